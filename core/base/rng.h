@@ -1,0 +1,22 @@
+// Deterministic random numbers: xoshiro256** (Blackman and Vigna, public domain algorithm), seeded
+// through splitmix64. The same numbers on every machine.
+#ifndef S2_RNG_H
+#define S2_RNG_H
+
+#include <stdint.h>
+
+typedef struct S2Rng {
+  uint64_t s[4];
+} S2Rng;
+
+S2Rng s2_rng_seeded(uint64_t seed);
+
+// An independent stream: the child is seeded from the parent, which moves on.
+S2Rng s2_rng_split(S2Rng *rng);
+
+uint64_t s2_rng_next(S2Rng *rng);
+double s2_rng_uniform(S2Rng *rng);                        // [0, 1), 53 bits
+double s2_rng_normal(S2Rng *rng);                         // mean 0, deviation 1 (polar method)
+int64_t s2_rng_integer(S2Rng *rng, int64_t lo, int64_t hi); // lo..hi inclusive, unbiased; lo <= hi
+
+#endif

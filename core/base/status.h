@@ -1,0 +1,40 @@
+// Status: every failure a caller can cause comes back as an S2Status with a message a person can
+// act on. Asserts are for our own bugs only.
+#ifndef S2_STATUS_H
+#define S2_STATUS_H
+
+#include <stdbool.h>
+
+typedef enum S2Code {
+  S2_OK = 0,
+  S2_INVALID,     // a value out of its domain; the message names value and domain
+  S2_STALE,       // a handle to something destroyed
+  S2_BUSY,        // called from inside a step that forbids it
+  S2_ABORTED,     // a callback asked to stop; the step was rolled back
+  S2_UNSOLVED,    // a step missed its tolerance and the caller asked for strictness
+  S2_IO,          // a file could not be read or written
+  S2_MEMORY,      // out of memory
+  S2_UNAVAILABLE, // part of the contract, not built yet
+} S2Code;
+
+enum { S2_MESSAGE_SIZE = 240 }; // bytes with the final 0; longer messages are cut
+
+typedef struct S2Status {
+  S2Code code;
+  char message[S2_MESSAGE_SIZE];
+} S2Status;
+
+S2Status s2_ok(void);
+
+// printf-like; prints nan as "nan", never "-nan".
+S2Status s2_error(S2Code code, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+#define S2_TRY(expression)                                                                         \
+  do {                                                                                             \
+    S2Status s2_try_status = (expression);                                                         \
+    if (s2_try_status.code != S2_OK) {                                                             \
+      return s2_try_status;                                                                        \
+    }                                                                                              \
+  } while (0)
+
+#endif

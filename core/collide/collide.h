@@ -1,0 +1,105 @@
+// Collision: which pairs may touch, where and how. Knows shapes and poses, no bodies and no physics.
+#ifndef S2_COLLIDE_H
+#define S2_COLLIDE_H
+
+#include "base/arena.h"
+#include "base/vec.h"
+#include "shape/shape.h"
+
+#include <stdint.h>
+
+// ---- Narrow phase -----------------------------------------------------------------------------
+
+// How the gap of a point depends on the two poses. Only these features occur in the plane.
+typedef enum S2Feature {
+  S2_VERTEX_VERTEX, // gap = |pa - pb| - ra - rb
+  S2_EDGE_A,        // b's vertex against an edge of a: gap along the edge's normal
+  S2_EDGE_B,        // a's vertex against an edge of b
+} S2Feature;
+
+typedef struct S2ManifoldPoint {
+  S2Feature feature;
+  uint32_t id;     // which vertices and edges: the same id in the next step is the same contact
+  S2Vec2 local_a;  // core point in the frame of a: the vertex, or a point of the edge
+  S2Vec2 local_b;
+  S2Vec2 local_normal; // EDGE_A: outward unit normal of a's edge in a's frame, EDGE_B likewise in
+                       // b's frame; VERTEX_VERTEX: unused
+  S2Vec2 normal;   // unit, world axes, from b to a
+  S2Vec2 point;    // half way between the two surfaces, world axes, RELATIVE TO THE POSITION OF a
+  double gap;      // m, along the normal; negative when overlapping
+} S2ManifoldPoint;
+
+typedef struct S2Manifold {
+  int count; // 0, 1 or 2
+  S2ManifoldPoint points[2];
+} S2Manifold;
+
+// Contact of two shapes not further apart than `reach` (m, >= 0): every point returned has
+// gap <= reach. Exact distance (GJK) while the cores are apart, least overlap (SAT) when they are
+// not. All arithmetic is relative to pose_a, so it keeps its digits far from the origin.
+// Swapping a and b gives the mirrored manifold.
+void s2_collide(const S2Shape *a, S2Pose pose_a, const S2Shape *b, S2Pose pose_b, double reach,
+                S2Manifold *manifold);
+
+// Gap, normal and point of the same features at other poses (no search): what a step needs to see
+// whether a known contact still holds after the bodies moved. `point` is updated in place; a
+// VERTEX_VERTEX pair keeps the sign of its normal even when the cores have crossed over.
+void s2_manifold_point_update(S2ManifoldPoint *point, const S2Shape *a, S2Pose pose_a,
+                              const S2Shape *b, S2Pose pose_b);
+
+typedef struct S2Closest {
+  double distance;   // m; negative when overlapping (least translation that separates)
+  S2Vec2 point_a;    // on the surface of a, world
+  S2Vec2 point_b;    // on the surface of b, world
+  S2Vec2 normal;     // unit, from b to a
+} S2Closest;
+
+S2Closest s2_closest(const S2Shape *a, S2Pose pose_a, const S2Shape *b, S2Pose pose_b);
+
+typedef struct S2RayHit {
+  bool hit;
+  double fraction; // 0..1 along from -> to
+  S2Vec2 point;
+  S2Vec2 normal; // outward, unit
+} S2RayHit;
+
+// A ray that starts inside a shape does not hit that shape.
+S2RayHit s2_shape_raycast(const S2Shape *shape, S2Pose pose, S2Vec2 from, S2Vec2 to);
+
+// ---- Broad phase ------------------------------------------------------------------------------
+
+// A dynamic tree of fattened boxes behind this interface. All of it lives in plain arrays of
+// indices, so a snapshot is a copy of the arrays. Which pairs come out depends on the boxes given,
+// never on the shape of the tree.
+typedef struct S2Broadphase S2Broadphase;
+
+typedef struct S2Pair {
+  int32_t a, b; // proxies, a < b
+} S2Pair;
+
+S2Broadphase *s2_broadphase_new(void);
+void s2_broadphase_free(S2Broadphase *broadphase);
+
+// Proxies are named by the caller: small non-negative integers (shape indices). `active` proxies
+// look for partners; two proxies that are both inactive (static) never form a pair.
+void s2_broadphase_set(S2Broadphase *broadphase, int32_t proxy, S2Box box, bool active);
+void s2_broadphase_remove(S2Broadphase *broadphase, int32_t proxy);
+
+// All pairs whose boxes overlap (touching counts), sorted by (a, b). Memory from `arena`.
+int s2_broadphase_pairs(S2Broadphase *broadphase, S2Arena *arena, S2Pair **pairs);
+
+// The same by testing everything against everything: the oracle of the tests.
+int s2_broadphase_pairs_brute(const S2Broadphase *broadphase, S2Arena *arena, S2Pair **pairs);
+
+// Calls visit(user, proxy) for each proxy whose box overlaps `box`, in ascending order of proxy.
+// Stops when visit returns false.
+typedef bool S2ProxyVisit(void *user, int32_t proxy);
+void s2_broadphase_query(const S2Broadphase *broadphase, S2Box box, S2Arena *arena,
+                         S2ProxyVisit *visit, void *user);
+
+// Copy of everything into and from a flat buffer: bytes needed, write, read (replaces contents).
+size_t s2_broadphase_image_size(const S2Broadphase *broadphase);
+void s2_broadphase_image_write(const S2Broadphase *broadphase, void *image);
+void s2_broadphase_image_read(S2Broadphase *broadphase, const void *image, size_t size);
+
+#endif

@@ -1,0 +1,359 @@
+// Worlds of rigid bodies: what a program (or the Lua binding) sees of the engine.
+//
+// A script fills a world; a step turns the world into complementarity problems, one an island,
+// solves them and moves the bodies. Units are SI, angles counter-clockwise, y up. A body's position
+// is its centre of mass. Bodies and joints are named by handles; a handle to something destroyed is
+// an S2_STALE error, never a crash. All failures leave the world as it was.
+#ifndef S2_DYNAMICS_H
+#define S2_DYNAMICS_H
+
+#include "base/status.h"
+#include "base/vec.h"
+#include "mcp/mcp.h"
+#include "shape/shape.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct S2World S2World;
+
+// Null when index is 0. A serial is never used twice in a world and its copies.
+typedef struct S2BodyId {
+  uint32_t index;  // slot + 1
+  uint32_t serial;
+} S2BodyId;
+
+typedef struct S2JointId {
+  uint32_t index;
+  uint32_t serial;
+} S2JointId;
+
+// ---- World ------------------------------------------------------------------------------------
+
+typedef enum S2Stepping { S2_SPECULATIVE, S2_BISECT } S2Stepping;
+typedef enum S2ContactModel { S2_COULOMB, S2_FRICTIONLESS } S2ContactModel;
+typedef enum S2Stabilization { S2_PROJECTION, S2_NO_STABILIZATION } S2Stabilization;
+typedef enum S2Combine {
+  S2_COMBINE_GEOMETRIC, // sqrt(a b)
+  S2_COMBINE_AVERAGE,
+  S2_COMBINE_MULTIPLY,
+  S2_COMBINE_MIN,
+  S2_COMBINE_MAX,
+} S2Combine;
+
+typedef struct S2WorldDef {
+  S2Vec2 gravity;        // m/s^2
+  double dt;             // s, > 0
+  S2Solver solver;
+  S2ContactModel contact;
+  S2Stepping stepping;
+  S2Stabilization stabilization;
+  double tolerance;      // on S2Residual.scaled, > 0
+  int max_iterations;    // >= 1
+  double contact_margin; // m, >= 0: bodies closer than this are reported as in contact
+  S2Combine combine_friction, combine_restitution;
+  bool stepping_partial; // bisect only: a step that had to be halved ends there, short of dt
+  bool strict;           // a step that misses its tolerance is rolled back and fails (S2_UNSOLVED)
+} S2WorldDef;
+
+S2WorldDef s2_world_def(void); // the defaults
+S2Status s2_world_create(const S2WorldDef *def, S2World **world);
+void s2_world_destroy(S2World *world);
+const S2WorldDef *s2_world_settings(const S2World *world);
+// Changes gravity, dt, solver, tolerance ... of a living world; checked like at creation.
+S2Status s2_world_configure(S2World *world, const S2WorldDef *def);
+
+double s2_world_time(const S2World *world);          // s
+uint64_t s2_world_step_count(const S2World *world);
+
+// ---- Bodies -----------------------------------------------------------------------------------
+
+typedef enum S2BodyType { S2_DYNAMIC, S2_STATIC, S2_KINEMATIC } S2BodyType;
+
+enum { S2_NAME_SIZE = 48 }; // bytes of a name with its final 0
+
+typedef struct S2ShapeDef {
+  const S2Vec2 *vertices;       // m, relative to the body's given position; copied
+  int count;
+  double radius;                // m
+  double friction, restitution; // NAN: the body's
+  double density;               // kg/m^2; NAN: the body's
+  bool has_previous, has_next;  // terrain chains, see S2Shape
+  S2Vec2 previous, next;
+} S2ShapeDef;
+
+typedef struct S2BodyDef {
+  S2BodyType type;
+  S2Vec2 position; // of the shapes' origin; the body's own position is the centre of mass
+  double angle;
+  S2Vec2 velocity; // m/s, of the centre of mass
+  double angular_velocity;
+  double mass;     // kg; NAN: from density and area
+  double inertia;  // kg m^2 about the centre of mass; NAN: from the mass and the shapes
+  double density;  // kg/m^2; used where mass is NAN
+  double friction, restitution;
+  double linear_damping, angular_damping; // 1/s: dv/dt = -damping v, taken implicitly
+  double gravity_scale;
+  double surface_speed; // m/s: the surface moves along itself, counter-clockwise around the body
+  uint32_t category, mask; // two shapes may touch when each one's mask has a bit of the other's
+  bool sensor, enabled;
+  const char *name;  // "" or NULL: none; at most S2_NAME_SIZE - 1 bytes
+  uint32_t color;    // 0xRRGGBBAA; 0: the palette's
+  const S2ShapeDef *shapes; // convex pieces
+  int shape_count;
+} S2BodyDef;
+
+S2BodyDef s2_body_def(void);
+S2Status s2_body_create(S2World *world, const S2BodyDef *def, S2BodyId *body);
+S2Status s2_body_destroy(S2World *world, S2BodyId body); // its joints go with it
+bool s2_body_alive(const S2World *world, S2BodyId body);
+
+// Numbers of a body, by name. Setting one checks it (finite, in its domain; the message names field,
+// value and domain). Positions and velocities set by hand drop the warm start of the body's contacts.
+typedef enum S2BodyField {
+  S2_BODY_ANGLE,
+  S2_BODY_X,
+  S2_BODY_Y,
+  S2_BODY_OMEGA,
+  S2_BODY_VX,
+  S2_BODY_VY,
+  S2_BODY_MASS,    // static and kinematic bodies: infinite, cannot be set
+  S2_BODY_INERTIA,
+  S2_BODY_FRICTION,
+  S2_BODY_RESTITUTION,
+  S2_BODY_LINEAR_DAMPING,
+  S2_BODY_ANGULAR_DAMPING,
+  S2_BODY_GRAVITY_SCALE,
+  S2_BODY_SURFACE_SPEED,
+  S2_BODY_CATEGORY, // an integer 0 .. 2^32 - 1
+  S2_BODY_MASK,
+  S2_BODY_SENSOR,   // 0 or 1
+  S2_BODY_ENABLED,
+  S2_BODY_TYPE,     // S2BodyType
+  S2_BODY_COLOR,
+  S2_BODY_FIELD_COUNT
+} S2BodyField;
+
+const char *s2_body_field_name(S2BodyField field);
+S2Status s2_body_get(const S2World *world, S2BodyId body, S2BodyField field, double *value);
+S2Status s2_body_set(S2World *world, S2BodyId body, S2BodyField field, double value);
+S2Status s2_body_set_q(S2World *world, S2BodyId body, const double q[3]); // angle, x, y; all or none
+S2Status s2_body_set_v(S2World *world, S2BodyId body, const double v[3]);
+S2Status s2_body_q(const S2World *world, S2BodyId body, double q[3]);
+S2Status s2_body_v(const S2World *world, S2BodyId body, double v[3]);
+
+// "" when it has none. Names need not be unique.
+S2Status s2_body_name(const S2World *world, S2BodyId body, const char **name);
+S2Status s2_body_set_name(S2World *world, S2BodyId body, const char *name);
+
+// Acts during the next step only; adds up. `at` in world coordinates, NULL: the centre of mass.
+S2Status s2_body_apply_force(S2World *world, S2BodyId body, S2Vec2 force, const S2Vec2 *at);
+S2Status s2_body_apply_torque(S2World *world, S2BodyId body, double torque);
+// Acts at once on the velocity.
+S2Status s2_body_apply_impulse(S2World *world, S2BodyId body, S2Vec2 impulse, const S2Vec2 *at);
+S2Status s2_body_force(const S2World *world, S2BodyId body, double force[3]); // gathered so far
+// Asks for S2Callbacks.force to be called for this body in every step.
+S2Status s2_body_set_force_law(S2World *world, S2BodyId body, bool has_law);
+
+// Shapes of a body, in creation order, vertices in the body frame (borrowed until the next change).
+int s2_body_shape_count(const S2World *world, S2BodyId body); // 0 for a stale handle
+S2Status s2_body_shape(const S2World *world, S2BodyId body, int index, S2Shape *shape);
+
+// Living bodies in creation order; writes at most `capacity`, returns how many there are.
+int s2_world_bodies(const S2World *world, S2BodyId *bodies, int capacity);
+
+// Two bodies that shall never touch (order does not matter), and back.
+S2Status s2_world_no_contact(S2World *world, S2BodyId a, S2BodyId b, bool forbidden);
+
+// ---- Joints -----------------------------------------------------------------------------------
+
+typedef enum S2JointType { S2_HINGE } S2JointType;
+
+typedef struct S2HingeDef {
+  S2BodyId a, b;  // one of them may be null: the world
+  S2Vec2 anchor;  // world coordinates, m
+  bool collide;   // do the two bodies still touch each other (default no)
+  const char *name;
+} S2HingeDef;
+
+S2Status s2_hinge_create(S2World *world, const S2HingeDef *def, S2JointId *joint);
+S2Status s2_joint_destroy(S2World *world, S2JointId joint);
+bool s2_joint_alive(const S2World *world, S2JointId joint);
+S2Status s2_joint_set_enabled(S2World *world, S2JointId joint, bool enabled);
+
+typedef struct S2JointInfo {
+  S2JointType type;
+  S2BodyId a, b;
+  bool enabled, collide;
+  const char *name;      // borrowed
+  S2Vec2 anchor_a, anchor_b; // world coordinates now; they differ by the joint's error
+  S2Vec2 impulse;        // on a, N s, of the last step (world axes)
+  S2Vec2 force;          // on a, N: impulse / dt
+  double angle, speed;   // of a against b, rad and rad/s, zero at creation
+  double error;          // m
+} S2JointInfo;
+
+S2Status s2_joint_info(const S2World *world, S2JointId joint, S2JointInfo *info);
+int s2_world_joints(const S2World *world, S2JointId *joints, int capacity); // creation order
+
+// ---- Stepping ---------------------------------------------------------------------------------
+
+// What a contact looks like to a pre-solve callback; fields without `const` may be changed.
+typedef struct S2PreContact {
+  S2BodyId a, b;
+  S2Vec2 point, normal; // world; normal from b to a
+  double gap;           // m
+  double friction, restitution;
+  double surface_speed; // m/s, of b's surface against a's along the left-turned normal
+  bool enabled;         // true; false: no contact in this step
+} S2PreContact;
+
+// Called from inside s2_world_step. The world must not be changed from them (S2_BUSY) apart from
+// what they return. Returning false aborts: the step is undone and s2_world_step gives S2_ABORTED.
+typedef struct S2Callbacks {
+  void *user;
+  // Adds to force[3] (torque, fx, fy); called for bodies with a force law.
+  bool (*force)(void *user, S2World *world, S2BodyId body, double t, double dt, double force[3]);
+  // May these two touch? Asked once, when their boxes first meet, and again after they parted.
+  bool (*filter)(void *user, S2World *world, S2BodyId a, S2BodyId b, bool *collide);
+  bool (*pre_solve)(void *user, S2World *world, S2PreContact *contact);
+  // Polled now and then in long steps; false stops the step as an abort (Ctrl-C).
+  bool (*proceed)(void *user);
+} S2Callbacks;
+
+void s2_world_set_callbacks(S2World *world, const S2Callbacks *callbacks);
+
+// Advances the world by dt (stepping_partial: possibly by less).
+S2Status s2_world_step(S2World *world);
+
+// A place to come back to, kept inside the world (one level): for callers whose own callbacks run
+// around a step and may fail.
+void s2_world_mark(S2World *world);
+void s2_world_rollback(S2World *world);
+
+typedef enum S2EventType {
+  S2_CONTACT_BEGIN,   // gap went below contact_margin
+  S2_CONTACT_END,
+  S2_CONTACT_IMPULSE, // the normal impulse of this step, one event a contact that has one
+  S2_SENSOR_BEGIN,    // `a` is the sensor
+  S2_SENSOR_END,
+  S2_SOLVER_WARNING,  // numbers: unsolved step, overlap at the start, smallest dt reached
+} S2EventType;
+
+typedef struct S2Event {
+  S2EventType type;
+  S2BodyId a, b; // may be null (warnings), may be stale by the time they are read
+  S2Vec2 point, normal;
+  double normal_impulse, tangent_impulse; // N s
+  double speed; // approach speed before the step, m/s (begin and impulse)
+  char message[S2_MESSAGE_SIZE]; // warnings
+} S2Event;
+
+// Events of the last step, valid until the next.
+const S2Event *s2_world_events(const S2World *world, int *count);
+
+// ---- Reading ----------------------------------------------------------------------------------
+
+typedef struct S2Contact {
+  S2BodyId a, b;
+  S2Vec2 point, normal;                   // world; normal from b to a
+  double gap;                             // m
+  double normal_impulse, tangent_impulse; // N s on a, along the normal and the left-turned normal
+  bool sliding;                           // carries an impulse and its friction is at its bound
+  uint32_t feature;
+} S2Contact;
+
+// Contacts (sensors excluded) closer than contact_margin after the last step; valid until the next
+// change of the world. Bodies moved by hand since: geometry is that of the last step.
+const S2Contact *s2_world_contacts(const S2World *world, int *count);
+
+typedef struct S2Energy {
+  double kinetic, potential, total; // J; potential: -m g'x, zero at the origin
+} S2Energy;
+
+S2Energy s2_world_energy(const S2World *world);
+void s2_world_momentum(const S2World *world, double momentum[3]); // angular about the origin, x, y
+
+typedef struct S2WorldResiduals {
+  S2Residual solve;    // worst over the islands of the last step
+  double joint_error;  // m, largest position error after the step
+  double penetration;  // m, largest overlap after the step (0: none)
+} S2WorldResiduals;
+
+S2WorldResiduals s2_world_residuals(const S2World *world);
+
+typedef struct S2WorldStats {
+  uint64_t steps, solves, second_solves, projections, relinearisations, bisections;
+  uint64_t iterations;      // interior-point iterations and pivots
+  uint64_t unsolved;        // island solves that missed the tolerance
+  uint64_t used[S2_SOLVER_COUNT]; // island solves answered by each solver
+  double worst_scaled, worst_penetration, worst_joint_error; // over all steps
+  double seconds_broad, seconds_narrow, seconds_solve, seconds_project, seconds_total;
+  // of the last step:
+  int bodies, joints, contacts, islands, largest_island; // largest in contact points
+  int last_iterations;
+  S2SolveStatus last_status;
+  size_t arena_bytes;
+} S2WorldStats;
+
+const S2WorldStats *s2_world_stats(const S2World *world);
+
+// The problem the next step would solve from the present state, all islands together (first solve
+// of the step). nodes[i] is the body of node i. Free with s2_problem_free; `nodes` is written up to
+// `capacity`.
+S2Status s2_world_problem(S2World *world, S2Problem **problem, S2BodyId *nodes, int capacity);
+
+// Every island problem solved from now on is also written to DIR/problem-SSSSSS-II.txt (step,
+// solve number within it). NULL ends it.
+S2Status s2_world_dump_problems(S2World *world, const char *directory);
+
+// ---- Overlaps ---------------------------------------------------------------------------------
+
+typedef struct S2Overlap {
+  S2BodyId a, b;
+  double depth; // m, > 0
+} S2Overlap;
+
+// Pairs that overlap by more than the tolerance now, deepest first; returns how many there are.
+int s2_world_overlaps(S2World *world, S2Overlap *overlaps, int capacity);
+// Moves bodies apart, as little as possible (mass-weighted); `remaining` is the largest overlap left.
+S2Status s2_world_resolve_overlaps(S2World *world, double *remaining);
+
+// ---- Queries ----------------------------------------------------------------------------------
+
+typedef struct S2RayResult {
+  S2BodyId body; // null: nothing hit
+  S2Vec2 point, normal;
+  double fraction;
+} S2RayResult;
+
+// Nearest hit; sensors and disabled bodies are left out, as in all queries.
+S2RayResult s2_world_raycast(S2World *world, S2Vec2 from, S2Vec2 to);
+// Bodies with a shape whose box overlaps [lo, hi] / that contain the point; creation order.
+int s2_world_query_box(S2World *world, S2Vec2 lo, S2Vec2 hi, S2BodyId *bodies, int capacity);
+int s2_world_query_point(S2World *world, S2Vec2 point, S2BodyId *bodies, int capacity);
+
+typedef struct S2ClosestBodies {
+  double distance; // m, negative when overlapping
+  S2Vec2 point_a, point_b, normal;
+} S2ClosestBodies;
+S2Status s2_world_closest(S2World *world, S2BodyId a, S2BodyId b, S2ClosestBodies *closest);
+
+// ---- State ------------------------------------------------------------------------------------
+
+// Physics only: a x y va vx vy of each dynamic body in creation order.
+int s2_world_state_size(const S2World *world);
+void s2_world_state(const S2World *world, double *state);
+S2Status s2_world_set_state(S2World *world, const double *state, int count); // drops warm starts
+
+// Everything, bit for bit: a restored world goes on with the same bits. Handles to what existed then
+// are valid again, handles to what came later are stale. Only images of this world or of a world it
+// was cloned from or to fit.
+size_t s2_world_image_size(const S2World *world);
+void s2_world_image_write(const S2World *world, void *image);
+S2Status s2_world_image_read(S2World *world, const void *image, size_t size);
+S2Status s2_world_clone(const S2World *world, S2World **clone); // without callbacks
+
+uint64_t s2_world_hash(const S2World *world); // FNV-1a of time, q and v: for comparing runs
+
+#endif

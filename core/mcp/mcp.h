@@ -1,0 +1,113 @@
+// Complementarity problems of one island and the solvers for them. Knows rows and nodes, no bodies.
+//
+// The step problem is a mixed complementarity problem with Coulomb coupling. Unknowns: the
+// velocities v (3 per node: angular, x, y) and one multiplier (an impulse) per row:
+//
+//     W v - J' lambda = c                        W = diag(mass), c = rhs
+//     u = J v + C lambda + b                     u: one per row
+//     lambda in [lo, hi],  u complementary:      lo < lambda < hi => u = 0,
+//                                                lambda = lo => u >= 0, lambda = hi => u <= 0
+//
+// A row with `coupled_to = k >= 0` is a friction row: its bounds are -mu lambda_k .. mu lambda_k. It
+// directly follows its normal row (k = its own index - 1), which has bounds 0 .. infinity. In the
+// plane two opposite tangents give the exact Coulomb cone, so nothing is linearised (lcp-physics
+// appendix, eq. 22, 23).
+//
+// Three kinds of row occur today, always in this order within a problem:
+//   bilateral rows  (lo = -inf, hi = +inf; `group` rows of one joint are neighbours), then
+//   contacts        (a normal row, followed by its friction row).
+// Other boxes (limits, motors) come with the joints; a solver asserts what it does not support.
+#ifndef S2_MCP_H
+#define S2_MCP_H
+
+#include "base/arena.h"
+#include "base/status.h"
+
+#include <stdint.h>
+
+enum { S2_GROUND = -1 }; // node index of everything that does not move in this problem
+
+typedef struct S2Row {
+  int32_t a, b;          // nodes; either may be S2_GROUND (never both)
+  int32_t coupled_to;    // index of the normal row, or -1
+  int32_t group;         // rows of one joint or one contact share it; ascending through the problem
+  double ja[3], jb[3];   // Jacobian on v_a and v_b, columns (angular, x, y); zero on the ground
+  double lo, hi;         // N s; ignored on coupled rows
+  double mu;             // friction coefficient of a coupled row
+  double compliance;     // C, m/(N s) or rad/(N m s): (velocity per impulse)
+  double bias;           // b, m/s or rad/s
+} S2Row;
+
+typedef struct S2Problem {
+  int nodes, rows;
+  const double *mass; // 3 per node (I, m, m), all > 0
+  const double *rhs;  // 3 per node: M v_k + h f (N m s, N s)
+  const S2Row *row;
+  double velocity_scale; // V of the scaled residual, m/s; > 0
+  double length;         // L: size of the bodies (m), turns angular into linear measures; > 0
+} S2Problem;
+
+// Max norms in SI. `scaled` is the one tolerances compare (MATH: velocities over V, angular ones
+// times L first; impulses times the row's Delassus diagonal over V), so it has no unit.
+typedef struct S2Residual {
+  double dynamics;        // |W v - J' lambda - c|, N s (N m s for the angular part)
+  double complementarity; // |min(lambda, u)| over normal rows, with lambda in N s, u in m/s
+  double cone;            // |lambda_t - clip(lambda_t - u_t / W_tt, -mu lambda_n, mu lambda_n)|, N s
+  double joint;           // |u| over bilateral rows, m/s
+  double scaled;
+} S2Residual;
+
+typedef enum S2Solver {
+  S2_SOLVER_AUTO = 0, // closed forms, then the chain documented in docs/solvers.md
+  S2_SOLVER_CLOSED,   // one contact (of one or two nodes), exact
+  S2_SOLVER_PDIPM,    // interior point, condensed to 3 x 3 node blocks, Newton finish, PGS polish
+  S2_SOLVER_LEMKE,    // lexicographic pivoting, dense
+  S2_SOLVER_COUNT
+} S2Solver;
+
+typedef enum S2SolveStatus {
+  S2_SOLVED = 0,
+  S2_MAX_ITERATIONS,
+  S2_RAY,        // Lemke ended on a secondary ray: most often infeasible
+  S2_SINGULAR,
+  S2_UNSUPPORTED // this solver does not take this kind of problem (too large, ...)
+} S2SolveStatus;
+
+typedef struct S2SolverOptions {
+  S2Solver solver;
+  double tolerance;   // on S2Residual.scaled
+  int max_iterations; // of the interior point; other parts scale from it
+} S2SolverOptions;
+
+typedef struct S2Solution {
+  double *v;      // 3 per node; in: a guess (previous velocities), out: the solution
+  double *lambda; // 1 per row; in: a guess (warm start; zeros when cold), out: the solution
+  S2Residual residual;
+  S2SolveStatus status;
+  S2Solver used; // which solver's answer this is
+  int iterations;
+} S2Solution;
+
+// Solves `problem`. Scratch memory comes from `arena` and is given back. Never prints, never fails
+// without leaving the best point found and its residual. Deterministic.
+S2SolveStatus s2_mcp_solve(const S2Problem *problem, const S2SolverOptions *options,
+                           S2Arena *arena, S2Solution *solution);
+
+// The one measure of truth: residual of (v, lambda), whoever made them.
+S2Residual s2_mcp_residual(const S2Problem *problem, const double *v, const double *lambda,
+                           S2Arena *arena);
+
+// Short lower-case name and one line of explanation; NULL beyond the last. Parsing returns
+// S2_SOLVER_COUNT for an unknown name.
+const char *s2_solver_name(S2Solver solver);
+const char *s2_solver_summary(S2Solver solver);
+S2Solver s2_solver_from_name(const char *name);
+const char *s2_solve_status_name(S2SolveStatus status);
+
+// Text file of a problem, all digits kept (docs/problem-format.md). Reading allocates one block, to
+// be freed by s2_problem_free.
+S2Status s2_problem_write(const S2Problem *problem, const char *path);
+S2Status s2_problem_read(const char *path, S2Problem **problem);
+void s2_problem_free(S2Problem *problem);
+
+#endif

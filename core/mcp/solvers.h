@@ -1,0 +1,19 @@
+// Private to core/mcp: the solvers behind s2_mcp_solve and the products they share.
+#ifndef S2_SOLVERS_H
+#define S2_SOLVERS_H
+
+#include "mcp/mcp.h"
+
+// Each has the contract of s2_mcp_solve, except that `used` is set by the caller.
+typedef S2SolveStatus S2SolverFn(const S2Problem *problem, const S2SolverOptions *options,
+                                 S2Arena *arena, S2Solution *solution);
+S2SolverFn s2_closed_solve; // closed.c: at most one contact, no bilateral rows
+S2SolverFn s2_lemke_solve;  // lemke.c: dense, lexicographic
+S2SolverFn s2_pdipm_solve;  // pdipm.c: interior point, Newton finish, PGS polish
+
+// products.c
+void s2_mcp_row_velocity(const S2Problem *problem, const double *v, double *u); // u = J v (rows)
+void s2_mcp_velocity(const S2Problem *problem, const double *lambda, double *v); // W^-1 (c + J' l)
+void s2_mcp_delassus_diagonal(const S2Problem *problem, double *d); // diag(J W^-1 J' + C), rows
+
+#endif

@@ -1,0 +1,16 @@
+// sim2d: the whole public C API.
+#ifndef S2_SIM2D_H
+#define S2_SIM2D_H
+
+#include "base/rng.h"
+#include "base/status.h"
+#include "base/text.h"
+#include "base/vec.h"
+#include "dynamics/dynamics.h"
+#include "mcp/mcp.h"
+#include "record/record.h"
+#include "shape/shape.h"
+
+const char *s2_version(void); // "major.minor.patch"
+
+#endif
