@@ -246,7 +246,7 @@ typedef struct S2Event {
   S2Vec2 point, normal;
   double normal_impulse, tangent_impulse; // N s
   double speed; // approach speed before the step, m/s (begin and impulse)
-  char message[S2_MESSAGE_SIZE]; // warnings
+  const char *message; // warnings; else ""
 } S2Event;
 
 // Events of the last step, valid until the next.
@@ -265,7 +265,7 @@ typedef struct S2Contact {
 
 // Contacts (sensors excluded) closer than contact_margin after the last step; valid until the next
 // change of the world. Bodies moved by hand since: geometry is that of the last step.
-const S2Contact *s2_world_contacts(const S2World *world, int *count);
+const S2Contact *s2_world_contacts(S2World *world, int *count);
 
 typedef struct S2Energy {
   double kinetic, potential, total; // J; potential: -m g'x, zero at the origin
@@ -347,8 +347,7 @@ void s2_world_state(const S2World *world, double *state);
 S2Status s2_world_set_state(S2World *world, const double *state, int count); // drops warm starts
 
 // Everything, bit for bit: a restored world goes on with the same bits. Handles to what existed then
-// are valid again, handles to what came later are stale. Only images of this world or of a world it
-// was cloned from or to fit.
+// are valid again, handles to what came later are stale.
 size_t s2_world_image_size(const S2World *world);
 void s2_world_image_write(const S2World *world, void *image);
 S2Status s2_world_image_read(S2World *world, const void *image, size_t size);

@@ -1,0 +1,9 @@
+std = "lua54"
+max_line_length = 100
+exclude_files = { "build*", "lua/sim2d/meta.lua" } -- declarations only, never run
+
+files["tests/lua/run.lua"] = { globals = { "eq", "near", "ok", "raises", "skip", "test" } }
+files["tests/lua"] = {
+  read_globals = { "eq", "near", "ok", "raises", "skip", "test" },
+}
+files["tests/lua/module.lua"] = { globals = { "arg" } }

@@ -1,0 +1,37 @@
+// Growable arrays of plain values. They only grow, so a steady state touches the heap no more.
+#ifndef S2_ARRAY_H
+#define S2_ARRAY_H
+
+#include "base/memory.h"
+
+#include <stddef.h>
+
+#define S2_ARRAY(Type)                                                                             \
+  struct {                                                                                         \
+    Type *at;                                                                                      \
+    int count, capacity;                                                                           \
+  }
+
+static inline void *s2_array_grown(void *at, int *capacity, int wanted, size_t item) {
+  if (wanted <= *capacity) {
+    return at;
+  }
+  int grown = *capacity < 8 ? 8 : *capacity;
+  while (grown < wanted) {
+    grown *= 2;
+  }
+  *capacity = grown;
+  return s2_memory_grow(at, (size_t)grown * item);
+}
+
+#define s2_array_reserve(array, wanted)                                                            \
+  ((array).at = s2_array_grown((array).at, &(array).capacity, (wanted), sizeof *(array).at))
+
+// Appends room for one item (contents undefined) and gives its index.
+#define s2_array_push(array)                                                                       \
+  (s2_array_reserve(array, (array).count + 1), (array).count += 1, (array).count - 1)
+
+#define s2_array_free(array)                                                                       \
+  (s2_memory_free((array).at), (array).at = NULL, (array).count = (array).capacity = 0)
+
+#endif

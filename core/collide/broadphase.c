@@ -1,0 +1,483 @@
+// A balanced binary tree of boxes, stored like a heap (children of node k: 2k+1, 2k+2), built by
+// halving the proxies along the longer side again and again. A box that moves grows or shrinks the
+// boxes above it at once, so the tree is always right; it gets slow, not wrong, when proxies mingle,
+// and is built anew when a search has to look at clearly more nodes than after the last building.
+// Proxies that came since then are loose: few, and tested one by one.
+
+#include "collide/collide.h"
+
+#include "base/memory.h"
+
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+enum {
+  LOOSE_MIN = 32,  // so many loose proxies cost less than building
+  LOOSE_PART = 16, // and one in so many of those in the tree
+};
+
+// Building anew pays when a search looks at this many times the nodes of a fresh tree.
+static const double WORN = 1.5;
+
+enum { ABSENT, INACTIVE, ACTIVE };
+
+enum { NO_LEAF = -1 };
+
+typedef struct Node {
+  S2Box box;
+  int32_t proxy;  // of a leaf; -1 inside
+  bool active;    // whether there is an active proxy below
+} Node;
+
+struct S2Broadphase {
+  int32_t capacity; // proxies are 0 .. capacity - 1
+  S2Box *boxes;     // as given; of absent proxies: empty
+  uint8_t *states;
+  int32_t *leaves;  // node of a proxy, NO_LEAF when loose or absent
+  int32_t *loose;   // proxies without a leaf, in the order they came
+  int32_t loose_count;
+  Node *nodes;
+  int32_t node_count, node_room;
+  int32_t leaf_count;
+  int32_t *order; // scratch of building
+  S2Pair *found;  // scratch of the search
+  int64_t found_count, found_room;
+  int64_t visits, visits_fresh; // of the last search, of the first one after building; 0: none yet
+};
+
+// Overlaps nothing, and joins with any box as if it were not there.
+static const S2Box EMPTY = {{INFINITY, INFINITY}, {-INFINITY, -INFINITY}};
+
+static bool less(double a, double b, int32_t index_a, int32_t index_b) {
+  return a < b || (a == b && index_a < index_b);
+}
+
+static S2Box join(S2Box p, S2Box q) {
+  return (S2Box){
+      {p.lo.x < q.lo.x ? p.lo.x : q.lo.x, p.lo.y < q.lo.y ? p.lo.y : q.lo.y},
+      {p.hi.x > q.hi.x ? p.hi.x : q.hi.x, p.hi.y > q.hi.y ? p.hi.y : q.hi.y},
+  };
+}
+
+static bool same(S2Box p, S2Box q) {
+  return p.lo.x == q.lo.x && p.lo.y == q.lo.y && p.hi.x == q.hi.x && p.hi.y == q.hi.y;
+}
+
+S2Broadphase *s2_broadphase_new(void) {
+  return s2_memory_take_zeroed(sizeof(S2Broadphase));
+}
+
+void s2_broadphase_free(S2Broadphase *broadphase) {
+  if (broadphase == NULL) {
+    return;
+  }
+  s2_memory_free(broadphase->boxes);
+  s2_memory_free(broadphase->states);
+  s2_memory_free(broadphase->leaves);
+  s2_memory_free(broadphase->loose);
+  s2_memory_free(broadphase->nodes);
+  s2_memory_free(broadphase->order);
+  s2_memory_free(broadphase->found);
+  s2_memory_free(broadphase);
+}
+
+static void grow(S2Broadphase *b, int32_t least) {
+  if (least <= b->capacity) {
+    return;
+  }
+  int32_t capacity = b->capacity < 16 ? 16 : b->capacity;
+  while (capacity < least) {
+    capacity *= 2;
+  }
+  size_t count = (size_t)capacity;
+  b->boxes = s2_memory_grow(b->boxes, count * sizeof *b->boxes);
+  b->states = s2_memory_grow(b->states, count * sizeof *b->states);
+  b->leaves = s2_memory_grow(b->leaves, count * sizeof *b->leaves);
+  b->loose = s2_memory_grow(b->loose, count * sizeof *b->loose);
+  b->order = s2_memory_grow(b->order, count * sizeof *b->order);
+  for (int32_t i = b->capacity; i < capacity; i++) {
+    b->boxes[i] = EMPTY;
+    b->states[i] = ABSENT;
+    b->leaves[i] = NO_LEAF;
+  }
+  b->capacity = capacity;
+}
+
+// ---- Tree -------------------------------------------------------------------------------------
+
+static void refit_node(Node *nodes, int32_t node) {
+  const Node *left = &nodes[2 * node + 1];
+  const Node *right = &nodes[2 * node + 2];
+  nodes[node].box = join(left->box, right->box);
+  nodes[node].active = left->active || right->active;
+}
+
+static void set_leaf(S2Broadphase *b, int32_t node, S2Box box, bool active) {
+  Node *nodes = b->nodes;
+  nodes[node].box = box;
+  nodes[node].active = active;
+  while (node > 0) {
+    node = (node - 1) / 2;
+    Node before = nodes[node];
+    refit_node(nodes, node);
+    if (same(before.box, nodes[node].box) && before.active == nodes[node].active) {
+      return;
+    }
+  }
+}
+
+static double middle(S2Box box, bool along_y) {
+  double at = along_y ? box.lo.y / 2 + box.hi.y / 2 : box.lo.x / 2 + box.hi.x / 2;
+  return isnan(at) ? 0 : at; // from -infinity to infinity
+}
+
+// Puts the `first` smallest along the axis in front (Hoare's selection). Only speed depends on it.
+static void select_smallest(const S2Box *boxes, int32_t *order, int32_t count, int32_t first,
+                            bool along_y) {
+  int32_t lo = 0;
+  int32_t hi = count - 1;
+  while (lo < hi) {
+    int32_t pivot_index = order[lo + (hi - lo) / 2];
+    double pivot = middle(boxes[pivot_index], along_y);
+    int32_t i = lo;
+    int32_t j = hi;
+    while (i <= j) {
+      while (less(middle(boxes[order[i]], along_y), pivot, order[i], pivot_index)) {
+        i += 1;
+      }
+      while (less(pivot, middle(boxes[order[j]], along_y), pivot_index, order[j])) {
+        j -= 1;
+      }
+      if (i <= j) {
+        int32_t kept = order[i];
+        order[i++] = order[j];
+        order[j--] = kept;
+      }
+    }
+    if (first <= j) {
+      hi = j;
+    } else if (first >= i) {
+      lo = i;
+    } else {
+      return;
+    }
+  }
+}
+
+// Leaves below the left child of a heap-shaped tree with `count` leaves: the deepest row fills from
+// the left.
+static int32_t left_leaves(int32_t count) {
+  int32_t full = 1; // leaves of the largest full tree that fits
+  while (2 * full <= count) {
+    full *= 2;
+  }
+  int32_t rest = count - full;
+  return full / 2 + (rest < full / 2 ? rest : full / 2);
+}
+
+static void build_node(S2Broadphase *b, int32_t node, int32_t *order, int32_t count) {
+  if (count == 1) {
+    int32_t proxy = order[0];
+    b->nodes[node] = (Node){b->boxes[proxy], proxy, b->states[proxy] == ACTIVE};
+    b->leaves[proxy] = node;
+    return;
+  }
+  double lo_x = INFINITY, hi_x = -INFINITY, lo_y = INFINITY, hi_y = -INFINITY;
+  for (int32_t i = 0; i < count; i++) {
+    double x = middle(b->boxes[order[i]], false);
+    double y = middle(b->boxes[order[i]], true);
+    lo_x = fmin(lo_x, x);
+    hi_x = fmax(hi_x, x);
+    lo_y = fmin(lo_y, y);
+    hi_y = fmax(hi_y, y);
+  }
+  int32_t left = left_leaves(count);
+  select_smallest(b->boxes, order, count, left, hi_y - lo_y > hi_x - lo_x);
+  build_node(b, 2 * node + 1, order, left);
+  build_node(b, 2 * node + 2, order + left, count - left);
+  b->nodes[node].proxy = -1;
+  refit_node(b->nodes, node);
+}
+
+static void build(S2Broadphase *b) {
+  int32_t count = 0;
+  for (int32_t i = 0; i < b->capacity; i++) {
+    b->leaves[i] = NO_LEAF;
+    if (b->states[i] != ABSENT) {
+      b->order[count++] = i;
+    }
+  }
+  b->loose_count = 0;
+  b->leaf_count = count;
+  b->node_count = count > 0 ? 2 * count - 1 : 0;
+  b->visits_fresh = 0;
+  if (b->node_count > b->node_room) {
+    b->node_room = 2 * b->node_count;
+    b->nodes = s2_memory_grow(b->nodes, (size_t)b->node_room * sizeof *b->nodes);
+  }
+  if (count > 0) {
+    build_node(b, 0, b->order, count);
+  }
+}
+
+// ---- Proxies ----------------------------------------------------------------------------------
+
+void s2_broadphase_set(S2Broadphase *b, int32_t proxy, S2Box box, bool active) {
+  assert(proxy >= 0);
+  grow(b, proxy + 1);
+  if (!(box.lo.x <= box.hi.x && box.lo.y <= box.hi.y)) {
+    box = EMPTY; // not a number somewhere
+  }
+  bool fresh = b->states[proxy] == ABSENT;
+  b->boxes[proxy] = box;
+  b->states[proxy] = active ? ACTIVE : INACTIVE;
+  if (b->leaves[proxy] != NO_LEAF) {
+    set_leaf(b, b->leaves[proxy], box, active);
+  } else if (fresh) {
+    b->loose[b->loose_count++] = proxy;
+  }
+}
+
+void s2_broadphase_remove(S2Broadphase *b, int32_t proxy) {
+  if (proxy < 0 || proxy >= b->capacity || b->states[proxy] == ABSENT) {
+    return;
+  }
+  b->boxes[proxy] = EMPTY;
+  b->states[proxy] = ABSENT;
+  if (b->leaves[proxy] != NO_LEAF) {
+    set_leaf(b, b->leaves[proxy], EMPTY, false); // the leaf waits for the proxy to come back
+    return;
+  }
+  int32_t kept = 0;
+  for (int32_t i = 0; i < b->loose_count; i++) {
+    if (b->loose[i] != proxy) {
+      b->loose[kept++] = b->loose[i];
+    }
+  }
+  b->loose_count = kept;
+}
+
+// ---- Pairs ------------------------------------------------------------------------------------
+
+static void add_pair(S2Broadphase *b, int32_t p, int32_t q) {
+  if (b->found_count == b->found_room) {
+    b->found_room = b->found_room < 64 ? 64 : 2 * b->found_room;
+    b->found = s2_memory_grow(b->found, (size_t)b->found_room * sizeof *b->found);
+  }
+  b->found[b->found_count++] = p < q ? (S2Pair){p, q} : (S2Pair){q, p};
+}
+
+static bool is_leaf(const S2Broadphase *b, int32_t node) { return 2 * node + 1 >= b->node_count; }
+
+// Pairs with one proxy below p and one below q. As deep as the tree twice over at most.
+static void pairs_across(S2Broadphase *b, int32_t p, int32_t q) {
+  const Node *np = &b->nodes[p];
+  const Node *nq = &b->nodes[q];
+  b->visits += 1;
+  if (!(np->active || nq->active) || !s2_box_overlap(np->box, nq->box)) {
+    return;
+  }
+  bool leaf_p = is_leaf(b, p);
+  bool leaf_q = is_leaf(b, q);
+  if (leaf_p && leaf_q) {
+    add_pair(b, np->proxy, nq->proxy);
+  } else if (leaf_q || (!leaf_p && p < q)) { // the lower number is the higher, hence larger, node
+    pairs_across(b, 2 * p + 1, q);
+    pairs_across(b, 2 * p + 2, q);
+  } else {
+    pairs_across(b, p, 2 * q + 1);
+    pairs_across(b, p, 2 * q + 2);
+  }
+}
+
+static void pairs_within(S2Broadphase *b, int32_t node) {
+  if (is_leaf(b, node) || !b->nodes[node].active) {
+    return;
+  }
+  pairs_within(b, 2 * node + 1);
+  pairs_within(b, 2 * node + 2);
+  pairs_across(b, 2 * node + 1, 2 * node + 2);
+}
+
+static void pairs_of_loose(S2Broadphase *b, int32_t node, int32_t proxy) {
+  const Node *n = &b->nodes[node];
+  if (!(n->active || b->states[proxy] == ACTIVE) || !s2_box_overlap(n->box, b->boxes[proxy])) {
+    return;
+  }
+  if (is_leaf(b, node)) {
+    add_pair(b, n->proxy, proxy);
+  } else {
+    pairs_of_loose(b, 2 * node + 1, proxy);
+    pairs_of_loose(b, 2 * node + 2, proxy);
+  }
+}
+
+static bool makes_pair(const S2Broadphase *b, int32_t p, int32_t q) {
+  return (b->states[p] == ACTIVE || b->states[q] == ACTIVE) &&
+         s2_box_overlap(b->boxes[p], b->boxes[q]);
+}
+
+// Stable, by counting, on one of the two numbers. `starts` holds capacity + 1 numbers.
+static void sort_pairs(S2Pair *sorted, const S2Pair *pairs, int64_t count, bool by_a,
+                       int64_t *starts, int32_t capacity) {
+  memset(starts, 0, ((size_t)capacity + 1) * sizeof *starts);
+  for (int64_t i = 0; i < count; i++) {
+    starts[(by_a ? pairs[i].a : pairs[i].b) + 1] += 1;
+  }
+  for (int32_t k = 0; k < capacity; k++) {
+    starts[k + 1] += starts[k];
+  }
+  for (int64_t i = 0; i < count; i++) {
+    sorted[starts[by_a ? pairs[i].a : pairs[i].b]++] = pairs[i];
+  }
+}
+
+int s2_broadphase_pairs(S2Broadphase *b, S2Arena *arena, S2Pair **pairs) {
+  bool worn = b->visits_fresh > 0 && (double)b->visits > WORN * (double)b->visits_fresh;
+  if (worn || b->loose_count > LOOSE_MIN + b->leaf_count / LOOSE_PART) {
+    build(b);
+  }
+  b->found_count = 0;
+  b->visits = 1;
+  if (b->node_count > 0) {
+    pairs_within(b, 0);
+  }
+  if (b->visits_fresh == 0) {
+    b->visits_fresh = b->visits;
+  }
+  for (int32_t i = 0; i < b->loose_count; i++) {
+    if (b->node_count > 0) {
+      pairs_of_loose(b, 0, b->loose[i]);
+    }
+    for (int32_t k = 0; k < i; k++) {
+      if (makes_pair(b, b->loose[i], b->loose[k])) {
+        add_pair(b, b->loose[i], b->loose[k]);
+      }
+    }
+  }
+  *pairs = S2_TAKE(arena, S2Pair, b->found_count);
+  S2ArenaMark mark = s2_arena_mark(arena);
+  S2Pair *half = S2_TAKE(arena, S2Pair, b->found_count);
+  int64_t *starts = S2_TAKE(arena, int64_t, (size_t)b->capacity + 1);
+  sort_pairs(half, b->found, b->found_count, false, starts, b->capacity);
+  sort_pairs(*pairs, half, b->found_count, true, starts, b->capacity);
+  s2_arena_rewind(arena, mark);
+  return (int)b->found_count;
+}
+
+int s2_broadphase_pairs_brute(const S2Broadphase *b, S2Arena *arena, S2Pair **pairs) {
+  int count = 0;
+  *pairs = NULL;
+  for (int pass = 0; pass < 2; pass++) { // count, then fill
+    if (pass == 1) {
+      *pairs = S2_TAKE(arena, S2Pair, count);
+    }
+    count = 0;
+    for (int32_t p = 0; p < b->capacity; p++) {
+      for (int32_t q = p + 1; q < b->capacity; q++) {
+        if (b->states[p] != ABSENT && b->states[q] != ABSENT && makes_pair(b, p, q)) {
+          if (pass == 1) {
+            (*pairs)[count] = (S2Pair){p, q};
+          }
+          count += 1;
+        }
+      }
+    }
+  }
+  return count;
+}
+
+// ---- Query ------------------------------------------------------------------------------------
+
+static int32_t collect(const S2Broadphase *b, int32_t node, S2Box box, int32_t *found,
+                       int32_t count) {
+  const Node *n = &b->nodes[node];
+  if (!s2_box_overlap(n->box, box)) {
+    return count;
+  }
+  if (is_leaf(b, node)) {
+    found[count] = n->proxy;
+    return count + 1;
+  }
+  count = collect(b, 2 * node + 1, box, found, count);
+  return collect(b, 2 * node + 2, box, found, count);
+}
+
+static void sift(int32_t *heap, int32_t root, int32_t count) {
+  while (2 * root + 1 < count) {
+    int32_t child = 2 * root + 1;
+    child += child + 1 < count && heap[child + 1] > heap[child];
+    if (heap[root] >= heap[child]) {
+      return;
+    }
+    int32_t kept = heap[root];
+    heap[root] = heap[child];
+    heap[child] = kept;
+    root = child;
+  }
+}
+
+static void sort_ascending(int32_t *list, int32_t count) {
+  for (int32_t root = count / 2 - 1; root >= 0; root--) {
+    sift(list, root, count);
+  }
+  for (int32_t end = count - 1; end > 0; end--) {
+    int32_t largest = list[0];
+    list[0] = list[end];
+    list[end] = largest;
+    sift(list, 0, end);
+  }
+}
+
+void s2_broadphase_query(const S2Broadphase *b, S2Box box, S2Arena *arena, S2ProxyVisit *visit,
+                         void *user) {
+  int32_t *found = S2_TAKE(arena, int32_t, b->leaf_count + b->loose_count);
+  int32_t count = b->node_count > 0 ? collect(b, 0, box, found, 0) : 0;
+  for (int32_t i = 0; i < b->loose_count; i++) {
+    if (s2_box_overlap(b->boxes[b->loose[i]], box)) {
+      found[count++] = b->loose[i];
+    }
+  }
+  sort_ascending(found, count);
+  for (int32_t i = 0; i < count && visit(user, found[i]); i++) {
+  }
+}
+
+// ---- Image ------------------------------------------------------------------------------------
+
+// capacity (as int64), boxes, states: the tree is built from them.
+
+size_t s2_broadphase_image_size(const S2Broadphase *b) {
+  return sizeof(int64_t) + (size_t)b->capacity * (sizeof *b->boxes + sizeof *b->states);
+}
+
+void s2_broadphase_image_write(const S2Broadphase *b, void *image) {
+  int64_t capacity = b->capacity;
+  size_t boxes = (size_t)capacity * sizeof *b->boxes;
+  unsigned char *at = image;
+  memcpy(at, &capacity, sizeof capacity);
+  if (capacity > 0) {
+    memcpy(at + sizeof capacity, b->boxes, boxes);
+    memcpy(at + sizeof capacity + boxes, b->states, (size_t)capacity * sizeof *b->states);
+  }
+}
+
+void s2_broadphase_image_read(S2Broadphase *b, const void *image, size_t size) {
+  int64_t capacity = 0;
+  const unsigned char *at = image;
+  assert(size >= sizeof capacity);
+  memcpy(&capacity, at, sizeof capacity);
+  assert(size == sizeof capacity + (size_t)capacity * (sizeof *b->boxes + sizeof *b->states));
+  grow(b, (int32_t)capacity);
+  size_t boxes = (size_t)capacity * sizeof *b->boxes;
+  if (capacity > 0) {
+    memcpy(b->boxes, at + sizeof capacity, boxes);
+    memcpy(b->states, at + sizeof capacity + boxes, (size_t)capacity * sizeof *b->states);
+  }
+  for (int32_t i = (int32_t)capacity; i < b->capacity; i++) {
+    b->boxes[i] = EMPTY;
+    b->states[i] = ABSENT;
+  }
+  build(b);
+}

@@ -1,0 +1,316 @@
+// Contact points of a pair, each a vertex against an edge or two vertices: the only features in the
+// plane, so that a point can be followed exactly when the bodies move (s2_manifold_point_update).
+//
+// The edge with the largest separation and the edge of the other shape that faces it give at most
+// two points, the ends of the part in which the two edges face each other: there one edge's end
+// vertex stands before the other edge. A vertex that stands beyond the end of the edge makes no
+// point: such a row would stop bodies that merely pass beside each other.
+
+#include "collide/chain.h"
+#include "collide/collide.h"
+#include "collide/separation.h"
+
+#include <float.h>
+#include <math.h>
+
+// Two ends nearer to each other than this part of the shorter edge are one: which of the two
+// vertices is taken then depends on their owners, not on rounding.
+static const double TIE = 1e-10;
+
+// Rounding of a coordinate, as a part of the magnitudes it is made from.
+static const double ROUNDING = 16 * DBL_EPSILON;
+
+// Two vertices nearer than this part of their coordinates have no direction from one to the other.
+static const double NO_DIRECTION = 1e-12;
+
+typedef struct Candidate {
+  S2Feature feature;
+  int index_a, index_b; // vertices, or the edge where the feature says so
+  double gap;           // between the cores
+} Candidate;
+
+typedef struct Candidates {
+  Candidate list[2];
+  int count;
+  double tolerance; // within which two gaps are the same
+} Candidates;
+
+typedef struct Pair {
+  S2Placed a, b;
+} Pair;
+
+typedef struct Edge {
+  S2Vec2 start, end, along, normal; // `along` and `normal` are unit
+  double length;
+} Edge;
+
+static Edge edge_of(const S2Placed *placed, int index) {
+  S2Vec2 start = s2_placed_vertex(placed, index);
+  S2Vec2 end = s2_placed_vertex(placed, s2_edge_end(placed->shape, index));
+  S2Vec2 normal = s2_rotate(placed->pose.rotation, s2_edge_normal(placed->shape, index));
+  return (Edge){start, end, s2_left(normal), normal, s2_length(s2_sub(end, start))};
+}
+
+static double magnitude(S2Vec2 p) { return fabs(p.x) + fabs(p.y); }
+
+static bool within(double at, double length, double tolerance) {
+  return at >= -tolerance && at <= length + tolerance;
+}
+
+static Candidate against_edge(bool edge_is_a, int edge_index, const Edge *edge, int vertex_index,
+                              S2Vec2 vertex) {
+  return (Candidate){
+      .feature = edge_is_a ? S2_EDGE_A : S2_EDGE_B,
+      .index_a = edge_is_a ? edge_index : vertex_index,
+      .index_b = edge_is_a ? vertex_index : edge_index,
+      .gap = s2_dot(edge->normal, s2_sub(vertex, edge->start)),
+  };
+}
+
+// ---- Two edges facing each other --------------------------------------------------------------
+
+// The edge at vertex `support` that faces the direction `normal` most squarely.
+static int facing_edge(const S2Placed *placed, int support, S2Vec2 normal) {
+  int count = placed->shape->count;
+  int before = support > 0 ? support - 1 : count - 1;
+  S2Vec2 local = s2_unrotate(placed->pose.rotation, normal);
+  double facing_before = s2_dot(local, s2_edge_normal(placed->shape, before));
+  double facing_after = s2_dot(local, s2_edge_normal(placed->shape, support));
+  return facing_before < facing_after ? before : support;
+}
+
+static Candidates clip(const Pair *pair, bool reference_is_a, const S2Axis *axis) {
+  const S2Placed *reference = reference_is_a ? &pair->a : &pair->b;
+  const S2Placed *incident = reference_is_a ? &pair->b : &pair->a;
+  Candidates found = {0};
+  int r = axis->edge;
+  Edge edge = edge_of(reference, r);
+  if (incident->shape->count == 1) {
+    S2Vec2 w = s2_placed_vertex(incident, 0);
+    double rounding = ROUNDING * (magnitude(edge.start) + magnitude(edge.end) + magnitude(w));
+    found.tolerance = rounding;
+    if (within(s2_dot(s2_sub(w, edge.start), edge.along), edge.length, rounding)) {
+      found.list[found.count++] = against_edge(reference_is_a, r, &edge, 0, w);
+    }
+    return found;
+  }
+  int i = facing_edge(incident, axis->support, edge.normal);
+  Edge other = edge_of(incident, i);
+  double shorter = fmin(edge.length, other.length);
+  double rounding = ROUNDING * (magnitude(edge.start) + magnitude(edge.end) +
+                                magnitude(other.start) + magnitude(other.end));
+  found.tolerance = TIE * shorter + rounding;
+  // The edges run in opposite directions: the end of one is near the start of the other.
+  for (int k = 0; k < 2; k++) {
+    int v_index = k == 0 ? r : s2_edge_end(reference->shape, r);
+    int w_index = k == 0 ? s2_edge_end(incident->shape, i) : i;
+    S2Vec2 v = k == 0 ? edge.start : edge.end;
+    S2Vec2 w = k == 0 ? other.end : other.start;
+    double w_at = s2_dot(s2_sub(w, edge.start), edge.along);
+    double v_at = s2_dot(s2_sub(v, other.start), other.along);
+    double beyond = k == 0 ? -w_at : w_at - edge.length;
+    bool tie = fabs(beyond) <= found.tolerance && within(v_at, other.length, found.tolerance);
+    if (tie ? reference_is_a : within(w_at, edge.length, rounding)) {
+      found.list[found.count++] = against_edge(reference_is_a, r, &edge, w_index, w);
+    } else if (tie || (beyond > 0 && within(v_at, other.length, rounding))) {
+      found.list[found.count++] = against_edge(!reference_is_a, i, &other, v_index, v);
+    }
+  }
+  return found;
+}
+
+static double least_gap(const Candidates *found) {
+  double least = INFINITY;
+  for (int k = 0; k < found->count; k++) {
+    least = fmin(least, found->list[k].gap);
+  }
+  return least;
+}
+
+// ---- Search -----------------------------------------------------------------------------------
+
+static bool shares_vertex(const Candidate *p, const Candidate *primary) {
+  bool same_a = p->feature != S2_EDGE_A && primary->feature != S2_EDGE_A;
+  bool same_b = p->feature != S2_EDGE_B && primary->feature != S2_EDGE_B;
+  return (same_a && p->index_a == primary->index_a) || (same_b && p->index_b == primary->index_b);
+}
+
+// The closest features of the two cores, or of overlapping ones those of least translation, and
+// what else the two facing edges give. The closest come with the least gap.
+static Candidates search(const Pair *pair, const S2Axis axes[2], double separation) {
+  double margin = TIE * fmin(axes[0].length, axes[1].length);
+  int first = axes[1].separation > axes[0].separation + margin ? 1 : 0;
+  if (axes[first].edge < 0) {
+    first = 1 - first;
+  }
+  Candidates found = clip(pair, first == 0, &axes[first]);
+  if (least_gap(&found) <= separation + found.tolerance) {
+    return found;
+  }
+  if (axes[1 - first].edge >= 0) {
+    Candidates second = clip(pair, first == 1, &axes[1 - first]);
+    if (least_gap(&second) <= separation + second.tolerance) {
+      return second;
+    }
+  }
+  // No edge has a vertex before it at the distance of the cores: the closest are two vertices, or
+  // the cores overlap so deeply that the vertex of least translation is beyond the edge.
+  Candidate primary = {.feature = S2_VERTEX_VERTEX};
+  primary.gap = s2_nearest_vertices(&pair->a, &pair->b, &primary.index_a, &primary.index_b);
+  double size = magnitude(s2_placed_vertex(&pair->a, primary.index_a)) +
+                magnitude(s2_placed_vertex(&pair->b, primary.index_b));
+  bool apart = separation > 0 || s2_end_separation(&pair->a, &pair->b) > 0 ||
+               s2_end_separation(&pair->b, &pair->a) > 0;
+  if (!apart || primary.gap <= NO_DIRECTION * size) {
+    const S2Placed *reference = first == 0 ? &pair->a : &pair->b;
+    const S2Placed *incident = first == 0 ? &pair->b : &pair->a;
+    Edge edge = edge_of(reference, axes[first].edge);
+    int support = axes[first].support;
+    primary = against_edge(first == 0, axes[first].edge, &edge, support,
+                           s2_placed_vertex(incident, support));
+  }
+  Candidates all = {.list = {primary}, .count = 1, .tolerance = found.tolerance};
+  for (int k = 0; k < found.count && all.count < 2; k++) {
+    if (!shares_vertex(&found.list[k], &primary)) {
+      all.list[all.count++] = found.list[k];
+    }
+  }
+  return all;
+}
+
+// ---- Points -----------------------------------------------------------------------------------
+
+static S2ManifoldPoint point_of(const Pair *pair, const Candidate *candidate) {
+  const S2Shape *a = pair->a.shape;
+  const S2Shape *b = pair->b.shape;
+  S2ManifoldPoint point = {
+      .feature = candidate->feature,
+      .id = (uint32_t)candidate->feature << 30 | (uint32_t)candidate->index_a << 15 |
+            (uint32_t)candidate->index_b,
+      .local_a = a->vertices[candidate->index_a],
+      .local_b = b->vertices[candidate->index_b],
+      .normal = {0, 1}, // of two circles with the same centre; else replaced
+  };
+  if (candidate->feature == S2_EDGE_A) {
+    point.local_normal = s2_edge_normal(a, candidate->index_a);
+  } else if (candidate->feature == S2_EDGE_B) {
+    point.local_normal = s2_edge_normal(b, candidate->index_b);
+  } else {
+    S2Vec2 from_b = s2_sub(s2_placed_vertex(&pair->a, candidate->index_a),
+                           s2_placed_vertex(&pair->b, candidate->index_b));
+    if (s2_length2(from_b) > 0) {
+      point.normal = from_b; // its sense is all that counts
+    }
+  }
+  return point;
+}
+
+static void place(S2ManifoldPoint *point, const Pair *pair) {
+  S2Vec2 pa = s2_pose_point(pair->a.pose, point->local_a);
+  S2Vec2 pb = s2_pose_point(pair->b.pose, point->local_b);
+  double ra = pair->a.shape->radius;
+  double rb = pair->b.shape->radius;
+  S2Vec2 from_b = s2_sub(pa, pb);
+  if (point->feature == S2_VERTEX_VERTEX) {
+    double distance = s2_length(from_b);
+    if (distance > NO_DIRECTION * (magnitude(pa) + magnitude(pb))) {
+      double sign = s2_dot(from_b, point->normal) < 0 ? -1 : 1;
+      point->normal = s2_scale(sign / distance, from_b);
+    }
+  } else if (point->feature == S2_EDGE_A) {
+    point->normal = s2_neg(s2_rotate(pair->a.pose.rotation, point->local_normal));
+  } else {
+    point->normal = s2_rotate(pair->b.pose.rotation, point->local_normal);
+  }
+  point->gap = s2_dot(from_b, point->normal) - ra - rb;
+  // From the vertex, which is a point of its shape, half the gap towards the other surface.
+  if (point->feature == S2_EDGE_B) {
+    point->point = s2_add_scaled(pa, -(ra + point->gap / 2), point->normal);
+  } else {
+    point->point = s2_add_scaled(pb, rb + point->gap / 2, point->normal);
+  }
+}
+
+static Pair pair_of(const S2Shape *a, S2Pose pose_a, const S2Shape *b, S2Pose pose_b) {
+  S2Vec2 offset = s2_sub(pose_b.position, pose_a.position);
+  return (Pair){{a, {{0, 0}, pose_a.rotation}}, {b, {offset, pose_b.rotation}}};
+}
+
+void s2_manifold_point_update(S2ManifoldPoint *point, const S2Shape *a, S2Pose pose_a,
+                              const S2Shape *b, S2Pose pose_b) {
+  Pair pair = pair_of(a, pose_a, b, pose_b);
+  place(point, &pair);
+}
+
+// ---- Chains -----------------------------------------------------------------------------------
+
+// Whether the vertex stands before the edge or beyond an end that is no joint.
+static bool before_edge(const S2Placed *segment, int edge, S2Vec2 vertex, double tolerance) {
+  Edge e = edge_of(segment, edge);
+  double at = s2_dot(s2_sub(vertex, e.start), e.along);
+  bool joint_at_start = edge == 0 ? segment->shape->has_previous : segment->shape->has_next;
+  bool joint_at_end = edge == 0 ? segment->shape->has_next : segment->shape->has_previous;
+  return (at >= -tolerance || !joint_at_start) && (at <= e.length + tolerance || !joint_at_end);
+}
+
+static bool owned_by(const S2Placed *segment, bool segment_is_a, const S2Placed *other,
+                     const Candidate *candidate, S2Vec2 normal, double tolerance) {
+  if (!s2_is_chained(segment->shape)) {
+    return true;
+  }
+  int index = segment_is_a ? candidate->index_a : candidate->index_b;
+  int other_index = segment_is_a ? candidate->index_b : candidate->index_a;
+  if (candidate->feature == (segment_is_a ? S2_EDGE_A : S2_EDGE_B)) {
+    return before_edge(segment, index, s2_placed_vertex(other, other_index), tolerance);
+  }
+  S2Vec2 outward = s2_unrotate(segment->pose.rotation, segment_is_a ? s2_neg(normal) : normal);
+  return s2_chain_owns(segment->shape, index, outward, candidate->feature != S2_VERTEX_VERTEX);
+}
+
+// Adds the candidates that belong to this pair and are within reach. Returns whether the one with
+// the least gap was dropped because it belongs to a neighbour in a chain.
+static bool add_owned(S2Manifold *manifold, const Pair *pair, const Candidates *found, double floor,
+                      double reach) {
+  bool dropped = false;
+  double least = least_gap(found);
+  for (int k = 0; k < found->count; k++) {
+    const Candidate *candidate = &found->list[k];
+    S2ManifoldPoint point = point_of(pair, candidate);
+    place(&point, pair);
+    bool owned = owned_by(&pair->a, true, &pair->b, candidate, point.normal, found->tolerance) &&
+                 owned_by(&pair->b, false, &pair->a, candidate, point.normal, found->tolerance);
+    if (!owned) {
+      dropped = dropped || candidate->gap <= least;
+    } else if (point.gap <= reach && candidate->gap >= floor) {
+      manifold->points[manifold->count++] = point;
+    }
+  }
+  return dropped;
+}
+
+void s2_collide(const S2Shape *a, S2Pose pose_a, const S2Shape *b, S2Pose pose_b, double reach,
+                S2Manifold *manifold) {
+  manifold->count = 0;
+  Pair pair = pair_of(a, pose_a, b, pose_b);
+  if (a->count == 1 && b->count == 1) {
+    Candidates found = {.list = {{.feature = S2_VERTEX_VERTEX}}, .count = 1};
+    add_owned(manifold, &pair, &found, -INFINITY, reach);
+    return;
+  }
+  S2Axis axes[2] = {s2_separation(&pair.a, &pair.b), s2_separation(&pair.b, &pair.a)};
+  double separation = fmax(axes[0].separation, axes[1].separation);
+  if (separation - a->radius - b->radius > reach) {
+    return;
+  }
+  Candidates found = search(&pair, axes, separation);
+  bool dropped = add_owned(manifold, &pair, &found, -INFINITY, reach);
+  if (dropped) {
+    // The closest features belong to the neighbour, but this segment may still carry a vertex of
+    // the other shape further on. While the cores are apart nothing can be nearer than they are.
+    bool chain_is_a = s2_is_chained(a);
+    manifold->count = 0;
+    found = clip(&pair, chain_is_a, &axes[chain_is_a ? 0 : 1]);
+    double floor = separation > 0 ? separation - found.tolerance : -INFINITY;
+    add_owned(manifold, &pair, &found, floor, reach);
+  }
+}

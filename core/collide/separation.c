@@ -1,0 +1,66 @@
+#include "collide/separation.h"
+
+#include <math.h>
+
+S2Axis s2_separation(const S2Placed *placed, const S2Placed *other) {
+  const S2Shape *shape = placed->shape;
+  const S2Shape *against = other->shape;
+  S2Axis best = {.edge = -1, .separation = -INFINITY};
+  S2Vec2 offset = s2_unrotate(placed->pose.rotation,
+                              s2_sub(other->pose.position, placed->pose.position));
+  for (int i = 0; shape->count > 1 && i < shape->count; i++) {
+    S2Vec2 normal = s2_edge_normal(shape, i);
+    S2Vec2 turned = s2_unrotate(other->pose.rotation, s2_rotate(placed->pose.rotation, normal));
+    int support = 0;
+    double least = s2_dot(turned, against->vertices[0]);
+    for (int k = 1; k < against->count; k++) {
+      double height = s2_dot(turned, against->vertices[k]);
+      if (height < least) {
+        least = height;
+        support = k;
+      }
+    }
+    double separation = s2_dot(normal, s2_sub(offset, shape->vertices[i])) + least;
+    if (separation > best.separation) {
+      best = (S2Axis){.edge = i, .support = support, .separation = separation};
+    }
+  }
+  if (best.edge >= 0) {
+    int end = s2_edge_end(shape, best.edge);
+    best.length = s2_length(s2_sub(shape->vertices[end], shape->vertices[best.edge]));
+  }
+  return best;
+}
+
+double s2_end_separation(const S2Placed *placed, const S2Placed *other) {
+  if (placed->shape->count != 2) {
+    return -INFINITY;
+  }
+  S2Vec2 start = s2_placed_vertex(placed, 0);
+  S2Vec2 along = s2_sub(s2_placed_vertex(placed, 1), start);
+  double length = s2_length(along);
+  double lowest = INFINITY, highest = -INFINITY;
+  for (int k = 0; k < other->shape->count; k++) {
+    double at = s2_dot(s2_sub(s2_placed_vertex(other, k), start), along) / length;
+    lowest = fmin(lowest, at);
+    highest = fmax(highest, at);
+  }
+  return fmax(lowest - length, -highest);
+}
+
+double s2_nearest_vertices(const S2Placed *a, const S2Placed *b, int *vertex_a, int *vertex_b) {
+  double nearest2 = INFINITY;
+  *vertex_a = *vertex_b = 0;
+  for (int i = 0; i < a->shape->count; i++) {
+    S2Vec2 p = s2_unrotate(b->pose.rotation, s2_sub(s2_placed_vertex(a, i), b->pose.position));
+    for (int k = 0; k < b->shape->count; k++) {
+      double distance2 = s2_length2(s2_sub(p, b->shape->vertices[k]));
+      if (distance2 < nearest2) {
+        nearest2 = distance2;
+        *vertex_a = i;
+        *vertex_b = k;
+      }
+    }
+  }
+  return sqrt(nearest2);
+}

@@ -1,0 +1,30 @@
+// Where two cores are furthest apart along an edge's normal, and which of their vertices are
+// nearest. Private to collide/.
+//
+// In the plane this is all there is to distance. Distance is the largest separation over all
+// directions: while the cores are apart it is taken either along an edge's normal (then that edge
+// has the largest separation of all) or between two vertices. No iteration is needed, hence none
+// that could fail to end.
+#ifndef S2_SEPARATION_H
+#define S2_SEPARATION_H
+
+#include "collide/placed.h"
+
+typedef struct S2Axis {
+  int edge;          // -1: the shape has none (a circle)
+  int support;       // the other shape's vertex deepest along the normal
+  double separation; // m, of that vertex from the edge's line; -INFINITY without an edge
+  double length;     // m, of the edge
+} S2Axis;
+
+// The edge of `placed` from which the whole of `other` is furthest away. Ties: lowest index.
+S2Axis s2_separation(const S2Placed *placed, const S2Placed *other);
+
+// Separation along the direction of a segment, beyond its ends; -INFINITY when `placed` is no
+// segment. Together with the normals it decides whether two segments in line meet.
+double s2_end_separation(const S2Placed *placed, const S2Placed *other);
+
+// The nearest pair of vertices (ties: lowest indices) and their distance.
+double s2_nearest_vertices(const S2Placed *a, const S2Placed *b, int *vertex_a, int *vertex_b);
+
+#endif

@@ -1,0 +1,146 @@
+// Phase 4: an island becomes a mixed complementarity problem (lcp-physics appendix, eq. 22 and 23).
+#include "dynamics/step.h"
+
+#include <string.h>
+
+double s2_touch_velocity(const S2Touch *touch, int k, S2Vec2 direction, const double *v) {
+  const S2TouchPoint *point = &touch->points[k];
+  const double *va = v + 3 * touch->body_a, *vb = v + 3 * touch->body_b;
+  return s2_dot(direction, s2_vec2(va[1] - vb[1], va[2] - vb[2])) +
+         s2_cross(point->at.point, direction) * va[0] - s2_cross(point->arm_b, direction) * vb[0];
+}
+
+double s2_island_speed(const S2Step *step, const S2Island *island) {
+  S2Vec2 gravity = step->world->kept.def.gravity;
+  double h = step->h, length = island->length;
+  double speed = fmax(h * s2_length(gravity), 1e-6 * length / h);
+  for (int i = 0; i < island->nodes; i++) {
+    const double *v0 = step->v0 + 3 * island->node[i], *free_v = step->free_v + 3 * island->node[i];
+    speed = fmax(speed, fmax(hypot(v0[1], v0[2]), length * fabs(v0[0])));
+    speed = fmax(speed, fmax(hypot(free_v[1], free_v[2]), length * fabs(free_v[0])));
+  }
+  return speed;
+}
+
+// One row along `direction` at a contact point. Bodies that are ground here move as given: their
+// part of the relative velocity is known and goes into the bias.
+static S2Row contact_row(const S2Step *step, const S2Touch *touch, int k, S2Vec2 direction,
+                         bool positions) {
+  const S2TouchPoint *point = &touch->points[k];
+  S2Row row = {
+      .a = step->node_of[touch->body_a],
+      .b = step->node_of[touch->body_b],
+      .coupled_to = -1,
+      .lo = 0,
+      .hi = INFINITY,
+  };
+  double ja[3] = {s2_cross(point->at.point, direction), direction.x, direction.y};
+  double jb[3] = {-s2_cross(point->arm_b, direction), -direction.x, -direction.y};
+  const double *va = step->free_v + 3 * touch->body_a, *vb = step->free_v + 3 * touch->body_b;
+  for (int c = 0; c < 3; c++) {
+    row.ja[c] = row.a == S2_GROUND ? 0 : ja[c];
+    row.jb[c] = row.b == S2_GROUND ? 0 : jb[c];
+    if (!positions) {
+      row.bias += (row.a == S2_GROUND ? ja[c] * va[c] : 0) + (row.b == S2_GROUND ? jb[c] * vb[c] : 0);
+    }
+  }
+  return row;
+}
+
+static int add_joints(const S2Step *step, const S2Island *island, const double *q, bool positions,
+                      S2Row *rows, double *lambda) {
+  const S2World *world = step->world;
+  int n = 0;
+  for (int i = 0; i < island->joints; i++) {
+    const S2Joint *joint = &world->joints.at[island->joint[i]];
+    S2JointRow parts[3];
+    double error[3] = {0};
+    int count = s2_joint_rows(joint, q, parts);
+    if (positions) {
+      s2_joint_error(joint, q, error);
+    }
+    for (int r = 0; r < count; r++, n++) {
+      S2Row *row = &rows[n];
+      *row = (S2Row){
+          .a = joint->a == S2_NONE ? S2_GROUND : step->node_of[joint->a],
+          .b = joint->b == S2_NONE ? S2_GROUND : step->node_of[joint->b],
+          .coupled_to = -1,
+          .group = i,
+          .lo = -INFINITY,
+          .hi = INFINITY,
+          .bias = error[r],
+      };
+      for (int c = 0; c < 3; c++) {
+        row->ja[c] = row->a == S2_GROUND ? 0 : parts[r].ja[c];
+        row->jb[c] = row->b == S2_GROUND ? 0 : parts[r].jb[c];
+        if (!positions && row->a == S2_GROUND && joint->a != S2_NONE) {
+          row->bias += parts[r].ja[c] * step->free_v[3 * joint->a + c];
+        }
+        if (!positions && row->b == S2_GROUND && joint->b != S2_NONE) {
+          row->bias += parts[r].jb[c] * step->free_v[3 * joint->b + c];
+        }
+      }
+      lambda[n] = positions ? 0 : step->joint_impulse[3 * island->joint[i] + r];
+    }
+  }
+  return n;
+}
+
+S2Assembly s2_assemble(const S2Step *step, const S2Island *island, const S2Choice *choices,
+                       const double *q, bool positions) {
+  int most = 3 * island->joints + 4 * island->touches;
+  S2Row *rows = S2_TAKE(step->arena, S2Row, most);
+  double *lambda = S2_TAKE(step->arena, double, most);
+  double *mass = S2_TAKE(step->arena, double, 3 * island->nodes);
+  double *rhs = S2_TAKE_ZEROED(step->arena, double, 3 * island->nodes);
+  double *v = S2_TAKE_ZEROED(step->arena, double, 3 * island->nodes);
+  for (int i = 0; i < island->nodes; i++) {
+    int32_t slot = island->node[i];
+    const S2Body *body = &step->world->bodies.at[slot];
+    const double inertial[3] = {body->inertia, body->mass, body->mass};
+    for (int c = 0; c < 3; c++) {
+      mass[3 * i + c] = positions ? inertial[c] : step->mass[3 * slot + c];
+      if (!positions) {
+        rhs[3 * i + c] = step->mass[3 * slot + c] * step->free_v[3 * slot + c];
+        v[3 * i + c] = step->v0[3 * slot + c];
+      }
+    }
+  }
+  int joint_rows = add_joints(step, island, q, positions, rows, lambda), n = joint_rows;
+  int group = island->joints;
+  for (int i = 0; i < island->touches; i++) {
+    const S2Touch *touch = &step->touches[island->touch[i]];
+    for (int k = 0; k < touch->count; k++) {
+      const S2Choice *choice = &choices[2 * island->touch[i] + k];
+      const S2TouchPoint *point = &touch->points[k];
+      if (!choice->use) {
+        continue;
+      }
+      rows[n] = contact_row(step, touch, k, point->at.normal, positions);
+      rows[n].bias += choice->bias;
+      rows[n].group = group;
+      lambda[n++] = positions ? 0 : point->normal_impulse;
+      if (!positions && touch->friction > 0) {
+        rows[n] = contact_row(step, touch, k, s2_left(point->at.normal), positions);
+        rows[n].bias -= touch->surface_speed;
+        rows[n].coupled_to = n - 1;
+        rows[n].mu = touch->friction;
+        rows[n].group = group;
+        lambda[n++] = point->tangent_impulse;
+      }
+      group += 1;
+    }
+  }
+  return (S2Assembly){
+      .problem = {.nodes = island->nodes,
+                  .rows = n,
+                  .mass = mass,
+                  .rhs = rhs,
+                  .row = rows,
+                  .velocity_scale = positions ? island->length : s2_island_speed(step, island),
+                  .length = island->length},
+      .lambda = lambda,
+      .v = v,
+      .joint_rows = joint_rows,
+  };
+}

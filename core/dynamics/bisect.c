@@ -1,0 +1,111 @@
+// Bisecting stepping (lcp-physics appendix A.1): contacts act when closer than the margin, without
+// looking ahead; a (sub-)step that ends in an overlap is undone and tried with half its length.
+// The printed rule needs a tolerance: a turning edge under a vertex that moves along overlaps at any
+// step length. And it needs an end: at the smallest length the overlap is accepted with a warning,
+// and position projection removes it.
+#include "dynamics/step.h"
+
+#include <string.h>
+
+// Restitution targets from the velocities before; when one counts, separating contacts are left out
+// (they would gain energy), the next sub-step sees to them.
+static void choose(const S2Step *step, const S2Island *island, S2Choice *choices) {
+  double tiny = S2_REST_SPEED * s2_island_speed(step, island);
+  double margin = step->world->kept.def.contact_margin;
+  bool bounces = false;
+  for (int pass = 0; pass < 2; pass++) {
+    for (int i = 0; i < island->touches; i++) {
+      int32_t index = island->touch[i];
+      const S2Touch *touch = &step->touches[index];
+      for (int k = 0; k < touch->count; k++) {
+        double u = s2_touch_velocity(touch, k, touch->points[k].at.normal, step->v0);
+        bool near = touch->points[k].at.gap <= margin;
+        if (pass == 0) {
+          bounces |= near && touch->restitution * u < -tiny;
+        } else {
+          choices[2 * index + k] =
+              (S2Choice){near && !(bounces && u > tiny), touch->restitution * fmin(0, u)};
+        }
+      }
+    }
+  }
+}
+
+// One attempt over step->h from q0, v0 to q1, v2. False: aborted.
+static bool attempt(S2Step *step, double *overlap_before) {
+  S2World *world = step->world;
+  memset(step->slack, 0, sizeof(double) * (size_t)world->bodies.count);
+  int searches = 0;
+  do {
+    if (!s2_step_touches(step)) {
+      return false;
+    }
+    *overlap_before = s2_step_penetration(step);
+    s2_step_islands(step);
+    S2Choice *choices = S2_TAKE_ZEROED(step->arena, S2Choice, 2 * step->touch_count);
+    memcpy(step->v1, step->free_v, sizeof(double) * 3 * (size_t)world->bodies.count);
+    for (int i = 0; i < step->island_count; i++) {
+      choose(step, &step->islands[i], choices);
+      if (!s2_step_solve(step, &step->islands[i], choices, step->v1)) {
+        return false;
+      }
+    }
+    searches += 1;
+  } while (s2_step_outran(step) && searches < S2_REACH_PASSES);
+  memcpy(step->v2, step->v1, sizeof(double) * 3 * (size_t)world->bodies.count);
+  s2_step_integrate(step);
+  s2_step_settle(step);
+  return true;
+}
+
+static double smallest_body(const S2World *world) {
+  double size = INFINITY;
+  for (int i = 0; i < world->order.count; i++) {
+    const S2Body *body = &world->bodies.at[world->order.at[i]];
+    if (s2_body_moves(body) && body->reach > 0) {
+      size = fmin(size, body->reach);
+    }
+  }
+  return isfinite(size) ? size : 1;
+}
+
+bool s2_step_bisect(S2Step *step) {
+  S2World *world = step->world;
+  size_t bytes = sizeof(double) * 3 * (size_t)world->bodies.count;
+  double tolerance = S2_BISECT_TOLERANCE * smallest_body(world);
+  double smallest = S2_BISECT_SMALLEST * step->dt, left = step->dt;
+  while (left > 0) {
+    bool halved = false;
+    double h = left, overlap, before;
+    if (!s2_step_forces(step)) {
+      return false;
+    }
+    for (;;) {
+      s2_step_free_motion(step, h);
+      if (!attempt(step, &before)) {
+        return false;
+      }
+      overlap = s2_step_penetration(step);
+      if (overlap <= before + tolerance || h <= smallest) {
+        break;
+      }
+      h /= 2;
+      halved = true;
+      world->stats.bisections += 1;
+    }
+    if (overlap > before + tolerance) {
+      s2_world_warn(world, "bisect: an overlap of %.3g m remains at the smallest dt of %.3g s (t = %.6g s)",
+                    overlap, h, step->t);
+    }
+    s2_step_stabilise(step);
+    memcpy(step->q0, step->q1, bytes);
+    memcpy(step->v0, step->v2, bytes);
+    step->t += h;
+    left = halved ? left - h : 0;
+    if (halved && world->kept.def.stepping_partial) {
+      step->cut_short = true;
+      break;
+    }
+  }
+  return true;
+}

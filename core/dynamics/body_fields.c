@@ -1,0 +1,305 @@
+// Reading and writing a body's numbers, forces and impulses.
+#include "dynamics/world.h"
+
+#include <stdio.h>
+#include <string.h>
+
+typedef enum Domain { ANY, POSITIVE, NOT_NEGATIVE, UNIT, BITS, FLAG, TYPE } Domain;
+
+static const struct {
+  const char *name;
+  Domain domain;
+} fields[S2_BODY_FIELD_COUNT] = {
+    [S2_BODY_ANGLE] = {"angle", ANY},
+    [S2_BODY_X] = {"x", ANY},
+    [S2_BODY_Y] = {"y", ANY},
+    [S2_BODY_OMEGA] = {"omega", ANY},
+    [S2_BODY_VX] = {"vx", ANY},
+    [S2_BODY_VY] = {"vy", ANY},
+    [S2_BODY_MASS] = {"mass", POSITIVE},
+    [S2_BODY_INERTIA] = {"inertia", POSITIVE},
+    [S2_BODY_FRICTION] = {"friction", NOT_NEGATIVE},
+    [S2_BODY_RESTITUTION] = {"restitution", UNIT},
+    [S2_BODY_LINEAR_DAMPING] = {"linear_damping", NOT_NEGATIVE},
+    [S2_BODY_ANGULAR_DAMPING] = {"angular_damping", NOT_NEGATIVE},
+    [S2_BODY_GRAVITY_SCALE] = {"gravity_scale", ANY},
+    [S2_BODY_SURFACE_SPEED] = {"surface_speed", ANY},
+    [S2_BODY_CATEGORY] = {"category", BITS},
+    [S2_BODY_MASK] = {"mask", BITS},
+    [S2_BODY_SENSOR] = {"sensor", FLAG},
+    [S2_BODY_ENABLED] = {"enabled", FLAG},
+    [S2_BODY_TYPE] = {"type", TYPE},
+    [S2_BODY_COLOR] = {"color", BITS},
+};
+
+const char *s2_body_field_name(S2BodyField field) {
+  return fields[field].name;
+}
+
+S2Status s2_body_get(const S2World *world, S2BodyId id, S2BodyField field, double *value) {
+  int32_t slot;
+  S2_TRY(s2_body_slot(world, id, &slot));
+  const S2Body *body = &world->bodies.at[slot];
+  const double *q = world->q.at + 3 * slot, *v = world->v.at + 3 * slot;
+  switch (field) {
+  case S2_BODY_ANGLE: *value = q[0]; break;
+  case S2_BODY_X: *value = q[1]; break;
+  case S2_BODY_Y: *value = q[2]; break;
+  case S2_BODY_OMEGA: *value = v[0]; break;
+  case S2_BODY_VX: *value = v[1]; break;
+  case S2_BODY_VY: *value = v[2]; break;
+  case S2_BODY_MASS: *value = body->type == S2_DYNAMIC ? body->mass : INFINITY; break;
+  case S2_BODY_INERTIA: *value = body->type == S2_DYNAMIC ? body->inertia : INFINITY; break;
+  case S2_BODY_FRICTION: *value = body->friction; break;
+  case S2_BODY_RESTITUTION: *value = body->restitution; break;
+  case S2_BODY_LINEAR_DAMPING: *value = body->linear_damping; break;
+  case S2_BODY_ANGULAR_DAMPING: *value = body->angular_damping; break;
+  case S2_BODY_GRAVITY_SCALE: *value = body->gravity_scale; break;
+  case S2_BODY_SURFACE_SPEED: *value = body->surface_speed; break;
+  case S2_BODY_CATEGORY: *value = body->category; break;
+  case S2_BODY_MASK: *value = body->mask; break;
+  case S2_BODY_SENSOR: *value = body->sensor; break;
+  case S2_BODY_ENABLED: *value = body->enabled; break;
+  case S2_BODY_TYPE: *value = (double)body->type; break;
+  case S2_BODY_COLOR: *value = body->color; break;
+  case S2_BODY_FIELD_COUNT: break;
+  }
+  return s2_ok();
+}
+
+static S2Status check(S2BodyField field, double value) {
+  const char *name = fields[field].name;
+  Domain domain = fields[field].domain;
+  if (!isfinite(value)) {
+    return s2_error(S2_INVALID, "%s: finite number expected, got %g", name, value);
+  }
+  if (domain == POSITIVE && value <= 0) {
+    return s2_error(S2_INVALID, "%s: a number above 0 expected, got %g", name, value);
+  }
+  if (domain == NOT_NEGATIVE && value < 0) {
+    return s2_error(S2_INVALID, "%s: a number not below 0 expected, got %g", name, value);
+  }
+  if (domain == UNIT && (value < 0 || value > 1)) {
+    return s2_error(S2_INVALID, "%s: a number from 0 to 1 expected, got %g", name, value);
+  }
+  if (domain == BITS && (value < 0 || value > (double)UINT32_MAX || value != floor(value))) {
+    return s2_error(S2_INVALID, "%s: an integer from 0 to 2^32 - 1 expected, got %g", name, value);
+  }
+  if (domain == FLAG && value != 0 && value != 1) {
+    return s2_error(S2_INVALID, "%s: 0 or 1 expected, got %g", name, value);
+  }
+  if (domain == TYPE && value != S2_DYNAMIC && value != S2_STATIC && value != S2_KINEMATIC) {
+    return s2_error(S2_INVALID, "%s: dynamic, static or kinematic expected", name);
+  }
+  return s2_ok();
+}
+
+void s2_body_drop_warm_start(S2World *world, int32_t slot) {
+  for (int i = 0; i < world->touches.count; i++) {
+    S2Touch *touch = &world->touches.at[i];
+    if (touch->body_a == slot || touch->body_b == slot) {
+      for (int k = 0; k < 2; k++) {
+        touch->points[k].normal_impulse = touch->points[k].tangent_impulse = 0;
+      }
+    }
+  }
+}
+
+static void moved(S2World *world, int32_t slot) {
+  s2_body_drop_warm_start(world, slot);
+  world->boxes_stale = true;
+  world->kept.fresh = true;
+}
+
+static S2Status set_type(S2World *world, int32_t slot, S2BodyType type) {
+  S2Body *body = &world->bodies.at[slot];
+  if (type == S2_DYNAMIC && (!(body->mass > 0) || !(body->inertia > 0))) {
+    return s2_error(S2_INVALID, "type: a body without area or mass cannot be dynamic");
+  }
+  body->type = type;
+  moved(world, slot);
+  return s2_ok();
+}
+
+S2Status s2_body_set(S2World *world, S2BodyId id, S2BodyField field, double value) {
+  int32_t slot;
+  S2_TRY(s2_world_idle(world));
+  S2_TRY(s2_body_slot(world, id, &slot));
+  S2_TRY(check(field, value));
+  S2Body *body = &world->bodies.at[slot];
+  double *q = world->q.at + 3 * slot, *v = world->v.at + 3 * slot;
+  switch (field) {
+  case S2_BODY_ANGLE:
+  case S2_BODY_X:
+  case S2_BODY_Y:
+    q[field - S2_BODY_ANGLE] = value;
+    moved(world, slot);
+    break;
+  case S2_BODY_OMEGA:
+  case S2_BODY_VX:
+  case S2_BODY_VY:
+    v[field - S2_BODY_OMEGA] = value;
+    break;
+  case S2_BODY_MASS:
+  case S2_BODY_INERTIA:
+    if (body->type != S2_DYNAMIC) {
+      return s2_error(S2_INVALID, "%s: only a dynamic body has one", fields[field].name);
+    }
+    *(field == S2_BODY_MASS ? &body->mass : &body->inertia) = value;
+    break;
+  case S2_BODY_FRICTION: body->friction = value; break;
+  case S2_BODY_RESTITUTION: body->restitution = value; break;
+  case S2_BODY_LINEAR_DAMPING: body->linear_damping = value; break;
+  case S2_BODY_ANGULAR_DAMPING: body->angular_damping = value; break;
+  case S2_BODY_GRAVITY_SCALE: body->gravity_scale = value; break;
+  case S2_BODY_SURFACE_SPEED: body->surface_speed = value; break;
+  case S2_BODY_CATEGORY: body->category = (uint32_t)value; break;
+  case S2_BODY_MASK: body->mask = (uint32_t)value; break;
+  case S2_BODY_SENSOR: body->sensor = value != 0; break;
+  case S2_BODY_COLOR: body->color = (uint32_t)value; break;
+  case S2_BODY_TYPE: return set_type(world, slot, (S2BodyType)value);
+  case S2_BODY_ENABLED:
+    if (body->enabled && value == 0) {
+      s2_world_drop_boxes(world, slot);
+    }
+    body->enabled = value != 0;
+    moved(world, slot);
+    break;
+  case S2_BODY_FIELD_COUNT: break;
+  }
+  return s2_ok();
+}
+
+S2Status s2_body_q(const S2World *world, S2BodyId id, double q[3]) {
+  int32_t slot;
+  S2_TRY(s2_body_slot(world, id, &slot));
+  memcpy(q, world->q.at + 3 * slot, 3 * sizeof(double));
+  return s2_ok();
+}
+
+S2Status s2_body_v(const S2World *world, S2BodyId id, double v[3]) {
+  int32_t slot;
+  S2_TRY(s2_body_slot(world, id, &slot));
+  memcpy(v, world->v.at + 3 * slot, 3 * sizeof(double));
+  return s2_ok();
+}
+
+S2Status s2_body_set_q(S2World *world, S2BodyId id, const double q[3]) {
+  int32_t slot;
+  S2_TRY(s2_world_idle(world));
+  S2_TRY(s2_body_slot(world, id, &slot));
+  for (int k = 0; k < 3; k++) {
+    S2_TRY(check(S2_BODY_ANGLE + (S2BodyField)k, q[k]));
+  }
+  memcpy(world->q.at + 3 * slot, q, 3 * sizeof(double));
+  moved(world, slot);
+  return s2_ok();
+}
+
+S2Status s2_body_set_v(S2World *world, S2BodyId id, const double v[3]) {
+  int32_t slot;
+  S2_TRY(s2_world_idle(world));
+  S2_TRY(s2_body_slot(world, id, &slot));
+  for (int k = 0; k < 3; k++) {
+    S2_TRY(check(S2_BODY_OMEGA + (S2BodyField)k, v[k]));
+  }
+  memcpy(world->v.at + 3 * slot, v, 3 * sizeof(double));
+  return s2_ok();
+}
+
+S2Status s2_body_name(const S2World *world, S2BodyId id, const char **name) {
+  int32_t slot;
+  *name = "";
+  S2_TRY(s2_body_slot(world, id, &slot));
+  *name = world->bodies.at[slot].name;
+  return s2_ok();
+}
+
+S2Status s2_body_set_name(S2World *world, S2BodyId id, const char *name) {
+  int32_t slot;
+  S2_TRY(s2_world_idle(world));
+  S2_TRY(s2_body_slot(world, id, &slot));
+  if (strlen(name) >= S2_NAME_SIZE) {
+    return s2_error(S2_INVALID, "name: at most %d bytes expected, got %zu", S2_NAME_SIZE - 1,
+                    strlen(name));
+  }
+  snprintf(world->bodies.at[slot].name, S2_NAME_SIZE, "%s", name);
+  return s2_ok();
+}
+
+// ---- Forces -----------------------------------------------------------------------------------
+
+static S2Status check_vector(const char *name, S2Vec2 vector) {
+  if (!isfinite(vector.x) || !isfinite(vector.y)) {
+    return s2_error(S2_INVALID, "%s: finite numbers expected, got {%g, %g}", name, vector.x,
+                    vector.y);
+  }
+  return s2_ok();
+}
+
+static double torque_of(const S2World *world, int32_t slot, S2Vec2 force, const S2Vec2 *at) {
+  if (at == NULL) {
+    return 0;
+  }
+  const double *q = world->q.at + 3 * slot;
+  return s2_cross(s2_sub(*at, s2_vec2(q[1], q[2])), force);
+}
+
+S2Status s2_body_apply_force(S2World *world, S2BodyId id, S2Vec2 force, const S2Vec2 *at) {
+  int32_t slot;
+  S2_TRY(s2_world_idle(world));
+  S2_TRY(s2_body_slot(world, id, &slot));
+  S2_TRY(check_vector("force", force));
+  if (at != NULL) {
+    S2_TRY(check_vector("at", *at));
+  }
+  double *f = world->f.at + 3 * slot;
+  f[0] += torque_of(world, slot, force, at);
+  f[1] += force.x;
+  f[2] += force.y;
+  return s2_ok();
+}
+
+S2Status s2_body_apply_torque(S2World *world, S2BodyId id, double torque) {
+  int32_t slot;
+  S2_TRY(s2_world_idle(world));
+  S2_TRY(s2_body_slot(world, id, &slot));
+  if (!isfinite(torque)) {
+    return s2_error(S2_INVALID, "torque: finite number expected, got %g", torque);
+  }
+  world->f.at[3 * slot] += torque;
+  return s2_ok();
+}
+
+S2Status s2_body_apply_impulse(S2World *world, S2BodyId id, S2Vec2 impulse, const S2Vec2 *at) {
+  int32_t slot;
+  S2_TRY(s2_world_idle(world));
+  S2_TRY(s2_body_slot(world, id, &slot));
+  S2_TRY(check_vector("impulse", impulse));
+  if (at != NULL) {
+    S2_TRY(check_vector("at", *at));
+  }
+  const S2Body *body = &world->bodies.at[slot];
+  if (body->type == S2_DYNAMIC) {
+    double *v = world->v.at + 3 * slot;
+    v[0] += torque_of(world, slot, impulse, at) / body->inertia;
+    v[1] += impulse.x / body->mass;
+    v[2] += impulse.y / body->mass;
+  }
+  return s2_ok();
+}
+
+S2Status s2_body_force(const S2World *world, S2BodyId id, double force[3]) {
+  int32_t slot;
+  S2_TRY(s2_body_slot(world, id, &slot));
+  memcpy(force, world->f.at + 3 * slot, 3 * sizeof(double));
+  return s2_ok();
+}
+
+S2Status s2_body_set_force_law(S2World *world, S2BodyId id, bool has_law) {
+  int32_t slot;
+  S2_TRY(s2_world_idle(world));
+  S2_TRY(s2_body_slot(world, id, &slot));
+  world->bodies.at[slot].has_law = has_law;
+  return s2_ok();
+}

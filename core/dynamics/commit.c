@@ -1,0 +1,175 @@
+// Last phase: a finished step becomes the world's state; contacts begin and end.
+#include "dynamics/step.h"
+
+#include <string.h>
+
+static S2Status check(const S2Step *step) {
+  const S2World *world = step->world;
+  for (int i = 0; i < world->order.count; i++) {
+    int32_t slot = world->order.at[i];
+    for (int c = 0; c < 3; c++) {
+      if (!isfinite(step->q1[3 * slot + c]) || !isfinite(step->v2[3 * slot + c])) {
+        char label[S2_NAME_SIZE + 8];
+        s2_body_label(world, slot, label);
+        const double *v = world->v.at + 3 * slot;
+        return s2_error(S2_INVALID,
+                        "body %s: its motion is not finite in step %llu (t = %.6g s); last speed "
+                        "%.3g m/s (check forces, or try a smaller dt)",
+                        label, (unsigned long long)world->kept.steps + 1, step->t,
+                        hypot(v[1], v[2]));
+      }
+    }
+  }
+  if (step->unsolved > 0 && world->kept.def.strict) {
+    return s2_error(S2_UNSOLVED, "%s", world->warning);
+  }
+  return s2_ok();
+}
+
+static S2BodyId id_a(const S2Touch *touch) {
+  return (S2BodyId){(uint32_t)touch->body_a + 1, touch->serial_a};
+}
+
+static S2BodyId id_b(const S2Touch *touch) {
+  return (S2BodyId){(uint32_t)touch->body_b + 1, touch->serial_b};
+}
+
+static void pair_event(S2World *world, S2EventType type, const S2Touch *touch) {
+  S2Event *event = s2_world_event(world, type);
+  bool swap = touch->sensor && touch->body_b >= 0 &&
+              world->bodies.at[touch->body_b].serial == touch->serial_b &&
+              world->bodies.at[touch->body_b].sensor &&
+              !world->bodies.at[touch->body_a].sensor;
+  event->a = swap ? id_b(touch) : id_a(touch);
+  event->b = swap ? id_a(touch) : id_b(touch);
+}
+
+static void point_event(const S2Step *step, S2EventType type, const S2Touch *touch, int k) {
+  const S2TouchPoint *point = &touch->points[k];
+  const double *qa = step->q1 + 3 * touch->body_a;
+  pair_event(step->world, type, touch);
+  S2Event *event = &step->world->events.at[step->world->events.count - 1];
+  event->point = s2_vec2(qa[1] + point->at.point.x, qa[2] + point->at.point.y);
+  event->normal = point->at.normal;
+  event->normal_impulse = point->normal_impulse;
+  event->tangent_impulse = point->tangent_impulse;
+  event->speed = -s2_touch_velocity(touch, k, point->at.normal, step->world->v.at);
+}
+
+// Nearest point, or -1.
+static int nearest(const S2Touch *touch) {
+  return touch->count == 0                                                        ? -1
+         : touch->count == 2 && touch->points[1].at.gap < touch->points[0].at.gap ? 1
+                                                                                  : 0;
+}
+
+static void touch_events(const S2Step *step, S2Touch *touch) {
+  S2World *world = step->world;
+  int k = nearest(touch);
+  double limit = touch->sensor ? 0 : world->kept.def.contact_margin;
+  bool begun = k >= 0 && touch->allowed && touch->enabled && touch->points[k].at.gap <= limit;
+  if (begun && !touch->begun) {
+    point_event(step, touch->sensor ? S2_SENSOR_BEGIN : S2_CONTACT_BEGIN, touch, k);
+  } else if (!begun && touch->begun) {
+    pair_event(world, touch->sensor ? S2_SENSOR_END : S2_CONTACT_END, touch);
+  }
+  touch->begun = begun;
+  for (k = 0; k < touch->count; k++) {
+    if (touch->points[k].normal_impulse > 0) {
+      point_event(step, S2_CONTACT_IMPULSE, touch, k);
+    }
+  }
+}
+
+// Touches of the last step that are gone (both lists are sorted by shapes) end.
+static void end_lost(S2Step *step) {
+  S2World *world = step->world;
+  int n = 0;
+  for (int i = 0; i < world->touches.count; i++) {
+    const S2Touch *old = &world->touches.at[i];
+    const S2Touch *now = NULL;
+    while (n < step->touch_count &&
+           (step->touches[n].shape_a < old->shape_a ||
+            (step->touches[n].shape_a == old->shape_a && step->touches[n].shape_b < old->shape_b))) {
+      n += 1;
+    }
+    if (n < step->touch_count) {
+      now = &step->touches[n];
+    }
+    bool lives = now != NULL && now->shape_a == old->shape_a && now->shape_b == old->shape_b &&
+                 now->serial_a == old->serial_a && now->serial_b == old->serial_b;
+    if (!lives && old->begun) {
+      pair_event(world, old->sensor ? S2_SENSOR_END : S2_CONTACT_END, old);
+    }
+  }
+}
+
+static double joint_error(const S2Step *step) {
+  const S2World *world = step->world;
+  double worst = 0;
+  for (int i = 0; i < world->joint_order.count; i++) {
+    const S2Joint *joint = &world->joints.at[world->joint_order.at[i]];
+    double error[3] = {0};
+    if (s2_joint_active(world, joint)) {
+      s2_joint_error(joint, step->q1, error);
+      worst = fmax(worst, hypot(error[0], error[1]));
+    }
+  }
+  return worst;
+}
+
+static void measure(S2Step *step) {
+  S2World *world = step->world;
+  S2WorldStats *stats = &world->stats;
+  step->residuals.penetration = s2_step_penetration(step);
+  step->residuals.joint_error = joint_error(step);
+  world->residuals = step->residuals;
+  stats->steps += 1;
+  stats->worst_scaled = fmax(stats->worst_scaled, step->residuals.solve.scaled);
+  stats->worst_penetration = fmax(stats->worst_penetration, step->residuals.penetration);
+  stats->worst_joint_error = fmax(stats->worst_joint_error, step->residuals.joint_error);
+  stats->bodies = world->order.count;
+  stats->joints = world->joint_order.count;
+  stats->islands = step->island_count;
+  stats->contacts = stats->largest_island = 0;
+  for (int i = 0; i < step->island_count; i++) {
+    int points = 0;
+    for (int k = 0; k < step->islands[i].touches; k++) {
+      points += step->touches[step->islands[i].touch[k]].count;
+    }
+    stats->contacts += points;
+    stats->largest_island = points > stats->largest_island ? points : stats->largest_island;
+  }
+  stats->arena_bytes = world->arena.peak;
+}
+
+S2Status s2_step_commit(S2Step *step) {
+  S2World *world = step->world;
+  S2_TRY(check(step));
+  end_lost(step);
+  for (int i = 0; i < step->touch_count; i++) {
+    touch_events(step, &step->touches[i]);
+  }
+  size_t bytes = sizeof(double) * 3 * (size_t)world->bodies.count;
+  if (bytes > 0) {
+    memcpy(world->q.at, step->q1, bytes);
+    memcpy(world->v.at, step->v2, bytes);
+    memset(world->f.at, 0, bytes);
+  }
+  s2_array_reserve(world->touches, step->touch_count);
+  world->touches.count = step->touch_count;
+  if (step->touch_count > 0) {
+    memcpy(world->touches.at, step->touches, sizeof(S2Touch) * (size_t)step->touch_count);
+  }
+  for (int i = 0; i < world->joint_order.count; i++) {
+    int32_t slot = world->joint_order.at[i];
+    memcpy(world->joints.at[slot].impulse, step->joint_impulse + 3 * slot, 3 * sizeof(double));
+  }
+  world->kept.time = step->cut_short ? step->t : world->kept.time + step->dt;
+  world->kept.steps += 1;
+  world->kept.fresh = false;
+  world->boxes_stale = true;
+  world->contacts_stale = true;
+  measure(step);
+  return s2_ok();
+}

@@ -1,0 +1,53 @@
+// Phase 1: what acts on the bodies, and how they would move if nothing touched them.
+#include "dynamics/step.h"
+
+#include <string.h>
+
+bool s2_step_forces(S2Step *step) {
+  S2World *world = step->world;
+  const S2Callbacks *call = &world->callbacks;
+  S2Vec2 gravity = world->kept.def.gravity;
+  for (int i = 0; i < world->order.count; i++) {
+    int32_t slot = world->order.at[i];
+    const S2Body *body = &world->bodies.at[slot];
+    double *force = step->force + 3 * slot;
+    memcpy(force, world->f.at + 3 * slot, 3 * sizeof(double));
+    if (body->type != S2_DYNAMIC) {
+      continue;
+    }
+    force[1] += body->mass * body->gravity_scale * gravity.x;
+    force[2] += body->mass * body->gravity_scale * gravity.y;
+    if (body->has_law && body->enabled && call->force != NULL &&
+        !call->force(call->user, world, s2_body_id(world, slot), step->t, step->h, force)) {
+      step->aborted = true;
+      return false;
+    }
+  }
+  return true;
+}
+
+// Damping is taken implicitly: W = M (1 + h damping), so it never overshoots.
+void s2_step_free_motion(S2Step *step, double h) {
+  S2World *world = step->world;
+  step->h = h;
+  for (int i = 0; i < world->order.count; i++) {
+    int32_t slot = world->order.at[i];
+    const S2Body *body = &world->bodies.at[slot];
+    const double *v0 = step->v0 + 3 * slot, *force = step->force + 3 * slot;
+    double *mass = step->mass + 3 * slot, *free_v = step->free_v + 3 * slot;
+    if (!s2_body_moves(body)) {
+      memset(mass, 0, 3 * sizeof(double));
+      bool goes = body->type == S2_KINEMATIC && body->enabled;
+      for (int k = 0; k < 3; k++) {
+        free_v[k] = goes ? v0[k] : 0;
+      }
+      continue;
+    }
+    const double inertial[3] = {body->inertia, body->mass, body->mass};
+    for (int k = 0; k < 3; k++) {
+      double damping = k == 0 ? body->angular_damping : body->linear_damping;
+      mass[k] = inertial[k] * (1 + h * damping);
+      free_v[k] = (inertial[k] * v0[k] + h * force[k]) / mass[k];
+    }
+  }
+}

@@ -1,0 +1,71 @@
+// Reading a world: energy, momentum, contacts.
+#include "dynamics/world.h"
+
+S2Energy s2_world_energy(const S2World *world) {
+  S2Energy energy = {0};
+  S2Vec2 gravity = world->kept.def.gravity;
+  for (int i = 0; i < world->order.count; i++) {
+    int32_t slot = world->order.at[i];
+    const S2Body *body = &world->bodies.at[slot];
+    const double *q = world->q.at + 3 * slot, *v = world->v.at + 3 * slot;
+    if (s2_body_moves(body)) {
+      energy.kinetic += 0.5 * (body->inertia * v[0] * v[0] +
+                               body->mass * (v[1] * v[1] + v[2] * v[2]));
+      energy.potential -=
+          body->mass * body->gravity_scale * (gravity.x * q[1] + gravity.y * q[2]);
+    }
+  }
+  energy.total = energy.kinetic + energy.potential;
+  return energy;
+}
+
+void s2_world_momentum(const S2World *world, double momentum[3]) {
+  momentum[0] = momentum[1] = momentum[2] = 0;
+  for (int i = 0; i < world->order.count; i++) {
+    int32_t slot = world->order.at[i];
+    const S2Body *body = &world->bodies.at[slot];
+    const double *q = world->q.at + 3 * slot, *v = world->v.at + 3 * slot;
+    if (s2_body_moves(body)) {
+      momentum[0] += body->inertia * v[0] + body->mass * (q[1] * v[2] - q[2] * v[1]);
+      momentum[1] += body->mass * v[1];
+      momentum[2] += body->mass * v[2];
+    }
+  }
+}
+
+static void list_contacts(S2World *world) {
+  double margin = world->kept.def.contact_margin;
+  world->contacts.count = 0;
+  for (int i = 0; i < world->touches.count; i++) {
+    const S2Touch *touch = &world->touches.at[i];
+    bool alive = world->bodies.at[touch->body_a].serial == touch->serial_a &&
+                 world->bodies.at[touch->body_b].serial == touch->serial_b;
+    for (int k = 0; k < touch->count && alive && !touch->sensor && touch->enabled; k++) {
+      const S2TouchPoint *point = &touch->points[k];
+      const double *qa = world->q.at + 3 * touch->body_a;
+      if (point->at.gap > margin && !(point->normal_impulse > 0)) {
+        continue;
+      }
+      world->contacts.at[s2_array_push(world->contacts)] = (S2Contact){
+          .a = s2_body_id(world, touch->body_a),
+          .b = s2_body_id(world, touch->body_b),
+          .point = s2_vec2(qa[1] + point->at.point.x, qa[2] + point->at.point.y),
+          .normal = point->at.normal,
+          .gap = point->at.gap,
+          .normal_impulse = point->normal_impulse,
+          .tangent_impulse = point->tangent_impulse,
+          .sliding = point->sliding,
+          .feature = point->at.id,
+      };
+    }
+  }
+}
+
+const S2Contact *s2_world_contacts(S2World *world, int *count) {
+  if (world->contacts_stale) {
+    list_contacts(world);
+    world->contacts_stale = false;
+  }
+  *count = world->contacts.count;
+  return world->contacts.at;
+}

@@ -1,0 +1,96 @@
+// Phase 5: an island's problem is solved and its answer handed out.
+#include "dynamics/step.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static void dump(S2Step *step, const S2Problem *problem) {
+  S2World *world = step->world;
+  if (world->dump_directory != NULL) {
+    char path[4096];
+    snprintf(path, sizeof path, "%s/problem-%06llu-%02d.txt", world->dump_directory,
+             (unsigned long long)world->kept.steps, world->dumped++);
+    S2Status status = s2_problem_write(problem, path);
+    if (status.code != S2_OK) {
+      s2_world_warn(world, "%s", status.message);
+    }
+  }
+}
+
+static void keep_worst(S2Residual *worst, const S2Residual *residual) {
+  worst->dynamics = fmax(worst->dynamics, residual->dynamics);
+  worst->complementarity = fmax(worst->complementarity, residual->complementarity);
+  worst->cone = fmax(worst->cone, residual->cone);
+  worst->joint = fmax(worst->joint, residual->joint);
+  worst->scaled = fmax(worst->scaled, residual->scaled);
+}
+
+static void account(S2Step *step, const S2Island *island, const S2Solution *solution) {
+  S2World *world = step->world;
+  S2WorldStats *stats = &world->stats;
+  stats->solves += 1;
+  stats->iterations += (uint64_t)solution->iterations;
+  stats->last_iterations += solution->iterations;
+  stats->used[solution->used] += 1;
+  keep_worst(&step->residuals.solve, &solution->residual);
+  // The residual decides, not what the solver thinks of itself. (A NaN misses it, too.)
+  if (!(solution->residual.scaled <= world->kept.def.tolerance)) {
+    step->unsolved += 1;
+    stats->unsolved += 1;
+    stats->last_status = solution->status == S2_SOLVED ? S2_MAX_ITERATIONS : solution->status;
+    s2_world_warn(world,
+                  "step %llu (t = %.6g s): an island of %d bodies was solved to a scaled residual "
+                  "of %.1e only, tolerance %.1e",
+                  (unsigned long long)world->kept.steps + 1, step->t, island->nodes,
+                  solution->residual.scaled, world->kept.def.tolerance);
+  }
+}
+
+bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices, double *v) {
+  S2World *world = step->world;
+  if (world->callbacks.proceed != NULL && !world->callbacks.proceed(world->callbacks.user)) {
+    step->aborted = true;
+    return false;
+  }
+  double start = s2_clock();
+  S2ArenaMark mark = s2_arena_mark(step->arena);
+  S2Assembly assembly = s2_assemble(step, island, choices, step->q0, false);
+  S2SolverOptions options = {
+      .solver = world->kept.def.solver,
+      .tolerance = world->kept.def.tolerance,
+      .max_iterations = world->kept.def.max_iterations,
+  };
+  S2Solution solution = {.v = assembly.v, .lambda = assembly.lambda};
+  dump(step, &assembly.problem);
+  s2_mcp_solve(&assembly.problem, &options, step->arena, &solution);
+  account(step, island, &solution);
+
+  for (int i = 0; i < island->nodes; i++) {
+    memcpy(v + 3 * island->node[i], solution.v + 3 * i, 3 * sizeof(double));
+  }
+  int n = 0;
+  for (int i = 0; i < island->joints; i++) {
+    int rows = s2_joint_row_count(&world->joints.at[island->joint[i]]);
+    for (int r = 0; r < rows; r++) {
+      step->joint_impulse[3 * island->joint[i] + r] = solution.lambda[n++];
+    }
+  }
+  for (int i = 0; i < island->touches; i++) {
+    S2Touch *touch = &step->touches[island->touch[i]];
+    for (int k = 0; k < touch->count; k++) {
+      S2TouchPoint *point = &touch->points[k];
+      bool used = choices[2 * island->touch[i] + k].use;
+      bool rough = touch->friction > 0;
+      point->normal_impulse = used ? solution.lambda[n] : 0;
+      point->tangent_impulse = used && rough ? solution.lambda[n + 1] : 0;
+      // At the bound up to rounding; without friction a loaded contact slides whatever it does.
+      point->sliding = point->normal_impulse > 0 &&
+                       fabs(point->tangent_impulse) >=
+                           touch->friction * point->normal_impulse * (1 - 1e-9);
+      n += used ? 1 + rough : 0;
+    }
+  }
+  s2_arena_rewind(step->arena, mark);
+  world->stats.seconds_solve += s2_clock() - start;
+  return true;
+}

@@ -1,0 +1,168 @@
+// Speculative stepping: fixed dt, rows that look ahead, two solves (algorithm B1 in docs/stepping.md).
+//
+// 1. Every contact that can close within the step has a row J v + max(gap, 0)/h >= 0: the solve
+//    stops it exactly at the surface. These velocities v1 carry the positions.
+// 2. Where something arrives with speed, the SAME step is solved again with the touching rows only
+//    and restitution targets from the speeds before the step: these velocities v2 go on.
+//
+// Two things can make the look-ahead wrong, and both are found after the solve and mended:
+// - an impact sends a body further than its free motion said: search again with what is known now;
+// - a row is the tangent plane at the nearest points, and a fast body may pass beside the real
+//   surface: where a row far from touching carried an impulse but the true gap at the end is open,
+//   the contact is linearised anew at the end of the step, and the island solved again.
+#include "dynamics/step.h"
+
+#include <string.h>
+
+static void integrate_island(S2Step *step, const S2Island *island) {
+  for (int i = 0; i < island->nodes; i++) {
+    int32_t at = 3 * island->node[i];
+    for (int c = 0; c < 3; c++) {
+      step->q1[at + c] = step->q0[at + c] + step->h * step->v1[at + c];
+    }
+  }
+}
+
+// Linearises one touch anew at the end of the step if the rows there told something wrong.
+static bool relinearise_touch(S2Step *step, const S2Island *island, int32_t index, bool *replaced,
+                              S2Choice *choices) {
+  S2Touch *touch = &step->touches[index];
+  double fine = S2_MISS_TOLERANCE * island->length, nearest = INFINITY, predicted = INFINITY;
+  bool far_impulse = false;
+  for (int k = 0; k < touch->count; k++) {
+    const S2TouchPoint *point = &touch->points[k];
+    double u = s2_touch_velocity(touch, k, point->at.normal, step->v1);
+    nearest = fmin(nearest, fabs(point->at.gap));
+    predicted = fmin(predicted, point->at.gap + step->h * u);
+    far_impulse |= point->normal_impulse > 0 && point->at.gap > fine;
+  }
+  if (!far_impulse && !*replaced) {
+    return false;
+  }
+  S2Touch there = *touch;
+  s2_touch_collide(step->world, &there, step->q1, INFINITY);
+  double gap = INFINITY;
+  for (int k = 0; k < there.count; k++) {
+    gap = fmin(gap, there.points[k].at.gap);
+  }
+  // One percent of the way is as good as the curvature of any surface deserves.
+  double tolerance = 0.01 * nearest + fine;
+  bool missed = far_impulse && gap > tolerance;
+  bool fell_in = *replaced && gap < fmin(predicted, 0) - tolerance;
+  if (there.count == 0 || !(missed || fell_in)) {
+    return false;
+  }
+  for (int k = 0; k < there.count; k++) {
+    S2TouchPoint *point = &there.points[k];
+    point->at.gap -= step->h * s2_touch_velocity(&there, k, point->at.normal, step->v1);
+    choices[2 * index + k] = (S2Choice){true, fmax(point->at.gap, 0) / step->h};
+  }
+  *touch = there;
+  *replaced = true;
+  step->world->stats.relinearisations += 1;
+  return true;
+}
+
+static bool first_solve(S2Step *step, const S2Island *island, S2Choice *choices) {
+  bool *replaced = S2_TAKE_ZEROED(step->arena, bool, island->touches);
+  for (int i = 0; i < island->touches; i++) {
+    const S2Touch *touch = &step->touches[island->touch[i]];
+    for (int k = 0; k < touch->count; k++) {
+      choices[2 * island->touch[i] + k] =
+          (S2Choice){true, fmax(touch->points[k].at.gap, 0) / step->h};
+    }
+  }
+  bool again = true;
+  for (int pass = 0; again; pass++) {
+    if (!s2_step_solve(step, island, choices, step->v1)) {
+      return false;
+    }
+    integrate_island(step, island);
+    again = false;
+    for (int i = 0; i < island->touches && pass < S2_RELINEARISE_PASSES; i++) {
+      again |= relinearise_touch(step, island, island->touch[i], &replaced[i], choices);
+    }
+  }
+  return true;
+}
+
+// Chooses the rows of the second solve; false when nothing arrives with speed.
+static bool choose_impact(const S2Step *step, const S2Island *island, S2Choice *choices) {
+  double h = step->h, tiny = S2_REST_SPEED * s2_island_speed(step, island);
+  bool impact = false;
+  for (int i = 0; i < island->touches; i++) {
+    int32_t index = island->touch[i];
+    const S2Touch *touch = &step->touches[index];
+    for (int k = 0; k < touch->count; k++) {
+      const S2TouchPoint *point = &touch->points[k];
+      double u = s2_touch_velocity(touch, k, point->at.normal, step->v0);
+      double a = (s2_touch_velocity(touch, k, point->at.normal, step->free_v) - u) / h;
+      bool touching = point->normal_impulse > 0 || point->at.gap <= S2_TOUCH_SLOP * island->length;
+      S2Choice *choice = &choices[2 * index + k];
+      *choice = (S2Choice){.use = touching && u <= tiny};
+      if (choice->use && u < 0) {
+        // The speed it would have had on arrival, falling the gap at its free acceleration.
+        double arrival = -sqrt(u * u + 2 * fmax(0, -a) * fmax(point->at.gap, 0));
+        choice->bias = touch->restitution * arrival;
+        impact |= u < -fabs(a) * h / 2 - tiny;
+      }
+    }
+  }
+  return impact;
+}
+
+bool s2_step_outran(S2Step *step) {
+  const S2World *world = step->world;
+  double room = world->kept.def.contact_margin / 2; // two bodies share the margin of a pair
+  bool outran = false;
+  for (int i = 0; i < step->island_count; i++) {
+    for (int k = 0; k < step->islands[i].nodes; k++) {
+      int32_t slot = step->islands[i].node[k];
+      const double *v = step->v1 + 3 * slot, *free_v = step->free_v + 3 * slot;
+      double more = step->h * (hypot(v[1] - free_v[1], v[2] - free_v[2]) +
+                               fabs(v[0] - free_v[0]) * world->bodies.at[slot].reach);
+      if (more > room + step->slack[slot]) {
+        step->slack[slot] = more;
+        outran = true;
+      }
+    }
+  }
+  return outran;
+}
+
+bool s2_step_speculative(S2Step *step) {
+  S2World *world = step->world;
+  if (!s2_step_forces(step)) {
+    return false;
+  }
+  s2_step_free_motion(step, step->dt);
+  S2Choice *choices;
+  do {
+    if (!s2_step_touches(step)) {
+      return false;
+    }
+    s2_step_islands(step);
+    choices = S2_TAKE_ZEROED(step->arena, S2Choice, 2 * step->touch_count);
+    memcpy(step->v1, step->free_v, sizeof(double) * 3 * (size_t)world->bodies.count);
+    s2_step_integrate(step);
+    for (int i = 0; i < step->island_count; i++) {
+      if (!first_solve(step, &step->islands[i], choices)) {
+        return false;
+      }
+    }
+  } while (s2_step_outran(step) && step->passes < S2_REACH_PASSES);
+
+  memcpy(step->v2, step->v1, sizeof(double) * 3 * (size_t)world->bodies.count);
+  for (int i = 0; i < step->island_count; i++) {
+    if (choose_impact(step, &step->islands[i], choices)) {
+      world->stats.second_solves += 1;
+      if (!s2_step_solve(step, &step->islands[i], choices, step->v2)) {
+        return false;
+      }
+    }
+  }
+  s2_step_integrate(step);
+  s2_step_settle(step);
+  s2_step_stabilise(step);
+  return true;
+}

@@ -1,0 +1,96 @@
+// One step, from the outside in. The phases, in the order they happen:
+//
+//     forces         forces.c       gravity, applied forces, force laws; the free motion
+//     touches        touch.c        broad phase, narrow phase, impulses carried over
+//     islands        islands.c      bodies that act on each other
+//     assemble       assemble.c     an island as a mixed complementarity problem
+//     solve          solve.c        velocities and impulses, and the residual they leave
+//     integrate      below          positions
+//     stabilise      stabilise.c    position projection
+//     commit         commit.c       the world changes, all at once; events
+//
+// speculative.c and bisect.c are the two ways to order the middle ones.
+#include "dynamics/step.h"
+
+#include <string.h>
+#include <time.h>
+
+double s2_clock(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static double *copy(S2Arena *arena, const double *from, int count) {
+  double *to = S2_TAKE(arena, double, count);
+  if (count > 0) {
+    memcpy(to, from, sizeof(double) * (size_t)count);
+  }
+  return to;
+}
+
+S2Step s2_step_begin(S2World *world) {
+  S2Arena *arena = &world->arena;
+  int slots = world->bodies.count, joints = world->joints.count;
+  s2_arena_reset(arena);
+  world->dumped = 0;
+  world->stats.last_iterations = 0;
+  world->stats.last_status = S2_SOLVED;
+  S2Step step = {
+      .world = world,
+      .arena = arena,
+      .dt = world->kept.def.dt,
+      .h = world->kept.def.dt,
+      .t = world->kept.time,
+      .q0 = copy(arena, world->q.at, 3 * slots),
+      .v0 = copy(arena, world->v.at, 3 * slots),
+      .force = S2_TAKE_ZEROED(arena, double, 3 * slots),
+      .mass = S2_TAKE_ZEROED(arena, double, 3 * slots),
+      .free_v = S2_TAKE_ZEROED(arena, double, 3 * slots),
+      .slack = S2_TAKE_ZEROED(arena, double, slots),
+      .v1 = copy(arena, world->v.at, 3 * slots),
+      .v2 = copy(arena, world->v.at, 3 * slots),
+      .q1 = copy(arena, world->q.at, 3 * slots),
+      .joint_impulse = S2_TAKE_ZEROED(arena, double, 3 * joints),
+      .node_of = S2_TAKE(arena, int32_t, slots),
+  };
+  for (int i = 0; i < world->joint_order.count; i++) {
+    int32_t slot = world->joint_order.at[i];
+    memcpy(step.joint_impulse + 3 * slot, world->joints.at[slot].impulse, 3 * sizeof(double));
+  }
+  return step;
+}
+
+void s2_step_integrate(S2Step *step) {
+  const S2World *world = step->world;
+  for (int i = 0; i < world->order.count; i++) {
+    int32_t slot = world->order.at[i];
+    const S2Body *body = &world->bodies.at[slot];
+    bool goes = body->enabled && body->type != S2_STATIC;
+    for (int c = 3 * slot; c < 3 * slot + 3; c++) {
+      step->q1[c] = step->q0[c] + (goes ? step->h * step->v1[c] : 0);
+    }
+    if (!s2_body_moves(body)) { // keeps the velocity it was given
+      memcpy(step->v2 + 3 * slot, step->v0 + 3 * slot, 3 * sizeof(double));
+    }
+  }
+}
+
+S2Status s2_world_step(S2World *world) {
+  S2_TRY(s2_world_idle(world));
+  double start = s2_clock();
+  world->events.count = 0;
+  world->warning[0] = 0;
+  if (world->kept.fresh) {
+    s2_world_warn_of_overlaps(world);
+  }
+  S2Step step = s2_step_begin(world);
+  world->stepping = true;
+  bool done = world->kept.def.stepping == S2_BISECT ? s2_step_bisect(&step)
+                                                    : s2_step_speculative(&step);
+  world->stepping = false;
+  S2Status status = done ? s2_step_commit(&step)
+                         : s2_error(S2_ABORTED, "the step was stopped by a callback");
+  world->stats.seconds_total += s2_clock() - start;
+  return status;
+}

@@ -1,0 +1,95 @@
+// Private to core/dynamics: one step under way. Everything here lives in the step's arena; the world
+// is written only by s2_step_commit, so a step that fails or is aborted leaves no trace.
+#ifndef S2_STEP_H
+#define S2_STEP_H
+
+#include "dynamics/joint.h"
+#include "dynamics/world.h"
+
+typedef struct S2Island { // bodies that act on each other, in ascending order everywhere
+  int nodes, touches, joints;
+  int32_t *node;  // slots
+  int32_t *touch; // indices into S2Step.touches
+  int32_t *joint; // slots of joints
+  double length;  // m: size of its largest body
+} S2Island;
+
+// What to do with one contact point (two a touch) in a solve.
+typedef struct S2Choice {
+  bool use;
+  double bias; // of the normal row, m/s
+} S2Choice;
+
+typedef struct S2Step {
+  S2World *world;
+  S2Arena *arena;
+  double dt;      // s, of the whole step
+  double h;       // s, of this (sub-)step
+  double t;       // s, at its start
+  double *q0, *v0; // 3 a slot: state at its start
+  double *force;  // 3 a slot, complete
+  double *mass;   // 3 a slot: diagonal of W (damping included); 0 for what is not solved for
+  double *free_v; // 3 a slot: W^-1 (M v0 + h f), the velocities without any contact or joint
+  double *slack;  // a slot: m a body may move further than free_v says, learnt from the last pass
+  double *v1;     // 3 a slot: velocities that carry the positions
+  double *v2;     // 3 a slot: velocities at the end (v1, unless there was an impact)
+  double *q1;     // 3 a slot: positions at the end
+  double *joint_impulse; // 3 a joint slot
+  S2Touch *touches;
+  int touch_count;
+  S2Island *islands;
+  int island_count;
+  int32_t *node_of; // a slot: its node within its island, or S2_GROUND
+  bool aborted;     // a callback said so
+  int passes;       // searches done, the first is 0
+  bool cut_short;   // bisect with stepping_partial ended before dt
+  int unsolved;     // island solves that missed the tolerance
+  S2WorldResiduals residuals;
+} S2Step;
+
+// A step about to happen, in the world's arena (reset by this).
+S2Step s2_step_begin(S2World *world);
+
+// The phases, each in its file.
+bool s2_step_forces(S2Step *step);                   // forces.c; false: aborted
+void s2_step_free_motion(S2Step *step, double h);    // forces.c
+bool s2_step_touches(S2Step *step);                  // touch.c: broad and narrow phase
+void s2_step_islands(S2Step *step);                  // islands.c
+// Solves an island with the chosen contact points (indexed 2 touch + k) into v (3 a slot) and keeps
+// the impulses in the touches and step->joint_impulse. False: aborted. (solve.c)
+bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices, double *v);
+void s2_step_integrate(S2Step *step);                // q1 = q0 + h v1 (step.c)
+bool s2_step_outran(S2Step *step);                   // speculative.c
+void s2_step_settle(S2Step *step);                   // touch.c: contact geometry at q1
+void s2_step_stabilise(S2Step *step);                // stabilise.c
+S2Status s2_step_commit(S2Step *step);               // commit.c
+bool s2_step_speculative(S2Step *step);              // speculative.c; false: aborted
+bool s2_step_bisect(S2Step *step);                   // bisect.c; false: aborted
+
+// touch.c: geometry of one touch at the poses q, keeping the impulses of points that stay.
+void s2_touch_collide(const S2World *world, S2Touch *touch, const double *q, double reach);
+double s2_step_penetration(const S2Step *step); // deepest overlap among the touches, m
+bool s2_touch_solid(const S2Touch *touch);      // may carry impulses in this step
+
+// Relative velocity (a against b) at a contact point along a direction, of velocities v (3 a slot).
+double s2_touch_velocity(const S2Touch *touch, int k, S2Vec2 direction, const double *v);
+
+// One island as a complementarity problem, rows at the touches' geometry and the joints' poses q.
+// Joints first, then the chosen contact points. `positions`: the unknowns are displacements instead
+// of velocities (undamped masses, no forces, no friction, no moving ground), joint biases are their
+// position errors.
+typedef struct S2Assembly {
+  S2Problem problem;
+  double *lambda, *v; // guesses: kept impulses and v0; zero for positions
+  int joint_rows;
+} S2Assembly;
+S2Assembly s2_assemble(const S2Step *step, const S2Island *island, const S2Choice *choices,
+                       const double *q, bool positions);
+
+// The velocity scale V of an island (MATH: max(|g| h, |v|, 1e-6 L/h), m/s), forces included.
+double s2_island_speed(const S2Step *step, const S2Island *island);
+
+// Seconds on a monotonic clock, for the statistics.
+double s2_clock(void);
+
+#endif

@@ -1,0 +1,305 @@
+// Phase 2: touches. The broad phase names pairs of shapes, the narrow phase finds where they meet,
+// and what the last step knew of a pair (impulses, the filter's answer) is carried over.
+#include "dynamics/step.h"
+
+#include <string.h>
+
+bool s2_touch_solid(const S2Touch *touch) {
+  return touch->allowed && touch->enabled && !touch->sensor && touch->count > 0;
+}
+
+static double combine(S2Combine how, double a, double b) {
+  switch (how) {
+  case S2_COMBINE_GEOMETRIC:
+    return sqrt(a * b);
+  case S2_COMBINE_AVERAGE:
+    return (a + b) / 2;
+  case S2_COMBINE_MULTIPLY:
+    return a * b;
+  case S2_COMBINE_MIN:
+    return fmin(a, b);
+  case S2_COMBINE_MAX:
+    return fmax(a, b);
+  }
+  return 0;
+}
+
+static void set_material(const S2World *world, S2Touch *touch) {
+  const S2WorldDef *def = &world->kept.def;
+  const S2Piece *pa = &world->pieces.at[touch->shape_a], *pb = &world->pieces.at[touch->shape_b];
+  const S2Body *a = &world->bodies.at[touch->body_a], *b = &world->bodies.at[touch->body_b];
+  touch->friction = def->contact == S2_FRICTIONLESS
+                        ? 0
+                        : combine(def->combine_friction,
+                                  isnan(pa->friction) ? a->friction : pa->friction,
+                                  isnan(pb->friction) ? b->friction : pb->friction);
+  touch->restitution = combine(def->combine_restitution,
+                               isnan(pa->restitution) ? a->restitution : pa->restitution,
+                               isnan(pb->restitution) ? b->restitution : pb->restitution);
+  touch->surface_speed = a->surface_speed + b->surface_speed;
+  touch->sensor = a->sensor || b->sensor;
+  touch->enabled = true;
+}
+
+// ---- Geometry ---------------------------------------------------------------------------------
+
+static void carry_impulses(S2Touch *touch, const S2TouchPoint *old, int old_count) {
+  for (int k = 0; k < touch->count; k++) {
+    S2TouchPoint *point = &touch->points[k];
+    for (int j = 0; j < old_count; j++) {
+      if (old[j].at.id == point->at.id) {
+        point->normal_impulse = old[j].normal_impulse;
+        point->tangent_impulse = old[j].tangent_impulse;
+        point->sliding = old[j].sliding;
+      }
+    }
+  }
+}
+
+static S2Pose relative_pose(const double *q, int32_t slot, int32_t to) {
+  return s2_pose(q[3 * slot], q[3 * slot + 1] - q[3 * to + 1], q[3 * slot + 2] - q[3 * to + 2]);
+}
+
+// From the centre of b to the centre of a.
+static S2Vec2 offset(const double *q, const S2Touch *touch) {
+  const double *qa = q + 3 * touch->body_a, *qb = q + 3 * touch->body_b;
+  return s2_vec2(qa[1] - qb[1], qa[2] - qb[2]);
+}
+
+void s2_touch_collide(const S2World *world, S2Touch *touch, const double *q, double reach) {
+  S2Shape a = s2_piece_shape(world, &world->pieces.at[touch->shape_a]);
+  S2Shape b = s2_piece_shape(world, &world->pieces.at[touch->shape_b]);
+  S2TouchPoint old[2] = {touch->points[0], touch->points[1]};
+  int old_count = touch->count;
+  S2Manifold manifold;
+  s2_collide(&a, relative_pose(q, touch->body_a, touch->body_a), &b,
+             relative_pose(q, touch->body_b, touch->body_a), reach, &manifold);
+  touch->count = manifold.count;
+  S2Vec2 apart = offset(q, touch);
+  for (int k = 0; k < manifold.count; k++) {
+    touch->points[k] = (S2TouchPoint){
+        .at = manifold.points[k],
+        .arm_b = s2_add(manifold.points[k].point, apart),
+    };
+  }
+  carry_impulses(touch, old, old_count);
+}
+
+// ---- Search -----------------------------------------------------------------------------------
+
+// m: how far rotation alone can bring a point of the body.
+static double turn_reach(const S2Step *step, int32_t slot) {
+  return step->h * fabs(step->free_v[3 * slot]) * step->world->bodies.at[slot].reach;
+}
+
+static void set_boxes(S2Step *step) {
+  S2World *world = step->world;
+  double h = step->h, margin = world->kept.def.contact_margin;
+  for (int i = 0; i < world->order.count; i++) {
+    int32_t slot = world->order.at[i];
+    const S2Body *body = &world->bodies.at[slot];
+    bool known = body->type == S2_STATIC && !(world->kept.fresh && step->passes == 0);
+    if (!body->enabled || known) {
+      continue;
+    }
+    S2Pose pose = s2_slot_pose(step->q0, slot);
+    double dx = h * step->free_v[3 * slot + 1], dy = h * step->free_v[3 * slot + 2];
+    double grow = body->type == S2_STATIC ? 0 : margin + turn_reach(step, slot) + step->slack[slot];
+    for (int32_t p = body->first_shape; p != S2_NONE; p = world->pieces.at[p].next) {
+      S2Shape shape = s2_piece_shape(world, &world->pieces.at[p]);
+      S2Box box = s2_shape_box(&shape, pose);
+      box.lo = s2_vec2(box.lo.x + fmin(dx, 0) - grow, box.lo.y + fmin(dy, 0) - grow);
+      box.hi = s2_vec2(box.hi.x + fmax(dx, 0) + grow, box.hi.y + fmax(dy, 0) + grow);
+      s2_broadphase_set(world->broadphase, p, box, body->type == S2_DYNAMIC);
+    }
+  }
+}
+
+// m: how close two bodies must be to meet within the step: the margin, what brings their centres
+// together, what rotation adds.
+static double pair_reach(const S2Step *step, const S2Touch *touch) {
+  int32_t a = touch->body_a, b = touch->body_b;
+  const double *va = step->free_v + 3 * a, *vb = step->free_v + 3 * b;
+  return step->world->kept.def.contact_margin + step->h * hypot(va[1] - vb[1], va[2] - vb[2]) +
+         turn_reach(step, a) + turn_reach(step, b) + step->slack[a] + step->slack[b];
+}
+
+static bool may_meet(const S2World *world, const S2Pair *pair) {
+  int32_t slot_a = world->pieces.at[pair->a].body, slot_b = world->pieces.at[pair->b].body;
+  const S2Body *a = &world->bodies.at[slot_a], *b = &world->bodies.at[slot_b];
+  if (slot_a == slot_b || !a->enabled || !b->enabled) {
+    return false;
+  }
+  if ((a->category & b->mask) == 0 || (b->category & a->mask) == 0) {
+    return false;
+  }
+  return !s2_world_excluded(world, slot_a, slot_b);
+}
+
+static int compare(const S2Touch *touch, const S2Pair *pair) {
+  if (touch->shape_a != pair->a) {
+    return touch->shape_a < pair->a ? -1 : 1;
+  }
+  return touch->shape_b < pair->b ? -1 : touch->shape_b > pair->b;
+}
+
+static bool same_bodies(const S2World *world, const S2Touch *touch) {
+  return world->bodies.at[touch->body_a].serial == touch->serial_a &&
+         world->bodies.at[touch->body_b].serial == touch->serial_b &&
+         world->pieces.at[touch->shape_a].body == touch->body_a &&
+         world->pieces.at[touch->shape_b].body == touch->body_b;
+}
+
+static bool ask_filter(S2Step *step, S2Touch *touch) {
+  S2World *world = step->world;
+  const S2Callbacks *call = &world->callbacks;
+  touch->allowed = true;
+  if (call->filter != NULL &&
+      !call->filter(call->user, world, s2_body_id(world, touch->body_a),
+                    s2_body_id(world, touch->body_b), &touch->allowed)) {
+    step->aborted = true;
+    return false;
+  }
+  return true;
+}
+
+static bool ask_pre_solve(S2Step *step, S2Touch *touch) {
+  S2World *world = step->world;
+  const S2Callbacks *call = &world->callbacks;
+  if (call->pre_solve == NULL) {
+    return true;
+  }
+  int nearest = touch->count == 2 && touch->points[1].at.gap < touch->points[0].at.gap;
+  const S2ManifoldPoint *at = &touch->points[nearest].at;
+  const double *qa = step->q0 + 3 * touch->body_a;
+  S2PreContact contact = {
+      .a = s2_body_id(world, touch->body_a),
+      .b = s2_body_id(world, touch->body_b),
+      .point = s2_vec2(qa[1] + at->point.x, qa[2] + at->point.y),
+      .normal = at->normal,
+      .gap = at->gap,
+      .friction = touch->friction,
+      .restitution = touch->restitution,
+      .surface_speed = touch->surface_speed,
+      .enabled = true,
+  };
+  if (!call->pre_solve(call->user, world, &contact)) {
+    step->aborted = true;
+    return false;
+  }
+  touch->friction = contact.friction;
+  touch->restitution = contact.restitution;
+  touch->surface_speed = contact.surface_speed;
+  touch->enabled = contact.enabled;
+  return true;
+}
+
+static S2Touch fresh_touch(const S2World *world, const S2Pair *pair) {
+  S2Touch touch;
+  memset(&touch, 0, sizeof touch);
+  touch.shape_a = pair->a;
+  touch.shape_b = pair->b;
+  touch.body_a = world->pieces.at[pair->a].body;
+  touch.body_b = world->pieces.at[pair->b].body;
+  touch.serial_a = world->bodies.at[touch.body_a].serial;
+  touch.serial_b = world->bodies.at[touch.body_b].serial;
+  return touch;
+}
+
+bool s2_step_touches(S2Step *step) {
+  S2World *world = step->world;
+  double start = s2_clock();
+  set_boxes(step);
+  S2Pair *pairs;
+  int pair_count = s2_broadphase_pairs(world->broadphase, step->arena, &pairs);
+  double middle = s2_clock();
+  world->stats.seconds_broad += middle - start;
+
+  // The last pass of this step knows more than the last step.
+  bool again = step->passes > 0;
+  const S2Touch *old = again ? step->touches : world->touches.at;
+  int old_count = again ? step->touch_count : world->touches.count, o = 0;
+  S2Touch *touches = S2_TAKE(step->arena, S2Touch, pair_count);
+  int count = 0;
+  for (int i = 0; i < pair_count; i++) {
+    if (!may_meet(world, &pairs[i])) {
+      continue;
+    }
+    while (o < old_count && compare(&old[o], &pairs[i]) < 0) {
+      o += 1;
+    }
+    bool known = o < old_count && compare(&old[o], &pairs[i]) == 0 && same_bodies(world, &old[o]);
+    S2Touch *touch = &touches[count++];
+    *touch = known ? old[o] : fresh_touch(world, &pairs[i]);
+    if (!(known && again)) {
+      set_material(world, touch);
+    }
+    if (!known && !ask_filter(step, touch)) {
+      return false;
+    }
+    if (!touch->allowed || touch->sensor) {
+      touch->count = 0;
+      continue;
+    }
+    s2_touch_collide(world, touch, step->q0, pair_reach(step, touch));
+    if (touch->count > 0 && !(known && again) && !ask_pre_solve(step, touch)) {
+      return false;
+    }
+  }
+  step->touches = touches;
+  step->touch_count = count;
+  step->passes += 1;
+  world->stats.seconds_narrow += s2_clock() - middle;
+  return true;
+}
+
+// ---- After the motion -------------------------------------------------------------------------
+
+// Relative motion of two bodies within the step, m.
+static double moved(const S2Step *step, int32_t a, int32_t b) {
+  const double *qa = step->q0 + 3 * a, *qb = step->q0 + 3 * b;
+  const double *ra = step->q1 + 3 * a, *rb = step->q1 + 3 * b;
+  double dx = (ra[1] - qa[1]) - (rb[1] - qb[1]), dy = (ra[2] - qa[2]) - (rb[2] - qb[2]);
+  const S2Body *bodies = step->world->bodies.at;
+  return hypot(dx, dy) + fabs(ra[0] - qa[0]) * bodies[a].reach +
+         fabs(rb[0] - qb[0]) * bodies[b].reach;
+}
+
+void s2_step_settle(S2Step *step) {
+  S2World *world = step->world;
+  double start = s2_clock();
+  for (int i = 0; i < step->touch_count; i++) {
+    S2Touch *touch = &step->touches[i];
+    if (!touch->allowed) {
+      continue;
+    }
+    int32_t a = touch->body_a, b = touch->body_b;
+    double size = fmin(world->bodies.at[a].reach, world->bodies.at[b].reach);
+    if (touch->sensor) {
+      s2_touch_collide(world, touch, step->q1, 0);
+    } else if (touch->count == 0 || moved(step, a, b) > S2_KEEP_FEATURES * size) {
+      s2_touch_collide(world, touch, step->q1, world->kept.def.contact_margin);
+    } else {
+      S2Shape sa = s2_piece_shape(world, &world->pieces.at[touch->shape_a]);
+      S2Shape sb = s2_piece_shape(world, &world->pieces.at[touch->shape_b]);
+      S2Pose pa = relative_pose(step->q1, a, a), pb = relative_pose(step->q1, b, a);
+      for (int k = 0; k < touch->count; k++) {
+        S2TouchPoint *point = &touch->points[k];
+        s2_manifold_point_update(&point->at, &sa, pa, &sb, pb);
+        point->arm_b = s2_add(point->at.point, offset(step->q1, touch));
+      }
+    }
+  }
+  world->stats.seconds_narrow += s2_clock() - start;
+}
+
+double s2_step_penetration(const S2Step *step) {
+  double deepest = 0;
+  for (int i = 0; i < step->touch_count; i++) {
+    const S2Touch *touch = &step->touches[i];
+    for (int k = 0; k < touch->count && s2_touch_solid(touch); k++) {
+      deepest = fmax(deepest, -touch->points[k].at.gap);
+    }
+  }
+  return deepest;
+}

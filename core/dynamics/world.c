@@ -1,0 +1,140 @@
+// Worlds: making, settings, marks.
+#include "dynamics/world.h"
+
+#include <string.h>
+
+S2WorldDef s2_world_def(void) {
+  return (S2WorldDef){
+      .gravity = {0, -9.81},
+      .dt = 1.0 / 120,
+      .solver = S2_SOLVER_AUTO,
+      .contact = S2_COULOMB,
+      .stepping = S2_SPECULATIVE,
+      .stabilization = S2_PROJECTION,
+      .tolerance = 1e-9,
+      .max_iterations = 100,
+      .contact_margin = 0.01,
+      .combine_friction = S2_COMBINE_GEOMETRIC,
+      .combine_restitution = S2_COMBINE_AVERAGE,
+  };
+}
+
+static S2Status check_def(const S2WorldDef *def) {
+  if (!isfinite(def->gravity.x) || !isfinite(def->gravity.y)) {
+    return s2_error(S2_INVALID, "gravity: finite numbers expected, got {%g, %g}", def->gravity.x,
+                    def->gravity.y);
+  }
+  if (!(def->dt > 0) || !isfinite(def->dt)) {
+    return s2_error(S2_INVALID, "dt: a time above 0 s expected, got %g", def->dt);
+  }
+  if (!(def->tolerance > 0) || !isfinite(def->tolerance)) {
+    return s2_error(S2_INVALID, "tolerance: a number above 0 expected, got %g", def->tolerance);
+  }
+  if (def->max_iterations < 1) {
+    return s2_error(S2_INVALID, "max_iterations: 1 or more expected, got %d", def->max_iterations);
+  }
+  if (!(def->contact_margin >= 0) || !isfinite(def->contact_margin)) {
+    return s2_error(S2_INVALID, "contact_margin: a length of 0 m or more expected, got %g",
+                    def->contact_margin);
+  }
+  if ((int)def->solver < 0 || def->solver >= S2_SOLVER_COUNT) {
+    return s2_error(S2_INVALID, "solver: unknown");
+  }
+  return s2_ok();
+}
+
+S2Status s2_world_create(const S2WorldDef *def, S2World **out) {
+  *out = NULL;
+  S2_TRY(check_def(def));
+  S2World *world = s2_memory_take_zeroed(sizeof *world);
+  world->kept.def = *def;
+  world->kept.free_body = world->kept.free_joint = world->kept.free_piece = S2_NONE;
+  for (int i = 0; i < S2_VERTEX_CLASSES; i++) {
+    world->kept.free_vertices[i] = S2_NONE;
+  }
+  world->next_serial = 1;
+  world->broadphase = s2_broadphase_new();
+  s2_arena_init(&world->arena);
+  *out = world;
+  return s2_ok();
+}
+
+void s2_world_destroy(S2World *world) {
+  if (world == NULL) {
+    return;
+  }
+  s2_array_free(world->q);
+  s2_array_free(world->v);
+  s2_array_free(world->f);
+  s2_array_free(world->bodies);
+  s2_array_free(world->order);
+  s2_array_free(world->pieces);
+  s2_array_free(world->vertices);
+  s2_array_free(world->joints);
+  s2_array_free(world->joint_order);
+  s2_array_free(world->touches);
+  s2_array_free(world->excluded);
+  s2_array_free(world->events);
+  s2_array_free(world->contacts);
+  s2_broadphase_free(world->broadphase);
+  s2_arena_free(&world->arena);
+  s2_memory_free(world->marked);
+  s2_memory_free(world->dump_directory);
+  s2_memory_free(world);
+}
+
+const S2WorldDef *s2_world_settings(const S2World *world) {
+  return &world->kept.def;
+}
+
+S2Status s2_world_configure(S2World *world, const S2WorldDef *def) {
+  S2_TRY(s2_world_idle(world));
+  S2_TRY(check_def(def));
+  world->kept.def = *def;
+  return s2_ok();
+}
+
+double s2_world_time(const S2World *world) {
+  return world->kept.time;
+}
+
+uint64_t s2_world_step_count(const S2World *world) {
+  return world->kept.steps;
+}
+
+S2Status s2_world_idle(const S2World *world) {
+  if (world->stepping) {
+    return s2_error(S2_BUSY, "the world is in the middle of a step");
+  }
+  return s2_ok();
+}
+
+void s2_world_set_callbacks(S2World *world, const S2Callbacks *callbacks) {
+  world->callbacks = callbacks == NULL ? (S2Callbacks){0} : *callbacks;
+}
+
+void s2_world_mark(S2World *world) {
+  size_t size = s2_world_image_size(world);
+  if (size > world->marked_capacity) {
+    // A quarter more, so that a slowly growing world does not reallocate in every step.
+    world->marked_capacity = size + size / 4;
+    s2_memory_free(world->marked);
+    world->marked = s2_memory_take(world->marked_capacity);
+  }
+  world->marked_size = size;
+  s2_world_image_write(world, world->marked);
+}
+
+void s2_world_rollback(S2World *world) {
+  if (world->marked != NULL) {
+    (void)s2_world_image_read(world, world->marked, world->marked_size);
+  }
+}
+
+const S2WorldStats *s2_world_stats(const S2World *world) {
+  return &world->stats;
+}
+
+S2WorldResiduals s2_world_residuals(const S2World *world) {
+  return world->residuals;
+}

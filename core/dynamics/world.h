@@ -1,0 +1,192 @@
+// Private to core/dynamics: how a world is stored.
+//
+// State is a structure of arrays: q, v and f hold three numbers a body slot (angle, x, y), so the
+// vectors of the formulas ARE the storage. Everything that decides the future of a world lives in
+// arrays of plain values without pointers: a snapshot is a copy of the arrays.
+#ifndef S2_WORLD_H
+#define S2_WORLD_H
+
+#include "base/array.h"
+#include "collide/collide.h"
+#include "dynamics/dynamics.h"
+
+#include <math.h>
+
+// ---- Numbers that matter ----------------------------------------------------------------------
+
+// Contacts closer than this part of a body's size count as touching: far above the rounding of a
+// gap (1e-16 relative), far below anything seen.
+#define S2_TOUCH_SLOP 1e-9
+// Overlaps and joint errors beyond this part of a body's size are corrected ...
+#define S2_PROJECTION_TRIGGER 1e-9
+// ... until less than this part is left (Newton steps: the next one would be rounding).
+#define S2_PROJECTION_TOLERANCE 1e-11
+// Newton steps of a projection. A joint needs 2 or 3; piles that jam may need more, and whatever is
+// left is corrected in the next step.
+#define S2_PROJECTION_PASSES 10
+// rad: largest turn of one projection pass, so that linearised rotations stay meaningful.
+#define S2_PROJECTION_TURN 0.3
+// An approach slower than this part of the velocity scale is rounding, not an approach.
+#define S2_REST_SPEED 1e-12
+// Searches for contacts of one step: one, plus one for each time an impact makes a body move
+// further than foreseen; more than 4 have not been seen.
+#define S2_REACH_PASSES 8
+// Solves of an island whose fast contacts turn out to pass each other by (see step.c).
+#define S2_RELINEARISE_PASSES 6
+// A fast contact counts as met when the true gap after the step is below this part of the body.
+#define S2_MISS_TOLERANCE 1e-6
+// Contacts that moved by less than this part of a body keep their features after a step.
+#define S2_KEEP_FEATURES 1e-3
+// bisect: overlap accepted (part of a body's size), the tolerance without which halving might never
+// end, and the smallest part of dt tried.
+#define S2_BISECT_TOLERANCE 1e-6
+#define S2_BISECT_SMALLEST (1.0 / 1024)
+
+// ---- Storage ----------------------------------------------------------------------------------
+
+enum { S2_NONE = -1 };
+
+typedef struct S2Body {
+  uint32_t serial; // 0: free slot
+  S2BodyType type;
+  bool sensor, enabled, has_law;
+  double mass, inertia; // kg, kg m^2; what it weighs when dynamic; 0: unknown (bare segments)
+  double friction, restitution, linear_damping, angular_damping, gravity_scale, surface_speed;
+  uint32_t category, mask, color;
+  double reach;        // m, farthest point of its shapes from the centre of mass
+  int32_t first_shape; // list through S2Piece.next, creation order
+  char name[S2_NAME_SIZE];
+} S2Body;
+
+typedef struct S2Piece { // one convex shape of a body
+  int32_t body;          // slot; S2_NONE: free
+  int32_t next;
+  int32_t first_vertex, count;
+  double radius;
+  double friction, restitution; // NAN: the body's
+  bool has_previous, has_next;
+  S2Vec2 previous, next_vertex;
+} S2Piece;
+
+typedef struct S2Joint {
+  uint32_t serial; // 0: free slot
+  S2JointType type;
+  bool enabled, collide;
+  int32_t a, b; // slots; S2_NONE: the world
+  S2Vec2 local_a, local_b; // anchors: body frame, world coordinates where the body is the world
+  double angle0;           // relative angle at creation
+  double impulse[3];       // of the last step, warm start
+  char name[S2_NAME_SIZE];
+} S2Joint;
+
+typedef struct S2TouchPoint {
+  S2ManifoldPoint at; // at.point is the arm on a
+  S2Vec2 arm_b;       // the same point relative to the centre of b
+  double normal_impulse, tangent_impulse; // of the last solve, N s
+  bool sliding;
+} S2TouchPoint;
+
+// A pair of shapes whose boxes met in the last step, with its contact points.
+typedef struct S2Touch {
+  int32_t shape_a, shape_b; // a < b; the array is sorted by (a, b)
+  int32_t body_a, body_b;   // slots
+  uint32_t serial_a, serial_b;
+  bool allowed; // the filter's answer
+  bool sensor;
+  bool begun;   // a begin event was sent, the end event is still owed
+  bool enabled; // pre-solve's answer
+  double friction, restitution, surface_speed;
+  int count;
+  S2TouchPoint points[2];
+} S2Touch;
+
+typedef struct S2SlotPair { // lo < hi
+  int32_t lo, hi;
+  bool by_user; // no_contact; else because of a joint
+} S2SlotPair;
+
+enum { S2_VERTEX_CLASSES = 24 }; // vertex blocks of 1, 2, 4, ... 2^23
+
+// The plain values of a world that belong to a snapshot.
+typedef struct S2Kept {
+  S2WorldDef def;
+  double time;
+  uint64_t steps;
+  int32_t free_body, free_joint, free_piece; // heads of the free lists
+  int32_t free_vertices[S2_VERTEX_CLASSES];
+  bool fresh; // bodies were made or moved since the last step: look for overlaps
+} S2Kept;
+
+struct S2World {
+  S2Kept kept;
+  S2_ARRAY(double) q; // 3 a slot
+  S2_ARRAY(double) v;
+  S2_ARRAY(double) f; // applied by hand, for the next step
+  S2_ARRAY(S2Body) bodies;
+  S2_ARRAY(int32_t) order; // living slots in creation order
+  S2_ARRAY(S2Piece) pieces;
+  S2_ARRAY(S2Vec2) vertices;
+  S2_ARRAY(S2Joint) joints;
+  S2_ARRAY(int32_t) joint_order;
+  S2_ARRAY(S2Touch) touches;
+  S2_ARRAY(S2SlotPair) excluded; // sorted by (lo, hi)
+  S2Broadphase *broadphase;
+
+  // Not in a snapshot.
+  uint32_t next_serial; // only ever grows, so an old handle never names a newer thing
+  bool stepping;
+  bool boxes_stale; // positions changed since the broad phase saw them
+  S2Callbacks callbacks;
+  S2Arena arena;    // of one step
+  S2WorldStats stats;
+  S2WorldResiduals residuals;
+  S2_ARRAY(S2Event) events;
+  S2_ARRAY(S2Contact) contacts; // view made on demand
+  bool contacts_stale;
+  char warning[S2_MESSAGE_SIZE]; // text of the warnings of this step
+  unsigned char *marked; // s2_world_mark
+  size_t marked_size, marked_capacity;
+  char *dump_directory;
+  int dumped; // problems dumped in this step
+};
+
+// ---- Shared among the files of dynamics/ ------------------------------------------------------
+
+S2Status s2_world_idle(const S2World *world); // S2_BUSY inside a step
+S2Status s2_body_slot(const S2World *world, S2BodyId body, int32_t *slot);
+static inline S2BodyId s2_body_id(const S2World *world, int32_t slot) {
+  return slot < 0 ? (S2BodyId){0, 0}
+                  : (S2BodyId){(uint32_t)slot + 1, world->bodies.at[slot].serial};
+}
+static inline bool s2_body_moves(const S2Body *body) { // takes part in the solve
+  return body->type == S2_DYNAMIC && body->enabled;
+}
+// "'name'" or "#3": how messages call a body.
+void s2_body_label(const S2World *world, int32_t slot, char label[S2_NAME_SIZE + 8]);
+static inline S2Pose s2_slot_pose(const double *q, int32_t slot) {
+  return s2_pose(q[3 * slot], q[3 * slot + 1], q[3 * slot + 2]);
+}
+// Geometry of a piece; borrowed from the world's vertex array.
+S2Shape s2_piece_shape(const S2World *world, const S2Piece *piece);
+void s2_body_drop_warm_start(S2World *world, int32_t slot);
+
+// exclude.c: pairs that never touch
+bool s2_world_excluded(const S2World *world, int32_t body_a, int32_t body_b);
+void s2_world_exclude(S2World *world, int32_t body_a, int32_t body_b, bool by_user);
+void s2_world_include(S2World *world, int32_t body_a, int32_t body_b, bool by_user);
+void s2_world_include_all(S2World *world, int32_t body); // the body goes
+
+void s2_joint_destroy_slot(S2World *world, int32_t slot);
+
+// events.c
+S2Event *s2_world_event(S2World *world, S2EventType type);
+void s2_world_warn(S2World *world, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+// overlap.c: before the first step after bodies were made or placed
+void s2_world_warn_of_overlaps(S2World *world);
+
+// boxes.c: the broad phase's boxes at the present positions
+void s2_world_refresh_boxes(S2World *world);
+void s2_world_drop_boxes(S2World *world, int32_t body);
+
+#endif

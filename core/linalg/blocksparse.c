@@ -1,0 +1,335 @@
+#include "linalg/blocksparse.h"
+
+#include "linalg/order.h"
+
+#include <math.h>
+#include <string.h>
+
+// ---- Pattern ----------------------------------------------------------------------------------
+
+// Neighbours of every node without duplicates, in the order the edges name them.
+static void adjacency(int nodes, int edges, const int32_t *edge, int32_t *start, int32_t *neighbour,
+                      S2Arena *arena) {
+  S2ArenaMark mark = s2_arena_mark(arena);
+  int32_t *first = S2_TAKE_ZEROED(arena, int32_t, nodes + 1);
+  int32_t *fill = S2_TAKE(arena, int32_t, nodes);
+  int32_t *all = S2_TAKE(arena, int32_t, 2 * edges);
+  int32_t *seen = S2_TAKE(arena, int32_t, nodes);
+  for (int k = 0; k < 2 * edges; k++) {
+    first[edge[k] + 1]++;
+  }
+  for (int i = 0; i < nodes; i++) {
+    first[i + 1] += first[i];
+    fill[i] = first[i];
+    seen[i] = -1;
+  }
+  for (int e = 0; e < edges; e++) {
+    int32_t a = edge[2 * e], b = edge[2 * e + 1];
+    all[fill[a]++] = b;
+    all[fill[b]++] = a;
+  }
+  int32_t count = 0;
+  for (int i = 0; i < nodes; i++) {
+    start[i] = count;
+    for (int32_t p = first[i]; p < first[i + 1]; p++) {
+      if (seen[all[p]] != i) {
+        seen[all[p]] = i;
+        neighbour[count++] = all[p];
+      }
+    }
+  }
+  start[nodes] = count;
+  s2_arena_rewind(arena, mark);
+}
+
+// Row i of L has a block in column k exactly when k lies on a path of the elimination tree from a
+// neighbour of i up to i (Liu 1990). Visits those columns; with `next` given, appends i to them.
+// Rows come in ascending order, so every column ends up sorted.
+static int32_t visit_row(S2BlockSparse *matrix, int32_t i, const int32_t *start,
+                         const int32_t *neighbour, int32_t *parent, int32_t *mark, int32_t *next) {
+  int32_t count = 0, node = matrix->order[i];
+  mark[i] = i;
+  for (int32_t p = start[node]; p < start[node + 1]; p++) {
+    for (int32_t k = matrix->place[neighbour[p]]; k < i && mark[k] != i; k = parent[k]) {
+      mark[k] = i;
+      count++;
+      if (parent[k] < 0) {
+        parent[k] = i;
+      }
+      if (next == NULL) {
+        matrix->column_start[k + 1]++;
+      } else {
+        matrix->row[next[k]++] = i;
+      }
+    }
+  }
+  return count;
+}
+
+static void find_pattern(S2BlockSparse *matrix, const int32_t *start, const int32_t *neighbour,
+                         S2Arena *arena) {
+  int n = matrix->nodes;
+  matrix->column_start = S2_TAKE_ZEROED(arena, int32_t, n + 1);
+  matrix->row_start = S2_TAKE(arena, int32_t, n + 1);
+  int32_t *parent = S2_TAKE(arena, int32_t, n), *mark = S2_TAKE(arena, int32_t, n);
+  int32_t *next = S2_TAKE(arena, int32_t, n);
+  for (int i = 0; i < n; i++) {
+    parent[i] = mark[i] = -1;
+  }
+  matrix->row_start[0] = 0;
+  for (int i = 0; i < n; i++) {
+    int32_t count = visit_row(matrix, i, start, neighbour, parent, mark, NULL);
+    matrix->row_start[i + 1] = matrix->row_start[i] + count;
+  }
+  for (int k = 0; k < n; k++) {
+    matrix->column_start[k + 1] += matrix->column_start[k];
+    next[k] = matrix->column_start[k];
+    mark[k] = -1;
+  }
+  matrix->blocks = matrix->column_start[n];
+  matrix->row = S2_TAKE(arena, int32_t, matrix->blocks);
+  matrix->row_column = S2_TAKE(arena, int32_t, matrix->blocks);
+  matrix->row_block = S2_TAKE(arena, int32_t, matrix->blocks);
+  for (int i = 0; i < n; i++) {
+    visit_row(matrix, i, start, neighbour, parent, mark, next);
+  }
+  memcpy(next, matrix->row_start, sizeof(int32_t) * (size_t)n);
+  for (int k = 0; k < n; k++) {
+    for (int32_t p = matrix->column_start[k]; p < matrix->column_start[k + 1]; p++) {
+      int32_t at = next[matrix->row[p]]++;
+      matrix->row_column[at] = k;
+      matrix->row_block[at] = p;
+    }
+  }
+}
+
+static int32_t find_block(const S2BlockSparse *matrix, int32_t a, int32_t b) {
+  int32_t i = matrix->place[a], j = matrix->place[b];
+  int32_t r = i > j ? i : j, c = i > j ? j : i;
+  int32_t low = matrix->column_start[c], high = matrix->column_start[c + 1] - 1;
+  while (low < high) {
+    int32_t middle = (low + high) / 2;
+    if (matrix->row[middle] < r) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return low;
+}
+
+void s2_blocksparse_init(S2BlockSparse *matrix, int nodes, int edges, const int32_t *edge,
+                         int32_t *slot, S2Arena *arena) {
+  *matrix = (S2BlockSparse){.nodes = nodes};
+  matrix->order = S2_TAKE(arena, int32_t, nodes);
+  matrix->place = S2_TAKE(arena, int32_t, nodes);
+  int32_t *start = S2_TAKE(arena, int32_t, nodes + 1);
+  int32_t *neighbour = S2_TAKE(arena, int32_t, 2 * edges);
+  adjacency(nodes, edges, edge, start, neighbour, arena);
+  s2_order_minimum_degree(nodes, start, neighbour, matrix->order, arena);
+  for (int k = 0; k < nodes; k++) {
+    matrix->place[matrix->order[k]] = k;
+  }
+  find_pattern(matrix, start, neighbour, arena);
+  for (int e = 0; e < edges; e++) {
+    slot[e] = find_block(matrix, edge[2 * e], edge[2 * e + 1]);
+  }
+  matrix->extends = S2_TAKE(arena, bool, nodes);
+  for (int k = 0; k < nodes; k++) {
+    int32_t p = matrix->column_start[k], q = matrix->column_start[k + 1];
+    matrix->extends[k] = k + 1 < nodes && q > p && matrix->row[p] == k + 1 &&
+                         q - p == matrix->column_start[k + 2] - q + 1;
+  }
+  matrix->position = S2_TAKE(arena, int32_t, nodes);
+  matrix->lower = S2_TAKE(arena, S2Quad, 3 * matrix->blocks);
+  matrix->upper = S2_TAKE(arena, S2Quad, 3 * matrix->blocks);
+  matrix->diagonal = S2_TAKE(arena, S2Quad, 3 * nodes);
+  matrix->inverse = S2_TAKE(arena, S2Quad, 3 * nodes);
+  matrix->work = S2_TAKE(arena, S2Quad, nodes);
+}
+
+void s2_blocksparse_clear(S2BlockSparse *matrix, bool nonsymmetric) {
+  size_t block = 3 * sizeof(S2Quad);
+  matrix->nonsymmetric = nonsymmetric;
+  memset(matrix->lower, 0, block * (size_t)matrix->blocks);
+  memset(matrix->diagonal, 0, block * (size_t)matrix->nodes);
+  if (nonsymmetric) {
+    memset(matrix->upper, 0, block * (size_t)matrix->blocks);
+  }
+}
+
+// ---- Block kernels ----------------------------------------------------------------------------
+// Small 3 x 3 factors are column-major: t[3 * column + row].
+
+// t = D V'
+S2_INLINE void times_transpose(double t[9], const S2Quad *d, const S2Quad *v) {
+  for (int c = 0; c < 3; c++) {
+    S2Quad column = d[0] * v[0][c] + d[1] * v[1][c] + d[2] * v[2][c];
+    t[3 * c] = column[0];
+    t[3 * c + 1] = column[1];
+    t[3 * c + 2] = column[2];
+  }
+}
+
+// s = D' L'
+S2_INLINE void transpose_times_transpose(double s[9], const S2Quad *d, const S2Quad *l) {
+  for (int c = 0; c < 3; c++) {
+    for (int r = 0; r < 3; r++) {
+      s[3 * c + r] = d[r][0] * l[0][c] + d[r][1] * l[1][c] + d[r][2] * l[2][c];
+    }
+  }
+}
+
+// w -= a t
+S2_INLINE void subtract(S2Quad *w, const S2Quad *a, const double t[9]) {
+  for (int c = 0; c < 3; c++) {
+    w[c] -= a[0] * t[3 * c] + a[1] * t[3 * c + 1] + a[2] * t[3 * c + 2];
+  }
+}
+
+// Blocks below row `row[0]` of an earlier column a, times t, leave their places in a later column.
+S2_INLINE void update(S2Quad *column, const S2Quad *a, const int32_t *row, int32_t count,
+                      const double t[9], const int32_t *position) {
+  for (int32_t q = 0; q < count; q++) {
+    subtract(column + 3 * position[row[q]], a + 3 * q, t);
+  }
+}
+
+// The same for two earlier columns with equal rows: half the traffic.
+S2_INLINE void update_two(S2Quad *column, const S2Quad *a, const S2Quad *b, const int32_t *row,
+                          int32_t count, const double t[9], const double u[9],
+                          const int32_t *position) {
+  for (int32_t q = 0; q < count; q++) {
+    S2Quad *w = column + 3 * position[row[q]];
+    const S2Quad *x = a + 3 * q, *y = b + 3 * q;
+    for (int c = 0; c < 3; c++) {
+      w[c] -= (x[0] * t[3 * c] + x[1] * t[3 * c + 1] + x[2] * t[3 * c + 2]) +
+              (y[0] * u[3 * c] + y[1] * u[3 * c + 1] + y[2] * u[3 * c + 2]);
+    }
+  }
+}
+
+// a := a t for every block of a column
+S2_INLINE void scale(S2Quad *a, int32_t count, const double t[9]) {
+  for (int32_t q = 0; q < count; q++, a += 3) {
+    S2Quad x = a[0], y = a[1], z = a[2];
+    for (int c = 0; c < 3; c++) {
+      a[c] = x * t[3 * c] + y * t[3 * c + 1] + z * t[3 * c + 2];
+    }
+  }
+}
+
+// Inverse by cofactors: free of divisions but one, and unharmed by scaling rows or columns.
+S2_INLINE bool invert(S2Quad *inverse, const S2Quad *d) {
+  double a = d[0][0], b = d[1][0], c = d[2][0];
+  double e = d[0][1], f = d[1][1], g = d[2][1];
+  double p = d[0][2], q = d[1][2], r = d[2][2];
+  double c0 = f * r - g * q, c1 = g * p - e * r, c2 = e * q - f * p;
+  double determinant = a * c0 + b * c1 + c * c2;
+  double k = 1 / determinant;
+  inverse[0] = (S2Quad){c0 * k, c1 * k, c2 * k, 0};
+  inverse[1] = (S2Quad){(c * q - b * r) * k, (a * r - c * p) * k, (b * p - a * q) * k, 0};
+  inverse[2] = (S2Quad){(b * g - c * f) * k, (c * e - a * g) * k, (a * f - b * e) * k, 0};
+  return isfinite(k);
+}
+
+// ---- Factorisation ----------------------------------------------------------------------------
+
+// Brings all earlier columns into column j.
+S2_INLINE void eliminate(S2BlockSparse *matrix, int32_t j) {
+  bool both = matrix->nonsymmetric;
+  const int32_t *start = matrix->column_start;
+  S2Quad *lower = matrix->lower, *upper = both ? matrix->upper : matrix->lower;
+  S2Quad *lower_j = lower + 3 * (size_t)start[j], *upper_j = upper + 3 * (size_t)start[j];
+  S2Quad *pivot = matrix->diagonal + 3 * j;
+  int32_t end = matrix->row_start[j + 1];
+  for (int32_t e = matrix->row_start[j]; e < end; e++) {
+    int32_t k = matrix->row_column[e], p = matrix->row_block[e];
+    const S2Quad *l = lower + 3 * (size_t)p, *u = upper + 3 * (size_t)p;
+    const S2Quad *d = matrix->diagonal + 3 * k;
+    const int32_t *below = matrix->row + p + 1;
+    int32_t count = start[k + 1] - p - 1;
+    double t[9], s[9], t2[9], s2[9];
+    times_transpose(t, d, u);
+    subtract(pivot, l, t);
+    if (e + 1 < end && matrix->extends[k] && matrix->row_column[e + 1] == k + 1) {
+      size_t p2 = (size_t)matrix->row_block[e + 1];
+      const S2Quad *l2 = lower + 3 * p2, *u2 = upper + 3 * p2;
+      times_transpose(t2, d + 3, u2);
+      subtract(pivot, l2, t2);
+      update_two(lower_j, l + 3, l2 + 3, below, count, t, t2, matrix->position);
+      if (both) {
+        transpose_times_transpose(s, d, l);
+        transpose_times_transpose(s2, d + 3, l2);
+        update_two(upper_j, u + 3, u2 + 3, below, count, s, s2, matrix->position);
+      }
+      e++;
+      continue;
+    }
+    update(lower_j, l + 3, below, count, t, matrix->position);
+    if (both) {
+      transpose_times_transpose(s, d, l);
+      update(upper_j, u + 3, below, count, s, matrix->position);
+    }
+  }
+}
+
+S2_WIDE bool s2_blocksparse_factor(S2BlockSparse *matrix) {
+  const int32_t *start = matrix->column_start;
+  for (int32_t j = 0; j < matrix->nodes; j++) {
+    for (int32_t p = start[j]; p < start[j + 1]; p++) {
+      matrix->position[matrix->row[p]] = p - start[j];
+    }
+    eliminate(matrix, j);
+    S2Quad *inverse = matrix->inverse + 3 * j;
+    if (!invert(inverse, matrix->diagonal + 3 * j)) {
+      return false;
+    }
+    double t[9];
+    for (int k = 0; k < 9; k++) {
+      t[k] = inverse[k / 3][k % 3];
+    }
+    int32_t count = start[j + 1] - start[j];
+    scale(matrix->lower + 3 * (size_t)start[j], count, t);
+    if (matrix->nonsymmetric) {
+      for (int k = 0; k < 9; k++) {
+        t[k] = inverse[k % 3][k / 3];
+      }
+      scale(matrix->upper + 3 * (size_t)start[j], count, t);
+    }
+  }
+  return true;
+}
+
+S2_WIDE void s2_blocksparse_solve(const S2BlockSparse *matrix, const S2Quad *b, S2Quad *x) {
+  const int32_t *start = matrix->column_start;
+  S2Quad *w = matrix->work;
+  int32_t n = matrix->nodes;
+  for (int32_t i = 0; i < n; i++) {
+    w[i] = b[matrix->order[i]];
+  }
+  for (int32_t j = 0; j < n; j++) {
+    double y0 = w[j][0], y1 = w[j][1], y2 = w[j][2];
+    for (int32_t p = start[j]; p < start[j + 1]; p++) {
+      const S2Quad *l = matrix->lower + 3 * (size_t)p;
+      w[matrix->row[p]] -= l[0] * y0 + l[1] * y1 + l[2] * y2;
+    }
+  }
+  const S2Quad *upper = matrix->nonsymmetric ? matrix->upper : matrix->lower;
+  for (int32_t j = n - 1; j >= 0; j--) {
+    const S2Quad *inverse = matrix->inverse + 3 * j;
+    S2Quad s0 = {0}, s1 = {0}, s2 = {0};
+    for (int32_t p = start[j]; p < start[j + 1]; p++) {
+      const S2Quad *u = upper + 3 * (size_t)p;
+      S2Quad y = w[matrix->row[p]];
+      s0 += u[0] * y;
+      s1 += u[1] * y;
+      s2 += u[2] * y;
+    }
+    S2Quad sum = {s0[0] + s0[1] + s0[2], s1[0] + s1[1] + s1[2], s2[0] + s2[1] + s2[2], 0};
+    w[j] = inverse[0] * w[j][0] + inverse[1] * w[j][1] + inverse[2] * w[j][2] - sum;
+  }
+  for (int32_t i = 0; i < n; i++) {
+    x[matrix->order[i]] = w[i];
+  }
+}

@@ -1,0 +1,54 @@
+// Square sparse matrices of 3 x 3 blocks on the edges of a graph, factored without pivoting:
+// L D L' when the values are symmetric, L D U otherwise (the pattern always is symmetric).
+//
+// Meant for K = W + J' D J of a contact solver, whose pivots stay well away from 0. Left-looking by
+// columns, elimination order from linalg/order.h. All memory comes from the arena given to init and
+// lives as long as that.
+#ifndef S2_BLOCKSPARSE_H
+#define S2_BLOCKSPARSE_H
+
+#include "base/arena.h"
+#include "linalg/quad.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+// A block is 3 quads, one a column, the fourth lane 0.
+typedef struct S2BlockSparse {
+  int nodes;
+  int blocks;            // below the diagonal, fill included
+  int32_t *order;        // order[k]: node eliminated k-th
+  int32_t *place;        // place[order[k]] = k
+  int32_t *column_start; // nodes + 1
+  int32_t *row;          // per block: its row (a place, ascending within a column)
+  int32_t *row_start;    // nodes + 1: the same blocks by rows,
+  int32_t *row_column;   // their columns ascending
+  int32_t *row_block;
+  int32_t *position; // scratch of the factorisation
+  bool *extends;     // column k + 1 continues column k (same rows below)
+  S2Quad *lower;     // per block: K_rc, then L_rc
+  S2Quad *upper;     // per block: K_cr', then U_cr'; unused while symmetric
+  S2Quad *diagonal;  // per place: K_cc, then D_c
+  S2Quad *inverse;   // per place: D_c^-1
+  S2Quad *work;      // nodes
+  bool nonsymmetric;
+} S2BlockSparse;
+
+// Finds order and pattern. `edge` holds two distinct nodes per edge; an edge may occur often and
+// either way round. slot[e] becomes the block of edge e.
+void s2_blocksparse_init(S2BlockSparse *matrix, int nodes, int edges, const int32_t *edge,
+                         int32_t *slot, S2Arena *arena);
+
+// Sets all values to 0. They are then written by the caller: diagonal[3 * place[node]], and for an
+// edge with r, c its ends of higher and lower place: K_rc to lower[3 * slot] and, when
+// nonsymmetric, the transpose of K_cr to upper[3 * slot].
+void s2_blocksparse_clear(S2BlockSparse *matrix, bool nonsymmetric);
+
+// Overwrites the values by the factors. False when a pivot block is singular or not finite; the
+// matrix must then be filled anew.
+bool s2_blocksparse_factor(S2BlockSparse *matrix);
+
+// x = K^-1 b, one quad per node; x may be b.
+void s2_blocksparse_solve(const S2BlockSparse *matrix, const S2Quad *b, S2Quad *x);
+
+#endif

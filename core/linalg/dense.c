@@ -1,0 +1,27 @@
+#include "linalg/dense.h"
+
+#include <lapacke.h>
+
+// OpenBLAS has no header of its own that is installed everywhere under one name.
+void openblas_set_num_threads(int threads);
+
+void s2_dense_single_threaded(void) {
+  openblas_set_num_threads(1);
+}
+
+bool s2_dense_factor(S2Dense *matrix) {
+  int n = matrix->size;
+  if (matrix->nonsymmetric) {
+    return LAPACKE_dgetrf_work(LAPACK_COL_MAJOR, n, n, matrix->a, n, matrix->pivot) == 0;
+  }
+  return LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'L', n, matrix->a, n) == 0;
+}
+
+void s2_dense_solve(const S2Dense *matrix, double *x) {
+  int n = matrix->size;
+  if (matrix->nonsymmetric) {
+    LAPACKE_dgetrs_work(LAPACK_COL_MAJOR, 'N', n, 1, matrix->a, n, matrix->pivot, x, n);
+  } else {
+    LAPACKE_dpotrs_work(LAPACK_COL_MAJOR, 'L', n, 1, matrix->a, n, x, n);
+  }
+}

@@ -1,0 +1,26 @@
+// Small dense systems through LAPACKE. Column-major, no workspace, no heap.
+#ifndef S2_DENSE_H
+#define S2_DENSE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct S2Dense {
+  int size;
+  bool nonsymmetric;
+  double *a;      // size * size: the values, then the factors
+  int32_t *pivot; // size; used when nonsymmetric
+} S2Dense;
+
+// Overwrites the values by the Cholesky factor (symmetric; only the lower triangle is read) or by
+// L U with row pivoting. False when singular or not positive definite.
+bool s2_dense_factor(S2Dense *matrix);
+
+// x := K^-1 x
+void s2_dense_solve(const S2Dense *matrix, double *x);
+
+// One thread for BLAS: islands are what runs in parallel here, and a second thread costs more to
+// wake than these systems take. Cheap; the solvers call it once a problem.
+void s2_dense_single_threaded(void);
+
+#endif

@@ -1,0 +1,167 @@
+#include "linalg/order.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#ifdef S2_HAVE_AMD
+#include <amd.h>
+
+// amd_2 is the part of libamd that works in memory it is given; amd_order would call the heap.
+void s2_order_minimum_degree(int nodes, const int32_t *start, const int32_t *neighbour,
+                             int32_t *order, S2Arena *arena) {
+  S2ArenaMark mark = s2_arena_mark(arena);
+  int entries = start[nodes];
+  int room = entries + entries / 5 + nodes + 1; // libamd's advice: a fifth more, and n
+  int *pool = S2_TAKE(arena, int, room);
+  int *list = S2_TAKE(arena, int, 8 * nodes);
+  int *begin = list, *length = list + nodes, *variables = list + 2 * nodes;
+  int *next = list + 3 * nodes, *head = list + 4 * nodes, *elements = list + 5 * nodes;
+  int *degree = list + 6 * nodes, *work = list + 7 * nodes;
+  for (int i = 0; i < nodes; i++) {
+    begin[i] = start[i];
+    length[i] = start[i + 1] - start[i];
+  }
+  memcpy(pool, neighbour, sizeof(int) * (size_t)entries);
+  double control[AMD_CONTROL], info[AMD_INFO];
+  amd_defaults(control);
+  amd_2(nodes, begin, pool, length, room, entries, variables, next, order, head, elements, degree,
+        work, control, info);
+  s2_arena_rewind(arena, mark);
+}
+#else
+void s2_order_minimum_degree(int nodes, const int32_t *start, const int32_t *neighbour,
+                             int32_t *order, S2Arena *arena) {
+  s2_order_builtin(nodes, start, neighbour, order, arena);
+}
+#endif
+
+// Quotient graph: eliminating node p makes it an element whose list holds the nodes it joined; the
+// elements p knew are absorbed by it. So lists never outgrow the first graph by much.
+typedef struct Quotient {
+  int32_t **list;  // of a node: its nodes then its elements; of an element: its nodes
+  int32_t *nodes;  // how many of a node's list are nodes (or length of an element's list)
+  int32_t *length; // of the list
+  int32_t *degree; // upper bound of the number of nodes next to a node
+  int32_t *mark;
+  bool *gone; // eliminated (an element), or absorbed
+  bool *absorbed;
+} Quotient;
+
+// Gathers the live nodes next to `p` into a fresh list; marks them with `stamp`.
+static int32_t gather(Quotient *graph, int32_t p, int32_t stamp, int32_t *out) {
+  int32_t count = 0;
+  graph->mark[p] = stamp;
+  for (int32_t k = 0; k < graph->length[p]; k++) {
+    int32_t q = graph->list[p][k];
+    bool element = k >= graph->nodes[p];
+    const int32_t *from = element ? graph->list[q] : &graph->list[p][k];
+    int32_t length = element ? graph->length[q] : 1;
+    for (int32_t m = 0; m < length; m++) {
+      int32_t i = from[m];
+      if (!graph->gone[i] && graph->mark[i] != stamp) {
+        graph->mark[i] = stamp;
+        out[count++] = i;
+      }
+    }
+    if (element) {
+      graph->absorbed[q] = true;
+    }
+  }
+  return count;
+}
+
+// Rewrites the list of node i after p became an element: nodes reached through p need no mention.
+static void prune(Quotient *graph, int32_t i, int32_t p, int32_t stamp) {
+  int32_t *list = graph->list[i];
+  int32_t kept = 0, nodes = 0, degree = 0;
+  for (int32_t k = 0; k < graph->nodes[i]; k++) {
+    if (graph->mark[list[k]] != stamp && !graph->gone[list[k]]) {
+      list[kept++] = list[k];
+    }
+  }
+  nodes = degree = kept;
+  int32_t elements = graph->length[i] - graph->nodes[i];
+  for (int32_t k = 0; k < elements; k++) {
+    int32_t e = list[graph->nodes[i] + k];
+    if (!graph->absorbed[e]) {
+      list[kept++] = e;
+      degree += graph->length[e];
+    }
+  }
+  list[kept++] = p;
+  graph->nodes[i] = nodes;
+  graph->length[i] = kept;
+  graph->degree[i] = degree + graph->length[p] - 1;
+}
+
+void s2_order_builtin(int nodes, const int32_t *start, const int32_t *neighbour, int32_t *order,
+                      S2Arena *arena) {
+  S2ArenaMark mark = s2_arena_mark(arena);
+  Quotient graph = {
+      .list = S2_TAKE(arena, int32_t *, nodes),
+      .nodes = S2_TAKE(arena, int32_t, nodes),
+      .length = S2_TAKE(arena, int32_t, nodes),
+      .degree = S2_TAKE(arena, int32_t, nodes),
+      .mark = S2_TAKE(arena, int32_t, nodes),
+      .gone = S2_TAKE_ZEROED(arena, bool, nodes),
+      .absorbed = S2_TAKE_ZEROED(arena, bool, nodes),
+  };
+  int32_t *next = S2_TAKE(arena, int32_t, nodes), *previous = S2_TAKE(arena, int32_t, nodes);
+  int32_t *found = S2_TAKE(arena, int32_t, nodes);
+  int32_t *head = S2_TAKE(arena, int32_t, nodes + 1);
+  memset(head, -1, sizeof(int32_t) * (size_t)(nodes + 1));
+  for (int32_t i = nodes - 1; i >= 0; i--) {
+    int32_t length = start[i + 1] - start[i];
+    // One more than the neighbours: losing a neighbour always precedes gaining its element.
+    graph.list[i] = S2_TAKE(arena, int32_t, length + 1);
+    memcpy(graph.list[i], neighbour + start[i], sizeof(int32_t) * (size_t)length);
+    graph.nodes[i] = graph.length[i] = graph.degree[i] = length;
+    graph.mark[i] = -1;
+    next[i] = head[length];
+    previous[i] = -1;
+    if (next[i] >= 0) {
+      previous[next[i]] = i;
+    }
+    head[length] = i;
+  }
+  int32_t least = 0;
+  for (int32_t k = 0; k < nodes; k++) {
+    while (head[least] < 0) {
+      least++;
+    }
+    int32_t p = head[least];
+    head[least] = next[p];
+    if (next[p] >= 0) {
+      previous[next[p]] = -1;
+    }
+    order[k] = p;
+    int32_t count = gather(&graph, p, k, found);
+    int32_t *joined = S2_TAKE(arena, int32_t, count);
+    memcpy(joined, found, sizeof(int32_t) * (size_t)count);
+    graph.gone[p] = true;
+    graph.list[p] = joined;
+    graph.length[p] = graph.nodes[p] = count;
+    for (int32_t m = 0; m < count; m++) {
+      int32_t i = joined[m], degree = graph.degree[i];
+      if (previous[i] >= 0) {
+        next[previous[i]] = next[i];
+      } else {
+        head[degree] = next[i];
+      }
+      if (next[i] >= 0) {
+        previous[next[i]] = previous[i];
+      }
+      prune(&graph, i, p, k);
+      int32_t most = nodes - k - 2;
+      degree = graph.degree[i] = graph.degree[i] < most ? graph.degree[i] : most;
+      next[i] = head[degree];
+      previous[i] = -1;
+      if (next[i] >= 0) {
+        previous[next[i]] = i;
+      }
+      head[degree] = i;
+      least = degree < least ? degree : least;
+    }
+  }
+  s2_arena_rewind(arena, mark);
+}

@@ -1,0 +1,20 @@
+// Four doubles side by side: the storage of one node's three numbers (the fourth stays 0), so that
+// a compiler can use whatever vector registers it is allowed. Every operation is element by element
+// and nothing is contracted, so the bits do not depend on the width of those registers.
+#ifndef S2_QUAD_H
+#define S2_QUAD_H
+
+typedef double S2Quad __attribute__((vector_size(32)));
+
+// Marks a function to be compiled twice, the processor choosing at start: three times as fast on
+// AVX2 (solve of a pyramid) than with the 16-byte registers every x86-64 has. What such a function
+// calls must be S2_INLINE to profit.
+#if defined(__x86_64__) && defined(__linux__) && !defined(__AVX2__) &&                             \
+    !defined(__SANITIZE_ADDRESS__)
+#define S2_WIDE __attribute__((target_clones("avx2", "default")))
+#else
+#define S2_WIDE
+#endif
+#define S2_INLINE static inline __attribute__((always_inline))
+
+#endif

@@ -1,0 +1,183 @@
+// One contact in closed form: each of the four modes is a linear system with at most two unknowns.
+//
+//     u = G lambda + q,   G = [a b; b d] (Delassus matrix with compliance), lambda = (n, t)
+//
+//     separate       n = t = 0                              needs u_n >= 0
+//     stick          u = 0                                  needs n >= 0, |t| <= mu n
+//     slide ahead    t = -mu n, n = -q_n / (a - mu b)       needs n >= 0, u_t >= 0
+//     slide back     t = +mu n, n = -q_n / (a + mu b)       needs n >= 0, u_t <= 0
+//
+// For mu |b| < a exactly one holds, up to boundaries where neighbours agree. For mu |b| >= a
+// (Painleve) several can hold: then sticking is chosen when it is one of them, else the mode with
+// the least normal impulse, in the order above when equal. At least one holds whenever G is
+// positive definite, as the step problem is posed in impulses.
+#include "mcp/solvers.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <string.h>
+
+// A mode holds when it misses its inequalities by this part of the largest velocity in them: a
+// contact on the boundary of two modes must not fall between them by rounding.
+static const double SLACK = 1e-13;
+
+// Determinant over a d, or a -+ mu b over a + mu |b|, at which a mode has no solution of its own.
+static const double DEGENERATE = 1e-14;
+
+enum { REFINEMENTS = 2 }; // with the residual taken through the velocities
+
+typedef struct Contact {
+  double a, b, d, mu;
+  bool friction;
+} Contact;
+
+typedef enum Mode { STICK = 0, SEPARATE, SLIDE_AHEAD, SLIDE_BACK, MODES } Mode;
+
+typedef struct Impulse {
+  double n, t;
+} Impulse;
+
+static double dot(const double *x, const double *mass, const double *y) {
+  return x[0] * y[0] / mass[0] + x[1] * y[1] / mass[1] + x[2] * y[2] / mass[2];
+}
+
+static double delassus(const S2Problem *problem, const S2Row *x, const S2Row *y) {
+  double sum = 0;
+  sum += x->a >= 0 ? dot(x->ja, problem->mass + 3 * x->a, y->ja) : 0;
+  sum += x->b >= 0 ? dot(x->jb, problem->mass + 3 * x->b, y->jb) : 0;
+  return sum;
+}
+
+static Contact contact_of(const S2Problem *problem) {
+  const S2Row *row = problem->row;
+  Contact contact = {.a = delassus(problem, row, row) + row[0].compliance, .d = 1};
+  if (problem->rows == 2 && row[1].mu > 0) {
+    contact.friction = true;
+    contact.b = delassus(problem, row, row + 1);
+    contact.d = delassus(problem, row + 1, row + 1) + row[1].compliance;
+    contact.mu = row[1].mu;
+  }
+  return contact;
+}
+
+// The change of impulse that makes the equations of a mode hold when they miss by (un, ut). False
+// when the mode's system is singular.
+static bool solve_mode(const Contact *c, Mode mode, double un, double ut, Impulse *change) {
+  double slope = mode == SLIDE_AHEAD ? -c->mu : mode == SLIDE_BACK ? c->mu : 0;
+  double normal = c->a + slope * c->b, determinant = c->a * c->d - c->b * c->b;
+  switch (mode) {
+  case SEPARATE:
+    *change = (Impulse){0, 0};
+    return true;
+  case STICK:
+    if (!c->friction) { // without friction, pressing is all that sticking can mean
+      *change = (Impulse){-un / c->a, 0};
+      return c->a > 0;
+    }
+    *change =
+        (Impulse){(c->b * ut - c->d * un) / determinant, (c->b * un - c->a * ut) / determinant};
+    return determinant > DEGENERATE * c->a * c->d;
+  default:
+    change->n = -un / normal;
+    change->t = slope * change->n;
+    return c->friction && fabs(normal) > DEGENERATE * (c->a + c->mu * fabs(c->b));
+  }
+}
+
+// How far a mode's solution is outside its inequalities, in units of velocity (impulses times the
+// diagonal of G).
+static double violation(const Contact *c, Mode mode, Impulse p, double un, double ut) {
+  double excess = mode == SEPARATE ? -un : -p.n * c->a;
+  if (mode == STICK && c->friction) {
+    excess = fmax(excess, (fabs(p.t) - c->mu * p.n) * c->d);
+  } else if (mode == SLIDE_AHEAD) {
+    excess = fmax(excess, -ut);
+  } else if (mode == SLIDE_BACK) {
+    excess = fmax(excess, ut);
+  }
+  return fmax(0, excess);
+}
+
+// The mode chosen for the free velocities (qn, qt), with its impulse. When none holds (a singular
+// G), the one that misses least.
+static Mode choose(const Contact *c, double qn, double qt, Impulse *impulse) {
+  double scale = fmax(fabs(qn), c->friction ? fabs(qt) : 0);
+  Mode best = SEPARATE, nearest = SEPARATE;
+  double best_n = INFINITY, least = INFINITY;
+  Impulse found[MODES] = {{0, 0}};
+  for (Mode mode = STICK; mode < MODES; ++mode) {
+    if (!solve_mode(c, mode, qn, qt, &found[mode])) {
+      continue;
+    }
+    Impulse p = found[mode];
+    double un = qn + c->a * p.n + c->b * p.t, ut = qt + c->b * p.n + c->d * p.t;
+    double miss = violation(c, mode, p, un, ut);
+    if (miss < least) {
+      least = miss;
+      nearest = mode;
+    }
+    if (miss <= SLACK * scale && p.n < best_n) {
+      best = mode;
+      best_n = mode == STICK && c->friction ? -INFINITY : p.n;
+    }
+  }
+  best = best_n == INFINITY ? nearest : best;
+  *impulse = found[best];
+  return best;
+}
+
+static void free_velocity(const S2Problem *problem, const double *lambda, double *v, double *u) {
+  s2_mcp_velocity(problem, lambda, v);
+  s2_mcp_row_velocity(problem, v, u);
+  for (int i = 0; i < problem->rows; ++i) {
+    u[i] += problem->row[i].compliance * lambda[i] + problem->row[i].bias;
+  }
+}
+
+static bool supported(const S2Problem *problem) {
+  const S2Row *row = problem->row;
+  if (problem->rows == 0) {
+    return true;
+  }
+  bool normal = row[0].coupled_to < 0 && row[0].lo == 0 && row[0].hi == INFINITY;
+  return normal && (problem->rows == 1 || (problem->rows == 2 && row[1].coupled_to == 0));
+}
+
+static void clip(const Contact *c, double *lambda, int rows) {
+  lambda[0] = fmax(0, lambda[0]);
+  if (rows == 2) {
+    double bound = c->mu * lambda[0];
+    lambda[1] = fmin(bound, fmax(-bound, lambda[1]));
+  }
+}
+
+S2SolveStatus s2_closed_solve(const S2Problem *problem, const S2SolverOptions *options,
+                              S2Arena *arena, S2Solution *solution) {
+  double *v = solution->v, *lambda = solution->lambda;
+  solution->iterations = 0;
+  if (!supported(problem)) {
+    solution->residual = s2_mcp_residual(problem, v, lambda, arena);
+    return solution->status = S2_UNSUPPORTED;
+  }
+  if (problem->rows > 0) {
+    Contact contact = contact_of(problem);
+    double u[2] = {0, 0};
+    Impulse impulse = {0, 0};
+    memset(lambda, 0, sizeof(double) * (size_t)problem->rows);
+    free_velocity(problem, lambda, v, u);
+    Mode mode = choose(&contact, u[0], u[1], &impulse);
+    for (int pass = 0; pass <= REFINEMENTS; ++pass) {
+      lambda[0] += impulse.n;
+      if (problem->rows == 2) {
+        lambda[1] += impulse.t;
+      }
+      clip(&contact, lambda, problem->rows);
+      free_velocity(problem, lambda, v, u);
+      solve_mode(&contact, mode, u[0], u[1], &impulse);
+    }
+  }
+  s2_mcp_velocity(problem, lambda, v);
+  solution->residual = s2_mcp_residual(problem, v, lambda, arena);
+  bool solved = solution->residual.scaled <= options->tolerance;
+  return solution->status = solved ? S2_SOLVED : S2_SINGULAR;
+}

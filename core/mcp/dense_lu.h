@@ -1,0 +1,24 @@
+// Private to core/mcp: LU of a small dense matrix with complete pivoting, which reveals the rank.
+// Redundant joints and hyperstatic contacts make singular but consistent systems ordinary here.
+#ifndef S2_DENSE_LU_H
+#define S2_DENSE_LU_H
+
+#include "base/arena.h"
+
+typedef struct S2DenseLu {
+  int n, rank;
+  double *a;    // n x n row-major: L below the diagonal (unit), U on and above
+  int *row;     // row[i]: which row of the matrix became row i
+  int *column;  // likewise for columns
+  double *work; // n
+} S2DenseLu;
+
+// Factors the n x n row-major matrix `a` in place (kept by the result). Pivots not above
+// `rank_tolerance` times the largest entry of `a` count as zero and end the factorisation.
+S2DenseLu s2_dense_lu_factor(int n, double *a, double rank_tolerance, S2Arena *arena);
+
+// x := a solution of A x = b, in place (b in, x out; n values). For rank < n it is the basic
+// solution: unknowns without a pivot are 0, equations without one are not looked at.
+void s2_dense_lu_solve(const S2DenseLu *lu, double *x);
+
+#endif

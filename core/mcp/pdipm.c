@@ -1,0 +1,165 @@
+// The chain of methods for islands of any size. Warm starts come first, as most steps of a resting
+// scene need nothing else; the interior point does the work; Newton gives it its last digits; and
+// Gauss-Seidel shakes loose what all of them stall on. Each stage keeps the best point, judged by
+// one residual.
+#include "mcp/pdipm_stages.h"
+#include "mcp/solvers.h"
+
+#include <math.h>
+#include <string.h>
+
+// A result this good is not improved further: refinement aims at round-off.
+static const double EXACT = 1e-14;
+
+static const double SIGMA = 1e6; // smaller weights need many outers on hyperstatic contacts
+
+enum { WARM_OUTERS = 2, WARM_INNERS = 3 };     // Newton from last step's impulses, or not at all
+enum { FINISH_OUTERS = 3, FINISH_INNERS = 8 }; // Newton after the interior point
+enum { WARM_ITERATIONS = 25 };                 // of a warm interior point, at most
+static const double WARM_FLOOR = 1e-1;
+
+enum { POLISH_SWEEPS = 200, LAST_SWEEPS = 300, LAST_ROUNDS = 12 };
+
+typedef struct Chain {
+  S2System system;
+  S2Arena *arena;
+  double tolerance, best;
+  S2Quad *v, *v_best; // the point being worked on; the best so far
+  double *lambda, *lambda_best;
+  int iterations;
+} Chain;
+
+static void keep_if_better(Chain *chain, double residual) {
+  if (!(residual >= chain->best)) {
+    const S2System *system = &chain->system;
+    chain->best = residual;
+    memcpy(chain->v_best, chain->v, sizeof(S2Quad) * (size_t)(system->nodes + 1));
+    memcpy(chain->lambda_best, chain->lambda, sizeof(double) * (size_t)(2 * system->units));
+  }
+}
+
+static void back_to_best(Chain *chain) {
+  const S2System *system = &chain->system;
+  memcpy(chain->v, chain->v_best, sizeof(S2Quad) * (size_t)(system->nodes + 1));
+  memcpy(chain->lambda, chain->lambda_best, sizeof(double) * (size_t)(2 * system->units));
+}
+
+static bool solved(const Chain *chain) {
+  return chain->best <= chain->tolerance;
+}
+
+static void newton(Chain *chain, double sigma, int outers, int inners) {
+  double residual = s2_newton_solve(&chain->system, sigma, outers, inners, chain->tolerance,
+                                    chain->v, chain->lambda, &chain->iterations, chain->arena);
+  keep_if_better(chain, residual);
+}
+
+static void refine(Chain *chain) {
+  back_to_best(chain);
+  double residual =
+      s2_newton_refine(&chain->system, chain->v, chain->lambda, &chain->iterations, chain->arena);
+  keep_if_better(chain, residual);
+}
+
+static void interior(Chain *chain, const S2InteriorStart *start, int iterations) {
+  double residual = s2_interior_solve(&chain->system, start, chain->tolerance, iterations, chain->v,
+                                      chain->lambda, &chain->iterations, chain->arena);
+  keep_if_better(chain, residual);
+  if (chain->best > EXACT) {
+    refine(chain);
+  }
+}
+
+static void sweep(Chain *chain, int sweeps) {
+  back_to_best(chain);
+  double residual = s2_pgs_solve(&chain->system, sweeps, chain->v, chain->lambda, chain->arena);
+  keep_if_better(chain, residual);
+}
+
+// From the guess: whether it already solves the problem, then Newton, then a warm interior point.
+static void solve_warm(Chain *chain, const double *lambda_guess) {
+  const S2System *system = &chain->system;
+  double *u = S2_TAKE(chain->arena, double, 2 * system->units);
+  s2_system_velocity(system, chain->lambda, chain->v);
+  keep_if_better(chain, s2_system_residual(system, chain->v, chain->lambda, u));
+  if (solved(chain)) {
+    return;
+  }
+  if (system->contacts == 0) {
+    refine(chain);
+    return;
+  }
+  bool warm = false;
+  for (int i = 0; i < system->problem->rows; i++) {
+    warm |= lambda_guess[i] != 0;
+  }
+  if (!warm) {
+    return;
+  }
+  newton(chain, SIGMA, WARM_OUTERS, WARM_INNERS);
+  if (solved(chain)) {
+    refine(chain);
+    return;
+  }
+  back_to_best(chain);
+  interior(chain, &(S2InteriorStart){.warm = true, .floor = WARM_FLOOR}, WARM_ITERATIONS);
+}
+
+static void solve_cold(Chain *chain, int max_iterations) {
+  static const S2InteriorStart starts[] = {
+      {.impulse = 1, .velocity = 1},
+      {.impulse = 10, .velocity = 1},
+      {.impulse = 3, .velocity = 3, .spread = 1},
+  };
+  for (int i = 0; i < (int)(sizeof starts / sizeof *starts) && !solved(chain); i++) {
+    interior(chain, &starts[i], max_iterations);
+    for (int round = 0; round < 2 && !solved(chain); round++) {
+      if (round > 0) {
+        sweep(chain, POLISH_SWEEPS);
+      } else {
+        back_to_best(chain);
+      }
+      newton(chain, round == 0 ? SIGMA : 1e4, FINISH_OUTERS, FINISH_INNERS);
+    }
+    if (solved(chain)) {
+      refine(chain);
+    }
+  }
+}
+
+static void solve_stubborn(Chain *chain) {
+  static const double sigmas[] = {1e6, 1e3, 1e5};
+  for (int round = 0; round < LAST_ROUNDS && !solved(chain); round++) {
+    sweep(chain, LAST_SWEEPS);
+    newton(chain, sigmas[round % 3], 2, FINISH_INNERS);
+    if (solved(chain)) {
+      refine(chain);
+    }
+  }
+}
+
+S2SolveStatus s2_pdipm_solve(const S2Problem *problem, const S2SolverOptions *options,
+                             S2Arena *arena, S2Solution *solution) {
+  S2ArenaMark mark = s2_arena_mark(arena);
+  Chain chain = {.arena = arena, .tolerance = options->tolerance, .best = INFINITY};
+  S2System *system = &chain.system;
+  s2_system_init(system, problem, arena);
+  chain.v = S2_TAKE_ZEROED(arena, S2Quad, system->nodes + 1);
+  chain.v_best = S2_TAKE_ZEROED(arena, S2Quad, system->nodes + 1);
+  chain.lambda = S2_TAKE_ZEROED(arena, double, 2 * system->units);
+  chain.lambda_best = S2_TAKE_ZEROED(arena, double, 2 * system->units);
+  s2_system_read(system, solution->v, solution->lambda, chain.v, chain.lambda);
+  solve_warm(&chain, solution->lambda);
+  if (!solved(&chain) && system->contacts > 0) {
+    solve_cold(&chain, options->max_iterations);
+    solve_stubborn(&chain);
+  }
+  s2_system_write(system, chain.v_best, chain.lambda_best, solution->v, solution->lambda);
+  s2_arena_rewind(arena, mark);
+  solution->residual = s2_mcp_residual(problem, solution->v, solution->lambda, arena);
+  solution->iterations = chain.iterations;
+  // Judged by what the caller sees: unscaling may have rounded across the tolerance.
+  bool good = solution->residual.scaled <= options->tolerance;
+  solution->status = good ? S2_SOLVED : S2_MAX_ITERATIONS;
+  return solution->status;
+}

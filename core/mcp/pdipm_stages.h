@@ -1,0 +1,34 @@
+// The methods the interior-point solver chains. Each works on the scaled system, starts from
+// (v, lambda), leaves there the best point it met (never a worse one) and returns its residual as
+// s2_system_residual measures it. `factorizations` is added to.
+#ifndef S2_PDIPM_STAGES_H
+#define S2_PDIPM_STAGES_H
+
+#include "mcp/pdipm_system.h"
+
+// Where the interior point starts: warm from the point given, its distances from the boundary
+// raised to `floor`, or cold from z = impulse, s = velocity, spread by exp(+-spread) at random.
+typedef struct S2InteriorStart {
+  bool warm;
+  double floor;
+  double impulse, velocity;
+  double spread;
+} S2InteriorStart;
+
+double s2_interior_solve(S2System *system, const S2InteriorStart *start, double tolerance,
+                         int max_iterations, S2Quad *v, double *lambda, int *factorizations,
+                         S2Arena *arena);
+
+// Proximal semismooth Newton with weight `sigma`; ends with a refinement on the active set found.
+double s2_newton_solve(S2System *system, double sigma, int outers, int inners, double tolerance,
+                       S2Quad *v, double *lambda, int *factorizations, S2Arena *arena);
+
+// Solves the equations of the active set that (v, lambda) shows, to the last digits. With
+// bilateral rows only this is the whole solution.
+double s2_newton_refine(S2System *system, S2Quad *v, double *lambda, int *factorizations,
+                        S2Arena *arena);
+
+// Projected Gauss-Seidel, `sweeps` times over all rows in alternating order.
+double s2_pgs_solve(const S2System *system, int sweeps, S2Quad *v, double *lambda, S2Arena *arena);
+
+#endif

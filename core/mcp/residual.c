@@ -1,0 +1,67 @@
+// What is measured, with V, L of the problem and w_i = diag(J W^-1 J' + C) of row i:
+//
+//   dynamics   d = W v - J' lambda - c               raw |d|, scaled |d / W| / V
+//   normal     m = min(w lambda_n, u_n)              raw |min(lambda_n, u_n)|, scaled |m| / V
+//   friction   e = w (lambda_t - clip(lambda_t - u_t / w, -mu l, mu l)), l = max(lambda_n, 0)
+//                                                    raw |e / w|, scaled |e| / V
+//   bilateral  u                                     raw |u|, scaled |u| / V
+//
+// u = J v + C lambda + b. All are max norms. Angular things (the first component of d / W, and rows
+// whose Jacobian has an angular part only) are multiplied by L before they are scaled. `scaled` is
+// the largest of the four. A NaN anywhere makes it NaN, which is below no tolerance.
+#include "mcp/solvers.h"
+
+#include <math.h>
+#include <stdbool.h>
+
+static double larger(double a, double b) {
+  return b > a || isnan(b) ? b : a;
+}
+
+static bool is_angular(const S2Row *row) {
+  return row->ja[1] == 0 && row->ja[2] == 0 && row->jb[1] == 0 && row->jb[2] == 0;
+}
+
+static double clip(double x, double bound) {
+  return x > bound ? bound : x < -bound ? -bound : x;
+}
+
+S2Residual s2_mcp_residual(const S2Problem *problem, const double *v, const double *lambda,
+                           S2Arena *arena) {
+  S2ArenaMark mark = s2_arena_mark(arena);
+  double *u = S2_TAKE(arena, double, problem->rows);
+  double *w = S2_TAKE(arena, double, problem->rows);
+  double *balanced = S2_TAKE(arena, double, 3 * problem->nodes);
+  s2_mcp_row_velocity(problem, v, u);
+  s2_mcp_delassus_diagonal(problem, w);
+  s2_mcp_velocity(problem, lambda, balanced);
+  S2Residual residual = {0};
+  double scaled = 0; // all measured in velocities first
+  for (int i = 0; i < 3 * problem->nodes; i++) {
+    double error = fabs(v[i] - balanced[i]);
+    residual.dynamics = larger(residual.dynamics, error * problem->mass[i]);
+    scaled = larger(scaled, i % 3 == 0 ? error * problem->length : error);
+  }
+  for (int i = 0; i < problem->rows; i++) {
+    const S2Row *row = &problem->row[i];
+    double speed = u[i] + row->compliance * lambda[i] + row->bias, error;
+    if (row->coupled_to >= 0) {
+      double bound = row->mu * fmax(lambda[row->coupled_to], 0);
+      double push = w[i] > 0 ? speed / w[i] : 0;
+      double excess = fabs(lambda[i] - clip(lambda[i] - push, bound));
+      residual.cone = larger(residual.cone, excess);
+      error = excess * w[i];
+    } else if (row->hi == INFINITY && row->lo == -INFINITY) {
+      error = fabs(speed);
+      residual.joint = larger(residual.joint, error);
+    } else {
+      double least = speed > lambda[i] ? lambda[i] : speed;
+      residual.complementarity = larger(residual.complementarity, fabs(least));
+      error = fabs(speed > w[i] * lambda[i] ? w[i] * lambda[i] : speed);
+    }
+    scaled = larger(scaled, is_angular(row) ? error * problem->length : error);
+  }
+  residual.scaled = scaled / problem->velocity_scale;
+  s2_arena_rewind(arena, mark);
+  return residual;
+}

@@ -1,0 +1,113 @@
+#include "mcp/solvers.h"
+
+#include <math.h>
+#include <stddef.h>
+#include <string.h>
+
+// Above this many contacts pivoting is not asked when the chain fails: its time grows too fast.
+enum { JUDGE_CONTACTS = 20 };
+
+static const char *const NAMES[S2_SOLVER_COUNT] = {"auto", "closed", "pdipm", "lemke"};
+
+static const char *const SUMMARIES[S2_SOLVER_COUNT] = {
+    "the quickest exact method for each island, others when it misses the tolerance",
+    "one contact in closed form",
+    "primal-dual interior point with Newton finish, islands of any size",
+    "lexicographic Lemke pivoting, exact, for small islands",
+};
+
+static S2SolverFn *const SOLVERS[S2_SOLVER_COUNT] = {
+    [S2_SOLVER_CLOSED] = s2_closed_solve,
+    [S2_SOLVER_PDIPM] = s2_pdipm_solve,
+    [S2_SOLVER_LEMKE] = s2_lemke_solve,
+};
+
+static const char *const STATUSES[] = {"solved", "max iterations", "ray", "singular",
+                                       "unsupported"};
+
+const char *s2_solver_name(S2Solver solver) {
+  return (unsigned)solver < S2_SOLVER_COUNT ? NAMES[solver] : NULL;
+}
+
+const char *s2_solver_summary(S2Solver solver) {
+  return (unsigned)solver < S2_SOLVER_COUNT ? SUMMARIES[solver] : NULL;
+}
+
+S2Solver s2_solver_from_name(const char *name) {
+  int i = 0;
+  while (i < S2_SOLVER_COUNT && strcmp(name, NAMES[i]) != 0) {
+    i++;
+  }
+  return (S2Solver)i;
+}
+
+const char *s2_solve_status_name(S2SolveStatus status) {
+  return (unsigned)status < sizeof STATUSES / sizeof *STATUSES ? STATUSES[status] : NULL;
+}
+
+static int count_contacts(const S2Problem *problem) {
+  int count = 0;
+  for (int i = 0; i < problem->rows; i++) {
+    count += problem->row[i].coupled_to < 0 && problem->row[i].lo == 0;
+  }
+  return count;
+}
+
+// Runs one solver and has its answer judged by the common residual.
+static void run(S2Solver solver, const S2Problem *problem, const S2SolverOptions *options,
+                S2Arena *arena, S2Solution *solution) {
+  S2ArenaMark mark = s2_arena_mark(arena);
+  solution->status = SOLVERS[solver](problem, options, arena, solution);
+  s2_arena_rewind(arena, mark);
+  solution->used = solver;
+  solution->residual = s2_mcp_residual(problem, solution->v, solution->lambda, arena);
+}
+
+static void solve_auto(const S2Problem *problem, const S2SolverOptions *options, S2Arena *arena,
+                       S2Solution *solution) {
+  int contacts = count_contacts(problem);
+  bool one_contact = contacts == 1 && problem->row[0].lo == 0;
+  if (one_contact) {
+    run(S2_SOLVER_CLOSED, problem, options, arena, solution);
+    if (solution->residual.scaled <= options->tolerance) {
+      return;
+    }
+  }
+  run(S2_SOLVER_PDIPM, problem, options, arena, solution);
+  if (solution->residual.scaled <= options->tolerance || contacts > JUDGE_CONTACTS) {
+    return;
+  }
+  S2ArenaMark mark = s2_arena_mark(arena);
+  S2Solution second = {
+      .v = S2_TAKE(arena, double, 3 * problem->nodes),
+      .lambda = S2_TAKE_ZEROED(arena, double, problem->rows),
+  };
+  memcpy(second.v, solution->v, sizeof(double) * (size_t)(3 * problem->nodes));
+  run(S2_SOLVER_LEMKE, problem, options, arena, &second);
+  if (second.residual.scaled < solution->residual.scaled) {
+    memcpy(solution->v, second.v, sizeof(double) * (size_t)(3 * problem->nodes));
+    memcpy(solution->lambda, second.lambda, sizeof(double) * (size_t)problem->rows);
+    second.v = solution->v;
+    second.lambda = solution->lambda;
+    second.iterations += solution->iterations;
+    *solution = second;
+  }
+  s2_arena_rewind(arena, mark);
+}
+
+S2SolveStatus s2_mcp_solve(const S2Problem *problem, const S2SolverOptions *options, S2Arena *arena,
+                           S2Solution *solution) {
+  solution->iterations = 0;
+  solution->used = options->solver;
+  if (problem->rows == 0) {
+    s2_mcp_velocity(problem, solution->lambda, solution->v);
+    solution->residual = s2_mcp_residual(problem, solution->v, solution->lambda, arena);
+    return solution->status = S2_SOLVED;
+  }
+  if (options->solver == S2_SOLVER_AUTO) {
+    solve_auto(problem, options, arena, solution);
+  } else {
+    run(options->solver, problem, options, arena, solution);
+  }
+  return solution->status;
+}

@@ -1,0 +1,263 @@
+#include "record/picture.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define NORMAL_COLOR   0xd22f3fff
+#define STICKING_COLOR 0x1d8a63ff
+#define SLIDING_COLOR  0xe8790bff
+#define JOINT_FILL     0xffffffff
+#define ERROR_COLOR    0xd22f3fff
+
+// The longest arrow: this part of the mean body, kept between legible and overwhelming (pixels, and
+// part of the picture's smaller side).
+#define ARROW_BODIES   1.1
+#define ARROW_SHORTEST 22.0
+#define ARROW_PART     0.2
+// Impulses below this part of the largest get no arrow, all others at least one of this length.
+#define ARROW_THRESHOLD 1e-3
+#define ARROW_STUB      5.0 // pixels
+
+// ---- Contacts ---------------------------------------------------------------------------------
+
+static double largest_impulse(const S2Moment *moment) {
+  double largest = 0;
+  for (int i = 0; i < moment->contacts.count; i++) {
+    const S2MomentContact *contact = &moment->contacts.at[i];
+    double both = hypot(contact->normal_impulse, contact->tangent_impulse);
+    if (isfinite(both)) {
+      largest = fmax(largest, both);
+    }
+  }
+  return largest;
+}
+
+// Arrows show what acts on one of the two bodies: the one that moves, of two moving ones the one
+// that is carried. +1: on a, -1: on b.
+static double shown_side(const S2Moment *moment, const S2MomentContact *contact) {
+  bool a = moment->bodies.at[contact->a].type == S2_DYNAMIC;
+  bool b = moment->bodies.at[contact->b].type == S2_DYNAMIC;
+  if (a != b) {
+    return a ? 1 : -1;
+  }
+  return s2_dot(contact->normal, moment->settings.gravity) <= 0 ? 1 : -1;
+}
+
+static void draw_impulse(S2Picture *picture, S2Vec2 at, S2Vec2 impulse, double largest,
+                         uint32_t color) {
+  double longest = fmin(fmax(ARROW_BODIES * picture->body_size, ARROW_SHORTEST * picture->unit),
+                        ARROW_PART * fmin(picture->scene->view.width, picture->scene->view.height));
+  double size = s2_length(impulse);
+  if (!(size > ARROW_THRESHOLD * largest)) {
+    return;
+  }
+  double length = fmax(longest * size / largest, ARROW_STUB * picture->unit);
+  double width = fmin(fmax(longest / 22, 1.1 * picture->unit), 2.6 * picture->unit);
+  s2_scene_arrow(picture->scene, at, s2_scale(length / size, impulse), width,
+                 (S2Paint){.fill = color, .stroke = S2_HALO, .width = 1.6 * picture->unit});
+}
+
+void s2_picture_contacts(S2Picture *picture) {
+  const S2Moment *moment = picture->moment;
+  double largest = largest_impulse(moment);
+  double radius = fmin(fmax(0.05 * picture->body_size, 1.2 * picture->unit), 2.6 * picture->unit);
+  for (int i = 0; i < moment->contacts.count; i++) {
+    const S2MomentContact *contact = &moment->contacts.at[i];
+    if (contact->normal_impulse > 0) {
+      double side = shown_side(moment, contact);
+      draw_impulse(picture, contact->point,
+                   s2_scale(side * contact->normal_impulse, contact->normal), largest,
+                   NORMAL_COLOR);
+    }
+  }
+  for (int i = 0; i < moment->contacts.count; i++) {
+    const S2MomentContact *contact = &moment->contacts.at[i];
+    double side = shown_side(moment, contact);
+    draw_impulse(picture, contact->point,
+                 s2_scale(side * contact->tangent_impulse, s2_left(contact->normal)), largest,
+                 contact->sliding ? SLIDING_COLOR : STICKING_COLOR);
+  }
+  for (int i = 0; i < moment->contacts.count; i++) {
+    const S2MomentContact *contact = &moment->contacts.at[i];
+    bool carries = contact->normal_impulse > 0;
+    S2Paint paint = {.fill = carries ? S2_INK : S2_HALO,
+                     .stroke = S2_INK,
+                     .width = carries ? 0 : 0.8 * picture->unit};
+    s2_scene_dot(picture->scene, contact->point, radius, paint);
+  }
+}
+
+// ---- Joints -----------------------------------------------------------------------------------
+
+// A thin line from the anchor to the centre of a body that does not reach it.
+static void draw_arm(S2Picture *picture, int32_t position, S2Vec2 anchor, S2Paint paint) {
+  if (position < 0 || picture->moment->bodies.at[position].type == S2_STATIC) {
+    return;
+  }
+  const S2MomentBody *body = &picture->moment->bodies.at[position];
+  S2Vec2 centre = s2_vec2(body->q[1], body->q[2]);
+  double reach = 0;
+  for (int i = 0; i < body->shape_count; i++) {
+    S2Shape shape = s2_moment_shape(picture->moment, body->first_shape + i);
+    for (int k = 0; k < shape.count; k++) {
+      reach = fmax(reach, s2_length(shape.vertices[k]) + shape.radius);
+    }
+  }
+  if (s2_length(s2_sub(anchor, centre)) > reach) {
+    s2_scene_line(picture->scene, centre, anchor, paint);
+  }
+}
+
+static bool fixed(const S2Moment *moment, int32_t position) {
+  return position < 0 || moment->bodies.at[position].type != S2_DYNAMIC;
+}
+
+void s2_picture_joints(S2Picture *picture) {
+  const S2Moment *moment = picture->moment;
+  double unit = picture->unit;
+  double radius = fmin(fmax(0.12 * picture->body_size, 1.6 * unit), 4 * unit);
+  S2Paint arm = {.stroke = S2_INK, .width = 1.3 * unit};
+  S2Paint apart = {.stroke = ERROR_COLOR, .width = 1.3 * unit};
+  for (int i = 0; i < moment->joints.count; i++) {
+    const S2MomentJoint *joint = &moment->joints.at[i];
+    draw_arm(picture, joint->a, joint->anchor_a, arm);
+    draw_arm(picture, joint->b, joint->anchor_b, arm);
+  }
+  for (int i = 0; i < moment->joints.count; i++) {
+    const S2MomentJoint *joint = &moment->joints.at[i];
+    uint32_t ink = joint->enabled ? S2_INK : S2_FAINT_INK;
+    double gap = s2_length(s2_sub(joint->anchor_a, joint->anchor_b)) * picture->scene->view.scale;
+    if (gap > 1) {
+      s2_scene_line(picture->scene, joint->anchor_a, joint->anchor_b, apart);
+      s2_scene_dot(picture->scene, joint->anchor_b, 0.5 * radius, (S2Paint){.fill = ERROR_COLOR});
+    }
+    S2Paint ring = {.fill = JOINT_FILL, .stroke = ink, .width = 1.3 * unit};
+    if (fixed(moment, joint->a) || fixed(moment, joint->b)) {
+      ring.fill = ink; // a pivot that does not move: filled, with a light ring
+      ring.stroke = JOINT_FILL;
+    }
+    s2_scene_dot(picture->scene, joint->anchor_a, radius, ring);
+  }
+}
+
+// ---- Text -------------------------------------------------------------------------------------
+
+#define FONT_SIZE 12.0 // pixels in a picture 800 wide
+
+static S2Paint text_paint(const S2Picture *picture, uint32_t color) {
+  return (S2Paint){.fill = color, .stroke = S2_HALO, .width = 2.6 * picture->unit};
+}
+
+void s2_picture_names(S2Picture *picture) {
+  for (int i = 0; i < picture->moment->bodies.count; i++) {
+    const S2MomentBody *body = &picture->moment->bodies.at[i];
+    S2Vec2 at = s2_vec2(body->q[1], body->q[2]);
+    if (body->type == S2_STATIC) {
+      // The middle of a landscape is seldom in sight: its name goes to what is.
+      const S2SceneView *view = &picture->scene->view;
+      S2Vec2 inset = s2_scale(2 * FONT_SIZE * picture->unit / view->scale, s2_vec2(2, 1));
+      at.x = fmin(fmax(at.x, view->lo.x + inset.x), view->hi.x - inset.x);
+      at.y = fmin(fmax(at.y, view->lo.y + inset.y), view->hi.y - inset.y);
+    }
+    if (body->name[0] != '\0') {
+      double size = FONT_SIZE * picture->unit;
+      s2_scene_text(picture->scene, at, s2_vec2(0, 0.5 * size), size, S2_TEXT_CENTRE, body->name,
+                    text_paint(picture, S2_INK));
+    }
+  }
+}
+
+// The largest of 1, 2, 5 times a power of ten that is not above `limit`.
+static double round_length(double limit) {
+  double power = pow(10, floor(log10(limit)));
+  return limit >= 5 * power ? 5 * power : limit >= 2 * power ? 2 * power : power;
+}
+
+static void length_label(char *label, size_t size, double length) {
+  static const struct {
+    double unit;
+    const char *name;
+  } units[] = {{1e3, "km"}, {1, "m"}, {1e-2, "cm"}, {1e-3, "mm"}, {0, "\xc2\xb5m"}};
+  int i = 0;
+  while (length < units[i].unit * 0.999) { // 0.999: lengths are rounded powers of ten
+    i++;
+  }
+  double unit = units[i].unit > 0 ? units[i].unit : 1e-6;
+  snprintf(label, size, "%.6g %s", length / unit, units[i].name);
+}
+
+static void draw_scale_bar(S2Picture *picture, double margin, double font) {
+  const S2SceneView *view = &picture->scene->view;
+  double length = round_length(0.2 * view->width / view->scale);
+  if (!isfinite(length) || !(length > 0)) {
+    return;
+  }
+  double tick = 3 * picture->unit;
+  S2Vec2 left = s2_vec2(margin, view->height - margin);
+  S2Vec2 right = s2_vec2(margin + length * view->scale, left.y);
+  const S2Vec2 path[4] = {{left.x, left.y - tick}, left, right, {right.x, right.y - tick}};
+  S2Paint halo = {.stroke = S2_HALO, .width = 4 * picture->unit};
+  S2Paint line = {.stroke = S2_INK, .width = 1.4 * picture->unit};
+  for (int pass = 0; pass < 2; pass++) {
+    for (int i = 0; i < 3; i++) {
+      s2_scene_line(picture->scene, s2_view_world(view, path[i]), s2_view_world(view, path[i + 1]),
+                    pass == 0 ? halo : line);
+    }
+  }
+  char label[32];
+  length_label(label, sizeof label, length);
+  S2Vec2 middle = s2_scale(0.5, s2_add(left, right));
+  s2_scene_text(picture->scene, s2_view_world(view, middle), s2_vec2(0, 0.5 * font), font,
+                S2_TEXT_CENTRE, label, text_paint(picture, S2_INK));
+}
+
+static void draw_arrow_legend(S2Picture *picture, double margin, double font) {
+  const S2Moment *moment = picture->moment;
+  const S2SceneView *view = &picture->scene->view;
+  double largest = 0;
+  bool sticking = false, sliding = false;
+  double threshold = ARROW_THRESHOLD * largest_impulse(moment);
+  for (int i = 0; i < moment->contacts.count; i++) {
+    const S2MomentContact *contact = &moment->contacts.at[i];
+    if (isfinite(contact->normal_impulse)) {
+      largest = fmax(largest, contact->normal_impulse);
+    }
+    if (fabs(contact->tangent_impulse) > threshold) {
+      sliding = sliding || contact->sliding;
+      sticking = sticking || !contact->sliding;
+    }
+  }
+  char normal[64];
+  snprintf(normal, sizeof normal, "normal \xe2\x89\xa4 %.3g N s", largest);
+  const struct {
+    bool shown;
+    const char *text;
+    uint32_t color;
+  } entries[3] = {{sliding, "sliding friction", SLIDING_COLOR},
+                  {sticking, "sticking friction", STICKING_COLOR},
+                  {largest > 0, normal, NORMAL_COLOR}};
+  S2Vec2 corner = s2_vec2(view->width - margin, view->height - margin);
+  for (int i = 0; i < 3; i++) {
+    if (entries[i].shown) {
+      s2_scene_text(picture->scene, s2_view_world(view, corner), s2_vec2(0, 0), font, S2_TEXT_RIGHT,
+                    entries[i].text, text_paint(picture, entries[i].color));
+      corner.y -= 1.3 * font;
+    }
+  }
+}
+
+void s2_picture_legend(S2Picture *picture) {
+  const S2SceneView *view = &picture->scene->view;
+  double font = FONT_SIZE * picture->unit, margin = 0.9 * font;
+  char time[48] = "t = nan s";
+  if (isfinite(picture->moment->time)) {
+    snprintf(time, sizeof time, "t = %.4g s", picture->moment->time);
+  }
+  s2_scene_text(picture->scene, s2_view_world(view, s2_vec2(margin, margin + 0.8 * font)),
+                s2_vec2(0, 0), font, S2_TEXT_LEFT, time, text_paint(picture, S2_INK));
+  draw_scale_bar(picture, margin, font);
+  if (picture->options->contacts) {
+    draw_arrow_legend(picture, margin, font);
+  }
+}

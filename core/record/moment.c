@@ -1,0 +1,166 @@
+#include "record/moment.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static void name_copy(char to[S2_NAME_SIZE], const char *from) {
+  // All bytes are set: equal moments then give equal files.
+  memset(to, 0, S2_NAME_SIZE);
+  if (from != NULL) {
+    snprintf(to, S2_NAME_SIZE, "%s", from);
+  }
+}
+
+static S2Status capture_shapes(S2Moment *moment, S2World *world, S2MomentBody *body) {
+  body->first_shape = moment->shapes.count;
+  body->shape_count = s2_body_shape_count(world, body->id);
+  for (int i = 0; i < body->shape_count; i++) {
+    S2Shape shape;
+    S2_TRY(s2_body_shape(world, body->id, i, &shape));
+    int first = moment->vertices.count;
+    s2_array_reserve(moment->vertices, first + shape.count);
+    moment->vertices.count += shape.count;
+    memcpy(moment->vertices.at + first, shape.vertices, sizeof(S2Vec2) * (size_t)shape.count);
+    int at = s2_array_push(moment->shapes);
+    moment->shapes.at[at] = (S2MomentShape){
+        .first_vertex = first,
+        .count = shape.count,
+        .radius = shape.radius,
+        .has_previous = shape.has_previous,
+        .has_next = shape.has_next,
+        .previous = shape.has_previous ? shape.previous : s2_vec2(0, 0),
+        .next = shape.has_next ? shape.next : s2_vec2(0, 0),
+    };
+  }
+  return s2_ok();
+}
+
+static S2Status capture_body(S2Moment *moment, S2World *world, S2BodyId id) {
+  enum { TYPE, SENSOR, ENABLED, COLOR, MASS, INERTIA, READ };
+  static const S2BodyField fields[READ] = {
+      [TYPE] = S2_BODY_TYPE,   [SENSOR] = S2_BODY_SENSOR, [ENABLED] = S2_BODY_ENABLED,
+      [COLOR] = S2_BODY_COLOR, [MASS] = S2_BODY_MASS,     [INERTIA] = S2_BODY_INERTIA,
+  };
+  double value[READ];
+  for (int i = 0; i < READ; i++) {
+    S2_TRY(s2_body_get(world, id, fields[i], &value[i]));
+  }
+  S2MomentBody body = {
+      .id = id,
+      .type = (S2BodyType)value[TYPE],
+      .sensor = value[SENSOR] != 0,
+      .enabled = value[ENABLED] != 0,
+      .color = (uint32_t)value[COLOR],
+      .mass = value[MASS],
+      .inertia = value[INERTIA],
+  };
+  const char *name = "";
+  S2_TRY(s2_body_name(world, id, &name));
+  name_copy(body.name, name);
+  S2_TRY(s2_body_q(world, id, body.q));
+  S2_TRY(s2_body_v(world, id, body.v));
+  S2_TRY(capture_shapes(moment, world, &body));
+  int at = s2_array_push(moment->bodies);
+  moment->bodies.at[at] = body;
+  return s2_ok();
+}
+
+static S2Status capture_bodies(S2Moment *moment, S2World *world) {
+  int count = s2_world_bodies(world, NULL, 0);
+  s2_array_reserve(moment->body_ids, count);
+  s2_world_bodies(world, moment->body_ids.at, count);
+  moment->bodies.count = moment->shapes.count = moment->vertices.count = 0;
+  moment->body_of_slot.count = 0;
+  for (int i = 0; i < count; i++) {
+    S2BodyId id = moment->body_ids.at[i];
+    S2_TRY(capture_body(moment, world, id));
+    while (moment->body_of_slot.count < (int)id.index) {
+      int slot = s2_array_push(moment->body_of_slot);
+      moment->body_of_slot.at[slot] = -1;
+    }
+    moment->body_of_slot.at[id.index - 1] = i;
+  }
+  return s2_ok();
+}
+
+static int32_t body_position(const S2Moment *moment, S2BodyId id) {
+  if (id.index == 0 || (int64_t)id.index > moment->body_of_slot.count) {
+    return -1;
+  }
+  int32_t at = moment->body_of_slot.at[id.index - 1];
+  return at >= 0 && moment->bodies.at[at].id.serial == id.serial ? at : -1;
+}
+
+static void capture_contacts(S2Moment *moment, const S2World *world) {
+  int count = 0;
+  const S2Contact *contacts = s2_world_contacts(world, &count);
+  moment->contacts.count = 0;
+  for (int i = 0; i < count; i++) {
+    int32_t a = body_position(moment, contacts[i].a);
+    int32_t b = body_position(moment, contacts[i].b);
+    if (a < 0 || b < 0) {
+      continue; // destroyed since the step
+    }
+    int at = s2_array_push(moment->contacts);
+    moment->contacts.at[at] = (S2MomentContact){
+        .a = a,
+        .b = b,
+        .point = contacts[i].point,
+        .normal = contacts[i].normal,
+        .gap = contacts[i].gap,
+        .normal_impulse = contacts[i].normal_impulse,
+        .tangent_impulse = contacts[i].tangent_impulse,
+        .sliding = contacts[i].sliding,
+        .feature = contacts[i].feature,
+    };
+  }
+}
+
+static S2Status capture_joints(S2Moment *moment, S2World *world) {
+  int count = s2_world_joints(world, NULL, 0);
+  s2_array_reserve(moment->joint_ids, count);
+  s2_world_joints(world, moment->joint_ids.at, count);
+  moment->joints.count = 0;
+  for (int i = 0; i < count; i++) {
+    S2JointInfo info;
+    S2_TRY(s2_joint_info(world, moment->joint_ids.at[i], &info));
+    int at = s2_array_push(moment->joints);
+    S2MomentJoint *joint = &moment->joints.at[at];
+    *joint = (S2MomentJoint){
+        .id = moment->joint_ids.at[i],
+        .type = info.type,
+        .enabled = info.enabled,
+        .collide = info.collide,
+        .a = body_position(moment, info.a),
+        .b = body_position(moment, info.b),
+        .anchor_a = info.anchor_a,
+        .anchor_b = info.anchor_b,
+        .impulse = info.impulse,
+        .angle = info.angle,
+        .speed = info.speed,
+    };
+    name_copy(joint->name, info.name);
+  }
+  return s2_ok();
+}
+
+S2Status s2_moment_capture(S2Moment *moment, S2World *world) {
+  moment->settings = *s2_world_settings(world);
+  moment->time = s2_world_time(world);
+  moment->step = s2_world_step_count(world);
+  moment->hash = s2_world_hash(world);
+  S2_TRY(capture_bodies(moment, world));
+  capture_contacts(moment, world);
+  return capture_joints(moment, world);
+}
+
+void s2_moment_free(S2Moment *moment) {
+  s2_array_free(moment->bodies);
+  s2_array_free(moment->shapes);
+  s2_array_free(moment->vertices);
+  s2_array_free(moment->contacts);
+  s2_array_free(moment->joints);
+  s2_array_free(moment->body_of_slot);
+  s2_array_free(moment->body_ids);
+  s2_array_free(moment->joint_ids);
+}

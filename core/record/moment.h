@@ -1,0 +1,83 @@
+// A moment: all that can be seen of a world at one time, as plain arrays. Pictures and files are
+// made from moments, so a frame read back from a file draws like the world it came from.
+#ifndef S2_MOMENT_H
+#define S2_MOMENT_H
+
+#include "base/array.h"
+#include "dynamics/dynamics.h"
+
+// References are positions in the arrays of the moment, -1: none (the world).
+
+typedef struct S2MomentShape {
+  int32_t first_vertex, count; // in `vertices`; body frame, m
+  double radius;               // m
+  bool has_previous, has_next; // terrain chains, see S2Shape
+  S2Vec2 previous, next;
+} S2MomentShape;
+
+typedef struct S2MomentBody {
+  S2BodyId id;
+  S2BodyType type;
+  bool sensor, enabled;
+  uint32_t color;       // 0xRRGGBBAA; 0: the palette's
+  double mass, inertia; // kg, kg m^2
+  int32_t first_shape, shape_count;
+  double q[3], v[3]; // angle, x, y and their rates
+  char name[S2_NAME_SIZE];
+} S2MomentBody;
+
+typedef struct S2MomentContact {
+  int32_t a, b;
+  S2Vec2 point, normal; // as in S2Contact
+  double gap;
+  double normal_impulse, tangent_impulse;
+  bool sliding;
+  uint32_t feature;
+} S2MomentContact;
+
+typedef struct S2MomentJoint {
+  S2JointId id;
+  S2JointType type;
+  bool enabled, collide;
+  int32_t a, b;
+  S2Vec2 anchor_a, anchor_b, impulse; // as in S2JointInfo
+  double angle, speed;
+  char name[S2_NAME_SIZE];
+} S2MomentJoint;
+
+// All zeros is an empty moment.
+typedef struct S2Moment {
+  S2WorldDef settings;
+  double time;                   // s
+  uint64_t step;                 // steps done
+  uint64_t hash;                 // s2_world_hash
+  S2_ARRAY(S2MomentBody) bodies; // creation order
+  S2_ARRAY(S2MomentShape) shapes;
+  S2_ARRAY(S2Vec2) vertices;
+  S2_ARRAY(S2MomentContact) contacts;
+  S2_ARRAY(S2MomentJoint) joints; // creation order
+  S2_ARRAY(int32_t) body_of_slot; // scratch of the capture
+  S2_ARRAY(S2BodyId) body_ids;
+  S2_ARRAY(S2JointId) joint_ids;
+} S2Moment;
+
+// Replaces the contents of `moment` by what `world` shows now. Touches the heap only while the
+// world grows.
+S2Status s2_moment_capture(S2Moment *moment, S2World *world);
+void s2_moment_free(S2Moment *moment);
+
+// Geometry of a shape; borrowed from the moment.
+static inline S2Shape s2_moment_shape(const S2Moment *moment, int32_t shape) {
+  const S2MomentShape *of = &moment->shapes.at[shape];
+  return (S2Shape){
+      .vertices = moment->vertices.at + of->first_vertex,
+      .count = of->count,
+      .radius = of->radius,
+      .has_previous = of->has_previous,
+      .has_next = of->has_next,
+      .previous = of->previous,
+      .next = of->next,
+  };
+}
+
+#endif

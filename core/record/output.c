@@ -1,0 +1,144 @@
+#include "record/output.h"
+
+#include "base/memory.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <string.h>
+
+enum { PATH_SHOWN = 130 }; // bytes of a path in a message of S2_MESSAGE_SIZE, with room for more
+
+const char *s2_path_tail(const char *path) {
+  size_t length = strlen(path);
+  return length > PATH_SHOWN ? path + (length - PATH_SHOWN) : path;
+}
+
+const char *s2_path_suffix(const char *path) {
+  const char *slash = strrchr(path, '/');
+  const char *dot = strrchr(slash == NULL ? path : slash + 1, '.');
+  return dot == NULL ? "" : dot;
+}
+
+S2Status s2_output_open(S2Output *output, const char *path) {
+  *output = (S2Output){0};
+  FILE *file = fopen(path, "wb");
+  if (file == NULL) {
+    return s2_error(S2_IO, "cannot write '%s': %s", s2_path_tail(path), strerror(errno));
+  }
+  output->file = file;
+  output->path = s2_memory_take(strlen(path) + 1);
+  strcpy(output->path, path);
+  return s2_ok();
+}
+
+static void fail(S2Output *output) {
+  if (output->error == 0) {
+    output->error = errno != 0 ? errno : EIO;
+  }
+}
+
+void s2_output_bytes(S2Output *output, const void *bytes, size_t size) {
+  if (output->error != 0 || size == 0) {
+    return;
+  }
+  errno = 0;
+  if (fwrite(bytes, 1, size, output->file) != size) {
+    fail(output);
+  }
+}
+
+void s2_output_text(S2Output *output, const char *text) {
+  s2_output_bytes(output, text, strlen(text));
+}
+
+void s2_output_format(S2Output *output, const char *format, ...) {
+  if (output->error != 0) {
+    return;
+  }
+  errno = 0;
+  va_list args;
+  va_start(args, format);
+  if (vfprintf(output->file, format, args) < 0) {
+    fail(output);
+  }
+  va_end(args);
+}
+
+static S2Status state(const S2Output *output) {
+  if (output->error != 0) {
+    return s2_error(S2_IO, "cannot write '%s': %s", s2_path_tail(output->path),
+                    strerror(output->error));
+  }
+  return s2_ok();
+}
+
+S2Status s2_output_flush(S2Output *output) {
+  errno = 0;
+  if (output->error == 0 && fflush(output->file) != 0) {
+    fail(output);
+  }
+  return state(output);
+}
+
+S2Status s2_output_close(S2Output *output) {
+  if (output->file == NULL) {
+    return s2_ok();
+  }
+  errno = 0;
+  if (fclose(output->file) != 0) {
+    fail(output);
+  }
+  S2Status status = state(output);
+  s2_memory_free(output->path);
+  *output = (S2Output){0};
+  return status;
+}
+
+// printf writes the decimal point of the locale, which a host program may have set.
+static void point_decimal(char *text) {
+  for (char *at = text; *at != '\0'; at++) {
+    if (strchr("+-0123456789eE", *at) == NULL) {
+      *at = '.';
+    }
+  }
+}
+
+static bool special(char text[S2_NUMBER_SIZE], double value) {
+  if (isnan(value)) {
+    strcpy(text, "nan");
+  } else if (isinf(value)) {
+    strcpy(text, value > 0 ? "inf" : "-inf");
+  } else {
+    return false;
+  }
+  return true;
+}
+
+void s2_number_exact(char text[S2_NUMBER_SIZE], double value) {
+  if (!special(text, value)) {
+    snprintf(text, S2_NUMBER_SIZE, "%.17g", value);
+    point_decimal(text);
+  }
+}
+
+void s2_number_short(char text[S2_NUMBER_SIZE], double value, int decimals) {
+  if (special(text, value)) {
+    return;
+  }
+  snprintf(text, S2_NUMBER_SIZE, "%.*f", decimals, value);
+  point_decimal(text);
+  if (strchr(text, '.') != NULL) {
+    char *end = text + strlen(text);
+    while (end[-1] == '0') {
+      end--;
+    }
+    if (end[-1] == '.') {
+      end--;
+    }
+    *end = '\0';
+  }
+  if (strcmp(text, "-0") == 0) {
+    strcpy(text, "0");
+  }
+}

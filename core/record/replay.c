@@ -1,0 +1,409 @@
+#include "record/replay.h"
+
+#include "base/memory.h"
+#include "record/s2d.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <sys/types.h>
+
+typedef struct Chunk {
+  S2S2dChunk kind;
+  off_t offset;  // of its header
+  uint32_t size; // of its contents
+} Chunk;
+
+typedef struct Frame {
+  off_t offset;  // of the chunk
+  int32_t scene; // in `scenes`
+} Frame;
+
+struct S2Replay {
+  FILE *file;
+  char *path;
+  off_t length; // of the file when it was opened
+  bool complete;
+  S2_ARRAY(off_t) scenes; // chunks
+  Frame *frames;
+  uint64_t frame_count, frame_capacity;
+  unsigned char *contents; // of the chunk read last
+  size_t contents_capacity;
+  int32_t scene_loaded; // the scene `moment` holds; -1: none
+  S2Moment moment;
+};
+
+// ---- Contents of the chunks -------------------------------------------------------------------
+
+// Takes items off the front of `at`; the callers have compared all sizes before.
+typedef struct Cursor {
+  const unsigned char *at;
+} Cursor;
+
+static uint32_t get32(Cursor *cursor) {
+  cursor->at += 4;
+  return s2_s2d_get32(cursor->at - 4);
+}
+
+static uint64_t get64(Cursor *cursor) {
+  cursor->at += 8;
+  return s2_s2d_get64(cursor->at - 8);
+}
+
+static double get_double(Cursor *cursor) {
+  cursor->at += 8;
+  return s2_s2d_get_double(cursor->at - 8);
+}
+
+static S2Vec2 get_vec(Cursor *cursor) {
+  double x = get_double(cursor);
+  return s2_vec2(x, get_double(cursor));
+}
+
+static void get_name(Cursor *cursor, char name[S2_NAME_SIZE]) {
+  memcpy(name, cursor->at, S2_NAME_SIZE);
+  name[S2_NAME_SIZE - 1] = '\0';
+  cursor->at += S2_NAME_SIZE;
+}
+
+static bool get_settings(Cursor *cursor, S2WorldDef *settings) {
+  settings->dt = get_double(cursor);
+  settings->gravity = get_vec(cursor);
+  settings->tolerance = get_double(cursor);
+  settings->contact_margin = get_double(cursor);
+  uint32_t solver = get32(cursor), contact = get32(cursor), stepping = get32(cursor);
+  uint32_t stabilization = get32(cursor), friction = get32(cursor), restitution = get32(cursor);
+  uint32_t iterations = get32(cursor), flags = get32(cursor);
+  if (solver >= S2_SOLVER_COUNT || contact > S2_FRICTIONLESS || stepping > S2_BISECT ||
+      stabilization > S2_NO_STABILIZATION || friction > S2_COMBINE_MAX ||
+      restitution > S2_COMBINE_MAX || iterations > INT32_MAX) {
+    return false;
+  }
+  settings->solver = (S2Solver)solver;
+  settings->contact = (S2ContactModel)contact;
+  settings->stepping = (S2Stepping)stepping;
+  settings->stabilization = (S2Stabilization)stabilization;
+  settings->combine_friction = (S2Combine)friction;
+  settings->combine_restitution = (S2Combine)restitution;
+  settings->max_iterations = (int)iterations;
+  settings->stepping_partial = (flags & S2_S2D_PARTIAL) != 0;
+  settings->strict = (flags & S2_S2D_STRICT) != 0;
+  return true;
+}
+
+// `shapes`: how many are spoken for so far.
+static bool get_body(Cursor *cursor, S2MomentBody *body, uint32_t *shapes, uint32_t shape_total) {
+  *body = (S2MomentBody){0};
+  body->id.index = get32(cursor);
+  body->id.serial = get32(cursor);
+  uint32_t type = get32(cursor), flags = get32(cursor);
+  body->color = get32(cursor);
+  uint32_t count = get32(cursor);
+  body->mass = get_double(cursor);
+  body->inertia = get_double(cursor);
+  get_name(cursor, body->name);
+  if (type > S2_KINEMATIC || count > shape_total - *shapes) {
+    return false;
+  }
+  body->type = (S2BodyType)type;
+  body->sensor = (flags & S2_S2D_SENSOR) != 0;
+  body->enabled = (flags & S2_S2D_ENABLED) != 0;
+  body->first_shape = (int32_t)*shapes;
+  body->shape_count = (int32_t)count;
+  *shapes += count;
+  return true;
+}
+
+static bool get_shape(Cursor *cursor, S2MomentShape *shape, uint32_t *vertices,
+                      uint32_t vertex_total) {
+  *shape = (S2MomentShape){0};
+  uint32_t count = get32(cursor), flags = get32(cursor);
+  shape->radius = get_double(cursor);
+  shape->previous = get_vec(cursor);
+  shape->next = get_vec(cursor);
+  if (count == 0 || count > vertex_total - *vertices) {
+    return false;
+  }
+  shape->has_previous = (flags & S2_S2D_PREVIOUS) != 0;
+  shape->has_next = (flags & S2_S2D_NEXT) != 0;
+  shape->first_vertex = (int32_t)*vertices;
+  shape->count = (int32_t)count;
+  *vertices += count;
+  return true;
+}
+
+static bool position_ok(int32_t position, uint32_t count) {
+  return position >= 0 && (uint32_t)position < count;
+}
+
+static bool get_joint(Cursor *cursor, S2MomentJoint *joint, uint32_t bodies) {
+  *joint = (S2MomentJoint){0};
+  joint->id.index = get32(cursor);
+  joint->id.serial = get32(cursor);
+  uint32_t type = get32(cursor), flags = get32(cursor);
+  joint->a = (int32_t)get32(cursor);
+  joint->b = (int32_t)get32(cursor);
+  get_name(cursor, joint->name);
+  if (type > S2_HINGE || (joint->a != -1 && !position_ok(joint->a, bodies)) ||
+      (joint->b != -1 && !position_ok(joint->b, bodies))) {
+    return false;
+  }
+  joint->type = (S2JointType)type;
+  joint->enabled = (flags & S2_S2D_JOINT_ENABLED) != 0;
+  joint->collide = (flags & S2_S2D_COLLIDE) != 0;
+  return true;
+}
+
+static bool get_scene(const unsigned char *contents, uint32_t size, S2Moment *moment) {
+  if (size < S2_S2D_SCENE_HEADER) {
+    return false;
+  }
+  Cursor cursor = {contents};
+  bool ok = get_settings(&cursor, &moment->settings);
+  uint32_t bodies = get32(&cursor), shapes = get32(&cursor);
+  uint32_t vertices = get32(&cursor), joints = get32(&cursor);
+  // Sums of four products below 2^39: no overflow. Equality also bounds every count by the size.
+  uint64_t wanted = S2_S2D_SCENE_HEADER + (uint64_t)S2_S2D_BODY * bodies +
+                    (uint64_t)S2_S2D_SHAPE * shapes + (uint64_t)S2_S2D_VERTEX * vertices +
+                    (uint64_t)S2_S2D_JOINT * joints;
+  if (!ok || wanted != size) {
+    return false;
+  }
+  s2_array_reserve(moment->bodies, (int)bodies);
+  s2_array_reserve(moment->shapes, (int)shapes);
+  s2_array_reserve(moment->vertices, (int)vertices);
+  s2_array_reserve(moment->joints, (int)joints);
+  uint32_t shapes_taken = 0, vertices_taken = 0;
+  for (uint32_t i = 0; ok && i < bodies; i++) {
+    ok = get_body(&cursor, &moment->bodies.at[i], &shapes_taken, shapes);
+  }
+  for (uint32_t i = 0; ok && i < shapes; i++) {
+    ok = get_shape(&cursor, &moment->shapes.at[i], &vertices_taken, vertices);
+  }
+  for (uint32_t i = 0; ok && i < vertices; i++) {
+    moment->vertices.at[i] = get_vec(&cursor);
+  }
+  for (uint32_t i = 0; ok && i < joints; i++) {
+    ok = get_joint(&cursor, &moment->joints.at[i], bodies);
+  }
+  moment->bodies.count = (int)bodies;
+  moment->shapes.count = (int)shapes;
+  moment->vertices.count = (int)vertices;
+  moment->joints.count = (int)joints;
+  return ok && shapes_taken == shapes && vertices_taken == vertices;
+}
+
+static bool get_contact(Cursor *cursor, S2MomentContact *contact, uint32_t bodies) {
+  contact->a = (int32_t)get32(cursor);
+  contact->b = (int32_t)get32(cursor);
+  contact->feature = get32(cursor);
+  contact->sliding = (get32(cursor) & S2_S2D_SLIDING) != 0;
+  contact->point = get_vec(cursor);
+  contact->normal = get_vec(cursor);
+  contact->gap = get_double(cursor);
+  contact->normal_impulse = get_double(cursor);
+  contact->tangent_impulse = get_double(cursor);
+  return position_ok(contact->a, bodies) && position_ok(contact->b, bodies);
+}
+
+// Into a moment that holds the frame's scene.
+static bool get_frame(const unsigned char *contents, uint32_t size, S2Moment *moment) {
+  if (size < S2_S2D_FRAME_HEADER) {
+    return false;
+  }
+  Cursor cursor = {contents};
+  moment->time = get_double(&cursor);
+  moment->step = get64(&cursor);
+  moment->hash = get64(&cursor);
+  uint32_t bodies = get32(&cursor), contacts = get32(&cursor), joints = get32(&cursor);
+  get32(&cursor); // reserved
+  uint64_t wanted = S2_S2D_FRAME_HEADER + (uint64_t)S2_S2D_BODY_STATE * bodies +
+                    (uint64_t)S2_S2D_CONTACT * contacts + (uint64_t)S2_S2D_JOINT_STATE * joints;
+  if (wanted != size || bodies != (uint32_t)moment->bodies.count ||
+      joints != (uint32_t)moment->joints.count) {
+    return false;
+  }
+  for (uint32_t i = 0; i < bodies; i++) {
+    S2MomentBody *body = &moment->bodies.at[i];
+    for (int k = 0; k < 3; k++) {
+      body->q[k] = get_double(&cursor);
+    }
+    for (int k = 0; k < 3; k++) {
+      body->v[k] = get_double(&cursor);
+    }
+  }
+  s2_array_reserve(moment->contacts, (int)contacts);
+  moment->contacts.count = (int)contacts;
+  bool ok = true;
+  for (uint32_t i = 0; ok && i < contacts; i++) {
+    ok = get_contact(&cursor, &moment->contacts.at[i], bodies);
+  }
+  for (uint32_t i = 0; ok && i < joints; i++) {
+    S2MomentJoint *joint = &moment->joints.at[i];
+    joint->anchor_a = get_vec(&cursor);
+    joint->anchor_b = get_vec(&cursor);
+    joint->impulse = get_vec(&cursor);
+    joint->angle = get_double(&cursor);
+    joint->speed = get_double(&cursor);
+  }
+  return ok;
+}
+
+// ---- The file ---------------------------------------------------------------------------------
+
+// Reads and checks the chunk at `offset` into `contents`. False: none there that is whole.
+static bool read_chunk(S2Replay *replay, off_t offset, Chunk *chunk) {
+  unsigned char header[S2_S2D_CHUNK_HEADER];
+  if (replay->length - offset < S2_S2D_CHUNK_HEADER ||
+      fseeko(replay->file, offset, SEEK_SET) != 0 ||
+      fread(header, 1, sizeof header, replay->file) != sizeof header) {
+    return false;
+  }
+  uint32_t size = s2_s2d_get32(header + 4);
+  if (replay->length - offset - S2_S2D_CHUNK_HEADER < (off_t)size) {
+    return false; // also keeps what we allocate below the size of the file
+  }
+  if (size > replay->contents_capacity) {
+    replay->contents_capacity = 2 * (size_t)size;
+    replay->contents = s2_memory_grow(replay->contents, replay->contents_capacity);
+  }
+  if (fread(replay->contents, 1, size, replay->file) != size) {
+    return false;
+  }
+  uint64_t hash = s2_s2d_hash(S2_S2D_HASH_START, header, 8);
+  hash = s2_s2d_hash(hash, replay->contents, size);
+  *chunk = (Chunk){.kind = (S2S2dChunk)s2_s2d_get32(header), .offset = offset, .size = size};
+  return hash == s2_s2d_get64(header + 8);
+}
+
+static bool load_scene(S2Replay *replay, off_t offset, int32_t scene) {
+  Chunk chunk;
+  replay->scene_loaded = -1;
+  if (!read_chunk(replay, offset, &chunk) || chunk.kind != S2_S2D_SCENE ||
+      !get_scene(replay->contents, chunk.size, &replay->moment)) {
+    return false;
+  }
+  replay->scene_loaded = scene;
+  return true;
+}
+
+static void add_frame(S2Replay *replay, off_t offset) {
+  if (replay->frame_count == replay->frame_capacity) {
+    replay->frame_capacity = replay->frame_capacity == 0 ? 256 : 2 * replay->frame_capacity;
+    replay->frames = s2_memory_grow(replay->frames, sizeof(Frame) * (size_t)replay->frame_capacity);
+  }
+  replay->frames[replay->frame_count] =
+      (Frame){.offset = offset, .scene = replay->scenes.count - 1};
+  replay->frame_count += 1;
+}
+
+// Finds the frames. Ends at the end mark or at the first thing that is not as it should be.
+static void find_frames(S2Replay *replay) {
+  off_t offset = S2_S2D_FILE_HEADER;
+  Chunk chunk;
+  while (read_chunk(replay, offset, &chunk)) {
+    if (chunk.kind == S2_S2D_END) {
+      replay->complete = true;
+      return;
+    }
+    if (chunk.kind == S2_S2D_SCENE) {
+      int scene = s2_array_push(replay->scenes);
+      replay->scenes.at[scene] = offset;
+      replay->scene_loaded = -1;
+      if (!get_scene(replay->contents, chunk.size, &replay->moment)) {
+        return;
+      }
+      replay->scene_loaded = scene;
+    } else if (chunk.kind == S2_S2D_FRAME) {
+      if (replay->scene_loaded < 0 || !get_frame(replay->contents, chunk.size, &replay->moment)) {
+        return;
+      }
+      add_frame(replay, offset);
+    } // other kinds: of a later writer that this version may pass over
+    offset += S2_S2D_CHUNK_HEADER + (off_t)chunk.size;
+  }
+}
+
+static S2Status read_header(S2Replay *replay) {
+  const char *path = s2_path_tail(replay->path);
+  unsigned char header[S2_S2D_FILE_HEADER];
+  errno = 0;
+  if (fseeko(replay->file, 0, SEEK_END) != 0 || (replay->length = ftello(replay->file)) < 0 ||
+      fseeko(replay->file, 0, SEEK_SET) != 0) {
+    return s2_error(S2_IO, "cannot read '%s': %s", path, strerror(errno));
+  }
+  size_t got = fread(header, 1, sizeof header, replay->file);
+  if (ferror(replay->file)) {
+    return s2_error(S2_IO, "cannot read '%s': %s", path, strerror(errno));
+  }
+  if (got < sizeof header || memcmp(header, S2_S2D_MAGIC, sizeof S2_S2D_MAGIC - 1) != 0) {
+    return s2_error(S2_INVALID, "'%s' is no .s2d recording", path);
+  }
+  uint32_t version = s2_s2d_get32(header + 8);
+  if (version != S2_S2D_VERSION) {
+    return s2_error(S2_INVALID, "'%s' has format version %lu; this program reads version %d", path,
+                    (unsigned long)version, S2_S2D_VERSION);
+  }
+  return s2_ok();
+}
+
+S2Status s2_replay_open(const char *path, S2Replay **replay) {
+  *replay = NULL;
+  FILE *file = fopen(path, "rb");
+  if (file == NULL) {
+    return s2_error(S2_IO, "cannot read '%s': %s", s2_path_tail(path), strerror(errno));
+  }
+  S2Replay *opened = s2_memory_take_zeroed(sizeof *opened);
+  opened->file = file;
+  opened->scene_loaded = -1;
+  opened->path = s2_memory_take(strlen(path) + 1);
+  strcpy(opened->path, path);
+  S2Status status = read_header(opened);
+  if (status.code != S2_OK) {
+    s2_replay_close(opened);
+    return status;
+  }
+  find_frames(opened);
+  *replay = opened;
+  return s2_ok();
+}
+
+uint64_t s2_replay_frame_count(const S2Replay *replay) {
+  return replay->frame_count;
+}
+
+bool s2_replay_complete(const S2Replay *replay) {
+  return replay->complete;
+}
+
+S2Status s2_replay_frame(S2Replay *replay, uint64_t index, const S2Moment **moment) {
+  *moment = NULL;
+  if (index >= replay->frame_count) {
+    return s2_error(S2_INVALID, "no frame %llu in '%s' (it has %llu, counted from 0)",
+                    (unsigned long long)index, s2_path_tail(replay->path),
+                    (unsigned long long)replay->frame_count);
+  }
+  const Frame *frame = &replay->frames[index];
+  Chunk chunk;
+  if ((replay->scene_loaded != frame->scene &&
+       !load_scene(replay, replay->scenes.at[frame->scene], frame->scene)) ||
+      !read_chunk(replay, frame->offset, &chunk) || chunk.kind != S2_S2D_FRAME ||
+      !get_frame(replay->contents, chunk.size, &replay->moment)) {
+    return s2_error(S2_IO, "cannot read frame %llu of '%s': the file changed while it was open",
+                    (unsigned long long)index, s2_path_tail(replay->path));
+  }
+  *moment = &replay->moment;
+  return s2_ok();
+}
+
+void s2_replay_close(S2Replay *replay) {
+  if (replay == NULL) {
+    return;
+  }
+  fclose(replay->file);
+  s2_memory_free(replay->path);
+  s2_memory_free(replay->frames);
+  s2_memory_free(replay->contents);
+  s2_array_free(replay->scenes);
+  s2_moment_free(&replay->moment);
+  s2_memory_free(replay);
+}

@@ -1,0 +1,27 @@
+// Reading a .s2d recording (docs/replay-format.md), also one that was cut short or is still being
+// written: all frames up to the first incomplete or damaged byte are there. The contents of the
+// file are not trusted: whatever they are, the answers are moments whose references are in range,
+// or an error. Numbers in them may be anything, NaN included.
+#ifndef S2_REPLAY_H
+#define S2_REPLAY_H
+
+#include "record/moment.h"
+
+typedef struct S2Replay S2Replay;
+
+// Reads the file once to find its frames. S2_IO: it cannot be read. S2_INVALID: it is no .s2d file,
+// or of a version not known here.
+S2Status s2_replay_open(const char *path, S2Replay **replay);
+
+uint64_t s2_replay_frame_count(const S2Replay *replay);
+
+// Did the recording end as it should? If not, the frames counted are those before the cut.
+bool s2_replay_complete(const S2Replay *replay);
+
+// Frame `index`, from 0. The moment is valid until the next call. S2_INVALID: no such frame; S2_IO:
+// the file cannot be read any more, or has changed since it was opened.
+S2Status s2_replay_frame(S2Replay *replay, uint64_t index, const S2Moment **moment);
+
+void s2_replay_close(S2Replay *replay); // safe on NULL
+
+#endif

@@ -1,0 +1,94 @@
+// The binary recording, format version 1 (docs/replay-format.md): what its writer and its reader
+// share. A file is a header and a row of chunks; a chunk is complete when its checksum fits.
+#ifndef S2_S2D_H
+#define S2_S2D_H
+
+#include "record/moment.h"
+#include "record/output.h"
+
+#include <string.h>
+
+// Line ends and a Ctrl-Z: a transfer that rewrites text breaks the magic, not the data.
+#define S2_S2D_MAGIC "sim2d\r\n\x1a"
+
+enum {
+  S2_S2D_VERSION = 1,
+  // bytes
+  S2_S2D_FILE_HEADER = 16,
+  S2_S2D_CHUNK_HEADER = 16,
+  S2_S2D_SCENE_HEADER = 88,
+  S2_S2D_BODY = 88,
+  S2_S2D_SHAPE = 48,
+  S2_S2D_VERTEX = 16,
+  S2_S2D_JOINT = 72,
+  S2_S2D_FRAME_HEADER = 40,
+  S2_S2D_BODY_STATE = 48,
+  S2_S2D_CONTACT = 72,
+  S2_S2D_JOINT_STATE = 64,
+};
+
+typedef enum S2S2dChunk { S2_S2D_SCENE = 1, S2_S2D_FRAME = 2, S2_S2D_END = 3 } S2S2dChunk;
+
+enum { S2_S2D_PARTIAL = 1, S2_S2D_STRICT = 2 };        // flags of the settings
+enum { S2_S2D_SENSOR = 1, S2_S2D_ENABLED = 2 };        // of a body
+enum { S2_S2D_PREVIOUS = 1, S2_S2D_NEXT = 2 };         // of a shape
+enum { S2_S2D_JOINT_ENABLED = 1, S2_S2D_COLLIDE = 2 }; // of a joint
+enum { S2_S2D_SLIDING = 1 };                           // of a contact
+
+// FNV-1a, 64 bits (Fowler, Noll and Vo), over kind, size and contents of a chunk.
+#define S2_S2D_HASH_START 0xcbf29ce484222325u
+static inline uint64_t s2_s2d_hash(uint64_t hash, const unsigned char *bytes, size_t size) {
+  for (size_t i = 0; i < size; i++) {
+    hash = (hash ^ bytes[i]) * 0x100000001b3u;
+  }
+  return hash;
+}
+
+// Bytes under construction.
+typedef struct S2S2dBytes {
+  unsigned char *at;
+  size_t size, capacity;
+} S2S2dBytes;
+
+typedef struct S2S2dWriter {
+  S2S2dBytes scene; // the scene last written, contents only
+  S2S2dBytes fresh; // a chunk being made
+} S2S2dWriter;
+
+void s2_s2d_start(S2Output *output);
+// Writes the moment, and before it the scene if that differs from the last one written. Fails with
+// S2_INVALID when a chunk would not fit into 4 GB; failures of the file are kept in `output`.
+S2Status s2_s2d_frame(S2S2dWriter *writer, S2Output *output, const S2Moment *moment);
+void s2_s2d_end(S2Output *output);
+void s2_s2d_free(S2S2dWriter *writer);
+
+// ---- Little-endian numbers, whatever the machine ----------------------------------------------
+
+static inline uint32_t s2_s2d_get32(const unsigned char *at) {
+  return (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
+}
+
+static inline uint64_t s2_s2d_get64(const unsigned char *at) {
+  return (uint64_t)s2_s2d_get32(at) | (uint64_t)s2_s2d_get32(at + 4) << 32;
+}
+
+static inline double s2_s2d_get_double(const unsigned char *at) {
+  uint64_t bits = s2_s2d_get64(at);
+  double value;
+  memcpy(&value, &bits, sizeof value);
+  return value;
+}
+
+static inline void s2_s2d_set32(unsigned char *at, uint32_t value) {
+  for (int i = 0; i < 4; i++) {
+    at[i] = (unsigned char)(value >> (8 * i));
+  }
+}
+
+static inline void s2_s2d_set64(unsigned char *at, uint64_t value) {
+  for (int i = 0; i < 8; i++) {
+    at[i] = (unsigned char)(value >> (8 * i));
+  }
+}
+
+#endif

@@ -1,0 +1,80 @@
+// A picture as a list of plain primitives, in drawing order. Places are in world coordinates (m, y
+// up); what must stay legible at any zoom (line widths, text, arrows) is in pixels. Back ends draw
+// this list and know nothing of worlds.
+#ifndef S2_SCENE_H
+#define S2_SCENE_H
+
+#include "base/array.h"
+#include "base/vec.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct S2SceneView {
+  S2Vec2 lo, hi;     // m
+  int width, height; // pixels
+  double scale;      // pixels/m, the same in x and y
+} S2SceneView;
+
+// Pixels right of and below the upper left corner.
+static inline S2Vec2 s2_view_pixel(const S2SceneView *view, S2Vec2 world) {
+  return s2_vec2((world.x - view->lo.x) * view->scale, (view->hi.y - world.y) * view->scale);
+}
+static inline S2Vec2 s2_view_world(const S2SceneView *view, S2Vec2 pixel) {
+  return s2_vec2(view->lo.x + pixel.x / view->scale, view->hi.y - pixel.y / view->scale);
+}
+
+typedef struct S2Paint {
+  uint32_t fill, stroke; // 0xRRGGBBAA; alpha 0: none
+  double width;          // of the stroke, pixels
+  double dash;           // length of dashes and gaps, pixels; 0: a solid line
+} S2Paint;
+
+typedef enum S2PrimitiveType {
+  S2_PRIMITIVE_OUTLINE, // convex core of `count` points, counter-clockwise, grown by `size` (m):
+                        // circle, capsule, segment, polygon with or without round corners
+  S2_PRIMITIVE_LINE,    // open line through `count` points
+  S2_PRIMITIVE_DOT,     // disc of `size` pixels radius at the point
+  S2_PRIMITIVE_ARROW,   // from the point along `offset`, shaft `size` pixels wide; the stroke lies
+                        // behind the fill, as a halo
+  S2_PRIMITIVE_TEXT,    // at the point plus `offset`, `size` pixels high; the stroke is a halo
+} S2PrimitiveType;
+
+typedef enum S2TextAlign { S2_TEXT_LEFT, S2_TEXT_CENTRE, S2_TEXT_RIGHT } S2TextAlign;
+
+typedef struct S2Primitive {
+  S2PrimitiveType type;
+  S2Paint paint;
+  int first, count; // in S2Scene.points
+  double size;
+  S2Vec2 offset; // pixels, y up
+  int text;      // in S2Scene.text, ends with 0; any bytes
+  S2TextAlign align;
+} S2Primitive;
+
+// All zeros is an empty scene.
+typedef struct S2Scene {
+  S2SceneView view;
+  uint32_t background;
+  S2_ARRAY(S2Primitive) primitives;
+  S2_ARRAY(S2Vec2) points;
+  S2_ARRAY(char) text;
+} S2Scene;
+
+void s2_scene_free(S2Scene *scene);
+
+// Each drops a primitive that has a coordinate which is no number, or that lies outside the view,
+// and cuts what reaches far out of it: back ends never see coordinates of the size of a landscape.
+void s2_scene_outline(S2Scene *scene, const S2Vec2 *core, int count, double radius, S2Paint paint);
+void s2_scene_line(S2Scene *scene, S2Vec2 from, S2Vec2 to, S2Paint paint);
+void s2_scene_dot(S2Scene *scene, S2Vec2 at, double radius, S2Paint paint);
+void s2_scene_arrow(S2Scene *scene, S2Vec2 at, S2Vec2 offset, double width, S2Paint paint);
+void s2_scene_text(S2Scene *scene, S2Vec2 at, S2Vec2 offset, double size, S2TextAlign align,
+                   const char *text, S2Paint paint);
+
+// Outline of an arrow primitive: 7 corners in pixels, y down.
+enum { S2_ARROW_CORNERS = 7 };
+void s2_scene_arrow_corners(const S2Scene *scene, const S2Primitive *arrow,
+                            S2Vec2 corners[S2_ARROW_CORNERS]);
+
+#endif

@@ -1,0 +1,34 @@
+#include "record/suffix.h"
+
+#include "record/output.h"
+
+#include <string.h>
+#include <strings.h>
+
+S2Status s2_suffix_find(const char *path, const char *const *known, int count, int *index) {
+  const char *suffix = s2_path_suffix(path);
+  for (int i = 0; i < count; i++) {
+    if (strcasecmp(suffix, known[i]) == 0) {
+      *index = i;
+      return s2_ok();
+    }
+  }
+  char list[64] = "";
+  for (int i = 0; i < count; i++) {
+    strncat(list, i == 0 ? "" : ", ", sizeof list - 1 - strlen(list));
+    strncat(list, known[i], sizeof list - 1 - strlen(list));
+  }
+  static const char *const planned[] = {".png", ".html", ".h5", ".gif", ".mp4", ".json"};
+  for (size_t i = 0; i < sizeof planned / sizeof planned[0]; i++) {
+    if (strcasecmp(suffix, planned[i]) == 0) {
+      return s2_error(S2_UNAVAILABLE, "%s files are not available yet (known: %s)", planned[i],
+                      list);
+    }
+  }
+  if (suffix[0] == '\0') {
+    return s2_error(S2_INVALID, "'%s' has no suffix that tells its format (known: %s)",
+                    s2_path_tail(path), list);
+  }
+  return s2_error(S2_INVALID, "'%s' has an unknown suffix '%.16s' (known: %s)", s2_path_tail(path),
+                  suffix, list);
+}

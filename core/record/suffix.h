@@ -1,0 +1,11 @@
+// File formats chosen by the suffix of a path.
+#ifndef S2_SUFFIX_H
+#define S2_SUFFIX_H
+
+#include "base/status.h"
+
+// Index of the path's suffix among the `count` that are known here; capitals do not matter. Errors:
+// S2_UNAVAILABLE for a format that is planned, S2_INVALID for others, listing the known ones.
+S2Status s2_suffix_find(const char *path, const char *const *known, int count, int *index);
+
+#endif

@@ -1,0 +1,199 @@
+#include "record/view.h"
+
+#include <math.h>
+
+enum {
+  SMALLEST_WIDTH = 16,   // pixels; nothing can be seen in less
+  LARGEST_WIDTH = 16384, // pixels; viewers refuse more
+};
+
+// Height over width of a fitted picture: wide scenes get a band, towers get room at their sides.
+#define FLATTEST 0.45
+#define STEEPEST 1.1
+// The same where the caller chose the section; beyond, the section grows.
+#define FLATTEST_CHOSEN 0.05
+#define STEEPEST_CHOSEN 20.0
+// Context shown around what moves: this part of its extent, or this many mean body sizes.
+#define CONTEXT_PART   0.12
+#define CONTEXT_BODIES 1.2
+// A fixed thing up to this many extents away is shown, too: the ground a ball falls to.
+#define CONTEXT_REACH 1.5
+#define PADDING       0.05 // of the extent
+// m: extent of a picture of a single point, half of it to each side.
+#define POINT_EXTENT 2.0
+// Finite, but too far away to take differences with: such bodies are not fitted.
+#define FARTHEST 1e15 // m
+
+static S2Box box_empty(void) {
+  return (S2Box){{INFINITY, INFINITY}, {-INFINITY, -INFINITY}};
+}
+
+static bool box_is_empty(S2Box box) {
+  return !(box.lo.x <= box.hi.x);
+}
+
+static S2Box box_union(S2Box a, S2Box b) {
+  return (S2Box){{fmin(a.lo.x, b.lo.x), fmin(a.lo.y, b.lo.y)},
+                 {fmax(a.hi.x, b.hi.x), fmax(a.hi.y, b.hi.y)}};
+}
+
+static S2Box box_intersection(S2Box a, S2Box b) {
+  return (S2Box){{fmax(a.lo.x, b.lo.x), fmax(a.lo.y, b.lo.y)},
+                 {fmin(a.hi.x, b.hi.x), fmin(a.hi.y, b.hi.y)}};
+}
+
+static S2Box box_grown(S2Box box, double by) {
+  return (S2Box){{box.lo.x - by, box.lo.y - by}, {box.hi.x + by, box.hi.y + by}};
+}
+
+static double extent(S2Box box) {
+  return fmax(box.hi.x - box.lo.x, box.hi.y - box.lo.y);
+}
+
+// Empty for a shape that cannot be fitted.
+static S2Box shape_box(const S2Moment *moment, const S2MomentBody *body, int32_t index) {
+  S2Shape shape = s2_moment_shape(moment, index);
+  S2Pose pose = s2_pose(body->q[0], body->q[1], body->q[2]);
+  S2Box box = box_empty();
+  for (int i = 0; i < shape.count; i++) {
+    S2Vec2 p = s2_pose_point(pose, shape.vertices[i]);
+    if (!(fabs(p.x) < FARTHEST && fabs(p.y) < FARTHEST)) {
+      return box_empty();
+    }
+    box = box_union(box, (S2Box){p, p});
+  }
+  return shape.radius < FARTHEST ? box_grown(box, shape.radius) : box_empty();
+}
+
+static S2Box body_box(const S2Moment *moment, const S2MomentBody *body) {
+  S2Box box = box_empty();
+  for (int i = 0; i < body->shape_count; i++) {
+    box = box_union(box, shape_box(moment, body, body->first_shape + i));
+  }
+  return box;
+}
+
+static bool moves(const S2MomentBody *body) {
+  return body->type != S2_STATIC && body->enabled;
+}
+
+// What moves, and the joints it hangs from. `size`: mean extent of a body.
+static S2Box moving_box(const S2Moment *moment, double *size) {
+  S2Box all = box_empty();
+  double sum = 0;
+  int count = 0;
+  for (int i = 0; i < moment->bodies.count; i++) {
+    const S2MomentBody *body = &moment->bodies.at[i];
+    S2Box box = moves(body) ? body_box(moment, body) : box_empty();
+    if (!box_is_empty(box)) {
+      all = box_union(all, box);
+      sum += extent(box);
+      count += 1;
+    }
+  }
+  *size = count > 0 ? sum / count : 0;
+  for (int i = 0; i < moment->joints.count; i++) {
+    S2Vec2 at = moment->joints.at[i].anchor_a;
+    if (fabs(at.x) < FARTHEST && fabs(at.y) < FARTHEST && !box_is_empty(all)) {
+      all = box_union(all, (S2Box){at, at});
+    }
+  }
+  return all;
+}
+
+static S2Box everything(const S2Moment *moment) {
+  S2Box all = box_empty();
+  for (int i = 0; i < moment->bodies.count; i++) {
+    all = box_union(all, body_box(moment, &moment->bodies.at[i]));
+  }
+  return all;
+}
+
+static double clamp(double x, double lo, double hi) {
+  return fmin(fmax(x, lo), hi);
+}
+
+// What does not move, as far as it is near.
+static S2Box context(const S2Moment *moment, S2Box core, double size) {
+  double whole = extent(core);
+  double margin = fmax(CONTEXT_PART * whole, CONTEXT_BODIES * size);
+  S2Box near = box_grown(core, margin);
+  S2Box all = core;
+  for (int i = 0; i < moment->bodies.count; i++) {
+    const S2MomentBody *body = &moment->bodies.at[i];
+    for (int k = 0; !moves(body) && k < body->shape_count; k++) {
+      S2Box box = shape_box(moment, body, body->first_shape + k);
+      if (box_is_empty(box)) {
+        continue;
+      }
+      S2Box common = box_intersection(box, near);
+      if (common.lo.x <= common.hi.x && common.lo.y <= common.hi.y) {
+        all = box_union(all, common);
+        continue;
+      }
+      S2Vec2 nearest = {clamp(0.5 * (core.lo.x + core.hi.x), box.lo.x, box.hi.x),
+                        clamp(0.5 * (core.lo.y + core.hi.y), box.lo.y, box.hi.y)};
+      S2Box reach = box_grown(core, CONTEXT_REACH * fmax(whole, size));
+      if (nearest.x >= reach.lo.x && nearest.x <= reach.hi.x && nearest.y >= reach.lo.y &&
+          nearest.y <= reach.hi.y) {
+        all = box_union(all, box_grown((S2Box){nearest, nearest}, 0.25 * margin));
+      }
+    }
+  }
+  return box_union(all, box_grown(core, PADDING * whole));
+}
+
+static S2Box fitted(const S2Moment *moment) {
+  double size = 0;
+  S2Box box = moving_box(moment, &size);
+  if (!box_is_empty(box)) {
+    box = context(moment, box, size);
+  } else {
+    box = everything(moment);
+    if (!box_is_empty(box)) {
+      box = box_grown(box, PADDING * extent(box));
+    }
+  }
+  if (box_is_empty(box)) {
+    box = (S2Box){{0, 0}, {0, 0}};
+  }
+  if (!(extent(box) > 0)) {
+    box = box_grown(box, 0.5 * POINT_EXTENT);
+  }
+  return box;
+}
+
+// Grows the box around its middle to the nearest allowed height over width.
+static void set_view(S2SceneView *view, S2Box box, int width, double flattest, double steepest) {
+  double w = box.hi.x - box.lo.x, h = box.hi.y - box.lo.y;
+  double aspect = w > 0 ? clamp(h / w, flattest, steepest) : steepest;
+  view->width = width;
+  view->height = (int)ceil(aspect * width);
+  view->scale = fmin(w > 0 ? view->width / w : INFINITY, h > 0 ? view->height / h : INFINITY);
+  S2Vec2 middle = s2_add(box.lo, s2_scale(0.5, s2_sub(box.hi, box.lo)));
+  S2Vec2 half = s2_vec2(0.5 * view->width / view->scale, 0.5 * view->height / view->scale);
+  view->lo = s2_sub(middle, half);
+  view->hi = s2_add(middle, half);
+}
+
+S2Status s2_view_of(const S2Moment *moment, const S2DrawOptions *options, S2SceneView *view) {
+  if (options->width < SMALLEST_WIDTH || options->width > LARGEST_WIDTH) {
+    return s2_error(S2_INVALID, "width of a picture is %d, must be %d .. %d pixels", options->width,
+                    SMALLEST_WIDTH, LARGEST_WIDTH);
+  }
+  if (options->fit) {
+    set_view(view, fitted(moment), options->width, FLATTEST, STEEPEST);
+    return s2_ok();
+  }
+  S2Vec2 lo = options->lo, hi = options->hi;
+  bool near = fabs(lo.x) < FARTHEST && fabs(lo.y) < FARTHEST && fabs(hi.x) < FARTHEST &&
+              fabs(hi.y) < FARTHEST;
+  if (!near || !(lo.x < hi.x) || !(lo.y < hi.y)) {
+    return s2_error(S2_INVALID,
+                    "view of a picture is (%g, %g) .. (%g, %g); the first corner must be left of "
+                    "and below the second",
+                    lo.x, lo.y, hi.x, hi.y);
+  }
+  set_view(view, (S2Box){lo, hi}, options->width, FLATTEST_CHOSEN, STEEPEST_CHOSEN);
+  return s2_ok();
+}

@@ -1,0 +1,11 @@
+// Cleaning of outlines, shared by the hull and the decomposition. Private to shape/.
+#ifndef S2_OUTLINE_H
+#define S2_OUTLINE_H
+
+#include "base/vec.h"
+
+// Removes, in place, vertices at which a closed outline does not turn (sine of the turn at most
+// 1e-8) and repeated ones. Returns how many are left: fewer than 3 when the outline has no area.
+int s2_outline_straighten(S2Vec2 *vertices, int count);
+
+#endif

@@ -1,0 +1,26 @@
+// What the user typed after `sim2d`. One table of options drives parsing, --help and the
+// suggestions for misspelt ones.
+#ifndef S2_COMMAND_LINE_H
+#define S2_COMMAND_LINE_H
+
+#include "session.h"
+
+#include <stdbool.h>
+
+typedef struct S2CommandLine {
+  S2Session session; // what the options set of it; the rest zero
+  const char **code; // -e, in order; borrowed from argv
+  int code_count;
+  int script; // index in argv of the script ("-": stdin); argc: none
+  bool interactive, version, help, stats;
+} S2CommandLine;
+
+// Reads argv. A failure is S2_INVALID, or S2_UNAVAILABLE for options of later issues, with a
+// message for the user; nothing has to be freed then.
+S2Status s2_command_line_read(S2CommandLine *line, int argc, char **argv);
+void s2_command_line_free(S2CommandLine *line);
+
+void s2_command_line_help(void);    // to stdout
+void s2_command_line_version(void); // to stdout
+
+#endif

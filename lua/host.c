@@ -1,0 +1,87 @@
+#include "host.h"
+
+#include "progress.h"
+#include "session.h"
+
+#include <lauxlib.h>
+#include <math.h>
+
+static int host_nearest(lua_State *L) {
+  const char *word = luaL_checkstring(L, 1);
+  luaL_checktype(L, 2, LUA_TTABLE);
+  int count = (int)luaL_len(L, 2);
+  const char **names = lua_newuserdatauv(L, ((size_t)count + 1) * sizeof *names, 0);
+  for (int i = 0; i < count; i++) {
+    lua_geti(L, 2, i + 1);
+    names[i] = luaL_checkstring(L, -1); // stays alive: the table holds it
+    lua_pop(L, 1);
+  }
+  lua_pushstring(L, s2_text_nearest(word, names, count)); // NULL gives nil
+  return 1;
+}
+
+// ---- Progress bar -----------------------------------------------------------------------------
+
+static const char BAR[] = "sim2d.progress";
+
+typedef struct Bar {
+  S2Progress progress;
+  lua_Integer count;
+} Bar;
+
+static int bar_update(lua_State *L) {
+  Bar *bar = luaL_checkudata(L, 1, BAR);
+  lua_Number done = luaL_checknumber(L, 2);
+  s2_progress_update(&bar->progress, done / (double)bar->count, (double)NAN);
+  return 0;
+}
+
+static int bar_done(lua_State *L) {
+  Bar *bar = luaL_checkudata(L, 1, BAR);
+  s2_progress_end(&bar->progress);
+  return 0;
+}
+
+// The iterator of `for i in sim.progress(n) do`: called with the bar, a state not used, and i.
+static int bar_next(lua_State *L) {
+  Bar *bar = luaL_checkudata(L, 1, BAR);
+  lua_Integer done = luaL_optinteger(L, 3, 0);
+  if (done >= bar->count) {
+    s2_progress_end(&bar->progress);
+    lua_pushnil(L);
+    return 1;
+  }
+  s2_progress_update(&bar->progress, (double)done / (double)bar->count, (double)NAN);
+  lua_pushinteger(L, done + 1);
+  return 1;
+}
+
+static int host_progress(lua_State *L) {
+  lua_Integer count = luaL_checkinteger(L, 1);
+  luaL_argcheck(L, count >= 0, 1, "a count of items, 0 or more, is expected");
+  Bar *bar = lua_newuserdatauv(L, sizeof *bar, 0);
+  bar->count = count;
+  s2_progress_begin(&bar->progress, !s2_session(L)->quiet);
+  if (luaL_newmetatable(L, BAR)) {
+    static const luaL_Reg methods[] = {{"update", bar_update}, {"done", bar_done}, {NULL, NULL}};
+    static const luaL_Reg meta[] = {
+        {"__call", bar_next}, {"__close", bar_done}, {"__gc", bar_done}, {NULL, NULL}};
+    luaL_setfuncs(L, meta, 0);
+    luaL_newlib(L, methods);
+    lua_setfield(L, -2, "__index");
+  }
+  lua_setmetatable(L, -2);
+  // iterator, state, control, closing value: a loop left early clears the bar too
+  lua_pushnil(L);
+  lua_pushinteger(L, 0);
+  lua_pushvalue(L, -3);
+  return 4;
+}
+
+// ---- Host -------------------------------------------------------------------------------------
+
+void s2_host_push(lua_State *L) {
+  static const luaL_Reg functions[] = {
+      {"nearest", host_nearest}, {"progress", host_progress}, {NULL, NULL}};
+  luaL_newlib(L, functions);
+}

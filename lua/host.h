@@ -1,0 +1,12 @@
+// The C functions that modules written in Lua need and scripts do not.
+#ifndef S2_HOST_H
+#define S2_HOST_H
+
+#include <lua.h>
+
+// Pushes a table of them:
+//   nearest(word, names) -> the nearest of a list of names, or nil (s2_text_nearest)
+//   progress(n)          -> a bar for n items: bar:update(i), bar:done(), `for i in bar do`
+void s2_host_push(lua_State *L);
+
+#endif

@@ -1,0 +1,202 @@
+// The command `sim2d`.
+#include "command_line.h"
+#include "command_stats.h"
+#include "repl.h"
+#include "script.h"
+#include "traceback.h"
+
+#include <lauxlib.h>
+#include <lualib.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+// Exit statuses are part of the contract of the command line (docs).
+enum { EXIT_RAISED = 1, EXIT_USAGE = 2, EXIT_UNSOLVED = 3, EXIT_INTERRUPTED = 130 };
+
+typedef struct Command {
+  S2CommandLine line;
+  int argc;
+  char **argv;
+  int status;
+} Command;
+
+static int failure_status(lua_State *L) {
+  if (*s2_script_interrupted() != 0) {
+    return EXIT_INTERRUPTED;
+  }
+  return s2_session(L)->unsolved ? EXIT_UNSOLVED : EXIT_RAISED;
+}
+
+static int close_session(lua_State *L) {
+  return s2_session_close(L);
+}
+
+// Closes the recordings and prints the statistics.
+static void finish(Command *command, lua_State *L) {
+  lua_sethook(L, NULL, 0, 0); // nothing below may be interrupted half-way
+  lua_pushcfunction(L, close_session);
+  if (lua_pcall(L, 0, 1, 0) != LUA_OK || !lua_isnil(L, -1)) {
+    s2_script_report(L);
+    command->status = command->status == 0 ? EXIT_RAISED : command->status;
+  } else {
+    lua_pop(L, 1);
+  }
+  if (command->line.stats) {
+    s2_command_stats_print(s2_session(L));
+  }
+}
+
+// os.exit([status [, close]]) as in Lua, but recordings are always closed.
+static int command_exit(lua_State *L) {
+  Command *command = lua_touserdata(L, lua_upvalueindex(1));
+  if (lua_isboolean(L, 1)) {
+    command->status = lua_toboolean(L, 1) ? EXIT_SUCCESS : EXIT_FAILURE;
+  } else {
+    command->status = (int)luaL_optinteger(L, 1, EXIT_SUCCESS);
+  }
+  finish(command, L);
+  if (lua_toboolean(L, 2)) {
+    lua_close(L);
+  }
+  exit(command->status);
+}
+
+static void open_libraries(Command *command, lua_State *L) {
+  luaL_openlibs(L);
+  luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_PRELOAD_TABLE);
+  lua_pushcfunction(L, luaopen_sim2d);
+  lua_setfield(L, -2, "sim2d");
+  lua_getglobal(L, "os");
+  lua_pushlightuserdata(L, command);
+  lua_pushcclosure(L, command_exit, 1);
+  lua_setfield(L, -2, "exit");
+  lua_pop(L, 2);
+  S2Session *session = s2_session(L);
+  *session = command->line.session;
+  session->interrupted = s2_script_interrupted();
+}
+
+// The global `arg`: the script at 0, its arguments from 1, what came before it below 0.
+static void set_arg(Command *command, lua_State *L) {
+  int script = command->line.script < command->argc ? command->line.script : 0;
+  lua_createtable(L, command->argc - script, script + 1);
+  for (int i = 0; i < command->argc; i++) {
+    lua_pushstring(L, command->argv[i]);
+    lua_rawseti(L, -2, i - script);
+  }
+  lua_setglobal(L, "arg");
+}
+
+// Calls the chunk below `arguments` values, or reports why it could not be loaded.
+static bool run_chunk(Command *command, lua_State *L, int load_status, int arguments) {
+  int status = load_status == LUA_OK ? s2_script_call(L, arguments, 0) : load_status;
+  if (status != LUA_OK || *s2_script_interrupted() != 0) {
+    command->status = failure_status(L);
+    if (status != LUA_OK) {
+      s2_script_report(L);
+    }
+    return false;
+  }
+  return true;
+}
+
+static bool run_code(Command *command, lua_State *L) {
+  for (int i = 0; i < command->line.code_count; i++) {
+    // `sim` is at hand in one-liners, but as a local: scripts that follow do not see it.
+    lua_pushfstring(L, "local sim = require 'sim2d'; %s", command->line.code[i]);
+    const char *code = lua_tostring(L, -1);
+    int status = luaL_loadbuffer(L, code, strlen(code), "=(command line)");
+    lua_remove(L, -2);
+    if (!run_chunk(command, L, status, 0)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+static bool run_script(Command *command, lua_State *L, int script) {
+  const char *path = NULL;
+  if (script < command->argc) {
+    char **word = &command->argv[script];
+    bool is_stdin = strcmp(word[0], "-") == 0 && strcmp(word[-1], "--") != 0;
+    path = is_stdin ? NULL : word[0];
+  }
+  bool missing = false;
+  int status = s2_script_load(L, path, &missing);
+  if (missing) {
+    s2_script_report(L);
+    command->status = EXIT_USAGE;
+    return false;
+  }
+  int arguments = 0;
+  if (status == LUA_OK) {
+    luaL_checkstack(L, command->argc, "too many arguments");
+    for (int i = script + 1; i < command->argc; i++) {
+      lua_pushstring(L, command->argv[i]);
+      arguments++;
+    }
+  }
+  return run_chunk(command, L, status, arguments);
+}
+
+static void run_all(Command *command, lua_State *L) {
+  const S2CommandLine *line = &command->line;
+  bool has_script = line->script < command->argc;
+  if (!run_code(command, L) || (has_script && !run_script(command, L, line->script))) {
+    return;
+  }
+  bool nothing_else = !has_script && line->code_count == 0 && !line->version;
+  if (line->interactive || (nothing_else && isatty(STDIN_FILENO) == 1)) {
+    s2_repl_run(L);
+    if (*s2_script_interrupted() != 0) {
+      command->status = EXIT_INTERRUPTED;
+    }
+  } else if (nothing_else) {
+    run_script(command, L, command->argc);
+  }
+}
+
+static int protected_main(lua_State *L) {
+  Command *command = lua_touserdata(L, 1);
+  s2_script_watch();
+  open_libraries(command, L);
+  set_arg(command, L);
+  run_all(command, L);
+  finish(command, L);
+  return 0;
+}
+
+int main(int argc, char **argv) {
+  Command command = {.argc = argc, .argv = argv};
+  S2Status status = s2_command_line_read(&command.line, argc, argv);
+  if (status.code != S2_OK) {
+    fprintf(stderr, "sim2d: %s\n", status.message);
+    return EXIT_USAGE;
+  }
+  const S2CommandLine *line = &command.line;
+  if (line->help) {
+    s2_command_line_help();
+    s2_command_line_free(&command.line);
+    return EXIT_SUCCESS;
+  }
+  if (line->version) {
+    s2_command_line_version();
+  }
+  lua_State *L = luaL_newstate();
+  if (L == NULL) {
+    fputs("sim2d: not enough memory\n", stderr);
+    return EXIT_RAISED;
+  }
+  lua_pushcfunction(L, s2_traceback_handler);
+  lua_pushcfunction(L, protected_main);
+  lua_pushlightuserdata(L, &command);
+  if (lua_pcall(L, 1, 0, 1) != LUA_OK) {
+    s2_script_report(L);
+    command.status = EXIT_RAISED;
+  }
+  lua_close(L);
+  s2_command_line_free(&command.line);
+  return command.status;
+}

@@ -1,0 +1,85 @@
+#include "script.h"
+
+#include "embedded.h"
+#include "traceback.h"
+
+#include <errno.h>
+#include <lauxlib.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+// A signal handler receives nothing but the signal's number, so what it acts on has to be static.
+static lua_State *running; // NULL: no Lua code is running
+static volatile sig_atomic_t interrupted;
+
+volatile sig_atomic_t *s2_script_interrupted(void) {
+  return &interrupted;
+}
+
+// Stays installed until the call returns: a script's own pcall does not stop it.
+static void raise_interrupted(lua_State *L, lua_Debug *frame) {
+  lua_getinfo(L, "Sl", frame);
+  if (frame->currentline > 0 && strcmp(frame->source, S2_EMBEDDED_CHUNK) != 0) {
+    lua_pushfstring(L, "%s:%d: interrupted", frame->short_src, frame->currentline);
+  } else {
+    lua_pushliteral(L, "interrupted");
+  }
+  lua_error(L);
+}
+
+static void on_interrupt(int number) {
+  (void)number;
+  interrupted = 1;
+  if (running != NULL) { // lua_sethook may be called from a handler (manual, 4.7)
+    lua_sethook(running, raise_interrupted, LUA_MASKCOUNT, 1);
+  }
+}
+
+void s2_script_watch(void) {
+  // Not SA_RESTART: a script or a prompt waiting for input shall notice.
+  struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = (int)SA_RESETHAND};
+  sigemptyset(&action.sa_mask);
+  interrupted = 0;
+  sigaction(SIGINT, &action, NULL);
+}
+
+int s2_script_call(lua_State *L, int arguments, int results) {
+  int handler = lua_gettop(L) - arguments;
+  lua_pushcfunction(L, s2_traceback_handler);
+  lua_insert(L, handler);
+  running = L;
+  int status = lua_pcall(L, arguments, results, handler);
+  running = NULL;
+  lua_sethook(L, NULL, 0, 0);
+  lua_remove(L, handler);
+  return status;
+}
+
+int s2_script_load(lua_State *L, const char *path, bool *missing) {
+  *missing = false;
+  if (path != NULL) {
+    struct stat info;
+    FILE *file = fopen(path, "r");
+    int failure = file == NULL ? errno : 0;
+    if (file != NULL) {
+      failure = stat(path, &info) == 0 && S_ISDIR(info.st_mode) ? EISDIR : 0;
+      fclose(file);
+    }
+    if (failure != 0) {
+      *missing = true;
+      lua_pushfstring(L, "cannot open '%s': %s", path, strerror(failure));
+      return LUA_ERRFILE;
+    }
+  }
+  return luaL_loadfile(L, path);
+}
+
+void s2_script_report(lua_State *L) {
+  const char *message = luaL_tolstring(L, -1, NULL);
+  const char *end = interrupted != 0 ? strstr(message, "\nstack traceback:") : NULL;
+  fflush(stdout);
+  fprintf(stderr, "sim2d: %.*s\n", (int)(end != NULL ? (size_t)(end - message) : strlen(message)),
+          message);
+  lua_pop(L, 2);
+}

@@ -1,0 +1,29 @@
+// Running Lua from the command: loading with messages a person understands, calling with tracebacks
+// and Ctrl-C.
+#ifndef S2_SCRIPT_H
+#define S2_SCRIPT_H
+
+#include <lua.h>
+#include <signal.h>
+#include <stdbool.h>
+
+// Loads the file `path`, NULL: stdin. Returns what luaL_loadfile returns, with the chunk or a
+// message on the stack; *missing tells that the file could not be opened.
+int s2_script_load(lua_State *L, const char *path, bool *missing);
+
+// From now on the first SIGINT sets the flag below and raises "interrupted" in the Lua code that
+// s2_script_call is running, which scripts cannot catch for good; the second one kills the process.
+// Clears the flag.
+void s2_script_watch(void);
+
+// Non-zero after a SIGINT; what S2Session.interrupted points to.
+volatile sig_atomic_t *s2_script_interrupted(void);
+
+// lua_pcall with a traceback in the message. Not to be nested.
+int s2_script_call(lua_State *L, int arguments, int results);
+
+// Prints "sim2d: message" for the error value on top of the stack, and pops it. Whoever pressed
+// Ctrl-C knows the reason, so there the traceback is left out.
+void s2_script_report(lua_State *L);
+
+#endif

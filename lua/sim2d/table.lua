@@ -1,0 +1,118 @@
+-- sim.table: numbers in columns a person can read.
+
+local COLUMN_GAP = "  "
+
+-- Six digits tell runs apart and keep columns narrow; `format` is for those who need more.
+local function show(value, format)
+  if format and type(value) == "number" then
+    value = string.format(format, value)
+  elseif math.type(value) == "float" then
+    value = value == math.floor(value) and math.abs(value) < 1e6 and string.format("%.0f", value)
+      or string.format("%.6g", value)
+  end
+  return (tostring(value):gsub("^%-nan", "nan"))
+end
+
+-- In a column of fixed-point numbers the points stand below each other; right alignment does that
+-- when all have the same count of decimals.
+local function pad(text, width, right)
+  local fill = string.rep(" ", width - (utf8.len(text) or #text))
+  return right and fill .. text or text .. fill
+end
+
+local function fail(format, ...)
+  error("bad argument #1 to 'table' (" .. string.format(format, ...) .. ")", 0)
+end
+
+-- Columns of rows without `columns`: the indices, or the keys of the first row in order.
+local function default_columns(rows)
+  local first = rows[1] or {}
+  local columns = {}
+  if #first > 0 then
+    for i = 1, #first do columns[i] = { "", key = i } end
+    return columns, false
+  end
+  for key in pairs(first) do
+    if type(key) ~= "string" then
+      fail("rows are lists or have names as keys")
+    end
+    columns[#columns + 1] = { key, key = key }
+  end
+  table.sort(columns, function(a, b) return a[1] < b[1] end)
+  return columns, true
+end
+
+local function read_columns(def)
+  if def.columns == nil then
+    return default_columns(def)
+  end
+  local columns = {}
+  for i, column in ipairs(def.columns) do
+    local name = type(column) == "table" and column[1] or column
+    if type(name) ~= "string" then
+      fail("column %d is neither a name nor {name, format = \"%%.3f\"}", i)
+    end
+    local named = def[1] ~= nil and #def[1] == 0
+    columns[i] = {
+      name,
+      key = named and name or i,
+      format = type(column) == "table" and column.format or nil,
+    }
+  end
+  return columns, true
+end
+
+-- The lines of the table, the header first if there is one.
+local function lines_of(def)
+  if type(def) ~= "table" then
+    fail("a table of rows expected, got %s", type(def))
+  end
+  for key in pairs(def) do
+    if math.type(key) ~= "integer" and key ~= "columns" then
+      fail("unknown key '%s'; rows and `columns` are expected", tostring(key))
+    end
+  end
+  local columns, has_header = read_columns(def)
+  local lines = {}
+  for i = 1, #def + (has_header and 1 or 0) do lines[i] = {} end
+  for _, column in ipairs(columns) do
+    local cells, right = {}, true
+    if has_header then cells[1] = column[1] end
+    for i, row in ipairs(def) do
+      if type(row) ~= "table" then
+        fail("row %d is a %s, not a table", i, type(row))
+      end
+      local value = row[column.key]
+      right = right and (value == nil or type(value) == "number")
+      cells[#cells + 1] = value == nil and "" or show(value, column.format)
+    end
+    local width = 0
+    for _, cell in ipairs(cells) do width = math.max(width, utf8.len(cell) or #cell) end
+    for i, cell in ipairs(cells) do
+      table.insert(lines[i], pad(cell, width, right))
+    end
+  end
+  for i, cells in ipairs(lines) do
+    lines[i] = table.concat(cells, COLUMN_GAP):gsub("%s+$", "")
+  end
+  return lines, has_header
+end
+
+return function(sim)
+  -- sim.table{ {1, 2}, {3, 4}, columns = {"x", {"y", format = "%.3f"}} } prints the rows; rows with
+  -- names as keys need no columns. Columns of numbers are aligned right.
+  function sim.table(def)
+    local success, lines, has_header = pcall(lines_of, def)
+    if not success then
+      error(lines, 2)
+    end
+    for i, line in ipairs(lines) do
+      print(line)
+      if i == 1 and has_header then
+        local width = 0
+        for _, other in ipairs(lines) do width = math.max(width, utf8.len(other) or #other) end
+        print(string.rep("-", width))
+      end
+    end
+  end
+end

@@ -1,0 +1,384 @@
+-- The command line: statuses and messages exactly as a user sees them.
+
+local SIM2D = os.getenv "S2_SIM2D" or arg[-1]
+
+local function write_file(path, text)
+  local file = assert(io.open(path, "w"))
+  file:write(text)
+  file:close()
+end
+
+local function read_file(path)
+  local file = io.open(path)
+  if not file then return nil end
+  local text = file:read "a"
+  file:close()
+  return text
+end
+
+local function quote(word)
+  return "'" .. word:gsub("'", "'\\''") .. "'"
+end
+
+-- Every test has files of its own: ctest may run several processes in one folder.
+local FOLDER = os.tmpname()
+os.remove(FOLDER)
+assert(os.execute("mkdir " .. quote(FOLDER)))
+
+-- Runs sim2d in FOLDER with words and stdin; returns {status, out, err}.
+local function run(words, input)
+  write_file(FOLDER .. "/stdin", input or "")
+  local line = { "cd", quote(FOLDER), "&&", quote(SIM2D) }
+  for _, word in ipairs(words) do line[#line + 1] = quote(word) end
+  line[#line + 1] = "<stdin >out 2>err"
+  local _, kind, status = os.execute(table.concat(line, " "))
+  return {
+    status = kind == "exit" and status or kind .. " " .. status,
+    out = read_file(FOLDER .. "/out"),
+    err = read_file(FOLDER .. "/err"),
+  }
+end
+
+-- Runs a script of this text as `script.lua` with words before and after it.
+local function run_script(text, before, after)
+  write_file(FOLDER .. "/script.lua", text)
+  local words = table.move(before or {}, 1, #(before or {}), 1, {})
+  words[#words + 1] = "script.lua"
+  return run(table.move(after or {}, 1, #(after or {}), #words + 1, words))
+end
+
+local function expect(result, status, out, err)
+  eq(result.err, err, "stderr")
+  eq(result.out, out, "stdout")
+  eq(result.status, status, "status")
+end
+
+-- A wrong command line: status 2, one line on stderr, nothing runs.
+local function usage(words, message)
+  expect(run(words), 2, "", "sim2d: " .. message .. "\n")
+end
+
+local RECORDED = [[
+local sim = require "sim2d"
+local world = sim.world { dt = 0.01 }
+world:circle { radius = 0.5, position = { 0, 10 }, name = "ball" }
+world:step(5)
+]]
+
+-- ---- Scripts ------------------------------------------------------------------------------------
+
+test("a script sees its arguments", function()
+  expect(run_script("print(arg[0], #arg, arg[1], arg[-1], ...)", { "--quiet" }, { "a", "-x", "" }), 0,
+    "script.lua\t3\ta\t--quiet\ta\t-x\t\n", "")
+end)
+
+test("a script comes from stdin as - and without a name", function()
+  expect(run({ "-", "a" }, "print(arg[0], ...)"), 0, "-\ta\n", "")
+  expect(run({}, "print 'hello'"), 0, "hello\n", "")
+end)
+
+test("-- ends the options", function()
+  expect(run { "--", "nowhere.lua" }, 2, "",
+    "sim2d: cannot open 'nowhere.lua': No such file or directory\n")
+end)
+
+test("a file that cannot be opened", function()
+  expect(run { "thorw.lua" }, 2, "", "sim2d: cannot open 'thorw.lua': No such file or directory\n")
+  expect(run { "." }, 2, "", "sim2d: cannot open '.': Is a directory\n")
+end)
+
+test("a syntax error", function()
+  expect(run_script "local x = = 1", 1, "",
+    "sim2d: script.lua:1: unexpected symbol near '='\n")
+end)
+
+test("an error shows the lines of the script only", function()
+  local text = [[
+local function inner() error("no such luck") end
+local function outer() inner() return 1 end
+local list = {2, 1}
+table.sort(list, function(a, b) outer() return a < b end)
+]]
+  expect(run_script(text), 1, "", [[
+sim2d: script.lua:1: no such luck
+stack traceback:
+	script.lua:1: in upvalue 'inner'
+	script.lua:2: in upvalue 'outer'
+	script.lua:4: in function <script.lua:4>
+	script.lua:4: in main chunk
+]])
+end)
+
+test("errors from the library's Lua point at the script", function()
+  expect(run_script 'local sim = require "sim2d"\nsim.table(3)', 1, "", [[
+sim2d: script.lua:2: bad argument #1 to 'table' (a table of rows expected, got number)
+stack traceback:
+	script.lua:2: in main chunk
+]])
+end)
+
+test("error values that are no strings", function()
+  local trace = "\nstack traceback:\n\tscript.lua:1: in main chunk\n"
+  local object = "error(setmetatable({}, {__tostring = function() return 'an object' end}))"
+  expect(run_script(object), 1, "", "sim2d: an object" .. trace)
+  expect(run_script "error({})", 1, "", "sim2d: (error object is a table value)" .. trace)
+  expect(run_script "error(42)", 1, "", "sim2d: 42" .. trace)
+end)
+
+test("an endless recursion is an error like any other", function()
+  local result = run_script "local function f() return 1 + f() end f()"
+  eq(result.status, 1)
+  eq(result.err:match "^[^\n]*", "sim2d: script.lua:1: stack overflow")
+  ok(result.err:find("\n\t...\n", 1, true))
+end)
+
+test("os.exit is obeyed", function()
+  eq(run_script("os.exit(7)").status, 7)
+  eq(run_script("os.exit(true)").status, 0)
+  eq(run_script("os.exit(false, true)").status, 1)
+end)
+
+test("os.exit closes recordings", function()
+  local result = run_script(RECORDED .. "os.exit(4)", { "--record", "exit.svg" })
+  eq(result.status, 4)
+  ok(read_file(FOLDER .. "/exit.svg"):find "</svg>")
+end)
+
+test("Ctrl-C ends a loop that catches every error", function()
+  local result = run_script [[
+io.popen("kill -INT $PPID"):close()
+while true do pcall(function() while true do end end) end]]
+  expect(result, 130, "", "sim2d: script.lua:2: interrupted\n")
+end)
+
+test("Ctrl-C ends a run in the engine and closes the recording", function()
+  local result = run_script(RECORDED .. [[
+io.popen("kill -INT $PPID"):close()
+pcall(world.run, world, { duration = 1e9 })
+print "not reached"]], { "--record", "interrupted.svg" })
+  eq(result.status, 130)
+  eq(result.out, "")
+  ok(read_file(FOLDER .. "/interrupted.svg"):find "</svg>")
+end)
+
+-- ---- Options ------------------------------------------------------------------------------------
+
+test("-e runs code before the script, with sim as a local", function()
+  expect(run { "-e", "print(1)", "-eprint(type(sim.world))" }, 0, "1\nfunction\n", "")
+  expect(run_script("print(x, sim)", { "-e", "x = 5" }), 0, "5\tnil\n", "")
+  expect(run { "-e", "error 'x'" }, 1, "",
+    "sim2d: (command line):1: x\nstack traceback:\n\t(command line):1: in main chunk\n")
+end)
+
+test("the version", function()
+  local result = run { "--version" }
+  eq(result.status, 0)
+  ok(result.out:match "^sim2d %d+%.%d+%.%d+ %(Lua 5%.4%.%d+%)\n$", result.out)
+  eq(run({ "-v" }).out, result.out)
+  eq(run_script("print 'then'", { "-v" }).out, result.out .. "then\n")
+end)
+
+test("the help names every option", function()
+  local result = run { "--help" }
+  eq(result.status, 0)
+  eq(result.err, "")
+  for _, name in ipairs {
+    "-e CODE", "-i ", "-v ", "--version", "--help", "--record FILE", "--seed N", "--dt S",
+    "--solver NAME", "--stats", "--quiet", "--strict", "--dump-problems DIR", "--view",
+    "--threads N", "--sandbox", "--watch", "--NAME VALUE",
+  } do
+    ok(result.out:find("\n  " .. name, 1, true), name)
+  end
+  for line in result.out:gmatch "[^\n]*" do
+    ok(#line <= 100, line)
+  end
+end)
+
+test("misspelt and wrong options", function()
+  usage({ "--sed", "1" }, "unknown option '--sed'; did you mean '--seed'?  (sim2d --help)")
+  usage({ "--sed=1" }, "unknown option '--sed'; did you mean '--seed'?  (sim2d --help)")
+  usage({ "--nothing" }, "unknown option '--nothing'  (sim2d --help)")
+  usage({ "-x" }, "unknown option '-x'  (sim2d --help)")
+  usage({ "--quiet=1" }, "--quiet takes no value")
+  usage({ "--seed" }, "--seed needs a value: --seed N")
+  usage({ "-e" }, "-e needs a value: -e CODE")
+  local range = ": an integer from 0 to 18446744073709551615 is expected"
+  usage({ "--seed=-1" }, "--seed '-1'" .. range)
+  usage({ "--seed", "1.5" }, "--seed '1.5'" .. range)
+  usage({ "--seed", "18446744073709551616" }, "--seed '18446744073709551616'" .. range)
+  usage({ "--dt=0" }, "--dt '0': a positive number of seconds is expected")
+  usage({ "--dt=nan" }, "--dt 'nan': a positive number of seconds is expected")
+  usage({ "--dt", "1ms" }, "--dt '1ms': a positive number of seconds is expected")
+  usage({ "--solver", "lemk" },
+    "--solver 'lemk': there is no such solver; did you mean 'lemke'?")
+  usage({ "--record", "run.txt" },
+    "--record 'run.txt': a file name ending in .csv, .s2d or .svg is expected")
+  usage({ "--record", "a.csv/run" },
+    "--record 'a.csv/run': a file name ending in .csv, .s2d or .svg is expected")
+end)
+
+test("what comes later says so", function()
+  usage({ "--view", "x.lua" }, "--view: not available yet")
+  usage({ "--threads", "4" }, "--threads: not available yet")
+  usage({ "--sandbox" }, "--sandbox: not available yet")
+  usage({ "--watch" }, "--watch: not available yet")
+  usage({ "replay", "x.s2d" }, "replay: not available yet")
+  usage({ "inspect", "x.s2d" }, "inspect: not available yet")
+  usage({ "--record", "run.gif" },
+    "--record 'run.gif': .gif is not available yet (.csv, .s2d, .svg are)")
+end)
+
+test("--seed", function()
+  local text = 'print((require "sim2d").random.uniform())'
+  local plain = run_script(text)
+  eq(plain.status, 0)
+  eq(run_script(text).out, plain.out)
+  eq(run_script(text, { "--seed=0" }).out, plain.out)
+  local other = run_script(text, { "--seed", "7" })
+  ok(other.out ~= plain.out)
+  eq(run_script(text, { "--seed=7" }).out, other.out)
+end)
+
+test("--dt and --solver are defaults of worlds", function()
+  local text = [[
+local sim = require "sim2d"
+print(sim.world {}.dt, sim.world { dt = 0.5 }.dt)
+print(sim.world {}.solver, sim.world { solver = "auto" }.solver)]]
+  expect(run_script(text, { "--dt", "0.25", "--solver=lemke" }), 0,
+    "0.25\t0.5\nlemke\tauto\n", "")
+end)
+
+test("--record writes what was stepped", function()
+  eq(run_script(RECORDED, { "--record", "run.csv" }).status, 0)
+  local rows = 0
+  for _ in read_file(FOLDER .. "/run.csv"):gmatch "[^\n]+" do rows = rows + 1 end
+  eq(rows, 1 + 6) -- header, the start and five steps
+end)
+
+test("--dump-problems writes a file for each solve", function()
+  local text = [[
+local sim = require "sim2d"
+local world = sim.world { dt = 0.01 }
+world:segment { from = { -5, 0 }, to = { 5, 0 } }
+world:box { size = { 1, 1 }, position = { 0, 0.5 } }
+world:step(2)]]
+  eq(run_script(text, { "--dump-problems", "problems" }).status, 0)
+  ok(read_file(FOLDER .. "/problems/problem-000001-00.txt")
+    or read_file(FOLDER .. "/problems/problem-000000-00.txt"))
+  expect(run_script(text, { "--dump-problems", "script.lua" }), 2, "",
+    "sim2d: --dump-problems 'script.lua': not a directory\n")
+end)
+
+test("--stats prints a table", function()
+  local result = run_script(RECORDED, { "--stats" })
+  eq(result.status, 0)
+  eq(result.out, "")
+  ok(result.err:find("\n  worlds                        1\n", 1, true), result.err)
+  ok(result.err:find("\n  steps                         5\n", 1, true), result.err)
+end)
+
+-- No solver reaches a residual of 1e-300.
+local UNSOLVED = [[
+local sim = require "sim2d"
+local world = sim.world { tolerance = 1e-300, dt = 0.01 }
+world:segment { from = { -5, 0 }, to = { 5, 0 } }
+world:box { size = { 1, 1 }, position = { 0, 0.5 }, angle = 0.01, velocity = { 1, -1 } }
+world:box { size = { 1, 1 }, position = { 0.3, 1.6 }, velocity = { 0, -1 } }
+]]
+
+test("--strict makes an unsolved step an error", function()
+  eq(run_script(UNSOLVED .. "world:step(20)").status, 0)
+  local result = run_script(UNSOLVED .. "world:step(20)", { "--strict" })
+  eq(result.status, 3)
+  ok(result.err:match "^sim2d: script.lua:6: ", result.err)
+  eq(run_script(UNSOLVED .. "pcall(world.step, world, 20)", { "--strict" }).status, 0)
+end)
+
+-- ---- Options of scripts -------------------------------------------------------------------------
+
+local DECLARED = [[
+local sim = require "sim2d"
+local options = sim.options {
+  mu = { 0.5, "friction" }, fast = { false, "no pictures" }, out_file = { "a.csv", "where to" }, n = 3,
+}
+print(options.mu, options.fast, options.out_file, options.n, table.concat(arg, " "))
+]]
+
+test("sim.options reads the values after the script", function()
+  expect(run_script(DECLARED), 0, "0.5\tfalse\ta.csv\t3\t\n", "")
+  expect(run_script(DECLARED, {}, { "--mu", "-0.25", "x", "--fast", "--out-file=b", "y" }), 0,
+    "-0.25\ttrue\tb\t3\tx y\n", "")
+  expect(run_script(DECLARED, {}, { "--fast", "false", "--n", "0x10", "--", "--mu" }), 0,
+    "0.5\tfalse\ta.csv\t16\t--mu\n", "")
+end)
+
+test("sim.options prints its help", function()
+  expect(run_script(DECLARED, {}, { "--help" }), 0, [[
+options of script.lua:
+  --fast      no pictures (default false)
+  --mu        friction (default 0.5)
+  --n         (default 3)
+  --out_file  where to (default "a.csv")
+]], "")
+end)
+
+test("sim.options refuses what was not declared", function()
+  local function refused(words, message)
+    expect(run_script(DECLARED, {}, words), 2, "",
+      "script.lua: " .. message .. "  (script.lua --help)\n")
+  end
+  refused({ "--mo", "1" }, "unknown option '--mo'; did you mean '--mu'?")
+  refused({ "--nothing" }, "unknown option '--nothing'")
+  refused({ "--mu" }, "option '--mu' needs a value: a number")
+  refused({ "--mu", "x" }, "option '--mu': a number is expected, not 'x'")
+  refused({ "--mu=inf" }, "option '--mu': a number is expected, not 'inf'")
+  refused({ "--mu=1e999" }, "option '--mu': a number is expected, not '1e999'")
+  refused({ "--fast=maybe" }, "option '--fast': true or false is expected, not 'maybe'")
+end)
+
+test("reading an option that was not declared raises", function()
+  local result = run_script(DECLARED .. "print(options.out_fil)")
+  eq(result.status, 1)
+  eq(result.err:match "^[^\n]*",
+    "sim2d: script.lua:6: there is no option 'out_fil'; did you mean 'out_file'?")
+end)
+
+test("wrong declarations raise at the caller", function()
+  local sim = require "sim2d"
+  raises("^test_cli.-:%d+: bad argument #1 to 'options' %(a table expected, got nil%)$", sim.options)
+end)
+
+-- ---- The prompt ---------------------------------------------------------------------------------
+
+test("the prompt prints values and goes on after errors", function()
+  expect(run({ "-i" }, [[
+1 + 1, "a", nil
+x = 4
+for i = 1, 2 do
+  print(i * x)
+end
+error "e"
+sim.version ~= nil
+1 +
+]]), 0, "2\ta\tnil\n4\n8\ntrue\n", [[
+sim2d: stdin:1: e
+stack traceback:
+	stdin:1: in main chunk
+sim2d: stdin:1: unexpected symbol near <eof>
+]])
+end)
+
+test("the prompt follows the script", function()
+  write_file(FOLDER .. "/script.lua", "y = 6")
+  expect(run({ "-i", "script.lua" }, "y"), 0, "6\n", "")
+end)
+
+test("the module's table and progress print nothing unasked", function()
+  expect(run_script [[
+local sim = require "sim2d"
+local sum = 0
+for i in sim.progress(4) do sum = sum + i end
+print(sum)]], 0, "10\n", "")
+end)
+
+os.execute("rm -r " .. quote(FOLDER))
