@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 
 // Text after the name of an option, or NULL; the setter checks it.
@@ -108,9 +109,9 @@ static S2Status set_solver(S2CommandLine *line, const char *value) {
   return s2_error(S2_INVALID, "--solver '%s': one of %s is expected", value, list);
 }
 
-static bool is_one_of(const char *word, const char *const *list, size_t count) {
+static bool is_in(const char *word, const char *const *list, size_t count) {
   for (size_t i = 0; i < count; i++) {
-    if (strcmp(word, list[i]) == 0) {
+    if (strcasecmp(word, list[i]) == 0) {
       return true;
     }
   }
@@ -125,11 +126,11 @@ static S2Status set_record(S2CommandLine *line, const char *value) {
   const char *name = slash == NULL ? value : slash + 1;
   const char *dot = strrchr(name, '.');
   const char *suffix = dot == NULL ? "" : dot;
-  if (is_one_of(suffix, later, sizeof later / sizeof later[0])) {
+  if (is_in(suffix, later, sizeof later / sizeof later[0])) {
     return s2_error(S2_UNAVAILABLE, "--record '%s': %s is not available yet (.csv, .s2d, .svg are)",
                     value, suffix);
   }
-  if (!is_one_of(suffix, now, sizeof now / sizeof now[0])) {
+  if (!is_in(suffix, now, sizeof now / sizeof now[0])) {
     return s2_error(S2_INVALID,
                     "--record '%s': a file name ending in .csv, .s2d or .svg is expected", value);
   }
@@ -206,7 +207,8 @@ static S2Status unknown_option(const char *name) {
   for (int i = 0; i < OPTION_COUNT; i++) {
     names[i] = options[i].name;
   }
-  const char *nearest = s2_text_nearest(name, names, OPTION_COUNT);
+  // one letter is near every other letter
+  const char *nearest = strlen(name) > 2 ? s2_text_nearest(name, names, OPTION_COUNT) : NULL;
   if (nearest != NULL) {
     return s2_error(S2_INVALID, "unknown option '%s'; did you mean '%s'?  (sim2d --help)", name,
                     nearest);
@@ -265,8 +267,10 @@ static S2Status read_all(S2CommandLine *line, int argc, char **argv) {
     S2_TRY(read_option(line, argc, argv, &at));
   }
   line->script = at;
-  if (at < argc && is_one_of(argv[at], later_commands, 2)) {
-    return s2_error(S2_UNAVAILABLE, "%s: not available yet", argv[at]);
+  for (size_t i = 0; at < argc && i < sizeof later_commands / sizeof later_commands[0]; i++) {
+    if (strcmp(argv[at], later_commands[i]) == 0) {
+      return s2_error(S2_UNAVAILABLE, "%s: not available yet", argv[at]);
+    }
   }
   return s2_ok();
 }

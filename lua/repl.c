@@ -223,23 +223,34 @@ static bool is_incomplete(lua_State *L, int status) {
   return length >= sizeof END - 1 && strcmp(message + length - (sizeof END - 1), END) == 0;
 }
 
-// Reads lines until they make a chunk: first as an expression, then as a statement. Leaves the
-// chunk, or the message, with its load status in *status. False at the end of the input or on
-// Ctrl-C.
+// Loads the text on top of the stack as an expression or else as a statement. Leaves the chunk or
+// the message above it; the message of a text that could go on is the one that says so.
+static int load_text(lua_State *L) {
+  int text = lua_gettop(L);
+  lua_pushfstring(L, "return %s", lua_tostring(L, text));
+  int status = luaL_loadbuffer(L, lua_tostring(L, -1), lua_rawlen(L, -1), "=stdin");
+  lua_remove(L, -2);
+  if (status == LUA_OK) {
+    return status;
+  }
+  int expression = is_incomplete(L, status) ? status : LUA_OK;
+  status = luaL_loadbuffer(L, lua_tostring(L, text), lua_rawlen(L, text), "=stdin");
+  if (status != LUA_OK && expression != LUA_OK) {
+    lua_pop(L, 1);
+    return expression;
+  }
+  lua_remove(L, -2);
+  return status;
+}
+
+// Reads lines until they make a chunk. Leaves the chunk, or the message, with its load status in
+// *status. False at the end of the input or on Ctrl-C.
 static bool read_chunk(lua_State *L, bool terminal, int *status) {
   if (!read_line(L, terminal, PROMPT)) {
     return false;
   }
-  lua_pushfstring(L, "return %s", lua_tostring(L, -1));
-  *status = luaL_loadbuffer(L, lua_tostring(L, -1), lua_rawlen(L, -1), "=stdin");
-  lua_remove(L, -2);
-  if (*status == LUA_OK) {
-    lua_remove(L, -2);
-    return true;
-  }
-  lua_pop(L, 1);
   for (;;) { // the text so far is on top
-    *status = luaL_loadbuffer(L, lua_tostring(L, -1), lua_rawlen(L, -1), "=stdin");
+    *status = load_text(L);
     if (!is_incomplete(L, *status) || !read_line(L, terminal, PROMPT_MORE)) {
       lua_remove(L, -2);
       return *s2_script_interrupted() == 0;

@@ -1,6 +1,7 @@
 #include "script.h"
 
 #include "embedded.h"
+#include "errors.h"
 #include "traceback.h"
 
 #include <errno.h>
@@ -44,9 +45,15 @@ void s2_script_watch(void) {
   sigaction(SIGINT, &action, NULL);
 }
 
+// An error of a callback inside the engine was caught there and thrown again from outside: what
+// matters is where it happened first.
+static int handle_message(lua_State *L) {
+  return s2_lua_kept_traceback(L, 1) ? 1 : s2_traceback_handler(L);
+}
+
 int s2_script_call(lua_State *L, int arguments, int results) {
   int handler = lua_gettop(L) - arguments;
-  lua_pushcfunction(L, s2_traceback_handler);
+  lua_pushcfunction(L, handle_message);
   lua_insert(L, handler);
   running = L;
   int status = lua_pcall(L, arguments, results, handler);

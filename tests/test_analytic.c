@@ -66,7 +66,7 @@ static double slide_stop(double h) {
   def.velocity = s2_vec2(5, 0);
   S2BodyId box = add_box(world, def, 1, 0.5);
   steps_solved(world, (int)(2 / h), 1e-9, 1e-9);
-  assert_true(get(world, box, S2_BODY_VX) == 0);
+  near(get(world, box, S2_BODY_VX), 0, 1e-9); // the solver's tolerance times 1 m/s
   double x = get(world, box, S2_BODY_X);
   s2_world_destroy(world);
   return x;
@@ -256,7 +256,7 @@ static void pendulum_keeps_its_hinge(void **state) {
   must(s2_hinge_create(world, &hinge, &joint));
   for (int i = 0; i < 2400; i++) {
     steps_solved(world, 1, 1e-9, 0);
-    assert_true(s2_world_residuals(world).joint_error < 1e-10);
+    assert_true(s2_world_residuals(world).joint_error < 1e-9); // the trigger of the projection
   }
   s2_world_destroy(world);
 }

@@ -446,36 +446,47 @@ void s2_broadphase_query(const S2Broadphase *b, S2Box box, S2Arena *arena, S2Pro
 
 // ---- Image ------------------------------------------------------------------------------------
 
-// capacity (as int64), boxes, states: the tree is built from them.
+// count (as int64), boxes, states of the proxies up to the last one present: the tree is built
+// from them.
 
-size_t s2_broadphase_image_size(const S2Broadphase *b) {
-  return sizeof(int64_t) + (size_t)b->capacity * (sizeof *b->boxes + sizeof *b->states);
+static int64_t present_count(const S2Broadphase *b) {
+  int64_t count = b->capacity;
+  while (count > 0 && b->states[count - 1] == ABSENT) {
+    count -= 1;
+  }
+  return count;
 }
 
+static size_t image_bytes(int64_t count) {
+  return sizeof count + (size_t)count * (sizeof(S2Box) + sizeof(uint8_t));
+}
+
+size_t s2_broadphase_image_size(const S2Broadphase *b) { return image_bytes(present_count(b)); }
+
 void s2_broadphase_image_write(const S2Broadphase *b, void *image) {
-  int64_t capacity = b->capacity;
-  size_t boxes = (size_t)capacity * sizeof *b->boxes;
+  int64_t count = present_count(b);
+  size_t boxes = (size_t)count * sizeof *b->boxes;
   unsigned char *at = image;
-  memcpy(at, &capacity, sizeof capacity);
-  if (capacity > 0) {
-    memcpy(at + sizeof capacity, b->boxes, boxes);
-    memcpy(at + sizeof capacity + boxes, b->states, (size_t)capacity * sizeof *b->states);
+  memcpy(at, &count, sizeof count);
+  if (count > 0) {
+    memcpy(at + sizeof count, b->boxes, boxes);
+    memcpy(at + sizeof count + boxes, b->states, (size_t)count * sizeof *b->states);
   }
 }
 
 void s2_broadphase_image_read(S2Broadphase *b, const void *image, size_t size) {
-  int64_t capacity = 0;
+  int64_t count = 0;
   const unsigned char *at = image;
-  assert(size >= sizeof capacity);
-  memcpy(&capacity, at, sizeof capacity);
-  assert(size == sizeof capacity + (size_t)capacity * (sizeof *b->boxes + sizeof *b->states));
-  grow(b, (int32_t)capacity);
-  size_t boxes = (size_t)capacity * sizeof *b->boxes;
-  if (capacity > 0) {
-    memcpy(b->boxes, at + sizeof capacity, boxes);
-    memcpy(b->states, at + sizeof capacity + boxes, (size_t)capacity * sizeof *b->states);
+  assert(size >= sizeof count);
+  memcpy(&count, at, sizeof count);
+  assert(size == image_bytes(count));
+  grow(b, (int32_t)count);
+  size_t boxes = (size_t)count * sizeof *b->boxes;
+  if (count > 0) {
+    memcpy(b->boxes, at + sizeof count, boxes);
+    memcpy(b->states, at + sizeof count + boxes, (size_t)count * sizeof *b->states);
   }
-  for (int32_t i = (int32_t)capacity; i < b->capacity; i++) {
+  for (int32_t i = (int32_t)count; i < b->capacity; i++) {
     b->boxes[i] = EMPTY;
     b->states[i] = ABSENT;
   }

@@ -3,6 +3,9 @@
 
 #include <math.h>
 
+// Part of an edge that it is longer at each end, so that no ray slips through a corner by rounding.
+static const double END_SLACK = 1e-14;
+
 typedef struct Ray {
   S2Vec2 from, along; // frame of the shape; from + t along, t in 0..1
 } Ray;
@@ -42,7 +45,8 @@ static void cast_edge(S2RayHit *hit, const Ray *ray, S2Vec2 p, S2Vec2 q, S2Vec2 
   S2Vec2 at = s2_add_scaled(to, fraction, ray->along);
   S2Vec2 edge = s2_sub(q, p);
   double along = s2_dot(at, edge);
-  if (along >= 0 && along <= s2_length2(edge)) {
+  double slack = END_SLACK * s2_length2(edge);
+  if (along >= -slack && along <= s2_length2(edge) + slack) {
     take_earlier(hit, fraction, normal);
   }
 }

@@ -22,6 +22,10 @@ double s2_island_speed(const S2Step *step, const S2Island *island) {
   return speed;
 }
 
+double s2_island_rest_speed(const S2Step *step, const S2Island *island) {
+  return S2_REST_TOLERANCES * step->world->kept.def.tolerance * s2_island_speed(step, island);
+}
+
 // One row along `direction` at a contact point. Bodies that are ground here move as given: their
 // part of the relative velocity is known and goes into the bias.
 static S2Row contact_row(const S2Step *step, const S2Touch *touch, int k, S2Vec2 direction,

@@ -10,7 +10,7 @@
 // Restitution targets from the velocities before; when one counts, separating contacts are left out
 // (they would gain energy), the next sub-step sees to them.
 static void choose(const S2Step *step, const S2Island *island, S2Choice *choices) {
-  double tiny = S2_REST_SPEED * s2_island_speed(step, island);
+  double tiny = s2_island_rest_speed(step, island);
   double margin = step->world->kept.def.contact_margin;
   bool bounces = false;
   for (int pass = 0; pass < 2; pass++) {

@@ -88,7 +88,7 @@ static bool first_solve(S2Step *step, const S2Island *island, S2Choice *choices)
 
 // Chooses the rows of the second solve; false when nothing arrives with speed.
 static bool choose_impact(const S2Step *step, const S2Island *island, S2Choice *choices) {
-  double h = step->h, tiny = S2_REST_SPEED * s2_island_speed(step, island);
+  double h = step->h, tiny = s2_island_rest_speed(step, island);
   bool impact = false;
   for (int i = 0; i < island->touches; i++) {
     int32_t index = island->touch[i];

@@ -88,6 +88,8 @@ S2Assembly s2_assemble(const S2Step *step, const S2Island *island, const S2Choic
 
 // The velocity scale V of an island (MATH: max(|g| h, |v|, 1e-6 L/h), m/s), forces included.
 double s2_island_speed(const S2Step *step, const S2Island *island);
+// Speeds below this are what the tolerance of the last solve left over, m/s.
+double s2_island_rest_speed(const S2Step *step, const S2Island *island);
 
 // Seconds on a monotonic clock, for the statistics.
 double s2_clock(void);

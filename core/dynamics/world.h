@@ -26,8 +26,9 @@
 #define S2_PROJECTION_PASSES 10
 // rad: largest turn of one projection pass, so that linearised rotations stay meaningful.
 #define S2_PROJECTION_TURN 0.3
-// An approach slower than this part of the velocity scale is rounding, not an approach.
-#define S2_REST_SPEED 1e-12
+// An approach slower than this many solver tolerances (times the velocity scale) is what the last
+// solve left over, not an approach.
+#define S2_REST_TOLERANCES 10
 // Searches for contacts of one step: one, plus one for each time an impact makes a body move
 // further than foreseen; more than 4 have not been seen.
 #define S2_REACH_PASSES 8

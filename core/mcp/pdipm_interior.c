@@ -31,6 +31,9 @@ enum {
 
 static const double STEP_MARGIN = 0.99; // of the way to the boundary, while far from the solution
 
+static const double CROWDED = 0.1;  // a step shorter than this is spent on centring instead,
+static const double CENTRING = 0.5; // aiming at this part of the mean complementarity
+
 typedef struct Interior {
   S2System *system;
   S2Quad *v, *dv, *imbalance, *q;
@@ -310,6 +313,13 @@ static bool iterate(Interior *ip) {
   }
   int refinements = ip->joints ? JOINT_REFINEMENTS : ip->mean < REFINE_BELOW ? 1 : 0;
   step = find_direction(ip, refinements);
+  if (step < CROWDED) {
+    // Some pairs are far below the mean: the way out is back to the middle.
+    for (int k = 0; k < four; k++) {
+      ip->target[k] = ip->z[k] * ip->s[k] - CENTRING * ip->mean;
+    }
+    step = find_direction(ip, refinements);
+  }
   step *= fmax(STEP_MARGIN, 1 - ip->mean);
   step = fmin(1, step);
   if (!isfinite(step)) {

@@ -12,12 +12,12 @@
 
 // The longest arrow: this part of the mean body, kept between legible and overwhelming (pixels, and
 // part of the picture's smaller side).
-#define ARROW_BODIES   1.1
+#define ARROW_BODIES   0.65
 #define ARROW_SHORTEST 22.0
 #define ARROW_PART     0.2
 // Impulses below this part of the largest get no arrow, all others at least one of this length.
 #define ARROW_THRESHOLD 1e-3
-#define ARROW_STUB      5.0 // pixels
+#define ARROW_STUB      9.0 // pixels
 
 // ---- Contacts ---------------------------------------------------------------------------------
 
@@ -64,6 +64,14 @@ void s2_picture_contacts(S2Picture *picture) {
   double radius = fmin(fmax(0.05 * picture->body_size, 1.2 * picture->unit), 2.6 * picture->unit);
   for (int i = 0; i < moment->contacts.count; i++) {
     const S2MomentContact *contact = &moment->contacts.at[i];
+    bool carries = contact->normal_impulse > 0;
+    S2Paint paint = {.fill = carries ? S2_INK : S2_HALO,
+                     .stroke = S2_INK,
+                     .width = carries ? 0 : 0.8 * picture->unit};
+    s2_scene_dot(picture->scene, contact->point, radius, paint);
+  }
+  for (int i = 0; i < moment->contacts.count; i++) {
+    const S2MomentContact *contact = &moment->contacts.at[i];
     if (contact->normal_impulse > 0) {
       double side = shown_side(moment, contact);
       draw_impulse(picture, contact->point,
@@ -77,14 +85,6 @@ void s2_picture_contacts(S2Picture *picture) {
     draw_impulse(picture, contact->point,
                  s2_scale(side * contact->tangent_impulse, s2_left(contact->normal)), largest,
                  contact->sliding ? SLIDING_COLOR : STICKING_COLOR);
-  }
-  for (int i = 0; i < moment->contacts.count; i++) {
-    const S2MomentContact *contact = &moment->contacts.at[i];
-    bool carries = contact->normal_impulse > 0;
-    S2Paint paint = {.fill = carries ? S2_INK : S2_HALO,
-                     .stroke = S2_INK,
-                     .width = carries ? 0 : 0.8 * picture->unit};
-    s2_scene_dot(picture->scene, contact->point, radius, paint);
   }
 }
 
@@ -234,15 +234,15 @@ static void draw_arrow_legend(S2Picture *picture, double margin, double font) {
     bool shown;
     const char *text;
     uint32_t color;
-  } entries[3] = {{sliding, "sliding friction", SLIDING_COLOR},
+  } entries[3] = {{largest > 0, normal, NORMAL_COLOR},
                   {sticking, "sticking friction", STICKING_COLOR},
-                  {largest > 0, normal, NORMAL_COLOR}};
-  S2Vec2 corner = s2_vec2(view->width - margin, view->height - margin);
+                  {sliding, "sliding friction", SLIDING_COLOR}};
+  S2Vec2 corner = s2_vec2(view->width - margin, margin + 0.8 * font);
   for (int i = 0; i < 3; i++) {
     if (entries[i].shown) {
       s2_scene_text(picture->scene, s2_view_world(view, corner), s2_vec2(0, 0), font, S2_TEXT_RIGHT,
                     entries[i].text, text_paint(picture, entries[i].color));
-      corner.y -= 1.3 * font;
+      corner.y += 1.3 * font;
     }
   }
 }

@@ -91,7 +91,7 @@ static int32_t body_position(const S2Moment *moment, S2BodyId id) {
   return at >= 0 && moment->bodies.at[at].id.serial == id.serial ? at : -1;
 }
 
-static void capture_contacts(S2Moment *moment, const S2World *world) {
+static void capture_contacts(S2Moment *moment, S2World *world) {
   int count = 0;
   const S2Contact *contacts = s2_world_contacts(world, &count);
   moment->contacts.count = 0;

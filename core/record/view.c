@@ -16,7 +16,8 @@ enum {
 // Context shown around what moves: this part of its extent, or this many mean body sizes.
 #define CONTEXT_PART   0.12
 #define CONTEXT_BODIES 1.2
-// A fixed thing up to this many extents away is shown, too: the ground a ball falls to.
+// When nothing fixed is near, the nearest fixed thing up to this many extents away is shown: the
+// ground a ball falls to.
 #define CONTEXT_REACH 1.5
 #define PADDING       0.05 // of the extent
 // m: extent of a picture of a single point, half of it to each side.
@@ -113,34 +114,34 @@ static double clamp(double x, double lo, double hi) {
   return fmin(fmax(x, lo), hi);
 }
 
-// What does not move, as far as it is near.
+// What does not move, as far as it is near. When nothing is, the nearest point within reach.
 static S2Box context(const S2Moment *moment, S2Box core, double size) {
   double whole = extent(core);
   double margin = fmax(CONTEXT_PART * whole, CONTEXT_BODIES * size);
   S2Box near = box_grown(core, margin);
-  S2Box all = core;
+  S2Box all = box_grown(core, PADDING * whole);
+  S2Vec2 middle = s2_scale(0.5, s2_add(core.lo, core.hi)), nearest = middle;
+  double distance = CONTEXT_REACH * whole + 0.5 * whole;
+  bool alone = true;
   for (int i = 0; i < moment->bodies.count; i++) {
     const S2MomentBody *body = &moment->bodies.at[i];
     for (int k = 0; !moves(body) && k < body->shape_count; k++) {
       S2Box box = shape_box(moment, body, body->first_shape + k);
-      if (box_is_empty(box)) {
-        continue;
-      }
       S2Box common = box_intersection(box, near);
       if (common.lo.x <= common.hi.x && common.lo.y <= common.hi.y) {
         all = box_union(all, common);
-        continue;
-      }
-      S2Vec2 nearest = {clamp(0.5 * (core.lo.x + core.hi.x), box.lo.x, box.hi.x),
-                        clamp(0.5 * (core.lo.y + core.hi.y), box.lo.y, box.hi.y)};
-      S2Box reach = box_grown(core, CONTEXT_REACH * fmax(whole, size));
-      if (nearest.x >= reach.lo.x && nearest.x <= reach.hi.x && nearest.y >= reach.lo.y &&
-          nearest.y <= reach.hi.y) {
-        all = box_union(all, box_grown((S2Box){nearest, nearest}, 0.25 * margin));
+        alone = false;
+      } else if (!box_is_empty(box)) {
+        S2Vec2 point = {clamp(middle.x, box.lo.x, box.hi.x), clamp(middle.y, box.lo.y, box.hi.y)};
+        double away = s2_length(s2_sub(point, middle));
+        if (away < distance) {
+          distance = away;
+          nearest = point;
+        }
       }
     }
   }
-  return box_union(all, box_grown(core, PADDING * whole));
+  return alone ? box_union(all, box_grown((S2Box){nearest, nearest}, 0.25 * margin)) : all;
 }
 
 static S2Box fitted(const S2Moment *moment) {

@@ -26,7 +26,12 @@ end
 
 -- Columns of rows without `columns`: the indices, or the keys of the first row in order.
 local function default_columns(rows)
-  local first = rows[1] or {}
+  local first = rows[1]
+  if first == nil then
+    return {}, false
+  elseif type(first) ~= "table" then
+    fail("row 1 is a %s, not a table", type(first))
+  end
   local columns = {}
   if #first > 0 then
     for i = 1, #first do columns[i] = { "", key = i } end
@@ -47,12 +52,12 @@ local function read_columns(def)
     return default_columns(def)
   end
   local columns = {}
+  local named = type(def[1]) == "table" and #def[1] == 0
   for i, column in ipairs(def.columns) do
     local name = type(column) == "table" and column[1] or column
     if type(name) ~= "string" then
       fail("column %d is neither a name nor {name, format = \"%%.3f\"}", i)
     end
-    local named = def[1] ~= nil and #def[1] == 0
     columns[i] = {
       name,
       key = named and name or i,

@@ -107,7 +107,14 @@ local function handler(message)
   if type(message) == "table" and message.skip == SKIP then
     return message
   end
-  return debug.traceback(tostring(message), 2)
+  -- the lines of the test, without those of this file and of C
+  local lines = { tostring(message) }
+  for line in debug.traceback("", 2):gmatch "\t([^\n]+)" do
+    if not line:find("^%[C%]") and not line:find(arg[0], 1, true) then
+      lines[#lines + 1] = "  " .. line
+    end
+  end
+  return table.concat(lines, "\n")
 end
 
 function test(name, fn)
@@ -132,7 +139,7 @@ if not chunk then
   print(message)
   os.exit(1)
 end
-local success, trace = xpcall(chunk, debug.traceback)
+local success, trace = xpcall(chunk, handler)
 if not success then
   failed = failed + 1
   print("not ok " .. file .. " did not run to its end")

@@ -345,7 +345,14 @@ end)
 
 test("wrong declarations raise at the caller", function()
   local sim = require "sim2d"
-  raises("^test_cli.-:%d+: bad argument #1 to 'options' %(a table expected, got nil%)$", sim.options)
+  local function refused(declared, message)
+    eq(raises("", function() sim.options(declared) end):match "^.-test_cli%.lua:%d+: (.*)$",
+      "bad argument #1 to 'options' (" .. message .. ")")
+  end
+  refused(nil, "a table expected, got nil")
+  refused({ "mu" }, "the name '1' is not an identifier")
+  refused({ mu = {} },
+    "the default of 'mu' is a nil; a number, a boolean or a string is expected")
 end)
 
 -- ---- The prompt ---------------------------------------------------------------------------------

@@ -1,0 +1,274 @@
+// Settings of a world: the keys of sim.world{...} and, later, its fields.
+#include "binding.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef enum Setting {
+  GRAVITY,
+  DT,
+  SOLVER,
+  CONTACT,
+  STEPPING,
+  RESTITUTION_MODEL,
+  TOLERANCE,
+  MAX_ITERATIONS,
+  CONTACT_MARGIN,
+  STABILIZATION,
+  POST_STABILIZATION,
+  ALPHA,
+  BETA,
+  FORMULATION,
+  GEOMETRIC_STIFFNESS,
+  GRADIENT,
+  SMOOTHING,
+  COMBINE_FRICTION,
+  COMBINE_RESTITUTION,
+  SUBSTEPS,
+  NONLINEAR,
+  SLEEPING,
+  LINEAR_SOLVER,
+  SETTING_COUNT
+} Setting;
+
+const char *const s2_setting_names[] = {
+    [GRAVITY] = "gravity",
+    [DT] = "dt",
+    [SOLVER] = "solver",
+    [CONTACT] = "contact",
+    [STEPPING] = "stepping",
+    [RESTITUTION_MODEL] = "restitution_model",
+    [TOLERANCE] = "tolerance",
+    [MAX_ITERATIONS] = "max_iterations",
+    [CONTACT_MARGIN] = "contact_margin",
+    [STABILIZATION] = "stabilization",
+    [POST_STABILIZATION] = "post_stabilization",
+    [ALPHA] = "alpha",
+    [BETA] = "beta",
+    [FORMULATION] = "formulation",
+    [GEOMETRIC_STIFFNESS] = "geometric_stiffness",
+    [GRADIENT] = "gradient",
+    [SMOOTHING] = "smoothing",
+    [COMBINE_FRICTION] = "combine_friction",
+    [COMBINE_RESTITUTION] = "combine_restitution",
+    [SUBSTEPS] = "substeps",
+    [NONLINEAR] = "nonlinear",
+    [SLEEPING] = "sleeping",
+    [LINEAR_SOLVER] = "linear_solver",
+    [SETTING_COUNT] = NULL,
+};
+
+// The values of the contract, in the order of the engine's enums; what follows those is not built.
+static const char *const contact_names[] = {"coulomb", "frictionless", "convex", NULL};
+static const char *const stepping_names[] = {"speculative", "bisect", "event", NULL};
+static const char *const stabilization_names[] = {"projection", "none",          "baumgarte", "pre",
+                                                  "post",       "post_assembly", NULL};
+static const char *const combine_names[] = {"geometric", "average", "multiply", "min", "max", NULL};
+// Settings with one value so far: the first.
+static const char *const restitution_model_names[] = {"newton", "reflections", NULL};
+static const char *const formulation_names[] = {"velocity", "acceleration", "variation", NULL};
+static const char *const geometric_stiffness_names[] = {"off", "on", "psd", NULL};
+static const char *const gradient_names[] = {"exact", "smooth", NULL};
+static const char *const linear_solver_names[] = {"auto", "ldlt", "cholesky", "cg", "minres", NULL};
+
+static const char *const solvers_later[] = {"ncp",  "nsgs", "pgs",    "si", "nncg",
+                                            "pcg",  "newton", "al", "tgs", NULL};
+
+static const double only_smoothing = 1e-4; // the default of a mode that is not built
+
+static bool later(lua_State *L, int index, S2Complaint *complaint) {
+  char text[S2_LUA_TEXT];
+  return s2_complain(complaint, "%s is not available yet", s2_lua_describe(L, index, text));
+}
+
+// One of the first `built` names.
+static bool read_choice(lua_State *L, int index, const char *const *names, int built, int *value,
+                        S2Complaint *complaint) {
+  return s2_value_choice(L, index, names, value, complaint) &&
+         (*value < built || later(L, index, complaint));
+}
+
+static bool read_only_choice(lua_State *L, int index, const char *const *names,
+                             S2Complaint *complaint) {
+  int value;
+  return read_choice(L, index, names, 1, &value, complaint);
+}
+
+static bool read_only_number(lua_State *L, int index, double only, S2Complaint *complaint) {
+  double value;
+  return s2_value_number(L, index, S2_NON_NEGATIVE, &value, complaint) &&
+         (value == only || later(L, index, complaint));
+}
+
+static bool read_only_false(lua_State *L, int index, S2Complaint *complaint) {
+  bool value;
+  return s2_value_boolean(L, index, &value, complaint) && (!value || later(L, index, complaint));
+}
+
+static bool read_solver(lua_State *L, int index, S2Solver *solver, S2Complaint *complaint) {
+  const char *names[S2_SOLVER_COUNT + sizeof solvers_later / sizeof solvers_later[0]];
+  for (int i = 0; i < S2_SOLVER_COUNT; i++) {
+    names[i] = s2_solver_name((S2Solver)i);
+  }
+  memcpy(names + S2_SOLVER_COUNT, solvers_later, sizeof solvers_later);
+  if (lua_type(L, index) == LUA_TSTRING) {
+    for (int i = 0; solvers_later[i] != NULL; i++) {
+      if (strcmp(lua_tostring(L, index), solvers_later[i]) == 0) {
+        return later(L, index, complaint);
+      }
+    }
+  }
+  names[S2_SOLVER_COUNT] = NULL; // messages list what there is
+  int value;
+  if (!s2_value_choice(L, index, names, &value, complaint)) {
+    return false;
+  }
+  *solver = (S2Solver)value;
+  return true;
+}
+
+bool s2_setting_read(lua_State *L, int index, int setting, S2WorldDef *def,
+                     S2Complaint *complaint) {
+  int choice = 0;
+  bool flag = false, good = false;
+  int64_t integer = 0;
+  switch ((Setting)setting) {
+  case GRAVITY:
+    return s2_value_vec2(L, index, &def->gravity, complaint);
+  case DT:
+    return s2_value_number(L, index, S2_POSITIVE, &def->dt, complaint);
+  case SOLVER:
+    return read_solver(L, index, &def->solver, complaint);
+  case CONTACT:
+    good = read_choice(L, index, contact_names, 2, &choice, complaint);
+    def->contact = good ? (S2ContactModel)choice : def->contact;
+    return good;
+  case STEPPING:
+    good = read_choice(L, index, stepping_names, 2, &choice, complaint);
+    def->stepping = good ? (S2Stepping)choice : def->stepping;
+    return good;
+  case STABILIZATION:
+    good = read_choice(L, index, stabilization_names, 2, &choice, complaint);
+    def->stabilization = good ? (S2Stabilization)choice : def->stabilization;
+    return good;
+  case POST_STABILIZATION:
+    good = s2_value_boolean(L, index, &flag, complaint);
+    if (good) {
+      def->stabilization = flag ? S2_PROJECTION : S2_NO_STABILIZATION;
+    }
+    return good;
+  case TOLERANCE:
+    return s2_value_number(L, index, S2_POSITIVE, &def->tolerance, complaint);
+  case MAX_ITERATIONS:
+    good = s2_value_integer(L, index, 1, INT32_MAX, &integer, complaint);
+    def->max_iterations = good ? (int)integer : def->max_iterations;
+    return good;
+  case CONTACT_MARGIN:
+    return s2_value_number(L, index, S2_NON_NEGATIVE, &def->contact_margin, complaint);
+  case COMBINE_FRICTION:
+    good = read_choice(L, index, combine_names, 5, &choice, complaint);
+    def->combine_friction = good ? (S2Combine)choice : def->combine_friction;
+    return good;
+  case COMBINE_RESTITUTION:
+    good = read_choice(L, index, combine_names, 5, &choice, complaint);
+    def->combine_restitution = good ? (S2Combine)choice : def->combine_restitution;
+    return good;
+  case RESTITUTION_MODEL:
+    return read_only_choice(L, index, restitution_model_names, complaint);
+  case FORMULATION:
+    return read_only_choice(L, index, formulation_names, complaint);
+  case GEOMETRIC_STIFFNESS:
+    return read_only_choice(L, index, geometric_stiffness_names, complaint);
+  case GRADIENT:
+    return read_only_choice(L, index, gradient_names, complaint);
+  case LINEAR_SOLVER:
+    return read_only_choice(L, index, linear_solver_names, complaint);
+  case ALPHA:
+  case BETA:
+    return read_only_number(L, index, 1, complaint);
+  case SMOOTHING:
+    return read_only_number(L, index, only_smoothing, complaint);
+  case SUBSTEPS:
+    return s2_value_integer(L, index, 1, INT32_MAX, &integer, complaint) &&
+           (integer == 1 || later(L, index, complaint));
+  case NONLINEAR:
+  case SLEEPING:
+    return read_only_false(L, index, complaint);
+  case SETTING_COUNT:
+    break;
+  }
+  return s2_complain(complaint, "no such setting");
+}
+
+void s2_setting_push(lua_State *L, int setting, const S2WorldDef *def) {
+  switch ((Setting)setting) {
+  case GRAVITY:
+    s2_lua_push_vec2(L, def->gravity, "world.gravity");
+    return;
+  case DT:
+    lua_pushnumber(L, def->dt);
+    return;
+  case SOLVER:
+    lua_pushstring(L, s2_solver_name(def->solver));
+    return;
+  case CONTACT:
+    lua_pushstring(L, contact_names[def->contact]);
+    return;
+  case STEPPING:
+    lua_pushstring(L, stepping_names[def->stepping]);
+    return;
+  case STABILIZATION:
+    lua_pushstring(L, stabilization_names[def->stabilization]);
+    return;
+  case POST_STABILIZATION:
+    lua_pushboolean(L, def->stabilization != S2_NO_STABILIZATION);
+    return;
+  case TOLERANCE:
+    lua_pushnumber(L, def->tolerance);
+    return;
+  case MAX_ITERATIONS:
+    lua_pushinteger(L, def->max_iterations);
+    return;
+  case CONTACT_MARGIN:
+    lua_pushnumber(L, def->contact_margin);
+    return;
+  case COMBINE_FRICTION:
+    lua_pushstring(L, combine_names[def->combine_friction]);
+    return;
+  case COMBINE_RESTITUTION:
+    lua_pushstring(L, combine_names[def->combine_restitution]);
+    return;
+  case RESTITUTION_MODEL:
+    lua_pushstring(L, restitution_model_names[0]);
+    return;
+  case FORMULATION:
+    lua_pushstring(L, formulation_names[0]);
+    return;
+  case GEOMETRIC_STIFFNESS:
+    lua_pushstring(L, geometric_stiffness_names[0]);
+    return;
+  case GRADIENT:
+    lua_pushstring(L, gradient_names[0]);
+    return;
+  case LINEAR_SOLVER:
+    lua_pushstring(L, linear_solver_names[0]);
+    return;
+  case ALPHA:
+  case BETA:
+    lua_pushnumber(L, 1);
+    return;
+  case SMOOTHING:
+    lua_pushnumber(L, only_smoothing);
+    return;
+  case SUBSTEPS:
+    lua_pushinteger(L, 1);
+    return;
+  case NONLINEAR:
+  case SLEEPING:
+    lua_pushboolean(L, 0);
+    return;
+  case SETTING_COUNT:
+    break;
+  }
+  lua_pushnil(L);
+}
