@@ -232,6 +232,9 @@ void s2_lua_record_step(lua_State *L, S2LuaWorld *lw);
 bool s2_lua_recorders_close(S2LuaWorld *lw, S2Status *status);
 void s2_lua_open_recording(lua_State *L);
 
+// world_read.c: pushes a list of the contacts of a body, or of all when `body` is null
+void s2_lua_push_contacts(lua_State *L, int world, S2BodyId body);
+
 // world_step.c
 void s2_lua_open_step(lua_State *L); // metatable of the guard
 

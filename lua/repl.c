@@ -68,7 +68,8 @@ static bool push_named(lua_State *L, const char *path, size_t length) {
 // Appends the string keys of the table on top that start with `word` to the list at `list`.
 static void add_keys(lua_State *L, int list, const char *word) {
   for (lua_pushnil(L); lua_next(L, -2) != 0; lua_pop(L, 1)) {
-    if (lua_type(L, -2) == LUA_TSTRING) {
+    // `false` stands for what is not built yet
+    if (lua_type(L, -2) == LUA_TSTRING && (!lua_isboolean(L, -1) || lua_toboolean(L, -1))) {
       const char *key = lua_tostring(L, -2);
       bool is_private = key[0] == '_' && word[0] != '_';
       if (strncmp(key, word, strlen(word)) == 0 && !is_private) {
@@ -91,10 +92,13 @@ static void list_completions(lua_State *L, const char *text) {
     if (lua_istable(L, -1)) {
       add_keys(L, list, word);
     }
-    if (luaL_getmetafield(L, -1, "__index") == LUA_TTABLE) {
+    int index = luaL_getmetafield(L, -1, "__index");
+    // Our objects look fields up in a table that is the first upvalue of a C function.
+    if (index == LUA_TFUNCTION && lua_iscfunction(L, -1) && lua_getupvalue(L, -1, 1) != NULL) {
+      index = lua_type(L, -1);
+    }
+    if (index == LUA_TTABLE) {
       add_keys(L, list, word);
-    } else if (luaL_getmetafield(L, list + 1, "__fields") == LUA_TTABLE) {
-      add_keys(L, list, word); // userdata whose __index is a function list their names here
     }
   }
   lua_settop(L, list);

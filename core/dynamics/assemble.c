@@ -29,7 +29,7 @@ double s2_island_rest_speed(const S2Step *step, const S2Island *island) {
 // One row along `direction` at a contact point. Bodies that are ground here move as given: their
 // part of the relative velocity is known and goes into the bias.
 static S2Row contact_row(const S2Step *step, const S2Touch *touch, int k, S2Vec2 direction,
-                         bool positions) {
+                         S2Kind kind) {
   const S2TouchPoint *point = &touch->points[k];
   S2Row row = {
       .a = step->node_of[touch->body_a],
@@ -44,16 +44,18 @@ static S2Row contact_row(const S2Step *step, const S2Touch *touch, int k, S2Vec2
   for (int c = 0; c < 3; c++) {
     row.ja[c] = row.a == S2_GROUND ? 0 : ja[c];
     row.jb[c] = row.b == S2_GROUND ? 0 : jb[c];
-    if (!positions) {
+    if (kind != S2_POSITIONS) {
       row.bias += (row.a == S2_GROUND ? ja[c] * va[c] : 0) + (row.b == S2_GROUND ? jb[c] * vb[c] : 0);
     }
   }
   return row;
 }
 
-static int add_joints(const S2Step *step, const S2Island *island, const double *q, bool positions,
-                      S2Row *rows, double *lambda) {
+static int add_joints(const S2Step *step, const S2Island *island, S2Kind kind, S2Row *rows,
+                      double *lambda) {
   const S2World *world = step->world;
+  bool positions = kind == S2_POSITIONS;
+  const double *q = positions ? step->q1 : step->q0;
   int n = 0;
   for (int i = 0; i < island->joints; i++) {
     const S2Joint *joint = &world->joints.at[island->joint[i]];
@@ -84,14 +86,14 @@ static int add_joints(const S2Step *step, const S2Island *island, const double *
           row->bias += parts[r].jb[c] * step->free_v[3 * joint->b + c];
         }
       }
-      lambda[n] = positions ? 0 : step->joint_impulse[3 * island->joint[i] + r];
+      lambda[n] = kind != S2_MOTION ? 0 : step->joint_impulse[3 * island->joint[i] + r];
     }
   }
   return n;
 }
 
 S2Assembly s2_assemble(const S2Step *step, const S2Island *island, const S2Choice *choices,
-                       const double *q, bool positions) {
+                       S2Kind kind) {
   int most = 3 * island->joints + 4 * island->touches;
   S2Row *rows = S2_TAKE(step->arena, S2Row, most);
   double *lambda = S2_TAKE(step->arena, double, most);
@@ -103,14 +105,15 @@ S2Assembly s2_assemble(const S2Step *step, const S2Island *island, const S2Choic
     const S2Body *body = &step->world->bodies.at[slot];
     const double inertial[3] = {body->inertia, body->mass, body->mass};
     for (int c = 0; c < 3; c++) {
-      mass[3 * i + c] = positions ? inertial[c] : step->mass[3 * slot + c];
-      if (!positions) {
-        rhs[3 * i + c] = step->mass[3 * slot + c] * step->free_v[3 * slot + c];
-        v[3 * i + c] = step->v0[3 * slot + c];
-      }
+      int at = 3 * slot + c, to = 3 * i + c;
+      mass[to] = kind == S2_MOTION ? step->mass[at] : inertial[c];
+      rhs[to] = kind == S2_MOTION   ? step->mass[at] * step->free_v[at]
+                : kind == S2_IMPACT ? inertial[c] * step->v2[at]
+                                    : 0;
+      v[to] = kind == S2_MOTION ? step->v0[at] : 0;
     }
   }
-  int joint_rows = add_joints(step, island, q, positions, rows, lambda), n = joint_rows;
+  int n = add_joints(step, island, kind, rows, lambda);
   int group = island->joints;
   for (int i = 0; i < island->touches; i++) {
     const S2Touch *touch = &step->touches[island->touch[i]];
@@ -120,17 +123,17 @@ S2Assembly s2_assemble(const S2Step *step, const S2Island *island, const S2Choic
       if (!choice->use) {
         continue;
       }
-      rows[n] = contact_row(step, touch, k, point->at.normal, positions);
+      rows[n] = contact_row(step, touch, k, point->at.normal, kind);
       rows[n].bias += choice->bias;
       rows[n].group = group;
-      lambda[n++] = positions ? 0 : point->normal_impulse;
-      if (!positions && touch->friction > 0) {
-        rows[n] = contact_row(step, touch, k, s2_left(point->at.normal), positions);
+      lambda[n++] = kind == S2_MOTION ? point->normal_impulse : 0;
+      if (kind != S2_POSITIONS && touch->friction > 0) {
+        rows[n] = contact_row(step, touch, k, s2_left(point->at.normal), kind);
         rows[n].bias -= touch->surface_speed;
         rows[n].coupled_to = n - 1;
         rows[n].mu = touch->friction;
         rows[n].group = group;
-        lambda[n++] = point->tangent_impulse;
+        lambda[n++] = kind == S2_MOTION ? point->tangent_impulse : 0;
       }
       group += 1;
     }
@@ -141,10 +144,10 @@ S2Assembly s2_assemble(const S2Step *step, const S2Island *island, const S2Choic
                   .mass = mass,
                   .rhs = rhs,
                   .row = rows,
-                  .velocity_scale = positions ? island->length : s2_island_speed(step, island),
+                  .velocity_scale = kind == S2_POSITIONS ? island->length
+                                                             : s2_island_speed(step, island),
                   .length = island->length},
       .lambda = lambda,
       .v = v,
-      .joint_rows = joint_rows,
   };
 }

@@ -46,7 +46,7 @@ static bool attempt(S2Step *step, double *overlap_before) {
     memcpy(step->v1, step->free_v, sizeof(double) * 3 * (size_t)world->bodies.count);
     for (int i = 0; i < step->island_count; i++) {
       choose(step, &step->islands[i], choices);
-      if (!s2_step_solve(step, &step->islands[i], choices, step->v1)) {
+      if (!s2_step_solve(step, &step->islands[i], choices, S2_MOTION, step->v1)) {
         return false;
       }
     }

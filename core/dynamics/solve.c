@@ -46,7 +46,8 @@ static void account(S2Step *step, const S2Island *island, const S2Solution *solu
   }
 }
 
-bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices, double *v) {
+bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices, S2Kind kind,
+                   double *v) {
   S2World *world = step->world;
   if (world->callbacks.proceed != NULL && !world->callbacks.proceed(world->callbacks.user)) {
     step->aborted = true;
@@ -54,7 +55,7 @@ bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices
   }
   double start = s2_clock();
   S2ArenaMark mark = s2_arena_mark(step->arena);
-  S2Assembly assembly = s2_assemble(step, island, choices, step->q0, false);
+  S2Assembly assembly = s2_assemble(step, island, choices, kind);
   S2SolverOptions options = {
       .solver = world->kept.def.solver,
       .tolerance = world->kept.def.tolerance,
@@ -69,10 +70,12 @@ bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices
     memcpy(v + 3 * island->node[i], solution.v + 3 * i, 3 * sizeof(double));
   }
   int n = 0;
+  double kept = kind == S2_IMPACT; // what was there before stays
   for (int i = 0; i < island->joints; i++) {
     int rows = s2_joint_row_count(&world->joints.at[island->joint[i]]);
     for (int r = 0; r < rows; r++) {
-      step->joint_impulse[3 * island->joint[i] + r] = solution.lambda[n++];
+      double *impulse = &step->joint_impulse[3 * island->joint[i] + r];
+      *impulse = kept * *impulse + solution.lambda[n++];
     }
   }
   for (int i = 0; i < island->touches; i++) {
@@ -81,8 +84,9 @@ bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices
       S2TouchPoint *point = &touch->points[k];
       bool used = choices[2 * island->touch[i] + k].use;
       bool rough = touch->friction > 0;
-      point->normal_impulse = used ? solution.lambda[n] : 0;
-      point->tangent_impulse = used && rough ? solution.lambda[n + 1] : 0;
+      point->normal_impulse = kept * point->normal_impulse + (used ? solution.lambda[n] : 0);
+      point->tangent_impulse =
+          kept * point->tangent_impulse + (used && rough ? solution.lambda[n + 1] : 0);
       // At the bound up to rounding; without friction a loaded contact slides whatever it does.
       point->sliding = point->normal_impulse > 0 &&
                        fabs(point->tangent_impulse) >=

@@ -4,6 +4,10 @@
 //    stops it exactly at the surface. These velocities v1 carry the positions.
 // 2. Where something arrives with speed, the SAME step is solved again with the touching rows only
 //    and restitution targets from the speeds before the step: these velocities v2 go on.
+// 3. A blow may drive bodies into contacts that were opening. As the positions stand still while
+//    that is sorted out, it must be sorted out within the step, or gravity feeds the to and fro of
+//    velocities that move nothing: further impacts, without forces, until nothing touching
+//    approaches; what is slower than one step of the forces, or does not end, ends inelastically.
 //
 // Two things can make the look-ahead wrong, and both are found after the solve and mended:
 // - an impact sends a body further than its free motion said: search again with what is known now;
@@ -74,7 +78,7 @@ static bool first_solve(S2Step *step, const S2Island *island, S2Choice *choices)
   }
   bool again = true;
   for (int pass = 0; again; pass++) {
-    if (!s2_step_solve(step, island, choices, step->v1)) {
+    if (!s2_step_solve(step, island, choices, S2_MOTION, step->v1)) {
       return false;
     }
     integrate_island(step, island);
@@ -86,8 +90,10 @@ static bool first_solve(S2Step *step, const S2Island *island, S2Choice *choices)
   return true;
 }
 
-// Chooses the rows of the second solve; false when nothing arrives with speed.
-static bool choose_impact(const S2Step *step, const S2Island *island, S2Choice *choices) {
+// Chooses the rows of the second solve; false when nothing arrives with speed. `touching` (2 a touch,
+// as the choices) gets the contacts that are closed at the end of the step.
+static bool choose_impact(const S2Step *step, const S2Island *island, S2Choice *choices,
+                          bool *touching) {
   double h = step->h, tiny = s2_island_rest_speed(step, island);
   bool impact = false;
   for (int i = 0; i < island->touches; i++) {
@@ -97,9 +103,10 @@ static bool choose_impact(const S2Step *step, const S2Island *island, S2Choice *
       const S2TouchPoint *point = &touch->points[k];
       double u = s2_touch_velocity(touch, k, point->at.normal, step->v0);
       double a = (s2_touch_velocity(touch, k, point->at.normal, step->free_v) - u) / h;
-      bool touching = point->normal_impulse > 0 || point->at.gap <= S2_TOUCH_SLOP * island->length;
       S2Choice *choice = &choices[2 * index + k];
-      *choice = (S2Choice){.use = touching && u <= tiny};
+      bool closed = point->normal_impulse > 0 || point->at.gap <= S2_TOUCH_SLOP * island->length;
+      touching[2 * index + k] = closed;
+      *choice = (S2Choice){.use = closed && u <= tiny};
       if (choice->use && u < 0) {
         // The speed it would have had on arrival, falling the gap at its free acceleration.
         double arrival = -sqrt(u * u + 2 * fmax(0, -a) * fmax(point->at.gap, 0));
@@ -109,6 +116,61 @@ static bool choose_impact(const S2Step *step, const S2Island *island, S2Choice *
     }
   }
   return impact;
+}
+
+// The largest approach of touching contacts at v2, m/s.
+static double approach(const S2Step *step, const S2Island *island, const bool *touching) {
+  double worst = 0;
+  for (int i = 0; i < island->touches; i++) {
+    const S2Touch *touch = &step->touches[island->touch[i]];
+    for (int k = 0; k < touch->count; k++) {
+      if (touching[2 * island->touch[i] + k]) {
+        worst = fmax(worst, -s2_touch_velocity(touch, k, touch->points[k].at.normal, step->v2));
+      }
+    }
+  }
+  return worst;
+}
+
+// What the forces change of the velocities in this step, m/s.
+static double force_speed(const S2Step *step, const S2Island *island) {
+  double speed = 0;
+  for (int i = 0; i < island->nodes; i++) {
+    const double *v0 = step->v0 + 3 * island->node[i], *free_v = step->free_v + 3 * island->node[i];
+    speed = fmax(speed, hypot(free_v[1] - v0[1], free_v[2] - v0[2]));
+  }
+  return speed;
+}
+
+static bool later_impacts(S2Step *step, const S2Island *island, S2Choice *choices,
+                          const bool *touching) {
+  double tiny = s2_island_rest_speed(step, island), slow = force_speed(step, island);
+  for (int pass = 1; pass <= S2_IMPACT_PASSES; pass++) {
+    double worst = approach(step, island, touching);
+    if (worst <= tiny) {
+      break;
+    }
+    bool last = pass == S2_IMPACT_PASSES || worst <= slow;
+    for (int i = 0; i < island->touches; i++) {
+      int32_t index = island->touch[i];
+      const S2Touch *touch = &step->touches[index];
+      for (int k = 0; k < touch->count; k++) {
+        double u = s2_touch_velocity(touch, k, touch->points[k].at.normal, step->v2);
+        choices[2 * index + k] = (S2Choice){
+            .use = touching[2 * index + k] && (last || u <= tiny),
+            .bias = last ? 0 : touch->restitution * fmin(0, u),
+        };
+      }
+    }
+    step->world->stats.second_solves += 1;
+    if (!s2_step_solve(step, island, choices, S2_IMPACT, step->v2)) {
+      return false;
+    }
+    if (last) {
+      break;
+    }
+  }
+  return true;
 }
 
 bool s2_step_outran(S2Step *step) {
@@ -153,10 +215,13 @@ bool s2_step_speculative(S2Step *step) {
   } while (s2_step_outran(step) && step->passes < S2_REACH_PASSES);
 
   memcpy(step->v2, step->v1, sizeof(double) * 3 * (size_t)world->bodies.count);
+  bool *touching = S2_TAKE_ZEROED(step->arena, bool, 2 * step->touch_count);
   for (int i = 0; i < step->island_count; i++) {
-    if (choose_impact(step, &step->islands[i], choices)) {
+    const S2Island *island = &step->islands[i];
+    if (choose_impact(step, island, choices, touching)) {
       world->stats.second_solves += 1;
-      if (!s2_step_solve(step, &step->islands[i], choices, step->v2)) {
+      if (!s2_step_solve(step, island, choices, S2_MOTION, step->v2) ||
+          !later_impacts(step, island, choices, touching)) {
         return false;
       }
     }

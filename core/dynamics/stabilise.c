@@ -33,7 +33,7 @@ static bool project(S2Step *step, const S2Island *island, double worst) {
       choices[2 * island->touch[i] + k] = (S2Choice){true, touch->points[k].at.gap};
     }
   }
-  S2Assembly assembly = s2_assemble(step, island, choices, step->q1, true);
+  S2Assembly assembly = s2_assemble(step, island, choices, S2_POSITIONS);
   // Relative to what is to be removed, so that the last digits come out, too.
   assembly.problem.velocity_scale = fmax(worst, S2_PROJECTION_TRIGGER * island->length);
   S2SolverOptions options = {.tolerance = 1e-9, .max_iterations = world->kept.def.max_iterations};

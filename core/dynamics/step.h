@@ -55,9 +55,6 @@ bool s2_step_forces(S2Step *step);                   // forces.c; false: aborted
 void s2_step_free_motion(S2Step *step, double h);    // forces.c
 bool s2_step_touches(S2Step *step);                  // touch.c: broad and narrow phase
 void s2_step_islands(S2Step *step);                  // islands.c
-// Solves an island with the chosen contact points (indexed 2 touch + k) into v (3 a slot) and keeps
-// the impulses in the touches and step->joint_impulse. False: aborted. (solve.c)
-bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices, double *v);
 void s2_step_integrate(S2Step *step);                // q1 = q0 + h v1 (step.c)
 bool s2_step_outran(S2Step *step);                   // speculative.c
 void s2_step_settle(S2Step *step);                   // touch.c: contact geometry at q1
@@ -74,17 +71,28 @@ bool s2_touch_solid(const S2Touch *touch);      // may carry impulses in this st
 // Relative velocity (a against b) at a contact point along a direction, of velocities v (3 a slot).
 double s2_touch_velocity(const S2Touch *touch, int k, S2Vec2 direction, const double *v);
 
-// One island as a complementarity problem, rows at the touches' geometry and the joints' poses q.
-// Joints first, then the chosen contact points. `positions`: the unknowns are displacements instead
-// of velocities (undamped masses, no forces, no friction, no moving ground), joint biases are their
-// position errors.
+// What a solve is about.
+typedef enum S2Kind {
+  S2_MOTION,    // velocities at the end of the step: from v0, forces act
+  S2_IMPACT,    // velocities after a blow that takes no time: from v2, no forces, no damping
+  S2_POSITIONS, // displacements that mend q1: no velocities, no friction, no moving ground; joint
+                // biases are their position errors
+} S2Kind;
+
+// One island as a complementarity problem, rows at the touches' geometry and the joints' poses at
+// the start (positions: at q1). Joints first, then the chosen contact points.
 typedef struct S2Assembly {
   S2Problem problem;
-  double *lambda, *v; // guesses: kept impulses and v0; zero for positions
-  int joint_rows;
+  double *lambda, *v; // guesses: kept impulses and v0 for motion, else zero
 } S2Assembly;
 S2Assembly s2_assemble(const S2Step *step, const S2Island *island, const S2Choice *choices,
-                       const double *q, bool positions);
+                       S2Kind kind);
+
+// Solves an island (motion or impact) with the chosen contact points (indexed 2 touch + k) into v (3
+// a slot). The impulses go to the touches and step->joint_impulse: those of an impact are added to
+// what is there. False: aborted. (solve.c)
+bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices, S2Kind kind,
+                   double *v);
 
 // The velocity scale V of an island (MATH: max(|g| h, |v|, 1e-6 L/h), m/s), forces included.
 double s2_island_speed(const S2Step *step, const S2Island *island);

@@ -34,6 +34,9 @@
 #define S2_REACH_PASSES 8
 // Solves of an island whose fast contacts turn out to pass each other by (see step.c).
 #define S2_RELINEARISE_PASSES 6
+// Blows that follow each other within one step before the rest is taken as inelastic (a ball
+// between two walls, a stack that is hit: the sequence may be endless).
+#define S2_IMPACT_PASSES 10
 // A fast contact counts as met when the true gap after the step is below this part of the body.
 #define S2_MISS_TOLERANCE 1e-6
 // Contacts that moved by less than this part of a body keep their features after a step.

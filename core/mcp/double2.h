@@ -21,8 +21,7 @@ static inline S2Double2 s2_double2_product(double a, double b) {
   double a_hi = a_big - (a_big - a), b_hi = b_big - (b_big - b);
   double a_lo = a - a_hi, b_lo = b - b_hi;
   double product = a * b;
-  return (S2Double2){product,
-                     ((a_hi * b_hi - product) + a_hi * b_lo + a_lo * b_hi) + a_lo * b_lo};
+  return (S2Double2){product, ((a_hi * b_hi - product) + a_hi * b_lo + a_lo * b_hi) + a_lo * b_lo};
 }
 
 static inline S2Double2 s2_double2_add(S2Double2 a, S2Double2 b) {

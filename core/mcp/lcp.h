@@ -28,7 +28,8 @@ typedef struct S2LcpInfo {
 // M is row-major, n x n; q has n entries. Writes z and w (n each, always finite for finite input;
 // w = M z + q recomputed and, at a solution, clipped at 0 where z > 0 or where rounding left it
 // below) and, when `ray` is not NULL and the status is S2_RAY, the direction of z (n values,
-// largest 1) along the secondary ray; z is then the vertex the ray starts from, no solution.
+// largest 1) along the secondary ray. Without a solution z is the vertex with the least covering
+// variable met on the way.
 // `options` may be NULL. Rows and columns are equilibrated first; the covering vector applies to
 // the equilibrated problem. The final basis is solved afresh, with refinement.
 // S2_SOLVED is returned only when the residual is small for the size of M, z and q;
@@ -54,8 +55,10 @@ S2LcpPivoting s2_lcp_pivoting_default(int n, const double *ones);
 void s2_lcp_pivoting_careful(S2LcpPivoting *pivoting);
 
 // The bare method, for callers that scaled M to entries of about 1 themselves and finish the
-// answer on their own: no equilibration, no clean-up. `basic[i]` tells whether z_i is in the final
-// basis; z holds the values of the dictionary. `ray` as above, or NULL.
+// answer on their own: no equilibration, no clean-up. z and `basic` (whether z_i is in the basis)
+// are the last vertex, or without a solution the one with the least covering variable. When that is
+// tiny the vertex may solve the problem as far as rounding lets anyone tell. `ray` as above, or
+// NULL.
 S2SolveStatus s2_lcp_pivot(int n, const double *m, const double *q, double *z, bool *basic,
                            double *ray, double *ray_cover, const S2LcpPivoting *pivoting,
                            S2Arena *arena, int *pivots);

@@ -291,6 +291,7 @@ S2SolveStatus s2_lcp_pivot(int n, const double *m, const double *q, double *z, b
   Dictionary d = dictionary_take(n, arena);
   dictionary_start(&d, m, q, pivoting->cover);
   S2SolveStatus status = S2_MAX_ITERATIONS;
+  double least = INFINITY; // of z_0
   int entering = 2 * n;
   int row = leaving_row(&d, n, -1, 0);
   while (*pivots < pivoting->max_pivots) {
@@ -303,6 +304,11 @@ S2SolveStatus s2_lcp_pivot(int n, const double *m, const double *q, double *z, b
     int leaving = d.basic[row];
     exchange(&d, row, s);
     *pivots += 1;
+    double cover = is_basic(&d, 2 * n) ? fmax(0, *value_of(&d, d.place[2 * n])) : 0;
+    if (leaving == 2 * n || cover < least) {
+      least = cover;
+      read_point(&d, z, basic);
+    }
     if (leaving == 2 * n) {
       status = S2_SOLVED;
       break;
@@ -314,9 +320,6 @@ S2SolveStatus s2_lcp_pivot(int n, const double *m, const double *q, double *z, b
     }
     entering = complement_of(&d, leaving);
     row = leaving_row(&d, column_of(&d, entering), 1, pivoting->zero);
-  }
-  if (status != S2_SINGULAR) {
-    read_point(&d, z, basic);
   }
   s2_arena_rewind(arena, mark);
   return status;

@@ -11,23 +11,15 @@
 #include <math.h>
 #include <string.h>
 
-typedef enum Mode { SEPARATE = 0, STICK, SLIDE_PLUS, SLIDE_MINUS } Mode;
-
 static const double SUFFICIENT = 0.1; // part of the predicted decrease a step must bring
 enum { HALVINGS = 8 };                // then the least merit met is taken
-
-// Weight while the active set is only refined: errors of the active rows shrink by 1 / sigma over
-// their stiffness in each pass, errors of the free motion by sigma times the unit round-off.
-static const double REFINE_SIGMA = 1e8;
-enum { REFINE_PASSES = 12 };
-static const double REFINE_GAIN = 0.5; // stop when a pass brings less
 
 typedef struct Newton {
   S2System *system;
   S2Quad *v, *imbalance, *dv;
   double *lambda, *anchor, *u, *du;
   S2Response *response;
-  Mode *mode;
+  S2Mode *mode;
 } Newton;
 
 static Newton make(S2System *system, S2Arena *arena) {
@@ -42,7 +34,7 @@ static Newton make(S2System *system, S2Arena *arena) {
       .u = S2_TAKE(arena, double, 2 * units),
       .du = S2_TAKE(arena, double, 2 * units),
       .response = S2_TAKE(arena, S2Response, units),
-      .mode = S2_TAKE(arena, Mode, units),
+      .mode = S2_TAKE(arena, S2Mode, units),
   };
 }
 
@@ -55,28 +47,28 @@ static void copy_point(const S2System *system, S2Quad *v, double *lambda, const 
 // ---- The law ----------------------------------------------------------------------------------
 
 // Impulses, mode and response of one unit at row velocities u = J v.
-static Mode apply_law(const S2Unit *unit, double sigma, const double *u, const double *anchor,
-                      double *lambda, S2Response *d) {
+static S2Mode apply_law(const S2Unit *unit, double sigma, const double *u, const double *anchor,
+                        double *lambda, S2Response *d) {
   double kn = sigma / (1 + sigma * unit->c[0]), kt = sigma / (1 + sigma * unit->c[1]);
   double x = (anchor[0] - sigma * (u[0] + unit->b0[0])) / (1 + sigma * unit->c[0]);
   double y = (anchor[1] - sigma * (u[1] + unit->b0[1])) / (1 + sigma * unit->c[1]);
-  Mode mode = STICK;
+  S2Mode mode = S2_STICK;
   *d = (S2Response){.nn = kn, .tt = unit->rows == 2 ? kt : 0};
   if (unit->kind != S2_UNIT_BILATERAL) {
     double bound = unit->mu * x;
     if (!(x > 0)) {
       x = y = 0;
-      mode = SEPARATE;
+      mode = S2_SEPARATE;
       *d = (S2Response){0};
     } else if (unit->kind == S2_UNIT_NORMAL) {
       y = 0;
     } else if (y > bound) {
       y = bound;
-      mode = SLIDE_PLUS;
+      mode = S2_SLIDE_PLUS;
       *d = (S2Response){.nn = kn, .tn = unit->mu * kn};
     } else if (y < -bound) {
       y = -bound;
-      mode = SLIDE_MINUS;
+      mode = S2_SLIDE_MINUS;
       *d = (S2Response){.nn = kn, .tn = -unit->mu * kn};
     }
   }
@@ -109,7 +101,7 @@ static double evaluate(Newton *newton, double sigma, const S2Quad *v, double ste
 
 static bool any_sliding(const Newton *newton) {
   for (int k = 0; k < newton->system->units; k++) {
-    if (newton->mode[k] >= SLIDE_PLUS) {
+    if (newton->mode[k] >= S2_SLIDE_PLUS) {
       return true;
     }
   }
@@ -189,108 +181,6 @@ double s2_newton_solve(S2System *system, double sigma, int outers, int inners, d
       copy_point(system, v, lambda, at, newton.lambda);
     }
     memcpy(newton.anchor, newton.lambda, sizeof(double) * (size_t)(2 * system->units));
-  }
-  s2_arena_rewind(arena, mark);
-  return best;
-}
-
-// ---- Refinement on an active set --------------------------------------------------------------
-
-// lambda := what the modes allow while velocities stay; the rest becomes the rows' right side.
-static void refinement_base(const Newton *newton, const double *lambda, double *base) {
-  const S2System *system = newton->system;
-  for (int k = 0; k < system->units; k++) {
-    const S2Unit *unit = &system->unit[k];
-    const S2Response *d = &newton->response[k];
-    const double *l = lambda + 2 * k;
-    double un = newton->u[2 * k] + unit->c[0] * l[0] + unit->b0[0];
-    double ut = newton->u[2 * k + 1] + unit->c[1] * l[1] + unit->b0[1];
-    switch (newton->mode[k]) {
-    case SEPARATE:
-      base[2 * k] = -l[0];
-      base[2 * k + 1] = -l[1];
-      break;
-    case STICK:
-      base[2 * k] = -d->nn * un;
-      base[2 * k + 1] = -d->tt * ut;
-      break;
-    case SLIDE_PLUS:
-    case SLIDE_MINUS: {
-      double slope = newton->mode[k] == SLIDE_PLUS ? unit->mu : -unit->mu;
-      base[2 * k] = -d->nn * un;
-      base[2 * k + 1] = slope * (l[0] + base[2 * k]) - l[1];
-      break;
-    }
-    }
-  }
-}
-
-// One correction of (v, lambda) with the factored matrix: the impulses change as the modes say,
-// d lambda = base - D J dv, and the nodes are balanced with them.
-static void refine_once(Newton *newton, S2Quad *v, double *lambda) {
-  S2System *system = newton->system;
-  double *base = newton->anchor;
-  s2_system_row_velocity(system, v, newton->u);
-  s2_system_imbalance(system, v, lambda, newton->imbalance);
-  refinement_base(newton, lambda, base);
-  for (int i = 0; i <= system->nodes; i++) {
-    newton->imbalance[i] = -newton->imbalance[i];
-  }
-  s2_system_add_impulses(system, base, 1, newton->imbalance);
-  s2_system_solve(system, newton->imbalance, newton->dv);
-  s2_system_row_velocity(system, newton->dv, newton->du);
-  for (int i = 0; i < system->nodes; i++) {
-    v[i] += newton->dv[i];
-  }
-  for (int k = 0; k < system->units; k++) {
-    const S2Response *d = &newton->response[k];
-    double un = newton->du[2 * k], ut = newton->du[2 * k + 1];
-    lambda[2 * k] += base[2 * k] - d->nn * un - d->nt * ut;
-    lambda[2 * k + 1] += base[2 * k + 1] - d->tn * un - d->tt * ut;
-  }
-}
-
-double s2_newton_refine(S2System *system, S2Quad *v, double *lambda, int *factorizations,
-                        S2Arena *arena) {
-  S2ArenaMark mark = s2_arena_mark(arena);
-  Newton newton = make(system, arena);
-  S2Quad *at = S2_TAKE_ZEROED(arena, S2Quad, system->nodes + 1);
-  double *impulse = S2_TAKE(arena, double, 2 * system->units);
-  double best = s2_system_residual(system, v, lambda, newton.u);
-  for (int k = 0; k < system->units; k++) {
-    const S2Unit *unit = &system->unit[k];
-    // The modes are read off with weight 1, the scale on which impulses and velocities compare.
-    double l[2], u[2] = {newton.u[2 * k] + unit->c[0] * lambda[2 * k],
-                         newton.u[2 * k + 1] + unit->c[1] * lambda[2 * k + 1]};
-    S2Unit hard = *unit;
-    hard.c[0] = hard.c[1] = 0;
-    newton.mode[k] = apply_law(&hard, 1, u, lambda + 2 * k, l, &newton.response[k]);
-    double kn = REFINE_SIGMA / (1 + REFINE_SIGMA * unit->c[0]);
-    double kt = REFINE_SIGMA / (1 + REFINE_SIGMA * unit->c[1]);
-    double slope = newton.mode[k] == SLIDE_PLUS ? unit->mu : -unit->mu;
-    bool stick = newton.mode[k] == STICK, apart = newton.mode[k] == SEPARATE;
-    newton.response[k] = (S2Response){
-        .nn = apart ? 0 : kn,
-        .tn = apart || stick ? 0 : slope * kn,
-        .tt = stick && unit->rows == 2 ? kt : 0,
-    };
-  }
-  (*factorizations)++;
-  if (s2_system_factor(system, newton.response, any_sliding(&newton))) {
-    copy_point(system, at, impulse, v, lambda);
-    double last = INFINITY;
-    for (int pass = 0; pass < REFINE_PASSES; pass++) {
-      refine_once(&newton, at, impulse);
-      double residual = s2_system_residual(system, at, impulse, newton.u);
-      if (residual < best) {
-        best = residual;
-        copy_point(system, v, lambda, at, impulse);
-      }
-      if (!(residual < REFINE_GAIN * last)) {
-        break;
-      }
-      last = residual;
-    }
   }
   s2_arena_rewind(arena, mark);
   return best;

@@ -55,9 +55,16 @@ static void newton(Chain *chain, double sigma, int outers, int inners) {
 }
 
 static void refine(Chain *chain) {
+  S2System *system = &chain->system;
+  S2ArenaMark mark = s2_arena_mark(chain->arena);
   back_to_best(chain);
+  S2Mode *mode = S2_TAKE(chain->arena, S2Mode, system->units);
+  double *u = S2_TAKE(chain->arena, double, 2 * system->units);
+  s2_system_row_velocity(system, chain->v, u);
+  s2_refine_modes(system, u, chain->lambda, mode);
   double residual =
-      s2_newton_refine(&chain->system, chain->v, chain->lambda, &chain->iterations, chain->arena);
+      s2_refine_solve(system, mode, chain->v, chain->lambda, &chain->iterations, chain->arena);
+  s2_arena_rewind(chain->arena, mark);
   keep_if_better(chain, residual);
 }
 

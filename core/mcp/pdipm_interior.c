@@ -25,11 +25,13 @@ static const double PROXIMAL_JOINT = 1e-9;
 static const double REFINE_BELOW = 1e-4;
 
 enum {
-  STALL = 12,           // iterations without halving the residual: it will not come any more
+  STALL = 12,           // iterations without halving the complementarity: it will not come any more
   JOINT_REFINEMENTS = 2 // prox 1e-9: two leave 1e-18 of the joint error of well-posed joints
 };
 
 static const double STEP_MARGIN = 0.99; // of the way to the boundary, while far from the solution
+
+static const double EXHAUSTED = 1e-14; // mean complementarity: round-off rules below
 
 static const double CROWDED = 0.1;  // a step shorter than this is spent on centring instead,
 static const double CENTRING = 0.5; // aiming at this part of the mean complementarity
@@ -342,32 +344,84 @@ static bool iterate(Interior *ip) {
   return true;
 }
 
+// The point reached, and the best one so far as the caller's.
+typedef struct Progress {
+  S2Quad *v;
+  double *lambda, best;
+  S2Mode *mode, *mode_before;
+  bool tried; // these modes
+} Progress;
+
+static void keep_if_better(const Interior *ip, Progress *progress, double residual) {
+  const S2System *system = ip->system;
+  if (!(residual >= progress->best)) {
+    progress->best = residual;
+    memcpy(progress->v, ip->v, sizeof(S2Quad) * (size_t)(system->nodes + 1));
+    memcpy(progress->lambda, ip->lambda, sizeof(double) * (size_t)(2 * system->units));
+  }
+}
+
+// Modes that two iterations agree on are most likely those of the solution, which then is found
+// exactly at the price of one more factorisation: this saves the last iterations, and the end game
+// is where the interior point fails when rows are weakly active.
+static void cross_over(Interior *ip, Progress *progress, int *factorizations, S2Arena *arena) {
+  S2System *system = ip->system;
+  s2_refine_modes(system, ip->u, ip->lambda, progress->mode);
+  bool same =
+      memcmp(progress->mode, progress->mode_before, sizeof(S2Mode) * (size_t)system->units) == 0;
+  if (!same) {
+    progress->tried = false;
+    S2Mode *other = progress->mode_before;
+    progress->mode_before = progress->mode;
+    progress->mode = other;
+  } else if (!progress->tried) {
+    progress->tried = true;
+    S2ArenaMark mark = s2_arena_mark(arena);
+    S2Quad *v = S2_TAKE(arena, S2Quad, system->nodes + 1);
+    double *lambda = S2_TAKE(arena, double, 2 * system->units);
+    memcpy(v, ip->v, sizeof(S2Quad) * (size_t)(system->nodes + 1));
+    memcpy(lambda, ip->lambda, sizeof(double) * (size_t)(2 * system->units));
+    double residual = s2_refine_solve(system, progress->mode, v, lambda, factorizations, arena);
+    if (residual < progress->best) {
+      progress->best = residual;
+      memcpy(progress->v, v, sizeof(S2Quad) * (size_t)(system->nodes + 1));
+      memcpy(progress->lambda, lambda, sizeof(double) * (size_t)(2 * system->units));
+    }
+    s2_arena_rewind(arena, mark);
+  }
+}
+
 double s2_interior_solve(S2System *system, const S2InteriorStart *start, double tolerance,
                          int max_iterations, S2Quad *v, double *lambda, int *factorizations,
                          S2Arena *arena) {
   S2ArenaMark mark = s2_arena_mark(arena);
   Interior ip = make(system, arena);
-  double best = s2_system_residual(system, v, lambda, ip.u);
+  Progress progress = {
+      .v = v,
+      .lambda = lambda,
+      .best = s2_system_residual(system, v, lambda, ip.u),
+      .mode = S2_TAKE_ZEROED(arena, S2Mode, system->units),
+      .mode_before = S2_TAKE_ZEROED(arena, S2Mode, system->units),
+  };
   if (start->warm) {
     start_warm(&ip, start, v, lambda);
   } else {
     start_cold(&ip, start);
   }
   double milestone = INFINITY;
-  for (int i = 0, since = 0; i <= max_iterations && since < STALL; i++, since++) {
+  for (int i = 0, since = 0;; i++, since++) {
     s2_system_row_velocity(system, ip.v, ip.u);
     measure(&ip);
-    double residual = s2_system_residual(system, ip.v, ip.lambda, ip.u);
-    if (!(residual >= best)) {
-      best = residual;
-      memcpy(v, ip.v, sizeof(S2Quad) * (size_t)(system->nodes + 1));
-      memcpy(lambda, ip.lambda, sizeof(double) * (size_t)(2 * system->units));
+    keep_if_better(&ip, &progress, s2_system_residual(system, ip.v, ip.lambda, ip.u));
+    if (progress.best > tolerance) {
+      cross_over(&ip, &progress, factorizations, arena);
     }
-    if (residual < milestone / 2) {
-      milestone = residual;
+    if (ip.mean < milestone / 2) {
+      milestone = ip.mean;
       since = 0;
     }
-    if (residual <= tolerance || i == max_iterations) {
+    if (progress.best <= tolerance || i == max_iterations || since == STALL ||
+        !(ip.mean > EXHAUSTED)) {
       break;
     }
     s2_system_imbalance(system, ip.v, ip.lambda, ip.imbalance);
@@ -377,5 +431,5 @@ double s2_interior_solve(S2System *system, const S2InteriorStart *start, double 
     }
   }
   s2_arena_rewind(arena, mark);
-  return best;
+  return progress.best;
 }

@@ -1,6 +1,6 @@
 // The methods the interior-point solver chains. Each works on the scaled system, starts from
-// (v, lambda), leaves there the best point it met (never a worse one) and returns its residual as
-// s2_system_residual measures it. `factorizations` is added to.
+// (v, lambda), leaves there the best point it met (never a worse one; but Gauss-Seidel its last)
+// and returns its residual as s2_system_residual measures it. `factorizations` is added to.
 #ifndef S2_PDIPM_STAGES_H
 #define S2_PDIPM_STAGES_H
 
@@ -23,10 +23,17 @@ double s2_interior_solve(S2System *system, const S2InteriorStart *start, double 
 double s2_newton_solve(S2System *system, double sigma, int outers, int inners, double tolerance,
                        S2Quad *v, double *lambda, int *factorizations, S2Arena *arena);
 
-// Solves the equations of the active set that (v, lambda) shows, to the last digits. With
-// bilateral rows only this is the whole solution.
-double s2_newton_refine(S2System *system, S2Quad *v, double *lambda, int *factorizations,
-                        S2Arena *arena);
+// What a unit does: its impulses vanish, its velocities vanish, or it slides with the tangential
+// impulse +mu lambda_n or -mu lambda_n. Bilateral rows always stick.
+typedef enum S2Mode { S2_SEPARATE = 0, S2_STICK, S2_SLIDE_PLUS, S2_SLIDE_MINUS } S2Mode;
+
+// The modes (v, lambda) shows when impulses and velocities are compared one to one; u = J v.
+void s2_refine_modes(const S2System *system, const double *u, const double *lambda, S2Mode *mode);
+
+// Solves the equations of given modes to the last digits. With bilateral rows only this is the
+// whole solution; otherwise the residual tells whether the modes were right.
+double s2_refine_solve(S2System *system, const S2Mode *mode, S2Quad *v, double *lambda,
+                       int *factorizations, S2Arena *arena);
 
 // Projected Gauss-Seidel, `sweeps` times over all rows in alternating order.
 double s2_pgs_solve(const S2System *system, int sweeps, S2Quad *v, double *lambda, S2Arena *arena);

@@ -250,12 +250,12 @@ static void draw_arrow_legend(S2Picture *picture, double margin, double font) {
 void s2_picture_legend(S2Picture *picture) {
   const S2SceneView *view = &picture->scene->view;
   double font = FONT_SIZE * picture->unit, margin = 0.9 * font;
-  char time[48] = "t = nan s";
   if (isfinite(picture->moment->time)) {
+    char time[48];
     snprintf(time, sizeof time, "t = %.4g s", picture->moment->time);
+    s2_scene_text(picture->scene, s2_view_world(view, s2_vec2(margin, margin + 0.8 * font)),
+                  s2_vec2(0, 0), font, S2_TEXT_LEFT, time, text_paint(picture, S2_INK));
   }
-  s2_scene_text(picture->scene, s2_view_world(view, s2_vec2(margin, margin + 0.8 * font)),
-                s2_vec2(0, 0), font, S2_TEXT_LEFT, time, text_paint(picture, S2_INK));
   draw_scale_bar(picture, margin, font);
   if (picture->options->contacts) {
     draw_arrow_legend(picture, margin, font);

@@ -5,7 +5,7 @@
 --   eq(got, want [, message])      equal, tables by content; nan equals nan
 --   near(got, want [, tolerance])  numbers, or tables of them; tolerance is absolute (default 1e-9)
 --   ok(value [, message])          neither nil nor false
---   raises(pattern, fn, ...)       fn(...) raises a message the pattern matches; returns the message
+--   raises(pattern, fn, ...)       fn(...) raises a message that matches; returns the message
 --   skip(reason)                   ends this test without a verdict
 -- Prints "ok" and "not ok" lines, where a failure happened, and a summary. Exits 1 on a failure or
 -- when no test ran.

@@ -68,7 +68,8 @@ world:step(5)
 -- ---- Scripts ------------------------------------------------------------------------------------
 
 test("a script sees its arguments", function()
-  expect(run_script("print(arg[0], #arg, arg[1], arg[-1], ...)", { "--quiet" }, { "a", "-x", "" }), 0,
+  local text = "print(arg[0], #arg, arg[1], arg[-1], ...)"
+  expect(run_script(text, { "--quiet" }, { "a", "-x", "" }), 0,
     "script.lua\t3\ta\t--quiet\ta\t-x\t\n", "")
 end)
 
@@ -145,10 +146,10 @@ test("os.exit closes recordings", function()
 end)
 
 test("Ctrl-C ends a loop that catches every error", function()
-  local result = run_script [[
-io.popen("kill -INT $PPID"):close()
-while true do pcall(function() while true do end end) end]]
-  expect(result, 130, "", "sim2d: script.lua:2: interrupted\n")
+  -- on one line: the signal may arrive while popen still runs or after it
+  local text = "io.popen('kill -INT $PPID'):close() "
+    .. "while true do pcall(function() while true do end end) end"
+  expect(run_script(text), 130, "", "sim2d: script.lua:1: interrupted\n")
 end)
 
 test("Ctrl-C ends a run in the engine and closes the recording", function()
@@ -299,7 +300,8 @@ end)
 local DECLARED = [[
 local sim = require "sim2d"
 local options = sim.options {
-  mu = { 0.5, "friction" }, fast = { false, "no pictures" }, out_file = { "a.csv", "where to" }, n = 3,
+  mu = { 0.5, "friction" }, fast = { false, "no pictures" },
+  out_file = { "a.csv", "where to" }, n = 3,
 }
 print(options.mu, options.fast, options.out_file, options.n, table.concat(arg, " "))
 ]]
@@ -340,7 +342,7 @@ test("reading an option that was not declared raises", function()
   local result = run_script(DECLARED .. "print(options.out_fil)")
   eq(result.status, 1)
   eq(result.err:match "^[^\n]*",
-    "sim2d: script.lua:6: there is no option 'out_fil'; did you mean 'out_file'?")
+    "sim2d: script.lua:7: there is no option 'out_fil'; did you mean 'out_file'?")
 end)
 
 test("wrong declarations raise at the caller", function()

@@ -52,5 +52,6 @@ test("wrong arguments raise", function()
   raises("a table of rows expected, got nil", sim.table)
   raises("unknown key 'collumns'", sim.table, { collumns = {} })
   raises("row 2 is a number, not a table", sim.table, { { 1 }, 2 })
-  raises("column 1 is neither a name nor {name, format = \"%%.3f\"}", sim.table, { columns = { 1 } })
+  raises("column 1 is neither a name nor {name, format = \"%%.3f\"}", sim.table,
+    { columns = { 1 } })
 end)

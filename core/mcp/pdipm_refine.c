@@ -1,0 +1,148 @@
+// Which rows hold at the solution, once known, makes the step problem linear. Its equations are
+// solved by proximal steps with one factorisation: every pass shrinks the error of an active row by
+// 1 / WEIGHT over its stiffness (scaled: 1 for a lone row) and the error of the free motion by
+// WEIGHT times the unit round-off. Redundant rows need no care: the impulses nearest to those
+// given are found.
+#include "mcp/pdipm_stages.h"
+
+#include <math.h>
+#include <string.h>
+
+static const double WEIGHT = 1e8; // the square root of the unit round-off makes both errors alike
+
+enum { PASSES = 12 };
+static const double GAIN = 0.5; // stop when a pass shrinks the residual by less
+
+typedef struct Refinement {
+  S2System *system;
+  const S2Mode *mode;
+  S2Response *response;
+  double *lambda, *u, *du, *base;
+  S2Quad *v, *q;
+} Refinement;
+
+void s2_refine_modes(const S2System *system, const double *u, const double *lambda, S2Mode *mode) {
+  for (int k = 0; k < system->units; k++) {
+    const S2Unit *unit = &system->unit[k];
+    double n = lambda[2 * k], t = lambda[2 * k + 1];
+    mode[k] = S2_STICK;
+    if (unit->kind == S2_UNIT_BILATERAL) {
+      continue;
+    }
+    double x = n - (u[2 * k] + unit->c[0] * n + unit->b0[0]);
+    double y = t - (u[2 * k + 1] + unit->c[1] * t + unit->b0[1]), bound = unit->mu * x;
+    if (!(x > 0)) {
+      mode[k] = S2_SEPARATE;
+    } else if (unit->kind == S2_UNIT_CONTACT && fabs(y) > bound) {
+      mode[k] = y > 0 ? S2_SLIDE_PLUS : S2_SLIDE_MINUS;
+    }
+  }
+}
+
+// Fills the responses; returns whether K is nonsymmetric.
+static bool respond(Refinement *refinement) {
+  const S2System *system = refinement->system;
+  bool sliding = false;
+  for (int k = 0; k < system->units; k++) {
+    const S2Unit *unit = &system->unit[k];
+    S2Response *d = &refinement->response[k];
+    double normal = WEIGHT / (1 + WEIGHT * unit->c[0]);
+    *d = (S2Response){0};
+    switch (refinement->mode[k]) {
+    case S2_SEPARATE:
+      break;
+    case S2_STICK:
+      d->nn = normal;
+      d->tt = unit->rows == 2 ? WEIGHT / (1 + WEIGHT * unit->c[1]) : 0;
+      break;
+    case S2_SLIDE_PLUS:
+    case S2_SLIDE_MINUS:
+      d->nn = normal;
+      d->tn = (refinement->mode[k] == S2_SLIDE_PLUS ? unit->mu : -unit->mu) * normal;
+      sliding = true;
+      break;
+    }
+  }
+  return sliding;
+}
+
+// What the impulses of a unit change by while the nodes stand still, rows moving by u.
+static void stand_still(const Refinement *refinement, int k) {
+  const S2Unit *unit = &refinement->system->unit[k];
+  const S2Response *d = &refinement->response[k];
+  const double *l = refinement->lambda + 2 * k, *u = refinement->u + 2 * k;
+  double *base = refinement->base + 2 * k;
+  double un = u[0] + unit->c[0] * l[0] + unit->b0[0];
+  double ut = u[1] + unit->c[1] * l[1] + unit->b0[1];
+  base[0] = -d->nn * un;
+  base[1] = -d->tt * ut;
+  if (refinement->mode[k] == S2_SEPARATE) {
+    base[0] = -l[0];
+    base[1] = -l[1];
+  } else if (refinement->mode[k] != S2_STICK) {
+    double slope = refinement->mode[k] == S2_SLIDE_PLUS ? unit->mu : -unit->mu;
+    base[1] = slope * (l[0] + base[0]) - l[1];
+  }
+}
+
+// One correction: d lambda = base - D J dv, and the nodes balanced with it.
+static void pass(Refinement *refinement) {
+  S2System *system = refinement->system;
+  S2Quad *q = refinement->q;
+  s2_system_row_velocity(system, refinement->v, refinement->u);
+  for (int k = 0; k < system->units; k++) {
+    stand_still(refinement, k);
+  }
+  s2_system_imbalance(system, refinement->v, refinement->lambda, q);
+  s2_system_add_impulses(system, refinement->base, -1, q);
+  s2_system_solve(system, q, q);
+  s2_system_row_velocity(system, q, refinement->du);
+  for (int i = 0; i < system->nodes; i++) {
+    refinement->v[i] -= q[i];
+  }
+  for (int k = 0; k < system->units; k++) {
+    const S2Response *d = &refinement->response[k];
+    const double *du = refinement->du + 2 * k, *base = refinement->base + 2 * k;
+    refinement->lambda[2 * k] += base[0] + d->nn * du[0] + d->nt * du[1];
+    refinement->lambda[2 * k + 1] += base[1] + d->tn * du[0] + d->tt * du[1];
+  }
+}
+
+double s2_refine_solve(S2System *system, const S2Mode *mode, S2Quad *v, double *lambda,
+                       int *factorizations, S2Arena *arena) {
+  S2ArenaMark mark = s2_arena_mark(arena);
+  int two = 2 * system->units;
+  size_t nodes = sizeof(S2Quad) * (size_t)(system->nodes + 1), units = sizeof(double) * (size_t)two;
+  Refinement refinement = {
+      .system = system,
+      .mode = mode,
+      .response = S2_TAKE(arena, S2Response, system->units),
+      .lambda = S2_TAKE(arena, double, two),
+      .u = S2_TAKE(arena, double, two),
+      .du = S2_TAKE(arena, double, two),
+      .base = S2_TAKE(arena, double, two),
+      .v = S2_TAKE(arena, S2Quad, system->nodes + 1),
+      .q = S2_TAKE(arena, S2Quad, system->nodes + 1),
+  };
+  memcpy(refinement.v, v, nodes);
+  memcpy(refinement.lambda, lambda, units);
+  double best = s2_system_residual(system, v, lambda, refinement.u), last = INFINITY;
+  bool nonsymmetric = respond(&refinement);
+  (*factorizations)++;
+  bool regular = s2_system_factor(system, refinement.response, nonsymmetric);
+  for (int i = 0; i < PASSES && regular; i++) {
+    pass(&refinement);
+    double residual = s2_system_residual(system, refinement.v, refinement.lambda, refinement.u);
+    if (residual < best) {
+      best = residual;
+      memcpy(v, refinement.v, nodes);
+      memcpy(lambda, refinement.lambda, units);
+    }
+    if (!(residual < GAIN * last)) {
+      break;
+    }
+    last = residual;
+  }
+  s2_arena_rewind(arena, mark);
+  return best;
+}

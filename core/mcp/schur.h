@@ -1,0 +1,34 @@
+// Private to core/mcp: the step problem in impulses alone, u = G lambda + q, and what is left of it
+// for the contacts once the bilateral rows are eliminated.
+#ifndef S2_SCHUR_H
+#define S2_SCHUR_H
+
+#include "mcp/mcp.h"
+
+#include <stdbool.h>
+
+// With rows scaled to a unit diagonal of G: lambda = scale * scaled lambda, scaled u = scale * u.
+typedef struct S2Schur {
+  int rows;
+  double *g, *q; // rows x rows and rows: scaled G and q, nothing eliminated
+  double *scale; // rows
+  double *s,
+      *left;     // the same after elimination; only entries of rows without a pivot mean anything
+  bool *pivoted; // bilateral rows that were eliminated; the others repeat them
+} S2Schur;
+
+bool s2_schur_is_bilateral(const S2Row *row);
+
+// G = J W^-1 J' + C and q = J W^-1 c + b.
+S2Schur s2_schur_assemble(const S2Problem *problem, S2Arena *arena);
+
+// Gaussian elimination with diagonal pivoting of the bilateral rows, which reveals redundant ones.
+// With `precise` the numbers have twice as many digits, from the entries of G on: where a light
+// body links heavy ones, each elimination cancels as many digits as the mass ratio has. About 20
+// times the work.
+void s2_schur_eliminate(S2Schur *schur, const S2Problem *problem, bool precise, S2Arena *arena);
+
+// Rows with a diagonal of s up to this have no freedom left.
+double s2_schur_redundant(bool precise);
+
+#endif

@@ -1,0 +1,507 @@
+---@meta sim2d
+-- What editors with the Lua language server know about sim2d. Never loaded by a program; a test
+-- compares it with what the library really offers. Units are SI, angles in radians and
+-- counter-clockwise, y points up.
+
+---Two numbers; also read as `.x` and `.y`.
+---@alias sim2d.XY number[]|{ x: number, y: number }|sim2d.Vector
+
+---A vector the engine returned: read-only, with + - * / and #. Assign a whole vector to the field it
+---came from to change that.
+---@class sim2d.Vector
+---@field [integer] number
+---@field x number
+---@field y number
+---@operator add(sim2d.XY): sim2d.Vector
+---@operator sub(sim2d.XY): sim2d.Vector
+---@operator mul(number): sim2d.Vector
+---@operator div(number): sim2d.Vector
+---@operator unm: sim2d.Vector
+---@operator len: integer
+
+---@alias sim2d.Solver "auto"|"closed"|"pdipm"|"lemke"
+---@alias sim2d.BodyType "dynamic"|"static"|"kinematic"
+---@alias sim2d.Combine "geometric"|"average"|"multiply"|"min"|"max"
+
+-- ---- sim ------------------------------------------------------------------------------------------
+
+---@class sim2d
+---@field version string
+---@field random sim2d.Random
+local sim = {}
+
+---Creates a world.
+---@param def? sim2d.WorldDef
+---@return sim2d.World
+function sim.world(def) end
+
+---The solvers by name, with a line about each.
+---@return table<string, string>
+function sim.solvers() end
+
+---Seconds of a clock that never goes back; where it starts is arbitrary.
+---@return number
+function sim.clock() end
+
+---Inside a coroutine started by `world:start`: waits for simulated time, in s.
+---@param seconds number
+function sim.wait(seconds) end
+
+---Declares options and reads them from the command line: `sim.options{ mu = {0.5, "friction"} }`
+---takes `--mu 0.3`, `--mu=0.3` after the script. Types follow the defaults. What is read is taken out
+---of the global `arg`. `--help` prints the options and exits.
+---@param declared table<string, number|boolean|string|{ [1]: number|boolean|string, [2]: string? }>
+---@return table<string, any> values
+function sim.options(declared) end
+
+---Prints rows as an aligned table. Rows are lists, or have names as keys.
+---@param def { columns?: (string|{ [1]: string, format: string? })[], [integer]: table }
+function sim.table(def) end
+
+---`for i in sim.progress(n) do ... end` counts from 1 to n and shows a bar on a terminal.
+---@param n integer
+---@return sim2d.Progress
+function sim.progress(n) end
+
+---@class sim2d.Progress
+---@overload fun(): integer?
+local Progress = {}
+
+---@param done number of the n
+function Progress:update(done) end
+
+---Clears the bar.
+function Progress:done() end
+
+---Random numbers, the same on every machine for the same seed (`--seed`).
+---@class sim2d.Random
+local Random = {}
+
+---Uniform in [lo, hi), by default [0, 1).
+---@param lo? number
+---@param hi? number
+---@return number
+function Random.uniform(lo, hi) end
+
+---@param mean? number
+---@param deviation? number
+---@return number
+function Random.normal(mean, deviation) end
+
+---An integer from lo to hi, both included.
+---@param lo integer
+---@param hi integer
+---@return integer
+function Random.integer(lo, hi) end
+
+---@generic T
+---@param list T[]
+---@return T
+function Random.choice(list) end
+
+---Shuffles a list in place and returns it.
+---@generic T
+---@param list T[]
+---@return T[]
+function Random.shuffle(list) end
+
+---An independent generator.
+---@return sim2d.Random
+function Random.split() end
+
+---Starts again from a seed.
+---@param seed integer
+function Random.seed(seed) end
+
+-- ---- World ----------------------------------------------------------------------------------------
+
+---Settings of a world; all but those of creation are fields of the world too.
+---@class sim2d.WorldDef
+---@field gravity? sim2d.XY m/s^2, default {0, -9.81}
+---@field dt? number s, default 1/120
+---@field solver? sim2d.Solver default "auto"
+---@field contact? "coulomb"|"frictionless" default "coulomb"
+---@field stepping? "speculative"|"bisect" default "speculative"
+---@field stabilization? "projection"|"none" default "projection"
+---@field tolerance? number of the scaled residual, default 1e-9
+---@field max_iterations? integer default 100
+---@field contact_margin? number m: bodies closer than this are reported as in contact
+---@field combine_friction? sim2d.Combine default "geometric"
+---@field combine_restitution? sim2d.Combine default "average"
+
+---@class sim2d.World: sim2d.WorldDef
+---@field gravity sim2d.Vector
+---@field time number s, read-only
+---@field bodies table<integer|string, sim2d.Body> in creation order, and by name
+local World = {}
+
+---Keys all bodies share.
+---@class sim2d.BodyDef
+---@field position? sim2d.XY m
+---@field angle? number
+---@field velocity? sim2d.XY m/s, of the centre of mass
+---@field angular_velocity? number rad/s
+---@field mass? number kg
+---@field density? number kg/m^2, default 1; used where there is no mass
+---@field inertia? number kg m^2 about the centre of mass
+---@field restitution? number default 0
+---@field friction? number default 0.5
+---@field linear_damping? number 1/s
+---@field angular_damping? number 1/s
+---@field gravity_scale? number default 1
+---@field surface_speed? number m/s, of a conveyor belt
+---@field type? sim2d.BodyType default "dynamic"
+---@field name? string
+---@field color? string "#rrggbb", "#rrggbbaa" or a name
+---@field category? integer bits
+---@field mask? integer bits of the categories it touches
+---@field sensor? boolean reports contacts but does not push
+---@field enabled? boolean
+---@field data? any the script's own
+
+---@class sim2d.CircleDef: sim2d.BodyDef
+---@field radius number m
+
+---@class sim2d.BoxDef: sim2d.BodyDef
+---@field size sim2d.XY m, full width and height
+---@field radius? number m, of rounded corners
+
+---@class sim2d.PolygonDef: sim2d.BodyDef
+---@field vertices sim2d.XY[] m; concave outlines are cut into convex pieces
+---@field hull? boolean take the convex hull instead
+
+---@class sim2d.CapsuleDef: sim2d.BodyDef
+---@field length number m, between the centres of the caps, along the body's x axis
+---@field radius number m
+
+---@class sim2d.SegmentDef: sim2d.BodyDef
+---@field from sim2d.XY m
+---@field to sim2d.XY m
+
+---@class sim2d.ChainDef: sim2d.BodyDef
+---@field points sim2d.XY[] m
+---@field loop? boolean
+
+---@class sim2d.CompoundDef: sim2d.BodyDef
+---@field shapes table[]
+
+---@param def sim2d.CircleDef
+---@return sim2d.Body
+function World:circle(def) end
+
+---@param def sim2d.BoxDef
+---@return sim2d.Body
+function World:box(def) end
+
+---@param def sim2d.PolygonDef
+---@return sim2d.Body
+function World:polygon(def) end
+
+---@param def sim2d.CapsuleDef
+---@return sim2d.Body
+function World:capsule(def) end
+
+---A straight piece of static ground.
+---@param def sim2d.SegmentDef
+---@return sim2d.Body
+function World:segment(def) end
+
+---Static terrain along points, without collisions at the inner corners.
+---@param def sim2d.ChainDef
+---@return sim2d.Body
+function World:chain(def) end
+
+---One body of several shapes.
+---@param def sim2d.CompoundDef
+---@return sim2d.Body
+function World:compound(def) end
+
+---@class sim2d.HingeDef
+---@field [1] sim2d.Body? nil: the world
+---@field [2] sim2d.Body?
+---@field a? sim2d.Body
+---@field b? sim2d.Body
+---@field anchor sim2d.XY m, world coordinates
+---@field collide? boolean do the two bodies still touch, default false
+---@field name? string
+
+---Two bodies turn about a common point.
+---@param def sim2d.HingeDef
+---@return sim2d.Joint
+function World:hinge(def) end
+
+---Two bodies that never touch.
+---@param a sim2d.Body
+---@param b sim2d.Body
+function World:no_contact(a, b) end
+
+-- Running
+
+---Advances by n steps, default 1.
+---@param n? integer
+function World:step(n) end
+
+---@param def { duration?: number, steps?: integer, until_?: (fun(world: sim2d.World): boolean), progress?: boolean }
+function World:run(def) end
+
+---`for t in world:steps(2) do ... end`: one step each time round, for a duration in s.
+---@param duration number
+---@return fun(): number?
+function World:steps(duration) end
+
+---Called before each step, for controllers. An error undoes the step.
+---@param fn fun(world: sim2d.World, t: number, dt: number)
+---@return sim2d.Handle
+function World:before_step(fn) end
+
+---@param fn fun(world: sim2d.World, t: number, dt: number)
+---@return sim2d.Handle
+function World:after_step(fn) end
+
+---Calls fn every `period` s of simulated time.
+---@param period number
+---@param fn fun(world: sim2d.World, t: number)
+---@return sim2d.Handle
+function World:every(period, fn) end
+
+---Calls fn at a simulated time, in s.
+---@param t number
+---@param fn fun(world: sim2d.World, t: number)
+---@return sim2d.Handle
+function World:at(t, fn) end
+
+---Runs fn as a coroutine on simulated time; `sim.wait(s)` inside it waits.
+---@param fn fun(world: sim2d.World)
+---@return sim2d.Handle
+function World:start(fn) end
+
+---@alias sim2d.EventName
+---| "contact_begin"
+---| "contact_end"
+---| "contact_impulse"
+---| "sensor_begin"
+---| "sensor_end"
+---| "solver_warning"
+
+---@param event sim2d.EventName
+---@param fn fun(event: table)
+---@return sim2d.Handle
+function World:on(event, fn) end
+
+---May these two touch? Asked once when they first come close.
+---@param fn fun(a: sim2d.Body, b: sim2d.Body): boolean
+---@return sim2d.Handle
+function World:filter(fn) end
+
+---May change a contact before it is solved; the contact is valid during the call only.
+---@param fn fun(contact: sim2d.PreContact)
+---@return sim2d.Handle
+function World:pre_solve(fn) end
+
+---@class sim2d.PreContact
+---@field a sim2d.Body
+---@field b sim2d.Body
+---@field point sim2d.Vector
+---@field normal sim2d.Vector from b to a
+---@field gap number m
+---@field friction number
+---@field restitution number
+---@field surface_speed number m/s
+---@field enabled boolean
+
+---@class sim2d.Handle
+local Handle = {}
+
+---The function is not called any more.
+function Handle:remove() end
+
+-- Reading
+
+---@class sim2d.Contact
+---@field a sim2d.Body
+---@field b sim2d.Body
+---@field point sim2d.Vector
+---@field normal sim2d.Vector from b to a
+---@field gap number m
+---@field normal_impulse number N s, on a
+---@field tangent_impulse number N s, on a
+---@field sliding boolean
+
+---@return sim2d.Contact[]
+function World:contacts() end
+
+---@return { kinetic: number, potential: number, total: number } J
+function World:energy() end
+
+---About the origin.
+---@return { angular: number, x: number, y: number }
+function World:momentum() end
+
+---Of the last step, largest absolute values in SI; `scaled` is what `tolerance` is compared with.
+---@return { dynamics: number, complementarity: number, cone: number, joint: number, penetration: number, scaled: number }
+function World:residuals() end
+
+---Counts and times since the world was made.
+---@return table<string, any>
+function World:stats() end
+
+---The problem the next step would solve, as plain tables: M (mass matrix), J (one row a constraint),
+---E, mu, q, W (Delassus matrix), v, h.
+---@return table<string, any>
+function World:problem() end
+
+---The nearest hit on the way, or nil.
+---@param from sim2d.XY
+---@param to sim2d.XY
+---@return { body: sim2d.Body, point: sim2d.Vector, normal: sim2d.Vector, fraction: number }?
+function World:raycast(from, to) end
+
+---@param lo sim2d.XY
+---@param hi sim2d.XY
+---@return sim2d.Body[]
+function World:query_aabb(lo, hi) end
+
+---@param point sim2d.XY
+---@return sim2d.Body[]
+function World:query_point(point) end
+
+---Distance of two bodies, negative when they overlap, and the nearest points.
+---@param a sim2d.Body
+---@param b sim2d.Body
+---@return { distance: number, point_a: sim2d.Vector, point_b: sim2d.Vector, normal: sim2d.Vector }
+function World:closest(a, b) end
+
+-- State
+
+---a x y va vx vy of each dynamic body, in creation order.
+---@return number[]
+function World:state() end
+
+---@param state number[]
+function World:set_state(state) end
+
+---Everything, bit for bit.
+---@return sim2d.Snapshot
+function World:snapshot() end
+
+---@param snapshot sim2d.Snapshot
+function World:restore(snapshot) end
+
+---@class sim2d.Snapshot
+
+---@param def? { callbacks?: boolean }
+---@return sim2d.World
+function World:clone(def) end
+
+---Moves overlapping bodies apart; returns the largest overlap left, in m.
+---@return number
+function World:resolve_overlaps() end
+
+---Draws the world as it is into a file (.svg).
+---@param path string
+---@param options? { width?: integer, contacts?: boolean, joints?: boolean, names?: boolean, lo?: sim2d.XY, hi?: sim2d.XY }
+---@return true? success
+---@return string? message
+function World:draw(path, options) end
+
+---Records from now on (.csv, .s2d, .svg: the last frame).
+---@param path string
+---@param options? { every?: integer }
+---@return sim2d.Recording?
+---@return string? message
+function World:record(path, options) end
+
+---@class sim2d.Recording
+local Recording = {}
+
+function Recording:close() end
+
+---Closes recordings and frees the world.
+function World:close() end
+
+-- ---- Body -----------------------------------------------------------------------------------------
+
+---@class sim2d.Body
+---@field position sim2d.XY m, of the centre of mass
+---@field angle number
+---@field velocity sim2d.XY m/s
+---@field angular_velocity number rad/s
+---@field x number
+---@field y number
+---@field vx number
+---@field vy number
+---@field omega number
+---@field q number[] {angle, x, y}
+---@field v number[] {va, vx, vy}
+---@field mass number kg
+---@field inertia number kg m^2
+---@field friction number
+---@field restitution number
+---@field linear_damping number 1/s
+---@field angular_damping number 1/s
+---@field gravity_scale number
+---@field surface_speed number m/s
+---@field name string
+---@field type sim2d.BodyType
+---@field color string
+---@field enabled boolean
+---@field sensor boolean
+---@field category integer
+---@field mask integer
+---@field data any
+---@field world sim2d.World
+local Body = {}
+
+---Acts during the next step, N.
+---@param force sim2d.XY
+---@param where? { at: sim2d.XY }
+function Body:apply_force(force, where) end
+
+---@param torque number N m
+function Body:apply_torque(torque) end
+
+---Acts at once, N s.
+---@param impulse sim2d.XY
+---@param where? { at: sim2d.XY }
+function Body:apply_impulse(impulse, where) end
+
+---Called in every step; returns torque, fx, fy.
+---@param fn fun(body: sim2d.Body, t: number, dt: number): number, number, number
+---@return sim2d.Handle
+function Body:force_law(fn) end
+
+---From the body's coordinates to the world's.
+---@param point sim2d.XY
+---@return sim2d.Vector
+function Body:world_point(point) end
+
+---@param point sim2d.XY
+---@return sim2d.Vector
+function Body:local_point(point) end
+
+---@return number J
+function Body:kinetic_energy() end
+
+---@return sim2d.Contact[]
+function Body:contacts() end
+
+---Its joints go with it.
+function Body:destroy() end
+
+-- ---- Joint ----------------------------------------------------------------------------------------
+
+---@class sim2d.Joint
+---@field a sim2d.Body?
+---@field b sim2d.Body?
+---@field name string
+---@field type "hinge"
+---@field impulse sim2d.Vector N s, on a, of the last step
+---@field force sim2d.Vector N
+---@field angle number of a against b, zero at creation
+---@field speed number rad/s
+---@field enabled boolean
+local Joint = {}
+
+function Joint:destroy() end
+
+return sim

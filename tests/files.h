@@ -1,0 +1,134 @@
+// What the tests of files and pictures share: a folder to write to, and a world to write.
+#ifndef S2_TEST_FILES_H
+#define S2_TEST_FILES_H
+
+#include "worlds.h"
+
+#include "base/memory.h"
+
+#include <unistd.h>
+
+static char directory[] = "/tmp/sim2d-test-XXXXXX";
+
+static inline const char *in_directory(const char *name) {
+  static char paths[4][128]; // four in use at a time are enough here
+  static int next = 0;
+  next = (next + 1) % 4;
+  snprintf(paths[next], sizeof paths[next], "%s/%s", directory, name);
+  return paths[next];
+}
+
+// Ends with a 0 that is not counted. To be freed.
+static inline char *read_all(const char *path, size_t *size) {
+  FILE *file = fopen(path, "rb");
+  assert_non_null(file);
+  fseek(file, 0, SEEK_END);
+  *size = (size_t)ftell(file);
+  rewind(file);
+  char *bytes = s2_memory_take(*size + 1);
+  assert_int_equal(fread(bytes, 1, *size, file), *size);
+  bytes[*size] = '\0';
+  fclose(file);
+  return bytes;
+}
+
+static inline void write_all(const char *path, const void *bytes, size_t size) {
+  remove(path); // some file systems wait for the disk when a file is emptied and written again
+  FILE *file = fopen(path, "wb");
+  assert_non_null(file);
+  assert_int_equal(fwrite(bytes, 1, size, file), size);
+  assert_int_equal(fclose(file), 0);
+}
+
+static inline int occurrences(const char *text, const char *word) {
+  int count = 0;
+  for (const char *at = strstr(text, word); at != NULL; at = strstr(at + 1, word)) {
+    count++;
+  }
+  return count;
+}
+
+static inline inline S2BodyDef named(S2BodyDef def, const char *name) {
+  def.name = name;
+  return def;
+}
+
+// A floor, a disc and a box about to land on it, and a pendulum.
+static inline S2World *small_world(void) {
+  S2World *world = world_new(-9.81, 1.0 / 120);
+  add_box(world, named(fixed_at(0, -0.5), "floor"), 20, 1);
+  S2BodyId disc = add_disc(world, named(at(-1, 0.501), "a \"round\", <thing> & co"), 0.5);
+  add_box(world, at(1, 0.501), 1, 1);
+  S2BodyId bob = add_disc(world, named(at(4, 2), "bob"), 0.25);
+  S2HingeDef hinge = {.b = bob, .anchor = {3, 3}, .name = "pivot"};
+  S2JointId joint;
+  must(s2_hinge_create(world, &hinge, &joint));
+  must(s2_body_set_v(world, disc, (const double[3]){0.3, 0.1, 0}));
+  return world;
+}
+
+// Enough of an XML parser for what an SVG of ours may contain: elements, attributes, text, the
+// predefined entities.
+static inline void assert_well_formed(const char *text) {
+  enum { DEEPEST = 8 };
+  char open[DEEPEST][16];
+  int depth = 0, roots = 0;
+  for (const char *at = text; *at != '\0';) {
+    if (*at == '&') {
+      assert_true(strncmp(at, "&amp;", 5) == 0 || strncmp(at, "&lt;", 4) == 0 ||
+                  strncmp(at, "&gt;", 4) == 0 || strncmp(at, "&quot;", 6) == 0);
+    }
+    assert_true((unsigned char)*at >= 0x20 || *at == '\n');
+    if (*at != '<') {
+      assert_true(depth > 0 || *at == '\n');
+      at++;
+      continue;
+    }
+    bool closing = *++at == '/';
+    at += closing;
+    char name[16] = "";
+    size_t length = strcspn(at, " >/\n");
+    assert_in_range(length, 1, sizeof name - 1);
+    memcpy(name, at, length);
+    at += length;
+    while (*at == ' ' || *at == '\n') {
+      at += strspn(at, " \n");
+      at += strcspn(at, "=<>");
+      assert_true(at[0] == '=' && at[1] == '"');
+      at += 2;
+      at += strcspn(at, "\"<&"); // no attribute of ours needs escapes
+      assert_int_equal(*at, '"');
+      at++;
+    }
+    bool empty = *at == '/';
+    at += empty;
+    assert_int_equal(*at, '>');
+    at++;
+    if (closing) {
+      assert_true(depth > 0);
+      assert_string_equal(name, open[--depth]);
+    } else {
+      roots += depth == 0;
+      if (!empty) {
+        assert_in_range(depth, 0, DEEPEST - 1);
+        strcpy(open[depth++], name);
+      }
+    }
+  }
+  assert_int_equal(depth, 0);
+  assert_int_equal(roots, 1);
+}
+
+static inline int make_directory(void **state) {
+  (void)state;
+  return mkdtemp(directory) == NULL ? -1 : 0;
+}
+
+static inline int remove_directory(void **state) {
+  (void)state;
+  char command[64];
+  snprintf(command, sizeof command, "rm -r '%s'", directory);
+  return system(command);
+}
+
+#endif

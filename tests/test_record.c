@@ -1,0 +1,495 @@
+// Trajectory files: what is written reads back the same, however it was cut or bent.
+#include "files.h"
+
+#include "record/picture.h"
+#include "record/record.h"
+#include "record/replay.h"
+#include "record/s2d.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+
+// ---- CSV --------------------------------------------------------------------------------------
+
+// Takes one field off the front of a line, unquoted.
+static void csv_field(const char **at, char *field) {
+  bool quoted = **at == '"';
+  *at += quoted;
+  while (quoted || (**at != ',' && **at != '\n')) {
+    assert_int_not_equal(**at, '\0');
+    if (quoted && **at == '"' && *++*at != '"') {
+      break;
+    }
+    *field++ = *(*at)++;
+  }
+  *field = '\0';
+  assert_true(**at == ',' || **at == '\n');
+  *at += 1;
+}
+
+static void csv_number(const char **at, double expected) {
+  char field[64];
+  csv_field(at, field);
+  char *end = NULL;
+  double value = strtod(field, &end);
+  assert_int_equal(*end, '\0');
+  assert_memory_equal(&value, &expected, sizeof value); // bit for bit
+}
+
+static void test_csv_round_trip(void **state) {
+  (void)state;
+  enum { FRAMES = 12, BODIES = 4 };
+  S2World *world = small_world();
+  S2Recorder *recorder = NULL;
+  must(s2_recorder_open(in_directory("run.csv"), &recorder));
+  S2Moment moments[FRAMES] = {0};
+  for (int i = 0; i < FRAMES; i++) {
+    must(s2_world_step(world));
+    must(s2_recorder_frame(recorder, world));
+    must(s2_moment_capture(&moments[i], world));
+  }
+  must(s2_recorder_close(recorder));
+
+  size_t size = 0;
+  char *text = read_all(in_directory("run.csv"), &size);
+  const char *header = "time_s,body,name,angle_rad,x_m,y_m,omega_rad_s,vx_m_s,vy_m_s\n";
+  assert_memory_equal(text, header, strlen(header));
+  const char *at = text + strlen(header);
+  for (int i = 0; i < FRAMES; i++) {
+    assert_int_equal(moments[i].bodies.count, BODIES);
+    for (int k = 0; k < BODIES; k++) {
+      const S2MomentBody *body = &moments[i].bodies.at[k];
+      char name[2 * S2_NAME_SIZE];
+      csv_number(&at, moments[i].time);
+      csv_number(&at, body->id.serial);
+      csv_field(&at, name);
+      assert_string_equal(name, body->name);
+      for (int n = 0; n < 3; n++) {
+        csv_number(&at, body->q[n]);
+      }
+      for (int n = 0; n < 3; n++) {
+        csv_number(&at, body->v[n]);
+      }
+    }
+    s2_moment_free(&moments[i]);
+  }
+  assert_int_equal(*at, '\0');
+  s2_memory_free(text);
+  s2_world_destroy(world);
+}
+
+// ---- s2d --------------------------------------------------------------------------------------
+
+static void assert_same_moment(const S2Moment *a, const S2Moment *b) {
+  assert_true(a->time == b->time && a->step == b->step && a->hash == b->hash);
+  assert_true(a->settings.dt == b->settings.dt && a->settings.solver == b->settings.solver);
+  assert_true(a->settings.gravity.x == b->settings.gravity.x &&
+              a->settings.gravity.y == b->settings.gravity.y &&
+              a->settings.max_iterations == b->settings.max_iterations &&
+              a->settings.tolerance == b->settings.tolerance &&
+              a->settings.contact_margin == b->settings.contact_margin &&
+              a->settings.strict == b->settings.strict &&
+              a->settings.stepping == b->settings.stepping);
+  assert_int_equal(a->bodies.count, b->bodies.count);
+  for (int i = 0; i < a->bodies.count; i++) {
+    const S2MomentBody *p = &a->bodies.at[i], *q = &b->bodies.at[i];
+    assert_true(p->id.index == q->id.index && p->id.serial == q->id.serial);
+    assert_true(p->type == q->type && p->sensor == q->sensor && p->enabled == q->enabled &&
+                p->color == q->color && p->first_shape == q->first_shape &&
+                p->shape_count == q->shape_count);
+    assert_memory_equal(&p->mass, &q->mass, sizeof p->mass);
+    assert_memory_equal(&p->inertia, &q->inertia, sizeof p->inertia);
+    assert_memory_equal(p->q, q->q, sizeof p->q);
+    assert_memory_equal(p->v, q->v, sizeof p->v);
+    assert_string_equal(p->name, q->name);
+  }
+  assert_int_equal(a->shapes.count, b->shapes.count);
+  for (int i = 0; i < a->shapes.count; i++) {
+    const S2MomentShape *p = &a->shapes.at[i], *q = &b->shapes.at[i];
+    assert_true(p->first_vertex == q->first_vertex && p->count == q->count &&
+                p->radius == q->radius && p->has_previous == q->has_previous &&
+                p->has_next == q->has_next && p->previous.x == q->previous.x &&
+                p->next.y == q->next.y);
+  }
+  assert_int_equal(a->vertices.count, b->vertices.count);
+  assert_memory_equal(a->vertices.at, b->vertices.at, sizeof(S2Vec2) * (size_t)a->vertices.count);
+  assert_int_equal(a->contacts.count, b->contacts.count);
+  for (int i = 0; i < a->contacts.count; i++) {
+    const S2MomentContact *p = &a->contacts.at[i], *q = &b->contacts.at[i];
+    assert_true(
+        p->a == q->a && p->b == q->b && p->point.x == q->point.x && p->point.y == q->point.y &&
+        p->normal.x == q->normal.x && p->normal.y == q->normal.y && p->gap == q->gap &&
+        p->normal_impulse == q->normal_impulse && p->tangent_impulse == q->tangent_impulse &&
+        p->sliding == q->sliding && p->feature == q->feature);
+  }
+  assert_int_equal(a->joints.count, b->joints.count);
+  for (int i = 0; i < a->joints.count; i++) {
+    const S2MomentJoint *p = &a->joints.at[i], *q = &b->joints.at[i];
+    assert_true(p->id.serial == q->id.serial && p->a == q->a && p->b == q->b &&
+                p->enabled == q->enabled && p->collide == q->collide &&
+                p->anchor_a.x == q->anchor_a.x && p->anchor_b.y == q->anchor_b.y &&
+                p->impulse.x == q->impulse.x && p->angle == q->angle && p->speed == q->speed);
+    assert_string_equal(p->name, q->name);
+  }
+}
+
+static void test_s2d_round_trip(void **state) {
+  (void)state;
+  enum { FRAMES = 30 };
+  S2World *world = small_world();
+  S2Recorder *recorder = NULL;
+  must(s2_recorder_open(in_directory("run.s2d"), &recorder));
+  S2Moment moments[FRAMES] = {0};
+  S2BodyId guest = {0, 0};
+  int contacts = 0;
+  for (int i = 0; i < FRAMES; i++) {
+    if (i == 10) {
+      guest = add_disc(world, named(at(6, 3), "guest"), 0.3);
+      must(s2_body_set(world, guest, S2_BODY_COLOR, (double)0x11223344u));
+    } else if (i == 15) {
+      S2WorldDef def = *s2_world_settings(world);
+      def.gravity = s2_vec2(1, -3);
+      must(s2_world_configure(world, &def));
+    } else if (i == 20) {
+      must(s2_body_destroy(world, guest));
+    }
+    must(s2_world_step(world));
+    must(s2_recorder_frame(recorder, world));
+    must(s2_moment_capture(&moments[i], world));
+    contacts += moments[i].contacts.count;
+  }
+  assert_true(contacts > 0);
+  must(s2_recorder_close(recorder));
+
+  S2Replay *replay = NULL;
+  must(s2_replay_open(in_directory("run.s2d"), &replay));
+  assert_int_equal(s2_replay_frame_count(replay), FRAMES);
+  assert_true(s2_replay_complete(replay));
+  const S2Moment *moment = NULL;
+  for (int n = 0; n < FRAMES; n++) {
+    int i = 7 * n % FRAMES; // every frame, to and fro across the changes of the scene
+    must(s2_replay_frame(replay, (uint64_t)i, &moment));
+    assert_same_moment(moment, &moments[i]);
+  }
+  S2Status status = s2_replay_frame(replay, FRAMES, &moment);
+  assert_int_equal(status.code, S2_INVALID);
+  assert_null(moment);
+  assert_non_null(strstr(status.message, "no frame 30"));
+  s2_replay_close(replay);
+  for (int i = 0; i < FRAMES; i++) {
+    s2_moment_free(&moments[i]);
+  }
+  s2_world_destroy(world);
+}
+
+// A recording of a few frames, with a change of the scene in the middle.
+static unsigned char *sample_recording(const char *path, size_t *size) {
+  S2World *world = small_world();
+  S2Recorder *recorder = NULL;
+  must(s2_recorder_open(path, &recorder));
+  for (int i = 0; i < 4; i++) {
+    if (i == 2) {
+      add_disc(world, named(at(6, 3), "late"), 0.3);
+    }
+    must(s2_world_step(world));
+    must(s2_recorder_frame(recorder, world));
+  }
+  must(s2_recorder_close(recorder));
+  s2_world_destroy(world);
+  return (unsigned char *)read_all(path, size);
+}
+
+static void test_s2d_cut_anywhere(void **state) {
+  (void)state;
+  size_t size = 0;
+  unsigned char *bytes = sample_recording(in_directory("whole.s2d"), &size);
+  const char *path = in_directory("cut.s2d");
+  size_t chunk_end = S2_S2D_FILE_HEADER; // of the chunk after the last whole one
+  uint64_t frames = 0;
+  for (size_t length = 0; length <= size; length++) {
+    if (length >= chunk_end + S2_S2D_CHUNK_HEADER) {
+      size_t next = chunk_end + S2_S2D_CHUNK_HEADER + s2_s2d_get32(bytes + chunk_end + 4);
+      if (length == next) {
+        frames += s2_s2d_get32(bytes + chunk_end) == S2_S2D_FRAME;
+        chunk_end = next;
+      }
+    }
+    write_all(path, bytes, length);
+    S2Replay *replay = NULL;
+    S2Status status = s2_replay_open(path, &replay);
+    if (length < S2_S2D_FILE_HEADER) {
+      assert_int_equal(status.code, S2_INVALID);
+      assert_null(replay);
+      continue;
+    }
+    must(status);
+    assert_int_equal(s2_replay_frame_count(replay), frames);
+    assert_int_equal(s2_replay_complete(replay), length == size);
+    if (frames > 0) {
+      const S2Moment *moment = NULL;
+      must(s2_replay_frame(replay, frames - 1, &moment));
+      assert_int_equal(moment->step, frames);
+    }
+    s2_replay_close(replay);
+  }
+  assert_int_equal(frames, 4);
+  s2_memory_free(bytes);
+}
+
+// Reads and draws all there is; what comes out does not matter here, only that it is sane.
+static uint64_t read_and_draw(const char *path) {
+  S2Replay *replay = NULL;
+  if (s2_replay_open(path, &replay).code != S2_OK) {
+    return 0;
+  }
+  S2Scene scene = {0};
+  S2DrawOptions options = s2_draw_options();
+  options.names = true;
+  uint64_t frames = s2_replay_frame_count(replay);
+  for (uint64_t i = 0; i < frames; i++) {
+    const S2Moment *moment = NULL;
+    must(s2_replay_frame(replay, i, &moment));
+    must(s2_picture_build(&scene, moment, &options));
+    for (int k = 0; k < scene.points.count; k++) {
+      S2Vec2 pixel = s2_view_pixel(&scene.view, scene.points.at[k]);
+      assert_true(isfinite(pixel.x) && isfinite(pixel.y));
+    }
+  }
+  s2_scene_free(&scene);
+  s2_replay_close(replay);
+  return frames;
+}
+
+static void test_s2d_flipped_bytes(void **state) {
+  (void)state;
+  size_t size = 0;
+  unsigned char *bytes = sample_recording(in_directory("whole.s2d"), &size);
+  const char *path = in_directory("bent.s2d");
+  for (size_t i = 0; i < size; i++) {
+    bytes[i] ^= 0x41;
+    write_all(path, bytes, size);
+    uint64_t frames = read_and_draw(path);
+    bytes[i] ^= 0x41;
+    // The checksums leave nothing bent in: the reserved bytes of the header are all that is free.
+    bool header = i < S2_S2D_FILE_HEADER, end = i >= size - S2_S2D_CHUNK_HEADER;
+    assert_true(header || (end ? frames == 4 : frames < 4));
+  }
+  s2_memory_free(bytes);
+}
+
+// Contents bent on purpose, with checksums that fit.
+static void test_s2d_hostile(void **state) {
+  (void)state;
+  size_t size = 0;
+  unsigned char *bytes = sample_recording(in_directory("whole.s2d"), &size);
+  unsigned char *bent = s2_memory_take(size);
+  const char *path = in_directory("hostile.s2d");
+  static const uint64_t words[] = {0,          1,          0x7fffffff,         0xffffffff,
+                                   0x80000000, 0x10000000, 0x7ff8000000000000, 0x7fefffffffffffff};
+  S2Rng rng = s2_rng_seeded(2);
+  uint64_t frames = 0;
+  for (int round = 0; round < 3000; round++) {
+    memcpy(bent, bytes, size);
+    int changes = (int)s2_rng_integer(&rng, 1, 4);
+    for (int i = 0; i < changes; i++) {
+      size_t at = (size_t)s2_rng_integer(&rng, 8, (int64_t)size - 9) & ~(size_t)3;
+      uint64_t word = words[s2_rng_integer(&rng, 0, 7)];
+      if (word > UINT32_MAX) {
+        s2_s2d_set64(bent + at, word);
+      } else {
+        s2_s2d_set32(bent + at, (uint32_t)word);
+      }
+    }
+    s2_s2d_set32(bent + 8, S2_S2D_VERSION);
+    for (size_t at = S2_S2D_FILE_HEADER; at + S2_S2D_CHUNK_HEADER <= size;) {
+      size_t length = s2_s2d_get32(bent + at + 4);
+      if (length > size - at - S2_S2D_CHUNK_HEADER) {
+        break;
+      }
+      uint64_t hash = s2_s2d_hash(S2_S2D_HASH_START, bent + at, 8);
+      hash = s2_s2d_hash(hash, bent + at + S2_S2D_CHUNK_HEADER, length);
+      s2_s2d_set64(bent + at + 8, hash);
+      at += S2_S2D_CHUNK_HEADER + length;
+    }
+    write_all(path, bent, size);
+    frames += read_and_draw(path);
+  }
+  assert_true(frames > 1000); // most changes hit plain numbers, which may be anything
+  s2_memory_free(bent);
+  s2_memory_free(bytes);
+}
+
+static void test_s2d_not_one(void **state) {
+  (void)state;
+  S2Replay *replay = NULL;
+  S2Status status = s2_replay_open(in_directory("missing.s2d"), &replay);
+  assert_int_equal(status.code, S2_IO);
+  assert_non_null(strstr(status.message, "No such file"));
+  assert_int_equal(s2_replay_open(directory, &replay).code, S2_IO);
+  write_all(in_directory("text.s2d"), "time_s,body,name,angle_rad\n", 27);
+  status = s2_replay_open(in_directory("text.s2d"), &replay);
+  assert_int_equal(status.code, S2_INVALID);
+  assert_non_null(strstr(status.message, "is no .s2d recording"));
+
+  size_t size = 0;
+  unsigned char *bytes = sample_recording(in_directory("whole.s2d"), &size);
+  bytes[8] = 9;
+  write_all(in_directory("newer.s2d"), bytes, size);
+  status = s2_replay_open(in_directory("newer.s2d"), &replay);
+  assert_int_equal(status.code, S2_INVALID);
+  assert_non_null(strstr(status.message, "version 9"));
+  assert_null(replay);
+  s2_memory_free(bytes);
+  s2_replay_close(NULL);
+}
+
+// Whole frames are there although nobody closed the recording.
+static void test_s2d_after_a_kill(void **state) {
+  (void)state;
+  const char *path = in_directory("killed.s2d");
+  pid_t child = fork();
+  assert_true(child >= 0);
+  if (child == 0) {
+    S2World *world = world_new(0, 1.0 / 120);
+    add_disc(world, at(0, 0), 1);
+    S2Recorder *recorder = NULL;
+    bool ok = s2_recorder_open(path, &recorder).code == S2_OK;
+    for (int i = 0; ok && i < 5; i++) {
+      ok = s2_recorder_frame(recorder, world).code == S2_OK;
+    }
+    kill(getpid(), ok ? SIGKILL : SIGTERM);
+  }
+  int how = 0;
+  assert_int_equal(waitpid(child, &how, 0), child);
+  assert_true(WIFSIGNALED(how) && WTERMSIG(how) == SIGKILL);
+  S2Replay *replay = NULL;
+  must(s2_replay_open(path, &replay));
+  assert_int_equal(s2_replay_frame_count(replay), 5);
+  assert_false(s2_replay_complete(replay));
+  s2_replay_close(replay);
+}
+
+static void test_steady_recording_leaves_the_heap_alone(void **state) {
+  (void)state;
+  const char *names[] = {"steady.csv", "steady.s2d", "steady.svg"};
+  for (int i = 0; i < 3; i++) {
+    S2World *world = small_world();
+    S2Recorder *recorder = NULL;
+    must(s2_recorder_open(in_directory(names[i]), &recorder));
+    must(s2_world_step(world));
+    must(s2_recorder_frame(recorder, world));
+    uint64_t before = s2_memory_count();
+    for (int k = 0; k < 10; k++) {
+      must(s2_recorder_frame(recorder, world));
+    }
+    assert_int_equal(s2_memory_count(), before);
+    must(s2_recorder_close(recorder));
+    s2_world_destroy(world);
+  }
+}
+
+// ---- Paths, suffixes, emptiness ---------------------------------------------------------------
+
+static void test_paths(void **state) {
+  (void)state;
+  S2World *world = small_world();
+  S2DrawOptions options = s2_draw_options();
+  S2Recorder *recorder = NULL;
+  S2Status status = s2_recorder_open(in_directory("no/such/run.csv"), &recorder);
+  assert_int_equal(status.code, S2_IO);
+  assert_non_null(strstr(status.message, "no/such/run.csv"));
+  assert_non_null(strstr(status.message, "No such file or directory"));
+  assert_null(recorder);
+  status = s2_world_draw(world, in_directory("no/such/picture.svg"), &options);
+  assert_int_equal(status.code, S2_IO);
+  assert_non_null(strstr(status.message, "No such file or directory"));
+
+  status = s2_recorder_open("run.cvs", &recorder);
+  assert_int_equal(status.code, S2_INVALID);
+  assert_string_equal(status.message,
+                      "'run.cvs' has an unknown suffix '.cvs' (known: .csv, .s2d, .svg)");
+  status = s2_world_draw(world, "some.folder/picture", &options);
+  assert_int_equal(status.code, S2_INVALID);
+  assert_non_null(strstr(status.message, "no suffix"));
+  static const char *const planned[] = {".png", ".html", ".h5", ".gif", ".mp4", ".json"};
+  for (int i = 0; i < 6; i++) {
+    char path[32];
+    snprintf(path, sizeof path, "out%s", planned[i]);
+    status = s2_recorder_open(path, &recorder);
+    assert_int_equal(status.code, S2_UNAVAILABLE);
+    assert_non_null(strstr(status.message, planned[i]));
+    assert_non_null(strstr(status.message, "not available yet"));
+    assert_int_equal(s2_world_draw(world, path, &options).code, S2_UNAVAILABLE);
+  }
+  must(s2_recorder_open(in_directory("CAPITALS.CSV"), &recorder));
+  must(s2_recorder_close(recorder));
+  must(s2_recorder_close(NULL));
+  s2_world_destroy(world);
+}
+
+// A file that takes no bytes tells so with the frame that does not fit.
+static void test_full_device(void **state) {
+  (void)state;
+  if (access("/dev/full", W_OK) != 0 || symlink("/dev/full", in_directory("full.s2d")) != 0) {
+    skip();
+  }
+  S2World *world = small_world();
+  S2Recorder *recorder = NULL;
+  must(s2_recorder_open(in_directory("full.s2d"), &recorder));
+  for (int i = 0; i < 2; i++) {
+    S2Status status = s2_recorder_frame(recorder, world);
+    assert_int_equal(status.code, S2_IO);
+    assert_non_null(strstr(status.message, "No space left on device"));
+  }
+  assert_int_equal(s2_recorder_close(recorder).code, S2_IO);
+  s2_world_destroy(world);
+}
+
+static void test_nothing_there(void **state) {
+  (void)state;
+  S2World *world = world_new(0, 1.0 / 120);
+  S2DrawOptions options = s2_draw_options();
+  must(s2_world_draw(world, in_directory("nothing.svg"), &options));
+  static const char *const names[] = {"nothing.csv", "nothing.s2d", "nothing.svg"};
+  for (int frames = 0; frames < 2; frames++) {
+    for (int i = 0; i < 3; i++) {
+      S2Recorder *recorder = NULL;
+      must(s2_recorder_open(in_directory(names[i]), &recorder));
+      if (frames > 0) {
+        must(s2_recorder_frame(recorder, world));
+      }
+      must(s2_recorder_close(recorder));
+    }
+    size_t size = 0;
+    char *svg = read_all(in_directory("nothing.svg"), &size);
+    assert_well_formed(svg);
+    assert_int_equal(occurrences(svg, "<text"), 2); // time and scale
+    s2_memory_free(svg);
+    char *csv = read_all(in_directory("nothing.csv"), &size);
+    assert_int_equal(occurrences(csv, "\n"), 1);
+    s2_memory_free(csv);
+    S2Replay *replay = NULL;
+    must(s2_replay_open(in_directory("nothing.s2d"), &replay));
+    assert_int_equal(s2_replay_frame_count(replay), frames);
+    assert_true(s2_replay_complete(replay));
+    s2_replay_close(replay);
+  }
+  s2_world_destroy(world);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_csv_round_trip),
+      cmocka_unit_test(test_s2d_round_trip),
+      cmocka_unit_test(test_s2d_cut_anywhere),
+      cmocka_unit_test(test_s2d_flipped_bytes),
+      cmocka_unit_test(test_s2d_hostile),
+      cmocka_unit_test(test_s2d_not_one),
+      cmocka_unit_test(test_s2d_after_a_kill),
+      cmocka_unit_test(test_steady_recording_leaves_the_heap_alone),
+      cmocka_unit_test(test_paths),
+      cmocka_unit_test(test_full_device),
+      cmocka_unit_test(test_nothing_there),
+  };
+  return cmocka_run_group_tests(tests, make_directory, remove_directory);
+}
