@@ -48,17 +48,17 @@ static inline int occurrences(const char *text, const char *word) {
   return count;
 }
 
-static inline inline S2BodyDef named(S2BodyDef def, const char *name) {
+static inline S2BodyDef named(S2BodyDef def, const char *name) {
   def.name = name;
   return def;
 }
 
-// A floor, a disc and a box about to land on it, and a pendulum.
+// A floor, a disc and a box resting on it, and a pendulum.
 static inline S2World *small_world(void) {
   S2World *world = world_new(-9.81, 1.0 / 120);
   add_box(world, named(fixed_at(0, -0.5), "floor"), 20, 1);
-  S2BodyId disc = add_disc(world, named(at(-1, 0.501), "a \"round\", <thing> & co"), 0.5);
-  add_box(world, at(1, 0.501), 1, 1);
+  S2BodyId disc = add_disc(world, named(at(-1, 0.5), "a \"round\", <thing> & co"), 0.5);
+  add_box(world, at(1, 0.5), 1, 1);
   S2BodyId bob = add_disc(world, named(at(4, 2), "bob"), 0.25);
   S2HingeDef hinge = {.b = bob, .anchor = {3, 3}, .name = "pivot"};
   S2JointId joint;

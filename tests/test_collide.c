@@ -39,7 +39,7 @@ static S2Vec2 random_point(S2Rng *rng, double size) {
 static void random_body(Body *body, S2Rng *rng, double size, S2Vec2 about, double spread) {
   int kind = (int)s2_rng_integer(rng, 0, 4);
   double radius = kind == 1 || kind == 3 ? 0 : size * random_in(rng, 0.05, 0.6);
-  int count = kind == 0 ? 1 : 2;
+  int count = 0;
   bool grid = s2_rng_integer(rng, 0, 1) == 0;
   S2Vec2 points[MOST];
   do {
@@ -52,8 +52,8 @@ static void random_body(Body *body, S2Rng *rng, double size, S2Vec2 about, doubl
       }
     }
     int hull = s2_hull(points, most, body->vertices);
-    count = kind >= 3 ? hull : count > hull ? 0 : count;
-  } while (count == 0 || (kind >= 3 && count < 3));
+    count = kind == 0 ? 1 : hull;
+  } while (count < (kind == 0 ? 1 : kind < 3 ? 2 : 3));
   body->shape = (S2Shape){.vertices = body->vertices, .count = count, .radius = radius};
   body->pose = s2_pose(random_in(rng, -4, 4), 0, 0);
   S2Vec2 offset = random_point(rng, spread);

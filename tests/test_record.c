@@ -277,6 +277,19 @@ static void test_s2d_flipped_bytes(void **state) {
   s2_memory_free(bytes);
 }
 
+static void fix_checksums(unsigned char *bytes, size_t size) {
+  for (size_t at = S2_S2D_FILE_HEADER; at + S2_S2D_CHUNK_HEADER <= size;) {
+    size_t length = s2_s2d_get32(bytes + at + 4);
+    if (length > size - at - S2_S2D_CHUNK_HEADER) {
+      return;
+    }
+    uint64_t hash = s2_s2d_hash(S2_S2D_HASH_START, bytes + at, 8);
+    hash = s2_s2d_hash(hash, bytes + at + S2_S2D_CHUNK_HEADER, length);
+    s2_s2d_set64(bytes + at + 8, hash);
+    at += S2_S2D_CHUNK_HEADER + length;
+  }
+}
+
 // Contents bent on purpose, with checksums that fit.
 static void test_s2d_hostile(void **state) {
   (void)state;
@@ -301,21 +314,46 @@ static void test_s2d_hostile(void **state) {
       }
     }
     s2_s2d_set32(bent + 8, S2_S2D_VERSION);
-    for (size_t at = S2_S2D_FILE_HEADER; at + S2_S2D_CHUNK_HEADER <= size;) {
-      size_t length = s2_s2d_get32(bent + at + 4);
-      if (length > size - at - S2_S2D_CHUNK_HEADER) {
-        break;
-      }
-      uint64_t hash = s2_s2d_hash(S2_S2D_HASH_START, bent + at, 8);
-      hash = s2_s2d_hash(hash, bent + at + S2_S2D_CHUNK_HEADER, length);
-      s2_s2d_set64(bent + at + 8, hash);
-      at += S2_S2D_CHUNK_HEADER + length;
-    }
+    fix_checksums(bent, size);
     write_all(path, bent, size);
     frames += read_and_draw(path);
   }
   assert_true(frames > 1000); // most changes hit plain numbers, which may be anything
   s2_memory_free(bent);
+  s2_memory_free(bytes);
+}
+
+// Counts that lie, where only their sum modulo 2^32, or nothing but the size, gives them away.
+static void test_s2d_lying_counts(void **state) {
+  (void)state;
+  size_t size = 0;
+  unsigned char *bytes = sample_recording(in_directory("whole.s2d"), &size);
+  const char *path = in_directory("lying.s2d");
+  size_t scene = S2_S2D_FILE_HEADER + S2_S2D_CHUNK_HEADER;
+  size_t frame = scene + s2_s2d_get32(bytes + scene - 12) + S2_S2D_CHUNK_HEADER;
+  size_t bodies = scene + S2_S2D_SCENE_HEADER;
+  size_t shapes = bodies + (size_t)S2_S2D_BODY * s2_s2d_get32(bytes + scene + 72);
+  struct {
+    size_t first, second; // where the counts are
+    uint32_t change;      // added to the first, taken from the second
+  } lies[] = {
+      {bodies + 20, bodies + S2_S2D_BODY + 20, 0x80000000u}, // shapes of two bodies
+      {bodies + 20, bodies + S2_S2D_BODY + 20, 1},           // still in range: only misplaced
+      {shapes, shapes + S2_S2D_SHAPE, 0x80000000u},          // vertices of two shapes
+      {frame + 28, 0, 0xffffffffu},                          // one contact less
+  };
+  for (int i = 0; i < 4; i++) {
+    unsigned char *bent = s2_memory_take(size);
+    memcpy(bent, bytes, size);
+    s2_s2d_set32(bent + lies[i].first, s2_s2d_get32(bent + lies[i].first) + lies[i].change);
+    if (lies[i].second > 0) {
+      s2_s2d_set32(bent + lies[i].second, s2_s2d_get32(bent + lies[i].second) - lies[i].change);
+    }
+    fix_checksums(bent, size);
+    write_all(path, bent, size);
+    assert_int_equal(read_and_draw(path), i == 1 ? 4 : 0);
+    s2_memory_free(bent);
+  }
   s2_memory_free(bytes);
 }
 
@@ -484,6 +522,7 @@ int main(void) {
       cmocka_unit_test(test_s2d_cut_anywhere),
       cmocka_unit_test(test_s2d_flipped_bytes),
       cmocka_unit_test(test_s2d_hostile),
+      cmocka_unit_test(test_s2d_lying_counts),
       cmocka_unit_test(test_s2d_not_one),
       cmocka_unit_test(test_s2d_after_a_kill),
       cmocka_unit_test(test_steady_recording_leaves_the_heap_alone),

@@ -8,8 +8,8 @@
 #include <string.h>
 
 // Restitution targets from the velocities before; when one counts, separating contacts are left out
-// (they would gain energy), the next sub-step sees to them.
-static void choose(const S2Step *step, const S2Island *island, S2Choice *choices) {
+// (they would gain energy), the later impacts see to them.
+static void choose(const S2Step *step, const S2Island *island, S2Choice *choices, bool *touching) {
   double tiny = s2_island_rest_speed(step, island);
   double margin = step->world->kept.def.contact_margin;
   bool bounces = false;
@@ -23,6 +23,7 @@ static void choose(const S2Step *step, const S2Island *island, S2Choice *choices
         if (pass == 0) {
           bounces |= near && touch->restitution * u < -tiny;
         } else {
+          touching[2 * index + k] = near;
           choices[2 * index + k] =
               (S2Choice){near && !(bounces && u > tiny), touch->restitution * fmin(0, u)};
         }
@@ -34,6 +35,7 @@ static void choose(const S2Step *step, const S2Island *island, S2Choice *choices
 // One attempt over step->h from q0, v0 to q1, v2. False: aborted.
 static bool attempt(S2Step *step, double *overlap_before) {
   S2World *world = step->world;
+  size_t bytes = sizeof(double) * 3 * (size_t)world->bodies.count;
   memset(step->slack, 0, sizeof(double) * (size_t)world->bodies.count);
   int searches = 0;
   do {
@@ -43,16 +45,19 @@ static bool attempt(S2Step *step, double *overlap_before) {
     *overlap_before = s2_step_penetration(step);
     s2_step_islands(step);
     S2Choice *choices = S2_TAKE_ZEROED(step->arena, S2Choice, 2 * step->touch_count);
-    memcpy(step->v1, step->free_v, sizeof(double) * 3 * (size_t)world->bodies.count);
+    bool *touching = S2_TAKE_ZEROED(step->arena, bool, 2 * step->touch_count);
+    memcpy(step->v2, step->free_v, bytes);
     for (int i = 0; i < step->island_count; i++) {
-      choose(step, &step->islands[i], choices);
-      if (!s2_step_solve(step, &step->islands[i], choices, S2_MOTION, step->v1)) {
+      const S2Island *island = &step->islands[i];
+      choose(step, island, choices, touching);
+      if (!s2_step_solve(step, island, choices, S2_MOTION, step->v2) ||
+          !s2_step_later_impacts(step, island, choices, touching)) {
         return false;
       }
     }
+    memcpy(step->v1, step->v2, bytes);
     searches += 1;
   } while (s2_step_outran(step) && searches < S2_REACH_PASSES);
-  memcpy(step->v2, step->v1, sizeof(double) * 3 * (size_t)world->bodies.count);
   s2_step_integrate(step);
   s2_step_settle(step);
   return true;

@@ -118,61 +118,6 @@ static bool choose_impact(const S2Step *step, const S2Island *island, S2Choice *
   return impact;
 }
 
-// The largest approach of touching contacts at v2, m/s.
-static double approach(const S2Step *step, const S2Island *island, const bool *touching) {
-  double worst = 0;
-  for (int i = 0; i < island->touches; i++) {
-    const S2Touch *touch = &step->touches[island->touch[i]];
-    for (int k = 0; k < touch->count; k++) {
-      if (touching[2 * island->touch[i] + k]) {
-        worst = fmax(worst, -s2_touch_velocity(touch, k, touch->points[k].at.normal, step->v2));
-      }
-    }
-  }
-  return worst;
-}
-
-// What the forces change of the velocities in this step, m/s.
-static double force_speed(const S2Step *step, const S2Island *island) {
-  double speed = 0;
-  for (int i = 0; i < island->nodes; i++) {
-    const double *v0 = step->v0 + 3 * island->node[i], *free_v = step->free_v + 3 * island->node[i];
-    speed = fmax(speed, hypot(free_v[1] - v0[1], free_v[2] - v0[2]));
-  }
-  return speed;
-}
-
-static bool later_impacts(S2Step *step, const S2Island *island, S2Choice *choices,
-                          const bool *touching) {
-  double tiny = s2_island_rest_speed(step, island), slow = force_speed(step, island);
-  for (int pass = 1; pass <= S2_IMPACT_PASSES; pass++) {
-    double worst = approach(step, island, touching);
-    if (worst <= tiny) {
-      break;
-    }
-    bool last = pass == S2_IMPACT_PASSES || worst <= slow;
-    for (int i = 0; i < island->touches; i++) {
-      int32_t index = island->touch[i];
-      const S2Touch *touch = &step->touches[index];
-      for (int k = 0; k < touch->count; k++) {
-        double u = s2_touch_velocity(touch, k, touch->points[k].at.normal, step->v2);
-        choices[2 * index + k] = (S2Choice){
-            .use = touching[2 * index + k] && (last || u <= tiny),
-            .bias = last ? 0 : touch->restitution * fmin(0, u),
-        };
-      }
-    }
-    step->world->stats.second_solves += 1;
-    if (!s2_step_solve(step, island, choices, S2_IMPACT, step->v2)) {
-      return false;
-    }
-    if (last) {
-      break;
-    }
-  }
-  return true;
-}
-
 bool s2_step_outran(S2Step *step) {
   const S2World *world = step->world;
   double room = world->kept.def.contact_margin / 2; // two bodies share the margin of a pair
@@ -221,7 +166,7 @@ bool s2_step_speculative(S2Step *step) {
     if (choose_impact(step, island, choices, touching)) {
       world->stats.second_solves += 1;
       if (!s2_step_solve(step, island, choices, S2_MOTION, step->v2) ||
-          !later_impacts(step, island, choices, touching)) {
+          !s2_step_later_impacts(step, island, choices, touching)) {
         return false;
       }
     }

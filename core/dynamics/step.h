@@ -94,6 +94,12 @@ S2Assembly s2_assemble(const S2Step *step, const S2Island *island, const S2Choic
 bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices, S2Kind kind,
                    double *v);
 
+// Further blows from v2, without forces, until no contact marked in `touching` (2 touch + k)
+// approaches. What is slower than one step of the forces, or does not end, ends inelastically.
+// Overwrites the choices. False: aborted. (impact.c)
+bool s2_step_later_impacts(S2Step *step, const S2Island *island, S2Choice *choices,
+                           const bool *touching);
+
 // The velocity scale V of an island (MATH: max(|g| h, |v|, 1e-6 L/h), m/s), forces included.
 double s2_island_speed(const S2Step *step, const S2Island *island);
 // Speeds below this are what the tolerance of the last solve left over, m/s.

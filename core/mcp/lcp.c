@@ -233,6 +233,11 @@ S2SolveStatus s2_lcp_lemke(int n, const double *m, const double *q, double *z, d
   }
   info->infeasible = status == S2_RAY && proves_infeasible(&s, direction);
   deliver(&s, m, q, z, w, direction, info);
+  if (!all_finite(z, size) || !all_finite(w, size)) {
+    memset(z, 0, sizeof(double) * size);
+    memcpy(w, q, sizeof(double) * size);
+    status = S2_SINGULAR;
+  }
   if (ray != NULL && status == S2_RAY) {
     memcpy(ray, direction, sizeof(double) * size);
   }

@@ -25,16 +25,15 @@ typedef struct S2LcpInfo {
   double ray_cover; // with S2_RAY: how the covering variable grows along the ray, >= 0
 } S2LcpInfo;
 
-// M is row-major, n x n; q has n entries. Writes z and w (n each, always finite for finite input;
-// w = M z + q recomputed and, at a solution, clipped at 0 where z > 0 or where rounding left it
-// below) and, when `ray` is not NULL and the status is S2_RAY, the direction of z (n values,
-// largest 1) along the secondary ray. Without a solution z is the vertex with the least covering
-// variable met on the way.
+// M is row-major, n x n; q has n entries. Writes z >= 0 and w = M z + q as computed (n each, always
+// finite; rounding may leave w slightly below 0) and, when `ray` is not NULL and the status is
+// S2_RAY, the direction of z (n values, largest 1) along the secondary ray. Without a solution z is
+// the vertex with the least covering variable met on the way.
 // `options` may be NULL. Rows and columns are equilibrated first; the covering vector applies to
 // the equilibrated problem. The final basis is solved afresh, with refinement.
 // S2_SOLVED is returned only when the residual is small for the size of M, z and q;
 // S2_MAX_ITERATIONS at the pivot cap; S2_SINGULAR when the input is not finite, a covering entry
-// not positive, or rounding defeated every attempt.
+// not positive, a result too large for a double, or rounding defeated every attempt.
 S2SolveStatus s2_lcp_lemke(int n, const double *m, const double *q, double *z, double *w,
                            double *ray, const S2LcpOptions *options, S2Arena *arena,
                            S2LcpInfo *info);

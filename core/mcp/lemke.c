@@ -23,19 +23,28 @@
 #include "mcp/solvers.h"
 
 #include <assert.h>
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
-// Rank tolerance of the active-set system (scaled, entries about 1): rounding leaves 1e-15.
-static const double ACTIVE_RANK = 1e-12;
+// Rank tolerances of the active-set system (scaled, entries about 1). Rounding leaves 1e-15 of what
+// is redundant; light links between heavy bodies make honest pivots nearly as small. The second is
+// tried when the first has missed the tolerance.
+static const double ACTIVE_RANK[] = {1e-12, 1e-15};
 
 // Free velocities below these parts of the largest are rounding: of any row, and of rows that have
 // no freedom (whose elimination cancels everything, at a cost of the mass ratio).
 static const double NOISE = 1e-14;
 static const double EMPTY_NOISE = 1e-10;
 
+// Up to this many tolerances a residual may be brought below it by repeating the last refinement.
+static const double CLOSE = 100;
+
+// A residual within this many units of rounding error cannot be improved by another basis.
+static const double AT_ROUNDING = 4;
+
 enum {
-  REFINEMENTS = 4,  // of the active-set solve; each gains the digits the factor has
+  REFINEMENTS = 8,  // of the active-set solve; each gains the digits the factor has
   ATTEMPTS = 3,     // plain; careful; careful with another covering vector
   PIVOTS_BASE = 50, // an attempt gets this many and some per variable: Lemke needs one or two for
   PIVOTS_PER_VARIABLE = 5, // each here, and where it takes many more, rounding has lost its way
@@ -57,6 +66,7 @@ typedef struct Work {
   bool *basic;
   double *lambda, *best_lambda, *v;
   S2Residual best;
+  double tolerance; // on best.scaled
 } Work;
 
 static bool supported(const S2Problem *problem) {
@@ -243,7 +253,7 @@ static Active collect_active(const Work *work) {
   return active;
 }
 
-static S2DenseLu factor_active(const Work *work, const Active *active) {
+static S2DenseLu factor_active(const Work *work, const Active *active, double rank_tolerance) {
   int count = active->count, rows = work->schur.rows;
   double *a = S2_TAKE(work->arena, double, (size_t)count *(size_t)count);
   for (int k = 0; k < count; ++k) {
@@ -253,7 +263,7 @@ static S2DenseLu factor_active(const Work *work, const Active *active) {
       a[k * count + l] = g[j] + (active->slope[l] != 0 ? active->slope[l] * g[j + 1] : 0);
     }
   }
-  return s2_dense_lu_factor(count, a, ACTIVE_RANK, work->arena);
+  return s2_dense_lu_factor(count, a, rank_tolerance, work->arena);
 }
 
 // step := scaled -u of the active rows at work->lambda.
@@ -268,12 +278,12 @@ static void active_velocities(Work *work, const Active *active, double *u, doubl
   }
 }
 
-// Step 5. Starts from lambda = 0; a dictionary's worth of rounding is thus forgotten.
-static void polish(Work *work) {
+// Starts from lambda = 0; a dictionary's worth of rounding is thus forgotten.
+static void solve_active(Work *work, double rank_tolerance) {
   S2ArenaMark mark = s2_arena_mark(work->arena);
   const double *scale = work->schur.scale;
   Active active = collect_active(work);
-  S2DenseLu lu = factor_active(work, &active);
+  S2DenseLu lu = factor_active(work, &active, rank_tolerance);
   double *step = S2_TAKE(work->arena, double, active.count);
   double *u = S2_TAKE(work->arena, double, work->schur.rows);
   memset(work->lambda, 0, sizeof(double) * (size_t)work->schur.rows);
@@ -289,12 +299,51 @@ static void polish(Work *work) {
       }
     }
     double now = judge(work);
-    if (!(now < last / 2)) {
-      break; // as far as rounding lets it go
+    // As far as rounding lets it go; just above the tolerance another throw of its dice may do.
+    bool close = now > work->tolerance && now <= CLOSE * work->tolerance;
+    if (!(now < last / 2) && !close) {
+      break;
     }
     last = now;
   }
   s2_arena_rewind(work->arena, mark);
+}
+
+// Step 5.
+static void polish(Work *work) {
+  solve_active(work, ACTIVE_RANK[0]);
+  if (!(work->best.scaled <= work->tolerance)) {
+    solve_active(work, ACTIVE_RANK[1]);
+  }
+}
+
+// Whether the best point is as good as impulses that are doubles allow: a light body between heavy
+// ones is pushed from both sides by impulses whose rounding alone moves it.
+static bool at_rounding(const Work *work) {
+  const S2Problem *problem = work->problem;
+  S2ArenaMark mark = s2_arena_mark(work->arena);
+  double *size = S2_TAKE(work->arena, double, 3 * problem->nodes);
+  for (int i = 0; i < 3 * problem->nodes; ++i) {
+    size[i] = fabs(problem->rhs[i]);
+  }
+  for (int i = 0; i < problem->rows; ++i) {
+    const S2Row *row = &problem->row[i];
+    for (int k = 0; k < 3; ++k) {
+      if (row->a >= 0) {
+        size[3 * row->a + k] += fabs(row->ja[k] * work->best_lambda[i]);
+      }
+      if (row->b >= 0) {
+        size[3 * row->b + k] += fabs(row->jb[k] * work->best_lambda[i]);
+      }
+    }
+  }
+  double largest = 0;
+  for (int i = 0; i < 3 * problem->nodes; ++i) {
+    double speed = size[i] / problem->mass[i];
+    largest = fmax(largest, i % 3 == 0 ? speed * problem->length : speed);
+  }
+  s2_arena_rewind(work->arena, mark);
+  return work->best.scaled * problem->velocity_scale <= AT_ROUNDING * DBL_EPSILON * largest;
 }
 
 // Another covering vector: fixed numbers between 1 and 2 without a pattern (golden ratio steps), so
@@ -328,8 +377,8 @@ static bool all_finite(const double *x, int count) {
   return true;
 }
 
-// Step 4 and 5 with several treatments of rounding, until the residual is below `tolerance`.
-static S2SolveStatus pivot(Work *work, int attempts, double tolerance, int *pivots) {
+// Step 4 and 5 with several treatments of rounding, until the residual is below the tolerance.
+static S2SolveStatus pivot(Work *work, int attempts, int *pivots) {
   int n = work->n;
   build_lcp(work);
   if (!all_finite(work->m, n * n) || !all_finite(work->q, n)) {
@@ -357,12 +406,15 @@ static S2SolveStatus pivot(Work *work, int attempts, double tolerance, int *pivo
     // press nor slide leave nothing but rounding to pivot on. The vertex may then be a solution all
     // the same.
     polish(work);
-    if (!(work->best.scaled <= tolerance)) {
+    if (!(work->best.scaled <= work->tolerance)) {
       read_dictionary(work);
       judge(work);
     }
-    if (work->best.scaled <= tolerance) {
+    if (work->best.scaled <= work->tolerance) {
       return S2_SOLVED;
+    }
+    if (at_rounding(work)) {
+      return S2_SINGULAR;
     }
     // A ray is the more telling answer than a numerical failure of another attempt.
     status = ended == S2_RAY || status == S2_RAY ? S2_RAY : S2_SINGULAR;
@@ -370,7 +422,7 @@ static S2SolveStatus pivot(Work *work, int attempts, double tolerance, int *pivo
   return status;
 }
 
-static Work work_take(const S2Problem *problem, S2Arena *arena) {
+static Work work_take(const S2Problem *problem, double tolerance, S2Arena *arena) {
   int rows = problem->rows;
   Work work = {
       .problem = problem,
@@ -383,6 +435,7 @@ static Work work_take(const S2Problem *problem, S2Arena *arena) {
       .best_lambda = S2_TAKE_ZEROED(arena, double, rows),
       .v = S2_TAKE(arena, double, 3 * problem->nodes),
       .best = {.scaled = INFINITY},
+      .tolerance = tolerance,
   };
   for (int i = 0; i < rows; ++i) {
     const S2Row *row = &problem->row[i];
@@ -410,24 +463,27 @@ S2SolveStatus s2_lemke_solve(const S2Problem *problem, const S2SolverOptions *op
     return solution->status = S2_UNSUPPORTED;
   }
   S2ArenaMark mark = s2_arena_mark(arena);
-  Work work = work_take(problem, arena);
+  Work work = work_take(problem, options->tolerance, arena);
   S2SolveStatus status = S2_SINGULAR;
+  bool finished = false;
   bool joints = problem->rows > 0 && s2_schur_is_bilateral(&problem->row[0]);
-  for (int precise = 0; precise <= joints && status != S2_SOLVED; ++precise) {
+  for (int precise = 0; precise <= joints && !finished; ++precise) {
     s2_schur_eliminate(&work.schur, problem, precise, arena);
     drop_noise(&work, s2_schur_redundant(precise));
-    memset(work.basic, 0, sizeof(bool) * (size_t)work.n);
-    polish(&work); // joints only: the answer, or something to return whatever happens
-    status = work.best.scaled <= options->tolerance ? S2_SOLVED : S2_SINGULAR;
     if (is_pressing(&work)) {
       // With joints, imprecise elimination is the likeliest reason of a failure: one attempt.
       int attempts = joints && !precise ? 1 : ATTEMPTS;
-      status = pivot(&work, attempts, options->tolerance, &solution->iterations);
+      status = pivot(&work, attempts, &solution->iterations);
+    } else {
+      memset(work.basic, 0, sizeof(bool) * (size_t)work.n);
+      polish(&work);
+      status = work.best.scaled <= options->tolerance ? S2_SOLVED : S2_SINGULAR;
     }
+    finished = status == S2_SOLVED || at_rounding(&work);
   }
   memcpy(solution->lambda, work.best_lambda, sizeof(double) * (size_t)problem->rows);
   s2_mcp_velocity(problem, solution->lambda, solution->v);
-  solution->residual = work.best;
+  solution->residual = s2_mcp_residual(problem, solution->v, solution->lambda, arena);
   s2_arena_rewind(arena, mark);
   return solution->status = status;
 }

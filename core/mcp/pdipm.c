@@ -11,14 +11,11 @@
 // A result this good is not improved further: refinement aims at round-off.
 static const double EXACT = 1e-14;
 
-static const double SIGMA = 1e6; // smaller weights need many outers on hyperstatic contacts
-
-enum { WARM_OUTERS = 2, WARM_INNERS = 3 };     // Newton from last step's impulses, or not at all
-enum { FINISH_OUTERS = 3, FINISH_INNERS = 8 }; // Newton after the interior point
-enum { WARM_ITERATIONS = 25 };                 // of a warm interior point, at most
-static const double WARM_FLOOR = 1e-1;
-
-enum { POLISH_SWEEPS = 200, LAST_SWEEPS = 300, LAST_ROUNDS = 12 };
+static const double SIGMA_WARM = 1e6; // the active set is nearly known: go for it
+static const double SIGMA_COLD = 10;  // feel the way
+enum { WARM_OUTERS = 2, WARM_INNERS = 3 };
+enum { COLD_INNERS = 8, OUTERS_PER_ITERATION = 4 };
+enum { POLISH_SWEEPS = 100 };
 
 typedef struct Chain {
   S2System system;
@@ -83,7 +80,7 @@ static void sweep(Chain *chain, int sweeps) {
   keep_if_better(chain, residual);
 }
 
-// From the guess: whether it already solves the problem, then Newton, then a warm interior point.
+// From the guess: whether it already solves the problem, then a few steps of Newton.
 static void solve_warm(Chain *chain, const double *lambda_guess) {
   const S2System *system = &chain->system;
   double *u = S2_TAKE(chain->arena, double, 2 * system->units);
@@ -100,16 +97,9 @@ static void solve_warm(Chain *chain, const double *lambda_guess) {
   for (int i = 0; i < system->problem->rows; i++) {
     warm |= lambda_guess[i] != 0;
   }
-  if (!warm) {
-    return;
+  if (warm) {
+    newton(chain, SIGMA_WARM, WARM_OUTERS, WARM_INNERS);
   }
-  newton(chain, SIGMA, WARM_OUTERS, WARM_INNERS);
-  if (solved(chain)) {
-    refine(chain);
-    return;
-  }
-  back_to_best(chain);
-  interior(chain, &(S2InteriorStart){.warm = true, .floor = WARM_FLOOR}, WARM_ITERATIONS);
 }
 
 static void solve_cold(Chain *chain, int max_iterations) {
@@ -120,27 +110,9 @@ static void solve_cold(Chain *chain, int max_iterations) {
   };
   for (int i = 0; i < (int)(sizeof starts / sizeof *starts) && !solved(chain); i++) {
     interior(chain, &starts[i], max_iterations);
-    for (int round = 0; round < 2 && !solved(chain); round++) {
-      if (round > 0) {
-        sweep(chain, POLISH_SWEEPS);
-      } else {
-        back_to_best(chain);
-      }
-      newton(chain, round == 0 ? SIGMA : 1e4, FINISH_OUTERS, FINISH_INNERS);
-    }
-    if (solved(chain)) {
-      refine(chain);
-    }
-  }
-}
-
-static void solve_stubborn(Chain *chain) {
-  static const double sigmas[] = {1e6, 1e3, 1e5};
-  for (int round = 0; round < LAST_ROUNDS && !solved(chain); round++) {
-    sweep(chain, LAST_SWEEPS);
-    newton(chain, sigmas[round % 3], 2, FINISH_INNERS);
-    if (solved(chain)) {
-      refine(chain);
+    if (!solved(chain)) {
+      sweep(chain, POLISH_SWEEPS);
+      newton(chain, SIGMA_COLD, max_iterations * OUTERS_PER_ITERATION, COLD_INNERS);
     }
   }
 }
@@ -157,9 +129,11 @@ S2SolveStatus s2_pdipm_solve(const S2Problem *problem, const S2SolverOptions *op
   chain.lambda_best = S2_TAKE_ZEROED(arena, double, 2 * system->units);
   s2_system_read(system, solution->v, solution->lambda, chain.v, chain.lambda);
   solve_warm(&chain, solution->lambda);
+  if (solved(&chain) && chain.best > EXACT && chain.iterations > 0) {
+    refine(&chain);
+  }
   if (!solved(&chain) && system->contacts > 0) {
     solve_cold(&chain, options->max_iterations);
-    solve_stubborn(&chain);
   }
   s2_system_write(system, chain.v_best, chain.lambda_best, solution->v, solution->lambda);
   s2_arena_rewind(arena, mark);

@@ -19,7 +19,8 @@ double s2_interior_solve(S2System *system, const S2InteriorStart *start, double 
                          int max_iterations, S2Quad *v, double *lambda, int *factorizations,
                          S2Arena *arena);
 
-// Proximal semismooth Newton with weight `sigma`; ends with a refinement on the active set found.
+// Proximal semismooth Newton starting with weight `sigma`: at most `outers` times at most `inners`
+// factorisations, and one more for each set of modes worth an exact solution.
 double s2_newton_solve(S2System *system, double sigma, int outers, int inners, double tolerance,
                        S2Quad *v, double *lambda, int *factorizations, S2Arena *arena);
 

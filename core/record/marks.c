@@ -247,6 +247,25 @@ static void draw_arrow_legend(S2Picture *picture, double margin, double font) {
   }
 }
 
+// A fitted view leaves strays out; the reader shall know.
+static void draw_stray_count(S2Picture *picture, double margin, double font) {
+  const S2SceneView *view = &picture->scene->view;
+  int count = 0;
+  for (int i = 0; i < picture->moment->bodies.count; i++) {
+    const S2MomentBody *body = &picture->moment->bodies.at[i];
+    bool inside = body->q[1] >= view->lo.x && body->q[1] <= view->hi.x &&
+                  body->q[2] >= view->lo.y && body->q[2] <= view->hi.y;
+    count += body->type != S2_STATIC && body->enabled && !inside;
+  }
+  if (count > 0 && picture->options->fit) {
+    char text[48];
+    snprintf(text, sizeof text, "%d %s out of view", count, count == 1 ? "body" : "bodies");
+    S2Vec2 corner = s2_vec2(view->width - margin, view->height - margin);
+    s2_scene_text(picture->scene, s2_view_world(view, corner), s2_vec2(0, 0), font, S2_TEXT_RIGHT,
+                  text, text_paint(picture, S2_INK));
+  }
+}
+
 void s2_picture_legend(S2Picture *picture) {
   const S2SceneView *view = &picture->scene->view;
   double font = FONT_SIZE * picture->unit, margin = 0.9 * font;
@@ -257,6 +276,7 @@ void s2_picture_legend(S2Picture *picture) {
                   s2_vec2(0, 0), font, S2_TEXT_LEFT, time, text_paint(picture, S2_INK));
   }
   draw_scale_bar(picture, margin, font);
+  draw_stray_count(picture, margin, font);
   if (picture->options->contacts) {
     draw_arrow_legend(picture, margin, font);
   }

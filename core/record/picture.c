@@ -68,23 +68,12 @@ static S2Paint body_paint(const S2Picture *picture, const S2MomentBody *body) {
 }
 
 static void draw_shape(S2Picture *picture, const S2MomentBody *body, int32_t index, S2Paint paint) {
-  enum { FEW = 32 };
   S2Shape shape = s2_moment_shape(picture->moment, index);
   S2Pose pose = s2_pose(body->q[0], body->q[1], body->q[2]);
-  S2Vec2 few[FEW], *points = few;
-  if (shape.count > FEW) {
-    points = s2_memory_take(sizeof(S2Vec2) * (size_t)shape.count);
-  }
-  for (int i = 0; i < shape.count; i++) {
-    points[i] = s2_pose_point(pose, shape.vertices[i]);
-  }
   if (shape.count == 2 && shape.radius == 0) {
     paint.width = fmax(2.2 * picture->unit, paint.width); // a segment is nothing but its outline
   }
-  s2_scene_outline(picture->scene, points, shape.count, shape.radius, paint);
-  if (points != few) {
-    s2_memory_free(points);
-  }
+  s2_scene_outline(picture->scene, pose, shape.vertices, shape.count, shape.radius, paint);
 }
 
 static void draw_shapes(S2Picture *picture, const S2MomentBody *body, S2Paint paint) {

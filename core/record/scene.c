@@ -103,7 +103,8 @@ static void push_large_disc(S2Scene *scene, S2Vec2 centre, double radius) {
 
 // ---- Primitives -------------------------------------------------------------------------------
 
-void s2_scene_outline(S2Scene *scene, const S2Vec2 *core, int count, double radius, S2Paint paint) {
+void s2_scene_outline(S2Scene *scene, S2Pose pose, const S2Vec2 *core, int count, double radius,
+                      S2Paint paint) {
   if (!isfinite(radius) || radius < 0) {
     return;
   }
@@ -111,12 +112,13 @@ void s2_scene_outline(S2Scene *scene, const S2Vec2 *core, int count, double radi
   int first = scene->points.count;
   bool inside = true;
   for (int i = 0; i < count; i++) {
-    if (!finite_vec(core[i])) {
+    S2Vec2 p = s2_pose_point(pose, core[i]);
+    if (!finite_vec(p)) {
       scene->points.count = first;
       return;
     }
-    inside = inside && box_contains(box, core[i]);
-    push_point(scene, core[i]);
+    inside = inside && box_contains(box, p);
+    push_point(scene, p);
   }
   if (!inside) {
     // What is cut off is further away than the radius: the grown outline does not show it.

@@ -65,7 +65,9 @@ void s2_scene_free(S2Scene *scene);
 
 // Each drops a primitive that has a coordinate which is no number, or that lies outside the view,
 // and cuts what reaches far out of it: back ends never see coordinates of the size of a landscape.
-void s2_scene_outline(S2Scene *scene, const S2Vec2 *core, int count, double radius, S2Paint paint);
+// Outlines are given in a frame of their own, at `pose`.
+void s2_scene_outline(S2Scene *scene, S2Pose pose, const S2Vec2 *core, int count, double radius,
+                      S2Paint paint);
 void s2_scene_line(S2Scene *scene, S2Vec2 from, S2Vec2 to, S2Paint paint);
 void s2_scene_dot(S2Scene *scene, S2Vec2 at, double radius, S2Paint paint);
 void s2_scene_arrow(S2Scene *scene, S2Vec2 at, S2Vec2 offset, double width, S2Paint paint);

@@ -1,6 +1,9 @@
 #include "record/view.h"
 
+#include "base/memory.h"
+
 #include <math.h>
+#include <stdlib.h>
 
 enum {
   SMALLEST_WIDTH = 16,   // pixels; nothing can be seen in less
@@ -19,7 +22,12 @@ enum {
 // When nothing fixed is near, the nearest fixed thing up to this many extents away is shown: the
 // ground a ball falls to.
 #define CONTEXT_REACH 1.5
-#define PADDING       0.05 // of the extent
+// A body is a stray (fallen over the edge, say) when it is this many times further from the middle
+// of the others than they are on average. A quarter of all are no strays, nor is one of a few.
+#define STRAY_DISTANCE 12.0
+#define STRAY_PART     0.25
+enum { SMALLEST_CROWD = 5 };
+#define PADDING 0.05 // of the extent
 // m: extent of a picture of a single point, half of it to each side.
 #define POINT_EXTENT 2.0
 // Finite, but too far away to take differences with: such bodies are not fitted.
@@ -78,24 +86,86 @@ static bool moves(const S2MomentBody *body) {
   return body->type != S2_STATIC && body->enabled;
 }
 
-// What moves, and the joints it hangs from. `size`: mean extent of a body.
+static S2Vec2 box_middle(S2Box box) {
+  return s2_add(box.lo, s2_scale(0.5, s2_sub(box.hi, box.lo)));
+}
+
+static int ascending(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+static double median(double *values, int count) {
+  qsort(values, (size_t)count, sizeof *values, ascending);
+  return values[count / 2];
+}
+
+// Most of what moves is within `radius` of `middle`: medians, which a few strays do not shift.
+typedef struct Crowd {
+  S2Vec2 middle;
+  double radius; // m; infinite where there is no crowd to stray from
+} Crowd;
+
+static bool in_crowd(Crowd crowd, S2Vec2 p) {
+  return s2_length(s2_sub(p, crowd.middle)) <= crowd.radius;
+}
+
+static Crowd find_crowd(const S2Box *boxes, int count) {
+  Crowd crowd = {.radius = INFINITY};
+  if (count < SMALLEST_CROWD) {
+    return crowd;
+  }
+  double *values = s2_memory_take(sizeof(double) * (size_t)count);
+  for (int i = 0; i < count; i++) {
+    values[i] = box_middle(boxes[i]).x;
+  }
+  crowd.middle.x = median(values, count);
+  for (int i = 0; i < count; i++) {
+    values[i] = box_middle(boxes[i]).y;
+  }
+  crowd.middle.y = median(values, count);
+  for (int i = 0; i < count; i++) {
+    values[i] = s2_length(s2_sub(box_middle(boxes[i]), crowd.middle)) + extent(boxes[i]);
+  }
+  crowd.radius = STRAY_DISTANCE * median(values, count);
+  s2_memory_free(values);
+  int strays = 0;
+  for (int i = 0; i < count; i++) {
+    strays += !in_crowd(crowd, box_middle(boxes[i]));
+  }
+  if (strays > STRAY_PART * count) {
+    crowd.radius = INFINITY;
+  }
+  return crowd;
+}
+
+// What moves, and the joints it hangs from, without strays. `size`: mean extent of a body.
 static S2Box moving_box(const S2Moment *moment, double *size) {
-  S2Box all = box_empty();
-  double sum = 0;
+  S2Box *boxes = s2_memory_take(sizeof(S2Box) * ((size_t)moment->bodies.count + 1));
   int count = 0;
   for (int i = 0; i < moment->bodies.count; i++) {
     const S2MomentBody *body = &moment->bodies.at[i];
     S2Box box = moves(body) ? body_box(moment, body) : box_empty();
     if (!box_is_empty(box)) {
-      all = box_union(all, box);
-      sum += extent(box);
-      count += 1;
+      boxes[count++] = box;
     }
   }
-  *size = count > 0 ? sum / count : 0;
+  Crowd crowd = find_crowd(boxes, count);
+  S2Box all = box_empty();
+  double sum = 0;
+  int fitted = 0;
+  for (int i = 0; i < count; i++) {
+    if (in_crowd(crowd, box_middle(boxes[i]))) {
+      all = box_union(all, boxes[i]);
+      sum += extent(boxes[i]);
+      fitted += 1;
+    }
+  }
+  *size = fitted > 0 ? sum / fitted : 0;
+  s2_memory_free(boxes);
   for (int i = 0; i < moment->joints.count; i++) {
     S2Vec2 at = moment->joints.at[i].anchor_a;
-    if (fabs(at.x) < FARTHEST && fabs(at.y) < FARTHEST && !box_is_empty(all)) {
+    if (fabs(at.x) < FARTHEST && fabs(at.y) < FARTHEST && fitted > 0 && in_crowd(crowd, at)) {
       all = box_union(all, (S2Box){at, at});
     }
   }
@@ -120,7 +190,7 @@ static S2Box context(const S2Moment *moment, S2Box core, double size) {
   double margin = fmax(CONTEXT_PART * whole, CONTEXT_BODIES * size);
   S2Box near = box_grown(core, margin);
   S2Box all = box_grown(core, PADDING * whole);
-  S2Vec2 middle = s2_scale(0.5, s2_add(core.lo, core.hi)), nearest = middle;
+  S2Vec2 middle = box_middle(core), nearest = middle;
   double distance = CONTEXT_REACH * whole + 0.5 * whole;
   bool alone = true;
   for (int i = 0; i < moment->bodies.count; i++) {
@@ -144,7 +214,7 @@ static S2Box context(const S2Moment *moment, S2Box core, double size) {
   return alone ? box_union(all, box_grown((S2Box){nearest, nearest}, 0.25 * margin)) : all;
 }
 
-static S2Box fitted(const S2Moment *moment) {
+static S2Box fitted_box(const S2Moment *moment) {
   double size = 0;
   S2Box box = moving_box(moment, &size);
   if (!box_is_empty(box)) {
@@ -171,7 +241,7 @@ static void set_view(S2SceneView *view, S2Box box, int width, double flattest, d
   view->width = width;
   view->height = (int)ceil(aspect * width);
   view->scale = fmin(w > 0 ? view->width / w : INFINITY, h > 0 ? view->height / h : INFINITY);
-  S2Vec2 middle = s2_add(box.lo, s2_scale(0.5, s2_sub(box.hi, box.lo)));
+  S2Vec2 middle = box_middle(box);
   S2Vec2 half = s2_vec2(0.5 * view->width / view->scale, 0.5 * view->height / view->scale);
   view->lo = s2_sub(middle, half);
   view->hi = s2_add(middle, half);
@@ -183,7 +253,7 @@ S2Status s2_view_of(const S2Moment *moment, const S2DrawOptions *options, S2Scen
                     SMALLEST_WIDTH, LARGEST_WIDTH);
   }
   if (options->fit) {
-    set_view(view, fitted(moment), options->width, FLATTEST, STEEPEST);
+    set_view(view, fitted_box(moment), options->width, FLATTEST, STEEPEST);
     return s2_ok();
   }
   S2Vec2 lo = options->lo, hi = options->hi;
