@@ -83,11 +83,14 @@ static S2World *world_new(double gy, double dt, double margin) {
   return world;
 }
 
-// ---- lcp-physics' scenes: px, s, y down, all bodies e = .5, mu = .9 ------------------------------
+// ---- lcp-physics' scenes: px, s, y down, all bodies e = .5, mu = .9
+// ------------------------------
 
 static const Material pixel = {0.9, 0.5, 1};
 
-static S2World *pixels(void) { return world_new(100, 1.0 / 30, 0.1); }
+static S2World *pixels(void) {
+  return world_new(100, 1.0 / 30, 0.1);
+}
 
 static S2World *lp_ball(int n) {
   (void)n;
@@ -134,7 +137,8 @@ static S2World *lp_stack(int n) {
   return world;
 }
 
-// ---- Scenes of the game engines: m, s, y up, mu .6, e 0 ------------------------------------------
+// ---- Scenes of the game engines: m, s, y up, mu .6, e 0
+// ------------------------------------------
 
 static const Material wood = {0.6, 0, 1};
 
@@ -187,18 +191,12 @@ typedef struct Scene {
 } Scene;
 
 static const Scene scenes[] = {
-    {"lp.ball_air", lp_ball, 1, 2, 20, 0.055},
-    {"lp.ball", lp_ball, 1, 300, 400, 3.47},
-    {"lp.chain10", lp_chain, 10, 5, 200, 0.65},
-    {"lp.discs5", lp_discs, 5, 360, 200, 5.21},
-    {"lp.discs10", lp_discs, 10, 360, 150, 8.30},
-    {"lp.discs20", lp_discs, 20, 360, 100, 15.7},
-    {"lp.discs40", lp_discs, 40, 360, 60, 39.8},
-    {"lp.stack5", lp_stack, 5, 150, 150, 6.81},
-    {"lp.stack10", lp_stack, 10, 150, 150, 10.25},
-    {"heavy1000", heavy, 1000, 100, 900, 0},
-    {"pyramid10", pyramid, 10, 100, 400, 0},
-    {"pyramid20", pyramid, 20, 100, 400, 0},
+    {"lp.ball_air", lp_ball, 1, 2, 20, 0.055},     {"lp.ball", lp_ball, 1, 300, 400, 3.47},
+    {"lp.chain10", lp_chain, 10, 5, 200, 0.65},    {"lp.discs5", lp_discs, 5, 360, 200, 5.21},
+    {"lp.discs10", lp_discs, 10, 360, 150, 8.30},  {"lp.discs20", lp_discs, 20, 360, 100, 15.7},
+    {"lp.discs40", lp_discs, 40, 360, 60, 39.8},   {"lp.stack5", lp_stack, 5, 150, 150, 6.81},
+    {"lp.stack10", lp_stack, 10, 150, 150, 10.25}, {"heavy1000", heavy, 1000, 100, 900, 0},
+    {"pyramid10", pyramid, 10, 100, 400, 0},       {"pyramid20", pyramid, 20, 100, 400, 0},
     {"discs100", discs, 100, 1200, 200, 0},
 };
 

@@ -26,14 +26,14 @@ typedef struct S2LuaRandom {
 } S2LuaRandom;
 
 typedef struct S2LuaSession {
-  S2Session open;             // what session.h shows; must stay first
+  S2Session open;              // what session.h shows; must stay first
   S2LuaWorld *oldest, *newest; // living worlds
-  S2LuaRandom *random;        // sim.random; NULL before it is made
+  S2LuaRandom *random;         // sim.random; NULL before it is made
 } S2LuaSession;
 
 S2LuaSession *s2_lua_session(lua_State *L);
 bool s2_lua_interrupted(const S2LuaSession *session);
-double s2_lua_clock(void); // s, monotonic
+double s2_lua_clock(void);             // s, monotonic
 void s2_lua_open_random(lua_State *L); // pushes sim.random
 
 // ---- World ------------------------------------------------------------------------------------
@@ -63,8 +63,7 @@ typedef enum S2Store {
   S2_STORE_GUARD,      // closed when a stepping function is left, also by an error
   S2_STORE_CONTACT,    // the object pre_solve callbacks see
   S2_STORE_ERROR,      // raised by a callback inside the engine's step
-  S2_STORE_WARNINGS,   // kind of warning -> how often it was held back
-  S2_STORE_COUNT = S2_STORE_WARNINGS
+  S2_STORE_COUNT = S2_STORE_ERROR
 } S2Store;
 
 typedef enum S2Phase {
@@ -81,12 +80,19 @@ typedef struct S2LuaRecorder {
   int every, skipped; // steps a frame, steps since the last frame
 } S2LuaRecorder;
 
+enum { S2_LUA_KIND = 16 }; // letters that tell a kind of warning, and the final 0
+
+typedef struct S2LuaWarning {
+  char kind[S2_LUA_KIND], message[S2_MESSAGE_SIZE]; // the first of its kind
+  uint64_t held_back;                               // how many followed
+} S2LuaWarning;
+
 struct S2LuaWorld {
   const char *type;
   S2World *world; // NULL: closed
   S2LuaSession *session;
   S2LuaWorld *older, *newer;
-  S2Arena scratch; // of one call into the binding
+  S2Arena scratch;           // of one call into the binding
   S2_ARRAY(S2BodyId) bodies; // creation order
   S2_ARRAY(S2JointId) joints;
   bool bodies_stale, joints_stale;
@@ -106,6 +112,7 @@ struct S2LuaWorld {
   bool sweep;               // removed handles are still listed
   S2_ARRAY(S2LuaRecorder) recorders;
   int64_t next_recorder;
+  S2_ARRAY(S2LuaWarning) warnings;
   bool gathered; // its statistics are in the session's
 };
 
@@ -221,6 +228,10 @@ void s2_lua_engine_callbacks(S2LuaWorld *lw, S2Callbacks *callbacks);
 int s2_lua_body_force_law(lua_State *L); // the method of Body
 void s2_lua_open_hooks(lua_State *L);
 
+// warnings.c
+void s2_lua_warn(S2LuaWorld *lw, const char *message);
+void s2_lua_warnings_close(S2LuaWorld *lw); // tells what was held back, frees
+
 // timers.c
 void s2_lua_timers_call(lua_State *L, S2LuaWorld *lw, S2Hook hook, double before, double now);
 int s2_lua_wait(lua_State *L);
@@ -235,7 +246,16 @@ void s2_lua_open_recording(lua_State *L);
 // world_read.c: pushes a list of the contacts of a body, or of all when `body` is null
 void s2_lua_push_contacts(lua_State *L, int world, S2BodyId body);
 
+// world_state.c
+void s2_lua_open_snapshot(lua_State *L);
+
 // world_step.c
+// Prepares the running function, whose argument 1 is the world, for calls of the engine that run
+// callbacks; raises when the world is in a step.
+void s2_lua_step_open(lua_State *L, S2LuaWorld *lw, const char *what);
+// Raises the error of a callback, "interrupted" or the status.
+void s2_lua_step_failed(lua_State *L, S2LuaWorld *lw, S2Status status);
+void s2_lua_push_guard(lua_State *L, int world);
 void s2_lua_open_step(lua_State *L); // metatable of the guard
 
 #endif

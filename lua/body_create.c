@@ -10,16 +10,32 @@
 
 static const char *const type_names[] = {"dynamic", "static", "kinematic", NULL};
 
-static const char *const common_keys[] = {
-    "position",    "angle",         "velocity",       "angular_velocity", "mass",
-    "density",     "inertia",       "restitution",    "friction",         "linear_damping",
-    "angular_damping", "type",      "name",           "color",            "category",
-    "mask",        "sensor",        "gravity_scale",  "enabled",          "surface_speed",
-    "data",        NULL};
+static const char *const common_keys[] = {"position",
+                                          "angle",
+                                          "velocity",
+                                          "angular_velocity",
+                                          "mass",
+                                          "density",
+                                          "inertia",
+                                          "restitution",
+                                          "friction",
+                                          "linear_damping",
+                                          "angular_damping",
+                                          "type",
+                                          "name",
+                                          "color",
+                                          "category",
+                                          "mask",
+                                          "sensor",
+                                          "gravity_scale",
+                                          "enabled",
+                                          "surface_speed",
+                                          "data",
+                                          NULL};
 
 // Of a shape inside a compound, beside those of its kind.
-static const char *const piece_keys[] = {"position", "angle",       "friction", "restitution",
-                                         "density",  NULL};
+static const char *const piece_keys[] = {"position",    "angle",   "friction",
+                                         "restitution", "density", NULL};
 
 static const char *const circle_keys[] = {"radius", NULL};
 static const char *const box_keys[] = {"size", "radius", NULL};
@@ -85,7 +101,8 @@ static void read_box(const ShapeReader *reader) {
                  size.y);
   }
   if (2 * radius >= fmin(size.x, size.y)) {
-    s2_keys_fail(reader->keys, "radius", "less than half the shorter side (%.14g) expected, got %.14g",
+    s2_keys_fail(reader->keys, "radius",
+                 "less than half the shorter side (%.14g) expected, got %.14g",
                  fmin(size.x, size.y) / 2, radius);
   }
   double x = size.x / 2 - radius, y = size.y / 2 - radius;
@@ -369,6 +386,7 @@ static int world_chain(lua_State *L) {
 }
 
 const luaL_Reg s2_world_create_methods[] = {
-    {"circle", world_circle},   {"box", world_box},           {"polygon", world_polygon},
-    {"capsule", world_capsule}, {"segment", world_segment},   {"compound", world_compound},
+    {"circle", world_circle},   {"box", world_box},
+    {"polygon", world_polygon}, {"capsule", world_capsule},
+    {"segment", world_segment}, {"compound", world_compound},
     {"chain", world_chain},     {NULL, NULL}};

@@ -169,12 +169,10 @@ void s2_lua_push_collection(lua_State *L, int world, bool joints) {
 }
 
 void s2_lua_open_collection(lua_State *L) {
-  static const luaL_Reg meta[] = {{"__index", collection_index},
-                                  {"__newindex", collection_newindex},
-                                  {"__len", collection_length},
-                                  {"__pairs", collection_pairs},
-                                  {"__tostring", collection_tostring},
-                                  {NULL, NULL}};
+  static const luaL_Reg meta[] = {
+      {"__index", collection_index},       {"__newindex", collection_newindex},
+      {"__len", collection_length},        {"__pairs", collection_pairs},
+      {"__tostring", collection_tostring}, {NULL, NULL}};
   s2_lua_metatable(L, s2_type_bodies);
   luaL_setfuncs(L, meta, 0);
   s2_lua_metatable(L, s2_type_joints);

@@ -208,25 +208,50 @@ const char *s2_lua_describe(lua_State *L, int index, char text[S2_LUA_TEXT]) {
     snprintf(text, S2_LUA_TEXT, "%.60s", lua_tostring(L, -1));
     lua_pop(L, 1);
   } else {
-    snprintf(text, S2_LUA_TEXT, "%s",
-             lua_isnone(L, index) ? "no value" : luaL_typename(L, index));
+    snprintf(text, S2_LUA_TEXT, "%s", lua_isnone(L, index) ? "no value" : luaL_typename(L, index));
   }
   return text;
 }
 
 // ---- Tracebacks -------------------------------------------------------------------------------
 
-int s2_lua_keep_traceback(lua_State *L) {
+// Keeps the text on top of the stack (popped) for the error at `error`.
+static void keep(lua_State *L, int error) {
   lua_createtable(L, 2, 0);
-  lua_pushvalue(L, 1);
+  lua_pushvalue(L, error);
   lua_rawseti(L, -2, 1);
+  lua_insert(L, -2);
+  lua_rawseti(L, -2, 2);
+  lua_rawsetp(L, LUA_REGISTRYINDEX, &KEPT_TRACEBACK);
+}
+
+int s2_lua_keep_traceback(lua_State *L) {
   lua_pushcfunction(L, s2_traceback_handler);
   lua_pushvalue(L, 1);
   lua_call(L, 1, 1);
-  lua_rawseti(L, -2, 2);
-  lua_rawsetp(L, LUA_REGISTRYINDEX, &KEPT_TRACEBACK);
-  lua_settop(L, 1);
+  keep(L, 1);
   return 1;
+}
+
+void s2_lua_keep_task_traceback(lua_State *L, lua_State *task) {
+  int error = lua_gettop(L);
+  const char *message = luaL_tolstring(L, error, NULL);
+  luaL_traceback(L, task, message, 0);
+  const char *text = lua_tostring(L, -1);
+  luaL_Buffer shown;
+  luaL_buffinit(L, &shown);
+  // Without the lines of C functions, which tell a script's author nothing.
+  while (*text != '\0') {
+    size_t line = strcspn(text, "\n");
+    line += text[line] == '\n';
+    if (strncmp(text, "\t[C]:", 5) != 0) {
+      luaL_addlstring(&shown, text, line);
+    }
+    text += line;
+  }
+  luaL_pushresult(&shown);
+  keep(L, error);
+  lua_settop(L, error);
 }
 
 bool s2_lua_kept_traceback(lua_State *L, int error) {

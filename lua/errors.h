@@ -39,6 +39,8 @@ const char *s2_lua_describe(lua_State *L, int index, char text[S2_LUA_TEXT]);
 // Message handler for callbacks that run inside the engine: keeps the traceback of the error, which
 // is rethrown from elsewhere. s2_lua_kept_traceback pushes the text when `error` is that one.
 int s2_lua_keep_traceback(lua_State *L);
+// The same for the error on top of the stack, which ended a coroutine.
+void s2_lua_keep_task_traceback(lua_State *L, lua_State *task);
 bool s2_lua_kept_traceback(lua_State *L, int error);
 
 #endif

@@ -21,12 +21,19 @@ typedef enum Field {
   FIELD_COUNT
 } Field;
 
-static const char *const field_names[FIELD_COUNT] = {
-    [FIELD_IMPULSE] = "impulse",   [FIELD_FORCE] = "force",       [FIELD_ANGLE] = "angle",
-    [FIELD_SPEED] = "speed",       [FIELD_ENABLED] = "enabled",   [FIELD_NAME] = "name",
-    [FIELD_A] = "a",               [FIELD_B] = "b",               [FIELD_ANCHOR_A] = "anchor_a",
-    [FIELD_ANCHOR_B] = "anchor_b", [FIELD_ERROR] = "error",       [FIELD_TYPE] = "type",
-    [FIELD_COLLIDE] = "collide"};
+static const char *const field_names[FIELD_COUNT] = {[FIELD_IMPULSE] = "impulse",
+                                                     [FIELD_FORCE] = "force",
+                                                     [FIELD_ANGLE] = "angle",
+                                                     [FIELD_SPEED] = "speed",
+                                                     [FIELD_ENABLED] = "enabled",
+                                                     [FIELD_NAME] = "name",
+                                                     [FIELD_A] = "a",
+                                                     [FIELD_B] = "b",
+                                                     [FIELD_ANCHOR_A] = "anchor_a",
+                                                     [FIELD_ANCHOR_B] = "anchor_b",
+                                                     [FIELD_ERROR] = "error",
+                                                     [FIELD_TYPE] = "type",
+                                                     [FIELD_COLLIDE] = "collide"};
 
 // Of the contract, not built yet.
 static const char *const later_fields[] = {"motor_speed", "limits", "translation", NULL};
@@ -251,9 +258,9 @@ static S2BodyId read_body(const S2Keys *keys, const S2LuaWorld *lw, int place, c
 }
 
 static int world_hinge(lua_State *L) {
-  static const char *const names[] = {"a",      "b",        "anchor",   "name",
-                                      "collide", "compliance", "damping", "limits",
-                                      "motor",  "friction", "break_force", NULL};
+  static const char *const names[] = {"a",       "b",          "anchor",      "name",
+                                      "collide", "compliance", "damping",     "limits",
+                                      "motor",   "friction",   "break_force", NULL};
   static const char *const later[] = {"compliance", "damping",     "limits", "motor",
                                       "friction",   "break_force", NULL};
   S2LuaWorld *lw = s2_lua_world(L, 1);

@@ -14,8 +14,8 @@ enum { S2_KEYS_SCOPE = 32 };
 
 typedef struct S2Keys {
   lua_State *L;
-  int table;    // stack index
-  int argument; // of the function, for messages
+  int table;                 // stack index
+  int argument;              // of the function, for messages
   char scope[S2_KEYS_SCOPE]; // before each key in messages: "shapes[2]."
 } S2Keys;
 

@@ -35,7 +35,8 @@ static int random_normal(lua_State *L) {
   int at;
   S2LuaRandom *random = generator(L, &at);
   double mean = lua_isnoneornil(L, at) ? 0 : s2_argument_number(L, at, S2_ANY_NUMBER);
-  double deviation = lua_isnoneornil(L, at + 1) ? 1 : s2_argument_number(L, at + 1, S2_NON_NEGATIVE);
+  double deviation =
+      lua_isnoneornil(L, at + 1) ? 1 : s2_argument_number(L, at + 1, S2_NON_NEGATIVE);
   lua_pushnumber(L, mean + deviation * s2_rng_normal(&random->rng));
   return 1;
 }
@@ -56,8 +57,7 @@ static int random_integer(lua_State *L) {
 }
 
 static lua_Integer list_length(lua_State *L, int argument) {
-  if (lua_type(L, argument) != LUA_TTABLE &&
-      luaL_getmetafield(L, argument, "__len") == LUA_TNIL) {
+  if (lua_type(L, argument) != LUA_TTABLE && luaL_getmetafield(L, argument, "__len") == LUA_TNIL) {
     char text[S2_LUA_TEXT];
     s2_lua_bad_argument(L, argument, "list expected, got %s", s2_lua_describe(L, argument, text));
   }
@@ -118,10 +118,10 @@ static int random_read_only(lua_State *L) {
   return s2_lua_fail(L, "Random has no fields to assign");
 }
 
-static const luaL_Reg methods[] = {
-    {"uniform", random_uniform}, {"normal", random_normal},   {"integer", random_integer},
-    {"choice", random_choice},   {"shuffle", random_shuffle}, {"seed", random_seed},
-    {"split", random_split},     {NULL, NULL}};
+static const luaL_Reg methods[] = {{"uniform", random_uniform}, {"normal", random_normal},
+                                   {"integer", random_integer}, {"choice", random_choice},
+                                   {"shuffle", random_shuffle}, {"seed", random_seed},
+                                   {"split", random_split},     {NULL, NULL}};
 
 // Fills the metatable on top; `dot` allows calls without a generator.
 static void fill(lua_State *L, bool dot) {

@@ -1,8 +1,8 @@
 #include "values.h"
 
 #include "base/text.h"
-#include "errors.h"
 #include "binding.h"
+#include "errors.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -49,8 +49,8 @@ bool s2_value_integer(lua_State *L, int index, int64_t lo, int64_t hi, int64_t *
     return hi == INT64_MAX
                ? s2_complain(complaint, "integer not below %lld expected, got %s", (long long)lo,
                              s2_lua_describe(L, index, text))
-               : s2_complain(complaint, "integer from %lld to %lld expected, got %s",
-                             (long long)lo, (long long)hi, s2_lua_describe(L, index, text));
+               : s2_complain(complaint, "integer from %lld to %lld expected, got %s", (long long)lo,
+                             (long long)hi, s2_lua_describe(L, index, text));
   }
   *value = number;
   return true;
@@ -112,13 +112,12 @@ typedef struct NamedColor {
 
 // The basic colours of CSS and those a drawing often wants beside them.
 static const NamedColor colors[] = {
-    {"black", 0x000000ff},  {"silver", 0xc0c0c0ff}, {"gray", 0x808080ff},
-    {"grey", 0x808080ff},   {"white", 0xffffffff},  {"maroon", 0x800000ff},
-    {"red", 0xff0000ff},    {"purple", 0x800080ff}, {"magenta", 0xff00ffff},
-    {"green", 0x008000ff},  {"lime", 0x00ff00ff},   {"olive", 0x808000ff},
-    {"yellow", 0xffff00ff}, {"navy", 0x000080ff},   {"blue", 0x0000ffff},
-    {"teal", 0x008080ff},   {"cyan", 0x00ffffff},   {"orange", 0xffa500ff},
-    {"brown", 0xa52a2aff},  {"pink", 0xffc0cbff},   {"gold", 0xffd700ff},
+    {"black", 0x000000ff},   {"silver", 0xc0c0c0ff}, {"gray", 0x808080ff},  {"grey", 0x808080ff},
+    {"white", 0xffffffff},   {"maroon", 0x800000ff}, {"red", 0xff0000ff},   {"purple", 0x800080ff},
+    {"magenta", 0xff00ffff}, {"green", 0x008000ff},  {"lime", 0x00ff00ff},  {"olive", 0x808000ff},
+    {"yellow", 0xffff00ff},  {"navy", 0x000080ff},   {"blue", 0x0000ffff},  {"teal", 0x008080ff},
+    {"cyan", 0x00ffffff},    {"orange", 0xffa500ff}, {"brown", 0xa52a2aff}, {"pink", 0xffc0cbff},
+    {"gold", 0xffd700ff},
 };
 
 enum { COLOR_COUNT = sizeof colors / sizeof colors[0] };
@@ -168,8 +167,7 @@ bool s2_value_vector(lua_State *L, int index, int n, const char *const *names, c
   char text[S2_LUA_TEXT];
   index = lua_absindex(L, index);
   bool is_vector = s2_lua_test(L, index, s2_type_vector) != NULL;
-  if ((!is_vector && lua_type(L, index) != LUA_TTABLE) ||
-      (is_vector && luaL_len(L, index) != n)) {
+  if ((!is_vector && lua_type(L, index) != LUA_TTABLE) || (is_vector && luaL_len(L, index) != n)) {
     return s2_complain(complaint, "%s expected, got %s", shape, s2_lua_describe(L, index, text));
   }
   // Either all by position or all by name: a mixture is a slip.

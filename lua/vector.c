@@ -198,11 +198,17 @@ static int vector_tostring(lua_State *L) {
 }
 
 void s2_lua_open_vector(lua_State *L) {
-  static const luaL_Reg meta[] = {
-      {"__index", vector_index}, {"__newindex", vector_newindex}, {"__len", vector_length},
-      {"__add", vector_add},     {"__sub", vector_sub},           {"__mul", vector_mul},
-      {"__div", vector_div},     {"__unm", vector_unm},           {"__eq", vector_eq},
-      {"__tostring", vector_tostring}, {NULL, NULL}};
+  static const luaL_Reg meta[] = {{"__index", vector_index},
+                                  {"__newindex", vector_newindex},
+                                  {"__len", vector_length},
+                                  {"__add", vector_add},
+                                  {"__sub", vector_sub},
+                                  {"__mul", vector_mul},
+                                  {"__div", vector_div},
+                                  {"__unm", vector_unm},
+                                  {"__eq", vector_eq},
+                                  {"__tostring", vector_tostring},
+                                  {NULL, NULL}};
   s2_lua_metatable(L, s2_type_vector);
   luaL_setfuncs(L, meta, 0);
   lua_pop(L, 1);

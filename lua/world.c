@@ -10,10 +10,10 @@ enum { FIELD_TIME = 100, FIELD_BODIES, FIELD_JOINTS };
 
 // Parts of the contract that are not built yet.
 static const char *const later_names[] = {
-    "weld",   "slider",          "distance",   "spring",     "rope",
-    "gear",   "lock",            "mouse",      "constraint", "ground_friction",
-    "actuator", "act",           "observe",    "inverse_dynamics", "linearize",
-    "save",   "view",            NULL};
+    "weld",     "slider", "distance", "spring",           "rope",
+    "gear",     "lock",   "mouse",    "constraint",       "ground_friction",
+    "actuator", "act",    "observe",  "inverse_dynamics", "linearize",
+    "save",     "view",   NULL};
 
 // ---- Life -------------------------------------------------------------------------------------
 
@@ -50,8 +50,7 @@ S2LuaWorld *s2_lua_push_world(lua_State *L) {
     if (store == S2_STORE_BODIES || store == S2_STORE_JOINTS) {
       new_weak_table(L);
       lua_setiuservalue(L, world, store);
-    } else if (store == S2_STORE_DATA || store == S2_STORE_LAWS || store == S2_STORE_HOOKS ||
-               store == S2_STORE_WARNINGS) {
+    } else if (store == S2_STORE_DATA || store == S2_STORE_LAWS || store == S2_STORE_HOOKS) {
       lua_newtable(L);
       lua_setiuservalue(L, world, store);
     }
@@ -60,6 +59,8 @@ S2LuaWorld *s2_lua_push_world(lua_State *L) {
   lua_setiuservalue(L, world, S2_STORE_BODY_LIST);
   s2_lua_push_collection(L, world, true);
   lua_setiuservalue(L, world, S2_STORE_JOINT_LIST);
+  s2_lua_push_guard(L, world);
+  lua_setiuservalue(L, world, S2_STORE_GUARD);
   luaL_setmetatable(L, "sim2d.World");
   return lw;
 }
@@ -89,6 +90,7 @@ bool s2_lua_world_close(S2LuaWorld *lw, S2Status *status) {
   }
   bool good = s2_lua_recorders_close(lw, status);
   s2_lua_world_gather(lw);
+  s2_lua_warnings_close(lw);
   s2_world_destroy(lw->world);
   lw->world = NULL;
   s2_arena_free(&lw->scratch);

@@ -74,7 +74,8 @@ static double slide_stop(double h) {
 
 static void sliding_box_stops(void **state) {
   (void)state;
-  double coarse = fabs(slide_stop(1.0 / 60) - 25.0 / 12), fine = fabs(slide_stop(1.0 / 240) - 25.0 / 12);
+  double coarse = fabs(slide_stop(1.0 / 60) - 25.0 / 12),
+         fine = fabs(slide_stop(1.0 / 240) - 25.0 / 12);
   assert_true(coarse < 5.0 / 60); // v0 h
   assert_true(fine < 5.0 / 240);
 }

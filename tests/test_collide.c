@@ -504,7 +504,7 @@ static void test_round_shapes(void **state) {
   assert_int_equal(m.points[0].feature, S2_EDGE_B);
   assert_near(m.points[0].gap, -0.7, 1e-15);
   assert_near(m.points[0].normal.y, 1, 1e-15);
-  s2_collide(&circle, s2_pose(0, 0.8, 0.9), &box, s2_pose(0, 0, 0), 0, &m); // at a corner
+  s2_collide(&circle, s2_pose(0, 0.8, 0.9), &box, s2_pose(0, 0, 0), 1, &m); // at a corner
   assert_int_equal(m.points[0].feature, S2_VERTEX_VERTEX);
   assert_near(m.points[0].gap, 0, 1e-15);
   s2_collide(&capsule, s2_pose(0, 0, 0), &capsule, s2_pose(0, 2.5, 0), 1, &m); // end to end

@@ -73,9 +73,8 @@ static S2World *build(const Plan *plan) {
       double qa[3], qb[3];
       must(s2_body_q(world, last, qa));
       must(s2_body_q(world, all[n - 1], qb));
-      S2HingeDef hinge = {.a = last,
-                          .b = all[n - 1],
-                          .anchor = {(qa[1] + qb[1]) / 2, (qa[2] + qb[2]) / 2}};
+      S2HingeDef hinge = {
+          .a = last, .b = all[n - 1], .anchor = {(qa[1] + qb[1]) / 2, (qa[2] + qb[2]) / 2}};
       S2JointId joint;
       must(s2_hinge_create(world, &hinge, &joint));
     }
@@ -227,7 +226,8 @@ static void bisect_keeps_bodies_apart(void **state) {
       must(s2_world_step(world));
       S2WorldResiduals r = s2_world_residuals(world);
       if (!(r.solve.scaled <= 1e-9) || !(r.penetration <= 1e-6)) {
-        fail_msg("seed %d step %d: residual %.2e overlap %.2e", i, k, r.solve.scaled, r.penetration);
+        fail_msg("seed %d step %d: residual %.2e overlap %.2e", i, k, r.solve.scaled,
+                 r.penetration);
       }
     }
     near(s2_world_time(world), STEPS / 120.0, 1e-12);

@@ -34,7 +34,8 @@ void *s2_arena_take_zeroed(S2Arena *arena, size_t bytes);
 S2ArenaMark s2_arena_mark(const S2Arena *arena);
 void s2_arena_rewind(S2Arena *arena, S2ArenaMark mark);
 
-#define S2_TAKE(arena, Type, count)        ((Type *)s2_arena_take((arena), sizeof(Type) * (size_t)(count)))
-#define S2_TAKE_ZEROED(arena, Type, count) ((Type *)s2_arena_take_zeroed((arena), sizeof(Type) * (size_t)(count)))
+#define S2_TAKE(arena, Type, count) ((Type *)s2_arena_take((arena), sizeof(Type) * (size_t)(count)))
+#define S2_TAKE_ZEROED(arena, Type, count)                                                         \
+  ((Type *)s2_arena_take_zeroed((arena), sizeof(Type) * (size_t)(count)))
 
 #endif

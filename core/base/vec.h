@@ -21,22 +21,46 @@ typedef struct S2Box { // axis-aligned
   S2Vec2 lo, hi;
 } S2Box;
 
-static inline S2Vec2 s2_vec2(double x, double y) { return (S2Vec2){x, y}; }
-static inline S2Vec2 s2_add(S2Vec2 a, S2Vec2 b) { return (S2Vec2){a.x + b.x, a.y + b.y}; }
-static inline S2Vec2 s2_sub(S2Vec2 a, S2Vec2 b) { return (S2Vec2){a.x - b.x, a.y - b.y}; }
-static inline S2Vec2 s2_neg(S2Vec2 a) { return (S2Vec2){-a.x, -a.y}; }
-static inline S2Vec2 s2_scale(double k, S2Vec2 a) { return (S2Vec2){k * a.x, k * a.y}; }
+static inline S2Vec2 s2_vec2(double x, double y) {
+  return (S2Vec2){x, y};
+}
+static inline S2Vec2 s2_add(S2Vec2 a, S2Vec2 b) {
+  return (S2Vec2){a.x + b.x, a.y + b.y};
+}
+static inline S2Vec2 s2_sub(S2Vec2 a, S2Vec2 b) {
+  return (S2Vec2){a.x - b.x, a.y - b.y};
+}
+static inline S2Vec2 s2_neg(S2Vec2 a) {
+  return (S2Vec2){-a.x, -a.y};
+}
+static inline S2Vec2 s2_scale(double k, S2Vec2 a) {
+  return (S2Vec2){k * a.x, k * a.y};
+}
 static inline S2Vec2 s2_add_scaled(S2Vec2 a, double k, S2Vec2 b) {
   return (S2Vec2){a.x + k * b.x, a.y + k * b.y};
 }
-static inline double s2_dot(S2Vec2 a, S2Vec2 b) { return a.x * b.x + a.y * b.y; }
-static inline double s2_cross(S2Vec2 a, S2Vec2 b) { return a.x * b.y - a.y * b.x; }
-static inline double s2_length2(S2Vec2 a) { return a.x * a.x + a.y * a.y; }
-static inline double s2_length(S2Vec2 a) { return sqrt(a.x * a.x + a.y * a.y); }
-static inline S2Vec2 s2_left(S2Vec2 a) { return (S2Vec2){-a.y, a.x}; }  // turned by +90 degrees
-static inline S2Vec2 s2_right(S2Vec2 a) { return (S2Vec2){a.y, -a.x}; } // turned by -90 degrees
+static inline double s2_dot(S2Vec2 a, S2Vec2 b) {
+  return a.x * b.x + a.y * b.y;
+}
+static inline double s2_cross(S2Vec2 a, S2Vec2 b) {
+  return a.x * b.y - a.y * b.x;
+}
+static inline double s2_length2(S2Vec2 a) {
+  return a.x * a.x + a.y * a.y;
+}
+static inline double s2_length(S2Vec2 a) {
+  return sqrt(a.x * a.x + a.y * a.y);
+}
+static inline S2Vec2 s2_left(S2Vec2 a) {
+  return (S2Vec2){-a.y, a.x};
+} // turned by +90 degrees
+static inline S2Vec2 s2_right(S2Vec2 a) {
+  return (S2Vec2){a.y, -a.x};
+} // turned by -90 degrees
 
-static inline S2Rot s2_rot(double angle) { return (S2Rot){cos(angle), sin(angle)}; }
+static inline S2Rot s2_rot(double angle) {
+  return (S2Rot){cos(angle), sin(angle)};
+}
 static inline S2Vec2 s2_rotate(S2Rot r, S2Vec2 p) {
   return (S2Vec2){r.c * p.x - r.s * p.y, r.s * p.x + r.c * p.y};
 }

@@ -79,7 +79,15 @@ static int facing_edge(const S2Placed *placed, int support, S2Vec2 normal) {
   return facing_before < facing_after ? before : support;
 }
 
-static Candidates clip(const Pair *pair, bool reference_is_a, const S2Axis *axis) {
+static void add_candidate(Candidates *found, Candidate candidate, double floor) {
+  if (candidate.gap >= floor - found->tolerance) {
+    found->list[found->count++] = candidate;
+  }
+}
+
+// The points between the edge of `axis` and the one facing it whose gap is at least `floor`: a
+// smaller one is not in front of its edge but behind the whole shape.
+static Candidates clip(const Pair *pair, bool reference_is_a, const S2Axis *axis, double floor) {
   const S2Placed *reference = reference_is_a ? &pair->a : &pair->b;
   const S2Placed *incident = reference_is_a ? &pair->b : &pair->a;
   Candidates found = {0};
@@ -90,7 +98,7 @@ static Candidates clip(const Pair *pair, bool reference_is_a, const S2Axis *axis
     double rounding = ROUNDING * (magnitude(edge.start) + magnitude(edge.end) + magnitude(w));
     found.tolerance = rounding;
     if (within(s2_dot(s2_sub(w, edge.start), edge.along), edge.length, rounding)) {
-      found.list[found.count++] = against_edge(reference_is_a, r, &edge, 0, w);
+      add_candidate(&found, against_edge(reference_is_a, r, &edge, 0, w), floor);
     }
     return found;
   }
@@ -111,9 +119,9 @@ static Candidates clip(const Pair *pair, bool reference_is_a, const S2Axis *axis
     double beyond = k == 0 ? -w_at : w_at - edge.length;
     bool tie = fabs(beyond) <= found.tolerance && within(v_at, other.length, found.tolerance);
     if (tie ? reference_is_a : within(w_at, edge.length, rounding)) {
-      found.list[found.count++] = against_edge(reference_is_a, r, &edge, w_index, w);
+      add_candidate(&found, against_edge(reference_is_a, r, &edge, w_index, w), floor);
     } else if (tie || (beyond > 0 && within(v_at, other.length, rounding))) {
-      found.list[found.count++] = against_edge(!reference_is_a, i, &other, v_index, v);
+      add_candidate(&found, against_edge(!reference_is_a, i, &other, v_index, v), floor);
     }
   }
   return found;
@@ -143,12 +151,12 @@ static Candidates search(const Pair *pair, const S2Axis axes[2], double separati
   if (axes[first].edge < 0) {
     first = 1 - first;
   }
-  Candidates found = clip(pair, first == 0, &axes[first]);
+  Candidates found = clip(pair, first == 0, &axes[first], separation);
   if (least_gap(&found) <= separation + found.tolerance) {
     return found;
   }
   if (axes[1 - first].edge >= 0) {
-    Candidates second = clip(pair, first == 1, &axes[1 - first]);
+    Candidates second = clip(pair, first == 1, &axes[1 - first], separation);
     if (least_gap(&second) <= separation + second.tolerance) {
       return second;
     }
@@ -269,8 +277,7 @@ static bool owned_by(const S2Placed *segment, bool segment_is_a, const S2Placed 
 
 // Adds the candidates that belong to this pair and are within reach. Returns whether the one with
 // the least gap was dropped because it belongs to a neighbour in a chain.
-static bool add_owned(S2Manifold *manifold, const Pair *pair, const Candidates *found, double floor,
-                      double reach) {
+static bool add_owned(S2Manifold *manifold, const Pair *pair, const Candidates *found, double reach) {
   bool dropped = false;
   double least = least_gap(found);
   for (int k = 0; k < found->count; k++) {
@@ -281,7 +288,7 @@ static bool add_owned(S2Manifold *manifold, const Pair *pair, const Candidates *
                  owned_by(&pair->b, false, &pair->a, candidate, point.normal, found->tolerance);
     if (!owned) {
       dropped = dropped || candidate->gap <= least;
-    } else if (point.gap <= reach && candidate->gap >= floor) {
+    } else if (point.gap <= reach) {
       manifold->points[manifold->count++] = point;
     }
   }
@@ -294,7 +301,7 @@ void s2_collide(const S2Shape *a, S2Pose pose_a, const S2Shape *b, S2Pose pose_b
   Pair pair = pair_of(a, pose_a, b, pose_b);
   if (a->count == 1 && b->count == 1) {
     Candidates found = {.list = {{.feature = S2_VERTEX_VERTEX}}, .count = 1};
-    add_owned(manifold, &pair, &found, -INFINITY, reach);
+    add_owned(manifold, &pair, &found, reach);
     return;
   }
   S2Axis axes[2] = {s2_separation(&pair.a, &pair.b), s2_separation(&pair.b, &pair.a)};
@@ -303,14 +310,14 @@ void s2_collide(const S2Shape *a, S2Pose pose_a, const S2Shape *b, S2Pose pose_b
     return;
   }
   Candidates found = search(&pair, axes, separation);
-  bool dropped = add_owned(manifold, &pair, &found, -INFINITY, reach);
+  bool dropped = add_owned(manifold, &pair, &found, reach);
   if (dropped) {
     // The closest features belong to the neighbour, but this segment may still carry a vertex of
     // the other shape further on. While the cores are apart nothing can be nearer than they are.
     bool chain_is_a = s2_is_chained(a);
     manifold->count = 0;
-    found = clip(&pair, chain_is_a, &axes[chain_is_a ? 0 : 1]);
-    double floor = separation > 0 ? separation - found.tolerance : -INFINITY;
-    add_owned(manifold, &pair, &found, floor, reach);
+    double floor = separation > 0 ? separation : -INFINITY;
+    found = clip(&pair, chain_is_a, &axes[chain_is_a ? 0 : 1], floor);
+    add_owned(manifold, &pair, &found, reach);
   }
 }

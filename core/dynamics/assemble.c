@@ -45,7 +45,8 @@ static S2Row contact_row(const S2Step *step, const S2Touch *touch, int k, S2Vec2
     row.ja[c] = row.a == S2_GROUND ? 0 : ja[c];
     row.jb[c] = row.b == S2_GROUND ? 0 : jb[c];
     if (kind != S2_POSITIONS) {
-      row.bias += (row.a == S2_GROUND ? ja[c] * va[c] : 0) + (row.b == S2_GROUND ? jb[c] * vb[c] : 0);
+      row.bias +=
+          (row.a == S2_GROUND ? ja[c] * va[c] : 0) + (row.b == S2_GROUND ? jb[c] * vb[c] : 0);
     }
   }
   return row;
@@ -144,8 +145,8 @@ S2Assembly s2_assemble(const S2Step *step, const S2Island *island, const S2Choic
                   .mass = mass,
                   .rhs = rhs,
                   .row = rows,
-                  .velocity_scale = kind == S2_POSITIONS ? island->length
-                                                             : s2_island_speed(step, island),
+                  .velocity_scale =
+                      kind == S2_POSITIONS ? island->length : s2_island_speed(step, island),
                   .length = island->length},
       .lambda = lambda,
       .v = v,

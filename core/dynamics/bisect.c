@@ -1,8 +1,8 @@
 // Bisecting stepping (lcp-physics appendix A.1): contacts act when closer than the margin, without
 // looking ahead; a (sub-)step that ends in an overlap is undone and tried with half its length.
-// The printed rule needs a tolerance: a turning edge under a vertex that moves along overlaps at any
-// step length. And it needs an end: at the smallest length the overlap is accepted with a warning,
-// and position projection removes it.
+// The printed rule needs a tolerance: a turning edge under a vertex that moves along overlaps at
+// any step length. And it needs an end: at the smallest length the overlap is accepted with a
+// warning, and position projection removes it.
 #include "dynamics/step.h"
 
 #include <string.h>
@@ -99,8 +99,9 @@ bool s2_step_bisect(S2Step *step) {
       world->stats.bisections += 1;
     }
     if (overlap > before + tolerance) {
-      s2_world_warn(world, "bisect: an overlap of %.3g m remains at the smallest dt of %.3g s (t = %.6g s)",
-                    overlap, h, step->t);
+      s2_world_warn(
+          world, "bisect: an overlap of %.3g m remains at the smallest dt of %.3g s (t = %.6g s)",
+          overlap, h, step->t);
     }
     s2_step_stabilise(step);
     memcpy(step->q0, step->q1, bytes);

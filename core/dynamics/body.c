@@ -139,13 +139,14 @@ static MassSum sum_mass(const S2BodyDef *def) {
     S2Shape shape = def_shape(piece);
     S2MassProperties part = s2_shape_mass(&shape);
     double density = isnan(piece->density) ? def->density : piece->density;
-    sum.inertia += density * (part.inertia +
-                              part.area * s2_length2(s2_sub(part.centre, sum.centre)));
+    sum.inertia +=
+        density * (part.inertia + part.area * s2_length2(s2_sub(part.centre, sum.centre)));
   }
   return sum;
 }
 
-static S2Status check_number(const char *name, double value, double lo, bool open, bool may_be_nan) {
+static S2Status check_number(const char *name, double value, double lo, bool open,
+                             bool may_be_nan) {
   if (may_be_nan && isnan(value)) {
     return s2_ok();
   }
@@ -254,8 +255,8 @@ S2Status s2_body_create(S2World *world, const S2BodyDef *def, S2BodyId *id) {
   double mass = isnan(def->mass) ? sum.mass : def->mass;
   // A given mass scales what the shapes say; a body without area needs both.
   double inertia = !isnan(def->inertia) ? def->inertia
-                   : sum.mass > 0      ? sum.inertia * (mass / sum.mass)
-                                       : 0;
+                   : sum.mass > 0       ? sum.inertia * (mass / sum.mass)
+                                        : 0;
   if (def->type == S2_DYNAMIC && (!(mass > 0) || !(inertia > 0))) {
     return s2_error(S2_INVALID, "a dynamic body needs an area, or mass and inertia");
   }

@@ -42,27 +42,68 @@ S2Status s2_body_get(const S2World *world, S2BodyId id, S2BodyField field, doubl
   const S2Body *body = &world->bodies.at[slot];
   const double *q = world->q.at + 3 * slot, *v = world->v.at + 3 * slot;
   switch (field) {
-  case S2_BODY_ANGLE: *value = q[0]; break;
-  case S2_BODY_X: *value = q[1]; break;
-  case S2_BODY_Y: *value = q[2]; break;
-  case S2_BODY_OMEGA: *value = v[0]; break;
-  case S2_BODY_VX: *value = v[1]; break;
-  case S2_BODY_VY: *value = v[2]; break;
-  case S2_BODY_MASS: *value = body->type == S2_DYNAMIC ? body->mass : INFINITY; break;
-  case S2_BODY_INERTIA: *value = body->type == S2_DYNAMIC ? body->inertia : INFINITY; break;
-  case S2_BODY_FRICTION: *value = body->friction; break;
-  case S2_BODY_RESTITUTION: *value = body->restitution; break;
-  case S2_BODY_LINEAR_DAMPING: *value = body->linear_damping; break;
-  case S2_BODY_ANGULAR_DAMPING: *value = body->angular_damping; break;
-  case S2_BODY_GRAVITY_SCALE: *value = body->gravity_scale; break;
-  case S2_BODY_SURFACE_SPEED: *value = body->surface_speed; break;
-  case S2_BODY_CATEGORY: *value = body->category; break;
-  case S2_BODY_MASK: *value = body->mask; break;
-  case S2_BODY_SENSOR: *value = body->sensor; break;
-  case S2_BODY_ENABLED: *value = body->enabled; break;
-  case S2_BODY_TYPE: *value = (double)body->type; break;
-  case S2_BODY_COLOR: *value = body->color; break;
-  case S2_BODY_FIELD_COUNT: break;
+  case S2_BODY_ANGLE:
+    *value = q[0];
+    break;
+  case S2_BODY_X:
+    *value = q[1];
+    break;
+  case S2_BODY_Y:
+    *value = q[2];
+    break;
+  case S2_BODY_OMEGA:
+    *value = v[0];
+    break;
+  case S2_BODY_VX:
+    *value = v[1];
+    break;
+  case S2_BODY_VY:
+    *value = v[2];
+    break;
+  case S2_BODY_MASS:
+    *value = body->type == S2_DYNAMIC ? body->mass : INFINITY;
+    break;
+  case S2_BODY_INERTIA:
+    *value = body->type == S2_DYNAMIC ? body->inertia : INFINITY;
+    break;
+  case S2_BODY_FRICTION:
+    *value = body->friction;
+    break;
+  case S2_BODY_RESTITUTION:
+    *value = body->restitution;
+    break;
+  case S2_BODY_LINEAR_DAMPING:
+    *value = body->linear_damping;
+    break;
+  case S2_BODY_ANGULAR_DAMPING:
+    *value = body->angular_damping;
+    break;
+  case S2_BODY_GRAVITY_SCALE:
+    *value = body->gravity_scale;
+    break;
+  case S2_BODY_SURFACE_SPEED:
+    *value = body->surface_speed;
+    break;
+  case S2_BODY_CATEGORY:
+    *value = body->category;
+    break;
+  case S2_BODY_MASK:
+    *value = body->mask;
+    break;
+  case S2_BODY_SENSOR:
+    *value = body->sensor;
+    break;
+  case S2_BODY_ENABLED:
+    *value = body->enabled;
+    break;
+  case S2_BODY_TYPE:
+    *value = (double)body->type;
+    break;
+  case S2_BODY_COLOR:
+    *value = body->color;
+    break;
+  case S2_BODY_FIELD_COUNT:
+    break;
   }
   return s2_ok();
 }
@@ -147,17 +188,38 @@ S2Status s2_body_set(S2World *world, S2BodyId id, S2BodyField field, double valu
     }
     *(field == S2_BODY_MASS ? &body->mass : &body->inertia) = value;
     break;
-  case S2_BODY_FRICTION: body->friction = value; break;
-  case S2_BODY_RESTITUTION: body->restitution = value; break;
-  case S2_BODY_LINEAR_DAMPING: body->linear_damping = value; break;
-  case S2_BODY_ANGULAR_DAMPING: body->angular_damping = value; break;
-  case S2_BODY_GRAVITY_SCALE: body->gravity_scale = value; break;
-  case S2_BODY_SURFACE_SPEED: body->surface_speed = value; break;
-  case S2_BODY_CATEGORY: body->category = (uint32_t)value; break;
-  case S2_BODY_MASK: body->mask = (uint32_t)value; break;
-  case S2_BODY_SENSOR: body->sensor = value != 0; break;
-  case S2_BODY_COLOR: body->color = (uint32_t)value; break;
-  case S2_BODY_TYPE: return set_type(world, slot, (S2BodyType)value);
+  case S2_BODY_FRICTION:
+    body->friction = value;
+    break;
+  case S2_BODY_RESTITUTION:
+    body->restitution = value;
+    break;
+  case S2_BODY_LINEAR_DAMPING:
+    body->linear_damping = value;
+    break;
+  case S2_BODY_ANGULAR_DAMPING:
+    body->angular_damping = value;
+    break;
+  case S2_BODY_GRAVITY_SCALE:
+    body->gravity_scale = value;
+    break;
+  case S2_BODY_SURFACE_SPEED:
+    body->surface_speed = value;
+    break;
+  case S2_BODY_CATEGORY:
+    body->category = (uint32_t)value;
+    break;
+  case S2_BODY_MASK:
+    body->mask = (uint32_t)value;
+    break;
+  case S2_BODY_SENSOR:
+    body->sensor = value != 0;
+    break;
+  case S2_BODY_COLOR:
+    body->color = (uint32_t)value;
+    break;
+  case S2_BODY_TYPE:
+    return set_type(world, slot, (S2BodyType)value);
   case S2_BODY_ENABLED:
     if (body->enabled && value == 0) {
       s2_world_drop_boxes(world, slot);
@@ -165,7 +227,8 @@ S2Status s2_body_set(S2World *world, S2BodyId id, S2BodyField field, double valu
     body->enabled = value != 0;
     moved(world, slot);
     break;
-  case S2_BODY_FIELD_COUNT: break;
+  case S2_BODY_FIELD_COUNT:
+    break;
   }
   return s2_ok();
 }

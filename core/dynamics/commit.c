@@ -38,8 +38,7 @@ static void pair_event(S2World *world, S2EventType type, const S2Touch *touch) {
   S2Event *event = s2_world_event(world, type);
   bool swap = touch->sensor && touch->body_b >= 0 &&
               world->bodies.at[touch->body_b].serial == touch->serial_b &&
-              world->bodies.at[touch->body_b].sensor &&
-              !world->bodies.at[touch->body_a].sensor;
+              world->bodies.at[touch->body_b].sensor && !world->bodies.at[touch->body_a].sensor;
   event->a = swap ? id_b(touch) : id_a(touch);
   event->b = swap ? id_a(touch) : id_b(touch);
 }
@@ -89,8 +88,8 @@ static void end_lost(S2Step *step) {
     const S2Touch *old = &world->touches.at[i];
     const S2Touch *now = NULL;
     while (n < step->touch_count &&
-           (step->touches[n].shape_a < old->shape_a ||
-            (step->touches[n].shape_a == old->shape_a && step->touches[n].shape_b < old->shape_b))) {
+           (step->touches[n].shape_a < old->shape_a || (step->touches[n].shape_a == old->shape_a &&
+                                                        step->touches[n].shape_b < old->shape_b))) {
       n += 1;
     }
     if (n < step->touch_count) {

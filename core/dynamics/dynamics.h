@@ -19,7 +19,7 @@ typedef struct S2World S2World;
 
 // Null when index is 0. A serial is never used twice in a world and its copies.
 typedef struct S2BodyId {
-  uint32_t index;  // slot + 1
+  uint32_t index; // slot + 1
   uint32_t serial;
 } S2BodyId;
 
@@ -42,8 +42,8 @@ typedef enum S2Combine {
 } S2Combine;
 
 typedef struct S2WorldDef {
-  S2Vec2 gravity;        // m/s^2
-  double dt;             // s, > 0
+  S2Vec2 gravity; // m/s^2
+  double dt;      // s, > 0
   S2Solver solver;
   S2ContactModel contact;
   S2Stepping stepping;
@@ -63,7 +63,7 @@ const S2WorldDef *s2_world_settings(const S2World *world);
 // Changes gravity, dt, solver, tolerance ... of a living world; checked like at creation.
 S2Status s2_world_configure(S2World *world, const S2WorldDef *def);
 
-double s2_world_time(const S2World *world);          // s
+double s2_world_time(const S2World *world); // s
 uint64_t s2_world_step_count(const S2World *world);
 
 // ---- Bodies -----------------------------------------------------------------------------------
@@ -73,7 +73,7 @@ typedef enum S2BodyType { S2_DYNAMIC, S2_STATIC, S2_KINEMATIC } S2BodyType;
 enum { S2_NAME_SIZE = 48 }; // bytes of a name with its final 0
 
 typedef struct S2ShapeDef {
-  const S2Vec2 *vertices;       // m, relative to the body's given position; copied
+  const S2Vec2 *vertices; // m, relative to the body's given position; copied
   int count;
   double radius;                // m
   double friction, restitution; // NAN: the body's
@@ -88,17 +88,17 @@ typedef struct S2BodyDef {
   double angle;
   S2Vec2 velocity; // m/s, of the centre of mass
   double angular_velocity;
-  double mass;     // kg; NAN: from density and area
-  double inertia;  // kg m^2 about the centre of mass; NAN: from the mass and the shapes
-  double density;  // kg/m^2; used where mass is NAN
+  double mass;    // kg; NAN: from density and area
+  double inertia; // kg m^2 about the centre of mass; NAN: from the mass and the shapes
+  double density; // kg/m^2; used where mass is NAN
   double friction, restitution;
   double linear_damping, angular_damping; // 1/s: dv/dt = -damping v, taken implicitly
   double gravity_scale;
-  double surface_speed; // m/s: the surface moves along itself, counter-clockwise around the body
+  double surface_speed;    // m/s: the surface moves along itself, counter-clockwise around the body
   uint32_t category, mask; // two shapes may touch when each one's mask has a bit of the other's
   bool sensor, enabled;
-  const char *name;  // "" or NULL: none; at most S2_NAME_SIZE - 1 bytes
-  uint32_t color;    // 0xRRGGBBAA; 0: the palette's
+  const char *name;         // "" or NULL: none; at most S2_NAME_SIZE - 1 bytes
+  uint32_t color;           // 0xRRGGBBAA; 0: the palette's
   const S2ShapeDef *shapes; // convex pieces
   int shape_count;
 } S2BodyDef;
@@ -108,8 +108,9 @@ S2Status s2_body_create(S2World *world, const S2BodyDef *def, S2BodyId *body);
 S2Status s2_body_destroy(S2World *world, S2BodyId body); // its joints go with it
 bool s2_body_alive(const S2World *world, S2BodyId body);
 
-// Numbers of a body, by name. Setting one checks it (finite, in its domain; the message names field,
-// value and domain). Positions and velocities set by hand drop the warm start of the body's contacts.
+// Numbers of a body, by name. Setting one checks it (finite, in its domain; the message names
+// field, value and domain). Positions and velocities set by hand drop the warm start of the body's
+// contacts.
 typedef enum S2BodyField {
   S2_BODY_ANGLE,
   S2_BODY_X,
@@ -117,7 +118,7 @@ typedef enum S2BodyField {
   S2_BODY_OMEGA,
   S2_BODY_VX,
   S2_BODY_VY,
-  S2_BODY_MASS,    // static and kinematic bodies: infinite, cannot be set
+  S2_BODY_MASS, // static and kinematic bodies: infinite, cannot be set
   S2_BODY_INERTIA,
   S2_BODY_FRICTION,
   S2_BODY_RESTITUTION,
@@ -127,9 +128,9 @@ typedef enum S2BodyField {
   S2_BODY_SURFACE_SPEED,
   S2_BODY_CATEGORY, // an integer 0 .. 2^32 - 1
   S2_BODY_MASK,
-  S2_BODY_SENSOR,   // 0 or 1
+  S2_BODY_SENSOR, // 0 or 1
   S2_BODY_ENABLED,
-  S2_BODY_TYPE,     // S2BodyType
+  S2_BODY_TYPE, // S2BodyType
   S2_BODY_COLOR,
   S2_BODY_FIELD_COUNT
 } S2BodyField;
@@ -137,7 +138,8 @@ typedef enum S2BodyField {
 const char *s2_body_field_name(S2BodyField field);
 S2Status s2_body_get(const S2World *world, S2BodyId body, S2BodyField field, double *value);
 S2Status s2_body_set(S2World *world, S2BodyId body, S2BodyField field, double value);
-S2Status s2_body_set_q(S2World *world, S2BodyId body, const double q[3]); // angle, x, y; all or none
+S2Status s2_body_set_q(S2World *world, S2BodyId body,
+                       const double q[3]); // angle, x, y; all or none
 S2Status s2_body_set_v(S2World *world, S2BodyId body, const double v[3]);
 S2Status s2_body_q(const S2World *world, S2BodyId body, double q[3]);
 S2Status s2_body_v(const S2World *world, S2BodyId body, double v[3]);
@@ -170,9 +172,9 @@ S2Status s2_world_no_contact(S2World *world, S2BodyId a, S2BodyId b, bool forbid
 typedef enum S2JointType { S2_HINGE } S2JointType;
 
 typedef struct S2HingeDef {
-  S2BodyId a, b;  // one of them may be null: the world
-  S2Vec2 anchor;  // world coordinates, m
-  bool collide;   // do the two bodies still touch each other (default no)
+  S2BodyId a, b; // one of them may be null: the world
+  S2Vec2 anchor; // world coordinates, m
+  bool collide;  // do the two bodies still touch each other (default no)
   const char *name;
 } S2HingeDef;
 
@@ -185,12 +187,12 @@ typedef struct S2JointInfo {
   S2JointType type;
   S2BodyId a, b;
   bool enabled, collide;
-  const char *name;      // borrowed
+  const char *name;          // borrowed
   S2Vec2 anchor_a, anchor_b; // world coordinates now; they differ by the joint's error
-  S2Vec2 impulse;        // on a, N s, of the last step (world axes)
-  S2Vec2 force;          // on a, N: impulse / dt
-  double angle, speed;   // of a against b, rad and rad/s, zero at creation
-  double error;          // m
+  S2Vec2 impulse;            // on a, N s, of the last step (world axes)
+  S2Vec2 force;              // on a, N: impulse / dt
+  double angle, speed;       // of a against b, rad and rad/s, zero at creation
+  double error;              // m
 } S2JointInfo;
 
 S2Status s2_joint_info(const S2World *world, S2JointId joint, S2JointInfo *info);
@@ -232,12 +234,12 @@ void s2_world_mark(S2World *world);
 void s2_world_rollback(S2World *world);
 
 typedef enum S2EventType {
-  S2_CONTACT_BEGIN,   // gap went below contact_margin
+  S2_CONTACT_BEGIN, // gap went below contact_margin
   S2_CONTACT_END,
   S2_CONTACT_IMPULSE, // the normal impulse of this step, one event a contact that has one
   S2_SENSOR_BEGIN,    // `a` is the sensor
   S2_SENSOR_END,
-  S2_SOLVER_WARNING,  // numbers: unsolved step, overlap at the start, smallest dt reached
+  S2_SOLVER_WARNING, // numbers: unsolved step, overlap at the start, smallest dt reached
 } S2EventType;
 
 typedef struct S2Event {
@@ -245,8 +247,8 @@ typedef struct S2Event {
   S2BodyId a, b; // may be null (warnings), may be stale by the time they are read
   S2Vec2 point, normal;
   double normal_impulse, tangent_impulse; // N s
-  double speed; // approach speed before the step, m/s (begin and impulse)
-  const char *message; // warnings; else ""
+  double speed;                           // approach speed before the step, m/s (begin and impulse)
+  const char *message;                    // warnings; else ""
 } S2Event;
 
 // Events of the last step, valid until the next.
@@ -275,17 +277,17 @@ S2Energy s2_world_energy(const S2World *world);
 void s2_world_momentum(const S2World *world, double momentum[3]); // angular about the origin, x, y
 
 typedef struct S2WorldResiduals {
-  S2Residual solve;    // worst over the islands of the last step
-  double joint_error;  // m, largest position error after the step
-  double penetration;  // m, largest overlap after the step (0: none)
+  S2Residual solve;   // worst over the islands of the last step
+  double joint_error; // m, largest position error after the step
+  double penetration; // m, largest overlap after the step (0: none)
 } S2WorldResiduals;
 
 S2WorldResiduals s2_world_residuals(const S2World *world);
 
 typedef struct S2WorldStats {
   uint64_t steps, solves, second_solves, projections, relinearisations, bisections;
-  uint64_t iterations;      // interior-point iterations and pivots
-  uint64_t unsolved;        // island solves that missed the tolerance
+  uint64_t iterations;            // interior-point iterations and pivots
+  uint64_t unsolved;              // island solves that missed the tolerance
   uint64_t used[S2_SOLVER_COUNT]; // island solves answered by each solver
   double worst_scaled, worst_penetration, worst_joint_error; // over all steps
   double seconds_broad, seconds_narrow, seconds_solve, seconds_project, seconds_total;
@@ -316,7 +318,8 @@ typedef struct S2Overlap {
 
 // Pairs that overlap by more than the tolerance now, deepest first; returns how many there are.
 int s2_world_overlaps(S2World *world, S2Overlap *overlaps, int capacity);
-// Moves bodies apart, as little as possible (mass-weighted); `remaining` is the largest overlap left.
+// Moves bodies apart, as little as possible (mass-weighted); `remaining` is the largest overlap
+// left.
 S2Status s2_world_resolve_overlaps(S2World *world, double *remaining);
 
 // ---- Queries ----------------------------------------------------------------------------------
@@ -346,8 +349,8 @@ int s2_world_state_size(const S2World *world);
 void s2_world_state(const S2World *world, double *state);
 S2Status s2_world_set_state(S2World *world, const double *state, int count); // drops warm starts
 
-// Everything, bit for bit: a restored world goes on with the same bits. Handles to what existed then
-// are valid again, handles to what came later are stale.
+// Everything, bit for bit: a restored world goes on with the same bits. Handles to what existed
+// then are valid again, handles to what came later are stale.
 size_t s2_world_image_size(const S2World *world);
 void s2_world_image_write(const S2World *world, void *image);
 S2Status s2_world_image_read(S2World *world, const void *image, size_t size);

@@ -1,4 +1,5 @@
-// Hinge: two bodies (or a body and the world) share a point. Rows of the lcp-physics appendix, A.4.1.
+// Hinge: two bodies (or a body and the world) share a point. Rows of the lcp-physics appendix,
+// A.4.1.
 //
 // Every joint type has a file like this one with the same functions in the same order.
 #include "dynamics/joint.h"

@@ -55,7 +55,7 @@ static const unsigned char *get(const unsigned char *from, void *to, size_t byte
   return from + bytes;
 }
 
-#define PUT(to, array) put((to), (array).at, sizeof *(array).at * (size_t)(array).count)
+#define PUT(to, array) put((to), (array).at, sizeof *(array).at *(size_t)(array).count)
 #define GET(from, array, n)                                                                        \
   (s2_array_reserve((array), (n)), (array).count = (n),                                            \
    get((from), (array).at, sizeof *(array).at * (size_t)(n)))

@@ -1,5 +1,5 @@
-// Blows that follow the first one within the same step: a body thrown by a blow may be driven into a
-// contact that was opening, a ball may go to and fro between two walls.
+// Blows that follow the first one within the same step: a body thrown by a blow may be driven into
+// a contact that was opening, a ball may go to and fro between two walls.
 #include "dynamics/step.h"
 
 // The largest approach of touching contacts at v2, m/s.

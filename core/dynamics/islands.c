@@ -59,8 +59,8 @@ void s2_step_islands(S2Step *step) {
     step->node_of[i] = S2_GROUND;
   }
   for (int i = 0; i < step->touch_count + joints; i++) {
-    Edge edge = i < step->touch_count ? touch_edge(step, i)
-                                      : joint_edge(world, i - step->touch_count);
+    Edge edge =
+        i < step->touch_count ? touch_edge(step, i) : joint_edge(world, i - step->touch_count);
     *(i < step->touch_count ? &touch_edges[i] : &joint_edges[i - step->touch_count]) = edge;
     if (edge.a != S2_NONE) {
       bound[edge.a] = true;

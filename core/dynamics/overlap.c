@@ -55,52 +55,60 @@ static double pair_size(const S2World *world, const S2Touch *touch) {
   return fmin(a, b);
 }
 
+// Deepest overlaps among the touches of a step or survey.
+static int list_overlaps(const S2Step *step, S2Overlap **list) {
+  S2World *world = step->world;
+  S2Overlap *all = S2_TAKE(step->arena, S2Overlap, step->touch_count);
+  int count = 0;
+  for (int i = 0; i < step->touch_count; i++) {
+    const S2Touch *touch = &step->touches[i];
+    double depth = 0;
+    for (int k = 0; k < touch->count && s2_touch_solid(touch); k++) {
+      depth = fmax(depth, -touch->points[k].at.gap);
+    }
+    if (depth > OVERLAP_WORTH_A_WARNING * pair_size(world, touch)) {
+      all[count++] =
+          (S2Overlap){s2_body_id(world, touch->body_a), s2_body_id(world, touch->body_b), depth};
+    }
+  }
+  qsort(all, (size_t)count, sizeof *all, deeper);
+  *list = all;
+  return count;
+}
+
 int s2_world_overlaps(S2World *world, S2Overlap *overlaps, int capacity) {
   if (world->stepping) {
     return 0;
   }
   S2Step step = survey(world);
   search(&step);
-  S2Overlap *all = S2_TAKE(&world->arena, S2Overlap, step.touch_count);
-  int count = 0;
-  for (int i = 0; i < step.touch_count; i++) {
-    const S2Touch *touch = &step.touches[i];
-    double depth = 0;
-    for (int k = 0; k < touch->count && s2_touch_solid(touch); k++) {
-      depth = fmax(depth, -touch->points[k].at.gap);
-    }
-    if (depth > OVERLAP_WORTH_A_WARNING * pair_size(world, touch)) {
-      all[count++] = (S2Overlap){s2_body_id(world, touch->body_a),
-                                 s2_body_id(world, touch->body_b), depth};
-    }
-  }
-  qsort(all, (size_t)count, sizeof *all, deeper);
+  S2Overlap *all;
+  int count = list_overlaps(&step, &all);
   for (int i = 0; i < count && i < capacity; i++) {
     overlaps[i] = all[i];
   }
   return count;
 }
 
-void s2_world_warn_of_overlaps(S2World *world) {
-  S2Overlap worst[NAMED_IN_WARNING];
-  int count = s2_world_overlaps(world, worst, NAMED_IN_WARNING);
+void s2_step_warn_of_overlaps(const S2Step *step) {
+  S2World *world = step->world;
+  S2Overlap *worst;
+  int count = list_overlaps(step, &worst);
   if (count == 0) {
     return;
   }
   char text[S2_MESSAGE_SIZE] = "";
   size_t at = 0;
-  for (int i = 0; i < count && i < NAMED_IN_WARNING; i++) {
+  for (int i = 0; i < count && i < NAMED_IN_WARNING && at < sizeof text; i++) {
     char a[S2_NAME_SIZE + 8], b[S2_NAME_SIZE + 8];
     s2_body_label(world, (int32_t)worst[i].a.index - 1, a);
     s2_body_label(world, (int32_t)worst[i].b.index - 1, b);
     int wrote = snprintf(text + at, sizeof text - at, "%s%s and %s by %.3g m", i > 0 ? ", " : "", a,
                          b, worst[i].depth);
     at += wrote < 0 ? 0 : (size_t)wrote;
-    if (at >= sizeof text) {
-      break;
-    }
   }
-  s2_world_warn(world, "%d overlap%s at the start: %s%s (world:resolve_overlaps() moves them apart)",
+  s2_world_warn(world,
+                "%d overlap%s at the start: %s%s (world:resolve_overlaps() moves them apart)",
                 count, count == 1 ? "" : "s", text, count > NAMED_IN_WARNING ? ", ..." : "");
 }
 

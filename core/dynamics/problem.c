@@ -41,8 +41,8 @@ static S2Island everything(S2Step *step) {
   }
   for (int i = 0; i < step->touch_count; i++) {
     const S2Touch *touch = &step->touches[i];
-    if (s2_touch_solid(touch) && (step->node_of[touch->body_a] != S2_GROUND ||
-                                  step->node_of[touch->body_b] != S2_GROUND)) {
+    if (s2_touch_solid(touch) &&
+        (step->node_of[touch->body_a] != S2_GROUND || step->node_of[touch->body_b] != S2_GROUND)) {
       all.touch[all.touches++] = i;
     }
   }

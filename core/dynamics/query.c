@@ -26,7 +26,8 @@ static bool visit_ray(void *user, int32_t proxy) {
   S2RayHit hit =
       s2_shape_raycast(&shape, s2_slot_pose(world->q.at, piece->body), query->from, query->to);
   if (hit.hit && (query->best.body.index == 0 || hit.fraction < query->best.fraction)) {
-    query->best = (S2RayResult){s2_body_id(world, piece->body), hit.point, hit.normal, hit.fraction};
+    query->best =
+        (S2RayResult){s2_body_id(world, piece->body), hit.point, hit.normal, hit.fraction};
   }
   return true;
 }

@@ -9,10 +9,9 @@ S2Energy s2_world_energy(const S2World *world) {
     const S2Body *body = &world->bodies.at[slot];
     const double *q = world->q.at + 3 * slot, *v = world->v.at + 3 * slot;
     if (s2_body_moves(body)) {
-      energy.kinetic += 0.5 * (body->inertia * v[0] * v[0] +
-                               body->mass * (v[1] * v[1] + v[2] * v[2]));
-      energy.potential -=
-          body->mass * body->gravity_scale * (gravity.x * q[1] + gravity.y * q[2]);
+      energy.kinetic +=
+          0.5 * (body->inertia * v[0] * v[0] + body->mass * (v[1] * v[1] + v[2] * v[2]));
+      energy.potential -= body->mass * body->gravity_scale * (gravity.x * q[1] + gravity.y * q[2]);
     }
   }
   energy.total = energy.kinetic + energy.potential;

@@ -88,9 +88,9 @@ bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices
       point->tangent_impulse =
           kept * point->tangent_impulse + (used && rough ? solution.lambda[n + 1] : 0);
       // At the bound up to rounding; without friction a loaded contact slides whatever it does.
-      point->sliding = point->normal_impulse > 0 &&
-                       fabs(point->tangent_impulse) >=
-                           touch->friction * point->normal_impulse * (1 - 1e-9);
+      point->sliding =
+          point->normal_impulse > 0 &&
+          fabs(point->tangent_impulse) >= touch->friction * point->normal_impulse * (1 - 1e-9);
       n += used ? 1 + rough : 0;
     }
   }

@@ -1,4 +1,5 @@
-// Speculative stepping: fixed dt, rows that look ahead, two solves (algorithm B1 in docs/stepping.md).
+// Speculative stepping: fixed dt, rows that look ahead, two solves (algorithm B1 in
+// docs/stepping.md).
 //
 // 1. Every contact that can close within the step has a row J v + max(gap, 0)/h >= 0: the solve
 //    stops it exactly at the surface. These velocities v1 carry the positions.
@@ -90,8 +91,8 @@ static bool first_solve(S2Step *step, const S2Island *island, S2Choice *choices)
   return true;
 }
 
-// Chooses the rows of the second solve; false when nothing arrives with speed. `touching` (2 a touch,
-// as the choices) gets the contacts that are closed at the end of the step.
+// Chooses the rows of the second solve; false when nothing arrives with speed. `touching` (2 a
+// touch, as the choices) gets the contacts that are closed at the end of the step.
 static bool choose_impact(const S2Step *step, const S2Island *island, S2Choice *choices,
                           bool *touching) {
   double h = step->h, tiny = s2_island_rest_speed(step, island);

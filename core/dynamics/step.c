@@ -81,16 +81,13 @@ S2Status s2_world_step(S2World *world) {
   double start = s2_clock();
   world->events.count = 0;
   world->warning[0] = 0;
-  if (world->kept.fresh) {
-    s2_world_warn_of_overlaps(world);
-  }
   S2Step step = s2_step_begin(world);
   world->stepping = true;
-  bool done = world->kept.def.stepping == S2_BISECT ? s2_step_bisect(&step)
-                                                    : s2_step_speculative(&step);
+  bool done =
+      world->kept.def.stepping == S2_BISECT ? s2_step_bisect(&step) : s2_step_speculative(&step);
   world->stepping = false;
-  S2Status status = done ? s2_step_commit(&step)
-                         : s2_error(S2_ABORTED, "the step was stopped by a callback");
+  S2Status status =
+      done ? s2_step_commit(&step) : s2_error(S2_ABORTED, "the step was stopped by a callback");
   world->stats.seconds_total += s2_clock() - start;
   return status;
 }

@@ -1,5 +1,5 @@
-// Private to core/dynamics: one step under way. Everything here lives in the step's arena; the world
-// is written only by s2_step_commit, so a step that fails or is aborted leaves no trace.
+// Private to core/dynamics: one step under way. Everything here lives in the step's arena; the
+// world is written only by s2_step_commit, so a step that fails or is aborted leaves no trace.
 #ifndef S2_STEP_H
 #define S2_STEP_H
 
@@ -23,17 +23,17 @@ typedef struct S2Choice {
 typedef struct S2Step {
   S2World *world;
   S2Arena *arena;
-  double dt;      // s, of the whole step
-  double h;       // s, of this (sub-)step
-  double t;       // s, at its start
+  double dt;       // s, of the whole step
+  double h;        // s, of this (sub-)step
+  double t;        // s, at its start
   double *q0, *v0; // 3 a slot: state at its start
-  double *force;  // 3 a slot, complete
-  double *mass;   // 3 a slot: diagonal of W (damping included); 0 for what is not solved for
-  double *free_v; // 3 a slot: W^-1 (M v0 + h f), the velocities without any contact or joint
-  double *slack;  // a slot: m a body may move further than free_v says, learnt from the last pass
-  double *v1;     // 3 a slot: velocities that carry the positions
-  double *v2;     // 3 a slot: velocities at the end (v1, unless there was an impact)
-  double *q1;     // 3 a slot: positions at the end
+  double *force;   // 3 a slot, complete
+  double *mass;    // 3 a slot: diagonal of W (damping included); 0 for what is not solved for
+  double *free_v;  // 3 a slot: W^-1 (M v0 + h f), the velocities without any contact or joint
+  double *slack;   // a slot: m a body may move further than free_v says, learnt from the last pass
+  double *v1;      // 3 a slot: velocities that carry the positions
+  double *v2;      // 3 a slot: velocities at the end (v1, unless there was an impact)
+  double *q1;      // 3 a slot: positions at the end
   double *joint_impulse; // 3 a joint slot
   S2Touch *touches;
   int touch_count;
@@ -51,20 +51,23 @@ typedef struct S2Step {
 S2Step s2_step_begin(S2World *world);
 
 // The phases, each in its file.
-bool s2_step_forces(S2Step *step);                   // forces.c; false: aborted
-void s2_step_free_motion(S2Step *step, double h);    // forces.c
-bool s2_step_touches(S2Step *step);                  // touch.c: broad and narrow phase
-void s2_step_islands(S2Step *step);                  // islands.c
-void s2_step_integrate(S2Step *step);                // q1 = q0 + h v1 (step.c)
-bool s2_step_outran(S2Step *step);                   // speculative.c
-void s2_step_settle(S2Step *step);                   // touch.c: contact geometry at q1
-void s2_step_stabilise(S2Step *step);                // stabilise.c
-S2Status s2_step_commit(S2Step *step);               // commit.c
-bool s2_step_speculative(S2Step *step);              // speculative.c; false: aborted
-bool s2_step_bisect(S2Step *step);                   // bisect.c; false: aborted
+bool s2_step_forces(S2Step *step);                // forces.c; false: aborted
+void s2_step_free_motion(S2Step *step, double h); // forces.c
+bool s2_step_touches(S2Step *step);               // touch.c: broad and narrow phase
+void s2_step_islands(S2Step *step);               // islands.c
+void s2_step_integrate(S2Step *step);             // q1 = q0 + h v1 (step.c)
+bool s2_step_outran(S2Step *step);                // speculative.c
+void s2_step_settle(S2Step *step);                // touch.c: contact geometry at q1
+void s2_step_stabilise(S2Step *step);             // stabilise.c
+S2Status s2_step_commit(S2Step *step);            // commit.c
+bool s2_step_speculative(S2Step *step);           // speculative.c; false: aborted
+bool s2_step_bisect(S2Step *step);                // bisect.c; false: aborted
 
 // touch.c: geometry of one touch at the poses q, keeping the impulses of points that stay.
 void s2_touch_collide(const S2World *world, S2Touch *touch, const double *q, double reach);
+// overlap.c: after the first search since bodies were made or placed
+void s2_step_warn_of_overlaps(const S2Step *step);
+
 double s2_step_penetration(const S2Step *step); // deepest overlap among the touches, m
 bool s2_touch_solid(const S2Touch *touch);      // may carry impulses in this step
 
@@ -88,9 +91,9 @@ typedef struct S2Assembly {
 S2Assembly s2_assemble(const S2Step *step, const S2Island *island, const S2Choice *choices,
                        S2Kind kind);
 
-// Solves an island (motion or impact) with the chosen contact points (indexed 2 touch + k) into v (3
-// a slot). The impulses go to the touches and step->joint_impulse: those of an impact are added to
-// what is there. False: aborted. (solve.c)
+// Solves an island (motion or impact) with the chosen contact points (indexed 2 touch + k) into v
+// (3 a slot). The impulses go to the touches and step->joint_impulse: those of an impact are added
+// to what is there. False: aborted. (solve.c)
 bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices, S2Kind kind,
                    double *v);
 

@@ -28,14 +28,14 @@ static void set_material(const S2World *world, S2Touch *touch) {
   const S2WorldDef *def = &world->kept.def;
   const S2Piece *pa = &world->pieces.at[touch->shape_a], *pb = &world->pieces.at[touch->shape_b];
   const S2Body *a = &world->bodies.at[touch->body_a], *b = &world->bodies.at[touch->body_b];
-  touch->friction = def->contact == S2_FRICTIONLESS
-                        ? 0
-                        : combine(def->combine_friction,
-                                  isnan(pa->friction) ? a->friction : pa->friction,
-                                  isnan(pb->friction) ? b->friction : pb->friction);
-  touch->restitution = combine(def->combine_restitution,
-                               isnan(pa->restitution) ? a->restitution : pa->restitution,
-                               isnan(pb->restitution) ? b->restitution : pb->restitution);
+  touch->friction =
+      def->contact == S2_FRICTIONLESS
+          ? 0
+          : combine(def->combine_friction, isnan(pa->friction) ? a->friction : pa->friction,
+                    isnan(pb->friction) ? b->friction : pb->friction);
+  touch->restitution =
+      combine(def->combine_restitution, isnan(pa->restitution) ? a->restitution : pa->restitution,
+              isnan(pb->restitution) ? b->restitution : pb->restitution);
   touch->surface_speed = a->surface_speed + b->surface_speed;
   touch->sensor = a->sensor || b->sensor;
   touch->enabled = true;
@@ -154,9 +154,8 @@ static bool ask_filter(S2Step *step, S2Touch *touch) {
   S2World *world = step->world;
   const S2Callbacks *call = &world->callbacks;
   touch->allowed = true;
-  if (call->filter != NULL &&
-      !call->filter(call->user, world, s2_body_id(world, touch->body_a),
-                    s2_body_id(world, touch->body_b), &touch->allowed)) {
+  if (call->filter != NULL && !call->filter(call->user, world, s2_body_id(world, touch->body_a),
+                                            s2_body_id(world, touch->body_b), &touch->allowed)) {
     step->aborted = true;
     return false;
   }
@@ -248,6 +247,9 @@ bool s2_step_touches(S2Step *step) {
   }
   step->touches = touches;
   step->touch_count = count;
+  if (world->kept.fresh && step->passes == 0 && step->dt > 0) {
+    s2_step_warn_of_overlaps(step);
+  }
   step->passes += 1;
   world->stats.seconds_narrow += s2_clock() - middle;
   return true;

@@ -44,7 +44,7 @@
 // bisect: overlap accepted (part of a body's size), the tolerance without which halving might never
 // end, and the smallest part of dt tried.
 #define S2_BISECT_TOLERANCE 1e-6
-#define S2_BISECT_SMALLEST (1.0 / 1024)
+#define S2_BISECT_SMALLEST  (1.0 / 1024)
 
 // ---- Storage ----------------------------------------------------------------------------------
 
@@ -76,7 +76,7 @@ typedef struct S2Joint {
   uint32_t serial; // 0: free slot
   S2JointType type;
   bool enabled, collide;
-  int32_t a, b; // slots; S2_NONE: the world
+  int32_t a, b;            // slots; S2_NONE: the world
   S2Vec2 local_a, local_b; // anchors: body frame, world coordinates where the body is the world
   double angle0;           // relative angle at creation
   double impulse[3];       // of the last step, warm start
@@ -84,8 +84,8 @@ typedef struct S2Joint {
 } S2Joint;
 
 typedef struct S2TouchPoint {
-  S2ManifoldPoint at; // at.point is the arm on a
-  S2Vec2 arm_b;       // the same point relative to the centre of b
+  S2ManifoldPoint at;                     // at.point is the arm on a
+  S2Vec2 arm_b;                           // the same point relative to the centre of b
   double normal_impulse, tangent_impulse; // of the last solve, N s
   bool sliding;
 } S2TouchPoint;
@@ -141,14 +141,14 @@ struct S2World {
   bool stepping;
   bool boxes_stale; // positions changed since the broad phase saw them
   S2Callbacks callbacks;
-  S2Arena arena;    // of one step
+  S2Arena arena; // of one step
   S2WorldStats stats;
   S2WorldResiduals residuals;
   S2_ARRAY(S2Event) events;
   S2_ARRAY(S2Contact) contacts; // view made on demand
   bool contacts_stale;
   char warning[S2_MESSAGE_SIZE]; // text of the warnings of this step
-  unsigned char *marked; // s2_world_mark
+  unsigned char *marked;         // s2_world_mark
   size_t marked_size, marked_capacity;
   char *dump_directory;
   int dumped; // problems dumped in this step
@@ -185,9 +185,6 @@ void s2_joint_destroy_slot(S2World *world, int32_t slot);
 // events.c
 S2Event *s2_world_event(S2World *world, S2EventType type);
 void s2_world_warn(S2World *world, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-// overlap.c: before the first step after bodies were made or placed
-void s2_world_warn_of_overlaps(S2World *world);
 
 // boxes.c: the broad phase's boxes at the present positions
 void s2_world_refresh_boxes(S2World *world);

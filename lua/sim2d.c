@@ -1,0 +1,136 @@
+// require "sim2d"
+#include "binding.h"
+#include "embedded.h"
+
+#include <string.h>
+
+// Parts of the contract that are not built yet; embedded modules may still fill them in.
+static const char *const later_names[] = {"array",
+                                          "zeros",
+                                          "ones",
+                                          "eye",
+                                          "randn",
+                                          "linspace",
+                                          "sum",
+                                          "mean",
+                                          "max",
+                                          "min",
+                                          "abs",
+                                          "exp",
+                                          "log",
+                                          "sin",
+                                          "cos",
+                                          "tan",
+                                          "tanh",
+                                          "relu",
+                                          "sqrt",
+                                          "atan2",
+                                          "pow",
+                                          "linalg",
+                                          "lcp",
+                                          "mlcp",
+                                          "ncp",
+                                          "contact",
+                                          "qp",
+                                          "lp",
+                                          "solver",
+                                          "grad",
+                                          "value_and_grad",
+                                          "jacobian",
+                                          "hvp",
+                                          "check_grad",
+                                          "stop_gradient",
+                                          "checkpoint",
+                                          "optimize",
+                                          "control",
+                                          "batch",
+                                          "rollout",
+                                          "env",
+                                          "nn",
+                                          "parallel",
+                                          "sweep",
+                                          "slider",
+                                          "button",
+                                          "key",
+                                          "watch",
+                                          "plot",
+                                          "load",
+                                          "table",
+                                          "progress",
+                                          "options",
+                                          NULL};
+
+static int sim_solvers(lua_State *L) {
+  lua_createtable(L, S2_SOLVER_COUNT, 0);
+  for (int i = 0; i < S2_SOLVER_COUNT; i++) {
+    lua_createtable(L, 0, 2);
+    lua_pushstring(L, s2_solver_name((S2Solver)i));
+    lua_setfield(L, -2, "name");
+    lua_pushstring(L, s2_solver_summary((S2Solver)i));
+    lua_setfield(L, -2, "summary");
+    lua_rawseti(L, -2, i + 1);
+  }
+  return 1;
+}
+
+static int sim_clock(lua_State *L) {
+  lua_pushnumber(L, s2_lua_clock());
+  return 1;
+}
+
+// Upvalue 1: a table of what there is, and false for what comes later.
+static int sim_no_field(lua_State *L) {
+  return s2_lua_no_field(L, "sim", 2, lua_upvalueindex(1));
+}
+
+static int sim_read_only(lua_State *L) {
+  char text[S2_LUA_TEXT];
+  return s2_lua_fail(L, "sim is read-only: %s cannot be assigned", s2_lua_describe(L, 2, text));
+}
+
+// Unknown fields raise from now on.
+static void close_table(lua_State *L) {
+  int sim = lua_gettop(L);
+  lua_createtable(L, 0, 2);
+  lua_newtable(L);
+  for (int i = 0; later_names[i] != NULL; i++) {
+    lua_pushboolean(L, 0);
+    lua_setfield(L, -2, later_names[i]);
+  }
+  for (lua_pushnil(L); lua_next(L, sim) != 0; lua_pop(L, 1)) {
+    lua_pushvalue(L, -2);
+    lua_pushboolean(L, 1);
+    lua_rawset(L, -5);
+  }
+  lua_pushcclosure(L, sim_no_field, 1);
+  lua_setfield(L, -2, "__index");
+  lua_pushcfunction(L, sim_read_only);
+  lua_setfield(L, -2, "__newindex");
+  lua_setmetatable(L, sim);
+}
+
+int luaopen_sim2d(lua_State *L) {
+  static const luaL_Reg functions[] = {
+      {"solvers", sim_solvers}, {"clock", sim_clock}, {"wait", s2_lua_wait}, {NULL, NULL}};
+  luaL_checkversion(L);
+  s2_lua_open_vector(L);
+  s2_lua_open_body(L);
+  s2_lua_open_joint(L);
+  s2_lua_open_collection(L);
+  s2_lua_open_hooks(L);
+  s2_lua_open_timers(L);
+  s2_lua_open_recording(L);
+  s2_lua_open_snapshot(L);
+  s2_lua_open_step(L);
+  lua_newtable(L);
+  s2_lua_functions(L, functions);
+  s2_lua_open_random(L);
+  lua_setfield(L, -2, "random");
+  s2_lua_open_world(L);
+  lua_setfield(L, -2, "world");
+  lua_pushstring(L, s2_version());
+  lua_setfield(L, -2, "version");
+  s2_embedded_open(L);
+  close_table(L);
+  return 1;
+}

@@ -1,0 +1,228 @@
+// Reading a world: contacts, energy, residuals, statistics, queries.
+#include "binding.h"
+
+static void set_number(lua_State *L, const char *key, double value) {
+  lua_pushnumber(L, value);
+  lua_setfield(L, -2, key);
+}
+
+static void set_integer(lua_State *L, const char *key, uint64_t value) {
+  lua_pushinteger(L, (lua_Integer)value);
+  lua_setfield(L, -2, key);
+}
+
+static void set_vec2(lua_State *L, const char *key, S2Vec2 value) {
+  s2_lua_push_vec2(L, value, NULL);
+  lua_setfield(L, -2, key);
+}
+
+static void set_body(lua_State *L, int world, const char *key, S2BodyId body) {
+  s2_lua_push_body(L, world, body);
+  lua_setfield(L, -2, key);
+}
+
+// ---- Contacts ---------------------------------------------------------------------------------
+
+void s2_lua_push_contacts(lua_State *L, int world, S2BodyId body) {
+  S2LuaWorld *lw = lua_touserdata(L, world);
+  int count, listed = 0;
+  (void)s2_world_contacts(lw->world, &count);
+  lua_createtable(L, body.index == 0 ? count : 0, 0);
+  for (int i = 0; i < count; i++) {
+    // A view that is read again each time: making objects may run finalizers of the script.
+    const S2Contact *contacts = s2_world_contacts(lw->world, &count);
+    if (i >= count) {
+      break;
+    }
+    S2Contact contact = contacts[i];
+    if (body.index != 0 && contact.a.serial != body.serial && contact.b.serial != body.serial) {
+      continue;
+    }
+    lua_createtable(L, 0, 8);
+    set_body(L, world, "a", contact.a);
+    set_body(L, world, "b", contact.b);
+    set_vec2(L, "point", contact.point);
+    set_vec2(L, "normal", contact.normal);
+    set_number(L, "gap", contact.gap);
+    set_number(L, "normal_impulse", contact.normal_impulse);
+    set_number(L, "tangent_impulse", contact.tangent_impulse);
+    lua_pushboolean(L, contact.sliding);
+    lua_setfield(L, -2, "sliding");
+    lua_rawseti(L, -2, ++listed);
+  }
+}
+
+static int world_contacts(lua_State *L) {
+  s2_lua_world(L, 1);
+  s2_lua_push_contacts(L, 1, (S2BodyId){0, 0});
+  return 1;
+}
+
+// ---- Numbers ----------------------------------------------------------------------------------
+
+static int world_energy(lua_State *L) {
+  S2Energy energy = s2_world_energy(s2_lua_world(L, 1)->world);
+  lua_createtable(L, 0, 3);
+  set_number(L, "kinetic", energy.kinetic);
+  set_number(L, "potential", energy.potential);
+  set_number(L, "total", energy.total);
+  return 1;
+}
+
+static int world_momentum(lua_State *L) {
+  double momentum[3];
+  s2_world_momentum(s2_lua_world(L, 1)->world, momentum);
+  s2_lua_push_vector(L, S2_VECTOR_MOMENTUM, momentum, NULL);
+  return 1;
+}
+
+static int world_residuals(lua_State *L) {
+  S2WorldResiduals residuals = s2_world_residuals(s2_lua_world(L, 1)->world);
+  lua_createtable(L, 0, 7);
+  set_number(L, "dynamics", residuals.solve.dynamics);
+  set_number(L, "complementarity", residuals.solve.complementarity);
+  set_number(L, "cone", residuals.solve.cone);
+  set_number(L, "joint", residuals.solve.joint);
+  set_number(L, "scaled", residuals.solve.scaled);
+  set_number(L, "joint_error", residuals.joint_error);
+  set_number(L, "penetration", residuals.penetration);
+  return 1;
+}
+
+static int world_stats(lua_State *L) {
+  const S2WorldStats *stats = s2_world_stats(s2_lua_world(L, 1)->world);
+  lua_createtable(L, 0, 26);
+  set_integer(L, "steps", stats->steps);
+  set_integer(L, "solves", stats->solves);
+  set_integer(L, "second_solves", stats->second_solves);
+  set_integer(L, "projections", stats->projections);
+  set_integer(L, "relinearisations", stats->relinearisations);
+  set_integer(L, "bisections", stats->bisections);
+  set_integer(L, "iterations", stats->iterations);
+  set_integer(L, "unsolved", stats->unsolved);
+  set_number(L, "worst_scaled", stats->worst_scaled);
+  set_number(L, "worst_penetration", stats->worst_penetration);
+  set_number(L, "worst_joint_error", stats->worst_joint_error);
+  set_number(L, "seconds_broad", stats->seconds_broad);
+  set_number(L, "seconds_narrow", stats->seconds_narrow);
+  set_number(L, "seconds_solve", stats->seconds_solve);
+  set_number(L, "seconds_project", stats->seconds_project);
+  set_number(L, "seconds_total", stats->seconds_total);
+  set_integer(L, "bodies", (uint64_t)stats->bodies);
+  set_integer(L, "joints", (uint64_t)stats->joints);
+  set_integer(L, "contacts", (uint64_t)stats->contacts);
+  set_integer(L, "islands", (uint64_t)stats->islands);
+  set_integer(L, "largest_island", (uint64_t)stats->largest_island);
+  set_integer(L, "last_iterations", (uint64_t)stats->last_iterations);
+  lua_pushstring(L, s2_solve_status_name(stats->last_status));
+  lua_setfield(L, -2, "last_status");
+  set_integer(L, "arena_bytes", stats->arena_bytes);
+  lua_createtable(L, 0, S2_SOLVER_COUNT);
+  for (int i = 0; i < S2_SOLVER_COUNT; i++) {
+    if (i != S2_SOLVER_AUTO) { // never the one whose answer it is
+      set_integer(L, s2_solver_name((S2Solver)i), stats->used[i]);
+    }
+  }
+  lua_setfield(L, -2, "used");
+  return 1;
+}
+
+// ---- Queries ----------------------------------------------------------------------------------
+
+static S2LuaWorld *check_idle(lua_State *L, const char *what) {
+  S2LuaWorld *lw = s2_lua_world(L, 1);
+  if (lw->phase == S2_INSIDE) {
+    s2_lua_fail(L, "%s cannot be called while the engine is in the middle of a step", what);
+  }
+  return lw;
+}
+
+static int world_raycast(lua_State *L) {
+  S2LuaWorld *lw = check_idle(L, "world:raycast()");
+  S2Vec2 from = s2_argument_vec2(L, 2), to = s2_argument_vec2(L, 3);
+  S2RayResult hit = s2_world_raycast(lw->world, from, to);
+  if (hit.body.index == 0) {
+    lua_pushnil(L);
+    return 1;
+  }
+  lua_createtable(L, 0, 4);
+  set_body(L, 1, "body", hit.body);
+  set_vec2(L, "point", hit.point);
+  set_vec2(L, "normal", hit.normal);
+  set_number(L, "fraction", hit.fraction);
+  return 1;
+}
+
+// Room for all bodies, from the world's scratch memory.
+static S2BodyId *take_bodies(S2LuaWorld *lw, int *capacity) {
+  *capacity = s2_world_bodies(lw->world, NULL, 0);
+  s2_arena_reset(&lw->scratch);
+  return S2_TAKE(&lw->scratch, S2BodyId, *capacity + 1);
+}
+
+static void push_bodies(lua_State *L, const S2BodyId *bodies, int count) {
+  lua_createtable(L, count, 0);
+  for (int i = 0; i < count; i++) {
+    s2_lua_push_body(L, 1, bodies[i]);
+    lua_rawseti(L, -2, i + 1);
+  }
+}
+
+static int world_query_aabb(lua_State *L) {
+  S2LuaWorld *lw = check_idle(L, "world:query_aabb()");
+  S2Vec2 lo = s2_argument_vec2(L, 2), hi = s2_argument_vec2(L, 3);
+  if (hi.x < lo.x || hi.y < lo.y) {
+    return s2_lua_bad_argument(L, 3, "the upper corner lies below the lower one");
+  }
+  int capacity;
+  S2BodyId *bodies = take_bodies(lw, &capacity);
+  push_bodies(L, bodies, s2_world_query_box(lw->world, lo, hi, bodies, capacity));
+  return 1;
+}
+
+static int world_query_point(lua_State *L) {
+  S2LuaWorld *lw = check_idle(L, "world:query_point()");
+  S2Vec2 point = s2_argument_vec2(L, 2);
+  int capacity;
+  S2BodyId *bodies = take_bodies(lw, &capacity);
+  push_bodies(L, bodies, s2_world_query_point(lw->world, point, bodies, capacity));
+  return 1;
+}
+
+static int world_closest(lua_State *L) {
+  S2LuaWorld *lw = check_idle(L, "world:closest()");
+  S2LuaBody *a = s2_lua_body_of(L, 2, lw), *b = s2_lua_body_of(L, 3, lw);
+  S2ClosestBodies closest;
+  s2_lua_try(L, s2_world_closest(lw->world, a->id, b->id, &closest));
+  lua_createtable(L, 0, 4);
+  set_number(L, "distance", closest.distance);
+  set_vec2(L, "point_a", closest.point_a);
+  set_vec2(L, "point_b", closest.point_b);
+  set_vec2(L, "normal", closest.normal);
+  return 1;
+}
+
+// Returns the largest overlap left, in m.
+static int world_resolve_overlaps(lua_State *L) {
+  S2LuaWorld *lw = s2_lua_world(L, 1);
+  s2_lua_step_open(L, lw, "world:resolve_overlaps()"); // filters are asked
+  double remaining = 0;
+  S2Status status = s2_world_resolve_overlaps(lw->world, &remaining);
+  if (status.code != S2_OK) {
+    s2_lua_step_failed(L, lw, status);
+  }
+  lua_pushnumber(L, remaining);
+  return 1;
+}
+
+const luaL_Reg s2_world_read_methods[] = {{"contacts", world_contacts},
+                                          {"energy", world_energy},
+                                          {"momentum", world_momentum},
+                                          {"residuals", world_residuals},
+                                          {"stats", world_stats},
+                                          {"raycast", world_raycast},
+                                          {"query_aabb", world_query_aabb},
+                                          {"query_point", world_query_point},
+                                          {"closest", world_closest},
+                                          {"resolve_overlaps", world_resolve_overlaps},
+                                          {NULL, NULL}};

@@ -1,0 +1,183 @@
+// State as values: state vectors, snapshots, clones.
+#include "binding.h"
+
+#include <string.h>
+
+// A snapshot is an engine image and references to what else comes back with destroyed bodies.
+typedef struct Snapshot {
+  const char *type;
+  size_t size; // of the image
+  unsigned char image[];
+} Snapshot;
+
+enum { SNAPSHOT_DATA = 1, SNAPSHOT_LAWS, SNAPSHOT_STORES = SNAPSHOT_LAWS };
+
+// ---- State vector -----------------------------------------------------------------------------
+
+static double *take_state(S2LuaWorld *lw, int *count) {
+  *count = s2_world_state_size(lw->world);
+  s2_arena_reset(&lw->scratch);
+  return S2_TAKE(&lw->scratch, double, *count + 1);
+}
+
+static int world_state(lua_State *L) {
+  S2LuaWorld *lw = s2_lua_world(L, 1);
+  int count;
+  double *state = take_state(lw, &count);
+  s2_world_state(lw->world, state);
+  lua_createtable(L, count, 0);
+  for (int i = 0; i < count; i++) {
+    lua_pushnumber(L, state[i]);
+    lua_rawseti(L, -2, i + 1);
+  }
+  return 1;
+}
+
+static int world_set_state(lua_State *L) {
+  S2LuaWorld *lw = s2_lua_world(L, 1);
+  char text[S2_LUA_TEXT];
+  if (lua_type(L, 2) != LUA_TTABLE) {
+    return s2_lua_bad_argument(L, 2, "table expected, got %s", s2_lua_describe(L, 2, text));
+  }
+  int count;
+  double *state = take_state(lw, &count);
+  lua_Integer given = luaL_len(L, 2);
+  if (given != count) {
+    return s2_lua_bad_argument(L, 2, "%d numbers expected (6 a dynamic body), got %lld", count,
+                               (long long)given);
+  }
+  for (int i = 0; i < count; i++) {
+    S2Complaint complaint;
+    lua_geti(L, 2, i + 1);
+    if (!s2_value_number(L, -1, S2_ANY_NUMBER, &state[i], &complaint)) {
+      return s2_lua_bad_argument(L, 2, "[%d]: %s", i + 1, complaint.text);
+    }
+    lua_pop(L, 1);
+  }
+  s2_lua_try(L, s2_world_set_state(lw->world, state, count));
+  return 0;
+}
+
+// ---- Snapshots --------------------------------------------------------------------------------
+
+// Pushes a copy of a table whose values are copied too where they are tables and `deep`.
+static void push_copy(lua_State *L, int table, bool deep) {
+  table = lua_absindex(L, table);
+  lua_newtable(L);
+  for (lua_pushnil(L); lua_next(L, table) != 0;) {
+    lua_pushvalue(L, -2);
+    if (deep && lua_type(L, -2) == LUA_TTABLE) {
+      push_copy(L, -2, false);
+      lua_pushinteger(L, 0); // lists of laws hold the body there
+      lua_rawget(L, -4);
+      lua_rawseti(L, -2, 0);
+    } else {
+      lua_pushvalue(L, -2);
+    }
+    lua_rawset(L, -5);
+    lua_pop(L, 1);
+  }
+}
+
+static void refuse_inside(lua_State *L, const S2LuaWorld *lw, const char *what) {
+  if (lw->phase == S2_INSIDE) {
+    s2_lua_fail(L, "%s cannot be called while the engine is in the middle of a step", what);
+  }
+}
+
+static int world_snapshot(lua_State *L) {
+  S2LuaWorld *lw = s2_lua_world(L, 1);
+  refuse_inside(L, lw, "world:snapshot()");
+  size_t size = s2_world_image_size(lw->world);
+  Snapshot *snapshot = lua_newuserdatauv(L, sizeof *snapshot + size, SNAPSHOT_STORES);
+  snapshot->type = s2_type_snapshot;
+  snapshot->size = size;
+  s2_world_image_write(lw->world, snapshot->image);
+  luaL_setmetatable(L, "sim2d.Snapshot");
+  int at = lua_gettop(L);
+  lua_getiuservalue(L, 1, S2_STORE_DATA);
+  push_copy(L, -1, false);
+  lua_setiuservalue(L, at, SNAPSHOT_DATA);
+  lua_getiuservalue(L, 1, S2_STORE_LAWS);
+  push_copy(L, -1, true);
+  lua_setiuservalue(L, at, SNAPSHOT_LAWS);
+  lua_settop(L, at);
+  return 1;
+}
+
+// Entries of the snapshot's table that the world no longer has: their bodies had been destroyed.
+static void bring_back(lua_State *L, int store, int from) {
+  lua_getiuservalue(L, 1, store);
+  lua_getiuservalue(L, 2, from);
+  int kept = lua_gettop(L);
+  for (lua_pushnil(L); lua_next(L, kept) != 0;) {
+    lua_pushvalue(L, -2);
+    if (lua_rawget(L, kept - 1) == LUA_TNIL) {
+      lua_pop(L, 1);
+      lua_pushvalue(L, -2);
+      lua_insert(L, -2);
+      lua_rawset(L, kept - 1);
+    } else {
+      lua_pop(L, 2);
+    }
+  }
+  lua_settop(L, kept - 2);
+}
+
+static int world_restore(lua_State *L) {
+  S2LuaWorld *lw = s2_lua_world(L, 1);
+  const Snapshot *snapshot = s2_lua_check(L, 2, s2_type_snapshot);
+  refuse_inside(L, lw, "world:restore()");
+  S2Status status = s2_world_image_read(lw->world, snapshot->image, snapshot->size);
+  if (status.code == S2_INVALID) {
+    return s2_lua_bad_argument(L, 2, "%s", status.message);
+  }
+  s2_lua_try(L, status);
+  s2_lua_world_changed(lw);
+  bring_back(L, S2_STORE_DATA, SNAPSHOT_DATA);
+  bring_back(L, S2_STORE_LAWS, SNAPSHOT_LAWS);
+  s2_lua_laws_sync(L, 1);
+  return 0;
+}
+
+static int snapshot_tostring(lua_State *L) {
+  const Snapshot *snapshot = s2_lua_check(L, 1, s2_type_snapshot);
+  lua_pushfstring(L, "Snapshot (%I bytes)", (lua_Integer)snapshot->size);
+  return 1;
+}
+
+// ---- Clones -----------------------------------------------------------------------------------
+
+static int world_clone(lua_State *L) {
+  static const char *const names[] = {"callbacks", NULL};
+  S2LuaWorld *lw = s2_lua_world(L, 1);
+  lua_settop(L, 2);
+  S2Keys keys = s2_keys_open(L, 2, true, names, NULL, 0);
+  bool callbacks = false;
+  s2_keys_boolean(&keys, "callbacks", &callbacks);
+  refuse_inside(L, lw, "world:clone()");
+  S2LuaWorld *copy = s2_lua_push_world(L);
+  int at = lua_gettop(L);
+  S2World *world;
+  s2_lua_try(L, s2_world_clone(lw->world, &world));
+  s2_lua_world_attach(copy, world);
+  lua_getiuservalue(L, 1, S2_STORE_DATA);
+  push_copy(L, -1, false);
+  lua_setiuservalue(L, at, S2_STORE_DATA);
+  lua_settop(L, at);
+  if (callbacks) {
+    s2_lua_hooks_copy(L, 1, at);
+  }
+  return 1;
+}
+
+const luaL_Reg s2_world_state_methods[] = {
+    {"state", world_state},     {"set_state", world_set_state}, {"snapshot", world_snapshot},
+    {"restore", world_restore}, {"clone", world_clone},         {NULL, NULL}};
+
+void s2_lua_open_snapshot(lua_State *L) {
+  s2_lua_metatable(L, s2_type_snapshot);
+  lua_pushcfunction(L, snapshot_tostring);
+  lua_setfield(L, -2, "__tostring");
+  lua_pop(L, 1);
+}
