@@ -486,7 +486,7 @@ void s2_lua_open_body(lua_State *L) {
     lua_pushinteger(L, fields[i].field);
     lua_setfield(L, -2, fields[i].name);
   }
-  s2_lua_functions(L, methods);
+  s2_lua_functions(L, methods, 0);
   lua_pushvalue(L, -1);
   lua_pushcclosure(L, body_index, 1);
   lua_setfield(L, -3, "__index");

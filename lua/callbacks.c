@@ -644,7 +644,7 @@ void s2_lua_open_hooks(lua_State *L) {
                                           {NULL, NULL}};
   s2_lua_metatable(L, s2_type_handle);
   lua_newtable(L);
-  s2_lua_functions(L, handle_methods);
+  s2_lua_functions(L, handle_methods, 0);
   lua_createtable(L, 0, 1);
   lua_pushvalue(L, -2);
   lua_pushcclosure(L, handle_no_field, 1);

@@ -56,7 +56,8 @@ void s2_lua_metatable(lua_State *L, const char *type) {
   lua_remove(L, -2);
 }
 
-void s2_lua_functions(lua_State *L, const luaL_Reg *functions) {
+void s2_lua_functions(lua_State *L, const luaL_Reg *functions, int upvalues) {
+  luaL_setfuncs(L, functions, upvalues);
   if (lua_rawgetp(L, LUA_REGISTRYINDEX, &FUNCTION_NAMES) == LUA_TNIL) {
     lua_pop(L, 1);
     lua_newtable(L);
@@ -64,9 +65,7 @@ void s2_lua_functions(lua_State *L, const luaL_Reg *functions) {
     lua_rawsetp(L, LUA_REGISTRYINDEX, &FUNCTION_NAMES);
   }
   for (; functions->name != NULL; functions++) {
-    lua_pushcfunction(L, functions->func);
-    lua_pushvalue(L, -1);
-    lua_setfield(L, -4, functions->name);
+    lua_getfield(L, -2, functions->name);
     lua_pushstring(L, functions->name);
     lua_rawset(L, -3);
   }
@@ -168,7 +167,8 @@ int s2_lua_no_field(lua_State *L, const char *owner, int key, int names) {
     return s2_lua_fail(L, "%s has no field %s", owner, s2_lua_describe(L, key, text));
   }
   const char *name = lua_tostring(L, key), *known[NAMES_SIZE];
-  if (lua_getfield(L, names, name) == LUA_TBOOLEAN) {
+  lua_pushvalue(L, key);
+  if (lua_rawget(L, names) == LUA_TBOOLEAN && !lua_toboolean(L, -1)) {
     const char *prefix = strcmp(owner, "World") == 0 ? "world:" : "sim.";
     return s2_lua_fail(L, "%s%s: not available yet", prefix, name);
   }

@@ -19,8 +19,8 @@ void *s2_lua_check(lua_State *L, int argument, const char *type); // or a bad ar
 
 // Makes the metatable of a type under its name; pushes it. It hides itself from getmetatable.
 void s2_lua_metatable(lua_State *L, const char *type);
-// Adds functions to the table on top and remembers their names for messages.
-void s2_lua_functions(lua_State *L, const luaL_Reg *functions);
+// Like luaL_setfuncs; the names of the functions are remembered for messages.
+void s2_lua_functions(lua_State *L, const luaL_Reg *functions, int upvalues);
 
 // printf-like; they do not return (int for `return s2_lua_fail(...)`).
 int s2_lua_fail(lua_State *L, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -299,7 +299,7 @@ void s2_lua_open_joint(lua_State *L) {
     lua_pushinteger(L, i);
     lua_setfield(L, -2, field_names[i]);
   }
-  s2_lua_functions(L, methods);
+  s2_lua_functions(L, methods, 0);
   lua_pushvalue(L, -1);
   lua_pushcclosure(L, joint_index, 1);
   lua_setfield(L, -3, "__index");

@@ -127,7 +127,7 @@ static const luaL_Reg methods[] = {{"uniform", random_uniform}, {"normal", rando
 static void fill(lua_State *L, bool dot) {
   luaL_newlibtable(L, methods);
   lua_pushboolean(L, dot);
-  luaL_setfuncs(L, methods, 1);
+  s2_lua_functions(L, methods, 1);
   lua_createtable(L, 0, 1); // unknown names raise
   lua_pushvalue(L, -2);
   lua_pushcclosure(L, random_no_field, 1);

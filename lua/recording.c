@@ -205,7 +205,7 @@ void s2_lua_open_recording(lua_State *L) {
   s2_lua_metatable(L, s2_type_recording);
   luaL_setfuncs(L, meta, 0);
   lua_newtable(L);
-  s2_lua_functions(L, methods);
+  s2_lua_functions(L, methods, 0);
   lua_createtable(L, 0, 1);
   lua_pushvalue(L, -2);
   lua_pushcclosure(L, recording_no_field, 1);

@@ -123,7 +123,7 @@ int luaopen_sim2d(lua_State *L) {
   s2_lua_open_snapshot(L);
   s2_lua_open_step(L);
   lua_newtable(L);
-  s2_lua_functions(L, functions);
+  s2_lua_functions(L, functions, 0);
   s2_lua_open_random(L);
   lua_setfield(L, -2, "random");
   s2_lua_open_world(L);

@@ -112,12 +112,12 @@ typedef struct NamedColor {
 
 // The basic colours of CSS and those a drawing often wants beside them.
 static const NamedColor colors[] = {
-    {"black", 0x000000ff},   {"silver", 0xc0c0c0ff}, {"gray", 0x808080ff},  {"grey", 0x808080ff},
-    {"white", 0xffffffff},   {"maroon", 0x800000ff}, {"red", 0xff0000ff},   {"purple", 0x800080ff},
-    {"magenta", 0xff00ffff}, {"green", 0x008000ff},  {"lime", 0x00ff00ff},  {"olive", 0x808000ff},
-    {"yellow", 0xffff00ff},  {"navy", 0x000080ff},   {"blue", 0x0000ffff},  {"teal", 0x008080ff},
-    {"cyan", 0x00ffffff},    {"orange", 0xffa500ff}, {"brown", 0xa52a2aff}, {"pink", 0xffc0cbff},
-    {"gold", 0xffd700ff},
+    {"black", 0x000000ff},  {"silver", 0xc0c0c0ff}, {"gray", 0x808080ff},   {"white", 0xffffffff},
+    {"maroon", 0x800000ff}, {"red", 0xff0000ff},    {"purple", 0x800080ff}, {"magenta", 0xff00ffff},
+    {"green", 0x008000ff},  {"lime", 0x00ff00ff},   {"olive", 0x808000ff},  {"yellow", 0xffff00ff},
+    {"navy", 0x000080ff},   {"blue", 0x0000ffff},   {"teal", 0x008080ff},   {"cyan", 0x00ffffff},
+    {"orange", 0xffa500ff}, {"brown", 0xa52a2aff},  {"pink", 0xffc0cbff},   {"gold", 0xffd700ff},
+    {"grey", 0x808080ff},
 };
 
 enum { COLOR_COUNT = sizeof colors / sizeof colors[0] };

@@ -250,16 +250,16 @@ void s2_lua_open_world(lua_State *L) {
     lua_pushboolean(L, 0);
     lua_setfield(L, -2, later_names[i]);
   }
-  s2_lua_functions(L, methods);
-  s2_lua_functions(L, s2_world_create_methods);
-  s2_lua_functions(L, s2_world_joint_methods);
-  s2_lua_functions(L, s2_world_step_methods);
-  s2_lua_functions(L, s2_world_hook_methods);
-  s2_lua_functions(L, s2_world_timer_methods);
-  s2_lua_functions(L, s2_world_read_methods);
-  s2_lua_functions(L, s2_world_state_methods);
-  s2_lua_functions(L, s2_world_record_methods);
-  s2_lua_functions(L, s2_world_problem_methods);
+  s2_lua_functions(L, methods, 0);
+  s2_lua_functions(L, s2_world_create_methods, 0);
+  s2_lua_functions(L, s2_world_joint_methods, 0);
+  s2_lua_functions(L, s2_world_step_methods, 0);
+  s2_lua_functions(L, s2_world_hook_methods, 0);
+  s2_lua_functions(L, s2_world_timer_methods, 0);
+  s2_lua_functions(L, s2_world_read_methods, 0);
+  s2_lua_functions(L, s2_world_state_methods, 0);
+  s2_lua_functions(L, s2_world_record_methods, 0);
+  s2_lua_functions(L, s2_world_problem_methods, 0);
   lua_pushvalue(L, -1);
   lua_pushcclosure(L, world_index, 1);
   lua_setfield(L, -3, "__index");
@@ -267,7 +267,7 @@ void s2_lua_open_world(lua_State *L) {
   lua_setfield(L, -2, "__newindex");
   lua_pop(L, 1);
   lua_newtable(L);
-  s2_lua_functions(L, functions);
+  s2_lua_functions(L, functions, 0);
   lua_getfield(L, -1, "world");
   lua_remove(L, -2);
 }

@@ -184,8 +184,10 @@ static void test_no_heap_in_steady_state(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_pairs),     cmocka_unit_test(test_query),
-      cmocka_unit_test(test_image),     cmocka_unit_test(test_odd_boxes),
+      cmocka_unit_test(test_pairs),
+      cmocka_unit_test(test_query),
+      cmocka_unit_test(test_image),
+      cmocka_unit_test(test_odd_boxes),
       cmocka_unit_test(test_no_heap_in_steady_state),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -662,18 +662,29 @@ static void closed_several_solutions(void **state) {
   (void)state;
   S2Arena arena;
   s2_arena_init(&arena);
-  // W_nn = W_tt = 4, W_nt = 3, free velocities (.1, -speed): leaving. For mu > 4/3 the impulse of
-  // sticking solves the problem, too, if the rod slides the right way, and is the one chosen.
+  // W_nn = W_tt = 4, W_nt = 3, free velocities (.1, -speed): leaving. For mu > 4/3 and the right
+  // direction of sliding the impulse of sticking solves the problem, too; but what parts by itself
+  // must part.
   for (int way = -1; way <= 1; way += 2) {
     Scene *scene = rod(&arena, 2, way * 1.0);
     S2Solution solution = solve(scene, s2_closed_solve, &arena);
     assert_int_equal(solution.status, S2_SOLVED);
     double u[2];
     s2_mcp_row_velocity(&scene->problem, scene->v, u);
-    bool sticks = way < 0;
-    assert_true(sticks == (scene->lambda[0] > 0.1));
-    assert_true(fabs(u[0] - (sticks ? 0 : 0.1)) < 1e-15);
-    assert_true(fabs(u[1] - (sticks ? 0 : -1)) < 1e-15);
+    assert_true(scene->lambda[0] == 0 && scene->lambda[1] == 0);
+    assert_true(fabs(u[0] - 0.1) < 1e-15);
+    assert_true(fabs(u[1] + way) < 1e-15);
+  }
+  // Approaching, with so much friction that the tip catches: it sticks, whichever way it slid.
+  for (int way = -1; way <= 1; way += 2) {
+    Scene *scene = rod(&arena, 2, way * 0.05);
+    scene->rhs[2] = -0.1;
+    S2Solution solution = solve(scene, s2_closed_solve, &arena);
+    assert_int_equal(solution.status, S2_SOLVED);
+    double u[2];
+    s2_mcp_row_velocity(&scene->problem, scene->v, u);
+    assert_true(scene->lambda[0] > 0.01);
+    assert_true(fabs(u[0]) < 1e-15 && fabs(u[1]) < 1e-15);
   }
   s2_arena_free(&arena);
 }

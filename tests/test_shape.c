@@ -171,8 +171,8 @@ static void test_bounds(void **state) {
   for (int trial = 0; trial < 500; trial++) {
     S2Vec2 vertices[16];
     int count = random_polygon(&rng, 1, 6, vertices);
-    S2Shape shape = shape_of(vertices, count - (trial % 3 == 0 ? count - 1 : 0),
-                             random_in(&rng, 0.01, 0.5));
+    S2Shape shape =
+        shape_of(vertices, count - (trial % 3 == 0 ? count - 1 : 0), random_in(&rng, 0.01, 0.5));
     S2Pose pose = s2_pose(random_in(&rng, -4, 4), random_in(&rng, -9, 9), random_in(&rng, -9, 9));
     S2Box box = s2_shape_box(&shape, pose);
     double reach = s2_shape_reach(&shape);
@@ -209,8 +209,9 @@ static void test_hull(void **state) {
     int count = (int)s2_rng_integer(&rng, 3, 40);
     bool grid = trial % 2 == 0; // full of repeated points and points in line
     for (int i = 0; i < count; i++) {
-      points[i] = grid ? s2_vec2((double)s2_rng_integer(&rng, 0, 4), (double)s2_rng_integer(&rng, 0, 4))
-                       : s2_vec2(random_in(&rng, -1, 1), random_in(&rng, -1, 1));
+      points[i] =
+          grid ? s2_vec2((double)s2_rng_integer(&rng, 0, 4), (double)s2_rng_integer(&rng, 0, 4))
+               : s2_vec2(random_in(&rng, -1, 1), random_in(&rng, -1, 1));
     }
     int size = s2_hull(points, count, hull);
     if (size < 3) {
@@ -362,10 +363,14 @@ static void test_decompose_errors(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_check),           cmocka_unit_test(test_mass_known),
-      cmocka_unit_test(test_mass_rounded),    cmocka_unit_test(test_bounds),
-      cmocka_unit_test(test_hull),            cmocka_unit_test(test_decompose_known),
-      cmocka_unit_test(test_decompose_random), cmocka_unit_test(test_decompose_errors),
+      cmocka_unit_test(test_check),
+      cmocka_unit_test(test_mass_known),
+      cmocka_unit_test(test_mass_rounded),
+      cmocka_unit_test(test_bounds),
+      cmocka_unit_test(test_hull),
+      cmocka_unit_test(test_decompose_known),
+      cmocka_unit_test(test_decompose_random),
+      cmocka_unit_test(test_decompose_errors),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,15 @@
 // A balanced binary tree of boxes, stored like a heap (children of node k: 2k+1, 2k+2), built by
 // halving the proxies along the longer side again and again. A box that moves grows or shrinks the
-// boxes above it at once, so the tree is always right; it gets slow, not wrong, when proxies mingle,
-// and is built anew when a search has to look at clearly more nodes than after the last building.
-// Proxies that came since then are loose: few, and tested one by one.
+// boxes above it at once, so the tree is always right; it gets slow, not wrong, when proxies
+// mingle, and is built anew when a search has to look at clearly more nodes than after the last
+// building. Proxies that came since then are loose: few, and tested one by one.
 
 #include "collide/collide.h"
 
 #include "base/memory.h"
 
 #include <assert.h>
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -26,16 +27,16 @@ enum { NO_LEAF = -1 };
 
 typedef struct Node {
   S2Box box;
-  int32_t proxy;  // of a leaf; -1 inside
-  bool active;    // whether there is an active proxy below
+  int32_t proxy; // of a leaf; -1 inside
+  bool active;   // whether there is an active proxy below
 } Node;
 
 struct S2Broadphase {
   int32_t capacity; // proxies are 0 .. capacity - 1
   S2Box *boxes;     // as given; of absent proxies: empty
   uint8_t *states;
-  int32_t *leaves;  // node of a proxy, NO_LEAF when loose or absent
-  int32_t *loose;   // proxies without a leaf, in the order they came
+  int32_t *leaves; // node of a proxy, NO_LEAF when loose or absent
+  int32_t *loose;  // proxies without a leaf, in the order they came
   int32_t loose_count;
   Node *nodes;
   int32_t node_count, node_room;
@@ -48,6 +49,15 @@ struct S2Broadphase {
 
 // Overlaps nothing, and joins with any box as if it were not there.
 static const S2Box EMPTY = {{INFINITY, INFINITY}, {-INFINITY, -INFINITY}};
+
+// No infinite sides, so that nothing overlaps EMPTY; EMPTY when a side is not a number.
+static S2Box bounded(S2Box box) {
+  if (!(box.lo.x <= box.hi.x && box.lo.y <= box.hi.y)) {
+    return EMPTY;
+  }
+  return (S2Box){{fmax(box.lo.x, -DBL_MAX), fmax(box.lo.y, -DBL_MAX)},
+                 {fmin(box.hi.x, DBL_MAX), fmin(box.hi.y, DBL_MAX)}};
+}
 
 static bool less(double a, double b, int32_t index_a, int32_t index_b) {
   return a < b || (a == b && index_a < index_b);
@@ -226,9 +236,7 @@ static void build(S2Broadphase *b) {
 void s2_broadphase_set(S2Broadphase *b, int32_t proxy, S2Box box, bool active) {
   assert(proxy >= 0);
   grow(b, proxy + 1);
-  if (!(box.lo.x <= box.hi.x && box.lo.y <= box.hi.y)) {
-    box = EMPTY; // not a number somewhere
-  }
+  box = bounded(box);
   bool fresh = b->states[proxy] == ABSENT;
   b->boxes[proxy] = box;
   b->states[proxy] = active ? ACTIVE : INACTIVE;
@@ -268,7 +276,9 @@ static void add_pair(S2Broadphase *b, int32_t p, int32_t q) {
   b->found[b->found_count++] = p < q ? (S2Pair){p, q} : (S2Pair){q, p};
 }
 
-static bool is_leaf(const S2Broadphase *b, int32_t node) { return 2 * node + 1 >= b->node_count; }
+static bool is_leaf(const S2Broadphase *b, int32_t node) {
+  return 2 * node + 1 >= b->node_count;
+}
 
 // Pairs with one proxy below p and one below q. As deep as the tree twice over at most.
 static void pairs_across(S2Broadphase *b, int32_t p, int32_t q) {
@@ -432,6 +442,7 @@ static void sort_ascending(int32_t *list, int32_t count) {
 
 void s2_broadphase_query(const S2Broadphase *b, S2Box box, S2Arena *arena, S2ProxyVisit *visit,
                          void *user) {
+  box = bounded(box);
   int32_t *found = S2_TAKE(arena, int32_t, b->leaf_count + b->loose_count);
   int32_t count = b->node_count > 0 ? collect(b, 0, box, found, 0) : 0;
   for (int32_t i = 0; i < b->loose_count; i++) {
@@ -461,7 +472,9 @@ static size_t image_bytes(int64_t count) {
   return sizeof count + (size_t)count * (sizeof(S2Box) + sizeof(uint8_t));
 }
 
-size_t s2_broadphase_image_size(const S2Broadphase *b) { return image_bytes(present_count(b)); }
+size_t s2_broadphase_image_size(const S2Broadphase *b) {
+  return image_bytes(present_count(b));
+}
 
 void s2_broadphase_image_write(const S2Broadphase *b, void *image) {
   int64_t count = present_count(b);

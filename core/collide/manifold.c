@@ -51,7 +51,9 @@ static Edge edge_of(const S2Placed *placed, int index) {
   return (Edge){start, end, s2_left(normal), normal, s2_length(s2_sub(end, start))};
 }
 
-static double magnitude(S2Vec2 p) { return fabs(p.x) + fabs(p.y); }
+static double magnitude(S2Vec2 p) {
+  return fabs(p.x) + fabs(p.y);
+}
 
 static bool within(double at, double length, double tolerance) {
   return at >= -tolerance && at <= length + tolerance;
@@ -108,6 +110,8 @@ static Candidates clip(const Pair *pair, bool reference_is_a, const S2Axis *axis
   double rounding = ROUNDING * (magnitude(edge.start) + magnitude(edge.end) +
                                 magnitude(other.start) + magnitude(other.end));
   found.tolerance = TIE * shorter + rounding;
+  // A segment of a chain gives its edge, as its end may belong to its neighbour; else a does.
+  bool edge_of_a = !s2_is_chained(pair->b.shape);
   // The edges run in opposite directions: the end of one is near the start of the other.
   for (int k = 0; k < 2; k++) {
     int v_index = k == 0 ? r : s2_edge_end(reference->shape, r);
@@ -118,7 +122,7 @@ static Candidates clip(const Pair *pair, bool reference_is_a, const S2Axis *axis
     double v_at = s2_dot(s2_sub(v, other.start), other.along);
     double beyond = k == 0 ? -w_at : w_at - edge.length;
     bool tie = fabs(beyond) <= found.tolerance && within(v_at, other.length, found.tolerance);
-    if (tie ? reference_is_a : within(w_at, edge.length, rounding)) {
+    if (tie ? reference_is_a == edge_of_a : within(w_at, edge.length, rounding)) {
       add_candidate(&found, against_edge(reference_is_a, r, &edge, w_index, w), floor);
     } else if (tie || (beyond > 0 && within(v_at, other.length, rounding))) {
       add_candidate(&found, against_edge(!reference_is_a, i, &other, v_index, v), floor);
@@ -277,7 +281,8 @@ static bool owned_by(const S2Placed *segment, bool segment_is_a, const S2Placed 
 
 // Adds the candidates that belong to this pair and are within reach. Returns whether the one with
 // the least gap was dropped because it belongs to a neighbour in a chain.
-static bool add_owned(S2Manifold *manifold, const Pair *pair, const Candidates *found, double reach) {
+static bool add_owned(S2Manifold *manifold, const Pair *pair, const Candidates *found,
+                      double reach) {
   bool dropped = false;
   double least = least_gap(found);
   for (int k = 0; k < found->count; k++) {

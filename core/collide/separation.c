@@ -6,8 +6,8 @@ S2Axis s2_separation(const S2Placed *placed, const S2Placed *other) {
   const S2Shape *shape = placed->shape;
   const S2Shape *against = other->shape;
   S2Axis best = {.edge = -1, .separation = -INFINITY};
-  S2Vec2 offset = s2_unrotate(placed->pose.rotation,
-                              s2_sub(other->pose.position, placed->pose.position));
+  S2Vec2 offset =
+      s2_unrotate(placed->pose.rotation, s2_sub(other->pose.position, placed->pose.position));
   for (int i = 0; shape->count > 1 && i < shape->count; i++) {
     S2Vec2 normal = s2_edge_normal(shape, i);
     S2Vec2 turned = s2_unrotate(other->pose.rotation, s2_rotate(placed->pose.rotation, normal));

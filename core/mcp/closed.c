@@ -8,8 +8,8 @@
 //     slide back     t = +mu n, n = -q_n / (a + mu b)       needs n >= 0, u_t <= 0
 //
 // For mu |b| < a exactly one holds, up to boundaries where neighbours agree. For mu |b| >= a
-// (Painleve) several can hold: then sticking is chosen when it is one of them, else the mode with
-// the least normal impulse, in the order above when equal. At least one holds whenever G is
+// (Painleve) several can hold: then a contact that would part by itself parts, else sticking is
+// chosen when it is one of them, else the sliding with the least normal impulse. At least one holds whenever G is
 // positive definite, as the step problem is posed in impulses.
 #include "mcp/solvers.h"
 
@@ -31,7 +31,7 @@ typedef struct Contact {
   bool friction;
 } Contact;
 
-typedef enum Mode { STICK = 0, SEPARATE, SLIDE_AHEAD, SLIDE_BACK, MODES } Mode;
+typedef enum Mode { SEPARATE = 0, STICK, SLIDE_AHEAD, SLIDE_BACK, MODES } Mode;
 
 typedef struct Impulse {
   double n, t;
@@ -105,7 +105,11 @@ static Mode choose(const Contact *c, double qn, double qt, Impulse *impulse) {
   Mode best = SEPARATE, nearest = SEPARATE;
   double best_n = INFINITY, least = INFINITY;
   Impulse found[MODES] = {{0, 0}};
-  for (Mode mode = STICK; mode < MODES; ++mode) {
+  if (qn >= 0) {
+    *impulse = (Impulse){0, 0};
+    return SEPARATE;
+  }
+  for (Mode mode = SEPARATE; mode < MODES; ++mode) {
     if (!solve_mode(c, mode, qn, qt, &found[mode])) {
       continue;
     }
@@ -116,9 +120,9 @@ static Mode choose(const Contact *c, double qn, double qt, Impulse *impulse) {
       least = miss;
       nearest = mode;
     }
-    if (miss <= SLACK * scale && p.n < best_n) {
+    if (mode != SEPARATE && miss <= SLACK * scale && p.n < best_n) {
       best = mode;
-      best_n = mode == STICK && c->friction ? -INFINITY : p.n;
+      best_n = mode == STICK ? -INFINITY : p.n;
     }
   }
   best = best_n == INFINITY ? nearest : best;

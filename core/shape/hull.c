@@ -7,7 +7,9 @@
 // A hull thinner than this part of its length is a line.
 static const double THIN = 1e-9;
 
-static bool precedes(S2Vec2 p, S2Vec2 q) { return p.x < q.x || (p.x == q.x && p.y < q.y); }
+static bool precedes(S2Vec2 p, S2Vec2 q) {
+  return p.x < q.x || (p.x == q.x && p.y < q.y);
+}
 
 static void swap(S2Vec2 *p, S2Vec2 *q) {
   S2Vec2 kept = *p;

@@ -38,7 +38,8 @@ static void add_sector(Moments *sum, S2Vec2 vertex, S2Vec2 from, S2Vec2 to, doub
       s2_scale(radius * radius * radius / 3, s2_sub(s2_right(to), s2_right(from)));
   sum->area += area;
   sum->first = s2_add(s2_add_scaled(sum->first, area, vertex), about_vertex);
-  sum->second += area * (s2_length2(vertex) + radius * radius / 2) + 2 * s2_dot(vertex, about_vertex);
+  sum->second +=
+      area * (s2_length2(vertex) + radius * radius / 2) + 2 * s2_dot(vertex, about_vertex);
 }
 
 static S2Vec2 edge_normal(S2Vec2 p, S2Vec2 q) {

@@ -12,7 +12,9 @@ static const double MIN_TURN_SINE = 1e-9;
 
 static const double TURN_TOLERANCE = 1e-3; // rad; a full turn more or less is what it tells apart
 
-static bool is_finite(S2Vec2 p) { return isfinite(p.x) && isfinite(p.y); }
+static bool is_finite(S2Vec2 p) {
+  return isfinite(p.x) && isfinite(p.y);
+}
 
 static S2Status check_vertices(const S2Shape *shape) {
   for (int i = 0; i < shape->count; i++) {
@@ -66,7 +68,8 @@ static S2Status check_convex(const S2Shape *shape) {
     }
     thickness /= s2_length(along);
     if (thickness < S2_SHAPE_MIN_SIZE) {
-      return s2_error(S2_INVALID, "the polygon is %g m thick above edge %d; at least %g m are needed",
+      return s2_error(S2_INVALID,
+                      "the polygon is %g m thick above edge %d; at least %g m are needed",
                       thickness, i + 1, S2_SHAPE_MIN_SIZE);
     }
   }

@@ -1,0 +1,393 @@
+-- Worlds: settings, stepping, running, timers, closing.
+local sim = require "sim2d"
+
+test("settings have the documented defaults", function()
+  local world = sim.world {}
+  eq({ world.gravity[1], world.gravity[2] }, { 0, -9.81 })
+  eq(world.dt, 1 / 120)
+  eq(world.solver, "auto")
+  eq(world.contact, "coulomb")
+  eq(world.stepping, "speculative")
+  eq(world.restitution_model, "newton")
+  eq(world.tolerance, 1e-9)
+  eq(world.max_iterations, 100)
+  eq(world.contact_margin, 0.01)
+  eq(world.stabilization, "projection")
+  eq(world.post_stabilization, true)
+  eq(world.combine_friction, "geometric")
+  eq(world.combine_restitution, "average")
+  eq({ world.alpha, world.beta, world.substeps }, { 1, 1, 1 })
+  eq({ world.nonlinear, world.sleeping }, { false, false })
+  eq(world.time, 0)
+end)
+
+test("sim.world needs no argument", function()
+  eq(sim.world().dt, 1 / 120)
+end)
+
+test("settings are taken from the table", function()
+  local world = sim.world {
+    gravity = { x = 1, y = -2 }, dt = 0.5, solver = "lemke", contact = "frictionless",
+    stepping = "bisect", tolerance = 1e-6, max_iterations = 7, contact_margin = 0,
+    post_stabilization = false, combine_friction = "min", combine_restitution = "max",
+  }
+  eq({ world.gravity.x, world.gravity.y, world.dt }, { 1, -2, 0.5 })
+  eq({ world.solver, world.contact, world.stepping }, { "lemke", "frictionless", "bisect" })
+  eq({ world.tolerance, world.max_iterations, world.contact_margin }, { 1e-6, 7, 0 })
+  eq({ world.stabilization, world.combine_friction, world.combine_restitution },
+    { "none", "min", "max" })
+end)
+
+test("settings of a living world can be written", function()
+  local world = sim.world {}
+  local ball = world:circle { radius = 1 }
+  world.gravity = { 0, 0 }
+  world.dt = 0.25
+  world.solver = "pdipm"
+  world:step()
+  eq(world.time, 0.25)
+  eq(ball.vy, 0)
+  eq(world.solver, "pdipm")
+  raises("World.dt: positive number expected, got 0", function() world.dt = 0 end)
+  eq(world.dt, 0.25)
+end)
+
+test("what is not built yet says so", function()
+  for key, value in pairs { stepping = "event", restitution_model = "reflections",
+    contact = "convex", stabilization = "baumgarte", geometric_stiffness = "on",
+    gradient = "smooth", linear_solver = "cg", solver = "nsgs", formulation = "variation" } do
+    raises(("key '%s': '%s' is not available yet"):format(key, value),
+      function() sim.world { [key] = value } end)
+  end
+  for key, value in pairs { alpha = 0.5, beta = 0.5, substeps = 2, smoothing = 0.1 } do
+    raises(("key '%s': %s is not available yet"):format(key, value),
+      function() sim.world { [key] = value } end)
+  end
+  raises("key 'sleeping': true is not available yet", function() sim.world { sleeping = true } end)
+  local world = sim.world {}
+  raises("test_world.lua:%d+: world:weld: not available yet", function() world:weld {} end)
+  raises("test_world.lua:%d+: sim.grad: not available yet", function() sim.grad(print) end)
+end)
+
+test("time is steps times dt", function()
+  local world = sim.world { dt = 1 / 64 }
+  world:step()
+  eq(world.time, 1 / 64)
+  world:step(63)
+  eq(world.time, 1)
+  eq(world:stats().steps, 64)
+  world:step(0)
+  eq(world.time, 1)
+end)
+
+test("a body falls as the scheme says", function()
+  local world = sim.world { dt = 0.01 }
+  local ball = world:circle { radius = 0.5, position = { 1, 2 } }
+  world:step(10)
+  near(ball.vy, -9.81 * 0.1, 1e-13)
+  near(ball.y, 2 - 9.81 * 0.01 ^ 2 * 55, 1e-13) -- 1 + 2 + ... + 10
+  eq(ball.x, 1)
+end)
+
+test("run takes a duration, a number of steps or a condition", function()
+  local world = sim.world { dt = 0.1 }
+  eq(world:run { duration = 1 }, 10)
+  near(world.time, 1, 1e-12)
+  eq(world:run { steps = 5 }, 5)
+  near(world.time, 1.5, 1e-12)
+  eq(world:run { until_ = function(w) return w.time > 1.95 end }, 5)
+  eq(world:run { duration = 10, until_ = function() return true end }, 1)
+  eq(world:run { duration = 0 }, 0)
+  raises("one of the keys 'duration', 'steps', 'until_' expected", function() world:run {} end)
+  raises("key 'steps': either duration or steps expected, not both",
+    function() world:run { duration = 1, steps = 2 } end)
+  raises("key 'until_': function expected, got 3", function() world:run { until_ = 3 } end)
+end)
+
+test("steps iterates over the times", function()
+  local world = sim.world { dt = 0.25 }
+  local times = {}
+  for t in world:steps(1) do
+    times[#times + 1] = t
+  end
+  eq(times, { 0.25, 0.5, 0.75, 1 })
+  for _ in world:steps(10) do break end
+  eq(world.time, 1.25)
+end)
+
+test("every, at and start follow simulated time", function()
+  local world = sim.world { dt = 1 / 64 }
+  local log = {}
+  local function note(name)
+    return function(w, t)
+      eq(t, w.time)
+      log[#log + 1] = name .. " " .. t
+    end
+  end
+  world:every(0.25, note "every")
+  world:at(0, note "start")
+  world:at(0.5, note "half")
+  world:start(function(w)
+    log[#log + 1] = "task " .. w.time
+    sim.wait(0.375)
+    log[#log + 1] = "task " .. w.time
+    sim.wait(0.25)
+    log[#log + 1] = "task " .. w.time
+  end)
+  world:run { duration = 1 }
+  eq(log, { "task 0.0", "start 0.0", "every 0.25", "task 0.375", "every 0.5", "half 0.5",
+    "task 0.625", "every 0.75", "every 1.0" })
+end)
+
+test("timers fire again after a restore", function()
+  local world = sim.world { dt = 1 / 64 }
+  local fired = {}
+  world:every(0.125, function(_, t) fired[#fired + 1] = t end)
+  world:at(0.25, function(_, t) fired[#fired + 1] = -t end)
+  world:run { duration = 0.1875 }
+  local snapshot = world:snapshot()
+  world:run { duration = 0.125 }
+  local first = fired
+  eq(first, { 0.125, 0.25, -0.25 })
+  world:restore(snapshot)
+  fired = {}
+  world:run { duration = 0.125 }
+  eq(fired, { 0.25, -0.25 })
+end)
+
+test("every does not drift where dt does not divide the period", function()
+  local world = sim.world { dt = 0.03 }
+  local count = 0
+  world:every(0.1, function() count = count + 1 end)
+  world:run { duration = 30 }
+  eq(count, 300)
+  local waits = 0
+  world:start(function()
+    while true do
+      sim.wait(0.1)
+      waits = waits + 1
+    end
+  end)
+  world:run { duration = 30 }
+  eq(waits, 300)
+end)
+
+test("a period shorter than dt fires several times a step", function()
+  local world = sim.world { dt = 0.5 }
+  local count = 0
+  world:every(0.125, function() count = count + 1 end)
+  world:step()
+  eq(count, 4)
+end)
+
+test("timers are refused in the past and can be removed", function()
+  local world = sim.world { dt = 0.25 }
+  world:step(4)
+  raises("bad argument #1 to 'at' %(the time 0.5 s is over: world.time is 1 s%)",
+    function() world:at(0.5, print) end)
+  raises("bad argument #1 to 'every' %(positive number expected, got 0%)",
+    function() world:every(0, print) end)
+  local count = 0
+  local handle = world:every(0.25, function() count = count + 1 end)
+  world:step()
+  handle:remove()
+  handle:remove()
+  world:step()
+  eq(count, 1)
+  raises("sim.wait works only inside a function started by world:start", sim.wait, 1)
+end)
+
+test("a task that ends or is removed is not resumed", function()
+  local world = sim.world { dt = 0.25 }
+  local count = 0
+  world:start(function() count = count + 1 end)
+  local handle = world:start(function()
+    while true do
+      sim.wait(0)
+      count = count + 100
+    end
+  end)
+  world:step()
+  handle:remove()
+  world:step(3)
+  eq(count, 101)
+end)
+
+test("a closed world says so", function()
+  local world = sim.world {}
+  local ball = world:circle { radius = 1, name = "ball" }
+  local bodies = world.bodies
+  world:close()
+  world:close()
+  raises("world is closed", function() world:step() end)
+  raises("world is closed", function() return world.time end)
+  raises("world is closed", function() world.dt = 1 end)
+  raises("world is closed", function() return ball.x end)
+  raises("world is closed", function() return #bodies end)
+  eq(tostring(world), "World (closed)")
+  do
+    local closed <close> = world
+  end
+end)
+
+test("a body keeps its world alive", function()
+  local function make()
+    return sim.world { dt = 0.5 }:circle { radius = 1, position = { 3, 4 }, name = "ball" }
+  end
+  local ball = make()
+  collectgarbage()
+  collectgarbage()
+  eq(ball.x, 3)
+  eq(ball.name, "ball")
+end)
+
+test("bodies are an array that knows names", function()
+  local world = sim.world {}
+  local a = world:circle { radius = 1, name = "a" }
+  local b = world:circle { radius = 1, name = "ball", position = { 5, 0 } }
+  local c = world:circle { radius = 1, position = { 10, 0 } }
+  eq(#world.bodies, 3)
+  ok(world.bodies[1] == a and world.bodies[2] == b and world.bodies[3] == c)
+  ok(rawequal(world.bodies.ball, b))
+  ok(rawequal(world.bodies, world.bodies))
+  eq(world.bodies[4], nil)
+  eq(world.bodies[0], nil)
+  raises("no body is named 'bal'; did you mean 'ball'%?", function() return world.bodies.bal end)
+  raises("no body is named 'xyzzy'$", function() return world.bodies.xyzzy end)
+  raises("world.bodies is read%-only", function() world.bodies[1] = b end)
+  raises("World.bodies is read%-only", function() world.bodies = {} end)
+  raises("World.time is read%-only", function() world.time = 0 end)
+  local seen = {}
+  for i, body in ipairs(world.bodies) do seen[i] = body.x end
+  eq(seen, { 0, 5, 10 })
+  for _, body in pairs(world.bodies) do body:destroy() end
+  eq(#world.bodies, 0)
+end)
+
+test("identity survives the collector while somebody looks", function()
+  local world = sim.world {}
+  local key = {}
+  world:circle { radius = 1 }.data = key
+  collectgarbage()
+  collectgarbage()
+  ok(rawequal(world.bodies[1].data, key))
+  ok(world.bodies[1] == world.bodies[1])
+end)
+
+test("energy and momentum", function()
+  local world = sim.world { gravity = { 0, -10 } }
+  world:circle { radius = 1, mass = 2, position = { 0, 3 }, velocity = { 4, 0 } }
+  local energy = world:energy()
+  near(energy.kinetic, 16)
+  near(energy.potential, 60)
+  near(energy.total, 76)
+  local momentum = world:momentum()
+  near({ momentum.angular, momentum.x, momentum.y }, { -24, 8, 0 })
+  near({ momentum[1], momentum[2], momentum[3] }, { -24, 8, 0 })
+end)
+
+test("a box at rest: contacts, residuals, statistics", function()
+  local world = sim.world { gravity = { 0, -10 }, dt = 0.01 }
+  world:segment { from = { -5, 0 }, to = { 5, 0 }, name = "ground" }
+  local box = world:box { size = { 1, 1 }, position = { 0, 0.5 }, mass = 3 }
+  world:step(20)
+  local contacts = world:contacts()
+  eq(#contacts, 2)
+  local total = 0
+  for _, contact in ipairs(contacts) do
+    ok(contact.a == box or contact.b == box)
+    near(contact.gap, 0, 1e-9)
+    near(math.abs(contact.normal.y), 1)
+    near(contact.point.y, 0, 1e-9)
+    total = total + contact.normal_impulse
+    eq(contact.sliding, false)
+  end
+  near(total, 3 * 10 * 0.01, 1e-9)
+  eq(#box:contacts(), 2)
+  local residuals = world:residuals()
+  for _, name in ipairs { "dynamics", "complementarity", "cone", "joint", "penetration", "scaled" } do
+    ok(residuals[name] <= 1e-9, name)
+  end
+  local stats = world:stats()
+  eq(stats.steps, 20)
+  eq(stats.unsolved, 0)
+  eq(stats.bodies, 2)
+  eq(stats.last_status, "solved")
+end)
+
+test("solvers are listed, the clock runs", function()
+  local names = {}
+  for _, solver in ipairs(sim.solvers()) do
+    names[solver.name] = true
+    ok(#solver.summary > 10)
+  end
+  ok(names.auto and names.closed and names.pdipm and names.lemke)
+  ok(sim.clock() <= sim.clock())
+  ok(sim.version:match "^%d+%.%d+%.%d+$")
+end)
+
+test("the step problem gives the velocities of the next step", function()
+  local world = sim.world { gravity = { 0, -10 }, dt = 0.01 }
+  world:segment { from = { -5, 0 }, to = { 5, 0 } }
+  local disc = world:circle { radius = 0.5, position = { 0, 0.5 }, velocity = { 1, 0 }, mass = 2 }
+  local problem = world:problem()
+  eq(#problem.bodies, 1)
+  ok(problem.bodies[1] == disc)
+  near(problem.M, { { 0.25, 0, 0 }, { 0, 2, 0 }, { 0, 0, 2 } })
+  near(problem.rhs, { 0, 2, -0.2 })
+  eq(problem.joints, 0)
+  eq(problem.contacts, 1)
+  near(problem.mu, { 0.5 })
+  eq(problem.E, { { 1 }, { 1 } })
+  -- normal row first; W = J inv(M) J', q = J inv(M) rhs + bias
+  near(problem.W, { { 0.5, 0 }, { 0, 1.5 } })
+  for i = 1, 2 do
+    local q = problem.bias[i]
+    for k = 1, 3 do q = q + problem.J[i][k] * problem.rhs[k] / problem.M[k][k] end
+    near(q, problem.q[i])
+  end
+  -- slides: the normal impulse stops the fall, friction is at its bound
+  local normal = -problem.q[1] / problem.W[1][1]
+  world:step()
+  near(disc.vy, 0)
+  near(disc.vx, 1 - 0.5 * normal / 2)
+end)
+
+test("mass matrix and Jacobian", function()
+  local world = sim.world {}
+  world:segment { from = { -5, 0 }, to = { 5, 0 } }
+  local disc = world:circle { radius = 1, position = { 2, 3 }, mass = 4, inertia = 5 }
+  eq(world:mass_matrix(), { { 5, 0, 0 }, { 0, 4, 0 }, { 0, 0, 4 } })
+  eq(world:jacobian(disc, { 3, 5 }), { { -2, 1, 0 }, { 1, 0, 1 } })
+end)
+
+test("drawings and recordings: files or nil and a message", function()
+  local path = os.tmpname()
+  os.remove(path)
+  local world = sim.world { dt = 0.25 }
+  world:circle { radius = 1, name = "ball" }
+  eq(world:draw(path .. ".svg", { width = 300, names = true }), true)
+  local file = ok(io.open(path .. ".svg"))
+  ok(file:read "a":find "<svg")
+  file:close()
+  local recording = ok(world:record(path .. ".csv", { every = 2 }))
+  world:step(4)
+  eq(recording:close(), true)
+  eq(recording:close(), true)
+  world:step(4)
+  local lines = 0
+  for _ in io.lines(path .. ".csv") do lines = lines + 1 end
+  eq(lines, 1 + 3) -- the names, then t = 0, 0.5, 1
+  os.remove(path .. ".svg")
+  os.remove(path .. ".csv")
+  local result, message = world:draw("/no/such/folder/x.svg")
+  eq(result, nil)
+  ok(message:find "/no/such/folder/x.svg")
+  result, message = world:record("/no/such/folder/x.csv")
+  eq(result, nil)
+  ok(message:find "/no/such/folder/x.csv")
+  raises("bad argument #1 to 'draw'", function() world:draw("x.foo") end)
+  raises("bad argument #1 to 'record'", function() world:record("x.foo") end)
+  raises("key 'every': integer from 1 to 2147483647 expected, got 0",
+    function() world:record("x.csv", { every = 0 }) end)
+end)
