@@ -104,7 +104,6 @@ struct S2LuaWorld {
   int at_handler, at_hooks, at_laws;
   bool marked, failed; // s2_world_mark was called; a callback inside the engine raised
   bool stepped;        // at least once
-  double time_before;  // s, at the start of the step
   S2Rng random_before;
   S2Progress progress;
 
@@ -227,6 +226,15 @@ void s2_lua_events_call(lua_State *L, S2LuaWorld *lw);
 void s2_lua_engine_callbacks(S2LuaWorld *lw, S2Callbacks *callbacks);
 int s2_lua_body_force_law(lua_State *L); // the method of Body
 void s2_lua_open_hooks(lua_State *L);
+
+// contact.c
+typedef struct S2LuaContact {
+  const char *type;
+  S2PreContact *contact; // NULL outside the call
+} S2LuaContact;
+
+S2LuaContact *s2_lua_push_contact(lua_State *L, int world); // the one of the world
+void s2_lua_open_contact(lua_State *L);
 
 // warnings.c
 void s2_lua_warn(S2LuaWorld *lw, const char *message);

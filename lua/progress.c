@@ -24,6 +24,17 @@ void s2_progress_begin(S2Progress *progress, bool wanted) {
   }
 }
 
+// 17 s, 2:05 min, 1:30 h
+static void print_left(double seconds) {
+  if (seconds < 60) {
+    fprintf(stderr, ", %.0f s left", seconds);
+  } else if (seconds < 3600) {
+    fprintf(stderr, ", %.0f:%02.0f min left", floor(seconds / 60), fmod(seconds, 60));
+  } else {
+    fprintf(stderr, ", %.0f:%02.0f h left", floor(seconds / 3600), floor(fmod(seconds, 3600) / 60));
+  }
+}
+
 void s2_progress_update(S2Progress *progress, double done, double time) {
   if (!progress->shown) {
     return;
@@ -45,7 +56,7 @@ void s2_progress_update(S2Progress *progress, double done, double time) {
     fprintf(stderr, " t = %.2f s", time);
   }
   if (done > 0) {
-    fprintf(stderr, ", %.0f s left", ceil((at - progress->start) * (1 - done) / done));
+    print_left(ceil((at - progress->start) * (1 - done) / done));
   }
   fflush(stderr);
 }

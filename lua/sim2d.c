@@ -118,6 +118,7 @@ int luaopen_sim2d(lua_State *L) {
   s2_lua_open_joint(L);
   s2_lua_open_collection(L);
   s2_lua_open_hooks(L);
+  s2_lua_open_contact(L);
   s2_lua_open_timers(L);
   s2_lua_open_recording(L);
   s2_lua_open_snapshot(L);

@@ -7,8 +7,8 @@ local function build()
   local world = sim.world { dt = 1 / 240 }
   for row = 1, ROWS do
     for k = 0, row do
-      world:circle { type = "static", radius = 0.06,
-        position = { (k - row / 2) * 0.6, 6 - 0.5 * row } }
+      world:circle { type = "static", radius = 0.06, restitution = 0.5,
+        position = { (k - row / 2) * 0.6, 6 - 0.35 * row } }
     end
   end
   world:box { name = "floor", type = "static", position = { 0, -0.25 }, size = { 8, 0.5 } }
@@ -29,8 +29,8 @@ if sim.is_main() then
   local balls = {}
   for i = 1, BALLS do
     world:at(0.25 * (i - 1), function()
-      balls[i] = world:circle { radius = 0.2, friction = 0.1,
-        position = { random:uniform(-0.05, 0.05), 6.4 } }
+      balls[i] = world:circle { radius = 0.1, restitution = 0.5, friction = 0.1,
+        position = { random:uniform(-0.05, 0.05), 7.5 } }
     end)
   end
   world:run { duration = 0.25 * BALLS + 4 }

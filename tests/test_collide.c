@@ -394,6 +394,50 @@ static void test_far_from_origin(void **state) {
   }
 }
 
+// Sizes from 1e-6 to 1e6 against each other, up to 1e6 from the origin.
+static void test_mixed_sizes(void **state) {
+  (void)state;
+  S2Rng rng = s2_rng_seeded(19);
+  for (int trial = 0; trial < 100000; trial++) {
+    Body pair[2];
+    S2Vec2 about = random_point(&rng, trial % 2 ? 1e6 : 0);
+    double sizes[2] = {pow(10, random_in(&rng, -5, 5.5)), pow(10, random_in(&rng, -5, 5.5))};
+    double size = sizes[0] + sizes[1];
+    random_body(&pair[0], &rng, sizes[0], about, 0);
+    random_body(&pair[1], &rng, sizes[1], pair[0].pose.position, size);
+    S2Manifold m;
+    collide(pair, size * random_in(&rng, 0, 1), &m);
+    S2Closest c = s2_closest(&pair[0].shape, pair[0].pose, &pair[1].shape, pair[1].pose);
+    S2Closest d = s2_closest(&pair[1].shape, pair[1].pose, &pair[0].shape, pair[0].pose);
+    assert_near(c.distance, d.distance, 1e-12 * size);
+    assert_near(s2_length(c.normal), 1, 1e-14);
+    for (int k = 0; k < m.count; k++) {
+      assert_true(m.points[k].gap >= c.distance - 1e-9 * size);
+      assert_near(s2_length(m.points[k].normal), 1, 1e-14);
+      assert_true(isfinite(m.points[k].point.x) && isfinite(m.points[k].point.y));
+    }
+  }
+}
+
+// A simulation that blew up must not crash here.
+static void test_not_a_number(void **state) {
+  (void)state;
+  S2Rng rng = s2_rng_seeded(20);
+  const double bad[] = {NAN, INFINITY, -INFINITY};
+  for (size_t trial = 0; trial < 3000; trial++) {
+    Body pair[2];
+    random_pair(pair, &rng, 1);
+    double *numbers[] = {&pair[0].pose.position.x, &pair[1].pose.position.y,
+                         &pair[0].pose.rotation.c, &pair[1].pose.rotation.s};
+    *numbers[trial % 4] = bad[trial / 4 % 3];
+    S2Manifold m;
+    collide(pair, 1, &m);
+    assert_int_equal(m.count, 0);
+    S2Closest c = s2_closest(&pair[0].shape, pair[0].pose, &pair[1].shape, pair[1].pose);
+    assert_false(isfinite(c.distance));
+  }
+}
+
 // ---- Known manifolds --------------------------------------------------------------------------
 
 static const S2Vec2 GROUND[] = {{-50, -1}, {50, -1}, {50, 0}, {-50, 0}};
@@ -561,6 +605,8 @@ int main(void) {
       cmocka_unit_test(test_gap_rate),
       cmocka_unit_test(test_separation),
       cmocka_unit_test(test_far_from_origin),
+      cmocka_unit_test(test_mixed_sizes),
+      cmocka_unit_test(test_not_a_number),
       cmocka_unit_test(test_box_on_ground),
       cmocka_unit_test(test_box_corner_down),
       cmocka_unit_test(test_boxes_overhanging),

@@ -8,6 +8,10 @@ S2Closest s2_closest(const S2Shape *a, S2Pose pose_a, const S2Shape *b, S2Pose p
   S2Shape alone_b = {.vertices = b->vertices, .count = b->count, .radius = b->radius};
   S2Manifold manifold;
   s2_collide(&alone_a, pose_a, &alone_b, pose_b, INFINITY, &manifold);
+  if (manifold.count == 0) { // a pose is not a number
+    S2Vec2 none = {NAN, NAN};
+    return (S2Closest){NAN, none, none, none};
+  }
   const S2ManifoldPoint *closest = &manifold.points[0];
   if (manifold.count == 2 && manifold.points[1].gap < closest->gap) {
     closest = &manifold.points[1];

@@ -35,9 +35,9 @@ typedef struct S2Manifold {
 } S2Manifold;
 
 // Contact of two shapes not further apart than `reach` (m, >= 0): every point returned has
-// gap <= reach. Exact distance (GJK) while the cores are apart, least overlap (SAT) when they are
-// not. All arithmetic is relative to pose_a, so it keeps its digits far from the origin.
-// Swapping a and b gives the mirrored manifold.
+// gap <= reach. Exact distance while the cores are apart, least overlap when they are not. All
+// arithmetic is relative to pose_a, so it keeps its digits far from the origin. Swapping a and b
+// gives the mirrored manifold.
 void s2_collide(const S2Shape *a, S2Pose pose_a, const S2Shape *b, S2Pose pose_b, double reach,
                 S2Manifold *manifold);
 

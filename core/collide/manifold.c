@@ -95,9 +95,10 @@ static Candidates clip(const Pair *pair, bool reference_is_a, const S2Axis *axis
   Candidates found = {0};
   int r = axis->edge;
   Edge edge = edge_of(reference, r);
+  double size = magnitude(edge.start) + magnitude(edge.end) + 2 * magnitude(pair->b.pose.position);
   if (incident->shape->count == 1) {
     S2Vec2 w = s2_placed_vertex(incident, 0);
-    double rounding = ROUNDING * (magnitude(edge.start) + magnitude(edge.end) + magnitude(w));
+    double rounding = ROUNDING * (size + magnitude(w));
     found.tolerance = rounding;
     if (within(s2_dot(s2_sub(w, edge.start), edge.along), edge.length, rounding)) {
       add_candidate(&found, against_edge(reference_is_a, r, &edge, 0, w), floor);
@@ -107,8 +108,7 @@ static Candidates clip(const Pair *pair, bool reference_is_a, const S2Axis *axis
   int i = facing_edge(incident, axis->support, edge.normal);
   Edge other = edge_of(incident, i);
   double shorter = fmin(edge.length, other.length);
-  double rounding = ROUNDING * (magnitude(edge.start) + magnitude(edge.end) +
-                                magnitude(other.start) + magnitude(other.end));
+  double rounding = ROUNDING * (size + magnitude(other.start) + magnitude(other.end));
   found.tolerance = TIE * shorter + rounding;
   // A segment of a chain gives its edge, as its end may belong to its neighbour; else a does.
   bool edge_of_a = !s2_is_chained(pair->b.shape);
@@ -311,8 +311,8 @@ void s2_collide(const S2Shape *a, S2Pose pose_a, const S2Shape *b, S2Pose pose_b
   }
   S2Axis axes[2] = {s2_separation(&pair.a, &pair.b), s2_separation(&pair.b, &pair.a)};
   double separation = fmax(axes[0].separation, axes[1].separation);
-  if (separation - a->radius - b->radius > reach) {
-    return;
+  if (separation == -INFINITY || separation - a->radius - b->radius > reach) {
+    return; // the former when a pose is not a number
   }
   Candidates found = search(&pair, axes, separation);
   bool dropped = add_owned(manifold, &pair, &found, reach);

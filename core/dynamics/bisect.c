@@ -50,7 +50,7 @@ static bool attempt(S2Step *step, double *overlap_before) {
     for (int i = 0; i < step->island_count; i++) {
       const S2Island *island = &step->islands[i];
       choose(step, island, choices, touching);
-      if (!s2_step_solve(step, island, choices, S2_MOTION, step->v2) ||
+      if (!s2_step_impact(step, island, choices, S2_MOTION) ||
           !s2_step_later_impacts(step, island, choices, touching)) {
         return false;
       }

@@ -47,7 +47,7 @@ bool s2_step_later_impacts(S2Step *step, const S2Island *island, S2Choice *choic
       }
     }
     step->world->stats.second_solves += 1;
-    if (!s2_step_solve(step, island, choices, S2_IMPACT, step->v2)) {
+    if (!s2_step_impact(step, island, choices, S2_IMPACT)) {
       return false;
     }
     if (last) {
@@ -55,4 +55,27 @@ bool s2_step_later_impacts(S2Step *step, const S2Island *island, S2Choice *choic
     }
   }
   return true;
+}
+
+bool s2_step_impact(S2Step *step, const S2Island *island, S2Choice *choices, S2Kind kind) {
+  bool bounces = false, solved = false;
+  for (int i = 0; i < island->touches; i++) {
+    const S2Touch *touch = &step->touches[island->touch[i]];
+    for (int k = 0; k < touch->count; k++) {
+      bounces |= choices[2 * island->touch[i] + k].bias < 0;
+    }
+  }
+  if (bounces && !s2_step_solve(step, island, choices, kind, step->v2, &solved)) {
+    return false;
+  }
+  if (solved) {
+    return true;
+  }
+  step->world->stats.contradictions += bounces;
+  for (int i = 0; i < island->touches; i++) {
+    for (int k = 0; k < 2; k++) {
+      choices[2 * island->touch[i] + k].bias = 0;
+    }
+  }
+  return s2_step_solve(step, island, choices, kind, step->v2, NULL);
 }

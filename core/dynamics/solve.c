@@ -47,7 +47,7 @@ static void account(S2Step *step, const S2Island *island, const S2Solution *solu
 }
 
 bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices, S2Kind kind,
-                   double *v) {
+                   double *v, bool *solved) {
   S2World *world = step->world;
   if (world->callbacks.proceed != NULL && !world->callbacks.proceed(world->callbacks.user)) {
     step->aborted = true;
@@ -64,6 +64,17 @@ bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices
   S2Solution solution = {.v = assembly.v, .lambda = assembly.lambda};
   dump(step, &assembly.problem);
   s2_mcp_solve(&assembly.problem, &options, step->arena, &solution);
+  bool good = solution.residual.scaled <= world->kept.def.tolerance;
+  if (solved != NULL) {
+    *solved = good;
+    if (!good) {
+      world->stats.solves += 1;
+      world->stats.iterations += (uint64_t)solution.iterations;
+      s2_arena_rewind(step->arena, mark);
+      world->stats.seconds_solve += s2_clock() - start;
+      return true;
+    }
+  }
   account(step, island, &solution);
 
   for (int i = 0; i < island->nodes; i++) {

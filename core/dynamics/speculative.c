@@ -79,7 +79,7 @@ static bool first_solve(S2Step *step, const S2Island *island, S2Choice *choices)
   }
   bool again = true;
   for (int pass = 0; again; pass++) {
-    if (!s2_step_solve(step, island, choices, S2_MOTION, step->v1)) {
+    if (!s2_step_solve(step, island, choices, S2_MOTION, step->v1, NULL)) {
       return false;
     }
     integrate_island(step, island);
@@ -166,7 +166,7 @@ bool s2_step_speculative(S2Step *step) {
     const S2Island *island = &step->islands[i];
     if (choose_impact(step, island, choices, touching)) {
       world->stats.second_solves += 1;
-      if (!s2_step_solve(step, island, choices, S2_MOTION, step->v2) ||
+      if (!s2_step_impact(step, island, choices, S2_MOTION) ||
           !s2_step_later_impacts(step, island, choices, touching)) {
         return false;
       }

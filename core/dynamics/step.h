@@ -95,7 +95,11 @@ S2Assembly s2_assemble(const S2Step *step, const S2Island *island, const S2Choic
 // (3 a slot). The impulses go to the touches and step->joint_impulse: those of an impact are added
 // to what is there. False: aborted. (solve.c)
 bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices, S2Kind kind,
-                   double *v);
+                   double *v, bool *solved);
+
+// A solve with restitution targets into v2. Targets may contradict each other (a ball between two
+// closing walls cannot leave both): then the blow is taken as inelastic. False: aborted. (impact.c)
+bool s2_step_impact(S2Step *step, const S2Island *island, S2Choice *choices, S2Kind kind);
 
 // Further blows from v2, without forces, until no contact marked in `touching` (2 touch + k)
 // approaches. What is slower than one step of the forces, or does not end, ends inelastically.

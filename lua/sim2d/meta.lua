@@ -1,13 +1,13 @@
 ---@meta sim2d
 -- What editors with the Lua language server know about sim2d. Never loaded by a program; a test
--- compares it with what the library really offers. Units are SI, angles in radians and
+-- compares it with what the library really offers. Units are SI, angles are in rad and
 -- counter-clockwise, y points up.
 
 ---Two numbers; also read as `.x` and `.y`.
 ---@alias sim2d.XY number[]|{ x: number, y: number }|sim2d.Vector
 
----A vector the engine returned: read-only, with + - * / and #. Assign a whole vector to the field it
----came from to change that.
+---A vector the engine returned: read-only, with + - * / and #. To change the field it came from,
+---assign a whole vector to that.
 ---@class sim2d.Vector
 ---@field [integer] number
 ---@field x number
@@ -19,11 +19,15 @@
 ---@operator unm: sim2d.Vector
 ---@operator len: integer
 
+---{angular, x, y}
+---@class sim2d.Momentum: sim2d.Vector
+---@field angular number
+
 ---@alias sim2d.Solver "auto"|"closed"|"pdipm"|"lemke"
 ---@alias sim2d.BodyType "dynamic"|"static"|"kinematic"
 ---@alias sim2d.Combine "geometric"|"average"|"multiply"|"min"|"max"
 
--- ---- sim ------------------------------------------------------------------------------------------
+-- ---- sim ----------------------------------------------------------------------------------------
 
 ---@class sim2d
 ---@field version string
@@ -48,11 +52,15 @@ function sim.clock() end
 function sim.wait(seconds) end
 
 ---Declares options and reads them from the command line: `sim.options{ mu = {0.5, "friction"} }`
----takes `--mu 0.3`, `--mu=0.3` after the script. Types follow the defaults. What is read is taken out
----of the global `arg`. `--help` prints the options and exits.
+---takes `--mu 0.3`, `--mu=0.3` after the script. Types follow the defaults. What is read is taken
+---out of the global `arg`. `--help` prints the options and exits.
 ---@param declared table<string, number|boolean|string|{ [1]: number|boolean|string, [2]: string? }>
 ---@return table<string, any> values
 function sim.options(declared) end
+
+---Is the file that asks the script being run, and not one that was required?
+---@return boolean
+function sim.is_main() end
 
 ---Prints rows as an aligned table. Rows are lists, or have names as keys.
 ---@param def { columns?: (string|{ [1]: string, format: string? })[], [integer]: table }
@@ -74,6 +82,7 @@ function Progress:update(done) end
 function Progress:done() end
 
 ---Random numbers, the same on every machine for the same seed (`--seed`).
+---`sim.random` itself takes a dot as well: `sim.random.uniform()`.
 ---@class sim2d.Random
 local Random = {}
 
@@ -81,41 +90,42 @@ local Random = {}
 ---@param lo? number
 ---@param hi? number
 ---@return number
-function Random.uniform(lo, hi) end
+function Random:uniform(lo, hi) end
 
 ---@param mean? number
 ---@param deviation? number
 ---@return number
-function Random.normal(mean, deviation) end
+function Random:normal(mean, deviation) end
 
 ---An integer from lo to hi, both included.
----@param lo integer
----@param hi integer
+---@param lo integer with one argument: the upper end, from 1
+---@param hi? integer
 ---@return integer
-function Random.integer(lo, hi) end
+function Random:integer(lo, hi) end
 
 ---@generic T
 ---@param list T[]
 ---@return T
-function Random.choice(list) end
+function Random:choice(list) end
 
 ---Shuffles a list in place and returns it.
 ---@generic T
 ---@param list T[]
 ---@return T[]
-function Random.shuffle(list) end
+function Random:shuffle(list) end
 
 ---An independent generator.
 ---@return sim2d.Random
-function Random.split() end
+function Random:split() end
 
 ---Starts again from a seed.
 ---@param seed integer
-function Random.seed(seed) end
+function Random:seed(seed) end
 
--- ---- World ----------------------------------------------------------------------------------------
+-- ---- World --------------------------------------------------------------------------------------
 
----Settings of a world; all but those of creation are fields of the world too.
+---Settings of a world, which are fields of it too. Those with one value so far are there because
+---more is to come.
 ---@class sim2d.WorldDef
 ---@field gravity? sim2d.XY m/s^2, default {0, -9.81}
 ---@field dt? number s, default 1/120
@@ -126,6 +136,18 @@ function Random.seed(seed) end
 ---@field tolerance? number of the scaled residual, default 1e-9
 ---@field max_iterations? integer default 100
 ---@field contact_margin? number m: bodies closer than this are reported as in contact
+---@field restitution_model? "newton"
+---@field post_stabilization? boolean false: the same as stabilization = "none"
+---@field alpha? 1
+---@field beta? 1
+---@field formulation? "velocity"
+---@field geometric_stiffness? "off"
+---@field gradient? "exact"
+---@field smoothing? number
+---@field substeps? 1
+---@field nonlinear? false
+---@field sleeping? false
+---@field linear_solver? "auto"
 ---@field combine_friction? sim2d.Combine default "geometric"
 ---@field combine_restitution? sim2d.Combine default "average"
 
@@ -133,6 +155,7 @@ function Random.seed(seed) end
 ---@field gravity sim2d.Vector
 ---@field time number s, read-only
 ---@field bodies table<integer|string, sim2d.Body> in creation order, and by name
+---@field joints table<integer|string, sim2d.Joint> in creation order, and by name
 local World = {}
 
 ---Keys all bodies share.
@@ -241,7 +264,15 @@ function World:no_contact(a, b) end
 ---@param n? integer
 function World:step(n) end
 
----@param def { duration?: number, steps?: integer, until_?: (fun(world: sim2d.World): boolean), progress?: boolean }
+---@class sim2d.RunDef
+---@field duration? number s
+---@field steps? integer
+---@field until_? fun(world: sim2d.World): boolean asked after each step; true ends the run
+---@field progress? boolean a bar on a terminal
+
+---Returns how many steps were made.
+---@param def sim2d.RunDef
+---@return integer
 function World:run(def) end
 
 ---`for t in world:steps(2) do ... end`: one step each time round, for a duration in s.
@@ -283,8 +314,19 @@ function World:start(fn) end
 ---| "sensor_end"
 ---| "solver_warning"
 
+---@class sim2d.Event
+---@field type sim2d.EventName
+---@field a? sim2d.Body
+---@field b? sim2d.Body
+---@field point? sim2d.Vector
+---@field normal? sim2d.Vector from b to a
+---@field normal_impulse? number N s
+---@field tangent_impulse? number N s
+---@field speed? number m/s, of approach before the step
+---@field message? string of a solver_warning
+
 ---@param event sim2d.EventName
----@param fn fun(event: table)
+---@param fn fun(event: sim2d.Event)
 ---@return sim2d.Handle
 function World:on(event, fn) end
 
@@ -334,21 +376,56 @@ function World:contacts() end
 function World:energy() end
 
 ---About the origin.
----@return { angular: number, x: number, y: number }
+---@return sim2d.Momentum
 function World:momentum() end
 
----Of the last step, largest absolute values in SI; `scaled` is what `tolerance` is compared with.
----@return { dynamics: number, complementarity: number, cone: number, joint: number, penetration: number, scaled: number }
+---@class sim2d.Residuals
+---@field dynamics number N s
+---@field complementarity number
+---@field cone number N s
+---@field joint number m/s
+---@field scaled number what `tolerance` is compared with
+---@field joint_error number m
+---@field penetration number m
+
+---Of the last step, largest absolute values.
+---@return sim2d.Residuals
 function World:residuals() end
 
 ---Counts and times since the world was made.
 ---@return table<string, any>
 function World:stats() end
 
----The problem the next step would solve, as plain tables: M (mass matrix), J (one row a constraint),
----E, mu, q, W (Delassus matrix), v, h.
----@return table<string, any>
+---With n bodies that move, m joint rows and c contacts, R = m + 2c rows.
+---@class sim2d.Problem
+---@field bodies sim2d.Body[] body i has the columns 3i-2 .. 3i (angle, x, y)
+---@field M number[][] 3n x 3n mass matrix
+---@field rhs number[] 3n: momentum without impulses
+---@field J number[][] R x 3n Jacobian: joints, then a normal and a tangent row for each contact
+---@field C number[] R compliances
+---@field bias number[] R
+---@field lo number[] R: bounds of the impulses
+---@field hi number[] R
+---@field mu number[] c
+---@field E number[][] 2c x c: which contact a direction of friction belongs to
+---@field W number[][] R x R Delassus matrix
+---@field q number[] R: row velocities without impulses
+---@field joints integer m
+---@field contacts integer c
+
+---The problem the next step would solve, as plain tables.
+---@return sim2d.Problem
 function World:problem() end
+
+---Of the dynamic bodies, three columns each, in the order of `state`.
+---@return number[][]
+function World:mass_matrix() end
+
+---2 x 3: velocity of a point that moves with the body, from (va, vx, vy).
+---@param body sim2d.Body
+---@param point sim2d.XY world coordinates
+---@return number[][]
+function World:jacobian(body, point) end
 
 ---The nearest hit on the way, or nil.
 ---@param from sim2d.XY
@@ -365,10 +442,16 @@ function World:query_aabb(lo, hi) end
 ---@return sim2d.Body[]
 function World:query_point(point) end
 
+---@class sim2d.Closest
+---@field distance number m
+---@field point_a sim2d.Vector
+---@field point_b sim2d.Vector
+---@field normal sim2d.Vector
+
 ---Distance of two bodies, negative when they overlap, and the nearest points.
 ---@param a sim2d.Body
 ---@param b sim2d.Body
----@return { distance: number, point_a: sim2d.Vector, point_b: sim2d.Vector, normal: sim2d.Vector }
+---@return sim2d.Closest
 function World:closest(a, b) end
 
 -- State
@@ -397,9 +480,18 @@ function World:clone(def) end
 ---@return number
 function World:resolve_overlaps() end
 
+---@class sim2d.DrawOptions
+---@field width? integer pixels
+---@field contacts? boolean
+---@field joints? boolean
+---@field names? boolean
+---@field fit? boolean show all that moves; the default without lo and hi
+---@field lo? sim2d.XY m, corners of the picture
+---@field hi? sim2d.XY
+
 ---Draws the world as it is into a file (.svg).
 ---@param path string
----@param options? { width?: integer, contacts?: boolean, joints?: boolean, names?: boolean, lo?: sim2d.XY, hi?: sim2d.XY }
+---@param options? sim2d.DrawOptions
 ---@return true? success
 ---@return string? message
 function World:draw(path, options) end
@@ -414,12 +506,14 @@ function World:record(path, options) end
 ---@class sim2d.Recording
 local Recording = {}
 
+---@return true? success
+---@return string? message
 function Recording:close() end
 
 ---Closes recordings and frees the world.
 function World:close() end
 
--- ---- Body -----------------------------------------------------------------------------------------
+-- ---- Body ---------------------------------------------------------------------------------------
 
 ---@class sim2d.Body
 ---@field position sim2d.XY m, of the centre of mass
@@ -445,6 +539,7 @@ function World:close() end
 ---@field type sim2d.BodyType
 ---@field color string
 ---@field enabled boolean
+---@field awake boolean
 ---@field sensor boolean
 ---@field category integer
 ---@field mask integer
@@ -488,7 +583,7 @@ function Body:contacts() end
 ---Its joints go with it.
 function Body:destroy() end
 
--- ---- Joint ----------------------------------------------------------------------------------------
+-- ---- Joint --------------------------------------------------------------------------------------
 
 ---@class sim2d.Joint
 ---@field a sim2d.Body?
@@ -500,6 +595,10 @@ function Body:destroy() end
 ---@field angle number of a against b, zero at creation
 ---@field speed number rad/s
 ---@field enabled boolean
+---@field collide boolean
+---@field anchor_a sim2d.Vector m, world coordinates
+---@field anchor_b sim2d.Vector
+---@field error number m, between the anchors
 local Joint = {}
 
 function Joint:destroy() end

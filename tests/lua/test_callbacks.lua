@@ -224,8 +224,10 @@ end)
 
 test("bodies may come and go between steps of a run", function()
   local world = falling()
+  local made = 0
   world:after_step(function(w)
-    w:circle { radius = 0.1, position = { 10 * #w.bodies, 0 } }
+    made = made + 1
+    w:circle { radius = 0.1, position = { 10 * made, 0 } }
   end)
   world:before_step(function(w)
     if #w.bodies > 3 then w.bodies[2]:destroy() end

@@ -1,0 +1,69 @@
+-- lua/sim2d/meta.lua, which editors read, and the library name the same things.
+local sim = require "sim2d"
+
+-- class -> set of fields and methods, with those of the classes it extends
+local function declared()
+  local classes, class, parents = {}, nil, {}
+  local path = (os.getenv "S2_SOURCE" or ".") .. "/lua/sim2d/meta.lua"
+  for line in io.lines(path) do
+    local name, parent = line:match "^%-%-%-@class (%S+):%s*(%S+)"
+    name = name or line:match "^%-%-%-@class (%S+)"
+    if name then
+      class = name
+      parents[class] = parent
+      classes[class] = classes[class] or {}
+    end
+    local field = line:match "^%-%-%-@field ([%w_]+)"
+    if field then
+      classes[class][field] = true
+    end
+    local owner, method = line:match "^function (%w+)[.:]([%w_]+)"
+    if owner then
+      local of = owner == "sim" and "sim2d" or "sim2d." .. owner
+      classes[of][method] = true
+    end
+  end
+  for child, parent in pairs(parents) do
+    for field in pairs(classes[parent]) do classes[child][field] = true end
+  end
+  return classes
+end
+
+-- What an object has: its __index is a table, or looks names up in one, its first upvalue. False
+-- stands for what is not built yet.
+local function offered(object)
+  local names = debug.getmetatable(object).__index
+  if type(names) == "function" then
+    names = select(2, debug.getupvalue(names, 1))
+  end
+  local set = {}
+  for name, value in pairs(names) do
+    if value and type(name) == "string" then set[name] = true end
+  end
+  return set
+end
+
+local function difference(a, b)
+  local list = {}
+  for name in pairs(a) do
+    if not b[name] then list[#list + 1] = name end
+  end
+  table.sort(list)
+  return table.concat(list, " ")
+end
+
+local function compare(class, object)
+  local said, real = declared()["sim2d" .. class], offered(object)
+  eq(difference(real, said), "", "missing in meta.lua")
+  eq(difference(said, real), "", "only in meta.lua")
+end
+
+local world = sim.world {}
+local ball = world:circle { radius = 1 }
+local joint = world:hinge { ball, anchor = { 0, 0 } }
+
+test("sim", function() compare("", sim) end)
+test("World", function() compare(".World", world) end)
+test("Body", function() compare(".Body", ball) end)
+test("Joint", function() compare(".Joint", joint) end)
+test("Random", function() compare(".Random", sim.random) end)
