@@ -544,7 +544,6 @@ function World:close() end
 ---@field category integer
 ---@field mask integer
 ---@field data any
----@field world sim2d.World
 local Body = {}
 
 ---Acts during the next step, N.
