@@ -126,11 +126,17 @@ S2LuaBody *s2_lua_body_of(lua_State *L, int index, const S2LuaWorld *lw) {
 }
 
 // Every error of the engine but a stale handle says what is wrong with the body by its name.
-static void try_body(lua_State *L, const S2LuaBody *body, S2Status status) {
-  if (status.code == S2_STALE) {
+static void raise_status(lua_State *L, const S2LuaBody *body, const S2Status *status) {
+  if (status->code == S2_STALE) {
     destroyed(L, body);
   }
-  s2_lua_try(L, status);
+  s2_lua_try(L, *status);
+}
+
+static inline void try_body(lua_State *L, const S2LuaBody *body, S2Status status) {
+  if (status.code != S2_OK) {
+    raise_status(L, body, &status);
+  }
 }
 
 static int body_tostring(lua_State *L) {
@@ -224,14 +230,15 @@ static int body_index(lua_State *L) {
     return s2_lua_no_field(L, "Body", 2, lua_upvalueindex(1));
   }
   int field = (int)lua_tointeger(L, -1);
-  if (!is_alive(body)) {
-    return destroyed(L, body);
-  }
-  if (field < S2_BODY_FIELD_COUNT) {
+  if (field < S2_BODY_FIELD_COUNT && body->lw->world != NULL) {
+    // The way of controllers: the engine looks whether the body lives, once is enough.
     double value;
     try_body(L, body, s2_body_get(body->lw->world, body->id, (S2BodyField)field, &value));
     push_scalar(L, (S2BodyField)field, value);
     return 1;
+  }
+  if (!is_alive(body)) {
+    return destroyed(L, body);
   }
   switch (field) {
   case FIELD_NAME: {

@@ -14,7 +14,7 @@ s2_quietly() {
   local log
   log=$(mktemp)
   if ! "$@" >"$log" 2>&1 </dev/null; then
-    cat "$log" >&2
+    grep -v '^\[ *[0-9]*%\]' "$log" >&2 || true # without the progress of make
     rm -f "$log"
     return 1
   fi

@@ -68,7 +68,7 @@ S2RayHit s2_shape_raycast(const S2Shape *shape, S2Pose pose, S2Vec2 from, S2Vec2
 
 // ---- Broad phase ------------------------------------------------------------------------------
 
-// A dynamic tree of fattened boxes behind this interface. All of it lives in plain arrays of
+// A balanced tree of boxes behind this interface, refitted as they move. It lives in plain arrays of
 // indices, so a snapshot is a copy of the arrays. Which pairs come out depends on the boxes given,
 // never on the shape of the tree.
 typedef struct S2Broadphase S2Broadphase;

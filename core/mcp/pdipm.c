@@ -14,7 +14,7 @@ static const double EXACT = 1e-14;
 static const double SIGMA_WARM = 1e6; // the active set is nearly known: go for it
 static const double SIGMA_COLD = 10;  // feel the way
 enum { WARM_OUTERS = 2, WARM_INNERS = 3 };
-enum { COLD_INNERS = 8, OUTERS_PER_ITERATION = 4 };
+enum { COLD_INNERS = 8, OUTERS_PER_ITERATION = 12 };
 enum { POLISH_SWEEPS = 100 };
 
 typedef struct Chain {
@@ -102,14 +102,16 @@ static void solve_warm(Chain *chain, const double *lambda_guess) {
   }
 }
 
-static void solve_cold(Chain *chain, int max_iterations) {
+static void solve_cold(Chain *chain, int max_iterations, bool thorough) {
   static const S2InteriorStart starts[] = {
       {.impulse = 1, .velocity = 1},
-      {.impulse = 10, .velocity = 1},
       {.impulse = 3, .velocity = 3, .spread = 1},
   };
   for (int i = 0; i < (int)(sizeof starts / sizeof *starts) && !solved(chain); i++) {
     interior(chain, &starts[i], max_iterations);
+    if (!thorough) {
+      return;
+    }
     if (!solved(chain)) {
       sweep(chain, POLISH_SWEEPS);
       newton(chain, SIGMA_COLD, max_iterations * OUTERS_PER_ITERATION, COLD_INNERS);
@@ -117,8 +119,8 @@ static void solve_cold(Chain *chain, int max_iterations) {
   }
 }
 
-S2SolveStatus s2_pdipm_solve(const S2Problem *problem, const S2SolverOptions *options,
-                             S2Arena *arena, S2Solution *solution) {
+static S2SolveStatus solve(const S2Problem *problem, const S2SolverOptions *options, bool thorough,
+                           S2Arena *arena, S2Solution *solution) {
   S2ArenaMark mark = s2_arena_mark(arena);
   Chain chain = {.arena = arena, .tolerance = options->tolerance, .best = INFINITY};
   S2System *system = &chain.system;
@@ -133,7 +135,7 @@ S2SolveStatus s2_pdipm_solve(const S2Problem *problem, const S2SolverOptions *op
     refine(&chain);
   }
   if (!solved(&chain) && system->contacts > 0) {
-    solve_cold(&chain, options->max_iterations);
+    solve_cold(&chain, options->max_iterations, thorough);
   }
   s2_system_write(system, chain.v_best, chain.lambda_best, solution->v, solution->lambda);
   s2_arena_rewind(arena, mark);
@@ -143,4 +145,14 @@ S2SolveStatus s2_pdipm_solve(const S2Problem *problem, const S2SolverOptions *op
   bool good = solution->residual.scaled <= options->tolerance;
   solution->status = good ? S2_SOLVED : S2_MAX_ITERATIONS;
   return solution->status;
+}
+
+S2SolveStatus s2_pdipm_solve(const S2Problem *problem, const S2SolverOptions *options,
+                             S2Arena *arena, S2Solution *solution) {
+  return solve(problem, options, true, arena, solution);
+}
+
+S2SolveStatus s2_pdipm_quick_solve(const S2Problem *problem, const S2SolverOptions *options,
+                                   S2Arena *arena, S2Solution *solution) {
+  return solve(problem, options, false, arena, solution);
 }

@@ -39,4 +39,9 @@ double s2_refine_solve(S2System *system, const S2Mode *mode, S2Quad *v, double *
 // Projected Gauss-Seidel, `sweeps` times over all rows in alternating order.
 double s2_pgs_solve(const S2System *system, int sweeps, S2Quad *v, double *lambda, S2Arena *arena);
 
+// s2_pdipm_solve up to the first interior point: for callers who have another method to fall back
+// on.
+S2SolveStatus s2_pdipm_quick_solve(const S2Problem *problem, const S2SolverOptions *options,
+                                   S2Arena *arena, S2Solution *solution);
+
 #endif

@@ -1,11 +1,14 @@
+#include "mcp/pdipm_stages.h"
 #include "mcp/solvers.h"
 
 #include <math.h>
 #include <stddef.h>
 #include <string.h>
 
-// Above this many contacts pivoting is not asked when the chain fails: its time grows too fast.
-enum { JUDGE_CONTACTS = 20 };
+// Up to the first number of contacts pivoting comes as soon as the interior point has failed once
+// (it takes less than .5 ms then), up to the second when all else has (10 ms); its time grows with
+// the cube.
+enum { PIVOT_SOON = 20, PIVOT_AT_LAST = 64 };
 
 static const char *const NAMES[S2_SOLVER_COUNT] = {"auto", "closed", "pdipm", "lemke"};
 
@@ -54,45 +57,56 @@ static int count_contacts(const S2Problem *problem) {
 }
 
 // Runs one solver and has its answer judged by the common residual.
-static void run(S2Solver solver, const S2Problem *problem, const S2SolverOptions *options,
-                S2Arena *arena, S2Solution *solution) {
+static void run(S2SolverFn *solve, S2Solver solver, const S2Problem *problem,
+                const S2SolverOptions *options, S2Arena *arena, S2Solution *solution) {
   S2ArenaMark mark = s2_arena_mark(arena);
-  solution->status = SOLVERS[solver](problem, options, arena, solution);
+  solution->status = solve(problem, options, arena, solution);
   s2_arena_rewind(arena, mark);
   solution->used = solver;
   solution->residual = s2_mcp_residual(problem, solution->v, solution->lambda, arena);
 }
 
-static void solve_auto(const S2Problem *problem, const S2SolverOptions *options, S2Arena *arena,
-                       S2Solution *solution) {
-  int contacts = count_contacts(problem);
-  bool one_contact = contacts == 1 && problem->row[0].lo == 0;
-  if (one_contact) {
-    run(S2_SOLVER_CLOSED, problem, options, arena, solution);
-    if (solution->residual.scaled <= options->tolerance) {
-      return;
-    }
-  }
-  run(S2_SOLVER_PDIPM, problem, options, arena, solution);
-  if (solution->residual.scaled <= options->tolerance || contacts > JUDGE_CONTACTS) {
+// Runs another solver from nothing while `solution` misses the tolerance; the better answer stays.
+static void improve(S2SolverFn *solve, S2Solver solver, const S2Problem *problem,
+                    const S2SolverOptions *options, S2Arena *arena, S2Solution *solution) {
+  if (solution->residual.scaled <= options->tolerance) {
     return;
   }
   S2ArenaMark mark = s2_arena_mark(arena);
-  S2Solution second = {
-      .v = S2_TAKE(arena, double, 3 * problem->nodes),
-      .lambda = S2_TAKE_ZEROED(arena, double, problem->rows),
-  };
-  memcpy(second.v, solution->v, sizeof(double) * (size_t)(3 * problem->nodes));
-  run(S2_SOLVER_LEMKE, problem, options, arena, &second);
-  if (second.residual.scaled < solution->residual.scaled) {
-    memcpy(solution->v, second.v, sizeof(double) * (size_t)(3 * problem->nodes));
-    memcpy(solution->lambda, second.lambda, sizeof(double) * (size_t)problem->rows);
+  size_t nodes = sizeof(double) * (size_t)(3 * problem->nodes);
+  size_t rows = sizeof(double) * (size_t)problem->rows;
+  S2Solution second = {.v = s2_arena_take(arena, nodes),
+                       .lambda = s2_arena_take_zeroed(arena, rows)};
+  memcpy(second.v, solution->v, nodes);
+  run(solve, solver, problem, options, arena, &second);
+  second.iterations += solution->iterations;
+  if (!(second.residual.scaled >= solution->residual.scaled)) {
+    memcpy(solution->v, second.v, nodes);
+    memcpy(solution->lambda, second.lambda, rows);
     second.v = solution->v;
     second.lambda = solution->lambda;
-    second.iterations += solution->iterations;
     *solution = second;
   }
   s2_arena_rewind(arena, mark);
+}
+
+static void solve_auto(const S2Problem *problem, const S2SolverOptions *options, S2Arena *arena,
+                       S2Solution *solution) {
+  int contacts = count_contacts(problem);
+  if (contacts == 1 && problem->row[0].lo == 0) {
+    run(s2_closed_solve, S2_SOLVER_CLOSED, problem, options, arena, solution);
+  } else if (contacts <= PIVOT_SOON) {
+    run(s2_pdipm_quick_solve, S2_SOLVER_PDIPM, problem, options, arena, solution);
+  }
+  if (contacts <= PIVOT_SOON) {
+    improve(s2_lemke_solve, S2_SOLVER_LEMKE, problem, options, arena, solution);
+    improve(s2_pdipm_solve, S2_SOLVER_PDIPM, problem, options, arena, solution);
+  } else {
+    run(s2_pdipm_solve, S2_SOLVER_PDIPM, problem, options, arena, solution);
+    if (contacts <= PIVOT_AT_LAST) {
+      improve(s2_lemke_solve, S2_SOLVER_LEMKE, problem, options, arena, solution);
+    }
+  }
 }
 
 S2SolveStatus s2_mcp_solve(const S2Problem *problem, const S2SolverOptions *options, S2Arena *arena,
@@ -107,7 +121,7 @@ S2SolveStatus s2_mcp_solve(const S2Problem *problem, const S2SolverOptions *opti
   if (options->solver == S2_SOLVER_AUTO) {
     solve_auto(problem, options, arena, solution);
   } else {
-    run(options->solver, problem, options, arena, solution);
+    run(SOLVERS[options->solver], options->solver, problem, options, arena, solution);
   }
   return solution->status;
 }

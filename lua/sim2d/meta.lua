@@ -544,6 +544,7 @@ function World:close() end
 ---@field category integer
 ---@field mask integer
 ---@field data any
+---@field world sim2d.World
 local Body = {}
 
 ---Acts during the next step, N.

@@ -1,0 +1,206 @@
+// Block-sparse and dense factors against LAPACK on random graphs, and the elimination orders.
+#include "base/rng.h"
+#include "linalg/blocksparse.h"
+#include "linalg/dense.h"
+#include "linalg/order.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const double ACCURACY = 1e-12; // relative; the matrices are diagonally dominant
+
+typedef struct Case {
+  int nodes, edges;
+  int32_t *edge, *slot;
+  double *full; // 3 nodes x 3 nodes, column-major
+  S2BlockSparse sparse;
+} Case;
+
+static double signed_uniform(S2Rng *rng) {
+  return 2 * s2_rng_uniform(rng) - 1;
+}
+
+// Random edges, some of them twice and the other way round, and values for all of their blocks.
+static Case make_case(int nodes, int edges, bool nonsymmetric, uint64_t seed, S2Arena *arena) {
+  S2Rng rng = s2_rng_seeded(seed);
+  int n = 3 * nodes;
+  Case c = {.nodes = nodes, .edges = edges};
+  c.edge = S2_TAKE(arena, int32_t, 2 * edges);
+  c.slot = S2_TAKE(arena, int32_t, edges);
+  c.full = S2_TAKE_ZEROED(arena, double, n *n);
+  for (int e = 0; e < edges; e++) {
+    int32_t a = (int32_t)s2_rng_integer(&rng, 0, nodes - 1);
+    int32_t b = (int32_t)s2_rng_integer(&rng, 0, nodes - 2);
+    c.edge[2 * e] = a;
+    c.edge[2 * e + 1] = b < a ? b : b + 1;
+  }
+  s2_blocksparse_init(&c.sparse, nodes, edges, c.edge, c.slot, arena);
+  s2_blocksparse_clear(&c.sparse, nonsymmetric);
+  for (int e = 0; e < edges; e++) {
+    int a = c.edge[2 * e], b = c.edge[2 * e + 1];
+    bool a_below = c.sparse.place[a] > c.sparse.place[b];
+    int r = 3 * (a_below ? a : b), s = 3 * (a_below ? b : a);
+    for (int i = 0; i < 3; i++) {
+      for (int j = 0; j < 3; j++) {
+        double low = signed_uniform(&rng), high = nonsymmetric ? signed_uniform(&rng) : low;
+        c.full[r + i + (s + j) * n] += low;
+        c.full[s + j + (r + i) * n] += high;
+        c.sparse.lower[3 * c.slot[e] + j][i] += low;
+        if (nonsymmetric) {
+          c.sparse.upper[3 * c.slot[e] + j][i] += high;
+        }
+      }
+    }
+  }
+  for (int i = 0; i < n; i++) {
+    double sum = 1;
+    for (int j = 0; j < n; j++) {
+      sum += fabs(c.full[i + j * n]) + fabs(c.full[j + i * n]);
+    }
+    c.full[i + i * n] = sum;
+    c.sparse.diagonal[3 * c.sparse.place[i / 3] + i % 3][i % 3] = sum;
+  }
+  return c;
+}
+
+static void check_against_lapack(bool nonsymmetric) {
+  S2Arena arena;
+  s2_arena_init(&arena);
+  for (uint64_t seed = 1; seed <= 60; seed++) {
+    s2_arena_reset(&arena);
+    int nodes = 2 + (int)(seed * 7 % 40), edges = nodes + (int)(seed * 13 % 90), n = 3 * nodes;
+    Case c = make_case(nodes, edges, nonsymmetric, seed, &arena);
+    S2Rng rng = s2_rng_seeded(seed + 1000);
+    S2Quad *b = S2_TAKE_ZEROED(&arena, S2Quad, nodes);
+    double *x = S2_TAKE(&arena, double, n);
+    for (int i = 0; i < n; i++) {
+      x[i] = b[i / 3][i % 3] = signed_uniform(&rng);
+    }
+    S2Dense dense = {
+        .size = n, .nonsymmetric = nonsymmetric, .a = c.full, .pivot = S2_TAKE(&arena, int32_t, n)};
+    assert_true(s2_dense_factor(&dense));
+    s2_dense_solve(&dense, x);
+    assert_true(s2_blocksparse_factor(&c.sparse));
+    s2_blocksparse_solve(&c.sparse, b, b);
+    for (int i = 0; i < n; i++) {
+      if (!(fabs(b[i / 3][i % 3] - x[i]) <= ACCURACY)) {
+        fail_msg("seed %d, entry %d: %g, LAPACK %g", (int)seed, i, b[i / 3][i % 3], x[i]);
+      }
+    }
+  }
+  s2_arena_free(&arena);
+}
+
+static void test_symmetric_factor_agrees_with_lapack(void **state) {
+  (void)state;
+  check_against_lapack(false);
+}
+
+static void test_nonsymmetric_factor_agrees_with_lapack(void **state) {
+  (void)state;
+  check_against_lapack(true);
+}
+
+static void test_matrix_without_edges(void **state) {
+  (void)state;
+  S2Arena arena;
+  s2_arena_init(&arena);
+  S2BlockSparse matrix;
+  s2_blocksparse_init(&matrix, 3, 0, NULL, NULL, &arena);
+  s2_blocksparse_clear(&matrix, true);
+  S2Quad x[3] = {{1, 2, 3, 0}, {4, 5, 6, 0}, {7, 8, 9, 0}};
+  for (int i = 0; i < 9; i++) {
+    matrix.diagonal[3 * matrix.place[i / 3] + i % 3][i % 3] = i + 1;
+  }
+  assert_true(s2_blocksparse_factor(&matrix));
+  s2_blocksparse_solve(&matrix, x, x);
+  for (int i = 0; i < 9; i++) {
+    assert_true(fabs(x[i / 3][i % 3] - 1) <= ACCURACY);
+  }
+  s2_arena_free(&arena);
+}
+
+static void test_singular_matrices_are_refused(void **state) {
+  (void)state;
+  S2Arena arena;
+  s2_arena_init(&arena);
+  S2BlockSparse matrix;
+  s2_blocksparse_init(&matrix, 1, 0, NULL, NULL, &arena);
+  s2_blocksparse_clear(&matrix, false);
+  assert_false(s2_blocksparse_factor(&matrix));
+  double zeros[4] = {0}, indefinite[4] = {1, 2, 2, 1};
+  int32_t pivot[2];
+  S2Dense dense = {.size = 2, .nonsymmetric = true, .a = zeros, .pivot = pivot};
+  assert_false(s2_dense_factor(&dense));
+  dense = (S2Dense){.size = 2, .a = indefinite, .pivot = pivot};
+  assert_false(s2_dense_factor(&dense));
+  s2_arena_free(&arena);
+}
+
+// Blocks of the factor of a square grid under an order, counted by elimination on sets.
+static int count_fill(int side, const int32_t *order) {
+  int n = side * side, fill = 0;
+  bool *next = calloc((size_t)(n * n), sizeof(bool)), *gone = calloc((size_t)n, sizeof(bool));
+  for (int i = 0; i < n; i++) {
+    for (int k = 0; k < i; k++) {
+      int dx = abs(i % side - k % side), dy = abs(i / side - k / side);
+      next[i * n + k] = next[k * n + i] = dx + dy == 1;
+    }
+  }
+  for (int step = 0; step < n; step++) {
+    int p = order[step];
+    assert_false(gone[p]); // a permutation names no node twice
+    gone[p] = true;
+    for (int i = 0; i < n; i++) {
+      for (int k = 0; k < n && next[p * n + i] && !gone[i]; k++) {
+        next[i * n + k] |= next[p * n + k] && k != i;
+      }
+      fill += next[p * n + i] && !gone[i];
+    }
+  }
+  free(next);
+  free(gone);
+  return fill;
+}
+
+static void test_orders_keep_factors_sparse(void **state) {
+  (void)state;
+  enum { SIDE = 12, NODES = SIDE * SIDE };
+  S2Arena arena;
+  s2_arena_init(&arena);
+  int32_t start[NODES + 1], neighbour[4 * NODES], order[NODES], natural[NODES], count = 0;
+  for (int i = 0; i < NODES; i++) {
+    start[i] = count;
+    natural[i] = i;
+    for (int k = 0; k < NODES; k++) {
+      if (abs(i % SIDE - k % SIDE) + abs(i / SIDE - k / SIDE) == 1) {
+        neighbour[count++] = k;
+      }
+    }
+  }
+  start[NODES] = count;
+  int banded = count_fill(SIDE, natural);
+  s2_order_minimum_degree(NODES, start, neighbour, order, &arena);
+  assert_true(count_fill(SIDE, order) < 0.7 * banded);
+  s2_order_builtin(NODES, start, neighbour, order, &arena);
+  assert_true(count_fill(SIDE, order) < 0.7 * banded);
+  s2_arena_free(&arena);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_symmetric_factor_agrees_with_lapack),
+      cmocka_unit_test(test_nonsymmetric_factor_agrees_with_lapack),
+      cmocka_unit_test(test_matrix_without_edges),
+      cmocka_unit_test(test_singular_matrices_are_refused),
+      cmocka_unit_test(test_orders_keep_factors_sparse),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
