@@ -55,6 +55,7 @@ typedef enum S2Hook {
 typedef enum S2Store {
   S2_STORE_BODIES = 1, // serial -> Body, weak: one object a body while anybody holds it
   S2_STORE_JOINTS,     // the same for joints
+  S2_STORE_NAMES,      // name -> Body, weak: what world.bodies.NAME found
   S2_STORE_DATA,       // serial -> body.data
   S2_STORE_LAWS,       // serial -> {[0] = Body, handles of force laws}
   S2_STORE_HOOKS,      // S2Hook + 1 -> array of handles
@@ -95,7 +96,7 @@ struct S2LuaWorld {
   S2Arena scratch;           // of one call into the binding
   S2_ARRAY(S2BodyId) bodies; // creation order
   S2_ARRAY(S2JointId) joints;
-  bool bodies_stale, joints_stale;
+  bool bodies_stale, joints_stale, names_stale;
   int destroyed; // bodies since their data and laws were swept
 
   // Stepping. Stack positions are those of the function that steps, where 1 is the World.
@@ -125,7 +126,8 @@ bool s2_lua_world_close(S2LuaWorld *lw, S2Status *status);
 void s2_lua_world_gather(S2LuaWorld *lw);
 // Bodies or joints came, went or came back: caches are read anew.
 void s2_lua_world_changed(S2LuaWorld *lw);
-void s2_lua_open_world(lua_State *L); // makes the metatables, pushes sim.world
+void s2_lua_new_weak_table(lua_State *L); // pushes one with weak values
+void s2_lua_open_world(lua_State *L);     // makes the metatables, pushes sim.world
 
 // Methods of World, by file.
 extern const luaL_Reg s2_world_step_methods[];

@@ -13,7 +13,8 @@ enum {
   FIELD_V,
   FIELD_NAME,
   FIELD_AWAKE,
-  FIELD_DATA
+  FIELD_DATA,
+  FIELD_WORLD
 };
 
 static const struct {
@@ -48,6 +49,7 @@ static const struct {
     {"name", FIELD_NAME},
     {"awake", FIELD_AWAKE},
     {"data", FIELD_DATA},
+    {"world", FIELD_WORLD},
 };
 
 static const char *const type_names[] = {"dynamic", "static", "kinematic", NULL};
@@ -146,8 +148,10 @@ static int body_tostring(lua_State *L) {
                     body->name);
     return 1;
   }
-  if (body->name[0] != '\0') {
-    lua_pushfstring(L, "Body '%s'", body->name);
+  const char *name;
+  s2_lua_try(L, s2_body_name(body->lw->world, body->id, &name));
+  if (name[0] != '\0') {
+    lua_pushfstring(L, "Body '%s'", name);
     return 1;
   }
   int count, at = 0;
@@ -255,6 +259,9 @@ static int body_index(lua_State *L) {
     lua_getiuservalue(L, -1, S2_STORE_DATA);
     lua_rawgeti(L, -1, body->id.serial);
     return 1;
+  case FIELD_WORLD:
+    lua_getiuservalue(L, 1, 1);
+    return 1;
   default:
     push_state(L, body, field);
     return 1;
@@ -335,6 +342,7 @@ static bool write_name(lua_State *L, S2LuaBody *body, S2Complaint *complaint) {
   }
   try_body(L, body, s2_body_set_name(body->lw->world, body->id, name));
   snprintf(body->name, sizeof body->name, "%s", name);
+  body->lw->names_stale = true;
   return true;
 }
 
@@ -365,6 +373,8 @@ static bool write_field(lua_State *L, S2LuaBody *body, int field, S2Complaint *c
     lua_pushvalue(L, 3);
     lua_rawseti(L, -2, body->id.serial);
     return true;
+  case FIELD_WORLD:
+    return s2_complain(complaint, "read-only");
   default:
     return write_state(L, body, field, complaint);
   }

@@ -95,6 +95,33 @@ static int no_such_name(lua_State *L, Collection *list, const char *name) {
   return s2_lua_fail(L, "no %s is named '%s'", what, name);
 }
 
+// Controllers ask for the same names in every step. Pushes the body found under the key at stack
+// index 2 since bodies came, went or changed their names last; false: none.
+static bool push_found(lua_State *L, S2LuaWorld *lw) {
+  lua_getiuservalue(L, 1, 1);
+  if (lw->names_stale) {
+    lw->names_stale = false;
+    s2_lua_new_weak_table(L);
+    lua_setiuservalue(L, -2, S2_STORE_NAMES);
+  }
+  lua_getiuservalue(L, -1, S2_STORE_NAMES);
+  lua_pushvalue(L, 2);
+  bool found = lua_rawget(L, -2) != LUA_TNIL;
+  if (!found) {
+    lua_pop(L, 3);
+  }
+  return found;
+}
+
+static void keep_found(lua_State *L) {
+  lua_getiuservalue(L, 1, 1);
+  lua_getiuservalue(L, -1, S2_STORE_NAMES);
+  lua_pushvalue(L, 2);
+  lua_pushvalue(L, -4);
+  lua_rawset(L, -3);
+  lua_pop(L, 2);
+}
+
 static int collection_index(lua_State *L) {
   Collection *list = check(L);
   if (lua_isinteger(L, 2) || (lua_type(L, 2) == LUA_TNUMBER)) {
@@ -112,9 +139,17 @@ static int collection_index(lua_State *L) {
     return s2_lua_fail(L, "a number or a name expected, got %s", s2_lua_describe(L, 2, text));
   }
   const char *name = lua_tostring(L, 2);
-  for (int i = 0; i < length(list); i++) {
+  bool is_bodies = list->type == s2_type_bodies;
+  if (is_bodies && push_found(L, list->lw)) {
+    return 1;
+  }
+  int count = length(list);
+  for (int i = 0; i < count; i++) {
     if (name[0] != '\0' && strcmp(item_name(list, i), name) == 0) {
       push_item(L, list, i);
+      if (is_bodies) {
+        keep_found(L);
+      }
       return 1;
     }
   }

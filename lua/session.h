@@ -10,20 +10,20 @@
 
 typedef struct S2Session {
   // Set by the command before the script runs; strings are borrowed and outlive the state.
-  uint64_t seed;                   // of sim.random
-  bool has_solver;                 // --solver: the default of sim.world
+  uint64_t seed;   // of sim.random
+  bool has_solver; // --solver: the default of sim.world
   S2Solver solver;
-  double dt;                       // --dt: the default of sim.world; NAN: none
+  double dt; // --dt: the default of sim.world; NAN: none
   bool strict, quiet;
-  const char *record_path;         // --record: every world stepped; the 2nd world gets NAME-2.suffix ...
-  const char *dump_directory;      // --dump-problems
+  const char *record_path;    // --record: every world stepped; the 2nd world gets NAME-2.suffix ...
+  const char *dump_directory; // --dump-problems
   volatile sig_atomic_t *interrupted; // set by the signal handler; NULL: never
 
   // Filled by the worlds.
-  int worlds;          // stepped at least once
-  bool unsolved;       // a step raised because of `strict`
-  S2WorldStats total;  // summed (worst: maximised) when a world is closed, and by s2_session_close
-  double seconds_lua;  // in callbacks
+  int worlds;         // stepped at least once
+  bool unsolved;      // a step raised because of `strict`
+  S2WorldStats total; // summed (worst: maximised) when a world is closed, and by s2_session_close
+  double seconds_lua; // in callbacks
 } S2Session;
 
 S2Session *s2_session(lua_State *L); // never NULL

@@ -83,11 +83,6 @@ static int sim_no_field(lua_State *L) {
   return s2_lua_no_field(L, "sim", 2, lua_upvalueindex(1));
 }
 
-static int sim_read_only(lua_State *L) {
-  char text[S2_LUA_TEXT];
-  return s2_lua_fail(L, "sim is read-only: %s cannot be assigned", s2_lua_describe(L, 2, text));
-}
-
 // Unknown fields raise from now on.
 static void close_table(lua_State *L) {
   int sim = lua_gettop(L);
@@ -103,8 +98,8 @@ static void close_table(lua_State *L) {
     lua_rawset(L, -5);
   }
   lua_pushcclosure(L, sim_no_field, 1);
-  lua_setfield(L, -2, "__index");
-  lua_pushcfunction(L, sim_read_only);
+  lua_pushvalue(L, -1);
+  lua_setfield(L, -3, "__index");
   lua_setfield(L, -2, "__newindex");
   lua_setmetatable(L, sim);
 }

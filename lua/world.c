@@ -29,7 +29,7 @@ S2LuaWorld *s2_lua_world(lua_State *L, int index) {
   return lw;
 }
 
-static void new_weak_table(lua_State *L) {
+void s2_lua_new_weak_table(lua_State *L) {
   lua_newtable(L);
   lua_createtable(L, 0, 1);
   lua_pushliteral(L, "v");
@@ -43,12 +43,12 @@ S2LuaWorld *s2_lua_push_world(lua_State *L) {
   memset(lw, 0, sizeof *lw);
   lw->type = s2_type_world;
   lw->session = session;
-  lw->bodies_stale = lw->joints_stale = true;
+  lw->bodies_stale = lw->joints_stale = lw->names_stale = true;
   s2_arena_init(&lw->scratch);
   int world = lua_gettop(L);
   for (int store = S2_STORE_BODIES; store <= S2_STORE_COUNT; store++) {
     if (store == S2_STORE_BODIES || store == S2_STORE_JOINTS) {
-      new_weak_table(L);
+      s2_lua_new_weak_table(L);
       lua_setiuservalue(L, world, store);
     } else if (store == S2_STORE_DATA || store == S2_STORE_LAWS || store == S2_STORE_HOOKS) {
       lua_newtable(L);
@@ -80,7 +80,7 @@ void s2_lua_world_attach(S2LuaWorld *lw, S2World *world) {
 }
 
 void s2_lua_world_changed(S2LuaWorld *lw) {
-  lw->bodies_stale = lw->joints_stale = true;
+  lw->bodies_stale = lw->joints_stale = lw->names_stale = true;
 }
 
 bool s2_lua_world_close(S2LuaWorld *lw, S2Status *status) {

@@ -1,4 +1,5 @@
-// Collision: which pairs may touch, where and how. Knows shapes and poses, no bodies and no physics.
+// Collision: which pairs may touch, where and how. Knows shapes and poses, no bodies and no
+// physics.
 #ifndef S2_COLLIDE_H
 #define S2_COLLIDE_H
 
@@ -19,14 +20,14 @@ typedef enum S2Feature {
 
 typedef struct S2ManifoldPoint {
   S2Feature feature;
-  uint32_t id;     // which vertices and edges: the same id in the next step is the same contact
-  S2Vec2 local_a;  // core point in the frame of a: the vertex, or a point of the edge
+  uint32_t id;    // which vertices and edges: the same id in the next step is the same contact
+  S2Vec2 local_a; // core point in the frame of a: the vertex, or a point of the edge
   S2Vec2 local_b;
   S2Vec2 local_normal; // EDGE_A: outward unit normal of a's edge in a's frame, EDGE_B likewise in
                        // b's frame; VERTEX_VERTEX: unused
-  S2Vec2 normal;   // unit, world axes, from b to a
-  S2Vec2 point;    // half way between the two surfaces, world axes, RELATIVE TO THE POSITION OF a
-  double gap;      // m, along the normal; negative when overlapping
+  S2Vec2 normal;       // unit, world axes, from b to a
+  S2Vec2 point; // half way between the two surfaces, world axes, RELATIVE TO THE POSITION OF a
+  double gap;   // m, along the normal; negative when overlapping
 } S2ManifoldPoint;
 
 typedef struct S2Manifold {
@@ -48,10 +49,10 @@ void s2_manifold_point_update(S2ManifoldPoint *point, const S2Shape *a, S2Pose p
                               const S2Shape *b, S2Pose pose_b);
 
 typedef struct S2Closest {
-  double distance;   // m; negative when overlapping (least translation that separates)
-  S2Vec2 point_a;    // on the surface of a, world
-  S2Vec2 point_b;    // on the surface of b, world
-  S2Vec2 normal;     // unit, from b to a
+  double distance; // m; negative when overlapping (least translation that separates)
+  S2Vec2 point_a;  // on the surface of a, world
+  S2Vec2 point_b;  // on the surface of b, world
+  S2Vec2 normal;   // unit, from b to a
 } S2Closest;
 
 S2Closest s2_closest(const S2Shape *a, S2Pose pose_a, const S2Shape *b, S2Pose pose_b);
@@ -68,9 +69,9 @@ S2RayHit s2_shape_raycast(const S2Shape *shape, S2Pose pose, S2Vec2 from, S2Vec2
 
 // ---- Broad phase ------------------------------------------------------------------------------
 
-// A balanced tree of boxes behind this interface, refitted as they move. It lives in plain arrays of
-// indices, so a snapshot is a copy of the arrays. Which pairs come out depends on the boxes given,
-// never on the shape of the tree.
+// A balanced tree of boxes behind this interface, refitted as they move. It lives in plain arrays
+// of indices, so a snapshot is a copy of the arrays. Which pairs come out depends on the boxes
+// given, never on the shape of the tree.
 typedef struct S2Broadphase S2Broadphase;
 
 typedef struct S2Pair {

@@ -9,8 +9,8 @@
 //
 // For mu |b| < a exactly one holds, up to boundaries where neighbours agree. For mu |b| >= a
 // (Painleve) several can hold: then a contact that would part by itself parts, else sticking is
-// chosen when it is one of them, else the sliding with the least normal impulse. At least one holds whenever G is
-// positive definite, as the step problem is posed in impulses.
+// chosen when it is one of them, else the sliding with the least normal impulse. At least one holds
+// whenever G is positive definite, as the step problem is posed in impulses.
 #include "mcp/solvers.h"
 
 #include <math.h>

@@ -8,10 +8,10 @@
 //     lambda in [lo, hi],  u complementary:      lo < lambda < hi => u = 0,
 //                                                lambda = lo => u >= 0, lambda = hi => u <= 0
 //
-// A row with `coupled_to = k >= 0` is a friction row: its bounds are -mu lambda_k .. mu lambda_k. It
-// directly follows its normal row (k = its own index - 1), which has bounds 0 .. infinity. In the
-// plane two opposite tangents give the exact Coulomb cone, so nothing is linearised (lcp-physics
-// appendix, eq. 22, 23).
+// A row with `coupled_to = k >= 0` is a friction row: its bounds are -mu lambda_k .. mu lambda_k.
+// It directly follows its normal row (k = its own index - 1), which has bounds 0 .. infinity. In
+// the plane two opposite tangents give the exact Coulomb cone, so nothing is linearised
+// (lcp-physics appendix, eq. 22, 23).
 //
 // Three kinds of row occur today, always in this order within a problem:
 //   bilateral rows  (lo = -inf, hi = +inf; `group` rows of one joint are neighbours), then
@@ -28,14 +28,14 @@
 enum { S2_GROUND = -1 }; // node index of everything that does not move in this problem
 
 typedef struct S2Row {
-  int32_t a, b;          // nodes; either may be S2_GROUND (never both)
-  int32_t coupled_to;    // index of the normal row, or -1
-  int32_t group;         // rows of one joint or one contact share it; ascending through the problem
-  double ja[3], jb[3];   // Jacobian on v_a and v_b, columns (angular, x, y); zero on the ground
-  double lo, hi;         // N s; ignored on coupled rows
-  double mu;             // friction coefficient of a coupled row
-  double compliance;     // C, m/(N s) or rad/(N m s): (velocity per impulse)
-  double bias;           // b, m/s or rad/s
+  int32_t a, b;        // nodes; either may be S2_GROUND (never both)
+  int32_t coupled_to;  // index of the normal row, or -1
+  int32_t group;       // rows of one joint or one contact share it; ascending through the problem
+  double ja[3], jb[3]; // Jacobian on v_a and v_b, columns (angular, x, y); zero on the ground
+  double lo, hi;       // N s; ignored on coupled rows
+  double mu;           // friction coefficient of a coupled row
+  double compliance;   // C, m/(N s) or rad/(N m s): (velocity per impulse)
+  double bias;         // b, m/s or rad/s
 } S2Row;
 
 typedef struct S2Problem {
@@ -52,8 +52,8 @@ typedef struct S2Problem {
 typedef struct S2Residual {
   double dynamics;        // |W v - J' lambda - c|, N s (N m s for the angular part)
   double complementarity; // |min(lambda, u)| over normal rows, with lambda in N s, u in m/s
-  double cone;            // |lambda_t - clip(lambda_t - u_t / W_tt, -mu lambda_n, mu lambda_n)|, N s
-  double joint;           // |u| over bilateral rows, m/s
+  double cone;  // |lambda_t - clip(lambda_t - u_t / W_tt, -mu lambda_n, mu lambda_n)|, N s
+  double joint; // |u| over bilateral rows, m/s
   double scaled;
 } S2Residual;
 
@@ -68,7 +68,7 @@ typedef enum S2Solver {
 typedef enum S2SolveStatus {
   S2_SOLVED = 0,
   S2_MAX_ITERATIONS,
-  S2_RAY,        // Lemke ended on a secondary ray: most often infeasible
+  S2_RAY, // Lemke ended on a secondary ray: most often infeasible
   S2_SINGULAR,
   S2_UNSUPPORTED // this solver does not take this kind of problem (too large, ...)
 } S2SolveStatus;
@@ -90,8 +90,8 @@ typedef struct S2Solution {
 
 // Solves `problem`. Scratch memory comes from `arena` and is given back. Never prints, never fails
 // without leaving the best point found and its residual. Deterministic.
-S2SolveStatus s2_mcp_solve(const S2Problem *problem, const S2SolverOptions *options,
-                           S2Arena *arena, S2Solution *solution);
+S2SolveStatus s2_mcp_solve(const S2Problem *problem, const S2SolverOptions *options, S2Arena *arena,
+                           S2Solution *solution);
 
 // The one measure of truth: residual of (v, lambda), whoever made them.
 S2Residual s2_mcp_residual(const S2Problem *problem, const double *v, const double *lambda,

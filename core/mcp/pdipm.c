@@ -13,7 +13,8 @@ static const double EXACT = 1e-14;
 
 static const double SIGMA_WARM = 1e6; // the active set is nearly known: go for it
 static const double SIGMA_COLD = 10;  // feel the way
-enum { WARM_OUTERS = 2, WARM_INNERS = 3 };
+enum { WARM_OUTERS = 1, WARM_INNERS = 3, WARM_ITERATIONS = 12 };
+static const double WARM_FLOOR = 0.01; // distance from the boundary where the interior point starts
 enum { COLD_INNERS = 8, OUTERS_PER_ITERATION = 12 };
 enum { POLISH_SWEEPS = 100 };
 
@@ -80,7 +81,8 @@ static void sweep(Chain *chain, int sweeps) {
   keep_if_better(chain, residual);
 }
 
-// From the guess: whether it already solves the problem, then a few steps of Newton.
+// From the guess: whether it already solves the problem, then a few steps of Newton, then a
+// warm interior point.
 static void solve_warm(Chain *chain, const double *lambda_guess) {
   const S2System *system = &chain->system;
   double *u = S2_TAKE(chain->arena, double, 2 * system->units);
@@ -99,6 +101,10 @@ static void solve_warm(Chain *chain, const double *lambda_guess) {
   }
   if (warm) {
     newton(chain, SIGMA_WARM, WARM_OUTERS, WARM_INNERS);
+  }
+  if (warm && !solved(chain)) {
+    back_to_best(chain);
+    interior(chain, &(S2InteriorStart){.warm = true, .floor = WARM_FLOOR}, WARM_ITERATIONS);
   }
 }
 

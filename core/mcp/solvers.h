@@ -12,7 +12,7 @@ S2SolverFn s2_lemke_solve;  // lemke.c: dense, lexicographic
 S2SolverFn s2_pdipm_solve;  // pdipm.c: interior point, Newton finish, PGS polish
 
 // products.c
-void s2_mcp_row_velocity(const S2Problem *problem, const double *v, double *u); // u = J v (rows)
+void s2_mcp_row_velocity(const S2Problem *problem, const double *v, double *u);  // u = J v (rows)
 void s2_mcp_velocity(const S2Problem *problem, const double *lambda, double *v); // W^-1 (c + J' l)
 void s2_mcp_delassus_diagonal(const S2Problem *problem, double *d); // diag(J W^-1 J' + C), rows
 

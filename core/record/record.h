@@ -9,12 +9,12 @@
 #include "dynamics/dynamics.h"
 
 typedef struct S2DrawOptions {
-  int width;          // pixels of the picture, > 0
-  bool contacts;      // contact points with normal and friction impulses
+  int width;     // pixels of the picture, > 0
+  bool contacts; // contact points with normal and friction impulses
   bool joints;
   bool names;
-  bool fit;           // view: fit to everything that moves (with context); else lo..hi
-  S2Vec2 lo, hi;      // m
+  bool fit;      // view: fit to everything that moves (with context); else lo..hi
+  S2Vec2 lo, hi; // m
 } S2DrawOptions;
 
 S2DrawOptions s2_draw_options(void);

@@ -43,6 +43,10 @@ function sim.world(def) end
 ---@return table<string, string>
 function sim.solvers() end
 
+---Is the file that asks the script being run (and not required by another)?
+---@return boolean
+function sim.is_main() end
+
 ---Seconds of a clock that never goes back; where it starts is arbitrary.
 ---@return number
 function sim.clock() end

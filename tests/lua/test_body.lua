@@ -104,6 +104,7 @@ test("common keys reach the body", function()
   ok(rawequal(body.data, note))
   eq(body.mass, math.huge)
   eq(body.awake, true)
+  ok(rawequal(body.world, world))
   eq(tostring(body), "Body 'lift'")
 end)
 
@@ -141,6 +142,7 @@ test("fields can be written", function()
   near({ body.mass, body.inertia, body.friction, body.restitution }, { 2, 3, 0, 1 })
   body.name = "renamed"
   ok(world.bodies.renamed == body)
+  raises("Body.world: read%-only", function() body.world = world end)
   body.type = "static"
   eq(body.type, "static")
   body.type = "dynamic"

@@ -250,6 +250,15 @@ test("bodies are an array that knows names", function()
   ok(world.bodies[1] == a and world.bodies[2] == b and world.bodies[3] == c)
   ok(rawequal(world.bodies.ball, b))
   ok(rawequal(world.bodies, world.bodies))
+  c.name = "ball" -- of several with a name the first made is found
+  ok(world.bodies.ball == b)
+  b.name = "b"
+  ok(world.bodies.ball == c and world.bodies.b == b)
+  a.name = "ball"
+  ok(world.bodies.ball == a)
+  a.name, b.name, c.name = "a", "ball", nil
+  ok(world.bodies.ball == b)
+  raises("no body is named 'b'", function() return world.bodies.b end)
   eq(world.bodies[4], nil)
   eq(world.bodies[0], nil)
   raises("no body is named 'bal'; did you mean 'ball'%?", function() return world.bodies.bal end)
