@@ -1,5 +1,6 @@
 // The interior-point chain on scenes a simulator meets: stacks, pyramids, piles, chains of hinges,
 // and random problems. Every one must be solved to the tolerance users ask for.
+#include "base/memory.h"
 #include "base/rng.h"
 #include "mcp/solvers.h"
 
@@ -528,6 +529,23 @@ static void test_solving_twice_gives_the_same_bits(void **state) {
   s2_arena_free(&arena);
 }
 
+static void test_steady_state_calls_no_heap(void **state) {
+  (void)state;
+  S2Arena arena;
+  s2_arena_init(&arena);
+  for (int round = 0; round < 4; round++) {
+    Scene *scene = make_pyramid(8, 0.6, 0.05, 1);
+    uint64_t before = s2_memory_count();
+    s2_arena_reset(&arena);
+    solve(scene, S2_SOLVER_PDIPM, &arena);
+    if (round >= 2) { // the arena has its final size by then
+      assert_int_equal(s2_memory_count(), before);
+    }
+    scene_free(scene);
+  }
+  s2_arena_free(&arena);
+}
+
 static void test_solver_names(void **state) {
   (void)state;
   for (int i = 0; i < S2_SOLVER_COUNT; i++) {
@@ -554,6 +572,7 @@ int main(void) {
       cmocka_unit_test(test_random_islands),
       cmocka_unit_test(test_units_do_not_matter),
       cmocka_unit_test(test_solving_twice_gives_the_same_bits),
+      cmocka_unit_test(test_steady_state_calls_no_heap),
       cmocka_unit_test(test_solver_names),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,10 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-S2Status s2_ok(void) {
-  return (S2Status){.code = S2_OK};
-}
-
 S2Status s2_error(S2Code code, const char *format, ...) {
   S2Status status = {.code = code};
   va_list args;

@@ -110,7 +110,8 @@ S2Status s2_world_idle(const S2World *world) {
 }
 
 void s2_world_set_callbacks(S2World *world, const S2Callbacks *callbacks) {
-  world->callbacks = callbacks == NULL ? (S2Callbacks){0} : *callbacks;
+  static const S2Callbacks none = {0};
+  world->callbacks = callbacks == NULL ? none : *callbacks;
 }
 
 void s2_world_mark(S2World *world) {

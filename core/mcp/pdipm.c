@@ -1,7 +1,7 @@
 // The chain of methods for islands of any size. Warm starts come first, as most steps of a resting
-// scene need nothing else; the interior point does the work; Newton gives it its last digits; and
-// Gauss-Seidel shakes loose what all of them stall on. Each stage keeps the best point, judged by
-// one residual.
+// scene need nothing else; the interior point does the work and hands over to an exact solution on
+// the active set it finds; where it stalls, proximal Newton from a Gauss-Seidel start feels its
+// way. The best point met is kept, judged by one residual.
 #include "mcp/pdipm_stages.h"
 #include "mcp/solvers.h"
 

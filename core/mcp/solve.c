@@ -6,9 +6,9 @@
 #include <string.h>
 
 // Up to the first number of contacts pivoting comes as soon as the interior point has failed once
-// (it takes less than .5 ms then), up to the second when all else has (10 ms); its time grows with
-// the cube.
-enum { PIVOT_SOON = 20, PIVOT_AT_LAST = 64 };
+// (it takes less than .5 ms then), up to the second when all else has (mostly 30 to 70 ms, rarely
+// seconds): its time grows with the cube.
+enum { PIVOT_SOON = 20, PIVOT_AT_LAST = 128 };
 
 static const char *const NAMES[S2_SOLVER_COUNT] = {"auto", "closed", "pdipm", "lemke"};
 

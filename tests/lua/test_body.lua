@@ -13,7 +13,8 @@ test("shapes have their mass", function()
   near({ box.mass, box.inertia }, { 12, 13 })
   local capsule = world:capsule { length = 2, radius = 0.5, position = { 20, 0 } }
   near(capsule.mass, 2 + math.pi / 4, 1e-12)
-  local triangle = world:polygon { vertices = { { 0, 0 }, { 3, 0 }, { 0, 3 } }, position = { 30, 0 } }
+  local triangle = world:polygon { vertices = { { 0, 0 }, { 3, 0 }, { 0, 3 } },
+    position = { 30, 0 } }
   near(triangle.mass, 4.5)
   near({ triangle.x, triangle.y }, { 31, 1 }) -- a body is where its centre of mass is
   local rounded = world:box { size = { 2, 2 }, radius = 0.5, position = { 40, 0 } }
@@ -58,7 +59,8 @@ test("compounds take any shape, each with its material", function()
   } }
   near(mixed.mass, 2 + 0.5 + 1 + math.pi / 4, 1e-12)
   raises("bad argument #1 to 'compound' %(unknown key 'shapes%[2%].raduis'; did you mean "
-    .. "'radius'%?%)", function() world:compound { shapes = { { radius = 1 }, { raduis = 1 } } } end)
+    .. "'radius'%?%)",
+    function() world:compound { shapes = { { radius = 1 }, { raduis = 1 } } } end)
   raises("key 'shapes%[1%].radius': positive number expected, got %-1",
     function() world:compound { shapes = { { radius = -1 } } } end)
   raises("shape 1 needs one of size, vertices, from and to, length, radius",
@@ -73,7 +75,8 @@ test("chains are static ground without ghost corners", function()
   for i = 0, 20 do points[i + 1] = { i, 0 } end
   local ground = world:chain { points = points, friction = 0 }
   eq(ground.type, "static")
-  local box = world:box { size = { 0.5, 0.5 }, position = { 1, 0.25 }, velocity = { 5, 0 }, friction = 0 }
+  local box = world:box { size = { 0.5, 0.5 }, position = { 1, 0.25 }, velocity = { 5, 0 },
+    friction = 0 }
   world:run { duration = 3 }
   near(box.vx, 5, 1e-9)
   near(box.y, 0.25, 1e-8)
@@ -176,7 +179,8 @@ end)
 
 test("unknown fields are errors with a suggestion", function()
   local body = empty():circle { radius = 1 }
-  raises("Body has no field 'velocty'; did you mean 'velocity'%?", function() return body.velocty end)
+  raises("Body has no field 'velocty'; did you mean 'velocity'%?",
+    function() return body.velocty end)
   raises("Body has no field 'velocty'; did you mean 'velocity'%?", function() body.velocty = 1 end)
   raises("Body has no field 'wibble'$", function() return body.wibble end)
   raises("Body has no field 1", function() return body[1] end)
@@ -235,7 +239,8 @@ test("points go from the body to the world and back", function()
 end)
 
 test("kinetic energy", function()
-  local body = empty():circle { radius = 1, mass = 2, inertia = 3, velocity = { 3, 4 }, angular_velocity = 2 }
+  local body = empty():circle { radius = 1, mass = 2, inertia = 3, velocity = { 3, 4 },
+    angular_velocity = 2 }
   near(body:kinetic_energy(), 31)
   body.type = "static"
   eq(body:kinetic_energy(), 0)

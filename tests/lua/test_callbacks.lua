@@ -147,6 +147,41 @@ test("bodies destroyed in a step that is undone are alive again", function()
   near(ball.vy, 0)
 end)
 
+test("a name given in a step that is undone is undone too", function()
+  local world, ball = falling()
+  local handle = world:before_step(function()
+    ball.name = "new"
+    error "no"
+  end)
+  raises("no", world.step, world)
+  handle:remove()
+  eq(ball.name, "ball")
+  eq(tostring(ball), "Body 'ball'")
+  ok(world.bodies.ball == ball)
+end)
+
+test("callbacks cannot yield", function()
+  local world, ball = falling()
+  local handle = world:before_step(coroutine.yield)
+  raises("attempt to yield across a C%-call boundary", coroutine.wrap(function() world:step() end))
+  handle:remove()
+  ball:force_law(coroutine.yield)
+  raises("attempt to yield across a C%-call boundary", coroutine.wrap(function() world:step() end))
+  eq(world.time, 0)
+end)
+
+test("a world may be stepped from a coroutine", function()
+  local world = falling(0.25)
+  world:before_step(function() end)
+  local step = coroutine.wrap(function()
+    while true do
+      world:step()
+      coroutine.yield(world.time)
+    end
+  end)
+  eq({ step(), step() }, { 0.25, 0.5 })
+end)
+
 test("after_step, events and timers observe a finished step", function()
   local world = falling()
   local handle = world:after_step(function() error "late" end)

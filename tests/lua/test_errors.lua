@@ -45,12 +45,13 @@ test("wrong values name key, value and what is allowed", function()
     { { radius = 1, type = "statik" }, "key 'type': one of 'dynamic', 'static', 'kinematic' "
       .. "expected, got 'statik'; did you mean 'static'?" },
     { { radius = 1, name = 3 }, "key 'name': text expected, got 3" },
-    { { radius = 1, name = ("x"):rep(48) }, "key 'name': text of at most 47 bytes expected, got 48" },
+    { { radius = 1, name = ("x"):rep(48) }, "key 'name': text of at most 47 bytes expected, "
+      .. "got 48" },
     { { radius = 1, sensor = 1 }, "key 'sensor': true or false expected, got 1" },
     { { radius = 1, mask = 2 ^ 32 }, "key 'mask': integer from 0 to 4294967295 expected, got "
       .. "4294967296" },
-    { { radius = 1, position = { 1, 0 / 0 } }, "key 'position': {x, y} expected, component 2: finite "
-      .. "number expected, got nan" },
+    { { radius = 1, position = { 1, 0 / 0 } }, "key 'position': {x, y} expected, component 2: "
+      .. "finite number expected, got nan" },
     { { radius = 1, position = { x = 1 } }, "key 'position': {x, y} expected, component 'y' is "
       .. "missing" },
     { { radius = 1, position = { 1, 2, 3 } }, "key 'position': {x, y} expected, got 3 components" },
@@ -100,7 +101,8 @@ end)
 test("the name and the line survive pcall and tail calls", function()
   local world = sim.world {}
   local function tail() return world:box { sise = { 1, 1 } } end
-  raises("test_errors.lua:%d+: bad argument #1 to 'box' %(unknown key 'sise'; did you mean 'size'%?%)",
+  raises("test_errors.lua:%d+: bad argument #1 to 'box' "
+    .. "%(unknown key 'sise'; did you mean 'size'%?%)",
     function() tail() end)
   local _, message = pcall(world.box, world, { sise = { 1, 1 } })
   ok(message:find "bad argument #1 to 'box' %(unknown key 'sise'", message)
@@ -112,7 +114,8 @@ test("a failing __index in a keyword table leaves nothing behind", function()
   local world = sim.world {}
   local mean = setmetatable({}, { __index = function() error "mean" end })
   raises("mean", function() world:circle(mean) end)
-  raises("mean", function() world:polygon { vertices = setmetatable({}, { __len = function() error "mean" end }) } end)
+  local list = setmetatable({}, { __len = function() error "mean" end })
+  raises("mean", function() world:polygon { vertices = list } end)
   eq(#world.bodies, 0)
 end)
 

@@ -48,7 +48,8 @@ end)
 test("joints are found by name and destroyed", function()
   local world, _, hinge = pendulum()
   ok(world.joints.pivot == hinge)
-  raises("no joint is named 'pivto'; did you mean 'pivot'%?", function() return world.joints.pivto end)
+  raises("no joint is named 'pivto'; did you mean 'pivot'%?",
+    function() return world.joints.pivto end)
   eq(tostring(hinge), "Joint 'pivot'")
   hinge:destroy()
   eq(#world.joints, 0)
@@ -75,7 +76,8 @@ test("wrong hinges are refused and nothing is made", function()
   local world = sim.world {}
   local other = sim.world {}:circle { radius = 1 }
   local body = world:circle { radius = 1, name = "body" }
-  raises("bad argument #1 to 'hinge' %(key 'anchor' is missing%)", function() world:hinge { body } end)
+  raises("bad argument #1 to 'hinge' %(key 'anchor' is missing%)",
+    function() world:hinge { body } end)
   raises("bad argument #1 to 'hinge' %(key 'a' is missing%)",
     function() world:hinge { anchor = { 0, 0 } } end)
   raises("key 'a': Body expected, got 3", function() world:hinge { 3, anchor = { 0, 0 } } end)
@@ -90,9 +92,11 @@ test("wrong hinges are refused and nothing is made", function()
     function() world:hinge { body, anchor = { 0, 0 }, motor = { speed = 1 } } end)
   raises("key 'anchor': {x, y} expected, component 1: finite number expected, got nan",
     function() world:hinge { body, anchor = { 0 / 0, 0 } } end)
-  raises("bad argument #1 to 'hinge'", function() world:hinge { body, body, anchor = { 0, 0 } } end)
+  raises("bad argument #1 to 'hinge'",
+    function() world:hinge { body, body, anchor = { 0, 0 } } end)
   body:destroy()
-  raises("key 'a': body 'body' is destroyed", function() world:hinge { body, anchor = { 0, 0 } } end)
+  raises("key 'a': body 'body' is destroyed",
+    function() world:hinge { body, anchor = { 0, 0 } } end)
   eq(#world.joints, 0)
 end)
 

@@ -36,10 +36,12 @@ test("ranges", function()
     seen[random.integer(3, 5)] = true
   end
   eq(seen, { [3] = true, [4] = true, [5] = true })
-  raises("bad argument #2 to 'uniform' %(a number not below 3 expected, got 2%)", random.uniform, 3, 2)
+  raises("bad argument #2 to 'uniform' %(a number not below 3 expected, got 2%)",
+    random.uniform, 3, 2)
   raises("bad argument #1 to 'integer' %(no integer from 1 to 0%)", random.integer, 0)
   raises("bad argument #1 to 'integer' %(integer expected, got 1.5%)", random.integer, 1.5)
-  raises("bad argument #2 to 'normal' %(non%-negative number expected, got %-1%)", random.normal, 0, -1)
+  raises("bad argument #2 to 'normal' %(non%-negative number expected, got %-1%)",
+    random.normal, 0, -1)
 end)
 
 test("normal numbers have their moments", function()

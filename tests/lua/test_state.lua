@@ -5,7 +5,8 @@ local function pile()
   local world = sim.world { dt = 1 / 120 }
   world:segment { from = { -10, 0 }, to = { 10, 0 } }
   for i = 1, 4 do
-    world:box { size = { 1, 1 }, position = { 0.1 * i, 1.2 * i }, angle = 0.1 * i, name = "box" .. i }
+    world:box { size = { 1, 1 }, position = { 0.1 * i, 1.2 * i }, angle = 0.1 * i,
+      name = "box" .. i }
   end
   return world
 end
@@ -13,7 +14,8 @@ end
 test("state lists a x y va vx vy of the dynamic bodies", function()
   local world = sim.world {}
   world:segment { from = { -10, 0 }, to = { 10, 0 } }
-  world:circle { radius = 1, position = { 1, 2 }, angle = 3, velocity = { 4, 5 }, angular_velocity = 6 }
+  world:circle { radius = 1, position = { 1, 2 }, angle = 3, velocity = { 4, 5 },
+    angular_velocity = 6 }
   world:circle { radius = 1, position = { 10, 20 } }
   eq(world:state(), { 3, 1, 2, 6, 4, 5, 0, 10, 20, 0, 0, 0 })
   local state = world:state()

@@ -314,7 +314,8 @@ test("a box at rest: contacts, residuals, statistics", function()
   near(total, 3 * 10 * 0.01, 1e-9)
   eq(#box:contacts(), 2)
   local residuals = world:residuals()
-  for _, name in ipairs { "dynamics", "complementarity", "cone", "joint", "penetration", "scaled" } do
+  for _, name in ipairs { "dynamics", "complementarity", "cone", "joint", "penetration",
+    "scaled" } do
     ok(residuals[name] <= 1e-9, name)
   end
   local stats = world:stats()
