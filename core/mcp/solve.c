@@ -109,6 +109,21 @@ static void solve_auto(const S2Problem *problem, const S2SolverOptions *options,
   }
 }
 
+// The velocities that belong to the impulses exactly: what one body gains the other loses to the last
+// digit, and whatever the solver left over is in the rows. Kept where the rows still hold.
+static void balance(const S2Problem *problem, const S2SolverOptions *options, S2Arena *arena,
+                    S2Solution *solution) {
+  S2ArenaMark mark = s2_arena_mark(arena);
+  double *v = S2_TAKE(arena, double, 3 * problem->nodes);
+  s2_mcp_velocity(problem, solution->lambda, v);
+  S2Residual residual = s2_mcp_residual(problem, v, solution->lambda, arena);
+  if (residual.scaled <= fmax(solution->residual.scaled, options->tolerance)) {
+    memcpy(solution->v, v, sizeof(double) * (size_t)(3 * problem->nodes));
+    solution->residual = residual;
+  }
+  s2_arena_rewind(arena, mark);
+}
+
 S2SolveStatus s2_mcp_solve(const S2Problem *problem, const S2SolverOptions *options, S2Arena *arena,
                            S2Solution *solution) {
   solution->iterations = 0;
@@ -123,5 +138,6 @@ S2SolveStatus s2_mcp_solve(const S2Problem *problem, const S2SolverOptions *opti
   } else {
     run(SOLVERS[options->solver], options->solver, problem, options, arena, solution);
   }
+  balance(problem, options, arena, solution);
   return solution->status;
 }

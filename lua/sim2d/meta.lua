@@ -39,8 +39,8 @@ local sim = {}
 ---@return sim2d.World
 function sim.world(def) end
 
----The solvers by name, with a line about each.
----@return table<string, string>
+---The solvers, each with its name and a line about it.
+---@return { name: string, summary: string }[]
 function sim.solvers() end
 
 ---Is the file that asks the script being run (and not required by another)?
