@@ -3,7 +3,7 @@
 
 #include "base/memory.h"
 
-enum { SCENES = 600, STEPS = 40 };
+enum { SCENES = 1000, STEPS = 100 };
 
 typedef struct Plan {
   uint64_t seed;

@@ -148,6 +148,7 @@ S2Assembly s2_assemble(const S2Step *step, const S2Island *island, const S2Choic
                   .velocity_scale =
                       kind == S2_POSITIONS ? island->length : s2_island_speed(step, island),
                   .length = island->length},
+      .mass = mass,
       .lambda = lambda,
       .v = v,
   };

@@ -23,8 +23,8 @@ static double violation(const S2Step *step, const S2Island *island) {
   return worst;
 }
 
-// One Newton step; false when it could not be solved.
-static bool project(S2Step *step, const S2Island *island, double worst) {
+// One Newton step, with inertias times `stiffness`; false when it could not be solved.
+static bool project(S2Step *step, const S2Island *island, double worst, double stiffness) {
   S2World *world = step->world;
   S2Choice *choices = S2_TAKE_ZEROED(step->arena, S2Choice, 2 * step->touch_count);
   for (int i = 0; i < island->touches; i++) {
@@ -34,6 +34,9 @@ static bool project(S2Step *step, const S2Island *island, double worst) {
     }
   }
   S2Assembly assembly = s2_assemble(step, island, choices, S2_POSITIONS);
+  for (int i = 0; i < island->nodes; i++) {
+    assembly.mass[3 * i] *= stiffness;
+  }
   // Relative to what is to be removed, so that the last digits come out, too.
   assembly.problem.velocity_scale = fmax(worst, S2_PROJECTION_TRIGGER * island->length);
   S2SolverOptions options = {.tolerance = 1e-9, .max_iterations = world->kept.def.max_iterations};
@@ -73,10 +76,13 @@ void s2_step_stabilise(S2Step *step) {
       continue;
     }
     S2ArenaMark mark = s2_arena_mark(step->arena);
+    double stiffness = 1;
     for (int pass = 0; pass < S2_PROJECTION_PASSES; pass++) {
-      bool solved = project(step, island, worst);
+      double before = worst;
+      bool solved = project(step, island, worst, stiffness);
       s2_arena_rewind(step->arena, mark);
       worst = violation(step, island);
+      stiffness *= worst > before / 2 ? S2_PROJECTION_STIFFER : 1;
       if (!solved || worst <= S2_PROJECTION_TOLERANCE * island->length) {
         break;
       }

@@ -86,6 +86,7 @@ typedef enum S2Kind {
 // the start (positions: at q1). Joints first, then the chosen contact points.
 typedef struct S2Assembly {
   S2Problem problem;
+  double *mass;       // the problem's
   double *lambda, *v; // guesses: kept impulses and v0 for motion, else zero
 } S2Assembly;
 S2Assembly s2_assemble(const S2Step *step, const S2Island *island, const S2Choice *choices,

@@ -23,9 +23,12 @@
 #define S2_PROJECTION_TOLERANCE 1e-11
 // Newton steps of a projection. A joint needs 2 or 3; piles that jam may need more, and whatever is
 // left is corrected in the next step.
-#define S2_PROJECTION_PASSES 10
+#define S2_PROJECTION_PASSES 20
 // rad: largest turn of one projection pass, so that linearised rotations stay meaningful.
 #define S2_PROJECTION_TURN 0.3
+// A pass that does not halve what it should remove makes turning this much dearer against moving: a
+// light body wedged at an angle would else turn to and fro between two faces.
+#define S2_PROJECTION_STIFFER 8.0
 // An approach slower than this many solver tolerances (times the velocity scale) is what the last
 // solve left over, not an approach.
 #define S2_REST_TOLERANCES 10

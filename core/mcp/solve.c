@@ -56,72 +56,82 @@ static int count_contacts(const S2Problem *problem) {
   return count;
 }
 
-// Runs one solver and has its answer judged by the common residual.
-static void run(S2SolverFn *solve, S2Solver solver, const S2Problem *problem,
+// The velocities that belong to the impulses exactly: what one body gains the other loses to the
+// last digit, and whatever the solver left over is in the rows. False where the rows do not bear
+// it.
+static bool balance(const S2Problem *problem, const S2SolverOptions *options, S2Arena *arena,
+                    S2Solution *solution) {
+  S2ArenaMark mark = s2_arena_mark(arena);
+  double *v = S2_TAKE(arena, double, 3 * problem->nodes);
+  s2_mcp_velocity(problem, solution->lambda, v);
+  S2Residual residual = s2_mcp_residual(problem, v, solution->lambda, arena);
+  bool good = residual.scaled <= options->tolerance;
+  if (good || residual.scaled <= solution->residual.scaled) {
+    memcpy(solution->v, v, sizeof(double) * (size_t)(3 * problem->nodes));
+    solution->residual = residual;
+  }
+  s2_arena_rewind(arena, mark);
+  return good;
+}
+
+// Runs one solver and has its answer judged by the common residual. True: solved, with momentum
+// kept.
+static bool run(S2SolverFn *solve, S2Solver solver, const S2Problem *problem,
                 const S2SolverOptions *options, S2Arena *arena, S2Solution *solution) {
   S2ArenaMark mark = s2_arena_mark(arena);
   solution->status = solve(problem, options, arena, solution);
   s2_arena_rewind(arena, mark);
   solution->used = solver;
   solution->residual = s2_mcp_residual(problem, solution->v, solution->lambda, arena);
+  return balance(problem, options, arena, solution);
 }
 
-// Runs another solver from nothing while `solution` misses the tolerance; the better answer stays.
-static void improve(S2SolverFn *solve, S2Solver solver, const S2Problem *problem,
+// Runs another solver from nothing. True when its answer is as good as can be asked; otherwise the
+// one with the smaller residual stays.
+static bool improve(S2SolverFn *solve, S2Solver solver, const S2Problem *problem,
                     const S2SolverOptions *options, S2Arena *arena, S2Solution *solution) {
-  if (solution->residual.scaled <= options->tolerance) {
-    return;
-  }
   S2ArenaMark mark = s2_arena_mark(arena);
   size_t nodes = sizeof(double) * (size_t)(3 * problem->nodes);
   size_t rows = sizeof(double) * (size_t)problem->rows;
   S2Solution second = {.v = s2_arena_take(arena, nodes),
                        .lambda = s2_arena_take_zeroed(arena, rows)};
   memcpy(second.v, solution->v, nodes);
-  run(solve, solver, problem, options, arena, &second);
+  bool good = run(solve, solver, problem, options, arena, &second);
   second.iterations += solution->iterations;
-  if (!(second.residual.scaled >= solution->residual.scaled)) {
+  if (good || !(second.residual.scaled >= solution->residual.scaled)) {
     memcpy(solution->v, second.v, nodes);
     memcpy(solution->lambda, second.lambda, rows);
     second.v = solution->v;
     second.lambda = solution->lambda;
     *solution = second;
+  } else {
+    solution->iterations = second.iterations;
   }
   s2_arena_rewind(arena, mark);
+  return good;
 }
 
 static void solve_auto(const S2Problem *problem, const S2SolverOptions *options, S2Arena *arena,
                        S2Solution *solution) {
   int contacts = count_contacts(problem);
+  bool good = false;
   if (contacts == 1 && problem->row[0].lo == 0) {
-    run(s2_closed_solve, S2_SOLVER_CLOSED, problem, options, arena, solution);
+    good = run(s2_closed_solve, S2_SOLVER_CLOSED, problem, options, arena, solution);
   } else if (contacts <= PIVOT_SOON) {
-    run(s2_pdipm_quick_solve, S2_SOLVER_PDIPM, problem, options, arena, solution);
+    good = run(s2_pdipm_quick_solve, S2_SOLVER_PDIPM, problem, options, arena, solution);
   }
   if (contacts <= PIVOT_SOON) {
-    improve(s2_lemke_solve, S2_SOLVER_LEMKE, problem, options, arena, solution);
-    improve(s2_pdipm_solve, S2_SOLVER_PDIPM, problem, options, arena, solution);
-  } else {
-    run(s2_pdipm_solve, S2_SOLVER_PDIPM, problem, options, arena, solution);
-    if (contacts <= PIVOT_AT_LAST) {
-      improve(s2_lemke_solve, S2_SOLVER_LEMKE, problem, options, arena, solution);
+    good = good || improve(s2_lemke_solve, S2_SOLVER_LEMKE, problem, options, arena, solution);
+    if (!good) {
+      improve(s2_pdipm_solve, S2_SOLVER_PDIPM, problem, options, arena, solution);
     }
+    return;
   }
-}
-
-// The velocities that belong to the impulses exactly: what one body gains the other loses to the last
-// digit, and whatever the solver left over is in the rows. Kept where the rows still hold.
-static void balance(const S2Problem *problem, const S2SolverOptions *options, S2Arena *arena,
-                    S2Solution *solution) {
-  S2ArenaMark mark = s2_arena_mark(arena);
-  double *v = S2_TAKE(arena, double, 3 * problem->nodes);
-  s2_mcp_velocity(problem, solution->lambda, v);
-  S2Residual residual = s2_mcp_residual(problem, v, solution->lambda, arena);
-  if (residual.scaled <= fmax(solution->residual.scaled, options->tolerance)) {
-    memcpy(solution->v, v, sizeof(double) * (size_t)(3 * problem->nodes));
-    solution->residual = residual;
+  run(s2_pdipm_solve, S2_SOLVER_PDIPM, problem, options, arena, solution);
+  // Pivoting is dear here: only for what is not solved at all.
+  if (!(solution->residual.scaled <= options->tolerance) && contacts <= PIVOT_AT_LAST) {
+    improve(s2_lemke_solve, S2_SOLVER_LEMKE, problem, options, arena, solution);
   }
-  s2_arena_rewind(arena, mark);
 }
 
 S2SolveStatus s2_mcp_solve(const S2Problem *problem, const S2SolverOptions *options, S2Arena *arena,
@@ -138,6 +148,5 @@ S2SolveStatus s2_mcp_solve(const S2Problem *problem, const S2SolverOptions *opti
   } else {
     run(SOLVERS[options->solver], options->solver, problem, options, arena, solution);
   }
-  balance(problem, options, arena, solution);
   return solution->status;
 }
