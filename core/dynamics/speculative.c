@@ -138,16 +138,35 @@ bool s2_step_outran(S2Step *step) {
   return outran;
 }
 
+static bool same_points(const S2Step *step, const S2Touch *known, int count) {
+  bool same = step->touch_count == count;
+  for (int i = 0; i < count && same; i++) {
+    const S2Touch *touch = &step->touches[i];
+    same = touch->shape_a == known[i].shape_a && touch->shape_b == known[i].shape_b &&
+           touch->count == known[i].count;
+    for (int k = 0; k < touch->count && same; k++) {
+      same = touch->points[k].at.id == known[i].points[k].at.id &&
+             touch->points[k].at.gap == known[i].points[k].at.gap;
+    }
+  }
+  return same;
+}
+
 bool s2_step_speculative(S2Step *step) {
   S2World *world = step->world;
   if (!s2_step_forces(step)) {
     return false;
   }
   s2_step_free_motion(step, step->dt);
-  S2Choice *choices;
+  S2Choice *choices = NULL;
   do {
+    const S2Touch *known = step->touches;
+    int known_count = step->touch_count;
     if (!s2_step_touches(step)) {
       return false;
+    }
+    if (step->passes > 1 && same_points(step, known, known_count)) {
+      break; // looking further showed nothing new
     }
     s2_step_islands(step);
     choices = S2_TAKE_ZEROED(step->arena, S2Choice, 2 * step->touch_count);

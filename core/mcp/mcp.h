@@ -70,6 +70,7 @@ typedef enum S2SolveStatus {
   S2_MAX_ITERATIONS,
   S2_RAY, // Lemke ended on a secondary ray: most often infeasible
   S2_SINGULAR,
+  S2_INFEASIBLE, // proved: no point satisfies the constraints
   S2_UNSUPPORTED // this solver does not take this kind of problem (too large, ...)
 } S2SolveStatus;
 

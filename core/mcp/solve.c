@@ -25,8 +25,14 @@ static S2SolverFn *const SOLVERS[S2_SOLVER_COUNT] = {
     [S2_SOLVER_LEMKE] = s2_lemke_solve,
 };
 
-static const char *const STATUSES[] = {"solved", "max iterations", "ray", "singular",
-                                       "unsupported"};
+static const char *const STATUSES[] = {
+    [S2_SOLVED] = "solved",
+    [S2_MAX_ITERATIONS] = "max_iterations",
+    [S2_RAY] = "ray",
+    [S2_SINGULAR] = "singular",
+    [S2_INFEASIBLE] = "infeasible",
+    [S2_UNSUPPORTED] = "unsupported",
+};
 
 const char *s2_solver_name(S2Solver solver) {
   return (unsigned)solver < S2_SOLVER_COUNT ? NAMES[solver] : NULL;

@@ -1,0 +1,27 @@
+// A record of a solve, one entry an iteration, for plots of convergence. Any solver that iterates
+// fills it when the caller gives one; NULL costs nothing.
+#ifndef S2_HISTORY_H
+#define S2_HISTORY_H
+
+typedef struct S2Iterate {
+  double residual; // the measure the solver's tolerance is about
+  double step;     // fraction of the step taken, 0..1; 1 where the method has none
+  double mu;       // complementarity aimed at (mu or kappa); 0 where the method has none
+} S2Iterate;
+
+typedef struct S2History {
+  S2Iterate *at; // the caller's memory
+  int capacity;
+  int count; // iterations seen; only the first `capacity` are kept
+} S2History;
+
+static inline void s2_history_add(S2History *history, double residual, double step, double mu) {
+  if (history != 0) {
+    if (history->count < history->capacity) {
+      history->at[history->count] = (S2Iterate){residual, step, mu};
+    }
+    history->count += 1;
+  }
+}
+
+#endif

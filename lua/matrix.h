@@ -1,0 +1,18 @@
+// Vectors and matrices as plain Lua tables: {1, 2, 3} and {{1, 2}, {3, 4}} (rows).
+#ifndef S2_LUA_MATRIX_H
+#define S2_LUA_MATRIX_H
+
+#include <lua.h>
+
+// The numbers in a userdata that is pushed on the stack (so an error leaks nothing); row-major.
+// Raise an error that names `what` and the place when something is not a number, a row has another
+// length, or the size is not as wanted (wanted < 0: any; an empty table is 0 x 0). NaN and
+// infinities are passed on: whoever solves says what they mean.
+double *s2_lua_check_vector(lua_State *L, int index, const char *what, int wanted, int *count);
+double *s2_lua_check_matrix(lua_State *L, int index, const char *what, int wanted_rows,
+                            int wanted_columns, int *rows, int *columns);
+
+void s2_lua_push_vector(lua_State *L, const double *numbers, int count);
+void s2_lua_push_matrix(lua_State *L, const double *numbers, int rows, int columns);
+
+#endif
