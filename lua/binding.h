@@ -29,6 +29,7 @@ typedef struct S2LuaSession {
   S2Session open;              // what session.h shows; must stay first
   S2LuaWorld *oldest, *newest; // living worlds
   S2LuaRandom *random;         // sim.random; NULL before it is made
+  uint64_t made;               // worlds so far
 } S2LuaSession;
 
 S2LuaSession *s2_lua_session(lua_State *L);
@@ -94,6 +95,7 @@ struct S2LuaWorld {
   S2LuaSession *session;
   S2LuaWorld *older, *newer;
   S2Arena scratch;           // of one call into the binding
+  uint64_t number;           // of the world in its session; tells whose a snapshot is
   S2_ARRAY(S2BodyId) bodies; // creation order
   S2_ARRAY(S2JointId) joints;
   bool bodies_stale, joints_stale, names_stale;
@@ -267,5 +269,16 @@ void s2_lua_step_open(lua_State *L, S2LuaWorld *lw, const char *what);
 void s2_lua_step_failed(lua_State *L, S2LuaWorld *lw, S2Status status);
 void s2_lua_push_guard(lua_State *L, int world);
 void s2_lua_open_step(lua_State *L); // metatable of the guard
+
+// ncp.c
+void s2_lua_open_ncp(lua_State *L); // pushes sim.ncp
+
+// lcp.c
+void s2_lua_open_lcp(lua_State *L); // pushes sim.lcp
+
+// mlcp.c, qp.c
+void s2_lua_open_mlcp(lua_State *L); // pushes sim.mlcp
+void s2_lua_open_qp(lua_State *L);   // pushes sim.qp
+void s2_lua_open_lp(lua_State *L);   // pushes sim.lp
 
 #endif

@@ -14,7 +14,8 @@ enum {
   FIELD_NAME,
   FIELD_AWAKE,
   FIELD_DATA,
-  FIELD_WORLD
+  FIELD_WORLD,
+  FIELD_ALIVE
 };
 
 static const struct {
@@ -50,6 +51,7 @@ static const struct {
     {"awake", FIELD_AWAKE},
     {"data", FIELD_DATA},
     {"world", FIELD_WORLD},
+    {"alive", FIELD_ALIVE},
 };
 
 static const char *const type_names[] = {"dynamic", "static", "kinematic", NULL};
@@ -241,7 +243,12 @@ static int body_index(lua_State *L) {
     push_scalar(L, (S2BodyField)field, value);
     return 1;
   }
-  if (!is_alive(body)) {
+  bool alive = is_alive(body);
+  if (field == FIELD_ALIVE) {
+    lua_pushboolean(L, alive);
+    return 1;
+  }
+  if (!alive) {
     return destroyed(L, body);
   }
   switch (field) {
@@ -374,6 +381,7 @@ static bool write_field(lua_State *L, S2LuaBody *body, int field, S2Complaint *c
     lua_rawseti(L, -2, body->id.serial);
     return true;
   case FIELD_WORLD:
+  case FIELD_ALIVE:
     return s2_complain(complaint, "read-only");
   default:
     return write_state(L, body, field, complaint);

@@ -247,6 +247,7 @@ static void read_piece(const ShapeReader *reader, int number) {
   if (kind == sizeof kinds / sizeof kinds[0]) {
     s2_keys_fail(reader->keys, "shapes",
                  "shape %d needs one of size, vertices, from and to, length, radius", number);
+    return;
   }
   S2Keys keys = s2_keys_inner(reader->keys, scope, kinds[kind].keys, piece_keys);
   ShapeReader inner = {&keys, reader->arena, reader->shapes};

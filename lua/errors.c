@@ -39,8 +39,12 @@ void *s2_lua_check(lua_State *L, int argument, const char *type) {
   void *object = s2_lua_test(L, argument, type);
   if (object == NULL) {
     char text[S2_LUA_TEXT];
-    s2_lua_bad_argument(L, argument, "%s expected, got %s", type,
-                        s2_lua_describe(L, argument, text));
+    lua_Debug frame = {0};
+    bool by_dot = argument == 1 && lua_getstack(L, 0, &frame) && lua_getinfo(L, "n", &frame) &&
+                  strcmp(frame.namewhat, "field") == 0;
+    s2_lua_bad_argument(L, argument, "%s expected, got %s%s", type,
+                        s2_lua_describe(L, argument, text),
+                        by_dot ? "; methods are called with a colon" : "");
   }
   return object;
 }
@@ -239,7 +243,7 @@ int s2_lua_keep_traceback(lua_State *L) {
 
 void s2_lua_keep_task_traceback(lua_State *L, lua_State *task) {
   int error = lua_gettop(L);
-  const char *message = luaL_tolstring(L, error, NULL);
+  const char *message = s2_traceback_message(L, error);
   luaL_traceback(L, task, message, 0);
   const char *text = lua_tostring(L, -1);
   luaL_Buffer shown;

@@ -220,7 +220,7 @@ static const char *const event_names[] = {[S2_CONTACT_BEGIN] = "contact_begin",
                                           [S2_SOLVER_WARNING + 2] = NULL};
 
 static void set_number(lua_State *L, const char *key, double value) {
-  lua_pushnumber(L, value);
+  lua_pushnumber(L, value + 0.0); // no -0: it says nothing to a reader
   lua_setfield(L, -2, key);
 }
 
@@ -249,10 +249,9 @@ static void push_event(lua_State *L, const S2Event *event) {
 
 void s2_lua_events_call(lua_State *L, S2LuaWorld *lw) {
   int count, top = lua_gettop(L);
-  const S2Event *events = s2_world_events(lw->world, &count);
-  for (int i = 0; i < count; i++) {
+  for (int i = 0;; i++) {
     // Handlers may change the world, and with it the list.
-    events = s2_world_events(lw->world, &count);
+    const S2Event *events = s2_world_events(lw->world, &count);
     if (i >= count) {
       return;
     }

@@ -18,6 +18,7 @@ typedef enum Field {
   FIELD_ERROR,
   FIELD_TYPE,
   FIELD_COLLIDE,
+  FIELD_ALIVE,
   FIELD_COUNT
 } Field;
 
@@ -33,7 +34,8 @@ static const char *const field_names[FIELD_COUNT] = {[FIELD_IMPULSE] = "impulse"
                                                      [FIELD_ANCHOR_B] = "anchor_b",
                                                      [FIELD_ERROR] = "error",
                                                      [FIELD_TYPE] = "type",
-                                                     [FIELD_COLLIDE] = "collide"};
+                                                     [FIELD_COLLIDE] = "collide",
+                                                     [FIELD_ALIVE] = "alive"};
 
 // Of the contract, not built yet.
 static const char *const later_fields[] = {"motor_speed", "limits", "translation", NULL};
@@ -157,6 +159,7 @@ static void push_field(lua_State *L, const S2JointInfo *info, Field field) {
   case FIELD_COLLIDE:
     lua_pushboolean(L, info->collide);
     return;
+  case FIELD_ALIVE:
   case FIELD_COUNT:
     break;
   }
@@ -191,7 +194,12 @@ static int joint_index(lua_State *L) {
   if (field == FIELD_COUNT) {
     return 1; // a method
   }
-  if (!is_alive(joint)) {
+  bool alive = is_alive(joint);
+  if (field == FIELD_ALIVE) {
+    lua_pushboolean(L, alive);
+    return 1;
+  }
+  if (!alive) {
     return destroyed(L, joint);
   }
   S2JointInfo info;

@@ -57,7 +57,15 @@ static void check_names(const S2Keys *keys, const char *const *names, const char
       s2_lua_bad_argument(L, keys->argument, "unknown key '%s%.80s'; did you mean '%s'?",
                           keys->scope, unknown, nearest);
     }
-    s2_lua_bad_argument(L, keys->argument, "unknown key '%s%.80s'", keys->scope, unknown);
+    luaL_Buffer list;
+    luaL_buffinit(L, &list);
+    for (int i = 0; i < count; i++) {
+      luaL_addstring(&list, i == 0 ? "" : ", ");
+      luaL_addstring(&list, known[i]);
+    }
+    luaL_pushresult(&list);
+    s2_lua_bad_argument(L, keys->argument, "unknown key '%s%.80s'; known: %s", keys->scope, unknown,
+                        lua_tostring(L, -1));
   }
 }
 

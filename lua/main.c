@@ -76,6 +76,7 @@ static void open_libraries(Command *command, lua_State *L) {
   S2Session *session = s2_session(L);
   *session = command->line.session;
   session->interrupted = s2_script_interrupted();
+  session->task = s2_script_task();
 }
 
 // The global `arg`: the script at 0, its arguments from 1, what came before it below 0.

@@ -12,7 +12,7 @@ double *s2_lua_check_vector(lua_State *L, int index, const char *what, int wante
 double *s2_lua_check_matrix(lua_State *L, int index, const char *what, int wanted_rows,
                             int wanted_columns, int *rows, int *columns);
 
-void s2_lua_push_vector(lua_State *L, const double *numbers, int count);
+void s2_lua_push_numbers(lua_State *L, const double *numbers, int count); // a vector
 void s2_lua_push_matrix(lua_State *L, const double *numbers, int rows, int columns);
 
 #endif

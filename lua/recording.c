@@ -1,8 +1,10 @@
 // world:draw, world:record and --record.
 #include "binding.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 typedef struct Recording {
   const char *type;
@@ -27,7 +29,7 @@ static S2Status open_recorder(S2LuaWorld *lw, const char *path, int every, int64
     return status;
   }
   *id = ++lw->next_recorder;
-  lw->recorders.at[s2_array_push(lw->recorders)] = (S2LuaRecorder){recorder, *id, every, 0};
+  *s2_array_append(lw->recorders) = (S2LuaRecorder){recorder, *id, every, 0};
   return status;
 }
 
@@ -76,6 +78,9 @@ void s2_lua_record_first(lua_State *L, S2LuaWorld *lw) {
   }
   if (session->dump_directory != NULL) {
     numbered(session->dump_directory, session->worlds, path);
+    if (mkdir(path, 0777) != 0 && errno != EEXIST) { // the first world's is there already
+      s2_lua_fail(L, "--dump-problems '%s': %s", path, strerror(errno));
+    }
     s2_lua_try(L, s2_world_dump_problems(lw->world, path));
   }
 }

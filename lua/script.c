@@ -11,11 +11,16 @@
 #include <sys/stat.h>
 
 // A signal handler receives nothing but the signal's number, so what it acts on has to be static.
-static lua_State *running; // NULL: no Lua code is running
+static lua_State *volatile running; // NULL: no Lua code is running
+static lua_State *volatile task;    // of world:start, within `running`; NULL: none
 static volatile sig_atomic_t interrupted;
 
 volatile sig_atomic_t *s2_script_interrupted(void) {
   return &interrupted;
+}
+
+lua_State *volatile *s2_script_task(void) {
+  return &task;
 }
 
 // Stays installed until the call returns: a script's own pcall does not stop it.
@@ -34,6 +39,9 @@ static void on_interrupt(int number) {
   interrupted = 1;
   if (running != NULL) { // lua_sethook may be called from a handler (manual, 4.7)
     lua_sethook(running, raise_interrupted, LUA_MASKCOUNT, 1);
+    if (task != NULL) { // hooks are a coroutine's own
+      lua_sethook(task, raise_interrupted, LUA_MASKCOUNT, 1);
+    }
   }
 }
 

@@ -18,6 +18,8 @@ void s2_script_watch(void);
 
 // Non-zero after a SIGINT; what S2Session.interrupted points to.
 volatile sig_atomic_t *s2_script_interrupted(void);
+// Where the coroutine that runs is to be put; what S2Session.task points to.
+lua_State *volatile *s2_script_task(void);
 
 // lua_pcall with a traceback in the message. Not to be nested.
 int s2_script_call(lua_State *L, int arguments, int results);

@@ -18,6 +18,7 @@ typedef struct S2Session {
   const char *record_path;    // --record: every world stepped; the 2nd world gets NAME-2.suffix ...
   const char *dump_directory; // --dump-problems
   volatile sig_atomic_t *interrupted; // set by the signal handler; NULL: never
+  lua_State *volatile *task; // where the handler finds the coroutine that runs; NULL: no handler
 
   // Filled by the worlds.
   int worlds;         // stepped at least once

@@ -27,12 +27,7 @@ static const char *const later_names[] = {"array",
                                           "atan2",
                                           "pow",
                                           "linalg",
-                                          "lcp",
-                                          "mlcp",
-                                          "ncp",
                                           "contact",
-                                          "qp",
-                                          "lp",
                                           "solver",
                                           "grad",
                                           "value_and_grad",
@@ -124,6 +119,16 @@ int luaopen_sim2d(lua_State *L) {
   lua_setfield(L, -2, "random");
   s2_lua_open_world(L);
   lua_setfield(L, -2, "world");
+  s2_lua_open_ncp(L);
+  lua_setfield(L, -2, "ncp");
+  s2_lua_open_lcp(L);
+  lua_setfield(L, -2, "lcp");
+  s2_lua_open_mlcp(L);
+  lua_setfield(L, -2, "mlcp");
+  s2_lua_open_qp(L);
+  lua_setfield(L, -2, "qp");
+  s2_lua_open_lp(L);
+  lua_setfield(L, -2, "lp");
   lua_pushstring(L, s2_version());
   lua_setfield(L, -2, "version");
   s2_embedded_open(L);

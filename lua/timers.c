@@ -31,8 +31,16 @@ static void resume(lua_State *L, S2LuaHandle *handle, int world) {
     lua_xmove(L, task, 1);
     arguments = 1;
   }
+  lua_State *volatile *interruptible = handle->lw->session->open.task;
+  lua_State *outer = interruptible != NULL ? *interruptible : NULL;
   handle->running = true;
+  if (interruptible != NULL) {
+    *interruptible = task;
+  }
   int status = lua_resume(task, L, arguments, &results);
+  if (interruptible != NULL) {
+    *interruptible = outer;
+  }
   handle->running = false;
   if (status == LUA_YIELD) {
     lua_pop(task, results);

@@ -88,13 +88,19 @@ static void add_traceback(lua_State *L, luaL_Buffer *text) {
   }
 }
 
-int s2_traceback_handler(lua_State *L) {
-  if (lua_type(L, 1) != LUA_TSTRING && lua_type(L, 1) != LUA_TNUMBER &&
-      luaL_getmetafield(L, 1, "__tostring") == LUA_TNIL) {
-    lua_pushfstring(L, "(error object is a %s value)", luaL_typename(L, 1));
-    lua_replace(L, 1);
+const char *s2_traceback_message(lua_State *L, int index) {
+  if (lua_type(L, index) == LUA_TSTRING || lua_type(L, index) == LUA_TNUMBER) {
+    return luaL_tolstring(L, index, NULL);
   }
-  const char *message = luaL_tolstring(L, 1, NULL);
+  if (luaL_getmetafield(L, index, "__tostring") == LUA_TNIL) {
+    return lua_pushfstring(L, "(error object is a %s value)", luaL_typename(L, index));
+  }
+  lua_pop(L, 1);
+  return luaL_tolstring(L, index, NULL);
+}
+
+int s2_traceback_handler(lua_State *L) {
+  const char *message = s2_traceback_message(L, 1);
   if (strstr(message, TITLE) != NULL) {
     return 1;
   }

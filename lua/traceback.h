@@ -9,4 +9,7 @@
 // it keeps that.
 int s2_traceback_handler(lua_State *L);
 
+// Pushes what an error value at `index` says, without a traceback.
+const char *s2_traceback_message(lua_State *L, int index);
+
 #endif

@@ -12,6 +12,7 @@
 bool s2_complain(S2Complaint *complaint, const char *format, ...) {
   va_list args;
   va_start(args, format);
+  // cppcheck-suppress ctuuninitvar // it is written here, not read
   vsnprintf(complaint->text, sizeof complaint->text, format, args);
   va_end(args);
   return false;
@@ -176,8 +177,9 @@ bool s2_value_vector(lua_State *L, int index, int n, const char *const *names, c
     by_name = lua_geti(L, index, 1) == LUA_TNIL;
     lua_pop(L, 1);
     if (!by_name && luaL_len(L, index) != n) {
-      return s2_complain(complaint, "%s expected, got %d components", shape,
-                         (int)luaL_len(L, index));
+      int given = (int)luaL_len(L, index);
+      return s2_complain(complaint, "%s expected, got %d component%s", shape, given,
+                         given == 1 ? "" : "s");
     }
   }
   for (int i = 0; i < n; i++) {
@@ -199,7 +201,7 @@ bool s2_value_vector(lua_State *L, int index, int n, const char *const *names, c
 
 bool s2_value_vec2(lua_State *L, int index, S2Vec2 *value, S2Complaint *complaint) {
   static const char *const names[] = {"x", "y"};
-  double xy[2];
+  double xy[2] = {0, 0};
   if (!s2_value_vector(L, index, 2, names, "{x, y}", xy, complaint)) {
     return false;
   }

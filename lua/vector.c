@@ -32,7 +32,7 @@ void s2_lua_push_vector(lua_State *L, S2VectorKind kind, const double *values, c
 }
 
 void s2_lua_push_vec2(lua_State *L, S2Vec2 value, const char *source) {
-  const double xy[] = {value.x, value.y};
+  const double xy[] = {value.x + 0.0, value.y + 0.0}; // no -0: it says nothing to a reader
   s2_lua_push_vector(L, S2_VECTOR_XY, xy, source);
 }
 

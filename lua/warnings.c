@@ -29,7 +29,7 @@ void s2_lua_warn(S2LuaWorld *lw, const char *message) {
       return;
     }
   }
-  S2LuaWarning *warning = &lw->warnings.at[s2_array_push(lw->warnings)];
+  S2LuaWarning *warning = s2_array_append(lw->warnings);
   *warning = (S2LuaWarning){.held_back = 0};
   memcpy(warning->kind, kind, sizeof kind);
   snprintf(warning->message, sizeof warning->message, "%s", message);

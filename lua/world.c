@@ -43,6 +43,7 @@ S2LuaWorld *s2_lua_push_world(lua_State *L) {
   memset(lw, 0, sizeof *lw);
   lw->type = s2_type_world;
   lw->session = session;
+  lw->number = ++session->made;
   lw->bodies_stale = lw->joints_stale = lw->names_stale = true;
   s2_arena_init(&lw->scratch);
   int world = lua_gettop(L);
@@ -102,10 +103,30 @@ bool s2_lua_world_close(S2LuaWorld *lw, S2Status *status) {
   return good;
 }
 
+// Does a function of ours further down the stack work on this world? Metamethods of the tables it
+// reads and finalizers run in the middle of it.
+static bool is_in_use(lua_State *L, const S2LuaWorld *lw) {
+  lua_Debug frame;
+  bool in_use = false;
+  for (int level = 1; !in_use && lua_getstack(L, level, &frame); level++) {
+    lua_getinfo(L, "S", &frame);
+    if (strcmp(frame.what, "C") == 0 && lua_getlocal(L, &frame, 1) != NULL) {
+      const S2LuaWorld *world = s2_lua_test(L, -1, s2_type_world);
+      const S2LuaBody *body = s2_lua_test(L, -1, s2_type_body);
+      in_use = world == lw || (body != NULL && body->lw == lw);
+      lua_pop(L, 1);
+    }
+  }
+  return in_use;
+}
+
 static int world_close(lua_State *L) {
   S2LuaWorld *lw = check_world(L, 1);
   if (lw->phase != S2_IDLE) {
     return s2_lua_fail(L, "world:close() cannot be called from inside a step");
+  }
+  if (lw->world != NULL && is_in_use(L, lw)) {
+    return s2_lua_fail(L, "world:close() cannot be called while another function of it runs");
   }
   S2Status status;
   if (!s2_lua_world_close(lw, &status)) {

@@ -2,7 +2,7 @@
 #include "binding.h"
 
 static void set_number(lua_State *L, const char *key, double value) {
-  lua_pushnumber(L, value);
+  lua_pushnumber(L, value + 0.0); // no -0: it says nothing to a reader
   lua_setfield(L, -2, key);
 }
 
@@ -211,7 +211,7 @@ static int world_resolve_overlaps(lua_State *L) {
   if (status.code != S2_OK) {
     s2_lua_step_failed(L, lw, status);
   }
-  lua_pushnumber(L, remaining);
+  lua_pushnumber(L, remaining + 0.0);
   return 1;
 }
 

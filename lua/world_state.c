@@ -6,7 +6,8 @@
 // A snapshot is an engine image and references to what else comes back with destroyed bodies.
 typedef struct Snapshot {
   const char *type;
-  size_t size; // of the image
+  uint64_t world; // its number
+  size_t size;    // of the image
   unsigned char image[];
 } Snapshot;
 
@@ -91,6 +92,7 @@ static int world_snapshot(lua_State *L) {
   size_t size = s2_world_image_size(lw->world);
   Snapshot *snapshot = lua_newuserdatauv(L, sizeof *snapshot + size, SNAPSHOT_STORES);
   snapshot->type = s2_type_snapshot;
+  snapshot->world = lw->number;
   snapshot->size = size;
   s2_world_image_write(lw->world, snapshot->image);
   luaL_setmetatable(L, "sim2d.Snapshot");
@@ -135,7 +137,9 @@ static int world_restore(lua_State *L) {
   s2_lua_try(L, status);
   s2_lua_world_changed(lw);
   bring_back(L, S2_STORE_DATA, SNAPSHOT_DATA);
-  bring_back(L, S2_STORE_LAWS, SNAPSHOT_LAWS);
+  if (snapshot->world == lw->number) { // laws are callbacks: a clone has its own, or none
+    bring_back(L, S2_STORE_LAWS, SNAPSHOT_LAWS);
+  }
   s2_lua_laws_sync(L, 1);
   return 0;
 }

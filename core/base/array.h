@@ -27,7 +27,11 @@ static inline void *s2_array_grown(void *at, int *capacity, int wanted, size_t i
 #define s2_array_reserve(array, wanted)                                                            \
   ((array).at = s2_array_grown((array).at, &(array).capacity, (wanted), sizeof *(array).at))
 
-// Appends room for one item (contents undefined) and gives its index.
+// Appends room for one item (contents undefined) and gives its address, valid until the next.
+#define s2_array_append(array)                                                                     \
+  (s2_array_reserve(array, (array).count + 1), (array).count += 1, &(array).at[(array).count - 1])
+
+// The same, giving its index. Never as x.at[s2_array_push(x)]: `at` may be read before it moves.
 #define s2_array_push(array)                                                                       \
   (s2_array_reserve(array, (array).count + 1), (array).count += 1, (array).count - 1)
 

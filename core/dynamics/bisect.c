@@ -32,6 +32,17 @@ static void choose(const S2Step *step, const S2Island *island, S2Choice *choices
   }
 }
 
+// Of what the last attempt took from the arena only its touches go on: there may be thousands of
+// attempts in a step.
+static void forget_attempt(S2Step *step, S2ArenaMark clean) {
+  const S2Touch *from = step->touches;
+  s2_arena_rewind(step->arena, clean);
+  step->touches = S2_TAKE(step->arena, S2Touch, step->touch_count);
+  if (step->touch_count > 0) { // rewinding frees nothing, but the two may overlap
+    memmove(step->touches, from, sizeof(S2Touch) * (size_t)step->touch_count);
+  }
+}
+
 // One attempt over step->h from q0, v0 to q1, v2. False: aborted.
 static bool attempt(S2Step *step, double *overlap_before) {
   S2World *world = step->world;
@@ -42,6 +53,7 @@ static bool attempt(S2Step *step, double *overlap_before) {
     if (!s2_step_touches(step)) {
       return false;
     }
+    s2_step_warn_of_overlaps(step);
     *overlap_before = s2_step_penetration(step);
     s2_step_islands(step);
     S2Choice *choices = S2_TAKE_ZEROED(step->arena, S2Choice, 2 * step->touch_count);
@@ -79,36 +91,41 @@ bool s2_step_bisect(S2Step *step) {
   size_t bytes = sizeof(double) * 3 * (size_t)world->bodies.count;
   double tolerance = S2_BISECT_TOLERANCE * smallest_body(world);
   double smallest = S2_BISECT_SMALLEST * step->dt, left = step->dt;
+  S2ArenaMark clean = s2_arena_mark(step->arena);
+  // Once: the laws see the world, which stands still until the whole step is done.
+  if (!s2_step_forces(step)) {
+    return false;
+  }
+  double next = step->dt; // what to try: twice what went well last, or the whole rest
   while (left > 0) {
-    bool halved = false;
-    double h = left, overlap, before;
-    if (!s2_step_forces(step)) {
-      return false;
-    }
+    double h = fmin(next, left), overlap, before;
+    int unsolved = step->unsolved;
     for (;;) {
+      forget_attempt(step, clean);
       s2_step_free_motion(step, h);
       if (!attempt(step, &before)) {
         return false;
       }
       overlap = s2_step_penetration(step);
-      if (overlap <= before + tolerance || h <= smallest) {
+      // What has no solution (a body crushed by moving ones) has none at half the length either.
+      if (overlap <= before + tolerance || h <= smallest || step->unsolved > unsolved) {
         break;
       }
       h /= 2;
-      halved = true;
       world->stats.bisections += 1;
     }
     if (overlap > before + tolerance) {
-      s2_world_warn(
-          world, "bisect: an overlap of %.3g m remains at the smallest dt of %.3g s (t = %.6g s)",
-          overlap, h, step->t);
+      s2_world_warn(world,
+                    "bisect: an overlap of %.3g m remains after a sub-step of %.3g s (t = %.6g s)",
+                    overlap, h, step->t);
     }
     s2_step_stabilise(step);
     memcpy(step->q0, step->q1, bytes);
     memcpy(step->v0, step->v2, bytes);
     step->t += h;
-    left = halved ? left - h : 0;
-    if (halved && world->kept.def.stepping_partial) {
+    left = h < left ? left - h : 0;
+    next = 2 * h;
+    if (left > 0 && world->kept.def.stepping_partial) {
       step->cut_short = true;
       break;
     }

@@ -20,8 +20,7 @@ S2BodyDef s2_body_def(void) {
 
 S2Status s2_body_slot(const S2World *world, S2BodyId body, int32_t *slot) {
   *slot = (int32_t)body.index - 1;
-  if (body.index == 0 || body.index > (uint32_t)world->bodies.count ||
-      world->bodies.at[*slot].serial != body.serial) {
+  if (!s2_body_alive(world, body)) {
     return s2_error(S2_STALE, "the body is destroyed");
   }
   return s2_ok();
@@ -208,9 +207,9 @@ static int32_t slot_take(S2World *world) {
   }
   slot = s2_array_push(world->bodies);
   for (int k = 0; k < 3; k++) {
-    world->q.at[s2_array_push(world->q)] = 0;
-    world->v.at[s2_array_push(world->v)] = 0;
-    world->f.at[s2_array_push(world->f)] = 0;
+    *s2_array_append(world->q) = 0;
+    *s2_array_append(world->v) = 0;
+    *s2_array_append(world->f) = 0;
   }
   return slot;
 }
@@ -299,7 +298,7 @@ S2Status s2_body_create(S2World *world, const S2BodyDef *def, S2BodyId *id) {
     reach = fmax(reach, s2_shape_reach(&shape));
   }
   world->bodies.at[slot].reach = reach;
-  world->order.at[s2_array_push(world->order)] = slot;
+  *s2_array_append(world->order) = slot;
   world->boxes_stale = true;
   world->kept.fresh = true;
   *id = s2_body_id(world, slot);

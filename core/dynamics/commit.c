@@ -36,11 +36,8 @@ static S2BodyId id_b(const S2Touch *touch) {
 
 static void pair_event(S2World *world, S2EventType type, const S2Touch *touch) {
   S2Event *event = s2_world_event(world, type);
-  bool swap = touch->sensor && touch->body_b >= 0 &&
-              world->bodies.at[touch->body_b].serial == touch->serial_b &&
-              world->bodies.at[touch->body_b].sensor && !world->bodies.at[touch->body_a].sensor;
-  event->a = swap ? id_b(touch) : id_a(touch);
-  event->b = swap ? id_a(touch) : id_b(touch);
+  event->a = touch->flipped ? id_b(touch) : id_a(touch);
+  event->b = touch->flipped ? id_a(touch) : id_b(touch);
 }
 
 static void point_event(const S2Step *step, S2EventType type, const S2Touch *touch, int k) {
@@ -52,7 +49,7 @@ static void point_event(const S2Step *step, S2EventType type, const S2Touch *tou
   event->normal = point->at.normal;
   event->normal_impulse = point->normal_impulse;
   event->tangent_impulse = point->tangent_impulse;
-  event->speed = -s2_touch_velocity(touch, k, point->at.normal, step->world->v.at);
+  event->speed = -s2_touch_velocity(touch, k, point->at.normal, step->v_start);
 }
 
 // Nearest point, or -1.
@@ -80,13 +77,17 @@ static void touch_events(const S2Step *step, S2Touch *touch) {
   }
 }
 
-// Touches of the last step that are gone (both lists are sorted by shapes) end.
-static void end_lost(S2Step *step) {
+// What the last step began goes on or ends (both lists are sorted by shapes). The searches of this
+// step are not asked: between its parts they may have lost a pair and found it anew.
+static void carry_begun(S2Step *step) {
   S2World *world = step->world;
+  for (int i = 0; i < step->touch_count; i++) {
+    step->touches[i].begun = false;
+  }
   int n = 0;
   for (int i = 0; i < world->touches.count; i++) {
     const S2Touch *old = &world->touches.at[i];
-    const S2Touch *now = NULL;
+    S2Touch *now = NULL;
     while (n < step->touch_count &&
            (step->touches[n].shape_a < old->shape_a || (step->touches[n].shape_a == old->shape_a &&
                                                         step->touches[n].shape_b < old->shape_b))) {
@@ -96,8 +97,11 @@ static void end_lost(S2Step *step) {
       now = &step->touches[n];
     }
     bool lives = now != NULL && now->shape_a == old->shape_a && now->shape_b == old->shape_b &&
-                 now->serial_a == old->serial_a && now->serial_b == old->serial_b;
-    if (!lives && old->begun) {
+                 now->serial_a == old->serial_a && now->serial_b == old->serial_b &&
+                 now->sensor == old->sensor;
+    if (lives) {
+      now->begun = old->begun;
+    } else if (old->begun) {
       pair_event(world, old->sensor ? S2_SENSOR_END : S2_CONTACT_END, old);
     }
   }
@@ -145,15 +149,17 @@ static void measure(S2Step *step) {
 S2Status s2_step_commit(S2Step *step) {
   S2World *world = step->world;
   S2_TRY(check(step));
-  end_lost(step);
+  carry_begun(step);
   for (int i = 0; i < step->touch_count; i++) {
     touch_events(step, &step->touches[i]);
   }
-  size_t bytes = sizeof(double) * 3 * (size_t)world->bodies.count;
-  if (bytes > 0) {
-    memcpy(world->q.at, step->q1, bytes);
-    memcpy(world->v.at, step->v2, bytes);
-    memset(world->f.at, 0, bytes);
+  for (int i = 0; i < world->order.count; i++) {
+    int32_t at = 3 * world->order.at[i];
+    memcpy(world->q.at + at, step->q1 + at, 3 * sizeof(double));
+    if (s2_body_moves(&world->bodies.at[at / 3])) { // the others keep what they were given
+      memcpy(world->v.at + at, step->v2 + at, 3 * sizeof(double));
+    }
+    memset(world->f.at + at, 0, 3 * sizeof(double));
   }
   s2_array_reserve(world->touches, step->touch_count);
   world->touches.count = step->touch_count;

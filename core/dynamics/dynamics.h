@@ -109,8 +109,7 @@ S2Status s2_body_destroy(S2World *world, S2BodyId body); // its joints go with i
 bool s2_body_alive(const S2World *world, S2BodyId body);
 
 // Numbers of a body, by name. Setting one checks it (finite, in its domain; the message names
-// field, value and domain). Positions and velocities set by hand drop the warm start of the body's
-// contacts.
+// field, value and domain). A position set by hand drops the warm start of the body's contacts.
 typedef enum S2BodyField {
   S2_BODY_ANGLE,
   S2_BODY_X,

@@ -5,7 +5,7 @@
 #include <string.h>
 
 S2Event *s2_world_event(S2World *world, S2EventType type) {
-  S2Event *event = &world->events.at[s2_array_push(world->events)];
+  S2Event *event = s2_array_append(world->events);
   memset(event, 0, sizeof *event);
   event->type = type;
   event->message = "";

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-bool s2_step_forces(S2Step *step) {
+bool s2_step_forces(const S2Step *step) {
   S2World *world = step->world;
   const S2Callbacks *call = &world->callbacks;
   S2Vec2 gravity = world->kept.def.gravity;
@@ -18,8 +18,7 @@ bool s2_step_forces(S2Step *step) {
     force[1] += body->mass * body->gravity_scale * gravity.x;
     force[2] += body->mass * body->gravity_scale * gravity.y;
     if (body->has_law && body->enabled && call->force != NULL &&
-        !call->force(call->user, world, s2_body_id(world, slot), step->t, step->h, force)) {
-      step->aborted = true;
+        !call->force(call->user, world, s2_body_id(world, slot), step->t, step->dt, force)) {
       return false;
     }
   }

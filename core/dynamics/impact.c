@@ -2,6 +2,8 @@
 // a contact that was opening, a ball may go to and fro between two walls.
 #include "dynamics/step.h"
 
+#include <string.h>
+
 // The largest approach of touching contacts at v2, m/s.
 static double approach(const S2Step *step, const S2Island *island, const bool *touching) {
   double worst = 0;
@@ -24,6 +26,21 @@ static double force_speed(const S2Step *step, const S2Island *island) {
     speed = fmax(speed, hypot(free_v[1] - v0[1], free_v[2] - v0[2]));
   }
   return speed;
+}
+
+bool s2_step_before_impact(S2Step *step, const S2Island *island) {
+  for (int i = 0; i < island->nodes; i++) {
+    int32_t at = 3 * island->node[i];
+    memcpy(step->v2 + at, step->v0 + at, 3 * sizeof(double));
+  }
+  if (island->joints == 0) {
+    return true;
+  }
+  S2ArenaMark mark = s2_arena_mark(step->arena);
+  S2Choice *joints_only = S2_TAKE_ZEROED(step->arena, S2Choice, 2 * step->touch_count);
+  bool going = s2_step_solve(step, island, joints_only, S2_IMPACT, step->v2, NULL);
+  s2_arena_rewind(step->arena, mark);
+  return going;
 }
 
 bool s2_step_later_impacts(S2Step *step, const S2Island *island, S2Choice *choices,

@@ -47,21 +47,18 @@ static Edge joint_edge(const S2World *world, int i) {
                 joint->b != S2_NONE && s2_body_moves(&bodies[joint->b]) ? joint->b : S2_NONE};
 }
 
-void s2_step_islands(S2Step *step) {
-  S2World *world = step->world;
-  int slots = world->bodies.count, joints = world->joint_order.count;
+// The island of each slot, S2_NONE for bodies nothing touches; islands are numbered by their
+// smallest slot.
+static int32_t *connect(S2Step *step, const Edge *edges, int edge_count) {
+  int slots = step->world->bodies.count;
   int32_t *parent = S2_TAKE(step->arena, int32_t, slots);
+  int32_t *island_of = S2_TAKE(step->arena, int32_t, slots);
   bool *bound = S2_TAKE_ZEROED(step->arena, bool, slots); // has any contact or joint
-  Edge *touch_edges = S2_TAKE(step->arena, Edge, step->touch_count);
-  Edge *joint_edges = S2_TAKE(step->arena, Edge, joints);
   for (int32_t i = 0; i < slots; i++) {
     parent[i] = i;
-    step->node_of[i] = S2_GROUND;
   }
-  for (int i = 0; i < step->touch_count + joints; i++) {
-    Edge edge =
-        i < step->touch_count ? touch_edge(step, i) : joint_edge(world, i - step->touch_count);
-    *(i < step->touch_count ? &touch_edges[i] : &joint_edges[i - step->touch_count]) = edge;
+  for (int i = 0; i < edge_count; i++) {
+    Edge edge = edges[i];
     if (edge.a != S2_NONE) {
       bound[edge.a] = true;
     }
@@ -72,38 +69,53 @@ void s2_step_islands(S2Step *step) {
       join(parent, edge.a, edge.b);
     }
   }
-
-  // Number the islands by their smallest slot, count their parts, then fill.
-  int32_t *island_of = S2_TAKE(step->arena, int32_t, slots);
   step->island_count = 0;
   for (int32_t i = 0; i < slots; i++) {
-    if (bound[i] && root(parent, i) == i) {
+    int32_t first = root(parent, i); // never behind i
+    if (bound[i] && first == i) {
       island_of[i] = step->island_count++;
+    } else {
+      island_of[i] = bound[i] ? island_of[first] : S2_NONE;
     }
   }
-  S2Island *islands = S2_TAKE_ZEROED(step->arena, S2Island, step->island_count);
-  step->islands = islands;
-  for (int32_t i = 0; i < slots; i++) {
-    if (bound[i]) {
-      island_of[i] = island_of[root(parent, i)];
-      islands[island_of[i]].nodes += 1;
-      islands[island_of[i]].length = fmax(islands[island_of[i]].length, world->bodies.at[i].reach);
-    }
-  }
-#define ISLAND(edge) (&islands[island_of[(edge).a != S2_NONE ? (edge).a : (edge).b]])
-#define IDLE(edge)   ((edge).a == S2_NONE && (edge).b == S2_NONE)
-  for (int i = 0; i < step->touch_count; i++) {
-    if (!IDLE(touch_edges[i])) {
-      ISLAND(touch_edges[i])->touches += 1;
-    }
+  return island_of;
+}
+
+// NULL when the edge acts on no movable body.
+static S2Island *edge_island(const S2Step *step, const int32_t *island_of, Edge edge) {
+  int32_t slot = edge.a != S2_NONE ? edge.a : edge.b;
+  return slot == S2_NONE ? NULL : &step->islands[island_of[slot]];
+}
+
+void s2_step_islands(S2Step *step) {
+  S2World *world = step->world;
+  int slots = world->bodies.count, touches = step->touch_count, joints = world->joint_order.count;
+  Edge *edges = S2_TAKE(step->arena, Edge, touches + joints);
+  for (int i = 0; i < touches; i++) {
+    edges[i] = touch_edge(step, i);
   }
   for (int i = 0; i < joints; i++) {
-    if (!IDLE(joint_edges[i])) {
-      ISLAND(joint_edges[i])->joints += 1;
+    edges[touches + i] = joint_edge(world, i);
+  }
+  const int32_t *island_of = connect(step, edges, touches + joints);
+  step->islands = S2_TAKE_ZEROED(step->arena, S2Island, step->island_count);
+
+  // Count the parts, then fill.
+  for (int32_t i = 0; i < slots; i++) {
+    if (island_of[i] != S2_NONE) {
+      S2Island *island = &step->islands[island_of[i]];
+      island->nodes += 1;
+      island->length = fmax(island->length, world->bodies.at[i].reach);
+    }
+  }
+  for (int i = 0; i < touches + joints; i++) {
+    S2Island *island = edge_island(step, island_of, edges[i]);
+    if (island != NULL) {
+      *(i < touches ? &island->touches : &island->joints) += 1;
     }
   }
   for (int i = 0; i < step->island_count; i++) {
-    S2Island *island = &islands[i];
+    S2Island *island = &step->islands[i];
     island->node = S2_TAKE(step->arena, int32_t, island->nodes);
     island->touch = S2_TAKE(step->arena, int32_t, island->touches);
     island->joint = S2_TAKE(step->arena, int32_t, island->joints);
@@ -113,24 +125,19 @@ void s2_step_islands(S2Step *step) {
     }
   }
   for (int32_t i = 0; i < slots; i++) {
-    if (bound[i]) {
-      S2Island *island = &islands[island_of[i]];
+    step->node_of[i] = S2_GROUND;
+    if (island_of[i] != S2_NONE) {
+      S2Island *island = &step->islands[island_of[i]];
       step->node_of[i] = island->nodes;
       island->node[island->nodes++] = i;
     }
   }
-  for (int i = 0; i < step->touch_count; i++) {
-    if (!IDLE(touch_edges[i])) {
-      S2Island *island = ISLAND(touch_edges[i]);
+  for (int i = 0; i < touches + joints; i++) {
+    S2Island *island = edge_island(step, island_of, edges[i]);
+    if (island != NULL && i < touches) {
       island->touch[island->touches++] = i;
+    } else if (island != NULL) {
+      island->joint[island->joints++] = world->joint_order.at[i - touches];
     }
   }
-  for (int i = 0; i < joints; i++) {
-    if (!IDLE(joint_edges[i])) {
-      S2Island *island = ISLAND(joint_edges[i]);
-      island->joint[island->joints++] = world->joint_order.at[i];
-    }
-  }
-#undef ISLAND
-#undef IDLE
 }

@@ -81,7 +81,7 @@ S2JointId s2_joint_add(S2World *world, const S2Joint *joint) {
   }
   world->joints.at[slot] = *joint;
   world->joints.at[slot].serial = world->next_serial++;
-  world->joint_order.at[s2_array_push(world->joint_order)] = slot;
+  *s2_array_append(world->joint_order) = slot;
   if (excludes(joint)) {
     s2_world_exclude(world, joint->a, joint->b, false);
   }

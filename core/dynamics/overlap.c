@@ -33,13 +33,13 @@ static S2Step survey(S2World *world) {
   return step;
 }
 
-// Without callbacks: a filter's word is known only for pairs that were asked about already.
+// The filter is asked about pairs it has not seen, and what it says is forgotten again; pre-solve
+// is for steps only.
 static void search(S2Step *step) {
   S2World *world = step->world;
   S2Callbacks callbacks = world->callbacks;
   world->callbacks.pre_solve = NULL;
   world->stepping = true; // a filter may not change the world here either
-  step->passes = 0;
   (void)s2_step_touches(step);
   world->stepping = false;
   world->callbacks = callbacks;
@@ -92,6 +92,9 @@ int s2_world_overlaps(S2World *world, S2Overlap *overlaps, int capacity) {
 
 void s2_step_warn_of_overlaps(const S2Step *step) {
   S2World *world = step->world;
+  if (!world->kept.fresh || step->passes > 1) {
+    return;
+  }
   S2Overlap *worst;
   int count = list_overlaps(step, &worst);
   if (count == 0) {

@@ -45,7 +45,7 @@ static void list_contacts(S2World *world) {
       if (point->at.gap > margin && !(point->normal_impulse > 0)) {
         continue;
       }
-      world->contacts.at[s2_array_push(world->contacts)] = (S2Contact){
+      *s2_array_append(world->contacts) = (S2Contact){
           .a = s2_body_id(world, touch->body_a),
           .b = s2_body_id(world, touch->body_b),
           .point = s2_vec2(qa[1] + point->at.point.x, qa[2] + point->at.point.y),

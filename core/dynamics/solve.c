@@ -38,10 +38,11 @@ static void account(S2Step *step, const S2Island *island, const S2Solution *solu
     stats->unsolved += 1;
     stats->last_status = solution->status;
     s2_world_warn(world,
-                  "step %llu (t = %.6g s): an island of %d bodies was solved to a scaled residual "
+                  "step %llu (t = %.6g s): an island of %d bod%s was solved to a scaled residual "
                   "of %.1e only, tolerance %.1e",
                   (unsigned long long)world->kept.steps + 1, step->t, island->nodes,
-                  solution->residual.scaled, world->kept.def.tolerance);
+                  island->nodes == 1 ? "y" : "ies", solution->residual.scaled,
+                  world->kept.def.tolerance);
   }
 }
 
@@ -49,7 +50,6 @@ bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices
                    double *v, bool *solved) {
   S2World *world = step->world;
   if (world->callbacks.proceed != NULL && !world->callbacks.proceed(world->callbacks.user)) {
-    step->aborted = true;
     return false;
   }
   double start = s2_clock();

@@ -10,11 +10,13 @@
 //    velocities that move nothing: further impacts, without forces, until nothing touching
 //    approaches; what is slower than one step of the forces, or does not end, ends inelastically.
 //
-// Two things can make the look-ahead wrong, and both are found after the solve and mended:
+// Three things can make the look-ahead wrong, and all are found after the solve and mended:
 // - an impact sends a body further than its free motion said: search again with what is known now;
 // - a row is the tangent plane at the nearest points, and a fast body may pass beside the real
 //   surface: where a row far from touching carried an impulse but the true gap at the end is open,
-//   the contact is linearised anew at the end of the step, and the island solved again.
+//   the contact is linearised anew at the end of the step, and the island solved again;
+// - two shapes without any point in reach overlap at the end all the same (a corner that crosses
+//   from one segment of a bent chain to the next): they get points there, and all is solved again.
 #include "dynamics/step.h"
 
 #include <string.h>
@@ -91,10 +93,11 @@ static bool first_solve(S2Step *step, const S2Island *island, S2Choice *choices)
   return true;
 }
 
-// Chooses the rows of the second solve; false when nothing arrives with speed. `touching` (2 a
-// touch, as the choices) gets the contacts that are closed at the end of the step.
-static bool choose_impact(const S2Step *step, const S2Island *island, S2Choice *choices,
-                          bool *touching) {
+// Chooses the rows of the second solve, for velocities v before the step; false when nothing
+// arrives with speed. `touching` (2 a touch, as the choices) gets the contacts that are closed at
+// the end of the step.
+static bool choose_impact(const S2Step *step, const S2Island *island, const double *v,
+                          S2Choice *choices, bool *touching) {
   double h = step->h, tiny = s2_island_rest_speed(step, island);
   bool impact = false;
   for (int i = 0; i < island->touches; i++) {
@@ -102,8 +105,9 @@ static bool choose_impact(const S2Step *step, const S2Island *island, S2Choice *
     const S2Touch *touch = &step->touches[index];
     for (int k = 0; k < touch->count; k++) {
       const S2TouchPoint *point = &touch->points[k];
-      double u = s2_touch_velocity(touch, k, point->at.normal, step->v0);
-      double a = (s2_touch_velocity(touch, k, point->at.normal, step->free_v) - u) / h;
+      double u = s2_touch_velocity(touch, k, point->at.normal, v);
+      double given = s2_touch_velocity(touch, k, point->at.normal, step->v0);
+      double a = (s2_touch_velocity(touch, k, point->at.normal, step->free_v) - given) / h;
       S2Choice *choice = &choices[2 * index + k];
       bool closed = point->normal_impulse > 0 || point->at.gap <= S2_TOUCH_SLOP * island->length;
       touching[2 * index + k] = closed;
@@ -127,8 +131,9 @@ bool s2_step_outran(S2Step *step) {
     for (int k = 0; k < step->islands[i].nodes; k++) {
       int32_t slot = step->islands[i].node[k];
       const double *v = step->v1 + 3 * slot, *free_v = step->free_v + 3 * slot;
-      double more = step->h * (hypot(v[1] - free_v[1], v[2] - free_v[2]) +
-                               fabs(v[0] - free_v[0]) * world->bodies.at[slot].reach);
+      double turn = fmin(step->h * fabs(v[0] - free_v[0]), 2);
+      double more =
+          step->h * hypot(v[1] - free_v[1], v[2] - free_v[2]) + turn * world->bodies.at[slot].reach;
       if (more > room + step->slack[slot]) {
         step->slack[slot] = more;
         outran = true;
@@ -152,6 +157,20 @@ static bool same_points(const S2Step *step, const S2Touch *known, int count) {
   return same;
 }
 
+// Velocities v1 of all islands from the touches as they are.
+static bool solve_motion(S2Step *step, S2Choice **choices) {
+  s2_step_islands(step);
+  *choices = S2_TAKE_ZEROED(step->arena, S2Choice, 2 * step->touch_count);
+  memcpy(step->v1, step->free_v, sizeof(double) * 3 * (size_t)step->world->bodies.count);
+  s2_step_integrate(step);
+  for (int i = 0; i < step->island_count; i++) {
+    if (!first_solve(step, &step->islands[i], *choices)) {
+      return false;
+    }
+  }
+  return true;
+}
+
 bool s2_step_speculative(S2Step *step) {
   S2World *world = step->world;
   if (!s2_step_forces(step)) {
@@ -165,26 +184,31 @@ bool s2_step_speculative(S2Step *step) {
     if (!s2_step_touches(step)) {
       return false;
     }
-    if (step->passes > 1 && same_points(step, known, known_count)) {
+    s2_step_warn_of_overlaps(step);
+    if (choices != NULL && same_points(step, known, known_count)) {
       break; // looking further showed nothing new
     }
-    s2_step_islands(step);
-    choices = S2_TAKE_ZEROED(step->arena, S2Choice, 2 * step->touch_count);
-    memcpy(step->v1, step->free_v, sizeof(double) * 3 * (size_t)world->bodies.count);
-    s2_step_integrate(step);
-    for (int i = 0; i < step->island_count; i++) {
-      if (!first_solve(step, &step->islands[i], choices)) {
-        return false;
-      }
+    if (!solve_motion(step, &choices)) {
+      return false;
     }
   } while (s2_step_outran(step) && step->passes < S2_REACH_PASSES);
+  bool found = true;
+  for (int pass = 0; found && pass < S2_RELINEARISE_PASSES; pass++) {
+    if (!s2_step_unforeseen(step, &found) || (found && !solve_motion(step, &choices))) {
+      return false;
+    }
+  }
 
   memcpy(step->v2, step->v1, sizeof(double) * 3 * (size_t)world->bodies.count);
   bool *touching = S2_TAKE_ZEROED(step->arena, bool, 2 * step->touch_count);
   for (int i = 0; i < step->island_count; i++) {
     const S2Island *island = &step->islands[i];
-    if (choose_impact(step, island, choices, touching)) {
+    if (choose_impact(step, island, step->v0, choices, touching)) {
       world->stats.second_solves += 1;
+      if (!s2_step_before_impact(step, island)) {
+        return false;
+      }
+      choose_impact(step, island, step->v2, choices, touching);
       if (!s2_step_impact(step, island, choices, S2_MOTION) ||
           !s2_step_later_impacts(step, island, choices, touching)) {
         return false;

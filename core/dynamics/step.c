@@ -29,6 +29,19 @@ static double *copy(S2Arena *arena, const double *from, int count) {
   return to;
 }
 
+// Static and disabled bodies may have been given a velocity: it waits until they move again.
+static double *velocities(const S2World *world, S2Arena *arena) {
+  double *v = copy(arena, world->v.at, 3 * world->bodies.count);
+  for (int i = 0; i < world->order.count; i++) {
+    int32_t slot = world->order.at[i];
+    const S2Body *body = &world->bodies.at[slot];
+    if (body->type == S2_STATIC || !body->enabled) {
+      memset(v + 3 * slot, 0, 3 * sizeof(double));
+    }
+  }
+  return v;
+}
+
 S2Step s2_step_begin(S2World *world) {
   S2Arena *arena = &world->arena;
   int slots = world->bodies.count, joints = world->joints.count;
@@ -43,7 +56,8 @@ S2Step s2_step_begin(S2World *world) {
       .h = world->kept.def.dt,
       .t = world->kept.time,
       .q0 = copy(arena, world->q.at, 3 * slots),
-      .v0 = copy(arena, world->v.at, 3 * slots),
+      .v0 = velocities(world, arena),
+      .v_start = velocities(world, arena),
       .force = S2_TAKE_ZEROED(arena, double, 3 * slots),
       .mass = S2_TAKE_ZEROED(arena, double, 3 * slots),
       .free_v = S2_TAKE_ZEROED(arena, double, 3 * slots),
@@ -56,7 +70,10 @@ S2Step s2_step_begin(S2World *world) {
   };
   for (int i = 0; i < world->joint_order.count; i++) {
     int32_t slot = world->joint_order.at[i];
-    memcpy(step.joint_impulse + 3 * slot, world->joints.at[slot].impulse, 3 * sizeof(double));
+    const S2Joint *joint = &world->joints.at[slot];
+    if (s2_joint_active(world, joint)) { // the others carry nothing
+      memcpy(step.joint_impulse + 3 * slot, joint->impulse, 3 * sizeof(double));
+    }
   }
   return step;
 }
@@ -69,9 +86,6 @@ void s2_step_integrate(S2Step *step) {
     bool goes = body->enabled && body->type != S2_STATIC;
     for (int c = 3 * slot; c < 3 * slot + 3; c++) {
       step->q1[c] = step->q0[c] + (goes ? step->h * step->v1[c] : 0);
-    }
-    if (!s2_body_moves(body)) { // keeps the velocity it was given
-      memcpy(step->v2 + 3 * slot, step->v0 + 3 * slot, 3 * sizeof(double));
     }
   }
 }

@@ -26,7 +26,8 @@ typedef struct S2Step {
   double dt;       // s, of the whole step
   double h;        // s, of this (sub-)step
   double t;        // s, at its start
-  double *q0, *v0; // 3 a slot: state at its start
+  double *q0, *v0; // 3 a slot: state at its start; what stands still has no velocity
+  double *v_start; // 3 a slot: v0 at the start of the whole step
   double *force;   // 3 a slot, complete
   double *mass;    // 3 a slot: diagonal of W (damping included); 0 for what is not solved for
   double *free_v;  // 3 a slot: W^-1 (M v0 + h f), the velocities without any contact or joint
@@ -40,7 +41,6 @@ typedef struct S2Step {
   S2Island *islands;
   int island_count;
   int32_t *node_of; // a slot: its node within its island, or S2_GROUND
-  bool aborted;     // a callback said so
   int passes;       // searches done, the first is 0
   bool cut_short;   // bisect with stepping_partial ended before dt
   int unsolved;     // island solves that missed the tolerance
@@ -51,21 +51,22 @@ typedef struct S2Step {
 S2Step s2_step_begin(S2World *world);
 
 // The phases, each in its file.
-bool s2_step_forces(S2Step *step);                // forces.c; false: aborted
-void s2_step_free_motion(S2Step *step, double h); // forces.c
-bool s2_step_touches(S2Step *step);               // touch.c: broad and narrow phase
-void s2_step_islands(S2Step *step);               // islands.c
-void s2_step_integrate(S2Step *step);             // q1 = q0 + h v1 (step.c)
-bool s2_step_outran(S2Step *step);                // speculative.c
-void s2_step_settle(S2Step *step);                // touch.c: contact geometry at q1
-void s2_step_stabilise(S2Step *step);             // stabilise.c
-S2Status s2_step_commit(S2Step *step);            // commit.c
-bool s2_step_speculative(S2Step *step);           // speculative.c; false: aborted
-bool s2_step_bisect(S2Step *step);                // bisect.c; false: aborted
+bool s2_step_forces(const S2Step *step);                  // forces.c; false: aborted
+void s2_step_free_motion(S2Step *step, double h);         // forces.c
+bool s2_step_touches(S2Step *step);                       // touch.c: broad and narrow phase
+void s2_step_islands(S2Step *step);                       // islands.c
+void s2_step_integrate(S2Step *step);                     // q1 = q0 + h v1 (step.c)
+bool s2_step_outran(S2Step *step);                        // speculative.c
+bool s2_step_unforeseen(const S2Step *step, bool *found); // touch.c; false: aborted
+void s2_step_settle(S2Step *step);                        // touch.c: contact geometry at q1
+void s2_step_stabilise(S2Step *step);                     // stabilise.c
+S2Status s2_step_commit(S2Step *step);                    // commit.c
+bool s2_step_speculative(S2Step *step);                   // speculative.c; false: aborted
+bool s2_step_bisect(S2Step *step);                        // bisect.c; false: aborted
 
 // touch.c: geometry of one touch at the poses q, keeping the impulses of points that stay.
 void s2_touch_collide(const S2World *world, S2Touch *touch, const double *q, double reach);
-// overlap.c: after the first search since bodies were made or placed
+// overlap.c: after each search, speaks after the first one since bodies were made or placed
 void s2_step_warn_of_overlaps(const S2Step *step);
 
 double s2_step_penetration(const S2Step *step); // deepest overlap among the touches, m
@@ -97,6 +98,11 @@ S2Assembly s2_assemble(const S2Step *step, const S2Island *island, const S2Choic
 // to what is there. False: aborted. (solve.c)
 bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices, S2Kind kind,
                    double *v, bool *solved);
+
+// The velocities before a blow, into v2: v0 as the joints allow it at q0. A body that turned far in
+// the last step has left its joints with v0, and targets taken from there could ask for any energy.
+// The joints' impulses are those of the next solve. False: aborted. (impact.c)
+bool s2_step_before_impact(S2Step *step, const S2Island *island);
 
 // A solve with restitution targets into v2. Targets may contradict each other (a ball between two
 // closing walls cannot leave both): then the blow is taken as inelastic. False: aborted. (impact.c)

@@ -38,6 +38,8 @@ static void set_material(const S2World *world, S2Touch *touch) {
               isnan(pb->restitution) ? b->restitution : pb->restitution);
   touch->surface_speed = a->surface_speed + b->surface_speed;
   touch->sensor = a->sensor || b->sensor;
+  touch->flipped = b->sensor && !a->sensor;
+  touch->asked = false;
   touch->enabled = true;
 }
 
@@ -87,9 +89,9 @@ void s2_touch_collide(const S2World *world, S2Touch *touch, const double *q, dou
 
 // ---- Search -----------------------------------------------------------------------------------
 
-// m: how far rotation alone can bring a point of the body.
+// m: how far rotation alone can bring a point of the body, at most to the other side.
 static double turn_reach(const S2Step *step, int32_t slot) {
-  return step->h * fabs(step->free_v[3 * slot]) * step->world->bodies.at[slot].reach;
+  return fmin(step->h * fabs(step->free_v[3 * slot]), 2) * step->world->bodies.at[slot].reach;
 }
 
 static void set_boxes(S2Step *step) {
@@ -150,21 +152,18 @@ static bool same_bodies(const S2World *world, const S2Touch *touch) {
          world->pieces.at[touch->shape_b].body == touch->body_b;
 }
 
-static bool ask_filter(S2Step *step, S2Touch *touch) {
+static bool ask_filter(const S2Step *step, S2Touch *touch) {
   S2World *world = step->world;
   const S2Callbacks *call = &world->callbacks;
   touch->allowed = true;
-  if (call->filter != NULL && !call->filter(call->user, world, s2_body_id(world, touch->body_a),
-                                            s2_body_id(world, touch->body_b), &touch->allowed)) {
-    step->aborted = true;
-    return false;
-  }
-  return true;
+  return call->filter == NULL || call->filter(call->user, world, s2_body_id(world, touch->body_a),
+                                              s2_body_id(world, touch->body_b), &touch->allowed);
 }
 
-static bool ask_pre_solve(S2Step *step, S2Touch *touch) {
+static bool ask_pre_solve(const S2Step *step, S2Touch *touch) {
   S2World *world = step->world;
   const S2Callbacks *call = &world->callbacks;
+  touch->asked = true;
   if (call->pre_solve == NULL) {
     return true;
   }
@@ -183,13 +182,16 @@ static bool ask_pre_solve(S2Step *step, S2Touch *touch) {
       .enabled = true,
   };
   if (!call->pre_solve(call->user, world, &contact)) {
-    step->aborted = true;
     return false;
   }
   touch->friction = contact.friction;
   touch->restitution = contact.restitution;
   touch->surface_speed = contact.surface_speed;
   touch->enabled = contact.enabled;
+  for (int k = 0; k < touch->count && !touch->enabled; k++) { // what it carried is past
+    touch->points[k].normal_impulse = touch->points[k].tangent_impulse = 0;
+    touch->points[k].sliding = false;
+  }
   return true;
 }
 
@@ -241,21 +243,50 @@ bool s2_step_touches(S2Step *step) {
       continue;
     }
     s2_touch_collide(world, touch, step->q0, pair_reach(step, touch));
-    if (touch->count > 0 && !(known && again) && !ask_pre_solve(step, touch)) {
+    // A later search may be the first to find points.
+    if (touch->count > 0 && !touch->asked && !ask_pre_solve(step, touch)) {
       return false;
     }
   }
   step->touches = touches;
   step->touch_count = count;
-  if (world->kept.fresh && step->passes == 0 && step->dt > 0) {
-    s2_step_warn_of_overlaps(step);
-  }
   step->passes += 1;
   world->stats.seconds_narrow += s2_clock() - middle;
   return true;
 }
 
 // ---- After the motion -------------------------------------------------------------------------
+
+// Points of a pair that had none in reach but overlaps at q1, linearised there.
+static void linearise_at_end(const S2Step *step, S2Touch *touch) {
+  const S2Body *bodies = step->world->bodies.at;
+  double deepest = 0, size = fmin(bodies[touch->body_a].reach, bodies[touch->body_b].reach);
+  s2_touch_collide(step->world, touch, step->q1, 0);
+  for (int k = 0; k < touch->count; k++) {
+    S2TouchPoint *point = &touch->points[k];
+    deepest = fmax(deepest, -point->at.gap);
+    point->at.gap -= step->h * s2_touch_velocity(touch, k, point->at.normal, step->v1);
+  }
+  if (!(deepest > S2_MISS_TOLERANCE * size)) {
+    touch->count = 0;
+  }
+}
+
+bool s2_step_unforeseen(const S2Step *step, bool *found) {
+  *found = false;
+  for (int i = 0; i < step->touch_count; i++) {
+    S2Touch *touch = &step->touches[i];
+    if (touch->count > 0 || !touch->allowed || !touch->enabled || touch->sensor) {
+      continue;
+    }
+    linearise_at_end(step, touch);
+    if (touch->count > 0 && !touch->asked && !ask_pre_solve(step, touch)) {
+      return false;
+    }
+    *found |= s2_touch_solid(touch);
+  }
+  return true;
+}
 
 // Relative motion of two bodies within the step, m.
 static double moved(const S2Step *step, int32_t a, int32_t b) {

@@ -35,7 +35,7 @@
 // Searches for contacts of one step: one, plus one for each time an impact makes a body move
 // further than foreseen; more than 4 have not been seen.
 #define S2_REACH_PASSES 8
-// Solves of an island whose fast contacts turn out to pass each other by (see step.c).
+// Solves of an island whose fast contacts turn out to pass each other by.
 #define S2_RELINEARISE_PASSES 6
 // Blows that follow each other within one step before the rest is taken as inelastic (a ball
 // between two walls, a stack that is hit: the sequence may be endless).
@@ -99,8 +99,10 @@ typedef struct S2Touch {
   int32_t body_a, body_b;   // slots
   uint32_t serial_a, serial_b;
   bool allowed; // the filter's answer
-  bool sensor;
+  bool sensor;  // one of the two is
+  bool flipped; // b is the sensor and a is not: events name the sensor first
   bool begun;   // a begin event was sent, the end event is still owed
+  bool asked;   // pre-solve was asked in this step
   bool enabled; // pre-solve's answer
   double friction, restitution, surface_speed;
   int count;

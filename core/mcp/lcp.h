@@ -9,13 +9,85 @@
 #ifndef S2_LCP_H
 #define S2_LCP_H
 
+#include "mcp/history.h"
 #include "mcp/mcp.h"
 
 #include <stdbool.h>
 
+// ---- One entry for all methods ----------------------------------------------------------------
+
+typedef struct S2LcpProblem {
+  int n;
+  const double *m, *q; // row-major n x n, and n; may be NULL for n = 0
+} S2LcpProblem;
+
+typedef enum S2LcpSolver {
+  S2_LCP_AUTO = 0,
+  S2_LCP_LEMKE,
+  S2_LCP_BPP,       // block principal pivoting, with Murty's least index rule against cycling
+  S2_LCP_ENUMERATE, // every choice of which z_i may be positive: n <= S2_LCP_ENUMERATE_MAX
+  S2_LCP_PGS,       // projected Gauss-Seidel, over-relaxed; positive diagonals only
+  S2_LCP_NEWTON,    // semismooth Newton on the Fischer-Burmeister function, line search
+  S2_LCP_PDIPM,     // Mehrotra's interior point, for monotone problems (z' M z >= 0)
+  S2_LCP_SOLVER_COUNT
+} S2LcpSolver;
+
+enum {
+  S2_LCP_ENUMERATE_MAX = 16, // rows: 2^16 choices
+  S2_LCP_MAX = 32768,        // rows of any problem: indices of M stay within an int
+};
+
+typedef struct S2LcpSolverOptions {
+  S2LcpSolver solver;
+  double tolerance;   // solved: residual <= tolerance max(1, max|q|); 0 means 1e-9
+  int max_iterations; // pivots, blocks, sweeps or factorisations of each method; 0: its default
+  double omega;       // of pgs, in ]0, 2[; 0 means 1
+  S2History *history; // NULL: none. `auto` appends what each method did, one after the other
+} S2LcpSolverOptions;
+
+typedef struct S2LcpSolution {
+  double *z, *w;        // n each, the caller's
+  double *ray;          // n, the caller's, or NULL: see has_ray
+  S2SolveStatus status; // S2_INFEASIBLE: proved that there is no solution
+  S2LcpSolver used;     // whose answer this is
+  int iterations;       // of all methods tried
+  double residual;      // max_i |min(z_i, w_i)|; NaN when the input is not finite
+  bool has_ray;         // not solved, and Lemke's method ended on a ray, which `ray` holds
+} S2LcpSolution;
+
+// Writes z >= 0 and w = M z + q as computed: a solution, or the best point found. The residual
+// alone decides whether a problem is solved, whichever method says what; M and q are not judged by
+// their kind (symmetric, monotone ...), except that a method may answer S2_UNSUPPORTED. Numbers
+// that are not finite, and results that do not fit into a double, are S2_SINGULAR. `options` may be
+// NULL. Scratch comes from the arena and is given back; nothing else is allocated.
+//
+// S2_LCP_AUTO: block pivoting first (few iterations where M is positive definite), then Lemke.
+// When Lemke ends on a ray that proves nothing, or rounding defeats it: enumeration for n up to
+// S2_LCP_ENUMERATE_MAX, which settles it; above, Lemke from other bases and covering vectors,
+// Newton and the interior point from their own starts. What nobody solved is S2_RAY when Lemke
+// ended on one.
+S2SolveStatus s2_lcp_solve(const S2LcpProblem *problem, const S2LcpSolverOptions *options,
+                           S2Arena *arena, S2LcpSolution *solution);
+
+// Short lower-case name and one line of explanation; NULL beyond the last. Parsing returns
+// S2_LCP_SOLVER_COUNT for an unknown name.
+const char *s2_lcp_solver_name(S2LcpSolver solver);
+const char *s2_lcp_solver_summary(S2LcpSolver solver);
+S2LcpSolver s2_lcp_solver_from_name(const char *name);
+
+// Text file of a problem, all digits kept (docs/problem-format.md). Reading allocates one block, to
+// be freed by s2_lcp_free.
+S2Status s2_lcp_write(const S2LcpProblem *problem, const char *path);
+S2Status s2_lcp_read(const char *path, S2LcpProblem **problem);
+void s2_lcp_free(S2LcpProblem *problem);
+
+// ---- Lemke's method by itself -----------------------------------------------------------------
+
 typedef struct S2LcpOptions {
   int max_pivots;      // 0 means the default; families with 2^n pivots exist (Murty, Fathi)
   const double *cover; // the covering vector d: n values > 0 and finite; NULL means all ones
+  S2History *history;  // NULL: none. A pivot an entry; step 1, mu the covering variable; both mu
+                       // and the residual are those of the equilibrated problem with max(-q) = 1
 } S2LcpOptions;
 
 typedef struct S2LcpInfo {
@@ -44,6 +116,7 @@ typedef struct S2LcpPivoting {
   int refresh;         // pivots after which the dictionary is recomputed from M
   double zero;         // entries of an entering column up to this size are taken for 0
   const double *cover; // n values > 0
+  S2History *history;  // or NULL
 } S2LcpPivoting;
 
 // The first of the attempts made when the caller knows nothing better; cover is all ones.

@@ -235,6 +235,23 @@ static void read_point(const Dictionary *d, double *z, bool *basic) {
   }
 }
 
+// Costs as much as a pivot, and is worth it only to who wants to see the path.
+static void record(S2History *history, const Dictionary *d, const double *m, const double *q,
+                   double cover) {
+  int n = d->n;
+  double residual = 0;
+  for (int i = 0; i < n; ++i) {
+    double w = q[i], z = is_basic(d, i) ? fmax(0, *value_of(d, d->place[i])) : 0;
+    for (int j = 0; j < n; ++j) {
+      if (is_basic(d, j)) {
+        w += m[(size_t)i * (size_t)n + (size_t)j] * fmax(0, *value_of(d, d->place[j]));
+      }
+    }
+    residual = fmax(residual, fabs(fmin(z, w)));
+  }
+  s2_history_add(history, residual, 1, cover);
+}
+
 static void read_ray(const Dictionary *d, int s, double *ray, double *ray_cover) {
   int n = d->n;
   double cover = 0, largest = 0;
@@ -305,6 +322,9 @@ S2SolveStatus s2_lcp_pivot(int n, const double *m, const double *q, double *z, b
     exchange(&d, row, s);
     *pivots += 1;
     double cover = is_basic(&d, 2 * n) ? fmax(0, *value_of(&d, d.place[2 * n])) : 0;
+    if (pivoting->history != NULL) {
+      record(pivoting->history, &d, m, q, cover);
+    }
     if (leaving == 2 * n || cover < least) {
       least = cover;
       read_point(&d, z, basic);

@@ -467,7 +467,7 @@ S2SolveStatus s2_lemke_solve(const S2Problem *problem, const S2SolverOptions *op
   S2SolveStatus status = S2_SINGULAR;
   bool finished = false;
   bool joints = problem->rows > 0 && s2_schur_is_bilateral(&problem->row[0]);
-  for (int precise = 0; precise <= joints && !finished; ++precise) {
+  for (int precise = 0; precise <= (joints ? 1 : 0) && !finished; ++precise) {
     s2_schur_eliminate(&work.schur, problem, precise, arena);
     drop_noise(&work, s2_schur_redundant(precise));
     if (is_pressing(&work)) {

@@ -81,13 +81,10 @@ static S2Status read_text(const char *path, char **text, size_t *size) {
   }
   size_t capacity = READ_CHUNK, used = 0;
   char *bytes = s2_memory_take(capacity);
-  size_t got;
-  while ((got = fread(bytes + used, 1, capacity - 1 - used, file)) > 0) {
-    used += got;
-    if (used == capacity - 1 && used < LARGEST_FILE) {
-      capacity *= 2;
-      bytes = s2_memory_grow(bytes, capacity);
-    }
+  while ((used += fread(bytes + used, 1, capacity - 1 - used, file)) == capacity - 1 &&
+         used < LARGEST_FILE) {
+    capacity *= 2;
+    bytes = s2_memory_grow(bytes, capacity);
   }
   bool failed = ferror(file) != 0;
   int reason = errno;
@@ -354,9 +351,12 @@ S2Status s2_problem_read(const char *path, S2Problem **problem) {
   *problem = NULL;
   char *text = NULL;
   size_t size = 0;
-  S2_TRY(read_text(path, &text, &size));
+  S2Status status = read_text(path, &text, &size);
+  if (text == NULL) {
+    return status;
+  }
   Reader reader = {.path = path, .next = text, .at = text};
-  S2Status status = read_problem(&reader, size, problem);
+  status = read_problem(&reader, size, problem);
   s2_memory_free(text);
   return status;
 }

@@ -27,8 +27,8 @@ S2Status s2_output_open(S2Output *output, const char *path) {
     return s2_error(S2_IO, "cannot write '%s': %s", s2_path_tail(path), strerror(errno));
   }
   output->file = file;
-  output->path = s2_memory_take(strlen(path) + 1);
-  strcpy(output->path, path);
+  size_t bytes = strlen(path) + 1;
+  output->path = memcpy(s2_memory_take(bytes), path, bytes);
   return s2_ok();
 }
 
@@ -105,13 +105,10 @@ static void point_decimal(char *text) {
 }
 
 static bool special(char text[S2_NUMBER_SIZE], double value) {
-  if (isnan(value)) {
-    strcpy(text, "nan");
-  } else if (isinf(value)) {
-    strcpy(text, value > 0 ? "inf" : "-inf");
-  } else {
+  if (isfinite(value)) {
     return false;
   }
+  snprintf(text, S2_NUMBER_SIZE, "%s", isnan(value) ? "nan" : value > 0 ? "inf" : "-inf");
   return true;
 }
 
@@ -139,6 +136,6 @@ void s2_number_short(char text[S2_NUMBER_SIZE], double value, int decimals) {
     *end = '\0';
   }
   if (strcmp(text, "-0") == 0) {
-    strcpy(text, "0");
+    snprintf(text, S2_NUMBER_SIZE, "0");
   }
 }

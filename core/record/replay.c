@@ -327,8 +327,9 @@ static S2Status read_header(S2Replay *replay) {
   const char *path = s2_path_tail(replay->path);
   unsigned char header[S2_S2D_FILE_HEADER];
   errno = 0;
-  if (fseeko(replay->file, 0, SEEK_END) != 0 || (replay->length = ftello(replay->file)) < 0 ||
-      fseeko(replay->file, 0, SEEK_SET) != 0) {
+  bool sought = fseeko(replay->file, 0, SEEK_END) == 0;
+  replay->length = ftello(replay->file);
+  if (!sought || replay->length < 0 || fseeko(replay->file, 0, SEEK_SET) != 0) {
     return s2_error(S2_IO, "cannot read '%s': %s", path, strerror(errno));
   }
   size_t got = fread(header, 1, sizeof header, replay->file);
@@ -355,8 +356,8 @@ S2Status s2_replay_open(const char *path, S2Replay **replay) {
   S2Replay *opened = s2_memory_take_zeroed(sizeof *opened);
   opened->file = file;
   opened->scene_loaded = -1;
-  opened->path = s2_memory_take(strlen(path) + 1);
-  strcpy(opened->path, path);
+  size_t bytes = strlen(path) + 1;
+  opened->path = memcpy(s2_memory_take(bytes), path, bytes);
   S2Status status = read_header(opened);
   if (status.code != S2_OK) {
     s2_replay_close(opened);

@@ -32,6 +32,11 @@
 ---@class sim2d
 ---@field version string
 ---@field random sim2d.Random
+---@field ncp sim2d.Ncp
+---@field lcp sim2d.Lcp
+---@field mlcp sim2d.Mlcp
+---@field qp sim2d.Qp
+---@field lp sim2d.Lp
 local sim = {}
 
 ---Creates a world.
@@ -62,10 +67,6 @@ function sim.wait(seconds) end
 ---@return table<string, any> values
 function sim.options(declared) end
 
----Is the file that asks the script being run, and not one that was required?
----@return boolean
-function sim.is_main() end
-
 ---Prints rows as an aligned table. Rows are lists, or have names as keys.
 ---@param def { columns?: (string|{ [1]: string, format: string? })[], [integer]: table }
 function sim.table(def) end
@@ -84,6 +85,209 @@ function Progress:update(done) end
 
 ---Clears the bar.
 function Progress:done() end
+
+---Linear complementarity problems: z >= 0, w = M z + q >= 0, z'w = 0.
+---@class sim2d.Lcp
+local Lcp = {}
+
+---@alias sim2d.LcpSolver "auto"|"lemke"|"bpp"|"enumerate"|"pgs"|"newton"|"pdipm"
+
+---@class sim2d.LcpOptions
+---@field solver? sim2d.LcpSolver
+---@field tolerance? number of max |min(z, w)| / max(1, max |q|); 1e-9
+---@field max_iterations? integer of each method tried
+---@field omega? number over-relaxation of "pgs", below 2; 1
+---@field history? boolean fills info.history
+
+---@class sim2d.LcpInfo
+---@field status "solved"|"ray"|"infeasible"|"max_iterations"|"singular"|"unsupported"
+---@field solver sim2d.LcpSolver whose answer this is
+---@field iterations integer
+---@field residual number max |min(z, w)|
+---@field time number s
+---@field ray? number[] along which Lemke's method went off to infinity
+---@field history? { residual: number, step: number, mu: number }[]
+
+---Gives z, w and info, or nil, a status and info when the problem is not solved.
+---@param M number[][]
+---@param q number[]
+---@param options? sim2d.LcpOptions
+---@return number[]? z
+---@return number[]|string w
+---@return sim2d.LcpInfo info
+function Lcp.solve(M, q, options) end
+
+---@return { name: sim2d.LcpSolver, summary: string }[]
+function Lcp.solvers() end
+
+---Reads a .lcp file: M and q, or nil and a message.
+---@param path string
+---@return number[][]? M
+---@return number[]|string q
+function Lcp.read(path) end
+
+---Writes a .lcp file: true, or nil and a message.
+---@param path string
+---@param M number[][]
+---@param q number[]
+---@return true?
+---@return string? message
+function Lcp.write(path, M, q) end
+
+---Mixed linear complementarity problems: A u + C v + a = 0, w = D u + B v + b >= 0, v >= 0, v'w = 0.
+---@class sim2d.Mlcp
+local Mlcp = {}
+
+---What is absent has no rows or columns.
+---@class sim2d.MlcpDef
+---@field A? number[][]
+---@field B? number[][]
+---@field C? number[][]
+---@field D? number[][]
+---@field a? number[]
+---@field b? number[]
+---@field tolerance? number of the residual / max(1, max |a|, max |b|); 1e-9
+---@field max_iterations? integer of the interior point; 100
+---@field history? boolean fills info.history
+
+---@class sim2d.MlcpInfo
+---@field status "solved"|"ray"|"infeasible"|"max_iterations"|"singular"|"unsupported"
+---@field iterations integer
+---@field residual number max |A u + C v + a| and |min(v, w)|
+---@field r_vio number max |A u + C v + a|
+---@field b_vio number max |v w|
+---@field time number s
+---@field w? number[] when solved
+---@field certificate? { a: number[], b: number[] } when infeasible
+---@field history? { residual: number, step: number, mu: number }[]
+
+---Gives u, v and info, or nil, a status and info when the problem is not solved.
+---@param def sim2d.MlcpDef
+---@return number[]? u
+---@return number[]|string v
+---@return sim2d.MlcpInfo info
+function Mlcp.solve(def) end
+
+---Convex quadratic programs: min 1/2 x'P x + q'x with A x = b, G x <= h.
+---@class sim2d.Qp
+local Qp = {}
+
+---@class sim2d.QpDef
+---@field P? number[][] positive semidefinite; absent: a linear program
+---@field q number[]
+---@field A? number[][]
+---@field b? number[]
+---@field G? number[][]
+---@field h? number[] math.huge: no condition
+---@field tolerance? number of the residual; 1e-9
+---@field max_iterations? integer 100
+---@field history? boolean fills info.history
+
+---@class sim2d.QpInfo
+---@field status "solved"|"infeasible"|"max_iterations"|"singular"|"unsupported"
+---@field iterations integer
+---@field residual number the largest of primal, dual and complementarity
+---@field primal number violation of the constraints, in parts of the data
+---@field dual number violation of P x + q + A'y + G'z = 0, in parts of q
+---@field complementarity number max |min(z, h - G x)|, in parts of the data
+---@field r_vio number the larger of primal and dual
+---@field b_vio number complementarity
+---@field time number s
+---@field objective? number when solved
+---@field y? number[] multipliers of A x = b, when solved
+---@field z? number[] multipliers of G x <= h, when solved
+---@field unbounded? boolean when infeasible: no best point, because the objective falls for ever
+---@field direction? number[] along which it does
+---@field certificate? { y: number[], z: number[] } when infeasible and not unbounded
+---@field history? { residual: number, step: number, mu: number }[]
+
+---Gives x and info, or nil, a status and info when the program is not solved.
+---@param def sim2d.QpDef
+---@return number[]? x
+---@return sim2d.QpInfo|string info
+---@return sim2d.QpInfo? info
+function Qp.solve(def) end
+
+---Linear programs: min c'x with A_ub x <= b_ub, A_eq x = b_eq, lo <= x <= hi.
+---@class sim2d.Lp
+local Lp = {}
+
+---@class sim2d.LpDef
+---@field c number[]
+---@field A_ub? number[][]
+---@field b_ub? number[]
+---@field A_eq? number[][]
+---@field b_eq? number[]
+---@field bounds? number[][] {lo, hi} for each x, infinite or nil: none; without `bounds` all x >= 0
+---@field tolerance? number of the residual; 1e-9
+---@field max_iterations? integer 100
+---@field history? boolean fills info.history
+
+---@class sim2d.LpInfo: sim2d.QpInfo
+---@field lower? number[] multipliers of the lower bounds, when solved
+---@field upper? number[] multipliers of the upper bounds, when solved
+
+---Gives x and info, or nil, a status and info when the program is not solved.
+---@param def sim2d.LpDef
+---@return number[]? x
+---@return sim2d.LpInfo|string info
+---@return sim2d.LpInfo? info
+function Lp.solve(def) end
+
+---Nonlinear complementarity problems over cones: c(x, y, z; theta) = 0, y o z = kappa e, y and z in
+---nonnegative numbers and second-order cones.
+---@class sim2d.Ncp
+local Ncp = {}
+
+---@alias sim2d.NcpFunction fun(x: number[], y: number[], z: number[], theta: number[]): table
+
+---@class sim2d.NcpOptions
+---@field r_tol? number on r_vio; 1e-8
+---@field b_tol? number on b_vio; 1e-8
+---@field kappa? number the final kappa; 0. Above 0 solutions vary smoothly with theta
+---@field max_iter? integer 50
+---@field ls_scale? number of a refused step; 0.5
+---@field max_ls? integer steps tried; 25
+---@field undercut? number kappa is not aimed below b_tol / undercut; 5, math.huge: no such floor
+---@field no_progress_max? integer steps in excess without progress before undercut grows; 3
+---@field no_progress_undercut? number factor of undercut then; 10
+---@field reg? number added to y and z in a matrix that lacks rank; 1e-10
+
+---@class sim2d.NcpDef
+---@field residual sim2d.NcpFunction returns c, a list: dimensions of x + size of the cones
+---@field jacobian? sim2d.NcpFunction returns dc/d(x, y, z), rows of numbers; else differences
+---@field theta_jacobian? sim2d.NcpFunction returns dc/dtheta; else differences
+---@field cones? { orthant?: integer, soc?: integer[] } y and z: numbers >= 0, then cones by size
+---@field rotations? integer[] where in x each planar rotation (cos, sin) begins
+---@field quaternions? integer[] where in x each unit quaternion (w, x, y, z) begins
+---@field x0? number[] start; its length is that of x
+---@field theta? number[]
+---@field options? sim2d.NcpOptions
+---@field history? boolean fills info.history
+---@field dw_dtheta? boolean fills info.dw_dtheta
+---@field dl_dw? { x?: number[], y?: number[], z?: number[] } fills info.dl_dtheta
+
+---@class sim2d.NcpInfo
+---@field status "solved"|"max_iterations"|"singular"
+---@field iterations integer
+---@field residual number the larger of r_vio and b_vio
+---@field r_vio number max |c|
+---@field b_vio number max |y o z - kappa e|
+---@field time number s
+---@field history? { residual: number, step: number, mu: number }[]
+---@field dw_dtheta? number[][] rows for x, y, z; nil where there is no derivative
+---@field dl_dtheta? number[] dl_dw times dw_dtheta; nil likewise
+---@field x? number[] the last point of a problem that was not solved
+---@field y? number[]
+---@field z? number[]
+
+---Gives x, y, z and info, or nil, a status and info when the problem is not solved.
+---@param def sim2d.NcpDef
+---@return number[]? x
+---@return number[]|string y
+---@return number[]|sim2d.NcpInfo z
+---@return sim2d.NcpInfo? info
+function Ncp.solve(def) end
 
 ---Random numbers, the same on every machine for the same seed (`--seed`).
 ---`sim.random` itself takes a dot as well: `sim.random.uniform()`.
@@ -471,6 +675,7 @@ function World:set_state(state) end
 ---@return sim2d.Snapshot
 function World:snapshot() end
 
+---Callbacks and timers stay as they are; a clone may take the snapshot of its original.
 ---@param snapshot sim2d.Snapshot
 function World:restore(snapshot) end
 
@@ -549,6 +754,7 @@ function World:close() end
 ---@field mask integer
 ---@field data any
 ---@field world sim2d.World
+---@field alive boolean false once it is destroyed; true again when a snapshot brings it back
 local Body = {}
 
 ---Acts during the next step, N.
@@ -603,6 +809,7 @@ function Body:destroy() end
 ---@field anchor_a sim2d.Vector m, world coordinates
 ---@field anchor_b sim2d.Vector
 ---@field error number m, between the anchors
+---@field alive boolean false once it is destroyed
 local Joint = {}
 
 function Joint:destroy() end

@@ -52,7 +52,6 @@ local function read_columns(def)
     return default_columns(def)
   end
   local columns = {}
-  local named = type(def[1]) == "table" and #def[1] == 0
   for i, column in ipairs(def.columns) do
     local name = type(column) == "table" and column[1] or column
     if type(name) ~= "string" then
@@ -60,7 +59,8 @@ local function read_columns(def)
     end
     columns[i] = {
       name,
-      key = named and name or i,
+      key = name,
+      place = i,
       format = type(column) == "table" and column.format or nil,
     }
   end
@@ -88,6 +88,7 @@ local function lines_of(def)
         fail("row %d is a %s, not a table", i, type(row))
       end
       local value = row[column.key]
+      if value == nil and column.place then value = row[column.place] end
       right = right and (value == nil or type(value) == "number")
       cells[#cells + 1] = value == nil and "" or show(value, column.format)
     end

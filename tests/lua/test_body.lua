@@ -165,7 +165,7 @@ test("values out of their domain are refused and nothing changes", function()
   raises("Body.restitution: a number from 0 to 1 expected, got 1.5",
     function() body.restitution = 1.5 end)
   raises("Body.position: {x, y} expected, got 3", function() body.position = 3 end)
-  raises("Body.position: {x, y} expected, got 1 components", function() body.position = { 1 } end)
+  raises("Body.position: {x, y} expected, got 1 component", function() body.position = { 1 } end)
   raises("Body.position: {x, y} expected, component 2: finite number expected, got inf",
     function() body.position = { 1, math.huge } end)
   raises("Body.q: {a, x, y} expected, got Vector", function() body.q = body.position end)
@@ -260,6 +260,22 @@ test("destroyed bodies say their name", function()
   nameless:destroy()
   raises("the body is destroyed", function() return nameless.x end)
   eq(#world.bodies, 0)
+end)
+
+test("whether a body is alive can be asked", function()
+  local world = sim.world {}
+  local a, b = world:circle { radius = 1 }, world:circle { radius = 1, position = { 3, 0 } }
+  local joint = world:hinge { a, b, anchor = { 1, 0 } }
+  local snapshot = world:snapshot()
+  eq({ a.alive, joint.alive }, { true, true })
+  a:destroy()
+  eq({ a.alive, joint.alive, b.alive }, { false, false, true })
+  world:restore(snapshot)
+  eq({ a.alive, joint.alive }, { true, true })
+  raises("Body.alive: read%-only", function() b.alive = false end)
+  raises("Joint.alive is read%-only", function() joint.alive = false end)
+  world:close()
+  eq({ a.alive, joint.alive }, { false, false })
 end)
 
 test("data and laws of destroyed bodies do not pile up", function()

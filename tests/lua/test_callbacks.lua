@@ -206,6 +206,17 @@ test("errors in a task are rethrown once", function()
   raises("at once", function() world:start(function() error "at once" end) end)
 end)
 
+test("an error of a task may be any value", function()
+  local world = sim.world {}
+  local value = { "mine" }
+  world:start(function()
+    sim.wait(world.dt)
+    error(value)
+  end)
+  local success, message = pcall(world.step, world)
+  ok(not success and message == value)
+end)
+
 test("a step inside a step is refused", function()
   local world, ball = falling()
   for _, hook in ipairs { "before_step", "after_step" } do

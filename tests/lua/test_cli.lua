@@ -152,6 +152,19 @@ test("Ctrl-C ends a loop that catches every error", function()
   expect(run_script(text), 130, "", "sim2d: script.lua:1: interrupted\n")
 end)
 
+test("Ctrl-C ends a task that does not wait", function()
+  expect(run_script("require 'sim2d'.world {}:start(function() "
+    .. "io.popen('kill -INT $PPID'):close() "
+    .. "while true do pcall(function() while true do end end) end end)"), 130, "",
+    "sim2d: script.lua:1: interrupted\n")
+end)
+
+test("an error of a task that is no text says what it is", function()
+  expect(run_script("require 'sim2d'.world {}:start(function() error({}) end)"), 1, "",
+    "sim2d: (error object is a table value)\nstack traceback:\n"
+    .. "\tscript.lua:1: in function <script.lua:1>\n")
+end)
+
 test("Ctrl-C ends a run in the engine and closes the recording", function()
   local result = run_script(RECORDED .. [[
 io.popen("kill -INT $PPID"):close()
@@ -254,6 +267,16 @@ test("--record writes what was stepped", function()
   local rows = 0
   for _ in read_file(FOLDER .. "/run.csv"):gmatch "[^\n]+" do rows = rows + 1 end
   eq(rows, 1 + 6) -- header, the start and five steps
+end)
+
+test("--dump-problems gives each world a directory", function()
+  local text = "local sim = require 'sim2d' for i = 1, 2 do local world = sim.world {} "
+    .. "world:segment { from = { -1, 0 }, to = { 1, 0 } } "
+    .. "world:circle { radius = 0.5, position = { 0, 0.5 } } world:step() end"
+  expect(run_script(text, { "--dump-problems", "each" }), 0, "", "")
+  for _, folder in ipairs { "each", "each-2" } do
+    ok(read_file(FOLDER .. "/" .. folder .. "/problem-000000-00.txt"):find "^sim2d%-problem")
+  end
 end)
 
 test("--dump-problems writes a file for each solve", function()

@@ -13,7 +13,10 @@ test("unknown keys name the nearest one, at the caller's line", function()
     .. "(unknown key 'densty'; did you mean 'density'?)", 1, true), message)
   raises("bad argument #1 to 'world' %(unknown key 'gravty'; did you mean 'gravity'%?%)",
     function() sim.world { gravty = { 0, 0 } } end)
-  raises("unknown key 'completely_else'%)$", function() sim.world { completely_else = 1 } end)
+  raises("%(unknown key 'completely_else'; known: gravity, dt, .*linear_solver%)$",
+    function() sim.world { completely_else = 1 } end)
+  raises("%(unknown key 'height'; known: size, radius, position, .*data%)$",
+    function() world:box { width = 1, height = 1 } end)
   raises("unknown key %[1%]", function() sim.world { 5 } end)
   eq(#world.bodies, 0)
 end)
@@ -135,4 +138,15 @@ test("metatables are hidden", function()
   eq(getmetatable(world), "World")
   eq(getmetatable(world:circle { radius = 1 }), "Body")
   raises("", setmetatable, world, {})
+end)
+
+test("methods called with a dot name the remedy", function()
+  local world = sim.world {}
+  local body = world:circle { radius = 1 }
+  raises("bad argument #1 to 'circle' %(World expected, got table; "
+    .. "methods are called with a colon%)", function() world.circle { radius = 1 } end)
+  raises("Body expected, got 3; methods are called with a colon%)",
+    function() body.apply_torque(3) end)
+  raises("bad argument #1 to 'no_contact' %(Body expected, got 3%)",
+    function() world:no_contact(3, body) end)
 end)

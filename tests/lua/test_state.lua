@@ -121,3 +121,24 @@ test("snapshots outlive their world's collection", function()
   world:restore(snapshot)
   near(world.time, 0.2, 1e-9)
 end)
+
+test("a snapshot of another world brings no callbacks along", function()
+  local world = sim.world { gravity = { 0, 0 }, dt = 0.5 }
+  local ball = world:circle { radius = 1, name = "ball", mass = 1, data = "mine" }
+  local calls = 0
+  ball:force_law(function()
+    calls = calls + 1
+    return 0, 1, 0
+  end)
+  local snapshot = world:snapshot()
+  local copy = world:clone()
+  copy.bodies.ball.vx = 3
+  copy:restore(snapshot)
+  copy:step()
+  eq(calls, 0)
+  eq(copy.bodies.ball.vx, 0)
+  eq(copy.bodies.ball.data, "mine")
+  world:restore(snapshot)
+  world:step()
+  eq(calls, 1)
+end)

@@ -55,3 +55,7 @@ test("wrong arguments raise", function()
   raises("column 1 is neither a name nor {name, format = \"%%.3f\"}", sim.table,
     { columns = { 1 } })
 end)
+
+test("lists and rows with names may be mixed under columns", function()
+  eq(printed { { a = 1, b = 2 }, { 3, 4 }, columns = { "a", "b" } }, { "a  b", "----", "1  2", "3  4" })
+end)

@@ -401,3 +401,22 @@ test("drawings and recordings: files or nil and a message", function()
   raises("key 'every': integer from 1 to 2147483647 expected, got 0",
     function() world:record("x.csv", { every = 0 }) end)
 end)
+
+test("a world is not closed while a function of it reads its arguments", function()
+  local world = sim.world {}
+  local body = world:circle { radius = 1 }
+  local point = setmetatable({}, {
+    __len = function() return 2 end,
+    __index = function(_, i)
+      world:close()
+      return i
+    end,
+  })
+  local message = "world:close%(%) cannot be called while another function of it runs"
+  raises(message, function() world:circle { radius = 1, position = point } end)
+  raises(message, function() body.position = point end)
+  raises(message, function() body:apply_force(point) end)
+  raises(message, function() world:raycast(point, { 0, 0 }) end)
+  eq(#world.bodies, 1)
+  world:close()
+end)

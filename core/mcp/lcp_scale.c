@@ -1,0 +1,206 @@
+#include "mcp/lcp_stages.h"
+
+#include "mcp/dense_lu.h"
+#include "mcp/double2.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+enum {
+  EQUILIBRATION_PASSES = 4, // each halves the spread's logarithm; scales are powers of two
+  REFINEMENTS = 2,          // of the final basic solution; the first brings nearly all there is
+};
+
+// Relative to the largest entry of the final basis matrix (entries about 1).
+static const double RANK_TOLERANCE = 1e-15;
+
+// Share of the allowed residual that the rounding of w may have.
+static const double SURE = 0.1;
+
+bool s2_lcp_finite(const double *x, size_t count) {
+  for (size_t i = 0; i < count; ++i) {
+    if (!isfinite(x[i])) {
+      return false;
+    }
+  }
+  return true;
+}
+
+double s2_lcp_row(int n, const double *m, const double *q, const double *z, int i) {
+  double sum = q[i];
+  for (int j = 0; j < n; ++j) {
+    sum += m[(size_t)i * (size_t)n + (size_t)j] * z[j];
+  }
+  return sum;
+}
+
+// The same with twice the digits.
+static double precise_row(int n, const double *m, const double *q, const double *z, int i) {
+  S2Double2 sum = {q[i], 0};
+  for (int j = 0; j < n; ++j) {
+    double entry = m[(size_t)i * (size_t)n + (size_t)j];
+    sum = s2_double2_add(sum, s2_double2_product(entry, z[j]));
+  }
+  return sum.hi + sum.lo;
+}
+
+double s2_lcp_sure_row(int n, const double *m, const double *q, const double *z, int i,
+                       double allowed) {
+  double sum = q[i], size = fabs(q[i]);
+  for (int j = 0; j < n; ++j) {
+    double term = m[(size_t)i * (size_t)n + (size_t)j] * z[j];
+    sum += term;
+    size += fabs(term);
+  }
+  return size * DBL_EPSILON > SURE * allowed ? precise_row(n, m, q, z, i) : sum;
+}
+
+double s2_lcp_residual(int n, const double *m, const double *q, const double *z, double allowed) {
+  double residual = 0;
+  for (int i = 0; i < n; ++i) {
+    double w = s2_lcp_sure_row(n, m, q, z, i, allowed);
+    if (!isfinite(z[i]) || !isfinite(w)) {
+      return INFINITY; // fmin would drop a NaN
+    }
+    residual = fmax(residual, fabs(fmin(z[i], w)));
+  }
+  return residual;
+}
+
+// The power of two next to 1 / sqrt(size): scaling by it rounds nothing.
+static double half_inverse(double size) {
+  if (!(size > 0)) {
+    return 1;
+  }
+  int exponent;
+  frexp(size, &exponent);
+  return ldexp(1, -exponent / 2);
+}
+
+// (Ruiz 2001)
+S2LcpScaled s2_lcp_equilibrate(int n, const double *m, const double *q, S2Arena *arena) {
+  size_t size = (size_t)n;
+  S2LcpScaled s = {
+      .n = n,
+      .m = S2_TAKE(arena, double, size *size),
+      .q = S2_TAKE(arena, double, size),
+      .row = S2_TAKE(arena, double, size),
+      .column = S2_TAKE(arena, double, size),
+  };
+  double *row_max = S2_TAKE(arena, double, size), *column_max = S2_TAKE(arena, double, size);
+  memcpy(s.m, m, sizeof(double) * size * size);
+  for (int i = 0; i < n; ++i) {
+    s.row[i] = s.column[i] = 1;
+  }
+  for (int pass = 0; pass < EQUILIBRATION_PASSES; ++pass) {
+    memset(row_max, 0, sizeof(double) * size);
+    memset(column_max, 0, sizeof(double) * size);
+    for (int i = 0; i < n; ++i) {
+      for (int j = 0; j < n; ++j) {
+        double entry = fabs(s.m[i * n + j]);
+        row_max[i] = fmax(row_max[i], entry);
+        column_max[j] = fmax(column_max[j], entry);
+      }
+    }
+    for (int i = 0; i < n; ++i) {
+      row_max[i] = half_inverse(row_max[i]);
+      column_max[i] = half_inverse(column_max[i]);
+      s.row[i] *= row_max[i];
+      s.column[i] *= column_max[i];
+    }
+    for (int i = 0; i < n; ++i) {
+      for (int j = 0; j < n; ++j) {
+        s.m[i * n + j] *= row_max[i] * column_max[j];
+      }
+    }
+  }
+  for (int i = 0; i < n; ++i) {
+    s.q[i] = s.row[i] * q[i];
+    s.unit = fmax(s.unit, -s.q[i]);
+  }
+  s.unit = s.unit > 0 ? s.unit : 1;
+  for (int i = 0; i < n; ++i) {
+    s.q[i] /= s.unit;
+  }
+  return s;
+}
+
+static double scaled_residual(const S2LcpScaled *s, const double *z) {
+  double residual = 0;
+  for (int i = 0; i < s->n; ++i) {
+    residual = fmax(residual, fabs(fmin(z[i], s2_lcp_row(s->n, s->m, s->q, z, i))));
+  }
+  return residual;
+}
+
+double s2_lcp_clean_up(const S2LcpScaled *s, double *z, const bool *basic, S2Arena *arena) {
+  S2ArenaMark mark = s2_arena_mark(arena);
+  int n = s->n, count = 0;
+  int *index = S2_TAKE(arena, int, n);
+  for (int i = 0; i < n; ++i) {
+    if (basic[i]) {
+      index[count++] = i;
+    }
+  }
+  double *block = S2_TAKE(arena, double, (size_t)count *(size_t)count);
+  double *step = S2_TAKE(arena, double, count);
+  double *trial = S2_TAKE_ZEROED(arena, double, n);
+  for (int i = 0; i < count; ++i) {
+    for (int j = 0; j < count; ++j) {
+      block[i * count + j] = s->m[index[i] * n + index[j]];
+    }
+  }
+  S2DenseLu lu = s2_dense_lu_factor(count, block, RANK_TOLERANCE, arena);
+  double best = scaled_residual(s, z);
+  for (int pass = 0; pass <= REFINEMENTS; ++pass) {
+    for (int i = 0; i < count; ++i) {
+      step[i] = -s2_lcp_row(n, s->m, s->q, trial, index[i]);
+    }
+    s2_dense_lu_solve(&lu, step);
+    for (int i = 0; i < count; ++i) {
+      trial[index[i]] = trial[index[i]] + step[i];
+    }
+    double *clipped = S2_TAKE(arena, double, n);
+    for (int i = 0; i < n; ++i) {
+      clipped[i] = fmax(0, trial[i]);
+    }
+    double residual = scaled_residual(s, clipped);
+    if (residual < best) {
+      best = residual;
+      memcpy(z, clipped, sizeof(double) * (size_t)n);
+    }
+  }
+  s2_arena_rewind(arena, mark);
+  return best;
+}
+
+double s2_lcp_finish(const S2LcpScaled *s, double *z, const double *w, S2Arena *arena) {
+  S2ArenaMark mark = s2_arena_mark(arena);
+  bool *basic = S2_TAKE(arena, bool, s->n);
+  for (int i = 0; i < s->n; ++i) {
+    basic[i] = z[i] > w[i];
+    z[i] = fmax(0, z[i]);
+  }
+  double residual = s2_lcp_clean_up(s, z, basic, arena);
+  s2_arena_rewind(arena, mark);
+  return residual;
+}
+
+double s2_lcp_unscaled_residual(const S2LcpScaled *s, const double *z, const double *w) {
+  double residual = 0;
+  for (int i = 0; i < s->n; ++i) {
+    if (!isfinite(z[i]) || !isfinite(w[i])) {
+      return INFINITY;
+    }
+    double error = fmin(z[i] * s->column[i], w[i] / s->row[i]) * s->unit;
+    residual = fmax(residual, fabs(error));
+  }
+  return residual;
+}
+
+void s2_lcp_unscale(const S2LcpScaled *s, double *z) {
+  for (int i = 0; i < s->n; ++i) {
+    z[i] = fmax(0, z[i]) * s->column[i] * s->unit;
+  }
+}

@@ -1,0 +1,36 @@
+// Linear programs:  min c' x  with  A_ub x <= b_ub,  A_eq x = b_eq,  lo <= x <= hi, solved as
+// quadratic programs without curvature (qp.h).
+#ifndef S2_LP_H
+#define S2_LP_H
+
+#include "mcp/qp.h"
+
+typedef struct S2Lp {
+  int n, inequalities, equalities;
+  const double *c;           // n
+  const double *a_ub, *b_ub; // inequalities x n, inequalities; b_ub may hold INFINITY
+  const double *a_eq, *b_eq; // equalities x n, equalities
+  const double *lo, *hi;     // n; may be infinite. NULL: no bounds on that side
+} S2Lp;
+
+typedef struct S2LpSolution {
+  double *x, *y, *z; // n, equalities, inequalities: the caller's
+  // n each, the caller's: multipliers >= 0 of the bounds,
+  // c + A_eq' y + A_ub' z - lower + upper = 0; 0 where a bound is infinite.
+  double *lower, *upper;
+  // The caller's, or NULL: with S2_INFEASIBLE because no point satisfies the constraints, as in
+  // S2QpSolution: A_eq' y + A_ub' z - lower + upper = 0, b_eq' y + b_ub' z - lo' lower + hi' upper
+  // < 0
+  double *proof_y, *proof_z, *proof_lower, *proof_upper;
+  double *direction; // n, the caller's, or NULL
+  S2SolveStatus status;
+  bool unbounded;
+  int iterations;
+  double objective, primal, dual, complementarity, residual;
+} S2LpSolution;
+
+// As s2_qp_solve. Bounds with lo_i = hi_i become equations.
+S2SolveStatus s2_lp_solve(const S2Lp *problem, const S2QpOptions *options, S2Arena *arena,
+                          S2LpSolution *solution);
+
+#endif

@@ -1,0 +1,64 @@
+// Mixed linear complementarity problems, dense: find u (free) and v with
+//
+//     A u + C v + a = 0
+//     w = D u + B v + b,   v >= 0,   w >= 0,   v' w = 0.
+//
+// Mehrotra's predictor-corrector interior point with the start of Mattingley and Boyd ("CVXGEN",
+// 2012), for all monotone problems ([A C; D B] positive semidefinite, symmetric or not: convex QPs
+// among them). The active set it finds is solved afresh, so that answers have all their digits.
+// What it cannot solve is tried by eliminating u and Lemke's method.
+#ifndef S2_MLCP_H
+#define S2_MLCP_H
+
+#include "base/arena.h"
+#include "mcp/history.h"
+#include "mcp/mcp.h"
+
+#include <stdbool.h>
+
+enum { S2_MLCP_MAX = 4096 }; // unknowns: the matrix of 128 MB is held a few times
+
+typedef struct S2Mlcp {
+  int n, m;                     // free unknowns u and pairs (v, w)
+  const double *a_uu, *c_uv;    // A: n x n, C: n x m, row-major; may be NULL when empty
+  const double *d_vu, *b_vv;    // D: m x n, B: m x m
+  const double *a_free, *b_row; // a: n, b: m
+} S2Mlcp;
+
+typedef struct S2MlcpOptions {
+  double tolerance;   // solved: residual <= tolerance max(1, max |a|, max |b|); 0 means 1e-9
+  int max_iterations; // of the interior point; 0 means 100
+  S2History *history; // NULL: none
+} S2MlcpOptions;
+
+typedef struct S2MlcpSolution {
+  double *u, *v, *w; // n, m, m: the caller's
+  // n and m, the caller's, or both NULL. With S2_INFEASIBLE: e and f >= 0, largest 1, with
+  // A' e + D' f = 0, C' e + B' f <= 0 and a' e + b' f < 0, so that no v >= 0 has w >= 0.
+  double *proof_free, *proof_row;
+  S2SolveStatus status;
+  int iterations;
+  double residual; // max of r_vio and max_i |min(v_i, w_i)|; NaN when the input is not finite
+  double r_vio;    // max |A u + C v + a|
+  double b_vio;    // max |v_i w_i|
+} S2MlcpSolution;
+
+// The residual alone decides whether a problem is solved. Otherwise S2_INFEASIBLE (proved: not even
+// the inequalities have a point), S2_RAY (Lemke's method ended on one that proves nothing),
+// S2_SINGULAR (input not finite, or results that do not fit into a double), S2_UNSUPPORTED (above
+// S2_MLCP_MAX) or S2_MAX_ITERATIONS, with the best point found. `options` may be NULL. Scratch
+// comes from the arena and is given back; nothing else is allocated.
+S2SolveStatus s2_mlcp_solve(const S2Mlcp *problem, const S2MlcpOptions *options, S2Arena *arena,
+                            S2MlcpSolution *solution);
+
+typedef struct S2MlcpGradient { // shapes of S2Mlcp; each may be NULL
+  double *a_uu, *c_uv, *d_vu, *b_vv, *a_free, *b_row;
+} S2MlcpGradient;
+
+// From dl/du and dl/dv (NULL: 0) to dl/d(data) at a solution, pairs staying on the side they are
+// on. False where there is no such derivative: a pair with v_i = w_i = 0 (taken as w_i > 0) or a
+// singular active set, whose least-norm answer is given all the same.
+bool s2_mlcp_vjp(const S2Mlcp *problem, const S2MlcpSolution *solution, const double *dl_du,
+                 const double *dl_dv, const S2MlcpGradient *gradient, S2Arena *arena);
+
+#endif

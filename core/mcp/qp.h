@@ -1,0 +1,68 @@
+// Convex quadratic and linear programs, dense:
+//
+//     min 1/2 x' P x + q' x    with  A x = b,  G x <= h
+//
+// solved as the mixed complementarity problem of their optimality conditions (mlcp.h), with
+// multipliers y (of A x = b) and z >= 0:  P x + q + A' y + G' z = 0,  z' (h - G x) = 0.
+#ifndef S2_QP_H
+#define S2_QP_H
+
+#include "base/arena.h"
+#include "mcp/history.h"
+#include "mcp/mcp.h"
+
+#include <stdbool.h>
+
+typedef struct S2Qp {
+  int n, equalities, inequalities;
+  const double *p, *q; // n x n, n. P may be NULL: a linear program. Only P + P' counts.
+  const double *a, *b; // equalities x n, equalities; may be NULL when there are none
+  const double *g, *h; // inequalities x n, inequalities; likewise. h_i = INFINITY: no condition
+} S2Qp;
+
+typedef struct S2QpOptions {
+  double tolerance;   // solved: residual <= tolerance; 0 means 1e-9
+  int max_iterations; // of the interior point; 0 means 100
+  S2History *history; // NULL: none
+} S2QpOptions;
+
+typedef struct S2QpSolution {
+  double *x, *y, *z; // n, equalities, inequalities: the caller's
+  // The caller's, or NULL. With S2_INFEASIBLE because no point satisfies the constraints: e and
+  // f >= 0, largest 1, with A' e + G' f = 0 and b' e + h' f < 0.
+  double *proof_y, *proof_z;
+  // n, the caller's, or NULL. With S2_INFEASIBLE and `unbounded`: d, largest 1, with P d = 0,
+  // A d = 0, G d <= 0 and q' d < 0.
+  double *direction;
+  S2SolveStatus status;
+  // With S2_INFEASIBLE: the constraints may have a point, but no best one, as the objective falls
+  // without end along `direction`.
+  bool unbounded;
+  int iterations;
+  double objective;
+  // Max norms in parts of the data: |A x - b| and G x - h in parts of max(1, |b|, |h|),
+  // |P x + q + A' y + G' z| in parts of max(1, |q|), |min(z, h - G x)| of max(1, |q|, |b|, |h|).
+  double primal, dual, complementarity;
+  double residual; // the largest of the three; NaN when the input is not finite
+} S2QpSolution;
+
+// The residual alone decides whether a problem is solved. Otherwise S2_INFEASIBLE (proved),
+// S2_UNSUPPORTED (P not positive semidefinite, or more than S2_MLCP_MAX unknowns and multipliers),
+// S2_SINGULAR (input not finite) or S2_MAX_ITERATIONS with the best point found. `options` may be
+// NULL. Scratch comes from the arena and is given back; nothing else is allocated.
+S2SolveStatus s2_qp_solve(const S2Qp *problem, const S2QpOptions *options, S2Arena *arena,
+                          S2QpSolution *solution);
+
+typedef struct S2QpGradient { // shapes of S2Qp; each may be NULL
+  double *p, *q, *a, *b, *g, *h;
+} S2QpGradient;
+
+// From dl/dx, dl/dy, dl/dz (each may be NULL: 0) to dl/d(data) at a solution, the set of active
+// constraints staying what it is. False where there is no such derivative: a constraint that holds
+// with equality and z_i = 0 (taken as inactive), or redundant active constraints or a solution that
+// is not unique, whose least-norm answer is given all the same.
+bool s2_qp_vjp(const S2Qp *problem, const S2QpSolution *solution, const double *dl_dx,
+               const double *dl_dy, const double *dl_dz, const S2QpGradient *gradient,
+               S2Arena *arena);
+
+#endif

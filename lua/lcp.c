@@ -1,0 +1,215 @@
+// sim.lcp: linear complementarity problems in plain tables.
+#include "binding.h"
+#include "matrix.h"
+
+#include "mcp/lcp.h"
+
+enum { HISTORY_MAX = 10000 }; // iterations kept, 240 kB; nobody plots more
+
+static const double OMEGA_END = 2; // over-relaxation diverges from here on
+
+typedef struct Call {
+  S2LcpProblem problem;
+  S2LcpSolverOptions options;
+  S2LcpSolution solution;
+  S2History history;
+  double time; // s
+} Call;
+
+// ---- Reading ----------------------------------------------------------------------------------
+
+// M and q from two arguments; their memory stays on the stack.
+static void read_problem(lua_State *L, int argument, S2LcpProblem *problem) {
+  int rows, columns, count;
+  problem->m = s2_lua_check_matrix(L, argument, "M", -1, -1, &rows, &columns);
+  if (rows != columns) {
+    s2_lua_fail(L, "M: square matrix expected, got %d rows of %d", rows, columns);
+  }
+  if (rows > S2_LCP_MAX) {
+    s2_lua_fail(L, "M: at most %d rows expected, got %d", S2_LCP_MAX, rows);
+  }
+  problem->q = s2_lua_check_vector(L, argument + 1, "q", rows, &count);
+  problem->n = rows;
+}
+
+static void read_options(lua_State *L, int argument, Call *call) {
+  static const char *const names[] = {"solver",  "tolerance", "max_iterations",
+                                      "history", "omega",     NULL};
+  const char *solvers[S2_LCP_SOLVER_COUNT + 1] = {NULL};
+  for (int i = 0; i < S2_LCP_SOLVER_COUNT; i++) {
+    solvers[i] = s2_lcp_solver_name((S2LcpSolver)i);
+  }
+  S2Keys keys = s2_keys_open(L, argument, true, names, NULL, 0);
+  S2LcpSolverOptions *options = &call->options;
+  int solver = S2_LCP_AUTO;
+  int64_t iterations = 0;
+  bool history = false;
+  s2_keys_choice(&keys, "solver", solvers, &solver);
+  s2_keys_number(&keys, "tolerance", S2_POSITIVE, &options->tolerance);
+  s2_keys_integer(&keys, "max_iterations", 1, INT32_MAX, &iterations);
+  s2_keys_boolean(&keys, "history", &history);
+  if (s2_keys_number(&keys, "omega", S2_POSITIVE, &options->omega) && options->omega >= OMEGA_END) {
+    s2_keys_fail(&keys, "omega", "number below 2 expected, got %g", options->omega);
+  }
+  options->solver = (S2LcpSolver)solver;
+  options->max_iterations = (int)iterations;
+  if (history) {
+    call->history.capacity = HISTORY_MAX;
+    call->history.at = lua_newuserdatauv(L, sizeof(S2Iterate) * HISTORY_MAX, 0);
+    options->history = &call->history;
+  }
+}
+
+// ---- Answering --------------------------------------------------------------------------------
+
+static void push_history(lua_State *L, const S2History *history) {
+  int kept = history->count < history->capacity ? history->count : history->capacity;
+  lua_createtable(L, kept, 0);
+  for (int i = 0; i < kept; i++) {
+    lua_createtable(L, 0, 3);
+    lua_pushnumber(L, history->at[i].residual);
+    lua_setfield(L, -2, "residual");
+    lua_pushnumber(L, history->at[i].step);
+    lua_setfield(L, -2, "step");
+    lua_pushnumber(L, history->at[i].mu);
+    lua_setfield(L, -2, "mu");
+    lua_rawseti(L, -2, i + 1);
+  }
+}
+
+static void push_info(lua_State *L, const Call *call) {
+  const S2LcpSolution *solution = &call->solution;
+  lua_createtable(L, 0, 7);
+  lua_pushstring(L, s2_solve_status_name(solution->status));
+  lua_setfield(L, -2, "status");
+  lua_pushstring(L, s2_lcp_solver_name(solution->used));
+  lua_setfield(L, -2, "solver");
+  lua_pushinteger(L, solution->iterations);
+  lua_setfield(L, -2, "iterations");
+  lua_pushnumber(L, solution->residual);
+  lua_setfield(L, -2, "residual");
+  lua_pushnumber(L, call->time);
+  lua_setfield(L, -2, "time");
+  if (solution->has_ray) {
+    s2_lua_push_numbers(L, solution->ray, call->problem.n);
+    lua_setfield(L, -2, "ray");
+  }
+  if (call->options.history != NULL) {
+    push_history(L, &call->history);
+    lua_setfield(L, -2, "history");
+  }
+}
+
+// No call into Lua between the arena's beginning and its end: an error would leak it.
+static void solve(Call *call) {
+  S2Arena arena;
+  s2_arena_init(&arena);
+  double start = s2_lua_clock();
+  s2_lcp_solve(&call->problem, &call->options, &arena, &call->solution);
+  call->time = s2_lua_clock() - start;
+  s2_arena_free(&arena);
+}
+
+static int lcp_solve(lua_State *L) {
+  Call call = {0};
+  lua_settop(L, 3);
+  read_problem(L, 1, &call.problem);
+  read_options(L, 3, &call);
+  size_t n = (size_t)call.problem.n;
+  double *memory = lua_newuserdatauv(L, sizeof(double) * (3 * n + 1), 0);
+  call.solution = (S2LcpSolution){.z = memory, .w = memory + n, .ray = memory + 2 * n};
+  solve(&call);
+  if (call.solution.status == S2_SOLVED) {
+    s2_lua_push_numbers(L, call.solution.z, call.problem.n);
+    s2_lua_push_numbers(L, call.solution.w, call.problem.n);
+  } else {
+    lua_pushnil(L);
+    lua_pushstring(L, s2_solve_status_name(call.solution.status));
+  }
+  push_info(L, &call);
+  return 3;
+}
+
+static int lcp_solvers(lua_State *L) {
+  lua_createtable(L, S2_LCP_SOLVER_COUNT, 0);
+  for (int i = 0; i < S2_LCP_SOLVER_COUNT; i++) {
+    lua_createtable(L, 0, 2);
+    lua_pushstring(L, s2_lcp_solver_name((S2LcpSolver)i));
+    lua_setfield(L, -2, "name");
+    lua_pushstring(L, s2_lcp_solver_summary((S2LcpSolver)i));
+    lua_setfield(L, -2, "summary");
+    lua_rawseti(L, -2, i + 1);
+  }
+  return 1;
+}
+
+// ---- Files ------------------------------------------------------------------------------------
+
+static const char *check_path(lua_State *L, int argument) {
+  char text[S2_LUA_TEXT];
+  if (lua_type(L, argument) != LUA_TSTRING) {
+    s2_lua_bad_argument(L, argument, "path expected, got %s", s2_lua_describe(L, argument, text));
+  }
+  return lua_tostring(L, argument);
+}
+
+// What a file holds is not the script's fault either: nil and the message.
+static int file_failed(lua_State *L, S2Status status) {
+  lua_pushnil(L);
+  lua_pushstring(L, status.message);
+  return 2;
+}
+
+// Argument: the problem.
+static int push_problem(lua_State *L) {
+  const S2LcpProblem *problem = lua_touserdata(L, 1);
+  s2_lua_push_matrix(L, problem->m, problem->n, problem->n);
+  s2_lua_push_numbers(L, problem->q, problem->n);
+  return 2;
+}
+
+static int lcp_read(lua_State *L) {
+  S2LcpProblem *problem;
+  S2Status status = s2_lcp_read(check_path(L, 1), &problem);
+  if (status.code != S2_OK) {
+    return file_failed(L, status);
+  }
+  lua_settop(L, 0);
+  lua_pushcfunction(L, push_problem);
+  lua_pushlightuserdata(L, problem);
+  int failed = lua_pcall(L, 1, 2, 0);
+  s2_lcp_free(problem);
+  return failed != LUA_OK ? lua_error(L) : 2;
+}
+
+static int lcp_write(lua_State *L) {
+  const char *path = check_path(L, 1);
+  S2LcpProblem problem;
+  read_problem(L, 2, &problem);
+  S2Status status = s2_lcp_write(&problem, path);
+  if (status.code != S2_OK) {
+    return file_failed(L, status);
+  }
+  lua_pushboolean(L, 1);
+  return 1;
+}
+
+// Upvalue 1: the functions there are.
+static int no_field(lua_State *L) {
+  return s2_lua_no_field(L, "sim.lcp", 2, lua_upvalueindex(1));
+}
+
+void s2_lua_open_lcp(lua_State *L) {
+  static const luaL_Reg functions[] = {{"solve", lcp_solve},
+                                       {"solvers", lcp_solvers},
+                                       {"read", lcp_read},
+                                       {"write", lcp_write},
+                                       {NULL, NULL}};
+  lua_newtable(L);
+  s2_lua_functions(L, functions, 0);
+  lua_createtable(L, 0, 1);
+  lua_pushvalue(L, -2);
+  lua_pushcclosure(L, no_field, 1);
+  lua_setfield(L, -2, "__index");
+  lua_setmetatable(L, -2);
+}

@@ -1,0 +1,97 @@
+// sim.mlcp: mixed linear complementarity problems in plain tables.
+#include "binding.h"
+#include "matrix.h"
+#include "solve_info.h"
+
+#include "mcp/mlcp.h"
+
+typedef struct Call {
+  S2Mlcp problem;
+  S2LuaSolve solve;
+  S2MlcpSolution solution;
+  double time; // s
+} Call;
+
+static void read_problem(const S2Keys *keys, S2Mlcp *problem) {
+  int n = -1, m = -1;
+  problem->a_free = s2_lua_problem_vector(keys, "a", &n);
+  problem->b_row = s2_lua_problem_vector(keys, "b", &m);
+  n = n < 0 ? 0 : n;
+  m = m < 0 ? 0 : m;
+  if (n > S2_MLCP_MAX - m) {
+    s2_lua_fail(keys->L, "a, b: at most %d numbers expected, got %d", S2_MLCP_MAX, n + m);
+  }
+  const char *const names[] = {"A", "C", "D", "B"};
+  const double **const matrices[] = {&problem->a_uu, &problem->c_uv, &problem->d_vu,
+                                     &problem->b_vv};
+  for (int i = 0; i < 4; i++) {
+    int rows = i < 2 ? n : m, columns = i % 2 == 0 ? n : m;
+    if (rows > 0 && columns > 0) {
+      s2_keys_require(keys, names[i]);
+    }
+    *matrices[i] = s2_lua_problem_matrix(keys, names[i], &rows, &columns);
+  }
+  problem->n = n;
+  problem->m = m;
+}
+
+// No call into Lua between the arena's beginning and its end: an error would leak it.
+static void solve(Call *call) {
+  S2MlcpOptions options = {call->solve.tolerance, call->solve.max_iterations,
+                           call->solve.record ? &call->solve.history : NULL};
+  S2Arena arena;
+  s2_arena_init(&arena);
+  double start = s2_lua_clock();
+  s2_mlcp_solve(&call->problem, &options, &arena, &call->solution);
+  call->time = s2_lua_clock() - start;
+  s2_arena_free(&arena);
+}
+
+static void push_info(lua_State *L, const Call *call) {
+  const S2MlcpSolution *solution = &call->solution;
+  s2_lua_solve_info(L, &call->solve, solution->status, solution->iterations, solution->residual,
+                    call->time);
+  s2_lua_set_number(L, "r_vio", solution->r_vio);
+  s2_lua_set_number(L, "b_vio", solution->b_vio);
+  if (solution->status == S2_SOLVED) {
+    s2_lua_set_numbers(L, "w", solution->w, call->problem.m);
+  } else if (solution->status == S2_INFEASIBLE) {
+    lua_createtable(L, 0, 2);
+    s2_lua_set_numbers(L, "a", solution->proof_free, call->problem.n);
+    s2_lua_set_numbers(L, "b", solution->proof_row, call->problem.m);
+    lua_setfield(L, -2, "certificate");
+  }
+}
+
+static int mlcp_solve(lua_State *L) {
+  static const char *const names[] = {"A", "B", "C", "D", "a", "b", NULL};
+  Call call = {0};
+  lua_settop(L, 1);
+  S2Keys keys = s2_keys_open(L, 1, false, names, s2_lua_solve_names, 0);
+  read_problem(&keys, &call.problem);
+  s2_lua_solve_read(&keys, &call.solve);
+  size_t n = (size_t)call.problem.n, m = (size_t)call.problem.m;
+  double *memory = lua_newuserdatauv(L, sizeof(double) * (2 * n + 3 * m + 1), 0);
+  call.solution = (S2MlcpSolution){
+      .u = memory,
+      .v = memory + n,
+      .w = memory + n + m,
+      .proof_free = memory + n + 2 * m,
+      .proof_row = memory + 2 * n + 2 * m,
+  };
+  solve(&call);
+  if (call.solution.status == S2_SOLVED) {
+    s2_lua_push_numbers(L, call.solution.u, call.problem.n);
+    s2_lua_push_numbers(L, call.solution.v, call.problem.m);
+  } else {
+    lua_pushnil(L);
+    lua_pushstring(L, s2_solve_status_name(call.solution.status));
+  }
+  push_info(L, &call);
+  return 3;
+}
+
+void s2_lua_open_mlcp(lua_State *L) {
+  static const luaL_Reg functions[] = {{"solve", mlcp_solve}, {NULL, NULL}};
+  s2_lua_push_library(L, "sim.mlcp", functions);
+}

@@ -1,0 +1,90 @@
+#include "solve_info.h"
+
+#include "errors.h"
+#include "matrix.h"
+
+enum { HISTORY_MAX = 1000 }; // iterations kept: ten times what any of these solvers takes
+
+const char *const s2_lua_solve_names[] = {"tolerance", "max_iterations", "history", NULL};
+
+void s2_lua_solve_read(const S2Keys *keys, S2LuaSolve *solve) {
+  int64_t iterations = 0;
+  *solve = (S2LuaSolve){0};
+  s2_keys_number(keys, "tolerance", S2_POSITIVE, &solve->tolerance);
+  s2_keys_integer(keys, "max_iterations", 1, INT32_MAX, &iterations);
+  s2_keys_boolean(keys, "history", &solve->record);
+  solve->max_iterations = (int)iterations;
+  if (solve->record) {
+    solve->history.capacity = HISTORY_MAX;
+    solve->history.at = lua_newuserdatauv(keys->L, sizeof(S2Iterate) * HISTORY_MAX, 0);
+  }
+}
+
+void s2_lua_set_number(lua_State *L, const char *key, double number) {
+  lua_pushnumber(L, number);
+  lua_setfield(L, -2, key);
+}
+
+void s2_lua_set_numbers(lua_State *L, const char *key, const double *numbers, int count) {
+  s2_lua_push_numbers(L, numbers, count);
+  lua_setfield(L, -2, key);
+}
+
+static void push_history(lua_State *L, const S2History *history) {
+  int kept = history->count < history->capacity ? history->count : history->capacity;
+  lua_createtable(L, kept, 0);
+  for (int i = 0; i < kept; i++) {
+    lua_createtable(L, 0, 3);
+    s2_lua_set_number(L, "residual", history->at[i].residual);
+    s2_lua_set_number(L, "step", history->at[i].step);
+    s2_lua_set_number(L, "mu", history->at[i].mu);
+    lua_rawseti(L, -2, i + 1);
+  }
+}
+
+void s2_lua_solve_info(lua_State *L, const S2LuaSolve *solve, S2SolveStatus status, int iterations,
+                       double residual, double time) {
+  lua_createtable(L, 0, 16);
+  lua_pushstring(L, s2_solve_status_name(status));
+  lua_setfield(L, -2, "status");
+  lua_pushinteger(L, iterations);
+  lua_setfield(L, -2, "iterations");
+  s2_lua_set_number(L, "residual", residual);
+  s2_lua_set_number(L, "time", time);
+  if (solve->record) {
+    push_history(L, &solve->history);
+    lua_setfield(L, -2, "history");
+  }
+}
+
+double *s2_lua_problem_matrix(const S2Keys *keys, const char *key, int *rows, int *columns) {
+  if (s2_keys_push(keys, key) == LUA_TNIL) {
+    lua_pop(keys->L, 1);
+    return NULL;
+  }
+  return s2_lua_check_matrix(keys->L, -1, key, *rows, *columns, rows, columns);
+}
+
+double *s2_lua_problem_vector(const S2Keys *keys, const char *key, int *count) {
+  if (s2_keys_push(keys, key) == LUA_TNIL) {
+    lua_pop(keys->L, 1);
+    return NULL;
+  }
+  return s2_lua_check_vector(keys->L, -1, key, *count, count);
+}
+
+// Upvalues: the functions there are, the name of the library.
+static int no_field(lua_State *L) {
+  return s2_lua_no_field(L, lua_tostring(L, lua_upvalueindex(2)), 2, lua_upvalueindex(1));
+}
+
+void s2_lua_push_library(lua_State *L, const char *name, const luaL_Reg *functions) {
+  lua_newtable(L);
+  s2_lua_functions(L, functions, 0);
+  lua_createtable(L, 0, 1);
+  lua_pushvalue(L, -2);
+  lua_pushstring(L, name);
+  lua_pushcclosure(L, no_field, 2);
+  lua_setfield(L, -2, "__index");
+  lua_setmetatable(L, -2);
+}
