@@ -123,7 +123,7 @@ static void definite(int n) {
 // Murty: upper triangle 2, diagonal 1, q_i = 2^i - 2^(n+1), i from 1. Fathi: the lower triangle
 // times its transpose, which is symmetric positive definite, q = -1.
 static void exponential(int n, bool fathi) {
-  double *m = take((size_t)(n * n)), *q = take((size_t)n);
+  double *m = take((size_t)n * (size_t)n), *q = take((size_t)n);
   for (int i = 0; i < n; ++i) {
     for (int j = 0; j < n; ++j) {
       int least = i < j ? i : j;
@@ -141,8 +141,8 @@ static void exponential(int n, bool fathi) {
 // normal impulses, both directions of friction, the slack of the cone.
 static void stack(int boxes, double friction) {
   int contacts = 2 * boxes, rows = 3 * contacts, n = 4 * contacts, columns = 3 * boxes;
-  double *jacobian = take((size_t)(rows * columns)), *v = take((size_t)columns);
-  double *m = take((size_t)(n * n)), *q = take((size_t)n);
+  double *jacobian = take((size_t)rows * (size_t)columns), *v = take((size_t)columns);
+  double *m = take((size_t)n * (size_t)n), *q = take((size_t)n);
   const double inertia = 1.0 / 6, push = 0.01;
   for (int b = 0; b < boxes; ++b) {
     v[3 * b + 1] = -1.0 / 6;

@@ -41,6 +41,7 @@ static void add_stats(S2WorldStats *total, const S2WorldStats *stats) {
   total->second_solves += stats->second_solves;
   total->projections += stats->projections;
   total->relinearisations += stats->relinearisations;
+  total->contradictions += stats->contradictions;
   total->bisections += stats->bisections;
   total->iterations += stats->iterations;
   total->unsolved += stats->unsolved;

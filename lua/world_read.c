@@ -97,6 +97,7 @@ static int world_stats(lua_State *L) {
   set_integer(L, "second_solves", stats->second_solves);
   set_integer(L, "projections", stats->projections);
   set_integer(L, "relinearisations", stats->relinearisations);
+  set_integer(L, "contradictions", stats->contradictions);
   set_integer(L, "bisections", stats->bisections);
   set_integer(L, "iterations", stats->iterations);
   set_integer(L, "unsolved", stats->unsolved);

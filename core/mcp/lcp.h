@@ -1,11 +1,6 @@
 // Linear complementarity problems, dense: given M (n x n) and q (n), find
 //
 //     w = M z + q,   z >= 0,   w >= 0,   z' w = 0.
-//
-// Lemke's complementary pivoting (Lemke 1965; Cottle, Pang, Stone, "The Linear Complementarity
-// Problem", algorithm 4.4.5) with the lexicographic ratio test, which cannot cycle. It ends at a
-// solution or on a ray. For copositive-plus M (all monotone problems among them) a ray means that
-// not even M z + q >= 0, z >= 0 has a point; for other M it proves nothing by itself.
 #ifndef S2_LCP_H
 #define S2_LCP_H
 
@@ -82,6 +77,11 @@ S2Status s2_lcp_read(const char *path, S2LcpProblem **problem);
 void s2_lcp_free(S2LcpProblem *problem);
 
 // ---- Lemke's method by itself -----------------------------------------------------------------
+
+// Lemke's complementary pivoting (Lemke 1965; Cottle, Pang, Stone, "The Linear Complementarity
+// Problem", algorithm 4.4.5) with the lexicographic ratio test, which cannot cycle. It ends at a
+// solution or on a ray. For copositive-plus M (all monotone problems among them) a ray means that
+// not even M z + q >= 0, z >= 0 has a point; for other M it proves nothing by itself.
 
 typedef struct S2LcpOptions {
   int max_pivots;      // 0 means the default; families with 2^n pivots exist (Murty, Fathi)

@@ -11,6 +11,7 @@
 
 enum {
   N = S2_LCP_ENUMERATE_MAX,
+  PASSES = 8,        // of scaling; each halves the spread's logarithm
   WIDTH = N + 1,     // columns z_j (in A) or w_j (not in A), and the right side
   ARTIFICIAL = N,    // basic variables from here on
   PIVOTS_MAX = 2000, // Bland's rule ends long before; a guard against rounding
@@ -31,28 +32,42 @@ typedef struct Tableau {
   int basic[N];           // variable of a row: column, or ARTIFICIAL + row
 } Tableau;
 
+// The power of two, which rounds nothing, next to 1 / sqrt of the largest entry of a row or column.
+static double factor_of(const Tableau *t, bool of_row, int i) {
+  double largest = 0;
+  for (int j = 0; j < t->n; ++j) {
+    largest = fmax(largest, fabs(of_row ? t->m[i][j] : t->m[j][i]));
+  }
+  return largest > 0 ? exp2(-floor(log2(largest) / 2)) : 1;
+}
+
+// Makes the largest entries of rows and columns about 1, whatever units they had.
 static void scale(Tableau *t, const S2LcpProblem *problem) {
   int n = problem->n;
+  double row[N], column[N];
   t->n = n;
   t->unit = 0;
-  for (int j = 0; j < n; ++j) {
-    double largest = 0;
-    for (int i = 0; i < n; ++i) {
-      largest = fmax(largest, fabs(problem->m[i * n + j]));
+  for (int i = 0; i < n; ++i) {
+    t->q[i] = problem->q[i];
+    t->column[i] = 1;
+    for (int j = 0; j < n; ++j) {
+      t->m[i][j] = problem->m[i * n + j];
     }
-    t->column[j] = largest > 0 ? 1 / largest : 1;
+  }
+  for (int pass = 0; pass < PASSES; ++pass) {
+    for (int i = 0; i < n; ++i) {
+      row[i] = factor_of(t, true, i);
+      column[i] = factor_of(t, false, i);
+    }
+    for (int i = 0; i < n; ++i) {
+      for (int j = 0; j < n; ++j) {
+        t->m[i][j] *= row[i] * column[j];
+      }
+      t->q[i] *= row[i];
+      t->column[i] *= column[i];
+    }
   }
   for (int i = 0; i < n; ++i) {
-    double largest = 0;
-    for (int j = 0; j < n; ++j) {
-      t->m[i][j] = problem->m[i * n + j] * t->column[j];
-      largest = fmax(largest, fabs(t->m[i][j]));
-    }
-    double factor = largest > 0 ? 1 / largest : 1;
-    for (int j = 0; j < n; ++j) {
-      t->m[i][j] *= factor;
-    }
-    t->q[i] = problem->q[i] * factor;
     t->unit = fmax(t->unit, fabs(t->q[i]));
   }
   for (int i = 0; i < n && t->unit > 0; ++i) {
@@ -173,10 +188,9 @@ S2SolveStatus s2_lcp_enumerate_stage(S2LcpRun *run) {
   if (problem->n > N) {
     return S2_UNSUPPORTED;
   }
-  Tableau t;
+  Tableau t = {0};
   scale(&t, problem);
-  t.doubtful = false;
-  double z[N], best = INFINITY;
+  double z[N] = {0}, best = INFINITY;
   int limit = run->options->max_iterations;
   for (unsigned set = 0; set < 1u << problem->n; ++set) {
     if (limit > 0 && run->iterations == limit) {

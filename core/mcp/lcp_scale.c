@@ -78,7 +78,7 @@ static double half_inverse(double size) {
   return ldexp(1, -exponent / 2);
 }
 
-// (Ruiz 2001)
+// Each pass divides by the roots of the largest entries (Ruiz 2001).
 S2LcpScaled s2_lcp_equilibrate(int n, const double *m, const double *q, S2Arena *arena) {
   size_t size = (size_t)n;
   S2LcpScaled s = {

@@ -235,18 +235,13 @@ static bool is_inside(const Solver *solver, const Point *point) {
 }
 
 // Is one of the violations smaller at the trial point? r below its tolerance moves by rounding,
-// which must not stop the other one. That may rise on the way to kappa = 0, and must fall on the
-// way to a point of the central path, where steps otherwise go round in circles.
+// which must not stop the other one.
 static bool is_better(const Solver *solver) {
   const Point *now = &solver->now, *trial = &solver->trial;
-  double r_tol = solver->options->r_tol;
   if (!isfinite(trial->r) || !isfinite(trial->b)) {
     return false;
   }
-  bool settled = solver->system.cone > 0 && trial->r <= r_tol;
-  if (settled && now->r <= r_tol && solver->options->kappa > 0) {
-    return trial->b < now->b;
-  }
+  bool settled = solver->system.cone > 0 && trial->r <= solver->options->r_tol;
   return settled || trial->r < now->r || trial->b < now->b;
 }
 
@@ -256,9 +251,8 @@ static double search(Solver *solver, double step) {
   const S2NcpOptions *options = solver->options;
   for (int i = 0; i < options->max_ls; ++i, step *= options->ls_scale) {
     move(solver, step);
-    if (!is_inside(solver,
-                   &solver->trial)) { // by rounding: long vectors next to a second-order cone
-      continue;
+    if (!is_inside(solver, &solver->trial)) {
+      continue; // by rounding: long vectors next to a second-order cone
     }
     measure(solver, &solver->trial);
     if (solver->stop) {
@@ -359,7 +353,8 @@ static S2SolveStatus iterate(Solver *solver, S2History *history, S2Arena *arena)
   double kappa, reg = solver->options->reg, step = attempt(solver, 0, &kappa, arena);
   bool full = system->lu.rank == system->size;
   if (step < 0 && !full && reg > 0 && !solver->stop) {
-    step = attempt(solver, reg, &kappa, arena);
+    measure(solver, &solver->now); // c is that of the last trial
+    step = solver->stop ? step : attempt(solver, reg, &kappa, arena);
   }
   if (step < 0) {
     return full ? S2_MAX_ITERATIONS : S2_SINGULAR;

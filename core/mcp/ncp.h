@@ -60,7 +60,7 @@ typedef struct S2NcpOptions {
   double undercut;
   int no_progress_max;
   double no_progress_undercut;
-  double reg; // added (times e) to y and z in a matrix that lacks rank; >= 0
+  double reg; // added (times e) to y and z in a matrix that lacks rank and shows no way; >= 0
 } S2NcpOptions;
 
 typedef struct S2NcpInfo {

@@ -83,20 +83,19 @@ static bool convex(const S2Qp *qp, S2Arena *arena) {
 
 // ---- Residual ---------------------------------------------------------------------------------
 
-// Measures x = (x, y, z) of the mixed problem, f = K x + r.
+// Measures x = (x, y, z) of the mixed problem, f = K x + r. Rows by themselves: one bound of 1e9
+// must not excuse what happens at the others.
 static void judge(const S2Mixed *p, int n, const double *x, const double *f, S2QpSolution *to) {
-  int e = p->n - n, size = s2_mixed_size(p);
-  double force = s2_mixed_largest(p->r, (size_t)n);
-  double bound = s2_mixed_largest(p->r + n, (size_t)e + (size_t)p->m);
-  to->dual = s2_mixed_largest(f, (size_t)n) / fmax(1, force);
-  to->primal = s2_mixed_largest(f + n, (size_t)e);
-  to->complementarity = 0;
-  for (int i = p->n; i < size; i++) {
-    to->primal = fmax(to->primal, -f[i]);
-    to->complementarity = fmax(to->complementarity, fmin(x[i], fmax(f[i], 0)));
+  int size = s2_mixed_size(p);
+  to->dual = s2_mixed_largest(f, (size_t)n) / fmax(1, s2_mixed_largest(p->r, (size_t)n));
+  to->primal = to->complementarity = 0;
+  for (int i = n; i < size; i++) {
+    double unit = fmax(1, fabs(p->r[i])), beyond = i < p->n ? fabs(f[i]) : -f[i];
+    to->primal = fmax(to->primal, beyond / unit);
+    if (i >= p->n) {
+      to->complementarity = fmax(to->complementarity, fmin(x[i], fmax(f[i], 0)) / unit);
+    }
   }
-  to->primal /= fmax(1, bound);
-  to->complementarity /= fmax(1, fmax(force, bound));
   to->residual = fmax(to->dual, fmax(to->primal, to->complementarity));
   if (!s2_mixed_finite(x, (size_t)size) || !s2_mixed_finite(f, (size_t)size)) {
     to->residual = NAN;

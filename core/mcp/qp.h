@@ -40,8 +40,8 @@ typedef struct S2QpSolution {
   bool unbounded;
   int iterations;
   double objective;
-  // Max norms in parts of the data: |A x - b| and G x - h in parts of max(1, |b|, |h|),
-  // |P x + q + A' y + G' z| in parts of max(1, |q|), |min(z, h - G x)| of max(1, |q|, |b|, |h|).
+  // Max norms in parts of the data: row by row |A x - b| in parts of max(1, |b_i|), G x - h and
+  // |min(z, h - G x)| in parts of max(1, |h_i|); |P x + q + A' y + G' z| in parts of max(1, |q|).
   double primal, dual, complementarity;
   double residual; // the largest of the three; NaN when the input is not finite
 } S2QpSolution;

@@ -19,11 +19,12 @@ static S2Status draw(S2World *world, const char *path, const S2DrawOptions *opti
 
 S2Status s2_world_draw(S2World *world, const char *path, const S2DrawOptions *options) {
   static const char *const suffixes[] = {".svg"};
+  const S2DrawOptions defaults = s2_draw_options();
   int format = 0;
   S2_TRY(s2_suffix_find(path, suffixes, 1, &format));
   S2Moment moment = {0};
   S2Scene scene = {0};
-  S2Status status = draw(world, path, options, &moment, &scene);
+  S2Status status = draw(world, path, options == NULL ? &defaults : options, &moment, &scene);
   s2_moment_free(&moment);
   s2_scene_free(&scene);
   return status;

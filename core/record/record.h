@@ -19,7 +19,7 @@ typedef struct S2DrawOptions {
 
 S2DrawOptions s2_draw_options(void);
 
-// Draws the world as it is. The suffix picks the back end: .svg today.
+// Draws the world as it is; `options` may be NULL. The suffix picks the back end: .svg today.
 S2Status s2_world_draw(S2World *world, const char *path, const S2DrawOptions *options);
 
 // A recording in progress: one file, one world. The suffix picks the format:

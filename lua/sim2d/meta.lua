@@ -187,9 +187,9 @@ local Qp = {}
 ---@field status "solved"|"infeasible"|"max_iterations"|"singular"|"unsupported"
 ---@field iterations integer
 ---@field residual number the largest of primal, dual and complementarity
----@field primal number violation of the constraints, in parts of the data
----@field dual number violation of P x + q + A'y + G'z = 0, in parts of q
----@field complementarity number max |min(z, h - G x)|, in parts of the data
+---@field primal number violation of a constraint, in parts of max(1, its right side)
+---@field dual number violation of P x + q + A'y + G'z = 0, in parts of max(1, max |q|)
+---@field complementarity number |min(z, h - G x)| of a row, in parts of max(1, |h|)
 ---@field r_vio number the larger of primal and dual
 ---@field b_vio number complementarity
 ---@field time number s
@@ -251,7 +251,7 @@ local Ncp = {}
 ---@field undercut? number kappa is not aimed below b_tol / undercut; 5, math.huge: no such floor
 ---@field no_progress_max? integer steps in excess without progress before undercut grows; 3
 ---@field no_progress_undercut? number factor of undercut then; 10
----@field reg? number added to y and z in a matrix that lacks rank; 1e-10
+---@field reg? number added to y and z in a matrix that shows no way; 1e-10
 
 ---@class sim2d.NcpDef
 ---@field residual sim2d.NcpFunction returns c, a list: dimensions of x + size of the cones
