@@ -68,7 +68,7 @@ static void scale(Tableau *t, const S2LcpProblem *problem) {
     }
   }
   for (int i = 0; i < n; ++i) {
-    t->unit = fmax(t->unit, fabs(t->q[i]));
+    t->unit = fmax(t->unit, -t->q[i]); // rows with q_i > 0 ask for nothing
   }
   for (int i = 0; i < n && t->unit > 0; ++i) {
     t->q[i] /= t->unit;

@@ -350,7 +350,7 @@ static double attempt(Solver *solver, double reg, double *kappa, S2Arena *arena)
 // of Newton's method, which shows where y is large and z no larger than `reg`.
 static S2SolveStatus iterate(Solver *solver, S2History *history, S2Arena *arena) {
   const S2NcpSystem *system = &solver->system;
-  double kappa, reg = solver->options->reg, step = attempt(solver, 0, &kappa, arena);
+  double kappa = 0, reg = solver->options->reg, step = attempt(solver, 0, &kappa, arena);
   bool full = system->lu.rank == system->size;
   if (step < 0 && !full && reg > 0 && !solver->stop) {
     measure(solver, &solver->now); // c is that of the last trial
