@@ -7,7 +7,12 @@
 #include "base/text.h"
 #include "base/vec.h"
 #include "dynamics/dynamics.h"
+#include "mcp/lcp.h"
+#include "mcp/lp.h"
 #include "mcp/mcp.h"
+#include "mcp/mlcp.h"
+#include "mcp/ncp.h"
+#include "mcp/qp.h"
 #include "record/record.h"
 #include "shape/shape.h"
 

@@ -65,7 +65,7 @@ static bool project(S2Step *step, const S2Island *island, double worst, double s
 
 void s2_step_stabilise(S2Step *step) {
   S2World *world = step->world;
-  if (world->kept.def.stabilization == S2_NO_STABILIZATION) {
+  if (world->kept.def.stabilization == S2_NO_STABILIZATION || step->island_count == 0) {
     return;
   }
   double start = s2_clock();
