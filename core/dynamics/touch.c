@@ -336,7 +336,8 @@ double s2_step_penetration(const S2Step *step) {
   for (int i = 0; i < step->touch_count; i++) {
     const S2Touch *touch = &step->touches[i];
     for (int k = 0; k < touch->count && s2_touch_solid(touch); k++) {
-      deepest = fmax(deepest, -touch->points[k].at.gap);
+      // Not fmax: it may make -0 of a gap of 0.
+      deepest = touch->points[k].at.gap < -deepest ? -touch->points[k].at.gap : deepest;
     }
   }
   return deepest;
