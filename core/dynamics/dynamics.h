@@ -285,9 +285,11 @@ S2WorldResiduals s2_world_residuals(const S2World *world);
 
 typedef struct S2WorldStats {
   uint64_t steps, solves, second_solves, projections, relinearisations, bisections;
-  uint64_t iterations;     // interior-point iterations and pivots
-  uint64_t unsolved;       // island solves that missed the tolerance
-  uint64_t contradictions; // impacts whose restitution targets had no solution: taken as inelastic
+  uint64_t iterations; // interior-point iterations and pivots
+  uint64_t unsolved;   // island solves that missed the tolerance
+  // Impacts taken as inelastic: their restitution targets have no solution, or none was found to
+  // the tolerance (not told apart).
+  uint64_t contradictions;
   uint64_t used[S2_SOLVER_COUNT]; // island solves answered by each solver
   double worst_scaled, worst_penetration, worst_joint_error; // over all steps
   double seconds_broad, seconds_narrow, seconds_solve, seconds_project, seconds_total;
