@@ -37,24 +37,13 @@ typedef struct Impulse {
   double n, t;
 } Impulse;
 
-static double dot(const double *x, const double *mass, const double *y) {
-  return x[0] * y[0] / mass[0] + x[1] * y[1] / mass[1] + x[2] * y[2] / mass[2];
-}
-
-static double delassus(const S2Problem *problem, const S2Row *x, const S2Row *y) {
-  double sum = 0;
-  sum += x->a >= 0 ? dot(x->ja, problem->mass + 3 * x->a, y->ja) : 0;
-  sum += x->b >= 0 ? dot(x->jb, problem->mass + 3 * x->b, y->jb) : 0;
-  return sum;
-}
-
 static Contact contact_of(const S2Problem *problem) {
   const S2Row *row = problem->row;
-  Contact contact = {.a = delassus(problem, row, row) + row[0].compliance, .d = 1};
+  Contact contact = {.a = s2_mcp_delassus(problem, row, row) + row[0].compliance, .d = 1};
   if (problem->rows == 2 && row[1].mu > 0) {
     contact.friction = true;
-    contact.b = delassus(problem, row, row + 1);
-    contact.d = delassus(problem, row + 1, row + 1) + row[1].compliance;
+    contact.b = s2_mcp_delassus(problem, row, row + 1);
+    contact.d = s2_mcp_delassus(problem, row + 1, row + 1) + row[1].compliance;
     contact.mu = row[1].mu;
   }
   return contact;

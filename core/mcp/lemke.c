@@ -321,6 +321,9 @@ static void polish(Work *work) {
 // ones is pushed from both sides by impulses whose rounding alone moves it.
 static bool at_rounding(const Work *work) {
   const S2Problem *problem = work->problem;
+  if (problem->mobility != NULL) {
+    return false; // what its entries came from, and their rounding, is not known
+  }
   S2ArenaMark mark = s2_arena_mark(work->arena);
   double *size = S2_TAKE(work->arena, double, 3 * problem->nodes);
   for (int i = 0; i < 3 * problem->nodes; ++i) {

@@ -3,7 +3,7 @@
 // The step problem is a mixed complementarity problem with Coulomb coupling. Unknowns: the
 // velocities v (3 per node: angular, x, y) and one multiplier (an impulse) per row:
 //
-//     W v - J' lambda = c                        W = diag(mass), c = rhs
+//     W v - J' lambda = c                        W = diag(mass), c = rhs (or the local form, below)
 //     u = J v + C lambda + b                     u: one per row
 //     lambda in [lo, hi],  u complementary:      lo < lambda < hi => u = 0,
 //                                                lambda = lo => u >= 0, lambda = hi => u <= 0
@@ -38,19 +38,32 @@ typedef struct S2Row {
   double bias;         // b, m/s or rad/s
 } S2Row;
 
+// Local form: how the nodes answer impulses is given as it is, v = rhs + A J' lambda, in place of
+// masses. Frictional contact problems u = W r + q take this form with one node a contact, its
+// velocity (0, u_n, u_t), and A = W; so do sparse LCPs, with up to three rows a node. Then every
+// row has b = S2_GROUND, and rhs holds the velocities without impulses.
+typedef struct S2Mobility {
+  const int32_t *start;  // nodes + 1: blocks of each row of A
+  const int32_t *column; // ascending within a row; one of them is the diagonal
+  const double *block;   // 9 per block, row-major; A need be neither symmetric nor regular
+  const int32_t *row;    // nodes + 1: the problem's rows of each node, which are neighbours
+} S2Mobility;
+
 typedef struct S2Problem {
   int nodes, rows;
-  const double *mass; // 3 per node (I, m, m), all > 0
+  const double *mass; // 3 per node (I, m, m), all > 0; NULL in the local form
   const double *rhs;  // 3 per node: M v_k + h f (N m s, N s)
   const S2Row *row;
-  double velocity_scale; // V of the scaled residual, m/s; > 0
-  double length;         // L: size of the bodies (m), turns angular into linear measures; > 0
+  const S2Mobility *mobility; // NULL, or the local form
+  double velocity_scale;      // V of the scaled residual, m/s; > 0
+  double length;              // L: size of the bodies (m), turns angular into linear measures; > 0
 } S2Problem;
 
 // Max norms in SI. `scaled` is the one tolerances compare (MATH: velocities over V, angular ones
 // times L first; impulses times the row's Delassus diagonal over V), so it has no unit.
 typedef struct S2Residual {
-  double dynamics;        // |W v - J' lambda - c|, N s (N m s for the angular part)
+  double dynamics;        // |W v - J' lambda - c|, N s (N m s for the angular part); local form:
+                          // |v - A J' lambda - rhs|, m/s
   double complementarity; // |min(lambda, u)| over normal rows, with lambda in N s, u in m/s
   double cone;  // |lambda_t - clip(lambda_t - u_t / W_tt, -mu lambda_n, mu lambda_n)|, N s
   double joint; // |u| over bilateral rows, m/s

@@ -3,7 +3,7 @@
 //
 //     x = max(0, anchor_n - sigma u_n),  y = clip(anchor_t - sigma u_t, -mu x, mu x)
 //
-// and Newton solves W v - J' lambda(v) = c by line search. At anchor = lambda it is the problem
+// and Newton solves v = A (c + J' lambda(v)) by line search. At anchor = lambda it is the problem
 // itself, so outer steps move the anchor there. Hyperstatic contacts make no trouble: the
 // multiplier nearest to the anchor is found.
 //
@@ -100,7 +100,7 @@ static S2Mode apply_law(const S2Unit *unit, double sigma, const double *u, const
 }
 
 // Evaluates the law everywhere at v + step dv (u and du are their row velocities); returns the
-// merit |W v - J' lambda - c|^2 in the norm of W^-1. Imbalance, lambda, mode, response are left.
+// merit |v - A (c + J' lambda)|^2 in the norm of W. Imbalance, lambda, mode, response are left.
 static double evaluate(Newton *newton, double sigma, const S2Quad *v, double step) {
   S2System *system = newton->system;
   for (int k = 0; k < system->units; k++) {
@@ -115,7 +115,7 @@ static double evaluate(Newton *newton, double sigma, const S2Quad *v, double ste
   }
   s2_system_imbalance(system, newton->v, newton->lambda, newton->imbalance);
   for (int i = 0; i < system->nodes; i++) {
-    S2Quad f = newton->imbalance[i] * newton->imbalance[i] * system->inverse_mass[i];
+    S2Quad f = newton->imbalance[i] * newton->imbalance[i] * system->weight[i];
     merit += f[0] + f[1] + f[2];
   }
   return merit;
@@ -133,7 +133,7 @@ static bool any_sliding(const Newton *newton) {
 static double largest_imbalance(const Newton *newton) {
   double worst = 0;
   for (int i = 0; i < newton->system->nodes; i++) {
-    S2Quad f = newton->imbalance[i] * newton->system->inverse_mass[i];
+    S2Quad f = newton->imbalance[i];
     worst = fmax(worst,
                  fmax(fabs(f[0]) * newton->system->problem->length, fmax(fabs(f[1]), fabs(f[2]))));
   }

@@ -230,7 +230,7 @@ static void solve_linear(Interior *ip, int refinements) {
   }
   memset(ip->change, 0, sizeof(double) * (size_t)(2 * units));
   for (int pass = 0;; pass++) {
-    s2_system_add_impulses(system, ip->base, 1, ip->q);
+    s2_system_push_all(system, ip->base, 1, ip->q);
     s2_system_solve(system, ip->q, ip->q);
     for (int i = 0; i < n; i++) {
       ip->dv[i] += ip->q[i];
@@ -245,9 +245,9 @@ static void solve_linear(Interior *ip, int refinements) {
       return;
     }
     for (int i = 0; i <= n; i++) {
-      ip->q[i] = -ip->imbalance[i] - system->mass[i] * ip->dv[i];
+      ip->q[i] = -ip->imbalance[i] - ip->dv[i];
     }
-    s2_system_add_impulses(system, ip->change, 1, ip->q);
+    s2_system_push_all(system, ip->change, 1, ip->q);
     for (int k = 0; k < units; k++) {
       const S2Unit *unit = &system->unit[k];
       const double *l = ip->change + 2 * k, *du = ip->du + 2 * k, *e = ip->e + 4 * k;

@@ -94,7 +94,7 @@ static void pass(Refinement *refinement) {
     stand_still(refinement, k);
   }
   s2_system_imbalance(system, refinement->v, refinement->lambda, q);
-  s2_system_add_impulses(system, refinement->base, -1, q);
+  s2_system_push_all(system, refinement->base, -1, q);
   s2_system_solve(system, q, q);
   s2_system_row_velocity(system, q, refinement->du);
   for (int i = 0; i < system->nodes; i++) {

@@ -1,5 +1,6 @@
 #include "mcp/pdipm_system.h"
 
+#include "mcp/pdipm_local.h"
 #include "mcp/solvers.h"
 
 #include <assert.h>
@@ -90,21 +91,33 @@ static void init_matrix(S2System *system, S2Arena *arena) {
   }
 }
 
+static void init_masses(S2System *system, S2Arena *arena) {
+  int n = system->nodes;
+  system->mass = system->weight;
+  system->inverse_mass = S2_TAKE_ZEROED(arena, S2Quad, n + 1);
+  for (int i = 0; i < n; i++) {
+    const double *m = system->problem->mass + 3 * i;
+    system->mass[i] = (S2Quad){m[0], m[1], m[2], 0};
+    system->inverse_mass[i] = (S2Quad){1 / m[0], 1 / m[1], 1 / m[2], 0};
+  }
+}
+
 void s2_system_init(S2System *system, const S2Problem *problem, S2Arena *arena) {
   int n = problem->nodes;
   *system = (S2System){.problem = problem, .nodes = n};
-  system->mass = S2_TAKE(arena, S2Quad, n + 1);
-  system->inverse_mass = S2_TAKE(arena, S2Quad, n + 1);
-  system->rhs = S2_TAKE(arena, S2Quad, n + 1);
+  system->weight = S2_TAKE(arena, S2Quad, n + 1);
+  system->rhs = S2_TAKE_ZEROED(arena, S2Quad, n + 1);
   system->scratch = S2_TAKE(arena, S2Quad, n + 1);
   double scale = problem->velocity_scale;
   for (int i = 0; i < n; i++) {
-    const double *m = problem->mass + 3 * i, *c = problem->rhs + 3 * i;
-    system->mass[i] = (S2Quad){m[0], m[1], m[2], 0};
-    system->inverse_mass[i] = (S2Quad){1 / m[0], 1 / m[1], 1 / m[2], 0};
+    const double *c = problem->rhs + 3 * i;
     system->rhs[i] = (S2Quad){c[0] / scale, c[1] / scale, c[2] / scale, 0};
+    system->weight[i] = (S2Quad){1, 1, 1, 0};
   }
-  system->mass[n] = system->inverse_mass[n] = system->rhs[n] = (S2Quad){0};
+  system->weight[n] = (S2Quad){0};
+  if (problem->mobility == NULL) {
+    init_masses(system, arena);
+  }
   system->unit = S2_TAKE(arena, S2Unit, problem->rows);
   double *w = S2_TAKE(arena, double, problem->rows);
   s2_mcp_delassus_diagonal(problem, w);
@@ -113,7 +126,11 @@ void s2_system_init(S2System *system, const S2Problem *problem, S2Arena *arena) 
     i += fill_unit(unit, problem, i, w);
     system->contacts += unit->kind != S2_UNIT_BILATERAL;
   }
-  init_matrix(system, arena);
+  if (problem->mobility != NULL) {
+    s2_local_init(system, arena);
+  } else {
+    init_matrix(system, arena);
+  }
 }
 
 void s2_system_read(const S2System *system, const double *v, const double *lambda, S2Quad *v_scaled,
@@ -162,8 +179,9 @@ S2_WIDE void s2_system_row_velocity(const S2System *system, const S2Quad *v, dou
   }
 }
 
-S2_WIDE void s2_system_add_impulses(const S2System *system, const double *lambda, double factor,
-                                    S2Quad *y) {
+// y += factor J' (g o lambda): momenta
+S2_INLINE void add_impulses(const S2System *system, const double *lambda, double factor,
+                            S2Quad *y) {
   for (int k = 0; k < system->units; k++) {
     const S2Unit *unit = &system->unit[k];
     double n = factor * unit->g[0] * lambda[2 * k], t = factor * unit->g[1] * lambda[2 * k + 1];
@@ -172,9 +190,27 @@ S2_WIDE void s2_system_add_impulses(const S2System *system, const double *lambda
   }
 }
 
+S2_WIDE void s2_system_push_all(const S2System *system, const double *lambda, double factor,
+                                S2Quad *y) {
+  if (system->local != NULL) {
+    s2_local_push_all(system, lambda, factor, y);
+    return;
+  }
+  S2Quad *momentum = system->scratch;
+  memset(momentum, 0, sizeof(S2Quad) * (size_t)(system->nodes + 1));
+  add_impulses(system, lambda, factor, momentum);
+  for (int i = 0; i < system->nodes; i++) {
+    y[i] += momentum[i] * system->inverse_mass[i];
+  }
+}
+
 S2_WIDE void s2_system_velocity(const S2System *system, const double *lambda, S2Quad *v) {
   memcpy(v, system->rhs, sizeof(S2Quad) * (size_t)(system->nodes + 1));
-  s2_system_add_impulses(system, lambda, 1, v);
+  if (system->local != NULL) {
+    s2_local_push_all(system, lambda, 1, v);
+    return;
+  }
+  add_impulses(system, lambda, 1, v);
   for (int i = 0; i <= system->nodes; i++) {
     v[i] *= system->inverse_mass[i];
   }
@@ -182,10 +218,46 @@ S2_WIDE void s2_system_velocity(const S2System *system, const double *lambda, S2
 
 S2_WIDE void s2_system_imbalance(const S2System *system, const S2Quad *v, const double *lambda,
                                  S2Quad *f) {
+  s2_system_velocity(system, lambda, f);
   for (int i = 0; i <= system->nodes; i++) {
-    f[i] = system->mass[i] * v[i] - system->rhs[i];
+    f[i] = v[i] - f[i];
   }
-  s2_system_add_impulses(system, lambda, -1, f);
+}
+
+S2_WIDE void s2_system_unit_velocity(const S2System *system, int k, const S2Quad *v, double u[2]) {
+  const S2Unit *unit = &system->unit[k];
+  S2Quad va = v[unit->a], vb = v[unit->b];
+  for (int r = 0; r < 2; r++) {
+    S2Quad s = unit->ja[r] * va + unit->jb[r] * vb;
+    u[r] = s[0] + s[1] + s[2];
+  }
+}
+
+S2_WIDE void s2_system_push(const S2System *system, int k, const double change[2], S2Quad *v) {
+  if (system->local != NULL) {
+    s2_local_push(system, k, change, v);
+    return;
+  }
+  const S2Unit *unit = &system->unit[k];
+  double n = unit->g[0] * change[0], t = unit->g[1] * change[1];
+  v[unit->a] += system->inverse_mass[unit->a] * (unit->ja[0] * n + unit->ja[1] * t);
+  v[unit->b] += system->inverse_mass[unit->b] * (unit->jb[0] * n + unit->jb[1] * t);
+}
+
+S2Response s2_system_coupling(const S2System *system, int k) {
+  if (system->local != NULL) {
+    return s2_local_coupling(system, k);
+  }
+  const S2Unit *unit = &system->unit[k];
+  double w[2][2];
+  for (int r = 0; r < 2; r++) {
+    for (int s = 0; s < 2; s++) {
+      S2Quad sum = unit->ja[r] * system->inverse_mass[unit->a] * unit->ja[s] +
+                   unit->jb[r] * system->inverse_mass[unit->b] * unit->jb[s];
+      w[r][s] = (sum[0] + sum[1] + sum[2]) * unit->g[s];
+    }
+  }
+  return (S2Response){w[0][0] + unit->c[0], w[0][1], w[1][0], w[1][1] + unit->c[1]};
 }
 
 S2_INLINE double larger(double a, double b) {
@@ -197,7 +269,7 @@ S2_WIDE double s2_system_residual(const S2System *system, const S2Quad *v, const
   double worst = 0, length = system->problem->length;
   s2_system_imbalance(system, v, lambda, system->scratch);
   for (int i = 0; i < system->nodes; i++) {
-    S2Quad error = system->scratch[i] * system->inverse_mass[i];
+    S2Quad error = system->scratch[i];
     worst = larger(worst, fabs(error[0]) * length);
     worst = larger(worst, fabs(error[1]));
     worst = larger(worst, fabs(error[2]));
@@ -282,6 +354,9 @@ S2_INLINE void fill_dense_unit(S2Dense *matrix, int nodes, const S2Unit *unit,
 }
 
 S2_WIDE bool s2_system_factor(S2System *system, const S2Response *response, bool nonsymmetric) {
+  if (system->local != NULL) {
+    return s2_local_factor(system, response);
+  }
   int n = system->nodes;
   if (system->dense) {
     S2Dense *matrix = &system->dense_matrix;
@@ -317,20 +392,23 @@ S2_WIDE bool s2_system_factor(S2System *system, const S2Response *response, bool
 }
 
 void s2_system_solve(const S2System *system, const S2Quad *b, S2Quad *x) {
-  if (!system->dense) {
+  int n = system->nodes;
+  if (system->local != NULL) {
     s2_blocksparse_solve(&system->sparse, b, x);
+  } else if (!system->dense) {
+    for (int i = 0; i < n; i++) {
+      x[i] = system->mass[i] * b[i];
+    }
+    s2_blocksparse_solve(&system->sparse, x, x);
   } else {
     double y[3 * DENSE_NODES];
-    for (int i = 0; i < 3 * system->nodes; i++) {
-      y[i] = b[i / 3][i % 3];
+    for (int i = 0; i < 3 * n; i++) {
+      y[i] = system->mass[i / 3][i % 3] * b[i / 3][i % 3];
     }
     s2_dense_solve(&system->dense_matrix, y);
-    for (int i = 0; i < 3 * system->nodes; i++) {
-      x[i / 3][i % 3] = y[i];
-    }
-    for (int i = 0; i < system->nodes; i++) {
-      x[i][3] = 0;
+    for (int i = 0; i < n; i++) {
+      x[i] = (S2Quad){y[3 * i], y[3 * i + 1], y[3 * i + 2], 0};
     }
   }
-  x[system->nodes] = (S2Quad){0};
+  x[n] = (S2Quad){0};
 }

@@ -1,10 +1,11 @@
 // The step problem as the interior point, Newton and Gauss-Seidel see it: scaled, with rows packed
-// into units of at most two, and with one linear system K = W + J' D J on the nodes.
+// into units of at most two, and with one linear system 1 + A J' D J on the nodes, A = W^-1 or the
+// mobility of the local form. Both forms answer the same calls, all of which speak of velocities.
 //
 // Scaled: velocities over V; the impulse of row i times w_i / V, w = diag(J W^-1 J' + C). So all
 // unknowns compare with 1 whatever the units and mass ratios are, and
 //
-//     W v - J' (g o lambda) = c / V,   u = J v + (C g) lambda + b / V,   g = 1 / w,
+//     v = A (c / V + J' (g o lambda)),   u = J v + (C g) lambda + b / V,   g = 1 / w,
 //     |lambda_t| <= mu (w_t / w_n) lambda_n.
 #ifndef S2_PDIPM_SYSTEM_H
 #define S2_PDIPM_SYSTEM_H
@@ -34,23 +35,27 @@ typedef struct S2Unit {
   double arm[2]; // L for angular rows, else 1 (residual only)
 } S2Unit;
 
+typedef struct S2Response { // of a unit: -d lambda / d u, rows (normal, tangent)
+  double nn, nt, tn, tt;
+} S2Response;
+
+typedef struct S2LocalMobility S2LocalMobility; // pdipm_local.h
+
 // Vectors over units hold two doubles a unit; vectors over nodes one quad a node and one more for
 // the ground, which products may write to and nobody reads: keep it 0 in velocities.
 typedef struct S2System {
   const S2Problem *problem;
   int nodes, units, contacts; // contacts: units that are not bilateral
   S2Unit *unit;
-  S2Quad *mass, *inverse_mass; // fourth lane 0 in the inverse
-  S2Quad *rhs;                 // c / V
+  S2Quad *mass, *inverse_mass; // fourth lane 0 in the inverse; NULL in the local form
+  S2Quad *weight;              // of velocities in norms: the masses, 1 in the local form
+  S2Quad *rhs;                 // c / V; local form: A c / V
   S2Quad *scratch;             // nodes + 1
+  S2LocalMobility *local;      // NULL, or the local form
   bool dense;
   S2Dense dense_matrix;
   S2BlockSparse sparse;
 } S2System;
-
-typedef struct S2Response { // of a unit: -d lambda / d u, rows (normal, tangent)
-  double nn, nt, tn, tt;
-} S2Response;
 
 void s2_system_init(S2System *system, const S2Problem *problem, S2Arena *arena);
 
@@ -61,18 +66,26 @@ void s2_system_write(const S2System *system, const S2Quad *v_scaled, const doubl
                      double *v, double *lambda);
 
 void s2_system_row_velocity(const S2System *system, const S2Quad *v, double *u); // u = J v
-// y += factor J' (g o lambda)
-void s2_system_add_impulses(const S2System *system, const double *lambda, double factor, S2Quad *y);
-// v = W^-1 (c + J' (g o lambda))
+// y += factor A J' (g o lambda); y is not `scratch`
+void s2_system_push_all(const S2System *system, const double *lambda, double factor, S2Quad *y);
+// v = A (c + J' (g o lambda))
 void s2_system_velocity(const S2System *system, const double *lambda, S2Quad *v);
-// f = W v - J' (g o lambda) - c
+// f = v - A (c + J' (g o lambda)); f is not `scratch`
 void s2_system_imbalance(const S2System *system, const S2Quad *v, const double *lambda, S2Quad *f);
+
+// The same unit by unit, for methods that go from contact to contact: u = J v of unit k; the
+// velocities that a change of its impulses brings; and its block of the scaled Delassus matrix with
+// compliance, u_n and u_t by lambda_n and lambda_t.
+void s2_system_unit_velocity(const S2System *system, int k, const S2Quad *v, double u[2]);
+void s2_system_push(const S2System *system, int k, const double change[2], S2Quad *v);
+S2Response s2_system_coupling(const S2System *system, int k);
 
 // `scaled` of s2_mcp_residual, straight from the scaled unknowns. u = J v is given back.
 double s2_system_residual(const S2System *system, const S2Quad *v, const double *lambda, double *u);
 
-// Factors K = W + J' (g o response) J. False when that is numerically singular.
+// Factors 1 + A J' (g o response) J, symmetrically for bodies unless `nonsymmetric`. False when
+// that is numerically singular.
 bool s2_system_factor(S2System *system, const S2Response *response, bool nonsymmetric);
-void s2_system_solve(const S2System *system, const S2Quad *b, S2Quad *x); // x = K^-1 b; x may be b
+void s2_system_solve(const S2System *system, const S2Quad *b, S2Quad *x); // x may be b
 
 #endif

@@ -4,29 +4,21 @@
 
 #include <math.h>
 
-S2_INLINE void set(const S2System *system, const S2Unit *unit, int r, double value, S2Quad *v,
-                   double *lambda) {
-  double change = (value - *lambda) * unit->g[r];
-  *lambda = value;
-  v[unit->a] += system->inverse_mass[unit->a] * unit->ja[r] * change;
-  v[unit->b] += system->inverse_mass[unit->b] * unit->jb[r] * change;
-}
-
-S2_INLINE double speed(const S2Unit *unit, int r, const S2Quad *v, double lambda) {
-  S2Quad s = unit->ja[r] * v[unit->a] + unit->jb[r] * v[unit->b];
-  return s[0] + s[1] + s[2] + unit->c[r] * lambda + unit->b0[r];
-}
-
 // In scaled units the diagonal of the Delassus matrix is 1: a row's own step is its velocity.
-S2_INLINE void relax(const S2System *system, const S2Unit *unit, S2Quad *v, double *lambda) {
-  double n = lambda[0] - speed(unit, 0, v, lambda[0]);
+S2_INLINE void relax(const S2System *system, int k, S2Quad *v, double *lambda) {
+  const S2Unit *unit = &system->unit[k];
   bool bilateral = unit->kind == S2_UNIT_BILATERAL;
-  set(system, unit, 0, bilateral ? n : fmax(n, 0), v, lambda);
-  if (unit->rows < 2) {
-    return;
+  for (int r = 0; r < unit->rows; r++) {
+    double u[2], change[2] = {0, 0}, bound = unit->mu * lambda[0];
+    s2_system_unit_velocity(system, k, v, u);
+    double value = lambda[r] - (u[r] + unit->c[r] * lambda[r] + unit->b0[r]);
+    if (!bilateral) {
+      value = r == 0 ? fmax(value, 0) : fmax(-bound, fmin(bound, value));
+    }
+    change[r] = value - lambda[r];
+    lambda[r] = value;
+    s2_system_push(system, k, change, v);
   }
-  double t = lambda[1] - speed(unit, 1, v, lambda[1]), bound = unit->mu * lambda[0];
-  set(system, unit, 1, bilateral ? t : fmax(-bound, fmin(bound, t)), v, lambda + 1);
 }
 
 S2_WIDE double s2_pgs_solve(const S2System *system, int sweeps, S2Quad *v, double *lambda,
@@ -44,7 +36,7 @@ S2_WIDE double s2_pgs_solve(const S2System *system, int sweeps, S2Quad *v, doubl
   for (int sweep = 0; sweep < sweeps; sweep++) {
     for (int i = 0; i < system->units; i++) {
       int k = sweep % 2 == 0 ? i : system->units - 1 - i;
-      relax(system, &system->unit[k], v, lambda + 2 * k);
+      relax(system, k, v, lambda + 2 * k);
     }
   }
   s2_system_velocity(system, lambda, v); // the updates above have rounded many times

@@ -62,6 +62,9 @@ static void write_problem(FILE *file, const S2Problem *problem) {
 }
 
 S2Status s2_problem_write(const S2Problem *problem, const char *path) {
+  if (problem->mobility != NULL) {
+    return s2_error(S2_INVALID, "%s: a problem in local form is not a step problem", path);
+  }
   FILE *file = fopen(path, "w");
   if (file == NULL) {
     return s2_error(S2_IO, "cannot write '%s': %s", path, strerror(errno));

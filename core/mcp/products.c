@@ -1,5 +1,7 @@
 #include "mcp/solvers.h"
 
+#include <stddef.h>
+
 void s2_mcp_row_velocity(const S2Problem *problem, const double *v, double *u) {
   for (int i = 0; i < problem->rows; i++) {
     const S2Row *row = &problem->row[i];
@@ -14,7 +16,34 @@ void s2_mcp_row_velocity(const S2Problem *problem, const double *v, double *u) {
   }
 }
 
+static void local_velocity(const S2Problem *problem, const double *lambda, double *v) {
+  const S2Mobility *a = problem->mobility;
+  for (int i = 0; i < problem->nodes; i++) {
+    double sum[3] = {0, 0, 0};
+    for (int32_t p = a->start[i]; p < a->start[i + 1]; p++) {
+      const double *block = a->block + 9 * (size_t)p;
+      double impulse[3] = {0, 0, 0};
+      for (int32_t r = a->row[a->column[p]]; r < a->row[a->column[p] + 1]; r++) {
+        for (int k = 0; k < 3; k++) {
+          impulse[k] += problem->row[r].ja[k] * lambda[r];
+        }
+      }
+      for (int k = 0; k < 3; k++) {
+        sum[k] += block[3 * k] * impulse[0] + block[3 * k + 1] * impulse[1] +
+                  block[3 * k + 2] * impulse[2];
+      }
+    }
+    for (int k = 0; k < 3; k++) {
+      v[3 * i + k] = problem->rhs[3 * i + k] + sum[k];
+    }
+  }
+}
+
 void s2_mcp_velocity(const S2Problem *problem, const double *lambda, double *v) {
+  if (problem->mobility != NULL) {
+    local_velocity(problem, lambda, v);
+    return;
+  }
   for (int i = 0; i < 3 * problem->nodes; i++) {
     v[i] = problem->rhs[i];
   }
@@ -32,16 +61,52 @@ void s2_mcp_velocity(const S2Problem *problem, const double *lambda, double *v) 
   }
 }
 
+const double *s2_mobility_block(const S2Mobility *mobility, int row, int column) {
+  int32_t low = mobility->start[row], high = mobility->start[row + 1];
+  while (low < high) {
+    int32_t middle = low + (high - low) / 2;
+    if (mobility->column[middle] < column) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  bool found = low < mobility->start[row + 1] && mobility->column[low] == column;
+  return found ? mobility->block + 9 * (size_t)low : NULL;
+}
+
+static double weighted(const double *j, const double *mass, const double *k) {
+  return j[0] * k[0] / mass[0] + j[1] * k[1] / mass[1] + j[2] * k[2] / mass[2];
+}
+
+static double through(const double *j, const double *block, const double *k) {
+  double sum = 0;
+  for (int r = 0; r < 3 && block != NULL; r++) {
+    sum += j[r] * (block[3 * r] * k[0] + block[3 * r + 1] * k[1] + block[3 * r + 2] * k[2]);
+  }
+  return sum;
+}
+
+double s2_mcp_delassus(const S2Problem *problem, const S2Row *x, const S2Row *y) {
+  if (problem->mobility != NULL) {
+    return through(x->ja, s2_mobility_block(problem->mobility, x->a, y->a), y->ja);
+  }
+  double sum = 0;
+  const double *mass = problem->mass;
+  if (x->a >= 0) {
+    sum += x->a == y->a ? weighted(x->ja, mass + 3 * x->a, y->ja) : 0;
+    sum += x->a == y->b ? weighted(x->ja, mass + 3 * x->a, y->jb) : 0;
+  }
+  if (x->b >= 0) {
+    sum += x->b == y->a ? weighted(x->jb, mass + 3 * x->b, y->ja) : 0;
+    sum += x->b == y->b ? weighted(x->jb, mass + 3 * x->b, y->jb) : 0;
+  }
+  return sum;
+}
+
 void s2_mcp_delassus_diagonal(const S2Problem *problem, double *d) {
   for (int i = 0; i < problem->rows; i++) {
     const S2Row *row = &problem->row[i];
-    double sum = row->compliance;
-    for (int k = 0; k < 3 && row->a >= 0; k++) {
-      sum += row->ja[k] * row->ja[k] / problem->mass[3 * row->a + k];
-    }
-    for (int k = 0; k < 3 && row->b >= 0; k++) {
-      sum += row->jb[k] * row->jb[k] / problem->mass[3 * row->b + k];
-    }
-    d[i] = sum;
+    d[i] = s2_mcp_delassus(problem, row, row) + row->compliance;
   }
 }

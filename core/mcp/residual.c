@@ -39,7 +39,8 @@ S2Residual s2_mcp_residual(const S2Problem *problem, const double *v, const doub
   double scaled = 0; // all measured in velocities first
   for (int i = 0; i < 3 * problem->nodes; i++) {
     double error = fabs(v[i] - balanced[i]);
-    residual.dynamics = larger(residual.dynamics, error * problem->mass[i]);
+    double inertia = problem->mobility == NULL ? problem->mass[i] : 1;
+    residual.dynamics = larger(residual.dynamics, error * inertia);
     scaled = larger(scaled, i % 3 == 0 ? error * problem->length : error);
   }
   for (int i = 0; i < problem->rows; i++) {

@@ -20,24 +20,6 @@ bool s2_schur_is_bilateral(const S2Row *row) {
   return row->coupled_to < 0 && row->lo == -INFINITY;
 }
 
-static double weighted(const double *j, const double *mass, const double *k) {
-  return j[0] * k[0] / mass[0] + j[1] * k[1] / mass[1] + j[2] * k[2] / mass[2];
-}
-
-static double delassus(const S2Problem *problem, const S2Row *x, const S2Row *y) {
-  double sum = 0;
-  const double *mass = problem->mass;
-  if (x->a >= 0) {
-    sum += x->a == y->a ? weighted(x->ja, mass + 3 * x->a, y->ja) : 0;
-    sum += x->a == y->b ? weighted(x->ja, mass + 3 * x->a, y->jb) : 0;
-  }
-  if (x->b >= 0) {
-    sum += x->b == y->a ? weighted(x->jb, mass + 3 * x->b, y->ja) : 0;
-    sum += x->b == y->b ? weighted(x->jb, mass + 3 * x->b, y->jb) : 0;
-  }
-  return sum;
-}
-
 S2Schur s2_schur_assemble(const S2Problem *problem, S2Arena *arena) {
   int rows = problem->rows;
   size_t square = (size_t)rows * (size_t)rows;
@@ -52,9 +34,12 @@ S2Schur s2_schur_assemble(const S2Problem *problem, S2Arena *arena) {
   };
   for (int i = 0; i < rows; ++i) {
     for (int j = i; j < rows; ++j) {
-      double entry = delassus(problem, &problem->row[i], &problem->row[j]);
-      entry += i == j ? problem->row[i].compliance : 0;
+      const S2Row *x = &problem->row[i], *y = &problem->row[j];
+      double entry = s2_mcp_delassus(problem, x, y) + (i == j ? x->compliance : 0);
       schur.g[i * rows + j] = schur.g[j * rows + i] = entry;
+      if (problem->mobility != NULL && i != j) {
+        schur.g[j * rows + i] = s2_mcp_delassus(problem, y, x);
+      }
     }
   }
   S2ArenaMark mark = s2_arena_mark(arena);
@@ -200,7 +185,7 @@ static void eliminate_precisely(S2Schur *schur, const S2Problem *problem, S2Aren
 void s2_schur_eliminate(S2Schur *schur, const S2Problem *problem, bool precise, S2Arena *arena) {
   S2ArenaMark mark = s2_arena_mark(arena);
   memset(schur->pivoted, 0, sizeof(bool) * (size_t)schur->rows);
-  if (precise) {
+  if (precise && problem->mobility == NULL) {
     eliminate_precisely(schur, problem, arena);
   } else {
     eliminate(schur, problem, arena);

@@ -15,5 +15,9 @@ S2SolverFn s2_pdipm_solve;  // pdipm.c: interior point, Newton finish, PGS polis
 void s2_mcp_row_velocity(const S2Problem *problem, const double *v, double *u);  // u = J v (rows)
 void s2_mcp_velocity(const S2Problem *problem, const double *lambda, double *v); // W^-1 (c + J' l)
 void s2_mcp_delassus_diagonal(const S2Problem *problem, double *d); // diag(J W^-1 J' + C), rows
+// Entry of J W^-1 J' at rows x and y: the velocity x gets from a unit impulse at y.
+double s2_mcp_delassus(const S2Problem *problem, const S2Row *x, const S2Row *y);
+// Block of a local form, 9 numbers row-major, or NULL where A has none.
+const double *s2_mobility_block(const S2Mobility *mobility, int row, int column);
 
 #endif
