@@ -77,7 +77,7 @@ static void obstacles(void **state) {
 // Solvable or not must be said as by enumeration.
 static void like_enumeration(void **state) {
   (void)state;
-  enum { PROBLEMS = 3000, MOST = 6 };
+  enum { PROBLEMS = 1000, MOST = 6 };
   int solvable = 0;
   S2Arena arena;
   s2_arena_init(&arena);
