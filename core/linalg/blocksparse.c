@@ -118,15 +118,66 @@ static int32_t find_block(const S2BlockSparse *matrix, int32_t a, int32_t b) {
   return low;
 }
 
+// Moves every late node that comes before all of its neighbours right behind the first of them.
+static void delay(S2BlockSparse *matrix, const bool *late, const int32_t *start,
+                  const int32_t *neighbour, S2Arena *arena) {
+  S2ArenaMark mark = s2_arena_mark(arena);
+  int n = matrix->nodes;
+  int32_t *order = S2_TAKE(arena, int32_t, n);
+  bool *done = S2_TAKE_ZEROED(arena, bool, n), *waits = S2_TAKE_ZEROED(arena, bool, n);
+  int32_t count = 0;
+  for (int k = 0; k < n; k++) {
+    int32_t node = matrix->order[k];
+    bool ready = !late[node] || start[node] == start[node + 1];
+    for (int32_t p = start[node]; p < start[node + 1] && !ready; p++) {
+      ready = done[neighbour[p]];
+    }
+    if (!ready) {
+      waits[node] = true;
+      continue;
+    }
+    int32_t first = count;
+    done[node] = true;
+    order[count++] = node;
+    for (int32_t at = first; at < count; at++) { // those let go may let go others
+      for (int32_t p = start[order[at]]; p < start[order[at] + 1]; p++) {
+        int32_t next = neighbour[p];
+        if (waits[next]) {
+          waits[next] = false;
+          done[next] = true;
+          order[count++] = next;
+        }
+      }
+    }
+  }
+  for (int k = 0; k < n; k++) { // late nodes with late neighbours only
+    if (waits[matrix->order[k]]) {
+      order[count++] = matrix->order[k];
+    }
+  }
+  memcpy(matrix->order, order, sizeof(int32_t) * (size_t)n);
+  s2_arena_rewind(arena, mark);
+}
+
 void s2_blocksparse_init(S2BlockSparse *matrix, int nodes, int edges, const int32_t *edge,
                          int32_t *slot, S2Arena *arena) {
+  s2_blocksparse_init_late(matrix, nodes, edges, edge, NULL, slot, arena);
+}
+
+void s2_blocksparse_init_late(S2BlockSparse *matrix, int nodes, int edges, const int32_t *edge,
+                              const bool *late, int32_t *slot, S2Arena *arena) {
   *matrix = (S2BlockSparse){.nodes = nodes};
   matrix->order = S2_TAKE(arena, int32_t, nodes);
   matrix->place = S2_TAKE(arena, int32_t, nodes);
   int32_t *start = S2_TAKE(arena, int32_t, nodes + 1);
   int32_t *neighbour = S2_TAKE(arena, int32_t, 2 * edges);
   adjacency(nodes, edges, edge, start, neighbour, arena);
-  s2_order_minimum_degree(nodes, start, neighbour, matrix->order, arena);
+  if (nodes > 0) {
+    s2_order_minimum_degree(nodes, start, neighbour, matrix->order, arena);
+  }
+  if (late != NULL) {
+    delay(matrix, late, start, neighbour, arena);
+  }
   for (int k = 0; k < nodes; k++) {
     matrix->place[matrix->order[k]] = k;
   }
@@ -155,6 +206,26 @@ void s2_blocksparse_clear(S2BlockSparse *matrix, bool nonsymmetric) {
   memset(matrix->diagonal, 0, block * (size_t)matrix->nodes);
   if (nonsymmetric) {
     memset(matrix->upper, 0, block * (size_t)matrix->blocks);
+  }
+}
+
+void s2_blocksparse_add(S2BlockSparse *matrix, int32_t slot, int32_t a, int32_t b,
+                        const double block[9]) {
+  if (a == b) {
+    S2Quad *to = matrix->diagonal + 3 * matrix->place[a];
+    for (int k = 0; k < 9; k++) {
+      to[k % 3][k / 3] += block[k];
+    }
+    return;
+  }
+  bool a_below = matrix->place[a] > matrix->place[b];
+  S2Quad *to = matrix->lower + 3 * (size_t)slot;
+  for (int k = 0; k < 9; k++) {
+    if (a_below) {
+      to[k % 3][k / 3] += block[k];
+    } else {
+      to[k / 3][k % 3] += block[k];
+    }
   }
 }
 
@@ -296,6 +367,19 @@ S2_WIDE bool s2_blocksparse_factor(S2BlockSparse *matrix) {
         t[k] = inverse[k % 3][k / 3];
       }
       scale(matrix->upper + 3 * (size_t)start[j], count, t);
+    }
+  }
+  return true;
+}
+
+bool s2_blocksparse_positive(const S2BlockSparse *matrix) {
+  for (int j = 0; j < matrix->nodes; j++) {
+    const S2Quad *d = matrix->diagonal + 3 * j;
+    double minor = d[0][0] * d[1][1] - d[1][0] * d[0][1];
+    double determinant = minor * d[2][2] - d[2][0] * (d[0][2] * d[1][1] - d[1][2] * d[0][1]) -
+                         d[2][1] * (d[1][2] * d[0][0] - d[0][2] * d[1][0]);
+    if (!(d[0][0] > 0 && minor > 0 && determinant > 0)) {
+      return false;
     }
   }
   return true;

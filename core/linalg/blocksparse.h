@@ -39,14 +39,27 @@ typedef struct S2BlockSparse {
 void s2_blocksparse_init(S2BlockSparse *matrix, int nodes, int edges, const int32_t *edge,
                          int32_t *slot, S2Arena *arena);
 
+// The same where the nodes with late[node] are to be eliminated after one of their neighbours at
+// least (unless they have none): in [W -J'; -J -C] with C small, a row of J gets its pivot from W.
+void s2_blocksparse_init_late(S2BlockSparse *matrix, int nodes, int edges, const int32_t *edge,
+                              const bool *late, int32_t *slot, S2Arena *arena);
+
 // Sets all values to 0. They are then written by the caller: diagonal[3 * place[node]], and for an
 // edge with r, c its ends of higher and lower place: K_rc to lower[3 * slot] and, when
 // nonsymmetric, the transpose of K_cr to upper[3 * slot].
 void s2_blocksparse_clear(S2BlockSparse *matrix, bool nonsymmetric);
 
+// Adds a block (row-major) to K_ab and, unless a = b, its transpose to K_ba of a symmetric matrix.
+// `slot` is that of the edge between a and b; nobody looks at it when a = b.
+void s2_blocksparse_add(S2BlockSparse *matrix, int32_t slot, int32_t a, int32_t b,
+                        const double block[9]);
+
 // Overwrites the values by the factors. False when a pivot block is singular or not finite; the
 // matrix must then be filled anew.
 bool s2_blocksparse_factor(S2BlockSparse *matrix);
+
+// Whether the symmetric matrix just factored is positive definite.
+bool s2_blocksparse_positive(const S2BlockSparse *matrix);
 
 // x = K^-1 b, one quad per node; x may be b.
 void s2_blocksparse_solve(const S2BlockSparse *matrix, const S2Quad *b, S2Quad *x);
