@@ -118,54 +118,8 @@ static int32_t find_block(const S2BlockSparse *matrix, int32_t a, int32_t b) {
   return low;
 }
 
-// Moves every late node that comes before all of its neighbours right behind the first of them.
-static void delay(S2BlockSparse *matrix, const bool *late, const int32_t *start,
-                  const int32_t *neighbour, S2Arena *arena) {
-  S2ArenaMark mark = s2_arena_mark(arena);
-  int n = matrix->nodes;
-  int32_t *order = S2_TAKE(arena, int32_t, n);
-  bool *done = S2_TAKE_ZEROED(arena, bool, n), *waits = S2_TAKE_ZEROED(arena, bool, n);
-  int32_t count = 0;
-  for (int k = 0; k < n; k++) {
-    int32_t node = matrix->order[k];
-    bool ready = !late[node] || start[node] == start[node + 1];
-    for (int32_t p = start[node]; p < start[node + 1] && !ready; p++) {
-      ready = done[neighbour[p]];
-    }
-    if (!ready) {
-      waits[node] = true;
-      continue;
-    }
-    int32_t first = count;
-    done[node] = true;
-    order[count++] = node;
-    for (int32_t at = first; at < count; at++) { // those let go may let go others
-      for (int32_t p = start[order[at]]; p < start[order[at] + 1]; p++) {
-        int32_t next = neighbour[p];
-        if (waits[next]) {
-          waits[next] = false;
-          done[next] = true;
-          order[count++] = next;
-        }
-      }
-    }
-  }
-  for (int k = 0; k < n; k++) { // late nodes with late neighbours only
-    if (waits[matrix->order[k]]) {
-      order[count++] = matrix->order[k];
-    }
-  }
-  memcpy(matrix->order, order, sizeof(int32_t) * (size_t)n);
-  s2_arena_rewind(arena, mark);
-}
-
 void s2_blocksparse_init(S2BlockSparse *matrix, int nodes, int edges, const int32_t *edge,
                          int32_t *slot, S2Arena *arena) {
-  s2_blocksparse_init_late(matrix, nodes, edges, edge, NULL, slot, arena);
-}
-
-void s2_blocksparse_init_late(S2BlockSparse *matrix, int nodes, int edges, const int32_t *edge,
-                              const bool *late, int32_t *slot, S2Arena *arena) {
   *matrix = (S2BlockSparse){.nodes = nodes};
   matrix->order = S2_TAKE(arena, int32_t, nodes);
   matrix->place = S2_TAKE(arena, int32_t, nodes);
@@ -174,9 +128,6 @@ void s2_blocksparse_init_late(S2BlockSparse *matrix, int nodes, int edges, const
   adjacency(nodes, edges, edge, start, neighbour, arena);
   if (nodes > 0) {
     s2_order_minimum_degree(nodes, start, neighbour, matrix->order, arena);
-  }
-  if (late != NULL) {
-    delay(matrix, late, start, neighbour, arena);
   }
   for (int k = 0; k < nodes; k++) {
     matrix->place[matrix->order[k]] = k;
@@ -304,6 +255,29 @@ S2_INLINE bool invert(S2Quad *inverse, const S2Quad *d) {
   return isfinite(k);
 }
 
+// Symmetric d = l D l' by scalars, in place of the inverse: column k holds 1 / D_k and what is
+// below in l. No pivoting: d is definite.
+S2_INLINE bool split(S2Quad *factor, const S2Quad *d) {
+  double i0 = 1 / d[0][0], l1 = d[0][1] * i0, l2 = d[0][2] * i0;
+  double i1 = 1 / (d[1][1] - l1 * d[0][1]), e = d[1][2] - l2 * d[0][1], l3 = e * i1;
+  double i2 = 1 / (d[2][2] - l2 * d[0][2] - l3 * e);
+  factor[0] = (S2Quad){i0, l1, l2, 0};
+  factor[1] = (S2Quad){0, i1, l3, 0};
+  factor[2] = (S2Quad){0, 0, i2, 0};
+  return isfinite(i0) && isfinite(i1) && isfinite(i2);
+}
+
+// a := a d^-1 for every block of a column, by substitution
+S2_INLINE void substitute(S2Quad *a, int32_t count, const S2Quad *factor) {
+  double l1 = factor[0][1], l2 = factor[0][2], l3 = factor[1][2];
+  for (int32_t q = 0; q < count; q++, a += 3) {
+    S2Quad x = a[0], y = a[1] - l1 * x, z = a[2] - l2 * x - l3 * y;
+    a[2] = z * factor[2][2];
+    a[1] = y * factor[1][1] - l3 * a[2];
+    a[0] = x * factor[0][0] - l1 * a[1] - l2 * a[2];
+  }
+}
+
 // ---- Factorisation ----------------------------------------------------------------------------
 
 // Brings all earlier columns into column j.
@@ -353,6 +327,14 @@ S2_WIDE bool s2_blocksparse_factor(S2BlockSparse *matrix) {
     }
     eliminate(matrix, j);
     S2Quad *inverse = matrix->inverse + 3 * j;
+    int32_t count = start[j + 1] - start[j];
+    if (matrix->careful && !matrix->nonsymmetric) {
+      if (!split(inverse, matrix->diagonal + 3 * j)) {
+        return false;
+      }
+      substitute(matrix->lower + 3 * (size_t)start[j], count, inverse);
+      continue;
+    }
     if (!invert(inverse, matrix->diagonal + 3 * j)) {
       return false;
     }
@@ -360,7 +342,6 @@ S2_WIDE bool s2_blocksparse_factor(S2BlockSparse *matrix) {
     for (int k = 0; k < 9; k++) {
       t[k] = inverse[k / 3][k % 3];
     }
-    int32_t count = start[j + 1] - start[j];
     scale(matrix->lower + 3 * (size_t)start[j], count, t);
     if (matrix->nonsymmetric) {
       for (int k = 0; k < 9; k++) {
@@ -411,6 +392,14 @@ S2_WIDE void s2_blocksparse_solve(const S2BlockSparse *matrix, const S2Quad *b, 
       s2 += u[2] * y;
     }
     S2Quad sum = {s0[0] + s0[1] + s0[2], s1[0] + s1[1] + s1[2], s2[0] + s2[1] + s2[2], 0};
+    if (matrix->careful && !matrix->nonsymmetric) {
+      double y1 = w[j][1] - inverse[0][1] * w[j][0];
+      double y2 = w[j][2] - inverse[0][2] * w[j][0] - inverse[1][2] * y1;
+      double x2 = y2 * inverse[2][2], x1 = y1 * inverse[1][1] - inverse[1][2] * x2;
+      double x0 = w[j][0] * inverse[0][0] - inverse[0][1] * x1 - inverse[0][2] * x2;
+      w[j] = (S2Quad){x0, x1, x2, 0} - sum;
+      continue;
+    }
     w[j] = inverse[0] * w[j][0] + inverse[1] * w[j][1] + inverse[2] * w[j][2] - sum;
   }
   for (int32_t i = 0; i < n; i++) {

@@ -29,20 +29,19 @@ typedef struct S2BlockSparse {
   S2Quad *lower;     // per block: K_rc, then L_rc
   S2Quad *upper;     // per block: K_cr', then U_cr'; unused while symmetric
   S2Quad *diagonal;  // per place: K_cc, then D_c
-  S2Quad *inverse;   // per place: D_c^-1
+  S2Quad *inverse;   // per place: D_c^-1; when careful the factors of D_c by scalars
   S2Quad *work;      // nodes
   bool nonsymmetric;
+  // Set by the caller after init, for symmetric matrices with ill-conditioned D_c, such as
+  // quasi-definite ones: divides by D_c through substitution. Multiplying by its inverse loses the
+  // square of its condition number.
+  bool careful;
 } S2BlockSparse;
 
 // Finds order and pattern. `edge` holds two distinct nodes per edge; an edge may occur often and
 // either way round. slot[e] becomes the block of edge e.
 void s2_blocksparse_init(S2BlockSparse *matrix, int nodes, int edges, const int32_t *edge,
                          int32_t *slot, S2Arena *arena);
-
-// The same where the nodes with late[node] are to be eliminated after one of their neighbours at
-// least (unless they have none): in [W -J'; -J -C] with C small, a row of J gets its pivot from W.
-void s2_blocksparse_init_late(S2BlockSparse *matrix, int nodes, int edges, const int32_t *edge,
-                              const bool *late, int32_t *slot, S2Arena *arena);
 
 // Sets all values to 0. They are then written by the caller: diagonal[3 * place[node]], and for an
 // edge with r, c its ends of higher and lower place: K_rc to lower[3 * slot] and, when

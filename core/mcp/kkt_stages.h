@@ -70,9 +70,9 @@ void s2_kkt_solve_schur(S2KktRun *run);
 void s2_kkt_solve_cg(S2KktRun *run);
 void s2_kkt_solve_minres(S2KktRun *run);
 
-// Refinement that ldl and schur share. `factor` prepares the system with `delta` added to C;
-// `solve` takes r_v, r_row as the right side of  W x - J' y = r_v, J x + (C + delta) y = r_row
-// and replaces them by x and y.
+// Refinement that ldl and schur share (kkt_refine.c). `factor` prepares the system with `delta`
+// added to C; `solve` takes x and y as the right side of  W x - J' y = .., J x + (C + delta) y = ..
+// and replaces them by the solution.
 typedef struct S2KktDirect {
   void *method;
   bool (*factor)(void *method, double delta);

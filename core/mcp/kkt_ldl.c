@@ -1,50 +1,11 @@
-// The whole system factored, and the refinement both direct methods share.
-//
-// [W -J'; -J -C - delta] is quasi-definite (Vanderbei 1995): every order of elimination has its
-// L D L' without pivoting. Solving with it again and again on what is left over is the proximal
-// method on the rows: it converges for redundant rows too, the error of a row with the stiffness s
-// shrinking by delta / (s + delta) a pass, to the impulses nearest to the start.
+// The whole system factored, rows as nodes of its graph. [W -J'; -J -C - delta] is quasi-definite
+// (Vanderbei 1995): every order of elimination has its L D L' without pivoting. A row that comes
+// before its bodies has the pivot delta, so D is ill-conditioned and the matrix must be `careful`.
+// Making rows wait for a body first was measured: it fills more and fails more often, since rows
+// that nearly repeat others meet small pivots all the same.
 #include "mcp/kkt_stages.h"
 
-#include <math.h>
 #include <string.h>
-
-// Scaled rows have a length of about 1. A large delta makes an accurate factor, a small one few
-// passes; where light bodies link heavy ones the stiffness s is as small as the mass ratio.
-static const double DELTAS[] = {1e-8, 1e-11, 1e-14};
-enum { COUNT = sizeof DELTAS / sizeof *DELTAS };
-
-static const double GAIN =
-    0.3; // a pass that shrinks the residual by less calls for a smaller delta
-
-void s2_kkt_refine(S2KktRun *run, const S2KktDirect *direct) {
-  const S2KktScaled *kkt = run->kkt;
-  double *v = S2_TAKE(run->arena, double, kkt->n);
-  double *lambda = S2_TAKE(run->arena, double, kkt->m);
-  run->status = S2_SINGULAR;
-  for (int k = 0; k < COUNT && !s2_kkt_done(run) && run->iterations < run->max_iterations; k++) {
-    if (!direct->factor(direct->method, DELTAS[k])) {
-      continue;
-    }
-    run->status = S2_MAX_ITERATIONS;
-    memcpy(v, run->v, sizeof(double) * (size_t)kkt->n);
-    memcpy(lambda, run->lambda, sizeof(double) * (size_t)kkt->m);
-    double last = s2_kkt_offer(run, v, lambda), before;
-    do {
-      direct->solve(direct->method, run->r_v, run->r_row);
-      for (int i = 0; i < kkt->n; i++) {
-        v[i] -= run->r_v[i];
-      }
-      for (int i = 0; i < kkt->m; i++) {
-        lambda[i] -= run->r_row[i];
-      }
-      before = last;
-      last = s2_kkt_offer(run, v, lambda);
-      run->iterations++;
-      s2_history_add(run->history, last, 1, 0);
-    } while (last < GAIN * before && run->iterations < run->max_iterations);
-  }
-}
 
 typedef struct Ldl {
   const S2KktScaled *kkt;
@@ -116,7 +77,6 @@ void s2_kkt_solve_ldl(S2KktRun *run) {
       .x = S2_TAKE(run->arena, S2Quad, nodes),
   };
   int32_t *edge = S2_TAKE(run->arena, int32_t, 2 * edges);
-  bool *late = S2_TAKE_ZEROED(run->arena, bool, nodes);
   for (int k = 0; k < kkt->links; k++) {
     edge[2 * k] = kkt->bodies + kkt->link[k].row;
     edge[2 * k + 1] = kkt->link[k].column;
@@ -125,9 +85,7 @@ void s2_kkt_solve_ldl(S2KktRun *run) {
     edge[2 * (kkt->links + k)] = kkt->coupling[k].row;
     edge[2 * (kkt->links + k) + 1] = kkt->coupling[k].column;
   }
-  for (int g = 0; g < kkt->groups; g++) {
-    late[kkt->bodies + g] = true;
-  }
-  s2_blocksparse_init_late(&ldl.matrix, nodes, edges, edge, late, ldl.slot, run->arena);
+  s2_blocksparse_init(&ldl.matrix, nodes, edges, edge, ldl.slot, run->arena);
+  ldl.matrix.careful = true;
   s2_kkt_refine(run, &(S2KktDirect){&ldl, factor, solve});
 }
