@@ -11,6 +11,9 @@ static const double TOLERANCE = 1e-9;
 // iterative methods. Without rounding those need one step an unknown; with mass ratios, several.
 enum { PASSES = 120, STEPS_PER_UNKNOWN = 10, STEPS_LEAST = 200 };
 
+// Of the tolerance: what the methods aim at, for the last judgement divides in another order.
+static const double AIM = 1 - 1e-12;
+
 // W and its transpose may differ by this part of sqrt(W_ii W_jj): rounding of whoever made it.
 static const double ASYMMETRY = 1e-12;
 
@@ -66,12 +69,15 @@ static double velocity_scale(const S2Kkt *kkt) {
 
 double s2_kkt_residual(const S2Kkt *kkt, const double *v, const double *lambda, S2Arena *arena) {
   S2ArenaMark mark = s2_arena_mark(arena);
-  double *f = S2_TAKE_ZEROED(arena, double, kkt->n), *u = S2_TAKE(arena, double, kkt->m);
+  double *f = S2_TAKE(arena, double, kkt->n), *u = S2_TAKE(arena, double, kkt->m);
   double worst = 0;
+  for (int i = 0; i < kkt->n; i++) {
+    f[i] = -kkt->c[i];
+  }
   s2_csr_add_times(&kkt->w, 1, v, f);
   s2_csr_add_transposed_times(&kkt->j, -1, lambda, f);
   for (int i = 0; i < kkt->n; i++) {
-    double error = fabs((f[i] - kkt->c[i]) / diagonal(&kkt->w, i));
+    double error = fabs(f[i] / diagonal(&kkt->w, i));
     worst = larger(worst, error * weight(kkt->v_weight, i));
   }
   for (int i = 0; i < kkt->m; i++) {
@@ -235,11 +241,15 @@ const char *s2_kkt_solver_summary(S2KktSolver solver) {
 }
 
 // Rows that nothing satisfies leave, at the best compromise, speeds u that no impulse lessens:
-// J' u = 0, C u = 0 and b' u = u' u. With y = u they are the proof.
+// J' u = 0, C u = 0 and b' u = u' u. With y = u they are the proof. A direct method says what these
+// are; others are taken by their word, the speeds at the best point.
 static bool contradictory(S2KktRun *run, double *proof) {
   const S2KktScaled *kkt = run->kkt;
   s2_kkt_offer(run, run->v, run->lambda);
   double *y = run->r_row, *pull = run->r_v, length = 0, along = 0, most = 0, largest = 0;
+  if (run->witness != NULL) {
+    memcpy(y, run->witness, sizeof(double) * (size_t)kkt->m);
+  }
   for (int i = 0; i < kkt->m; i++) {
     length += y[i] * y[i];
   }
@@ -253,6 +263,8 @@ static bool contradictory(S2KktRun *run, double *proof) {
     along += kkt->b[i] * y[i];
     most = fmax(most, fabs(kkt->compliance[i] * y[i]));
   }
+  double side = along < 0 ? -1 : 1;
+  along = fabs(along);
   s2_csr_add_transposed_times(&kkt->j, 1, y, pull);
   for (int i = 0; i < kkt->n; i++) {
     most = fmax(most, fabs(pull[i]));
@@ -269,7 +281,7 @@ static bool contradictory(S2KktRun *run, double *proof) {
     return false;
   }
   for (int i = 0; i < kkt->m && proof != NULL; i++) {
-    proof[i] = y[i] * kkt->row_unit[i] / largest;
+    proof[i] = side * y[i] * kkt->row_unit[i] / largest;
   }
   return true;
 }
@@ -279,7 +291,7 @@ static S2SolveStatus run_method(const S2KktScaled *kkt, const S2KktOptions *opti
   int n = kkt->n, m = kkt->m;
   S2KktRun run = {
       .kkt = kkt,
-      .tolerance = options->tolerance > 0 ? options->tolerance : TOLERANCE,
+      .tolerance = AIM * (options->tolerance > 0 ? options->tolerance : TOLERANCE),
       .max_iterations = options->max_iterations,
       .history = options->history,
       .v = S2_TAKE(arena, double, n),

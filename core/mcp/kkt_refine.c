@@ -20,6 +20,7 @@ static const double GAIN = 0.3; // a pass that shrinks the residual by less is a
 enum {
   BASIS = 20, // vectors of minimal residuals before it starts afresh
   CYCLES = 4, // such starts with one factor
+  WITNESS_STEPS = 3,
 };
 
 static const double CYCLE_GAIN = 0.5; // a cycle that shrinks the residual by less is the last
@@ -171,6 +172,28 @@ static double cycle(Refinement *r) {
   return offer(r);
 }
 
+// What of the rows' speeds no impulse lessens: (S + delta)^-1 enlarges that 1 / delta times, the
+// rest less, and its powers leave nothing else.
+static void find_witness(Refinement *r) {
+  const S2KktScaled *kkt = r->run->kkt;
+  if (!r->direct->factor(r->direct->method, DELTAS[0])) {
+    return;
+  }
+  back_to_best(r);
+  offer(r);
+  double *x = r->basis[0], *y = r->basis[0] + kkt->n;
+  memcpy(y, r->run->r_row, sizeof(double) * (size_t)kkt->m);
+  for (int i = 0; i < WITNESS_STEPS; i++) {
+    double length = norm(y, kkt->m);
+    for (int k = 0; k < kkt->m; k++) {
+      y[k] /= length;
+    }
+    memset(x, 0, sizeof(double) * (size_t)kkt->n);
+    r->direct->solve(r->direct->method, x, y);
+  }
+  r->run->witness = y;
+}
+
 void s2_kkt_refine(S2KktRun *run, const S2KktDirect *direct) {
   int size = run->kkt->n + run->kkt->m;
   Refinement r = {.run = run, .direct = direct, .x = S2_TAKE(run->arena, double, size)};
@@ -194,5 +217,8 @@ void s2_kkt_refine(S2KktRun *run, const S2KktDirect *direct) {
         break;
       }
     }
+  }
+  if (!s2_kkt_done(run)) {
+    find_witness(&r);
   }
 }
