@@ -290,7 +290,7 @@ static double find_direction(Interior *ip, int refinements) {
 }
 
 // One predictor-corrector step; false when the matrix is singular or the direction not finite.
-static bool iterate(Interior *ip) {
+static bool iterate(Interior *ip, double *taken) {
   S2System *system = ip->system;
   int four = 4 * system->units;
   for (int k = 0; k < four; k++) {
@@ -327,6 +327,7 @@ static bool iterate(Interior *ip) {
   if (!isfinite(step)) {
     return false;
   }
+  *taken = step;
   for (int k = 0; k < system->units; k++) {
     const S2Unit *unit = &system->unit[k];
     for (int i = 4 * k; i < 4 * k + pairs_of(unit); i++) {
@@ -408,11 +409,15 @@ double s2_interior_solve(S2System *system, const S2InteriorStart *start, double 
   } else {
     start_cold(&ip, start);
   }
-  double milestone = INFINITY;
+  double milestone = INFINITY, step = 0;
   for (int i = 0, since = 0;; i++, since++) {
     s2_system_row_velocity(system, ip.v, ip.u);
     measure(&ip);
-    keep_if_better(&ip, &progress, s2_system_residual(system, ip.v, ip.lambda, ip.u));
+    double residual = s2_system_residual(system, ip.v, ip.lambda, ip.u);
+    keep_if_better(&ip, &progress, residual);
+    if (i > 0) {
+      s2_history_add(system->history, residual, step, ip.mean);
+    }
     if (progress.best > tolerance) {
       cross_over(&ip, &progress, factorizations, arena);
     }
@@ -426,7 +431,7 @@ double s2_interior_solve(S2System *system, const S2InteriorStart *start, double 
     }
     s2_system_imbalance(system, ip.v, ip.lambda, ip.imbalance);
     (*factorizations)++;
-    if (!iterate(&ip)) {
+    if (!iterate(&ip, &step)) {
       break;
     }
   }
