@@ -55,6 +55,7 @@ typedef enum Mode { SEPARATE = 0, STICK, SLIDE_BACK, SLIDE_AHEAD, NO_TANGENT } M
 typedef struct Work {
   const S2Problem *problem;
   S2Arena *arena;
+  S2History *history;
   S2Schur schur;
   int contacts, n;   // n: size of the LCP
   int *normal;       // contact -> its normal row
@@ -392,6 +393,7 @@ static S2SolveStatus pivot(Work *work, int attempts, int *pivots) {
     cover[i] = 1;
   }
   S2LcpPivoting pivoting = s2_lcp_pivoting_default(n, cover);
+  pivoting.history = work->history;
   pivoting.max_pivots = PIVOTS_BASE + PIVOTS_PER_VARIABLE * n;
   S2SolveStatus status = S2_SINGULAR;
   for (int attempt = 0; attempt < attempts; ++attempt) {
@@ -467,6 +469,7 @@ S2SolveStatus s2_lemke_solve(const S2Problem *problem, const S2SolverOptions *op
   }
   S2ArenaMark mark = s2_arena_mark(arena);
   Work work = work_take(problem, options->tolerance, arena);
+  work.history = options->history;
   S2SolveStatus status = S2_SINGULAR;
   bool finished = false;
   bool joints = problem->rows > 0 && s2_schur_is_bilateral(&problem->row[0]);

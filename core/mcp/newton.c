@@ -141,11 +141,12 @@ static double largest_imbalance(const Newton *newton) {
 }
 
 // Halves the step until the merit falls enough, else takes the step that made it least.
-static double search(Newton *newton, double sigma, const S2Quad *v, double merit) {
+static double search(Newton *newton, double sigma, const S2Quad *v, double merit, double *taken) {
   double step = 1, best = 1, least = INFINITY;
   for (int halvings = 0; halvings < HALVINGS; halvings++, step /= 2) {
     double now = evaluate(newton, sigma, v, step);
     if (now < merit * (1 - SUFFICIENT * step)) {
+      *taken = step;
       return now;
     }
     if (now < least) {
@@ -153,6 +154,7 @@ static double search(Newton *newton, double sigma, const S2Quad *v, double merit
       best = step;
     }
   }
+  *taken = best;
   return evaluate(newton, sigma, v, best);
 }
 
@@ -177,8 +179,12 @@ static bool solve_inner(Newton *newton, double sigma, int inners, double enough,
       newton->dv[k] = -newton->dv[k];
     }
     s2_system_row_velocity(system, newton->dv, newton->du);
-    double now = search(newton, sigma, v, merit);
+    double step, now = search(newton, sigma, v, merit, &step);
     memcpy(v, newton->v, sizeof(S2Quad) * (size_t)(system->nodes + 1));
+    if (system->history != NULL) {
+      s2_history_add(system->history, s2_system_residual(system, v, newton->lambda, newton->u),
+                     step, 0);
+    }
     s2_system_row_velocity(system, v, newton->u);
     if (!(now < merit)) {
       break;

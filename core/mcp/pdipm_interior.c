@@ -117,7 +117,11 @@ double s2_interior_solve(S2System *system, const S2InteriorStart *start, double 
   for (int i = 0, since = 0;; i++, since++) {
     s2_system_row_velocity(system, ip.v, ip.u);
     s2_interior_measure(&ip);
-    keep_if_better(&ip, &progress, s2_system_residual(system, ip.v, ip.lambda, ip.u));
+    double residual = s2_system_residual(system, ip.v, ip.lambda, ip.u);
+    keep_if_better(&ip, &progress, residual);
+    if (i > 0) {
+      s2_history_add(system->history, residual, ip.taken, ip.mean);
+    }
     if (progress.best > tolerance) {
       cross_over(&ip, &progress, factorizations, arena);
     }

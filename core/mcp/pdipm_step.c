@@ -290,6 +290,7 @@ bool s2_interior_step(S2Interior *ip, double kappa) {
   if (!isfinite(step)) {
     return false;
   }
+  ip->taken = step;
   for (int k = 0; k < system->units; k++) {
     const S2Unit *unit = &system->unit[k];
     for (int i = 4 * k; i < 4 * k + s2_unit_pairs(unit); i++) {

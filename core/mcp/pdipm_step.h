@@ -20,7 +20,8 @@ typedef struct S2Interior {
   S2Response *response;
   int pairs;
   bool joints;
-  double mean; // z's / pairs
+  double mean;  // z's / pairs
+  double taken; // part of the last direction
 } S2Interior;
 
 static inline int s2_unit_pairs(const S2Unit *unit) {

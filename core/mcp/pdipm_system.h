@@ -55,6 +55,7 @@ typedef struct S2System {
   bool dense;
   S2Dense dense_matrix;
   S2BlockSparse sparse;
+  S2History *history; // NULL, or where the stages record each iteration
 } S2System;
 
 void s2_system_init(S2System *system, const S2Problem *problem, S2Arena *arena);

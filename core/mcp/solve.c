@@ -10,19 +10,23 @@
 // seconds): its time grows with the cube.
 enum { PIVOT_SOON = 20, PIVOT_AT_LAST = 128 };
 
-static const char *const NAMES[S2_SOLVER_COUNT] = {"auto", "closed", "pdipm", "lemke"};
+static const char *const NAMES[S2_SOLVER_COUNT] = {"auto",   "closed", "pdipm", "lemke",
+                                                   "newton", "al",     "ncp"};
 
 static const char *const SUMMARIES[S2_SOLVER_COUNT] = {
     "the quickest exact method for each island, others when it misses the tolerance",
     "one contact in closed form",
     "primal-dual interior point with Newton finish, islands of any size",
     "lexicographic Lemke pivoting, exact, for small islands",
+    "proximal semismooth Newton on the friction law",
+    "augmented Lagrangian, convex inner problems by Newton",
+    "interior point on the friction cone, as Dojo's",
 };
 
 static S2SolverFn *const SOLVERS[S2_SOLVER_COUNT] = {
-    [S2_SOLVER_CLOSED] = s2_closed_solve,
-    [S2_SOLVER_PDIPM] = s2_pdipm_solve,
-    [S2_SOLVER_LEMKE] = s2_lemke_solve,
+    [S2_SOLVER_CLOSED] = s2_closed_solve, [S2_SOLVER_PDIPM] = s2_pdipm_solve,
+    [S2_SOLVER_LEMKE] = s2_lemke_solve,   [S2_SOLVER_NEWTON] = s2_contact_newton_solve,
+    [S2_SOLVER_AL] = s2_contact_al_solve, [S2_SOLVER_NCP] = s2_contact_ncp_solve,
 };
 
 static const char *const STATUSES[] = {

@@ -7,9 +7,12 @@
 // Each has the contract of s2_mcp_solve, except that `used` is set by the caller.
 typedef S2SolveStatus S2SolverFn(const S2Problem *problem, const S2SolverOptions *options,
                                  S2Arena *arena, S2Solution *solution);
-S2SolverFn s2_closed_solve; // closed.c: at most one contact, no bilateral rows
-S2SolverFn s2_lemke_solve;  // lemke.c: dense, lexicographic
-S2SolverFn s2_pdipm_solve;  // pdipm.c: interior point, Newton finish, PGS polish
+S2SolverFn s2_closed_solve;         // closed.c: at most one contact, no bilateral rows
+S2SolverFn s2_lemke_solve;          // lemke.c: dense, lexicographic
+S2SolverFn s2_pdipm_solve;          // pdipm.c: interior point, Newton finish, PGS polish
+S2SolverFn s2_contact_newton_solve; // contact_newton.c
+S2SolverFn s2_contact_al_solve;     // contact_al.c
+S2SolverFn s2_contact_ncp_solve;    // contact_ncp.c
 
 // products.c
 void s2_mcp_row_velocity(const S2Problem *problem, const double *v, double *u);  // u = J v (rows)
