@@ -11,8 +11,9 @@
 //       -u_t + s
 //        mu lambda_n - beta+ - beta-
 //
-//    and z = lambda_n alone where there is no friction. s is the sliding speed. The matrix is
-//    copositive, so Lemke's method finds a solution where the frictionless problem has one.
+//    and z = lambda_n alone where there is no friction. s is the sliding speed. A boxed row has
+//    z = (lambda - lo, p) with u + p and hi - lambda. The matrix is copositive, so Lemke's method
+//    finds a solution where the frictionless problem has one.
 // 5. Its final basis says which contact separates, sticks or slides which way. That linear system
 //    is solved afresh, bilateral rows included, with residuals taken through the velocities.
 #include "mcp/lemke.h"
@@ -50,17 +51,20 @@ enum {
   PIVOTS_PER_VARIABLE = 5, // each here, and where it takes many more, rounding has lost its way
 };
 
-typedef enum Mode { SEPARATE = 0, STICK, SLIDE_BACK, SLIDE_AHEAD, NO_TANGENT } Mode;
+// A boxed row separates at its lower bound and presses without a tangent, or is AT_TOP.
+typedef enum Mode { SEPARATE = 0, STICK, SLIDE_BACK, SLIDE_AHEAD, NO_TANGENT, AT_TOP } Mode;
 
 typedef struct Work {
   const S2Problem *problem;
   S2Arena *arena;
   S2History *history;
   S2Schur schur;
-  int contacts, n;   // n: size of the LCP
+  int contacts, n;   // boxed rows count as contacts; n: size of the LCP
   int *normal;       // contact -> its normal row
   int *first;        // contact -> its first variable in the LCP
   bool *friction;    // contact has a friction row with mu > 0
+  bool *box;         // contact is a boxed row
+  double *left;      // schur.left, scaled, with boxed rows at their lower bounds
   double *lcp_scale; // rows: as schur.scale, for the rows of the LCP
   double unit;       // what the LCP has to overcome, scaled: its right side is this times about 1
   double *m, *q, *z; // the LCP
@@ -79,7 +83,8 @@ static bool supported(const S2Problem *problem) {
       continue;
     }
     bool free = row->lo == -INFINITY && row->hi == INFINITY;
-    if (!free && !(row->lo == 0 && row->hi == INFINITY)) {
+    bool box = isfinite(row->lo) && isfinite(row->hi) && row->lo < row->hi;
+    if (!free && !box && !(row->lo == 0 && row->hi == INFINITY)) {
       return false;
     }
     bilateral += free;
@@ -118,12 +123,27 @@ static void drop_noise(Work *work, double redundant) {
   }
 }
 
+// Boxed rows start from their lower bounds.
+static void shift_boxes(Work *work) {
+  int rows = work->schur.rows;
+  memcpy(work->left, work->schur.left, sizeof(double) * (size_t)rows);
+  for (int c = 0; c < work->contacts; ++c) {
+    if (work->box[c]) {
+      int j = work->normal[c];
+      double lo = work->problem->row[j].lo / work->lcp_scale[j];
+      for (int i = 0; i < rows; ++i) {
+        work->left[i] += work->schur.s[i * rows + j] * lo;
+      }
+    }
+  }
+}
+
 // Sets the unit of the LCP and returns whether some contact would penetrate without impulses.
 static bool is_pressing(Work *work) {
   bool pressing = false;
   work->unit = 0;
   for (int c = 0; c < work->contacts; ++c) {
-    const double *left = work->schur.left + work->normal[c];
+    const double *left = work->left + work->normal[c];
     pressing = pressing || left[0] < 0;
     work->unit = fmax(work->unit, work->friction[c] ? fmax(-left[0], fabs(left[1])) : -left[0]);
   }
@@ -139,7 +159,7 @@ static double scaled_mu(const Work *work, int contact, const double *scale) {
 // The matrix and right side of step 4.
 static void build_lcp(Work *work) {
   int n = work->n, rows = work->schur.rows;
-  const double *s = work->schur.s, *left = work->schur.left;
+  const double *s = work->schur.s, *left = work->left;
   memset(work->m, 0, sizeof(double) * (size_t)n * (size_t)n);
   memset(work->q, 0, sizeof(double) * (size_t)n);
   for (int c = 0; c < work->contacts; ++c) {
@@ -163,6 +183,12 @@ static void build_lcp(Work *work) {
       }
     }
     work->q[at] = left[i] / work->unit;
+    if (work->box[c]) {
+      const S2Row *row = &work->problem->row[i];
+      work->m[at * n + at + 1] = 1;
+      work->m[(at + 1) * n + at] = -1;
+      work->q[at + 1] = (row->hi - row->lo) / (work->lcp_scale[i] * work->unit);
+    }
     if (work->friction[c]) {
       double *m = work->m + at * n + at;
       m[n + 3] = m[2 * n + 3] = 1;
@@ -181,6 +207,9 @@ static Mode mode_of(const Work *work, int contact) {
   if (!basic[0]) {
     return SEPARATE;
   }
+  if (work->box[contact]) {
+    return basic[1] ? AT_TOP : NO_TANGENT;
+  }
   if (!work->friction[contact] || (!basic[1] && !basic[2])) {
     return NO_TANGENT;
   }
@@ -198,7 +227,7 @@ static void clip(const S2Problem *problem, double *lambda) {
       double bound = row->mu * lambda[i - 1];
       lambda[i] = fmin(bound, fmax(-bound, lambda[i]));
     } else if (!s2_schur_is_bilateral(row)) {
-      lambda[i] = fmax(0, lambda[i]);
+      lambda[i] = fmin(row->hi, fmax(row->lo, lambda[i]));
     }
   }
 }
@@ -223,6 +252,7 @@ static double judge(Work *work) {
 typedef struct Active {
   int count;
   int *row;      // unknown and equation k belong to this row
+  double *fixed; // impulses of all rows that are not unknown: bounds of boxes, else 0
   double *slope; // sliding: the friction row after it follows with this slope (scaled); else 0
 } Active;
 
@@ -231,6 +261,7 @@ static Active collect_active(const Work *work) {
   Active active = {
       .row = S2_TAKE(work->arena, int, rows),
       .slope = S2_TAKE_ZEROED(work->arena, double, rows),
+      .fixed = S2_TAKE_ZEROED(work->arena, double, rows),
   };
   for (int i = 0; i < rows; ++i) {
     if (work->schur.pivoted[i]) {
@@ -239,7 +270,9 @@ static Active collect_active(const Work *work) {
   }
   for (int c = 0; c < work->contacts; ++c) {
     Mode mode = mode_of(work, c);
-    if (mode == SEPARATE) {
+    if (mode == SEPARATE || mode == AT_TOP) {
+      const S2Row *row = &work->problem->row[work->normal[c]];
+      active.fixed[work->normal[c]] = mode == AT_TOP ? row->hi : row->lo;
       continue;
     }
     if (mode == SLIDE_BACK || mode == SLIDE_AHEAD) {
@@ -287,7 +320,7 @@ static void solve_active(Work *work, double rank_tolerance) {
   S2DenseLu lu = factor_active(work, &active, rank_tolerance);
   double *step = S2_TAKE(work->arena, double, active.count);
   double *u = S2_TAKE(work->arena, double, work->schur.rows);
-  memset(work->lambda, 0, sizeof(double) * (size_t)work->schur.rows);
+  memcpy(work->lambda, active.fixed, sizeof(double) * (size_t)work->schur.rows);
   double last = INFINITY;
   for (int pass = 0; pass <= REFINEMENTS; ++pass) {
     active_velocities(work, &active, u, step);
@@ -365,7 +398,7 @@ static void read_dictionary(Work *work) {
   for (int c = 0; c < work->contacts; ++c) {
     int i = work->normal[c];
     const double *z = work->z + work->first[c];
-    work->lambda[i] = work->lcp_scale[i] * work->unit * z[0];
+    work->lambda[i] = work->problem->row[i].lo + work->lcp_scale[i] * work->unit * z[0];
     if (work->friction[c]) {
       work->lambda[i + 1] = work->lcp_scale[i + 1] * work->unit * (z[1] - z[2]);
     }
@@ -435,6 +468,8 @@ static Work work_take(const S2Problem *problem, double tolerance, S2Arena *arena
       .normal = S2_TAKE(arena, int, rows),
       .first = S2_TAKE(arena, int, rows),
       .friction = S2_TAKE_ZEROED(arena, bool, rows),
+      .box = S2_TAKE_ZEROED(arena, bool, rows),
+      .left = S2_TAKE(arena, double, rows),
       .lcp_scale = S2_TAKE(arena, double, rows),
       .lambda = S2_TAKE_ZEROED(arena, double, rows),
       .best_lambda = S2_TAKE_ZEROED(arena, double, rows),
@@ -449,7 +484,8 @@ static Work work_take(const S2Problem *problem, double tolerance, S2Arena *arena
       work.friction[c] = i + 1 < rows && row[1].coupled_to == i && row[1].mu > 0;
       work.normal[c] = i;
       work.first[c] = work.n;
-      work.n += work.friction[c] ? 4 : 1;
+      work.box[c] = isfinite(row->hi);
+      work.n += work.friction[c] ? 4 : work.box[c] ? 2 : 1;
     }
   }
   work.m = S2_TAKE(arena, double, (size_t)work.n *(size_t)work.n);
@@ -476,6 +512,7 @@ S2SolveStatus s2_lemke_solve(const S2Problem *problem, const S2SolverOptions *op
   for (int precise = 0; precise <= (joints ? 1 : 0) && !finished; ++precise) {
     s2_schur_eliminate(&work.schur, problem, precise, arena);
     drop_noise(&work, s2_schur_redundant(precise));
+    shift_boxes(&work);
     if (is_pressing(&work)) {
       // With joints, imprecise elimination is the likeliest reason of a failure: one attempt.
       int attempts = joints && !precise ? 1 : ATTEMPTS;

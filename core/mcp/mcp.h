@@ -13,10 +13,11 @@
 // the plane two opposite tangents give the exact Coulomb cone, so nothing is linearised
 // (lcp-physics appendix, eq. 22, 23).
 //
-// Three kinds of row occur today, always in this order within a problem:
+// The kinds of row, always in this order within a problem:
 //   bilateral rows  (lo = -inf, hi = +inf; `group` rows of one joint are neighbours), then
-//   contacts        (a normal row, followed by its friction row).
-// Other boxes (limits, motors) come with the joints; a solver asserts what it does not support.
+//   boxed rows      (lo < hi, both finite: motors, dry friction in joints), then
+//   contacts        (a normal row, lo = 0, hi = +inf, and its friction row where there is one;
+//                    limits are normal rows alone).
 #ifndef S2_MCP_H
 #define S2_MCP_H
 
@@ -66,7 +67,8 @@ typedef struct S2Residual {
   double dynamics;        // |W v - J' lambda - c|, N s (N m s for the angular part); local form:
                           // |v - A J' lambda - rhs|, m/s
   double complementarity; // |min(lambda, u)| over normal rows, with lambda in N s, u in m/s
-  double cone;  // |lambda_t - clip(lambda_t - u_t / W_tt, -mu lambda_n, mu lambda_n)|, N s
+  double cone;  // |lambda_t - clip(lambda_t - u_t / W_tt, -mu lambda_n, mu lambda_n)|, N s; the
+                // same of boxed rows with their lo and hi
   double joint; // |u| over bilateral rows, m/s
   double scaled;
 } S2Residual;

@@ -76,7 +76,12 @@ static S2Mode apply_law(const S2Unit *unit, double sigma, const double *u, const
   double y = (anchor[1] - sigma * (u[1] + unit->b0[1])) / (1 + sigma * unit->c[1]);
   S2Mode mode = S2_STICK;
   *d = (S2Response){.nn = kn, .tt = unit->rows == 2 ? kt : 0};
-  if (unit->kind != S2_UNIT_BILATERAL) {
+  if (unit->kind == S2_UNIT_BOX) {
+    double free = x;
+    x = s2_unit_clip(unit, free);
+    mode = x < free ? S2_SLIDE_PLUS : x > free ? S2_SLIDE_MINUS : S2_STICK;
+    d->nn = mode == S2_STICK ? kn : 0;
+  } else if (unit->kind != S2_UNIT_BILATERAL) {
     double bound = unit->mu * x;
     if (!(x > 0)) {
       x = y = 0;

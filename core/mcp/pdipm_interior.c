@@ -25,6 +25,12 @@ static void start_cold(S2Interior *ip, const S2InteriorStart *start) {
     ip->z[k] = start->impulse * a;
     ip->s[k] = start->velocity * b;
   }
+  for (int k = 0; k < ip->system->units; k++) {
+    const S2Unit *unit = &ip->system->unit[k];
+    if (unit->kind == S2_UNIT_BOX) { // the two distances add up to the width
+      ip->z[4 * k] = ip->z[4 * k + 1] = (unit->hi - unit->lo) / 2;
+    }
+  }
 }
 
 static void start_warm(S2Interior *ip, const S2InteriorStart *start, const S2Quad *v,
@@ -45,6 +51,14 @@ static void start_warm(S2Interior *ip, const S2InteriorStart *start, const S2Qua
     for (int i = 0; i < 4; i++) {
       ip->z[4 * k + i] = fmax(z[i], start->floor);
       ip->s[4 * k + i] = fmax(s[i], start->floor);
+    }
+    if (unit->kind == S2_UNIT_BOX) {
+      double width = unit->hi - unit->lo, least = fmin(start->floor, width / 4);
+      double inside = fmax(least, fmin(width - least, n - unit->lo));
+      ip->z[4 * k] = inside;
+      ip->z[4 * k + 1] = width - inside;
+      ip->s[4 * k] = fmax(un, start->floor);
+      ip->s[4 * k + 1] = fmax(-un, start->floor);
     }
   }
 }

@@ -30,6 +30,10 @@ void s2_refine_modes(const S2System *system, const double *u, const double *lamb
       continue;
     }
     double x = n - (u[2 * k] + unit->c[0] * n + unit->b0[0]);
+    if (unit->kind == S2_UNIT_BOX) {
+      mode[k] = x > unit->hi ? S2_SLIDE_PLUS : x < unit->lo ? S2_SLIDE_MINUS : S2_STICK;
+      continue;
+    }
     double y = t - (u[2 * k + 1] + unit->c[1] * t + unit->b0[1]), bound = unit->mu * x;
     if (!(x > 0)) {
       mode[k] = S2_SEPARATE;
@@ -57,6 +61,9 @@ static bool respond(Refinement *refinement) {
       break;
     case S2_SLIDE_PLUS:
     case S2_SLIDE_MINUS:
+      if (unit->kind == S2_UNIT_BOX) {
+        break; // at a bound, whatever happens
+      }
       d->nn = normal;
       d->tn = (refinement->mode[k] == S2_SLIDE_PLUS ? unit->mu : -unit->mu) * normal;
       sliding = true;
@@ -79,6 +86,9 @@ static void stand_still(const Refinement *refinement, int k) {
   if (refinement->mode[k] == S2_SEPARATE) {
     base[0] = -l[0];
     base[1] = -l[1];
+  } else if (unit->kind == S2_UNIT_BOX && refinement->mode[k] != S2_STICK) {
+    base[0] = (refinement->mode[k] == S2_SLIDE_PLUS ? unit->hi : unit->lo) - l[0];
+    base[1] = 0;
   } else if (refinement->mode[k] != S2_STICK) {
     double slope = refinement->mode[k] == S2_SLIDE_PLUS ? unit->mu : -unit->mu;
     base[1] = slope * (l[0] + base[0]) - l[1];

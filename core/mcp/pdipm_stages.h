@@ -25,7 +25,8 @@ double s2_newton_solve(S2System *system, double sigma, int outers, int inners, d
                        S2Quad *v, double *lambda, int *factorizations, S2Arena *arena);
 
 // What a unit does: its impulses vanish, its velocities vanish, or it slides with the tangential
-// impulse +mu lambda_n or -mu lambda_n. Bilateral rows always stick.
+// impulse +mu lambda_n or -mu lambda_n. Bilateral rows always stick; boxed ones slide at their
+// upper or lower bound.
 typedef enum S2Mode { S2_SEPARATE = 0, S2_STICK, S2_SLIDE_PLUS, S2_SLIDE_MINUS } S2Mode;
 
 // The modes (v, lambda) shows when impulses and velocities are compared one to one; u = J v.

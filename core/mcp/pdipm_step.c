@@ -73,7 +73,7 @@ S2Response s2_pairs_respond(const S2Unit *unit, const double *w) {
     d.tt = unit->rows == 2 ? 1 / (unit->c[1] + PROXIMAL_JOINT) : 0;
     return d;
   }
-  d.nn = 1 / (w[0] + unit->c[0]);
+  d.nn = 1 / (w[0] + (unit->kind == S2_UNIT_BOX ? w[1] : 0) + unit->c[0]);
   if (unit->kind == S2_UNIT_CONTACT) {
     Tangent t = tangent_of(unit, w);
     d.tn = (t.p - t.q) * unit->mu * d.nn / t.total * t.damp;
@@ -85,6 +85,10 @@ S2Response s2_pairs_respond(const S2Unit *unit, const double *w) {
 void s2_pairs_adjoint(const S2Unit *unit, const double *w, const double h[2], double y[4]) {
   y[0] = h[0] / (w[0] + unit->c[0]);
   y[1] = y[2] = y[3] = 0;
+  if (unit->kind == S2_UNIT_BOX) {
+    y[0] = h[0] / (w[0] + w[1] + unit->c[0]);
+    y[1] = -y[0];
+  }
   if (unit->kind == S2_UNIT_CONTACT) {
     Tangent t = tangent_of(unit, w);
     double part = h[1] * t.damp / t.total;
@@ -99,6 +103,11 @@ void s2_pairs_adjoint(const S2Unit *unit, const double *w, const double h[2], do
 //     (w + F) dz = e - G du,  F the constant coupling of the four pairs.
 static void contact_change(double dz[4], const S2Unit *unit, const double *w, const double *e,
                            double un, double ut) {
+  if (unit->kind == S2_UNIT_BOX) {
+    dz[0] = (e[0] - e[1] - un) / (w[0] + w[1] + unit->c[0]);
+    dz[1] = -dz[0];
+    return;
+  }
   dz[0] = (e[0] - un) / (w[0] + unit->c[0]);
   if (unit->kind != S2_UNIT_CONTACT) {
     return;
@@ -125,7 +134,7 @@ void s2_interior_measure(S2Interior *ip) {
     double *z = ip->z + 4 * k, *s = ip->s + 4 * k, *gap = ip->gap + 4 * k;
     double *l = ip->lambda + 2 * k;
     if (unit->kind != S2_UNIT_BILATERAL) {
-      l[0] = z[0];
+      l[0] = unit->kind == S2_UNIT_BOX ? unit->lo + z[0] : z[0];
       l[1] = unit->kind == S2_UNIT_CONTACT ? z[1] - z[2] : 0;
     }
     double un = ip->u[2 * k] + unit->c[0] * l[0] + unit->b0[0];
@@ -139,6 +148,10 @@ void s2_interior_measure(S2Interior *ip) {
     gap[1] = ut + z[3] - s[1];
     gap[2] = -ut + z[3] - s[2];
     gap[3] = unit->mu * z[0] - z[1] - z[2] - s[3];
+    if (unit->kind == S2_UNIT_BOX) {
+      gap[0] = un - s[0] + s[1];
+      gap[1] = 0;
+    }
     for (int i = 0; i < s2_unit_pairs(unit); i++) {
       sum += z[i] * s[i];
     }
@@ -167,7 +180,7 @@ static void solve_linear(S2Interior *ip, int refinements) {
     } else {
       contact_change(dz, unit, ip->w + 4 * k, ip->e + 4 * k, 0, 0);
       base[0] = dz[0];
-      base[1] = dz[1] - dz[2];
+      base[1] = unit->kind == S2_UNIT_CONTACT ? dz[1] - dz[2] : 0;
     }
   }
   for (int i = 0; i <= n; i++) {

@@ -5,7 +5,11 @@
 //   z1, z2 with lambda_t = z1 - z2,                s1 = u_t + z3,  s2 = -u_t + z3
 //   z3 = sliding speed,                            s3 = mu z0 - z1 - z2
 //
-// z, s >= 0, z o s = kappa, a frictionless one only the first. kappa is 0 for a solution; above 0
+// z, s >= 0, z o s = kappa, a frictionless one only the first. A boxed row has two,
+//
+//   z0 = lambda - lo,  z1 = hi - lambda            s0 - s1 = u
+//
+// kappa is 0 for a solution; above 0
 // it names a point of the central path.
 #ifndef S2_PDIPM_STEP_H
 #define S2_PDIPM_STEP_H
@@ -25,7 +29,10 @@ typedef struct S2Interior {
 } S2Interior;
 
 static inline int s2_unit_pairs(const S2Unit *unit) {
-  return unit->kind == S2_UNIT_CONTACT ? 4 : unit->kind == S2_UNIT_NORMAL ? 1 : 0;
+  return unit->kind == S2_UNIT_CONTACT  ? 4
+         : unit->kind == S2_UNIT_BOX    ? 2
+         : unit->kind == S2_UNIT_NORMAL ? 1
+                                        : 0;
 }
 
 // Everything zero, the memory the arena's. The caller sets v, z, s and the lambda of bilateral

@@ -45,6 +45,14 @@ static int fill_unit(S2Unit *unit, const S2Problem *problem, int i, const double
     }
     return unit->rows;
   }
+  if (isfinite(row->hi)) {
+    double scale = w[i] > 0 ? w[i] / problem->velocity_scale : 1 / problem->velocity_scale;
+    assert(row->lo < row->hi && isfinite(row->lo));
+    unit->kind = S2_UNIT_BOX;
+    unit->lo = row->lo * scale;
+    unit->hi = row->hi * scale;
+    return 1;
+  }
   assert(row->lo == 0 && row->hi == INFINITY);
   unit->kind = S2_UNIT_NORMAL;
   if (next == NULL || next->coupled_to != i) {
@@ -283,6 +291,10 @@ S2_WIDE double s2_system_residual(const S2System *system, const S2Quad *v, const
     if (unit->kind == S2_UNIT_BILATERAL) {
       worst = larger(worst, fabs(un) * unit->arm[0]);
       worst = larger(worst, fabs(ut) * unit->arm[1]);
+      continue;
+    }
+    if (unit->kind == S2_UNIT_BOX) {
+      worst = larger(worst, fabs(n - s2_unit_clip(unit, n - un)) * unit->arm[0]);
       continue;
     }
     worst = larger(worst, fabs(un > n ? n : un) * unit->arm[0]);

@@ -16,7 +16,8 @@
 
 typedef enum S2UnitKind {
   S2_UNIT_BILATERAL, // one row, or two rows of one joint
-  S2_UNIT_NORMAL,    // a contact without friction
+  S2_UNIT_BOX,       // one row between finite bounds
+  S2_UNIT_NORMAL,    // a contact without friction, or a limit
   S2_UNIT_CONTACT    // normal and tangent
 } S2UnitKind;
 
@@ -32,6 +33,7 @@ typedef struct S2Unit {
   double c[2];   // C g
   double b0[2];  // b / V
   double mu;     // mu w_t / w_n
+  double lo, hi; // bounds of a box, lo < hi
   double arm[2]; // L for angular rows, else 1 (residual only)
 } S2Unit;
 
@@ -40,6 +42,10 @@ typedef struct S2Response { // of a unit: -d lambda / d u, rows (normal, tangent
 } S2Response;
 
 typedef struct S2LocalMobility S2LocalMobility; // pdipm_local.h
+
+static inline double s2_unit_clip(const S2Unit *box, double x) {
+  return x > box->hi ? box->hi : x < box->lo ? box->lo : x;
+}
 
 // Vectors over units hold two doubles a unit; vectors over nodes one quad a node and one more for
 // the ground, which products may write to and nobody reads: keep it 0 in velocities.

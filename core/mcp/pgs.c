@@ -12,7 +12,9 @@ S2_INLINE void relax(const S2System *system, int k, S2Quad *v, double *lambda) {
     double u[2], change[2] = {0, 0}, bound = unit->mu * lambda[0];
     s2_system_unit_velocity(system, k, v, u);
     double value = lambda[r] - (u[r] + unit->c[r] * lambda[r] + unit->b0[r]);
-    if (!bilateral) {
+    if (unit->kind == S2_UNIT_BOX) {
+      value = s2_unit_clip(unit, value);
+    } else if (!bilateral) {
       value = r == 0 ? fmax(value, 0) : fmax(-bound, fmin(bound, value));
     }
     change[r] = value - lambda[r];
@@ -27,7 +29,9 @@ S2_WIDE double s2_pgs_solve(const S2System *system, int sweeps, S2Quad *v, doubl
   double *u = S2_TAKE(arena, double, 2 * system->units);
   for (int k = 0; k < system->units; k++) {
     const S2Unit *unit = &system->unit[k];
-    if (unit->kind != S2_UNIT_BILATERAL) {
+    if (unit->kind == S2_UNIT_BOX) {
+      lambda[2 * k] = s2_unit_clip(unit, lambda[2 * k]);
+    } else if (unit->kind != S2_UNIT_BILATERAL) {
       double n = lambda[2 * k] = fmax(lambda[2 * k], 0), t = lambda[2 * k + 1];
       lambda[2 * k + 1] = fmax(-unit->mu * n, fmin(unit->mu * n, t));
     }

@@ -4,6 +4,7 @@
 //   normal     m = min(w lambda_n, u_n)              raw |min(lambda_n, u_n)|, scaled |m| / V
 //   friction   e = w (lambda_t - clip(lambda_t - u_t / w, -mu l, mu l)), l = max(lambda_n, 0)
 //                                                    raw |e / w|, scaled |e| / V
+//   boxed      the same between lo and hi, in `cone`
 //   bilateral  u                                     raw |u|, scaled |u| / V
 //
 // u = J v + C lambda + b. All are max norms. Angular things (the first component of d / W, and rows
@@ -55,6 +56,11 @@ S2Residual s2_mcp_residual(const S2Problem *problem, const double *v, const doub
     } else if (row->hi == INFINITY && row->lo == -INFINITY) {
       error = fabs(speed);
       residual.joint = larger(residual.joint, error);
+    } else if (isfinite(row->hi)) {
+      double aim = lambda[i] - (w[i] > 0 ? speed / w[i] : 0);
+      double excess = fabs(lambda[i] - (aim > row->hi ? row->hi : aim < row->lo ? row->lo : aim));
+      residual.cone = larger(residual.cone, excess);
+      error = excess * w[i];
     } else {
       double least = speed > lambda[i] ? lambda[i] : speed;
       residual.complementarity = larger(residual.complementarity, fabs(least));

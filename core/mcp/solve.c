@@ -61,7 +61,7 @@ const char *s2_solve_status_name(S2SolveStatus status) {
 static int count_contacts(const S2Problem *problem) {
   int count = 0;
   for (int i = 0; i < problem->rows; i++) {
-    count += problem->row[i].coupled_to < 0 && problem->row[i].lo == 0;
+    count += problem->row[i].coupled_to < 0 && problem->row[i].lo != -INFINITY;
   }
   return count;
 }
@@ -129,7 +129,7 @@ static void solve_small(const S2Problem *problem, const S2SolverOptions *options
                         S2Solution *solution, int contacts) {
   S2SolverOptions strict = *options;
   strict.tolerance *= SMALL_ISLAND_PART;
-  bool good = contacts == 1 && problem->row[0].lo == 0
+  bool good = contacts == 1 && problem->row[0].lo == 0 && problem->row[0].hi == INFINITY
                   ? run(s2_closed_solve, S2_SOLVER_CLOSED, problem, &strict, arena, solution)
                   : run(s2_pdipm_quick_solve, S2_SOLVER_PDIPM, problem, &strict, arena, solution);
   if (good) {
