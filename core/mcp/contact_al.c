@@ -18,7 +18,7 @@
 
 // Scaled rows have a Delassus diagonal of 1: an outer step shrinks the error of the impulses to
 // about one part in SIGMA, and SIGMA times the round-off of u is far below any tolerance in use.
-static const double SIGMA = 1e4;
+static const double SIGMA = 1e6;
 
 // An inner problem is solved to this part of the residual of the whole: its answer is provisional.
 static const double INNER_ACCURACY = 0.05;
