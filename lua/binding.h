@@ -277,8 +277,9 @@ void s2_lua_open_ncp(lua_State *L); // pushes sim.ncp
 void s2_lua_open_lcp(lua_State *L); // pushes sim.lcp
 
 // mlcp.c, qp.c
-void s2_lua_open_mlcp(lua_State *L); // pushes sim.mlcp
-void s2_lua_open_qp(lua_State *L);   // pushes sim.qp
-void s2_lua_open_lp(lua_State *L);   // pushes sim.lp
+void s2_lua_open_mlcp(lua_State *L);            // pushes sim.mlcp
+void s2_lua_open_contact_library(lua_State *L); // pushes sim.contact
+void s2_lua_open_qp(lua_State *L);              // pushes sim.qp
+void s2_lua_open_lp(lua_State *L);              // pushes sim.lp
 
 #endif

@@ -5,31 +5,17 @@
 #include <string.h>
 
 // Parts of the contract that are not built yet; embedded modules may still fill them in.
-static const char *const later_names[] = {"array",      "zeros",
-                                          "ones",       "eye",
-                                          "randn",      "linspace",
-                                          "sum",        "mean",
-                                          "max",        "min",
-                                          "abs",        "exp",
-                                          "log",        "sin",
-                                          "cos",        "tan",
-                                          "tanh",       "relu",
-                                          "sqrt",       "atan2",
-                                          "pow",        "linalg",
-                                          "contact",    "solver",
-                                          "grad",       "value_and_grad",
-                                          "jacobian",   "hvp",
-                                          "check_grad", "stop_gradient",
-                                          "checkpoint", "optimize",
-                                          "control",    "batch",
-                                          "rollout",    "env",
-                                          "nn",         "parallel",
-                                          "sweep",      "slider",
-                                          "button",     "key",
-                                          "watch",      "plot",
-                                          "load",       "table",
-                                          "progress",   "options",
-                                          NULL};
+static const char *const later_names[] = {
+    "array",    "zeros",    "ones",       "eye",           "randn",
+    "linspace", "sum",      "mean",       "max",           "min",
+    "abs",      "exp",      "log",        "sin",           "cos",
+    "tan",      "tanh",     "relu",       "sqrt",          "atan2",
+    "pow",      "linalg",   "solver",     "grad",          "value_and_grad",
+    "jacobian", "hvp",      "check_grad", "stop_gradient", "checkpoint",
+    "optimize", "control",  "batch",      "rollout",       "env",
+    "nn",       "parallel", "sweep",      "slider",        "button",
+    "key",      "watch",    "plot",       "load",          "table",
+    "progress", "options",  NULL};
 
 static int sim_solvers(lua_State *L) {
   lua_createtable(L, S2_SOLVER_COUNT, 0);
@@ -101,6 +87,8 @@ int luaopen_sim2d(lua_State *L) {
   lua_setfield(L, -2, "lcp");
   s2_lua_open_mlcp(L);
   lua_setfield(L, -2, "mlcp");
+  s2_lua_open_contact_library(L);
+  lua_setfield(L, -2, "contact");
   s2_lua_open_qp(L);
   lua_setfield(L, -2, "qp");
   s2_lua_open_lp(L);

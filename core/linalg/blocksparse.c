@@ -126,7 +126,9 @@ void s2_blocksparse_init(S2BlockSparse *matrix, int nodes, int edges, const int3
   int32_t *start = S2_TAKE(arena, int32_t, nodes + 1);
   int32_t *neighbour = S2_TAKE(arena, int32_t, 2 * edges);
   adjacency(nodes, edges, edge, start, neighbour, arena);
-  s2_order_minimum_degree(nodes, start, neighbour, matrix->order, arena);
+  if (nodes > 0) {
+    s2_order_minimum_degree(nodes, start, neighbour, matrix->order, arena);
+  }
   for (int k = 0; k < nodes; k++) {
     matrix->place[matrix->order[k]] = k;
   }
@@ -155,6 +157,26 @@ void s2_blocksparse_clear(S2BlockSparse *matrix, bool nonsymmetric) {
   memset(matrix->diagonal, 0, block * (size_t)matrix->nodes);
   if (nonsymmetric) {
     memset(matrix->upper, 0, block * (size_t)matrix->blocks);
+  }
+}
+
+void s2_blocksparse_add(S2BlockSparse *matrix, int32_t slot, int32_t a, int32_t b,
+                        const double block[9]) {
+  if (a == b) {
+    S2Quad *to = matrix->diagonal + 3 * matrix->place[a];
+    for (int k = 0; k < 9; k++) {
+      to[k % 3][k / 3] += block[k];
+    }
+    return;
+  }
+  bool a_below = matrix->place[a] > matrix->place[b];
+  S2Quad *to = matrix->lower + 3 * (size_t)slot;
+  for (int k = 0; k < 9; k++) {
+    if (a_below) {
+      to[k % 3][k / 3] += block[k];
+    } else {
+      to[k / 3][k % 3] += block[k];
+    }
   }
 }
 
@@ -233,6 +255,29 @@ S2_INLINE bool invert(S2Quad *inverse, const S2Quad *d) {
   return isfinite(k);
 }
 
+// Symmetric d = l D l' by scalars, in place of the inverse: column k holds 1 / D_k and what is
+// below in l. No pivoting: d is definite.
+S2_INLINE bool split(S2Quad *factor, const S2Quad *d) {
+  double i0 = 1 / d[0][0], l1 = d[0][1] * i0, l2 = d[0][2] * i0;
+  double i1 = 1 / (d[1][1] - l1 * d[0][1]), e = d[1][2] - l2 * d[0][1], l3 = e * i1;
+  double i2 = 1 / (d[2][2] - l2 * d[0][2] - l3 * e);
+  factor[0] = (S2Quad){i0, l1, l2, 0};
+  factor[1] = (S2Quad){0, i1, l3, 0};
+  factor[2] = (S2Quad){0, 0, i2, 0};
+  return isfinite(i0) && isfinite(i1) && isfinite(i2);
+}
+
+// a := a d^-1 for every block of a column, by substitution
+S2_INLINE void substitute(S2Quad *a, int32_t count, const S2Quad *factor) {
+  double l1 = factor[0][1], l2 = factor[0][2], l3 = factor[1][2];
+  for (int32_t q = 0; q < count; q++, a += 3) {
+    S2Quad x = a[0], y = a[1] - l1 * x, z = a[2] - l2 * x - l3 * y;
+    a[2] = z * factor[2][2];
+    a[1] = y * factor[1][1] - l3 * a[2];
+    a[0] = x * factor[0][0] - l1 * a[1] - l2 * a[2];
+  }
+}
+
 // ---- Factorisation ----------------------------------------------------------------------------
 
 // Brings all earlier columns into column j.
@@ -282,6 +327,14 @@ S2_WIDE bool s2_blocksparse_factor(S2BlockSparse *matrix) {
     }
     eliminate(matrix, j);
     S2Quad *inverse = matrix->inverse + 3 * j;
+    int32_t count = start[j + 1] - start[j];
+    if (matrix->careful && !matrix->nonsymmetric) {
+      if (!split(inverse, matrix->diagonal + 3 * j)) {
+        return false;
+      }
+      substitute(matrix->lower + 3 * (size_t)start[j], count, inverse);
+      continue;
+    }
     if (!invert(inverse, matrix->diagonal + 3 * j)) {
       return false;
     }
@@ -289,13 +342,25 @@ S2_WIDE bool s2_blocksparse_factor(S2BlockSparse *matrix) {
     for (int k = 0; k < 9; k++) {
       t[k] = inverse[k / 3][k % 3];
     }
-    int32_t count = start[j + 1] - start[j];
     scale(matrix->lower + 3 * (size_t)start[j], count, t);
     if (matrix->nonsymmetric) {
       for (int k = 0; k < 9; k++) {
         t[k] = inverse[k % 3][k / 3];
       }
       scale(matrix->upper + 3 * (size_t)start[j], count, t);
+    }
+  }
+  return true;
+}
+
+bool s2_blocksparse_positive(const S2BlockSparse *matrix) {
+  for (int j = 0; j < matrix->nodes; j++) {
+    const S2Quad *d = matrix->diagonal + 3 * j;
+    double minor = d[0][0] * d[1][1] - d[1][0] * d[0][1];
+    double determinant = minor * d[2][2] - d[2][0] * (d[0][2] * d[1][1] - d[1][2] * d[0][1]) -
+                         d[2][1] * (d[1][2] * d[0][0] - d[0][2] * d[1][0]);
+    if (!(d[0][0] > 0 && minor > 0 && determinant > 0)) {
+      return false;
     }
   }
   return true;
@@ -327,6 +392,14 @@ S2_WIDE void s2_blocksparse_solve(const S2BlockSparse *matrix, const S2Quad *b, 
       s2 += u[2] * y;
     }
     S2Quad sum = {s0[0] + s0[1] + s0[2], s1[0] + s1[1] + s1[2], s2[0] + s2[1] + s2[2], 0};
+    if (matrix->careful && !matrix->nonsymmetric) {
+      double y1 = w[j][1] - inverse[0][1] * w[j][0];
+      double y2 = w[j][2] - inverse[0][2] * w[j][0] - inverse[1][2] * y1;
+      double x2 = y2 * inverse[2][2], x1 = y1 * inverse[1][1] - inverse[1][2] * x2;
+      double x0 = w[j][0] * inverse[0][0] - inverse[0][1] * x1 - inverse[0][2] * x2;
+      w[j] = (S2Quad){x0, x1, x2, 0} - sum;
+      continue;
+    }
     w[j] = inverse[0] * w[j][0] + inverse[1] * w[j][1] + inverse[2] * w[j][2] - sum;
   }
   for (int32_t i = 0; i < n; i++) {

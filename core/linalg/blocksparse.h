@@ -29,9 +29,13 @@ typedef struct S2BlockSparse {
   S2Quad *lower;     // per block: K_rc, then L_rc
   S2Quad *upper;     // per block: K_cr', then U_cr'; unused while symmetric
   S2Quad *diagonal;  // per place: K_cc, then D_c
-  S2Quad *inverse;   // per place: D_c^-1
+  S2Quad *inverse;   // per place: D_c^-1; when careful the factors of D_c by scalars
   S2Quad *work;      // nodes
   bool nonsymmetric;
+  // Set by the caller after init, for symmetric matrices with ill-conditioned D_c, such as
+  // quasi-definite ones: divides by D_c through substitution. Multiplying by its inverse loses the
+  // square of its condition number.
+  bool careful;
 } S2BlockSparse;
 
 // Finds order and pattern. `edge` holds two distinct nodes per edge; an edge may occur often and
@@ -44,9 +48,17 @@ void s2_blocksparse_init(S2BlockSparse *matrix, int nodes, int edges, const int3
 // nonsymmetric, the transpose of K_cr to upper[3 * slot].
 void s2_blocksparse_clear(S2BlockSparse *matrix, bool nonsymmetric);
 
+// Adds a block (row-major) to K_ab and, unless a = b, its transpose to K_ba of a symmetric matrix.
+// `slot` is that of the edge between a and b; nobody looks at it when a = b.
+void s2_blocksparse_add(S2BlockSparse *matrix, int32_t slot, int32_t a, int32_t b,
+                        const double block[9]);
+
 // Overwrites the values by the factors. False when a pivot block is singular or not finite; the
 // matrix must then be filled anew.
 bool s2_blocksparse_factor(S2BlockSparse *matrix);
+
+// Whether the symmetric matrix just factored is positive definite.
+bool s2_blocksparse_positive(const S2BlockSparse *matrix);
 
 // x = K^-1 b, one quad per node; x may be b.
 void s2_blocksparse_solve(const S2BlockSparse *matrix, const S2Quad *b, S2Quad *x);

@@ -1,9 +1,10 @@
-// Linear complementarity problems, dense: given M (n x n) and q (n), find
+// Linear complementarity problems, dense or sparse: given M (n x n) and q (n), find
 //
 //     w = M z + q,   z >= 0,   w >= 0,   z' w = 0.
 #ifndef S2_LCP_H
 #define S2_LCP_H
 
+#include "linalg/csr.h"
 #include "mcp/history.h"
 #include "mcp/mcp.h"
 
@@ -63,6 +64,17 @@ typedef struct S2LcpSolution {
 // ended on one.
 S2SolveStatus s2_lcp_solve(const S2LcpProblem *problem, const S2LcpSolverOptions *options,
                            S2Arena *arena, S2LcpSolution *solution);
+
+enum { S2_LCP_DENSE_MAX = 2048 }; // rows up to which a sparse M is spread out where need be
+
+// The same with a sparse M, by the stages of the step problem's solver (three unknowns a node of
+// the local form in mcp.h): interior point, Newton, Gauss-Seidel, with sparse factors. S2_LCP_AUTO
+// turns to the dense methods where that fails, S2_LCP_LEMKE, _BPP and _ENUMERATE at once:
+// S2_UNSUPPORTED above S2_LCP_DENSE_MAX rows. `used` is S2_LCP_PDIPM where the sparse chain found
+// the answer.
+S2SolveStatus s2_lcp_sparse_solve(const S2Csr *m, const double *q,
+                                  const S2LcpSolverOptions *options, S2Arena *arena,
+                                  S2LcpSolution *solution);
 
 // Short lower-case name and one line of explanation; NULL beyond the last. Parsing returns
 // S2_LCP_SOLVER_COUNT for an unknown name.

@@ -35,6 +35,7 @@
 ---@field ncp sim2d.Ncp
 ---@field lcp sim2d.Lcp
 ---@field mlcp sim2d.Mlcp
+---@field contact sim2d.ContactLibrary
 ---@field qp sim2d.Qp
 ---@field lp sim2d.Lp
 local sim = {}
@@ -167,6 +168,58 @@ local Mlcp = {}
 ---@return number[]|string v
 ---@return sim2d.MlcpInfo info
 function Mlcp.solve(def) end
+
+---Frictional contact given as matrices: u = W r + q, or M v = H r + q and u = H'v + bias.
+---@class sim2d.ContactLibrary
+local ContactLibrary = {}
+
+---@alias sim2d.SparseMatrix { rows: integer, columns: integer, i: integer[], j: integer[], v: number[] }
+---@alias sim2d.Matrix number[][]|number[]|sim2d.SparseMatrix rows, the diagonal, or v[k] at (i[k], j[k])
+
+---Either W, q, mu or M, H, q, bias, mu.
+---@class sim2d.ContactProblem
+---@field W? sim2d.Matrix Delassus matrix
+---@field M? sim2d.Matrix
+---@field H? sim2d.Matrix
+---@field q number[] velocities without impulses; with M: momentum
+---@field bias? number[] velocities, with M only
+---@field mu number[]|number friction coefficients
+---@field solver? string as of worlds; "auto"
+---@field tolerance? number of the scaled residual; 1e-9
+---@field max_iterations? integer of the interior point, others scale from it; 50
+---@field r0? number[] impulses to start from
+---@field history? boolean fills info.history
+
+---@class sim2d.ContactInfo
+---@field status "solved"|"ray"|"infeasible"|"max_iterations"|"singular"|"unsupported"
+---@field solver string whose answer this is
+---@field iterations integer
+---@field residual number scaled
+---@field complementarity number max |min(r_n, u_n)|
+---@field cone number by how much tangential impulses miss Coulomb's law
+---@field time number s
+---@field v? number[] with M, when solved
+---@field history? { residual: number, step: number, mu: number }[]
+
+---Gives impulses, velocities and info, or nil, a status and info when the problem is not solved.
+---@param problem sim2d.ContactProblem
+---@return number[]? r
+---@return number[]|string u
+---@return sim2d.ContactInfo info
+function ContactLibrary.solve(problem) end
+
+---Reads a file of a contact problem, or gives nil and a message.
+---@param path string
+---@return sim2d.ContactProblem?
+---@return string? message
+function ContactLibrary.read(path) end
+
+---Writes a problem to a file: true, or nil and a message.
+---@param path string
+---@param problem sim2d.ContactProblem
+---@return true?
+---@return string? message
+function ContactLibrary.write(path, problem) end
 
 ---Convex quadratic programs: min 1/2 x'P x + q'x with A x = b, G x <= h.
 ---@class sim2d.Qp

@@ -1,0 +1,33 @@
+// Sparse matrices by rows. Memory comes from the arena given and lives as long as that.
+#ifndef S2_CSR_H
+#define S2_CSR_H
+
+#include "base/arena.h"
+
+#include <stdint.h>
+
+typedef struct S2Csr {
+  int rows, columns;
+  int32_t *start;  // rows + 1
+  int32_t *column; // per entry, ascending within a row
+  double *value;
+} S2Csr;
+
+typedef struct S2Triplet {
+  int32_t row, column;
+  double value;
+} S2Triplet;
+
+// Entries at the same place are summed in the order given; zeros stay entries.
+S2Csr s2_csr_from_triplets(int rows, int columns, int count, const S2Triplet *triplet,
+                           S2Arena *arena);
+// The entries of a row-major matrix that are not 0 (NaN are kept).
+S2Csr s2_csr_from_dense(int rows, int columns, const double *values, S2Arena *arena);
+S2Csr s2_csr_diagonal(int n, const double *diagonal, S2Arena *arena);
+S2Csr s2_csr_transpose(const S2Csr *matrix, S2Arena *arena);
+
+// y += factor A x (x: columns, y: rows) and y += factor A' x (x: rows, y: columns).
+void s2_csr_add_times(const S2Csr *matrix, double factor, const double *x, double *y);
+void s2_csr_add_transposed_times(const S2Csr *matrix, double factor, const double *x, double *y);
+
+#endif

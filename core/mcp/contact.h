@@ -1,0 +1,76 @@
+// Frictional contact problems in the plane, as matrices. Contact k owns the entries 2 k (normal)
+// and 2 k + 1 (tangent) of reactions r (impulses, N s) and velocities u (m/s):
+//
+//     0 <= u_n  _|_  r_n >= 0,   |r_t| <= mu r_n,   r_t against u_t at that bound
+//
+// Local form:  u = W r + q, W the Delassus matrix.
+// Global form: M v = H r + q,  u = H' v + b, M symmetric positive definite.
+//
+// Both are the step problem of mcp.h, solved by the same solvers and judged by the same residual.
+#ifndef S2_CONTACT_H
+#define S2_CONTACT_H
+
+#include "linalg/csr.h"
+#include "mcp/mcp.h"
+
+enum { S2_CONTACT_CONDENSE_MAX = 4096 }; // contacts of a global form whose W is formed: 800 MB
+
+typedef struct S2ContactProblem {
+  int contacts;
+  const S2Csr *w;   // 2n x 2n
+  const double *q;  // 2n, m/s
+  const double *mu; // n, >= 0
+} S2ContactProblem;
+
+typedef struct S2GlobalContactProblem {
+  int freedoms, contacts;
+  const S2Csr *m;   // freedoms x freedoms; only its lower half and diagonal are read
+  const S2Csr *h;   // freedoms x 2n
+  const double *q;  // freedoms, N s: momentum without contacts
+  const double *b;  // 2n, m/s
+  const double *mu; // n, >= 0
+} S2GlobalContactProblem;
+
+typedef struct S2ContactSolution {
+  double *r;           // 2n, the caller's; in: a guess (zeros: cold), out: the solution
+  double *u;           // 2n, the caller's; out
+  double *v;           // freedoms, the caller's; out; global form only
+  S2Residual residual; // scaled: velocities over max |q| (global form: |H' M^-1 q + b|)
+  S2SolveStatus status;
+  S2Solver used;
+  int iterations;
+} S2ContactSolution;
+
+// Solves in local form; scaled residuals are compared with the tolerance. The best point found is
+// left with its residual. S2_SINGULAR where data are not finite. Scratch comes from the arena and
+// is given back.
+S2SolveStatus s2_contact_solve(const S2ContactProblem *problem, const S2SolverOptions *options,
+                               S2Arena *arena, S2ContactSolution *solution);
+
+// Solves in global form: on bodies of three freedoms each where M is diagonal and no contact joins
+// more than two of them (then no matrix is formed), else by the local form, W = H' M^-1 H.
+// S2_SINGULAR also where M is not positive definite; S2_UNSUPPORTED above S2_CONTACT_CONDENSE_MAX.
+S2SolveStatus s2_contact_solve_global(const S2GlobalContactProblem *problem,
+                                      const S2SolverOptions *options, S2Arena *arena,
+                                      S2ContactSolution *solution);
+
+// Builds what the above solve, for callers who solve it otherwise: the step problem of the local
+// form. Memory comes from the arena.
+S2Problem s2_contact_step_problem(const S2ContactProblem *problem, S2Arena *arena);
+
+// Text files, all digits kept (docs/problem-format.md). Of the two results one is NULL, whichever
+// form the file has; it is one block, to be freed by the function below.
+typedef struct S2ContactFile {
+  bool global;
+  S2ContactProblem local_form;
+  S2GlobalContactProblem global_form;
+  S2Csr matrix[2]; // w; or m and h
+  S2Arena memory;
+} S2ContactFile;
+
+S2Status s2_contact_read(const char *path, S2ContactFile **file);
+void s2_contact_free(S2ContactFile *file);
+S2Status s2_contact_write(const S2ContactProblem *problem, const char *path);
+S2Status s2_contact_write_global(const S2GlobalContactProblem *problem, const char *path);
+
+#endif

@@ -1,0 +1,22 @@
+// Sparse matrices as Lua tables: {rows = 4, columns = 4, i = {1, 2}, j = {1, 3}, v = {.5, -1}},
+// where entry k is v[k] at row i[k], column j[k] (counted from 1; entries of one place add up).
+#ifndef S2_LUA_SPARSE_H
+#define S2_LUA_SPARSE_H
+
+#include "keys.h"
+
+#include "linalg/csr.h"
+
+typedef struct S2LuaSparse {
+  int rows, columns, count;
+  const S2Triplet *triplet; // in a userdata left on the stack
+} S2LuaSparse;
+
+// The matrix under a key, as such a table, as a list of rows, or (square ones) as the list of its
+// diagonal. Raises, naming key and place, when it is none of them or not of the wanted size (< 0:
+// any).
+S2LuaSparse s2_lua_problem_sparse(const S2Keys *keys, const char *key, int rows, int columns);
+
+void s2_lua_push_sparse(lua_State *L, const S2Csr *matrix); // a table of the first kind
+
+#endif

@@ -1,0 +1,119 @@
+-- sim.contact: frictional contact problems given as matrices.
+local sim = require "sim2d"
+
+-- Coulomb's law of a solution, contact by contact.
+local function lawful(r, u, mu, tolerance)
+  for k = 1, #r // 2 do
+    local rn, rt, un, ut = r[2 * k - 1], r[2 * k], u[2 * k - 1], u[2 * k]
+    local m = type(mu) == "table" and mu[k] or mu
+    ok(rn >= 0 and un >= -tolerance and math.min(rn, un) <= tolerance, "normal")
+    ok(math.abs(rt) <= m * rn + tolerance, "cone")
+    if math.abs(ut) > tolerance then
+      near(rt, ut > 0 and -m * rn or m * rn, 100 * tolerance)
+    end
+  end
+end
+
+test("a ball slides, sticks or leaves", function()
+  local r, u, info = sim.contact.solve { W = { 1, 1 }, q = { -1, 2 }, mu = 0.5 }
+  near(r, { 1, -0.5 }, 1e-15)
+  near(u, { 0, 1.5 }, 1e-15)
+  eq({ info.status, info.residual <= 1e-15 }, { "solved", true })
+  near(sim.contact.solve { W = { 1, 1 }, q = { -1, 0.25 }, mu = 0.5 }, { 1, -0.25 }, 1e-15)
+  near(sim.contact.solve { W = { 1, 1 }, q = { 1, 2 }, mu = 0.5 }, { 0, 0 })
+end)
+
+test("rows, diagonal and sparse matrices mean the same", function()
+  local sparse = { rows = 2, columns = 2, i = { 1, 2, 1, 2, 2 }, j = { 1, 2, 2, 1, 2 }, v = { 2, 1, 0.3, 0.3, 2 } }
+  local rows = { { 2, 0.3 }, { 0.3, 3 } } -- entries of one place add up
+  local one = { sim.contact.solve { W = sparse, q = { -1, 2 }, mu = { 0.4 } } }
+  local two = { sim.contact.solve { W = rows, q = { -1, 2 }, mu = { 0.4 } } }
+  eq({ one[1], one[2] }, { two[1], two[2] })
+  eq((sim.contact.solve { W = { { 2, 0 }, { 0, 3 } }, q = { -1, 2 }, mu = 1 }),
+    (sim.contact.solve { W = { 2, 3 }, q = { -1, 2 }, mu = 1 }))
+end)
+
+test("the global form finds the velocities of the bodies", function()
+  local problem = { -- a bar of mass 2 whose two ends fall on the ground
+    M = { 2, 2, 0.5 }, H = { { 0, 1, 0, 1 }, { 1, 0, 1, 0 }, { -1, 0, 1, 0 } },
+    q = { 1, -3, 0.2 }, bias = { 0, 0, 0, 0 }, mu = 0.1,
+  }
+  local r, u, info = sim.contact.solve(problem)
+  lawful(r, u, 0.1, 1e-9)
+  near(info.v, { (1 - 0.3) / 2, 0, 0 }, 1e-12)
+  near(r[1] + r[3], 3, 1e-12)
+  problem.M = { { 2, 0, 0.1 }, { 0, 2, 0 }, { 0.1, 0, 0.5 } } -- not diagonal: by the Delassus matrix
+  r, u, info = sim.contact.solve(problem)
+  lawful(r, u, 0.1, 1e-9)
+  near(2 * info.v[1] + 0.1 * info.v[3], 1 + r[2] + r[4], 1e-12)
+end)
+
+test("a world's own step problem", function()
+  local world = sim.world { gravity = { 0, -10 }, dt = 1 / 60 }
+  world:box { type = "static", position = { 0, -1 }, size = { 20, 2 }, friction = 0.5 }
+  for i = 0, 4 do
+    world:box { position = { 0.1 * i, 0.5 + i }, size = { 1, 1 }, friction = 0.5, velocity = { 2, 0 } }
+  end
+  local p = world:problem()
+  local r, u, info = sim.contact.solve { W = p.W, q = p.q, mu = p.mu }
+  eq(info.status, "solved")
+  lawful(r, u, p.mu, 1e-8)
+  -- the same velocities by the bodies' masses: v = M^-1 (rhs + J' r)
+  world:step()
+  local row = 0
+  for i, body in ipairs(p.bodies) do
+    local vx = p.rhs[3 * i - 1]
+    for k = 1, #r do vx = vx + p.J[k][3 * i - 1] * r[k] end
+    near(body.vx, vx / p.M[3 * i - 1][3 * i - 1], 1e-7)
+    row = row + 1
+  end
+  eq(row, 5)
+end)
+
+test("files come back as they went", function()
+  local path = os.tmpname()
+  local problem = { W = { { 1, 0.1 }, { 0.1, 1 / 3 } }, q = { -1, 1e-300 }, mu = 0.7 }
+  eq(sim.contact.write(path, problem), true)
+  local read = sim.contact.read(path)
+  eq(read, {
+    W = { rows = 2, columns = 2, i = { 1, 1, 2, 2 }, j = { 1, 2, 1, 2 }, v = { 1, 0.1, 0.1, 1 / 3 } },
+    q = { -1, 1e-300 }, mu = { 0.7 },
+  })
+  eq((sim.contact.solve(read)), (sim.contact.solve(problem)))
+  local global = { M = { 1, 2, 3 }, H = { { 1, 0 }, { 0, 1 }, { 0.5, 0 } }, q = { -1, 0, 0 }, bias = { 0, 1 }, mu = { 0.2 } }
+  eq(sim.contact.write(path, global), true)
+  eq((sim.contact.solve(sim.contact.read(path))), (sim.contact.solve(global)))
+  os.remove(path)
+  local none, message = sim.contact.read(path)
+  eq(none, nil)
+  ok(message:find("cannot read", 1, true))
+end)
+
+test("what has no solution says so", function()
+  local r, status, info = sim.contact.solve { W = { -1, 1 }, q = { -1, 0 }, mu = 0.5 }
+  eq(r, nil)
+  ok(status ~= "solved" and info.residual > 1e-9)
+  r, status = sim.contact.solve { W = { 0 / 0, 1 }, q = { -1, 0 }, mu = 0.5 }
+  eq({ r, status }, { nil, "singular" })
+  eq((sim.contact.solve { W = {}, q = {}, mu = {} }), {})
+end)
+
+test("malformed problems name the key", function()
+  raises("key 'q' is missing", sim.contact.solve, { W = { 1, 1 }, mu = 1 })
+  raises("key 'W' is missing", sim.contact.solve, { q = { 1, 1 }, mu = 1 })
+  raises("key 'mu' is missing", sim.contact.solve, { W = { 1, 1 }, q = { 1, 1 } })
+  raises("key 'H' is missing", sim.contact.solve, { M = { 1 }, q = { 1 }, bias = { 1, 1 }, mu = 1 })
+  raises("key 'W': either W or M and H", sim.contact.solve, { W = { 1, 1 }, M = { 1 }, q = { 1 }, mu = 1 })
+  raises("key 'bias': belongs to the form with M", sim.contact.solve, { W = { 1, 1 }, q = { 1, 1 }, bias = { 1, 1 }, mu = 1 })
+  raises("two numbers a contact expected, got 3", sim.contact.solve, { W = { 1, 1 }, q = { 1, 1, 1 }, mu = 1 })
+  raises("2 x 2 matrix expected, got 3 x 3", sim.contact.solve, { W = { 1, 1, 1 }, q = { 1, 1 }, mu = 1 })
+  raises("mu: 1 numbers expected, got 2", sim.contact.solve, { W = { 1, 1 }, q = { 1, 1 }, mu = { 1, 2 } })
+  raises("at least 0 expected, got %-1", sim.contact.solve, { W = { 1, 1 }, q = { 1, 1 }, mu = -1 })
+  raises("j%[1%]: integer from 1 to 2 expected, got 1.5", sim.contact.solve,
+    { W = { rows = 2, columns = 2, i = { 1 }, j = { 1.5 }, v = { 1 } }, q = { 1, 1 }, mu = 1 })
+  raises("key 'W.v' is missing", sim.contact.solve, { W = { rows = 2, columns = 2, i = { 1 }, j = { 1 } }, q = { 1, 1 }, mu = 1 })
+  raises("key 'W': matrix expected, got", sim.contact.solve, { W = 3, q = { 1, 1 }, mu = 1 })
+  raises("solver", sim.contact.solve, { W = { 1, 1 }, q = { 1, 1 }, mu = 1, solver = "magic" })
+  raises("r0: 2 numbers expected, got 1", sim.contact.solve, { W = { 1, 1 }, q = { 1, 1 }, mu = 1, r0 = { 1 } })
+  raises("path expected, got", sim.contact.read, 3)
+end)
