@@ -17,7 +17,7 @@
 #include <string.h>
 
 // Scaled rows have a Delassus diagonal of 1: an outer step shrinks the error of the impulses to
-// about one part in SIGMA, and SIGMA times the round-off of u is far below any tolerance in use.
+// about one part in al->sigma, and al->sigma times the round-off of u is far below any tolerance in use.
 static const double SIGMA = 1e4;
 
 // An inner problem is solved to this part of the residual of the whole: its answer is provisional.
@@ -25,7 +25,11 @@ static const double INNER_ACCURACY = 0.05;
 
 // Newton steps for one inner problem (pyramids need up to 12), and outer steps for one of the
 // caller's iterations: most of them keep the active set and cost a solve, not a factorisation.
-enum { INNERS = 40, OUTERS_PER_ITERATION = 20 };
+enum { INNERS = 40, OUTERS_PER_ITERATION = 4 };
+
+static const double SIGMA_GROWTH = 2, SIGMA_MOST = 1e6;
+static const double RUNAWAY = 100;
+static const double SHARE_LEAST = 0.02, SHARE_GROWTH = 1.2;
 
 // The line search ends when the slope has fallen to this part: exact but for rounding.
 static const double FLAT = 1e-9;
@@ -36,6 +40,7 @@ typedef struct Al {
   // 2 a unit: v = A (c + J' (g o eta)); its change; the outer step's impulses; changes of u
   double *eta, *d_eta, *anchor, *du;
   double *bound; // 1 a unit
+  double sigma, share, mismatch; // share: of the way to new bounds
   S2Quad *imbalance;
   S2Response *response, *factored; // of lambda; what the matrix was factored with
   bool ready;                      // it was
@@ -62,14 +67,14 @@ static Al make(S2SolveRun *run) {
 // Impulse of row r of a unit at its velocity u = J v; `stiffness` becomes -d lambda / d u.
 static double row_law(const Al *al, int k, int r, double u, double *stiffness) {
   const S2Unit *unit = &al->run->system.unit[k];
-  double soft = 1 + SIGMA * unit->c[r];
-  double x = (al->anchor[2 * k + r] - SIGMA * (u + unit->b0[r])) / soft;
+  double soft = 1 + al->sigma * unit->c[r];
+  double x = (al->anchor[2 * k + r] - al->sigma * (u + unit->b0[r])) / soft;
   double low = -INFINITY, high = INFINITY;
   if (unit->kind != S2_UNIT_BILATERAL) {
     low = r == 0 ? 0 : -al->bound[k];
     high = r == 0 ? INFINITY : al->bound[k];
   }
-  *stiffness = x > low && x < high ? SIGMA / soft : 0;
+  *stiffness = x > low && x < high ? al->sigma / soft : 0;
   return fmin(high, fmax(low, x));
 }
 
@@ -153,7 +158,7 @@ static bool factor(Al *al) {
 }
 
 // One Newton step; false when the matrix is singular (by rounding: it never is).
-static bool step_inner(Al *al) {
+static bool step_inner(Al *al, double *taken) {
   S2SolveRun *run = al->run;
   S2System *system = &run->system;
   if (!factor(al)) {
@@ -169,6 +174,7 @@ static bool step_inner(Al *al) {
     }
   }
   double step = search(al);
+  *taken = step;
   for (int i = 0; i < 2 * system->units; i++) {
     al->eta[i] += step * al->d_eta[i];
   }
@@ -181,30 +187,68 @@ static bool step_inner(Al *al) {
   return true;
 }
 
+// Ends at the minimum of the piece it is in, or when the balance is good enough. The impulses are
+// then eta: lambda(u) has the round-off of u times sigma.
 static bool solve_inner(Al *al, double enough) {
   S2SolveRun *run = al->run;
-  memset(al->du, 0, sizeof(double) * (size_t)(2 * run->system.units));
-  for (int i = 0;; i++) {
-    s2_system_row_velocity(&run->system, run->v, run->u);
+  S2System *system = &run->system;
+  size_t size = sizeof(S2Response) * (size_t)system->units;
+  bool done = false;
+  memset(al->du, 0, sizeof(double) * (size_t)(2 * system->units));
+  s2_system_row_velocity(system, run->v, run->u);
+  apply_law(al, 0);
+  for (int i = 0; i < INNERS && !done; i++) {
+    if (largest_imbalance(al) <= enough && i > 0) {
+      done = true;
+      break;
+    }
+    double step;
+    if (!step_inner(al, &step)) {
+      break;
+    }
+    s2_system_row_velocity(system, run->v, run->u);
     apply_law(al, 0);
-    if (largest_imbalance(al) <= enough) {
-      return true;
-    }
-    if (i == INNERS || !step_inner(al)) {
-      return false;
-    }
+    done = step == 1 && memcmp(al->response, al->factored, size) == 0;
   }
+  for (int k = 0; k < system->units; k++) {
+    bool contact = system->unit[k].kind != S2_UNIT_BILATERAL;
+    double n = al->eta[2 * k], t = al->eta[2 * k + 1];
+    run->lambda[2 * k] = contact ? fmax(0, n) : n;
+    run->lambda[2 * k + 1] = contact ? fmax(-al->bound[k], fmin(al->bound[k], t)) : t;
+  }
+  return done;
 }
 
 // ---- Outer steps ------------------------------------------------------------------------------
+
+static void restart(Al *al, double share) {
+  const S2SolveRun *run = al->run;
+  for (int k = 0; k < run->system.units; k++) {
+    al->bound[k] = run->system.unit[k].mu * fmax(0, run->lambda[2 * k]);
+  }
+  al->share = fmax(SHARE_LEAST, share);
+  al->mismatch = INFINITY;
+}
 
 static void set_anchor(Al *al) {
   const S2SolveRun *run = al->run;
   size_t size = sizeof(double) * (size_t)(2 * run->system.units);
   memcpy(al->anchor, run->lambda, size);
   memcpy(al->eta, run->lambda, size);
+  double mismatch = 0;
   for (int k = 0; k < run->system.units; k++) {
-    al->bound[k] = run->system.unit[k].mu * fmax(0, run->lambda[2 * k]);
+    double aim = run->system.unit[k].mu * fmax(0, run->lambda[2 * k]) - al->bound[k];
+    mismatch = fmax(mismatch, fabs(aim));
+  }
+  if (mismatch > al->mismatch) {
+    al->share = fmax(SHARE_LEAST, al->share / 2);
+  } else {
+    al->share = fmin(1, al->share * SHARE_GROWTH);
+  }
+  al->mismatch = mismatch;
+  for (int k = 0; k < run->system.units; k++) {
+    double aim = run->system.unit[k].mu * fmax(0, run->lambda[2 * k]) - al->bound[k];
+    al->bound[k] += al->share * aim;
   }
 }
 
@@ -216,12 +260,23 @@ S2SolveStatus s2_contact_al_solve(const S2Problem *problem, const S2SolverOption
     s2_run_start(&run);
     Al al = make(&run);
     double residual = run.best;
+    al.sigma = SIGMA;
+    restart(&al, 1);
     for (int i = 0; i < OUTERS_PER_ITERATION * options->max_iterations; i++) {
       set_anchor(&al);
       double enough = fmax(run.tolerance / 5, INNER_ACCURACY * fmin(residual, 1));
       solve_inner(&al, enough);
       s2_system_velocity(&run.system, run.lambda, run.v);
+      double last = residual;
       residual = s2_run_measure(&run);
+      if (!(residual < last / 2)) {
+        al.sigma = fmin(al.sigma * SIGMA_GROWTH, SIGMA_MOST);
+        al.ready = false;
+      }
+      if (residual > RUNAWAY * run.best) {
+        s2_run_back(&run);
+        restart(&al, al.share / 4);
+      }
       if (s2_run_solved(&run) || isnan(residual)) {
         break;
       }

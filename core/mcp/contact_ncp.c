@@ -30,11 +30,15 @@ static const double UNDERCUT = 5, NO_PROGRESS_UNDERCUT = 10;
 enum { NO_PROGRESS_MAX = 3 };
 
 // Added to q / p: keeps D finite for contacts that hold more than the nodes can move.
-static const double PROXIMAL_CONTACT = 1e-13;
+static const double PROXIMAL_CONTACT = 1e-8;
 // The same for bilateral rows, whose equations are refined afterwards: with 1e-9 two passes leave
 // 1e-18 of what a well-posed joint misses.
 static const double PROXIMAL_JOINT = 1e-9;
 enum { JOINT_REFINEMENTS = 2 };
+
+enum { ITERATIONS = 2 }; // for one of the caller's
+enum { FINISHES = 5 };   // exact solutions at the end, each of the modes the last one shows
+enum { STALL = 40 };     // iterations without halving the violations: it will not come any more
 
 typedef struct Cone {
   S2SolveRun *run;
@@ -170,19 +174,18 @@ static S2Response respond(const S2Unit *unit, const double *w) {
   return d;
 }
 
-// Change of the impulses of a contact whose rows move by du; y0 changes by `bound`.
-static void contact_change(const Cone *cone, int k, const double *du, double *change,
-                           double *bound) {
+// Change of the impulses of a contact whose rows stand still.
+static void contact_base(const Cone *cone, int k, double *change) {
   const S2Unit *unit = &cone->run->system.unit[k];
   const double *p = cone->p + 3 * k, *w = cone->w + 3 * k, *e = cone->e + 3 * k;
   const double *gap = cone->gap + 3 * k;
   const S2Response *d = &cone->response[k];
-  change[0] = (e[0] / p[0] - gap[0] - du[0]) * d->nn;
+  change[0] = (e[0] / p[0] - gap[0]) * d->nn;
   change[1] = 0;
   if (unit->kind == S2_UNIT_CONTACT) {
-    *bound = gap[2] + unit->mu * change[0];
-    double push = (e[1] / p[1] - e[2] / p[2] - (w[1] - w[2]) * *bound) / 2;
-    change[1] = (push - gap[1] - du[1]) * d->tt;
+    double bound = gap[2] + unit->mu * change[0]; // of y0
+    double push = (e[1] / p[1] - e[2] / p[2] - (w[1] - w[2]) * bound) / 2;
+    change[1] = (push - gap[1]) * d->tt;
   }
 }
 
@@ -191,8 +194,6 @@ static void contact_change(const Cone *cone, int k, const double *du, double *ch
 // dv and the changes of impulse, refined on the way: bilateral rows are only nearly eliminated.
 static void solve_linear(Cone *cone) {
   S2System *system = &cone->run->system;
-  const double still[2] = {0, 0};
-  double bound;
   int units = system->units;
   for (int k = 0; k < units; k++) {
     const S2Response *d = &cone->response[k];
@@ -201,7 +202,7 @@ static void solve_linear(Cone *cone) {
       base[0] = d->nn * cone->e[3 * k];
       base[1] = d->tt * cone->e[3 * k + 1];
     } else {
-      contact_change(cone, k, still, base, &bound);
+      contact_base(cone, k, base);
     }
   }
   memset(cone->change, 0, sizeof(double) * (size_t)(2 * units));
@@ -252,13 +253,11 @@ static void find_direction(Cone *cone, double kappa, bool corrected) {
   solve_linear(cone);
   for (int k = 0; k < system->units; k++) {
     int pairs = pairs_of(&system->unit[k]);
-    double change[2], bound = 0;
-    if (pairs > 0) {
-      contact_change(cone, k, cone->du + 2 * k, change, &bound);
-      cone->dp[3 * k] = change[0];
-      cone->dp[3 * k + 1] = bound + change[1];
-      cone->dp[3 * k + 2] = bound - change[1];
-    }
+    const double *change = cone->change + 2 * k;
+    double bound = cone->gap[3 * k + 2] + system->unit[k].mu * change[0];
+    cone->dp[3 * k] = change[0];
+    cone->dp[3 * k + 1] = bound + change[1];
+    cone->dp[3 * k + 2] = bound - change[1];
     for (int i = 3 * k; i < 3 * k + pairs; i++) {
       cone->dq[i] = cone->e[i] / cone->p[i] - cone->w[i] * cone->dp[i];
     }
@@ -402,22 +401,55 @@ static void cross_over(Cone *cone) {
   s2_arena_rewind(run->arena, mark);
 }
 
+// From y and z at their neutral elements, velocities of the best point.
 static void solve(S2SolveRun *run, int max_iterations) {
+  S2ArenaMark mark = s2_arena_mark(run->arena);
+  s2_run_back(run);
   Cone cone = make(run);
   measure(&cone);
-  for (int i = 0; i < max_iterations && !s2_run_solved(run); i++) {
-    double r = cone.r, b = cone.b, kappa, step;
+  double milestone = INFINITY, step = 1;
+  for (int i = 0, since = 0; i < max_iterations && since < STALL && !s2_run_solved(run);
+       i++, since++) {
+    double r = cone.r, b = cone.b, kappa;
     if (!iterate(&cone, &kappa, &step)) {
-      return;
+      break;
     }
     measure(&cone);
     watch_progress(&cone, r, b);
-    s2_history_add(run->system.history,
-                   s2_system_residual(&run->system, run->v, run->lambda, run->u), step, kappa);
+    if (fmax(cone.r, cone.b) < milestone / 2) {
+      milestone = fmax(cone.r, cone.b);
+      since = 0;
+    }
+    if (run->system.history != NULL) {
+      s2_history_add(run->system.history,
+                     s2_system_residual(&run->system, run->v, run->lambda, run->u), step, kappa);
+    }
     if (!s2_run_solved(run)) {
       cross_over(&cone);
     }
   }
+  s2_arena_rewind(run->arena, mark);
+}
+
+// Where the end game fails, the modes of the best point, solved exactly, tell what was wrong with
+// them.
+static void finish(S2SolveRun *run) {
+  S2System *system = &run->system;
+  S2ArenaMark mark = s2_arena_mark(run->arena);
+  S2Mode *mode = S2_TAKE(run->arena, S2Mode, system->units);
+  for (int i = 0; i < FINISHES && !s2_run_solved(run); i++) {
+    double before = run->best;
+    s2_run_back(run);
+    s2_system_row_velocity(system, run->v, run->u);
+    s2_refine_modes(system, run->u, run->lambda, mode);
+    double residual =
+        s2_refine_solve(system, mode, run->v, run->lambda, &run->iterations, run->arena);
+    s2_run_keep(run, residual);
+    if (!(run->best < before)) {
+      break;
+    }
+  }
+  s2_arena_rewind(run->arena, mark);
 }
 
 S2SolveStatus s2_contact_ncp_solve(const S2Problem *problem, const S2SolverOptions *options,
@@ -426,7 +458,8 @@ S2SolveStatus s2_contact_ncp_solve(const S2Problem *problem, const S2SolverOptio
   S2SolveRun run = s2_run_begin(problem, options, solution, arena);
   if (!s2_run_solved(&run)) {
     s2_run_start(&run);
-    solve(&run, 2 * options->max_iterations);
+    solve(&run, ITERATIONS * options->max_iterations);
+    finish(&run);
   }
   s2_run_end(&run, solution);
   s2_arena_rewind(arena, mark);

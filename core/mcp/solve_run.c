@@ -27,7 +27,8 @@ double s2_run_measure(S2SolveRun *run) {
 }
 
 void s2_run_keep(S2SolveRun *run, double residual) {
-  if (!(residual >= run->best)) {
+  // The first one counts whatever it is; afterwards a NaN never does.
+  if (residual < run->best || (!(run->best < INFINITY) && !isnan(residual))) {
     run->best = residual;
     memcpy(run->v_best, run->v, sizeof(S2Quad) * (size_t)(run->system.nodes + 1));
     memcpy(run->lambda_best, run->lambda, sizeof(double) * (size_t)(2 * run->system.units));
