@@ -17,7 +17,8 @@
 #include <string.h>
 
 // Scaled rows have a Delassus diagonal of 1: an outer step shrinks the error of the impulses to
-// about one part in al->sigma, and al->sigma times the round-off of u is far below any tolerance in use.
+// about one part in al->sigma, and al->sigma times the round-off of u is far below any tolerance in
+// use.
 static const double SIGMA = 1e4;
 
 // An inner problem is solved to this part of the residual of the whole: its answer is provisional.
@@ -39,7 +40,7 @@ typedef struct Al {
   S2SolveRun *run;
   // 2 a unit: v = A (c + J' (g o eta)); its change; the outer step's impulses; changes of u
   double *eta, *d_eta, *anchor, *du;
-  double *bound; // 1 a unit
+  double *bound;                 // 1 a unit
   double sigma, share, mismatch; // share: of the way to new bounds
   S2Quad *imbalance;
   S2Response *response, *factored; // of lambda; what the matrix was factored with
@@ -70,7 +71,10 @@ static double row_law(const Al *al, int k, int r, double u, double *stiffness) {
   double soft = 1 + al->sigma * unit->c[r];
   double x = (al->anchor[2 * k + r] - al->sigma * (u + unit->b0[r])) / soft;
   double low = -INFINITY, high = INFINITY;
-  if (unit->kind != S2_UNIT_BILATERAL) {
+  if (unit->kind == S2_UNIT_BOX) {
+    low = unit->lo;
+    high = unit->hi;
+  } else if (unit->kind != S2_UNIT_BILATERAL) {
     low = r == 0 ? 0 : -al->bound[k];
     high = r == 0 ? INFINITY : al->bound[k];
   }
@@ -211,9 +215,10 @@ static bool solve_inner(Al *al, double enough) {
     done = step == 1 && memcmp(al->response, al->factored, size) == 0;
   }
   for (int k = 0; k < system->units; k++) {
-    bool contact = system->unit[k].kind != S2_UNIT_BILATERAL;
+    bool box = system->unit[k].kind == S2_UNIT_BOX;
+    bool contact = system->unit[k].kind != S2_UNIT_BILATERAL && !box;
     double n = al->eta[2 * k], t = al->eta[2 * k + 1];
-    run->lambda[2 * k] = contact ? fmax(0, n) : n;
+    run->lambda[2 * k] = contact ? fmax(0, n) : box ? s2_unit_clip(&system->unit[k], n) : n;
     run->lambda[2 * k + 1] = contact ? fmax(-al->bound[k], fmin(al->bound[k], t)) : t;
   }
   return done;

@@ -452,8 +452,23 @@ static void finish(S2SolveRun *run) {
   s2_arena_rewind(run->arena, mark);
 }
 
+static bool has_boxes(const S2Problem *problem) {
+  for (int i = 0; i < problem->rows; i++) {
+    const S2Row *row = &problem->row[i];
+    if (row->coupled_to < 0 && isfinite(row->hi)) {
+      return true;
+    }
+  }
+  return false;
+}
+
 S2SolveStatus s2_contact_ncp_solve(const S2Problem *problem, const S2SolverOptions *options,
                                    S2Arena *arena, S2Solution *solution) {
+  if (has_boxes(problem)) { // a cone has one end
+    solution->iterations = 0;
+    solution->residual = s2_mcp_residual(problem, solution->v, solution->lambda, arena);
+    return solution->status = S2_UNSUPPORTED;
+  }
   S2ArenaMark mark = s2_arena_mark(arena);
   S2SolveRun run = s2_run_begin(problem, options, solution, arena);
   if (!s2_run_solved(&run)) {
