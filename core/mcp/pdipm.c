@@ -91,6 +91,7 @@ static void solve_warm(Chain *chain, const double *lambda_guess) {
   if (solved(chain)) {
     return;
   }
+  s2_system_prepare(&chain->system, chain->arena);
   if (system->contacts == 0) {
     refine(chain);
     return;

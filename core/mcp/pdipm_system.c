@@ -59,8 +59,9 @@ static int fill_unit(S2Unit *unit, const S2Problem *problem, int i, const double
   return 2;
 }
 
-static void init_matrix(S2System *system, S2Arena *arena) {
+void s2_system_prepare(S2System *system, S2Arena *arena) {
   int n = system->nodes;
+  system->prepared = true;
   system->dense = n <= DENSE_NODES;
   if (system->dense) {
     s2_dense_single_threaded();
@@ -113,7 +114,6 @@ void s2_system_init(S2System *system, const S2Problem *problem, S2Arena *arena) 
     i += fill_unit(unit, problem, i, w);
     system->contacts += unit->kind != S2_UNIT_BILATERAL;
   }
-  init_matrix(system, arena);
 }
 
 void s2_system_read(const S2System *system, const double *v, const double *lambda, S2Quad *v_scaled,
@@ -283,6 +283,7 @@ S2_INLINE void fill_dense_unit(S2Dense *matrix, int nodes, const S2Unit *unit,
 
 S2_WIDE bool s2_system_factor(S2System *system, const S2Response *response, bool nonsymmetric) {
   int n = system->nodes;
+  assert(system->prepared);
   if (system->dense) {
     S2Dense *matrix = &system->dense_matrix;
     matrix->nonsymmetric = nonsymmetric;

@@ -43,7 +43,7 @@ typedef struct S2System {
   S2Quad *mass, *inverse_mass; // fourth lane 0 in the inverse
   S2Quad *rhs;                 // c / V
   S2Quad *scratch;             // nodes + 1
-  bool dense;
+  bool prepared, dense;        // dense and what follows: by s2_system_prepare
   S2Dense dense_matrix;
   S2BlockSparse sparse;
 } S2System;
@@ -53,6 +53,9 @@ typedef struct S2Response { // of a unit: -d lambda / d u, rows (normal, tangent
 } S2Response;
 
 void s2_system_init(S2System *system, const S2Problem *problem, S2Arena *arena);
+// Orders the nodes and finds the pattern of K, before the first factor. Apart from init, since a
+// scene at rest needs no factor and this would be a tenth of its step.
+void s2_system_prepare(S2System *system, S2Arena *arena);
 
 // Between the problem's vectors and the scaled ones.
 void s2_system_read(const S2System *system, const double *v, const double *lambda, S2Quad *v_scaled,
