@@ -39,9 +39,9 @@ typedef struct S2KktRun {
   S2History *history;
   double *v, *lambda; // scaled
   double best;
-  S2SolveStatus status; // why it ended, if it is not solved
-  double *r_v, *r_row;  // scratch: equations of the last point measured, W v - J' lambda - c and
-                        // J v + C lambda + b
+  S2SolveStatus status;  // why it ended, if it is not solved
+  double *r_v, *r_row;   // scratch: equations of the last point measured, W v - J' lambda - c and
+                         // J v + C lambda + b
   const double *witness; // m, or NULL: where rows may contradict each other (scaled)
   S2Arena *arena;
 } S2KktRun;
