@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "base/vec.h"
 #include "dynamics/dynamics.h"
+#include "mcp/kkt.h"
 #include "mcp/lcp.h"
 #include "mcp/lp.h"
 #include "mcp/mcp.h"

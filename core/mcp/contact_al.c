@@ -263,6 +263,7 @@ S2SolveStatus s2_contact_al_solve(const S2Problem *problem, const S2SolverOption
   S2SolveRun run = s2_run_begin(problem, options, solution, arena);
   if (!s2_run_solved(&run)) {
     s2_run_start(&run);
+    s2_system_prepare(&run.system, arena);
     Al al = make(&run);
     double residual = run.best;
     al.sigma = SIGMA;

@@ -473,6 +473,7 @@ S2SolveStatus s2_contact_ncp_solve(const S2Problem *problem, const S2SolverOptio
   S2SolveRun run = s2_run_begin(problem, options, solution, arena);
   if (!s2_run_solved(&run)) {
     s2_run_start(&run);
+    s2_system_prepare(&run.system, arena);
     solve(&run, ITERATIONS * options->max_iterations);
     finish(&run);
   }

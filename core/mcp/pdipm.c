@@ -59,6 +59,7 @@ static void solve_warm(S2SolveRun *chain, const double *lambda_guess) {
   if (s2_run_solved(chain)) {
     return;
   }
+  s2_system_prepare(&chain->system, chain->arena);
   if (system->contacts == 0) {
     refine(chain);
     return;

@@ -68,8 +68,16 @@ static int fill_unit(S2Unit *unit, const S2Problem *problem, int i, const double
   return 2;
 }
 
-static void init_matrix(S2System *system, S2Arena *arena) {
+void s2_system_prepare(S2System *system, S2Arena *arena) {
   int n = system->nodes;
+  if (system->prepared) {
+    return;
+  }
+  system->prepared = true;
+  if (system->local != NULL) {
+    s2_local_prepare(system, arena);
+    return;
+  }
   system->dense = n <= DENSE_NODES;
   if (system->dense) {
     s2_dense_single_threaded();
@@ -136,8 +144,6 @@ void s2_system_init(S2System *system, const S2Problem *problem, S2Arena *arena) 
   }
   if (problem->mobility != NULL) {
     s2_local_init(system, arena);
-  } else {
-    init_matrix(system, arena);
   }
 }
 
@@ -366,6 +372,7 @@ S2_INLINE void fill_dense_unit(S2Dense *matrix, int nodes, const S2Unit *unit,
 }
 
 S2_WIDE bool s2_system_factor(S2System *system, const S2Response *response, bool nonsymmetric) {
+  assert(system->prepared);
   if (system->local != NULL) {
     return s2_local_factor(system, response);
   }

@@ -58,13 +58,17 @@ typedef struct S2System {
   S2Quad *rhs;                 // c / V; local form: A c / V
   S2Quad *scratch;             // nodes + 1
   S2LocalMobility *local;      // NULL, or the local form
-  bool dense;
+  bool prepared, dense;        // dense and what follows: by s2_system_prepare
   S2Dense dense_matrix;
   S2BlockSparse sparse;
   S2History *history; // NULL, or where the stages record each iteration
 } S2System;
 
 void s2_system_init(S2System *system, const S2Problem *problem, S2Arena *arena);
+// Orders the nodes and finds the pattern of K, before the first factor. Apart from init, since a
+// scene at rest needs no factor and this would be a tenth of its step. Does nothing the second
+// time.
+void s2_system_prepare(S2System *system, S2Arena *arena);
 
 // Between the problem's vectors and the scaled ones.
 void s2_system_read(const S2System *system, const double *v, const double *lambda, S2Quad *v_scaled,

@@ -34,6 +34,7 @@
 ---@field random sim2d.Random
 ---@field ncp sim2d.Ncp
 ---@field lcp sim2d.Lcp
+---@field kkt sim2d.Kkt
 ---@field mlcp sim2d.Mlcp
 ---@field contact sim2d.ContactLibrary
 ---@field qp sim2d.Qp
@@ -220,6 +221,42 @@ function ContactLibrary.read(path) end
 ---@return true?
 ---@return string? message
 function ContactLibrary.write(path, problem) end
+
+---Linear systems of bilateral rows: W v - J' lambda = c, J v + C lambda + b = 0.
+---@class sim2d.Kkt
+local Kkt = {}
+
+---@alias sim2d.KktSolver "ldl"|"schur"|"cg"|"minres"
+
+---@class sim2d.KktDef
+---@field W number[]|number[][] symmetric positive definite: its diagonal, or its rows
+---@field J? number[][]
+---@field C? number[] the diagonal, >= 0; absent: 0
+---@field c number[]
+---@field b? number[]
+---@field solver? sim2d.KktSolver "ldl"
+---@field tolerance? number of the residual; 1e-9
+---@field max_iterations? integer passes of refinement, or steps of "cg" and "minres"
+---@field history? boolean fills info.history
+
+---@class sim2d.KktInfo
+---@field status "solved"|"infeasible"|"max_iterations"|"singular"|"unsupported"
+---@field solver sim2d.KktSolver
+---@field iterations integer
+---@field residual number in parts of the largest |c_i / W_ii| and |b_k|
+---@field time number s
+---@field certificate? number[] when infeasible: y with J'y = 0, C y = 0, b'y > 0
+---@field history? { residual: number, step: number, mu: number }[]
+
+---Gives v, lambda and info, or nil, a status and info when the system is not solved.
+---@param def sim2d.KktDef
+---@return number[]? v
+---@return number[]|string lambda
+---@return sim2d.KktInfo info
+function Kkt.solve(def) end
+
+---@return { name: sim2d.KktSolver, summary: string }[]
+function Kkt.solvers() end
 
 ---Convex quadratic programs: min 1/2 x'P x + q'x with A x = b, G x <= h.
 ---@class sim2d.Qp
