@@ -20,6 +20,9 @@ typedef struct S2Interior {
   S2Response *response;
   int pairs;
   bool joints;
+  double
+      joint_proximal; // compliance (scaled) that bilateral rows get, and how often that is refined
+  int joint_refinements;
   double mean; // z's / pairs
 } S2Interior;
 
@@ -39,8 +42,8 @@ void s2_interior_measure(S2Interior *interior);
 // `imbalance` up to date. False when the matrix is singular or the direction not finite.
 bool s2_interior_step(S2Interior *interior, double kappa);
 
-// Response of a unit whose pairs have w = s / z; bilateral rows get a proximal term.
-S2Response s2_pairs_respond(const S2Unit *unit, const double *w);
+// Response of a unit whose pairs have w = s / z.
+S2Response s2_pairs_respond(const S2Unit *unit, const double *w, double joint_proximal);
 
 // With B the derivative of the pairs' equations (each over its z) by z and E that of lambda by z:
 // y = B^-T E' h.

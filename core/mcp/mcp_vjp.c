@@ -1,0 +1,530 @@
+// The adjoint of a step problem looks like a step problem. With p the adjoint of the momentum and
+// eta that of the impulses (minus the multipliers of the row equations),
+//
+//     W p - J' eta = dl/dv
+//     stick, joints    J p + C eta + dl/dlambda = 0
+//     separate         eta = 0
+//     slide            lambda_t = sigma mu lambda_n transposes to eta_t = 0,
+//                      (Jn + sigma mu Jt) p + Cn eta_n + dl/dlambda_n + sigma mu dl/dlambda_t = 0
+//     smooth           eta = -D' (J p + dl/dlambda), -D the response of lambda to u on the path
+//
+// so it is solved like one: by K = W + J' D' J with a proximal term for the rows that hold, and
+// refined (pdipm_refine.c). Then, since the data enter F by products,
+//
+//     dl/dW = -p v,  dl/dc = p,  dl/dJ = lambda p' + eta v',  dl/db = eta,  dl/dC = eta lambda,
+//     dl/dmu = sigma lambda_n (dl/dlambda_t + Jt p)  of a sliding contact.
+//
+// Here eta is scaled as impulses are (eta = g o eta of this file) but for V; p and dl/dv are not.
+#include "mcp/mcp_vjp.h"
+
+#include "base/rng.h"
+#include "mcp/pdipm_stages.h"
+#include "mcp/pdipm_step.h"
+#include "mcp/solvers.h"
+
+#include <math.h>
+#include <string.h>
+
+// Both sides of a pair below this (scaled; impulses and velocities compare with 1) cannot be told
+// from 0 in a solution with the usual tolerance of 1e-9.
+static const double WEAK = 1e-7;
+
+// Rows that hold get a compliance of 1 / WEIGHT, which passes take back. A pass shrinks what a row
+// misses by WEIGHT times its stiffness (scaled: 1 for a lone row), and no more than the inverse of
+// a node's block allows, whose determinant loses WEIGHT^2 unit round-offs: 1e6 leaves both room. A
+// pass may trade a miss of the rows for a larger one of the momentum, so two bad ones are forgiven.
+static const double WEIGHT = 1e6;
+enum { PASSES = 30, PATIENCE = 3 };
+static const double GAIN = 0.5; // a pass is good if it leaves less than this of the least so far
+
+// What may be missed, in parts of dl/d(v, lambda).
+static const double ACCEPT = 1e-9;
+
+// Parts of a residual that proximal passes do not shrink belong to no solution. After SIEVE passes
+// those of rows stiffer than 3e-6 (scaled) are below REMAINS.
+enum { SIEVE = 5 };
+static const double REMAINS = 1e-3;
+
+struct S2McpLinear {
+  S2System system;
+  const double *v, *lambda; // the caller's
+  double kappa;             // 0: exact
+  double *w, *z;            // of the pairs, 4 a unit, scaled; smooth only
+  double *sign;             // sigma, 1 a row; 0 unless it slides; exact only
+  S2Response *response;     // D', scaled
+  unsigned flags;
+  S2Quad *force, *p, *q, *p_best;           // force: dl/dv
+  double *pull, *eta, *base, *u, *eta_best; // pull: dl/dlambda; 2 a unit
+  double *miss;                             // by rows that hold, 2 a unit
+  double *p_node;                           // p, 3 a node
+  double *eta_row, *u_row;                  // 1 a row; u_row = J p
+};
+
+static bool smooth(const S2McpLinear *l, int k) {
+  return l->kappa > 0 && l->system.unit[k].kind != S2_UNIT_BILATERAL;
+}
+
+static bool finite_all(const double *x, int count) {
+  for (int i = 0; i < count; i++) {
+    if (!isfinite(x[i])) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// ---- The adjoint system -----------------------------------------------------------------------
+
+static void add_response(const S2McpLinear *l, double factor, const double *u, double *eta) {
+  for (int k = 0; k < l->system.units; k++) {
+    const S2Response *d = &l->response[k];
+    eta[2 * k] += factor * (d->nn * u[2 * k] + d->nt * u[2 * k + 1]);
+    eta[2 * k + 1] += factor * (d->tn * u[2 * k] + d->tt * u[2 * k + 1]);
+  }
+}
+
+// What p and eta miss: q of the momentum, `miss` of the rows that hold, and `base`, what eta
+// changes by while p stands still. Returns its size (energies: W^-1 and g make them one unit).
+static double measure(S2McpLinear *l) {
+  const S2System *system = &l->system;
+  double sum = 0;
+  for (int i = 0; i <= system->nodes; i++) {
+    l->q[i] = l->force[i] - system->mass[i] * l->p[i];
+  }
+  s2_system_add_impulses(system, l->eta, 1, l->q);
+  for (int i = 0; i < system->nodes; i++) {
+    S2Quad energy = l->q[i] * l->q[i] * system->inverse_mass[i];
+    sum += energy[0] + energy[1] + energy[2];
+  }
+  s2_system_row_velocity(system, l->p, l->u);
+  for (int k = 0; k < system->units; k++) {
+    const S2Unit *unit = &system->unit[k];
+    const S2Response *d = &l->response[k];
+    double *eta = l->eta + 2 * k, *base = l->base + 2 * k, *miss = l->miss + 2 * k;
+    double n = l->pull[2 * k] + l->u[2 * k], t = l->pull[2 * k + 1] + l->u[2 * k + 1];
+    miss[0] = miss[1] = 0;
+    if (smooth(l, k)) {
+      base[0] = -(d->nn * n + d->nt * t) - eta[0];
+      base[1] = -(d->tn * n + d->tt * t) - eta[1];
+      sum += unit->g[0] * base[0] * base[0] + unit->g[1] * base[1] * base[1];
+      continue;
+    }
+    if (d->nn > 0) {
+      miss[0] = n + unit->c[0] * eta[0] + d->nt / d->nn * t;
+      miss[1] = d->tt > 0 ? t + unit->c[1] * eta[1] : 0;
+    }
+    base[0] = -d->nn * miss[0];
+    base[1] = -d->tt * miss[1];
+    sum += unit->g[0] * miss[0] * miss[0] + unit->g[1] * miss[1] * miss[1];
+  }
+  return sqrt(sum);
+}
+
+// One correction from what was measured.
+static void correct(S2McpLinear *l) {
+  const S2System *system = &l->system;
+  s2_system_add_impulses(system, l->base, 1, l->q);
+  s2_system_solve(system, l->q, l->q);
+  s2_system_row_velocity(system, l->q, l->u);
+  for (int i = 0; i < system->nodes; i++) {
+    l->p[i] += l->q[i];
+  }
+  for (int k = 0; k < 2 * system->units; k++) {
+    l->eta[k] += l->base[k];
+  }
+  add_response(l, -1, l->u, l->eta);
+}
+
+// p and eta from nothing; returns the size of what they miss.
+static double solve(S2McpLinear *l) {
+  size_t nodes = sizeof(S2Quad) * (size_t)(l->system.nodes + 1);
+  size_t units = sizeof(double) * 2 * (size_t)l->system.units;
+  memset(l->p, 0, nodes);
+  memset(l->eta, 0, units);
+  double best = INFINITY, missed = measure(l);
+  for (int i = 0, bad = 0; i < PASSES && bad < PATIENCE && best > 0; i++) {
+    correct(l);
+    missed = measure(l);
+    bad = missed < GAIN * best ? 0 : bad + 1;
+    if (!(missed >= best)) {
+      best = missed;
+      memcpy(l->p_best, l->p, nodes);
+      memcpy(l->eta_best, l->eta, units);
+    }
+  }
+  memcpy(l->p, l->p_best, nodes);
+  memcpy(l->eta, l->eta_best, units);
+  return best;
+}
+
+// What is left of `miss` after one more proximal pass that starts from eta = 0: with a compliance
+// of 1 / weight the rows miss the change of eta over the weight. Returns its size.
+static double sieve(S2McpLinear *l) {
+  const S2System *system = &l->system;
+  double sum = 0;
+  memset(l->q, 0, sizeof(S2Quad) * (size_t)(system->nodes + 1));
+  for (int k = 0; k < system->units; k++) {
+    l->base[2 * k] = -l->response[k].nn * l->miss[2 * k];
+    l->base[2 * k + 1] = -l->response[k].tt * l->miss[2 * k + 1];
+  }
+  s2_system_add_impulses(system, l->base, 1, l->q);
+  s2_system_solve(system, l->q, l->q);
+  s2_system_row_velocity(system, l->q, l->u);
+  add_response(l, -1, l->u, l->base);
+  for (int k = 0; k < system->units; k++) {
+    for (int r = 0; r < 2; r++) {
+      double *miss = l->miss + 2 * k + r;
+      *miss = smooth(l, k) ? 0 : -l->base[2 * k + r] / WEIGHT;
+      sum += system->unit[k].g[r] * *miss * *miss;
+    }
+  }
+  return sqrt(sum);
+}
+
+// Takes out of `pull` what no change of the data brings about.
+static void leave_out_undetermined(S2McpLinear *l) {
+  memset(l->p, 0, sizeof(S2Quad) * (size_t)(l->system.nodes + 1));
+  memset(l->eta, 0, sizeof(double) * 2 * (size_t)l->system.units);
+  measure(l);
+  correct(l);
+  for (int k = 0; k < 2 * l->system.units; k++) {
+    l->miss[k] = smooth(l, k / 2) ? 0 : -l->eta[k] / WEIGHT;
+  }
+  for (int i = 1; i < SIEVE; i++) {
+    sieve(l);
+  }
+  for (int k = 0; k < 2 * l->system.units; k++) {
+    l->pull[k] -= l->miss[k];
+  }
+}
+
+// Whether rows that hold repeat each other: then a part of any residual passes the sieve.
+static bool redundant(S2McpLinear *l) {
+  S2Rng rng = s2_rng_seeded(1);
+  double size = 0, left = 0;
+  for (int k = 0; k < 2 * l->system.units; k++) {
+    const S2Response *d = &l->response[k / 2];
+    bool holds = !smooth(l, k / 2) && (k % 2 == 0 ? d->nn : d->tt) > 0;
+    l->miss[k] = holds ? s2_rng_normal(&rng) / sqrt(l->system.unit[k / 2].g[k % 2]) : 0;
+    size += holds;
+  }
+  for (int i = 0; i < SIEVE && size > 0; i++) {
+    left = sieve(l);
+  }
+  return left > REMAINS * sqrt(size);
+}
+
+// ---- Linearisation ----------------------------------------------------------------------------
+
+static S2McpLinear *make(const S2Problem *problem, const double *v, const double *lambda,
+                         S2Arena *arena) {
+  S2McpLinear *l = S2_TAKE(arena, S2McpLinear, 1);
+  *l = (S2McpLinear){.v = v, .lambda = lambda};
+  S2System *system = &l->system;
+  s2_system_init(system, problem, arena);
+  int nodes = system->nodes + 1, two = 2 * system->units;
+  l->response = S2_TAKE_ZEROED(arena, S2Response, system->units);
+  l->force = S2_TAKE_ZEROED(arena, S2Quad, nodes);
+  l->p = S2_TAKE_ZEROED(arena, S2Quad, nodes);
+  l->q = S2_TAKE_ZEROED(arena, S2Quad, nodes);
+  l->p_best = S2_TAKE_ZEROED(arena, S2Quad, nodes);
+  l->eta_best = S2_TAKE_ZEROED(arena, double, two);
+  l->pull = S2_TAKE_ZEROED(arena, double, two);
+  l->eta = S2_TAKE_ZEROED(arena, double, two);
+  l->base = S2_TAKE_ZEROED(arena, double, two);
+  l->miss = S2_TAKE_ZEROED(arena, double, two);
+  l->u = S2_TAKE_ZEROED(arena, double, two);
+  l->sign = S2_TAKE_ZEROED(arena, double, problem->rows);
+  l->p_node = S2_TAKE_ZEROED(arena, double, 3 * problem->nodes);
+  l->eta_row = S2_TAKE_ZEROED(arena, double, problem->rows);
+  l->u_row = S2_TAKE_ZEROED(arena, double, problem->rows);
+  return l;
+}
+
+// Factors with the transposes of the responses given.
+static void factor(S2McpLinear *l) {
+  bool nonsymmetric = false;
+  for (int k = 0; k < l->system.units; k++) {
+    const double *g = l->system.unit[k].g;
+    S2Response *d = &l->response[k];
+    *d = (S2Response){d->nn, d->tn * g[1] / g[0], d->nt * g[0] / g[1], d->tt};
+    nonsymmetric = nonsymmetric || d->nt != 0 || d->tn != 0;
+  }
+  if (l->system.nodes > 0 && !s2_system_factor(&l->system, l->response, nonsymmetric)) {
+    l->flags |= S2_VJP_SINGULAR;
+  } else if (l->system.units > 0 && redundant(l)) {
+    l->flags |= S2_VJP_REDUNDANT;
+  }
+}
+
+// Of a unit that touches: a contact at the boundary of two modes, and the way friction without a
+// cone (mu = 0) would act, which its unit knows nothing of.
+static void settle(S2McpLinear *l, int k, const double *u, const double *lambda, S2Mode *mode) {
+  const S2Unit *unit = &l->system.unit[k];
+  double n = lambda[0], t = lambda[1];
+  double x = n - (u[0] + unit->c[0] * n + unit->b0[0]);
+  double y = t - (u[1] + unit->c[1] * t + unit->b0[1]);
+  if (fabs(x) <= WEAK) {
+    l->flags |= S2_VJP_WEAK;
+    *mode = S2_SEPARATE;
+  } else if (unit->kind == S2_UNIT_CONTACT && x > 0 && fabs(fabs(y) - unit->mu * x) <= WEAK) {
+    l->flags |= S2_VJP_WEAK;
+    *mode = S2_STICK;
+  }
+  if (unit->kind == S2_UNIT_CONTACT) {
+    l->sign[unit->row + 1] = *mode == S2_SLIDE_PLUS ? 1 : *mode == S2_SLIDE_MINUS ? -1 : 0;
+    return;
+  }
+  const S2Problem *problem = l->system.problem;
+  int friction = unit->row + 1;
+  if (*mode != S2_SEPARATE && friction < problem->rows &&
+      problem->row[friction].coupled_to == unit->row) {
+    double slip = (l->u_row[friction] + problem->row[friction].bias) / problem->velocity_scale;
+    bool slow = fabs(slip) <= WEAK;
+    l->flags |= slow ? S2_VJP_WEAK : 0;
+    l->sign[friction] = slow ? 0 : slip > 0 ? -1 : 1;
+  }
+}
+
+S2McpLinear *s2_mcp_linearise(const S2Problem *problem, const double *v, const double *lambda,
+                              S2Arena *arena) {
+  S2McpLinear *l = make(problem, v, lambda, arena);
+  S2System *system = &l->system;
+  if (!finite_all(v, 3 * problem->nodes) || !finite_all(lambda, problem->rows)) {
+    l->flags = S2_VJP_SINGULAR;
+    return l;
+  }
+  S2Mode *mode = S2_TAKE(arena, S2Mode, system->units);
+  s2_system_read(system, v, lambda, l->p, l->eta);
+  s2_system_row_velocity(system, l->p, l->u);
+  s2_mcp_row_velocity(problem, v, l->u_row);
+  s2_refine_modes(system, l->u, l->eta, mode);
+  for (int k = 0; k < system->units; k++) {
+    if (system->unit[k].kind != S2_UNIT_BILATERAL) {
+      settle(l, k, l->u + 2 * k, l->eta + 2 * k, &mode[k]);
+    }
+  }
+  s2_refine_respond(system, mode, WEIGHT, l->response);
+  factor(l);
+  return l;
+}
+
+S2McpLinear *s2_mcp_smooth_linearise(const S2Problem *problem, double kappa,
+                                     const S2SmoothSolution *solution, S2Arena *arena) {
+  S2McpLinear *l = make(problem, solution->v, solution->lambda, arena);
+  S2System *system = &l->system;
+  l->kappa = kappa;
+  l->w = S2_TAKE(arena, double, 4 * system->units);
+  l->z = S2_TAKE(arena, double, 4 * system->units);
+  bool good = kappa > 0 && finite_all(solution->v, 3 * problem->nodes) &&
+              finite_all(solution->lambda, problem->rows);
+  double scale = problem->velocity_scale;
+  S2Mode *mode = S2_TAKE_ZEROED(arena, S2Mode, system->units);
+  for (int k = 0; k < system->units; k++) {
+    const S2Unit *unit = &system->unit[k];
+    double unscale[4] = {unit->g[0] * scale, unit->g[1] * scale, unit->g[1] * scale, scale};
+    mode[k] = unit->kind == S2_UNIT_BILATERAL ? S2_STICK : S2_SEPARATE;
+    for (int i = 0; i < s2_unit_pairs(unit); i++) {
+      double z = solution->z[4 * unit->row + i] / unscale[i];
+      l->z[4 * k + i] = z;
+      l->w[4 * k + i] = kappa / (z * z);
+      good = good && z > 0 && isfinite(l->w[4 * k + i]);
+    }
+  }
+  if (!good) {
+    l->flags = S2_VJP_SINGULAR;
+    return l;
+  }
+  s2_refine_respond(system, mode, WEIGHT, l->response);
+  for (int k = 0; k < system->units; k++) {
+    if (smooth(l, k)) {
+      l->response[k] = s2_pairs_respond(&system->unit[k], l->w + 4 * k, 0);
+    }
+  }
+  factor(l);
+  return l;
+}
+
+// ---- Gradients --------------------------------------------------------------------------------
+
+static void fill(double *to, int count, double value) {
+  for (int i = 0; to != NULL && i < count; i++) {
+    to[i] = value;
+  }
+}
+
+static void fill_all(const S2Problem *problem, const S2McpGradient *gradient, double value) {
+  fill(gradient->mass, 3 * problem->nodes, value);
+  fill(gradient->rhs, 3 * problem->nodes, value);
+  fill(gradient->ja, 3 * problem->rows, value);
+  fill(gradient->jb, 3 * problem->rows, value);
+  fill(gradient->bias, problem->rows, value);
+  fill(gradient->compliance, problem->rows, value);
+  fill(gradient->mu, problem->rows, value);
+}
+
+// Brings dl/d(v, lambda) in; returns its size.
+static double read(S2McpLinear *l, const double *dl_dv, const double *dl_dlambda) {
+  const S2System *system = &l->system;
+  double sum = 0;
+  for (int i = 0; i < system->nodes; i++) {
+    const double *d = dl_dv != NULL ? dl_dv + 3 * (size_t)i : (const double[3]){0};
+    l->force[i] = (S2Quad){d[0], d[1], d[2], 0};
+    S2Quad energy = l->force[i] * l->force[i] * system->inverse_mass[i];
+    sum += energy[0] + energy[1] + energy[2];
+  }
+  for (int k = 0; k < system->units; k++) {
+    const S2Unit *unit = &system->unit[k];
+    for (int r = 0; r < 2; r++) {
+      double d = dl_dlambda != NULL && r < unit->rows ? dl_dlambda[unit->row + r] : 0;
+      l->pull[2 * k + r] = d;
+      sum += unit->g[r] * d * d;
+    }
+  }
+  return sqrt(sum);
+}
+
+// The adjoint as the problem numbers nodes and rows.
+static void unpack(S2McpLinear *l) {
+  const S2System *system = &l->system;
+  for (int i = 0; i < 3 * system->nodes; i++) {
+    l->p_node[i] = l->p[i / 3][i % 3];
+  }
+  s2_mcp_row_velocity(system->problem, l->p_node, l->u_row);
+  memset(l->eta_row, 0, sizeof(double) * (size_t)system->problem->rows);
+  for (int k = 0; k < system->units; k++) {
+    const S2Unit *unit = &system->unit[k];
+    for (int r = 0; r < unit->rows; r++) {
+      l->eta_row[unit->row + r] = l->eta[2 * k + r] * unit->g[r];
+    }
+  }
+}
+
+static void write_row(const S2McpLinear *l, int i, const double *dl_dlambda,
+                      const S2McpGradient *gradient) {
+  const S2Row *row = &l->system.problem->row[i];
+  double eta = l->eta_row[i], lambda = l->lambda[i];
+  for (int k = 0; k < 3; k++) {
+    if (gradient->ja != NULL && row->a >= 0) {
+      int at = 3 * row->a + k;
+      gradient->ja[3 * i + k] = lambda * l->p_node[at] + eta * l->v[at];
+    }
+    if (gradient->jb != NULL && row->b >= 0) {
+      int at = 3 * row->b + k;
+      gradient->jb[3 * i + k] = lambda * l->p_node[at] + eta * l->v[at];
+    }
+  }
+  if (gradient->bias != NULL) {
+    gradient->bias[i] = eta;
+  }
+  if (gradient->compliance != NULL) {
+    gradient->compliance[i] = eta * lambda;
+  }
+  if (gradient->mu != NULL && l->sign[i] != 0) {
+    double pull = dl_dlambda != NULL ? dl_dlambda[i] : 0;
+    gradient->mu[i] = l->sign[i] * l->lambda[row->coupled_to] * (pull + l->u_row[i]);
+  }
+}
+
+// w = diag(J W^-1 J' + C) of a row changes what kappa means for it: dl/dw = slope.
+static void add_scale_slope(const S2McpLinear *l, int i, double slope,
+                            const S2McpGradient *gradient) {
+  const S2Problem *problem = l->system.problem;
+  const S2Row *row = &problem->row[i];
+  for (int side = 0; side < 2; side++) {
+    int node = side == 0 ? row->a : row->b;
+    const double *j = side == 0 ? row->ja : row->jb;
+    double *dj = side == 0 ? gradient->ja : gradient->jb;
+    for (int k = 0; k < 3 && node >= 0; k++) {
+      double over = j[k] / problem->mass[3 * node + k];
+      if (dj != NULL) {
+        dj[3 * i + k] += 2 * slope * over;
+      }
+      if (gradient->mass != NULL) {
+        gradient->mass[3 * node + k] -= slope * over * over;
+      }
+    }
+  }
+  if (gradient->compliance != NULL) {
+    gradient->compliance[i] += slope;
+  }
+}
+
+// What the data of a contact do on the path beside entering its rows.
+static void add_path(const S2McpLinear *l, int k, const S2McpGradient *gradient) {
+  const S2Unit *unit = &l->system.unit[k];
+  const double *w = l->w + 4 * k, *z = l->z + 4 * k, *g = unit->g;
+  double scale = l->kappa * l->system.problem->velocity_scale;
+  double h[2] = {g[0] * (l->pull[2 * k] + l->u[2 * k]),
+                 g[1] * (l->pull[2 * k + 1] + l->u[2 * k + 1])};
+  double y[4];
+  s2_pairs_adjoint(unit, w, h, y);
+  add_scale_slope(l, unit->row, -scale * g[0] * y[0] / z[0], gradient);
+  if (unit->kind == S2_UNIT_CONTACT) {
+    double sum = y[1] / z[1] + y[2] / z[2] + y[3] / z[3];
+    add_scale_slope(l, unit->row + 1, -scale * g[1] * sum, gradient);
+    if (gradient->mu != NULL) {
+      gradient->mu[unit->row + 1] = -y[3] * l->lambda[unit->row] / g[1];
+    }
+  }
+}
+
+unsigned s2_mcp_linear_vjp(S2McpLinear *l, const double *dl_dv, const double *dl_dlambda,
+                           const S2McpGradient *gradient) {
+  const S2System *system = &l->system;
+  const S2Problem *problem = system->problem;
+  unsigned flags = l->flags;
+  fill_all(problem, gradient, flags & S2_VJP_SINGULAR ? NAN : 0);
+  if (flags & S2_VJP_SINGULAR || problem->nodes == 0) {
+    return flags;
+  }
+  double size = read(l, dl_dv, dl_dlambda), missed = solve(l);
+  if (!(missed <= ACCEPT * size) && isfinite(missed)) {
+    flags |= S2_VJP_UNDETERMINED;
+    leave_out_undetermined(l);
+    missed = solve(l);
+  }
+  if (!isfinite(missed)) {
+    fill_all(problem, gradient, NAN);
+    return flags | S2_VJP_SINGULAR;
+  }
+  flags |= missed <= ACCEPT * size ? 0 : S2_VJP_SINGULAR;
+  unpack(l);
+  for (int i = 0; i < 3 * problem->nodes; i++) {
+    if (gradient->rhs != NULL) {
+      gradient->rhs[i] = l->p_node[i];
+    }
+    if (gradient->mass != NULL) {
+      gradient->mass[i] = -l->p_node[i] * l->v[i];
+    }
+  }
+  for (int i = 0; i < problem->rows; i++) {
+    write_row(l, i, dl_dlambda, gradient);
+  }
+  for (int k = 0; k < system->units; k++) {
+    if (smooth(l, k)) {
+      add_path(l, k, gradient);
+    }
+  }
+  return flags;
+}
+
+unsigned s2_mcp_vjp(const S2Problem *problem, const double *v, const double *lambda,
+                    const double *dl_dv, const double *dl_dlambda, const S2McpGradient *gradient,
+                    S2Arena *arena) {
+  S2ArenaMark mark = s2_arena_mark(arena);
+  S2McpLinear *l = s2_mcp_linearise(problem, v, lambda, arena);
+  unsigned flags = s2_mcp_linear_vjp(l, dl_dv, dl_dlambda, gradient);
+  s2_arena_rewind(arena, mark);
+  return flags;
+}
+
+unsigned s2_mcp_smooth_vjp(const S2Problem *problem, double kappa, const S2SmoothSolution *solution,
+                           const double *dl_dv, const double *dl_dlambda,
+                           const S2McpGradient *gradient, S2Arena *arena) {
+  S2ArenaMark mark = s2_arena_mark(arena);
+  S2McpLinear *l = s2_mcp_smooth_linearise(problem, kappa, solution, arena);
+  unsigned flags = s2_mcp_linear_vjp(l, dl_dv, dl_dlambda, gradient);
+  s2_arena_rewind(arena, mark);
+  return flags;
+}
