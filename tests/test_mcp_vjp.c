@@ -488,10 +488,11 @@ static void smooth_derivatives_tend_to_exact_ones(void **state) {
 
 // ---- Known answers ----------------------------------------------------------------------------
 
-// A box of half height 0.5 on contacts below its centre at `arm[i]`; its weight leans by `slope`.
+// A flat box (half height 0.1) on contacts below its centre at `arm[i]`; its weight leans by
+// `slope`.
 static void make_box(Case *c, int contacts, const double *arm, double mu, double mass, double slope,
                      S2Rng *rng) {
-  *c = (Case){.nodes = 1, .place = {0, 0.5}, .mass = {mass / 6, mass, mass}};
+  *c = (Case){.nodes = 1, .place = {0, 0.1}, .mass = {mass / 6, mass, mass}};
   c->rhs[1] = mass * slope;
   c->rhs[2] = -mass;
   for (int i = 0; i < contacts; i++) {
@@ -504,6 +505,23 @@ static void make_box(Case *c, int contacts, const double *arm, double mu, double
 static void check_number(double value, double expected) {
   if (!(fabs(value - expected) <= 1e-7 * fmax(1, fabs(expected)))) {
     fail_msg("%.12g is not %.12g", value, expected);
+  }
+}
+
+// Lets four contacts with friction bear what they bear together, each some of it.
+static void share(Case *c, const double *arm) {
+  double load = 0, torque = 0, friction = 0, first = 0, second = 0;
+  for (int i = 0; i < 4; i++) {
+    load += c->lambda[2 * i];
+    torque += c->lambda[2 * i] * arm[i];
+    friction += c->lambda[2 * i + 1];
+    first += arm[i];
+    second += arm[i] * arm[i];
+  }
+  double slope = (4 * torque - first * load) / (4 * second - first * first);
+  for (int i = 0; i < 4; i++) {
+    c->lambda[2 * i] = (load - slope * first) / 4 + slope * arm[i];
+    c->lambda[2 * i + 1] = c->lambda[2 * i] * friction / load;
   }
 }
 
@@ -525,6 +543,8 @@ static void box_on_four_contacts(void **state) {
     }
     make_box(&c, 4, arm, mu, mass, slope, &rng);
     assert_true(solve(&c, &arena));
+    share(&c, arm);
+    assert_true(s2_mcp_residual(&c.problem, c.v, c.lambda, &arena).scaled <= 1e-12);
     int way = fabs(slope) < mu ? 0 : slope > 0 ? 1 : -1;
     slid[way + 1]++;
     assert_int_equal(vjp(&c, c.dv, NULL, &g, &arena), S2_VJP_REDUNDANT);

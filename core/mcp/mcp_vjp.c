@@ -6,7 +6,7 @@
 //     separate         eta = 0
 //     slide            lambda_t = sigma mu lambda_n transposes to eta_t = 0,
 //                      (Jn + sigma mu Jt) p + Cn eta_n + dl/dlambda_n + sigma mu dl/dlambda_t = 0
-//     smooth           eta = -D' (J p + dl/dlambda), -D the response of lambda to u on the path
+//     smooth           J p + dl/dlambda + D'^-1 eta = 0, -D the response of lambda to u on the path
 //
 // so it is solved like one: by K = W + J' D' J with a proximal term for the rows that hold, and
 // refined (pdipm_refine.c). Then, since the data enter F by products,
@@ -37,8 +37,8 @@ static const double WEIGHT = 1e6;
 enum { PASSES = 30, PATIENCE = 3 };
 static const double GAIN = 0.5; // a pass is good if it leaves less than this of the least so far
 
-// What may be missed, in parts of dl/d(v, lambda).
-static const double ACCEPT = 1e-9;
+// What may be missed, in parts of dl/d(v, lambda), and what is not worth another pass.
+static const double ACCEPT = 1e-9, ENOUGH = 1e-14;
 
 // Parts of a residual that proximal passes do not shrink belong to no solution. After SIEVE passes
 // those of rows stiffer than 3e-6 (scaled) are below REMAINS.
@@ -51,7 +51,8 @@ struct S2McpLinear {
   double kappa;             // 0: exact
   double *w, *z;            // of the pairs, 4 a unit, scaled; smooth only
   double *sign;             // sigma, 1 a row; 0 unless it slides; exact only
-  S2Response *response;     // D', scaled
+  S2Response *soft;         // D'^-1 of smooth contacts, scaled
+  S2Response *response;     // (D'^-1 + 1 / WEIGHT)^-1
   unsigned flags;
   S2Quad *force, *p, *q, *p_best;           // force: dl/dv
   double *pull, *eta, *base, *u, *eta_best; // pull: dl/dlambda; 2 a unit
@@ -83,6 +84,15 @@ static void add_response(const S2McpLinear *l, double factor, const double *u, d
   }
 }
 
+// base = what eta of a unit changes by if p stands still and the rows miss `miss`.
+static void yield_to(S2McpLinear *l, int k) {
+  const S2Response *d = &l->response[k];
+  const double *miss = l->miss + 2 * k;
+  // That of a sliding contact has its tangent in the normal's miss already.
+  l->base[2 * k] = -d->nn * miss[0] - (d->tt > 0 ? d->nt * miss[1] : 0);
+  l->base[2 * k + 1] = -d->tt * miss[1];
+}
+
 // What p and eta miss: q of the momentum, `miss` of the rows that hold, and `base`, what eta
 // changes by while p stands still. Returns its size (energies: W^-1 and g make them one unit).
 static double measure(S2McpLinear *l) {
@@ -100,21 +110,18 @@ static double measure(S2McpLinear *l) {
   for (int k = 0; k < system->units; k++) {
     const S2Unit *unit = &system->unit[k];
     const S2Response *d = &l->response[k];
-    double *eta = l->eta + 2 * k, *base = l->base + 2 * k, *miss = l->miss + 2 * k;
+    double *eta = l->eta + 2 * k, *miss = l->miss + 2 * k;
     double n = l->pull[2 * k] + l->u[2 * k], t = l->pull[2 * k + 1] + l->u[2 * k + 1];
     miss[0] = miss[1] = 0;
     if (smooth(l, k)) {
-      base[0] = -(d->nn * n + d->nt * t) - eta[0];
-      base[1] = -(d->tn * n + d->tt * t) - eta[1];
-      sum += unit->g[0] * base[0] * base[0] + unit->g[1] * base[1] * base[1];
-      continue;
-    }
-    if (d->nn > 0) {
+      const S2Response *soft = &l->soft[k];
+      miss[0] = n + soft->nn * eta[0] + soft->nt * eta[1];
+      miss[1] = d->tt > 0 ? t + soft->tt * eta[1] : 0;
+    } else if (d->nn > 0) {
       miss[0] = n + unit->c[0] * eta[0] + d->nt / d->nn * t;
       miss[1] = d->tt > 0 ? t + unit->c[1] * eta[1] : 0;
     }
-    base[0] = -d->nn * miss[0];
-    base[1] = -d->tt * miss[1];
+    yield_to(l, k);
     sum += unit->g[0] * miss[0] * miss[0] + unit->g[1] * miss[1] * miss[1];
   }
   return sqrt(sum);
@@ -136,15 +143,16 @@ static void correct(S2McpLinear *l) {
 }
 
 // p and eta from nothing; returns the size of what they miss.
-static double solve(S2McpLinear *l) {
+static double solve(S2McpLinear *l, double size) {
   size_t nodes = sizeof(S2Quad) * (size_t)(l->system.nodes + 1);
   size_t units = sizeof(double) * 2 * (size_t)l->system.units;
   memset(l->p, 0, nodes);
   memset(l->eta, 0, units);
-  double best = INFINITY, missed = measure(l);
-  for (int i = 0, bad = 0; i < PASSES && bad < PATIENCE && best > 0; i++) {
+  double best = INFINITY;
+  measure(l);
+  for (int i = 0, bad = 0; i < PASSES && bad < PATIENCE && best > ENOUGH * size; i++) {
     correct(l);
-    missed = measure(l);
+    double missed = measure(l);
     bad = missed < GAIN * best ? 0 : bad + 1;
     if (!(missed >= best)) {
       best = missed;
@@ -154,6 +162,7 @@ static double solve(S2McpLinear *l) {
   }
   memcpy(l->p, l->p_best, nodes);
   memcpy(l->eta, l->eta_best, units);
+  s2_system_row_velocity(&l->system, l->p, l->u);
   return best;
 }
 
@@ -164,8 +173,7 @@ static double sieve(S2McpLinear *l) {
   double sum = 0;
   memset(l->q, 0, sizeof(S2Quad) * (size_t)(system->nodes + 1));
   for (int k = 0; k < system->units; k++) {
-    l->base[2 * k] = -l->response[k].nn * l->miss[2 * k];
-    l->base[2 * k + 1] = -l->response[k].tt * l->miss[2 * k + 1];
+    yield_to(l, k);
   }
   s2_system_add_impulses(system, l->base, 1, l->q);
   s2_system_solve(system, l->q, l->q);
@@ -174,7 +182,7 @@ static double sieve(S2McpLinear *l) {
   for (int k = 0; k < system->units; k++) {
     for (int r = 0; r < 2; r++) {
       double *miss = l->miss + 2 * k + r;
-      *miss = smooth(l, k) ? 0 : -l->base[2 * k + r] / WEIGHT;
+      *miss = -l->base[2 * k + r] / WEIGHT;
       sum += system->unit[k].g[r] * *miss * *miss;
     }
   }
@@ -188,7 +196,7 @@ static void leave_out_undetermined(S2McpLinear *l) {
   measure(l);
   correct(l);
   for (int k = 0; k < 2 * l->system.units; k++) {
-    l->miss[k] = smooth(l, k / 2) ? 0 : -l->eta[k] / WEIGHT;
+    l->miss[k] = -l->eta[k] / WEIGHT;
   }
   for (int i = 1; i < SIEVE; i++) {
     sieve(l);
@@ -204,7 +212,7 @@ static bool redundant(S2McpLinear *l) {
   double size = 0, left = 0;
   for (int k = 0; k < 2 * l->system.units; k++) {
     const S2Response *d = &l->response[k / 2];
-    bool holds = !smooth(l, k / 2) && (k % 2 == 0 ? d->nn : d->tt) > 0;
+    bool holds = (k % 2 == 0 ? d->nn : d->tt) > 0;
     l->miss[k] = holds ? s2_rng_normal(&rng) / sqrt(l->system.unit[k / 2].g[k % 2]) : 0;
     size += holds;
   }
@@ -223,6 +231,7 @@ static S2McpLinear *make(const S2Problem *problem, const double *v, const double
   S2System *system = &l->system;
   s2_system_init(system, problem, arena);
   int nodes = system->nodes + 1, two = 2 * system->units;
+  l->soft = S2_TAKE_ZEROED(arena, S2Response, system->units);
   l->response = S2_TAKE_ZEROED(arena, S2Response, system->units);
   l->force = S2_TAKE_ZEROED(arena, S2Quad, nodes);
   l->p = S2_TAKE_ZEROED(arena, S2Quad, nodes);
@@ -241,14 +250,39 @@ static S2McpLinear *make(const S2Problem *problem, const double *v, const double
   return l;
 }
 
-// Factors with the transposes of the responses given.
+static S2Response transposed(const S2Unit *unit, const S2Response *d) {
+  const double *g = unit->g;
+  return (S2Response){d->nn, d->tn * g[1] / g[0], d->nt * g[0] / g[1], d->tt};
+}
+
+static void transpose(S2McpLinear *l) {
+  for (int k = 0; k < l->system.units; k++) {
+    l->response[k] = transposed(&l->system.unit[k], &l->response[k]);
+  }
+}
+
+// A contact on the path: its normal responds to the tangent (transposed), never the other way
+// round.
+static void soften(S2McpLinear *l, int k) {
+  const S2Unit *unit = &l->system.unit[k];
+  S2Response forward = s2_pairs_respond(unit, l->w + 4 * k, 0), d = transposed(unit, &forward);
+  S2Response *soft = &l->soft[k];
+  *soft = (S2Response){.nn = 1 / d.nn};
+  double normal = soft->nn + 1 / WEIGHT;
+  l->response[k] = (S2Response){.nn = 1 / normal};
+  if (unit->kind == S2_UNIT_CONTACT) {
+    soft->nt = -d.nt / (d.nn * d.tt);
+    soft->tt = 1 / d.tt;
+    double tangent = soft->tt + 1 / WEIGHT;
+    l->response[k].nt = -soft->nt / (normal * tangent);
+    l->response[k].tt = 1 / tangent;
+  }
+}
+
 static void factor(S2McpLinear *l) {
   bool nonsymmetric = false;
   for (int k = 0; k < l->system.units; k++) {
-    const double *g = l->system.unit[k].g;
-    S2Response *d = &l->response[k];
-    *d = (S2Response){d->nn, d->tn * g[1] / g[0], d->nt * g[0] / g[1], d->tt};
-    nonsymmetric = nonsymmetric || d->nt != 0 || d->tn != 0;
+    nonsymmetric = nonsymmetric || l->response[k].nt != 0;
   }
   if (l->system.nodes > 0 && !s2_system_factor(&l->system, l->response, nonsymmetric)) {
     l->flags |= S2_VJP_SINGULAR;
@@ -305,6 +339,7 @@ S2McpLinear *s2_mcp_linearise(const S2Problem *problem, const double *v, const d
     }
   }
   s2_refine_respond(system, mode, WEIGHT, l->response);
+  transpose(l);
   factor(l);
   return l;
 }
@@ -336,9 +371,10 @@ S2McpLinear *s2_mcp_smooth_linearise(const S2Problem *problem, double kappa,
     return l;
   }
   s2_refine_respond(system, mode, WEIGHT, l->response);
+  transpose(l);
   for (int k = 0; k < system->units; k++) {
     if (smooth(l, k)) {
-      l->response[k] = s2_pairs_respond(&system->unit[k], l->w + 4 * k, 0);
+      soften(l, k);
     }
   }
   factor(l);
@@ -478,11 +514,11 @@ unsigned s2_mcp_linear_vjp(S2McpLinear *l, const double *dl_dv, const double *dl
   if (flags & S2_VJP_SINGULAR || problem->nodes == 0) {
     return flags;
   }
-  double size = read(l, dl_dv, dl_dlambda), missed = solve(l);
+  double size = read(l, dl_dv, dl_dlambda), missed = solve(l, size);
   if (!(missed <= ACCEPT * size) && isfinite(missed)) {
     flags |= S2_VJP_UNDETERMINED;
     leave_out_undetermined(l);
-    missed = solve(l);
+    missed = solve(l, size);
   }
   if (!isfinite(missed)) {
     fill_all(problem, gradient, NAN);
