@@ -10,7 +10,7 @@ enum { DEFAULT_ITERATIONS = 100 };
 
 // Larger than for solutions and refined more often: the inverse of a node's block loses its digits
 // with the square of what the joint adds to it.
-static const double PROXIMAL_JOINT = 1e-5;
+static const double PROXIMAL_JOINT = 1e-7;
 enum { JOINT_REFINEMENTS = 5 };
 
 // z and s to begin with, one after the other until one leads to the path.

@@ -29,21 +29,30 @@
 // from 0 in a solution with the usual tolerance of 1e-9.
 static const double WEAK = 1e-7;
 
-// Rows that hold get a compliance of 1 / WEIGHT, which passes take back. A pass shrinks what a row
-// misses by WEIGHT times its stiffness (scaled: 1 for a lone row), and no more than the inverse of
-// a node's block allows, whose determinant loses WEIGHT^2 unit round-offs: 1e6 leaves both room. A
-// pass may trade a miss of the rows for a larger one of the momentum, so two bad ones are forgiven.
+// The matrix that is factored, M, has rows that hold yield by 1 / WEIGHT of their impulse. That
+// makes it regular whatever the rows are, and as near to K' as the inverse of a node's 3 x 3 block
+// bears, which loses WEIGHT^2 unit round-offs. M^-1 then preconditions generalised conjugate
+// residuals (Eisenstat, Elman, Schultz 1983) on K': one direction for each group of rows that are
+// stiff together, and one more for each that is softer than 1 / WEIGHT (scaled: 1 is a lone row).
 static const double WEIGHT = 1e6;
-enum { PASSES = 30, PATIENCE = 3 };
-static const double GAIN = 0.5; // a pass is good if it leaves less than this of the least so far
+enum { DIRECTIONS = 20, ROUNDS = 4 };
+static const double REDUCE = 1e-9; // of a round; beyond that what is missed is measured afresh
+static const double GAIN = 0.5;    // a round that leaves more than this of the last is the last one
+static const double NOTHING = 1e-9; // a direction that changes less, in parts of what is missed
 
-// What may be missed, in parts of dl/d(v, lambda), and what is not worth another pass.
+// What may be missed, in parts of dl/d(v, lambda), and what is not worth another round.
 static const double ACCEPT = 1e-9, ENOUGH = 1e-14;
 
 // Parts of a residual that proximal passes do not shrink belong to no solution. After SIEVE passes
 // those of rows stiffer than 3e-6 (scaled) are below REMAINS.
 enum { SIEVE = 5 };
 static const double REMAINS = 1e-3;
+
+// A vector of the adjoint system: (p, eta), or what its equations miss.
+typedef struct Pair {
+  S2Quad *node; // nodes + 1
+  double *unit; // 2 a unit
+} Pair;
 
 struct S2McpLinear {
   S2System system;
@@ -54,11 +63,12 @@ struct S2McpLinear {
   S2Response *soft;         // D'^-1 of smooth contacts, scaled
   S2Response *response;     // (D'^-1 + 1 / WEIGHT)^-1
   unsigned flags;
-  S2Quad *force, *p, *q, *p_best;           // force: dl/dv
-  double *pull, *eta, *base, *u, *eta_best; // pull: dl/dlambda; 2 a unit
-  double *miss;                             // by rows that hold, 2 a unit
-  double *p_node;                           // p, 3 a node
-  double *eta_row, *u_row;                  // 1 a row; u_row = J p
+  Pair data;                                 // dl/dv, dl/dlambda
+  Pair x, r;                                 // p and eta; what they miss
+  Pair step[DIRECTIONS], change[DIRECTIONS]; // x by step changes r by -change; those orthonormal
+  double *u;                                 // J p, 2 a unit
+  double *p_node;                            // p, 3 a node
+  double *eta_row, *u_row;                   // 1 a row; u_row = J p
 };
 
 static bool smooth(const S2McpLinear *l, int k) {
@@ -76,150 +86,161 @@ static bool finite_all(const double *x, int count) {
 
 // ---- The adjoint system -----------------------------------------------------------------------
 
-static void add_response(const S2McpLinear *l, double factor, const double *u, double *eta) {
-  for (int k = 0; k < l->system.units; k++) {
-    const S2Response *d = &l->response[k];
-    eta[2 * k] += factor * (d->nn * u[2 * k] + d->nt * u[2 * k + 1]);
-    eta[2 * k + 1] += factor * (d->tn * u[2 * k] + d->tt * u[2 * k + 1]);
+static Pair take(const S2System *system, S2Arena *arena) {
+  return (Pair){S2_TAKE_ZEROED(arena, S2Quad, system->nodes + 1),
+                S2_TAKE_ZEROED(arena, double, 2 * system->units)};
+}
+
+static void clear(const S2McpLinear *l, Pair *x) {
+  memset(x->node, 0, sizeof(S2Quad) * (size_t)(l->system.nodes + 1));
+  memset(x->unit, 0, sizeof(double) * 2 * (size_t)l->system.units);
+}
+
+static void add(const S2McpLinear *l, double factor, const Pair *x, Pair *y) {
+  for (int i = 0; i < l->system.nodes; i++) {
+    y->node[i] += factor * x->node[i];
+  }
+  for (int k = 0; k < 2 * l->system.units; k++) {
+    y->unit[k] += factor * x->unit[k];
   }
 }
 
-// base = what eta of a unit changes by if p stands still and the rows miss `miss`.
-static void yield_to(S2McpLinear *l, int k) {
-  const S2Response *d = &l->response[k];
-  const double *miss = l->miss + 2 * k;
-  // That of a sliding contact has its tangent in the normal's miss already.
-  l->base[2 * k] = -d->nn * miss[0] - (d->tt > 0 ? d->nt * miss[1] : 0);
-  l->base[2 * k + 1] = -d->tt * miss[1];
-}
-
-// What p and eta miss: q of the momentum, `miss` of the rows that hold, and `base`, what eta
-// changes by while p stands still. Returns its size (energies: W^-1 and g make them one unit).
-static double measure(S2McpLinear *l) {
-  const S2System *system = &l->system;
+// Of what equations miss: an energy, W^-1 and g making nodes and rows one unit.
+static double dot(const S2McpLinear *l, const Pair *x, const Pair *y) {
   double sum = 0;
-  for (int i = 0; i <= system->nodes; i++) {
-    l->q[i] = l->force[i] - system->mass[i] * l->p[i];
-  }
-  s2_system_add_impulses(system, l->eta, 1, l->q);
-  for (int i = 0; i < system->nodes; i++) {
-    S2Quad energy = l->q[i] * l->q[i] * system->inverse_mass[i];
+  for (int i = 0; i < l->system.nodes; i++) {
+    S2Quad energy = x->node[i] * y->node[i] * l->system.inverse_mass[i];
     sum += energy[0] + energy[1] + energy[2];
   }
-  s2_system_row_velocity(system, l->p, l->u);
-  for (int k = 0; k < system->units; k++) {
-    const S2Unit *unit = &system->unit[k];
-    const S2Response *d = &l->response[k];
-    double *eta = l->eta + 2 * k, *miss = l->miss + 2 * k;
-    double n = l->pull[2 * k] + l->u[2 * k], t = l->pull[2 * k + 1] + l->u[2 * k + 1];
-    miss[0] = miss[1] = 0;
-    if (smooth(l, k)) {
-      const S2Response *soft = &l->soft[k];
-      miss[0] = n + soft->nn * eta[0] + soft->nt * eta[1];
-      miss[1] = d->tt > 0 ? t + soft->tt * eta[1] : 0;
-    } else if (d->nn > 0) {
-      miss[0] = n + unit->c[0] * eta[0] + d->nt / d->nn * t;
-      miss[1] = d->tt > 0 ? t + unit->c[1] * eta[1] : 0;
-    }
-    yield_to(l, k);
-    sum += unit->g[0] * miss[0] * miss[0] + unit->g[1] * miss[1] * miss[1];
+  for (int k = 0; k < 2 * l->system.units; k++) {
+    sum += l->system.unit[k / 2].g[k % 2] * x->unit[k] * y->unit[k];
   }
-  return sqrt(sum);
+  return sum;
 }
 
-// One correction from what was measured.
-static void correct(S2McpLinear *l) {
+// r = data - K' x, data = NULL being 0. Leaves J p in u.
+static void miss(S2McpLinear *l, const Pair *data, const Pair *x, Pair *r) {
   const S2System *system = &l->system;
-  s2_system_add_impulses(system, l->base, 1, l->q);
-  s2_system_solve(system, l->q, l->q);
-  s2_system_row_velocity(system, l->q, l->u);
-  for (int i = 0; i < system->nodes; i++) {
-    l->p[i] += l->q[i];
+  for (int i = 0; i <= system->nodes; i++) {
+    r->node[i] = -system->mass[i] * x->node[i];
   }
-  for (int k = 0; k < 2 * system->units; k++) {
-    l->eta[k] += l->base[k];
+  s2_system_add_impulses(system, x->unit, 1, r->node);
+  s2_system_row_velocity(system, x->node, l->u);
+  memcpy(r->unit, l->u, sizeof(double) * 2 * (size_t)system->units);
+  if (data != NULL) {
+    add(l, 1, data, r);
   }
-  add_response(l, -1, l->u, l->eta);
+  for (int k = 0; k < system->units; k++) {
+    const S2Unit *unit = &system->unit[k];
+    const S2Response *d = &l->response[k], *soft = &l->soft[k];
+    const double *eta = x->unit + 2 * k;
+    double n = r->unit[2 * k], t = r->unit[2 * k + 1];
+    if (smooth(l, k)) {
+      n += soft->nn * eta[0] + soft->nt * eta[1];
+      t += soft->tt * eta[1];
+    } else if (d->nn > 0) { // what slides has its tangent act on the normal
+      n += unit->c[0] * eta[0] + d->nt / d->nn * t;
+      t += unit->c[1] * eta[1];
+    }
+    r->unit[2 * k] = d->nn > 0 ? n : 0;
+    r->unit[2 * k + 1] = d->tt > 0 ? t : 0;
+  }
+}
+
+// x = M^-1 r
+static void approximate(S2McpLinear *l, const Pair *r, Pair *x) {
+  const S2System *system = &l->system;
+  memcpy(x->node, r->node, sizeof(S2Quad) * (size_t)(system->nodes + 1));
+  for (int k = 0; k < system->units; k++) {
+    const S2Response *d = &l->response[k];
+    x->unit[2 * k] = -d->nn * r->unit[2 * k] - (d->tt > 0 ? d->nt * r->unit[2 * k + 1] : 0);
+    x->unit[2 * k + 1] = -d->tt * r->unit[2 * k + 1];
+  }
+  s2_system_add_impulses(system, x->unit, 1, x->node);
+  s2_system_solve(system, x->node, x->node);
+  s2_system_row_velocity(system, x->node, l->u);
+  for (int k = 0; k < system->units; k++) {
+    const S2Response *d = &l->response[k];
+    x->unit[2 * k] -= d->nn * l->u[2 * k] + d->nt * l->u[2 * k + 1];
+    x->unit[2 * k + 1] -= d->tt * l->u[2 * k + 1];
+  }
+}
+
+// Conjugate residuals until r has shrunk to `enough` or no direction is left.
+static void descend(S2McpLinear *l, double enough) {
+  for (int i = 0; i < DIRECTIONS; i++) {
+    Pair *step = &l->step[i], *change = &l->change[i];
+    double size = sqrt(dot(l, &l->r, &l->r));
+    if (!(size > enough)) {
+      return;
+    }
+    approximate(l, &l->r, step);
+    miss(l, NULL, step, change);
+    for (int j = 0; j < i; j++) {
+      double part = -dot(l, &l->change[j], change);
+      add(l, part, &l->step[j], step);
+      add(l, part, &l->change[j], change);
+    }
+    double norm = sqrt(dot(l, change, change));
+    if (!(norm > NOTHING * size)) {
+      return;
+    }
+    add(l, 1 / norm - 1, step, step);
+    add(l, 1 / norm - 1, change, change);
+    double way = -dot(l, &l->r, change);
+    add(l, way, step, &l->x);
+    add(l, way, change, &l->r);
+  }
 }
 
 // p and eta from nothing; returns the size of what they miss.
 static double solve(S2McpLinear *l, double size) {
-  size_t nodes = sizeof(S2Quad) * (size_t)(l->system.nodes + 1);
-  size_t units = sizeof(double) * 2 * (size_t)l->system.units;
-  memset(l->p, 0, nodes);
-  memset(l->eta, 0, units);
-  double best = INFINITY;
-  measure(l);
-  for (int i = 0, bad = 0; i < PASSES && bad < PATIENCE && best > ENOUGH * size; i++) {
-    correct(l);
-    double missed = measure(l);
-    bad = missed < GAIN * best ? 0 : bad + 1;
-    if (!(missed >= best)) {
-      best = missed;
-      memcpy(l->p_best, l->p, nodes);
-      memcpy(l->eta_best, l->eta, units);
+  clear(l, &l->x);
+  double last = INFINITY;
+  for (int round = 0;; round++) {
+    miss(l, &l->data, &l->x, &l->r);
+    double missed = sqrt(dot(l, &l->r, &l->r));
+    if (missed <= ENOUGH * size || !(missed < GAIN * last) || round == ROUNDS) {
+      return missed;
     }
+    last = missed;
+    descend(l, fmax(REDUCE * missed, ENOUGH * size));
   }
-  memcpy(l->p, l->p_best, nodes);
-  memcpy(l->eta, l->eta_best, units);
-  s2_system_row_velocity(&l->system, l->p, l->u);
-  return best;
 }
 
-// What is left of `miss` after one more proximal pass that starts from eta = 0: with a compliance
-// of 1 / weight the rows miss the change of eta over the weight. Returns its size.
-static double sieve(S2McpLinear *l) {
-  const S2System *system = &l->system;
-  double sum = 0;
-  memset(l->q, 0, sizeof(S2Quad) * (size_t)(system->nodes + 1));
-  for (int k = 0; k < system->units; k++) {
-    yield_to(l, k);
-  }
-  s2_system_add_impulses(system, l->base, 1, l->q);
-  s2_system_solve(system, l->q, l->q);
-  s2_system_row_velocity(system, l->q, l->u);
-  add_response(l, -1, l->u, l->base);
-  for (int k = 0; k < system->units; k++) {
-    for (int r = 0; r < 2; r++) {
-      double *miss = l->miss + 2 * k + r;
-      *miss = -l->base[2 * k + r] / WEIGHT;
-      sum += system->unit[k].g[r] * *miss * *miss;
-    }
-  }
-  return sqrt(sum);
+// What rows still miss after one more step of x += M^-1 r if only they do: the change of eta over
+// the weight. Only parts that no x can make up for pass unchanged.
+static void sieve(S2McpLinear *l) {
+  approximate(l, &l->r, &l->step[0]);
+  clear(l, &l->r);
+  add(l, -1 / WEIGHT, &l->step[0], &l->r);
+  memset(l->r.node, 0, sizeof(S2Quad) * (size_t)(l->system.nodes + 1));
 }
 
-// Takes out of `pull` what no change of the data brings about.
+// Takes out of the data what no change of a problem brings about.
 static void leave_out_undetermined(S2McpLinear *l) {
-  memset(l->p, 0, sizeof(S2Quad) * (size_t)(l->system.nodes + 1));
-  memset(l->eta, 0, sizeof(double) * 2 * (size_t)l->system.units);
-  measure(l);
-  correct(l);
-  for (int k = 0; k < 2 * l->system.units; k++) {
-    l->miss[k] = -l->eta[k] / WEIGHT;
-  }
-  for (int i = 1; i < SIEVE; i++) {
+  clear(l, &l->x);
+  miss(l, &l->data, &l->x, &l->r);
+  for (int i = 0; i < SIEVE; i++) {
     sieve(l);
   }
-  for (int k = 0; k < 2 * l->system.units; k++) {
-    l->pull[k] -= l->miss[k];
-  }
+  add(l, -1, &l->r, &l->data);
 }
 
 // Whether rows that hold repeat each other: then a part of any residual passes the sieve.
 static bool redundant(S2McpLinear *l) {
   S2Rng rng = s2_rng_seeded(1);
-  double size = 0, left = 0;
+  clear(l, &l->r);
   for (int k = 0; k < 2 * l->system.units; k++) {
     const S2Response *d = &l->response[k / 2];
     bool holds = (k % 2 == 0 ? d->nn : d->tt) > 0;
-    l->miss[k] = holds ? s2_rng_normal(&rng) / sqrt(l->system.unit[k / 2].g[k % 2]) : 0;
-    size += holds;
+    l->r.unit[k] = holds ? s2_rng_normal(&rng) / sqrt(l->system.unit[k / 2].g[k % 2]) : 0;
   }
-  for (int i = 0; i < SIEVE && size > 0; i++) {
-    left = sieve(l);
+  double size = dot(l, &l->r, &l->r);
+  for (int i = 0; i < SIEVE; i++) {
+    sieve(l);
   }
-  return left > REMAINS * sqrt(size);
+  return dot(l, &l->r, &l->r) > REMAINS * REMAINS * size;
 }
 
 // ---- Linearisation ----------------------------------------------------------------------------
@@ -230,19 +251,16 @@ static S2McpLinear *make(const S2Problem *problem, const double *v, const double
   *l = (S2McpLinear){.v = v, .lambda = lambda};
   S2System *system = &l->system;
   s2_system_init(system, problem, arena);
-  int nodes = system->nodes + 1, two = 2 * system->units;
   l->soft = S2_TAKE_ZEROED(arena, S2Response, system->units);
   l->response = S2_TAKE_ZEROED(arena, S2Response, system->units);
-  l->force = S2_TAKE_ZEROED(arena, S2Quad, nodes);
-  l->p = S2_TAKE_ZEROED(arena, S2Quad, nodes);
-  l->q = S2_TAKE_ZEROED(arena, S2Quad, nodes);
-  l->p_best = S2_TAKE_ZEROED(arena, S2Quad, nodes);
-  l->eta_best = S2_TAKE_ZEROED(arena, double, two);
-  l->pull = S2_TAKE_ZEROED(arena, double, two);
-  l->eta = S2_TAKE_ZEROED(arena, double, two);
-  l->base = S2_TAKE_ZEROED(arena, double, two);
-  l->miss = S2_TAKE_ZEROED(arena, double, two);
-  l->u = S2_TAKE_ZEROED(arena, double, two);
+  l->data = take(system, arena);
+  l->x = take(system, arena);
+  l->r = take(system, arena);
+  for (int i = 0; i < DIRECTIONS; i++) {
+    l->step[i] = take(system, arena);
+    l->change[i] = take(system, arena);
+  }
+  l->u = S2_TAKE_ZEROED(arena, double, 2 * system->units);
   l->sign = S2_TAKE_ZEROED(arena, double, problem->rows);
   l->p_node = S2_TAKE_ZEROED(arena, double, 3 * problem->nodes);
   l->eta_row = S2_TAKE_ZEROED(arena, double, problem->rows);
@@ -329,13 +347,13 @@ S2McpLinear *s2_mcp_linearise(const S2Problem *problem, const double *v, const d
     return l;
   }
   S2Mode *mode = S2_TAKE(arena, S2Mode, system->units);
-  s2_system_read(system, v, lambda, l->p, l->eta);
-  s2_system_row_velocity(system, l->p, l->u);
+  s2_system_read(system, v, lambda, l->x.node, l->x.unit);
+  s2_system_row_velocity(system, l->x.node, l->u);
   s2_mcp_row_velocity(problem, v, l->u_row);
-  s2_refine_modes(system, l->u, l->eta, mode);
+  s2_refine_modes(system, l->u, l->x.unit, mode);
   for (int k = 0; k < system->units; k++) {
     if (system->unit[k].kind != S2_UNIT_BILATERAL) {
-      settle(l, k, l->u + 2 * k, l->eta + 2 * k, &mode[k]);
+      settle(l, k, l->u + 2 * k, l->x.unit + 2 * k, &mode[k]);
     }
   }
   s2_refine_respond(system, mode, WEIGHT, l->response);
@@ -405,15 +423,15 @@ static double read(S2McpLinear *l, const double *dl_dv, const double *dl_dlambda
   double sum = 0;
   for (int i = 0; i < system->nodes; i++) {
     const double *d = dl_dv != NULL ? dl_dv + 3 * (size_t)i : (const double[3]){0};
-    l->force[i] = (S2Quad){d[0], d[1], d[2], 0};
-    S2Quad energy = l->force[i] * l->force[i] * system->inverse_mass[i];
+    l->data.node[i] = (S2Quad){d[0], d[1], d[2], 0};
+    S2Quad energy = l->data.node[i] * l->data.node[i] * system->inverse_mass[i];
     sum += energy[0] + energy[1] + energy[2];
   }
   for (int k = 0; k < system->units; k++) {
     const S2Unit *unit = &system->unit[k];
     for (int r = 0; r < 2; r++) {
       double d = dl_dlambda != NULL && r < unit->rows ? dl_dlambda[unit->row + r] : 0;
-      l->pull[2 * k + r] = d;
+      l->data.unit[2 * k + r] = d;
       sum += unit->g[r] * d * d;
     }
   }
@@ -424,14 +442,14 @@ static double read(S2McpLinear *l, const double *dl_dv, const double *dl_dlambda
 static void unpack(S2McpLinear *l) {
   const S2System *system = &l->system;
   for (int i = 0; i < 3 * system->nodes; i++) {
-    l->p_node[i] = l->p[i / 3][i % 3];
+    l->p_node[i] = l->x.node[i / 3][i % 3];
   }
   s2_mcp_row_velocity(system->problem, l->p_node, l->u_row);
   memset(l->eta_row, 0, sizeof(double) * (size_t)system->problem->rows);
   for (int k = 0; k < system->units; k++) {
     const S2Unit *unit = &system->unit[k];
     for (int r = 0; r < unit->rows; r++) {
-      l->eta_row[unit->row + r] = l->eta[2 * k + r] * unit->g[r];
+      l->eta_row[unit->row + r] = l->x.unit[2 * k + r] * unit->g[r];
     }
   }
 }
@@ -491,8 +509,8 @@ static void add_path(const S2McpLinear *l, int k, const S2McpGradient *gradient)
   const S2Unit *unit = &l->system.unit[k];
   const double *w = l->w + 4 * k, *z = l->z + 4 * k, *g = unit->g;
   double scale = l->kappa * l->system.problem->velocity_scale;
-  double h[2] = {g[0] * (l->pull[2 * k] + l->u[2 * k]),
-                 g[1] * (l->pull[2 * k + 1] + l->u[2 * k + 1])};
+  double h[2] = {g[0] * (l->data.unit[2 * k] + l->u[2 * k]),
+                 g[1] * (l->data.unit[2 * k + 1] + l->u[2 * k + 1])};
   double y[4];
   s2_pairs_adjoint(unit, w, h, y);
   add_scale_slope(l, unit->row, -scale * g[0] * y[0] / z[0], gradient);
