@@ -65,6 +65,7 @@ struct S2McpLinear {
   unsigned flags;
   Pair data;                                 // dl/dv, dl/dlambda
   Pair x, r;                                 // p and eta; what they miss
+  Pair kept;                                 // x before a round
   Pair step[DIRECTIONS], change[DIRECTIONS]; // x by step changes r by -change; those orthonormal
   double *u;                                 // J p, 2 a unit
   double *p_node;                            // p, 3 a node
@@ -193,19 +194,29 @@ static void descend(S2McpLinear *l, double enough) {
   }
 }
 
+static void copy(const S2McpLinear *l, Pair *to, const Pair *from) {
+  memcpy(to->node, from->node, sizeof(S2Quad) * (size_t)(l->system.nodes + 1));
+  memcpy(to->unit, from->unit, sizeof(double) * 2 * (size_t)l->system.units);
+}
+
 // p and eta from nothing; returns the size of what they miss.
 static double solve(S2McpLinear *l, double size) {
   clear(l, &l->x);
-  double last = INFINITY;
-  for (int round = 0;; round++) {
-    miss(l, &l->data, &l->x, &l->r);
-    double missed = sqrt(dot(l, &l->r, &l->r));
-    if (missed <= ENOUGH * size || !(missed < GAIN * last) || round == ROUNDS) {
-      return missed;
-    }
+  double missed = size, last = INFINITY;
+  for (int round = 0; round < ROUNDS && missed > ENOUGH * size && missed < GAIN * last; round++) {
     last = missed;
+    copy(l, &l->kept, &l->x);
+    miss(l, &l->data, &l->x, &l->r);
     descend(l, fmax(REDUCE * missed, ENOUGH * size));
+    miss(l, &l->data, &l->x, &l->r);
+    missed = sqrt(dot(l, &l->r, &l->r));
   }
+  if (missed > last) { // rounding, or directions along which nothing holds
+    copy(l, &l->x, &l->kept);
+    missed = last;
+  }
+  miss(l, &l->data, &l->x, &l->r);
+  return missed;
 }
 
 // What rows still miss after one more step of x += M^-1 r if only they do: the change of eta over
@@ -256,6 +267,7 @@ static S2McpLinear *make(const S2Problem *problem, const double *v, const double
   l->data = take(system, arena);
   l->x = take(system, arena);
   l->r = take(system, arena);
+  l->kept = take(system, arena);
   for (int i = 0; i < DIRECTIONS; i++) {
     l->step[i] = take(system, arena);
     l->change[i] = take(system, arena);
