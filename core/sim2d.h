@@ -11,6 +11,7 @@
 #include "mcp/lcp.h"
 #include "mcp/lp.h"
 #include "mcp/mcp.h"
+#include "mcp/mcp_vjp.h"
 #include "mcp/mlcp.h"
 #include "mcp/ncp.h"
 #include "mcp/qp.h"

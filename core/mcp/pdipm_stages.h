@@ -32,6 +32,11 @@ typedef enum S2Mode { S2_SEPARATE = 0, S2_STICK, S2_SLIDE_PLUS, S2_SLIDE_MINUS }
 // The modes (v, lambda) shows when impulses and velocities are compared one to one; u = J v.
 void s2_refine_modes(const S2System *system, const double *u, const double *lambda, S2Mode *mode);
 
+// Responses of units in these modes when rows that hold have a compliance of 1 / weight added
+// (scaled). True: a contact slides, so K is not symmetric.
+bool s2_refine_respond(const S2System *system, const S2Mode *mode, double weight,
+                       S2Response *response);
+
 // Solves the equations of given modes to the last digits. With bilateral rows only this is the
 // whole solution; otherwise the residual tells whether the modes were right.
 double s2_refine_solve(S2System *system, const S2Mode *mode, S2Quad *v, double *lambda,

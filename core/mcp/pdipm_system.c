@@ -193,7 +193,6 @@ S2_WIDE void s2_system_row_velocity(const S2System *system, const S2Quad *v, dou
   }
 }
 
-// y += factor J' (g o lambda): momenta
 S2_INLINE void add_impulses(const S2System *system, const double *lambda, double factor,
                             S2Quad *y) {
   for (int k = 0; k < system->units; k++) {
@@ -202,6 +201,11 @@ S2_INLINE void add_impulses(const S2System *system, const double *lambda, double
     y[unit->a] += unit->ja[0] * n + unit->ja[1] * t;
     y[unit->b] += unit->jb[0] * n + unit->jb[1] * t;
   }
+}
+
+S2_WIDE void s2_system_add_impulses(const S2System *system, const double *lambda, double factor,
+                                    S2Quad *y) {
+  add_impulses(system, lambda, factor, y);
 }
 
 S2_WIDE void s2_system_push_all(const S2System *system, const double *lambda, double factor,

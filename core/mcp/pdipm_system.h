@@ -77,6 +77,8 @@ void s2_system_write(const S2System *system, const S2Quad *v_scaled, const doubl
                      double *v, double *lambda);
 
 void s2_system_row_velocity(const S2System *system, const S2Quad *v, double *u); // u = J v
+// y += factor J' (g o lambda): momenta, before A turns them into velocities
+void s2_system_add_impulses(const S2System *system, const double *lambda, double factor, S2Quad *y);
 // y += factor A J' (g o lambda); y is not `scratch`
 void s2_system_push_all(const S2System *system, const double *lambda, double factor, S2Quad *y);
 // v = A (c + J' (g o lambda))
