@@ -1,12 +1,13 @@
 // How often solvers succeed on violent states: a touching pyramid whose boxes have random
 // velocities, one step.
 //
-//   bench_violent [--solver NAME | --solver all] [--base B] [--seeds N] [--cap S] [--dump DIR]
+//   bench_violent [--solver NAME | --solver all] [--base B]
+//                 [--speed S] [--friction MU] [--seeds N] [--cap S] [--dump DIR]
 //                 [--world]
 //
 //   --solver   auto (default): rates and times by size, speed and friction; another one: the same;
 //              all: one line a solver and size
-//   --base     pyramids of B rows only (default: 5, 10 and 20)
+//   --base     pyramids of B rows only (default: 5, 10 and 20); likewise --speed, --friction
 //   --seeds    of each class (default 20)
 //   --cap      a solver that took S seconds for one size leaves the rest of that size out (default
 //              none); what was left out prints as "-"
@@ -36,7 +37,8 @@ static const double SPACING = 1.25; // m between centres of a row: sides do not 
 typedef struct Options {
   const char *solver, *dump;
   int base, seeds;
-  double cap; // s
+  double speed, friction; // the only ones, if not negative
+  double cap;             // s
   bool world;
 } Options;
 
@@ -91,8 +93,7 @@ static S2World *build(int base, double speed, double friction, int seed) {
   S2Rng rng = s2_rng_seeded((uint64_t)seed);
   for (int i = 0; i < base; i++) {
     for (int j = 0; j < base - i; j++) {
-      S2BodyId id =
-          box(world, S2_DYNAMIC, (j - (base - i - 1) / 2.0) * SPACING, i + 0.5, 1, 1);
+      S2BodyId id = box(world, S2_DYNAMIC, (j - (base - i - 1) / 2.0) * SPACING, i + 0.5, 1, 1);
       must(s2_body_set(world, id, S2_BODY_FRICTION, friction));
       double v[3];
       for (int k = 0; k < 3; k++) {
@@ -144,8 +145,7 @@ static void step_too(S2World *world, bool solved, Agreement *agreement) {
 }
 
 static void run_one(const Options *options, S2Solver solver, int base, double speed,
-                    double friction, int seed, S2Arena *arena, Tally *tally,
-                    Agreement *agreement) {
+                    double friction, int seed, S2Arena *arena, Tally *tally, Agreement *agreement) {
   S2World *world = build(base, speed, friction, seed);
   int boxes = base * (base + 1) / 2;
   S2BodyId *node = S2_TAKE(arena, S2BodyId, boxes);
@@ -213,6 +213,10 @@ static void run_size(const Options *options, S2Solver solver, int base, bool cla
   char label[64];
   for (int i = 0; i < SPEEDS; i++) {
     for (int k = 0; k < FRICTIONS; k++) {
+      if ((options->speed >= 0 && speeds[i] != options->speed) ||
+          (options->friction >= 0 && frictions[k] != options->friction)) {
+        continue;
+      }
       memset(part, 0, sizeof *part);
       part->asked = options->seeds;
       for (int seed = 1; seed <= options->seeds && now() - start < 1e3 * options->cap; seed++) {
@@ -233,7 +237,7 @@ static void run_size(const Options *options, S2Solver solver, int base, bool cla
 }
 
 static Options parse(int argc, char **argv) {
-  Options options = {.solver = "auto", .seeds = 20, .cap = INFINITY};
+  Options options = {.solver = "auto", .seeds = 20, .cap = INFINITY, .speed = -1, .friction = -1};
   for (int i = 1; i < argc; i++) {
     if (strcmp(argv[i], "--world") == 0) {
       options.world = true;
@@ -246,6 +250,10 @@ static Options parse(int argc, char **argv) {
       options.dump = value;
     } else if (strcmp(argv[i], "--base") == 0) {
       options.base = atoi(value);
+    } else if (strcmp(argv[i], "--speed") == 0) {
+      options.speed = atof(value);
+    } else if (strcmp(argv[i], "--friction") == 0) {
+      options.friction = atof(value);
     } else if (strcmp(argv[i], "--seeds") == 0) {
       options.seeds = atoi(value);
     } else if (strcmp(argv[i], "--cap") == 0) {

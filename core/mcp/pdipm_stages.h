@@ -13,6 +13,7 @@ typedef struct S2InteriorStart {
   double floor;
   double impulse, velocity;
   double spread;
+  uint64_t seed; // of that
 } S2InteriorStart;
 
 double s2_interior_solve(S2System *system, const S2InteriorStart *start, double tolerance,
@@ -41,6 +42,12 @@ bool s2_refine_respond(const S2System *system, const S2Mode *mode, double weight
 // whole solution; otherwise the residual tells whether the modes were right.
 double s2_refine_solve(S2System *system, const S2Mode *mode, S2Quad *v, double *lambda,
                        int *factorizations, S2Arena *arena);
+
+// One proximal step from `lambda`: follows the path to the solution with compliance 1 / weight
+// against it (scaled: 1 is a lone row's own), at most `pieces` long, a factorisation each. False,
+// and nothing changed, when it does not arrive.
+bool s2_follow_solve(S2System *system, double weight, int pieces, S2Quad *v, double *lambda,
+                     int *factorizations, S2Arena *arena);
 
 // Projected Gauss-Seidel, `sweeps` times over all rows in alternating order.
 double s2_pgs_solve(const S2System *system, int sweeps, S2Quad *v, double *lambda, S2Arena *arena);
