@@ -22,6 +22,7 @@
 
 #include "base/arena.h"
 #include "base/status.h"
+#include "mcp/history.h"
 
 #include <stdint.h>
 
@@ -62,6 +63,11 @@ typedef enum S2Solver {
   S2_SOLVER_CLOSED,   // one contact (of one or two nodes), exact
   S2_SOLVER_PDIPM,    // interior point, condensed to 3 x 3 node blocks, Newton finish, PGS polish
   S2_SOLVER_LEMKE,    // lexicographic pivoting, dense
+  S2_SOLVER_NSGS,     // Gauss-Seidel, each contact solved exactly
+  S2_SOLVER_PGS,      // projected Gauss-Seidel row by row, both ways
+  S2_SOLVER_SI,       // sequential impulses, as in game engines
+  S2_SOLVER_NNCG,     // nonsmooth nonlinear conjugate gradients over pgs
+  S2_SOLVER_PCG,      // projected conjugate gradients between given friction bounds
   S2_SOLVER_COUNT
 } S2Solver;
 
@@ -78,6 +84,8 @@ typedef struct S2SolverOptions {
   S2Solver solver;
   double tolerance;   // on S2Residual.scaled
   int max_iterations; // of the interior point; other parts scale from it
+  double omega;       // over-relaxation of sweeps; 0 means 1
+  S2History *history; // NULL: none. Chains append what each method did, one after the other
 } S2SolverOptions;
 
 typedef struct S2Solution {

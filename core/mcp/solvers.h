@@ -10,6 +10,9 @@ typedef S2SolveStatus S2SolverFn(const S2Problem *problem, const S2SolverOptions
 S2SolverFn s2_closed_solve; // closed.c: at most one contact, no bilateral rows
 S2SolverFn s2_lemke_solve;  // lemke.c: dense, lexicographic
 S2SolverFn s2_pdipm_solve;  // pdipm.c: interior point, Newton finish, PGS polish
+S2SolverFn s2_contact_nsgs_solve, s2_contact_pgs_solve, s2_contact_si_solve; // contact_sweeps.c
+S2SolverFn s2_contact_nncg_solve;                                            // contact_nncg.c
+S2SolverFn s2_contact_pcg_solve;                                             // contact_pcg.c
 
 // products.c
 void s2_mcp_row_velocity(const S2Problem *problem, const double *v, double *u);  // u = J v (rows)
