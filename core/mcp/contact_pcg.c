@@ -17,7 +17,8 @@
 
 // The inner problem is solved to this part of the residual before, as its bounds are no better.
 static const double INNER_PART = 0.1;
-// Of the tolerance, where bounds do not move: the residual also has roundings.
+// Of the tolerance, and then it is good enough. Asking for more is lost on contacts that bear next
+// to nothing: of 200 steps of the pyramid of base 10, 7 miss with 0.5, 29 with 0.25.
 static const double FINAL_PART = 0.5;
 enum { INNER_SWEEPS = 200 }; // then the bounds are set anew in any case
 

