@@ -242,42 +242,6 @@ S2_WIDE void s2_system_imbalance(const S2System *system, const S2Quad *v, const 
   }
 }
 
-S2_WIDE void s2_system_unit_velocity(const S2System *system, int k, const S2Quad *v, double u[2]) {
-  const S2Unit *unit = &system->unit[k];
-  S2Quad va = v[unit->a], vb = v[unit->b];
-  for (int r = 0; r < 2; r++) {
-    S2Quad s = unit->ja[r] * va + unit->jb[r] * vb;
-    u[r] = s[0] + s[1] + s[2];
-  }
-}
-
-S2_WIDE void s2_system_push(const S2System *system, int k, const double change[2], S2Quad *v) {
-  if (system->local != NULL) {
-    s2_local_push(system, k, change, v);
-    return;
-  }
-  const S2Unit *unit = &system->unit[k];
-  double n = unit->g[0] * change[0], t = unit->g[1] * change[1];
-  v[unit->a] += system->inverse_mass[unit->a] * (unit->ja[0] * n + unit->ja[1] * t);
-  v[unit->b] += system->inverse_mass[unit->b] * (unit->jb[0] * n + unit->jb[1] * t);
-}
-
-S2Response s2_system_coupling(const S2System *system, int k) {
-  if (system->local != NULL) {
-    return s2_local_coupling(system, k);
-  }
-  const S2Unit *unit = &system->unit[k];
-  double w[2][2];
-  for (int r = 0; r < 2; r++) {
-    for (int s = 0; s < 2; s++) {
-      S2Quad sum = unit->ja[r] * system->inverse_mass[unit->a] * unit->ja[s] +
-                   unit->jb[r] * system->inverse_mass[unit->b] * unit->jb[s];
-      w[r][s] = (sum[0] + sum[1] + sum[2]) * unit->g[s];
-    }
-  }
-  return (S2Response){w[0][0] + unit->c[0], w[0][1], w[1][0], w[1][1] + unit->c[1]};
-}
-
 S2_INLINE double larger(double a, double b) {
   return b > a || isnan(b) ? b : a;
 }
