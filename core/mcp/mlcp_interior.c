@@ -230,7 +230,7 @@ static bool start(Interior *ip) {
     ip->rhs[i] = -ip->p.r[i];
   }
   solve(ip);
-  memcpy(ip->x, ip->dx, sizeof(double) * (size_t)n + (size_t)m);
+  memcpy(ip->x, ip->dx, sizeof(double) * ((size_t)n + (size_t)m));
   double lowest_v = INFINITY, lowest_w = INFINITY;
   for (int i = 0; i < m; i++) {
     ip->w[i] = -ip->x[n + i];
