@@ -16,7 +16,7 @@
 // problem, redundant rows or not. Refinement takes its effect out again.
 static const double PROXIMAL = 1e-10;
 
-enum { REFINEMENTS = 2, STALL = 15, EQUILIBRATIONS = 12 };
+enum { REFINEMENTS = 2, STALL = 15, SETTLED = 2, EQUILIBRATIONS = 12 };
 
 static const double STEP_MARGIN = 0.99; // of the way to the boundary
 static const double CROWDED = 0.1;      // a step shorter than this is spent on centring instead,
@@ -31,13 +31,13 @@ typedef struct Interior {
   double *ratio;         // m: w / v
   double *best, *work;
   double best_merit, mean;
+  double kappa; // what v o w is to end at
   S2Dense lu;
 } Interior;
 
 // ---- Scaling ----------------------------------------------------------------------------------
 
-// K' = S K S keeps the problem monotone: x = unit S x', w = unit w' / S. Powers of two: exact.
-static double equilibrate(S2Mixed *scaled, double *s, const S2Mixed *p) {
+double s2_mixed_equilibrate(S2Mixed *scaled, double *s, const S2Mixed *p, double kappa) {
   int size = s2_mixed_size(p);
   for (int i = 0; i < size; i++) {
     s[i] = 1;
@@ -68,7 +68,7 @@ static double equilibrate(S2Mixed *scaled, double *s, const S2Mixed *p) {
     scaled->r[i] = p->r[i] * s[i];
   }
   int exponent = 0;
-  frexp(s2_mixed_largest(scaled->r, (size_t)size), &exponent);
+  frexp(fmax(s2_mixed_largest(scaled->r, (size_t)size), sqrt(kappa)), &exponent);
   for (int i = 0; i < size; i++) {
     scaled->r[i] = ldexp(scaled->r[i], -exponent);
   }
@@ -161,7 +161,7 @@ static double iterate(Interior *ip) {
   int n = ip->p.n, m = ip->p.m;
   for (int i = 0; i < m; i++) {
     ip->ratio[i] = ip->w[i] / ip->x[n + i];
-    ip->target[i] = ip->w[i] * ip->x[n + i];
+    ip->target[i] = ip->w[i] * ip->x[n + i] - ip->kappa;
   }
   if (!factor(ip)) {
     return 0;
@@ -170,14 +170,16 @@ static double iterate(Interior *ip) {
   for (int i = 0; i < m; i++) {
     ahead += (ip->x[n + i] + step * ip->dx[n + i]) * (ip->w[i] + step * ip->dw[i]);
   }
-  double part = ip->mean > 0 ? ahead / (m * ip->mean) : 0, aim = part * part * part * ip->mean;
+  double excess = ip->mean - ip->kappa;
+  double part = excess > 0 ? fmax(0, ahead / m - ip->kappa) / excess : 0;
+  double aim = fmax(part * part * part * ip->mean, ip->kappa);
   for (int i = 0; i < m; i++) {
     ip->target[i] = ip->x[n + i] * ip->w[i] + ip->dx[n + i] * ip->dw[i] - aim;
   }
   step = find_direction(ip);
   if (step < CROWDED) {
     for (int i = 0; i < m; i++) {
-      ip->target[i] = ip->x[n + i] * ip->w[i] - CENTRING * ip->mean;
+      ip->target[i] = ip->x[n + i] * ip->w[i] - fmax(CENTRING * ip->mean, ip->kappa);
     }
     step = find_direction(ip);
   }
@@ -205,7 +207,8 @@ static double measure(Interior *ip) {
   for (int i = 0; i < m; i++) {
     sum += ip->x[n + i] * ip->w[i];
     merit = fmax(merit, fabs(ip->f[n + i] - ip->w[i]));
-    merit = fmax(merit, fmin(ip->x[n + i], ip->w[i]));
+    double larger = fmax(ip->x[n + i], ip->w[i]), smaller = fmin(ip->x[n + i], ip->w[i]);
+    merit = fmax(merit, ip->kappa > 0 ? fabs(smaller - ip->kappa / larger) : smaller);
   }
   ip->mean = m > 0 ? sum / m : 0;
   if (merit < ip->best_merit && s2_mixed_finite(ip->x, (size_t)size)) {
@@ -250,7 +253,9 @@ static int run(Interior *ip, int max_iterations, S2History *history) {
   }
   double merit = measure(ip), halved = merit;
   int iterations = 0, since = 0;
-  while (iterations < max_iterations && since < STALL && merit > DONE) {
+  // Nothing finishes a point of the central path but the last steps themselves.
+  while (iterations < max_iterations && since < STALL &&
+         (merit > DONE || (ip->kappa > 0 && since < SETTLED))) {
     double step = iterate(ip);
     if (!(step > 0)) {
       break;
@@ -267,24 +272,46 @@ static int run(Interior *ip, int max_iterations, S2History *history) {
   return iterations;
 }
 
-int s2_mixed_interior(const S2Mixed *p, int max_iterations, S2History *history, double *x,
-                      S2Arena *arena) {
+int s2_mixed_interior(const S2Mixed *p, double kappa, int max_iterations, S2History *history,
+                      double *x, S2Arena *arena) {
   S2ArenaMark mark = s2_arena_mark(arena);
   int size = s2_mixed_size(p), iterations = 0;
   S2Mixed scaled = {p->n, p->m, S2_TAKE(arena, double, (size_t)size *(size_t)size + 1),
                     S2_TAKE(arena, double, size + 1)};
-  double *s = S2_TAKE(arena, double, size + 1), unit = equilibrate(&scaled, s, p);
+  double *s = S2_TAKE(arena, double, size + 1), unit = s2_mixed_equilibrate(&scaled, s, p, kappa);
   memset(x, 0, sizeof(double) * (size_t)size);
   if (size > 0 && s2_mixed_finite(scaled.k, (size_t)size * (size_t)size) &&
       s2_mixed_finite(scaled.r, (size_t)size)) {
     s2_dense_single_threaded();
     Interior ip = make(&scaled, arena);
+    ip.kappa = kappa / unit / unit;
     iterations = run(&ip, max_iterations, history);
-    s2_mixed_finish(&scaled, ip.best, arena);
+    if (kappa == 0) {
+      s2_mixed_finish(&scaled, ip.best, arena);
+    }
     for (int i = 0; i < size; i++) {
       x[i] = unit * s[i] * ip.best[i];
     }
   }
   s2_arena_rewind(arena, mark);
   return iterations;
+}
+
+// ---- Judging ----------------------------------------------------------------------------------
+
+static const double PATH_PART = 1e-3;
+
+double s2_mixed_path_tolerance(double tolerance, double kappa) {
+  return fmin(tolerance, PATH_PART * kappa);
+}
+
+double s2_mixed_off_path(const S2Mixed *p, const double *x, const double *f, double kappa) {
+  double most = 0;
+  for (int i = p->n; i < s2_mixed_size(p); i++) {
+    if (!(x[i] > 0 && f[i] > 0)) {
+      return INFINITY;
+    }
+    most = fmax(most, fabs(x[i] * f[i] - kappa));
+  }
+  return most;
 }
