@@ -500,6 +500,43 @@ static void qp_on_the_central_path(void **state) {
   }
 }
 
+// The first row holds with equality: without its multiplier (an edge), or given twice.
+static void qp_without_derivative(void **state) {
+  (void)state;
+  S2Rng rng = s2_rng_seeded(52);
+  for (int k = 0; k < PROBLEMS; ++k) {
+    Case c = {.n = (int)s2_rng_integer(&rng, 1, 5), .m = 2};
+    bool twice = k % 2 == 0, regular = true;
+    double x[MAX];
+    draw_monotone(&rng, c.data[0], c.n, true);
+    fill(&rng, c.data[4], c.n);
+    for (int i = 0; i < c.n; ++i) {
+      c.data[4][c.n + i] = c.data[4][i];
+    }
+    fill(&rng, x, c.n);
+    fill(&rng, c.loss[0], c.n);
+    c.data[5][0] = dot(c.data[4], x, c.n);
+    c.data[5][1] = c.data[5][0] + (twice ? 0 : 1);
+    for (int i = 0; i < c.n; ++i) {
+      c.data[1][i] = -dot(c.data[0] + i * c.n, x, c.n) - (twice ? c.data[4][i] : 0);
+    }
+    assert_true(isfinite(loss_of(qp, &c)));
+    qp(&c, true, &regular);
+    assert_false(regular);
+    // A loss on x alone does not care how a multiplier is shared: moving both rows is defined.
+    if (twice) {
+      assert_true(fabs(c.to[5][0] - c.to[5][1]) <= 1e-10);
+      double both = c.to[5][0] + c.to[5][1];
+      c.data[5][0] += 1e-4;
+      c.data[5][1] += 1e-4;
+      double above = loss_of(qp, &c);
+      c.data[5][0] -= 2e-4;
+      c.data[5][1] -= 2e-4;
+      assert_true(fabs(both - (above - loss_of(qp, &c)) / 2e-4) <= 1e-7 * fmax(1, fabs(both)));
+    }
+  }
+}
+
 static void qp_without_central_path(void **state) {
   (void)state;
   Case c = {.n = 1, .m = 2, .kappa = 1e-3}; // x <= 1, -x <= -1: nothing strictly between
@@ -664,6 +701,7 @@ int main(void) {
       cmocka_unit_test(boxes_without_derivative),
       cmocka_unit_test(constants),
       cmocka_unit_test(qp_on_the_central_path),
+      cmocka_unit_test(qp_without_derivative),
       cmocka_unit_test(qp_without_central_path),
       cmocka_unit_test(lp_on_the_active_set),
       cmocka_unit_test(lp_on_the_central_path),
