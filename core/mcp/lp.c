@@ -140,6 +140,10 @@ S2SolveStatus s2_lp_solve(const S2Lp *problem, const S2QpOptions *options, S2Are
 
 // ---- Derivatives ------------------------------------------------------------------------------
 
+static double entry(const double *list, int i) {
+  return list != NULL ? list[i] : 0;
+}
+
 // Multipliers of the program's own rows and of its bounds, or what a loss says of them, in the
 // order of `make`. Of a fixed unknown's two, the one that is not 0 at the solution is the
 // equation's.
@@ -155,10 +159,9 @@ static void gather(const S2Lp *lp, const S2LpLoss *from, const S2LpSolution *sid
   z += lp->inequalities;
   for (int i = 0; i < lp->n; i++) {
     double lo = lower(lp, i), hi = upper(lp, i);
-    double at_lo = from->lower != NULL ? from->lower[i] : 0;
-    double at_hi = from->upper != NULL ? from->upper[i] : 0;
+    double at_lo = entry(from->lower, i), at_hi = entry(from->upper, i);
     if (lo == hi) {
-      *y++ = (side->upper[i] > 0 ? at_hi : 0) - (side->lower[i] > 0 ? at_lo : 0);
+      *y++ = (entry(side->upper, i) > 0 ? at_hi : 0) - (entry(side->lower, i) > 0 ? at_lo : 0);
       continue;
     }
     if (lo != -INFINITY) {
@@ -194,8 +197,7 @@ static void share_bounds(const S2Lp *lp, const double *b, const double *h,
 // A loss may depend on a multiplier of a fixed unknown only where one of the two is not 0.
 static bool has_sides(const S2Lp *lp, const S2LpLoss *loss, const S2LpSolution *solution) {
   for (int i = 0; i < lp->n; i++) {
-    bool asked = (loss->lower != NULL && loss->lower[i] != 0) ||
-                 (loss->upper != NULL && loss->upper[i] != 0);
+    bool asked = entry(loss->lower, i) != 0 || entry(loss->upper, i) != 0;
     if (asked && lower(lp, i) == upper(lp, i) && solution->lower[i] == 0 &&
         solution->upper[i] == 0) {
       return false;

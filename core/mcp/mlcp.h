@@ -43,7 +43,8 @@ typedef struct S2MlcpSolution {
   // n and m, the caller's, or both NULL. With S2_INFEASIBLE: e and f, largest 1, such that the rows
   // combined say 0 < 0: A' e + D' f = 0, and a' e + b' f + c' v < 0 for every v within the bounds,
   // c = C' e + B' f; f_i >= 0 where v_i has only a lower bound, <= 0 where only an upper one, any
-  // where none, 0 where both. Without bounds that is c <= 0 and a' e + b' f < 0: no v >= 0 has w >= 0.
+  // where none, 0 where both. Without bounds that is c <= 0 and a' e + b' f < 0: no v >= 0 has w >=
+  // 0.
   double *proof_free, *proof_row;
   S2SolveStatus status;
   int iterations;

@@ -255,12 +255,13 @@ bool s2_mixed_transposed(const S2Mixed *p, double *l, S2Arena *arena) {
                     S2_TAKE(arena, double, size + 1)};
   Active active = make(p, arena);
   s2_dense_single_threaded();
+  const bool *no_pairs = S2_TAKE_ZEROED(arena, bool, size + 1);
   double unit = s2_mixed_equilibrate(&scaled, scale, p, 0);
-  prepare(&active, &scaled, NULL, true);
+  prepare(&active, &scaled, no_pairs, true);
   bool regular = active.regular;
   memcpy(active.change, scaled.r, bytes);
   if (!regular) { // of least norm in the caller's units
-    prepare(&active, p, NULL, true);
+    prepare(&active, p, no_pairs, true);
     active.regular = false;
     memcpy(active.change, p->r, bytes);
   }
