@@ -278,8 +278,44 @@ static void paths_that_exist_are_found(void **state) {
     }
     s2_arena_free(&arena);
   }
-  print_message("%d of %d\n", solved, total);
   assert_true(1000 * solved >= 999 * total);
+}
+
+// Not monotone: some have points z o w = kappa; what is called one is.
+static void paths_of_other_problems(void **state) {
+  (void)state;
+  S2Rng rng = s2_rng_seeded(36);
+  int solved = 0, total = 0, regular_ones = 0;
+  for (int k = 0; k < 2000; ++k) {
+    Case c = {.n = (int)s2_rng_integer(&rng, 1, MAX)};
+    for (int i = 0; i < c.n * c.n; ++i) {
+      c.data[0][i] = (double)s2_rng_integer(&rng, -2, 2);
+    }
+    for (int i = 0; i < c.n; ++i) {
+      c.data[1][i] = (double)s2_rng_integer(&rng, -2, 2);
+    }
+    lcp(&c, false, NULL);
+    if (c.status != S2_SOLVED) {
+      continue;
+    }
+    total += 1;
+    c.kappa = 1e-4;
+    lcp(&c, false, NULL);
+    solved += c.status == S2_SOLVED;
+    for (int i = 0; c.status == S2_SOLVED && i < c.n; ++i) {
+      double w = c.data[1][i] + dot(c.data[0] + i * c.n, c.out[0], c.n);
+      assert_true(c.out[0][i] > 0 && w > 0 && fabs(c.out[0][i] * w - c.kappa) <= 1e-9);
+    }
+    if (c.status == S2_SOLVED) {
+      bool regular = false;
+      c.loss[0][0] = 1;
+      lcp(&c, true, &regular);
+      regular_ones += regular;
+      assert_true(!regular || isfinite(c.to[1][0]));
+    }
+  }
+  assert_true(10 * solved >= 7 * total && solved <= total);
+  assert_true(100 * regular_ones >= 99 * solved);
 }
 
 static void paths_that_do_not_exist(void **state) {
@@ -695,6 +731,7 @@ int main(void) {
       cmocka_unit_test(lcp_on_the_central_path),
       cmocka_unit_test(the_path_leads_to_the_active_set),
       cmocka_unit_test(paths_that_exist_are_found),
+      cmocka_unit_test(paths_of_other_problems),
       cmocka_unit_test(paths_that_do_not_exist),
       cmocka_unit_test(boxes_on_the_active_set),
       cmocka_unit_test(boxes_on_the_central_path),

@@ -68,9 +68,9 @@ typedef struct S2LcpSolution {
 // ended on one.
 //
 // With kappa, solved means a residual of at most tolerance and kappa / 1000. A monotone problem has
-// a central path when some z > 0 has w > 0, and it is found; others may have points with
-// z_i w_i = kappa, one or many, and it takes luck to meet one. What is not met is
-// S2_MAX_ITERATIONS.
+// a central path when some z > 0 has w > 0, and it is found. Others may have points with
+// z_i w_i = kappa, one or many: what the interior point does not meet is looked for next to a
+// solution. What is not met is S2_MAX_ITERATIONS.
 S2SolveStatus s2_lcp_solve(const S2LcpProblem *problem, const S2LcpSolverOptions *options,
                            S2Arena *arena, S2LcpSolution *solution);
 

@@ -162,19 +162,22 @@ static S2SolveStatus solve(Run *run, const S2MlcpOptions *options, S2MlcpSolutio
   if (prove(run, solution, arena)) {
     return S2_INFEASIBLE;
   }
-  if (run->kappa > 0) {
-    return S2_MAX_ITERATIONS;
-  }
   S2SolveStatus status = s2_mixed_pivot(p, run->inner, arena);
   if (s2_mixed_finite(run->inner, (size_t)s2_mixed_size(p))) {
-    consider(run, arena);
+    if (run->kappa == 0) {
+      consider(run, arena);
+    }
     s2_mixed_finish(p, run->inner, arena);
+    if (run->kappa > 0) {
+      solution->iterations +=
+          s2_mixed_path_near(p, run->kappa, most, options->history, run->inner, arena);
+    }
     consider(run, arena);
   }
   if (accepts(run, tolerance)) {
     return S2_SOLVED;
   }
-  return status == S2_RAY ? S2_RAY : S2_MAX_ITERATIONS;
+  return status == S2_RAY && run->kappa == 0 ? S2_RAY : S2_MAX_ITERATIONS;
 }
 
 static void deliver(Run *run, S2MlcpSolution *solution) {

@@ -64,8 +64,9 @@ typedef struct S2MlcpSolution {
 // S2_MLCP_MAX) or S2_MAX_ITERATIONS, with the best point found. `options` may be NULL. Scratch
 // comes from the arena and is given back; nothing else is allocated. lo_i > hi_i is S2_INFEASIBLE,
 // with zeros for a proof. With kappa, solved means r_vio <= tolerance max(1, max |a|, max |b|) and
-// b_vio <= tolerance and kappa / 1000; it takes a problem with a central path (one that is monotone
-// and has a point with v, w > 0), by the interior point alone: otherwise S2_MAX_ITERATIONS.
+// b_vio <= tolerance and kappa / 1000. There is a central path where the problem is monotone and
+// has a point with all v, w > 0 (within the bounds); others are tried from next to a solution, too.
+// What is not met is S2_MAX_ITERATIONS.
 S2SolveStatus s2_mlcp_solve(const S2Mlcp *problem, const S2MlcpOptions *options, S2Arena *arena,
                             S2MlcpSolution *solution);
 

@@ -247,10 +247,21 @@ static bool start(Interior *ip) {
   return s2_mixed_finite(ip->x, (size_t)n + (size_t)m);
 }
 
-static int run(Interior *ip, int max_iterations, S2History *history) {
-  if (!start(ip)) {
-    return 0;
+// x, with both sides of every pair moved to the size they have at least on the central path.
+static void start_near(Interior *ip, const double *x) {
+  int n = ip->p.n, m = ip->p.m;
+  double least = sqrt(ip->kappa);
+  s2_mixed_copy(ip->x, x, (size_t)n + (size_t)m);
+  s2_mixed_apply(&ip->p, ip->x, ip->f);
+  for (int i = 0; i < m; i++) {
+    bool is_v = ip->x[n + i] > ip->f[n + i];
+    double larger = fmax(least, fmax(ip->x[n + i], ip->f[n + i])), smaller = ip->kappa / larger;
+    ip->x[n + i] = is_v ? larger : smaller;
+    ip->w[i] = is_v ? smaller : larger;
   }
+}
+
+static int run(Interior *ip, int max_iterations, S2History *history) {
   double merit = measure(ip), halved = merit;
   int iterations = 0, since = 0;
   // Nothing finishes a point of the central path but the last steps themselves.
@@ -272,20 +283,25 @@ static int run(Interior *ip, int max_iterations, S2History *history) {
   return iterations;
 }
 
-int s2_mixed_interior(const S2Mixed *p, double kappa, int max_iterations, S2History *history,
-                      double *x, S2Arena *arena) {
+static int solve_from(const S2Mixed *p, bool near, double kappa, int max_iterations,
+                      S2History *history, double *x, S2Arena *arena) {
   S2ArenaMark mark = s2_arena_mark(arena);
   int size = s2_mixed_size(p), iterations = 0;
   S2Mixed scaled = {p->n, p->m, S2_TAKE(arena, double, (size_t)size *(size_t)size + 1),
                     S2_TAKE(arena, double, size + 1)};
   double *s = S2_TAKE(arena, double, size + 1), unit = s2_mixed_equilibrate(&scaled, s, p, kappa);
-  memset(x, 0, sizeof(double) * (size_t)size);
+  for (int i = 0; i < size; i++) {
+    x[i] = near ? x[i] / unit / s[i] : 0;
+  }
   if (size > 0 && s2_mixed_finite(scaled.k, (size_t)size * (size_t)size) &&
       s2_mixed_finite(scaled.r, (size_t)size)) {
     s2_dense_single_threaded();
     Interior ip = make(&scaled, arena);
     ip.kappa = kappa / unit / unit;
-    iterations = run(&ip, max_iterations, history);
+    if (near) {
+      start_near(&ip, x);
+    }
+    iterations = near || start(&ip) ? run(&ip, max_iterations, history) : 0;
     if (kappa == 0) {
       s2_mixed_finish(&scaled, ip.best, arena);
     }
@@ -295,6 +311,16 @@ int s2_mixed_interior(const S2Mixed *p, double kappa, int max_iterations, S2Hist
   }
   s2_arena_rewind(arena, mark);
   return iterations;
+}
+
+int s2_mixed_interior(const S2Mixed *p, double kappa, int max_iterations, S2History *history,
+                      double *x, S2Arena *arena) {
+  return solve_from(p, false, kappa, max_iterations, history, x, arena);
+}
+
+int s2_mixed_path_near(const S2Mixed *p, double kappa, int max_iterations, S2History *history,
+                       double *x, S2Arena *arena) {
+  return solve_from(p, true, kappa, max_iterations, history, x, arena);
 }
 
 // ---- Judging ----------------------------------------------------------------------------------

@@ -61,6 +61,10 @@ double s2_mixed_equilibrate(S2Mixed *scaled, double *s, const S2Mixed *p, double
 // With kappa > 0 the point sought is that of the central path, x_i w_i = kappa.
 int s2_mixed_interior(const S2Mixed *p, double kappa, int max_iterations, S2History *history,
                       double *x, S2Arena *arena);
+// The same for kappa > 0 from next to x, a solution of the problem. Where that is regular, a path
+// with small kappa ends there, monotone problem or not.
+int s2_mixed_path_near(const S2Mixed *p, double kappa, int max_iterations, S2History *history,
+                       double *x, S2Arena *arena);
 
 // mlcp_active.c. Takes pairs with x_i > w_i for w_i = 0, solves that afresh, with the least change
 // where it is singular, moves pairs that came out negative, and keeps what has a smaller residual.
