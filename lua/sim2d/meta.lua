@@ -100,13 +100,15 @@ local Lcp = {}
 ---@field max_iterations? integer of each method tried
 ---@field omega? number over-relaxation of "pgs", below 2; 1
 ---@field history? boolean fills info.history
+---@field kappa? number above 0: the point with z_i w_i = kappa, smooth in M and q ("auto", "pdipm")
 
 ---@class sim2d.LcpInfo
 ---@field status "solved"|"ray"|"infeasible"|"max_iterations"|"singular"|"unsupported"
 ---@field solver sim2d.LcpSolver whose answer this is
 ---@field iterations integer
----@field residual number max |min(z, w)|
+---@field residual number max |min(z, w)|, with kappa max |z w - kappa|
 ---@field time number s
+---@field kappa? number as asked for
 ---@field ray? number[] along which Lemke's method went off to infinity
 ---@field history? { residual: number, step: number, mu: number }[]
 
@@ -118,6 +120,20 @@ local Lcp = {}
 ---@return number[]|string w
 ---@return sim2d.LcpInfo info
 function Lcp.solve(M, q, options) end
+
+---@class sim2d.LcpGradient
+---@field M number[][]
+---@field q number[]
+---@field regular boolean false: there is no such derivative, the numbers are the least-norm answer
+
+---How a loss follows M and q, from how it follows z at a solution. With the kappa of the solve.
+---@param M number[][]
+---@param q number[]
+---@param z number[]
+---@param dl_dz number[]
+---@param options? { kappa?: number }
+---@return sim2d.LcpGradient
+function Lcp.vjp(M, q, z, dl_dz, options) end
 
 ---@return { name: sim2d.LcpSolver, summary: string }[]
 function Lcp.solvers() end
@@ -148,17 +164,21 @@ local Mlcp = {}
 ---@field D? number[][]
 ---@field a? number[]
 ---@field b? number[]
+---@field lo? number[] lo <= v, where w >= 0; -math.huge: none. Absent: 0
+---@field hi? number[] v <= hi, where w <= 0; math.huge: none. Absent: none
 ---@field tolerance? number of the residual / max(1, max |a|, max |b|); 1e-9
 ---@field max_iterations? integer of the interior point; 100
 ---@field history? boolean fills info.history
+---@field kappa? number above 0: the point of the central path v_i w_i = kappa, smooth in all data
 
 ---@class sim2d.MlcpInfo
 ---@field status "solved"|"ray"|"infeasible"|"max_iterations"|"singular"|"unsupported"
 ---@field iterations integer
----@field residual number max |A u + C v + a| and |min(v, w)|
+---@field residual number max |A u + C v + a| and |min(v, w)|, or |v - clip(v - w, lo, hi)|
 ---@field r_vio number max |A u + C v + a|
----@field b_vio number max |v w|
+---@field b_vio number max |v w|, with kappa |v w - kappa|
 ---@field time number s
+---@field kappa? number as asked for
 ---@field w? number[] when solved
 ---@field certificate? { a: number[], b: number[] } when infeasible
 ---@field history? { residual: number, step: number, mu: number }[]
@@ -169,6 +189,26 @@ local Mlcp = {}
 ---@return number[]|string v
 ---@return sim2d.MlcpInfo info
 function Mlcp.solve(def) end
+
+---@class sim2d.MlcpGradient what the problem has of these
+---@field A? number[][]
+---@field B? number[][]
+---@field C? number[][]
+---@field D? number[][]
+---@field a? number[]
+---@field b? number[]
+---@field lo? number[]
+---@field hi? number[]
+---@field regular boolean false: there is no such derivative, the numbers are the least-norm answer
+
+---How a loss follows the data, from how it follows u and v; u, v and info as the solve gave them.
+---@param def sim2d.MlcpDef
+---@param u number[]
+---@param v number[]
+---@param info sim2d.MlcpInfo
+---@param dl { u?: number[], v?: number[] }
+---@return sim2d.MlcpGradient
+function Mlcp.vjp(def, u, v, info, dl) end
 
 ---Frictional contact given as matrices: u = W r + q, or M v = H r + q and u = H'v + bias.
 ---@class sim2d.ContactLibrary
@@ -272,6 +312,7 @@ local Qp = {}
 ---@field tolerance? number of the residual; 1e-9
 ---@field max_iterations? integer 100
 ---@field history? boolean fills info.history
+---@field kappa? number above 0: the point of the central path z_i (h - G x)_i = kappa
 
 ---@class sim2d.QpInfo
 ---@field status "solved"|"infeasible"|"max_iterations"|"singular"|"unsupported"
@@ -279,10 +320,12 @@ local Qp = {}
 ---@field residual number the largest of primal, dual and complementarity
 ---@field primal number violation of a constraint, in parts of max(1, its right side)
 ---@field dual number violation of P x + q + A'y + G'z = 0, in parts of max(1, max |q|)
----@field complementarity number |min(z, h - G x)| of a row, in parts of max(1, |h|)
+---@field complementarity number |min(z, h - G x)| of a row, in parts of max(1, |h|); with kappa
+---|z (h - G x) - kappa|
 ---@field r_vio number the larger of primal and dual
 ---@field b_vio number complementarity
 ---@field time number s
+---@field kappa? number as asked for
 ---@field objective? number when solved
 ---@field y? number[] multipliers of A x = b, when solved
 ---@field z? number[] multipliers of G x <= h, when solved
@@ -298,6 +341,23 @@ local Qp = {}
 ---@return sim2d.QpInfo? info
 function Qp.solve(def) end
 
+---@class sim2d.QpGradient what the program has of these
+---@field P? number[][] symmetric, as only P + P' counts
+---@field q number[]
+---@field A? number[][]
+---@field b? number[]
+---@field G? number[][]
+---@field h? number[]
+---@field regular boolean false: there is no such derivative, the numbers are the least-norm answer
+
+---How a loss follows the data, from how it follows x and the multipliers; x, info: of the solve.
+---@param def sim2d.QpDef
+---@param x number[]
+---@param info sim2d.QpInfo
+---@param dl { x?: number[], y?: number[], z?: number[] }
+---@return sim2d.QpGradient
+function Qp.vjp(def, x, info, dl) end
+
 ---Linear programs: min c'x with A_ub x <= b_ub, A_eq x = b_eq, lo <= x <= hi.
 ---@class sim2d.Lp
 local Lp = {}
@@ -312,6 +372,7 @@ local Lp = {}
 ---@field tolerance? number of the residual; 1e-9
 ---@field max_iterations? integer 100
 ---@field history? boolean fills info.history
+---@field kappa? number above 0: the point of the central path, multipliers times slacks = kappa
 
 ---@class sim2d.LpInfo: sim2d.QpInfo
 ---@field lower? number[] multipliers of the lower bounds, when solved
@@ -323,6 +384,23 @@ local Lp = {}
 ---@return sim2d.LpInfo|string info
 ---@return sim2d.LpInfo? info
 function Lp.solve(def) end
+
+---@class sim2d.LpGradient what the program has of these
+---@field c number[]
+---@field A_ub? number[][]
+---@field b_ub? number[]
+---@field A_eq? number[][]
+---@field b_eq? number[]
+---@field bounds? number[][] dl/dlo and dl/dhi of each x
+---@field regular boolean false: there is no such derivative, the numbers are the least-norm answer
+
+---How a loss follows the data, from how it follows x and the multipliers; x, info: of the solve.
+---@param def sim2d.LpDef
+---@param x number[]
+---@param info sim2d.LpInfo
+---@param dl { x?: number[], y?: number[], z?: number[], lower?: number[], upper?: number[] }
+---@return sim2d.LpGradient
+function Lp.vjp(def, x, info, dl) end
 
 ---Nonlinear complementarity problems over cones: c(x, y, z; theta) = 0, y o z = kappa e, y and z in
 ---nonnegative numbers and second-order cones.
