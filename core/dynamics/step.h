@@ -95,9 +95,9 @@ S2Assembly s2_assemble(const S2Step *step, const S2Island *island, const S2Choic
 
 // Solves an island (motion or impact) with the chosen contact points (indexed 2 touch + k) into v
 // (3 a slot). The impulses go to the touches and step->joint_impulse: those of an impact are added
-// to what is there. With `outcome` a solve that misses the tolerance leaves v and the impulses alone
-// and is no unsolved one; *outcome is then S2_INFEASIBLE where the rows were proved to contradict
-// each other, S2_MAX_ITERATIONS otherwise. False: aborted. (solve.c)
+// to what is there. With `outcome` a solve that misses the tolerance leaves v and the impulses
+// alone and is no unsolved one; *outcome is then S2_INFEASIBLE where the rows were proved to
+// contradict each other, S2_MAX_ITERATIONS otherwise. False: aborted. (solve.c)
 bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices, S2Kind kind,
                    double *v, S2SolveStatus *outcome);
 
