@@ -1,4 +1,5 @@
-// What sim.qp, sim.lp, sim.mlcp and sim.kkt share: options in the table of the problem, the info returned.
+// What sim.qp, sim.lp, sim.mlcp and sim.kkt share: options in the table of the problem, the info
+// returned.
 #ifndef S2_LUA_SOLVE_INFO_H
 #define S2_LUA_SOLVE_INFO_H
 
