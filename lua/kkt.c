@@ -22,7 +22,7 @@ typedef struct Call {
 // A list of rows, or of the diagonal entries.
 static void read_w(const S2Keys *keys, Call *call) {
   lua_State *L = keys->L;
-  int rows = call->n, columns = call->n;
+  int n = call->n, rows = n, columns = n;
   s2_keys_require(keys, "W");
   if (s2_keys_push(keys, "W") == LUA_TTABLE) {
     call->diagonal = lua_rawgeti(L, -1, 1) != LUA_TTABLE;
