@@ -8,8 +8,8 @@
 //                      (Jn + sigma mu Jt) p + Cn eta_n + dl/dlambda_n + sigma mu dl/dlambda_t = 0
 //     smooth           J p + dl/dlambda + D'^-1 eta = 0, -D the response of lambda to u on the path
 //
-// so it is solved like one: by K = W + J' D' J with a proximal term for the rows that hold, and what
-// that term leaves over by a few more steps. Then, since the data enter F by products,
+// so it is solved like one: by K = W + J' D' J with a proximal term for the rows that hold, and
+// what that term leaves over by a few more steps. Then, since the data enter F by products,
 //
 //     dl/dW = -p v,  dl/dc = p,  dl/dJ = lambda p' + eta v',  dl/db = eta,  dl/dC = eta lambda,
 //     dl/dmu = sigma lambda_n (dl/dlambda_t + Jt p)  of a sliding contact.
