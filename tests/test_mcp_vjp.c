@@ -9,13 +9,11 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
-enum { NODES = 4, ROWS = 24 };
+enum { NODES = 12, ROWS = 24, BODIES = 4 }; // BODIES: of random problems
 
 typedef struct Case {
   int nodes, rows;
@@ -102,7 +100,7 @@ static void finish(Case *c, S2Rng *rng, double fastest) {
 // rows compliant; contacts at most twice as many as bodies, so that most sets of them are regular.
 static void make_random(Case *c, uint64_t seed) {
   S2Rng rng = s2_rng_seeded(seed);
-  *c = (Case){.nodes = (int)s2_rng_integer(&rng, 1, NODES)};
+  *c = (Case){.nodes = (int)s2_rng_integer(&rng, 1, BODIES)};
   double fastest = 0;
   for (int i = 0; i < c->nodes; i++) {
     double mass = spread(&rng, 4);
@@ -646,6 +644,71 @@ static void ball_on_the_floor_of_the_path(void **state) {
   s2_arena_free(&arena);
 }
 
+// Hinges only: the adjoint is the problem itself with dl/dv for a force. The heavy end makes the
+// rows a million times softer together than each alone.
+static void chain_with_a_heavy_end_is_its_own_adjoint(void **state) {
+  (void)state;
+  static Case c;
+  static Gradient g;
+  S2Arena arena;
+  s2_arena_init(&arena);
+  S2Rng rng = s2_rng_seeded(10);
+  for (double heavy = 1; heavy <= 1e6; heavy *= 100) {
+    c = (Case){.nodes = NODES};
+    for (int i = 0; i < NODES; i++) {
+      double mass = i == NODES - 1 ? heavy : 1;
+      c.place[2 * i] = i + 0.5;
+      memcpy(c.mass + 3 * (size_t)i, (double[3]){mass / 12, mass, mass}, 3 * sizeof(double));
+      add_hinge(&c, i, i - 1, i, 0);
+    }
+    finish(&c, &rng, 1);
+    assert_int_equal(vjp(&c, c.dv, NULL, &g, &arena) & (S2_VJP_UNDETERMINED | S2_VJP_SINGULAR), 0);
+    memcpy(c.rhs, c.dv, sizeof c.rhs);
+    S2SolverOptions options = {S2_SOLVER_PDIPM, 1e-10, 50}; // at 1e4 it ends with 2e-11
+    S2Solution solution = {.v = c.v, .lambda = c.lambda};
+    assert_int_equal(s2_mcp_solve(&c.problem, &options, &arena, &solution), S2_SOLVED);
+    double largest = 0, error = 0;
+    for (int i = 0; i < 3 * NODES; i++) {
+      largest = fmax(largest, fabs(c.v[i]));
+      error = fmax(error, fabs(c.v[i] - g.rhs[i]));
+    }
+    assert_true(error <= 1e-9 * largest);
+  }
+  s2_arena_free(&arena);
+}
+
+// A heavy box on a stack of light ones: the floor bears what lies on it.
+static void floor_bears_a_stack(void **state) {
+  (void)state;
+  static Case c;
+  static Gradient g;
+  S2Arena arena;
+  s2_arena_init(&arena);
+  S2Rng rng = s2_rng_seeded(11);
+  enum { BOXES = 6 };
+  for (double heavy = 1; heavy <= 1e4; heavy *= 10) {
+    c = (Case){.nodes = BOXES};
+    for (int i = 0; i < BOXES; i++) {
+      double mass = i == BOXES - 1 ? heavy : 1;
+      c.place[2 * i + 1] = i + 0.5;
+      memcpy(c.mass + 3 * (size_t)i, (double[3]){mass / 6, mass, mass}, 3 * sizeof(double));
+      c.rhs[3 * i + 2] = -mass;
+      add_contact(&c, i, i - 1, -0.5, i, 0, 1, 0.5);
+      add_contact(&c, i, i - 1, 0.5, i, 0, 1, 0.5);
+    }
+    finish(&c, &rng, 1);
+    assert_true(solve(&c, &arena));
+    memset(c.dlambda, 0, sizeof c.dlambda);
+    c.dlambda[0] = c.dlambda[2] = 1;
+    assert_int_equal(vjp(&c, NULL, c.dlambda, &g, &arena), S2_VJP_REDUNDANT);
+    for (int i = 0; i < BOXES; i++) {
+      check_number(g.rhs[3 * i + 1], 0);
+      check_number(g.rhs[3 * i + 2], -1);
+    }
+  }
+  s2_arena_free(&arena);
+}
+
 // ---- Odd input --------------------------------------------------------------------------------
 
 static void nothing_to_do(void **state) {
@@ -763,6 +826,8 @@ int main(void) {
       cmocka_unit_test(undetermined_loads_are_those_of_least_norm),
       cmocka_unit_test(contacts_on_the_boundary_are_flagged),
       cmocka_unit_test(ball_on_the_floor_of_the_path),
+      cmocka_unit_test(chain_with_a_heavy_end_is_its_own_adjoint),
+      cmocka_unit_test(floor_bears_a_stack),
       cmocka_unit_test(nothing_to_do),
       cmocka_unit_test(numbers_that_are_not_finite),
       cmocka_unit_test(one_factorisation_serves_many_products),

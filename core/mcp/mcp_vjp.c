@@ -9,12 +9,12 @@
 //     smooth           J p + dl/dlambda + D'^-1 eta = 0, -D the response of lambda to u on the path
 //
 // so it is solved like one: by K = W + J' D' J with a proximal term for the rows that hold, and
-// refined (pdipm_refine.c). Then, since the data enter F by products,
+// what that term leaves over by a few more steps. Then, since the data enter F by products,
 //
 //     dl/dW = -p v,  dl/dc = p,  dl/dJ = lambda p' + eta v',  dl/db = eta,  dl/dC = eta lambda,
 //     dl/dmu = sigma lambda_n (dl/dlambda_t + Jt p)  of a sliding contact.
 //
-// Here eta is scaled as impulses are (eta = g o eta of this file) but for V; p and dl/dv are not.
+// In this file eta is scaled as impulses are, but for V: above it is g o eta. p and dl/dv are not.
 #include "mcp/mcp_vjp.h"
 
 #include "base/rng.h"

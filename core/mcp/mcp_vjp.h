@@ -52,9 +52,9 @@ typedef enum S2VjpFlag {
   // taken as separating rather than touching and as sticking rather than sliding; the derivative is
   // one-sided.
   S2_VJP_WEAK = 1,
-  // Rows that hold repeat each other: impulses are not unique. dl/d(bias, ja, jb, compliance) are
-  // those of least norm, and right for changes of the rows that keep them compatible; mass and rhs
-  // are not concerned.
+  // Rows that hold repeat each other, or nearly so: impulses are not unique. dl/d(bias, ja, jb,
+  // compliance, mu) are those of least norm, and right for changes of the rows that keep them
+  // compatible; those of mass and rhs are what they always are.
   S2_VJP_REDUNDANT = 2,
   // dl/dlambda (or, where friction depends on how redundant contacts share their load, dl/dv) asks
   // for something that is not determined. That part of it was left out.

@@ -1,8 +1,8 @@
 // Which rows hold at the solution, once known, makes the step problem linear. Its equations are
 // solved by proximal steps with one factorisation: every pass shrinks the error of an active row by
-// 1 / WEIGHT over its stiffness (scaled: 1 for a lone row) and the error of the free
-// motion by WEIGHT times the unit round-off. Redundant rows need no care: the impulses
-// nearest to those given are found.
+// 1 / WEIGHT over its stiffness (scaled: 1 for a lone row) and the error of the free motion by
+// WEIGHT times the unit round-off. Redundant rows need no care: the impulses nearest to those
+// given are found.
 #include "mcp/pdipm_stages.h"
 
 #include <math.h>
