@@ -332,6 +332,7 @@ test("solvers are listed, the clock runs", function()
     ok(#solver.summary > 10)
   end
   ok(names.auto and names.closed and names.pdipm and names.lemke)
+  ok(names.newton and names.al and names.ncp)
   ok(sim.clock() <= sim.clock())
   ok(sim.version:match "^%d+%.%d+%.%d+$")
 end)
