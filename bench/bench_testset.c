@@ -176,7 +176,14 @@ static void solve_mixed(const char *name, const MixedFile *file, Sum *sum, S2Are
   for (int i = 0; i < file->size; ++i) {
     r[i] = file->r[file->row[i]];
   }
-  S2Mlcp problem = {n, m, part[0], part[1], part[2], part[3], r, r + n};
+  S2Mlcp problem = {.n = n,
+                    .m = m,
+                    .a_uu = part[0],
+                    .c_uv = part[1],
+                    .d_vu = part[2],
+                    .b_vv = part[3],
+                    .a_free = r,
+                    .b_row = r + n};
   S2MlcpSolution solution = {.u = x, .v = x + n, .w = x + n + m};
   double start = now();
   s2_mlcp_solve(&problem, NULL, arena, &solution);

@@ -664,7 +664,9 @@ static void chain_with_a_heavy_end_is_its_own_adjoint(void **state) {
     finish(&c, &rng, 1);
     assert_int_equal(vjp(&c, c.dv, NULL, &g, &arena) & (S2_VJP_UNDETERMINED | S2_VJP_SINGULAR), 0);
     memcpy(c.rhs, c.dv, sizeof c.rhs);
-    S2SolverOptions options = {S2_SOLVER_PDIPM, 1e-10, 50}; // at 1e4 it ends with 2e-11
+    S2SolverOptions options = {.solver = S2_SOLVER_PDIPM,
+                               .tolerance = 1e-10,
+                               .max_iterations = 50}; // at 1e4 it ends with 2e-11
     S2Solution solution = {.v = c.v, .lambda = c.lambda};
     assert_int_equal(s2_mcp_solve(&c.problem, &options, &arena, &solution), S2_SOLVED);
     double largest = 0, error = 0;

@@ -27,14 +27,15 @@ static const double SHARE_LEAST = 0.02, SHARE_GROWTH = 1.2;
 
 // Bounds and normal impulses of squeezed bodies may drive each other up without end: at this many
 // times the best residual, back to that.
-static const double RUNAWAY = 100;
+static const double RUNAWAY = 100, RUNAWAY_LEAST = 1e-3;
 
 // An inner problem is solved to this part of the residual of the whole: its answer is provisional.
 static const double INNER_ACCURACY = 0.05;
 
-// Newton steps for one inner problem (few need more than 20), and outer steps for one of the
+// Newton steps for one inner problem, and outer steps for one of the
 // caller's iterations: those near the end cost one factorisation or none.
 enum { INNERS = 40, OUTERS_PER_ITERATION = 20 };
+enum { STALL = 100 }; // outer steps without halving the residual: it will not come any more
 
 // The line search ends when the slope has fallen to this part: exact but for rounding.
 static const double FLAT = 1e-9;
@@ -166,8 +167,9 @@ static bool factor(Al *al) {
   return al->ready;
 }
 
-// One Newton step; false when the matrix is singular (by rounding: it never is).
-static bool step_inner(Al *al, double *taken) {
+// One Newton step; false when the matrix is singular (by rounding: it never is). `done`: at the
+// minimum, for the whole step stays in its piece.
+static bool step_inner(Al *al, bool *done) {
   S2SolveRun *run = al->run;
   S2System *system = &run->system;
   if (!factor(al)) {
@@ -182,41 +184,34 @@ static bool step_inner(Al *al, double *taken) {
       al->d_eta[i] = run->lambda[i] - (r == 0 ? d->nn : d->tt) * al->du[i] - al->eta[i];
     }
   }
-  double step = search(al);
-  *taken = step;
+  apply_law(al, 1);
+  size_t size = sizeof(S2Response) * (size_t)system->units;
+  *done = memcmp(al->response, al->factored, size) == 0;
+  double step = *done ? 1 : search(al);
   for (int i = 0; i < 2 * system->units; i++) {
     al->eta[i] += step * al->d_eta[i];
   }
   s2_system_velocity(system, al->eta, run->v);
   if (system->history != NULL) {
-    apply_law(al, step);
-    s2_history_add(system->history, s2_system_residual(system, run->v, run->lambda, run->u), step,
-                   0);
+    double residual = s2_system_residual(system, run->v, al->eta, run->u);
+    s2_history_add(system->history, residual, step, 0);
   }
   return true;
 }
 
-// Ends at the minimum of the piece it is in, or when the balance is good enough. The impulses are
-// then eta: lambda(u) has the round-off of u times sigma.
+// Ends at the minimum, or when the balance is good enough. The impulses are then eta: lambda(u) has
+// the round-off of u times sigma.
 static void solve_inner(Al *al, double enough) {
   S2SolveRun *run = al->run;
   S2System *system = &run->system;
-  size_t size = sizeof(S2Response) * (size_t)system->units;
   bool done = false;
   memset(al->du, 0, sizeof(double) * (size_t)(2 * system->units));
-  s2_system_row_velocity(system, run->v, run->u);
-  apply_law(al, 0);
   for (int i = 0; i < INNERS && !done; i++) {
-    if (largest_imbalance(al) <= enough && i > 0) {
-      break;
-    }
-    double step;
-    if (!step_inner(al, &step)) {
-      break;
-    }
     s2_system_row_velocity(system, run->v, run->u);
     apply_law(al, 0);
-    done = step == 1 && memcmp(al->response, al->factored, size) == 0;
+    if ((largest_imbalance(al) <= enough && i > 0) || !step_inner(al, &done)) {
+      break;
+    }
   }
   for (int k = 0; k < system->units; k++) {
     bool box = system->unit[k].kind == S2_UNIT_BOX;
@@ -260,9 +255,9 @@ static void set_anchor(Al *al) {
 
 static void solve(S2SolveRun *run, int outers) {
   Al al = make(run);
-  double residual = run->best;
+  double residual = run->best, milestone = INFINITY;
   restart(&al, 1);
-  for (int i = 0; i < outers && !s2_run_solved(run); i++) {
+  for (int i = 0, since = 0; i < outers && since < STALL && !s2_run_solved(run); i++, since++) {
     set_anchor(&al);
     solve_inner(&al, fmax(run->tolerance / 5, INNER_ACCURACY * fmin(residual, 1)));
     s2_system_velocity(&run->system, run->lambda, run->v);
@@ -273,7 +268,11 @@ static void solve(S2SolveRun *run, int outers) {
     }
     al.sigma = residual < last ? fmin(SIGMA_MOST, al.sigma * SIGMA_GROWTH)
                                : fmax(SIGMA_LEAST, al.sigma / SIGMA_SHRINK);
-    if (residual > RUNAWAY * run->best) {
+    if (run->best < milestone / 2) {
+      milestone = run->best;
+      since = 0;
+    }
+    if (residual > RUNAWAY * fmax(run->best, RUNAWAY_LEAST)) {
       s2_run_back(run);
       restart(&al, al.share / 4);
     }

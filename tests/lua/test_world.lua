@@ -333,6 +333,7 @@ test("solvers are listed, the clock runs", function()
   end
   ok(names.auto and names.closed and names.pdipm and names.lemke)
   ok(names.nsgs and names.pgs and names.si and names.nncg and names.pcg)
+  ok(names.newton and names.al and names.ncp)
   ok(sim.clock() <= sim.clock())
   ok(sim.version:match "^%d+%.%d+%.%d+$")
 end)
