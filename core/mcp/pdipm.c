@@ -111,7 +111,8 @@ static void solve_warm(Chain *chain, const double *lambda_guess) {
 static void solve_cold(Chain *chain, int max_iterations, bool thorough) {
   static const S2InteriorStart starts[] = {
       {.impulse = 1, .velocity = 1},
-      {.impulse = 3, .velocity = 3, .spread = 1},
+      {.impulse = 3, .velocity = 3, .spread = 1, .seed = 1},
+      {.impulse = 1, .velocity = 1, .spread = 2, .seed = 2},
   };
   for (int i = 0; i < (int)(sizeof starts / sizeof *starts) && !solved(chain); i++) {
     interior(chain, &starts[i], max_iterations);
