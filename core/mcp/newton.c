@@ -39,7 +39,7 @@ enum { STIR_AFTER = 2, STIR_SWEEPS = 20 };
 enum { FOLLOW_AFTER = 50, FOLLOW_PIECES = 400 };
 
 // A run that has not come to its end by then is less likely to than one from another start.
-enum { MOST_FACTORIZATIONS = 8000 };
+enum { MOST_FACTORIZATIONS = 12000 };
 
 typedef struct Newton {
   S2System *system;

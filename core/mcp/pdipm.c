@@ -16,7 +16,7 @@ static const double SIGMA_COLD = 10;  // feel the way
 enum { WARM_OUTERS = 1, WARM_INNERS = 3, WARM_ITERATIONS = 12 };
 static const double WARM_FLOOR = 0.01; // distance from the boundary where the interior point starts
 enum { COLD_INNERS = 8, OUTERS_PER_ITERATION = 12 };
-enum { POLISH_SWEEPS = 100 };
+enum { POLISH_SWEEPS = 100, FRESH_SWEEPS = 20 };
 
 typedef struct Chain {
   S2System system;
@@ -76,7 +76,6 @@ static void interior(Chain *chain, const S2InteriorStart *start, int iterations)
 }
 
 static void sweep(Chain *chain, int sweeps) {
-  back_to_best(chain);
   double residual = s2_pgs_solve(&chain->system, sweeps, chain->v, chain->lambda, chain->arena);
   keep_if_better(chain, residual);
 }
@@ -120,7 +119,11 @@ static void solve_cold(Chain *chain, int max_iterations, bool thorough) {
       return;
     }
     if (!solved(chain)) {
-      sweep(chain, POLISH_SWEEPS);
+      back_to_best(chain);
+      if (i > 0) { // Newton has failed from there: from nothing, for a change
+        memset(chain->lambda, 0, sizeof(double) * (size_t)(2 * chain->system.units));
+      }
+      sweep(chain, i == 0 ? POLISH_SWEEPS : i * FRESH_SWEEPS);
       newton(chain, SIGMA_COLD, max_iterations * OUTERS_PER_ITERATION, COLD_INNERS);
     }
   }
