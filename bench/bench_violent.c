@@ -50,12 +50,14 @@ static double now(void) {
   return 1e3 * (double)t.tv_sec + 1e-6 * (double)t.tv_nsec;
 }
 
-static S2Solution solve(S2Solver solver, const S2Problem *problem, double *v, S2Arena *arena,
+static S2Solution solve(S2Solver solver, const S2Problem *problem, const double *v, S2Arena *arena,
                         double *ms) {
   S2SolverOptions options = {.solver = solver,
                              .tolerance = VIOLENT_TOLERANCE,
                              .max_iterations = s2_world_def().max_iterations};
-  S2Solution solution = {.v = v, .lambda = S2_TAKE_ZEROED(arena, double, problem->rows)};
+  S2Solution solution = {.v = S2_TAKE(arena, double, 3 * problem->nodes),
+                         .lambda = S2_TAKE_ZEROED(arena, double, problem->rows)};
+  memcpy(solution.v, v, 3 * sizeof(double) * (size_t)problem->nodes);
   double start = now();
   s2_mcp_solve(problem, &options, arena, &solution);
   *ms = now() - start;
@@ -139,7 +141,8 @@ static void run_size(const Options *options, S2Solver solver, int base, bool cla
                      Agreement *agreement) {
   Tally *sum = calloc(1, sizeof *sum), *part = calloc(1, sizeof *part);
   if (sum == NULL || part == NULL) {
-    violent_must(s2_error(S2_MEMORY, "out of memory"));
+    fprintf(stderr, "bench_violent: out of memory\n");
+    exit(1);
   }
   S2Arena arena;
   s2_arena_init(&arena);
