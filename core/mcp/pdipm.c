@@ -16,7 +16,7 @@ static const double SIGMA_COLD = 10;  // feel the way
 enum { WARM_OUTERS = 1, WARM_INNERS = 3, WARM_ITERATIONS = 12 };
 static const double WARM_FLOOR = 0.01; // distance from the boundary where the interior point starts
 enum { COLD_INNERS = 8, OUTERS_PER_ITERATION = 12 };
-enum { POLISH_SWEEPS = 100, FRESH_SWEEPS = 20 };
+enum { POLISH_SWEEPS = 100 };
 
 typedef struct Chain {
   S2System system;
@@ -112,7 +112,11 @@ static void solve_cold(Chain *chain, int max_iterations, bool thorough) {
       {.impulse = 1, .velocity = 1},
       {.impulse = 3, .velocity = 3, .spread = 1, .seed = 1},
       {.impulse = 1, .velocity = 1, .spread = 2, .seed = 2},
+      {.impulse = 3, .velocity = 3, .spread = 2, .seed = 3},
   };
+  // Of Gauss-Seidel from nothing before Newton; 0: POLISH_SWEEPS from the best point. Newton has
+  // failed from the best point when another start is needed, so from nothing now and then.
+  static const int fresh_sweeps[] = {0, 20, 0, 40};
   for (int i = 0; i < (int)(sizeof starts / sizeof *starts) && !solved(chain); i++) {
     interior(chain, &starts[i], max_iterations);
     if (!thorough) {
@@ -120,10 +124,10 @@ static void solve_cold(Chain *chain, int max_iterations, bool thorough) {
     }
     if (!solved(chain)) {
       back_to_best(chain);
-      if (i > 0) { // Newton has failed from there: from nothing, for a change
+      if (fresh_sweeps[i] > 0) {
         memset(chain->lambda, 0, sizeof(double) * (size_t)(2 * chain->system.units));
       }
-      sweep(chain, i == 0 ? POLISH_SWEEPS : i * FRESH_SWEEPS);
+      sweep(chain, fresh_sweeps[i] > 0 ? fresh_sweeps[i] : POLISH_SWEEPS);
       newton(chain, SIGMA_COLD, max_iterations * OUTERS_PER_ITERATION, COLD_INNERS);
     }
   }
