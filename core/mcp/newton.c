@@ -38,6 +38,9 @@ enum { STIR_AFTER = 2, STIR_SWEEPS = 20 };
 // fails; paths that arrive seldom are longer.
 enum { FOLLOW_AFTER = 50, FOLLOW_PIECES = 400 };
 
+// A run that has not come to its end by then is less likely to than one from another start.
+enum { MOST_FACTORIZATIONS = 12000 };
+
 typedef struct Newton {
   S2System *system;
   S2Quad *v, *imbalance, *dv;
@@ -252,7 +255,8 @@ double s2_newton_solve(S2System *system, double sigma, int outers, int inners, d
   double best = s2_system_residual(system, v, lambda, newton.u), now = best;
   copy_point(system, newton.at, newton.anchor, v, lambda);
   s2_refine_modes(system, newton.u, lambda, newton.mode_before);
-  for (int outer = 0; outer < outers && !(best <= tolerance); outer++) {
+  int last = *factorizations + MOST_FACTORIZATIONS;
+  for (int outer = 0; outer < outers && *factorizations < last && !(best <= tolerance); outer++) {
     int before = *factorizations;
     double enough = fmax(tolerance / 5, INNER_ACCURACY * fmin(now, 1));
     bool follow = outer >= FOLLOW_AFTER;

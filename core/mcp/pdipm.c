@@ -47,7 +47,6 @@ static void interior(S2SolveRun *chain, const S2InteriorStart *start, int iterat
 }
 
 static void sweep(S2SolveRun *chain, int sweeps) {
-  s2_run_back(chain);
   double residual = s2_pgs_solve(&chain->system, sweeps, chain->v, chain->lambda, chain->arena);
   s2_run_keep(chain, residual);
 }
@@ -80,15 +79,24 @@ static void solve_warm(S2SolveRun *chain, const double *lambda_guess) {
 static void solve_cold(S2SolveRun *chain, int max_iterations, bool thorough) {
   static const S2InteriorStart starts[] = {
       {.impulse = 1, .velocity = 1},
-      {.impulse = 3, .velocity = 3, .spread = 1},
+      {.impulse = 3, .velocity = 3, .spread = 1, .seed = 1},
+      {.impulse = 1, .velocity = 1, .spread = 2, .seed = 2},
+      {.impulse = 3, .velocity = 3, .spread = 2, .seed = 3},
   };
+  // Of Gauss-Seidel from nothing before Newton; 0: POLISH_SWEEPS from the best point. Newton has
+  // failed from the best point when another start is needed, so from nothing now and then.
+  static const int fresh_sweeps[] = {0, 20, 0, 40};
   for (int i = 0; i < (int)(sizeof starts / sizeof *starts) && !s2_run_solved(chain); i++) {
     interior(chain, &starts[i], max_iterations);
     if (!thorough) {
       return;
     }
     if (!s2_run_solved(chain)) {
-      sweep(chain, POLISH_SWEEPS);
+      s2_run_back(chain);
+      if (fresh_sweeps[i] > 0) {
+        memset(chain->lambda, 0, sizeof(double) * (size_t)(2 * chain->system.units));
+      }
+      sweep(chain, fresh_sweeps[i] > 0 ? fresh_sweeps[i] : POLISH_SWEEPS);
       newton(chain, SIGMA_COLD, max_iterations * OUTERS_PER_ITERATION, COLD_INNERS);
     }
   }
