@@ -6,6 +6,7 @@
 #include "mcp/solvers.h"
 
 #include <stddef.h>
+#include <string.h>
 
 // A result this good is not improved further: refinement aims at round-off.
 static const double EXACT = 1e-14;

@@ -9,7 +9,7 @@ static const double PROGRESS = 0.99;
 enum { STALL_SWEEPS = 2000 };
 
 // Of the tolerance: the judge's units round otherwise, and must not see more than the tolerance.
-static const double AIM = 0.999;
+static const double AIM = 0.99999;
 
 static void clip(const S2System *system, double *lambda) {
   for (int k = 0; k < system->units; k++) {
