@@ -62,6 +62,7 @@ static void test_paths_arrive_without_friction(void **state) {
     s2_arena_init(&arena);
     S2System system;
     s2_system_init(&system, problem, &arena);
+    s2_system_prepare(&system, &arena);
     S2Quad *v = S2_TAKE_ZEROED(&arena, S2Quad, system.nodes + 1);
     double *lambda = S2_TAKE_ZEROED(&arena, double, 2 * system.units);
     double *u = S2_TAKE(&arena, double, 2 * system.units);
