@@ -287,8 +287,8 @@ typedef struct S2WorldStats {
   uint64_t steps, solves, second_solves, projections, relinearisations, bisections;
   uint64_t iterations; // interior-point iterations and pivots
   uint64_t unsolved;   // island solves that missed the tolerance
-  // Impacts taken as inelastic: those whose restitution targets were proved to have no solution, and
-  // those where none was found to the tolerance and nothing is proved.
+  // Impacts taken as inelastic: those whose restitution targets were proved to have no solution,
+  // and those where none was found to the tolerance and nothing is proved.
   uint64_t contradictions, unsolved_impacts;
   uint64_t used[S2_SOLVER_COUNT]; // island solves answered by each solver
   double worst_scaled, worst_penetration, worst_joint_error; // over all steps
