@@ -282,6 +282,7 @@ void s2_lua_open_kkt(lua_State *L); // pushes sim.kkt
 // mlcp.c, qp.c
 void s2_lua_open_mlcp(lua_State *L);            // pushes sim.mlcp
 void s2_lua_open_contact_library(lua_State *L); // pushes sim.contact
+void s2_lua_open_problem_library(lua_State *L); // pushes sim.problem
 void s2_lua_open_qp(lua_State *L);              // pushes sim.qp
 void s2_lua_open_lp(lua_State *L);              // pushes sim.lp
 

@@ -89,6 +89,8 @@ int luaopen_sim2d(lua_State *L) {
   lua_setfield(L, -2, "kkt");
   s2_lua_open_mlcp(L);
   lua_setfield(L, -2, "mlcp");
+  s2_lua_open_problem_library(L);
+  lua_setfield(L, -2, "problem");
   s2_lua_open_contact_library(L);
   lua_setfield(L, -2, "contact");
   s2_lua_open_qp(L);

@@ -37,6 +37,7 @@
 ---@field kkt sim2d.Kkt
 ---@field mlcp sim2d.Mlcp
 ---@field contact sim2d.ContactLibrary
+---@field problem sim2d.ProblemLibrary
 ---@field qp sim2d.Qp
 ---@field lp sim2d.Lp
 local sim = {}
@@ -209,6 +210,25 @@ function Mlcp.solve(def) end
 ---@param dl { u?: number[], v?: number[] }
 ---@return sim2d.MlcpGradient
 function Mlcp.vjp(def, u, v, info, dl) end
+
+---Step problems that --dump-problems has written.
+---@class sim2d.ProblemLibrary
+local ProblemLibrary = {}
+
+---@class sim2d.ProblemOptions
+---@field solver? sim2d.Solver "auto"
+---@field tolerance? number of the scaled residual; 1e-9
+---@field max_iterations? integer of the interior point, others scale from it; 100
+---@field omega? number over-relaxation of "pgs" and "si", below 2; 1
+---@field history? boolean fills info.history
+
+---Gives impulses, velocities and info, or nil, a status and info, or nil and a message.
+---@param path string
+---@param options? sim2d.ProblemOptions
+---@return number[]? lambda
+---@return number[]|string v
+---@return table? info
+function ProblemLibrary.solve(path, options) end
 
 ---Frictional contact given as matrices: u = W r + q, or M v = H r + q and u = H'v + bias.
 ---@class sim2d.ContactLibrary

@@ -174,3 +174,35 @@ test("every solver can be asked, and recorded", function()
   near(r, expected, 1e-7)
   raises("omega", sim.contact.solve, { W = W, q = q, mu = 0.4, solver = "pgs", omega = 2 })
 end)
+
+test("dumped step problems are solved again by any solver", function()
+  local folder = os.tmpname()
+  os.remove(folder)
+  ok(os.execute("mkdir " .. folder))
+  local script = folder .. "/run.lua"
+  local file = assert(io.open(script, "w"))
+  file:write [[
+    local sim = require "sim2d"
+    local world = sim.world {}
+    world:box { type = "static", position = { 0, -1 }, size = { 20, 2 } }
+    for i = 0, 3 do world:box { position = { 0, 0.5 + i }, size = { 1, 1 } } end
+    world:step()
+  ]]
+  file:close()
+  local command = os.getenv "S2_SIM2D" or arg[-1]
+  ok(os.execute(command .. " --dump-problems " .. folder .. " " .. script))
+  local path = folder .. "/problem-000000-00.txt"
+  local expected, velocities, info = sim.problem.solve(path)
+  eq({ info.status, info.rows, info.nodes, #expected, #velocities }, { "solved", 16, 4, 16, 12 })
+  for _, solver in ipairs { "lemke", "newton", "pdipm", "ncp" } do
+    local lambda, v, record = sim.problem.solve(path, { solver = solver, history = true })
+    near(v, velocities, 1e-7)
+    ok(#record.history > 0 and record.solver == solver)
+  end
+  raises("solver", sim.problem.solve, path, { solver = "magic" })
+  raises("path expected", sim.problem.solve, 1)
+  local none, message = sim.problem.solve(script)
+  eq(none, nil)
+  ok(message:find("run.lua:1:", 1, true), message)
+  os.execute("rm -r " .. folder)
+end)
