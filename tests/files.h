@@ -60,9 +60,10 @@ static inline S2World *small_world(void) {
   S2BodyId disc = add_disc(world, named(at(-1, 0.5), "a \"round\", <thing> & co"), 0.5);
   add_box(world, at(1, 0.5), 1, 1);
   S2BodyId bob = add_disc(world, named(at(4, 2), "bob"), 0.25);
-  S2HingeDef hinge = {.b = bob, .anchor = {3, 3}, .name = "pivot"};
+  S2JointDef hinge = hinge_def(no_body, bob, 3, 3);
+  hinge.name = "pivot";
   S2JointId joint;
-  must(s2_hinge_create(world, &hinge, &joint));
+  must(s2_joint_create(world, &hinge, &joint));
   must(s2_body_set_v(world, disc, (const double[3]){0.3, 0.1, 0}));
   return world;
 }
