@@ -115,7 +115,7 @@ static S2JointRow combine(const S2JointRow *rows, int count, const Matrix *q, in
 
 // x = a^-1 b for a symmetric positive definite 3 x 3 matrix, from its eigenvectors.
 static void solve(int n, Matrix a, const double *b, double *x) {
-  double value[N];
+  double value[N] = {0};
   Matrix q;
   eigen(n, a, value, &q);
   memset(x, 0, sizeof(double) * (size_t)n);
@@ -134,7 +134,7 @@ static void solve(int n, Matrix a, const double *b, double *x) {
 // E = S D S, C' = S (h (h + E))^-1 S and b = S (h + E)^-1 S^-1 g, turned so that C' is diagonal.
 static void soften_coupled(S2SoftRow *soft, int n, const double *c, Matrix d, double h) {
   Matrix inner = {0}, outer = {0}, q;
-  double bias[N] = {0}, given[N] = {0}, column[N], value[N];
+  double bias[N] = {0}, given[N] = {0}, column[N], value[N] = {0};
   for (int i = 0; i < n; i++) {
     given[i] = soft[i].row.value / sqrt(c[i]);
     for (int j = 0; j < n; j++) {
@@ -174,7 +174,7 @@ static void soften_matrix(const S2Joint *joint, const S2JointRow *rows, int coun
                           S2SoftRow *soft) {
   Matrix c = weights_matrix(&joint->compliance, rows, count), q;
   Matrix d = weights_matrix(&joint->damping, rows, count), turned = {0};
-  double value[N] = {0}, eigenvalue[N], largest = 0;
+  double give[N] = {0}, eigenvalue[N] = {0}, largest = 0;
   int order[N], rigid = 0, n = 0;
   eigen(count, c, eigenvalue, &q);
   for (int i = 0; i < count; i++) {
@@ -186,8 +186,8 @@ static void soften_matrix(const S2Joint *joint, const S2JointRow *rows, int coun
         order[n] = i;
         soft[n] = (S2SoftRow){.row = combine(rows, count, &q, i), .rigid = pass == 0};
         soft[n].bias = soft[n].row.rate;
-        value[n++] = eigenvalue[i];
         rigid += pass == 0;
+        n += 1;
       }
     }
   }
@@ -195,6 +195,7 @@ static void soften_matrix(const S2Joint *joint, const S2JointRow *rows, int coun
     return;
   }
   for (int i = rigid; i < count; i++) {
+    give[i - rigid] = eigenvalue[order[i]];
     for (int j = rigid; j < count; j++) {
       double sum = 0;
       for (int k = 0; k < count; k++) {
@@ -205,7 +206,7 @@ static void soften_matrix(const S2Joint *joint, const S2JointRow *rows, int coun
       turned.at[i - rigid][j - rigid] = sum;
     }
   }
-  soften_coupled(soft + rigid, count - rigid, value + rigid, turned, h);
+  soften_coupled(soft + rigid, count - rigid, give, turned, h);
 }
 
 // The row of a joint that its spring acts on; -1: all (mouse).
@@ -244,7 +245,7 @@ double s2_joint_energy(const S2Joint *joint, const S2JointRow *rows, int count) 
     }
     return energy;
   }
-  double value[N], largest = 0;
+  double value[N] = {0}, largest = 0;
   Matrix q;
   eigen(count, weights_matrix(&joint->compliance, rows, count), value, &q);
   for (int i = 0; i < count; i++) {
@@ -275,7 +276,7 @@ S2Status s2_joint_check_weights(const char *what, const S2JointWeights *weights,
                     rows, rows, weights->size, weights->size);
   }
   Matrix matrix = {0}, q;
-  double value[N], largest = 0;
+  double value[N] = {0}, largest = 0;
   for (int i = 0; i < rows; i++) {
     for (int j = 0; j < rows; j++) {
       matrix.at[i][j] = weights->matrix[i * rows + j];

@@ -15,8 +15,7 @@ typedef struct Builder {
   S2JointAt at;
   int32_t slot;
   int group;
-  double island_speed; // V
-  double *speed;       // V, raised
+  double *speed; // V, raised by what drives
 } Builder;
 
 typedef struct List {
@@ -128,7 +127,7 @@ static void add_equations(const Builder *builder, List *list) {
 
 // Can the coordinate get this far within the step?
 static bool in_reach(const Builder *builder, const S2JointRow *row, double distance) {
-  double length = builder->island->length, speed = builder->island_speed;
+  double length = builder->island->length, speed = *builder->speed;
   double linear = hypot(row->ja[1], row->ja[2]) + hypot(row->jb[1], row->jb[2]);
   double angular = fabs(row->ja[0]) + fabs(row->jb[0]);
   if (builder->kind == S2_POSITIONS) { // mends are small
@@ -156,20 +155,28 @@ static void add_limit(const Builder *builder, List *list, const S2JointRow *row,
   append(builder, list, row, sign, index, bias)->hi = INFINITY;
 }
 
-static void add_limits(const Builder *builder, List *equal, List *limits) {
+static bool limited(const S2Joint *joint) {
+  return joint->limit_lo > -INFINITY || joint->limit_hi < INFINITY;
+}
+
+static void add_limits(const Builder *builder, List *limits) {
   const S2Joint *joint = builder->joint;
-  if (joint->limit_lo == -INFINITY && joint->limit_hi == INFINITY) {
-    return;
-  }
   S2JointRow row;
-  s2_joint_kind(joint->type)->coordinate(&builder->at, &row, NULL);
-  if (joint->limit_lo == joint->limit_hi) {
+  if (limited(joint) && joint->limit_lo < joint->limit_hi) {
+    s2_joint_kind(joint->type)->coordinate(&builder->at, &row, NULL);
+    add_limit(builder, limits, &row, 1, row.value - joint->limit_lo, S2_JOINT_LO);
+    add_limit(builder, limits, &row, -1, joint->limit_hi - row.value, S2_JOINT_HI);
+  }
+}
+
+static void add_equal_limits(const Builder *builder, List *equal) {
+  const S2Joint *joint = builder->joint;
+  S2JointRow row;
+  if (limited(joint) && joint->limit_lo == joint->limit_hi) {
+    s2_joint_kind(joint->type)->coordinate(&builder->at, &row, NULL);
     bilateral(builder, equal, &row, S2_JOINT_LO,
               builder->kind == S2_POSITIONS ? row.value - joint->limit_lo : 0, 0);
-    return;
   }
-  add_limit(builder, limits, &row, 1, row.value - joint->limit_lo, S2_JOINT_LO);
-  add_limit(builder, limits, &row, -1, joint->limit_hi - row.value, S2_JOINT_HI);
 }
 
 // Forces of a bounded size do nothing in no time.
@@ -215,16 +222,22 @@ int s2_step_joint_rows(const S2Step *step, const S2Island *island, S2Kind kind, 
   List boxes = new_list(step->arena, 2 * island->joints);
   List limits = new_list(step->arena, 2 * island->joints);
   double elapsed = step->t - step->world->kept.time + (positions ? step->h : 0);
-  Builder builder = {
-      .step = step, .island = island, .kind = kind, .island_speed = *speed, .speed = speed};
-  for (int i = 0; i < island->joints; i++) {
-    builder.slot = island->joint[i];
-    builder.group = i;
-    builder.joint = &step->world->joints.at[builder.slot];
-    builder.at = (S2JointAt){step->world, builder.joint, positions ? step->q1 : step->q0, elapsed};
-    add_equations(&builder, &all);
-    add_limits(&builder, &all, &limits);
-    add_drive(&builder, &all, &boxes);
+  Builder builder = {.step = step, .island = island, .kind = kind, .speed = speed};
+  for (int pass = 0; pass < 2; pass++) { // limits look as far as what drives will bring
+    for (int i = 0; i < island->joints; i++) {
+      builder.slot = island->joint[i];
+      builder.group = i;
+      builder.joint = &step->world->joints.at[builder.slot];
+      builder.at =
+          (S2JointAt){step->world, builder.joint, positions ? step->q1 : step->q0, elapsed};
+      if (pass == 0) {
+        add_equations(&builder, &all);
+        add_equal_limits(&builder, &all);
+        add_drive(&builder, &all, &boxes);
+      } else {
+        add_limits(&builder, &limits);
+      }
+    }
   }
   behind(&all, &limits, behind(&all, &boxes, island->joints));
   s2_arena_rewind(step->arena, mark);
