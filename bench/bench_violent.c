@@ -1,23 +1,22 @@
 // How often solvers succeed on violent states: a touching pyramid whose boxes have random
 // velocities, one step.
 //
-//   bench_violent [--solver NAME | --solver all] [--base B] [--seeds N] [--cap S] [--dump DIR]
+//   bench_violent [--solver NAME | --solver all] [--base B]
+//                 [--speed S] [--friction MU] [--seeds N] [--cap S] [--dump DIR]
 //                 [--world]
 //
 //   --solver   auto (default): rates and times by size, speed and friction; another one: the same;
 //              all: one line a solver and size
-//   --base     pyramids of B rows only (default: 5, 10 and 20)
+//   --base     pyramids of B rows only (default: 5, 10 and 20); likewise --speed, --friction
 //   --seeds    of each class (default 20)
 //   --cap      a solver that took S seconds for one size leaves the rest of that size out (default
 //              none); what was left out prints as "-"
 //   --dump     writes the problems that were not solved into the folder
 //   --world    also takes the step by s2_world_step and counts where that and the solve disagree
 //
-// Row i = 0 .. B-1 has B-i boxes of 1 m, 1.25 m apart, density 1, at rest height; g = 10 m/s^2, h =
-// 1/60 s, e = 0. Each of the three velocities of every box is normal with deviation s. All boxes
-// touch, so the step's problem is one island, which is solved cold (zero impulses) to 1e-8. Times
-// are of this thread.
-#include "sim2d.h"
+// The states are those of violent_set.h, s their speed. All boxes touch, so the step's problem is
+// one island, which is solved cold (zero impulses) to 1e-8. Times are of this thread.
+#include "violent_set.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -30,13 +29,11 @@ static const double speeds[] = {0.01, 1, 10};
 static const double frictions[] = {0, 0.1, 0.6, 1.5};
 enum { BASES = 3, SPEEDS = 3, FRICTIONS = 4, MOST_SEEDS = 1000 };
 
-static const double TOLERANCE = 1e-8;
-static const double SPACING = 1.25; // m between centres of a row: sides do not touch
-
 typedef struct Options {
   const char *solver, *dump;
   int base, seeds;
-  double cap; // s
+  double speed, friction; // the only ones, if not negative
+  double cap;             // s
   bool world;
 } Options;
 
@@ -53,72 +50,14 @@ static double now(void) {
   return 1e3 * (double)t.tv_sec + 1e-6 * (double)t.tv_nsec;
 }
 
-static void must(S2Status status) {
-  if (status.code != S2_OK) {
-    fprintf(stderr, "bench_violent: %s\n", status.message);
-    exit(1);
-  }
-}
-
-// ---- The set ----------------------------------------------------------------------------------
-
-static S2BodyId box(S2World *world, S2BodyType type, double x, double y, double w, double h) {
-  const S2Vec2 v[4] = {{-w / 2, -h / 2}, {w / 2, -h / 2}, {w / 2, h / 2}, {-w / 2, h / 2}};
-  S2ShapeDef shape = {
-      .vertices = v, .count = 4, .friction = NAN, .restitution = NAN, .density = NAN};
-  S2BodyDef def = s2_body_def();
-  def.type = type;
-  def.position = s2_vec2(x, y);
-  def.density = 1;
-  def.friction = 0;
-  def.restitution = 0;
-  def.shapes = &shape;
-  def.shape_count = 1;
-  S2BodyId id;
-  must(s2_body_create(world, &def, &id));
-  return id;
-}
-
-static S2World *build(int base, double speed, double friction, int seed) {
-  S2WorldDef def = s2_world_def();
-  def.gravity = s2_vec2(0, -10);
-  def.dt = 1.0 / 60;
-  def.tolerance = TOLERANCE;
-  S2World *world;
-  must(s2_world_create(&def, &world));
-  S2BodyId ground = box(world, S2_STATIC, 0, -1, 4.0 * base + 20, 2);
-  must(s2_body_set(world, ground, S2_BODY_FRICTION, friction));
-  S2Rng rng = s2_rng_seeded((uint64_t)seed);
-  for (int i = 0; i < base; i++) {
-    for (int j = 0; j < base - i; j++) {
-      S2BodyId id =
-          box(world, S2_DYNAMIC, (j - (base - i - 1) / 2.0) * SPACING, i + 0.5, 1, 1);
-      must(s2_body_set(world, id, S2_BODY_FRICTION, friction));
-      double v[3];
-      for (int k = 0; k < 3; k++) {
-        v[k] = speed * s2_rng_normal(&rng);
-      }
-      must(s2_body_set_v(world, id, v));
-    }
-  }
-  return world;
-}
-
-static void current_velocities(S2World *world, const S2BodyId *node, int nodes, double *v) {
-  for (int i = 0; i < nodes; i++) {
-    must(s2_body_v(world, node[i], v + 3 * i));
-  }
-}
-
-static S2Solution solve(S2World *world, S2Solver solver, S2Problem *problem, const S2BodyId *node,
-                        S2Arena *arena, double *ms) {
-  S2SolverOptions options = {
-      .solver = solver, .tolerance = TOLERANCE, .max_iterations = s2_world_def().max_iterations};
-  S2Solution solution = {
-      .v = S2_TAKE(arena, double, 3 * problem->nodes),
-      .lambda = S2_TAKE_ZEROED(arena, double, problem->rows),
-  };
-  current_velocities(world, node, problem->nodes, solution.v);
+static S2Solution solve(S2Solver solver, const S2Problem *problem, const double *v, S2Arena *arena,
+                        double *ms) {
+  S2SolverOptions options = {.solver = solver,
+                             .tolerance = VIOLENT_TOLERANCE,
+                             .max_iterations = s2_world_def().max_iterations};
+  S2Solution solution = {.v = S2_TAKE(arena, double, 3 * problem->nodes),
+                         .lambda = S2_TAKE_ZEROED(arena, double, problem->rows)};
+  memcpy(solution.v, v, 3 * sizeof(double) * (size_t)problem->nodes);
   double start = now();
   s2_mcp_solve(problem, &options, arena, &solution);
   *ms = now() - start;
@@ -132,7 +71,7 @@ typedef struct Agreement {
 } Agreement;
 
 static void step_too(S2World *world, bool solved, Agreement *agreement) {
-  must(s2_world_step(world));
+  violent_must(s2_world_step(world));
   const S2WorldStats *stats = s2_world_stats(world);
   bool good = stats->unsolved == 0;
   if (stats->islands != 1) {
@@ -144,15 +83,11 @@ static void step_too(S2World *world, bool solved, Agreement *agreement) {
 }
 
 static void run_one(const Options *options, S2Solver solver, int base, double speed,
-                    double friction, int seed, S2Arena *arena, Tally *tally,
-                    Agreement *agreement) {
-  S2World *world = build(base, speed, friction, seed);
-  int boxes = base * (base + 1) / 2;
-  S2BodyId *node = S2_TAKE(arena, S2BodyId, boxes);
-  S2Problem *problem;
-  must(s2_world_problem(world, &problem, node, boxes));
-  double ms;
-  S2Solution solution = solve(world, solver, problem, node, arena, &ms);
+                    double friction, int seed, S2Arena *arena, Tally *tally, Agreement *agreement) {
+  S2World *world = violent_build(base, speed, friction, seed);
+  double *v, ms;
+  S2Problem *problem = violent_problem(world, &v);
+  S2Solution solution = solve(solver, problem, v, arena, &ms);
   bool solved = solution.status == S2_SOLVED;
   tally->ms[tally->tried++] = ms;
   tally->solved += solved;
@@ -163,9 +98,10 @@ static void run_one(const Options *options, S2Solver solver, int base, double sp
     char path[4096];
     snprintf(path, sizeof path, "%s/violent-%s-B%d-s%g-mu%g-%d.txt", options->dump,
              s2_solver_name(solver), base, speed, friction, seed);
-    must(s2_problem_write(problem, path));
+    violent_must(s2_problem_write(problem, path));
   }
   s2_problem_free(problem);
+  free(v);
   if (options->world) {
     step_too(world, solved, agreement);
   }
@@ -205,7 +141,8 @@ static void run_size(const Options *options, S2Solver solver, int base, bool cla
                      Agreement *agreement) {
   Tally *sum = calloc(1, sizeof *sum), *part = calloc(1, sizeof *part);
   if (sum == NULL || part == NULL) {
-    must(s2_error(S2_MEMORY, "out of memory"));
+    fprintf(stderr, "bench_violent: out of memory\n");
+    exit(1);
   }
   S2Arena arena;
   s2_arena_init(&arena);
@@ -213,6 +150,10 @@ static void run_size(const Options *options, S2Solver solver, int base, bool cla
   char label[64];
   for (int i = 0; i < SPEEDS; i++) {
     for (int k = 0; k < FRICTIONS; k++) {
+      if ((options->speed >= 0 && speeds[i] != options->speed) ||
+          (options->friction >= 0 && frictions[k] != options->friction)) {
+        continue;
+      }
       memset(part, 0, sizeof *part);
       part->asked = options->seeds;
       for (int seed = 1; seed <= options->seeds && now() - start < 1e3 * options->cap; seed++) {
@@ -233,7 +174,7 @@ static void run_size(const Options *options, S2Solver solver, int base, bool cla
 }
 
 static Options parse(int argc, char **argv) {
-  Options options = {.solver = "auto", .seeds = 20, .cap = INFINITY};
+  Options options = {.solver = "auto", .seeds = 20, .cap = INFINITY, .speed = -1, .friction = -1};
   for (int i = 1; i < argc; i++) {
     if (strcmp(argv[i], "--world") == 0) {
       options.world = true;
@@ -246,21 +187,25 @@ static Options parse(int argc, char **argv) {
       options.dump = value;
     } else if (strcmp(argv[i], "--base") == 0) {
       options.base = atoi(value);
+    } else if (strcmp(argv[i], "--speed") == 0) {
+      options.speed = atof(value);
+    } else if (strcmp(argv[i], "--friction") == 0) {
+      options.friction = atof(value);
     } else if (strcmp(argv[i], "--seeds") == 0) {
       options.seeds = atoi(value);
     } else if (strcmp(argv[i], "--cap") == 0) {
       options.cap = atof(value);
     } else {
-      must(s2_error(S2_INVALID, "unknown option '%s'", argv[i]));
+      violent_must(s2_error(S2_INVALID, "unknown option '%s'", argv[i]));
     }
     i++;
   }
   bool all = strcmp(options.solver, "all") == 0;
   if (!all && s2_solver_from_name(options.solver) == S2_SOLVER_COUNT) {
-    must(s2_error(S2_INVALID, "unknown solver '%s'", options.solver));
+    violent_must(s2_error(S2_INVALID, "unknown solver '%s'", options.solver));
   }
   if (options.seeds < 1 || options.seeds > MOST_SEEDS) {
-    must(s2_error(S2_INVALID, "--seeds: 1 to %d expected", MOST_SEEDS));
+    violent_must(s2_error(S2_INVALID, "--seeds: 1 to %d expected", MOST_SEEDS));
   }
   return options;
 }

@@ -280,6 +280,9 @@ void s2_lua_open_ncp(lua_State *L); // pushes sim.ncp
 // lcp.c
 void s2_lua_open_lcp(lua_State *L); // pushes sim.lcp
 
+// kkt.c
+void s2_lua_open_kkt(lua_State *L); // pushes sim.kkt
+
 // mlcp.c, qp.c
 void s2_lua_open_mlcp(lua_State *L);            // pushes sim.mlcp
 void s2_lua_open_contact_library(lua_State *L); // pushes sim.contact

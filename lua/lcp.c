@@ -1,18 +1,17 @@
 // sim.lcp: linear complementarity problems in plain tables.
 #include "binding.h"
 #include "matrix.h"
+#include "solve_info.h"
 
 #include "mcp/lcp.h"
-
-enum { HISTORY_MAX = 10000 }; // iterations kept, 240 kB; nobody plots more
 
 static const double OMEGA_END = 2; // over-relaxation diverges from here on
 
 typedef struct Call {
   S2LcpProblem problem;
+  S2LuaSolve solve;
   S2LcpSolverOptions options;
   S2LcpSolution solution;
-  S2History history;
   double time; // s
 } Call;
 
@@ -33,75 +32,46 @@ static void read_problem(lua_State *L, int argument, S2LcpProblem *problem) {
 }
 
 static void read_options(lua_State *L, int argument, Call *call) {
-  static const char *const names[] = {"solver",  "tolerance", "max_iterations",
-                                      "history", "omega",     NULL};
+  static const char *const names[] = {"solver", "omega", NULL};
   const char *solvers[S2_LCP_SOLVER_COUNT + 1] = {NULL};
   for (int i = 0; i < S2_LCP_SOLVER_COUNT; i++) {
     solvers[i] = s2_lcp_solver_name((S2LcpSolver)i);
   }
-  S2Keys keys = s2_keys_open(L, argument, true, names, NULL, 0);
-  S2LcpSolverOptions *options = &call->options;
+  S2Keys keys = s2_keys_open(L, argument, true, names, s2_lua_solve_names, 0);
   int solver = S2_LCP_AUTO;
-  int64_t iterations = 0;
-  bool history = false;
+  double omega = 0;
   s2_keys_choice(&keys, "solver", solvers, &solver);
-  s2_keys_number(&keys, "tolerance", S2_POSITIVE, &options->tolerance);
-  s2_keys_integer(&keys, "max_iterations", 1, INT32_MAX, &iterations);
-  s2_keys_boolean(&keys, "history", &history);
-  if (s2_keys_number(&keys, "omega", S2_POSITIVE, &options->omega) && options->omega >= OMEGA_END) {
-    s2_keys_fail(&keys, "omega", "number below 2 expected, got %g", options->omega);
+  if (s2_keys_number(&keys, "omega", S2_POSITIVE, &omega) && omega >= OMEGA_END) {
+    s2_keys_fail(&keys, "omega", "number below 2 expected, got %g", omega);
   }
-  options->solver = (S2LcpSolver)solver;
-  options->max_iterations = (int)iterations;
-  if (history) {
-    call->history.capacity = HISTORY_MAX;
-    call->history.at = lua_newuserdatauv(L, sizeof(S2Iterate) * HISTORY_MAX, 0);
-    options->history = &call->history;
+  s2_lua_solve_read(&keys, &call->solve);
+  if (call->solve.kappa > 0 && solver != S2_LCP_AUTO && solver != S2_LCP_PDIPM) {
+    s2_keys_fail(&keys, "kappa", "the solver 'pdipm' or 'auto' expected with it, got '%s'",
+                 solvers[solver]);
   }
+  call->options = (S2LcpSolverOptions){.solver = (S2LcpSolver)solver,
+                                       .tolerance = call->solve.tolerance,
+                                       .max_iterations = call->solve.max_iterations,
+                                       .omega = omega,
+                                       .kappa = call->solve.kappa};
 }
 
 // ---- Answering --------------------------------------------------------------------------------
 
-static void push_history(lua_State *L, const S2History *history) {
-  int kept = history->count < history->capacity ? history->count : history->capacity;
-  lua_createtable(L, kept, 0);
-  for (int i = 0; i < kept; i++) {
-    lua_createtable(L, 0, 3);
-    lua_pushnumber(L, history->at[i].residual);
-    lua_setfield(L, -2, "residual");
-    lua_pushnumber(L, history->at[i].step);
-    lua_setfield(L, -2, "step");
-    lua_pushnumber(L, history->at[i].mu);
-    lua_setfield(L, -2, "mu");
-    lua_rawseti(L, -2, i + 1);
-  }
-}
-
 static void push_info(lua_State *L, const Call *call) {
   const S2LcpSolution *solution = &call->solution;
-  lua_createtable(L, 0, 7);
-  lua_pushstring(L, s2_solve_status_name(solution->status));
-  lua_setfield(L, -2, "status");
+  s2_lua_solve_info(L, &call->solve, solution->status, solution->iterations, solution->residual,
+                    call->time);
   lua_pushstring(L, s2_lcp_solver_name(solution->used));
   lua_setfield(L, -2, "solver");
-  lua_pushinteger(L, solution->iterations);
-  lua_setfield(L, -2, "iterations");
-  lua_pushnumber(L, solution->residual);
-  lua_setfield(L, -2, "residual");
-  lua_pushnumber(L, call->time);
-  lua_setfield(L, -2, "time");
   if (solution->has_ray) {
-    s2_lua_push_numbers(L, solution->ray, call->problem.n);
-    lua_setfield(L, -2, "ray");
-  }
-  if (call->options.history != NULL) {
-    push_history(L, &call->history);
-    lua_setfield(L, -2, "history");
+    s2_lua_set_numbers(L, "ray", solution->ray, call->problem.n);
   }
 }
 
 // No call into Lua between the arena's beginning and its end: an error would leak it.
 static void solve(Call *call) {
+  call->options.history = call->solve.record ? &call->solve.history : NULL;
   S2Arena arena;
   s2_arena_init(&arena);
   double start = s2_lua_clock();
@@ -128,6 +98,41 @@ static int lcp_solve(lua_State *L) {
   }
   push_info(L, &call);
   return 3;
+}
+
+// ---- Derivatives ------------------------------------------------------------------------------
+
+// No call into Lua between the arena's beginning and its end.
+static bool pull_back(const S2LcpProblem *problem, const S2LcpSolution *solution,
+                      const double *dl_dz, const S2LcpGradient *to) {
+  S2Arena arena;
+  s2_arena_init(&arena);
+  bool regular = s2_lcp_vjp(problem, solution, dl_dz, to, &arena);
+  s2_arena_free(&arena);
+  return regular;
+}
+
+// Arguments: M, q, z, dl/dz, options.
+static int lcp_vjp(lua_State *L) {
+  static const char *const names[] = {"kappa", NULL};
+  S2LcpProblem problem;
+  int count;
+  lua_settop(L, 5);
+  read_problem(L, 1, &problem);
+  int n = problem.n;
+  S2LcpSolution solution = {.z = s2_lua_check_vector(L, 3, "z", n, &count)};
+  const double *dl_dz = s2_lua_check_vector(L, 4, "dl_dz", n, &count);
+  S2Keys keys = s2_keys_open(L, 5, true, names, NULL, 0);
+  s2_keys_number(&keys, "kappa", S2_NON_NEGATIVE, &solution.kappa);
+  S2LcpGradient to = {.m = s2_lua_take_numbers(L, (size_t)n * (size_t)n),
+                      .q = s2_lua_take_numbers(L, (size_t)n)};
+  bool regular = pull_back(&problem, &solution, dl_dz, &to);
+  lua_createtable(L, 0, 3);
+  s2_lua_set_matrix(L, "M", to.m, n, n);
+  s2_lua_set_numbers(L, "q", to.q, n);
+  lua_pushboolean(L, regular);
+  lua_setfield(L, -2, "regular");
+  return 1;
 }
 
 static int lcp_solvers(lua_State *L) {
@@ -194,22 +199,9 @@ static int lcp_write(lua_State *L) {
   return 1;
 }
 
-// Upvalue 1: the functions there are.
-static int no_field(lua_State *L) {
-  return s2_lua_no_field(L, "sim.lcp", 2, lua_upvalueindex(1));
-}
-
 void s2_lua_open_lcp(lua_State *L) {
-  static const luaL_Reg functions[] = {{"solve", lcp_solve},
-                                       {"solvers", lcp_solvers},
-                                       {"read", lcp_read},
-                                       {"write", lcp_write},
-                                       {NULL, NULL}};
-  lua_newtable(L);
-  s2_lua_functions(L, functions, 0);
-  lua_createtable(L, 0, 1);
-  lua_pushvalue(L, -2);
-  lua_pushcclosure(L, no_field, 1);
-  lua_setfield(L, -2, "__index");
-  lua_setmetatable(L, -2);
+  static const luaL_Reg functions[] = {{"solve", lcp_solve},     {"vjp", lcp_vjp},
+                                       {"solvers", lcp_solvers}, {"read", lcp_read},
+                                       {"write", lcp_write},     {NULL, NULL}};
+  s2_lua_push_library(L, "sim.lcp", functions);
 }

@@ -5,6 +5,8 @@
 
 #include "mcp/mlcp.h"
 
+#include <math.h>
+
 typedef struct Call {
   S2Mlcp problem;
   S2LuaSolve solve;
@@ -31,14 +33,25 @@ static void read_problem(const S2Keys *keys, S2Mlcp *problem) {
     }
     *matrices[i] = s2_lua_problem_matrix(keys, names[i], &rows, &columns);
   }
+  problem->lo = s2_lua_problem_vector(keys, "lo", &m);
+  problem->hi = s2_lua_problem_vector(keys, "hi", &m);
+  for (int i = 0; i < m; i++) {
+    double lo = problem->lo != NULL ? problem->lo[i] : 0;
+    double hi = problem->hi != NULL ? problem->hi[i] : (double)INFINITY;
+    if (lo > hi) {
+      s2_lua_fail(keys->L, "lo[%d]: at most hi[%d] = %g expected, got %g", i + 1, i + 1, hi, lo);
+    }
+  }
   problem->n = n;
   problem->m = m;
 }
 
 // No call into Lua between the arena's beginning and its end: an error would leak it.
 static void solve(Call *call) {
-  S2MlcpOptions options = {call->solve.tolerance, call->solve.max_iterations,
-                           call->solve.record ? &call->solve.history : NULL};
+  S2MlcpOptions options = {.tolerance = call->solve.tolerance,
+                           .max_iterations = call->solve.max_iterations,
+                           .history = call->solve.record ? &call->solve.history : NULL,
+                           .kappa = call->solve.kappa};
   S2Arena arena;
   s2_arena_init(&arena);
   double start = s2_lua_clock();
@@ -63,11 +76,13 @@ static void push_info(lua_State *L, const Call *call) {
   }
 }
 
+static const char *const problem_names[] = {"A", "B", "C", "D", "a", "b", "lo", "hi", NULL};
+
 static int mlcp_solve(lua_State *L) {
-  static const char *const names[] = {"A", "B", "C", "D", "a", "b", NULL};
   Call call = {0};
   lua_settop(L, 1);
-  S2Keys keys = s2_keys_open(L, 1, false, names, s2_lua_solve_names, 0);
+  luaL_checkstack(L, 3 * LUA_MINSTACK, NULL);
+  S2Keys keys = s2_keys_open(L, 1, false, problem_names, s2_lua_solve_names, 0);
   read_problem(&keys, &call.problem);
   s2_lua_solve_read(&keys, &call.solve);
   size_t n = (size_t)call.problem.n, m = (size_t)call.problem.m;
@@ -91,7 +106,57 @@ static int mlcp_solve(lua_State *L) {
   return 3;
 }
 
+// ---- Derivatives ------------------------------------------------------------------------------
+
+// No call into Lua between the arena's beginning and its end.
+static bool pull_back(const S2Mlcp *problem, const S2MlcpSolution *solution, const double *dl_du,
+                      const double *dl_dv, const S2MlcpGradient *to) {
+  S2Arena arena;
+  s2_arena_init(&arena);
+  bool regular = s2_mlcp_vjp(problem, solution, dl_du, dl_dv, to, &arena);
+  s2_arena_free(&arena);
+  return regular;
+}
+
+// Arguments: problem, u, v, info, dl.
+static int mlcp_vjp(lua_State *L) {
+  static const char *const names[] = {"u", "v", NULL};
+  S2Mlcp problem = {0};
+  lua_settop(L, 5);
+  luaL_checkstack(L, 3 * LUA_MINSTACK, NULL);
+  S2Keys keys = s2_keys_open(L, 1, false, problem_names, s2_lua_solve_names, 0);
+  read_problem(&keys, &problem);
+  int n = problem.n, m = problem.m, count;
+  S2MlcpSolution solution = {.u = s2_lua_check_vector(L, 2, "u", n, &count),
+                             .v = s2_lua_check_vector(L, 3, "v", m, &count)};
+  S2Keys info = s2_lua_solved_open(L, 4), loss = s2_lua_loss_open(L, 5, names);
+  solution.kappa = s2_lua_solved_kappa(&info);
+  const double *dl_du = s2_lua_loss_vector(&loss, "u", n);
+  const double *dl_dv = s2_lua_loss_vector(&loss, "v", m);
+  S2MlcpGradient to = {.a_uu = s2_lua_take_like(L, problem.a_uu, (size_t)n * (size_t)n),
+                       .c_uv = s2_lua_take_like(L, problem.c_uv, (size_t)n * (size_t)m),
+                       .d_vu = s2_lua_take_like(L, problem.d_vu, (size_t)m * (size_t)n),
+                       .b_vv = s2_lua_take_like(L, problem.b_vv, (size_t)m * (size_t)m),
+                       .a_free = s2_lua_take_like(L, problem.a_free, (size_t)n),
+                       .b_row = s2_lua_take_like(L, problem.b_row, (size_t)m),
+                       .lo = s2_lua_take_like(L, problem.lo, (size_t)m),
+                       .hi = s2_lua_take_like(L, problem.hi, (size_t)m)};
+  bool regular = pull_back(&problem, &solution, dl_du, dl_dv, &to);
+  lua_createtable(L, 0, 9);
+  s2_lua_set_matrix(L, "A", to.a_uu, n, n);
+  s2_lua_set_matrix(L, "C", to.c_uv, n, m);
+  s2_lua_set_matrix(L, "D", to.d_vu, m, n);
+  s2_lua_set_matrix(L, "B", to.b_vv, m, m);
+  s2_lua_set_numbers(L, "a", to.a_free, n);
+  s2_lua_set_numbers(L, "b", to.b_row, m);
+  s2_lua_set_numbers(L, "lo", to.lo, m);
+  s2_lua_set_numbers(L, "hi", to.hi, m);
+  lua_pushboolean(L, regular);
+  lua_setfield(L, -2, "regular");
+  return 1;
+}
+
 void s2_lua_open_mlcp(lua_State *L) {
-  static const luaL_Reg functions[] = {{"solve", mlcp_solve}, {NULL, NULL}};
+  static const luaL_Reg functions[] = {{"solve", mlcp_solve}, {"vjp", mlcp_vjp}, {NULL, NULL}};
   s2_lua_push_library(L, "sim.mlcp", functions);
 }

@@ -85,6 +85,8 @@ int luaopen_sim2d(lua_State *L) {
   lua_setfield(L, -2, "ncp");
   s2_lua_open_lcp(L);
   lua_setfield(L, -2, "lcp");
+  s2_lua_open_kkt(L);
+  lua_setfield(L, -2, "kkt");
   s2_lua_open_mlcp(L);
   lua_setfield(L, -2, "mlcp");
   s2_lua_open_contact_library(L);

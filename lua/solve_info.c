@@ -3,9 +3,11 @@
 #include "errors.h"
 #include "matrix.h"
 
-enum { HISTORY_MAX = 1000 }; // iterations kept: ten times what any of these solvers takes
+#include <stdio.h>
 
-const char *const s2_lua_solve_names[] = {"tolerance", "max_iterations", "history", NULL};
+enum { HISTORY_MAX = 10000 }; // iterations kept, 240 kB; nobody plots more
+
+const char *const s2_lua_solve_names[] = {"tolerance", "max_iterations", "history", "kappa", NULL};
 
 void s2_lua_solve_read(const S2Keys *keys, S2LuaSolve *solve) {
   int64_t iterations = 0;
@@ -13,6 +15,7 @@ void s2_lua_solve_read(const S2Keys *keys, S2LuaSolve *solve) {
   s2_keys_number(keys, "tolerance", S2_POSITIVE, &solve->tolerance);
   s2_keys_integer(keys, "max_iterations", 1, INT32_MAX, &iterations);
   s2_keys_boolean(keys, "history", &solve->record);
+  s2_keys_number(keys, "kappa", S2_NON_NEGATIVE, &solve->kappa);
   solve->max_iterations = (int)iterations;
   if (solve->record) {
     solve->history.capacity = HISTORY_MAX;
@@ -26,8 +29,26 @@ void s2_lua_set_number(lua_State *L, const char *key, double number) {
 }
 
 void s2_lua_set_numbers(lua_State *L, const char *key, const double *numbers, int count) {
-  s2_lua_push_numbers(L, numbers, count);
-  lua_setfield(L, -2, key);
+  if (numbers != NULL) {
+    s2_lua_push_numbers(L, numbers, count);
+    lua_setfield(L, -2, key);
+  }
+}
+
+void s2_lua_set_matrix(lua_State *L, const char *key, const double *numbers, int rows,
+                       int columns) {
+  if (numbers != NULL) {
+    s2_lua_push_matrix(L, numbers, rows, columns);
+    lua_setfield(L, -2, key);
+  }
+}
+
+double *s2_lua_take_numbers(lua_State *L, size_t count) {
+  return lua_newuserdatauv(L, sizeof(double) * (count + 1), 0);
+}
+
+double *s2_lua_take_like(lua_State *L, const double *data, size_t count) {
+  return data != NULL ? s2_lua_take_numbers(L, count) : NULL;
 }
 
 static void push_history(lua_State *L, const S2History *history) {
@@ -51,6 +72,9 @@ void s2_lua_solve_info(lua_State *L, const S2LuaSolve *solve, S2SolveStatus stat
   lua_setfield(L, -2, "iterations");
   s2_lua_set_number(L, "residual", residual);
   s2_lua_set_number(L, "time", time);
+  if (solve->kappa > 0) {
+    s2_lua_set_number(L, "kappa", solve->kappa);
+  }
   if (solve->record) {
     push_history(L, &solve->history);
     lua_setfield(L, -2, "history");
@@ -70,8 +94,47 @@ double *s2_lua_problem_vector(const S2Keys *keys, const char *key, int *count) {
     lua_pop(keys->L, 1);
     return NULL;
   }
-  return s2_lua_check_vector(keys->L, -1, key, *count, count);
+  char what[S2_KEYS_SCOPE + S2_LUA_TEXT];
+  snprintf(what, sizeof what, "%s%s", keys->scope, key);
+  return s2_lua_check_vector(keys->L, -1, what, *count, count);
 }
+
+// ---- Derivatives ------------------------------------------------------------------------------
+
+S2Keys s2_lua_loss_open(lua_State *L, int argument, const char *const *names) {
+  S2Keys keys = s2_keys_open(L, argument, false, names, NULL, 0);
+  snprintf(keys.scope, sizeof keys.scope, "dl.");
+  return keys;
+}
+
+S2Keys s2_lua_solved_open(lua_State *L, int argument) {
+  char text[S2_LUA_TEXT];
+  if (lua_type(L, argument) != LUA_TTABLE) {
+    s2_lua_bad_argument(L, argument, "the info of the solve expected, got %s",
+                        s2_lua_describe(L, argument, text));
+  }
+  return (S2Keys){.L = L, .table = argument, .argument = argument, .scope = "info."};
+}
+
+double *s2_lua_solved_vector(const S2Keys *info, const char *key, int count) {
+  if (count > 0) {
+    s2_keys_require(info, key);
+  }
+  double *numbers = s2_lua_problem_vector(info, key, &count);
+  return numbers != NULL ? numbers : s2_lua_take_numbers(info->L, 0);
+}
+
+double s2_lua_solved_kappa(const S2Keys *info) {
+  double kappa = 0;
+  s2_keys_number(info, "kappa", S2_NON_NEGATIVE, &kappa);
+  return kappa;
+}
+
+double *s2_lua_loss_vector(const S2Keys *loss, const char *key, int count) {
+  return s2_lua_problem_vector(loss, key, &count);
+}
+
+// ---- Libraries --------------------------------------------------------------------------------
 
 // Upvalues: the functions there are, the name of the library.
 static int no_field(lua_State *L) {

@@ -91,13 +91,14 @@ static int world_residuals(lua_State *L) {
 
 static int world_stats(lua_State *L) {
   const S2WorldStats *stats = s2_world_stats(s2_lua_world(L, 1)->world);
-  lua_createtable(L, 0, 26);
+  lua_createtable(L, 0, 27);
   set_integer(L, "steps", stats->steps);
   set_integer(L, "solves", stats->solves);
   set_integer(L, "second_solves", stats->second_solves);
   set_integer(L, "projections", stats->projections);
   set_integer(L, "relinearisations", stats->relinearisations);
   set_integer(L, "contradictions", stats->contradictions);
+  set_integer(L, "unsolved_impacts", stats->unsolved_impacts);
   set_integer(L, "bisections", stats->bisections);
   set_integer(L, "iterations", stats->iterations);
   set_integer(L, "unsolved", stats->unsolved);

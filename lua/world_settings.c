@@ -71,7 +71,7 @@ static const char *const geometric_stiffness_names[] = {"off", "on", "psd", NULL
 static const char *const gradient_names[] = {"exact", "smooth", NULL};
 static const char *const linear_solver_names[] = {"auto", "ldlt", "cholesky", "cg", "minres", NULL};
 
-static const char *const solvers_later[] = {"nsgs", "pgs", "si", "nncg", "pcg", "tgs", NULL};
+static const char *const solvers_later[] = {"tgs", NULL};
 
 static const double only_smoothing = 1e-4; // the default of a mode that is not built
 

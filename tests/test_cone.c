@@ -1,26 +1,6 @@
 // Second-order cones and manifolds: products, steps to the boundary, moves.
-#include "base/rng.h"
-#include "mcp/cone.h"
+#include "cones.h"
 #include "mcp/manifold.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-static void assert_near(double got, double want, double tolerance) {
-  if (!(fabs(got - want) <= tolerance)) {
-    fail_msg("got %.17g, want %.17g within %g", got, want, tolerance);
-  }
-}
-
-static double uniform(S2Rng *rng, double lo, double hi) {
-  return lo + (hi - lo) * s2_rng_uniform(rng);
-}
 
 // ---- Cones -------------------------------------------------------------------------------------
 
@@ -31,28 +11,6 @@ static void test_cone_sizes(void **state) {
   (void)state;
   assert_int_equal(s2_cones_size(&ALL_CONES), 14);
   assert_int_equal(s2_cones_degree(&ALL_CONES), 7);
-}
-
-static void random_vector(S2Rng *rng, double *v, int n, double deviation) {
-  for (int i = 0; i < n; ++i) {
-    v[i] = deviation * s2_rng_normal(rng);
-  }
-}
-
-// Inside the cones, by `margin` at least.
-static void random_inside(S2Rng *rng, const S2Cones *cones, double *v, double margin) {
-  random_vector(rng, v, s2_cones_size(cones), 1);
-  for (int i = 0; i < cones->orthant; ++i) {
-    v[i] = fabs(v[i]) + margin;
-  }
-  v += cones->orthant;
-  for (int i = 0; i < cones->soc_count; v += cones->soc[i], ++i) {
-    double sum = 0;
-    for (int k = 1; k < cones->soc[i]; ++k) {
-      sum += v[k] * v[k];
-    }
-    v[0] = sqrt(sum) + fabs(v[0]) + margin;
-  }
 }
 
 static void test_cone_product(void **state) {

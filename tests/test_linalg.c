@@ -27,23 +27,56 @@ static double signed_uniform(S2Rng *rng) {
   return 2 * s2_rng_uniform(rng) - 1;
 }
 
-// Random edges, some of them twice and the other way round, and values for all of their blocks.
-static Case make_case(int nodes, int edges, bool nonsymmetric, uint64_t seed, S2Arena *arena) {
-  S2Rng rng = s2_rng_seeded(seed);
-  int n = 3 * nodes;
-  Case c = {.nodes = nodes, .edges = edges};
-  c.edge = S2_TAKE(arena, int32_t, 2 * edges);
-  c.slot = S2_TAKE(arena, int32_t, edges);
-  c.full = S2_TAKE_ZEROED(arena, double, n *n);
-  for (int e = 0; e < edges; e++) {
-    int32_t a = (int32_t)s2_rng_integer(&rng, 0, nodes - 1);
-    int32_t b = (int32_t)s2_rng_integer(&rng, 0, nodes - 2);
-    c.edge[2 * e] = a;
-    c.edge[2 * e + 1] = b < a ? b : b + 1;
+typedef enum Shape { RANDOM, HUBS, PARTS, CHAIN, COMPLETE, SHAPES } Shape;
+
+// The other end of a random edge of node a.
+static int32_t neighbour_of(Shape shape, int32_t a, int nodes, S2Rng *rng) {
+  switch (shape) {
+  case HUBS: // two nodes that most others touch
+    return a < 2 ? (int32_t)s2_rng_integer(rng, 2, nodes - 1) : (int32_t)s2_rng_integer(rng, 0, 1);
+  case PARTS: // three graphs without edges between them, and single nodes
+    return a + 3 < nodes ? a + 3 : a % 3;
+  case CHAIN:
+    return a + 1 < nodes ? a + 1 : a - 1;
+  case RANDOM:
+  case COMPLETE:
+  case SHAPES:
+    break;
   }
-  s2_blocksparse_init(&c.sparse, nodes, edges, c.edge, c.slot, arena);
+  int32_t b = (int32_t)s2_rng_integer(rng, 0, nodes - 2);
+  return b < a ? b : b + 1;
+}
+
+static void make_edges(Case *c, Shape shape, S2Rng *rng) {
+  if (shape == COMPLETE) {
+    c->edges = 0;
+    for (int a = 0; a < c->nodes; a++) {
+      for (int b = 0; b < a; b++) {
+        c->edge[2 * c->edges] = a;
+        c->edge[2 * c->edges++ + 1] = b;
+      }
+    }
+    return;
+  }
+  for (int e = 0; e < c->edges; e++) {
+    c->edge[2 * e] = (int32_t)s2_rng_integer(rng, 0, c->nodes - 1);
+    c->edge[2 * e + 1] = neighbour_of(shape, c->edge[2 * e], c->nodes, rng);
+  }
+}
+
+// Edges, some of them twice and the other way round, and values for all of their blocks.
+static Case make_case(Shape shape, int nodes, int edges, bool nonsymmetric, uint64_t seed,
+                      S2Arena *arena) {
+  S2Rng rng = s2_rng_seeded(seed);
+  int n = 3 * nodes, most = nodes * nodes > edges ? nodes * nodes : edges;
+  Case c = {.nodes = nodes, .edges = edges};
+  c.edge = S2_TAKE(arena, int32_t, 2 * most);
+  c.slot = S2_TAKE(arena, int32_t, most);
+  c.full = S2_TAKE_ZEROED(arena, double, n *n);
+  make_edges(&c, shape, &rng);
+  s2_blocksparse_init(&c.sparse, nodes, c.edges, c.edge, c.slot, arena);
   s2_blocksparse_clear(&c.sparse, nonsymmetric);
-  for (int e = 0; e < edges; e++) {
+  for (int e = 0; e < c.edges; e++) {
     int a = c.edge[2 * e], b = c.edge[2 * e + 1];
     bool a_below = c.sparse.place[a] > c.sparse.place[b];
     int r = 3 * (a_below ? a : b), s = 3 * (a_below ? b : a);
@@ -70,29 +103,40 @@ static Case make_case(int nodes, int edges, bool nonsymmetric, uint64_t seed, S2
   return c;
 }
 
+// Factors and solves with a random right side, and compares with LAPACK's LU.
+static void compare_with_lapack(Case *c, uint64_t seed, double accuracy, S2Arena *arena) {
+  int n = 3 * c->nodes;
+  S2Rng rng = s2_rng_seeded(seed + 1000);
+  S2Quad *b = S2_TAKE_ZEROED(arena, S2Quad, c->nodes);
+  double *x = S2_TAKE(arena, double, n);
+  for (int i = 0; i < n; i++) {
+    x[i] = b[i / 3][i % 3] = signed_uniform(&rng);
+  }
+  S2Dense dense = {
+      .size = n, .nonsymmetric = true, .a = c->full, .pivot = S2_TAKE(arena, int32_t, n)};
+  assert_true(s2_dense_factor(&dense));
+  s2_dense_solve(&dense, x);
+  assert_true(s2_blocksparse_factor(&c->sparse));
+  s2_blocksparse_solve(&c->sparse, b, b);
+  for (int i = 0; i < n; i++) {
+    assert_true(b[i / 3][3] == 0);
+    if (!(fabs(b[i / 3][i % 3] - x[i]) <= accuracy)) {
+      fail_msg("seed %d, entry %d: %g, LAPACK %g", (int)seed, i, b[i / 3][i % 3], x[i]);
+    }
+  }
+}
+
 static void check_against_lapack(bool nonsymmetric) {
   S2Arena arena;
   s2_arena_init(&arena);
   for (uint64_t seed = 1; seed <= 60; seed++) {
-    s2_arena_reset(&arena);
-    int nodes = 2 + (int)(seed * 7 % 40), edges = nodes + (int)(seed * 13 % 90), n = 3 * nodes;
-    Case c = make_case(nodes, edges, nonsymmetric, seed, &arena);
-    S2Rng rng = s2_rng_seeded(seed + 1000);
-    S2Quad *b = S2_TAKE_ZEROED(&arena, S2Quad, nodes);
-    double *x = S2_TAKE(&arena, double, n);
-    for (int i = 0; i < n; i++) {
-      x[i] = b[i / 3][i % 3] = signed_uniform(&rng);
-    }
-    S2Dense dense = {
-        .size = n, .nonsymmetric = nonsymmetric, .a = c.full, .pivot = S2_TAKE(&arena, int32_t, n)};
-    assert_true(s2_dense_factor(&dense));
-    s2_dense_solve(&dense, x);
-    assert_true(s2_blocksparse_factor(&c.sparse));
-    s2_blocksparse_solve(&c.sparse, b, b);
-    for (int i = 0; i < n; i++) {
-      if (!(fabs(b[i / 3][i % 3] - x[i]) <= ACCURACY)) {
-        fail_msg("seed %d, entry %d: %g, LAPACK %g", (int)seed, i, b[i / 3][i % 3], x[i]);
-      }
+    for (int shape = 0; shape < SHAPES; shape++) {
+      s2_arena_reset(&arena);
+      int nodes = 7 + (int)(seed * 7 % 40), edges = nodes / 2 + (int)(seed * 13 % 90);
+      Case c = make_case((Shape)shape, nodes, edges, nonsymmetric, seed, &arena);
+      c.sparse.careful = seed % 2 == 0; // changes nothing but rounding
+      compare_with_lapack(&c, seed, ACCURACY, &arena);
+      assert_true(nonsymmetric || s2_blocksparse_positive(&c.sparse));
     }
   }
   s2_arena_free(&arena);
@@ -106,6 +150,102 @@ static void test_symmetric_factor_agrees_with_lapack(void **state) {
 static void test_nonsymmetric_factor_agrees_with_lapack(void **state) {
   (void)state;
   check_against_lapack(true);
+}
+
+// The largest entry of K x - b after a solve with a random b.
+static double solve_and_measure(Case *c, uint64_t seed, S2Arena *arena) {
+  int n = 3 * c->nodes;
+  double largest = 0;
+  S2Rng rng = s2_rng_seeded(seed);
+  S2Quad *b = S2_TAKE_ZEROED(arena, S2Quad, c->nodes), *x = S2_TAKE(arena, S2Quad, c->nodes);
+  for (int i = 0; i < n; i++) {
+    b[i / 3][i % 3] = signed_uniform(&rng);
+  }
+  assert_true(s2_blocksparse_factor(&c->sparse));
+  s2_blocksparse_solve(&c->sparse, b, x);
+  for (int i = 0; i < n; i++) {
+    double sum = -b[i / 3][i % 3];
+    for (int j = 0; j < n; j++) {
+      sum += c->full[i + j * n] * x[j / 3][j % 3];
+    }
+    largest = fmax(largest, fabs(sum));
+  }
+  return largest;
+}
+
+// [A G'; G -B] with A = 1, B small: no pivot is 0 in any order of the nodes, but those of nodes of
+// G may be as small as B. The errors this leaves are the unit round-off times |G|^2 / B^2 (Gill,
+// Saunders & Shinnerl 1996).
+static void test_quasi_definite_factor_solves(void **state) {
+  (void)state;
+  S2Arena arena;
+  s2_arena_init(&arena);
+  static const double small[] = {1, 1e-1, 1e-2};
+  for (uint64_t seed = 1; seed <= 90; seed++) {
+    s2_arena_reset(&arena);
+    int bodies = 3 + (int)(seed * 7 % 20), groups = 1 + (int)(seed * 5 % (uint64_t)bodies);
+    int nodes = bodies + groups, n = 3 * nodes;
+    S2Rng rng = s2_rng_seeded(seed);
+    Case c = {.nodes = nodes, .edges = 2 * groups};
+    c.edge = S2_TAKE(&arena, int32_t, 2 * c.edges);
+    c.slot = S2_TAKE(&arena, int32_t, c.edges);
+    c.full = S2_TAKE_ZEROED(&arena, double, n *n);
+    for (int e = 0; e < c.edges; e++) {
+      c.edge[2 * e] = bodies + e / 2;
+      c.edge[2 * e + 1] = (int32_t)((e / 2 + (e % 2) * (1 + (int)(seed % 2))) % bodies);
+    }
+    s2_blocksparse_init(&c.sparse, nodes, c.edges, c.edge, c.slot, &arena);
+    c.sparse.careful = true;
+    s2_blocksparse_clear(&c.sparse, false);
+    for (int i = 0; i < nodes; i++) {
+      double entry = i < bodies ? 1 : -small[seed % 3];
+      s2_blocksparse_add(&c.sparse, -1, i, i, (double[]){entry, 0, 0, 0, entry, 0, 0, 0, entry});
+      for (int k = 3 * i; k < 3 * i + 3; k++) {
+        c.full[k * (n + 1)] = entry;
+      }
+    }
+    for (int e = 0; e < c.edges; e++) {
+      double block[9];
+      int r = 3 * c.edge[2 * e], s = 3 * c.edge[2 * e + 1];
+      for (int k = 0; k < 9; k++) {
+        block[k] = signed_uniform(&rng) + (k % 4 == 0 ? 2 : 0);
+        c.full[r + k / 3 + (s + k % 3) * n] += block[k];
+        c.full[s + k % 3 + (r + k / 3) * n] += block[k];
+      }
+      s2_blocksparse_add(&c.sparse, c.slot[e], r / 3, s / 3, block);
+    }
+    double left = solve_and_measure(&c, seed, &arena);
+    if (!(left <= 1e-14 / (small[seed % 3] * small[seed % 3]))) {
+      fail_msg("seed %d, B = %g: %g left over", (int)seed, small[seed % 3], left);
+    }
+    assert_false(s2_blocksparse_positive(&c.sparse));
+  }
+  s2_arena_free(&arena);
+}
+
+static void test_matrix_without_nodes(void **state) {
+  (void)state;
+  S2Arena arena;
+  s2_arena_init(&arena);
+  S2BlockSparse matrix;
+  s2_blocksparse_init(&matrix, 0, 0, NULL, NULL, &arena);
+  s2_blocksparse_clear(&matrix, false);
+  assert_true(s2_blocksparse_factor(&matrix) && s2_blocksparse_positive(&matrix));
+  s2_blocksparse_solve(&matrix, NULL, NULL);
+  s2_arena_free(&arena);
+}
+
+static void test_nan_is_refused(void **state) {
+  (void)state;
+  S2Arena arena;
+  s2_arena_init(&arena);
+  for (int k = 0; k < 4; k++) {
+    Case c = make_case(RANDOM, 6, 12, k % 2 == 1, 1, &arena);
+    c.sparse.careful = k >= 2;
+    c.sparse.diagonal[3 * c.sparse.place[2]][0] = NAN;
+    assert_false(s2_blocksparse_factor(&c.sparse));
+  }
+  s2_arena_free(&arena);
 }
 
 static void test_matrix_without_edges(void **state) {
@@ -198,6 +338,9 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_symmetric_factor_agrees_with_lapack),
       cmocka_unit_test(test_nonsymmetric_factor_agrees_with_lapack),
+      cmocka_unit_test(test_quasi_definite_factor_solves),
+      cmocka_unit_test(test_matrix_without_nodes),
+      cmocka_unit_test(test_nan_is_refused),
       cmocka_unit_test(test_matrix_without_edges),
       cmocka_unit_test(test_singular_matrices_are_refused),
       cmocka_unit_test(test_orders_keep_factors_sparse),

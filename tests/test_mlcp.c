@@ -28,7 +28,14 @@ typedef struct Case {
 static Case *make(int n, int m) {
   Case *c = calloc(1, sizeof *c);
   assert_non_null(c);
-  c->problem = (S2Mlcp){n, m, c->a_uu, c->c_uv, c->d_vu, c->b_vv, c->a, c->b};
+  c->problem = (S2Mlcp){.n = n,
+                        .m = m,
+                        .a_uu = c->a_uu,
+                        .c_uv = c->c_uv,
+                        .d_vu = c->d_vu,
+                        .b_vv = c->b_vv,
+                        .a_free = c->a,
+                        .b_row = c->b};
   c->solution = (S2MlcpSolution){
       .u = c->u, .v = c->v, .w = c->w, .proof_free = c->proof_free, .proof_row = c->proof_row};
   return c;
@@ -382,8 +389,9 @@ static void derivatives_agree_with_central_differences(void **state) {
     assert_int_equal(solve(c), S2_SOLVED);
     S2Arena arena;
     s2_arena_init(&arena);
-    assert_true(s2_mlcp_vjp(&c->problem, &c->solution, g, g + n,
-                            &(S2MlcpGradient){a_uu, c_uv, d_vu, b_vv, a, b}, &arena));
+    S2MlcpGradient gradient = {
+        .a_uu = a_uu, .c_uv = c_uv, .d_vu = d_vu, .b_vv = b_vv, .a_free = a, .b_row = b};
+    assert_true(s2_mlcp_vjp(&c->problem, &c->solution, g, g + n, &gradient, &arena));
     s2_arena_free(&arena);
     check_block(c, g, c->a_uu, a_uu, n * n);
     check_block(c, g, c->c_uv, c_uv, n * m);

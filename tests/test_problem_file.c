@@ -172,7 +172,7 @@ static void problem_malformed(void **state) {
       {"0.5 0 0", "-0.5 0 0", ":9: mu is -0.5; it must not be negative"},
       {"0.5 0 0", "0.5 -1 0", ":9: compliance is -1; it must not be negative"},
       {"0.5 0 0", "inf 0 0", ":9: mu must be finite"},
-      {"end\n", "", ":9: the file ends where 'end' was expected"},
+      {"end\n", "", ":10: the file ends where 'end' was expected"},
   };
   char path[PATH_SIZE], text[2 * sizeof ball];
   temporary_path(path);

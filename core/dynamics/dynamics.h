@@ -377,9 +377,9 @@ typedef struct S2WorldStats {
   uint64_t steps, solves, second_solves, projections, relinearisations, bisections;
   uint64_t iterations; // interior-point iterations and pivots
   uint64_t unsolved;   // island solves that missed the tolerance
-  // Impacts taken as inelastic: their restitution targets have no solution, or none was found to
-  // the tolerance (not told apart).
-  uint64_t contradictions;
+  // Impacts taken as inelastic: those whose restitution targets were proved to have no solution, and
+  // those where none was found to the tolerance and nothing is proved.
+  uint64_t contradictions, unsolved_impacts;
   uint64_t used[S2_SOLVER_COUNT]; // island solves answered by each solver
   double worst_scaled, worst_penetration, worst_joint_error; // over all steps
   double seconds_broad, seconds_narrow, seconds_solve, seconds_project, seconds_total;

@@ -75,20 +75,24 @@ bool s2_step_later_impacts(S2Step *step, const S2Island *island, S2Choice *choic
 }
 
 bool s2_step_impact(S2Step *step, const S2Island *island, S2Choice *choices, S2Kind kind) {
-  bool bounces = false, solved = false;
+  bool bounces = false;
   for (int i = 0; i < island->touches; i++) {
     const S2Touch *touch = &step->touches[island->touch[i]];
     for (int k = 0; k < touch->count; k++) {
       bounces |= choices[2 * island->touch[i] + k].bias < 0;
     }
   }
-  if (bounces && !s2_step_solve(step, island, choices, kind, step->v2, &solved)) {
-    return false;
+  if (bounces) {
+    S2SolveStatus outcome = S2_SOLVED;
+    if (!s2_step_solve(step, island, choices, kind, step->v2, &outcome)) {
+      return false;
+    }
+    if (outcome == S2_SOLVED) {
+      return true;
+    }
+    step->world->stats.contradictions += outcome == S2_INFEASIBLE;
+    step->world->stats.unsolved_impacts += outcome != S2_INFEASIBLE;
   }
-  if (solved) {
-    return true;
-  }
-  step->world->stats.contradictions += bounces;
   for (int i = 0; i < island->touches; i++) {
     for (int k = 0; k < 2; k++) {
       choices[2 * island->touch[i] + k].bias = 0;

@@ -1,5 +1,6 @@
 // Phase 5: an island's problem is solved and its answer handed out.
 #include "dynamics/step.h"
+#include "mcp/conflict.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -67,7 +68,7 @@ static void keep_joint_impulses(S2Step *step, const S2Island *island, const S2As
 }
 
 bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices, S2Kind kind,
-                   double *v, bool *solved) {
+                   double *v, S2SolveStatus *outcome) {
   S2World *world = step->world;
   if (world->callbacks.proceed != NULL && !world->callbacks.proceed(world->callbacks.user)) {
     return false;
@@ -84,9 +85,11 @@ bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices
   dump(step, &assembly.problem);
   s2_mcp_solve(&assembly.problem, &options, step->arena, &solution);
   bool good = solution.status == S2_SOLVED;
-  if (solved != NULL) {
-    *solved = good;
+  if (outcome != NULL) {
+    *outcome = solution.status;
     if (!good) {
+      bool proved = s2_mcp_conflict(&assembly.problem, step->arena);
+      *outcome = proved ? S2_INFEASIBLE : S2_MAX_ITERATIONS;
       world->stats.solves += 1;
       world->stats.iterations += (uint64_t)solution.iterations;
       s2_arena_rewind(step->arena, mark);

@@ -106,9 +106,11 @@ S2Assembly s2_assemble(const S2Step *step, const S2Island *island, const S2Choic
 
 // Solves an island (motion or impact) with the chosen contact points (indexed 2 touch + k) into v
 // (3 a slot). The impulses go to the touches and step->joint_impulse: those of an impact are added
-// to what is there. False: aborted. (solve.c)
+// to what is there. With `outcome` a solve that misses the tolerance leaves v and the impulses
+// alone and is no unsolved one; *outcome is then S2_INFEASIBLE where the rows were proved to
+// contradict each other, S2_MAX_ITERATIONS otherwise. False: aborted. (solve.c)
 bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices, S2Kind kind,
-                   double *v, bool *solved);
+                   double *v, S2SolveStatus *outcome);
 
 // The velocities before a blow, into v2: v0 as the joints allow it at q0. A body that turned far in
 // the last step has left its joints with v0, and targets taken from there could ask for any energy.
@@ -116,7 +118,8 @@ bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices
 bool s2_step_before_impact(S2Step *step, const S2Island *island);
 
 // A solve with restitution targets into v2. Targets may contradict each other (a ball between two
-// closing walls cannot leave both): then the blow is taken as inelastic. False: aborted. (impact.c)
+// closing walls cannot leave both), or no solver may meet them: then the blow is taken as inelastic
+// and counted. False: aborted. (impact.c)
 bool s2_step_impact(S2Step *step, const S2Island *island, S2Choice *choices, S2Kind kind);
 
 // Further blows from v2, without forces, until no contact marked in `touching` (2 touch + k)

@@ -16,21 +16,26 @@
 #include <math.h>
 #include <string.h>
 
-// Scaled rows have a Delassus diagonal of 1: an outer step shrinks the error of the impulses to
-// about one part in al->sigma, and al->sigma times the round-off of u is far below any tolerance in
-// use.
-static const double SIGMA = 1e4;
+// Scaled rows have a Delassus diagonal of 1: an outer step shrinks the error of impulses that
+// matter to about one part in sigma. It grows while that brings the residual down; it shrinks when
+// not, for then the friction bounds do not settle, and short steps of the impulses calm them.
+static const double SIGMA = 1e4, SIGMA_LEAST = 0.3, SIGMA_MOST = 1e7;
+static const double SIGMA_GROWTH = 1.5, SIGMA_SHRINK = 3;
+
+// Part of the way to the new friction bounds: less when they moved further than the last time.
+static const double SHARE_LEAST = 0.02, SHARE_GROWTH = 1.2;
+
+// Bounds and normal impulses of squeezed bodies may drive each other up without end: at this many
+// times the best residual, back to that.
+static const double RUNAWAY = 100, RUNAWAY_LEAST = 1e-3;
 
 // An inner problem is solved to this part of the residual of the whole: its answer is provisional.
 static const double INNER_ACCURACY = 0.05;
 
-// Newton steps for one inner problem (pyramids need up to 12), and outer steps for one of the
-// caller's iterations: most of them keep the active set and cost a solve, not a factorisation.
-enum { INNERS = 40, OUTERS_PER_ITERATION = 4 };
-
-static const double SIGMA_GROWTH = 2, SIGMA_MOST = 1e6;
-static const double RUNAWAY = 100;
-static const double SHARE_LEAST = 0.02, SHARE_GROWTH = 1.2;
+// Newton steps for one inner problem, and outer steps for one of the
+// caller's iterations: those near the end cost one factorisation or none.
+enum { INNERS = 40, OUTERS_PER_ITERATION = 20 };
+enum { STALL = 100 }; // outer steps without halving the residual: it will not come any more
 
 // The line search ends when the slope has fallen to this part: exact but for rounding.
 static const double FLAT = 1e-9;
@@ -60,6 +65,7 @@ static Al make(S2SolveRun *run) {
       .imbalance = S2_TAKE(arena, S2Quad, nodes),
       .response = S2_TAKE_ZEROED(arena, S2Response, units),
       .factored = S2_TAKE_ZEROED(arena, S2Response, units),
+      .sigma = SIGMA,
   };
 }
 
@@ -161,8 +167,9 @@ static bool factor(Al *al) {
   return al->ready;
 }
 
-// One Newton step; false when the matrix is singular (by rounding: it never is).
-static bool step_inner(Al *al, double *taken) {
+// One Newton step; false when the matrix is singular (by rounding: it never is). `done`: at the
+// minimum, for the whole step stays in its piece.
+static bool step_inner(Al *al, bool *done) {
   S2SolveRun *run = al->run;
   S2System *system = &run->system;
   if (!factor(al)) {
@@ -177,42 +184,34 @@ static bool step_inner(Al *al, double *taken) {
       al->d_eta[i] = run->lambda[i] - (r == 0 ? d->nn : d->tt) * al->du[i] - al->eta[i];
     }
   }
-  double step = search(al);
-  *taken = step;
+  apply_law(al, 1);
+  size_t size = sizeof(S2Response) * (size_t)system->units;
+  *done = memcmp(al->response, al->factored, size) == 0;
+  double step = *done ? 1 : search(al);
   for (int i = 0; i < 2 * system->units; i++) {
     al->eta[i] += step * al->d_eta[i];
   }
   s2_system_velocity(system, al->eta, run->v);
   if (system->history != NULL) {
-    apply_law(al, step);
-    s2_history_add(system->history, s2_system_residual(system, run->v, run->lambda, run->u), step,
-                   0);
+    double residual = s2_system_residual(system, run->v, al->eta, run->u);
+    s2_history_add(system->history, residual, step, 0);
   }
   return true;
 }
 
-// Ends at the minimum of the piece it is in, or when the balance is good enough. The impulses are
-// then eta: lambda(u) has the round-off of u times sigma.
-static bool solve_inner(Al *al, double enough) {
+// Ends at the minimum, or when the balance is good enough. The impulses are then eta: lambda(u) has
+// the round-off of u times sigma.
+static void solve_inner(Al *al, double enough) {
   S2SolveRun *run = al->run;
   S2System *system = &run->system;
-  size_t size = sizeof(S2Response) * (size_t)system->units;
   bool done = false;
   memset(al->du, 0, sizeof(double) * (size_t)(2 * system->units));
-  s2_system_row_velocity(system, run->v, run->u);
-  apply_law(al, 0);
   for (int i = 0; i < INNERS && !done; i++) {
-    if (largest_imbalance(al) <= enough && i > 0) {
-      done = true;
-      break;
-    }
-    double step;
-    if (!step_inner(al, &step)) {
-      break;
-    }
     s2_system_row_velocity(system, run->v, run->u);
     apply_law(al, 0);
-    done = step == 1 && memcmp(al->response, al->factored, size) == 0;
+    if ((largest_imbalance(al) <= enough && i > 0) || !step_inner(al, &done)) {
+      break;
+    }
   }
   for (int k = 0; k < system->units; k++) {
     bool box = system->unit[k].kind == S2_UNIT_BOX;
@@ -221,15 +220,17 @@ static bool solve_inner(Al *al, double enough) {
     run->lambda[2 * k] = contact ? fmax(0, n) : box ? s2_unit_clip(&system->unit[k], n) : n;
     run->lambda[2 * k + 1] = contact ? fmax(-al->bound[k], fmin(al->bound[k], t)) : t;
   }
-  return done;
 }
 
 // ---- Outer steps ------------------------------------------------------------------------------
 
+static double coulomb_bound(const Al *al, int k) {
+  return al->run->system.unit[k].mu * fmax(0, al->run->lambda[2 * k]);
+}
+
 static void restart(Al *al, double share) {
-  const S2SolveRun *run = al->run;
-  for (int k = 0; k < run->system.units; k++) {
-    al->bound[k] = run->system.unit[k].mu * fmax(0, run->lambda[2 * k]);
+  for (int k = 0; k < al->run->system.units; k++) {
+    al->bound[k] = coulomb_bound(al, k);
   }
   al->share = fmax(SHARE_LEAST, share);
   al->mismatch = INFINITY;
@@ -242,18 +243,39 @@ static void set_anchor(Al *al) {
   memcpy(al->eta, run->lambda, size);
   double mismatch = 0;
   for (int k = 0; k < run->system.units; k++) {
-    double aim = run->system.unit[k].mu * fmax(0, run->lambda[2 * k]) - al->bound[k];
-    mismatch = fmax(mismatch, fabs(aim));
+    mismatch = fmax(mismatch, fabs(coulomb_bound(al, k) - al->bound[k]));
   }
-  if (mismatch > al->mismatch) {
-    al->share = fmax(SHARE_LEAST, al->share / 2);
-  } else {
-    al->share = fmin(1, al->share * SHARE_GROWTH);
-  }
+  bool worse = mismatch > al->mismatch;
+  al->share = worse ? fmax(SHARE_LEAST, al->share / 2) : fmin(1, al->share * SHARE_GROWTH);
   al->mismatch = mismatch;
   for (int k = 0; k < run->system.units; k++) {
-    double aim = run->system.unit[k].mu * fmax(0, run->lambda[2 * k]) - al->bound[k];
-    al->bound[k] += al->share * aim;
+    al->bound[k] += al->share * (coulomb_bound(al, k) - al->bound[k]);
+  }
+}
+
+static void solve(S2SolveRun *run, int outers) {
+  Al al = make(run);
+  double residual = run->best, milestone = INFINITY;
+  restart(&al, 1);
+  for (int i = 0, since = 0; i < outers && since < STALL && !s2_run_solved(run); i++, since++) {
+    set_anchor(&al);
+    solve_inner(&al, fmax(run->tolerance / 5, INNER_ACCURACY * fmin(residual, 1)));
+    s2_system_velocity(&run->system, run->lambda, run->v);
+    double last = residual;
+    residual = s2_run_measure(run);
+    if (isnan(residual)) {
+      break;
+    }
+    al.sigma = residual < last ? fmin(SIGMA_MOST, al.sigma * SIGMA_GROWTH)
+                               : fmax(SIGMA_LEAST, al.sigma / SIGMA_SHRINK);
+    if (run->best < milestone / 2) {
+      milestone = run->best;
+      since = 0;
+    }
+    if (residual > RUNAWAY * fmax(run->best, RUNAWAY_LEAST)) {
+      s2_run_back(run);
+      restart(&al, al.share / 4);
+    }
   }
 }
 
@@ -263,29 +285,8 @@ S2SolveStatus s2_contact_al_solve(const S2Problem *problem, const S2SolverOption
   S2SolveRun run = s2_run_begin(problem, options, solution, arena);
   if (!s2_run_solved(&run)) {
     s2_run_start(&run);
-    Al al = make(&run);
-    double residual = run.best;
-    al.sigma = SIGMA;
-    restart(&al, 1);
-    for (int i = 0; i < OUTERS_PER_ITERATION * options->max_iterations; i++) {
-      set_anchor(&al);
-      double enough = fmax(run.tolerance / 5, INNER_ACCURACY * fmin(residual, 1));
-      solve_inner(&al, enough);
-      s2_system_velocity(&run.system, run.lambda, run.v);
-      double last = residual;
-      residual = s2_run_measure(&run);
-      if (!(residual < last / 2)) {
-        al.sigma = fmin(al.sigma * SIGMA_GROWTH, SIGMA_MOST);
-        al.ready = false;
-      }
-      if (residual > RUNAWAY * run.best) {
-        s2_run_back(&run);
-        restart(&al, al.share / 4);
-      }
-      if (s2_run_solved(&run) || isnan(residual)) {
-        break;
-      }
-    }
+    s2_system_prepare(&run.system, arena);
+    solve(&run, OUTERS_PER_ITERATION * options->max_iterations);
   }
   s2_run_end(&run, solution);
   s2_arena_rewind(arena, mark);

@@ -24,6 +24,7 @@ S2SolveStatus s2_contact_newton_solve(const S2Problem *problem, const S2SolverOp
   S2SolveRun run = s2_run_begin(problem, options, solution, arena);
   if (!s2_run_solved(&run)) {
     s2_run_start(&run);
+    s2_system_prepare(&run.system, arena);
     newton(&run, SIGMA_WARM, WARM_OUTERS, WARM_INNERS);
   }
   for (int start = 0; start < STARTS && !s2_run_solved(&run); start++) {

@@ -202,9 +202,11 @@ static S2SolveStatus scale(const S2Kkt *from, S2KktScaled *kkt, S2Arena *arena) 
     kkt->v_part[i] = weight(from->v_weight, i) / (d * kkt->v_unit[i]) / size;
   }
   scale_rows(from, kkt, size);
-  kkt->w = scaled_copy(&from->w, kkt->v_unit, kkt->v_unit, arena);
-  kkt->j = scaled_copy(&from->j, kkt->row_unit, kkt->v_unit, arena);
-  bool sound = finite(kkt->w.value, kkt->w.start[n]) && finite(kkt->j.value, kkt->j.start[m]) &&
+  S2Csr w = scaled_copy(&from->w, kkt->v_unit, kkt->v_unit, arena);
+  S2Csr j = scaled_copy(&from->j, kkt->row_unit, kkt->v_unit, arena);
+  kkt->w = w;
+  kkt->j = j;
+  bool sound = finite(w.value, w.start[n]) && finite(j.value, j.start[m]) &&
                finite(kkt->compliance, m) && finite(kkt->c, n) && finite(kkt->b, m) &&
                finite(kkt->v_part, n) && finite(kkt->row_part, m);
   if (!sound) {

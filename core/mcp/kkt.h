@@ -41,7 +41,9 @@ typedef struct S2KktOptions {
   S2KktSolver solver;
   double tolerance;   // solved: residual <= tolerance; 0 means 1e-9
   int max_iterations; // passes of refinement, or steps of cg and minres; 0: see kkt.c
-  S2History *history; // NULL: none
+  // NULL: none. Residuals within a cycle of minimal residuals, and those of cg, are what the
+  // recurrence promises; they are measured at its end.
+  S2History *history;
 } S2KktOptions;
 
 typedef struct S2KktSolution {

@@ -194,7 +194,7 @@ static void minimise(S2KktRun *run, Minres *r, const double *inverse) {
 
 void s2_kkt_solve_minres(S2KktRun *run) {
   int size = run->kkt->n + run->kkt->m;
-  Minres r;
+  Minres r = {0};
   double **const vectors[] = {&r.x, &r.v,     &r.v_old, &r.v_new, &r.z,
                               &r.w, &r.w_old, &r.w_new, &r.z_new};
   for (int i = 0; i < (int)(sizeof vectors / sizeof *vectors); i++) {

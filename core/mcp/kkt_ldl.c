@@ -1,8 +1,8 @@
 // The whole system factored, rows as nodes of its graph. [W -J'; -J -C - delta] is quasi-definite
 // (Vanderbei 1995): every order of elimination has its L D L' without pivoting. A row that comes
 // before its bodies has the pivot delta, so D is ill-conditioned and the matrix must be `careful`.
-// Making rows wait for a body first was measured: it fills more and fails more often, since rows
-// that nearly repeat others meet small pivots all the same.
+// Making rows wait for a body was measured: refinement then fails more often, since rows that
+// nearly repeat others meet small pivots all the same.
 #include "mcp/kkt_stages.h"
 
 #include <string.h>

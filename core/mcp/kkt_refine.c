@@ -125,7 +125,7 @@ static double orthogonalise(Refinement *r, int k, double *w, int size) {
 
 // x -= step R^-1 g
 static void descend(Refinement *r, int count, int size) {
-  double y[BASIS];
+  double y[BASIS] = {0};
   for (int k = count - 1; k >= 0; k--) {
     double sum = r->g[k];
     for (int i = k + 1; i < count; i++) {

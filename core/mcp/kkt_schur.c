@@ -1,17 +1,13 @@
 // S = J W^-1 J' + C, which is symmetric positive definite with delta added, factored: in blocks
-// where W is block-diagonal and there are many rows, else as a dense matrix.
+// where W is block-diagonal (which is faster from the smallest on), else as a dense matrix.
 #include "linalg/dense.h"
 #include "mcp/kkt_stages.h"
 
 #include <string.h>
 
-enum {
-  // Rows up to which S is dense. Measured: see docs/solvers.md.
-  DENSE_ROWS = 48,
-  // Pairs of groups on one body, 48 bytes each and more in the factor. Beyond, a body with very
-  // many rows (they all meet there) asks for too much memory: "ldl" takes that.
-  PAIRS_MAX = 20000000,
-};
+// Pairs of groups on one body, 80 bytes each and more in the factor. Beyond, a body with very many
+// rows (they all meet there) asks for too much memory: "ldl" takes that.
+enum { PAIRS_MAX = 20000000 };
 
 typedef struct Schur {
   const S2KktScaled *kkt;
@@ -117,6 +113,7 @@ static bool assemble_blocks(Schur *schur) {
     }
   }
   s2_blocksparse_init(&schur->matrix, kkt->groups, edges, edge, schur->slot, arena);
+  schur->matrix.careful = true; // repeated rows leave delta as a pivot
   return true;
 }
 
@@ -192,7 +189,7 @@ static void solve(void *method, double *x, double *y) {
 void s2_kkt_solve_schur(S2KktRun *run) {
   const S2KktScaled *kkt = run->kkt;
   Schur schur = {.kkt = kkt, .arena = run->arena};
-  schur.dense = kkt->m <= DENSE_ROWS || kkt->couplings > 0;
+  schur.dense = kkt->couplings > 0 || !assemble_blocks(&schur);
   if (schur.dense && kkt->m > S2_KKT_DENSE_MAX) {
     run->status = S2_UNSUPPORTED;
     return;
@@ -200,9 +197,6 @@ void s2_kkt_solve_schur(S2KktRun *run) {
   if (schur.dense) {
     s2_dense_single_threaded();
     assemble_dense(&schur);
-  } else if (!assemble_blocks(&schur)) {
-    run->status = S2_UNSUPPORTED;
-    return;
   }
   s2_kkt_refine(run, &(S2KktDirect){&schur, factor, solve});
 }

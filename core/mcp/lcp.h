@@ -39,6 +39,9 @@ typedef struct S2LcpSolverOptions {
   int max_iterations; // pivots, blocks, sweeps or factorisations of each method; 0: its default
   double omega;       // of pgs, in ]0, 2[; 0 means 1
   S2History *history; // NULL: none. `auto` appends what each method did, one after the other
+  // Above 0: the point of the central path, z_i w_i = kappa, which varies smoothly with M and q.
+  // Only S2_LCP_AUTO and S2_LCP_PDIPM, which are the same then; others: S2_UNSUPPORTED.
+  double kappa;
 } S2LcpSolverOptions;
 
 typedef struct S2LcpSolution {
@@ -47,7 +50,9 @@ typedef struct S2LcpSolution {
   S2SolveStatus status; // S2_INFEASIBLE: proved that there is no solution
   S2LcpSolver used;     // whose answer this is
   int iterations;       // of all methods tried
-  double residual;      // max_i |min(z_i, w_i)|; NaN when the input is not finite
+  double residual;      // max_i |min(z_i, w_i)|; NaN when the input is not finite. With kappa
+                        // max_i |z_i w_i - kappa|, infinite where z_i or w_i is not positive
+  double kappa;         // as in the options: s2_lcp_vjp reads it
   bool has_ray;         // not solved, and Lemke's method ended on a ray, which `ray` holds
 } S2LcpSolution;
 
@@ -62,6 +67,11 @@ typedef struct S2LcpSolution {
 // S2_LCP_ENUMERATE_MAX, which settles it; above, Lemke from other bases and covering vectors,
 // Newton and the interior point from their own starts. What nobody solved is S2_RAY when Lemke
 // ended on one.
+//
+// With kappa, solved means a residual of at most tolerance and kappa / 1000. A monotone problem has
+// a central path when some z > 0 has w > 0, and it is found. Others may have points with
+// z_i w_i = kappa, one or many: what the interior point does not meet is looked for next to a
+// solution. What is not met is S2_MAX_ITERATIONS.
 S2SolveStatus s2_lcp_solve(const S2LcpProblem *problem, const S2LcpSolverOptions *options,
                            S2Arena *arena, S2LcpSolution *solution);
 
@@ -75,6 +85,18 @@ enum { S2_LCP_DENSE_MAX = 2048 }; // rows up to which a sparse M is spread out w
 S2SolveStatus s2_lcp_sparse_solve(const S2Csr *m, const double *q,
                                   const S2LcpSolverOptions *options, S2Arena *arena,
                                   S2LcpSolution *solution);
+
+typedef struct S2LcpGradient { // shapes of S2LcpProblem; each may be NULL
+  double *m, *q;
+} S2LcpGradient;
+
+// From dl/dz (n) to dl/dM, dl/dq at a solution, of which z and kappa are read: with kappa 0 each
+// z_i stays on the side it is on (z_i > w_i: its row holds with equality), above 0 z_i w_i stays
+// kappa. False where there is no such derivative: z_i and w_i both within 1e-9 of 0 (taken as z_i =
+// 0) or a singular active set, whose least-norm answer is given all the same, or numbers that are
+// not finite (NaN).
+bool s2_lcp_vjp(const S2LcpProblem *problem, const S2LcpSolution *solution, const double *dl_dz,
+                const S2LcpGradient *gradient, S2Arena *arena);
 
 // Short lower-case name and one line of explanation; NULL beyond the last. Parsing returns
 // S2_LCP_SOLVER_COUNT for an unknown name.

@@ -91,6 +91,7 @@ S2SolveStatus s2_lcp_solve(const S2LcpProblem *problem, const S2LcpSolverOptions
   chosen.omega = chosen.omega > 0 ? chosen.omega : 1;
   *solution = (S2LcpSolution){
       .z = solution->z, .w = solution->w, .ray = solution->ray, .used = chosen.solver};
+  solution->kappa = fmax(0, chosen.kappa);
   if (n == 0) {
     return solution->status;
   }
@@ -103,6 +104,9 @@ S2SolveStatus s2_lcp_solve(const S2LcpProblem *problem, const S2LcpSolverOptions
   if (!s2_lcp_finite(problem->m, (size_t)n * (size_t)n) || !s2_lcp_finite(problem->q, (size_t)n)) {
     solution->residual = NAN;
     return solution->status = S2_SINGULAR;
+  }
+  if (solution->kappa > 0) {
+    return solution->status = s2_lcp_path(problem, &chosen, arena, solution);
   }
   double largest = 0;
   bool trivial = true;

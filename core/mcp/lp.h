@@ -27,10 +27,25 @@ typedef struct S2LpSolution {
   bool unbounded;
   int iterations;
   double objective, primal, dual, complementarity, residual;
+  double kappa; // as in the options: s2_lp_vjp reads it
 } S2LpSolution;
 
 // As s2_qp_solve. Bounds with lo_i = hi_i become equations.
 S2SolveStatus s2_lp_solve(const S2Lp *problem, const S2QpOptions *options, S2Arena *arena,
                           S2LpSolution *solution);
+
+typedef struct S2LpGradient { // shapes of S2Lp; each may be NULL
+  double *c, *a_ub, *b_ub, *a_eq, *b_eq, *lo, *hi;
+} S2LpGradient;
+
+typedef struct S2LpLoss { // dl/d(solution), shapes of S2LpSolution; each may be NULL: 0
+  const double *x, *y, *z, *lower, *upper;
+} S2LpLoss;
+
+// As s2_qp_vjp, from the solution's x, y, z, lower, upper and kappa. Without kappa an optimal
+// vertex depends on the tight rows only, and its multipliers on c and the rows' coefficients. Where
+// lo_i = hi_i each gets half of what moving both is worth. Infinite bounds get 0.
+bool s2_lp_vjp(const S2Lp *problem, const S2LpSolution *solution, const S2LpLoss *loss,
+               const S2LpGradient *gradient, S2Arena *arena);
 
 #endif

@@ -81,6 +81,11 @@ typedef enum S2Solver {
   S2_SOLVER_NEWTON,   // proximal semismooth Newton on the law of Alart and Curnier
   S2_SOLVER_AL,       // augmented Lagrangian, its convex inner problem by Newton
   S2_SOLVER_NCP,      // interior point on the friction cone (Dojo's)
+  S2_SOLVER_NSGS,     // Gauss-Seidel, each contact solved exactly
+  S2_SOLVER_PGS,      // projected Gauss-Seidel row by row, both ways
+  S2_SOLVER_SI,       // sequential impulses, as in game engines
+  S2_SOLVER_NNCG,     // nonsmooth nonlinear conjugate gradients over pgs
+  S2_SOLVER_PCG,      // projected conjugate gradients between given friction bounds
   S2_SOLVER_COUNT
 } S2Solver;
 

@@ -31,88 +31,194 @@ static S2Mixed make(const S2Mlcp *problem, S2Arena *arena) {
   return p;
 }
 
+static S2Bounds bounds_of(const S2Mlcp *problem) {
+  return (S2Bounds){problem->lo, problem->hi};
+}
+
 // ---- Solving ----------------------------------------------------------------------------------
 
 typedef struct Run {
   S2Mixed p;
-  double *x, *f, *trial; // the best point, K x + r there, another
-  double residual;
+  S2Bounds bounds;
+  S2Box box;
+  double *x, *f, *trial; // of p: the best point, K x + r there, another
+  double *inner;         // of box.p
+  double residual, kappa;
+  double r_vio, b_vio; // of the best point
 } Run;
 
-static void consider(Run *run, const double *x, double *f) {
-  int size = s2_mixed_size(&run->p);
-  s2_mixed_apply(&run->p, x, f);
-  double residual = s2_mixed_residual(&run->p, x, f);
-  if (residual < run->residual) {
+// max |f_i| of the equations, |x_i - clip(x_i - f_i, lo_i, hi_i)| of the others
+static double measure(const Run *run, const double *x, const double *f) {
+  int n = run->p.n, size = s2_mixed_size(&run->p);
+  if (!s2_mixed_finite(x, (size_t)size) || !s2_mixed_finite(f, (size_t)size)) {
+    return NAN;
+  }
+  double residual = s2_mixed_largest(f, (size_t)n);
+  for (int i = n; i < size; i++) {
+    double below = x[i] - s2_bounds_lo(&run->bounds, i - n);
+    double above = x[i] - s2_bounds_hi(&run->bounds, i - n);
+    residual = fmax(residual, fabs(fmax(above, fmin(below, f[i]))));
+  }
+  return residual;
+}
+
+// max |w_i| times the distance of v_i from the bound it should be at
+static double products(const Run *run, const double *x, const double *f) {
+  double largest = 0;
+  for (int i = 0; i < run->p.m; i++) {
+    double w = f[run->p.n + i], v = x[run->p.n + i];
+    double below = v - s2_bounds_lo(&run->bounds, i), above = s2_bounds_hi(&run->bounds, i) - v;
+    double right = w > 0 ? below : above, distance = isfinite(right) ? right : fmin(below, above);
+    largest = fmax(largest, isfinite(distance) ? fabs(distance * w) : fabs(w));
+  }
+  return largest;
+}
+
+// Keeps what `inner` stands for if that is better than what there is.
+static void consider(Run *run, S2Arena *arena) {
+  S2ArenaMark mark = s2_arena_mark(arena);
+  const S2Mixed *p = &run->p, *q = &run->box.p;
+  s2_box_point(&run->box, &run->bounds, run->inner, run->trial);
+  s2_mixed_apply(p, run->trial, run->f);
+  double residual = measure(run, run->trial, run->f), b_vio = products(run, run->trial, run->f);
+  double r_vio = s2_mixed_largest(run->f, (size_t)p->n);
+  if (run->kappa > 0 && isfinite(residual)) {
+    double *f = S2_TAKE(arena, double, s2_mixed_size(q) + 1);
+    s2_mixed_apply(q, run->inner, f);
+    b_vio = s2_mixed_off_path(q, run->inner, f, run->kappa);
+    r_vio = s2_mixed_largest(f, (size_t)q->n);
+    residual = fmax(r_vio, b_vio);
+  }
+  if (residual < run->residual || isnan(run->residual)) {
     run->residual = residual;
-    s2_mixed_copy(run->x, x, (size_t)size);
+    run->r_vio = r_vio;
+    run->b_vio = b_vio;
+    s2_mixed_copy(run->x, run->trial, (size_t)s2_mixed_size(p));
+  }
+  s2_arena_rewind(arena, mark);
+}
+
+static bool accepts(const Run *run, double tolerance) {
+  double scale = fmax(1, s2_mixed_largest(run->p.r, (size_t)s2_mixed_size(&run->p)));
+  if (run->kappa > 0) {
+    return run->r_vio <= tolerance * scale &&
+           run->b_vio <= s2_mixed_path_tolerance(tolerance, run->kappa);
+  }
+  return run->residual <= tolerance * scale;
+}
+
+static void copy_block(double *to, const S2Mixed *p, int row, int rows, int column, int columns) {
+  for (int i = 0; i < rows; i++) {
+    s2_mixed_copy(to + (size_t)i * (size_t)columns,
+                  p->k + (size_t)(row + i) * (size_t)s2_mixed_size(p) + column, (size_t)columns);
   }
 }
 
-static bool prove(const S2Mlcp *problem, S2MlcpSolution *solution, S2Arena *arena) {
+static bool prove(const Run *run, S2MlcpSolution *solution, S2Arena *arena) {
+  const S2Mixed *p = &run->box.p;
+  int n = p->n, m = p->m, size = n + m;
+  double *left = S2_TAKE(arena, double, (size_t)size *(size_t)n + 1);
+  double *right = S2_TAKE(arena, double, (size_t)size *(size_t)m + 1);
+  copy_block(left, p, 0, size, 0, n);
+  copy_block(right, p, 0, size, n, m);
   S2Conditions conditions = {
-      .free = problem->n,
-      .bounded = problem->m,
-      .equations = problem->n,
-      .inequalities = problem->m,
-      .e = problem->a_uu,
-      .c = problem->c_uv,
-      .d = problem->d_vu,
-      .b = problem->b_vv,
-      .e_constant = problem->a_free,
-      .d_constant = problem->b_row,
+      .free = n,
+      .bounded = m,
+      .equations = n,
+      .inequalities = m,
+      .e = left,
+      .c = right,
+      .d = left + (size_t)n * (size_t)n,
+      .b = right + (size_t)n * (size_t)m,
+      .e_constant = p->r,
+      .d_constant = p->r + n,
   };
-  double *p = S2_TAKE(arena, double, problem->n + 1), *t = S2_TAKE(arena, double, problem->m + 1);
-  if (!s2_conditions_conflict(&conditions, p, t, arena)) {
+  double *e = S2_TAKE(arena, double, n + 1), *t = S2_TAKE(arena, double, m + 1);
+  if (!s2_conditions_conflict(&conditions, e, t, arena)) {
     return false;
   }
+  double *proof = S2_TAKE(arena, double, s2_mixed_size(&run->p) + 1);
+  s2_box_proof(&run->box, &run->bounds, e, t, proof);
   if (solution->proof_free != NULL) {
-    s2_mixed_copy(solution->proof_free, p, (size_t)problem->n);
+    s2_mixed_copy(solution->proof_free, proof, (size_t)run->p.n);
   }
   if (solution->proof_row != NULL) {
-    s2_mixed_copy(solution->proof_row, t, (size_t)problem->m);
+    s2_mixed_copy(solution->proof_row, proof + run->p.n, (size_t)run->p.m);
   }
   return true;
 }
 
-static S2SolveStatus solve(Run *run, const S2Mlcp *problem, const S2MlcpOptions *options,
-                           double allowed, S2MlcpSolution *solution, S2Arena *arena) {
-  solution->iterations = s2_mixed_interior(
-      &run->p, options->max_iterations > 0 ? options->max_iterations : MAX_ITERATIONS,
-      options->history, run->trial, arena);
-  consider(run, run->trial, run->f);
-  if (run->residual <= allowed) {
+static S2SolveStatus solve(Run *run, const S2MlcpOptions *options, S2MlcpSolution *solution,
+                           S2Arena *arena) {
+  const S2Mixed *p = &run->box.p;
+  int most = options->max_iterations > 0 ? options->max_iterations : MAX_ITERATIONS;
+  double tolerance = options->tolerance > 0 ? options->tolerance : TOLERANCE;
+  solution->iterations =
+      s2_mixed_interior(p, run->kappa, most, options->history, run->inner, arena);
+  consider(run, arena);
+  if (accepts(run, tolerance)) {
     return S2_SOLVED;
   }
-  if (prove(problem, solution, arena)) {
+  if (prove(run, solution, arena)) {
     return S2_INFEASIBLE;
   }
-  S2SolveStatus status = s2_mixed_pivot(&run->p, run->trial, arena);
-  if (s2_mixed_finite(run->trial, (size_t)s2_mixed_size(&run->p))) {
-    consider(run, run->trial, run->f);
-    s2_mixed_finish(&run->p, run->trial, arena);
-    consider(run, run->trial, run->f);
+  S2SolveStatus status = s2_mixed_pivot(p, run->inner, arena);
+  if (s2_mixed_finite(run->inner, (size_t)s2_mixed_size(p))) {
+    if (run->kappa == 0) {
+      consider(run, arena);
+    }
+    s2_mixed_finish(p, run->inner, arena);
+    if (run->kappa > 0) {
+      solution->iterations +=
+          s2_mixed_path_near(p, run->kappa, most, options->history, run->inner, arena);
+    }
+    consider(run, arena);
   }
-  if (run->residual <= allowed) {
+  if (accepts(run, tolerance)) {
     return S2_SOLVED;
   }
-  return status == S2_RAY ? S2_RAY : S2_MAX_ITERATIONS;
+  return status == S2_RAY && run->kappa == 0 ? S2_RAY : S2_MAX_ITERATIONS;
 }
 
 static void deliver(Run *run, S2MlcpSolution *solution) {
   int n = run->p.n, m = run->p.m;
   s2_mixed_apply(&run->p, run->x, run->f);
-  solution->residual = s2_mixed_residual(&run->p, run->x, run->f);
-  solution->r_vio = s2_mixed_largest(run->f, (size_t)n);
-  solution->b_vio = 0;
-  for (int i = 0; i < n; i++) {
-    solution->u[i] = run->x[i];
+  s2_mixed_copy(solution->u, run->x, (size_t)n);
+  s2_mixed_copy(solution->v, run->x + n, (size_t)m);
+  s2_mixed_copy(solution->w, run->f + n, (size_t)m);
+  solution->residual = run->residual;
+  solution->r_vio = run->r_vio;
+  solution->b_vio = run->b_vio;
+}
+
+// S2_SOLVED where there is something to solve.
+static S2SolveStatus check_bounds(const S2Mlcp *problem) {
+  S2Bounds bounds = bounds_of(problem);
+  S2SolveStatus status = S2_SOLVED;
+  for (int i = 0; i < problem->m; i++) {
+    double lo = s2_bounds_lo(&bounds, i), hi = s2_bounds_hi(&bounds, i);
+    if (isnan(lo) || isnan(hi) || lo == INFINITY || hi == -INFINITY) {
+      return S2_SINGULAR;
+    }
+    status = lo > hi ? S2_INFEASIBLE : status;
   }
-  for (int i = 0; i < m; i++) {
-    solution->v[i] = run->x[n + i];
-    solution->w[i] = run->f[n + i];
-    solution->b_vio = fmax(solution->b_vio, fabs(solution->v[i] * solution->w[i]));
+  return status;
+}
+
+static void clear(const S2Mlcp *problem, S2MlcpSolution *solution) {
+  size_t n = (size_t)problem->n, m = (size_t)problem->m;
+  s2_mixed_clear(solution->u, n);
+  s2_mixed_clear(solution->v, m);
+  s2_mixed_clear(solution->w, m);
+  if (solution->proof_free != NULL) {
+    s2_mixed_clear(solution->proof_free, n);
   }
+  if (solution->proof_row != NULL) {
+    s2_mixed_clear(solution->proof_row, m);
+  }
+  solution->iterations = 0;
+  solution->kappa = 0;
+  solution->residual = solution->r_vio = solution->b_vio = NAN;
 }
 
 S2SolveStatus s2_mlcp_solve(const S2Mlcp *problem, const S2MlcpOptions *options, S2Arena *arena,
@@ -120,31 +226,29 @@ S2SolveStatus s2_mlcp_solve(const S2Mlcp *problem, const S2MlcpOptions *options,
   static const S2MlcpOptions defaults = {0};
   options = options != NULL ? options : &defaults;
   int n = problem->n, m = problem->m;
-  s2_mixed_clear(solution->u, (size_t)n);
-  s2_mixed_clear(solution->v, (size_t)m);
-  s2_mixed_clear(solution->w, (size_t)m);
-  solution->iterations = 0;
-  solution->residual = solution->r_vio = solution->b_vio = NAN;
+  clear(problem, solution);
   if (n > S2_MLCP_MAX - m) {
     return solution->status = S2_UNSUPPORTED;
   }
+  solution->status = check_bounds(problem);
+  if (solution->status != S2_SOLVED) {
+    return solution->status;
+  }
   S2ArenaMark mark = s2_arena_mark(arena);
   size_t size = (size_t)n + (size_t)m;
-  Run run = {
-      .p = make(problem, arena),
-      .x = S2_TAKE_ZEROED(arena, double, size + 1),
-      .f = S2_TAKE(arena, double, size + 1),
-      .trial = S2_TAKE(arena, double, size + 1),
-      .residual = INFINITY,
-  };
+  Run run = {.p = make(problem, arena), .bounds = bounds_of(problem), .residual = NAN};
   if (!s2_mixed_finite(run.p.k, size * size) || !s2_mixed_finite(run.p.r, size)) {
     s2_arena_rewind(arena, mark);
     return solution->status = S2_SINGULAR;
   }
-  consider(&run, run.x, run.f);
-  double tolerance = options->tolerance > 0 ? options->tolerance : TOLERANCE;
-  double allowed = tolerance * fmax(1, s2_mixed_largest(run.p.r, size));
-  solution->status = solve(&run, problem, options, allowed, solution, arena);
+  run.box = s2_box_make(&run.p, &run.bounds, arena);
+  run.kappa = solution->kappa = fmax(0, options->kappa);
+  run.x = S2_TAKE_ZEROED(arena, double, size + 1);
+  run.f = S2_TAKE(arena, double, size + 1);
+  run.trial = S2_TAKE(arena, double, size + 1);
+  run.inner = S2_TAKE_ZEROED(arena, double, s2_mixed_size(&run.box.p) + 1);
+  consider(&run, arena);
+  solution->status = solve(&run, options, solution, arena);
   deliver(&run, solution);
   s2_arena_rewind(arena, mark);
   return solution->status;
@@ -157,14 +261,14 @@ S2SolveStatus s2_mlcp_solve(const S2Mlcp *problem, const S2MlcpOptions *options,
 static void outer(double *to, const double *l, int rows, const double *x, int columns) {
   for (int i = 0; to != NULL && i < rows; i++) {
     for (int j = 0; j < columns; j++) {
-      to[(size_t)i * (size_t)columns + (size_t)j] = -l[i] * x[j];
+      to[(size_t)i * (size_t)columns + (size_t)j] = 0 - l[i] * x[j]; // no -0
     }
   }
 }
 
 static void negate(double *to, const double *l, int count) {
   for (int i = 0; to != NULL && i < count; i++) {
-    to[i] = -l[i];
+    to[i] = 0 - l[i];
   }
 }
 
@@ -173,6 +277,7 @@ bool s2_mlcp_vjp(const S2Mlcp *problem, const S2MlcpSolution *solution, const do
   S2ArenaMark mark = s2_arena_mark(arena);
   int n = problem->n, m = problem->m;
   S2Mixed p = make(problem, arena);
+  S2Bounds bounds = bounds_of(problem);
   double *x = S2_TAKE(arena, double, n + m + 1), *l = S2_TAKE(arena, double, n + m + 1);
   double *g = S2_TAKE_ZEROED(arena, double, n + m + 1);
   s2_mixed_copy(x, solution->u, (size_t)n);
@@ -183,7 +288,8 @@ bool s2_mlcp_vjp(const S2Mlcp *problem, const S2MlcpSolution *solution, const do
   if (dl_dv != NULL) {
     s2_mixed_copy(g + n, dl_dv, (size_t)m);
   }
-  bool regular = s2_mixed_adjoint(&p, x, g, l, arena);
+  bool regular =
+      s2_mixed_adjoint(&p, &bounds, x, solution->kappa, g, l, gradient->lo, gradient->hi, arena);
   outer(gradient->a_uu, l, n, solution->u, n);
   outer(gradient->c_uv, l, n, solution->v, m);
   outer(gradient->d_vu, l + n, m, solution->u, n);

@@ -1,7 +1,9 @@
 // Mixed linear complementarity problems, dense: find u (free) and v with
 //
 //     A u + C v + a = 0
-//     w = D u + B v + b,   v >= 0,   w >= 0,   v' w = 0.
+//     w = D u + B v + b,   v >= 0,   w >= 0,   v' w = 0
+//
+// or, with bounds, lo <= v <= hi where w_i >= 0 at lo_i, w_i <= 0 at hi_i and w_i = 0 between.
 //
 // Mehrotra's predictor-corrector interior point with the start of Mattingley and Boyd ("CVXGEN",
 // 2012), for all monotone problems ([A C; D B] positive semidefinite, symmetric or not: convex QPs
@@ -23,41 +25,60 @@ typedef struct S2Mlcp {
   const double *a_uu, *c_uv;    // A: n x n, C: n x m, row-major; may be NULL when empty
   const double *d_vu, *b_vv;    // D: m x n, B: m x m
   const double *a_free, *b_row; // a: n, b: m
+  // m each, lo <= hi; NULL: all 0, all INFINITY. -INFINITY, INFINITY: another free unknown
+  const double *lo, *hi;
 } S2Mlcp;
 
 typedef struct S2MlcpOptions {
   double tolerance;   // solved: residual <= tolerance max(1, max |a|, max |b|); 0 means 1e-9
   int max_iterations; // of the interior point; 0 means 100
   S2History *history; // NULL: none
+  // Above 0: the point of the central path, v_i w_i = kappa or, with bounds,
+  // w_i = kappa / (v_i - lo_i) - kappa / (hi_i - v_i), which varies smoothly with all data.
+  double kappa;
 } S2MlcpOptions;
 
 typedef struct S2MlcpSolution {
   double *u, *v, *w; // n, m, m: the caller's
-  // n and m, the caller's, or both NULL. With S2_INFEASIBLE: e and f >= 0, largest 1, with
-  // A' e + D' f = 0, C' e + B' f <= 0 and a' e + b' f < 0, so that no v >= 0 has w >= 0.
+  // n and m, the caller's, or both NULL. With S2_INFEASIBLE: e and f, largest 1, such that the rows
+  // combined say 0 < 0: A' e + D' f = 0, and a' e + b' f + c' v < 0 for every v within the bounds,
+  // c = C' e + B' f; f_i >= 0 where v_i has only a lower bound, <= 0 where only an upper one, any
+  // where none, 0 where both. Without bounds that is c <= 0 and a' e + b' f < 0: no v >= 0 has w >=
+  // 0.
   double *proof_free, *proof_row;
   S2SolveStatus status;
   int iterations;
-  double residual; // max of r_vio and max_i |min(v_i, w_i)|; NaN when the input is not finite
-  double r_vio;    // max |A u + C v + a|
-  double b_vio;    // max |v_i w_i|
+  // max of r_vio and max_i |min(v_i, w_i)| (with bounds |v_i - clip(v_i - w_i, lo_i, hi_i)|); with
+  // kappa the larger of r_vio and b_vio. NaN when the input is not finite
+  double residual;
+  double r_vio; // max |A u + C v + a|
+  // max |v_i w_i|, with bounds the distance from the bound that w_i asks for times w_i (without
+  // bounds |w_i|); with kappa max |v_i w_i - kappa|, for each bound with its part of w_i
+  double b_vio;
+  double kappa; // as in the options: s2_mlcp_vjp reads it
 } S2MlcpSolution;
 
 // The residual alone decides whether a problem is solved. Otherwise S2_INFEASIBLE (proved: not even
 // the inequalities have a point), S2_RAY (Lemke's method ended on one that proves nothing),
 // S2_SINGULAR (input not finite, or results that do not fit into a double), S2_UNSUPPORTED (above
 // S2_MLCP_MAX) or S2_MAX_ITERATIONS, with the best point found. `options` may be NULL. Scratch
-// comes from the arena and is given back; nothing else is allocated.
+// comes from the arena and is given back; nothing else is allocated. lo_i > hi_i is S2_INFEASIBLE,
+// with zeros for a proof. With kappa, solved means r_vio <= tolerance max(1, max |a|, max |b|) and
+// b_vio <= tolerance and kappa / 1000. There is a central path where the problem is monotone and
+// has a point with all v, w > 0 (within the bounds); others are tried from next to a solution, too.
+// What is not met is S2_MAX_ITERATIONS.
 S2SolveStatus s2_mlcp_solve(const S2Mlcp *problem, const S2MlcpOptions *options, S2Arena *arena,
                             S2MlcpSolution *solution);
 
 typedef struct S2MlcpGradient { // shapes of S2Mlcp; each may be NULL
-  double *a_uu, *c_uv, *d_vu, *b_vv, *a_free, *b_row;
+  double *a_uu, *c_uv, *d_vu, *b_vv, *a_free, *b_row, *lo, *hi;
 } S2MlcpGradient;
 
 // From dl/du and dl/dv (NULL: 0) to dl/d(data) at a solution, pairs staying on the side they are
-// on. False where there is no such derivative: a pair with v_i = w_i = 0 (taken as w_i > 0) or a
-// singular active set, whose least-norm answer is given all the same.
+// on; with solution->kappa > 0 along the central path. False where there is no such derivative: a
+// pair on the edge of two sides (v_i - lo_i and w_i, or hi_i - v_i and w_i, within 1e-9; taken as
+// at the bound) or a singular active set, whose least-norm answer is given all the same, or numbers
+// that are not finite (NaN). Where lo_i = hi_i each gets half of what moving both is worth.
 bool s2_mlcp_vjp(const S2Mlcp *problem, const S2MlcpSolution *solution, const double *dl_du,
                  const double *dl_dv, const S2MlcpGradient *gradient, S2Arena *arena);
 

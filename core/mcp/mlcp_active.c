@@ -35,6 +35,14 @@ double s2_mixed_largest(const double *x, size_t count) {
   return largest;
 }
 
+S2Mixed s2_mixed_pairs(int count, const double *matrix, const double *right, S2Arena *arena) {
+  size_t m = (size_t)count;
+  S2Mixed p = {0, count, S2_TAKE(arena, double, m *m + 1), S2_TAKE(arena, double, m + 1)};
+  s2_mixed_copy(p.k, matrix, m * m);
+  s2_mixed_copy(p.r, right, m);
+  return p;
+}
+
 // Summed with twice the digits: far from the origin of a flat valley, rounding alone may make the
 // sum zero where no solution is.
 static double row_at(const double *row, const double *x, double r, int size) {
@@ -237,30 +245,30 @@ void s2_mixed_finish(const S2Mixed *p, double *x, S2Arena *arena) {
   s2_arena_rewind(arena, mark);
 }
 
-// ---- Derivatives ------------------------------------------------------------------------------
+// ---- Adjoint ----------------------------------------------------------------------------------
 
-bool s2_mixed_adjoint(const S2Mixed *p, const double *x, const double *g, double *l,
-                      S2Arena *arena) {
+bool s2_mixed_transposed(const S2Mixed *p, double *l, S2Arena *arena) {
   S2ArenaMark mark = s2_arena_mark(arena);
-  int size = s2_mixed_size(p);
-  s2_dense_single_threaded();
+  size_t size = (size_t)p->n, bytes = sizeof(double) * size;
+  double *scale = S2_TAKE(arena, double, size + 1);
+  S2Mixed scaled = {p->n, 0, S2_TAKE(arena, double, size *size + 1),
+                    S2_TAKE(arena, double, size + 1)};
   Active active = make(p, arena);
-  double *f = S2_TAKE(arena, double, size + 1);
-  bool *in = S2_TAKE_ZEROED(arena, bool, size + 1), regular = true;
-  s2_mixed_apply(p, x, f);
-  for (int i = p->n; i < size; i++) {
-    in[i] = x[i] > f[i];
-    regular = regular && (x[i] > 0 || f[i] > 0);
-  }
-  prepare(&active, p, in, true);
-  for (int i = 0; i < active.count; i++) {
-    active.change[i] = g[active.index[i]];
+  s2_dense_single_threaded();
+  const bool *no_pairs = S2_TAKE_ZEROED(arena, bool, size + 1);
+  double unit = s2_mixed_equilibrate(&scaled, scale, p, 0);
+  prepare(&active, &scaled, no_pairs, true);
+  bool regular = active.regular;
+  memcpy(active.change, scaled.r, bytes);
+  if (!regular) { // of least norm in the caller's units
+    prepare(&active, p, no_pairs, true);
+    active.regular = false;
+    memcpy(active.change, p->r, bytes);
   }
   solve(&active);
-  memset(l, 0, sizeof(double) * (size_t)size);
-  for (int i = 0; i < active.count; i++) {
-    l[active.index[i]] = active.change[i];
+  for (size_t i = 0; i < size; i++) {
+    l[i] = regular ? unit * scale[i] * active.change[i] : active.change[i];
   }
   s2_arena_rewind(arena, mark);
-  return regular && active.regular;
+  return regular;
 }

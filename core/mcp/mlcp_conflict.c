@@ -137,7 +137,7 @@ bool s2_conditions_conflict(const S2Conditions *conditions, double *p, double *t
     S2Mixed least = least_violation(&w, arena);
     double *x = S2_TAKE(arena, double, s2_mixed_size(&least) + 1);
     double *y = S2_TAKE(arena, double, w.rows + 1);
-    s2_mixed_interior(&least, MAX_ITERATIONS, NULL, x, arena);
+    s2_mixed_interior(&least, 0, MAX_ITERATIONS, NULL, x, arena);
     const double *violated = x + least.n + w.columns - w.free;
     for (int i = 0; i < w.rows; i++) {
       y[i] = i < w.equations ? -x[w.free + i] : violated[i - w.equations];

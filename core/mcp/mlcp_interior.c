@@ -16,7 +16,7 @@
 // problem, redundant rows or not. Refinement takes its effect out again.
 static const double PROXIMAL = 1e-10;
 
-enum { REFINEMENTS = 2, STALL = 15, EQUILIBRATIONS = 12 };
+enum { REFINEMENTS = 2, STALL = 15, SETTLED = 2, EQUILIBRATIONS = 12 };
 
 static const double STEP_MARGIN = 0.99; // of the way to the boundary
 static const double CROWDED = 0.1;      // a step shorter than this is spent on centring instead,
@@ -31,13 +31,13 @@ typedef struct Interior {
   double *ratio;         // m: w / v
   double *best, *work;
   double best_merit, mean;
+  double kappa; // what v o w is to end at
   S2Dense lu;
 } Interior;
 
 // ---- Scaling ----------------------------------------------------------------------------------
 
-// K' = S K S keeps the problem monotone: x = unit S x', w = unit w' / S. Powers of two: exact.
-static double equilibrate(S2Mixed *scaled, double *s, const S2Mixed *p) {
+double s2_mixed_equilibrate(S2Mixed *scaled, double *s, const S2Mixed *p, double kappa) {
   int size = s2_mixed_size(p);
   for (int i = 0; i < size; i++) {
     s[i] = 1;
@@ -68,7 +68,7 @@ static double equilibrate(S2Mixed *scaled, double *s, const S2Mixed *p) {
     scaled->r[i] = p->r[i] * s[i];
   }
   int exponent = 0;
-  frexp(s2_mixed_largest(scaled->r, (size_t)size), &exponent);
+  frexp(fmax(s2_mixed_largest(scaled->r, (size_t)size), sqrt(kappa)), &exponent);
   for (int i = 0; i < size; i++) {
     scaled->r[i] = ldexp(scaled->r[i], -exponent);
   }
@@ -161,7 +161,7 @@ static double iterate(Interior *ip) {
   int n = ip->p.n, m = ip->p.m;
   for (int i = 0; i < m; i++) {
     ip->ratio[i] = ip->w[i] / ip->x[n + i];
-    ip->target[i] = ip->w[i] * ip->x[n + i];
+    ip->target[i] = ip->w[i] * ip->x[n + i] - ip->kappa;
   }
   if (!factor(ip)) {
     return 0;
@@ -170,14 +170,16 @@ static double iterate(Interior *ip) {
   for (int i = 0; i < m; i++) {
     ahead += (ip->x[n + i] + step * ip->dx[n + i]) * (ip->w[i] + step * ip->dw[i]);
   }
-  double part = ip->mean > 0 ? ahead / (m * ip->mean) : 0, aim = part * part * part * ip->mean;
+  double excess = ip->mean - ip->kappa;
+  double part = excess > 0 ? fmax(0, ahead / m - ip->kappa) / excess : 0;
+  double aim = fmax(part * part * part * ip->mean, ip->kappa);
   for (int i = 0; i < m; i++) {
     ip->target[i] = ip->x[n + i] * ip->w[i] + ip->dx[n + i] * ip->dw[i] - aim;
   }
   step = find_direction(ip);
   if (step < CROWDED) {
     for (int i = 0; i < m; i++) {
-      ip->target[i] = ip->x[n + i] * ip->w[i] - CENTRING * ip->mean;
+      ip->target[i] = ip->x[n + i] * ip->w[i] - fmax(CENTRING * ip->mean, ip->kappa);
     }
     step = find_direction(ip);
   }
@@ -205,7 +207,8 @@ static double measure(Interior *ip) {
   for (int i = 0; i < m; i++) {
     sum += ip->x[n + i] * ip->w[i];
     merit = fmax(merit, fabs(ip->f[n + i] - ip->w[i]));
-    merit = fmax(merit, fmin(ip->x[n + i], ip->w[i]));
+    double larger = fmax(ip->x[n + i], ip->w[i]), smaller = fmin(ip->x[n + i], ip->w[i]);
+    merit = fmax(merit, ip->kappa > 0 ? fabs(smaller - ip->kappa / larger) : smaller);
   }
   ip->mean = m > 0 ? sum / m : 0;
   if (merit < ip->best_merit && s2_mixed_finite(ip->x, (size_t)size)) {
@@ -230,7 +233,7 @@ static bool start(Interior *ip) {
     ip->rhs[i] = -ip->p.r[i];
   }
   solve(ip);
-  memcpy(ip->x, ip->dx, sizeof(double) * (size_t)n + (size_t)m);
+  memcpy(ip->x, ip->dx, sizeof(double) * ((size_t)n + (size_t)m));
   double lowest_v = INFINITY, lowest_w = INFINITY;
   for (int i = 0; i < m; i++) {
     ip->w[i] = -ip->x[n + i];
@@ -244,13 +247,26 @@ static bool start(Interior *ip) {
   return s2_mixed_finite(ip->x, (size_t)n + (size_t)m);
 }
 
-static int run(Interior *ip, int max_iterations, S2History *history) {
-  if (!start(ip)) {
-    return 0;
+// x, with both sides of every pair moved to the size they have at least on the central path.
+static void start_near(Interior *ip, const double *x) {
+  int n = ip->p.n, m = ip->p.m;
+  double least = sqrt(ip->kappa);
+  s2_mixed_copy(ip->x, x, (size_t)n + (size_t)m);
+  s2_mixed_apply(&ip->p, ip->x, ip->f);
+  for (int i = 0; i < m; i++) {
+    bool is_v = ip->x[n + i] > ip->f[n + i];
+    double larger = fmax(least, fmax(ip->x[n + i], ip->f[n + i])), smaller = ip->kappa / larger;
+    ip->x[n + i] = is_v ? larger : smaller;
+    ip->w[i] = is_v ? smaller : larger;
   }
+}
+
+static int run(Interior *ip, int max_iterations, S2History *history) {
   double merit = measure(ip), halved = merit;
   int iterations = 0, since = 0;
-  while (iterations < max_iterations && since < STALL && merit > DONE) {
+  // Nothing finishes a point of the central path but the last steps themselves.
+  while (iterations < max_iterations && since < STALL &&
+         (merit > DONE || (ip->kappa > 0 && since < SETTLED))) {
     double step = iterate(ip);
     if (!(step > 0)) {
       break;
@@ -267,24 +283,61 @@ static int run(Interior *ip, int max_iterations, S2History *history) {
   return iterations;
 }
 
-int s2_mixed_interior(const S2Mixed *p, int max_iterations, S2History *history, double *x,
-                      S2Arena *arena) {
+static int solve_from(const S2Mixed *p, bool near, double kappa, int max_iterations,
+                      S2History *history, double *x, S2Arena *arena) {
   S2ArenaMark mark = s2_arena_mark(arena);
   int size = s2_mixed_size(p), iterations = 0;
   S2Mixed scaled = {p->n, p->m, S2_TAKE(arena, double, (size_t)size *(size_t)size + 1),
                     S2_TAKE(arena, double, size + 1)};
-  double *s = S2_TAKE(arena, double, size + 1), unit = equilibrate(&scaled, s, p);
-  memset(x, 0, sizeof(double) * (size_t)size);
+  double *s = S2_TAKE(arena, double, size + 1), unit = s2_mixed_equilibrate(&scaled, s, p, kappa);
+  for (int i = 0; i < size; i++) {
+    x[i] = near ? x[i] / unit / s[i] : 0;
+  }
   if (size > 0 && s2_mixed_finite(scaled.k, (size_t)size * (size_t)size) &&
       s2_mixed_finite(scaled.r, (size_t)size)) {
     s2_dense_single_threaded();
     Interior ip = make(&scaled, arena);
-    iterations = run(&ip, max_iterations, history);
-    s2_mixed_finish(&scaled, ip.best, arena);
+    ip.kappa = kappa / unit / unit;
+    if (near) {
+      start_near(&ip, x);
+    }
+    iterations = near || start(&ip) ? run(&ip, max_iterations, history) : 0;
+    if (kappa == 0) {
+      s2_mixed_finish(&scaled, ip.best, arena);
+    }
     for (int i = 0; i < size; i++) {
       x[i] = unit * s[i] * ip.best[i];
     }
   }
   s2_arena_rewind(arena, mark);
   return iterations;
+}
+
+int s2_mixed_interior(const S2Mixed *p, double kappa, int max_iterations, S2History *history,
+                      double *x, S2Arena *arena) {
+  return solve_from(p, false, kappa, max_iterations, history, x, arena);
+}
+
+int s2_mixed_path_near(const S2Mixed *p, double kappa, int max_iterations, S2History *history,
+                       double *x, S2Arena *arena) {
+  return solve_from(p, true, kappa, max_iterations, history, x, arena);
+}
+
+// ---- Judging ----------------------------------------------------------------------------------
+
+static const double PATH_PART = 1e-3;
+
+double s2_mixed_path_tolerance(double tolerance, double kappa) {
+  return fmin(tolerance, PATH_PART * kappa);
+}
+
+double s2_mixed_off_path(const S2Mixed *p, const double *x, const double *f, double kappa) {
+  double most = 0;
+  for (int i = p->n; i < s2_mixed_size(p); i++) {
+    if (!(x[i] > 0 && f[i] > 0)) {
+      return INFINITY;
+    }
+    most = fmax(most, fabs(x[i] * f[i] - kappa));
+  }
+  return most;
 }

@@ -6,6 +6,7 @@
 #include "mcp/history.h"
 #include "mcp/mcp.h"
 
+#include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
@@ -33,6 +34,9 @@ static inline void s2_mixed_clear(double *to, size_t count) {
   }
 }
 
+// Pairs only; a copy.
+S2Mixed s2_mixed_pairs(int count, const double *matrix, const double *right, S2Arena *arena);
+
 bool s2_mixed_finite(const double *x, size_t count);
 double s2_mixed_largest(const double *x, size_t count); // max |x_i|, at least 0
 
@@ -40,19 +44,73 @@ double s2_mixed_largest(const double *x, size_t count); // max |x_i|, at least 0
 void s2_mixed_apply(const S2Mixed *p, const double *x, double *f);
 // max |f_i| of the equations and |min(x_i, f_i)| of the pairs; f as s2_mixed_apply leaves it.
 double s2_mixed_residual(const S2Mixed *p, const double *x, const double *f);
+// What |x_i f_i - kappa| may be on the central path: the tolerance, and a small part of kappa, for
+// a product that is off by kappa is on no path.
+double s2_mixed_path_tolerance(double tolerance, double kappa);
+
+// max |x_i f_i - kappa| of the pairs; infinite where x_i or f_i is not positive.
+double s2_mixed_off_path(const S2Mixed *p, const double *x, const double *f, double kappa);
+
+// mlcp_interior.c. K' = S K S, which keeps the problem monotone, with rows and columns of size 1
+// and a right side r' of size 1: x = unit S x', w = unit w' / S, so that all x o w shrink by
+// unit^2. Powers of two: exact. s: one a row; returns unit. kappa counts as a right side of its
+// root.
+double s2_mixed_equilibrate(S2Mixed *scaled, double *s, const S2Mixed *p, double kappa);
 
 // mlcp_interior.c. Leaves the best point found in x (pairs >= 0); returns the iterations spent.
-int s2_mixed_interior(const S2Mixed *p, int max_iterations, S2History *history, double *x,
-                      S2Arena *arena);
+// With kappa > 0 the point sought is that of the central path, x_i w_i = kappa.
+int s2_mixed_interior(const S2Mixed *p, double kappa, int max_iterations, S2History *history,
+                      double *x, S2Arena *arena);
+// The same for kappa > 0 from next to x, a solution of the problem. Where that is regular, a path
+// with small kappa ends there, monotone problem or not.
+int s2_mixed_path_near(const S2Mixed *p, double kappa, int max_iterations, S2History *history,
+                       double *x, S2Arena *arena);
 
 // mlcp_active.c. Takes pairs with x_i > w_i for w_i = 0, solves that afresh, with the least change
 // where it is singular, moves pairs that came out negative, and keeps what has a smaller residual.
 void s2_mixed_finish(const S2Mixed *p, double *x, S2Arena *arena);
 
-// mlcp_active.c. Solves K' l = g on the active set (pairs with x_i > w_i; the others have l_i = 0).
-// False as s2_mlcp_vjp says.
-bool s2_mixed_adjoint(const S2Mixed *p, const double *x, const double *g, double *l,
-                      S2Arena *arena);
+// mlcp_active.c. Solves K' l = r for a p of equations only; of least norm, and false, where K is
+// singular to rounding.
+bool s2_mixed_transposed(const S2Mixed *p, double *l, S2Arena *arena);
+
+// Bounds of the pairs; NULL: all 0, all infinite. w_i >= 0 at lo_i, <= 0 at hi_i, 0 between.
+typedef struct S2Bounds {
+  const double *lo, *hi;
+} S2Bounds;
+
+static inline double s2_bounds_lo(const S2Bounds *bounds, int i) {
+  return bounds->lo != NULL ? bounds->lo[i] : 0;
+}
+
+static inline double s2_bounds_hi(const S2Bounds *bounds, int i) {
+  return bounds->hi != NULL ? bounds->hi[i] : (double)INFINITY;
+}
+
+// mlcp_adjoint.c. From g = dl/dx at a solution x to l: a change dK, dr of the data changes the loss
+// by -l' (dK x + dr). Pairs stay on the side they are on; with kappa > 0, on the central path
+// w_i = kappa / (x_i - lo_i) - kappa / (hi_i - x_i). to_lo, to_hi: dl/d(bounds), m each, or NULL;
+// each gets half of what an x_i with lo_i = hi_i is worth. False where there is no such derivative:
+// a pair on the edge between two sides (taken as at the bound), a singular system (least norm), or
+// numbers that are not finite (NaN).
+bool s2_mixed_adjoint(const S2Mixed *p, const S2Bounds *bounds, const double *x, double kappa,
+                      const double *g, double *l, double *to_lo, double *to_hi, S2Arena *arena);
+
+// mlcp_box.c. The same problem with lower bounds of 0 only: unknowns without bounds join the
+// equations, those with an upper bound only change their sign, one with both has a second pair
+// (s, hi - x) whose s is the negative part of its w, and one with lo = hi is a constant.
+typedef struct S2Box {
+  S2Mixed p;
+  int n, m;     // of the original
+  int *at;      // m: index in p of pair i, or -1: constant
+  double *from; // m: pair i is from + sign x_at
+  double *sign; // m
+} S2Box;
+S2Box s2_box_make(const S2Mixed *p, const S2Bounds *bounds, S2Arena *arena);
+void s2_box_point(const S2Box *box, const S2Bounds *bounds, const double *x, double *to); // n + m
+// Multipliers of the rows of p to those of the original rows; largest 1.
+void s2_box_proof(const S2Box *box, const S2Bounds *bounds, const double *free_rows,
+                  const double *pair_rows, double *to);
 
 // mlcp_pivot.c. Eliminates the free unknowns and lets Lemke's method do the rest.
 S2SolveStatus s2_mixed_pivot(const S2Mixed *p, double *x, S2Arena *arena);

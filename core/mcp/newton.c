@@ -29,7 +29,17 @@ enum { FEW_STEPS = 2, SOME_STEPS = 4 };
 // An inner problem is solved to this part of the residual of the whole: its answer is provisional.
 static const double INNER_ACCURACY = 0.05;
 
-enum { STIR_SWEEPS = 20 }; // of Gauss-Seidel where Newton failed, to leave that neighbourhood
+// Where Newton has failed that often in a row, so many sweeps of Gauss-Seidel leave the
+// neighbourhood. After the first failure a smaller weight alone does better: sweeps undo much.
+enum { STIR_AFTER = 2, STIR_SWEEPS = 20 };
+
+// What is not solved within so many outers has inner problems with local minima that are not
+// solutions. From there on path following, at most so many pieces long, takes over where Newton
+// fails; paths that arrive seldom are longer.
+enum { FOLLOW_AFTER = 50, FOLLOW_PIECES = 400 };
+
+// A run that has not come to its end by then is less likely to than one from another start.
+enum { MOST_FACTORIZATIONS = 12000 };
 
 typedef struct Newton {
   S2System *system;
@@ -39,6 +49,7 @@ typedef struct Newton {
   S2Mode *mode, *mode_before;
   S2Quad *at, *next; // velocities at the anchor, and where its inner problem has got to
   bool tried;        // mode_before, exactly
+  int failures;      // of the inner problem, in a row
 } Newton;
 
 static Newton make(S2System *system, S2Arena *arena) {
@@ -224,6 +235,19 @@ static double try_modes(Newton *newton, double best, S2Quad *v, double *lambda, 
   return residual;
 }
 
+// One outer step; false when its inner problem is not solved.
+static bool step(Newton *newton, double sigma, int inners, double enough, bool follow,
+                 int *factorizations, S2Arena *arena) {
+  S2System *system = newton->system;
+  memcpy(newton->next, newton->at, sizeof(S2Quad) * (size_t)(system->nodes + 1));
+  if (solve_inner(newton, sigma, inners, enough, newton->next, factorizations)) {
+    copy_point(system, newton->at, newton->anchor, newton->next, newton->lambda);
+    return true;
+  }
+  return follow && s2_follow_solve(system, sigma, FOLLOW_PIECES, newton->at, newton->anchor,
+                                   factorizations, arena);
+}
+
 double s2_newton_solve(S2System *system, double sigma, int outers, int inners, double tolerance,
                        S2Quad *v, double *lambda, int *factorizations, S2Arena *arena) {
   S2ArenaMark mark = s2_arena_mark(arena);
@@ -231,12 +255,12 @@ double s2_newton_solve(S2System *system, double sigma, int outers, int inners, d
   double best = s2_system_residual(system, v, lambda, newton.u), now = best;
   copy_point(system, newton.at, newton.anchor, v, lambda);
   s2_refine_modes(system, newton.u, lambda, newton.mode_before);
-  for (int outer = 0; outer < outers && !(best <= tolerance); outer++) {
+  int last = *factorizations + MOST_FACTORIZATIONS;
+  for (int outer = 0; outer < outers && *factorizations < last && !(best <= tolerance); outer++) {
     int before = *factorizations;
     double enough = fmax(tolerance / 5, INNER_ACCURACY * fmin(now, 1));
-    memcpy(newton.next, newton.at, sizeof(S2Quad) * (size_t)(system->nodes + 1));
-    if (solve_inner(&newton, sigma, inners, enough, newton.next, factorizations)) {
-      copy_point(system, newton.at, newton.anchor, newton.next, newton.lambda);
+    bool follow = outer >= FOLLOW_AFTER;
+    if (step(&newton, sigma, inners, enough, follow, factorizations, arena)) {
       now = s2_system_residual(system, newton.at, newton.anchor, newton.u);
       if (now < best) {
         best = now;
@@ -248,9 +272,12 @@ double s2_newton_solve(S2System *system, double sigma, int outers, int inners, d
       int steps = *factorizations - before;
       double growth = steps <= FEW_STEPS ? GROW * GROW : steps <= SOME_STEPS ? GROW : 1;
       sigma = fmin(SIGMA_MOST, sigma * growth);
+      newton.failures = 0;
     } else {
       sigma = fmax(SIGMA_LEAST, sigma / SHRINK);
-      now = s2_pgs_solve(system, STIR_SWEEPS, newton.at, newton.anchor, arena);
+      if (++newton.failures >= STIR_AFTER) {
+        now = s2_pgs_solve(system, STIR_SWEEPS, newton.at, newton.anchor, arena);
+      }
     }
   }
   s2_arena_rewind(arena, mark);

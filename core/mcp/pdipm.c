@@ -6,6 +6,7 @@
 #include "mcp/solvers.h"
 
 #include <stddef.h>
+#include <string.h>
 
 // A result this good is not improved further: refinement aims at round-off.
 static const double EXACT = 1e-14;
@@ -47,7 +48,6 @@ static void interior(S2SolveRun *chain, const S2InteriorStart *start, int iterat
 }
 
 static void sweep(S2SolveRun *chain, int sweeps) {
-  s2_run_back(chain);
   double residual = s2_pgs_solve(&chain->system, sweeps, chain->v, chain->lambda, chain->arena);
   s2_run_keep(chain, residual);
 }
@@ -59,6 +59,7 @@ static void solve_warm(S2SolveRun *chain, const double *lambda_guess) {
   if (s2_run_solved(chain)) {
     return;
   }
+  s2_system_prepare(&chain->system, chain->arena);
   if (system->contacts == 0) {
     refine(chain);
     return;
@@ -79,15 +80,24 @@ static void solve_warm(S2SolveRun *chain, const double *lambda_guess) {
 static void solve_cold(S2SolveRun *chain, int max_iterations, bool thorough) {
   static const S2InteriorStart starts[] = {
       {.impulse = 1, .velocity = 1},
-      {.impulse = 3, .velocity = 3, .spread = 1},
+      {.impulse = 3, .velocity = 3, .spread = 1, .seed = 1},
+      {.impulse = 1, .velocity = 1, .spread = 2, .seed = 2},
+      {.impulse = 3, .velocity = 3, .spread = 2, .seed = 3},
   };
+  // Of Gauss-Seidel from nothing before Newton; 0: POLISH_SWEEPS from the best point. Newton has
+  // failed from the best point when another start is needed, so from nothing now and then.
+  static const int fresh_sweeps[] = {0, 20, 0, 40};
   for (int i = 0; i < (int)(sizeof starts / sizeof *starts) && !s2_run_solved(chain); i++) {
     interior(chain, &starts[i], max_iterations);
     if (!thorough) {
       return;
     }
     if (!s2_run_solved(chain)) {
-      sweep(chain, POLISH_SWEEPS);
+      s2_run_back(chain);
+      if (fresh_sweeps[i] > 0) {
+        memset(chain->lambda, 0, sizeof(double) * (size_t)(2 * chain->system.units));
+      }
+      sweep(chain, fresh_sweeps[i] > 0 ? fresh_sweeps[i] : POLISH_SWEEPS);
       newton(chain, SIGMA_COLD, max_iterations * OUTERS_PER_ITERATION, COLD_INNERS);
     }
   }

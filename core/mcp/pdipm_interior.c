@@ -15,7 +15,7 @@ static const double EXHAUSTED = 1e-14; // mean complementarity: round-off rules 
 // ---- Starting points --------------------------------------------------------------------------
 
 static void start_cold(S2Interior *ip, const S2InteriorStart *start) {
-  S2Rng rng = s2_rng_seeded(1);
+  S2Rng rng = s2_rng_seeded(start->seed);
   for (int k = 0; k < 4 * ip->system->units; k++) {
     double a = 1, b = 1;
     if (start->spread > 0) {

@@ -84,7 +84,12 @@ void s2_local_init(S2System *system, S2Arena *arena) {
   local->response = S2_TAKE(arena, S2Quad, 3 * (size_t)nodes);
   fill_columns(local, nodes, arena);
   fill_edges(local, nodes, arena);
-  s2_blocksparse_init(&system->sparse, nodes, local->edges, local->edge, local->slot, arena);
+}
+
+void s2_local_prepare(S2System *system, S2Arena *arena) {
+  S2LocalMobility *local = system->local;
+  s2_blocksparse_init(&system->sparse, system->nodes, local->edges, local->edge, local->slot,
+                      arena);
 }
 
 // ---- Products ---------------------------------------------------------------------------------

@@ -19,10 +19,9 @@ struct S2LocalMobility {
   S2Quad *response;    // 3 columns a node: scratch
 };
 
-void s2_local_init(S2System *system, S2Arena *arena); // fills system->local and system->sparse
+void s2_local_init(S2System *system, S2Arena *arena);    // fills system->local
+void s2_local_prepare(S2System *system, S2Arena *arena); // fills system->sparse
 void s2_local_push_all(const S2System *system, const double *lambda, double factor, S2Quad *y);
-void s2_local_push(const S2System *system, int k, const double change[2], S2Quad *v);
-S2Response s2_local_coupling(const S2System *system, int k);
 bool s2_local_factor(S2System *system, const S2Response *response);
 
 #endif

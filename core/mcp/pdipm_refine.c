@@ -43,21 +43,20 @@ void s2_refine_modes(const S2System *system, const double *u, const double *lamb
   }
 }
 
-// Fills the responses; returns whether K is nonsymmetric.
-static bool respond(Refinement *refinement) {
-  const S2System *system = refinement->system;
+bool s2_refine_respond(const S2System *system, const S2Mode *mode, double weight,
+                       S2Response *response) {
   bool sliding = false;
   for (int k = 0; k < system->units; k++) {
     const S2Unit *unit = &system->unit[k];
-    S2Response *d = &refinement->response[k];
-    double normal = WEIGHT / (1 + WEIGHT * unit->c[0]);
+    S2Response *d = &response[k];
+    double normal = weight / (1 + weight * unit->c[0]);
     *d = (S2Response){0};
-    switch (refinement->mode[k]) {
+    switch (mode[k]) {
     case S2_SEPARATE:
       break;
     case S2_STICK:
       d->nn = normal;
-      d->tt = unit->rows == 2 ? WEIGHT / (1 + WEIGHT * unit->c[1]) : 0;
+      d->tt = unit->rows == 2 ? weight / (1 + weight * unit->c[1]) : 0;
       break;
     case S2_SLIDE_PLUS:
     case S2_SLIDE_MINUS:
@@ -65,7 +64,7 @@ static bool respond(Refinement *refinement) {
         break; // at a bound, whatever happens
       }
       d->nn = normal;
-      d->tn = (refinement->mode[k] == S2_SLIDE_PLUS ? unit->mu : -unit->mu) * normal;
+      d->tn = (mode[k] == S2_SLIDE_PLUS ? unit->mu : -unit->mu) * normal;
       sliding = true;
       break;
     }
@@ -137,7 +136,7 @@ double s2_refine_solve(S2System *system, const S2Mode *mode, S2Quad *v, double *
   memcpy(refinement.v, v, nodes);
   memcpy(refinement.lambda, lambda, units);
   double best = s2_system_residual(system, v, lambda, refinement.u), last = INFINITY;
-  bool nonsymmetric = respond(&refinement);
+  bool nonsymmetric = s2_refine_respond(system, mode, WEIGHT, refinement.response);
   (*factorizations)++;
   bool regular = s2_system_factor(system, refinement.response, nonsymmetric);
   for (int i = 0; i < PASSES && regular; i++) {

@@ -13,6 +13,7 @@ typedef struct S2InteriorStart {
   double floor;
   double impulse, velocity;
   double spread;
+  uint64_t seed; // of that
 } S2InteriorStart;
 
 double s2_interior_solve(S2System *system, const S2InteriorStart *start, double tolerance,
@@ -32,10 +33,21 @@ typedef enum S2Mode { S2_SEPARATE = 0, S2_STICK, S2_SLIDE_PLUS, S2_SLIDE_MINUS }
 // The modes (v, lambda) shows when impulses and velocities are compared one to one; u = J v.
 void s2_refine_modes(const S2System *system, const double *u, const double *lambda, S2Mode *mode);
 
+// Responses of units in these modes when rows that hold have a compliance of 1 / weight added
+// (scaled). True: a contact slides, so K is not symmetric.
+bool s2_refine_respond(const S2System *system, const S2Mode *mode, double weight,
+                       S2Response *response);
+
 // Solves the equations of given modes to the last digits. With bilateral rows only this is the
 // whole solution; otherwise the residual tells whether the modes were right.
 double s2_refine_solve(S2System *system, const S2Mode *mode, S2Quad *v, double *lambda,
                        int *factorizations, S2Arena *arena);
+
+// One proximal step from `lambda`: follows the path to the solution with compliance 1 / weight
+// against it (scaled: 1 is a lone row's own), at most `pieces` long, a factorisation each. False,
+// and nothing changed, when it does not arrive.
+bool s2_follow_solve(S2System *system, double weight, int pieces, S2Quad *v, double *lambda,
+                     int *factorizations, S2Arena *arena);
 
 // Projected Gauss-Seidel, `sweeps` times over all rows in alternating order.
 double s2_pgs_solve(const S2System *system, int sweeps, S2Quad *v, double *lambda, S2Arena *arena);

@@ -7,15 +7,13 @@
 // Far below any w that is still to be decided.
 static const double PROXIMAL_CONTACT = 1e-13;
 
-// The same for bilateral rows, whose equations are refined afterwards.
+// The same for bilateral rows, whose equations are refined afterwards: with 1e-9, two refinements
+// leave 1e-18 of the joint error of well-posed joints.
 static const double PROXIMAL_JOINT = 1e-9;
+enum { JOINT_REFINEMENTS = 2 };
 
 // Below this complementarity the matrix is ill enough for a step of iterative refinement to pay.
 static const double REFINE_BELOW = 1e-4;
-
-enum {
-  JOINT_REFINEMENTS = 2
-}; // prox 1e-9: two leave 1e-18 of the joint error of well-posed joints
 
 static const double STEP_MARGIN = 0.99; // of the way to the boundary, while far from the solution
 
@@ -26,6 +24,8 @@ S2Interior s2_interior_make(S2System *system, S2Arena *arena) {
   int n = system->nodes + 1, two = 2 * system->units, four = 4 * system->units;
   S2Interior ip = {
       .system = system,
+      .joint_proximal = PROXIMAL_JOINT,
+      .joint_refinements = JOINT_REFINEMENTS,
       .v = S2_TAKE_ZEROED(arena, S2Quad, n),
       .dv = S2_TAKE_ZEROED(arena, S2Quad, n),
       .imbalance = S2_TAKE(arena, S2Quad, n),
@@ -66,11 +66,11 @@ static Tangent tangent_of(const S2Unit *unit, const double *w) {
   return t;
 }
 
-S2Response s2_pairs_respond(const S2Unit *unit, const double *w) {
+S2Response s2_pairs_respond(const S2Unit *unit, const double *w, double joint_proximal) {
   S2Response d = {0};
   if (unit->kind == S2_UNIT_BILATERAL) {
-    d.nn = 1 / (unit->c[0] + PROXIMAL_JOINT);
-    d.tt = unit->rows == 2 ? 1 / (unit->c[1] + PROXIMAL_JOINT) : 0;
+    d.nn = 1 / (unit->c[0] + joint_proximal);
+    d.tt = unit->rows == 2 ? 1 / (unit->c[1] + joint_proximal) : 0;
     return d;
   }
   d.nn = 1 / (w[0] + (unit->kind == S2_UNIT_BOX ? w[1] : 0) + unit->c[0]);
@@ -275,7 +275,7 @@ bool s2_interior_step(S2Interior *ip, double kappa) {
     ip->target[k] = ip->z[k] * ip->s[k] - kappa;
   }
   for (int k = 0; k < system->units; k++) {
-    ip->response[k] = s2_pairs_respond(&system->unit[k], ip->w + 4 * k);
+    ip->response[k] = s2_pairs_respond(&system->unit[k], ip->w + 4 * k, ip->joint_proximal);
   }
   if (!s2_system_factor(system, ip->response, true)) {
     return false;
@@ -290,7 +290,7 @@ bool s2_interior_step(S2Interior *ip, double kappa) {
   for (int k = 0; k < four; k++) {
     ip->target[k] = ip->z[k] * ip->s[k] + ip->dz[k] * ip->ds[k] - aim;
   }
-  int refinements = ip->joints ? JOINT_REFINEMENTS : ip->mean < REFINE_BELOW ? 1 : 0;
+  int refinements = ip->joints ? ip->joint_refinements : ip->mean < REFINE_BELOW ? 1 : 0;
   step = find_direction(ip, refinements);
   if (step < CROWDED) {
     // Some pairs are far below the mean: the way out is back to the middle.

@@ -24,8 +24,10 @@ typedef struct S2Interior {
   S2Response *response;
   int pairs;
   bool joints;
-  double mean;  // z's / pairs
-  double taken; // part of the last direction
+  double joint_proximal; // compliance (scaled) that bilateral rows get,
+  int joint_refinements; // and how often that is refined away
+  double mean;           // z's / pairs
+  double taken;          // part of the last direction
 } S2Interior;
 
 static inline int s2_unit_pairs(const S2Unit *unit) {
@@ -47,8 +49,8 @@ void s2_interior_measure(S2Interior *interior);
 // `imbalance` up to date. False when the matrix is singular or the direction not finite.
 bool s2_interior_step(S2Interior *interior, double kappa);
 
-// Response of a unit whose pairs have w = s / z; bilateral rows get a proximal term.
-S2Response s2_pairs_respond(const S2Unit *unit, const double *w);
+// Response of a unit whose pairs have w = s / z.
+S2Response s2_pairs_respond(const S2Unit *unit, const double *w, double joint_proximal);
 
 // With B the derivative of the pairs' equations (each over its z) by z and E that of lambda by z:
 // y = B^-T E' h.

@@ -68,8 +68,16 @@ static int fill_unit(S2Unit *unit, const S2Problem *problem, int i, const double
   return 2;
 }
 
-static void init_matrix(S2System *system, S2Arena *arena) {
+void s2_system_prepare(S2System *system, S2Arena *arena) {
   int n = system->nodes;
+  if (system->prepared) {
+    return;
+  }
+  system->prepared = true;
+  if (system->local != NULL) {
+    s2_local_prepare(system, arena);
+    return;
+  }
   system->dense = n <= DENSE_NODES;
   if (system->dense) {
     s2_dense_single_threaded();
@@ -136,8 +144,6 @@ void s2_system_init(S2System *system, const S2Problem *problem, S2Arena *arena) 
   }
   if (problem->mobility != NULL) {
     s2_local_init(system, arena);
-  } else {
-    init_matrix(system, arena);
   }
 }
 
@@ -187,7 +193,6 @@ S2_WIDE void s2_system_row_velocity(const S2System *system, const S2Quad *v, dou
   }
 }
 
-// y += factor J' (g o lambda): momenta
 S2_INLINE void add_impulses(const S2System *system, const double *lambda, double factor,
                             S2Quad *y) {
   for (int k = 0; k < system->units; k++) {
@@ -196,6 +201,11 @@ S2_INLINE void add_impulses(const S2System *system, const double *lambda, double
     y[unit->a] += unit->ja[0] * n + unit->ja[1] * t;
     y[unit->b] += unit->jb[0] * n + unit->jb[1] * t;
   }
+}
+
+S2_WIDE void s2_system_add_impulses(const S2System *system, const double *lambda, double factor,
+                                    S2Quad *y) {
+  add_impulses(system, lambda, factor, y);
 }
 
 S2_WIDE void s2_system_push_all(const S2System *system, const double *lambda, double factor,
@@ -230,42 +240,6 @@ S2_WIDE void s2_system_imbalance(const S2System *system, const S2Quad *v, const 
   for (int i = 0; i <= system->nodes; i++) {
     f[i] = v[i] - f[i];
   }
-}
-
-S2_WIDE void s2_system_unit_velocity(const S2System *system, int k, const S2Quad *v, double u[2]) {
-  const S2Unit *unit = &system->unit[k];
-  S2Quad va = v[unit->a], vb = v[unit->b];
-  for (int r = 0; r < 2; r++) {
-    S2Quad s = unit->ja[r] * va + unit->jb[r] * vb;
-    u[r] = s[0] + s[1] + s[2];
-  }
-}
-
-S2_WIDE void s2_system_push(const S2System *system, int k, const double change[2], S2Quad *v) {
-  if (system->local != NULL) {
-    s2_local_push(system, k, change, v);
-    return;
-  }
-  const S2Unit *unit = &system->unit[k];
-  double n = unit->g[0] * change[0], t = unit->g[1] * change[1];
-  v[unit->a] += system->inverse_mass[unit->a] * (unit->ja[0] * n + unit->ja[1] * t);
-  v[unit->b] += system->inverse_mass[unit->b] * (unit->jb[0] * n + unit->jb[1] * t);
-}
-
-S2Response s2_system_coupling(const S2System *system, int k) {
-  if (system->local != NULL) {
-    return s2_local_coupling(system, k);
-  }
-  const S2Unit *unit = &system->unit[k];
-  double w[2][2];
-  for (int r = 0; r < 2; r++) {
-    for (int s = 0; s < 2; s++) {
-      S2Quad sum = unit->ja[r] * system->inverse_mass[unit->a] * unit->ja[s] +
-                   unit->jb[r] * system->inverse_mass[unit->b] * unit->jb[s];
-      w[r][s] = (sum[0] + sum[1] + sum[2]) * unit->g[s];
-    }
-  }
-  return (S2Response){w[0][0] + unit->c[0], w[0][1], w[1][0], w[1][1] + unit->c[1]};
 }
 
 S2_INLINE double larger(double a, double b) {
@@ -366,6 +340,7 @@ S2_INLINE void fill_dense_unit(S2Dense *matrix, int nodes, const S2Unit *unit,
 }
 
 S2_WIDE bool s2_system_factor(S2System *system, const S2Response *response, bool nonsymmetric) {
+  assert(system->prepared);
   if (system->local != NULL) {
     return s2_local_factor(system, response);
   }

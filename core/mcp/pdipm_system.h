@@ -14,6 +14,8 @@
 #include "linalg/dense.h"
 #include "mcp/mcp.h"
 
+#include <stddef.h>
+
 typedef enum S2UnitKind {
   S2_UNIT_BILATERAL, // one row, or two rows of one joint
   S2_UNIT_BOX,       // one row between finite bounds
@@ -58,13 +60,17 @@ typedef struct S2System {
   S2Quad *rhs;                 // c / V; local form: A c / V
   S2Quad *scratch;             // nodes + 1
   S2LocalMobility *local;      // NULL, or the local form
-  bool dense;
+  bool prepared, dense;        // dense and what follows: by s2_system_prepare
   S2Dense dense_matrix;
   S2BlockSparse sparse;
   S2History *history; // NULL, or where the stages record each iteration
 } S2System;
 
 void s2_system_init(S2System *system, const S2Problem *problem, S2Arena *arena);
+// Orders the nodes and finds the pattern of K, before the first factor. Apart from init, since a
+// scene at rest needs no factor and this would be a tenth of its step. Does nothing the second
+// time.
+void s2_system_prepare(S2System *system, S2Arena *arena);
 
 // Between the problem's vectors and the scaled ones.
 void s2_system_read(const S2System *system, const double *v, const double *lambda, S2Quad *v_scaled,
@@ -73,19 +79,14 @@ void s2_system_write(const S2System *system, const S2Quad *v_scaled, const doubl
                      double *v, double *lambda);
 
 void s2_system_row_velocity(const S2System *system, const S2Quad *v, double *u); // u = J v
+// y += factor J' (g o lambda): momenta, before A turns them into velocities
+void s2_system_add_impulses(const S2System *system, const double *lambda, double factor, S2Quad *y);
 // y += factor A J' (g o lambda); y is not `scratch`
 void s2_system_push_all(const S2System *system, const double *lambda, double factor, S2Quad *y);
 // v = A (c + J' (g o lambda))
 void s2_system_velocity(const S2System *system, const double *lambda, S2Quad *v);
 // f = v - A (c + J' (g o lambda)); f is not `scratch`
 void s2_system_imbalance(const S2System *system, const S2Quad *v, const double *lambda, S2Quad *f);
-
-// The same unit by unit, for methods that go from contact to contact: u = J v of unit k; the
-// velocities that a change of its impulses brings; and its block of the scaled Delassus matrix with
-// compliance, u_n and u_t by lambda_n and lambda_t.
-void s2_system_unit_velocity(const S2System *system, int k, const S2Quad *v, double u[2]);
-void s2_system_push(const S2System *system, int k, const double change[2], S2Quad *v);
-S2Response s2_system_coupling(const S2System *system, int k);
 
 // `scaled` of s2_mcp_residual, straight from the scaled unknowns. u = J v is given back.
 double s2_system_residual(const S2System *system, const S2Quad *v, const double *lambda, double *u);
@@ -94,5 +95,48 @@ double s2_system_residual(const S2System *system, const S2Quad *v, const double 
 // that is numerically singular.
 bool s2_system_factor(S2System *system, const S2Response *response, bool nonsymmetric);
 void s2_system_solve(const S2System *system, const S2Quad *b, S2Quad *x); // x may be b
+
+// The same unit by unit, for methods that go from contact to contact: u = J v of unit k; the
+// velocities that a change of its impulses brings; and its block of the scaled Delassus matrix with
+// compliance, u_n and u_t by lambda_n and lambda_t.
+S2_INLINE void s2_system_unit_velocity(const S2System *system, int k, const S2Quad *v,
+                                       double u[2]) {
+  const S2Unit *unit = &system->unit[k];
+  S2Quad va = v[unit->a], vb = v[unit->b];
+  for (int r = 0; r < 2; r++) {
+    S2Quad s = unit->ja[r] * va + unit->jb[r] * vb;
+    u[r] = s[0] + s[1] + s[2];
+  }
+}
+
+void s2_local_push(const S2System *system, int k, const double change[2], S2Quad *v);
+S2Response s2_local_coupling(const S2System *system, int k);
+
+S2_INLINE void s2_system_push(const S2System *system, int k, const double change[2], S2Quad *v) {
+  if (system->local != NULL) {
+    s2_local_push(system, k, change, v);
+    return;
+  }
+  const S2Unit *unit = &system->unit[k];
+  double n = unit->g[0] * change[0], t = unit->g[1] * change[1];
+  v[unit->a] += system->inverse_mass[unit->a] * (unit->ja[0] * n + unit->ja[1] * t);
+  v[unit->b] += system->inverse_mass[unit->b] * (unit->jb[0] * n + unit->jb[1] * t);
+}
+
+S2_INLINE S2Response s2_system_coupling(const S2System *system, int k) {
+  if (system->local != NULL) {
+    return s2_local_coupling(system, k);
+  }
+  const S2Unit *unit = &system->unit[k];
+  double w[2][2];
+  for (int r = 0; r < 2; r++) {
+    for (int s = 0; s < 2; s++) {
+      S2Quad sum = unit->ja[r] * system->inverse_mass[unit->a] * unit->ja[s] +
+                   unit->jb[r] * system->inverse_mass[unit->b] * unit->jb[s];
+      w[r][s] = (sum[0] + sum[1] + sum[2]) * unit->g[s];
+    }
+  }
+  return (S2Response){w[0][0] + unit->c[0], w[0][1], w[1][0], w[1][1] + unit->c[1]};
+}
 
 #endif

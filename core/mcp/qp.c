@@ -92,9 +92,12 @@ static void judge(const S2Mixed *p, int n, const double *x, const double *f, S2Q
   for (int i = n; i < size; i++) {
     double unit = fmax(1, fabs(p->r[i])), beyond = i < p->n ? fabs(f[i]) : -f[i];
     to->primal = fmax(to->primal, beyond / unit);
-    if (i >= p->n) {
+    if (i >= p->n && !(to->kappa > 0)) {
       to->complementarity = fmax(to->complementarity, fmin(x[i], fmax(f[i], 0)) / unit);
     }
+  }
+  if (to->kappa > 0) {
+    to->complementarity = s2_mixed_off_path(p, x, f, to->kappa);
   }
   to->residual = fmax(to->dual, fmax(to->primal, to->complementarity));
   if (!s2_mixed_finite(x, (size_t)size) || !s2_mixed_finite(f, (size_t)size)) {
@@ -201,17 +204,23 @@ static void deliver(const S2Qp *qp, const S2Mixed *p, const int *row, const doub
   }
 }
 
+static bool accepts(const S2QpSolution *solution, double tolerance) {
+  return solution->residual <= tolerance &&
+         (!(solution->kappa > 0) ||
+          solution->complementarity <= s2_mixed_path_tolerance(tolerance, solution->kappa));
+}
+
 static S2SolveStatus solve(const S2Qp *qp, const S2Mixed *p, const int *row,
                            const S2QpOptions *options, S2QpSolution *solution, S2Arena *arena) {
   int size = s2_mixed_size(p), most = options->max_iterations;
   double tolerance = options->tolerance > 0 ? options->tolerance : TOLERANCE;
   double *x = S2_TAKE(arena, double, size + 1), *f = S2_TAKE(arena, double, size + 1);
   double *other = S2_TAKE(arena, double, size + 1);
-  S2QpSolution tried;
-  solution->iterations =
-      s2_mixed_interior(p, most > 0 ? most : MAX_ITERATIONS, options->history, x, arena);
+  S2QpSolution tried = {0};
+  solution->iterations = s2_mixed_interior(p, solution->kappa, most > 0 ? most : MAX_ITERATIONS,
+                                           options->history, x, arena);
   deliver(qp, p, row, x, f, solution);
-  if (solution->residual <= tolerance) {
+  if (accepts(solution, tolerance)) {
     return S2_SOLVED;
   }
   if (constraints_conflict(qp, p, row, solution, arena)) {
@@ -220,6 +229,9 @@ static S2SolveStatus solve(const S2Qp *qp, const S2Mixed *p, const int *row,
   if (multipliers_conflict(qp, p, solution, arena)) {
     solution->unbounded = true;
     return S2_INFEASIBLE;
+  }
+  if (solution->kappa > 0) {
+    return S2_MAX_ITERATIONS;
   }
   s2_mixed_pivot(p, other, arena);
   if (s2_mixed_finite(other, (size_t)size)) {
@@ -243,6 +255,7 @@ S2SolveStatus s2_qp_solve(const S2Qp *problem, const S2QpOptions *options, S2Are
   s2_mixed_clear(solution->z, (size_t)m);
   solution->iterations = 0;
   solution->unbounded = false;
+  solution->kappa = fmax(0, options->kappa);
   solution->objective = solution->residual = NAN;
   solution->primal = solution->dual = solution->complementarity = NAN;
   if ((int64_t)n + e + m > S2_MLCP_MAX) {
@@ -274,7 +287,7 @@ static void pull_back(const S2Qp *qp, const double *x, const double *y, const do
   size_t n = (size_t)qp->n, e = (size_t)qp->equalities, m = (size_t)qp->inequalities;
   for (size_t j = 0; j < n; j++) {
     for (size_t i = 0; to->p != NULL && i < n; i++) {
-      to->p[i * n + j] = -(lx[i] * x[j] + x[i] * lx[j]) / 2;
+      to->p[i * n + j] = 0 - (lx[i] * x[j] + x[i] * lx[j]) / 2; // no -0
     }
     for (size_t i = 0; to->a != NULL && i < e; i++) {
       to->a[i * n + j] = ly[i] * x[j] - y[i] * lx[j];
@@ -283,14 +296,14 @@ static void pull_back(const S2Qp *qp, const double *x, const double *y, const do
       to->g[i * n + j] = lz[i] * x[j] - z[i] * lx[j];
     }
     if (to->q != NULL) {
-      to->q[j] = -lx[j];
+      to->q[j] = 0 - lx[j];
     }
   }
   for (size_t i = 0; to->b != NULL && i < e; i++) {
-    to->b[i] = -ly[i];
+    to->b[i] = 0 - ly[i];
   }
   for (size_t i = 0; to->h != NULL && i < m; i++) {
-    to->h[i] = -lz[i];
+    to->h[i] = 0 - lz[i];
   }
 }
 
@@ -317,7 +330,7 @@ bool s2_qp_vjp(const S2Qp *problem, const S2QpSolution *solution, const double *
     x[p.n + i] = solution->z[row[i]];
     g[p.n + i] = dl_dz != NULL ? dl_dz[row[i]] : 0;
   }
-  bool regular = s2_mixed_adjoint(&p, x, g, l, arena);
+  bool regular = s2_mixed_adjoint(&p, &(S2Bounds){0}, x, solution->kappa, g, l, NULL, NULL, arena);
   for (int i = 0; i < p.m; i++) {
     lz[row[i]] = l[p.n + i];
   }

@@ -24,6 +24,9 @@ typedef struct S2QpOptions {
   double tolerance;   // solved: residual <= tolerance; 0 means 1e-9
   int max_iterations; // of the interior point; 0 means 100
   S2History *history; // NULL: none
+  // Above 0: the point of the central path, z_i (h - G x)_i = kappa, which varies smoothly with all
+  // data: the best x for the objective - kappa sum log(h - G x).
+  double kappa;
 } S2QpOptions;
 
 typedef struct S2QpSolution {
@@ -41,15 +44,19 @@ typedef struct S2QpSolution {
   int iterations;
   double objective;
   // Max norms in parts of the data: row by row |A x - b| in parts of max(1, |b_i|), G x - h and
-  // |min(z, h - G x)| in parts of max(1, |h_i|); |P x + q + A' y + G' z| in parts of max(1, |q|).
+  // |min(z, h - G x)| in parts of max(1, |h_i|), but with kappa |z o (h - G x) - kappa|;
+  // |P x + q + A' y + G' z| in parts of max(1, |q|).
   double primal, dual, complementarity;
   double residual; // the largest of the three; NaN when the input is not finite
+  double kappa;    // as in the options: s2_qp_vjp reads it
 } S2QpSolution;
 
 // The residual alone decides whether a problem is solved. Otherwise S2_INFEASIBLE (proved),
 // S2_UNSUPPORTED (P not positive semidefinite, or more than S2_MLCP_MAX unknowns and multipliers),
 // S2_SINGULAR (input not finite) or S2_MAX_ITERATIONS with the best point found. `options` may be
-// NULL. Scratch comes from the arena and is given back; nothing else is allocated.
+// NULL. Scratch comes from the arena and is given back; nothing else is allocated. With kappa,
+// solved asks for |z o (h - G x) - kappa| <= kappa / 1000 too, and a program needs a point with
+// G x < h and bounded best points: there is no central path otherwise, and S2_MAX_ITERATIONS.
 S2SolveStatus s2_qp_solve(const S2Qp *problem, const S2QpOptions *options, S2Arena *arena,
                           S2QpSolution *solution);
 
@@ -58,9 +65,11 @@ typedef struct S2QpGradient { // shapes of S2Qp; each may be NULL
 } S2QpGradient;
 
 // From dl/dx, dl/dy, dl/dz (each may be NULL: 0) to dl/d(data) at a solution, the set of active
-// constraints staying what it is. False where there is no such derivative: a constraint that holds
-// with equality and z_i = 0 (taken as inactive), or redundant active constraints or a solution that
-// is not unique, whose least-norm answer is given all the same.
+// constraints staying what it is; with solution->kappa > 0 along the central path. False where
+// there is no such derivative: a constraint that holds with equality and z_i = 0 (both within 1e-9;
+// taken as inactive), or redundant active constraints or a solution that is not unique, whose
+// least-norm answer is given all the same, or numbers that are not finite (NaN). Of the solution x,
+// y, z and kappa are read.
 bool s2_qp_vjp(const S2Qp *problem, const S2QpSolution *solution, const double *dl_dx,
                const double *dl_dy, const double *dl_dz, const S2QpGradient *gradient,
                S2Arena *arena);

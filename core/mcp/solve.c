@@ -10,8 +10,8 @@
 // seconds): its time grows with the cube.
 enum { PIVOT_SOON = 20, PIVOT_AT_LAST = 128 };
 
-static const char *const NAMES[S2_SOLVER_COUNT] = {"auto",   "closed", "pdipm", "lemke",
-                                                   "newton", "al",     "ncp"};
+static const char *const NAMES[S2_SOLVER_COUNT] = {
+    "auto", "closed", "pdipm", "lemke", "newton", "al", "ncp", "nsgs", "pgs", "si", "nncg", "pcg"};
 
 static const char *const SUMMARIES[S2_SOLVER_COUNT] = {
     "the quickest exact method for each island, others when it misses the tolerance",
@@ -21,12 +21,20 @@ static const char *const SUMMARIES[S2_SOLVER_COUNT] = {
     "proximal semismooth Newton on the friction law",
     "augmented Lagrangian, convex inner problems by Newton",
     "interior point on the friction cone, as Dojo's",
+    "Gauss-Seidel from contact to contact, each solved exactly",
+    "projected Gauss-Seidel from row to row, both ways",
+    "sequential impulses as in game engines",
+    "nonlinear conjugate gradients over projected Gauss-Seidel",
+    "projected conjugate gradients with friction bounds held in turn",
 };
 
 static S2SolverFn *const SOLVERS[S2_SOLVER_COUNT] = {
-    [S2_SOLVER_CLOSED] = s2_closed_solve, [S2_SOLVER_PDIPM] = s2_pdipm_solve,
-    [S2_SOLVER_LEMKE] = s2_lemke_solve,   [S2_SOLVER_NEWTON] = s2_contact_newton_solve,
-    [S2_SOLVER_AL] = s2_contact_al_solve, [S2_SOLVER_NCP] = s2_contact_ncp_solve,
+    [S2_SOLVER_CLOSED] = s2_closed_solve,     [S2_SOLVER_PDIPM] = s2_pdipm_solve,
+    [S2_SOLVER_LEMKE] = s2_lemke_solve,       [S2_SOLVER_NEWTON] = s2_contact_newton_solve,
+    [S2_SOLVER_AL] = s2_contact_al_solve,     [S2_SOLVER_NCP] = s2_contact_ncp_solve,
+    [S2_SOLVER_NSGS] = s2_contact_nsgs_solve, [S2_SOLVER_PGS] = s2_contact_pgs_solve,
+    [S2_SOLVER_SI] = s2_contact_si_solve,     [S2_SOLVER_NNCG] = s2_contact_nncg_solve,
+    [S2_SOLVER_PCG] = s2_contact_pcg_solve,
 };
 
 static const char *const STATUSES[] = {

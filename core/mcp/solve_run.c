@@ -27,8 +27,7 @@ double s2_run_measure(S2SolveRun *run) {
 }
 
 void s2_run_keep(S2SolveRun *run, double residual) {
-  // The first one counts whatever it is; afterwards a NaN never does.
-  if (residual < run->best || (!(run->best < INFINITY) && !isnan(residual))) {
+  if (residual < run->best) { // never a NaN
     run->best = residual;
     memcpy(run->v_best, run->v, sizeof(S2Quad) * (size_t)(run->system.nodes + 1));
     memcpy(run->lambda_best, run->lambda, sizeof(double) * (size_t)(2 * run->system.units));
@@ -58,6 +57,6 @@ S2SolveStatus s2_run_end(S2SolveRun *run, S2Solution *solution) {
   solution->iterations = run->iterations;
   // Unscaling may have rounded across the tolerance.
   bool good = solution->residual.scaled <= run->tolerance;
-  solution->status = good ? S2_SOLVED : isnan(run->best) ? S2_SINGULAR : S2_MAX_ITERATIONS;
+  solution->status = good ? S2_SOLVED : !(run->best < INFINITY) ? S2_SINGULAR : S2_MAX_ITERATIONS;
   return solution->status;
 }

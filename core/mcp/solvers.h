@@ -13,6 +13,9 @@ S2SolverFn s2_pdipm_solve;          // pdipm.c: interior point, Newton finish, P
 S2SolverFn s2_contact_newton_solve; // contact_newton.c
 S2SolverFn s2_contact_al_solve;     // contact_al.c
 S2SolverFn s2_contact_ncp_solve;    // contact_ncp.c
+S2SolverFn s2_contact_nsgs_solve, s2_contact_pgs_solve, s2_contact_si_solve; // contact_sweeps.c
+S2SolverFn s2_contact_nncg_solve;                                            // contact_nncg.c
+S2SolverFn s2_contact_pcg_solve;                                             // contact_pcg.c
 
 // products.c
 void s2_mcp_row_velocity(const S2Problem *problem, const double *v, double *u);  // u = J v (rows)

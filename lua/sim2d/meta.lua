@@ -23,7 +23,7 @@
 ---@class sim2d.Momentum: sim2d.Vector
 ---@field angular number
 
----@alias sim2d.Solver "auto"|"closed"|"pdipm"|"lemke"|"newton"|"al"|"ncp"
+---@alias sim2d.Solver "auto"|"closed"|"pdipm"|"lemke"|"newton"|"al"|"ncp"|"nsgs"|"pgs"|"si"|"nncg"|"pcg"
 ---@alias sim2d.BodyType "dynamic"|"static"|"kinematic"
 ---@alias sim2d.Combine "geometric"|"average"|"multiply"|"min"|"max"
 
@@ -34,6 +34,7 @@
 ---@field random sim2d.Random
 ---@field ncp sim2d.Ncp
 ---@field lcp sim2d.Lcp
+---@field kkt sim2d.Kkt
 ---@field mlcp sim2d.Mlcp
 ---@field contact sim2d.ContactLibrary
 ---@field qp sim2d.Qp
@@ -99,13 +100,15 @@ local Lcp = {}
 ---@field max_iterations? integer of each method tried
 ---@field omega? number over-relaxation of "pgs", below 2; 1
 ---@field history? boolean fills info.history
+---@field kappa? number above 0: the point with z_i w_i = kappa, smooth in M and q ("auto", "pdipm")
 
 ---@class sim2d.LcpInfo
 ---@field status "solved"|"ray"|"infeasible"|"max_iterations"|"singular"|"unsupported"
 ---@field solver sim2d.LcpSolver whose answer this is
 ---@field iterations integer
----@field residual number max |min(z, w)|
+---@field residual number max |min(z, w)|, with kappa max |z w - kappa|
 ---@field time number s
+---@field kappa? number as asked for
 ---@field ray? number[] along which Lemke's method went off to infinity
 ---@field history? { residual: number, step: number, mu: number }[]
 
@@ -117,6 +120,20 @@ local Lcp = {}
 ---@return number[]|string w
 ---@return sim2d.LcpInfo info
 function Lcp.solve(M, q, options) end
+
+---@class sim2d.LcpGradient
+---@field M number[][]
+---@field q number[]
+---@field regular boolean false: there is no such derivative, the numbers are the least-norm answer
+
+---How a loss follows M and q, from how it follows z at a solution. With the kappa of the solve.
+---@param M number[][]
+---@param q number[]
+---@param z number[]
+---@param dl_dz number[]
+---@param options? { kappa?: number }
+---@return sim2d.LcpGradient
+function Lcp.vjp(M, q, z, dl_dz, options) end
 
 ---@return { name: sim2d.LcpSolver, summary: string }[]
 function Lcp.solvers() end
@@ -147,17 +164,21 @@ local Mlcp = {}
 ---@field D? number[][]
 ---@field a? number[]
 ---@field b? number[]
+---@field lo? number[] lo <= v, where w >= 0; -math.huge: none. Absent: 0
+---@field hi? number[] v <= hi, where w <= 0; math.huge: none. Absent: none
 ---@field tolerance? number of the residual / max(1, max |a|, max |b|); 1e-9
 ---@field max_iterations? integer of the interior point; 100
 ---@field history? boolean fills info.history
+---@field kappa? number above 0: the point of the central path v_i w_i = kappa, smooth in all data
 
 ---@class sim2d.MlcpInfo
 ---@field status "solved"|"ray"|"infeasible"|"max_iterations"|"singular"|"unsupported"
 ---@field iterations integer
----@field residual number max |A u + C v + a| and |min(v, w)|
+---@field residual number max |A u + C v + a| and |min(v, w)|, or |v - clip(v - w, lo, hi)|
 ---@field r_vio number max |A u + C v + a|
----@field b_vio number max |v w|
+---@field b_vio number max |v w|, with kappa |v w - kappa|
 ---@field time number s
+---@field kappa? number as asked for
 ---@field w? number[] when solved
 ---@field certificate? { a: number[], b: number[] } when infeasible
 ---@field history? { residual: number, step: number, mu: number }[]
@@ -168,6 +189,26 @@ local Mlcp = {}
 ---@return number[]|string v
 ---@return sim2d.MlcpInfo info
 function Mlcp.solve(def) end
+
+---@class sim2d.MlcpGradient what the problem has of these
+---@field A? number[][]
+---@field B? number[][]
+---@field C? number[][]
+---@field D? number[][]
+---@field a? number[]
+---@field b? number[]
+---@field lo? number[]
+---@field hi? number[]
+---@field regular boolean false: there is no such derivative, the numbers are the least-norm answer
+
+---How a loss follows the data, from how it follows u and v; u, v and info as the solve gave them.
+---@param def sim2d.MlcpDef
+---@param u number[]
+---@param v number[]
+---@param info sim2d.MlcpInfo
+---@param dl { u?: number[], v?: number[] }
+---@return sim2d.MlcpGradient
+function Mlcp.vjp(def, u, v, info, dl) end
 
 ---Frictional contact given as matrices: u = W r + q, or M v = H r + q and u = H'v + bias.
 ---@class sim2d.ContactLibrary
@@ -221,6 +262,42 @@ function ContactLibrary.read(path) end
 ---@return string? message
 function ContactLibrary.write(path, problem) end
 
+---Linear systems of bilateral rows: W v - J' lambda = c, J v + C lambda + b = 0.
+---@class sim2d.Kkt
+local Kkt = {}
+
+---@alias sim2d.KktSolver "ldl"|"schur"|"cg"|"minres"
+
+---@class sim2d.KktDef
+---@field W number[]|number[][] symmetric positive definite: its diagonal, or its rows
+---@field J? number[][]
+---@field C? number[] the diagonal, >= 0; absent: 0
+---@field c number[]
+---@field b? number[]
+---@field solver? sim2d.KktSolver "ldl"
+---@field tolerance? number of the residual; 1e-9
+---@field max_iterations? integer passes of refinement, or steps of "cg" and "minres"
+---@field history? boolean fills info.history
+
+---@class sim2d.KktInfo
+---@field status "solved"|"infeasible"|"max_iterations"|"singular"|"unsupported"
+---@field solver sim2d.KktSolver
+---@field iterations integer
+---@field residual number in parts of the largest |c_i / W_ii| and |b_k|
+---@field time number s
+---@field certificate? number[] when infeasible: y with J'y = 0, C y = 0, b'y > 0
+---@field history? { residual: number, step: number, mu: number }[]
+
+---Gives v, lambda and info, or nil, a status and info when the system is not solved.
+---@param def sim2d.KktDef
+---@return number[]? v
+---@return number[]|string lambda
+---@return sim2d.KktInfo info
+function Kkt.solve(def) end
+
+---@return { name: sim2d.KktSolver, summary: string }[]
+function Kkt.solvers() end
+
 ---Convex quadratic programs: min 1/2 x'P x + q'x with A x = b, G x <= h.
 ---@class sim2d.Qp
 local Qp = {}
@@ -235,6 +312,7 @@ local Qp = {}
 ---@field tolerance? number of the residual; 1e-9
 ---@field max_iterations? integer 100
 ---@field history? boolean fills info.history
+---@field kappa? number above 0: the point of the central path z_i (h - G x)_i = kappa
 
 ---@class sim2d.QpInfo
 ---@field status "solved"|"infeasible"|"max_iterations"|"singular"|"unsupported"
@@ -242,10 +320,12 @@ local Qp = {}
 ---@field residual number the largest of primal, dual and complementarity
 ---@field primal number violation of a constraint, in parts of max(1, its right side)
 ---@field dual number violation of P x + q + A'y + G'z = 0, in parts of max(1, max |q|)
----@field complementarity number |min(z, h - G x)| of a row, in parts of max(1, |h|)
+---@field complementarity number |min(z, h - G x)| of a row, in parts of max(1, |h|); with kappa
+---|z (h - G x) - kappa|
 ---@field r_vio number the larger of primal and dual
 ---@field b_vio number complementarity
 ---@field time number s
+---@field kappa? number as asked for
 ---@field objective? number when solved
 ---@field y? number[] multipliers of A x = b, when solved
 ---@field z? number[] multipliers of G x <= h, when solved
@@ -261,6 +341,23 @@ local Qp = {}
 ---@return sim2d.QpInfo? info
 function Qp.solve(def) end
 
+---@class sim2d.QpGradient what the program has of these
+---@field P? number[][] symmetric, as only P + P' counts
+---@field q number[]
+---@field A? number[][]
+---@field b? number[]
+---@field G? number[][]
+---@field h? number[]
+---@field regular boolean false: there is no such derivative, the numbers are the least-norm answer
+
+---How a loss follows the data, from how it follows x and the multipliers; x, info: of the solve.
+---@param def sim2d.QpDef
+---@param x number[]
+---@param info sim2d.QpInfo
+---@param dl { x?: number[], y?: number[], z?: number[] }
+---@return sim2d.QpGradient
+function Qp.vjp(def, x, info, dl) end
+
 ---Linear programs: min c'x with A_ub x <= b_ub, A_eq x = b_eq, lo <= x <= hi.
 ---@class sim2d.Lp
 local Lp = {}
@@ -275,6 +372,7 @@ local Lp = {}
 ---@field tolerance? number of the residual; 1e-9
 ---@field max_iterations? integer 100
 ---@field history? boolean fills info.history
+---@field kappa? number above 0: the point of the central path, multipliers times slacks = kappa
 
 ---@class sim2d.LpInfo: sim2d.QpInfo
 ---@field lower? number[] multipliers of the lower bounds, when solved
@@ -286,6 +384,23 @@ local Lp = {}
 ---@return sim2d.LpInfo|string info
 ---@return sim2d.LpInfo? info
 function Lp.solve(def) end
+
+---@class sim2d.LpGradient what the program has of these
+---@field c number[]
+---@field A_ub? number[][]
+---@field b_ub? number[]
+---@field A_eq? number[][]
+---@field b_eq? number[]
+---@field bounds? number[][] dl/dlo and dl/dhi of each x
+---@field regular boolean false: there is no such derivative, the numbers are the least-norm answer
+
+---How a loss follows the data, from how it follows x and the multipliers; x, info: of the solve.
+---@param def sim2d.LpDef
+---@param x number[]
+---@param info sim2d.LpInfo
+---@param dl { x?: number[], y?: number[], z?: number[], lower?: number[], upper?: number[] }
+---@return sim2d.LpGradient
+function Lp.vjp(def, x, info, dl) end
 
 ---Nonlinear complementarity problems over cones: c(x, y, z; theta) = 0, y o z = kappa e, y and z in
 ---nonnegative numbers and second-order cones.

@@ -14,6 +14,37 @@ local function lawful(r, u, mu, tolerance)
   end
 end
 
+test("newton, al and ncp take the local form", function()
+  sim.random.seed(1)
+  for _ = 1, 20 do
+    local B, W, q = {}, {}, {}
+    for i = 1, 8 do -- four contacts, W = B B' + 1
+      B[i], q[i] = {}, sim.random.uniform(-1, 1)
+      for j = 1, 8 do
+        B[i][j] = sim.random.uniform(-0.5, 0.5)
+      end
+    end
+    for i = 1, 8 do
+      W[i] = {}
+      for j = 1, 8 do
+        W[i][j] = i == j and 1 or 0
+        for k = 1, 8 do
+          W[i][j] = W[i][j] + B[i][k] * B[j][k]
+        end
+      end
+    end
+    local r = sim.contact.solve { W = W, q = q, mu = { 0.2, 0.2, 0.2, 0.2 } }
+    for _, solver in ipairs { "newton", "al", "ncp" } do
+      local mine, _, info = sim.contact.solve { W = W, q = q, mu = { 0.2, 0.2, 0.2, 0.2 },
+        solver = solver }
+      eq(info.status, "solved")
+      for i = 1, 8 do
+        ok(math.abs(mine[i] - r[i]) < 1e-6)
+      end
+    end
+  end
+end)
+
 test("a ball slides, sticks or leaves", function()
   local r, u, info = sim.contact.solve { W = { 1, 1 }, q = { -1, 2 }, mu = 0.5 }
   near(r, { 1, -0.5 }, 1e-15)

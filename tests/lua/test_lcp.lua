@@ -138,3 +138,41 @@ test("the test set solves", function()
     eq(info.ray, nil)
   end
 end)
+
+test("the derivative of a solution", function()
+  local b = { -5, 7 }
+  local z, w, info = lcp.solve(M, b) -- z = (5/2, 0)
+  local g = lcp.vjp(M, b, z, { 1, 1 })
+  near(g.q, { -0.5, 0 }, 1e-12)
+  near(g.M[1], { -1.25, 0 }, 1e-12)
+  near(g.M[2], { 0, 0 }, 1e-12)
+  eq({ g.regular, info.kappa, w[1] }, { true, nil, 0 })
+  b[2] = -2.5 -- z2 = 0 and w2 = 0
+  eq(lcp.vjp(M, b, lcp.solve(M, b), { 1, 1 }).regular, false)
+  -- least norm of what is not unique
+  g = lcp.vjp({ { 1, 1 }, { 1, 1 } }, { -1, -1 }, { 0.5, 0.5 }, { 1, 1 })
+  eq(g.regular, false)
+  near(g.q, { -0.5, -0.5 }, 1e-12)
+  eq(lcp.vjp({}, {}, {}, {}), { M = {}, q = {}, regular = true })
+end)
+
+test("the central path", function()
+  local z, w, info = lcp.solve({ { 1 } }, { 0 }, { kappa = 0.25 })
+  near({ z[1], w[1] }, { 0.5, 0.5 }, 1e-12)
+  eq({ info.status, info.solver, info.kappa }, { "solved", "pdipm", 0.25 })
+  ok(info.residual <= 1e-12)
+  local g = lcp.vjp({ { 1 } }, { 0 }, z, { 1 }, { kappa = 0.25 }) -- dz (w + z) = -z dq
+  near({ g.q[1], g.M[1][1] }, { -0.5, -0.25 }, 1e-12)
+  eq(g.regular, true)
+  local none, status = lcp.solve({ { 0 } }, { 0 }, { kappa = 1 })
+  eq({ none, status }, { nil, "max_iterations" })
+  raises("key 'kappa': the solver 'pdipm' or 'auto' expected with it, got 'lemke'", lcp.solve,
+    { { 1 } }, { 0 }, { kappa = 1, solver = "lemke" })
+end)
+
+test("derivatives that cannot be read raise", function()
+  raises("z: 2 numbers expected, got 1", lcp.vjp, M, q, { 1 }, { 1, 1 })
+  raises("dl_dz: 2 numbers expected, got 3", lcp.vjp, M, q, { 1, 1 }, { 1, 1, 1 })
+  raises("dl_dz: list of numbers expected, got nil", lcp.vjp, M, q, { 1, 1 })
+  raises("unknown key 'solver'", lcp.vjp, M, q, { 1, 1 }, { 1, 1 }, { solver = "auto" })
+end)

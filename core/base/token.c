@@ -1,0 +1,171 @@
+#include "base/token.h"
+
+#include "base/memory.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+  READ_CHUNK = 65536, // bytes at first; doubles as the file turns out longer
+  SHOWN = 40,         // characters of a word that an error quotes
+};
+
+static const size_t LARGEST_FILE = (size_t)1 << 30; // bytes; ends the reading of a device or pipe
+
+S2Status s2_tokens_open(S2Tokens *tokens, const char *path) {
+  *tokens = (S2Tokens){.path = path, .line = 1};
+  FILE *file = fopen(path, "rb");
+  if (file == NULL) {
+    return s2_error(S2_IO, "cannot read '%s': %s", path, strerror(errno));
+  }
+  size_t capacity = READ_CHUNK, used = 0;
+  char *bytes = s2_memory_take(capacity);
+  while ((used += fread(bytes + used, 1, capacity - 1 - used, file)) == capacity - 1 &&
+         used < LARGEST_FILE) {
+    capacity *= 2;
+    bytes = s2_memory_grow(bytes, capacity);
+  }
+  bool failed = ferror(file) != 0;
+  int reason = errno;
+  fclose(file);
+  bytes[used] = 0;
+  tokens->at = tokens->text = bytes;
+  tokens->size = used;
+  if (failed) {
+    return s2_error(S2_IO, "cannot read '%s': %s", path, strerror(reason));
+  }
+  if (used >= LARGEST_FILE) {
+    return s2_error(S2_INVALID, "%s: larger than a problem file may be", path);
+  }
+  if (memchr(bytes, 0, used) != NULL) {
+    return s2_error(S2_INVALID, "%s: not a text file", path);
+  }
+  return s2_ok();
+}
+
+void s2_tokens_close(S2Tokens *tokens) {
+  s2_memory_free(tokens->text);
+  tokens->text = NULL;
+}
+
+S2Status s2_tokens_complain(const S2Tokens *tokens, const char *format, ...) {
+  char message[S2_MESSAGE_SIZE / 2];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(message, sizeof message, format, args);
+  va_end(args);
+  return s2_error(S2_INVALID, "%s:%d: %s", tokens->path, tokens->line, message);
+}
+
+static int shown(const S2Tokens *tokens) {
+  return tokens->length < SHOWN ? tokens->length : SHOWN;
+}
+
+static bool is_blank(char c) {
+  return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f';
+}
+
+// Skips blanks and comments; false at the end of the line.
+static bool skip_blanks(S2Tokens *tokens) {
+  while (is_blank(*tokens->at)) {
+    ++tokens->at;
+  }
+  if (*tokens->at == '#') {
+    tokens->at += strcspn(tokens->at, "\n");
+  }
+  return *tokens->at != '\n' && *tokens->at != 0;
+}
+
+// The same across lines; false at the end of the file.
+static bool skip_lines(S2Tokens *tokens) {
+  while (!skip_blanks(tokens)) {
+    if (*tokens->at == 0) {
+      return false;
+    }
+    ++tokens->at;
+    ++tokens->line;
+  }
+  return true;
+}
+
+static bool next_word(S2Tokens *tokens) {
+  tokens->length = 0;
+  if (!skip_blanks(tokens)) {
+    return false;
+  }
+  tokens->word = tokens->at;
+  tokens->length = (int)strcspn(tokens->at, " \t\r\v\f\n#");
+  tokens->at += tokens->length;
+  return true;
+}
+
+S2Status s2_tokens_seek(S2Tokens *tokens, const char *what) {
+  return skip_lines(tokens)
+             ? s2_ok()
+             : s2_tokens_complain(tokens, "the file ends where %s was expected", what);
+}
+
+S2Status s2_tokens_end_file(S2Tokens *tokens) {
+  return skip_lines(tokens) ? s2_tokens_end_line(tokens) : s2_ok();
+}
+
+S2Status s2_tokens_end_line(S2Tokens *tokens) {
+  return next_word(tokens)
+             ? s2_tokens_complain(tokens, "unexpected '%.*s'", shown(tokens), tokens->word)
+             : s2_ok();
+}
+
+S2Status s2_tokens_expect(S2Tokens *tokens, const char *keyword) {
+  if (!skip_lines(tokens)) {
+    return s2_tokens_complain(tokens, "the file ends where '%s' was expected", keyword);
+  }
+  next_word(tokens);
+  bool same = (size_t)tokens->length == strlen(keyword) &&
+              memcmp(tokens->word, keyword, strlen(keyword)) == 0;
+  return same ? s2_ok()
+              : s2_tokens_complain(tokens, "expected '%s', found '%.*s'", keyword, shown(tokens),
+                                   tokens->word);
+}
+
+S2Status s2_tokens_integer(S2Tokens *tokens, const char *name, long lo, long hi, int *value) {
+  if (!next_word(tokens)) {
+    return s2_tokens_complain(tokens, "%s is missing", name);
+  }
+  char *stop;
+  errno = 0;
+  long number = strtol(tokens->word, &stop, 10);
+  if (stop != tokens->at) {
+    return s2_tokens_complain(tokens, "%s must be an integer, not '%.*s'", name, shown(tokens),
+                              tokens->word);
+  }
+  if (errno != 0 || number < lo || number > hi) {
+    return s2_tokens_complain(tokens, "%s is %.*s; it must be in %ld..%ld", name, shown(tokens),
+                              tokens->word, lo, hi);
+  }
+  *value = (int)number;
+  return s2_ok();
+}
+
+S2Status s2_tokens_real(S2Tokens *tokens, const char *name, S2Reals allowed, double *value) {
+  if (!next_word(tokens)) {
+    return s2_tokens_complain(tokens, "%s is missing", name);
+  }
+  char *stop;
+  *value = strtod(tokens->word, &stop);
+  if (stop != tokens->at) {
+    return s2_tokens_complain(tokens, "%s must be a number, not '%.*s'", name, shown(tokens),
+                              tokens->word);
+  }
+  if (isnan(*value) && allowed != S2_ANY_REAL) {
+    return s2_tokens_complain(tokens, "%s is not a number (nan)", name);
+  }
+  if (isinf(*value) && allowed == S2_FINITE_REALS) {
+    return s2_tokens_complain(tokens, "%s must be finite", name);
+  }
+  return s2_ok();
+}

@@ -1,0 +1,20 @@
+// Whether a step problem can have a solution at all. Private to core.
+#ifndef S2_CONFLICT_H
+#define S2_CONFLICT_H
+
+#include "mcp/mcp.h"
+
+#include <stdbool.h>
+
+// Bodies' velocities and rows that are looked at; the effort grows with the cube.
+enum { S2_CONFLICT_MAX = 512 };
+
+// True when it was proved that no velocities v satisfy the hard rows, J v + b = 0 on bilateral ones
+// and J v + b >= 0 on normal ones: a multiplier d (>= 0 on normal rows) was found and checked with
+// J' d = 0 and b' d < 0 (Farkas). Friction acts on impulses only and rows with compliance give way,
+// so neither takes part. The step problem has a solution just where there is such a v (Stewart and
+// Trinkle 1996, and Lemke's theorem for copositive matrices). False proves nothing: conditions that
+// miss a common point by about rounding, or more than S2_CONFLICT_MAX numbers.
+bool s2_mcp_conflict(const S2Problem *problem, S2Arena *arena);
+
+#endif

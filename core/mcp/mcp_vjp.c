@@ -1,0 +1,600 @@
+// The adjoint of a step problem looks like a step problem. With p the adjoint of the momentum and
+// eta that of the impulses (minus the multipliers of the row equations),
+//
+//     W p - J' eta = dl/dv
+//     stick, joints    J p + C eta + dl/dlambda = 0
+//     separate         eta = 0
+//     slide            lambda_t = sigma mu lambda_n transposes to eta_t = 0,
+//                      (Jn + sigma mu Jt) p + Cn eta_n + dl/dlambda_n + sigma mu dl/dlambda_t = 0
+//     smooth           J p + dl/dlambda + D'^-1 eta = 0, -D the response of lambda to u on the path
+//
+// so it is solved like one: by K = W + J' D' J with a proximal term for the rows that hold, and
+// what that term leaves over by a few more steps. Then, since the data enter F by products,
+//
+//     dl/dW = -p v,  dl/dc = p,  dl/dJ = lambda p' + eta v',  dl/db = eta,  dl/dC = eta lambda,
+//     dl/dmu = sigma lambda_n (dl/dlambda_t + Jt p)  of a sliding contact.
+//
+// In this file eta is scaled as impulses are, but for V: above it is g o eta. p and dl/dv are not.
+#include "mcp/mcp_vjp.h"
+
+#include "base/rng.h"
+#include "mcp/pdipm_stages.h"
+#include "mcp/pdipm_step.h"
+#include "mcp/solvers.h"
+
+#include <math.h>
+#include <string.h>
+
+// Both sides of a pair below this (scaled; impulses and velocities compare with 1) cannot be told
+// from 0 in a solution with the usual tolerance of 1e-9.
+static const double WEAK = 1e-7;
+
+// The matrix that is factored, M, has rows that hold yield by 1 / WEIGHT of their impulse. That
+// makes it regular whatever the rows are, and as near to K' as the inverse of a node's 3 x 3 block
+// bears, which loses WEIGHT^2 unit round-offs. M^-1 then preconditions generalised conjugate
+// residuals (Eisenstat, Elman, Schultz 1983) on K': one direction for each group of rows that are
+// stiff together, and one more for each that is softer than 1 / WEIGHT (scaled: 1 is a lone row).
+static const double WEIGHT = 1e6;
+enum { DIRECTIONS = 20, ROUNDS = 4 };
+static const double REDUCE = 1e-9; // of a round; beyond that what is missed is measured afresh
+static const double GAIN = 0.5;    // a round that leaves more than this of the last is the last one
+static const double NOTHING = 1e-9; // a direction that changes less, in parts of what is missed
+
+// What may be missed, in parts of dl/d(v, lambda), and what is not worth another round.
+static const double ACCEPT = 1e-9, ENOUGH = 1e-14;
+
+// Parts of a residual that proximal passes do not shrink belong to no solution. After SIEVE passes
+// those of rows stiffer than 3e-6 (scaled) are below REMAINS.
+enum { SIEVE = 5 };
+static const double REMAINS = 1e-3;
+
+// A vector of the adjoint system: (p, eta), or what its equations miss.
+typedef struct Pair {
+  S2Quad *node; // nodes + 1
+  double *unit; // 2 a unit
+} Pair;
+
+struct S2McpLinear {
+  S2System system;
+  const double *v, *lambda; // the caller's
+  double kappa;             // 0: exact
+  double *w, *z;            // of the pairs, 4 a unit, scaled; smooth only
+  double *sign;             // sigma, 1 a row; 0 unless it slides; exact only
+  S2Response *soft;         // D'^-1 of smooth contacts, scaled
+  S2Response *response;     // (D'^-1 + 1 / WEIGHT)^-1
+  unsigned flags;
+  Pair data;                                 // dl/dv, dl/dlambda
+  Pair x, r;                                 // p and eta; what they miss
+  Pair kept;                                 // x before a round
+  Pair step[DIRECTIONS], change[DIRECTIONS]; // x by step changes r by -change; those orthonormal
+  double *u;                                 // J p, 2 a unit
+  double *p_node;                            // p, 3 a node
+  double *eta_row, *u_row;                   // 1 a row; u_row = J p
+};
+
+static bool smooth(const S2McpLinear *l, int k) {
+  return l->kappa > 0 && l->system.unit[k].kind != S2_UNIT_BILATERAL;
+}
+
+static bool finite_all(const double *x, int count) {
+  for (int i = 0; i < count; i++) {
+    if (!isfinite(x[i])) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// ---- The adjoint system -----------------------------------------------------------------------
+
+static Pair take(const S2System *system, S2Arena *arena) {
+  return (Pair){S2_TAKE_ZEROED(arena, S2Quad, system->nodes + 1),
+                S2_TAKE_ZEROED(arena, double, 2 * system->units)};
+}
+
+static void clear(const S2McpLinear *l, Pair *x) {
+  memset(x->node, 0, sizeof(S2Quad) * (size_t)(l->system.nodes + 1));
+  memset(x->unit, 0, sizeof(double) * 2 * (size_t)l->system.units);
+}
+
+static void add(const S2McpLinear *l, double factor, const Pair *x, Pair *y) {
+  for (int i = 0; i < l->system.nodes; i++) {
+    y->node[i] += factor * x->node[i];
+  }
+  for (int k = 0; k < 2 * l->system.units; k++) {
+    y->unit[k] += factor * x->unit[k];
+  }
+}
+
+// Of what equations miss: an energy, W^-1 and g making nodes and rows one unit.
+static double dot(const S2McpLinear *l, const Pair *x, const Pair *y) {
+  double sum = 0;
+  for (int i = 0; i < l->system.nodes; i++) {
+    S2Quad energy = x->node[i] * y->node[i] * l->system.inverse_mass[i];
+    sum += energy[0] + energy[1] + energy[2];
+  }
+  for (int k = 0; k < 2 * l->system.units; k++) {
+    sum += l->system.unit[k / 2].g[k % 2] * x->unit[k] * y->unit[k];
+  }
+  return sum;
+}
+
+// r = data - K' x, data = NULL being 0. Leaves J p in u.
+static void miss(S2McpLinear *l, const Pair *data, const Pair *x, Pair *r) {
+  const S2System *system = &l->system;
+  for (int i = 0; i <= system->nodes; i++) {
+    r->node[i] = -system->mass[i] * x->node[i];
+  }
+  s2_system_add_impulses(system, x->unit, 1, r->node);
+  s2_system_row_velocity(system, x->node, l->u);
+  memcpy(r->unit, l->u, sizeof(double) * 2 * (size_t)system->units);
+  if (data != NULL) {
+    add(l, 1, data, r);
+  }
+  for (int k = 0; k < system->units; k++) {
+    const S2Unit *unit = &system->unit[k];
+    const S2Response *d = &l->response[k], *soft = &l->soft[k];
+    const double *eta = x->unit + 2 * k;
+    double n = r->unit[2 * k], t = r->unit[2 * k + 1];
+    if (smooth(l, k)) {
+      n += soft->nn * eta[0] + soft->nt * eta[1];
+      t += soft->tt * eta[1];
+    } else if (d->nn > 0) { // what slides has its tangent act on the normal
+      n += unit->c[0] * eta[0] + d->nt / d->nn * t;
+      t += unit->c[1] * eta[1];
+    }
+    r->unit[2 * k] = d->nn > 0 ? n : 0;
+    r->unit[2 * k + 1] = d->tt > 0 ? t : 0;
+  }
+}
+
+// x = M^-1 r
+static void approximate(S2McpLinear *l, const Pair *r, Pair *x) {
+  const S2System *system = &l->system;
+  memcpy(x->node, r->node, sizeof(S2Quad) * (size_t)(system->nodes + 1));
+  for (int k = 0; k < system->units; k++) {
+    const S2Response *d = &l->response[k];
+    x->unit[2 * k] = -d->nn * r->unit[2 * k] - (d->tt > 0 ? d->nt * r->unit[2 * k + 1] : 0);
+    x->unit[2 * k + 1] = -d->tt * r->unit[2 * k + 1];
+  }
+  s2_system_add_impulses(system, x->unit, 1, x->node);
+  for (int i = 0; i < system->nodes; i++) {
+    x->node[i] *= system->inverse_mass[i];
+  }
+  s2_system_solve(system, x->node, x->node);
+  s2_system_row_velocity(system, x->node, l->u);
+  for (int k = 0; k < system->units; k++) {
+    const S2Response *d = &l->response[k];
+    x->unit[2 * k] -= d->nn * l->u[2 * k] + d->nt * l->u[2 * k + 1];
+    x->unit[2 * k + 1] -= d->tt * l->u[2 * k + 1];
+  }
+}
+
+// Conjugate residuals until r has shrunk to `enough` or no direction is left.
+static void descend(S2McpLinear *l, double enough) {
+  for (int i = 0; i < DIRECTIONS; i++) {
+    Pair *step = &l->step[i], *change = &l->change[i];
+    double size = sqrt(dot(l, &l->r, &l->r));
+    if (!(size > enough)) {
+      return;
+    }
+    approximate(l, &l->r, step);
+    miss(l, NULL, step, change);
+    for (int j = 0; j < i; j++) {
+      double part = -dot(l, &l->change[j], change);
+      add(l, part, &l->step[j], step);
+      add(l, part, &l->change[j], change);
+    }
+    double norm = sqrt(dot(l, change, change));
+    if (!(norm > NOTHING * size)) {
+      return;
+    }
+    add(l, 1 / norm - 1, step, step);
+    add(l, 1 / norm - 1, change, change);
+    double way = -dot(l, &l->r, change);
+    add(l, way, step, &l->x);
+    add(l, way, change, &l->r);
+  }
+}
+
+static void copy(const S2McpLinear *l, Pair *to, const Pair *from) {
+  memcpy(to->node, from->node, sizeof(S2Quad) * (size_t)(l->system.nodes + 1));
+  memcpy(to->unit, from->unit, sizeof(double) * 2 * (size_t)l->system.units);
+}
+
+// p and eta from nothing; returns the size of what they miss.
+static double solve(S2McpLinear *l, double size) {
+  clear(l, &l->x);
+  double missed = size, last = INFINITY;
+  for (int round = 0; round < ROUNDS && missed > ENOUGH * size && missed < GAIN * last; round++) {
+    last = missed;
+    copy(l, &l->kept, &l->x);
+    miss(l, &l->data, &l->x, &l->r);
+    descend(l, fmax(REDUCE * missed, ENOUGH * size));
+    miss(l, &l->data, &l->x, &l->r);
+    missed = sqrt(dot(l, &l->r, &l->r));
+  }
+  if (missed > last) { // rounding, or directions along which nothing holds
+    copy(l, &l->x, &l->kept);
+    missed = last;
+  }
+  miss(l, &l->data, &l->x, &l->r);
+  return missed;
+}
+
+// What rows still miss after one more step of x += M^-1 r if only they do: the change of eta over
+// the weight. Only parts that no x can make up for pass unchanged.
+static void sieve(S2McpLinear *l) {
+  approximate(l, &l->r, &l->step[0]);
+  clear(l, &l->r);
+  add(l, -1 / WEIGHT, &l->step[0], &l->r);
+  memset(l->r.node, 0, sizeof(S2Quad) * (size_t)(l->system.nodes + 1));
+}
+
+// Takes out of the data what no change of a problem brings about.
+static void leave_out_undetermined(S2McpLinear *l) {
+  clear(l, &l->x);
+  miss(l, &l->data, &l->x, &l->r);
+  for (int i = 0; i < SIEVE; i++) {
+    sieve(l);
+  }
+  add(l, -1, &l->r, &l->data);
+}
+
+// Whether rows that hold repeat each other: then a part of any residual passes the sieve.
+static bool redundant(S2McpLinear *l) {
+  S2Rng rng = s2_rng_seeded(1);
+  clear(l, &l->r);
+  for (int k = 0; k < 2 * l->system.units; k++) {
+    const S2Response *d = &l->response[k / 2];
+    bool holds = (k % 2 == 0 ? d->nn : d->tt) > 0;
+    l->r.unit[k] = holds ? s2_rng_normal(&rng) / sqrt(l->system.unit[k / 2].g[k % 2]) : 0;
+  }
+  double size = dot(l, &l->r, &l->r);
+  for (int i = 0; i < SIEVE; i++) {
+    sieve(l);
+  }
+  return dot(l, &l->r, &l->r) > REMAINS * REMAINS * size;
+}
+
+// ---- Linearisation ----------------------------------------------------------------------------
+
+static S2McpLinear *make(const S2Problem *problem, const double *v, const double *lambda,
+                         S2Arena *arena) {
+  S2McpLinear *l = S2_TAKE(arena, S2McpLinear, 1);
+  *l = (S2McpLinear){.v = v, .lambda = lambda};
+  S2System *system = &l->system;
+  s2_system_init(system, problem, arena);
+  s2_system_prepare(system, arena);
+  l->soft = S2_TAKE_ZEROED(arena, S2Response, system->units);
+  l->response = S2_TAKE_ZEROED(arena, S2Response, system->units);
+  l->data = take(system, arena);
+  l->x = take(system, arena);
+  l->r = take(system, arena);
+  l->kept = take(system, arena);
+  for (int i = 0; i < DIRECTIONS; i++) {
+    l->step[i] = take(system, arena);
+    l->change[i] = take(system, arena);
+  }
+  l->u = S2_TAKE_ZEROED(arena, double, 2 * system->units);
+  l->sign = S2_TAKE_ZEROED(arena, double, problem->rows);
+  l->p_node = S2_TAKE_ZEROED(arena, double, 3 * problem->nodes);
+  l->eta_row = S2_TAKE_ZEROED(arena, double, problem->rows);
+  l->u_row = S2_TAKE_ZEROED(arena, double, problem->rows);
+  return l;
+}
+
+static S2Response transposed(const S2Unit *unit, const S2Response *d) {
+  const double *g = unit->g;
+  return (S2Response){d->nn, d->tn * g[1] / g[0], d->nt * g[0] / g[1], d->tt};
+}
+
+static void transpose(S2McpLinear *l) {
+  for (int k = 0; k < l->system.units; k++) {
+    l->response[k] = transposed(&l->system.unit[k], &l->response[k]);
+  }
+}
+
+// A contact on the path: its normal responds to the tangent (transposed), never the other way
+// round.
+static void soften(S2McpLinear *l, int k) {
+  const S2Unit *unit = &l->system.unit[k];
+  S2Response forward = s2_pairs_respond(unit, l->w + 4 * k, 0), d = transposed(unit, &forward);
+  S2Response *soft = &l->soft[k];
+  *soft = (S2Response){.nn = 1 / d.nn};
+  double normal = soft->nn + 1 / WEIGHT;
+  l->response[k] = (S2Response){.nn = 1 / normal};
+  if (unit->kind == S2_UNIT_CONTACT) {
+    soft->nt = -d.nt / (d.nn * d.tt);
+    soft->tt = 1 / d.tt;
+    double tangent = soft->tt + 1 / WEIGHT;
+    l->response[k].nt = -soft->nt / (normal * tangent);
+    l->response[k].tt = 1 / tangent;
+  }
+}
+
+static void factor(S2McpLinear *l) {
+  bool nonsymmetric = false;
+  for (int k = 0; k < l->system.units; k++) {
+    nonsymmetric = nonsymmetric || l->response[k].nt != 0;
+  }
+  if (l->system.nodes > 0 && !s2_system_factor(&l->system, l->response, nonsymmetric)) {
+    l->flags |= S2_VJP_SINGULAR;
+  } else if (l->system.units > 0 && redundant(l)) {
+    l->flags |= S2_VJP_REDUNDANT;
+  }
+}
+
+// Of a unit that touches: a contact at the boundary of two modes, and the way friction without a
+// cone (mu = 0) would act, which its unit knows nothing of.
+static void settle(S2McpLinear *l, int k, const double *u, const double *lambda, S2Mode *mode) {
+  const S2Unit *unit = &l->system.unit[k];
+  double n = lambda[0], t = lambda[1];
+  double x = n - (u[0] + unit->c[0] * n + unit->b0[0]);
+  double y = t - (u[1] + unit->c[1] * t + unit->b0[1]);
+  if (fabs(x) <= WEAK) {
+    l->flags |= S2_VJP_WEAK;
+    *mode = S2_SEPARATE;
+  } else if (unit->kind == S2_UNIT_CONTACT && x > 0 && fabs(fabs(y) - unit->mu * x) <= WEAK) {
+    l->flags |= S2_VJP_WEAK;
+    *mode = S2_STICK;
+  }
+  if (unit->kind == S2_UNIT_CONTACT) {
+    l->sign[unit->row + 1] = *mode == S2_SLIDE_PLUS ? 1 : *mode == S2_SLIDE_MINUS ? -1 : 0;
+    return;
+  }
+  const S2Problem *problem = l->system.problem;
+  int friction = unit->row + 1;
+  if (*mode != S2_SEPARATE && friction < problem->rows &&
+      problem->row[friction].coupled_to == unit->row) {
+    double slip = (l->u_row[friction] + problem->row[friction].bias) / problem->velocity_scale;
+    bool slow = fabs(slip) <= WEAK;
+    l->flags |= slow ? S2_VJP_WEAK : 0;
+    l->sign[friction] = slow ? 0 : slip > 0 ? -1 : 1;
+  }
+}
+
+S2McpLinear *s2_mcp_linearise(const S2Problem *problem, const double *v, const double *lambda,
+                              S2Arena *arena) {
+  S2McpLinear *l = make(problem, v, lambda, arena);
+  S2System *system = &l->system;
+  if (!finite_all(v, 3 * problem->nodes) || !finite_all(lambda, problem->rows)) {
+    l->flags = S2_VJP_SINGULAR;
+    return l;
+  }
+  S2Mode *mode = S2_TAKE(arena, S2Mode, system->units);
+  s2_system_read(system, v, lambda, l->x.node, l->x.unit);
+  s2_system_row_velocity(system, l->x.node, l->u);
+  s2_mcp_row_velocity(problem, v, l->u_row);
+  s2_refine_modes(system, l->u, l->x.unit, mode);
+  for (int k = 0; k < system->units; k++) {
+    if (system->unit[k].kind != S2_UNIT_BILATERAL) {
+      settle(l, k, l->u + 2 * k, l->x.unit + 2 * k, &mode[k]);
+    }
+  }
+  s2_refine_respond(system, mode, WEIGHT, l->response);
+  transpose(l);
+  factor(l);
+  return l;
+}
+
+S2McpLinear *s2_mcp_smooth_linearise(const S2Problem *problem, double kappa,
+                                     const S2SmoothSolution *solution, S2Arena *arena) {
+  S2McpLinear *l = make(problem, solution->v, solution->lambda, arena);
+  S2System *system = &l->system;
+  l->kappa = kappa;
+  l->w = S2_TAKE(arena, double, 4 * system->units);
+  l->z = S2_TAKE(arena, double, 4 * system->units);
+  bool good = kappa > 0 && finite_all(solution->v, 3 * problem->nodes) &&
+              finite_all(solution->lambda, problem->rows);
+  double scale = problem->velocity_scale;
+  S2Mode *mode = S2_TAKE_ZEROED(arena, S2Mode, system->units);
+  for (int k = 0; k < system->units; k++) {
+    const S2Unit *unit = &system->unit[k];
+    double unscale[4] = {unit->g[0] * scale, unit->g[1] * scale, unit->g[1] * scale, scale};
+    mode[k] = unit->kind == S2_UNIT_BILATERAL ? S2_STICK : S2_SEPARATE;
+    for (int i = 0; i < s2_unit_pairs(unit); i++) {
+      double z = solution->z[4 * unit->row + i] / unscale[i];
+      l->z[4 * k + i] = z;
+      l->w[4 * k + i] = kappa / (z * z);
+      good = good && z > 0 && isfinite(l->w[4 * k + i]);
+    }
+  }
+  if (!good) {
+    l->flags = S2_VJP_SINGULAR;
+    return l;
+  }
+  s2_refine_respond(system, mode, WEIGHT, l->response);
+  transpose(l);
+  for (int k = 0; k < system->units; k++) {
+    if (smooth(l, k)) {
+      soften(l, k);
+    }
+  }
+  factor(l);
+  return l;
+}
+
+// ---- Gradients --------------------------------------------------------------------------------
+
+static void fill(double *to, int count, double value) {
+  for (int i = 0; to != NULL && i < count; i++) {
+    to[i] = value;
+  }
+}
+
+static void fill_all(const S2Problem *problem, const S2McpGradient *gradient, double value) {
+  fill(gradient->mass, 3 * problem->nodes, value);
+  fill(gradient->rhs, 3 * problem->nodes, value);
+  fill(gradient->ja, 3 * problem->rows, value);
+  fill(gradient->jb, 3 * problem->rows, value);
+  fill(gradient->bias, problem->rows, value);
+  fill(gradient->compliance, problem->rows, value);
+  fill(gradient->mu, problem->rows, value);
+}
+
+// Brings dl/d(v, lambda) in; returns its size.
+static double read(S2McpLinear *l, const double *dl_dv, const double *dl_dlambda) {
+  const S2System *system = &l->system;
+  double sum = 0;
+  for (int i = 0; i < system->nodes; i++) {
+    const double *d = dl_dv != NULL ? dl_dv + 3 * (size_t)i : (const double[3]){0};
+    l->data.node[i] = (S2Quad){d[0], d[1], d[2], 0};
+    S2Quad energy = l->data.node[i] * l->data.node[i] * system->inverse_mass[i];
+    sum += energy[0] + energy[1] + energy[2];
+  }
+  for (int k = 0; k < system->units; k++) {
+    const S2Unit *unit = &system->unit[k];
+    for (int r = 0; r < 2; r++) {
+      double d = dl_dlambda != NULL && r < unit->rows ? dl_dlambda[unit->row + r] : 0;
+      l->data.unit[2 * k + r] = d;
+      sum += unit->g[r] * d * d;
+    }
+  }
+  return sqrt(sum);
+}
+
+// The adjoint as the problem numbers nodes and rows.
+static void unpack(S2McpLinear *l) {
+  const S2System *system = &l->system;
+  for (int i = 0; i < 3 * system->nodes; i++) {
+    l->p_node[i] = l->x.node[i / 3][i % 3];
+  }
+  s2_mcp_row_velocity(system->problem, l->p_node, l->u_row);
+  memset(l->eta_row, 0, sizeof(double) * (size_t)system->problem->rows);
+  for (int k = 0; k < system->units; k++) {
+    const S2Unit *unit = &system->unit[k];
+    for (int r = 0; r < unit->rows; r++) {
+      l->eta_row[unit->row + r] = l->x.unit[2 * k + r] * unit->g[r];
+    }
+  }
+}
+
+static void write_row(const S2McpLinear *l, int i, const double *dl_dlambda,
+                      const S2McpGradient *gradient) {
+  const S2Row *row = &l->system.problem->row[i];
+  double eta = l->eta_row[i], lambda = l->lambda[i];
+  for (int k = 0; k < 3; k++) {
+    if (gradient->ja != NULL && row->a >= 0) {
+      int at = 3 * row->a + k;
+      gradient->ja[3 * i + k] = lambda * l->p_node[at] + eta * l->v[at];
+    }
+    if (gradient->jb != NULL && row->b >= 0) {
+      int at = 3 * row->b + k;
+      gradient->jb[3 * i + k] = lambda * l->p_node[at] + eta * l->v[at];
+    }
+  }
+  if (gradient->bias != NULL) {
+    gradient->bias[i] = eta;
+  }
+  if (gradient->compliance != NULL) {
+    gradient->compliance[i] = eta * lambda;
+  }
+  if (gradient->mu != NULL && l->sign[i] != 0) {
+    double pull = dl_dlambda != NULL ? dl_dlambda[i] : 0;
+    gradient->mu[i] = l->sign[i] * l->lambda[row->coupled_to] * (pull + l->u_row[i]);
+  }
+}
+
+// w = diag(J W^-1 J' + C) of a row changes what kappa means for it: dl/dw = slope.
+static void add_scale_slope(const S2McpLinear *l, int i, double slope,
+                            const S2McpGradient *gradient) {
+  const S2Problem *problem = l->system.problem;
+  const S2Row *row = &problem->row[i];
+  for (int side = 0; side < 2; side++) {
+    int node = side == 0 ? row->a : row->b;
+    const double *j = side == 0 ? row->ja : row->jb;
+    double *dj = side == 0 ? gradient->ja : gradient->jb;
+    for (int k = 0; k < 3 && node >= 0; k++) {
+      double over = j[k] / problem->mass[3 * node + k];
+      if (dj != NULL) {
+        dj[3 * i + k] += 2 * slope * over;
+      }
+      if (gradient->mass != NULL) {
+        gradient->mass[3 * node + k] -= slope * over * over;
+      }
+    }
+  }
+  if (gradient->compliance != NULL) {
+    gradient->compliance[i] += slope;
+  }
+}
+
+// What the data of a contact do on the path beside entering its rows.
+static void add_path(const S2McpLinear *l, int k, const S2McpGradient *gradient) {
+  const S2Unit *unit = &l->system.unit[k];
+  const double *w = l->w + 4 * k, *z = l->z + 4 * k, *g = unit->g;
+  double scale = l->kappa * l->system.problem->velocity_scale;
+  double h[2] = {g[0] * (l->data.unit[2 * k] + l->u[2 * k]),
+                 g[1] * (l->data.unit[2 * k + 1] + l->u[2 * k + 1])};
+  double y[4];
+  s2_pairs_adjoint(unit, w, h, y);
+  add_scale_slope(l, unit->row, -scale * g[0] * y[0] / z[0], gradient);
+  if (unit->kind == S2_UNIT_CONTACT) {
+    double sum = y[1] / z[1] + y[2] / z[2] + y[3] / z[3];
+    add_scale_slope(l, unit->row + 1, -scale * g[1] * sum, gradient);
+    if (gradient->mu != NULL) {
+      gradient->mu[unit->row + 1] = -y[3] * l->lambda[unit->row] / g[1];
+    }
+  }
+}
+
+unsigned s2_mcp_linear_vjp(S2McpLinear *l, const double *dl_dv, const double *dl_dlambda,
+                           const S2McpGradient *gradient) {
+  const S2System *system = &l->system;
+  const S2Problem *problem = system->problem;
+  unsigned flags = l->flags;
+  fill_all(problem, gradient, flags & S2_VJP_SINGULAR ? NAN : 0);
+  if (flags & S2_VJP_SINGULAR || problem->nodes == 0) {
+    return flags;
+  }
+  double size = read(l, dl_dv, dl_dlambda), missed = solve(l, size);
+  if (!(missed <= ACCEPT * size) && isfinite(missed)) {
+    flags |= S2_VJP_UNDETERMINED;
+    leave_out_undetermined(l);
+    missed = solve(l, size);
+  }
+  if (!isfinite(missed)) {
+    fill_all(problem, gradient, NAN);
+    return flags | S2_VJP_SINGULAR;
+  }
+  flags |= missed <= ACCEPT * size ? 0 : S2_VJP_SINGULAR;
+  unpack(l);
+  for (int i = 0; i < 3 * problem->nodes; i++) {
+    if (gradient->rhs != NULL) {
+      gradient->rhs[i] = l->p_node[i];
+    }
+    if (gradient->mass != NULL) {
+      gradient->mass[i] = -l->p_node[i] * l->v[i];
+    }
+  }
+  for (int i = 0; i < problem->rows; i++) {
+    write_row(l, i, dl_dlambda, gradient);
+  }
+  for (int k = 0; k < system->units; k++) {
+    if (smooth(l, k)) {
+      add_path(l, k, gradient);
+    }
+  }
+  return flags;
+}
+
+unsigned s2_mcp_vjp(const S2Problem *problem, const double *v, const double *lambda,
+                    const double *dl_dv, const double *dl_dlambda, const S2McpGradient *gradient,
+                    S2Arena *arena) {
+  S2ArenaMark mark = s2_arena_mark(arena);
+  S2McpLinear *l = s2_mcp_linearise(problem, v, lambda, arena);
+  unsigned flags = s2_mcp_linear_vjp(l, dl_dv, dl_dlambda, gradient);
+  s2_arena_rewind(arena, mark);
+  return flags;
+}
+
+unsigned s2_mcp_smooth_vjp(const S2Problem *problem, double kappa, const S2SmoothSolution *solution,
+                           const double *dl_dv, const double *dl_dlambda,
+                           const S2McpGradient *gradient, S2Arena *arena) {
+  S2ArenaMark mark = s2_arena_mark(arena);
+  S2McpLinear *l = s2_mcp_smooth_linearise(problem, kappa, solution, arena);
+  unsigned flags = s2_mcp_linear_vjp(l, dl_dv, dl_dlambda, gradient);
+  s2_arena_rewind(arena, mark);
+  return flags;
+}

@@ -1,0 +1,97 @@
+// Derivatives of step problems (mcp.h) and points of their central path.
+//
+// A vector-Jacobian product turns dl/d(v, lambda) of a loss l into dl/d(all data) by one linear
+// system, the transpose of what the solution satisfies to first order: K' [p; y] = dl/d(v, lambda),
+// dl/d(data) = -[p; y]' dF/d(data).
+//
+// Exact (s2_mcp_vjp): every contact goes on separating, sticking, sliding ahead or back as it does
+// at the solution. Smooth (s2_mcp_smooth_vjp): the pairs of a contact have z o s = kappa, so that
+// the solution varies smoothly with the data and knows of contacts that do not touch yet.
+#ifndef S2_MCP_VJP_H
+#define S2_MCP_VJP_H
+
+#include "mcp/mcp.h"
+
+// ---- Points of the central path ---------------------------------------------------------------
+// In scaled units (velocities over V; impulses times the row's Delassus diagonal w = diag(J W^-1 J'
+// + C) over V) the pairs of a contact, with u = J v + C lambda + b, are
+//
+//     z0 = lambda_n,                   s0 = u_n             z_i s_i = kappa, z, s > 0;
+//     z1, z2: z1 - z2 = lambda_t,      s1 = z3 + u_t        without friction (mu <= 0) the first
+//     z3, a bound of the sliding speed s2 = z3 - u_t        only, and lambda_t = 0
+//                                      s3 = mu z0 - z1 - z2
+//
+// In SI z_i s_i is the energy kappa V^2 / w. At kappa the impulses and velocities of a contact are
+// off by about sqrt(kappa) where it hardly touches and by kappa over the larger one where it does.
+
+typedef struct S2SmoothSolution {
+  double *v;      // 3 per node, out
+  double *lambda; // 1 per row, out
+  double *z;      // 4 per row, out: the pairs of the contact whose normal row it is (N s, N s, N s,
+                  // m/s); 0 on other rows
+  // Largest of |z_i s_i - kappa|, s as defined by v and z, of |W v - J' lambda - c| over W V and of
+  // |u| of bilateral rows over V (angular ones times L).
+  double residual;
+  S2SolveStatus status;
+  int iterations;
+} S2SmoothSolution;
+
+// From scratch, by Mehrotra's predictor-corrector aimed at kappa. `options` may be NULL: tolerance
+// 1e-10, 100 iterations; `solver` is not looked at. S2_SOLVED if and only if residual <= tolerance;
+// else S2_MAX_ITERATIONS and the best point met, or S2_UNSUPPORTED: kappa is not positive and
+// finite. Contacts that can squeeze a body without bound may have no central path.
+S2SolveStatus s2_mcp_smooth_solve(const S2Problem *problem, double kappa,
+                                  const S2SolverOptions *options, S2Arena *arena,
+                                  S2SmoothSolution *solution);
+
+// ---- Derivatives ------------------------------------------------------------------------------
+
+// What a derivative is worth; 0: it is the derivative.
+typedef enum S2VjpFlag {
+  // A contact is on the boundary of two modes (both sides of a pair below 1e-7, scaled). It was
+  // taken as separating rather than touching and as sticking rather than sliding; the derivative is
+  // one-sided.
+  S2_VJP_WEAK = 1,
+  // Rows that hold repeat each other, or nearly so: impulses are not unique. dl/d(bias, ja, jb,
+  // compliance, mu) are those of least norm, and right for changes of the rows that keep them
+  // compatible; those of mass and rhs are what they always are.
+  S2_VJP_REDUNDANT = 2,
+  // dl/dlambda (or, where friction depends on how redundant contacts share their load, dl/dv) asks
+  // for something that is not determined. That part of it was left out.
+  S2_VJP_UNDETERMINED = 4,
+  // The linear system was not solved, or something is not finite: do not use the result.
+  S2_VJP_SINGULAR = 8
+} S2VjpFlag;
+
+// dl/d(data); each may be NULL. Written, not added to. V and L count as constants.
+typedef struct S2McpGradient {
+  double *mass, *rhs; // 3 per node
+  double *ja, *jb;    // 3 per row; 0 on the ground
+  double *bias;       // 1 per row, like the rest
+  double *compliance;
+  double *mu; // on friction rows, else 0; at mu = 0 the derivative to the right
+} S2McpGradient;
+
+// dl_dv (3 per node) and dl_dlambda (1 per row) may be NULL: 0. (v, lambda): a solution, which is
+// not checked; tighter than 1e-9 if the derivative is to have digits. Returns flags. Costs one
+// factorisation of 3 x 3 node blocks and about ten solutions with it.
+unsigned s2_mcp_vjp(const S2Problem *problem, const double *v, const double *lambda,
+                    const double *dl_dv, const double *dl_dlambda, const S2McpGradient *gradient,
+                    S2Arena *arena);
+
+// The same at a point of the central path. Takes into account that w depends on the data.
+unsigned s2_mcp_smooth_vjp(const S2Problem *problem, double kappa, const S2SmoothSolution *solution,
+                           const double *dl_dv, const double *dl_dlambda,
+                           const S2McpGradient *gradient, S2Arena *arena);
+
+// For many products at one point: the factorisation is made once. What is given must live and stay
+// as long as the S2McpLinear, which lives in the arena.
+typedef struct S2McpLinear S2McpLinear;
+S2McpLinear *s2_mcp_linearise(const S2Problem *problem, const double *v, const double *lambda,
+                              S2Arena *arena);
+S2McpLinear *s2_mcp_smooth_linearise(const S2Problem *problem, double kappa,
+                                     const S2SmoothSolution *solution, S2Arena *arena);
+unsigned s2_mcp_linear_vjp(S2McpLinear *linear, const double *dl_dv, const double *dl_dlambda,
+                           const S2McpGradient *gradient);
+
+#endif
