@@ -193,16 +193,16 @@ typedef struct S2JointWeights {
 
 typedef struct S2JointDef {
   S2JointType type;
-  S2BodyId a, b;             // one of them may be null: the world (lock and mouse: b is)
-  S2Vec2 anchor_a, anchor_b; // m, world coordinates; NAN: the centre of mass. Where the bodies
-                             // share a point (hinge, weld, slider, wheel) it is anchor_a
-  S2Vec2 axis;                     // slider, wheel: direction in world coordinates, any length
-  double length;                   // distance: m, > 0; NAN: as now
-  double rest_length;              // spring: m, >= 0; NAN: as now
-  double max_length;               // rope: m, > 0; NAN: as now
-  double stiffness;                // spring, mouse, wheel: N/m, >= 0, to be given
-  double ratio;                    // gear
-  S2JointId joint_a, joint_b;      // gear
+  S2BodyId a, b;              // one of them may be null: the world (lock and mouse: b is)
+  S2Vec2 anchor_a, anchor_b;  // m, world coordinates; NAN: the centre of mass. Where the bodies
+                              // share a point (hinge, weld, slider, wheel) it is anchor_a
+  S2Vec2 axis;                // slider, wheel: direction in world coordinates, any length
+  double length;              // distance: m, > 0; NAN: as now
+  double rest_length;         // spring: m, >= 0; NAN: as now
+  double max_length;          // rope: m, > 0; NAN: as now
+  double stiffness;           // spring, mouse, wheel: N/m, >= 0, to be given
+  double ratio;               // gear
+  S2JointId joint_a, joint_b; // gear
   bool lock_x, lock_y, lock_angle; // lock
   S2Vec2 velocity;                 // lock: m/s
   double angular_velocity;         // lock: rad/s
@@ -377,8 +377,8 @@ typedef struct S2WorldStats {
   uint64_t steps, solves, second_solves, projections, relinearisations, bisections;
   uint64_t iterations; // interior-point iterations and pivots
   uint64_t unsolved;   // island solves that missed the tolerance
-  // Impacts taken as inelastic: those whose restitution targets were proved to have no solution, and
-  // those where none was found to the tolerance and nothing is proved.
+  // Impacts taken as inelastic: those whose restitution targets were proved to have no solution,
+  // and those where none was found to the tolerance and nothing is proved.
   uint64_t contradictions, unsolved_impacts;
   uint64_t used[S2_SOLVER_COUNT]; // island solves answered by each solver
   double worst_scaled, worst_penetration, worst_joint_error; // over all steps

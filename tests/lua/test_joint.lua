@@ -320,3 +320,15 @@ test("snapshots and clones keep all of a joint", function()
   world:step(50)
   eq(world:state(), after)
 end)
+
+test("the step problem shows equations, motors and limits in this order", function()
+  local world, body = floating()
+  world:hinge { body, nil, anchor = { 2, 0 }, limits = { -0.5, 0.001 }, friction = 3,
+    motor = { speed = 2, max_torque = 5 } }
+  local problem = world:problem()
+  eq(problem.joints, 5)
+  near(problem.lo, { -math.huge, -math.huge, -0.05, -0.03, 0 })
+  near(problem.hi, { math.huge, math.huge, 0.05, 0.03, math.huge })
+  near(problem.bias, { 0, 0, -2, 0, 0.1 }, 1e-12)
+  eq(problem.J[5][1], -1.0)
+end)
