@@ -207,6 +207,36 @@ static void a_rope_is_slack_or_taut(void **state) {
   s2_world_destroy(world);
 }
 
+// Where anchors coincide there is no direction but the one kept from the start, here x.
+static void lengths_may_be_zero(void **state) {
+  (void)state;
+  S2World *world = world_new(0, 0.01);
+  S2JointDef spring = joint_def(S2_SPRING, add_disc(world, at(0, 0), 0.1), no_body);
+  S2JointDef rope = joint_def(S2_ROPE, add_disc(world, at(5, 0), 0.1), no_body);
+  S2JointDef point = joint_def(S2_SPRING, add_disc(world, at(9, 0), 0.1), no_body);
+  spring.anchor_b = s2_vec2(0, 0);
+  spring.rest_length = 0.5;
+  spring.stiffness = 10;
+  spring.damping.linear = 1;
+  make(world, spring);
+  rope.anchor_b = s2_vec2(5, 0);
+  rope.max_length = 1;
+  S2JointId held = make(world, rope);
+  point.anchor_b = s2_vec2(9, 0);
+  point.rest_length = 0;
+  point.stiffness = 10;
+  point.damping.linear = 1;
+  S2JointId pulled = make(world, point);
+  must(s2_body_set_v(world, rope.a, (const double[3]){0, 0, 2}));
+  must(s2_body_set_v(world, point.a, (const double[3]){0, 0.5, 0.5}));
+  steps_solved(world, 1000, 1e-9, 0);
+  expect_q(world, spring.a, 0, 0.5, 0, 1e-9);
+  expect_q(world, rope.a, 0, 5, 1, 1e-9);
+  near(field(world, held, S2_JOINT_LENGTH), 1, 1e-9);
+  near(field(world, pulled, S2_JOINT_LENGTH), 0, 1e-6);
+  s2_world_destroy(world);
+}
+
 // Energy and ratio of two wheels that mesh; a rack and a pinion.
 static void gears_keep_their_ratio(void **state) {
   (void)state;
@@ -654,6 +684,7 @@ int main(void) {
       cmocka_unit_test(springs_are_implicit_euler),
       cmocka_unit_test(compliant_rows_sag),
       cmocka_unit_test(a_rope_is_slack_or_taut),
+      cmocka_unit_test(lengths_may_be_zero),
       cmocka_unit_test(gears_keep_their_ratio),
       cmocka_unit_test(locks_hold_and_drive),
       cmocka_unit_test(a_mouse_pulls),
