@@ -280,11 +280,10 @@ static void set_or_raise(lua_State *L, S2Status status) {
   s2_lua_try(L, status);
 }
 
-static void check_value(lua_State *L, int field, bool good, const S2Complaint *complaint) {
+// The field's name is argument 2.
+static void check_value(lua_State *L, bool good, const S2Complaint *complaint) {
   if (!good) {
-    const char *name = field < S2_JOINT_FIELD_COUNT ? s2_joint_field_name((S2JointField)field)
-                                                    : field_names[field];
-    s2_lua_fail(L, "Joint.%s: %s", name, complaint->text);
+    s2_lua_fail(L, "Joint.%s: %s", lua_tostring(L, 2), complaint->text);
   }
 }
 
@@ -293,13 +292,12 @@ static void set_number(lua_State *L, const S2LuaJoint *joint, S2JointField field
   bool flag = false;
   S2Complaint complaint;
   if (is_flag((int)field)) {
-    check_value(L, (int)field, s2_value_boolean(L, 3, &flag, &complaint), &complaint);
+    check_value(L, s2_value_boolean(L, 3, &flag, &complaint), &complaint);
     value = flag;
   } else if (lua_type(L, 3) == LUA_TNUMBER) {
     value = lua_tonumber(L, 3); // the engine knows which may be infinite
   } else {
-    check_value(L, (int)field, s2_value_number(L, 3, S2_ANY_NUMBER, &value, &complaint),
-                &complaint);
+    check_value(L, s2_value_number(L, 3, S2_ANY_NUMBER, &value, &complaint), &complaint);
   }
   set_or_raise(L, s2_joint_set(joint->lw->world, joint->id, field, value));
 }
@@ -310,9 +308,9 @@ static void set_velocity(lua_State *L, const S2LuaJoint *joint, const S2JointInf
   S2Vec2 linear = {info->velocity[1], info->velocity[2]};
   double turn = info->velocity[0];
   if (field == FIELD_VELOCITY) {
-    check_value(L, field, s2_value_vec2(L, 3, &linear, &complaint), &complaint);
+    check_value(L, s2_value_vec2(L, 3, &linear, &complaint), &complaint);
   } else {
-    check_value(L, field, s2_value_number(L, 3, S2_ANY_NUMBER, &turn, &complaint), &complaint);
+    check_value(L, s2_value_number(L, 3, S2_ANY_NUMBER, &turn, &complaint), &complaint);
   }
   const double velocity[3] = {turn, linear.x, linear.y};
   set_or_raise(L, s2_joint_set_velocity(joint->lw->world, joint->id, velocity));
@@ -330,11 +328,11 @@ static int joint_newindex(lua_State *L) {
   }
   switch (field) {
   case FIELD_TARGET:
-    check_value(L, field, s2_value_vec2(L, 3, &target, &complaint), &complaint);
+    check_value(L, s2_value_vec2(L, 3, &target, &complaint), &complaint);
     set_or_raise(L, s2_joint_set_target(joint->lw->world, joint->id, target));
     return 0;
   case FIELD_LIMITS:
-    check_value(L, field, s2_lua_limits(L, 3, limits, &complaint), &complaint);
+    check_value(L, s2_lua_limits(L, 3, limits, &complaint), &complaint);
     set_or_raise(L, s2_joint_set_limits(joint->lw->world, joint->id, limits[0], limits[1]));
     return 0;
   case FIELD_VELOCITY:

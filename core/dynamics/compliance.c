@@ -175,7 +175,7 @@ static void soften_matrix(const S2Joint *joint, const S2JointRow *rows, int coun
   Matrix c = weights_matrix(&joint->compliance, rows, count), q;
   Matrix d = weights_matrix(&joint->damping, rows, count), turned = {0};
   double give[N] = {0}, eigenvalue[N] = {0}, largest = 0;
-  int order[N], rigid = 0, n = 0;
+  int order[N] = {0}, rigid = 0, n = 0;
   eigen(count, c, eigenvalue, &q);
   for (int i = 0; i < count; i++) {
     largest = fmax(largest, eigenvalue[i]);

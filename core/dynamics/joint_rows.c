@@ -222,7 +222,8 @@ int s2_step_joint_rows(const S2Step *step, const S2Island *island, S2Kind kind, 
   List boxes = new_list(step->arena, 2 * island->joints);
   List limits = new_list(step->arena, 2 * island->joints);
   double elapsed = step->t - step->world->kept.time + (positions ? step->h : 0);
-  Builder builder = {.step = step, .island = island, .kind = kind, .speed = speed};
+  double raised = *speed;
+  Builder builder = {.step = step, .island = island, .kind = kind, .speed = &raised};
   for (int pass = 0; pass < 2; pass++) { // limits look as far as what drives will bring
     for (int i = 0; i < island->joints; i++) {
       builder.slot = island->joint[i];
@@ -241,6 +242,7 @@ int s2_step_joint_rows(const S2Step *step, const S2Island *island, S2Kind kind, 
   }
   behind(&all, &limits, behind(&all, &boxes, island->joints));
   s2_arena_rewind(step->arena, mark);
+  *speed = raised;
   bool warm = kind == S2_MOTION || kind == S2_REBOUND;
   for (int i = 0; i < all.count; i++) {
     lambda[i] = warm ? step->joint_impulse[S2_JOINT_ROWS * parts[i].joint + parts[i].row] : 0;
