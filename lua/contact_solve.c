@@ -7,6 +7,7 @@
 #include "mcp/contact.h"
 
 static const double TOLERANCE = 1e-9; // scaled, as a world's default
+static const double OMEGA_END = 2;    // over-relaxation diverges from here on
 enum { MAX_ITERATIONS = 50 };         // of the interior point; the others scale from it
 
 typedef struct Call {
@@ -82,13 +83,18 @@ static void read_options(const S2Keys *keys, Call *call) {
     solvers[i] = s2_solver_name((S2Solver)i);
   }
   int solver = S2_SOLVER_AUTO;
+  double omega = 0;
   s2_lua_solve_read(keys, &call->solve);
   s2_keys_choice(keys, "solver", solvers, &solver);
+  if (s2_keys_number(keys, "omega", S2_POSITIVE, &omega) && omega >= OMEGA_END) {
+    s2_keys_fail(keys, "omega", "number below 2 expected, got %g", omega);
+  }
   call->options = (S2SolverOptions){
       .solver = (S2Solver)solver,
       .tolerance = call->solve.tolerance > 0 ? call->solve.tolerance : TOLERANCE,
       .max_iterations =
           call->solve.max_iterations > 0 ? call->solve.max_iterations : MAX_ITERATIONS,
+      .omega = omega,
   };
 }
 
@@ -116,6 +122,7 @@ static S2Csr matrix_of(const S2LuaSparse *sparse, S2Arena *arena) {
 
 // No call into Lua between the arena's beginning and its end: an error would leak it.
 static void solve(Call *call) {
+  call->options.history = call->solve.record ? &call->solve.history : NULL;
   S2Arena arena;
   s2_arena_init(&arena);
   S2Csr first = matrix_of(&call->matrix[0], &arena);
@@ -147,7 +154,8 @@ static void push_info(lua_State *L, const Call *call) {
 }
 
 static int contact_solve(lua_State *L) {
-  static const char *const names[] = {"W", "M", "H", "q", "bias", "mu", "solver", "r0", NULL};
+  static const char *const names[] = {"W",  "M",      "H",     "q",  "bias",
+                                      "mu", "solver", "omega", "r0", NULL};
   Call call = {0};
   lua_settop(L, 1);
   S2Keys keys = s2_keys_open(L, 1, false, names, s2_lua_solve_names, 0);

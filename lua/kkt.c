@@ -2,36 +2,23 @@
 #include "binding.h"
 #include "matrix.h"
 #include "solve_info.h"
+#include "sparse.h"
 
 #include "mcp/kkt.h"
 
 #include <math.h>
 
-enum { KKT_MAX = 4096 }; // unknowns and rows: tables of so many numbers squared are slow enough
+enum { KKT_MAX = 1 << 24 }; // unknowns and rows: their indices stay well within an int
 
 typedef struct Call {
   int n, m;
-  const double *w, *j, *compliance, *c, *b; // w, j: row-major, j may be NULL when empty
-  bool diagonal;                            // w holds n numbers
+  S2LuaSparse w, j;
+  const double *compliance, *c, *b;
   S2KktSolver solver;
   S2LuaSolve solve;
   S2KktSolution solution;
   double time; // s
 } Call;
-
-// A list of rows, or of the diagonal entries.
-static void read_w(const S2Keys *keys, Call *call) {
-  lua_State *L = keys->L;
-  int n = call->n, rows = n, columns = n;
-  s2_keys_require(keys, "W");
-  if (s2_keys_push(keys, "W") == LUA_TTABLE) {
-    call->diagonal = lua_rawgeti(L, -1, 1) != LUA_TTABLE;
-    lua_pop(L, 1);
-  }
-  lua_pop(L, 1);
-  call->w = call->diagonal ? s2_lua_problem_vector(keys, "W", &rows)
-                           : s2_lua_problem_matrix(keys, "W", &rows, &columns);
-}
 
 static void read_problem(const S2Keys *keys, Call *call) {
   int n = -1, m = -1;
@@ -44,12 +31,11 @@ static void read_problem(const S2Keys *keys, Call *call) {
   }
   call->n = n;
   call->m = m;
-  read_w(keys, call);
-  int rows = m, columns = n;
-  if (n > 0 && m > 0) {
-    s2_keys_require(keys, "J");
+  call->w = s2_lua_problem_sparse(keys, "W", n, n);
+  call->j = (S2LuaSparse){.rows = m, .columns = n};
+  if (s2_keys_has(keys, "J") || (n > 0 && m > 0)) {
+    call->j = s2_lua_problem_sparse(keys, "J", m, n);
   }
-  call->j = s2_lua_problem_matrix(keys, "J", &rows, &columns);
   call->compliance = s2_lua_problem_vector(keys, "C", &m);
 }
 
@@ -73,16 +59,12 @@ static void solve(Call *call) {
   S2Kkt kkt = {
       .n = call->n,
       .m = call->m,
-      .w = call->diagonal ? s2_csr_diagonal(call->n, call->w, &arena)
-                          : s2_csr_from_dense(call->n, call->n, call->w, &arena),
-      .j = s2_csr_from_dense(call->j != NULL ? call->m : 0, call->n, call->j, &arena),
+      .w = s2_csr_from_triplets(call->n, call->n, call->w.count, call->w.triplet, &arena),
+      .j = s2_csr_from_triplets(call->m, call->n, call->j.count, call->j.triplet, &arena),
       .compliance = call->compliance,
       .c = call->c,
       .b = call->b,
   };
-  if (call->j == NULL) {
-    kkt.j = s2_csr_from_triplets(call->m, call->n, 0, NULL, &arena);
-  }
   s2_kkt_solve(&kkt, &options, &arena, &call->solution);
   call->time = s2_lua_clock() - start;
   s2_arena_free(&arena);

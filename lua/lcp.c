@@ -2,6 +2,7 @@
 #include "binding.h"
 #include "matrix.h"
 #include "solve_info.h"
+#include "sparse.h"
 
 #include "mcp/lcp.h"
 
@@ -9,6 +10,8 @@ static const double OMEGA_END = 2; // over-relaxation diverges from here on
 
 typedef struct Call {
   S2LcpProblem problem;
+  bool sparse;
+  S2LuaSparse matrix; // M, when sparse
   S2LuaSolve solve;
   S2LcpSolverOptions options;
   S2LcpSolution solution;
@@ -29,6 +32,18 @@ static void read_problem(lua_State *L, int argument, S2LcpProblem *problem) {
   }
   problem->q = s2_lua_check_vector(L, argument + 1, "q", rows, &count);
   problem->n = rows;
+}
+
+static void read_sparse_problem(lua_State *L, Call *call) {
+  int count;
+  call->matrix = s2_lua_argument_sparse(L, 1);
+  if (call->matrix.rows != call->matrix.columns) {
+    s2_lua_fail(L, "M: square matrix expected, got %d rows and %d columns", call->matrix.rows,
+                call->matrix.columns);
+  }
+  call->sparse = true;
+  call->problem.n = call->matrix.rows;
+  call->problem.q = s2_lua_check_vector(L, 2, "q", call->problem.n, &count);
 }
 
 static void read_options(lua_State *L, int argument, Call *call) {
@@ -74,8 +89,17 @@ static void solve(Call *call) {
   call->options.history = call->solve.record ? &call->solve.history : NULL;
   S2Arena arena;
   s2_arena_init(&arena);
+  S2Csr m = {0};
+  if (call->sparse) {
+    m = s2_csr_from_triplets(call->matrix.rows, call->matrix.columns, call->matrix.count,
+                             call->matrix.triplet, &arena);
+  }
   double start = s2_lua_clock();
-  s2_lcp_solve(&call->problem, &call->options, &arena, &call->solution);
+  if (call->sparse) {
+    s2_lcp_sparse_solve(&m, call->problem.q, &call->options, &arena, &call->solution);
+  } else {
+    s2_lcp_solve(&call->problem, &call->options, &arena, &call->solution);
+  }
   call->time = s2_lua_clock() - start;
   s2_arena_free(&arena);
 }
@@ -83,8 +107,15 @@ static void solve(Call *call) {
 static int lcp_solve(lua_State *L) {
   Call call = {0};
   lua_settop(L, 3);
-  read_problem(L, 1, &call.problem);
+  if (s2_lua_is_sparse(L, 1)) {
+    read_sparse_problem(L, &call);
+  } else {
+    read_problem(L, 1, &call.problem);
+  }
   read_options(L, 3, &call);
+  if (call.sparse && call.solve.kappa > 0) {
+    s2_lua_fail(L, "kappa: not for sparse M");
+  }
   size_t n = (size_t)call.problem.n;
   double *memory = lua_newuserdatauv(L, sizeof(double) * (3 * n + 1), 0);
   call.solution = (S2LcpSolution){.z = memory, .w = memory + n, .ray = memory + 2 * n};

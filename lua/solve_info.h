@@ -1,5 +1,5 @@
-// What sim.lcp, sim.qp, sim.lp, sim.mlcp, sim.contact and sim.kkt share: options in the table of the
-// problem, the info returned, and what their derivatives read and give.
+// What sim.lcp, sim.qp, sim.lp, sim.mlcp, sim.contact and sim.kkt share: options in the table of
+// the problem, the info returned, and what their derivatives read and give.
 #ifndef S2_LUA_SOLVE_INFO_H
 #define S2_LUA_SOLVE_INFO_H
 

@@ -23,39 +23,47 @@ static void check_size(const S2Keys *keys, const char *key, const S2LuaSparse *m
 }
 
 // One of the lists i, j: `of` is the number of rows or columns.
-static int index_at(const S2Keys *keys, const char *key, const double *list, int k,
-                    const char *name, int of) {
+static int index_at(const S2Keys *keys, const char *key, const double *list, int k, int of) {
   if (!(list[k] >= 1 && list[k] <= of) || list[k] != (double)(int)list[k]) {
-    s2_keys_fail(keys, key, "%s[%d]: integer from 1 to %d expected, got %g", name, k + 1, of,
-                 list[k]);
+    s2_keys_fail(keys, key, "[%d]: integer from 1 to %d expected, got %g", k + 1, of, list[k]);
   }
   return (int)list[k] - 1;
 }
 
-// The table is on top of the stack.
-static S2LuaSparse read_triplets(const S2Keys *keys, const char *key) {
-  static const char *const names[] = {"rows", "columns", "i", "j", "v", NULL};
-  lua_State *L = keys->L;
-  char scope[S2_KEYS_SCOPE];
-  snprintf(scope, sizeof scope, "%s.", key);
-  S2Keys inner = s2_keys_inner(keys, scope, names, NULL);
+static const char *const triplet_names[] = {"rows", "columns", "i", "j", "v", NULL};
+
+static S2LuaSparse read_triplets(const S2Keys *inner) {
   int64_t rows = 0, columns = 0;
   int count = -1;
-  for (int k = 0; names[k] != NULL; k++) {
-    s2_keys_require(&inner, names[k]);
+  for (int k = 0; triplet_names[k] != NULL; k++) {
+    s2_keys_require(inner, triplet_names[k]);
   }
-  s2_keys_integer(&inner, "rows", 0, INT_MAX, &rows);
-  s2_keys_integer(&inner, "columns", 0, INT_MAX, &columns);
-  const double *v = s2_lua_problem_vector(&inner, "v", &count);
-  const double *i = s2_lua_problem_vector(&inner, "i", &count);
-  const double *j = s2_lua_problem_vector(&inner, "j", &count);
-  S2Triplet *triplet = take_triplets(L, (size_t)count);
+  s2_keys_integer(inner, "rows", 0, INT_MAX, &rows);
+  s2_keys_integer(inner, "columns", 0, INT_MAX, &columns);
+  const double *v = s2_lua_problem_vector(inner, "v", &count);
+  const double *i = s2_lua_problem_vector(inner, "i", &count);
+  const double *j = s2_lua_problem_vector(inner, "j", &count);
+  S2Triplet *triplet = take_triplets(inner->L, (size_t)count);
   for (int k = 0; k < count; k++) {
-    triplet[k].row = index_at(keys, key, i, k, "i", (int)rows);
-    triplet[k].column = index_at(keys, key, j, k, "j", (int)columns);
+    triplet[k].row = index_at(inner, "i", i, k, (int)rows);
+    triplet[k].column = index_at(inner, "j", j, k, (int)columns);
     triplet[k].value = v[k];
   }
   return (S2LuaSparse){(int)rows, (int)columns, count, triplet};
+}
+
+bool s2_lua_is_sparse(lua_State *L, int index) {
+  if (lua_type(L, index) != LUA_TTABLE) {
+    return false;
+  }
+  bool sparse = lua_getfield(L, index, "i") != LUA_TNIL;
+  lua_pop(L, 1);
+  return sparse;
+}
+
+S2LuaSparse s2_lua_argument_sparse(lua_State *L, int argument) {
+  S2Keys keys = s2_keys_open(L, argument, false, triplet_names, NULL, 0);
+  return read_triplets(&keys);
 }
 
 static S2LuaSparse read_diagonal(const S2Keys *keys, const char *key) {
@@ -95,12 +103,15 @@ S2LuaSparse s2_lua_problem_sparse(const S2Keys *keys, const char *key, int rows,
   if (s2_keys_push(keys, key) != LUA_TTABLE) {
     s2_keys_fail(keys, key, "matrix expected, got %s", s2_lua_describe(L, -1, text));
   }
-  bool sparse = lua_getfield(L, -1, "i") != LUA_TNIL;
-  bool diagonal = lua_rawgeti(L, -2, 1) == LUA_TNUMBER;
-  lua_pop(L, 2);
+  bool sparse = s2_lua_is_sparse(L, lua_gettop(L));
+  bool diagonal = lua_rawgeti(L, -1, 1) == LUA_TNUMBER;
+  lua_pop(L, 1);
   S2LuaSparse matrix;
   if (sparse) {
-    matrix = read_triplets(keys, key);
+    char scope[S2_KEYS_SCOPE];
+    snprintf(scope, sizeof scope, "%s.", key);
+    S2Keys inner = s2_keys_inner(keys, scope, triplet_names, NULL);
+    matrix = read_triplets(&inner);
   } else if (diagonal) {
     matrix = read_diagonal(keys, key);
   } else {

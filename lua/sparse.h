@@ -17,6 +17,9 @@ typedef struct S2LuaSparse {
 // any).
 S2LuaSparse s2_lua_problem_sparse(const S2Keys *keys, const char *key, int rows, int columns);
 
+bool s2_lua_is_sparse(lua_State *L, int index);                 // looks like such a table
+S2LuaSparse s2_lua_argument_sparse(lua_State *L, int argument); // the first kind only
+
 void s2_lua_push_sparse(lua_State *L, const S2Csr *matrix); // a table of the first kind
 
 #endif

@@ -8,7 +8,7 @@
 S2_INLINE void relax(const S2System *system, int k, S2Quad *v, double *lambda) {
   const S2Unit *unit = &system->unit[k];
   bool bilateral = unit->kind == S2_UNIT_BILATERAL;
-  for (int r = 0; r < unit->rows; r++) {
+  for (int r = 0; r < 2 && r < unit->rows; r++) {
     double u[2], change[2] = {0, 0}, bound = unit->mu * lambda[0];
     s2_system_unit_velocity(system, k, v, u);
     double value = lambda[r] - (u[r] + unit->c[r] * lambda[r] + unit->b0[r]);

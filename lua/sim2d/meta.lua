@@ -113,7 +113,7 @@ local Lcp = {}
 ---@field history? { residual: number, step: number, mu: number }[]
 
 ---Gives z, w and info, or nil, a status and info when the problem is not solved.
----@param M number[][]
+---@param M number[][]|sim2d.SparseMatrix
 ---@param q number[]
 ---@param options? sim2d.LcpOptions
 ---@return number[]? z
@@ -229,6 +229,7 @@ local ContactLibrary = {}
 ---@field tolerance? number of the scaled residual; 1e-9
 ---@field max_iterations? integer of the interior point, others scale from it; 50
 ---@field r0? number[] impulses to start from
+---@field omega? number over-relaxation of "pgs" and "si", below 2; 1
 ---@field history? boolean fills info.history
 
 ---@class sim2d.ContactInfo
@@ -269,8 +270,8 @@ local Kkt = {}
 ---@alias sim2d.KktSolver "ldl"|"schur"|"cg"|"minres"
 
 ---@class sim2d.KktDef
----@field W number[]|number[][] symmetric positive definite: its diagonal, or its rows
----@field J? number[][]
+---@field W sim2d.Matrix symmetric positive definite
+---@field J? sim2d.Matrix
 ---@field C? number[] the diagonal, >= 0; absent: 0
 ---@field c number[]
 ---@field b? number[]

@@ -140,11 +140,37 @@ test("malformed problems name the key", function()
   raises("2 x 2 matrix expected, got 3 x 3", sim.contact.solve, { W = { 1, 1, 1 }, q = { 1, 1 }, mu = 1 })
   raises("mu: 1 numbers expected, got 2", sim.contact.solve, { W = { 1, 1 }, q = { 1, 1 }, mu = { 1, 2 } })
   raises("at least 0 expected, got %-1", sim.contact.solve, { W = { 1, 1 }, q = { 1, 1 }, mu = -1 })
-  raises("j%[1%]: integer from 1 to 2 expected, got 1.5", sim.contact.solve,
+  raises("key 'W.j': %[1%]: integer from 1 to 2 expected, got 1.5", sim.contact.solve,
     { W = { rows = 2, columns = 2, i = { 1 }, j = { 1.5 }, v = { 1 } }, q = { 1, 1 }, mu = 1 })
   raises("key 'W.v' is missing", sim.contact.solve, { W = { rows = 2, columns = 2, i = { 1 }, j = { 1 } }, q = { 1, 1 }, mu = 1 })
   raises("key 'W': matrix expected, got", sim.contact.solve, { W = 3, q = { 1, 1 }, mu = 1 })
   raises("solver", sim.contact.solve, { W = { 1, 1 }, q = { 1, 1 }, mu = 1, solver = "magic" })
   raises("r0: 2 numbers expected, got 1", sim.contact.solve, { W = { 1, 1 }, q = { 1, 1 }, mu = 1, r0 = { 1 } })
   raises("path expected, got", sim.contact.read, 3)
+end)
+
+test("every solver can be asked, and recorded", function()
+  local W, q = {}, {}
+  for i = 1, 6 do
+    W[i] = {}
+    for j = 1, 6 do W[i][j] = i == j and 2 or 0.3 / (1 + math.abs(i - j)) end
+    q[i] = i % 2 == 1 and -1 or 0.7
+  end
+  local expected = sim.contact.solve { W = W, q = q, mu = 0.4 }
+  for _, solver in ipairs(sim.solvers()) do
+    local r, u, info = sim.contact.solve { W = W, q = q, mu = 0.4, solver = solver.name, history = true }
+    if solver.name == "closed" then
+      eq({ r, u }, { nil, "unsupported" })
+    else
+      near(r, expected, 1e-7)
+      eq(info.status, "solved")
+      ok(#info.history > 0, solver.name)
+      for _, entry in ipairs(info.history) do
+        ok(entry.residual >= 0 and entry.step > 0 and entry.step <= 1 and entry.mu >= 0, solver.name)
+      end
+    end
+  end
+  local r = sim.contact.solve { W = W, q = q, mu = 0.4, solver = "pgs", omega = 1.2 }
+  near(r, expected, 1e-7)
+  raises("omega", sim.contact.solve, { W = W, q = q, mu = 0.4, solver = "pgs", omega = 2 })
 end)

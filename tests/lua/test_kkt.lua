@@ -111,18 +111,29 @@ test("malformed systems raise, naming the place", function()
   local J, b = { { 1, -1 } }, { 0 }
   raises("key 'c' is missing", sim.kkt.solve, { W = { 1 } })
   raises("key 'W' is missing", sim.kkt.solve, { c = { 1 } })
-  raises("W: 2 numbers expected, got 1", sim.kkt.solve, { W = { 1 }, c = { 1, 2 } })
-  raises("W: 2 rows expected, got 1", sim.kkt.solve, { W = { { 1, 0 } }, c = { 1, 2 } })
+  raises("key 'W': 2 x 2 matrix expected, got 1 x 1", sim.kkt.solve, { W = { 1 }, c = { 1, 2 } })
+  raises("key 'W': 2 x 2 matrix expected, got 1 x 2", sim.kkt.solve, { W = { { 1, 0 } }, c = { 1, 2 } })
   raises("W%[2%]: number expected, got 'x'", sim.kkt.solve, { W = { 1, "x" }, c = { 1, 2 } })
-  raises("W: list of rows expected, got 3", sim.kkt.solve, { W = 3, c = { 1, 2 } })
+  raises("key 'W': matrix expected, got 3", sim.kkt.solve, { W = 3, c = { 1, 2 } })
   raises("key 'J' is missing", sim.kkt.solve, { W = { 1, 1 }, c = { 1, 2 }, b = b })
-  raises("J: 1 rows expected, got 2", sim.kkt.solve,
+  raises("key 'J': 1 x 2 matrix expected, got 2 x 2", sim.kkt.solve,
     { W = { 1, 1 }, c = { 1, 2 }, b = b, J = { { 1, 0 }, { 0, 1 } } })
-  raises("J%[1%]: 2 numbers expected, got 1", sim.kkt.solve,
+  raises("key 'J': 1 x 2 matrix expected, got 1 x 1", sim.kkt.solve,
     { W = { 1, 1 }, c = { 1, 2 }, b = b, J = { { 1 } } })
   raises("C: 1 numbers expected, got 2", sim.kkt.solve,
     { W = { 1, 1 }, c = { 1, 2 }, b = b, J = J, C = { 1, 1 } })
   raises("solver", sim.kkt.solve, { W = { 1 }, c = { 1 }, solver = "lu" })
   raises("unknown key 'q'", sim.kkt.solve, { W = { 1 }, c = { 1 }, q = 1 })
   raises("tolerance", sim.kkt.solve, { W = { 1 }, c = { 1 }, tolerance = 0 })
+end)
+
+test("sparse matrices mean the same", function()
+  local dense = { W = { 2, 3, 1 }, J = { { 1, 0, -1 } }, c = { 1, 2, 3 }, b = { 0.5 } }
+  local v, lambda = sim.kkt.solve(dense)
+  local sparse = {
+    W = { rows = 3, columns = 3, i = { 1, 2, 3 }, j = { 1, 2, 3 }, v = { 2, 3, 1 } },
+    J = { rows = 1, columns = 3, i = { 1, 1 }, j = { 1, 3 }, v = { 1, -1 } }, c = { 1, 2, 3 }, b = { 0.5 },
+  }
+  local v2, lambda2 = sim.kkt.solve(sparse)
+  eq({ v, lambda }, { v2, lambda2 })
 end)

@@ -176,3 +176,31 @@ test("derivatives that cannot be read raise", function()
   raises("dl_dz: list of numbers expected, got nil", lcp.vjp, M, q, { 1, 1 })
   raises("unknown key 'solver'", lcp.vjp, M, q, { 1, 1 }, { 1, 1 }, { solver = "auto" })
 end)
+
+test("sparse matrices of any size", function()
+  local side = 30 -- a membrane over an obstacle
+  local n = side * side
+  local M, q = { rows = n, columns = n, i = {}, j = {}, v = {} }, {}
+  local function entry(i, j, v)
+    M.i[#M.i + 1], M.j[#M.j + 1], M.v[#M.v + 1] = i, j, v
+  end
+  for i = 1, n do
+    entry(i, i, 4)
+    if i % side ~= 1 then entry(i, i - 1, -1) end
+    if i % side ~= 0 then entry(i, i + 1, -1) end
+    if i > side then entry(i, i - side, -1) end
+    if i <= n - side then entry(i, i + side, -1) end
+    q[i] = math.sin(i) - 0.3
+  end
+  local z, w, info = sim.lcp.solve(M, q)
+  eq({ info.status, info.solver }, { "solved", "pdipm" })
+  for i = 1, n do
+    ok(z[i] >= 0 and w[i] >= -2e-9 and math.min(z[i], w[i]) <= 2e-9)
+  end
+  local small = { rows = 2, columns = 2, i = { 1, 2 }, j = { 1, 2 }, v = { 2, -1 } }
+  near(sim.lcp.solve(small, { -1, 1 }, { solver = "lemke" }), { 0.5, 0 })
+  eq(select(2, sim.lcp.solve(small, { -1, -1 })), "infeasible")
+  raises("key 'v' is missing", sim.lcp.solve, { rows = 1, columns = 1, i = { 1 }, j = { 1 } }, { 1 })
+  raises("M: square matrix expected", sim.lcp.solve, { rows = 1, columns = 2, i = {}, j = {}, v = {} }, { 1 })
+  raises("kappa", sim.lcp.solve, small, { 1, 1 }, { kappa = 1e-3 })
+end)
