@@ -68,9 +68,12 @@ static S2BodyId disc(S2World *world, double x, double y, double r, double mass, 
 }
 
 static void hinge(S2World *world, S2BodyId a, S2BodyId b, double x, double y) {
-  S2HingeDef def = {.a = a, .b = b, .anchor = {x, y}};
+  S2JointDef def = s2_joint_def(S2_HINGE);
+  def.a = a;
+  def.b = b;
+  def.anchor_a = s2_vec2(x, y);
   S2JointId joint;
-  must(s2_hinge_create(world, &def, &joint));
+  must(s2_joint_create(world, &def, &joint));
 }
 
 static S2World *world_new(double gy, double dt, double margin) {

@@ -192,7 +192,11 @@ S2LuaBody *s2_lua_body(lua_State *L, int index);
 // The same, which must belong to `lw`.
 S2LuaBody *s2_lua_body_of(lua_State *L, int index, const S2LuaWorld *lw);
 void s2_lua_open_body(lua_State *L);
+S2LuaJoint *s2_lua_new_joint(lua_State *L, int world);
+void s2_lua_bind_joint(lua_State *L, int world, S2LuaJoint *joint, S2JointId id);
 void s2_lua_open_joint(lua_State *L);
+// {lo, hi}, either of which may be nil or infinite; nil: no limits.
+bool s2_lua_limits(lua_State *L, int index, double limits[2], S2Complaint *complaint);
 
 // world.bodies, world.joints
 void s2_lua_open_collection(lua_State *L);

@@ -210,14 +210,11 @@ void s2_lua_hooks_call(lua_State *L, S2LuaWorld *lw, S2Hook hook, double t) {
   lw->session->open.seconds_lua += s2_lua_clock() - start;
 }
 
-static const char *const event_names[] = {[S2_CONTACT_BEGIN] = "contact_begin",
-                                          [S2_CONTACT_END] = "contact_end",
-                                          [S2_CONTACT_IMPULSE] = "contact_impulse",
-                                          [S2_SENSOR_BEGIN] = "sensor_begin",
-                                          [S2_SENSOR_END] = "sensor_end",
-                                          [S2_SOLVER_WARNING] = "solver_warning",
-                                          [S2_SOLVER_WARNING + 1] = "joint_break", // not built yet
-                                          [S2_SOLVER_WARNING + 2] = NULL};
+static const char *const event_names[] = {
+    [S2_CONTACT_BEGIN] = "contact_begin",     [S2_CONTACT_END] = "contact_end",
+    [S2_CONTACT_IMPULSE] = "contact_impulse", [S2_SENSOR_BEGIN] = "sensor_begin",
+    [S2_SENSOR_END] = "sensor_end",           [S2_SOLVER_WARNING] = "solver_warning",
+    [S2_JOINT_BREAK] = "joint_break",         [S2_SOLVER_WARNING + 1] = NULL};
 
 static void set_number(lua_State *L, const char *key, double value) {
   lua_pushnumber(L, value + 0.0); // no -0: it says nothing to a reader
@@ -240,6 +237,14 @@ static void push_event(lua_State *L, const S2Event *event) {
   lua_setfield(L, -2, "b");
   s2_lua_push_vec2(L, event->point, NULL);
   lua_setfield(L, -2, "point");
+  if (event->type == S2_JOINT_BREAK) {
+    if (s2_joint_alive(s2_lua_world(L, 1)->world, event->joint)) {
+      s2_lua_push_joint(L, 1, event->joint);
+      lua_setfield(L, -2, "joint");
+    }
+    set_number(L, "force", event->force);
+    return;
+  }
   s2_lua_push_vec2(L, event->normal, NULL);
   lua_setfield(L, -2, "normal");
   set_number(L, "normal_impulse", event->normal_impulse);
@@ -324,9 +329,6 @@ static int world_on(lua_State *L) {
   S2Complaint complaint;
   if (!s2_value_choice(L, 2, event_names, &type, &complaint)) {
     return s2_lua_bad_argument(L, 2, "%s", complaint.text);
-  }
-  if (type > S2_SOLVER_WARNING) {
-    return s2_lua_bad_argument(L, 2, "'%s' is not available yet", event_names[type]);
   }
   check_function(L, 3);
   lua_settop(L, 3);

@@ -1,50 +1,55 @@
-// Joints: making, objects, fields.
+// Joints: objects and fields (joint_create.c makes them).
 #include "binding.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-typedef enum Field {
-  FIELD_IMPULSE,
+// Fields that are numbers of the engine have those numbers, the others come behind them.
+enum {
+  FIELD_IMPULSE = S2_JOINT_FIELD_COUNT,
   FIELD_FORCE,
-  FIELD_ANGLE,
-  FIELD_SPEED,
-  FIELD_ENABLED,
   FIELD_NAME,
   FIELD_A,
   FIELD_B,
   FIELD_ANCHOR_A,
   FIELD_ANCHOR_B,
+  FIELD_AXIS,
+  FIELD_LIMITS,
+  FIELD_TARGET,
+  FIELD_VELOCITY,
+  FIELD_ANGULAR_VELOCITY,
+  FIELD_JOINT_A,
+  FIELD_JOINT_B,
   FIELD_ERROR,
   FIELD_TYPE,
   FIELD_COLLIDE,
   FIELD_ALIVE,
   FIELD_COUNT
-} Field;
+};
 
 static const char *const field_names[FIELD_COUNT] = {[FIELD_IMPULSE] = "impulse",
                                                      [FIELD_FORCE] = "force",
-                                                     [FIELD_ANGLE] = "angle",
-                                                     [FIELD_SPEED] = "speed",
-                                                     [FIELD_ENABLED] = "enabled",
                                                      [FIELD_NAME] = "name",
                                                      [FIELD_A] = "a",
                                                      [FIELD_B] = "b",
                                                      [FIELD_ANCHOR_A] = "anchor_a",
                                                      [FIELD_ANCHOR_B] = "anchor_b",
+                                                     [FIELD_AXIS] = "axis",
+                                                     [FIELD_LIMITS] = "limits",
+                                                     [FIELD_TARGET] = "target",
+                                                     [FIELD_VELOCITY] = "velocity",
+                                                     [FIELD_ANGULAR_VELOCITY] = "angular_velocity",
+                                                     [FIELD_JOINT_A] = "joint_a",
+                                                     [FIELD_JOINT_B] = "joint_b",
                                                      [FIELD_ERROR] = "error",
                                                      [FIELD_TYPE] = "type",
                                                      [FIELD_COLLIDE] = "collide",
                                                      [FIELD_ALIVE] = "alive"};
 
-// Of the contract, not built yet.
-static const char *const later_fields[] = {"motor_speed", "limits", "translation", NULL};
-
-static const char *const type_names[] = {[S2_HINGE] = "hinge"};
-
 // ---- Objects ----------------------------------------------------------------------------------
 
-static S2LuaJoint *new_joint(lua_State *L, int world) {
+S2LuaJoint *s2_lua_new_joint(lua_State *L, int world) {
   S2LuaJoint *joint = lua_newuserdatauv(L, sizeof *joint, 1);
   memset(joint, 0, sizeof *joint);
   joint->type = s2_type_joint;
@@ -55,7 +60,7 @@ static S2LuaJoint *new_joint(lua_State *L, int world) {
   return joint;
 }
 
-static void bind_joint(lua_State *L, int world, S2LuaJoint *joint, S2JointId id) {
+void s2_lua_bind_joint(lua_State *L, int world, S2LuaJoint *joint, S2JointId id) {
   joint->id = id;
   S2JointInfo info;
   if (s2_joint_info(joint->lw->world, id, &info).code == S2_OK) {
@@ -72,7 +77,7 @@ void s2_lua_push_joint(lua_State *L, int world, S2JointId id) {
   lua_getiuservalue(L, world, S2_STORE_JOINTS);
   if (lua_rawgeti(L, -1, id.serial) == LUA_TNIL) {
     lua_pop(L, 1);
-    bind_joint(L, world, new_joint(L, world), id);
+    s2_lua_bind_joint(L, world, s2_lua_new_joint(L, world), id);
   }
   lua_remove(L, -2);
 }
@@ -119,22 +124,39 @@ static int joint_tostring(lua_State *L) {
 
 // ---- Fields -----------------------------------------------------------------------------------
 
-static void push_field(lua_State *L, const S2JointInfo *info, Field field) {
+static void push_joint(lua_State *L, S2JointId id) {
+  if (id.index == 0) {
+    lua_pushnil(L);
+    return;
+  }
+  lua_getiuservalue(L, 1, 1);
+  s2_lua_push_joint(L, -1, id);
+}
+
+// {lo, hi}; nil where there are none
+static void push_limits(lua_State *L, const S2LuaJoint *joint) {
+  double lo = -INFINITY, hi = INFINITY;
+  (void)s2_joint_get(joint->lw->world, joint->id, S2_JOINT_LIMIT_LO, &lo);
+  (void)s2_joint_get(joint->lw->world, joint->id, S2_JOINT_LIMIT_HI, &hi);
+  if (isinf(lo) && isinf(hi)) {
+    lua_pushnil(L);
+    return;
+  }
+  const double limits[2] = {lo, hi};
+  lua_createtable(L, 2, 0);
+  for (int i = 0; i < 2; i++) {
+    lua_pushnumber(L, limits[i]);
+    lua_rawseti(L, -2, i + 1);
+  }
+}
+
+static void push_field(lua_State *L, const S2LuaJoint *joint, const S2JointInfo *info, int field) {
   switch (field) {
   case FIELD_IMPULSE:
     s2_lua_push_vec2(L, info->impulse, NULL);
     return;
   case FIELD_FORCE:
     s2_lua_push_vec2(L, info->force, NULL);
-    return;
-  case FIELD_ANGLE:
-    lua_pushnumber(L, info->angle);
-    return;
-  case FIELD_SPEED:
-    lua_pushnumber(L, info->speed);
-    return;
-  case FIELD_ENABLED:
-    lua_pushboolean(L, info->enabled);
     return;
   case FIELD_NAME:
     lua_pushstring(L, info->name);
@@ -150,36 +172,74 @@ static void push_field(lua_State *L, const S2JointInfo *info, Field field) {
   case FIELD_ANCHOR_B:
     s2_lua_push_vec2(L, info->anchor_b, NULL);
     return;
+  case FIELD_LIMITS:
+    push_limits(L, joint);
+    return;
+  case FIELD_JOINT_A:
+  case FIELD_JOINT_B:
+    push_joint(L, field == FIELD_JOINT_A ? info->joint_a : info->joint_b);
+    return;
   case FIELD_ERROR:
     lua_pushnumber(L, info->error);
     return;
   case FIELD_TYPE:
-    lua_pushstring(L, type_names[info->type]);
+    lua_pushstring(L, s2_joint_type_name(info->type));
     return;
   case FIELD_COLLIDE:
     lua_pushboolean(L, info->collide);
     return;
-  case FIELD_ALIVE:
-  case FIELD_COUNT:
+  case FIELD_AXIS:
+    if (s2_joint_type_has(info->type, S2_JOINT_TRANSLATION)) {
+      s2_lua_push_vec2(L, info->axis, NULL);
+      return;
+    }
+    break;
+  case FIELD_TARGET:
+    if (info->type == S2_MOUSE) {
+      s2_lua_push_vec2(L, info->target, "joint.target");
+      return;
+    }
+    break;
+  case FIELD_VELOCITY:
+    if (info->type == S2_LOCK) {
+      s2_lua_push_vec2(L, s2_vec2(info->velocity[1], info->velocity[2]), "joint.velocity");
+      return;
+    }
+    break;
+  case FIELD_ANGULAR_VELOCITY:
+    if (info->type == S2_LOCK) {
+      lua_pushnumber(L, info->velocity[0]);
+      return;
+    }
+    break;
+  default:
     break;
   }
   lua_pushnil(L);
 }
 
-static bool is_later(const char *name) {
-  for (int i = 0; later_fields[i] != NULL; i++) {
-    if (strcmp(later_fields[i], name) == 0) {
-      return true;
-    }
+static bool is_flag(int field) {
+  return field == S2_JOINT_ENABLED || field == S2_JOINT_BROKEN;
+}
+
+// A number of the engine; nil where the type has none, and where a matrix stands for it.
+static void push_number(lua_State *L, const S2LuaJoint *joint, const S2JointInfo *info,
+                        S2JointField field) {
+  double value = NAN;
+  if (s2_joint_type_has(info->type, field)) {
+    s2_lua_try(L, s2_joint_get(joint->lw->world, joint->id, field, &value));
   }
-  return false;
+  if (isnan(value)) {
+    lua_pushnil(L);
+  } else if (is_flag((int)field)) {
+    lua_pushboolean(L, value != 0);
+  } else {
+    lua_pushnumber(L, value + 0.0);
+  }
 }
 
 // Upvalue 1: name -> number of a field, or method.
 static int find_field(lua_State *L) {
-  if (lua_type(L, 2) == LUA_TSTRING && is_later(lua_tostring(L, 2))) {
-    return s2_lua_fail(L, "Joint.%s: not available yet", lua_tostring(L, 2));
-  }
   lua_pushvalue(L, 2);
   int type = lua_rawget(L, lua_upvalueindex(1));
   if (type == LUA_TNIL) {
@@ -204,25 +264,94 @@ static int joint_index(lua_State *L) {
   }
   S2JointInfo info;
   s2_lua_try(L, s2_joint_info(joint->lw->world, joint->id, &info));
-  push_field(L, &info, (Field)field);
+  if (field < S2_JOINT_FIELD_COUNT) {
+    push_number(L, joint, &info, (S2JointField)field);
+  } else {
+    push_field(L, joint, &info, field);
+  }
   return 1;
+}
+
+// What the engine refuses reads like all that is refused here.
+static void set_or_raise(lua_State *L, S2Status status) {
+  if (status.code == S2_INVALID) {
+    s2_lua_fail(L, "Joint.%s", status.message);
+  }
+  s2_lua_try(L, status);
+}
+
+// The field's name is argument 2.
+static void check_value(lua_State *L, bool good, const S2Complaint *complaint) {
+  if (!good) {
+    s2_lua_fail(L, "Joint.%s: %s", lua_tostring(L, 2), complaint->text);
+  }
+}
+
+static void set_number(lua_State *L, const S2LuaJoint *joint, S2JointField field) {
+  double value;
+  bool flag = false;
+  S2Complaint complaint;
+  if (is_flag((int)field)) {
+    check_value(L, s2_value_boolean(L, 3, &flag, &complaint), &complaint);
+    value = flag;
+  } else if (lua_type(L, 3) == LUA_TNUMBER) {
+    value = lua_tonumber(L, 3); // the engine knows which may be infinite
+  } else {
+    check_value(L, s2_value_number(L, 3, S2_ANY_NUMBER, &value, &complaint), &complaint);
+  }
+  set_or_raise(L, s2_joint_set(joint->lw->world, joint->id, field, value));
+}
+
+static void set_velocity(lua_State *L, const S2LuaJoint *joint, const S2JointInfo *info,
+                         int field) {
+  S2Complaint complaint;
+  S2Vec2 linear = {info->velocity[1], info->velocity[2]};
+  double turn = info->velocity[0];
+  if (field == FIELD_VELOCITY) {
+    check_value(L, s2_value_vec2(L, 3, &linear, &complaint), &complaint);
+  } else {
+    check_value(L, s2_value_number(L, 3, S2_ANY_NUMBER, &turn, &complaint), &complaint);
+  }
+  const double velocity[3] = {turn, linear.x, linear.y};
+  set_or_raise(L, s2_joint_set_velocity(joint->lw->world, joint->id, velocity));
 }
 
 static int joint_newindex(lua_State *L) {
   S2LuaJoint *joint = s2_lua_check(L, 1, s2_type_joint);
   int field = find_field(L);
-  if (field != FIELD_ENABLED) {
-    return s2_lua_fail(L, "Joint.%s is read-only", lua_tostring(L, 2));
-  }
-  if (!is_alive(joint)) {
+  S2Complaint complaint;
+  S2JointInfo info;
+  S2Vec2 target;
+  double limits[2];
+  if (field != FIELD_COUNT && field != FIELD_ALIVE && !is_alive(joint)) {
     return destroyed(L, joint);
   }
-  bool enabled = false;
-  S2Complaint complaint;
-  if (!s2_value_boolean(L, 3, &enabled, &complaint)) {
-    return s2_lua_fail(L, "Joint.enabled: %s", complaint.text);
+  switch (field) {
+  case FIELD_TARGET:
+    check_value(L, s2_value_vec2(L, 3, &target, &complaint), &complaint);
+    set_or_raise(L, s2_joint_set_target(joint->lw->world, joint->id, target));
+    return 0;
+  case FIELD_LIMITS:
+    check_value(L, s2_lua_limits(L, 3, limits, &complaint), &complaint);
+    set_or_raise(L, s2_joint_set_limits(joint->lw->world, joint->id, limits[0], limits[1]));
+    return 0;
+  case FIELD_VELOCITY:
+  case FIELD_ANGULAR_VELOCITY:
+    s2_lua_try(L, s2_joint_info(joint->lw->world, joint->id, &info));
+    set_velocity(L, joint, &info, field);
+    return 0;
+  default:
+    break;
   }
-  s2_lua_try(L, s2_joint_set_enabled(joint->lw->world, joint->id, enabled));
+  if (field >= S2_JOINT_FIELD_COUNT) {
+    return s2_lua_fail(L, "Joint.%s is read-only", lua_tostring(L, 2));
+  }
+  s2_lua_try(L, s2_joint_info(joint->lw->world, joint->id, &info));
+  if (s2_joint_type_has(info.type, (S2JointField)field) &&
+      !s2_joint_type_sets(info.type, (S2JointField)field)) {
+    return s2_lua_fail(L, "Joint.%s is read-only", lua_tostring(L, 2));
+  }
+  set_number(L, joint, (S2JointField)field);
   return 0;
 }
 
@@ -233,79 +362,17 @@ static int joint_destroy(lua_State *L) {
   return 0;
 }
 
-// ---- Making -----------------------------------------------------------------------------------
-
-// The body at position `place` of the list or under `key`; nil is the world.
-static S2BodyId read_body(const S2Keys *keys, const S2LuaWorld *lw, int place, const char *key) {
-  lua_State *L = keys->L;
-  bool by_place = lua_geti(L, keys->table, place) != LUA_TNIL;
-  if (s2_keys_push(keys, key) != LUA_TNIL) {
-    if (by_place) {
-      s2_keys_fail(keys, key, "given twice, as [%d] too", place);
-    }
-    lua_replace(L, -2);
-  } else {
-    lua_pop(L, 1);
-  }
-  S2BodyId id = {0, 0};
-  if (!lua_isnil(L, -1)) {
-    const S2LuaBody *body = s2_lua_test(L, -1, s2_type_body);
-    if (body == NULL) {
-      char text[S2_LUA_TEXT];
-      s2_keys_fail(keys, key, "Body expected, got %s", s2_lua_describe(L, -1, text));
-    } else if (body->lw != lw) {
-      s2_keys_fail(keys, key, "the body belongs to another world");
-    } else if (!s2_body_alive(lw->world, body->id)) {
-      s2_keys_fail(keys, key, "body '%s' is destroyed", body->name);
-    } else {
-      id = body->id;
-    }
-  }
-  lua_pop(L, 1);
-  return id;
-}
-
-static int world_hinge(lua_State *L) {
-  static const char *const names[] = {"a",       "b",          "anchor",      "name",
-                                      "collide", "compliance", "damping",     "limits",
-                                      "motor",   "friction",   "break_force", NULL};
-  static const char *const later[] = {"compliance", "damping",     "limits", "motor",
-                                      "friction",   "break_force", NULL};
-  S2LuaWorld *lw = s2_lua_world(L, 1);
-  lua_settop(L, 2);
-  S2Keys keys = s2_keys_open(L, 2, false, names, NULL, 2);
-  for (int i = 0; later[i] != NULL; i++) {
-    s2_keys_later(&keys, later[i]);
-  }
-  S2HingeDef def = {.a = read_body(&keys, lw, 1, "a"), .b = read_body(&keys, lw, 2, "b")};
-  if (def.a.index == 0 && def.b.index == 0) {
-    return s2_lua_bad_argument(L, 2, "key 'a' is missing");
-  }
-  s2_keys_require(&keys, "anchor");
-  s2_keys_vec2(&keys, "anchor", &def.anchor);
-  s2_keys_name(&keys, "name", &def.name);
-  s2_keys_boolean(&keys, "collide", &def.collide);
-  S2LuaJoint *joint = new_joint(L, 1);
-  S2JointId id;
-  S2Status status = s2_hinge_create(lw->world, &def, &id);
-  if (status.code == S2_INVALID) {
-    return s2_lua_bad_argument(L, 2, "%s", status.message);
-  }
-  s2_lua_try(L, status);
-  s2_lua_world_changed(lw);
-  bind_joint(L, 1, joint, id);
-  return 1;
-}
-
-const luaL_Reg s2_world_joint_methods[] = {{"hinge", world_hinge}, {NULL, NULL}};
-
 void s2_lua_open_joint(lua_State *L) {
   static const luaL_Reg methods[] = {{"destroy", joint_destroy}, {NULL, NULL}};
   s2_lua_metatable(L, s2_type_joint);
   lua_newtable(L);
   for (int i = 0; i < FIELD_COUNT; i++) {
+    if (i == S2_JOINT_FORCE || i == S2_JOINT_LIMIT_LO || i == S2_JOINT_LIMIT_HI) {
+      continue; // a vector and a list here
+    }
     lua_pushinteger(L, i);
-    lua_setfield(L, -2, field_names[i]);
+    lua_setfield(L, -2,
+                 i < S2_JOINT_FIELD_COUNT ? s2_joint_field_name((S2JointField)i) : field_names[i]);
   }
   s2_lua_functions(L, methods, 0);
   lua_pushvalue(L, -1);

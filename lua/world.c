@@ -10,10 +10,8 @@ enum { FIELD_TIME = 100, FIELD_BODIES, FIELD_JOINTS };
 
 // Parts of the contract that are not built yet.
 static const char *const later_names[] = {
-    "weld",     "slider", "distance", "spring",           "rope",
-    "gear",     "lock",   "mouse",    "constraint",       "ground_friction",
-    "actuator", "act",    "observe",  "inverse_dynamics", "linearize",
-    "save",     "view",   NULL};
+    "constraint",       "ground_friction", "actuator", "act",  "observe",
+    "inverse_dynamics", "linearize",       "save",     "view", NULL};
 
 // ---- Life -------------------------------------------------------------------------------------
 

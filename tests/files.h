@@ -60,11 +60,34 @@ static inline S2World *small_world(void) {
   S2BodyId disc = add_disc(world, named(at(-1, 0.5), "a \"round\", <thing> & co"), 0.5);
   add_box(world, at(1, 0.5), 1, 1);
   S2BodyId bob = add_disc(world, named(at(4, 2), "bob"), 0.25);
-  S2HingeDef hinge = {.b = bob, .anchor = {3, 3}, .name = "pivot"};
+  S2JointDef hinge = hinge_def(no_body, bob, 3, 3);
+  hinge.name = "pivot";
   S2JointId joint;
-  must(s2_hinge_create(world, &hinge, &joint));
+  must(s2_joint_create(world, &hinge, &joint));
   must(s2_body_set_v(world, disc, (const double[3]){0.3, 0.1, 0}));
   return world;
+}
+
+// One joint of each type, high up, most of them between two boxes.
+static inline void add_all_joints(S2World *world) {
+  S2JointId joint;
+  for (int type = 0; type < S2_JOINT_TYPE_COUNT; type++) {
+    S2BodyId a = add_box(world, at(3 * type, 10), 1, 1), b = add_box(world, at(3 * type, 12), 1, 1);
+    bool one = type == S2_LOCK || type == S2_MOUSE;
+    S2JointDef def = joint_def((S2JointType)type, a, one ? no_body : b);
+    def.anchor_a = s2_vec2(3 * type, 10.6);
+    def.axis = s2_vec2(0, 1);
+    def.stiffness = 20;
+    def.target = s2_vec2(3 * type, 11);
+    def.lock_x = type == S2_LOCK;
+    if (type == S2_GEAR) {
+      S2JointDef axle_a = hinge_def(a, no_body, 3 * type, 10);
+      S2JointDef axle_b = hinge_def(b, no_body, 3 * type, 12);
+      must(s2_joint_create(world, &axle_a, &def.joint_a));
+      must(s2_joint_create(world, &axle_b, &def.joint_b));
+    }
+    must(s2_joint_create(world, &def, &joint));
+  }
 }
 
 // Enough of an XML parser for what an SVG of ours may contain: elements, attributes, text, the

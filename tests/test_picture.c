@@ -226,9 +226,31 @@ static void test_svg_strays(void **state) {
   s2_world_destroy(world);
 }
 
+static void test_svg_joints(void **state) {
+  (void)state;
+  S2World *world = world_new(0, 0.01);
+  add_all_joints(world);
+  S2DrawOptions options = s2_draw_options();
+  S2Moment moment = {0};
+  options.joints = false;
+  must(s2_moment_capture(&moment, world));
+  char *without = svg_of(&moment, &options);
+  options.joints = true;
+  char *with = svg_of(&moment, &options);
+  assert_well_formed(with);
+  // Two ends of a distance, spring, rope and mouse; rings of a hinge, two axles, lock and wheel;
+  // two more for the dots in those of a weld and a slider.
+  assert_int_equal(occurrences(with, "<circle") - occurrences(without, "<circle"), 4 * 2 + 5 + 4);
+  s2_memory_free(with);
+  s2_memory_free(without);
+  s2_moment_free(&moment);
+  s2_world_destroy(world);
+}
+
 static void test_svg_numbers_that_are_none(void **state) {
   (void)state;
   S2World *world = small_world();
+  add_all_joints(world);
   must(s2_world_step(world));
   S2Moment moment = {0};
   must(s2_moment_capture(&moment, world));
@@ -242,7 +264,9 @@ static void test_svg_numbers_that_are_none(void **state) {
     for (int k = 0; k < 3; k++) {
       double kept = moment.bodies.at[1].q[k];
       moment.bodies.at[1].q[k] = bad[i];
-      moment.joints.at[0].anchor_b.x = bad[i];
+      for (int j = 0; j < moment.joints.count; j++) {
+        moment.joints.at[j].anchor_b.x = bad[i];
+      }
       moment.contacts.at[0].normal_impulse = bad[i];
       moment.contacts.at[0].tangent_impulse = bad[(i + 1) % 6];
       s2_memory_free(svg_of(&moment, &options));
@@ -255,9 +279,13 @@ static void test_svg_numbers_that_are_none(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_svg_content),  cmocka_unit_test(test_svg_kinds_of_bodies),
-      cmocka_unit_test(test_svg_contacts), cmocka_unit_test(test_svg_view),
-      cmocka_unit_test(test_svg_strays),   cmocka_unit_test(test_svg_numbers_that_are_none),
+      cmocka_unit_test(test_svg_content),
+      cmocka_unit_test(test_svg_kinds_of_bodies),
+      cmocka_unit_test(test_svg_contacts),
+      cmocka_unit_test(test_svg_view),
+      cmocka_unit_test(test_svg_strays),
+      cmocka_unit_test(test_svg_joints),
+      cmocka_unit_test(test_svg_numbers_that_are_none),
   };
   return cmocka_run_group_tests(tests, make_directory, remove_directory);
 }

@@ -73,10 +73,9 @@ static S2World *build(const Plan *plan) {
       double qa[3], qb[3];
       must(s2_body_q(world, last, qa));
       must(s2_body_q(world, all[n - 1], qb));
-      S2HingeDef hinge = {
-          .a = last, .b = all[n - 1], .anchor = {(qa[1] + qb[1]) / 2, (qa[2] + qb[2]) / 2}};
+      S2JointDef hinge = hinge_def(last, all[n - 1], (qa[1] + qb[1]) / 2, (qa[2] + qb[2]) / 2);
       S2JointId joint;
-      must(s2_hinge_create(world, &hinge, &joint));
+      must(s2_joint_create(world, &hinge, &joint));
     }
     last = all[n - 1];
   }

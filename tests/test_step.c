@@ -143,10 +143,10 @@ static void the_velocity_of_a_static_body_does_nothing(void **state) {
 static void a_joint_of_a_disabled_body_carries_nothing(void **state) {
   (void)state;
   S2World *world = world_new(-10, 0.01);
-  S2HingeDef def = {.a = add_box(world, at(0, 0), 1, 1), .anchor = {0, 0}};
+  S2JointDef def = hinge_def(add_box(world, at(0, 0), 1, 1), no_body, 0, 0);
   S2JointId hinge;
   S2JointInfo info;
-  must(s2_hinge_create(world, &def, &hinge));
+  must(s2_joint_create(world, &def, &hinge));
   must(s2_world_step(world));
   must(s2_joint_info(world, hinge, &info));
   near(info.force.y, 10, 1e-9);
@@ -221,11 +221,10 @@ static void blows_on_jointed_bodies_gain_no_energy(void **state) {
     }
     for (int i = 0; i < 4; i++) {
       double turn = (i + 0.5) * 1.5707963267948966;
-      S2HingeDef def = {.a = bars[i],
-                        .b = bars[(i + 1) % 4],
-                        .anchor = {sqrt(0.5) * cos(turn), sqrt(0.5) * sin(turn)}};
+      S2JointDef def =
+          hinge_def(bars[i], bars[(i + 1) % 4], sqrt(0.5) * cos(turn), sqrt(0.5) * sin(turn));
       S2JointId hinge;
-      must(s2_hinge_create(world, &def, &hinge));
+      must(s2_joint_create(world, &def, &hinge));
     }
     for (int k = 0; k < 20; k++) {
       double before = s2_world_energy(world).kinetic;

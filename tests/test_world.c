@@ -14,9 +14,9 @@ static void stale_handles_are_errors(void **state) {
   (void)state;
   S2World *world = world_new(-10, 0.01);
   S2BodyId one = add_disc(world, at(0, 0), 1), two = add_disc(world, at(3, 0), 1);
-  S2HingeDef def = {.a = one, .b = two, .anchor = {1.5, 0}};
+  S2JointDef def = hinge_def(one, two, 1.5, 0);
   S2JointId joint;
-  must(s2_hinge_create(world, &def, &joint));
+  must(s2_joint_create(world, &def, &joint));
   must(s2_body_destroy(world, one));
   assert_false(s2_body_alive(world, one));
   assert_false(s2_joint_alive(world, joint)); // went with its body
@@ -26,7 +26,7 @@ static void stale_handles_are_errors(void **state) {
   refused(s2_body_destroy(world, one), S2_STALE, "destroyed");
   refused(s2_body_apply_force(world, one, s2_vec2(1, 0), NULL), S2_STALE, "destroyed");
   refused(s2_joint_destroy(world, joint), S2_STALE, "destroyed");
-  refused(s2_hinge_create(world, &def, &joint), S2_STALE, "destroyed");
+  refused(s2_joint_create(world, &def, &joint), S2_STALE, "destroyed");
   // The slot is used again, the old handle stays stale.
   S2BodyId three = add_disc(world, at(0, 5), 1);
   assert_int_equal(three.index, one.index);
@@ -141,12 +141,12 @@ static void joints_refuse_nonsense(void **state) {
   S2World *world = world_new(-10, 0.01);
   S2BodyId body = add_disc(world, at(0, 0), 1);
   S2JointId joint;
-  S2HingeDef def = {.a = body, .b = body};
-  refused(s2_hinge_create(world, &def, &joint), S2_INVALID, "same one twice");
-  def = (S2HingeDef){.anchor = {0, 0}};
-  refused(s2_hinge_create(world, &def, &joint), S2_INVALID, "at least one body");
-  def = (S2HingeDef){.a = body, .anchor = {NAN, 0}};
-  refused(s2_hinge_create(world, &def, &joint), S2_INVALID, "anchor");
+  S2JointDef def = hinge_def(body, body, 0, 0);
+  refused(s2_joint_create(world, &def, &joint), S2_INVALID, "same one twice");
+  def = hinge_def(no_body, no_body, 0, 0);
+  refused(s2_joint_create(world, &def, &joint), S2_INVALID, "at least one body");
+  def = hinge_def(body, no_body, NAN, 0);
+  refused(s2_joint_create(world, &def, &joint), S2_INVALID, "anchor");
   assert_int_equal(s2_world_joints(world, NULL, 0), 0);
   s2_world_destroy(world);
 }
@@ -387,9 +387,9 @@ static void arrange_no_contact_and_back(S2World *world, S2BodyId a, S2BodyId b) 
   must(s2_world_no_contact(world, b, a, false));
 }
 static void arrange_joint(S2World *world, S2BodyId a, S2BodyId b) {
-  S2HingeDef def = {.a = a, .b = b, .anchor = {0.5, -0.5}};
+  S2JointDef def = hinge_def(a, b, 0.5, -0.5);
   S2JointId joint;
-  must(s2_hinge_create(world, &def, &joint));
+  must(s2_joint_create(world, &def, &joint));
 }
 static void arrange_disabled(S2World *world, S2BodyId a, S2BodyId b) {
   (void)b;

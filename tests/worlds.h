@@ -78,6 +78,21 @@ static inline S2BodyDef fixed_at(double x, double y) {
   return def;
 }
 
+static inline S2JointDef joint_def(S2JointType type, S2BodyId a, S2BodyId b) {
+  S2JointDef def = s2_joint_def(type);
+  def.a = a;
+  def.b = b;
+  return def;
+}
+
+static inline S2JointDef hinge_def(S2BodyId a, S2BodyId b, double x, double y) {
+  S2JointDef def = joint_def(S2_HINGE, a, b);
+  def.anchor_a = s2_vec2(x, y);
+  return def;
+}
+
+static const S2BodyId no_body = {0, 0};
+
 static inline S2BodyDef rough(S2BodyDef def, double friction, double restitution) {
   def.friction = friction;
   def.restitution = restitution;

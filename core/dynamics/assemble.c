@@ -52,52 +52,13 @@ static S2Row contact_row(const S2Step *step, const S2Touch *touch, int k, S2Vec2
   return row;
 }
 
-static int add_joints(const S2Step *step, const S2Island *island, S2Kind kind, S2Row *rows,
-                      double *lambda) {
-  const S2World *world = step->world;
-  bool positions = kind == S2_POSITIONS;
-  const double *q = positions ? step->q1 : step->q0;
-  int n = 0;
-  for (int i = 0; i < island->joints; i++) {
-    const S2Joint *joint = &world->joints.at[island->joint[i]];
-    S2JointRow parts[3];
-    double error[3] = {0};
-    int count = s2_joint_rows(joint, q, parts);
-    if (positions) {
-      s2_joint_error(joint, q, error);
-    }
-    for (int r = 0; r < count; r++, n++) {
-      S2Row *row = &rows[n];
-      *row = (S2Row){
-          .a = joint->a == S2_NONE ? S2_GROUND : step->node_of[joint->a],
-          .b = joint->b == S2_NONE ? S2_GROUND : step->node_of[joint->b],
-          .coupled_to = -1,
-          .group = i,
-          .lo = -INFINITY,
-          .hi = INFINITY,
-          .bias = error[r],
-      };
-      for (int c = 0; c < 3; c++) {
-        row->ja[c] = row->a == S2_GROUND ? 0 : parts[r].ja[c];
-        row->jb[c] = row->b == S2_GROUND ? 0 : parts[r].jb[c];
-        if (!positions && row->a == S2_GROUND && joint->a != S2_NONE) {
-          row->bias += parts[r].ja[c] * step->free_v[3 * joint->a + c];
-        }
-        if (!positions && row->b == S2_GROUND && joint->b != S2_NONE) {
-          row->bias += parts[r].jb[c] * step->free_v[3 * joint->b + c];
-        }
-      }
-      lambda[n] = kind != S2_MOTION ? 0 : step->joint_impulse[3 * island->joint[i] + r];
-    }
-  }
-  return n;
-}
-
 S2Assembly s2_assemble(const S2Step *step, const S2Island *island, const S2Choice *choices,
                        S2Kind kind) {
-  int most = 3 * island->joints + 4 * island->touches;
+  int most = S2_JOINT_ROWS * island->joints + 4 * island->touches;
+  bool motion = kind == S2_MOTION || kind == S2_REBOUND;
   S2Row *rows = S2_TAKE(step->arena, S2Row, most);
   double *lambda = S2_TAKE(step->arena, double, most);
+  S2JointPart *parts = S2_TAKE(step->arena, S2JointPart, S2_JOINT_ROWS * island->joints);
   double *mass = S2_TAKE(step->arena, double, 3 * island->nodes);
   double *rhs = S2_TAKE_ZEROED(step->arena, double, 3 * island->nodes);
   double *v = S2_TAKE_ZEROED(step->arena, double, 3 * island->nodes);
@@ -107,15 +68,16 @@ S2Assembly s2_assemble(const S2Step *step, const S2Island *island, const S2Choic
     const double inertial[3] = {body->inertia, body->mass, body->mass};
     for (int c = 0; c < 3; c++) {
       int at = 3 * slot + c, to = 3 * i + c;
-      mass[to] = kind == S2_MOTION ? step->mass[at] : inertial[c];
-      rhs[to] = kind == S2_MOTION   ? step->mass[at] * step->free_v[at]
+      mass[to] = motion ? step->mass[at] : inertial[c];
+      rhs[to] = motion              ? step->mass[at] * step->free_v[at]
                 : kind == S2_IMPACT ? inertial[c] * step->v2[at]
                                     : 0;
-      v[to] = kind == S2_MOTION ? step->v0[at] : 0;
+      v[to] = motion ? step->v0[at] : 0;
     }
   }
-  int n = add_joints(step, island, kind, rows, lambda);
-  int group = island->joints;
+  double speed = kind == S2_POSITIONS ? island->length : s2_island_speed(step, island);
+  int joints = s2_step_joint_rows(step, island, kind, rows, parts, lambda, &speed);
+  int n = joints, group = joints > 0 ? rows[joints - 1].group + 1 : 0;
   for (int i = 0; i < island->touches; i++) {
     const S2Touch *touch = &step->touches[island->touch[i]];
     for (int k = 0; k < touch->count; k++) {
@@ -127,14 +89,14 @@ S2Assembly s2_assemble(const S2Step *step, const S2Island *island, const S2Choic
       rows[n] = contact_row(step, touch, k, point->at.normal, kind);
       rows[n].bias += choice->bias;
       rows[n].group = group;
-      lambda[n++] = kind == S2_MOTION ? point->normal_impulse : 0;
+      lambda[n++] = motion ? point->normal_impulse : 0;
       if (kind != S2_POSITIONS && touch->friction > 0) {
         rows[n] = contact_row(step, touch, k, s2_left(point->at.normal), kind);
         rows[n].bias -= touch->surface_speed;
         rows[n].coupled_to = n - 1;
         rows[n].mu = touch->friction;
         rows[n].group = group;
-        lambda[n++] = kind == S2_MOTION ? point->tangent_impulse : 0;
+        lambda[n++] = motion ? point->tangent_impulse : 0;
       }
       group += 1;
     }
@@ -145,9 +107,10 @@ S2Assembly s2_assemble(const S2Step *step, const S2Island *island, const S2Choic
                   .mass = mass,
                   .rhs = rhs,
                   .row = rows,
-                  .velocity_scale =
-                      kind == S2_POSITIONS ? island->length : s2_island_speed(step, island),
+                  .velocity_scale = speed,
                   .length = island->length},
+      .part = parts,
+      .parts = joints,
       .mass = mass,
       .lambda = lambda,
       .v = v,

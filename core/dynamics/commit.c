@@ -107,25 +107,64 @@ static void carry_begun(S2Step *step) {
   }
 }
 
-static double joint_error(const S2Step *step) {
+// m: size of the bodies that a joint's angles are measured by
+static double joint_length(const S2World *world, const S2Joint *joint) {
+  double length = 0;
+  length = joint->a == S2_NONE ? length : fmax(length, world->bodies.at[joint->a].reach);
+  length = joint->b == S2_NONE ? length : fmax(length, world->bodies.at[joint->b].reach);
+  return length > 0 ? length : 1;
+}
+
+static double joint_error(const S2Step *step, double elapsed) {
   const S2World *world = step->world;
   double worst = 0;
   for (int i = 0; i < world->joint_order.count; i++) {
     const S2Joint *joint = &world->joints.at[world->joint_order.at[i]];
-    double error[3] = {0};
     if (s2_joint_active(world, joint)) {
-      s2_joint_error(joint, step->q1, error);
-      worst = fmax(worst, hypot(error[0], error[1]));
+      S2JointAt at = {world, joint, step->q1, elapsed};
+      worst = fmax(worst, s2_joint_violation(&at, joint_length(world, joint)));
     }
   }
   return worst;
 }
 
-static void measure(S2Step *step) {
+static void break_joint(S2World *world, int32_t slot, double force) {
+  S2Joint *joint = &world->joints.at[slot];
+  joint->enabled = false;
+  joint->broken = true;
+  S2Event *event = s2_world_event(world, S2_JOINT_BREAK);
+  event->a = s2_body_id(world, joint->a);
+  event->b = s2_body_id(world, joint->b);
+  event->joint = (S2JointId){(uint32_t)slot + 1, joint->serial};
+  event->point = s2_joint_anchor(world->q.at, joint->a, joint->local_a);
+  event->force = force;
+}
+
+// Impulses and reactions are kept, moving goals move on, what carried too much breaks.
+static void commit_joints(const S2Step *step, double elapsed) {
+  S2World *world = step->world;
+  for (int i = 0; i < world->joint_order.count; i++) {
+    int32_t slot = world->joint_order.at[i];
+    S2Joint *joint = &world->joints.at[slot];
+    memcpy(joint->impulse, step->joint_impulse + S2_JOINT_ROWS * slot, sizeof joint->impulse);
+    memcpy(joint->reaction, step->joint_reaction + 3 * slot, sizeof joint->reaction);
+    joint->reaction_time = step->h;
+    for (int c = 0; c < 3; c++) {
+      joint->goal[c] += elapsed * joint->rate[c];
+    }
+    double impulse = hypot(joint->reaction[1], joint->reaction[2]);
+    double force = (impulse > 0 ? impulse : fabs(joint->reaction[0])) / step->h;
+    if (force > joint->break_force) {
+      break_joint(world, slot, force);
+    }
+  }
+}
+
+static void measure(S2Step *step, double elapsed) {
   S2World *world = step->world;
   S2WorldStats *stats = &world->stats;
   step->residuals.penetration = s2_step_penetration(step);
-  step->residuals.joint_error = joint_error(step);
+  step->residuals.joint_error = joint_error(step, elapsed);
   world->residuals = step->residuals;
   stats->steps += 1;
   stats->worst_scaled = fmax(stats->worst_scaled, step->residuals.solve.scaled);
@@ -166,15 +205,13 @@ S2Status s2_step_commit(S2Step *step) {
   if (step->touch_count > 0) {
     memcpy(world->touches.at, step->touches, sizeof(S2Touch) * (size_t)step->touch_count);
   }
-  for (int i = 0; i < world->joint_order.count; i++) {
-    int32_t slot = world->joint_order.at[i];
-    memcpy(world->joints.at[slot].impulse, step->joint_impulse + 3 * slot, 3 * sizeof(double));
-  }
+  double elapsed = step->cut_short ? step->t - world->kept.time : step->dt;
+  measure(step, elapsed);
+  commit_joints(step, elapsed);
   world->kept.time = step->cut_short ? step->t : world->kept.time + step->dt;
   world->kept.steps += 1;
   world->kept.fresh = false;
   world->boxes_stale = true;
   world->contacts_stale = true;
-  measure(step);
   return s2_ok();
 }

@@ -168,30 +168,115 @@ S2Status s2_world_no_contact(S2World *world, S2BodyId a, S2BodyId b, bool forbid
 
 // ---- Joints -----------------------------------------------------------------------------------
 
-typedef enum S2JointType { S2_HINGE } S2JointType;
+typedef enum S2JointType {
+  S2_HINGE,    // a and b turn about a common point
+  S2_WELD,     // nothing moves between them
+  S2_SLIDER,   // a moves along an axis fixed in b, without turning
+  S2_DISTANCE, // a point of a keeps its distance from a point of b
+  S2_SPRING,   // the same, elastic and damped
+  S2_ROPE,     // the same, at most so far apart
+  S2_GEAR,     // coordinate of joint_a + ratio * coordinate of joint_b stays
+  S2_LOCK,     // x, y or angle of one body held, or moved at a given velocity
+  S2_MOUSE,    // a point of a body pulled to a target by a damped spring
+  S2_WHEEL,    // a moves along an axis of b on a damped spring, and turns freely
+  S2_JOINT_TYPE_COUNT
+} S2JointType;
 
-typedef struct S2HingeDef {
-  S2BodyId a, b; // one of them may be null: the world
-  S2Vec2 anchor; // world coordinates, m
-  bool collide;  // do the two bodies still touch each other (default no)
+// Compliances (m/N, rad/(N m)) or dampings (N s/m, N m s/rad) of a joint's rows: one for rows that
+// measure a length and one for those that measure an angle, or a symmetric positive semidefinite
+// matrix over all rows (hinge: x, y in b's frame; weld: x, y, angle; slider: across, angle).
+typedef struct S2JointWeights {
+  double linear, angular;
+  int size;         // 0: the two numbers; else rows (and columns) of the matrix
+  double matrix[9]; // row-major, size * size of it
+} S2JointWeights;
+
+typedef struct S2JointDef {
+  S2JointType type;
+  S2BodyId a, b;              // one of them may be null: the world (lock and mouse: b is)
+  S2Vec2 anchor_a, anchor_b;  // m, world coordinates; NAN: the centre of mass. Where the bodies
+                              // share a point (hinge, weld, slider, wheel) it is anchor_a
+  S2Vec2 axis;                // slider, wheel: direction in world coordinates, any length
+  double length;              // distance: m, > 0; NAN: as now
+  double rest_length;         // spring: m, >= 0; NAN: as now
+  double max_length;          // rope: m, > 0; NAN: as now
+  double stiffness;           // spring, mouse, wheel: N/m, >= 0, to be given
+  double ratio;               // gear
+  S2JointId joint_a, joint_b; // gear
+  bool lock_x, lock_y, lock_angle; // lock
+  S2Vec2 velocity;                 // lock: m/s
+  double angular_velocity;         // lock: rad/s
+  S2Vec2 target;                   // mouse: m, world coordinates
+  S2JointWeights compliance;       // zero: rigid; not for spring, mouse, wheel, rope
+  S2JointWeights damping;          // of what is compliant; spring, mouse, wheel: `linear`
+  bool has_limits, has_motor;      // on the coordinate: hinge, slider, spring, wheel
+  double limit_lo, limit_hi;       // rad or m; may be infinite
+  double motor_speed, motor_max;   // rad/s or m/s; N m or N, >= 0, may be infinite
+  double friction;                 // dry, N m or N, >= 0
+  double break_force;              // N (N m where there is no force), > 0, may be infinite
+  bool collide;                    // do the two bodies still touch each other (default no)
   const char *name;
-} S2HingeDef;
+} S2JointDef;
 
-S2Status s2_hinge_create(S2World *world, const S2HingeDef *def, S2JointId *joint);
-S2Status s2_joint_destroy(S2World *world, S2JointId joint);
+// The defaults of a type: no limits, no motor, rigid, cannot break.
+S2JointDef s2_joint_def(S2JointType type);
+// Fails with S2_INVALID (the message names field, value and domain) or S2_STALE.
+S2Status s2_joint_create(S2World *world, const S2JointDef *def, S2JointId *joint);
+S2Status s2_joint_destroy(S2World *world, S2JointId joint); // gears on it go with it
 bool s2_joint_alive(const S2World *world, S2JointId joint);
-S2Status s2_joint_set_enabled(S2World *world, S2JointId joint, bool enabled);
+const char *s2_joint_type_name(S2JointType type);
+
+typedef enum S2JointField {
+  S2_JOINT_ANGLE,       // of a against b, 0 when made (read-only)
+  S2_JOINT_TRANSLATION, // slider, wheel: of a along the axis, 0 when made (read-only)
+  S2_JOINT_LENGTH,      // between the anchors; can be set in a distance joint: what is held
+  S2_JOINT_SPEED,       // of what limits, motor and friction act on: rad/s or m/s (read-only)
+  S2_JOINT_FORCE,       // N: reaction over the last step, its size (read-only)
+  S2_JOINT_TORQUE,      // N m: reaction on a about its anchor (read-only)
+  S2_JOINT_MOTOR_SPEED, // setting these two makes the motor
+  S2_JOINT_MOTOR_MAX,
+  S2_JOINT_LIMIT_LO, // +-infinity: none
+  S2_JOINT_LIMIT_HI,
+  S2_JOINT_COMPLIANCE, // linear part (angular where all is angular); sets both; NAN: a matrix
+  S2_JOINT_DAMPING,
+  S2_JOINT_FRICTION,
+  S2_JOINT_BREAK_FORCE,
+  S2_JOINT_STIFFNESS,
+  S2_JOINT_REST_LENGTH,
+  S2_JOINT_MAX_LENGTH,
+  S2_JOINT_RATIO, // setting it keeps the gear as it stands
+  S2_JOINT_ENABLED,
+  S2_JOINT_BROKEN, // read-only; enabling a joint mends it
+  S2_JOINT_FIELD_COUNT
+} S2JointField;
+
+const char *s2_joint_field_name(S2JointField field);
+// Has a joint of this type the field, and may it be written?
+bool s2_joint_type_has(S2JointType type, S2JointField field);
+bool s2_joint_type_sets(S2JointType type, S2JointField field);
+S2Status s2_joint_get(const S2World *world, S2JointId joint, S2JointField field, double *value);
+S2Status s2_joint_set(S2World *world, S2JointId joint, S2JointField field, double value);
+S2Status s2_joint_set_limits(S2World *world, S2JointId joint, double lo, double hi);
+S2Status s2_joint_set_target(S2World *world, S2JointId joint, S2Vec2 target); // mouse
+S2Status s2_joint_set_velocity(S2World *world, S2JointId joint,               // lock
+                               const double velocity[3]);                     // angle, x, y
 
 typedef struct S2JointInfo {
   S2JointType type;
   S2BodyId a, b;
-  bool enabled, collide;
+  S2JointId joint_a, joint_b; // gear
+  bool enabled, broken, collide;
   const char *name;          // borrowed
-  S2Vec2 anchor_a, anchor_b; // world coordinates now; they differ by the joint's error
+  S2Vec2 anchor_a, anchor_b; // world coordinates now
+  S2Vec2 axis;               // slider, wheel: unit vector, world coordinates now
+  S2Vec2 target;             // mouse
+  double velocity[3];        // lock: angle, x, y
   S2Vec2 impulse;            // on a, N s, of the last step (world axes)
-  S2Vec2 force;              // on a, N: impulse / dt
+  double angular_impulse;    // on a, about its anchor, N m s
+  S2Vec2 force;              // on a, N: impulse over the time it acted
+  double torque;             // on a, about its anchor, N m
   double angle, speed;       // of a against b, rad and rad/s, zero at creation
-  double error;              // m
+  double error;              // m: of rigid rows and limits (angles times the size of the bodies)
 } S2JointInfo;
 
 S2Status s2_joint_info(const S2World *world, S2JointId joint, S2JointInfo *info);
@@ -238,6 +323,7 @@ typedef enum S2EventType {
   S2_CONTACT_IMPULSE, // the normal impulse of this step, one event a contact that has one
   S2_SENSOR_BEGIN,    // `a` is the sensor
   S2_SENSOR_END,
+  S2_JOINT_BREAK,    // a joint carried more than its break_force and is disabled
   S2_SOLVER_WARNING, // numbers: unsolved step, overlap at the start, smallest dt reached
 } S2EventType;
 
@@ -247,6 +333,8 @@ typedef struct S2Event {
   S2Vec2 point, normal;
   double normal_impulse, tangent_impulse; // N s
   double speed;                           // approach speed before the step, m/s (begin and impulse)
+  S2JointId joint;                        // that broke, at `point`
+  double force;                           // N, that broke it
   const char *message;                    // warnings; else ""
 } S2Event;
 
@@ -269,7 +357,9 @@ typedef struct S2Contact {
 const S2Contact *s2_world_contacts(S2World *world, int *count);
 
 typedef struct S2Energy {
-  double kinetic, potential, total; // J; potential: -m g'x, zero at the origin
+  // J; potential: -m g'x, zero at the origin, and the elastic energy 1/2 g' C^-1 g of springs and
+  // compliant joints
+  double kinetic, potential, total;
 } S2Energy;
 
 S2Energy s2_world_energy(const S2World *world);

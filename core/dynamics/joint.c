@@ -1,78 +1,240 @@
-// Joints: what all types share.
+// Joints: the table of their types, making and destroying.
 #include "dynamics/joint.h"
 
 #include <stdio.h>
 #include <string.h>
 
-int s2_joint_row_count(const S2Joint *joint) {
-  switch (joint->type) {
-  case S2_HINGE:
-    return 2;
-  }
-  return 0;
+static const S2JointKind *const kinds[S2_JOINT_TYPE_COUNT] = {
+    [S2_HINGE] = &s2_hinge_kind,       [S2_WELD] = &s2_weld_kind,     [S2_SLIDER] = &s2_slider_kind,
+    [S2_DISTANCE] = &s2_distance_kind, [S2_SPRING] = &s2_spring_kind, [S2_ROPE] = &s2_rope_kind,
+    [S2_GEAR] = &s2_gear_kind,         [S2_LOCK] = &s2_lock_kind,     [S2_MOUSE] = &s2_mouse_kind,
+    [S2_WHEEL] = &s2_wheel_kind,
+};
+
+const S2JointKind *s2_joint_kind(S2JointType type) {
+  return kinds[type];
 }
 
-int s2_joint_rows(const S2Joint *joint, const double *q, S2JointRow rows[3]) {
-  switch (joint->type) {
-  case S2_HINGE:
-    return s2_hinge_rows(joint, q, rows);
-  }
-  return 0;
+const char *s2_joint_type_name(S2JointType type) {
+  return (unsigned)type < S2_JOINT_TYPE_COUNT ? kinds[type]->name : NULL;
 }
 
-void s2_joint_error(const S2Joint *joint, const double *q, double error[3]) {
-  switch (joint->type) {
-  case S2_HINGE:
-    s2_hinge_error(joint, q, error);
-    break;
+// Of a gear whose joints had bodies that stood still: do they still?
+static bool meshes(const S2World *world, const S2Joint *gear) {
+  const int32_t joints[2] = {gear->joint_a, gear->joint_b};
+  for (int i = 0; i < 4; i++) {
+    const S2Joint *of = &world->joints.at[joints[i / 2]];
+    int32_t slot = i % 2 == 0 ? of->a : of->b;
+    bool given = slot == S2_NONE || slot == gear->a || slot == gear->b;
+    if (!of->enabled || (!given && world->bodies.at[slot].type != S2_STATIC)) {
+      return false;
+    }
   }
+  return true;
 }
 
 bool s2_joint_active(const S2World *world, const S2Joint *joint) {
   const S2Body *a = joint->a == S2_NONE ? NULL : &world->bodies.at[joint->a];
   const S2Body *b = joint->b == S2_NONE ? NULL : &world->bodies.at[joint->b];
   bool off = !joint->enabled || (a != NULL && !a->enabled) || (b != NULL && !b->enabled);
-  return !off && ((a != NULL && s2_body_moves(a)) || (b != NULL && s2_body_moves(b)));
+  return !off && ((a != NULL && s2_body_moves(a)) || (b != NULL && s2_body_moves(b))) &&
+         (joint->type != S2_GEAR || meshes(world, joint));
 }
 
-// ---- Making and destroying --------------------------------------------------------------------
-
-S2Status s2_joint_prepare(const S2World *world, S2BodyId a, S2BodyId b, bool collide,
-                          const char *name, S2Joint *joint) {
-  joint->a = joint->b = S2_NONE;
-  if (a.index != 0) {
-    S2_TRY(s2_body_slot(world, a, &joint->a));
+double s2_joint_violation(const S2JointAt *at, double length) {
+  const S2JointKind *kind = kinds[at->joint->type];
+  S2JointRow rows[S2_JOINT_EQUATIONS];
+  S2SoftRow soft[S2_JOINT_EQUATIONS];
+  int count = kind->rows(at, rows);
+  s2_joint_soften(at->joint, rows, count, 0, soft);
+  double square = 0;
+  for (int i = 0; i < count; i++) {
+    if (soft[i].rigid) {
+      double error = soft[i].row.value * (s2_joint_row_angular(&soft[i].row) ? length : 1);
+      square += error * error;
+    }
   }
-  if (b.index != 0) {
-    S2_TRY(s2_body_slot(world, b, &joint->b));
+  double worst = sqrt(square);
+  bool limited = at->joint->limit_lo > -INFINITY || at->joint->limit_hi < INFINITY;
+  if (limited && kind->coordinate != NULL) {
+    S2JointRow row;
+    kind->coordinate(at, &row, NULL);
+    double beyond = fmax(at->joint->limit_lo - row.value, row.value - at->joint->limit_hi);
+    worst = fmax(worst, beyond * (s2_joint_row_angular(&row) ? length : 1));
+  }
+  return worst;
+}
+
+// ---- Making -----------------------------------------------------------------------------------
+
+S2JointDef s2_joint_def(S2JointType type) {
+  S2Vec2 nowhere = {NAN, NAN};
+  return (S2JointDef){
+      .type = type,
+      .anchor_a = nowhere,
+      .anchor_b = nowhere,
+      .target = nowhere,
+      .length = NAN,
+      .rest_length = NAN,
+      .max_length = NAN,
+      .stiffness = NAN,
+      .ratio = 1,
+      .limit_lo = -INFINITY,
+      .limit_hi = INFINITY,
+      .motor_max = INFINITY,
+      .break_force = INFINITY,
+  };
+}
+
+static S2Status find_bodies(const S2World *world, const S2JointDef *def, S2Joint *joint) {
+  if (def->a.index != 0) {
+    S2_TRY(s2_body_slot(world, def->a, &joint->a));
+  }
+  if (def->b.index != 0) {
+    S2_TRY(s2_body_slot(world, def->b, &joint->b));
   }
   if (joint->a == joint->b) {
     return joint->a == S2_NONE
                ? s2_error(S2_INVALID, "a joint needs at least one body")
                : s2_error(S2_INVALID, "a joint needs two different bodies, got the same one twice");
   }
-  if (name != NULL && strlen(name) >= S2_NAME_SIZE) {
-    return s2_error(S2_INVALID, "name: at most %d bytes expected, got %zu", S2_NAME_SIZE - 1,
-                    strlen(name));
-  }
-  snprintf(joint->name, sizeof joint->name, "%s", name == NULL ? "" : name);
-  joint->enabled = true;
-  joint->collide = collide;
-  double angle_a = joint->a == S2_NONE ? 0 : world->q.at[3 * joint->a];
-  double angle_b = joint->b == S2_NONE ? 0 : world->q.at[3 * joint->b];
-  joint->angle0 = angle_a - angle_b;
   return s2_ok();
 }
 
-S2Vec2 s2_joint_local(const S2World *world, int32_t slot, S2Vec2 point) {
+static S2Status check_moving(const S2World *world, const S2Joint *joint) {
+  const int32_t slots[2] = {joint->a, joint->b};
+  for (int i = 0; i < 2; i++) {
+    if (slots[i] != S2_NONE && world->bodies.at[slots[i]].type == S2_DYNAMIC) {
+      return s2_ok();
+    }
+  }
+  return s2_error(S2_INVALID, "a joint needs at least one dynamic body");
+}
+
+static S2Vec2 local_point(const S2World *world, int32_t slot, S2Vec2 point) {
   return slot == S2_NONE ? point : s2_pose_local(s2_slot_pose(world->q.at, slot), point);
 }
 
-static bool excludes(const S2Joint *joint) {
-  return !joint->collide && joint->a != S2_NONE && joint->b != S2_NONE;
+// NAN stands for the centre of mass; half a NAN or the world has none.
+static S2Status read_anchor(const S2World *world, const char *name, int32_t slot, S2Vec2 given,
+                            bool needed, S2Vec2 *local) {
+  if (slot != S2_NONE && !needed && isnan(given.x) && isnan(given.y)) {
+    *local = s2_vec2(0, 0);
+    return s2_ok();
+  }
+  if (!isfinite(given.x) || !isfinite(given.y)) {
+    return s2_error(S2_INVALID, "%s: finite numbers expected, got {%g, %g}", name, given.x,
+                    given.y);
+  }
+  *local = local_point(world, slot, given);
+  return s2_ok();
 }
 
-S2JointId s2_joint_add(S2World *world, const S2Joint *joint) {
+static S2Status read_anchors(const S2World *world, const S2JointDef *def, S2Joint *joint) {
+  if (joint->type == S2_GEAR || joint->type == S2_LOCK) {
+    return s2_ok();
+  }
+  if (joint->type == S2_MOUSE) {
+    return read_anchor(world, "anchor", joint->a, def->anchor_a, false, &joint->local_a);
+  }
+  if ((kinds[joint->type]->parts & S2_HAS_LENGTH) != 0) {
+    S2_TRY(read_anchor(world, "anchor_a", joint->a, def->anchor_a, false, &joint->local_a));
+    return read_anchor(world, "anchor_b", joint->b, def->anchor_b, false, &joint->local_b);
+  }
+  S2_TRY(read_anchor(world, "anchor", joint->a, def->anchor_a, true, &joint->local_a));
+  return read_anchor(world, "anchor", joint->b, def->anchor_a, true, &joint->local_b);
+}
+
+// The axis, or the present direction of a length (along x where it has none).
+static S2Status read_axis(const S2World *world, const S2JointDef *def, S2Joint *joint) {
+  unsigned parts = kinds[joint->type]->parts;
+  S2Vec2 axis = def->axis;
+  if ((parts & S2_HAS_LENGTH) != 0) {
+    axis = s2_sub(s2_joint_anchor(world->q.at, joint->a, joint->local_a),
+                  s2_joint_anchor(world->q.at, joint->b, joint->local_b));
+    axis = s2_length(axis) < S2_NO_LENGTH ? s2_vec2(1, 0) : axis;
+  } else if ((parts & S2_HAS_AXIS) == 0) {
+    return s2_ok();
+  }
+  double length = hypot(axis.x, axis.y);
+  if (!isfinite(length) || !(length > 0)) {
+    return s2_error(S2_INVALID, "axis: a direction expected, got {%g, %g}", axis.x, axis.y);
+  }
+  S2Rot turn = s2_rot(joint->b == S2_NONE ? 0 : world->q.at[3 * joint->b]);
+  joint->axis = s2_unrotate(turn, s2_vec2(axis.x / length, axis.y / length));
+  return s2_ok();
+}
+
+static S2Status not_negative(const char *name, double value, bool may_be_infinite) {
+  if (!(value >= 0) || (!may_be_infinite && isinf(value))) {
+    return s2_error(S2_INVALID, "%s: a%s number not below 0 expected, got %g", name,
+                    may_be_infinite ? "" : " finite", value);
+  }
+  return s2_ok();
+}
+
+static S2Status unasked(const S2JointKind *kind, const char *name) {
+  return s2_error(S2_INVALID, "%s: not for a %s", name, kind->name);
+}
+
+static S2Status read_drive(const S2JointDef *def, S2Joint *joint) {
+  const S2JointKind *kind = kinds[joint->type];
+  if ((kind->parts & S2_HAS_LIMITS) == 0 && def->has_limits) {
+    return unasked(kind, "limits");
+  }
+  if ((kind->parts & S2_HAS_DRIVE) == 0 && (def->has_motor || def->friction != 0)) {
+    return unasked(kind, def->has_motor ? "motor" : "friction");
+  }
+  if (def->has_limits) {
+    if (!(def->limit_lo <= def->limit_hi) || def->limit_lo == INFINITY ||
+        def->limit_hi == -INFINITY) {
+      return s2_error(S2_INVALID, "limits: lo <= hi expected, got {%g, %g}", def->limit_lo,
+                      def->limit_hi);
+    }
+    joint->limit_lo = def->limit_lo;
+    joint->limit_hi = def->limit_hi;
+  }
+  if (def->has_motor && !isfinite(def->motor_speed)) {
+    return s2_error(S2_INVALID, "motor_speed: finite number expected, got %g", def->motor_speed);
+  }
+  S2_TRY(not_negative("motor_max", def->motor_max, true));
+  S2_TRY(not_negative("friction", def->friction, false));
+  if (!(def->break_force > 0)) {
+    return s2_error(S2_INVALID, "break_force: a number above 0 expected, got %g", def->break_force);
+  }
+  joint->has_motor = def->has_motor;
+  joint->motor_speed = def->has_motor ? def->motor_speed : 0;
+  joint->motor_max = def->motor_max;
+  joint->friction = def->friction;
+  joint->break_force = def->break_force;
+  return s2_ok();
+}
+
+static bool is_zero(const S2JointWeights *weights) {
+  return weights->size == 0 && weights->linear == 0 && weights->angular == 0;
+}
+
+static S2Status read_softness(const S2JointDef *def, S2Joint *joint) {
+  const S2JointKind *kind = kinds[joint->type];
+  if ((kind->parts & S2_HAS_COMPLIANCE) == 0 && !is_zero(&def->compliance)) {
+    return unasked(kind, "compliance");
+  }
+  if ((kind->parts & S2_HAS_STIFFNESS) != 0) {
+    S2_TRY(not_negative("stiffness", def->stiffness, false));
+    S2_TRY(not_negative("damping", def->damping.linear, false));
+    if (def->damping.size > 0) {
+      return s2_error(S2_INVALID, "damping: one number expected, got a matrix");
+    }
+    joint->stiffness = def->stiffness;
+  } else if (!is_zero(&def->damping) && is_zero(&def->compliance)) {
+    return s2_error(S2_INVALID, "damping: nothing to damp where compliance is 0");
+  }
+  joint->compliance = def->compliance;
+  joint->damping = def->damping;
+  return s2_ok();
+}
+
+static S2JointId add(S2World *world, const S2Joint *joint) {
   int32_t slot = world->kept.free_joint;
   if (slot != S2_NONE) {
     world->kept.free_joint = world->joints.at[slot].a; // the free list's link
@@ -82,15 +244,58 @@ S2JointId s2_joint_add(S2World *world, const S2Joint *joint) {
   world->joints.at[slot] = *joint;
   world->joints.at[slot].serial = world->next_serial++;
   *s2_array_append(world->joint_order) = slot;
-  if (excludes(joint)) {
+  if (!joint->collide && joint->a != S2_NONE && joint->b != S2_NONE) {
     s2_world_exclude(world, joint->a, joint->b, false);
   }
   return (S2JointId){(uint32_t)slot + 1, world->joints.at[slot].serial};
 }
 
-void s2_joint_destroy_slot(S2World *world, int32_t slot) {
+S2Status s2_joint_create(S2World *world, const S2JointDef *def, S2JointId *id) {
+  *id = (S2JointId){0, 0};
+  S2_TRY(s2_world_idle(world));
+  if ((unsigned)def->type >= S2_JOINT_TYPE_COUNT) {
+    return s2_error(S2_INVALID, "type: no such joint");
+  }
+  S2Joint joint = {
+      .type = def->type,
+      .enabled = true,
+      .collide = def->collide,
+      .a = S2_NONE,
+      .b = S2_NONE,
+      .joint_a = S2_NONE,
+      .joint_b = S2_NONE,
+      .limit_lo = -INFINITY,
+      .limit_hi = INFINITY,
+  };
+  if (def->type != S2_GEAR) {
+    S2_TRY(find_bodies(world, def, &joint));
+  }
+  if (def->name != NULL && strlen(def->name) >= S2_NAME_SIZE) {
+    return s2_error(S2_INVALID, "name: at most %d bytes expected, got %zu", S2_NAME_SIZE - 1,
+                    strlen(def->name));
+  }
+  snprintf(joint.name, sizeof joint.name, "%s", def->name == NULL ? "" : def->name);
+  S2_TRY(read_anchors(world, def, &joint));
+  S2_TRY(read_drive(def, &joint));
+  S2_TRY(read_softness(def, &joint));
+  S2_TRY(read_axis(world, def, &joint));
+  S2_TRY(kinds[def->type]->create(world, def, &joint));
+  S2JointRow rows[S2_JOINT_EQUATIONS];
+  int count = kinds[def->type]->rows(&(S2JointAt){world, &joint, world->q.at, 0}, rows);
+  S2_TRY(s2_joint_check_weights("compliance", &def->compliance, count));
+  S2_TRY(s2_joint_check_weights("damping", &def->damping, count));
+  S2_TRY(check_moving(world, &joint));
+  joint.angle0 = (joint.a == S2_NONE ? 0 : world->q.at[3 * joint.a]) -
+                 (joint.b == S2_NONE ? 0 : world->q.at[3 * joint.b]);
+  *id = add(world, &joint);
+  return s2_ok();
+}
+
+// ---- Destroying -------------------------------------------------------------------------------
+
+static void destroy_one(S2World *world, int32_t slot) {
   S2Joint *joint = &world->joints.at[slot];
-  if (excludes(joint)) {
+  if (!joint->collide && joint->a != S2_NONE && joint->b != S2_NONE) {
     s2_world_include(world, joint->a, joint->b, false);
   }
   int i = 0;
@@ -105,7 +310,18 @@ void s2_joint_destroy_slot(S2World *world, int32_t slot) {
   world->kept.free_joint = slot;
 }
 
-static S2Status joint_slot(const S2World *world, S2JointId id, int32_t *slot) {
+// Gears are younger than their joints, so that going backwards sees them first.
+void s2_joint_destroy_slot(S2World *world, int32_t slot) {
+  for (int i = world->joint_order.count - 1; i >= 0; i--) {
+    const S2Joint *other = &world->joints.at[world->joint_order.at[i]];
+    if (other->type == S2_GEAR && (other->joint_a == slot || other->joint_b == slot)) {
+      destroy_one(world, world->joint_order.at[i]);
+    }
+  }
+  destroy_one(world, slot);
+}
+
+S2Status s2_joint_slot(const S2World *world, S2JointId id, int32_t *slot) {
   *slot = (int32_t)id.index - 1;
   if (!s2_joint_alive(world, id)) {
     return s2_error(S2_STALE, "the joint is destroyed");
@@ -116,7 +332,7 @@ static S2Status joint_slot(const S2World *world, S2JointId id, int32_t *slot) {
 S2Status s2_joint_destroy(S2World *world, S2JointId id) {
   int32_t slot;
   S2_TRY(s2_world_idle(world));
-  S2_TRY(joint_slot(world, id, &slot));
+  S2_TRY(s2_joint_slot(world, id, &slot));
   s2_joint_destroy_slot(world, slot);
   return s2_ok();
 }
@@ -124,50 +340,6 @@ S2Status s2_joint_destroy(S2World *world, S2JointId id) {
 bool s2_joint_alive(const S2World *world, S2JointId id) {
   return id.index != 0 && id.index <= (uint32_t)world->joints.count && id.serial != 0 &&
          world->joints.at[id.index - 1].serial == id.serial;
-}
-
-S2Status s2_joint_set_enabled(S2World *world, S2JointId id, bool enabled) {
-  int32_t slot;
-  S2_TRY(s2_world_idle(world));
-  S2_TRY(joint_slot(world, id, &slot));
-  world->joints.at[slot].enabled = enabled;
-  memset(world->joints.at[slot].impulse, 0, sizeof world->joints.at[slot].impulse);
-  return s2_ok();
-}
-
-// ---- Reading ----------------------------------------------------------------------------------
-
-static S2Vec2 anchor(const S2World *world, int32_t slot, S2Vec2 local) {
-  return slot == S2_NONE ? local : s2_pose_point(s2_slot_pose(world->q.at, slot), local);
-}
-
-S2Status s2_joint_info(const S2World *world, S2JointId id, S2JointInfo *info) {
-  int32_t slot;
-  S2_TRY(joint_slot(world, id, &slot));
-  const S2Joint *joint = &world->joints.at[slot];
-  double error[3] = {0};
-  s2_joint_error(joint, world->q.at, error);
-  double angle = (joint->a == S2_NONE ? 0 : world->q.at[3 * joint->a]) -
-                 (joint->b == S2_NONE ? 0 : world->q.at[3 * joint->b]);
-  double speed = (joint->a == S2_NONE ? 0 : world->v.at[3 * joint->a]) -
-                 (joint->b == S2_NONE ? 0 : world->v.at[3 * joint->b]);
-  S2Vec2 impulse = {joint->impulse[0], joint->impulse[1]};
-  *info = (S2JointInfo){
-      .type = joint->type,
-      .a = s2_body_id(world, joint->a),
-      .b = s2_body_id(world, joint->b),
-      .enabled = joint->enabled,
-      .collide = joint->collide,
-      .name = joint->name,
-      .anchor_a = anchor(world, joint->a, joint->local_a),
-      .anchor_b = anchor(world, joint->b, joint->local_b),
-      .impulse = impulse,
-      .force = s2_scale(1 / world->kept.def.dt, impulse),
-      .angle = angle - joint->angle0,
-      .speed = speed,
-      .error = hypot(error[0], error[1]),
-  };
-  return s2_ok();
 }
 
 int s2_world_joints(const S2World *world, S2JointId *joints, int capacity) {

@@ -1,30 +1,95 @@
-// Private to core/dynamics: what joint types have in common.
+// Private to core/dynamics: what joint types are made of.
+//
+// A joint type is a file (hinge.c ...) with the same functions in the same order, listed in an
+// S2JointKind. Everything about a joint is a smooth function of the poses of its two bodies: up to
+// three equations g(q) = 0, the coordinate that limits and gears act on, and the one that motor and
+// friction act on.
 #ifndef S2_JOINT_H
 #define S2_JOINT_H
 
 #include "dynamics/world.h"
 
+// A function of the poses: its value (m or rad), how fast the value changes by itself (moving
+// goals), and its exact gradient with respect to (angle, x, y) of a and b.
 typedef struct S2JointRow {
-  double ja[3], jb[3]; // gradient of the position error wrt (angle, x, y) of a and b
+  double value, rate;
+  double ja[3], jb[3];
 } S2JointRow;
 
-// By type: number of rows (at most 3), their Jacobian and position error at poses q.
-int s2_joint_rows(const S2Joint *joint, const double *q, S2JointRow rows[3]);
-int s2_joint_row_count(const S2Joint *joint);
-void s2_joint_error(const S2Joint *joint, const double *q, double error[3]);
+typedef struct S2JointHessian { // second derivatives: (angle, x, y) of a, then of b
+  double at[6][6];
+} S2JointHessian;
 
+typedef struct S2JointAt { // a joint at given poses
+  const S2World *world;
+  const S2Joint *joint;
+  const double *q; // 3 a slot
+  double elapsed;  // s since the state the world is in
+} S2JointAt;
+
+typedef enum S2JointParts { // what a definition may ask of a type
+  S2_HAS_COMPLIANCE = 1,
+  S2_HAS_STIFFNESS = 2,
+  S2_HAS_LIMITS = 4,
+  S2_HAS_DRIVE = 8, // motor and friction
+  S2_HAS_LENGTH = 16,
+  S2_HAS_AXIS = 32,
+} S2JointParts;
+
+typedef struct S2JointKind {
+  const char *name;
+  unsigned parts;
+  // The equations; returns how many. Hessians of the same.
+  int (*rows)(const S2JointAt *at, S2JointRow rows[S2_JOINT_EQUATIONS]);
+  void (*hessians)(const S2JointAt *at, S2JointHessian hessians[S2_JOINT_EQUATIONS]);
+  // What limits and gears act on; NULL: nothing. The Hessian may be NULL.
+  void (*coordinate)(const S2JointAt *at, S2JointRow *row, S2JointHessian *hessian);
+  // What motor and friction act on; NULL: nothing.
+  void (*drive)(const S2JointAt *at, S2JointRow *row, S2JointHessian *hessian);
+  // Reads and checks what is the type's own. Bodies, anchors and axis are there already.
+  S2Status (*create)(const S2World *world, const S2JointDef *def, S2Joint *joint);
+} S2JointKind;
+
+extern const S2JointKind s2_hinge_kind, s2_weld_kind, s2_slider_kind, s2_distance_kind,
+    s2_spring_kind, s2_rope_kind, s2_gear_kind, s2_lock_kind, s2_mouse_kind, s2_wheel_kind;
+
+// joint.c
+const S2JointKind *s2_joint_kind(S2JointType type);
 // Is it part of the next step: enabled, with at least one body that moves and none disabled?
 bool s2_joint_active(const S2World *world, const S2Joint *joint);
+S2Status s2_joint_slot(const S2World *world, S2JointId id, int32_t *slot);
+// The largest error of its rigid equations and limits, m: angles times `length`.
+double s2_joint_violation(const S2JointAt *at, double length);
+// Does a row measure an angle?
+bool s2_joint_row_angular(const S2JointRow *row);
 
-// For the create functions: checks bodies and name and fills what all types share; anchors into the
-// frame of a slot (or of the world); adds the finished joint.
-S2Status s2_joint_prepare(const S2World *world, S2BodyId a, S2BodyId b, bool collide,
-                          const char *name, S2Joint *joint);
-S2Vec2 s2_joint_local(const S2World *world, int32_t slot, S2Vec2 point);
-S2JointId s2_joint_add(S2World *world, const S2Joint *joint);
+// ---- measure.c: the functions joints are made of ----------------------------------------------
 
-// hinge.c
-int s2_hinge_rows(const S2Joint *joint, const double *q, S2JointRow rows[3]);
-void s2_hinge_error(const S2Joint *joint, const double *q, double error[3]);
+// theta_a - theta_b - angle0
+void s2_measure_angle(const S2JointAt *at, S2JointRow *row, S2JointHessian *hessian);
+// The anchor of a seen from that of b, along `direction` (frame of b): u' R_b' (p_a - p_b).
+void s2_measure_offset(const S2JointAt *at, S2Vec2 direction, S2JointRow *row,
+                       S2JointHessian *hessian);
+void s2_measure_translation(const S2JointAt *at, S2JointRow *row, S2JointHessian *hessian);
+// |p_a - p_b|
+void s2_measure_length(const S2JointAt *at, S2JointRow *row, S2JointHessian *hessian);
+S2Vec2 s2_joint_anchor(const double *q, int32_t slot, S2Vec2 local);
+
+// ---- compliance.c: rows that give way ---------------------------------------------------------
+
+typedef struct S2SoftRow {
+  S2JointRow row;    // of the problem: perhaps a combination of the given ones
+  double compliance; // C' of the row, velocity per impulse; infinite: no row
+  double bias;       // velocity
+  bool rigid;
+} S2SoftRow;
+
+// Rows with compliance and damping over a step of h (0 in mends of positions), by implicit Euler.
+void s2_joint_soften(const S2Joint *joint, const S2JointRow *rows, int count, double h,
+                     S2SoftRow soft[S2_JOINT_EQUATIONS]);
+// 1/2 g' C^-1 g, J
+double s2_joint_energy(const S2Joint *joint, const S2JointRow *rows, int count);
+// "compliance: ..." unless finite, symmetric and positive semidefinite of this many rows.
+S2Status s2_joint_check_weights(const char *what, const S2JointWeights *weights, int rows);
 
 #endif

@@ -1,5 +1,5 @@
 // Reading a world: energy, momentum, contacts.
-#include "dynamics/world.h"
+#include "dynamics/joint.h"
 
 S2Energy s2_world_energy(const S2World *world) {
   S2Energy energy = {0};
@@ -12,6 +12,15 @@ S2Energy s2_world_energy(const S2World *world) {
       energy.kinetic +=
           0.5 * (body->inertia * v[0] * v[0] + body->mass * (v[1] * v[1] + v[2] * v[2]));
       energy.potential -= body->mass * body->gravity_scale * (gravity.x * q[1] + gravity.y * q[2]);
+    }
+  }
+  for (int i = 0; i < world->joint_order.count; i++) {
+    const S2Joint *joint = &world->joints.at[world->joint_order.at[i]];
+    if (s2_joint_active(world, joint)) {
+      S2JointRow rows[S2_JOINT_EQUATIONS];
+      S2JointAt at = {world, joint, world->q.at, 0};
+      int count = s2_joint_kind(joint->type)->rows(&at, rows);
+      energy.potential += s2_joint_energy(joint, rows, count);
     }
   }
   energy.total = energy.kinetic + energy.potential;

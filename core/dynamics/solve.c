@@ -47,6 +47,26 @@ static void account(S2Step *step, const S2Island *island, const S2Solution *solu
   }
 }
 
+static void keep_joint_impulses(S2Step *step, const S2Island *island, const S2Assembly *assembly,
+                                const double *lambda, double kept) {
+  for (int i = 0; i < island->joints; i++) {
+    int32_t slot = island->joint[i];
+    for (int r = 0; r < S2_JOINT_ROWS; r++) {
+      step->joint_impulse[S2_JOINT_ROWS * slot + r] *= kept;
+    }
+    for (int c = 0; c < 3; c++) {
+      step->joint_reaction[3 * slot + c] *= kept;
+    }
+  }
+  for (int i = 0; i < assembly->parts; i++) {
+    const S2JointPart *part = &assembly->part[i];
+    step->joint_impulse[S2_JOINT_ROWS * part->joint + part->row] += lambda[i];
+    for (int c = 0; c < 3; c++) {
+      step->joint_reaction[3 * part->joint + c] += part->push[c] * lambda[i];
+    }
+  }
+}
+
 bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices, S2Kind kind,
                    double *v, S2SolveStatus *outcome) {
   S2World *world = step->world;
@@ -82,15 +102,9 @@ bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices
   for (int i = 0; i < island->nodes; i++) {
     memcpy(v + 3 * island->node[i], solution.v + 3 * i, 3 * sizeof(double));
   }
-  int n = 0;
   double kept = kind == S2_IMPACT; // what was there before stays
-  for (int i = 0; i < island->joints; i++) {
-    int rows = s2_joint_row_count(&world->joints.at[island->joint[i]]);
-    for (int r = 0; r < rows; r++) {
-      double *impulse = &step->joint_impulse[3 * island->joint[i] + r];
-      *impulse = kept * *impulse + solution.lambda[n++];
-    }
-  }
+  keep_joint_impulses(step, island, &assembly, solution.lambda, kept);
+  int n = assembly.parts;
   for (int i = 0; i < island->touches; i++) {
     S2Touch *touch = &step->touches[island->touch[i]];
     for (int k = 0; k < touch->count; k++) {

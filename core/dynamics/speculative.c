@@ -209,7 +209,7 @@ bool s2_step_speculative(S2Step *step) {
         return false;
       }
       choose_impact(step, island, step->v2, choices, touching);
-      if (!s2_step_impact(step, island, choices, S2_MOTION) ||
+      if (!s2_step_impact(step, island, choices, S2_REBOUND) ||
           !s2_step_later_impacts(step, island, choices, touching)) {
         return false;
       }

@@ -1,7 +1,8 @@
 // Phase 7: position projection. What linearised rows leave of overlaps and joint errors is removed
 // from the positions by the smallest displacement in the norm of the masses:
 //
-//     min 1/2 dq' M dq   s.t.   Je dq = -g_e,   Jc dq >= -gap
+//     min 1/2 dq' M dq   s.t.   Je dq = -g_e,   Jc dq >= -gap     (e: rigid rows, c: contacts,
+//     limits)
 //
 // iterated (Newton), on positions alone. Velocities are not touched.
 #include "dynamics/step.h"
@@ -16,9 +17,9 @@ static double violation(const S2Step *step, const S2Island *island) {
     }
   }
   for (int i = 0; i < island->joints; i++) {
-    double error[3] = {0};
-    s2_joint_error(&step->world->joints.at[island->joint[i]], step->q1, error);
-    worst = fmax(worst, hypot(error[0], error[1]));
+    const S2Joint *joint = &step->world->joints.at[island->joint[i]];
+    S2JointAt at = {step->world, joint, step->q1, step->t - step->world->kept.time + step->h};
+    worst = fmax(worst, s2_joint_violation(&at, island->length));
   }
   return worst;
 }

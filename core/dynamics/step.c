@@ -65,14 +65,15 @@ S2Step s2_step_begin(S2World *world) {
       .v1 = copy(arena, world->v.at, 3 * slots),
       .v2 = copy(arena, world->v.at, 3 * slots),
       .q1 = copy(arena, world->q.at, 3 * slots),
-      .joint_impulse = S2_TAKE_ZEROED(arena, double, 3 * joints),
+      .joint_impulse = S2_TAKE_ZEROED(arena, double, S2_JOINT_ROWS *joints),
+      .joint_reaction = S2_TAKE_ZEROED(arena, double, 3 * joints),
       .node_of = S2_TAKE(arena, int32_t, slots),
   };
   for (int i = 0; i < world->joint_order.count; i++) {
     int32_t slot = world->joint_order.at[i];
     const S2Joint *joint = &world->joints.at[slot];
     if (s2_joint_active(world, joint)) { // the others carry nothing
-      memcpy(step.joint_impulse + 3 * slot, joint->impulse, 3 * sizeof(double));
+      memcpy(step.joint_impulse + S2_JOINT_ROWS * slot, joint->impulse, sizeof joint->impulse);
     }
   }
   return step;

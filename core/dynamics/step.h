@@ -35,7 +35,8 @@ typedef struct S2Step {
   double *v1;      // 3 a slot: velocities that carry the positions
   double *v2;      // 3 a slot: velocities at the end (v1, unless there was an impact)
   double *q1;      // 3 a slot: positions at the end
-  double *joint_impulse; // 3 a joint slot
+  double *joint_impulse;  // S2_JOINT_ROWS a joint slot
+  double *joint_reaction; // 3 a joint slot
   S2Touch *touches;
   int touch_count;
   S2Island *islands;
@@ -78,15 +79,25 @@ double s2_touch_velocity(const S2Touch *touch, int k, S2Vec2 direction, const do
 // What a solve is about.
 typedef enum S2Kind {
   S2_MOTION,    // velocities at the end of the step: from v0, forces act
+  S2_REBOUND,   // the same once more, with targets: limits act where they were met
   S2_IMPACT,    // velocities after a blow that takes no time: from v2, no forces, no damping
   S2_POSITIONS, // displacements that mend q1: no velocities, no friction, no moving ground; joint
                 // biases are their position errors
 } S2Kind;
 
 // One island as a complementarity problem, rows at the touches' geometry and the joints' poses at
-// the start (positions: at q1). Joints first, then the chosen contact points.
+// the start (positions: at q1). Joints first (equations, then motors and friction, then limits),
+// then the chosen contact points.
+typedef struct S2JointPart { // of a row that comes from a joint
+  int32_t joint;             // slot
+  int32_t row;               // in S2Joint.impulse
+  double push[3];            // reaction of a unit impulse
+} S2JointPart;
+
 typedef struct S2Assembly {
   S2Problem problem;
+  const S2JointPart *part; // of the first rows
+  int parts;
   double *mass;       // the problem's
   double *lambda, *v; // guesses: kept impulses and v0 for motion, else zero
 } S2Assembly;
@@ -121,6 +132,11 @@ bool s2_step_later_impacts(S2Step *step, const S2Island *island, S2Choice *choic
 double s2_island_speed(const S2Step *step, const S2Island *island);
 // Speeds below this are what the tolerance of the last solve left over, m/s.
 double s2_island_rest_speed(const S2Step *step, const S2Island *island);
+
+// joint_rows.c: the rows of an island's joints, and their parts and first guesses; returns how
+// many. `speed` is V, raised to what motors, springs and moving goals bring.
+int s2_step_joint_rows(const S2Step *step, const S2Island *island, S2Kind kind, S2Row *rows,
+                       S2JointPart *parts, double *lambda, double *speed);
 
 // Seconds on a monotonic clock, for the statistics.
 double s2_clock(void);

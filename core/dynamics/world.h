@@ -42,6 +42,11 @@
 #define S2_IMPACT_PASSES 10
 // A fast contact counts as met when the true gap after the step is below this part of the body.
 #define S2_MISS_TOLERANCE 1e-6
+// m: closer than this two anchors have no direction between them.
+#define S2_NO_LENGTH 1e-12
+// Limits are met in a step when they are closer than this many times what the bodies could go at
+// the island's speed: a light body may leave a heavy one faster than that.
+#define S2_LIMIT_REACH 4
 // Contacts that moved by less than this part of a body keep their features after a step.
 #define S2_KEEP_FEATURES 1e-3
 // bisect: overlap accepted (part of a body's size), the tolerance without which halving might never
@@ -75,14 +80,36 @@ typedef struct S2Piece { // one convex shape of a body
   S2Vec2 previous, next_vertex;
 } S2Piece;
 
+// Rows a joint may have in a problem: its equations, both limits, motor, friction.
+enum {
+  S2_JOINT_EQUATIONS = 3,
+  S2_JOINT_LO = S2_JOINT_EQUATIONS,
+  S2_JOINT_HI,
+  S2_JOINT_MOTOR,
+  S2_JOINT_DRY,
+  S2_JOINT_ROWS
+};
+
 typedef struct S2Joint {
   uint32_t serial; // 0: free slot
   S2JointType type;
-  bool enabled, collide;
-  int32_t a, b;            // slots; S2_NONE: the world
-  S2Vec2 local_a, local_b; // anchors: body frame, world coordinates where the body is the world
-  double angle0;           // relative angle at creation
-  double impulse[3];       // of the last step, warm start
+  bool enabled, broken, collide, has_motor;
+  bool locked[3];           // lock: angle, x, y
+  int32_t a, b;             // slots; S2_NONE: the world
+  int32_t joint_a, joint_b; // gear: slots
+  S2Vec2 local_a, local_b;  // anchors: body frame, world coordinates where the body is the world
+  S2Vec2 axis;              // frame of b, unit: slider, wheel; a length: its direction when made
+  double angle0;            // relative angle at creation
+  double length;            // m: held (distance), at rest (spring)
+  double ratio, sum;        // gear: coordinate of joint_a + ratio * that of joint_b = sum
+  double goal[3], rate[3];  // lock: angle, x, y to be at now, and how fast they change
+  double stiffness;         // N/m
+  S2JointWeights compliance, damping;
+  double limit_lo, limit_hi; // rad or m; infinite: none
+  double motor_speed, motor_max, friction, break_force;
+  double impulse[S2_JOINT_ROWS]; // of the last step, warm start
+  double reaction[3];            // on a, of the last step: N m s about its anchor, N s (world axes)
+  double reaction_time;          // s it acted
   char name[S2_NAME_SIZE];
 } S2Joint;
 

@@ -113,31 +113,99 @@ static bool fixed(const S2Moment *moment, int32_t position) {
   return position < 0 || moment->bodies.at[position].type != S2_DYNAMIC;
 }
 
+// A line that zigzags sideways by `width` pixels.
+static void draw_spring(S2Picture *picture, S2Vec2 from, S2Vec2 to, double width, S2Paint paint) {
+  enum { TURNS = 8 };
+  S2Vec2 way = s2_sub(to, from);
+  double length = s2_length(way), scale = picture->scene->view.scale;
+  if (!(length > 0) || !(scale > 0)) {
+    return;
+  }
+  S2Vec2 side = s2_scale(width / scale / length, s2_left(way)), last = from;
+  for (int i = 1; i <= TURNS; i++) {
+    double part = i == TURNS ? 1 : (i - 0.5) / (TURNS - 1), sign = i % 2 == 0 ? -1 : 1;
+    S2Vec2 next = s2_add_scaled(from, part, way);
+    next = i == TURNS ? to : s2_add_scaled(next, sign, side);
+    s2_scene_line(picture->scene, last, next, paint);
+    last = next;
+  }
+}
+
+// Between the anchors: what pulls, the way along an axis, or, in red, what should not be there.
+static void draw_span(S2Picture *picture, const S2MomentJoint *joint, double radius) {
+  double unit = picture->unit;
+  S2Scene *scene = picture->scene;
+  S2Paint line = {.stroke = joint->enabled ? S2_INK : S2_FAINT_INK, .width = 1.3 * unit};
+  S2Paint faint = {.stroke = S2_FAINT_INK, .width = unit};
+  S2Paint apart = {.stroke = ERROR_COLOR, .width = 1.3 * unit};
+  double gap = s2_length(s2_sub(joint->anchor_a, joint->anchor_b)) * scene->view.scale;
+  switch (joint->type) {
+  case S2_SPRING:
+  case S2_WHEEL:
+    draw_spring(picture, joint->anchor_a, joint->anchor_b, radius, line);
+    break;
+  case S2_DISTANCE:
+  case S2_ROPE:
+    s2_scene_line(scene, joint->anchor_a, joint->anchor_b, line);
+    break;
+  case S2_SLIDER:
+  case S2_MOUSE:
+  case S2_GEAR:
+    s2_scene_line(scene, joint->anchor_a, joint->anchor_b, faint);
+    break;
+  case S2_HINGE:
+  case S2_WELD:
+    if (gap > 1) {
+      s2_scene_line(scene, joint->anchor_a, joint->anchor_b, apart);
+      s2_scene_dot(scene, joint->anchor_b, 0.5 * radius, (S2Paint){.fill = ERROR_COLOR});
+    }
+    break;
+  case S2_LOCK:
+  case S2_JOINT_TYPE_COUNT:
+    break;
+  }
+}
+
+// A ring where things turn, a dot where they do not; filled with a light ring where it is fixed.
+static void draw_anchor(S2Picture *picture, const S2MomentJoint *joint, double radius) {
+  const S2Moment *moment = picture->moment;
+  uint32_t ink = joint->enabled ? S2_INK : S2_FAINT_INK;
+  S2Paint ring = {.fill = JOINT_FILL, .stroke = ink, .width = 1.3 * picture->unit};
+  bool ends = joint->type == S2_DISTANCE || joint->type == S2_SPRING || joint->type == S2_ROPE ||
+              joint->type == S2_MOUSE;
+  if (joint->type == S2_GEAR) {
+    return; // its joints have theirs
+  }
+  if (ends) {
+    s2_scene_dot(picture->scene, joint->anchor_a, 0.5 * radius, (S2Paint){.fill = ink});
+    s2_scene_dot(picture->scene, joint->anchor_b, 0.5 * radius, (S2Paint){.fill = ink});
+    return;
+  }
+  if (fixed(moment, joint->a) || fixed(moment, joint->b)) {
+    ring.fill = ink;
+    ring.stroke = JOINT_FILL;
+  }
+  s2_scene_dot(picture->scene, joint->anchor_a, radius, ring);
+  if (joint->type == S2_WELD || joint->type == S2_SLIDER) {
+    s2_scene_dot(picture->scene, joint->anchor_a, 0.4 * radius, (S2Paint){.fill = ring.stroke});
+  }
+}
+
 void s2_picture_joints(S2Picture *picture) {
   const S2Moment *moment = picture->moment;
   double unit = picture->unit;
   double radius = fmin(fmax(0.12 * picture->body_size, 1.6 * unit), 4 * unit);
   S2Paint arm = {.stroke = S2_INK, .width = 1.3 * unit};
-  S2Paint apart = {.stroke = ERROR_COLOR, .width = 1.3 * unit};
   for (int i = 0; i < moment->joints.count; i++) {
     const S2MomentJoint *joint = &moment->joints.at[i];
-    draw_arm(picture, joint->a, joint->anchor_a, arm);
-    draw_arm(picture, joint->b, joint->anchor_b, arm);
+    if (joint->type != S2_GEAR) {
+      draw_arm(picture, joint->a, joint->anchor_a, arm);
+      draw_arm(picture, joint->b, joint->anchor_b, arm);
+    }
   }
   for (int i = 0; i < moment->joints.count; i++) {
-    const S2MomentJoint *joint = &moment->joints.at[i];
-    uint32_t ink = joint->enabled ? S2_INK : S2_FAINT_INK;
-    double gap = s2_length(s2_sub(joint->anchor_a, joint->anchor_b)) * picture->scene->view.scale;
-    if (gap > 1) {
-      s2_scene_line(picture->scene, joint->anchor_a, joint->anchor_b, apart);
-      s2_scene_dot(picture->scene, joint->anchor_b, 0.5 * radius, (S2Paint){.fill = ERROR_COLOR});
-    }
-    S2Paint ring = {.fill = JOINT_FILL, .stroke = ink, .width = 1.3 * unit};
-    if (fixed(moment, joint->a) || fixed(moment, joint->b)) {
-      ring.fill = ink; // a pivot that does not move: filled, with a light ring
-      ring.stroke = JOINT_FILL;
-    }
-    s2_scene_dot(picture->scene, joint->anchor_a, radius, ring);
+    draw_span(picture, &moment->joints.at[i], radius);
+    draw_anchor(picture, &moment->joints.at[i], radius);
   }
 }
 

@@ -143,7 +143,7 @@ static bool get_joint(Cursor *cursor, S2MomentJoint *joint, uint32_t bodies) {
   joint->a = (int32_t)get32(cursor);
   joint->b = (int32_t)get32(cursor);
   get_name(cursor, joint->name);
-  if (type > S2_HINGE || (joint->a != -1 && !position_ok(joint->a, bodies)) ||
+  if (type >= S2_JOINT_TYPE_COUNT || (joint->a != -1 && !position_ok(joint->a, bodies)) ||
       (joint->b != -1 && !position_ok(joint->b, bodies))) {
     return false;
   }

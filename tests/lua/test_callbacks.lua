@@ -370,7 +370,6 @@ test("events of contacts", function()
   eq(log, { contact_begin = 1, contact_end = 1, contact_impulse = 1 })
   raises("bad argument #1 to 'on' %(one of .* expected, got 'contact_bgin'; did you mean "
     .. "'contact_begin'%?%)", function() world:on("contact_bgin", print) end)
-  raises("'joint_break' is not available yet", function() world:on("joint_break", print) end)
   raises("bad argument #2 to 'on' %(function expected, got no value%)",
     function() world:on("contact_end") end)
 end)

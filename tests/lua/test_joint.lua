@@ -1,4 +1,4 @@
--- Joints: hinges.
+-- Joints of all types.
 local sim = require "sim2d"
 
 local function pendulum()
@@ -88,8 +88,28 @@ test("wrong hinges are refused and nothing is made", function()
   raises("unknown key 'anchr'; did you mean 'anchor'%?",
     function() world:hinge { body, anchr = { 0, 0 } } end)
   raises("unknown key %[3%]", function() world:hinge { body, nil, body, anchor = { 0, 0 } } end)
-  raises("key 'motor': not available yet",
-    function() world:hinge { body, anchor = { 0, 0 }, motor = { speed = 1 } } end)
+  raises("key 'motor': {speed =, max_torque =} expected, got 3",
+    function() world:hinge { body, anchor = { 0, 0 }, motor = 3 } end)
+  raises("key 'motor.speed' is missing",
+    function() world:hinge { body, anchor = { 0, 0 }, motor = { max_torque = 1 } } end)
+  raises("unknown key 'motor.max_force'",
+    function() world:hinge { body, anchor = { 0, 0 }, motor = { max_force = 1 } } end)
+  raises("limits: lo <= hi expected, got {1, %-1}",
+    function() world:hinge { body, anchor = { 0, 0 }, limits = { 1, -1 } } end)
+  raises("key 'limits': {lo, hi} expected, got 3",
+    function() world:hinge { body, anchor = { 0, 0 }, limits = 3 } end)
+  raises("key 'compliance': non%-negative number expected, got %-1",
+    function() world:hinge { body, anchor = { 0, 0 }, compliance = -1 } end)
+  raises("compliance: a number or a 2 x 2 matrix expected, got 1 x 1",
+    function() world:hinge { body, anchor = { 0, 0 }, compliance = { { 1 } } } end)
+  raises("compliance: a symmetric matrix expected",
+    function() world:hinge { body, anchor = { 0, 0 }, compliance = { { 1, 2 }, { 0, 1 } } } end)
+  raises("compliance: a positive semidefinite matrix expected, got the eigenvalue %-1",
+    function() world:hinge { body, anchor = { 0, 0 }, compliance = { { 1, 2 }, { 2, 1 } } } end)
+  raises("damping: nothing to damp where compliance is 0",
+    function() world:hinge { body, anchor = { 0, 0 }, damping = 1 } end)
+  raises("break_force: a number above 0 expected, got 0",
+    function() world:hinge { body, anchor = { 0, 0 }, break_force = 0 } end)
   raises("key 'anchor': {x, y} expected, component 1: finite number expected, got nan",
     function() world:hinge { body, anchor = { 0 / 0, 0 } } end)
   raises("bad argument #1 to 'hinge'",
@@ -100,9 +120,215 @@ test("wrong hinges are refused and nothing is made", function()
   eq(#world.joints, 0)
 end)
 
-test("unknown and later fields of a joint", function()
+test("unknown and read-only fields of a joint", function()
   local _, _, hinge = pendulum()
   raises("Joint has no field 'angel'; did you mean 'angle'%?", function() return hinge.angel end)
-  raises("Joint.motor_speed: not available yet", function() hinge.motor_speed = 1 end)
   raises("Joint.angle is read%-only", function() hinge.angle = 1 end)
+  raises("Joint.stiffness: not for a hinge", function() hinge.stiffness = 1 end)
+  raises("Joint.friction: a number not below 0 expected, got %-1",
+    function() hinge.friction = -1 end)
+  raises("Joint.limits: {lo, hi} expected, got 1", function() hinge.limits = 1 end)
+  raises("Joint.enabled: true or false expected", function() hinge.enabled = 1 end)
+  raises("Joint.motor_speed: number expected, got 'fast'",
+    function() hinge.motor_speed = "fast" end)
+  eq({ hinge.stiffness, hinge.target, hinge.translation, hinge.ratio }, {})
+end)
+
+-- A body without weight, and the world it is in.
+local function floating(def)
+  local world = sim.world { gravity = { 0, 0 }, dt = 0.01 }
+  def = def or {}
+  return world, world:circle { radius = 0.5, mass = 2, position = { 2, 0 },
+    velocity = def.velocity, angular_velocity = def.angular_velocity }
+end
+
+test("a weld to the world holds weight and torque", function()
+  local world = sim.world { gravity = { 0, -10 }, dt = 0.01 }
+  local beam = world:box { size = { 2, 0.1 }, mass = 3, position = { 1, 0 } }
+  local weld = world:weld { beam, nil, anchor = { 0, 0 } }
+  world:step(100)
+  near({ beam.x, beam.y, beam.angle }, { 1, 0, 0 }, 1e-9)
+  near(weld.force, { 0, 30 }, 1e-8)
+  near(weld.torque, 30, 1e-8)
+  eq({ weld.limits, weld.motor_speed, weld.type }, { nil, nil, "weld" })
+end)
+
+test("a slider moves along its axis to its limits", function()
+  local world, body = floating { velocity = { 1, 1 }, angular_velocity = 3 }
+  local slider = world:slider { body, nil, anchor = { 2, 0 }, axis = { 2, 2 }, limits = { -1, 0.5 } }
+  world:step(10)
+  near(slider.translation, 0.1 * math.sqrt(2), 1e-9)
+  near(slider.speed, math.sqrt(2), 1e-9)
+  near(slider.axis, { math.sqrt(0.5), math.sqrt(0.5) }, 1e-12)
+  near({ body.x - 2, body.angle }, { body.y, 0 }, 1e-9)
+  world:step(200)
+  near(slider.translation, 0.5, 1e-9)
+  near(slider.speed, 0, 1e-9)
+  slider.limits = nil
+  eq(slider.limits, nil)
+  slider.limits = { 0.5, 0.5 }
+  eq(slider.limits, { 0.5, 0.5 })
+end)
+
+test("distances, ropes and springs", function()
+  local world, body = floating { velocity = { 1, 0 } }
+  local rope = world:rope { body, nil, anchor_b = { 0, 0 }, max_length = 2.5 }
+  world:step(20)
+  near(rope.length, 2.2, 1e-9)
+  near(rope.force, { 0, 0 }, 1e-12)
+  world:step(50)
+  near(rope.length, 2.5, 1e-9)
+  near(body.vx, 0, 1e-9)
+  rope:destroy()
+  local rod = world:distance { body, nil, anchor_b = { 0, 0 } }
+  near(rod.length, 2.5, 1e-9)
+  rod.length = 2
+  world:step()
+  near(body.x, 2, 1e-9)
+  rod:destroy()
+  local spring = world:spring { body, nil, anchor_b = { 0, 0 }, rest_length = 1, stiffness = 50 }
+  near(world:energy().potential, 25, 1e-7)
+  eq({ spring.stiffness, spring.damping, spring.rest_length }, { 50.0, 0.0, 1.0 })
+  world:step()
+  ok(spring.force.x < -45)
+  spring.stiffness = 0
+  world:step()
+  near(spring.force, { 0, 0 }, 1e-12)
+  raises("key 'stiffness' is missing", function() world:spring { body, anchor_b = { 0, 0 } } end)
+  raises("key 'anchor_b' is missing", function() world:spring { body, stiffness = 1 } end)
+  raises("length: a number above 0 expected, got 0",
+    function() world:distance { body, anchor_a = { 3, 0 }, anchor_b = { 3, 0 } } end)
+end)
+
+test("a gear couples two hinges and goes with them", function()
+  local world, one = floating { angular_velocity = 6 }
+  local two = world:circle { radius = 0.5, mass = 2, position = { 4, 0 } }
+  local first = world:hinge { one, nil, anchor = { 2, 0 }, name = "first" }
+  local second = world:hinge { two, nil, anchor = { 4, 0 } }
+  local gear = world:gear { first, second, ratio = 2 }
+  world:step(50)
+  near(first.angle + 2 * second.angle, 0, 1e-9)
+  ok(math.abs(first.angle) > 0.1)
+  ok(gear.joint_a == first and gear.joint_b == second)
+  near(gear.ratio, 2)
+  raises("key 'joint_a': Joint expected, got 3", function() world:gear { 3, second } end)
+  raises("the same one twice", function() world:gear { first, first } end)
+  raises("a hinge, slider, spring, rope or wheel expected, got a gear",
+    function() world:gear { first, gear } end)
+  first:destroy()
+  eq({ gear.alive, second.alive }, { false, true })
+  raises("key 'joint_a': joint 'first' is destroyed", function() world:gear { first, second } end)
+end)
+
+test("a lock holds and drives", function()
+  local world, body = floating { velocity = { 1, 1 }, angular_velocity = 1 }
+  local lock = world:lock { body, x = true, angle = true, velocity = { 0.5, 0 } }
+  world:step(100)
+  near({ body.x, body.y, body.angle }, { 2.5, 1, 0 }, 1e-9)
+  near(lock.velocity, { 0.5, 0 })
+  lock.velocity = { -1, 0 }
+  lock.angular_velocity = 2
+  world:step(100)
+  near({ body.x, body.angle }, { 1.5, 2 }, 1e-9)
+  raises("velocity: 0 where nothing is locked expected, got 1",
+    function() lock.velocity = { 0, 1 } end)
+  raises("a lock needs at least one of x, y and angle", function() world:lock { body } end)
+  raises("key 'body' is missing", function() world:lock { x = true } end)
+end)
+
+test("a mouse pulls with its stiffness", function()
+  local world = sim.world { gravity = { 0, -10 }, dt = 0.01 }
+  local body = world:circle { radius = 0.5, mass = 2, position = { 0, 0 } }
+  local mouse = world:mouse { body, target = { 0, 0 }, stiffness = 100, damping = 20 }
+  world:run { duration = 5 }
+  near(body.y, -0.2, 1e-6)
+  near(mouse.force, { 0, 20 }, 1e-6)
+  mouse.target = { 1, 0 }
+  near(mouse.target, { 1, 0 })
+  world:run { duration = 5 }
+  near({ body.x, body.y }, { 1, -0.2 }, 1e-6)
+  raises("Joint.target: {x, y} expected", function() mouse.target = 1 end)
+end)
+
+test("a wheel springs, turns and is driven", function()
+  local world = sim.world { gravity = { 0, -10 }, dt = 0.01 }
+  local wheel = world:circle { radius = 0.5, mass = 2 }
+  local joint = world:wheel { wheel, nil, anchor = { 0, 0 }, axis = { 0, 1 }, stiffness = 100,
+    damping = 20, motor = { speed = 3 } }
+  world:run { duration = 5 }
+  near(joint.translation, -0.2, 1e-6)
+  near({ wheel.x, wheel.omega, joint.speed }, { 0, 3, 3 }, 1e-9)
+  eq({ joint.motor_max, joint.motor_speed }, { math.huge, 3.0 })
+  joint.motor_max = 0
+  joint.friction = 0.1
+  world:run { duration = 10 }
+  near(wheel.omega, 0, 1e-9)
+end)
+
+test("a motor of a given torque, and dry friction", function()
+  local world, body = floating()
+  local inertia = body.inertia
+  local hinge = world:hinge { body, nil, anchor = { 2, 0 }, motor = { speed = 5, max_torque = 0.5 } }
+  world:step(10)
+  near(body.omega, 0.5 * 0.1 / inertia, 1e-9)
+  near(hinge.torque, 0.5, 1e-9)
+  world:run { duration = 10 }
+  near(body.omega, 5, 1e-9)
+  hinge.motor_max, hinge.friction = 0, 0.25
+  world:step(10)
+  near(body.omega, 5 - 0.25 * 0.1 / inertia, 1e-9)
+  world:run { duration = 10 }
+  near(body.omega, 0, 1e-9)
+end)
+
+test("a joint breaks, says so, and can be mended", function()
+  local world = sim.world { gravity = { 0, -10 }, dt = 0.01 }
+  local body = world:circle { radius = 0.5, mass = 2, name = "load" }
+  local weld = world:weld { body, nil, anchor = { 0, 0 }, break_force = 25 }
+  local seen
+  world:on("joint_break", function(event) seen = event end)
+  world:step(10)
+  eq({ weld.broken, seen }, { false })
+  body:apply_force { 0, -10 }
+  world:step()
+  eq({ weld.broken, weld.enabled, seen.type }, { true, false, "joint_break" })
+  ok(seen.joint == weld and seen.a == body and seen.b == nil)
+  near(seen.force, 30, 1e-7)
+  near(seen.point, { 0, 0 }, 1e-9)
+  local y = body.y
+  world:step(10)
+  ok(body.y < y)
+  weld.enabled = true
+  eq(weld.broken, false)
+end)
+
+test("snapshots and clones keep all of a joint", function()
+  local world, body = floating { velocity = { 1, 2 }, angular_velocity = 1 }
+  local slider = world:slider { body, nil, anchor = { 2, 0 }, axis = { 1, 0.2 }, limits = { -1, 1 },
+    motor = { speed = -2, max_force = 3 }, friction = 0.2, compliance = { linear = 1e-3, angular = 0 },
+    damping = { linear = 2 } }
+  world:lock { body, angle = true, angular_velocity = 0.1 }.enabled = false
+  world:step(20)
+  local snapshot, copy = world:snapshot(), world:clone()
+  world:step(50)
+  copy:step(50)
+  local after = world:state()
+  eq(copy:state(), after)
+  slider.limits, slider.motor_speed = nil, 7
+  world:restore(snapshot)
+  eq({ slider.motor_speed, slider.limits, slider.friction }, { -2.0, { -1.0, 1.0 }, 0.2 })
+  world:step(50)
+  eq(world:state(), after)
+end)
+
+test("the step problem shows equations, motors and limits in this order", function()
+  local world, body = floating()
+  world:hinge { body, nil, anchor = { 2, 0 }, limits = { -0.5, 0.001 }, friction = 3,
+    motor = { speed = 2, max_torque = 5 } }
+  local problem = world:problem()
+  eq(problem.joints, 5)
+  near(problem.lo, { -math.huge, -math.huge, -0.05, -0.03, 0 })
+  near(problem.hi, { math.huge, math.huge, 0.05, 0.03, math.huge })
+  near(problem.bias, { 0, 0, -2, 0, 0.1 }, 1e-12)
+  eq(problem.J[5][1], -1.0)
 end)

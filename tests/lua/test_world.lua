@@ -65,7 +65,7 @@ test("what is not built yet says so", function()
   end
   raises("key 'sleeping': true is not available yet", function() sim.world { sleeping = true } end)
   local world = sim.world {}
-  raises("test_world.lua:%d+: world:weld: not available yet", function() world:weld {} end)
+  raises("test_world.lua:%d+: world:linearize: not available yet", function() world:linearize {} end)
   raises("test_world.lua:%d+: sim.grad: not available yet", function() sim.grad(print) end)
 end)
 

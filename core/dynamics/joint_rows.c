@@ -1,0 +1,251 @@
+// The rows that an island's joints have in a problem. In the order of core/mcp/mcp.h:
+//
+//   bilateral    equations, rigid or giving way; limits that coincide; motors of any force
+//   boxed        motors and dry friction: |lambda| <= max h
+//   unilateral   limits, which look ahead as contacts do: u + (distance to the limit)/h >= 0
+#include "dynamics/step.h"
+
+#include <string.h>
+
+typedef struct Builder {
+  const S2Step *step;
+  const S2Island *island;
+  S2Kind kind;
+  const S2Joint *joint;
+  S2JointAt at;
+  int32_t slot;
+  int group;
+  double *speed; // V, raised by what drives
+} Builder;
+
+typedef struct List {
+  S2Row *row;
+  S2JointPart *part;
+  int count;
+} List;
+
+// Rows on ground that moves as given: their known part of the velocity goes into the bias.
+static void ground(const S2Step *step, int32_t slot, const double *j, int32_t node, double *side,
+                   double *bias) {
+  for (int c = 0; c < 3; c++) {
+    side[c] = node == S2_GROUND ? 0 : j[c];
+    if (bias != NULL && node == S2_GROUND && slot != S2_NONE) {
+      *bias += j[c] * step->free_v[3 * slot + c];
+    }
+  }
+}
+
+// A row along `of` (sign 1 or -1); the caller has the bounds.
+static S2Row *append(const Builder *builder, List *list, const S2JointRow *of, double sign,
+                     int index, double bias) {
+  const S2Step *step = builder->step;
+  const S2Joint *joint = builder->joint;
+  S2JointPart *part = &list->part[list->count];
+  S2Row *row = &list->row[list->count++];
+  double ja[3], jb[3];
+  for (int c = 0; c < 3; c++) {
+    ja[c] = sign * of->ja[c];
+    jb[c] = sign * of->jb[c];
+  }
+  *row = (S2Row){
+      .a = joint->a == S2_NONE ? S2_GROUND : step->node_of[joint->a],
+      .b = joint->b == S2_NONE ? S2_GROUND : step->node_of[joint->b],
+      .coupled_to = -1,
+      .group = builder->group,
+      .bias = bias,
+  };
+  double *moving = builder->kind == S2_POSITIONS ? NULL : &row->bias;
+  ground(step, joint->a, ja, row->a, row->ja, moving);
+  ground(step, joint->b, jb, row->b, row->jb, moving);
+  S2Vec2 arm = joint->a == S2_NONE ? s2_vec2(0, 0)
+                                   : s2_rotate(s2_rot(builder->at.q[3 * joint->a]), joint->local_a);
+  *part = (S2JointPart){
+      .joint = builder->slot,
+      .row = index,
+      .push = {ja[0] - s2_cross(arm, s2_vec2(ja[1], ja[2])), ja[1], ja[2]},
+  };
+  return row;
+}
+
+static double mobility(const Builder *builder, const S2Row *row) {
+  double w = 0;
+  for (int side = 0; side < 2; side++) {
+    const double *j = side == 0 ? row->ja : row->jb;
+    int32_t node = side == 0 ? row->a : row->b;
+    for (int c = 0; c < 3 && node != S2_GROUND; c++) {
+      w += j[c] * j[c] / builder->step->mass[3 * builder->island->node[node] + c];
+    }
+  }
+  return w;
+}
+
+// What a row that drives (a motor, a spring, a goal that moves) brings of speed by itself: an
+// island at rest without gravity would else have no scale to measure residuals by.
+static void drives(const Builder *builder, const S2Row *row) {
+  if (row->bias == 0 || builder->kind == S2_POSITIONS) {
+    return;
+  }
+  double w = mobility(builder, row), speed = fabs(row->bias);
+  speed = w > 0 ? fmin(speed * w / (w + row->compliance), row->hi * w) : 0;
+  bool angular = row->ja[1] == 0 && row->ja[2] == 0 && row->jb[1] == 0 && row->jb[2] == 0;
+  *builder->speed = fmax(*builder->speed, speed * (angular ? builder->island->length : 1));
+}
+
+static void bilateral(const Builder *builder, List *list, const S2JointRow *of, int index,
+                      double bias, double compliance) {
+  S2Row *row = append(builder, list, of, 1, index, bias);
+  row->lo = -INFINITY;
+  row->hi = INFINITY;
+  row->compliance = compliance;
+  drives(builder, row);
+}
+
+static void boxed(const Builder *builder, List *list, const S2JointRow *of, int index, double bias,
+                  double most) {
+  S2Row *row = append(builder, list, of, 1, index, bias);
+  row->lo = -most;
+  row->hi = most;
+  drives(builder, row);
+}
+
+static void add_equations(const Builder *builder, List *list) {
+  const S2JointKind *kind = s2_joint_kind(builder->joint->type);
+  S2JointRow rows[S2_JOINT_EQUATIONS];
+  S2SoftRow soft[S2_JOINT_EQUATIONS];
+  int count = kind->rows(&builder->at, rows);
+  bool positions = builder->kind == S2_POSITIONS;
+  s2_joint_soften(builder->joint, rows, count, positions ? 0 : builder->step->h, soft);
+  for (int i = 0; i < count; i++) {
+    // Springs do not act in no time, and are not snapped to rest.
+    bool acts = soft[i].rigid || (!positions && builder->kind != S2_IMPACT);
+    if (acts && isfinite(soft[i].compliance)) {
+      bilateral(builder, list, &soft[i].row, i, positions ? soft[i].row.value : soft[i].bias,
+                soft[i].compliance);
+    }
+  }
+}
+
+// Can the coordinate get this far within the step?
+static bool in_reach(const Builder *builder, const S2JointRow *row, double distance) {
+  double length = builder->island->length, speed = *builder->speed;
+  double linear = hypot(row->ja[1], row->ja[2]) + hypot(row->jb[1], row->jb[2]);
+  double angular = fabs(row->ja[0]) + fabs(row->jb[0]);
+  if (builder->kind == S2_POSITIONS) { // mends are small
+    return distance <= length * linear + angular;
+  }
+  return distance <= S2_LIMIT_REACH * builder->step->h * speed * (linear + angular / length);
+}
+
+static void add_limit(const Builder *builder, List *list, const S2JointRow *row, double sign,
+                      double distance, int index) {
+  double bias = distance;
+  if (!isfinite(distance) || !in_reach(builder, row, distance)) {
+    return;
+  }
+  if (builder->kind != S2_POSITIONS) {
+    // Met before: stopped there, without rebound.
+    const double *impulse = builder->step->joint_impulse + S2_JOINT_ROWS * builder->slot;
+    double slop = S2_TOUCH_SLOP * (s2_joint_row_angular(row) ? 1 : builder->island->length);
+    bool met = distance <= slop || (builder->kind == S2_REBOUND && impulse[index] > 0);
+    if (!met && builder->kind != S2_MOTION) {
+      return;
+    }
+    bias = met && builder->kind != S2_MOTION ? 0 : fmax(distance, 0) / builder->step->h;
+  }
+  append(builder, list, row, sign, index, bias)->hi = INFINITY;
+}
+
+static bool limited(const S2Joint *joint) {
+  return joint->limit_lo > -INFINITY || joint->limit_hi < INFINITY;
+}
+
+static void add_limits(const Builder *builder, List *limits) {
+  const S2Joint *joint = builder->joint;
+  S2JointRow row;
+  if (limited(joint) && joint->limit_lo < joint->limit_hi) {
+    s2_joint_kind(joint->type)->coordinate(&builder->at, &row, NULL);
+    add_limit(builder, limits, &row, 1, row.value - joint->limit_lo, S2_JOINT_LO);
+    add_limit(builder, limits, &row, -1, joint->limit_hi - row.value, S2_JOINT_HI);
+  }
+}
+
+static void add_equal_limits(const Builder *builder, List *equal) {
+  const S2Joint *joint = builder->joint;
+  S2JointRow row;
+  if (limited(joint) && joint->limit_lo == joint->limit_hi) {
+    s2_joint_kind(joint->type)->coordinate(&builder->at, &row, NULL);
+    bilateral(builder, equal, &row, S2_JOINT_LO,
+              builder->kind == S2_POSITIONS ? row.value - joint->limit_lo : 0, 0);
+  }
+}
+
+// Forces of a bounded size do nothing in no time.
+static void add_drive(const Builder *builder, List *equal, List *boxes) {
+  const S2Joint *joint = builder->joint;
+  bool endless = joint->has_motor && joint->motor_max == INFINITY;
+  bool bounded = builder->kind == S2_MOTION || builder->kind == S2_REBOUND;
+  if ((!joint->has_motor && !(joint->friction > 0)) || builder->kind == S2_POSITIONS) {
+    return;
+  }
+  S2JointRow row;
+  double h = builder->step->h;
+  s2_joint_kind(joint->type)->drive(&builder->at, &row, NULL);
+  if (endless) {
+    bilateral(builder, equal, &row, S2_JOINT_MOTOR, -joint->motor_speed, 0);
+  } else if (joint->has_motor && bounded && joint->motor_max * h > 0) {
+    boxed(builder, boxes, &row, S2_JOINT_MOTOR, -joint->motor_speed, joint->motor_max * h);
+  }
+  if (joint->friction * h > 0 && bounded) {
+    boxed(builder, boxes, &row, S2_JOINT_DRY, 0, joint->friction * h);
+  }
+}
+
+// Behind the bilateral rows, in groups that go on ascending; returns the next group.
+static int behind(List *all, const List *more, int group) {
+  for (int i = 0; i < more->count; i++) {
+    all->row[all->count] = more->row[i];
+    all->row[all->count].group = group++;
+    all->part[all->count++] = more->part[i];
+  }
+  return group;
+}
+
+static List new_list(S2Arena *arena, int most) {
+  return (List){S2_TAKE(arena, S2Row, most), S2_TAKE(arena, S2JointPart, most), 0};
+}
+
+int s2_step_joint_rows(const S2Step *step, const S2Island *island, S2Kind kind, S2Row *rows,
+                       S2JointPart *parts, double *lambda, double *speed) {
+  bool positions = kind == S2_POSITIONS;
+  S2ArenaMark mark = s2_arena_mark(step->arena);
+  List all = {rows, parts, 0};
+  List boxes = new_list(step->arena, 2 * island->joints);
+  List limits = new_list(step->arena, 2 * island->joints);
+  double elapsed = step->t - step->world->kept.time + (positions ? step->h : 0);
+  double raised = *speed;
+  Builder builder = {.step = step, .island = island, .kind = kind, .speed = &raised};
+  for (int pass = 0; pass < 2; pass++) { // limits look as far as what drives will bring
+    for (int i = 0; i < island->joints; i++) {
+      builder.slot = island->joint[i];
+      builder.group = i;
+      builder.joint = &step->world->joints.at[builder.slot];
+      builder.at =
+          (S2JointAt){step->world, builder.joint, positions ? step->q1 : step->q0, elapsed};
+      if (pass == 0) {
+        add_equations(&builder, &all);
+        add_equal_limits(&builder, &all);
+        add_drive(&builder, &all, &boxes);
+      } else {
+        add_limits(&builder, &limits);
+      }
+    }
+  }
+  behind(&all, &limits, behind(&all, &boxes, island->joints));
+  s2_arena_rewind(step->arena, mark);
+  *speed = raised;
+  bool warm = kind == S2_MOTION || kind == S2_REBOUND;
+  for (int i = 0; i < all.count; i++) {
+    lambda[i] = warm ? step->joint_impulse[S2_JOINT_ROWS * parts[i].joint + parts[i].row] : 0;
+  }
+  return all.count;
+}

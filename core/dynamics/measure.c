@@ -1,0 +1,98 @@
+// The smooth functions of two poses that all joints are made of, with exact first and second
+// derivatives. All are unchanged when both bodies are moved or turned as one, so that what acts
+// along their gradients conserves momentum, angular momentum too, wherever the bodies are.
+#include "dynamics/joint.h"
+
+typedef struct Sides {
+  S2Vec2 ra, rb; // arms of the anchors, world axes
+  S2Rot turn_b;
+  S2Vec2 apart; // p_a - p_b, from differences so that it keeps its digits far from the origin
+} Sides;
+
+S2Vec2 s2_joint_anchor(const double *q, int32_t slot, S2Vec2 local) {
+  return slot == S2_NONE ? local : s2_pose_point(s2_slot_pose(q, slot), local);
+}
+
+// The world is a body at the origin.
+static Sides sides_of(const S2JointAt *at) {
+  static const double world[3] = {0, 0, 0};
+  const S2Joint *joint = at->joint;
+  const double *qa = joint->a == S2_NONE ? world : at->q + 3 * joint->a;
+  const double *qb = joint->b == S2_NONE ? world : at->q + 3 * joint->b;
+  Sides sides = {.turn_b = s2_rot(qb[0])};
+  sides.ra = s2_rotate(s2_rot(qa[0]), joint->local_a);
+  sides.rb = s2_rotate(sides.turn_b, joint->local_b);
+  sides.apart = s2_vec2((qa[1] - qb[1]) + (sides.ra.x - sides.rb.x),
+                        (qa[2] - qb[2]) + (sides.ra.y - sides.rb.y));
+  return sides;
+}
+
+static void add(S2JointHessian *hessian, int i, int j, double value) {
+  hessian->at[i][j] += value;
+  if (i != j) {
+    hessian->at[j][i] += value;
+  }
+}
+
+void s2_measure_angle(const S2JointAt *at, S2JointRow *row, S2JointHessian *hessian) {
+  const S2Joint *joint = at->joint;
+  double a = joint->a == S2_NONE ? 0 : at->q[3 * joint->a];
+  double b = joint->b == S2_NONE ? 0 : at->q[3 * joint->b];
+  *row = (S2JointRow){.value = a - b - joint->angle0, .ja = {1, 0, 0}, .jb = {-1, 0, 0}};
+  if (hessian != NULL) {
+    *hessian = (S2JointHessian){0};
+  }
+}
+
+// With U = R_b u and w = p_a - x_b: s = U'(w - r_b), a force along U acts on both bodies at p_a.
+void s2_measure_offset(const S2JointAt *at, S2Vec2 direction, S2JointRow *row,
+                       S2JointHessian *hessian) {
+  Sides sides = sides_of(at);
+  S2Vec2 u = s2_rotate(sides.turn_b, direction), w = s2_add(sides.apart, sides.rb);
+  *row = (S2JointRow){
+      .value = s2_dot(u, sides.apart),
+      .ja = {s2_cross(sides.ra, u), u.x, u.y},
+      .jb = {-s2_cross(w, u), -u.x, -u.y},
+  };
+  if (hessian != NULL) {
+    S2Vec2 turned = s2_left(u);
+    *hessian = (S2JointHessian){0};
+    add(hessian, 0, 0, -s2_dot(u, sides.ra));
+    add(hessian, 0, 3, s2_dot(u, sides.ra));
+    add(hessian, 1, 3, turned.x);
+    add(hessian, 2, 3, turned.y);
+    add(hessian, 3, 3, -s2_dot(u, w));
+    add(hessian, 3, 4, -turned.x);
+    add(hessian, 3, 5, -turned.y);
+  }
+}
+
+void s2_measure_translation(const S2JointAt *at, S2JointRow *row, S2JointHessian *hessian) {
+  s2_measure_offset(at, at->joint->axis, row, hessian);
+}
+
+// With n the direction and t across it: dL = n'd(p_a - p_b), and the second derivative is that of
+// p_a - p_b along n plus (1/L) (J't)(J't)'. Anchors that coincide keep the direction of the start.
+void s2_measure_length(const S2JointAt *at, S2JointRow *row, S2JointHessian *hessian) {
+  Sides sides = sides_of(at);
+  double length = s2_length(sides.apart);
+  bool none = length < S2_NO_LENGTH;
+  S2Vec2 n = none ? s2_rotate(sides.turn_b, at->joint->axis) : s2_scale(1 / length, sides.apart);
+  *row = (S2JointRow){
+      .value = length,
+      .ja = {s2_cross(sides.ra, n), n.x, n.y},
+      .jb = {-s2_cross(sides.rb, n), -n.x, -n.y},
+  };
+  if (hessian != NULL) {
+    S2Vec2 t = s2_left(n);
+    const double across[6] = {s2_cross(sides.ra, t), t.x, t.y, -s2_cross(sides.rb, t), -t.x, -t.y};
+    *hessian = (S2JointHessian){0};
+    for (int i = 0; i < 6; i++) {
+      for (int j = 0; j < 6; j++) {
+        hessian->at[i][j] = none ? 0 : across[i] * across[j] / length;
+      }
+    }
+    hessian->at[0][0] -= s2_dot(n, sides.ra);
+    hessian->at[3][3] += s2_dot(n, sides.rb);
+  }
+}
