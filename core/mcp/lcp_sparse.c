@@ -35,8 +35,8 @@ static double deliver(const S2Csr *m, const double *q, double *z, double *w) {
   }
   for (int i = 0; i < m->rows; i++) {
     w[i] = sure_row(m, q, z, i);
-    double miss = fabs(w[i] < z[i] ? w[i] : z[i]);
-    worst = miss <= worst ? worst : isfinite(miss) ? miss : INFINITY;
+    double miss = isfinite(z[i]) && isfinite(w[i]) ? fabs(fmin(z[i], w[i])) : INFINITY;
+    worst = fmax(worst, miss);
   }
   return worst;
 }
