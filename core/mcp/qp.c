@@ -225,6 +225,9 @@ static S2SolveStatus solve(const S2Qp *qp, const S2Mixed *p, const int *row,
   S2QpSolution tried = {0};
   solution->iterations = s2_mixed_interior(p, solution->kappa, most > 0 ? most : MAX_ITERATIONS,
                                            options->history, x, arena);
+  if (!s2_mixed_finite(x, (size_t)size)) { // does not fit into a double
+    s2_mixed_clear(x, (size_t)size);
+  }
   deliver(qp, p, row, x, f, solution);
   if (accepts(solution, tolerance)) {
     return S2_SOLVED;
