@@ -317,17 +317,18 @@ static void files_keep_bits(void **state) {
 static void bad_files(void **state) {
   (void)state;
   static const char *const cases[][2] = {
-      {"", "'nc' expected"},
-      {"nc x", "nc must be a number, not 'x'"},
-      {"nc -1", "nc is -1; it must be an integer"},
-      {"nc 1000000000\nW 2 2 0\nq 0 0 mu 0", "nc is 1000000000; it must be an integer"},
-      {"nc 1\nV 2 2 0", "'W' or 'M' expected, got 'V'"},
+      {"", "1: the file ends where 'nc' was expected"},
+      {"nc x", "nc must be an integer, not 'x'"},
+      {"nc -1", "nc is -1; it must be in 0.."},
+      {"nc 1000000000\nW 2 2 0\nq 0 0 mu 0", "nc is 1000000000; it must be in 0.."},
+      {"nc 1\nV 2 2 0", "2: expected 'W' or 'M'"},
       {"nc 1\nW 3 3 0 q 1 2 mu 1", "the matrix is 3 x 3; 2 x 2 was expected"},
-      {"nc 1\nW 2 2 2\n0 0 1\n5 0 1 q 1 2 mu 1", "4: row is 5; it must be an integer in 0..1"},
+      {"nc 1\nW 2 2 2\n0 0 1\n5 0 1 q 1 2 mu 1", "4: row is 5; it must be in 0..1"},
       {"nc 1\nW 2 2 2\n0 0 1\n", "the file ends where row was expected"},
-      {"nc 1\nW 2 2 0\nr 1 2", "'q' expected, got 'r'"},
-      {"nc 1\nW 2 2 0 q 1 2 mu -1", "mu[0] is -1; it must not be negative"},
-      {"nc 1\nW 2 2 0 q 1 2 mu 1 1", "'1' after the end"},
+      {"nc 1\nW 2 2 0\nr 1 2", "3: expected 'q', found 'r'"},
+      {"nc 1\nWW 2 2 0", "2: expected 'W', found 'WW'"},
+      {"nc 1\nW 2 2 0 q 1 2\nmu -1\n\n", "3: mu[0] is -1; it must not be negative"},
+      {"nc 1\nW 2 2 0 q 1 2 mu 1 1", "2: unexpected '1'"},
       {"nc 1\nM 2 3 0\nH 2 2 0 q 1 1 b 1 1 mu 1", "M is 2 x 3; it must be square"},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -35,8 +35,8 @@ static double deliver(const S2Csr *m, const double *q, double *z, double *w) {
   }
   for (int i = 0; i < m->rows; i++) {
     w[i] = sure_row(m, q, z, i);
-    double miss = fabs(w[i] < z[i] ? w[i] : z[i]);
-    worst = miss <= worst ? worst : isfinite(miss) ? miss : INFINITY;
+    double miss = isfinite(z[i]) && isfinite(w[i]) ? fabs(fmin(z[i], w[i])) : INFINITY;
+    worst = fmax(worst, miss);
   }
   return worst;
 }
@@ -182,6 +182,11 @@ S2SolveStatus s2_lcp_sparse_solve(const S2Csr *m, const double *q,
     solve_sparse(m, q, &chosen, largest, allowed, arena, solution);
   }
   solution->residual = deliver(m, q, solution->z, solution->w);
+  if (!isfinite(solution->residual)) { // does not fit into a double
+    memset(solution->z, 0, sizeof(double) * (size_t)n);
+    solution->residual = deliver(m, q, solution->z, solution->w);
+    solution->status = S2_SINGULAR;
+  }
   bool solved = solution->residual <= allowed;
   if (solved) {
     solution->status = S2_SOLVED;
