@@ -43,6 +43,7 @@ static const double WEAK = 1e-7;
 // stiff together, and one more for each that is softer than 1 / WEIGHT (scaled: 1 is a lone row).
 static const double WEIGHT = 1e6;
 enum { DIRECTIONS = 20, ROUNDS = 4 };
+enum { REFINEMENTS = 2 };          // 1e-4 (WEIGHT^2 unit round-offs) of what the last has left each
 static const double REDUCE = 1e-9; // of a round; beyond that what is missed is measured afresh
 static const double GAIN = 0.5;    // a round that leaves more than this of the last is the last one
 static const double NOTHING = 1e-9; // a direction that changes less, in parts of what is missed
@@ -52,8 +53,8 @@ static const double ACCEPT = 1e-9, ENOUGH = 1e-14;
 
 // Parts of a residual that proximal passes do not shrink belong to no solution. After SIEVE passes
 // those of rows stiffer than 3e-6 (scaled) are below REMAINS.
-enum { SIEVE = 5 };
-static const double REMAINS = 1e-3;
+enum { SIEVE = 5, PROBES = 3, PASSES = 2 }; // the second pass takes out the rounding of the first
+static const double REMAINS = 1e-3, DOUBT = 1e-8;
 
 // A vector of the adjoint system: (p, eta), or what its equations miss.
 typedef struct Pair {
@@ -78,6 +79,7 @@ struct S2McpLinear {
   Pair kept;                                 // x before a round
   Pair step[DIRECTIONS], change[DIRECTIONS]; // x by step changes r by -change; those orthonormal
   double *u;                                 // J p, 2 a unit
+  S2Quad *right, *rest;                      // scratch of solve_nodes
   double *p_node, *rhs;                      // p and dl/dc, 3 a node
   double *force;                             // J' lambda, 3 a node; local form only
   double *eta_row, *u_row;                   // 1 a row; u_row = J p
@@ -163,6 +165,34 @@ static void miss(S2McpLinear *l, const Pair *data, const Pair *x, Pair *r) {
   }
 }
 
+// x = (1 + A' J' D' J)^-1 x. In the local form what a block's inverse loses goes to directions in
+// which rows repeat each other, where nothing holds it; refined, all but 1e-10 stays.
+static void solve_nodes(S2McpLinear *l, S2Quad *x) {
+  const S2System *system = &l->system;
+  size_t size = sizeof(S2Quad) * (size_t)(system->nodes + 1);
+  if (l->mobility != NULL) {
+    memcpy(l->right, x, size);
+  }
+  s2_system_solve(system, x, x);
+  for (int pass = 0; pass < REFINEMENTS && l->mobility != NULL; pass++) {
+    s2_system_row_velocity(system, x, l->u);
+    for (int k = 0; k < system->units; k++) {
+      const S2Response *d = &l->response[k];
+      double n = l->u[2 * k], t = l->u[2 * k + 1];
+      l->u[2 * k] = d->nn * n + d->nt * t;
+      l->u[2 * k + 1] = d->tt * t;
+    }
+    for (int i = 0; i <= system->nodes; i++) {
+      l->rest[i] = l->right[i] - x[i];
+    }
+    s2_system_push_all(system, l->u, -1, l->rest);
+    s2_system_solve(system, l->rest, l->rest);
+    for (int i = 0; i < system->nodes; i++) {
+      x[i] += l->rest[i];
+    }
+  }
+}
+
 // x = M^-1 r
 static void approximate(S2McpLinear *l, const Pair *r, Pair *x) {
   const S2System *system = &l->system;
@@ -180,7 +210,7 @@ static void approximate(S2McpLinear *l, const Pair *r, Pair *x) {
   } else {
     s2_system_push_all(system, x->unit, 1, x->node);
   }
-  s2_system_solve(system, x->node, x->node);
+  solve_nodes(l, x->node);
   s2_system_row_velocity(system, x->node, l->u);
   for (int k = 0; k < system->units; k++) {
     const S2Response *d = &l->response[k];
@@ -250,30 +280,39 @@ static void sieve(S2McpLinear *l) {
   memset(l->r.node, 0, sizeof(S2Quad) * (size_t)(l->system.nodes + 1));
 }
 
-// Takes out of the data what no change of a problem brings about.
+// Takes out of the data what no change of a problem brings about, which is part of what x leaves
+// over.
 static void leave_out_undetermined(S2McpLinear *l) {
-  clear(l, &l->x);
-  miss(l, &l->data, &l->x, &l->r);
   for (int i = 0; i < SIEVE; i++) {
     sieve(l);
   }
   add(l, -1, &l->r, &l->data);
 }
 
-// Whether rows that hold repeat each other: then a part of any residual passes the sieve.
+// Whether rows that hold repeat each other: then a part of any residual passes the sieve. A random
+// one may happen to have little of it, so that it takes another to settle what is in doubt.
 static bool redundant(S2McpLinear *l) {
   S2Rng rng = s2_rng_seeded(1);
-  clear(l, &l->r);
-  for (int k = 0; k < 2 * l->system.units; k++) {
-    const S2Response *d = &l->response[k / 2];
-    bool holds = (k % 2 == 0 ? d->nn : d->tt) > 0;
-    l->r.unit[k] = holds ? s2_rng_normal(&rng) / sqrt(l->system.unit[k / 2].g[k % 2]) : 0;
+  for (int probe = 0; probe < PROBES; probe++) {
+    clear(l, &l->r);
+    for (int k = 0; k < 2 * l->system.units; k++) {
+      const S2Response *d = &l->response[k / 2];
+      bool holds = (k % 2 == 0 ? d->nn : d->tt) > 0;
+      l->r.unit[k] = holds ? s2_rng_normal(&rng) / sqrt(l->system.unit[k / 2].g[k % 2]) : 0;
+    }
+    double size = dot(l, &l->r, &l->r);
+    for (int i = 0; i < SIEVE; i++) {
+      sieve(l);
+    }
+    double left = dot(l, &l->r, &l->r);
+    if (!(left > DOUBT * DOUBT * size)) {
+      return false;
+    }
+    if (left > REMAINS * REMAINS * size) {
+      return true;
+    }
   }
-  double size = dot(l, &l->r, &l->r);
-  for (int i = 0; i < SIEVE; i++) {
-    sieve(l);
-  }
-  return dot(l, &l->r, &l->r) > REMAINS * REMAINS * size;
+  return false;
 }
 
 // ---- Linearisation ----------------------------------------------------------------------------
@@ -350,6 +389,8 @@ static S2McpLinear *make(const S2Problem *problem, const double *v, const double
     l->change[i] = take(system, arena);
   }
   l->u = S2_TAKE_ZEROED(arena, double, 2 * system->units);
+  l->right = S2_TAKE(arena, S2Quad, system->nodes + 1);
+  l->rest = S2_TAKE(arena, S2Quad, system->nodes + 1);
   l->sign = S2_TAKE_ZEROED(arena, double, problem->rows);
   l->p_node = S2_TAKE_ZEROED(arena, double, 3 * problem->nodes);
   l->rhs = S2_TAKE_ZEROED(arena, double, 3 * problem->nodes);
@@ -688,8 +729,12 @@ unsigned s2_mcp_linear_vjp(S2McpLinear *l, const double *dl_dv, const double *dl
   double size = read(l, dl_dv, dl_dlambda), missed = solve(l, size);
   if (!(missed <= ACCEPT * size) && isfinite(missed)) {
     flags |= S2_VJP_UNDETERMINED;
-    leave_out_undetermined(l);
-    missed = solve(l, size);
+    clear(l, &l->x); // grown beyond all bounds
+    miss(l, &l->data, &l->x, &l->r);
+    for (int pass = 0; pass < PASSES && !(missed <= ACCEPT * size); pass++) {
+      leave_out_undetermined(l);
+      missed = solve(l, size);
+    }
   }
   if (!isfinite(missed)) {
     fill_all(problem, gradient, NAN);
