@@ -50,6 +50,7 @@ static const double NOTHING = 1e-9; // a direction that changes less, in parts o
 
 // What may be missed, in parts of dl/d(v, lambda), and what is not worth another round.
 static const double ACCEPT = 1e-9, ENOUGH = 1e-14;
+static const double GROWN = 1e10; // times a round-off this is far more than ACCEPT
 
 // Parts of a residual that proximal passes do not shrink belong to no solution. After SIEVE passes
 // those of rows stiffer than 3e-6 (scaled) are below REMAINS.
@@ -278,6 +279,15 @@ static void sieve(S2McpLinear *l) {
   clear(l, &l->r);
   add(l, -1 / WEIGHT, &l->step[0], &l->r);
   memset(l->r.node, 0, sizeof(S2Quad) * (size_t)(l->system.nodes + 1));
+}
+
+// Whether eta is so large that its products have no digits: what looks solved is a coincidence.
+static bool grown(const S2McpLinear *l, double size) {
+  double sum = 0;
+  for (int k = 0; k < 2 * l->system.units; k++) {
+    sum += l->system.unit[k / 2].g[k % 2] * l->x.unit[k] * l->x.unit[k];
+  }
+  return sqrt(sum) > GROWN * size;
 }
 
 // Takes out of the data what no change of a problem brings about, which is part of what x leaves
@@ -727,11 +737,11 @@ unsigned s2_mcp_linear_vjp(S2McpLinear *l, const double *dl_dv, const double *dl
     return flags;
   }
   double size = read(l, dl_dv, dl_dlambda), missed = solve(l, size);
-  if (!(missed <= ACCEPT * size) && isfinite(missed)) {
+  if (!(missed <= ACCEPT * size && !grown(l, size)) && isfinite(missed)) {
     flags |= S2_VJP_UNDETERMINED;
-    clear(l, &l->x); // grown beyond all bounds
+    clear(l, &l->x);
     miss(l, &l->data, &l->x, &l->r);
-    for (int pass = 0; pass < PASSES && !(missed <= ACCEPT * size); pass++) {
+    for (int pass = 0; pass == 0 || (pass < PASSES && !(missed <= ACCEPT * size)); pass++) {
       leave_out_undetermined(l);
       missed = solve(l, size);
     }
