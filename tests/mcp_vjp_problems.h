@@ -33,7 +33,13 @@ typedef struct Gradient {
 } Gradient;
 
 static inline S2McpGradient pointers(Gradient *g) {
-  return (S2McpGradient){g->mass, g->rhs, g->ja, g->jb, g->bias, g->compliance, g->mu};
+  return (S2McpGradient){.mass = g->mass,
+                         .rhs = g->rhs,
+                         .ja = g->ja,
+                         .jb = g->jb,
+                         .bias = g->bias,
+                         .compliance = g->compliance,
+                         .mu = g->mu};
 }
 
 // ---- Problems ---------------------------------------------------------------------------------

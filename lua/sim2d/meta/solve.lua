@@ -164,6 +164,7 @@ local ContactLibrary = {}
 ---@field r0? number[] impulses to start from
 ---@field omega? number over-relaxation of "pgs" and "si", below 2; 1
 ---@field history? boolean fills info.history
+---@field kappa? number m^2/s^2; above 0: a point of the central path, smooth in all data ("auto", "pdipm")
 
 ---@class sim2d.ContactInfo
 ---@field status "solved"|"ray"|"infeasible"|"max_iterations"|"singular"|"unsupported"
@@ -174,6 +175,8 @@ local ContactLibrary = {}
 ---@field cone number by how much tangential impulses miss Coulomb's law
 ---@field time number s
 ---@field v? number[] with M, when solved
+---@field kappa? number as asked for
+---@field z? number[] with kappa, when solved: the pairs of contacts, four each
 ---@field history? { residual: number, step: number, mu: number }[]
 
 ---Gives impulses, velocities and info, or nil, a status and info when the problem is not solved.
@@ -182,6 +185,25 @@ local ContactLibrary = {}
 ---@return number[]|string u
 ---@return sim2d.ContactInfo info
 function ContactLibrary.solve(problem) end
+
+---@class sim2d.ContactGradient what the problem has of these, in its shapes
+---@field W? sim2d.Matrix
+---@field M? sim2d.Matrix below the diagonal for both halves, 0 above
+---@field H? sim2d.Matrix
+---@field q number[]
+---@field bias? number[]
+---@field mu number[]|number
+---@field regular boolean false: there is no such derivative
+---@field why? string what is the matter, unless regular
+
+---How a loss follows the data, from how it follows r, u and v; r, u and info as the solve gave them.
+---@param problem sim2d.ContactProblem
+---@param r number[]
+---@param u number[]
+---@param info sim2d.ContactInfo
+---@param dl { r?: number[], u?: number[], v?: number[] }
+---@return sim2d.ContactGradient
+function ContactLibrary.vjp(problem, r, u, info, dl) end
 
 ---Reads a file of a contact problem, or gives nil and a message.
 ---@param path string
