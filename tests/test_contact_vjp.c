@@ -594,16 +594,17 @@ static void nothing_to_do(void **state) {
   S2Csr w = s2_csr_diagonal(0, NULL, &arena), m = s2_csr_diagonal(3, (double[]){1, 2, 2}, &arena);
   S2Csr h = s2_csr_from_triplets(3, 0, 0, NULL, &arena);
   S2ContactProblem local = {.w = &w};
-  S2ContactSolution solution = {0};
+  double v[3], none[1]; // no numbers, but somewhere
+  S2ContactSolution solution = {.r = none, .u = none, .z = none};
   S2ContactGradient to = {0};
   assert_int_equal(s2_contact_smooth_solve(&local, 0.1, &options, &arena, &solution), S2_SOLVED);
   assert_int_equal(s2_contact_vjp(&local, &solution, &(S2ContactLoss){0}, &to, &arena), 0);
   const double q[3] = {3, 4, 6}, dv[3] = {1, 1, 2};
-  double v[3], dm[3], dq[3];
+  double dm[3], dq[3];
   S2GlobalContactProblem global = {.freedoms = 3, .m = &m, .h = &h, .q = q};
   S2GlobalContactGradient all = {.m = dm, .q = dq};
   for (int i = 0; i < 2; i++) {
-    solution = (S2ContactSolution){.v = v};
+    solution = (S2ContactSolution){.r = none, .u = none, .v = v, .z = none};
     S2SolveStatus status =
         i == 0 ? s2_contact_solve_global(&global, &options, &arena, &solution)
                : s2_contact_smooth_solve_global(&global, 0.1, &options, &arena, &solution);

@@ -21,10 +21,8 @@ static S2SolveStatus refuse(S2ContactSolution *solution, const S2SolverOptions *
   return solution->status = status;
 }
 
-// v has 3 numbers a node, in: a guess.
-static void run_exact(const S2Problem *step, const S2SolverOptions *options, double *v,
+static void run_exact(const S2Problem *step, const S2SolverOptions *options, S2Solution found,
                       S2Arena *arena, S2ContactSolution *solution) {
-  S2Solution found = {.v = v, .lambda = solution->r};
   s2_mcp_solve(step, options, arena, &found);
   solution->residual = found.residual;
   solution->used = found.used;
@@ -51,12 +49,13 @@ static void run_smooth(S2Problem *step, const S2SolverOptions *options, double *
   solution->status = found.status;
 }
 
+// v has 3 numbers a node, in: a guess.
 static void run(S2Problem *step, const S2SolverOptions *options, double *v, S2Arena *arena,
                 S2ContactSolution *solution) {
   if (solution->kappa > 0) {
     run_smooth(step, options, v, arena, solution);
   } else {
-    run_exact(step, options, v, arena, solution);
+    run_exact(step, options, (S2Solution){.v = v, .lambda = solution->r}, arena, solution);
   }
   s2_mcp_row_velocity(step, v, solution->u);
   for (int i = 0; i < step->rows; i++) {

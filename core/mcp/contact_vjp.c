@@ -54,17 +54,15 @@ static double *spread(const double *from, int contacts, S2Arena *arena) {
   return to;
 }
 
-// y, and dl/dmu of rows; `mobility` and `slope` may be NULL.
-static unsigned pull_local(S2Problem *step, const S2ContactSolution *solution, const double *dl_du,
-                           const double *dl_dr, double *y, double *mu, double *mobility,
-                           double *slope, S2Arena *arena) {
+// y, and what else `to` asks for but rhs.
+static unsigned pull_local(S2Problem *step, const S2ContactSolution *solution,
+                           const S2ContactLoss *loss, double *y, S2McpGradient to, S2Arena *arena) {
   int n = step->nodes;
-  double *rhs = S2_TAKE(arena, double, 3 * n);
-  S2McpGradient to = {.rhs = rhs, .mu = mu, .mobility = mobility, .w = slope};
-  unsigned flags = pull(step, solution, spread(solution->u, n, arena), spread(dl_du, n, arena),
-                        dl_dr, &to, arena);
+  to.rhs = S2_TAKE(arena, double, 3 * n);
+  unsigned flags = pull(step, solution, spread(solution->u, n, arena), spread(loss->u, n, arena),
+                        loss->r, &to, arena);
   for (int i = 0; i < 2 * n; i++) {
-    y[i] = rhs[3 * (i / 2) + 1 + i % 2];
+    y[i] = to.rhs[3 * (i / 2) + 1 + i % 2];
   }
   return flags;
 }
@@ -84,7 +82,8 @@ unsigned s2_contact_vjp(const S2ContactProblem *problem, const S2ContactSolution
   S2Problem step = s2_contact_local_form(problem, place, arena);
   double *mobility = S2_TAKE(arena, double, 9 * (size_t)step.mobility->start[n]);
   double *y = S2_TAKE(arena, double, 2 * n), *mu = S2_TAKE(arena, double, 2 * n);
-  unsigned flags = pull_local(&step, solution, loss->u, loss->r, y, mu, mobility, NULL, arena);
+  unsigned flags =
+      pull_local(&step, solution, loss, y, (S2McpGradient){.mu = mu, .mobility = mobility}, arena);
   for (int p = 0; p < entries && gradient->w != NULL; p++) {
     gradient->w[p] = mobility[place[p]];
   }
@@ -141,8 +140,9 @@ static unsigned pull_condensed(S2GlobalForm *form, const S2GlobalContactProblem 
     s2_csr_add_transposed_times(problem->h, 1, to->p, dl_dr);
     memcpy(to->p, loss->v, sizeof(double) * (size_t)freedoms);
   }
-  unsigned flags =
-      pull_local(&form->step, solution, loss->u, dl_dr, to->y, to->mu, NULL, to->slope, arena);
+  S2ContactLoss local = {.r = dl_dr, .u = loss->u};
+  unsigned flags = pull_local(&form->step, solution, &local, to->y,
+                              (S2McpGradient){.mu = to->mu, .w = to->slope}, arena);
   s2_csr_add_times(problem->h, 1, to->y, to->p);
   s2_global_form_respond(form, freedoms, to->p);
   return flags;

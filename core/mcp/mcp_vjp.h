@@ -78,7 +78,7 @@ typedef struct S2McpGradient {
 
 // dl_dv (3 per node) and dl_dlambda (1 per row) may be NULL: 0. (v, lambda): a solution, which is
 // not checked; tighter than 1e-9 if the derivative is to have digits. Returns flags. Costs one
-// factorisation of 3 x 3 node blocks and about ten solutions with it.
+// factorisation of 3 x 3 node blocks and about ten solutions with it, in the local form thirty.
 unsigned s2_mcp_vjp(const S2Problem *problem, const double *v, const double *lambda,
                     const double *dl_dv, const double *dl_dlambda, const S2McpGradient *gradient,
                     S2Arena *arena);
