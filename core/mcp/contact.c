@@ -130,6 +130,11 @@ static S2SolveStatus run(const S2Problem *step, const S2SolverOptions *options, 
   for (int i = 0; i < step->rows; i++) {
     solution->u[i] += step->row[i].bias;
   }
+  bool fits = all_finite(solution->r, step->rows) && all_finite(solution->u, step->rows) &&
+              all_finite(v, 3 * step->nodes) && !isnan(found.residual.scaled);
+  if (!fits && found.status != S2_UNSUPPORTED) {
+    return refuse(solution, options, step->rows / 2, S2_SINGULAR);
+  }
   solution->residual = found.residual;
   solution->used = found.used;
   solution->iterations = found.iterations;
@@ -408,5 +413,9 @@ S2SolveStatus s2_contact_solve_global(const S2GlobalContactProblem *problem,
     solve_condensed(problem, options, arena, solution);
   }
   s2_arena_rewind(arena, mark);
+  if (!all_finite(solution->v, problem->freedoms)) { // does not fit into a double
+    memset(solution->v, 0, sizeof(double) * (size_t)problem->freedoms);
+    refuse(solution, options, n, S2_SINGULAR);
+  }
   return solution->status;
 }
