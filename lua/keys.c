@@ -69,8 +69,8 @@ static void check_names(const S2Keys *keys, const char *const *names, const char
   }
 }
 
-// A table whose keys are looked up by a function may answer otherwise the next time: a plain copy of
-// what it says takes its place.
+// A table whose keys are looked up by a function may answer otherwise the next time: a plain copy
+// of what it says takes its place.
 static void settle(const S2Keys *keys, const char *const *names, const char *const *more,
                    int positional) {
   lua_State *L = keys->L;

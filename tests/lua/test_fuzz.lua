@@ -125,11 +125,13 @@ local STATUS = { solved = true, infeasible = true, ray = true, max_iterations = 
 
 -- Does a message name one of the keys, or what was expected in place of the table?
 local function telling(message)
-  if message:find("within", 1, true) or message:find("table expected", 1, true) then return true end
+  for _, known in ipairs { "within", "table expected", "unknown key", "has no field" } do
+    if message:find(known, 1, true) then return true end
+  end
   for _, key in ipairs(KEYS) do
     if message:find("%f[%w_]" .. key .. "%f[^%w_]") then return true end
   end
-  return message:find("unknown key", 1, true) ~= nil
+  return false
 end
 
 local function try(name, call)
