@@ -61,8 +61,9 @@ bool s2_lua_is_sparse(lua_State *L, int index) {
   return sparse;
 }
 
-S2LuaSparse s2_lua_argument_sparse(lua_State *L, int argument) {
+S2LuaSparse s2_lua_argument_sparse(lua_State *L, int argument, const char *name) {
   S2Keys keys = s2_keys_open(L, argument, false, triplet_names, NULL, 0);
+  snprintf(keys.scope, sizeof keys.scope, "%s.", name);
   return read_triplets(&keys);
 }
 

@@ -21,8 +21,9 @@ typedef struct S2LuaSparse {
 S2LuaSparse s2_lua_problem_sparse(const S2Keys *keys, const char *key, int rows, int columns,
                                   bool zeros);
 
-bool s2_lua_is_sparse(lua_State *L, int index);                 // looks like such a table
-S2LuaSparse s2_lua_argument_sparse(lua_State *L, int argument); // the first kind only
+bool s2_lua_is_sparse(lua_State *L, int index); // looks like such a table
+// An argument of the first kind, called `name` in messages.
+S2LuaSparse s2_lua_argument_sparse(lua_State *L, int argument, const char *name);
 
 void s2_lua_push_sparse(lua_State *L, const S2Csr *matrix); // a table of the first kind
 // A matrix in the shape of another, which was read with `zeros`: one number for each of its

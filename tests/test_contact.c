@@ -249,6 +249,18 @@ static void nothing_at_all(void **state) {
   solution.v = v;
   assert_int_equal(s2_contact_solve_global(&global, &OPTIONS, &arena, &solution), S2_SOLVED);
   assert_true(fabs(v[0] - 1) + fabs(v[1] - 1) + fabs(v[2] - 1) < 1e-15);
+  // velocities that do not fit into a double
+  const double light[3] = {0.1, 0.1, 0.1}, huge[3] = {1e308, 0, 0};
+  const double at_rest[2] = {0}, rough = .5;
+  double r[2] = {0}, u[2];
+  S2Csr few = s2_csr_diagonal(3, light, &arena);
+  solution = (S2ContactSolution){.r = r, .u = u, .v = v};
+  for (int contacts = 0; contacts < 2; contacts++) {
+    S2Csr columns = s2_csr_from_triplets(3, 2 * contacts, 0, NULL, &arena);
+    S2GlobalContactProblem flung = {3, contacts, &few, &columns, huge, at_rest, &rough};
+    assert_int_equal(s2_contact_solve_global(&flung, &OPTIONS, &arena, &solution), S2_SINGULAR);
+    assert_true(v[0] == 0 && !isfinite(solution.residual.scaled));
+  }
   s2_arena_free(&arena);
 }
 

@@ -8,6 +8,15 @@
 
 static const double PATH = 1e-3; // of kappa: how near to it products must come
 
+static bool all_finite(const double *x, int count) {
+  for (int i = 0; i < count; i++) {
+    if (!isfinite(x[i])) {
+      return false;
+    }
+  }
+  return true;
+}
+
 static S2SolveStatus refuse(S2ContactSolution *solution, const S2SolverOptions *options,
                             int contacts, S2SolveStatus status) {
   if (contacts > 0) {
@@ -60,6 +69,11 @@ static void run(S2Problem *step, const S2SolverOptions *options, double *v, S2Ar
   s2_mcp_row_velocity(step, v, solution->u);
   for (int i = 0; i < step->rows; i++) {
     solution->u[i] += step->row[i].bias;
+  }
+  bool fits = all_finite(solution->r, step->rows) && all_finite(solution->u, step->rows) &&
+              all_finite(v, 3 * step->nodes) && !isnan(solution->residual.scaled);
+  if (!fits && solution->status != S2_UNSUPPORTED) { // numbers no double holds
+    refuse(solution, options, step->rows / 2, S2_SINGULAR);
   }
 }
 
@@ -119,6 +133,10 @@ static S2SolveStatus solve_global(const S2GlobalContactProblem *problem,
     s2_global_form_respond(&form, problem->freedoms, solution->v);
   }
   s2_arena_rewind(arena, mark);
+  if (!all_finite(solution->v, problem->freedoms)) {
+    memset(solution->v, 0, size);
+    refuse(solution, options, problem->contacts, S2_SINGULAR);
+  }
   return solution->status;
 }
 

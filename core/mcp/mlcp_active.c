@@ -14,7 +14,11 @@ static const double RANK = 1e-12; // of the equilibrated matrix's size: what cou
 
 static const double GOOD = 1e-12; // residual, in parts of the right side, beyond improvement
 
-enum { MOVES = 8, MOVES_PER_PAIR = 4, CORRECTIONS = 30 };
+enum {
+  MOVES = 8,       // of all pairs at once
+  MOST_MOVES = 40, // then one at a time: a factorisation each, so not many
+  CORRECTIONS = 30
+};
 
 // ---- Shared -----------------------------------------------------------------------------------
 
@@ -309,7 +313,7 @@ bool s2_mixed_walk(const S2Mixed *original, const S2Bounds *bounds, double *x, S
   }
   bool moved =
       s2_mixed_finite(p.k, (size_t)size * (size_t)size) && s2_mixed_finite(f, (size_t)size);
-  for (int move = 0; move < MOVES + MOVES_PER_PAIR * m && moved; move++) {
+  for (int move = 0; move < MOST_MOVES && moved; move++) {
     for (int i = 0; i < m; i++) {
       in[n + i] = side[i] == 0;
       x[n + i] = side[i] < 0 ? lo[i] : side[i] > 0 ? hi[i] : x[n + i];
