@@ -8,15 +8,6 @@
 
 static const double PATH = 1e-3; // of kappa: how near to it products must come
 
-static bool all_finite(const double *x, int count) {
-  for (int i = 0; i < count; i++) {
-    if (!isfinite(x[i])) {
-      return false;
-    }
-  }
-  return true;
-}
-
 static S2SolveStatus refuse(S2ContactSolution *solution, const S2SolverOptions *options,
                             int contacts, S2SolveStatus status) {
   if (contacts > 0) {
@@ -70,8 +61,8 @@ static void run(S2Problem *step, const S2SolverOptions *options, double *v, S2Ar
   for (int i = 0; i < step->rows; i++) {
     solution->u[i] += step->row[i].bias;
   }
-  bool fits = all_finite(solution->r, step->rows) && all_finite(solution->u, step->rows) &&
-              all_finite(v, 3 * step->nodes) && !isnan(solution->residual.scaled);
+  bool fits = s2_all_finite(solution->r, step->rows) && s2_all_finite(solution->u, step->rows) &&
+              s2_all_finite(v, 3 * step->nodes) && !isnan(solution->residual.scaled);
   if (!fits && solution->status != S2_UNSUPPORTED) { // numbers no double holds
     refuse(solution, options, step->rows / 2, S2_SINGULAR);
   }
@@ -133,7 +124,7 @@ static S2SolveStatus solve_global(const S2GlobalContactProblem *problem,
     s2_global_form_respond(&form, problem->freedoms, solution->v);
   }
   s2_arena_rewind(arena, mark);
-  if (!all_finite(solution->v, problem->freedoms)) {
+  if (!s2_all_finite(solution->v, problem->freedoms)) {
     memset(solution->v, 0, size);
     refuse(solution, options, problem->contacts, S2_SINGULAR);
   }

@@ -5,17 +5,8 @@
 #include <math.h>
 #include <string.h>
 
-static bool all_finite(const double *x, int count) {
-  for (int i = 0; i < count; i++) {
-    if (!isfinite(x[i])) {
-      return false;
-    }
-  }
-  return true;
-}
-
 static bool csr_finite(const S2Csr *matrix) {
-  return all_finite(matrix->value, matrix->start[matrix->rows]);
+  return s2_all_finite(matrix->value, matrix->start[matrix->rows]);
 }
 
 static double largest(const double *x, int count) {
@@ -41,54 +32,6 @@ static void fill_rows(S2Row *row, int contact, double mu) {
 
 // ---- Local form -------------------------------------------------------------------------------
 
-// Pairs of rows and columns become blocks, whose lanes (0, normal, tangent) leave the first unused.
-// place[p], unless NULL: where in `block` entry p of W is.
-static const S2Mobility *mobility_of(const S2ContactProblem *problem, int32_t *place,
-                                     S2Arena *arena) {
-  int n = problem->contacts;
-  const S2Csr *w = problem->w;
-  int32_t most = w->start[2 * n] + n;
-  S2Mobility *mobility = S2_TAKE(arena, S2Mobility, 1);
-  int32_t *start = S2_TAKE(arena, int32_t, n + 1), *column = S2_TAKE(arena, int32_t, most);
-  int32_t *row = S2_TAKE(arena, int32_t, n + 1);
-  double *block = S2_TAKE_ZEROED(arena, double, 9 * (size_t)most);
-  int32_t count = 0;
-  for (int32_t k = 0; k < n; k++) {
-    int32_t p[2] = {w->start[2 * k], w->start[2 * k + 1]};
-    int32_t end[2] = {w->start[2 * k + 1], w->start[2 * k + 2]};
-    bool diagonal = false;
-    start[k] = count;
-    row[k] = 2 * k;
-    for (;;) {
-      int32_t next = diagonal ? n : k;
-      for (int r = 0; r < 2; r++) {
-        if (p[r] < end[r] && w->column[p[r]] / 2 < next) {
-          next = w->column[p[r]] / 2;
-        }
-      }
-      if (next == n) {
-        break;
-      }
-      diagonal |= next == k;
-      column[count] = next;
-      for (int r = 0; r < 2; r++) {
-        for (; p[r] < end[r] && w->column[p[r]] / 2 == next; p[r]++) {
-          int32_t at = 9 * count + 3 * (r + 1) + 1 + w->column[p[r]] % 2;
-          block[at] = w->value[p[r]];
-          if (place != NULL) {
-            place[p[r]] = at;
-          }
-        }
-      }
-      count++;
-    }
-  }
-  start[n] = count;
-  row[n] = 2 * n;
-  *mobility = (S2Mobility){.start = start, .column = column, .block = block, .row = row};
-  return mobility;
-}
-
 S2Problem s2_contact_local_form(const S2ContactProblem *problem, int32_t *place, S2Arena *arena) {
   int n = problem->contacts;
   double *rhs = S2_TAKE(arena, double, 3 * n), scale = largest(problem->q, 2 * n);
@@ -106,7 +49,7 @@ S2Problem s2_contact_local_form(const S2ContactProblem *problem, int32_t *place,
       .rows = 2 * n,
       .rhs = rhs,
       .row = row,
-      .mobility = mobility_of(problem, place, arena),
+      .mobility = s2_mobility_from_csr(problem->w, 2, 1, place, arena),
       .velocity_scale = scale > 0 ? scale : 1,
       .length = 1,
   };
@@ -118,7 +61,8 @@ S2Problem s2_contact_step_problem(const S2ContactProblem *problem, S2Arena *aren
 
 bool s2_contact_finite(const S2ContactProblem *problem) {
   int n = problem->contacts;
-  return csr_finite(problem->w) && all_finite(problem->q, 2 * n) && all_finite(problem->mu, n);
+  return csr_finite(problem->w) && s2_all_finite(problem->q, 2 * n) &&
+         s2_all_finite(problem->mu, n);
 }
 
 // ---- Global form ------------------------------------------------------------------------------
@@ -354,8 +298,8 @@ S2SolveStatus s2_contact_global_form(const S2GlobalContactProblem *problem, S2Gl
                                      S2Arena *arena) {
   int n = problem->contacts;
   bool finite = csr_finite(problem->m) && csr_finite(problem->h) &&
-                all_finite(problem->q, problem->freedoms) && all_finite(problem->b, 2 * n) &&
-                all_finite(problem->mu, n);
+                s2_all_finite(problem->q, problem->freedoms) && s2_all_finite(problem->b, 2 * n) &&
+                s2_all_finite(problem->mu, n);
   *form = (S2GlobalForm){0};
   if (!finite) {
     return S2_SINGULAR;
