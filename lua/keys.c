@@ -69,6 +69,29 @@ static void check_names(const S2Keys *keys, const char *const *names, const char
   }
 }
 
+// A table whose keys are looked up by a function may answer otherwise the next time: a plain copy
+// of what it says takes its place.
+static void settle(const S2Keys *keys, const char *const *names, const char *const *more,
+                   int positional) {
+  lua_State *L = keys->L;
+  if (luaL_getmetafield(L, keys->table, "__index") == LUA_TNIL) {
+    return;
+  }
+  lua_pop(L, 1);
+  const char *known[KNOWN_SIZE];
+  int count = gather(known, names, more);
+  lua_createtable(L, positional, count);
+  for (int i = 0; i < count; i++) {
+    lua_getfield(L, keys->table, known[i]);
+    lua_setfield(L, -2, known[i]);
+  }
+  for (int i = 1; i <= positional; i++) {
+    lua_rawgeti(L, keys->table, i);
+    lua_rawseti(L, -2, i);
+  }
+  lua_replace(L, keys->table);
+}
+
 S2Keys s2_keys_open(lua_State *L, int argument, bool optional, const char *const *names,
                     const char *const *more, int positional) {
   S2Keys keys = {.L = L, .table = argument, .argument = argument};
@@ -82,6 +105,7 @@ S2Keys s2_keys_open(lua_State *L, int argument, bool optional, const char *const
     s2_lua_bad_argument(L, argument, "table expected, got %s", s2_lua_describe(L, argument, text));
   }
   check_names(&keys, names, more, positional);
+  settle(&keys, names, more, positional);
   return keys;
 }
 
@@ -90,6 +114,7 @@ S2Keys s2_keys_inner(const S2Keys *outer, const char *scope, const char *const *
   S2Keys keys = {.L = outer->L, .table = lua_gettop(outer->L), .argument = outer->argument};
   snprintf(keys.scope, sizeof keys.scope, "%s", scope);
   check_names(&keys, names, more, 0);
+  settle(&keys, names, more, 0);
   return keys;
 }
 

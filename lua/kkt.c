@@ -31,10 +31,10 @@ static void read_problem(const S2Keys *keys, Call *call) {
   }
   call->n = n;
   call->m = m;
-  call->w = s2_lua_problem_sparse(keys, "W", n, n);
+  call->w = s2_lua_problem_sparse(keys, "W", n, n, false);
   call->j = (S2LuaSparse){.rows = m, .columns = n};
   if (s2_keys_has(keys, "J") || (n > 0 && m > 0)) {
-    call->j = s2_lua_problem_sparse(keys, "J", m, n);
+    call->j = s2_lua_problem_sparse(keys, "J", m, n, false);
   }
   call->compliance = s2_lua_problem_vector(keys, "C", &m);
 }

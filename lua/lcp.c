@@ -36,7 +36,7 @@ static void read_problem(lua_State *L, int argument, S2LcpProblem *problem) {
 
 static void read_sparse_problem(lua_State *L, Call *call) {
   int count;
-  call->matrix = s2_lua_argument_sparse(L, 1);
+  call->matrix = s2_lua_argument_sparse(L, 1, "M");
   if (call->matrix.rows != call->matrix.columns) {
     s2_lua_fail(L, "M: square matrix expected, got %d rows and %d columns", call->matrix.rows,
                 call->matrix.columns);

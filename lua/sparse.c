@@ -49,7 +49,7 @@ static S2LuaSparse read_triplets(const S2Keys *inner) {
     triplet[k].column = index_at(inner, "j", j, k, (int)columns);
     triplet[k].value = v[k];
   }
-  return (S2LuaSparse){(int)rows, (int)columns, count, triplet};
+  return (S2LuaSparse){(int)rows, (int)columns, count, triplet, S2_LUA_TRIPLETS};
 }
 
 bool s2_lua_is_sparse(lua_State *L, int index) {
@@ -61,8 +61,9 @@ bool s2_lua_is_sparse(lua_State *L, int index) {
   return sparse;
 }
 
-S2LuaSparse s2_lua_argument_sparse(lua_State *L, int argument) {
+S2LuaSparse s2_lua_argument_sparse(lua_State *L, int argument, const char *name) {
   S2Keys keys = s2_keys_open(L, argument, false, triplet_names, NULL, 0);
+  snprintf(keys.scope, sizeof keys.scope, "%s.", name);
   return read_triplets(&keys);
 }
 
@@ -73,22 +74,22 @@ static S2LuaSparse read_diagonal(const S2Keys *keys, const char *key) {
   for (int i = 0; i < n; i++) {
     triplet[i] = (S2Triplet){i, i, diagonal[i]};
   }
-  return (S2LuaSparse){n, n, n, triplet};
+  return (S2LuaSparse){n, n, n, triplet, S2_LUA_DIAGONAL};
 }
 
-static S2LuaSparse read_dense(const S2Keys *keys, const char *key) {
+static S2LuaSparse read_dense(const S2Keys *keys, const char *key, bool zeros) {
   int rows = -1, columns = -1, count = 0;
   const double *values = s2_lua_problem_matrix(keys, key, &rows, &columns);
   size_t size = (size_t)rows * (size_t)columns;
   for (size_t k = 0; k < size; k++) {
-    count += values[k] != 0;
+    count += zeros || values[k] != 0;
   }
   S2Triplet *triplet = take_triplets(keys->L, (size_t)count);
-  S2LuaSparse matrix = {rows, columns, 0, triplet};
+  S2LuaSparse matrix = {rows, columns, 0, triplet, S2_LUA_ROWS};
   for (int i = 0; i < rows; i++) {
     for (int j = 0; j < columns; j++) {
       double value = values[(size_t)i * (size_t)columns + (size_t)j];
-      if (value != 0) {
+      if (zeros || value != 0) {
         triplet[matrix.count++] = (S2Triplet){i, j, value};
       }
     }
@@ -96,7 +97,8 @@ static S2LuaSparse read_dense(const S2Keys *keys, const char *key) {
   return matrix;
 }
 
-S2LuaSparse s2_lua_problem_sparse(const S2Keys *keys, const char *key, int rows, int columns) {
+S2LuaSparse s2_lua_problem_sparse(const S2Keys *keys, const char *key, int rows, int columns,
+                                  bool zeros) {
   lua_State *L = keys->L;
   char text[S2_LUA_TEXT];
   s2_keys_require(keys, key);
@@ -115,7 +117,7 @@ S2LuaSparse s2_lua_problem_sparse(const S2Keys *keys, const char *key, int rows,
   } else if (diagonal) {
     matrix = read_diagonal(keys, key);
   } else {
-    matrix = read_dense(keys, key);
+    matrix = read_dense(keys, key, zeros);
     if (matrix.rows == 0) { // an empty list has any size that is empty
       matrix.rows = rows == 0 || columns == 0 ? rows : 0;
       matrix.columns = rows == 0 || columns == 0 ? columns : 0;
@@ -127,13 +129,41 @@ S2LuaSparse s2_lua_problem_sparse(const S2Keys *keys, const char *key, int rows,
 
 // ---- Writing ----------------------------------------------------------------------------------
 
+// The table with what all entries share; the lists are to follow.
+static void push_size(lua_State *L, int rows, int columns) {
+  lua_createtable(L, 0, 5);
+  lua_pushinteger(L, rows);
+  lua_setfield(L, -2, "rows");
+  lua_pushinteger(L, columns);
+  lua_setfield(L, -2, "columns");
+}
+
+void s2_lua_push_like(lua_State *L, const S2LuaSparse *like, const double *numbers) {
+  if (like->shape == S2_LUA_DIAGONAL) {
+    s2_lua_push_numbers(L, numbers, like->count);
+    return;
+  }
+  if (like->shape == S2_LUA_ROWS) {
+    s2_lua_push_matrix(L, numbers, like->rows, like->columns);
+    return;
+  }
+  push_size(L, like->rows, like->columns);
+  lua_createtable(L, like->count, 0);
+  lua_createtable(L, like->count, 0);
+  for (int k = 0; k < like->count; k++) {
+    lua_pushinteger(L, like->triplet[k].row + 1);
+    lua_rawseti(L, -3, k + 1);
+    lua_pushinteger(L, like->triplet[k].column + 1);
+    lua_rawseti(L, -2, k + 1);
+  }
+  lua_setfield(L, -3, "j");
+  lua_setfield(L, -2, "i");
+  s2_lua_set_numbers(L, "v", numbers, like->count);
+}
+
 void s2_lua_push_sparse(lua_State *L, const S2Csr *matrix) {
   int count = matrix->start[matrix->rows];
-  lua_createtable(L, 0, 5);
-  lua_pushinteger(L, matrix->rows);
-  lua_setfield(L, -2, "rows");
-  lua_pushinteger(L, matrix->columns);
-  lua_setfield(L, -2, "columns");
+  push_size(L, matrix->rows, matrix->columns);
   lua_createtable(L, count, 0);
   lua_createtable(L, count, 0);
   lua_createtable(L, count, 0);

@@ -249,6 +249,18 @@ static void nothing_at_all(void **state) {
   solution.v = v;
   assert_int_equal(s2_contact_solve_global(&global, &OPTIONS, &arena, &solution), S2_SOLVED);
   assert_true(fabs(v[0] - 1) + fabs(v[1] - 1) + fabs(v[2] - 1) < 1e-15);
+  // velocities that do not fit into a double
+  const double light[3] = {0.1, 0.1, 0.1}, huge[3] = {1e308, 0, 0};
+  const double at_rest[2] = {0}, rough = .5;
+  double r[2] = {0}, u[2];
+  S2Csr few = s2_csr_diagonal(3, light, &arena);
+  solution = (S2ContactSolution){.r = r, .u = u, .v = v};
+  for (int contacts = 0; contacts < 2; contacts++) {
+    S2Csr columns = s2_csr_from_triplets(3, 2 * contacts, 0, NULL, &arena);
+    S2GlobalContactProblem flung = {3, contacts, &few, &columns, huge, at_rest, &rough};
+    assert_int_equal(s2_contact_solve_global(&flung, &OPTIONS, &arena, &solution), S2_SINGULAR);
+    assert_true(v[0] == 0 && !isfinite(solution.residual.scaled));
+  }
   s2_arena_free(&arena);
 }
 
@@ -317,17 +329,18 @@ static void files_keep_bits(void **state) {
 static void bad_files(void **state) {
   (void)state;
   static const char *const cases[][2] = {
-      {"", "'nc' expected"},
-      {"nc x", "nc must be a number, not 'x'"},
-      {"nc -1", "nc is -1; it must be an integer"},
-      {"nc 1000000000\nW 2 2 0\nq 0 0 mu 0", "nc is 1000000000; it must be an integer"},
-      {"nc 1\nV 2 2 0", "'W' or 'M' expected, got 'V'"},
+      {"", "1: the file ends where 'nc' was expected"},
+      {"nc x", "nc must be an integer, not 'x'"},
+      {"nc -1", "nc is -1; it must be in 0.."},
+      {"nc 1000000000\nW 2 2 0\nq 0 0 mu 0", "nc is 1000000000; it must be in 0.."},
+      {"nc 1\nV 2 2 0", "2: expected 'W' or 'M'"},
       {"nc 1\nW 3 3 0 q 1 2 mu 1", "the matrix is 3 x 3; 2 x 2 was expected"},
-      {"nc 1\nW 2 2 2\n0 0 1\n5 0 1 q 1 2 mu 1", "4: row is 5; it must be an integer in 0..1"},
+      {"nc 1\nW 2 2 2\n0 0 1\n5 0 1 q 1 2 mu 1", "4: row is 5; it must be in 0..1"},
       {"nc 1\nW 2 2 2\n0 0 1\n", "the file ends where row was expected"},
-      {"nc 1\nW 2 2 0\nr 1 2", "'q' expected, got 'r'"},
-      {"nc 1\nW 2 2 0 q 1 2 mu -1", "mu[0] is -1; it must not be negative"},
-      {"nc 1\nW 2 2 0 q 1 2 mu 1 1", "'1' after the end"},
+      {"nc 1\nW 2 2 0\nr 1 2", "3: expected 'q', found 'r'"},
+      {"nc 1\nWW 2 2 0", "2: expected 'W', found 'WW'"},
+      {"nc 1\nW 2 2 0 q 1 2\nmu -1\n\n", "3: mu[0] is -1; it must not be negative"},
+      {"nc 1\nW 2 2 0 q 1 2 mu 1 1", "2: unexpected '1'"},
       {"nc 1\nM 2 3 0\nH 2 2 0 q 1 1 b 1 1 mu 1", "M is 2 x 3; it must be square"},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

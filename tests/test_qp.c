@@ -411,11 +411,14 @@ static void extreme_sizes_of_numbers(void **state) {
     c->g[0] = g;
     c->h[0] = g; // x <= 1
     S2SolveStatus status = solve(c);
-    if (g < 1) { // kept to within the tolerance by any x up to 1e141: no answer is the only one
+    if (g < p || g < q) { // a multiplier of q / g beside p: not always found, then said so
       assert_true((status == S2_SOLVED) == (c->solution.residual <= 1e-9));
+    } else {
+      assert_int_equal(status, S2_SOLVED);
+    }
+    if (status != S2_SOLVED) {
       continue;
     }
-    assert_int_equal(status, S2_SOLVED);
     assert_true(kkt_miss(c) <= 1e-9 * fmax(1, fmax(q, g)));
     assert_close(c->x, (double[]){fmin(1, q / p)}, 1, EXACT);
   }

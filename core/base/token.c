@@ -17,6 +17,17 @@ enum {
 
 static const size_t LARGEST_FILE = (size_t)1 << 30; // bytes; ends the reading of a device or pipe
 
+static S2Status check_text(S2Tokens *tokens) {
+  const char *zero = memchr(tokens->text, 0, tokens->size);
+  if (zero == NULL) {
+    return s2_ok();
+  }
+  for (const char *c = tokens->text; c < zero; ++c) {
+    tokens->line += *c == '\n';
+  }
+  return s2_tokens_complain(tokens, "not a text file (it has a byte 0)");
+}
+
 S2Status s2_tokens_open(S2Tokens *tokens, const char *path) {
   *tokens = (S2Tokens){.path = path, .line = 1};
   FILE *file = fopen(path, "rb");
@@ -42,10 +53,7 @@ S2Status s2_tokens_open(S2Tokens *tokens, const char *path) {
   if (used >= LARGEST_FILE) {
     return s2_error(S2_INVALID, "%s: larger than a problem file may be", path);
   }
-  if (memchr(bytes, 0, used) != NULL) {
-    return s2_error(S2_INVALID, "%s: not a text file", path);
-  }
-  return s2_ok();
+  return check_text(tokens);
 }
 
 void s2_tokens_close(S2Tokens *tokens) {

@@ -11,7 +11,7 @@
 #define S2_CONTACT_H
 
 #include "linalg/csr.h"
-#include "mcp/mcp.h"
+#include "mcp/mcp_vjp.h"
 
 enum { S2_CONTACT_CONDENSE_MAX = 4096 }; // contacts of a global form whose W is formed: 800 MB
 
@@ -35,6 +35,8 @@ typedef struct S2ContactSolution {
   double *r;           // 2n, the caller's; in: a guess (zeros: cold), out: the solution
   double *u;           // 2n, the caller's; out
   double *v;           // freedoms, the caller's; out; global form only
+  double *z;           // 4n, the caller's; out; points of the central path only
+  double kappa;        // 0: a solution; else the point of the path it is
   S2Residual residual; // scaled: velocities over max |q| (global form: |H' M^-1 q + b|)
   S2SolveStatus status;
   S2Solver used;
@@ -53,6 +55,51 @@ S2SolveStatus s2_contact_solve(const S2ContactProblem *problem, const S2SolverOp
 S2SolveStatus s2_contact_solve_global(const S2GlobalContactProblem *problem,
                                       const S2SolverOptions *options, S2Arena *arena,
                                       S2ContactSolution *solution);
+
+// Points of the central path (mcp_vjp.h), smooth in all data, instead of solutions: each contact
+// has pairs with z_i s_i W_kk = kappa > 0 (m^2/s^2), where k is its normal for
+//
+//     z0 = r_n, s0 = u_n,     and its tangent for the others, which there are if mu > 0:
+//     z1 - z2 = r_t, s1 = z3 + u_t, s2 = z3 - u_t, s3 = mu z0 - z1 - z2
+//
+// So velocities of contacts that hardly touch are about the root of kappa. No guess is used.
+// S2_SOLVED if and only if momentum and z_i s_i W_kk / V^2, V the larger of that root and what the
+// above measure velocities in, are right to the tolerance, the latter to kappa / (1000 V^2) too:
+// residual.scaled. The rest of `residual` says how far the point is from a solution.
+// S2_UNSUPPORTED: kappa is not positive and finite.
+S2SolveStatus s2_contact_smooth_solve(const S2ContactProblem *problem, double kappa,
+                                      const S2SolverOptions *options, S2Arena *arena,
+                                      S2ContactSolution *solution);
+S2SolveStatus s2_contact_smooth_solve_global(const S2GlobalContactProblem *problem, double kappa,
+                                             const S2SolverOptions *options, S2Arena *arena,
+                                             S2ContactSolution *solution);
+
+// Derivatives: from those of a loss with respect to a solution (each may be NULL: 0; v: global form
+// only) to those with respect to the data (each may be NULL; written, not added to).
+typedef struct S2ContactLoss {
+  const double *r, *u, *v;
+} S2ContactLoss;
+
+typedef struct S2ContactGradient {
+  double *w; // one per entry of problem->w, so that an entry of 0 has its derivative too
+  double *q, *mu;
+} S2ContactGradient;
+
+typedef struct S2GlobalContactGradient {
+  double *m, *h; // one per entry; of M 0 above the diagonal, where nobody reads it
+  double *q, *b, *mu;
+} S2GlobalContactGradient;
+
+// Of a solution or, with solution->kappa > 0, a point of the central path. r, u, v (global form), z
+// (on the path) and kappa are read; they are not checked to be a solution. Returns S2VjpFlag's.
+// With S2_VJP_REDUNDANT w, q (global form: h, b) and mu hold for changes that keep contacts
+// compatible; of a global form m and q are what they always are.
+unsigned s2_contact_vjp(const S2ContactProblem *problem, const S2ContactSolution *solution,
+                        const S2ContactLoss *loss, const S2ContactGradient *gradient,
+                        S2Arena *arena);
+unsigned s2_contact_vjp_global(const S2GlobalContactProblem *problem,
+                               const S2ContactSolution *solution, const S2ContactLoss *loss,
+                               const S2GlobalContactGradient *gradient, S2Arena *arena);
 
 // Builds what the above solve, for callers who solve it otherwise: the step problem of the local
 // form. Memory comes from the arena.

@@ -3,15 +3,13 @@
 #include "mcp/contact.h"
 
 #include "base/memory.h"
+#include "base/token.h"
 
-#include <ctype.h>
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-enum { WORD_SIZE = 64 }; // the longest double in decimal has 25 characters
+enum { LEAST_WORD = 2 }; // bytes of a number and a blank
 
 // ---- Writing ----------------------------------------------------------------------------------
 
@@ -70,80 +68,26 @@ S2Status s2_contact_write_global(const S2GlobalContactProblem *problem, const ch
 
 // ---- Reading ----------------------------------------------------------------------------------
 
-typedef struct Reader {
-  const char *path;
-  FILE *file;
-  int most; // numbers that the file can hold: what it announces beyond is a mistake
-  int line;
-  char word[WORD_SIZE];
-} Reader;
-
-static S2Status complain(const Reader *reader, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-
-static S2Status complain(const Reader *reader, const char *format, ...) {
-  char message[S2_MESSAGE_SIZE / 2];
-  va_list args;
-  va_start(args, format);
-  vsnprintf(message, sizeof message, format, args);
-  va_end(args);
-  return s2_error(S2_INVALID, "%s:%d: %s", reader->path, reader->line, message);
+static S2Status read_real(S2Tokens *reader, const char *what, double *value) {
+  S2_TRY(s2_tokens_seek(reader, what));
+  return s2_tokens_real(reader, what, S2_ANY_REAL, value);
 }
 
-static void next_word(Reader *reader) {
-  int c = getc(reader->file), length = 0;
-  bool comment = false;
-  while (c != EOF && (comment || c == '#' || isspace(c))) {
-    comment = c != '\n' && (comment || c == '#');
-    reader->line += c == '\n';
-    c = getc(reader->file);
-  }
-  while (c != EOF && c != '#' && !isspace(c)) {
-    if (length < WORD_SIZE - 1) {
-      reader->word[length++] = (char)c;
-    }
-    c = getc(reader->file);
-  }
-  if (c != EOF) {
-    ungetc(c, reader->file);
-  }
-  reader->word[length] = 0;
+static S2Status read_integer(S2Tokens *reader, const char *what, int most, int *value) {
+  S2_TRY(s2_tokens_seek(reader, what));
+  return s2_tokens_integer(reader, what, 0, most, value);
 }
 
-static S2Status read_real(Reader *reader, const char *what, double *value) {
-  next_word(reader);
-  if (reader->word[0] == 0) {
-    return complain(reader, "the file ends where %s was expected", what);
-  }
-  char *stop;
-  *value = strtod(reader->word, &stop);
-  return *stop == 0 ? s2_ok()
-                    : complain(reader, "%s must be a number, not '%.40s'", what, reader->word);
+// What a file announces beyond the numbers it can hold is a mistake.
+static int most_numbers(const S2Tokens *reader) {
+  size_t most = reader->size / LEAST_WORD;
+  return most < INT32_MAX ? (int)most : INT32_MAX;
 }
 
-static S2Status read_integer(Reader *reader, const char *what, int most, int *value) {
-  double real = 0;
-  S2_TRY(read_real(reader, what, &real));
-  if (!(real >= 0 && real <= most) || real != (double)(int)real) {
-    return complain(reader, "%s is %.40s; it must be an integer in 0..%d", what, reader->word,
-                    most);
-  }
-  *value = (int)real;
-  return s2_ok();
-}
-
-static S2Status expect(Reader *reader, const char *word) {
-  next_word(reader);
-  if (strcmp(reader->word, word) != 0) {
-    return complain(reader, "'%s' expected, got '%.40s'", word, reader->word);
-  }
-  return s2_ok();
-}
-
-static S2Status read_vector(Reader *reader, const char *name, int count, S2Arena *arena,
+static S2Status read_vector(S2Tokens *reader, const char *name, int count, S2Arena *arena,
                             const double **vector) {
   double *x = S2_TAKE(arena, double, count);
-  S2_TRY(expect(reader, name));
+  S2_TRY(s2_tokens_expect(reader, name));
   for (int i = 0; i < count; i++) {
     S2_TRY(read_real(reader, name, &x[i]));
   }
@@ -151,26 +95,45 @@ static S2Status read_vector(Reader *reader, const char *name, int count, S2Arena
   return s2_ok();
 }
 
-// rows, columns < 0: any.
-static S2Status read_matrix(Reader *reader, int rows, int columns, S2Arena *arena, S2Csr *matrix) {
-  int height = 0, width = 0, entries = 0;
-  S2_TRY(read_integer(reader, "rows", reader->most, &height));
-  S2_TRY(read_integer(reader, "columns", reader->most, &width));
-  S2_TRY(read_integer(reader, "entries", reader->most, &entries));
-  if ((rows >= 0 && height != rows) || (columns >= 0 && width != columns)) {
-    return complain(reader, "the matrix is %d x %d; %d x %d was expected", height, width,
-                    rows >= 0 ? rows : height, columns >= 0 ? columns : width);
+static S2Status read_friction(S2Tokens *reader, int contacts, S2Arena *arena, const double **mu) {
+  double *x = S2_TAKE(arena, double, contacts);
+  S2_TRY(s2_tokens_expect(reader, "mu"));
+  for (int i = 0; i < contacts; i++) {
+    S2_TRY(read_real(reader, "mu", &x[i]));
+    if (x[i] < 0) {
+      return s2_tokens_complain(reader, "mu[%d] is %g; it must not be negative", i, x[i]);
+    }
   }
-  S2Triplet *triplet = s2_memory_take(sizeof *triplet * (size_t)(entries + 1));
-  S2Status status = s2_ok();
-  for (int k = 0; k < entries && status.code == S2_OK; k++) {
+  *mu = x;
+  return s2_ok();
+}
+
+static S2Status read_triplets(S2Tokens *reader, int rows, int columns, int entries,
+                              S2Triplet *triplet) {
+  for (int k = 0; k < entries; k++) {
     int row = 0, column = 0;
-    status = read_integer(reader, "row", height - 1, &row);
-    status = status.code != S2_OK ? status : read_integer(reader, "column", width - 1, &column);
-    status = status.code != S2_OK ? status : read_real(reader, "entry", &triplet[k].value);
+    S2_TRY(read_integer(reader, "row", rows - 1, &row));
+    S2_TRY(read_integer(reader, "column", columns - 1, &column));
+    S2_TRY(read_real(reader, "entry", &triplet[k].value));
     triplet[k].row = row;
     triplet[k].column = column;
   }
+  return s2_ok();
+}
+
+// What follows the name of a matrix. rows, columns < 0: any.
+static S2Status read_matrix(S2Tokens *reader, int rows, int columns, S2Arena *arena,
+                            S2Csr *matrix) {
+  int height = 0, width = 0, entries = 0, most = most_numbers(reader);
+  S2_TRY(read_integer(reader, "rows", most, &height));
+  S2_TRY(read_integer(reader, "columns", most, &width));
+  S2_TRY(read_integer(reader, "entries", most, &entries));
+  if ((rows >= 0 && height != rows) || (columns >= 0 && width != columns)) {
+    return s2_tokens_complain(reader, "the matrix is %d x %d; %d x %d was expected", height, width,
+                              rows >= 0 ? rows : height, columns >= 0 ? columns : width);
+  }
+  S2Triplet *triplet = s2_memory_take(sizeof *triplet * ((size_t)entries + 1));
+  S2Status status = read_triplets(reader, height, width, entries, triplet);
   if (status.code == S2_OK) {
     *matrix = s2_csr_from_triplets(height, width, entries, triplet, arena);
   }
@@ -178,67 +141,63 @@ static S2Status read_matrix(Reader *reader, int rows, int columns, S2Arena *aren
   return status;
 }
 
-static S2Status read_file(Reader *reader, S2ContactFile *file) {
-  int n = 0;
-  long bytes = fseek(reader->file, 0, SEEK_END) == 0 ? ftell(reader->file) : -1;
-  if (bytes < 0 || fseek(reader->file, 0, SEEK_SET) != 0) {
-    return s2_error(S2_IO, "cannot read '%s': %s", reader->path, strerror(errno));
-  }
-  reader->most = bytes / 2 < INT32_MAX ? (int)(bytes / 2) : INT32_MAX;
+static S2Status read_global(S2Tokens *reader, int n, S2ContactFile *file) {
   S2Arena *arena = &file->memory;
-  S2Csr *matrix = file->matrix;
-  S2_TRY(expect(reader, "nc"));
-  S2_TRY(read_integer(reader, "nc", reader->most / 2, &n));
-  next_word(reader);
-  file->global = strcmp(reader->word, "M") == 0;
-  if (!file->global && strcmp(reader->word, "W") != 0) {
-    return complain(reader, "'W' or 'M' expected, got '%.40s'", reader->word);
+  S2Csr *m = &file->matrix[0], *h = &file->matrix[1];
+  const double *q, *b, *mu;
+  S2_TRY(s2_tokens_expect(reader, "M"));
+  S2_TRY(read_matrix(reader, -1, -1, arena, m));
+  if (m->rows != m->columns) {
+    return s2_tokens_complain(reader, "M is %d x %d; it must be square", m->rows, m->columns);
   }
+  S2_TRY(s2_tokens_expect(reader, "H"));
+  S2_TRY(read_matrix(reader, m->rows, 2 * n, arena, h));
+  S2_TRY(read_vector(reader, "q", m->rows, arena, &q));
+  S2_TRY(read_vector(reader, "b", 2 * n, arena, &b));
+  S2_TRY(read_friction(reader, n, arena, &mu));
+  file->global_form = (S2GlobalContactProblem){m->rows, n, m, h, q, b, mu};
+  return s2_tokens_end_file(reader);
+}
+
+static S2Status read_local(S2Tokens *reader, int n, S2ContactFile *file) {
+  S2Arena *arena = &file->memory;
   const double *q, *mu;
-  if (file->global) {
-    const double *b;
-    S2_TRY(read_matrix(reader, -1, -1, arena, &matrix[0]));
-    if (matrix[0].rows != matrix[0].columns) {
-      return complain(reader, "M is %d x %d; it must be square", matrix[0].rows, matrix[0].columns);
-    }
-    S2_TRY(expect(reader, "H"));
-    S2_TRY(read_matrix(reader, matrix[0].rows, 2 * n, arena, &matrix[1]));
-    S2_TRY(read_vector(reader, "q", matrix[0].rows, arena, &q));
-    S2_TRY(read_vector(reader, "b", 2 * n, arena, &b));
-    S2_TRY(read_vector(reader, "mu", n, arena, &mu));
-    file->global_form =
-        (S2GlobalContactProblem){matrix[0].rows, n, &matrix[0], &matrix[1], q, b, mu};
-  } else {
-    S2_TRY(read_matrix(reader, 2 * n, 2 * n, arena, &matrix[0]));
-    S2_TRY(read_vector(reader, "q", 2 * n, arena, &q));
-    S2_TRY(read_vector(reader, "mu", n, arena, &mu));
-    file->local_form = (S2ContactProblem){n, &matrix[0], q, mu};
+  S2_TRY(s2_tokens_expect(reader, "W"));
+  S2_TRY(read_matrix(reader, 2 * n, 2 * n, arena, &file->matrix[0]));
+  S2_TRY(read_vector(reader, "q", 2 * n, arena, &q));
+  S2_TRY(read_friction(reader, n, arena, &mu));
+  file->local_form = (S2ContactProblem){n, &file->matrix[0], q, mu};
+  return s2_tokens_end_file(reader);
+}
+
+static S2Status read_file(S2Tokens *reader, S2ContactFile *file) {
+  int n = 0;
+  S2_TRY(s2_tokens_expect(reader, "nc"));
+  S2_TRY(read_integer(reader, "nc", most_numbers(reader) / 2, &n));
+  S2_TRY(s2_tokens_seek(reader, "'W' or 'M'"));
+  file->global = *reader->at == 'M';
+  if (!file->global && *reader->at != 'W') {
+    return s2_tokens_complain(reader, "expected 'W' or 'M'");
   }
-  for (int i = 0; i < n; i++) {
-    if (mu[i] < 0) {
-      return complain(reader, "mu[%d] is %g; it must not be negative", i, mu[i]);
-    }
-  }
-  next_word(reader);
-  return reader->word[0] == 0 ? s2_ok() : complain(reader, "'%.40s' after the end", reader->word);
+  return file->global ? read_global(reader, n, file) : read_local(reader, n, file);
 }
 
 S2Status s2_contact_read(const char *path, S2ContactFile **file) {
   *file = NULL;
-  Reader reader = {.path = path, .file = fopen(path, "r"), .line = 1};
-  if (reader.file == NULL) {
-    return s2_error(S2_IO, "cannot read '%s': %s", path, strerror(errno));
+  S2Tokens reader;
+  S2Status status = s2_tokens_open(&reader, path);
+  if (status.code == S2_OK) {
+    S2ContactFile *result = s2_memory_take(sizeof *result);
+    *result = (S2ContactFile){0};
+    s2_arena_init(&result->memory);
+    status = read_file(&reader, result);
+    if (status.code == S2_OK) {
+      *file = result;
+    } else {
+      s2_contact_free(result);
+    }
   }
-  S2ContactFile *result = s2_memory_take(sizeof *result);
-  *result = (S2ContactFile){0};
-  s2_arena_init(&result->memory);
-  S2Status status = read_file(&reader, result);
-  fclose(reader.file);
-  if (status.code != S2_OK) {
-    s2_contact_free(result);
-    return status;
-  }
-  *file = result;
+  s2_tokens_close(&reader);
   return status;
 }
 

@@ -4,6 +4,10 @@
 #ifndef S2_DOUBLE2_H
 #define S2_DOUBLE2_H
 
+#include <math.h>
+
+static const double S2_DOUBLE2_LARGE = 0x1p990; // beyond, halving a double would overflow
+
 typedef struct S2Double2 {
   double hi, lo; // |lo| <= half a unit in the last place of hi
 } S2Double2;
@@ -17,11 +21,21 @@ static inline S2Double2 s2_double2_sum(double a, double b) {
 // a b exactly (Dekker, Veltkamp), while nothing overflows or underflows.
 static inline S2Double2 s2_double2_product(double a, double b) {
   const double split = 134217729; // 2^27 + 1: halves a double into two of 26 bits
+  double unit = 1;
+  if (fabs(a) > S2_DOUBLE2_LARGE) {
+    a *= 0x1p-64;
+    unit = 0x1p64;
+  }
+  if (fabs(b) > S2_DOUBLE2_LARGE) {
+    b *= 0x1p-64;
+    unit *= 0x1p64;
+  }
   double a_big = split * a, b_big = split * b;
   double a_hi = a_big - (a_big - a), b_hi = b_big - (b_big - b);
   double a_lo = a - a_hi, b_lo = b - b_hi;
   double product = a * b;
-  return (S2Double2){product, ((a_hi * b_hi - product) + a_hi * b_lo + a_lo * b_hi) + a_lo * b_lo};
+  double lost = ((a_hi * b_hi - product) + a_hi * b_lo + a_lo * b_hi) + a_lo * b_lo;
+  return (S2Double2){product * unit, lost * unit};
 }
 
 static inline S2Double2 s2_double2_add(S2Double2 a, S2Double2 b) {

@@ -1,5 +1,6 @@
 // Lemke's method as a stage, and the chain that `auto` stands for (lcp.h says which).
 #include "mcp/lcp_stages.h"
+#include "mcp/mlcp_stages.h"
 
 #include <math.h>
 #include <string.h>
@@ -7,6 +8,24 @@
 enum {
   QUICK_BLOCKS = 30, // block pivoting takes 3 to 10 where it is the method to take
 };
+
+// Pivoting compares all rows with the largest -q_i (scaled), and takes for 0 what is 1e-16 of it. A
+// walk from where it ended looks at each row by itself.
+static void mend(S2LcpRun *run) {
+  const S2LcpProblem *problem = run->problem;
+  int n = problem->n;
+  if (s2_lcp_residual(n, problem->m, problem->q, run->z, run->allowed) <= run->allowed) {
+    return;
+  }
+  S2ArenaMark mark = s2_arena_mark(run->arena);
+  S2Mixed p = s2_mixed_pairs(n, problem->m, problem->q, run->arena);
+  double *x = S2_TAKE(run->arena, double, n);
+  memcpy(x, run->z, sizeof(double) * (size_t)n);
+  if (s2_mixed_walk(&p, &(S2Bounds){0}, x, run->arena)) {
+    memcpy(run->z, x, sizeof(double) * (size_t)n);
+  }
+  s2_arena_rewind(run->arena, mark);
+}
 
 S2SolveStatus s2_lcp_lemke_stage(S2LcpRun *run) {
   const S2LcpProblem *problem = run->problem;
@@ -23,6 +42,9 @@ S2SolveStatus s2_lcp_lemke_stage(S2LcpRun *run) {
   run->iterations = info.pivots;
   run->has_ray = status == S2_RAY;
   run->proved = info.infeasible;
+  if (status == S2_SOLVED) {
+    mend(run);
+  }
   return status;
 }
 

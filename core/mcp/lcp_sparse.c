@@ -35,53 +35,10 @@ static double deliver(const S2Csr *m, const double *q, double *z, double *w) {
   }
   for (int i = 0; i < m->rows; i++) {
     w[i] = sure_row(m, q, z, i);
-    double miss = fabs(w[i] < z[i] ? w[i] : z[i]);
-    worst = miss <= worst ? worst : isfinite(miss) ? miss : INFINITY;
+    double miss = isfinite(z[i]) && isfinite(w[i]) ? fabs(fmin(z[i], w[i])) : INFINITY;
+    worst = fmax(worst, miss);
   }
   return worst;
-}
-
-static const S2Mobility *mobility_of(const S2Csr *m, int nodes, S2Arena *arena) {
-  int32_t most = m->start[m->rows] + nodes;
-  S2Mobility *mobility = S2_TAKE(arena, S2Mobility, 1);
-  int32_t *start = S2_TAKE(arena, int32_t, nodes + 1), *column = S2_TAKE(arena, int32_t, most);
-  int32_t *row = S2_TAKE(arena, int32_t, nodes + 1);
-  double *block = S2_TAKE_ZEROED(arena, double, 9 * (size_t)most);
-  int32_t count = 0;
-  for (int32_t k = 0; k < nodes; k++) {
-    int32_t p[3], end[3];
-    bool diagonal = false;
-    start[k] = count;
-    row[k] = 3 * k;
-    for (int r = 0; r < 3; r++) {
-      int i = 3 * k + r;
-      p[r] = i < m->rows ? m->start[i] : 0;
-      end[r] = i < m->rows ? m->start[i + 1] : 0;
-    }
-    for (;;) {
-      int32_t next = diagonal ? nodes : k;
-      for (int r = 0; r < 3; r++) {
-        if (p[r] < end[r] && m->column[p[r]] / 3 < next) {
-          next = m->column[p[r]] / 3;
-        }
-      }
-      if (next == nodes) {
-        break;
-      }
-      diagonal |= next == k;
-      column[count] = next;
-      for (int r = 0; r < 3; r++) {
-        for (; p[r] < end[r] && m->column[p[r]] / 3 == next; p[r]++) {
-          block[9 * (size_t)count + (size_t)(3 * r + m->column[p[r]] % 3)] = m->value[p[r]];
-        }
-      }
-      count++;
-    }
-  }
-  start[nodes] = count;
-  row[nodes] = m->rows;
-  *mobility = (S2Mobility){.start = start, .column = column, .block = block, .row = row};
-  return mobility;
 }
 
 static S2Problem step_problem(const S2Csr *m, const double *q, double scale, S2Arena *arena) {
@@ -97,7 +54,7 @@ static S2Problem step_problem(const S2Csr *m, const double *q, double scale, S2A
                      .rows = n,
                      .rhs = rhs,
                      .row = row,
-                     .mobility = mobility_of(m, nodes, arena),
+                     .mobility = s2_mobility_from_csr(m, 3, 0, NULL, arena),
                      .velocity_scale = scale,
                      .length = 1};
 }
@@ -145,15 +102,6 @@ static S2SolveStatus solve_dense(const S2Csr *m, const double *q, const S2LcpSol
   return solution->status;
 }
 
-static bool all_finite(const double *x, int count) {
-  for (int i = 0; i < count; i++) {
-    if (!isfinite(x[i])) {
-      return false;
-    }
-  }
-  return true;
-}
-
 S2SolveStatus s2_lcp_sparse_solve(const S2Csr *m, const double *q,
                                   const S2LcpSolverOptions *options, S2Arena *arena,
                                   S2LcpSolution *solution) {
@@ -166,7 +114,7 @@ S2SolveStatus s2_lcp_sparse_solve(const S2Csr *m, const double *q,
     return solution->status = S2_SOLVED;
   }
   memset(solution->z, 0, sizeof(double) * (size_t)n);
-  if (!all_finite(m->value, m->start[n]) || !all_finite(q, n)) {
+  if (!s2_all_finite(m->value, m->start[n]) || !s2_all_finite(q, n)) {
     memcpy(solution->w, q, sizeof(double) * (size_t)n);
     solution->residual = NAN;
     return solution->status = S2_SINGULAR;
@@ -182,6 +130,11 @@ S2SolveStatus s2_lcp_sparse_solve(const S2Csr *m, const double *q,
     solve_sparse(m, q, &chosen, largest, allowed, arena, solution);
   }
   solution->residual = deliver(m, q, solution->z, solution->w);
+  if (!isfinite(solution->residual)) { // does not fit into a double
+    memset(solution->z, 0, sizeof(double) * (size_t)n);
+    solution->residual = deliver(m, q, solution->z, solution->w);
+    solution->status = S2_SINGULAR;
+  }
   bool solved = solution->residual <= allowed;
   if (solved) {
     solution->status = S2_SOLVED;

@@ -405,20 +405,11 @@ static void read_dictionary(Work *work) {
   }
 }
 
-static bool all_finite(const double *x, int count) {
-  for (int i = 0; i < count; ++i) {
-    if (!isfinite(x[i])) {
-      return false;
-    }
-  }
-  return true;
-}
-
 // Step 4 and 5 with several treatments of rounding, until the residual is below the tolerance.
 static S2SolveStatus pivot(Work *work, int attempts, int *pivots) {
   int n = work->n;
   build_lcp(work);
-  if (!all_finite(work->m, n * n) || !all_finite(work->q, n)) {
+  if (!s2_all_finite(work->m, n * n) || !s2_all_finite(work->q, n)) {
     return S2_SINGULAR;
   }
   double *cover = S2_TAKE(work->arena, double, n);

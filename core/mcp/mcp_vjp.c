@@ -14,6 +14,13 @@
 //     dl/dW = -p v,  dl/dc = p,  dl/dJ = lambda p' + eta v',  dl/db = eta,  dl/dC = eta lambda,
 //     dl/dmu = sigma lambda_n (dl/dlambda_t + Jt p)  of a sliding contact.
 //
+// In the local form, v = A J' lambda + c, the adjoint of the nodes' equation is dl/dv + J' eta, and
+// p stands for A' times it, so that the rows' equations stay as they are:
+//
+//     p - A' J' eta = A' dl/dv,    dl/dc = dl/dv + J' eta,    dl/dA = dl/dc (J' lambda)'
+//
+// This is the local form of a problem with the mobility A', and that is what `system` holds.
+//
 // In this file eta is scaled as impulses are, but for V: above it is g o eta. p and dl/dv are not.
 #include "mcp/mcp_vjp.h"
 
@@ -36,17 +43,19 @@ static const double WEAK = 1e-7;
 // stiff together, and one more for each that is softer than 1 / WEIGHT (scaled: 1 is a lone row).
 static const double WEIGHT = 1e6;
 enum { DIRECTIONS = 20, ROUNDS = 4 };
+enum { REFINEMENTS = 2 };          // 1e-4 (WEIGHT^2 unit round-offs) of what the last has left each
 static const double REDUCE = 1e-9; // of a round; beyond that what is missed is measured afresh
 static const double GAIN = 0.5;    // a round that leaves more than this of the last is the last one
 static const double NOTHING = 1e-9; // a direction that changes less, in parts of what is missed
 
 // What may be missed, in parts of dl/d(v, lambda), and what is not worth another round.
 static const double ACCEPT = 1e-9, ENOUGH = 1e-14;
+static const double GROWN = 1e10; // times a round-off this is far more than ACCEPT
 
 // Parts of a residual that proximal passes do not shrink belong to no solution. After SIEVE passes
 // those of rows stiffer than 3e-6 (scaled) are below REMAINS.
-enum { SIEVE = 5 };
-static const double REMAINS = 1e-3;
+enum { SIEVE = 5, PROBES = 3, PASSES = 2 }; // the second pass takes out the rounding of the first
+static const double REMAINS = 1e-3, DOUBT = 1e-8;
 
 // A vector of the adjoint system: (p, eta), or what its equations miss.
 typedef struct Pair {
@@ -55,20 +64,25 @@ typedef struct Pair {
 } Pair;
 
 struct S2McpLinear {
-  S2System system;
-  const double *v, *lambda; // the caller's
-  double kappa;             // 0: exact
-  double *w, *z;            // of the pairs, 4 a unit, scaled; smooth only
-  double *sign;             // sigma, 1 a row; 0 unless it slides; exact only
-  S2Response *soft;         // D'^-1 of smooth contacts, scaled
-  S2Response *response;     // (D'^-1 + 1 / WEIGHT)^-1
+  S2Problem problem;          // with A' for the mobility
+  S2System system;            // its
+  const S2Mobility *mobility; // A, or NULL
+  S2Quad *energy;             // of what nodes miss: inverse masses, or those of single lanes of A
+  const double *v, *lambda;   // the caller's
+  double kappa;               // 0: exact
+  double *w, *z;              // of the pairs, 4 a unit, scaled; smooth only
+  double *sign;               // sigma, 1 a row; 0 unless it slides; exact only
+  S2Response *soft;           // D'^-1 of smooth contacts, scaled
+  S2Response *response;       // (D'^-1 + 1 / WEIGHT)^-1
   unsigned flags;
   Pair data;                                 // dl/dv, dl/dlambda
   Pair x, r;                                 // p and eta; what they miss
   Pair kept;                                 // x before a round
   Pair step[DIRECTIONS], change[DIRECTIONS]; // x by step changes r by -change; those orthonormal
   double *u;                                 // J p, 2 a unit
-  double *p_node;                            // p, 3 a node
+  S2Quad *right, *rest;                      // scratch of solve_nodes
+  double *p_node, *rhs;                      // p and dl/dc, 3 a node
+  double *force;                             // J' lambda, 3 a node; local form only
   double *eta_row, *u_row;                   // 1 a row; u_row = J p
 };
 
@@ -106,11 +120,11 @@ static void add(const S2McpLinear *l, double factor, const Pair *x, Pair *y) {
   }
 }
 
-// Of what equations miss: an energy, W^-1 and g making nodes and rows one unit.
+// Of what equations miss: an energy, W^-1 (1 / diag A) and g making nodes and rows one unit.
 static double dot(const S2McpLinear *l, const Pair *x, const Pair *y) {
   double sum = 0;
   for (int i = 0; i < l->system.nodes; i++) {
-    S2Quad energy = x->node[i] * y->node[i] * l->system.inverse_mass[i];
+    S2Quad energy = x->node[i] * y->node[i] * l->energy[i];
     sum += energy[0] + energy[1] + energy[2];
   }
   for (int k = 0; k < 2 * l->system.units; k++) {
@@ -123,9 +137,13 @@ static double dot(const S2McpLinear *l, const Pair *x, const Pair *y) {
 static void miss(S2McpLinear *l, const Pair *data, const Pair *x, Pair *r) {
   const S2System *system = &l->system;
   for (int i = 0; i <= system->nodes; i++) {
-    r->node[i] = -system->mass[i] * x->node[i];
+    r->node[i] = l->mobility == NULL ? -system->mass[i] * x->node[i] : -x->node[i];
   }
-  s2_system_add_impulses(system, x->unit, 1, r->node);
+  if (l->mobility == NULL) {
+    s2_system_add_impulses(system, x->unit, 1, r->node);
+  } else {
+    s2_system_push_all(system, x->unit, 1, r->node);
+  }
   s2_system_row_velocity(system, x->node, l->u);
   memcpy(r->unit, l->u, sizeof(double) * 2 * (size_t)system->units);
   if (data != NULL) {
@@ -148,6 +166,34 @@ static void miss(S2McpLinear *l, const Pair *data, const Pair *x, Pair *r) {
   }
 }
 
+// x = (1 + A' J' D' J)^-1 x. In the local form what a block's inverse loses goes to directions in
+// which rows repeat each other, where nothing holds it; refined, all but 1e-10 stays.
+static void solve_nodes(S2McpLinear *l, S2Quad *x) {
+  const S2System *system = &l->system;
+  size_t size = sizeof(S2Quad) * (size_t)(system->nodes + 1);
+  if (l->mobility != NULL) {
+    memcpy(l->right, x, size);
+  }
+  s2_system_solve(system, x, x);
+  for (int pass = 0; pass < REFINEMENTS && l->mobility != NULL; pass++) {
+    s2_system_row_velocity(system, x, l->u);
+    for (int k = 0; k < system->units; k++) {
+      const S2Response *d = &l->response[k];
+      double n = l->u[2 * k], t = l->u[2 * k + 1];
+      l->u[2 * k] = d->nn * n + d->nt * t;
+      l->u[2 * k + 1] = d->tt * t;
+    }
+    for (int i = 0; i <= system->nodes; i++) {
+      l->rest[i] = l->right[i] - x[i];
+    }
+    s2_system_push_all(system, l->u, -1, l->rest);
+    s2_system_solve(system, l->rest, l->rest);
+    for (int i = 0; i < system->nodes; i++) {
+      x[i] += l->rest[i];
+    }
+  }
+}
+
 // x = M^-1 r
 static void approximate(S2McpLinear *l, const Pair *r, Pair *x) {
   const S2System *system = &l->system;
@@ -157,11 +203,15 @@ static void approximate(S2McpLinear *l, const Pair *r, Pair *x) {
     x->unit[2 * k] = -d->nn * r->unit[2 * k] - (d->tt > 0 ? d->nt * r->unit[2 * k + 1] : 0);
     x->unit[2 * k + 1] = -d->tt * r->unit[2 * k + 1];
   }
-  s2_system_add_impulses(system, x->unit, 1, x->node);
-  for (int i = 0; i < system->nodes; i++) {
-    x->node[i] *= system->inverse_mass[i];
+  if (l->mobility == NULL) {
+    s2_system_add_impulses(system, x->unit, 1, x->node);
+    for (int i = 0; i < system->nodes; i++) {
+      x->node[i] *= system->inverse_mass[i];
+    }
+  } else {
+    s2_system_push_all(system, x->unit, 1, x->node);
   }
-  s2_system_solve(system, x->node, x->node);
+  solve_nodes(l, x->node);
   s2_system_row_velocity(system, x->node, l->u);
   for (int k = 0; k < system->units; k++) {
     const S2Response *d = &l->response[k];
@@ -231,41 +281,113 @@ static void sieve(S2McpLinear *l) {
   memset(l->r.node, 0, sizeof(S2Quad) * (size_t)(l->system.nodes + 1));
 }
 
-// Takes out of the data what no change of a problem brings about.
+// Whether eta is so large that its products have no digits: what looks solved is a coincidence.
+static bool grown(const S2McpLinear *l, double size) {
+  double sum = 0;
+  for (int k = 0; k < 2 * l->system.units; k++) {
+    sum += l->system.unit[k / 2].g[k % 2] * l->x.unit[k] * l->x.unit[k];
+  }
+  return sqrt(sum) > GROWN * size;
+}
+
+// Takes out of the data what no change of a problem brings about, which is part of what x leaves
+// over.
 static void leave_out_undetermined(S2McpLinear *l) {
-  clear(l, &l->x);
-  miss(l, &l->data, &l->x, &l->r);
   for (int i = 0; i < SIEVE; i++) {
     sieve(l);
   }
   add(l, -1, &l->r, &l->data);
 }
 
-// Whether rows that hold repeat each other: then a part of any residual passes the sieve.
+// Whether rows that hold repeat each other: then a part of any residual passes the sieve. A random
+// one may happen to have little of it, so that it takes another to settle what is in doubt.
 static bool redundant(S2McpLinear *l) {
   S2Rng rng = s2_rng_seeded(1);
-  clear(l, &l->r);
-  for (int k = 0; k < 2 * l->system.units; k++) {
-    const S2Response *d = &l->response[k / 2];
-    bool holds = (k % 2 == 0 ? d->nn : d->tt) > 0;
-    l->r.unit[k] = holds ? s2_rng_normal(&rng) / sqrt(l->system.unit[k / 2].g[k % 2]) : 0;
+  for (int probe = 0; probe < PROBES; probe++) {
+    clear(l, &l->r);
+    for (int k = 0; k < 2 * l->system.units; k++) {
+      const S2Response *d = &l->response[k / 2];
+      bool holds = (k % 2 == 0 ? d->nn : d->tt) > 0;
+      l->r.unit[k] = holds ? s2_rng_normal(&rng) / sqrt(l->system.unit[k / 2].g[k % 2]) : 0;
+    }
+    double size = dot(l, &l->r, &l->r);
+    for (int i = 0; i < SIEVE; i++) {
+      sieve(l);
+    }
+    double left = dot(l, &l->r, &l->r);
+    if (!(left > DOUBT * DOUBT * size)) {
+      return false;
+    }
+    if (left > REMAINS * REMAINS * size) {
+      return true;
+    }
   }
-  double size = dot(l, &l->r, &l->r);
-  for (int i = 0; i < SIEVE; i++) {
-    sieve(l);
-  }
-  return dot(l, &l->r, &l->r) > REMAINS * REMAINS * size;
+  return false;
 }
 
 // ---- Linearisation ----------------------------------------------------------------------------
 
+static const S2Mobility *transpose_of(const S2Mobility *a, int nodes, S2Arena *arena) {
+  int32_t blocks = a->start[nodes];
+  int32_t *start = S2_TAKE_ZEROED(arena, int32_t, nodes + 2);
+  int32_t *column = S2_TAKE(arena, int32_t, blocks);
+  double *block = S2_TAKE(arena, double, 9 * (size_t)blocks);
+  for (int32_t p = 0; p < blocks; p++) {
+    start[a->column[p] + 2]++;
+  }
+  for (int i = 1; i <= nodes; i++) {
+    start[i + 1] += start[i];
+  }
+  for (int32_t i = 0; i < nodes; i++) {
+    for (int32_t p = a->start[i]; p < a->start[i + 1]; p++) {
+      int32_t at = start[a->column[p] + 1]++; // ends as the start of the next
+      column[at] = i;
+      for (size_t k = 0; k < 9; k++) {
+        block[9 * (size_t)at + 3 * (k % 3) + k / 3] = a->block[9 * (size_t)p + k];
+      }
+    }
+  }
+  S2Mobility *transposed = S2_TAKE(arena, S2Mobility, 1);
+  *transposed = (S2Mobility){.start = start, .column = column, .block = block, .row = a->row};
+  return transposed;
+}
+
+// y = A x, 3 numbers a node.
+static void mobility_times(const S2Mobility *a, int nodes, const double *x, S2Quad *y) {
+  for (int i = 0; i < nodes; i++) {
+    y[i] = (S2Quad){0};
+    for (int32_t p = a->start[i]; p < a->start[i + 1]; p++) {
+      const double *block = a->block + 9 * (size_t)p, *from = x + 3 * (size_t)a->column[p];
+      for (int r = 0; r < 3; r++) {
+        y[i][r] += block[3 * r] * from[0] + block[3 * r + 1] * from[1] + block[3 * r + 2] * from[2];
+      }
+    }
+  }
+}
+
+static S2Quad *energy_of(const S2Mobility *a, int nodes, S2Arena *arena) {
+  S2Quad *energy = S2_TAKE_ZEROED(arena, S2Quad, nodes + 1);
+  for (int i = 0; i < nodes; i++) {
+    const double *block = s2_mobility_block(a, i, i);
+    for (int r = 0; r < 3; r++) {
+      energy[i][r] = block[4 * r] > 0 ? 1 / block[4 * r] : 1;
+    }
+  }
+  return energy;
+}
+
 static S2McpLinear *make(const S2Problem *problem, const double *v, const double *lambda,
                          S2Arena *arena) {
   S2McpLinear *l = S2_TAKE(arena, S2McpLinear, 1);
-  *l = (S2McpLinear){.v = v, .lambda = lambda};
+  *l = (S2McpLinear){.v = v, .lambda = lambda, .problem = *problem, .mobility = problem->mobility};
   S2System *system = &l->system;
-  s2_system_init(system, problem, arena);
+  if (l->mobility != NULL) {
+    l->problem.mobility = transpose_of(l->mobility, problem->nodes, arena);
+  }
+  s2_system_init(system, &l->problem, arena);
   s2_system_prepare(system, arena);
+  l->energy =
+      l->mobility != NULL ? energy_of(l->mobility, problem->nodes, arena) : system->inverse_mass;
   l->soft = S2_TAKE_ZEROED(arena, S2Response, system->units);
   l->response = S2_TAKE_ZEROED(arena, S2Response, system->units);
   l->data = take(system, arena);
@@ -277,8 +399,12 @@ static S2McpLinear *make(const S2Problem *problem, const double *v, const double
     l->change[i] = take(system, arena);
   }
   l->u = S2_TAKE_ZEROED(arena, double, 2 * system->units);
+  l->right = S2_TAKE(arena, S2Quad, system->nodes + 1);
+  l->rest = S2_TAKE(arena, S2Quad, system->nodes + 1);
   l->sign = S2_TAKE_ZEROED(arena, double, problem->rows);
   l->p_node = S2_TAKE_ZEROED(arena, double, 3 * problem->nodes);
+  l->rhs = S2_TAKE_ZEROED(arena, double, 3 * problem->nodes);
+  l->force = S2_TAKE_ZEROED(arena, double, 3 * problem->nodes);
   l->eta_row = S2_TAKE_ZEROED(arena, double, problem->rows);
   l->u_row = S2_TAKE_ZEROED(arena, double, problem->rows);
   return l;
@@ -424,13 +550,18 @@ static void fill(double *to, int count, double value) {
 }
 
 static void fill_all(const S2Problem *problem, const S2McpGradient *gradient, double value) {
-  fill(gradient->mass, 3 * problem->nodes, value);
+  if (problem->mobility != NULL) {
+    fill(gradient->mobility, 9 * problem->mobility->start[problem->nodes], value);
+  } else {
+    fill(gradient->mass, 3 * problem->nodes, value);
+  }
   fill(gradient->rhs, 3 * problem->nodes, value);
   fill(gradient->ja, 3 * problem->rows, value);
   fill(gradient->jb, 3 * problem->rows, value);
   fill(gradient->bias, problem->rows, value);
   fill(gradient->compliance, problem->rows, value);
   fill(gradient->mu, problem->rows, value);
+  fill(gradient->w, problem->rows, value);
 }
 
 // Brings dl/d(v, lambda) in; returns its size.
@@ -440,7 +571,13 @@ static double read(S2McpLinear *l, const double *dl_dv, const double *dl_dlambda
   for (int i = 0; i < system->nodes; i++) {
     const double *d = dl_dv != NULL ? dl_dv + 3 * (size_t)i : (const double[3]){0};
     l->data.node[i] = (S2Quad){d[0], d[1], d[2], 0};
-    S2Quad energy = l->data.node[i] * l->data.node[i] * system->inverse_mass[i];
+    memcpy(l->rhs + 3 * (size_t)i, d, 3 * sizeof(double));
+  }
+  if (l->mobility != NULL) {
+    mobility_times(l->problem.mobility, system->nodes, l->rhs, l->data.node);
+  }
+  for (int i = 0; i < system->nodes; i++) {
+    S2Quad energy = l->data.node[i] * l->data.node[i] * l->energy[i];
     sum += energy[0] + energy[1] + energy[2];
   }
   for (int k = 0; k < system->units; k++) {
@@ -466,6 +603,29 @@ static void unpack(S2McpLinear *l) {
     const S2Unit *unit = &system->unit[k];
     for (int r = 0; r < unit->rows; r++) {
       l->eta_row[unit->row + r] = l->x.unit[2 * k + r] * unit->g[r];
+    }
+  }
+  if (l->mobility == NULL) {
+    memcpy(l->rhs, l->p_node, sizeof(double) * 3 * (size_t)system->nodes);
+    return;
+  }
+  memset(l->force, 0, sizeof(double) * 3 * (size_t)system->nodes);
+  for (int i = 0; i < l->problem.rows; i++) { // rhs holds dl/dv
+    const S2Row *row = &l->problem.row[i];
+    for (int k = 0; k < 3; k++) {
+      l->rhs[3 * row->a + k] += row->ja[k] * l->eta_row[i];
+      l->force[3 * row->a + k] += row->ja[k] * l->lambda[i];
+    }
+  }
+}
+
+static void write_mobility(const S2McpLinear *l, double *to) {
+  const S2Mobility *a = l->mobility;
+  for (int i = 0; i < l->problem.nodes; i++) {
+    for (int32_t p = a->start[i]; p < a->start[i + 1]; p++) {
+      for (int k = 0; k < 9; k++) {
+        to[9 * (size_t)p + (size_t)k] = l->rhs[3 * i + k / 3] * l->force[3 * a->column[p] + k % 3];
+      }
     }
   }
 }
@@ -496,10 +656,25 @@ static void write_row(const S2McpLinear *l, int i, const double *dl_dlambda,
   }
 }
 
-// w = diag(J W^-1 J' + C) of a row changes what kappa means for it: dl/dw = slope.
-static void add_scale_slope(const S2McpLinear *l, int i, double slope,
+static void add_local_slope(const S2McpLinear *l, int i, double slope,
                             const S2McpGradient *gradient) {
-  const S2Problem *problem = l->system.problem;
+  const S2Row *row = &l->problem.row[i];
+  const double *block = s2_mobility_block(l->mobility, row->a, row->a), *j = row->ja;
+  ptrdiff_t at = block - l->mobility->block;
+  for (int k = 0; k < 9; k++) {
+    if (gradient->mobility != NULL) {
+      gradient->mobility[at + k] += slope * j[k / 3] * j[k % 3];
+    }
+    if (gradient->ja != NULL) {
+      gradient->ja[3 * i + k / 3] += slope * block[k] * j[k % 3];
+      gradient->ja[3 * i + k % 3] += slope * block[k] * j[k / 3];
+    }
+  }
+}
+
+static void add_body_slope(const S2McpLinear *l, int i, double slope,
+                           const S2McpGradient *gradient) {
+  const S2Problem *problem = &l->problem;
   const S2Row *row = &problem->row[i];
   for (int side = 0; side < 2; side++) {
     int node = side == 0 ? row->a : row->b;
@@ -514,6 +689,19 @@ static void add_scale_slope(const S2McpLinear *l, int i, double slope,
         gradient->mass[3 * node + k] -= slope * over * over;
       }
     }
+  }
+}
+
+// w = diag(J W^-1 J' + C) of a row changes what kappa means for it: dl/dw = slope.
+static void add_scale_slope(const S2McpLinear *l, int i, double slope,
+                            const S2McpGradient *gradient) {
+  if (l->mobility != NULL) {
+    add_local_slope(l, i, slope, gradient);
+  } else {
+    add_body_slope(l, i, slope, gradient);
+  }
+  if (gradient->w != NULL) {
+    gradient->w[i] = slope;
   }
   if (gradient->compliance != NULL) {
     gradient->compliance[i] += slope;
@@ -549,10 +737,14 @@ unsigned s2_mcp_linear_vjp(S2McpLinear *l, const double *dl_dv, const double *dl
     return flags;
   }
   double size = read(l, dl_dv, dl_dlambda), missed = solve(l, size);
-  if (!(missed <= ACCEPT * size) && isfinite(missed)) {
+  if (!(missed <= ACCEPT * size && !grown(l, size)) && isfinite(missed)) {
     flags |= S2_VJP_UNDETERMINED;
-    leave_out_undetermined(l);
-    missed = solve(l, size);
+    clear(l, &l->x);
+    miss(l, &l->data, &l->x, &l->r);
+    for (int pass = 0; pass == 0 || (pass < PASSES && !(missed <= ACCEPT * size)); pass++) {
+      leave_out_undetermined(l);
+      missed = solve(l, size);
+    }
   }
   if (!isfinite(missed)) {
     fill_all(problem, gradient, NAN);
@@ -562,11 +754,14 @@ unsigned s2_mcp_linear_vjp(S2McpLinear *l, const double *dl_dv, const double *dl
   unpack(l);
   for (int i = 0; i < 3 * problem->nodes; i++) {
     if (gradient->rhs != NULL) {
-      gradient->rhs[i] = l->p_node[i];
+      gradient->rhs[i] = l->rhs[i];
     }
-    if (gradient->mass != NULL) {
+    if (gradient->mass != NULL && l->mobility == NULL) {
       gradient->mass[i] = -l->p_node[i] * l->v[i];
     }
+  }
+  if (gradient->mobility != NULL && l->mobility != NULL) {
+    write_mobility(l, gradient->mobility);
   }
   for (int i = 0; i < problem->rows; i++) {
     write_row(l, i, dl_dlambda, gradient);

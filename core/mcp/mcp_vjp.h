@@ -54,7 +54,8 @@ typedef enum S2VjpFlag {
   S2_VJP_WEAK = 1,
   // Rows that hold repeat each other, or nearly so: impulses are not unique. dl/d(bias, ja, jb,
   // compliance, mu) are those of least norm, and right for changes of the rows that keep them
-  // compatible; those of mass and rhs are what they always are.
+  // compatible; those of mass and rhs are what they always are. In the local form the mobility and
+  // rhs, which stand for the rows as well, share what is said of bias.
   S2_VJP_REDUNDANT = 2,
   // dl/dlambda (or, where friction depends on how redundant contacts share their load, dl/dv) asks
   // for something that is not determined. That part of it was left out.
@@ -65,16 +66,19 @@ typedef enum S2VjpFlag {
 
 // dl/d(data); each may be NULL. Written, not added to. V and L count as constants.
 typedef struct S2McpGradient {
-  double *mass, *rhs; // 3 per node
+  double *mass, *rhs; // 3 per node; mass is not written in the local form
   double *ja, *jb;    // 3 per row; 0 on the ground
   double *bias;       // 1 per row, like the rest
   double *compliance;
-  double *mu; // on friction rows, else 0; at mu = 0 the derivative to the right
+  double *mu;       // on friction rows, else 0; at mu = 0 the derivative to the right
+  double *mobility; // 9 per block of problem->mobility, where there is one
+  double *w; // 1 per row: the share of w = diag(J W^-1 J' + C) as what kappa is measured in, which
+             // is part of the above; 0 on the active set
 } S2McpGradient;
 
 // dl_dv (3 per node) and dl_dlambda (1 per row) may be NULL: 0. (v, lambda): a solution, which is
 // not checked; tighter than 1e-9 if the derivative is to have digits. Returns flags. Costs one
-// factorisation of 3 x 3 node blocks and about ten solutions with it.
+// factorisation of 3 x 3 node blocks and about ten solutions with it, in the local form thirty.
 unsigned s2_mcp_vjp(const S2Problem *problem, const double *v, const double *lambda,
                     const double *dl_dv, const double *dl_dlambda, const S2McpGradient *gradient,
                     S2Arena *arena);

@@ -44,20 +44,27 @@ typedef struct Run {
   double *x, *f, *trial; // of p: the best point, K x + r there, another
   double *inner;         // of box.p
   double residual, kappa;
+  double scale;        // max(1, max |r|)
   double r_vio, b_vio; // of the best point
 } Run;
 
-// max |f_i| of the equations, |x_i - clip(x_i - f_i, lo_i, hi_i)| of the others
+// Of each row by itself, in parts of its unit; of each pair what is smaller, that or the way to the
+// bound.
 static double measure(const Run *run, const double *x, const double *f) {
-  int n = run->p.n, size = s2_mixed_size(&run->p);
+  const S2Mixed *p = &run->p;
+  int n = p->n, size = s2_mixed_size(p);
   if (!s2_mixed_finite(x, (size_t)size) || !s2_mixed_finite(f, (size_t)size)) {
     return NAN;
   }
-  double residual = s2_mixed_largest(f, (size_t)n);
-  for (int i = n; i < size; i++) {
-    double below = x[i] - s2_bounds_lo(&run->bounds, i - n);
-    double above = x[i] - s2_bounds_hi(&run->bounds, i - n);
-    residual = fmax(residual, fabs(fmax(above, fmin(below, f[i]))));
+  double residual = 0;
+  for (int i = 0; i < size; i++) {
+    double unit = s2_mixed_row_unit(p, x, i, run->scale), miss = f[i] == 0 ? 0 : fabs(f[i]) / unit;
+    if (i >= n) {
+      double lo = s2_bounds_lo(&run->bounds, i - n), hi = s2_bounds_hi(&run->bounds, i - n);
+      double size_of_x = fmax(1, fabs(x[i]));
+      miss = s2_mixed_pair_miss(x[i], f[i], lo, hi, size_of_x, unit);
+    }
+    residual = fmax(residual, miss);
   }
   return residual;
 }
@@ -72,6 +79,15 @@ static double products(const Run *run, const double *x, const double *f) {
     largest = fmax(largest, isfinite(distance) ? fabs(distance * w) : fabs(w));
   }
   return largest;
+}
+
+static void offer(Run *run, double residual, double r_vio, double b_vio) {
+  if (residual < run->residual || isnan(run->residual)) {
+    run->residual = residual;
+    run->r_vio = r_vio;
+    run->b_vio = b_vio;
+    s2_mixed_copy(run->x, run->trial, (size_t)s2_mixed_size(&run->p));
+  }
 }
 
 // Keeps what `inner` stands for if that is better than what there is.
@@ -89,22 +105,26 @@ static void consider(Run *run, S2Arena *arena) {
     r_vio = s2_mixed_largest(f, (size_t)q->n);
     residual = fmax(r_vio, b_vio);
   }
-  if (residual < run->residual || isnan(run->residual)) {
-    run->residual = residual;
-    run->r_vio = r_vio;
-    run->b_vio = b_vio;
-    s2_mixed_copy(run->x, run->trial, (size_t)s2_mixed_size(p));
-  }
+  offer(run, residual, r_vio, b_vio);
   s2_arena_rewind(arena, mark);
 }
 
+// The walk from the best point, on the problem as it was given.
+static void consider_walk(Run *run, S2Arena *arena) {
+  s2_mixed_copy(run->trial, run->x, (size_t)s2_mixed_size(&run->p));
+  if (run->kappa == 0 && s2_mixed_walk(&run->p, &run->bounds, run->trial, arena)) {
+    s2_mixed_apply(&run->p, run->trial, run->f);
+    offer(run, measure(run, run->trial, run->f), s2_mixed_largest(run->f, (size_t)run->p.n),
+          products(run, run->trial, run->f));
+  }
+}
+
 static bool accepts(const Run *run, double tolerance) {
-  double scale = fmax(1, s2_mixed_largest(run->p.r, (size_t)s2_mixed_size(&run->p)));
   if (run->kappa > 0) {
-    return run->r_vio <= tolerance * scale &&
+    return run->r_vio <= tolerance * run->scale &&
            run->b_vio <= s2_mixed_path_tolerance(tolerance, run->kappa);
   }
-  return run->residual <= tolerance * scale;
+  return run->residual <= tolerance;
 }
 
 static void copy_block(double *to, const S2Mixed *p, int row, int rows, int column, int columns) {
@@ -156,6 +176,9 @@ static S2SolveStatus solve(Run *run, const S2MlcpOptions *options, S2MlcpSolutio
   solution->iterations =
       s2_mixed_interior(p, run->kappa, most, options->history, run->inner, arena);
   consider(run, arena);
+  if (!accepts(run, tolerance)) {
+    consider_walk(run, arena);
+  }
   if (accepts(run, tolerance)) {
     return S2_SOLVED;
   }
@@ -241,6 +264,7 @@ S2SolveStatus s2_mlcp_solve(const S2Mlcp *problem, const S2MlcpOptions *options,
     s2_arena_rewind(arena, mark);
     return solution->status = S2_SINGULAR;
   }
+  run.scale = fmax(1, s2_mixed_largest(run.p.r, size));
   run.box = s2_box_make(&run.p, &run.bounds, arena);
   run.kappa = solution->kappa = fmax(0, options->kappa);
   run.x = S2_TAKE_ZEROED(arena, double, size + 1);

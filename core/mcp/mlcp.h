@@ -30,7 +30,7 @@ typedef struct S2Mlcp {
 } S2Mlcp;
 
 typedef struct S2MlcpOptions {
-  double tolerance;   // solved: residual <= tolerance max(1, max |a|, max |b|); 0 means 1e-9
+  double tolerance;   // solved: residual <= tolerance; 0 means 1e-9
   int max_iterations; // of the interior point; 0 means 100
   S2History *history; // NULL: none
   // Above 0: the point of the central path, v_i w_i = kappa or, with bounds,
@@ -48,8 +48,10 @@ typedef struct S2MlcpSolution {
   double *proof_free, *proof_row;
   S2SolveStatus status;
   int iterations;
-  // max of r_vio and max_i |min(v_i, w_i)| (with bounds |v_i - clip(v_i - w_i, lo_i, hi_i)|); with
-  // kappa the larger of r_vio and b_vio. NaN when the input is not finite
+  // Largest of |A u + C v + a| and, of each pair, the smaller of w_i and the way from v_i to the
+  // bound it should be at, the latter in parts of max(1, |v_i|). Rows in parts of their largest
+  // number, |K_ij| max(1, |x_j|) or |r_i|, but at most max(1, max |a|, max |b|). With kappa the
+  // larger of r_vio and b_vio. NaN when the input is not finite
   double residual;
   double r_vio; // max |A u + C v + a|
   // max |v_i w_i|, with bounds the distance from the bound that w_i asks for times w_i (without

@@ -14,7 +14,11 @@ static const double RANK = 1e-12; // of the equilibrated matrix's size: what cou
 
 static const double GOOD = 1e-12; // residual, in parts of the right side, beyond improvement
 
-enum { MOVES = 8, CORRECTIONS = 30 };
+enum {
+  MOVES = 8,       // of all pairs at once
+  MOST_MOVES = 40, // then one at a time: a factorisation each, so not many
+  CORRECTIONS = 30
+};
 
 // ---- Shared -----------------------------------------------------------------------------------
 
@@ -66,6 +70,21 @@ void s2_mixed_apply(const S2Mixed *p, const double *x, double *f) {
   for (int i = 0; i < size; i++) {
     f[i] = row_at(p->k + (size_t)i * (size_t)size, x, p->r[i], size);
   }
+}
+
+double s2_mixed_row_unit(const S2Mixed *p, const double *x, int i, double most) {
+  int size = s2_mixed_size(p);
+  const double *row = p->k + (size_t)i * (size_t)size;
+  double unit = fabs(p->r[i]);
+  for (int j = 0; j < size; j++) {
+    unit = fmax(unit, fabs(row[j]) * fmax(1, fabs(x[j])));
+  }
+  return fmin(unit, most);
+}
+
+double s2_mixed_pair_miss(double x, double w, double lo, double hi, double x_unit, double w_unit) {
+  double aim = w == 0 ? 0 : w / w_unit; // a row of zeros has no unit
+  return fabs(fmax((x - hi) / x_unit, fmin((x - lo) / x_unit, aim)));
 }
 
 double s2_mixed_residual(const S2Mixed *p, const double *x, const double *f) {
@@ -243,6 +262,74 @@ void s2_mixed_finish(const S2Mixed *p, double *x, S2Arena *arena) {
     walk(&active, p, x, best, in, trial, f);
   }
   s2_arena_rewind(arena, mark);
+}
+
+// ---- Between bounds ---------------------------------------------------------------------------
+
+// The side a pair is on that shows, or should be moved to: -1 at lo, 0 between, 1 at hi.
+static int side_of(double x, double w, double lo, double hi) {
+  return lo < hi && x - lo > w && hi - x > -w ? 0 : lo == hi || x - lo <= w ? -1 : 1;
+}
+
+// The sides of pairs that are wrong change: all of them, or the last one (Murty's rule, which ends
+// where all principal blocks have positive determinants). False when none is.
+static bool change_sides(const S2Mixed *p, const S2Bounds *bounds, bool one, int *side,
+                         const double *x, const double *f) {
+  bool changed = false;
+  for (int i = p->m - 1; i >= 0 && !(one && changed); i--) {
+    double lo = s2_bounds_lo(bounds, i), hi = s2_bounds_hi(bounds, i), v = x[p->n + i];
+    double w = f[p->n + i];
+    int now = side[i];
+    if (now == 0) {
+      side[i] = v < lo ? -1 : v > hi ? 1 : 0;
+    } else if (lo < hi && (now < 0 ? w < 0 : w > 0)) {
+      side[i] = 0;
+    }
+    changed = changed || side[i] != now;
+  }
+  return changed;
+}
+
+bool s2_mixed_walk(const S2Mixed *original, const S2Bounds *bounds, double *x, S2Arena *arena) {
+  S2ArenaMark mark = s2_arena_mark(arena);
+  int n = original->n, m = original->m, size = n + m;
+  S2Mixed p = {n, m, S2_TAKE(arena, double, (size_t)size *(size_t)size + 1),
+               S2_TAKE(arena, double, size + 1)};
+  double *s = S2_TAKE(arena, double, size + 1), *f = S2_TAKE(arena, double, size + 1);
+  double *lo = S2_TAKE(arena, double, m + 1), *hi = S2_TAKE(arena, double, m + 1);
+  double unit = s2_mixed_equilibrate(&p, s, original, 0);
+  bool *in = S2_TAKE_ZEROED(arena, bool, size + 1);
+  int *side = S2_TAKE(arena, int, m + 1);
+  S2Bounds scaled = {lo, hi};
+  Active active = make(&p, arena);
+  for (int i = 0; i < size; i++) {
+    x[i] = x[i] / unit / s[i];
+  }
+  s2_mixed_apply(&p, x, f);
+  for (int i = 0; i < m; i++) {
+    lo[i] = s2_bounds_lo(bounds, i) / unit / s[n + i];
+    hi[i] = s2_bounds_hi(bounds, i) / unit / s[n + i];
+    side[i] = side_of(x[n + i], f[n + i], lo[i], hi[i]);
+  }
+  bool moved =
+      s2_mixed_finite(p.k, (size_t)size * (size_t)size) && s2_mixed_finite(f, (size_t)size);
+  for (int move = 0; move < MOST_MOVES && moved; move++) {
+    for (int i = 0; i < m; i++) {
+      in[n + i] = side[i] == 0;
+      x[n + i] = side[i] < 0 ? lo[i] : side[i] > 0 ? hi[i] : x[n + i];
+    }
+    prepare(&active, &p, in, false);
+    correct(&active, &p, x, f);
+    moved = change_sides(&p, &scaled, move >= MOVES, side, x, f);
+  }
+  for (int i = 0; i < size; i++) {
+    int at = i < n ? 0 : side[i - n];
+    x[i] = at < 0   ? s2_bounds_lo(bounds, i - n)
+           : at > 0 ? s2_bounds_hi(bounds, i - n)
+                    : unit * s[i] * x[i];
+  }
+  s2_arena_rewind(arena, mark);
+  return !moved && s2_mixed_finite(x, (size_t)size);
 }
 
 // ---- Adjoint ----------------------------------------------------------------------------------

@@ -34,6 +34,19 @@ static inline void s2_mixed_clear(double *to, size_t count) {
   }
 }
 
+// Bounds of the pairs; NULL: all 0, all infinite. w_i >= 0 at lo_i, <= 0 at hi_i, 0 between.
+typedef struct S2Bounds {
+  const double *lo, *hi;
+} S2Bounds;
+
+static inline double s2_bounds_lo(const S2Bounds *bounds, int i) {
+  return bounds->lo != NULL ? bounds->lo[i] : 0;
+}
+
+static inline double s2_bounds_hi(const S2Bounds *bounds, int i) {
+  return bounds->hi != NULL ? bounds->hi[i] : (double)INFINITY;
+}
+
 // Pairs only; a copy.
 S2Mixed s2_mixed_pairs(int count, const double *matrix, const double *right, S2Arena *arena);
 
@@ -42,6 +55,11 @@ double s2_mixed_largest(const double *x, size_t count); // max |x_i|, at least 0
 
 // f := K x + r, rounded once
 void s2_mixed_apply(const S2Mixed *p, const double *x, double *f);
+// What counts as one in row i: the largest of its numbers |r_i| and |K_ij| max(1, |x_j|), but at
+// most `most`. So a row of 1e-150 is not kept by any x, and one of 1e150 excuses no other.
+double s2_mixed_row_unit(const S2Mixed *p, const double *x, int i, double most);
+// How far x, w of a pair are from lo <= x <= hi _|_ w, in parts of x_unit and w_unit.
+double s2_mixed_pair_miss(double x, double w, double lo, double hi, double x_unit, double w_unit);
 // max |f_i| of the equations and |min(x_i, f_i)| of the pairs; f as s2_mixed_apply leaves it.
 double s2_mixed_residual(const S2Mixed *p, const double *x, const double *f);
 // What |x_i f_i - kappa| may be on the central path: the tolerance, and a small part of kappa, for
@@ -70,22 +88,14 @@ int s2_mixed_path_near(const S2Mixed *p, double kappa, int max_iterations, S2His
 // where it is singular, moves pairs that came out negative, and keeps what has a smaller residual.
 void s2_mixed_finish(const S2Mixed *p, double *x, S2Arena *arena);
 
+// mlcp_active.c. From x through sets of pairs that are at a bound until no pair asks for another,
+// each set solved by itself, so that small rows are not lost beside large ones. x is at its bounds
+// exactly. False when the walk does not end, or ends in numbers that do not fit into a double.
+bool s2_mixed_walk(const S2Mixed *p, const S2Bounds *bounds, double *x, S2Arena *arena);
+
 // mlcp_active.c. Solves K' l = r for a p of equations only; of least norm, and false, where K is
 // singular to rounding.
 bool s2_mixed_transposed(const S2Mixed *p, double *l, S2Arena *arena);
-
-// Bounds of the pairs; NULL: all 0, all infinite. w_i >= 0 at lo_i, <= 0 at hi_i, 0 between.
-typedef struct S2Bounds {
-  const double *lo, *hi;
-} S2Bounds;
-
-static inline double s2_bounds_lo(const S2Bounds *bounds, int i) {
-  return bounds->lo != NULL ? bounds->lo[i] : 0;
-}
-
-static inline double s2_bounds_hi(const S2Bounds *bounds, int i) {
-  return bounds->hi != NULL ? bounds->hi[i] : (double)INFINITY;
-}
 
 // mlcp_adjoint.c. From g = dl/dx at a solution x to l: a change dK, dr of the data changes the loss
 // by -l' (dK x + dr). Pairs stay on the side they are on; with kappa > 0, on the central path

@@ -94,8 +94,9 @@ void s2_local_prepare(S2System *system, S2Arena *arena) {
 
 // ---- Products ---------------------------------------------------------------------------------
 
-S2_INLINE S2Quad times(const S2Quad *block, S2Quad x) {
-  return block[0] * x[0] + block[1] * x[1] + block[2] * x[2];
+// sum += block x, through pointers: vectors by value have no fixed calling convention.
+S2_INLINE void add_times(S2Quad *sum, const S2Quad *block, const S2Quad *x) {
+  *sum += block[0] * (*x)[0] + block[1] * (*x)[1] + block[2] * (*x)[2];
 }
 
 S2_WIDE void s2_local_push_all(const S2System *system, const double *lambda, double factor,
@@ -110,7 +111,7 @@ S2_WIDE void s2_local_push_all(const S2System *system, const double *lambda, dou
   for (int i = 0; i < system->nodes; i++) {
     S2Quad sum = {0};
     for (int32_t p = local->a->start[i]; p < local->a->start[i + 1]; p++) {
-      sum += times(local->block + 3 * (size_t)p, local->impulse[local->a->column[p]]);
+      add_times(&sum, local->block + 3 * (size_t)p, &local->impulse[local->a->column[p]]);
     }
     y[i] += sum;
   }
@@ -122,7 +123,8 @@ S2_WIDE void s2_local_push(const S2System *system, int k, const double change[2]
   S2Quad impulse = unit->ja[0] * (unit->g[0] * change[0]) + unit->ja[1] * (unit->g[1] * change[1]);
   int32_t end = local->column_start[unit->a + 1];
   for (int32_t p = local->column_start[unit->a]; p < end; p++) {
-    v[local->column_row[p]] += times(local->block + 3 * (size_t)local->column_block[p], impulse);
+    add_times(&v[local->column_row[p]], local->block + 3 * (size_t)local->column_block[p],
+              &impulse);
   }
 }
 
@@ -131,7 +133,8 @@ S2Response s2_local_coupling(const S2System *system, int k) {
   const S2Quad *block = system->local->block + 3 * (size_t)system->local->diagonal[unit->a];
   double w[2][2];
   for (int s = 0; s < 2; s++) {
-    S2Quad moved = times(block, unit->ja[s] * unit->g[s]);
+    S2Quad moved = {0}, impulse = unit->ja[s] * unit->g[s];
+    add_times(&moved, block, &impulse);
     for (int r = 0; r < 2; r++) {
       S2Quad u = unit->ja[r] * moved;
       w[r][s] = u[0] + u[1] + u[2];
@@ -165,7 +168,7 @@ bool s2_local_factor(S2System *system, const S2Response *response) {
     S2Quad *diagonal = matrix->diagonal + 3 * (size_t)matrix->place[i];
     const S2Quad *block = local->block + 3 * (size_t)local->diagonal[i];
     for (int c = 0; c < 3; c++) {
-      diagonal[c] = times(block, local->response[3 * i + c]);
+      add_times(&diagonal[c], block, &local->response[3 * i + c]);
       diagonal[c][c] += 1;
     }
   }
@@ -180,10 +183,11 @@ bool s2_local_factor(S2System *system, const S2Response *response) {
     S2Quad *lower = matrix->lower + 3 * (size_t)local->slot[e];
     S2Quad *upper = matrix->upper + 3 * (size_t)local->slot[e];
     for (int c = 0; c < 3 && ij >= 0; c++) {
-      lower[c] = times(local->block + 3 * (size_t)ij, local->response[3 * j + c]);
+      add_times(&lower[c], local->block + 3 * (size_t)ij, &local->response[3 * j + c]);
     }
     for (int c = 0; c < 3 && ji >= 0; c++) {
-      S2Quad column = times(local->block + 3 * (size_t)ji, local->response[3 * i + c]);
+      S2Quad column = {0};
+      add_times(&column, local->block + 3 * (size_t)ji, &local->response[3 * i + c]);
       for (int r = 0; r < 3; r++) {
         upper[r][c] = column[r];
       }

@@ -171,7 +171,9 @@ void s2_system_write(const S2System *system, const S2Quad *v_scaled, const doubl
       v[3 * i + k] = v_scaled[i][k] * scale;
     }
   }
-  memset(lambda, 0, sizeof(double) * (size_t)system->problem->rows);
+  for (int i = 0; i < system->problem->rows; i++) {
+    lambda[i] = 0;
+  }
   for (int k = 0; k < system->units; k++) {
     const S2Unit *unit = &system->unit[k];
     for (int r = 0; r < unit->rows; r++) {

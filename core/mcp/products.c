@@ -1,5 +1,6 @@
 #include "mcp/solvers.h"
 
+#include <math.h>
 #include <stddef.h>
 
 void s2_mcp_row_velocity(const S2Problem *problem, const double *v, double *u) {
@@ -109,4 +110,13 @@ void s2_mcp_delassus_diagonal(const S2Problem *problem, double *d) {
     const S2Row *row = &problem->row[i];
     d[i] = s2_mcp_delassus(problem, row, row) + row->compliance;
   }
+}
+
+bool s2_all_finite(const double *x, int count) {
+  for (int i = 0; i < count; i++) {
+    if (!isfinite(x[i])) {
+      return false;
+    }
+  }
+  return true;
 }

@@ -87,13 +87,19 @@ static bool convex(const S2Qp *qp, S2Arena *arena) {
 // must not excuse what happens at the others.
 static void judge(const S2Mixed *p, int n, const double *x, const double *f, S2QpSolution *to) {
   int size = s2_mixed_size(p);
-  to->dual = s2_mixed_largest(f, (size_t)n) / fmax(1, s2_mixed_largest(p->r, (size_t)n));
-  to->primal = to->complementarity = 0;
-  for (int i = n; i < size; i++) {
-    double unit = fmax(1, fabs(p->r[i])), beyond = i < p->n ? fabs(f[i]) : -f[i];
-    to->primal = fmax(to->primal, beyond / unit);
+  double slope = fmax(1, s2_mixed_largest(p->r, (size_t)n));
+  to->dual = to->primal = to->complementarity = 0;
+  for (int i = 0; i < size; i++) {
+    double unit = s2_mixed_row_unit(p, x, i, i < n ? slope : fmax(1, fabs(p->r[i])));
+    double miss = f[i] == 0 ? 0 : f[i] / unit;
+    if (i < n) {
+      to->dual = fmax(to->dual, fabs(miss));
+      continue;
+    }
+    to->primal = fmax(to->primal, i < p->n ? fabs(miss) : -miss);
     if (i >= p->n && !(to->kappa > 0)) {
-      to->complementarity = fmax(to->complementarity, fmin(x[i], fmax(f[i], 0)) / unit);
+      double both = s2_mixed_pair_miss(x[i], fmax(f[i], 0), 0, INFINITY, slope, unit);
+      to->complementarity = fmax(to->complementarity, both);
     }
   }
   if (to->kappa > 0) {
@@ -219,6 +225,9 @@ static S2SolveStatus solve(const S2Qp *qp, const S2Mixed *p, const int *row,
   S2QpSolution tried = {0};
   solution->iterations = s2_mixed_interior(p, solution->kappa, most > 0 ? most : MAX_ITERATIONS,
                                            options->history, x, arena);
+  if (!s2_mixed_finite(x, (size_t)size)) { // does not fit into a double
+    s2_mixed_clear(x, (size_t)size);
+  }
   deliver(qp, p, row, x, f, solution);
   if (accepts(solution, tolerance)) {
     return S2_SOLVED;

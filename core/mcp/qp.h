@@ -43,9 +43,10 @@ typedef struct S2QpSolution {
   bool unbounded;
   int iterations;
   double objective;
-  // Max norms in parts of the data: row by row |A x - b| in parts of max(1, |b_i|), G x - h and
-  // |min(z, h - G x)| in parts of max(1, |h_i|), but with kappa |z o (h - G x) - kappa|;
-  // |P x + q + A' y + G' z| in parts of max(1, |q|).
+  // Max norms, each row in parts of its largest number (unknowns and multipliers counted as 1 at
+  // least), but of at most: |A x - b| max(1, |b_i|), G x - h max(1, |h_i|), |P x + q + A' y + G' z|
+  // max(1, max |q|). Complementarity: the smaller of h - G x and z in parts of max(1, max |q|), but
+  // with kappa |z o (h - G x) - kappa|.
   double primal, dual, complementarity;
   double residual; // the largest of the three; NaN when the input is not finite
   double kappa;    // as in the options: s2_qp_vjp reads it

@@ -2,7 +2,10 @@
 #ifndef S2_SOLVERS_H
 #define S2_SOLVERS_H
 
+#include "linalg/csr.h"
 #include "mcp/mcp.h"
+
+#include <stdbool.h>
 
 // Each has the contract of s2_mcp_solve, except that `used` is set by the caller.
 typedef S2SolveStatus S2SolverFn(const S2Problem *problem, const S2SolverOptions *options,
@@ -25,5 +28,13 @@ void s2_mcp_delassus_diagonal(const S2Problem *problem, double *d); // diag(J W^
 double s2_mcp_delassus(const S2Problem *problem, const S2Row *x, const S2Row *y);
 // Block of a local form, 9 numbers row-major, or NULL where A has none.
 const double *s2_mobility_block(const S2Mobility *mobility, int row, int column);
+
+bool s2_all_finite(const double *x, int count);
+
+// mobility.c: the mobility whose nodes hold `rows` (at most 3) rows and columns of A each, from
+// lane `lane` of their blocks on. place, unless NULL: where each entry of A went, an index into
+// `block`.
+const S2Mobility *s2_mobility_from_csr(const S2Csr *a, int rows, int lane, int32_t *place,
+                                       S2Arena *arena);
 
 #endif

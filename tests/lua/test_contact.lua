@@ -101,6 +101,130 @@ test("a world's own step problem", function()
   eq(row, 5)
 end)
 
+-- Central differences of the loss along every number of `list`, a part of the problem.
+local function slopes(problem, list, loss, step)
+  local found = {}
+  for i, value in ipairs(list) do
+    list[i] = value + step
+    local ahead = loss(sim.contact.solve(problem))
+    list[i] = value - step
+    local back = loss(sim.contact.solve(problem))
+    list[i] = value
+    found[i] = (ahead - back) / (2 * step)
+  end
+  return found
+end
+
+-- Two contacts: one slides, one sticks.
+local function coupled(kappa)
+  return {
+    W = { { 2, 0.2, 0.1, 0 }, { 0.3, 2, 0, 0.1 }, { 0.1, 0, 3, 0.4 }, { 0, 0.2, 0.1, 3 } },
+    q = { -1, 3, -2, 0.3 }, mu = { 0.5, 0.4 }, kappa = kappa, tolerance = 1e-13,
+  }
+end
+
+test("derivatives are those of differences, exact and on the path", function()
+  local dr, du = { 0.3, -1, 0.7, 0.2 }, { 1, -0.4, 0.5, 2 }
+  local function loss(r, u)
+    local sum = 0
+    for i = 1, 4 do sum = sum + dr[i] * r[i] + du[i] * u[i] end
+    return sum
+  end
+  for _, kappa in ipairs { 0, 1e-2 } do
+    local p = coupled(kappa)
+    local r, u, info = sim.contact.solve(p)
+    local g = sim.contact.vjp(p, r, u, info, { r = dr, u = du })
+    eq({ info.status, g.regular, g.why, g.bias }, { "solved", true, nil, nil })
+    near(g.q, slopes(p, p.q, loss, 1e-5), 1e-7)
+    near(g.mu, slopes(p, p.mu, loss, 1e-5), 1e-7)
+    for i = 1, 4 do -- entries that are 0 too
+      near(g.W[i], slopes(p, p.W[i], loss, 1e-5), 1e-7)
+    end
+  end
+end)
+
+test("gradients have the shapes of the problem", function()
+  local p = { W = { 1, 1 }, q = { -1, 2 }, mu = 0.5 } -- slides on
+  local r, u, info = sim.contact.solve(p)
+  local g = sim.contact.vjp(p, r, u, info, { u = { 0, 1 } })
+  near(g.W, { 0.5, -0.5 }, 1e-12)
+  near(g.q, { 0.5, 1 }, 1e-12)
+  near(g.mu, -1, 1e-12)
+  p.W = { rows = 2, columns = 2, i = { 2, 1, 2 }, j = { 2, 1, 2 }, v = { 0.5, 1, 0.5 } }
+  p.mu = { 0.5 }
+  g = sim.contact.vjp(p, r, u, info, { u = { 0, 1 } })
+  eq({ g.W.i, g.W.j, g.W.rows, g.W.columns }, { p.W.i, p.W.j, 2, 2 })
+  near(g.W.v, { -0.5, 0.5, -0.5 }, 1e-12) -- each part of a sum
+  near(g.mu, { -1 }, 1e-12)
+  g = sim.contact.vjp({ W = {}, q = {}, mu = 1 }, {}, {}, {}, {})
+  eq(g, { W = {}, q = {}, mu = 0, regular = true })
+end)
+
+test("derivatives of the global form", function()
+  local dv = { 1, 0.5, -2 }
+  local function loss(_, _, info)
+    return dv[1] * info.v[1] + dv[2] * info.v[2] + dv[3] * info.v[3]
+  end
+  for _, kappa in ipairs { 0, 1e-2 } do
+    for _, M in ipairs { { 2, 3, 0.5 }, { { 2, 0, 0.1 }, { 0, 3, 0 }, { 0.1, 0, 0.5 } } } do
+      local p = { -- a bar with one end on the ground
+        M = M, H = { { 0, 1 }, { 1, 0 }, { -1, 0.2 } }, q = { 1, -3, 0.2 }, bias = { 0.1, 0 },
+        mu = 0.1, kappa = kappa, tolerance = 1e-13,
+      }
+      local r, u, info = sim.contact.solve(p)
+      local g = sim.contact.vjp(p, r, u, info, { v = dv })
+      eq({ info.status, g.regular }, { "solved", true })
+      near(g.q, slopes(p, p.q, loss, 1e-5), 1e-7)
+      near(g.bias, slopes(p, p.bias, loss, 1e-5), 1e-7)
+      for i = 1, 3 do
+        near(g.H[i], slopes(p, p.H[i], loss, 1e-5), 1e-7)
+      end
+      if type(M[1]) == "number" then
+        near(g.M, slopes(p, M, loss, 1e-5), 1e-7)
+      else -- of M the lower half is read
+        for i = 1, 3 do
+          near(g.M[i], slopes(p, M[i], loss, 1e-5), 1e-7)
+        end
+        eq({ g.M[1][2], g.M[1][3], g.M[2][3] }, { 0, 0, 0 })
+      end
+    end
+  end
+end)
+
+test("what has no derivative says why", function()
+  local p = { W = { 1, 1 }, q = { -1, 0.5 }, mu = 0.5 } -- sticks with all its friction
+  local r, u, info = sim.contact.solve(p)
+  local g = sim.contact.vjp(p, r, u, info, { u = { 0, 1 } })
+  eq(g.regular, false)
+  ok(g.why:find("about to slide", 1, true))
+  p.kappa = 1e-4
+  r, u, info = sim.contact.solve(p)
+  eq({ info.status, info.kappa, #info.z }, { "solved", 1e-4, 4 })
+  near({ r[1] * u[1], r[1] }, { 1e-4, 1 }, 1e-3)
+  eq(sim.contact.vjp(p, r, u, info, { u = { 0, 1 } }).regular, true)
+  local twice = { W = { { 1, 0, 1, 0 }, { 0, 1, 0, 1 }, { 1, 0, 1, 0 }, { 0, 1, 0, 1 } }, q = { -1, 0, -1, 0 }, mu = 0.5 }
+  r, u, info = sim.contact.solve(twice)
+  g = sim.contact.vjp(twice, r, u, info, { r = { 1, 0, 1, 0 } })
+  eq({ g.regular, g.why }, { false, "contacts repeat each other" })
+  near(g.q[1] + g.q[3], -1, 1e-9) -- the whole load is determined, one contact's is not
+  g = sim.contact.vjp(twice, r, u, info, { r = { 1, 0, 0, 0 } })
+  ok(g.why:find("share a load", 1, true))
+  g = sim.contact.vjp(twice, r, u, info, { r = { 0 / 0, 0, 0, 0 } })
+  ok(g.why:find("not finite", 1, true) and g.q[1] ~= g.q[1])
+end)
+
+test("the arguments of derivatives are checked", function()
+  local p = coupled(1e-2)
+  local r, u, info = sim.contact.solve(p)
+  raises("r: 4 numbers expected, got 1", sim.contact.vjp, p, { 1 }, u, info, {})
+  raises("the info of the solve expected", sim.contact.vjp, p, r, u, nil, {})
+  raises("'info.z' is missing", sim.contact.vjp, p, r, u, { kappa = 1e-2 }, {})
+  raises("u: 4 numbers expected, got 2", sim.contact.vjp, p, r, u, info, { u = { 1, 2 } })
+  raises("unknown key", sim.contact.vjp, p, r, u, info, { v = { 1 } })
+  raises("the solver 'pdipm' or 'auto' expected with it, got 'pgs'", sim.contact.solve,
+    { W = { 1, 1 }, q = { -1, 2 }, mu = 0.5, kappa = 1e-2, solver = "pgs" })
+end)
+
 test("files come back as they went", function()
   local path = os.tmpname()
   local problem = { W = { { 1, 0.1 }, { 0.1, 1 / 3 } }, q = { -1, 1e-300 }, mu = 0.7 }

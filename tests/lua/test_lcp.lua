@@ -200,7 +200,7 @@ test("sparse matrices of any size", function()
   local small = { rows = 2, columns = 2, i = { 1, 2 }, j = { 1, 2 }, v = { 2, -1 } }
   near(sim.lcp.solve(small, { -1, 1 }, { solver = "lemke" }), { 0.5, 0 })
   eq(select(2, sim.lcp.solve(small, { -1, -1 })), "infeasible")
-  raises("key 'v' is missing", sim.lcp.solve, { rows = 1, columns = 1, i = { 1 }, j = { 1 } }, { 1 })
+  raises("key 'M.v' is missing", sim.lcp.solve, { rows = 1, columns = 1, i = { 1 }, j = { 1 } }, { 1 })
   raises("M: square matrix expected", sim.lcp.solve, { rows = 1, columns = 2, i = {}, j = {}, v = {} }, { 1 })
   raises("kappa", sim.lcp.solve, small, { 1, 1 }, { kappa = 1e-3 })
 end)

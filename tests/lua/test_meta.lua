@@ -1,11 +1,19 @@
--- lua/sim2d/meta.lua, which editors read, and the library name the same things.
+-- lua/sim2d/meta/*.lua, which editors read, and the library name the same things.
 local sim = require "sim2d"
+
+local lines = {}
+do
+  local folder = (os.getenv "S2_SOURCE" or "."):gsub("'", "'\\''")
+  local files <close> = assert(io.popen("ls '" .. folder .. "'/lua/sim2d/meta/*.lua"))
+  for path in files:lines() do
+    for line in io.lines(path) do lines[#lines + 1] = line end
+  end
+end
 
 -- class -> set of fields and methods, with those of the classes it extends
 local function declared()
   local classes, class, parents = {}, nil, {}
-  local path = (os.getenv "S2_SOURCE" or ".") .. "/lua/sim2d/meta.lua"
-  for line in io.lines(path) do
+  for _, line in ipairs(lines) do
     local name, parent = line:match "^%-%-%-@class (%S+):%s*(%S+)"
     name = name or line:match "^%-%-%-@class (%S+)"
     if name then
@@ -54,8 +62,8 @@ end
 
 local function compare(class, object)
   local said, real = declared()["sim2d" .. class], offered(object)
-  eq(difference(real, said), "", "missing in meta.lua")
-  eq(difference(said, real), "", "only in meta.lua")
+  eq(difference(real, said), "", "missing in meta/*.lua")
+  eq(difference(said, real), "", "only in meta/*.lua")
 end
 
 local world = sim.world {}
@@ -70,6 +78,7 @@ test("Random", function() compare(".Random", sim.random) end)
 test("Lcp", function() compare(".Lcp", sim.lcp) end)
 test("Ncp", function() compare(".Ncp", sim.ncp) end)
 test("Mlcp", function() compare(".Mlcp", sim.mlcp) end)
+test("ContactLibrary", function() compare(".ContactLibrary", sim.contact) end)
 test("Kkt", function() compare(".Kkt", sim.kkt) end)
 test("Qp", function() compare(".Qp", sim.qp) end)
 test("Lp", function() compare(".Lp", sim.lp) end)

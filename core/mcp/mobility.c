@@ -1,0 +1,50 @@
+// The local form's blocks, from a sparse matrix.
+#include "mcp/solvers.h"
+
+const S2Mobility *s2_mobility_from_csr(const S2Csr *a, int rows, int lane, int32_t *place,
+                                       S2Arena *arena) {
+  int nodes = (a->rows + rows - 1) / rows;
+  int32_t most = a->start[a->rows] + nodes;
+  S2Mobility *mobility = S2_TAKE(arena, S2Mobility, 1);
+  int32_t *start = S2_TAKE(arena, int32_t, nodes + 1), *column = S2_TAKE(arena, int32_t, most);
+  int32_t *row = S2_TAKE(arena, int32_t, nodes + 1);
+  double *block = S2_TAKE_ZEROED(arena, double, 9 * (size_t)most);
+  int32_t count = 0;
+  for (int32_t k = 0; k < nodes; k++) {
+    int32_t p[3] = {0, 0, 0}, end[3] = {0, 0, 0};
+    bool diagonal = false;
+    start[k] = count;
+    row[k] = rows * k;
+    for (int r = 0; r < rows && rows * k + r < a->rows; r++) {
+      p[r] = a->start[rows * k + r];
+      end[r] = a->start[rows * k + r + 1];
+    }
+    for (;;) {
+      int32_t next = diagonal ? nodes : k;
+      for (int r = 0; r < rows; r++) {
+        if (p[r] < end[r] && a->column[p[r]] / rows < next) {
+          next = a->column[p[r]] / rows;
+        }
+      }
+      if (next == nodes) {
+        break;
+      }
+      diagonal |= next == k;
+      column[count] = next;
+      for (int r = 0; r < rows; r++) {
+        for (; p[r] < end[r] && a->column[p[r]] / rows == next; p[r]++) {
+          int32_t at = 9 * count + 3 * (r + lane) + lane + a->column[p[r]] % rows;
+          block[at] = a->value[p[r]];
+          if (place != NULL) {
+            place[p[r]] = at;
+          }
+        }
+      }
+      count++;
+    }
+  }
+  start[nodes] = count;
+  row[nodes] = a->rows;
+  *mobility = (S2Mobility){.start = start, .column = column, .block = block, .row = row};
+  return mobility;
+}

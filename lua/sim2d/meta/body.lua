@@ -1,0 +1,173 @@
+---@meta _
+-- Bodies and joints, and what makes them.
+
+---Keys all bodies share.
+---@class sim2d.BodyDef
+---@field position? sim2d.XY m
+---@field angle? number
+---@field velocity? sim2d.XY m/s, of the centre of mass
+---@field angular_velocity? number rad/s
+---@field mass? number kg
+---@field density? number kg/m^2, default 1; used where there is no mass
+---@field inertia? number kg m^2 about the centre of mass
+---@field restitution? number default 0
+---@field friction? number default 0.5
+---@field linear_damping? number 1/s
+---@field angular_damping? number 1/s
+---@field gravity_scale? number default 1
+---@field surface_speed? number m/s, of a conveyor belt
+---@field type? sim2d.BodyType default "dynamic"
+---@field name? string
+---@field color? string "#rrggbb", "#rrggbbaa" or a name
+---@field category? integer bits
+---@field mask? integer bits of the categories it touches
+---@field sensor? boolean reports contacts but does not push
+---@field enabled? boolean
+---@field data? any the script's own
+
+---@class sim2d.CircleDef: sim2d.BodyDef
+---@field radius number m
+
+---@class sim2d.BoxDef: sim2d.BodyDef
+---@field size sim2d.XY m, full width and height
+---@field radius? number m, of rounded corners
+
+---@class sim2d.PolygonDef: sim2d.BodyDef
+---@field vertices sim2d.XY[] m; concave outlines are cut into convex pieces
+---@field hull? boolean take the convex hull instead
+
+---@class sim2d.CapsuleDef: sim2d.BodyDef
+---@field length number m, between the centres of the caps, along the body's x axis
+---@field radius number m
+
+---@class sim2d.SegmentDef: sim2d.BodyDef
+---@field from sim2d.XY m
+---@field to sim2d.XY m
+
+---@class sim2d.ChainDef: sim2d.BodyDef
+---@field points sim2d.XY[] m
+---@field loop? boolean
+
+---@class sim2d.CompoundDef: sim2d.BodyDef
+---@field shapes table[]
+
+---@class sim2d.HingeDef
+---@field [1] sim2d.Body? nil: the world
+---@field [2] sim2d.Body?
+---@field a? sim2d.Body
+---@field b? sim2d.Body
+---@field anchor sim2d.XY m, world coordinates
+---@field collide? boolean do the two bodies still touch, default false
+---@field name? string
+
+---@class sim2d.Body
+---@field position sim2d.XY m, of the centre of mass
+---@field angle number
+---@field velocity sim2d.XY m/s
+---@field angular_velocity number rad/s
+---@field x number
+---@field y number
+---@field vx number
+---@field vy number
+---@field omega number
+---@field q number[] {angle, x, y}
+---@field v number[] {va, vx, vy}
+---@field mass number kg
+---@field inertia number kg m^2
+---@field friction number
+---@field restitution number
+---@field linear_damping number 1/s
+---@field angular_damping number 1/s
+---@field gravity_scale number
+---@field surface_speed number m/s
+---@field name string
+---@field type sim2d.BodyType
+---@field color string
+---@field enabled boolean
+---@field awake boolean
+---@field sensor boolean
+---@field category integer
+---@field mask integer
+---@field data any
+---@field world sim2d.World
+---@field alive boolean false once it is destroyed; true again when a snapshot brings it back
+local Body = {}
+
+---Acts during the next step, N.
+---@param force sim2d.XY
+---@param where? { at: sim2d.XY }
+function Body:apply_force(force, where) end
+
+---@param torque number N m
+function Body:apply_torque(torque) end
+
+---Acts at once, N s.
+---@param impulse sim2d.XY
+---@param where? { at: sim2d.XY }
+function Body:apply_impulse(impulse, where) end
+
+---Called in every step; returns torque, fx, fy.
+---@param fn fun(body: sim2d.Body, t: number, dt: number): number, number, number
+---@return sim2d.Handle
+function Body:force_law(fn) end
+
+---From the body's coordinates to the world's.
+---@param point sim2d.XY
+---@return sim2d.Vector
+function Body:world_point(point) end
+
+---@param point sim2d.XY
+---@return sim2d.Vector
+function Body:local_point(point) end
+
+---@return number J
+function Body:kinetic_energy() end
+
+---@return sim2d.Contact[]
+function Body:contacts() end
+
+---Its joints go with it.
+function Body:destroy() end
+
+-- ---- Joint --------------------------------------------------------------------------------------
+
+---Fields that a type does not have are nil.
+---@class sim2d.Joint
+---@field a sim2d.Body?
+---@field b sim2d.Body?
+---@field joint_a sim2d.Joint? of a gear
+---@field joint_b sim2d.Joint?
+---@field name string
+---@field type "hinge"|"weld"|"slider"|"wheel"|"distance"|"spring"|"rope"|"gear"|"lock"|"mouse"
+---@field impulse sim2d.Vector N s, on a, of the last step
+---@field force sim2d.Vector N
+---@field torque number N m, on a about its anchor
+---@field angle number of a against b, zero at creation
+---@field translation number? m, along the axis
+---@field length number? m, between the anchors; of a distance: settable
+---@field speed number rad/s or m/s, of what the motor acts on
+---@field limits number[]? {lo, hi}
+---@field motor_speed number?
+---@field motor_max number? N m or N
+---@field friction number? N m or N
+---@field compliance number?
+---@field damping number?
+---@field stiffness number? N/m
+---@field rest_length number? m
+---@field max_length number? m
+---@field ratio number?
+---@field break_force number N
+---@field target sim2d.XY? m, of a mouse
+---@field velocity sim2d.XY? m/s, of a lock
+---@field angular_velocity number? rad/s, of a lock
+---@field enabled boolean
+---@field broken boolean
+---@field collide boolean
+---@field anchor_a sim2d.Vector m, world coordinates
+---@field anchor_b sim2d.Vector
+---@field axis sim2d.Vector? world coordinates
+---@field error number m, of rigid rows and limits
+---@field alive boolean false once it is destroyed
+local Joint = {}
+
+function Joint:destroy() end

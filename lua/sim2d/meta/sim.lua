@@ -1,0 +1,134 @@
+---@meta sim2d
+-- What editors with the Lua language server know about sim2d: `sim` itself; worlds, bodies and what
+-- solves problems on their own are in the files beside. Never loaded by a program; a test compares
+-- them with what the library really offers. Units are SI, angles are in rad and
+-- counter-clockwise, y points up.
+
+---Two numbers; also read as `.x` and `.y`.
+---@alias sim2d.XY number[]|{ x: number, y: number }|sim2d.Vector
+
+---A vector the engine returned: read-only, with + - * / and #. To change the field it came from,
+---assign a whole vector to that.
+---@class sim2d.Vector
+---@field [integer] number
+---@field x number
+---@field y number
+---@operator add(sim2d.XY): sim2d.Vector
+---@operator sub(sim2d.XY): sim2d.Vector
+---@operator mul(number): sim2d.Vector
+---@operator div(number): sim2d.Vector
+---@operator unm: sim2d.Vector
+---@operator len: integer
+
+---{angular, x, y}
+---@class sim2d.Momentum: sim2d.Vector
+---@field angular number
+
+---@alias sim2d.Solver "auto"|"closed"|"pdipm"|"lemke"|"newton"|"al"|"ncp"|"nsgs"|"pgs"|"si"|"nncg"|"pcg"
+---@alias sim2d.BodyType "dynamic"|"static"|"kinematic"
+---@alias sim2d.Combine "geometric"|"average"|"multiply"|"min"|"max"
+
+-- ---- sim ----------------------------------------------------------------------------------------
+
+---@class sim2d
+---@field version string
+---@field random sim2d.Random
+---@field ncp sim2d.Ncp
+---@field lcp sim2d.Lcp
+---@field kkt sim2d.Kkt
+---@field mlcp sim2d.Mlcp
+---@field contact sim2d.ContactLibrary
+---@field problem sim2d.ProblemLibrary
+---@field qp sim2d.Qp
+---@field lp sim2d.Lp
+local sim = {}
+
+---Creates a world.
+---@param def? sim2d.WorldDef
+---@return sim2d.World
+function sim.world(def) end
+
+---The solvers, each with its name and a line about it.
+---@return { name: string, summary: string }[]
+function sim.solvers() end
+
+---Is the file that asks the script being run (and not required by another)?
+---@return boolean
+function sim.is_main() end
+
+---Seconds of a clock that never goes back; where it starts is arbitrary.
+---@return number
+function sim.clock() end
+
+---Inside a coroutine started by `world:start`: waits for simulated time, in s.
+---@param seconds number
+function sim.wait(seconds) end
+
+---Declares options and reads them from the command line: `sim.options{ mu = {0.5, "friction"} }`
+---takes `--mu 0.3`, `--mu=0.3` after the script. Types follow the defaults. What is read is taken
+---out of the global `arg`. `--help` prints the options and exits.
+---@param declared table<string, number|boolean|string|{ [1]: number|boolean|string, [2]: string? }>
+---@return table<string, any> values
+function sim.options(declared) end
+
+---Prints rows as an aligned table. Rows are lists, or have names as keys.
+---@param def { columns?: (string|{ [1]: string, format: string? })[], [integer]: table }
+function sim.table(def) end
+
+---`for i in sim.progress(n) do ... end` counts from 1 to n and shows a bar on a terminal.
+---@param n integer
+---@return sim2d.Progress
+function sim.progress(n) end
+
+---@class sim2d.Progress
+---@overload fun(): integer?
+local Progress = {}
+
+---@param done number of the n
+function Progress:update(done) end
+
+---Clears the bar.
+function Progress:done() end
+
+---Random numbers, the same on every machine for the same seed (`--seed`).
+---`sim.random` itself takes a dot as well: `sim.random.uniform()`.
+---@class sim2d.Random
+local Random = {}
+
+---Uniform in [lo, hi), by default [0, 1).
+---@param lo? number
+---@param hi? number
+---@return number
+function Random:uniform(lo, hi) end
+
+---@param mean? number
+---@param deviation? number
+---@return number
+function Random:normal(mean, deviation) end
+
+---An integer from lo to hi, both included.
+---@param lo integer with one argument: the upper end, from 1
+---@param hi? integer
+---@return integer
+function Random:integer(lo, hi) end
+
+---@generic T
+---@param list T[]
+---@return T
+function Random:choice(list) end
+
+---Shuffles a list in place and returns it.
+---@generic T
+---@param list T[]
+---@return T[]
+function Random:shuffle(list) end
+
+---An independent generator.
+---@return sim2d.Random
+function Random:split() end
+
+---Starts again from a seed.
+---@param seed integer
+function Random:seed(seed) end
+
+return sim

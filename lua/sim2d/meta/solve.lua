@@ -1,0 +1,414 @@
+---@meta _
+-- `sim.lcp`, `sim.mlcp`, `sim.contact`, `sim.kkt`, `sim.qp`, `sim.lp` and `sim.ncp`: problems on their
+-- own.
+
+---Linear complementarity problems: z >= 0, w = M z + q >= 0, z'w = 0.
+---@class sim2d.Lcp
+local Lcp = {}
+
+---@alias sim2d.LcpSolver "auto"|"lemke"|"bpp"|"enumerate"|"pgs"|"newton"|"pdipm"
+
+---@class sim2d.LcpOptions
+---@field solver? sim2d.LcpSolver
+---@field tolerance? number of max |min(z, w)| / max(1, max |q|); 1e-9
+---@field max_iterations? integer of each method tried
+---@field omega? number over-relaxation of "pgs", below 2; 1
+---@field history? boolean fills info.history
+---@field kappa? number above 0: the point with z_i w_i = kappa, smooth in M and q ("auto", "pdipm")
+
+---@class sim2d.LcpInfo
+---@field status "solved"|"ray"|"infeasible"|"max_iterations"|"singular"|"unsupported"
+---@field solver sim2d.LcpSolver whose answer this is
+---@field iterations integer
+---@field residual number max |min(z, w)|, with kappa max |z w - kappa|
+---@field time number s
+---@field kappa? number as asked for
+---@field ray? number[] along which Lemke's method went off to infinity
+---@field history? { residual: number, step: number, mu: number }[]
+
+---Gives z, w and info, or nil, a status and info when the problem is not solved.
+---@param M number[][]|sim2d.SparseMatrix
+---@param q number[]
+---@param options? sim2d.LcpOptions
+---@return number[]? z
+---@return number[]|string w
+---@return sim2d.LcpInfo info
+function Lcp.solve(M, q, options) end
+
+---@class sim2d.LcpGradient
+---@field M number[][]
+---@field q number[]
+---@field regular boolean false: there is no such derivative, the numbers are the least-norm answer
+
+---How a loss follows M and q, from how it follows z at a solution. With the kappa of the solve.
+---@param M number[][]
+---@param q number[]
+---@param z number[]
+---@param dl_dz number[]
+---@param options? { kappa?: number }
+---@return sim2d.LcpGradient
+function Lcp.vjp(M, q, z, dl_dz, options) end
+
+---@return { name: sim2d.LcpSolver, summary: string }[]
+function Lcp.solvers() end
+
+---Reads a .lcp file: M and q, or nil and a message.
+---@param path string
+---@return number[][]? M
+---@return number[]|string q
+function Lcp.read(path) end
+
+---Writes a .lcp file: true, or nil and a message.
+---@param path string
+---@param M number[][]
+---@param q number[]
+---@return true?
+---@return string? message
+function Lcp.write(path, M, q) end
+
+---Mixed linear complementarity problems: A u + C v + a = 0, w = D u + B v + b >= 0, v >= 0, v'w = 0.
+---@class sim2d.Mlcp
+local Mlcp = {}
+
+---What is absent has no rows or columns.
+---@class sim2d.MlcpDef
+---@field A? number[][]
+---@field B? number[][]
+---@field C? number[][]
+---@field D? number[][]
+---@field a? number[]
+---@field b? number[]
+---@field lo? number[] lo <= v, where w >= 0; -math.huge: none. Absent: 0
+---@field hi? number[] v <= hi, where w <= 0; math.huge: none. Absent: none
+---@field tolerance? number of the residual / max(1, max |a|, max |b|); 1e-9
+---@field max_iterations? integer of the interior point; 100
+---@field history? boolean fills info.history
+---@field kappa? number above 0: the point of the central path v_i w_i = kappa, smooth in all data
+
+---@class sim2d.MlcpInfo
+---@field status "solved"|"ray"|"infeasible"|"max_iterations"|"singular"|"unsupported"
+---@field iterations integer
+---@field residual number max |A u + C v + a| and |min(v, w)|, or |v - clip(v - w, lo, hi)|
+---@field r_vio number max |A u + C v + a|
+---@field b_vio number max |v w|, with kappa |v w - kappa|
+---@field time number s
+---@field kappa? number as asked for
+---@field w? number[] when solved
+---@field certificate? { a: number[], b: number[] } when infeasible
+---@field history? { residual: number, step: number, mu: number }[]
+
+---Gives u, v and info, or nil, a status and info when the problem is not solved.
+---@param def sim2d.MlcpDef
+---@return number[]? u
+---@return number[]|string v
+---@return sim2d.MlcpInfo info
+function Mlcp.solve(def) end
+
+---@class sim2d.MlcpGradient what the problem has of these
+---@field A? number[][]
+---@field B? number[][]
+---@field C? number[][]
+---@field D? number[][]
+---@field a? number[]
+---@field b? number[]
+---@field lo? number[]
+---@field hi? number[]
+---@field regular boolean false: there is no such derivative, the numbers are the least-norm answer
+
+---How a loss follows the data, from how it follows u and v; u, v and info as the solve gave them.
+---@param def sim2d.MlcpDef
+---@param u number[]
+---@param v number[]
+---@param info sim2d.MlcpInfo
+---@param dl { u?: number[], v?: number[] }
+---@return sim2d.MlcpGradient
+function Mlcp.vjp(def, u, v, info, dl) end
+
+---Step problems that --dump-problems has written.
+---@class sim2d.ProblemLibrary
+local ProblemLibrary = {}
+
+---@class sim2d.ProblemOptions
+---@field solver? sim2d.Solver "auto"
+---@field tolerance? number of the scaled residual; 1e-9
+---@field max_iterations? integer of the interior point, others scale from it; 100
+---@field omega? number over-relaxation of "pgs" and "si", below 2; 1
+---@field history? boolean fills info.history
+
+---Gives impulses, velocities and info, or nil, a status and info, or nil and a message.
+---@param path string
+---@param options? sim2d.ProblemOptions
+---@return number[]? lambda
+---@return number[]|string v
+---@return table? info
+function ProblemLibrary.solve(path, options) end
+
+---Frictional contact given as matrices: u = W r + q, or M v = H r + q and u = H'v + bias.
+---@class sim2d.ContactLibrary
+local ContactLibrary = {}
+
+---@alias sim2d.SparseMatrix { rows: integer, columns: integer, i: integer[], j: integer[], v: number[] }
+---@alias sim2d.Matrix number[][]|number[]|sim2d.SparseMatrix rows, the diagonal, or v[k] at (i[k], j[k])
+
+---Either W, q, mu or M, H, q, bias, mu.
+---@class sim2d.ContactProblem
+---@field W? sim2d.Matrix Delassus matrix
+---@field M? sim2d.Matrix
+---@field H? sim2d.Matrix
+---@field q number[] velocities without impulses; with M: momentum
+---@field bias? number[] velocities, with M only
+---@field mu number[]|number friction coefficients
+---@field solver? string as of worlds; "auto"
+---@field tolerance? number of the scaled residual; 1e-9
+---@field max_iterations? integer of the interior point, others scale from it; 50
+---@field r0? number[] impulses to start from
+---@field omega? number over-relaxation of "pgs" and "si", below 2; 1
+---@field history? boolean fills info.history
+---@field kappa? number m^2/s^2; above 0: a point of the central path, smooth in all data ("auto", "pdipm")
+
+---@class sim2d.ContactInfo
+---@field status "solved"|"ray"|"infeasible"|"max_iterations"|"singular"|"unsupported"
+---@field solver string whose answer this is
+---@field iterations integer
+---@field residual number scaled
+---@field complementarity number max |min(r_n, u_n)|
+---@field cone number by how much tangential impulses miss Coulomb's law
+---@field time number s
+---@field v? number[] with M, when solved
+---@field kappa? number as asked for
+---@field z? number[] with kappa, when solved: the pairs of contacts, four each
+---@field history? { residual: number, step: number, mu: number }[]
+
+---Gives impulses, velocities and info, or nil, a status and info when the problem is not solved.
+---@param problem sim2d.ContactProblem
+---@return number[]? r
+---@return number[]|string u
+---@return sim2d.ContactInfo info
+function ContactLibrary.solve(problem) end
+
+---@class sim2d.ContactGradient what the problem has of these, in its shapes
+---@field W? sim2d.Matrix
+---@field M? sim2d.Matrix below the diagonal for both halves, 0 above
+---@field H? sim2d.Matrix
+---@field q number[]
+---@field bias? number[]
+---@field mu number[]|number
+---@field regular boolean false: there is no such derivative
+---@field why? string what is the matter, unless regular
+
+---How a loss follows the data, from how it follows r, u and v; r, u and info as the solve gave them.
+---@param problem sim2d.ContactProblem
+---@param r number[]
+---@param u number[]
+---@param info sim2d.ContactInfo
+---@param dl { r?: number[], u?: number[], v?: number[] }
+---@return sim2d.ContactGradient
+function ContactLibrary.vjp(problem, r, u, info, dl) end
+
+---Reads a file of a contact problem, or gives nil and a message.
+---@param path string
+---@return sim2d.ContactProblem?
+---@return string? message
+function ContactLibrary.read(path) end
+
+---Writes a problem to a file: true, or nil and a message.
+---@param path string
+---@param problem sim2d.ContactProblem
+---@return true?
+---@return string? message
+function ContactLibrary.write(path, problem) end
+
+---Linear systems of bilateral rows: W v - J' lambda = c, J v + C lambda + b = 0.
+---@class sim2d.Kkt
+local Kkt = {}
+
+---@alias sim2d.KktSolver "ldl"|"schur"|"cg"|"minres"
+
+---@class sim2d.KktDef
+---@field W sim2d.Matrix symmetric positive definite
+---@field J? sim2d.Matrix
+---@field C? number[] the diagonal, >= 0; absent: 0
+---@field c number[]
+---@field b? number[]
+---@field solver? sim2d.KktSolver "ldl"
+---@field tolerance? number of the residual; 1e-9
+---@field max_iterations? integer passes of refinement, or steps of "cg" and "minres"
+---@field history? boolean fills info.history
+
+---@class sim2d.KktInfo
+---@field status "solved"|"infeasible"|"max_iterations"|"singular"|"unsupported"
+---@field solver sim2d.KktSolver
+---@field iterations integer
+---@field residual number in parts of the largest |c_i / W_ii| and |b_k|
+---@field time number s
+---@field certificate? number[] when infeasible: y with J'y = 0, C y = 0, b'y > 0
+---@field history? { residual: number, step: number, mu: number }[]
+
+---Gives v, lambda and info, or nil, a status and info when the system is not solved.
+---@param def sim2d.KktDef
+---@return number[]? v
+---@return number[]|string lambda
+---@return sim2d.KktInfo info
+function Kkt.solve(def) end
+
+---@return { name: sim2d.KktSolver, summary: string }[]
+function Kkt.solvers() end
+
+---Convex quadratic programs: min 1/2 x'P x + q'x with A x = b, G x <= h.
+---@class sim2d.Qp
+local Qp = {}
+
+---@class sim2d.QpDef
+---@field P? number[][] positive semidefinite; absent: a linear program
+---@field q number[]
+---@field A? number[][]
+---@field b? number[]
+---@field G? number[][]
+---@field h? number[] math.huge: no condition
+---@field tolerance? number of the residual; 1e-9
+---@field max_iterations? integer 100
+---@field history? boolean fills info.history
+---@field kappa? number above 0: the point of the central path z_i (h - G x)_i = kappa
+
+---@class sim2d.QpInfo
+---@field status "solved"|"infeasible"|"max_iterations"|"singular"|"unsupported"
+---@field iterations integer
+---@field residual number the largest of primal, dual and complementarity
+---@field primal number violation of a constraint, in parts of max(1, its right side)
+---@field dual number violation of P x + q + A'y + G'z = 0, in parts of max(1, max |q|)
+---@field complementarity number |min(z, h - G x)| of a row, in parts of max(1, |h|); with kappa
+---|z (h - G x) - kappa|
+---@field r_vio number the larger of primal and dual
+---@field b_vio number complementarity
+---@field time number s
+---@field kappa? number as asked for
+---@field objective? number when solved
+---@field y? number[] multipliers of A x = b, when solved
+---@field z? number[] multipliers of G x <= h, when solved
+---@field unbounded? boolean when infeasible: no best point, because the objective falls for ever
+---@field direction? number[] along which it does
+---@field certificate? { y: number[], z: number[] } when infeasible and not unbounded
+---@field history? { residual: number, step: number, mu: number }[]
+
+---Gives x and info, or nil, a status and info when the program is not solved.
+---@param def sim2d.QpDef
+---@return number[]? x
+---@return sim2d.QpInfo|string info
+---@return sim2d.QpInfo? info
+function Qp.solve(def) end
+
+---@class sim2d.QpGradient what the program has of these
+---@field P? number[][] symmetric, as only P + P' counts
+---@field q number[]
+---@field A? number[][]
+---@field b? number[]
+---@field G? number[][]
+---@field h? number[]
+---@field regular boolean false: there is no such derivative, the numbers are the least-norm answer
+
+---How a loss follows the data, from how it follows x and the multipliers; x, info: of the solve.
+---@param def sim2d.QpDef
+---@param x number[]
+---@param info sim2d.QpInfo
+---@param dl { x?: number[], y?: number[], z?: number[] }
+---@return sim2d.QpGradient
+function Qp.vjp(def, x, info, dl) end
+
+---Linear programs: min c'x with A_ub x <= b_ub, A_eq x = b_eq, lo <= x <= hi.
+---@class sim2d.Lp
+local Lp = {}
+
+---@class sim2d.LpDef
+---@field c number[]
+---@field A_ub? number[][]
+---@field b_ub? number[]
+---@field A_eq? number[][]
+---@field b_eq? number[]
+---@field bounds? number[][] {lo, hi} for each x, infinite or nil: none; without `bounds` all x >= 0
+---@field tolerance? number of the residual; 1e-9
+---@field max_iterations? integer 100
+---@field history? boolean fills info.history
+---@field kappa? number above 0: the point of the central path, multipliers times slacks = kappa
+
+---@class sim2d.LpInfo: sim2d.QpInfo
+---@field lower? number[] multipliers of the lower bounds, when solved
+---@field upper? number[] multipliers of the upper bounds, when solved
+
+---Gives x and info, or nil, a status and info when the program is not solved.
+---@param def sim2d.LpDef
+---@return number[]? x
+---@return sim2d.LpInfo|string info
+---@return sim2d.LpInfo? info
+function Lp.solve(def) end
+
+---@class sim2d.LpGradient what the program has of these
+---@field c number[]
+---@field A_ub? number[][]
+---@field b_ub? number[]
+---@field A_eq? number[][]
+---@field b_eq? number[]
+---@field bounds? number[][] dl/dlo and dl/dhi of each x
+---@field regular boolean false: there is no such derivative, the numbers are the least-norm answer
+
+---How a loss follows the data, from how it follows x and the multipliers; x, info: of the solve.
+---@param def sim2d.LpDef
+---@param x number[]
+---@param info sim2d.LpInfo
+---@param dl { x?: number[], y?: number[], z?: number[], lower?: number[], upper?: number[] }
+---@return sim2d.LpGradient
+function Lp.vjp(def, x, info, dl) end
+
+---Nonlinear complementarity problems over cones: c(x, y, z; theta) = 0, y o z = kappa e, y and z in
+---nonnegative numbers and second-order cones.
+---@class sim2d.Ncp
+local Ncp = {}
+
+---@alias sim2d.NcpFunction fun(x: number[], y: number[], z: number[], theta: number[]): table
+
+---@class sim2d.NcpOptions
+---@field r_tol? number on r_vio; 1e-8
+---@field b_tol? number on b_vio; 1e-8
+---@field kappa? number the final kappa; 0. Above 0 solutions vary smoothly with theta
+---@field max_iter? integer 50
+---@field ls_scale? number of a refused step; 0.5
+---@field max_ls? integer steps tried; 25
+---@field undercut? number kappa is not aimed below b_tol / undercut; 5, math.huge: no such floor
+---@field no_progress_max? integer steps in excess without progress before undercut grows; 3
+---@field no_progress_undercut? number factor of undercut then; 10
+---@field reg? number added to y and z in a matrix that shows no way; 1e-10
+
+---@class sim2d.NcpDef
+---@field residual sim2d.NcpFunction returns c, a list: dimensions of x + size of the cones
+---@field jacobian? sim2d.NcpFunction returns dc/d(x, y, z), rows of numbers; else differences
+---@field theta_jacobian? sim2d.NcpFunction returns dc/dtheta; else differences
+---@field cones? { orthant?: integer, soc?: integer[] } y and z: numbers >= 0, then cones by size
+---@field rotations? integer[] where in x each planar rotation (cos, sin) begins
+---@field quaternions? integer[] where in x each unit quaternion (w, x, y, z) begins
+---@field x0? number[] start; its length is that of x
+---@field theta? number[]
+---@field options? sim2d.NcpOptions
+---@field history? boolean fills info.history
+---@field dw_dtheta? boolean fills info.dw_dtheta
+---@field dl_dw? { x?: number[], y?: number[], z?: number[] } fills info.dl_dtheta
+
+---@class sim2d.NcpInfo
+---@field status "solved"|"max_iterations"|"singular"
+---@field iterations integer
+---@field residual number the larger of r_vio and b_vio
+---@field r_vio number max |c|
+---@field b_vio number max |y o z - kappa e|
+---@field time number s
+---@field history? { residual: number, step: number, mu: number }[]
+---@field dw_dtheta? number[][] rows for x, y, z; nil where there is no derivative
+---@field dl_dtheta? number[] dl_dw times dw_dtheta; nil likewise
+---@field x? number[] the last point of a problem that was not solved
+---@field y? number[]
+---@field z? number[]
+
+---Gives x, y, z and info, or nil, a status and info when the problem is not solved.
+---@param def sim2d.NcpDef
+---@return number[]? x
+---@return number[]|string y
+---@return number[]|sim2d.NcpInfo z
+---@return sim2d.NcpInfo? info
+function Ncp.solve(def) end

@@ -1,0 +1,336 @@
+---@meta _
+-- Worlds, what is read from them, and what they call.
+
+---Settings of a world, which are fields of it too. Those with one value so far are there because
+---more is to come.
+---@class sim2d.WorldDef
+---@field gravity? sim2d.XY m/s^2, default {0, -9.81}
+---@field dt? number s, default 1/120
+---@field solver? sim2d.Solver default "auto"
+---@field contact? "coulomb"|"frictionless" default "coulomb"
+---@field stepping? "speculative"|"bisect" default "speculative"
+---@field stabilization? "projection"|"none" default "projection"
+---@field tolerance? number of the scaled residual, default 1e-9
+---@field max_iterations? integer default 100
+---@field contact_margin? number m: bodies closer than this are reported as in contact
+---@field restitution_model? "newton"
+---@field post_stabilization? boolean false: the same as stabilization = "none"
+---@field alpha? 1
+---@field beta? 1
+---@field formulation? "velocity"
+---@field geometric_stiffness? "off"
+---@field gradient? "exact"
+---@field smoothing? number
+---@field substeps? 1
+---@field nonlinear? false
+---@field sleeping? false
+---@field linear_solver? "auto"
+---@field combine_friction? sim2d.Combine default "geometric"
+---@field combine_restitution? sim2d.Combine default "average"
+
+---@class sim2d.World: sim2d.WorldDef
+---@field gravity sim2d.Vector
+---@field time number s, read-only
+---@field bodies table<integer|string, sim2d.Body> in creation order, and by name
+---@field joints table<integer|string, sim2d.Joint> in creation order, and by name
+local World = {}
+
+---@param def sim2d.CircleDef
+---@return sim2d.Body
+function World:circle(def) end
+
+---@param def sim2d.BoxDef
+---@return sim2d.Body
+function World:box(def) end
+
+---@param def sim2d.PolygonDef
+---@return sim2d.Body
+function World:polygon(def) end
+
+---@param def sim2d.CapsuleDef
+---@return sim2d.Body
+function World:capsule(def) end
+
+---A straight piece of static ground.
+---@param def sim2d.SegmentDef
+---@return sim2d.Body
+function World:segment(def) end
+
+---Static terrain along points, without collisions at the inner corners.
+---@param def sim2d.ChainDef
+---@return sim2d.Body
+function World:chain(def) end
+
+---One body of several shapes.
+---@param def sim2d.CompoundDef
+---@return sim2d.Body
+function World:compound(def) end
+
+---Two bodies turn about a common point.
+---@param def sim2d.HingeDef
+---@return sim2d.Joint
+function World:hinge(def) end
+
+---Two bodies that never touch.
+---@param a sim2d.Body
+---@param b sim2d.Body
+function World:no_contact(a, b) end
+
+-- Running
+
+---Advances by n steps, default 1.
+---@param n? integer
+function World:step(n) end
+
+---@class sim2d.RunDef
+---@field duration? number s
+---@field steps? integer
+---@field until_? fun(world: sim2d.World): boolean asked after each step; true ends the run
+---@field progress? boolean a bar on a terminal
+
+---Returns how many steps were made.
+---@param def sim2d.RunDef
+---@return integer
+function World:run(def) end
+
+---`for t in world:steps(2) do ... end`: one step each time round, for a duration in s.
+---@param duration number
+---@return fun(): number?
+function World:steps(duration) end
+
+---Called before each step, for controllers. An error undoes the step.
+---@param fn fun(world: sim2d.World, t: number, dt: number)
+---@return sim2d.Handle
+function World:before_step(fn) end
+
+---@param fn fun(world: sim2d.World, t: number, dt: number)
+---@return sim2d.Handle
+function World:after_step(fn) end
+
+---Calls fn every `period` s of simulated time.
+---@param period number
+---@param fn fun(world: sim2d.World, t: number)
+---@return sim2d.Handle
+function World:every(period, fn) end
+
+---Calls fn at a simulated time, in s.
+---@param t number
+---@param fn fun(world: sim2d.World, t: number)
+---@return sim2d.Handle
+function World:at(t, fn) end
+
+---Runs fn as a coroutine on simulated time; `sim.wait(s)` inside it waits.
+---@param fn fun(world: sim2d.World)
+---@return sim2d.Handle
+function World:start(fn) end
+
+---@alias sim2d.EventName
+---| "contact_begin"
+---| "contact_end"
+---| "contact_impulse"
+---| "sensor_begin"
+---| "sensor_end"
+---| "joint_break"
+---| "solver_warning"
+
+---@class sim2d.Event
+---@field type sim2d.EventName
+---@field a? sim2d.Body
+---@field b? sim2d.Body
+---@field point? sim2d.Vector
+---@field normal? sim2d.Vector from b to a
+---@field normal_impulse? number N s
+---@field tangent_impulse? number N s
+---@field speed? number m/s, of approach before the step
+---@field joint? sim2d.Joint that broke
+---@field force? number N, that broke it
+---@field message? string of a solver_warning
+
+---@param event sim2d.EventName
+---@param fn fun(event: sim2d.Event)
+---@return sim2d.Handle
+function World:on(event, fn) end
+
+---May these two touch? Asked once when they first come close.
+---@param fn fun(a: sim2d.Body, b: sim2d.Body): boolean
+---@return sim2d.Handle
+function World:filter(fn) end
+
+---May change a contact before it is solved; the contact is valid during the call only.
+---@param fn fun(contact: sim2d.PreContact)
+---@return sim2d.Handle
+function World:pre_solve(fn) end
+
+---@class sim2d.PreContact
+---@field a sim2d.Body
+---@field b sim2d.Body
+---@field point sim2d.Vector
+---@field normal sim2d.Vector from b to a
+---@field gap number m
+---@field friction number
+---@field restitution number
+---@field surface_speed number m/s
+---@field enabled boolean
+
+---@class sim2d.Handle
+local Handle = {}
+
+---The function is not called any more.
+function Handle:remove() end
+
+-- Reading
+
+---@class sim2d.Contact
+---@field a sim2d.Body
+---@field b sim2d.Body
+---@field point sim2d.Vector
+---@field normal sim2d.Vector from b to a
+---@field gap number m
+---@field normal_impulse number N s, on a
+---@field tangent_impulse number N s, on a
+---@field sliding boolean
+
+---@return sim2d.Contact[]
+function World:contacts() end
+
+---@return { kinetic: number, potential: number, total: number } J
+function World:energy() end
+
+---About the origin.
+---@return sim2d.Momentum
+function World:momentum() end
+
+---@class sim2d.Residuals
+---@field dynamics number N s
+---@field complementarity number
+---@field cone number N s
+---@field joint number m/s
+---@field scaled number what `tolerance` is compared with
+---@field joint_error number m
+---@field penetration number m
+
+---Of the last step, largest absolute values.
+---@return sim2d.Residuals
+function World:residuals() end
+
+---Counts and times since the world was made.
+---@return table<string, any>
+function World:stats() end
+
+---With n bodies that move, m joint rows and c contacts, R = m + 2c rows.
+---@class sim2d.Problem
+---@field bodies sim2d.Body[] body i has the columns 3i-2 .. 3i (angle, x, y)
+---@field M number[][] 3n x 3n mass matrix
+---@field rhs number[] 3n: momentum without impulses
+---@field J number[][] R x 3n Jacobian: joints, then a normal and a tangent row for each contact
+---@field C number[] R compliances
+---@field bias number[] R
+---@field lo number[] R: bounds of the impulses
+---@field hi number[] R
+---@field mu number[] c
+---@field E number[][] 2c x c: which contact a direction of friction belongs to
+---@field W number[][] R x R Delassus matrix
+---@field q number[] R: row velocities without impulses
+---@field joints integer m
+---@field contacts integer c
+
+---The problem the next step would solve, as plain tables.
+---@return sim2d.Problem
+function World:problem() end
+
+---Of the dynamic bodies, three columns each, in the order of `state`.
+---@return number[][]
+function World:mass_matrix() end
+
+---2 x 3: velocity of a point that moves with the body, from (va, vx, vy).
+---@param body sim2d.Body
+---@param point sim2d.XY world coordinates
+---@return number[][]
+function World:jacobian(body, point) end
+
+---The nearest hit on the way, or nil.
+---@param from sim2d.XY
+---@param to sim2d.XY
+---@return { body: sim2d.Body, point: sim2d.Vector, normal: sim2d.Vector, fraction: number }?
+function World:raycast(from, to) end
+
+---@param lo sim2d.XY
+---@param hi sim2d.XY
+---@return sim2d.Body[]
+function World:query_aabb(lo, hi) end
+
+---@param point sim2d.XY
+---@return sim2d.Body[]
+function World:query_point(point) end
+
+---@class sim2d.Closest
+---@field distance number m
+---@field point_a sim2d.Vector
+---@field point_b sim2d.Vector
+---@field normal sim2d.Vector
+
+---Distance of two bodies, negative when they overlap, and the nearest points.
+---@param a sim2d.Body
+---@param b sim2d.Body
+---@return sim2d.Closest
+function World:closest(a, b) end
+
+-- State
+
+---a x y va vx vy of each dynamic body, in creation order.
+---@return number[]
+function World:state() end
+
+---@param state number[]
+function World:set_state(state) end
+
+---Everything, bit for bit.
+---@return sim2d.Snapshot
+function World:snapshot() end
+
+---Callbacks and timers stay as they are; a clone may take the snapshot of its original.
+---@param snapshot sim2d.Snapshot
+function World:restore(snapshot) end
+
+---@class sim2d.Snapshot
+
+---@param def? { callbacks?: boolean }
+---@return sim2d.World
+function World:clone(def) end
+
+---Moves overlapping bodies apart; returns the largest overlap left, in m.
+---@return number
+function World:resolve_overlaps() end
+
+---@class sim2d.DrawOptions
+---@field width? integer pixels
+---@field contacts? boolean
+---@field joints? boolean
+---@field names? boolean
+---@field fit? boolean show all that moves; the default without lo and hi
+---@field lo? sim2d.XY m, corners of the picture
+---@field hi? sim2d.XY
+
+---Draws the world as it is into a file (.svg).
+---@param path string
+---@param options? sim2d.DrawOptions
+---@return true? success
+---@return string? message
+function World:draw(path, options) end
+
+---Records from now on (.csv, .s2d, .svg: the last frame).
+---@param path string
+---@param options? { every?: integer }
+---@return sim2d.Recording?
+---@return string? message
+function World:record(path, options) end
+
+---@class sim2d.Recording
+local Recording = {}
+
+---@return true? success
+---@return string? message
+function Recording:close() end
+
+---Closes recordings and frees the world.
+function World:close() end
