@@ -51,15 +51,6 @@
 ---@class sim2d.CompoundDef: sim2d.BodyDef
 ---@field shapes table[]
 
----@class sim2d.HingeDef
----@field [1] sim2d.Body? nil: the world
----@field [2] sim2d.Body?
----@field a? sim2d.Body
----@field b? sim2d.Body
----@field anchor sim2d.XY m, world coordinates
----@field collide? boolean do the two bodies still touch, default false
----@field name? string
-
 ---@class sim2d.Body
 ---@field position sim2d.XY m, of the centre of mass
 ---@field angle number

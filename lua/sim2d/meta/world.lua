@@ -66,10 +66,152 @@ function World:chain(def) end
 ---@return sim2d.Body
 function World:compound(def) end
 
+---Keys all joints share.
+---@class sim2d.JointDef
+---@field collide? boolean do the two bodies still touch, default false
+---@field break_force? number N: more than that over a step breaks it
+---@field name? string
+
+---Keys of joints between two bodies, one of which may be the world.
+---@class sim2d.PairDef: sim2d.JointDef
+---@field [1] sim2d.Body? nil: the world
+---@field [2] sim2d.Body?
+---@field a? sim2d.Body
+---@field b? sim2d.Body
+
+---Compliances or dampings: one number, one for lengths and one for angles, or a matrix.
+---@alias sim2d.Weights number|{ linear?: number, angular?: number }|number[][]
+
+---@class sim2d.HingeDef: sim2d.PairDef
+---@field anchor sim2d.XY m, world coordinates
+---@field limits? number[] {lo, hi}, rad or m
+---@field friction? number N m or N, dry
+---@field motor? { speed: number, max_torque?: number } rad/s, N m
+---@field compliance? sim2d.Weights m/N, rad/(N m); default 0, rigid
+---@field damping? sim2d.Weights N s/m, N m s/rad
+
 ---Two bodies turn about a common point.
 ---@param def sim2d.HingeDef
 ---@return sim2d.Joint
 function World:hinge(def) end
+
+---@class sim2d.WeldDef: sim2d.PairDef
+---@field anchor sim2d.XY m, world coordinates
+---@field compliance? sim2d.Weights m/N, rad/(N m); default 0, rigid
+---@field damping? sim2d.Weights N s/m, N m s/rad
+
+---Two bodies move as one.
+---@param def sim2d.WeldDef
+---@return sim2d.Joint
+function World:weld(def) end
+
+---@class sim2d.SliderDef: sim2d.PairDef
+---@field anchor sim2d.XY m, world coordinates
+---@field axis sim2d.XY direction in world coordinates, fixed in b
+---@field limits? number[] {lo, hi}, rad or m
+---@field friction? number N m or N, dry
+---@field motor? { speed: number, max_force?: number } m/s, N
+---@field compliance? sim2d.Weights m/N, rad/(N m); default 0, rigid
+---@field damping? sim2d.Weights N s/m, N m s/rad
+
+---a moves along an axis of b and does not turn against it.
+---@param def sim2d.SliderDef
+---@return sim2d.Joint
+function World:slider(def) end
+
+---@class sim2d.WheelDef: sim2d.PairDef
+---@field anchor sim2d.XY m, world coordinates
+---@field axis sim2d.XY direction in world coordinates, fixed in b
+---@field limits? number[] {lo, hi}, rad or m
+---@field friction? number N m or N, dry
+---@field motor? { speed: number, max_torque?: number } rad/s, N m
+---@field stiffness number N/m
+---@field damping? number N s/m
+
+---a moves along an axis of b on a damped spring, and turns freely.
+---@param def sim2d.WheelDef
+---@return sim2d.Joint
+function World:wheel(def) end
+
+---@class sim2d.DistanceDef: sim2d.PairDef
+---@field anchor_a? sim2d.XY m, world coordinates; the centre of mass
+---@field anchor_b? sim2d.XY
+---@field length? number m, default as now
+---@field compliance? sim2d.Weights m/N, rad/(N m); default 0, rigid
+---@field damping? sim2d.Weights N s/m, N m s/rad
+
+---Two points stay as far apart as they are.
+---@param def sim2d.DistanceDef
+---@return sim2d.Joint
+function World:distance(def) end
+
+---@class sim2d.SpringDef: sim2d.PairDef
+---@field anchor_a? sim2d.XY m, world coordinates; the centre of mass
+---@field anchor_b? sim2d.XY
+---@field rest_length? number m, default as now
+---@field limits? number[] {lo, hi}, rad or m
+---@field friction? number N m or N, dry
+---@field motor? { speed: number, max_force?: number } m/s, N
+---@field stiffness number N/m
+---@field damping? number N s/m
+
+---Two points pulled or pushed to a distance.
+---@param def sim2d.SpringDef
+---@return sim2d.Joint
+function World:spring(def) end
+
+---@class sim2d.RopeDef: sim2d.PairDef
+---@field anchor_a? sim2d.XY m, world coordinates; the centre of mass
+---@field anchor_b? sim2d.XY
+---@field max_length? number m, default as now
+
+---Two points are at most so far apart.
+---@param def sim2d.RopeDef
+---@return sim2d.Joint
+function World:rope(def) end
+
+---@class sim2d.GearDef: sim2d.JointDef
+---@field [1] sim2d.Joint?
+---@field [2] sim2d.Joint?
+---@field joint_a? sim2d.Joint
+---@field joint_b? sim2d.Joint
+---@field ratio? number default 1
+---@field compliance? sim2d.Weights m/N, rad/(N m); default 0, rigid
+---@field damping? sim2d.Weights N s/m, N m s/rad
+
+---Coordinate of joint_a + ratio * coordinate of joint_b stays.
+---@param def sim2d.GearDef
+---@return sim2d.Joint
+function World:gear(def) end
+
+---@class sim2d.LockDef: sim2d.JointDef
+---@field [1] sim2d.Body?
+---@field body? sim2d.Body
+---@field x? boolean
+---@field y? boolean
+---@field angle? boolean
+---@field velocity? sim2d.XY m/s
+---@field angular_velocity? number rad/s
+---@field compliance? sim2d.Weights m/N, rad/(N m); default 0, rigid
+---@field damping? sim2d.Weights N s/m, N m s/rad
+
+---Holds x, y or angle of a body where they are, or moves them.
+---@param def sim2d.LockDef
+---@return sim2d.Joint
+function World:lock(def) end
+
+---@class sim2d.MouseDef: sim2d.JointDef
+---@field [1] sim2d.Body?
+---@field body? sim2d.Body
+---@field target sim2d.XY m, world coordinates
+---@field anchor? sim2d.XY m, world coordinates; the centre of mass
+---@field stiffness number N/m
+---@field damping? number N s/m
+
+---Pulls a point of a body to a target.
+---@param def sim2d.MouseDef
+---@return sim2d.Joint
+function World:mouse(def) end
 
 ---Two bodies that never touch.
 ---@param a sim2d.Body
