@@ -64,8 +64,8 @@ static const char *const stepping_names[] = {"speculative", "bisect", "event", N
 static const char *const stabilization_names[] = {"projection", "none",          "baumgarte", "pre",
                                                   "post",       "post_assembly", NULL};
 static const char *const combine_names[] = {"geometric", "average", "multiply", "min", "max", NULL};
-// Settings with one value so far: the first.
 static const char *const restitution_model_names[] = {"newton", "reflections", NULL};
+// Settings with one value so far: the first.
 static const char *const formulation_names[] = {"velocity", "acceleration", "variation", NULL};
 static const char *const geometric_stiffness_names[] = {"off", "on", "psd", NULL};
 static const char *const gradient_names[] = {"exact", "smooth", NULL};
@@ -173,7 +173,9 @@ bool s2_setting_read(lua_State *L, int index, int setting, S2WorldDef *def,
     def->combine_restitution = good ? (S2Combine)choice : def->combine_restitution;
     return good;
   case RESTITUTION_MODEL:
-    return read_only_choice(L, index, restitution_model_names, complaint);
+    good = read_choice(L, index, restitution_model_names, 2, &choice, complaint);
+    def->restitution_model = good ? (S2RestitutionModel)choice : def->restitution_model;
+    return good;
   case FORMULATION:
     return read_only_choice(L, index, formulation_names, complaint);
   case GEOMETRIC_STIFFNESS:
@@ -238,7 +240,7 @@ void s2_setting_push(lua_State *L, int setting, const S2WorldDef *def) {
     lua_pushstring(L, combine_names[def->combine_restitution]);
     return;
   case RESTITUTION_MODEL:
-    lua_pushstring(L, restitution_model_names[0]);
+    lua_pushstring(L, restitution_model_names[def->restitution_model]);
     return;
   case FORMULATION:
     lua_pushstring(L, formulation_names[0]);

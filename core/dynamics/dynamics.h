@@ -33,6 +33,10 @@ typedef struct S2JointId {
 typedef enum S2Stepping { S2_SPECULATIVE, S2_BISECT } S2Stepping;
 typedef enum S2ContactModel { S2_COULOMB, S2_FRICTIONLESS } S2ContactModel;
 typedef enum S2Stabilization { S2_PROJECTION, S2_NO_STABILIZATION } S2Stabilization;
+typedef enum S2RestitutionModel {
+  S2_NEWTON,      // every contact of a blow leaves with e times the speed it arrived with
+  S2_REFLECTIONS, // generalised reflections: a blow travels through bodies that touch
+} S2RestitutionModel;
 typedef enum S2Combine {
   S2_COMBINE_GEOMETRIC, // sqrt(a b)
   S2_COMBINE_AVERAGE,
@@ -47,6 +51,7 @@ typedef struct S2WorldDef {
   S2Solver solver;
   S2ContactModel contact;
   S2Stepping stepping;
+  S2RestitutionModel restitution_model;
   S2Stabilization stabilization;
   double tolerance;      // on S2Residual.scaled, > 0
   int max_iterations;    // >= 1
@@ -287,8 +292,8 @@ typedef struct S2WorldStats {
   uint64_t steps, solves, second_solves, projections, relinearisations, bisections;
   uint64_t iterations; // interior-point iterations and pivots
   uint64_t unsolved;   // island solves that missed the tolerance
-  // Impacts taken as inelastic: those whose restitution targets were proved to have no solution, and
-  // those where none was found to the tolerance and nothing is proved.
+  // Impacts taken as inelastic: those whose restitution targets were proved to have no solution,
+  // and those where none was found to the tolerance and nothing is proved.
   uint64_t contradictions, unsolved_impacts;
   uint64_t used[S2_SOLVER_COUNT]; // island solves answered by each solver
   double worst_scaled, worst_penetration, worst_joint_error; // over all steps

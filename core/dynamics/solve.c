@@ -83,7 +83,7 @@ bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices
     memcpy(v + 3 * island->node[i], solution.v + 3 * i, 3 * sizeof(double));
   }
   int n = 0;
-  double kept = kind == S2_IMPACT; // what was there before stays
+  double kept = kind != S2_MOTION; // what was there before stays
   for (int i = 0; i < island->joints; i++) {
     int rows = s2_joint_row_count(&world->joints.at[island->joint[i]]);
     for (int r = 0; r < rows; r++) {
@@ -96,18 +96,36 @@ bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices
     for (int k = 0; k < touch->count; k++) {
       S2TouchPoint *point = &touch->points[k];
       bool used = choices[2 * island->touch[i] + k].use;
-      bool rough = touch->friction > 0;
-      point->normal_impulse = kept * point->normal_impulse + (used ? solution.lambda[n] : 0);
-      point->tangent_impulse =
-          kept * point->tangent_impulse + (used && rough ? solution.lambda[n + 1] : 0);
+      bool normal = used && kind != S2_RUB, tangent = used && s2_kind_is_rough(kind, touch);
+      point->normal_impulse = kept * point->normal_impulse + (normal ? solution.lambda[n] : 0);
+      n += normal;
+      point->tangent_impulse = kept * point->tangent_impulse + (tangent ? solution.lambda[n] : 0);
+      n += tangent;
       // At the bound up to rounding; without friction a loaded contact slides whatever it does.
       point->sliding =
           point->normal_impulse > 0 &&
           fabs(point->tangent_impulse) >= touch->friction * point->normal_impulse * (1 - 1e-9);
-      n += used ? 1 + rough : 0;
     }
   }
   s2_arena_rewind(step->arena, mark);
   world->stats.seconds_solve += s2_clock() - start;
   return true;
+}
+
+void s2_step_scale_contacts(S2Step *step, const S2Island *island, double factor) {
+  for (int i = 0; i < island->touches; i++) {
+    S2Touch *touch = &step->touches[island->touch[i]];
+    for (int k = 0; k < touch->count; k++) {
+      touch->points[k].normal_impulse *= factor;
+      touch->points[k].tangent_impulse *= factor;
+    }
+  }
+}
+
+void s2_step_scale_joints(S2Step *step, const S2Island *island, double factor) {
+  for (int i = 0; i < island->joints; i++) {
+    for (int r = 0; r < 3; r++) {
+      step->joint_impulse[3 * island->joint[i] + r] *= factor;
+    }
+  }
 }

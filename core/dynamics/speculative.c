@@ -205,11 +205,16 @@ bool s2_step_speculative(S2Step *step) {
     const S2Island *island = &step->islands[i];
     if (choose_impact(step, island, step->v0, choices, touching)) {
       world->stats.second_solves += 1;
+      bool reflect = world->kept.def.restitution_model == S2_REFLECTIONS;
+      if (reflect) { // those of the blow are to come
+        s2_step_scale_joints(step, island, 0);
+      }
       if (!s2_step_before_impact(step, island)) {
         return false;
       }
       choose_impact(step, island, step->v2, choices, touching);
-      if (!s2_step_impact(step, island, choices, S2_MOTION) ||
+      if (!(reflect ? s2_step_reflect(step, island, choices, touching)
+                    : s2_step_impact(step, island, choices, S2_MOTION)) ||
           !s2_step_later_impacts(step, island, choices, touching)) {
         return false;
       }

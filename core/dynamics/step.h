@@ -17,7 +17,7 @@ typedef struct S2Island { // bodies that act on each other, in ascending order e
 // What to do with one contact point (two a touch) in a solve.
 typedef struct S2Choice {
   bool use;
-  double bias; // of the normal row, m/s
+  double bias; // of the normal row, m/s; S2_RUB: the normal impulse that bounds friction, N s
 } S2Choice;
 
 typedef struct S2Step {
@@ -79,9 +79,17 @@ double s2_touch_velocity(const S2Touch *touch, int k, S2Vec2 direction, const do
 typedef enum S2Kind {
   S2_MOTION,    // velocities at the end of the step: from v0, forces act
   S2_IMPACT,    // velocities after a blow that takes no time: from v2, no forces, no damping
+  S2_REFLECT,   // an impact without friction
+  S2_RUB,       // friction of an impact, with bounds that are known: no normal rows
+  S2_FOLLOW,    // the forces of the step after an impact: from v2
   S2_POSITIONS, // displacements that mend q1: no velocities, no friction, no moving ground; joint
                 // biases are their position errors
 } S2Kind;
+
+// Do contact points of this touch have friction rows?
+static inline bool s2_kind_is_rough(S2Kind kind, const S2Touch *touch) {
+  return touch->friction > 0 && kind != S2_POSITIONS && kind != S2_REFLECT;
+}
 
 // One island as a complementarity problem, rows at the touches' geometry and the joints' poses at
 // the start (positions: at q1). Joints first, then the chosen contact points.
@@ -94,10 +102,10 @@ S2Assembly s2_assemble(const S2Step *step, const S2Island *island, const S2Choic
                        S2Kind kind);
 
 // Solves an island (motion or impact) with the chosen contact points (indexed 2 touch + k) into v
-// (3 a slot). The impulses go to the touches and step->joint_impulse: those of an impact are added
-// to what is there. With `outcome` a solve that misses the tolerance leaves v and the impulses
-// alone and is no unsolved one; *outcome is then S2_INFEASIBLE where the rows were proved to
-// contradict each other, S2_MAX_ITERATIONS otherwise. False: aborted. (solve.c)
+// (3 a slot). The impulses go to the touches and step->joint_impulse: those of an impact, and of
+// what follows it, are added to what is there. With `outcome` a solve that misses the tolerance
+// leaves v and the impulses alone and is no unsolved one; *outcome is then S2_INFEASIBLE where the
+// rows were proved to contradict each other, S2_MAX_ITERATIONS otherwise. False: aborted. (solve.c)
 bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices, S2Kind kind,
                    double *v, S2SolveStatus *outcome);
 
@@ -116,6 +124,15 @@ bool s2_step_impact(S2Step *step, const S2Island *island, S2Choice *choices, S2K
 // Overwrites the choices. False: aborted. (impact.c)
 bool s2_step_later_impacts(S2Step *step, const S2Island *island, S2Choice *choices,
                            const bool *touching);
+
+// Multiplies the impulses of an island's contacts or joints.
+void s2_step_scale_contacts(S2Step *step, const S2Island *island, double factor); // solve.c
+void s2_step_scale_joints(S2Step *step, const S2Island *island, double factor);
+
+// In place of s2_step_impact under S2_REFLECTIONS: the blow from v2, then the forces, into v2.
+// `choices` are those of the blow with Newton's targets; overwritten. The joints' impulses are
+// added to what is there. False: aborted. (reflect.c)
+bool s2_step_reflect(S2Step *step, const S2Island *island, S2Choice *choices, const bool *touching);
 
 // The velocity scale V of an island (MATH: max(|g| h, |v|, 1e-6 L/h), m/s), forces included.
 double s2_island_speed(const S2Step *step, const S2Island *island);

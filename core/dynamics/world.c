@@ -37,6 +37,9 @@ static S2Status check_def(const S2WorldDef *def) {
     return s2_error(S2_INVALID, "contact_margin: a length of 0 m or more expected, got %g",
                     def->contact_margin);
   }
+  if ((int)def->restitution_model < 0 || def->restitution_model > S2_REFLECTIONS) {
+    return s2_error(S2_INVALID, "restitution_model: unknown");
+  }
   if ((int)def->solver < 0 || def->solver >= S2_SOLVER_COUNT) {
     return s2_error(S2_INVALID, "solver: unknown");
   }

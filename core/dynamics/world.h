@@ -40,6 +40,9 @@
 // Blows that follow each other within one step before the rest is taken as inelastic (a ball
 // between two walls, a stack that is hit: the sequence may be endless).
 #define S2_IMPACT_PASSES 10
+// Reflections of one blow before what is left of it ends inelastically. n discs in a row need up to
+// n passes; contacts with different restitution may go on for ever.
+#define S2_REFLECTION_PASSES 50
 // A fast contact counts as met when the true gap after the step is below this part of the body.
 #define S2_MISS_TOLERANCE 1e-6
 // Contacts that moved by less than this part of a body keep their features after a step.

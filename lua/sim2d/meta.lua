@@ -512,7 +512,7 @@ function Random:seed(seed) end
 ---@field tolerance? number of the scaled residual, default 1e-9
 ---@field max_iterations? integer default 100
 ---@field contact_margin? number m: bodies closer than this are reported as in contact
----@field restitution_model? "newton"
+---@field restitution_model? "newton"|"reflections" default "newton"
 ---@field post_stabilization? boolean false: the same as stabilization = "none"
 ---@field alpha? 1
 ---@field beta? 1

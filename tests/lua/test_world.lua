@@ -52,8 +52,22 @@ test("settings of a living world can be written", function()
   eq(world.dt, 0.25)
 end)
 
+test("reflections pass a blow through a touching row", function()
+  local world = sim.world { gravity = { 0, 0 }, restitution_model = "reflections" }
+  eq(world.restitution_model, "reflections")
+  local discs = {}
+  for i = 1, 5 do
+    discs[i] = world:circle { radius = 0.5, position = { i == 1 and 0.75 or i, 0 },
+      velocity = { i == 1 and 1 or 0, 0 }, restitution = 1, friction = 0 }
+  end
+  world:run { duration = 0.5 }
+  for i = 1, 5 do
+    near(discs[i].vx, i == 5 and 1 or 0, 1e-9)
+  end
+end)
+
 test("what is not built yet says so", function()
-  for key, value in pairs { stepping = "event", restitution_model = "reflections",
+  for key, value in pairs { stepping = "event",
     contact = "convex", stabilization = "baumgarte", geometric_stiffness = "on",
     gradient = "smooth", linear_solver = "cg", solver = "tgs", formulation = "variation" } do
     raises(("key '%s': '%s' is not available yet"):format(key, value),
