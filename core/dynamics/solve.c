@@ -82,15 +82,9 @@ bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices
   for (int i = 0; i < island->nodes; i++) {
     memcpy(v + 3 * island->node[i], solution.v + 3 * i, 3 * sizeof(double));
   }
-  int n = 0;
   double kept = kind != S2_MOTION; // what was there before stays
-  for (int i = 0; i < island->joints; i++) {
-    int rows = s2_joint_row_count(&world->joints.at[island->joint[i]]);
-    for (int r = 0; r < rows; r++) {
-      double *impulse = &step->joint_impulse[3 * island->joint[i] + r];
-      *impulse = kept * *impulse + solution.lambda[n++];
-    }
-  }
+  s2_step_scale_joints(step, island, kept);
+  int n = s2_step_add_joints(step, island, solution.lambda, 1);
   for (int i = 0; i < island->touches; i++) {
     S2Touch *touch = &step->touches[island->touch[i]];
     for (int k = 0; k < touch->count; k++) {
@@ -128,4 +122,15 @@ void s2_step_scale_joints(S2Step *step, const S2Island *island, double factor) {
       step->joint_impulse[3 * island->joint[i] + r] *= factor;
     }
   }
+}
+
+int s2_step_add_joints(S2Step *step, const S2Island *island, const double *lambda, double factor) {
+  int n = 0;
+  for (int i = 0; i < island->joints; i++) {
+    int rows = s2_joint_row_count(&step->world->joints.at[island->joint[i]]);
+    for (int r = 0; r < rows; r++) {
+      step->joint_impulse[3 * island->joint[i] + r] += factor * lambda[n++];
+    }
+  }
+  return n;
 }

@@ -3,8 +3,14 @@
 //
 //     min 1/2 dq' M dq   s.t.   Je dq = -g_e,   Jc dq >= -gap
 //
-// iterated (Newton), on positions alone. Velocities are not touched.
+// iterated (Newton). Joints push along the rows of the step's start, and what they displace goes
+// into the velocities as well, over h: that is SHAKE (Ryckaert, Ciccotti, Berendsen 1977), the part
+// of the joints' impulse that the linearised rows missed. Without it a swinging body loses energy
+// in every step, and along the rows of the step's end the next solve would take it away again. What
+// contacts displace stays out of the velocities, or pushing overlaps apart would throw bodies.
 #include "dynamics/step.h"
+
+#include <string.h>
 
 // The largest overlap or joint error of an island at q1, m.
 static double violation(const S2Step *step, const S2Island *island) {
@@ -23,8 +29,79 @@ static double violation(const S2Step *step, const S2Island *island) {
   return worst;
 }
 
-// One Newton step, with inertias times `stiffness`; false when it could not be solved.
-static bool project(S2Step *step, const S2Island *island, double worst, double stiffness) {
+// What joints displaced so far.
+typedef struct Shaken {
+  double *dq;     // 3 a node
+  double *lambda; // 1 a joint row, 3 a joint at most
+} Shaken;
+
+static void add_joint_part(const S2Assembly *assembly, const double *lambda, double part,
+                           Shaken *shaken) {
+  const S2Problem *problem = &assembly->problem;
+  double *by_joints = shaken->dq;
+  for (int r = 0; r < problem->rows && problem->row[r].lo < 0; r++) { // then come the contacts
+    const S2Row *row = &problem->row[r];
+    shaken->lambda[r] += part * lambda[r];
+    for (int c = 0; c < 3; c++) {
+      if (row->a != S2_GROUND) {
+        int at = 3 * row->a + c;
+        by_joints[at] += part * row->ja[c] * lambda[r] / problem->mass[at];
+      }
+      if (row->b != S2_GROUND) {
+        int at = 3 * row->b + c;
+        by_joints[at] += part * row->jb[c] * lambda[r] / problem->mass[at];
+      }
+    }
+  }
+}
+
+// May the displacement of joints go into the velocities? Not that of a step which began off its
+// joints (bodies placed by hand), and not after a blow, when the velocities that made the error are
+// gone.
+static bool feeds_back(const S2Step *step, const S2Island *island) {
+  if (!(step->h > 0) || island->joints == 0) { // h = 0: positions are mended outside a step
+    return false;
+  }
+  for (int i = 0; i < island->nodes; i++) {
+    int32_t at = 3 * island->node[i];
+    if (memcmp(step->v1 + at, step->v2 + at, 3 * sizeof(double)) != 0) {
+      return false;
+    }
+  }
+  for (int i = 0; i < island->joints; i++) {
+    double error[3] = {0};
+    s2_joint_error(&step->world->joints.at[island->joint[i]], step->q0, error);
+    if (hypot(error[0], error[1]) > S2_FEEDBACK_START * island->length) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// Joint rows at q0, their errors still those of q1. False: the two do not have the same rows.
+static bool take_rows_of_start(S2Step *step, const S2Island *island, const S2Choice *choices,
+                               S2Problem *problem, S2Row *rows) {
+  double *q1 = step->q1;
+  step->q1 = step->q0;
+  S2Problem start = s2_assemble(step, island, choices, S2_POSITIONS).problem;
+  step->q1 = q1;
+  bool same = start.rows == problem->rows;
+  for (int r = 0; r < problem->rows && same; r++) {
+    rows[r] = problem->row[r];
+    same = rows[r].lo == start.row[r].lo && rows[r].group == start.row[r].group;
+    if (rows[r].lo < 0) {
+      memcpy(rows[r].ja, start.row[r].ja, sizeof rows[r].ja);
+      memcpy(rows[r].jb, start.row[r].jb, sizeof rows[r].jb);
+    }
+  }
+  problem->row = same ? rows : problem->row;
+  return same;
+}
+
+// One Newton step, with inertias times `stiffness`; false when it could not be solved. With
+// `shaken` the joint rows are those of q0, and what joints displace is added there.
+static bool project(S2Step *step, const S2Island *island, double worst, double stiffness,
+                    Shaken *shaken) {
   S2World *world = step->world;
   S2Choice *choices = S2_TAKE_ZEROED(step->arena, S2Choice, 2 * step->touch_count);
   for (int i = 0; i < island->touches; i++) {
@@ -36,6 +113,12 @@ static bool project(S2Step *step, const S2Island *island, double worst, double s
   S2Assembly assembly = s2_assemble(step, island, choices, S2_POSITIONS);
   for (int i = 0; i < island->nodes; i++) {
     assembly.mass[3 * i] *= stiffness;
+  }
+  if (shaken != NULL) {
+    S2Row *rows = S2_TAKE(step->arena, S2Row, assembly.problem.rows);
+    if (!take_rows_of_start(step, island, choices, &assembly.problem, rows)) {
+      return false;
+    }
   }
   // Relative to what is to be removed, so that the last digits come out, too.
   assembly.problem.velocity_scale = fmax(worst, S2_PROJECTION_TRIGGER * island->length);
@@ -56,11 +139,74 @@ static bool project(S2Step *step, const S2Island *island, double worst, double s
       step->q1[3 * island->node[i] + c] += part * solution.v[3 * i + c];
     }
   }
+  if (shaken != NULL) {
+    add_joint_part(&assembly, solution.lambda, part, shaken);
+  }
   for (int i = 0; i < island->touches; i++) {
     s2_touch_collide(world, &step->touches[island->touch[i]], step->q1,
                      world->kept.def.contact_margin);
   }
   return true;
+}
+
+// The largest s in [0, 1] with a s^2 + b s <= room; a, room >= 0.
+static double largest_part(double a, double b, double room) {
+  room = fmax(room, 0);
+  double root = sqrt(b * b + 4 * a * room);
+  return a + b <= room ? 1 : b > 0 ? 2 * room / (b + root) : (root - b) / (2 * a);
+}
+
+// The part of the displacements by joints that the velocities can take (over h): never more than
+// leaves them the energy of the free motion. Where the step turns a body far or a contact is near,
+// neither more than the forces brought since the start of the step: the energy of SHAKE sways about
+// the true one by a part that grows with the turn of a step.
+static double harmless_part(const S2Step *step, const S2Island *island, const double *by_joints) {
+  double a = 0, free_b = 0, free_room = 0, b = 0, room = 0, turn = 0;
+  for (int i = 0; i < island->nodes; i++) {
+    int32_t slot = island->node[i];
+    const S2Body *body = &step->world->bodies.at[slot];
+    const double inertial[3] = {body->inertia, body->mass, body->mass};
+    turn = fmax(turn, step->h * fabs(step->v1[3 * slot]));
+    for (int c = 0; c < 3; c++) {
+      int at = 3 * slot + c;
+      double v0 = step->v0[at], v2 = step->v2[at], free_v = step->free_v[at];
+      double push = step->h * step->force[at] / 2, more = by_joints[3 * i + c] / step->h;
+      a += inertial[c] * more * more / 2;
+      free_b += inertial[c] * v2 * more;
+      free_room += inertial[c] * (free_v * free_v - v2 * v2) / 2;
+      b += (inertial[c] * v2 - push) * more;
+      room += inertial[c] * (v0 * v0 - v2 * v2) / 2 + push * (v0 + v2);
+    }
+  }
+  double part = largest_part(a, free_b, free_room);
+  bool sways = turn > S2_FEEDBACK_TURN || island->touches > 0;
+  return sways ? fmin(part, largest_part(a, b, room)) : part;
+}
+
+// SHAKE: false when it does not converge, with positions where it got to and velocities as they
+// were.
+static bool shake(S2Step *step, const S2Island *island, double *worst) {
+  Shaken shaken = {
+      .dq = S2_TAKE_ZEROED(step->arena, double, 3 * island->nodes),
+      .lambda = S2_TAKE_ZEROED(step->arena, double, 3 * island->joints),
+  };
+  bool converges = true;
+  for (int pass = 0; converges && *worst > S2_PROJECTION_TOLERANCE * island->length; pass++) {
+    S2ArenaMark mark = s2_arena_mark(step->arena);
+    double before = *worst;
+    converges = pass < S2_PROJECTION_PASSES && project(step, island, *worst, 1, &shaken);
+    s2_arena_rewind(step->arena, mark);
+    *worst = violation(step, island);
+    converges = converges && *worst < before / 2;
+  }
+  double part = converges ? harmless_part(step, island, shaken.dq) : 0;
+  s2_step_add_joints(step, island, shaken.lambda, part / step->h);
+  for (int i = 0; i < island->nodes; i++) {
+    for (int c = 0; c < 3; c++) {
+      step->v2[3 * island->node[i] + c] += part * shaken.dq[3 * i + c] / step->h;
+    }
+  }
+  return converges;
 }
 
 void s2_step_stabilise(S2Step *step) {
@@ -76,16 +222,16 @@ void s2_step_stabilise(S2Step *step) {
       continue;
     }
     S2ArenaMark mark = s2_arena_mark(step->arena);
+    bool done = feeds_back(step, island) && shake(step, island, &worst);
+    s2_arena_rewind(step->arena, mark);
     double stiffness = 1;
-    for (int pass = 0; pass < S2_PROJECTION_PASSES; pass++) {
+    for (int pass = 0; pass < S2_PROJECTION_PASSES && !done; pass++) {
       double before = worst;
-      bool solved = project(step, island, worst, stiffness);
+      bool solved = project(step, island, worst, stiffness, NULL);
       s2_arena_rewind(step->arena, mark);
       worst = violation(step, island);
       stiffness *= worst > before / 2 ? S2_PROJECTION_STIFFER : 1;
-      if (!solved || worst <= S2_PROJECTION_TOLERANCE * island->length) {
-        break;
-      }
+      done = !solved || worst <= S2_PROJECTION_TOLERANCE * island->length;
     }
   }
   world->stats.seconds_project += s2_clock() - start;

@@ -128,6 +128,8 @@ bool s2_step_later_impacts(S2Step *step, const S2Island *island, S2Choice *choic
 // Multiplies the impulses of an island's contacts or joints.
 void s2_step_scale_contacts(S2Step *step, const S2Island *island, double factor); // solve.c
 void s2_step_scale_joints(S2Step *step, const S2Island *island, double factor);
+// Adds `factor` times the multipliers of an island's joint rows; returns how many there are.
+int s2_step_add_joints(S2Step *step, const S2Island *island, const double *lambda, double factor);
 
 // In place of s2_step_impact under S2_REFLECTIONS: the blow from v2, then the forces, into v2.
 // `choices` are those of the blow with Newton's targets; overwritten. The joints' impulses are

@@ -29,6 +29,11 @@
 // A pass that does not halve what it should remove makes turning this much dearer against moving: a
 // light body wedged at an angle would else turn to and fro between two faces.
 #define S2_PROJECTION_STIFFER 8.0
+// A step that began with a joint error beyond this part of a body's size (placed by hand, or a pile
+// that jams) does not turn what mends it into velocity. Projection leaves 1e-11.
+#define S2_FEEDBACK_START 1e-6
+// rad: turns of a step up to which the velocities take that without a look at the energy.
+#define S2_FEEDBACK_TURN 0.1
 // An approach slower than this many solver tolerances (times the velocity scale) is what the last
 // solve left over, not an approach.
 #define S2_REST_TOLERANCES 10
