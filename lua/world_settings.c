@@ -190,8 +190,9 @@ bool s2_setting_read(lua_State *L, int index, int setting, S2WorldDef *def,
   case SMOOTHING:
     return read_only_number(L, index, only_smoothing, complaint);
   case SUBSTEPS:
-    return s2_value_integer(L, index, 1, INT32_MAX, &integer, complaint) &&
-           (integer == 1 || later(L, index, complaint));
+    good = s2_value_integer(L, index, 1, INT32_MAX, &integer, complaint);
+    def->substeps = good ? (int)integer : def->substeps;
+    return good;
   case NONLINEAR:
   case SLEEPING:
     return read_only_false(L, index, complaint);
@@ -262,7 +263,7 @@ void s2_setting_push(lua_State *L, int setting, const S2WorldDef *def) {
     lua_pushnumber(L, only_smoothing);
     return;
   case SUBSTEPS:
-    lua_pushinteger(L, 1);
+    lua_pushinteger(L, def->substeps);
     return;
   case NONLINEAR:
   case SLEEPING:

@@ -57,6 +57,7 @@ typedef struct S2WorldDef {
   int max_iterations;    // >= 1
   double contact_margin; // m, >= 0: bodies closer than this are reported as in contact
   S2Combine combine_friction, combine_restitution;
+  int substeps;          // >= 1: a step is this many of dt/substeps, one after the other
   bool stepping_partial; // bisect only: a step that had to be halved ends there, short of dt
   bool strict;           // a step that misses its tolerance is rolled back and fails (S2_UNSOLVED)
 } S2WorldDef;
@@ -193,8 +194,8 @@ typedef struct S2JointInfo {
   bool enabled, collide;
   const char *name;          // borrowed
   S2Vec2 anchor_a, anchor_b; // world coordinates now; they differ by the joint's error
-  S2Vec2 impulse;            // on a, N s, of the last step (world axes)
-  S2Vec2 force;              // on a, N: impulse / dt
+  S2Vec2 impulse;            // on a, N s, of the last (sub-)step (world axes)
+  S2Vec2 force;              // on a, N: impulse over its time
   double angle, speed;       // of a against b, rad and rad/s, zero at creation
   double error;              // m
 } S2JointInfo;
@@ -229,7 +230,9 @@ typedef struct S2Callbacks {
 
 void s2_world_set_callbacks(S2World *world, const S2Callbacks *callbacks);
 
-// Advances the world by dt (stepping_partial: possibly by less).
+// Advances the world by dt (stepping_partial: possibly by less), in `substeps` equal parts. Forces
+// by hand act in all of them; force laws are asked in each, with its time and length. Events and
+// the impulses of contacts are those of the whole step; residuals the worst of its parts.
 S2Status s2_world_step(S2World *world);
 
 // A place to come back to, kept inside the world (one level): for callers whose own callbacks run

@@ -162,7 +162,7 @@ S2Status s2_joint_info(const S2World *world, S2JointId id, S2JointInfo *info) {
       .anchor_a = anchor(world, joint->a, joint->local_a),
       .anchor_b = anchor(world, joint->b, joint->local_b),
       .impulse = impulse,
-      .force = s2_scale(1 / world->kept.def.dt, impulse),
+      .force = s2_scale(world->kept.def.substeps / world->kept.def.dt, impulse),
       .angle = angle - joint->angle0,
       .speed = speed,
       .error = hypot(error[0], error[1]),

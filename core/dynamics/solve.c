@@ -18,7 +18,7 @@ static void dump(S2Step *step, const S2Problem *problem) {
   }
 }
 
-static void keep_worst(S2Residual *worst, const S2Residual *residual) {
+void s2_keep_worst(S2Residual *worst, const S2Residual *residual) {
   worst->dynamics = fmax(worst->dynamics, residual->dynamics);
   worst->complementarity = fmax(worst->complementarity, residual->complementarity);
   worst->cone = fmax(worst->cone, residual->cone);
@@ -33,7 +33,7 @@ static void account(S2Step *step, const S2Island *island, const S2Solution *solu
   stats->iterations += (uint64_t)solution->iterations;
   stats->last_iterations += solution->iterations;
   stats->used[solution->used] += 1;
-  keep_worst(&step->residuals.solve, &solution->residual);
+  s2_keep_worst(&step->residuals.solve, &solution->residual);
   if (solution->status != S2_SOLVED) {
     step->unsolved += 1;
     stats->unsolved += 1;

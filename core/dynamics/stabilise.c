@@ -183,21 +183,21 @@ static double harmless_part(const S2Step *step, const S2Island *island, const do
   return sways ? fmin(part, largest_part(a, b, room)) : part;
 }
 
-// SHAKE: false when it does not converge, with positions where it got to and velocities as they
-// were.
-static bool shake(S2Step *step, const S2Island *island, double *worst) {
+// A few passes of SHAKE, which converge linearly: what they leave is for the passes that follow,
+// and too little to matter to the velocities. Nothing is taken over when they do not converge.
+static double shake(S2Step *step, const S2Island *island, double worst) {
   Shaken shaken = {
       .dq = S2_TAKE_ZEROED(step->arena, double, 3 * island->nodes),
       .lambda = S2_TAKE_ZEROED(step->arena, double, 3 * island->joints),
   };
   bool converges = true;
-  for (int pass = 0; converges && *worst > S2_PROJECTION_TOLERANCE * island->length; pass++) {
+  for (int pass = 0; pass < S2_SHAKE_PASSES && converges; pass++) {
     S2ArenaMark mark = s2_arena_mark(step->arena);
-    double before = *worst;
-    converges = pass < S2_PROJECTION_PASSES && project(step, island, *worst, 1, &shaken);
+    double before = worst;
+    converges = project(step, island, worst, 1, &shaken);
     s2_arena_rewind(step->arena, mark);
-    *worst = violation(step, island);
-    converges = converges && *worst < before / 2;
+    worst = violation(step, island);
+    converges = converges && worst < before / 2;
   }
   double part = converges ? harmless_part(step, island, shaken.dq) : 0;
   s2_step_add_joints(step, island, shaken.lambda, part / step->h);
@@ -206,7 +206,7 @@ static bool shake(S2Step *step, const S2Island *island, double *worst) {
       step->v2[3 * island->node[i] + c] += part * shaken.dq[3 * i + c] / step->h;
     }
   }
-  return converges;
+  return worst;
 }
 
 void s2_step_stabilise(S2Step *step) {
@@ -222,8 +222,11 @@ void s2_step_stabilise(S2Step *step) {
       continue;
     }
     S2ArenaMark mark = s2_arena_mark(step->arena);
-    bool done = feeds_back(step, island) && shake(step, island, &worst);
+    if (feeds_back(step, island)) {
+      worst = shake(step, island, worst);
+    }
     s2_arena_rewind(step->arena, mark);
+    bool done = worst <= S2_PROJECTION_TOLERANCE * island->length;
     double stiffness = 1;
     for (int pass = 0; pass < S2_PROJECTION_PASSES && !done; pass++) {
       double before = worst;

@@ -23,8 +23,9 @@ typedef struct S2Choice {
 typedef struct S2Step {
   S2World *world;
   S2Arena *arena;
-  double dt;       // s, of the whole step
-  double h;        // s, of this (sub-)step
+  int part, parts; // of the world's step: 0 .. parts - 1
+  double dt;       // s, of this part
+  double h;        // s, of this (sub-)step of bisect; else dt
   double t;        // s, at its start
   double *q0, *v0; // 3 a slot: state at its start; what stands still has no velocity
   double *v_start; // 3 a slot: v0 at the start of the whole step
@@ -47,8 +48,8 @@ typedef struct S2Step {
   S2WorldResiduals residuals;
 } S2Step;
 
-// A step about to happen, in the world's arena (reset by this).
-S2Step s2_step_begin(S2World *world);
+// A step about to happen, in the world's arena (reset by this): one of `parts`.
+S2Step s2_step_begin(S2World *world, int part, int parts);
 
 // The phases, each in its file.
 bool s2_step_forces(const S2Step *step);                  // forces.c; false: aborted
@@ -140,6 +141,8 @@ bool s2_step_reflect(S2Step *step, const S2Island *island, S2Choice *choices, co
 double s2_island_speed(const S2Step *step, const S2Island *island);
 // Speeds below this are what the tolerance of the last solve left over, m/s.
 double s2_island_rest_speed(const S2Step *step, const S2Island *island);
+
+void s2_keep_worst(S2Residual *worst, const S2Residual *residual); // solve.c
 
 // Seconds on a monotonic clock, for the statistics.
 double s2_clock(void);

@@ -29,6 +29,9 @@
 // A pass that does not halve what it should remove makes turning this much dearer against moving: a
 // light body wedged at an angle would else turn to and fro between two faces.
 #define S2_PROJECTION_STIFFER 8.0
+// Passes that push along the joints' rows of the start of the step, for the velocities. Each leaves
+// about the turn of the step (in rad) of what there was.
+#define S2_SHAKE_PASSES 2
 // A step that began with a joint error beyond this part of a body's size (placed by hand, or a pile
 // that jams) does not turn what mends it into velocity. Projection leaves 1e-11.
 #define S2_FEEDBACK_START 1e-6
@@ -97,7 +100,9 @@ typedef struct S2Joint {
 typedef struct S2TouchPoint {
   S2ManifoldPoint at;                     // at.point is the arm on a
   S2Vec2 arm_b;                           // the same point relative to the centre of b
-  double normal_impulse, tangent_impulse; // of the last solve, N s
+  double normal_impulse, tangent_impulse; // of the last (sub-)step, N s
+  double earlier_normal, earlier_tangent; // of the sub-steps of the same step before it, N s
+  int32_t event;                          // of this step that tells its impulse; S2_NONE
   bool sliding;
 } S2TouchPoint;
 
@@ -163,6 +168,8 @@ struct S2World {
   char warning[S2_MESSAGE_SIZE]; // text of the warnings of this step
   unsigned char *marked;         // s2_world_mark
   size_t marked_size, marked_capacity;
+  unsigned char *before; // the world at the start of a step of several parts
+  size_t before_capacity;
   char *dump_directory;
   int dumped; // problems dumped in this step
 };

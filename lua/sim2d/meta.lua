@@ -520,7 +520,7 @@ function Random:seed(seed) end
 ---@field geometric_stiffness? "off"
 ---@field gradient? "exact"
 ---@field smoothing? number
----@field substeps? 1
+---@field substeps? integer a step is this many of dt / substeps, default 1
 ---@field nonlinear? false
 ---@field sleeping? false
 ---@field linear_solver? "auto"

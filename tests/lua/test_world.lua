@@ -66,6 +66,24 @@ test("reflections pass a blow through a touching row", function()
   end
 end)
 
+test("substeps divide a step", function()
+  local world = sim.world { dt = 0.5, substeps = 4, gravity = { 0, -8 } }
+  eq(world.substeps, 4)
+  local ball = world:circle { radius = 0.5 }
+  local before, after, times = 0, 0, {}
+  world:before_step(function() before = before + 1 end)
+  world:after_step(function() after = after + 1 end)
+  ball:force_law(function(_, t, dt)
+    times[#times + 1] = { t, dt }
+    return 0, 0, 0
+  end)
+  world:step()
+  eq({ before, after }, { 1, 1 })
+  eq(times, { { 0, 0.125 }, { 0.125, 0.125 }, { 0.25, 0.125 }, { 0.375, 0.125 } })
+  eq({ world.time, ball.vy, ball.y }, { 0.5, -4, -8 * 0.125 ^ 2 * 10 })
+  raises("substeps", function() world.substeps = 0 end)
+end)
+
 test("what is not built yet says so", function()
   for key, value in pairs { stepping = "event",
     contact = "convex", stabilization = "baumgarte", geometric_stiffness = "on",
@@ -73,7 +91,7 @@ test("what is not built yet says so", function()
     raises(("key '%s': '%s' is not available yet"):format(key, value),
       function() sim.world { [key] = value } end)
   end
-  for key, value in pairs { alpha = 0.5, beta = 0.5, substeps = 2, smoothing = 0.1 } do
+  for key, value in pairs { alpha = 0.5, beta = 0.5, smoothing = 0.1 } do
     raises(("key '%s': %s is not available yet"):format(key, value),
       function() sim.world { [key] = value } end)
   end
