@@ -147,7 +147,7 @@ bool s2_setting_read(lua_State *L, int index, int setting, S2WorldDef *def,
     def->stepping = good ? (S2Stepping)choice : def->stepping;
     return good;
   case STABILIZATION:
-    good = read_choice(L, index, stabilization_names, 2, &choice, complaint);
+    good = read_choice(L, index, stabilization_names, 6, &choice, complaint);
     def->stabilization = good ? (S2Stabilization)choice : def->stabilization;
     return good;
   case POST_STABILIZATION:

@@ -98,12 +98,83 @@ static void placed_by_hand_is_not_thrown(void **state) {
   s2_world_destroy(world);
 }
 
+// The ways to stabilise, against each other; docs/stepping.md has the table.
+typedef struct Left {
+  double drift, joint_error;     // J and m: a rod of 1 kg and 1 m that swings for 10 s at h = 1/30
+  double overlap, speed, height; // five boxes of 1 m that overlap by 0.1 m each, after 2 s at 1/120
+} Left;
+
+static Left try_out(S2Stabilization stabilization, S2Stepping stepping) {
+  S2WorldDef def = s2_world_def();
+  def.dt = 1.0 / 30;
+  def.stabilization = stabilization;
+  def.stepping = stepping;
+  S2World *world;
+  must(s2_world_create(&def, &world));
+  S2BodyDef rod = at(0.5, 0);
+  rod.mass = 1;
+  S2BodyId body = add_box(world, rod, 1, 0.1);
+  S2HingeDef hinge = {.a = body, .anchor = {0, 0}};
+  S2JointId joint;
+  must(s2_hinge_create(world, &hinge, &joint));
+  Left left = {0};
+  for (int i = 0; i < 300; i++) {
+    must(s2_world_step(world));
+    left.joint_error = fmax(left.joint_error, s2_world_residuals(world).joint_error);
+  }
+  left.drift = s2_world_energy(world).total;
+  s2_world_destroy(world);
+  def.dt = 1.0 / 120;
+  must(s2_world_create(&def, &world));
+  add_box(world, rough(fixed_at(0, -0.5), 0.5, 0), 20, 1);
+  for (int i = 0; i < 5; i++) {
+    body = add_box(world, rough(at(0, 0.45 + 0.9 * i), 0.5, 0), 1, 1);
+  }
+  for (int i = 0; i < 240; i++) {
+    must(s2_world_step(world));
+    left.speed = fmax(left.speed, fabs(get(world, body, S2_BODY_VY)));
+  }
+  left.overlap = s2_world_residuals(world).penetration;
+  left.height = get(world, body, S2_BODY_Y);
+  s2_world_destroy(world);
+  return left;
+}
+
+static void stabilisations_compared(void **state) {
+  (void)state;
+  for (int stepping = S2_SPECULATIVE; stepping <= S2_BISECT; stepping++) {
+    Left left[S2_POST_ASSEMBLY + 1];
+    for (int i = S2_PROJECTION; i <= S2_POST_ASSEMBLY; i++) {
+      left[i] = try_out((S2Stabilization)i, (S2Stepping)stepping);
+    }
+    const Left *none = &left[S2_NO_STABILIZATION], *thrown = &left[S2_BAUMGARTE];
+    assert_true(none->joint_error > 0.3 && none->drift < -5);
+    near(none->overlap, 0.1, 1e-9);
+    // Baumgarte's correction is a velocity: it throws what overlaps.
+    assert_true(thrown->joint_error < 0.05 && fabs(thrown->drift) < 4 && thrown->speed > 5);
+    assert_true(left[S2_PRE].joint_error < 0.02);
+    assert_true(left[S2_POST].joint_error < 2e-4);
+    assert_true(left[S2_POST_ASSEMBLY].joint_error < 2e-6);
+    assert_true(left[S2_PROJECTION].joint_error < 1e-9);
+    assert_true(fabs(left[S2_PROJECTION].drift) < 0.6); // the others lose 3.6 J
+    const S2Stabilization mends[] = {S2_PROJECTION, S2_PRE, S2_POST, S2_POST_ASSEMBLY};
+    for (int i = 0; i < 4; i++) {
+      const Left *mended = &left[mends[i]];
+      assert_true(fabs(mended->drift) < 4);
+      near(mended->speed, 0, 1e-9);
+      near(mended->overlap, 0, 1e-9);
+      near(mended->height, 4.5, 1e-9);
+    }
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_double_pendulum_keeps_its_energy),
       cmocka_unit_test(free_links_keep_their_momentum),
       cmocka_unit_test(a_chain_on_the_floor_rests),
       cmocka_unit_test(placed_by_hand_is_not_thrown),
+      cmocka_unit_test(stabilisations_compared),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

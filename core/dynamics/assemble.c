@@ -57,13 +57,15 @@ static int add_joints(const S2Step *step, const S2Island *island, S2Kind kind, S
   const S2World *world = step->world;
   bool positions = kind == S2_POSITIONS;
   const double *q = positions ? step->q1 : step->q0;
+  double baumgarte = world->kept.def.stabilization == S2_BAUMGARTE ? S2_BAUMGARTE_FACTOR : 0;
   int n = 0;
   for (int i = 0; i < island->joints; i++) {
     const S2Joint *joint = &world->joints.at[island->joint[i]];
     S2JointRow parts[3];
     double error[3] = {0};
     int count = s2_joint_rows(joint, q, parts);
-    if (positions) {
+    double asked = positions ? 1 : kind == S2_MOTION ? baumgarte / step->h : 0;
+    if (asked > 0) {
       s2_joint_error(joint, q, error);
     }
     for (int r = 0; r < count; r++, n++) {
@@ -75,7 +77,7 @@ static int add_joints(const S2Step *step, const S2Island *island, S2Kind kind, S
           .group = i,
           .lo = -INFINITY,
           .hi = INFINITY,
-          .bias = error[r],
+          .bias = asked * error[r],
       };
       for (int c = 0; c < 3; c++) {
         row->ja[c] = row->a == S2_GROUND ? 0 : parts[r].ja[c];

@@ -25,7 +25,9 @@ static bool choose(const S2Step *step, const S2Island *island, S2Choice *choices
         } else {
           touching[2 * index + k] = near;
           choices[2 * index + k] =
-              (S2Choice){near && !(bounces && u > tiny), touch->restitution * fmin(0, u)};
+              (S2Choice){near && !(bounces && u > tiny),
+                         fmin(touch->restitution * fmin(0, u),
+                              s2_step_gap_bias(step, fmin(touch->points[k].at.gap, 0)))};
         }
       }
     }
@@ -100,11 +102,15 @@ bool s2_step_bisect(S2Step *step) {
   size_t bytes = sizeof(double) * 3 * (size_t)world->bodies.count;
   double tolerance = S2_BISECT_TOLERANCE * smallest_body(world);
   double smallest = S2_BISECT_SMALLEST * step->dt, left = step->dt;
-  S2ArenaMark clean = s2_arena_mark(step->arena);
   // Once: the laws see the world, which stands still until the whole step is done.
   if (!s2_step_forces(step)) {
     return false;
   }
+  s2_step_free_motion(step, step->dt);
+  if (!s2_step_pre_stabilise(step)) {
+    return false;
+  }
+  S2ArenaMark clean = s2_arena_mark(step->arena);
   double next = step->dt; // what to try: twice what went well last, or the whole rest
   while (left > 0) {
     double h = fmin(next, left), overlap, before;

@@ -32,7 +32,14 @@ typedef struct S2JointId {
 
 typedef enum S2Stepping { S2_SPECULATIVE, S2_BISECT } S2Stepping;
 typedef enum S2ContactModel { S2_COULOMB, S2_FRICTIONLESS } S2ContactModel;
-typedef enum S2Stabilization { S2_PROJECTION, S2_NO_STABILIZATION } S2Stabilization;
+typedef enum S2Stabilization { // what is done about joint errors and overlaps
+  S2_PROJECTION,               // positions mended until nothing is left; velocities by SHAKE
+  S2_NO_STABILIZATION,
+  S2_BAUMGARTE,     // rows ask for a fifth of the error within the step
+  S2_PRE,           // positions mended by one linear solve before the step
+  S2_POST,          // after it, with the rows of its start and the errors of its end
+  S2_POST_ASSEMBLY, // after it, with rows assembled anew
+} S2Stabilization;
 typedef enum S2RestitutionModel {
   S2_NEWTON,      // every contact of a blow leaves with e times the speed it arrived with
   S2_REFLECTIONS, // generalised reflections: a blow travels through bodies that touch

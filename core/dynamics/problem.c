@@ -79,7 +79,7 @@ S2Status s2_world_problem(S2World *world, S2Problem **problem, S2BodyId *nodes, 
       double gap = step.touches[i].points[k].at.gap;
       choices[2 * i + k] = world->kept.def.stepping == S2_BISECT
                                ? (S2Choice){gap <= world->kept.def.contact_margin, 0}
-                               : (S2Choice){true, fmax(gap, 0) / step.h};
+                               : (S2Choice){true, s2_step_gap_bias(&step, gap)};
     }
   }
   S2Assembly assembly = s2_assemble(&step, &all, choices, S2_MOTION);

@@ -98,11 +98,43 @@ static bool take_rows_of_start(S2Step *step, const S2Island *island, const S2Cho
   return same;
 }
 
+// Solves and moves q1; false when it could not be solved.
+static bool solve_positions(S2Step *step, const S2Island *island, S2Assembly *assembly,
+                            double worst, Shaken *shaken) {
+  S2World *world = step->world;
+  // Relative to what is to be removed, so that the last digits come out, too.
+  assembly->problem.velocity_scale = fmax(worst, S2_PROJECTION_TRIGGER * island->length);
+  S2SolverOptions options = {.tolerance = 1e-9, .max_iterations = world->kept.def.max_iterations};
+  S2Solution solution = {.v = assembly->v, .lambda = assembly->lambda};
+  s2_mcp_solve(&assembly->problem, &options, step->arena, &solution);
+  world->stats.projections += 1;
+  if (!(solution.residual.scaled < 1e-3)) { // jammed: no displacement helps
+    return false;
+  }
+  double turn = 0;
+  for (int i = 0; i < island->nodes; i++) {
+    turn = fmax(turn, fabs(solution.v[3 * i]));
+  }
+  double part = turn > S2_PROJECTION_TURN ? S2_PROJECTION_TURN / turn : 1;
+  for (int i = 0; i < island->nodes; i++) {
+    for (int c = 0; c < 3; c++) {
+      step->q1[3 * island->node[i] + c] += part * solution.v[3 * i + c];
+    }
+  }
+  if (shaken != NULL) {
+    add_joint_part(assembly, solution.lambda, part, shaken);
+  }
+  for (int i = 0; i < island->touches; i++) {
+    s2_touch_collide(world, &step->touches[island->touch[i]], step->q1,
+                     world->kept.def.contact_margin);
+  }
+  return true;
+}
+
 // One Newton step, with inertias times `stiffness`; false when it could not be solved. With
 // `shaken` the joint rows are those of q0, and what joints displace is added there.
 static bool project(S2Step *step, const S2Island *island, double worst, double stiffness,
                     Shaken *shaken) {
-  S2World *world = step->world;
   S2Choice *choices = S2_TAKE_ZEROED(step->arena, S2Choice, 2 * step->touch_count);
   for (int i = 0; i < island->touches; i++) {
     const S2Touch *touch = &step->touches[island->touch[i]];
@@ -120,33 +152,7 @@ static bool project(S2Step *step, const S2Island *island, double worst, double s
       return false;
     }
   }
-  // Relative to what is to be removed, so that the last digits come out, too.
-  assembly.problem.velocity_scale = fmax(worst, S2_PROJECTION_TRIGGER * island->length);
-  S2SolverOptions options = {.tolerance = 1e-9, .max_iterations = world->kept.def.max_iterations};
-  S2Solution solution = {.v = assembly.v, .lambda = assembly.lambda};
-  s2_mcp_solve(&assembly.problem, &options, step->arena, &solution);
-  world->stats.projections += 1;
-  if (!(solution.residual.scaled < 1e-3)) { // jammed: no displacement helps
-    return false;
-  }
-  double turn = 0;
-  for (int i = 0; i < island->nodes; i++) {
-    turn = fmax(turn, fabs(solution.v[3 * i]));
-  }
-  double part = turn > S2_PROJECTION_TURN ? S2_PROJECTION_TURN / turn : 1;
-  for (int i = 0; i < island->nodes; i++) {
-    for (int c = 0; c < 3; c++) {
-      step->q1[3 * island->node[i] + c] += part * solution.v[3 * i + c];
-    }
-  }
-  if (shaken != NULL) {
-    add_joint_part(&assembly, solution.lambda, part, shaken);
-  }
-  for (int i = 0; i < island->touches; i++) {
-    s2_touch_collide(world, &step->touches[island->touch[i]], step->q1,
-                     world->kept.def.contact_margin);
-  }
-  return true;
+  return solve_positions(step, island, &assembly, worst, shaken);
 }
 
 // The largest s in [0, 1] with a s^2 + b s <= room; a, room >= 0.
@@ -209,11 +215,80 @@ static double shake(S2Step *step, const S2Island *island, double worst) {
   return worst;
 }
 
-void s2_step_stabilise(S2Step *step) {
-  S2World *world = step->world;
-  if (world->kept.def.stabilization == S2_NO_STABILIZATION || step->island_count == 0) {
-    return;
+// The gap at q1 of a point as the solve had it: of the same feature, or as the solve left it.
+static double gap_at_end(const S2Step *step, int32_t index, int k) {
+  const S2Touch *solved = &step->touches_solved[index], *now = &step->touches[index];
+  const S2TouchPoint *point = &solved->points[k];
+  for (int j = 0; j < now->count; j++) {
+    if (now->points[j].at.id == point->at.id) {
+      return now->points[j].at.gap;
+    }
   }
+  return point->at.gap + step->h * s2_touch_velocity(solved, k, point->at.normal, step->v1);
+}
+
+// One linear solve with the rows of the solve (at q0) and the errors of q1.
+static void post_with_same_rows(S2Step *step, const S2Island *island, double worst) {
+  S2Choice *choices = S2_TAKE_ZEROED(step->arena, S2Choice, 2 * step->touch_count);
+  S2Problem end = s2_assemble(step, island, choices, S2_POSITIONS).problem; // joints' errors
+  double *q1 = step->q1;
+  S2Touch *touches = step->touches;
+  for (int i = 0; i < island->touches; i++) {
+    int32_t index = island->touch[i];
+    for (int k = 0; k < step->touches_solved[index].count; k++) {
+      choices[2 * index + k] = (S2Choice){true, gap_at_end(step, index, k)};
+    }
+  }
+  step->q1 = step->q0;
+  step->touches = step->touches_solved;
+  S2Assembly assembly = s2_assemble(step, island, choices, S2_POSITIONS);
+  step->q1 = q1;
+  step->touches = touches;
+  S2Row *rows = S2_TAKE(step->arena, S2Row, assembly.problem.rows);
+  for (int r = 0; r < assembly.problem.rows; r++) {
+    rows[r] = assembly.problem.row[r];
+    rows[r].bias = r < end.rows ? end.row[r].bias : rows[r].bias;
+  }
+  assembly.problem.row = rows;
+  solve_positions(step, island, &assembly, worst, NULL);
+}
+
+// Positions mended once, by a linear solve; velocities stay.
+static void mend_once(S2Step *step, bool same_rows) {
+  double start = s2_clock();
+  for (int i = 0; i < step->island_count; i++) {
+    const S2Island *island = &step->islands[i];
+    double worst = violation(step, island);
+    S2ArenaMark mark = s2_arena_mark(step->arena);
+    if (worst > S2_PROJECTION_TRIGGER * island->length) {
+      if (same_rows) {
+        post_with_same_rows(step, island, worst);
+      } else {
+        (void)project(step, island, worst, 1, NULL);
+      }
+    }
+    s2_arena_rewind(step->arena, mark);
+  }
+  step->world->stats.seconds_project += s2_clock() - start;
+}
+
+bool s2_step_pre_stabilise(S2Step *step) {
+  const S2World *world = step->world;
+  if (world->kept.def.stabilization != S2_PRE) {
+    return true;
+  }
+  if (!s2_step_touches(step)) {
+    return false;
+  }
+  s2_step_warn_of_overlaps(step);
+  s2_step_islands(step);
+  mend_once(step, false); // q1 is q0 so far
+  memcpy(step->q0, step->q1, sizeof(double) * 3 * (size_t)world->bodies.count);
+  return true;
+}
+
+void s2_step_project(S2Step *step) {
+  S2World *world = step->world;
   double start = s2_clock();
   for (int i = 0; i < step->island_count; i++) {
     const S2Island *island = &step->islands[i];
@@ -238,4 +313,20 @@ void s2_step_stabilise(S2Step *step) {
     }
   }
   world->stats.seconds_project += s2_clock() - start;
+}
+
+void s2_step_stabilise(S2Step *step) {
+  switch (step->world->kept.def.stabilization) {
+  case S2_PROJECTION:
+    s2_step_project(step);
+    break;
+  case S2_POST:
+  case S2_POST_ASSEMBLY:
+    mend_once(step, step->world->kept.def.stabilization == S2_POST);
+    break;
+  case S2_PRE:       // done
+  case S2_BAUMGARTE: // in the velocities
+  case S2_NO_STABILIZATION:
+    break;
+  }
 }

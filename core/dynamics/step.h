@@ -38,6 +38,7 @@ typedef struct S2Step {
   double *q1;      // 3 a slot: positions at the end
   double *joint_impulse; // 3 a joint slot
   S2Touch *touches;
+  S2Touch *touches_solved; // S2_POST: as the solve had them; else NULL
   int touch_count;
   S2Island *islands;
   int island_count;
@@ -61,6 +62,8 @@ bool s2_step_outran(S2Step *step);                        // speculative.c
 bool s2_step_unforeseen(const S2Step *step, bool *found); // touch.c; false: aborted
 void s2_step_settle(S2Step *step);                        // touch.c: contact geometry at q1
 void s2_step_stabilise(S2Step *step);                     // stabilise.c
+void s2_step_project(S2Step *step);                       // stabilise.c: until nothing is left
+bool s2_step_pre_stabilise(S2Step *step);                 // stabilise.c: q0; false: aborted
 S2Status s2_step_commit(S2Step *step);                    // commit.c
 bool s2_step_speculative(S2Step *step);                   // speculative.c; false: aborted
 bool s2_step_bisect(S2Step *step);                        // bisect.c; false: aborted
@@ -101,6 +104,9 @@ typedef struct S2Assembly {
 } S2Assembly;
 S2Assembly s2_assemble(const S2Step *step, const S2Island *island, const S2Choice *choices,
                        S2Kind kind);
+
+// What a gap asks of the speed in a motion: its bias, m/s (speculative.c).
+double s2_step_gap_bias(const S2Step *step, double gap);
 
 // Solves an island (motion or impact) with the chosen contact points (indexed 2 touch + k) into v
 // (3 a slot). The impulses go to the touches and step->joint_impulse: those of an impact, and of

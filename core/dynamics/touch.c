@@ -323,6 +323,10 @@ void s2_step_settle(S2Step *step) {
   }
   S2World *world = step->world;
   double start = s2_clock();
+  if (world->kept.def.stabilization == S2_POST) {
+    step->touches_solved = S2_TAKE(step->arena, S2Touch, step->touch_count);
+    memcpy(step->touches_solved, step->touches, sizeof(S2Touch) * (size_t)step->touch_count);
+  }
   for (int i = 0; i < step->touch_count; i++) {
     S2Touch *touch = &step->touches[i];
     if (!touch->allowed) {

@@ -38,6 +38,9 @@ static S2Status check_def(const S2WorldDef *def) {
     return s2_error(S2_INVALID, "contact_margin: a length of 0 m or more expected, got %g",
                     def->contact_margin);
   }
+  if ((int)def->stabilization < 0 || def->stabilization > S2_POST_ASSEMBLY) {
+    return s2_error(S2_INVALID, "stabilization: unknown");
+  }
   if (def->substeps < 1) {
     return s2_error(S2_INVALID, "substeps: 1 or more expected, got %d", def->substeps);
   }

@@ -37,6 +37,9 @@
 #define S2_FEEDBACK_START 1e-6
 // rad: turns of a step up to which the velocities take that without a look at the energy.
 #define S2_FEEDBACK_TURN 0.1
+// Part of a joint error or an overlap that S2_BAUMGARTE asks the velocities to remove in a step: 1
+// overshoots where rows are curved, and what is asked stays in the velocities as energy.
+#define S2_BAUMGARTE_FACTOR 0.2
 // An approach slower than this many solver tolerances (times the velocity scale) is what the last
 // solve left over, not an approach.
 #define S2_REST_TOLERANCES 10

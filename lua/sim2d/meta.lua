@@ -508,7 +508,7 @@ function Random:seed(seed) end
 ---@field solver? sim2d.Solver default "auto"
 ---@field contact? "coulomb"|"frictionless" default "coulomb"
 ---@field stepping? "speculative"|"bisect" default "speculative"
----@field stabilization? "projection"|"none" default "projection"
+---@field stabilization? "projection"|"none"|"baumgarte"|"pre"|"post"|"post_assembly" default "projection"
 ---@field tolerance? number of the scaled residual, default 1e-9
 ---@field max_iterations? integer default 100
 ---@field contact_margin? number m: bodies closer than this are reported as in contact

@@ -84,9 +84,19 @@ test("substeps divide a step", function()
   raises("substeps", function() world.substeps = 0 end)
 end)
 
+test("stabilizations are known by name", function()
+  for _, name in ipairs { "none", "baumgarte", "pre", "post", "post_assembly", "projection" } do
+    local world = sim.world { stabilization = name }
+    eq(world.stabilization, name)
+    world:hinge { world:box { size = { 1, 0.1 }, position = { 0.5, 0 } }, anchor = { 0, 0 } }
+    world:step(100)
+    eq(world.post_stabilization, name ~= "none")
+  end
+end)
+
 test("what is not built yet says so", function()
   for key, value in pairs { stepping = "event",
-    contact = "convex", stabilization = "baumgarte", geometric_stiffness = "on",
+    contact = "convex", geometric_stiffness = "on",
     gradient = "smooth", linear_solver = "cg", solver = "tgs", formulation = "variation" } do
     raises(("key '%s': '%s' is not available yet"):format(key, value),
       function() sim.world { [key] = value } end)
