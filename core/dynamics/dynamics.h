@@ -242,6 +242,26 @@ void s2_world_set_callbacks(S2World *world, const S2Callbacks *callbacks);
 // the impulses of contacts are those of the whole step; residuals the worst of its parts.
 S2Status s2_world_step(S2World *world);
 
+// Moves the bodies to rest: to where no body would accelerate, from rest, by more than `tolerance`
+// (turning counted at the farthest point of a body). Time stands still, forces by hand act
+// throughout, kinematic bodies wait; velocities of dynamic bodies are 0 at the end. Not solved is
+// no error: result->solved says so, and the bodies are where `max_steps` steps brought them. When a
+// step fails the world is as it was.
+typedef struct S2StaticOptions {
+  double tolerance; // m/s^2, > 0
+  int max_steps;    // >= 1
+} S2StaticOptions;
+
+typedef struct S2StaticResult {
+  bool solved;
+  double residual; // m/s^2, at the last stop
+  int steps;
+} S2StaticResult;
+
+S2StaticOptions s2_static_options(void); // the defaults
+S2Status s2_world_solve_static(S2World *world, const S2StaticOptions *options,
+                               S2StaticResult *result);
+
 // A place to come back to, kept inside the world (one level): for callers whose own callbacks run
 // around a step and may fail.
 void s2_world_mark(S2World *world);

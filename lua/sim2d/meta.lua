@@ -857,6 +857,13 @@ function World:clone(def) end
 ---@return number
 function World:resolve_overlaps() end
 
+---Moves the bodies to rest: to where none would accelerate, from rest, by more than the tolerance.
+---Time stands still, forces by hand act throughout, velocities are 0 at the end.
+---@param options? { tolerance?: number, max_steps?: integer } m/s^2, default 1e-6; default 100000
+---@return boolean solved
+---@return number residual m/s^2, the largest acceleration left
+function World:solve_static(options) end
+
 ---@class sim2d.DrawOptions
 ---@field width? integer pixels
 ---@field contacts? boolean

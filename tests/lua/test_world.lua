@@ -94,6 +94,22 @@ test("stabilizations are known by name", function()
   end
 end)
 
+test("solve_static brings a pendulum to rest", function()
+  local world = sim.world {}
+  local rod = world:box { position = { 0.5, 0 }, size = { 1, 0.1 } }
+  local pivot = world:hinge { rod, nil, anchor = { 0, 0 } }
+  local solved, residual = world:solve_static { tolerance = 1e-8 }
+  eq(solved, true)
+  assert(residual <= 1e-8)
+  near(rod.x, 0, 1e-8)
+  eq({ rod.vx, rod.omega, world.time }, { 0, 0, 0 })
+  near(pivot.force.y, rod.mass * 9.81, 1e-6)
+  world:circle { radius = 0.1, position = { 5, 0 } }
+  eq(world:solve_static { max_steps = 10 }, false)
+  raises("tolerance", function() world:solve_static { tolerance = 0 } end)
+  raises("steps", function() world:solve_static { steps = 10 } end)
+end)
+
 test("what is not built yet says so", function()
   for key, value in pairs { stepping = "event",
     contact = "convex", geometric_stiffness = "on",
