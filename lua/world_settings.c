@@ -194,6 +194,7 @@ bool s2_setting_read(lua_State *L, int index, int setting, S2WorldDef *def,
     def->substeps = good ? (int)integer : def->substeps;
     return good;
   case NONLINEAR:
+    return s2_value_boolean(L, index, &def->nonlinear, complaint);
   case SLEEPING:
     return read_only_false(L, index, complaint);
   case SETTING_COUNT:
@@ -266,6 +267,8 @@ void s2_setting_push(lua_State *L, int setting, const S2WorldDef *def) {
     lua_pushinteger(L, def->substeps);
     return;
   case NONLINEAR:
+    lua_pushboolean(L, def->nonlinear);
+    return;
   case SLEEPING:
     lua_pushboolean(L, 0);
     return;

@@ -64,6 +64,7 @@ typedef struct S2WorldDef {
   int max_iterations;    // >= 1
   double contact_margin; // m, >= 0: bodies closer than this are reported as in contact
   S2Combine combine_friction, combine_restitution;
+  bool nonlinear;        // speculative: midpoint steps where joints alone act
   int substeps;          // >= 1: a step is this many of dt/substeps, one after the other
   bool stepping_partial; // bisect only: a step that had to be halved ends there, short of dt
   bool strict;           // a step that misses its tolerance is rolled back and fails (S2_UNSOLVED)

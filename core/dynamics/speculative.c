@@ -211,7 +211,11 @@ bool s2_step_speculative(S2Step *step) {
   bool *touching = S2_TAKE_ZEROED(step->arena, bool, 2 * step->touch_count);
   for (int i = 0; i < step->island_count; i++) {
     const S2Island *island = &step->islands[i];
-    if (choose_impact(step, island, step->v0, choices, touching)) {
+    bool done = false;
+    if (world->kept.def.nonlinear && !s2_step_midpoint(step, island, &done)) {
+      return false;
+    }
+    if (!done && choose_impact(step, island, step->v0, choices, touching)) {
       world->stats.second_solves += 1;
       bool reflect = world->kept.def.restitution_model == S2_REFLECTIONS;
       if (reflect) { // those of the blow are to come

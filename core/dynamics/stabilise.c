@@ -64,8 +64,10 @@ static bool feeds_back(const S2Step *step, const S2Island *island) {
   }
   for (int i = 0; i < island->nodes; i++) {
     int32_t at = 3 * island->node[i];
-    if (memcmp(step->v1 + at, step->v2 + at, 3 * sizeof(double)) != 0) {
-      return false;
+    for (int c = 0; c < 3; c++) {
+      if (step->v1[at + c] != step->v2[at + c]) {
+        return false;
+      }
     }
   }
   for (int i = 0; i < island->joints; i++) {

@@ -132,6 +132,10 @@ bool s2_step_impact(S2Step *step, const S2Island *island, S2Choice *choices, S2K
 bool s2_step_later_impacts(S2Step *step, const S2Island *island, S2Choice *choices,
                            const bool *touching);
 
+// The nonlinear midpoint step of an island, into v1 and v2; *done is false where the ordinary step
+// has to do, and nothing is changed then. False: aborted. (midpoint.c)
+bool s2_step_midpoint(S2Step *step, const S2Island *island, bool *done);
+
 // Multiplies the impulses of an island's contacts or joints.
 void s2_step_scale_contacts(S2Step *step, const S2Island *island, double factor); // solve.c
 void s2_step_scale_joints(S2Step *step, const S2Island *island, double factor);

@@ -521,7 +521,7 @@ function Random:seed(seed) end
 ---@field gradient? "exact"
 ---@field smoothing? number
 ---@field substeps? integer a step is this many of dt / substeps, default 1
----@field nonlinear? false
+---@field nonlinear? boolean midpoint steps for islands that only joints act on, default false
 ---@field sleeping? false
 ---@field linear_solver? "auto"
 ---@field combine_friction? sim2d.Combine default "geometric"

@@ -110,6 +110,16 @@ test("solve_static brings a pendulum to rest", function()
   raises("steps", function() world:solve_static { steps = 10 } end)
 end)
 
+test("nonlinear steps keep the energy of a pendulum", function()
+  local world = sim.world { nonlinear = true }
+  eq(world.nonlinear, true)
+  world:hinge { world:box { size = { 1, 0.1 }, position = { 0.5, 0 } }, anchor = { 0, 0 } }
+  local before = world:energy().total
+  world:step(1000)
+  near(world:energy().total, before, 1e-11)
+  eq(world:stats().projections, 0)
+end)
+
 test("what is not built yet says so", function()
   for key, value in pairs { stepping = "event",
     contact = "convex", geometric_stiffness = "on",
