@@ -217,6 +217,28 @@ static int world_resolve_overlaps(lua_State *L) {
   return 1;
 }
 
+// Returns whether the bodies rest, and what is left of their accelerations in m/s^2.
+static int world_solve_static(lua_State *L) {
+  static const char *const names[] = {"tolerance", "max_steps", NULL};
+  S2LuaWorld *lw = s2_lua_world(L, 1);
+  lua_settop(L, 2);
+  S2StaticOptions options = s2_static_options();
+  S2Keys keys = s2_keys_open(L, 2, true, names, NULL, 0);
+  int64_t steps = options.max_steps;
+  s2_keys_number(&keys, "tolerance", S2_POSITIVE, &options.tolerance);
+  s2_keys_integer(&keys, "max_steps", 1, INT32_MAX, &steps);
+  options.max_steps = (int)steps;
+  s2_lua_step_open(L, lw, "world:solve_static()");
+  S2StaticResult result;
+  S2Status status = s2_world_solve_static(lw->world, &options, &result);
+  if (status.code != S2_OK) {
+    s2_lua_step_failed(L, lw, status);
+  }
+  lua_pushboolean(L, result.solved);
+  lua_pushnumber(L, result.residual);
+  return 2;
+}
+
 const luaL_Reg s2_world_read_methods[] = {{"contacts", world_contacts},
                                           {"energy", world_energy},
                                           {"momentum", world_momentum},
@@ -227,4 +249,5 @@ const luaL_Reg s2_world_read_methods[] = {{"contacts", world_contacts},
                                           {"query_point", world_query_point},
                                           {"closest", world_closest},
                                           {"resolve_overlaps", world_resolve_overlaps},
+                                          {"solve_static", world_solve_static},
                                           {NULL, NULL}};

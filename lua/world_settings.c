@@ -64,8 +64,8 @@ static const char *const stepping_names[] = {"speculative", "bisect", "event", N
 static const char *const stabilization_names[] = {"projection", "none",          "baumgarte", "pre",
                                                   "post",       "post_assembly", NULL};
 static const char *const combine_names[] = {"geometric", "average", "multiply", "min", "max", NULL};
-// Settings with one value so far: the first.
 static const char *const restitution_model_names[] = {"newton", "reflections", NULL};
+// Settings with one value so far: the first.
 static const char *const formulation_names[] = {"velocity", "acceleration", "variation", NULL};
 static const char *const geometric_stiffness_names[] = {"off", "on", "psd", NULL};
 static const char *const gradient_names[] = {"exact", "smooth", NULL};
@@ -147,7 +147,7 @@ bool s2_setting_read(lua_State *L, int index, int setting, S2WorldDef *def,
     def->stepping = good ? (S2Stepping)choice : def->stepping;
     return good;
   case STABILIZATION:
-    good = read_choice(L, index, stabilization_names, 2, &choice, complaint);
+    good = read_choice(L, index, stabilization_names, 6, &choice, complaint);
     def->stabilization = good ? (S2Stabilization)choice : def->stabilization;
     return good;
   case POST_STABILIZATION:
@@ -173,7 +173,9 @@ bool s2_setting_read(lua_State *L, int index, int setting, S2WorldDef *def,
     def->combine_restitution = good ? (S2Combine)choice : def->combine_restitution;
     return good;
   case RESTITUTION_MODEL:
-    return read_only_choice(L, index, restitution_model_names, complaint);
+    good = read_choice(L, index, restitution_model_names, 2, &choice, complaint);
+    def->restitution_model = good ? (S2RestitutionModel)choice : def->restitution_model;
+    return good;
   case FORMULATION:
     return read_only_choice(L, index, formulation_names, complaint);
   case GEOMETRIC_STIFFNESS:
@@ -188,9 +190,11 @@ bool s2_setting_read(lua_State *L, int index, int setting, S2WorldDef *def,
   case SMOOTHING:
     return read_only_number(L, index, only_smoothing, complaint);
   case SUBSTEPS:
-    return s2_value_integer(L, index, 1, INT32_MAX, &integer, complaint) &&
-           (integer == 1 || later(L, index, complaint));
+    good = s2_value_integer(L, index, 1, INT32_MAX, &integer, complaint);
+    def->substeps = good ? (int)integer : def->substeps;
+    return good;
   case NONLINEAR:
+    return s2_value_boolean(L, index, &def->nonlinear, complaint);
   case SLEEPING:
     return read_only_false(L, index, complaint);
   case SETTING_COUNT:
@@ -238,7 +242,7 @@ void s2_setting_push(lua_State *L, int setting, const S2WorldDef *def) {
     lua_pushstring(L, combine_names[def->combine_restitution]);
     return;
   case RESTITUTION_MODEL:
-    lua_pushstring(L, restitution_model_names[0]);
+    lua_pushstring(L, restitution_model_names[def->restitution_model]);
     return;
   case FORMULATION:
     lua_pushstring(L, formulation_names[0]);
@@ -260,9 +264,11 @@ void s2_setting_push(lua_State *L, int setting, const S2WorldDef *def) {
     lua_pushnumber(L, only_smoothing);
     return;
   case SUBSTEPS:
-    lua_pushinteger(L, 1);
+    lua_pushinteger(L, def->substeps);
     return;
   case NONLINEAR:
+    lua_pushboolean(L, def->nonlinear);
+    return;
   case SLEEPING:
     lua_pushboolean(L, 0);
     return;

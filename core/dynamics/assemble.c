@@ -62,16 +62,18 @@ S2Assembly s2_assemble(const S2Step *step, const S2Island *island, const S2Choic
   double *mass = S2_TAKE(step->arena, double, 3 * island->nodes);
   double *rhs = S2_TAKE_ZEROED(step->arena, double, 3 * island->nodes);
   double *v = S2_TAKE_ZEROED(step->arena, double, 3 * island->nodes);
+  bool forces = motion || kind == S2_FOLLOW;
+  bool from_v2 = !motion && kind != S2_POSITIONS;
   for (int i = 0; i < island->nodes; i++) {
     int32_t slot = island->node[i];
     const S2Body *body = &step->world->bodies.at[slot];
     const double inertial[3] = {body->inertia, body->mass, body->mass};
     for (int c = 0; c < 3; c++) {
       int at = 3 * slot + c, to = 3 * i + c;
-      mass[to] = motion ? step->mass[at] : inertial[c];
-      rhs[to] = motion              ? step->mass[at] * step->free_v[at]
-                : kind == S2_IMPACT ? inertial[c] * step->v2[at]
-                                    : 0;
+      mass[to] = forces ? step->mass[at] : inertial[c];
+      rhs[to] = forces ? step->mass[at] * step->free_v[at] : 0;
+      rhs[to] += from_v2 ? inertial[c] * step->v2[at] : 0;
+      rhs[to] -= kind == S2_FOLLOW ? inertial[c] * step->v0[at] : 0;
       v[to] = motion ? step->v0[at] : 0;
     }
   }
@@ -86,16 +88,23 @@ S2Assembly s2_assemble(const S2Step *step, const S2Island *island, const S2Choic
       if (!choice->use) {
         continue;
       }
-      rows[n] = contact_row(step, touch, k, point->at.normal, kind);
-      rows[n].bias += choice->bias;
-      rows[n].group = group;
-      lambda[n++] = motion ? point->normal_impulse : 0;
-      if (kind != S2_POSITIONS && touch->friction > 0) {
+      if (kind != S2_RUB) {
+        rows[n] = contact_row(step, touch, k, point->at.normal, kind);
+        rows[n].bias += choice->bias;
+        rows[n].group = group;
+        lambda[n++] = motion ? point->normal_impulse : 0;
+      }
+      if (s2_kind_is_rough(kind, touch)) {
         rows[n] = contact_row(step, touch, k, s2_left(point->at.normal), kind);
         rows[n].bias -= touch->surface_speed;
-        rows[n].coupled_to = n - 1;
-        rows[n].mu = touch->friction;
         rows[n].group = group;
+        if (kind == S2_RUB) {
+          rows[n].hi = touch->friction * choice->bias;
+          rows[n].lo = -rows[n].hi;
+        } else {
+          rows[n].coupled_to = n - 1;
+          rows[n].mu = touch->friction;
+        }
         lambda[n++] = motion ? point->tangent_impulse : 0;
       }
       group += 1;

@@ -8,8 +8,8 @@
 #include <string.h>
 
 // Restitution targets from the velocities before; when one counts, separating contacts are left out
-// (they would gain energy), the later impacts see to them.
-static void choose(const S2Step *step, const S2Island *island, S2Choice *choices, bool *touching) {
+// (they would gain energy), the later impacts see to them. Does one count?
+static bool choose(const S2Step *step, const S2Island *island, S2Choice *choices, bool *touching) {
   double tiny = s2_island_rest_speed(step, island);
   double margin = step->world->kept.def.contact_margin;
   bool bounces = false;
@@ -25,11 +25,14 @@ static void choose(const S2Step *step, const S2Island *island, S2Choice *choices
         } else {
           touching[2 * index + k] = near;
           choices[2 * index + k] =
-              (S2Choice){near && !(bounces && u > tiny), touch->restitution * fmin(0, u)};
+              (S2Choice){near && !(bounces && u > tiny),
+                         fmin(touch->restitution * fmin(0, u),
+                              s2_step_gap_bias(step, fmin(touch->points[k].at.gap, 0)))};
         }
       }
     }
   }
+  return bounces;
 }
 
 // Of what the last attempt took from the arena only its touches go on: there may be thousands of
@@ -61,8 +64,16 @@ static bool attempt(S2Step *step, double *overlap_before) {
     memcpy(step->v2, step->free_v, bytes);
     for (int i = 0; i < step->island_count; i++) {
       const S2Island *island = &step->islands[i];
-      choose(step, island, choices, touching);
-      if (!s2_step_impact(step, island, choices, S2_MOTION) ||
+      bool bounces = choose(step, island, choices, touching);
+      bool reflect = bounces && world->kept.def.restitution_model == S2_REFLECTIONS;
+      if (reflect) { // joints' impulses of the blow are to come
+        s2_step_scale_joints(step, island, 0);
+        if (!s2_step_before_impact(step, island)) {
+          return false;
+        }
+      }
+      if (!(reflect ? s2_step_reflect(step, island, choices, touching)
+                    : s2_step_impact(step, island, choices, S2_MOTION)) ||
           !s2_step_later_impacts(step, island, choices, touching)) {
         return false;
       }
@@ -91,11 +102,15 @@ bool s2_step_bisect(S2Step *step) {
   size_t bytes = sizeof(double) * 3 * (size_t)world->bodies.count;
   double tolerance = S2_BISECT_TOLERANCE * smallest_body(world);
   double smallest = S2_BISECT_SMALLEST * step->dt, left = step->dt;
-  S2ArenaMark clean = s2_arena_mark(step->arena);
   // Once: the laws see the world, which stands still until the whole step is done.
   if (!s2_step_forces(step)) {
     return false;
   }
+  s2_step_free_motion(step, step->dt);
+  if (!s2_step_pre_stabilise(step)) {
+    return false;
+  }
+  S2ArenaMark clean = s2_arena_mark(step->arena);
   double next = step->dt; // what to try: twice what went well last, or the whole rest
   while (left > 0) {
     double h = fmin(next, left), overlap, before;

@@ -3,6 +3,10 @@
 
 #include <string.h>
 
+static bool last_part(const S2Step *step) {
+  return step->part == step->parts - 1 || step->cut_short;
+}
+
 static S2Status check(const S2Step *step) {
   const S2World *world = step->world;
   for (int i = 0; i < world->order.count; i++) {
@@ -71,8 +75,14 @@ static void touch_events(const S2Step *step, S2Touch *touch) {
   }
   touch->begun = begun;
   for (k = 0; k < touch->count; k++) {
-    if (touch->points[k].normal_impulse > 0) {
+    S2TouchPoint *point = &touch->points[k];
+    if (point->normal_impulse > 0 && point->event == S2_NONE) {
+      point->event = world->events.count;
       point_event(step, S2_CONTACT_IMPULSE, touch, k);
+    } else if (point->normal_impulse > 0) { // told already for earlier parts of the step
+      S2Event *event = &world->events.at[point->event];
+      event->normal_impulse += point->normal_impulse;
+      event->tangent_impulse += point->tangent_impulse;
     }
   }
 }
@@ -160,13 +170,17 @@ static void commit_joints(const S2Step *step, double elapsed) {
   }
 }
 
+// Solves: the worst of the parts of the step; positions: at its end.
 static void measure(S2Step *step, double elapsed) {
   S2World *world = step->world;
   S2WorldStats *stats = &world->stats;
   step->residuals.penetration = s2_step_penetration(step);
   step->residuals.joint_error = joint_error(step, elapsed);
+  if (step->part > 0) {
+    s2_keep_worst(&step->residuals.solve, &world->residuals.solve);
+  }
   world->residuals = step->residuals;
-  stats->steps += 1;
+  stats->steps += last_part(step);
   stats->worst_scaled = fmax(stats->worst_scaled, step->residuals.solve.scaled);
   stats->worst_penetration = fmax(stats->worst_penetration, step->residuals.penetration);
   stats->worst_joint_error = fmax(stats->worst_joint_error, step->residuals.joint_error);
@@ -198,7 +212,9 @@ S2Status s2_step_commit(S2Step *step) {
     if (s2_body_moves(&world->bodies.at[at / 3])) { // the others keep what they were given
       memcpy(world->v.at + at, step->v2 + at, 3 * sizeof(double));
     }
-    memset(world->f.at + at, 0, 3 * sizeof(double));
+    if (last_part(step)) {
+      memset(world->f.at + at, 0, 3 * sizeof(double));
+    }
   }
   s2_array_reserve(world->touches, step->touch_count);
   world->touches.count = step->touch_count;
@@ -209,7 +225,7 @@ S2Status s2_step_commit(S2Step *step) {
   measure(step, elapsed);
   commit_joints(step, elapsed);
   world->kept.time = step->cut_short ? step->t : world->kept.time + step->dt;
-  world->kept.steps += 1;
+  world->kept.steps += last_part(step);
   world->kept.fresh = false;
   world->boxes_stale = true;
   world->contacts_stale = true;

@@ -32,7 +32,18 @@ typedef struct S2JointId {
 
 typedef enum S2Stepping { S2_SPECULATIVE, S2_BISECT } S2Stepping;
 typedef enum S2ContactModel { S2_COULOMB, S2_FRICTIONLESS } S2ContactModel;
-typedef enum S2Stabilization { S2_PROJECTION, S2_NO_STABILIZATION } S2Stabilization;
+typedef enum S2Stabilization { // what is done about joint errors and overlaps
+  S2_PROJECTION,               // positions mended until nothing is left; velocities by SHAKE
+  S2_NO_STABILIZATION,
+  S2_BAUMGARTE,     // rows ask for a fifth of the error within the step
+  S2_PRE,           // positions mended by one linear solve before the step
+  S2_POST,          // after it, with the rows of its start and the errors of its end
+  S2_POST_ASSEMBLY, // after it, with rows assembled anew
+} S2Stabilization;
+typedef enum S2RestitutionModel {
+  S2_NEWTON,      // every contact of a blow leaves with e times the speed it arrived with
+  S2_REFLECTIONS, // generalised reflections: a blow travels through bodies that touch
+} S2RestitutionModel;
 typedef enum S2Combine {
   S2_COMBINE_GEOMETRIC, // sqrt(a b)
   S2_COMBINE_AVERAGE,
@@ -47,11 +58,14 @@ typedef struct S2WorldDef {
   S2Solver solver;
   S2ContactModel contact;
   S2Stepping stepping;
+  S2RestitutionModel restitution_model;
   S2Stabilization stabilization;
   double tolerance;      // on S2Residual.scaled, > 0
   int max_iterations;    // >= 1
   double contact_margin; // m, >= 0: bodies closer than this are reported as in contact
   S2Combine combine_friction, combine_restitution;
+  bool nonlinear;        // speculative: midpoint steps where joints alone act
+  int substeps;          // >= 1: a step is this many of dt/substeps, one after the other
   bool stepping_partial; // bisect only: a step that had to be halved ends there, short of dt
   bool strict;           // a step that misses its tolerance is rolled back and fails (S2_UNSOLVED)
 } S2WorldDef;
@@ -271,7 +285,7 @@ typedef struct S2JointInfo {
   S2Vec2 axis;               // slider, wheel: unit vector, world coordinates now
   S2Vec2 target;             // mouse
   double velocity[3];        // lock: angle, x, y
-  S2Vec2 impulse;            // on a, N s, of the last step (world axes)
+  S2Vec2 impulse;            // on a, N s, of the last (sub-)step (world axes)
   double angular_impulse;    // on a, about its anchor, N m s
   S2Vec2 force;              // on a, N: impulse over the time it acted
   double torque;             // on a, about its anchor, N m
@@ -309,8 +323,30 @@ typedef struct S2Callbacks {
 
 void s2_world_set_callbacks(S2World *world, const S2Callbacks *callbacks);
 
-// Advances the world by dt (stepping_partial: possibly by less).
+// Advances the world by dt (stepping_partial: possibly by less), in `substeps` equal parts. Forces
+// by hand act in all of them; force laws are asked in each, with its time and length. Events and
+// the impulses of contacts are those of the whole step; residuals the worst of its parts.
 S2Status s2_world_step(S2World *world);
+
+// Moves the bodies to rest: to where no body would accelerate, from rest, by more than `tolerance`
+// (turning counted at the farthest point of a body). Time stands still, forces by hand act
+// throughout, kinematic bodies wait; velocities of dynamic bodies are 0 at the end. Not solved is
+// no error: result->solved says so, and the bodies are where `max_steps` steps brought them. When a
+// step fails the world is as it was.
+typedef struct S2StaticOptions {
+  double tolerance; // m/s^2, > 0
+  int max_steps;    // >= 1
+} S2StaticOptions;
+
+typedef struct S2StaticResult {
+  bool solved;
+  double residual; // m/s^2, at the last stop
+  int steps;
+} S2StaticResult;
+
+S2StaticOptions s2_static_options(void); // the defaults
+S2Status s2_world_solve_static(S2World *world, const S2StaticOptions *options,
+                               S2StaticResult *result);
 
 // A place to come back to, kept inside the world (one level): for callers whose own callbacks run
 // around a step and may fail.

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#define IMAGE_MAGIC UINT64_C(0x32643270616e7333) // changes with the layout
+#define IMAGE_MAGIC UINT64_C(0x32643270616e7335) // changes with the layout
 
 typedef struct ImageHeader {
   uint64_t magic;
@@ -165,8 +165,9 @@ S2Status s2_world_set_state(S2World *world, const double *state, int count) {
   // What was remembered belongs to another state: the same state must give the same future.
   for (int i = 0; i < world->touches.count; i++) {
     for (int k = 0; k < 2; k++) {
-      world->touches.at[i].points[k].normal_impulse = 0;
-      world->touches.at[i].points[k].tangent_impulse = 0;
+      S2TouchPoint *point = &world->touches.at[i].points[k];
+      point->normal_impulse = point->tangent_impulse = 0;
+      point->earlier_normal = point->earlier_tangent = 0;
     }
   }
   for (int i = 0; i < world->joints.count; i++) {

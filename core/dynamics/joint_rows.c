@@ -108,6 +108,20 @@ static void boxed(const Builder *builder, List *list, const S2JointRow *of, int 
   drives(builder, row);
 }
 
+// Do forces act, or is it a blow (or a mend) that takes no time?
+static bool takes_time(S2Kind kind) {
+  return kind == S2_MOTION || kind == S2_REBOUND || kind == S2_FOLLOW;
+}
+
+// How fast an error is to vanish: in a mend all of it, else what S2_BAUMGARTE asks, 1/s.
+static double mended(const Builder *builder) {
+  bool motion = builder->kind == S2_MOTION || builder->kind == S2_REBOUND;
+  bool biased = builder->step->world->kept.def.stabilization == S2_BAUMGARTE;
+  return builder->kind == S2_POSITIONS ? 1
+         : motion && biased            ? S2_BAUMGARTE_FACTOR / builder->step->h
+                                       : 0;
+}
+
 static void add_equations(const Builder *builder, List *list) {
   const S2JointKind *kind = s2_joint_kind(builder->joint->type);
   S2JointRow rows[S2_JOINT_EQUATIONS];
@@ -117,9 +131,10 @@ static void add_equations(const Builder *builder, List *list) {
   s2_joint_soften(builder->joint, rows, count, positions ? 0 : builder->step->h, soft);
   for (int i = 0; i < count; i++) {
     // Springs do not act in no time, and are not snapped to rest.
-    bool acts = soft[i].rigid || (!positions && builder->kind != S2_IMPACT);
+    bool acts = soft[i].rigid || takes_time(builder->kind);
     if (acts && isfinite(soft[i].compliance)) {
-      bilateral(builder, list, &soft[i].row, i, positions ? soft[i].row.value : soft[i].bias,
+      double mend = soft[i].rigid ? mended(builder) * soft[i].row.value : 0;
+      bilateral(builder, list, &soft[i].row, i, mend + (positions ? 0 : soft[i].bias),
                 soft[i].compliance);
     }
   }
@@ -147,10 +162,12 @@ static void add_limit(const Builder *builder, List *list, const S2JointRow *row,
     const double *impulse = builder->step->joint_impulse + S2_JOINT_ROWS * builder->slot;
     double slop = S2_TOUCH_SLOP * (s2_joint_row_angular(row) ? 1 : builder->island->length);
     bool met = distance <= slop || (builder->kind == S2_REBOUND && impulse[index] > 0);
-    if (!met && builder->kind != S2_MOTION) {
+    bool bisect = builder->step->world->kept.def.stepping == S2_BISECT; // its blows move bodies
+    bool ahead = builder->kind == S2_MOTION || (builder->kind == S2_FOLLOW && bisect);
+    if (!met && !ahead) {
       return;
     }
-    bias = met && builder->kind != S2_MOTION ? 0 : fmax(distance, 0) / builder->step->h;
+    bias = met && !ahead ? 0 : s2_step_gap_bias(builder->step, distance);
   }
   append(builder, list, row, sign, index, bias)->hi = INFINITY;
 }
@@ -174,8 +191,8 @@ static void add_equal_limits(const Builder *builder, List *equal) {
   S2JointRow row;
   if (limited(joint) && joint->limit_lo == joint->limit_hi) {
     s2_joint_kind(joint->type)->coordinate(&builder->at, &row, NULL);
-    bilateral(builder, equal, &row, S2_JOINT_LO,
-              builder->kind == S2_POSITIONS ? row.value - joint->limit_lo : 0, 0);
+    bilateral(builder, equal, &row, S2_JOINT_LO, mended(builder) * (row.value - joint->limit_lo),
+              0);
   }
 }
 
@@ -183,7 +200,7 @@ static void add_equal_limits(const Builder *builder, List *equal) {
 static void add_drive(const Builder *builder, List *equal, List *boxes) {
   const S2Joint *joint = builder->joint;
   bool endless = joint->has_motor && joint->motor_max == INFINITY;
-  bool bounded = builder->kind == S2_MOTION || builder->kind == S2_REBOUND;
+  bool bounded = takes_time(builder->kind);
   if ((!joint->has_motor && !(joint->friction > 0)) || builder->kind == S2_POSITIONS) {
     return;
   }
@@ -235,7 +252,7 @@ int s2_step_joint_rows(const S2Step *step, const S2Island *island, S2Kind kind, 
         add_equations(&builder, &all);
         add_equal_limits(&builder, &all);
         add_drive(&builder, &all, &boxes);
-      } else {
+      } else if (kind != S2_RUB) { // its rows with bounds come behind
         add_limits(&builder, &limits);
       }
     }

@@ -124,7 +124,7 @@ S2Status s2_world_resolve_overlaps(S2World *world, double *remaining) {
     s2_step_islands(&step);
     *remaining = s2_step_penetration(&step);
     double before = *remaining;
-    s2_step_stabilise(&step);
+    s2_step_project(&step);
     bool moved = false;
     for (int i = 0; i < 3 * world->bodies.count; i++) {
       moved |= step.q1[i] != world->q.at[i];

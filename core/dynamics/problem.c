@@ -58,7 +58,7 @@ static S2Island everything(S2Step *step) {
 S2Status s2_world_problem(S2World *world, S2Problem **problem, S2BodyId *nodes, int capacity) {
   *problem = NULL;
   S2_TRY(s2_world_idle(world));
-  S2Step step = s2_step_begin(world);
+  S2Step step = s2_step_begin(world, 0, world->kept.def.substeps);
   world->stepping = true;
   bool going = s2_step_forces(&step);
   if (going) {
@@ -79,7 +79,7 @@ S2Status s2_world_problem(S2World *world, S2Problem **problem, S2BodyId *nodes, 
       double gap = step.touches[i].points[k].at.gap;
       choices[2 * i + k] = world->kept.def.stepping == S2_BISECT
                                ? (S2Choice){gap <= world->kept.def.contact_margin, 0}
-                               : (S2Choice){true, fmax(gap, 0) / step.h};
+                               : (S2Choice){true, s2_step_gap_bias(&step, gap)};
     }
   }
   S2Assembly assembly = s2_assemble(&step, &all, choices, S2_MOTION);

@@ -51,7 +51,8 @@ static void list_contacts(S2World *world) {
     for (int k = 0; k < touch->count && alive && !touch->sensor && touch->enabled; k++) {
       const S2TouchPoint *point = &touch->points[k];
       const double *qa = world->q.at + 3 * touch->body_a;
-      if (point->at.gap > margin && !(point->normal_impulse > 0)) {
+      double impulse = point->earlier_normal + point->normal_impulse;
+      if (point->at.gap > margin && !(impulse > 0)) {
         continue;
       }
       *s2_array_append(world->contacts) = (S2Contact){
@@ -60,8 +61,8 @@ static void list_contacts(S2World *world) {
           .point = s2_vec2(qa[1] + point->at.point.x, qa[2] + point->at.point.y),
           .normal = point->at.normal,
           .gap = point->at.gap,
-          .normal_impulse = point->normal_impulse,
-          .tangent_impulse = point->tangent_impulse,
+          .normal_impulse = impulse,
+          .tangent_impulse = point->earlier_tangent + point->tangent_impulse,
           .sliding = point->sliding,
           .feature = point->at.id,
       };

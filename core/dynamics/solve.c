@@ -18,7 +18,7 @@ static void dump(S2Step *step, const S2Problem *problem) {
   }
 }
 
-static void keep_worst(S2Residual *worst, const S2Residual *residual) {
+void s2_keep_worst(S2Residual *worst, const S2Residual *residual) {
   worst->dynamics = fmax(worst->dynamics, residual->dynamics);
   worst->complementarity = fmax(worst->complementarity, residual->complementarity);
   worst->cone = fmax(worst->cone, residual->cone);
@@ -33,7 +33,7 @@ static void account(S2Step *step, const S2Island *island, const S2Solution *solu
   stats->iterations += (uint64_t)solution->iterations;
   stats->last_iterations += solution->iterations;
   stats->used[solution->used] += 1;
-  keep_worst(&step->residuals.solve, &solution->residual);
+  s2_keep_worst(&step->residuals.solve, &solution->residual);
   if (solution->status != S2_SOLVED) {
     step->unsolved += 1;
     stats->unsolved += 1;
@@ -44,26 +44,6 @@ static void account(S2Step *step, const S2Island *island, const S2Solution *solu
                   (unsigned long long)world->kept.steps + 1, step->t, island->nodes,
                   island->nodes == 1 ? "y" : "ies", solution->residual.scaled,
                   world->kept.def.tolerance);
-  }
-}
-
-static void keep_joint_impulses(S2Step *step, const S2Island *island, const S2Assembly *assembly,
-                                const double *lambda, double kept) {
-  for (int i = 0; i < island->joints; i++) {
-    int32_t slot = island->joint[i];
-    for (int r = 0; r < S2_JOINT_ROWS; r++) {
-      step->joint_impulse[S2_JOINT_ROWS * slot + r] *= kept;
-    }
-    for (int c = 0; c < 3; c++) {
-      step->joint_reaction[3 * slot + c] *= kept;
-    }
-  }
-  for (int i = 0; i < assembly->parts; i++) {
-    const S2JointPart *part = &assembly->part[i];
-    step->joint_impulse[S2_JOINT_ROWS * part->joint + part->row] += lambda[i];
-    for (int c = 0; c < 3; c++) {
-      step->joint_reaction[3 * part->joint + c] += part->push[c] * lambda[i];
-    }
   }
 }
 
@@ -102,26 +82,61 @@ bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices
   for (int i = 0; i < island->nodes; i++) {
     memcpy(v + 3 * island->node[i], solution.v + 3 * i, 3 * sizeof(double));
   }
-  double kept = kind == S2_IMPACT; // what was there before stays
-  keep_joint_impulses(step, island, &assembly, solution.lambda, kept);
+  bool anew = kind == S2_MOTION || kind == S2_REBOUND;
+  double kept = anew ? 0 : 1; // what was there before stays
+  s2_step_scale_joints(step, island, kept);
+  s2_step_add_joints(step, assembly.part, assembly.parts, solution.lambda, 1);
   int n = assembly.parts;
   for (int i = 0; i < island->touches; i++) {
     S2Touch *touch = &step->touches[island->touch[i]];
     for (int k = 0; k < touch->count; k++) {
       S2TouchPoint *point = &touch->points[k];
       bool used = choices[2 * island->touch[i] + k].use;
-      bool rough = touch->friction > 0;
-      point->normal_impulse = kept * point->normal_impulse + (used ? solution.lambda[n] : 0);
-      point->tangent_impulse =
-          kept * point->tangent_impulse + (used && rough ? solution.lambda[n + 1] : 0);
+      bool normal = used && kind != S2_RUB, tangent = used && s2_kind_is_rough(kind, touch);
+      point->normal_impulse = kept * point->normal_impulse + (normal ? solution.lambda[n] : 0);
+      n += normal;
+      point->tangent_impulse = kept * point->tangent_impulse + (tangent ? solution.lambda[n] : 0);
+      n += tangent;
       // At the bound up to rounding; without friction a loaded contact slides whatever it does.
       point->sliding =
           point->normal_impulse > 0 &&
           fabs(point->tangent_impulse) >= touch->friction * point->normal_impulse * (1 - 1e-9);
-      n += used ? 1 + rough : 0;
     }
   }
   s2_arena_rewind(step->arena, mark);
   world->stats.seconds_solve += s2_clock() - start;
   return true;
+}
+
+void s2_step_scale_contacts(S2Step *step, const S2Island *island, double factor) {
+  for (int i = 0; i < island->touches; i++) {
+    S2Touch *touch = &step->touches[island->touch[i]];
+    for (int k = 0; k < touch->count; k++) {
+      touch->points[k].normal_impulse *= factor;
+      touch->points[k].tangent_impulse *= factor;
+    }
+  }
+}
+
+void s2_step_scale_joints(S2Step *step, const S2Island *island, double factor) {
+  for (int i = 0; i < island->joints; i++) {
+    int32_t slot = island->joint[i];
+    for (int r = 0; r < S2_JOINT_ROWS; r++) {
+      step->joint_impulse[S2_JOINT_ROWS * slot + r] *= factor;
+    }
+    for (int c = 0; c < 3; c++) {
+      step->joint_reaction[3 * slot + c] *= factor;
+    }
+  }
+}
+
+void s2_step_add_joints(S2Step *step, const S2JointPart *parts, int count, const double *lambda,
+                        double factor) {
+  for (int i = 0; i < count; i++) {
+    const S2JointPart *part = &parts[i];
+    step->joint_impulse[S2_JOINT_ROWS * part->joint + part->row] += factor * lambda[i];
+    for (int c = 0; c < 3; c++) {
+      step->joint_reaction[3 * part->joint + c] += factor * part->push[c] * lambda[i];
+    }
+  }
 }

@@ -21,6 +21,11 @@
 
 #include <string.h>
 
+double s2_step_gap_bias(const S2Step *step, double gap) {
+  bool baumgarte = step->world->kept.def.stabilization == S2_BAUMGARTE;
+  return gap >= 0 ? gap / step->h : baumgarte ? S2_BAUMGARTE_FACTOR * gap / step->h : 0;
+}
+
 static void integrate_island(S2Step *step, const S2Island *island) {
   for (int i = 0; i < island->nodes; i++) {
     int32_t at = 3 * island->node[i];
@@ -62,7 +67,7 @@ static bool relinearise_touch(S2Step *step, const S2Island *island, int32_t inde
   for (int k = 0; k < there.count; k++) {
     S2TouchPoint *point = &there.points[k];
     point->at.gap -= step->h * s2_touch_velocity(&there, k, point->at.normal, step->v1);
-    choices[2 * index + k] = (S2Choice){true, fmax(point->at.gap, 0) / step->h};
+    choices[2 * index + k] = (S2Choice){true, s2_step_gap_bias(step, point->at.gap)};
   }
   *touch = there;
   *replaced = true;
@@ -76,7 +81,7 @@ static bool first_solve(S2Step *step, const S2Island *island, S2Choice *choices)
     const S2Touch *touch = &step->touches[island->touch[i]];
     for (int k = 0; k < touch->count; k++) {
       choices[2 * island->touch[i] + k] =
-          (S2Choice){true, fmax(touch->points[k].at.gap, 0) / step->h};
+          (S2Choice){true, s2_step_gap_bias(step, touch->points[k].at.gap)};
     }
   }
   bool again = true;
@@ -177,6 +182,9 @@ bool s2_step_speculative(S2Step *step) {
     return false;
   }
   s2_step_free_motion(step, step->dt);
+  if (!s2_step_pre_stabilise(step)) {
+    return false;
+  }
   S2Choice *choices = NULL;
   do {
     const S2Touch *known = step->touches;
@@ -203,13 +211,22 @@ bool s2_step_speculative(S2Step *step) {
   bool *touching = S2_TAKE_ZEROED(step->arena, bool, 2 * step->touch_count);
   for (int i = 0; i < step->island_count; i++) {
     const S2Island *island = &step->islands[i];
-    if (choose_impact(step, island, step->v0, choices, touching)) {
+    bool done = false;
+    if (world->kept.def.nonlinear && !s2_step_midpoint(step, island, &done)) {
+      return false;
+    }
+    if (!done && choose_impact(step, island, step->v0, choices, touching)) {
       world->stats.second_solves += 1;
+      bool reflect = world->kept.def.restitution_model == S2_REFLECTIONS;
+      if (reflect) { // those of the blow are to come
+        s2_step_scale_joints(step, island, 0);
+      }
       if (!s2_step_before_impact(step, island)) {
         return false;
       }
       choose_impact(step, island, step->v2, choices, touching);
-      if (!s2_step_impact(step, island, choices, S2_REBOUND) ||
+      if (!(reflect ? s2_step_reflect(step, island, choices, touching)
+                    : s2_step_impact(step, island, choices, S2_REBOUND)) ||
           !s2_step_later_impacts(step, island, choices, touching)) {
         return false;
       }

@@ -4,8 +4,14 @@
 //     min 1/2 dq' M dq   s.t.   Je dq = -g_e,   Jc dq >= -gap     (e: rigid rows, c: contacts,
 //     limits)
 //
-// iterated (Newton), on positions alone. Velocities are not touched.
+// iterated (Newton). Joints push along the rows of the step's start, and what they displace goes
+// into the velocities as well, over h: that is SHAKE (Ryckaert, Ciccotti, Berendsen 1977), the part
+// of the joints' impulse that the linearised rows missed. Without it a swinging body loses energy
+// in every step, and along the rows of the step's end the next solve would take it away again. What
+// contacts displace stays out of the velocities, or pushing overlaps apart would throw bodies.
 #include "dynamics/step.h"
+
+#include <string.h>
 
 // The largest overlap or joint error of an island at q1, m.
 static double violation(const S2Step *step, const S2Island *island) {
@@ -24,25 +30,98 @@ static double violation(const S2Step *step, const S2Island *island) {
   return worst;
 }
 
-// One Newton step, with inertias times `stiffness`; false when it could not be solved.
-static bool project(S2Step *step, const S2Island *island, double worst, double stiffness) {
-  S2World *world = step->world;
-  S2Choice *choices = S2_TAKE_ZEROED(step->arena, S2Choice, 2 * step->touch_count);
-  for (int i = 0; i < island->touches; i++) {
-    const S2Touch *touch = &step->touches[island->touch[i]];
-    for (int k = 0; k < touch->count; k++) {
-      choices[2 * island->touch[i] + k] = (S2Choice){true, touch->points[k].at.gap};
+// What joints displaced so far.
+typedef struct Shaken {
+  double *dq;     // 3 a node
+  double *lambda; // 1 a joint equation, S2_JOINT_ROWS a joint at most
+  S2JointPart *part;
+  int count;
+} Shaken;
+
+// Is it an equation of a joint? They come first, then limits and contacts.
+static bool is_equation(const S2Problem *problem, int row) {
+  return row < problem->rows && problem->row[row].lo < 0;
+}
+
+static void add_joint_part(const S2Assembly *assembly, const double *lambda, double part,
+                           Shaken *shaken) {
+  const S2Problem *problem = &assembly->problem;
+  double *by_joints = shaken->dq;
+  for (int r = 0; is_equation(problem, r); r++) {
+    const S2Row *row = &problem->row[r];
+    shaken->lambda[r] += part * lambda[r];
+    for (int c = 0; c < 3; c++) {
+      if (row->a != S2_GROUND) {
+        int at = 3 * row->a + c;
+        by_joints[at] += part * row->ja[c] * lambda[r] / problem->mass[at];
+      }
+      if (row->b != S2_GROUND) {
+        int at = 3 * row->b + c;
+        by_joints[at] += part * row->jb[c] * lambda[r] / problem->mass[at];
+      }
     }
   }
-  S2Assembly assembly = s2_assemble(step, island, choices, S2_POSITIONS);
-  for (int i = 0; i < island->nodes; i++) {
-    assembly.mass[3 * i] *= stiffness;
+}
+
+// May the displacement of joints go into the velocities? Not that of a step which began off its
+// joints (bodies placed by hand), not after a blow, when the velocities that made the error are
+// gone, and not where a motor or dry friction has just set them.
+static bool feeds_back(const S2Step *step, const S2Island *island) {
+  if (!(step->h > 0) || island->joints == 0) { // h = 0: positions are mended outside a step
+    return false;
   }
+  for (int i = 0; i < island->nodes; i++) {
+    int32_t at = 3 * island->node[i];
+    for (int c = 0; c < 3; c++) {
+      if (step->v1[at + c] != step->v2[at + c]) {
+        return false;
+      }
+    }
+  }
+  for (int i = 0; i < island->joints; i++) {
+    const S2Joint *joint = &step->world->joints.at[island->joint[i]];
+    S2JointAt at = {step->world, joint, step->q0, step->t - step->world->kept.time};
+    bool driven = joint->has_motor || joint->friction > 0;
+    if (driven || s2_joint_violation(&at, island->length) > S2_FEEDBACK_START * island->length) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// Joints' equations at q0, their errors still those of q1. False: the two do not have the same.
+static bool take_rows_of_start(S2Step *step, const S2Island *island, const S2Choice *choices,
+                               S2Problem *problem, S2Row *rows, Shaken *shaken) {
+  double *q1 = step->q1;
+  step->q1 = step->q0;
+  S2Assembly start = s2_assemble(step, island, choices, S2_POSITIONS);
+  step->q1 = q1;
+  int count = 0;
+  bool same = true;
+  memcpy(rows, problem->row, sizeof(S2Row) * (size_t)problem->rows);
+  for (; is_equation(problem, count) && same; count++) {
+    same = is_equation(&start.problem, count);
+    if (same) {
+      shaken->part[count] = start.part[count];
+      memcpy(rows[count].ja, start.problem.row[count].ja, sizeof rows[count].ja);
+      memcpy(rows[count].jb, start.problem.row[count].jb, sizeof rows[count].jb);
+    }
+  }
+  shaken->count = count;
+  same = same && !is_equation(&start.problem, count);
+  problem->row = same ? rows : problem->row;
+  return same;
+}
+
+// Solves and moves q1; false when it could not be solved.
+static bool solve_positions(S2Step *step, const S2Island *island, S2Assembly *assembly,
+                            double worst, Shaken *shaken) {
+  S2World *world = step->world;
   // Relative to what is to be removed, so that the last digits come out, too.
-  assembly.problem.velocity_scale = fmax(worst, S2_PROJECTION_TRIGGER * island->length);
+  assembly->problem.velocity_scale = fmax(worst, S2_PROJECTION_TRIGGER * island->length);
   S2SolverOptions options = {.tolerance = 1e-9, .max_iterations = world->kept.def.max_iterations};
-  S2Solution solution = {.v = assembly.v, .lambda = assembly.lambda};
-  s2_mcp_solve(&assembly.problem, &options, step->arena, &solution);
+  S2Solution solution = {.v = assembly->v, .lambda = assembly->lambda};
+  s2_mcp_solve(&assembly->problem, &options, step->arena, &solution);
   world->stats.projections += 1;
   if (!(solution.residual.scaled < 1e-3)) { // jammed: no displacement helps
     return false;
@@ -57,6 +136,9 @@ static bool project(S2Step *step, const S2Island *island, double worst, double s
       step->q1[3 * island->node[i] + c] += part * solution.v[3 * i + c];
     }
   }
+  if (shaken != NULL) {
+    add_joint_part(assembly, solution.lambda, part, shaken);
+  }
   for (int i = 0; i < island->touches; i++) {
     s2_touch_collide(world, &step->touches[island->touch[i]], step->q1,
                      world->kept.def.contact_margin);
@@ -64,11 +146,172 @@ static bool project(S2Step *step, const S2Island *island, double worst, double s
   return true;
 }
 
-void s2_step_stabilise(S2Step *step) {
-  S2World *world = step->world;
-  if (world->kept.def.stabilization == S2_NO_STABILIZATION || step->island_count == 0) {
-    return;
+// One Newton step, with inertias times `stiffness`; false when it could not be solved. With
+// `shaken` the joint rows are those of q0, and what joints displace is added there.
+static bool project(S2Step *step, const S2Island *island, double worst, double stiffness,
+                    Shaken *shaken) {
+  S2Choice *choices = S2_TAKE_ZEROED(step->arena, S2Choice, 2 * step->touch_count);
+  for (int i = 0; i < island->touches; i++) {
+    const S2Touch *touch = &step->touches[island->touch[i]];
+    for (int k = 0; k < touch->count; k++) {
+      choices[2 * island->touch[i] + k] = (S2Choice){true, touch->points[k].at.gap};
+    }
   }
+  S2Assembly assembly = s2_assemble(step, island, choices, S2_POSITIONS);
+  for (int i = 0; i < island->nodes; i++) {
+    assembly.mass[3 * i] *= stiffness;
+  }
+  if (shaken != NULL) {
+    S2Row *rows = S2_TAKE(step->arena, S2Row, assembly.problem.rows);
+    if (!take_rows_of_start(step, island, choices, &assembly.problem, rows, shaken)) {
+      return false;
+    }
+  }
+  return solve_positions(step, island, &assembly, worst, shaken);
+}
+
+// The largest s in [0, 1] with a s^2 + b s <= room; a, room >= 0.
+static double largest_part(double a, double b, double room) {
+  room = fmax(room, 0);
+  double root = sqrt(b * b + 4 * a * room);
+  return a + b <= room ? 1 : b > 0 ? 2 * room / (b + root) : (root - b) / (2 * a);
+}
+
+// The part of the displacements by joints that the velocities can take (over h): never more than
+// leaves them the energy of the free motion. Where the step turns a body far or a contact is near,
+// neither more than the forces brought since the start of the step: the energy of SHAKE sways about
+// the true one by a part that grows with the turn of a step.
+static double harmless_part(const S2Step *step, const S2Island *island, const double *by_joints) {
+  double a = 0, free_b = 0, free_room = 0, b = 0, room = 0, turn = 0;
+  for (int i = 0; i < island->nodes; i++) {
+    int32_t slot = island->node[i];
+    const S2Body *body = &step->world->bodies.at[slot];
+    const double inertial[3] = {body->inertia, body->mass, body->mass};
+    turn = fmax(turn, step->h * fabs(step->v1[3 * slot]));
+    for (int c = 0; c < 3; c++) {
+      int at = 3 * slot + c;
+      double v0 = step->v0[at], v2 = step->v2[at], free_v = step->free_v[at];
+      double push = step->h * step->force[at] / 2, more = by_joints[3 * i + c] / step->h;
+      a += inertial[c] * more * more / 2;
+      free_b += inertial[c] * v2 * more;
+      free_room += inertial[c] * (free_v * free_v - v2 * v2) / 2;
+      b += (inertial[c] * v2 - push) * more;
+      room += inertial[c] * (v0 * v0 - v2 * v2) / 2 + push * (v0 + v2);
+    }
+  }
+  double part = largest_part(a, free_b, free_room);
+  bool sways = turn > S2_FEEDBACK_TURN || island->touches > 0;
+  return sways ? fmin(part, largest_part(a, b, room)) : part;
+}
+
+// A few passes of SHAKE, which converge linearly: what they leave is for the passes that follow,
+// and too little to matter to the velocities. Nothing is taken over when they do not converge.
+static double shake(S2Step *step, const S2Island *island, double worst) {
+  Shaken shaken = {
+      .dq = S2_TAKE_ZEROED(step->arena, double, 3 * island->nodes),
+      .lambda = S2_TAKE_ZEROED(step->arena, double, S2_JOINT_ROWS * island->joints),
+      .part = S2_TAKE_ZEROED(step->arena, S2JointPart, S2_JOINT_ROWS * island->joints),
+  };
+  bool converges = true;
+  for (int pass = 0; pass < S2_SHAKE_PASSES && converges; pass++) {
+    S2ArenaMark mark = s2_arena_mark(step->arena);
+    double before = worst;
+    converges = project(step, island, worst, 1, &shaken);
+    s2_arena_rewind(step->arena, mark);
+    worst = violation(step, island);
+    converges = converges && worst < before / 2;
+  }
+  double part = converges ? harmless_part(step, island, shaken.dq) : 0;
+  s2_step_add_joints(step, shaken.part, shaken.count, shaken.lambda, part / step->h);
+  for (int i = 0; i < island->nodes; i++) {
+    for (int c = 0; c < 3; c++) {
+      step->v2[3 * island->node[i] + c] += part * shaken.dq[3 * i + c] / step->h;
+    }
+  }
+  return worst;
+}
+
+// The gap at q1 of a point as the solve had it: of the same feature, or as the solve left it.
+static double gap_at_end(const S2Step *step, int32_t index, int k) {
+  const S2Touch *solved = &step->touches_solved[index], *now = &step->touches[index];
+  const S2TouchPoint *point = &solved->points[k];
+  for (int j = 0; j < now->count; j++) {
+    if (now->points[j].at.id == point->at.id) {
+      return now->points[j].at.gap;
+    }
+  }
+  return point->at.gap + step->h * s2_touch_velocity(solved, k, point->at.normal, step->v1);
+}
+
+// One linear solve with the rows of the solve (at q0) and the errors of q1.
+static void post_with_same_rows(S2Step *step, const S2Island *island, double worst) {
+  S2Choice *choices = S2_TAKE_ZEROED(step->arena, S2Choice, 2 * step->touch_count);
+  S2Assembly end = s2_assemble(step, island, choices, S2_POSITIONS); // joints' errors
+  double *q1 = step->q1;
+  S2Touch *touches = step->touches;
+  for (int i = 0; i < island->touches; i++) {
+    int32_t index = island->touch[i];
+    for (int k = 0; k < step->touches_solved[index].count; k++) {
+      choices[2 * index + k] = (S2Choice){true, gap_at_end(step, index, k)};
+    }
+  }
+  step->q1 = step->q0;
+  step->touches = step->touches_solved;
+  S2Assembly assembly = s2_assemble(step, island, choices, S2_POSITIONS);
+  step->q1 = q1;
+  step->touches = touches;
+  S2Row *rows = S2_TAKE(step->arena, S2Row, assembly.problem.rows);
+  for (int r = 0; r < assembly.problem.rows; r++) {
+    rows[r] = assembly.problem.row[r];
+    for (int k = 0; k < end.parts && r < assembly.parts; k++) {
+      const S2JointPart *now = &end.part[k], *then = &assembly.part[r];
+      bool same = now->joint == then->joint && now->row == then->row;
+      rows[r].bias = same ? end.problem.row[k].bias : rows[r].bias;
+    }
+  }
+  assembly.problem.row = rows;
+  solve_positions(step, island, &assembly, worst, NULL);
+}
+
+// Positions mended once, by a linear solve; velocities stay.
+static void mend_once(S2Step *step, bool same_rows) {
+  double start = s2_clock();
+  for (int i = 0; i < step->island_count; i++) {
+    const S2Island *island = &step->islands[i];
+    double worst = violation(step, island);
+    S2ArenaMark mark = s2_arena_mark(step->arena);
+    if (worst > S2_PROJECTION_TRIGGER * island->length) {
+      if (same_rows) {
+        post_with_same_rows(step, island, worst);
+      } else {
+        (void)project(step, island, worst, 1, NULL);
+      }
+    }
+    s2_arena_rewind(step->arena, mark);
+  }
+  step->world->stats.seconds_project += s2_clock() - start;
+}
+
+bool s2_step_pre_stabilise(S2Step *step) {
+  const S2World *world = step->world;
+  if (world->kept.def.stabilization != S2_PRE) {
+    return true;
+  }
+  if (!s2_step_touches(step)) {
+    return false;
+  }
+  s2_step_warn_of_overlaps(step);
+  s2_step_islands(step);
+  double h = step->h;
+  step->h = 0; // q1 is q0 so far, and goals are where they are
+  mend_once(step, false);
+  step->h = h;
+  memcpy(step->q0, step->q1, sizeof(double) * 3 * (size_t)world->bodies.count);
+  return true;
+}
+
+void s2_step_project(S2Step *step) {
+  S2World *world = step->world;
   double start = s2_clock();
   for (int i = 0; i < step->island_count; i++) {
     const S2Island *island = &step->islands[i];
@@ -77,17 +320,36 @@ void s2_step_stabilise(S2Step *step) {
       continue;
     }
     S2ArenaMark mark = s2_arena_mark(step->arena);
+    if (feeds_back(step, island)) {
+      worst = shake(step, island, worst);
+    }
+    s2_arena_rewind(step->arena, mark);
+    bool done = worst <= S2_PROJECTION_TOLERANCE * island->length;
     double stiffness = 1;
-    for (int pass = 0; pass < S2_PROJECTION_PASSES; pass++) {
+    for (int pass = 0; pass < S2_PROJECTION_PASSES && !done; pass++) {
       double before = worst;
-      bool solved = project(step, island, worst, stiffness);
+      bool solved = project(step, island, worst, stiffness, NULL);
       s2_arena_rewind(step->arena, mark);
       worst = violation(step, island);
       stiffness *= worst > before / 2 ? S2_PROJECTION_STIFFER : 1;
-      if (!solved || worst <= S2_PROJECTION_TOLERANCE * island->length) {
-        break;
-      }
+      done = !solved || worst <= S2_PROJECTION_TOLERANCE * island->length;
     }
   }
   world->stats.seconds_project += s2_clock() - start;
+}
+
+void s2_step_stabilise(S2Step *step) {
+  switch (step->world->kept.def.stabilization) {
+  case S2_PROJECTION:
+    s2_step_project(step);
+    break;
+  case S2_POST:
+  case S2_POST_ASSEMBLY:
+    mend_once(step, step->world->kept.def.stabilization == S2_POST);
+    break;
+  case S2_PRE:       // done
+  case S2_BAUMGARTE: // in the velocities
+  case S2_NO_STABILIZATION:
+    break;
+  }
 }

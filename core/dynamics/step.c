@@ -9,6 +9,8 @@
 //     stabilise      stabilise.c    position projection
 //     commit         commit.c       the world changes, all at once; events
 //
+// All of that once for each of `substeps`.
+//
 // speculative.c and bisect.c are the two ways to order the middle ones.
 #include "dynamics/step.h"
 
@@ -42,18 +44,22 @@ static double *velocities(const S2World *world, S2Arena *arena) {
   return v;
 }
 
-S2Step s2_step_begin(S2World *world) {
+S2Step s2_step_begin(S2World *world, int part, int parts) {
   S2Arena *arena = &world->arena;
   int slots = world->bodies.count, joints = world->joints.count;
   s2_arena_reset(arena);
-  world->dumped = 0;
-  world->stats.last_iterations = 0;
-  world->stats.last_status = S2_SOLVED;
+  if (part == 0) {
+    world->dumped = 0;
+    world->stats.last_iterations = 0;
+    world->stats.last_status = S2_SOLVED;
+  }
   S2Step step = {
       .world = world,
       .arena = arena,
-      .dt = world->kept.def.dt,
-      .h = world->kept.def.dt,
+      .part = part,
+      .parts = parts,
+      .dt = world->kept.def.dt / parts,
+      .h = world->kept.def.dt / parts,
       .t = world->kept.time,
       .q0 = copy(arena, world->q.at, 3 * slots),
       .v0 = velocities(world, arena),
@@ -91,18 +97,49 @@ void s2_step_integrate(S2Step *step) {
   }
 }
 
-S2Status s2_world_step(S2World *world) {
-  S2_TRY(s2_world_idle(world));
-  double start = s2_clock();
-  world->events.count = 0;
-  world->warning[0] = 0;
-  S2Step step = s2_step_begin(world);
+static S2Status step_part(S2World *world, int part, int parts, bool *cut_short) {
+  S2Step step = s2_step_begin(world, part, parts);
   world->stepping = true;
   bool done =
       world->kept.def.stepping == S2_BISECT ? s2_step_bisect(&step) : s2_step_speculative(&step);
   world->stepping = false;
-  S2Status status =
-      done ? s2_step_commit(&step) : s2_error(S2_ABORTED, "the step was stopped by a callback");
+  *cut_short = step.cut_short;
+  return done ? s2_step_commit(&step) : s2_error(S2_ABORTED, "the step was stopped by a callback");
+}
+
+// Each part is committed; when one fails, the world goes back to where it was before the first.
+static S2Status step_parts(S2World *world, int parts) {
+  size_t size = s2_world_image_size(world);
+  if (size > world->before_capacity) {
+    // A quarter more, so that a slowly growing world does not reallocate in every step.
+    world->before_capacity = size + size / 4;
+    s2_memory_free(world->before);
+    world->before = s2_memory_take(world->before_capacity);
+  }
+  s2_world_image_write(world, world->before);
+  double end = world->kept.time + world->kept.def.dt;
+  bool cut_short = false;
+  S2Status status = s2_ok();
+  for (int part = 0; part < parts && status.code == S2_OK && !cut_short; part++) {
+    status = step_part(world, part, parts, &cut_short);
+  }
+  if (status.code != S2_OK) {
+    (void)s2_world_image_read(world, world->before, size);
+    world->events.count = 0;
+  } else if (!cut_short) {
+    world->kept.time = end; // not a sum of rounded parts
+  }
+  return status;
+}
+
+S2Status s2_world_step(S2World *world) {
+  S2_TRY(s2_world_idle(world));
+  double start = s2_clock();
+  int parts = world->kept.def.substeps;
+  bool cut_short;
+  world->events.count = 0;
+  world->warning[0] = 0;
+  S2Status status = parts == 1 ? step_part(world, 0, 1, &cut_short) : step_parts(world, parts);
   world->stats.seconds_total += s2_clock() - start;
   return status;
 }

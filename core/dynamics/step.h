@@ -17,14 +17,15 @@ typedef struct S2Island { // bodies that act on each other, in ascending order e
 // What to do with one contact point (two a touch) in a solve.
 typedef struct S2Choice {
   bool use;
-  double bias; // of the normal row, m/s
+  double bias; // of the normal row, m/s; S2_RUB: the normal impulse that bounds friction, N s
 } S2Choice;
 
 typedef struct S2Step {
   S2World *world;
   S2Arena *arena;
-  double dt;       // s, of the whole step
-  double h;        // s, of this (sub-)step
+  int part, parts; // of the world's step: 0 .. parts - 1
+  double dt;       // s, of this part
+  double h;        // s, of this (sub-)step of bisect; else dt
   double t;        // s, at its start
   double *q0, *v0; // 3 a slot: state at its start; what stands still has no velocity
   double *v_start; // 3 a slot: v0 at the start of the whole step
@@ -38,6 +39,7 @@ typedef struct S2Step {
   double *joint_impulse;  // S2_JOINT_ROWS a joint slot
   double *joint_reaction; // 3 a joint slot
   S2Touch *touches;
+  S2Touch *touches_solved; // S2_POST: as the solve had them; else NULL
   int touch_count;
   S2Island *islands;
   int island_count;
@@ -48,8 +50,8 @@ typedef struct S2Step {
   S2WorldResiduals residuals;
 } S2Step;
 
-// A step about to happen, in the world's arena (reset by this).
-S2Step s2_step_begin(S2World *world);
+// A step about to happen, in the world's arena (reset by this): one of `parts`.
+S2Step s2_step_begin(S2World *world, int part, int parts);
 
 // The phases, each in its file.
 bool s2_step_forces(const S2Step *step);                  // forces.c; false: aborted
@@ -61,6 +63,8 @@ bool s2_step_outran(S2Step *step);                        // speculative.c
 bool s2_step_unforeseen(const S2Step *step, bool *found); // touch.c; false: aborted
 void s2_step_settle(S2Step *step);                        // touch.c: contact geometry at q1
 void s2_step_stabilise(S2Step *step);                     // stabilise.c
+void s2_step_project(S2Step *step);                       // stabilise.c: until nothing is left
+bool s2_step_pre_stabilise(S2Step *step);                 // stabilise.c: q0; false: aborted
 S2Status s2_step_commit(S2Step *step);                    // commit.c
 bool s2_step_speculative(S2Step *step);                   // speculative.c; false: aborted
 bool s2_step_bisect(S2Step *step);                        // bisect.c; false: aborted
@@ -81,9 +85,17 @@ typedef enum S2Kind {
   S2_MOTION,    // velocities at the end of the step: from v0, forces act
   S2_REBOUND,   // the same once more, with targets: limits act where they were met
   S2_IMPACT,    // velocities after a blow that takes no time: from v2, no forces, no damping
+  S2_REFLECT,   // an impact without friction
+  S2_RUB,       // friction of an impact, with bounds that are known: no normal rows
+  S2_FOLLOW,    // the forces of the step after an impact: from v2
   S2_POSITIONS, // displacements that mend q1: no velocities, no friction, no moving ground; joint
                 // biases are their position errors
 } S2Kind;
+
+// Do contact points of this touch have friction rows?
+static inline bool s2_kind_is_rough(S2Kind kind, const S2Touch *touch) {
+  return touch->friction > 0 && kind != S2_POSITIONS && kind != S2_REFLECT;
+}
 
 // One island as a complementarity problem, rows at the touches' geometry and the joints' poses at
 // the start (positions: at q1). Joints first (equations, then motors and friction, then limits),
@@ -104,11 +116,14 @@ typedef struct S2Assembly {
 S2Assembly s2_assemble(const S2Step *step, const S2Island *island, const S2Choice *choices,
                        S2Kind kind);
 
+// What a gap asks of the speed in a motion: its bias, m/s (speculative.c).
+double s2_step_gap_bias(const S2Step *step, double gap);
+
 // Solves an island (motion or impact) with the chosen contact points (indexed 2 touch + k) into v
-// (3 a slot). The impulses go to the touches and step->joint_impulse: those of an impact are added
-// to what is there. With `outcome` a solve that misses the tolerance leaves v and the impulses
-// alone and is no unsolved one; *outcome is then S2_INFEASIBLE where the rows were proved to
-// contradict each other, S2_MAX_ITERATIONS otherwise. False: aborted. (solve.c)
+// (3 a slot). The impulses go to the touches and step->joint_impulse: those of an impact, and of
+// what follows it, are added to what is there. With `outcome` a solve that misses the tolerance
+// leaves v and the impulses alone and is no unsolved one; *outcome is then S2_INFEASIBLE where the
+// rows were proved to contradict each other, S2_MAX_ITERATIONS otherwise. False: aborted. (solve.c)
 bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices, S2Kind kind,
                    double *v, S2SolveStatus *outcome);
 
@@ -128,6 +143,22 @@ bool s2_step_impact(S2Step *step, const S2Island *island, S2Choice *choices, S2K
 bool s2_step_later_impacts(S2Step *step, const S2Island *island, S2Choice *choices,
                            const bool *touching);
 
+// The nonlinear midpoint step of an island, into v1 and v2; *done is false where the ordinary step
+// has to do, and nothing is changed then. False: aborted. (midpoint.c)
+bool s2_step_midpoint(S2Step *step, const S2Island *island, bool *done);
+
+// Multiplies the impulses of an island's contacts or joints.
+void s2_step_scale_contacts(S2Step *step, const S2Island *island, double factor); // solve.c
+void s2_step_scale_joints(S2Step *step, const S2Island *island, double factor);
+// Adds `factor` times the multipliers of joint rows.
+void s2_step_add_joints(S2Step *step, const S2JointPart *parts, int count, const double *lambda,
+                        double factor);
+
+// In place of s2_step_impact under S2_REFLECTIONS: the blow from v2, then the forces, into v2.
+// `choices` are those of the blow with Newton's targets; overwritten. The joints' impulses are
+// added to what is there. False: aborted. (reflect.c)
+bool s2_step_reflect(S2Step *step, const S2Island *island, S2Choice *choices, const bool *touching);
+
 // The velocity scale V of an island (MATH: max(|g| h, |v|, 1e-6 L/h), m/s), forces included.
 double s2_island_speed(const S2Step *step, const S2Island *island);
 // Speeds below this are what the tolerance of the last solve left over, m/s.
@@ -137,6 +168,7 @@ double s2_island_rest_speed(const S2Step *step, const S2Island *island);
 // many. `speed` is V, raised to what motors, springs and moving goals bring.
 int s2_step_joint_rows(const S2Step *step, const S2Island *island, S2Kind kind, S2Row *rows,
                        S2JointPart *parts, double *lambda, double *speed);
+void s2_keep_worst(S2Residual *worst, const S2Residual *residual); // solve.c
 
 // Seconds on a monotonic clock, for the statistics.
 double s2_clock(void);

@@ -52,6 +52,9 @@ static void carry_impulses(S2Touch *touch, const S2TouchPoint *old, int old_coun
       if (old[j].at.id == point->at.id) {
         point->normal_impulse = old[j].normal_impulse;
         point->tangent_impulse = old[j].tangent_impulse;
+        point->earlier_normal = old[j].earlier_normal;
+        point->earlier_tangent = old[j].earlier_tangent;
+        point->event = old[j].event;
         point->sliding = old[j].sliding;
       }
     }
@@ -82,6 +85,7 @@ void s2_touch_collide(const S2World *world, S2Touch *touch, const double *q, dou
     touch->points[k] = (S2TouchPoint){
         .at = manifold.points[k],
         .arm_b = s2_add(manifold.points[k].point, apart),
+        .event = S2_NONE,
     };
   }
   carry_impulses(touch, old, old_count);
@@ -207,6 +211,16 @@ static S2Touch fresh_touch(const S2World *world, const S2Pair *pair) {
   return touch;
 }
 
+// What the parts of the step before this one gave, over what the last step did.
+static void gather_impulses(S2Touch *touch, int part) {
+  for (int k = 0; k < touch->count; k++) {
+    S2TouchPoint *point = &touch->points[k];
+    point->earlier_normal = part == 0 ? 0 : point->earlier_normal + point->normal_impulse;
+    point->earlier_tangent = part == 0 ? 0 : point->earlier_tangent + point->tangent_impulse;
+    point->event = part == 0 ? S2_NONE : point->event;
+  }
+}
+
 bool s2_step_touches(S2Step *step) {
   S2World *world = step->world;
   double start = s2_clock();
@@ -232,6 +246,9 @@ bool s2_step_touches(S2Step *step) {
     bool known = o < old_count && compare(&old[o], &pairs[i]) == 0 && same_bodies(world, &old[o]);
     S2Touch *touch = &touches[count++];
     *touch = known ? old[o] : fresh_touch(world, &pairs[i]);
+    if (known && !again) {
+      gather_impulses(touch, step->part);
+    }
     if (!(known && again)) {
       set_material(world, touch);
     }
@@ -306,6 +323,10 @@ void s2_step_settle(S2Step *step) {
   }
   S2World *world = step->world;
   double start = s2_clock();
+  if (world->kept.def.stabilization == S2_POST) {
+    step->touches_solved = S2_TAKE(step->arena, S2Touch, step->touch_count);
+    memcpy(step->touches_solved, step->touches, sizeof(S2Touch) * (size_t)step->touch_count);
+  }
   for (int i = 0; i < step->touch_count; i++) {
     S2Touch *touch = &step->touches[i];
     if (!touch->allowed) {

@@ -16,6 +16,7 @@ S2WorldDef s2_world_def(void) {
       .contact_margin = 0.01,
       .combine_friction = S2_COMBINE_GEOMETRIC,
       .combine_restitution = S2_COMBINE_AVERAGE,
+      .substeps = 1,
   };
 }
 
@@ -36,6 +37,15 @@ static S2Status check_def(const S2WorldDef *def) {
   if (!(def->contact_margin >= 0) || !isfinite(def->contact_margin)) {
     return s2_error(S2_INVALID, "contact_margin: a length of 0 m or more expected, got %g",
                     def->contact_margin);
+  }
+  if ((int)def->stabilization < 0 || def->stabilization > S2_POST_ASSEMBLY) {
+    return s2_error(S2_INVALID, "stabilization: unknown");
+  }
+  if (def->substeps < 1) {
+    return s2_error(S2_INVALID, "substeps: 1 or more expected, got %d", def->substeps);
+  }
+  if ((int)def->restitution_model < 0 || def->restitution_model > S2_REFLECTIONS) {
+    return s2_error(S2_INVALID, "restitution_model: unknown");
   }
   if ((int)def->solver < 0 || def->solver >= S2_SOLVER_COUNT) {
     return s2_error(S2_INVALID, "solver: unknown");
@@ -79,6 +89,7 @@ void s2_world_destroy(S2World *world) {
   s2_broadphase_free(world->broadphase);
   s2_arena_free(&world->arena);
   s2_memory_free(world->marked);
+  s2_memory_free(world->before);
   s2_memory_free(world->dump_directory);
   s2_memory_free(world);
 }

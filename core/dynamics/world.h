@@ -29,6 +29,25 @@
 // A pass that does not halve what it should remove makes turning this much dearer against moving: a
 // light body wedged at an angle would else turn to and fro between two faces.
 #define S2_PROJECTION_STIFFER 8.0
+// Passes that push along the joints' rows of the start of the step, for the velocities. Each leaves
+// about the turn of the step (in rad) of what there was.
+#define S2_SHAKE_PASSES 3
+// A step that began with a joint error beyond this part of a body's size (placed by hand, or a pile
+// that jams) does not turn what mends it into velocity. Projection leaves 1e-11.
+#define S2_FEEDBACK_START 1e-6
+// rad: turns of a step up to which the velocities take that without a look at the energy.
+#define S2_FEEDBACK_TURN 0.1
+// Part of a joint error or an overlap that S2_BAUMGARTE asks the velocities to remove in a step: 1
+// overshoots where rows are curved, and what is asked stays in the velocities as energy.
+#define S2_BAUMGARTE_FACTOR 0.2
+// Newton steps of a midpoint step (4 or 5 are needed), its last change against the speeds, the
+// unknowns beyond which a dense factorisation takes too long, and how far (of the speeds)
+// velocities may be off the joints before they are put back: the rule itself leaves (h w)^2.
+#define S2_MIDPOINT_PASSES    10
+#define S2_MIDPOINT_TOLERANCE 1e-12
+#define S2_MIDPOINT_ROUNDING  1e-14 // of a body's size a step: less is rounding of its position
+#define S2_MIDPOINT_MAX       512
+#define S2_MIDPOINT_OFF       0.05
 // An approach slower than this many solver tolerances (times the velocity scale) is what the last
 // solve left over, not an approach.
 #define S2_REST_TOLERANCES 10
@@ -40,6 +59,9 @@
 // Blows that follow each other within one step before the rest is taken as inelastic (a ball
 // between two walls, a stack that is hit: the sequence may be endless).
 #define S2_IMPACT_PASSES 10
+// Reflections of one blow before what is left of it ends inelastically. n discs in a row need up to
+// n passes; contacts with different restitution may go on for ever.
+#define S2_REFLECTION_PASSES 50
 // A fast contact counts as met when the true gap after the step is below this part of the body.
 #define S2_MISS_TOLERANCE 1e-6
 // m: closer than this two anchors have no direction between them.
@@ -116,7 +138,9 @@ typedef struct S2Joint {
 typedef struct S2TouchPoint {
   S2ManifoldPoint at;                     // at.point is the arm on a
   S2Vec2 arm_b;                           // the same point relative to the centre of b
-  double normal_impulse, tangent_impulse; // of the last solve, N s
+  double normal_impulse, tangent_impulse; // of the last (sub-)step, N s
+  double earlier_normal, earlier_tangent; // of the sub-steps of the same step before it, N s
+  int32_t event;                          // of this step that tells its impulse; S2_NONE
   bool sliding;
 } S2TouchPoint;
 
@@ -182,6 +206,8 @@ struct S2World {
   char warning[S2_MESSAGE_SIZE]; // text of the warnings of this step
   unsigned char *marked;         // s2_world_mark
   size_t marked_size, marked_capacity;
+  unsigned char *before; // the world at the start of a step of several parts
+  size_t before_capacity;
   char *dump_directory;
   int dumped; // problems dumped in this step
 };

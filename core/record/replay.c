@@ -74,7 +74,7 @@ static bool get_settings(Cursor *cursor, S2WorldDef *settings) {
   uint32_t stabilization = get32(cursor), friction = get32(cursor), restitution = get32(cursor);
   uint32_t iterations = get32(cursor), flags = get32(cursor);
   if (solver >= S2_SOLVER_COUNT || contact > S2_FRICTIONLESS || stepping > S2_BISECT ||
-      stabilization > S2_NO_STABILIZATION || friction > S2_COMBINE_MAX ||
+      stabilization > S2_POST_ASSEMBLY || friction > S2_COMBINE_MAX ||
       restitution > S2_COMBINE_MAX || iterations > INT32_MAX) {
     return false;
   }

@@ -52,14 +52,82 @@ test("settings of a living world can be written", function()
   eq(world.dt, 0.25)
 end)
 
+test("reflections pass a blow through a touching row", function()
+  local world = sim.world { gravity = { 0, 0 }, restitution_model = "reflections" }
+  eq(world.restitution_model, "reflections")
+  local discs = {}
+  for i = 1, 5 do
+    discs[i] = world:circle { radius = 0.5, position = { i == 1 and 0.75 or i, 0 },
+      velocity = { i == 1 and 1 or 0, 0 }, restitution = 1, friction = 0 }
+  end
+  world:run { duration = 0.5 }
+  for i = 1, 5 do
+    near(discs[i].vx, i == 5 and 1 or 0, 1e-9)
+  end
+end)
+
+test("substeps divide a step", function()
+  local world = sim.world { dt = 0.5, substeps = 4, gravity = { 0, -8 } }
+  eq(world.substeps, 4)
+  local ball = world:circle { radius = 0.5 }
+  local before, after, times = 0, 0, {}
+  world:before_step(function() before = before + 1 end)
+  world:after_step(function() after = after + 1 end)
+  ball:force_law(function(_, t, dt)
+    times[#times + 1] = { t, dt }
+    return 0, 0, 0
+  end)
+  world:step()
+  eq({ before, after }, { 1, 1 })
+  eq(times, { { 0, 0.125 }, { 0.125, 0.125 }, { 0.25, 0.125 }, { 0.375, 0.125 } })
+  eq({ world.time, ball.vy, ball.y }, { 0.5, -4, -8 * 0.125 ^ 2 * 10 })
+  raises("substeps", function() world.substeps = 0 end)
+end)
+
+test("stabilizations are known by name", function()
+  for _, name in ipairs { "none", "baumgarte", "pre", "post", "post_assembly", "projection" } do
+    local world = sim.world { stabilization = name }
+    eq(world.stabilization, name)
+    world:hinge { world:box { size = { 1, 0.1 }, position = { 0.5, 0 } }, anchor = { 0, 0 } }
+    world:step(100)
+    eq(world.post_stabilization, name ~= "none")
+  end
+end)
+
+test("solve_static brings a pendulum to rest", function()
+  local world = sim.world {}
+  local rod = world:box { position = { 0.5, 0 }, size = { 1, 0.1 } }
+  local pivot = world:hinge { rod, nil, anchor = { 0, 0 } }
+  local solved, residual = world:solve_static { tolerance = 1e-8 }
+  eq(solved, true)
+  assert(residual <= 1e-8)
+  near(rod.x, 0, 1e-8)
+  eq({ rod.vx, rod.omega, world.time }, { 0, 0, 0 })
+  near(pivot.force.y, rod.mass * 9.81, 1e-6)
+  world:circle { radius = 0.1, position = { 5, 0 } }
+  eq(world:solve_static { max_steps = 10 }, false)
+  raises("tolerance", function() world:solve_static { tolerance = 0 } end)
+  raises("steps", function() world:solve_static { steps = 10 } end)
+end)
+
+test("nonlinear steps keep the energy of a pendulum", function()
+  local world = sim.world { nonlinear = true }
+  eq(world.nonlinear, true)
+  world:hinge { world:box { size = { 1, 0.1 }, position = { 0.5, 0 } }, anchor = { 0, 0 } }
+  local before = world:energy().total
+  world:step(1000)
+  near(world:energy().total, before, 1e-11)
+  eq(world:stats().projections, 0)
+end)
+
 test("what is not built yet says so", function()
-  for key, value in pairs { stepping = "event", restitution_model = "reflections",
-    contact = "convex", stabilization = "baumgarte", geometric_stiffness = "on",
+  for key, value in pairs { stepping = "event",
+    contact = "convex", geometric_stiffness = "on",
     gradient = "smooth", linear_solver = "cg", solver = "tgs", formulation = "variation" } do
     raises(("key '%s': '%s' is not available yet"):format(key, value),
       function() sim.world { [key] = value } end)
   end
-  for key, value in pairs { alpha = 0.5, beta = 0.5, substeps = 2, smoothing = 0.1 } do
+  for key, value in pairs { alpha = 0.5, beta = 0.5, smoothing = 0.1 } do
     raises(("key '%s': %s is not available yet"):format(key, value),
       function() sim.world { [key] = value } end)
   end

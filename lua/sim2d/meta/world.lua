@@ -9,11 +9,11 @@
 ---@field solver? sim2d.Solver default "auto"
 ---@field contact? "coulomb"|"frictionless" default "coulomb"
 ---@field stepping? "speculative"|"bisect" default "speculative"
----@field stabilization? "projection"|"none" default "projection"
+---@field stabilization? "projection"|"none"|"baumgarte"|"pre"|"post"|"post_assembly" default "projection"
 ---@field tolerance? number of the scaled residual, default 1e-9
 ---@field max_iterations? integer default 100
 ---@field contact_margin? number m: bodies closer than this are reported as in contact
----@field restitution_model? "newton"
+---@field restitution_model? "newton"|"reflections" default "newton"
 ---@field post_stabilization? boolean false: the same as stabilization = "none"
 ---@field alpha? 1
 ---@field beta? 1
@@ -21,8 +21,8 @@
 ---@field geometric_stiffness? "off"
 ---@field gradient? "exact"
 ---@field smoothing? number
----@field substeps? 1
----@field nonlinear? false
+---@field substeps? integer a step is this many of dt / substeps, default 1
+---@field nonlinear? boolean midpoint steps for islands that only joints act on, default false
 ---@field sleeping? false
 ---@field linear_solver? "auto"
 ---@field combine_friction? sim2d.Combine default "geometric"
@@ -443,6 +443,13 @@ function World:clone(def) end
 ---Moves overlapping bodies apart; returns the largest overlap left, in m.
 ---@return number
 function World:resolve_overlaps() end
+
+---Moves the bodies to rest: to where none would accelerate, from rest, by more than the tolerance.
+---Time stands still, forces by hand act throughout, velocities are 0 at the end.
+---@param options? { tolerance?: number, max_steps?: integer } m/s^2, default 1e-6; default 100000
+---@return boolean solved
+---@return number residual m/s^2, the largest acceleration left
+function World:solve_static(options) end
 
 ---@class sim2d.DrawOptions
 ---@field width? integer pixels

@@ -1,0 +1,113 @@
+// Pseudo-static equilibrium by kinetic damping (dynamic relaxation: Otter 1965, Cundall 1976):
+// bodies start from rest and move as in time until their kinetic energy falls, where they are
+// stopped. A single mode passes its equilibrium just then. Each stop tells the accelerations from
+// rest, which are what is to vanish.
+#include "dynamics/world.h"
+
+#include <string.h>
+
+S2StaticOptions s2_static_options(void) {
+  return (S2StaticOptions){.tolerance = 1e-6, .max_steps = 100000};
+}
+
+// The largest speed, turning counted at the farthest point of the body, m/s.
+static double fastest(const S2World *world) {
+  double speed = 0;
+  for (int i = 0; i < world->order.count; i++) {
+    int32_t slot = world->order.at[i];
+    const S2Body *body = &world->bodies.at[slot];
+    const double *v = world->v.at + 3 * slot;
+    if (s2_body_moves(body)) {
+      double reach = body->reach > 0 ? body->reach : 1;
+      speed = fmax(speed, fmax(hypot(v[1], v[2]), fabs(v[0]) * reach));
+    }
+  }
+  return speed;
+}
+
+// What stays as it is while the bodies look for their places.
+typedef struct Held {
+  double *v, *f; // 3 a slot
+  double time;
+  uint64_t steps;
+} Held;
+
+static void hold(S2World *world, const Held *held, bool stop) {
+  size_t bytes = sizeof(double) * (size_t)world->f.count;
+  if (bytes > 0) {
+    memcpy(world->f.at, held->f, bytes);
+  }
+  if (stop && bytes > 0) {
+    memset(world->v.at, 0, bytes);
+  }
+  world->kept.time = held->time;
+  world->kept.steps = held->steps;
+}
+
+static S2Status relax(S2World *world, const Held *held, const S2StaticOptions *options,
+                      S2StaticResult *result) {
+  double before = 0; // kinetic energy, J
+  bool stop = true;
+  while (result->steps < options->max_steps && !result->solved) {
+    hold(world, held, stop);
+    S2_TRY(s2_world_step(world));
+    result->steps += 1;
+    if (stop) {
+      result->residual = fastest(world) / world->kept.def.dt;
+      result->solved = result->residual <= options->tolerance;
+    }
+    double now = s2_world_energy(world).kinetic;
+    stop = now < before;
+    before = stop ? 0 : now;
+  }
+  return s2_ok();
+}
+
+S2Status s2_world_solve_static(S2World *world, const S2StaticOptions *options,
+                               S2StaticResult *result) {
+  *result = (S2StaticResult){.residual = INFINITY};
+  S2_TRY(s2_world_idle(world));
+  if (!(options->tolerance > 0) || !isfinite(options->tolerance)) {
+    return s2_error(S2_INVALID, "tolerance: an acceleration above 0 m/s^2 expected, got %g",
+                    options->tolerance);
+  }
+  if (options->max_steps < 1) {
+    return s2_error(S2_INVALID, "max_steps: 1 or more expected, got %d", options->max_steps);
+  }
+  for (int i = 0; i < world->joint_order.count; i++) {
+    const double *rate = world->joints.at[world->joint_order.at[i]].rate;
+    if (rate[0] != 0 || rate[1] != 0 || rate[2] != 0) {
+      return s2_error(S2_INVALID, "a lock moves its body as given: nothing is at rest there");
+    }
+  }
+  size_t size = s2_world_image_size(world), bytes = sizeof(double) * (size_t)world->v.count;
+  unsigned char *memory = s2_memory_take(size + 2 * bytes); // doubles first: they are aligned
+  Held held = {
+      .v = (double *)(void *)memory,
+      .f = (double *)(void *)(memory + bytes),
+      .time = world->kept.time,
+      .steps = world->kept.steps,
+  };
+  unsigned char *image = memory + 2 * bytes;
+  if (bytes > 0) {
+    memcpy(held.v, world->v.at, bytes);
+    memcpy(held.f, world->f.at, bytes);
+  }
+  s2_world_image_write(world, image);
+  S2Status status = relax(world, &held, options, result);
+  if (status.code != S2_OK) {
+    (void)s2_world_image_read(world, image, size);
+    *result = (S2StaticResult){.residual = INFINITY, .steps = result->steps};
+  } else {
+    hold(world, &held, true);
+    for (int i = 0; i < world->order.count; i++) {
+      int32_t at = 3 * world->order.at[i];
+      memset(world->f.at + at, 0, 3 * sizeof(double)); // they have acted
+      if (!s2_body_moves(&world->bodies.at[at / 3])) {
+        memcpy(world->v.at + at, held.v + at, 3 * sizeof(double));
+      }
+    }
+  }
+  s2_memory_free(memory);
+  return status;
+}
