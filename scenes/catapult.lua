@@ -2,7 +2,7 @@
 -- its speed says, and takes no more energy than the spring had.
 local sim = require "sim2d"
 
-local options = sim.options { stiffness = { 500, "of the spring, N/m" } }
+local options = sim.options { stiffness = { 250, "of the spring, N/m" } }
 
 local PIVOT, ARM, START, STOP = 1.2, 1.6, math.rad(200), math.rad(100) -- angles of the long end
 
