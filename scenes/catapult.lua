@@ -1,4 +1,4 @@
--- A catapult: a spring swings an arm against a stop, a rope lets go of the shot. It flies as far as
+-- A catapult: a spring swings an arm against a stop, and a sling lets go of the shot. It flies as far as
 -- its speed says, and takes no more energy than the spring had.
 local sim = require "sim2d"
 

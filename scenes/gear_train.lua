@@ -1,8 +1,8 @@
--- A train of four wheels, geared 3 : 1, 2 : 1 and 3 : 2, driven by a motor against a brake. After 100
--- turns of the first the ratio is what it was.
+-- A train of four wheels in mesh, driven by a motor against a brake. After 100 turns of the first the
+-- last has made 400/9 the other way.
 local sim = require "sim2d"
 
-local RADII = { 0.3, 0.9, 0.45, 0.675 } -- m; a small wheel sits beside the second on its axle
+local RADII = { 0.3, 0.9, 0.45, 0.675 } -- m
 local SPEED = 4 * math.pi -- rad/s, of the motor
 
 local function build()
@@ -35,7 +35,6 @@ if sim.is_main() then
   print(("%.2f turns in, %.4f turns out"):format(first.angle / (2 * math.pi),
     last.angle / (2 * math.pi)))
   print(("the last wheel was never off by more than %.1e rad"):format(worst))
-  -- Steady: the brake holds with 5 N m at the last wheel.
   print(("the motor turns at %.9f rad/s"):format(first.speed))
   assert(first.angle >= 200 * math.pi and worst < 1e-9 and math.abs(first.speed / SPEED - 1) < 1e-9)
 end
