@@ -98,15 +98,15 @@ static void stand_still(const Refinement *refinement, int k) {
   }
 }
 
-// One correction: d lambda = base - D J dv, and the nodes balanced with it.
+// One correction: d lambda = base - D J dv, and the nodes balanced with it. Takes J v and the
+// imbalance from the last s2_system_residual.
 static void pass(Refinement *refinement) {
   S2System *system = refinement->system;
   S2Quad *q = refinement->q;
-  s2_system_row_velocity(system, refinement->v, refinement->u);
   for (int k = 0; k < system->units; k++) {
     stand_still(refinement, k);
   }
-  s2_system_imbalance(system, refinement->v, refinement->lambda, q);
+  memcpy(q, system->scratch, sizeof(S2Quad) * (size_t)(system->nodes + 1));
   s2_system_push_all(system, refinement->base, -1, q);
   s2_system_solve(system, q, q);
   s2_system_row_velocity(system, q, refinement->du);
@@ -134,6 +134,7 @@ static double run_passes(Refinement *refinement, double weight, bool careful, do
   system->sparse.careful = careful;
   bool nonsymmetric = s2_refine_respond(system, refinement->mode, weight, refinement->response);
   bool regular = s2_system_factor(system, refinement->response, nonsymmetric);
+  s2_system_residual(system, refinement->v, refinement->lambda, refinement->u);
   for (int i = 0; i < PASSES && regular; i++) {
     pass(refinement);
     double residual = s2_system_residual(system, refinement->v, refinement->lambda, refinement->u);
