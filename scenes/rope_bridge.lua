@@ -46,7 +46,7 @@ if sim.is_main() then
   end
   local missing = now.y - was.y - first.impulse.y - last.impulse.y + weight * world.dt
   print(("momentum that neither anchors nor weight account for: %.1e N s"):format(math.abs(missing)))
-  assert(worst <= 1e-9 and residual <= 1e-9)
+  assert(worst <= 1e-9 and residual <= 1e-13)
   assert(energy.total < before and math.abs(missing) < 1e-9)
 end
 
