@@ -13,6 +13,7 @@ typedef struct Builder {
   S2Kind kind;
   const S2Joint *joint;
   S2JointAt at;
+  S2Vec2 arm; // of the anchor on a, world axes
   int32_t slot;
   int group;
   double *speed; // V, raised by what drives
@@ -57,8 +58,7 @@ static S2Row *append(const Builder *builder, List *list, const S2JointRow *of, d
   double *moving = builder->kind == S2_POSITIONS ? NULL : &row->bias;
   ground(step, joint->a, ja, row->a, row->ja, moving);
   ground(step, joint->b, jb, row->b, row->jb, moving);
-  S2Vec2 arm = joint->a == S2_NONE ? s2_vec2(0, 0)
-                                   : s2_rotate(s2_rot(builder->at.q[3 * joint->a]), joint->local_a);
+  S2Vec2 arm = builder->arm;
   *part = (S2JointPart){
       .joint = builder->slot,
       .row = index,
@@ -227,6 +227,11 @@ static int behind(List *all, const List *more, int group) {
   return group;
 }
 
+static S2Vec2 arm_of(const S2JointAt *at) {
+  int32_t a = at->joint->a;
+  return a == S2_NONE ? s2_vec2(0, 0) : s2_rotate(s2_rot(at->q[3 * a]), at->joint->local_a);
+}
+
 static List new_list(S2Arena *arena, int most) {
   return (List){S2_TAKE(arena, S2Row, most), S2_TAKE(arena, S2JointPart, most), 0};
 }
@@ -243,11 +248,15 @@ int s2_step_joint_rows(const S2Step *step, const S2Island *island, S2Kind kind, 
   Builder builder = {.step = step, .island = island, .kind = kind, .speed = &raised};
   for (int pass = 0; pass < 2; pass++) { // limits look as far as what drives will bring
     for (int i = 0; i < island->joints; i++) {
+      if (pass == 1 && !limited(&step->world->joints.at[island->joint[i]])) {
+        continue;
+      }
       builder.slot = island->joint[i];
       builder.group = i;
       builder.joint = &step->world->joints.at[builder.slot];
       builder.at =
           (S2JointAt){step->world, builder.joint, positions ? step->q1 : step->q0, elapsed};
+      builder.arm = arm_of(&builder.at);
       if (pass == 0) {
         add_equations(&builder, &all);
         add_equal_limits(&builder, &all);

@@ -45,17 +45,22 @@ void s2_measure_angle(const S2JointAt *at, S2JointRow *row, S2JointHessian *hess
 }
 
 // With U = R_b u and w = p_a - x_b: s = U'(w - r_b), a force along U acts on both bodies at p_a.
+static S2JointRow offset(const Sides *sides, S2Vec2 u) {
+  S2Vec2 w = s2_add(sides->apart, sides->rb);
+  return (S2JointRow){
+      .value = s2_dot(u, sides->apart),
+      .ja = {s2_cross(sides->ra, u), u.x, u.y},
+      .jb = {-s2_cross(w, u), -u.x, -u.y},
+  };
+}
+
 void s2_measure_offset(const S2JointAt *at, S2Vec2 direction, S2JointRow *row,
                        S2JointHessian *hessian) {
   Sides sides = sides_of(at);
-  S2Vec2 u = s2_rotate(sides.turn_b, direction), w = s2_add(sides.apart, sides.rb);
-  *row = (S2JointRow){
-      .value = s2_dot(u, sides.apart),
-      .ja = {s2_cross(sides.ra, u), u.x, u.y},
-      .jb = {-s2_cross(w, u), -u.x, -u.y},
-  };
+  S2Vec2 u = s2_rotate(sides.turn_b, direction);
+  *row = offset(&sides, u);
   if (hessian != NULL) {
-    S2Vec2 turned = s2_left(u);
+    S2Vec2 turned = s2_left(u), w = s2_add(sides.apart, sides.rb);
     *hessian = (S2JointHessian){0};
     add(hessian, 0, 0, -s2_dot(u, sides.ra));
     add(hessian, 0, 3, s2_dot(u, sides.ra));
@@ -65,6 +70,13 @@ void s2_measure_offset(const S2JointAt *at, S2Vec2 direction, S2JointRow *row,
     add(hessian, 3, 4, -turned.x);
     add(hessian, 3, 5, -turned.y);
   }
+}
+
+void s2_measure_offsets(const S2JointAt *at, S2JointRow rows[2]) {
+  Sides sides = sides_of(at);
+  S2Vec2 x = s2_rotate(sides.turn_b, s2_vec2(1, 0));
+  rows[0] = offset(&sides, x);
+  rows[1] = offset(&sides, s2_left(x));
 }
 
 void s2_measure_translation(const S2JointAt *at, S2JointRow *row, S2JointHessian *hessian) {

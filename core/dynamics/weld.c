@@ -2,8 +2,7 @@
 #include "dynamics/joint.h"
 
 static int rows(const S2JointAt *at, S2JointRow rows[S2_JOINT_EQUATIONS]) {
-  s2_measure_offset(at, s2_vec2(1, 0), &rows[0], NULL);
-  s2_measure_offset(at, s2_vec2(0, 1), &rows[1], NULL);
+  s2_measure_offsets(at, rows);
   s2_measure_angle(at, &rows[2], NULL);
   return 3;
 }

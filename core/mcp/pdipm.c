@@ -8,9 +8,6 @@
 #include <stddef.h>
 #include <string.h>
 
-// A result this good is not improved further: refinement aims at round-off.
-static const double EXACT = 1e-14;
-
 static const double SIGMA_WARM = 1e6; // the active set is nearly known: go for it
 static const double SIGMA_COLD = 10;  // feel the way
 enum { WARM_OUTERS = 1, WARM_INNERS = 3, WARM_ITERATIONS = 12 };
@@ -42,7 +39,7 @@ static void interior(S2SolveRun *chain, const S2InteriorStart *start, int iterat
   double residual = s2_interior_solve(&chain->system, start, chain->tolerance, iterations, chain->v,
                                       chain->lambda, &chain->iterations, chain->arena);
   s2_run_keep(chain, residual);
-  if (chain->best > EXACT) {
+  if (chain->best > S2_REFINED) {
     refine(chain);
   }
 }
@@ -108,7 +105,8 @@ static S2SolveStatus solve(const S2Problem *problem, const S2SolverOptions *opti
   S2ArenaMark mark = s2_arena_mark(arena);
   S2SolveRun chain = s2_run_begin(problem, options, solution, arena);
   solve_warm(&chain, solution->lambda);
-  if (s2_run_solved(&chain) && chain.best > EXACT && chain.iterations > 0) {
+  if (s2_run_solved(&chain) && chain.best > S2_REFINED && chain.iterations > 0 &&
+      chain.system.contacts > 0) {
     refine(&chain);
   }
   if (!s2_run_solved(&chain) && chain.system.contacts > 0) {

@@ -38,6 +38,9 @@ void s2_refine_modes(const S2System *system, const double *u, const double *lamb
 bool s2_refine_respond(const S2System *system, const S2Mode *mode, double weight,
                        S2Response *response);
 
+// A scaled residual this good is not improved further: it is round-off.
+#define S2_REFINED 1e-14
+
 // Solves the equations of given modes to the last digits. With bilateral rows only this is the
 // whole solution; otherwise the residual tells whether the modes were right.
 double s2_refine_solve(S2System *system, const S2Mode *mode, S2Quad *v, double *lambda,

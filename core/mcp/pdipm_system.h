@@ -88,7 +88,8 @@ void s2_system_velocity(const S2System *system, const double *lambda, S2Quad *v)
 // f = v - A (c + J' (g o lambda)); f is not `scratch`
 void s2_system_imbalance(const S2System *system, const S2Quad *v, const double *lambda, S2Quad *f);
 
-// `scaled` of s2_mcp_residual, straight from the scaled unknowns. u = J v is given back.
+// `scaled` of s2_mcp_residual, straight from the scaled unknowns. u = J v is given back, and the
+// imbalance is left in `scratch`.
 double s2_system_residual(const S2System *system, const S2Quad *v, const double *lambda, double *u);
 
 // Factors 1 + A J' (g o response) J, symmetrically for bodies unless `nonsymmetric`. False when

@@ -76,7 +76,7 @@ static int count_contacts(const S2Problem *problem) {
 
 // The velocities that belong to the impulses exactly: what one body gains the other loses to the
 // last digit, and whatever the solver left over is in the rows. False where the rows do not bear
-// it.
+// it. Measures what it leaves.
 static bool balance(const S2Problem *problem, const S2SolverOptions *options, S2Arena *arena,
                     S2Solution *solution) {
   S2ArenaMark mark = s2_arena_mark(arena);
@@ -84,6 +84,9 @@ static bool balance(const S2Problem *problem, const S2SolverOptions *options, S2
   s2_mcp_velocity(problem, solution->lambda, v);
   S2Residual residual = s2_mcp_residual(problem, v, solution->lambda, arena);
   bool good = residual.scaled <= options->tolerance;
+  if (!good) {
+    solution->residual = s2_mcp_residual(problem, solution->v, solution->lambda, arena);
+  }
   if (good || residual.scaled <= solution->residual.scaled) {
     memcpy(solution->v, v, sizeof(double) * (size_t)(3 * problem->nodes));
     solution->residual = residual;
@@ -100,7 +103,6 @@ static bool run(S2SolverFn *solve, S2Solver solver, const S2Problem *problem,
   solution->status = solve(problem, options, arena, solution);
   s2_arena_rewind(arena, mark);
   solution->used = solver;
-  solution->residual = s2_mcp_residual(problem, solution->v, solution->lambda, arena);
   return balance(problem, options, arena, solution);
 }
 

@@ -1,0 +1,37 @@
+-- A chain of weights on hinges, from soft to rigid by one number: the compliance. It hangs longer by
+-- what Hooke's law says, and at compliance 0 it is the rigid chain.
+local sim = require "sim2d"
+
+local options = sim.options { compliance = { 1e-3, "of each hinge, m/N" } }
+
+local COUNT, LENGTH, MASS, G = 10, 0.5, 2, 9.81
+
+local function build(p)
+  local compliance = p and p.compliance or options.compliance
+  local world = sim.world {}
+  local above
+  for i = 1, COUNT do
+    local link = world:box { name = "link" .. i, position = { 0, -LENGTH * (i - 0.5) },
+      size = { 0.15, LENGTH }, mass = MASS }
+    -- Damped so that the slowest oscillation of the chain just about does not swing.
+    world:hinge { link, above, anchor = { 0, -LENGTH * (i - 1) }, compliance = compliance,
+      damping = compliance > 0 and COUNT * math.sqrt(MASS / compliance) or nil }
+    above = link
+  end
+  return world
+end
+
+if sim.is_main() then
+  for _, compliance in ipairs { 1e-2, options.compliance, 1e-5, 1e-9, 0 } do
+    local world = build { compliance = compliance }
+    world:run { duration = 30 }
+    local sag = -LENGTH * (COUNT - 0.5) - world.bodies["link" .. COUNT].y
+    -- Hinge i carries what hangs below it.
+    local expected = compliance * MASS * G * COUNT * (COUNT + 1) / 2
+    print(("compliance %-6g m/N: longer by %.12f m, Hooke %.12f m"):format(compliance, sag, expected))
+    assert(math.abs(sag - expected) < 1e-6 * expected + 1e-9)
+    assert(world:residuals().scaled <= 1e-9)
+  end
+end
+
+return build
