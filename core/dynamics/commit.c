@@ -140,6 +140,19 @@ static void break_joint(S2World *world, int32_t slot, double force) {
   event->force = force;
 }
 
+// What constraints and ground friction remember of a step.
+static void keep_own(const S2Step *step, S2Joint *joint, double elapsed) {
+  const S2World *world = step->world;
+  if (joint->type == S2_CONSTRAINT && s2_joint_active(world, joint)) {
+    s2_constraint_keep(&(S2JointAt){world, joint, step->q1, elapsed}, joint);
+  }
+  for (int c = 1; c < 3 && joint->type == S2_GROUND_FRICTION; c++) {
+    int32_t at = 3 * joint->a + c;
+    double all = step->mass[at] * (step->v2[at] - step->free_v[at]);
+    joint->pushed[c - 1] = (all - joint->reaction[c]) / step->h;
+  }
+}
+
 // Impulses and reactions are kept, moving goals move on, what carried too much breaks.
 static void commit_joints(const S2Step *step, double elapsed) {
   S2World *world = step->world;
@@ -149,6 +162,7 @@ static void commit_joints(const S2Step *step, double elapsed) {
     memcpy(joint->impulse, step->joint_impulse + S2_JOINT_ROWS * slot, sizeof joint->impulse);
     memcpy(joint->reaction, step->joint_reaction + 3 * slot, sizeof joint->reaction);
     joint->reaction_time = step->h;
+    keep_own(step, joint, elapsed);
     for (int c = 0; c < 3; c++) {
       joint->goal[c] += elapsed * joint->rate[c];
     }
@@ -160,11 +174,10 @@ static void commit_joints(const S2Step *step, double elapsed) {
   }
 }
 
-static void measure(S2Step *step, double elapsed) {
+static void measure(S2Step *step) {
   S2World *world = step->world;
   S2WorldStats *stats = &world->stats;
   step->residuals.penetration = s2_step_penetration(step);
-  step->residuals.joint_error = joint_error(step, elapsed);
   world->residuals = step->residuals;
   stats->steps += 1;
   stats->worst_scaled = fmax(stats->worst_scaled, step->residuals.solve.scaled);
@@ -187,7 +200,12 @@ static void measure(S2Step *step, double elapsed) {
 
 S2Status s2_step_commit(S2Step *step) {
   S2World *world = step->world;
+  double elapsed = step->cut_short ? step->t - world->kept.time : step->dt;
   S2_TRY(check(step));
+  step->residuals.joint_error = joint_error(step, elapsed);
+  if (world->refused.code != S2_OK) { // by a constraint
+    return world->refused;
+  }
   carry_begun(step);
   for (int i = 0; i < step->touch_count; i++) {
     touch_events(step, &step->touches[i]);
@@ -205,8 +223,7 @@ S2Status s2_step_commit(S2Step *step) {
   if (step->touch_count > 0) {
     memcpy(world->touches.at, step->touches, sizeof(S2Touch) * (size_t)step->touch_count);
   }
-  double elapsed = step->cut_short ? step->t - world->kept.time : step->dt;
-  measure(step, elapsed);
+  measure(step);
   commit_joints(step, elapsed);
   world->kept.time = step->cut_short ? step->t : world->kept.time + step->dt;
   world->kept.steps += 1;

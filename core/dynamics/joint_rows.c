@@ -114,6 +114,9 @@ static void add_equations(const Builder *builder, List *list) {
   S2SoftRow soft[S2_JOINT_EQUATIONS];
   int count = kind->rows(&builder->at, rows);
   bool positions = builder->kind == S2_POSITIONS;
+  if (positions && builder->joint->velocity_only) {
+    return; // nothing to mend
+  }
   s2_joint_soften(builder->joint, rows, count, positions ? 0 : builder->step->h, soft);
   for (int i = 0; i < count; i++) {
     // Springs do not act in no time, and are not snapped to rest.
@@ -127,6 +130,7 @@ static void add_equations(const Builder *builder, List *list) {
 
 // Can the coordinate get this far within the step?
 static bool in_reach(const Builder *builder, const S2JointRow *row, double distance) {
+  distance -= builder->step->h * fabs(row->rate);
   double length = builder->island->length, speed = *builder->speed;
   double linear = hypot(row->ja[1], row->ja[2]) + hypot(row->jb[1], row->jb[2]);
   double angular = fabs(row->ja[0]) + fabs(row->jb[0]);
@@ -151,6 +155,7 @@ static void add_limit(const Builder *builder, List *list, const S2JointRow *row,
       return;
     }
     bias = met && builder->kind != S2_MOTION ? 0 : fmax(distance, 0) / builder->step->h;
+    bias += sign * row->rate;
   }
   append(builder, list, row, sign, index, bias)->hi = INFINITY;
 }
@@ -159,11 +164,34 @@ static bool limited(const S2Joint *joint) {
   return joint->limit_lo > -INFINITY || joint->limit_hi < INFINITY;
 }
 
+// A unilateral constraint that gives way, or has no position to mend; false: it is neither.
+static bool add_soft_stop(const Builder *builder, List *limits, const S2JointRow *row) {
+  bool motion = builder->kind == S2_MOTION || builder->kind == S2_REBOUND;
+  bool positions = builder->kind == S2_POSITIONS;
+  S2SoftRow soft[S2_JOINT_EQUATIONS];
+  if (builder->joint->type != S2_CONSTRAINT) {
+    return false;
+  }
+  s2_joint_soften(builder->joint, row, 1, positions ? 0 : builder->step->h, soft);
+  if (soft[0].rigid) {
+    return positions && builder->joint->velocity_only;
+  }
+  if (motion) { // springs do nothing in no time
+    S2Row *stop = append(builder, limits, row, 1, S2_JOINT_LO, soft[0].bias);
+    stop->hi = INFINITY;
+    stop->compliance = soft[0].compliance;
+  }
+  return true;
+}
+
 static void add_limits(const Builder *builder, List *limits) {
   const S2Joint *joint = builder->joint;
   S2JointRow row;
   if (limited(joint) && joint->limit_lo < joint->limit_hi) {
     s2_joint_kind(joint->type)->coordinate(&builder->at, &row, NULL);
+    if (add_soft_stop(builder, limits, &row)) {
+      return;
+    }
     add_limit(builder, limits, &row, 1, row.value - joint->limit_lo, S2_JOINT_LO);
     add_limit(builder, limits, &row, -1, joint->limit_hi - row.value, S2_JOINT_HI);
   }
@@ -200,6 +228,29 @@ static void add_drive(const Builder *builder, List *equal, List *boxes) {
   }
 }
 
+static void add_ground_friction(const Builder *builder, List *boxes) {
+  const S2Step *step = builder->step;
+  const S2Joint *joint = builder->joint;
+  S2JointRow rows[3];
+  double bounds[3];
+  if (joint->type != S2_GROUND_FRICTION ||
+      (builder->kind != S2_MOTION && builder->kind != S2_REBOUND)) {
+    return;
+  }
+  const double *mass = step->mass + 3 * joint->a, *free_v = step->free_v + 3 * joint->a;
+  S2Vec2 momentum = {mass[1] * free_v[1], mass[2] * free_v[2]};
+  // Of the last step: others push much as they did, except in a blow.
+  double push = hypot(joint->pushed[0], joint->pushed[1]), most = 2 * joint->max_force;
+  double part = step->h * (push > most ? most / push : 1);
+  momentum = s2_add(momentum, s2_scale(part, s2_vec2(joint->pushed[0], joint->pushed[1])));
+  s2_ground_friction_rows(joint, momentum, rows, bounds);
+  for (int i = 0; i < 3; i++) {
+    if (bounds[i] * step->h > 0) {
+      boxed(builder, boxes, &rows[i], i, 0, bounds[i] * step->h);
+    }
+  }
+}
+
 // Behind the bilateral rows, in groups that go on ascending; returns the next group.
 static int behind(List *all, const List *more, int group) {
   for (int i = 0; i < more->count; i++) {
@@ -219,7 +270,7 @@ int s2_step_joint_rows(const S2Step *step, const S2Island *island, S2Kind kind, 
   bool positions = kind == S2_POSITIONS;
   S2ArenaMark mark = s2_arena_mark(step->arena);
   List all = {rows, parts, 0};
-  List boxes = new_list(step->arena, 2 * island->joints);
+  List boxes = new_list(step->arena, 3 * island->joints);
   List limits = new_list(step->arena, 2 * island->joints);
   double elapsed = step->t - step->world->kept.time + (positions ? step->h : 0);
   double raised = *speed;
@@ -235,6 +286,7 @@ int s2_step_joint_rows(const S2Step *step, const S2Island *island, S2Kind kind, 
         add_equations(&builder, &all);
         add_equal_limits(&builder, &all);
         add_drive(&builder, &all, &boxes);
+        add_ground_friction(&builder, &boxes);
       } else {
         add_limits(&builder, &limits);
       }

@@ -76,6 +76,10 @@ bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices
   double start = s2_clock();
   S2ArenaMark mark = s2_arena_mark(step->arena);
   S2Assembly assembly = s2_assemble(step, island, choices, kind);
+  if (world->refused.code != S2_OK) { // by a constraint
+    s2_arena_rewind(step->arena, mark);
+    return false;
+  }
   S2SolverOptions options = {
       .solver = world->kept.def.solver,
       .tolerance = world->kept.def.tolerance,

@@ -98,11 +98,14 @@ S2Status s2_world_step(S2World *world) {
   world->warning[0] = 0;
   S2Step step = s2_step_begin(world);
   world->stepping = true;
+  s2_constraints_begin(world);
   bool done =
       world->kept.def.stepping == S2_BISECT ? s2_step_bisect(&step) : s2_step_speculative(&step);
   world->stepping = false;
   S2Status status =
       done ? s2_step_commit(&step) : s2_error(S2_ABORTED, "the step was stopped by a callback");
+  S2Status refused = s2_constraints_end(world);
+  status = refused.code != S2_OK ? refused : status;
   world->stats.seconds_total += s2_clock() - start;
   return status;
 }

@@ -90,6 +90,13 @@ enum {
   S2_JOINT_ROWS
 };
 
+// A function of the poses: its value (m or rad), how fast the value changes by itself (moving
+// goals), and its exact gradient with respect to (angle, x, y) of a and b.
+typedef struct S2JointRow {
+  double value, rate;
+  double ja[3], jb[3];
+} S2JointRow;
+
 typedef struct S2Joint {
   uint32_t serial; // 0: free slot
   S2JointType type;
@@ -107,9 +114,14 @@ typedef struct S2Joint {
   S2JointWeights compliance, damping;
   double limit_lo, limit_hi; // rad or m; infinite: none
   double motor_speed, motor_max, friction, break_force;
-  double impulse[S2_JOINT_ROWS]; // of the last step, warm start
-  double reaction[3];            // on a, of the last step: N m s about its anchor, N s (world axes)
-  double reaction_time;          // s it acted
+  int rows; // constraint
+  bool velocity_only, unilateral, has_jacobian, has_hessian, has_rate;
+  S2JointRow last[S2_JOINT_EQUATIONS]; // constraint: as evaluated last
+  double max_force, max_torque;        // ground friction
+  double pushed[2];                    // N, by all but the ground and applied forces, last step
+  double impulse[S2_JOINT_ROWS];       // of the last step, warm start
+  double reaction[3];   // on a, of the last step: N m s about its anchor, N s (world axes)
+  double reaction_time; // s it acted
   char name[S2_NAME_SIZE];
 } S2Joint;
 
@@ -119,6 +131,13 @@ typedef struct S2TouchPoint {
   double normal_impulse, tangent_impulse; // of the last solve, N s
   bool sliding;
 } S2TouchPoint;
+
+typedef struct S2ConstraintMemo { // what a constraint said last in this step
+  S2World *world;
+  bool valid;
+  double t, q[6];
+  S2JointRow rows[S2_JOINT_EQUATIONS];
+} S2ConstraintMemo;
 
 // A pair of shapes whose boxes met in the last step, with its contact points.
 typedef struct S2Touch {
@@ -169,7 +188,10 @@ struct S2World {
   S2Broadphase *broadphase;
 
   // Not in a snapshot.
-  uint32_t next_serial; // only ever grows, so an old handle never names a newer thing
+  bool evaluating;                  // constraints are asked; else what they said last counts
+  S2Status refused;                 // what a constraint did wrong
+  S2_ARRAY(S2ConstraintMemo) memos; // a joint slot
+  uint32_t next_serial;             // only ever grows, so an old handle never names a newer thing
   bool stepping;
   bool boxes_stale; // positions changed since the broad phase saw them
   S2Callbacks callbacks;
