@@ -107,7 +107,6 @@ struct S2LuaWorld {
   lua_State *L;
   int at_handler, at_hooks, at_laws, at_constraints;
   int at_making;       // functions of the constraint being made
-  bool making_two;     // has it two bodies
   int constraints;     // in S2_STORE_CONSTRAINTS
   bool marked, failed; // s2_world_mark was called; a callback inside the engine raised
   bool stepped;        // at least once

@@ -53,15 +53,9 @@ static void read_list(lua_State *L, int count, int function, const char *what, d
   }
 }
 
-typedef struct Request {
-  const S2ConstraintCall *call;
-  bool two; // bodies
-} Request;
-
 // The results lie between `function` (exclusive) and the top.
-static void read_results(lua_State *L, const Request *request, int which, int function) {
-  const S2ConstraintCall *call = request->call;
-  int got = lua_gettop(L) - function, columns = request->two ? 6 : 3;
+static void read_results(lua_State *L, const S2ConstraintCall *call, int which, int function) {
+  int got = lua_gettop(L) - function, columns = call->has_b ? 6 : 3;
   if (got != call->rows) {
     wrong(L, function,
           lua_pushfstring(L, "%s must return %d value%s here, got %d", names[which], call->rows,
@@ -89,10 +83,9 @@ static void read_results(lua_State *L, const Request *request, int which, int fu
   }
 }
 
-// Arguments: the functions, the request.
+// Arguments: the functions, the call.
 static int answer(lua_State *L) {
-  const Request *request = lua_touserdata(L, 2);
-  const S2ConstraintCall *call = request->call;
+  const S2ConstraintCall *call = lua_touserdata(L, 2);
   const bool asked[FUNCTIONS + 1] = {false, call->value != NULL, call->jacobian != NULL,
                                      call->hessian != NULL, call->rate != NULL};
   for (int which = PHI; which <= FUNCTIONS; which++) {
@@ -108,10 +101,10 @@ static int answer(lua_State *L) {
     int function = lua_gettop(L);
     lua_pushvalue(L, function);
     push_pose(L, call->qa, true);
-    push_pose(L, call->qb, request->two);
+    push_pose(L, call->qb, call->has_b);
     lua_pushnumber(L, call->t);
     lua_call(L, 3, LUA_MULTRET);
-    read_results(L, request, which, function);
+    read_results(L, call, which, function);
     lua_settop(L, 2);
   }
   return 0;
@@ -120,19 +113,16 @@ static int answer(lua_State *L) {
 bool s2_lua_engine_constraint(void *user, S2World *world, S2ConstraintCall *call) {
   S2LuaWorld *lw = user;
   lua_State *L = lw->L;
+  (void)world;
   int top = lua_gettop(L);
   double start = s2_lua_clock();
-  S2JointInfo info;
-  Request request = {call, lw->making_two};
   lua_pushcfunction(L, answer);
   if (call->joint.index == 0) { // the one being made
     lua_pushvalue(L, lw->at_making);
   } else {
-    bool known = s2_joint_info(world, call->joint, &info).code == S2_OK;
-    request.two = known && info.b.index != 0;
     lua_rawgeti(L, lw->at_constraints, call->joint.serial);
   }
-  lua_pushlightuserdata(L, &request);
+  lua_pushlightuserdata(L, call);
   bool good = lua_pcall(L, 2, 0, lw->at_handler) == LUA_OK;
   if (!good) {
     lua_setiuservalue(L, 1, S2_STORE_ERROR);
@@ -213,7 +203,7 @@ static void read_functions(const S2Keys *keys, S2JointDef *def) {
 }
 
 // The functions on top of the stack are called once: as many rows as values.
-static int count_rows(const S2Keys *keys, const S2LuaWorld *lw, const S2JointDef *def) {
+static int count_rows(const S2Keys *keys, S2LuaWorld *lw, const S2JointDef *def) {
   lua_State *L = keys->L;
   int functions = lua_gettop(L), which = def->velocity_only ? JACOBIAN : PHI;
   double qa[3] = {0}, qb[3] = {0};
@@ -221,12 +211,20 @@ static int count_rows(const S2Keys *keys, const S2LuaWorld *lw, const S2JointDef
   if (def->b.index != 0) {
     s2_lua_try(L, s2_body_q(lw->world, def->b, qb));
   }
+  lua_pushcfunction(L, s2_lua_keep_traceback);
+  int handler = lua_gettop(L);
   lua_rawgeti(L, functions, which);
   push_pose(L, qa, true);
   push_pose(L, qb, def->b.index != 0);
   lua_pushnumber(L, s2_world_time(lw->world));
-  lua_call(L, 3, LUA_MULTRET);
-  int count = lua_gettop(L) - functions, most = def->unilateral ? 1 : 3;
+  S2Phase phase = lw->phase;
+  lw->phase = S2_INSIDE; // it must not step or restore the world
+  int result = lua_pcall(L, 3, LUA_MULTRET, handler);
+  lw->phase = phase;
+  if (result != LUA_OK) {
+    lua_error(L);
+  }
+  int count = lua_gettop(L) - handler, most = def->unilateral ? 1 : 3;
   lua_settop(L, functions);
   if (count < 1 || count > most) {
     s2_keys_fail(keys, names[which], "it must return %s, one a row, got %d",
@@ -295,7 +293,6 @@ static int world_constraint(lua_State *L) {
   lw->L = L;
   lw->at_handler = lua_gettop(L);
   lw->at_making = functions;
-  lw->making_two = def.b.index != 0;
   lw->failed = false;
   S2JointId id;
   S2Status status = s2_joint_create(lw->world, &def, &id);

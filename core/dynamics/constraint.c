@@ -49,7 +49,8 @@ enum { VALUE = 1, JACOBIAN = 2, RATE = 4, HESSIAN = 8 };
 static bool ask(Probe *probe, int what, Answer *answer) {
   S2World *world = probe->world;
   int rows = probe->joint->rows;
-  S2ConstraintCall call = {.joint = probe->id, .t = probe->t, .rows = rows};
+  S2ConstraintCall call = {
+      .joint = probe->id, .t = probe->t, .rows = rows, .has_b = probe->joint->b != S2_NONE};
   memcpy(call.qa, probe->q, sizeof call.qa);
   memcpy(call.qb, probe->q + 3, sizeof call.qb);
   memset(answer, 0, sizeof *answer);
@@ -57,10 +58,12 @@ static bool ask(Probe *probe, int what, Answer *answer) {
   call.jacobian = (what & JACOBIAN) != 0 ? answer->jacobian : NULL;
   call.rate = (what & RATE) != 0 ? answer->rate : NULL;
   call.hessian = (what & HESSIAN) != 0 ? answer->hessian : NULL;
-  bool stepping = world->stepping;
+  bool stepping = world->stepping, evaluating = world->evaluating;
   world->stepping = true;
+  world->evaluating = false; // who reads a joint meanwhile does not ask again
   bool going = world->callbacks.constraint(world->callbacks.user, world, &call);
   world->stepping = stepping;
+  world->evaluating = evaluating;
   if (!going) {
     return refuse(probe, s2_error(S2_ABORTED, "the step was stopped by a callback"));
   }

@@ -310,6 +310,7 @@ typedef struct S2PreContact {
 typedef struct S2ConstraintCall {
   S2JointId joint; // null while s2_joint_create makes it
   double qa[3], qb[3];
+  bool has_b;              // b is a body
   double t;                // s
   int rows;                // of the joint
   double *value;           // a row: g, m or rad
