@@ -146,11 +146,8 @@ static void keep_own(const S2Step *step, S2Joint *joint, double elapsed) {
   if (joint->type == S2_CONSTRAINT && s2_joint_active(world, joint)) {
     s2_constraint_keep(&(S2JointAt){world, joint, step->q1, elapsed}, joint);
   }
-  for (int c = 1; c < 3 && joint->type == S2_GROUND_FRICTION; c++) {
-    int32_t at = 3 * joint->a + c;
-    double all = step->mass[at] * (step->v2[at] - step->free_v[at]);
-    joint->pushed[c - 1] = (all - joint->reaction[c]) / step->h;
-  }
+  int32_t slot = (int32_t)(joint - world->joints.at);
+  memcpy(joint->pushed, step->pushed + 2 * slot, sizeof joint->pushed);
 }
 
 // Impulses and reactions are kept, moving goals move on, what carried too much breaks.

@@ -239,10 +239,8 @@ static void add_ground_friction(const Builder *builder, List *boxes) {
   }
   const double *mass = step->mass + 3 * joint->a, *free_v = step->free_v + 3 * joint->a;
   S2Vec2 momentum = {mass[1] * free_v[1], mass[2] * free_v[2]};
-  // Of the last step: others push much as they did, except in a blow.
-  double push = hypot(joint->pushed[0], joint->pushed[1]), most = 2 * joint->max_force;
-  double part = step->h * (push > most ? most / push : 1);
-  momentum = s2_add(momentum, s2_scale(part, s2_vec2(joint->pushed[0], joint->pushed[1])));
+  const double *pushed = step->pushed + 2 * builder->slot;
+  momentum = s2_add(momentum, s2_scale(step->h, s2_vec2(pushed[0], pushed[1])));
   s2_ground_friction_rows(joint, momentum, rows, bounds);
   for (int i = 0; i < 3; i++) {
     if (bounds[i] * step->h > 0) {

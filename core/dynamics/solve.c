@@ -88,6 +88,15 @@ bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices
   S2Solution solution = {.v = assembly.v, .lambda = assembly.lambda};
   dump(step, &assembly.problem);
   s2_mcp_solve(&assembly.problem, &options, step->arena, &solution);
+  for (int pass = 0; pass < S2_GROUND_PASSES && (kind == S2_MOTION || kind == S2_REBOUND) &&
+                     solution.status == S2_SOLVED &&
+                     s2_step_ground_turned(step, island, &assembly, solution.v, solution.lambda);
+       pass++) {
+    s2_arena_rewind(step->arena, mark);
+    assembly = s2_assemble(step, island, choices, kind);
+    solution = (S2Solution){.v = assembly.v, .lambda = assembly.lambda};
+    s2_mcp_solve(&assembly.problem, &options, step->arena, &solution);
+  }
   bool good = solution.status == S2_SOLVED;
   if (outcome != NULL) {
     *outcome = solution.status;

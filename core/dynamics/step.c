@@ -67,6 +67,7 @@ S2Step s2_step_begin(S2World *world) {
       .q1 = copy(arena, world->q.at, 3 * slots),
       .joint_impulse = S2_TAKE_ZEROED(arena, double, S2_JOINT_ROWS *joints),
       .joint_reaction = S2_TAKE_ZEROED(arena, double, 3 * joints),
+      .pushed = S2_TAKE_ZEROED(arena, double, 2 * joints),
       .node_of = S2_TAKE(arena, int32_t, slots),
   };
   for (int i = 0; i < world->joint_order.count; i++) {
@@ -74,6 +75,7 @@ S2Step s2_step_begin(S2World *world) {
     const S2Joint *joint = &world->joints.at[slot];
     if (s2_joint_active(world, joint)) { // the others carry nothing
       memcpy(step.joint_impulse + S2_JOINT_ROWS * slot, joint->impulse, sizeof joint->impulse);
+      memcpy(step.pushed + 2 * slot, joint->pushed, sizeof joint->pushed);
     }
   }
   return step;

@@ -37,6 +37,7 @@ typedef struct S2Step {
   double *q1;      // 3 a slot: positions at the end
   double *joint_impulse;  // S2_JOINT_ROWS a joint slot
   double *joint_reaction; // 3 a joint slot
+  double *pushed;         // 2 a joint slot: N, on bodies with ground friction, by all but it
   S2Touch *touches;
   int touch_count;
   S2Island *islands;
@@ -103,6 +104,11 @@ typedef struct S2Assembly {
 } S2Assembly;
 S2Assembly s2_assemble(const S2Step *step, const S2Island *island, const S2Choice *choices,
                        S2Kind kind);
+
+// ground_friction.c: what pushes bodies on the ground, after a solve with the impulses lambda that
+// left v (3 a node); true when it is not what the rows were made for.
+bool s2_step_ground_turned(S2Step *step, const S2Island *island, const S2Assembly *assembly,
+                           const double *v, const double *lambda);
 
 // Solves an island (motion or impact) with the chosen contact points (indexed 2 touch + k) into v
 // (3 a slot). The impulses go to the touches and step->joint_impulse: those of an impact are added

@@ -1117,6 +1117,80 @@ function Body:contacts() end
 
 ---Its joints go with it.
 function Body:destroy() end
+---@class sim2d.GroundFrictionDef: sim2d.JointDef
+---@field [1] sim2d.Body?
+---@field body? sim2d.Body
+---@field max_force? number N; default 0
+---@field max_torque? number N m; default 0
+
+---Dry friction of a body on the plane of a world seen from above.
+---@param def sim2d.GroundFrictionDef
+---@return sim2d.Joint
+function World:ground_friction(def) end
+
+---@alias sim2d.PoseFunction fun(qa: sim2d.Vector, qb: sim2d.Vector?, t: number): ...
+
+---@class sim2d.ConstraintDef: sim2d.JointDef
+---@field bodies sim2d.Body[] one or two
+---@field phi? sim2d.PoseFunction 1 to 3 numbers, to be 0 (unilateral: one, not below 0)
+---@field jacobian? sim2d.PoseFunction a list {angle, x, y of a, of b} a row; default: differences
+---@field hessian? sim2d.PoseFunction a matrix a row
+---@field rate? sim2d.PoseFunction|number change of phi with time at fixed poses; a number a row
+---@field velocity_only? boolean rows jacobian * v + rate = 0 without phi
+---@field unilateral? boolean
+---@field compliance? sim2d.Weights m/N; default 0, rigid
+---@field damping? sim2d.Weights N s/m
+
+---A constraint of the script's own.
+---@param def sim2d.ConstraintDef
+---@return sim2d.Joint
+function World:constraint(def) end
+
+-- ---- Control ------------------------------------------------------------------------------------
+
+---@class sim2d.Actuator
+---@field name string
+---@field kind "force"|"torque"|"speed"|"position"
+---@field joint sim2d.Joint?
+---@field body sim2d.Body?
+---@field range number[] {lo, hi}
+---@field delay number s
+---@field value number the last command, clipped
+
+---@class sim2d.ActuatorDef
+---@field name string
+---@field kind "force"|"torque"|"speed"|"position"
+---@field joint? sim2d.Joint
+---@field body? sim2d.Body
+---@field direction? number[] of a body's force, world coordinates
+---@field range? number[] {lo, hi} of commands; default: none
+---@field delay? number s, in whole steps; default 0
+---@field kp? number N/m or N m/rad, of a position; default 100
+---@field kd? number N s/m or N m s/rad, of a position; default 10
+
+---@param def sim2d.ActuatorDef
+---@return sim2d.Actuator
+function World:actuator(def) end
+
+---Commands all actuators (a list) or some (by name); they hold until the next.
+---@param u number[]|table<string, number>
+---@return integer clipped how many were out of range
+function World:act(u) end
+
+---@class sim2d.ObserveDef
+---@field [1] string name
+---@field of? sim2d.Body|sim2d.Joint
+---@field field? string|string[] with `of`
+---@field read? fun(world: sim2d.World): ... instead
+---@field noise? number standard deviation; default 0
+
+---Declares a named observation.
+---@param def sim2d.ObserveDef
+function World:observe(def) end
+
+---All observations, as a list in the order declared and by name.
+---@return table
+function World:observation() end
 
 -- ---- Joint --------------------------------------------------------------------------------------
 
@@ -1127,7 +1201,7 @@ function Body:destroy() end
 ---@field joint_a sim2d.Joint? of a gear
 ---@field joint_b sim2d.Joint?
 ---@field name string
----@field type "hinge"|"weld"|"slider"|"wheel"|"distance"|"spring"|"rope"|"gear"|"lock"|"mouse"
+---@field type "hinge"|"weld"|"slider"|"wheel"|"distance"|"spring"|"rope"|"gear"|"lock"|"mouse"|"constraint"|"ground_friction"
 ---@field impulse sim2d.Vector N s, on a, of the last step
 ---@field force sim2d.Vector N
 ---@field torque number N m, on a about its anchor
@@ -1145,6 +1219,8 @@ function Body:destroy() end
 ---@field rest_length number? m
 ---@field max_length number? m
 ---@field ratio number?
+---@field max_force number? N, of ground friction
+---@field max_torque number? N m
 ---@field break_force number N
 ---@field target sim2d.XY? m, of a mouse
 ---@field velocity sim2d.XY? m/s, of a lock

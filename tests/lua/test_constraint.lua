@@ -138,7 +138,7 @@ test("nonsense is refused", function()
   refuse("Body expected, got 3", { bodies = { 3 }, phi = phi })
   refuse("two different bodies", { bodies = { body, body }, phi = phi })
   refuse("key 'phi' is missing", { bodies = { body } })
-  refuse("key 'phi': function expected, got number 1", { bodies = { body }, phi = 1 })
+  refuse("key 'phi': function expected, got 1", { bodies = { body }, phi = 1 })
   refuse("1 to 3 values, one a row, got 4",
     { bodies = { body }, phi = function() return 1, 2, 3, 4 end })
   refuse("return 1 value, one a row, got 2",
