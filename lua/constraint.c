@@ -93,7 +93,7 @@ static int answer(lua_State *L) {
       continue;
     }
     lua_rawgeti(L, 1, which);
-    if (lua_type(L, -1) == LUA_TNUMBER) { // a rate that is the same for ever
+    if (call->rate != NULL && lua_type(L, -1) == LUA_TNUMBER) { // a rate that is the same for ever
       call->rate[0] = lua_tonumber(L, -1);
       lua_settop(L, 2);
       continue;

@@ -186,6 +186,14 @@ S2Status s2_constraint_first(S2World *world, S2Joint *joint) {
   return refused;
 }
 
+static bool same_poses(const double a[6], const double b[6]) {
+  bool same = true;
+  for (int i = 0; i < 6; i++) {
+    same = same && a[i] == b[i];
+  }
+  return same;
+}
+
 // The rows now. Outside a step, and once something went wrong, those of the last time.
 static const S2JointRow *current(const S2JointAt *at) {
   const S2Joint *joint = at->joint;
@@ -197,7 +205,7 @@ static const S2JointRow *current(const S2JointAt *at) {
   S2World *world = memo->world;
   Probe probe = probe_of(world, joint, at->q, world->kept.time + at->elapsed);
   probe.id = (S2JointId){(uint32_t)slot + 1, joint->serial};
-  if (!memo->valid || memo->t != probe.t || memcmp(memo->q, probe.q, sizeof memo->q) != 0) {
+  if (!memo->valid || memo->t != probe.t || !same_poses(memo->q, probe.q)) {
     memo->valid = evaluate(&probe, memo->rows);
     memo->t = probe.t;
     memcpy(memo->q, probe.q, sizeof memo->q);
