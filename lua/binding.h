@@ -54,17 +54,18 @@ typedef enum S2Hook {
 
 // User values of a World.
 typedef enum S2Store {
-  S2_STORE_BODIES = 1, // serial -> Body, weak: one object a body while anybody holds it
-  S2_STORE_JOINTS,     // the same for joints
-  S2_STORE_NAMES,      // name -> Body, weak: what world.bodies.NAME found
-  S2_STORE_DATA,       // serial -> body.data
-  S2_STORE_LAWS,       // serial -> {[0] = Body, handles of force laws}
-  S2_STORE_HOOKS,      // S2Hook + 1 -> array of handles
-  S2_STORE_BODY_LIST,  // world.bodies
-  S2_STORE_JOINT_LIST, // world.joints
-  S2_STORE_GUARD,      // closed when a stepping function is left, also by an error
-  S2_STORE_CONTACT,    // the object pre_solve callbacks see
-  S2_STORE_ERROR,      // raised by a callback inside the engine's step
+  S2_STORE_BODIES = 1,  // serial -> Body, weak: one object a body while anybody holds it
+  S2_STORE_JOINTS,      // the same for joints
+  S2_STORE_NAMES,       // name -> Body, weak: what world.bodies.NAME found
+  S2_STORE_DATA,        // serial -> body.data
+  S2_STORE_LAWS,        // serial -> {[0] = Body, handles of force laws}
+  S2_STORE_CONSTRAINTS, // serial of a joint -> its functions, see constraint.c
+  S2_STORE_HOOKS,       // S2Hook + 1 -> array of handles
+  S2_STORE_BODY_LIST,   // world.bodies
+  S2_STORE_JOINT_LIST,  // world.joints
+  S2_STORE_GUARD,       // closed when a stepping function is left, also by an error
+  S2_STORE_CONTACT,     // the object pre_solve callbacks see
+  S2_STORE_ERROR,       // raised by a callback inside the engine's step
   S2_STORE_COUNT = S2_STORE_ERROR
 } S2Store;
 
@@ -104,7 +105,9 @@ struct S2LuaWorld {
   // Stepping. Stack positions are those of the function that steps, where 1 is the World.
   S2Phase phase;
   lua_State *L;
-  int at_handler, at_hooks, at_laws;
+  int at_handler, at_hooks, at_laws, at_constraints;
+  int at_making;       // functions of the constraint being made
+  int constraints;     // in S2_STORE_CONSTRAINTS
   bool marked, failed; // s2_world_mark was called; a callback inside the engine raised
   bool stepped;        // at least once
   S2Rng random_before;
@@ -139,6 +142,7 @@ extern const luaL_Reg s2_world_hook_methods[];
 extern const luaL_Reg s2_world_timer_methods[];
 extern const luaL_Reg s2_world_create_methods[];
 extern const luaL_Reg s2_world_joint_methods[];
+extern const luaL_Reg s2_world_constraint_methods[];
 extern const luaL_Reg s2_world_record_methods[];
 extern const luaL_Reg s2_world_problem_methods[];
 
@@ -197,6 +201,15 @@ void s2_lua_bind_joint(lua_State *L, int world, S2LuaJoint *joint, S2JointId id)
 void s2_lua_open_joint(lua_State *L);
 // {lo, hi}, either of which may be nil or infinite; nil: no limits.
 bool s2_lua_limits(lua_State *L, int index, double limits[2], S2Complaint *complaint);
+
+// Keys of joints: a number not below 0 that may be infinite; a number, {linear =, angular =} or a
+// matrix.
+bool s2_lua_read_bound(const S2Keys *keys, const char *key, double *value);
+void s2_lua_read_weights(const S2Keys *keys, const char *key, S2JointWeights *weights);
+
+// constraint.c
+bool s2_lua_engine_constraint(void *user, S2World *world, S2ConstraintCall *call);
+bool s2_lua_has_constraints(S2LuaWorld *lw);
 
 // world.bodies, world.joints
 void s2_lua_open_collection(lua_State *L);

@@ -155,5 +155,6 @@ void s2_lua_engine_callbacks(S2LuaWorld *lw, S2Callbacks *callbacks) {
                              .force = engine_force,
                              .filter = engine_filter,
                              .pre_solve = engine_pre_solve,
+                             .constraint = s2_lua_engine_constraint,
                              .proceed = engine_proceed};
 }

@@ -159,7 +159,8 @@ int s2_lua_bad_argument(lua_State *L, int argument, const char *format, ...) {
 
 void s2_lua_try(lua_State *L, S2Status status) {
   if (status.code == S2_BUSY) {
-    s2_lua_fail(L, "%s: force laws, filters and pre_solve callbacks must not change it",
+    s2_lua_fail(L,
+                "%s: force laws, constraints, filters and pre_solve callbacks must not change it",
                 status.message);
   }
   if (status.code != S2_OK) {

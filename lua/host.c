@@ -1,9 +1,7 @@
 #include "host.h"
 
-#include "progress.h"
-#include "session.h"
+#include "binding.h"
 
-#include <lauxlib.h>
 #include <math.h>
 
 static int host_nearest(lua_State *L) {
@@ -78,10 +76,43 @@ static int host_progress(lua_State *L) {
   return 4;
 }
 
+// ---- Worlds -----------------------------------------------------------------------------------
+
+// The table of World's methods, to add to.
+static int host_world_methods(lua_State *L) {
+  luaL_getmetatable(L, "sim2d.World");
+  lua_getfield(L, -1, "__index");
+  lua_getupvalue(L, -1, 1);
+  return 1;
+}
+
+// The world itself, if it is one and open.
+static int host_world(lua_State *L) {
+  s2_lua_world(L, 1);
+  lua_settop(L, 1);
+  return 1;
+}
+
+// (world, value): "body" or "joint" when it is a living one of the world, else nil.
+static int host_owned(lua_State *L) {
+  const S2LuaWorld *lw = s2_lua_world(L, 1);
+  const S2LuaBody *body = s2_lua_test(L, 2, s2_type_body);
+  const S2LuaJoint *joint = s2_lua_test(L, 2, s2_type_joint);
+  if (body != NULL && body->lw == lw && s2_body_alive(lw->world, body->id)) {
+    lua_pushliteral(L, "body");
+  } else if (joint != NULL && joint->lw == lw && s2_joint_alive(lw->world, joint->id)) {
+    lua_pushliteral(L, "joint");
+  } else {
+    lua_pushnil(L);
+  }
+  return 1;
+}
+
 // ---- Host -------------------------------------------------------------------------------------
 
 void s2_host_push(lua_State *L) {
   static const luaL_Reg functions[] = {
-      {"nearest", host_nearest}, {"progress", host_progress}, {NULL, NULL}};
+      {"nearest", host_nearest}, {"progress", host_progress},           {"owned", host_owned},
+      {"world", host_world},     {"world_methods", host_world_methods}, {NULL, NULL}};
   luaL_newlib(L, functions);
 }

@@ -99,7 +99,7 @@ bool s2_lua_limits(lua_State *L, int index, double limits[2], S2Complaint *compl
 }
 
 // A number that may be infinite; the engine checks the rest.
-static bool read_bound(const S2Keys *keys, const char *key, double *value) {
+bool s2_lua_read_bound(const S2Keys *keys, const char *key, double *value) {
   lua_State *L = keys->L;
   if (s2_keys_push(keys, key) != LUA_TNUMBER) {
     lua_pop(L, 1);
@@ -136,7 +136,7 @@ static void read_matrix(const S2Keys *keys, const char *key, S2JointWeights *wei
 }
 
 // A number, {linear =, angular =} or a matrix.
-static void read_weights(const S2Keys *keys, const char *key, S2JointWeights *weights) {
+void s2_lua_read_weights(const S2Keys *keys, const char *key, S2JointWeights *weights) {
   static const char *const names[] = {"linear", "angular", NULL};
   lua_State *L = keys->L;
   int type = s2_keys_push(keys, key);
@@ -162,7 +162,7 @@ static void read_motor(const S2Keys *keys, bool turns, S2JointDef *def) {
     def->has_motor = true;
     s2_keys_require(&inner, "speed");
     s2_keys_number(&inner, "speed", S2_ANY_NUMBER, &def->motor_speed);
-    read_bound(&inner, turns ? "max_torque" : "max_force", &def->motor_max);
+    s2_lua_read_bound(&inner, turns ? "max_torque" : "max_force", &def->motor_max);
   } else if (type != LUA_TNIL) {
     char text[S2_LUA_TEXT];
     s2_keys_fail(keys, "motor", "{speed =, %s =} expected, got %s",
@@ -209,6 +209,7 @@ static const struct {
                   "damping", NULL},
                  1},
     [S2_MOUSE] = {{"body", "anchor", "target", "stiffness", "damping", NULL}, 1},
+    [S2_GROUND_FRICTION] = {{"body", "max_force", "max_torque", NULL}, 1},
     [S2_WHEEL] = {{"a", "b", "anchor", "axis", DRIVEN, "stiffness", "damping", NULL}, 2},
 };
 
@@ -270,6 +271,8 @@ static void read_keys(const S2Keys *keys, S2JointDef *def) {
   read_number(keys, type, "length", S2_POSITIVE, &def->length);
   read_number(keys, type, "rest_length", S2_NON_NEGATIVE, &def->rest_length);
   read_number(keys, type, "max_length", S2_POSITIVE, &def->max_length);
+  read_number(keys, type, "max_force", S2_NON_NEGATIVE, &def->max_force);
+  read_number(keys, type, "max_torque", S2_NON_NEGATIVE, &def->max_torque);
   read_number(keys, type, "ratio", S2_ANY_NUMBER, &def->ratio);
   read_flag(keys, type, "x", &def->lock_x);
   read_flag(keys, type, "y", &def->lock_y);
@@ -279,15 +282,15 @@ static void read_keys(const S2Keys *keys, S2JointDef *def) {
     read_number(keys, type, "stiffness", S2_NON_NEGATIVE, &def->stiffness);
     read_number(keys, type, "damping", S2_NON_NEGATIVE, &def->damping.linear);
   } else if (takes(type, "compliance")) {
-    read_weights(keys, "compliance", &def->compliance);
-    read_weights(keys, "damping", &def->damping);
+    s2_lua_read_weights(keys, "compliance", &def->compliance);
+    s2_lua_read_weights(keys, "damping", &def->damping);
   }
   if (takes(type, "limits")) {
     read_limits(keys, def);
     read_motor(keys, type == S2_HINGE || type == S2_WHEEL, def);
     read_number(keys, type, "friction", S2_NON_NEGATIVE, &def->friction);
   }
-  read_bound(keys, "break_force", &def->break_force);
+  s2_lua_read_bound(keys, "break_force", &def->break_force);
   s2_keys_name(keys, "name", &def->name);
   s2_keys_boolean(keys, "collide", &def->collide);
 }
@@ -325,6 +328,7 @@ MAKER(world_gear, S2_GEAR)
 MAKER(world_lock, S2_LOCK)
 MAKER(world_mouse, S2_MOUSE)
 MAKER(world_wheel, S2_WHEEL)
+MAKER(world_ground_friction, S2_GROUND_FRICTION)
 
 const luaL_Reg s2_world_joint_methods[] = {
     {"hinge", world_hinge},
@@ -337,5 +341,6 @@ const luaL_Reg s2_world_joint_methods[] = {
     {"lock", world_lock},
     {"mouse", world_mouse},
     {"wheel", world_wheel},
+    {"ground_friction", world_ground_friction},
     {NULL, NULL},
 };

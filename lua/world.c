@@ -9,9 +9,7 @@
 enum { FIELD_TIME = 100, FIELD_BODIES, FIELD_JOINTS };
 
 // Parts of the contract that are not built yet.
-static const char *const later_names[] = {
-    "constraint",       "ground_friction", "actuator", "act",  "observe",
-    "inverse_dynamics", "linearize",       "save",     "view", NULL};
+static const char *const later_names[] = {"inverse_dynamics", "linearize", "save", "view", NULL};
 
 // ---- Life -------------------------------------------------------------------------------------
 
@@ -49,7 +47,8 @@ S2LuaWorld *s2_lua_push_world(lua_State *L) {
     if (store == S2_STORE_BODIES || store == S2_STORE_JOINTS) {
       s2_lua_new_weak_table(L);
       lua_setiuservalue(L, world, store);
-    } else if (store == S2_STORE_DATA || store == S2_STORE_LAWS || store == S2_STORE_HOOKS) {
+    } else if (store == S2_STORE_DATA || store == S2_STORE_LAWS || store == S2_STORE_HOOKS ||
+               store == S2_STORE_CONSTRAINTS) {
       lua_newtable(L);
       lua_setiuservalue(L, world, store);
     }
@@ -272,6 +271,7 @@ void s2_lua_open_world(lua_State *L) {
   s2_lua_functions(L, methods, 0);
   s2_lua_functions(L, s2_world_create_methods, 0);
   s2_lua_functions(L, s2_world_joint_methods, 0);
+  s2_lua_functions(L, s2_world_constraint_methods, 0);
   s2_lua_functions(L, s2_world_step_methods, 0);
   s2_lua_functions(L, s2_world_hook_methods, 0);
   s2_lua_functions(L, s2_world_timer_methods, 0);

@@ -11,7 +11,12 @@ typedef struct Snapshot {
   unsigned char image[];
 } Snapshot;
 
-enum { SNAPSHOT_DATA = 1, SNAPSHOT_LAWS, SNAPSHOT_STORES = SNAPSHOT_LAWS };
+enum {
+  SNAPSHOT_DATA = 1,
+  SNAPSHOT_LAWS,
+  SNAPSHOT_CONSTRAINTS,
+  SNAPSHOT_STORES = SNAPSHOT_CONSTRAINTS
+};
 
 // ---- State vector -----------------------------------------------------------------------------
 
@@ -103,6 +108,9 @@ static int world_snapshot(lua_State *L) {
   lua_getiuservalue(L, 1, S2_STORE_LAWS);
   push_copy(L, -1, true);
   lua_setiuservalue(L, at, SNAPSHOT_LAWS);
+  lua_getiuservalue(L, 1, S2_STORE_CONSTRAINTS);
+  push_copy(L, -1, false);
+  lua_setiuservalue(L, at, SNAPSHOT_CONSTRAINTS);
   lua_settop(L, at);
   return 1;
 }
@@ -139,6 +147,12 @@ static int world_restore(lua_State *L) {
   bring_back(L, S2_STORE_DATA, SNAPSHOT_DATA);
   if (snapshot->world == lw->number) { // laws are callbacks: a clone has its own, or none
     bring_back(L, S2_STORE_LAWS, SNAPSHOT_LAWS);
+    bring_back(L, S2_STORE_CONSTRAINTS, SNAPSHOT_CONSTRAINTS);
+  } else { // its joints are those of the other world
+    lua_getiuservalue(L, 2, SNAPSHOT_CONSTRAINTS);
+    push_copy(L, -1, false);
+    lua_setiuservalue(L, 1, S2_STORE_CONSTRAINTS);
+    lua_pop(L, 1);
   }
   s2_lua_laws_sync(L, 1);
   return 0;
@@ -160,6 +174,10 @@ static int world_clone(lua_State *L) {
   bool callbacks = false;
   s2_keys_boolean(&keys, "callbacks", &callbacks);
   refuse_inside(L, lw, "world:clone()");
+  if (!callbacks && s2_lua_has_constraints(lw)) {
+    return s2_lua_fail(L, "world:clone(): the world has constraints, whose functions come along "
+                          "with {callbacks = true} only");
+  }
   S2LuaWorld *copy = s2_lua_push_world(L);
   int at = lua_gettop(L);
   S2World *world;
@@ -170,6 +188,11 @@ static int world_clone(lua_State *L) {
   lua_setiuservalue(L, at, S2_STORE_DATA);
   lua_settop(L, at);
   if (callbacks) {
+    lua_getiuservalue(L, 1, S2_STORE_CONSTRAINTS);
+    push_copy(L, -1, false);
+    lua_setiuservalue(L, at, S2_STORE_CONSTRAINTS);
+    lua_settop(L, at);
+    copy->constraints = lw->constraints;
     s2_lua_hooks_copy(L, 1, at);
   }
   return 1;

@@ -63,6 +63,8 @@ void s2_lua_step_open(lua_State *L, S2LuaWorld *lw, const char *what) {
   lw->at_hooks = lua_gettop(L);
   lua_getiuservalue(L, 1, S2_STORE_LAWS);
   lw->at_laws = lua_gettop(L);
+  lua_getiuservalue(L, 1, S2_STORE_CONSTRAINTS);
+  lw->at_constraints = lua_gettop(L);
   lua_getiuservalue(L, 1, S2_STORE_GUARD);
   lua_toclose(L, -1);
   lw->phase = S2_BETWEEN;

@@ -151,7 +151,7 @@ static bool is_short(const S2World *world, const S2Joint *joint) {
 static void derivatives_are_exact(void **state) {
   (void)state;
   S2Rng rng = s2_rng_seeded(1);
-  for (int type = 0; type < S2_JOINT_TYPE_COUNT; type++) {
+  for (int type = 0; type <= S2_WHEEL; type++) {
     for (int trial = 0; trial < 100; trial++) {
       S2World *world = world_new(0, 0.01);
       S2BodyId a = random_body(world, &rng), b = random_body(world, &rng);

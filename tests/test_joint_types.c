@@ -463,7 +463,7 @@ static void random_joints_are_solved(void **state) {
   S2Rng rng = s2_rng_seeded(5);
   for (int trial = 0; trial < 600; trial++) {
     S2World *world = world_new(-10, 0.01);
-    S2JointType type = (S2JointType)(trial % S2_JOINT_TYPE_COUNT);
+    S2JointType type = (S2JointType)(trial % (S2_WHEEL + 1));
     S2BodyId a = random_body(world, &rng, 0), b = random_body(world, &rng, 3);
     random_joint(world, &rng, type, a, b);
     if (s2_rng_integer(&rng, 0, 2) == 0) {

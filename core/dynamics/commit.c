@@ -150,6 +150,16 @@ static void break_joint(S2World *world, int32_t slot, double force) {
   event->force = force;
 }
 
+// What constraints and ground friction remember of a step.
+static void keep_own(const S2Step *step, S2Joint *joint, double elapsed) {
+  const S2World *world = step->world;
+  if (joint->type == S2_CONSTRAINT && s2_joint_active(world, joint)) {
+    s2_constraint_keep(&(S2JointAt){world, joint, step->q1, elapsed}, joint);
+  }
+  int32_t slot = (int32_t)(joint - world->joints.at);
+  memcpy(joint->pushed, step->pushed + 2 * slot, sizeof joint->pushed);
+}
+
 // Impulses and reactions are kept, moving goals move on, what carried too much breaks.
 static void commit_joints(const S2Step *step, double elapsed) {
   S2World *world = step->world;
@@ -159,6 +169,7 @@ static void commit_joints(const S2Step *step, double elapsed) {
     memcpy(joint->impulse, step->joint_impulse + S2_JOINT_ROWS * slot, sizeof joint->impulse);
     memcpy(joint->reaction, step->joint_reaction + 3 * slot, sizeof joint->reaction);
     joint->reaction_time = step->h;
+    keep_own(step, joint, elapsed);
     for (int c = 0; c < 3; c++) {
       joint->goal[c] += elapsed * joint->rate[c];
     }
@@ -171,11 +182,10 @@ static void commit_joints(const S2Step *step, double elapsed) {
 }
 
 // Solves: the worst of the parts of the step; positions: at its end.
-static void measure(S2Step *step, double elapsed) {
+static void measure(S2Step *step) {
   S2World *world = step->world;
   S2WorldStats *stats = &world->stats;
   step->residuals.penetration = s2_step_penetration(step);
-  step->residuals.joint_error = joint_error(step, elapsed);
   if (step->part > 0) {
     s2_keep_worst(&step->residuals.solve, &world->residuals.solve);
   }
@@ -201,7 +211,12 @@ static void measure(S2Step *step, double elapsed) {
 
 S2Status s2_step_commit(S2Step *step) {
   S2World *world = step->world;
+  double elapsed = step->cut_short ? step->t - world->kept.time : step->dt;
   S2_TRY(check(step));
+  step->residuals.joint_error = joint_error(step, elapsed);
+  if (world->refused.code != S2_OK) { // by a constraint
+    return world->refused;
+  }
   carry_begun(step);
   for (int i = 0; i < step->touch_count; i++) {
     touch_events(step, &step->touches[i]);
@@ -221,8 +236,7 @@ S2Status s2_step_commit(S2Step *step) {
   if (step->touch_count > 0) {
     memcpy(world->touches.at, step->touches, sizeof(S2Touch) * (size_t)step->touch_count);
   }
-  double elapsed = step->cut_short ? step->t - world->kept.time : step->dt;
-  measure(step, elapsed);
+  measure(step);
   commit_joints(step, elapsed);
   world->kept.time = step->cut_short ? step->t : world->kept.time + step->dt;
   world->kept.steps += last_part(step);

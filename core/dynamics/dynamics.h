@@ -183,16 +183,18 @@ S2Status s2_world_no_contact(S2World *world, S2BodyId a, S2BodyId b, bool forbid
 // ---- Joints -----------------------------------------------------------------------------------
 
 typedef enum S2JointType {
-  S2_HINGE,    // a and b turn about a common point
-  S2_WELD,     // nothing moves between them
-  S2_SLIDER,   // a moves along an axis fixed in b, without turning
-  S2_DISTANCE, // a point of a keeps its distance from a point of b
-  S2_SPRING,   // the same, elastic and damped
-  S2_ROPE,     // the same, at most so far apart
-  S2_GEAR,     // coordinate of joint_a + ratio * coordinate of joint_b stays
-  S2_LOCK,     // x, y or angle of one body held, or moved at a given velocity
-  S2_MOUSE,    // a point of a body pulled to a target by a damped spring
-  S2_WHEEL,    // a moves along an axis of b on a damped spring, and turns freely
+  S2_HINGE,           // a and b turn about a common point
+  S2_WELD,            // nothing moves between them
+  S2_SLIDER,          // a moves along an axis fixed in b, without turning
+  S2_DISTANCE,        // a point of a keeps its distance from a point of b
+  S2_SPRING,          // the same, elastic and damped
+  S2_ROPE,            // the same, at most so far apart
+  S2_GEAR,            // coordinate of joint_a + ratio * coordinate of joint_b stays
+  S2_LOCK,            // x, y or angle of one body held, or moved at a given velocity
+  S2_MOUSE,           // a point of a body pulled to a target by a damped spring
+  S2_WHEEL,           // a moves along an axis of b on a damped spring, and turns freely
+  S2_CONSTRAINT,      // rows of the program's own (S2Callbacks.constraint)
+  S2_GROUND_FRICTION, // dry friction of one body on the plane the world lies in
   S2_JOINT_TYPE_COUNT
 } S2JointType;
 
@@ -228,6 +230,12 @@ typedef struct S2JointDef {
   double motor_speed, motor_max;   // rad/s or m/s; N m or N, >= 0, may be infinite
   double friction;                 // dry, N m or N, >= 0
   double break_force;              // N (N m where there is no force), > 0, may be infinite
+  int rows;                        // constraint: 1 to 3; of a unilateral one 1
+  bool velocity_only;              // constraint: rows J v + rate = 0 without a value
+  bool unilateral;                 // constraint: value >= 0 (velocity_only: J v + rate >= 0)
+  bool has_jacobian, has_hessian;  // constraint: its callback knows them; else by differences
+  bool has_rate;                   // the same; else 0 (velocity_only) or a difference over dt
+  double max_force, max_torque;    // ground friction: N, N m, >= 0
   bool collide;                    // do the two bodies still touch each other (default no)
   const char *name;
 } S2JointDef;
@@ -259,6 +267,8 @@ typedef enum S2JointField {
   S2_JOINT_REST_LENGTH,
   S2_JOINT_MAX_LENGTH,
   S2_JOINT_RATIO, // setting it keeps the gear as it stands
+  S2_JOINT_MAX_FORCE,
+  S2_JOINT_MAX_TORQUE,
   S2_JOINT_ENABLED,
   S2_JOINT_BROKEN, // read-only; enabling a joint mends it
   S2_JOINT_FIELD_COUNT
@@ -290,7 +300,8 @@ typedef struct S2JointInfo {
   S2Vec2 force;              // on a, N: impulse over the time it acted
   double torque;             // on a, about its anchor, N m
   double angle, speed;       // of a against b, rad and rad/s, zero at creation
-  double error;              // m: of rigid rows and limits (angles times the size of the bodies)
+  double error;              // m: of rigid rows and limits (angles times the size of the bodies);
+                             // of constraints: at the end of the last step
 } S2JointInfo;
 
 S2Status s2_joint_info(const S2World *world, S2JointId joint, S2JointInfo *info);
@@ -308,6 +319,20 @@ typedef struct S2PreContact {
   bool enabled;         // true; false: no contact in this step
 } S2PreContact;
 
+// What a constraint is asked. Poses are angle (rad), x, y (m); the world's is 0, 0, 0. What is NULL
+// is not asked for. Answers must depend on nothing but the arguments: they are kept within a step.
+typedef struct S2ConstraintCall {
+  S2JointId joint; // null while s2_joint_create makes it
+  double qa[3], qb[3];
+  bool has_b;              // b is a body
+  double t;                // s
+  int rows;                // of the joint
+  double *value;           // a row: g, m or rad
+  double (*jacobian)[6];   // a row: dg by (angle, x, y) of a, then of b
+  double *rate;            // a row: dg/dt at fixed poses, m/s or rad/s
+  double (*hessian)[6][6]; // a row: second derivatives
+} S2ConstraintCall;
+
 // Called from inside s2_world_step. The world must not be changed from them (S2_BUSY) apart from
 // what they return. Returning false aborts: the step is undone and s2_world_step gives S2_ABORTED.
 typedef struct S2Callbacks {
@@ -317,6 +342,9 @@ typedef struct S2Callbacks {
   // May these two touch? Asked once, when their boxes first meet, and again after they parted.
   bool (*filter)(void *user, S2World *world, S2BodyId a, S2BodyId b, bool *collide);
   bool (*pre_solve)(void *user, S2World *world, S2PreContact *contact);
+  // Fills in what is asked. Joints of type S2_CONSTRAINT rest while this is NULL. Also called by
+  // s2_joint_create and s2_world_problem. Numbers that are not finite fail the step (S2_INVALID).
+  bool (*constraint)(void *user, S2World *world, S2ConstraintCall *call);
   // Polled now and then in long steps; false stops the step as an abort (Ctrl-C).
   bool (*proceed)(void *user);
 } S2Callbacks;

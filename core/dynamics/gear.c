@@ -87,7 +87,7 @@ static S2Status create(const S2World *world, const S2JointDef *def, S2Joint *joi
     }
     *slots[i] = (int32_t)ids[i].index - 1;
     const S2JointKind *kind = s2_joint_kind(world->joints.at[*slots[i]].type);
-    if (kind->coordinate == NULL) {
+    if (kind->coordinate == NULL || kind == &s2_constraint_kind) {
       return s2_error(S2_INVALID, "%s: a hinge, slider, spring, rope or wheel expected, got a %s",
                       names[i], kind->name);
     }

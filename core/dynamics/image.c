@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#define IMAGE_MAGIC UINT64_C(0x32643270616e7335) // changes with the layout
+#define IMAGE_MAGIC UINT64_C(0x32643270616e7336) // changes with the layout
 
 typedef struct ImageHeader {
   uint64_t magic;
@@ -172,6 +172,7 @@ S2Status s2_world_set_state(S2World *world, const double *state, int count) {
   }
   for (int i = 0; i < world->joints.count; i++) {
     memset(world->joints.at[i].impulse, 0, sizeof world->joints.at[i].impulse);
+    memset(world->joints.at[i].pushed, 0, sizeof world->joints.at[i].pushed);
   }
   world->boxes_stale = true;
   world->contacts_stale = true;

@@ -5,10 +5,18 @@
 #include <string.h>
 
 static const S2JointKind *const kinds[S2_JOINT_TYPE_COUNT] = {
-    [S2_HINGE] = &s2_hinge_kind,       [S2_WELD] = &s2_weld_kind,     [S2_SLIDER] = &s2_slider_kind,
-    [S2_DISTANCE] = &s2_distance_kind, [S2_SPRING] = &s2_spring_kind, [S2_ROPE] = &s2_rope_kind,
-    [S2_GEAR] = &s2_gear_kind,         [S2_LOCK] = &s2_lock_kind,     [S2_MOUSE] = &s2_mouse_kind,
+    [S2_HINGE] = &s2_hinge_kind,
+    [S2_WELD] = &s2_weld_kind,
+    [S2_SLIDER] = &s2_slider_kind,
+    [S2_DISTANCE] = &s2_distance_kind,
+    [S2_SPRING] = &s2_spring_kind,
+    [S2_ROPE] = &s2_rope_kind,
+    [S2_GEAR] = &s2_gear_kind,
+    [S2_LOCK] = &s2_lock_kind,
+    [S2_MOUSE] = &s2_mouse_kind,
     [S2_WHEEL] = &s2_wheel_kind,
+    [S2_CONSTRAINT] = &s2_constraint_kind,
+    [S2_GROUND_FRICTION] = &s2_ground_friction_kind,
 };
 
 const S2JointKind *s2_joint_kind(S2JointType type) {
@@ -38,7 +46,13 @@ bool s2_joint_active(const S2World *world, const S2Joint *joint) {
   const S2Body *b = joint->b == S2_NONE ? NULL : &world->bodies.at[joint->b];
   bool off = !joint->enabled || (a != NULL && !a->enabled) || (b != NULL && !b->enabled);
   return !off && ((a != NULL && s2_body_moves(a)) || (b != NULL && s2_body_moves(b))) &&
-         (joint->type != S2_GEAR || meshes(world, joint));
+         (joint->type != S2_GEAR || meshes(world, joint)) &&
+         (joint->type != S2_CONSTRAINT || world->callbacks.constraint != NULL);
+}
+
+// Does a limit give way? Only those of constraints can.
+static bool joint_is_soft(const S2Joint *joint) {
+  return joint->type == S2_CONSTRAINT && joint->compliance.linear > 0;
 }
 
 double s2_joint_violation(const S2JointAt *at, double length) {
@@ -56,7 +70,8 @@ double s2_joint_violation(const S2JointAt *at, double length) {
   }
   double worst = sqrt(square);
   bool limited = at->joint->limit_lo > -INFINITY || at->joint->limit_hi < INFINITY;
-  if (limited && kind->coordinate != NULL) {
+  bool soft_stop = joint_is_soft(at->joint);
+  if (limited && kind->coordinate != NULL && !soft_stop) {
     S2JointRow row;
     kind->coordinate(at, &row, NULL);
     double beyond = fmax(at->joint->limit_lo - row.value, row.value - at->joint->limit_hi);
@@ -131,7 +146,8 @@ static S2Status read_anchor(const S2World *world, const char *name, int32_t slot
 }
 
 static S2Status read_anchors(const S2World *world, const S2JointDef *def, S2Joint *joint) {
-  if (joint->type == S2_GEAR || joint->type == S2_LOCK) {
+  if (joint->type == S2_GEAR || joint->type == S2_LOCK || joint->type == S2_CONSTRAINT ||
+      joint->type == S2_GROUND_FRICTION) {
     return s2_ok();
   }
   if (joint->type == S2_MOUSE) {
@@ -282,11 +298,17 @@ S2Status s2_joint_create(S2World *world, const S2JointDef *def, S2JointId *id) {
   S2_TRY(kinds[def->type]->create(world, def, &joint));
   S2JointRow rows[S2_JOINT_EQUATIONS];
   int count = kinds[def->type]->rows(&(S2JointAt){world, &joint, world->q.at, 0}, rows);
+  if (def->type == S2_CONSTRAINT) {
+    count = def->rows;
+  }
   S2_TRY(s2_joint_check_weights("compliance", &def->compliance, count));
   S2_TRY(s2_joint_check_weights("damping", &def->damping, count));
   S2_TRY(check_moving(world, &joint));
   joint.angle0 = (joint.a == S2_NONE ? 0 : world->q.at[3 * joint.a]) -
                  (joint.b == S2_NONE ? 0 : world->q.at[3 * joint.b]);
+  if (def->type == S2_CONSTRAINT) {
+    S2_TRY(s2_constraint_first(world, &joint));
+  }
   *id = add(world, &joint);
   return s2_ok();
 }

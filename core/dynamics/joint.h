@@ -9,13 +9,6 @@
 
 #include "dynamics/world.h"
 
-// A function of the poses: its value (m or rad), how fast the value changes by itself (moving
-// goals), and its exact gradient with respect to (angle, x, y) of a and b.
-typedef struct S2JointRow {
-  double value, rate;
-  double ja[3], jb[3];
-} S2JointRow;
-
 typedef struct S2JointHessian { // second derivatives: (angle, x, y) of a, then of b
   double at[6][6];
 } S2JointHessian;
@@ -51,7 +44,8 @@ typedef struct S2JointKind {
 } S2JointKind;
 
 extern const S2JointKind s2_hinge_kind, s2_weld_kind, s2_slider_kind, s2_distance_kind,
-    s2_spring_kind, s2_rope_kind, s2_gear_kind, s2_lock_kind, s2_mouse_kind, s2_wheel_kind;
+    s2_spring_kind, s2_rope_kind, s2_gear_kind, s2_lock_kind, s2_mouse_kind, s2_wheel_kind,
+    s2_constraint_kind, s2_ground_friction_kind;
 
 // joint.c
 const S2JointKind *s2_joint_kind(S2JointType type);
@@ -76,6 +70,24 @@ void s2_measure_translation(const S2JointAt *at, S2JointRow *row, S2JointHessian
 // |p_a - p_b|
 void s2_measure_length(const S2JointAt *at, S2JointRow *row, S2JointHessian *hessian);
 S2Vec2 s2_joint_anchor(const double *q, int32_t slot, S2Vec2 local);
+
+// ---- constraint.c: rows of the program's own --------------------------------------------------
+
+// Between these two constraints are asked, at most once for the same poses and time. The end gives
+// what went wrong, as world->refused does before it.
+void s2_constraints_begin(S2World *world);
+S2Status s2_constraints_end(S2World *world);
+// Evaluates a joint that is being made.
+S2Status s2_constraint_first(S2World *world, S2Joint *joint);
+// Keeps what it said at the end of a step.
+void s2_constraint_keep(const S2JointAt *at, S2Joint *joint);
+
+// ---- ground_friction.c ------------------------------------------------------------------------
+
+// The rows |lambda| <= bound: a turn, along the motion of a body with this momentum (x, y) but for
+// the ground, and across it; bounds in N m and N.
+void s2_ground_friction_rows(const S2Joint *joint, S2Vec2 momentum, S2JointRow rows[3],
+                             double bounds[3]);
 
 // ---- compliance.c: rows that give way ---------------------------------------------------------
 

@@ -29,6 +29,8 @@ static const struct {
     [S2_JOINT_REST_LENGTH] = {"rest_length", NOT_NEGATIVE, 0},
     [S2_JOINT_MAX_LENGTH] = {"max_length", POSITIVE, 0},
     [S2_JOINT_RATIO] = {"ratio", ANY, 0},
+    [S2_JOINT_MAX_FORCE] = {"max_force", NOT_NEGATIVE, 0},
+    [S2_JOINT_MAX_TORQUE] = {"max_torque", NOT_NEGATIVE, 0},
     [S2_JOINT_ENABLED] = {"enabled", FLAG, 0},
     [S2_JOINT_BROKEN] = {"broken", READ_ONLY, 0},
 };
@@ -45,6 +47,9 @@ bool s2_joint_type_has(S2JointType type, S2JointField field) {
     return type == S2_ROPE;
   case S2_JOINT_RATIO:
     return type == S2_GEAR;
+  case S2_JOINT_MAX_FORCE:
+  case S2_JOINT_MAX_TORQUE:
+    return type == S2_GROUND_FRICTION;
   default:
     return fields[field].parts == 0 || (s2_joint_kind(type)->parts & fields[field].parts) != 0;
   }
@@ -73,7 +78,9 @@ static double speed(const S2World *world, const S2Joint *joint) {
   const S2JointKind *kind = s2_joint_kind(joint->type);
   S2JointAt at = here(world, joint);
   S2JointRow row;
-  if (kind->drive != NULL) {
+  if (joint->type == S2_CONSTRAINT) {
+    row = joint->last[0];
+  } else if (kind->drive != NULL) {
     kind->drive(&at, &row, NULL);
   } else if (kind->coordinate != NULL || (kind->parts & S2_HAS_LENGTH) != 0) {
     s2_measure_length(&at, &row, NULL);
@@ -132,6 +139,8 @@ S2Status s2_joint_get(const S2World *world, S2JointId id, S2JointField field, do
       [S2_JOINT_REST_LENGTH] = joint->length,
       [S2_JOINT_MAX_LENGTH] = joint->limit_hi,
       [S2_JOINT_RATIO] = joint->ratio,
+      [S2_JOINT_MAX_FORCE] = joint->max_force,
+      [S2_JOINT_MAX_TORQUE] = joint->max_torque,
       [S2_JOINT_ENABLED] = joint->enabled,
       [S2_JOINT_BROKEN] = joint->broken,
       [S2_JOINT_FORCE] = reaction(joint, hypot(joint->reaction[1], joint->reaction[2])),
@@ -267,6 +276,12 @@ S2Status s2_joint_set(S2World *world, S2JointId id, S2JointField field, double v
   case S2_JOINT_STIFFNESS:
     joint->stiffness = value;
     break;
+  case S2_JOINT_MAX_FORCE:
+    joint->max_force = value;
+    break;
+  case S2_JOINT_MAX_TORQUE:
+    joint->max_torque = value;
+    break;
   case S2_JOINT_RATIO:
     set_ratio(world, joint, value);
     break;
@@ -343,7 +358,8 @@ static void anchors(const S2World *world, const S2Joint *joint, S2JointInfo *inf
     info->anchor_b = s2_joint_anchor(world->q.at, b->a, b->local_a);
   }
   info->anchor_a = s2_joint_anchor(world->q.at, a->a, a->local_a);
-  if (joint->type == S2_LOCK) {
+  if (joint->type == S2_LOCK || joint->type == S2_GROUND_FRICTION ||
+      (joint->type == S2_CONSTRAINT && joint->b == S2_NONE)) {
     info->anchor_b = info->anchor_a;
   }
 }

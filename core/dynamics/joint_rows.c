@@ -108,11 +108,6 @@ static void boxed(const Builder *builder, List *list, const S2JointRow *of, int 
   drives(builder, row);
 }
 
-// Do forces act, or is it a blow (or a mend) that takes no time?
-static bool takes_time(S2Kind kind) {
-  return kind == S2_MOTION || kind == S2_REBOUND || kind == S2_FOLLOW;
-}
-
 // How fast an error is to vanish: in a mend all of it, else what S2_BAUMGARTE asks, 1/s.
 static double mended(const Builder *builder) {
   bool motion = builder->kind == S2_MOTION || builder->kind == S2_REBOUND;
@@ -128,10 +123,13 @@ static void add_equations(const Builder *builder, List *list) {
   S2SoftRow soft[S2_JOINT_EQUATIONS];
   int count = kind->rows(&builder->at, rows);
   bool positions = builder->kind == S2_POSITIONS;
+  if (positions && builder->joint->velocity_only) {
+    return; // nothing to mend
+  }
   s2_joint_soften(builder->joint, rows, count, positions ? 0 : builder->step->h, soft);
   for (int i = 0; i < count; i++) {
     // Springs do not act in no time, and are not snapped to rest.
-    bool acts = soft[i].rigid || takes_time(builder->kind);
+    bool acts = soft[i].rigid || s2_kind_takes_time(builder->kind);
     if (acts && isfinite(soft[i].compliance)) {
       double mend = soft[i].rigid ? mended(builder) * soft[i].row.value : 0;
       bilateral(builder, list, &soft[i].row, i, mend + (positions ? 0 : soft[i].bias),
@@ -142,6 +140,7 @@ static void add_equations(const Builder *builder, List *list) {
 
 // Can the coordinate get this far within the step?
 static bool in_reach(const Builder *builder, const S2JointRow *row, double distance) {
+  distance -= builder->step->h * fabs(row->rate);
   double length = builder->island->length, speed = *builder->speed;
   double linear = hypot(row->ja[1], row->ja[2]) + hypot(row->jb[1], row->jb[2]);
   double angular = fabs(row->ja[0]) + fabs(row->jb[0]);
@@ -168,6 +167,7 @@ static void add_limit(const Builder *builder, List *list, const S2JointRow *row,
       return;
     }
     bias = met && !ahead ? 0 : s2_step_gap_bias(builder->step, distance);
+    bias += sign * row->rate;
   }
   append(builder, list, row, sign, index, bias)->hi = INFINITY;
 }
@@ -176,11 +176,33 @@ static bool limited(const S2Joint *joint) {
   return joint->limit_lo > -INFINITY || joint->limit_hi < INFINITY;
 }
 
+// A unilateral constraint that gives way, or has no position to mend; false: it is neither.
+static bool add_soft_stop(const Builder *builder, List *limits, const S2JointRow *row) {
+  bool positions = builder->kind == S2_POSITIONS;
+  S2SoftRow soft[S2_JOINT_EQUATIONS];
+  if (builder->joint->type != S2_CONSTRAINT) {
+    return false;
+  }
+  s2_joint_soften(builder->joint, row, 1, positions ? 0 : builder->step->h, soft);
+  if (soft[0].rigid) {
+    return positions && builder->joint->velocity_only;
+  }
+  if (s2_kind_takes_time(builder->kind)) { // springs do nothing in no time
+    S2Row *stop = append(builder, limits, row, 1, S2_JOINT_LO, soft[0].bias);
+    stop->hi = INFINITY;
+    stop->compliance = soft[0].compliance;
+  }
+  return true;
+}
+
 static void add_limits(const Builder *builder, List *limits) {
   const S2Joint *joint = builder->joint;
   S2JointRow row;
   if (limited(joint) && joint->limit_lo < joint->limit_hi) {
     s2_joint_kind(joint->type)->coordinate(&builder->at, &row, NULL);
+    if (add_soft_stop(builder, limits, &row)) {
+      return;
+    }
     add_limit(builder, limits, &row, 1, row.value - joint->limit_lo, S2_JOINT_LO);
     add_limit(builder, limits, &row, -1, joint->limit_hi - row.value, S2_JOINT_HI);
   }
@@ -200,7 +222,7 @@ static void add_equal_limits(const Builder *builder, List *equal) {
 static void add_drive(const Builder *builder, List *equal, List *boxes) {
   const S2Joint *joint = builder->joint;
   bool endless = joint->has_motor && joint->motor_max == INFINITY;
-  bool bounded = takes_time(builder->kind);
+  bool bounded = s2_kind_takes_time(builder->kind);
   if ((!joint->has_motor && !(joint->friction > 0)) || builder->kind == S2_POSITIONS) {
     return;
   }
@@ -214,6 +236,25 @@ static void add_drive(const Builder *builder, List *equal, List *boxes) {
   }
   if (joint->friction * h > 0 && bounded) {
     boxed(builder, boxes, &row, S2_JOINT_DRY, 0, joint->friction * h);
+  }
+}
+
+static void add_ground_friction(const Builder *builder, List *boxes) {
+  const S2Step *step = builder->step;
+  const S2Joint *joint = builder->joint;
+  S2JointRow rows[3];
+  double bounds[3];
+  if (joint->type != S2_GROUND_FRICTION || !s2_kind_takes_time(builder->kind)) {
+    return;
+  }
+  S2Vec2 momentum = s2_step_free_momentum(step, joint->a, builder->kind);
+  const double *pushed = step->pushed + 2 * builder->slot;
+  momentum = s2_add(momentum, s2_scale(step->h, s2_vec2(pushed[0], pushed[1])));
+  s2_ground_friction_rows(joint, momentum, rows, bounds);
+  for (int i = 0; i < 3; i++) {
+    if (bounds[i] * step->h > 0) {
+      boxed(builder, boxes, &rows[i], i, 0, bounds[i] * step->h);
+    }
   }
 }
 
@@ -241,7 +282,7 @@ int s2_step_joint_rows(const S2Step *step, const S2Island *island, S2Kind kind, 
   bool positions = kind == S2_POSITIONS;
   S2ArenaMark mark = s2_arena_mark(step->arena);
   List all = {rows, parts, 0};
-  List boxes = new_list(step->arena, 2 * island->joints);
+  List boxes = new_list(step->arena, 3 * island->joints);
   List limits = new_list(step->arena, 2 * island->joints);
   double elapsed = step->t - step->world->kept.time + (positions ? step->h : 0);
   double raised = *speed;
@@ -261,6 +302,7 @@ int s2_step_joint_rows(const S2Step *step, const S2Island *island, S2Kind kind, 
         add_equations(&builder, &all);
         add_equal_limits(&builder, &all);
         add_drive(&builder, &all, &boxes);
+        add_ground_friction(&builder, &boxes);
       } else if (kind != S2_RUB) { // its rows with bounds come behind
         add_limits(&builder, &limits);
       }

@@ -82,7 +82,9 @@ S2Status s2_world_problem(S2World *world, S2Problem **problem, S2BodyId *nodes, 
                                : (S2Choice){true, s2_step_gap_bias(&step, gap)};
     }
   }
+  s2_constraints_begin(world);
   S2Assembly assembly = s2_assemble(&step, &all, choices, S2_MOTION);
+  S2_TRY(s2_constraints_end(world));
   *problem = copy_problem(&assembly.problem);
   for (int i = 0; i < all.nodes && i < capacity; i++) {
     nodes[i] = s2_body_id(world, all.node[i]);

@@ -20,6 +20,9 @@ S2Energy s2_world_energy(const S2World *world) {
       S2JointRow rows[S2_JOINT_EQUATIONS];
       S2JointAt at = {world, joint, world->q.at, 0};
       int count = s2_joint_kind(joint->type)->rows(&at, rows);
+      if (joint->type == S2_CONSTRAINT && joint->unilateral && joint->last[0].value < 0) {
+        rows[count++] = joint->last[0]; // a soft stop
+      }
       energy.potential += s2_joint_energy(joint, rows, count);
     }
   }

@@ -56,6 +56,10 @@ bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices
   double start = s2_clock();
   S2ArenaMark mark = s2_arena_mark(step->arena);
   S2Assembly assembly = s2_assemble(step, island, choices, kind);
+  if (world->refused.code != S2_OK) { // by a constraint
+    s2_arena_rewind(step->arena, mark);
+    return false;
+  }
   S2SolverOptions options = {
       .solver = world->kept.def.solver,
       .tolerance = world->kept.def.tolerance,
@@ -64,6 +68,15 @@ bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices
   S2Solution solution = {.v = assembly.v, .lambda = assembly.lambda};
   dump(step, &assembly.problem);
   s2_mcp_solve(&assembly.problem, &options, step->arena, &solution);
+  for (int pass = 0;
+       pass < S2_GROUND_PASSES && s2_kind_takes_time(kind) && solution.status == S2_SOLVED &&
+       s2_step_ground_turned(step, island, kind, &assembly, solution.v, solution.lambda);
+       pass++) {
+    s2_arena_rewind(step->arena, mark);
+    assembly = s2_assemble(step, island, choices, kind);
+    solution = (S2Solution){.v = assembly.v, .lambda = assembly.lambda};
+    s2_mcp_solve(&assembly.problem, &options, step->arena, &solution);
+  }
   bool good = solution.status == S2_SOLVED;
   if (outcome != NULL) {
     *outcome = solution.status;

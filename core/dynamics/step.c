@@ -73,6 +73,7 @@ S2Step s2_step_begin(S2World *world, int part, int parts) {
       .q1 = copy(arena, world->q.at, 3 * slots),
       .joint_impulse = S2_TAKE_ZEROED(arena, double, S2_JOINT_ROWS *joints),
       .joint_reaction = S2_TAKE_ZEROED(arena, double, 3 * joints),
+      .pushed = S2_TAKE_ZEROED(arena, double, 2 * joints),
       .node_of = S2_TAKE(arena, int32_t, slots),
   };
   for (int i = 0; i < world->joint_order.count; i++) {
@@ -80,6 +81,7 @@ S2Step s2_step_begin(S2World *world, int part, int parts) {
     const S2Joint *joint = &world->joints.at[slot];
     if (s2_joint_active(world, joint)) { // the others carry nothing
       memcpy(step.joint_impulse + S2_JOINT_ROWS * slot, joint->impulse, sizeof joint->impulse);
+      memcpy(step.pushed + 2 * slot, joint->pushed, sizeof joint->pushed);
     }
   }
   return step;
@@ -100,11 +102,15 @@ void s2_step_integrate(S2Step *step) {
 static S2Status step_part(S2World *world, int part, int parts, bool *cut_short) {
   S2Step step = s2_step_begin(world, part, parts);
   world->stepping = true;
+  s2_constraints_begin(world);
   bool done =
       world->kept.def.stepping == S2_BISECT ? s2_step_bisect(&step) : s2_step_speculative(&step);
   world->stepping = false;
   *cut_short = step.cut_short;
-  return done ? s2_step_commit(&step) : s2_error(S2_ABORTED, "the step was stopped by a callback");
+  S2Status status =
+      done ? s2_step_commit(&step) : s2_error(S2_ABORTED, "the step was stopped by a callback");
+  S2Status refused = s2_constraints_end(world);
+  return refused.code != S2_OK ? refused : status;
 }
 
 // Each part is committed; when one fails, the world goes back to where it was before the first.

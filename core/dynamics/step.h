@@ -38,6 +38,7 @@ typedef struct S2Step {
   double *q1;      // 3 a slot: positions at the end
   double *joint_impulse;  // S2_JOINT_ROWS a joint slot
   double *joint_reaction; // 3 a joint slot
+  double *pushed;         // 2 a joint slot: N, on bodies with ground friction, by all but it
   S2Touch *touches;
   S2Touch *touches_solved; // S2_POST: as the solve had them; else NULL
   int touch_count;
@@ -92,6 +93,11 @@ typedef enum S2Kind {
                 // biases are their position errors
 } S2Kind;
 
+// Do forces act, or is it a blow (or a mend) that takes no time?
+static inline bool s2_kind_takes_time(S2Kind kind) {
+  return kind == S2_MOTION || kind == S2_REBOUND || kind == S2_FOLLOW;
+}
+
 // Do contact points of this touch have friction rows?
 static inline bool s2_kind_is_rough(S2Kind kind, const S2Touch *touch) {
   return touch->friction > 0 && kind != S2_POSITIONS && kind != S2_REFLECT;
@@ -115,6 +121,13 @@ typedef struct S2Assembly {
 } S2Assembly;
 S2Assembly s2_assemble(const S2Step *step, const S2Island *island, const S2Choice *choices,
                        S2Kind kind);
+
+// ground_friction.c: what pushes bodies on the ground, after a solve with the impulses lambda that
+// left v (3 a node); true when it is not what the rows were made for.
+bool s2_step_ground_turned(S2Step *step, const S2Island *island, S2Kind kind,
+                           const S2Assembly *assembly, const double *v, const double *lambda);
+// The momentum (x, y; kg m/s) of a body that a solve begins from: the forces' part is in it.
+S2Vec2 s2_step_free_momentum(const S2Step *step, int32_t slot, S2Kind kind);
 
 // What a gap asks of the speed in a motion: its bias, m/s (speculative.c).
 double s2_step_gap_bias(const S2Step *step, double gap);

@@ -71,6 +71,10 @@
 #define S2_LIMIT_REACH 4
 // Contacts that moved by less than this part of a body keep their features after a step.
 #define S2_KEEP_FEATURES 1e-3
+// Solves more of an island whose rows of ground friction prove to lie askew, and the part of the
+// bound that may be carried across them.
+#define S2_GROUND_PASSES 8
+#define S2_GROUND_ASKEW  1e-3
 // bisect: overlap accepted (part of a body's size), the tolerance without which halving might never
 // end, and the smallest part of dt tried.
 #define S2_BISECT_TOLERANCE 1e-6
@@ -112,6 +116,13 @@ enum {
   S2_JOINT_ROWS
 };
 
+// A function of the poses: its value (m or rad), how fast the value changes by itself (moving
+// goals), and its exact gradient with respect to (angle, x, y) of a and b.
+typedef struct S2JointRow {
+  double value, rate;
+  double ja[3], jb[3];
+} S2JointRow;
+
 typedef struct S2Joint {
   uint32_t serial; // 0: free slot
   S2JointType type;
@@ -129,9 +140,14 @@ typedef struct S2Joint {
   S2JointWeights compliance, damping;
   double limit_lo, limit_hi; // rad or m; infinite: none
   double motor_speed, motor_max, friction, break_force;
-  double impulse[S2_JOINT_ROWS]; // of the last step, warm start
-  double reaction[3];            // on a, of the last step: N m s about its anchor, N s (world axes)
-  double reaction_time;          // s it acted
+  int rows; // constraint
+  bool velocity_only, unilateral, has_jacobian, has_hessian, has_rate;
+  S2JointRow last[S2_JOINT_EQUATIONS]; // constraint: as evaluated last
+  double max_force, max_torque;        // ground friction
+  double pushed[2];                    // N, by all but the ground and applied forces, last step
+  double impulse[S2_JOINT_ROWS];       // of the last step, warm start
+  double reaction[3];   // on a, of the last step: N m s about its anchor, N s (world axes)
+  double reaction_time; // s it acted
   char name[S2_NAME_SIZE];
 } S2Joint;
 
@@ -143,6 +159,13 @@ typedef struct S2TouchPoint {
   int32_t event;                          // of this step that tells its impulse; S2_NONE
   bool sliding;
 } S2TouchPoint;
+
+typedef struct S2ConstraintMemo { // what a constraint said last in this step
+  S2World *world;
+  bool valid;
+  double t, q[6];
+  S2JointRow rows[S2_JOINT_EQUATIONS];
+} S2ConstraintMemo;
 
 // A pair of shapes whose boxes met in the last step, with its contact points.
 typedef struct S2Touch {
@@ -193,7 +216,10 @@ struct S2World {
   S2Broadphase *broadphase;
 
   // Not in a snapshot.
-  uint32_t next_serial; // only ever grows, so an old handle never names a newer thing
+  bool evaluating;                  // constraints are asked; else what they said last counts
+  S2Status refused;                 // what a constraint did wrong
+  S2_ARRAY(S2ConstraintMemo) memos; // a joint slot
+  uint32_t next_serial;             // only ever grows, so an old handle never names a newer thing
   bool stepping;
   bool boxes_stale; // positions changed since the broad phase saw them
   S2Callbacks callbacks;

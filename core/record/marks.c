@@ -161,6 +161,8 @@ static void draw_span(S2Picture *picture, const S2MomentJoint *joint, double rad
     }
     break;
   case S2_LOCK:
+  case S2_CONSTRAINT:
+  case S2_GROUND_FRICTION:
   case S2_JOINT_TYPE_COUNT:
     break;
   }
@@ -173,7 +175,7 @@ static void draw_anchor(S2Picture *picture, const S2MomentJoint *joint, double r
   S2Paint ring = {.fill = JOINT_FILL, .stroke = ink, .width = 1.3 * picture->unit};
   bool ends = joint->type == S2_DISTANCE || joint->type == S2_SPRING || joint->type == S2_ROPE ||
               joint->type == S2_MOUSE;
-  if (joint->type == S2_GEAR) {
+  if (joint->type == S2_GEAR || joint->type == S2_CONSTRAINT || joint->type == S2_GROUND_FRICTION) {
     return; // its joints have theirs
   }
   if (ends) {
@@ -198,7 +200,7 @@ void s2_picture_joints(S2Picture *picture) {
   S2Paint arm = {.stroke = S2_INK, .width = 1.3 * unit};
   for (int i = 0; i < moment->joints.count; i++) {
     const S2MomentJoint *joint = &moment->joints.at[i];
-    if (joint->type != S2_GEAR) {
+    if (joint->type != S2_GEAR && joint->type != S2_CONSTRAINT) {
       draw_arm(picture, joint->a, joint->anchor_a, arm);
       draw_arm(picture, joint->b, joint->anchor_b, arm);
     }

@@ -129,7 +129,7 @@ function Body:destroy() end
 ---@field joint_a sim2d.Joint? of a gear
 ---@field joint_b sim2d.Joint?
 ---@field name string
----@field type "hinge"|"weld"|"slider"|"wheel"|"distance"|"spring"|"rope"|"gear"|"lock"|"mouse"
+---@field type "hinge"|"weld"|"slider"|"wheel"|"distance"|"spring"|"rope"|"gear"|"lock"|"mouse"|"constraint"|"ground_friction"
 ---@field impulse sim2d.Vector N s, on a, of the last step
 ---@field force sim2d.Vector N
 ---@field torque number N m, on a about its anchor
@@ -147,6 +147,8 @@ function Body:destroy() end
 ---@field rest_length number? m
 ---@field max_length number? m
 ---@field ratio number?
+---@field max_force number? N, of ground friction
+---@field max_torque number? N m
 ---@field break_force number N
 ---@field target sim2d.XY? m, of a mouse
 ---@field velocity sim2d.XY? m/s, of a lock

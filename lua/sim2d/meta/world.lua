@@ -213,6 +213,35 @@ function World:lock(def) end
 ---@return sim2d.Joint
 function World:mouse(def) end
 
+---@class sim2d.GroundFrictionDef: sim2d.JointDef
+---@field [1] sim2d.Body?
+---@field body? sim2d.Body
+---@field max_force? number N; default 0
+---@field max_torque? number N m; default 0
+
+---Dry friction of a body on the plane of a world seen from above.
+---@param def sim2d.GroundFrictionDef
+---@return sim2d.Joint
+function World:ground_friction(def) end
+
+---@alias sim2d.PoseFunction fun(qa: sim2d.Vector, qb: sim2d.Vector?, t: number): ...
+
+---@class sim2d.ConstraintDef: sim2d.JointDef
+---@field bodies sim2d.Body[] one or two
+---@field phi? sim2d.PoseFunction 1 to 3 numbers, to be 0 (unilateral: one, not below 0)
+---@field jacobian? sim2d.PoseFunction a list {angle, x, y of a, of b} a row; default: differences
+---@field hessian? sim2d.PoseFunction a matrix a row
+---@field rate? sim2d.PoseFunction|number change of phi with time at fixed poses; a number a row
+---@field velocity_only? boolean rows jacobian * v + rate = 0 without phi
+---@field unilateral? boolean
+---@field compliance? sim2d.Weights m/N; default 0, rigid
+---@field damping? sim2d.Weights N s/m
+
+---A constraint of the script's own.
+---@param def sim2d.ConstraintDef
+---@return sim2d.Joint
+function World:constraint(def) end
+
 ---Two bodies that never touch.
 ---@param a sim2d.Body
 ---@param b sim2d.Body
@@ -483,3 +512,49 @@ function Recording:close() end
 
 ---Closes recordings and frees the world.
 function World:close() end
+
+-- ---- Control ------------------------------------------------------------------------------------
+
+---@class sim2d.Actuator
+---@field name string
+---@field kind "force"|"torque"|"speed"|"position"
+---@field joint sim2d.Joint?
+---@field body sim2d.Body?
+---@field range number[] {lo, hi}
+---@field delay number s
+---@field value number the last command, clipped
+
+---@class sim2d.ActuatorDef
+---@field name string
+---@field kind "force"|"torque"|"speed"|"position"
+---@field joint? sim2d.Joint
+---@field body? sim2d.Body
+---@field direction? number[] of a body's force, world coordinates
+---@field range? number[] {lo, hi} of commands; default: none
+---@field delay? number s, in whole steps; default 0
+---@field kp? number N/m or N m/rad, of a position; default 100
+---@field kd? number N s/m or N m s/rad, of a position; default 10
+
+---@param def sim2d.ActuatorDef
+---@return sim2d.Actuator
+function World:actuator(def) end
+
+---Commands all actuators (a list) or some (by name); they hold until the next.
+---@param u number[]|table<string, number>
+---@return integer clipped how many were out of range
+function World:act(u) end
+
+---@class sim2d.ObserveDef
+---@field [1] string name
+---@field of? sim2d.Body|sim2d.Joint
+---@field field? string|string[] with `of`
+---@field read? fun(world: sim2d.World): ... instead
+---@field noise? number standard deviation; default 0
+
+---Declares a named observation.
+---@param def sim2d.ObserveDef
+function World:observe(def) end
+
+---All observations, as a list in the order declared and by name.
+---@return table
+function World:observation() end

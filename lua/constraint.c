@@ -1,0 +1,335 @@
+// Constraints of the script's own: world:constraint{...}, and the engine's way to their functions.
+// The functions of a joint are a list {phi, jacobian, hessian, rate} in S2_STORE_CONSTRAINTS.
+#include "binding.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { PHI = 1, JACOBIAN, HESSIAN, RATE, FUNCTIONS = RATE };
+
+static const char *const names[FUNCTIONS + 1] = {NULL, "phi", "jacobian", "hessian", "rate"};
+
+// ---- Calling ----------------------------------------------------------------------------------
+
+// Raises an error at the place where the function on stack index `function` is defined.
+static void wrong(lua_State *L, int function, const char *what) {
+  lua_Debug info;
+  lua_pushvalue(L, function);
+  lua_getinfo(L, ">S", &info);
+  lua_pushfstring(L, "%s:%d: %s", info.short_src, info.linedefined, what);
+  lua_error(L);
+}
+
+static void push_pose(lua_State *L, const double q[3], bool exists) {
+  if (exists) {
+    s2_lua_push_vector(L, S2_VECTOR_AXY, q, NULL);
+  } else {
+    lua_pushnil(L);
+  }
+}
+
+static double read_number(lua_State *L, int index, int function, const char *what) {
+  if (lua_type(L, index) != LUA_TNUMBER) {
+    char text[S2_LUA_TEXT];
+    wrong(L, function,
+          lua_pushfstring(L, "%s must return numbers, got %s", what,
+                          s2_lua_describe(L, index, text)));
+  }
+  return lua_tonumber(L, index);
+}
+
+// A list of `count` (6, or 3 where there is one body) numbers on top of the stack.
+static void read_list(lua_State *L, int count, int function, const char *what, double *numbers) {
+  if (lua_type(L, -1) != LUA_TTABLE || (int)lua_rawlen(L, -1) != count) {
+    wrong(L, function,
+          lua_pushfstring(L, "%s must return lists of %d numbers: angle, x, y of %s", what, count,
+                          count == 3 ? "the body" : "a, then of b"));
+  }
+  int list = lua_gettop(L);
+  for (int i = 0; i < count; i++) {
+    lua_rawgeti(L, list, i + 1);
+    numbers[i] = read_number(L, -1, function, what);
+    lua_pop(L, 1);
+  }
+}
+
+// The results lie between `function` (exclusive) and the top.
+static void read_results(lua_State *L, const S2ConstraintCall *call, int which, int function) {
+  int got = lua_gettop(L) - function, columns = call->has_b ? 6 : 3;
+  if (got != call->rows) {
+    wrong(L, function,
+          lua_pushfstring(L, "%s must return %d value%s here, got %d", names[which], call->rows,
+                          call->rows == 1 ? "" : "s", got));
+  }
+  for (int r = 0; r < call->rows; r++) {
+    lua_pushvalue(L, function + 1 + r);
+    if (which == PHI || which == RATE) {
+      double *to = which == PHI ? call->value : call->rate;
+      to[r] = read_number(L, -1, function, names[which]);
+    } else if (which == JACOBIAN) {
+      read_list(L, columns, function, names[which], call->jacobian[r]);
+    } else {
+      if (lua_type(L, -1) != LUA_TTABLE || (int)lua_rawlen(L, -1) != columns) {
+        wrong(L, function,
+              lua_pushfstring(L, "hessian must return %d x %d matrices", columns, columns));
+      }
+      for (int i = 0; i < columns; i++) {
+        lua_rawgeti(L, -1, i + 1);
+        read_list(L, columns, function, names[which], call->hessian[r][i]);
+        lua_pop(L, 1);
+      }
+    }
+    lua_pop(L, 1);
+  }
+}
+
+// Arguments: the functions, the call.
+static int answer(lua_State *L) {
+  const S2ConstraintCall *call = lua_touserdata(L, 2);
+  const bool asked[FUNCTIONS + 1] = {false, call->value != NULL, call->jacobian != NULL,
+                                     call->hessian != NULL, call->rate != NULL};
+  for (int which = PHI; which <= FUNCTIONS; which++) {
+    if (!asked[which]) {
+      continue;
+    }
+    lua_rawgeti(L, 1, which);
+    if (call->rate != NULL && lua_type(L, -1) == LUA_TNUMBER) { // a rate that is the same for ever
+      call->rate[0] = lua_tonumber(L, -1);
+      lua_settop(L, 2);
+      continue;
+    }
+    int function = lua_gettop(L);
+    lua_pushvalue(L, function);
+    push_pose(L, call->qa, true);
+    push_pose(L, call->qb, call->has_b);
+    lua_pushnumber(L, call->t);
+    lua_call(L, 3, LUA_MULTRET);
+    read_results(L, call, which, function);
+    lua_settop(L, 2);
+  }
+  return 0;
+}
+
+bool s2_lua_engine_constraint(void *user, S2World *world, S2ConstraintCall *call) {
+  S2LuaWorld *lw = user;
+  lua_State *L = lw->L;
+  (void)world;
+  int top = lua_gettop(L);
+  double start = s2_lua_clock();
+  lua_pushcfunction(L, answer);
+  if (call->joint.index == 0) { // the one being made
+    lua_pushvalue(L, lw->at_making);
+  } else {
+    lua_rawgeti(L, lw->at_constraints, call->joint.serial);
+  }
+  lua_pushlightuserdata(L, call);
+  bool good = lua_pcall(L, 2, 0, lw->at_handler) == LUA_OK;
+  if (!good) {
+    lua_setiuservalue(L, 1, S2_STORE_ERROR);
+    lw->failed = true;
+  }
+  lua_settop(L, top);
+  lw->session->open.seconds_lua += s2_lua_clock() - start;
+  return good;
+}
+
+// ---- Making -----------------------------------------------------------------------------------
+
+static void read_bodies(const S2Keys *keys, const S2LuaWorld *lw, S2JointDef *def) {
+  lua_State *L = keys->L;
+  s2_keys_require(keys, "bodies");
+  char text[S2_LUA_TEXT];
+  if (s2_keys_push(keys, "bodies") != LUA_TTABLE) {
+    s2_keys_fail(keys, "bodies", "a list of one or two bodies expected, got %s",
+                 s2_lua_describe(L, -1, text));
+  }
+  int count = (int)lua_rawlen(L, -1);
+  if (count < 1 || count > 2) {
+    s2_keys_fail(keys, "bodies", "a list of one or two bodies expected, got %d", count);
+  }
+  for (int i = 0; i < count; i++) {
+    lua_rawgeti(L, -1, i + 1);
+    const S2LuaBody *body = s2_lua_test(L, -1, s2_type_body);
+    if (body == NULL) {
+      s2_keys_fail(keys, "bodies", "Body expected, got %s", s2_lua_describe(L, -1, text));
+    } else if (body->lw != lw) {
+      s2_keys_fail(keys, "bodies", "the body belongs to another world");
+    } else if (!s2_body_alive(lw->world, body->id)) {
+      s2_keys_fail(keys, "bodies", "body '%s' is destroyed", body->name);
+    } else {
+      *(i == 0 ? &def->a : &def->b) = body->id;
+    }
+    lua_pop(L, 1);
+  }
+  lua_pop(L, 1);
+}
+
+// Pushes the list of functions.
+static void read_functions(const S2Keys *keys, S2JointDef *def) {
+  lua_State *L = keys->L;
+  bool has[FUNCTIONS + 1] = {false};
+  lua_createtable(L, FUNCTIONS, 0);
+  for (int which = PHI; which <= FUNCTIONS; which++) {
+    int type = s2_keys_push(keys, names[which]);
+    has[which] = type != LUA_TNIL;
+    bool number = which == RATE && type == LUA_TNUMBER;
+    if (has[which] && !number && type != LUA_TFUNCTION) {
+      char text[S2_LUA_TEXT];
+      s2_keys_fail(keys, names[which], "function%s expected, got %s",
+                   which == RATE ? " or number" : "", s2_lua_describe(L, -1, text));
+    }
+    if (number && !isfinite(lua_tonumber(L, -1))) {
+      s2_keys_fail(keys, "rate", "finite number expected");
+    }
+    if (has[which]) {
+      lua_rawseti(L, -2, which);
+    } else {
+      lua_pop(L, 1);
+      lua_pushboolean(L, 0);
+      lua_rawseti(L, -2, which);
+    }
+  }
+  s2_keys_boolean(keys, "velocity_only", &def->velocity_only);
+  s2_keys_boolean(keys, "unilateral", &def->unilateral);
+  s2_keys_require(keys, def->velocity_only ? "jacobian" : "phi");
+  for (int which = PHI; which <= HESSIAN && def->velocity_only; which++) {
+    if (has[which] && which != JACOBIAN) {
+      s2_keys_fail(keys, names[which], "not for a velocity_only constraint");
+    }
+  }
+  def->has_jacobian = has[JACOBIAN];
+  def->has_hessian = has[HESSIAN];
+  def->has_rate = has[RATE];
+}
+
+// The functions on top of the stack are called once: as many rows as values.
+static int count_rows(const S2Keys *keys, S2LuaWorld *lw, const S2JointDef *def) {
+  lua_State *L = keys->L;
+  int functions = lua_gettop(L), which = def->velocity_only ? JACOBIAN : PHI;
+  double qa[3] = {0}, qb[3] = {0};
+  s2_lua_try(L, s2_body_q(lw->world, def->a, qa));
+  if (def->b.index != 0) {
+    s2_lua_try(L, s2_body_q(lw->world, def->b, qb));
+  }
+  lua_pushcfunction(L, s2_lua_keep_traceback);
+  int handler = lua_gettop(L);
+  lua_rawgeti(L, functions, which);
+  push_pose(L, qa, true);
+  push_pose(L, qb, def->b.index != 0);
+  lua_pushnumber(L, s2_world_time(lw->world));
+  S2Phase phase = lw->phase;
+  lw->phase = S2_INSIDE; // it must not step or restore the world
+  int result = lua_pcall(L, 3, LUA_MULTRET, handler);
+  lw->phase = phase;
+  if (result != LUA_OK) {
+    lua_error(L);
+  }
+  int count = lua_gettop(L) - handler, most = def->unilateral ? 1 : 3;
+  lua_settop(L, functions);
+  if (count < 1 || count > most) {
+    s2_keys_fail(keys, names[which], "it must return %s, one a row, got %d",
+                 def->unilateral ? "1 value" : "1 to 3 values", count);
+  }
+  bool number = lua_rawgeti(L, functions, RATE) == LUA_TNUMBER;
+  lua_pop(L, 1);
+  if (number && count > 1) {
+    s2_keys_fail(keys, "rate", "a function expected where there are %d rows", count);
+  }
+  return count;
+}
+
+// Functions of constraints that were destroyed stay a while: a step or a snapshot that is undone
+// brings them back. They go when they outnumber the living.
+static void sweep(lua_State *L, S2LuaWorld *lw) {
+  enum { SMALL = 64 };
+  int count;
+  const S2JointId *joints = s2_lua_joints(lw, &count);
+  if (lw->phase != S2_IDLE || lw->constraints < SMALL || lw->constraints < 2 * count) {
+    return;
+  }
+  lw->constraints = 0;
+  lua_getiuservalue(L, 1, S2_STORE_CONSTRAINTS);
+  lua_newtable(L);
+  for (int i = 0; i < count; i++) {
+    if (lua_rawgeti(L, -2, joints[i].serial) != LUA_TNIL) {
+      lua_rawseti(L, -2, joints[i].serial);
+      lw->constraints++;
+    } else {
+      lua_pop(L, 1);
+    }
+  }
+  lua_setiuservalue(L, 1, S2_STORE_CONSTRAINTS);
+  lua_pop(L, 1);
+}
+
+static int world_constraint(lua_State *L) {
+  static const char *const keys_known[] = {
+      "bodies",     "phi",         "jacobian",      "hessian", "rate",    "compliance", "damping",
+      "unilateral", "break_force", "velocity_only", "name",    "collide", NULL};
+  S2LuaWorld *lw = s2_lua_world(L, 1);
+  lua_settop(L, 2);
+  if (lw->phase == S2_INSIDE) {
+    return s2_lua_fail(L, "world:constraint() cannot be called from inside a step");
+  }
+  S2Keys keys = s2_keys_open(L, 2, false, keys_known, NULL, 0);
+  S2JointDef def = s2_joint_def(S2_CONSTRAINT);
+  read_bodies(&keys, lw, &def);
+  s2_lua_read_weights(&keys, "compliance", &def.compliance);
+  s2_lua_read_weights(&keys, "damping", &def.damping);
+  s2_lua_read_bound(&keys, "break_force", &def.break_force);
+  s2_keys_name(&keys, "name", &def.name);
+  s2_keys_boolean(&keys, "collide", &def.collide);
+  read_functions(&keys, &def);
+  int functions = lua_gettop(L);
+  def.rows = count_rows(&keys, lw, &def);
+  if (lw->world == NULL) {
+    return s2_lua_fail(L, "world is closed"); // by the function
+  }
+  S2LuaJoint *joint = s2_lua_new_joint(L, 1);
+  luaL_checkstack(L, 40, "out of stack");
+  lua_State *outer = lw->L;
+  int handler = lw->at_handler;
+  lua_pushcfunction(L, s2_lua_keep_traceback);
+  lw->L = L;
+  lw->at_handler = lua_gettop(L);
+  lw->at_making = functions;
+  lw->failed = false;
+  S2JointId id;
+  S2Status status = s2_joint_create(lw->world, &def, &id);
+  bool failed = lw->failed;
+  lw->L = outer;
+  lw->at_handler = handler;
+  lw->failed = false;
+  lua_pop(L, 1);
+  if (failed) {
+    lw->failed = true;
+    s2_lua_step_failed(L, lw, status); // raises the function's own error
+  }
+  if (status.code == S2_INVALID) {
+    return s2_lua_bad_argument(L, 2, "%s", status.message);
+  }
+  s2_lua_try(L, status);
+  s2_lua_world_changed(lw);
+  sweep(L, lw);
+  lua_getiuservalue(L, 1, S2_STORE_CONSTRAINTS);
+  lua_pushvalue(L, functions);
+  lua_rawseti(L, -2, id.serial);
+  lua_pop(L, 1);
+  lw->constraints++;
+  s2_lua_bind_joint(L, 1, joint, id);
+  return 1;
+}
+
+bool s2_lua_has_constraints(S2LuaWorld *lw) {
+  int count;
+  const S2JointId *joints = s2_lua_joints(lw, &count);
+  for (int i = 0; i < count; i++) {
+    S2JointInfo info;
+    if (s2_joint_info(lw->world, joints[i], &info).code == S2_OK && info.type == S2_CONSTRAINT) {
+      return true;
+    }
+  }
+  return false;
+}
+
+const luaL_Reg s2_world_constraint_methods[] = {{"constraint", world_constraint}, {NULL, NULL}};

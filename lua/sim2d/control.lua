@@ -1,0 +1,368 @@
+-- world:actuator, world:act, world:observe, world:observation: named inputs and outputs of a world.
+
+local SOURCE = debug.getinfo(1, "S").source
+local KINDS = { force = true, torque = true, speed = true, position = true }
+-- N m/rad and N m s/rad (N/m and N s/m): gains of kind "position" that are not given
+local KP, KD = 100, 10
+
+-- Raises at the line of the script that called us.
+local function fail(format, ...)
+  local level, info = 2, nil
+  repeat
+    info = debug.getinfo(level, "Sl")
+    level = level + 1
+  until info == nil or (info.source ~= SOURCE and info.what ~= "C")
+  local where = info and info.currentline > 0
+    and ("%s:%d: "):format(info.short_src, info.currentline) or ""
+  error(where .. format:format(...), 0)
+end
+
+local function finite(value)
+  return type(value) == "number" and value == value and math.abs(value) < math.huge
+end
+
+local function describe(value)
+  if type(value) == "number" then return ("number %.14g"):format(value) end
+  return type(value) == "string" and ("'%s'"):format(value) or type(value)
+end
+
+return function(sim, host)
+  local methods = host.world_methods()
+  local systems = setmetatable({}, { __mode = "k" }) -- World -> what it has of ours
+
+  local function system_of(world)
+    world = host.world(world)
+    local system = systems[world]
+    if not system then
+      system = { actuators = {}, byname = {}, observations = {} }
+      systems[world] = system
+    end
+    return system
+  end
+
+  local function check_keys(def, what, known)
+    if type(def) ~= "table" then
+      fail("bad argument #1 to '%s' (table expected, got %s)", what, describe(def))
+    end
+    local names = {}
+    for name in pairs(known) do names[#names + 1] = type(name) == "string" and name or nil end
+    table.sort(names)
+    for key in pairs(def) do
+      if not known[key] then
+        local near = type(key) == "string" and host.nearest(key, names)
+        fail("bad argument #1 to '%s' (unknown key '%s'%s)", what, tostring(key),
+          near and ("; did you mean '%s'?"):format(near) or "")
+      end
+    end
+  end
+
+  local function check_key(good, what, key, expected, value)
+    if not good then
+      fail("bad argument #1 to '%s' (key '%s': %s expected, got %s)", what, key, expected,
+        describe(value))
+    end
+  end
+
+  -- ---- Actuators --------------------------------------------------------------------------------
+
+  local SHOWN = { name = true, kind = true, joint = true, body = true, range = true, delay = true,
+    value = true }
+  local insides = setmetatable({}, { __mode = "k" }) -- Actuator -> what it is made of
+  local Actuator = { __name = "Actuator", __metatable = "Actuator" }
+  Actuator.__index = function(self, key)
+    if not SHOWN[key] then fail("Actuator has no field '%s'", tostring(key)) end
+    return insides[self][key]
+  end
+  Actuator.__newindex = function(_, key) fail("Actuator.%s is read-only", tostring(key)) end
+  Actuator.__tostring = function(self) return ("Actuator '%s'"):format(insides[self].name) end
+
+  local function clip(actuator, value)
+    return math.max(actuator.range[1], math.min(actuator.range[2], value))
+  end
+
+  -- The command that counts at time t: the last one given `delay` (in whole steps) before. Later
+  -- ones are of a future that was undone.
+  local function command_at(actuator, t, dt)
+    local history = actuator.history
+    while #history > 0 and history[#history][1] > t do history[#history] = nil end
+    local due = t - math.ceil(actuator.delay / dt - 1e-6) * dt + 1e-6 * dt
+    local last
+    for i = #history, 1, -1 do
+      if history[i][1] <= due then
+        last = i
+        break
+      end
+    end
+    if not last then return clip(actuator, 0) end
+    local value = history[last][2]
+    table.move(history, last, #history + last - 1, 1) -- what came before counts no more
+    return value
+  end
+
+  local function push(body, force, at)
+    if body and body.type == "dynamic" then body:apply_force(force, at) end
+  end
+
+  local function turn(body, torque)
+    if body and body.type == "dynamic" then body:apply_torque(torque) end
+  end
+
+  -- Along what a joint measures: its translation, or the line between its anchors.
+  local function push_joint(joint, force)
+    local p, n = joint.anchor_a, joint.axis
+    if not n then
+      local q = joint.anchor_b
+      local dx, dy = p.x - q.x, p.y - q.y
+      local length = math.sqrt(dx * dx + dy * dy)
+      if length == 0 then return end
+      n = { x = dx / length, y = dy / length }
+    end
+    push(joint.a, { force * n.x, force * n.y }, { at = p })
+    push(joint.b, { -force * n.x, -force * n.y }, { at = p })
+  end
+
+  local function effort(actuator, value)
+    local joint, body = actuator.joint, actuator.body
+    if joint and actuator.turns then
+      turn(joint.a, value)
+      turn(joint.b, -value)
+    elseif joint then
+      push_joint(joint, value)
+    elseif actuator.turns then
+      turn(body, value)
+    else
+      local d = actuator.direction
+      push(body, { value * d[1], value * d[2] })
+    end
+  end
+
+  local function apply(actuator, t, dt)
+    local object = actuator.joint or actuator.body
+    if not object.alive then fail("actuator '%s': what it acts on is destroyed", actuator.name) end
+    local value = command_at(actuator, t, dt)
+    if actuator.kind == "speed" then
+      object.motor_speed = value
+    elseif actuator.kind == "position" then
+      local at = actuator.turns and object.angle or object.translation or object.length
+      effort(actuator, actuator.kp * (value - at) - actuator.kd * object.speed)
+    else
+      effort(actuator, value)
+    end
+  end
+
+  local function apply_all(world, t, dt)
+    local system = systems[world]
+    if system then -- a clone has none
+      for _, actuator in ipairs(system.actuators) do apply(actuator, t, dt) end
+    end
+  end
+
+  local TURNING = { hinge = true, wheel = true, weld = true }
+  local PUSHED = { slider = true, spring = true, distance = true, rope = true }
+
+  -- Can this kind act on the joint, and does it turn?
+  local function check_joint(kind, joint)
+    local turns, pushed = TURNING[joint.type], PUSHED[joint.type]
+    local driven = joint.type == "hinge" or joint.type == "slider" or joint.type == "wheel"
+      or joint.type == "spring"
+    local good = kind == "torque" and turns or kind == "force" and (pushed or joint.type == "wheel")
+      or kind == "speed" and driven
+      or kind == "position" and (joint.type == "hinge" or joint.type == "slider"
+        or joint.type == "spring")
+    if not good then
+      fail("bad argument #1 to 'actuator' (key 'kind': '%s' cannot act on a %s)", kind, joint.type)
+    end
+    return kind == "torque" or (kind == "position" and joint.type == "hinge")
+  end
+
+  local function check_range(range)
+    if range == nil then return { -math.huge, math.huge } end
+    check_key(type(range) == "table", "actuator", "range", "{lo, hi}", range)
+    local lo, hi = range[1] or -math.huge, range[2] or math.huge
+    if type(lo) ~= "number" or type(hi) ~= "number" or not (lo <= hi) then
+      fail("bad argument #1 to 'actuator' (key 'range': {lo, hi} with lo <= hi expected)")
+    end
+    return { lo, hi }
+  end
+
+  local function check_direction(def)
+    if def.kind ~= "force" or def.joint then
+      check_key(def.direction == nil, "actuator", "direction", "nothing but of a body's force",
+        def.direction)
+      return nil
+    end
+    local d = def.direction
+    check_key(type(d) == "table" and finite(d[1]) and finite(d[2]), "actuator", "direction",
+      "{x, y}", d)
+    local length = math.sqrt(d[1] ^ 2 + d[2] ^ 2)
+    check_key(length > 0, "actuator", "direction", "a direction", d)
+    return { d[1] / length, d[2] / length }
+  end
+
+  local KEYS = { name = true, joint = true, body = true, kind = true, range = true, delay = true,
+    kp = true, kd = true, direction = true }
+
+  function methods.actuator(world, def)
+    local system = system_of(world)
+    check_keys(def, "actuator", KEYS)
+    check_key(type(def.name) == "string" and def.name ~= "", "actuator", "name", "a text", def.name)
+    if system.byname[def.name] then
+      fail("bad argument #1 to 'actuator' (key 'name': there is an actuator '%s' already)", def.name)
+    end
+    check_key(KINDS[def.kind], "actuator", "kind",
+      "one of 'force', 'torque', 'speed', 'position'", def.kind)
+    local object = host.owned(world, def.joint or def.body)
+    if (def.joint == nil) == (def.body == nil) then
+      fail "bad argument #1 to 'actuator' (either key 'joint' or key 'body' expected)"
+    end
+    check_key(object == (def.joint and "joint" or "body"), "actuator", def.joint and "joint" or "body",
+      "one of this world that is alive", def.joint or def.body)
+    local turns = def.kind == "torque"
+    if def.joint then
+      turns = check_joint(def.kind, def.joint)
+    elseif def.kind ~= "force" and def.kind ~= "torque" then
+      fail("bad argument #1 to 'actuator' (key 'kind': '%s' acts on joints only)", def.kind)
+    end
+    for _, key in ipairs { "delay", "kp", "kd" } do
+      check_key(def[key] == nil or (finite(def[key]) and def[key] >= 0), "actuator", key,
+        "a number not below 0", def[key])
+    end
+    if def.kind ~= "position" and (def.kp or def.kd) then
+      fail "bad argument #1 to 'actuator' (keys 'kp' and 'kd' are for kind 'position')"
+    end
+    local actuator = { name = def.name, kind = def.kind, joint = def.joint, body = def.body,
+      range = check_range(def.range), delay = def.delay or 0, kp = def.kp or KP, kd = def.kd or KD,
+      turns = turns, direction = check_direction(def), history = {} }
+    actuator.value = clip(actuator, 0)
+    local shown = setmetatable({}, Actuator)
+    insides[shown] = actuator
+    if #system.actuators == 0 and not system.hooked then
+      world:before_step(apply_all)
+      system.hooked = true
+    end
+    system.actuators[#system.actuators + 1] = actuator
+    system.byname[def.name] = actuator
+    return shown
+  end
+
+  local function command(world, actuator, value)
+    local history, t, clipped = actuator.history, world.time, clip(actuator, value)
+    while #history > 0 and history[#history][1] >= t do history[#history] = nil end
+    history[#history + 1] = { t, clipped }
+    actuator.value = clipped
+    return clipped ~= value
+  end
+
+  function methods.act(world, u)
+    local system = system_of(world)
+    local actuators, chosen = system.actuators, {}
+    if type(u) ~= "table" then
+      fail("bad argument #1 to 'act' (a list or a table by name expected, got %s)", describe(u))
+    end
+    local byname = next(u) ~= nil and #u == 0
+    if not byname and #u ~= #actuators then
+      fail("bad argument #1 to 'act' (%d values expected, one an actuator, got %d)", #actuators, #u)
+    end
+    for key, value in pairs(u) do -- all or none
+      local actuator = (byname and system.byname or actuators)[key]
+      if not actuator then fail("bad argument #1 to 'act' (no actuator '%s')", tostring(key)) end
+      if not finite(value) then
+        fail("bad argument #1 to 'act' ('%s': finite number expected, got %s)", actuator.name,
+          describe(value))
+      end
+      chosen[actuator] = value
+    end
+    local clipped = 0
+    for _, actuator in ipairs(actuators) do
+      if chosen[actuator] and command(world, actuator, chosen[actuator]) then clipped = clipped + 1 end
+    end
+    return clipped
+  end
+
+  -- ---- Observations -----------------------------------------------------------------------------
+
+  local SEEN = { [1] = true, of = true, field = true, read = true, noise = true }
+
+  function methods.observe(world, def)
+    local system = system_of(world)
+    check_keys(def, "observe", SEEN)
+    local name = def[1]
+    check_key(type(name) == "string" and name ~= "" and not tonumber(name), "observe", "1",
+      "a name", name)
+    for _, other in ipairs(system.observations) do
+      if other.name == name then
+        fail("bad argument #1 to 'observe' (there is an observation '%s' already)", name)
+      end
+    end
+    if (def.of == nil) == (def.read == nil) then
+      fail "bad argument #1 to 'observe' (either key 'of' or key 'read' expected)"
+    end
+    check_key(def.read == nil or type(def.read) == "function", "observe", "read", "function",
+      def.read)
+    check_key(def.noise == nil or (finite(def.noise) and def.noise >= 0), "observe", "noise",
+      "a number not below 0", def.noise)
+    local fields = type(def.field) == "string" and { def.field } or def.field
+    if def.of then
+      check_key(host.owned(world, def.of), "observe", "of", "a body or joint of this world that is alive",
+        def.of)
+      check_key(type(fields) == "table" and #fields > 0, "observe", "field",
+        "a name or a list of names", def.field)
+      for _, field in ipairs(fields) do local _ = def.of[field] end -- raises where there is none
+    else
+      check_key(def.field == nil, "observe", "field", "nothing with 'read'", def.field)
+    end
+    if def.noise and not system.random then
+      system.random = sim.random.split()
+      system.seed = system.random:integer(0, math.maxinteger)
+    end
+    local noise = def.noise or 0
+    system.observations[#system.observations + 1] = { name = name, of = def.of, fields = fields,
+      read = def.read, noise = noise > 0 and noise or nil }
+  end
+
+  -- Appends what a field or function gave: a number, a flag, or a list or vector of numbers.
+  local function gather(name, value, list)
+    if type(value) == "boolean" then value = value and 1 or 0 end
+    if type(value) == "number" then
+      list[#list + 1] = value
+      return
+    end
+    local good, count = pcall(function() return #value end)
+    if not good or type(value) == "string" then count = 0 end
+    if count == 0 then
+      fail("observation '%s': numbers expected, got %s", name, describe(value))
+    end
+    for i = 1, count do gather(name, value[i], list) end
+  end
+
+  local function observed(world, observation)
+    local list = {}
+    if observation.read then
+      local results = table.pack(observation.read(world))
+      for i = 1, math.max(1, results.n) do gather(observation.name, results[i], list) end
+    else
+      for _, field in ipairs(observation.fields) do
+        gather(observation.name, observation.of[field], list)
+      end
+    end
+    return list
+  end
+
+  function methods.observation(world)
+    local system = system_of(world)
+    local all = {}
+    if system.random then -- noise is a function of seed and time, so that it comes back with them
+      local time = string.unpack("i8", string.pack("d", world.time))
+      system.random:seed(system.seed ~ time)
+    end
+    for _, observation in ipairs(system.observations) do
+      local list = observed(world, observation)
+      for i, value in ipairs(list) do
+        if observation.noise then list[i] = value + system.random:normal(0, observation.noise) end
+        all[#all + 1] = list[i]
+      end
+      all[observation.name] = #list == 1 and list[1] or list
+    end
+    return all
+  end
+end

@@ -1,0 +1,218 @@
+-- Constraints of the script's own and ground friction.
+local sim = require "sim2d"
+
+local function bead(def)
+  local world = sim.world { gravity = { 0, -10 }, dt = 0.01 }
+  local body = world:circle { radius = 0.1, position = { 1, 0.5 }, mass = 1, name = "bead" }
+  def = def or {}
+  def.bodies = def.bodies or { body }
+  def.phi = def.phi or function(q) return q.y - q.x ^ 2 / 2 end
+  def.name = "wire"
+  return world, body, world:constraint(def)
+end
+
+test("a constraint is a joint like the others", function()
+  local world, body, wire = bead()
+  eq({ wire.type, wire.name, wire.enabled, wire.collide }, { "constraint", "wire", true, false })
+  ok(wire.a == body and wire.b == nil and world.joints.wire == wire)
+  world:run { duration = 1 }
+  near(body.y, body.x ^ 2 / 2, 1e-9)
+  ok(wire.error < 1e-9)
+  near(wire.impulse, wire.force * world.dt, 1e-9)
+  ok(wire.force.y > 0)
+  wire.enabled = false
+  local vx = body.vx
+  world:step(5)
+  eq(body.vx, vx)
+  wire:destroy()
+  eq(#world.joints, 0)
+  world:step()
+end)
+
+test("functions get poses and the time", function()
+  local seen
+  local world = sim.world { gravity = { 0, 0 }, dt = 0.01 }
+  local a = world:circle { radius = 1, position = { 1, 2 }, angle = 0.5 }
+  local b = world:circle { radius = 1, position = { 5, 2 } }
+  world:constraint { bodies = { a, b }, phi = function(qa, qb, t)
+    seen = seen or { qa.a, qa.x, qa.y, qb.a, qb.x, qb.y, t }
+    return qa.x - qb.x + 4, qa.y - qb.y
+  end, jacobian = function() return { 0, 1, 0, 0, -1, 0 }, { 0, 0, 1, 0, 0, -1 } end,
+    hessian = function()
+      local zero = {}
+      for i = 1, 6 do zero[i] = { 0, 0, 0, 0, 0, 0 } end
+      return zero, zero
+    end }
+  eq(seen, { 0.5, 1, 2, 0, 5, 2, 0 })
+  b.velocity = { 1, 1 }
+  world:step(10)
+  near(a.vx, b.vx, 1e-12)
+  near(a.vy, 0.5, 1e-9)
+end)
+
+test("a constraint that moves drives a body", function()
+  local world = sim.world { dt = 0.01 }
+  local body = world:circle { radius = 0.1 }
+  world:constraint { bodies = { body }, phi = function(q, _, t) return q.x - math.sin(t), q.y end }
+  for t in world:steps(2) do near(body.x, math.sin(t), 1e-9) end
+end)
+
+test("velocity_only rows leave positions alone", function()
+  local world = sim.world { gravity = { 0, 0 }, dt = 0.01 }
+  local body = world:box { size = { 1, 1 }, velocity = { 0, 3 } }
+  world:constraint { bodies = { body }, velocity_only = true, rate = -2,
+    jacobian = function() return { 0, 1, 0 } end }
+  world:run { duration = 1 }
+  near(body.x, 2, 1e-9)
+  near(body.vy, 3, 1e-9)
+  local ratchet = world:constraint { bodies = { body }, velocity_only = true, unilateral = true,
+    jacobian = function() return { 1, 0, 0 } end, rate = function() return 0 end }
+  body.omega = -1
+  world:step()
+  near(body.omega, 0, 1e-12)
+  ok(ratchet.torque > 0)
+  body.omega = 1
+  world:step()
+  near(body.omega, 1, 1e-12)
+end)
+
+test("an error in a function undoes the step and keeps its place", function()
+  local broken
+  local world, body = bead { phi = function(q)
+    if broken then error "snapped" end
+    return q.y - q.x ^ 2 / 2
+  end }
+  world:step(3)
+  local before = world:state()
+  broken = true
+  raises("test_constraint.lua:%d+: snapped", world.step, world)
+  eq(world:state(), before)
+  near(world.time, 0.03)
+  raises("test_constraint.lua:%d+: snapped", world.problem, world)
+  broken = false
+  world:step()
+  ok(body.x < 1)
+end)
+
+test("the world is busy while a function runs", function()
+  for _, change in ipairs { function(world) world:step() end, function(_, body) body.x = 3 end,
+    function(world) world:circle { radius = 1 } end, function(world) world:snapshot() end,
+    function(world, body) world:constraint { bodies = { body }, phi = function() return 0 end } end,
+    function(world) world:close() end } do
+    local on, world, body
+    world, body = bead { phi = function(q)
+      if on then change(world, body) end
+      return q.y - q.x ^ 2 / 2
+    end }
+    on = true
+    raises("step", world.step, world)
+    eq(world.time, 0)
+    eq(#world.bodies, 1)
+  end
+end)
+
+test("wrong answers are told by name and place", function()
+  local answer
+  local world = bead { phi = function(q)
+    if answer then return answer() end
+    return q.y - 0.5
+  end }
+  answer = function() return 0 / 0 end
+  raises("constraint 'wire': its value is nan in row 1 %(t = 0 s%)", world.step, world)
+  answer = function() return 1, 2 end
+  raises("test_constraint.lua:%d+: phi must return 1 value here, got 2", world.step, world)
+  answer = function() return "one" end
+  raises("test_constraint.lua:%d+: phi must return numbers, got 'one'", world.step, world)
+  answer = nil
+  world:step()
+end)
+
+test("nonsense is refused", function()
+  local world, body = bead()
+  local phi = function() return 0 end
+  local function refuse(pattern, def)
+    raises(pattern, world.constraint, world, def)
+  end
+  refuse("key 'bodies' is missing", { phi = phi })
+  refuse("one or two bodies expected, got 0", { bodies = {}, phi = phi })
+  refuse("Body expected, got 3", { bodies = { 3 }, phi = phi })
+  refuse("two different bodies", { bodies = { body, body }, phi = phi })
+  refuse("key 'phi' is missing", { bodies = { body } })
+  refuse("key 'phi': function expected, got 1", { bodies = { body }, phi = 1 })
+  refuse("1 to 3 values, one a row, got 4",
+    { bodies = { body }, phi = function() return 1, 2, 3, 4 end })
+  refuse("return 1 value, one a row, got 2",
+    { bodies = { body }, unilateral = true, phi = function() return 1, 2 end })
+  refuse("key 'jacobian' is missing", { bodies = { body }, velocity_only = true })
+  refuse("key 'phi': not for a velocity_only", { bodies = { body }, velocity_only = true, phi = phi,
+    jacobian = function() return { 0, 1, 0 } end })
+  refuse("jacobian must return lists of 3 numbers: angle, x, y of the body",
+    { bodies = { body }, phi = phi, jacobian = function() return { 1, 2 } end })
+  refuse("nothing to damp", { bodies = { body }, phi = phi, damping = 1 })
+  refuse("key 'rate': finite number expected", { bodies = { body }, phi = phi, rate = 0 / 0 })
+  refuse("unknown key 'ph'", { bodies = { body }, ph = phi })
+  raises("has no field 'constrain'; did you mean 'constraint'", function() return world.constrain end)
+  eq(#world.joints, 1)
+end)
+
+test("snapshots bring functions back, clones take them along when told", function()
+  local world, body, wire = bead()
+  world:step(5)
+  local snapshot = world:snapshot()
+  world:step(20)
+  local future = world:state()
+  wire:destroy()
+  world:step()
+  world:restore(snapshot)
+  ok(wire.alive)
+  world:step(20)
+  eq(world:state(), future)
+  raises("constraints, whose functions come along with {callbacks = true} only", world.clone, world)
+  local clone = world:clone { callbacks = true }
+  world:step(10)
+  clone:step(10)
+  eq(clone:state(), world:state())
+  local empty = sim.world { gravity = { 0, -10 }, dt = 0.01 }
+  empty:restore(snapshot)
+  empty:step(20)
+  eq(empty:state(), future)
+  ok(body.alive)
+end)
+
+test("ground friction stops what slides and turns", function()
+  local world = sim.world { gravity = { 0, 0 }, dt = 0.01 }
+  local puck = world:circle { radius = 0.2, mass = 2, velocity = { 3, 4 }, angular_velocity = 1 }
+  local friction = world:ground_friction { puck, max_force = 20, max_torque = 0.02 }
+  eq({ friction.type, friction.max_force, friction.max_torque }, { "ground_friction", 20, 0.02 })
+  world:step()
+  near(friction.force, { -12, -16 }, 1e-9)
+  world:run { duration = 3 }
+  near({ puck.vx, puck.vy, puck.omega }, { 0, 0, 0 }, 1e-9)
+  near(math.sqrt(puck.x ^ 2 + puck.y ^ 2), 25 / 20 - 0.025, 1e-9)
+  near(puck.y * 3, puck.x * 4, 1e-9)
+  friction.max_force = 30
+  puck:apply_force { 0, 25 }
+  world:step()
+  near(puck.vy, 0, 1e-12)
+  raises("Joint.max_force: a number not below 0 expected", function() friction.max_force = -1 end)
+  raises("key 'body' is missing", world.ground_friction, world, { max_force = 1 })
+  raises("key 'max_torque': non%-negative number expected", world.ground_friction, world,
+    { puck, max_torque = -1 })
+end)
+
+test("a conveyor carries a box at its speed, and a lock drives at a given one", function()
+  local world = sim.world { gravity = { 0, -10 }, dt = 0.01 }
+  world:box { type = "static", position = { 0, -0.5 }, size = { 40, 1 }, surface_speed = -2 }
+  local box = world:box { position = { 0, 0.5 }, size = { 1, 1 } }
+  world:run { duration = 2 }
+  near(box.vx, 2, 1e-9)
+  near(box.x, 2 * 2 - 2 * 2 / (2 * 5), 0.011)
+  local lock = world:lock { box, x = true, velocity = { 1, 0 } }
+  local start = box.x
+  world:run { duration = 1 }
+  near(box.x, start + 1, 1e-9)
+  local drive = world:before_step(function(_, t) lock.velocity = { math.cos(t), 0 } end)
+  world:step(10)
+  near(box.vx, math.cos(world.time - 0.01), 1e-9)
+  drive:remove()
+end)

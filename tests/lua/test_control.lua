@@ -1,0 +1,165 @@
+-- Actuators and observations.
+local sim = require "sim2d"
+
+local function free(dt)
+  local world = sim.world { gravity = { 0, 0 }, dt = dt or 0.01 }
+  return world, world:box { size = { 1, 1 }, mass = 2, name = "cart" }
+end
+
+test("forces and torques on bodies, held until the next command", function()
+  local world, cart = free()
+  local thrust = world:actuator { name = "thrust", body = cart, kind = "force", direction = { 0, 3 },
+    range = { -4, 4 } }
+  world:actuator { name = "spin", body = cart, kind = "torque" }
+  eq({ thrust.name, thrust.kind, thrust.range, thrust.delay, thrust.value },
+    { "thrust", "force", { -4, 4 }, 0, 0 })
+  ok(thrust.body == cart and thrust.joint == nil)
+  eq(world:act { 10, 1 }, 1) -- one was clipped
+  eq(thrust.value, 4)
+  world:run { duration = 1 }
+  near(cart.vy, 2, 1e-9)
+  near(cart.vx, 0, 1e-12)
+  near(cart.omega, 1 / cart.inertia, 1e-9)
+  eq(world:act { thrust = 0 }, 0)
+  world:run { duration = 1 }
+  near(cart.vy, 2, 1e-9)
+  near(cart.omega, 2 / cart.inertia, 1e-9)
+end)
+
+test("efforts on joints act on both bodies", function()
+  local world = free()
+  local a = world:box { position = { 5, 0 }, size = { 1, 1 }, mass = 1 }
+  local b = world:box { position = { 7, 0 }, size = { 1, 1 }, mass = 3 }
+  local slider = world:slider { a, b, anchor = { 6, 0 }, axis = { 1, 0 } }
+  world:actuator { name = "push", joint = slider, kind = "force" }
+  world:act { push = 6 }
+  world:step(10)
+  near(a.vx, 0.6, 1e-9)
+  near(b.vx, -0.2, 1e-9)
+  local c = world:box { position = { 5, 5 }, size = { 1, 1 }, mass = 1 }
+  local hinge = world:hinge { c, anchor = { 5, 5 } }
+  world:actuator { name = "turn", joint = hinge, kind = "torque" }
+  world:act { 0, 2 }
+  world:step(10)
+  near(c.omega, 0.2 / c.inertia, 1e-9)
+end)
+
+test("speeds are the motor's, positions are held by gains", function()
+  local world = free(0.001)
+  local rod = world:box { position = { 5, 0 }, size = { 1, 0.2 }, mass = 6 }
+  local hinge = world:hinge { rod, anchor = { 5, 0 }, motor = { speed = 0, max_torque = 100 } }
+  world:actuator { name = "speed", joint = hinge, kind = "speed", range = { -3, 3 } }
+  world:act { 5 }
+  world:step(50)
+  near(hinge.speed, 3, 1e-9)
+  eq(hinge.motor_speed, 3)
+  local cart = world:box { position = { 9, 0 }, size = { 1, 1 }, mass = 1 }
+  local slider = world:slider { cart, anchor = { 9, 0 }, axis = { 0, 1 } }
+  world:actuator { name = "place", joint = slider, kind = "position", kp = 40, kd = 9 }
+  world:act { place = 0.5 }
+  world:step()
+  near(slider.speed, 40 * 0.5 * 0.001, 1e-12)
+  world:run { duration = 5 }
+  near(slider.translation, 0.5, 1e-6)
+end)
+
+test("commands are delayed by whole steps", function()
+  for _, case in ipairs { { 0, 0 }, { 0.05, 5 }, { 0.041, 5 } } do
+    local world, cart = free()
+    world:actuator { name = "f", body = cart, kind = "force", direction = { 1, 0 }, delay = case[1] }
+    world:step(3)
+    world:act { 2 }
+    for i = 1, 10 do
+      world:step()
+      near(cart.vx, math.max(0, i - case[2]) * 0.01, 1e-12)
+      if i == 6 then world:act { 2 } end
+    end
+  end
+end)
+
+test("restoring forgets commands of the future", function()
+  local world, cart = free()
+  world:actuator { name = "f", body = cart, kind = "force", direction = { 1, 0 }, delay = 0.02 }
+  world:act { 2 }
+  local snapshot = world:snapshot()
+  world:step()
+  world:act { 100 }
+  world:restore(snapshot)
+  world:step(10)
+  near(cart.vx, 0.08, 1e-12)
+end)
+
+test("observations are listed in order and by name", function()
+  local world, cart = free()
+  cart.velocity = { 1, 2 }
+  local hinge = world:hinge { cart, world:circle { radius = 1, position = { 9, 9 } },
+    anchor = { 0, 0 } }
+  world:observe { "cart", of = cart, field = { "x", "vy" } }
+  world:observe { "place", of = cart, field = "position" }
+  world:observe { "angle", of = hinge, field = "angle" }
+  world:observe { "on", of = hinge, field = "enabled" }
+  world:observe { "own", read = function(w) return w.time, 7 end }
+  local seen = world:observation()
+  eq(#seen, 8)
+  for i, value in ipairs { 0, 2, 0, 0, 0, 1, 0, 7 } do eq(seen[i], value) end
+  eq(seen.cart, { 0, 2 })
+  eq(seen.angle, 0)
+  eq(seen.own, { 0, 7 })
+end)
+
+test("noise is of the seed and the time", function()
+  local world, cart = free()
+  world:observe { "x", of = cart, field = "x", noise = 0.5 }
+  local sum, square, n, first = 0, 0, 2000, world:observation().x
+  eq(world:observation().x, first)
+  local snapshot = world:snapshot()
+  for _ = 1, n do
+    world:step()
+    local x = world:observation().x
+    sum, square = sum + x, square + x * x
+  end
+  near(sum / n, 0, 0.05)
+  near(math.sqrt(square / n), 0.5, 0.05)
+  world:restore(snapshot)
+  eq(world:observation().x, first)
+end)
+
+test("nonsense is refused", function()
+  local world, cart = free()
+  local hinge = world:hinge { cart, anchor = { 0, 0 } }
+  world:actuator { name = "a", joint = hinge, kind = "torque" }
+  local other = sim.world {}:circle { radius = 1 }
+  local function refuse(pattern, name, def)
+    raises("test_control.lua:%d+: .*" .. pattern, function() world[name](world, def) end)
+  end
+  refuse("table expected, got number 3", "actuator", 3)
+  refuse("unknown key 'kin'; did you mean 'kind'", "actuator", { kin = "force" })
+  refuse("key 'name': a text expected, got nil", "actuator", { kind = "force" })
+  refuse("there is an actuator 'a' already", "actuator", { name = "a", kind = "force" })
+  refuse("key 'kind': one of", "actuator", { name = "b", kind = "pull", body = cart })
+  refuse("either key 'joint' or key 'body'", "actuator", { name = "b", kind = "force" })
+  refuse("key 'direction': {x, y} expected, got nil", "actuator",
+    { name = "b", kind = "force", body = cart })
+  refuse("'speed' acts on joints only", "actuator", { name = "b", kind = "speed", body = cart })
+  refuse("'force' cannot act on a hinge", "actuator", { name = "b", kind = "force", joint = hinge })
+  refuse("one of this world", "actuator", { name = "b", kind = "torque", body = other })
+  refuse("key 'delay': a number not below 0", "actuator",
+    { name = "b", kind = "torque", body = cart, delay = -1 })
+  refuse("lo <= hi", "actuator", { name = "b", kind = "torque", body = cart, range = { 2, 1 } })
+  refuse("'kp' and 'kd' are for", "actuator", { name = "b", kind = "torque", body = cart, kp = 1 })
+  refuse("1 values expected, one an actuator, got 2", "act", { 1, 2 })
+  refuse("no actuator 'z'", "act", { z = 1 })
+  refuse("'a': finite number expected", "act", { 0 / 0 })
+  refuse("a list or a table", "act", 1)
+  refuse("key '1': a name expected, got nil", "observe", {})
+  refuse("either key 'of' or key 'read'", "observe", { "x" })
+  refuse("Body has no field 'vxx'", "observe", { "x", of = cart, field = "vxx" })
+  refuse("key 'noise': a number not below 0", "observe",
+    { "x", of = cart, field = "x", noise = -1 })
+  world:observe { "text", read = function() return "t" end }
+  refuse("observation 'text': numbers expected, got 't'", "observation")
+  raises("World expected", function() world.act(3, {}) end)
+  hinge:destroy()
+  raises("actuator 'a': what it acts on is destroyed", world.step, world)
+  eq(world.time, 0)
+end)
