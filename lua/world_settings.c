@@ -183,7 +183,9 @@ bool s2_setting_read(lua_State *L, int index, int setting, S2WorldDef *def,
   case GRADIENT:
     return read_only_choice(L, index, gradient_names, complaint);
   case LINEAR_SOLVER:
-    return read_only_choice(L, index, linear_solver_names, complaint);
+    good = read_choice(L, index, linear_solver_names, S2_LINEAR_COUNT, &choice, complaint);
+    def->linear_solver = good ? (S2LinearSolver)choice : def->linear_solver;
+    return good;
   case ALPHA:
   case BETA:
     return read_only_number(L, index, 1, complaint);
@@ -254,7 +256,7 @@ void s2_setting_push(lua_State *L, int setting, const S2WorldDef *def) {
     lua_pushstring(L, gradient_names[0]);
     return;
   case LINEAR_SOLVER:
-    lua_pushstring(L, linear_solver_names[0]);
+    lua_pushstring(L, linear_solver_names[def->linear_solver]);
     return;
   case ALPHA:
   case BETA:

@@ -64,10 +64,11 @@ typedef struct S2WorldDef {
   int max_iterations;    // >= 1
   double contact_margin; // m, >= 0: bodies closer than this are reported as in contact
   S2Combine combine_friction, combine_restitution;
-  bool nonlinear;        // speculative: midpoint steps where joints alone act
-  int substeps;          // >= 1: a step is this many of dt/substeps, one after the other
-  bool stepping_partial; // bisect only: a step that had to be halved ends there, short of dt
-  bool strict;           // a step that misses its tolerance is rolled back and fails (S2_UNSOLVED)
+  bool nonlinear;               // speculative: midpoint steps where joints alone act
+  S2LinearSolver linear_solver; // of islands that only joints hold, with the solver S2_SOLVER_AUTO
+  int substeps;                 // >= 1: a step is this many of dt/substeps, one after the other
+  bool stepping_partial;        // bisect only: a step that had to be halved ends there, short of dt
+  bool strict; // a step that misses its tolerance is rolled back and fails (S2_UNSOLVED)
 } S2WorldDef;
 
 S2WorldDef s2_world_def(void); // the defaults

@@ -64,6 +64,7 @@ bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices
       .solver = world->kept.def.solver,
       .tolerance = world->kept.def.tolerance,
       .max_iterations = world->kept.def.max_iterations,
+      .linear = world->kept.def.linear_solver,
   };
   S2Solution solution = {.v = assembly.v, .lambda = assembly.lambda};
   dump(step, &assembly.problem);

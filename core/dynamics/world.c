@@ -41,6 +41,9 @@ static S2Status check_def(const S2WorldDef *def) {
   if ((int)def->stabilization < 0 || def->stabilization > S2_POST_ASSEMBLY) {
     return s2_error(S2_INVALID, "stabilization: unknown");
   }
+  if ((int)def->linear_solver < 0 || def->linear_solver >= S2_LINEAR_COUNT) {
+    return s2_error(S2_INVALID, "linear_solver: unknown, %d", (int)def->linear_solver);
+  }
   if (def->substeps < 1) {
     return s2_error(S2_INVALID, "substeps: 1 or more expected, got %d", def->substeps);
   }

@@ -86,6 +86,7 @@ typedef enum S2Solver {
   S2_SOLVER_SI,       // sequential impulses, as in game engines
   S2_SOLVER_NNCG,     // nonsmooth nonlinear conjugate gradients over pgs
   S2_SOLVER_PCG,      // projected conjugate gradients between given friction bounds
+  S2_SOLVER_LINEAR,   // bilateral rows alone, by S2SolverOptions.linear
   S2_SOLVER_COUNT
 } S2Solver;
 
@@ -98,12 +99,24 @@ typedef enum S2SolveStatus {
   S2_UNSUPPORTED // this solver does not take this kind of problem (too large, ...)
 } S2SolveStatus;
 
+// How S2_SOLVER_LINEAR solves (kkt.h). Other than AUTO, S2_SOLVER_AUTO takes it for problems that
+// have bilateral rows only; AUTO there means the interior point's own refinement, else L D L'.
+typedef enum S2LinearSolver {
+  S2_LINEAR_AUTO = 0,
+  S2_LINEAR_LDLT,
+  S2_LINEAR_CHOLESKY,
+  S2_LINEAR_CG,
+  S2_LINEAR_MINRES,
+  S2_LINEAR_COUNT
+} S2LinearSolver;
+
 typedef struct S2SolverOptions {
   S2Solver solver;
   double tolerance;   // on S2Residual.scaled
   int max_iterations; // of the interior point; other parts scale from it
   double omega;       // over-relaxation of sweeps; 0 means 1
   S2History *history; // NULL: none. Chains append what each method did, one after the other
+  S2LinearSolver linear;
 } S2SolverOptions;
 
 typedef struct S2Solution {

@@ -10,8 +10,9 @@
 // seconds): its time grows with the cube.
 enum { PIVOT_SOON = 20, PIVOT_AT_LAST = 128 };
 
-static const char *const NAMES[S2_SOLVER_COUNT] = {
-    "auto", "closed", "pdipm", "lemke", "newton", "al", "ncp", "nsgs", "pgs", "si", "nncg", "pcg"};
+static const char *const NAMES[S2_SOLVER_COUNT] = {"auto", "closed", "pdipm", "lemke", "newton",
+                                                   "al",   "ncp",    "nsgs",  "pgs",   "si",
+                                                   "nncg", "pcg",    "linear"};
 
 static const char *const SUMMARIES[S2_SOLVER_COUNT] = {
     "the quickest exact method for each island, others when it misses the tolerance",
@@ -26,6 +27,7 @@ static const char *const SUMMARIES[S2_SOLVER_COUNT] = {
     "sequential impulses as in game engines",
     "nonlinear conjugate gradients over projected Gauss-Seidel",
     "projected conjugate gradients with friction bounds held in turn",
+    "linear systems of joints alone, by the linear solver chosen",
 };
 
 static S2SolverFn *const SOLVERS[S2_SOLVER_COUNT] = {
@@ -34,7 +36,7 @@ static S2SolverFn *const SOLVERS[S2_SOLVER_COUNT] = {
     [S2_SOLVER_AL] = s2_contact_al_solve,     [S2_SOLVER_NCP] = s2_contact_ncp_solve,
     [S2_SOLVER_NSGS] = s2_contact_nsgs_solve, [S2_SOLVER_PGS] = s2_contact_pgs_solve,
     [S2_SOLVER_SI] = s2_contact_si_solve,     [S2_SOLVER_NNCG] = s2_contact_nncg_solve,
-    [S2_SOLVER_PCG] = s2_contact_pcg_solve,
+    [S2_SOLVER_PCG] = s2_contact_pcg_solve,   [S2_SOLVER_LINEAR] = s2_linear_solve,
 };
 
 static const char *const STATUSES[] = {
@@ -154,6 +156,10 @@ static void solve_small(const S2Problem *problem, const S2SolverOptions *options
 static void solve_auto(const S2Problem *problem, const S2SolverOptions *options, S2Arena *arena,
                        S2Solution *solution) {
   int contacts = count_contacts(problem);
+  if (contacts == 0 && options->linear != S2_LINEAR_AUTO) {
+    run(s2_linear_solve, S2_SOLVER_LINEAR, problem, options, arena, solution);
+    return;
+  }
   if (contacts <= PIVOT_SOON) {
     solve_small(problem, options, arena, solution, contacts);
     return;

@@ -15,6 +15,7 @@ S2SolverFn s2_lemke_solve;          // lemke.c: dense, lexicographic
 S2SolverFn s2_pdipm_solve;          // pdipm.c: interior point, Newton finish, PGS polish
 S2SolverFn s2_contact_newton_solve; // contact_newton.c
 S2SolverFn s2_contact_al_solve;     // contact_al.c
+S2SolverFn s2_linear_solve;         // linear.c
 S2SolverFn s2_contact_ncp_solve;    // contact_ncp.c
 S2SolverFn s2_contact_nsgs_solve, s2_contact_pgs_solve, s2_contact_si_solve; // contact_sweeps.c
 S2SolverFn s2_contact_nncg_solve;                                            // contact_nncg.c

@@ -332,3 +332,30 @@ test("the step problem shows equations, motors and limits in this order", functi
   near(problem.bias, { 0, 0, -2, 0, 0.1 }, 1e-12)
   eq(problem.J[5][1], -1.0)
 end)
+
+test("the linear solver of jointed islands can be chosen", function()
+  local function chain(choice)
+    local world = sim.world { dt = 1 / 240, linear_solver = choice }
+    local last
+    for i = 1, 12 do
+      local link = world:box { position = { i - 0.5, 0 }, size = { 0.9, 0.1 }, mass = i == 12 and 50 or 1 }
+      world:hinge { link, last, anchor = { i - 1, 0 } }
+      last = link
+    end
+    world:distance { world.bodies[3], world.bodies[7], compliance = 1e-3 }
+    world:weld { world.bodies[1], world.bodies[2], anchor = { 1, 0 } } -- redundant with their hinge
+    world:run { steps = 60 }
+    return world
+  end
+  local expected = chain("auto")
+  eq(expected:stats().used.linear, 0)
+  for _, choice in ipairs { "ldlt", "cholesky", "cg", "minres" } do
+    local world = chain(choice)
+    eq(world.linear_solver, choice)
+    ok(world:stats().used.linear >= 60, choice)
+    eq(world:stats().unsolved, 0, choice)
+    ok(world:residuals().scaled <= 1e-9, choice)
+    near(world:state(), expected:state(), 1e-6)
+  end
+  raises("linear_solver", sim.world, { linear_solver = "lu" })
+end)

@@ -123,7 +123,7 @@ end)
 test("what is not built yet says so", function()
   for key, value in pairs { stepping = "event",
     contact = "convex", geometric_stiffness = "on",
-    gradient = "smooth", linear_solver = "cg", solver = "tgs", formulation = "variation" } do
+    gradient = "smooth", solver = "tgs", formulation = "variation" } do
     raises(("key '%s': '%s' is not available yet"):format(key, value),
       function() sim.world { [key] = value } end)
   end
