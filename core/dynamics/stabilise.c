@@ -213,7 +213,8 @@ static double shake(S2Step *step, const S2Island *island, double worst) {
       .part = S2_TAKE_ZEROED(step->arena, S2JointPart, S2_JOINT_ROWS * island->joints),
   };
   bool converges = true;
-  for (int pass = 0; pass < S2_SHAKE_PASSES && converges; pass++) {
+  double done = S2_PROJECTION_TOLERANCE * island->length; // less is rounding, which does not halve
+  for (int pass = 0; pass < S2_SHAKE_PASSES && converges && worst > done; pass++) {
     S2ArenaMark mark = s2_arena_mark(step->arena);
     double before = worst;
     converges = project(step, island, worst, 1, &shaken);
