@@ -33,6 +33,18 @@ typedef struct S2JointId {
 typedef enum S2Stepping { S2_SPECULATIVE, S2_BISECT } S2Stepping;
 typedef enum S2ContactModel { S2_COULOMB, S2_FRICTIONLESS } S2ContactModel;
 typedef enum S2Stabilization { S2_PROJECTION, S2_NO_STABILIZATION } S2Stabilization;
+// What the step problem is posed for: v+, v+ - v_k or (v+ - v_k)/h. The trajectory is the same.
+typedef enum S2Formulation { S2_FORM_VELOCITY, S2_FORM_ACCELERATION, S2_FORM_VARIATION }
+S2Formulation;
+// How springs and compliant joints enter it: as rows J v + C' l + b = 0, or as stiffness in W with
+// the elastic force on the right side. The trajectory is the same.
+typedef enum S2Elasticity { S2_AS_COMPLIANCE, S2_AS_STIFFNESS } S2Elasticity;
+// What the turning of forces in joints adds to W: nothing, all of it, or its positive part.
+typedef enum S2GeometricStiffness {
+  S2_GEOMETRIC_OFF,
+  S2_GEOMETRIC_ON,
+  S2_GEOMETRIC_PSD
+} S2GeometricStiffness;
 typedef enum S2Combine {
   S2_COMBINE_GEOMETRIC, // sqrt(a b)
   S2_COMBINE_AVERAGE,
@@ -52,6 +64,13 @@ typedef struct S2WorldDef {
   int max_iterations;    // >= 1
   double contact_margin; // m, >= 0: bodies closer than this are reported as in contact
   S2Combine combine_friction, combine_restitution;
+  // Implicit blending (docs/stepping.md), both in [0, 1]: forces act with alpha times their value at
+  // the end of the step, positions move with beta times the velocity there, the rest from its
+  // start. (1, 1) is implicit Euler, (1/2, 1/2) of second order.
+  double alpha, beta; // beta = 0: joints must be compliant
+  S2Formulation formulation;
+  S2Elasticity elasticity;
+  S2GeometricStiffness geometric_stiffness;
   bool stepping_partial; // bisect only: a step that had to be halved ends there, short of dt
   bool strict;           // a step that misses its tolerance is rolled back and fails (S2_UNSOLVED)
 } S2WorldDef;

@@ -58,11 +58,14 @@ static void keep_joint_impulses(S2Step *step, const S2Island *island, const S2As
       step->joint_reaction[3 * slot + c] *= kept;
     }
   }
-  for (int i = 0; i < assembly->parts; i++) {
+  for (int i = 0; i < assembly->parts + assembly->parts_given; i++) {
     const S2JointPart *part = &assembly->part[i];
-    step->joint_impulse[S2_JOINT_ROWS * part->joint + part->row] += lambda[i];
+    double impulse = (i < assembly->parts ? lambda[i] : 0) + part->given;
+    if (part->row != S2_NONE) {
+      step->joint_impulse[S2_JOINT_ROWS * part->joint + part->row] += impulse;
+    }
     for (int c = 0; c < 3; c++) {
-      step->joint_reaction[3 * part->joint + c] += part->push[c] * lambda[i];
+      step->joint_reaction[3 * part->joint + c] += part->push[c] * impulse;
     }
   }
 }
@@ -82,8 +85,11 @@ bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices
       .max_iterations = world->kept.def.max_iterations,
   };
   S2Solution solution = {.v = assembly.v, .lambda = assembly.lambda};
-  dump(step, &assembly.problem);
-  s2_mcp_solve(&assembly.problem, &options, step->arena, &solution);
+  const double *before = kind == S2_IMPACT ? step->v2 : step->v0;
+  S2Problem posed = s2_step_pose(step, island, &assembly, before);
+  dump(step, &posed);
+  s2_mcp_solve(&posed, &options, step->arena, &solution);
+  s2_step_unpose(step, island, &assembly, before, options.tolerance, &solution);
   bool good = solution.status == S2_SOLVED;
   if (outcome != NULL) {
     *outcome = solution.status;

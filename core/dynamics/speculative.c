@@ -23,10 +23,7 @@
 
 static void integrate_island(S2Step *step, const S2Island *island) {
   for (int i = 0; i < island->nodes; i++) {
-    int32_t at = 3 * island->node[i];
-    for (int c = 0; c < 3; c++) {
-      step->q1[at + c] = step->q0[at + c] + step->h * step->v1[at + c];
-    }
+    s2_step_carry(step, island->node[i]);
   }
 }
 
@@ -38,7 +35,7 @@ static bool relinearise_touch(S2Step *step, const S2Island *island, int32_t inde
   bool far_impulse = false;
   for (int k = 0; k < touch->count; k++) {
     const S2TouchPoint *point = &touch->points[k];
-    double u = s2_touch_velocity(touch, k, point->at.normal, step->v1);
+    double u = s2_touch_velocity(touch, k, point->at.normal, step->carry);
     nearest = fmin(nearest, fabs(point->at.gap));
     predicted = fmin(predicted, point->at.gap + step->h * u);
     far_impulse |= point->normal_impulse > 0 && point->at.gap > fine;
@@ -61,7 +58,7 @@ static bool relinearise_touch(S2Step *step, const S2Island *island, int32_t inde
   }
   for (int k = 0; k < there.count; k++) {
     S2TouchPoint *point = &there.points[k];
-    point->at.gap -= step->h * s2_touch_velocity(&there, k, point->at.normal, step->v1);
+    point->at.gap -= step->h * s2_touch_velocity(&there, k, point->at.normal, step->carry);
     choices[2 * index + k] = (S2Choice){true, fmax(point->at.gap, 0) / step->h};
   }
   *touch = there;

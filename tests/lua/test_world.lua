@@ -54,12 +54,12 @@ end)
 
 test("what is not built yet says so", function()
   for key, value in pairs { stepping = "event", restitution_model = "reflections",
-    contact = "convex", stabilization = "baumgarte", geometric_stiffness = "on",
-    gradient = "smooth", linear_solver = "cg", solver = "tgs", formulation = "variation" } do
+    contact = "convex", stabilization = "baumgarte",
+    gradient = "smooth", linear_solver = "cg", solver = "tgs" } do
     raises(("key '%s': '%s' is not available yet"):format(key, value),
       function() sim.world { [key] = value } end)
   end
-  for key, value in pairs { alpha = 0.5, beta = 0.5, substeps = 2, smoothing = 0.1 } do
+  for key, value in pairs { substeps = 2, smoothing = 0.1 } do
     raises(("key '%s': %s is not available yet"):format(key, value),
       function() sim.world { [key] = value } end)
   end
