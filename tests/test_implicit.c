@@ -289,7 +289,8 @@ static void formulations_and_elasticities_agree(void **state) {
 static S2BodyId chain(S2World *world, int count, S2Vec2 along, double mass, double compliance) {
   S2BodyId last = no_body;
   for (int i = 0; i < count; i++) {
-    S2BodyDef link = weighing(at((i + 0.5) * along.x, (i + 0.5) * along.y), i + 1 < count ? 1 : mass);
+    S2BodyDef link =
+        weighing(at((i + 0.5) * along.x, (i + 0.5) * along.y), i + 1 < count ? 1 : mass);
     link.mask = 0;
     S2BodyId body = add_box(world, link, 0.8, 0.2);
     S2JointDef def = hinge_def(body, last, i * along.x, i * along.y);
@@ -311,25 +312,29 @@ static void compliances_need_no_tuning(void **state) {
       steps_solved(world, 240, 1e-9, 0);
       double q[3];
       must(s2_body_q(world, last, q));
-      assert_true(e < -3 ? hypot(q[1], q[2]) < 8 : hypot(q[1], q[2]) < 1e4);
+      assert_true(hypot(q[1], q[2]) < (e <= -6 ? 8 : 1e4));
       s2_world_destroy(world);
     }
   }
 }
 
+// Without geometric stiffness the links gain energy from the weight they turn under (at (1, 1),
+// too); errors stay small all the same.
 static void a_heavy_end_does_not_tear_a_chain(void **state) {
   (void)state;
-  const double blends[][2] = {{1, 1}, {0.5, 0.5}};
-  for (int k = 0; k < 2; k++) {
+  const double blends[][2] = {{1, 1}, {1, 1}, {0.6, 0.6}};
+  for (int k = 0; k < 3; k++) {
     S2World *world = blended(-9.81, 1.0 / 240, blends[k][0], blends[k][1]);
+    set_geometric(world, k == 0 ? S2_GEOMETRIC_OFF : S2_GEOMETRIC_PSD, true);
     S2BodyId last = chain(world, 8, s2_vec2(0, -1), 1e6, 0);
     must(s2_body_set_v(world, last, (const double[3]){0, 0.5, 0}));
     double start = s2_world_energy(world).total, kinetic = 1e6 * 0.5 * 0.5 / 2;
-    for (int i = 0; i < 480; i++) {
+    for (int i = 0; i < 960; i++) {
       steps_solved(world, 1, 1e-9, 0);
       assert_true(s2_world_residuals(world).joint_error < 1e-8);
+      double gain = s2_world_energy(world).total - start;
+      assert_true(k == 0 || (gain < 1e-3 * kinetic && gain > -0.05 * kinetic));
     }
-    near(s2_world_energy(world).total, start, kinetic);
     s2_world_destroy(world);
   }
 }
@@ -399,6 +404,22 @@ static void contacts_do_not_bounce(void **state) {
       near(get(world, low, S2_BODY_Y), 0.5, slack);
       near(get(world, high, S2_BODY_Y), 1.5, 2 * slack);
       near(get(world, high, S2_BODY_VY), 0, 1e-9);
+      s2_world_destroy(world);
+    }
+  }
+}
+
+// The part of the old velocity in the motion must not carry anything through a wall.
+static void walls_hold_for_every_beta(void **state) {
+  (void)state;
+  for (double beta = 0; beta < 1; beta += 0.25) {
+    for (double speed = 5; speed < 200; speed *= 1.3) {
+      S2World *world = blended(0, 1.0 / 120, 0.5, beta);
+      add_box(world, fixed_at(5, 0), 0.05, 4);
+      S2BodyId ball = add_disc(world, rough(at(0, 0), 0, 0.5), 0.1);
+      must(s2_body_set_v(world, ball, (const double[3]){0, speed, 0}));
+      steps_solved(world, (int)ceil(1 + 120 * 6 / speed), 1e-9, 1e-9);
+      near(get(world, ball, S2_BODY_VX), -speed / 2, 1e-9 * speed);
       s2_world_destroy(world);
     }
   }
@@ -581,7 +602,8 @@ static void momentum_is_kept(void **state) {
     s2_world_momentum(world, after);
     near(after[1], before[1], 1e-12);
     near(after[2], before[2], 1e-12);
-    assert_true(fabs(after[0] - before[0]) < 0.1 * fabs(before[0])); // O(h), see docs/stepping.md
+    // Rows turn with the bodies only to first order: see docs/stepping.md.
+    near(after[0], before[0], fabs(before[0]) * (way < 2 ? 0.005 : 0.15));
     s2_world_destroy(world);
   }
 }
@@ -613,6 +635,7 @@ int main(void) {
       cmocka_unit_test(rigid_joints_need_beta),
       cmocka_unit_test(velocity_errors_do_not_grow),
       cmocka_unit_test(contacts_do_not_bounce),
+      cmocka_unit_test(walls_hold_for_every_beta),
       cmocka_unit_test(bounces_reach_their_height),
       cmocka_unit_test(a_distance_stiffens_across),
       cmocka_unit_test(pendulums_are_of_second_order_with_geometric_stiffness),

@@ -79,8 +79,7 @@ S2Assembly s2_assemble(const S2Step *step, const S2Island *island, const S2Choic
   }
   double speed = kind == S2_POSITIONS ? island->length : s2_island_speed(step, island);
   int given = 0;
-  int joints =
-      s2_step_joint_rows(step, island, kind, rows, parts, lambda, rhs, &speed, &given);
+  int joints = s2_step_joint_rows(step, island, kind, rows, parts, lambda, rhs, &speed, &given);
   int n = joints, group = joints > 0 ? rows[joints - 1].group + 1 : 0;
   for (int i = 0; i < island->touches; i++) {
     const S2Touch *touch = &step->touches[island->touch[i]];

@@ -23,10 +23,9 @@ S2Status s2_world_check_blend(const S2World *world) {
   for (int i = 0; i < world->joint_order.count; i++) {
     const S2Joint *joint = &world->joints.at[world->joint_order.at[i]];
     if (s2_joint_active(world, joint) && has_rigid_row(world, joint)) {
-      return s2_error(S2_INVALID,
-                      "beta = 0 cannot hold %s '%s': a rigid joint needs beta > 0, or compliance",
-                      s2_joint_kind(joint->type)->name,
-                      joint->name[0] != '\0' ? joint->name : "unnamed");
+      return s2_error(
+          S2_INVALID, "beta = 0 cannot hold %s '%s': a rigid joint needs beta > 0, or compliance",
+          s2_joint_kind(joint->type)->name, joint->name[0] != '\0' ? joint->name : "unnamed");
     }
   }
   return s2_ok();

@@ -1,5 +1,5 @@
-// Rows that give way: with stiffness K = C^-1 and damping D, alpha times the force at the end of the
-// step and 1 - alpha times that at its start give
+// Rows that give way: with stiffness K = C^-1 and damping D, alpha times the force at the end of
+// the step and 1 - alpha times that at its start give
 //
 //     lambda = -h (K (g + h alpha ((1 - beta) u_k + beta u)) + alpha D u + (1 - alpha) D u_k),
 //     u = J v + rate,    u_k the same at the start,
@@ -177,7 +177,8 @@ static void soften_row(S2SoftRow *soft, double c, double d, S2Blend blend) {
   }
   if (blend.stiffness) {
     double added = h * alpha * (h * beta / c + d);
-    double given = -h * (row->value / c + (h * alpha * (1 - beta) / c + d * (1 - alpha)) * row->speed);
+    double given =
+        -h * (row->value / c + (h * alpha * (1 - beta) / c + d * (1 - alpha)) * row->speed);
     // Nothing else could take the force where alpha beta is 0.
     if ((isfinite(added) && isfinite(given)) || alpha * beta < NEARLY_EXPLICIT) {
       stiffen_row(soft, added, given);
@@ -259,8 +260,8 @@ static void stiffen_coupled(S2SoftRow *soft, int n, const double *c, Matrix d, S
 }
 
 // The same as compliance: with S = sqrt(C) and E = S D S, C' = S (h alpha (h beta + E))^-1 S and
-// b = S (alpha (h beta + E))^-1 (S^-1 g + (h alpha (1 - beta) S^-1 + (1 - alpha) S D) u_k), turned so
-// that C' is diagonal.
+// b = S (alpha (h beta + E))^-1 (S^-1 g + (h alpha (1 - beta) S^-1 + (1 - alpha) S D) u_k), turned
+// so that C' is diagonal.
 static void soften_coupled(S2SoftRow *soft, int n, const double *c, Matrix d, S2Blend blend) {
   double h = blend.h, alpha = blend.alpha, beta = blend.beta;
   Matrix inner = {0}, outer = {0}, q;

@@ -34,8 +34,11 @@ typedef enum S2Stepping { S2_SPECULATIVE, S2_BISECT } S2Stepping;
 typedef enum S2ContactModel { S2_COULOMB, S2_FRICTIONLESS } S2ContactModel;
 typedef enum S2Stabilization { S2_PROJECTION, S2_NO_STABILIZATION } S2Stabilization;
 // What the step problem is posed for: v+, v+ - v_k or (v+ - v_k)/h. The trajectory is the same.
-typedef enum S2Formulation { S2_FORM_VELOCITY, S2_FORM_ACCELERATION, S2_FORM_VARIATION }
-S2Formulation;
+typedef enum S2Formulation {
+  S2_FORM_VELOCITY,
+  S2_FORM_ACCELERATION,
+  S2_FORM_VARIATION
+} S2Formulation;
 // How springs and compliant joints enter it: as rows J v + C' l + b = 0, or as stiffness in W with
 // the elastic force on the right side. The trajectory is the same.
 typedef enum S2Elasticity { S2_AS_COMPLIANCE, S2_AS_STIFFNESS } S2Elasticity;
@@ -64,8 +67,8 @@ typedef struct S2WorldDef {
   int max_iterations;    // >= 1
   double contact_margin; // m, >= 0: bodies closer than this are reported as in contact
   S2Combine combine_friction, combine_restitution;
-  // Implicit blending (docs/stepping.md), both in [0, 1]: forces act with alpha times their value at
-  // the end of the step, positions move with beta times the velocity there, the rest from its
+  // Implicit blending (docs/stepping.md), both in [0, 1]: forces act with alpha times their value
+  // at the end of the step, positions move with beta times the velocity there, the rest from its
   // start. (1, 1) is implicit Euler, (1/2, 1/2) of second order.
   double alpha, beta; // beta = 0: joints must be compliant
   S2Formulation formulation;

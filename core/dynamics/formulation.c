@@ -1,5 +1,5 @@
-// The step problem for another unknown (the notes on Compliant: eq. 13 velocities, 58 accelerations,
-// 60 changes of velocity). With x = (v - v_k)/s and impulses l = s f,
+// The step problem for another unknown (the notes on Compliant: eq. 13 velocities, 58
+// accelerations, 60 changes of velocity). With x = (v - v_k)/s and impulses l = s f,
 //
 //     W x - J' f = (c - W v_k)/s,    J x + C f + (b + J v_k)/s,    bounds over s,
 //
@@ -58,8 +58,7 @@ void s2_step_unpose(const S2Step *step, const S2Island *island, const S2Assembly
   for (int i = 0; i < problem->rows; i++) {
     solution->lambda[i] *= scale;
   }
-  solution->residual =
-      s2_mcp_residual(problem, solution->v, solution->lambda, step->arena);
+  solution->residual = s2_mcp_residual(problem, solution->v, solution->lambda, step->arena);
   bool good = solution->residual.scaled <= tolerance;
   if (good || solution->status == S2_SOLVED) {
     solution->status = good ? S2_SOLVED : S2_MAX_ITERATIONS;

@@ -144,8 +144,7 @@ static void elastic(const Builder *builder, List *list, const S2JointRow *of, in
 
 static S2Blend blend_of(const Builder *builder) {
   bool positions = builder->kind == S2_POSITIONS;
-  S2Blend blend =
-      s2_joint_blend(&builder->step->world->kept.def, positions ? 0 : builder->step->h);
+  S2Blend blend = s2_joint_blend(&builder->step->world->kept.def, positions ? 0 : builder->step->h);
   // The positions are met by the first solve. After a blow the speeds of rigid rows are 0: what
   // error they had would else go on, turned round in each step.
   if (builder->kind != S2_MOTION) {

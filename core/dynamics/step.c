@@ -66,6 +66,7 @@ S2Step s2_step_begin(S2World *world) {
       .v2 = copy(arena, world->v.at, 3 * slots),
       .q1 = copy(arena, world->q.at, 3 * slots),
       .carry = S2_TAKE_ZEROED(arena, double, 3 * slots),
+      .ahead = S2_TAKE_ZEROED(arena, bool, slots),
       .joint_impulse = S2_TAKE_ZEROED(arena, double, S2_JOINT_ROWS *joints),
       .joint_reaction = S2_TAKE_ZEROED(arena, double, 3 * joints),
       .node_of = S2_TAKE(arena, int32_t, slots),
@@ -85,7 +86,8 @@ void s2_step_carry(const S2Step *step, int32_t slot) {
   bool goes = body->enabled && body->type != S2_STATIC;
   double beta = step->world->kept.def.beta;
   for (int c = 3 * slot; c < 3 * slot + 3; c++) {
-    double v = beta == 1 ? step->v1[c] : (1 - beta) * step->v0[c] + beta * step->v1[c];
+    double v = beta == 1 || step->ahead[slot] ? step->v1[c]
+                                              : (1 - beta) * step->v0[c] + beta * step->v1[c];
     step->carry[c] = goes ? v : 0;
     step->q1[c] = step->q0[c] + step->h * step->carry[c];
   }

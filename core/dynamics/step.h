@@ -36,6 +36,7 @@ typedef struct S2Step {
   double *v2;      // 3 a slot: velocities at the end (v1, unless there was an impact)
   double *q1;      // 3 a slot: positions at the end
   double *carry;   // 3 a slot: (q1 - q0)/h = (1 - beta) v0 + beta v1
+  bool *ahead;     // a slot: v1 alone carries it, as v0 would take it into another body
   double *joint_impulse;  // S2_JOINT_ROWS a joint slot
   double *joint_reaction; // 3 a joint slot
   S2Touch *touches;
@@ -102,8 +103,8 @@ typedef struct S2Assembly {
   S2Problem problem;
   const S2JointPart *part; // of the first rows, then those without a row: all of them is given
   int parts, parts_given;  // the former; the latter
-  double *mass;       // the problem's
-  double *lambda, *v; // guesses: kept impulses and v0 for motion, else zero
+  double *mass;            // the problem's
+  double *lambda, *v;      // guesses: kept impulses and v0 for motion, else zero
 } S2Assembly;
 S2Assembly s2_assemble(const S2Step *step, const S2Island *island, const S2Choice *choices,
                        S2Kind kind);

@@ -52,6 +52,23 @@ test("settings of a living world can be written", function()
   eq(world.dt, 0.25)
 end)
 
+test("blending, formulation and stiffness", function()
+  local world = sim.world { alpha = 0.5, beta = 0.75, formulation = "variation",
+    elasticity = "stiffness", geometric_stiffness = "psd" }
+  eq({ world.alpha, world.beta, world.formulation, world.elasticity, world.geometric_stiffness },
+    { 0.5, 0.75, "variation", "stiffness", "psd" })
+  world.alpha, world.formulation, world.geometric_stiffness = 0, "acceleration", "on"
+  eq({ world.alpha, world.formulation, world.geometric_stiffness }, { 0, "acceleration", "on" })
+  raises("World.beta: a number from 0 to 1 expected, got 1.5", function() world.beta = 1.5 end)
+  raises("key 'alpha': non%-negative number expected, got %-1", function() sim.world { alpha = -1 } end)
+  raises("World.formulation: ", function() world.formulation = "force" end)
+  world.beta = 0
+  world:hinge { world:circle { radius = 1, name = "wheel" }, anchor = { 0, 0 }, name = "axle" }
+  raises("beta = 0 cannot hold hinge 'axle'", function() world:step() end)
+  world.beta = 0.5
+  world:step()
+end)
+
 test("what is not built yet says so", function()
   for key, value in pairs { stepping = "event", restitution_model = "reflections",
     contact = "convex", stabilization = "baumgarte",
