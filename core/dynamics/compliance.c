@@ -106,10 +106,12 @@ static Matrix weights_matrix(const S2JointWeights *weights, const S2JointRow *ro
 }
 
 // A rigid row that is to be met by the positions, g + h J ((1 - beta) u_k + beta u) + 1/2 h^2 bend
-// = 0, is u = -(1 - beta)/beta u_k - (g/h + h/2 bend)/beta (eq. 24, and the bend, without which the
-// speed along the row is that of half a step before or flips from step to step). Where beta < 1/2
-// errors of speed would grow by (1 - beta)/beta: there it is that of 1/2, and projection does the
-// rest. At beta = 1 rows are at velocity level, and projection does all.
+// = 0, is u = -((1 - beta) u_k + g/h + h/2 bend)/beta: eq. 24, and the bend. That makes a pair with
+// geometric stiffness: the row and its force turn alike, u_k stays O(h^2), and what is seen of it
+// is error, to be forgotten. Without both u_k is half of what the row turns by in a step, and
+// turning it round keeps the energy. Where beta < 1/2 errors of speed would grow by (1 -
+// beta)/beta: there the row is that of 1/2. Projection does the rest; at beta = 1 rows are at
+// velocity level, and it does all.
 S2Blend s2_joint_blend(const S2WorldDef *def, double h) {
   double beta = fmax(def->beta, 0.5);
   bool met = h > 0 && def->beta < 1, turns = def->geometric_stiffness != S2_GEOMETRIC_OFF;
@@ -117,7 +119,7 @@ S2Blend s2_joint_blend(const S2WorldDef *def, double h) {
       .h = h,
       .alpha = def->alpha,
       .beta = def->beta,
-      .reflect = met ? (1 - beta) / beta : 0,
+      .reflect = met && !turns ? (1 - beta) / beta : 0,
       .ahead = met && turns ? 1 / beta : 0,
       .mend = met && turns && def->stabilization == S2_NO_STABILIZATION ? 1 / (beta * h) : 0,
       .stiffness = def->elasticity == S2_AS_STIFFNESS || def->alpha * def->beta < NEARLY_EXPLICIT,

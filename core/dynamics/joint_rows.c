@@ -307,12 +307,9 @@ int s2_step_joint_rows(const S2Step *step, const S2Island *island, S2Kind kind, 
   List without = new_list(step->arena, (S2_JOINT_EQUATIONS + S2_GEOMETRIC_ROWS) * island->joints);
   double elapsed = step->t - step->world->kept.time + (positions ? step->h : 0);
   double raised = *speed;
-  Builder builder = {.step = step,
-                     .island = island,
-                     .kind = kind,
-                     .speed = &raised,
-                     .rhs = rhs,
-                     .given = &without};
+  Builder builder = {
+      .step = step, .island = island, .kind = kind, .speed = &raised, .given = &without};
+  builder.rhs = rhs;
   for (int pass = 0; pass < 2; pass++) { // limits look as far as what drives will bring
     for (int i = 0; i < island->joints; i++) {
       builder.slot = island->joint[i];
