@@ -330,10 +330,12 @@ static void add_ground_friction(const Builder *builder, List *boxes) {
   const S2Joint *joint = builder->joint;
   S2JointRow rows[3];
   double bounds[3];
-  if (joint->type != S2_GROUND_FRICTION || !s2_kind_takes_time(builder->kind)) {
+  if (joint->type != S2_GROUND_FRICTION ||
+      (builder->kind != S2_MOTION && builder->kind != S2_REBOUND)) {
     return;
   }
-  S2Vec2 momentum = s2_step_free_momentum(step, joint->a, builder->kind);
+  const double *mass = step->mass + 3 * joint->a, *free_v = step->free_v + 3 * joint->a;
+  S2Vec2 momentum = {mass[1] * free_v[1], mass[2] * free_v[2]};
   const double *pushed = step->pushed + 2 * builder->slot;
   momentum = s2_add(momentum, s2_scale(step->h, s2_vec2(pushed[0], pushed[1])));
   s2_ground_friction_rows(joint, momentum, rows, bounds);

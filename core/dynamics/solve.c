@@ -80,9 +80,9 @@ bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices
   S2Problem posed;
   S2Solution solution;
   solve_posed(step, island, &assembly, kind, &posed, &solution);
-  for (int pass = 0;
-       pass < S2_GROUND_PASSES && s2_kind_takes_time(kind) && solution.status == S2_SOLVED &&
-       s2_step_ground_turned(step, island, kind, &assembly, solution.v, solution.lambda);
+  bool motion = kind == S2_MOTION || kind == S2_REBOUND;
+  for (int pass = 0; pass < S2_GROUND_PASSES && motion && solution.status == S2_SOLVED &&
+                     s2_step_ground_turned(step, island, &assembly, solution.v, solution.lambda);
        pass++) {
     s2_arena_rewind(step->arena, mark);
     assembly = s2_assemble(step, island, choices, kind);
@@ -107,8 +107,7 @@ bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices
   for (int i = 0; i < island->nodes; i++) {
     memcpy(v + 3 * island->node[i], solution.v + 3 * i, 3 * sizeof(double));
   }
-  bool anew = kind == S2_MOTION || kind == S2_REBOUND;
-  double kept = anew ? 0 : 1; // what was there before stays
+  double kept = motion ? 0 : 1; // what was there before stays
   s2_step_scale_joints(step, island, kept);
   s2_step_add_joints(step, assembly.part, assembly.parts, solution.lambda, 1);
   s2_step_add_joints(step, assembly.part + assembly.parts, assembly.parts_given, NULL, 1);

@@ -147,10 +147,23 @@ static S2Status step_parts(S2World *world, int parts) {
   return status;
 }
 
+// A blow that travels turns the momentum that friction on the ground lies along: turned rows do not
+// settle, and the force would leave its disc.
+static S2Status check_ground(const S2World *world) {
+  for (int i = 0; i < world->joint_order.count; i++) {
+    const S2Joint *joint = &world->joints.at[world->joint_order.at[i]];
+    if (joint->type == S2_GROUND_FRICTION && world->kept.def.restitution_model == S2_REFLECTIONS) {
+      return s2_error(S2_INVALID, "restitution_model reflections: not with ground friction");
+    }
+  }
+  return s2_ok();
+}
+
 S2Status s2_world_step(S2World *world) {
   S2_TRY(s2_world_idle(world));
   double start = s2_clock();
   S2_TRY(s2_world_check_blend(world));
+  S2_TRY(check_ground(world));
   int parts = world->kept.def.substeps;
   bool cut_short;
   world->events.count = 0;

@@ -129,10 +129,8 @@ S2Assembly s2_assemble(const S2Step *step, const S2Island *island, const S2Choic
 
 // ground_friction.c: what pushes bodies on the ground, after a solve with the impulses lambda that
 // left v (3 a node); true when it is not what the rows were made for.
-bool s2_step_ground_turned(S2Step *step, const S2Island *island, S2Kind kind,
-                           const S2Assembly *assembly, const double *v, const double *lambda);
-// The momentum (x, y; kg m/s) of a body that a solve begins from: the forces' part is in it.
-S2Vec2 s2_step_free_momentum(const S2Step *step, int32_t slot, S2Kind kind);
+bool s2_step_ground_turned(S2Step *step, const S2Island *island, const S2Assembly *assembly,
+                           const double *v, const double *lambda);
 
 // What a gap asks of the speed in a motion: its bias, m/s (speculative.c).
 double s2_step_gap_bias(const S2Step *step, double gap);
