@@ -19,6 +19,7 @@ typedef enum Setting {
   ALPHA,
   BETA,
   FORMULATION,
+  ELASTICITY,
   GEOMETRIC_STIFFNESS,
   GRADIENT,
   SMOOTHING,
@@ -46,6 +47,7 @@ const char *const s2_setting_names[] = {
     [ALPHA] = "alpha",
     [BETA] = "beta",
     [FORMULATION] = "formulation",
+    [ELASTICITY] = "elasticity",
     [GEOMETRIC_STIFFNESS] = "geometric_stiffness",
     [GRADIENT] = "gradient",
     [SMOOTHING] = "smoothing",
@@ -65,9 +67,10 @@ static const char *const stabilization_names[] = {"projection", "none",         
                                                   "post",       "post_assembly", NULL};
 static const char *const combine_names[] = {"geometric", "average", "multiply", "min", "max", NULL};
 static const char *const restitution_model_names[] = {"newton", "reflections", NULL};
-// Settings with one value so far: the first.
 static const char *const formulation_names[] = {"velocity", "acceleration", "variation", NULL};
+static const char *const elasticity_names[] = {"compliance", "stiffness", NULL};
 static const char *const geometric_stiffness_names[] = {"off", "on", "psd", NULL};
+// Settings with one value so far: the first.
 static const char *const gradient_names[] = {"exact", "smooth", NULL};
 static const char *const linear_solver_names[] = {"auto", "ldlt", "cholesky", "cg", "minres", NULL};
 
@@ -97,6 +100,21 @@ static bool read_only_number(lua_State *L, int index, double only, S2Complaint *
   double value;
   return s2_value_number(L, index, S2_NON_NEGATIVE, &value, complaint) &&
          (value == only || later(L, index, complaint));
+}
+
+// A number from 0 to 1.
+static bool read_part(lua_State *L, int index, double *part, S2Complaint *complaint) {
+  double value;
+  if (!s2_value_number(L, index, S2_NON_NEGATIVE, &value, complaint)) {
+    return false;
+  }
+  if (value > 1) {
+    char text[S2_LUA_TEXT];
+    return s2_complain(complaint, "a number from 0 to 1 expected, got %s",
+                       s2_lua_describe(L, index, text));
+  }
+  *part = value;
+  return true;
 }
 
 static bool read_only_false(lua_State *L, int index, S2Complaint *complaint) {
@@ -177,9 +195,17 @@ bool s2_setting_read(lua_State *L, int index, int setting, S2WorldDef *def,
     def->restitution_model = good ? (S2RestitutionModel)choice : def->restitution_model;
     return good;
   case FORMULATION:
-    return read_only_choice(L, index, formulation_names, complaint);
+    good = s2_value_choice(L, index, formulation_names, &choice, complaint);
+    def->formulation = good ? (S2Formulation)choice : def->formulation;
+    return good;
+  case ELASTICITY:
+    good = s2_value_choice(L, index, elasticity_names, &choice, complaint);
+    def->elasticity = good ? (S2Elasticity)choice : def->elasticity;
+    return good;
   case GEOMETRIC_STIFFNESS:
-    return read_only_choice(L, index, geometric_stiffness_names, complaint);
+    good = s2_value_choice(L, index, geometric_stiffness_names, &choice, complaint);
+    def->geometric_stiffness = good ? (S2GeometricStiffness)choice : def->geometric_stiffness;
+    return good;
   case GRADIENT:
     return read_only_choice(L, index, gradient_names, complaint);
   case LINEAR_SOLVER:
@@ -187,8 +213,9 @@ bool s2_setting_read(lua_State *L, int index, int setting, S2WorldDef *def,
     def->linear_solver = good ? (S2LinearSolver)choice : def->linear_solver;
     return good;
   case ALPHA:
+    return read_part(L, index, &def->alpha, complaint);
   case BETA:
-    return read_only_number(L, index, 1, complaint);
+    return read_part(L, index, &def->beta, complaint);
   case SMOOTHING:
     return read_only_number(L, index, only_smoothing, complaint);
   case SUBSTEPS:
@@ -247,10 +274,13 @@ void s2_setting_push(lua_State *L, int setting, const S2WorldDef *def) {
     lua_pushstring(L, restitution_model_names[def->restitution_model]);
     return;
   case FORMULATION:
-    lua_pushstring(L, formulation_names[0]);
+    lua_pushstring(L, formulation_names[def->formulation]);
+    return;
+  case ELASTICITY:
+    lua_pushstring(L, elasticity_names[def->elasticity]);
     return;
   case GEOMETRIC_STIFFNESS:
-    lua_pushstring(L, geometric_stiffness_names[0]);
+    lua_pushstring(L, geometric_stiffness_names[def->geometric_stiffness]);
     return;
   case GRADIENT:
     lua_pushstring(L, gradient_names[0]);
@@ -259,8 +289,10 @@ void s2_setting_push(lua_State *L, int setting, const S2WorldDef *def) {
     lua_pushstring(L, linear_solver_names[def->linear_solver]);
     return;
   case ALPHA:
+    lua_pushnumber(L, def->alpha);
+    return;
   case BETA:
-    lua_pushnumber(L, 1);
+    lua_pushnumber(L, def->beta);
     return;
   case SMOOTHING:
     lua_pushnumber(L, only_smoothing);

@@ -176,6 +176,10 @@ static void derivatives_are_exact(void **state) {
 
 // ---- Rows that give way -----------------------------------------------------------------------
 
+static S2Blend implicit(double h) {
+  return (S2Blend){.h = h, .alpha = 1, .beta = 1};
+}
+
 static S2Joint soft_weld(S2JointWeights compliance, S2JointWeights damping) {
   return (S2Joint){.type = S2_WELD, .compliance = compliance, .damping = damping};
 }
@@ -233,7 +237,7 @@ static void soft_rows_are_implicit_euler(void **state) {
     S2JointRow rows[3];
     S2SoftRow soft[3];
     fill(rows, &rng);
-    s2_joint_soften(&joint, rows, 3, h, soft);
+    s2_joint_soften(&joint, rows, 3, implicit(h), soft);
     impulse_of(soft, v, got);
     double u[3], stretch[3], force[3];
     for (int r = 0; r < 3; r++) {
@@ -289,8 +293,8 @@ static void soft_rows_pass_through_rigid_ones(void **state) {
       soft_weld((S2JointWeights){.linear = 0.01, .angular = 0}, (S2JointWeights){.linear = 5});
   S2Joint matrix = soft_weld((S2JointWeights){.size = 3, .matrix = {0.01, 0, 0, 0, 0.01}},
                              (S2JointWeights){.size = 3, .matrix = {5, 0, 0, 0, 5}});
-  s2_joint_soften(&numbers, rows, 3, 0.01, soft);
-  s2_joint_soften(&matrix, rows, 3, 0.01, same);
+  s2_joint_soften(&numbers, rows, 3, implicit(0.01), soft);
+  s2_joint_soften(&matrix, rows, 3, implicit(0.01), same);
   assert_true(same[0].rigid && same[0].compliance == 0 && same[0].bias == 0); // rigid ones first
   near(same[0].row.value, rows[2].value, 0);
   for (int r = 0; r < 2; r++) {
@@ -302,7 +306,7 @@ static void soft_rows_pass_through_rigid_ones(void **state) {
   assert_true(soft[2].rigid && soft[2].bias == 0);
   for (double c = 1e-3; c > 1e-30; c /= 10) {
     S2Joint stiff = soft_weld((S2JointWeights){.linear = c}, (S2JointWeights){.linear = 5});
-    s2_joint_soften(&stiff, rows, 3, 0.01, soft);
+    s2_joint_soften(&stiff, rows, 3, implicit(0.01), soft);
     near(soft[0].compliance, 0, c / 1e-4 * 1.001);
     near(soft[0].bias, rows[0].value / 0.01, 1e3 * c / 0.01 * 100);
   }

@@ -54,11 +54,13 @@ static S2Row contact_row(const S2Step *step, const S2Touch *touch, int k, S2Vec2
 
 S2Assembly s2_assemble(const S2Step *step, const S2Island *island, const S2Choice *choices,
                        S2Kind kind) {
-  int most = S2_JOINT_ROWS * island->joints + 4 * island->touches;
+  bool geometric = step->world->kept.def.geometric_stiffness != S2_GEOMETRIC_OFF;
+  int of_joints = (S2_JOINT_ROWS + (geometric ? S2_GEOMETRIC_ROWS : 0)) * island->joints;
+  int most = of_joints + 4 * island->touches;
   bool motion = kind == S2_MOTION || kind == S2_REBOUND;
   S2Row *rows = S2_TAKE(step->arena, S2Row, most);
   double *lambda = S2_TAKE(step->arena, double, most);
-  S2JointPart *parts = S2_TAKE(step->arena, S2JointPart, S2_JOINT_ROWS * island->joints);
+  S2JointPart *parts = S2_TAKE(step->arena, S2JointPart, of_joints);
   double *mass = S2_TAKE(step->arena, double, 3 * island->nodes);
   double *rhs = S2_TAKE_ZEROED(step->arena, double, 3 * island->nodes);
   double *v = S2_TAKE_ZEROED(step->arena, double, 3 * island->nodes);
@@ -78,7 +80,8 @@ S2Assembly s2_assemble(const S2Step *step, const S2Island *island, const S2Choic
     }
   }
   double speed = kind == S2_POSITIONS ? island->length : s2_island_speed(step, island);
-  int joints = s2_step_joint_rows(step, island, kind, rows, parts, lambda, &speed);
+  int given = 0;
+  int joints = s2_step_joint_rows(step, island, kind, rows, parts, lambda, rhs, &speed, &given);
   int n = joints, group = joints > 0 ? rows[joints - 1].group + 1 : 0;
   for (int i = 0; i < island->touches; i++) {
     const S2Touch *touch = &step->touches[island->touch[i]];
@@ -120,6 +123,7 @@ S2Assembly s2_assemble(const S2Step *step, const S2Island *island, const S2Choic
                   .length = island->length},
       .part = parts,
       .parts = joints,
+      .parts_given = given,
       .mass = mass,
       .lambda = lambda,
       .v = v,

@@ -44,6 +44,21 @@ typedef enum S2RestitutionModel {
   S2_NEWTON,      // every contact of a blow leaves with e times the speed it arrived with
   S2_REFLECTIONS, // generalised reflections: a blow travels through bodies that touch
 } S2RestitutionModel;
+// What the step problem is posed for: v+, v+ - v_k or (v+ - v_k)/h. The trajectory is the same.
+typedef enum S2Formulation {
+  S2_FORM_VELOCITY,
+  S2_FORM_ACCELERATION,
+  S2_FORM_VARIATION
+} S2Formulation;
+// How springs and compliant joints enter it: as rows J v + C' l + b = 0, or as stiffness in W with
+// the elastic force on the right side. The trajectory is the same.
+typedef enum S2Elasticity { S2_AS_COMPLIANCE, S2_AS_STIFFNESS } S2Elasticity;
+// What the turning of forces in joints adds to W: nothing, all of it, or its positive part.
+typedef enum S2GeometricStiffness {
+  S2_GEOMETRIC_OFF,
+  S2_GEOMETRIC_ON,
+  S2_GEOMETRIC_PSD
+} S2GeometricStiffness;
 typedef enum S2Combine {
   S2_COMBINE_GEOMETRIC, // sqrt(a b)
   S2_COMBINE_AVERAGE,
@@ -67,8 +82,15 @@ typedef struct S2WorldDef {
   bool nonlinear;               // speculative: midpoint steps where joints alone act
   S2LinearSolver linear_solver; // of islands that only joints hold, with the solver S2_SOLVER_AUTO
   int substeps;                 // >= 1: a step is this many of dt/substeps, one after the other
-  bool stepping_partial;        // bisect only: a step that had to be halved ends there, short of dt
-  bool strict; // a step that misses its tolerance is rolled back and fails (S2_UNSOLVED)
+  // Implicit blending (docs/stepping.md), both in [0, 1]: forces act with alpha times their value
+  // at the end of the step, positions move with beta times the velocity there, the rest from its
+  // start. (1, 1) is implicit Euler, (1/2, 1/2) of second order.
+  double alpha, beta; // beta = 0: joints must be compliant
+  S2Formulation formulation;
+  S2Elasticity elasticity;
+  S2GeometricStiffness geometric_stiffness;
+  bool stepping_partial; // bisect only: a step that had to be halved ends there, short of dt
+  bool strict;           // a step that misses its tolerance is rolled back and fails (S2_UNSOLVED)
 } S2WorldDef;
 
 S2WorldDef s2_world_def(void); // the defaults

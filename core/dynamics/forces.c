@@ -25,9 +25,10 @@ bool s2_step_forces(const S2Step *step) {
   return true;
 }
 
-// Damping is taken implicitly: W = M (1 + h damping), so it never overshoots.
+// W = M (1 + h alpha damping): at alpha = 1 damping never overshoots.
 void s2_step_free_motion(S2Step *step, double h) {
   S2World *world = step->world;
+  double alpha = world->kept.def.alpha;
   step->h = h;
   for (int i = 0; i < world->order.count; i++) {
     int32_t slot = world->order.at[i];
@@ -45,8 +46,9 @@ void s2_step_free_motion(S2Step *step, double h) {
     const double inertial[3] = {body->inertia, body->mass, body->mass};
     for (int k = 0; k < 3; k++) {
       double damping = k == 0 ? body->angular_damping : body->linear_damping;
-      mass[k] = inertial[k] * (1 + h * damping);
-      free_v[k] = (inertial[k] * v0[k] + h * force[k]) / mass[k];
+      mass[k] = inertial[k] * (1 + h * alpha * damping);
+      double left = inertial[k] * (1 - h * (1 - alpha) * damping); // of v0, exactly M at alpha = 1
+      free_v[k] = (left * v0[k] + h * force[k]) / mass[k];
     }
   }
 }

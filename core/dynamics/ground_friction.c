@@ -32,16 +32,8 @@ void s2_ground_friction_rows(const S2Joint *joint, S2Vec2 momentum, S2JointRow r
   bounds[1] = bounds[2] = joint->max_force;
 }
 
-S2Vec2 s2_step_free_momentum(const S2Step *step, int32_t slot, S2Kind kind) {
-  const double *mass = step->mass + 3 * slot, *free_v = step->free_v + 3 * slot;
-  const double *v0 = step->v0 + 3 * slot, *v2 = step->v2 + 3 * slot;
-  double blow = kind == S2_FOLLOW ? step->world->bodies.at[slot].mass : 0;
-  return s2_vec2(mass[1] * free_v[1] + blow * (v2[1] - v0[1]),
-                 mass[2] * free_v[2] + blow * (v2[2] - v0[2]));
-}
-
-bool s2_step_ground_turned(S2Step *step, const S2Island *island, S2Kind kind,
-                           const S2Assembly *assembly, const double *v, const double *lambda) {
+bool s2_step_ground_turned(S2Step *step, const S2Island *island, const S2Assembly *assembly,
+                           const double *v, const double *lambda) {
   bool turned = false;
   for (int i = 0; i < island->joints; i++) {
     int32_t slot = island->joint[i];
@@ -60,10 +52,9 @@ bool s2_step_ground_turned(S2Step *step, const S2Island *island, S2Kind kind,
         turned |= across > S2_GROUND_ASKEW * joint->max_force * step->h;
       }
     }
-    S2Vec2 before = s2_step_free_momentum(step, joint->a, kind);
-    const double free[2] = {before.x, before.y};
     for (int c = 0; c < 2; c++) {
-      double all = step->mass[3 * joint->a + c + 1] * now[c + 1] - free[c];
+      int32_t at = 3 * joint->a + c + 1;
+      double all = step->mass[at] * (now[c + 1] - step->free_v[at]);
       step->pushed[2 * slot + c] = (all - ground[c]) / step->h;
     }
   }

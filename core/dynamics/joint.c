@@ -60,7 +60,7 @@ double s2_joint_violation(const S2JointAt *at, double length) {
   S2JointRow rows[S2_JOINT_EQUATIONS];
   S2SoftRow soft[S2_JOINT_EQUATIONS];
   int count = kind->rows(at, rows);
-  s2_joint_soften(at->joint, rows, count, 0, soft);
+  s2_joint_soften(at->joint, rows, count, s2_joint_blend(&at->world->kept.def, 0), soft);
   double square = 0;
   for (int i = 0; i < count; i++) {
     if (soft[i].rigid) {

@@ -91,19 +91,55 @@ void s2_ground_friction_rows(const S2Joint *joint, S2Vec2 momentum, S2JointRow r
 
 // ---- compliance.c: rows that give way ---------------------------------------------------------
 
+// How a step takes elastic forces and rigid rows.
+typedef struct S2Blend {
+  double h;           // s; 0 in mends of positions
+  double alpha, beta; // of the world
+  // Rigid rows: how much of the speed at the start is turned round, of what the bend adds to the
+  // value within the step (1/2 h bend, as a speed) and of the error itself (1/s) goes into the row.
+  double reflect, ahead, mend;
+  bool stiffness; // the elastic force is given, the row has only what stiffness and damping add
+} S2Blend;
+S2Blend s2_joint_blend(const S2WorldDef *def, double h);
+
 typedef struct S2SoftRow {
-  S2JointRow row;    // of the problem: perhaps a combination of the given ones
-  double compliance; // C' of the row, velocity per impulse; infinite: no row
-  double bias;       // velocity
+  S2JointRow row;                 // of the problem: a combination of the given ones
+  double mix[S2_JOINT_EQUATIONS]; // its parts of them
+  double compliance;              // C' of the row, velocity per impulse; infinite: no row
+  double bias;                    // velocity
+  double given;                   // impulse known before the solve, beside that of the row
   bool rigid;
 } S2SoftRow;
 
-// Rows with compliance and damping over a step of h (0 in mends of positions), by implicit Euler.
-void s2_joint_soften(const S2Joint *joint, const S2JointRow *rows, int count, double h,
+// The speeds of rows at velocities v (3 a slot).
+void s2_joint_speeds(const S2Joint *joint, const double *v, S2JointRow *rows, int count);
+// What rows bend by, from their Hessians.
+void s2_joint_bends(const S2Joint *joint, const double *v, const S2JointHessian *hessians,
+                    S2JointRow *rows, int count);
+// Speed that a rigid row asks for against the end of the step: u = -this.
+double s2_joint_return(S2Blend blend, const S2JointRow *row);
+// Rows with compliance and damping, blended (docs/stepping.md).
+void s2_joint_soften(const S2Joint *joint, const S2JointRow *rows, int count, S2Blend blend,
                      S2SoftRow soft[S2_JOINT_EQUATIONS]);
 // 1/2 g' C^-1 g, J
 double s2_joint_energy(const S2Joint *joint, const S2JointRow *rows, int count);
 // "compliance: ..." unless finite, symmetric and positive semidefinite of this many rows.
 S2Status s2_joint_check_weights(const char *what, const S2JointWeights *weights, int rows);
+
+// ---- geometric.c: stiffness from forces that turn ----------------------------------------------
+
+enum { S2_GEOMETRIC_ROWS = 6 };
+
+typedef struct S2StiffRow { // stiffness * e e', e of unit length
+  double ja[3], jb[3];      // e
+  double stiffness;         // N/m, not 0, may be negative
+} S2StiffRow;
+
+// Eigenvectors of -sum (lambda/h) Hess(g) over the joint's equations and limits, with the impulses
+// of the last step; returns how many are not zero.
+int s2_joint_geometric(const S2JointAt *at, S2Blend blend, S2StiffRow rows[S2_GEOMETRIC_ROWS]);
+// Eigenvalues of a symmetric n x n matrix `a` (row-major, destroyed, diagonal afterwards);
+// eigenvectors in the columns of `q`. (compliance.c)
+void s2_joint_eigen(int n, double *a, double *value, double *q);
 
 #endif

@@ -7,6 +7,12 @@
 
 #include <string.h>
 
+typedef struct List {
+  S2Row *row;
+  S2JointPart *part;
+  int count;
+} List;
+
 typedef struct Builder {
   const S2Step *step;
   const S2Island *island;
@@ -17,13 +23,9 @@ typedef struct Builder {
   int32_t slot;
   int group;
   double *speed; // V, raised by what drives
+  double *rhs;   // of the problem
+  List *given;   // parts without a row
 } Builder;
-
-typedef struct List {
-  S2Row *row;
-  S2JointPart *part;
-  int count;
-} List;
 
 // Rows on ground that moves as given: their known part of the velocity goes into the bias.
 static void ground(const S2Step *step, int32_t slot, const double *j, int32_t node, double *side,
@@ -91,6 +93,24 @@ static void drives(const Builder *builder, const S2Row *row) {
   *builder->speed = fmax(*builder->speed, speed * (angular ? builder->island->length : 1));
 }
 
+// An impulse known before the solve, along the last row of the list.
+static void give(const Builder *builder, List *list, double impulse) {
+  S2Row *row = &list->row[list->count - 1];
+  S2JointPart *part = &list->part[list->count - 1];
+  part->given = impulse;
+  for (int c = 0; c < 3; c++) {
+    if (row->a != S2_GROUND) {
+      builder->rhs[3 * row->a + c] += row->ja[c] * impulse;
+    }
+    if (row->b != S2_GROUND) {
+      builder->rhs[3 * row->b + c] += row->jb[c] * impulse;
+    }
+  }
+  double speed = fabs(impulse) * mobility(builder, row);
+  bool angular = row->ja[1] == 0 && row->ja[2] == 0 && row->jb[1] == 0 && row->jb[2] == 0;
+  *builder->speed = fmax(*builder->speed, speed * (angular ? builder->island->length : 1));
+}
+
 static void bilateral(const Builder *builder, List *list, const S2JointRow *of, int index,
                       double bias, double compliance) {
   S2Row *row = append(builder, list, of, 1, index, bias);
@@ -117,6 +137,31 @@ static double mended(const Builder *builder) {
                                        : 0;
 }
 
+// A row that gives way, with what is given beside it; of no compliance that counts, that alone.
+static void elastic(const Builder *builder, List *list, const S2JointRow *of, int index,
+                    double bias, double compliance, double given) {
+  if (isfinite(compliance)) {
+    bilateral(builder, list, of, index, bias, compliance);
+    if (given != 0) {
+      give(builder, list, given);
+    }
+  } else if (given != 0) {
+    append(builder, builder->given, of, 1, index, 0);
+    give(builder, builder->given, given);
+  }
+}
+
+static S2Blend blend_of(const Builder *builder) {
+  bool positions = builder->kind == S2_POSITIONS;
+  S2Blend blend = s2_joint_blend(&builder->step->world->kept.def, positions ? 0 : builder->step->h);
+  // The positions are met by the first solve. After a blow the speeds of rigid rows are 0: what
+  // error they had would else go on, turned round in each step.
+  if (builder->kind != S2_MOTION || builder->joint->velocity_only) {
+    blend.reflect = blend.ahead = blend.mend = 0;
+  }
+  return blend;
+}
+
 static void add_equations(const Builder *builder, List *list) {
   const S2JointKind *kind = s2_joint_kind(builder->joint->type);
   S2JointRow rows[S2_JOINT_EQUATIONS];
@@ -126,15 +171,48 @@ static void add_equations(const Builder *builder, List *list) {
   if (positions && builder->joint->velocity_only) {
     return; // nothing to mend
   }
-  s2_joint_soften(builder->joint, rows, count, positions ? 0 : builder->step->h, soft);
+  S2Blend blend = blend_of(builder);
+  s2_joint_speeds(builder->joint, builder->step->v0, rows, count);
+  if (blend.ahead > 0) {
+    S2JointHessian hessians[S2_JOINT_EQUATIONS];
+    kind->hessians(&builder->at, hessians);
+    s2_joint_bends(builder->joint, builder->step->v0, hessians, rows, count);
+  }
+  s2_joint_soften(builder->joint, rows, count, blend, soft);
   for (int i = 0; i < count; i++) {
     // Springs do not act in no time, and are not snapped to rest.
     bool acts = soft[i].rigid || s2_kind_takes_time(builder->kind);
-    if (acts && isfinite(soft[i].compliance)) {
+    if (acts) {
       double mend = soft[i].rigid ? mended(builder) * soft[i].row.value : 0;
-      bilateral(builder, list, &soft[i].row, i, mend + (positions ? 0 : soft[i].bias),
-                soft[i].compliance);
+      elastic(builder, list, &soft[i].row, i, mend + (positions ? 0 : soft[i].bias),
+              soft[i].compliance, soft[i].given);
     }
+  }
+}
+
+// K_geo = sum s e e': rows e v + l/(h^2 alpha beta s) = 0, and what v0 adds given. A row cannot
+// have a negative stiffness: that is taken at v0 alone, or ("psd") left out.
+static void add_geometric(const Builder *builder, List *list) {
+  S2GeometricStiffness setting = builder->step->world->kept.def.geometric_stiffness;
+  bool acts = builder->kind == S2_MOTION || builder->kind == S2_REBOUND;
+  if (setting == S2_GEOMETRIC_OFF || !acts) {
+    return;
+  }
+  S2Blend blend = blend_of(builder);
+  S2StiffRow stiff[S2_GEOMETRIC_ROWS];
+  int count = s2_joint_geometric(&builder->at, blend, stiff);
+  for (int i = 0; i < count; i++) {
+    double s = stiff[i].stiffness, hold = blend.h * blend.h * blend.alpha * s;
+    if (s < 0 && setting == S2_GEOMETRIC_PSD) {
+      continue;
+    }
+    S2JointRow row = {0};
+    memcpy(row.ja, stiff[i].ja, sizeof row.ja);
+    memcpy(row.jb, stiff[i].jb, sizeof row.jb);
+    s2_joint_speeds(builder->joint, builder->step->v0, &row, 1);
+    double beta = s < 0 ? 0 : blend.beta;
+    double compliance = hold * beta > 0 ? 1 / (hold * beta) : INFINITY;
+    elastic(builder, list, &row, S2_NONE, 0, compliance, -hold * (1 - beta) * row.speed);
   }
 }
 
@@ -183,7 +261,9 @@ static bool add_soft_stop(const Builder *builder, List *limits, const S2JointRow
   if (builder->joint->type != S2_CONSTRAINT) {
     return false;
   }
-  s2_joint_soften(builder->joint, row, 1, positions ? 0 : builder->step->h, soft);
+  // At the end of the step for all alpha and beta: nothing of it may be given, it only pushes.
+  S2Blend euler = {.h = positions ? 0 : builder->step->h, .alpha = 1, .beta = 1};
+  s2_joint_soften(builder->joint, row, 1, euler, soft);
   if (soft[0].rigid) {
     return positions && builder->joint->velocity_only;
   }
@@ -212,9 +292,15 @@ static void add_equal_limits(const Builder *builder, List *equal) {
   const S2Joint *joint = builder->joint;
   S2JointRow row;
   if (limited(joint) && joint->limit_lo == joint->limit_hi) {
-    s2_joint_kind(joint->type)->coordinate(&builder->at, &row, NULL);
-    bilateral(builder, equal, &row, S2_JOINT_LO, mended(builder) * (row.value - joint->limit_lo),
-              0);
+    S2JointHessian hessian;
+    s2_joint_kind(joint->type)->coordinate(&builder->at, &row, &hessian);
+    row.value -= joint->limit_lo;
+    s2_joint_speeds(joint, builder->step->v0, &row, 1);
+    s2_joint_bends(joint, builder->step->v0, &hessian, &row, 1);
+    double mend = mended(builder) * row.value;
+    bool positions = builder->kind == S2_POSITIONS;
+    bilateral(builder, equal, &row, S2_JOINT_LO,
+              mend + (positions ? 0 : s2_joint_return(blend_of(builder), &row)), 0);
   }
 }
 
@@ -244,10 +330,12 @@ static void add_ground_friction(const Builder *builder, List *boxes) {
   const S2Joint *joint = builder->joint;
   S2JointRow rows[3];
   double bounds[3];
-  if (joint->type != S2_GROUND_FRICTION || !s2_kind_takes_time(builder->kind)) {
+  if (joint->type != S2_GROUND_FRICTION ||
+      (builder->kind != S2_MOTION && builder->kind != S2_REBOUND)) {
     return;
   }
-  S2Vec2 momentum = s2_step_free_momentum(step, joint->a, builder->kind);
+  const double *mass = step->mass + 3 * joint->a, *free_v = step->free_v + 3 * joint->a;
+  S2Vec2 momentum = {mass[1] * free_v[1], mass[2] * free_v[2]};
   const double *pushed = step->pushed + 2 * builder->slot;
   momentum = s2_add(momentum, s2_scale(step->h, s2_vec2(pushed[0], pushed[1])));
   s2_ground_friction_rows(joint, momentum, rows, bounds);
@@ -278,15 +366,18 @@ static List new_list(S2Arena *arena, int most) {
 }
 
 int s2_step_joint_rows(const S2Step *step, const S2Island *island, S2Kind kind, S2Row *rows,
-                       S2JointPart *parts, double *lambda, double *speed) {
+                       S2JointPart *parts, double *lambda, double *rhs, double *speed, int *given) {
   bool positions = kind == S2_POSITIONS;
   S2ArenaMark mark = s2_arena_mark(step->arena);
   List all = {rows, parts, 0};
   List boxes = new_list(step->arena, 3 * island->joints);
   List limits = new_list(step->arena, 2 * island->joints);
+  List without = new_list(step->arena, (S2_JOINT_EQUATIONS + S2_GEOMETRIC_ROWS) * island->joints);
   double elapsed = step->t - step->world->kept.time + (positions ? step->h : 0);
   double raised = *speed;
-  Builder builder = {.step = step, .island = island, .kind = kind, .speed = &raised};
+  Builder builder = {
+      .step = step, .island = island, .kind = kind, .speed = &raised, .given = &without};
+  builder.rhs = rhs;
   for (int pass = 0; pass < 2; pass++) { // limits look as far as what drives will bring
     for (int i = 0; i < island->joints; i++) {
       if (pass == 1 && !limited(&step->world->joints.at[island->joint[i]])) {
@@ -300,6 +391,7 @@ int s2_step_joint_rows(const S2Step *step, const S2Island *island, S2Kind kind, 
       builder.arm = arm_of(&builder.at);
       if (pass == 0) {
         add_equations(&builder, &all);
+        add_geometric(&builder, &all);
         add_equal_limits(&builder, &all);
         add_drive(&builder, &all, &boxes);
         add_ground_friction(&builder, &boxes);
@@ -309,11 +401,18 @@ int s2_step_joint_rows(const S2Step *step, const S2Island *island, S2Kind kind, 
     }
   }
   behind(&all, &limits, behind(&all, &boxes, island->joints));
+  *given = without.count;
+  for (int i = 0; i < without.count; i++) {
+    parts[all.count + i] = without.part[i];
+  }
   s2_arena_rewind(step->arena, mark);
   *speed = raised;
   bool warm = kind == S2_MOTION || kind == S2_REBOUND;
   for (int i = 0; i < all.count; i++) {
-    lambda[i] = warm ? step->joint_impulse[S2_JOINT_ROWS * parts[i].joint + parts[i].row] : 0;
+    const S2JointPart *part = &parts[i];
+    bool known = warm && part->row != S2_NONE;
+    lambda[i] =
+        known ? step->joint_impulse[S2_JOINT_ROWS * part->joint + part->row] - part->given : 0;
   }
   return all.count;
 }

@@ -58,6 +58,7 @@ static S2Island everything(S2Step *step) {
 S2Status s2_world_problem(S2World *world, S2Problem **problem, S2BodyId *nodes, int capacity) {
   *problem = NULL;
   S2_TRY(s2_world_idle(world));
+  S2_TRY(s2_world_check_blend(world));
   S2Step step = s2_step_begin(world, 0, world->kept.def.substeps);
   world->stepping = true;
   bool going = s2_step_forces(&step);

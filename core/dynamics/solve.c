@@ -47,6 +47,24 @@ static void account(S2Step *step, const S2Island *island, const S2Solution *solu
   }
 }
 
+// In the world's formulation and back.
+static void solve_posed(const S2Step *step, const S2Island *island, const S2Assembly *assembly,
+                        S2Kind kind, S2Problem *posed, S2Solution *solution) {
+  const S2WorldDef *def = &step->world->kept.def;
+  S2SolverOptions options = {
+      .solver = def->solver,
+      .tolerance = def->tolerance,
+      .max_iterations = def->max_iterations,
+      .linear = def->linear_solver,
+  };
+  bool from_v0 = kind == S2_MOTION || kind == S2_REBOUND;
+  const double *before = from_v0 ? step->v0 : step->v2;
+  *posed = s2_step_pose(step, island, assembly, before);
+  *solution = (S2Solution){.v = assembly->v, .lambda = assembly->lambda};
+  s2_mcp_solve(posed, &options, step->arena, solution);
+  s2_step_unpose(step, island, assembly, before, options.tolerance, solution);
+}
+
 bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices, S2Kind kind,
                    double *v, S2SolveStatus *outcome) {
   S2World *world = step->world;
@@ -60,24 +78,18 @@ bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices
     s2_arena_rewind(step->arena, mark);
     return false;
   }
-  S2SolverOptions options = {
-      .solver = world->kept.def.solver,
-      .tolerance = world->kept.def.tolerance,
-      .max_iterations = world->kept.def.max_iterations,
-      .linear = world->kept.def.linear_solver,
-  };
-  S2Solution solution = {.v = assembly.v, .lambda = assembly.lambda};
-  dump(step, &assembly.problem);
-  s2_mcp_solve(&assembly.problem, &options, step->arena, &solution);
-  for (int pass = 0;
-       pass < S2_GROUND_PASSES && s2_kind_takes_time(kind) && solution.status == S2_SOLVED &&
-       s2_step_ground_turned(step, island, kind, &assembly, solution.v, solution.lambda);
+  S2Problem posed;
+  S2Solution solution;
+  solve_posed(step, island, &assembly, kind, &posed, &solution);
+  bool motion = kind == S2_MOTION || kind == S2_REBOUND;
+  for (int pass = 0; pass < S2_GROUND_PASSES && motion && solution.status == S2_SOLVED &&
+                     s2_step_ground_turned(step, island, &assembly, solution.v, solution.lambda);
        pass++) {
     s2_arena_rewind(step->arena, mark);
     assembly = s2_assemble(step, island, choices, kind);
-    solution = (S2Solution){.v = assembly.v, .lambda = assembly.lambda};
-    s2_mcp_solve(&assembly.problem, &options, step->arena, &solution);
+    solve_posed(step, island, &assembly, kind, &posed, &solution);
   }
+  dump(step, &posed);
   bool good = solution.status == S2_SOLVED;
   if (outcome != NULL) {
     *outcome = solution.status;
@@ -96,10 +108,10 @@ bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices
   for (int i = 0; i < island->nodes; i++) {
     memcpy(v + 3 * island->node[i], solution.v + 3 * i, 3 * sizeof(double));
   }
-  bool anew = kind == S2_MOTION || kind == S2_REBOUND;
-  double kept = anew ? 0 : 1; // what was there before stays
+  double kept = motion ? 0 : 1; // what was there before stays
   s2_step_scale_joints(step, island, kept);
   s2_step_add_joints(step, assembly.part, assembly.parts, solution.lambda, 1);
+  s2_step_add_joints(step, assembly.part + assembly.parts, assembly.parts_given, NULL, 1);
   int n = assembly.parts;
   for (int i = 0; i < island->touches; i++) {
     S2Touch *touch = &step->touches[island->touch[i]];
@@ -148,9 +160,12 @@ void s2_step_add_joints(S2Step *step, const S2JointPart *parts, int count, const
                         double factor) {
   for (int i = 0; i < count; i++) {
     const S2JointPart *part = &parts[i];
-    step->joint_impulse[S2_JOINT_ROWS * part->joint + part->row] += factor * lambda[i];
+    double impulse = factor * ((lambda == NULL ? 0 : lambda[i]) + part->given);
+    if (part->row != S2_NONE) {
+      step->joint_impulse[S2_JOINT_ROWS * part->joint + part->row] += impulse;
+    }
     for (int c = 0; c < 3; c++) {
-      step->joint_reaction[3 * part->joint + c] += factor * part->push[c] * lambda[i];
+      step->joint_reaction[3 * part->joint + c] += part->push[c] * impulse;
     }
   }
 }

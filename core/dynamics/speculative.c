@@ -26,12 +26,31 @@ double s2_step_gap_bias(const S2Step *step, double gap) {
   return gap >= 0 ? gap / step->h : baumgarte ? S2_BAUMGARTE_FACTOR * gap / step->h : 0;
 }
 
-static void integrate_island(S2Step *step, const S2Island *island) {
-  for (int i = 0; i < island->nodes; i++) {
-    int32_t at = 3 * island->node[i];
-    for (int c = 0; c < 3; c++) {
-      step->q1[at + c] = step->q0[at + c] + step->h * step->v1[at + c];
+// Would the blended motion, which has a part of the speed before the step in it, take bodies into
+// each other that the velocities of the solve stop at the surface?
+static bool overshoots(const S2Step *step, const S2Island *island) {
+  double beta = step->world->kept.def.beta, slop = S2_TOUCH_SLOP * island->length;
+  for (int i = 0; i < island->touches && beta < 1; i++) {
+    const S2Touch *touch = &step->touches[island->touch[i]];
+    for (int k = 0; k < touch->count; k++) {
+      const S2TouchPoint *point = &touch->points[k];
+      double before = s2_touch_velocity(touch, k, point->at.normal, step->v0);
+      double after = s2_touch_velocity(touch, k, point->at.normal, step->v1);
+      double blended = (1 - beta) * before + beta * after;
+      if (point->normal_impulse > 0 && point->at.gap + step->h * blended < -slop &&
+          blended < after) {
+        return true;
+      }
     }
+  }
+  return false;
+}
+
+static void integrate_island(S2Step *step, const S2Island *island) {
+  bool ahead = overshoots(step, island);
+  for (int i = 0; i < island->nodes; i++) {
+    step->ahead[island->node[i]] = ahead;
+    s2_step_carry(step, island->node[i]);
   }
 }
 
@@ -43,7 +62,7 @@ static bool relinearise_touch(S2Step *step, const S2Island *island, int32_t inde
   bool far_impulse = false;
   for (int k = 0; k < touch->count; k++) {
     const S2TouchPoint *point = &touch->points[k];
-    double u = s2_touch_velocity(touch, k, point->at.normal, step->v1);
+    double u = s2_touch_velocity(touch, k, point->at.normal, step->carry);
     nearest = fmin(nearest, fabs(point->at.gap));
     predicted = fmin(predicted, point->at.gap + step->h * u);
     far_impulse |= point->normal_impulse > 0 && point->at.gap > fine;
@@ -66,7 +85,7 @@ static bool relinearise_touch(S2Step *step, const S2Island *island, int32_t inde
   }
   for (int k = 0; k < there.count; k++) {
     S2TouchPoint *point = &there.points[k];
-    point->at.gap -= step->h * s2_touch_velocity(&there, k, point->at.normal, step->v1);
+    point->at.gap -= step->h * s2_touch_velocity(&there, k, point->at.normal, step->carry);
     choices[2 * index + k] = (S2Choice){true, s2_step_gap_bias(step, point->at.gap)};
   }
   *touch = there;
@@ -167,6 +186,7 @@ static bool solve_motion(S2Step *step, S2Choice **choices) {
   s2_step_islands(step);
   *choices = S2_TAKE_ZEROED(step->arena, S2Choice, 2 * step->touch_count);
   memcpy(step->v1, step->free_v, sizeof(double) * 3 * (size_t)step->world->bodies.count);
+  memset(step->ahead, 0, sizeof(bool) * (size_t)step->world->bodies.count);
   s2_step_integrate(step);
   for (int i = 0; i < step->island_count; i++) {
     if (!first_solve(step, &step->islands[i], *choices)) {

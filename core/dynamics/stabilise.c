@@ -65,9 +65,12 @@ static void add_joint_part(const S2Assembly *assembly, const double *lambda, dou
 
 // May the displacement of joints go into the velocities? Not that of a step which began off its
 // joints (bodies placed by hand), not after a blow, when the velocities that made the error are
-// gone, and not where a motor or dry friction has just set them.
+// gone, not where blending has rows meet the positions, and not where a motor or dry friction has
+// just set them.
 static bool feeds_back(const S2Step *step, const S2Island *island) {
-  if (!(step->h > 0) || island->joints == 0) { // h = 0: positions are mended outside a step
+  const S2WorldDef *def = &step->world->kept.def;
+  bool blends = def->beta < 1 || def->geometric_stiffness != S2_GEOMETRIC_OFF;
+  if (!(step->h > 0) || island->joints == 0 || blends) { // h = 0: mended outside a step
     return false;
   }
   for (int i = 0; i < island->nodes; i++) {
@@ -213,7 +216,8 @@ static double shake(S2Step *step, const S2Island *island, double worst) {
       .part = S2_TAKE_ZEROED(step->arena, S2JointPart, S2_JOINT_ROWS * island->joints),
   };
   bool converges = true;
-  for (int pass = 0; pass < S2_SHAKE_PASSES && converges; pass++) {
+  double done = S2_PROJECTION_TOLERANCE * island->length; // less is rounding, which does not halve
+  for (int pass = 0; pass < S2_SHAKE_PASSES && converges && worst > done; pass++) {
     S2ArenaMark mark = s2_arena_mark(step->arena);
     double before = worst;
     converges = project(step, island, worst, 1, &shaken);
@@ -240,7 +244,7 @@ static double gap_at_end(const S2Step *step, int32_t index, int k) {
       return now->points[j].at.gap;
     }
   }
-  return point->at.gap + step->h * s2_touch_velocity(solved, k, point->at.normal, step->v1);
+  return point->at.gap + step->h * s2_touch_velocity(solved, k, point->at.normal, step->carry);
 }
 
 // One linear solve with the rows of the solve (at q0) and the errors of q1.

@@ -71,6 +71,8 @@ S2Step s2_step_begin(S2World *world, int part, int parts) {
       .v1 = copy(arena, world->v.at, 3 * slots),
       .v2 = copy(arena, world->v.at, 3 * slots),
       .q1 = copy(arena, world->q.at, 3 * slots),
+      .carry = S2_TAKE_ZEROED(arena, double, 3 * slots),
+      .ahead = S2_TAKE_ZEROED(arena, bool, slots),
       .joint_impulse = S2_TAKE_ZEROED(arena, double, S2_JOINT_ROWS *joints),
       .joint_reaction = S2_TAKE_ZEROED(arena, double, 3 * joints),
       .pushed = S2_TAKE_ZEROED(arena, double, 2 * joints),
@@ -87,15 +89,22 @@ S2Step s2_step_begin(S2World *world, int part, int parts) {
   return step;
 }
 
+void s2_step_carry(const S2Step *step, int32_t slot) {
+  const S2Body *body = &step->world->bodies.at[slot];
+  bool goes = body->enabled && body->type != S2_STATIC;
+  double beta = step->world->kept.def.beta;
+  for (int c = 3 * slot; c < 3 * slot + 3; c++) {
+    double v = beta == 1 || step->ahead[slot] ? step->v1[c]
+                                              : (1 - beta) * step->v0[c] + beta * step->v1[c];
+    step->carry[c] = goes ? v : 0;
+    step->q1[c] = step->q0[c] + step->h * step->carry[c];
+  }
+}
+
 void s2_step_integrate(S2Step *step) {
   const S2World *world = step->world;
   for (int i = 0; i < world->order.count; i++) {
-    int32_t slot = world->order.at[i];
-    const S2Body *body = &world->bodies.at[slot];
-    bool goes = body->enabled && body->type != S2_STATIC;
-    for (int c = 3 * slot; c < 3 * slot + 3; c++) {
-      step->q1[c] = step->q0[c] + (goes ? step->h * step->v1[c] : 0);
-    }
+    s2_step_carry(step, world->order.at[i]);
   }
 }
 
@@ -138,9 +147,23 @@ static S2Status step_parts(S2World *world, int parts) {
   return status;
 }
 
+// A blow that travels turns the momentum that friction on the ground lies along: turned rows do not
+// settle, and the force would leave its disc.
+static S2Status check_ground(const S2World *world) {
+  for (int i = 0; i < world->joint_order.count; i++) {
+    const S2Joint *joint = &world->joints.at[world->joint_order.at[i]];
+    if (joint->type == S2_GROUND_FRICTION && world->kept.def.restitution_model == S2_REFLECTIONS) {
+      return s2_error(S2_INVALID, "restitution_model reflections: not with ground friction");
+    }
+  }
+  return s2_ok();
+}
+
 S2Status s2_world_step(S2World *world) {
   S2_TRY(s2_world_idle(world));
   double start = s2_clock();
+  S2_TRY(s2_world_check_blend(world));
+  S2_TRY(check_ground(world));
   int parts = world->kept.def.substeps;
   bool cut_short;
   world->events.count = 0;

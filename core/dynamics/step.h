@@ -33,9 +33,11 @@ typedef struct S2Step {
   double *mass;    // 3 a slot: diagonal of W (damping included); 0 for what is not solved for
   double *free_v;  // 3 a slot: W^-1 (M v0 + h f), the velocities without any contact or joint
   double *slack;   // a slot: m a body may move further than free_v says, learnt from the last pass
-  double *v1;      // 3 a slot: velocities that carry the positions
+  double *v1;      // 3 a slot: velocities of the first solve, that carry the positions
   double *v2;      // 3 a slot: velocities at the end (v1, unless there was an impact)
   double *q1;      // 3 a slot: positions at the end
+  double *carry;   // 3 a slot: (q1 - q0)/h = (1 - beta) v0 + beta v1
+  bool *ahead;     // a slot: v1 alone carries it, as v0 would take it into another body
   double *joint_impulse;  // S2_JOINT_ROWS a joint slot
   double *joint_reaction; // 3 a joint slot
   double *pushed;         // 2 a joint slot: N, on bodies with ground friction, by all but it
@@ -59,7 +61,8 @@ bool s2_step_forces(const S2Step *step);                  // forces.c; false: ab
 void s2_step_free_motion(S2Step *step, double h);         // forces.c
 bool s2_step_touches(S2Step *step);                       // touch.c: broad and narrow phase
 void s2_step_islands(S2Step *step);                       // islands.c
-void s2_step_integrate(S2Step *step);                     // q1 = q0 + h v1 (step.c)
+void s2_step_integrate(S2Step *step);                     // carry and q1 (step.c)
+void s2_step_carry(const S2Step *step, int32_t slot);     // the same of one body
 bool s2_step_outran(S2Step *step);                        // speculative.c
 bool s2_step_unforeseen(const S2Step *step, bool *found); // touch.c; false: aborted
 void s2_step_settle(S2Step *step);                        // touch.c: contact geometry at q1
@@ -108,26 +111,26 @@ static inline bool s2_kind_is_rough(S2Kind kind, const S2Touch *touch) {
 // then the chosen contact points.
 typedef struct S2JointPart { // of a row that comes from a joint
   int32_t joint;             // slot
-  int32_t row;               // in S2Joint.impulse
+  int32_t row;               // in S2Joint.impulse; S2_NONE: not kept there
   double push[3];            // reaction of a unit impulse
+  double given;              // impulse that acts beside the row's: the part of an elastic force
+                             // that is known before the solve, already in the right side
 } S2JointPart;
 
 typedef struct S2Assembly {
   S2Problem problem;
-  const S2JointPart *part; // of the first rows
-  int parts;
-  double *mass;       // the problem's
-  double *lambda, *v; // guesses: kept impulses and v0 for motion, else zero
+  const S2JointPart *part; // of the first rows, then those without a row: all of them is given
+  int parts, parts_given;  // the former; the latter
+  double *mass;            // the problem's
+  double *lambda, *v;      // guesses: kept impulses and v0 for motion, else zero
 } S2Assembly;
 S2Assembly s2_assemble(const S2Step *step, const S2Island *island, const S2Choice *choices,
                        S2Kind kind);
 
 // ground_friction.c: what pushes bodies on the ground, after a solve with the impulses lambda that
 // left v (3 a node); true when it is not what the rows were made for.
-bool s2_step_ground_turned(S2Step *step, const S2Island *island, S2Kind kind,
-                           const S2Assembly *assembly, const double *v, const double *lambda);
-// The momentum (x, y; kg m/s) of a body that a solve begins from: the forces' part is in it.
-S2Vec2 s2_step_free_momentum(const S2Step *step, int32_t slot, S2Kind kind);
+bool s2_step_ground_turned(S2Step *step, const S2Island *island, const S2Assembly *assembly,
+                           const double *v, const double *lambda);
 
 // What a gap asks of the speed in a motion: its bias, m/s (speculative.c).
 double s2_step_gap_bias(const S2Step *step, double gap);
@@ -178,9 +181,22 @@ double s2_island_speed(const S2Step *step, const S2Island *island);
 double s2_island_rest_speed(const S2Step *step, const S2Island *island);
 
 // joint_rows.c: the rows of an island's joints, and their parts and first guesses; returns how
-// many. `speed` is V, raised to what motors, springs and moving goals bring.
+// many. `speed` is V, raised to what motors, springs and moving goals bring. Impulses known before
+// the solve are added to `rhs` (3 a node); *given parts without rows follow those of the rows.
 int s2_step_joint_rows(const S2Step *step, const S2Island *island, S2Kind kind, S2Row *rows,
-                       S2JointPart *parts, double *lambda, double *speed);
+                       S2JointPart *parts, double *lambda, double *rhs, double *speed, int *given);
+
+// blend.c: fails where beta = 0 meets a joint with a rigid row, whose position it cannot reach.
+S2Status s2_world_check_blend(const S2World *world);
+
+// formulation.c: the assembled problem as the world's formulation has it, guesses too; and its
+// solution back, with the residual it leaves in the velocities. `before`: velocities before the
+// step or blow, 3 a slot.
+S2Problem s2_step_pose(const S2Step *step, const S2Island *island, const S2Assembly *assembly,
+                       const double *before);
+void s2_step_unpose(const S2Step *step, const S2Island *island, const S2Assembly *assembly,
+                    const double *before, double tolerance, S2Solution *solution);
+
 void s2_keep_worst(S2Residual *worst, const S2Residual *residual); // solve.c
 
 // Seconds on a monotonic clock, for the statistics.

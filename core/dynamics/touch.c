@@ -284,7 +284,7 @@ static void linearise_at_end(const S2Step *step, S2Touch *touch) {
   for (int k = 0; k < touch->count; k++) {
     S2TouchPoint *point = &touch->points[k];
     deepest = fmax(deepest, -point->at.gap);
-    point->at.gap -= step->h * s2_touch_velocity(touch, k, point->at.normal, step->v1);
+    point->at.gap -= step->h * s2_touch_velocity(touch, k, point->at.normal, step->carry);
   }
   if (!(deepest > S2_MISS_TOLERANCE * size)) {
     touch->count = 0;

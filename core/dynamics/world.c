@@ -17,7 +17,43 @@ S2WorldDef s2_world_def(void) {
       .combine_friction = S2_COMBINE_GEOMETRIC,
       .combine_restitution = S2_COMBINE_AVERAGE,
       .substeps = 1,
+      .alpha = 1,
+      .beta = 1,
   };
+}
+
+static S2Status check_blend(const S2WorldDef *def) {
+  const double part[2] = {def->alpha, def->beta};
+  static const char *const names[2] = {"alpha", "beta"};
+  for (int i = 0; i < 2; i++) {
+    if (!(part[i] >= 0 && part[i] <= 1)) {
+      return s2_error(S2_INVALID, "%s: a number from 0 to 1 expected, got %g", names[i], part[i]);
+    }
+  }
+  if ((unsigned)def->formulation > S2_FORM_VARIATION) {
+    return s2_error(S2_INVALID, "formulation: unknown");
+  }
+  if ((unsigned)def->elasticity > S2_AS_STIFFNESS) {
+    return s2_error(S2_INVALID, "elasticity: unknown");
+  }
+  if ((unsigned)def->geometric_stiffness > S2_GEOMETRIC_PSD) {
+    return s2_error(S2_INVALID, "geometric_stiffness: unknown");
+  }
+  return s2_ok();
+}
+
+// What other options of the step do without implicit blending.
+static S2Status check_together(const S2WorldDef *def) {
+  bool blends = def->alpha < 1 || def->beta < 1 || def->geometric_stiffness != S2_GEOMETRIC_OFF;
+  const char *option = def->nonlinear                             ? "nonlinear"
+                       : def->restitution_model == S2_REFLECTIONS ? "restitution_model reflections"
+                       : def->stabilization == S2_BAUMGARTE       ? "stabilization baumgarte"
+                                                                  : NULL;
+  if (blends && option != NULL) {
+    return s2_error(S2_INVALID, "%s: only with alpha = beta = 1 and no geometric stiffness",
+                    option);
+  }
+  return s2_ok();
 }
 
 static S2Status check_def(const S2WorldDef *def) {
@@ -53,7 +89,8 @@ static S2Status check_def(const S2WorldDef *def) {
   if ((int)def->solver < 0 || def->solver >= S2_SOLVER_COUNT) {
     return s2_error(S2_INVALID, "solver: unknown");
   }
-  return s2_ok();
+  S2_TRY(check_blend(def));
+  return check_together(def);
 }
 
 S2Status s2_world_create(const S2WorldDef *def, S2World **out) {

@@ -121,6 +121,8 @@ enum {
 typedef struct S2JointRow {
   double value, rate;
   double ja[3], jb[3];
+  double speed; // J v0 + rate, of the value at the start of the step (where s2_joint_speeds was)
+  double bend;  // v0' Hess v0: how that changes by the motion alone (where s2_joint_bends was)
 } S2JointRow;
 
 typedef struct S2Joint {

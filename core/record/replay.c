@@ -73,9 +73,14 @@ static bool get_settings(Cursor *cursor, S2WorldDef *settings) {
   uint32_t solver = get32(cursor), contact = get32(cursor), stepping = get32(cursor);
   uint32_t stabilization = get32(cursor), friction = get32(cursor), restitution = get32(cursor);
   uint32_t iterations = get32(cursor), flags = get32(cursor);
+  settings->alpha = get_double(cursor);
+  settings->beta = get_double(cursor);
+  uint32_t formulation = get32(cursor), elasticity = get32(cursor), geometric = get32(cursor);
+  (void)get32(cursor); // reserved
   if (solver >= S2_SOLVER_COUNT || contact > S2_FRICTIONLESS || stepping > S2_BISECT ||
       stabilization > S2_POST_ASSEMBLY || friction > S2_COMBINE_MAX ||
-      restitution > S2_COMBINE_MAX || iterations > INT32_MAX) {
+      restitution > S2_COMBINE_MAX || iterations > INT32_MAX || formulation > S2_FORM_VARIATION ||
+      elasticity > S2_AS_STIFFNESS || geometric > S2_GEOMETRIC_PSD) {
     return false;
   }
   settings->solver = (S2Solver)solver;
@@ -85,6 +90,9 @@ static bool get_settings(Cursor *cursor, S2WorldDef *settings) {
   settings->combine_friction = (S2Combine)friction;
   settings->combine_restitution = (S2Combine)restitution;
   settings->max_iterations = (int)iterations;
+  settings->formulation = (S2Formulation)formulation;
+  settings->elasticity = (S2Elasticity)elasticity;
+  settings->geometric_stiffness = (S2GeometricStiffness)geometric;
   settings->stepping_partial = (flags & S2_S2D_PARTIAL) != 0;
   settings->strict = (flags & S2_S2D_STRICT) != 0;
   return true;

@@ -54,6 +54,12 @@ static void put_settings(S2S2dBytes *bytes, const S2WorldDef *settings) {
   put32(bytes, (uint32_t)settings->max_iterations);
   put32(bytes,
         flag(settings->stepping_partial, S2_S2D_PARTIAL) | flag(settings->strict, S2_S2D_STRICT));
+  put_double(bytes, settings->alpha);
+  put_double(bytes, settings->beta);
+  put32(bytes, (uint32_t)settings->formulation);
+  put32(bytes, (uint32_t)settings->elasticity);
+  put32(bytes, (uint32_t)settings->geometric_stiffness);
+  put32(bytes, 0);
 }
 
 static void put_body(S2S2dBytes *bytes, const S2MomentBody *body) {

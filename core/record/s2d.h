@@ -1,4 +1,4 @@
-// The binary recording, format version 1 (docs/replay-format.md): what its writer and its reader
+// The binary recording, format version 2 (docs/replay-format.md): what its writer and its reader
 // share. A file is a header and a row of chunks; a chunk is complete when its checksum fits.
 #ifndef S2_S2D_H
 #define S2_S2D_H
@@ -12,11 +12,11 @@
 #define S2_S2D_MAGIC "sim2d\r\n\x1a"
 
 enum {
-  S2_S2D_VERSION = 1,
+  S2_S2D_VERSION = 2,
   // bytes
   S2_S2D_FILE_HEADER = 16,
   S2_S2D_CHUNK_HEADER = 16,
-  S2_S2D_SCENE_HEADER = 88,
+  S2_S2D_SCENE_HEADER = 120,
   S2_S2D_BODY = 88,
   S2_S2D_SHAPE = 48,
   S2_S2D_VERTEX = 16,

@@ -15,10 +15,11 @@
 ---@field contact_margin? number m: bodies closer than this are reported as in contact
 ---@field restitution_model? "newton"|"reflections" default "newton"
 ---@field post_stabilization? boolean false: the same as stabilization = "none"
----@field alpha? 1
----@field beta? 1
----@field formulation? "velocity"
----@field geometric_stiffness? "off"
+---@field alpha? number 0 to 1: part of the forces taken at the end of the step, default 1
+---@field beta? number 0 to 1: part of the velocity at the end of the step that moves bodies, default 1
+---@field formulation? "velocity"|"acceleration"|"variation" default "velocity"
+---@field elasticity? "compliance"|"stiffness" default "compliance"
+---@field geometric_stiffness? "off"|"on"|"psd" default "off"
 ---@field gradient? "exact"
 ---@field smoothing? number
 ---@field substeps? integer a step is this many of dt / substeps, default 1
