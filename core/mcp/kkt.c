@@ -1,5 +1,6 @@
 #include "mcp/kkt.h"
 
+#include "mcp/double2.h"
 #include "mcp/kkt_stages.h"
 
 #include <math.h>
@@ -67,23 +68,52 @@ static double velocity_scale(const S2Kkt *kkt) {
   return scale == 0 ? 1 : scale;
 }
 
+static void add_product(S2Double2 *sum, double a, double b) {
+  *sum = s2_double2_add(*sum, s2_double2_product(a, b));
+}
+
+static double rounded(S2Double2 x) {
+  double sum = x.hi + x.lo;
+  return isnan(x.lo) && !isnan(x.hi) ? x.hi : sum; // an infinity has no low part
+}
+
+// f = W v - J' lambda - c and u = J v + C lambda + b, summed with twice the digits: large terms
+// that cancel must not pass for a solution, nor keep refinement from one.
+static void find_misses(const S2Csr *w, const S2Csr *j, const double *c, const double *b,
+                        const double *compliances, const double *v, const double *lambda, double *f,
+                        double *u, S2Arena *arena) {
+  S2ArenaMark mark = s2_arena_mark(arena);
+  S2Double2 *sum = S2_TAKE(arena, S2Double2, w->rows);
+  for (int i = 0; i < w->rows; i++) {
+    sum[i] = (S2Double2){-c[i], 0};
+    for (int32_t p = w->start[i]; p < w->start[i + 1]; p++) {
+      add_product(&sum[i], w->value[p], v[w->column[p]]);
+    }
+  }
+  for (int k = 0; k < j->rows; k++) {
+    S2Double2 row = {b[k], 0};
+    add_product(&row, compliances != NULL ? compliances[k] : 0, lambda[k]);
+    for (int32_t p = j->start[k]; p < j->start[k + 1]; p++) {
+      add_product(&row, j->value[p], v[j->column[p]]);
+      add_product(&sum[j->column[p]], j->value[p], -lambda[k]);
+    }
+    u[k] = rounded(row);
+  }
+  for (int i = 0; i < w->rows; i++) {
+    f[i] = rounded(sum[i]);
+  }
+  s2_arena_rewind(arena, mark);
+}
+
 double s2_kkt_residual(const S2Kkt *kkt, const double *v, const double *lambda, S2Arena *arena) {
   S2ArenaMark mark = s2_arena_mark(arena);
   double *f = S2_TAKE(arena, double, kkt->n), *u = S2_TAKE(arena, double, kkt->m);
   double worst = 0;
-  for (int i = 0; i < kkt->n; i++) {
-    f[i] = -kkt->c[i];
-  }
-  s2_csr_add_times(&kkt->w, 1, v, f);
-  s2_csr_add_transposed_times(&kkt->j, -1, lambda, f);
+  find_misses(&kkt->w, &kkt->j, kkt->c, kkt->b, kkt->compliance, v, lambda, f, u, arena);
   for (int i = 0; i < kkt->n; i++) {
     double error = fabs(f[i] / diagonal(&kkt->w, i));
     worst = larger(worst, error * weight(kkt->v_weight, i));
   }
-  for (int i = 0; i < kkt->m; i++) {
-    u[i] = compliance(kkt, i) * lambda[i] + kkt->b[i];
-  }
-  s2_csr_add_times(&kkt->j, 1, v, u);
   for (int i = 0; i < kkt->m; i++) {
     worst = larger(worst, fabs(u[i]) * weight(kkt->row_weight, i));
   }
@@ -94,15 +124,8 @@ double s2_kkt_residual(const S2Kkt *kkt, const double *v, const double *lambda, 
 double s2_kkt_offer(S2KktRun *run, const double *v, const double *lambda) {
   const S2KktScaled *kkt = run->kkt;
   double worst = 0;
-  for (int i = 0; i < kkt->n; i++) {
-    run->r_v[i] = -kkt->c[i];
-  }
-  for (int i = 0; i < kkt->m; i++) {
-    run->r_row[i] = kkt->compliance[i] * lambda[i] + kkt->b[i];
-  }
-  s2_csr_add_times(&kkt->w, 1, v, run->r_v);
-  s2_csr_add_transposed_times(&kkt->j, -1, lambda, run->r_v);
-  s2_csr_add_times(&kkt->j, 1, v, run->r_row);
+  find_misses(&kkt->w, &kkt->j, kkt->c, kkt->b, kkt->compliance, v, lambda, run->r_v, run->r_row,
+              run->arena);
   for (int i = 0; i < kkt->n; i++) {
     worst = larger(worst, fabs(run->r_v[i]) * kkt->v_part[i]);
   }

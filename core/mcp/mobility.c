@@ -15,13 +15,13 @@ const S2Mobility *s2_mobility_from_csr(const S2Csr *a, int rows, int lane, int32
     bool diagonal = false;
     start[k] = count;
     row[k] = rows * k;
-    for (int r = 0; r < rows && rows * k + r < a->rows; r++) {
+    for (int r = 0; r < 3 && r < rows && rows * k + r < a->rows; r++) {
       p[r] = a->start[rows * k + r];
       end[r] = a->start[rows * k + r + 1];
     }
     for (;;) {
       int32_t next = diagonal ? nodes : k;
-      for (int r = 0; r < rows; r++) {
+      for (int r = 0; r < 3; r++) {
         if (p[r] < end[r] && a->column[p[r]] / rows < next) {
           next = a->column[p[r]] / rows;
         }
@@ -31,7 +31,7 @@ const S2Mobility *s2_mobility_from_csr(const S2Csr *a, int rows, int lane, int32
       }
       diagonal |= next == k;
       column[count] = next;
-      for (int r = 0; r < rows; r++) {
+      for (int r = 0; r < 3; r++) {
         for (; p[r] < end[r] && a->column[p[r]] / rows == next; p[r]++) {
           int32_t at = 9 * count + 3 * (r + lane) + lane + a->column[p[r]] % rows;
           block[at] = a->value[p[r]];
