@@ -37,6 +37,8 @@ static const struct {
     {"angular_damping", S2_BODY_ANGULAR_DAMPING},
     {"gravity_scale", S2_BODY_GRAVITY_SCALE},
     {"surface_speed", S2_BODY_SURFACE_SPEED},
+    {"contact_compliance", S2_BODY_CONTACT_COMPLIANCE},
+    {"contact_damping", S2_BODY_CONTACT_DAMPING},
     {"category", S2_BODY_CATEGORY},
     {"mask", S2_BODY_MASK},
     {"sensor", S2_BODY_SENSOR},

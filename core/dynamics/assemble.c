@@ -52,6 +52,31 @@ static S2Row contact_row(const S2Step *step, const S2Touch *touch, int k, S2Vec2
   return row;
 }
 
+static S2Row normal_row(const S2Step *step, const S2Touch *touch, int k, const S2Choice *choice,
+                        S2Kind kind) {
+  const S2ManifoldPoint *at = &touch->points[k].at;
+  S2Row row = contact_row(step, touch, k, at->normal, kind);
+  if (s2_touch_soft(touch)) {
+    S2SoftRow soft = s2_soften_gap(at->gap, touch->compliance, touch->damping, step->h);
+    row.compliance = soft.compliance;
+    row.bias += soft.bias;
+  } else {
+    row.bias += choice->bias;
+  }
+  return row;
+}
+
+// What a compressed contact brings of speed by itself, m/s: bodies at rest without gravity would
+// else have no scale to measure residuals by.
+static double pushed_speed(const S2Row *row, const double *mass) {
+  double w = 0;
+  for (int c = 0; c < 3; c++) {
+    w += row->a == S2_GROUND ? 0 : row->ja[c] * row->ja[c] / mass[3 * row->a + c];
+    w += row->b == S2_GROUND ? 0 : row->jb[c] * row->jb[c] / mass[3 * row->b + c];
+  }
+  return row->compliance > 0 ? fmax(-row->bias, 0) * w / (w + row->compliance) : 0;
+}
+
 S2Assembly s2_assemble(const S2Step *step, const S2Island *island, const S2Choice *choices,
                        S2Kind kind) {
   bool geometric = step->world->kept.def.geometric_stiffness != S2_GEOMETRIC_OFF;
@@ -88,12 +113,12 @@ S2Assembly s2_assemble(const S2Step *step, const S2Island *island, const S2Choic
     for (int k = 0; k < touch->count; k++) {
       const S2Choice *choice = &choices[2 * island->touch[i] + k];
       const S2TouchPoint *point = &touch->points[k];
-      if (!choice->use) {
+      if (!choice->use || !s2_kind_presses(kind, touch)) {
         continue;
       }
       if (kind != S2_RUB) {
-        rows[n] = contact_row(step, touch, k, point->at.normal, kind);
-        rows[n].bias += choice->bias;
+        rows[n] = normal_row(step, touch, k, choice, kind);
+        speed = fmax(speed, pushed_speed(&rows[n], mass));
         rows[n].group = group;
         lambda[n++] = motion ? point->normal_impulse : 0;
       }

@@ -7,7 +7,8 @@
 
 #include <string.h>
 
-// Restitution targets from the velocities before; when one counts, separating contacts are left out
+// Springs look ahead: what is compressed without a push would be energy from nothing. Restitution
+// targets from the velocities before; when one counts, separating contacts are left out
 // (they would gain energy), the later impacts see to them. Does one count?
 static bool choose(const S2Step *step, const S2Island *island, S2Choice *choices, bool *touching) {
   double tiny = s2_island_rest_speed(step, island);
@@ -19,13 +20,13 @@ static bool choose(const S2Step *step, const S2Island *island, S2Choice *choices
       const S2Touch *touch = &step->touches[index];
       for (int k = 0; k < touch->count; k++) {
         double u = s2_touch_velocity(touch, k, touch->points[k].at.normal, step->v0);
-        bool near = touch->points[k].at.gap <= margin;
+        bool near = touch->points[k].at.gap <= margin && !s2_touch_soft(touch);
         if (pass == 0) {
           bounces |= near && touch->restitution * u < -tiny;
         } else {
           touching[2 * index + k] = near;
           choices[2 * index + k] =
-              (S2Choice){near && !(bounces && u > tiny),
+              (S2Choice){s2_touch_soft(touch) || (near && !(bounces && u > tiny)),
                          fmin(touch->restitution * fmin(0, u),
                               s2_step_gap_bias(step, fmin(touch->points[k].at.gap, 0)))};
         }

@@ -180,6 +180,12 @@ static S2Status check_body_def(const S2BodyDef *def) {
   S2_TRY(check_number("angular_damping", def->angular_damping, 0, false, false));
   S2_TRY(check_number("gravity_scale", def->gravity_scale, any, false, false));
   S2_TRY(check_number("surface_speed", def->surface_speed, any, false, false));
+  S2_TRY(check_number("contact_compliance", def->contact_compliance, 0, false, false));
+  if (def->contact_compliance > S2_SOFTEST_CONTACT) {
+    return s2_error(S2_INVALID, "contact_compliance: a number from 0 to %g expected, got %g",
+                    S2_SOFTEST_CONTACT, def->contact_compliance);
+  }
+  S2_TRY(check_number("contact_damping", def->contact_damping, 0, false, false));
   if (def->name != NULL && strlen(def->name) >= S2_NAME_SIZE) {
     return s2_error(S2_INVALID, "name: at most %d bytes expected, got %zu", S2_NAME_SIZE - 1,
                     strlen(def->name));
@@ -278,6 +284,8 @@ S2Status s2_body_create(S2World *world, const S2BodyDef *def, S2BodyId *id) {
       .angular_damping = def->angular_damping,
       .gravity_scale = def->gravity_scale,
       .surface_speed = def->surface_speed,
+      .contact_compliance = def->contact_compliance,
+      .contact_damping = def->contact_damping,
       .category = def->category,
       .mask = def->mask,
       .color = def->color,

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-typedef enum Domain { ANY, POSITIVE, NOT_NEGATIVE, UNIT, BITS, FLAG, TYPE } Domain;
+typedef enum Domain { ANY, POSITIVE, NOT_NEGATIVE, UNIT, COMPLIANCE, BITS, FLAG, TYPE } Domain;
 
 static const struct {
   const char *name;
@@ -24,6 +24,8 @@ static const struct {
     [S2_BODY_ANGULAR_DAMPING] = {"angular_damping", NOT_NEGATIVE},
     [S2_BODY_GRAVITY_SCALE] = {"gravity_scale", ANY},
     [S2_BODY_SURFACE_SPEED] = {"surface_speed", ANY},
+    [S2_BODY_CONTACT_COMPLIANCE] = {"contact_compliance", COMPLIANCE},
+    [S2_BODY_CONTACT_DAMPING] = {"contact_damping", NOT_NEGATIVE},
     [S2_BODY_CATEGORY] = {"category", BITS},
     [S2_BODY_MASK] = {"mask", BITS},
     [S2_BODY_SENSOR] = {"sensor", FLAG},
@@ -84,6 +86,12 @@ S2Status s2_body_get(const S2World *world, S2BodyId id, S2BodyField field, doubl
   case S2_BODY_SURFACE_SPEED:
     *value = body->surface_speed;
     break;
+  case S2_BODY_CONTACT_COMPLIANCE:
+    *value = body->contact_compliance;
+    break;
+  case S2_BODY_CONTACT_DAMPING:
+    *value = body->contact_damping;
+    break;
   case S2_BODY_CATEGORY:
     *value = body->category;
     break;
@@ -122,6 +130,10 @@ static S2Status check(S2BodyField field, double value) {
   }
   if (domain == UNIT && (value < 0 || value > 1)) {
     return s2_error(S2_INVALID, "%s: a number from 0 to 1 expected, got %g", name, value);
+  }
+  if (domain == COMPLIANCE && (value < 0 || value > S2_SOFTEST_CONTACT)) {
+    return s2_error(S2_INVALID, "%s: a number from 0 to %g expected, got %g", name,
+                    S2_SOFTEST_CONTACT, value);
   }
   if (domain == BITS && (value < 0 || value > (double)UINT32_MAX || value != floor(value))) {
     return s2_error(S2_INVALID, "%s: an integer from 0 to 2^32 - 1 expected, got %g", name, value);
@@ -206,6 +218,12 @@ S2Status s2_body_set(S2World *world, S2BodyId id, S2BodyField field, double valu
     break;
   case S2_BODY_SURFACE_SPEED:
     body->surface_speed = value;
+    break;
+  case S2_BODY_CONTACT_COMPLIANCE:
+    body->contact_compliance = value;
+    break;
+  case S2_BODY_CONTACT_DAMPING:
+    body->contact_damping = value;
     break;
   case S2_BODY_CATEGORY:
     body->category = (uint32_t)value;

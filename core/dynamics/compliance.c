@@ -199,6 +199,12 @@ static void soften_row(S2SoftRow *soft, double c, double d, S2Blend blend) {
   soft->bias += force > 0 ? known / (alpha * force) : 0;
 }
 
+S2SoftRow s2_soften_gap(double gap, double compliance, double damping, double h) {
+  S2SoftRow soft = {.row = {.value = fmin(gap, 0), .rate = fmax(gap, 0) / h}};
+  soften_row(&soft, compliance, damping, (S2Blend){.h = h, .alpha = 1, .beta = 1});
+  return soft;
+}
+
 // Column `column` of q times the rows, which may be combinations themselves.
 static S2SoftRow combine(const S2SoftRow *rows, int count, const Matrix *q, int column) {
   S2SoftRow sum = {0};

@@ -109,6 +109,9 @@ typedef enum S2BodyType { S2_DYNAMIC, S2_STATIC, S2_KINEMATIC } S2BodyType;
 
 enum { S2_NAME_SIZE = 48 }; // bytes of a name with its final 0
 
+// m/N: a contact this soft carries a micronewton a metre; beyond it C/h^2 might overflow.
+#define S2_SOFTEST_CONTACT 1e6
+
 typedef struct S2ShapeDef {
   const S2Vec2 *vertices; // m, relative to the body's given position; copied
   int count;
@@ -131,8 +134,10 @@ typedef struct S2BodyDef {
   double friction, restitution;
   double linear_damping, angular_damping; // 1/s: dv/dt = -damping v, taken implicitly
   double gravity_scale;
-  double surface_speed;    // m/s: the surface moves along itself, counter-clockwise around the body
-  uint32_t category, mask; // two shapes may touch when each one's mask has a bit of the other's
+  double surface_speed; // m/s: the surface moves along itself, counter-clockwise around the body
+  double contact_compliance; // m/N, of each contact point; 0: rigid. Those of a pair add up
+  double contact_damping;    // N s/m, beside the compliance; without one it does nothing
+  uint32_t category, mask;   // two shapes may touch when each one's mask has a bit of the other's
   bool sensor, enabled;
   const char *name;         // "" or NULL: none; at most S2_NAME_SIZE - 1 bytes
   uint32_t color;           // 0xRRGGBBAA; 0: the palette's
@@ -162,6 +167,8 @@ typedef enum S2BodyField {
   S2_BODY_ANGULAR_DAMPING,
   S2_BODY_GRAVITY_SCALE,
   S2_BODY_SURFACE_SPEED,
+  S2_BODY_CONTACT_COMPLIANCE, // 0 .. S2_SOFTEST_CONTACT
+  S2_BODY_CONTACT_DAMPING,
   S2_BODY_CATEGORY, // an integer 0 .. 2^32 - 1
   S2_BODY_MASK,
   S2_BODY_SENSOR, // 0 or 1
@@ -444,8 +451,8 @@ typedef struct S2Contact {
 const S2Contact *s2_world_contacts(S2World *world, int *count);
 
 typedef struct S2Energy {
-  // J; potential: -m g'x, zero at the origin, and the elastic energy 1/2 g' C^-1 g of springs and
-  // compliant joints
+  // J; potential: -m g'x, zero at the origin, and the elastic energy 1/2 g' C^-1 g of springs,
+  // compliant joints and compliant contacts (their gaps are those after the last step)
   double kinetic, potential, total;
 } S2Energy;
 
@@ -455,7 +462,7 @@ void s2_world_momentum(const S2World *world, double momentum[3]); // angular abo
 typedef struct S2WorldResiduals {
   S2Residual solve;   // worst over the islands of the last step
   double joint_error; // m, largest position error after the step
-  double penetration; // m, largest overlap after the step (0: none)
+  double penetration; // m, largest overlap of rigid pairs after the step (0: none)
 } S2WorldResiduals;
 
 S2WorldResiduals s2_world_residuals(const S2World *world);
@@ -495,7 +502,8 @@ typedef struct S2Overlap {
   double depth; // m, > 0
 } S2Overlap;
 
-// Pairs that overlap by more than the tolerance now, deepest first; returns how many there are.
+// Rigid pairs that overlap by more than the tolerance now, deepest first; returns how many there
+// are. Compliant pairs overlap by what they give way: they are no overlaps here.
 int s2_world_overlaps(S2World *world, S2Overlap *overlaps, int capacity);
 // Moves bodies apart, as little as possible (mass-weighted); `remaining` is the largest overlap
 // left.

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#define IMAGE_MAGIC UINT64_C(0x32643270616e7337) // changes with the layout
+#define IMAGE_MAGIC UINT64_C(0x32643270616e7339) // changes with the layout
 
 typedef struct ImageHeader {
   uint64_t magic;

@@ -63,7 +63,8 @@ static int list_overlaps(const S2Step *step, S2Overlap **list) {
   for (int i = 0; i < step->touch_count; i++) {
     const S2Touch *touch = &step->touches[i];
     double depth = 0;
-    for (int k = 0; k < touch->count && s2_touch_solid(touch); k++) {
+    bool rigid = s2_touch_solid(touch) && !s2_touch_soft(touch);
+    for (int k = 0; k < touch->count && rigid; k++) {
       depth = fmax(depth, -touch->points[k].at.gap);
     }
     if (depth > OVERLAP_WORTH_A_WARNING * pair_size(world, touch)) {

@@ -78,8 +78,9 @@ S2Status s2_world_problem(S2World *world, S2Problem **problem, S2BodyId *nodes, 
   for (int i = 0; i < step.touch_count; i++) {
     for (int k = 0; k < step.touches[i].count; k++) {
       double gap = step.touches[i].points[k].at.gap;
+      bool near = gap <= world->kept.def.contact_margin;
       choices[2 * i + k] = world->kept.def.stepping == S2_BISECT
-                               ? (S2Choice){gap <= world->kept.def.contact_margin, 0}
+                               ? (S2Choice){near || s2_touch_soft(&step.touches[i]), 0}
                                : (S2Choice){true, s2_step_gap_bias(&step, gap)};
     }
   }

@@ -1,6 +1,25 @@
 // Reading a world: energy, momentum, contacts.
 #include "dynamics/joint.h"
 
+static bool touch_alive(const S2World *world, const S2Touch *touch) {
+  return world->bodies.at[touch->body_a].serial == touch->serial_a &&
+         world->bodies.at[touch->body_b].serial == touch->serial_b;
+}
+
+// Of compliant contacts as the last step left them, J.
+static double compressed_energy(const S2World *world) {
+  double energy = 0;
+  for (int i = 0; i < world->touches.count; i++) {
+    const S2Touch *touch = &world->touches.at[i];
+    bool pushes = touch->allowed && touch->enabled && !touch->sensor && touch_alive(world, touch);
+    for (int k = 0; k < touch->count && pushes && s2_touch_soft(touch); k++) {
+      double depth = fmax(-touch->points[k].at.gap, 0);
+      energy += depth * depth / (2 * touch->compliance);
+    }
+  }
+  return energy;
+}
+
 S2Energy s2_world_energy(const S2World *world) {
   S2Energy energy = {0};
   S2Vec2 gravity = world->kept.def.gravity;
@@ -26,6 +45,7 @@ S2Energy s2_world_energy(const S2World *world) {
       energy.potential += s2_joint_energy(joint, rows, count);
     }
   }
+  energy.potential += compressed_energy(world);
   energy.total = energy.kinetic + energy.potential;
   return energy;
 }
@@ -49,8 +69,7 @@ static void list_contacts(S2World *world) {
   world->contacts.count = 0;
   for (int i = 0; i < world->touches.count; i++) {
     const S2Touch *touch = &world->touches.at[i];
-    bool alive = world->bodies.at[touch->body_a].serial == touch->serial_a &&
-                 world->bodies.at[touch->body_b].serial == touch->serial_b;
+    bool alive = touch_alive(world, touch);
     for (int k = 0; k < touch->count && alive && !touch->sensor && touch->enabled; k++) {
       const S2TouchPoint *point = &touch->points[k];
       const double *qa = world->q.at + 3 * touch->body_a;

@@ -144,7 +144,7 @@ static bool blend(const Blow *blow, const double *start) {
 
 // The forces of the step, with rows that rest, and rows that leave at least as fast as reflections
 // say, and by as much faster as what arrived would still have gained on its way (`more`, 2 a touch;
-// negative: did not arrive).
+// negative: did not arrive). Springs act where `more` is 0.
 static bool follow(const Blow *blow, const double *more) {
   for (int i = 0; i < blow->island->touches; i++) {
     int32_t index = blow->island->touch[i];
@@ -152,8 +152,9 @@ static bool follow(const Blow *blow, const double *more) {
     for (int k = 0; k < touch->count; k++) {
       double leaving = -approach(blow, index, k), gain = more[2 * index + k];
       bool rests = leaving <= blow->tiny, thrown = !rests && gain >= 0;
+      bool pushes = s2_touch_soft(touch) && gain >= 0;
       blow->choices[2 * index + k] =
-          (S2Choice){.use = blow->touching[2 * index + k] && (rests || thrown),
+          (S2Choice){.use = pushes || (blow->touching[2 * index + k] && (rests || thrown)),
                      .bias = thrown ? -(leaving + gain) : 0};
     }
   }
@@ -182,8 +183,8 @@ bool s2_step_reflect(S2Step *step, const S2Island *island, S2Choice *choices,
     for (int k = 0; k < touch->count; k++) {
       const S2Choice *choice = &choices[2 * index + k];
       double now = touch->restitution * approach(&blow, index, k);
-      bool arrives = choice->use && choice->bias < 0;
-      more[2 * index + k] = arrives ? fmax(-choice->bias - now, 0) : -1;
+      bool soft = s2_touch_soft(touch), arrives = choice->use && !soft && choice->bias < 0;
+      more[2 * index + k] = arrives ? fmax(-choice->bias - now, 0) : soft && choice->use ? 0 : -1;
       bounces |= arrives;
     }
   }

@@ -117,7 +117,7 @@ bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices
     S2Touch *touch = &step->touches[island->touch[i]];
     for (int k = 0; k < touch->count; k++) {
       S2TouchPoint *point = &touch->points[k];
-      bool used = choices[2 * island->touch[i] + k].use;
+      bool used = choices[2 * island->touch[i] + k].use && s2_kind_presses(kind, touch);
       bool normal = used && kind != S2_RUB, tangent = used && s2_kind_is_rough(kind, touch);
       point->normal_impulse = kept * point->normal_impulse + (normal ? solution.lambda[n] : 0);
       n += normal;

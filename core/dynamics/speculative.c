@@ -117,13 +117,22 @@ static bool first_solve(S2Step *step, const S2Island *island, S2Choice *choices)
   return true;
 }
 
+static bool has_springs(const S2Step *step, const S2Island *island) {
+  bool has = false;
+  for (int i = 0; i < island->touches; i++) {
+    has |= s2_touch_soft(&step->touches[island->touch[i]]);
+  }
+  return has;
+}
+
 // Chooses the rows of the second solve, for velocities v before the step; false when nothing
-// arrives with speed. `touching` (2 a touch, as the choices) gets the contacts that are closed at
-// the end of the step.
+// arrives with speed. Beside springs only what bounces is worth it: they push along velocities that
+// are not those of the positions then, and may gain energy. `touching` (2 a touch, as the choices)
+// gets the contacts that are closed at the end of the step.
 static bool choose_impact(const S2Step *step, const S2Island *island, const double *v,
                           S2Choice *choices, bool *touching) {
   double h = step->h, tiny = s2_island_rest_speed(step, island);
-  bool impact = false;
+  bool impact = false, springs = has_springs(step, island);
   for (int i = 0; i < island->touches; i++) {
     int32_t index = island->touch[i];
     const S2Touch *touch = &step->touches[index];
@@ -134,13 +143,15 @@ static bool choose_impact(const S2Step *step, const S2Island *island, const doub
       double a = (s2_touch_velocity(touch, k, point->at.normal, step->free_v) - given) / h;
       S2Choice *choice = &choices[2 * index + k];
       bool closed = point->normal_impulse > 0 || point->at.gap <= S2_TOUCH_SLOP * island->length;
-      touching[2 * index + k] = closed;
-      *choice = (S2Choice){.use = closed && u <= tiny};
-      if (choice->use && u < 0) {
+      bool soft =
+          s2_touch_soft(touch); // it pushes as in the first solve, and takes no part in blows
+      touching[2 * index + k] = closed && !soft;
+      *choice = (S2Choice){.use = closed && (soft || u <= tiny)};
+      if (choice->use && !soft && u < 0) {
         // The speed it would have had on arrival, falling the gap at its free acceleration.
         double arrival = -sqrt(u * u + 2 * fmax(0, -a) * fmax(point->at.gap, 0));
         choice->bias = touch->restitution * arrival;
-        impact |= u < -fabs(a) * h / 2 - tiny;
+        impact |= u < -fabs(a) * h / 2 - tiny && (choice->bias < 0 || !springs);
       }
     }
   }

@@ -13,12 +13,12 @@
 
 #include <string.h>
 
-// The largest overlap or joint error of an island at q1, m.
+// The largest overlap or joint error of an island at q1, m. Springs are not snapped to rest.
 static double violation(const S2Step *step, const S2Island *island) {
   double worst = 0;
   for (int i = 0; i < island->touches; i++) {
     const S2Touch *touch = &step->touches[island->touch[i]];
-    for (int k = 0; k < touch->count; k++) {
+    for (int k = 0; k < touch->count && !s2_touch_soft(touch); k++) {
       worst = fmax(worst, -touch->points[k].at.gap);
     }
   }

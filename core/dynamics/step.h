@@ -17,7 +17,7 @@ typedef struct S2Island { // bodies that act on each other, in ascending order e
 // What to do with one contact point (two a touch) in a solve.
 typedef struct S2Choice {
   bool use;
-  double bias; // of the normal row, m/s; S2_RUB: the normal impulse that bounds friction, N s
+  double bias; // of a rigid normal row, m/s; S2_RUB: the normal impulse that bounds friction, N s
 } S2Choice;
 
 typedef struct S2Step {
@@ -78,7 +78,7 @@ void s2_touch_collide(const S2World *world, S2Touch *touch, const double *q, dou
 // overlap.c: after each search, speaks after the first one since bodies were made or placed
 void s2_step_warn_of_overlaps(const S2Step *step);
 
-double s2_step_penetration(const S2Step *step); // deepest overlap among the touches, m
+double s2_step_penetration(const S2Step *step); // deepest overlap of rigid touches, m
 bool s2_touch_solid(const S2Touch *touch);      // may carry impulses in this step
 
 // Relative velocity (a against b) at a contact point along a direction, of velocities v (3 a slot).
@@ -99,6 +99,11 @@ typedef enum S2Kind {
 // Do forces act, or is it a blow (or a mend) that takes no time?
 static inline bool s2_kind_takes_time(S2Kind kind) {
   return kind == S2_MOTION || kind == S2_REBOUND || kind == S2_FOLLOW;
+}
+
+// Do contact points of this touch act? Springs do nothing in no time, and are not snapped to rest.
+static inline bool s2_kind_presses(S2Kind kind, const S2Touch *touch) {
+  return !s2_touch_soft(touch) || s2_kind_takes_time(kind);
 }
 
 // Do contact points of this touch have friction rows?

@@ -24,6 +24,19 @@ static double combine(S2Combine how, double a, double b) {
   return 0;
 }
 
+// Two springs, each with its dashpot, one behind the other. In slow motion both carry the force F
+// and give way by C F - C^2 d F' each, so the pair has C = Ca + Cb and d = (Ca^2 da + Cb^2 db) /
+// C^2: dashpots in series where Ca da = Cb db, and nothing jumps when one side becomes rigid.
+static void set_softness(S2Touch *touch, const S2Body *a, const S2Body *b) {
+  double sum = a->contact_compliance + b->contact_compliance;
+  touch->compliance = sum;
+  touch->damping = 0;
+  if (sum > 0) {
+    double part_a = a->contact_compliance / sum, part_b = b->contact_compliance / sum;
+    touch->damping = part_a * part_a * a->contact_damping + part_b * part_b * b->contact_damping;
+  }
+}
+
 static void set_material(const S2World *world, S2Touch *touch) {
   const S2WorldDef *def = &world->kept.def;
   const S2Piece *pa = &world->pieces.at[touch->shape_a], *pb = &world->pieces.at[touch->shape_b];
@@ -37,6 +50,7 @@ static void set_material(const S2World *world, S2Touch *touch) {
       combine(def->combine_restitution, isnan(pa->restitution) ? a->restitution : pa->restitution,
               isnan(pb->restitution) ? b->restitution : pb->restitution);
   touch->surface_speed = a->surface_speed + b->surface_speed;
+  set_softness(touch, a, b);
   touch->sensor = a->sensor || b->sensor;
   touch->flipped = b->sensor && !a->sensor;
   touch->asked = false;
@@ -356,7 +370,8 @@ double s2_step_penetration(const S2Step *step) {
   double deepest = 0;
   for (int i = 0; i < step->touch_count; i++) {
     const S2Touch *touch = &step->touches[i];
-    for (int k = 0; k < touch->count && s2_touch_solid(touch); k++) {
+    bool rigid = s2_touch_solid(touch) && !s2_touch_soft(touch);
+    for (int k = 0; k < touch->count && rigid; k++) {
       // Not fmax: it may make -0 of a gap of 0.
       deepest = touch->points[k].at.gap < -deepest ? -touch->points[k].at.gap : deepest;
     }

@@ -90,6 +90,7 @@ typedef struct S2Body {
   bool sensor, enabled, has_law;
   double mass, inertia; // kg, kg m^2; what it weighs when dynamic; 0: unknown (bare segments)
   double friction, restitution, linear_damping, angular_damping, gravity_scale, surface_speed;
+  double contact_compliance, contact_damping;
   uint32_t category, mask, color;
   double reach;        // m, farthest point of its shapes from the centre of mass
   int32_t first_shape; // list through S2Piece.next, creation order
@@ -181,6 +182,7 @@ typedef struct S2Touch {
   bool asked;   // pre-solve was asked in this step
   bool enabled; // pre-solve's answer
   double friction, restitution, surface_speed;
+  double compliance, damping; // m/N, N s/m, of each point; compliance 0: rigid
   int count;
   S2TouchPoint points[2];
 } S2Touch;
@@ -189,6 +191,11 @@ typedef struct S2SlotPair { // lo < hi
   int32_t lo, hi;
   bool by_user; // no_contact; else because of a joint
 } S2SlotPair;
+
+// Springs that push: no blows, no restitution, no projection.
+static inline bool s2_touch_soft(const S2Touch *touch) {
+  return touch->compliance > 0;
+}
 
 enum { S2_VERTEX_CLASSES = 24 }; // vertex blocks of 1, 2, 4, ... 2^23
 

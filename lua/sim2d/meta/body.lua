@@ -16,6 +16,8 @@
 ---@field angular_damping? number 1/s
 ---@field gravity_scale? number default 1
 ---@field surface_speed? number m/s, of a conveyor belt
+---@field contact_compliance? number m/N, of each contact point; default 0: rigid
+---@field contact_damping? number N s/m, beside the compliance
 ---@field type? sim2d.BodyType default "dynamic"
 ---@field name? string
 ---@field color? string "#rrggbb", "#rrggbbaa" or a name
@@ -71,6 +73,8 @@
 ---@field angular_damping number 1/s
 ---@field gravity_scale number
 ---@field surface_speed number m/s
+---@field contact_compliance number m/N
+---@field contact_damping number N s/m
 ---@field name string
 ---@field type sim2d.BodyType
 ---@field color string
