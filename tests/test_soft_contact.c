@@ -156,9 +156,9 @@ static void springs_and_dashpots_combine(void **state) {
 static void stack(const double *compliance, int count, double velocity, double y[5], double x[5]) {
   S2World *world = world_new(-g, dt);
   S2BodyId box[5];
-  add_floor(world, 0, 0);
+  add_box(world, rough(fixed_at(0, -1), 0.025, 0), 40, 2);
   for (int i = 0; i < 5; i++) {
-    S2BodyDef def = heavy(rough(at(0, 0.5 + i), 0.02, 0), 1 + i); // 0.1 with the floor
+    S2BodyDef def = heavy(rough(at(0, 0.5 + i), 0.4, 0), 1 + i); // 0.1 with the floor
     def = soft(def, compliance[i], compliance[i] > 0 ? 0.05 / compliance[i] : 0);
     def.velocity = s2_vec2(velocity, 0);
     box[i] = add_box(world, def, 1, 1);
@@ -204,28 +204,38 @@ static void stiff_springs_are_rigid(void **state) {
   }
 }
 
-// Every solver that claims to solve contacts does, with a pile of one soft and one rigid pair.
+// A box that slides on springs, a disc on top: every solver goes the same way for as long as it
+// solves, those that are sure to (docs/solvers.md) to the end.
 static void all_solvers_agree(void **state) {
   (void)state;
-  double expected = 0;
+  enum { STEPS = 30 };
+  double expected[STEPS];
   for (int solver = S2_SOLVER_AUTO; solver < S2_SOLVER_COUNT; solver++) {
-    if (solver == S2_SOLVER_CLOSED) {
+    if (solver == S2_SOLVER_CLOSED) { // one contact only
       continue;
     }
     S2World *world = world_new(-g, dt);
     S2WorldDef def = *s2_world_settings(world);
     def.solver = (S2Solver)solver;
-    def.max_iterations = 100000;
     must(s2_world_configure(world, &def));
     add_floor(world, 1e-3, 100);
     S2BodyDef lower = at(0, 0.5);
     lower.velocity = s2_vec2(1, 0);
     add_box(world, lower, 1, 1);
     S2BodyId disc = add_disc(world, at(0.1, 1.5), 0.5);
-    steps_solved(world, 30, 1e-9, 1e-9);
-    double y = get(world, disc, S2_BODY_Y);
-    expected = solver == S2_SOLVER_AUTO ? y : expected;
-    near(y, expected, 1e-7);
+    bool sure = solver == S2_SOLVER_AUTO || solver == S2_SOLVER_PDIPM ||
+                solver == S2_SOLVER_LEMKE || solver == S2_SOLVER_NEWTON;
+    int solved = 0;
+    for (; solved < STEPS; solved++) {
+      must(s2_world_step(world));
+      if (s2_world_residuals(world).solve.scaled > 1e-9) {
+        break;
+      }
+      double y = get(world, disc, S2_BODY_Y);
+      expected[solved] = solver == S2_SOLVER_AUTO ? y : expected[solved];
+      near(y, expected[solved], 1e-7);
+    }
+    assert_in_range(solved, sure ? STEPS : 1, STEPS);
     s2_world_destroy(world);
   }
 }
