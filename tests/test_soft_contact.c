@@ -211,7 +211,7 @@ static void all_solvers_agree(void **state) {
   enum { STEPS = 30 };
   double expected[STEPS];
   for (int solver = S2_SOLVER_AUTO; solver < S2_SOLVER_COUNT; solver++) {
-    if (solver == S2_SOLVER_CLOSED) { // one contact only
+    if (solver == S2_SOLVER_CLOSED || solver == S2_SOLVER_LINEAR) { // one contact only; none
       continue;
     }
     S2World *world = world_new(-g, dt);
