@@ -95,6 +95,7 @@ test("common keys reach the body", function()
     friction = 0.7, restitution = 0.2, linear_damping = 0.1, angular_damping = 0.3,
     type = "kinematic", name = "lift", color = "#ff8000", category = 2, mask = 6, sensor = true,
     gravity_scale = 0.5, enabled = false, surface_speed = 1.5, data = note,
+    contact_compliance = 1e-4, contact_damping = 30,
   }
   near(body.position, { 1, 2 })
   near(body.velocity, { 3, 4 })
@@ -104,11 +105,37 @@ test("common keys reach the body", function()
   eq({ body.type, body.name, body.color }, { "kinematic", "lift", "#ff8000" })
   eq({ body.category, body.mask, body.sensor, body.enabled }, { 2, 6, true, false })
   eq({ body.gravity_scale, body.surface_speed }, { 0.5, 1.5 })
+  eq({ body.contact_compliance, body.contact_damping }, { 1e-4, 30 })
   ok(rawequal(body.data, note))
   eq(body.mass, math.huge)
   eq(body.awake, true)
   ok(rawequal(body.world, world))
   eq(tostring(body), "Body 'lift'")
+end)
+
+test("soft contacts carry a body by their compression", function()
+  local world = sim.world { gravity = { 0, -10 }, dt = 1 / 120 }
+  local floor = world:box { type = "static", position = { 0, -0.5 }, size = { 10, 1 } }
+  local ball = world:circle { radius = 0.5, position = { 0, 0.5 }, mass = 2, restitution = 1 }
+  ball.contact_compliance, ball.contact_damping = 1e-3, 60
+  world:on("solver_warning", function(event) error(event.message) end)
+  world:run { duration = 5 }
+  near(ball.y, 0.48, 1e-9)
+  near(world:contacts()[1].gap, -0.02, 1e-9)
+  eq(world:residuals().penetration, 0)
+  eq(world:resolve_overlaps(), 0)
+  near(ball.y, 0.48, 1e-9)
+  near(world:energy().potential, 2 * 10 * 0.48 + 0.02 ^ 2 / 2e-3, 1e-8)
+  floor.contact_compliance, floor.contact_damping = 2e-3, 30
+  world:run { duration = 5 }
+  near(ball.y, 0.44, 1e-9)
+  raises("key 'contact_compliance'",
+    function() world:circle { radius = 1, contact_compliance = -1 } end)
+  raises("contact_compliance: a number from 0 to 1e%+06 expected, got 2e%+06",
+    function() world:circle { radius = 1, contact_compliance = 2e6 } end)
+  raises("contact_damping", function() ball.contact_damping = 0 / 0 end)
+  raises("contact_compliance", function() ball.contact_compliance = -1e-9 end)
+  eq(ball.contact_damping, 60)
 end)
 
 test("colours", function()

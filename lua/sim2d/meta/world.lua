@@ -379,7 +379,7 @@ function World:momentum() end
 ---@field joint number m/s
 ---@field scaled number what `tolerance` is compared with
 ---@field joint_error number m
----@field penetration number m
+---@field penetration number m, of rigid pairs
 
 ---Of the last step, largest absolute values.
 ---@return sim2d.Residuals
