@@ -6,9 +6,7 @@
 
 #include "mcp/contact.h"
 
-static const double TOLERANCE = 1e-9; // scaled, as a world's default
-static const double OMEGA_END = 2;    // over-relaxation diverges from here on
-enum { MAX_ITERATIONS = 50 };         // of the interior point; the others scale from it
+enum { MAX_ITERATIONS = 50 }; // of the interior point; the others scale from it
 
 typedef struct Call {
   bool global;
@@ -81,28 +79,12 @@ static void read_problem(const S2Keys *keys, Call *call, bool zeros) {
 }
 
 static void read_options(const S2Keys *keys, Call *call) {
-  const char *solvers[S2_SOLVER_COUNT + 1] = {NULL};
-  for (int i = 0; i < S2_SOLVER_COUNT; i++) {
-    solvers[i] = s2_solver_name((S2Solver)i);
-  }
-  int solver = S2_SOLVER_AUTO;
-  double omega = 0;
-  s2_lua_solve_read(keys, &call->solve);
-  s2_keys_choice(keys, "solver", solvers, &solver);
-  if (s2_keys_number(keys, "omega", S2_POSITIVE, &omega) && omega >= OMEGA_END) {
-    s2_keys_fail(keys, "omega", "number below 2 expected, got %g", omega);
-  }
+  call->options = s2_lua_step_options(keys, &call->solve, MAX_ITERATIONS);
+  S2Solver solver = call->options.solver;
   if (call->solve.kappa > 0 && solver != S2_SOLVER_AUTO && solver != S2_SOLVER_PDIPM) {
     s2_keys_fail(keys, "kappa", "the solver 'pdipm' or 'auto' expected with it, got '%s'",
-                 solvers[solver]);
+                 s2_solver_name(solver));
   }
-  call->options = (S2SolverOptions){
-      .solver = (S2Solver)solver,
-      .tolerance = call->solve.tolerance > 0 ? call->solve.tolerance : TOLERANCE,
-      .max_iterations =
-          call->solve.max_iterations > 0 ? call->solve.max_iterations : MAX_ITERATIONS,
-      .omega = omega,
-  };
 }
 
 // Numbers of the solution, on the stack; r starts from r0 where given.
@@ -360,14 +342,6 @@ static int contact_vjp(lua_State *L) {
 
 // ---- Files ------------------------------------------------------------------------------------
 
-static const char *check_path(lua_State *L, int argument) {
-  char text[S2_LUA_TEXT];
-  if (lua_type(L, argument) != LUA_TSTRING) {
-    s2_lua_bad_argument(L, argument, "path expected, got %s", s2_lua_describe(L, argument, text));
-  }
-  return lua_tostring(L, argument);
-}
-
 // Argument: the file.
 static int push_problem(lua_State *L) {
   const S2ContactFile *file = lua_touserdata(L, 1);
@@ -393,7 +367,7 @@ static int push_problem(lua_State *L) {
 
 static int contact_read(lua_State *L) {
   S2ContactFile *file;
-  S2Status status = s2_contact_read(check_path(L, 1), &file);
+  S2Status status = s2_contact_read(s2_lua_check_path(L, 1), &file);
   if (status.code != S2_OK) { // what a file holds is not the script's fault
     lua_pushnil(L);
     lua_pushstring(L, status.message);
@@ -426,7 +400,7 @@ static S2Status write_file(const Call *call, const char *path) {
 
 static int contact_write(lua_State *L) {
   static const char *const names[] = {"W", "M", "H", "q", "bias", "mu", NULL};
-  const char *path = check_path(L, 1);
+  const char *path = s2_lua_check_path(L, 1);
   Call call = {0};
   lua_settop(L, 2);
   S2Keys keys = s2_keys_open(L, 2, false, names, NULL, 0);

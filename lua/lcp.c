@@ -181,14 +181,6 @@ static int lcp_solvers(lua_State *L) {
 
 // ---- Files ------------------------------------------------------------------------------------
 
-static const char *check_path(lua_State *L, int argument) {
-  char text[S2_LUA_TEXT];
-  if (lua_type(L, argument) != LUA_TSTRING) {
-    s2_lua_bad_argument(L, argument, "path expected, got %s", s2_lua_describe(L, argument, text));
-  }
-  return lua_tostring(L, argument);
-}
-
 // What a file holds is not the script's fault either: nil and the message.
 static int file_failed(lua_State *L, S2Status status) {
   lua_pushnil(L);
@@ -206,7 +198,7 @@ static int push_problem(lua_State *L) {
 
 static int lcp_read(lua_State *L) {
   S2LcpProblem *problem;
-  S2Status status = s2_lcp_read(check_path(L, 1), &problem);
+  S2Status status = s2_lcp_read(s2_lua_check_path(L, 1), &problem);
   if (status.code != S2_OK) {
     return file_failed(L, status);
   }
@@ -219,7 +211,7 @@ static int lcp_read(lua_State *L) {
 }
 
 static int lcp_write(lua_State *L) {
-  const char *path = check_path(L, 1);
+  const char *path = s2_lua_check_path(L, 1);
   S2LcpProblem problem;
   read_problem(L, 2, &problem);
   S2Status status = s2_lcp_write(&problem, path);

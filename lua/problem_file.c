@@ -5,9 +5,7 @@
 
 #include "mcp/mcp.h"
 
-static const double TOLERANCE = 1e-9; // scaled, as a world's default
-static const double OMEGA_END = 2;    // over-relaxation diverges from here on
-enum { MAX_ITERATIONS = 100 };        // as a world's default
+enum { MAX_ITERATIONS = 100 }; // as a world's default
 
 typedef struct Call {
   S2Problem *problem;
@@ -19,29 +17,12 @@ typedef struct Call {
 
 static void read_options(lua_State *L, int argument, Call *call) {
   static const char *const names[] = {"solver", "omega", NULL};
-  const char *solvers[S2_SOLVER_COUNT + 1] = {NULL};
-  for (int i = 0; i < S2_SOLVER_COUNT; i++) {
-    solvers[i] = s2_solver_name((S2Solver)i);
-  }
   S2Keys keys = s2_keys_open(L, argument, true, names, s2_lua_solve_names, 0);
-  int solver = S2_SOLVER_AUTO;
-  double omega = 0;
-  s2_lua_solve_read(&keys, &call->solve);
-  s2_keys_choice(&keys, "solver", solvers, &solver);
-  if (s2_keys_number(&keys, "omega", S2_POSITIVE, &omega) && omega >= OMEGA_END) {
-    s2_keys_fail(&keys, "omega", "number below 2 expected, got %g", omega);
-  }
+  call->options = s2_lua_step_options(&keys, &call->solve, MAX_ITERATIONS);
+  call->options.history = call->solve.record ? &call->solve.history : NULL;
   if (call->solve.kappa > 0) {
     s2_keys_fail(&keys, "kappa", "not for step problems");
   }
-  call->options = (S2SolverOptions){
-      .solver = (S2Solver)solver,
-      .tolerance = call->solve.tolerance > 0 ? call->solve.tolerance : TOLERANCE,
-      .max_iterations =
-          call->solve.max_iterations > 0 ? call->solve.max_iterations : MAX_ITERATIONS,
-      .omega = omega,
-      .history = call->solve.record ? &call->solve.history : NULL,
-  };
 }
 
 static void solve(Call *call, S2Arena *arena) {
@@ -80,14 +61,11 @@ static int push_answer(lua_State *L) {
 }
 
 static int problem_solve(lua_State *L) {
-  char text[S2_LUA_TEXT];
-  if (lua_type(L, 1) != LUA_TSTRING) {
-    s2_lua_bad_argument(L, 1, "path expected, got %s", s2_lua_describe(L, 1, text));
-  }
+  const char *path = s2_lua_check_path(L, 1);
   Call call = {0};
   lua_settop(L, 2);
   read_options(L, 2, &call);
-  S2Status status = s2_problem_read(lua_tostring(L, 1), &call.problem);
+  S2Status status = s2_problem_read(path, &call.problem);
   if (status.code != S2_OK) { // what a file holds is not the script's fault
     lua_pushnil(L);
     lua_pushstring(L, status.message);

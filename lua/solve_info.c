@@ -7,6 +7,9 @@
 
 enum { HISTORY_MAX = 10000 }; // iterations kept, 240 kB; nobody plots more
 
+static const double STEP_TOLERANCE = 1e-9; // scaled, as a world's default
+static const double OMEGA_END = 2;         // over-relaxation diverges from here on
+
 const char *const s2_lua_solve_names[] = {"tolerance", "max_iterations", "history", "kappa", NULL};
 
 void s2_lua_solve_read(const S2Keys *keys, S2LuaSolve *solve) {
@@ -21,6 +24,34 @@ void s2_lua_solve_read(const S2Keys *keys, S2LuaSolve *solve) {
     solve->history.capacity = HISTORY_MAX;
     solve->history.at = lua_newuserdatauv(keys->L, sizeof(S2Iterate) * HISTORY_MAX, 0);
   }
+}
+
+S2SolverOptions s2_lua_step_options(const S2Keys *keys, S2LuaSolve *solve, int max_iterations) {
+  const char *solvers[S2_SOLVER_COUNT + 1] = {NULL};
+  for (int i = 0; i < S2_SOLVER_COUNT; i++) {
+    solvers[i] = s2_solver_name((S2Solver)i);
+  }
+  int solver = S2_SOLVER_AUTO;
+  double omega = 0;
+  s2_lua_solve_read(keys, solve);
+  s2_keys_choice(keys, "solver", solvers, &solver);
+  if (s2_keys_number(keys, "omega", S2_POSITIVE, &omega) && omega >= OMEGA_END) {
+    s2_keys_fail(keys, "omega", "number below 2 expected, got %g", omega);
+  }
+  return (S2SolverOptions){
+      .solver = (S2Solver)solver,
+      .tolerance = solve->tolerance > 0 ? solve->tolerance : STEP_TOLERANCE,
+      .max_iterations = solve->max_iterations > 0 ? solve->max_iterations : max_iterations,
+      .omega = omega,
+  };
+}
+
+const char *s2_lua_check_path(lua_State *L, int argument) {
+  char text[S2_LUA_TEXT];
+  if (lua_type(L, argument) != LUA_TSTRING) {
+    s2_lua_bad_argument(L, argument, "path expected, got %s", s2_lua_describe(L, argument, text));
+  }
+  return lua_tostring(L, argument);
 }
 
 void s2_lua_set_number(lua_State *L, const char *key, double number) {

@@ -20,6 +20,9 @@ typedef struct S2LuaSolve {
 
 extern const char *const s2_lua_solve_names[]; // keys of the options
 void s2_lua_solve_read(const S2Keys *keys, S2LuaSolve *solve);
+// The same and `solver` and `omega` of step problems (mcp.h), without the history.
+S2SolverOptions s2_lua_step_options(const S2Keys *keys, S2LuaSolve *solve, int max_iterations);
+const char *s2_lua_check_path(lua_State *L, int argument); // raises unless it is text
 // Pushes a table with status, iterations, residual, time and, when asked for, kappa and history.
 void s2_lua_solve_info(lua_State *L, const S2LuaSolve *solve, S2SolveStatus status, int iterations,
                        double residual, double time);

@@ -105,13 +105,13 @@ unsigned s2_contact_vjp_global(const S2GlobalContactProblem *problem,
 // form. Memory comes from the arena.
 S2Problem s2_contact_step_problem(const S2ContactProblem *problem, S2Arena *arena);
 
-// Text files, all digits kept (docs/problem-format.md). Of the two results one is NULL, whichever
-// form the file has; it is one block, to be freed by the function below.
+// Text files, all digits kept (docs/problem-format.md). Reading gives one of the two forms, whose
+// numbers live until the file is freed.
 typedef struct S2ContactFile {
-  bool global;
-  S2ContactProblem local_form;
-  S2GlobalContactProblem global_form;
-  S2Csr matrix[2]; // w; or m and h
+  bool global;                        // which form it is:
+  S2ContactProblem local_form;        // set unless global
+  S2GlobalContactProblem global_form; // set when global
+  S2Csr matrix[2];                    // w; or m and h
   S2Arena memory;
 } S2ContactFile;
 
