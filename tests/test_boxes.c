@@ -201,7 +201,41 @@ static void solvers_agree(void **state) {
   assert_true(solved[S2_SOLVER_NEWTON] >= PROBLEMS * 99 / 100);
 }
 
+// Rows that files may hold and no solver knows are refused, not asserted about.
+static void unknown_rows(void **state) {
+  (void)state;
+  static const double bounds[][2] = {{-1, INFINITY}, {1, INFINITY}, {2, 2}, {5, 1}, {-INFINITY, 3}};
+  const double mass[6] = {1, 1, 1, 1, 1, 1}, rhs[6] = {0, 0, -1, 0, 0, 0};
+  S2Arena arena;
+  s2_arena_init(&arena);
+  for (S2Solver solver = S2_SOLVER_AUTO; solver < S2_SOLVER_COUNT; solver++) {
+    for (int i = 0; i < 7; i++) {
+      S2Row row[2] = {{.a = 0, .b = S2_GROUND, .coupled_to = -1, .ja = {0, 0, 1}, .hi = INFINITY},
+                      {.a = 0, .b = S2_GROUND, .coupled_to = 0, .ja = {0, 1, 0}, .mu = 1}};
+      if (i < 5) {
+        row[0].lo = bounds[i][0];
+        row[0].hi = bounds[i][1];
+      } else {
+        row[i - 5].b = i == 5 ? 0 : 1; // a body against itself; friction of another pair
+      }
+      S2Problem problem = {.nodes = 2,
+                           .rows = i < 5 ? 1 : 2,
+                           .mass = mass,
+                           .rhs = rhs,
+                           .row = row,
+                           .velocity_scale = 1,
+                           .length = 1};
+      double v[6] = {0}, lambda[2] = {0};
+      S2Solution solution = {.v = v, .lambda = lambda};
+      S2SolverOptions options = {.solver = solver, .tolerance = TOLERANCE, .max_iterations = 100};
+      assert_int_equal(s2_mcp_solve(&problem, &options, &arena, &solution), S2_UNSUPPORTED);
+    }
+  }
+  s2_arena_free(&arena);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(motor), cmocka_unit_test(solvers_agree)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(motor), cmocka_unit_test(solvers_agree),
+                                     cmocka_unit_test(unknown_rows)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

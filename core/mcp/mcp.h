@@ -129,7 +129,8 @@ typedef struct S2Solution {
 } S2Solution;
 
 // Solves `problem`. Scratch memory comes from `arena` and is given back. Never prints, never fails
-// without leaving the best point found and its residual. Deterministic.
+// without leaving the best point found and its residual; rows of other kinds than those above are
+// S2_UNSUPPORTED. Deterministic.
 S2SolveStatus s2_mcp_solve(const S2Problem *problem, const S2SolverOptions *options, S2Arena *arena,
                            S2Solution *solution);
 

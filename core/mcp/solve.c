@@ -171,10 +171,40 @@ static void solve_auto(const S2Problem *problem, const S2SolverOptions *options,
   }
 }
 
+// Are all rows of the kinds the solvers know (mcp.h)? Problems come from files, too.
+static bool known_rows(const S2Problem *problem) {
+  for (int i = 0; i < problem->rows; i++) {
+    const S2Row *row = &problem->row[i];
+    if (row->a == row->b) {
+      return false;
+    }
+    if (row->coupled_to >= 0) {
+      const S2Row *normal = row - 1;
+      bool follows = row->coupled_to == i - 1 && normal->coupled_to < 0 && normal->lo == 0 &&
+                     normal->hi == INFINITY && normal->a == row->a && normal->b == row->b;
+      if (!follows) {
+        return false;
+      }
+      continue;
+    }
+    bool bilateral = row->lo == -INFINITY && row->hi == INFINITY;
+    bool normal = row->lo == 0 && row->hi == INFINITY;
+    bool box = isfinite(row->lo) && isfinite(row->hi) && row->lo < row->hi;
+    if (!bilateral && !normal && !box) {
+      return false;
+    }
+  }
+  return true;
+}
+
 S2SolveStatus s2_mcp_solve(const S2Problem *problem, const S2SolverOptions *options, S2Arena *arena,
                            S2Solution *solution) {
   solution->iterations = 0;
   solution->used = options->solver;
+  if (!known_rows(problem)) {
+    solution->residual = s2_mcp_residual(problem, solution->v, solution->lambda, arena);
+    return solution->status = S2_UNSUPPORTED;
+  }
   if (problem->rows == 0) {
     s2_mcp_velocity(problem, solution->lambda, solution->v);
     solution->residual = s2_mcp_residual(problem, solution->v, solution->lambda, arena);
