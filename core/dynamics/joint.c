@@ -55,18 +55,34 @@ static bool joint_is_soft(const S2Joint *joint) {
   return joint->type == S2_CONSTRAINT && joint->compliance.linear > 0;
 }
 
+int s2_joint_rigid_rows(const S2JointAt *at, S2JointRow rows[S2_JOINT_EQUATIONS]) {
+  const S2Joint *joint = at->joint;
+  const S2JointKind *kind = kinds[joint->type];
+  int count = kind->rows(at, rows), rigid = 0;
+  bool plain = joint->compliance.size == 0 && joint->damping.size == 0 &&
+               joint->compliance.linear == 0 && joint->compliance.angular == 0 &&
+               (kind->parts & S2_HAS_STIFFNESS) == 0;
+  if (plain) {
+    return count;
+  }
+  S2SoftRow soft[S2_JOINT_EQUATIONS];
+  s2_joint_soften(joint, rows, count, s2_joint_blend(&at->world->kept.def, 0), soft);
+  for (int i = 0; i < count; i++) {
+    if (soft[i].rigid) {
+      rows[rigid++] = soft[i].row;
+    }
+  }
+  return rigid;
+}
+
 double s2_joint_violation(const S2JointAt *at, double length) {
   const S2JointKind *kind = kinds[at->joint->type];
   S2JointRow rows[S2_JOINT_EQUATIONS];
-  S2SoftRow soft[S2_JOINT_EQUATIONS];
-  int count = kind->rows(at, rows);
-  s2_joint_soften(at->joint, rows, count, s2_joint_blend(&at->world->kept.def, 0), soft);
+  int count = s2_joint_rigid_rows(at, rows);
   double square = 0;
   for (int i = 0; i < count; i++) {
-    if (soft[i].rigid) {
-      double error = soft[i].row.value * (s2_joint_row_angular(&soft[i].row) ? length : 1);
-      square += error * error;
-    }
+    double error = rows[i].value * (s2_joint_row_angular(&rows[i]) ? length : 1);
+    square += error * error;
   }
   double worst = sqrt(square);
   bool limited = at->joint->limit_lo > -INFINITY || at->joint->limit_hi < INFINITY;

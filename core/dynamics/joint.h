@@ -52,6 +52,8 @@ const S2JointKind *s2_joint_kind(S2JointType type);
 // Is it part of the next step: enabled, with at least one body that moves and none disabled?
 bool s2_joint_active(const S2World *world, const S2Joint *joint);
 S2Status s2_joint_slot(const S2World *world, S2JointId id, int32_t *slot);
+// Its equations that give no way, as combinations where it has matrices; returns how many.
+int s2_joint_rigid_rows(const S2JointAt *at, S2JointRow rows[S2_JOINT_EQUATIONS]);
 // The largest error of its rigid equations and limits, m: angles times `length`.
 double s2_joint_violation(const S2JointAt *at, double length);
 // Does a row measure an angle?

@@ -13,8 +13,7 @@
 
 #include <string.h>
 
-// The largest overlap or joint error of an island at q1, m. Springs are not snapped to rest.
-static double violation(const S2Step *step, const S2Island *island) {
+double s2_step_violation(const S2Step *step, const S2Island *island) {
   double worst = 0;
   for (int i = 0; i < island->touches; i++) {
     const S2Touch *touch = &step->touches[island->touch[i]];
@@ -30,21 +29,13 @@ static double violation(const S2Step *step, const S2Island *island) {
   return worst;
 }
 
-// What joints displaced so far.
-typedef struct Shaken {
-  double *dq;     // 3 a node
-  double *lambda; // 1 a joint equation, S2_JOINT_ROWS a joint at most
-  S2JointPart *part;
-  int count;
-} Shaken;
-
 // Is it an equation of a joint? They come first, then limits and contacts.
 static bool is_equation(const S2Problem *problem, int row) {
   return row < problem->rows && problem->row[row].lo < 0;
 }
 
 static void add_joint_part(const S2Assembly *assembly, const double *lambda, double part,
-                           Shaken *shaken) {
+                           S2Shaken *shaken) {
   const S2Problem *problem = &assembly->problem;
   double *by_joints = shaken->dq;
   for (int r = 0; is_equation(problem, r); r++) {
@@ -94,7 +85,7 @@ static bool feeds_back(const S2Step *step, const S2Island *island) {
 
 // Joints' equations at q0, their errors still those of q1. False: the two do not have the same.
 static bool take_rows_of_start(S2Step *step, const S2Island *island, const S2Choice *choices,
-                               S2Problem *problem, S2Row *rows, Shaken *shaken) {
+                               S2Problem *problem, S2Row *rows, S2Shaken *shaken) {
   double *q1 = step->q1;
   step->q1 = step->q0;
   S2Assembly start = s2_assemble(step, island, choices, S2_POSITIONS);
@@ -118,7 +109,7 @@ static bool take_rows_of_start(S2Step *step, const S2Island *island, const S2Cho
 
 // Solves and moves q1; false when it could not be solved.
 static bool solve_positions(S2Step *step, const S2Island *island, S2Assembly *assembly,
-                            double worst, Shaken *shaken) {
+                            double worst, S2Shaken *shaken) {
   S2World *world = step->world;
   // Relative to what is to be removed, so that the last digits come out, too.
   assembly->problem.velocity_scale = fmax(worst, S2_PROJECTION_TRIGGER * island->length);
@@ -152,7 +143,7 @@ static bool solve_positions(S2Step *step, const S2Island *island, S2Assembly *as
 // One Newton step, with inertias times `stiffness`; false when it could not be solved. With
 // `shaken` the joint rows are those of q0, and what joints displace is added there.
 static bool project(S2Step *step, const S2Island *island, double worst, double stiffness,
-                    Shaken *shaken) {
+                    S2Shaken *shaken) {
   S2Choice *choices = S2_TAKE_ZEROED(step->arena, S2Choice, 2 * step->touch_count);
   for (int i = 0; i < island->touches; i++) {
     const S2Touch *touch = &step->touches[island->touch[i]];
@@ -207,24 +198,31 @@ static double harmless_part(const S2Step *step, const S2Island *island, const do
   return sways ? fmin(part, largest_part(a, b, room)) : part;
 }
 
-// A few passes of SHAKE, which converge linearly: what they leave is for the passes that follow,
-// and too little to matter to the velocities. Nothing is taken over when they do not converge.
+// A few passes of SHAKE, which converge linearly: what they leave is for the passes that follow.
+static bool shake_by_passes(S2Step *step, const S2Island *island, S2Shaken *shaken, double *worst) {
+  bool converges = true;
+  double done = S2_PROJECTION_TOLERANCE * island->length; // less is rounding, which does not halve
+  for (int pass = 0; pass < S2_SHAKE_PASSES && converges && *worst > done; pass++) {
+    S2ArenaMark mark = s2_arena_mark(step->arena);
+    double before = *worst;
+    converges = project(step, island, *worst, 1, shaken);
+    s2_arena_rewind(step->arena, mark);
+    *worst = s2_step_violation(step, island);
+    converges = converges && *worst < before / 2;
+  }
+  return converges;
+}
+
+// What the joints displace goes into the velocities; what is left, too little to matter to them, is
+// for the passes that follow. Nothing is taken over when the passes do not converge.
 static double shake(S2Step *step, const S2Island *island, double worst) {
-  Shaken shaken = {
+  S2Shaken shaken = {
       .dq = S2_TAKE_ZEROED(step->arena, double, 3 * island->nodes),
       .lambda = S2_TAKE_ZEROED(step->arena, double, S2_JOINT_ROWS * island->joints),
       .part = S2_TAKE_ZEROED(step->arena, S2JointPart, S2_JOINT_ROWS * island->joints),
   };
-  bool converges = true;
-  double done = S2_PROJECTION_TOLERANCE * island->length; // less is rounding, which does not halve
-  for (int pass = 0; pass < S2_SHAKE_PASSES && converges && worst > done; pass++) {
-    S2ArenaMark mark = s2_arena_mark(step->arena);
-    double before = worst;
-    converges = project(step, island, worst, 1, &shaken);
-    s2_arena_rewind(step->arena, mark);
-    worst = violation(step, island);
-    converges = converges && worst < before / 2;
-  }
+  bool converges = s2_step_shake(step, island, &shaken, &worst) ||
+                   shake_by_passes(step, island, &shaken, &worst);
   double part = converges ? harmless_part(step, island, shaken.dq) : 0;
   s2_step_add_joints(step, shaken.part, shaken.count, shaken.lambda, part / step->h);
   for (int i = 0; i < island->nodes; i++) {
@@ -282,7 +280,7 @@ static void mend_once(S2Step *step, bool same_rows) {
   double start = s2_clock();
   for (int i = 0; i < step->island_count; i++) {
     const S2Island *island = &step->islands[i];
-    double worst = violation(step, island);
+    double worst = s2_step_violation(step, island);
     S2ArenaMark mark = s2_arena_mark(step->arena);
     if (worst > S2_PROJECTION_TRIGGER * island->length) {
       if (same_rows) {
@@ -319,7 +317,7 @@ void s2_step_project(S2Step *step) {
   double start = s2_clock();
   for (int i = 0; i < step->island_count; i++) {
     const S2Island *island = &step->islands[i];
-    double worst = violation(step, island);
+    double worst = s2_step_violation(step, island);
     if (worst <= S2_PROJECTION_TRIGGER * island->length) {
       continue;
     }
@@ -334,7 +332,7 @@ void s2_step_project(S2Step *step) {
       double before = worst;
       bool solved = project(step, island, worst, stiffness, NULL);
       s2_arena_rewind(step->arena, mark);
-      worst = violation(step, island);
+      worst = s2_step_violation(step, island);
       stiffness *= worst > before / 2 ? S2_PROJECTION_STIFFER : 1;
       done = !solved || worst <= S2_PROJECTION_TOLERANCE * island->length;
     }

@@ -132,6 +132,22 @@ typedef struct S2Assembly {
 S2Assembly s2_assemble(const S2Step *step, const S2Island *island, const S2Choice *choices,
                        S2Kind kind);
 
+// The largest overlap or joint error of an island at q1, m. Springs are not snapped to rest.
+// (stabilise.c)
+double s2_step_violation(const S2Step *step, const S2Island *island);
+
+typedef struct S2Shaken { // what joints displaced so far
+  double *dq;             // 3 a node
+  double *lambda;         // 1 a joint equation, S2_JOINT_ROWS a joint at most
+  S2JointPart *part;
+  int count;
+} S2Shaken;
+
+// Removes the errors of the joints' equations from q1 along their rows at q0, all by one
+// factorisation; `worst` is the island's violation. False, and nothing is changed, where more is
+// violated than those, before or after, or where this cannot do it. (shake.c)
+bool s2_step_shake(S2Step *step, const S2Island *island, S2Shaken *shaken, double *worst);
+
 // ground_friction.c: what pushes bodies on the ground, after a solve with the impulses lambda that
 // left v (3 a node); true when it is not what the rows were made for.
 bool s2_step_ground_turned(S2Step *step, const S2Island *island, const S2Assembly *assembly,

@@ -32,6 +32,8 @@
 // Passes that push along the joints' rows of the start of the step, for the velocities. Each leaves
 // about the turn of the step (in rad) of what there was.
 #define S2_SHAKE_PASSES 3
+// The same where passes share a factorisation and cost next to nothing.
+#define S2_SHAKE_DIRECT_PASSES 12
 // A step that began with a joint error beyond this part of a body's size (placed by hand, or a pile
 // that jams) does not turn what mends it into velocity. Projection leaves 1e-11.
 #define S2_FEEDBACK_START 1e-6

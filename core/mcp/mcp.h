@@ -138,6 +138,9 @@ S2SolveStatus s2_mcp_solve(const S2Problem *problem, const S2SolverOptions *opti
 S2Residual s2_mcp_residual(const S2Problem *problem, const double *v, const double *lambda,
                            S2Arena *arena);
 
+// v = W^-1 (c + J' lambda), or rhs + A J' lambda in the local form.
+void s2_mcp_velocity(const S2Problem *problem, const double *lambda, double *v);
+
 // Short lower-case name and one line of explanation; NULL beyond the last. Parsing returns
 // S2_SOLVER_COUNT for an unknown name.
 const char *s2_solver_name(S2Solver solver);

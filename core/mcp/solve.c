@@ -1,3 +1,4 @@
+#include "mcp/bilateral.h"
 #include "mcp/pdipm_stages.h"
 #include "mcp/solvers.h"
 
@@ -158,6 +159,9 @@ static void solve_auto(const S2Problem *problem, const S2SolverOptions *options,
   int contacts = count_contacts(problem);
   if (contacts == 0 && options->linear != S2_LINEAR_AUTO) {
     run(s2_linear_solve, S2_SOLVER_LINEAR, problem, options, arena, solution);
+    return;
+  }
+  if (contacts == 0 && s2_bilateral_solve(problem, options, arena, solution)) {
     return;
   }
   if (contacts <= PIVOT_SOON) {
