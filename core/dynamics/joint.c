@@ -55,14 +55,17 @@ static bool joint_is_soft(const S2Joint *joint) {
   return joint->type == S2_CONSTRAINT && joint->compliance.linear > 0;
 }
 
+bool s2_joint_is_rigid(const S2Joint *joint) {
+  return joint->compliance.size == 0 && joint->damping.size == 0 &&
+         joint->compliance.linear == 0 && joint->compliance.angular == 0 &&
+         (kinds[joint->type]->parts & S2_HAS_STIFFNESS) == 0;
+}
+
 int s2_joint_rigid_rows(const S2JointAt *at, S2JointRow rows[S2_JOINT_EQUATIONS]) {
   const S2Joint *joint = at->joint;
   const S2JointKind *kind = kinds[joint->type];
   int count = kind->rows(at, rows), rigid = 0;
-  bool plain = joint->compliance.size == 0 && joint->damping.size == 0 &&
-               joint->compliance.linear == 0 && joint->compliance.angular == 0 &&
-               (kind->parts & S2_HAS_STIFFNESS) == 0;
-  if (plain) {
+  if (s2_joint_is_rigid(joint)) {
     return count;
   }
   S2SoftRow soft[S2_JOINT_EQUATIONS];
@@ -313,7 +316,7 @@ S2Status s2_joint_create(S2World *world, const S2JointDef *def, S2JointId *id) {
   S2_TRY(read_axis(world, def, &joint));
   S2_TRY(kinds[def->type]->create(world, def, &joint));
   S2JointRow rows[S2_JOINT_EQUATIONS];
-  int count = kinds[def->type]->rows(&(S2JointAt){world, &joint, world->q.at, 0}, rows);
+  int count = kinds[def->type]->rows(&(S2JointAt){world, &joint, world->q.at, 0, NULL}, rows);
   if (def->type == S2_CONSTRAINT) {
     count = def->rows;
   }

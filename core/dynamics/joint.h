@@ -16,8 +16,9 @@ typedef struct S2JointHessian { // second derivatives: (angle, x, y) of a, then 
 typedef struct S2JointAt { // a joint at given poses
   const S2World *world;
   const S2Joint *joint;
-  const double *q; // 3 a slot
-  double elapsed;  // s since the state the world is in
+  const double *q;   // 3 a slot
+  double elapsed;    // s since the state the world is in
+  const S2Rot *turn; // a slot: of the angles in q, where they are known; NULL: nowhere
 } S2JointAt;
 
 typedef enum S2JointParts { // what a definition may ask of a type
@@ -52,6 +53,8 @@ const S2JointKind *s2_joint_kind(S2JointType type);
 // Is it part of the next step: enabled, with at least one body that moves and none disabled?
 bool s2_joint_active(const S2World *world, const S2Joint *joint);
 S2Status s2_joint_slot(const S2World *world, S2JointId id, int32_t *slot);
+// Do all of its equations give no way, each by itself?
+bool s2_joint_is_rigid(const S2Joint *joint);
 // Its equations that give no way, as combinations where it has matrices; returns how many.
 int s2_joint_rigid_rows(const S2JointAt *at, S2JointRow rows[S2_JOINT_EQUATIONS]);
 // The largest error of its rigid equations and limits, m: angles times `length`.
@@ -61,6 +64,8 @@ bool s2_joint_row_angular(const S2JointRow *row);
 
 // ---- measure.c: the functions joints are made of ----------------------------------------------
 
+// How a body is turned, or (S2_NONE) the world.
+S2Rot s2_joint_turn(const S2JointAt *at, int32_t slot);
 // theta_a - theta_b - angle0
 void s2_measure_angle(const S2JointAt *at, S2JointRow *row, S2JointHessian *hessian);
 // The anchor of a seen from that of b, along `direction` (frame of b): u' R_b' (p_a - p_b).

@@ -172,6 +172,14 @@ static void add_equations(const Builder *builder, List *list) {
     return; // nothing to mend
   }
   S2Blend blend = blend_of(builder);
+  bool at_end = blend.reflect == 0 && blend.ahead == 0 && blend.mend == 0;
+  if (at_end && s2_joint_is_rigid(builder->joint)) { // nothing of what follows changes its rows
+    for (int i = 0; i < count; i++) {
+      double bias = mended(builder) * rows[i].value + (positions ? 0 : rows[i].rate);
+      bilateral(builder, list, &rows[i], i, bias, 0);
+    }
+    return;
+  }
   s2_joint_speeds(builder->joint, builder->step->v0, rows, count);
   if (blend.ahead > 0) {
     S2JointHessian hessians[S2_JOINT_EQUATIONS];
@@ -358,7 +366,25 @@ static int behind(List *all, const List *more, int group) {
 
 static S2Vec2 arm_of(const S2JointAt *at) {
   int32_t a = at->joint->a;
-  return a == S2_NONE ? s2_vec2(0, 0) : s2_rotate(s2_rot(at->q[3 * a]), at->joint->local_a);
+  return a == S2_NONE ? s2_vec2(0, 0) : s2_rotate(s2_joint_turn(at, a), at->joint->local_a);
+}
+
+const S2Rot *s2_step_turns(const S2Step *step, const S2Island *island, const double *q) {
+  const S2World *world = step->world;
+  S2Rot *turn = S2_TAKE(step->arena, S2Rot, world->bodies.count);
+  for (int i = 0; i < island->nodes; i++) {
+    turn[island->node[i]] = s2_rot(q[3 * island->node[i]]);
+  }
+  for (int i = 0; i < island->joints; i++) {
+    const S2Joint *joint = &world->joints.at[island->joint[i]];
+    const int32_t body[2] = {joint->a, joint->b};
+    for (int k = 0; k < 2; k++) {
+      if (body[k] != S2_NONE && step->node_of[body[k]] == S2_GROUND) {
+        turn[body[k]] = s2_rot(q[3 * body[k]]);
+      }
+    }
+  }
+  return turn;
 }
 
 static List new_list(S2Arena *arena, int most) {
@@ -375,6 +401,8 @@ int s2_step_joint_rows(const S2Step *step, const S2Island *island, S2Kind kind, 
   List without = new_list(step->arena, (S2_JOINT_EQUATIONS + S2_GEOMETRIC_ROWS) * island->joints);
   double elapsed = step->t - step->world->kept.time + (positions ? step->h : 0);
   double raised = *speed;
+  const double *q = positions ? step->q1 : step->q0;
+  const S2Rot *turn = s2_step_turns(step, island, q);
   Builder builder = {
       .step = step, .island = island, .kind = kind, .speed = &raised, .given = &without};
   builder.rhs = rhs;
@@ -386,8 +414,7 @@ int s2_step_joint_rows(const S2Step *step, const S2Island *island, S2Kind kind, 
       builder.slot = island->joint[i];
       builder.group = i;
       builder.joint = &step->world->joints.at[builder.slot];
-      builder.at =
-          (S2JointAt){step->world, builder.joint, positions ? step->q1 : step->q0, elapsed};
+      builder.at = (S2JointAt){step->world, builder.joint, q, elapsed, turn};
       builder.arm = arm_of(&builder.at);
       if (pass == 0) {
         add_equations(&builder, &all);

@@ -13,14 +13,20 @@ S2Vec2 s2_joint_anchor(const double *q, int32_t slot, S2Vec2 local) {
   return slot == S2_NONE ? local : s2_pose_point(s2_slot_pose(q, slot), local);
 }
 
+S2Rot s2_joint_turn(const S2JointAt *at, int32_t slot) {
+  return slot == S2_NONE    ? (S2Rot){1, 0}
+         : at->turn != NULL ? at->turn[slot]
+                            : s2_rot(at->q[3 * slot]);
+}
+
 // The world is a body at the origin.
 static Sides sides_of(const S2JointAt *at) {
   static const double world[3] = {0, 0, 0};
   const S2Joint *joint = at->joint;
   const double *qa = joint->a == S2_NONE ? world : at->q + 3 * joint->a;
   const double *qb = joint->b == S2_NONE ? world : at->q + 3 * joint->b;
-  Sides sides = {.turn_b = s2_rot(qb[0])};
-  sides.ra = s2_rotate(s2_rot(qa[0]), joint->local_a);
+  Sides sides = {.turn_b = s2_joint_turn(at, joint->b)};
+  sides.ra = s2_rotate(s2_joint_turn(at, joint->a), joint->local_a);
   sides.rb = s2_rotate(sides.turn_b, joint->local_b);
   sides.apart = s2_vec2((qa[1] - qb[1]) + (sides.ra.x - sides.rb.x),
                         (qa[2] - qb[2]) + (sides.ra.y - sides.rb.y));

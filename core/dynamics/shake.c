@@ -1,9 +1,11 @@
-// SHAKE by one factorisation (stabilise.c says what it is for). Joints push along their rows at the
-// start of the step, J0, however often their errors g are measured anew:
+// SHAKE by one factorisation (stabilise.c says what it is for). Joints push along their rows J0 at
+// the start of the step, however often their errors g are measured anew:
 //
-//     J0 M^-1 J0' dl = -g(q1),   l := l + dl,   q1 := (what it was) + M^-1 J0' l
+//     J1 M^-1 J0' dl = -g(q1),   l := l + dl,   q1 := (what it was) + M^-1 J0' l
 //
-// so the matrix is the same in every pass, and a pass costs the errors and a substitution.
+// J1 are the rows at q1, of the first pass as long as passes remove most of what there is, else
+// anew: Newton's matrix. (J0 in its place leaves the turn of the step, in rad, and several times
+// that in a stretched chain.) Where J1 is kept a pass costs the errors and a substitution.
 #include "dynamics/step.h"
 #include "mcp/bilateral.h"
 
@@ -15,50 +17,59 @@ typedef struct Shake {
   S2Problem problem;         // at q0, the equations alone; its right side is 0
   const S2JointPart *part;   // of its rows
   S2Bilateral matrix;        //
-  double *error, *change;    // a row: g; what l becomes
+  double *error;             // a row: g
+  double *change;            // a row: -dl
+  S2RowSides *now;           // a row: at q1
+  double largest;            // joint error, m
   double *start, *dq, *last; // 3 a node: q1 at first, what it has been displaced by, and before
+  bool others;               // are there limits or contacts?
 } Shake;
 
-// The errors of a joint's equations, in the order of its rows (joint_rows.c); returns how many.
-static int joint_errors(const S2JointAt *at, double length, double *error, double *square) {
+// A joint's equations in the order of the problem (joint_rows.c); returns how many.
+static int joint_rows(const S2JointAt *at, S2JointRow rows[S2_JOINT_EQUATIONS + 1]) {
   const S2Joint *joint = at->joint;
-  S2JointRow rows[S2_JOINT_EQUATIONS + 1];
   int count = joint->velocity_only ? 0 : s2_joint_rigid_rows(at, rows);
   if (joint->limit_lo == joint->limit_hi) {
     s2_joint_kind(joint->type)->coordinate(at, &rows[count], NULL);
     rows[count++].value -= joint->limit_lo;
   }
-  *square = 0;
-  for (int i = 0; i < count; i++) {
-    double size = rows[i].value * (s2_joint_row_angular(&rows[i]) ? length : 1);
-    error[i] = rows[i].value;
-    *square += size * size;
-  }
   return count;
 }
 
-// Those of all joints at q1; the largest is given back, m. NAN: they are not those of the rows.
+// Errors and rows at q1; the largest joint error is given back, m. NAN: the
+// joints do not have the equations of the problem.
 static double measure(Shake *shake) {
   const S2Step *step = shake->step;
   const S2Island *island = shake->island;
   double largest = 0, elapsed = step->t - step->world->kept.time + step->h;
   int n = 0;
+  S2ArenaMark mark = s2_arena_mark(step->arena);
+  const S2Rot *turn = s2_step_turns(step, island, step->q1);
   for (int i = 0; i < island->joints; i++) {
     const S2Joint *joint = &step->world->joints.at[island->joint[i]];
-    S2JointAt at = {step->world, joint, step->q1, elapsed};
-    double error[S2_JOINT_EQUATIONS + 1], square;
-    int count = joint_errors(&at, island->length, error, &square);
+    S2JointAt at = {step->world, joint, step->q1, elapsed, turn};
+    S2JointRow rows[S2_JOINT_EQUATIONS + 1];
+    int count = joint_rows(&at, rows);
     if (n + count > shake->problem.rows) {
-      return NAN;
+      n = shake->problem.rows + 1;
+      break;
     }
-    memcpy(shake->error + n, error, sizeof(double) * (size_t)count);
-    largest = square > largest ? square : largest;
+    double square = 0;
+    for (int k = 0; k < count; k++) {
+      double size = rows[k].value * (s2_joint_row_angular(&rows[k]) ? island->length : 1);
+      shake->error[n + k] = rows[k].value;
+      square += size * size;
+      memcpy(shake->now[n + k].a, rows[k].ja, sizeof rows[k].ja);
+      memcpy(shake->now[n + k].b, rows[k].jb, sizeof rows[k].jb);
+    }
+    largest = square <= largest ? largest : square; // keeps a NaN
     n += count;
   }
+  s2_arena_rewind(step->arena, mark);
   return n == shake->problem.rows ? sqrt(largest) : NAN;
 }
 
-static bool prepare(Shake *shake) {
+static bool prepare(Shake *shake, double worst) {
   S2Step *step = shake->step;
   const S2Island *island = shake->island;
   S2Arena *arena = step->arena;
@@ -74,7 +85,8 @@ static bool prepare(Shake *shake) {
     rows++;
   }
   shake->problem.rows = rows;
-  if (rows == 0 || !s2_bilateral_factor(&shake->matrix, &shake->problem, arena)) {
+  shake->others = rows < assembly.problem.rows || island->touches > 0;
+  if (rows == 0) {
     return false;
   }
   shake->error = S2_TAKE(arena, double, rows);
@@ -85,18 +97,18 @@ static bool prepare(Shake *shake) {
   for (int i = 0; i < island->nodes; i++) {
     memcpy(shake->start + 3 * i, q1 + 3 * island->node[i], 3 * sizeof(double));
   }
-  return true;
+  shake->now = S2_TAKE(arena, S2RowSides, rows);
+  shake->largest = measure(shake);
+  return shake->largest >= worst && // else a limit or an overlap is the larger error
+         s2_bilateral_init(&shake->matrix, &shake->problem, arena) &&
+         s2_bilateral_factor(&shake->matrix, shake->now);
 }
 
-// q1 from l + part * change; returns the largest turn that is new.
-static double displace(Shake *shake, const double *lambda, double part) {
-  int nodes = shake->island->nodes;
-  double turn = 0, *total = S2_TAKE(shake->step->arena, double, shake->problem.rows);
-  for (int r = 0; r < shake->problem.rows; r++) {
-    total[r] = lambda[r] + part * shake->change[r];
-  }
-  s2_mcp_velocity(&shake->problem, total, shake->dq);
-  for (int i = 0; i < 3 * nodes; i++) {
+// q1 from lambda; returns the largest turn that is new.
+static double displace(Shake *shake, const double *lambda) {
+  double turn = 0;
+  s2_mcp_velocity(&shake->problem, lambda, shake->dq);
+  for (int i = 0; i < 3 * shake->island->nodes; i++) {
     double *q = &shake->step->q1[3 * shake->island->node[i / 3] + i % 3];
     *q = shake->start[i] + shake->dq[i];
     double more = i % 3 == 0 ? fabs(shake->dq[i] - shake->last[i]) : 0;
@@ -105,25 +117,16 @@ static double displace(Shake *shake, const double *lambda, double part) {
   return turn;
 }
 
-// One pass; false when its numbers are not finite.
+// One pass; false when its numbers are not finite or it would turn a body too far.
 static bool correct(Shake *shake, double *lambda) {
-  S2ArenaMark mark = s2_arena_mark(shake->step->arena);
-  for (int r = 0; r < shake->problem.rows; r++) {
-    shake->change[r] = -shake->error[r];
-  }
-  s2_bilateral_apply(&shake->matrix, shake->change);
   memcpy(shake->last, shake->dq, sizeof(double) * (size_t)(3 * shake->island->nodes));
-  double part = 1, turn = displace(shake, lambda, part);
-  if (turn > S2_PROJECTION_TURN) {
-    part = S2_PROJECTION_TURN / turn;
-    displace(shake, lambda, part);
-  }
+  memcpy(shake->change, shake->error, sizeof(double) * (size_t)shake->problem.rows);
+  s2_bilateral_apply(&shake->matrix, shake->change);
   for (int r = 0; r < shake->problem.rows; r++) {
-    lambda[r] += part * shake->change[r];
+    lambda[r] -= shake->change[r];
   }
-  s2_arena_rewind(shake->step->arena, mark);
   shake->step->world->stats.projections += 1;
-  return isfinite(turn);
+  return displace(shake, lambda) <= S2_PROJECTION_TURN;
 }
 
 static void collide(const Shake *shake) {
@@ -145,24 +148,27 @@ static void undo(Shake *shake, double *lambda) {
 
 bool s2_step_shake(S2Step *step, const S2Island *island, S2Shaken *shaken, double *worst) {
   Shake shake = {.step = step, .island = island};
-  if (!prepare(&shake)) {
+  if (!prepare(&shake, *worst)) {
     return false;
   }
-  double now = measure(&shake), before = INFINITY;
-  if (!(now >= *worst)) { // a limit or an overlap is the larger error
-    return false;
-  }
+  double now = shake.largest, before = INFINITY;
   // Less than this is rounding, which does not halve.
   double done = S2_PROJECTION_TOLERANCE * island->length;
-  bool finite = true;
-  for (int pass = 0; pass < S2_SHAKE_DIRECT_PASSES && now > done && now < before / 2; pass++) {
+  bool small = true;
+  for (int pass = 0; pass < S2_SHAKE_DIRECT_PASSES && small && now > done && now < before / 2;
+       pass++) {
     before = now;
-    finite = correct(&shake, shaken->lambda) && finite;
+    small = correct(&shake, shaken->lambda);
     now = measure(&shake);
+    bool slow = now > S2_SHAKE_SLOW * before && now > done;
+    small = small && (!slow || s2_bilateral_factor(&shake.matrix, shake.now));
   }
-  collide(&shake);
-  double left = s2_step_violation(step, island);
-  if (!finite || !(left <= S2_PROJECTION_TRIGGER * island->length)) {
+  double left = now;
+  if (shake.others) {
+    collide(&shake);
+    left = s2_step_violation(step, island);
+  }
+  if (!small || !(left <= S2_PROJECTION_TRIGGER * island->length)) {
     undo(&shake, shaken->lambda);
     return false;
   }

@@ -207,6 +207,9 @@ double s2_island_rest_speed(const S2Step *step, const S2Island *island);
 int s2_step_joint_rows(const S2Step *step, const S2Island *island, S2Kind kind, S2Row *rows,
                        S2JointPart *parts, double *lambda, double *rhs, double *speed, int *given);
 
+// How the bodies that the island's joints join are turned at the poses q, a slot.
+const S2Rot *s2_step_turns(const S2Step *step, const S2Island *island, const double *q);
+
 // blend.c: fails where beta = 0 meets a joint with a rigid row, whose position it cannot reach.
 S2Status s2_world_check_blend(const S2World *world);
 

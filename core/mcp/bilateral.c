@@ -16,10 +16,11 @@ enum { CORRECTIONS = 6 };
 static const double GAIN = 0.5;
 static const double ROUNDING = 1e-14; // a scaled residual this good is not improved further
 
-typedef struct Link { // rows of a group on one node: block = J_node
+struct S2BilateralLink { // rows of a group on one node
   int32_t group;
-  double j[3][3]; // row, column; rows that a group lacks are 0
-} Link;
+  bool b;                     // its side
+  double j[3][3], left[3][3]; // row, column; rows that a group lacks are 0
+};
 
 // ---- Assembly ---------------------------------------------------------------------------------
 
@@ -43,11 +44,12 @@ static bool find_groups(S2Bilateral *bilateral, const S2Problem *problem, S2Aren
 }
 
 // The links by nodes: those of node i are link[start[i]] ..
-static Link *find_links(const S2Bilateral *bilateral, const S2Problem *problem, int32_t *start,
-                        S2Arena *arena) {
-  Link *link = S2_TAKE(arena, Link, 2 * bilateral->groups);
-  int32_t *next = S2_TAKE(arena, int32_t, problem->nodes + 1);
-  memset(start, 0, sizeof(int32_t) * (size_t)(problem->nodes + 1));
+static void find_links(S2Bilateral *bilateral, S2Arena *arena) {
+  const S2Problem *problem = bilateral->problem;
+  int32_t *start = S2_TAKE_ZEROED(arena, int32_t, problem->nodes + 1);
+  int32_t *next = S2_TAKE(arena, int32_t, problem->nodes);
+  bilateral->start = start;
+  bilateral->link = S2_TAKE(arena, S2BilateralLink, 2 * bilateral->groups);
   for (int g = 0; g < bilateral->groups; g++) {
     const S2Row *row = &problem->row[bilateral->first[g]];
     start[row->a + 1] += row->a >= 0;
@@ -63,39 +65,60 @@ static Link *find_links(const S2Bilateral *bilateral, const S2Problem *problem, 
     for (int side = 0; side < 2; side++) {
       int32_t node = side == 0 ? row->a : row->b;
       if (node >= 0) {
-        Link *to = &link[next[node]++];
-        *to = (Link){.group = g};
+        S2BilateralLink *to = &bilateral->link[next[node]++];
+        *to = (S2BilateralLink){.group = g, .b = side == 1};
         for (int r = 0; r < rows; r++) {
           memcpy(to->j[r], side == 0 ? row[r].ja : row[r].jb, sizeof to->j[r]);
         }
       }
     }
   }
-  return link;
 }
 
-// block = G W^-1 H'
-S2_INLINE void couple(const Link *g, const Link *h, const double inverse[3], double block[9]) {
-  for (int r = 0; r < 3; r++) {
-    double x = g->j[r][0] * inverse[0], y = g->j[r][1] * inverse[1], z = g->j[r][2] * inverse[2];
-    for (int c = 0; c < 3; c++) {
-      block[3 * r + c] = x * h->j[c][0] + y * h->j[c][1] + z * h->j[c][2];
+static void read_left(S2Bilateral *bilateral, const S2RowSides *left) {
+  int links = bilateral->start[bilateral->problem->nodes];
+  for (int k = 0; k < links; k++) {
+    S2BilateralLink *link = &bilateral->link[k];
+    int first = bilateral->first[link->group], rows = bilateral->first[link->group + 1] - first;
+    for (int r = 0; r < rows; r++) {
+      const S2RowSides *sides = &left[first + r];
+      memcpy(link->left[r], link->b ? sides->b : sides->a, sizeof link->left[r]);
     }
   }
 }
 
-static void fill(S2Bilateral *bilateral, const S2Problem *problem, const int32_t *start,
-                 const Link *link, const int32_t *slot) {
+// block += G W^-1 H', by columns
+S2_INLINE void couple(S2Quad *block, const double g[3][3], const double h[3][3],
+                      const double inverse[3]) {
+  for (int c = 0; c < 3; c++) {
+    double x = h[c][0] * inverse[0], y = h[c][1] * inverse[1], z = h[c][2] * inverse[2];
+    for (int r = 0; r < 3; r++) {
+      block[c][r] += g[r][0] * x + g[r][1] * y + g[r][2] * z;
+    }
+  }
+}
+
+S2_WIDE static void fill(S2Bilateral *bilateral, bool nonsymmetric) {
+  const S2Problem *problem = bilateral->problem;
+  const int32_t *start = bilateral->start, *slot = bilateral->slot;
   S2BlockSparse *matrix = &bilateral->matrix;
-  double block[9];
-  s2_blocksparse_clear(matrix, false);
+  s2_blocksparse_clear(matrix, nonsymmetric);
   for (int i = 0; i < problem->nodes; i++) {
     const double *mass = problem->mass + 3 * i;
     const double inverse[3] = {1 / mass[0], 1 / mass[1], 1 / mass[2]};
     for (int32_t p = start[i]; p < start[i + 1]; p++) {
-      for (int32_t q = start[i]; q <= p; q++) {
-        couple(&link[p], &link[q], inverse, block);
-        s2_blocksparse_add(matrix, p == q ? -1 : *slot++, link[p].group, link[q].group, block);
+      const S2BilateralLink *x = &bilateral->link[p];
+      S2Quad *diagonal = matrix->diagonal + 3 * matrix->place[x->group];
+      couple(diagonal, nonsymmetric ? x->left : x->j, x->j, inverse);
+      for (int32_t q = start[i]; q < p; q++) {
+        const S2BilateralLink *y = &bilateral->link[q];
+        bool below = matrix->place[x->group] > matrix->place[y->group];
+        const S2BilateralLink *r = below ? x : y, *c = below ? y : x;
+        couple(matrix->lower + 3 * (size_t)*slot, nonsymmetric ? r->left : r->j, c->j, inverse);
+        if (nonsymmetric) {
+          couple(matrix->upper + 3 * (size_t)*slot, r->j, c->left, inverse);
+        }
+        slot++;
       }
     }
   }
@@ -108,28 +131,41 @@ static void fill(S2Bilateral *bilateral, const S2Problem *problem, const int32_t
   }
 }
 
+static void keep_diagonal(const S2Bilateral *bilateral) {
+  for (int g = 0; g < bilateral->groups; g++) {
+    const S2Quad *block = bilateral->matrix.diagonal + 3 * bilateral->matrix.place[g];
+    for (int i = bilateral->first[g], r = 0; i < bilateral->first[g + 1]; i++, r++) {
+      bilateral->diagonal[i] = block[r][r];
+    }
+  }
+}
+
 // Elimination that leaves next to nothing of a row's diagonal met a row that repeats others.
-static bool is_independent(const S2BlockSparse *matrix, const double *diagonal) {
+static bool is_independent(const S2Bilateral *bilateral) {
   double least = s2_schur_redundant(false);
-  for (int k = 0; k < matrix->nodes; k++) {
-    for (int r = 0; r < 3; r++) {
-      double pivot = 1 / matrix->inverse[3 * k + r][r];
-      if (!(pivot > least * diagonal[3 * k + r])) {
+  for (int g = 0; g < bilateral->groups; g++) {
+    const S2Quad *block = bilateral->matrix.diagonal + 3 * bilateral->matrix.place[g];
+    S2Quad d[3] = {block[0], block[1], block[2]};
+    for (int i = bilateral->first[g], r = 0; i < bilateral->first[g + 1]; i++, r++) {
+      if (!(d[r][r] > least * bilateral->diagonal[i])) {
         return false;
+      }
+      for (int c = r + 1; c < 3; c++) {
+        d[c] -= d[r] * (d[c][r] / d[r][r]);
       }
     }
   }
   return true;
 }
 
-bool s2_bilateral_factor(S2Bilateral *bilateral, const S2Problem *problem, S2Arena *arena) {
-  *bilateral = (S2Bilateral){0};
+bool s2_bilateral_init(S2Bilateral *bilateral, const S2Problem *problem, S2Arena *arena) {
+  *bilateral = (S2Bilateral){.problem = problem};
   if (problem->mobility != NULL || !find_groups(bilateral, problem, arena)) {
     return false;
   }
-  int groups = bilateral->groups;
-  int32_t *start = S2_TAKE(arena, int32_t, problem->nodes + 1);
-  const Link *link = find_links(bilateral, problem, start, arena);
+  find_links(bilateral, arena);
+  const int32_t *start = bilateral->start;
+  int groups = bilateral->groups, edges = 0;
   int64_t pairs = 0;
   for (int i = 0; i < problem->nodes; i++) {
     int64_t links = start[i + 1] - start[i];
@@ -138,26 +174,30 @@ bool s2_bilateral_factor(S2Bilateral *bilateral, const S2Problem *problem, S2Are
   if (pairs > (int64_t)PAIRS_MOST * groups) {
     return false;
   }
-  int32_t *edge = S2_TAKE(arena, int32_t, 2 * pairs), *slot = S2_TAKE(arena, int32_t, pairs);
-  int edges = 0;
+  int32_t *edge = S2_TAKE(arena, int32_t, 2 * pairs);
+  bilateral->slot = S2_TAKE(arena, int32_t, pairs);
   for (int i = 0; i < problem->nodes; i++) {
     for (int32_t p = start[i]; p < start[i + 1]; p++) {
       for (int32_t q = start[i]; q < p; q++, edges++) {
-        edge[2 * edges] = link[p].group;
-        edge[2 * edges + 1] = link[q].group;
+        edge[2 * edges] = bilateral->link[p].group;
+        edge[2 * edges + 1] = bilateral->link[q].group;
       }
     }
   }
-  S2BlockSparse *matrix = &bilateral->matrix;
-  s2_blocksparse_init(matrix, groups, edges, edge, slot, arena);
-  matrix->careful = true;
+  s2_blocksparse_init(&bilateral->matrix, groups, edges, edge, bilateral->slot, arena);
+  bilateral->matrix.careful = true;
   bilateral->x = S2_TAKE(arena, S2Quad, groups);
-  fill(bilateral, problem, start, link, slot);
-  double *diagonal = S2_TAKE(arena, double, 3 * groups);
-  for (int k = 0; k < 3 * groups; k++) {
-    diagonal[k] = matrix->diagonal[k][k % 3];
+  bilateral->diagonal = S2_TAKE(arena, double, problem->rows);
+  return true;
+}
+
+bool s2_bilateral_factor(S2Bilateral *bilateral, const S2RowSides *left) {
+  if (left != NULL) {
+    read_left(bilateral, left);
   }
-  return s2_blocksparse_factor(matrix) && is_independent(matrix, diagonal);
+  fill(bilateral, left != NULL);
+  keep_diagonal(bilateral);
+  return s2_blocksparse_factor(&bilateral->matrix) && is_independent(bilateral);
 }
 
 // ---- Solving ----------------------------------------------------------------------------------
@@ -221,7 +261,8 @@ bool s2_bilateral_solve(const S2Problem *problem, const S2SolverOptions *options
                         S2Solution *solution) {
   S2ArenaMark mark = s2_arena_mark(arena);
   S2Bilateral bilateral;
-  bool good = s2_bilateral_factor(&bilateral, problem, arena);
+  bool good =
+      s2_bilateral_init(&bilateral, problem, arena) && s2_bilateral_factor(&bilateral, NULL);
   if (good) {
     double *lambda = S2_TAKE(arena, double, problem->rows);
     for (int i = 0; i < problem->rows; i++) { // a guess may be anything

@@ -1,5 +1,5 @@
 // Independent bilateral rows solved directly: S = J W^-1 J' + C on the graph of joints (two are
-// neighbours where they share a node), factored L D L' once. For islands that joints alone hold.
+// neighbours where they share a node), factored once. For islands that joints alone hold.
 #ifndef S2_BILATERAL_H
 #define S2_BILATERAL_H
 
@@ -8,16 +8,32 @@
 
 #include <stdbool.h>
 
+typedef struct S2RowSides { // as S2Row has them; nobody looks at that of the ground
+  double a[3], b[3];
+} S2RowSides;
+
+typedef struct S2BilateralLink S2BilateralLink;
+
 typedef struct S2Bilateral {
+  const S2Problem *problem;
   int groups;
-  int32_t *first;       // groups + 1: the rows of each, up to three
+  int32_t *first; // groups + 1: the rows of each, up to three
+  int32_t *start; // nodes + 1: the links of each node, groups with rows on it
+  S2BilateralLink *link;
+  int32_t *slot;        // of pairs of links of one node, in order
   S2BlockSparse matrix; // S, a group a node
+  double *diagonal;     // of S, a row
   S2Quad *x;            // scratch
 } S2Bilateral;
 
-// False, and nothing to be solved with: a row is not bilateral, rows repeat others (or nearly), a
-// node has so many rows that the graph of joints is dense, or the problem has the local form.
-bool s2_bilateral_factor(S2Bilateral *bilateral, const S2Problem *problem, S2Arena *arena);
+// Finds order and pattern for the rows of a problem, which stay the caller's. False where there is
+// nothing to be solved with: a row is not bilateral, a node has so many rows that the graph of
+// joints is dense, or the problem has the local form.
+bool s2_bilateral_init(S2Bilateral *bilateral, const S2Problem *problem, S2Arena *arena);
+
+// False where rows repeat others, or nearly. With `left` (a row) S = left W^-1 J' + C: what these
+// rows see of impulses along those of the problem.
+bool s2_bilateral_factor(S2Bilateral *bilateral, const S2RowSides *left);
 
 // x = S^-1 x, a number a row.
 void s2_bilateral_apply(const S2Bilateral *bilateral, double *x);
