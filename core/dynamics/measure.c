@@ -80,7 +80,7 @@ void s2_measure_offset(const S2JointAt *at, S2Vec2 direction, S2JointRow *row,
 
 void s2_measure_offsets(const S2JointAt *at, S2JointRow rows[2]) {
   Sides sides = sides_of(at);
-  S2Vec2 x = s2_rotate(sides.turn_b, s2_vec2(1, 0));
+  S2Vec2 x = s2_vec2(sides.turn_b.c, sides.turn_b.s);
   rows[0] = offset(&sides, x);
   rows[1] = offset(&sides, s2_left(x));
 }

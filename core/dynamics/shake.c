@@ -50,6 +50,8 @@ static double measure(Shake *shake) {
     S2JointAt at = {step->world, joint, step->q1, elapsed, turn};
     S2JointRow rows[S2_JOINT_EQUATIONS + 1];
     int count = joint_rows(&at, rows);
+    shake->others |= joint->limit_lo < joint->limit_hi &&
+                     (joint->limit_lo > -INFINITY || joint->limit_hi < INFINITY);
     if (n + count > shake->problem.rows) {
       n = shake->problem.rows + 1;
       break;
@@ -69,26 +71,59 @@ static double measure(Shake *shake) {
   return n == shake->problem.rows ? sqrt(largest) : NAN;
 }
 
-static bool prepare(Shake *shake, double worst) {
+// The equations that the first solve had, if that is all it had: they are rigid and not driven.
+static bool take_rows_of_motion(Shake *shake) {
+  const S2Assembly *motion = shake->island->motion;
+  if (motion == NULL || motion->parts == 0 || motion->parts_given > 0) {
+    return false;
+  }
+  for (int r = 0; r < motion->parts; r++) {
+    const S2Row *row = &motion->problem.row[r];
+    if (!(row->lo == -INFINITY && row->hi == INFINITY && row->compliance == 0)) {
+      return false;
+    }
+  }
+  shake->problem = motion->problem;
+  shake->part = motion->part;
+  return true;
+}
+
+static void take_rows_of_start(Shake *shake) {
   S2Step *step = shake->step;
-  const S2Island *island = shake->island;
-  S2Arena *arena = step->arena;
   double *q1 = step->q1;
-  S2Choice *none = S2_TAKE_ZEROED(arena, S2Choice, 2 * step->touch_count);
+  S2Choice *none = S2_TAKE_ZEROED(step->arena, S2Choice, 2 * step->touch_count);
   step->q1 = step->q0;
-  S2Assembly assembly = s2_assemble(step, island, none, S2_POSITIONS);
+  S2Assembly assembly = s2_assemble(step, shake->island, none, S2_POSITIONS);
   step->q1 = q1;
   shake->problem = assembly.problem;
   shake->part = assembly.part;
-  int rows = 0;
-  while (rows < assembly.problem.rows && assembly.problem.row[rows].lo < 0) {
-    rows++;
+  shake->problem.rows = 0;
+  while (shake->problem.rows < assembly.problem.rows &&
+         assembly.problem.row[shake->problem.rows].lo < 0) {
+    shake->problem.rows++;
   }
-  shake->problem.rows = rows;
-  shake->others = rows < assembly.problem.rows || island->touches > 0;
+}
+
+static bool prepare(Shake *shake, double worst) {
+  const S2Step *step = shake->step;
+  const S2Island *island = shake->island;
+  S2Arena *arena = step->arena;
+  const double *q1 = step->q1;
+  if (!take_rows_of_motion(shake)) {
+    take_rows_of_start(shake);
+  }
+  int rows = shake->problem.rows;
   if (rows == 0) {
     return false;
   }
+  double *mass = S2_TAKE(arena, double, 3 * island->nodes);
+  for (int i = 0; i < island->nodes; i++) {
+    const S2Body *body = &step->world->bodies.at[island->node[i]];
+    mass[3 * i] = body->inertia;
+    mass[3 * i + 1] = mass[3 * i + 2] = body->mass;
+  }
+  shake->problem.mass = mass;
+  shake->problem.rhs = S2_TAKE_ZEROED(arena, double, 3 * island->nodes);
   shake->error = S2_TAKE(arena, double, rows);
   shake->change = S2_TAKE(arena, double, rows);
   shake->start = S2_TAKE(arena, double, 3 * island->nodes);
@@ -147,7 +182,7 @@ static void undo(Shake *shake, double *lambda) {
 }
 
 bool s2_step_shake(S2Step *step, const S2Island *island, S2Shaken *shaken, double *worst) {
-  Shake shake = {.step = step, .island = island};
+  Shake shake = {.step = step, .island = island, .others = island->touches > 0};
   if (!prepare(&shake, *worst)) {
     return false;
   }

@@ -78,6 +78,10 @@ bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices
     s2_arena_rewind(step->arena, mark);
     return false;
   }
+  if (kind == S2_MOTION && island->motion != NULL && island->motion->parts == 0) {
+    *island->motion = assembly;
+    mark = s2_arena_mark(step->arena); // it stays
+  }
   S2Problem posed;
   S2Solution solution;
   solve_posed(step, island, &assembly, kind, &posed, &solution);

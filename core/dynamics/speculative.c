@@ -131,6 +131,9 @@ static bool has_springs(const S2Step *step, const S2Island *island) {
 // gets the contacts that are closed at the end of the step.
 static bool choose_impact(const S2Step *step, const S2Island *island, const double *v,
                           S2Choice *choices, bool *touching) {
+  if (island->touches == 0) {
+    return false;
+  }
   double h = step->h, tiny = s2_island_rest_speed(step, island);
   bool impact = false, springs = has_springs(step, island);
   for (int i = 0; i < island->touches; i++) {

@@ -6,12 +6,17 @@
 #include "dynamics/joint.h"
 #include "dynamics/world.h"
 
+typedef struct S2Assembly S2Assembly;
+
 typedef struct S2Island { // bodies that act on each other, in ascending order everywhere
   int nodes, touches, joints;
   int32_t *node;  // slots
   int32_t *touch; // indices into S2Step.touches
   int32_t *joint; // slots of joints
   double length;  // m: size of its largest body
+  // Where joints alone act and steps are speculative: the problem of its first S2_MOTION, whose
+  // rows are those of q0 (no parts before that). Else NULL.
+  S2Assembly *motion;
 } S2Island;
 
 // What to do with one contact point (two a touch) in a solve.
@@ -122,13 +127,13 @@ typedef struct S2JointPart { // of a row that comes from a joint
                              // that is known before the solve, already in the right side
 } S2JointPart;
 
-typedef struct S2Assembly {
+struct S2Assembly {
   S2Problem problem;
   const S2JointPart *part; // of the first rows, then those without a row: all of them is given
   int parts, parts_given;  // the former; the latter
   double *mass;            // the problem's
   double *lambda, *v;      // guesses: kept impulses and v0 for motion, else zero
-} S2Assembly;
+};
 S2Assembly s2_assemble(const S2Step *step, const S2Island *island, const S2Choice *choices,
                        S2Kind kind);
 

@@ -16,12 +16,6 @@ enum { CORRECTIONS = 6 };
 static const double GAIN = 0.5;
 static const double ROUNDING = 1e-14; // a scaled residual this good is not improved further
 
-struct S2BilateralLink { // rows of a group on one node
-  int32_t group;
-  bool b;                     // its side
-  double j[3][3], left[3][3]; // row, column; rows that a group lacks are 0
-};
-
 // ---- Assembly ---------------------------------------------------------------------------------
 
 // Rows of one joint, between the same nodes, share a group: at most three.
@@ -49,7 +43,7 @@ static void find_links(S2Bilateral *bilateral, S2Arena *arena) {
   int32_t *start = S2_TAKE_ZEROED(arena, int32_t, problem->nodes + 1);
   int32_t *next = S2_TAKE(arena, int32_t, problem->nodes);
   bilateral->start = start;
-  bilateral->link = S2_TAKE(arena, S2BilateralLink, 2 * bilateral->groups);
+  bilateral->link = S2_TAKE(arena, int32_t, 2 * bilateral->groups);
   for (int g = 0; g < bilateral->groups; g++) {
     const S2Row *row = &problem->row[bilateral->first[g]];
     start[row->a + 1] += row->a >= 0;
@@ -61,64 +55,67 @@ static void find_links(S2Bilateral *bilateral, S2Arena *arena) {
   }
   for (int g = 0; g < bilateral->groups; g++) {
     const S2Row *row = &problem->row[bilateral->first[g]];
-    int rows = bilateral->first[g + 1] - bilateral->first[g];
-    for (int side = 0; side < 2; side++) {
-      int32_t node = side == 0 ? row->a : row->b;
-      if (node >= 0) {
-        S2BilateralLink *to = &bilateral->link[next[node]++];
-        *to = (S2BilateralLink){.group = g, .b = side == 1};
-        for (int r = 0; r < rows; r++) {
-          memcpy(to->j[r], side == 0 ? row[r].ja : row[r].jb, sizeof to->j[r]);
-        }
+    if (row->a >= 0) {
+      bilateral->link[next[row->a]++] = 2 * g;
+    }
+    if (row->b >= 0) {
+      bilateral->link[next[row->b]++] = 2 * g + 1;
+    }
+  }
+}
+
+// Row r of a link, as it is pushed along and as it sees.
+static const double *side_of(const S2Bilateral *bilateral, int32_t link, int r) {
+  const S2Row *row = &bilateral->problem->row[bilateral->first[link / 2] + r];
+  return link % 2 == 0 ? row->ja : row->jb;
+}
+
+static const double *left_of(const S2Bilateral *bilateral, const S2RowSides *left, int32_t link,
+                             int r) {
+  const S2RowSides *sides = &left[bilateral->first[link / 2] + r];
+  return link % 2 == 0 ? sides->a : sides->b;
+}
+
+// block += G W^-1 H', by columns: what rows of link g see of impulses at link h; with `turned` its
+// transpose.
+static void couple(const S2Bilateral *bilateral, const S2RowSides *left, int32_t g, int32_t h,
+                   const double inverse[3], bool turned, S2Quad *block) {
+  int rows = bilateral->first[g / 2 + 1] - bilateral->first[g / 2];
+  int columns = bilateral->first[h / 2 + 1] - bilateral->first[h / 2];
+  for (int c = 0; c < columns; c++) {
+    const double *j = side_of(bilateral, h, c);
+    double x = j[0] * inverse[0], y = j[1] * inverse[1], z = j[2] * inverse[2];
+    for (int r = 0; r < rows; r++) {
+      const double *k = left == NULL ? side_of(bilateral, g, r) : left_of(bilateral, left, g, r);
+      double entry = k[0] * x + k[1] * y + k[2] * z;
+      if (turned) {
+        block[r][c] += entry;
+      } else {
+        block[c][r] += entry;
       }
     }
   }
 }
 
-static void read_left(S2Bilateral *bilateral, const S2RowSides *left) {
-  int links = bilateral->start[bilateral->problem->nodes];
-  for (int k = 0; k < links; k++) {
-    S2BilateralLink *link = &bilateral->link[k];
-    int first = bilateral->first[link->group], rows = bilateral->first[link->group + 1] - first;
-    for (int r = 0; r < rows; r++) {
-      const S2RowSides *sides = &left[first + r];
-      memcpy(link->left[r], link->b ? sides->b : sides->a, sizeof link->left[r]);
-    }
-  }
-}
-
-// block += G W^-1 H', by columns
-S2_INLINE void couple(S2Quad *block, const double g[3][3], const double h[3][3],
-                      const double inverse[3]) {
-  for (int c = 0; c < 3; c++) {
-    double x = h[c][0] * inverse[0], y = h[c][1] * inverse[1], z = h[c][2] * inverse[2];
-    for (int r = 0; r < 3; r++) {
-      block[c][r] += g[r][0] * x + g[r][1] * y + g[r][2] * z;
-    }
-  }
-}
-
-S2_WIDE static void fill(S2Bilateral *bilateral, bool nonsymmetric) {
+static void fill(S2Bilateral *bilateral, const S2RowSides *left) {
   const S2Problem *problem = bilateral->problem;
   const int32_t *start = bilateral->start, *slot = bilateral->slot;
   S2BlockSparse *matrix = &bilateral->matrix;
-  s2_blocksparse_clear(matrix, nonsymmetric);
+  s2_blocksparse_clear(matrix, left != NULL);
   for (int i = 0; i < problem->nodes; i++) {
     const double *mass = problem->mass + 3 * i;
     const double inverse[3] = {1 / mass[0], 1 / mass[1], 1 / mass[2]};
     for (int32_t p = start[i]; p < start[i + 1]; p++) {
-      const S2BilateralLink *x = &bilateral->link[p];
-      S2Quad *diagonal = matrix->diagonal + 3 * matrix->place[x->group];
-      couple(diagonal, nonsymmetric ? x->left : x->j, x->j, inverse);
-      for (int32_t q = start[i]; q < p; q++) {
-        const S2BilateralLink *y = &bilateral->link[q];
-        bool below = matrix->place[x->group] > matrix->place[y->group];
-        const S2BilateralLink *r = below ? x : y, *c = below ? y : x;
-        couple(matrix->lower + 3 * (size_t)*slot, nonsymmetric ? r->left : r->j, c->j, inverse);
-        if (nonsymmetric) {
-          couple(matrix->upper + 3 * (size_t)*slot, r->j, c->left, inverse);
+      int32_t x = bilateral->link[p], place = matrix->place[x / 2];
+      couple(bilateral, left, x, x, inverse, false, matrix->diagonal + 3 * place);
+      for (int32_t q = start[i]; q < p; q++, slot++) {
+        int32_t y = bilateral->link[q];
+        bool below = place > matrix->place[y / 2];
+        int32_t r = below ? x : y, c = below ? y : x;
+        couple(bilateral, left, r, c, inverse, false, matrix->lower + 3 * (size_t)*slot);
+        if (left != NULL) {
+          couple(bilateral, left, c, r, inverse, true, matrix->upper + 3 * (size_t)*slot);
         }
-        slot++;
       }
     }
   }
@@ -179,8 +176,8 @@ bool s2_bilateral_init(S2Bilateral *bilateral, const S2Problem *problem, S2Arena
   for (int i = 0; i < problem->nodes; i++) {
     for (int32_t p = start[i]; p < start[i + 1]; p++) {
       for (int32_t q = start[i]; q < p; q++, edges++) {
-        edge[2 * edges] = bilateral->link[p].group;
-        edge[2 * edges + 1] = bilateral->link[q].group;
+        edge[2 * edges] = bilateral->link[p] / 2;
+        edge[2 * edges + 1] = bilateral->link[q] / 2;
       }
     }
   }
@@ -192,10 +189,7 @@ bool s2_bilateral_init(S2Bilateral *bilateral, const S2Problem *problem, S2Arena
 }
 
 bool s2_bilateral_factor(S2Bilateral *bilateral, const S2RowSides *left) {
-  if (left != NULL) {
-    read_left(bilateral, left);
-  }
-  fill(bilateral, left != NULL);
+  fill(bilateral, left);
   keep_diagonal(bilateral);
   return s2_blocksparse_factor(&bilateral->matrix) && is_independent(bilateral);
 }
@@ -218,36 +212,43 @@ void s2_bilateral_apply(const S2Bilateral *bilateral, double *x) {
   }
 }
 
-// What the rows miss, into x; the velocities of the impulses into v.
-static void miss(const S2Problem *problem, const double *lambda, double *v, double *x) {
+// What the rows miss, into x; the velocities of the impulses into v. Returns the residual as
+// s2_mcp_residual has it: balance is exact here.
+static double miss(const S2Problem *problem, const double *lambda, double *v, double *x) {
+  double worst = 0;
   s2_mcp_velocity(problem, lambda, v);
   s2_mcp_row_velocity(problem, v, x);
   for (int i = 0; i < problem->rows; i++) {
-    x[i] += problem->row[i].compliance * lambda[i] + problem->row[i].bias;
+    const S2Row *row = &problem->row[i];
+    x[i] += row->compliance * lambda[i] + row->bias;
+    double error = fabs(x[i]) * (s2_row_is_angular(row) ? problem->length : 1);
+    worst = error <= worst ? worst : error; // keeps a NaN
   }
+  return worst / problem->velocity_scale;
 }
 
-// Correction after correction; the best point met goes to `lambda`.
+// Correction after correction; the best point met goes to `lambda`, its velocities to v.
 static double correct(const S2Bilateral *bilateral, const S2Problem *problem,
-                      const S2SolverOptions *options, double *lambda, S2Arena *arena) {
-  size_t size = sizeof(double) * (size_t)problem->rows;
+                      const S2SolverOptions *options, double *lambda, double *v, S2Arena *arena) {
+  size_t rows = sizeof(double) * (size_t)problem->rows;
+  size_t nodes = sizeof(double) * (size_t)(3 * problem->nodes);
   double *x = S2_TAKE(arena, double, problem->rows), *now = S2_TAKE(arena, double, problem->rows);
-  double *v = S2_TAKE(arena, double, 3 * problem->nodes);
-  memcpy(now, lambda, size);
-  miss(problem, now, v, x);
+  double *v_now = S2_TAKE(arena, double, 3 * problem->nodes);
+  memcpy(now, lambda, rows);
+  miss(problem, now, v_now, x);
   double best = INFINITY;
   for (int pass = 0; pass < CORRECTIONS; pass++) {
     s2_bilateral_apply(bilateral, x);
     for (int i = 0; i < problem->rows; i++) {
       now[i] -= x[i];
     }
-    miss(problem, now, v, x);
-    double residual = s2_mcp_residual(problem, v, now, arena).scaled;
+    double residual = miss(problem, now, v_now, x);
     s2_history_add(options->history, residual, 1, 0);
     if (!(residual < best)) {
       break;
     }
-    memcpy(lambda, now, size);
+    memcpy(lambda, now, rows);
+    memcpy(v, v_now, nodes);
     bool slow = residual > GAIN * best;
     best = residual;
     if (slow || best <= ROUNDING) {
@@ -268,10 +269,11 @@ bool s2_bilateral_solve(const S2Problem *problem, const S2SolverOptions *options
     for (int i = 0; i < problem->rows; i++) { // a guess may be anything
       lambda[i] = isfinite(solution->lambda[i]) ? solution->lambda[i] : 0;
     }
-    good = correct(&bilateral, problem, options, lambda, arena) <= options->tolerance;
+    double *v = S2_TAKE(arena, double, 3 * problem->nodes);
+    good = correct(&bilateral, problem, options, lambda, v, arena) <= options->tolerance;
     if (good) {
       memcpy(solution->lambda, lambda, sizeof(double) * (size_t)problem->rows);
-      s2_mcp_velocity(problem, lambda, solution->v);
+      memcpy(solution->v, v, sizeof(double) * (size_t)(3 * problem->nodes));
       solution->residual = s2_mcp_residual(problem, solution->v, lambda, arena);
       solution->status = S2_SOLVED;
       solution->used = S2_SOLVER_LINEAR;

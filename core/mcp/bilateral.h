@@ -12,14 +12,12 @@ typedef struct S2RowSides { // as S2Row has them; nobody looks at that of the gr
   double a[3], b[3];
 } S2RowSides;
 
-typedef struct S2BilateralLink S2BilateralLink;
-
 typedef struct S2Bilateral {
   const S2Problem *problem;
   int groups;
-  int32_t *first; // groups + 1: the rows of each, up to three
-  int32_t *start; // nodes + 1: the links of each node, groups with rows on it
-  S2BilateralLink *link;
+  int32_t *first;       // groups + 1: the rows of each, up to three
+  int32_t *start;       // nodes + 1: the links of each node,
+  int32_t *link;        // 2 group + side: a group with rows on it, and which side of them it is
   int32_t *slot;        // of pairs of links of one node, in order
   S2BlockSparse matrix; // S, a group a node
   double *diagonal;     // of S, a row

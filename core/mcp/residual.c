@@ -13,13 +13,12 @@
 #include "mcp/solvers.h"
 
 #include <math.h>
-#include <stdbool.h>
 
 static double larger(double a, double b) {
   return b > a || isnan(b) ? b : a;
 }
 
-static bool is_angular(const S2Row *row) {
+bool s2_row_is_angular(const S2Row *row) {
   return row->ja[1] == 0 && row->ja[2] == 0 && row->jb[1] == 0 && row->jb[2] == 0;
 }
 
@@ -66,7 +65,7 @@ S2Residual s2_mcp_residual(const S2Problem *problem, const double *v, const doub
       residual.complementarity = larger(residual.complementarity, fabs(least));
       error = fabs(speed > w * lambda[i] ? w * lambda[i] : speed);
     }
-    scaled = larger(scaled, is_angular(row) ? error * problem->length : error);
+    scaled = larger(scaled, s2_row_is_angular(row) ? error * problem->length : error);
   }
   residual.scaled = scaled / problem->velocity_scale;
   s2_arena_rewind(arena, mark);

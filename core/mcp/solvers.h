@@ -29,6 +29,7 @@ double s2_mcp_delassus(const S2Problem *problem, const S2Row *x, const S2Row *y)
 // Block of a local form, 9 numbers row-major, or NULL where A has none.
 const double *s2_mobility_block(const S2Mobility *mobility, int row, int column);
 
+bool s2_row_is_angular(const S2Row *row); // residual.c: its velocity counts times the length
 bool s2_all_finite(const double *x, int count);
 
 // mobility.c: the mobility whose nodes hold `rows` (at most 3) rows and columns of A each, from
