@@ -131,7 +131,7 @@ static double joint_error(const S2Step *step, double elapsed) {
   for (int i = 0; i < world->joint_order.count; i++) {
     const S2Joint *joint = &world->joints.at[world->joint_order.at[i]];
     if (s2_joint_active(world, joint)) {
-      S2JointAt at = {world, joint, step->q1, elapsed};
+      S2JointAt at = {world, joint, step->q1, elapsed, NULL};
       worst = fmax(worst, s2_joint_violation(&at, joint_length(world, joint)));
     }
   }
@@ -154,7 +154,7 @@ static void break_joint(S2World *world, int32_t slot, double force) {
 static void keep_own(const S2Step *step, S2Joint *joint, double elapsed) {
   const S2World *world = step->world;
   if (joint->type == S2_CONSTRAINT && s2_joint_active(world, joint)) {
-    s2_constraint_keep(&(S2JointAt){world, joint, step->q1, elapsed}, joint);
+    s2_constraint_keep(&(S2JointAt){world, joint, step->q1, elapsed, NULL}, joint);
   }
   int32_t slot = (int32_t)(joint - world->joints.at);
   memcpy(joint->pushed, step->pushed + 2 * slot, sizeof joint->pushed);

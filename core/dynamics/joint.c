@@ -297,7 +297,7 @@ S2Status s2_joint_create(S2World *world, const S2JointDef *def, S2JointId *id) {
   S2_TRY(read_axis(world, def, &joint));
   S2_TRY(kinds[def->type]->create(world, def, &joint));
   S2JointRow rows[S2_JOINT_EQUATIONS];
-  int count = kinds[def->type]->rows(&(S2JointAt){world, &joint, world->q.at, 0}, rows);
+  int count = kinds[def->type]->rows(&(S2JointAt){world, &joint, world->q.at, 0, NULL}, rows);
   if (def->type == S2_CONSTRAINT) {
     count = def->rows;
   }

@@ -18,6 +18,9 @@ typedef struct S2JointAt { // a joint at given poses
   const S2Joint *joint;
   const double *q; // 3 a slot
   double elapsed;  // s since the state the world is in
+  // NULL, or the poses at the end of a step that begins at q: then the gradients are chords, see
+  // measure.c; values are of no use.
+  const double *to;
 } S2JointAt;
 
 typedef enum S2JointParts { // what a definition may ask of a type
@@ -69,6 +72,8 @@ void s2_measure_offsets(const S2JointAt *at, S2JointRow rows[2]);
 void s2_measure_translation(const S2JointAt *at, S2JointRow *row, S2JointHessian *hessian);
 // |p_a - p_b|
 void s2_measure_length(const S2JointAt *at, S2JointRow *row, S2JointHessian *hessian);
+// The chord of a turn against another, per 2 tan(half of it): see measure.c.
+double s2_measure_turn(const S2JointAt *at);
 S2Vec2 s2_joint_anchor(const double *q, int32_t slot, S2Vec2 local);
 
 // ---- constraint.c: rows of the program's own --------------------------------------------------

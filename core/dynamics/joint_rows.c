@@ -387,7 +387,7 @@ int s2_step_joint_rows(const S2Step *step, const S2Island *island, S2Kind kind, 
       builder.group = i;
       builder.joint = &step->world->joints.at[builder.slot];
       builder.at =
-          (S2JointAt){step->world, builder.joint, positions ? step->q1 : step->q0, elapsed};
+          (S2JointAt){step->world, builder.joint, positions ? step->q1 : step->q0, elapsed, NULL};
       builder.arm = arm_of(&builder.at);
       if (pass == 0) {
         add_equations(&builder, &all);

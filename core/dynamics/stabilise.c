@@ -24,7 +24,7 @@ static double violation(const S2Step *step, const S2Island *island) {
   }
   for (int i = 0; i < island->joints; i++) {
     const S2Joint *joint = &step->world->joints.at[island->joint[i]];
-    S2JointAt at = {step->world, joint, step->q1, step->t - step->world->kept.time + step->h};
+    S2JointAt at = {step->world, joint, step->q1, step->t - step->world->kept.time + step->h, NULL};
     worst = fmax(worst, s2_joint_violation(&at, island->length));
   }
   return worst;
@@ -83,7 +83,7 @@ static bool feeds_back(const S2Step *step, const S2Island *island) {
   }
   for (int i = 0; i < island->joints; i++) {
     const S2Joint *joint = &step->world->joints.at[island->joint[i]];
-    S2JointAt at = {step->world, joint, step->q0, step->t - step->world->kept.time};
+    S2JointAt at = {step->world, joint, step->q0, step->t - step->world->kept.time, NULL};
     bool driven = joint->has_motor || joint->friction > 0 || joint->type == S2_GROUND_FRICTION;
     if (driven || s2_joint_violation(&at, island->length) > S2_FEEDBACK_START * island->length) {
       return false;
