@@ -168,13 +168,13 @@ static void commit_joints(const S2Step *step, double elapsed) {
     S2Joint *joint = &world->joints.at[slot];
     memcpy(joint->impulse, step->joint_impulse + S2_JOINT_ROWS * slot, sizeof joint->impulse);
     memcpy(joint->reaction, step->joint_reaction + 3 * slot, sizeof joint->reaction);
-    joint->reaction_time = step->h;
+    joint->reaction_time = step->acted;
     keep_own(step, joint, elapsed);
     for (int c = 0; c < 3; c++) {
       joint->goal[c] += elapsed * joint->rate[c];
     }
     double impulse = hypot(joint->reaction[1], joint->reaction[2]);
-    double force = (impulse > 0 ? impulse : fabs(joint->reaction[0])) / step->h;
+    double force = (impulse > 0 ? impulse : fabs(joint->reaction[0])) / step->acted;
     if (force > joint->break_force) {
       break_joint(world, slot, force);
     }

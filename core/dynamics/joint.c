@@ -50,8 +50,7 @@ bool s2_joint_active(const S2World *world, const S2Joint *joint) {
          (joint->type != S2_CONSTRAINT || world->callbacks.constraint != NULL);
 }
 
-// Does a limit give way? Only those of constraints can.
-static bool joint_is_soft(const S2Joint *joint) {
+bool s2_joint_soft_stop(const S2Joint *joint) {
   return joint->type == S2_CONSTRAINT && joint->compliance.linear > 0;
 }
 
@@ -70,7 +69,7 @@ double s2_joint_violation(const S2JointAt *at, double length) {
   }
   double worst = sqrt(square);
   bool limited = at->joint->limit_lo > -INFINITY || at->joint->limit_hi < INFINITY;
-  bool soft_stop = joint_is_soft(at->joint);
+  bool soft_stop = s2_joint_soft_stop(at->joint);
   if (limited && kind->coordinate != NULL && !soft_stop) {
     S2JointRow row;
     kind->coordinate(at, &row, NULL);

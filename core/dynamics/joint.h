@@ -57,6 +57,8 @@ bool s2_joint_active(const S2World *world, const S2Joint *joint);
 S2Status s2_joint_slot(const S2World *world, S2JointId id, int32_t *slot);
 // The largest error of its rigid equations and limits, m: angles times `length`.
 double s2_joint_violation(const S2JointAt *at, double length);
+// Does its limit give way? Only those of constraints can.
+bool s2_joint_soft_stop(const S2Joint *joint);
 // Does a row measure an angle?
 bool s2_joint_row_angular(const S2JointRow *row);
 
