@@ -111,6 +111,9 @@ bool s2_step_bisect(S2Step *step) {
   if (!s2_step_pre_stabilise(step)) {
     return false;
   }
+  int joints = 3 * world->joints.count;
+  double *carried = S2_TAKE_ZEROED(step->arena, double, joints);
+  step->acted = 0;
   S2ArenaMark clean = s2_arena_mark(step->arena);
   double next = step->dt; // what to try: twice what went well last, or the whole rest
   while (left > 0) {
@@ -136,8 +139,15 @@ bool s2_step_bisect(S2Step *step) {
                     overlap, h, step->t);
     }
     s2_step_stabilise(step);
+    if (!s2_step_stop_at_limits(step)) {
+      return false;
+    }
     memcpy(step->q0, step->q1, bytes);
     memcpy(step->v0, step->v2, bytes);
+    for (int i = 0; i < joints; i++) {
+      carried[i] += step->joint_reaction[i];
+    }
+    step->acted += h;
     step->t += h;
     left = h < left ? left - h : 0;
     next = 2 * h;
@@ -145,6 +155,13 @@ bool s2_step_bisect(S2Step *step) {
       step->cut_short = true;
       break;
     }
+  }
+  // Of the whole step, as in the other stepping: by that a joint breaks.
+  for (int i = 0; i < joints; i++) {
+    step->joint_reaction[i] = carried[i];
+  }
+  for (int i = 0; i < S2_JOINT_ROWS * world->joints.count && step->acted != step->h; i++) {
+    step->joint_impulse[i] *= step->acted / step->h;
   }
   return true;
 }

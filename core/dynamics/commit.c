@@ -139,7 +139,7 @@ static double joint_error(const S2Step *step, double elapsed) {
   for (int i = 0; i < world->joint_order.count; i++) {
     const S2Joint *joint = &world->joints.at[world->joint_order.at[i]];
     if (s2_joint_active(world, joint)) {
-      S2JointAt at = {world, joint, step->q1, elapsed, turn};
+      S2JointAt at = {world, joint, step->q1, elapsed, turn, NULL};
       worst = fmax(worst, s2_joint_violation(&at, joint_length(world, joint)));
     }
   }
@@ -162,7 +162,7 @@ static void break_joint(S2World *world, int32_t slot, double force) {
 static void keep_own(const S2Step *step, S2Joint *joint, double elapsed) {
   const S2World *world = step->world;
   if (joint->type == S2_CONSTRAINT && s2_joint_active(world, joint)) {
-    s2_constraint_keep(&(S2JointAt){world, joint, step->q1, elapsed, NULL}, joint);
+    s2_constraint_keep(&(S2JointAt){world, joint, step->q1, elapsed, NULL, NULL}, joint);
   }
   int32_t slot = (int32_t)(joint - world->joints.at);
   memcpy(joint->pushed, step->pushed + 2 * slot, sizeof joint->pushed);
@@ -176,13 +176,13 @@ static void commit_joints(const S2Step *step, double elapsed) {
     S2Joint *joint = &world->joints.at[slot];
     memcpy(joint->impulse, step->joint_impulse + S2_JOINT_ROWS * slot, sizeof joint->impulse);
     memcpy(joint->reaction, step->joint_reaction + 3 * slot, sizeof joint->reaction);
-    joint->reaction_time = step->h;
+    joint->reaction_time = step->acted;
     keep_own(step, joint, elapsed);
     for (int c = 0; c < 3; c++) {
       joint->goal[c] += elapsed * joint->rate[c];
     }
     double impulse = hypot(joint->reaction[1], joint->reaction[2]);
-    double force = (impulse > 0 ? impulse : fabs(joint->reaction[0])) / step->h;
+    double force = (impulse > 0 ? impulse : fabs(joint->reaction[0])) / step->acted;
     if (force > joint->break_force) {
       break_joint(world, slot, force);
     }

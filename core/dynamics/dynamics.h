@@ -325,7 +325,7 @@ typedef struct S2JointInfo {
   S2Vec2 axis;               // slider, wheel: unit vector, world coordinates now
   S2Vec2 target;             // mouse
   double velocity[3];        // lock: angle, x, y
-  S2Vec2 impulse;            // on a, N s, of the last (sub-)step (world axes)
+  S2Vec2 impulse;            // on a, N s, of the last step or part of it (world axes)
   double angular_impulse;    // on a, about its anchor, N m s
   S2Vec2 force;              // on a, N: impulse over the time it acted
   double torque;             // on a, about its anchor, N m

@@ -5,7 +5,7 @@
 #include <string.h>
 
 static const S2JointKind *part(const S2JointAt *at, int32_t slot, S2JointAt *of) {
-  *of = (S2JointAt){at->world, &at->world->joints.at[slot], at->q, at->elapsed, NULL};
+  *of = (S2JointAt){at->world, &at->world->joints.at[slot], at->q, at->elapsed, NULL, at->to};
   return s2_joint_kind(of->joint->type);
 }
 
@@ -101,7 +101,7 @@ static S2Status create(const S2World *world, const S2JointDef *def, S2Joint *joi
   joint->ratio = def->ratio;
   S2_TRY(find_bodies(world, joint));
   S2JointRow row[S2_JOINT_EQUATIONS];
-  rows(&(S2JointAt){world, joint, world->q.at, 0, NULL}, row);
+  rows(&(S2JointAt){world, joint, world->q.at, 0, NULL, NULL}, row);
   joint->sum = row[0].value;
   return s2_ok();
 }

@@ -50,8 +50,7 @@ bool s2_joint_active(const S2World *world, const S2Joint *joint) {
          (joint->type != S2_CONSTRAINT || world->callbacks.constraint != NULL);
 }
 
-// Does a limit give way? Only those of constraints can.
-static bool joint_is_soft(const S2Joint *joint) {
+bool s2_joint_soft_stop(const S2Joint *joint) {
   return joint->type == S2_CONSTRAINT && joint->compliance.linear > 0;
 }
 
@@ -89,7 +88,7 @@ double s2_joint_violation(const S2JointAt *at, double length) {
   }
   double worst = sqrt(square);
   bool limited = at->joint->limit_lo > -INFINITY || at->joint->limit_hi < INFINITY;
-  bool soft_stop = joint_is_soft(at->joint);
+  bool soft_stop = s2_joint_soft_stop(at->joint);
   if (limited && kind->coordinate != NULL && !soft_stop) {
     S2JointRow row;
     kind->coordinate(at, &row, NULL);
@@ -316,7 +315,7 @@ S2Status s2_joint_create(S2World *world, const S2JointDef *def, S2JointId *id) {
   S2_TRY(read_axis(world, def, &joint));
   S2_TRY(kinds[def->type]->create(world, def, &joint));
   S2JointRow rows[S2_JOINT_EQUATIONS];
-  int count = kinds[def->type]->rows(&(S2JointAt){world, &joint, world->q.at, 0, NULL}, rows);
+  int count = kinds[def->type]->rows(&(S2JointAt){world, &joint, world->q.at, 0, NULL, NULL}, rows);
   if (def->type == S2_CONSTRAINT) {
     count = def->rows;
   }

@@ -19,6 +19,9 @@ typedef struct S2JointAt { // a joint at given poses
   const double *q;   // 3 a slot
   double elapsed;    // s since the state the world is in
   const S2Rot *turn; // a slot: of the angles in q, where they are known; NULL: nowhere
+  // NULL, or the poses at the end of a step that begins at q: then the gradients are chords, see
+  // measure.c; values are of no use.
+  const double *to;
 } S2JointAt;
 
 typedef enum S2JointParts { // what a definition may ask of a type
@@ -59,6 +62,8 @@ bool s2_joint_is_rigid(const S2Joint *joint);
 int s2_joint_rigid_rows(const S2JointAt *at, S2JointRow rows[S2_JOINT_EQUATIONS]);
 // The largest error of its rigid equations and limits, m: angles times `length`.
 double s2_joint_violation(const S2JointAt *at, double length);
+// Does its limit give way? Only those of constraints can.
+bool s2_joint_soft_stop(const S2Joint *joint);
 // Does a row measure an angle?
 bool s2_joint_row_angular(const S2JointRow *row);
 
@@ -76,6 +81,8 @@ void s2_measure_offsets(const S2JointAt *at, S2JointRow rows[2]);
 void s2_measure_translation(const S2JointAt *at, S2JointRow *row, S2JointHessian *hessian);
 // |p_a - p_b|
 void s2_measure_length(const S2JointAt *at, S2JointRow *row, S2JointHessian *hessian);
+// The chord of a turn against another, per 2 tan(half of it): see measure.c.
+double s2_measure_turn(const S2JointAt *at);
 S2Vec2 s2_joint_anchor(const double *q, int32_t slot, S2Vec2 local);
 
 // ---- constraint.c: rows of the program's own --------------------------------------------------

@@ -236,6 +236,38 @@ static bool in_reach(const Builder *builder, const S2JointRow *row, double dista
   return distance <= S2_LIMIT_REACH * builder->step->h * speed * (linear + angular / length);
 }
 
+// Is it as near as makes no difference?
+static bool touches_limit(const S2Island *island, const S2JointRow *row, double distance) {
+  return distance <= S2_TOUCH_SLOP * (s2_joint_row_angular(row) ? 1 : island->length);
+}
+
+bool s2_step_limit_arrives(const S2Step *step, const S2Island *island) {
+  double tiny = s2_island_rest_speed(step, island), elapsed = step->t - step->world->kept.time;
+  for (int i = 0; i < island->joints; i++) {
+    int32_t slot = island->joint[i];
+    const S2Joint *joint = &step->world->joints.at[slot];
+    const double *impulse = step->joint_impulse + S2_JOINT_ROWS * slot;
+    bool lo = impulse[S2_JOINT_LO] > 0, hi = impulse[S2_JOINT_HI] > 0;
+    if (!(lo || hi) || !(joint->limit_lo < joint->limit_hi) || s2_joint_soft_stop(joint)) {
+      continue;
+    }
+    S2JointRow start, end;
+    S2JointAt at = {step->world, joint, step->q0, elapsed, NULL, NULL};
+    s2_joint_kind(joint->type)->coordinate(&at, &start, NULL);
+    at.q = step->q1;
+    at.elapsed += step->h;
+    s2_joint_kind(joint->type)->coordinate(&at, &end, NULL);
+    s2_joint_speeds(joint, step->v2, &end, 1);
+    double distance = lo ? start.value - joint->limit_lo : joint->limit_hi - start.value;
+    double approach = (lo ? -end.speed : end.speed) *
+                      (s2_joint_row_angular(&end) ? island->length : 1);
+    if (!touches_limit(island, &start, distance) && approach > tiny) {
+      return true;
+    }
+  }
+  return false;
+}
+
 static void add_limit(const Builder *builder, List *list, const S2JointRow *row, double sign,
                       double distance, int index) {
   double bias = distance;
@@ -245,8 +277,9 @@ static void add_limit(const Builder *builder, List *list, const S2JointRow *row,
   if (builder->kind != S2_POSITIONS) {
     // Met before: stopped there, without rebound.
     const double *impulse = builder->step->joint_impulse + S2_JOINT_ROWS * builder->slot;
-    double slop = S2_TOUCH_SLOP * (s2_joint_row_angular(row) ? 1 : builder->island->length);
-    bool met = distance <= slop || (builder->kind == S2_REBOUND && impulse[index] > 0);
+    bool again = builder->kind == S2_REBOUND || builder->kind == S2_STOP;
+    bool met =
+        touches_limit(builder->island, row, distance) || (again && impulse[index] > 0);
     bool bisect = builder->step->world->kept.def.stepping == S2_BISECT; // its blows move bodies
     bool ahead = builder->kind == S2_MOTION || (builder->kind == S2_FOLLOW && bisect);
     if (!met && !ahead) {
@@ -393,15 +426,15 @@ static List new_list(S2Arena *arena, int most) {
 
 int s2_step_joint_rows(const S2Step *step, const S2Island *island, S2Kind kind, S2Row *rows,
                        S2JointPart *parts, double *lambda, double *rhs, double *speed, int *given) {
-  bool positions = kind == S2_POSITIONS;
+  bool end = kind == S2_POSITIONS || kind == S2_STOP; // at q1
   S2ArenaMark mark = s2_arena_mark(step->arena);
   List all = {rows, parts, 0};
   List boxes = new_list(step->arena, 3 * island->joints);
   List limits = new_list(step->arena, 2 * island->joints);
   List without = new_list(step->arena, (S2_JOINT_EQUATIONS + S2_GEOMETRIC_ROWS) * island->joints);
-  double elapsed = step->t - step->world->kept.time + (positions ? step->h : 0);
+  double elapsed = step->t - step->world->kept.time + (end ? step->h : 0);
   double raised = *speed;
-  const double *q = positions ? step->q1 : step->q0;
+  const double *q = end ? step->q1 : step->q0;
   const S2Rot *turn = s2_step_turns(step, island, q);
   Builder builder = {
       .step = step, .island = island, .kind = kind, .speed = &raised, .given = &without};
@@ -414,7 +447,7 @@ int s2_step_joint_rows(const S2Step *step, const S2Island *island, S2Kind kind, 
       builder.slot = island->joint[i];
       builder.group = i;
       builder.joint = &step->world->joints.at[builder.slot];
-      builder.at = (S2JointAt){step->world, builder.joint, q, elapsed, turn};
+      builder.at = (S2JointAt){step->world, builder.joint, q, elapsed, turn, NULL};
       builder.arm = arm_of(&builder.at);
       if (pass == 0) {
         add_equations(&builder, &all);

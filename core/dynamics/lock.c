@@ -9,7 +9,7 @@ static int rows(const S2JointAt *at, S2JointRow rows[S2_JOINT_EQUATIONS]) {
     if (joint->locked[i]) {
       double goal = joint->goal[i] + at->elapsed * joint->rate[i];
       rows[count] = (S2JointRow){.value = at->q[3 * joint->a + i] - goal, .rate = -joint->rate[i]};
-      rows[count++].ja[i] = 1;
+      rows[count++].ja[i] = i == 0 ? s2_measure_turn(at) : 1;
     }
   }
   return count;

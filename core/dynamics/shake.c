@@ -47,7 +47,7 @@ static double measure(Shake *shake) {
   const S2Rot *turn = s2_step_turns(step, island, step->q1);
   for (int i = 0; i < island->joints; i++) {
     const S2Joint *joint = &step->world->joints.at[island->joint[i]];
-    S2JointAt at = {step->world, joint, step->q1, elapsed, turn};
+    S2JointAt at = {step->world, joint, step->q1, elapsed, turn, NULL};
     S2JointRow rows[S2_JOINT_EQUATIONS + 1];
     int count = joint_rows(&at, rows);
     shake->others |= joint->limit_lo < joint->limit_hi &&

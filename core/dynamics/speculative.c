@@ -269,5 +269,5 @@ bool s2_step_speculative(S2Step *step) {
   s2_step_integrate(step);
   s2_step_settle(step);
   s2_step_stabilise(step);
-  return true;
+  return s2_step_stop_at_limits(step);
 }

@@ -26,7 +26,7 @@ double s2_step_violation(const S2Step *step, const S2Island *island) {
   double elapsed = step->t - step->world->kept.time + step->h;
   for (int i = 0; i < island->joints; i++) {
     const S2Joint *joint = &step->world->joints.at[island->joint[i]];
-    S2JointAt at = {step->world, joint, step->q1, elapsed, turn};
+    S2JointAt at = {step->world, joint, step->q1, elapsed, turn, NULL};
     worst = fmax(worst, s2_joint_violation(&at, island->length));
   }
   s2_arena_rewind(step->arena, mark);
@@ -80,7 +80,7 @@ static bool feeds_back(const S2Step *step, const S2Island *island) {
   const S2Rot *turn = s2_step_turns(step, island, step->q0);
   for (int i = 0; i < island->joints; i++) {
     const S2Joint *joint = &step->world->joints.at[island->joint[i]];
-    S2JointAt at = {step->world, joint, step->q0, elapsed, turn};
+    S2JointAt at = {step->world, joint, step->q0, elapsed, turn, NULL};
     bool driven = joint->has_motor || joint->friction > 0 || joint->type == S2_GROUND_FRICTION;
     if (driven || s2_joint_violation(&at, island->length) > S2_FEEDBACK_START * island->length) {
       return false;

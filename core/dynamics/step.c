@@ -60,6 +60,7 @@ S2Step s2_step_begin(S2World *world, int part, int parts) {
       .parts = parts,
       .dt = world->kept.def.dt / parts,
       .h = world->kept.def.dt / parts,
+      .acted = world->kept.def.dt / parts,
       .t = world->kept.time,
       .q0 = copy(arena, world->q.at, 3 * slots),
       .v0 = velocities(world, arena),

@@ -45,6 +45,7 @@ typedef struct S2Step {
   bool *ahead;     // a slot: v1 alone carries it, as v0 would take it into another body
   double *joint_impulse;  // S2_JOINT_ROWS a joint slot
   double *joint_reaction; // 3 a joint slot
+  double acted;           // s, they and the impulses of joints
   double *pushed;         // 2 a joint slot: N, on bodies with ground friction, by all but it
   S2Touch *touches;
   S2Touch *touches_solved; // S2_POST: as the solve had them; else NULL
@@ -96,6 +97,7 @@ typedef enum S2Kind {
   S2_IMPACT,    // velocities after a blow that takes no time: from v2, no forces, no damping
   S2_REFLECT,   // an impact without friction
   S2_RUB,       // friction of an impact, with bounds that are known: no normal rows
+  S2_STOP,      // an impact at q1: what arrived at limits of joints loses what takes it beyond
   S2_FOLLOW,    // the forces of the step after an impact: from v2
   S2_POSITIONS, // displacements that mend q1: no velocities, no friction, no moving ground; joint
                 // biases are their position errors
@@ -196,6 +198,10 @@ void s2_step_scale_joints(S2Step *step, const S2Island *island, double factor);
 void s2_step_add_joints(S2Step *step, const S2JointPart *parts, int count, const double *lambda,
                         double factor);
 
+// Ends, at q1, the motion v2 of what arrived at a limit in this step: its row let it approach to the
+// limit. At q1, as there it balances, and after the positions are right. False: aborted. (impact.c)
+bool s2_step_stop_at_limits(S2Step *step);
+
 // In place of s2_step_impact under S2_REFLECTIONS: the blow from v2, then the forces, into v2.
 // `choices` are those of the blow with Newton's targets; overwritten. The joints' impulses are
 // added to what is there. False: aborted. (reflect.c)
@@ -225,6 +231,9 @@ S2Problem s2_step_pose(const S2Step *step, const S2Island *island, const S2Assem
                        const double *before);
 void s2_step_unpose(const S2Step *step, const S2Island *island, const S2Assembly *assembly,
                     const double *before, double tolerance, S2Solution *solution);
+
+// Did a limit that was out of touch at q0 stop its joint, but for speed that goes on at q1 with v2?
+bool s2_step_limit_arrives(const S2Step *step, const S2Island *island); // joint_rows.c
 
 void s2_keep_worst(S2Residual *worst, const S2Residual *residual); // solve.c
 
