@@ -84,10 +84,19 @@ void s2_constraint_keep(const S2JointAt *at, S2Joint *joint);
 
 // ---- ground_friction.c ------------------------------------------------------------------------
 
-// The rows |lambda| <= bound: a turn, along the motion of a body with this momentum (x, y) but for
-// the ground, and across it; bounds in N m and N.
-void s2_ground_friction_rows(const S2Joint *joint, S2Vec2 momentum, S2JointRow rows[3],
-                             double bounds[3]);
+typedef struct S2GroundState {
+  S2Vec2 momentum; // N s, that the body would end the step with but for the ground
+  double mass, h;  // kg, s
+  bool last;       // rows that did not settle: hardly anything across, so that the bound is kept
+} S2GroundState;
+
+typedef struct S2GroundRows { // a turn, along and across the momentum
+  S2JointRow row[3];
+  double bound[3]; // N m s, N s
+  double compliance[3];
+} S2GroundRows;
+
+void s2_ground_friction_rows(const S2Joint *joint, const S2GroundState *state, S2GroundRows *rows);
 
 // ---- compliance.c: rows that give way ---------------------------------------------------------
 

@@ -328,20 +328,25 @@ static void add_drive(const Builder *builder, List *equal, List *boxes) {
 static void add_ground_friction(const Builder *builder, List *boxes) {
   const S2Step *step = builder->step;
   const S2Joint *joint = builder->joint;
-  S2JointRow rows[3];
-  double bounds[3];
   if (joint->type != S2_GROUND_FRICTION ||
       (builder->kind != S2_MOTION && builder->kind != S2_REBOUND)) {
     return;
   }
   const double *mass = step->mass + 3 * joint->a, *free_v = step->free_v + 3 * joint->a;
-  S2Vec2 momentum = {mass[1] * free_v[1], mass[2] * free_v[2]};
   const double *pushed = step->pushed + 2 * builder->slot;
-  momentum = s2_add(momentum, s2_scale(step->h, s2_vec2(pushed[0], pushed[1])));
-  s2_ground_friction_rows(joint, momentum, rows, bounds);
+  S2GroundState state = {
+      .momentum = {mass[1] * free_v[1] + step->h * pushed[0],
+                   mass[2] * free_v[2] + step->h * pushed[1]},
+      .mass = mass[1],
+      .h = step->h,
+      .last = step->ground_last,
+  };
+  S2GroundRows rows;
+  s2_ground_friction_rows(joint, &state, &rows);
   for (int i = 0; i < 3; i++) {
-    if (bounds[i] * step->h > 0) {
-      boxed(builder, boxes, &rows[i], i, 0, bounds[i] * step->h);
+    if (rows.bound[i] > 0) {
+      boxed(builder, boxes, &rows.row[i], i, 0, rows.bound[i]);
+      boxes->row[boxes->count - 1].compliance = rows.compliance[i];
     }
   }
 }

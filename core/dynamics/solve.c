@@ -86,9 +86,11 @@ bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices
                      s2_step_ground_turned(step, island, &assembly, solution.v, solution.lambda);
        pass++) {
     s2_arena_rewind(step->arena, mark);
+    step->ground_last = pass == S2_GROUND_PASSES - 1;
     assembly = s2_assemble(step, island, choices, kind);
     solve_posed(step, island, &assembly, kind, &posed, &solution);
   }
+  step->ground_last = false;
   dump(step, &posed);
   bool good = solution.status == S2_SOLVED;
   if (outcome != NULL) {

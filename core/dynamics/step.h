@@ -41,6 +41,7 @@ typedef struct S2Step {
   double *joint_impulse;  // S2_JOINT_ROWS a joint slot
   double *joint_reaction; // 3 a joint slot
   double *pushed;         // 2 a joint slot: N, on bodies with ground friction, by all but it
+  bool ground_last;       // their rows are as S2GroundState.last has them
   S2Touch *touches;
   S2Touch *touches_solved; // S2_POST: as the solve had them; else NULL
   int touch_count;

@@ -71,9 +71,10 @@
 #define S2_LIMIT_REACH 4
 // Contacts that moved by less than this part of a body keep their features after a step.
 #define S2_KEEP_FEATURES 1e-3
-// Solves more of an island whose rows of ground friction prove to lie askew, and the part of the
-// bound that may be carried across them.
-#define S2_GROUND_PASSES 8
+// Solves more of an island whose rows of ground friction prove to lie askew (2 or 3 do, but for
+// bodies that jam), and the part of the bound that may be carried across them: the force is then
+// beyond its bound by half the square of it.
+#define S2_GROUND_PASSES 16
 #define S2_GROUND_ASKEW  1e-3
 // bisect: overlap accepted (part of a body's size), the tolerance without which halving might never
 // end, and the smallest part of dt tried.
