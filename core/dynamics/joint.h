@@ -82,6 +82,14 @@ S2Status s2_constraint_first(S2World *world, S2Joint *joint);
 // Keeps what it said at the end of a step.
 void s2_constraint_keep(const S2JointAt *at, S2Joint *joint);
 
+// ---- motion.c: locks that move as the program says --------------------------------------------
+
+// Where a lock holds its body, and how fast that moves.
+void s2_lock_goal(const S2JointAt *at, double goal[3], double rate[3]);
+// Around a step: outside of it locks are where they were at its end.
+void s2_motions_begin(S2World *world);
+void s2_motions_end(S2World *world);
+
 // ---- ground_friction.c ------------------------------------------------------------------------
 
 typedef struct S2GroundState {

@@ -59,7 +59,8 @@ S2Step s2_step_begin(S2World *world, int part, int parts);
 
 // The phases, each in its file.
 bool s2_step_forces(const S2Step *step);                  // forces.c; false: aborted
-void s2_step_free_motion(S2Step *step, double h);         // forces.c
+bool s2_step_free_motion(S2Step *step, double h);         // forces.c; false: aborted
+bool s2_step_motions(S2Step *step, double h);             // motion.c; false: aborted
 bool s2_step_touches(S2Step *step);                       // touch.c: broad and narrow phase
 void s2_step_islands(S2Step *step);                       // islands.c
 void s2_step_integrate(S2Step *step);                     // carry and q1 (step.c)

@@ -88,7 +88,7 @@ enum { S2_NONE = -1 };
 typedef struct S2Body {
   uint32_t serial; // 0: free slot
   S2BodyType type;
-  bool sensor, enabled, has_law;
+  bool sensor, enabled, has_law, has_motion;
   double mass, inertia; // kg, kg m^2; what it weighs when dynamic; 0: unknown (bare segments)
   double friction, restitution, linear_damping, angular_damping, gravity_scale, surface_speed;
   double contact_compliance, contact_damping;
@@ -131,6 +131,7 @@ typedef struct S2Joint {
   uint32_t serial; // 0: free slot
   S2JointType type;
   bool enabled, broken, collide, has_motor;
+  bool driven;              // lock: rate is what the program says, of the last step
   bool locked[3];           // lock: angle, x, y
   int32_t a, b;             // slots; S2_NONE: the world
   int32_t joint_a, joint_b; // gear: slots
@@ -170,6 +171,12 @@ typedef struct S2ConstraintMemo { // what a constraint said last in this step
   double t, q[6];
   S2JointRow rows[S2_JOINT_EQUATIONS];
 } S2ConstraintMemo;
+
+typedef struct S2Drive { // a lock that moves as the program says, in the (sub-)step under way
+  bool valid;
+  double start;            // s since the state the world is in
+  double goal[3], rate[3]; // at its start, and until its end
+} S2Drive;
 
 // A pair of shapes whose boxes met in the last step, with its contact points.
 typedef struct S2Touch {
@@ -227,8 +234,9 @@ struct S2World {
 
   // Not in a snapshot.
   bool evaluating;                  // constraints are asked; else what they said last counts
-  S2Status refused;                 // what a constraint did wrong
+  S2Status refused;                 // what a constraint or motion did wrong
   S2_ARRAY(S2ConstraintMemo) memos; // a joint slot
+  S2_ARRAY(S2Drive) drives;         // a joint slot, within a step
   uint32_t next_serial;             // only ever grows, so an old handle never names a newer thing
   bool stepping;
   bool boxes_stale; // positions changed since the broad phase saw them
