@@ -506,8 +506,8 @@ typedef struct S2WorldStats {
 const S2WorldStats *s2_world_stats(const S2World *world);
 
 // The problem the next step would solve from the present state, all islands together (first solve
-// of the step). nodes[i] is the body of node i. Free with s2_problem_free; `nodes` is written up to
-// `capacity`.
+// of the step). nodes[i] is the body of node i, null for those of gears on more than two bodies.
+// Free with s2_problem_free; `nodes` is written up to `capacity`.
 S2Status s2_world_problem(S2World *world, S2Problem **problem, S2BodyId *nodes, int capacity);
 
 // Every island problem solved from now on is also written to DIR/problem-SSSSSS-II.txt (step,

@@ -70,6 +70,9 @@ static double rate_of(const S2World *world, const S2Joint *joint, const S2JointR
     rate += joint->a == S2_NONE ? 0 : row->ja[c] * world->v.at[3 * joint->a + c];
     rate += joint->b == S2_NONE ? 0 : row->jb[c] * world->v.at[3 * joint->b + c];
   }
+  for (int c = 0; c < 2; c++) {
+    rate += joint->more[c] == S2_NONE ? 0 : row->more[c] * world->v.at[3 * joint->more[c]];
+  }
   return rate;
 }
 

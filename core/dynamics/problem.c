@@ -93,6 +93,9 @@ S2Status s2_world_problem(S2World *world, S2Problem **problem, S2BodyId *nodes, 
   for (int i = 0; i < all.nodes && i < capacity; i++) {
     nodes[i] = s2_body_id(world, all.node[i]);
   }
+  for (int i = all.nodes; i < assembly.problem.nodes && i < capacity; i++) {
+    nodes[i] = (S2BodyId){0, 0};
+  }
   // The boxes now look ahead from here; the next step or query sets its own.
   world->boxes_stale = true;
   return *problem == NULL ? s2_error(S2_MEMORY, "out of memory") : s2_ok();

@@ -32,7 +32,7 @@ static double violation(const S2Step *step, const S2Island *island) {
 
 // What joints displaced so far.
 typedef struct Shaken {
-  double *dq;     // 3 a node
+  double *dq;     // 3 a node, those of gears too
   double *lambda; // 1 a joint equation, S2_JOINT_ROWS a joint at most
   S2JointPart *part;
   int count;
@@ -211,7 +211,7 @@ static double harmless_part(const S2Step *step, const S2Island *island, const do
 // and too little to matter to the velocities. Nothing is taken over when they do not converge.
 static double shake(S2Step *step, const S2Island *island, double worst) {
   Shaken shaken = {
-      .dq = S2_TAKE_ZEROED(step->arena, double, 3 * island->nodes),
+      .dq = S2_TAKE_ZEROED(step->arena, double, 3 * (island->nodes + island->joints)),
       .lambda = S2_TAKE_ZEROED(step->arena, double, S2_JOINT_ROWS * island->joints),
       .part = S2_TAKE_ZEROED(step->arena, S2JointPart, S2_JOINT_ROWS * island->joints),
   };

@@ -123,8 +123,9 @@ enum {
 typedef struct S2JointRow {
   double value, rate;
   double ja[3], jb[3];
-  double speed; // J v0 + rate, of the value at the start of the step (where s2_joint_speeds was)
-  double bend;  // v0' Hess v0: how that changes by the motion alone (where s2_joint_bends was)
+  double more[2]; // of a gear: with respect to the angles of S2Joint.more
+  double speed;   // J v0 + rate, of the value at the start of the step (where s2_joint_speeds was)
+  double bend;    // v0' Hess v0: how that changes by the motion alone (where s2_joint_bends was)
 } S2JointRow;
 
 typedef struct S2Joint {
@@ -135,6 +136,7 @@ typedef struct S2Joint {
   bool locked[3];           // lock: angle, x, y
   int32_t a, b;             // slots; S2_NONE: the world
   int32_t joint_a, joint_b; // gear: slots
+  int32_t more[2];          // gear of hinges: its third and fourth body, S2_NONE
   S2Vec2 local_a, local_b;  // anchors: body frame, world coordinates where the body is the world
   S2Vec2 axis;              // frame of b, unit: slider, wheel; a length: its direction when made
   double angle0;            // relative angle at creation
