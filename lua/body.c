@@ -501,6 +501,7 @@ void s2_lua_open_body(lua_State *L) {
                                      {"apply_torque", body_apply_torque},
                                      {"apply_impulse", body_apply_impulse},
                                      {"force_law", s2_lua_body_force_law},
+                                     {"motion", s2_lua_body_motion},
                                      {"world_point", body_world_point},
                                      {"local_point", body_local_point},
                                      {"kinetic_energy", body_kinetic_energy},

@@ -626,11 +626,14 @@ static void nonsense_is_refused(void **state) {
   def = s2_joint_def(S2_GEAR);
   refused(world, def, S2_STALE, "joint_a: a joint expected");
   assert_int_equal(s2_world_joints(world, NULL, 0), 0);
-  // Three bodies that move are too many for a gear.
+  // Three bodies that move are too many for a gear but of hinges.
   S2BodyId one = add_disc(world, at(0, 9), 1), two = add_disc(world, at(0, 18), 1);
   def.joint_a = make(world, hinge_def(body, one, 0, 0));
-  def.joint_b = make(world, hinge_def(two, no_body, 0, 0));
-  refused(world, def, S2_INVALID, "two bodies at most");
+  S2JointDef slide = joint_def(S2_SLIDER, two, no_body);
+  slide.anchor_a = s2_vec2(0, 18);
+  slide.axis = s2_vec2(1, 0);
+  def.joint_b = make(world, slide);
+  refused(world, def, S2_INVALID, "more than two bodies only where it joins two hinges");
   def.ratio = 0;
   refused(world, def, S2_INVALID, "ratio");
   assert_int_equal(s2_world_joints(world, NULL, 0), 2);

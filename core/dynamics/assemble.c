@@ -86,9 +86,11 @@ S2Assembly s2_assemble(const S2Step *step, const S2Island *island, const S2Choic
   S2Row *rows = S2_TAKE(step->arena, S2Row, most);
   double *lambda = S2_TAKE(step->arena, double, most);
   S2JointPart *parts = S2_TAKE(step->arena, S2JointPart, of_joints);
-  double *mass = S2_TAKE(step->arena, double, 3 * island->nodes);
-  double *rhs = S2_TAKE_ZEROED(step->arena, double, 3 * island->nodes);
-  double *v = S2_TAKE_ZEROED(step->arena, double, 3 * island->nodes);
+  int aside = s2_gear_nodes(step, island), nodes = island->nodes + aside;
+  double *mass = S2_TAKE(step->arena, double, 3 * nodes);
+  double *rhs = S2_TAKE_ZEROED(step->arena, double, 3 * nodes);
+  double *v = S2_TAKE_ZEROED(step->arena, double, 3 * nodes);
+  int32_t *place = S2_TAKE(step->arena, int32_t, 3 * nodes);
   bool forces = motion || kind == S2_FOLLOW;
   bool from_v2 = !motion && kind != S2_POSITIONS;
   for (int i = 0; i < island->nodes; i++) {
@@ -102,8 +104,10 @@ S2Assembly s2_assemble(const S2Step *step, const S2Island *island, const S2Choic
       rhs[to] += from_v2 ? inertial[c] * step->v2[at] : 0;
       rhs[to] -= kind == S2_FOLLOW ? inertial[c] * step->v0[at] : 0;
       v[to] = motion ? step->v0[at] : 0;
+      place[to] = at;
     }
   }
+  s2_gear_split(step, island, aside, &(S2NodeArrays){mass, rhs, v, place});
   double speed = kind == S2_POSITIONS ? island->length : s2_island_speed(step, island);
   int given = 0;
   int joints = s2_step_joint_rows(step, island, kind, rows, parts, lambda, rhs, &speed, &given);
@@ -139,7 +143,7 @@ S2Assembly s2_assemble(const S2Step *step, const S2Island *island, const S2Choic
     }
   }
   return (S2Assembly){
-      .problem = {.nodes = island->nodes,
+      .problem = {.nodes = nodes,
                   .rows = n,
                   .mass = mass,
                   .rhs = rhs,
@@ -150,6 +154,7 @@ S2Assembly s2_assemble(const S2Step *step, const S2Island *island, const S2Choic
       .parts = joints,
       .parts_given = given,
       .mass = mass,
+      .place = place,
       .lambda = lambda,
       .v = v,
   };

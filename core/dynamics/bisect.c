@@ -107,8 +107,7 @@ bool s2_step_bisect(S2Step *step) {
   if (!s2_step_forces(step)) {
     return false;
   }
-  s2_step_free_motion(step, step->dt);
-  if (!s2_step_pre_stabilise(step)) {
+  if (!s2_step_free_motion(step, step->dt) || !s2_step_pre_stabilise(step)) {
     return false;
   }
   int joints = 3 * world->joints.count;
@@ -121,8 +120,7 @@ bool s2_step_bisect(S2Step *step) {
     int unsolved = step->unsolved;
     for (;;) {
       forget_attempt(step, clean);
-      s2_step_free_motion(step, h);
-      if (!attempt(step, &before)) {
+      if (!s2_step_free_motion(step, h) || !attempt(step, &before)) {
         return false;
       }
       overlap = s2_step_penetration(step);

@@ -378,6 +378,22 @@ S2Status s2_body_force(const S2World *world, S2BodyId id, double force[3]) {
   return s2_ok();
 }
 
+S2Status s2_body_set_motion(S2World *world, S2BodyId id, bool has_motion) {
+  int32_t slot;
+  S2_TRY(s2_world_idle(world));
+  S2_TRY(s2_body_slot(world, id, &slot));
+  S2Body *body = &world->bodies.at[slot];
+  if (has_motion && body->type != S2_KINEMATIC) {
+    return s2_error(S2_INVALID, "motion: a kinematic body expected; a lock drives dynamic ones");
+  }
+  body->has_motion = has_motion;
+  return s2_ok();
+}
+
+bool s2_body_has_motion(const S2World *world, S2BodyId id) {
+  return s2_body_alive(world, id) && world->bodies.at[id.index - 1].has_motion;
+}
+
 S2Status s2_body_set_force_law(S2World *world, S2BodyId id, bool has_law) {
   int32_t slot;
   S2_TRY(s2_world_idle(world));

@@ -171,6 +171,7 @@ static void keep_own(const S2Step *step, S2Joint *joint, double elapsed) {
 // Impulses and reactions are kept, moving goals move on, what carried too much breaks.
 static void commit_joints(const S2Step *step, double elapsed) {
   S2World *world = step->world;
+  double goal[3], rate[3];
   for (int i = 0; i < world->joint_order.count; i++) {
     int32_t slot = world->joint_order.at[i];
     S2Joint *joint = &world->joints.at[slot];
@@ -178,9 +179,9 @@ static void commit_joints(const S2Step *step, double elapsed) {
     memcpy(joint->reaction, step->joint_reaction + 3 * slot, sizeof joint->reaction);
     joint->reaction_time = step->acted;
     keep_own(step, joint, elapsed);
-    for (int c = 0; c < 3; c++) {
-      joint->goal[c] += elapsed * joint->rate[c];
-    }
+    s2_lock_goal(&(S2JointAt){world, joint, step->q1, elapsed, NULL, NULL}, goal, rate);
+    memcpy(joint->goal, goal, sizeof goal);
+    memcpy(joint->rate, rate, sizeof rate);
     double impulse = hypot(joint->reaction[1], joint->reaction[2]);
     double force = (impulse > 0 ? impulse : fabs(joint->reaction[0])) / step->acted;
     if (force > joint->break_force) {
@@ -232,7 +233,9 @@ S2Status s2_step_commit(S2Step *step) {
   for (int i = 0; i < world->order.count; i++) {
     int32_t at = 3 * world->order.at[i];
     memcpy(world->q.at + at, step->q1 + at, 3 * sizeof(double));
-    if (s2_body_moves(&world->bodies.at[at / 3])) { // the others keep what they were given
+    const S2Body *body = &world->bodies.at[at / 3];
+    bool given = body->has_motion && body->type == S2_KINEMATIC && body->enabled;
+    if (s2_body_moves(body) || given) { // the others keep what they were given
       memcpy(world->v.at + at, step->v2 + at, 3 * sizeof(double));
     }
     if (last_part(step)) {

@@ -133,6 +133,9 @@ void s2_joint_speeds(const S2Joint *joint, const double *v, S2JointRow *rows, in
       rows[i].speed += joint->a == S2_NONE ? 0 : rows[i].ja[c] * v[3 * joint->a + c];
       rows[i].speed += joint->b == S2_NONE ? 0 : rows[i].jb[c] * v[3 * joint->b + c];
     }
+    for (int c = 0; c < 2; c++) {
+      rows[i].speed += joint->more[c] == S2_NONE ? 0 : rows[i].more[c] * v[3 * joint->more[c]];
+    }
   }
 }
 
@@ -218,6 +221,9 @@ static S2SoftRow combine(const S2SoftRow *rows, int count, const Matrix *q, int 
     for (int c = 0; c < 3; c++) {
       sum.row.ja[c] += part * rows[k].row.ja[c];
       sum.row.jb[c] += part * rows[k].row.jb[c];
+    }
+    for (int c = 0; c < 2; c++) {
+      sum.row.more[c] += part * rows[k].row.more[c];
     }
     for (int i = 0; i < N; i++) {
       sum.mix[i] += part * rows[k].mix[i];

@@ -199,6 +199,9 @@ S2Status s2_body_apply_impulse(S2World *world, S2BodyId body, S2Vec2 impulse, co
 S2Status s2_body_force(const S2World *world, S2BodyId body, double force[3]); // gathered so far
 // Asks for S2Callbacks.force to be called for this body in every step.
 S2Status s2_body_set_force_law(S2World *world, S2BodyId body, bool has_law);
+// Asks for S2Callbacks.motion to be called for this kinematic body.
+S2Status s2_body_set_motion(S2World *world, S2BodyId body, bool has_motion);
+bool s2_body_has_motion(const S2World *world, S2BodyId body);
 
 // Shapes of a body, in creation order, vertices in the body frame (borrowed until the next change).
 int s2_body_shape_count(const S2World *world, S2BodyId body); // 0 for a stale handle
@@ -250,6 +253,7 @@ typedef struct S2JointDef {
   double ratio;               // gear
   S2JointId joint_a, joint_b; // gear
   bool lock_x, lock_y, lock_angle; // lock
+  bool driven;                     // lock: moves as S2Callbacks.motion says
   S2Vec2 velocity;                 // lock: m/s
   double angular_velocity;         // lock: rad/s
   S2Vec2 target;                   // mouse: m, world coordinates
@@ -324,7 +328,8 @@ typedef struct S2JointInfo {
   S2Vec2 anchor_a, anchor_b; // world coordinates now
   S2Vec2 axis;               // slider, wheel: unit vector, world coordinates now
   S2Vec2 target;             // mouse
-  double velocity[3];        // lock: angle, x, y
+  bool driven;               // lock
+  double velocity[3];        // lock: angle, x, y; driven: the mean of the last (sub-)step
   S2Vec2 impulse;            // on a, N s, of the last step or part of it (world axes)
   double angular_impulse;    // on a, about its anchor, N m s
   S2Vec2 force;              // on a, N: impulse over the time it acted
@@ -363,6 +368,17 @@ typedef struct S2ConstraintCall {
   double (*hessian)[6][6]; // a row: second derivatives
 } S2ConstraintCall;
 
+// How fast a kinematic body (s2_body_set_motion) or a driven lock is to move in the (sub-)step from
+// t to t + h. For a position p(t) that is (p(t + h) - q)/h, which is exact at t + h and drifts
+// nowhere. May be asked more than once for a step; must depend on nothing but this.
+typedef struct S2MotionCall {
+  S2BodyId body; // one of the two is null
+  S2JointId joint;
+  double t, h; // s
+  double q[3]; // angle (rad), x, y (m): where the body is, or where the lock holds it, at t
+  double v[3]; // the mean velocity, rad/s, m/s; what is there already is that of the last step
+} S2MotionCall;
+
 // Called from inside s2_world_step. The world must not be changed from them (S2_BUSY) apart from
 // what they return. Returning false aborts: the step is undone and s2_world_step gives S2_ABORTED.
 typedef struct S2Callbacks {
@@ -375,6 +391,9 @@ typedef struct S2Callbacks {
   // Fills in what is asked. Joints of type S2_CONSTRAINT rest while this is NULL. Also called by
   // s2_joint_create and s2_world_problem. Numbers that are not finite fail the step (S2_INVALID).
   bool (*constraint)(void *user, S2World *world, S2ConstraintCall *call);
+  // Fills in call->v. Bodies and locks that ask for it stand still while this is NULL, and in
+  // s2_world_solve_static (which fails where there is such a lock).
+  bool (*motion)(void *user, S2World *world, S2MotionCall *call);
   // Polled now and then in long steps; false stops the step as an abort (Ctrl-C).
   bool (*proceed)(void *user);
 } S2Callbacks;
@@ -487,8 +506,8 @@ typedef struct S2WorldStats {
 const S2WorldStats *s2_world_stats(const S2World *world);
 
 // The problem the next step would solve from the present state, all islands together (first solve
-// of the step). nodes[i] is the body of node i. Free with s2_problem_free; `nodes` is written up to
-// `capacity`.
+// of the step). nodes[i] is the body of node i, null for those of gears on more than two bodies.
+// Free with s2_problem_free; `nodes` is written up to `capacity`.
 S2Status s2_world_problem(S2World *world, S2Problem **problem, S2BodyId *nodes, int capacity);
 
 // Every island problem solved from now on is also written to DIR/problem-SSSSSS-II.txt (step,

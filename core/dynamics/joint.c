@@ -33,7 +33,8 @@ static bool meshes(const S2World *world, const S2Joint *gear) {
   for (int i = 0; i < 4; i++) {
     const S2Joint *of = &world->joints.at[joints[i / 2]];
     int32_t slot = i % 2 == 0 ? of->a : of->b;
-    bool given = slot == S2_NONE || slot == gear->a || slot == gear->b;
+    bool given = slot == S2_NONE || slot == gear->a || slot == gear->b || slot == gear->more[0] ||
+                 slot == gear->more[1];
     if (!of->enabled || (!given && world->bodies.at[slot].type != S2_STATIC)) {
       return false;
     }
@@ -42,11 +43,14 @@ static bool meshes(const S2World *world, const S2Joint *gear) {
 }
 
 bool s2_joint_active(const S2World *world, const S2Joint *joint) {
-  const S2Body *a = joint->a == S2_NONE ? NULL : &world->bodies.at[joint->a];
-  const S2Body *b = joint->b == S2_NONE ? NULL : &world->bodies.at[joint->b];
-  bool off = !joint->enabled || (a != NULL && !a->enabled) || (b != NULL && !b->enabled);
-  return !off && ((a != NULL && s2_body_moves(a)) || (b != NULL && s2_body_moves(b))) &&
-         (joint->type != S2_GEAR || meshes(world, joint)) &&
+  const int32_t slots[4] = {joint->a, joint->b, joint->more[0], joint->more[1]};
+  bool off = !joint->enabled, moves = false;
+  for (int i = 0; i < 4; i++) {
+    const S2Body *body = slots[i] == S2_NONE ? NULL : &world->bodies.at[slots[i]];
+    off |= body != NULL && !body->enabled;
+    moves |= body != NULL && s2_body_moves(body);
+  }
+  return !off && moves && (joint->type != S2_GEAR || meshes(world, joint)) &&
          (joint->type != S2_CONSTRAINT || world->callbacks.constraint != NULL);
 }
 
@@ -135,8 +139,8 @@ static S2Status find_bodies(const S2World *world, const S2JointDef *def, S2Joint
 }
 
 static S2Status check_moving(const S2World *world, const S2Joint *joint) {
-  const int32_t slots[2] = {joint->a, joint->b};
-  for (int i = 0; i < 2; i++) {
+  const int32_t slots[4] = {joint->a, joint->b, joint->more[0], joint->more[1]};
+  for (int i = 0; i < 4; i++) {
     if (slots[i] != S2_NONE && world->bodies.at[slots[i]].type == S2_DYNAMIC) {
       return s2_ok();
     }
@@ -298,6 +302,7 @@ S2Status s2_joint_create(S2World *world, const S2JointDef *def, S2JointId *id) {
       .b = S2_NONE,
       .joint_a = S2_NONE,
       .joint_b = S2_NONE,
+      .more = {S2_NONE, S2_NONE},
       .limit_lo = -INFINITY,
       .limit_hi = INFINITY,
   };

@@ -96,12 +96,29 @@ S2Status s2_constraint_first(S2World *world, S2Joint *joint);
 // Keeps what it said at the end of a step.
 void s2_constraint_keep(const S2JointAt *at, S2Joint *joint);
 
+// ---- motion.c: locks that move as the program says --------------------------------------------
+
+// Where a lock holds its body, and how fast that moves.
+void s2_lock_goal(const S2JointAt *at, double goal[3], double rate[3]);
+// Around a step: outside of it locks are where they were at its end.
+void s2_motions_begin(S2World *world);
+void s2_motions_end(S2World *world);
+
 // ---- ground_friction.c ------------------------------------------------------------------------
 
-// The rows |lambda| <= bound: a turn, along the motion of a body with this momentum (x, y) but for
-// the ground, and across it; bounds in N m and N.
-void s2_ground_friction_rows(const S2Joint *joint, S2Vec2 momentum, S2JointRow rows[3],
-                             double bounds[3]);
+typedef struct S2GroundState {
+  S2Vec2 momentum; // N s, that the body would end the step with but for the ground
+  double mass, h;  // kg, s
+  bool last;       // rows that did not settle: hardly anything across, so that the bound is kept
+} S2GroundState;
+
+typedef struct S2GroundRows { // a turn, along and across the momentum
+  S2JointRow row[3];
+  double bound[3]; // N m s, N s
+  double compliance[3];
+} S2GroundRows;
+
+void s2_ground_friction_rows(const S2Joint *joint, const S2GroundState *state, S2GroundRows *rows);
 
 // ---- compliance.c: rows that give way ---------------------------------------------------------
 

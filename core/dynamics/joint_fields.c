@@ -70,6 +70,9 @@ static double rate_of(const S2World *world, const S2Joint *joint, const S2JointR
     rate += joint->a == S2_NONE ? 0 : row->ja[c] * world->v.at[3 * joint->a + c];
     rate += joint->b == S2_NONE ? 0 : row->jb[c] * world->v.at[3 * joint->b + c];
   }
+  for (int c = 0; c < 2; c++) {
+    rate += joint->more[c] == S2_NONE ? 0 : row->more[c] * world->v.at[3 * joint->more[c]];
+  }
   return rate;
 }
 
@@ -330,6 +333,9 @@ S2Status s2_joint_set_velocity(S2World *world, S2JointId id, const double veloci
   if (joint->type != S2_LOCK) {
     return s2_error(S2_INVALID, "velocity: not for a %s", s2_joint_type_name(joint->type));
   }
+  if (joint->driven) {
+    return s2_error(S2_INVALID, "velocity: the lock moves as its functions say; make another one");
+  }
   for (int c = 0; c < 3; c++) {
     if (!isfinite(velocity[c]) || (!joint->locked[c] && velocity[c] != 0)) {
       return s2_error(S2_INVALID, "velocity: %s expected, got %g",
@@ -388,6 +394,7 @@ S2Status s2_joint_info(const S2World *world, S2JointId id, S2JointInfo *info) {
       .name = joint->name,
       .axis = s2_rotate(s2_rot(joint->b == S2_NONE ? 0 : world->q.at[3 * joint->b]), joint->axis),
       .target = joint->type == S2_MOUSE ? joint->local_b : s2_vec2(0, 0),
+      .driven = joint->driven,
       .velocity = {joint->rate[0], joint->rate[1], joint->rate[2]},
       .impulse = {joint->reaction[1], joint->reaction[2]},
       .angular_impulse = joint->reaction[0],

@@ -22,6 +22,7 @@ typedef struct Builder {
   S2Vec2 arm; // of the anchor on a, world axes
   int32_t slot;
   int group;
+  int32_t aside; // the next node of a gear
   double *speed; // V, raised by what drives
   double *rhs;   // of the problem
   List *given;   // parts without a row
@@ -74,7 +75,8 @@ static double mobility(const Builder *builder, const S2Row *row) {
   for (int side = 0; side < 2; side++) {
     const double *j = side == 0 ? row->ja : row->jb;
     int32_t node = side == 0 ? row->a : row->b;
-    for (int c = 0; c < 3 && node != S2_GROUND; c++) {
+    bool body = node != S2_GROUND && node < builder->island->nodes;
+    for (int c = 0; c < 3 && body; c++) {
       w += j[c] * j[c] / builder->step->mass[3 * builder->island->node[node] + c];
     }
   }
@@ -109,6 +111,25 @@ static void give(const Builder *builder, List *list, double impulse) {
   double speed = fabs(impulse) * mobility(builder, row);
   bool angular = row->ja[1] == 0 && row->ja[2] == 0 && row->jb[1] == 0 && row->jb[2] == 0;
   *builder->speed = fmax(*builder->speed, speed * (angular ? builder->island->length : 1));
+}
+
+static void wide_gear(Builder *builder, List *list, const S2JointRow *of, double bias) {
+  S2GearMovers movers = s2_gear_movers(builder->step, builder->joint);
+  S2Row *rows = &list->row[list->count];
+  bool positions = builder->kind == S2_POSITIONS;
+  int count = s2_gear_rows(builder->step, &movers, builder->aside,
+                           bias + (positions ? 0 : movers.given), rows);
+  builder->aside += movers.count > 2;
+  for (int i = 0; i < count; i++) {
+    rows[i].group = builder->group;
+    list->part[list->count++] = (S2JointPart){.joint = builder->slot, .row = S2_NONE};
+    drives(builder, &rows[i]);
+  }
+  if (count > 0) {
+    S2JointPart *own = &list->part[list->count - 1];
+    own->row = 0;
+    own->push[0] = of->ja[0];
+  }
 }
 
 static void bilateral(const Builder *builder, List *list, const S2JointRow *of, int index,
@@ -162,7 +183,7 @@ static S2Blend blend_of(const Builder *builder) {
   return blend;
 }
 
-static void add_equations(const Builder *builder, List *list) {
+static void add_equations(Builder *builder, List *list) {
   const S2JointKind *kind = s2_joint_kind(builder->joint->type);
   S2JointRow rows[S2_JOINT_EQUATIONS];
   S2SoftRow soft[S2_JOINT_EQUATIONS];
@@ -173,7 +194,8 @@ static void add_equations(const Builder *builder, List *list) {
   }
   S2Blend blend = blend_of(builder);
   bool at_end = blend.reflect == 0 && blend.ahead == 0 && blend.mend == 0;
-  if (at_end && s2_joint_is_rigid(builder->joint)) { // nothing of what follows changes its rows
+  bool wide = builder->joint->more[0] != S2_NONE; // gear_rows.c
+  if (at_end && !wide && s2_joint_is_rigid(builder->joint)) { // what follows changes no row
     for (int i = 0; i < count; i++) {
       double bias = mended(builder) * rows[i].value + (positions ? 0 : rows[i].rate);
       bilateral(builder, list, &rows[i], i, bias, 0);
@@ -190,8 +212,10 @@ static void add_equations(const Builder *builder, List *list) {
   for (int i = 0; i < count; i++) {
     // Springs do not act in no time, and are not snapped to rest.
     bool acts = soft[i].rigid || s2_kind_takes_time(builder->kind);
-    if (acts) {
-      double mend = soft[i].rigid ? mended(builder) * soft[i].row.value : 0;
+    double mend = soft[i].rigid ? mended(builder) * soft[i].row.value : 0;
+    if (acts && wide) {
+      wide_gear(builder, list, &soft[i].row, mend + (positions ? 0 : soft[i].bias));
+    } else if (acts) {
       elastic(builder, list, &soft[i].row, i, mend + (positions ? 0 : soft[i].bias),
               soft[i].compliance, soft[i].given);
     }
@@ -369,20 +393,25 @@ static void add_drive(const Builder *builder, List *equal, List *boxes) {
 static void add_ground_friction(const Builder *builder, List *boxes) {
   const S2Step *step = builder->step;
   const S2Joint *joint = builder->joint;
-  S2JointRow rows[3];
-  double bounds[3];
   if (joint->type != S2_GROUND_FRICTION ||
       (builder->kind != S2_MOTION && builder->kind != S2_REBOUND)) {
     return;
   }
   const double *mass = step->mass + 3 * joint->a, *free_v = step->free_v + 3 * joint->a;
-  S2Vec2 momentum = {mass[1] * free_v[1], mass[2] * free_v[2]};
   const double *pushed = step->pushed + 2 * builder->slot;
-  momentum = s2_add(momentum, s2_scale(step->h, s2_vec2(pushed[0], pushed[1])));
-  s2_ground_friction_rows(joint, momentum, rows, bounds);
+  S2GroundState state = {
+      .momentum = {mass[1] * free_v[1] + step->h * pushed[0],
+                   mass[2] * free_v[2] + step->h * pushed[1]},
+      .mass = mass[1],
+      .h = step->h,
+      .last = step->ground_last,
+  };
+  S2GroundRows rows;
+  s2_ground_friction_rows(joint, &state, &rows);
   for (int i = 0; i < 3; i++) {
-    if (bounds[i] * step->h > 0) {
-      boxed(builder, boxes, &rows[i], i, 0, bounds[i] * step->h);
+    if (rows.bound[i] > 0) {
+      boxed(builder, boxes, &rows.row[i], i, 0, rows.bound[i]);
+      boxes->row[boxes->count - 1].compliance = rows.compliance[i];
     }
   }
 }
@@ -439,6 +468,7 @@ int s2_step_joint_rows(const S2Step *step, const S2Island *island, S2Kind kind, 
   Builder builder = {
       .step = step, .island = island, .kind = kind, .speed = &raised, .given = &without};
   builder.rhs = rhs;
+  builder.aside = island->nodes;
   for (int pass = 0; pass < 2; pass++) { // limits look as far as what drives will bring
     for (int i = 0; i < island->joints; i++) {
       if (pass == 1 && !limited(&step->world->joints.at[island->joint[i]])) {

@@ -109,6 +109,9 @@ static bool prepare(Shake *shake, double worst) {
   const S2Island *island = shake->island;
   S2Arena *arena = step->arena;
   const double *q1 = step->q1;
+  if (s2_gear_nodes(step, island) > 0) { // their rows are not one a joint's
+    return false;
+  }
   if (!take_rows_of_motion(shake)) {
     take_rows_of_start(shake);
   }

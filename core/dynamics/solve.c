@@ -48,8 +48,8 @@ static void account(S2Step *step, const S2Island *island, const S2Solution *solu
 }
 
 // In the world's formulation and back.
-static void solve_posed(const S2Step *step, const S2Island *island, const S2Assembly *assembly,
-                        S2Kind kind, S2Problem *posed, S2Solution *solution) {
+static void solve_posed(const S2Step *step, const S2Assembly *assembly, S2Kind kind,
+                        S2Problem *posed, S2Solution *solution) {
   const S2WorldDef *def = &step->world->kept.def;
   S2SolverOptions options = {
       .solver = def->solver,
@@ -59,10 +59,10 @@ static void solve_posed(const S2Step *step, const S2Island *island, const S2Asse
   };
   bool from_v0 = kind == S2_MOTION || kind == S2_REBOUND;
   const double *before = from_v0 ? step->v0 : step->v2;
-  *posed = s2_step_pose(step, island, assembly, before);
+  *posed = s2_step_pose(step, assembly, before);
   *solution = (S2Solution){.v = assembly->v, .lambda = assembly->lambda};
   s2_mcp_solve(posed, &options, step->arena, solution);
-  s2_step_unpose(step, island, assembly, before, options.tolerance, solution);
+  s2_step_unpose(step, assembly, before, options.tolerance, solution);
 }
 
 bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices, S2Kind kind,
@@ -84,15 +84,17 @@ bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices
   }
   S2Problem posed;
   S2Solution solution;
-  solve_posed(step, island, &assembly, kind, &posed, &solution);
+  solve_posed(step, &assembly, kind, &posed, &solution);
   bool motion = kind == S2_MOTION || kind == S2_REBOUND;
   for (int pass = 0; pass < S2_GROUND_PASSES && motion && solution.status == S2_SOLVED &&
                      s2_step_ground_turned(step, island, &assembly, solution.v, solution.lambda);
        pass++) {
     s2_arena_rewind(step->arena, mark);
+    step->ground_last = pass == S2_GROUND_PASSES - 1;
     assembly = s2_assemble(step, island, choices, kind);
-    solve_posed(step, island, &assembly, kind, &posed, &solution);
+    solve_posed(step, &assembly, kind, &posed, &solution);
   }
+  step->ground_last = false;
   dump(step, &posed);
   bool good = solution.status == S2_SOLVED;
   if (outcome != NULL) {

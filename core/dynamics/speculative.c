@@ -212,11 +212,8 @@ static bool solve_motion(S2Step *step, S2Choice **choices) {
 
 bool s2_step_speculative(S2Step *step) {
   S2World *world = step->world;
-  if (!s2_step_forces(step)) {
-    return false;
-  }
-  s2_step_free_motion(step, step->dt);
-  if (!s2_step_pre_stabilise(step)) {
+  if (!s2_step_forces(step) || !s2_step_free_motion(step, step->dt) ||
+      !s2_step_pre_stabilise(step)) {
     return false;
   }
   S2Choice *choices = NULL;

@@ -223,7 +223,7 @@ static bool shake_by_passes(S2Step *step, const S2Island *island, S2Shaken *shak
 // for the passes that follow. Nothing is taken over when the passes do not converge.
 static double shake(S2Step *step, const S2Island *island, double worst) {
   S2Shaken shaken = {
-      .dq = S2_TAKE_ZEROED(step->arena, double, 3 * island->nodes),
+      .dq = S2_TAKE_ZEROED(step->arena, double, 3 * (island->nodes + island->joints)),
       .lambda = S2_TAKE_ZEROED(step->arena, double, S2_JOINT_ROWS * island->joints),
       .part = S2_TAKE_ZEROED(step->arena, S2JointPart, S2_JOINT_ROWS * island->joints),
   };

@@ -113,12 +113,14 @@ static S2Status step_part(S2World *world, int part, int parts, bool *cut_short) 
   S2Step step = s2_step_begin(world, part, parts);
   world->stepping = true;
   s2_constraints_begin(world);
+  s2_motions_begin(world);
   bool done =
       world->kept.def.stepping == S2_BISECT ? s2_step_bisect(&step) : s2_step_speculative(&step);
   world->stepping = false;
   *cut_short = step.cut_short;
   S2Status status =
       done ? s2_step_commit(&step) : s2_error(S2_ABORTED, "the step was stopped by a callback");
+  s2_motions_end(world);
   S2Status refused = s2_constraints_end(world);
   return refused.code != S2_OK ? refused : status;
 }

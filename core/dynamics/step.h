@@ -47,6 +47,7 @@ typedef struct S2Step {
   double *joint_reaction; // 3 a joint slot
   double acted;           // s, they and the impulses of joints
   double *pushed;         // 2 a joint slot: N, on bodies with ground friction, by all but it
+  bool ground_last;       // their rows are as S2GroundState.last has them
   S2Touch *touches;
   S2Touch *touches_solved; // S2_POST: as the solve had them; else NULL
   int touch_count;
@@ -64,7 +65,8 @@ S2Step s2_step_begin(S2World *world, int part, int parts);
 
 // The phases, each in its file.
 bool s2_step_forces(const S2Step *step);                  // forces.c; false: aborted
-void s2_step_free_motion(S2Step *step, double h);         // forces.c
+bool s2_step_free_motion(S2Step *step, double h);         // forces.c; false: aborted
+bool s2_step_motions(S2Step *step, double h);             // motion.c; false: aborted
 bool s2_step_touches(S2Step *step);                       // touch.c: broad and narrow phase
 void s2_step_islands(S2Step *step);                       // islands.c
 void s2_step_integrate(S2Step *step);                     // carry and q1 (step.c)
@@ -134,6 +136,7 @@ struct S2Assembly {
   const S2JointPart *part; // of the first rows, then those without a row: all of them is given
   int parts, parts_given;  // the former; the latter
   double *mass;            // the problem's
+  int32_t *place;          // 3 a node: which number of 3 a slot it is (or copies)
   double *lambda, *v;      // guesses: kept impulses and v0 for motion, else zero
 };
 S2Assembly s2_assemble(const S2Step *step, const S2Island *island, const S2Choice *choices,
@@ -144,7 +147,7 @@ S2Assembly s2_assemble(const S2Step *step, const S2Island *island, const S2Choic
 double s2_step_violation(const S2Step *step, const S2Island *island);
 
 typedef struct S2Shaken { // what joints displaced so far
-  double *dq;             // 3 a node
+  double *dq;             // 3 a node, those of gears too
   double *lambda;         // 1 a joint equation, S2_JOINT_ROWS a joint at most
   S2JointPart *part;
   int count;
@@ -202,6 +205,27 @@ void s2_step_add_joints(S2Step *step, const S2JointPart *parts, int count, const
 // limit. At q1, as there it balances, and after the positions are right. False: aborted. (impact.c)
 bool s2_step_stop_at_limits(S2Step *step);
 
+// gear_rows.c: gears that move more than two bodies.
+typedef struct S2GearMovers {
+  bool wide; // it is such a gear
+  int count; // bodies that are solved for; with up to two of them it has one row and no node
+  int32_t slot[4];
+  double factor[4], given; // of the angular velocities; what moving ground brings, rad/s
+} S2GearMovers;
+typedef struct S2NodeArrays { // 3 a node
+  double *mass, *rhs, *v;
+  int32_t *place;
+} S2NodeArrays;
+S2GearMovers s2_gear_movers(const S2Step *step, const S2Joint *gear);
+// How many nodes there are beside those of the island's bodies; and what is in them, taken from the
+// bodies. They follow in the order of the gears.
+int s2_gear_nodes(const S2Step *step, const S2Island *island);
+void s2_gear_split(const S2Step *step, const S2Island *island, int nodes,
+                   const S2NodeArrays *arrays);
+// The rows, 0 to 4; the last one is the gear's own. `aside` is its node.
+int s2_gear_rows(const S2Step *step, const S2GearMovers *movers, int32_t aside, double bias,
+                 S2Row rows[4]);
+
 // In place of s2_step_impact under S2_REFLECTIONS: the blow from v2, then the forces, into v2.
 // `choices` are those of the blow with Newton's targets; overwritten. The joints' impulses are
 // added to what is there. False: aborted. (reflect.c)
@@ -227,10 +251,9 @@ S2Status s2_world_check_blend(const S2World *world);
 // formulation.c: the assembled problem as the world's formulation has it, guesses too; and its
 // solution back, with the residual it leaves in the velocities. `before`: velocities before the
 // step or blow, 3 a slot.
-S2Problem s2_step_pose(const S2Step *step, const S2Island *island, const S2Assembly *assembly,
-                       const double *before);
-void s2_step_unpose(const S2Step *step, const S2Island *island, const S2Assembly *assembly,
-                    const double *before, double tolerance, S2Solution *solution);
+S2Problem s2_step_pose(const S2Step *step, const S2Assembly *assembly, const double *before);
+void s2_step_unpose(const S2Step *step, const S2Assembly *assembly, const double *before,
+                    double tolerance, S2Solution *solution);
 
 // Did a limit that was out of touch at q0 stop its joint, but for speed that goes on at q1 with v2?
 bool s2_step_limit_arrives(const S2Step *step, const S2Island *island); // joint_rows.c

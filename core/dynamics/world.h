@@ -82,9 +82,10 @@
 #define S2_LIMIT_REACH 4
 // Contacts that moved by less than this part of a body keep their features after a step.
 #define S2_KEEP_FEATURES 1e-3
-// Solves more of an island whose rows of ground friction prove to lie askew, and the part of the
-// bound that may be carried across them.
-#define S2_GROUND_PASSES 8
+// Solves more of an island whose rows of ground friction prove to lie askew (2 or 3 do, but for
+// bodies that jam), and the part of the bound that may be carried across them: the force is then
+// beyond its bound by half the square of it.
+#define S2_GROUND_PASSES 16
 #define S2_GROUND_ASKEW  1e-3
 // bisect: overlap accepted (part of a body's size), the tolerance without which halving might never
 // end, and the smallest part of dt tried.
@@ -98,7 +99,7 @@ enum { S2_NONE = -1 };
 typedef struct S2Body {
   uint32_t serial; // 0: free slot
   S2BodyType type;
-  bool sensor, enabled, has_law;
+  bool sensor, enabled, has_law, has_motion;
   double mass, inertia; // kg, kg m^2; what it weighs when dynamic; 0: unknown (bare segments)
   double friction, restitution, linear_damping, angular_damping, gravity_scale, surface_speed;
   double contact_compliance, contact_damping;
@@ -133,17 +134,20 @@ enum {
 typedef struct S2JointRow {
   double value, rate;
   double ja[3], jb[3];
-  double speed; // J v0 + rate, of the value at the start of the step (where s2_joint_speeds was)
-  double bend;  // v0' Hess v0: how that changes by the motion alone (where s2_joint_bends was)
+  double more[2]; // of a gear: with respect to the angles of S2Joint.more
+  double speed;   // J v0 + rate, of the value at the start of the step (where s2_joint_speeds was)
+  double bend;    // v0' Hess v0: how that changes by the motion alone (where s2_joint_bends was)
 } S2JointRow;
 
 typedef struct S2Joint {
   uint32_t serial; // 0: free slot
   S2JointType type;
   bool enabled, broken, collide, has_motor;
+  bool driven;              // lock: rate is what the program says, of the last step
   bool locked[3];           // lock: angle, x, y
   int32_t a, b;             // slots; S2_NONE: the world
   int32_t joint_a, joint_b; // gear: slots
+  int32_t more[2];          // gear of hinges: its third and fourth body, S2_NONE
   S2Vec2 local_a, local_b;  // anchors: body frame, world coordinates where the body is the world
   S2Vec2 axis;              // frame of b, unit: slider, wheel; a length: its direction when made
   double angle0;            // relative angle at creation
@@ -180,6 +184,12 @@ typedef struct S2ConstraintMemo { // what a constraint said last in this step
   double t, q[6];
   S2JointRow rows[S2_JOINT_EQUATIONS];
 } S2ConstraintMemo;
+
+typedef struct S2Drive { // a lock that moves as the program says, in the (sub-)step under way
+  bool valid;
+  double start;            // s since the state the world is in
+  double goal[3], rate[3]; // at its start, and until its end
+} S2Drive;
 
 // A pair of shapes whose boxes met in the last step, with its contact points.
 typedef struct S2Touch {
@@ -237,8 +247,9 @@ struct S2World {
 
   // Not in a snapshot.
   bool evaluating;                  // constraints are asked; else what they said last counts
-  S2Status refused;                 // what a constraint did wrong
+  S2Status refused;                 // what a constraint or motion did wrong
   S2_ARRAY(S2ConstraintMemo) memos; // a joint slot
+  S2_ARRAY(S2Drive) drives;         // a joint slot, within a step
   uint32_t next_serial;             // only ever grows, so an old handle never names a newer thing
   bool stepping;
   bool boxes_stale; // positions changed since the broad phase saw them

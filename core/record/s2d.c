@@ -52,14 +52,17 @@ static void put_settings(S2S2dBytes *bytes, const S2WorldDef *settings) {
   put32(bytes, (uint32_t)settings->combine_friction);
   put32(bytes, (uint32_t)settings->combine_restitution);
   put32(bytes, (uint32_t)settings->max_iterations);
-  put32(bytes,
-        flag(settings->stepping_partial, S2_S2D_PARTIAL) | flag(settings->strict, S2_S2D_STRICT));
+  put32(bytes, flag(settings->stepping_partial, S2_S2D_PARTIAL) |
+                   flag(settings->strict, S2_S2D_STRICT) |
+                   flag(settings->nonlinear, S2_S2D_NONLINEAR));
   put_double(bytes, settings->alpha);
   put_double(bytes, settings->beta);
   put32(bytes, (uint32_t)settings->formulation);
   put32(bytes, (uint32_t)settings->elasticity);
   put32(bytes, (uint32_t)settings->geometric_stiffness);
-  put32(bytes, 0);
+  put32(bytes, (uint32_t)settings->restitution_model);
+  put32(bytes, (uint32_t)settings->linear_solver);
+  put32(bytes, (uint32_t)settings->substeps);
 }
 
 static void put_body(S2S2dBytes *bytes, const S2MomentBody *body) {

@@ -106,6 +106,11 @@ function Body:apply_impulse(impulse, where) end
 ---@return sim2d.Handle
 function Body:force_law(fn) end
 
+---Moves a kinematic body: x, y, angle at time t, met exactly at the end of each step. What is nil goes
+---on as it does. nil ends it.
+---@param fn fun(t: number): number?, number?, number?
+function Body:motion(fn) end
+
 ---From the body's coordinates to the world's.
 ---@param point sim2d.XY
 ---@return sim2d.Vector

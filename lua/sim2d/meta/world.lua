@@ -188,10 +188,10 @@ function World:gear(def) end
 ---@class sim2d.LockDef: sim2d.JointDef
 ---@field [1] sim2d.Body?
 ---@field body? sim2d.Body
----@field x? boolean
----@field y? boolean
----@field angle? boolean
----@field velocity? sim2d.XY m/s
+---@field x? boolean|fun(t: number): number m at time t
+---@field y? boolean|fun(t: number): number
+---@field angle? boolean|fun(t: number): number rad
+---@field velocity? sim2d.XY|fun(t: number): number?, number?, number? m/s; the function: va, vx, vy
 ---@field angular_velocity? number rad/s
 ---@field compliance? sim2d.Weights m/N, rad/(N m); default 0, rigid
 ---@field damping? sim2d.Weights N s/m, N m s/rad
