@@ -20,7 +20,7 @@ S2Rot s2_joint_turn(const S2JointAt *at, int32_t slot) {
 }
 
 // The world is a body at the origin.
-static Sides sides_of(const S2JointAt *at) {
+static inline Sides sides_of(const S2JointAt *at) {
   static const double world[3] = {0, 0, 0};
   const S2Joint *joint = at->joint;
   const double *qa = joint->a == S2_NONE ? world : at->q + 3 * joint->a;
@@ -51,20 +51,21 @@ void s2_measure_angle(const S2JointAt *at, S2JointRow *row, S2JointHessian *hess
 }
 
 // With U = R_b u and w = p_a - x_b: s = U'(w - r_b), a force along U acts on both bodies at p_a.
-static S2JointRow offset(const Sides *sides, S2Vec2 u) {
-  S2Vec2 w = s2_add(sides->apart, sides->rb);
-  return (S2JointRow){
-      .value = s2_dot(u, sides->apart),
-      .ja = {s2_cross(sides->ra, u), u.x, u.y},
-      .jb = {-s2_cross(w, u), -u.x, -u.y},
-  };
+static inline void offset(const Sides *sides, S2Vec2 u, S2JointRow *row) {
+  *row = (S2JointRow){.value = s2_dot(u, sides->apart)};
+  row->ja[0] = s2_cross(sides->ra, u);
+  row->ja[1] = u.x;
+  row->ja[2] = u.y;
+  row->jb[0] = -s2_cross(s2_add(sides->apart, sides->rb), u);
+  row->jb[1] = -u.x;
+  row->jb[2] = -u.y;
 }
 
 void s2_measure_offset(const S2JointAt *at, S2Vec2 direction, S2JointRow *row,
                        S2JointHessian *hessian) {
   Sides sides = sides_of(at);
   S2Vec2 u = s2_rotate(sides.turn_b, direction);
-  *row = offset(&sides, u);
+  offset(&sides, u, row);
   if (hessian != NULL) {
     S2Vec2 turned = s2_left(u), w = s2_add(sides.apart, sides.rb);
     *hessian = (S2JointHessian){0};
@@ -81,8 +82,8 @@ void s2_measure_offset(const S2JointAt *at, S2Vec2 direction, S2JointRow *row,
 void s2_measure_offsets(const S2JointAt *at, S2JointRow rows[2]) {
   Sides sides = sides_of(at);
   S2Vec2 x = s2_vec2(sides.turn_b.c, sides.turn_b.s);
-  rows[0] = offset(&sides, x);
-  rows[1] = offset(&sides, s2_left(x));
+  offset(&sides, x, &rows[0]);
+  offset(&sides, s2_left(x), &rows[1]);
 }
 
 void s2_measure_translation(const S2JointAt *at, S2JointRow *row, S2JointHessian *hessian) {

@@ -195,7 +195,7 @@ bool s2_step_shake(S2Step *step, const S2Island *island, S2Shaken *shaken, doubl
     before = now;
     small = correct(&shake, shaken->lambda);
     now = measure(&shake);
-    bool slow = now > S2_SHAKE_SLOW * before && now > done;
+    bool slow = now * (now / before) * (now / before) > done; // two more passes will not do
     small = small && (!slow || s2_bilateral_factor(&shake.matrix, shake.now));
   }
   double left = now;
