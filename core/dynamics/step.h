@@ -5,6 +5,7 @@
 
 #include "dynamics/joint.h"
 #include "dynamics/world.h"
+#include "mcp/bilateral.h"
 
 typedef struct S2Assembly S2Assembly;
 
@@ -133,6 +134,7 @@ struct S2Assembly {
   int parts, parts_given;  // the former; the latter
   double *mass;            // the problem's
   double *lambda, *v;      // guesses: kept impulses and v0 for motion, else zero
+  S2Bilateral matrix;      // of S2Island.motion: the factor of its solve; no groups: there is none
 };
 S2Assembly s2_assemble(const S2Step *step, const S2Island *island, const S2Choice *choices,
                        S2Kind kind);

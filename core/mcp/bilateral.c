@@ -289,6 +289,11 @@ bool s2_bilateral_solve(const S2Problem *problem, const S2SolverOptions *options
       solution->iterations = 1;
     }
   }
+  if (good && options->keep != NULL) {
+    *options->keep = bilateral;
+    options->keep->problem = NULL;
+    return true;
+  }
   s2_arena_rewind(arena, mark);
   return good;
 }
