@@ -160,11 +160,14 @@ static bool prepare(Shake *shake, double worst) {
 static double displace(Shake *shake, const double *lambda) {
   double turn = 0;
   s2_mcp_velocity(&shake->problem, lambda, shake->dq);
-  for (int i = 0; i < 3 * shake->island->nodes; i++) {
-    double *q = &shake->step->q1[3 * shake->island->node[i / 3] + i % 3];
-    *q = shake->start[i] + shake->dq[i];
-    double more = i % 3 == 0 ? fabs(shake->dq[i] - shake->last[i]) : 0;
+  for (int i = 0; i < shake->island->nodes; i++) {
+    const double *from = shake->start + 3 * i, *dq = shake->dq + 3 * i;
+    double *q = shake->step->q1 + 3 * shake->island->node[i];
+    double more = fabs(dq[0] - shake->last[3 * i]);
     turn = more <= turn ? turn : more; // keeps a NaN
+    for (int c = 0; c < 3; c++) {
+      q[c] = from[c] + dq[c];
+    }
   }
   return turn;
 }
