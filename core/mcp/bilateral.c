@@ -21,13 +21,14 @@ static const double ROUNDING = 1e-14; // a scaled residual this good is not impr
 
 // Rows of one joint, between the same nodes, share a group: at most three.
 static bool find_groups(S2Bilateral *bilateral, const S2Problem *problem, S2Arena *arena) {
-  int groups = 0;
+  int groups = 0, rigid = 0;
   bilateral->first = S2_TAKE(arena, int32_t, problem->rows + 1);
   for (int i = 0; i < problem->rows; i++) {
     const S2Row *row = &problem->row[i];
     if (!(row->coupled_to < 0 && row->lo == -INFINITY && row->hi == INFINITY)) {
       return false;
     }
+    rigid += row->compliance == 0;
     bool same = i > 0 && row[-1].group == row->group && row[-1].a == row->a && row[-1].b == row->b;
     if (!same || i - bilateral->first[groups - 1] == 3) {
       bilateral->first[groups++] = i;
@@ -35,7 +36,7 @@ static bool find_groups(S2Bilateral *bilateral, const S2Problem *problem, S2Aren
   }
   bilateral->first[groups] = problem->rows;
   bilateral->groups = groups;
-  return groups > 0;
+  return groups > 0 && rigid <= 3 * problem->nodes; // more cannot be independent
 }
 
 // The links by nodes: those of node i are link[start[i]] ..
