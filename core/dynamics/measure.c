@@ -32,7 +32,7 @@ static const double *pose_of(const double *q, int32_t slot) {
   return slot == S2_NONE ? world : q + 3 * slot;
 }
 
-static Sides sides_at(const S2JointAt *at) {
+static inline Sides sides_at(const S2JointAt *at) {
   const S2Joint *joint = at->joint;
   const double *qa = pose_of(at->q, joint->a), *qb = pose_of(at->q, joint->b);
   Sides sides = {.turn_b = s2_joint_turn(at, joint->b)};
@@ -49,7 +49,7 @@ static S2Vec2 mean(S2Vec2 a, S2Vec2 b) {
 }
 
 // Of a chord the means of both ends.
-static Sides sides_of(const S2JointAt *at) {
+static inline Sides sides_of(const S2JointAt *at) {
   Sides sides = sides_at(at);
   if (at->to != NULL) {
     Sides end = sides_at(&(S2JointAt){at->world, at->joint, at->to, at->elapsed, NULL, NULL});
@@ -98,20 +98,21 @@ void s2_measure_angle(const S2JointAt *at, S2JointRow *row, S2JointHessian *hess
 }
 
 // With U = R_b u and w = p_a - x_b: s = U'(w - r_b), a force along U acts on both bodies at p_a.
-static S2JointRow offset(const Sides *sides, S2Vec2 u) {
-  S2Vec2 w = s2_add(sides->apart, sides->rb);
-  return (S2JointRow){
-      .value = s2_dot(u, sides->apart),
-      .ja = {s2_cross(sides->ra, u), u.x, u.y},
-      .jb = {-s2_cross(w, u), -u.x, -u.y},
-  };
+static inline void offset(const Sides *sides, S2Vec2 u, S2JointRow *row) {
+  *row = (S2JointRow){.value = s2_dot(u, sides->apart)};
+  row->ja[0] = s2_cross(sides->ra, u);
+  row->ja[1] = u.x;
+  row->ja[2] = u.y;
+  row->jb[0] = -s2_cross(s2_add(sides->apart, sides->rb), u);
+  row->jb[1] = -u.x;
+  row->jb[2] = -u.y;
 }
 
 void s2_measure_offset(const S2JointAt *at, S2Vec2 direction, S2JointRow *row,
                        S2JointHessian *hessian) {
   Sides sides = sides_of(at);
   S2Vec2 u = s2_rotate(sides.turn_b, direction);
-  *row = offset(&sides, u);
+  offset(&sides, u, row);
   if (hessian != NULL) {
     S2Vec2 turned = s2_left(u), w = s2_add(sides.apart, sides.rb);
     *hessian = (S2JointHessian){0};
@@ -128,8 +129,8 @@ void s2_measure_offset(const S2JointAt *at, S2Vec2 direction, S2JointRow *row,
 void s2_measure_offsets(const S2JointAt *at, S2JointRow rows[2]) {
   Sides sides = sides_of(at);
   S2Vec2 x = s2_vec2(sides.turn_b.c, sides.turn_b.s);
-  rows[0] = offset(&sides, x);
-  rows[1] = offset(&sides, s2_left(x));
+  offset(&sides, x, &rows[0]);
+  offset(&sides, s2_left(x), &rows[1]);
 }
 
 void s2_measure_translation(const S2JointAt *at, S2JointRow *row, S2JointHessian *hessian) {

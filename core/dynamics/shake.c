@@ -7,7 +7,6 @@
 // anew: Newton's matrix. (J0 in its place leaves the turn of the step, in rad, and several times
 // that in a stretched chain.) Where J1 is kept a pass costs the errors and a substitution.
 #include "dynamics/step.h"
-#include "mcp/bilateral.h"
 
 #include <string.h>
 
@@ -16,6 +15,7 @@ typedef struct Shake {
   const S2Island *island;
   S2Problem problem;         // at q0, the equations alone; its right side is 0
   const S2JointPart *part;   // of its rows
+  bool has_motion;           // are they those of S2Island.motion?
   S2Bilateral matrix;        //
   double *error;             // a row: g
   double *change;            // a row: -dl
@@ -104,6 +104,23 @@ static void take_rows_of_start(Shake *shake) {
   }
 }
 
+// That of the first solve where it is J0 M^-1 J0', else Newton's.
+static bool take_matrix(Shake *shake) {
+  const S2Assembly *motion = shake->island->motion;
+  bool has_pattern = shake->has_motion && motion->matrix.groups > 0;
+  if (has_pattern) {
+    shake->matrix = motion->matrix;
+    shake->matrix.problem = &shake->problem;
+    size_t size = sizeof(double) * (size_t)(3 * shake->island->nodes);
+    if (memcmp(shake->problem.mass, motion->mass, size) == 0) {
+      return true;
+    }
+  } else if (!s2_bilateral_init(&shake->matrix, &shake->problem, shake->step->arena)) {
+    return false;
+  }
+  return s2_bilateral_factor(&shake->matrix, shake->now);
+}
+
 static bool prepare(Shake *shake, double worst) {
   const S2Step *step = shake->step;
   const S2Island *island = shake->island;
@@ -112,7 +129,8 @@ static bool prepare(Shake *shake, double worst) {
   if (s2_gear_nodes(step, island) > 0) { // their rows are not one a joint's
     return false;
   }
-  if (!take_rows_of_motion(shake)) {
+  shake->has_motion = take_rows_of_motion(shake);
+  if (!shake->has_motion) {
     take_rows_of_start(shake);
   }
   int rows = shake->problem.rows;
@@ -138,19 +156,21 @@ static bool prepare(Shake *shake, double worst) {
   shake->now = S2_TAKE(arena, S2RowSides, rows);
   shake->largest = measure(shake);
   return shake->largest >= worst && // else a limit or an overlap is the larger error
-         s2_bilateral_init(&shake->matrix, &shake->problem, arena) &&
-         s2_bilateral_factor(&shake->matrix, shake->now);
+         take_matrix(shake);
 }
 
 // q1 from lambda; returns the largest turn that is new.
 static double displace(Shake *shake, const double *lambda) {
   double turn = 0;
   s2_mcp_velocity(&shake->problem, lambda, shake->dq);
-  for (int i = 0; i < 3 * shake->island->nodes; i++) {
-    double *q = &shake->step->q1[3 * shake->island->node[i / 3] + i % 3];
-    *q = shake->start[i] + shake->dq[i];
-    double more = i % 3 == 0 ? fabs(shake->dq[i] - shake->last[i]) : 0;
+  for (int i = 0; i < shake->island->nodes; i++) {
+    const double *from = shake->start + 3 * i, *dq = shake->dq + 3 * i;
+    double *q = shake->step->q1 + 3 * shake->island->node[i];
+    double more = fabs(dq[0] - shake->last[3 * i]);
     turn = more <= turn ? turn : more; // keeps a NaN
+    for (int c = 0; c < 3; c++) {
+      q[c] = from[c] + dq[c];
+    }
   }
   return turn;
 }
@@ -198,7 +218,7 @@ bool s2_step_shake(S2Step *step, const S2Island *island, S2Shaken *shaken, doubl
     before = now;
     small = correct(&shake, shaken->lambda);
     now = measure(&shake);
-    bool slow = now > S2_SHAKE_SLOW * before && now > done;
+    bool slow = now * (now / before) * (now / before) > done; // two more passes will not do
     small = small && (!slow || s2_bilateral_factor(&shake.matrix, shake.now));
   }
   double left = now;

@@ -49,13 +49,14 @@ static void account(S2Step *step, const S2Island *island, const S2Solution *solu
 
 // In the world's formulation and back.
 static void solve_posed(const S2Step *step, const S2Assembly *assembly, S2Kind kind,
-                        S2Problem *posed, S2Solution *solution) {
+                        S2Bilateral *keep, S2Problem *posed, S2Solution *solution) {
   const S2WorldDef *def = &step->world->kept.def;
   S2SolverOptions options = {
       .solver = def->solver,
       .tolerance = def->tolerance,
       .max_iterations = def->max_iterations,
       .linear = def->linear_solver,
+      .keep = keep,
   };
   bool from_v0 = kind == S2_MOTION || kind == S2_REBOUND;
   const double *before = from_v0 ? step->v0 : step->v2;
@@ -78,13 +79,17 @@ bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices
     s2_arena_rewind(step->arena, mark);
     return false;
   }
+  S2Bilateral *keep = NULL;
   if (kind == S2_MOTION && island->motion != NULL && island->motion->parts == 0) {
     *island->motion = assembly;
-    mark = s2_arena_mark(step->arena); // it stays
+    keep = &island->motion->matrix;
   }
   S2Problem posed;
   S2Solution solution;
-  solve_posed(step, &assembly, kind, &posed, &solution);
+  solve_posed(step, &assembly, kind, keep, &posed, &solution);
+  if (keep != NULL) {
+    mark = s2_arena_mark(step->arena); // all of it stays
+  }
   bool motion = kind == S2_MOTION || kind == S2_REBOUND;
   for (int pass = 0; pass < S2_GROUND_PASSES && motion && solution.status == S2_SOLVED &&
                      s2_step_ground_turned(step, island, &assembly, solution.v, solution.lambda);
@@ -92,7 +97,7 @@ bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices
     s2_arena_rewind(step->arena, mark);
     step->ground_last = pass == S2_GROUND_PASSES - 1;
     assembly = s2_assemble(step, island, choices, kind);
-    solve_posed(step, &assembly, kind, &posed, &solution);
+    solve_posed(step, &assembly, kind, NULL, &posed, &solution);
   }
   step->ground_last = false;
   dump(step, &posed);

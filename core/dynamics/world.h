@@ -34,9 +34,6 @@
 #define S2_SHAKE_PASSES 3
 // The same where passes share a factorisation and cost next to nothing.
 #define S2_SHAKE_DIRECT_PASSES 12
-// A pass that leaves more than this part is followed by another factorisation, which costs as much
-// as a pass or two.
-#define S2_SHAKE_SLOW 0.03
 // A step that began with a joint error beyond this part of a body's size (placed by hand, or a pile
 // that jams) does not turn what mends it into velocity. Projection leaves 1e-11.
 #define S2_FEEDBACK_START 1e-6

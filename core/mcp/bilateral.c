@@ -4,6 +4,7 @@
 #include "mcp/solvers.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <string.h>
 
 // Pairs of groups on one node, per group: a chain has 1, a net 3, a hub of n joints n / 2. Beyond,
@@ -20,13 +21,14 @@ static const double ROUNDING = 1e-14; // a scaled residual this good is not impr
 
 // Rows of one joint, between the same nodes, share a group: at most three.
 static bool find_groups(S2Bilateral *bilateral, const S2Problem *problem, S2Arena *arena) {
-  int groups = 0;
+  int groups = 0, rigid = 0;
   bilateral->first = S2_TAKE(arena, int32_t, problem->rows + 1);
   for (int i = 0; i < problem->rows; i++) {
     const S2Row *row = &problem->row[i];
     if (!(row->coupled_to < 0 && row->lo == -INFINITY && row->hi == INFINITY)) {
       return false;
     }
+    rigid += row->compliance == 0;
     bool same = i > 0 && row[-1].group == row->group && row[-1].a == row->a && row[-1].b == row->b;
     if (!same || i - bilateral->first[groups - 1] == 3) {
       bilateral->first[groups++] = i;
@@ -34,7 +36,7 @@ static bool find_groups(S2Bilateral *bilateral, const S2Problem *problem, S2Aren
   }
   bilateral->first[groups] = problem->rows;
   bilateral->groups = groups;
-  return groups > 0;
+  return groups > 0 && rigid <= 3 * problem->nodes; // more cannot be independent
 }
 
 // The links by nodes: those of node i are link[start[i]] ..
@@ -64,29 +66,29 @@ static void find_links(S2Bilateral *bilateral, S2Arena *arena) {
   }
 }
 
-// Row r of a link, as it is pushed along and as it sees.
-static const double *side_of(const S2Bilateral *bilateral, int32_t link, int r) {
-  const S2Row *row = &bilateral->problem->row[bilateral->first[link / 2] + r];
-  return link % 2 == 0 ? row->ja : row->jb;
+// Rows of a link, as they are pushed along or as they see: row r is at + r * stride.
+typedef struct Side {
+  const double *at;
+  int stride, rows;
+} Side;
+
+S2_INLINE Side side_of(const S2Bilateral *bilateral, const S2RowSides *left, int32_t link) {
+  int first = bilateral->first[link / 2], rows = bilateral->first[link / 2 + 1] - first;
+  if (left != NULL) {
+    const S2RowSides *sides = &left[first];
+    return (Side){link % 2 == 0 ? sides->a : sides->b, sizeof(S2RowSides) / sizeof(double), rows};
+  }
+  const S2Row *row = &bilateral->problem->row[first];
+  return (Side){link % 2 == 0 ? row->ja : row->jb, sizeof(S2Row) / sizeof(double), rows};
 }
 
-static const double *left_of(const S2Bilateral *bilateral, const S2RowSides *left, int32_t link,
-                             int r) {
-  const S2RowSides *sides = &left[bilateral->first[link / 2] + r];
-  return link % 2 == 0 ? sides->a : sides->b;
-}
-
-// block += G W^-1 H', by columns: what rows of link g see of impulses at link h; with `turned` its
-// transpose.
-static void couple(const S2Bilateral *bilateral, const S2RowSides *left, int32_t g, int32_t h,
-                   const double inverse[3], bool turned, S2Quad *block) {
-  int rows = bilateral->first[g / 2 + 1] - bilateral->first[g / 2];
-  int columns = bilateral->first[h / 2 + 1] - bilateral->first[h / 2];
-  for (int c = 0; c < columns; c++) {
-    const double *j = side_of(bilateral, h, c);
+// block += G W^-1 H', by columns: what rows g see of impulses along h; with `turned` its transpose.
+S2_INLINE void couple(Side g, Side h, const double inverse[3], bool turned, S2Quad *block) {
+  for (int c = 0; c < h.rows; c++) {
+    const double *j = h.at + (ptrdiff_t)c * h.stride;
     double x = j[0] * inverse[0], y = j[1] * inverse[1], z = j[2] * inverse[2];
-    for (int r = 0; r < rows; r++) {
-      const double *k = left == NULL ? side_of(bilateral, g, r) : left_of(bilateral, left, g, r);
+    for (int r = 0; r < g.rows; r++) {
+      const double *k = g.at + (ptrdiff_t)r * g.stride;
       double entry = k[0] * x + k[1] * y + k[2] * z;
       if (turned) {
         block[r][c] += entry;
@@ -107,14 +109,22 @@ static void fill(S2Bilateral *bilateral, const S2RowSides *left) {
     const double inverse[3] = {1 / mass[0], 1 / mass[1], 1 / mass[2]};
     for (int32_t p = start[i]; p < start[i + 1]; p++) {
       int32_t x = bilateral->link[p], place = matrix->place[x / 2];
-      couple(bilateral, left, x, x, inverse, false, matrix->diagonal + 3 * place);
+      Side pushed = side_of(bilateral, NULL, x), sees = side_of(bilateral, left, x);
+      couple(sees, pushed, inverse, false, matrix->diagonal + 3 * place);
       for (int32_t q = start[i]; q < p; q++, slot++) {
         int32_t y = bilateral->link[q];
-        bool below = place > matrix->place[y / 2];
-        int32_t r = below ? x : y, c = below ? y : x;
-        couple(bilateral, left, r, c, inverse, false, matrix->lower + 3 * (size_t)*slot);
-        if (left != NULL) {
-          couple(bilateral, left, c, r, inverse, true, matrix->upper + 3 * (size_t)*slot);
+        Side other = side_of(bilateral, NULL, y), other_sees = side_of(bilateral, left, y);
+        S2Quad *lower = matrix->lower + 3 * (size_t)*slot;
+        S2Quad *upper = matrix->upper + 3 * (size_t)*slot;
+        if (place > matrix->place[y / 2]) {
+          couple(sees, other, inverse, false, lower);
+        } else {
+          couple(other_sees, pushed, inverse, false, lower);
+        }
+        if (left != NULL && place > matrix->place[y / 2]) {
+          couple(other_sees, pushed, inverse, true, upper);
+        } else if (left != NULL) {
+          couple(sees, other, inverse, true, upper);
         }
       }
     }
@@ -279,6 +289,11 @@ bool s2_bilateral_solve(const S2Problem *problem, const S2SolverOptions *options
       solution->used = S2_SOLVER_LINEAR;
       solution->iterations = 1;
     }
+  }
+  if (good && options->keep != NULL) {
+    *options->keep = bilateral;
+    options->keep->problem = NULL;
+    return true;
   }
   s2_arena_rewind(arena, mark);
   return good;

@@ -13,7 +13,7 @@ typedef struct S2RowSides { // as S2Row has them; nobody looks at that of the gr
 } S2RowSides;
 
 typedef struct S2Bilateral {
-  const S2Problem *problem;
+  const S2Problem *problem; // whose rows and masses factor reads
   int groups;
   int32_t *first;       // groups + 1: the rows of each, up to three
   int32_t *start;       // nodes + 1: the links of each node,

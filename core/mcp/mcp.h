@@ -117,6 +117,9 @@ typedef struct S2SolverOptions {
   double omega;       // over-relaxation of sweeps; 0 means 1
   S2History *history; // NULL: none. Chains append what each method did, one after the other
   S2LinearSolver linear;
+  // NULL, or where the factor of joints alone goes (bilateral.h) when that solved the problem: its
+  // memory stays in the arena, its problem is not to be looked at. groups = 0: another did.
+  struct S2Bilateral *keep;
 } S2SolverOptions;
 
 typedef struct S2Solution {

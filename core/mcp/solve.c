@@ -205,6 +205,9 @@ S2SolveStatus s2_mcp_solve(const S2Problem *problem, const S2SolverOptions *opti
                            S2Solution *solution) {
   solution->iterations = 0;
   solution->used = options->solver;
+  if (options->keep != NULL) {
+    options->keep->groups = 0;
+  }
   if (!known_rows(problem)) {
     solution->residual = s2_mcp_residual(problem, solution->v, solution->lambda, arena);
     return solution->status = S2_UNSUPPORTED;

@@ -22,7 +22,7 @@ S2SolverFn s2_contact_nncg_solve;                                            // 
 S2SolverFn s2_contact_pcg_solve;                                             // contact_pcg.c
 
 // products.c
-void s2_mcp_row_velocity(const S2Problem *problem, const double *v, double *u);  // u = J v (rows)
+void s2_mcp_row_velocity(const S2Problem *problem, const double *v, double *u); // u = J v (rows)
 void s2_mcp_delassus_diagonal(const S2Problem *problem, double *d); // diag(J W^-1 J' + C), rows
 // Entry of J W^-1 J' at rows x and y: the velocity x gets from a unit impulse at y.
 double s2_mcp_delassus(const S2Problem *problem, const S2Row *x, const S2Row *y);
