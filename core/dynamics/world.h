@@ -32,6 +32,9 @@
 // Passes that push along the joints' rows of the start of the step, for the velocities. Each leaves
 // about the turn of the step (in rad) of what there was.
 #define S2_SHAKE_PASSES 3
+// Joint errors beyond this part of a body's size that projection cannot remove are told: joints that
+// contradict each other.
+#define S2_MISFIT 1e-3
 // A step that began with a joint error beyond this part of a body's size (placed by hand, or a pile
 // that jams) does not turn what mends it into velocity. Projection leaves 1e-11.
 #define S2_FEEDBACK_START 1e-6
