@@ -356,11 +356,10 @@ static void momentum_of_free_pairs(void **state) {
       s2_world_momentum(world, now);
       double off = fabs(s2_world_energy(world).total - e);
       double linear = hypot(now[1] - p[1], now[2] - p[2]), angular = fabs(now[0] - p[0]);
-      if (!(linear <= 1e-12) || !(angular <= 1e-12 * fmax(1, fabs(p[0]))) ||
-          !(off <= 1e-11) || !(s2_world_residuals(world).joint_error <= 1e-12)) {
+      if (!(linear <= 1e-12) || !(angular <= 1e-12 * fmax(1, fabs(p[0]))) || !(off <= 1e-11) ||
+          !(s2_world_residuals(world).joint_error <= 1e-12)) {
         fail_msg("%s%s: step %d: momentum off by %.3e, angular %.3e, energy %.3e",
-                 s2_joint_type_name(type), soft ? " (soft)" : "", i + 1,
-                 linear, angular, off);
+                 s2_joint_type_name(type), soft ? " (soft)" : "", i + 1, linear, angular, off);
       }
     }
     s2_world_destroy(world);
@@ -401,8 +400,8 @@ static void long_chains_run(void **state) {
   }
 }
 
-// A motor of a constant torque does its work, one that reaches its speed holds it, dry friction stops
-// a wheel and lets go of nothing.
+// A motor of a constant torque does its work, one that reaches its speed holds it, dry friction
+// stops a wheel and lets go of nothing.
 static void motors_and_friction(void **state) {
   (void)state;
   for (int k = 0; k < 3; k++) {

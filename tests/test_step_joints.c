@@ -120,8 +120,8 @@ static void ordinary(S2WorldDef *def) {
   def->nonlinear = false;
 }
 
-// What the midpoint rule does not know takes the ordinary step, bit for bit: limits that act (a stop,
-// a rope), a compliance given as a matrix, ground friction.
+// What the midpoint rule does not know takes the ordinary step, bit for bit: limits that act (a
+// stop, a rope), a compliance given as a matrix, ground friction.
 static void others_take_the_ordinary_step(void **state) {
   (void)state;
   for (int kind = 0; kind < 4; kind++) {

@@ -42,8 +42,8 @@ static void name_them(const S2World *world, const Culprit *list, int count, cons
   for (int i = 0; i < count && at < sizeof text->at; i++) {
     char label[S2_NAME_SIZE + 32];
     s2_joint_label(world, list[i].joint, label);
-    int wrote = snprintf(text->at + at, sizeof text->at - at, "%s%s by %.3g %s",
-                         i > 0 ? ", " : "", label, list[i].off, unit);
+    int wrote = snprintf(text->at + at, sizeof text->at - at, "%s%s by %.3g %s", i > 0 ? ", " : "",
+                         label, list[i].off, unit);
     at += wrote < 0 ? 0 : (size_t)wrote;
   }
 }
@@ -77,8 +77,7 @@ void s2_step_warn_of_misfits(const S2Step *step, const S2Island *island) {
   int count = 0;
   for (int i = 0; i < island->joints; i++) {
     const S2Joint *joint = &step->world->joints.at[island->joint[i]];
-    S2JointAt at = {step->world, joint, step->q1, step->t - step->world->kept.time + step->h,
-                    NULL};
+    S2JointAt at = {step->world, joint, step->q1, step->t - step->world->kept.time + step->h, NULL};
     double off = s2_joint_violation(&at, island->length);
     if (off > S2_MISFIT * island->length) {
       count = add(list, count, island->joint[i], off);

@@ -3,13 +3,13 @@
 //
 //     M (v+ - v) = h f + Jbar' l,    (w, x+ - x) = h (v + v+)/2,    Jbar (w, x+ - x) = g(q+) - g(q)
 //
-// Jbar are the chords of measure.c, so forces of joints do exactly the work that the values of their
-// rows say and balance: energy is exact, momentum and angular momentum of what is free as well.
-// Order 2. The rows, u = J(q+) v+:
+// Jbar are the chords of measure.c, so forces of joints do exactly the work that the values of
+// their rows say and balance: energy is exact, momentum and angular momentum of what is free as
+// well. Order 2. The rows, u = J(q+) v+:
 //
 //     rigid      g(q+) = 0
-//     soft       l = -h K (g(q) + g(q+))/2 - D (g(q+) - g(q)), multiplied out by C where that is given
-//     driven     u = speed, and |l| <= bound, else l = +-bound: motors and dry friction
+//     soft       l = -h K (g(q) + g(q+))/2 - D (g(q+) - g(q)), multiplied out by C where that is
+//     given driven     u = speed, and |l| <= bound, else l = +-bound: motors and dry friction
 //
 // An island takes the ordinary step when a contact or a limit acts.
 #include "dynamics/midpoint.h"
@@ -40,10 +40,10 @@ typedef struct Midpoint {
   S2Step *step;
   const S2Island *island;
   int nodes, joints;
-  double *v0, *v;  // 3 a node: before and after
-  double *middle;  // 3 a slot: poses half way
-  int32_t *at;     // a node: its first unknown
-  Member *member;  // a joint
+  double *v0, *v; // 3 a node: before and after
+  double *middle; // 3 a slot: poses half way
+  int32_t *at;    // a node: its first unknown
+  Member *member; // a joint
   S2Band matrix;
   double *right;
   double error; // m: of the rigid rows at the last linearisation
@@ -225,9 +225,9 @@ static double speed_of(const Midpoint *m, const Member *member, const S2JointRow
   double u = row->rate;
   for (int i = 0; i < 6; i++) {
     int of = node(m, slot[i / 3]);
-    double v = of != S2_GROUND            ? m->v[3 * of + i % 3]
+    double v = of != S2_GROUND          ? m->v[3 * of + i % 3]
                : slot[i / 3] != S2_NONE ? m->step->free_v[3 * slot[i / 3] + i % 3]
-                                          : 0;
+                                        : 0;
     u += (i < 3 ? row->ja[i] : row->jb[i - 3]) * v;
   }
   return u;
@@ -249,8 +249,8 @@ static Demand demand_of(Midpoint *m, const Member *member, const Term *term, con
     // Redundant rows: of all impulses those that Newton's steps add least of. What is solved for
     // stays the same.
     demand.by_lambda = S2_MIDPOINT_REGULAR * mobility * h / 2;
-    m->error = fmax(m->error, fabs(end->value) *
-                                  (s2_joint_row_angular(end) ? m->island->length : 1));
+    m->error =
+        fmax(m->error, fabs(end->value) * (s2_joint_row_angular(end) ? m->island->length : 1));
     break;
   case SOFT:
     demand.residual = term->give * term->lambda + h * term->hold * (term->start + end->value) / 2 +
@@ -382,8 +382,8 @@ static bool revise_drives(Midpoint *m) {
 static bool is_known(const S2Joint *joint, const double *impulse) {
   bool matrix = joint->compliance.size > 0 || joint->damping.size > 0;
   bool other = joint->velocity_only || joint->unilateral || joint->type == S2_GROUND_FRICTION;
-  bool stopped = joint->limit_lo < joint->limit_hi &&
-                 (impulse[S2_JOINT_LO] != 0 || impulse[S2_JOINT_HI] != 0);
+  bool stopped =
+      joint->limit_lo < joint->limit_hi && (impulse[S2_JOINT_LO] != 0 || impulse[S2_JOINT_HI] != 0);
   return !matrix && !other && !stopped;
 }
 

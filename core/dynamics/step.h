@@ -177,8 +177,9 @@ void s2_step_scale_joints(S2Step *step, const S2Island *island, double factor);
 void s2_step_add_joints(S2Step *step, const S2JointPart *parts, int count, const double *lambda,
                         double factor);
 
-// Ends, at q1, the motion v2 of what arrived at a limit in this step: its row let it approach to the
-// limit. At q1, as there it balances, and after the positions are right. False: aborted. (impact.c)
+// Ends, at q1, the motion v2 of what arrived at a limit in this step: its row let it approach to
+// the limit. At q1, as there it balances, and after the positions are right. False: aborted.
+// (impact.c)
 bool s2_step_stop_at_limits(S2Step *step);
 
 // In place of s2_step_impact under S2_REFLECTIONS: the blow from v2, then the forces, into v2.
