@@ -170,7 +170,7 @@ static void commit_joints(const S2Step *step, double elapsed) {
     memcpy(joint->reaction, step->joint_reaction + 3 * slot, sizeof joint->reaction);
     joint->reaction_time = step->acted;
     keep_own(step, joint, elapsed);
-    for (int c = 0; c < 3; c++) {
+    for (int c = 0; c < 3 && s2_joint_active(world, joint); c++) { // else goals wait, too
       joint->goal[c] += elapsed * joint->rate[c];
     }
     double impulse = hypot(joint->reaction[1], joint->reaction[2]);
