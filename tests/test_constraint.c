@@ -359,8 +359,8 @@ static void a_pushed_puck_keeps_to_the_disc(void **state) {
   s2_world_destroy(world);
 }
 
-// Midpoint steps: rows that only a program knows keep energy on a curved wire, and the momentum of a
-// free pair.
+// Midpoint steps: rows that only a program knows keep energy on a curved wire, and the momentum of
+// a free pair.
 static void nonlinear_steps_keep_energy(void **state) {
   (void)state;
   for (int kind = 0; kind < 4; kind++) {

@@ -28,8 +28,8 @@ static S2BodyId roped(S2World *world, S2BodyDef def, double length) {
 
 static const S2Stepping steppings[2] = {S2_SPECULATIVE, S2_BISECT};
 
-// A weight that falls on a rope stops in the step in which the rope goes taut: whenever it is as low
-// as it can be, it stands still.
+// A weight that falls on a rope stops in the step in which the rope goes taut: whenever it is as
+// low as it can be, it stands still.
 static void a_rope_stops_a_fall_at_once(void **state) {
   (void)state;
   for (int k = 0; k < 20; k++) {
@@ -51,8 +51,8 @@ static void a_rope_stops_a_fall_at_once(void **state) {
   }
 }
 
-// A disc flies straight at 2 m/s and gets to the end of its rope of 1 m at (-0.8, 0.6): 1.6 m/s along
-// the rope are lost, 1.2 m/s across it remain, up to the turn of a step.
+// A disc flies straight at 2 m/s and gets to the end of its rope of 1 m at (-0.8, 0.6): 1.6 m/s
+// along the rope are lost, 1.2 m/s across it remain, up to the turn of a step.
 static void a_rope_takes_what_is_along_it(void **state) {
   (void)state;
   for (int stepping = 0; stepping < 2; stepping++) {
@@ -143,8 +143,8 @@ static void stops_keep_momentum(void **state) {
   }
 }
 
-// A weight that falls into a weld while another body lets bisecting steps halve: what the weld bears
-// is told, and judged, for the whole step.
+// A weight that falls into a weld while another body lets bisecting steps halve: what the weld
+// bears is told, and judged, for the whole step.
 static void bisecting_steps_break_joints_by_the_whole_step(void **state) {
   (void)state;
   for (int k = 0; k < 2; k++) {

@@ -120,8 +120,8 @@ static void ordinary(S2WorldDef *def) {
   def->nonlinear = false;
 }
 
-// What the midpoint rule does not know takes the ordinary step, bit for bit: limits that act (a stop,
-// a rope), a compliance given as a matrix, ground friction.
+// What the midpoint rule does not know takes the ordinary step, bit for bit: limits that act (a
+// stop, a rope), a compliance given as a matrix, ground friction.
 static void others_take_the_ordinary_step(void **state) {
   (void)state;
   for (int kind = 0; kind < 4; kind++) {
@@ -171,6 +171,29 @@ static void midpoint_steps_tell_the_reaction(void **state) {
   s2_world_destroy(world);
 }
 
+// While the body of a lock stands still its goal waits: it does not jump after it.
+static void goals_wait_for_their_body(void **state) {
+  (void)state;
+  for (int k = 0; k < 2; k++) {
+    S2World *world = world_with(0, ordinary);
+    S2BodyId disc = add_disc(world, at(0, 0), 0.5);
+    S2JointDef lock = joint_def(S2_LOCK, disc, no_body);
+    lock.lock_x = true;
+    lock.velocity = s2_vec2(1, 0);
+    make(world, lock);
+    steps(world, 10);
+    double x = get(world, disc, S2_BODY_X), dt = s2_world_settings(world)->dt;
+    S2BodyField field = k == 0 ? S2_BODY_ENABLED : S2_BODY_TYPE;
+    must(s2_body_set(world, disc, field, k == 0 ? 0 : S2_STATIC));
+    steps(world, 100);
+    near(get(world, disc, S2_BODY_X), x, 0);
+    must(s2_body_set(world, disc, field, k == 0 ? 1 : S2_DYNAMIC));
+    steps(world, 1);
+    near(get(world, disc, S2_BODY_X), x + dt, 1e-12);
+    s2_world_destroy(world);
+  }
+}
+
 // Nothing rests on a goal that moves.
 static void a_moving_goal_has_no_equilibrium(void **state) {
   (void)state;
@@ -209,6 +232,7 @@ int main(void) {
       cmocka_unit_test(reflections_with_limits_and_motors),
       cmocka_unit_test(others_take_the_ordinary_step),
       cmocka_unit_test(midpoint_steps_tell_the_reaction),
+      cmocka_unit_test(goals_wait_for_their_body),
       cmocka_unit_test(a_moving_goal_has_no_equilibrium),
       cmocka_unit_test(a_spring_finds_its_equilibrium),
   };

@@ -179,9 +179,11 @@ static void commit_joints(const S2Step *step, double elapsed) {
     memcpy(joint->reaction, step->joint_reaction + 3 * slot, sizeof joint->reaction);
     joint->reaction_time = step->acted;
     keep_own(step, joint, elapsed);
-    s2_lock_goal(&(S2JointAt){world, joint, step->q1, elapsed, NULL, NULL}, goal, rate);
-    memcpy(joint->goal, goal, sizeof goal);
-    memcpy(joint->rate, rate, sizeof rate);
+    if (s2_joint_active(world, joint)) { // else goals wait, too
+      s2_lock_goal(&(S2JointAt){world, joint, step->q1, elapsed, NULL, NULL}, goal, rate);
+      memcpy(joint->goal, goal, sizeof goal);
+      memcpy(joint->rate, rate, sizeof rate);
+    }
     double impulse = hypot(joint->reaction[1], joint->reaction[2]);
     double force = (impulse > 0 ? impulse : fabs(joint->reaction[0])) / step->acted;
     if (force > joint->break_force) {

@@ -27,6 +27,19 @@ const char *s2_joint_type_name(S2JointType type) {
   return (unsigned)type < S2_JOINT_TYPE_COUNT ? kinds[type]->name : NULL;
 }
 
+void s2_joint_label(const S2World *world, int32_t slot, char label[S2_NAME_SIZE + 32]) {
+  const S2Joint *joint = &world->joints.at[slot];
+  int nth = 0;
+  while (nth < world->joint_order.count && world->joint_order.at[nth] != slot) {
+    nth += 1;
+  }
+  if (joint->name[0] != 0) {
+    snprintf(label, S2_NAME_SIZE + 32, "%s '%s'", kinds[joint->type]->name, joint->name);
+  } else {
+    snprintf(label, S2_NAME_SIZE + 32, "%s #%d", kinds[joint->type]->name, nth + 1);
+  }
+}
+
 // Of a gear whose joints had bodies that stood still: do they still?
 static bool meshes(const S2World *world, const S2Joint *gear) {
   const int32_t joints[2] = {gear->joint_a, gear->joint_b};
@@ -215,6 +228,19 @@ static S2Status unasked(const S2JointKind *kind, const char *name) {
   return s2_error(S2_INVALID, "%s: not for a %s", name, kind->name);
 }
 
+S2Status s2_joint_check_limits(S2JointType type, double lo, double hi) {
+  if (!(lo <= hi) || lo == INFINITY || hi == -INFINITY) {
+    return s2_error(S2_INVALID, "limits: lo <= hi expected, got {%g, %g}", lo, hi);
+  }
+  if ((kinds[type]->parts & S2_HAS_LENGTH) != 0 && !(hi > S2_NO_LENGTH)) {
+    return s2_error(S2_INVALID,
+                    "limits: hi above 0 expected of a length, got {%g, %g} (points that coincide "
+                    "are held by a hinge)",
+                    lo, hi);
+  }
+  return s2_ok();
+}
+
 static S2Status read_drive(const S2JointDef *def, S2Joint *joint) {
   const S2JointKind *kind = kinds[joint->type];
   if ((kind->parts & S2_HAS_LIMITS) == 0 && def->has_limits) {
@@ -224,11 +250,7 @@ static S2Status read_drive(const S2JointDef *def, S2Joint *joint) {
     return unasked(kind, def->has_motor ? "motor" : "friction");
   }
   if (def->has_limits) {
-    if (!(def->limit_lo <= def->limit_hi) || def->limit_lo == INFINITY ||
-        def->limit_hi == -INFINITY) {
-      return s2_error(S2_INVALID, "limits: lo <= hi expected, got {%g, %g}", def->limit_lo,
-                      def->limit_hi);
-    }
+    S2_TRY(s2_joint_check_limits(joint->type, def->limit_lo, def->limit_hi));
     joint->limit_lo = def->limit_lo;
     joint->limit_hi = def->limit_hi;
   }

@@ -53,6 +53,8 @@ extern const S2JointKind s2_hinge_kind, s2_weld_kind, s2_slider_kind, s2_distanc
 
 // joint.c
 const S2JointKind *s2_joint_kind(S2JointType type);
+// "hinge 'name'" or "hinge #3": how messages call a joint.
+void s2_joint_label(const S2World *world, int32_t slot, char label[S2_NAME_SIZE + 32]);
 // Is it part of the next step: enabled, with at least one body that moves and none disabled?
 bool s2_joint_active(const S2World *world, const S2Joint *joint);
 S2Status s2_joint_slot(const S2World *world, S2JointId id, int32_t *slot);
@@ -60,6 +62,8 @@ S2Status s2_joint_slot(const S2World *world, S2JointId id, int32_t *slot);
 bool s2_joint_is_rigid(const S2Joint *joint);
 // Its equations that give no way, as combinations where it has matrices; returns how many.
 int s2_joint_rigid_rows(const S2JointAt *at, S2JointRow rows[S2_JOINT_EQUATIONS]);
+// "limits: ..." unless a joint of this type can have them.
+S2Status s2_joint_check_limits(S2JointType type, double lo, double hi);
 // The largest error of its rigid equations and limits, m: angles times `length`.
 double s2_joint_violation(const S2JointAt *at, double length);
 // Does its limit give way? Only those of constraints can.

@@ -182,9 +182,7 @@ static S2Status check(const S2Joint *joint, S2JointField field, double value) {
   if (domain == LIMIT) {
     double lo = field == S2_JOINT_LIMIT_LO ? value : joint->limit_lo;
     double hi = field == S2_JOINT_LIMIT_HI ? value : joint->limit_hi;
-    return lo <= hi && lo != INFINITY && hi != -INFINITY
-               ? s2_ok()
-               : s2_error(S2_INVALID, "limits: lo <= hi expected, got {%g, %g}", lo, hi);
+    return s2_joint_check_limits(joint->type, lo, hi);
   }
   if (domain != MAXIMUM && !isfinite(value)) {
     return s2_error(S2_INVALID, "%s: finite number expected, got %g", name, value);

@@ -283,8 +283,8 @@ bool s2_step_limit_arrives(const S2Step *step, const S2Island *island) {
     s2_joint_kind(joint->type)->coordinate(&at, &end, NULL);
     s2_joint_speeds(joint, step->v2, &end, 1);
     double distance = lo ? start.value - joint->limit_lo : joint->limit_hi - start.value;
-    double approach = (lo ? -end.speed : end.speed) *
-                      (s2_joint_row_angular(&end) ? island->length : 1);
+    double approach =
+        (lo ? -end.speed : end.speed) * (s2_joint_row_angular(&end) ? island->length : 1);
     if (!touches_limit(island, &start, distance) && approach > tiny) {
       return true;
     }
@@ -302,8 +302,7 @@ static void add_limit(const Builder *builder, List *list, const S2JointRow *row,
     // Met before: stopped there, without rebound.
     const double *impulse = builder->step->joint_impulse + S2_JOINT_ROWS * builder->slot;
     bool again = builder->kind == S2_REBOUND || builder->kind == S2_STOP;
-    bool met =
-        touches_limit(builder->island, row, distance) || (again && impulse[index] > 0);
+    bool met = touches_limit(builder->island, row, distance) || (again && impulse[index] > 0);
     bool bisect = builder->step->world->kept.def.stepping == S2_BISECT; // its blows move bodies
     bool ahead = builder->kind == S2_MOTION || (builder->kind == S2_FOLLOW && bisect);
     if (!met && !ahead) {

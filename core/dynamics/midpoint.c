@@ -3,13 +3,13 @@
 //
 //     M (v+ - v) = h f + Jbar' l,    (w, x+ - x) = h (v + v+)/2,    Jbar (w, x+ - x) = g(q+) - g(q)
 //
-// Jbar are the chords of measure.c, so forces of joints do exactly the work that the values of their
-// rows say and balance: energy is exact, momentum and angular momentum of what is free as well.
-// Order 2. The rows, u = J(q+) v+:
+// Jbar are the chords of measure.c, so forces of joints do exactly the work that the values of
+// their rows say and balance: energy is exact, momentum and angular momentum of what is free as
+// well. Order 2. The rows, u = J(q+) v+:
 //
 //     rigid      g(q+) = 0
-//     soft       l = -h K (g(q) + g(q+))/2 - D (g(q+) - g(q)), multiplied out by C where that is given
-//     driven     u = speed, and |l| <= bound, else l = +-bound: motors and dry friction
+//     soft       l = -h K (g(q) + g(q+))/2 - D (g(q+) - g(q)), multiplied out by C where that is
+//     given driven     u = speed, and |l| <= bound, else l = +-bound: motors and dry friction
 //
 // An island takes the ordinary step when a contact or a limit acts.
 #include "dynamics/midpoint.h"
@@ -40,10 +40,10 @@ typedef struct Midpoint {
   S2Step *step;
   const S2Island *island;
   int nodes, joints;
-  double *v0, *v;  // 3 a node: before and after
-  double *middle;  // 3 a slot: poses half way
-  int32_t *at;     // a node: its first unknown
-  Member *member;  // a joint
+  double *v0, *v; // 3 a node: before and after
+  double *middle; // 3 a slot: poses half way
+  int32_t *at;    // a node: its first unknown
+  Member *member; // a joint
   S2Band matrix;
   double *right;
   double error; // m: of the rigid rows at the last linearisation
@@ -225,9 +225,9 @@ static double speed_of(const Midpoint *m, const Member *member, const S2JointRow
   double u = row->rate;
   for (int i = 0; i < 6; i++) {
     int of = node(m, slot[i / 3]);
-    double v = of != S2_GROUND            ? m->v[3 * of + i % 3]
+    double v = of != S2_GROUND          ? m->v[3 * of + i % 3]
                : slot[i / 3] != S2_NONE ? m->step->free_v[3 * slot[i / 3] + i % 3]
-                                          : 0;
+                                        : 0;
     u += (i < 3 ? row->ja[i] : row->jb[i - 3]) * v;
   }
   return u;
@@ -249,8 +249,8 @@ static Demand demand_of(Midpoint *m, const Member *member, const Term *term, con
     // Redundant rows: of all impulses those that Newton's steps add least of. What is solved for
     // stays the same.
     demand.by_lambda = S2_MIDPOINT_REGULAR * mobility * h / 2;
-    m->error = fmax(m->error, fabs(end->value) *
-                                  (s2_joint_row_angular(end) ? m->island->length : 1));
+    m->error =
+        fmax(m->error, fabs(end->value) * (s2_joint_row_angular(end) ? m->island->length : 1));
     break;
   case SOFT:
     demand.residual = term->give * term->lambda + h * term->hold * (term->start + end->value) / 2 +
@@ -402,8 +402,11 @@ static bool applies(const S2Step *step, const S2Island *island) {
   }
   for (int i = 0; i < island->joints; i++) {
     int32_t slot = island->joint[i];
-    if (!is_known(&step->world->joints.at[slot], step->joint_impulse + S2_JOINT_ROWS * slot)) {
-      return false;
+    const S2Joint *joint = &step->world->joints.at[slot];
+    S2JointAt at = {step->world, joint, step->q0, step->t - step->world->kept.time, NULL};
+    if (!is_known(joint, step->joint_impulse + S2_JOINT_ROWS * slot) ||
+        s2_joint_violation(&at, island->length) > S2_FEEDBACK_START * island->length) {
+      return false; // what mends an error placed by hand must not go into velocities
     }
   }
   return island->joints > 0;

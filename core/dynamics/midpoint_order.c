@@ -2,7 +2,6 @@
 // of the island (Cuthill and McKee 1969), which keeps what acts on each other close by.
 #include "dynamics/midpoint.h"
 
-
 #include <string.h>
 
 typedef struct Walk {

@@ -26,7 +26,8 @@ void s2_keep_worst(S2Residual *worst, const S2Residual *residual) {
   worst->scaled = fmax(worst->scaled, residual->scaled);
 }
 
-static void account(S2Step *step, const S2Island *island, const S2Solution *solution) {
+static void account(S2Step *step, const S2Island *island, const S2Assembly *assembly,
+                    const S2Solution *solution) {
   S2World *world = step->world;
   S2WorldStats *stats = &world->stats;
   stats->solves += 1;
@@ -38,12 +39,13 @@ static void account(S2Step *step, const S2Island *island, const S2Solution *solu
     step->unsolved += 1;
     stats->unsolved += 1;
     stats->last_status = solution->status;
+    S2Contradiction unmet = s2_step_contradiction(step, island, assembly, solution);
     s2_world_warn(world,
                   "step %llu (t = %.6g s): an island of %d bod%s was solved to a scaled residual "
-                  "of %.1e only, tolerance %.1e",
+                  "of %.1e only, tolerance %.1e%s%s",
                   (unsigned long long)world->kept.steps + 1, step->t, island->nodes,
                   island->nodes == 1 ? "y" : "ies", solution->residual.scaled,
-                  world->kept.def.tolerance);
+                  world->kept.def.tolerance, unmet.at[0] != 0 ? "; joints off: " : "", unmet.at);
   }
 }
 
@@ -114,7 +116,7 @@ bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices
       return true;
     }
   }
-  account(step, island, &solution);
+  account(step, island, &assembly, &solution);
 
   for (int i = 0; i < island->nodes; i++) {
     memcpy(v + 3 * island->node[i], solution.v + 3 * i, 3 * sizeof(double));

@@ -318,6 +318,29 @@ bool s2_step_pre_stabilise(S2Step *step) {
   return true;
 }
 
+typedef struct Best {
+  double worst;
+  double *q; // 3 a node
+} Best;
+
+static void keep_best(const S2Step *step, const S2Island *island, double worst, Best *best) {
+  for (int i = 0; i < island->nodes && worst <= best->worst; i++) {
+    memcpy(best->q + 3 * i, step->q1 + 3 * island->node[i], 3 * sizeof(double));
+  }
+  best->worst = fmin(best->worst, worst);
+}
+
+// Newton's steps on errors that cannot vanish lead anywhere, and would lift bodies for nothing.
+static void go_back(const S2Step *step, const S2Island *island, const Best *best) {
+  for (int i = 0; i < island->nodes; i++) {
+    memcpy(step->q1 + 3 * island->node[i], best->q + 3 * i, 3 * sizeof(double));
+  }
+  for (int i = 0; i < island->touches; i++) {
+    s2_touch_collide(step->world, &step->touches[island->touch[i]], step->q1,
+                     step->world->kept.def.contact_margin);
+  }
+}
+
 void s2_step_project(S2Step *step) {
   S2World *world = step->world;
   double start = s2_clock();
@@ -327,11 +350,14 @@ void s2_step_project(S2Step *step) {
     if (worst <= S2_PROJECTION_TRIGGER * island->length) {
       continue;
     }
+    Best best = {worst, S2_TAKE(step->arena, double, 3 * island->nodes)};
+    keep_best(step, island, worst, &best);
     S2ArenaMark mark = s2_arena_mark(step->arena);
     if (feeds_back(step, island)) {
       worst = shake(step, island, worst);
     }
     s2_arena_rewind(step->arena, mark);
+    keep_best(step, island, worst, &best);
     bool done = worst <= S2_PROJECTION_TOLERANCE * island->length;
     double stiffness = 1;
     for (int pass = 0; pass < S2_PROJECTION_PASSES && !done; pass++) {
@@ -340,7 +366,14 @@ void s2_step_project(S2Step *step) {
       s2_arena_rewind(step->arena, mark);
       worst = s2_step_violation(step, island);
       stiffness *= worst > before / 2 ? S2_PROJECTION_STIFFER : 1;
+      keep_best(step, island, worst, &best);
       done = !solved || worst <= S2_PROJECTION_TOLERANCE * island->length;
+    }
+    if (worst > best.worst) {
+      go_back(step, island, &best);
+    }
+    if (step->h > 0 && best.worst > S2_MISFIT * island->length) {
+      s2_step_warn_of_misfits(step, island);
     }
   }
   world->stats.seconds_project += s2_clock() - start;

@@ -203,8 +203,9 @@ void s2_step_scale_joints(S2Step *step, const S2Island *island, double factor);
 void s2_step_add_joints(S2Step *step, const S2JointPart *parts, int count, const double *lambda,
                         double factor);
 
-// Ends, at q1, the motion v2 of what arrived at a limit in this step: its row let it approach to the
-// limit. At q1, as there it balances, and after the positions are right. False: aborted. (impact.c)
+// Ends, at q1, the motion v2 of what arrived at a limit in this step: its row let it approach to
+// the limit. At q1, as there it balances, and after the positions are right. False: aborted.
+// (impact.c)
 bool s2_step_stop_at_limits(S2Step *step);
 
 // gear_rows.c: gears that move more than two bodies.
@@ -259,6 +260,15 @@ void s2_step_unpose(const S2Step *step, const S2Assembly *assembly, const double
 
 // Did a limit that was out of touch at q0 stop its joint, but for speed that goes on at q1 with v2?
 bool s2_step_limit_arrives(const S2Step *step, const S2Island *island); // joint_rows.c
+
+// contradict.c: the joints whose rows a solution leaves most unmet, as text ("" if there are none);
+// and a warning that names those that are far from where they should be at q1.
+typedef struct S2Contradiction {
+  char at[160];
+} S2Contradiction;
+S2Contradiction s2_step_contradiction(const S2Step *step, const S2Island *island,
+                                      const S2Assembly *assembly, const S2Solution *solution);
+void s2_step_warn_of_misfits(const S2Step *step, const S2Island *island);
 
 void s2_keep_worst(S2Residual *worst, const S2Residual *residual); // solve.c
 

@@ -34,6 +34,9 @@
 #define S2_SHAKE_PASSES 3
 // The same where passes share a factorisation and cost next to nothing.
 #define S2_SHAKE_DIRECT_PASSES 12
+// Joint errors beyond this part of a body's size that projection cannot remove are told: joints
+// that contradict each other.
+#define S2_MISFIT 1e-3
 // A step that began with a joint error beyond this part of a body's size (placed by hand, or a pile
 // that jams) does not turn what mends it into velocity. Projection leaves 1e-11.
 #define S2_FEEDBACK_START 1e-6
@@ -48,11 +51,11 @@
 #define S2_MIDPOINT_PASSES    12
 #define S2_MIDPOINT_TOLERANCE 1e-12
 #define S2_MIDPOINT_ROUNDING  1e-14 // of a body's size a step: less is rounding of its position
-#define S2_MIDPOINT_STALLED   1e-9  // of the speeds: changes below it that do not halve are rounding
+#define S2_MIDPOINT_STALLED   1e-9 // of the speeds: changes below it that do not halve are rounding
 #define S2_MIDPOINT_ROOM      (1 << 20)
 #define S2_MIDPOINT_OFF       0.05
-// Part of its own mobility that a rigid row of it gives way by in one Newton step, so that redundant
-// ones have a solution: what is solved for is not changed.
+// Part of its own mobility that a rigid row of it gives way by in one Newton step, so that
+// redundant ones have a solution: what is solved for is not changed.
 #define S2_MIDPOINT_REGULAR 1e-10
 // Solves until motors and dry friction are at their bounds or not.
 #define S2_MIDPOINT_DRIVES 4
