@@ -79,8 +79,11 @@ static double pushed_speed(const S2Row *row, const double *mass) {
 
 S2Assembly s2_assemble(const S2Step *step, const S2Island *island, const S2Choice *choices,
                        S2Kind kind) {
-  bool geometric = step->world->kept.def.geometric_stiffness != S2_GEOMETRIC_OFF;
-  int of_joints = (S2_JOINT_ROWS + (geometric ? S2_GEOMETRIC_ROWS : 0)) * island->joints;
+  int of_joints = S2_JOINT_ROWS * island->joints;
+  for (int i = 0; i < island->joints; i++) {
+    S2WorldDef def = s2_step_settings(step, island->joint[i]);
+    of_joints += def.geometric_stiffness != S2_GEOMETRIC_OFF ? S2_GEOMETRIC_ROWS : 0;
+  }
   int most = of_joints + 4 * island->touches;
   bool motion = kind == S2_MOTION || kind == S2_REBOUND;
   S2Row *rows = S2_TAKE(step->arena, S2Row, most);

@@ -471,6 +471,7 @@ typedef struct S2WorldStats {
   uint64_t steps, solves, second_solves, projections, relinearisations, bisections;
   uint64_t iterations; // interior-point iterations and pivots
   uint64_t unsolved;   // island solves that missed the tolerance
+  uint64_t stiffened;  // islands that took implicit Euler with "psd", as forces turned too fast
   // Impacts taken as inelastic: those whose restitution targets were proved to have no solution,
   // and those where none was found to the tolerance and nothing is proved.
   uint64_t contradictions, unsolved_impacts;

@@ -40,6 +40,8 @@ typedef struct S2Step {
   bool *ahead;     // a slot: v1 alone carries it, as v0 would take it into another body
   double *joint_impulse;  // S2_JOINT_ROWS a joint slot
   double *joint_reaction; // 3 a joint slot
+  bool *stiff;            // a joint slot: in an island that takes implicit Euler with the positive
+                          // part of the geometric stiffness, as the step is too long without
   double *pushed;         // 2 a joint slot: N, on bodies with ground friction, by all but it
   S2Touch *touches;
   S2Touch *touches_solved; // S2_POST: as the solve had them; else NULL
@@ -139,6 +141,12 @@ bool s2_step_ground_turned(S2Step *step, const S2Island *island, const S2Assembl
 
 // What a gap asks of the speed in a motion: its bias, m/s (speculative.c).
 double s2_step_gap_bias(const S2Step *step, double gap);
+
+// Which islands are too stiff for the world's way to take forces that turn? Sets `stiff` of their
+// joints and `ahead` of their bodies. (geometric.c)
+void s2_step_find_stiff(S2Step *step);
+// The settings that a joint's rows follow in this step.
+S2WorldDef s2_step_settings(const S2Step *step, int32_t joint);
 
 // Solves an island (motion or impact) with the chosen contact points (indexed 2 touch + k) into v
 // (3 a slot). The impulses go to the touches and step->joint_impulse: those of an impact, and of

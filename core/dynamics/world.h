@@ -71,6 +71,10 @@
 #define S2_LIMIT_REACH 4
 // Contacts that moved by less than this part of a body keep their features after a step.
 #define S2_KEEP_FEATURES 1e-3
+// (h w)^2 of a swing across a joint's force (w^2 = tension/(length mass) of a rod) from which on an
+// island is too stiff for forces posed along the start of a step. A lone swing is stable to 4;
+// neighbours add to it.
+#define S2_TURNS_TOO_FAST 2.0
 // Solves more of an island whose rows of ground friction prove to lie askew, and the part of the
 // bound that may be carried across them.
 #define S2_GROUND_PASSES 8
