@@ -209,7 +209,15 @@ void s2_lua_read_weights(const S2Keys *keys, const char *key, S2JointWeights *we
 
 // constraint.c
 bool s2_lua_engine_constraint(void *user, S2World *world, S2ConstraintCall *call);
-bool s2_lua_has_constraints(S2LuaWorld *lw);
+bool s2_lua_has_constraints(S2LuaWorld *lw); // or springs with functions
+// Keeps the list of functions on top of the stack for a joint, and pops it. The world is at 1.
+void s2_lua_keep_functions(lua_State *L, S2LuaWorld *lw, S2JointId joint);
+
+// spring.c
+bool s2_lua_engine_spring(void *user, S2World *world, S2JointId joint, double extension,
+                          double *force, double *tangent);
+// Reads the key `force` of a spring; false when it is absent.
+bool s2_lua_spring_law(const S2Keys *keys, S2JointDef *def);
 
 // world.bodies, world.joints
 void s2_lua_open_collection(lua_State *L);

@@ -262,6 +262,15 @@ static void sweep(lua_State *L, S2LuaWorld *lw) {
   lua_pop(L, 1);
 }
 
+void s2_lua_keep_functions(lua_State *L, S2LuaWorld *lw, S2JointId joint) {
+  sweep(L, lw);
+  lua_getiuservalue(L, 1, S2_STORE_CONSTRAINTS);
+  lua_insert(L, -2);
+  lua_rawseti(L, -2, joint.serial);
+  lua_pop(L, 1);
+  lw->constraints++;
+}
+
 static int world_constraint(lua_State *L) {
   static const char *const keys_known[] = {
       "bodies",     "phi",         "jacobian",      "hessian", "rate",    "compliance", "damping",
@@ -310,12 +319,8 @@ static int world_constraint(lua_State *L) {
   }
   s2_lua_try(L, status);
   s2_lua_world_changed(lw);
-  sweep(L, lw);
-  lua_getiuservalue(L, 1, S2_STORE_CONSTRAINTS);
   lua_pushvalue(L, functions);
-  lua_rawseti(L, -2, id.serial);
-  lua_pop(L, 1);
-  lw->constraints++;
+  s2_lua_keep_functions(L, lw, id);
   s2_lua_bind_joint(L, 1, joint, id);
   return 1;
 }
@@ -325,7 +330,8 @@ bool s2_lua_has_constraints(S2LuaWorld *lw) {
   const S2JointId *joints = s2_lua_joints(lw, &count);
   for (int i = 0; i < count; i++) {
     S2JointInfo info;
-    if (s2_joint_info(lw->world, joints[i], &info).code == S2_OK && info.type == S2_CONSTRAINT) {
+    if (s2_joint_info(lw->world, joints[i], &info).code == S2_OK &&
+        (info.type == S2_CONSTRAINT || info.has_law)) {
       return true;
     }
   }

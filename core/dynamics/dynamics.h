@@ -247,6 +247,8 @@ typedef struct S2JointDef {
   double rest_length;         // spring: m, >= 0; NAN: as now
   double max_length;          // rope: m, > 0; NAN: as now
   double stiffness;           // spring, mouse, wheel: N/m, >= 0, to be given
+  double quadratic, cubic;    // spring: N/m^2, N/m^3: pulls with k x + quadratic x^2 + cubic x^3
+  bool has_law;               // spring: pulls as S2Callbacks.spring says; no stiffness then
   double ratio;               // gear
   S2JointId joint_a, joint_b; // gear
   bool lock_x, lock_y, lock_angle; // lock
@@ -294,6 +296,8 @@ typedef enum S2JointField {
   S2_JOINT_FRICTION,
   S2_JOINT_BREAK_FORCE,
   S2_JOINT_STIFFNESS,
+  S2_JOINT_QUADRATIC,
+  S2_JOINT_CUBIC,
   S2_JOINT_REST_LENGTH,
   S2_JOINT_MAX_LENGTH,
   S2_JOINT_RATIO, // setting it keeps the gear as it stands
@@ -325,6 +329,7 @@ typedef struct S2JointInfo {
   S2Vec2 axis;               // slider, wheel: unit vector, world coordinates now
   S2Vec2 target;             // mouse
   double velocity[3];        // lock: angle, x, y
+  bool has_law;              // spring
   S2Vec2 impulse;            // on a, N s, of the last (sub-)step (world axes)
   double angular_impulse;    // on a, about its anchor, N m s
   S2Vec2 force;              // on a, N: impulse over the time it acted
@@ -375,6 +380,11 @@ typedef struct S2Callbacks {
   // Fills in what is asked. Joints of type S2_CONSTRAINT rest while this is NULL. Also called by
   // s2_joint_create and s2_world_problem. Numbers that are not finite fail the step (S2_INVALID).
   bool (*constraint)(void *user, S2World *world, S2ConstraintCall *call);
+  // The pull (N) of a spring with a law at an extension (m; over its rest length), and how it
+  // changes with it (N/m). The answer must depend on nothing else. Such springs rest while this is
+  // NULL.
+  bool (*spring)(void *user, S2World *world, S2JointId joint, double extension, double *force,
+                 double *tangent);
   // Polled now and then in long steps; false stops the step as an abort (Ctrl-C).
   bool (*proceed)(void *user);
 } S2Callbacks;

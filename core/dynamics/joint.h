@@ -82,6 +82,15 @@ S2Status s2_constraint_first(S2World *world, S2Joint *joint);
 // Keeps what it said at the end of a step.
 void s2_constraint_keep(const S2JointAt *at, S2Joint *joint);
 
+// ---- spring.c ----------------------------------------------------------------------------------
+
+// Is it a spring whose pull is no multiple of its extension?
+bool s2_spring_curved(const S2Joint *joint);
+// The pull (N) of a curved spring and its derivative (N/m); of a law: those of the row.
+void s2_spring_pull(const S2Joint *joint, const S2JointRow *row, double *force, double *tangent);
+// Asks a law, where there is one; what goes wrong is in world->refused.
+void s2_spring_ask(S2World *world, int32_t slot, S2JointRow *row);
+
 // ---- ground_friction.c ------------------------------------------------------------------------
 
 // The rows |lambda| <= bound: a turn, along the motion of a body with this momentum (x, y) but for

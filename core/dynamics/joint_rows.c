@@ -172,6 +172,9 @@ static void add_equations(const Builder *builder, List *list) {
   if (positions && builder->joint->velocity_only) {
     return; // nothing to mend
   }
+  if (s2_kind_takes_time(builder->kind)) {
+    s2_spring_ask(builder->step->world, builder->slot, &rows[0]);
+  }
   S2Blend blend = blend_of(builder);
   s2_joint_speeds(builder->joint, builder->step->v0, rows, count);
   if (blend.ahead > 0) {

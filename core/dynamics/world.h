@@ -127,7 +127,8 @@ typedef struct S2JointRow {
   double value, rate;
   double ja[3], jb[3];
   double speed; // J v0 + rate, of the value at the start of the step (where s2_joint_speeds was)
-  double bend;  // v0' Hess v0: how that changes by the motion alone (where s2_joint_bends was)
+  double force, tangent; // of a spring with a law at this value, N and N/m (where it was asked)
+  double bend; // v0' Hess v0: how that changes by the motion alone (where s2_joint_bends was)
 } S2JointRow;
 
 typedef struct S2Joint {
@@ -144,6 +145,8 @@ typedef struct S2Joint {
   double ratio, sum;        // gear: coordinate of joint_a + ratio * that of joint_b = sum
   double goal[3], rate[3];  // lock: angle, x, y to be at now, and how fast they change
   double stiffness;         // N/m
+  double quadratic, cubic;  // spring: N/m^2, N/m^3
+  bool has_law;             // spring
   S2JointWeights compliance, damping;
   double limit_lo, limit_hi; // rad or m; infinite: none
   double motor_speed, motor_max, friction, break_force;

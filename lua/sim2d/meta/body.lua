@@ -148,6 +148,8 @@ function Body:destroy() end
 ---@field compliance number?
 ---@field damping number?
 ---@field stiffness number? N/m
+---@field quadratic number? N/m^2, of a spring
+---@field cubic number? N/m^3
 ---@field rest_length number? m
 ---@field max_length number? m
 ---@field ratio number?
