@@ -137,7 +137,9 @@ typedef struct S2BodyDef {
   double surface_speed; // m/s: the surface moves along itself, counter-clockwise around the body
   double contact_compliance; // m/N, of each contact point; 0: rigid. Those of a pair add up
   double contact_damping;    // N s/m, beside the compliance; without one it does nothing
-  uint32_t category, mask;   // two shapes may touch when each one's mask has a bit of the other's
+  double
+      contact_viscosity;   // N s/m along the surface, of each contact point; those of a pair add up
+  uint32_t category, mask; // two shapes may touch when each one's mask has a bit of the other's
   bool sensor, enabled;
   const char *name;         // "" or NULL: none; at most S2_NAME_SIZE - 1 bytes
   uint32_t color;           // 0xRRGGBBAA; 0: the palette's
@@ -169,6 +171,7 @@ typedef enum S2BodyField {
   S2_BODY_SURFACE_SPEED,
   S2_BODY_CONTACT_COMPLIANCE, // 0 .. S2_SOFTEST_CONTACT
   S2_BODY_CONTACT_DAMPING,
+  S2_BODY_CONTACT_VISCOSITY,
   S2_BODY_CATEGORY, // an integer 0 .. 2^32 - 1
   S2_BODY_MASK,
   S2_BODY_SENSOR, // 0 or 1

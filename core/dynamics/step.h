@@ -114,11 +114,11 @@ static inline bool s2_kind_is_rough(S2Kind kind, const S2Touch *touch) {
 }
 
 // One island as a complementarity problem, rows at the touches' geometry and the joints' poses at
-// the start (positions: at q1). Joints first (equations, then motors and friction, then limits),
-// then the chosen contact points.
-typedef struct S2JointPart { // of a row that comes from a joint
-  int32_t joint;             // slot
-  int32_t row;               // in S2Joint.impulse; S2_NONE: not kept there
+// the start (positions: at q1). Viscosity, then joints (equations, then motors and friction, then
+// limits), then the chosen contact points.
+typedef struct S2JointPart { // of a row that comes from a joint, or from a contact's viscosity
+  int32_t joint;             // slot; S2_NONE: viscosity
+  int32_t row;               // in S2Joint.impulse, S2_NONE: not kept there; 2 touch + k
   double push[3];            // reaction of a unit impulse
   double given;              // impulse that acts beside the row's: the part of an elastic force
                              // that is known before the solve, already in the right side

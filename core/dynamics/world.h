@@ -94,7 +94,7 @@ typedef struct S2Body {
   bool sensor, enabled, has_law;
   double mass, inertia; // kg, kg m^2; what it weighs when dynamic; 0: unknown (bare segments)
   double friction, restitution, linear_damping, angular_damping, gravity_scale, surface_speed;
-  double contact_compliance, contact_damping;
+  double contact_compliance, contact_damping, contact_viscosity;
   uint32_t category, mask, color;
   double reach;        // m, farthest point of its shapes from the centre of mass
   int32_t first_shape; // list through S2Piece.next, creation order
@@ -190,6 +190,7 @@ typedef struct S2Touch {
   bool enabled; // pre-solve's answer
   double friction, restitution, surface_speed;
   double compliance, damping; // m/N, N s/m, of each point; compliance 0: rigid
+  double viscosity;           // N s/m, of each point, along the surface
   int count;
   S2TouchPoint points[2];
 } S2Touch;
