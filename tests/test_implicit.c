@@ -474,6 +474,53 @@ static void walls_hold_for_every_beta(void **state) {
   }
 }
 
+// Targets of restitution are velocities: no part of them is scaled by alpha or beta. A ball at a
+// wall and two balls of different mass that meet head on, without forces.
+static void targets_of_blows_know_no_alpha(void **state) {
+  (void)state;
+  const double parts[] = {0.25, 0.5, 0.75, 1};
+  for (int k = 0; k < 4 * 4 * 3 * 2; k++) {
+    double alpha = parts[k % 4], beta = parts[k / 4 % 4], e = 0.4 * (k / 16 % 3);
+    S2World *world = blended(0, 1.0 / 120, alpha, beta);
+    S2WorldDef settings = *s2_world_settings(world);
+    settings.stepping = k / 48 == 0 ? S2_SPECULATIVE : S2_BISECT;
+    must(s2_world_configure(world, &settings));
+    add_box(world, rough(fixed_at(3, 0), 0, e), 1, 4);
+    S2BodyId ball = add_disc(world, rough(at(1, 0), 0, e), 0.5);
+    must(s2_body_set_v(world, ball, (const double[3]){0, 5, 0.75}));
+    S2BodyId light = add_disc(world, weighing(rough(at(-10, 0), 0, e), 1), 0.5);
+    S2BodyId heavy = add_disc(world, weighing(rough(at(-8, 0), 0, e), 3), 0.5);
+    must(s2_body_set_v(world, light, (const double[3]){0, 4, 0}));
+    must(s2_body_set_v(world, heavy, (const double[3]){0, -2, 0}));
+    steps_solved(world, 60, 1e-9, 1e-9);
+    near(get(world, ball, S2_BODY_VX), -e * 5, 1e-12);
+    near(get(world, ball, S2_BODY_VY), 0.75, 1e-12);
+    double left = get(world, light, S2_BODY_VX), right = get(world, heavy, S2_BODY_VX);
+    near(right - left, e * 6, 1e-12);
+    near(left + 3 * right, -2, 1e-12);
+    s2_world_destroy(world);
+  }
+}
+
+// Under forces that bring the ball to the floor within the step the law counts the fall to the
+// surface, sqrt(u^2 + 2 g gap): the same at every alpha, as gravity does not depend on it.
+static void arrivals_under_forces_know_no_alpha(void **state) {
+  (void)state;
+  double first = 0;
+  for (double alpha = 1; alpha > 0; alpha -= 0.25) {
+    S2World *world = blended(-9.81, 1.0 / 120, alpha, 1);
+    add_box(world, rough(fixed_at(0, -0.5), 0, 0.8), 10, 1);
+    S2BodyId ball = add_disc(world, rough(at(0, 0.1 + 0.02), 0, 0.8), 0.1);
+    must(s2_body_set_v(world, ball, (const double[3]){0, 0, -3}));
+    steps_solved(world, 1, 1e-9, 1e-9);
+    double v = get(world, ball, S2_BODY_VY);
+    near(v, 0.8 * sqrt(9 + 2 * 9.81 * 0.02), 1e-12);
+    first = alpha == 1 ? v : first;
+    near(v, first, 1e-15);
+    s2_world_destroy(world);
+  }
+}
+
 static void bounces_reach_their_height(void **state) {
   (void)state;
   for (double beta = 0.25; beta <= 1; beta += 0.25) {
@@ -687,6 +734,8 @@ int main(void) {
       cmocka_unit_test(velocity_errors_do_not_grow),
       cmocka_unit_test(contacts_do_not_bounce),
       cmocka_unit_test(walls_hold_for_every_beta),
+      cmocka_unit_test(targets_of_blows_know_no_alpha),
+      cmocka_unit_test(arrivals_under_forces_know_no_alpha),
       cmocka_unit_test(bounces_reach_their_height),
       cmocka_unit_test(a_distance_stiffens_across),
       cmocka_unit_test(pendulums_are_of_second_order_with_geometric_stiffness),
