@@ -327,6 +327,7 @@ typedef struct S2JointInfo {
   S2BodyId a, b;
   S2JointId joint_a, joint_b; // gear
   bool enabled, broken, collide;
+  bool compliant;            // has rows that give way, apart from those of springs
   const char *name;          // borrowed
   S2Vec2 anchor_a, anchor_b; // world coordinates now
   S2Vec2 axis;               // slider, wheel: unit vector, world coordinates now

@@ -401,6 +401,8 @@ S2Status s2_joint_info(const S2World *world, S2JointId id, S2JointInfo *info) {
       .enabled = joint->enabled,
       .broken = joint->broken,
       .collide = joint->collide,
+      .compliant = joint->compliance.size > 0 || joint->compliance.linear > 0 ||
+                   joint->compliance.angular > 0,
       .name = joint->name,
       .axis = s2_rotate(s2_rot(joint->b == S2_NONE ? 0 : world->q.at[3 * joint->b]), joint->axis),
       .target = joint->type == S2_MOUSE ? joint->local_b : s2_vec2(0, 0),
