@@ -667,6 +667,29 @@ static void pendulums_are_of_second_order_with_geometric_stiffness(void **state)
   }
 }
 
+// x of the last link of a chain let go level, after 0.5 s.
+static double chain_end(int n, int links, double compliance, bool projection) {
+  S2World *world = blended(-9.81, 1.0 / n, 0.5, 0.5);
+  set_geometric(world, S2_GEOMETRIC_ON, projection);
+  S2BodyId last = chain(world, links, s2_vec2(1, 0), 2, compliance);
+  steps_solved(world, n / 2, 1e-9, 0);
+  double x = get(world, last, S2_BODY_X);
+  s2_world_destroy(world);
+  return x;
+}
+
+// With the multipliers of the last step, of rigid and compliant chains.
+static void chains_are_of_second_order_with_geometric_stiffness(void **state) {
+  (void)state;
+  for (int way = 0; way < 4; way++) {
+    double compliance = way % 2 == 0 ? 0 : 1e-3, x[3];
+    for (int k = 0; k < 3; k++) { // Richardson: no reference needed
+      x[k] = chain_end(800 << k, 3, compliance, way / 2 == 1);
+    }
+    near(log2((x[1] - x[0]) / (x[2] - x[1])), 2, 0.1);
+  }
+}
+
 // Turned round, a speed keeps its size: rods at (1/2, 1/2), without projection.
 static void rods_keep_energy_at_one_half(void **state) {
   (void)state;
@@ -739,6 +762,7 @@ int main(void) {
       cmocka_unit_test(bounces_reach_their_height),
       cmocka_unit_test(a_distance_stiffens_across),
       cmocka_unit_test(pendulums_are_of_second_order_with_geometric_stiffness),
+      cmocka_unit_test(chains_are_of_second_order_with_geometric_stiffness),
       cmocka_unit_test(rods_keep_energy_at_one_half),
       cmocka_unit_test(momentum_is_kept),
       cmocka_unit_test(snapshots_go_on_with_the_same_bits),
