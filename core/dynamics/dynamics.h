@@ -251,10 +251,10 @@ typedef struct S2JointDef {
   double max_length;          // rope: m, > 0; NAN: as now
   double stiffness;           // spring, mouse, wheel: N/m, >= 0, to be given
   double quadratic, cubic;    // spring: N/m^2, N/m^3: pulls with k x + quadratic x^2 + cubic x^3
-  bool has_law;               // spring: pulls as S2Callbacks.spring says; no stiffness then
   double ratio;               // gear
   S2JointId joint_a, joint_b; // gear
   bool lock_x, lock_y, lock_angle; // lock
+  bool has_law;                    // spring: pulls as S2Callbacks.spring says; no stiffness then
   S2Vec2 velocity;                 // lock: m/s
   double angular_velocity;         // lock: rad/s
   S2Vec2 target;                   // mouse: m, world coordinates
