@@ -220,6 +220,12 @@ bool s2_lua_engine_motion(void *user, S2World *world, S2MotionCall *call);
 void s2_lua_read_lock(const S2Keys *keys, S2JointDef *def);
 int s2_lua_body_motion(lua_State *L); // the method of Body
 
+// spring.c
+bool s2_lua_engine_spring(void *user, S2World *world, S2JointId joint, double extension,
+                          double *force, double *tangent);
+// Reads the key `force` of a spring; false when it is absent.
+bool s2_lua_spring_law(const S2Keys *keys, S2JointDef *def);
+
 // world.bodies, world.joints
 void s2_lua_open_collection(lua_State *L);
 void s2_lua_push_collection(lua_State *L, int world, bool joints);

@@ -39,6 +39,7 @@ static const struct {
     {"surface_speed", S2_BODY_SURFACE_SPEED},
     {"contact_compliance", S2_BODY_CONTACT_COMPLIANCE},
     {"contact_damping", S2_BODY_CONTACT_DAMPING},
+    {"contact_viscosity", S2_BODY_CONTACT_VISCOSITY},
     {"category", S2_BODY_CATEGORY},
     {"mask", S2_BODY_MASK},
     {"sensor", S2_BODY_SENSOR},

@@ -337,7 +337,7 @@ bool s2_lua_has_constraints(S2LuaWorld *lw) {
   for (int i = 0; i < count; i++) {
     S2JointInfo info;
     if (s2_joint_info(lw->world, joints[i], &info).code == S2_OK &&
-        (info.type == S2_CONSTRAINT || info.driven)) {
+        (info.type == S2_CONSTRAINT || info.driven || info.has_law)) {
       return true;
     }
   }

@@ -195,14 +195,16 @@ static const char *const common[] = {"name", "collide", "break_force", NULL};
 #define DRIVEN "limits", "motor", "friction"
 
 static const struct {
-  const char *names[16];
+  const char *names[20];
   int positional;
 } known[S2_JOINT_TYPE_COUNT] = {
     [S2_HINGE] = {{SHARED, DRIVEN, NULL}, 2},
     [S2_WELD] = {{SHARED, NULL}, 2},
     [S2_SLIDER] = {{SHARED, DRIVEN, "axis", NULL}, 2},
     [S2_DISTANCE] = {{LENGTH, "length", "compliance", "damping", NULL}, 2},
-    [S2_SPRING] = {{LENGTH, DRIVEN, "rest_length", "stiffness", "damping", NULL}, 2},
+    [S2_SPRING] = {{LENGTH, DRIVEN, "rest_length", "stiffness", "quadratic", "cubic", "force",
+                    "damping", NULL},
+                   2},
     [S2_ROPE] = {{LENGTH, "max_length", NULL}, 2},
     [S2_GEAR] = {{"joint_a", "joint_b", "ratio", "compliance", "damping", NULL}, 2},
     [S2_LOCK] = {{"body", "x", "y", "angle", "velocity", "angular_velocity", "compliance",
@@ -268,7 +270,11 @@ static void read_keys(const S2Keys *keys, S2JointDef *def) {
   read_number(keys, type, "max_torque", S2_NON_NEGATIVE, &def->max_torque);
   read_number(keys, type, "ratio", S2_ANY_NUMBER, &def->ratio);
   if (takes(type, "stiffness")) {
-    s2_keys_require(keys, "stiffness");
+    if (!takes(type, "force") || !s2_lua_spring_law(keys, def)) {
+      s2_keys_require(keys, "stiffness");
+    }
+    read_number(keys, type, "quadratic", S2_ANY_NUMBER, &def->quadratic);
+    read_number(keys, type, "cubic", S2_ANY_NUMBER, &def->cubic);
     read_number(keys, type, "stiffness", S2_NON_NEGATIVE, &def->stiffness);
     read_number(keys, type, "damping", S2_NON_NEGATIVE, &def->damping.linear);
   } else if (takes(type, "compliance")) {
@@ -306,6 +312,11 @@ static int make(lua_State *L, S2JointType type) {
   s2_lua_world_changed(lw);
   if (def.driven) {
     lua_pushvalue(L, functions);
+    s2_lua_store_functions(L, 1, id.serial);
+  } else if (def.has_law) {
+    lua_createtable(L, 1, 0);
+    s2_keys_push(&keys, "force");
+    lua_rawseti(L, -2, 1);
     s2_lua_store_functions(L, 1, id.serial);
   }
   s2_lua_bind_joint(L, 1, joint, id);

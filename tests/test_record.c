@@ -131,8 +131,9 @@ static void assert_same_moment(const S2Moment *a, const S2Moment *b) {
     const S2MomentJoint *p = &a->joints.at[i], *q = &b->joints.at[i];
     assert_true(p->id.serial == q->id.serial && p->type == q->type && p->a == q->a &&
                 p->b == q->b && p->enabled == q->enabled && p->collide == q->collide &&
-                p->anchor_a.x == q->anchor_a.x && p->anchor_b.y == q->anchor_b.y &&
-                p->impulse.x == q->impulse.x && p->angle == q->angle && p->speed == q->speed);
+                p->compliant == q->compliant && p->anchor_a.x == q->anchor_a.x &&
+                p->anchor_b.y == q->anchor_b.y && p->impulse.x == q->impulse.x &&
+                p->angle == q->angle && p->speed == q->speed);
     assert_string_equal(p->name, q->name);
   }
 }

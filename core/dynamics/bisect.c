@@ -60,6 +60,7 @@ static bool attempt(S2Step *step, double *overlap_before) {
     s2_step_warn_of_overlaps(step);
     *overlap_before = s2_step_penetration(step);
     s2_step_islands(step);
+    s2_step_find_stiff(step);
     S2Choice *choices = S2_TAKE_ZEROED(step->arena, S2Choice, 2 * step->touch_count);
     bool *touching = S2_TAKE_ZEROED(step->arena, bool, 2 * step->touch_count);
     memcpy(step->v2, step->free_v, bytes);

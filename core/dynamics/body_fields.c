@@ -26,6 +26,7 @@ static const struct {
     [S2_BODY_SURFACE_SPEED] = {"surface_speed", ANY},
     [S2_BODY_CONTACT_COMPLIANCE] = {"contact_compliance", COMPLIANCE},
     [S2_BODY_CONTACT_DAMPING] = {"contact_damping", NOT_NEGATIVE},
+    [S2_BODY_CONTACT_VISCOSITY] = {"contact_viscosity", NOT_NEGATIVE},
     [S2_BODY_CATEGORY] = {"category", BITS},
     [S2_BODY_MASK] = {"mask", BITS},
     [S2_BODY_SENSOR] = {"sensor", FLAG},
@@ -91,6 +92,9 @@ S2Status s2_body_get(const S2World *world, S2BodyId id, S2BodyField field, doubl
     break;
   case S2_BODY_CONTACT_DAMPING:
     *value = body->contact_damping;
+    break;
+  case S2_BODY_CONTACT_VISCOSITY:
+    *value = body->contact_viscosity;
     break;
   case S2_BODY_CATEGORY:
     *value = body->category;
@@ -224,6 +228,9 @@ S2Status s2_body_set(S2World *world, S2BodyId id, S2BodyField field, double valu
     break;
   case S2_BODY_CONTACT_DAMPING:
     body->contact_damping = value;
+    break;
+  case S2_BODY_CONTACT_VISCOSITY:
+    body->contact_viscosity = value;
     break;
   case S2_BODY_CATEGORY:
     body->category = (uint32_t)value;

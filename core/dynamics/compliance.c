@@ -364,6 +364,21 @@ static void soften_matrix(const S2Joint *joint, const S2JointRow *rows, int coun
                                                        blend);
 }
 
+// A pull that is no multiple of the extension, along its tangent at the start. No row can have a
+// negative stiffness: such a tangent acts on what the speed at the start brings, and is given.
+static void soften_curve(S2SoftRow *soft, const S2Joint *joint, double d, S2Blend blend) {
+  double h = blend.h, alpha = blend.alpha, force, tangent;
+  soft->bias = soft->row.rate;
+  soft->compliance = INFINITY;
+  if (h == 0) {
+    return;
+  }
+  s2_spring_pull(joint, &soft->row, &force, &tangent);
+  double beta = tangent > 0 ? blend.beta : 0;
+  double start = h * alpha * (1 - beta) * tangent + (1 - alpha) * d;
+  stiffen_row(soft, h * alpha * (h * beta * tangent + d), -h * (force + start * soft->row.speed));
+}
+
 // The row of a joint that its spring acts on; -1: all (mouse).
 static int sprung(S2JointType type) {
   return type == S2_WHEEL ? 1 : -1;
@@ -387,7 +402,11 @@ void s2_joint_soften(const S2Joint *joint, const S2JointRow *rows, int count, S2
     }
     soft[i] = (S2SoftRow){.row = rows[i]};
     soft[i].mix[i] = 1;
-    soften_row(&soft[i], c, d, blend);
+    if (s2_spring_curved(joint)) {
+      soften_curve(&soft[i], joint, d, blend);
+    } else {
+      soften_row(&soft[i], c, d, blend);
+    }
   }
 }
 
@@ -396,7 +415,9 @@ double s2_joint_energy(const S2Joint *joint, const S2JointRow *rows, int count) 
   if ((s2_joint_kind(joint->type)->parts & S2_HAS_STIFFNESS) != 0) {
     for (int i = 0; i < count; i++) {
       if (sprung(joint->type) < 0 || sprung(joint->type) == i) {
-        energy += joint->stiffness * rows[i].value * rows[i].value / 2;
+        double x = rows[i].value;
+        energy += joint->stiffness * x * x / 2;
+        energy += x * x * x * (joint->quadratic / 3 + joint->cubic * x / 4);
       }
     }
     return energy;

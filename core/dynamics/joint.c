@@ -64,7 +64,8 @@ bool s2_joint_active(const S2World *world, const S2Joint *joint) {
     moves |= body != NULL && s2_body_moves(body);
   }
   return !off && moves && (joint->type != S2_GEAR || meshes(world, joint)) &&
-         (joint->type != S2_CONSTRAINT || world->callbacks.constraint != NULL);
+         (joint->type != S2_CONSTRAINT || world->callbacks.constraint != NULL) &&
+         (!joint->has_law || world->callbacks.spring != NULL);
 }
 
 bool s2_joint_soft_stop(const S2Joint *joint) {
@@ -274,6 +275,27 @@ static bool is_zero(const S2JointWeights *weights) {
   return weights->size == 0 && weights->linear == 0 && weights->angular == 0;
 }
 
+static S2Status read_curve(const S2JointDef *def, S2Joint *joint) {
+  bool curved = def->quadratic != 0 || def->cubic != 0 || def->has_law;
+  if (curved && joint->type != S2_SPRING) {
+    return unasked(kinds[joint->type], def->has_law ? "force" : "quadratic, cubic");
+  }
+  if (!isfinite(def->quadratic) || !isfinite(def->cubic)) {
+    return s2_error(S2_INVALID, "%s: finite number expected, got %g",
+                    isfinite(def->quadratic) ? "cubic" : "quadratic",
+                    isfinite(def->quadratic) ? def->cubic : def->quadratic);
+  }
+  if (def->has_law && (def->stiffness != 0 || def->quadratic != 0 || def->cubic != 0)) {
+    return s2_error(S2_INVALID,
+                    "force: a law stands for stiffness, quadratic and cubic: leave them "
+                    "out");
+  }
+  joint->quadratic = def->quadratic;
+  joint->cubic = def->cubic;
+  joint->has_law = def->has_law;
+  return s2_ok();
+}
+
 static S2Status read_softness(const S2JointDef *def, S2Joint *joint) {
   const S2JointKind *kind = kinds[joint->type];
   if ((kind->parts & S2_HAS_COMPLIANCE) == 0 && !is_zero(&def->compliance)) {
@@ -286,6 +308,7 @@ static S2Status read_softness(const S2JointDef *def, S2Joint *joint) {
       return s2_error(S2_INVALID, "damping: one number expected, got a matrix");
     }
     joint->stiffness = def->stiffness;
+    S2_TRY(read_curve(def, joint));
   } else if (!is_zero(&def->damping) && is_zero(&def->compliance)) {
     return s2_error(S2_INVALID, "damping: nothing to damp where compliance is 0");
   }

@@ -108,6 +108,15 @@ void s2_lock_goal(const S2JointAt *at, double goal[3], double rate[3]);
 void s2_motions_begin(S2World *world);
 void s2_motions_end(S2World *world);
 
+// ---- spring.c ----------------------------------------------------------------------------------
+
+// Is it a spring whose pull is no multiple of its extension?
+bool s2_spring_curved(const S2Joint *joint);
+// The pull (N) of a curved spring and its derivative (N/m); of a law: those of the row.
+void s2_spring_pull(const S2Joint *joint, const S2JointRow *row, double *force, double *tangent);
+// Asks a law, where there is one; what goes wrong is in world->refused.
+void s2_spring_ask(S2World *world, int32_t slot, S2JointRow *row);
+
 // ---- ground_friction.c ------------------------------------------------------------------------
 
 typedef struct S2GroundState {

@@ -174,7 +174,8 @@ static void elastic(const Builder *builder, List *list, const S2JointRow *of, in
 
 static S2Blend blend_of(const Builder *builder) {
   bool positions = builder->kind == S2_POSITIONS;
-  S2Blend blend = s2_joint_blend(&builder->step->world->kept.def, positions ? 0 : builder->step->h);
+  S2WorldDef def = s2_step_settings(builder->step, builder->slot);
+  S2Blend blend = s2_joint_blend(&def, positions ? 0 : builder->step->h);
   // The positions are met by the first solve. After a blow the speeds of rigid rows are 0: what
   // error they had would else go on, turned round in each step.
   if (builder->kind != S2_MOTION || builder->joint->velocity_only) {
@@ -191,6 +192,9 @@ static void add_equations(Builder *builder, List *list) {
   bool positions = builder->kind == S2_POSITIONS;
   if (positions && builder->joint->velocity_only) {
     return; // nothing to mend
+  }
+  if (s2_kind_takes_time(builder->kind)) {
+    s2_spring_ask(builder->step->world, builder->slot, &rows[0]);
   }
   S2Blend blend = blend_of(builder);
   bool at_end = blend.reflect == 0 && blend.ahead == 0 && blend.mend == 0;
@@ -225,8 +229,11 @@ static void add_equations(Builder *builder, List *list) {
 // K_geo = sum s e e': rows e v + l/(h^2 alpha beta s) = 0, and what v0 adds given. A row cannot
 // have a negative stiffness: that is taken at v0 alone, or ("psd") left out.
 static void add_geometric(const Builder *builder, List *list) {
-  S2GeometricStiffness setting = builder->step->world->kept.def.geometric_stiffness;
-  bool acts = builder->kind == S2_MOTION || builder->kind == S2_REBOUND;
+  S2GeometricStiffness setting = s2_step_settings(builder->step, builder->slot).geometric_stiffness;
+  // Where the world did not ask for it only the positions need it: with K_geo in W targets of a
+  // blow would not keep the energy.
+  bool asked = !builder->step->stiff[builder->slot];
+  bool acts = builder->kind == S2_MOTION || (builder->kind == S2_REBOUND && asked);
   if (setting == S2_GEOMETRIC_OFF || !acts) {
     return;
   }

@@ -403,7 +403,7 @@ static bool applies(const S2Step *step, const S2Island *island) {
   for (int i = 0; i < island->joints; i++) {
     int32_t slot = island->joint[i];
     const S2Joint *joint = &step->world->joints.at[slot];
-    S2JointAt at = {step->world, joint, step->q0, step->t - step->world->kept.time, NULL};
+    S2JointAt at = {step->world, joint, step->q0, step->t - step->world->kept.time, NULL, NULL};
     if (!is_known(joint, step->joint_impulse + S2_JOINT_ROWS * slot) ||
         s2_joint_violation(&at, island->length) > S2_FEEDBACK_START * island->length) {
       return false; // what mends an error placed by hand must not go into velocities

@@ -71,6 +71,8 @@ S2Status s2_world_problem(S2World *world, S2Problem **problem, S2BodyId *nodes, 
     s2_motions_end(world);
     return refused.code != S2_OK ? refused : s2_error(S2_ABORTED, "stopped by a callback");
   }
+  s2_step_islands(&step);
+  s2_step_find_stiff(&step);
   for (int i = 0; i < world->bodies.count; i++) {
     step.node_of[i] = S2_GROUND;
   }

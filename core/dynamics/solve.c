@@ -142,6 +142,12 @@ bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices
           fabs(point->tangent_impulse) >= touch->friction * point->normal_impulse * (1 - 1e-9);
     }
   }
+  for (int i = 0; i < assembly.parts; i++) {
+    int32_t point = assembly.part[i].row;
+    if (assembly.part[i].joint == S2_NONE) {
+      step->touches[point / 2].points[point % 2].tangent_impulse += solution.lambda[i];
+    }
+  }
   s2_arena_rewind(step->arena, mark);
   world->stats.seconds_solve += s2_clock() - start;
   return true;
@@ -173,6 +179,9 @@ void s2_step_add_joints(S2Step *step, const S2JointPart *parts, int count, const
                         double factor) {
   for (int i = 0; i < count; i++) {
     const S2JointPart *part = &parts[i];
+    if (part->joint == S2_NONE) { // a contact's
+      continue;
+    }
     double impulse = factor * ((lambda == NULL ? 0 : lambda[i]) + part->given);
     if (part->row != S2_NONE) {
       step->joint_impulse[S2_JOINT_ROWS * part->joint + part->row] += impulse;

@@ -47,7 +47,8 @@ static bool overshoots(const S2Step *step, const S2Island *island) {
 }
 
 static void integrate_island(S2Step *step, const S2Island *island) {
-  bool ahead = overshoots(step, island);
+  bool stiff = island->joints > 0 && step->stiff[island->joint[0]];
+  bool ahead = stiff || overshoots(step, island);
   for (int i = 0; i < island->nodes; i++) {
     step->ahead[island->node[i]] = ahead;
     s2_step_carry(step, island->node[i]);
@@ -198,9 +199,9 @@ static bool same_points(const S2Step *step, const S2Touch *known, int count) {
 // Velocities v1 of all islands from the touches as they are.
 static bool solve_motion(S2Step *step, S2Choice **choices) {
   s2_step_islands(step);
+  s2_step_find_stiff(step);
   *choices = S2_TAKE_ZEROED(step->arena, S2Choice, 2 * step->touch_count);
   memcpy(step->v1, step->free_v, sizeof(double) * 3 * (size_t)step->world->bodies.count);
-  memset(step->ahead, 0, sizeof(bool) * (size_t)step->world->bodies.count);
   s2_step_integrate(step);
   for (int i = 0; i < step->island_count; i++) {
     if (!first_solve(step, &step->islands[i], *choices)) {

@@ -60,12 +60,13 @@ static void add_joint_part(const S2Assembly *assembly, const double *lambda, dou
 
 // May the displacement of joints go into the velocities? Not that of a step which began off its
 // joints (bodies placed by hand), not after a blow, when the velocities that made the error are
-// gone, not where blending has rows meet the positions, and not where a motor or dry friction has
-// just set them.
+// gone, not where blending has rows meet the positions or forces turn in W, and not where a motor
+// or dry friction has just set them.
 static bool feeds_back(const S2Step *step, const S2Island *island) {
   const S2WorldDef *def = &step->world->kept.def;
   bool blends = def->beta < 1 || def->geometric_stiffness != S2_GEOMETRIC_OFF;
-  if (!(step->h > 0) || island->joints == 0 || blends) { // h = 0: mended outside a step
+  if (!(step->h > 0) || island->joints == 0 || blends ||
+      step->stiff[island->joint[0]]) { // h = 0: mended outside a step
     return false;
   }
   for (int i = 0; i < island->nodes; i++) {

@@ -76,6 +76,7 @@ S2Step s2_step_begin(S2World *world, int part, int parts) {
       .ahead = S2_TAKE_ZEROED(arena, bool, slots),
       .joint_impulse = S2_TAKE_ZEROED(arena, double, S2_JOINT_ROWS *joints),
       .joint_reaction = S2_TAKE_ZEROED(arena, double, 3 * joints),
+      .stiff = S2_TAKE_ZEROED(arena, bool, joints),
       .pushed = S2_TAKE_ZEROED(arena, double, 2 * joints),
       .node_of = S2_TAKE(arena, int32_t, slots),
   };
@@ -107,6 +108,15 @@ void s2_step_integrate(S2Step *step) {
   for (int i = 0; i < world->order.count; i++) {
     s2_step_carry(step, world->order.at[i]);
   }
+}
+
+S2WorldDef s2_step_settings(const S2Step *step, int32_t joint) {
+  S2WorldDef def = step->world->kept.def;
+  if (step->stiff[joint]) {
+    def.alpha = def.beta = 1;
+    def.geometric_stiffness = S2_GEOMETRIC_PSD;
+  }
+  return def;
 }
 
 static S2Status step_part(S2World *world, int part, int parts, bool *cut_short) {

@@ -47,6 +47,8 @@ typedef struct S2Step {
   double *joint_impulse;  // S2_JOINT_ROWS a joint slot
   double *joint_reaction; // 3 a joint slot
   double acted;           // s, they and the impulses of joints
+  bool *stiff;            // a joint slot: in an island that takes implicit Euler with the positive
+                          // part of the geometric stiffness, as the step is too long without
   double *pushed;         // 2 a joint slot: N, on bodies with ground friction, by all but it
   bool ground_last;       // their rows are as S2GroundState.last has them
   S2Touch *touches;
@@ -122,11 +124,11 @@ static inline bool s2_kind_is_rough(S2Kind kind, const S2Touch *touch) {
 }
 
 // One island as a complementarity problem, rows at the touches' geometry and the joints' poses at
-// the start (positions: at q1). Joints first (equations, then motors and friction, then limits),
-// then the chosen contact points.
-typedef struct S2JointPart { // of a row that comes from a joint
-  int32_t joint;             // slot
-  int32_t row;               // in S2Joint.impulse; S2_NONE: not kept there
+// the start (positions: at q1). Viscosity, then joints (equations, then motors and friction, then
+// limits), then the chosen contact points.
+typedef struct S2JointPart { // of a row that comes from a joint, or from a contact's viscosity
+  int32_t joint;             // slot; S2_NONE: viscosity
+  int32_t row;               // in S2Joint.impulse, S2_NONE: not kept there; 2 touch + k
   double push[3];            // reaction of a unit impulse
   double given;              // impulse that acts beside the row's: the part of an elastic force
                              // that is known before the solve, already in the right side
@@ -167,6 +169,12 @@ bool s2_step_ground_turned(S2Step *step, const S2Island *island, const S2Assembl
 
 // What a gap asks of the speed in a motion: its bias, m/s (speculative.c).
 double s2_step_gap_bias(const S2Step *step, double gap);
+
+// Which islands are too stiff for the world's way to take forces that turn? Sets `stiff` of their
+// joints and `ahead` of their bodies. (geometric.c)
+void s2_step_find_stiff(S2Step *step);
+// The settings that a joint's rows follow in this step.
+S2WorldDef s2_step_settings(const S2Step *step, int32_t joint);
 
 // Solves an island (motion or impact) with the chosen contact points (indexed 2 touch + k) into v
 // (3 a slot). The impulses go to the touches and step->joint_impulse: those of an impact, and of

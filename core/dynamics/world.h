@@ -82,6 +82,10 @@
 #define S2_LIMIT_REACH 4
 // Contacts that moved by less than this part of a body keep their features after a step.
 #define S2_KEEP_FEATURES 1e-3
+// (h w)^2 of a swing across a joint's force (w^2 = tension/(length mass) of a rod) from which on an
+// island is too stiff for forces posed along the start of a step. A lone swing is stable to 4;
+// neighbours add to it.
+#define S2_TURNS_TOO_FAST 2.0
 // Solves more of an island whose rows of ground friction prove to lie askew (2 or 3 do, but for
 // bodies that jam), and the part of the bound that may be carried across them: the force is then
 // beyond its bound by half the square of it.
@@ -102,7 +106,7 @@ typedef struct S2Body {
   bool sensor, enabled, has_law, has_motion;
   double mass, inertia; // kg, kg m^2; what it weighs when dynamic; 0: unknown (bare segments)
   double friction, restitution, linear_damping, angular_damping, gravity_scale, surface_speed;
-  double contact_compliance, contact_damping;
+  double contact_compliance, contact_damping, contact_viscosity;
   uint32_t category, mask, color;
   double reach;        // m, farthest point of its shapes from the centre of mass
   int32_t first_shape; // list through S2Piece.next, creation order
@@ -135,6 +139,7 @@ typedef struct S2JointRow {
   double value, rate;
   double ja[3], jb[3];
   double more[2]; // of a gear: with respect to the angles of S2Joint.more
+  double force, tangent; // of a spring with a law at this value, N and N/m (where it was asked)
   double speed;   // J v0 + rate, of the value at the start of the step (where s2_joint_speeds was)
   double bend;    // v0' Hess v0: how that changes by the motion alone (where s2_joint_bends was)
 } S2JointRow;
@@ -155,6 +160,8 @@ typedef struct S2Joint {
   double ratio, sum;        // gear: coordinate of joint_a + ratio * that of joint_b = sum
   double goal[3], rate[3];  // lock: angle, x, y to be at now, and how fast they change
   double stiffness;         // N/m
+  double quadratic, cubic;  // spring: N/m^2, N/m^3
+  bool has_law;             // spring
   S2JointWeights compliance, damping;
   double limit_lo, limit_hi; // rad or m; infinite: none
   double motor_speed, motor_max, friction, break_force;
@@ -204,6 +211,7 @@ typedef struct S2Touch {
   bool enabled; // pre-solve's answer
   double friction, restitution, surface_speed;
   double compliance, damping; // m/N, N s/m, of each point; compliance 0: rigid
+  double viscosity;           // N s/m, of each point, along the surface
   int count;
   S2TouchPoint points[2];
 } S2Touch;

@@ -170,6 +170,7 @@ static bool get_joint(Cursor *cursor, S2MomentJoint *joint, uint32_t bodies) {
   joint->type = (S2JointType)type;
   joint->enabled = (flags & S2_S2D_JOINT_ENABLED) != 0;
   joint->collide = (flags & S2_S2D_COLLIDE) != 0;
+  joint->compliant = (flags & S2_S2D_COMPLIANT) != 0;
   return true;
 }
 

@@ -89,7 +89,8 @@ static void put_joint(S2S2dBytes *bytes, const S2MomentJoint *joint) {
   put32(bytes, joint->id.index);
   put32(bytes, joint->id.serial);
   put32(bytes, (uint32_t)joint->type);
-  put32(bytes, flag(joint->enabled, S2_S2D_JOINT_ENABLED) | flag(joint->collide, S2_S2D_COLLIDE));
+  put32(bytes, flag(joint->enabled, S2_S2D_JOINT_ENABLED) | flag(joint->collide, S2_S2D_COLLIDE) |
+                   flag(joint->compliant, S2_S2D_COMPLIANT));
   put32(bytes, (uint32_t)joint->a);
   put32(bytes, (uint32_t)joint->b);
   memcpy(put_room(bytes, S2_NAME_SIZE), joint->name, S2_NAME_SIZE);

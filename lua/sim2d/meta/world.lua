@@ -153,7 +153,10 @@ function World:distance(def) end
 ---@field limits? number[] {lo, hi}, rad or m
 ---@field friction? number N m or N, dry
 ---@field motor? { speed: number, max_force?: number } m/s, N
----@field stiffness number N/m
+---@field stiffness? number N/m; needed without force
+---@field quadratic? number N/m^2, pulls with quadratic x^2 more at the extension x
+---@field cubic? number N/m^3
+---@field force? fun(x: number): number, number? the pull, N, and its derivative, N/m
 ---@field damping? number N s/m
 
 ---Two points pulled or pushed to a distance.
