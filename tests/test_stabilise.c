@@ -60,8 +60,7 @@ static void a_slack_bridge_keeps_its_joints(void **state) {
     assert_true(s2_world_residuals(world).joint_error <= 1e-10);
     assert_true(s2_world_energy(world).total <= before + 1e-3);
   }
-  printf("slack bridge: %.2f passes a step\n",
-         (double)s2_world_stats(world)->projections / STEPS);
+  printf("slack bridge: %.2f passes a step\n", (double)s2_world_stats(world)->projections / STEPS);
   assert_true(s2_world_stats(world)->projections < 6 * STEPS); // they converge fast
   s2_world_destroy(world);
 }

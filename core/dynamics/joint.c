@@ -73,9 +73,8 @@ bool s2_joint_soft_stop(const S2Joint *joint) {
 }
 
 bool s2_joint_is_rigid(const S2Joint *joint) {
-  return joint->compliance.size == 0 && joint->damping.size == 0 &&
-         joint->compliance.linear == 0 && joint->compliance.angular == 0 &&
-         (kinds[joint->type]->parts & S2_HAS_STIFFNESS) == 0;
+  return joint->compliance.size == 0 && joint->damping.size == 0 && joint->compliance.linear == 0 &&
+         joint->compliance.angular == 0 && (kinds[joint->type]->parts & S2_HAS_STIFFNESS) == 0;
 }
 
 int s2_joint_rigid_rows(const S2JointAt *at, S2JointRow rows[S2_JOINT_EQUATIONS]) {
