@@ -6,15 +6,39 @@
 
 #include <string.h>
 
+// Parts of a row by which its two sides may miss each other: what derivatives by differences leave.
+static const double BALANCED = 1e-8;
+
+// Do forces along the rows of a program's own cancel, and their moments, as those of joints do?
+static bool balances(const S2Step *step, const S2Joint *joint) {
+  S2JointAt at = {step->world, joint, step->q0, step->t - step->world->kept.time};
+  const double *qa = step->q0 + 3 * joint->a, *qb = step->q0 + 3 * joint->b;
+  S2Vec2 arm = s2_vec2(qb[1] - qa[1], qb[2] - qa[2]);
+  S2JointRow rows[S2_JOINT_EQUATIONS];
+  int count = joint->unilateral ? 1 : s2_joint_kind(joint->type)->rows(&at, rows);
+  if (joint->unilateral) {
+    s2_joint_kind(joint->type)->coordinate(&at, rows, NULL);
+  }
+  bool good = true;
+  for (int r = 0; r < count && good; r++) {
+    const double *ja = rows[r].ja, *jb = rows[r].jb;
+    double size = hypot(jb[1], jb[2]), turn = fabs(ja[0]) + fabs(jb[0]) + s2_length(arm) * size;
+    double moment = ja[0] + jb[0] + s2_cross(arm, s2_vec2(jb[1], jb[2]));
+    good =
+        hypot(ja[1] + jb[1], ja[2] + jb[2]) <= BALANCED * size && fabs(moment) <= BALANCED * turn;
+  }
+  return good;
+}
+
 // Do only joints act, and only between bodies of the island? A rotation would rub or press
-// contacts, and the rows of a program's own may push on the world. (Gears have the joints they are
-// made of beside them.)
+// contacts. (Gears have the joints they are made of beside them.)
 bool s2_island_floats(const S2Step *step, const S2Island *island) {
   bool floats = island->joints > 0 && island->touches == 0;
   for (int i = 0; i < island->joints && floats; i++) {
     const S2Joint *joint = &step->world->joints.at[island->joint[i]];
-    floats = joint->type != S2_CONSTRAINT && joint->a != S2_NONE && joint->b != S2_NONE &&
-             step->node_of[joint->a] != S2_GROUND && step->node_of[joint->b] != S2_GROUND;
+    floats = joint->a != S2_NONE && joint->b != S2_NONE && step->node_of[joint->a] != S2_GROUND &&
+             step->node_of[joint->b] != S2_GROUND &&
+             (joint->type != S2_CONSTRAINT || balances(step, joint));
   }
   return floats;
 }
