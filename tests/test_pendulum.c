@@ -131,8 +131,8 @@ static double error_at(int links, int rate, Way way) {
 }
 
 static void check_order(int links, Way way, double order, double tolerance, double at_480) {
-  const int first = 120, last = 1920;
-  double got = log(error_at(links, first, way) / error_at(links, last, way)) / log(last / first);
+  const int first = 120, finer = 16;
+  double got = log(error_at(links, first, way) / error_at(links, finer * first, way)) / log(finer);
   double error = error_at(links, 480, way);
   near(got, order, tolerance);
   assert_true(error < at_480);
