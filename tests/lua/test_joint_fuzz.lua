@@ -29,7 +29,8 @@ local JUNK = { nan, inf, -inf, -1, 0, 1e300, "x", true, false, {}, { 1, -1 }, { 
 
 local function random_body(s)
   local g = s.g
-  local def = { position = g.point(), angle = g.uniform(-3, 3), type = g.pick { "dynamic", "dynamic", "dynamic", "static", "kinematic" },
+  local kind = g.pick { "dynamic", "dynamic", "dynamic", "static", "kinematic" }
+  local def = { position = g.point(), angle = g.uniform(-3, 3), type = kind,
     velocity = { g.uniform(-3, 3), g.uniform(-3, 3) }, angular_velocity = g.uniform(-5, 5),
     friction = g.pick { 0, 0.5 }, restitution = g.pick { 0, 0, 0.5, 1 } }
   if g.chance(0.5) then def.mass = g.size(0.1, 100) end
@@ -104,7 +105,11 @@ local function random_joint(s)
       if not keys:find(key) then def[key] = nil end
     end
   end
-  if kind == "hinge" or kind == "weld" then only "anchor" elseif kind == "mouse" then only "anchor" elseif kind ~= "slider" and kind ~= "wheel" then only "" end
+  if kind == "hinge" or kind == "weld" or kind == "mouse" then
+    only "anchor"
+  elseif kind ~= "slider" and kind ~= "wheel" then
+    only ""
+  end
   if kind == "distance" or kind == "spring" or kind == "rope" then
     def.anchor_a, def.anchor_b = g.point(), g.point()
   end
@@ -117,14 +122,17 @@ local function random_joint(s)
   if kind == "mouse" then def.target = g.point() end
   if kind == "ground_friction" then def.max_force, def.max_torque = g.uniform(0, 20), g.uniform(0, 5) end
   if kind == "hinge" or kind == "slider" or kind == "wheel" or kind == "spring" then
-    local turns = kind == "hinge" or kind == "wheel"
+    local most = (kind == "hinge" or kind == "wheel") and "max_torque" or "max_force"
     if g.chance(0.4) then def.limits = { -g.uniform(0, 1), g.uniform(0, 1) } end
-    if g.chance(0.4) then def.motor = { speed = g.uniform(-9, 9), [turns and "max_torque" or "max_force"] = g.size(0.1, 100) } end
+    if g.chance(0.4) then def.motor = { speed = g.uniform(-9, 9), [most] = g.size(0.1, 100) } end
     if g.chance(0.3) then def.friction = g.uniform(0, 5) end
   end
   if g.chance(0.2) then def.break_force = g.size(1, 1e3) end
   if g.chance(0.2) then def.collide = g.chance(0.5) end
-  if g.chance(0.1) then def[g.pick { "anchor", "compliance", "limits", "motor", "damping", "a", "ratio", "name" }] = g.pick(JUNK) end
+  if g.chance(0.1) then
+    local key = g.pick { "anchor", "compliance", "limits", "motor", "damping", "a", "ratio", "name" }
+    def[key] = g.pick(JUNK)
+  end
   return s.world[kind](s.world, def)
 end
 
@@ -166,16 +174,38 @@ local function attempt(s, fn, ...)
   return result
 end
 
+local function set_joint(s)
+  local key, joint = s.g.pick(JOINT_FIELDS), some_joint(s)
+  if joint then joint[key] = value_for(s.g, key) end
+end
+
 local CHANGES = {
   random_body, random_body, random_joint, random_joint, random_joint, random_joint,
-  function(s) local body = some_body(s); if body and s.g.chance(0.15) then body:destroy() end end,
-  function(s) local joint = some_joint(s); if joint and s.g.chance(0.2) then joint:destroy() end end,
-  function(s) local key, joint = s.g.pick(JOINT_FIELDS), some_joint(s); if joint then joint[key] = value_for(s.g, key) end end,
-  function(s) local key, joint = s.g.pick(JOINT_FIELDS), some_joint(s); if joint then joint[key] = value_for(s.g, key) end end,
-  function(s) local key, body = s.g.pick(BODY_FIELDS), some_body(s); if body then body[key] = value_for(s.g, key) end end,
-  function(s) local body = some_body(s); if body then body:apply_impulse(s.g.point()) end end,
-  function(s) local body = some_body(s); if body then body:apply_force(s.g.point()) end end,
-  function(s) local key = s.g.pick(SETTING_NAMES); s.world[key] = s.g.pick(SETTINGS[key]) end,
+  function(s)
+    local body = some_body(s)
+    if body and s.g.chance(0.15) then body:destroy() end
+  end,
+  function(s)
+    local joint = some_joint(s)
+    if joint and s.g.chance(0.2) then joint:destroy() end
+  end,
+  set_joint, set_joint,
+  function(s)
+    local key, body = s.g.pick(BODY_FIELDS), some_body(s)
+    if body then body[key] = value_for(s.g, key) end
+  end,
+  function(s)
+    local body = some_body(s)
+    if body then body:apply_impulse(s.g.point()) end
+  end,
+  function(s)
+    local body = some_body(s)
+    if body then body:apply_force(s.g.point()) end
+  end,
+  function(s)
+    local key = s.g.pick(SETTING_NAMES)
+    s.world[key] = s.g.pick(SETTINGS[key])
+  end,
 }
 
 local function change(s) return attempt(s, s.g.pick(CHANGES), s) end
@@ -204,13 +234,32 @@ end
 local HOOKS = {
   function(s) return s.world:before_step(function() if s.g.chance(0.3) then change(s) end end) end,
   function(s) return s.world:after_step(function() if s.g.chance(0.3) then change(s) end end) end,
-  function(s) return s.world:on("joint_break", function(event) if event.joint.alive then event.joint:destroy() end end) end,
+  function(s)
+    return s.world:on("joint_break", function(event)
+      if event.joint.alive then event.joint:destroy() end
+    end)
+  end,
   function(s) return s.world:on("contact_begin", function() change(s) end) end,
-  function(s) return s.world:before_step(function() if s.g.chance(0.1) then error "on purpose" end end) end,
+  function(s)
+    return s.world:before_step(function()
+      if s.g.chance(0.1) then error "on purpose" end
+    end)
+  end,
   function(s) return s.world:every(0.05, function() change(s) end) end,
-  function(s) return s.world:pre_solve(function(c) c.enabled = c.a.x < c.b.x + 2; c.friction = 0.3 end) end,
-  function(s) local body = some_body(s); return body and body:force_law(function(b) return -b.angle, -b.x, -b.y end) end,
-  function(s) local body = some_body(s); return body and body:force_law(function(b, t) return 0, t > 0.5 and nan or 0, 0 end) end,
+  function(s)
+    return s.world:pre_solve(function(c)
+      c.enabled = c.a.x < c.b.x + 2
+      c.friction = 0.3
+    end)
+  end,
+  function(s)
+    local body = some_body(s)
+    return body and body:force_law(function(b) return -b.angle, -b.x, -b.y end)
+  end,
+  function(s)
+    local body = some_body(s)
+    return body and body:force_law(function(_, t) return 0, t > 0.5 and nan or 0, 0 end)
+  end,
 }
 
 -- Goes on from a snapshot as it went on the first time. Not with hooks: they draw from the script.

@@ -43,7 +43,8 @@ local vector = { good = { { 0.25, 1 }, sim.world({}).gravity },
 local direction = { good = { { 0.25, 1 }, { -3, 0 } }, bad = { { { 0, 0 }, "a direction expected, got {0, 0}" } } }
 for _, case in ipairs(vector.bad) do table.insert(direction.bad, case) end
 
-local flag = { good = { true, false }, bad = { { 1, "expected, got 1" }, { "yes", "expected, got" }, { {}, "expected" } } }
+local flag = { good = { true, false },
+  bad = { { 1, "expected, got 1" }, { "yes", "expected, got" }, { {}, "expected" } } }
 
 local function weights(rows)
   local key = { good = { 0.1, { linear = 0.1 }, { linear = 0, angular = 1e-3 } },
@@ -72,7 +73,8 @@ local function motor(most)
 end
 
 local limits = { good = { { -1, 1 }, { nil, 1 }, { -1 }, {}, { 0, 0 }, { -inf, inf } },
-  bad = { { 1, "{lo, hi} expected, got 1" }, { "wide", "{lo, hi} expected" }, { { 1, -1 }, "lo <= hi expected, got {1, %-1}" },
+  bad = { { 1, "{lo, hi} expected, got 1" }, { "wide", "{lo, hi} expected" },
+    { { 1, -1 }, "lo <= hi expected, got {1, %-1}" },
     { { nan, 1 }, "expected" }, { { "0", 1 }, "expected" }, { { inf, inf }, "expected" } } }
 
 local any, positive, not_negative = number_key(), number_key("positive"), number_key("not negative")
@@ -245,7 +247,8 @@ end)
 
 test("a lock holds something, a gear has a ratio", function()
   local s = setting()
-  refused(s, "lock", definition(s, "lock", { x = false, y = false, angle = false }), "x", "at least one of x, y and angle")
+  refused(s, "lock", definition(s, "lock", { x = false, y = false, angle = false }), "x",
+    "at least one of x, y and angle")
   refused(s, "gear", definition(s, "gear", { ratio = 0 }), "ratio", "expected, got 0")
 end)
 
@@ -267,13 +270,17 @@ test("constraint takes its keys, and says what is wrong with them", function()
   local functions = { { 1, "expected, got 1" }, { "x", "expected, got" }, { {}, "expected, got" } }
   local bad = { phi = functions, jacobian = functions, hessian = functions,
     rate = { { "x", "expected, got" }, { nan, "expected" }, { inf, "expected" }, { {}, "expected" } },
-    bodies = { { 3, "expected" }, { {}, "expected" }, { { s.a, s.b, s.wall }, "expected" }, { { 3 }, "Body expected, got 3" },
+    bodies = { { 3, "expected" }, { {}, "expected" }, { { s.a, s.b, s.wall }, "expected" },
+      { { 3 }, "Body expected, got 3" },
       { { s.a, s.a }, "same" }, { { s.wall, s.floor }, "dynamic body" }, { { s.wall }, "dynamic body" },
-      { { s.a, s.gone }, "'gone' is destroyed" }, { { s.stranger }, "another world" }, { { s.a, true }, "Body expected" } },
+      { { s.a, s.gone }, "'gone' is destroyed" }, { { s.stranger }, "another world" },
+      { { s.a, true }, "Body expected" } },
     compliance = weights().bad, break_force = breaks.bad, unilateral = flag.bad, velocity_only = flag.bad,
     name = name.bad, collide = flag.bad }
   for key, cases in pairs(bad) do
-    for _, case in ipairs(cases) do refused(s, "constraint", def { [key] = case[1] }, key == "bodies" and "bod" or key, case[2]) end
+    for _, case in ipairs(cases) do
+      refused(s, "constraint", def { [key] = case[1] }, key == "bodies" and "bod" or key, case[2])
+    end
   end
   refused(s, "constraint", { phi = phi }, "bodies", "missing")
   refused(s, "constraint", { bodies = { s.a } }, "phi", "missing")
