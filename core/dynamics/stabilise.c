@@ -205,6 +205,42 @@ static double harmless_part(const S2Step *step, const S2Island *island, const do
   return sways ? fmin(part, largest_part(a, b, room)) : part;
 }
 
+// What an island that floats had before anything of it was mended.
+typedef struct Spin {
+  bool kept;
+  double value, energy; // N m s; J: the most it may have
+  double *v;            // 3 a node, for its use
+} Spin;
+
+static void get_velocities(const S2Step *step, const S2Island *island, double *v) {
+  for (int i = 0; i < island->nodes; i++) {
+    memcpy(v + 3 * i, step->v2 + 3 * island->node[i], 3 * sizeof(double));
+  }
+}
+
+static Spin keep_spin(const S2Step *step, const S2Island *island) {
+  Spin spin = {.kept = s2_island_floats(step, island)};
+  if (spin.kept) {
+    spin.v = S2_TAKE(step->arena, double, 3 * island->nodes);
+    spin.energy = s2_island_most_kinetic(step, island, spin.v);
+    get_velocities(step, island, spin.v);
+    spin.value = s2_island_spin(step, island, spin.v);
+  }
+  return spin;
+}
+
+static void give_back_spin(const S2Step *step, const S2Island *island, const Spin *spin,
+                           double most) {
+  if (spin->kept) {
+    get_velocities(step, island, spin->v);
+    s2_island_set_spin(step, island, spin->value, spin->v);
+    s2_island_cap(step, island, most, spin->v);
+    for (int i = 0; i < island->nodes; i++) {
+      memcpy(step->v2 + 3 * island->node[i], spin->v + 3 * i, 3 * sizeof(double));
+    }
+  }
+}
+
 // A few passes of SHAKE, which converge linearly: what they leave is for the passes that follow.
 static bool shake_by_passes(S2Step *step, const S2Island *island, S2Shaken *shaken, double *worst) {
   bool converges = true;
@@ -222,7 +258,7 @@ static bool shake_by_passes(S2Step *step, const S2Island *island, S2Shaken *shak
 
 // What the joints displace goes into the velocities; what is left, too little to matter to them, is
 // for the passes that follow. Nothing is taken over when the passes do not converge.
-static double shake(S2Step *step, const S2Island *island, double worst) {
+static double shake(S2Step *step, const S2Island *island, double worst, const Spin *spin) {
   S2Shaken shaken = {
       .dq = S2_TAKE_ZEROED(step->arena, double, 3 * (island->nodes + island->joints)),
       .lambda = S2_TAKE_ZEROED(step->arena, double, S2_JOINT_ROWS * island->joints),
@@ -230,6 +266,10 @@ static double shake(S2Step *step, const S2Island *island, double worst) {
   };
   bool converges = s2_step_shake(step, island, &shaken, &worst) ||
                    shake_by_passes(step, island, &shaken, &worst);
+  give_back_spin(step, island, spin, INFINITY);
+  if (spin->kept) { // what is left of it has none
+    s2_island_set_spin(step, island, 0, shaken.dq);
+  }
   double part = converges ? harmless_part(step, island, shaken.dq) : 0;
   s2_step_add_joints(step, shaken.part, shaken.count, shaken.lambda, part / step->h);
   for (int i = 0; i < island->nodes; i++) {
@@ -351,11 +391,13 @@ void s2_step_project(S2Step *step) {
     if (worst <= S2_PROJECTION_TRIGGER * island->length) {
       continue;
     }
+    S2ArenaMark start_mark = s2_arena_mark(step->arena);
     Best best = {worst, S2_TAKE(step->arena, double, 3 * island->nodes)};
     keep_best(step, island, worst, &best);
+    Spin spin = keep_spin(step, island);
     S2ArenaMark mark = s2_arena_mark(step->arena);
     if (feeds_back(step, island)) {
-      worst = shake(step, island, worst);
+      worst = shake(step, island, worst, &spin);
     }
     s2_arena_rewind(step->arena, mark);
     keep_best(step, island, worst, &best);
@@ -376,6 +418,8 @@ void s2_step_project(S2Step *step) {
     if (step->h > 0 && best.worst > S2_MISFIT * island->length) {
       s2_step_warn_of_misfits(step, island);
     }
+    give_back_spin(step, island, &spin, spin.energy);
+    s2_arena_rewind(step->arena, start_mark);
   }
   world->stats.seconds_project += s2_clock() - start;
 }

@@ -167,6 +167,18 @@ bool s2_step_shake(S2Step *step, const S2Island *island, S2Shaken *shaken, doubl
 bool s2_step_ground_turned(S2Step *step, const S2Island *island, const S2Assembly *assembly,
                            const double *v, const double *lambda);
 
+// spin.c: angular momentum about the centre of mass of an island that only joints between its own
+// bodies act on, at q1 with the velocities (or displacements) v, 3 a node; and v made to have it by
+// a rotation of the whole.
+bool s2_island_floats(const S2Step *step, const S2Island *island);
+double s2_island_spin(const S2Step *step, const S2Island *island, const double *v);
+void s2_island_set_spin(const S2Step *step, const S2Island *island, double spin, double *v);
+// The energy it may have, J: that of v2 or of the free motion; infinite where joints bring energy.
+// `v` is for its use.
+double s2_island_most_kinetic(const S2Step *step, const S2Island *island, double *v);
+// Less of v, so that its energy is at most this; linear momentum and, if it can be, spin stay.
+void s2_island_cap(const S2Step *step, const S2Island *island, double most, double *v);
+
 // What a gap asks of the speed in a motion: its bias, m/s (speculative.c).
 double s2_step_gap_bias(const S2Step *step, double gap);
 

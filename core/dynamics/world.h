@@ -42,6 +42,9 @@
 #define S2_FEEDBACK_START 1e-6
 // rad: turns of a step up to which the velocities take that without a look at the energy.
 #define S2_FEEDBACK_TURN 0.1
+// What rounding of the angular momentum may add to the energy of an island in a step, as a part of
+// it.
+#define S2_SPIN_ROUNDING 1e-13
 // Part of a joint error or an overlap that S2_BAUMGARTE asks the velocities to remove in a step: 1
 // overshoots where rows are curved, and what is asked stays in the velocities as energy.
 #define S2_BAUMGARTE_FACTOR 0.2
