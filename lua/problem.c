@@ -2,16 +2,14 @@
 //
 // With n bodies that move, m bilateral rows (joints) and c contacts, R = m + 2c rows, the fields
 // are
-//   bodies    n Body objects (false: a node of a gear); body i has the columns 3i-2 .. 3i (angle, x, y) of v
-//   M         3n x 3n mass matrix, diagonal              (kg m^2, kg, kg)
-//   rhs       3n, M v + dt f: momentum without impulses   (N m s, N s)
-//   J         R x 3n Jacobian: the m joint rows, then a normal and a tangent row for each contact
-//   C         R compliances (diagonal)
-//   bias      R: row velocity u = J v + C lambda + bias
-//   lo, hi    R bounds of the impulses lambda; rows of friction: -mu and mu times the normal
-//   impulse mu        c friction coefficients E         2c x c: which contact the two opposite
-//   directions of friction belong to W, q      R x R Delassus matrix J inv(M) J' + C and R: u = W
-//   lambda + q joints    m, contacts: c (counts)
+//   bodies    n Body objects (false: a node of a gear); body i has the columns 3i-2 .. 3i (angle,
+//   x, y) of v M         3n x 3n mass matrix, diagonal              (kg m^2, kg, kg) rhs       3n,
+//   M v + dt f: momentum without impulses   (N m s, N s) J         R x 3n Jacobian: the m joint
+//   rows, then a normal and a tangent row for each contact C         R compliances (diagonal) bias
+//   R: row velocity u = J v + C lambda + bias lo, hi    R bounds of the impulses lambda; rows of
+//   friction: -mu and mu times the normal impulse mu        c friction coefficients E         2c x
+//   c: which contact the two opposite directions of friction belong to W, q      R x R Delassus
+//   matrix J inv(M) J' + C and R: u = W lambda + q joints    m, contacts: c (counts)
 #include "binding.h"
 
 #include <math.h>

@@ -77,7 +77,8 @@ void s2_step_warn_of_misfits(const S2Step *step, const S2Island *island) {
   int count = 0;
   for (int i = 0; i < island->joints; i++) {
     const S2Joint *joint = &step->world->joints.at[island->joint[i]];
-    S2JointAt at = {step->world, joint, step->q1, step->t - step->world->kept.time + step->h, NULL, NULL};
+    S2JointAt at = {step->world, joint, step->q1, step->t - step->world->kept.time + step->h,
+                    NULL,        NULL};
     double off = s2_joint_violation(&at, island->length);
     if (off > S2_MISFIT * island->length) {
       count = add(list, count, island->joint[i], off);

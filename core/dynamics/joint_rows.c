@@ -198,7 +198,7 @@ static void add_equations(Builder *builder, List *list) {
   }
   S2Blend blend = blend_of(builder);
   bool at_end = blend.reflect == 0 && blend.ahead == 0 && blend.mend == 0;
-  bool wide = builder->joint->more[0] != S2_NONE; // gear_rows.c
+  bool wide = builder->joint->more[0] != S2_NONE;             // gear_rows.c
   if (at_end && !wide && s2_joint_is_rigid(builder->joint)) { // what follows changes no row
     for (int i = 0; i < count; i++) {
       double bias = mended(builder) * rows[i].value + (positions ? 0 : rows[i].rate);

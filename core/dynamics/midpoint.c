@@ -381,12 +381,13 @@ static bool revise_drives(Midpoint *m) {
 
 static bool is_known(const S2Joint *joint, const double *impulse) {
   bool matrix = joint->compliance.size > 0 || joint->damping.size > 0;
-  // A motion that is given by its positions would have a speed that goes up and down about the mean.
+  // A motion that is given by its positions would have a speed that goes up and down about the
+  // mean.
   bool given = joint->driven, wide = joint->more[0] != S2_NONE;
   bool other = joint->velocity_only || joint->unilateral || joint->type == S2_GROUND_FRICTION ||
                given || wide;
-  bool stopped = joint->limit_lo < joint->limit_hi &&
-                 (impulse[S2_JOINT_LO] != 0 || impulse[S2_JOINT_HI] != 0);
+  bool stopped =
+      joint->limit_lo < joint->limit_hi && (impulse[S2_JOINT_LO] != 0 || impulse[S2_JOINT_HI] != 0);
   return !matrix && !other && !stopped;
 }
 

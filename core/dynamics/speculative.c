@@ -109,6 +109,9 @@ static bool first_solve(S2Step *step, const S2Island *island, S2Choice *choices)
     if (!s2_step_solve(step, island, choices, S2_MOTION, step->v1, NULL)) {
       return false;
     }
+    if (island->joints > 0 && step->stiff[island->joint[0]] && s2_island_floats(step, island)) {
+      s2_island_balance(step, island);
+    }
     integrate_island(step, island);
     again = false;
     for (int i = 0; i < island->touches && pass < S2_RELINEARISE_PASSES; i++) {

@@ -102,6 +102,36 @@ void s2_island_set_spin(const S2Step *step, const S2Island *island, double spin,
   add_turn(step, island, &whole, turn, v);
 }
 
+// The rows of geometric stiffness are those of forces that turn, their eigenvectors do not balance.
+// (W in place of M, as damping takes from the momenta.)
+void s2_island_balance(const S2Step *step, const S2Island *island) {
+  const double *first = step->q0 + 3 * island->node[0];
+  S2Vec2 centre = {0, 0}; // from the first body
+  double weight = 0, inertia = 0, moment = 0;
+  for (int i = 0; i < island->nodes; i++) {
+    int32_t at = 3 * island->node[i];
+    S2Vec2 place = s2_vec2(step->q0[at + 1] - first[1], step->q0[at + 2] - first[2]);
+    weight += step->mass[at + 1];
+    centre = s2_add(centre, s2_scale(step->mass[at + 1], place));
+  }
+  centre = s2_scale(1 / weight, centre);
+  for (int i = 0; i < island->nodes; i++) {
+    int32_t at = 3 * island->node[i];
+    const double *w = step->mass + at, *v = step->v1 + at, *free_v = step->free_v + at;
+    S2Vec2 place = s2_vec2(step->q0[at + 1] - first[1], step->q0[at + 2] - first[2]);
+    S2Vec2 arm = s2_sub(place, centre), missing = s2_vec2(free_v[1] - v[1], free_v[2] - v[2]);
+    inertia += w[0] + w[1] * s2_length2(arm);
+    moment += w[0] * (free_v[0] - v[0]) + w[1] * s2_cross(arm, missing);
+  }
+  double turn = moment / inertia;
+  for (int i = 0; i < island->nodes; i++) {
+    int32_t at = 3 * island->node[i];
+    step->v1[at] += turn;
+    step->v1[at + 1] -= turn * (step->q0[at + 2] - first[2] - centre.y);
+    step->v1[at + 2] += turn * (step->q0[at + 1] - first[1] - centre.x);
+  }
+}
+
 static double kinetic_of(const S2Step *step, const S2Island *island, const double *v) {
   double sum = 0;
   for (int i = 0; i < island->nodes; i++) {

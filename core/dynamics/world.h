@@ -141,10 +141,10 @@ enum {
 typedef struct S2JointRow {
   double value, rate;
   double ja[3], jb[3];
-  double more[2]; // of a gear: with respect to the angles of S2Joint.more
+  double more[2];        // of a gear: with respect to the angles of S2Joint.more
   double force, tangent; // of a spring with a law at this value, N and N/m (where it was asked)
-  double speed;   // J v0 + rate, of the value at the start of the step (where s2_joint_speeds was)
-  double bend;    // v0' Hess v0: how that changes by the motion alone (where s2_joint_bends was)
+  double speed; // J v0 + rate, of the value at the start of the step (where s2_joint_speeds was)
+  double bend;  // v0' Hess v0: how that changes by the motion alone (where s2_joint_bends was)
 } S2JointRow;
 
 typedef struct S2Joint {

@@ -35,7 +35,7 @@ enum { S2_S2D_PARTIAL = 1, S2_S2D_STRICT = 2, S2_S2D_NONLINEAR = 4 }; // flags o
 enum { S2_S2D_SENSOR = 1, S2_S2D_ENABLED = 2 };                       // of a body
 enum { S2_S2D_PREVIOUS = 1, S2_S2D_NEXT = 2 };                        // of a shape
 enum { S2_S2D_JOINT_ENABLED = 1, S2_S2D_COLLIDE = 2, S2_S2D_COMPLIANT = 4 }; // of a joint
-enum { S2_S2D_SLIDING = 1 };                                          // of a contact
+enum { S2_S2D_SLIDING = 1 };                                                 // of a contact
 
 // FNV-1a, 64 bits (Fowler, Noll and Vo), over kind, size and contents of a chunk.
 #define S2_S2D_HASH_START 0xcbf29ce484222325u

@@ -77,6 +77,10 @@ local limits = { good = { { -1, 1 }, { nil, 1 }, { -1 }, {}, { 0, 0 }, { -inf, i
     { { 1, -1 }, "lo <= hi expected, got {1, %-1}" },
     { { nan, 1 }, "expected" }, { { "0", 1 }, "expected" }, { { inf, inf }, "expected" } } }
 
+local length_limits = { good = { { 0, 5 }, { nil, 5 }, { 1 }, {}, { 2, 2 }, { 0, inf } },
+  bad = { { { 0, 0 }, "limits: hi above 0 expected of a length" }, { { -2, -1 }, "limits: hi above 0 expected" },
+    { { 5, 1 }, "lo <= hi expected" } } }
+
 local any, positive, not_negative = number_key(), number_key("positive"), number_key("not negative")
 local bound = number_key("not negative", { infinite = true })
 local breaks = number_key("positive", { infinite = true })
@@ -131,6 +135,7 @@ local KINDS = {
     base = { max_force = 1 }, one = true },
 }
 
+KINDS.spring.keys.limits = length_limits
 local NAMES = {}
 for kind, def in pairs(KINDS) do
   NAMES[#NAMES + 1] = kind

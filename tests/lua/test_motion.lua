@@ -53,7 +53,7 @@ test("snapshots and clones go on with the same bits", function()
   local tray = world:box { type = "kinematic", size = { 3, 0.2 }, position = { 5, -1 }, name = "tray" }
   local lock = world:lock { a, x = swing }
   tray:motion(function(t) return nil, -1 + 0.1 * math.sin(t) end)
-  raises("functions of the script constrain or move bodies", world.clone, world)
+  raises("functions of the script constrain, pull or move bodies", world.clone, world)
   world:step(50)
   local snapshot, twin = world:snapshot(), world:clone { callbacks = true }
   world:step(50)
