@@ -1,0 +1,62 @@
+// Reverse-mode differentiation: a tape of what was computed, read backwards.
+//
+// A node is a block of doubles (a scalar is a block of one) computed from nodes before it. Scalar
+// operations keep their partial derivatives; everything else (arrays, solvers, the steps of a
+// world) brings a function that adds what the adjoint of its node means for the nodes and worlds
+// it was computed from. A sweep goes once from the last node to the first, so its cost is that of
+// the operations. One thread uses a tape at a time. Memory only grows until the tape is cleared.
+#ifndef S2_TAPE_H
+#define S2_TAPE_H
+
+#include "base/status.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct S2Tape S2Tape;
+
+// A node by its number, from 1 in the order of making; 0: a constant, which no derivative reaches.
+typedef uint32_t S2Var;
+
+S2Tape *s2_tape_new(void);
+void s2_tape_free(S2Tape *tape); // NULL: nothing
+void s2_tape_clear(S2Tape *tape); // keeps its memory for the next one
+size_t s2_tape_bytes(const S2Tape *tape); // all it holds, what its nodes count included
+int64_t s2_tape_nodes(const S2Tape *tape);
+
+// What the derivative is taken with respect to: `count` numbers (copied).
+S2Var s2_tape_input(S2Tape *tape, const double *values, int count);
+
+// A scalar and its partial derivatives with respect to scalar nodes (0: a constant).
+S2Var s2_tape_scalar1(S2Tape *tape, double value, S2Var a, double da);
+S2Var s2_tape_scalar2(S2Tape *tape, double value, S2Var a, double da, S2Var b, double db);
+// A scalar that is one element of a node.
+S2Var s2_tape_element(S2Tape *tape, S2Var of, int index);
+
+// Memory that lives until the tape is cleared, 16-byte aligned.
+void *s2_tape_take(S2Tape *tape, size_t bytes);
+
+// A node of another kind. `backward` reads s2_tape_adjoint of `node` and adds to the adjoints of
+// what it came from (its own business, in `data`); a failure ends the sweep. `release` (may be NULL)
+// runs when the tape is cleared or freed. count = 0: no numbers of its own, but an act upon a world
+// that is to be undone in turn. Values: NULL for zeros, else copied.
+typedef S2Status S2TapeBackward(S2Tape *tape, S2Var node, void *data);
+typedef void S2TapeRelease(void *data);
+S2Var s2_tape_node(S2Tape *tape, int count, const double *values, S2TapeBackward *backward,
+                   S2TapeRelease *release, void *data);
+// Memory that a node holds outside of the tape, for s2_tape_bytes.
+void s2_tape_count_bytes(S2Tape *tape, ptrdiff_t bytes);
+
+int s2_tape_count(const S2Tape *tape, S2Var node); // of its numbers
+const double *s2_tape_value(const S2Tape *tape, S2Var node); // valid until the next node is made
+// During and after a sweep; valid until the next sweep or node. NULL for 0.
+double *s2_tape_adjoint(S2Tape *tape, S2Var node);
+
+// Is called at the start of every sweep (worlds empty their adjoints).
+void s2_tape_at_start(S2Tape *tape, void (*start)(void *data), void *data);
+
+// Adjoints of all nodes of dl/d(output) = seed (one a number of `output`, NULL: ones). May be
+// repeated with other seeds and outputs.
+S2Status s2_tape_sweep(S2Tape *tape, S2Var output, const double *seed);
+
+#endif

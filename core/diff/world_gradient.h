@@ -1,0 +1,68 @@
+// dl/d(everything a world is made of), for one scalar l: arrays parallel to those of the world.
+//
+// A sweep over the steps of a world carries one of these from the end to the start. The state part
+// (q, v, f, goals, kept impulses) is at every moment the derivative with respect to the state at
+// that moment; the parameters add up over all steps that used them.
+#ifndef S2_WORLD_GRADIENT_H
+#define S2_WORLD_GRADIENT_H
+
+#include "base/status.h"
+#include "base/vec.h"
+#include "dynamics/dynamics.h"
+
+typedef struct S2BodyGradient {
+  double mass, inertia;
+  double friction, restitution, linear_damping, angular_damping, gravity_scale, surface_speed;
+  double contact_compliance, contact_damping;
+} S2BodyGradient;
+
+typedef struct S2PieceGradient { // friction and restitution where the piece has its own
+  double radius, friction, restitution;
+} S2PieceGradient;
+
+typedef struct S2WeightsGradient { // of S2JointWeights
+  double linear, angular, matrix[9];
+} S2WeightsGradient;
+
+enum { S2_GRADIENT_IMPULSES = 7 }; // as S2_JOINT_ROWS
+
+typedef struct S2JointGradient { // fields of S2Joint of the same names
+  S2Vec2 local_a, local_b, axis;
+  double angle0, length, ratio, sum;
+  double goal[3], rate[3];
+  double stiffness;
+  S2WeightsGradient compliance, damping;
+  double limit_lo, limit_hi;
+  double motor_speed, motor_max, friction;
+  double max_force, max_torque;
+  double impulse[S2_GRADIENT_IMPULSES], reaction_time; // of the last step (geometric stiffness)
+} S2JointGradient;
+
+typedef struct S2WorldGradient {
+  int slots, pieces, vertices, joints;
+  double *q, *v, *f; // 3 a body slot
+  S2BodyGradient *body;
+  S2PieceGradient *piece;
+  S2Vec2 *vertex;
+  S2JointGradient *joint;
+  S2Vec2 gravity;
+  double dt, alpha, beta;
+  unsigned flags; // S2GradientFlag, of all steps swept
+} S2WorldGradient;
+
+// What a gradient is worth; 0: it is the derivative of what was computed.
+typedef enum S2GradientFlag {
+  S2_GRADIENT_WEAK = 1,        // a contact or bound was on the edge of two modes: one-sided
+  S2_GRADIENT_REDUNDANT = 2,   // impulses were not unique
+  S2_GRADIENT_UNDETERMINED = 4, // l asked for such an impulse
+  S2_GRADIENT_SINGULAR = 8,    // a linear system was not solved: do not use the result
+  S2_GRADIENT_PARTIAL = 16,    // something that this file's docs list was taken as constant
+  S2_GRADIENT_GRAZING = 32,    // event: an impact at (nearly) no speed
+} S2GradientFlag;
+
+// Zero, large enough for this world as it is; grows (keeping contents) when asked again.
+void s2_world_gradient_fit(S2WorldGradient *gradient, const S2World *world);
+void s2_world_gradient_clear(S2WorldGradient *gradient);
+void s2_world_gradient_free(S2WorldGradient *gradient);
+
+#endif
