@@ -14,32 +14,32 @@
 
 // A number (0 axes: 1 x 1), a list (1 axis: 1 x n) or a matrix (2 axes). A list is a row, so that
 // axes are aligned from the last one, as NumPy does.
-typedef struct S2Shape {
+typedef struct S2Size {
   int axes, rows, columns;
-} S2Shape;
+} S2Size;
 
-static inline S2Shape s2_shape_number(void) {
-  return (S2Shape){0, 1, 1};
+static inline S2Size s2_size_number(void) {
+  return (S2Size){0, 1, 1};
 }
 
-static inline S2Shape s2_shape_list(int count) {
-  return (S2Shape){1, 1, count};
+static inline S2Size s2_size_list(int count) {
+  return (S2Size){1, 1, count};
 }
 
-static inline S2Shape s2_shape_matrix(int rows, int columns) {
-  return (S2Shape){2, rows, columns};
+static inline S2Size s2_size_matrix(int rows, int columns) {
+  return (S2Size){2, rows, columns};
 }
 
-static inline size_t s2_shape_size(S2Shape shape) {
+static inline size_t s2_size_count(S2Size shape) {
   return (size_t)shape.rows * (size_t)shape.columns;
 }
 
-static inline bool s2_shape_equal(S2Shape a, S2Shape b) {
+static inline bool s2_size_equal(S2Size a, S2Size b) {
   return a.axes == b.axes && a.rows == b.rows && a.columns == b.columns;
 }
 
-enum { S2_SHAPE_TEXT = 32 };
-const char *s2_shape_text(S2Shape shape, char text[S2_SHAPE_TEXT]); // "2 x 3", "3", "a number"
+enum { S2_SIZE_TEXT = 32 };
+const char *s2_size_text(S2Size shape, char text[S2_SIZE_TEXT]); // "2 x 3", "3", "a number"
 
 // ---- Element by element -----------------------------------------------------------------------
 
@@ -87,12 +87,12 @@ void s2_array_unary_vjp(S2ArrayUnary op, size_t count, const double *a, const do
                         const double *dl_dout, double *dl_da);
 
 // Axes of size 1 (or missing ones) are repeated. S2_INVALID names both shapes when they do not fit.
-S2Status s2_array_broadcast(S2Shape a, S2Shape b, S2Shape *out);
-void s2_array_binary(S2ArrayBinary op, S2Shape a_shape, const double *a, S2Shape b_shape,
+S2Status s2_array_broadcast(S2Size a, S2Size b, S2Size *out);
+void s2_array_binary(S2ArrayBinary op, S2Size a_shape, const double *a, S2Size b_shape,
                      const double *b, double *out);
 
 typedef struct S2ArrayPair {
-  S2Shape a_shape, b_shape;
+  S2Size a_shape, b_shape;
   const double *a, *b;
 } S2ArrayPair;
 
@@ -111,10 +111,10 @@ typedef enum S2ArrayReduce {
 // Which axis goes. Of equal largest (smallest) ones the first has the derivative.
 typedef enum S2ArrayAxis { S2_ARRAY_ALL, S2_ARRAY_OVER_ROWS, S2_ARRAY_OVER_COLUMNS } S2ArrayAxis;
 
-S2Shape s2_array_reduce_shape(S2Shape in, S2ArrayAxis axis);
+S2Size s2_array_reduce_shape(S2Size in, S2ArrayAxis axis);
 // What is reduced must not be empty, but for the sum.
-void s2_array_reduce(S2ArrayReduce op, S2ArrayAxis axis, S2Shape in, const double *a, double *out);
-void s2_array_reduce_vjp(S2ArrayReduce op, S2ArrayAxis axis, S2Shape in, const double *a,
+void s2_array_reduce(S2ArrayReduce op, S2ArrayAxis axis, S2Size in, const double *a, double *out);
+void s2_array_reduce_vjp(S2ArrayReduce op, S2ArrayAxis axis, S2Size in, const double *a,
                          const double *dl_dout, double *dl_da);
 
 // sqrt of the sum of squares; derivative 0 at 0.

@@ -51,7 +51,7 @@ typedef struct Lines {
   size_t results, count, stride, step;
 } Lines;
 
-static Lines lines_of(S2ArrayAxis axis, S2Shape in) {
+static Lines lines_of(S2ArrayAxis axis, S2Size in) {
   size_t rows = (size_t)in.rows, columns = (size_t)in.columns;
   switch (axis) {
   case S2_ARRAY_OVER_ROWS:
@@ -64,14 +64,14 @@ static Lines lines_of(S2ArrayAxis axis, S2Shape in) {
   return (Lines){1, rows * columns, 1, 0};
 }
 
-S2Shape s2_array_reduce_shape(S2Shape in, S2ArrayAxis axis) {
+S2Size s2_array_reduce_shape(S2Size in, S2ArrayAxis axis) {
   if (axis == S2_ARRAY_ALL) {
-    return s2_shape_number();
+    return s2_size_number();
   }
-  return s2_shape_list(axis == S2_ARRAY_OVER_ROWS ? in.columns : in.rows);
+  return s2_size_list(axis == S2_ARRAY_OVER_ROWS ? in.columns : in.rows);
 }
 
-void s2_array_reduce(S2ArrayReduce op, S2ArrayAxis axis, S2Shape in, const double *a, double *out) {
+void s2_array_reduce(S2ArrayReduce op, S2ArrayAxis axis, S2Size in, const double *a, double *out) {
   Lines lines = lines_of(axis, in);
   for (size_t k = 0; k < lines.results; k++) {
     const double *from = a + k * lines.step;
@@ -84,7 +84,7 @@ void s2_array_reduce(S2ArrayReduce op, S2ArrayAxis axis, S2Shape in, const doubl
   }
 }
 
-void s2_array_reduce_vjp(S2ArrayReduce op, S2ArrayAxis axis, S2Shape in, const double *a,
+void s2_array_reduce_vjp(S2ArrayReduce op, S2ArrayAxis axis, S2Size in, const double *a,
                          const double *dl_dout, double *dl_da) {
   Lines lines = lines_of(axis, in);
   for (size_t k = 0; k < lines.results; k++) {

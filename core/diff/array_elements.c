@@ -6,13 +6,13 @@
 #include <math.h>
 #include <stdio.h>
 
-const char *s2_shape_text(S2Shape shape, char text[S2_SHAPE_TEXT]) {
+const char *s2_size_text(S2Size shape, char text[S2_SIZE_TEXT]) {
   if (shape.axes == 0) {
-    snprintf(text, S2_SHAPE_TEXT, "a number");
+    snprintf(text, S2_SIZE_TEXT, "a number");
   } else if (shape.axes == 1) {
-    snprintf(text, S2_SHAPE_TEXT, "%d", shape.columns);
+    snprintf(text, S2_SIZE_TEXT, "%d", shape.columns);
   } else {
-    snprintf(text, S2_SHAPE_TEXT, "%d x %d", shape.rows, shape.columns);
+    snprintf(text, S2_SIZE_TEXT, "%d x %d", shape.rows, shape.columns);
   }
   return text;
 }
@@ -91,16 +91,16 @@ void s2_array_unary_vjp(S2ArrayUnary op, size_t count, const double *a, const do
 
 // ---- Two arguments ----------------------------------------------------------------------------
 
-S2Status s2_array_broadcast(S2Shape a, S2Shape b, S2Shape *out) {
+S2Status s2_array_broadcast(S2Size a, S2Size b, S2Size *out) {
   bool fit = (a.rows == b.rows || a.rows == 1 || b.rows == 1) &&
              (a.columns == b.columns || a.columns == 1 || b.columns == 1);
   if (!fit) {
-    char a_text[S2_SHAPE_TEXT], b_text[S2_SHAPE_TEXT];
-    return s2_error(S2_INVALID, "shapes do not fit: %s and %s", s2_shape_text(a, a_text),
-                    s2_shape_text(b, b_text));
+    char a_text[S2_SIZE_TEXT], b_text[S2_SIZE_TEXT];
+    return s2_error(S2_INVALID, "shapes do not fit: %s and %s", s2_size_text(a, a_text),
+                    s2_size_text(b, b_text));
   }
-  *out = (S2Shape){a.axes > b.axes ? a.axes : b.axes, a.rows == 1 ? b.rows : a.rows,
-                   a.columns == 1 ? b.columns : a.columns};
+  *out = (S2Size){a.axes > b.axes ? a.axes : b.axes, a.rows == 1 ? b.rows : a.rows,
+                  a.columns == 1 ? b.columns : a.columns};
   return s2_ok();
 }
 
@@ -133,7 +133,7 @@ typedef struct Loop {
   size_t a_row, a_column, b_row, b_column; // strides, 0: repeated
 } Loop;
 
-static Loop loop_over(S2Shape a, S2Shape b) {
+static Loop loop_over(S2Size a, S2Size b) {
   Loop loop = {.rows = (size_t)(a.rows == 1 ? b.rows : a.rows),
                .columns = (size_t)(a.columns == 1 ? b.columns : a.columns),
                .a_row = a.rows == 1 ? 0 : (size_t)a.columns,
@@ -141,11 +141,11 @@ static Loop loop_over(S2Shape a, S2Shape b) {
                .b_row = b.rows == 1 ? 0 : (size_t)b.columns,
                .b_column = b.columns == 1 ? 0 : 1};
   bool same = a.rows == b.rows && a.columns == b.columns;
-  if (same || s2_shape_size(a) == 1 || s2_shape_size(b) == 1) { // one long row
+  if (same || s2_size_count(a) == 1 || s2_size_count(b) == 1) { // one long row
     loop.columns *= loop.rows;
     loop.rows = 1;
-    loop.a_column = s2_shape_size(a) == 1 ? 0 : 1;
-    loop.b_column = s2_shape_size(b) == 1 ? 0 : 1;
+    loop.a_column = s2_size_count(a) == 1 ? 0 : 1;
+    loop.b_column = s2_size_count(b) == 1 ? 0 : 1;
   }
   return loop;
 }
@@ -198,7 +198,7 @@ const char *s2_array_binary_name(S2ArrayBinary op) {
   return op < S2_ARRAY_BINARY_COUNT ? names[op] : NULL;
 }
 
-void s2_array_binary(S2ArrayBinary op, S2Shape a_shape, const double *a, S2Shape b_shape,
+void s2_array_binary(S2ArrayBinary op, S2Size a_shape, const double *a, S2Size b_shape,
                      const double *b, double *out) {
   Loop loop = loop_over(a_shape, b_shape);
   switch (op) {

@@ -38,6 +38,78 @@ static double largest_row_sum(int n, const double *a) {
   return largest;
 }
 
+enum { SMALL = 16 }; // rows up to which a LAPACK call costs more than what it does
+
+// x := K^-1 x or K^-T x for the LAPACK factors of a small K.
+static void solve_small(int n, const double *factors, const int *pivot, bool transposed,
+                        double *x) {
+  for (int i = 0; !transposed && i < n; i++) {
+    double swapped = x[i];
+    x[i] = x[pivot[i] - 1];
+    x[pivot[i] - 1] = swapped;
+  }
+  for (int j = 0; j < n; j++) { // L x, or U' x
+    const double *column = factors + (ptrdiff_t)j * n;
+    for (int i = 0; transposed && i < j; i++) {
+      x[j] -= column[i] * x[i];
+    }
+    x[j] /= transposed ? column[j] : 1;
+    for (int i = j + 1; !transposed && i < n; i++) {
+      x[i] -= column[i] * x[j];
+    }
+  }
+  for (int j = n - 1; j >= 0; j--) { // U x, or L' x
+    const double *column = factors + (ptrdiff_t)j * n;
+    for (int i = j + 1; transposed && i < n; i++) {
+      x[j] -= column[i] * x[i];
+    }
+    x[j] /= transposed ? 1 : column[j];
+    for (int i = 0; !transposed && i < j; i++) {
+      x[i] -= column[i] * x[j];
+    }
+  }
+  for (int i = n - 1; transposed && i >= 0; i--) {
+    double swapped = x[i];
+    x[i] = x[pivot[i] - 1];
+    x[pivot[i] - 1] = swapped;
+  }
+}
+
+// K^-1 (or K^-T) times the columns of `x`, which lie one after the other.
+static void solve_columns(int n, int columns, const double *factors, const int *pivot,
+                          bool transposed, double *x) {
+  if (n > SMALL) {
+    LAPACKE_dgetrs_work(LAPACK_COL_MAJOR, transposed ? 'T' : 'N', n, columns, factors, n, pivot, x,
+                        n);
+    return;
+  }
+  for (int i = 0; i < columns; i++) {
+    solve_small(n, factors, pivot, transposed, x + (ptrdiff_t)i * n);
+  }
+}
+
+// 1 / (|K| |K^-1|) of the factored K, in the norm of the largest column sum; `norm` is |K|.
+static double condition_of(int n, const double *factors, const int *pivot, double norm,
+                           S2Arena *arena) {
+  double condition = 0, inverse = 0;
+  if (n > SMALL) {
+    double *work = take(arena, 4, n);
+    int *integers = S2_TAKE(arena, int, n);
+    LAPACKE_dgecon_work(LAPACK_COL_MAJOR, '1', n, factors, n, norm, &condition, work, integers);
+    return condition;
+  }
+  for (int j = 0; j < n; j++) {
+    double column[SMALL] = {0}, sum = 0;
+    column[j] = 1;
+    solve_small(n, factors, pivot, false, column);
+    for (int i = 0; i < n; i++) {
+      sum += fabs(column[i]);
+    }
+    inverse = fmax(inverse, sum);
+  }
+  return 1 / (norm * inverse);
+}
+
 S2Status s2_array_solve(int n, int columns, const double *a, const double *b, double *x,
                         double *factors, int *pivot, S2Arena *arena) {
   size_t size = (size_t)n * (size_t)n;
@@ -51,21 +123,16 @@ S2Status s2_array_solve(int n, int columns, const double *a, const double *b, do
   if (LAPACKE_dgetrf_work(LAPACK_COL_MAJOR, n, n, factors, n, pivot) != 0) {
     return s2_error(S2_UNSOLVED, "singular matrix");
   }
-  double condition = 0, *work = take(arena, 4, n);
-  int *integers = S2_TAKE(arena, int, n);
-  // the transpose's column sums are our row sums
-  LAPACKE_dgecon_work(LAPACK_COL_MAJOR, '1', n, factors, n, largest_row_sum(n, a), &condition, work,
-                      integers);
+  // what is factored is the transpose: its column sums are our row sums
+  double condition = condition_of(n, factors, pivot, largest_row_sum(n, a), arena);
   if (!(condition >= DBL_EPSILON)) {
     return s2_error(S2_UNSOLVED, "singular matrix to working precision (condition 1/%.2g)",
                     condition);
   }
-  if (columns > 0) {
-    double *right = take(arena, columns, n);
-    transpose(n, columns, b, right);
-    LAPACKE_dgetrs_work(LAPACK_COL_MAJOR, 'T', n, columns, factors, n, pivot, right, n);
-    transpose(columns, n, right, x);
-  }
+  double *right = take(arena, columns, n);
+  transpose(n, columns, b, right);
+  solve_columns(n, columns, factors, pivot, true, right);
+  transpose(columns, n, right, x);
   return s2_ok();
 }
 
@@ -77,7 +144,7 @@ void s2_array_solve_vjp(int n, int columns, const double *factors, const int *pi
   }
   double *right = take(arena, columns, n), *back = take(arena, n, columns);
   transpose(n, columns, dl_dx, right);
-  LAPACKE_dgetrs_work(LAPACK_COL_MAJOR, 'N', n, columns, factors, n, pivot, right, n);
+  solve_columns(n, columns, factors, pivot, false, right);
   transpose(columns, n, right, back); // A^-T dl/dX
   if (dl_da != NULL) {
     const S2ArrayProduct outer = {n, columns, n, S2_ARRAY_PLAIN, S2_ARRAY_TRANSPOSED, -1, 1};

@@ -4,7 +4,7 @@
 
 // An argument as it is found in the sweep: a node or a copy.
 typedef struct Argument {
-  S2Shape shape;
+  S2Size shape;
   S2Var var;
   const double *copy;
 } Argument;
@@ -12,7 +12,7 @@ typedef struct Argument {
 static Argument keep(S2Tape *tape, const S2Array *array) {
   Argument argument = {.shape = array->shape, .var = array->var};
   if (array->var == 0) {
-    size_t bytes = s2_shape_size(array->shape) * sizeof *array->data;
+    size_t bytes = s2_size_count(array->shape) * sizeof *array->data;
     double *copy = s2_tape_take(tape, bytes + 1);
     if (bytes > 0) {
       memcpy(copy, array->data, bytes);
@@ -55,7 +55,7 @@ typedef struct Elements {
 
 static S2Status unary_back(S2Tape *tape, S2Var node, void *data) {
   const Elements *at = data;
-  s2_array_unary_vjp((S2ArrayUnary)at->op, s2_shape_size(at->a.shape), numbers_of(tape, &at->a),
+  s2_array_unary_vjp((S2ArrayUnary)at->op, s2_size_count(at->a.shape), numbers_of(tape, &at->a),
                      s2_tape_value(tape, node), s2_tape_adjoint(tape, node),
                      s2_tape_adjoint(tape, at->a.var));
   return s2_ok();
@@ -66,7 +66,7 @@ S2Var s2_note_unary(S2Tape *tape, S2ArrayUnary op, const S2Array *a, const doubl
     return 0;
   }
   const Elements at = {.op = (int)op, .a = keep(tape, a)};
-  return note(tape, s2_shape_size(a->shape), out, unary_back, &at, sizeof at);
+  return note(tape, s2_size_count(a->shape), out, unary_back, &at, sizeof at);
 }
 
 static S2Status binary_back(S2Tape *tape, S2Var node, void *data) {
@@ -80,12 +80,12 @@ static S2Status binary_back(S2Tape *tape, S2Var node, void *data) {
 }
 
 S2Var s2_note_binary(S2Tape *tape, S2ArrayBinary op, const S2Array *a, const S2Array *b,
-                     S2Shape shape, const double *out) {
+                     S2Size shape, const double *out) {
   if ((a->var == 0 && b->var == 0) || op >= S2_ARRAY_LESS) {
     return 0;
   }
   const Elements at = {.op = (int)op, .a = keep(tape, a), .b = keep(tape, b)};
-  return note(tape, s2_shape_size(shape), out, binary_back, &at, sizeof at);
+  return note(tape, s2_size_count(shape), out, binary_back, &at, sizeof at);
 }
 
 static S2Status reduce_back(S2Tape *tape, S2Var node, void *data) {
@@ -101,13 +101,13 @@ S2Var s2_note_reduce(S2Tape *tape, S2ArrayReduce op, S2ArrayAxis axis, const S2A
     return 0;
   }
   const Elements at = {.op = (int)op, .axis = axis, .a = keep(tape, a)};
-  size_t size = s2_shape_size(s2_array_reduce_shape(a->shape, axis));
+  size_t size = s2_size_count(s2_array_reduce_shape(a->shape, axis));
   return note(tape, size, out, reduce_back, &at, sizeof at);
 }
 
 static S2Status norm_back(S2Tape *tape, S2Var node, void *data) {
   const Argument *a = data;
-  s2_array_norm_vjp(s2_shape_size(a->shape), numbers_of(tape, a), *s2_tape_value(tape, node),
+  s2_array_norm_vjp(s2_size_count(a->shape), numbers_of(tape, a), *s2_tape_value(tape, node),
                     *s2_tape_adjoint(tape, node), s2_tape_adjoint(tape, a->var));
   return s2_ok();
 }
@@ -272,7 +272,7 @@ typedef struct Places { // of the results, in `out`
   size_t second, third, size;
 } Places;
 
-static Places places_of(S2ArrayFactor factor, S2Shape in) {
+static Places places_of(S2ArrayFactor factor, S2Size in) {
   size_t rows = (size_t)in.rows, columns = (size_t)in.columns, k = rows < columns ? rows : columns;
   switch (factor) {
   case S2_ARRAY_QR:
@@ -291,11 +291,11 @@ static Places places_of(S2ArrayFactor factor, S2Shape in) {
   return (Places){0, 0, rows * rows};
 }
 
-size_t s2_array_factor_size(S2ArrayFactor factor, S2Shape in) {
+size_t s2_array_factor_size(S2ArrayFactor factor, S2Size in) {
   return places_of(factor, in).size;
 }
 
-S2Status s2_array_factor(S2ArrayFactor factor, S2Shape in, const double *a, double *out,
+S2Status s2_array_factor(S2ArrayFactor factor, S2Size in, const double *a, double *out,
                          S2Arena *arena) {
   Places at = places_of(factor, in);
   switch (factor) {
@@ -320,7 +320,7 @@ S2Status s2_array_factor(S2ArrayFactor factor, S2Shape in, const double *a, doub
 
 static S2Status factor_vjp(const Factor *at, const double *a, const double *out, const double *g,
                            double *dl_da, S2Arena *arena) {
-  S2Shape in = at->a.shape;
+  S2Size in = at->a.shape;
   Places to = places_of(at->factor, in);
   switch (at->factor) {
   case S2_ARRAY_INVERSE:

@@ -7,14 +7,14 @@
 #include "diff/tape.h"
 
 typedef struct S2Array {
-  S2Shape shape;
+  S2Size shape;
   const double *data;
   S2Var var; // 0: untracked
 } S2Array;
 
 S2Var s2_note_unary(S2Tape *tape, S2ArrayUnary op, const S2Array *a, const double *out);
 S2Var s2_note_binary(S2Tape *tape, S2ArrayBinary op, const S2Array *a, const S2Array *b,
-                     S2Shape shape, const double *out);
+                     S2Size shape, const double *out);
 S2Var s2_note_reduce(S2Tape *tape, S2ArrayReduce op, S2ArrayAxis axis, const S2Array *a,
                      const double *out);
 S2Var s2_note_norm(S2Tape *tape, const S2Array *a, double out);
@@ -43,9 +43,9 @@ typedef enum S2ArrayFactor {
   S2_ARRAY_SVD,  // u, s, v
   S2_ARRAY_EIGEN // values, vectors; real ones only
 } S2ArrayFactor;
-size_t s2_array_factor_size(S2ArrayFactor factor, S2Shape in); // of `out`
+size_t s2_array_factor_size(S2ArrayFactor factor, S2Size in); // of `out`
 // Computes them; `out` of eigenvalues has n numbers more, their imaginary parts.
-S2Status s2_array_factor(S2ArrayFactor factor, S2Shape in, const double *a, double *out,
+S2Status s2_array_factor(S2ArrayFactor factor, S2Size in, const double *a, double *out,
                          S2Arena *arena);
 S2Var s2_note_factor(S2Tape *tape, S2ArrayFactor factor, const S2Array *a, const double *out);
 
