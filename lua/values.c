@@ -174,7 +174,8 @@ bool s2_value_vector(lua_State *L, int index, int n, const char *const *names, c
                      double *values, S2Complaint *complaint) {
   char text[S2_LUA_TEXT];
   index = lua_absindex(L, index);
-  bool is_vector = s2_lua_test(L, index, s2_type_vector) != NULL;
+  bool is_vector =
+      s2_lua_test(L, index, s2_type_vector) != NULL || s2_lua_test(L, index, s2_type_array) != NULL;
   if ((!is_vector && lua_type(L, index) != LUA_TTABLE) || (is_vector && luaL_len(L, index) != n)) {
     return s2_complain(complaint, "%s expected, got %s", shape, s2_lua_describe(L, index, text));
   }
