@@ -135,14 +135,15 @@ static int index_by_integer(lua_State *L, const S2LuaArray *array, lua_Integer i
 // The place of a[{i, j}] (or a[{i}] of a list); raises when there is none.
 static ptrdiff_t place_of(lua_State *L, const S2LuaArray *array, int key) {
   S2Size shape = array->shape;
-  const int limits[] = {shape.axes == 1 ? shape.columns : shape.rows, shape.columns};
+  const int axes = shape.axes == 1 ? 1 : 2;
+  const int limits[] = {axes == 1 ? shape.columns : shape.rows, shape.columns};
   lua_Integer at[2] = {1, 1};
   char text[S2_SIZE_TEXT];
-  if (lua_rawlen(L, key) != (lua_Unsigned)shape.axes) {
+  if (lua_rawlen(L, key) != (lua_Unsigned)axes) {
     s2_lua_fail(L, "%d indices given for an array of shape %s", (int)lua_rawlen(L, key),
                 s2_size_text(shape, text));
   }
-  for (int i = 0; i < shape.axes; i++) {
+  for (int i = 0; i < axes; i++) {
     int whole = 0;
     lua_rawgeti(L, key, i + 1);
     at[i] = lua_tointegerx(L, -1, &whole);
@@ -157,8 +158,8 @@ static ptrdiff_t place_of(lua_State *L, const S2LuaArray *array, int key) {
                   limits[i], s2_size_text(shape, text));
     }
   }
-  return shape.axes == 1 ? (ptrdiff_t)at[0] - 1
-                         : ((ptrdiff_t)at[0] - 1) * shape.columns + (ptrdiff_t)at[1] - 1;
+  return axes == 1 ? (ptrdiff_t)at[0] - 1
+                   : ((ptrdiff_t)at[0] - 1) * shape.columns + (ptrdiff_t)at[1] - 1;
 }
 
 // Names of numbers, for lists of two (x, y) and three (a, x, y; velocities va, vx, vy).
