@@ -12,7 +12,7 @@ typedef struct S2LuaArray {
   const char *type;
   S2Size shape; // one or two axes
   S2Var var;    // 0: plain
-  uint64_t generation;
+  uint32_t generation;
   bool frozen; // a row read from a matrix: assigning to it would be lost
   double data[];
 } S2LuaArray;

@@ -1,30 +1,74 @@
-// Stand-in until tracked numbers arrive: nothing is tracked.
+// Tracked numbers: what a number is while a gradient is taken. Each is a value and a node of the
+// tape of the gradient call that runs; when that has ended it can only tell its value.
 #ifndef S2_TRACKED_H
 #define S2_TRACKED_H
 
+#include "base/array.h"
 #include "diff/tape.h"
 
 #include <lauxlib.h>
 #include <lua.h>
 
-static inline S2Tape *s2_lua_tape(lua_State *L) {
-  (void)L;
-  return NULL;
-}
+// What a function read that takes tracked numbers, see s2_lua_tracked_begin.
+typedef struct S2LuaRead {
+  const double *where; // what was handed to s2_value_number and its like
+  double value;
+  S2Var var;
+} S2LuaRead;
 
-static inline uint64_t s2_lua_tape_generation(lua_State *L) {
-  (void)L;
-  return 1;
-}
+// What gradient calls of one Lua state share.
+typedef struct S2LuaDiff {
+  S2Tape *tape;        // NULL before the first call
+  uint32_t generation; // of the numbers that may be used; 0: of none
+  uint32_t last;       // generation given out
+  bool busy;           // in a gradient call, its sweeps included
+  int reading;         // depth of s2_lua_tracked_begin
+  S2_ARRAY(S2LuaRead) reads;
+  lua_State *L;       // that sweeps, for nodes written in Lua
+  int64_t nodes;      // of the last tape
+  size_t bytes, peak; // of the last tape, of the largest
+} S2LuaDiff;
 
-static inline bool s2_lua_tracked_test(lua_State *L, int index, double *value, S2Var *var) {
-  (void)L, (void)index, (void)value, (void)var;
-  return false;
-}
+#define S2_LUA_PLAIN_REMEDY "; x:value() or sim.stop_gradient(x) gives its plain value"
 
-static inline void s2_lua_tracked_push(lua_State *L, double value, S2Var var) {
-  (void)var;
-  lua_pushnumber(L, value);
-}
+S2LuaDiff *s2_lua_diff(lua_State *L);
+// The tape that a gradient call is recording on, or NULL.
+S2Tape *s2_lua_tape(lua_State *L);
+// Tells tapes apart; 0: none records. Anything else that keeps an S2Var keeps this beside it.
+uint32_t s2_lua_tape_generation(lua_State *L);
+
+// Pushes a tracked number, or a plain one when `var` is 0.
+void s2_lua_tracked_push(lua_State *L, double value, S2Var var);
+// Is it a tracked number? Raises when its gradient call has ended.
+bool s2_lua_tracked_test(lua_State *L, int index, double *value, S2Var *var);
+// The same and never raises.
+bool s2_lua_is_tracked(lua_State *L, int index);
+// Raises the error about one whose gradient call has ended.
+int s2_lua_tracked_ended(lua_State *L, const char *what);
+
+void s2_lua_open_tracked(lua_State *L);           // makes the metatable
+void s2_lua_open_tracked_functions(lua_State *L); // sim.sin ...: into the table on top
+void s2_lua_open_gradient(lua_State *L);          // sim.value_and_grad ...: the same
+
+// a^b and its derivatives; that by b only when asked for.
+typedef struct S2Power {
+  double value, da, db;
+} S2Power;
+
+S2Power s2_lua_power(double a, double b, bool by_exponent);
+
+// ---- Functions that take tracked numbers for plain ones ---------------------------------------
+//
+// s2_value_number refuses tracked numbers, and with it every constructor and field. Between begin
+// and end in one call of a C function it takes their values and notes where it put them. That
+// function's end, by an error too, ends it as well. Nothing is done while no tape records.
+
+void s2_lua_tracked_begin(lua_State *L); // pushes one value, which stays where it is
+// How many tracked numbers were read since the begin at that stack index; *list, in the order of
+// reading, is valid until the next begin.
+int s2_lua_tracked_end(lua_State *L, int begin, const S2LuaRead **list);
+// For readers of numbers. False: it is no tracked number, or none is wanted here.
+bool s2_lua_tracked_read(lua_State *L, int index, double *value);
+void s2_lua_tracked_note(lua_State *L, int index, const double *where); // one that was read
 
 #endif

@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "binding.h"
 #include "errors.h"
+#include "tracked.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -24,10 +25,12 @@ bool s2_value_number(lua_State *L, int index, S2Domain domain, double *value,
                      S2Complaint *complaint) {
   static const char *const expected[] = {"finite", "non-negative", "positive"};
   char text[S2_LUA_TEXT];
-  if (lua_type(L, index) != LUA_TNUMBER) {
-    return s2_complain(complaint, "number expected, got %s", s2_lua_describe(L, index, text));
+  bool is_plain = lua_type(L, index) == LUA_TNUMBER;
+  double number = is_plain ? lua_tonumber(L, index) : 0;
+  if (!is_plain && !s2_lua_tracked_read(L, index, &number)) {
+    return s2_complain(complaint, "number expected, got %s%s", s2_lua_describe(L, index, text),
+                       s2_lua_is_tracked(L, index) ? S2_LUA_PLAIN_REMEDY : "");
   }
-  double number = lua_tonumber(L, index);
   if (!isfinite(number) || (domain == S2_NON_NEGATIVE && number < 0) ||
       (domain == S2_POSITIVE && number <= 0)) {
     return s2_complain(complaint, "%s number expected, got %s",
@@ -35,6 +38,9 @@ bool s2_value_number(lua_State *L, int index, S2Domain domain, double *value,
                        s2_lua_describe(L, index, text));
   }
   *value = number;
+  if (!is_plain) {
+    s2_lua_tracked_note(L, index, value);
+  }
   return true;
 }
 
@@ -44,7 +50,8 @@ bool s2_value_integer(lua_State *L, int index, int64_t lo, int64_t hi, int64_t *
   int is_integer = 0;
   lua_Integer number = lua_tointegerx(L, index, &is_integer);
   if (lua_type(L, index) != LUA_TNUMBER || is_integer == 0) {
-    return s2_complain(complaint, "integer expected, got %s", s2_lua_describe(L, index, text));
+    return s2_complain(complaint, "integer expected, got %s%s", s2_lua_describe(L, index, text),
+                       s2_lua_is_tracked(L, index) ? S2_LUA_PLAIN_REMEDY : "");
   }
   if (number < lo || number > hi) {
     return hi == INT64_MAX
@@ -202,12 +209,8 @@ bool s2_value_vector(lua_State *L, int index, int n, const char *const *names, c
 
 bool s2_value_vec2(lua_State *L, int index, S2Vec2 *value, S2Complaint *complaint) {
   static const char *const names[] = {"x", "y"};
-  double xy[2] = {0, 0};
-  if (!s2_value_vector(L, index, 2, names, "{x, y}", xy, complaint)) {
-    return false;
-  }
-  *value = s2_vec2(xy[0], xy[1]);
-  return true;
+  _Static_assert(sizeof *value == 2 * sizeof value->x, "read in place: what is tracked is noted");
+  return s2_value_vector(L, index, 2, names, "{x, y}", &value->x, complaint);
 }
 
 // ---- Arguments --------------------------------------------------------------------------------

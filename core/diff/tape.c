@@ -70,7 +70,6 @@ static void start_over(S2Tape *tape) {
 }
 
 static void release_others(S2Tape *tape) {
-  assert(!tape->sweeping);
   for (size_t i = tape->others; i-- > 0;) {
     if (tape->other[i].release != NULL) {
       tape->other[i].release(tape->other[i].data);
@@ -100,6 +99,7 @@ void s2_tape_free(S2Tape *tape) {
 }
 
 void s2_tape_clear(S2Tape *tape) {
+  assert(!tape->sweeping);
   release_others(tape);
   s2_arena_reset(&tape->arena);
   start_over(tape);
