@@ -43,9 +43,7 @@ void s2_lua_array_push_number(lua_State *L, double value, S2Var var) {
 
 S2Array s2_lua_array_view(lua_State *L, const S2LuaArray *array) {
   if (array->var != 0 && array->generation != s2_lua_tape_generation(L)) {
-    s2_lua_fail(L,
-                "a tracked array is used after the gradient call it belongs to; a:value() inside "
-                "of it gives the plain one");
+    s2_lua_tracked_ended(L, "array");
   }
   return (S2Array){array->shape, array->data, array->var};
 }
