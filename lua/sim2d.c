@@ -6,15 +6,10 @@
 #include <string.h>
 
 // Parts of the contract that are not built yet; embedded modules may still fill them in.
-static const char *const later_names[] = {
-    "max",      "min",      "abs",        "exp",           "log",
-    "sin",      "cos",      "tan",        "tanh",          "sqrt",
-    "atan2",    "pow",      "solver",     "grad",          "value_and_grad",
-    "jacobian", "hvp",      "check_grad", "stop_gradient", "checkpoint",
-    "optimize", "control",  "batch",      "rollout",       "env",
-    "nn",       "parallel", "sweep",      "slider",        "button",
-    "key",      "watch",    "plot",       "load",          "table",
-    "progress", "options",  NULL};
+static const char *const later_names[] = {"solver",  "checkpoint", "optimize", "control",  "batch",
+                                          "rollout", "env",        "nn",       "parallel", "sweep",
+                                          "slider",  "button",     "key",      "watch",    "plot",
+                                          "load",    "table",      "progress", "options",  NULL};
 
 static int sim_solvers(lua_State *L) {
   lua_createtable(L, S2_SOLVER_COUNT, 0);
@@ -80,6 +75,10 @@ int luaopen_sim2d(lua_State *L) {
   s2_lua_functions(L, functions, 0);
   s2_lua_functions(L, s2_array_creators, 0);
   s2_lua_functions(L, s2_array_functions, 0);
+  s2_lua_open_tracked_functions(L);
+  s2_lua_open_gradient(L);
+  s2_lua_open_jacobian(L);
+  s2_lua_open_custom(L);
   s2_lua_push_linalg(L);
   lua_setfield(L, -2, "linalg");
   s2_lua_open_random(L);

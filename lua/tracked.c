@@ -3,7 +3,7 @@
 // all gradient calls are upvalues.
 #include "tracked.h"
 
-#include "binding.h"
+#include "array.h"
 
 #include <math.h>
 #include <string.h>
@@ -97,21 +97,42 @@ static S2LuaDiff *upvalue_diff(lua_State *L) {
   return lua_touserdata(L, lua_upvalueindex(2));
 }
 
-static Operand operand(lua_State *L, const S2LuaDiff *diff, int index) {
+static bool operand(lua_State *L, const S2LuaDiff *diff, int index, Operand *number) {
   if (lua_type(L, index) == LUA_TNUMBER) {
-    return (Operand){lua_tonumber(L, index), 0};
+    *number = (Operand){lua_tonumber(L, index), 0};
+    return true;
   }
   const Tracked *tracked = s2_lua_test(L, index, s2_type_tracked);
   if (tracked == NULL) {
-    char text[S2_LUA_TEXT];
-    s2_lua_fail(L, "arithmetic on a tracked number: number expected, got %s",
-                s2_lua_describe(L, index, text));
-    return (Operand){0, 0};
+    return false;
   }
   if (tracked->generation != diff->generation) {
     s2_lua_tracked_ended(L, "number");
   }
-  return (Operand){tracked->value, tracked->var};
+  *number = (Operand){tracked->value, tracked->var};
+  return true;
+}
+
+static bool operands(lua_State *L, const S2LuaDiff *diff, Operand *a, Operand *b) {
+  return operand(L, diff, 1, a) && operand(L, diff, 2, b);
+}
+
+static int refuse(lua_State *L, const char *what) {
+  char text[S2_LUA_TEXT];
+  int other = s2_lua_is_tracked(L, 1) ? 2 : 1;
+  return s2_lua_fail(L, "%s a tracked number: number expected, got %s", what,
+                     s2_lua_describe(L, other, text));
+}
+
+// A tracked number and something else: arrays and vectors know what to do.
+static int elsewhere(lua_State *L, S2ArrayBinary op) {
+  for (int i = 1; i <= 2; i++) {
+    if ((s2_lua_test(L, i, s2_type_array) != NULL || s2_lua_test(L, i, s2_type_vector) != NULL) &&
+        s2_lua_array_takes_over(L, op)) {
+      return 1;
+    }
+  }
+  return refuse(L, "arithmetic on");
 }
 
 static int result(lua_State *L, const S2LuaDiff *diff, double value, S2Var var) {
@@ -124,28 +145,40 @@ static int result(lua_State *L, const S2LuaDiff *diff, double value, S2Var var) 
 
 static int tracked_add(lua_State *L) {
   const S2LuaDiff *diff = upvalue_diff(L);
-  Operand a = operand(L, diff, 1), b = operand(L, diff, 2);
+  Operand a, b;
+  if (!operands(L, diff, &a, &b)) {
+    return elsewhere(L, S2_ARRAY_ADD);
+  }
   double value = a.value + b.value;
   return result(L, diff, value, s2_tape_scalar2(diff->tape, value, a.var, 1, b.var, 1));
 }
 
 static int tracked_sub(lua_State *L) {
   const S2LuaDiff *diff = upvalue_diff(L);
-  Operand a = operand(L, diff, 1), b = operand(L, diff, 2);
+  Operand a, b;
+  if (!operands(L, diff, &a, &b)) {
+    return elsewhere(L, S2_ARRAY_SUBTRACT);
+  }
   double value = a.value - b.value;
   return result(L, diff, value, s2_tape_scalar2(diff->tape, value, a.var, 1, b.var, -1));
 }
 
 static int tracked_mul(lua_State *L) {
   const S2LuaDiff *diff = upvalue_diff(L);
-  Operand a = operand(L, diff, 1), b = operand(L, diff, 2);
+  Operand a, b;
+  if (!operands(L, diff, &a, &b)) {
+    return elsewhere(L, S2_ARRAY_MULTIPLY);
+  }
   double value = a.value * b.value;
   return result(L, diff, value, s2_tape_scalar2(diff->tape, value, a.var, b.value, b.var, a.value));
 }
 
 static int tracked_div(lua_State *L) {
   const S2LuaDiff *diff = upvalue_diff(L);
-  Operand a = operand(L, diff, 1), b = operand(L, diff, 2);
+  Operand a, b;
+  if (!operands(L, diff, &a, &b)) {
+    return elsewhere(L, S2_ARRAY_DIVIDE);
+  }
   double value = a.value / b.value;
   return result(L, diff, value,
                 s2_tape_scalar2(diff->tape, value, a.var, 1 / b.value, b.var, -value / b.value));
@@ -159,7 +192,10 @@ static double modulo(double a, double b) {
 
 static int tracked_mod(lua_State *L) {
   const S2LuaDiff *diff = upvalue_diff(L);
-  Operand a = operand(L, diff, 1), b = operand(L, diff, 2);
+  Operand a, b;
+  if (!operands(L, diff, &a, &b)) {
+    return refuse(L, "arithmetic on");
+  }
   double value = modulo(a.value, b.value);
   return result(L, diff, value,
                 s2_tape_scalar2(diff->tape, value, a.var, 1, b.var, -floor(a.value / b.value)));
@@ -168,50 +204,53 @@ static int tracked_mod(lua_State *L) {
 // A step function: tracked, so that it behaves as other results do, but of derivative zero.
 static int tracked_idiv(lua_State *L) {
   const S2LuaDiff *diff = upvalue_diff(L);
-  Operand a = operand(L, diff, 1), b = operand(L, diff, 2);
+  Operand a, b;
+  if (!operands(L, diff, &a, &b)) {
+    return refuse(L, "arithmetic on");
+  }
   double value = floor(a.value / b.value);
   return result(L, diff, value, s2_tape_scalar2(diff->tape, value, a.var, 0, b.var, 0));
 }
 
-S2Power s2_lua_power(double a, double b, bool by_exponent) {
-  S2Power power = {.value = b == 2 ? a * a : pow(a, b)}; // (the square as Lua computes it)
-  power.da = b == 0 ? 0 : b == 2 ? 2 * a : b * pow(a, b - 1);
-  if (by_exponent) {
-    power.db = a == 0 && b > 0 ? 0 : power.value * log(a); // nan where a < 0: there is none
-  }
-  return power;
-}
-
 static int tracked_pow(lua_State *L) {
   const S2LuaDiff *diff = upvalue_diff(L);
-  Operand a = operand(L, diff, 1), b = operand(L, diff, 2);
-  S2Power power = s2_lua_power(a.value, b.value, b.var != 0);
+  Operand a, b;
+  if (!operands(L, diff, &a, &b)) {
+    return elsewhere(L, S2_ARRAY_POWER);
+  }
+  S2LuaPartials power = s2_lua_partials(S2_ARRAY_POWER, a.value, b.value);
   return result(L, diff, power.value,
                 s2_tape_scalar2(diff->tape, power.value, a.var, power.da, b.var, power.db));
 }
 
 static int tracked_unm(lua_State *L) {
   const S2LuaDiff *diff = upvalue_diff(L);
-  Operand a = operand(L, diff, 1);
+  Operand a = {0, 0};
+  operand(L, diff, 1, &a);
   return result(L, diff, -a.value, s2_tape_scalar1(diff->tape, -a.value, a.var, -1));
 }
 
 static int tracked_lt(lua_State *L) {
-  const S2LuaDiff *diff = upvalue_diff(L);
-  lua_pushboolean(L, operand(L, diff, 1).value < operand(L, diff, 2).value);
+  Operand a, b;
+  if (!operands(L, upvalue_diff(L), &a, &b)) {
+    return refuse(L, "attempt to compare");
+  }
+  lua_pushboolean(L, a.value < b.value);
   return 1;
 }
 
 static int tracked_le(lua_State *L) {
-  const S2LuaDiff *diff = upvalue_diff(L);
-  lua_pushboolean(L, operand(L, diff, 1).value <= operand(L, diff, 2).value);
+  Operand a, b;
+  if (!operands(L, upvalue_diff(L), &a, &b)) {
+    return refuse(L, "attempt to compare");
+  }
+  lua_pushboolean(L, a.value <= b.value);
   return 1;
 }
 
 static int tracked_eq(lua_State *L) { // Lua asks only when both are userdata
-  const S2LuaDiff *diff = upvalue_diff(L);
-  bool both = s2_lua_is_tracked(L, 1) && s2_lua_is_tracked(L, 2);
-  lua_pushboolean(L, both && operand(L, diff, 1).value == operand(L, diff, 2).value);
+  Operand a, b;
+  lua_pushboolean(L, operands(L, upvalue_diff(L), &a, &b) && a.value == b.value);
   return 1;
 }
 
@@ -313,7 +352,7 @@ bool s2_lua_tracked_read(lua_State *L, int index, double *value) {
 void s2_lua_tracked_note(lua_State *L, int index, const double *where) {
   S2LuaDiff *diff = s2_lua_diff(L);
   const Tracked *tracked = lua_touserdata(L, index);
-  S2LuaRead *read = &s2_array_append(diff->reads);
+  S2LuaRead *read = s2_array_append(diff->reads);
   *read = (S2LuaRead){.where = where, .value = tracked->value, .var = tracked->var};
 }
 

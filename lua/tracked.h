@@ -4,6 +4,8 @@
 #define S2_TRACKED_H
 
 #include "base/array.h"
+#include "base/status.h"
+#include "diff/array.h"
 #include "diff/tape.h"
 
 #include <lauxlib.h>
@@ -48,14 +50,30 @@ int s2_lua_tracked_ended(lua_State *L, const char *what);
 
 void s2_lua_open_tracked(lua_State *L);           // makes the metatable
 void s2_lua_open_tracked_functions(lua_State *L); // sim.sin ...: into the table on top
+void s2_lua_open_custom(lua_State *L);            // sim.custom: the same
+void s2_lua_open_jacobian(lua_State *L);          // sim.jacobian: the same
 void s2_lua_open_gradient(lua_State *L);          // sim.value_and_grad ...: the same
 
-// a^b and its derivatives; that by b only when asked for.
-typedef struct S2Power {
-  double value, da, db;
-} S2Power;
+// Starts a tape, which ends with the running C function, by an error too. Pushes one value, which
+// has to stay on the stack. Raises inside of another's.
+S2LuaDiff *s2_lua_tape_start(lua_State *L);
+void s2_lua_check_sweep(lua_State *L, S2Status status); // raises what went wrong in a sweep
+void s2_lua_check_function(lua_State *L, int argument); // what can be called, or a bad argument
 
-S2Power s2_lua_power(double a, double b, bool by_exponent);
+// Keeps the value on top of the stack (popped) as long as the tape; gives its number, for nodes
+// that need it when they are swept.
+int s2_lua_tape_keep(lua_State *L);
+void s2_lua_tape_kept(lua_State *L, int number); // pushes it
+// For backward functions that ran Lua: keeps the error on top of the stack (popped); the gradient
+// call raises it instead of the status given here.
+S2Status s2_lua_sweep_raised(lua_State *L);
+
+// An operation on two numbers and its partial derivatives.
+typedef struct S2LuaPartials {
+  double value, da, db;
+} S2LuaPartials;
+
+S2LuaPartials s2_lua_partials(S2ArrayBinary op, double a, double b);
 
 // ---- Functions that take tracked numbers for plain ones ---------------------------------------
 //
