@@ -1,6 +1,8 @@
 // The type Array: what it is made of, reading and assigning numbers, text.
 #include "array.h"
 
+#include "linalg/dense.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -404,6 +406,7 @@ void s2_lua_open_array(lua_State *L) {
       {"__index", array_index}, {"__newindex", array_newindex}, {NULL, NULL}};
   static const luaL_Reg meta[] = {
       {"__len", array_length}, {"__tostring", array_tostring}, {NULL, NULL}};
+  s2_dense_single_threaded();
   s2_lua_metatable(L, s2_type_array);
   lua_pushvalue(L, -1);
   lua_rawsetp(L, LUA_REGISTRYINDEX, s2_type_array);

@@ -387,6 +387,11 @@ test("worlds take arrays in place of lists", function()
   eq(ball.vy, 2.0)
   world:set_state(array(world:state()) * 2)
   eq({ ball.x, ball.vx }, { 2.0, 3.0 })
+  world:actuator { name = "push", body = ball, kind = "force", direction = { 1, 0 },
+    range = { -9, 9 } }
+  world:act(array { 3 })
+  world:observe { "motion", read = function() return array { { 1, 2 }, { 3, 4 } } end }
+  eq(world:observation().motion, { 1.0, 2.0, 3.0, 4.0 })
   local triangle = world:polygon { vertices = array { { 0, 0 }, { 2, 0 }, { 0, 2 } } }
   near(triangle.mass, 2)
   raises("key 'position': {x, y} expected, got Array", function()
