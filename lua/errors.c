@@ -215,7 +215,8 @@ const char *s2_lua_describe(lua_State *L, int index, char text[S2_LUA_TEXT]) {
   } else if (lua_type(L, index) == LUA_TBOOLEAN) {
     snprintf(text, S2_LUA_TEXT, "%s", lua_toboolean(L, index) ? "true" : "false");
   } else if (s2_lua_test(L, index, s2_type_tracked) != NULL) {
-    snprintf(text, S2_LUA_TEXT, "a tracked number");
+    snprintf(text, S2_LUA_TEXT,
+             "a tracked number; x:value() or sim.stop_gradient(x) gives its plain value");
   } else if (luaL_getmetafield(L, index, "__name") == LUA_TSTRING) {
     snprintf(text, S2_LUA_TEXT, "%.60s", lua_tostring(L, -1));
     lua_pop(L, 1);

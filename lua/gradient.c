@@ -171,8 +171,8 @@ static void track(lua_State *L, S2Tape *tape, int index, char path[PATH_SIZE], i
   } else if (lua_type(L, index) == LUA_TTABLE) {
     track_table(L, tape, index, path, depth);
   } else if (s2_lua_is_tracked(L, index)) {
-    s2_lua_fail(L, "%s is a tracked number: parameters have to be plain%s", path,
-                S2_LUA_PLAIN_REMEDY);
+    char text[S2_LUA_TEXT];
+    s2_lua_fail(L, "%s has to be plain, got %s", path, s2_lua_describe(L, index, text));
   } else if (s2_lua_test(L, index, s2_type_array) != NULL) {
     track_array(L, tape, lua_touserdata(L, index), path);
   } else if (s2_lua_test(L, index, s2_type_vector) != NULL) {
@@ -252,14 +252,24 @@ static void make_plain(lua_State *L, int index) {
   }
 }
 
+static void check_parameters(lua_State *L, int argument) {
+  if (lua_type(L, argument) != LUA_TNUMBER && lua_type(L, argument) != LUA_TTABLE &&
+      s2_lua_test(L, argument, s2_type_array) == NULL &&
+      s2_lua_test(L, argument, s2_type_vector) == NULL) {
+    char text[S2_LUA_TEXT];
+    s2_lua_bad_argument(L, argument,
+                        "parameters (a number, array or table of these) expected, "
+                        "got %s",
+                        s2_lua_describe(L, argument, text));
+  }
+}
+
 // Arguments: function, parameters, what else the function gets. Leaves the value, the gradient and
 // the function's other results on top of the stack; returns how many.
 static int differentiate(lua_State *L) {
-  if (lua_gettop(L) < 2) {
-    lua_settop(L, 2);
-  }
-  int extras = lua_gettop(L) - 2;
   s2_lua_check_function(L, 1);
+  check_parameters(L, 2);
+  int extras = lua_gettop(L) - 2;
   S2LuaDiff *diff = s2_lua_tape_start(L);
   char path[PATH_SIZE] = "p";
   track(L, diff->tape, 2, path, 0);

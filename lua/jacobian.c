@@ -101,6 +101,13 @@ static Numbers read_outputs(lua_State *L, int index) {
     }
   } else if (lua_type(L, index) == LUA_TTABLE) {
     outputs.count = (int)lua_rawlen(L, index);
+    lua_pushnil(L);
+    if (outputs.count == 0 && lua_next(L, index) != 0) {
+      char text[S2_LUA_TEXT];
+      s2_lua_fail(L, "the function has to return a list of numbers, got a table with the key %s",
+                  s2_lua_describe(L, -2, text));
+    }
+    lua_settop(L, index);
     outputs.at = take(L, outputs.count);
     for (int i = 0; i < outputs.count; i++) {
       lua_rawgeti(L, index, i + 1);

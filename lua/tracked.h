@@ -31,8 +31,6 @@ typedef struct S2LuaDiff {
   size_t bytes, peak; // of the last tape, of the largest
 } S2LuaDiff;
 
-#define S2_LUA_PLAIN_REMEDY "; x:value() or sim.stop_gradient(x) gives its plain value"
-
 S2LuaDiff *s2_lua_diff(lua_State *L);
 // The tape that a gradient call is recording on, or NULL.
 S2Tape *s2_lua_tape(lua_State *L);

@@ -28,8 +28,7 @@ bool s2_value_number(lua_State *L, int index, S2Domain domain, double *value,
   bool is_plain = lua_type(L, index) == LUA_TNUMBER;
   double number = is_plain ? lua_tonumber(L, index) : 0;
   if (!is_plain && !s2_lua_tracked_read(L, index, &number)) {
-    return s2_complain(complaint, "number expected, got %s%s", s2_lua_describe(L, index, text),
-                       s2_lua_is_tracked(L, index) ? S2_LUA_PLAIN_REMEDY : "");
+    return s2_complain(complaint, "number expected, got %s", s2_lua_describe(L, index, text));
   }
   if (!isfinite(number) || (domain == S2_NON_NEGATIVE && number < 0) ||
       (domain == S2_POSITIVE && number <= 0)) {
@@ -50,8 +49,7 @@ bool s2_value_integer(lua_State *L, int index, int64_t lo, int64_t hi, int64_t *
   int is_integer = 0;
   lua_Integer number = lua_tointegerx(L, index, &is_integer);
   if (lua_type(L, index) != LUA_TNUMBER || is_integer == 0) {
-    return s2_complain(complaint, "integer expected, got %s%s", s2_lua_describe(L, index, text),
-                       s2_lua_is_tracked(L, index) ? S2_LUA_PLAIN_REMEDY : "");
+    return s2_complain(complaint, "integer expected, got %s", s2_lua_describe(L, index, text));
   }
   if (number < lo || number > hi) {
     return hi == INT64_MAX
