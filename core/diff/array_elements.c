@@ -177,10 +177,10 @@ static Loop loop_over(S2Size a, S2Size b) {
     break;
 // To one argument at a time: both may be the same. `to` is an adjoint, the others are not.
 #define BINARY_ADJOINT(TO, ROW, COLUMN, PARTIAL)                                                   \
-  for (size_t r = 0; TO != NULL && r < loop.rows; r++) {                                           \
+  for (size_t r = 0; (TO) != NULL && r < loop.rows; r++) {                                         \
     const double *p = in->a + r * loop.a_row, *q = in->b + r * loop.b_row;                         \
     const double *outs = out + r * loop.columns, *gs = dl_dout + r * loop.columns;                 \
-    double *restrict to = TO + r * (ROW);                                                          \
+    double *restrict to = (TO) + r * (ROW);                                                        \
     for (size_t i = 0; i < loop.columns; i++) {                                                    \
       double x = p[i * loop.a_column], y = q[i * loop.b_column], o = outs[i], g = gs[i];           \
       (void)x, (void)y, (void)o;                                                                   \

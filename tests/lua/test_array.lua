@@ -204,6 +204,21 @@ test("comparison gives ones and zeros", function()
   same(a:eq(2), { 0, 1, 0 })
 end)
 
+test("functions, number by number", function()
+  for _, name in ipairs { "sin", "cos", "tan", "asin", "acos", "atan", "exp", "sqrt", "abs", "floor" } do
+    same(sim[name](array { { 0.25, 0.5 } }), { { math[name](0.25), math[name](0.5) } })
+  end
+  same(sim.tanh(array { 0, 1 }), { 0, (math.exp(2) - 1) / (math.exp(2) + 1) }, 1e-15)
+  same(sim.log(array { 1, 8 }, 2), { 0, 3 })
+  same(sim.max(M, { 2, 2, 7 }), { { 2, 2, 7 }, { 4, 5, 7 } })
+  same(sim.min(3, M), { { 1, 2, 3 }, { 3, 3, 3 } })
+  eq({ sim.max(M), sim.min(M) }, { 6.0, 1.0 })
+  same(sim.atan2(array { 1, 0 }, 1), { math.atan(1), 0 })
+  same(sim.pow(array { 2, 3 }, 2), { 4, 9 })
+  same(sim.clamp(M, 2, 4), { { 2, 2, 3 }, { 4, 4, 4 } })
+  ok(sim.sqrt(array { -1 })[1] ~= sim.sqrt(array { -1 })[1]) -- nan, as in math
+end)
+
 test("relu", function()
   same(sim.relu(array { -1, 0, 2 }), { 0, 0, 2 })
   eq({ sim.relu(-1), sim.relu(3) }, { 0.0, 3.0 })
