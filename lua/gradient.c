@@ -12,13 +12,31 @@ enum {
   SLOTS_A_LEVEL = 8 // of the stack, that a level of tables may take
 };
 
-// Registry keys, by address: what nodes of the tape keep; the error at 0.
-static const char KEPT = 'k', GUARD[] = "sim2d.GradientGuard";
+static const char KEPT =
+    'k'; // registry key, by address: what nodes of the tape keep; the error at 0
 
 // ---- One call ---------------------------------------------------------------------------------
 
-static int guard_close(lua_State *L) {
-  S2LuaDiff *diff = s2_lua_diff(L);
+void s2_lua_refuse_nested(lua_State *L) {
+  if (s2_lua_diff(L)->busy) {
+    s2_lua_fail(L, "a gradient cannot be taken inside of a gradient call; sim.hvp gives second "
+                   "derivatives");
+  }
+}
+
+static void start_tape(lua_State *L, S2LuaDiff *diff) {
+  lua_newtable(L);
+  lua_rawsetp(L, LUA_REGISTRYINDEX, &KEPT);
+  if (diff->tape == NULL) {
+    diff->tape = s2_tape_new();
+  }
+  diff->busy = true;
+  diff->last = diff->last == UINT32_MAX ? 1 : diff->last + 1;
+  diff->generation = diff->last;
+  diff->L = L;
+}
+
+static void end_tape(lua_State *L, S2LuaDiff *diff) {
   diff->generation = 0;
   diff->nodes = s2_tape_nodes(diff->tape);
   diff->bytes = s2_tape_bytes(diff->tape);
@@ -27,28 +45,25 @@ static int guard_close(lua_State *L) {
   diff->busy = false;
   lua_pushnil(L);
   lua_rawsetp(L, LUA_REGISTRYINDEX, &KEPT);
-  return 0;
 }
 
-S2LuaDiff *s2_lua_tape_start(lua_State *L) {
+// Protected: a coroutine that dies of an error closes nothing.
+int s2_lua_record(lua_State *L, lua_CFunction body) {
   S2LuaDiff *diff = s2_lua_diff(L);
-  if (diff->busy) {
-    s2_lua_fail(L, "a gradient cannot be taken inside of a gradient call; sim.hvp gives second "
-                   "derivatives");
+  int arguments = lua_gettop(L);
+  luaL_checkstack(L, 4, "arguments");
+  lua_pushcfunction(L, s2_lua_keep_traceback);
+  lua_insert(L, 1);
+  lua_pushcfunction(L, body);
+  lua_insert(L, 2);
+  start_tape(L, diff);
+  int status = lua_pcall(L, arguments, LUA_MULTRET, 1);
+  end_tape(L, diff);
+  if (status != LUA_OK) {
+    return lua_error(L);
   }
-  lua_newuserdatauv(L, 0, 0);
-  luaL_setmetatable(L, GUARD);
-  lua_newtable(L);
-  lua_rawsetp(L, LUA_REGISTRYINDEX, &KEPT);
-  if (diff->tape == NULL) {
-    diff->tape = s2_tape_new();
-  }
-  lua_toclose(L, -1);
-  diff->busy = true;
-  diff->last = diff->last == UINT32_MAX ? 1 : diff->last + 1;
-  diff->generation = diff->last;
-  diff->L = L;
-  return diff;
+  lua_remove(L, 1);
+  return lua_gettop(L);
 }
 
 int s2_lua_tape_keep(lua_State *L) {
@@ -264,13 +279,10 @@ static void check_parameters(lua_State *L, int argument) {
   }
 }
 
-// Arguments: function, parameters, what else the function gets. Leaves the value, the gradient and
-// the function's other results on top of the stack; returns how many.
+// The body of sim.value_and_grad.
 static int differentiate(lua_State *L) {
-  s2_lua_check_function(L, 1);
-  check_parameters(L, 2);
+  S2LuaDiff *diff = s2_lua_diff(L);
   int extras = lua_gettop(L) - 2;
-  S2LuaDiff *diff = s2_lua_tape_start(L);
   char path[PATH_SIZE] = "p";
   track(L, diff->tape, 2, path, 0);
   int shape = lua_gettop(L), first = shape + 1;
@@ -311,15 +323,18 @@ static int differentiate(lua_State *L) {
 }
 
 static int sim_value_and_grad(lua_State *L) {
-  return differentiate(L);
+  s2_lua_refuse_nested(L);
+  s2_lua_check_function(L, 1);
+  check_parameters(L, 2);
+  return s2_lua_record(L, differentiate);
 }
 
 // The gradient, then the value.
 static int gradient_first(lua_State *L) {
-  int results = differentiate(L), value = lua_gettop(L) - results + 1;
-  lua_pushvalue(L, value);
-  lua_copy(L, value + 1, value);
-  lua_replace(L, value + 1);
+  int results = sim_value_and_grad(L);
+  lua_pushvalue(L, 1);
+  lua_copy(L, 2, 1);
+  lua_replace(L, 2);
   return results;
 }
 
@@ -383,14 +398,10 @@ static int sim_tape_stats(lua_State *L) {
 }
 
 void s2_lua_open_gradient(lua_State *L) {
-  static const luaL_Reg guard_meta[] = {{"__close", guard_close}, {NULL, NULL}};
   static const luaL_Reg functions[] = {{"value_and_grad", sim_value_and_grad},
                                        {"grad", sim_grad},
                                        {"stop_gradient", sim_stop_gradient},
                                        {"tape_stats", sim_tape_stats},
                                        {NULL, NULL}};
-  luaL_newmetatable(L, GUARD);
-  luaL_setfuncs(L, guard_meta, 0);
-  lua_pop(L, 1);
   s2_lua_functions(L, functions, 0);
 }

@@ -30,10 +30,6 @@ static Numbers track_inputs(lua_State *L, S2Tape *tape) {
     lua_createtable(L, 1, 0);
     lua_pushvalue(L, 2);
     lua_rawseti(L, -2, 1);
-  } else if (!is_array && lua_type(L, 2) != LUA_TTABLE) {
-    char text[S2_LUA_TEXT];
-    s2_lua_bad_argument(L, 2, "number, list of numbers or array expected, got %s",
-                        s2_lua_describe(L, 2, text));
   } else {
     lua_pushvalue(L, 2);
   }
@@ -47,7 +43,7 @@ static Numbers track_inputs(lua_State *L, S2Tape *tape) {
     s2_lua_fail(L, "x has numbers that are not finite");
   }
   if (!is_array && x.shape.axes != 1) {
-    s2_lua_bad_argument(L, 2, "list of numbers expected, got a list of lists");
+    s2_lua_fail(L, "x: list of numbers expected, got a list of lists");
   }
   S2Var var = s2_tape_input(tape, x.data, count);
   Numbers inputs = {.at = take(L, count), .count = count, .array = is_array};
@@ -173,12 +169,9 @@ static void check_matrix(lua_State *L, const double *matrix, int rows, int colum
   }
 }
 
-// (f, x): the matrix, a row an output, as a list of rows or, when x or f(x) is an array, as an
-// array; then f(x).
-static int sim_jacobian(lua_State *L) {
-  s2_lua_check_function(L, 1);
-  lua_settop(L, 2);
-  S2LuaDiff *diff = s2_lua_tape_start(L);
+// The body of sim.jacobian. The matrix is a list of rows or, when x or f(x) is an array, an array.
+static int differentiate(lua_State *L) {
+  S2LuaDiff *diff = s2_lua_diff(L);
   Numbers inputs = track_inputs(L, diff->tape);
   lua_pushvalue(L, 1);
   lua_insert(L, -2);
@@ -213,6 +206,20 @@ static int sim_jacobian(lua_State *L) {
     s2_lua_push_numbers(L, values, outputs.count);
   }
   return 2;
+}
+
+// (f, x): the matrix, a row an output, and f(x).
+static int sim_jacobian(lua_State *L) {
+  s2_lua_refuse_nested(L);
+  s2_lua_check_function(L, 1);
+  lua_settop(L, 2);
+  if (lua_type(L, 2) != LUA_TNUMBER && lua_type(L, 2) != LUA_TTABLE &&
+      s2_lua_test(L, 2, s2_type_array) == NULL) {
+    char text[S2_LUA_TEXT];
+    s2_lua_bad_argument(L, 2, "number, list of numbers or array expected, got %s",
+                        s2_lua_describe(L, 2, text));
+  }
+  return s2_lua_record(L, differentiate);
 }
 
 void s2_lua_open_jacobian(lua_State *L) {

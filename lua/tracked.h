@@ -52,9 +52,10 @@ void s2_lua_open_custom(lua_State *L);            // sim.custom: the same
 void s2_lua_open_jacobian(lua_State *L);          // sim.jacobian: the same
 void s2_lua_open_gradient(lua_State *L);          // sim.value_and_grad ...: the same
 
-// Starts a tape, which ends with the running C function, by an error too. Pushes one value, which
-// has to stay on the stack. Raises inside of another's.
-S2LuaDiff *s2_lua_tape_start(lua_State *L);
+// Calls `body` with the arguments of the running function while a tape records, which ends with it,
+// by an error too. Returns how many results are on the stack (nothing else is).
+int s2_lua_record(lua_State *L, lua_CFunction body);
+void s2_lua_refuse_nested(lua_State *L);                // raises inside of another's record
 void s2_lua_check_sweep(lua_State *L, S2Status status); // raises what went wrong in a sweep
 void s2_lua_check_function(lua_State *L, int argument); // what can be called, or a bad argument
 

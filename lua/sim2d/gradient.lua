@@ -86,8 +86,8 @@ return function(sim)
     local x, build = numbers(p, "p")
     local direction = numbers(d, "d")
     if #x ~= #direction then
-      fail("bad argument #3 to 'hvp' (%d numbers, as the parameters have, expected, got %d)", #x,
-        #direction)
+      fail("bad argument #3 to 'hvp' (as many numbers as the parameters have, %d, expected, got %d)",
+        #x, #direction)
     end
     local length, result = largest(direction), {}
     if length == 0 then
