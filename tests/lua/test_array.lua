@@ -210,7 +210,7 @@ test("functions, number by number", function()
   end
   same(sim.tanh(array { 0, 1 }), { 0, (math.exp(2) - 1) / (math.exp(2) + 1) }, 1e-15)
   same(sim.log(array { 1, 8 }, 2), { 0, 3 })
-  same(sim.max(M, { 2, 2, 7 }), { { 2, 2, 7 }, { 4, 5, 7 } })
+  same(sim.max(M, array { 2, 2, 7 }), { { 2, 2, 7 }, { 4, 5, 7 } })
   same(sim.min(3, M), { { 1, 2, 3 }, { 3, 3, 3 } })
   eq({ sim.max(M), sim.min(M) }, { 6.0, 1.0 })
   same(sim.atan2(array { 1, 0 }, 1), { math.atan(1), 0 })
@@ -379,6 +379,26 @@ test("expm", function()
   same(e, { { math.cos(1), -math.sin(1) }, { math.sin(1), math.cos(1) } }, 1e-15)
   same(linalg.expm { { 1, 1 }, { 0, 1 } } / math.exp(1), { { 1, 1 }, { 0, 1 } }, 1e-14)
   same(linalg.expm(sim.zeros(3, 3)), sim.eye(3))
+end)
+
+test("empty ones", function()
+  local none = sim.zeros(0, 0)
+  eq(sim.zeros(0, 3):mm(sim.zeros(3, 2)).shape, { 0, 2 })
+  same(sim.zeros(2, 0):mm(sim.zeros(0, 3)), sim.zeros(2, 3))
+  eq(sim.zeros(0, 3):t().shape, { 3, 0 })
+  same(sim.zeros(0, 3):sum(1), { 0, 0, 0 })
+  eq(sim.concat({ sim.zeros(2, 0), sim.zeros(2, 0) }, 2).shape, { 2, 0 })
+  eq({ linalg.det(none), linalg.norm(none), #linalg.inv(none), #linalg.expm(none) }, { 1.0, 0.0, 0, 0 })
+  for _, name in ipairs { "qr", "svd" } do
+    eq({ linalg[name](sim.zeros(0, 3))[1] }, {})
+    ok(linalg[name](none))
+  end
+  ok(linalg.eig(none) and linalg.cholesky(none))
+  eq(linalg.solve(none, {}).shape, { 0 })
+  eq(linalg.solve(sim.eye(2), sim.zeros(2, 0)).shape, { 2, 0 })
+  same(linalg.lstsq(sim.zeros(2, 0), { 1, 2 }), {})
+  same((linalg.lstsq(sim.zeros(0, 2), {})), { 0, 0 })
+  ok(linalg.expm { { 1e308, 1e308 }, { 1e308, 1e308 } } == nil) -- beyond what numbers hold
 end)
 
 -- ---- Where the rest takes them -------------------------------------------------------------------
