@@ -32,9 +32,11 @@ bool s2_value_number(lua_State *L, int index, S2Domain domain, double *value,
   }
   if (!isfinite(number) || (domain == S2_NON_NEGATIVE && number < 0) ||
       (domain == S2_POSITIVE && number <= 0)) {
+    lua_pushnumber(L, number); // the value of what is tracked, too
+    s2_lua_describe(L, is_plain ? index - (index < 0) : -1, text);
+    lua_pop(L, 1);
     return s2_complain(complaint, "%s number expected, got %s",
-                       isfinite(number) ? expected[domain] : "finite",
-                       s2_lua_describe(L, index, text));
+                       isfinite(number) ? expected[domain] : "finite", text);
   }
   *value = number;
   if (!is_plain) {
