@@ -408,6 +408,11 @@ test("solvers take arrays in place of tables", function()
   eq((sim.lcp.solve(array(M2), array(q))), (sim.lcp.solve(M2, q)))
   eq((sim.kkt.solve { W = array { 1, 3 }, J = array { { 1, -1 } }, c = array { 4, 0 }, b = { 0 } }),
     (sim.kkt.solve { W = { 1, 3 }, J = { { 1, -1 } }, c = { 4, 0 }, b = { 0 } }))
+  near((sim.qp.solve { P = sim.eye(2), q = array { -1, -2 }, G = sim.ones(1, 2), h = array { 1 } }),
+    { 0, 1 }, 1e-9)
+  local x = sim.ncp.solve { x0 = array { 0 }, theta = array { 3 }, cones = { orthant = 1 },
+    residual = function(x, y, z, theta) return array { x[1] - theta[1] - z[1], y[1] - x[1] + 4 } end }
+  near(x, { 4 }, 1e-8)
   raises("q: list of numbers expected, got an array of shape 1 x 2",
     sim.lcp.solve, M2, array { { 1, 2 } })
   raises("q: 2 numbers expected, got 3", sim.lcp.solve, M2, array { 1, 2, 3 })
