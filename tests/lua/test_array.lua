@@ -434,6 +434,18 @@ test("worlds take arrays in place of lists", function()
   eq(world:observation().motion, { 1.0, 2.0, 3.0, 4.0 })
   local triangle = world:polygon { vertices = array { { 0, 0 }, { 2, 0 }, { 0, 2 } } }
   near(triangle.mass, 2)
+  local function drop(list, compliance) -- held by two springs, of a function and of a joint
+    local space = sim.world {}
+    local bob = space:circle { radius = 0.5, position = { 1, 0 } }
+    space:constraint { bodies = { bob }, compliance = 1e-3, phi = function(q) return q.x + q.y - 1 end,
+      jacobian = function() return list { 0, 1, 1 } end,
+      hessian = function() return list { { 0, 0, 0 }, { 0, 0, 0 }, { 0, 0, 0 } } end }
+    space:weld { bob, anchor = { 1, 0 }, compliance = compliance }
+    space:run { steps = 10 }
+    return space:state()
+  end
+  local matrix = { { 2e-3, 0, 0 }, { 0, 1e-3, 0 }, { 0, 0, 1e-3 } }
+  eq(drop(array, array(matrix)), drop(function(t) return t end, matrix))
   raises("key 'position': {x, y} expected, got Array", function()
     world:circle { radius = 1, position = array { 1, 2, 3 } }
   end)
