@@ -7,7 +7,7 @@
 // angles' columns of J times sin(D/2)/(D/2) the joints do no work, and energy is exact. Newton's
 // matrix holds the second derivatives of the joints' errors. Rigid hinges that nothing drives or
 // limits; an island with other joints takes the ordinary step, and so does one with contacts.
-#include "dynamics/step.h"
+#include "dynamics/notes.h"
 #include "linalg/dense.h"
 
 #include <string.h>
@@ -256,6 +256,7 @@ bool s2_step_midpoint(S2Step *step, const S2Island *island, bool *done) {
     return true;
   }
   S2ArenaMark mark = s2_arena_mark(step->arena);
+  int noted = s2_notes_mark(step);
   Midpoint m = {
       .step = step,
       .island = island,
@@ -277,7 +278,8 @@ bool s2_step_midpoint(S2Step *step, const S2Island *island, bool *done) {
     m.v[i] = linear[i] = step->v1[at];
   }
   double speed = s2_island_speed(step, island);
-  if (off_joints(&m) > S2_MIDPOINT_OFF * speed) { // the rule would keep that, with changing sign
+  bool restarted = off_joints(&m) > S2_MIDPOINT_OFF * speed;
+  if (restarted) { // the rule would keep that, with changing sign
     if (!s2_step_before_impact(step, island)) {
       return false;
     }
@@ -297,7 +299,10 @@ bool s2_step_midpoint(S2Step *step, const S2Island *island, bool *done) {
     step->v2[at] = *done ? m.v[i] : linear[i];
   }
   if (*done) {
+    s2_note_midpoint(step, island, restarted, m.v0, linear);
     keep_impulses(&m);
+  } else {
+    s2_notes_rewind(step, noted);
   }
   s2_arena_rewind(step->arena, mark);
   return true;

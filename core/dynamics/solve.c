@@ -1,5 +1,5 @@
 // Phase 5: an island's problem is solved and its answer handed out.
-#include "dynamics/step.h"
+#include "dynamics/notes.h"
 #include "mcp/conflict.h"
 
 #include <stdio.h>
@@ -104,6 +104,7 @@ bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices
     }
   }
   account(step, island, &solution);
+  s2_note_solve(step, island, choices, kind, &assembly, v, &solution);
 
   for (int i = 0; i < island->nodes; i++) {
     memcpy(v + 3 * island->node[i], solution.v + 3 * i, 3 * sizeof(double));

@@ -12,7 +12,7 @@
 // All of that once for each of `substeps`.
 //
 // speculative.c and bisect.c are the two ways to order the middle ones.
-#include "dynamics/step.h"
+#include "dynamics/notes.h"
 
 #include <string.h>
 #include <time.h>
@@ -111,6 +111,7 @@ void s2_step_integrate(S2Step *step) {
 static S2Status step_part(S2World *world, int part, int parts, bool *cut_short) {
   S2Step step = s2_step_begin(world, part, parts);
   world->stepping = true;
+  s2_note_part(&step);
   s2_constraints_begin(world);
   bool done =
       world->kept.def.stepping == S2_BISECT ? s2_step_bisect(&step) : s2_step_speculative(&step);

@@ -71,6 +71,7 @@ struct S2McpLinear {
   const double *v, *lambda;   // the caller's
   double kappa;               // 0: exact
   double *w, *z;              // of the pairs, 4 a unit, scaled; smooth only
+  signed char *bound;         // of boxed rows: -1 at lo, 1 at hi, 0 between; exact only
   double *sign;               // sigma, 1 a row; 0 unless it slides; exact only
   S2Response *soft;           // D'^-1 of smooth contacts, scaled
   S2Response *response;       // (D'^-1 + 1 / WEIGHT)^-1
@@ -401,6 +402,7 @@ static S2McpLinear *make(const S2Problem *problem, const double *v, const double
   l->u = S2_TAKE_ZEROED(arena, double, 2 * system->units);
   l->right = S2_TAKE(arena, S2Quad, system->nodes + 1);
   l->rest = S2_TAKE(arena, S2Quad, system->nodes + 1);
+  l->bound = S2_TAKE_ZEROED(arena, signed char, problem->rows);
   l->sign = S2_TAKE_ZEROED(arena, double, problem->rows);
   l->p_node = S2_TAKE_ZEROED(arena, double, 3 * problem->nodes);
   l->rhs = S2_TAKE_ZEROED(arena, double, 3 * problem->nodes);
@@ -458,6 +460,14 @@ static void settle(S2McpLinear *l, int k, const double *u, const double *lambda,
   double n = lambda[0], t = lambda[1];
   double x = n - (u[0] + unit->c[0] * n + unit->b0[0]);
   double y = t - (u[1] + unit->c[1] * t + unit->b0[1]);
+  if (unit->kind == S2_UNIT_BOX) {
+    if (fabs(x - unit->lo) <= WEAK || fabs(x - unit->hi) <= WEAK) {
+      l->flags |= S2_VJP_WEAK;
+      *mode = S2_STICK;
+    }
+    l->bound[unit->row] = *mode == S2_SLIDE_PLUS ? 1 : *mode == S2_SLIDE_MINUS ? -1 : 0;
+    return;
+  }
   if (fabs(x) <= WEAK) {
     l->flags |= S2_VJP_WEAK;
     *mode = S2_SEPARATE;
@@ -561,6 +571,8 @@ static void fill_all(const S2Problem *problem, const S2McpGradient *gradient, do
   fill(gradient->bias, problem->rows, value);
   fill(gradient->compliance, problem->rows, value);
   fill(gradient->mu, problem->rows, value);
+  fill(gradient->lo, problem->rows, value);
+  fill(gradient->hi, problem->rows, value);
   fill(gradient->w, problem->rows, value);
 }
 
@@ -649,6 +661,10 @@ static void write_row(const S2McpLinear *l, int i, const double *dl_dlambda,
   }
   if (gradient->compliance != NULL) {
     gradient->compliance[i] = eta * lambda;
+  }
+  double *bound = l->bound[i] < 0 ? gradient->lo : l->bound[i] > 0 ? gradient->hi : NULL;
+  if (bound != NULL) {
+    bound[i] = (dl_dlambda != NULL ? dl_dlambda[i] : 0) + l->u_row[i];
   }
   if (gradient->mu != NULL && l->sign[i] != 0) {
     double pull = dl_dlambda != NULL ? dl_dlambda[i] : 0;
