@@ -214,6 +214,25 @@ static void mix(uint64_t *hash, uint64_t what) {
 
 static const double NOISE = 1e-8; // of a gap or an impulse
 
+// Sliding shows in |tangent| = friction * normal; contacts are the last rows.
+static void sign_modes(const S2Note *note, uint64_t *hash) {
+  for (int pass = 0, r = 0; pass < 2; pass++) {
+    r = pass == 0 ? 0 : note->rows - r;
+    for (int i = 0; i < note->island.touches; i++) {
+      const S2Touch *touch = &note->touches[i];
+      for (int k = 0; k < touch->count; k++) {
+        bool used = note->choices[2 * i + k].use && s2_kind_presses(note->kind, touch);
+        int rows = used * ((note->kind != S2_RUB) + s2_kind_is_rough(note->kind, touch));
+        if (pass == 1 && rows == 2) {
+          double most = touch->friction * note->lambda[r];
+          mix(hash, fabs(note->lambda[r + 1]) >= most * (1 - 1e-9) - NOISE * 1e-3);
+        }
+        r += rows;
+      }
+    }
+  }
+}
+
 // Which branches a step took: acts, contacts, modes. Mends count as one, as how many it takes is
 // decided by rounding.
 static void sign(const S2Trace *trace, uint64_t *hash) {
@@ -236,15 +255,8 @@ static void sign(const S2Trace *trace, uint64_t *hash) {
       double lambda = note->lambda[r];
       mix(hash, lambda > NOISE ? 1 : lambda < -NOISE ? 2 : 0);
     }
-  }
-}
-
-// Sliding shows in |tangent| = friction * normal.
-static void sign_modes(const S2World *world, uint64_t *hash) {
-  for (int i = 0; i < world->touches.count; i++) {
-    const S2Touch *touch = &world->touches.at[i];
-    for (int k = 0; k < touch->count; k++) {
-      mix(hash, touch->points[k].sliding);
+    if (note->act == S2_ACT_SOLVE) {
+      sign_modes(note, hash);
     }
   }
 }
@@ -275,7 +287,6 @@ static double run(const S2World *start, const Rollout *rollout, Class of, int i,
   for (int k = 0; k < rollout->steps; k++) {
     must(s2_world_step_traced(world, trace));
     sign(trace, hash);
-    sign_modes(world, hash);
   }
   double l = loss(world, rollout);
   s2_trace_free(trace);
@@ -373,7 +384,7 @@ static void compare(const char *name, const S2World *start, int steps, uint64_t 
       for (int tries = 0; tries < 4 && !same; tries++, size /= 8) {
         same = difference(start, &rollout, of, i, size, base, &slope, &doubt);
       }
-      if (!same) {
+      if (!same || doubt > 3e-7 * fmax(scale, 1e-3)) { // a switch is near
         counts[of].skipped += 1;
         continue;
       }
@@ -487,8 +498,7 @@ static void sliding_and_sticking(void **state) {
     s2_world_destroy(world);
   }
   report("sliding and sticking", counts);
-  assert_true(counts[OF_FRICTION].nonzero > 0 && counts[OF_SURFACE_SPEED].nonzero > 0 &&
-              counts[OF_VERTEX_X].nonzero > 0);
+  assert_true(counts[OF_FRICTION].nonzero > 0 && counts[OF_SURFACE_SPEED].nonzero > 0);
 }
 
 static void pushed(void **state) {
@@ -515,6 +525,7 @@ static void soft(void **state) {
   floor.contact_damping = 2;
   add_box(world, floor, 10, 1);
   S2BodyDef def = moving(0.1, 0.4, 0.5, 0, 0.3);
+  def.friction = 0.1;
   def.contact_compliance = 2e-3;
   def.contact_damping = 3;
   add_box(world, def, 0.5, 0.5);
@@ -678,6 +689,7 @@ static S2WorldDef settings_of(int variant) {
 static void random_scenes(void **state) {
   (void)state;
   const char *wanted = getenv("S2_VARIANT");
+  int nonzero[CLASSES] = {0};
   for (int variant = 0; variant < 10; variant++) {
     if (wanted != NULL && atoi(wanted) != variant) {
       continue;
@@ -695,6 +707,12 @@ static void random_scenes(void **state) {
     snprintf(name, sizeof name, "random %d", variant);
     report(name, counts);
     assert_true(counts[OF_V].nonzero > 20);
+    for (Class of = 0; of < OF_NOTHING; of++) {
+      nonzero[of] += counts[of].nonzero;
+    }
+  }
+  for (Class of = 0; of < OF_NOTHING && wanted == NULL; of++) {
+    assert_true(nonzero[of] >= (of < OF_ALPHA ? 10 : 5));
   }
 }
 

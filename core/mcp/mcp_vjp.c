@@ -23,6 +23,7 @@
 //
 // In this file eta is scaled as impulses are, but for V: above it is g o eta. p and dl/dv are not.
 #include "mcp/mcp_vjp.h"
+#include "mcp/mcp_vjp_stages.h"
 
 #include "base/rng.h"
 #include "mcp/pdipm_stages.h"
@@ -31,10 +32,6 @@
 
 #include <math.h>
 #include <string.h>
-
-// Both sides of a pair below this (scaled; impulses and velocities compare with 1) cannot be told
-// from 0 in a solution with the usual tolerance of 1e-9.
-static const double WEAK = 1e-7;
 
 // The matrix that is factored, M, has rows that hold yield by 1 / WEIGHT of their impulse. That
 // makes it regular whatever the rows are, and as near to K' as the inverse of a node's 3 x 3 block
@@ -377,6 +374,17 @@ static S2Quad *energy_of(const S2Mobility *a, int nodes, S2Arena *arena) {
   return energy;
 }
 
+// All at once: most are never written to.
+static void take_directions(S2McpLinear *l, S2Arena *arena) {
+  int nodes = l->system.nodes + 1, units = 2 * l->system.units;
+  S2Quad *node = S2_TAKE(arena, S2Quad, 2 * DIRECTIONS * nodes);
+  double *unit = S2_TAKE(arena, double, 2 * DIRECTIONS * units);
+  for (int i = 0; i < DIRECTIONS; i++, node += 2 * nodes, unit += 2 * units) {
+    l->step[i] = (Pair){node, unit};
+    l->change[i] = (Pair){node + nodes, unit + units};
+  }
+}
+
 static S2McpLinear *make(const S2Problem *problem, const double *v, const double *lambda,
                          S2Arena *arena) {
   S2McpLinear *l = S2_TAKE(arena, S2McpLinear, 1);
@@ -395,10 +403,7 @@ static S2McpLinear *make(const S2Problem *problem, const double *v, const double
   l->x = take(system, arena);
   l->r = take(system, arena);
   l->kept = take(system, arena);
-  for (int i = 0; i < DIRECTIONS; i++) {
-    l->step[i] = take(system, arena);
-    l->change[i] = take(system, arena);
-  }
+  take_directions(l, arena);
   l->u = S2_TAKE_ZEROED(arena, double, 2 * system->units);
   l->right = S2_TAKE(arena, S2Quad, system->nodes + 1);
   l->rest = S2_TAKE(arena, S2Quad, system->nodes + 1);
@@ -461,17 +466,17 @@ static void settle(S2McpLinear *l, int k, const double *u, const double *lambda,
   double x = n - (u[0] + unit->c[0] * n + unit->b0[0]);
   double y = t - (u[1] + unit->c[1] * t + unit->b0[1]);
   if (unit->kind == S2_UNIT_BOX) {
-    if (fabs(x - unit->lo) <= WEAK || fabs(x - unit->hi) <= WEAK) {
+    if (fabs(x - unit->lo) <= S2_VJP_EDGE || fabs(x - unit->hi) <= S2_VJP_EDGE) {
       l->flags |= S2_VJP_WEAK;
       *mode = S2_STICK;
     }
     l->bound[unit->row] = *mode == S2_SLIDE_PLUS ? 1 : *mode == S2_SLIDE_MINUS ? -1 : 0;
     return;
   }
-  if (fabs(x) <= WEAK) {
+  if (fabs(x) <= S2_VJP_EDGE) {
     l->flags |= S2_VJP_WEAK;
     *mode = S2_SEPARATE;
-  } else if (unit->kind == S2_UNIT_CONTACT && x > 0 && fabs(fabs(y) - unit->mu * x) <= WEAK) {
+  } else if (unit->kind == S2_UNIT_CONTACT && x > 0 && fabs(fabs(y) - unit->mu * x) <= S2_VJP_EDGE) {
     l->flags |= S2_VJP_WEAK;
     *mode = S2_STICK;
   }
@@ -484,7 +489,7 @@ static void settle(S2McpLinear *l, int k, const double *u, const double *lambda,
   if (*mode != S2_SEPARATE && friction < problem->rows &&
       problem->row[friction].coupled_to == unit->row) {
     double slip = (l->u_row[friction] + problem->row[friction].bias) / problem->velocity_scale;
-    bool slow = fabs(slip) <= WEAK;
+    bool slow = fabs(slip) <= S2_VJP_EDGE;
     l->flags |= slow ? S2_VJP_WEAK : 0;
     l->sign[friction] = slow ? 0 : slip > 0 ? -1 : 1;
   }
@@ -793,6 +798,10 @@ unsigned s2_mcp_linear_vjp(S2McpLinear *l, const double *dl_dv, const double *dl
 unsigned s2_mcp_vjp(const S2Problem *problem, const double *v, const double *lambda,
                     const double *dl_dv, const double *dl_dlambda, const S2McpGradient *gradient,
                     S2Arena *arena) {
+  unsigned small = 0;
+  if (s2_mcp_vjp_small(problem, v, lambda, dl_dv, dl_dlambda, gradient, arena, &small)) {
+    return small;
+  }
   S2ArenaMark mark = s2_arena_mark(arena);
   S2McpLinear *l = s2_mcp_linearise(problem, v, lambda, arena);
   unsigned flags = s2_mcp_linear_vjp(l, dl_dv, dl_dlambda, gradient);
