@@ -6,7 +6,7 @@
 #include "diff/trace_notes.h"
 #include "diff/world_gradient.h"
 
-enum { CLASSES = 24, MOST_STEPS = 128, LEVELS = 4, SEEDS = 5 };
+enum { CLASSES = 24, MOST_STEPS = 128, LEVELS = 4, SEEDS = 5, VARIANTS = 11 };
 
 typedef enum Class {
   OF_Q,
@@ -683,6 +683,9 @@ static S2WorldDef settings_of(int variant) {
     def.combine_restitution = S2_COMBINE_MULTIPLY;
     def.stabilization = S2_NO_STABILIZATION;
     break;
+  case 10:
+    def.stabilization = S2_POST;
+    break;
   default:
     break;
   }
@@ -693,7 +696,7 @@ static void random_scenes(void **state) {
   (void)state;
   const char *wanted = getenv("S2_VARIANT");
   int nonzero[CLASSES] = {0};
-  for (int variant = 0; variant < 10; variant++) {
+  for (int variant = 0; variant < VARIANTS; variant++) {
     if (wanted != NULL && atoi(wanted) != variant) {
       continue;
     }

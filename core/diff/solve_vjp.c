@@ -10,6 +10,7 @@ typedef struct Solve {
   S2Undo *undo;
   int index; // of the note
   const S2Note *note;
+  const S2Touch *touches; // that the rows are taken from
   S2Assembly assembly;
   S2McpGradient data;
   double *dl_dv, *dl_dlambda, *given;
@@ -17,6 +18,7 @@ typedef struct Solve {
 
 void s2_undo_point(S2Undo *undo, int index, int touch, int k, const S2PointBar *bar) {
   const S2Note *note = undo->notes->at.at[index];
+  const S2Touch *touches = note->solved != NULL ? note->solved : note->touches;
   if (undo->late[index] != NULL && undo->late[index][touch]) {
     S2PointBar *to = &undo->late_bar[2 * note->touch_index[touch] + k];
     to->normal = s2_add(to->normal, bar->normal);
@@ -24,7 +26,7 @@ void s2_undo_point(S2Undo *undo, int index, int touch, int k, const S2PointBar *
     to->arm_b = s2_add(to->arm_b, bar->arm_b);
     to->gap += bar->gap;
   } else {
-    s2_touch_point_vjp(&undo->world, &note->touches[touch], k, undo->step.q0, bar, undo->bar.q0,
+    s2_touch_point_vjp(&undo->world, &touches[touch], k, undo->step.q0, bar, undo->bar.q0,
                        undo->gradient);
   }
 }
@@ -205,7 +207,7 @@ double s2_arrival_vjp(S2Undo *undo, const S2Touch *touch, int k, double bar, S2P
 static void target_vjp(const Solve *solve, int i, int k, double bar, S2PointBar *point,
                        S2TouchBar *pair) {
   S2Undo *undo = solve->undo;
-  const S2Touch *touch = &solve->note->touches[i];
+  const S2Touch *touch = &solve->touches[i];
   const S2Choice *choice = &solve->note->choices[2 * i + k];
   double gap = touch->points[k].at.gap, h = undo->step.h;
   int at = 2 * solve->note->touch_index[i] + k;
@@ -248,7 +250,7 @@ static void target_vjp(const Solve *solve, int i, int k, double bar, S2PointBar 
 
 static void normal_vjp(const Solve *solve, int i, int k, int r, S2PointBar *point,
                        S2TouchBar *pair) {
-  const S2Touch *touch = &solve->note->touches[i];
+  const S2Touch *touch = &solve->touches[i];
   row_vjp(solve, touch, k, touch->points[k].at.normal, r, point, &point->normal);
   if (s2_touch_soft(touch)) {
     s2_soften_gap_vjp(touch->points[k].at.gap, touch->compliance, touch->damping,
@@ -261,7 +263,7 @@ static void normal_vjp(const Solve *solve, int i, int k, int r, S2PointBar *poin
 
 static void tangent_vjp(const Solve *solve, int i, int k, int r, S2PointBar *point,
                         S2TouchBar *pair) {
-  const S2Touch *touch = &solve->note->touches[i];
+  const S2Touch *touch = &solve->touches[i];
   S2Vec2 bar = {0};
   row_vjp(solve, touch, k, s2_left(touch->points[k].at.normal), r, point, &bar);
   point->normal = s2_add(point->normal, s2_right(bar));
@@ -282,7 +284,7 @@ static void contacts_vjp(Solve *solve, PutPoint *put) {
   const S2Note *note = solve->note;
   int r = solve->assembly.parts;
   for (int i = 0; i < note->island.touches; i++) {
-    const S2Touch *touch = &note->touches[i];
+    const S2Touch *touch = &solve->touches[i];
     S2TouchBar pair = {0};
     bool any = false;
     for (int k = 0; k < touch->count; k++) {
@@ -351,7 +353,7 @@ static void take_impulses(Solve *solve) {
 S2Status s2_undo_solve(S2Undo *undo, int index) {
   const S2Note *note = undo->notes->at.at[index];
   S2ArenaMark mark = s2_arena_mark(undo->arena);
-  Solve solve = {.undo = undo, .index = index, .note = note};
+  Solve solve = {.undo = undo, .index = index, .note = note, .touches = note->touches};
   double *now = note->into_v1 ? undo->step.v1 : undo->step.v2;
   double *bar = note->into_v1 ? undo->bar.v1 : undo->bar.v2;
   set_island(undo, note);
@@ -415,6 +417,14 @@ static void take_displacement(Solve *solve) {
   if (note->part < 1) {
     double turn = note->more[3 * most];
     solve->dl_dv[3 * most] -= part_bar * note->part / turn;
+  }
+}
+
+// Modes are told relative to what was to be removed.
+static void scale_mend(S2Problem *problem, const S2Note *note) {
+  problem->velocity_scale = S2_PROJECTION_TRIGGER * note->island.length;
+  for (int r = 0; r < problem->rows; r++) {
+    problem->velocity_scale = fmax(problem->velocity_scale, fabs(problem->row[r].bias));
   }
 }
 
@@ -512,25 +522,135 @@ static S2Status mended_joints(Solve *solve, const S2Assembly *start, int equatio
   return status;
 }
 
+// ---- Mends with the rows of the solve ---------------------------------------------------------
+
+// Rows where the solve had them; errors are those at the end, of the same feature or as the solve
+// left it.
+static void put_solved_row(Solve *solve, int i, int k, const S2PointBar *bar) {
+  S2Undo *undo = solve->undo;
+  const S2Touch *now = &solve->note->touches[i], *then = &solve->touches[i];
+  S2PointBar point = *bar, gap = {.gap = bar->gap};
+  for (int j = 0; j < now->count; j++) {
+    if (now->points[j].at.id == then->points[k].at.id) {
+      point.gap = 0;
+      s2_touch_point_vjp(&undo->world, now, j, undo->step.q1, &gap, undo->bar.q1, undo->gradient);
+      s2_undo_point(undo, solve->index, i, k, &point);
+      return;
+    }
+  }
+  S2ArenaMark mark = s2_arena_mark(undo->arena);
+  const S2Note *moved = undo->notes->at.at[s2_undo_last(undo, solve->index, S2_ACT_INTEGRATE)];
+  int count = 3 * undo->notes->slots;
+  double *carry = S2_TAKE_ZEROED(undo->arena, double, count);
+  double *carry_bar = S2_TAKE_ZEROED(undo->arena, double, count);
+  const int32_t slot[2] = {then->body_a, then->body_b};
+  for (int side = 0; side < 2; side++) {
+    for (int at = 3 * slot[side]; at < 3 * slot[side] + 3; at++) {
+      carry[at] = s2_undo_carry(undo, moved, at);
+    }
+  }
+  S2Vec2 n = then->points[k].at.normal;
+  undo->bar.h += bar->gap * s2_touch_velocity(then, k, n, carry);
+  s2_touch_velocity_vjp(then, k, n, carry, undo->step.h * bar->gap, carry_bar, &point,
+                        &point.normal);
+  for (int side = 0; side < 2; side++) {
+    for (int at = 3 * slot[side]; at < 3 * slot[side] + 3; at++) {
+      s2_undo_carried(undo, moved, at, carry_bar[at]);
+    }
+  }
+  s2_undo_point(undo, solve->index, i, k, &point);
+  s2_arena_rewind(undo->arena, mark);
+}
+
+// The row of `end` that gives row r its error; -1: none does.
+static int end_row(const Solve *solve, const S2Assembly *end, int r) {
+  const S2JointPart *then = &solve->assembly.part[r];
+  int found = -1;
+  for (int k = 0; k < end->parts; k++) {
+    bool same = end->part[k].joint == then->joint && end->part[k].row == then->row;
+    found = same ? k : found;
+  }
+  return found;
+}
+
+static S2Status solved_joints(Solve *solve, const S2Assembly *end) {
+  S2Undo *undo = solve->undo;
+  S2McpGradient *data = &solve->data;
+  const S2Note *note = solve->note;
+  int rows = solve->assembly.parts > end->parts ? solve->assembly.parts : end->parts;
+  double *none = S2_TAKE_ZEROED(undo->arena, double, 3 * (rows + note->island.nodes));
+  double *errors = S2_TAKE_ZEROED(undo->arena, double, rows);
+  double *given = S2_TAKE_ZEROED(undo->arena, double, end->parts + end->parts_given);
+  for (int r = 0; r < solve->assembly.parts; r++) {
+    int at = end_row(solve, end, r);
+    if (at >= 0) {
+      errors[at] += data->bias[r];
+      data->bias[r] = 0;
+    }
+  }
+  double *q1 = undo->step.q1, *q1_bar = undo->bar.q1;
+  S2RowsAdjoint at_start = {data->ja, data->jb, data->bias, none, none, none, none, solve->given};
+  S2RowsAdjoint at_end = {none, none, errors, none, none, none, none, given};
+  undo->step.q1 = undo->step.q0;
+  undo->bar.q1 = undo->bar.q0;
+  S2Status status = s2_joint_rows_vjp(&undo->step, &note->island, S2_POSITIONS, &solve->assembly,
+                                      &at_start, &undo->bar);
+  undo->step.q1 = q1;
+  undo->bar.q1 = q1_bar;
+  return status.code != S2_OK ? status
+                              : s2_joint_rows_vjp(&undo->step, &note->island, S2_POSITIONS, end,
+                                                  &at_end, &undo->bar);
+}
+
+static S2Status undo_solved_mend(S2Undo *undo, int index) {
+  const S2Note *note = undo->notes->at.at[index];
+  S2Arena *arena = undo->arena;
+  S2ArenaMark mark = s2_arena_mark(arena);
+  Solve solve = {.undo = undo, .index = index, .note = note, .touches = note->solved};
+  set_island(undo, note);
+  solve.dl_dv = S2_TAKE(arena, double, 3 * note->island.nodes);
+  solve.dl_dlambda = S2_TAKE_ZEROED(arena, double, note->rows);
+  take_displacement(&solve);
+  S2Choice *no_contacts = S2_TAKE_ZEROED(arena, S2Choice, 2 * note->island.touches);
+  S2Assembly end = s2_assemble(&undo->step, &note->island, no_contacts, S2_POSITIONS);
+  undo->step.touches = note->solved;
+  solve.assembly = assemble_start(undo, note);
+  S2Status status = same_rows(&solve);
+  if (status.code == S2_OK) {
+    S2Problem *problem = &solve.assembly.problem;
+    copy_rows(problem, arena);
+    for (int r = 0; r < solve.assembly.parts; r++) {
+      int at = end_row(&solve, &end, r);
+      S2Row *row = (S2Row *)problem->row + r; // the copy
+      row->bias = at >= 0 ? end.problem.row[at].bias : row->bias;
+    }
+    scale_mend(problem, note);
+    solve.given = S2_TAKE_ZEROED(arena, double, solve.assembly.parts + solve.assembly.parts_given);
+    if (differentiate(&solve)) {
+      bodies_vjp(&solve);
+      contacts_vjp(&solve, put_solved_row);
+      status = note->island.joints > 0 ? solved_joints(&solve, &end) : status;
+    }
+  }
+  forget_island(undo, note);
+  s2_arena_rewind(arena, mark);
+  return status;
+}
+
 S2Status s2_undo_mend(S2Undo *undo, int index) {
   const S2Note *note = undo->notes->at.at[index];
   S2Arena *arena = undo->arena;
   if (note->mend == S2_MEND_SOLVED) {
-    return s2_error(S2_INVALID, "gradient: stabilization = \"post\" has no derivative "
-                                "(post_assembly and projection have)");
+    return undo_solved_mend(undo, index);
   }
   S2ArenaMark mark = s2_arena_mark(arena);
-  Solve solve = {.undo = undo, .index = index, .note = note};
+  Solve solve = {.undo = undo, .index = index, .note = note, .touches = note->touches};
   set_island(undo, note);
   solve.dl_dv = S2_TAKE(arena, double, 3 * note->island.nodes);
   solve.dl_dlambda = S2_TAKE_ZEROED(arena, double, note->rows);
   take_displacement(&solve);
   solve.assembly = s2_assemble(&undo->step, &note->island, note->choices, S2_POSITIONS);
-  S2Problem *problem = &solve.assembly.problem;
-  problem->velocity_scale = S2_PROJECTION_TRIGGER * note->island.length;
-  for (int r = 0; r < problem->rows; r++) {
-    problem->velocity_scale = fmax(problem->velocity_scale, fabs(problem->row[r].bias));
-  }
+  scale_mend(&solve.assembly.problem, note);
   for (int i = 0; i < note->island.nodes; i++) {
     solve.assembly.mass[3 * i] *= note->stiffness;
   }

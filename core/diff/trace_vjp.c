@@ -106,12 +106,19 @@ static void force_vjp(S2Undo *undo) {
 
 // ---- Motion -----------------------------------------------------------------------------------
 
+int s2_undo_last(const S2Undo *undo, int index, S2Act act) {
+  while (undo->notes->at.at[index]->act != act) {
+    index -= 1;
+  }
+  return index;
+}
+
 static bool carried_ahead(const S2Undo *undo, const S2Note *note, int32_t slot) {
   return undo->world.kept.def.beta == 1 || (note->ahead != NULL && note->ahead[slot]);
 }
 
 // The velocity that carries a body in the note's step, and what depends on it.
-static double carry_of(const S2Undo *undo, const S2Note *note, int at) {
+double s2_undo_carry(const S2Undo *undo, const S2Note *note, int at) {
   double beta = undo->world.kept.def.beta;
   if (!goes(&undo->world.bodies.at[at / 3])) {
     return 0;
@@ -121,7 +128,7 @@ static double carry_of(const S2Undo *undo, const S2Note *note, int at) {
              : (1 - beta) * undo->step.v0[at] + beta * undo->step.v1[at];
 }
 
-static void carry_vjp(S2Undo *undo, const S2Note *note, int at, double bar) {
+void s2_undo_carried(S2Undo *undo, const S2Note *note, int at, double bar) {
   double beta = undo->world.kept.def.beta;
   if (!goes(&undo->world.bodies.at[at / 3])) {
     return;
@@ -138,8 +145,8 @@ static void carry_vjp(S2Undo *undo, const S2Note *note, int at, double bar) {
 // q = q0 + h carry
 static void moved_vjp(S2Undo *undo, const S2Note *note, int at, double bar) {
   undo->bar.q0[at] += bar;
-  undo->bar.h += carry_of(undo, note, at) * bar;
-  carry_vjp(undo, note, at, note->h * bar);
+  undo->bar.h += s2_undo_carry(undo, note, at) * bar;
+  s2_undo_carried(undo, note, at, note->h * bar);
 }
 
 static void integrate_vjp(S2Undo *undo, const S2Note *note) {
@@ -165,7 +172,7 @@ static void linearise_vjp(S2Undo *undo, const S2Note *note) {
   double *carry_bar = S2_TAKE_ZEROED(undo->arena, double, count);
   for (int side = 0; side < 2; side++) {
     for (int at = 3 * slot[side]; at < 3 * slot[side] + 3; at++) {
-      carry[at] = carry_of(undo, note, at);
+      carry[at] = s2_undo_carry(undo, note, at);
       q[at] = undo->step.q0[at] + note->h * carry[at];
     }
   }
@@ -180,7 +187,7 @@ static void linearise_vjp(S2Undo *undo, const S2Note *note) {
   }
   for (int side = 0; side < 2; side++) {
     for (int at = 3 * slot[side]; at < 3 * slot[side] + 3; at++) {
-      carry_vjp(undo, note, at, carry_bar[at]);
+      s2_undo_carried(undo, note, at, carry_bar[at]);
       moved_vjp(undo, note, at, q_bar[at]);
     }
   }
@@ -605,7 +612,8 @@ static void find_late(S2Undo *undo) {
     }
     if (note->act == S2_ACT_LINEARISE) {
       is_late[note->touch_index[0]] = true;
-    } else if (note->act != S2_ACT_MEND && note->touch_index != NULL) {
+    } else if (note->touch_index != NULL &&
+               (note->act != S2_ACT_MEND || note->mend == S2_MEND_SOLVED)) {
       bool *those = S2_TAKE(undo->arena, bool, note->island.touches);
       for (int k = 0; k < note->island.touches; k++) {
         those[k] = is_late[note->touch_index[k]];
@@ -638,10 +646,7 @@ S2Status s2_trace_vjp(const S2Trace *trace, S2WorldGradient *gradient, S2Arena *
   S2Status status = s2_ok();
   for (int i = notes->at.count - 1; i >= 0 && status.code == S2_OK; i--) {
     if (notes->at.at[i]->act == S2_ACT_COMMIT) { // of which part?
-      int part = i;
-      while (notes->at.at[part]->act != S2_ACT_PART) {
-        part -= 1;
-      }
+      int part = s2_undo_last(&undo, i, S2_ACT_PART);
       undo.world.kept = *notes->at.at[part]->kept;
       undo.world.joints.at = notes->at.at[part]->joints;
       undo.step.dt = undo.world.kept.def.dt / undo.world.kept.def.substeps;

@@ -25,6 +25,12 @@ typedef struct S2Undo {
 S2Status s2_undo_solve(S2Undo *undo, int index);
 S2Status s2_undo_mend(S2Undo *undo, int index);
 
+// trace_vjp.c: the last note of an act before note `index`; the velocity that carried coordinate
+// `at` (of 3 a slot) in the note's motion, and what its adjoint means for v0, v1 and beta.
+int s2_undo_last(const S2Undo *undo, int index, S2Act act);
+double s2_undo_carry(const S2Undo *undo, const S2Note *note, int at);
+void s2_undo_carried(S2Undo *undo, const S2Note *note, int at, double bar);
+
 // -sqrt(u^2 + 2 max(0, -a) max(gap, 0)), the speed of arrival that u of v2 and a of the free motion
 // bring; times `bar` to those. Returns it.
 double s2_arrival_vjp(S2Undo *undo, const S2Touch *touch, int k, double bar, S2PointBar *point);
