@@ -84,8 +84,8 @@ static void make_shape(S2Rng *rng, Pair *pair, bool a) {
 }
 
 // Where the derivative of field `field` is in a source.
-static double derivative_of(const S2PointSource *source, const S2ManifoldPoint *at, const Pair *pair,
-                            int field) {
+static double derivative_of(const S2PointSource *source, const S2ManifoldPoint *at,
+                            const Pair *pair, int field) {
   if (field < 6) {
     return field < 3 ? source->qa[field] : source->qb[field - 3];
   }
@@ -99,9 +99,8 @@ static double derivative_of(const S2PointSource *source, const S2ManifoldPoint *
   int end = index + 1 < (of_a ? pair->count_a : pair->count_b) ? index + 1 : 0;
   S2Vec2 local = of_a ? source->local_a : source->local_b;
   double sum = vertex == index ? (number % 2 == 0 ? local.x : local.y) : 0;
-  return sum + (edge && vertex == end
-                    ? (number % 2 == 0 ? source->edge_end.x : source->edge_end.y)
-                    : 0);
+  return sum +
+         (edge && vertex == end ? (number % 2 == 0 ? source->edge_end.x : source->edge_end.y) : 0);
 }
 
 static void points(void **state) {
@@ -113,8 +112,9 @@ static void points(void **state) {
     make_shape(&rng, &pair, true);
     make_shape(&rng, &pair, false);
     double angle = 6.28 * s2_rng_uniform(&rng), far = 0.9 + 0.7 * s2_rng_uniform(&rng);
-    const double q[6] = {3 * s2_rng_normal(&rng), 5, -3, 3 * s2_rng_normal(&rng),
-                         5 + far * cos(angle), -3 + far * sin(angle)};
+    const double q[6] = {
+        3 * s2_rng_normal(&rng), 5, -3, 3 * s2_rng_normal(&rng), 5 + far * cos(angle),
+        -3 + far * sin(angle)};
     memcpy(pair.number, q, sizeof q);
     S2Manifold manifold;
     if (!collide(&pair, &manifold)) {
@@ -132,8 +132,8 @@ static void points(void **state) {
       int start = (int)(at->feature == S2_EDGE_A ? at->id >> 15 : at->id) & 0x7fff;
       edge = s2_sub(owner->vertices[s2_edge_end(owner, start)], owner->vertices[start]);
     }
-    S2PointSource source = s2_manifold_point_vjp(at, edge, pair.number, pair.number + 3, a.radius,
-                                                 b.radius, &weight);
+    S2PointSource source =
+        s2_manifold_point_vjp(at, edge, pair.number, pair.number + 3, a.radius, b.radius, &weight);
     for (int field = 0; field < FIELDS; field++) {
       double expected = slope_of(&pair, field, at->id, &weight);
       if (isnan(expected)) { // another feature is near

@@ -348,16 +348,39 @@ static void boxed_rows_at_their_bounds(void **state) {
   (void)state;
   static const double mass[3] = {2, 3, 3}, rhs[3] = {1, 2, 3};
   S2Row row[4] = {
-      {.a = 0, .b = -1, .coupled_to = -1, .group = 0, .ja = {1, 0.5, 0}, .lo = -0.1, .hi = 0.2,
+      {.a = 0,
+       .b = -1,
+       .coupled_to = -1,
+       .group = 0,
+       .ja = {1, 0.5, 0},
+       .lo = -0.1,
+       .hi = 0.2,
        .bias = -9},
-      {.a = 0, .b = -1, .coupled_to = -1, .group = 1, .ja = {0, 1, 0.3}, .lo = -0.3, .hi = 0.2,
+      {.a = 0,
+       .b = -1,
+       .coupled_to = -1,
+       .group = 1,
+       .ja = {0, 1, 0.3},
+       .lo = -0.3,
+       .hi = 0.2,
        .bias = 7},
-      {.a = 0, .b = -1, .coupled_to = -1, .group = 2, .ja = {0.2, 0, 1}, .lo = -50, .hi = 50,
+      {.a = 0,
+       .b = -1,
+       .coupled_to = -1,
+       .group = 2,
+       .ja = {0.2, 0, 1},
+       .lo = -50,
+       .hi = 50,
        .bias = -2},
       {.a = 0, .b = -1, .coupled_to = -1, .group = 3, .ja = {1, 1, 0}, .lo = -5, .hi = 5},
   };
-  S2Problem problem = {.nodes = 1, .rows = 4, .mass = mass, .rhs = rhs, .row = row,
-                       .velocity_scale = 1, .length = 1};
+  S2Problem problem = {.nodes = 1,
+                       .rows = 4,
+                       .mass = mass,
+                       .rhs = rhs,
+                       .row = row,
+                       .velocity_scale = 1,
+                       .length = 1};
   S2Arena arena;
   s2_arena_init(&arena);
   S2SolverOptions options = {.solver = S2_SOLVER_PDIPM, .tolerance = 1e-13, .max_iterations = 50};
@@ -374,8 +397,8 @@ static void boxed_rows_at_their_bounds(void **state) {
     double lo[4], hi[4], bias[4];
     S2McpGradient to = {.bias = bias, .lo = lo, .hi = hi};
     unsigned flags = way == 0 ? s2_mcp_vjp(&problem, v, lambda, dv, dlambda, &to, &arena)
-                              : s2_mcp_linear_vjp(
-                                    s2_mcp_linearise(&problem, v, lambda, &arena), dv, dlambda, &to);
+                              : s2_mcp_linear_vjp(s2_mcp_linearise(&problem, v, lambda, &arena), dv,
+                                                  dlambda, &to);
     assert_int_equal(flags, 0);
     for (int k = 0; k < 4; k++) {
       const double derivative[3] = {lo[k], hi[k], bias[k]};

@@ -24,8 +24,7 @@ static double magnitude(S2Vec2 p) {
 static void edge_normal_bar(S2Vec2 edge, S2Vec2 bar, S2Vec2 *start, S2Vec2 *end) {
   double length = s2_length(edge);
   S2Vec2 along = s2_scale(1 / length, edge), normal = s2_right(along);
-  S2Vec2 edge_bar =
-      s2_scale(1 / length, s2_add_scaled(s2_left(bar), -s2_dot(normal, bar), along));
+  S2Vec2 edge_bar = s2_scale(1 / length, s2_add_scaled(s2_left(bar), -s2_dot(normal, bar), along));
   add(end, edge_bar);
   add_scaled(start, -1, edge_bar);
 }

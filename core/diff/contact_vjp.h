@@ -22,9 +22,9 @@ typedef struct S2PointSource { // adjoint of what a point is made of
   S2Vec2 edge_end;         // the end of the edge, where there is one
 } S2PointSource;
 
-// Normal, arms and gap of a manifold point as a function of poses (angle, x, y), radii and vertices;
-// `edge` is end - start of the edge in its own frame (EDGE_A, EDGE_B). What does not decide the
-// point is not looked at: the gap kept in `at`, its point.
+// Normal, arms and gap of a manifold point as a function of poses (angle, x, y), radii and
+// vertices; `edge` is end - start of the edge in its own frame (EDGE_A, EDGE_B). What does not
+// decide the point is not looked at: the gap kept in `at`, its point.
 S2PointSource s2_manifold_point_vjp(const S2ManifoldPoint *at, S2Vec2 edge, const double qa[3],
                                     const double qb[3], double radius_a, double radius_b,
                                     const S2PointBar *bar);

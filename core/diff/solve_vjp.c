@@ -227,9 +227,9 @@ static void target_vjp(const Solve *solve, int i, int k, double bar, S2PointBar 
     pair->restitution += bar * s2_arrival_vjp(undo, touch, k, bar * touch->restitution, point);
     break;
   case S2_TARGET_APPROACH:
-    pair->restitution += bar * s2_touch_velocity(touch, k, touch->points[k].at.normal,
-                                                 solve->note->kind == S2_MOTION ? undo->step.v0
-                                                                                : undo->step.v2);
+    pair->restitution +=
+        bar * s2_touch_velocity(touch, k, touch->points[k].at.normal,
+                                solve->note->kind == S2_MOTION ? undo->step.v0 : undo->step.v2);
     speed_vjp(solve, touch, k, bar * touch->restitution, point);
     break;
   case S2_TARGET_MIRROR:
@@ -372,9 +372,8 @@ S2Status s2_undo_solve(S2Undo *undo, int index) {
     if (differentiate(&solve)) {
       bodies_vjp(&solve);
       contacts_vjp(&solve, put_solved);
-      S2RowsAdjoint rows = {solve.data.ja,         solve.data.jb, solve.data.bias,
-                            solve.data.compliance, solve.data.lo, solve.data.hi,
-                            solve.data.rhs,        solve.given};
+      S2RowsAdjoint rows = {solve.data.ja, solve.data.jb, solve.data.bias, solve.data.compliance,
+                            solve.data.lo, solve.data.hi, solve.data.rhs,  solve.given};
       if (note->island.joints > 0) {
         status = s2_joint_rows_vjp(&undo->step, &note->island, note->kind, &solve.assembly, &rows,
                                    &undo->bar);
@@ -504,8 +503,8 @@ static S2Status mended_joints(Solve *solve, const S2Assembly *start, int equatio
     only.parts_given = 0;
     undo->step.q1 = undo->step.q0;
     undo->bar.q1 = undo->bar.q0;
-    status = s2_joint_rows_vjp(&undo->step, &note->island, S2_POSITIONS, &only, &at_start,
-                               &undo->bar);
+    status =
+        s2_joint_rows_vjp(&undo->step, &note->island, S2_POSITIONS, &only, &at_start, &undo->bar);
     undo->step.q1 = q1;
     undo->bar.q1 = q1_bar;
     memset(data->ja, 0, sizeof(double) * 3 * (size_t)equations);

@@ -68,8 +68,8 @@ static void free_vjp(S2Undo *undo, const S2Note *note) {
       mass_bar -= over * step->free_v[at];
       bar->v0[at] += over * left;
       bar->force[at] += over * h;
-      bar->h += over * step->force[at] +
-                inertial * damping * (mass_bar * alpha - left_bar * (1 - alpha));
+      bar->h +=
+          over * step->force[at] + inertial * damping * (mass_bar * alpha - left_bar * (1 - alpha));
       *(c == 0 ? &g->body[slot].inertia : &g->body[slot].mass) +=
           mass_bar * (1 + h * alpha * damping) + left_bar * (1 - h * (1 - alpha) * damping);
       *(c == 0 ? &g->body[slot].angular_damping : &g->body[slot].linear_damping) +=

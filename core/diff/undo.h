@@ -8,16 +8,16 @@
 
 typedef struct S2Undo {
   const S2Notes *notes;
-  S2World world;           // a view of what was kept, for what reads one
-  S2Step step;             // as it looked before the act that is being undone
-  S2StepAdjoint bar;       // dl/d(arrays of step) at that moment
+  S2World world;     // a view of what was kept, for what reads one
+  S2Step step;       // as it looked before the act that is being undone
+  S2StepAdjoint bar; // dl/d(arrays of step) at that moment
   S2WorldGradient *gradient;
   S2Arena *arena;
   const bool *const *late; // a note: which of its touches are those of a S2_ACT_LINEARISE before it
   S2PointBar *late_bar;    // 2 a touch: adjoint of such points
-  double *lean, *more;     // 2 a touch: of the impulses that bound friction; of what is still gained
-  double *displaced;       // 3 a slot: of what joints displaced in mends
-  double *feed;            // a joint slot: part of a mend's impulse that it kept
+  double *lean, *more; // 2 a touch: of the impulses that bound friction; of what is still gained
+  double *displaced;   // 3 a slot: of what joints displaced in mends
+  double *feed;        // a joint slot: part of a mend's impulse that it kept
   double *reflected, *start; // 3 a slot: of v2 after the passes of a blow, and at its start
 } S2Undo;
 

@@ -30,7 +30,9 @@ static bool choose(const S2Step *step, const S2Island *island, S2Choice *choices
           choices[2 * index + k] = (S2Choice){
               .use = s2_touch_soft(touch) || (near && !(bounces && u > tiny)),
               .bias = fmin(bounce, mend),
-              .target = mend < bounce ? S2_TARGET_GAP : u < 0 ? S2_TARGET_APPROACH : S2_TARGET_FIXED,
+              .target = mend < bounce ? S2_TARGET_GAP
+                        : u < 0       ? S2_TARGET_APPROACH
+                                      : S2_TARGET_FIXED,
           };
         }
       }

@@ -368,8 +368,8 @@ void s2_note_blow(const S2Step *step, const S2Island *island, const S2Choice *ch
   }
 }
 
-void s2_note_blend(const S2Step *step, const S2Island *island, const S2Choice *choices,
-                   double e, const double *reflected) {
+void s2_note_blend(const S2Step *step, const S2Island *island, const S2Choice *choices, double e,
+                   const double *reflected) {
   if (step->world->notes != NULL) {
     S2Note *note = note_island(step, island, S2_ACT_BLEND);
     note->part = e;

@@ -38,45 +38,46 @@ typedef enum S2Mend { // rows of a mend, beside errors at q1
   S2_MEND_SOLVED,     // at q0, as the solve had them
 } S2Mend;
 
-// Where an act has an island, `touches` are those of the island, in its order, as the act found them
-// (island.touch[i] = i); touch_index is what they are in S2Step.touches.
+// Where an act has an island, `touches` are those of the island, in its order, as the act found
+// them (island.touch[i] = i); touch_index is what they are in S2Step.touches.
 typedef struct S2Note {
   S2Act act;
-  S2Kind kind;         // SOLVE, MEND
-  S2Mend mend;         // MEND
-  bool into_v1;        // SOLVE
-  bool restarted;      // MIDPOINT: `more` was v2, not v0
-  int rows;            // SOLVE, MEND: of the problem
-  double h, t;         // FREE; PART: t
-  double part;         // MEND, FEEDBACK
-  double stiffness;    // MEND: of angles
-  double *before;      // 3 a node, or 3 a slot: what is overwritten (MEND: q1; MIDPOINT: v1);
-                       // FREE, Q0_IS_Q1: q0 from here on; COMMIT, ON: q1
-  double *more;        // 3 a slot, or 3 a node. FREE: v0; COMMIT, ON: v2; SOLVE: the solution;
-                       // MIDPOINT: v0 as it took it; BLEND: reflected; MEND, FEEDBACK:
-                       // displacements, by the joints alone
-  double *force;       // FREE: 3 a slot
-  double *v1;          // COMMIT, ON: 3 a slot
-  double *lambda;      // SOLVE, MEND: 1 a row
-  double *impulse;     // S2_JOINT_ROWS a joint of the island, before; PART: all slots
-  double *pushed;      // 2 a joint of the island
-  bool *ahead;         // LINEARISE, INTEGRATE, where beta < 1: S2Step.ahead
+  S2Kind kind;      // SOLVE, MEND
+  S2Mend mend;      // MEND
+  bool into_v1;     // SOLVE
+  bool restarted;   // MIDPOINT: `more` was v2, not v0
+  int rows;         // SOLVE, MEND: of the problem
+  double h, t;      // FREE; PART: t
+  double part;      // MEND, FEEDBACK
+  double stiffness; // MEND: of angles
+  double *before;   // 3 a node, or 3 a slot: what is overwritten (MEND: q1; MIDPOINT: v1);
+                    // FREE, Q0_IS_Q1: q0 from here on; COMMIT, ON: q1
+  double *more;     // 3 a slot, or 3 a node. FREE: v0; COMMIT, ON: v2; SOLVE: the solution;
+                    // MIDPOINT: v0 as it took it; BLEND: reflected; MEND, FEEDBACK:
+                    // displacements, by the joints alone
+  double *force;    // FREE: 3 a slot
+  double *v1;       // COMMIT, ON: 3 a slot
+  double *lambda;   // SOLVE, MEND: 1 a row
+  double *impulse;  // S2_JOINT_ROWS a joint of the island, before; PART: all slots
+  double *pushed;   // 2 a joint of the island
+  bool *ahead;      // LINEARISE, INTEGRATE, where beta < 1: S2Step.ahead
   S2Island island;
-  S2Touch *touches;    // LINEARISE: as they are then, `island.touches` of them
-  S2Touch *solved;     // MEND, S2_MEND_SOLVED: as the solve had them, in the same order
+  S2Touch *touches; // LINEARISE: as they are then, `island.touches` of them
+  S2Touch *solved;  // MEND, S2_MEND_SOLVED: as the solve had them, in the same order
   int32_t *touch_index;
-  S2Choice *choices;   // 2 a touch of `touches`
-  S2Joint *joints;     // PART: all slots
-  S2Kept *kept;        // PART
+  S2Choice *choices; // 2 a touch of `touches`
+  S2Joint *joints;   // PART: all slots
+  S2Kept *kept;      // PART
 } S2Note;
 
 typedef struct S2NoteBlock S2NoteBlock;
 
-typedef struct S2Fixed S2Fixed; // bodies, pieces, vertices, shared by many steps while they are equal
+typedef struct S2Fixed
+    S2Fixed; // bodies, pieces, vertices, shared by many steps while they are equal
 
 typedef struct S2Notes {
   S2_ARRAY(S2Note *) at;
-  S2NoteBlock *block; // memory of the notes, newest first
+  S2NoteBlock *block;           // memory of the notes, newest first
   size_t bytes, used, expected; // of the blocks; of the notes in them; of the step before
   S2Fixed *fixed;
   int slots, joint_slots;
@@ -100,7 +101,7 @@ void s2_fixed_release(S2Fixed *fixed); // NULL: nothing
 
 // Each does nothing when the step keeps no notes.
 void s2_note_part(const S2Step *step);
-void s2_note_plain(const S2Step *step, S2Act act); // acts on all bodies
+void s2_note_plain(const S2Step *step, S2Act act);                          // acts on all bodies
 void s2_note_island(const S2Step *step, const S2Island *island, S2Act act); // RESTART, REWIND
 void s2_note_blow(const S2Step *step, const S2Island *island, const S2Choice *choices);
 // Before the solution goes to v (3 a slot).
@@ -112,8 +113,8 @@ void s2_note_mend(const S2Step *step, const S2Island *island, S2Mend mend, const
                   double stiffness, double part, const S2Assembly *assembly,
                   const S2Solution *solution);
 void s2_note_feedback(const S2Step *step, const S2Island *island, double part, const double *dq);
-void s2_note_blend(const S2Step *step, const S2Island *island, const S2Choice *choices,
-                   double e, const double *reflected);
+void s2_note_blend(const S2Step *step, const S2Island *island, const S2Choice *choices, double e,
+                   const double *reflected);
 // `restarted`: v0 (3 a node) is from v2.
 void s2_note_midpoint(const S2Step *step, const S2Island *island, bool restarted, const double *v0,
                       const double *linear);

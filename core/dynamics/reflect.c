@@ -57,9 +57,10 @@ static bool choose_approaching(const Blow *blow) {
     for (int k = 0; k < touch->count; k++) {
       double speed = approach(blow, index, k);
       bool use = blow->touching[2 * index + k] && speed > blow->tiny;
-      blow->choices[2 * index + k] = (S2Choice){.use = use, .bias = -e * speed,
-                                               .target = blow->one ? S2_TARGET_MIRROR
-                                                                   : S2_TARGET_APPROACH};
+      blow->choices[2 * index + k] =
+          (S2Choice){.use = use,
+                     .bias = -e * speed,
+                     .target = blow->one ? S2_TARGET_MIRROR : S2_TARGET_APPROACH};
       some |= use;
     }
   }
@@ -75,8 +76,9 @@ static bool rub(const Blow *blow, const double *before) {
     for (int k = 0; k < touch->count; k++) {
       S2Choice *choice = &blow->choices[2 * index + k];
       double lean = touch->points[k].normal_impulse - before[2 * index + k];
-      *choice = (S2Choice){.use = choice->use && touch->friction > 0 && lean > 0, .bias = lean,
-                            .target = S2_TARGET_LEAN};
+      *choice = (S2Choice){.use = choice->use && touch->friction > 0 && lean > 0,
+                           .bias = lean,
+                           .target = S2_TARGET_LEAN};
       rough |= choice->use;
     }
   }

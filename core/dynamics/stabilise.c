@@ -164,7 +164,8 @@ static bool project(S2Step *step, const S2Island *island, double worst, double s
   for (int i = 0; i < island->touches; i++) {
     const S2Touch *touch = &step->touches[island->touch[i]];
     for (int k = 0; k < touch->count; k++) {
-      choices[2 * island->touch[i] + k] = (S2Choice){true, touch->points[k].at.gap, S2_TARGET_ERROR};
+      choices[2 * island->touch[i] + k] =
+          (S2Choice){true, touch->points[k].at.gap, S2_TARGET_ERROR};
     }
   }
   S2Assembly assembly = s2_assemble(step, island, choices, S2_POSITIONS);

@@ -476,7 +476,8 @@ static void settle(S2McpLinear *l, int k, const double *u, const double *lambda,
   if (fabs(x) <= S2_VJP_EDGE) {
     l->flags |= S2_VJP_WEAK;
     *mode = S2_SEPARATE;
-  } else if (unit->kind == S2_UNIT_CONTACT && x > 0 && fabs(fabs(y) - unit->mu * x) <= S2_VJP_EDGE) {
+  } else if (unit->kind == S2_UNIT_CONTACT && x > 0 &&
+             fabs(fabs(y) - unit->mu * x) <= S2_VJP_EDGE) {
     l->flags |= S2_VJP_WEAK;
     *mode = S2_STICK;
   }

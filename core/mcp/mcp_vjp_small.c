@@ -48,8 +48,7 @@ static bool hold(Small *s, int row, double w) {
   if (s->count == MOST) {
     return false;
   }
-  s->held[s->count++] =
-      (Held){.row = row, .friction = -1, .w = w, .along = s->problem->row[row]};
+  s->held[s->count++] = (Held){.row = row, .friction = -1, .w = w, .along = s->problem->row[row]};
   return true;
 }
 
@@ -101,8 +100,7 @@ static bool read_contact(Small *s, int row, bool rough) {
     }
     s->sign[row + 1] = y > 0 ? 1 : -1;
   } else {
-    double slip =
-        (velocity_of(friction, s->v) + friction->bias) / s->problem->velocity_scale;
+    double slip = (velocity_of(friction, s->v) + friction->bias) / s->problem->velocity_scale;
     bool slow = fabs(slip) <= S2_VJP_EDGE;
     s->flags |= slow ? S2_VJP_WEAK : 0;
     s->sign[row + 1] = slow ? 0 : slip > 0 ? -1 : 1;
