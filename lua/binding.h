@@ -59,7 +59,7 @@ typedef enum S2Store {
   S2_STORE_NAMES,       // name -> Body, weak: what world.bodies.NAME found
   S2_STORE_DATA,        // serial -> body.data
   S2_STORE_LAWS,        // serial -> {[0] = Body, handles of force laws}
-  S2_STORE_CONSTRAINTS, // serial of a joint -> its functions, see constraint.c
+  S2_STORE_CONSTRAINTS, // serial of a joint or body -> its functions, see constraint.c, motion.c
   S2_STORE_HOOKS,       // S2Hook + 1 -> array of handles
   S2_STORE_BODY_LIST,   // world.bodies
   S2_STORE_JOINT_LIST,  // world.joints
@@ -209,7 +209,22 @@ void s2_lua_read_weights(const S2Keys *keys, const char *key, S2JointWeights *we
 
 // constraint.c
 bool s2_lua_engine_constraint(void *user, S2World *world, S2ConstraintCall *call);
+// Is anything constrained or moved by functions of the script?
 bool s2_lua_has_constraints(S2LuaWorld *lw);
+// Keeps the list of functions on top of the stack (popped) for a joint or body.
+void s2_lua_store_functions(lua_State *L, int world, uint32_t serial);
+
+// motion.c
+bool s2_lua_engine_motion(void *user, S2World *world, S2MotionCall *call);
+// x, y, angle and velocity of a lock; pushes its functions.
+void s2_lua_read_lock(const S2Keys *keys, S2JointDef *def);
+int s2_lua_body_motion(lua_State *L); // the method of Body
+
+// spring.c
+bool s2_lua_engine_spring(void *user, S2World *world, S2JointId joint, double extension,
+                          double *force, double *tangent);
+// Reads the key `force` of a spring; false when it is absent.
+bool s2_lua_spring_law(const S2Keys *keys, S2JointDef *def);
 
 // world.bodies, world.joints
 void s2_lua_open_collection(lua_State *L);

@@ -32,6 +32,7 @@ static const char *const common_keys[] = {"position",
                                           "surface_speed",
                                           "contact_compliance",
                                           "contact_damping",
+                                          "contact_viscosity",
                                           "data",
                                           NULL};
 
@@ -320,6 +321,7 @@ static void read_body(const S2Keys *keys, S2BodyDef *def) {
   s2_keys_number(keys, "surface_speed", S2_ANY_NUMBER, &def->surface_speed);
   s2_keys_number(keys, "contact_compliance", S2_NON_NEGATIVE, &def->contact_compliance);
   s2_keys_number(keys, "contact_damping", S2_NON_NEGATIVE, &def->contact_damping);
+  s2_keys_number(keys, "contact_viscosity", S2_NON_NEGATIVE, &def->contact_viscosity);
   s2_keys_choice(keys, "type", type_names, &type);
   def->type = (S2BodyType)type;
   s2_keys_name(keys, "name", &def->name);

@@ -156,5 +156,7 @@ void s2_lua_engine_callbacks(S2LuaWorld *lw, S2Callbacks *callbacks) {
                              .filter = engine_filter,
                              .pre_solve = engine_pre_solve,
                              .constraint = s2_lua_engine_constraint,
+                             .motion = s2_lua_engine_motion,
+                             .spring = s2_lua_engine_spring,
                              .proceed = engine_proceed};
 }

@@ -240,26 +240,41 @@ static int count_rows(const S2Keys *keys, S2LuaWorld *lw, const S2JointDef *def)
 
 // Functions of constraints that were destroyed stay a while: a step or a snapshot that is undone
 // brings them back. They go when they outnumber the living.
-static void sweep(lua_State *L, S2LuaWorld *lw) {
+static void sweep(lua_State *L, int world) {
   enum { SMALL = 64 };
-  int count;
-  const S2JointId *joints = s2_lua_joints(lw, &count);
+  S2LuaWorld *lw = lua_touserdata(L, world);
+  int joint_count, body_count;
+  const S2JointId *joints = s2_lua_joints(lw, &joint_count);
+  const S2BodyId *bodies = s2_lua_bodies(lw, &body_count);
+  int count = joint_count + body_count;
   if (lw->phase != S2_IDLE || lw->constraints < SMALL || lw->constraints < 2 * count) {
     return;
   }
   lw->constraints = 0;
-  lua_getiuservalue(L, 1, S2_STORE_CONSTRAINTS);
+  lua_getiuservalue(L, world, S2_STORE_CONSTRAINTS);
   lua_newtable(L);
   for (int i = 0; i < count; i++) {
-    if (lua_rawgeti(L, -2, joints[i].serial) != LUA_TNIL) {
-      lua_rawseti(L, -2, joints[i].serial);
+    uint32_t serial = i < joint_count ? joints[i].serial : bodies[i - joint_count].serial;
+    if (lua_rawgeti(L, -2, serial) != LUA_TNIL) {
+      lua_rawseti(L, -2, serial);
       lw->constraints++;
     } else {
       lua_pop(L, 1);
     }
   }
-  lua_setiuservalue(L, 1, S2_STORE_CONSTRAINTS);
+  lua_setiuservalue(L, world, S2_STORE_CONSTRAINTS);
   lua_pop(L, 1);
+}
+
+void s2_lua_store_functions(lua_State *L, int world, uint32_t serial) {
+  S2LuaWorld *lw = lua_touserdata(L, world);
+  world = lua_absindex(L, world);
+  sweep(L, world);
+  lua_getiuservalue(L, world, S2_STORE_CONSTRAINTS);
+  lua_insert(L, -2);
+  lua_rawseti(L, -2, serial);
+  lua_pop(L, 1);
+  lw->constraints++;
 }
 
 static int world_constraint(lua_State *L) {
@@ -310,12 +325,8 @@ static int world_constraint(lua_State *L) {
   }
   s2_lua_try(L, status);
   s2_lua_world_changed(lw);
-  sweep(L, lw);
-  lua_getiuservalue(L, 1, S2_STORE_CONSTRAINTS);
   lua_pushvalue(L, functions);
-  lua_rawseti(L, -2, id.serial);
-  lua_pop(L, 1);
-  lw->constraints++;
+  s2_lua_store_functions(L, 1, id.serial);
   s2_lua_bind_joint(L, 1, joint, id);
   return 1;
 }
@@ -325,7 +336,14 @@ bool s2_lua_has_constraints(S2LuaWorld *lw) {
   const S2JointId *joints = s2_lua_joints(lw, &count);
   for (int i = 0; i < count; i++) {
     S2JointInfo info;
-    if (s2_joint_info(lw->world, joints[i], &info).code == S2_OK && info.type == S2_CONSTRAINT) {
+    if (s2_joint_info(lw->world, joints[i], &info).code == S2_OK &&
+        (info.type == S2_CONSTRAINT || info.driven || info.has_law)) {
+      return true;
+    }
+  }
+  const S2BodyId *bodies = s2_lua_bodies(lw, &count);
+  for (int i = 0; i < count; i++) {
+    if (s2_body_has_motion(lw->world, bodies[i])) {
       return true;
     }
   }

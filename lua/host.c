@@ -108,11 +108,30 @@ static int host_owned(lua_State *L) {
   return 1;
 }
 
+// (world, body or joint): the one of the same name by handle in a copy of its world.
+static int host_counterpart(lua_State *L) {
+  s2_lua_world(L, 1);
+  const S2LuaBody *body = s2_lua_test(L, 2, s2_type_body);
+  const S2LuaJoint *joint = s2_lua_test(L, 2, s2_type_joint);
+  if (body != NULL) {
+    s2_lua_push_body(L, 1, body->id);
+  } else if (joint != NULL) {
+    s2_lua_push_joint(L, 1, joint->id);
+  } else {
+    lua_pushnil(L);
+  }
+  return 1;
+}
+
 // ---- Host -------------------------------------------------------------------------------------
 
 void s2_host_push(lua_State *L) {
-  static const luaL_Reg functions[] = {
-      {"nearest", host_nearest}, {"progress", host_progress},           {"owned", host_owned},
-      {"world", host_world},     {"world_methods", host_world_methods}, {NULL, NULL}};
+  static const luaL_Reg functions[] = {{"nearest", host_nearest},
+                                       {"progress", host_progress},
+                                       {"owned", host_owned},
+                                       {"world", host_world},
+                                       {"world_methods", host_world_methods},
+                                       {"counterpart", host_counterpart},
+                                       {NULL, NULL}};
   luaL_newlib(L, functions);
 }

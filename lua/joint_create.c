@@ -195,14 +195,16 @@ static const char *const common[] = {"name", "collide", "break_force", NULL};
 #define DRIVEN "limits", "motor", "friction"
 
 static const struct {
-  const char *names[16];
+  const char *names[20];
   int positional;
 } known[S2_JOINT_TYPE_COUNT] = {
     [S2_HINGE] = {{SHARED, DRIVEN, NULL}, 2},
     [S2_WELD] = {{SHARED, NULL}, 2},
     [S2_SLIDER] = {{SHARED, DRIVEN, "axis", NULL}, 2},
     [S2_DISTANCE] = {{LENGTH, "length", "compliance", "damping", NULL}, 2},
-    [S2_SPRING] = {{LENGTH, DRIVEN, "rest_length", "stiffness", "damping", NULL}, 2},
+    [S2_SPRING] = {{LENGTH, DRIVEN, "rest_length", "stiffness", "quadratic", "cubic", "force",
+                    "damping", NULL},
+                   2},
     [S2_ROPE] = {{LENGTH, "max_length", NULL}, 2},
     [S2_GEAR] = {{"joint_a", "joint_b", "ratio", "compliance", "damping", NULL}, 2},
     [S2_LOCK] = {{"body", "x", "y", "angle", "velocity", "angular_velocity", "compliance",
@@ -239,12 +241,6 @@ static void read_vec2(const S2Keys *keys, S2JointType type, const char *key, boo
   }
 }
 
-static void read_flag(const S2Keys *keys, S2JointType type, const char *key, bool *value) {
-  if (takes(type, key)) {
-    s2_keys_boolean(keys, key, value);
-  }
-}
-
 static void read_bodies(const S2Keys *keys, const S2LuaWorld *lw, S2JointDef *def) {
   if (def->type == S2_GEAR) {
     def->joint_a = read_joint(keys, lw, 1, "joint_a");
@@ -266,7 +262,6 @@ static void read_keys(const S2Keys *keys, S2JointDef *def) {
   read_vec2(keys, type, "anchor_b", def->b.index == 0, &def->anchor_b);
   read_vec2(keys, type, "axis", true, &def->axis);
   read_vec2(keys, type, "target", true, &def->target);
-  read_vec2(keys, type, "velocity", false, &def->velocity);
   read_number(keys, type, "angular_velocity", S2_ANY_NUMBER, &def->angular_velocity);
   read_number(keys, type, "length", S2_POSITIVE, &def->length);
   read_number(keys, type, "rest_length", S2_NON_NEGATIVE, &def->rest_length);
@@ -274,11 +269,12 @@ static void read_keys(const S2Keys *keys, S2JointDef *def) {
   read_number(keys, type, "max_force", S2_NON_NEGATIVE, &def->max_force);
   read_number(keys, type, "max_torque", S2_NON_NEGATIVE, &def->max_torque);
   read_number(keys, type, "ratio", S2_ANY_NUMBER, &def->ratio);
-  read_flag(keys, type, "x", &def->lock_x);
-  read_flag(keys, type, "y", &def->lock_y);
-  read_flag(keys, type, "angle", &def->lock_angle);
   if (takes(type, "stiffness")) {
-    s2_keys_require(keys, "stiffness");
+    if (!takes(type, "force") || !s2_lua_spring_law(keys, def)) {
+      s2_keys_require(keys, "stiffness");
+    }
+    read_number(keys, type, "quadratic", S2_ANY_NUMBER, &def->quadratic);
+    read_number(keys, type, "cubic", S2_ANY_NUMBER, &def->cubic);
     read_number(keys, type, "stiffness", S2_NON_NEGATIVE, &def->stiffness);
     read_number(keys, type, "damping", S2_NON_NEGATIVE, &def->damping.linear);
   } else if (takes(type, "compliance")) {
@@ -302,6 +298,10 @@ static int make(lua_State *L, S2JointType type) {
   S2JointDef def = s2_joint_def(type);
   read_bodies(&keys, lw, &def);
   read_keys(&keys, &def);
+  if (type == S2_LOCK) {
+    s2_lua_read_lock(&keys, &def);
+  }
+  int functions = lua_gettop(L);
   S2LuaJoint *joint = s2_lua_new_joint(L, 1);
   S2JointId id;
   S2Status status = s2_joint_create(lw->world, &def, &id);
@@ -310,6 +310,15 @@ static int make(lua_State *L, S2JointType type) {
   }
   s2_lua_try(L, status);
   s2_lua_world_changed(lw);
+  if (def.driven) {
+    lua_pushvalue(L, functions);
+    s2_lua_store_functions(L, 1, id.serial);
+  } else if (def.has_law) {
+    lua_createtable(L, 1, 0);
+    s2_keys_push(&keys, "force");
+    lua_rawseti(L, -2, 1);
+    s2_lua_store_functions(L, 1, id.serial);
+  }
   s2_lua_bind_joint(L, 1, joint, id);
   return 1;
 }

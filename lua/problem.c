@@ -2,16 +2,14 @@
 //
 // With n bodies that move, m bilateral rows (joints) and c contacts, R = m + 2c rows, the fields
 // are
-//   bodies    n Body objects; body i has the columns 3i-2 .. 3i (angle, x, y) of v
-//   M         3n x 3n mass matrix, diagonal              (kg m^2, kg, kg)
-//   rhs       3n, M v + dt f: momentum without impulses   (N m s, N s)
-//   J         R x 3n Jacobian: the m joint rows, then a normal and a tangent row for each contact
-//   C         R compliances (diagonal)
-//   bias      R: row velocity u = J v + C lambda + bias
-//   lo, hi    R bounds of the impulses lambda; rows of friction: -mu and mu times the normal
-//   impulse mu        c friction coefficients E         2c x c: which contact the two opposite
-//   directions of friction belong to W, q      R x R Delassus matrix J inv(M) J' + C and R: u = W
-//   lambda + q joints    m, contacts: c (counts)
+//   bodies    n Body objects (false: a node of a gear); body i has the columns 3i-2 .. 3i (angle,
+//   x, y) of v M         3n x 3n mass matrix, diagonal              (kg m^2, kg, kg) rhs       3n,
+//   M v + dt f: momentum without impulses   (N m s, N s) J         R x 3n Jacobian: the m joint
+//   rows, then a normal and a tangent row for each contact C         R compliances (diagonal) bias
+//   R: row velocity u = J v + C lambda + bias lo, hi    R bounds of the impulses lambda; rows of
+//   friction: -mu and mu times the normal impulse mu        c friction coefficients E         2c x
+//   c: which contact the two opposite directions of friction belong to W, q      R x R Delassus
+//   matrix J inv(M) J' + C and R: u = W lambda + q joints    m, contacts: c (counts)
 #include "binding.h"
 
 #include <math.h>
@@ -131,7 +129,11 @@ static int build_tables(lua_State *L) {
   lua_createtable(L, 0, 14);
   lua_createtable(L, problem->nodes, 0);
   for (int i = 0; i < problem->nodes; i++) {
-    s2_lua_push_body(L, 1, bodies[i]);
+    if (bodies[i].index == 0) {
+      lua_pushboolean(L, 0);
+    } else {
+      s2_lua_push_body(L, 1, bodies[i]);
+    }
     lua_rawseti(L, -2, i + 1);
   }
   lua_setfield(L, -2, "bodies");
@@ -156,7 +158,7 @@ static int world_problem(lua_State *L) {
   S2LuaWorld *lw = s2_lua_world(L, 1);
   s2_lua_step_open(L, lw, "world:problem()"); // force laws and filters are asked
   s2_arena_reset(&lw->scratch);
-  int capacity = s2_world_bodies(lw->world, NULL, 0);
+  int capacity = s2_world_bodies(lw->world, NULL, 0) + s2_world_joints(lw->world, NULL, 0);
   S2BodyId *bodies = S2_TAKE(&lw->scratch, S2BodyId, capacity + 1);
   S2Problem *problem = NULL;
   S2Status status = s2_world_problem(lw->world, &problem, bodies, capacity);

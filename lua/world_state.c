@@ -175,8 +175,8 @@ static int world_clone(lua_State *L) {
   s2_keys_boolean(&keys, "callbacks", &callbacks);
   refuse_inside(L, lw, "world:clone()");
   if (!callbacks && s2_lua_has_constraints(lw)) {
-    return s2_lua_fail(L, "world:clone(): the world has constraints, whose functions come along "
-                          "with {callbacks = true} only");
+    return s2_lua_fail(L, "world:clone(): functions of the script constrain, pull or move bodies; "
+                          "they come along with {callbacks = true} only");
   }
   S2LuaWorld *copy = s2_lua_push_world(L);
   int at = lua_gettop(L);

@@ -334,8 +334,48 @@ static void test_orders_keep_factors_sparse(void **state) {
   s2_arena_free(&arena);
 }
 
+static void test_forests_get_no_fill(void **state) {
+  (void)state;
+  enum { NODES = 60, FORESTS = 200 };
+  S2Rng rng = s2_rng_seeded(5);
+  S2Arena arena;
+  s2_arena_init(&arena);
+  for (int k = 0; k < FORESTS; k++) {
+    bool next[NODES][NODES] = {{false}};
+    int32_t start[NODES + 1], neighbour[2 * NODES], order[NODES], count = 0;
+    for (int i = 1; i < NODES; i++) { // each to an earlier one, or to none
+      int to = (int)s2_rng_integer(&rng, -1, i - 1);
+      if (to >= 0) {
+        next[i][to] = next[to][i] = true;
+      }
+    }
+    for (int i = 0; i < NODES; i++) {
+      start[i] = count;
+      for (int j = 0; j < NODES; j++) {
+        if (next[i][j]) {
+          neighbour[count++] = j;
+        }
+      }
+    }
+    start[NODES] = count;
+    s2_order_minimum_degree(NODES, start, neighbour, order, &arena);
+    bool gone[NODES] = {false};
+    for (int i = 0; i < NODES; i++) { // every node once, and a leaf when its turn comes
+      int left = 0;
+      assert_false(gone[order[i]]);
+      gone[order[i]] = true;
+      for (int j = 0; j < NODES; j++) {
+        left += next[order[i]][j] && !gone[j];
+      }
+      assert_true(left <= 1);
+    }
+  }
+  s2_arena_free(&arena);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_forests_get_no_fill),
       cmocka_unit_test(test_symmetric_factor_agrees_with_lapack),
       cmocka_unit_test(test_nonsymmetric_factor_agrees_with_lapack),
       cmocka_unit_test(test_quasi_definite_factor_solves),

@@ -226,6 +226,31 @@ static void test_svg_strays(void **state) {
   s2_world_destroy(world);
 }
 
+// Anchors that came apart are an error, marked in red, where the joint is rigid: what is compliant
+// gives way.
+static void test_svg_compliant_hinges(void **state) {
+  (void)state;
+  for (int compliant = 0; compliant < 2; compliant++) {
+    S2World *world = world_new(-10, 1.0 / 120);
+    S2BodyId bar = add_box(world, at(0.5, 0), 1, 0.1);
+    S2JointDef def = hinge_def(bar, no_body, 0, 0);
+    def.compliance.linear = compliant ? 1e-2 : 0;
+    S2JointId hinge;
+    must(s2_joint_create(world, &def, &hinge));
+    must(s2_body_set_q(world, bar, (const double[3]){0, 0.7, 0.3}));
+    S2Moment moment = {0};
+    must(s2_moment_capture(&moment, world));
+    assert_true(moment.joints.at[0].compliant == (compliant == 1));
+    S2DrawOptions options = s2_draw_options();
+    options.joints = true;
+    char *svg = svg_of(&moment, &options);
+    assert_int_equal(occurrences(svg, "#d22f3f") > 0, !compliant);
+    s2_memory_free(svg);
+    s2_moment_free(&moment);
+    s2_world_destroy(world);
+  }
+}
+
 static void test_svg_joints(void **state) {
   (void)state;
   S2World *world = world_new(0, 0.01);
@@ -279,13 +304,10 @@ static void test_svg_numbers_that_are_none(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_svg_content),
-      cmocka_unit_test(test_svg_kinds_of_bodies),
-      cmocka_unit_test(test_svg_contacts),
-      cmocka_unit_test(test_svg_view),
-      cmocka_unit_test(test_svg_strays),
-      cmocka_unit_test(test_svg_joints),
-      cmocka_unit_test(test_svg_numbers_that_are_none),
+      cmocka_unit_test(test_svg_content),          cmocka_unit_test(test_svg_kinds_of_bodies),
+      cmocka_unit_test(test_svg_contacts),         cmocka_unit_test(test_svg_view),
+      cmocka_unit_test(test_svg_strays),           cmocka_unit_test(test_svg_joints),
+      cmocka_unit_test(test_svg_compliant_hinges), cmocka_unit_test(test_svg_numbers_that_are_none),
   };
   return cmocka_run_group_tests(tests, make_directory, remove_directory);
 }

@@ -131,8 +131,9 @@ static void assert_same_moment(const S2Moment *a, const S2Moment *b) {
     const S2MomentJoint *p = &a->joints.at[i], *q = &b->joints.at[i];
     assert_true(p->id.serial == q->id.serial && p->type == q->type && p->a == q->a &&
                 p->b == q->b && p->enabled == q->enabled && p->collide == q->collide &&
-                p->anchor_a.x == q->anchor_a.x && p->anchor_b.y == q->anchor_b.y &&
-                p->impulse.x == q->impulse.x && p->angle == q->angle && p->speed == q->speed);
+                p->compliant == q->compliant && p->anchor_a.x == q->anchor_a.x &&
+                p->anchor_b.y == q->anchor_b.y && p->impulse.x == q->impulse.x &&
+                p->angle == q->angle && p->speed == q->speed);
     assert_string_equal(p->name, q->name);
   }
 }
@@ -367,6 +368,78 @@ static void test_s2d_lying_counts(void **state) {
   s2_memory_free(bytes);
 }
 
+// All settings of a world are in the file. A new setting changes the size: record it, and set it
+// here to something that is not its default.
+static void test_s2d_all_settings(void **state) {
+  (void)state;
+  assert_int_equal(sizeof(S2WorldDef), 128);
+  S2World *world = small_world();
+  S2Moment moment = {0};
+  must(s2_moment_capture(&moment, world));
+  S2WorldDef def;
+  memset(&def, 0, sizeof def); // padding too
+  def.gravity = s2_vec2(0.5, -3);
+  def.dt = 0.015625;
+  def.solver = S2_SOLVER_PCG;
+  def.contact = S2_FRICTIONLESS;
+  def.stepping = S2_BISECT;
+  def.restitution_model = S2_REFLECTIONS;
+  def.stabilization = S2_POST_ASSEMBLY;
+  def.tolerance = 1e-7;
+  def.max_iterations = 77;
+  def.contact_margin = 0.03;
+  def.combine_friction = S2_COMBINE_MAX;
+  def.combine_restitution = S2_COMBINE_MULTIPLY;
+  def.nonlinear = true;
+  def.linear_solver = S2_LINEAR_MINRES;
+  def.substeps = 5;
+  def.alpha = 0.75;
+  def.beta = 0.625;
+  def.formulation = S2_FORM_VARIATION;
+  def.elasticity = S2_AS_STIFFNESS;
+  def.geometric_stiffness = S2_GEOMETRIC_PSD;
+  def.stepping_partial = true;
+  def.strict = true;
+  moment.settings = def;
+  S2Output output;
+  S2S2dWriter writer = {0};
+  must(s2_output_open(&output, in_directory("settings.s2d")));
+  s2_s2d_start(&output);
+  must(s2_s2d_frame(&writer, &output, &moment));
+  must(s2_output_close(&output));
+  s2_s2d_free(&writer);
+  S2Replay *replay = NULL;
+  const S2Moment *read = NULL;
+  must(s2_replay_open(in_directory("settings.s2d"), &replay));
+  must(s2_replay_frame(replay, 0, &read));
+  assert_memory_equal(&read->settings, &def, sizeof def);
+  s2_replay_close(replay);
+
+  // The same as version 2 wrote it.
+  size_t size = 0, head = S2_S2D_FILE_HEADER + S2_S2D_CHUNK_HEADER;
+  unsigned char *bytes = (unsigned char *)read_all(in_directory("settings.s2d"), &size);
+  size_t model = head + 100; // the last that version 2 had room for
+  memmove(bytes + model + 4, bytes + model + 12, size - model - 12);
+  s2_s2d_set32(bytes + 8, 2);
+  s2_s2d_set32(bytes + model, 0);
+  s2_s2d_set32(bytes + head - 12, s2_s2d_get32(bytes + head - 12) - 8);
+  s2_s2d_set32(bytes + head + 68, S2_S2D_PARTIAL | S2_S2D_STRICT);
+  fix_checksums(bytes, size - 8);
+  write_all(in_directory("old.s2d"), bytes, size - 8);
+  must(s2_replay_open(in_directory("old.s2d"), &replay));
+  must(s2_replay_frame(replay, 0, &read));
+  def.restitution_model = S2_NEWTON;
+  def.linear_solver = S2_LINEAR_AUTO;
+  def.substeps = 1;
+  def.nonlinear = false;
+  assert_memory_equal(&read->settings, &def, sizeof def);
+  assert_int_equal(read->bodies.count, moment.bodies.count);
+  s2_replay_close(replay);
+  s2_memory_free(bytes);
+  s2_moment_free(&moment);
+  s2_world_destroy(world);
+}
+
 static void test_s2d_not_one(void **state) {
   (void)state;
   S2Replay *replay = NULL;
@@ -533,6 +606,7 @@ int main(void) {
       cmocka_unit_test(test_s2d_flipped_bytes),
       cmocka_unit_test(test_s2d_hostile),
       cmocka_unit_test(test_s2d_lying_counts),
+      cmocka_unit_test(test_s2d_all_settings),
       cmocka_unit_test(test_s2d_not_one),
       cmocka_unit_test(test_s2d_after_a_kill),
       cmocka_unit_test(test_steady_recording_leaves_the_heap_alone),

@@ -120,24 +120,30 @@ static void ordinary(S2WorldDef *def) {
   def->nonlinear = false;
 }
 
-// Joints that the midpoint rule does not know take the ordinary step, bit for bit.
-static void other_joints_take_the_ordinary_step(void **state) {
+// What the midpoint rule does not know takes the ordinary step, bit for bit: limits that act (a
+// stop, a rope), a compliance given as a matrix, ground friction.
+static void others_take_the_ordinary_step(void **state) {
   (void)state;
-  for (int kind = 0; kind < 6; kind++) {
+  for (int kind = 0; kind < 4; kind++) {
     double angle[2];
     for (int pass = 0; pass < 2; pass++) {
       S2World *world = world_with(-10, pass == 0 ? nonlinear : ordinary);
       S2BodyId rod = add_box(world, at(0.5, 0), 1, 0.1);
       S2JointDef def = hinge_def(rod, no_body, 0, 0);
       def.has_limits = kind == 0;
-      def.limit_lo = kind == 0 ? -3 : -INFINITY;
-      def.has_motor = kind == 1;
-      def.motor_max = kind == 1 ? 0.5 : INFINITY;
-      def.friction = kind == 2 ? 0.1 : 0;
-      def.compliance.linear = kind == 3 ? 1e-4 : 0;
-      if (kind >= 4) {
-        def.type = kind == 4 ? S2_DISTANCE : S2_ROPE;
+      def.limit_lo = kind == 0 ? 0 : -INFINITY;
+      if (kind == 1) {
+        def.compliance = (S2JointWeights){.size = 2, .matrix = {1e-4, 0, 0, 2e-4}};
+      }
+      if (kind == 2) {
+        def.type = S2_ROPE;
         def.anchor_b = s2_vec2(-1, 0);
+      }
+      if (kind == 3) {
+        S2JointDef ground = joint_def(S2_GROUND_FRICTION, rod, no_body);
+        ground.max_force = 1;
+        ground.max_torque = 0.1;
+        make(world, ground);
       }
       make(world, def);
       steps(world, 50);
@@ -163,6 +169,29 @@ static void midpoint_steps_tell_the_reaction(void **state) {
   near(info.force.x, 0, 1e-9 * load);
   near(info.force.y, load, 1e-9 * load);
   s2_world_destroy(world);
+}
+
+// While the body of a lock stands still its goal waits: it does not jump after it.
+static void goals_wait_for_their_body(void **state) {
+  (void)state;
+  for (int k = 0; k < 2; k++) {
+    S2World *world = world_with(0, ordinary);
+    S2BodyId disc = add_disc(world, at(0, 0), 0.5);
+    S2JointDef lock = joint_def(S2_LOCK, disc, no_body);
+    lock.lock_x = true;
+    lock.velocity = s2_vec2(1, 0);
+    make(world, lock);
+    steps(world, 10);
+    double x = get(world, disc, S2_BODY_X), dt = s2_world_settings(world)->dt;
+    S2BodyField field = k == 0 ? S2_BODY_ENABLED : S2_BODY_TYPE;
+    must(s2_body_set(world, disc, field, k == 0 ? 0 : S2_STATIC));
+    steps(world, 100);
+    near(get(world, disc, S2_BODY_X), x, 0);
+    must(s2_body_set(world, disc, field, k == 0 ? 1 : S2_DYNAMIC));
+    steps(world, 1);
+    near(get(world, disc, S2_BODY_X), x + dt, 1e-12);
+    s2_world_destroy(world);
+  }
 }
 
 // Nothing rests on a goal that moves.
@@ -201,8 +230,9 @@ int main(void) {
       cmocka_unit_test(goals_and_motors_in_substeps),
       cmocka_unit_test(baumgarte_mends_all_rigid_rows),
       cmocka_unit_test(reflections_with_limits_and_motors),
-      cmocka_unit_test(other_joints_take_the_ordinary_step),
+      cmocka_unit_test(others_take_the_ordinary_step),
       cmocka_unit_test(midpoint_steps_tell_the_reaction),
+      cmocka_unit_test(goals_wait_for_their_body),
       cmocka_unit_test(a_moving_goal_has_no_equilibrium),
       cmocka_unit_test(a_spring_finds_its_equilibrium),
   };

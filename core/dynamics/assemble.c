@@ -77,18 +77,51 @@ static double pushed_speed(const S2Row *row, const double *mass) {
   return row->compliance > 0 ? fmax(-row->bias, 0) * w / (w + row->compliance) : 0;
 }
 
+// Viscosity: a tangential dashpot at each point that is in contact as the step begins, beside
+// Coulomb's friction: lambda = -h d u, at the end of the step. Returns how many rows.
+static int drag_rows(const S2Step *step, const S2Island *island, const S2Choice *choices,
+                     S2Kind kind, S2Row *rows, S2JointPart *parts, double *lambda) {
+  double touching = S2_TOUCH_SLOP * island->length;
+  int n = 0;
+  for (int i = 0; i < island->touches && s2_kind_takes_time(kind); i++) {
+    int32_t index = island->touch[i];
+    const S2Touch *touch = &step->touches[index];
+    double compliance = 1 / (step->h * touch->viscosity);
+    for (int k = 0; k < touch->count && isfinite(compliance); k++) {
+      const S2ManifoldPoint *at = &touch->points[k].at;
+      bool closed = at->gap <= touching || touch->points[k].normal_impulse > 0;
+      if (!choices[2 * index + k].use || !closed) {
+        continue;
+      }
+      rows[n] = contact_row(step, touch, k, s2_left(at->normal), kind);
+      rows[n].bias -= touch->surface_speed;
+      rows[n].lo = -INFINITY;
+      rows[n].compliance = compliance;
+      rows[n].group = n;
+      parts[n] = (S2JointPart){.joint = S2_NONE, .row = 2 * index + k};
+      lambda[n++] = 0;
+    }
+  }
+  return n;
+}
+
 S2Assembly s2_assemble(const S2Step *step, const S2Island *island, const S2Choice *choices,
                        S2Kind kind) {
-  bool geometric = step->world->kept.def.geometric_stiffness != S2_GEOMETRIC_OFF;
-  int of_joints = (S2_JOINT_ROWS + (geometric ? S2_GEOMETRIC_ROWS : 0)) * island->joints;
-  int most = of_joints + 4 * island->touches;
+  int of_joints = S2_JOINT_ROWS * island->joints;
+  for (int i = 0; i < island->joints; i++) {
+    S2WorldDef def = s2_step_settings(step, island->joint[i]);
+    of_joints += def.geometric_stiffness != S2_GEOMETRIC_OFF ? S2_GEOMETRIC_ROWS : 0;
+  }
+  int of_drag = 2 * island->touches, most = of_joints + of_drag + 4 * island->touches;
   bool motion = kind == S2_MOTION || kind == S2_REBOUND;
   S2Row *rows = S2_TAKE(step->arena, S2Row, most);
   double *lambda = S2_TAKE(step->arena, double, most);
-  S2JointPart *parts = S2_TAKE(step->arena, S2JointPart, of_joints);
-  double *mass = S2_TAKE(step->arena, double, 3 * island->nodes);
-  double *rhs = S2_TAKE_ZEROED(step->arena, double, 3 * island->nodes);
-  double *v = S2_TAKE_ZEROED(step->arena, double, 3 * island->nodes);
+  S2JointPart *parts = S2_TAKE(step->arena, S2JointPart, of_joints + of_drag);
+  int aside = s2_gear_nodes(step, island), nodes = island->nodes + aside;
+  double *mass = S2_TAKE(step->arena, double, 3 * nodes);
+  double *rhs = S2_TAKE_ZEROED(step->arena, double, 3 * nodes);
+  double *v = S2_TAKE_ZEROED(step->arena, double, 3 * nodes);
+  int32_t *place = S2_TAKE(step->arena, int32_t, 3 * nodes);
   bool forces = motion || kind == S2_FOLLOW;
   bool from_v2 = !motion && kind != S2_POSITIONS;
   for (int i = 0; i < island->nodes; i++) {
@@ -102,12 +135,19 @@ S2Assembly s2_assemble(const S2Step *step, const S2Island *island, const S2Choic
       rhs[to] += from_v2 ? inertial[c] * step->v2[at] : 0;
       rhs[to] -= kind == S2_FOLLOW ? inertial[c] * step->v0[at] : 0;
       v[to] = motion ? step->v0[at] : 0;
+      place[to] = at;
     }
   }
+  s2_gear_split(step, island, aside, &(S2NodeArrays){mass, rhs, v, place});
   double speed = kind == S2_POSITIONS ? island->length : s2_island_speed(step, island);
   int given = 0;
-  int joints = s2_step_joint_rows(step, island, kind, rows, parts, lambda, rhs, &speed, &given);
-  int n = joints, group = joints > 0 ? rows[joints - 1].group + 1 : 0;
+  int drag = drag_rows(step, island, choices, kind, rows, parts, lambda);
+  int n = drag + s2_step_joint_rows(step, island, kind, rows + drag, parts + drag, lambda + drag,
+                                    rhs, &speed, &given);
+  for (int i = drag; i < n; i++) {
+    rows[i].group += drag;
+  }
+  int known = n, group = n > 0 ? rows[n - 1].group + 1 : 0;
   for (int i = 0; i < island->touches; i++) {
     const S2Touch *touch = &step->touches[island->touch[i]];
     for (int k = 0; k < touch->count; k++) {
@@ -139,7 +179,7 @@ S2Assembly s2_assemble(const S2Step *step, const S2Island *island, const S2Choic
     }
   }
   return (S2Assembly){
-      .problem = {.nodes = island->nodes,
+      .problem = {.nodes = nodes,
                   .rows = n,
                   .mass = mass,
                   .rhs = rhs,
@@ -147,9 +187,10 @@ S2Assembly s2_assemble(const S2Step *step, const S2Island *island, const S2Choic
                   .velocity_scale = speed,
                   .length = island->length},
       .part = parts,
-      .parts = joints,
+      .parts = known,
       .parts_given = given,
       .mass = mass,
+      .place = place,
       .lambda = lambda,
       .v = v,
   };

@@ -65,6 +65,7 @@ static bool attempt(S2Step *step, double *overlap_before) {
     s2_step_warn_of_overlaps(step);
     *overlap_before = s2_step_penetration(step);
     s2_step_islands(step);
+    s2_step_find_stiff(step);
     S2Choice *choices = S2_TAKE_ZEROED(step->arena, S2Choice, 2 * step->touch_count);
     bool *touching = S2_TAKE_ZEROED(step->arena, bool, 2 * step->touch_count);
     s2_notes_rewind(step, noted);
@@ -116,10 +117,12 @@ bool s2_step_bisect(S2Step *step) {
   if (!s2_step_forces(step)) {
     return false;
   }
-  s2_step_free_motion(step, step->dt);
-  if (!s2_step_pre_stabilise(step)) {
+  if (!s2_step_free_motion(step, step->dt) || !s2_step_pre_stabilise(step)) {
     return false;
   }
+  int joints = 3 * world->joints.count;
+  double *carried = S2_TAKE_ZEROED(step->arena, double, joints);
+  step->acted = 0;
   S2ArenaMark clean = s2_arena_mark(step->arena);
   double next = step->dt; // what to try: twice what went well last, or the whole rest
   while (left > 0) {
@@ -128,8 +131,7 @@ bool s2_step_bisect(S2Step *step) {
     for (;;) {
       forget_attempt(step, clean);
       s2_notes_rewind(step, noted);
-      s2_step_free_motion(step, h);
-      if (!attempt(step, &before)) {
+      if (!s2_step_free_motion(step, h) || !attempt(step, &before)) {
         return false;
       }
       overlap = s2_step_penetration(step);
@@ -146,9 +148,16 @@ bool s2_step_bisect(S2Step *step) {
                     overlap, h, step->t);
     }
     s2_step_stabilise(step);
+    if (!s2_step_stop_at_limits(step)) {
+      return false;
+    }
     s2_note_plain(step, S2_ACT_ON);
     memcpy(step->q0, step->q1, bytes);
     memcpy(step->v0, step->v2, bytes);
+    for (int i = 0; i < joints; i++) {
+      carried[i] += step->joint_reaction[i];
+    }
+    step->acted += h;
     step->t += h;
     left = h < left ? left - h : 0;
     next = 2 * h;
@@ -156,6 +165,13 @@ bool s2_step_bisect(S2Step *step) {
       step->cut_short = true;
       break;
     }
+  }
+  // Of the whole step, as in the other stepping: by that a joint breaks.
+  for (int i = 0; i < joints; i++) {
+    step->joint_reaction[i] = carried[i];
+  }
+  for (int i = 0; i < S2_JOINT_ROWS * world->joints.count && step->acted != step->h; i++) {
+    step->joint_impulse[i] *= step->acted / step->h;
   }
   return true;
 }

@@ -186,6 +186,7 @@ static S2Status check_body_def(const S2BodyDef *def) {
                     S2_SOFTEST_CONTACT, def->contact_compliance);
   }
   S2_TRY(check_number("contact_damping", def->contact_damping, 0, false, false));
+  S2_TRY(check_number("contact_viscosity", def->contact_viscosity, 0, false, false));
   if (def->name != NULL && strlen(def->name) >= S2_NAME_SIZE) {
     return s2_error(S2_INVALID, "name: at most %d bytes expected, got %zu", S2_NAME_SIZE - 1,
                     strlen(def->name));
@@ -286,6 +287,7 @@ S2Status s2_body_create(S2World *world, const S2BodyDef *def, S2BodyId *id) {
       .surface_speed = def->surface_speed,
       .contact_compliance = def->contact_compliance,
       .contact_damping = def->contact_damping,
+      .contact_viscosity = def->contact_viscosity,
       .category = def->category,
       .mask = def->mask,
       .color = def->color,

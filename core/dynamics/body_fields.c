@@ -26,6 +26,7 @@ static const struct {
     [S2_BODY_SURFACE_SPEED] = {"surface_speed", ANY},
     [S2_BODY_CONTACT_COMPLIANCE] = {"contact_compliance", COMPLIANCE},
     [S2_BODY_CONTACT_DAMPING] = {"contact_damping", NOT_NEGATIVE},
+    [S2_BODY_CONTACT_VISCOSITY] = {"contact_viscosity", NOT_NEGATIVE},
     [S2_BODY_CATEGORY] = {"category", BITS},
     [S2_BODY_MASK] = {"mask", BITS},
     [S2_BODY_SENSOR] = {"sensor", FLAG},
@@ -91,6 +92,9 @@ S2Status s2_body_get(const S2World *world, S2BodyId id, S2BodyField field, doubl
     break;
   case S2_BODY_CONTACT_DAMPING:
     *value = body->contact_damping;
+    break;
+  case S2_BODY_CONTACT_VISCOSITY:
+    *value = body->contact_viscosity;
     break;
   case S2_BODY_CATEGORY:
     *value = body->category;
@@ -224,6 +228,9 @@ S2Status s2_body_set(S2World *world, S2BodyId id, S2BodyField field, double valu
     break;
   case S2_BODY_CONTACT_DAMPING:
     body->contact_damping = value;
+    break;
+  case S2_BODY_CONTACT_VISCOSITY:
+    body->contact_viscosity = value;
     break;
   case S2_BODY_CATEGORY:
     body->category = (uint32_t)value;
@@ -376,6 +383,22 @@ S2Status s2_body_force(const S2World *world, S2BodyId id, double force[3]) {
   S2_TRY(s2_body_slot(world, id, &slot));
   memcpy(force, world->f.at + 3 * slot, 3 * sizeof(double));
   return s2_ok();
+}
+
+S2Status s2_body_set_motion(S2World *world, S2BodyId id, bool has_motion) {
+  int32_t slot;
+  S2_TRY(s2_world_idle(world));
+  S2_TRY(s2_body_slot(world, id, &slot));
+  S2Body *body = &world->bodies.at[slot];
+  if (has_motion && body->type != S2_KINEMATIC) {
+    return s2_error(S2_INVALID, "motion: a kinematic body expected; a lock drives dynamic ones");
+  }
+  body->has_motion = has_motion;
+  return s2_ok();
+}
+
+bool s2_body_has_motion(const S2World *world, S2BodyId id) {
+  return s2_body_alive(world, id) && world->bodies.at[id.index - 1].has_motion;
 }
 
 S2Status s2_body_set_force_law(S2World *world, S2BodyId id, bool has_law) {

@@ -128,10 +128,18 @@ static double joint_length(const S2World *world, const S2Joint *joint) {
 static double joint_error(const S2Step *step, double elapsed) {
   const S2World *world = step->world;
   double worst = 0;
+  S2Rot *turn = NULL;
+  if (world->joint_order.count > world->order.count / 2) { // else most would be for nothing
+    turn = S2_TAKE(step->arena, S2Rot, world->bodies.count);
+    for (int i = 0; i < world->order.count; i++) {
+      int32_t slot = world->order.at[i];
+      turn[slot] = s2_rot(step->q1[3 * slot]);
+    }
+  }
   for (int i = 0; i < world->joint_order.count; i++) {
     const S2Joint *joint = &world->joints.at[world->joint_order.at[i]];
     if (s2_joint_active(world, joint)) {
-      S2JointAt at = {world, joint, step->q1, elapsed};
+      S2JointAt at = {world, joint, step->q1, elapsed, turn, NULL};
       worst = fmax(worst, s2_joint_violation(&at, joint_length(world, joint)));
     }
   }
@@ -154,7 +162,7 @@ static void break_joint(S2World *world, int32_t slot, double force) {
 static void keep_own(const S2Step *step, S2Joint *joint, double elapsed) {
   const S2World *world = step->world;
   if (joint->type == S2_CONSTRAINT && s2_joint_active(world, joint)) {
-    s2_constraint_keep(&(S2JointAt){world, joint, step->q1, elapsed}, joint);
+    s2_constraint_keep(&(S2JointAt){world, joint, step->q1, elapsed, NULL, NULL}, joint);
   }
   int32_t slot = (int32_t)(joint - world->joints.at);
   memcpy(joint->pushed, step->pushed + 2 * slot, sizeof joint->pushed);
@@ -163,18 +171,21 @@ static void keep_own(const S2Step *step, S2Joint *joint, double elapsed) {
 // Impulses and reactions are kept, moving goals move on, what carried too much breaks.
 static void commit_joints(const S2Step *step, double elapsed) {
   S2World *world = step->world;
+  double goal[3], rate[3];
   for (int i = 0; i < world->joint_order.count; i++) {
     int32_t slot = world->joint_order.at[i];
     S2Joint *joint = &world->joints.at[slot];
     memcpy(joint->impulse, step->joint_impulse + S2_JOINT_ROWS * slot, sizeof joint->impulse);
     memcpy(joint->reaction, step->joint_reaction + 3 * slot, sizeof joint->reaction);
-    joint->reaction_time = step->h;
+    joint->reaction_time = step->acted;
     keep_own(step, joint, elapsed);
-    for (int c = 0; c < 3; c++) {
-      joint->goal[c] += elapsed * joint->rate[c];
+    if (s2_joint_active(world, joint)) { // else goals wait, too
+      s2_lock_goal(&(S2JointAt){world, joint, step->q1, elapsed, NULL, NULL}, goal, rate);
+      memcpy(joint->goal, goal, sizeof goal);
+      memcpy(joint->rate, rate, sizeof rate);
     }
     double impulse = hypot(joint->reaction[1], joint->reaction[2]);
-    double force = (impulse > 0 ? impulse : fabs(joint->reaction[0])) / step->h;
+    double force = (impulse > 0 ? impulse : fabs(joint->reaction[0])) / step->acted;
     if (force > joint->break_force) {
       break_joint(world, slot, force);
     }
@@ -225,7 +236,9 @@ S2Status s2_step_commit(S2Step *step) {
   for (int i = 0; i < world->order.count; i++) {
     int32_t at = 3 * world->order.at[i];
     memcpy(world->q.at + at, step->q1 + at, 3 * sizeof(double));
-    if (s2_body_moves(&world->bodies.at[at / 3])) { // the others keep what they were given
+    const S2Body *body = &world->bodies.at[at / 3];
+    bool given = body->has_motion && body->type == S2_KINEMATIC && body->enabled;
+    if (s2_body_moves(body) || given) { // the others keep what they were given
       memcpy(world->v.at + at, step->v2 + at, 3 * sizeof(double));
     }
     if (last_part(step)) {

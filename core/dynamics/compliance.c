@@ -133,6 +133,9 @@ void s2_joint_speeds(const S2Joint *joint, const double *v, S2JointRow *rows, in
       rows[i].speed += joint->a == S2_NONE ? 0 : rows[i].ja[c] * v[3 * joint->a + c];
       rows[i].speed += joint->b == S2_NONE ? 0 : rows[i].jb[c] * v[3 * joint->b + c];
     }
+    for (int c = 0; c < 2; c++) {
+      rows[i].speed += joint->more[c] == S2_NONE ? 0 : rows[i].more[c] * v[3 * joint->more[c]];
+    }
   }
 }
 
@@ -218,6 +221,9 @@ static S2SoftRow combine(const S2SoftRow *rows, int count, const Matrix *q, int 
     for (int c = 0; c < 3; c++) {
       sum.row.ja[c] += part * rows[k].row.ja[c];
       sum.row.jb[c] += part * rows[k].row.jb[c];
+    }
+    for (int c = 0; c < 2; c++) {
+      sum.row.more[c] += part * rows[k].row.more[c];
     }
     for (int i = 0; i < N; i++) {
       sum.mix[i] += part * rows[k].mix[i];
@@ -358,6 +364,21 @@ static void soften_matrix(const S2Joint *joint, const S2JointRow *rows, int coun
                                                        blend);
 }
 
+// A pull that is no multiple of the extension, along its tangent at the start. No row can have a
+// negative stiffness: such a tangent acts on what the speed at the start brings, and is given.
+static void soften_curve(S2SoftRow *soft, const S2Joint *joint, double d, S2Blend blend) {
+  double h = blend.h, alpha = blend.alpha, force, tangent;
+  soft->bias = soft->row.rate;
+  soft->compliance = INFINITY;
+  if (h == 0) {
+    return;
+  }
+  s2_spring_pull(joint, &soft->row, &force, &tangent);
+  double beta = tangent > 0 ? blend.beta : 0;
+  double start = h * alpha * (1 - beta) * tangent + (1 - alpha) * d;
+  stiffen_row(soft, h * alpha * (h * beta * tangent + d), -h * (force + start * soft->row.speed));
+}
+
 // The row of a joint that its spring acts on; -1: all (mouse).
 static int sprung(S2JointType type) {
   return type == S2_WHEEL ? 1 : -1;
@@ -381,7 +402,11 @@ void s2_joint_soften(const S2Joint *joint, const S2JointRow *rows, int count, S2
     }
     soft[i] = (S2SoftRow){.row = rows[i]};
     soft[i].mix[i] = 1;
-    soften_row(&soft[i], c, d, blend);
+    if (s2_spring_curved(joint)) {
+      soften_curve(&soft[i], joint, d, blend);
+    } else {
+      soften_row(&soft[i], c, d, blend);
+    }
   }
 }
 
@@ -390,7 +415,9 @@ double s2_joint_energy(const S2Joint *joint, const S2JointRow *rows, int count) 
   if ((s2_joint_kind(joint->type)->parts & S2_HAS_STIFFNESS) != 0) {
     for (int i = 0; i < count; i++) {
       if (sprung(joint->type) < 0 || sprung(joint->type) == i) {
-        energy += joint->stiffness * rows[i].value * rows[i].value / 2;
+        double x = rows[i].value;
+        energy += joint->stiffness * x * x / 2;
+        energy += x * x * x * (joint->quadratic / 3 + joint->cubic * x / 4);
       }
     }
     return energy;

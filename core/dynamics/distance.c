@@ -14,7 +14,7 @@ static void hessians(const S2JointAt *at, S2JointHessian hessians[S2_JOINT_EQUAT
 
 static S2Status create(const S2World *world, const S2JointDef *def, S2Joint *joint) {
   S2JointRow now;
-  s2_measure_length(&(S2JointAt){world, joint, world->q.at, 0}, &now, NULL);
+  s2_measure_length(&(S2JointAt){world, joint, world->q.at, 0, NULL, NULL}, &now, NULL);
   joint->length = isnan(def->length) ? now.value : def->length;
   if (!(joint->length > S2_NO_LENGTH) || !isfinite(joint->length)) {
     return s2_error(S2_INVALID,

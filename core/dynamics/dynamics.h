@@ -137,7 +137,9 @@ typedef struct S2BodyDef {
   double surface_speed; // m/s: the surface moves along itself, counter-clockwise around the body
   double contact_compliance; // m/N, of each contact point; 0: rigid. Those of a pair add up
   double contact_damping;    // N s/m, beside the compliance; without one it does nothing
-  uint32_t category, mask;   // two shapes may touch when each one's mask has a bit of the other's
+  double
+      contact_viscosity;   // N s/m along the surface, of each contact point; those of a pair add up
+  uint32_t category, mask; // two shapes may touch when each one's mask has a bit of the other's
   bool sensor, enabled;
   const char *name;         // "" or NULL: none; at most S2_NAME_SIZE - 1 bytes
   uint32_t color;           // 0xRRGGBBAA; 0: the palette's
@@ -169,6 +171,7 @@ typedef enum S2BodyField {
   S2_BODY_SURFACE_SPEED,
   S2_BODY_CONTACT_COMPLIANCE, // 0 .. S2_SOFTEST_CONTACT
   S2_BODY_CONTACT_DAMPING,
+  S2_BODY_CONTACT_VISCOSITY,
   S2_BODY_CATEGORY, // an integer 0 .. 2^32 - 1
   S2_BODY_MASK,
   S2_BODY_SENSOR, // 0 or 1
@@ -199,6 +202,9 @@ S2Status s2_body_apply_impulse(S2World *world, S2BodyId body, S2Vec2 impulse, co
 S2Status s2_body_force(const S2World *world, S2BodyId body, double force[3]); // gathered so far
 // Asks for S2Callbacks.force to be called for this body in every step.
 S2Status s2_body_set_force_law(S2World *world, S2BodyId body, bool has_law);
+// Asks for S2Callbacks.motion to be called for this kinematic body.
+S2Status s2_body_set_motion(S2World *world, S2BodyId body, bool has_motion);
+bool s2_body_has_motion(const S2World *world, S2BodyId body);
 
 // Shapes of a body, in creation order, vertices in the body frame (borrowed until the next change).
 int s2_body_shape_count(const S2World *world, S2BodyId body); // 0 for a stale handle
@@ -247,9 +253,12 @@ typedef struct S2JointDef {
   double rest_length;         // spring: m, >= 0; NAN: as now
   double max_length;          // rope: m, > 0; NAN: as now
   double stiffness;           // spring, mouse, wheel: N/m, >= 0, to be given
+  double quadratic, cubic;    // spring: N/m^2, N/m^3: pulls with k x + quadratic x^2 + cubic x^3
   double ratio;               // gear
   S2JointId joint_a, joint_b; // gear
   bool lock_x, lock_y, lock_angle; // lock
+  bool driven;                     // lock: moves as S2Callbacks.motion says
+  bool has_law;                    // spring: pulls as S2Callbacks.spring says; no stiffness then
   S2Vec2 velocity;                 // lock: m/s
   double angular_velocity;         // lock: rad/s
   S2Vec2 target;                   // mouse: m, world coordinates
@@ -294,6 +303,8 @@ typedef enum S2JointField {
   S2_JOINT_FRICTION,
   S2_JOINT_BREAK_FORCE,
   S2_JOINT_STIFFNESS,
+  S2_JOINT_QUADRATIC,
+  S2_JOINT_CUBIC,
   S2_JOINT_REST_LENGTH,
   S2_JOINT_MAX_LENGTH,
   S2_JOINT_RATIO, // setting it keeps the gear as it stands
@@ -320,12 +331,15 @@ typedef struct S2JointInfo {
   S2BodyId a, b;
   S2JointId joint_a, joint_b; // gear
   bool enabled, broken, collide;
+  bool compliant;            // has rows that give way, apart from those of springs
   const char *name;          // borrowed
   S2Vec2 anchor_a, anchor_b; // world coordinates now
   S2Vec2 axis;               // slider, wheel: unit vector, world coordinates now
   S2Vec2 target;             // mouse
-  double velocity[3];        // lock: angle, x, y
-  S2Vec2 impulse;            // on a, N s, of the last (sub-)step (world axes)
+  bool driven;               // lock
+  bool has_law;              // spring
+  double velocity[3];        // lock: angle, x, y; driven: the mean of the last (sub-)step
+  S2Vec2 impulse;            // on a, N s, of the last step or part of it (world axes)
   double angular_impulse;    // on a, about its anchor, N m s
   S2Vec2 force;              // on a, N: impulse over the time it acted
   double torque;             // on a, about its anchor, N m
@@ -363,6 +377,17 @@ typedef struct S2ConstraintCall {
   double (*hessian)[6][6]; // a row: second derivatives
 } S2ConstraintCall;
 
+// How fast a kinematic body (s2_body_set_motion) or a driven lock is to move in the (sub-)step from
+// t to t + h. For a position p(t) that is (p(t + h) - q)/h, which is exact at t + h and drifts
+// nowhere. May be asked more than once for a step; must depend on nothing but this.
+typedef struct S2MotionCall {
+  S2BodyId body; // one of the two is null
+  S2JointId joint;
+  double t, h; // s
+  double q[3]; // angle (rad), x, y (m): where the body is, or where the lock holds it, at t
+  double v[3]; // the mean velocity, rad/s, m/s; what is there already is that of the last step
+} S2MotionCall;
+
 // Called from inside s2_world_step. The world must not be changed from them (S2_BUSY) apart from
 // what they return. Returning false aborts: the step is undone and s2_world_step gives S2_ABORTED.
 typedef struct S2Callbacks {
@@ -375,6 +400,14 @@ typedef struct S2Callbacks {
   // Fills in what is asked. Joints of type S2_CONSTRAINT rest while this is NULL. Also called by
   // s2_joint_create and s2_world_problem. Numbers that are not finite fail the step (S2_INVALID).
   bool (*constraint)(void *user, S2World *world, S2ConstraintCall *call);
+  // Fills in call->v. Bodies and locks that ask for it stand still while this is NULL, and in
+  // s2_world_solve_static (which fails where there is such a lock).
+  bool (*motion)(void *user, S2World *world, S2MotionCall *call);
+  // The pull (N) of a spring with a law at an extension (m; over its rest length), and how it
+  // changes with it (N/m). The answer must depend on nothing else. Such springs rest while this is
+  // NULL.
+  bool (*spring)(void *user, S2World *world, S2JointId joint, double extension, double *force,
+                 double *tangent);
   // Polled now and then in long steps; false stops the step as an abort (Ctrl-C).
   bool (*proceed)(void *user);
 } S2Callbacks;
@@ -471,6 +504,7 @@ typedef struct S2WorldStats {
   uint64_t steps, solves, second_solves, projections, relinearisations, bisections;
   uint64_t iterations; // interior-point iterations and pivots
   uint64_t unsolved;   // island solves that missed the tolerance
+  uint64_t stiffened;  // islands that took implicit Euler with "psd", as forces turned too fast
   // Impacts taken as inelastic: those whose restitution targets were proved to have no solution,
   // and those where none was found to the tolerance and nothing is proved.
   uint64_t contradictions, unsolved_impacts;
@@ -487,8 +521,8 @@ typedef struct S2WorldStats {
 const S2WorldStats *s2_world_stats(const S2World *world);
 
 // The problem the next step would solve from the present state, all islands together (first solve
-// of the step). nodes[i] is the body of node i. Free with s2_problem_free; `nodes` is written up to
-// `capacity`.
+// of the step). nodes[i] is the body of node i, null for those of gears on more than two bodies.
+// Free with s2_problem_free; `nodes` is written up to `capacity`.
 S2Status s2_world_problem(S2World *world, S2Problem **problem, S2BodyId *nodes, int capacity);
 
 // Every island problem solved from now on is also written to DIR/problem-SSSSSS-II.txt (step,

@@ -26,10 +26,13 @@ bool s2_step_forces(const S2Step *step) {
 }
 
 // W = M (1 + h alpha damping): at alpha = 1 damping never overshoots.
-void s2_step_free_motion(S2Step *step, double h) {
+bool s2_step_free_motion(S2Step *step, double h) {
   S2World *world = step->world;
   double alpha = world->kept.def.alpha;
   step->h = h;
+  if (!s2_step_motions(step, h)) {
+    return false;
+  }
   s2_note_plain(step, S2_ACT_FREE);
   for (int i = 0; i < world->order.count; i++) {
     int32_t slot = world->order.at[i];
@@ -52,4 +55,5 @@ void s2_step_free_motion(S2Step *step, double h) {
       free_v[k] = (left * v0[k] + h * force[k]) / mass[k];
     }
   }
+  return true;
 }

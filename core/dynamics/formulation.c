@@ -13,8 +13,7 @@ static double scale_of(const S2Step *step) {
   return step->world->kept.def.formulation == S2_FORM_ACCELERATION ? step->h : 1;
 }
 
-S2Problem s2_step_pose(const S2Step *step, const S2Island *island, const S2Assembly *assembly,
-                       const double *before) {
+S2Problem s2_step_pose(const S2Step *step, const S2Assembly *assembly, const double *before) {
   S2Problem posed = assembly->problem;
   if (step->world->kept.def.formulation == S2_FORM_VELOCITY) {
     return posed;
@@ -23,7 +22,7 @@ S2Problem s2_step_pose(const S2Step *step, const S2Island *island, const S2Assem
   double *rhs = S2_TAKE(step->arena, double, 3 * posed.nodes);
   S2Row *rows = S2_TAKE(step->arena, S2Row, posed.rows);
   for (int i = 0; i < 3 * posed.nodes; i++) {
-    double v = before[3 * island->node[i / 3] + i % 3];
+    double v = before[assembly->place[i]];
     rhs[i] = (posed.rhs[i] - posed.mass[i] * v) / scale;
     assembly->v[i] = (assembly->v[i] - v) / scale;
   }
@@ -31,8 +30,8 @@ S2Problem s2_step_pose(const S2Step *step, const S2Island *island, const S2Assem
     S2Row *row = &rows[i];
     *row = posed.row[i];
     for (int c = 0; c < 3; c++) {
-      row->bias += row->a == S2_GROUND ? 0 : row->ja[c] * before[3 * island->node[row->a] + c];
-      row->bias += row->b == S2_GROUND ? 0 : row->jb[c] * before[3 * island->node[row->b] + c];
+      row->bias += row->a == S2_GROUND ? 0 : row->ja[c] * before[assembly->place[3 * row->a + c]];
+      row->bias += row->b == S2_GROUND ? 0 : row->jb[c] * before[assembly->place[3 * row->b + c]];
     }
     row->bias /= scale;
     row->lo /= scale;
@@ -45,15 +44,15 @@ S2Problem s2_step_pose(const S2Step *step, const S2Island *island, const S2Assem
   return posed;
 }
 
-void s2_step_unpose(const S2Step *step, const S2Island *island, const S2Assembly *assembly,
-                    const double *before, double tolerance, S2Solution *solution) {
+void s2_step_unpose(const S2Step *step, const S2Assembly *assembly, const double *before,
+                    double tolerance, S2Solution *solution) {
   if (step->world->kept.def.formulation == S2_FORM_VELOCITY) {
     return;
   }
   const S2Problem *problem = &assembly->problem;
   double scale = scale_of(step);
   for (int i = 0; i < 3 * problem->nodes; i++) {
-    solution->v[i] = before[3 * island->node[i / 3] + i % 3] + scale * solution->v[i];
+    solution->v[i] = before[assembly->place[i]] + scale * solution->v[i];
   }
   for (int i = 0; i < problem->rows; i++) {
     solution->lambda[i] *= scale;

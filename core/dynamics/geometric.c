@@ -2,7 +2,11 @@
 // With lambda/h the force of the last step, K = -sum (lambda/h) Hess(g) is the stiffness that this
 // turning amounts to (the notes on Compliant). For a distance it is the tension over the length,
 // across it.
-#include "dynamics/joint.h"
+//
+// Forces that are posed along the directions of the start of a step are explicit in this stiffness.
+// Where a step is too long for that (a light link pulled hard) what swings across the force gains
+// energy in every step. Islands with such a joint take implicit Euler with the positive part.
+#include "dynamics/step.h"
 
 #include <string.h>
 
@@ -76,4 +80,152 @@ int s2_joint_geometric(const S2JointAt *at, S2Blend blend, S2StiffRow rows[S2_GE
     }
   }
   return count;
+}
+
+// ---- Where a step does not resolve it ---------------------------------------------------------
+
+// Takes out of x its part along y (unit, 6 numbers).
+static void without(double *x, const double *y) {
+  double along = 0;
+  for (int i = 0; i < 6; i++) {
+    along += x[i] * y[i];
+  }
+  for (int i = 0; i < 6; i++) {
+    x[i] -= along * y[i];
+  }
+}
+
+// An orthonormal basis of the joint's rigid rows times `scale`; returns how many.
+static int rigid_directions(const S2JointAt *at, S2Blend blend, const double scale[6],
+                            double basis[S2_JOINT_EQUATIONS][6]) {
+  S2JointRow rows[S2_JOINT_EQUATIONS];
+  S2SoftRow soft[S2_JOINT_EQUATIONS];
+  int count = s2_joint_kind(at->joint->type)->rows(at, rows), found = 0;
+  s2_joint_speeds(at->joint, at->world->v.at, rows, count);
+  s2_joint_soften(at->joint, rows, count, blend, soft);
+  for (int r = 0; r < count; r++) {
+    double *row = basis[found], before = 0, after = 0;
+    for (int c = 0; c < 3; c++) {
+      row[c] = scale[c] * soft[r].row.ja[c];
+      row[c + 3] = scale[c + 3] * soft[r].row.jb[c];
+      before += row[c] * row[c] + row[c + 3] * row[c + 3];
+    }
+    for (int i = 0; i < found; i++) {
+      without(row, basis[i]);
+    }
+    for (int i = 0; i < 6; i++) {
+      after += row[i] * row[i];
+    }
+    if (soft[r].rigid && after > NOTHING * before) {
+      for (int i = 0; i < 6; i++) {
+        row[i] /= sqrt(after);
+      }
+      found += 1;
+    }
+  }
+  return found;
+}
+
+// (h w)^2 of the fastest swing across the joint's force that its rigid rows allow, with nothing
+// else holding its bodies; 0 where it is below `least`.
+static double turning(const S2JointAt *at, S2Blend blend, const double scale[6], double least) {
+  double k[36], square = 0, value[6], q[36], most = 0;
+  assemble(at, blend, k);
+  for (int i = 0; i < 36; i++) {
+    k[i] *= blend.h * blend.h * scale[i / 6] * scale[i % 6];
+    square += k[i] * k[i];
+  }
+  if (!(square > least * least)) { // no eigenvalue is larger than the root of this
+    return 0;
+  }
+  double basis[S2_JOINT_EQUATIONS][6];
+  int rigid = rigid_directions(at, blend, scale, basis);
+  for (int r = 0; r < rigid; r++) {
+    for (int i = 0; i < 6; i++) {
+      without(k + 6 * i, basis[r]);
+    }
+    for (int j = 0; j < 6; j++) {
+      double column[6];
+      for (int i = 0; i < 6; i++) {
+        column[i] = k[6 * i + j];
+      }
+      without(column, basis[r]);
+      for (int i = 0; i < 6; i++) {
+        k[6 * i + j] = column[i];
+      }
+    }
+  }
+  s2_joint_eigen(6, k, value, q);
+  for (int i = 0; i < 6; i++) {
+    most = fmax(most, value[i]);
+  }
+  return most > least ? most : 0;
+}
+
+// A bound on that without turning anything, by the sizes of the second derivatives in measure.c.
+// The joints of most worlds are far below: looking closer would cost them a good part of a step.
+static double most_turning(const S2JointAt *at, const double scale[6], double h) {
+  const S2Joint *joint = at->joint;
+  static const double world[3] = {0, 0, 0};
+  const double *qa = joint->a == S2_NONE ? world : at->q + 3 * joint->a;
+  const double *qb = joint->b == S2_NONE ? world : at->q + 3 * joint->b;
+  if (joint->type == S2_GEAR || joint->type == S2_CONSTRAINT) { // of other functions
+    return INFINITY;
+  }
+  double force = 0;
+  for (int r = 0; r <= S2_JOINT_HI; r++) {
+    force += fabs(joint->impulse[r]) / joint->reaction_time;
+  }
+  double arm_a = s2_length(joint->local_a), arm_b = s2_length(joint->local_b);
+  double apart = hypot(qa[1] - qb[1], qa[2] - qb[2]), far = apart + arm_a; // from b to the anchor
+  double linear = scale[1] + scale[4];
+  double turn = arm_a * scale[0] * (scale[0] + 2 * scale[3]) + far * scale[3] * scale[3] +
+                2 * scale[3] * linear;
+  if ((s2_joint_kind(joint->type)->parts & S2_HAS_LENGTH) != 0) {
+    S2JointRow row;
+    s2_measure_length(at, &row, NULL);
+    double across = arm_a * scale[0] + arm_b * scale[3] + linear;
+    turn += across * across / row.value; // anchors that coincide: infinite
+  }
+  return h * h * force * turn;
+}
+
+// Does the world's way not follow the turning of this joint's force?
+static bool turns_too_fast(const S2Step *step, int32_t slot) {
+  const S2World *world = step->world;
+  const S2WorldDef *def = &world->kept.def;
+  const S2Joint *joint = &world->joints.at[slot];
+  bool implicit = def->beta == 1 && def->geometric_stiffness != S2_GEOMETRIC_OFF;
+  if (implicit || !(joint->reaction_time > 0)) {
+    return false;
+  }
+  double scale[6];
+  for (int c = 0; c < 6; c++) {
+    int32_t body = c < 3 ? joint->a : joint->b;
+    double mass = body == S2_NONE ? 0 : step->mass[3 * body + c % 3];
+    scale[c] = mass > 0 ? 1 / sqrt(mass) : 0;
+  }
+  S2JointAt at = {world, joint, step->q0, step->t - world->kept.time, NULL, NULL};
+  if (most_turning(&at, scale, step->h) < S2_TURNS_TOO_FAST) {
+    return false;
+  }
+  return turning(&at, s2_joint_blend(def, step->h), scale, S2_TURNS_TOO_FAST) > 0;
+}
+
+void s2_step_find_stiff(S2Step *step) {
+  memset(step->ahead, 0, sizeof(bool) * (size_t)step->world->bodies.count);
+  for (int k = 0; k < step->island_count; k++) {
+    const S2Island *island = &step->islands[k];
+    bool stiff = false;
+    for (int i = 0; i < island->joints && !stiff; i++) {
+      stiff = turns_too_fast(step, island->joint[i]);
+    }
+    for (int i = 0; i < island->joints; i++) {
+      step->stiff[island->joint[i]] = stiff;
+    }
+    for (int i = 0; i < island->nodes; i++) {
+      step->ahead[island->node[i]] = stiff;
+    }
+    step->world->stats.stiffened += stiff;
+  }
 }

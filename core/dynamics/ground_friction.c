@@ -1,11 +1,12 @@
 // Ground friction: dry friction of a body on the plane of a world seen from above. The torque and
 // the force are bounded apart: |torque| <= max_torque, and |force| <= max_force, a disc.
 //
-// The disc becomes two boxed rows, along and across the body's momentum p but for the ground. With
-// nothing else touching the body that is exact: the force that takes most of |p| lies along p, up
-// to the bound, and the row across carries nothing. Forces of others turn the momentum by O(h)
-// against what they were in the last step. Where the row across carries more than a part of 1e-3 of
-// the bound, as when something begins to push, the rows are turned and the island is solved again.
+// The disc becomes two boxed rows, along and across the body's momentum p but for the ground. The
+// force on a body that slides is F p/|p|; the row across is that to first order: when p turns, the
+// force turns with it, by F/|p| times what p has across. As a row that is a compliance, the speed
+// left over F h. So solving an island again with rows along the p it found is a Newton step, on the
+// law of the disc itself, and at the solution nothing is across. A body that stops has no
+// compliance: two plain boxes, right wherever the force stays within the disc.
 #include "dynamics/step.h"
 
 static int rows(const S2JointAt *at, S2JointRow rows[S2_JOINT_EQUATIONS]) {
@@ -21,15 +22,27 @@ static void hessians(const S2JointAt *at, S2JointHessian hessians[S2_JOINT_EQUAT
   }
 }
 
-void s2_ground_friction_rows(const S2Joint *joint, S2Vec2 momentum, S2JointRow rows[3],
-                             double bounds[3]) {
-  double size = s2_length(momentum);
-  S2Vec2 along = size > 0 ? s2_scale(1 / size, momentum) : s2_vec2(1, 0), across = s2_left(along);
-  rows[0] = (S2JointRow){.ja = {1, 0, 0}};
-  rows[1] = (S2JointRow){.ja = {0, along.x, along.y}};
-  rows[2] = (S2JointRow){.ja = {0, across.x, across.y}};
-  bounds[0] = joint->max_torque;
-  bounds[1] = bounds[2] = joint->max_force;
+void s2_ground_friction_rows(const S2Joint *joint, const S2GroundState *state, S2GroundRows *rows) {
+  double size = s2_length(state->momentum), most = joint->max_force * state->h;
+  S2Vec2 along = size > 0 ? s2_scale(1 / size, state->momentum) : s2_vec2(1, 0);
+  S2Vec2 across = s2_left(along);
+  double slides = most > 0 ? fmax(size - most, 0) / (state->mass * most) : 0;
+  rows->row[0] = (S2JointRow){.ja = {1, 0, 0}};
+  rows->row[1] = (S2JointRow){.ja = {0, along.x, along.y}};
+  rows->row[2] = (S2JointRow){.ja = {0, across.x, across.y}};
+  rows->bound[0] = joint->max_torque * state->h;
+  rows->bound[1] = most;
+  rows->bound[2] = state->last ? S2_GROUND_ASKEW * most : most;
+  rows->compliance[0] = rows->compliance[1] = 0;
+  rows->compliance[2] = slides;
+}
+
+// Did the rows of one body give what the disc would? `most` is its bound, N s.
+static bool fits(double along, double across, double most, bool slides) {
+  if (fabs(along) < (1 - S2_GROUND_ASKEW) * most) { // it stops
+    return !slides && hypot(along, across) <= most;
+  }
+  return fabs(across) <= S2_GROUND_ASKEW * most;
 }
 
 bool s2_step_ground_turned(S2Step *step, const S2Island *island, const S2Assembly *assembly,
@@ -42,16 +55,18 @@ bool s2_step_ground_turned(S2Step *step, const S2Island *island, const S2Assembl
       continue;
     }
     const double *now = v + 3 * step->node_of[joint->a];
-    double ground[2] = {0, 0};
+    double ground[2] = {0, 0}, by_row[3] = {0};
+    bool slides = false;
     for (int k = 0; k < assembly->parts; k++) {
       const S2JointPart *part = &assembly->part[k];
       if (part->joint == slot && part->row > 0) {
         ground[0] += part->push[1] * lambda[k];
         ground[1] += part->push[2] * lambda[k];
-        double across = part->row == 2 ? fabs(lambda[k]) : 0;
-        turned |= across > S2_GROUND_ASKEW * joint->max_force * step->h;
+        by_row[part->row] = lambda[k];
+        slides |= assembly->problem.row[k].compliance > 0;
       }
     }
+    turned |= !fits(by_row[1], by_row[2], joint->max_force * step->h, slides);
     for (int c = 0; c < 2; c++) {
       int32_t at = 3 * joint->a + c + 1;
       double all = step->mass[at] * (now[c + 1] - step->free_v[at]);

@@ -37,14 +37,22 @@ static Edge touch_edge(const S2Step *step, int i) {
                 s2_body_moves(&bodies[touch->body_b]) ? touch->body_b : S2_NONE};
 }
 
-static Edge joint_edge(const S2World *world, int i) {
+enum { JOINT_EDGES = 3 };
+
+// The first one has a body that moves if there is any; gears have up to three.
+static void joint_edges(const S2World *world, int i, Edge edges[JOINT_EDGES]) {
   const S2Joint *joint = &world->joints.at[world->joint_order.at[i]];
-  const S2Body *bodies = world->bodies.at;
-  if (!s2_joint_active(world, joint)) {
-    return (Edge){S2_NONE, S2_NONE};
+  const int32_t slots[4] = {joint->a, joint->b, joint->more[0], joint->more[1]};
+  int32_t moving[4] = {S2_NONE, S2_NONE, S2_NONE, S2_NONE};
+  int count = 0;
+  for (int k = 0; k < 4 && s2_joint_active(world, joint); k++) {
+    if (slots[k] != S2_NONE && s2_body_moves(&world->bodies.at[slots[k]])) {
+      moving[count++] = slots[k];
+    }
   }
-  return (Edge){joint->a != S2_NONE && s2_body_moves(&bodies[joint->a]) ? joint->a : S2_NONE,
-                joint->b != S2_NONE && s2_body_moves(&bodies[joint->b]) ? joint->b : S2_NONE};
+  for (int k = 0; k < JOINT_EDGES; k++) {
+    edges[k] = (Edge){k < count ? moving[k] : S2_NONE, k + 1 < count ? moving[k + 1] : S2_NONE};
+  }
 }
 
 // The island of each slot, S2_NONE for bodies nothing touches; islands are numbered by their
@@ -90,14 +98,19 @@ static S2Island *edge_island(const S2Step *step, const int32_t *island_of, Edge 
 void s2_step_islands(S2Step *step) {
   S2World *world = step->world;
   int slots = world->bodies.count, touches = step->touch_count, joints = world->joint_order.count;
-  Edge *edges = S2_TAKE(step->arena, Edge, touches + joints);
+  int most = touches + JOINT_EDGES * joints;
+  Edge *edges = S2_TAKE(step->arena, Edge, most);
   for (int i = 0; i < touches; i++) {
     edges[i] = touch_edge(step, i);
   }
   for (int i = 0; i < joints; i++) {
-    edges[touches + i] = joint_edge(world, i);
+    Edge of[JOINT_EDGES];
+    joint_edges(world, i, of);
+    for (int k = 0; k < JOINT_EDGES; k++) { // the first of each joint, then the others
+      edges[touches + k * joints + i] = of[k];
+    }
   }
-  const int32_t *island_of = connect(step, edges, touches + joints);
+  const int32_t *island_of = connect(step, edges, most);
   step->islands = S2_TAKE_ZEROED(step->arena, S2Island, step->island_count);
 
   // Count the parts, then fill.
@@ -119,6 +132,9 @@ void s2_step_islands(S2Step *step) {
     island->node = S2_TAKE(step->arena, int32_t, island->nodes);
     island->touch = S2_TAKE(step->arena, int32_t, island->touches);
     island->joint = S2_TAKE(step->arena, int32_t, island->joints);
+    if (island->touches == 0 && world->kept.def.stepping == S2_SPECULATIVE) {
+      island->motion = S2_TAKE_ZEROED(step->arena, S2Assembly, 1);
+    }
     island->nodes = island->touches = island->joints = 0;
     if (!(island->length > 0)) {
       island->length = 1; // bodies without shapes: any length does

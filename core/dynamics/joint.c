@@ -27,13 +27,27 @@ const char *s2_joint_type_name(S2JointType type) {
   return (unsigned)type < S2_JOINT_TYPE_COUNT ? kinds[type]->name : NULL;
 }
 
+void s2_joint_label(const S2World *world, int32_t slot, char label[S2_NAME_SIZE + 32]) {
+  const S2Joint *joint = &world->joints.at[slot];
+  int nth = 0;
+  while (nth < world->joint_order.count && world->joint_order.at[nth] != slot) {
+    nth += 1;
+  }
+  if (joint->name[0] != 0) {
+    snprintf(label, S2_NAME_SIZE + 32, "%s '%s'", kinds[joint->type]->name, joint->name);
+  } else {
+    snprintf(label, S2_NAME_SIZE + 32, "%s #%d", kinds[joint->type]->name, nth + 1);
+  }
+}
+
 // Of a gear whose joints had bodies that stood still: do they still?
 static bool meshes(const S2World *world, const S2Joint *gear) {
   const int32_t joints[2] = {gear->joint_a, gear->joint_b};
   for (int i = 0; i < 4; i++) {
     const S2Joint *of = &world->joints.at[joints[i / 2]];
     int32_t slot = i % 2 == 0 ? of->a : of->b;
-    bool given = slot == S2_NONE || slot == gear->a || slot == gear->b;
+    bool given = slot == S2_NONE || slot == gear->a || slot == gear->b || slot == gear->more[0] ||
+                 slot == gear->more[1];
     if (!of->enabled || (!given && world->bodies.at[slot].type != S2_STATIC)) {
       return false;
     }
@@ -42,35 +56,56 @@ static bool meshes(const S2World *world, const S2Joint *gear) {
 }
 
 bool s2_joint_active(const S2World *world, const S2Joint *joint) {
-  const S2Body *a = joint->a == S2_NONE ? NULL : &world->bodies.at[joint->a];
-  const S2Body *b = joint->b == S2_NONE ? NULL : &world->bodies.at[joint->b];
-  bool off = !joint->enabled || (a != NULL && !a->enabled) || (b != NULL && !b->enabled);
-  return !off && ((a != NULL && s2_body_moves(a)) || (b != NULL && s2_body_moves(b))) &&
-         (joint->type != S2_GEAR || meshes(world, joint)) &&
-         (joint->type != S2_CONSTRAINT || world->callbacks.constraint != NULL);
+  const int32_t slots[4] = {joint->a, joint->b, joint->more[0], joint->more[1]};
+  bool off = !joint->enabled, moves = false;
+  for (int i = 0; i < 4; i++) {
+    const S2Body *body = slots[i] == S2_NONE ? NULL : &world->bodies.at[slots[i]];
+    off |= body != NULL && !body->enabled;
+    moves |= body != NULL && s2_body_moves(body);
+  }
+  return !off && moves && (joint->type != S2_GEAR || meshes(world, joint)) &&
+         (joint->type != S2_CONSTRAINT || world->callbacks.constraint != NULL) &&
+         (!joint->has_law || world->callbacks.spring != NULL);
 }
 
-// Does a limit give way? Only those of constraints can.
-static bool joint_is_soft(const S2Joint *joint) {
+bool s2_joint_soft_stop(const S2Joint *joint) {
   return joint->type == S2_CONSTRAINT && joint->compliance.linear > 0;
+}
+
+bool s2_joint_is_rigid(const S2Joint *joint) {
+  return joint->compliance.size == 0 && joint->damping.size == 0 && joint->compliance.linear == 0 &&
+         joint->compliance.angular == 0 && (kinds[joint->type]->parts & S2_HAS_STIFFNESS) == 0;
+}
+
+int s2_joint_rigid_rows(const S2JointAt *at, S2JointRow rows[S2_JOINT_EQUATIONS]) {
+  const S2Joint *joint = at->joint;
+  const S2JointKind *kind = kinds[joint->type];
+  int count = kind->rows(at, rows), rigid = 0;
+  if (s2_joint_is_rigid(joint)) {
+    return count;
+  }
+  S2SoftRow soft[S2_JOINT_EQUATIONS];
+  s2_joint_soften(joint, rows, count, s2_joint_blend(&at->world->kept.def, 0), soft);
+  for (int i = 0; i < count; i++) {
+    if (soft[i].rigid) {
+      rows[rigid++] = soft[i].row;
+    }
+  }
+  return rigid;
 }
 
 double s2_joint_violation(const S2JointAt *at, double length) {
   const S2JointKind *kind = kinds[at->joint->type];
   S2JointRow rows[S2_JOINT_EQUATIONS];
-  S2SoftRow soft[S2_JOINT_EQUATIONS];
-  int count = kind->rows(at, rows);
-  s2_joint_soften(at->joint, rows, count, s2_joint_blend(&at->world->kept.def, 0), soft);
+  int count = s2_joint_rigid_rows(at, rows);
   double square = 0;
   for (int i = 0; i < count; i++) {
-    if (soft[i].rigid) {
-      double error = soft[i].row.value * (s2_joint_row_angular(&soft[i].row) ? length : 1);
-      square += error * error;
-    }
+    double error = rows[i].value * (s2_joint_row_angular(&rows[i]) ? length : 1);
+    square += error * error;
   }
   double worst = sqrt(square);
   bool limited = at->joint->limit_lo > -INFINITY || at->joint->limit_hi < INFINITY;
-  bool soft_stop = joint_is_soft(at->joint);
+  bool soft_stop = s2_joint_soft_stop(at->joint);
   if (limited && kind->coordinate != NULL && !soft_stop) {
     S2JointRow row;
     kind->coordinate(at, &row, NULL);
@@ -117,8 +152,8 @@ static S2Status find_bodies(const S2World *world, const S2JointDef *def, S2Joint
 }
 
 static S2Status check_moving(const S2World *world, const S2Joint *joint) {
-  const int32_t slots[2] = {joint->a, joint->b};
-  for (int i = 0; i < 2; i++) {
+  const int32_t slots[4] = {joint->a, joint->b, joint->more[0], joint->more[1]};
+  for (int i = 0; i < 4; i++) {
     if (slots[i] != S2_NONE && world->bodies.at[slots[i]].type == S2_DYNAMIC) {
       return s2_ok();
     }
@@ -193,6 +228,19 @@ static S2Status unasked(const S2JointKind *kind, const char *name) {
   return s2_error(S2_INVALID, "%s: not for a %s", name, kind->name);
 }
 
+S2Status s2_joint_check_limits(S2JointType type, double lo, double hi) {
+  if (!(lo <= hi) || lo == INFINITY || hi == -INFINITY) {
+    return s2_error(S2_INVALID, "limits: lo <= hi expected, got {%g, %g}", lo, hi);
+  }
+  if ((kinds[type]->parts & S2_HAS_LENGTH) != 0 && !(hi > S2_NO_LENGTH)) {
+    return s2_error(S2_INVALID,
+                    "limits: hi above 0 expected of a length, got {%g, %g} (points that coincide "
+                    "are held by a hinge)",
+                    lo, hi);
+  }
+  return s2_ok();
+}
+
 static S2Status read_drive(const S2JointDef *def, S2Joint *joint) {
   const S2JointKind *kind = kinds[joint->type];
   if ((kind->parts & S2_HAS_LIMITS) == 0 && def->has_limits) {
@@ -202,11 +250,7 @@ static S2Status read_drive(const S2JointDef *def, S2Joint *joint) {
     return unasked(kind, def->has_motor ? "motor" : "friction");
   }
   if (def->has_limits) {
-    if (!(def->limit_lo <= def->limit_hi) || def->limit_lo == INFINITY ||
-        def->limit_hi == -INFINITY) {
-      return s2_error(S2_INVALID, "limits: lo <= hi expected, got {%g, %g}", def->limit_lo,
-                      def->limit_hi);
-    }
+    S2_TRY(s2_joint_check_limits(joint->type, def->limit_lo, def->limit_hi));
     joint->limit_lo = def->limit_lo;
     joint->limit_hi = def->limit_hi;
   }
@@ -230,6 +274,27 @@ static bool is_zero(const S2JointWeights *weights) {
   return weights->size == 0 && weights->linear == 0 && weights->angular == 0;
 }
 
+static S2Status read_curve(const S2JointDef *def, S2Joint *joint) {
+  bool curved = def->quadratic != 0 || def->cubic != 0 || def->has_law;
+  if (curved && joint->type != S2_SPRING) {
+    return unasked(kinds[joint->type], def->has_law ? "force" : "quadratic, cubic");
+  }
+  if (!isfinite(def->quadratic) || !isfinite(def->cubic)) {
+    return s2_error(S2_INVALID, "%s: finite number expected, got %g",
+                    isfinite(def->quadratic) ? "cubic" : "quadratic",
+                    isfinite(def->quadratic) ? def->cubic : def->quadratic);
+  }
+  if (def->has_law && (def->stiffness != 0 || def->quadratic != 0 || def->cubic != 0)) {
+    return s2_error(S2_INVALID,
+                    "force: a law stands for stiffness, quadratic and cubic: leave them "
+                    "out");
+  }
+  joint->quadratic = def->quadratic;
+  joint->cubic = def->cubic;
+  joint->has_law = def->has_law;
+  return s2_ok();
+}
+
 static S2Status read_softness(const S2JointDef *def, S2Joint *joint) {
   const S2JointKind *kind = kinds[joint->type];
   if ((kind->parts & S2_HAS_COMPLIANCE) == 0 && !is_zero(&def->compliance)) {
@@ -242,6 +307,7 @@ static S2Status read_softness(const S2JointDef *def, S2Joint *joint) {
       return s2_error(S2_INVALID, "damping: one number expected, got a matrix");
     }
     joint->stiffness = def->stiffness;
+    S2_TRY(read_curve(def, joint));
   } else if (!is_zero(&def->damping) && is_zero(&def->compliance)) {
     return s2_error(S2_INVALID, "damping: nothing to damp where compliance is 0");
   }
@@ -280,6 +346,7 @@ S2Status s2_joint_create(S2World *world, const S2JointDef *def, S2JointId *id) {
       .b = S2_NONE,
       .joint_a = S2_NONE,
       .joint_b = S2_NONE,
+      .more = {S2_NONE, S2_NONE},
       .limit_lo = -INFINITY,
       .limit_hi = INFINITY,
   };
@@ -297,7 +364,7 @@ S2Status s2_joint_create(S2World *world, const S2JointDef *def, S2JointId *id) {
   S2_TRY(read_axis(world, def, &joint));
   S2_TRY(kinds[def->type]->create(world, def, &joint));
   S2JointRow rows[S2_JOINT_EQUATIONS];
-  int count = kinds[def->type]->rows(&(S2JointAt){world, &joint, world->q.at, 0}, rows);
+  int count = kinds[def->type]->rows(&(S2JointAt){world, &joint, world->q.at, 0, NULL, NULL}, rows);
   if (def->type == S2_CONSTRAINT) {
     count = def->rows;
   }

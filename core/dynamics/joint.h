@@ -16,8 +16,12 @@ typedef struct S2JointHessian { // second derivatives: (angle, x, y) of a, then 
 typedef struct S2JointAt { // a joint at given poses
   const S2World *world;
   const S2Joint *joint;
-  const double *q; // 3 a slot
-  double elapsed;  // s since the state the world is in
+  const double *q;   // 3 a slot
+  double elapsed;    // s since the state the world is in
+  const S2Rot *turn; // a slot: of the angles in q, where they are known; NULL: nowhere
+  // NULL, or the poses at the end of a step that begins at q: then the gradients are chords, see
+  // measure.c; values are of no use.
+  const double *to;
 } S2JointAt;
 
 typedef enum S2JointParts { // what a definition may ask of a type
@@ -49,16 +53,28 @@ extern const S2JointKind s2_hinge_kind, s2_weld_kind, s2_slider_kind, s2_distanc
 
 // joint.c
 const S2JointKind *s2_joint_kind(S2JointType type);
+// "hinge 'name'" or "hinge #3": how messages call a joint.
+void s2_joint_label(const S2World *world, int32_t slot, char label[S2_NAME_SIZE + 32]);
 // Is it part of the next step: enabled, with at least one body that moves and none disabled?
 bool s2_joint_active(const S2World *world, const S2Joint *joint);
 S2Status s2_joint_slot(const S2World *world, S2JointId id, int32_t *slot);
+// Do all of its equations give no way, each by itself?
+bool s2_joint_is_rigid(const S2Joint *joint);
+// Its equations that give no way, as combinations where it has matrices; returns how many.
+int s2_joint_rigid_rows(const S2JointAt *at, S2JointRow rows[S2_JOINT_EQUATIONS]);
+// "limits: ..." unless a joint of this type can have them.
+S2Status s2_joint_check_limits(S2JointType type, double lo, double hi);
 // The largest error of its rigid equations and limits, m: angles times `length`.
 double s2_joint_violation(const S2JointAt *at, double length);
+// Does its limit give way? Only those of constraints can.
+bool s2_joint_soft_stop(const S2Joint *joint);
 // Does a row measure an angle?
 bool s2_joint_row_angular(const S2JointRow *row);
 
 // ---- measure.c: the functions joints are made of ----------------------------------------------
 
+// How a body is turned, or (S2_NONE) the world.
+S2Rot s2_joint_turn(const S2JointAt *at, int32_t slot);
 // theta_a - theta_b - angle0
 void s2_measure_angle(const S2JointAt *at, S2JointRow *row, S2JointHessian *hessian);
 // The anchor of a seen from that of b, along `direction` (frame of b): u' R_b' (p_a - p_b).
@@ -69,6 +85,8 @@ void s2_measure_offsets(const S2JointAt *at, S2JointRow rows[2]);
 void s2_measure_translation(const S2JointAt *at, S2JointRow *row, S2JointHessian *hessian);
 // |p_a - p_b|
 void s2_measure_length(const S2JointAt *at, S2JointRow *row, S2JointHessian *hessian);
+// The chord of a turn against another, per 2 tan(half of it): see measure.c.
+double s2_measure_turn(const S2JointAt *at);
 S2Vec2 s2_joint_anchor(const double *q, int32_t slot, S2Vec2 local);
 
 // ---- constraint.c: rows of the program's own --------------------------------------------------
@@ -82,12 +100,38 @@ S2Status s2_constraint_first(S2World *world, S2Joint *joint);
 // Keeps what it said at the end of a step.
 void s2_constraint_keep(const S2JointAt *at, S2Joint *joint);
 
+// ---- motion.c: locks that move as the program says --------------------------------------------
+
+// Where a lock holds its body, and how fast that moves.
+void s2_lock_goal(const S2JointAt *at, double goal[3], double rate[3]);
+// Around a step: outside of it locks are where they were at its end.
+void s2_motions_begin(S2World *world);
+void s2_motions_end(S2World *world);
+
+// ---- spring.c ----------------------------------------------------------------------------------
+
+// Is it a spring whose pull is no multiple of its extension?
+bool s2_spring_curved(const S2Joint *joint);
+// The pull (N) of a curved spring and its derivative (N/m); of a law: those of the row.
+void s2_spring_pull(const S2Joint *joint, const S2JointRow *row, double *force, double *tangent);
+// Asks a law, where there is one; what goes wrong is in world->refused.
+void s2_spring_ask(S2World *world, int32_t slot, S2JointRow *row);
+
 // ---- ground_friction.c ------------------------------------------------------------------------
 
-// The rows |lambda| <= bound: a turn, along the motion of a body with this momentum (x, y) but for
-// the ground, and across it; bounds in N m and N.
-void s2_ground_friction_rows(const S2Joint *joint, S2Vec2 momentum, S2JointRow rows[3],
-                             double bounds[3]);
+typedef struct S2GroundState {
+  S2Vec2 momentum; // N s, that the body would end the step with but for the ground
+  double mass, h;  // kg, s
+  bool last;       // rows that did not settle: hardly anything across, so that the bound is kept
+} S2GroundState;
+
+typedef struct S2GroundRows { // a turn, along and across the momentum
+  S2JointRow row[3];
+  double bound[3]; // N m s, N s
+  double compliance[3];
+} S2GroundRows;
+
+void s2_ground_friction_rows(const S2Joint *joint, const S2GroundState *state, S2GroundRows *rows);
 
 // ---- compliance.c: rows that give way ---------------------------------------------------------
 

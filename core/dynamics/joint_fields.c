@@ -26,6 +26,8 @@ static const struct {
     [S2_JOINT_FRICTION] = {"friction", NOT_NEGATIVE, S2_HAS_DRIVE},
     [S2_JOINT_BREAK_FORCE] = {"break_force", MAXIMUM, 0},
     [S2_JOINT_STIFFNESS] = {"stiffness", NOT_NEGATIVE, S2_HAS_STIFFNESS},
+    [S2_JOINT_QUADRATIC] = {"quadratic", ANY, 0},
+    [S2_JOINT_CUBIC] = {"cubic", ANY, 0},
     [S2_JOINT_REST_LENGTH] = {"rest_length", NOT_NEGATIVE, 0},
     [S2_JOINT_MAX_LENGTH] = {"max_length", POSITIVE, 0},
     [S2_JOINT_RATIO] = {"ratio", ANY, 0},
@@ -42,6 +44,8 @@ const char *s2_joint_field_name(S2JointField field) {
 bool s2_joint_type_has(S2JointType type, S2JointField field) {
   switch (field) {
   case S2_JOINT_REST_LENGTH:
+  case S2_JOINT_QUADRATIC:
+  case S2_JOINT_CUBIC:
     return type == S2_SPRING;
   case S2_JOINT_MAX_LENGTH:
     return type == S2_ROPE;
@@ -61,7 +65,7 @@ bool s2_joint_type_sets(S2JointType type, S2JointField field) {
 }
 
 static S2JointAt here(const S2World *world, const S2Joint *joint) {
-  return (S2JointAt){world, joint, world->q.at, 0};
+  return (S2JointAt){world, joint, world->q.at, 0, NULL, NULL};
 }
 
 static double rate_of(const S2World *world, const S2Joint *joint, const S2JointRow *row) {
@@ -69,6 +73,9 @@ static double rate_of(const S2World *world, const S2Joint *joint, const S2JointR
   for (int c = 0; c < 3; c++) {
     rate += joint->a == S2_NONE ? 0 : row->ja[c] * world->v.at[3 * joint->a + c];
     rate += joint->b == S2_NONE ? 0 : row->jb[c] * world->v.at[3 * joint->b + c];
+  }
+  for (int c = 0; c < 2; c++) {
+    rate += joint->more[c] == S2_NONE ? 0 : row->more[c] * world->v.at[3 * joint->more[c]];
   }
   return rate;
 }
@@ -136,6 +143,8 @@ S2Status s2_joint_get(const S2World *world, S2JointId id, S2JointField field, do
       [S2_JOINT_FRICTION] = joint->friction,
       [S2_JOINT_BREAK_FORCE] = joint->break_force,
       [S2_JOINT_STIFFNESS] = joint->stiffness,
+      [S2_JOINT_QUADRATIC] = joint->quadratic,
+      [S2_JOINT_CUBIC] = joint->cubic,
       [S2_JOINT_REST_LENGTH] = joint->length,
       [S2_JOINT_MAX_LENGTH] = joint->limit_hi,
       [S2_JOINT_RATIO] = joint->ratio,
@@ -176,12 +185,14 @@ static S2Status check(const S2Joint *joint, S2JointField field, double value) {
   if (!s2_joint_type_sets(joint->type, field)) {
     return s2_error(S2_INVALID, "%s: cannot be set", name);
   }
+  if (joint->has_law &&
+      (field == S2_JOINT_STIFFNESS || field == S2_JOINT_QUADRATIC || field == S2_JOINT_CUBIC)) {
+    return s2_error(S2_INVALID, "%s: cannot be set, the spring pulls as its force says", name);
+  }
   if (domain == LIMIT) {
     double lo = field == S2_JOINT_LIMIT_LO ? value : joint->limit_lo;
     double hi = field == S2_JOINT_LIMIT_HI ? value : joint->limit_hi;
-    return lo <= hi && lo != INFINITY && hi != -INFINITY
-               ? s2_ok()
-               : s2_error(S2_INVALID, "limits: lo <= hi expected, got {%g, %g}", lo, hi);
+    return s2_joint_check_limits(joint->type, lo, hi);
   }
   if (domain != MAXIMUM && !isfinite(value)) {
     return s2_error(S2_INVALID, "%s: finite number expected, got %g", name, value);
@@ -276,6 +287,12 @@ S2Status s2_joint_set(S2World *world, S2JointId id, S2JointField field, double v
   case S2_JOINT_STIFFNESS:
     joint->stiffness = value;
     break;
+  case S2_JOINT_QUADRATIC:
+    joint->quadratic = value;
+    break;
+  case S2_JOINT_CUBIC:
+    joint->cubic = value;
+    break;
   case S2_JOINT_MAX_FORCE:
     joint->max_force = value;
     break;
@@ -329,6 +346,9 @@ S2Status s2_joint_set_velocity(S2World *world, S2JointId id, const double veloci
   S2Joint *joint = &world->joints.at[slot];
   if (joint->type != S2_LOCK) {
     return s2_error(S2_INVALID, "velocity: not for a %s", s2_joint_type_name(joint->type));
+  }
+  if (joint->driven) {
+    return s2_error(S2_INVALID, "velocity: the lock moves as its functions say; make another one");
   }
   for (int c = 0; c < 3; c++) {
     if (!isfinite(velocity[c]) || (!joint->locked[c] && velocity[c] != 0)) {
@@ -385,9 +405,13 @@ S2Status s2_joint_info(const S2World *world, S2JointId id, S2JointInfo *info) {
       .enabled = joint->enabled,
       .broken = joint->broken,
       .collide = joint->collide,
+      .compliant = joint->compliance.size > 0 || joint->compliance.linear > 0 ||
+                   joint->compliance.angular > 0,
       .name = joint->name,
       .axis = s2_rotate(s2_rot(joint->b == S2_NONE ? 0 : world->q.at[3 * joint->b]), joint->axis),
       .target = joint->type == S2_MOUSE ? joint->local_b : s2_vec2(0, 0),
+      .driven = joint->driven,
+      .has_law = joint->has_law,
       .velocity = {joint->rate[0], joint->rate[1], joint->rate[2]},
       .impulse = {joint->reaction[1], joint->reaction[2]},
       .angular_impulse = joint->reaction[0],

@@ -22,6 +22,7 @@ typedef struct Builder {
   S2Vec2 arm; // of the anchor on a, world axes
   int32_t slot;
   int group;
+  int32_t aside; // the next node of a gear
   double *speed; // V, raised by what drives
   double *rhs;   // of the problem
   List *given;   // parts without a row
@@ -74,7 +75,8 @@ static double mobility(const Builder *builder, const S2Row *row) {
   for (int side = 0; side < 2; side++) {
     const double *j = side == 0 ? row->ja : row->jb;
     int32_t node = side == 0 ? row->a : row->b;
-    for (int c = 0; c < 3 && node != S2_GROUND; c++) {
+    bool body = node != S2_GROUND && node < builder->island->nodes;
+    for (int c = 0; c < 3 && body; c++) {
       w += j[c] * j[c] / builder->step->mass[3 * builder->island->node[node] + c];
     }
   }
@@ -109,6 +111,25 @@ static void give(const Builder *builder, List *list, double impulse) {
   double speed = fabs(impulse) * mobility(builder, row);
   bool angular = row->ja[1] == 0 && row->ja[2] == 0 && row->jb[1] == 0 && row->jb[2] == 0;
   *builder->speed = fmax(*builder->speed, speed * (angular ? builder->island->length : 1));
+}
+
+static void wide_gear(Builder *builder, List *list, const S2JointRow *of, double bias) {
+  S2GearMovers movers = s2_gear_movers(builder->step, builder->joint);
+  S2Row *rows = &list->row[list->count];
+  bool positions = builder->kind == S2_POSITIONS;
+  int count = s2_gear_rows(builder->step, &movers, builder->aside,
+                           bias + (positions ? 0 : movers.given), rows);
+  builder->aside += movers.count > 2;
+  for (int i = 0; i < count; i++) {
+    rows[i].group = builder->group;
+    list->part[list->count++] = (S2JointPart){.joint = builder->slot, .row = S2_NONE};
+    drives(builder, &rows[i]);
+  }
+  if (count > 0) {
+    S2JointPart *own = &list->part[list->count - 1];
+    own->row = 0;
+    own->push[0] = of->ja[0];
+  }
 }
 
 static void bilateral(const Builder *builder, List *list, const S2JointRow *of, int index,
@@ -153,7 +174,8 @@ static void elastic(const Builder *builder, List *list, const S2JointRow *of, in
 
 static S2Blend blend_of(const Builder *builder) {
   bool positions = builder->kind == S2_POSITIONS;
-  S2Blend blend = s2_joint_blend(&builder->step->world->kept.def, positions ? 0 : builder->step->h);
+  S2WorldDef def = s2_step_settings(builder->step, builder->slot);
+  S2Blend blend = s2_joint_blend(&def, positions ? 0 : builder->step->h);
   // The positions are met by the first solve. After a blow the speeds of rigid rows are 0: what
   // error they had would else go on, turned round in each step.
   if (builder->kind != S2_MOTION || builder->joint->velocity_only) {
@@ -162,7 +184,7 @@ static S2Blend blend_of(const Builder *builder) {
   return blend;
 }
 
-static void add_equations(const Builder *builder, List *list) {
+static void add_equations(Builder *builder, List *list) {
   const S2JointKind *kind = s2_joint_kind(builder->joint->type);
   S2JointRow rows[S2_JOINT_EQUATIONS];
   S2SoftRow soft[S2_JOINT_EQUATIONS];
@@ -171,7 +193,19 @@ static void add_equations(const Builder *builder, List *list) {
   if (positions && builder->joint->velocity_only) {
     return; // nothing to mend
   }
+  if (s2_kind_takes_time(builder->kind)) {
+    s2_spring_ask(builder->step->world, builder->slot, &rows[0]);
+  }
   S2Blend blend = blend_of(builder);
+  bool at_end = blend.reflect == 0 && blend.ahead == 0 && blend.mend == 0;
+  bool wide = builder->joint->more[0] != S2_NONE;             // gear_rows.c
+  if (at_end && !wide && s2_joint_is_rigid(builder->joint)) { // what follows changes no row
+    for (int i = 0; i < count; i++) {
+      double bias = mended(builder) * rows[i].value + (positions ? 0 : rows[i].rate);
+      bilateral(builder, list, &rows[i], i, bias, 0);
+    }
+    return;
+  }
   s2_joint_speeds(builder->joint, builder->step->v0, rows, count);
   if (blend.ahead > 0) {
     S2JointHessian hessians[S2_JOINT_EQUATIONS];
@@ -182,8 +216,10 @@ static void add_equations(const Builder *builder, List *list) {
   for (int i = 0; i < count; i++) {
     // Springs do not act in no time, and are not snapped to rest.
     bool acts = soft[i].rigid || s2_kind_takes_time(builder->kind);
-    if (acts) {
-      double mend = soft[i].rigid ? mended(builder) * soft[i].row.value : 0;
+    double mend = soft[i].rigid ? mended(builder) * soft[i].row.value : 0;
+    if (acts && wide) {
+      wide_gear(builder, list, &soft[i].row, mend + (positions ? 0 : soft[i].bias));
+    } else if (acts) {
       elastic(builder, list, &soft[i].row, i, mend + (positions ? 0 : soft[i].bias),
               soft[i].compliance, soft[i].given);
     }
@@ -193,8 +229,11 @@ static void add_equations(const Builder *builder, List *list) {
 // K_geo = sum s e e': rows e v + l/(h^2 alpha beta s) = 0, and what v0 adds given. A row cannot
 // have a negative stiffness: that is taken at v0 alone, or ("psd") left out.
 static void add_geometric(const Builder *builder, List *list) {
-  S2GeometricStiffness setting = builder->step->world->kept.def.geometric_stiffness;
-  bool acts = builder->kind == S2_MOTION || builder->kind == S2_REBOUND;
+  S2GeometricStiffness setting = s2_step_settings(builder->step, builder->slot).geometric_stiffness;
+  // Where the world did not ask for it only the positions need it: with K_geo in W targets of a
+  // blow would not keep the energy.
+  bool asked = !builder->step->stiff[builder->slot];
+  bool acts = builder->kind == S2_MOTION || (builder->kind == S2_REBOUND && asked);
   if (setting == S2_GEOMETRIC_OFF || !acts) {
     return;
   }
@@ -228,6 +267,38 @@ static bool in_reach(const Builder *builder, const S2JointRow *row, double dista
   return distance <= S2_LIMIT_REACH * builder->step->h * speed * (linear + angular / length);
 }
 
+// Is it as near as makes no difference?
+static bool touches_limit(const S2Island *island, const S2JointRow *row, double distance) {
+  return distance <= S2_TOUCH_SLOP * (s2_joint_row_angular(row) ? 1 : island->length);
+}
+
+bool s2_step_limit_arrives(const S2Step *step, const S2Island *island) {
+  double tiny = s2_island_rest_speed(step, island), elapsed = step->t - step->world->kept.time;
+  for (int i = 0; i < island->joints; i++) {
+    int32_t slot = island->joint[i];
+    const S2Joint *joint = &step->world->joints.at[slot];
+    const double *impulse = step->joint_impulse + S2_JOINT_ROWS * slot;
+    bool lo = impulse[S2_JOINT_LO] > 0, hi = impulse[S2_JOINT_HI] > 0;
+    if (!(lo || hi) || !(joint->limit_lo < joint->limit_hi) || s2_joint_soft_stop(joint)) {
+      continue;
+    }
+    S2JointRow start, end;
+    S2JointAt at = {step->world, joint, step->q0, elapsed, NULL, NULL};
+    s2_joint_kind(joint->type)->coordinate(&at, &start, NULL);
+    at.q = step->q1;
+    at.elapsed += step->h;
+    s2_joint_kind(joint->type)->coordinate(&at, &end, NULL);
+    s2_joint_speeds(joint, step->v2, &end, 1);
+    double distance = lo ? start.value - joint->limit_lo : joint->limit_hi - start.value;
+    double approach =
+        (lo ? -end.speed : end.speed) * (s2_joint_row_angular(&end) ? island->length : 1);
+    if (!touches_limit(island, &start, distance) && approach > tiny) {
+      return true;
+    }
+  }
+  return false;
+}
+
 static void add_limit(const Builder *builder, List *list, const S2JointRow *row, double sign,
                       double distance, int index) {
   double bias = distance;
@@ -237,8 +308,8 @@ static void add_limit(const Builder *builder, List *list, const S2JointRow *row,
   if (builder->kind != S2_POSITIONS) {
     // Met before: stopped there, without rebound.
     const double *impulse = builder->step->joint_impulse + S2_JOINT_ROWS * builder->slot;
-    double slop = S2_TOUCH_SLOP * (s2_joint_row_angular(row) ? 1 : builder->island->length);
-    bool met = distance <= slop || (builder->kind == S2_REBOUND && impulse[index] > 0);
+    bool again = builder->kind == S2_REBOUND || builder->kind == S2_STOP;
+    bool met = touches_limit(builder->island, row, distance) || (again && impulse[index] > 0);
     bool bisect = builder->step->world->kept.def.stepping == S2_BISECT; // its blows move bodies
     bool ahead = builder->kind == S2_MOTION || (builder->kind == S2_FOLLOW && bisect);
     if (!met && !ahead) {
@@ -328,20 +399,25 @@ static void add_drive(const Builder *builder, List *equal, List *boxes) {
 static void add_ground_friction(const Builder *builder, List *boxes) {
   const S2Step *step = builder->step;
   const S2Joint *joint = builder->joint;
-  S2JointRow rows[3];
-  double bounds[3];
   if (joint->type != S2_GROUND_FRICTION ||
       (builder->kind != S2_MOTION && builder->kind != S2_REBOUND)) {
     return;
   }
   const double *mass = step->mass + 3 * joint->a, *free_v = step->free_v + 3 * joint->a;
-  S2Vec2 momentum = {mass[1] * free_v[1], mass[2] * free_v[2]};
   const double *pushed = step->pushed + 2 * builder->slot;
-  momentum = s2_add(momentum, s2_scale(step->h, s2_vec2(pushed[0], pushed[1])));
-  s2_ground_friction_rows(joint, momentum, rows, bounds);
+  S2GroundState state = {
+      .momentum = {mass[1] * free_v[1] + step->h * pushed[0],
+                   mass[2] * free_v[2] + step->h * pushed[1]},
+      .mass = mass[1],
+      .h = step->h,
+      .last = step->ground_last,
+  };
+  S2GroundRows rows;
+  s2_ground_friction_rows(joint, &state, &rows);
   for (int i = 0; i < 3; i++) {
-    if (bounds[i] * step->h > 0) {
-      boxed(builder, boxes, &rows[i], i, 0, bounds[i] * step->h);
+    if (rows.bound[i] > 0) {
+      boxed(builder, boxes, &rows.row[i], i, 0, rows.bound[i]);
+      boxes->row[boxes->count - 1].compliance = rows.compliance[i];
     }
   }
 }
@@ -358,7 +434,25 @@ static int behind(List *all, const List *more, int group) {
 
 static S2Vec2 arm_of(const S2JointAt *at) {
   int32_t a = at->joint->a;
-  return a == S2_NONE ? s2_vec2(0, 0) : s2_rotate(s2_rot(at->q[3 * a]), at->joint->local_a);
+  return a == S2_NONE ? s2_vec2(0, 0) : s2_rotate(s2_joint_turn(at, a), at->joint->local_a);
+}
+
+const S2Rot *s2_step_turns(const S2Step *step, const S2Island *island, const double *q) {
+  const S2World *world = step->world;
+  S2Rot *turn = S2_TAKE(step->arena, S2Rot, world->bodies.count);
+  for (int i = 0; i < island->nodes; i++) {
+    turn[island->node[i]] = s2_rot(q[3 * island->node[i]]);
+  }
+  for (int i = 0; i < island->joints; i++) {
+    const S2Joint *joint = &world->joints.at[island->joint[i]];
+    const int32_t body[2] = {joint->a, joint->b};
+    for (int k = 0; k < 2; k++) {
+      if (body[k] != S2_NONE && step->node_of[body[k]] == S2_GROUND) {
+        turn[body[k]] = s2_rot(q[3 * body[k]]);
+      }
+    }
+  }
+  return turn;
 }
 
 static List new_list(S2Arena *arena, int most) {
@@ -367,17 +461,20 @@ static List new_list(S2Arena *arena, int most) {
 
 int s2_step_joint_rows(const S2Step *step, const S2Island *island, S2Kind kind, S2Row *rows,
                        S2JointPart *parts, double *lambda, double *rhs, double *speed, int *given) {
-  bool positions = kind == S2_POSITIONS;
+  bool end = kind == S2_POSITIONS || kind == S2_STOP; // at q1
   S2ArenaMark mark = s2_arena_mark(step->arena);
   List all = {rows, parts, 0};
   List boxes = new_list(step->arena, 3 * island->joints);
   List limits = new_list(step->arena, 2 * island->joints);
   List without = new_list(step->arena, (S2_JOINT_EQUATIONS + S2_GEOMETRIC_ROWS) * island->joints);
-  double elapsed = step->t - step->world->kept.time + (positions ? step->h : 0);
+  double elapsed = step->t - step->world->kept.time + (end ? step->h : 0);
   double raised = *speed;
+  const double *q = end ? step->q1 : step->q0;
+  const S2Rot *turn = s2_step_turns(step, island, q);
   Builder builder = {
       .step = step, .island = island, .kind = kind, .speed = &raised, .given = &without};
   builder.rhs = rhs;
+  builder.aside = island->nodes;
   for (int pass = 0; pass < 2; pass++) { // limits look as far as what drives will bring
     for (int i = 0; i < island->joints; i++) {
       if (pass == 1 && !limited(&step->world->joints.at[island->joint[i]])) {
@@ -386,8 +483,7 @@ int s2_step_joint_rows(const S2Step *step, const S2Island *island, S2Kind kind, 
       builder.slot = island->joint[i];
       builder.group = i;
       builder.joint = &step->world->joints.at[builder.slot];
-      builder.at =
-          (S2JointAt){step->world, builder.joint, positions ? step->q1 : step->q0, elapsed};
+      builder.at = (S2JointAt){step->world, builder.joint, q, elapsed, turn, NULL};
       builder.arm = arm_of(&builder.at);
       if (pass == 0) {
         add_equations(&builder, &all);

@@ -1,15 +1,16 @@
-// Lock: angle, x or y of one body held in the world, or moved at a given rate (the X, Y, rotation
-// and total constraints of lcp-physics).
+// Lock: angle, x or y of one body held in the world, or moved at a given rate or as the program
+// says (the X, Y, rotation and total constraints of lcp-physics).
 #include "dynamics/joint.h"
 
 static int rows(const S2JointAt *at, S2JointRow rows[S2_JOINT_EQUATIONS]) {
   const S2Joint *joint = at->joint;
+  double goal[3], rate[3];
   int count = 0;
+  s2_lock_goal(at, goal, rate);
   for (int i = 0; i < 3; i++) {
     if (joint->locked[i]) {
-      double goal = joint->goal[i] + at->elapsed * joint->rate[i];
-      rows[count] = (S2JointRow){.value = at->q[3 * joint->a + i] - goal, .rate = -joint->rate[i]};
-      rows[count++].ja[i] = 1;
+      rows[count] = (S2JointRow){.value = at->q[3 * joint->a + i] - goal[i], .rate = -rate[i]};
+      rows[count++].ja[i] = i == 0 ? s2_measure_turn(at) : 1;
     }
   }
   return count;
@@ -46,6 +47,7 @@ static S2Status create(const S2World *world, const S2JointDef *def, S2Joint *joi
   if (count == 0) {
     return s2_error(S2_INVALID, "a lock needs at least one of x, y and angle");
   }
+  joint->driven = def->driven;
   return s2_ok();
 }
 

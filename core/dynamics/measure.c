@@ -1,30 +1,82 @@
 // The smooth functions of two poses that all joints are made of, with exact first and second
 // derivatives. All are unchanged when both bodies are moved or turned as one, so that what acts
 // along their gradients conserves momentum, angular momentum too, wherever the bodies are.
+//
+// Between two poses (S2JointAt.to) the gradients are chords: with w = 2 tan(D/2) for a turn by D,
+// Cayley's measure of it, an arm changes by exactly w times its mean turned left. Everything below
+// is linear in the arms or quadratic, so the gradients at the means of the arms meet the change of
+// the value exactly, J (w, dx) = g(to) - g(q), and are balanced as those at a pose: forces along
+// them do the work the values say, and keep momentum and angular momentum.
 #include "dynamics/joint.h"
 
 typedef struct Sides {
   S2Vec2 ra, rb; // arms of the anchors, world axes
   S2Rot turn_b;
   S2Vec2 apart; // p_a - p_b, from differences so that it keeps its digits far from the origin
+  double length;
 } Sides;
 
 S2Vec2 s2_joint_anchor(const double *q, int32_t slot, S2Vec2 local) {
   return slot == S2_NONE ? local : s2_pose_point(s2_slot_pose(q, slot), local);
 }
 
+S2Rot s2_joint_turn(const S2JointAt *at, int32_t slot) {
+  return slot == S2_NONE    ? (S2Rot){1, 0}
+         : at->turn != NULL ? at->turn[slot]
+                            : s2_rot(at->q[3 * slot]);
+}
+
 // The world is a body at the origin.
-static Sides sides_of(const S2JointAt *at) {
+static const double *pose_of(const double *q, int32_t slot) {
   static const double world[3] = {0, 0, 0};
+  return slot == S2_NONE ? world : q + 3 * slot;
+}
+
+static inline Sides sides_at(const S2JointAt *at) {
   const S2Joint *joint = at->joint;
-  const double *qa = joint->a == S2_NONE ? world : at->q + 3 * joint->a;
-  const double *qb = joint->b == S2_NONE ? world : at->q + 3 * joint->b;
-  Sides sides = {.turn_b = s2_rot(qb[0])};
-  sides.ra = s2_rotate(s2_rot(qa[0]), joint->local_a);
+  const double *qa = pose_of(at->q, joint->a), *qb = pose_of(at->q, joint->b);
+  Sides sides = {.turn_b = s2_joint_turn(at, joint->b)};
+  sides.ra = s2_rotate(s2_joint_turn(at, joint->a), joint->local_a);
   sides.rb = s2_rotate(sides.turn_b, joint->local_b);
   sides.apart = s2_vec2((qa[1] - qb[1]) + (sides.ra.x - sides.rb.x),
                         (qa[2] - qb[2]) + (sides.ra.y - sides.rb.y));
+  sides.length = s2_length(sides.apart);
   return sides;
+}
+
+static S2Vec2 mean(S2Vec2 a, S2Vec2 b) {
+  return s2_vec2((a.x + b.x) / 2, (a.y + b.y) / 2);
+}
+
+// Of a chord the means of both ends.
+static inline Sides sides_of(const S2JointAt *at) {
+  Sides sides = sides_at(at);
+  if (at->to != NULL) {
+    Sides end = sides_at(&(S2JointAt){at->world, at->joint, at->to, at->elapsed, NULL, NULL});
+    sides.turn_b.c = (sides.turn_b.c + end.turn_b.c) / 2;
+    sides.turn_b.s = (sides.turn_b.s + end.turn_b.s) / 2;
+    sides.ra = mean(sides.ra, end.ra);
+    sides.rb = mean(sides.rb, end.rb);
+    sides.apart = mean(sides.apart, end.apart);
+    sides.length = (sides.length + end.length) / 2;
+  }
+  return sides;
+}
+
+// (A - B) / (tan A - tan B) for half the turns of a and b: one factor for both, so that torques
+// balance.
+double s2_measure_turn(const S2JointAt *at) {
+  if (at->to == NULL) {
+    return 1;
+  }
+  double half[2];
+  const int32_t slot[2] = {at->joint->a, at->joint->b};
+  for (int i = 0; i < 2; i++) {
+    half[i] = (pose_of(at->to, slot[i])[0] - pose_of(at->q, slot[i])[0]) / 2;
+  }
+  double apart = half[0] - half[1];
+  double bend = fabs(apart) < 1e-8 ? 1 : apart / sin(apart);
+  return bend * cos(half[0]) * cos(half[1]);
 }
 
 static void add(S2JointHessian *hessian, int i, int j, double value) {
@@ -38,27 +90,29 @@ void s2_measure_angle(const S2JointAt *at, S2JointRow *row, S2JointHessian *hess
   const S2Joint *joint = at->joint;
   double a = joint->a == S2_NONE ? 0 : at->q[3 * joint->a];
   double b = joint->b == S2_NONE ? 0 : at->q[3 * joint->b];
-  *row = (S2JointRow){.value = a - b - joint->angle0, .ja = {1, 0, 0}, .jb = {-1, 0, 0}};
+  double part = s2_measure_turn(at);
+  *row = (S2JointRow){.value = a - b - joint->angle0, .ja = {part, 0, 0}, .jb = {-part, 0, 0}};
   if (hessian != NULL) {
     *hessian = (S2JointHessian){0};
   }
 }
 
 // With U = R_b u and w = p_a - x_b: s = U'(w - r_b), a force along U acts on both bodies at p_a.
-static S2JointRow offset(const Sides *sides, S2Vec2 u) {
-  S2Vec2 w = s2_add(sides->apart, sides->rb);
-  return (S2JointRow){
-      .value = s2_dot(u, sides->apart),
-      .ja = {s2_cross(sides->ra, u), u.x, u.y},
-      .jb = {-s2_cross(w, u), -u.x, -u.y},
-  };
+static inline void offset(const Sides *sides, S2Vec2 u, S2JointRow *row) {
+  *row = (S2JointRow){.value = s2_dot(u, sides->apart)};
+  row->ja[0] = s2_cross(sides->ra, u);
+  row->ja[1] = u.x;
+  row->ja[2] = u.y;
+  row->jb[0] = -s2_cross(s2_add(sides->apart, sides->rb), u);
+  row->jb[1] = -u.x;
+  row->jb[2] = -u.y;
 }
 
 void s2_measure_offset(const S2JointAt *at, S2Vec2 direction, S2JointRow *row,
                        S2JointHessian *hessian) {
   Sides sides = sides_of(at);
   S2Vec2 u = s2_rotate(sides.turn_b, direction);
-  *row = offset(&sides, u);
+  offset(&sides, u, row);
   if (hessian != NULL) {
     S2Vec2 turned = s2_left(u), w = s2_add(sides.apart, sides.rb);
     *hessian = (S2JointHessian){0};
@@ -74,9 +128,9 @@ void s2_measure_offset(const S2JointAt *at, S2Vec2 direction, S2JointRow *row,
 
 void s2_measure_offsets(const S2JointAt *at, S2JointRow rows[2]) {
   Sides sides = sides_of(at);
-  S2Vec2 x = s2_rotate(sides.turn_b, s2_vec2(1, 0));
-  rows[0] = offset(&sides, x);
-  rows[1] = offset(&sides, s2_left(x));
+  S2Vec2 x = s2_vec2(sides.turn_b.c, sides.turn_b.s);
+  offset(&sides, x, &rows[0]);
+  offset(&sides, s2_left(x), &rows[1]);
 }
 
 void s2_measure_translation(const S2JointAt *at, S2JointRow *row, S2JointHessian *hessian) {
@@ -87,7 +141,7 @@ void s2_measure_translation(const S2JointAt *at, S2JointRow *row, S2JointHessian
 // p_a - p_b along n plus (1/L) (J't)(J't)'. Anchors that coincide keep the direction of the start.
 void s2_measure_length(const S2JointAt *at, S2JointRow *row, S2JointHessian *hessian) {
   Sides sides = sides_of(at);
-  double length = s2_length(sides.apart);
+  double length = sides.length;
   bool none = length < S2_NO_LENGTH;
   S2Vec2 n = none ? s2_rotate(sides.turn_b, at->joint->axis) : s2_scale(1 / length, sides.apart);
   *row = (S2JointRow){

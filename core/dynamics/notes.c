@@ -172,6 +172,11 @@ void s2_note_part(const S2Step *step) {
     notes->fixed->users += 1;
     notes->expected = notes->fixed->expected;
     notes->slots = world->bodies.count;
+    for (int i = 0; i < world->order.count; i++) {
+      if (world->bodies.at[world->order.at[i]].has_motion) {
+        notes->reason = "a body that moves as the program says";
+      }
+    }
     notes->joint_slots = world->joints.count;
   }
   S2Note *note = note_of(step, S2_ACT_PART);
@@ -183,7 +188,7 @@ void s2_note_part(const S2Step *step) {
 // ---- Acts -------------------------------------------------------------------------------------
 
 static void keep_ahead(const S2Step *step, S2Note *note) {
-  if (step->world->kept.def.beta < 1) {
+  if (step->world->kept.def.beta < 1) { // else all are carried by v1
     S2Notes *notes = step->world->notes;
     note->ahead = keep(notes, step->ahead, sizeof(bool) * (size_t)notes->slots);
   }
@@ -282,18 +287,26 @@ static void keep_touches(const S2Step *step, const S2Island *island, const S2Cho
   }
 }
 
+static void refuse_joint(S2Notes *notes, const S2Joint *joint) {
+  notes->reason = joint->type == S2_CONSTRAINT     ? "a joint of type constraint"
+                  : joint->has_law                 ? "a spring with a law of the program's own"
+                  : joint->driven                  ? "a lock that moves as the program says"
+                  : joint->more[0] != S2_NONE      ? "a gear that moves more than two bodies"
+                                                   : notes->reason;
+}
+
 static void keep_joints(const S2Step *step, const S2Island *island, S2Note *note) {
   S2Notes *notes = step->world->notes;
   note->impulse = take(notes, sizeof(double) * S2_JOINT_ROWS * (size_t)island->joints);
   note->pushed = take(notes, sizeof(double) * 2 * (size_t)island->joints);
+  note->stiff = take(notes, sizeof(bool) * (size_t)island->joints);
   for (int i = 0; i < island->joints; i++) {
     int32_t slot = island->joint[i];
     memcpy(note->impulse + S2_JOINT_ROWS * i, step->joint_impulse + S2_JOINT_ROWS * slot,
            sizeof(double) * S2_JOINT_ROWS);
     memcpy(note->pushed + 2 * i, step->pushed + 2 * slot, 2 * sizeof(double));
-    if (step->world->joints.at[slot].type == S2_CONSTRAINT) {
-      notes->reason = "a joint of type constraint";
-    }
+    note->stiff[i] = step->stiff[slot];
+    refuse_joint(notes, &step->world->joints.at[slot]);
   }
 }
 
@@ -349,6 +362,41 @@ void s2_note_mend(const S2Step *step, const S2Island *island, S2Mend mend, const
   note->before = of_nodes(notes, island, step->q1);
   note->lambda = keep_doubles(notes, solution->lambda, note->rows);
   note->more = keep_doubles(notes, solution->v, 3 * island->nodes);
+}
+
+void s2_note_shake(const S2Step *step, const S2Island *island, const double *start,
+                   const double *dq, int rows, const double *lambda) {
+  S2Notes *notes = step->world->notes;
+  if (notes != NULL) {
+    S2Note *note = note_island(step, island, S2_ACT_SHAKE);
+    keep_joints(step, island, note);
+    note->kind = S2_POSITIONS;
+    note->part = 1;
+    note->rows = rows;
+    note->before = keep_doubles(notes, start, 3 * island->nodes);
+    note->lambda = keep_doubles(notes, lambda, rows);
+    note->more = keep_doubles(notes, dq, 3 * island->nodes);
+  }
+}
+
+void s2_note_spin(const S2Step *step, const S2Island *island) {
+  if (step->world->notes != NULL) {
+    (void)note_island(step, island, S2_ACT_SPIN);
+  }
+}
+
+void s2_note_set_spin(const S2Step *step, const S2Island *island, S2Act act, const double *before) {
+  S2Notes *notes = step->world->notes;
+  if (notes != NULL) {
+    S2Note *note = note_island(step, island, act);
+    note->before = keep_doubles(notes, before, 3 * island->nodes);
+  }
+}
+
+void s2_note_refuse(const S2Step *step, const char *what) {
+  if (step->world->notes != NULL) {
+    step->world->notes->reason = what;
+  }
 }
 
 void s2_note_feedback(const S2Step *step, const S2Island *island, double part, const double *dq) {

@@ -26,6 +26,10 @@ typedef enum S2Act {
   S2_ACT_MIDPOINT,  // v1 and v2 of an island's nodes
   S2_ACT_INTEGRATE, // carry and q1 (all bodies); touches are those of q1 from here
   S2_ACT_MEND,      // q1 += part v
+  S2_ACT_SHAKE,     // q1 += what removes the errors of the joints' equations (shake.c)
+  S2_ACT_SPIN,      // measured: angular momentum of an island that floats
+  S2_ACT_SPIN_V2,   // v2 += a turn of the whole, so that it has the measured one
+  S2_ACT_SPIN_DQ,   // what joints displaced += such a turn, so that it has none
   S2_ACT_FEEDBACK,  // v2 += part/h (what joints displaced in the mends since S2_ACT_INTEGRATE)
   S2_ACT_Q0_IS_Q1,  // all bodies (mended before the step)
   S2_ACT_ON,        // q0 = q1, v0 = v2 (all bodies; the next sub-step of bisect)
@@ -46,20 +50,22 @@ typedef struct S2Note {
   S2Mend mend;      // MEND
   bool into_v1;     // SOLVE
   bool restarted;   // MIDPOINT: `more` was v2, not v0
-  int rows;         // SOLVE, MEND: of the problem
+  int rows;         // SOLVE, MEND, SHAKE: of the problem
   double h, t;      // FREE; PART: t
   double part;      // MEND, FEEDBACK
   double stiffness; // MEND: of angles
   double *before;   // 3 a node, or 3 a slot: what is overwritten (MEND: q1; MIDPOINT: v1);
-                    // FREE, Q0_IS_Q1: q0 from here on; COMMIT, ON: q1
+                    // FREE, Q0_IS_Q1: q0 from here on; COMMIT, ON: q1; SHAKE: q1; SPIN_V2: v2;
+                    // SPIN_DQ: displacements
   double *more;     // 3 a slot, or 3 a node. FREE: v0; COMMIT, ON: v2; SOLVE: the solution;
-                    // MIDPOINT: v0 as it took it; BLEND: reflected; MEND, FEEDBACK:
-                    // displacements, by the joints alone
+                    // MIDPOINT: v0 as it took it; BLEND: reflected; MEND, SHAKE,
+                    // FEEDBACK: displacements, by the joints alone
   double *force;    // FREE: 3 a slot
   double *v1;       // COMMIT, ON: 3 a slot
-  double *lambda;   // SOLVE, MEND: 1 a row
+  double *lambda;   // SOLVE, MEND, SHAKE: 1 a row
   double *impulse;  // S2_JOINT_ROWS a joint of the island, before; PART: all slots
   double *pushed;   // 2 a joint of the island
+  bool *stiff;      // a joint of the island
   bool *ahead;      // LINEARISE, INTEGRATE, where beta < 1: S2Step.ahead
   S2Island island;
   S2Touch *touches; // LINEARISE: as they are then, `island.touches` of them
@@ -112,6 +118,14 @@ void s2_note_linearise(const S2Step *step, int32_t touch);
 void s2_note_mend(const S2Step *step, const S2Island *island, S2Mend mend, const S2Choice *choices,
                   double stiffness, double part, const S2Assembly *assembly,
                   const S2Solution *solution);
+// `start`: q1 before, 3 a node.
+void s2_note_shake(const S2Step *step, const S2Island *island, const double *start,
+                   const double *dq, int rows, const double *lambda);
+// Before what they change is changed: v2, or displacements (3 a node).
+void s2_note_spin(const S2Step *step, const S2Island *island);
+void s2_note_set_spin(const S2Step *step, const S2Island *island, S2Act act, const double *before);
+// The step used something that has no derivative. A constant text.
+void s2_note_refuse(const S2Step *step, const char *what);
 void s2_note_feedback(const S2Step *step, const S2Island *island, double part, const double *dq);
 void s2_note_blend(const S2Step *step, const S2Island *island, const S2Choice *choices, double e,
                    const double *reflected);

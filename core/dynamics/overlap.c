@@ -26,6 +26,7 @@ static S2Step survey(S2World *world) {
       .slack = S2_TAKE_ZEROED(arena, double, slots),
       .q1 = S2_TAKE(arena, double, 3 * slots),
       .node_of = S2_TAKE(arena, int32_t, slots),
+      .stiff = S2_TAKE_ZEROED(arena, bool, world->joints.count),
   };
   for (int i = 0; i < 3 * slots; i++) {
     step.q1[i] = world->q.at[i];

@@ -61,15 +61,18 @@ S2Status s2_world_problem(S2World *world, S2Problem **problem, S2BodyId *nodes, 
   S2_TRY(s2_world_check_blend(world));
   S2Step step = s2_step_begin(world, 0, world->kept.def.substeps);
   world->stepping = true;
-  bool going = s2_step_forces(&step);
-  if (going) {
-    s2_step_free_motion(&step, step.dt);
-    going = s2_step_touches(&step);
-  }
+  s2_motions_begin(world);
+  world->refused = s2_ok();
+  bool going =
+      s2_step_forces(&step) && s2_step_free_motion(&step, step.dt) && s2_step_touches(&step);
   world->stepping = false;
   if (!going) {
-    return s2_error(S2_ABORTED, "stopped by a callback");
+    S2Status refused = s2_constraints_end(world);
+    s2_motions_end(world);
+    return refused.code != S2_OK ? refused : s2_error(S2_ABORTED, "stopped by a callback");
   }
+  s2_step_islands(&step);
+  s2_step_find_stiff(&step);
   for (int i = 0; i < world->bodies.count; i++) {
     step.node_of[i] = S2_GROUND;
   }
@@ -86,10 +89,14 @@ S2Status s2_world_problem(S2World *world, S2Problem **problem, S2BodyId *nodes, 
   }
   s2_constraints_begin(world);
   S2Assembly assembly = s2_assemble(&step, &all, choices, S2_MOTION);
+  s2_motions_end(world);
   S2_TRY(s2_constraints_end(world));
   *problem = copy_problem(&assembly.problem);
   for (int i = 0; i < all.nodes && i < capacity; i++) {
     nodes[i] = s2_body_id(world, all.node[i]);
+  }
+  for (int i = all.nodes; i < assembly.problem.nodes && i < capacity; i++) {
+    nodes[i] = (S2BodyId){0, 0};
   }
   // The boxes now look ahead from here; the next step or query sets its own.
   world->boxes_stale = true;

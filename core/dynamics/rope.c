@@ -12,7 +12,7 @@ static void hessians(const S2JointAt *at, S2JointHessian hessians[S2_JOINT_EQUAT
 
 static S2Status create(const S2World *world, const S2JointDef *def, S2Joint *joint) {
   S2JointRow now;
-  s2_measure_length(&(S2JointAt){world, joint, world->q.at, 0}, &now, NULL);
+  s2_measure_length(&(S2JointAt){world, joint, world->q.at, 0, NULL, NULL}, &now, NULL);
   joint->limit_hi = isnan(def->max_length) ? now.value : def->max_length;
   return joint->limit_hi > S2_NO_LENGTH && isfinite(joint->limit_hi)
              ? s2_ok()

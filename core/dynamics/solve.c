@@ -26,7 +26,8 @@ void s2_keep_worst(S2Residual *worst, const S2Residual *residual) {
   worst->scaled = fmax(worst->scaled, residual->scaled);
 }
 
-static void account(S2Step *step, const S2Island *island, const S2Solution *solution) {
+static void account(S2Step *step, const S2Island *island, const S2Assembly *assembly,
+                    const S2Solution *solution) {
   S2World *world = step->world;
   S2WorldStats *stats = &world->stats;
   stats->solves += 1;
@@ -38,31 +39,33 @@ static void account(S2Step *step, const S2Island *island, const S2Solution *solu
     step->unsolved += 1;
     stats->unsolved += 1;
     stats->last_status = solution->status;
+    S2Contradiction unmet = s2_step_contradiction(step, island, assembly, solution);
     s2_world_warn(world,
                   "step %llu (t = %.6g s): an island of %d bod%s was solved to a scaled residual "
-                  "of %.1e only, tolerance %.1e",
+                  "of %.1e only, tolerance %.1e%s%s",
                   (unsigned long long)world->kept.steps + 1, step->t, island->nodes,
                   island->nodes == 1 ? "y" : "ies", solution->residual.scaled,
-                  world->kept.def.tolerance);
+                  world->kept.def.tolerance, unmet.at[0] != 0 ? "; joints off: " : "", unmet.at);
   }
 }
 
 // In the world's formulation and back.
-static void solve_posed(const S2Step *step, const S2Island *island, const S2Assembly *assembly,
-                        S2Kind kind, S2Problem *posed, S2Solution *solution) {
+static void solve_posed(const S2Step *step, const S2Assembly *assembly, S2Kind kind,
+                        S2Bilateral *keep, S2Problem *posed, S2Solution *solution) {
   const S2WorldDef *def = &step->world->kept.def;
   S2SolverOptions options = {
       .solver = def->solver,
       .tolerance = def->tolerance,
       .max_iterations = def->max_iterations,
       .linear = def->linear_solver,
+      .keep = keep,
   };
   bool from_v0 = kind == S2_MOTION || kind == S2_REBOUND;
   const double *before = from_v0 ? step->v0 : step->v2;
-  *posed = s2_step_pose(step, island, assembly, before);
+  *posed = s2_step_pose(step, assembly, before);
   *solution = (S2Solution){.v = assembly->v, .lambda = assembly->lambda};
   s2_mcp_solve(posed, &options, step->arena, solution);
-  s2_step_unpose(step, island, assembly, before, options.tolerance, solution);
+  s2_step_unpose(step, assembly, before, options.tolerance, solution);
 }
 
 bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices, S2Kind kind,
@@ -78,17 +81,27 @@ bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices
     s2_arena_rewind(step->arena, mark);
     return false;
   }
+  S2Bilateral *keep = NULL;
+  if (kind == S2_MOTION && island->motion != NULL && island->motion->parts == 0) {
+    *island->motion = assembly;
+    keep = &island->motion->matrix;
+  }
   S2Problem posed;
   S2Solution solution;
-  solve_posed(step, island, &assembly, kind, &posed, &solution);
+  solve_posed(step, &assembly, kind, keep, &posed, &solution);
+  if (keep != NULL) {
+    mark = s2_arena_mark(step->arena); // all of it stays
+  }
   bool motion = kind == S2_MOTION || kind == S2_REBOUND;
   for (int pass = 0; pass < S2_GROUND_PASSES && motion && solution.status == S2_SOLVED &&
                      s2_step_ground_turned(step, island, &assembly, solution.v, solution.lambda);
        pass++) {
     s2_arena_rewind(step->arena, mark);
+    step->ground_last = pass == S2_GROUND_PASSES - 1;
     assembly = s2_assemble(step, island, choices, kind);
-    solve_posed(step, island, &assembly, kind, &posed, &solution);
+    solve_posed(step, &assembly, kind, NULL, &posed, &solution);
   }
+  step->ground_last = false;
   dump(step, &posed);
   bool good = solution.status == S2_SOLVED;
   if (outcome != NULL) {
@@ -103,8 +116,8 @@ bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices
       return true;
     }
   }
-  account(step, island, &solution);
   s2_note_solve(step, island, choices, kind, &assembly, v, &solution);
+  account(step, island, &assembly, &solution);
 
   for (int i = 0; i < island->nodes; i++) {
     memcpy(v + 3 * island->node[i], solution.v + 3 * i, 3 * sizeof(double));
@@ -128,6 +141,12 @@ bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices
       point->sliding =
           point->normal_impulse > 0 &&
           fabs(point->tangent_impulse) >= touch->friction * point->normal_impulse * (1 - 1e-9);
+    }
+  }
+  for (int i = 0; i < assembly.parts; i++) {
+    int32_t point = assembly.part[i].row;
+    if (assembly.part[i].joint == S2_NONE) {
+      step->touches[point / 2].points[point % 2].tangent_impulse += solution.lambda[i];
     }
   }
   s2_arena_rewind(step->arena, mark);
@@ -161,6 +180,9 @@ void s2_step_add_joints(S2Step *step, const S2JointPart *parts, int count, const
                         double factor) {
   for (int i = 0; i < count; i++) {
     const S2JointPart *part = &parts[i];
+    if (part->joint == S2_NONE) { // a contact's
+      continue;
+    }
     double impulse = factor * ((lambda == NULL ? 0 : lambda[i]) + part->given);
     if (part->row != S2_NONE) {
       step->joint_impulse[S2_JOINT_ROWS * part->joint + part->row] += impulse;

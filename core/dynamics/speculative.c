@@ -51,7 +51,8 @@ static bool overshoots(const S2Step *step, const S2Island *island) {
 }
 
 static void integrate_island(S2Step *step, const S2Island *island) {
-  bool ahead = overshoots(step, island);
+  bool stiff = island->joints > 0 && step->stiff[island->joint[0]];
+  bool ahead = stiff || overshoots(step, island);
   for (int i = 0; i < island->nodes; i++) {
     step->ahead[island->node[i]] = ahead;
     s2_step_carry(step, island->node[i]);
@@ -112,6 +113,10 @@ static bool first_solve(S2Step *step, const S2Island *island, S2Choice *choices)
     if (!s2_step_solve(step, island, choices, S2_MOTION, step->v1, NULL)) {
       return false;
     }
+    if (island->joints > 0 && step->stiff[island->joint[0]] && s2_island_floats(step, island)) {
+      s2_note_refuse(step, "an island that floats and is too stiff for its step");
+      s2_island_balance(step, island);
+    }
     integrate_island(step, island);
     again = false;
     for (int i = 0; i < island->touches && pass < S2_RELINEARISE_PASSES; i++) {
@@ -135,6 +140,9 @@ static bool has_springs(const S2Step *step, const S2Island *island) {
 // gets the contacts that are closed at the end of the step.
 static bool choose_impact(const S2Step *step, const S2Island *island, const double *v,
                           S2Choice *choices, bool *touching) {
+  if (island->touches == 0) {
+    return false;
+  }
   double h = step->h, tiny = s2_island_rest_speed(step, island);
   bool impact = false, springs = has_springs(step, island);
   for (int i = 0; i < island->touches; i++) {
@@ -200,10 +208,10 @@ static bool same_points(const S2Step *step, const S2Touch *known, int count) {
 // Velocities v1 of all islands from the touches as they are.
 static bool solve_motion(S2Step *step, S2Choice **choices) {
   s2_step_islands(step);
+  s2_step_find_stiff(step);
   *choices = S2_TAKE_ZEROED(step->arena, S2Choice, 2 * step->touch_count);
   s2_note_plain(step, S2_ACT_RESET);
   memcpy(step->v1, step->free_v, sizeof(double) * 3 * (size_t)step->world->bodies.count);
-  memset(step->ahead, 0, sizeof(bool) * (size_t)step->world->bodies.count);
   s2_step_integrate(step);
   for (int i = 0; i < step->island_count; i++) {
     if (!first_solve(step, &step->islands[i], *choices)) {
@@ -215,11 +223,8 @@ static bool solve_motion(S2Step *step, S2Choice **choices) {
 
 bool s2_step_speculative(S2Step *step) {
   S2World *world = step->world;
-  if (!s2_step_forces(step)) {
-    return false;
-  }
-  s2_step_free_motion(step, step->dt);
-  if (!s2_step_pre_stabilise(step)) {
+  if (!s2_step_forces(step) || !s2_step_free_motion(step, step->dt) ||
+      !s2_step_pre_stabilise(step)) {
     return false;
   }
   S2Choice *choices = NULL;
@@ -276,5 +281,5 @@ bool s2_step_speculative(S2Step *step) {
   s2_step_integrate(step);
   s2_step_settle(step);
   s2_step_stabilise(step);
-  return true;
+  return s2_step_stop_at_limits(step);
 }

@@ -13,8 +13,7 @@
 
 #include <string.h>
 
-// The largest overlap or joint error of an island at q1, m. Springs are not snapped to rest.
-static double violation(const S2Step *step, const S2Island *island) {
+double s2_step_violation(const S2Step *step, const S2Island *island) {
   double worst = 0;
   for (int i = 0; i < island->touches; i++) {
     const S2Touch *touch = &step->touches[island->touch[i]];
@@ -22,21 +21,17 @@ static double violation(const S2Step *step, const S2Island *island) {
       worst = fmax(worst, -touch->points[k].at.gap);
     }
   }
+  S2ArenaMark mark = s2_arena_mark(step->arena);
+  const S2Rot *turn = s2_step_turns(step, island, step->q1);
+  double elapsed = step->t - step->world->kept.time + step->h;
   for (int i = 0; i < island->joints; i++) {
     const S2Joint *joint = &step->world->joints.at[island->joint[i]];
-    S2JointAt at = {step->world, joint, step->q1, step->t - step->world->kept.time + step->h};
+    S2JointAt at = {step->world, joint, step->q1, elapsed, turn, NULL};
     worst = fmax(worst, s2_joint_violation(&at, island->length));
   }
+  s2_arena_rewind(step->arena, mark);
   return worst;
 }
-
-// What joints displaced so far.
-typedef struct Shaken {
-  double *dq;     // 3 a node
-  double *lambda; // 1 a joint equation, S2_JOINT_ROWS a joint at most
-  S2JointPart *part;
-  int count;
-} Shaken;
 
 // Is it an equation of a joint? They come first, then limits and contacts.
 static bool is_equation(const S2Problem *problem, int row) {
@@ -44,7 +39,7 @@ static bool is_equation(const S2Problem *problem, int row) {
 }
 
 static void add_joint_part(const S2Assembly *assembly, const double *lambda, double part,
-                           Shaken *shaken) {
+                           S2Shaken *shaken) {
   const S2Problem *problem = &assembly->problem;
   double *by_joints = shaken->dq;
   for (int r = 0; is_equation(problem, r); r++) {
@@ -65,12 +60,13 @@ static void add_joint_part(const S2Assembly *assembly, const double *lambda, dou
 
 // May the displacement of joints go into the velocities? Not that of a step which began off its
 // joints (bodies placed by hand), not after a blow, when the velocities that made the error are
-// gone, not where blending has rows meet the positions, and not where a motor or dry friction has
-// just set them.
+// gone, not where blending has rows meet the positions or forces turn in W, and not where a motor
+// or dry friction has just set them.
 static bool feeds_back(const S2Step *step, const S2Island *island) {
   const S2WorldDef *def = &step->world->kept.def;
   bool blends = def->beta < 1 || def->geometric_stiffness != S2_GEOMETRIC_OFF;
-  if (!(step->h > 0) || island->joints == 0 || blends) { // h = 0: mended outside a step
+  if (!(step->h > 0) || island->joints == 0 || blends ||
+      step->stiff[island->joint[0]]) { // h = 0: mended outside a step
     return false;
   }
   for (int i = 0; i < island->nodes; i++) {
@@ -81,9 +77,11 @@ static bool feeds_back(const S2Step *step, const S2Island *island) {
       }
     }
   }
+  double elapsed = step->t - step->world->kept.time;
+  const S2Rot *turn = s2_step_turns(step, island, step->q0);
   for (int i = 0; i < island->joints; i++) {
     const S2Joint *joint = &step->world->joints.at[island->joint[i]];
-    S2JointAt at = {step->world, joint, step->q0, step->t - step->world->kept.time};
+    S2JointAt at = {step->world, joint, step->q0, elapsed, turn, NULL};
     bool driven = joint->has_motor || joint->friction > 0 || joint->type == S2_GROUND_FRICTION;
     if (driven || s2_joint_violation(&at, island->length) > S2_FEEDBACK_START * island->length) {
       return false;
@@ -94,7 +92,7 @@ static bool feeds_back(const S2Step *step, const S2Island *island) {
 
 // Joints' equations at q0, their errors still those of q1. False: the two do not have the same.
 static bool take_rows_of_start(S2Step *step, const S2Island *island, const S2Choice *choices,
-                               S2Problem *problem, S2Row *rows, Shaken *shaken) {
+                               S2Problem *problem, S2Row *rows, S2Shaken *shaken) {
   double *q1 = step->q1;
   step->q1 = step->q0;
   S2Assembly start = s2_assemble(step, island, choices, S2_POSITIONS);
@@ -124,7 +122,7 @@ typedef struct Mend { // what a pass was made from, for its note
 
 // Solves and moves q1; false when it could not be solved.
 static bool solve_positions(S2Step *step, const S2Island *island, S2Assembly *assembly,
-                            double worst, const Mend *mend, Shaken *shaken) {
+                            double worst, const Mend *mend, S2Shaken *shaken) {
   S2World *world = step->world;
   // Relative to what is to be removed, so that the last digits come out, too.
   assembly->problem.velocity_scale = fmax(worst, S2_PROJECTION_TRIGGER * island->length);
@@ -159,7 +157,7 @@ static bool solve_positions(S2Step *step, const S2Island *island, S2Assembly *as
 // One Newton step, with inertias times `stiffness`; false when it could not be solved. With
 // `shaken` the joint rows are those of q0, and what joints displace is added there.
 static bool project(S2Step *step, const S2Island *island, double worst, double stiffness,
-                    Shaken *shaken) {
+                    S2Shaken *shaken) {
   S2Choice *choices = S2_TAKE_ZEROED(step->arena, S2Choice, 2 * step->touch_count);
   for (int i = 0; i < island->touches; i++) {
     const S2Touch *touch = &step->touches[island->touch[i]];
@@ -216,23 +214,73 @@ static double harmless_part(const S2Step *step, const S2Island *island, const do
   return sways ? fmin(part, largest_part(a, b, room)) : part;
 }
 
-// A few passes of SHAKE, which converge linearly: what they leave is for the passes that follow,
-// and too little to matter to the velocities. Nothing is taken over when they do not converge.
-static double shake(S2Step *step, const S2Island *island, double worst) {
-  Shaken shaken = {
-      .dq = S2_TAKE_ZEROED(step->arena, double, 3 * island->nodes),
+// What an island that floats had before anything of it was mended.
+typedef struct Spin {
+  bool kept;
+  double value, energy; // N m s; J: the most it may have
+  double *v;            // 3 a node, for its use
+} Spin;
+
+static void get_velocities(const S2Step *step, const S2Island *island, double *v) {
+  for (int i = 0; i < island->nodes; i++) {
+    memcpy(v + 3 * i, step->v2 + 3 * island->node[i], 3 * sizeof(double));
+  }
+}
+
+static Spin keep_spin(const S2Step *step, const S2Island *island) {
+  Spin spin = {.kept = s2_island_floats(step, island)};
+  if (spin.kept) {
+    spin.v = S2_TAKE(step->arena, double, 3 * island->nodes);
+    spin.energy = s2_island_most_kinetic(step, island, spin.v);
+    get_velocities(step, island, spin.v);
+    spin.value = s2_island_spin(step, island, spin.v);
+    s2_note_spin(step, island);
+  }
+  return spin;
+}
+
+static void give_back_spin(const S2Step *step, const S2Island *island, const Spin *spin,
+                           double most) {
+  if (spin->kept) {
+    get_velocities(step, island, spin->v);
+    s2_note_set_spin(step, island, S2_ACT_SPIN_V2, spin->v);
+    s2_island_set_spin(step, island, spin->value, spin->v);
+    s2_island_cap(step, island, most, spin->v);
+    for (int i = 0; i < island->nodes; i++) {
+      memcpy(step->v2 + 3 * island->node[i], spin->v + 3 * i, 3 * sizeof(double));
+    }
+  }
+}
+
+// A few passes of SHAKE, which converge linearly: what they leave is for the passes that follow.
+static bool shake_by_passes(S2Step *step, const S2Island *island, S2Shaken *shaken, double *worst) {
+  bool converges = true;
+  double done = S2_PROJECTION_TOLERANCE * island->length; // less is rounding, which does not halve
+  for (int pass = 0; pass < S2_SHAKE_PASSES && converges && *worst > done; pass++) {
+    S2ArenaMark mark = s2_arena_mark(step->arena);
+    double before = *worst;
+    converges = project(step, island, *worst, 1, shaken);
+    s2_arena_rewind(step->arena, mark);
+    *worst = s2_step_violation(step, island);
+    converges = converges && *worst < before / 2;
+  }
+  return converges;
+}
+
+// What the joints displace goes into the velocities; what is left, too little to matter to them, is
+// for the passes that follow. Nothing is taken over when the passes do not converge.
+static double shake(S2Step *step, const S2Island *island, double worst, const Spin *spin) {
+  S2Shaken shaken = {
+      .dq = S2_TAKE_ZEROED(step->arena, double, 3 * (island->nodes + island->joints)),
       .lambda = S2_TAKE_ZEROED(step->arena, double, S2_JOINT_ROWS * island->joints),
       .part = S2_TAKE_ZEROED(step->arena, S2JointPart, S2_JOINT_ROWS * island->joints),
   };
-  bool converges = true;
-  double done = S2_PROJECTION_TOLERANCE * island->length; // less is rounding, which does not halve
-  for (int pass = 0; pass < S2_SHAKE_PASSES && converges && worst > done; pass++) {
-    S2ArenaMark mark = s2_arena_mark(step->arena);
-    double before = worst;
-    converges = project(step, island, worst, 1, &shaken);
-    s2_arena_rewind(step->arena, mark);
-    worst = violation(step, island);
-    converges = converges && worst < before / 2;
+  bool converges = s2_step_shake(step, island, &shaken, &worst) ||
+                   shake_by_passes(step, island, &shaken, &worst);
+  give_back_spin(step, island, spin, INFINITY);
+  if (spin->kept) { // what is left of it has none
+    s2_note_set_spin(step, island, S2_ACT_SPIN_DQ, shaken.dq);
+    s2_island_set_spin(step, island, 0, shaken.dq);
   }
   double part = converges ? harmless_part(step, island, shaken.dq) : 0;
   s2_note_feedback(step, island, part, shaken.dq);
@@ -293,7 +341,7 @@ static void mend_once(S2Step *step, bool same_rows) {
   double start = s2_clock();
   for (int i = 0; i < step->island_count; i++) {
     const S2Island *island = &step->islands[i];
-    double worst = violation(step, island);
+    double worst = s2_step_violation(step, island);
     S2ArenaMark mark = s2_arena_mark(step->arena);
     if (worst > S2_PROJECTION_TRIGGER * island->length) {
       if (same_rows) {
@@ -326,30 +374,67 @@ bool s2_step_pre_stabilise(S2Step *step) {
   return true;
 }
 
+typedef struct Best {
+  double worst;
+  double *q; // 3 a node
+} Best;
+
+static void keep_best(const S2Step *step, const S2Island *island, double worst, Best *best) {
+  for (int i = 0; i < island->nodes && worst <= best->worst; i++) {
+    memcpy(best->q + 3 * i, step->q1 + 3 * island->node[i], 3 * sizeof(double));
+  }
+  best->worst = fmin(best->worst, worst);
+}
+
+// Newton's steps on errors that cannot vanish lead anywhere, and would lift bodies for nothing.
+static void go_back(const S2Step *step, const S2Island *island, const Best *best) {
+  for (int i = 0; i < island->nodes; i++) {
+    memcpy(step->q1 + 3 * island->node[i], best->q + 3 * i, 3 * sizeof(double));
+  }
+  for (int i = 0; i < island->touches; i++) {
+    s2_touch_collide(step->world, &step->touches[island->touch[i]], step->q1,
+                     step->world->kept.def.contact_margin);
+  }
+}
+
 void s2_step_project(S2Step *step) {
   S2World *world = step->world;
   double start = s2_clock();
   for (int i = 0; i < step->island_count; i++) {
     const S2Island *island = &step->islands[i];
-    double worst = violation(step, island);
+    double worst = s2_step_violation(step, island);
     if (worst <= S2_PROJECTION_TRIGGER * island->length) {
       continue;
     }
+    S2ArenaMark start_mark = s2_arena_mark(step->arena);
+    Best best = {worst, S2_TAKE(step->arena, double, 3 * island->nodes)};
+    keep_best(step, island, worst, &best);
+    Spin spin = keep_spin(step, island);
     S2ArenaMark mark = s2_arena_mark(step->arena);
     if (feeds_back(step, island)) {
-      worst = shake(step, island, worst);
+      worst = shake(step, island, worst, &spin);
     }
     s2_arena_rewind(step->arena, mark);
+    keep_best(step, island, worst, &best);
     bool done = worst <= S2_PROJECTION_TOLERANCE * island->length;
     double stiffness = 1;
     for (int pass = 0; pass < S2_PROJECTION_PASSES && !done; pass++) {
       double before = worst;
       bool solved = project(step, island, worst, stiffness, NULL);
       s2_arena_rewind(step->arena, mark);
-      worst = violation(step, island);
+      worst = s2_step_violation(step, island);
       stiffness *= worst > before / 2 ? S2_PROJECTION_STIFFER : 1;
+      keep_best(step, island, worst, &best);
       done = !solved || worst <= S2_PROJECTION_TOLERANCE * island->length;
     }
+    if (worst > best.worst) {
+      go_back(step, island, &best);
+    }
+    if (step->h > 0 && best.worst > S2_MISFIT * island->length) {
+      s2_step_warn_of_misfits(step, island);
+    }
+    give_back_spin(step, island, &spin, spin.energy);
+    s2_arena_rewind(step->arena, start_mark);
   }
   world->stats.seconds_project += s2_clock() - start;
 }

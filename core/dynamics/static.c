@@ -75,8 +75,9 @@ S2Status s2_world_solve_static(S2World *world, const S2StaticOptions *options,
     return s2_error(S2_INVALID, "max_steps: 1 or more expected, got %d", options->max_steps);
   }
   for (int i = 0; i < world->joint_order.count; i++) {
-    const double *rate = world->joints.at[world->joint_order.at[i]].rate;
-    if (rate[0] != 0 || rate[1] != 0 || rate[2] != 0) {
+    const S2Joint *joint = &world->joints.at[world->joint_order.at[i]];
+    const double *rate = joint->rate;
+    if (joint->driven || rate[0] != 0 || rate[1] != 0 || rate[2] != 0) {
       return s2_error(S2_INVALID, "a lock moves its body as given: nothing is at rest there");
     }
   }
@@ -94,7 +95,10 @@ S2Status s2_world_solve_static(S2World *world, const S2StaticOptions *options,
     memcpy(held.f, world->f.at, bytes);
   }
   s2_world_image_write(world, image);
+  S2Callbacks callbacks = world->callbacks;
+  world->callbacks.motion = NULL;
   S2Status status = relax(world, &held, options, result);
+  world->callbacks = callbacks;
   if (status.code != S2_OK) {
     (void)s2_world_image_read(world, image, size);
     *result = (S2StaticResult){.residual = INFINITY, .steps = result->steps};

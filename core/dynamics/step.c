@@ -60,6 +60,7 @@ S2Step s2_step_begin(S2World *world, int part, int parts) {
       .parts = parts,
       .dt = world->kept.def.dt / parts,
       .h = world->kept.def.dt / parts,
+      .acted = world->kept.def.dt / parts,
       .t = world->kept.time,
       .q0 = copy(arena, world->q.at, 3 * slots),
       .v0 = velocities(world, arena),
@@ -75,6 +76,7 @@ S2Step s2_step_begin(S2World *world, int part, int parts) {
       .ahead = S2_TAKE_ZEROED(arena, bool, slots),
       .joint_impulse = S2_TAKE_ZEROED(arena, double, S2_JOINT_ROWS *joints),
       .joint_reaction = S2_TAKE_ZEROED(arena, double, 3 * joints),
+      .stiff = S2_TAKE_ZEROED(arena, bool, joints),
       .pushed = S2_TAKE_ZEROED(arena, double, 2 * joints),
       .node_of = S2_TAKE(arena, int32_t, slots),
   };
@@ -108,17 +110,28 @@ void s2_step_integrate(S2Step *step) {
   }
 }
 
+S2WorldDef s2_step_settings(const S2Step *step, int32_t joint) {
+  S2WorldDef def = step->world->kept.def;
+  if (step->stiff[joint]) {
+    def.alpha = def.beta = 1;
+    def.geometric_stiffness = S2_GEOMETRIC_PSD;
+  }
+  return def;
+}
+
 static S2Status step_part(S2World *world, int part, int parts, bool *cut_short) {
   S2Step step = s2_step_begin(world, part, parts);
   world->stepping = true;
   s2_note_part(&step);
   s2_constraints_begin(world);
+  s2_motions_begin(world);
   bool done =
       world->kept.def.stepping == S2_BISECT ? s2_step_bisect(&step) : s2_step_speculative(&step);
   world->stepping = false;
   *cut_short = step.cut_short;
   S2Status status =
       done ? s2_step_commit(&step) : s2_error(S2_ABORTED, "the step was stopped by a callback");
+  s2_motions_end(world);
   S2Status refused = s2_constraints_end(world);
   return refused.code != S2_OK ? refused : status;
 }

@@ -5,6 +5,9 @@
 
 #include "dynamics/joint.h"
 #include "dynamics/world.h"
+#include "mcp/bilateral.h"
+
+typedef struct S2Assembly S2Assembly;
 
 typedef struct S2Island { // bodies that act on each other, in ascending order everywhere
   int nodes, touches, joints;
@@ -12,6 +15,9 @@ typedef struct S2Island { // bodies that act on each other, in ascending order e
   int32_t *touch; // indices into S2Step.touches
   int32_t *joint; // slots of joints
   double length;  // m: size of its largest body
+  // Where joints alone act and steps are speculative: the problem of its first S2_MOTION, whose
+  // rows are those of q0 (no parts before that). Else NULL.
+  S2Assembly *motion;
 } S2Island;
 
 // What the bias of a chosen point was made of (for its derivative).
@@ -53,7 +59,11 @@ typedef struct S2Step {
   bool *ahead;     // a slot: v1 alone carries it, as v0 would take it into another body
   double *joint_impulse;  // S2_JOINT_ROWS a joint slot
   double *joint_reaction; // 3 a joint slot
+  double acted;           // s, they and the impulses of joints
+  bool *stiff;            // a joint slot: in an island that takes implicit Euler with the positive
+                          // part of the geometric stiffness, as the step is too long without
   double *pushed;         // 2 a joint slot: N, on bodies with ground friction, by all but it
+  bool ground_last;       // their rows are as S2GroundState.last has them
   S2Touch *touches;
   S2Touch *touches_solved; // S2_POST: as the solve had them; else NULL
   int touch_count;
@@ -71,7 +81,8 @@ S2Step s2_step_begin(S2World *world, int part, int parts);
 
 // The phases, each in its file.
 bool s2_step_forces(const S2Step *step);                  // forces.c; false: aborted
-void s2_step_free_motion(S2Step *step, double h);         // forces.c
+bool s2_step_free_motion(S2Step *step, double h);         // forces.c; false: aborted
+bool s2_step_motions(S2Step *step, double h);             // motion.c; false: aborted
 bool s2_step_touches(S2Step *step);                       // touch.c: broad and narrow phase
 void s2_step_islands(S2Step *step);                       // islands.c
 void s2_step_integrate(S2Step *step);                     // carry and q1 (step.c)
@@ -106,6 +117,7 @@ typedef enum S2Kind {
   S2_IMPACT,    // velocities after a blow that takes no time: from v2, no forces, no damping
   S2_REFLECT,   // an impact without friction
   S2_RUB,       // friction of an impact, with bounds that are known: no normal rows
+  S2_STOP,      // an impact at q1: what arrived at limits of joints loses what takes it beyond
   S2_FOLLOW,    // the forces of the step after an impact: from v2
   S2_POSITIONS, // displacements that mend q1: no velocities, no friction, no moving ground; joint
                 // biases are their position errors
@@ -127,33 +139,71 @@ static inline bool s2_kind_is_rough(S2Kind kind, const S2Touch *touch) {
 }
 
 // One island as a complementarity problem, rows at the touches' geometry and the joints' poses at
-// the start (positions: at q1). Joints first (equations, then motors and friction, then limits),
-// then the chosen contact points.
-typedef struct S2JointPart { // of a row that comes from a joint
-  int32_t joint;             // slot
-  int32_t row;               // in S2Joint.impulse; S2_NONE: not kept there
+// the start (positions: at q1). Viscosity, then joints (equations, then motors and friction, then
+// limits), then the chosen contact points.
+typedef struct S2JointPart { // of a row that comes from a joint, or from a contact's viscosity
+  int32_t joint;             // slot; S2_NONE: viscosity
+  int32_t row;               // in S2Joint.impulse, S2_NONE: not kept there; 2 touch + k
   double push[3];            // reaction of a unit impulse
   double given;              // impulse that acts beside the row's: the part of an elastic force
                              // that is known before the solve, already in the right side
 } S2JointPart;
 
-typedef struct S2Assembly {
+struct S2Assembly {
   S2Problem problem;
   const S2JointPart *part; // of the first rows, then those without a row: all of them is given
   int parts, parts_given;  // the former; the latter
   double *mass;            // the problem's
+  int32_t *place;          // 3 a node: which number of 3 a slot it is (or copies)
   double *lambda, *v;      // guesses: kept impulses and v0 for motion, else zero
-} S2Assembly;
+  S2Bilateral matrix;      // of S2Island.motion: the factor of its solve; no groups: there is none
+};
 S2Assembly s2_assemble(const S2Step *step, const S2Island *island, const S2Choice *choices,
                        S2Kind kind);
+
+// The largest overlap or joint error of an island at q1, m. Springs are not snapped to rest.
+// (stabilise.c)
+double s2_step_violation(const S2Step *step, const S2Island *island);
+
+typedef struct S2Shaken { // what joints displaced so far
+  double *dq;             // 3 a node, those of gears too
+  double *lambda;         // 1 a joint equation, S2_JOINT_ROWS a joint at most
+  S2JointPart *part;
+  int count;
+} S2Shaken;
+
+// Removes the errors of the joints' equations from q1 along their rows at q0, all by one
+// factorisation; `worst` is the island's violation. False, and nothing is changed, where more is
+// violated than those, before or after, or where this cannot do it. (shake.c)
+bool s2_step_shake(S2Step *step, const S2Island *island, S2Shaken *shaken, double *worst);
 
 // ground_friction.c: what pushes bodies on the ground, after a solve with the impulses lambda that
 // left v (3 a node); true when it is not what the rows were made for.
 bool s2_step_ground_turned(S2Step *step, const S2Island *island, const S2Assembly *assembly,
                            const double *v, const double *lambda);
 
+// spin.c: angular momentum about the centre of mass of an island that only joints between its own
+// bodies act on, at q1 with the velocities (or displacements) v, 3 a node; and v made to have it by
+// a rotation of the whole.
+bool s2_island_floats(const S2Step *step, const S2Island *island);
+double s2_island_spin(const S2Step *step, const S2Island *island, const double *v);
+void s2_island_set_spin(const S2Step *step, const S2Island *island, double spin, double *v);
+// Turns v1 of an island that floats, as one body, until what its joints did is balanced at q0.
+void s2_island_balance(const S2Step *step, const S2Island *island);
+// The energy it may have, J: that of v2 or of the free motion; infinite where joints bring energy.
+// `v` is for its use.
+double s2_island_most_kinetic(const S2Step *step, const S2Island *island, double *v);
+// Less of v, so that its energy is at most this; linear momentum and, if it can be, spin stay.
+void s2_island_cap(const S2Step *step, const S2Island *island, double most, double *v);
+
 // What a gap asks of the speed in a motion: its bias, m/s (speculative.c).
 double s2_step_gap_bias(const S2Step *step, double gap);
+
+// Which islands are too stiff for the world's way to take forces that turn? Sets `stiff` of their
+// joints and `ahead` of their bodies. (geometric.c)
+void s2_step_find_stiff(S2Step *step);
+// The settings that a joint's rows follow in this step.
+S2WorldDef s2_step_settings(const S2Step *step, int32_t joint);
 
 // Solves an island (motion or impact) with the chosen contact points (indexed 2 touch + k) into v
 // (3 a slot). The impulses go to the touches and step->joint_impulse: those of an impact, and of
@@ -190,6 +240,32 @@ void s2_step_scale_joints(S2Step *step, const S2Island *island, double factor);
 void s2_step_add_joints(S2Step *step, const S2JointPart *parts, int count, const double *lambda,
                         double factor);
 
+// Ends, at q1, the motion v2 of what arrived at a limit in this step: its row let it approach to
+// the limit. At q1, as there it balances, and after the positions are right. False: aborted.
+// (impact.c)
+bool s2_step_stop_at_limits(S2Step *step);
+
+// gear_rows.c: gears that move more than two bodies.
+typedef struct S2GearMovers {
+  bool wide; // it is such a gear
+  int count; // bodies that are solved for; with up to two of them it has one row and no node
+  int32_t slot[4];
+  double factor[4], given; // of the angular velocities; what moving ground brings, rad/s
+} S2GearMovers;
+typedef struct S2NodeArrays { // 3 a node
+  double *mass, *rhs, *v;
+  int32_t *place;
+} S2NodeArrays;
+S2GearMovers s2_gear_movers(const S2Step *step, const S2Joint *gear);
+// How many nodes there are beside those of the island's bodies; and what is in them, taken from the
+// bodies. They follow in the order of the gears.
+int s2_gear_nodes(const S2Step *step, const S2Island *island);
+void s2_gear_split(const S2Step *step, const S2Island *island, int nodes,
+                   const S2NodeArrays *arrays);
+// The rows, 0 to 4; the last one is the gear's own. `aside` is its node.
+int s2_gear_rows(const S2Step *step, const S2GearMovers *movers, int32_t aside, double bias,
+                 S2Row rows[4]);
+
 // In place of s2_step_impact under S2_REFLECTIONS: the blow from v2, then the forces, into v2.
 // `choices` are those of the blow with Newton's targets; overwritten. The joints' impulses are
 // added to what is there. False: aborted. (reflect.c)
@@ -206,16 +282,30 @@ double s2_island_rest_speed(const S2Step *step, const S2Island *island);
 int s2_step_joint_rows(const S2Step *step, const S2Island *island, S2Kind kind, S2Row *rows,
                        S2JointPart *parts, double *lambda, double *rhs, double *speed, int *given);
 
+// How the bodies that the island's joints join are turned at the poses q, a slot.
+const S2Rot *s2_step_turns(const S2Step *step, const S2Island *island, const double *q);
+
 // blend.c: fails where beta = 0 meets a joint with a rigid row, whose position it cannot reach.
 S2Status s2_world_check_blend(const S2World *world);
 
 // formulation.c: the assembled problem as the world's formulation has it, guesses too; and its
 // solution back, with the residual it leaves in the velocities. `before`: velocities before the
 // step or blow, 3 a slot.
-S2Problem s2_step_pose(const S2Step *step, const S2Island *island, const S2Assembly *assembly,
-                       const double *before);
-void s2_step_unpose(const S2Step *step, const S2Island *island, const S2Assembly *assembly,
-                    const double *before, double tolerance, S2Solution *solution);
+S2Problem s2_step_pose(const S2Step *step, const S2Assembly *assembly, const double *before);
+void s2_step_unpose(const S2Step *step, const S2Assembly *assembly, const double *before,
+                    double tolerance, S2Solution *solution);
+
+// Did a limit that was out of touch at q0 stop its joint, but for speed that goes on at q1 with v2?
+bool s2_step_limit_arrives(const S2Step *step, const S2Island *island); // joint_rows.c
+
+// contradict.c: the joints whose rows a solution leaves most unmet, as text ("" if there are none);
+// and a warning that names those that are far from where they should be at q1.
+typedef struct S2Contradiction {
+  char at[160];
+} S2Contradiction;
+S2Contradiction s2_step_contradiction(const S2Step *step, const S2Island *island,
+                                      const S2Assembly *assembly, const S2Solution *solution);
+void s2_step_warn_of_misfits(const S2Step *step, const S2Island *island);
 
 void s2_keep_worst(S2Residual *worst, const S2Residual *residual); // solve.c
 

@@ -49,6 +49,7 @@ void s2_touch_set_material(const S2World *world, S2Touch *touch) {
   touch->restitution =
       combine(def->combine_restitution, isnan(pa->restitution) ? a->restitution : pa->restitution,
               isnan(pb->restitution) ? b->restitution : pb->restitution);
+  touch->viscosity = a->contact_viscosity + b->contact_viscosity;
   touch->surface_speed = a->surface_speed + b->surface_speed;
   set_softness(touch, a, b);
 }

@@ -32,22 +32,36 @@
 // Passes that push along the joints' rows of the start of the step, for the velocities. Each leaves
 // about the turn of the step (in rad) of what there was.
 #define S2_SHAKE_PASSES 3
+// The same where passes share a factorisation and cost next to nothing.
+#define S2_SHAKE_DIRECT_PASSES 12
+// Joint errors beyond this part of a body's size that projection cannot remove are told: joints
+// that contradict each other.
+#define S2_MISFIT 1e-3
 // A step that began with a joint error beyond this part of a body's size (placed by hand, or a pile
 // that jams) does not turn what mends it into velocity. Projection leaves 1e-11.
 #define S2_FEEDBACK_START 1e-6
 // rad: turns of a step up to which the velocities take that without a look at the energy.
 #define S2_FEEDBACK_TURN 0.1
+// What rounding of the angular momentum may add to the energy of an island in a step, as a part of
+// it.
+#define S2_SPIN_ROUNDING 1e-13
 // Part of a joint error or an overlap that S2_BAUMGARTE asks the velocities to remove in a step: 1
 // overshoots where rows are curved, and what is asked stays in the velocities as energy.
 #define S2_BAUMGARTE_FACTOR 0.2
 // Newton steps of a midpoint step (4 or 5 are needed), its last change against the speeds, the
-// unknowns beyond which a dense factorisation takes too long, and how far (of the speeds)
-// velocities may be off the joints before they are put back: the rule itself leaves (h w)^2.
-#define S2_MIDPOINT_PASSES    10
+// numbers of a band matrix beyond which it takes too long, and how far (of the speeds) velocities
+// may be off the joints before they are put back: the rule itself leaves (h w)^2.
+#define S2_MIDPOINT_PASSES    12
 #define S2_MIDPOINT_TOLERANCE 1e-12
 #define S2_MIDPOINT_ROUNDING  1e-14 // of a body's size a step: less is rounding of its position
-#define S2_MIDPOINT_MAX       512
+#define S2_MIDPOINT_STALLED   1e-9 // of the speeds: changes below it that do not halve are rounding
+#define S2_MIDPOINT_ROOM      (1 << 20)
 #define S2_MIDPOINT_OFF       0.05
+// Part of its own mobility that a rigid row of it gives way by in one Newton step, so that
+// redundant ones have a solution: what is solved for is not changed.
+#define S2_MIDPOINT_REGULAR 1e-10
+// Solves until motors and dry friction are at their bounds or not.
+#define S2_MIDPOINT_DRIVES 4
 // An approach slower than this many solver tolerances (times the velocity scale) is what the last
 // solve left over, not an approach.
 #define S2_REST_TOLERANCES 10
@@ -71,9 +85,14 @@
 #define S2_LIMIT_REACH 4
 // Contacts that moved by less than this part of a body keep their features after a step.
 #define S2_KEEP_FEATURES 1e-3
-// Solves more of an island whose rows of ground friction prove to lie askew, and the part of the
-// bound that may be carried across them.
-#define S2_GROUND_PASSES 8
+// (h w)^2 of a swing across a joint's force (w^2 = tension/(length mass) of a rod) from which on an
+// island is too stiff for forces posed along the start of a step. A lone swing is stable to 4;
+// neighbours add to it.
+#define S2_TURNS_TOO_FAST 2.0
+// Solves more of an island whose rows of ground friction prove to lie askew (2 or 3 do, but for
+// bodies that jam), and the part of the bound that may be carried across them: the force is then
+// beyond its bound by half the square of it.
+#define S2_GROUND_PASSES 16
 #define S2_GROUND_ASKEW  1e-3
 // bisect: overlap accepted (part of a body's size), the tolerance without which halving might never
 // end, and the smallest part of dt tried.
@@ -87,10 +106,10 @@ enum { S2_NONE = -1 };
 typedef struct S2Body {
   uint32_t serial; // 0: free slot
   S2BodyType type;
-  bool sensor, enabled, has_law;
+  bool sensor, enabled, has_law, has_motion;
   double mass, inertia; // kg, kg m^2; what it weighs when dynamic; 0: unknown (bare segments)
   double friction, restitution, linear_damping, angular_damping, gravity_scale, surface_speed;
-  double contact_compliance, contact_damping;
+  double contact_compliance, contact_damping, contact_viscosity;
   uint32_t category, mask, color;
   double reach;        // m, farthest point of its shapes from the centre of mass
   int32_t first_shape; // list through S2Piece.next, creation order
@@ -122,6 +141,8 @@ enum {
 typedef struct S2JointRow {
   double value, rate;
   double ja[3], jb[3];
+  double more[2];        // of a gear: with respect to the angles of S2Joint.more
+  double force, tangent; // of a spring with a law at this value, N and N/m (where it was asked)
   double speed; // J v0 + rate, of the value at the start of the step (where s2_joint_speeds was)
   double bend;  // v0' Hess v0: how that changes by the motion alone (where s2_joint_bends was)
 } S2JointRow;
@@ -130,9 +151,11 @@ typedef struct S2Joint {
   uint32_t serial; // 0: free slot
   S2JointType type;
   bool enabled, broken, collide, has_motor;
+  bool driven;              // lock: rate is what the program says, of the last step
   bool locked[3];           // lock: angle, x, y
   int32_t a, b;             // slots; S2_NONE: the world
   int32_t joint_a, joint_b; // gear: slots
+  int32_t more[2];          // gear of hinges: its third and fourth body, S2_NONE
   S2Vec2 local_a, local_b;  // anchors: body frame, world coordinates where the body is the world
   S2Vec2 axis;              // frame of b, unit: slider, wheel; a length: its direction when made
   double angle0;            // relative angle at creation
@@ -140,6 +163,8 @@ typedef struct S2Joint {
   double ratio, sum;        // gear: coordinate of joint_a + ratio * that of joint_b = sum
   double goal[3], rate[3];  // lock: angle, x, y to be at now, and how fast they change
   double stiffness;         // N/m
+  double quadratic, cubic;  // spring: N/m^2, N/m^3
+  bool has_law;             // spring
   S2JointWeights compliance, damping;
   double limit_lo, limit_hi; // rad or m; infinite: none
   double motor_speed, motor_max, friction, break_force;
@@ -170,6 +195,12 @@ typedef struct S2ConstraintMemo { // what a constraint said last in this step
   S2JointRow rows[S2_JOINT_EQUATIONS];
 } S2ConstraintMemo;
 
+typedef struct S2Drive { // a lock that moves as the program says, in the (sub-)step under way
+  bool valid;
+  double start;            // s since the state the world is in
+  double goal[3], rate[3]; // at its start, and until its end
+} S2Drive;
+
 // A pair of shapes whose boxes met in the last step, with its contact points.
 typedef struct S2Touch {
   int32_t shape_a, shape_b; // a < b; the array is sorted by (a, b)
@@ -183,6 +214,7 @@ typedef struct S2Touch {
   bool enabled; // pre-solve's answer
   double friction, restitution, surface_speed;
   double compliance, damping; // m/N, N s/m, of each point; compliance 0: rigid
+  double viscosity;           // N s/m, of each point, along the surface
   int count;
   S2TouchPoint points[2];
 } S2Touch;
@@ -226,8 +258,9 @@ struct S2World {
 
   // Not in a snapshot.
   bool evaluating;                  // constraints are asked; else what they said last counts
-  S2Status refused;                 // what a constraint did wrong
+  S2Status refused;                 // what a constraint or motion did wrong
   S2_ARRAY(S2ConstraintMemo) memos; // a joint slot
+  S2_ARRAY(S2Drive) drives;         // a joint slot, within a step
   uint32_t next_serial;             // only ever grows, so an old handle never names a newer thing
   bool stepping;
   bool boxes_stale; // positions changed since the broad phase saw them

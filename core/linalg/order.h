@@ -8,9 +8,9 @@
 
 // Fills order[0..nodes-1]: order[k] is the node to eliminate k-th. The graph is given by the
 // neighbours of each node, neighbour[start[i]] .. neighbour[start[i + 1] - 1]: without the node
-// itself, without duplicates, every edge at both of its ends. Approximate minimum degree (Amestoy,
-// Davis, Duff 1996) through libamd where built with it, else a plain minimum degree on quotient
-// graphs. Deterministic. Never fails.
+// itself, without duplicates, every edge at both of its ends. A forest goes leaves first; others by
+// approximate minimum degree (Amestoy, Davis, Duff 1996) through libamd where built with it, else
+// by a plain minimum degree on quotient graphs. Deterministic. Never fails.
 void s2_order_minimum_degree(int nodes, const int32_t *start, const int32_t *neighbour,
                              int32_t *order, S2Arena *arena);
 

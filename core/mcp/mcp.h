@@ -117,6 +117,9 @@ typedef struct S2SolverOptions {
   double omega;       // over-relaxation of sweeps; 0 means 1
   S2History *history; // NULL: none. Chains append what each method did, one after the other
   S2LinearSolver linear;
+  // NULL, or where the factor of joints alone goes (bilateral.h) when that solved the problem: its
+  // memory stays in the arena, its problem is not to be looked at. groups = 0: another did.
+  struct S2Bilateral *keep;
 } S2SolverOptions;
 
 typedef struct S2Solution {
@@ -137,6 +140,9 @@ S2SolveStatus s2_mcp_solve(const S2Problem *problem, const S2SolverOptions *opti
 // The one measure of truth: residual of (v, lambda), whoever made them.
 S2Residual s2_mcp_residual(const S2Problem *problem, const double *v, const double *lambda,
                            S2Arena *arena);
+
+// v = W^-1 (c + J' lambda), or rhs + A J' lambda in the local form.
+void s2_mcp_velocity(const S2Problem *problem, const double *lambda, double *v);
 
 // Short lower-case name and one line of explanation; NULL beyond the last. Parsing returns
 // S2_SOLVER_COUNT for an unknown name.

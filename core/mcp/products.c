@@ -2,16 +2,19 @@
 
 #include <math.h>
 #include <stddef.h>
+#include <string.h>
 
 void s2_mcp_row_velocity(const S2Problem *problem, const double *v, double *u) {
   for (int i = 0; i < problem->rows; i++) {
     const S2Row *row = &problem->row[i];
     double sum = 0;
-    for (int k = 0; k < 3 && row->a >= 0; k++) {
-      sum += row->ja[k] * v[3 * row->a + k];
+    if (row->a >= 0) {
+      const double *va = v + 3 * row->a;
+      sum = row->ja[0] * va[0] + row->ja[1] * va[1] + row->ja[2] * va[2];
     }
-    for (int k = 0; k < 3 && row->b >= 0; k++) {
-      sum += row->jb[k] * v[3 * row->b + k];
+    if (row->b >= 0) {
+      const double *vb = v + 3 * row->b;
+      sum = sum + row->jb[0] * vb[0] + row->jb[1] * vb[1] + row->jb[2] * vb[2];
     }
     u[i] = sum;
   }
@@ -40,21 +43,25 @@ static void local_velocity(const S2Problem *problem, const double *lambda, doubl
   }
 }
 
+static inline void add_impulse(double *v, const double *j, double impulse) {
+  for (int k = 0; k < 3; k++) {
+    v[k] += j[k] * impulse;
+  }
+}
+
 void s2_mcp_velocity(const S2Problem *problem, const double *lambda, double *v) {
   if (problem->mobility != NULL) {
     local_velocity(problem, lambda, v);
     return;
   }
-  for (int i = 0; i < 3 * problem->nodes; i++) {
-    v[i] = problem->rhs[i];
-  }
+  memcpy(v, problem->rhs, sizeof(double) * (size_t)(3 * problem->nodes));
   for (int i = 0; i < problem->rows; i++) {
     const S2Row *row = &problem->row[i];
-    for (int k = 0; k < 3 && row->a >= 0; k++) {
-      v[3 * row->a + k] += row->ja[k] * lambda[i];
+    if (row->a >= 0) {
+      add_impulse(v + 3 * row->a, row->ja, lambda[i]);
     }
-    for (int k = 0; k < 3 && row->b >= 0; k++) {
-      v[3 * row->b + k] += row->jb[k] * lambda[i];
+    if (row->b >= 0) {
+      add_impulse(v + 3 * row->b, row->jb, lambda[i]);
     }
   }
   for (int i = 0; i < 3 * problem->nodes; i++) {

@@ -13,13 +13,12 @@
 #include "mcp/solvers.h"
 
 #include <math.h>
-#include <stdbool.h>
 
 static double larger(double a, double b) {
   return b > a || isnan(b) ? b : a;
 }
 
-static bool is_angular(const S2Row *row) {
+bool s2_row_is_angular(const S2Row *row) {
   return row->ja[1] == 0 && row->ja[2] == 0 && row->jb[1] == 0 && row->jb[2] == 0;
 }
 
@@ -31,10 +30,8 @@ S2Residual s2_mcp_residual(const S2Problem *problem, const double *v, const doub
                            S2Arena *arena) {
   S2ArenaMark mark = s2_arena_mark(arena);
   double *u = S2_TAKE(arena, double, problem->rows);
-  double *w = S2_TAKE(arena, double, problem->rows);
   double *balanced = S2_TAKE(arena, double, 3 * problem->nodes);
   s2_mcp_row_velocity(problem, v, u);
-  s2_mcp_delassus_diagonal(problem, w);
   s2_mcp_velocity(problem, lambda, balanced);
   S2Residual residual = {0};
   double scaled = 0; // all measured in velocities first
@@ -47,26 +44,28 @@ S2Residual s2_mcp_residual(const S2Problem *problem, const double *v, const doub
   for (int i = 0; i < problem->rows; i++) {
     const S2Row *row = &problem->row[i];
     double speed = u[i] + row->compliance * lambda[i] + row->bias, error;
+    bool bilateral = row->coupled_to < 0 && row->hi == INFINITY && row->lo == -INFINITY;
+    double w = bilateral ? 0 : s2_mcp_delassus(problem, row, row) + row->compliance;
     if (row->coupled_to >= 0) {
       double bound = row->mu * fmax(lambda[row->coupled_to], 0);
-      double push = w[i] > 0 ? speed / w[i] : 0;
+      double push = w > 0 ? speed / w : 0;
       double excess = fabs(lambda[i] - clip(lambda[i] - push, bound));
       residual.cone = larger(residual.cone, excess);
-      error = excess * w[i];
-    } else if (row->hi == INFINITY && row->lo == -INFINITY) {
+      error = excess * w;
+    } else if (bilateral) {
       error = fabs(speed);
       residual.joint = larger(residual.joint, error);
     } else if (isfinite(row->hi)) {
-      double aim = lambda[i] - (w[i] > 0 ? speed / w[i] : 0);
+      double aim = lambda[i] - (w > 0 ? speed / w : 0);
       double excess = fabs(lambda[i] - (aim > row->hi ? row->hi : aim < row->lo ? row->lo : aim));
       residual.cone = larger(residual.cone, excess);
-      error = excess * w[i];
+      error = excess * w;
     } else {
       double least = speed > lambda[i] ? lambda[i] : speed;
       residual.complementarity = larger(residual.complementarity, fabs(least));
-      error = fabs(speed > w[i] * lambda[i] ? w[i] * lambda[i] : speed);
+      error = fabs(speed > w * lambda[i] ? w * lambda[i] : speed);
     }
-    scaled = larger(scaled, is_angular(row) ? error * problem->length : error);
+    scaled = larger(scaled, s2_row_is_angular(row) ? error * problem->length : error);
   }
   residual.scaled = scaled / problem->velocity_scale;
   s2_arena_rewind(arena, mark);

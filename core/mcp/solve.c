@@ -1,3 +1,4 @@
+#include "mcp/bilateral.h"
 #include "mcp/pdipm_stages.h"
 #include "mcp/solvers.h"
 
@@ -160,6 +161,9 @@ static void solve_auto(const S2Problem *problem, const S2SolverOptions *options,
     run(s2_linear_solve, S2_SOLVER_LINEAR, problem, options, arena, solution);
     return;
   }
+  if (contacts == 0 && s2_bilateral_solve(problem, options, arena, solution)) {
+    return;
+  }
   if (contacts <= PIVOT_SOON) {
     solve_small(problem, options, arena, solution, contacts);
     return;
@@ -201,6 +205,9 @@ S2SolveStatus s2_mcp_solve(const S2Problem *problem, const S2SolverOptions *opti
                            S2Solution *solution) {
   solution->iterations = 0;
   solution->used = options->solver;
+  if (options->keep != NULL) {
+    options->keep->groups = 0;
+  }
   if (!known_rows(problem)) {
     solution->residual = s2_mcp_residual(problem, solution->v, solution->lambda, arena);
     return solution->status = S2_UNSUPPORTED;

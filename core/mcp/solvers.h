@@ -22,14 +22,14 @@ S2SolverFn s2_contact_nncg_solve;                                            // 
 S2SolverFn s2_contact_pcg_solve;                                             // contact_pcg.c
 
 // products.c
-void s2_mcp_row_velocity(const S2Problem *problem, const double *v, double *u);  // u = J v (rows)
-void s2_mcp_velocity(const S2Problem *problem, const double *lambda, double *v); // W^-1 (c + J' l)
+void s2_mcp_row_velocity(const S2Problem *problem, const double *v, double *u); // u = J v (rows)
 void s2_mcp_delassus_diagonal(const S2Problem *problem, double *d); // diag(J W^-1 J' + C), rows
 // Entry of J W^-1 J' at rows x and y: the velocity x gets from a unit impulse at y.
 double s2_mcp_delassus(const S2Problem *problem, const S2Row *x, const S2Row *y);
 // Block of a local form, 9 numbers row-major, or NULL where A has none.
 const double *s2_mobility_block(const S2Mobility *mobility, int row, int column);
 
+bool s2_row_is_angular(const S2Row *row); // residual.c: its velocity counts times the length
 bool s2_all_finite(const double *x, int count);
 
 // mobility.c: the mobility whose nodes hold `rows` (at most 3) rows and columns of A each, from

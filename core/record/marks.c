@@ -155,7 +155,9 @@ static void draw_span(S2Picture *picture, const S2MomentJoint *joint, double rad
     break;
   case S2_HINGE:
   case S2_WELD:
-    if (gap > 1) {
+    if (gap > 1 && joint->compliant) { // apart as asked
+      s2_scene_line(scene, joint->anchor_a, joint->anchor_b, faint);
+    } else if (gap > 1) {
       s2_scene_line(scene, joint->anchor_a, joint->anchor_b, apart);
       s2_scene_dot(scene, joint->anchor_b, 0.5 * radius, (S2Paint){.fill = ERROR_COLOR});
     }

@@ -131,6 +131,7 @@ static S2Status capture_joints(S2Moment *moment, S2World *world) {
         .type = info.type,
         .enabled = info.enabled,
         .collide = info.collide,
+        .compliant = info.compliant,
         .a = body_position(moment, info.a),
         .b = body_position(moment, info.b),
         .anchor_a = info.anchor_a,

@@ -38,7 +38,7 @@ typedef struct S2MomentContact {
 typedef struct S2MomentJoint {
   S2JointId id;
   S2JointType type;
-  bool enabled, collide;
+  bool enabled, collide, compliant;
   int32_t a, b;
   S2Vec2 anchor_a, anchor_b, impulse; // as in S2JointInfo
   double angle, speed;

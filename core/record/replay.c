@@ -22,6 +22,7 @@ struct S2Replay {
   FILE *file;
   char *path;
   off_t length; // of the file when it was opened
+  uint32_t version;
   bool complete;
   S2_ARRAY(off_t) scenes; // chunks
   Frame *frames;
@@ -65,7 +66,7 @@ static void get_name(Cursor *cursor, char name[S2_NAME_SIZE]) {
   cursor->at += S2_NAME_SIZE;
 }
 
-static bool get_settings(Cursor *cursor, S2WorldDef *settings) {
+static bool get_settings(Cursor *cursor, uint32_t version, S2WorldDef *settings) {
   settings->dt = get_double(cursor);
   settings->gravity = get_vec(cursor);
   settings->tolerance = get_double(cursor);
@@ -76,11 +77,18 @@ static bool get_settings(Cursor *cursor, S2WorldDef *settings) {
   settings->alpha = get_double(cursor);
   settings->beta = get_double(cursor);
   uint32_t formulation = get32(cursor), elasticity = get32(cursor), geometric = get32(cursor);
-  (void)get32(cursor); // reserved
+  uint32_t model = get32(cursor), linear = S2_LINEAR_AUTO, substeps = 1;
+  if (version > 2) {
+    linear = get32(cursor);
+    substeps = get32(cursor);
+  } else {
+    model = S2_NEWTON; // was reserved
+  }
   if (solver >= S2_SOLVER_COUNT || contact > S2_FRICTIONLESS || stepping > S2_BISECT ||
       stabilization > S2_POST_ASSEMBLY || friction > S2_COMBINE_MAX ||
       restitution > S2_COMBINE_MAX || iterations > INT32_MAX || formulation > S2_FORM_VARIATION ||
-      elasticity > S2_AS_STIFFNESS || geometric > S2_GEOMETRIC_PSD) {
+      elasticity > S2_AS_STIFFNESS || geometric > S2_GEOMETRIC_PSD || model > S2_REFLECTIONS ||
+      linear >= S2_LINEAR_COUNT || substeps < 1 || substeps > INT32_MAX) {
     return false;
   }
   settings->solver = (S2Solver)solver;
@@ -93,6 +101,10 @@ static bool get_settings(Cursor *cursor, S2WorldDef *settings) {
   settings->formulation = (S2Formulation)formulation;
   settings->elasticity = (S2Elasticity)elasticity;
   settings->geometric_stiffness = (S2GeometricStiffness)geometric;
+  settings->restitution_model = (S2RestitutionModel)model;
+  settings->linear_solver = (S2LinearSolver)linear;
+  settings->substeps = (int)substeps;
+  settings->nonlinear = (flags & S2_S2D_NONLINEAR) != 0;
   settings->stepping_partial = (flags & S2_S2D_PARTIAL) != 0;
   settings->strict = (flags & S2_S2D_STRICT) != 0;
   return true;
@@ -158,21 +170,23 @@ static bool get_joint(Cursor *cursor, S2MomentJoint *joint, uint32_t bodies) {
   joint->type = (S2JointType)type;
   joint->enabled = (flags & S2_S2D_JOINT_ENABLED) != 0;
   joint->collide = (flags & S2_S2D_COLLIDE) != 0;
+  joint->compliant = (flags & S2_S2D_COMPLIANT) != 0;
   return true;
 }
 
-static bool get_scene(const unsigned char *contents, uint32_t size, S2Moment *moment) {
-  if (size < S2_S2D_SCENE_HEADER) {
+static bool get_scene(const unsigned char *contents, uint32_t size, uint32_t version,
+                      S2Moment *moment) {
+  uint32_t header = version > 2 ? S2_S2D_SCENE_HEADER : S2_S2D_SCENE_HEADER_2;
+  if (size < header) {
     return false;
   }
   Cursor cursor = {contents};
-  bool ok = get_settings(&cursor, &moment->settings);
+  bool ok = get_settings(&cursor, version, &moment->settings);
   uint32_t bodies = get32(&cursor), shapes = get32(&cursor);
   uint32_t vertices = get32(&cursor), joints = get32(&cursor);
   // Sums of four products below 2^39: no overflow. Equality also bounds every count by the size.
-  uint64_t wanted = S2_S2D_SCENE_HEADER + (uint64_t)S2_S2D_BODY * bodies +
-                    (uint64_t)S2_S2D_SHAPE * shapes + (uint64_t)S2_S2D_VERTEX * vertices +
-                    (uint64_t)S2_S2D_JOINT * joints;
+  uint64_t wanted = header + (uint64_t)S2_S2D_BODY * bodies + (uint64_t)S2_S2D_SHAPE * shapes +
+                    (uint64_t)S2_S2D_VERTEX * vertices + (uint64_t)S2_S2D_JOINT * joints;
   if (!ok || wanted != size) {
     return false;
   }
@@ -287,7 +301,7 @@ static bool load_scene(S2Replay *replay, off_t offset, int32_t scene) {
   Chunk chunk;
   replay->scene_loaded = -1;
   if (!read_chunk(replay, offset, &chunk) || chunk.kind != S2_S2D_SCENE ||
-      !get_scene(replay->contents, chunk.size, &replay->moment)) {
+      !get_scene(replay->contents, chunk.size, replay->version, &replay->moment)) {
     return false;
   }
   replay->scene_loaded = scene;
@@ -317,7 +331,7 @@ static void find_frames(S2Replay *replay) {
       int scene = s2_array_push(replay->scenes);
       replay->scenes.at[scene] = offset;
       replay->scene_loaded = -1;
-      if (!get_scene(replay->contents, chunk.size, &replay->moment)) {
+      if (!get_scene(replay->contents, chunk.size, replay->version, &replay->moment)) {
         return;
       }
       replay->scene_loaded = scene;
@@ -348,10 +362,11 @@ static S2Status read_header(S2Replay *replay) {
     return s2_error(S2_INVALID, "'%s' is no .s2d recording", path);
   }
   uint32_t version = s2_s2d_get32(header + 8);
-  if (version != S2_S2D_VERSION) {
-    return s2_error(S2_INVALID, "'%s' has format version %lu; this program reads version %d", path,
-                    (unsigned long)version, S2_S2D_VERSION);
+  if (version < S2_S2D_OLDEST || version > S2_S2D_VERSION) {
+    return s2_error(S2_INVALID, "'%s' has format version %lu; this program reads versions %d to %d",
+                    path, (unsigned long)version, S2_S2D_OLDEST, S2_S2D_VERSION);
   }
+  replay->version = version;
   return s2_ok();
 }
 

@@ -52,14 +52,17 @@ static void put_settings(S2S2dBytes *bytes, const S2WorldDef *settings) {
   put32(bytes, (uint32_t)settings->combine_friction);
   put32(bytes, (uint32_t)settings->combine_restitution);
   put32(bytes, (uint32_t)settings->max_iterations);
-  put32(bytes,
-        flag(settings->stepping_partial, S2_S2D_PARTIAL) | flag(settings->strict, S2_S2D_STRICT));
+  put32(bytes, flag(settings->stepping_partial, S2_S2D_PARTIAL) |
+                   flag(settings->strict, S2_S2D_STRICT) |
+                   flag(settings->nonlinear, S2_S2D_NONLINEAR));
   put_double(bytes, settings->alpha);
   put_double(bytes, settings->beta);
   put32(bytes, (uint32_t)settings->formulation);
   put32(bytes, (uint32_t)settings->elasticity);
   put32(bytes, (uint32_t)settings->geometric_stiffness);
-  put32(bytes, 0);
+  put32(bytes, (uint32_t)settings->restitution_model);
+  put32(bytes, (uint32_t)settings->linear_solver);
+  put32(bytes, (uint32_t)settings->substeps);
 }
 
 static void put_body(S2S2dBytes *bytes, const S2MomentBody *body) {
@@ -86,7 +89,8 @@ static void put_joint(S2S2dBytes *bytes, const S2MomentJoint *joint) {
   put32(bytes, joint->id.index);
   put32(bytes, joint->id.serial);
   put32(bytes, (uint32_t)joint->type);
-  put32(bytes, flag(joint->enabled, S2_S2D_JOINT_ENABLED) | flag(joint->collide, S2_S2D_COLLIDE));
+  put32(bytes, flag(joint->enabled, S2_S2D_JOINT_ENABLED) | flag(joint->collide, S2_S2D_COLLIDE) |
+                   flag(joint->compliant, S2_S2D_COMPLIANT));
   put32(bytes, (uint32_t)joint->a);
   put32(bytes, (uint32_t)joint->b);
   memcpy(put_room(bytes, S2_NAME_SIZE), joint->name, S2_NAME_SIZE);

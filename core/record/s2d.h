@@ -1,4 +1,4 @@
-// The binary recording, format version 2 (docs/replay-format.md): what its writer and its reader
+// The binary recording, format version 3 (docs/replay-format.md): what its writer and its reader
 // share. A file is a header and a row of chunks; a chunk is complete when its checksum fits.
 #ifndef S2_S2D_H
 #define S2_S2D_H
@@ -12,11 +12,13 @@
 #define S2_S2D_MAGIC "sim2d\r\n\x1a"
 
 enum {
-  S2_S2D_VERSION = 2,
+  S2_S2D_VERSION = 3,
+  S2_S2D_OLDEST = 2, // that is still read
   // bytes
   S2_S2D_FILE_HEADER = 16,
   S2_S2D_CHUNK_HEADER = 16,
-  S2_S2D_SCENE_HEADER = 120,
+  S2_S2D_SCENE_HEADER = 128,
+  S2_S2D_SCENE_HEADER_2 = 120, // of version 2
   S2_S2D_BODY = 88,
   S2_S2D_SHAPE = 48,
   S2_S2D_VERTEX = 16,
@@ -29,11 +31,11 @@ enum {
 
 typedef enum S2S2dChunk { S2_S2D_SCENE = 1, S2_S2D_FRAME = 2, S2_S2D_END = 3 } S2S2dChunk;
 
-enum { S2_S2D_PARTIAL = 1, S2_S2D_STRICT = 2 };        // flags of the settings
-enum { S2_S2D_SENSOR = 1, S2_S2D_ENABLED = 2 };        // of a body
-enum { S2_S2D_PREVIOUS = 1, S2_S2D_NEXT = 2 };         // of a shape
-enum { S2_S2D_JOINT_ENABLED = 1, S2_S2D_COLLIDE = 2 }; // of a joint
-enum { S2_S2D_SLIDING = 1 };                           // of a contact
+enum { S2_S2D_PARTIAL = 1, S2_S2D_STRICT = 2, S2_S2D_NONLINEAR = 4 }; // flags of the settings
+enum { S2_S2D_SENSOR = 1, S2_S2D_ENABLED = 2 };                       // of a body
+enum { S2_S2D_PREVIOUS = 1, S2_S2D_NEXT = 2 };                        // of a shape
+enum { S2_S2D_JOINT_ENABLED = 1, S2_S2D_COLLIDE = 2, S2_S2D_COMPLIANT = 4 }; // of a joint
+enum { S2_S2D_SLIDING = 1 };                                                 // of a contact
 
 // FNV-1a, 64 bits (Fowler, Noll and Vo), over kind, size and contents of a chunk.
 #define S2_S2D_HASH_START 0xcbf29ce484222325u

@@ -152,9 +152,7 @@ return function(sim, host)
 
   local function apply_all(world, t, dt)
     local system = systems[world]
-    if system then -- a clone has none
-      for _, actuator in ipairs(system.actuators) do apply(actuator, t, dt) end
-    end
+    for _, actuator in ipairs(systems[world].actuators) do apply(actuator, t, dt) end
   end
 
   local TURNING = { hinge = true, wheel = true, weld = true }
@@ -199,6 +197,15 @@ return function(sim, host)
     return { d[1] / length, d[2] / length }
   end
 
+  local function add_actuator(world, system, actuator, hooked)
+    local shown = setmetatable({}, Actuator)
+    insides[shown] = actuator
+    if #system.actuators == 0 and not hooked then world:before_step(apply_all) end
+    system.actuators[#system.actuators + 1] = actuator
+    system.byname[actuator.name] = actuator
+    return shown
+  end
+
   local KEYS = { name = true, joint = true, body = true, kind = true, range = true, delay = true,
     kp = true, kd = true, direction = true }
 
@@ -234,15 +241,7 @@ return function(sim, host)
       range = check_range(def.range), delay = def.delay or 0, kp = def.kp or KP, kd = def.kd or KD,
       turns = turns, direction = check_direction(def), history = {} }
     actuator.value = clip(actuator, 0)
-    local shown = setmetatable({}, Actuator)
-    insides[shown] = actuator
-    if #system.actuators == 0 and not system.hooked then
-      world:before_step(apply_all)
-      system.hooked = true
-    end
-    system.actuators[#system.actuators + 1] = actuator
-    system.byname[def.name] = actuator
-    return shown
+    return add_actuator(world, system, actuator)
   end
 
   local function command(world, actuator, value)
@@ -277,6 +276,65 @@ return function(sim, host)
       if chosen[actuator] and command(world, actuator, chosen[actuator]) then clipped = clipped + 1 end
     end
     return clipped
+  end
+
+  -- ---- Snapshots and clones ---------------------------------------------------------------------
+
+  local kept = setmetatable({}, { __mode = "k" }) -- Snapshot -> commands by actuator's name
+  local snapshot, restore, clone = methods.snapshot, methods.restore, methods.clone
+
+  local function copy_commands(from, to)
+    to.value = from.value
+    to.history = table.move(from.history, 1, #from.history, 1, {}) -- its entries never change
+  end
+
+  function methods.snapshot(world)
+    local image = snapshot(world)
+    local system = systems[world]
+    local commands = {}
+    for _, actuator in ipairs(system and system.actuators or {}) do
+      commands[actuator.name] = {}
+      copy_commands(actuator, commands[actuator.name])
+    end
+    kept[image] = commands
+    return image
+  end
+
+  function methods.restore(world, image)
+    restore(world, image)
+    local system = systems[world]
+    for _, actuator in ipairs(system and system.actuators or {}) do
+      -- Of one declared since: as if it were new.
+      copy_commands(kept[image][actuator.name] or { value = clip(actuator, 0), history = {} },
+        actuator)
+    end
+  end
+
+  local function copy_table(from)
+    local copy = {}
+    for key, value in pairs(from) do copy[key] = value end
+    return copy
+  end
+
+  function methods.clone(world, options)
+    local copy = clone(world, options)
+    local system = systems[world]
+    if not system then return copy end
+    local other = system_of(copy)
+    for _, actuator in ipairs(system.actuators) do
+      local twin = copy_table(actuator)
+      copy_commands(actuator, twin)
+      twin.joint = twin.joint and host.counterpart(copy, twin.joint)
+      twin.body = twin.body and host.counterpart(copy, twin.body)
+      add_actuator(copy, other, twin, options and options.callbacks)
+    end
+    for i, observation in ipairs(system.observations) do
+      other.observations[i] = copy_table(observation)
+      other.observations[i].of = observation.of and host.counterpart(copy, observation.of)
+    end
+    other.seed = system.seed
+    other.random = system.random -- seeded anew for each observation
+    return copy
   end
 
   -- ---- Observations -----------------------------------------------------------------------------

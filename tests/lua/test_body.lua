@@ -95,7 +95,7 @@ test("common keys reach the body", function()
     friction = 0.7, restitution = 0.2, linear_damping = 0.1, angular_damping = 0.3,
     type = "kinematic", name = "lift", color = "#ff8000", category = 2, mask = 6, sensor = true,
     gravity_scale = 0.5, enabled = false, surface_speed = 1.5, data = note,
-    contact_compliance = 1e-4, contact_damping = 30,
+    contact_compliance = 1e-4, contact_damping = 30, contact_viscosity = 7,
   }
   near(body.position, { 1, 2 })
   near(body.velocity, { 3, 4 })
@@ -106,6 +106,10 @@ test("common keys reach the body", function()
   eq({ body.category, body.mask, body.sensor, body.enabled }, { 2, 6, true, false })
   eq({ body.gravity_scale, body.surface_speed }, { 0.5, 1.5 })
   eq({ body.contact_compliance, body.contact_damping }, { 1e-4, 30 })
+  eq(body.contact_viscosity, 7)
+  body.contact_viscosity = 2
+  eq(body.contact_viscosity, 2)
+  raises("contact_viscosity", function() body.contact_viscosity = -1 end)
   ok(rawequal(body.data, note))
   eq(body.mass, math.huge)
   eq(body.awake, true)

@@ -163,3 +163,77 @@ test("nonsense is refused", function()
   raises("actuator 'a': what it acts on is destroyed", world.step, world)
   eq(world.time, 0)
 end)
+
+-- A world with a delayed force, a motor and a noisy output; commands of the past are under way.
+local function commanded()
+  local world, cart = free()
+  local arm = world:box { position = { 5, 0 }, size = { 1, 0.2 }, name = "arm" }
+  local hinge = world:hinge { arm, anchor = { 5, 0 }, motor = { speed = 0, max_torque = 9 } }
+  world:actuator { name = "f", body = cart, kind = "force", direction = { 1, 0 }, delay = 0.05 }
+  world:actuator { name = "w", joint = hinge, kind = "speed", range = { -3, 3 } }
+  world:observe { "cart", of = cart, field = { "x", "vx" }, noise = 0.1 }
+  world:observe { "turn", of = hinge, field = "angle" }
+  world:observe { "time", read = function(w) return w.time end }
+  for i = 1, 8 do
+    world:act { i * i, 0.1 * i }
+    world:step()
+  end
+  return world
+end
+
+local function future(world)
+  local seen = {}
+  for i = 1, 12 do
+    if i == 9 then world:act { f = -3 } end
+    world:step()
+    table.move(world:observation(), 1, 4, #seen + 1, seen)
+  end
+  return table.concat(seen, " "), table.concat(world:state(), " ")
+end
+
+test("snapshots hold the commands under way", function()
+  local world = commanded()
+  local snapshot = world:snapshot()
+  local seen, state = future(world)
+  for _ = 1, 2 do
+    world:act { 99, 3 } -- of the future that is undone, and at the very time of the snapshot
+    world:restore(snapshot)
+    world:act { w = 0.8 } -- what it is already
+    local seen_again, state_again = future(world)
+    eq(seen_again, seen)
+    eq(state_again, state)
+  end
+  world:restore(snapshot)
+  world:act { 99, 3 }
+  world:restore(snapshot)
+  eq({ future(world) }, { seen, state })
+  local late = world:actuator { name = "late", body = world.bodies.arm, kind = "torque", range = { 1, 2 } }
+  world:act { late = 2 }
+  world:restore(snapshot)
+  eq(late.value, 1)
+end)
+
+test("clones have actuators and observations of their own", function()
+  for _, options in ipairs { {}, { callbacks = true } } do
+    local world = commanded()
+    local calls = 0
+    world:before_step(function() calls = calls + 1 end)
+    local snapshot = world:snapshot()
+    local twin = world:clone(options)
+    local seen, state = future(twin)
+    eq(calls, options.callbacks and 12 or 0)
+    eq({ future(world) }, { seen, state })
+    twin:restore(snapshot)
+    local third = twin:clone(options)
+    eq({ future(twin) }, { seen, state })
+    eq({ future(third) }, { seen, state })
+    third:act { 1, 2 }
+    ok(third:actuator { name = "more", body = third.bodies.cart, kind = "torque" }.body
+      == third.bodies.cart)
+    raises("there is an actuator 'f' already", function()
+      twin:actuator { name = "f", body = twin.bodies.cart, kind = "torque" }
+    end)
+  end
+  raises("Snapshot expected", function() commanded():restore(3) end)
+  raises("unknown key 'callback'", function() commanded():clone { callback = true } end)
+end)

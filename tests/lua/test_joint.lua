@@ -359,3 +359,75 @@ test("the linear solver of jointed islands can be chosen", function()
   end
   raises("linear_solver", sim.world, { linear_solver = "lu" })
 end)
+
+test("joints that contradict each other say so and stay finite", function()
+  local function warnings(build)
+    local world, told = sim.world {}, nil
+    world:on("solver_warning", function(event) told = told or event.message end)
+    build(world)
+    world:step(1000)
+    for _, body in ipairs(world.bodies) do
+      assert(math.abs(body.x) < 100 and math.abs(body.omega) < 100)
+    end
+    return told, world:residuals()
+  end
+  local function pulled(kind)
+    return function(world)
+      local rod = world:box { size = { 1, 0.1 }, position = { 0.5, 0 } }
+      local left = world:box { size = { 0.1, 0.1 }, position = { -3, 0 }, type = "static" }
+      local right = world:box { size = { 0.1, 0.1 }, position = { 4, 0 }, type = "static" }
+      world[kind](world, { rod, left, anchor = { 0, 0 }, name = "left" })
+      world[kind](world, { rod, right, anchor = { 1, 0 }, name = "right" })
+      left.x, right.y = -4, 2
+    end
+  end
+  for _, kind in ipairs { "hinge", "weld" } do
+    local told, residuals = warnings(pulled(kind))
+    assert(told:find("do not fit together", 1, true) and told:find(kind .. " 'left'", 1, true))
+    assert(residuals.joint_error > 0.5)
+  end
+  local told, residuals = warnings(function(world)
+    local wheel = world:circle { radius = 0.5 }
+    world:hinge { wheel, anchor = { 0, 0 }, motor = { speed = 3 }, name = "drive" }
+    world:lock { wheel, angle = true, name = "brake" }
+  end)
+  assert(told:find("joints off: ", 1, true))
+  assert(told:find("hinge 'drive'", 1, true) and told:find("lock 'brake'", 1, true))
+  assert(residuals.scaled > 0.1)
+end)
+
+test("bad joints are refused", function()
+  local world = sim.world {}
+  local body = world:box { size = { 1, 1 } }
+  local floor = world:box { size = { 1, 1 }, position = { 3, 0 }, type = "static" }
+  local wall = world:box { size = { 1, 1 }, position = { 6, 0 }, type = "static" }
+  local gone = world:box { size = { 1, 1 }, name = "gone" }
+  gone:destroy()
+  raises("two different bodies", function() world:hinge { body, body, anchor = { 0, 0 } } end)
+  raises("at least one dynamic body", function() world:weld { floor, wall, anchor = { 0, 0 } } end)
+  raises("is destroyed", function() world:hinge { gone, body, anchor = { 0, 0 } } end)
+  raises("limits: lo <= hi expected, got {1, %-1}",
+    function() world:hinge { body, anchor = { 0, 0 }, limits = { 1, -1 } } end)
+  raises("axis: a direction expected, got {0, 0}",
+    function() world:slider { body, anchor = { 0, 0 }, axis = { 0, 0 } } end)
+  raises("length: a number above 0 expected",
+    function() world:distance { body, anchor_a = { 0, 0 }, anchor_b = { 0, 0 } } end)
+  raises("max_length: a number above 0 expected",
+    function() world:rope { body, anchor_a = { 0, 0 }, anchor_b = { 0, 0 } } end)
+  raises("limits: hi above 0 expected of a length, got {0, 0}",
+    function() world:spring { body, anchor_b = { 0, 0 }, stiffness = 1, limits = { 0, 0 } } end)
+end)
+
+test("nonlinear steps keep the energy of all joints", function()
+  local world = sim.world { nonlinear = true, dt = 1 / 240 }
+  local rod = world:box { size = { 1, 0.1 }, position = { 0.5, 0 }, mask = 0 }
+  local arm = world:box { size = { 1, 0.1 }, position = { 1.5, 0 }, mask = 0 }
+  local ball = world:circle { radius = 0.1, position = { 2, 1 }, mask = 0 }
+  world:distance { rod, anchor_a = { 0, 0 }, anchor_b = { -1, 0.5 } }
+  world:weld { arm, rod, anchor = { 1, 0 }, compliance = { linear = 1e-3, angular = 1e-2 } }
+  world:spring { ball, arm, anchor_b = { 2, 0 }, stiffness = 50 }
+  local before = world:energy().total
+  world:step(2400)
+  near(world:energy().total, before, 1e-9)
+  eq(world:stats().projections, 0)
+end)

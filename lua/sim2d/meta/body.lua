@@ -18,6 +18,7 @@
 ---@field surface_speed? number m/s, of a conveyor belt
 ---@field contact_compliance? number m/N, of each contact point; default 0: rigid
 ---@field contact_damping? number N s/m, beside the compliance
+---@field contact_viscosity? number N s/m, along the surface
 ---@field type? sim2d.BodyType default "dynamic"
 ---@field name? string
 ---@field color? string "#rrggbb", "#rrggbbaa" or a name
@@ -75,6 +76,7 @@
 ---@field surface_speed number m/s
 ---@field contact_compliance number m/N
 ---@field contact_damping number N s/m
+---@field contact_viscosity number N s/m
 ---@field name string
 ---@field type sim2d.BodyType
 ---@field color string
@@ -105,6 +107,11 @@ function Body:apply_impulse(impulse, where) end
 ---@param fn fun(body: sim2d.Body, t: number, dt: number): number, number, number
 ---@return sim2d.Handle
 function Body:force_law(fn) end
+
+---Moves a kinematic body: x, y, angle at time t, met exactly at the end of each step. What is nil goes
+---on as it does. nil ends it.
+---@param fn fun(t: number): number?, number?, number?
+function Body:motion(fn) end
 
 ---From the body's coordinates to the world's.
 ---@param point sim2d.XY
@@ -148,6 +155,8 @@ function Body:destroy() end
 ---@field compliance number?
 ---@field damping number?
 ---@field stiffness number? N/m
+---@field quadratic number? N/m^2, of a spring
+---@field cubic number? N/m^3
 ---@field rest_length number? m
 ---@field max_length number? m
 ---@field ratio number?

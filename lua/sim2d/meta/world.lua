@@ -153,7 +153,10 @@ function World:distance(def) end
 ---@field limits? number[] {lo, hi}, rad or m
 ---@field friction? number N m or N, dry
 ---@field motor? { speed: number, max_force?: number } m/s, N
----@field stiffness number N/m
+---@field stiffness? number N/m; needed without force
+---@field quadratic? number N/m^2, pulls with quadratic x^2 more at the extension x
+---@field cubic? number N/m^3
+---@field force? fun(x: number): number, number? the pull, N, and its derivative, N/m
 ---@field damping? number N s/m
 
 ---Two points pulled or pushed to a distance.
@@ -188,10 +191,10 @@ function World:gear(def) end
 ---@class sim2d.LockDef: sim2d.JointDef
 ---@field [1] sim2d.Body?
 ---@field body? sim2d.Body
----@field x? boolean
----@field y? boolean
----@field angle? boolean
----@field velocity? sim2d.XY m/s
+---@field x? boolean|fun(t: number): number m at time t
+---@field y? boolean|fun(t: number): number
+---@field angle? boolean|fun(t: number): number rad
+---@field velocity? sim2d.XY|fun(t: number): number?, number?, number? m/s; the function: va, vx, vy
 ---@field angular_velocity? number rad/s
 ---@field compliance? sim2d.Weights m/N, rad/(N m); default 0, rigid
 ---@field damping? sim2d.Weights N s/m, N m s/rad
