@@ -1,0 +1,649 @@
+// Derivatives of whole rollouts, backwards through the notes of their steps, against extrapolated
+// central differences. A random linear function of the last state is differentiated by everything
+// that a world is made of.
+//
+// In the environment: S2_SHOW prints errors and counts instead of failing, S2_ONLY names a scene.
+#ifndef S2_TEST_WORLD_DIFFERENCES_H
+#define S2_TEST_WORLD_DIFFERENCES_H
+
+#include "worlds.h"
+
+#include "diff/trace_notes.h"
+#include "diff/world_gradient.h"
+
+enum { CLASSES = 51, MOST_STEPS = 128, LEVELS = 4 };
+
+typedef enum Class {
+  OF_Q,
+  OF_V,
+  OF_F,
+  OF_MASS,
+  OF_INERTIA,
+  OF_FRICTION,
+  OF_RESTITUTION,
+  OF_LINEAR_DAMPING,
+  OF_ANGULAR_DAMPING,
+  OF_GRAVITY_SCALE,
+  OF_SURFACE_SPEED,
+  OF_CONTACT_COMPLIANCE,
+  OF_CONTACT_DAMPING,
+  OF_PIECE_RADIUS,
+  OF_PIECE_FRICTION,
+  OF_PIECE_RESTITUTION,
+  OF_VERTEX_X,
+  OF_VERTEX_Y,
+  OF_GRAVITY_X,
+  OF_GRAVITY_Y,
+  OF_DT,
+  OF_ALPHA,
+  OF_BETA,
+  OF_CONTACT_VISCOSITY,
+  OF_JOINTS, // the first number of joints
+  OF_ANCHOR_A = OF_JOINTS,
+  OF_ANCHOR_B,
+  OF_AXIS,
+  OF_ANGLE0,
+  OF_LENGTH,
+  OF_RATIO,
+  OF_SUM,
+  OF_GOAL,
+  OF_RATE,
+  OF_STIFFNESS,
+  OF_QUADRATIC,
+  OF_CUBIC,
+  OF_COMPLIANCE,
+  OF_ANGULAR_COMPLIANCE,
+  OF_COMPLIANCE_MATRIX,
+  OF_DAMPING,
+  OF_ANGULAR_DAMPER,
+  OF_DAMPING_MATRIX,
+  OF_LIMIT_LO,
+  OF_LIMIT_HI,
+  OF_MOTOR_SPEED,
+  OF_MOTOR_MAX,
+  OF_DRY,
+  OF_MAX_FORCE,
+  OF_MAX_TORQUE,
+  OF_IMPULSE,
+  OF_NOTHING
+} Class;
+
+static const char *const class_name[CLASSES] = {
+    "q",
+    "v",
+    "f",
+    "mass",
+    "inertia",
+    "friction",
+    "restitution",
+    "linear damping",
+    "angular damping",
+    "gravity scale",
+    "surface speed",
+    "contact compliance",
+    "contact damping",
+    "radius",
+    "friction of a piece",
+    "restitution of a piece",
+    "x of a vertex",
+    "y of a vertex",
+    "x of gravity",
+    "y of gravity",
+    "dt",
+    "alpha",
+    "beta",
+    "contact viscosity",
+    "joint anchor a",
+    "joint anchor b",
+    "joint axis",
+    "joint angle0",
+    "joint length",
+    "joint ratio",
+    "joint sum",
+    "joint goal",
+    "joint rate",
+    "joint stiffness",
+    "joint quadratic",
+    "joint cubic",
+    "joint compliance",
+    "joint angular compliance",
+    "joint compliance matrix",
+    "joint damping",
+    "joint angular damper",
+    "joint damping matrix",
+    "joint limit lo",
+    "joint limit hi",
+    "joint motor speed",
+    "joint motor max",
+    "joint dry",
+    "joint max force",
+    "joint max torque",
+    "joint impulse",
+    "nothing",
+};
+
+typedef struct Count { // over all scenes
+  int compared, skipped;
+  double worst; // relative error
+  int nonzero;
+} Count;
+
+// Fields are written as they are, past the checks and what hangs on them (the reach of a body).
+static inline int numbers_of_joint(Class of) {
+  switch (of) {
+  case OF_ANCHOR_A:
+  case OF_ANCHOR_B:
+  case OF_AXIS:
+    return 2;
+  case OF_GOAL:
+  case OF_RATE:
+    return 3;
+  case OF_COMPLIANCE_MATRIX:
+  case OF_DAMPING_MATRIX:
+    return 9;
+  case OF_IMPULSE:
+    return S2_JOINT_ROWS;
+  default:
+    return 1;
+  }
+}
+
+static inline bool of_matrix(Class of) {
+  return of == OF_COMPLIANCE_MATRIX || of == OF_DAMPING_MATRIX;
+}
+
+// Number i of a joint's class, and the same in the gradient.
+static inline double *number_of_joint(S2Joint *joint, Class of, int i) {
+  double *const place[] = {
+      [OF_ANCHOR_A - OF_JOINTS] = &joint->local_a.x,
+      [OF_ANCHOR_B - OF_JOINTS] = &joint->local_b.x,
+      [OF_AXIS - OF_JOINTS] = &joint->axis.x,
+      [OF_ANGLE0 - OF_JOINTS] = &joint->angle0,
+      [OF_LENGTH - OF_JOINTS] = &joint->length,
+      [OF_RATIO - OF_JOINTS] = &joint->ratio,
+      [OF_SUM - OF_JOINTS] = &joint->sum,
+      [OF_GOAL - OF_JOINTS] = &joint->goal[0],
+      [OF_RATE - OF_JOINTS] = &joint->rate[0],
+      [OF_STIFFNESS - OF_JOINTS] = &joint->stiffness,
+      [OF_QUADRATIC - OF_JOINTS] = &joint->quadratic,
+      [OF_CUBIC - OF_JOINTS] = &joint->cubic,
+      [OF_COMPLIANCE - OF_JOINTS] = &joint->compliance.linear,
+      [OF_ANGULAR_COMPLIANCE - OF_JOINTS] = &joint->compliance.angular,
+      [OF_COMPLIANCE_MATRIX - OF_JOINTS] = &joint->compliance.matrix[0],
+      [OF_DAMPING - OF_JOINTS] = &joint->damping.linear,
+      [OF_ANGULAR_DAMPER - OF_JOINTS] = &joint->damping.angular,
+      [OF_DAMPING_MATRIX - OF_JOINTS] = &joint->damping.matrix[0],
+      [OF_LIMIT_LO - OF_JOINTS] = &joint->limit_lo,
+      [OF_LIMIT_HI - OF_JOINTS] = &joint->limit_hi,
+      [OF_MOTOR_SPEED - OF_JOINTS] = &joint->motor_speed,
+      [OF_MOTOR_MAX - OF_JOINTS] = &joint->motor_max,
+      [OF_DRY - OF_JOINTS] = &joint->friction,
+      [OF_MAX_FORCE - OF_JOINTS] = &joint->max_force,
+      [OF_MAX_TORQUE - OF_JOINTS] = &joint->max_torque,
+      [OF_IMPULSE - OF_JOINTS] = &joint->impulse[0],
+  };
+  return place[of - OF_JOINTS] + i;
+}
+
+static inline const double *derivative_of_joint(const S2JointGradient *joint, Class of, int i) {
+  const double *const place[] = {
+      [OF_ANCHOR_A - OF_JOINTS] = &joint->local_a.x,
+      [OF_ANCHOR_B - OF_JOINTS] = &joint->local_b.x,
+      [OF_AXIS - OF_JOINTS] = &joint->axis.x,
+      [OF_ANGLE0 - OF_JOINTS] = &joint->angle0,
+      [OF_LENGTH - OF_JOINTS] = &joint->length,
+      [OF_RATIO - OF_JOINTS] = &joint->ratio,
+      [OF_SUM - OF_JOINTS] = &joint->sum,
+      [OF_GOAL - OF_JOINTS] = &joint->goal[0],
+      [OF_RATE - OF_JOINTS] = &joint->rate[0],
+      [OF_STIFFNESS - OF_JOINTS] = &joint->stiffness,
+      [OF_QUADRATIC - OF_JOINTS] = &joint->quadratic,
+      [OF_CUBIC - OF_JOINTS] = &joint->cubic,
+      [OF_COMPLIANCE - OF_JOINTS] = &joint->compliance.linear,
+      [OF_ANGULAR_COMPLIANCE - OF_JOINTS] = &joint->compliance.angular,
+      [OF_COMPLIANCE_MATRIX - OF_JOINTS] = &joint->compliance.matrix[0],
+      [OF_DAMPING - OF_JOINTS] = &joint->damping.linear,
+      [OF_ANGULAR_DAMPER - OF_JOINTS] = &joint->damping.angular,
+      [OF_DAMPING_MATRIX - OF_JOINTS] = &joint->damping.matrix[0],
+      [OF_LIMIT_LO - OF_JOINTS] = &joint->limit_lo,
+      [OF_LIMIT_HI - OF_JOINTS] = &joint->limit_hi,
+      [OF_MOTOR_SPEED - OF_JOINTS] = &joint->motor_speed,
+      [OF_MOTOR_MAX - OF_JOINTS] = &joint->motor_max,
+      [OF_DRY - OF_JOINTS] = &joint->friction,
+      [OF_MAX_FORCE - OF_JOINTS] = &joint->max_force,
+      [OF_MAX_TORQUE - OF_JOINTS] = &joint->max_torque,
+      [OF_IMPULSE - OF_JOINTS] = &joint->impulse[0],
+  };
+  return place[of - OF_JOINTS] + i;
+}
+
+// The entry across the diagonal: matrices stay symmetric.
+static inline int mirrored(int i, int size) {
+  return i % size * size + i / size;
+}
+
+static inline int numbers_of(const S2World *world, Class of) {
+  if (of >= OF_JOINTS && of < OF_NOTHING) {
+    return world->joints.count * numbers_of_joint(of);
+  }
+  switch (of) {
+  case OF_Q:
+  case OF_V:
+  case OF_F:
+    return 3 * world->bodies.count;
+  case OF_PIECE_RADIUS:
+  case OF_PIECE_FRICTION:
+  case OF_PIECE_RESTITUTION:
+    return world->pieces.count;
+  case OF_VERTEX_X:
+  case OF_VERTEX_Y:
+    return world->vertices.count;
+  case OF_GRAVITY_X:
+  case OF_GRAVITY_Y:
+  case OF_DT:
+  case OF_ALPHA:
+  case OF_BETA:
+    return 1;
+  case OF_NOTHING:
+    return 0;
+  default:
+    return world->bodies.count;
+  }
+}
+
+static inline double *number_of(S2World *world, Class of, int i) {
+  S2Body *body = i < world->bodies.count ? &world->bodies.at[i] : NULL;
+  S2Piece *piece = i < world->pieces.count ? &world->pieces.at[i] : NULL;
+  S2WorldDef *def = &world->kept.def;
+  if (of >= OF_JOINTS && of < OF_NOTHING) {
+    int each = numbers_of_joint(of);
+    return number_of_joint(&world->joints.at[i / each], of, i % each);
+  }
+  switch (of) {
+  case OF_Q:
+    return &world->q.at[i];
+  case OF_V:
+    return &world->v.at[i];
+  case OF_F:
+    return &world->f.at[i];
+  case OF_MASS:
+    return &body->mass;
+  case OF_INERTIA:
+    return &body->inertia;
+  case OF_FRICTION:
+    return &body->friction;
+  case OF_RESTITUTION:
+    return &body->restitution;
+  case OF_LINEAR_DAMPING:
+    return &body->linear_damping;
+  case OF_ANGULAR_DAMPING:
+    return &body->angular_damping;
+  case OF_GRAVITY_SCALE:
+    return &body->gravity_scale;
+  case OF_SURFACE_SPEED:
+    return &body->surface_speed;
+  case OF_CONTACT_COMPLIANCE:
+    return &body->contact_compliance;
+  case OF_CONTACT_DAMPING:
+    return &body->contact_damping;
+  case OF_PIECE_RADIUS:
+    return &piece->radius;
+  case OF_PIECE_FRICTION:
+    return &piece->friction;
+  case OF_PIECE_RESTITUTION:
+    return &piece->restitution;
+  case OF_VERTEX_X:
+    return &world->vertices.at[i].x;
+  case OF_VERTEX_Y:
+    return &world->vertices.at[i].y;
+  case OF_GRAVITY_X:
+    return &def->gravity.x;
+  case OF_GRAVITY_Y:
+    return &def->gravity.y;
+  case OF_DT:
+    return &def->dt;
+  case OF_ALPHA:
+    return &def->alpha;
+  case OF_BETA:
+    return &def->beta;
+  case OF_CONTACT_VISCOSITY:
+    return &body->contact_viscosity;
+  default:
+    break;
+  }
+  return NULL;
+}
+
+static inline double derivative_of(const S2WorldGradient *g, Class of, int i) {
+  if (of >= OF_JOINTS && of < OF_NOTHING) {
+    int each = numbers_of_joint(of);
+    return *derivative_of_joint(&g->joint[i / each], of, i % each);
+  }
+  switch (of) {
+  case OF_Q:
+    return g->q[i];
+  case OF_V:
+    return g->v[i];
+  case OF_F:
+    return g->f[i];
+  case OF_MASS:
+    return g->body[i].mass;
+  case OF_INERTIA:
+    return g->body[i].inertia;
+  case OF_FRICTION:
+    return g->body[i].friction;
+  case OF_RESTITUTION:
+    return g->body[i].restitution;
+  case OF_LINEAR_DAMPING:
+    return g->body[i].linear_damping;
+  case OF_ANGULAR_DAMPING:
+    return g->body[i].angular_damping;
+  case OF_GRAVITY_SCALE:
+    return g->body[i].gravity_scale;
+  case OF_SURFACE_SPEED:
+    return g->body[i].surface_speed;
+  case OF_CONTACT_COMPLIANCE:
+    return g->body[i].contact_compliance;
+  case OF_CONTACT_DAMPING:
+    return g->body[i].contact_damping;
+  case OF_PIECE_RADIUS:
+    return g->piece[i].radius;
+  case OF_PIECE_FRICTION:
+    return g->piece[i].friction;
+  case OF_PIECE_RESTITUTION:
+    return g->piece[i].restitution;
+  case OF_VERTEX_X:
+    return g->vertex[i].x;
+  case OF_VERTEX_Y:
+    return g->vertex[i].y;
+  case OF_GRAVITY_X:
+    return g->gravity.x;
+  case OF_GRAVITY_Y:
+    return g->gravity.y;
+  case OF_DT:
+    return g->dt;
+  case OF_ALPHA:
+    return g->alpha;
+  case OF_BETA:
+    return g->beta;
+  case OF_CONTACT_VISCOSITY:
+    return g->body[i].contact_viscosity;
+  default:
+    break;
+  }
+  return 0;
+}
+
+// ---- Rollouts ---------------------------------------------------------------------------------
+
+static inline void mix(uint64_t *hash, uint64_t what) {
+  *hash = (*hash ^ what) * UINT64_C(1099511628211);
+}
+
+static const double NOISE = 1e-8; // of an impulse
+// m: what mends leave. Of a contact at rest the gap is asked back when it is above 0 and mended
+// when it is below: there the derivative is one-sided.
+static const double CLOSED = 1e-11;
+
+// Sliding shows in |tangent| = friction * normal; contacts are the last rows.
+static inline void sign_modes(const S2Note *note, uint64_t *hash) {
+  for (int pass = 0, r = 0; pass < 2; pass++) {
+    r = pass == 0 ? 0 : note->rows - r;
+    for (int i = 0; i < note->island.touches; i++) {
+      const S2Touch *touch = &note->touches[i];
+      for (int k = 0; k < touch->count; k++) {
+        bool used = note->choices[2 * i + k].use && s2_kind_presses(note->kind, touch);
+        int rows = used * ((note->kind != S2_RUB) + s2_kind_is_rough(note->kind, touch));
+        if (pass == 1 && rows == 2) {
+          double most = touch->friction * note->lambda[r];
+          mix(hash, fabs(note->lambda[r + 1]) >= most * (1 - 1e-9) - NOISE * 1e-3);
+        }
+        r += rows;
+      }
+    }
+  }
+}
+
+// Which branches a step took: acts, contacts, modes. Mends count as one, as how many it takes is
+// decided by rounding.
+static inline void sign(const S2Trace *trace, uint64_t *hash) {
+  for (int i = 0; i < trace->notes.at.count; i++) {
+    const S2Note *note = trace->notes.at.at[i];
+    if (i > 0 && note->act == S2_ACT_MEND && trace->notes.at.at[i - 1]->act == S2_ACT_MEND) {
+      continue;
+    }
+    mix(hash, (uint64_t)note->act);
+    mix(hash, (uint64_t)note->rows);
+    mix(hash, note->part == 1);
+    for (int k = 0; k < note->island.touches && note->touches != NULL; k++) {
+      const S2Touch *touch = &note->touches[k];
+      for (int p = 0; p < touch->count; p++) {
+        const S2Choice *choice = &note->choices[2 * k + p];
+        mix(hash, touch->points[p].at.id);
+        mix(hash, (uint64_t)choice->use + 2 * (uint64_t)choice->target);
+        double gap = touch->points[p].at.gap;
+        mix(hash, gap > CLOSED ? 1 : gap < -CLOSED ? 2 : 0);
+      }
+    }
+    for (int r = 0; r < note->rows && note->kind != S2_POSITIONS && note->act == S2_ACT_SOLVE; r++) {
+      double lambda = note->lambda[r];
+      mix(hash, lambda > NOISE ? 1 : lambda < -NOISE ? 2 : 0);
+    }
+    if (note->act == S2_ACT_SOLVE) {
+      sign_modes(note, hash);
+    }
+  }
+}
+
+typedef struct Rollout {
+  int steps;
+  double weight[2][64]; // of q and v
+} Rollout;
+
+static inline double loss(const S2World *world, const Rollout *rollout) {
+  double sum = 0;
+  for (int i = 0; i < 3 * world->bodies.count; i++) {
+    sum += rollout->weight[0][i] * world->q.at[i] + rollout->weight[1][i] * world->v.at[i];
+  }
+  return sum;
+}
+
+// The loss after all steps from `start`, one number of it set to `value`.
+static inline double run(const S2World *start, const Rollout *rollout, Class of, int i,
+                         double value, uint64_t *hash) {
+  S2World *world;
+  must(s2_world_clone(start, &world));
+  if (of != OF_NOTHING) {
+    *number_of(world, of, i) = value;
+    if (of_matrix(of)) {
+      const S2Joint *joint = &world->joints.at[i / 9];
+      int size = of == OF_DAMPING_MATRIX ? joint->damping.size : joint->compliance.size;
+      *number_of(world, of, i - i % 9 + mirrored(i % 9, size)) = value;
+    }
+  }
+  S2Trace *trace = s2_trace_new();
+  *hash = UINT64_C(1469598103934665603);
+  for (int k = 0; k < rollout->steps; k++) {
+    must(s2_world_step_traced(world, trace));
+    sign(trace, hash);
+  }
+  double l = loss(world, rollout);
+  s2_trace_free(trace);
+  s2_world_destroy(world);
+  return l;
+}
+
+// Extrapolated central differences (Richardson, steps halved); false: a branch changed.
+static inline bool difference(const S2World *start, const Rollout *rollout, Class of, int i,
+                              double size, uint64_t base, double *slope, double *doubt) {
+  double at = *number_of((S2World *)(uintptr_t)start, of, i), table[LEVELS][LEVELS];
+  for (int k = 0; k < LEVELS; k++) {
+    double step = size / (1 << k);
+    uint64_t up_hash, down_hash;
+    double up = run(start, rollout, of, i, at + step, &up_hash);
+    double down = run(start, rollout, of, i, at - step, &down_hash);
+    if (up_hash != base || down_hash != base) {
+      return false;
+    }
+    table[k][0] = (up - down) / (2 * step);
+    double power = 1;
+    for (int j = 1; j <= k; j++) {
+      power *= 4;
+      table[k][j] = table[k][j - 1] + (table[k][j - 1] - table[k - 1][j - 1]) / (power - 1);
+    }
+  }
+  *slope = table[LEVELS - 1][LEVELS - 1];
+  *doubt = fabs(*slope - table[LEVELS - 2][LEVELS - 2]);
+  return true;
+}
+
+static inline void backward(const S2World *start, const Rollout *rollout, S2WorldGradient *g) {
+  S2World *world;
+  must(s2_world_clone(start, &world));
+  S2Trace *trace[MOST_STEPS];
+  for (int k = 0; k < rollout->steps; k++) {
+    trace[k] = s2_trace_new();
+    must(s2_world_step_traced(world, trace[k]));
+  }
+  s2_world_gradient_fit(g, world);
+  for (int i = 0; i < 3 * world->bodies.count; i++) {
+    g->q[i] = rollout->weight[0][i];
+    g->v[i] = rollout->weight[1][i];
+  }
+  S2Arena arena;
+  s2_arena_init(&arena);
+  for (int k = rollout->steps - 1; k >= 0; k--) {
+    must(s2_trace_vjp(trace[k], g, &arena));
+    s2_trace_free(trace[k]);
+  }
+  s2_arena_free(&arena);
+  s2_world_destroy(world);
+}
+
+static inline bool small(Class of) { // its size says how far it may go
+  return of == OF_CONTACT_COMPLIANCE || of == OF_COMPLIANCE || of == OF_ANGULAR_COMPLIANCE ||
+         of == OF_COMPLIANCE_MATRIX;
+}
+
+// What is no number of its own or on an edge: entries below the diagonal, no compliance.
+static inline bool skip_of_joint(const S2World *start, Class of, int i, double at) {
+  const S2Joint *joint = &start->joints.at[i / numbers_of_joint(of)];
+  if (of_matrix(of)) {
+    int size = of == OF_DAMPING_MATRIX ? joint->damping.size : joint->compliance.size, k = i % 9;
+    return size == 0 || k >= size * size || k % size < k / size;
+  }
+  bool soft = of == OF_COMPLIANCE || of == OF_ANGULAR_COMPLIANCE, given = of == OF_DAMPING || of == OF_ANGULAR_DAMPER || of == OF_IMPULSE;
+  bool bound = of == OF_MOTOR_MAX || of == OF_DRY || of == OF_MAX_FORCE || of == OF_MAX_TORQUE || of == OF_STIFFNESS;
+  bool curve = (of == OF_QUADRATIC || of == OF_CUBIC) && joint->type != S2_SPRING;
+  bool equal = (of == OF_LIMIT_LO || of == OF_LIMIT_HI) && joint->limit_lo == joint->limit_hi;
+  bool warm = of == OF_IMPULSE && start->kept.def.geometric_stiffness == S2_GEOMETRIC_OFF;
+  return warm || equal || curve || ((soft || given || bound) && at == 0);
+}
+
+// Numbers that tear joints apart. What a step may take into its velocities of that is so little
+// (S2_FEEDBACK_START) that differences are blurred by what mends leave (S2_PROJECTION_TOLERANCE).
+static inline bool tears(Class of) {
+  return of == OF_Q || (of >= OF_ANCHOR_A && of <= OF_GOAL) || of == OF_LIMIT_LO ||
+         of == OF_LIMIT_HI;
+}
+
+static inline double whole_derivative(const S2World *start, const S2WorldGradient *g, Class of,
+                                      int i) {
+  double mine = derivative_of(g, of, i);
+  if (of_matrix(of)) {
+    const S2Joint *joint = &start->joints.at[i / 9];
+    int size = of == OF_DAMPING_MATRIX ? joint->damping.size : joint->compliance.size;
+    int across = mirrored(i % 9, size);
+    mine += across == i % 9 ? 0 : derivative_of(g, of, i - i % 9 + across);
+  }
+  return mine;
+}
+
+// Compares all derivatives; the scale of a class is its largest in the scene. `torn`: the relative
+// error of those that tear joints apart, `other` of the others.
+static inline void compare_to(const char *name, const S2World *start, int steps, uint64_t seed,
+                              double torn, double other, Count counts[CLASSES]) {
+  const char *only = getenv("S2_ONLY");
+  if (only != NULL && strcmp(only, name) != 0) {
+    return;
+  }
+  Rollout rollout = {.steps = steps};
+  S2Rng rng = s2_rng_seeded(seed);
+  assert_true(3 * start->bodies.count <= 64);
+  for (int i = 0; i < 3 * start->bodies.count; i++) {
+    rollout.weight[0][i] = s2_rng_normal(&rng);
+    rollout.weight[1][i] = s2_rng_normal(&rng);
+  }
+  S2WorldGradient g = {0};
+  backward(start, &rollout, &g);
+  if ((g.flags & (S2_GRADIENT_WEAK | S2_GRADIENT_SINGULAR)) != 0) { // on an edge: one-sided
+    counts[OF_NOTHING].skipped += 1;
+    s2_world_gradient_free(&g);
+    return;
+  }
+  counts[OF_NOTHING].compared += 1;
+  uint64_t base;
+  (void)run(start, &rollout, OF_NOTHING, 0, 0, &base);
+  bool show = getenv("S2_SHOW") != NULL;
+  for (Class of = 0; of < OF_NOTHING; of++) {
+    double scale = 0;
+    int count = numbers_of(start, of);
+    for (int i = 0; i < count; i++) {
+      scale = fmax(scale, fabs(derivative_of(&g, of, i)));
+    }
+    for (int i = 0; i < count; i++) {
+      double at = *number_of((S2World *)(uintptr_t)start, of, i), slope = 0, doubt = 0;
+      double size = 1e-3 * fmax(fabs(at), small(of) ? 0 : 0.1);
+      if (of >= OF_JOINTS && skip_of_joint(start, of, i, at)) {
+        continue;
+      }
+      bool edge = !isfinite(at) || (of >= OF_MASS && of <= OF_PIECE_RESTITUTION && at == 0) ||
+                  ((of == OF_ALPHA || of == OF_BETA) && at == 1) || (of == OF_CONTACT_VISCOSITY && at == 0);
+      if (edge) {
+        continue;
+      }
+      bool same = false;
+      for (int tries = 0; tries < 6 && !same; tries++, size /= 8) {
+        same = difference(start, &rollout, of, i, size, base, &slope, &doubt);
+      }
+      if (!same || doubt > 3e-7 * fmax(scale, 1e-3)) { // a switch is near
+        counts[of].skipped += 1;
+        continue;
+      }
+      double mine = whole_derivative(start, &g, of, i), wrong = fabs(mine - slope);
+      double relative = wrong / fmax(scale, 1e-3);
+      counts[of].compared += 1;
+      counts[of].nonzero += fabs(mine) > 1e-6;
+      counts[of].worst = fmax(counts[of].worst, relative);
+      double bound = tears(of) ? torn : other;
+      if (show && relative > bound) {
+        printf("%s: %s %d: %.10g, differences %.10g (doubt %.1e), relative %.1e\n", name,
+               class_name[of], i, mine, slope, doubt / fmax(scale, 1e-3), relative);
+      }
+      if (relative > bound && !show) {
+        fail_msg("%s: %s %d: %.10g, differences %.10g (doubt %.1e)", name, class_name[of], i, mine,
+                 slope, doubt);
+      }
+    }
+  }
+  s2_world_gradient_free(&g);
+}
+
+static inline void compare(const char *name, const S2World *start, int steps, uint64_t seed,
+                           Count counts[CLASSES]) {
+  compare_to(name, start, steps, seed, 1e-6, 1e-6, counts);
+}
+
+static inline void report(const char *name, const Count counts[CLASSES]) {
+  if (getenv("S2_SHOW") == NULL) {
+    return;
+  }
+  printf("%s: %d scenes, %d of them on an edge\n", name,
+         counts[OF_NOTHING].compared + counts[OF_NOTHING].skipped, counts[OF_NOTHING].skipped);
+  for (Class of = 0; of < OF_NOTHING; of++) {
+    printf("  %-22s compared %4d skipped %4d not 0 %4d worst %.1e\n", class_name[of],
+           counts[of].compared, counts[of].skipped, counts[of].nonzero, counts[of].worst);
+  }
+}
+
+#endif
