@@ -13,13 +13,14 @@ double s2_touch_velocity(const S2Touch *touch, int k, S2Vec2 direction, const do
 double s2_island_speed(const S2Step *step, const S2Island *island) {
   S2Vec2 gravity = step->world->kept.def.gravity;
   double h = step->h, length = island->length;
-  double speed = fmax(h * s2_length(gravity), 1e-6 * length / h);
+  double speed = fmax(h * s2_length(gravity), 1e-6 * length / h), square = 0;
   for (int i = 0; i < island->nodes; i++) {
     const double *v0 = step->v0 + 3 * island->node[i], *free_v = step->free_v + 3 * island->node[i];
-    speed = fmax(speed, fmax(hypot(v0[1], v0[2]), length * fabs(v0[0])));
-    speed = fmax(speed, fmax(hypot(free_v[1], free_v[2]), length * fabs(free_v[0])));
+    square = fmax(square, s2_length2(s2_vec2(v0[1], v0[2])));
+    square = fmax(square, s2_length2(s2_vec2(free_v[1], free_v[2])));
+    speed = fmax(speed, length * fmax(fabs(v0[0]), fabs(free_v[0])));
   }
-  return speed;
+  return fmax(speed, sqrt(square));
 }
 
 double s2_island_rest_speed(const S2Step *step, const S2Island *island) {
@@ -109,8 +110,8 @@ S2Assembly s2_assemble(const S2Step *step, const S2Island *island, const S2Choic
                        S2Kind kind) {
   int of_joints = S2_JOINT_ROWS * island->joints;
   for (int i = 0; i < island->joints; i++) {
-    S2WorldDef def = s2_step_settings(step, island->joint[i]);
-    of_joints += def.geometric_stiffness != S2_GEOMETRIC_OFF ? S2_GEOMETRIC_ROWS : 0;
+    bool turns = s2_step_geometric(step, island->joint[i]) != S2_GEOMETRIC_OFF;
+    of_joints += turns ? S2_GEOMETRIC_ROWS : 0;
   }
   int of_drag = 2 * island->touches, most = of_joints + of_drag + 4 * island->touches;
   bool motion = kind == S2_MOTION || kind == S2_REBOUND;

@@ -142,6 +142,7 @@ bool s2_step_bisect(S2Step *step) {
       return false;
     }
     memcpy(step->q0, step->q1, bytes);
+    step->turned = false;
     memcpy(step->v0, step->v2, bytes);
     for (int i = 0; i < joints; i++) {
       carried[i] += step->joint_reaction[i];

@@ -66,6 +66,16 @@ int s2_joint_rigid_rows(const S2JointAt *at, S2JointRow rows[S2_JOINT_EQUATIONS]
 S2Status s2_joint_check_limits(S2JointType type, double lo, double hi);
 // The largest error of its rigid equations and limits, m: angles times `length`.
 double s2_joint_violation(const S2JointAt *at, double length);
+
+typedef struct S2JointError {
+  S2JointRow rows[S2_JOINT_EQUATIONS + 1]; // as in a problem: equations, limits that coincide
+  int count;
+  double square;         // m^2, of them; angles times `length`
+  double rigid, beyond;  // m^2, of the equations, mended or not; m, beyond limits
+  bool limited, angular; // has it limits that do not coincide, rows that measure angles?
+} S2JointError;
+// The same one by one.
+void s2_joint_error(const S2JointAt *at, double length, S2JointError *error);
 // Does its limit give way? Only those of constraints can.
 bool s2_joint_soft_stop(const S2Joint *joint);
 // Does a row measure an angle?

@@ -13,17 +13,20 @@ typedef struct Sides {
   S2Vec2 ra, rb; // arms of the anchors, world axes
   S2Rot turn_b;
   S2Vec2 apart; // p_a - p_b, from differences so that it keeps its digits far from the origin
-  double length;
 } Sides;
 
 S2Vec2 s2_joint_anchor(const double *q, int32_t slot, S2Vec2 local) {
   return slot == S2_NONE ? local : s2_pose_point(s2_slot_pose(q, slot), local);
 }
 
-S2Rot s2_joint_turn(const S2JointAt *at, int32_t slot) {
+static inline S2Rot turn_of(const S2JointAt *at, int32_t slot) {
   return slot == S2_NONE    ? (S2Rot){1, 0}
          : at->turn != NULL ? at->turn[slot]
                             : s2_rot(at->q[3 * slot]);
+}
+
+S2Rot s2_joint_turn(const S2JointAt *at, int32_t slot) {
+  return turn_of(at, slot);
 }
 
 // The world is a body at the origin.
@@ -35,12 +38,11 @@ static const double *pose_of(const double *q, int32_t slot) {
 static inline Sides sides_at(const S2JointAt *at) {
   const S2Joint *joint = at->joint;
   const double *qa = pose_of(at->q, joint->a), *qb = pose_of(at->q, joint->b);
-  Sides sides = {.turn_b = s2_joint_turn(at, joint->b)};
-  sides.ra = s2_rotate(s2_joint_turn(at, joint->a), joint->local_a);
+  Sides sides = {.turn_b = turn_of(at, joint->b)};
+  sides.ra = s2_rotate(turn_of(at, joint->a), joint->local_a);
   sides.rb = s2_rotate(sides.turn_b, joint->local_b);
   sides.apart = s2_vec2((qa[1] - qb[1]) + (sides.ra.x - sides.rb.x),
                         (qa[2] - qb[2]) + (sides.ra.y - sides.rb.y));
-  sides.length = s2_length(sides.apart);
   return sides;
 }
 
@@ -48,17 +50,20 @@ static S2Vec2 mean(S2Vec2 a, S2Vec2 b) {
   return s2_vec2((a.x + b.x) / 2, (a.y + b.y) / 2);
 }
 
+static inline Sides sides_at_end(const S2JointAt *at) {
+  return sides_at(&(S2JointAt){at->world, at->joint, at->to, at->elapsed, NULL, NULL});
+}
+
 // Of a chord the means of both ends.
 static inline Sides sides_of(const S2JointAt *at) {
   Sides sides = sides_at(at);
   if (at->to != NULL) {
-    Sides end = sides_at(&(S2JointAt){at->world, at->joint, at->to, at->elapsed, NULL, NULL});
+    Sides end = sides_at_end(at);
     sides.turn_b.c = (sides.turn_b.c + end.turn_b.c) / 2;
     sides.turn_b.s = (sides.turn_b.s + end.turn_b.s) / 2;
     sides.ra = mean(sides.ra, end.ra);
     sides.rb = mean(sides.rb, end.rb);
     sides.apart = mean(sides.apart, end.apart);
-    sides.length = (sides.length + end.length) / 2;
   }
   return sides;
 }
@@ -141,7 +146,10 @@ void s2_measure_translation(const S2JointAt *at, S2JointRow *row, S2JointHessian
 // p_a - p_b along n plus (1/L) (J't)(J't)'. Anchors that coincide keep the direction of the start.
 void s2_measure_length(const S2JointAt *at, S2JointRow *row, S2JointHessian *hessian) {
   Sides sides = sides_of(at);
-  double length = sides.length;
+  double length = s2_length(sides.apart);
+  if (at->to != NULL) {
+    length = (s2_length(sides_at(at).apart) + s2_length(sides_at_end(at).apart)) / 2;
+  }
   bool none = length < S2_NO_LENGTH;
   S2Vec2 n = none ? s2_rotate(sides.turn_b, at->joint->axis) : s2_scale(1 / length, sides.apart);
   *row = (S2JointRow){
