@@ -168,9 +168,9 @@ static double turning(const S2JointAt *at, S2Blend blend, const double scale[6],
 static double most_hinge_turning(const S2JointAt *at, const double *mass_a, const double *mass_b,
                                  double h) {
   const S2Joint *joint = at->joint;
-  S2JointRow rows[S2_JOINT_EQUATIONS];
-  s2_measure_offsets(at, rows);
-  double error = s2_length(s2_vec2(rows[0].value, rows[1].value));
+  S2Pin pin;
+  s2_measure_pin(at, &pin);
+  double error = s2_length(s2_vec2(pin.value[0], pin.value[1]));
   double force = s2_length(s2_vec2(joint->impulse[0], joint->impulse[1])) / joint->reaction_time;
   double arm_a = s2_length(joint->local_a), arm_b = s2_length(joint->local_b) + 3 * error;
   double swing_a = mass_a != NULL && mass_a[0] > 0 ? arm_a / mass_a[0] : 0;

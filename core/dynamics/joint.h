@@ -90,8 +90,12 @@ void s2_measure_angle(const S2JointAt *at, S2JointRow *row, S2JointHessian *hess
 // The anchor of a seen from that of b, along `direction` (frame of b): u' R_b' (p_a - p_b).
 void s2_measure_offset(const S2JointAt *at, S2Vec2 direction, S2JointRow *row,
                        S2JointHessian *hessian);
-// Along x and y of b.
+// Along x and y of b; and nothing but that, for where it is asked again and again.
+typedef struct S2Pin {
+  double value[2], ja[2][3], jb[2][3];
+} S2Pin;
 void s2_measure_offsets(const S2JointAt *at, S2JointRow rows[2]);
+void s2_measure_pin(const S2JointAt *at, S2Pin *pin);
 void s2_measure_translation(const S2JointAt *at, S2JointRow *row, S2JointHessian *hessian);
 // |p_a - p_b|
 void s2_measure_length(const S2JointAt *at, S2JointRow *row, S2JointHessian *hessian);

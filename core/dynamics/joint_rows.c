@@ -189,6 +189,11 @@ static S2Blend blend_of(const Builder *builder) {
   return blend;
 }
 
+// Are rigid rows met by the speeds at the end alone?
+static bool at_end(const S2Blend *blend) {
+  return blend->reflect == 0 && blend->ahead == 0 && blend->mend == 0;
+}
+
 static void add_equations(Builder *builder, List *list) {
   const S2JointKind *kind = s2_joint_kind(builder->joint->type);
   S2JointRow rows[S2_JOINT_EQUATIONS];
@@ -201,10 +206,10 @@ static void add_equations(Builder *builder, List *list) {
   if (s2_kind_takes_time(builder->kind)) {
     s2_spring_ask(builder->step->world, builder->slot, &rows[0]);
   }
-  S2Blend blend = blend_of(builder);
-  bool at_end = blend.reflect == 0 && blend.ahead == 0 && blend.mend == 0;
-  bool wide = builder->joint->more[0] != S2_NONE;             // gear_rows.c
-  if (at_end && !wide && s2_joint_is_rigid(builder->joint)) { // what follows changes no row
+  bool world_at_end = at_end(&builder->blend) && !builder->step->stiff[builder->slot];
+  S2Blend blend = world_at_end ? builder->blend : blend_of(builder);
+  bool wide = builder->joint->more[0] != S2_NONE;                     // gear_rows.c
+  if (at_end(&blend) && !wide && s2_joint_is_rigid(builder->joint)) { // what follows changes no row
     for (int i = 0; i < count; i++) {
       double bias = mended(builder) * rows[i].value + (positions ? 0 : rows[i].rate);
       bilateral(builder, list, &rows[i], i, bias, 0);

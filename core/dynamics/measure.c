@@ -103,21 +103,22 @@ void s2_measure_angle(const S2JointAt *at, S2JointRow *row, S2JointHessian *hess
 }
 
 // With U = R_b u and w = p_a - x_b: s = U'(w - r_b), a force along U acts on both bodies at p_a.
-static inline void offset(const Sides *sides, S2Vec2 u, S2JointRow *row) {
-  *row = (S2JointRow){.value = s2_dot(u, sides->apart)};
-  row->ja[0] = s2_cross(sides->ra, u);
-  row->ja[1] = u.x;
-  row->ja[2] = u.y;
-  row->jb[0] = -s2_cross(s2_add(sides->apart, sides->rb), u);
-  row->jb[1] = -u.x;
-  row->jb[2] = -u.y;
+static inline void offset(const Sides *sides, S2Vec2 u, double *value, double ja[3], double jb[3]) {
+  *value = s2_dot(u, sides->apart);
+  ja[0] = s2_cross(sides->ra, u);
+  ja[1] = u.x;
+  ja[2] = u.y;
+  jb[0] = -s2_cross(s2_add(sides->apart, sides->rb), u);
+  jb[1] = -u.x;
+  jb[2] = -u.y;
 }
 
 void s2_measure_offset(const S2JointAt *at, S2Vec2 direction, S2JointRow *row,
                        S2JointHessian *hessian) {
   Sides sides = sides_of(at);
   S2Vec2 u = s2_rotate(sides.turn_b, direction);
-  offset(&sides, u, row);
+  *row = (S2JointRow){0};
+  offset(&sides, u, &row->value, row->ja, row->jb);
   if (hessian != NULL) {
     S2Vec2 turned = s2_left(u), w = s2_add(sides.apart, sides.rb);
     *hessian = (S2JointHessian){0};
@@ -134,8 +135,16 @@ void s2_measure_offset(const S2JointAt *at, S2Vec2 direction, S2JointRow *row,
 void s2_measure_offsets(const S2JointAt *at, S2JointRow rows[2]) {
   Sides sides = sides_of(at);
   S2Vec2 x = s2_vec2(sides.turn_b.c, sides.turn_b.s);
-  offset(&sides, x, &rows[0]);
-  offset(&sides, s2_left(x), &rows[1]);
+  rows[0] = rows[1] = (S2JointRow){0};
+  offset(&sides, x, &rows[0].value, rows[0].ja, rows[0].jb);
+  offset(&sides, s2_left(x), &rows[1].value, rows[1].ja, rows[1].jb);
+}
+
+void s2_measure_pin(const S2JointAt *at, S2Pin *pin) {
+  Sides sides = sides_at(at);
+  S2Vec2 x = s2_vec2(sides.turn_b.c, sides.turn_b.s);
+  offset(&sides, x, &pin->value[0], pin->ja[0], pin->jb[0]);
+  offset(&sides, s2_left(x), &pin->value[1], pin->ja[1], pin->jb[1]);
 }
 
 void s2_measure_translation(const S2JointAt *at, S2JointRow *row, S2JointHessian *hessian) {

@@ -25,13 +25,36 @@ static void keep_errors(const S2JointError *of, S2JointErrors *errors) {
   errors->limited |= of->limited;
 }
 
+// Hinges alone: bridges, chains. Returns the largest square.
+static double measure_pins(const S2Step *step, const S2Island *island, const S2Rot *turn,
+                           S2JointErrors *errors) {
+  double largest = 0;
+  for (int i = 0; i < island->joints; i++) {
+    const S2Joint *joint = &step->world->joints.at[island->joint[i]];
+    S2JointAt at = {step->world, joint, step->q1, 0, turn, NULL};
+    S2Pin pin;
+    s2_measure_pin(&at, &pin);
+    for (int k = 0; k < 2; k++) {
+      errors->value[2 * i + k] = pin.value[k];
+      memcpy(errors->side[2 * i + k].a, pin.ja[k], sizeof pin.ja[k]);
+      memcpy(errors->side[2 * i + k].b, pin.jb[k], sizeof pin.jb[k]);
+    }
+    double square = pin.value[0] * pin.value[0] + pin.value[1] * pin.value[1];
+    largest = square <= largest ? largest : square; // keeps a NaN
+  }
+  errors->rows = 2 * island->joints;
+  errors->largest = largest;
+  return largest;
+}
+
 // `errors` has squares meanwhile.
 static double joints_violation(const S2Step *step, S2Island *island, S2JointErrors *errors) {
   S2ArenaMark mark = s2_arena_mark(step->arena);
   const S2Rot *turn = s2_step_turns(step, island, step->q1);
   double elapsed = step->t - step->world->kept.time + step->h, square = 0, beyond = 0;
-  bool lengths = false;
-  for (int i = 0; i < island->joints; i++) {
+  bool lengths = false, pins = errors != NULL && errors->pins;
+  square = pins ? fmax(0, measure_pins(step, island, turn, errors)) : 0;
+  for (int i = 0; i < island->joints && !pins; i++) {
     const S2Joint *joint = &step->world->joints.at[island->joint[i]];
     S2JointAt at = {step->world, joint, step->q1, elapsed, turn, NULL};
     S2JointError of;
@@ -71,10 +94,20 @@ double s2_step_violation(const S2Step *step, S2Island *island, S2JointErrors *er
   return worst;
 }
 
-static S2JointErrors new_errors(S2Arena *arena, const S2Island *island) {
+static bool is_pin(const S2Joint *joint) {
+  return joint->type == S2_HINGE && joint->limit_lo == -INFINITY && joint->limit_hi == INFINITY &&
+         s2_joint_is_rigid(joint);
+}
+
+static S2JointErrors new_errors(const S2World *world, S2Arena *arena, const S2Island *island) {
   int most = (S2_JOINT_EQUATIONS + 1) * island->joints;
-  return (S2JointErrors){.value = S2_TAKE(arena, double, most),
-                         .side = S2_TAKE(arena, S2RowSides, most)};
+  S2JointErrors errors = {.value = S2_TAKE(arena, double, most),
+                          .side = S2_TAKE(arena, S2RowSides, most),
+                          .pins = true};
+  for (int i = 0; i < island->joints && errors.pins; i++) {
+    errors.pins = is_pin(&world->joints.at[island->joint[i]]);
+  }
+  return errors;
 }
 
 // Is it an equation of a joint? They come first, then limits and contacts.
@@ -102,11 +135,22 @@ static void add_joint_part(const S2Assembly *assembly, const double *lambda, dou
   }
 }
 
+// The rows of hinges at q0 where the first solve had those and nothing else; else NULL.
+static const S2JointPart *pins_at_start(const S2Island *island, const S2JointErrors *errors) {
+  const S2Assembly *motion = island->motion;
+  bool alone = errors->pins && motion != NULL && motion->parts == 2 * island->joints &&
+               motion->parts_given == 0;
+  for (int i = 0; alone && i < motion->parts; i++) {
+    alone = motion->part[i].joint == island->joint[i / 2] && motion->part[i].row == i % 2;
+  }
+  return alone ? motion->part : NULL;
+}
+
 // May the displacement of joints go into the velocities? Not that of a step which began off its
 // joints (bodies placed by hand), not after a blow, when the velocities that made the error are
 // gone, not where blending has rows meet the positions or forces turn in W, and not where a motor
 // or dry friction has just set them.
-static bool feeds_back(const S2Step *step, const S2Island *island) {
+static bool feeds_back(const S2Step *step, const S2Island *island, const S2JointErrors *errors) {
   const S2WorldDef *def = &step->world->kept.def;
   bool blends = def->beta < 1 || def->geometric_stiffness != S2_GEOMETRIC_OFF;
   if (!(step->h > 0) || island->joints == 0 || blends ||
@@ -121,13 +165,15 @@ static bool feeds_back(const S2Step *step, const S2Island *island) {
       }
     }
   }
-  double elapsed = step->t - step->world->kept.time;
+  double elapsed = step->t - step->world->kept.time, most = S2_FEEDBACK_START * island->length;
   const S2Rot *turn = s2_step_turns(step, island, step->q0);
+  const S2JointPart *pins = pins_at_start(island, errors);
   for (int i = 0; i < island->joints; i++) {
     const S2Joint *joint = &step->world->joints.at[island->joint[i]];
     S2JointAt at = {step->world, joint, step->q0, elapsed, turn, NULL};
     bool driven = joint->has_motor || joint->friction > 0 || joint->type == S2_GROUND_FRICTION;
-    if (driven || s2_joint_violation(&at, island->length) > S2_FEEDBACK_START * island->length) {
+    if (driven || (pins != NULL ? s2_length(s2_vec2(pins[2 * i].error, pins[2 * i + 1].error))
+                                : s2_joint_violation(&at, island->length)) > most) {
       return false;
     }
   }
@@ -436,7 +482,7 @@ void s2_step_project(S2Step *step) {
   for (int i = 0; i < step->island_count; i++) {
     S2Island *island = &step->islands[i];
     S2ArenaMark start_mark = s2_arena_mark(step->arena);
-    S2JointErrors errors = new_errors(step->arena, island);
+    S2JointErrors errors = new_errors(world, step->arena, island);
     double worst = s2_step_violation(step, island, &errors);
     if (worst <= S2_PROJECTION_TRIGGER * island->length) {
       s2_arena_rewind(step->arena, start_mark);
@@ -446,7 +492,7 @@ void s2_step_project(S2Step *step) {
     keep_best(step, island, worst, &best);
     Spin spin = keep_spin(step, island);
     S2ArenaMark mark = s2_arena_mark(step->arena);
-    if (feeds_back(step, island)) {
+    if (feeds_back(step, island, &errors)) {
       worst = shake(step, island, &errors, worst, &spin);
     }
     s2_arena_rewind(step->arena, mark);

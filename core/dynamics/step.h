@@ -158,6 +158,7 @@ typedef struct S2JointErrors { // the equations of an island's joints at q1
   S2RowSides *side;            // a row
   double largest;              // m, of a joint's equations; keeps a NaN
   bool limited;                // are there limits beside them?
+  bool pins;                   // are all of them rigid hinges without limits?
 } S2JointErrors;
 
 // The largest overlap or joint error of an island at q1, m. Springs are not snapped to rest.
