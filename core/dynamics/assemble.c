@@ -10,17 +10,23 @@ double s2_touch_velocity(const S2Touch *touch, int k, S2Vec2 direction, const do
          s2_cross(point->at.point, direction) * va[0] - s2_cross(point->arm_b, direction) * vb[0];
 }
 
+// The larger of both; hypot only where it can be.
+static double faster(double speed, double length, const double *v) {
+  if (fabs(v[1]) + fabs(v[2]) > speed) {
+    speed = fmax(speed, hypot(v[1], v[2]));
+  }
+  return length * fabs(v[0]) > speed ? length * fabs(v[0]) : speed;
+}
+
 double s2_island_speed(const S2Step *step, const S2Island *island) {
   S2Vec2 gravity = step->world->kept.def.gravity;
   double h = step->h, length = island->length;
-  double speed = fmax(h * s2_length(gravity), 1e-6 * length / h), square = 0;
+  double speed = fmax(h * s2_length(gravity), 1e-6 * length / h);
   for (int i = 0; i < island->nodes; i++) {
-    const double *v0 = step->v0 + 3 * island->node[i], *free_v = step->free_v + 3 * island->node[i];
-    square = fmax(square, s2_length2(s2_vec2(v0[1], v0[2])));
-    square = fmax(square, s2_length2(s2_vec2(free_v[1], free_v[2])));
-    speed = fmax(speed, length * fmax(fabs(v0[0]), fabs(free_v[0])));
+    speed = faster(speed, length, step->v0 + 3 * island->node[i]);
+    speed = faster(speed, length, step->free_v + 3 * island->node[i]);
   }
-  return fmax(speed, sqrt(square));
+  return speed;
 }
 
 double s2_island_rest_speed(const S2Step *step, const S2Island *island) {
