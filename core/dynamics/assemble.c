@@ -10,14 +10,21 @@ double s2_touch_velocity(const S2Touch *touch, int k, S2Vec2 direction, const do
          s2_cross(point->at.point, direction) * va[0] - s2_cross(point->arm_b, direction) * vb[0];
 }
 
+// The larger of both; hypot only where it can be.
+static double faster(double speed, double length, const double *v) {
+  if (fabs(v[1]) + fabs(v[2]) > speed) {
+    speed = fmax(speed, hypot(v[1], v[2]));
+  }
+  return length * fabs(v[0]) > speed ? length * fabs(v[0]) : speed;
+}
+
 double s2_island_speed(const S2Step *step, const S2Island *island) {
   S2Vec2 gravity = step->world->kept.def.gravity;
   double h = step->h, length = island->length;
   double speed = fmax(h * s2_length(gravity), 1e-6 * length / h);
   for (int i = 0; i < island->nodes; i++) {
-    const double *v0 = step->v0 + 3 * island->node[i], *free_v = step->free_v + 3 * island->node[i];
-    speed = fmax(speed, fmax(hypot(v0[1], v0[2]), length * fabs(v0[0])));
-    speed = fmax(speed, fmax(hypot(free_v[1], free_v[2]), length * fabs(free_v[0])));
+    speed = faster(speed, length, step->v0 + 3 * island->node[i]);
+    speed = faster(speed, length, step->free_v + 3 * island->node[i]);
   }
   return speed;
 }
@@ -109,8 +116,8 @@ S2Assembly s2_assemble(const S2Step *step, const S2Island *island, const S2Choic
                        S2Kind kind) {
   int of_joints = S2_JOINT_ROWS * island->joints;
   for (int i = 0; i < island->joints; i++) {
-    S2WorldDef def = s2_step_settings(step, island->joint[i]);
-    of_joints += def.geometric_stiffness != S2_GEOMETRIC_OFF ? S2_GEOMETRIC_ROWS : 0;
+    bool turns = s2_step_geometric(step, island->joint[i]) != S2_GEOMETRIC_OFF;
+    of_joints += turns ? S2_GEOMETRIC_ROWS : 0;
   }
   int of_drag = 2 * island->touches, most = of_joints + of_drag + 4 * island->touches;
   bool motion = kind == S2_MOTION || kind == S2_REBOUND;
