@@ -1,6 +1,7 @@
 #include "host.h"
 
 #include "binding.h"
+#include "tracked.h"
 
 #include <math.h>
 
@@ -111,8 +112,12 @@ static int host_owned(lua_State *L) {
 // ---- Host -------------------------------------------------------------------------------------
 
 void s2_host_push(lua_State *L) {
-  static const luaL_Reg functions[] = {
-      {"nearest", host_nearest}, {"progress", host_progress},           {"owned", host_owned},
-      {"world", host_world},     {"world_methods", host_world_methods}, {NULL, NULL}};
+  static const luaL_Reg functions[] = {{"nearest", host_nearest},
+                                       {"progress", host_progress},
+                                       {"owned", host_owned},
+                                       {"world", host_world},
+                                       {"world_methods", host_world_methods},
+                                       {"value_and_grad", s2_lua_value_and_grad_any},
+                                       {NULL, NULL}};
   luaL_newlib(L, functions);
 }
