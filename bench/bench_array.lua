@@ -65,3 +65,20 @@ for _, n in ipairs { 10, 100, 500 } do
     ("%.3g"):format(1e6 * solve) }
 end
 sim.table { columns = { "n x n", "mm us", "GFLOP/s", "solve us" }, table.unpack(rows) }
+print()
+
+-- y = y * 0.999 + x, repeated: plain, and tracked with the sweep back
+rows = {}
+for _, n in ipairs { 3, 100, 1000 } do
+  local STEPS = 500
+  local function chain(x)
+    local y = x
+    for _ = 1, STEPS do y = y * 0.999 + x end
+    return y:sum()
+  end
+  local x = sim.ones(n)
+  local plain = seconds(function() return chain(x) end)
+  local tracked = seconds(function() return sim.value_and_grad(chain, x) end)
+  rows[#rows + 1] = { n, ("%.2f"):format(1e6 * plain / STEPS / 2), ("%.2f"):format(1e6 * tracked / STEPS / 2) }
+end
+sim.table { columns = { "numbers", "plain us/operation", "with gradient us/operation" }, table.unpack(rows) }

@@ -406,6 +406,16 @@ static int array_table(lua_State *L) {
   return 1;
 }
 
+void s2_lua_array_unfold(lua_State *L, int index) {
+  if (s2_lua_array_test(L, index) != NULL) {
+    index = lua_absindex(L, index);
+    lua_pushcfunction(L, array_table);
+    lua_pushvalue(L, index);
+    lua_call(L, 1, 1);
+    lua_replace(L, index);
+  }
+}
+
 const luaL_Reg s2_array_methods[] = {{"sum", array_sum},
                                      {"mean", array_mean},
                                      {"max", array_max},

@@ -47,12 +47,21 @@ static void end_tape(lua_State *L, S2LuaDiff *diff) {
   lua_rawsetp(L, LUA_REGISTRYINDEX, &KEPT);
 }
 
+// An error thrown again from elsewhere (by a step, by a sweep) has its traceback already.
+static int keep_first_traceback(lua_State *L) {
+  if (s2_lua_kept_traceback(L, 1)) {
+    lua_settop(L, 1);
+    return 1;
+  }
+  return s2_lua_keep_traceback(L);
+}
+
 // Protected: a coroutine that dies of an error closes nothing.
 int s2_lua_record(lua_State *L, lua_CFunction body) {
   S2LuaDiff *diff = s2_lua_diff(L);
   int arguments = lua_gettop(L);
   luaL_checkstack(L, 4, "arguments");
-  lua_pushcfunction(L, s2_lua_keep_traceback);
+  lua_pushcfunction(L, keep_first_traceback);
   lua_insert(L, 1);
   lua_pushcfunction(L, body);
   lua_insert(L, 2);

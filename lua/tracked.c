@@ -303,6 +303,7 @@ static void scope_end(Scope *scope) {
   if (scope->diff != NULL) {
     scope->diff->reads.count = scope->from;
     scope->diff->reading -= 1;
+    scope->diff->shift_by = 0;
     scope->diff = NULL;
   }
 }
@@ -339,6 +340,14 @@ int s2_lua_tracked_end(lua_State *L, int scope_index, const S2LuaRead **list) {
   return count;
 }
 
+void s2_lua_tracked_shift(lua_State *L, int begin, int which, double by) {
+  Scope *scope = lua_touserdata(L, begin);
+  if (scope != NULL && scope->diff != NULL) {
+    scope->diff->shift_read = scope->from + which;
+    scope->diff->shift_by = by;
+  }
+}
+
 bool s2_lua_tracked_read(lua_State *L, int index, double *value) {
   const S2LuaDiff *diff = s2_lua_diff(L);
   const Tracked *tracked = s2_lua_test(L, index, s2_type_tracked);
@@ -349,8 +358,11 @@ bool s2_lua_tracked_read(lua_State *L, int index, double *value) {
   return true;
 }
 
-void s2_lua_tracked_note(lua_State *L, int index, const double *where) {
+void s2_lua_tracked_note(lua_State *L, int index, double *where) {
   S2LuaDiff *diff = s2_lua_diff(L);
+  if (diff->shift_by != 0 && diff->shift_read == diff->reads.count) {
+    *where += diff->shift_by;
+  }
   const Tracked *tracked = lua_touserdata(L, index);
   S2LuaRead *read = s2_array_append(diff->reads);
   *read = (S2LuaRead){.where = where, .value = tracked->value, .var = tracked->var};

@@ -26,6 +26,8 @@ typedef struct S2LuaDiff {
   bool busy;           // in a gradient call, its sweeps included
   int reading;         // depth of s2_lua_tracked_begin
   S2_ARRAY(S2LuaRead) reads;
+  int shift_read; // s2_lua_tracked_shift: position in `reads`
+  double shift_by;
   lua_State *L;       // that sweeps, for nodes written in Lua
   int64_t nodes;      // of the last tape
   size_t bytes, peak; // of the last tape, of the largest
@@ -86,8 +88,11 @@ void s2_lua_tracked_begin(lua_State *L); // pushes one value, which stays where 
 // How many tracked numbers were read since the begin at that stack index; *list, in the order of
 // reading, is valid until the next begin.
 int s2_lua_tracked_end(lua_State *L, int begin, const S2LuaRead **list);
+// What is read as tracked number `which` (from 0) after that begin is changed by `by`: for
+// differences of what the function does, which reads its arguments anew for each.
+void s2_lua_tracked_shift(lua_State *L, int begin, int which, double by);
 // For readers of numbers. False: it is no tracked number, or none is wanted here.
 bool s2_lua_tracked_read(lua_State *L, int index, double *value);
-void s2_lua_tracked_note(lua_State *L, int index, const double *where); // one that was read
+void s2_lua_tracked_note(lua_State *L, int index, double *where); // one that was read
 
 #endif

@@ -68,6 +68,25 @@ static int places(lua_State *L) {
   return count;
 }
 
+// shifted(number, {a, b}, {x, y}, which): the numbers read while tracked one number `which` (from
+// 0) is changed by 0.5.
+static int shifted(lua_State *L) {
+  static const char *const names[] = {"a", "b"};
+  Taken taken = {0};
+  S2Complaint complaint;
+  const S2LuaRead *list = NULL;
+  s2_lua_tracked_begin(L);
+  int begin = lua_gettop(L);
+  s2_lua_tracked_shift(L, begin, (int)lua_tointeger(L, 4), 0.5);
+  assert_true(s2_value_number(L, 1, S2_NON_NEGATIVE, &taken.number, &complaint));
+  assert_true(s2_value_vector(L, 2, 2, names, "{a, b}", taken.vector, &complaint));
+  assert_true(s2_value_vec2(L, 3, &taken.point, &complaint));
+  s2_lua_tracked_end(L, begin, &list);
+  lua_pushfstring(L, "%f %f %f %f %f", taken.number, taken.vector[0], taken.vector[1],
+                  taken.point.x, taken.point.y);
+  return 1;
+}
+
 static lua_State *open_state(void) {
   lua_State *L = luaL_newstate();
   luaL_openlibs(L);
@@ -75,6 +94,7 @@ static lua_State *open_state(void) {
   lua_setglobal(L, "sim");
   lua_register(L, "take", take);
   lua_register(L, "places", places);
+  lua_register(L, "shifted", shifted);
   return L;
 }
 
@@ -97,6 +117,18 @@ static void what_is_tracked_is_noted(void **state) {
       "  assert(#list == 2 and list[1] == 1 and list[2] == 4)\n" // places in Taken, in order
       "  return p.x\n"
       "end, {x = 1, y = 2})\n");
+}
+
+static void one_number_is_read_with_a_change(void **state) {
+  (void)state;
+  run("sim.grad(function(x)\n"
+      "  assert(shifted(x, {1, 2}, {x, 4}, 0) == '1.5 1.0 2.0 1.0 4.0')\n"
+      "  assert(shifted(x, {1, 2}, {x, 4}, 1) == '1.0 1.0 2.0 1.5 4.0')\n"
+      "  assert(shifted(x, {1, 2}, {x, 4}, 2) == '1.0 1.0 2.0 1.0 4.0')\n"
+      "  local list = {places(x, {1, 2}, {3, x})}\n" // and it is over
+      "  assert(#list == 2)\n"
+      "  return x\n"
+      "end, 1)\n");
 }
 
 static void nothing_is_noted_while_no_tape_records(void **state) {
@@ -136,6 +168,7 @@ static void what_is_wrong_is_told(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(what_is_tracked_is_noted),
+      cmocka_unit_test(one_number_is_read_with_a_change),
       cmocka_unit_test(nothing_is_noted_while_no_tape_records),
       cmocka_unit_test(it_ends_with_the_function),
       cmocka_unit_test(what_is_wrong_is_told),

@@ -408,6 +408,11 @@ test("solvers take arrays in place of tables", function()
   eq((sim.lcp.solve(array(M2), array(q))), (sim.lcp.solve(M2, q)))
   eq((sim.kkt.solve { W = array { 1, 3 }, J = array { { 1, -1 } }, c = array { 4, 0 }, b = { 0 } }),
     (sim.kkt.solve { W = { 1, 3 }, J = { { 1, -1 } }, c = { 4, 0 }, b = { 0 } }))
+  near((sim.qp.solve { P = sim.eye(2), q = array { -1, -2 }, G = sim.ones(1, 2), h = array { 1 } }),
+    { 0, 1 }, 1e-9)
+  local x = sim.ncp.solve { x0 = array { 0 }, theta = array { 3 }, cones = { orthant = 1 },
+    residual = function(x, y, z, theta) return array { x[1] - theta[1] - z[1], y[1] - x[1] + 4 } end }
+  near(x, { 4 }, 1e-8)
   raises("q: list of numbers expected, got an array of shape 1 x 2",
     sim.lcp.solve, M2, array { { 1, 2 } })
   raises("q: 2 numbers expected, got 3", sim.lcp.solve, M2, array { 1, 2, 3 })
@@ -429,6 +434,18 @@ test("worlds take arrays in place of lists", function()
   eq(world:observation().motion, { 1.0, 2.0, 3.0, 4.0 })
   local triangle = world:polygon { vertices = array { { 0, 0 }, { 2, 0 }, { 0, 2 } } }
   near(triangle.mass, 2)
+  local function drop(list, compliance) -- held by two springs, of a function and of a joint
+    local space = sim.world {}
+    local bob = space:circle { radius = 0.5, position = { 1, 0 } }
+    space:constraint { bodies = { bob }, compliance = 1e-3, phi = function(q) return q.x + q.y - 1 end,
+      jacobian = function() return list { 0, 1, 1 } end,
+      hessian = function() return list { { 0, 0, 0 }, { 0, 0, 0 }, { 0, 0, 0 } } end }
+    space:weld { bob, anchor = { 1, 0 }, compliance = compliance }
+    space:run { steps = 10 }
+    return space:state()
+  end
+  local matrix = { { 2e-3, 0, 0 }, { 0, 1e-3, 0 }, { 0, 0, 1e-3 } }
+  eq(drop(array, array(matrix)), drop(function(t) return t end, matrix))
   raises("key 'position': {x, y} expected, got Array", function()
     world:circle { radius = 1, position = array { 1, 2, 3 } }
   end)

@@ -270,6 +270,35 @@ test("hvp of what has a Hessian in closed form", function()
   raises("bad argument #1 to 'hvp' %(function", sim.hvp, 3, p, d)
 end)
 
+test("random expressions agree with differences", function()
+  local random = sim.random.split()
+  random:seed(11)
+  -- smooth and of bounded values, so that differences are good
+  local operations = {
+    function(a, b) return (a + b) / 2 end, function(a, b) return a - b * 0.5 end,
+    function(a, b) return sim.sin(a * b) end, function(a, b) return a / (1 + b ^ 2) end,
+    function(a) return sim.tanh(a) end, function(a, b) return sim.exp(-a ^ 2) * b end,
+    function(a, b) return sim.atan2(a, 2 + sim.cos(b)) end, function(a) return sim.sqrt(1 + a * a) end,
+    function(a) return sim.log(2 + sim.sin(a)) end, function(a, b) return (1.5 + sim.cos(a)) ^ sim.sin(b) end,
+    function(a) return 1 - a end, function(a) return 2 ^ -sim.tanh(a) end,
+  }
+  for _ = 1, 200 do
+    local steps = {}
+    for i = 1, 25 do
+      steps[i] = { operations[random:integer(#operations)], random:integer(2 + i), random:integer(2 + i) }
+    end
+    local function f(p)
+      local values = { p.a, p.b[1], p.b[2] }
+      for i, step in ipairs(steps) do values[3 + i] = step[1](values[step[2]], values[step[3]]) end
+      return values[#values]
+    end
+    local p = { a = random:uniform(-1, 1), b = { random:uniform(-1, 1), random:uniform(-1, 1) } }
+    eq(sim.value_and_grad(f, p), f(p)) -- the same bits
+    local worst = sim.check_grad(f, p, { print = false })
+    ok(worst < 1e-8, worst)
+  end
+end)
+
 test("check_grad tells right gradients from wrong ones", function()
   local quiet = { print = false }
   ok(sim.check_grad(rosenbrock, { x = -1.2, y = { 1 } }, quiet) < 1e-9)
