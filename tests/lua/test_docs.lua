@@ -126,11 +126,7 @@ test("what docs/lua.md calls not yet is not there", function()
       end
     end
   end
-<<<<<<< HEAD
-  ok(names > 15)
-=======
   ok(names > 10)
->>>>>>> h-array
 end)
 
 test("the C program of docs/c-api.md is tests/test_embed.c", function()
