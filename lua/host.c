@@ -1,6 +1,7 @@
 #include "host.h"
 
 #include "binding.h"
+#include "solve_tracked.h"
 #include "tracked.h"
 
 #include <math.h>
@@ -120,4 +121,6 @@ void s2_host_push(lua_State *L) {
                                        {"value_and_grad", s2_lua_value_and_grad_any},
                                        {NULL, NULL}};
   luaL_newlib(L, functions);
+  s2_lua_push_tracked_solvers(L);
+  lua_setfield(L, -2, "tracked_solvers");
 }

@@ -53,6 +53,8 @@ return function(sim, host)
     end
   end
 
+  host.sorted_keys = sorted_keys -- a traversal that is the same in every run
+
   -- ---- Layout: where the numbers of parameters stand in a list ----------------------------------
 
   local Layout = {}

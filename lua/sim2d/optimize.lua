@@ -118,7 +118,7 @@ return function(sim, host)
       end
     end
     read.method = method
-    for key in pairs(options) do
+    for _, key in ipairs(host.sorted_keys(options)) do
       if not known[key] then unknown_key(what, method, key, names) end
     end
     return read
