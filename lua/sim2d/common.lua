@@ -136,12 +136,12 @@ return function(sim, host)
 
   local function read(part, value, x, what, default)
     if default and (value == nil or type(value) == "number") then
-      fill(part, value or default, x)
+      fill(part, (value or default) + 0.0, x)
     elseif part.kind == "number" then
       if type(value) ~= "number" then
         host.fail("%s: %s: number expected, got %s", what, part.path, host.describe(value))
       end
-      x[part.at] = value
+      x[part.at] = value + 0.0
     elseif part.kind == "array" then
       if getmetatable(value) == "Vector" then value = { table.unpack(value) } end
       if not is_array(value) then

@@ -231,8 +231,14 @@ return function(sim, host)
       and (g[i] > 0 and x[i] <= self.lower[i] or g[i] < 0 and x[i] >= self.upper[i])
   end
 
-  -- Largest derivative (of what bounds do not hold), and the same in changes of the value, relative
-  -- to it (at least 1), per change of the parameter, relative to it (at least 1).
+  -- What changes of the value are measured in: the value, or where that goes to 0 the one at the
+  -- start, which may have been far off and then counts as 1.
+  function Run:scale(value)
+    return math.max(math.abs(value), math.min(1, math.abs(self.first)))
+  end
+
+  -- Largest derivative (of what bounds do not hold), and the same in scaled changes of the value per
+  -- change of the parameter relative to its size (at least 1).
   function Run:slope(x, value, g)
     local most, relative = 0.0, 0.0
     for i = 1, self.n do
@@ -241,7 +247,7 @@ return function(sim, host)
         relative = math.max(relative, math.abs(g[i]) * math.max(1, math.abs(x[i])))
       end
     end
-    return most, relative / math.max(1, math.abs(value))
+    return most, relative == 0 and 0.0 or relative / self:scale(value)
   end
 
   -- Value and gradient at the start; raises when they are not finite.
@@ -250,6 +256,7 @@ return function(sim, host)
     if type(g) == "string" then
       host.fail("%s: %s at the start; it has to be finite there", self.what, g)
     end
+    self.first = value
     return value, g
   end
 

@@ -124,20 +124,32 @@ return function(_, host)
     end, { at = 0, value = here.value, slope = dot(here.g, d) }, first)
   end
 
-  local function search_projected(run, here, d, first)
-    local at = first
+  -- The point at the end of a step between the bounds, and the decrease that the slope promises.
+  local function projected(run, here, d, at)
+    local x, promise = run:clip(along(here.x, at, d)), 0.0
+    for i = 1, run.n do promise = promise + here.g[i] * (x[i] - here.x[i]) end
+    return x, promise
+  end
+
+  -- `blind`: the direction has no length to be trusted, so longer steps are tried, too.
+  local function search_projected(run, here, d, first, blind)
+    local at, best = first, nil
     for _ = 1, MOST_TRIALS do
-      local x = run:clip(along(here.x, at, d))
-      local promise = 0.0
-      for i = 1, run.n do promise = promise + here.g[i] * (x[i] - here.x[i]) end
-      if promise >= 0 then return nil end
+      local x, promise = projected(run, here, d, at)
+      if promise >= 0 or best and promise == best.promise then return best end
       local value, g = run:gradient_at(x)
-      if value <= here.value + DECREASE * promise then
-        return { at = at, x = x, value = value, g = g }
+      if value <= here.value + DECREASE * promise and not (best and value >= best.value) then
+        best = { x = x, value = value, g = g, promise = promise }
+        if not blind then return best end
+        at = LONGER * at
+      elseif best then
+        return best
+      else
+        blind = false
+        at = at * (value == math.huge and 0.1 or 0.4)
       end
-      at = at * (value == math.huge and 0.1 or 0.4)
     end
-    return nil
+    return best
   end
 
   -- The next point: along the quasi-Newton direction or, when that leads nowhere, down the gradient.
@@ -149,7 +161,8 @@ return function(_, host)
       local d = direction(memory, here.g, free)
       local slope, length = dot(here.g, d), math.sqrt(dot(d, d))
       if slope < 0 and length < math.huge then
-        local next = search(run, here, d, #memory > 0 and 1 or math.min(1, 1 / length))
+        local blind = #memory == 0
+        local next = search(run, here, d, blind and math.min(1, 1 / length) or 1, blind)
         if next then return next end
       end
       if #memory == 0 then return nil end

@@ -15,10 +15,10 @@ return function(sim, host)
     return sum
   end
 
-  -- The residuals at x as a list, or nil when one is not finite.
+  -- The residuals at x as a list and the sum of their squares, or nil and why when that is not finite.
   local function residuals_at(run, x)
     for i = 1, run.n do
-      if not host.finite(x[i]) then return nil end
+      if not host.finite(x[i]) then return nil, "a parameter overflowed" end
     end
     run.evaluations = run.evaluations + 1
     local r = run.f(run.layout:build(x))
@@ -39,7 +39,9 @@ return function(sim, host)
         return nil, ("residual %d is %s"):format(i, host.describe(r[i]))
       end
     end
-    return r
+    local sum = sum_of_squares(r)
+    if sum == math.huge then return nil, "the sum of squares is inf" end
+    return r, sum
   end
 
   local function jacobian_at(run, x)
@@ -132,8 +134,8 @@ return function(sim, host)
     local tolerance = run.options.tolerance
     while true do
       local x, promised, length, size = damped_step(run, here, run.damping)
-      local r = residuals_at(run, x)
-      local value = r and sum_of_squares(r) or math.huge
+      local r, value = residuals_at(run, x)
+      value = r and value or math.huge
       local gain = (here.value - value) / (here.value - promised)
       local last = converged(tolerance, here, value, promised, length, size)
       if gain > GAIN and value < here.value then
@@ -151,11 +153,10 @@ return function(sim, host)
     local run = host.optimization("least_squares", f, p0, options, "least_squares")
     local most = run.options.max_iterations or MOST_ITERATIONS
     local here, why = { x = run.x0 }, nil
-    here.r, why = residuals_at(run, run.x0)
+    here.r, here.value = residuals_at(run, run.x0)
     if not here.r then
-      host.fail("least_squares: %s at the start; it has to be finite there", why)
+      host.fail("least_squares: %s at the start; it has to be finite there", here.value)
     end
-    here.value = sum_of_squares(here.r)
     run.scale, run.damping, run.growth = {}, FIRST_DAMPING, 2
     while true do
       linearise(run, here)

@@ -39,12 +39,16 @@ return function(_, host)
     return steps
   end
 
+  local function edge(steps, x, i)
+    return steps and steps[i] > 0 and steps[i]
+      or (x[i] ~= 0 and RELATIVE_STEP * math.abs(x[i]) or ZERO_STEP)
+  end
+
   local function new_simplex(run, origin, steps)
     local simplex = { origin }
     for i = 1, run.n do
       local x = table.move(origin.x, 1, run.n, 1, {})
-      local step = steps and steps[i] > 0 and steps[i]
-        or (x[i] ~= 0 and RELATIVE_STEP * math.abs(x[i]) or ZERO_STEP)
+      local step = edge(steps, x, i)
       x[i] = x[i] + step
       if run.upper and x[i] > run.upper[i] then x[i] = x[i] - 2 * step end
       insert(simplex, point(run, x))
@@ -52,16 +56,17 @@ return function(_, host)
     return simplex
   end
 
-  -- Largest distance from the best vertex along a parameter, and of values; both relative.
-  local function size(run, simplex)
+  -- Largest distance from the best vertex along a parameter, relative to it (at least `least`), and of
+  -- values.
+  local function size(run, simplex, least)
     local best, extent = simplex[1], 0.0
     for k = 2, #simplex do
       for i = 1, run.n do
         extent = math.max(extent,
-          math.abs(simplex[k].x[i] - best.x[i]) / math.max(1, math.abs(best.x[i])))
+          math.abs(simplex[k].x[i] - best.x[i]) / math.max(least[i], math.abs(best.x[i])))
       end
     end
-    return extent, (simplex[#simplex].value - best.value) / math.max(1, math.abs(best.value))
+    return extent, (simplex[#simplex].value - best.value) / run:scale(best.value)
   end
 
   local function shrink(run, simplex, part)
@@ -104,15 +109,18 @@ return function(_, host)
     if origin.value == math.huge then
       host.fail("minimize: the value at the start is not finite; it has to be finite there")
     end
+    run.first = origin.value
+    local least = {}
+    for i = 1, run.n do least[i] = edge(steps, run.x0, i) end
     local simplex, restarts, before = new_simplex(run, origin, steps), 0, math.huge
     while true do
       local best = simplex[1]
-      local extent, spread = size(run, simplex)
+      local extent, spread = size(run, simplex, least)
       local function finish(status, message)
         return run:finish(status, message, best.x, best.value)
       end
       if extent <= options.tolerance and spread <= options.tolerance then
-        local gain = (before - best.value) / math.max(1, math.abs(best.value))
+        local gain = (before - best.value) / run:scale(best.value)
         if restarts == options.restarts or gain <= BETTER * options.tolerance then
           return finish("converged", "the simplex is within tolerance")
         end

@@ -120,6 +120,24 @@ test("bounds: a quadratic whose minimum lies in a corner, on a face, inside", fu
   near(solve(1, 2), { 2, 1, 1 }, 1e-7)
 end)
 
+test("bounds: a function without curvature goes to its bound at once", function()
+  local x, value, info = minimize(function(x) return 1e-3 * x end, 3, { lower = -200 })
+  eq({ x, value, info.status }, { -200.0, -0.2, "converged" })
+  ok(info.evaluations < 20)
+  local p
+  p, _, info = minimize(function(q) return q[1] ^ 2 + q[2] end, { 3, 4 }, { lower = { 3 }, upper = 3 })
+  eq({ p[1], info.status }, { 3.0, "stalled" }) -- the other has no end
+end)
+
+test("losses and parameters in tiny units", function()
+  local function f(p) return 1e-12 * ((p[1] * 1e6 - 1) ^ 2 + (p[2] * 1e6 + 2) ^ 2) end
+  for _, method in ipairs { "lbfgs", "nelder-mead" } do
+    local p, _, info = minimize(f, { 3e-6, 1e-6 }, { method = method })
+    near({ p[1] * 1e6, p[2] * 1e6 }, { 1, -2 }, 1e-4)
+    eq(info.status, "converged", method)
+  end
+end)
+
 -- ---- First order ----------------------------------------------------------------------------------
 
 test("adam, sgd, rmsprop find the minimum of a quadratic", function()
@@ -344,6 +362,8 @@ test("a start that is not finite raises", function()
   raises("value at the start is not finite", minimize, function() return -1 / 0 end, 1,
     { method = "nelder-mead" })
   raises("p.a%[2%] is nan: parameters have to be finite", minimize, print, { a = { 1, 0 / 0 } })
+  raises("the sum of squares is inf at the start", least_squares,
+    function(x) return { 1e200 * x } end, 1)
   raises("residual 2 is inf at the start", least_squares, function() return { 1, 1 / 0 } end, 1)
 end)
 
