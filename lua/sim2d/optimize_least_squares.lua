@@ -4,6 +4,7 @@
 
 local MOST_ITERATIONS = 200
 local FIRST_DAMPING = 1e-3 -- of squared columns of length 1
+local MOST_DAMPING = 1e32  -- steps are 1e-16 of a Gauss-Newton step then
 local GAIN = 1e-4          -- of the promised decrease, that a step has to give to be taken
 local RANK = 1e-12         -- singular values below this part of the largest count as 0
 local ROUNDING = 1e-15     -- smallest relative change of a sum of squares that can be seen
@@ -129,10 +130,11 @@ return function(sim, host)
     end
   end
 
-  -- Tries steps until one is taken; returns it (nil if there is none) and why it is the last one.
+  -- Tries steps until one is taken; returns it (nil if there is none) and why it is the last one, if
+  -- that is because of the tolerance.
   local function advance(run, here)
-    local tolerance = run.options.tolerance
-    while true do
+    local tolerance, first = run.options.tolerance, true
+    while run.damping < MOST_DAMPING do
       local x, promised, length, size = damped_step(run, here, run.damping)
       local r, value = residuals_at(run, x)
       value = r and value or math.huge
@@ -143,10 +145,13 @@ return function(sim, host)
         run.growth = 2
         return { x = x, r = r, value = value, step = length }, last
       elseif last then
-        return nil, last
+        -- steps that had to be shortened to nothing are no sign of a minimum
+        return nil, first and last or nil
       end
+      first = false
       run.damping, run.growth = run.damping * run.growth, 2 * run.growth
     end
+    return nil, nil
   end
 
   function host.optimize.least_squares(f, p0, options)
@@ -173,7 +178,10 @@ return function(sim, host)
       end
       local next
       next, why = advance(run, here)
-      if not next then return finish(run, here, "converged", why) end
+      if not next then
+        return finish(run, here, why and "converged" or "stalled",
+          why or "no smaller sum of squares was found: a kink, noise or a wrong derivative")
+      end
       here = next
       run.stop = run:iteration(here.x, here.value, nil, here.step)
     end

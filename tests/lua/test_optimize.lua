@@ -326,6 +326,40 @@ test("the same run gives the same bits", function()
   eq({ least_squares(fit, { x = 5, y = 2 })[1] }, { least_squares(fit, { x = 5, y = 2 })[1] })
 end)
 
+test("random smooth functions with many minima: every run ends at a stationary point", function()
+  local random = sim.random.split()
+  for k = 1, 60 do
+    local n, m = 1 + k % 4, 1 + k % 4 + k % 6
+    local A, p0 = {}, {}
+    for i = 1, m do
+      A[i] = {}
+      for j = 1, n do A[i][j] = random:normal() end
+    end
+    for j = 1, n do p0[j] = 3 * random:normal() end
+    local function residuals(p)
+      local r = {}
+      for i = 1, m do
+        r[i] = 0.1 * A[i][1 + (i + k) % n] * p[1 + i % n] ^ 2 - A[i][1]
+        for j = 1, n do r[i] = r[i] + A[i][j] * sim.sin(p[j]) end
+      end
+      return r
+    end
+    local function squares(p)
+      local sum = 0
+      for _, r in ipairs(residuals(p)) do sum = sum + r ^ 2 end
+      return sum
+    end
+    local p, value, info = minimize(squares, p0)
+    eq(info.status, "converged", k)
+    eq(squares(p), value)
+    near(sim.grad(squares, p), filled(n, 0), 1e-6)
+    p, value, info = least_squares(residuals, p0, { max_iterations = 1000 })
+    eq(info.status, "converged", k)
+    near(squares(p), value, 1e-12)
+    near(sim.grad(squares, p), filled(n, 0), 1e-5)
+  end
+end)
+
 -- ---- Functions that fail --------------------------------------------------------------------------
 
 test("where the function is not finite steps are shortened", function()
@@ -469,6 +503,17 @@ test("least squares: where residuals are not finite steps are shortened", functi
   local x, _, info = least_squares(function(q) return { sim.log(q), q - 1 } end, 30)
   near(x, 1, 1e-8)
   eq(info.status, "converged")
+end)
+
+test("least squares: where no step leads down it stops", function()
+  local function wall(x) return x < 0 and { 1 / 0 } or { x + 1 } end
+  local x, value, info = least_squares(wall, 0)
+  eq({ x, value, info.status }, { 0.0, 1.0, "stalled" })
+  x, value, info = least_squares(wall, 5)
+  ok(x >= 0 and x < 5 and value < 36 and info.status ~= "max_iterations", info.message)
+  local wrong = sim.custom { forward = function(y) return y end, backward = function(dl) return -dl end }
+  x, value, info = least_squares(function(y) return { wrong(y) - 3 } end, 0)
+  eq({ x, value, info.status }, { 0.0, 9.0, "stalled" })
 end)
 
 test("least squares: options and what the function returns", function()
