@@ -282,15 +282,145 @@ static void one_factorisation_serves_many_products(void **state) {
   s2_arena_init(&arena);
   make_random(&c, 8);
   assert_true(solve(&c, &arena));
-  S2McpGradient to = pointers(&h);
+  S2McpGradient fresh = pointers(&g), to = pointers(&h);
   S2McpLinear *linear = s2_mcp_linearise(&c.problem, c.v, c.lambda, &arena);
   for (int k = 0; k < 3; k++) {
     memset(&g, 0, sizeof g);
     memset(&h, 0, sizeof h);
-    unsigned flags = vjp(&c, c.dv, c.dlambda, &g, &arena);
+    S2McpLinear *again = s2_mcp_linearise(&c.problem, c.v, c.lambda, &arena);
+    unsigned flags = s2_mcp_linear_vjp(again, c.dv, c.dlambda, &fresh);
     assert_int_equal(s2_mcp_linear_vjp(linear, c.dv, c.dlambda, &to), flags);
     assert_memory_equal(&g, &h, sizeof g);
     c.dv[0] += 1;
+  }
+  s2_arena_free(&arena);
+}
+
+// Of numbers that belong together, in parts of the largest.
+static double apart(const double *x, const double *y, int count, double least) {
+  double most = least, worst = 0;
+  for (int i = 0; i < count; i++) {
+    most = fmax(most, fabs(x[i]));
+    worst = fmax(worst, fabs(x[i] - y[i]));
+  }
+  return worst / most;
+}
+
+// Elimination, which small problems take, against the general way.
+static void both_ways_agree(void **state) {
+  (void)state;
+  static Case c;
+  static Gradient g, h;
+  S2Arena arena;
+  s2_arena_init(&arena);
+  int compared = 0, redundant = 0;
+  for (uint64_t seed = 1; seed <= PROBLEMS; seed++) {
+    s2_arena_reset(&arena);
+    make_random(&c, seed);
+    if (!solve(&c, &arena)) {
+      continue;
+    }
+    memset(&g, 0, sizeof g);
+    memset(&h, 0, sizeof h);
+    unsigned small = vjp(&c, c.dv, c.dlambda, &g, &arena);
+    S2McpGradient to = pointers(&h);
+    S2McpLinear *linear = s2_mcp_linearise(&c.problem, c.v, c.lambda, &arena);
+    unsigned flags = s2_mcp_linear_vjp(linear, c.dv, c.dlambda, &to);
+    assert_int_equal(small, flags);
+    double least = 1e-9;
+    assert_true(apart(h.mass, g.mass, 3 * c.nodes, least) < 1e-8);
+    assert_true(apart(h.rhs, g.rhs, 3 * c.nodes, least) < 1e-8);
+    assert_true(apart(h.ja, g.ja, 3 * c.rows, least) < 1e-8);
+    assert_true(apart(h.jb, g.jb, 3 * c.rows, least) < 1e-8);
+    assert_true(apart(h.bias, g.bias, c.rows, least) < 1e-8);
+    assert_true(apart(h.compliance, g.compliance, c.rows, least) < 1e-8);
+    assert_true(apart(h.mu, g.mu, c.rows, least) < 1e-8);
+    compared += 1;
+    redundant += (flags & S2_VJP_REDUNDANT) != 0;
+  }
+  assert_true(compared > PROBLEMS / 2 && redundant < compared / 2);
+  s2_arena_free(&arena);
+}
+
+// Three motors on a body: one cannot reach its speed, one cannot hold it back, one does. And one
+// whose impulse is 0 without being at a bound.
+static void boxed_rows_at_their_bounds(void **state) {
+  (void)state;
+  static const double mass[3] = {2, 3, 3}, rhs[3] = {1, 2, 3};
+  S2Row row[4] = {
+      {.a = 0,
+       .b = -1,
+       .coupled_to = -1,
+       .group = 0,
+       .ja = {1, 0.5, 0},
+       .lo = -0.1,
+       .hi = 0.2,
+       .bias = -9},
+      {.a = 0,
+       .b = -1,
+       .coupled_to = -1,
+       .group = 1,
+       .ja = {0, 1, 0.3},
+       .lo = -0.3,
+       .hi = 0.2,
+       .bias = 7},
+      {.a = 0,
+       .b = -1,
+       .coupled_to = -1,
+       .group = 2,
+       .ja = {0.2, 0, 1},
+       .lo = -50,
+       .hi = 50,
+       .bias = -2},
+      {.a = 0, .b = -1, .coupled_to = -1, .group = 3, .ja = {1, 1, 0}, .lo = -5, .hi = 5},
+  };
+  S2Problem problem = {.nodes = 1,
+                       .rows = 4,
+                       .mass = mass,
+                       .rhs = rhs,
+                       .row = row,
+                       .velocity_scale = 1,
+                       .length = 1};
+  S2Arena arena;
+  s2_arena_init(&arena);
+  S2SolverOptions options = {.solver = S2_SOLVER_PDIPM, .tolerance = 1e-13, .max_iterations = 50};
+  const double dv[3] = {1, -2, 0.7}, dlambda[4] = {0.3, 0.4, -0.2, 0.6};
+  double v[3] = {0}, lambda[4] = {0};
+  S2Solution solution = {.v = v, .lambda = lambda};
+  problem.rows = 3;
+  assert_int_equal(s2_mcp_solve(&problem, &options, &arena, &solution), S2_SOLVED);
+  row[3].bias = -(v[0] + v[1]); // asks for the speed that is there
+  problem.rows = 4;
+  assert_int_equal(s2_mcp_solve(&problem, &options, &arena, &solution), S2_SOLVED);
+  assert_true(lambda[0] == row[0].hi && lambda[1] == row[1].lo && fabs(lambda[3]) < 1e-12);
+  for (int way = 0; way < 2; way++) {
+    double lo[4], hi[4], bias[4];
+    S2McpGradient to = {.bias = bias, .lo = lo, .hi = hi};
+    unsigned flags = way == 0 ? s2_mcp_vjp(&problem, v, lambda, dv, dlambda, &to, &arena)
+                              : s2_mcp_linear_vjp(s2_mcp_linearise(&problem, v, lambda, &arena), dv,
+                                                  dlambda, &to);
+    assert_int_equal(flags, 0);
+    for (int k = 0; k < 4; k++) {
+      const double derivative[3] = {lo[k], hi[k], bias[k]};
+      for (int field = 0; field < 3; field++) {
+        double *at = field == 0 ? &row[k].lo : field == 1 ? &row[k].hi : &row[k].bias;
+        double kept = *at, l[2];
+        for (int side = 0; side < 2; side++) {
+          double v1[3] = {0}, lambda1[4] = {0};
+          S2Solution moved = {.v = v1, .lambda = lambda1};
+          *at = kept + (side == 0 ? -1e-3 : 1e-3);
+          assert_int_equal(s2_mcp_solve(&problem, &options, &arena, &moved), S2_SOLVED);
+          l[side] = 0;
+          for (int i = 0; i < 4; i++) {
+            l[side] += dlambda[i] * lambda1[i] + (i < 3 ? dv[i] * v1[i] : 0);
+          }
+        }
+        *at = kept;
+        assert_true(fabs((l[1] - l[0]) / 2e-3 - derivative[field]) < 1e-8);
+      }
+    }
+    assert_true(hi[0] != 0 && lo[0] == 0 && lo[1] != 0 && hi[1] == 0 && lo[2] == 0 && hi[3] == 0);
+    assert_true(bias[0] == 0 && bias[1] == 0 && bias[2] != 0 && bias[3] != 0);
   }
   s2_arena_free(&arena);
 }
@@ -324,6 +454,8 @@ int main(void) {
       cmocka_unit_test(nothing_to_do),
       cmocka_unit_test(numbers_that_are_not_finite),
       cmocka_unit_test(one_factorisation_serves_many_products),
+      cmocka_unit_test(both_ways_agree),
+      cmocka_unit_test(boxed_rows_at_their_bounds),
       cmocka_unit_test(the_heap_is_left_alone),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

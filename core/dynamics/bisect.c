@@ -3,7 +3,7 @@
 // The printed rule needs a tolerance: a turning edge under a vertex that moves along overlaps at
 // any step length. And it needs an end: at the smallest length the overlap is accepted with a
 // warning, and position projection removes it.
-#include "dynamics/step.h"
+#include "dynamics/notes.h"
 
 #include <string.h>
 
@@ -25,10 +25,15 @@ static bool choose(const S2Step *step, const S2Island *island, S2Choice *choices
           bounces |= near && touch->restitution * u < -tiny;
         } else {
           touching[2 * index + k] = near;
-          choices[2 * index + k] =
-              (S2Choice){s2_touch_soft(touch) || (near && !(bounces && u > tiny)),
-                         fmin(touch->restitution * fmin(0, u),
-                              s2_step_gap_bias(step, fmin(touch->points[k].at.gap, 0)))};
+          double bounce = touch->restitution * fmin(0, u);
+          double mend = s2_step_gap_bias(step, fmin(touch->points[k].at.gap, 0));
+          choices[2 * index + k] = (S2Choice){
+              .use = s2_touch_soft(touch) || (near && !(bounces && u > tiny)),
+              .bias = fmin(bounce, mend),
+              .target = mend < bounce ? S2_TARGET_GAP
+                        : u < 0       ? S2_TARGET_APPROACH
+                                      : S2_TARGET_FIXED,
+          };
         }
       }
     }
@@ -52,7 +57,7 @@ static bool attempt(S2Step *step, double *overlap_before) {
   S2World *world = step->world;
   size_t bytes = sizeof(double) * 3 * (size_t)world->bodies.count;
   memset(step->slack, 0, sizeof(double) * (size_t)world->bodies.count);
-  int searches = 0;
+  int searches = 0, noted = s2_notes_mark(step);
   do {
     if (!s2_step_touches(step)) {
       return false;
@@ -63,6 +68,8 @@ static bool attempt(S2Step *step, double *overlap_before) {
     s2_step_find_stiff(step);
     S2Choice *choices = S2_TAKE_ZEROED(step->arena, S2Choice, 2 * step->touch_count);
     bool *touching = S2_TAKE_ZEROED(step->arena, bool, 2 * step->touch_count);
+    s2_notes_rewind(step, noted);
+    s2_note_plain(step, S2_ACT_RESET_V2);
     memcpy(step->v2, step->free_v, bytes);
     for (int i = 0; i < step->island_count; i++) {
       const S2Island *island = &step->islands[i];
@@ -80,9 +87,11 @@ static bool attempt(S2Step *step, double *overlap_before) {
         return false;
       }
     }
+    s2_note_plain(step, S2_ACT_V1_IS_V2);
     memcpy(step->v1, step->v2, bytes);
     searches += 1;
   } while (s2_step_outran(step) && searches < S2_REACH_PASSES);
+  s2_note_plain(step, S2_ACT_INTEGRATE);
   s2_step_integrate(step);
   s2_step_settle(step);
   return true;
@@ -118,9 +127,10 @@ bool s2_step_bisect(S2Step *step) {
   double next = step->dt; // what to try: twice what went well last, or the whole rest
   while (left > 0) {
     double h = fmin(next, left), overlap, before;
-    int unsolved = step->unsolved;
+    int unsolved = step->unsolved, noted = s2_notes_mark(step);
     for (;;) {
       forget_attempt(step, clean);
+      s2_notes_rewind(step, noted);
       if (!s2_step_free_motion(step, h) || !attempt(step, &before)) {
         return false;
       }
@@ -141,6 +151,7 @@ bool s2_step_bisect(S2Step *step) {
     if (!s2_step_stop_at_limits(step)) {
       return false;
     }
+    s2_note_plain(step, S2_ACT_ON);
     memcpy(step->q0, step->q1, bytes);
     memcpy(step->v0, step->v2, bytes);
     for (int i = 0; i < joints; i++) {

@@ -1,5 +1,5 @@
 // Last phase: a finished step becomes the world's state; contacts begin and end.
-#include "dynamics/step.h"
+#include "dynamics/notes.h"
 
 #include <string.h>
 
@@ -228,6 +228,7 @@ S2Status s2_step_commit(S2Step *step) {
   if (world->refused.code != S2_OK) { // by a constraint
     return world->refused;
   }
+  s2_note_plain(step, S2_ACT_COMMIT);
   carry_begun(step);
   for (int i = 0; i < step->touch_count; i++) {
     touch_events(step, &step->touches[i]);

@@ -1,5 +1,5 @@
 // Phase 1: what acts on the bodies, and how they would move if nothing touched them.
-#include "dynamics/step.h"
+#include "dynamics/notes.h"
 
 #include <string.h>
 
@@ -33,6 +33,7 @@ bool s2_step_free_motion(S2Step *step, double h) {
   if (!s2_step_motions(step, h)) {
     return false;
   }
+  s2_note_plain(step, S2_ACT_FREE);
   for (int i = 0; i < world->order.count; i++) {
     int32_t slot = world->order.at[i];
     const S2Body *body = &world->bodies.at[slot];

@@ -1,6 +1,6 @@
 // Blows that follow the first one within the same step: a body thrown by a blow may be driven into
 // a contact that was opening, a ball may go to and fro between two walls.
-#include "dynamics/step.h"
+#include "dynamics/notes.h"
 
 #include <string.h>
 
@@ -29,6 +29,7 @@ static double force_speed(const S2Step *step, const S2Island *island) {
 }
 
 bool s2_step_before_impact(S2Step *step, const S2Island *island) {
+  s2_note_island(step, island, S2_ACT_RESTART);
   for (int i = 0; i < island->nodes; i++) {
     int32_t at = 3 * island->node[i];
     memcpy(step->v2 + at, step->v0 + at, 3 * sizeof(double));
@@ -60,6 +61,7 @@ bool s2_step_later_impacts(S2Step *step, const S2Island *island, S2Choice *choic
         choices[2 * index + k] = (S2Choice){
             .use = touching[2 * index + k] && (last || u <= tiny),
             .bias = last ? 0 : touch->restitution * fmin(0, u),
+            .target = last || u >= 0 ? S2_TARGET_FIXED : S2_TARGET_APPROACH,
         };
       }
     }
@@ -122,7 +124,9 @@ bool s2_step_impact(S2Step *step, const S2Island *island, S2Choice *choices, S2K
   }
   for (int i = 0; i < island->touches; i++) {
     for (int k = 0; k < 2; k++) {
-      choices[2 * island->touch[i] + k].bias = 0;
+      S2Choice *choice = &choices[2 * island->touch[i] + k];
+      choice->bias = 0;
+      choice->target = bounces ? S2_TARGET_FIXED : choice->target; // e = 0 has a derivative, too
     }
   }
   return s2_step_solve(step, island, choices, kind, step->v2, NULL);

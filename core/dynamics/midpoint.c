@@ -13,7 +13,7 @@
 //
 // An island takes the ordinary step when a contact or a limit acts.
 #include "dynamics/midpoint.h"
-#include "dynamics/step.h"
+#include "dynamics/notes.h"
 #include "linalg/band.h"
 #include "linalg/dense.h"
 
@@ -48,6 +48,7 @@ typedef struct Midpoint {
   double *right;
   double error; // m: of the rigid rows at the last linearisation
   bool aborted;
+  bool restarted; // v0 is as a blow left it
 } Midpoint;
 
 // ---- The rows of a joint ----------------------------------------------------------------------
@@ -550,6 +551,7 @@ static bool solve(Midpoint *m) {
     for (int i = 0; i < 3 * m->nodes; i++) {
       m->v0[i] = step->v2[3 * m->island->node[i / 3] + i % 3];
     }
+    m->restarted = true;
   }
   s2_dense_single_threaded();
   for (int pass = 0; pass < S2_MIDPOINT_DRIVES; pass++) {
@@ -577,7 +579,7 @@ bool s2_step_midpoint(S2Step *step, const S2Island *island, bool *done) {
   }
   S2ArenaMark mark = s2_arena_mark(step->arena);
   Midpoint m = make(step, island);
-  int size, width;
+  int size, width, noted = s2_notes_mark(step);
   number(&m, step->arena, &size, &width);
   if (s2_band_room(size, width) > S2_MIDPOINT_ROOM) {
     s2_arena_rewind(step->arena, mark);
@@ -604,8 +606,10 @@ bool s2_step_midpoint(S2Step *step, const S2Island *island, bool *done) {
     step->v2[at] = *done ? m.v[i] : linear[i];
   }
   if (*done) {
+    s2_note_midpoint(step, island, m.restarted, m.v0, linear);
     keep_impulses(&m);
   } else { // putting velocities on the joints left its own
+    s2_notes_rewind(step, noted);
     memcpy(step->joint_impulse, impulse, sizeof(double) * S2_JOINT_ROWS * (size_t)joints);
     memcpy(step->joint_reaction, reaction, sizeof(double) * 3 * (size_t)joints);
   }

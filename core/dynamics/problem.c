@@ -83,8 +83,8 @@ S2Status s2_world_problem(S2World *world, S2Problem **problem, S2BodyId *nodes, 
       double gap = step.touches[i].points[k].at.gap;
       bool near = gap <= world->kept.def.contact_margin;
       choices[2 * i + k] = world->kept.def.stepping == S2_BISECT
-                               ? (S2Choice){near || s2_touch_soft(&step.touches[i]), 0}
-                               : (S2Choice){true, s2_step_gap_bias(&step, gap)};
+                               ? (S2Choice){.use = near || s2_touch_soft(&step.touches[i])}
+                               : (S2Choice){true, s2_step_gap_bias(&step, gap), S2_TARGET_GAP};
     }
   }
   s2_constraints_begin(world);

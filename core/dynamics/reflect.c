@@ -13,7 +13,7 @@
 //
 // One e < 1 for all contacts of the blow: e times the reflected velocities and 1 - e times the
 // inelastic ones. Different ones: each contact has its own e in the passes.
-#include "dynamics/step.h"
+#include "dynamics/notes.h"
 
 #include <string.h>
 
@@ -57,7 +57,10 @@ static bool choose_approaching(const Blow *blow) {
     for (int k = 0; k < touch->count; k++) {
       double speed = approach(blow, index, k);
       bool use = blow->touching[2 * index + k] && speed > blow->tiny;
-      blow->choices[2 * index + k] = (S2Choice){.use = use, .bias = -e * speed};
+      blow->choices[2 * index + k] =
+          (S2Choice){.use = use,
+                     .bias = -e * speed,
+                     .target = blow->one ? S2_TARGET_MIRROR : S2_TARGET_APPROACH};
       some |= use;
     }
   }
@@ -73,7 +76,9 @@ static bool rub(const Blow *blow, const double *before) {
     for (int k = 0; k < touch->count; k++) {
       S2Choice *choice = &blow->choices[2 * index + k];
       double lean = touch->points[k].normal_impulse - before[2 * index + k];
-      *choice = (S2Choice){.use = choice->use && touch->friction > 0 && lean > 0, .bias = lean};
+      *choice = (S2Choice){.use = choice->use && touch->friction > 0 && lean > 0,
+                           .bias = lean,
+                           .target = S2_TARGET_LEAN};
       rough |= choice->use;
     }
   }
@@ -124,6 +129,7 @@ static bool blend(const Blow *blow, const double *start) {
   double *reflected = S2_TAKE(step->arena, double, 3 * island->nodes), e = blow->e;
   s2_step_scale_contacts(step, island, e / (1 - e));
   s2_step_scale_joints(step, island, e / (1 - e));
+  s2_note_island(step, island, S2_ACT_REWIND);
   for (int i = 0; i < island->nodes; i++) {
     double *v = step->v2 + 3 * island->node[i];
     memcpy(reflected + 3 * i, v, 3 * sizeof(double));
@@ -132,6 +138,7 @@ static bool blend(const Blow *blow, const double *start) {
   bool going = end_inelastically(blow);
   s2_step_scale_contacts(step, island, 1 - e);
   s2_step_scale_joints(step, island, 1 - e);
+  s2_note_blend(step, island, blow->choices, e, reflected);
   for (int i = 0; i < island->nodes; i++) {
     for (int c = 0; c < 3; c++) {
       double *v = &step->v2[3 * island->node[i] + c];
@@ -155,7 +162,8 @@ static bool follow(const Blow *blow, const double *more) {
       bool pushes = s2_touch_soft(touch) && gain >= 0;
       blow->choices[2 * index + k] =
           (S2Choice){.use = pushes || (blow->touching[2 * index + k] && (rests || thrown)),
-                     .bias = thrown ? -(leaving + gain) : 0};
+                     .bias = thrown ? -(leaving + gain) : 0,
+                     .target = thrown ? S2_TARGET_LEAVING : S2_TARGET_FIXED};
     }
   }
   return s2_step_impact(blow->step, blow->island, blow->choices, S2_FOLLOW);
@@ -192,6 +200,7 @@ bool s2_step_reflect(S2Step *step, const S2Island *island, S2Choice *choices,
     s2_arena_rewind(step->arena, mark);
     return s2_step_impact(step, island, choices, S2_REBOUND);
   }
+  s2_note_blow(step, island, choices);
   find_restitution(&blow);
   s2_step_scale_contacts(step, island, 0);
   bool blended = blow.one && blow.e < 1;

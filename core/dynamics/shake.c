@@ -6,7 +6,7 @@
 // J1 are the rows at q1, of the first pass as long as passes remove most of what there is, else
 // anew: Newton's matrix. (J0 in its place leaves the turn of the step, in rad, and several times
 // that in a stretched chain.) Where J1 is kept a pass costs the errors and a substitution.
-#include "dynamics/step.h"
+#include "dynamics/notes.h"
 
 #include <string.h>
 
@@ -231,6 +231,7 @@ bool s2_step_shake(S2Step *step, const S2Island *island, S2Shaken *shaken, doubl
     return false;
   }
   *worst = left;
+  s2_note_shake(step, island, shake.start, shake.dq, shake.problem.rows, shaken->lambda);
   memcpy(shaken->dq, shake.dq, sizeof(double) * (size_t)(3 * island->nodes));
   memcpy(shaken->part, shake.part, sizeof(S2JointPart) * (size_t)shake.problem.rows);
   shaken->count = shake.problem.rows;

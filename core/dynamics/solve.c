@@ -1,5 +1,5 @@
 // Phase 5: an island's problem is solved and its answer handed out.
-#include "dynamics/step.h"
+#include "dynamics/notes.h"
 #include "mcp/conflict.h"
 
 #include <stdio.h>
@@ -116,6 +116,7 @@ bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices
       return true;
     }
   }
+  s2_note_solve(step, island, choices, kind, &assembly, v, &solution);
   account(step, island, &assembly, &solution);
 
   for (int i = 0; i < island->nodes; i++) {

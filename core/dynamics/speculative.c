@@ -17,13 +17,17 @@
 //   the contact is linearised anew at the end of the step, and the island solved again;
 // - two shapes without any point in reach overlap at the end all the same (a corner that crosses
 //   from one segment of a bent chain to the next): they get points there, and all is solved again.
-#include "dynamics/step.h"
+#include "dynamics/notes.h"
 
 #include <string.h>
 
 double s2_step_gap_bias(const S2Step *step, double gap) {
   bool baumgarte = step->world->kept.def.stabilization == S2_BAUMGARTE;
   return gap >= 0 ? gap / step->h : baumgarte ? S2_BAUMGARTE_FACTOR * gap / step->h : 0;
+}
+
+static S2Choice gap_choice(const S2Step *step, double gap) {
+  return (S2Choice){true, s2_step_gap_bias(step, gap), S2_TARGET_GAP};
 }
 
 // Would the blended motion, which has a part of the speed before the step in it, take bodies into
@@ -87,10 +91,11 @@ static bool relinearise_touch(S2Step *step, const S2Island *island, int32_t inde
   for (int k = 0; k < there.count; k++) {
     S2TouchPoint *point = &there.points[k];
     point->at.gap -= step->h * s2_touch_velocity(&there, k, point->at.normal, step->carry);
-    choices[2 * index + k] = (S2Choice){true, s2_step_gap_bias(step, point->at.gap)};
+    choices[2 * index + k] = gap_choice(step, point->at.gap);
   }
   *touch = there;
   *replaced = true;
+  s2_note_linearise(step, index);
   step->world->stats.relinearisations += 1;
   return true;
 }
@@ -100,8 +105,7 @@ static bool first_solve(S2Step *step, const S2Island *island, S2Choice *choices)
   for (int i = 0; i < island->touches; i++) {
     const S2Touch *touch = &step->touches[island->touch[i]];
     for (int k = 0; k < touch->count; k++) {
-      choices[2 * island->touch[i] + k] =
-          (S2Choice){true, s2_step_gap_bias(step, touch->points[k].at.gap)};
+      choices[2 * island->touch[i] + k] = gap_choice(step, touch->points[k].at.gap);
     }
   }
   bool again = true;
@@ -110,6 +114,7 @@ static bool first_solve(S2Step *step, const S2Island *island, S2Choice *choices)
       return false;
     }
     if (island->joints > 0 && step->stiff[island->joint[0]] && s2_island_floats(step, island)) {
+      s2_note_refuse(step, "an island that floats and is too stiff for its step");
       s2_island_balance(step, island);
     }
     integrate_island(step, island);
@@ -158,6 +163,7 @@ static bool choose_impact(const S2Step *step, const S2Island *island, const doub
         // The speed it would have had on arrival, falling the gap at its free acceleration.
         double arrival = -sqrt(u * u + 2 * fmax(0, -a) * fmax(point->at.gap, 0));
         choice->bias = touch->restitution * arrival;
+        choice->target = S2_TARGET_ARRIVAL;
         impact |= u < -fabs(a) * h / 2 - tiny && (choice->bias < 0 || !springs);
       }
     }
@@ -204,6 +210,7 @@ static bool solve_motion(S2Step *step, S2Choice **choices) {
   s2_step_islands(step);
   s2_step_find_stiff(step);
   *choices = S2_TAKE_ZEROED(step->arena, S2Choice, 2 * step->touch_count);
+  s2_note_plain(step, S2_ACT_RESET);
   memcpy(step->v1, step->free_v, sizeof(double) * 3 * (size_t)step->world->bodies.count);
   s2_step_integrate(step);
   for (int i = 0; i < step->island_count; i++) {
@@ -221,6 +228,7 @@ bool s2_step_speculative(S2Step *step) {
     return false;
   }
   S2Choice *choices = NULL;
+  int noted = s2_notes_mark(step);
   do {
     const S2Touch *known = step->touches;
     int known_count = step->touch_count;
@@ -231,6 +239,7 @@ bool s2_step_speculative(S2Step *step) {
     if (choices != NULL && same_points(step, known, known_count)) {
       break; // looking further showed nothing new
     }
+    s2_notes_rewind(step, noted);
     if (!solve_motion(step, &choices)) {
       return false;
     }
@@ -242,6 +251,7 @@ bool s2_step_speculative(S2Step *step) {
     }
   }
 
+  s2_note_plain(step, S2_ACT_V2_IS_V1);
   memcpy(step->v2, step->v1, sizeof(double) * 3 * (size_t)world->bodies.count);
   bool *touching = S2_TAKE_ZEROED(step->arena, bool, 2 * step->touch_count);
   for (int i = 0; i < step->island_count; i++) {
@@ -267,6 +277,7 @@ bool s2_step_speculative(S2Step *step) {
       }
     }
   }
+  s2_note_plain(step, S2_ACT_INTEGRATE);
   s2_step_integrate(step);
   s2_step_settle(step);
   s2_step_stabilise(step);

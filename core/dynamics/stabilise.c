@@ -9,7 +9,7 @@
 // of the joints' impulse that the linearised rows missed. Without it a swinging body loses energy
 // in every step, and along the rows of the step's end the next solve would take it away again. What
 // contacts displace stays out of the velocities, or pushing overlaps apart would throw bodies.
-#include "dynamics/step.h"
+#include "dynamics/notes.h"
 
 #include <string.h>
 
@@ -114,9 +114,15 @@ static bool take_rows_of_start(S2Step *step, const S2Island *island, const S2Cho
   return same;
 }
 
+typedef struct Mend { // what a pass was made from, for its note
+  S2Mend rows;
+  const S2Choice *choices;
+  double stiffness;
+} Mend;
+
 // Solves and moves q1; false when it could not be solved.
 static bool solve_positions(S2Step *step, const S2Island *island, S2Assembly *assembly,
-                            double worst, S2Shaken *shaken) {
+                            double worst, const Mend *mend, S2Shaken *shaken) {
   S2World *world = step->world;
   // Relative to what is to be removed, so that the last digits come out, too.
   assembly->problem.velocity_scale = fmax(worst, S2_PROJECTION_TRIGGER * island->length);
@@ -132,6 +138,7 @@ static bool solve_positions(S2Step *step, const S2Island *island, S2Assembly *as
     turn = fmax(turn, fabs(solution.v[3 * i]));
   }
   double part = turn > S2_PROJECTION_TURN ? S2_PROJECTION_TURN / turn : 1;
+  s2_note_mend(step, island, mend->rows, mend->choices, mend->stiffness, part, assembly, &solution);
   for (int i = 0; i < island->nodes; i++) {
     for (int c = 0; c < 3; c++) {
       step->q1[3 * island->node[i] + c] += part * solution.v[3 * i + c];
@@ -155,7 +162,8 @@ static bool project(S2Step *step, const S2Island *island, double worst, double s
   for (int i = 0; i < island->touches; i++) {
     const S2Touch *touch = &step->touches[island->touch[i]];
     for (int k = 0; k < touch->count; k++) {
-      choices[2 * island->touch[i] + k] = (S2Choice){true, touch->points[k].at.gap};
+      choices[2 * island->touch[i] + k] =
+          (S2Choice){true, touch->points[k].at.gap, S2_TARGET_ERROR};
     }
   }
   S2Assembly assembly = s2_assemble(step, island, choices, S2_POSITIONS);
@@ -168,7 +176,8 @@ static bool project(S2Step *step, const S2Island *island, double worst, double s
       return false;
     }
   }
-  return solve_positions(step, island, &assembly, worst, shaken);
+  Mend mend = {shaken != NULL ? S2_MEND_SHAKE : S2_MEND_ANEW, choices, stiffness};
+  return solve_positions(step, island, &assembly, worst, &mend, shaken);
 }
 
 // The largest s in [0, 1] with a s^2 + b s <= room; a, room >= 0.
@@ -225,6 +234,7 @@ static Spin keep_spin(const S2Step *step, const S2Island *island) {
     spin.energy = s2_island_most_kinetic(step, island, spin.v);
     get_velocities(step, island, spin.v);
     spin.value = s2_island_spin(step, island, spin.v);
+    s2_note_spin(step, island);
   }
   return spin;
 }
@@ -233,6 +243,7 @@ static void give_back_spin(const S2Step *step, const S2Island *island, const Spi
                            double most) {
   if (spin->kept) {
     get_velocities(step, island, spin->v);
+    s2_note_set_spin(step, island, S2_ACT_SPIN_V2, spin->v);
     s2_island_set_spin(step, island, spin->value, spin->v);
     s2_island_cap(step, island, most, spin->v);
     for (int i = 0; i < island->nodes; i++) {
@@ -268,9 +279,11 @@ static double shake(S2Step *step, const S2Island *island, double worst, const Sp
                    shake_by_passes(step, island, &shaken, &worst);
   give_back_spin(step, island, spin, INFINITY);
   if (spin->kept) { // what is left of it has none
+    s2_note_set_spin(step, island, S2_ACT_SPIN_DQ, shaken.dq);
     s2_island_set_spin(step, island, 0, shaken.dq);
   }
   double part = converges ? harmless_part(step, island, shaken.dq) : 0;
+  s2_note_feedback(step, island, part, shaken.dq);
   s2_step_add_joints(step, shaken.part, shaken.count, shaken.lambda, part / step->h);
   for (int i = 0; i < island->nodes; i++) {
     for (int c = 0; c < 3; c++) {
@@ -301,7 +314,7 @@ static void post_with_same_rows(S2Step *step, const S2Island *island, double wor
   for (int i = 0; i < island->touches; i++) {
     int32_t index = island->touch[i];
     for (int k = 0; k < step->touches_solved[index].count; k++) {
-      choices[2 * index + k] = (S2Choice){true, gap_at_end(step, index, k)};
+      choices[2 * index + k] = (S2Choice){true, gap_at_end(step, index, k), S2_TARGET_ERROR};
     }
   }
   step->q1 = step->q0;
@@ -319,7 +332,8 @@ static void post_with_same_rows(S2Step *step, const S2Island *island, double wor
     }
   }
   assembly.problem.row = rows;
-  solve_positions(step, island, &assembly, worst, NULL);
+  Mend mend = {S2_MEND_SOLVED, choices, 1};
+  solve_positions(step, island, &assembly, worst, &mend, NULL);
 }
 
 // Positions mended once, by a linear solve; velocities stay.
@@ -355,6 +369,7 @@ bool s2_step_pre_stabilise(S2Step *step) {
   step->h = 0; // q1 is q0 so far, and goals are where they are
   mend_once(step, false);
   step->h = h;
+  s2_note_plain(step, S2_ACT_Q0_IS_Q1);
   memcpy(step->q0, step->q1, sizeof(double) * 3 * (size_t)world->bodies.count);
   return true;
 }

@@ -12,7 +12,7 @@
 // All of that once for each of `substeps`.
 //
 // speculative.c and bisect.c are the two ways to order the middle ones.
-#include "dynamics/step.h"
+#include "dynamics/notes.h"
 
 #include <string.h>
 #include <time.h>
@@ -122,6 +122,7 @@ S2WorldDef s2_step_settings(const S2Step *step, int32_t joint) {
 static S2Status step_part(S2World *world, int part, int parts, bool *cut_short) {
   S2Step step = s2_step_begin(world, part, parts);
   world->stepping = true;
+  s2_note_part(&step);
   s2_constraints_begin(world);
   s2_motions_begin(world);
   bool done =

@@ -20,10 +20,23 @@ typedef struct S2Island { // bodies that act on each other, in ascending order e
   S2Assembly *motion;
 } S2Island;
 
+// What the bias of a chosen point was made of (for its derivative).
+typedef enum S2Target {
+  S2_TARGET_FIXED,    // nothing
+  S2_TARGET_GAP,      // what the gap asks for
+  S2_TARGET_ARRIVAL,  // restitution times the speed it arrives with
+  S2_TARGET_APPROACH, // restitution times its speed before the solve
+  S2_TARGET_MIRROR,   // its speed before the solve
+  S2_TARGET_LEAN,     // S2_RUB: the normal impulse of the reflection before it
+  S2_TARGET_LEAVING,  // the speed it leaves with, and what it would still have gained
+  S2_TARGET_ERROR,    // the gap itself
+} S2Target;
+
 // What to do with one contact point (two a touch) in a solve.
 typedef struct S2Choice {
   bool use;
   double bias; // of a rigid normal row, m/s; S2_RUB: the normal impulse that bounds friction, N s
+  S2Target target;
 } S2Choice;
 
 typedef struct S2Step {
@@ -86,6 +99,8 @@ bool s2_step_bisect(S2Step *step);                        // bisect.c; false: ab
 
 // touch.c: geometry of one touch at the poses q, keeping the impulses of points that stay.
 void s2_touch_collide(const S2World *world, S2Touch *touch, const double *q, double reach);
+// touch.c: friction, restitution, surface speed and softness of the pair
+void s2_touch_set_material(const S2World *world, S2Touch *touch);
 // overlap.c: after each search, speaks after the first one since bodies were made or placed
 void s2_step_warn_of_overlaps(const S2Step *step);
 

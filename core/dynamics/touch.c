@@ -1,6 +1,6 @@
 // Phase 2: touches. The broad phase names pairs of shapes, the narrow phase finds where they meet,
 // and what the last step knew of a pair (impulses, the filter's answer) is carried over.
-#include "dynamics/step.h"
+#include "dynamics/notes.h"
 
 #include <string.h>
 
@@ -37,7 +37,7 @@ static void set_softness(S2Touch *touch, const S2Body *a, const S2Body *b) {
   }
 }
 
-static void set_material(const S2World *world, S2Touch *touch) {
+void s2_touch_set_material(const S2World *world, S2Touch *touch) {
   const S2WorldDef *def = &world->kept.def;
   const S2Piece *pa = &world->pieces.at[touch->shape_a], *pb = &world->pieces.at[touch->shape_b];
   const S2Body *a = &world->bodies.at[touch->body_a], *b = &world->bodies.at[touch->body_b];
@@ -52,6 +52,11 @@ static void set_material(const S2World *world, S2Touch *touch) {
   touch->viscosity = a->contact_viscosity + b->contact_viscosity;
   touch->surface_speed = a->surface_speed + b->surface_speed;
   set_softness(touch, a, b);
+}
+
+static void set_material(const S2World *world, S2Touch *touch) {
+  s2_touch_set_material(world, touch);
+  const S2Body *a = &world->bodies.at[touch->body_a], *b = &world->bodies.at[touch->body_b];
   touch->sensor = a->sensor || b->sensor;
   touch->flipped = b->sensor && !a->sensor;
   touch->asked = false;
@@ -318,6 +323,9 @@ bool s2_step_unforeseen(const S2Step *step, bool *found) {
       return false;
     }
     *found |= s2_touch_solid(touch);
+    if (s2_touch_solid(touch)) {
+      s2_note_linearise(step, i);
+    }
   }
   return true;
 }

@@ -1,5 +1,5 @@
 // Worlds: making, settings, marks.
-#include "dynamics/world.h"
+#include "dynamics/notes.h"
 
 #include <string.h>
 
@@ -130,6 +130,7 @@ void s2_world_destroy(S2World *world) {
   s2_array_free(world->contacts);
   s2_broadphase_free(world->broadphase);
   s2_arena_free(&world->arena);
+  s2_fixed_release(world->fixed);
   s2_memory_free(world->marked);
   s2_memory_free(world->before);
   s2_memory_free(world->dump_directory);

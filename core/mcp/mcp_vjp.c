@@ -23,6 +23,7 @@
 //
 // In this file eta is scaled as impulses are, but for V: above it is g o eta. p and dl/dv are not.
 #include "mcp/mcp_vjp.h"
+#include "mcp/mcp_vjp_stages.h"
 
 #include "base/rng.h"
 #include "mcp/pdipm_stages.h"
@@ -31,10 +32,6 @@
 
 #include <math.h>
 #include <string.h>
-
-// Both sides of a pair below this (scaled; impulses and velocities compare with 1) cannot be told
-// from 0 in a solution with the usual tolerance of 1e-9.
-static const double WEAK = 1e-7;
 
 // The matrix that is factored, M, has rows that hold yield by 1 / WEIGHT of their impulse. That
 // makes it regular whatever the rows are, and as near to K' as the inverse of a node's 3 x 3 block
@@ -71,6 +68,7 @@ struct S2McpLinear {
   const double *v, *lambda;   // the caller's
   double kappa;               // 0: exact
   double *w, *z;              // of the pairs, 4 a unit, scaled; smooth only
+  signed char *bound;         // of boxed rows: -1 at lo, 1 at hi, 0 between; exact only
   double *sign;               // sigma, 1 a row; 0 unless it slides; exact only
   S2Response *soft;           // D'^-1 of smooth contacts, scaled
   S2Response *response;       // (D'^-1 + 1 / WEIGHT)^-1
@@ -376,6 +374,17 @@ static S2Quad *energy_of(const S2Mobility *a, int nodes, S2Arena *arena) {
   return energy;
 }
 
+// All at once: most are never written to.
+static void take_directions(S2McpLinear *l, S2Arena *arena) {
+  int nodes = l->system.nodes + 1, units = 2 * l->system.units;
+  S2Quad *node = S2_TAKE(arena, S2Quad, 2 * DIRECTIONS * nodes);
+  double *unit = S2_TAKE(arena, double, 2 * DIRECTIONS * units);
+  for (int i = 0; i < DIRECTIONS; i++, node += 2 * nodes, unit += 2 * units) {
+    l->step[i] = (Pair){node, unit};
+    l->change[i] = (Pair){node + nodes, unit + units};
+  }
+}
+
 static S2McpLinear *make(const S2Problem *problem, const double *v, const double *lambda,
                          S2Arena *arena) {
   S2McpLinear *l = S2_TAKE(arena, S2McpLinear, 1);
@@ -394,13 +403,11 @@ static S2McpLinear *make(const S2Problem *problem, const double *v, const double
   l->x = take(system, arena);
   l->r = take(system, arena);
   l->kept = take(system, arena);
-  for (int i = 0; i < DIRECTIONS; i++) {
-    l->step[i] = take(system, arena);
-    l->change[i] = take(system, arena);
-  }
+  take_directions(l, arena);
   l->u = S2_TAKE_ZEROED(arena, double, 2 * system->units);
   l->right = S2_TAKE(arena, S2Quad, system->nodes + 1);
   l->rest = S2_TAKE(arena, S2Quad, system->nodes + 1);
+  l->bound = S2_TAKE_ZEROED(arena, signed char, problem->rows);
   l->sign = S2_TAKE_ZEROED(arena, double, problem->rows);
   l->p_node = S2_TAKE_ZEROED(arena, double, 3 * problem->nodes);
   l->rhs = S2_TAKE_ZEROED(arena, double, 3 * problem->nodes);
@@ -458,10 +465,19 @@ static void settle(S2McpLinear *l, int k, const double *u, const double *lambda,
   double n = lambda[0], t = lambda[1];
   double x = n - (u[0] + unit->c[0] * n + unit->b0[0]);
   double y = t - (u[1] + unit->c[1] * t + unit->b0[1]);
-  if (fabs(x) <= WEAK) {
+  if (unit->kind == S2_UNIT_BOX) {
+    if (fabs(x - unit->lo) <= S2_VJP_EDGE || fabs(x - unit->hi) <= S2_VJP_EDGE) {
+      l->flags |= S2_VJP_WEAK;
+      *mode = S2_STICK;
+    }
+    l->bound[unit->row] = *mode == S2_SLIDE_PLUS ? 1 : *mode == S2_SLIDE_MINUS ? -1 : 0;
+    return;
+  }
+  if (fabs(x) <= S2_VJP_EDGE) {
     l->flags |= S2_VJP_WEAK;
     *mode = S2_SEPARATE;
-  } else if (unit->kind == S2_UNIT_CONTACT && x > 0 && fabs(fabs(y) - unit->mu * x) <= WEAK) {
+  } else if (unit->kind == S2_UNIT_CONTACT && x > 0 &&
+             fabs(fabs(y) - unit->mu * x) <= S2_VJP_EDGE) {
     l->flags |= S2_VJP_WEAK;
     *mode = S2_STICK;
   }
@@ -474,7 +490,7 @@ static void settle(S2McpLinear *l, int k, const double *u, const double *lambda,
   if (*mode != S2_SEPARATE && friction < problem->rows &&
       problem->row[friction].coupled_to == unit->row) {
     double slip = (l->u_row[friction] + problem->row[friction].bias) / problem->velocity_scale;
-    bool slow = fabs(slip) <= WEAK;
+    bool slow = fabs(slip) <= S2_VJP_EDGE;
     l->flags |= slow ? S2_VJP_WEAK : 0;
     l->sign[friction] = slow ? 0 : slip > 0 ? -1 : 1;
   }
@@ -561,6 +577,8 @@ static void fill_all(const S2Problem *problem, const S2McpGradient *gradient, do
   fill(gradient->bias, problem->rows, value);
   fill(gradient->compliance, problem->rows, value);
   fill(gradient->mu, problem->rows, value);
+  fill(gradient->lo, problem->rows, value);
+  fill(gradient->hi, problem->rows, value);
   fill(gradient->w, problem->rows, value);
 }
 
@@ -649,6 +667,10 @@ static void write_row(const S2McpLinear *l, int i, const double *dl_dlambda,
   }
   if (gradient->compliance != NULL) {
     gradient->compliance[i] = eta * lambda;
+  }
+  double *bound = l->bound[i] < 0 ? gradient->lo : l->bound[i] > 0 ? gradient->hi : NULL;
+  if (bound != NULL) {
+    bound[i] = (dl_dlambda != NULL ? dl_dlambda[i] : 0) + l->u_row[i];
   }
   if (gradient->mu != NULL && l->sign[i] != 0) {
     double pull = dl_dlambda != NULL ? dl_dlambda[i] : 0;
@@ -777,6 +799,10 @@ unsigned s2_mcp_linear_vjp(S2McpLinear *l, const double *dl_dv, const double *dl
 unsigned s2_mcp_vjp(const S2Problem *problem, const double *v, const double *lambda,
                     const double *dl_dv, const double *dl_dlambda, const S2McpGradient *gradient,
                     S2Arena *arena) {
+  unsigned small = 0;
+  if (s2_mcp_vjp_small(problem, v, lambda, dl_dv, dl_dlambda, gradient, arena, &small)) {
+    return small;
+  }
   S2ArenaMark mark = s2_arena_mark(arena);
   S2McpLinear *l = s2_mcp_linearise(problem, v, lambda, arena);
   unsigned flags = s2_mcp_linear_vjp(l, dl_dv, dl_dlambda, gradient);

@@ -71,6 +71,7 @@ typedef struct S2McpGradient {
   double *bias;       // 1 per row, like the rest
   double *compliance;
   double *mu;       // on friction rows, else 0; at mu = 0 the derivative to the right
+  double *lo, *hi;  // of boxed rows: where the impulse is at the bound; else 0; exact only
   double *mobility; // 9 per block of problem->mobility, where there is one
   double *w; // 1 per row: the share of w = diag(J W^-1 J' + C) as what kappa is measured in, which
              // is part of the above; 0 on the active set

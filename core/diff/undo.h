@@ -1,0 +1,42 @@
+// A step going backwards over its notes. Private to core/diff.
+#ifndef S2_UNDO_H
+#define S2_UNDO_H
+
+#include "diff/contact_vjp.h"
+#include "diff/step_adjoint.h"
+#include "diff/trace_notes.h"
+
+typedef struct S2Undo {
+  const S2Notes *notes;
+  S2World world;     // a view of what was kept, for what reads one
+  S2Step step;       // as it looked before the act that is being undone
+  S2StepAdjoint bar; // dl/d(arrays of step) at that moment
+  S2WorldGradient *gradient;
+  S2Arena *arena;
+  const bool *const *late; // a note: which of its touches are those of a S2_ACT_LINEARISE before it
+  S2PointBar *late_bar;    // 2 a touch: adjoint of such points
+  double *lean, *more; // 2 a touch: of the impulses that bound friction; of what is still gained
+  double *displaced;   // 3 a slot: of what joints displaced in mends
+  double *feed;        // a joint slot: part of a mend's impulse that it kept
+  double *reflected, *start; // 3 a slot: of v2 after the passes of a blow, and at its start
+} S2Undo;
+
+// solve_vjp.c: the island's velocities, or q1, are those before; their adjoint is that before.
+S2Status s2_undo_solve(S2Undo *undo, int index);
+S2Status s2_undo_mend(S2Undo *undo, int index);
+
+// trace_vjp.c: the last note of an act before note `index`; the velocity that carried coordinate
+// `at` (of 3 a slot) in the note's motion, and what its adjoint means for v0, v1 and beta.
+int s2_undo_last(const S2Undo *undo, int index, S2Act act);
+double s2_undo_carry(const S2Undo *undo, const S2Note *note, int at);
+void s2_undo_carried(S2Undo *undo, const S2Note *note, int at, double bar);
+
+// -sqrt(u^2 + 2 max(0, -a) max(gap, 0)), the speed of arrival that u of v2 and a of the free motion
+// bring; times `bar` to those. Returns it.
+double s2_arrival_vjp(S2Undo *undo, const S2Touch *touch, int k, double bar, S2PointBar *point);
+
+// The adjoint of a point of a touch of the note, to where its geometry is from: q0, or what
+// S2_ACT_LINEARISE made.
+void s2_undo_point(S2Undo *undo, int index, int touch, int k, const S2PointBar *bar);
+
+#endif

@@ -1,0 +1,60 @@
+#include "diff/world_gradient.h"
+
+#include "dynamics/world.h"
+
+#include <string.h>
+
+static void *grown(void *at, int had, int wanted, size_t item) {
+  if (wanted <= had) {
+    return at;
+  }
+  unsigned char *bytes = s2_memory_grow(at, (size_t)wanted * item);
+  memset(bytes + (size_t)had * item, 0, (size_t)(wanted - had) * item);
+  return bytes;
+}
+
+void s2_world_gradient_fit(S2WorldGradient *g, const S2World *world) {
+  int slots = world->bodies.count, pieces = world->pieces.count;
+  int vertices = world->vertices.count, joints = world->joints.count;
+  g->q = grown(g->q, g->slots, slots, 3 * sizeof(double));
+  g->v = grown(g->v, g->slots, slots, 3 * sizeof(double));
+  g->f = grown(g->f, g->slots, slots, 3 * sizeof(double));
+  g->body = grown(g->body, g->slots, slots, sizeof *g->body);
+  g->piece = grown(g->piece, g->pieces, pieces, sizeof *g->piece);
+  g->vertex = grown(g->vertex, g->vertices, vertices, sizeof *g->vertex);
+  g->joint = grown(g->joint, g->joints, joints, sizeof *g->joint);
+  g->slots = slots > g->slots ? slots : g->slots;
+  g->pieces = pieces > g->pieces ? pieces : g->pieces;
+  g->vertices = vertices > g->vertices ? vertices : g->vertices;
+  g->joints = joints > g->joints ? joints : g->joints;
+}
+
+static void zero(void *at, int count, size_t item) {
+  if (count > 0) {
+    memset(at, 0, (size_t)count * item);
+  }
+}
+
+void s2_world_gradient_clear(S2WorldGradient *g) {
+  zero(g->q, g->slots, 3 * sizeof(double));
+  zero(g->v, g->slots, 3 * sizeof(double));
+  zero(g->f, g->slots, 3 * sizeof(double));
+  zero(g->body, g->slots, sizeof *g->body);
+  zero(g->piece, g->pieces, sizeof *g->piece);
+  zero(g->vertex, g->vertices, sizeof *g->vertex);
+  zero(g->joint, g->joints, sizeof *g->joint);
+  g->gravity = s2_vec2(0, 0);
+  g->dt = g->alpha = g->beta = 0;
+  g->flags = 0;
+}
+
+void s2_world_gradient_free(S2WorldGradient *g) {
+  s2_memory_free(g->q);
+  s2_memory_free(g->v);
+  s2_memory_free(g->f);
+  s2_memory_free(g->body);
+  s2_memory_free(g->piece);
+  s2_memory_free(g->vertex);
+  s2_memory_free(g->joint);
+  *g = (S2WorldGradient){0};
+}

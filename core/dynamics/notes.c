@@ -1,0 +1,440 @@
+#include "dynamics/notes.h"
+
+#include <stdint.h>
+#include <string.h>
+
+// Notes are taken from blocks that grow; the first one is what the last step needed.
+enum { FIRST_BLOCK = 1024, ALIGNMENT = 16 };
+
+struct S2NoteBlock {
+  S2NoteBlock *older;
+  size_t size, at;
+};
+
+static const size_t HEAD = (sizeof(S2NoteBlock) + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
+
+void s2_notes_init(S2Notes *notes) {
+  *notes = (S2Notes){0};
+}
+
+void s2_fixed_release(S2Fixed *fixed) {
+  if (fixed != NULL && --fixed->users == 0) {
+    s2_memory_free(fixed);
+  }
+}
+
+void s2_notes_clear(S2Notes *notes) {
+  while (notes->block != NULL) {
+    S2NoteBlock *older = notes->block->older;
+    s2_memory_free(notes->block);
+    notes->block = older;
+  }
+  s2_array_free(notes->at);
+  s2_fixed_release(notes->fixed);
+  s2_notes_init(notes);
+}
+
+static void *take(S2Notes *notes, size_t bytes) {
+  size_t rounded = (bytes + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
+  S2NoteBlock *block = notes->block;
+  if (block == NULL || block->size - block->at < rounded) {
+    size_t size = block != NULL ? block->size : notes->expected > 0 ? notes->expected : FIRST_BLOCK;
+    size = size < rounded ? rounded : size;
+    S2NoteBlock *fresh = s2_memory_take(HEAD + size);
+    *fresh = (S2NoteBlock){.older = block, .size = size};
+    notes->block = block = fresh;
+    notes->bytes += HEAD + size;
+  }
+  void *memory = (unsigned char *)block + HEAD + block->at;
+  block->at += rounded;
+  notes->used += rounded;
+  return memory;
+}
+
+static void *keep(S2Notes *notes, const void *from, size_t bytes) {
+  void *to = take(notes, bytes);
+  if (bytes > 0) {
+    memcpy(to, from, bytes);
+  }
+  return to;
+}
+
+static double *keep_doubles(S2Notes *notes, const double *from, int count) {
+  return keep(notes, from, sizeof(double) * (size_t)count);
+}
+
+static S2Note *note_of(const S2Step *step, S2Act act) {
+  S2Notes *notes = step->world->notes;
+  S2Note *note = take(notes, sizeof(S2Note));
+  *note = (S2Note){.act = act, .h = step->h, .t = step->t};
+  *s2_array_append(notes->at) = note;
+  return note;
+}
+
+int s2_notes_mark(const S2Step *step) {
+  return step->world->notes == NULL ? 0 : step->world->notes->at.count;
+}
+
+static bool holds(const S2NoteBlock *block, const void *memory) {
+  uintptr_t start = (uintptr_t)block + HEAD, at = (uintptr_t)memory;
+  return at >= start && at < start + block->size;
+}
+
+// A note is the first that its act takes, so what was taken since begins with it.
+void s2_notes_rewind(const S2Step *step, int mark) {
+  S2Notes *notes = step->world->notes;
+  if (notes == NULL || mark >= notes->at.count) {
+    return;
+  }
+  const S2Note *first = notes->at.at[mark];
+  while (!holds(notes->block, first)) {
+    S2NoteBlock *older = notes->block->older;
+    notes->used -= notes->block->at;
+    notes->bytes -= HEAD + notes->block->size;
+    s2_memory_free(notes->block);
+    notes->block = older;
+  }
+  size_t at = (size_t)((uintptr_t)first - (uintptr_t)notes->block - HEAD);
+  notes->used -= notes->block->at - at;
+  notes->block->at = at;
+  notes->at.count = mark;
+}
+
+// ---- What does not change ---------------------------------------------------------------------
+
+static size_t fixed_bytes(const S2World *world) {
+  return sizeof(S2Body) * (size_t)world->bodies.count +
+         sizeof(int32_t) * (size_t)(world->order.count + world->joint_order.count) +
+         sizeof(S2Piece) * (size_t)world->pieces.count +
+         sizeof(S2Vec2) * (size_t)world->vertices.count;
+}
+
+static bool equal(const void *a, const void *b, size_t bytes) {
+  return bytes == 0 || memcmp(a, b, bytes) == 0;
+}
+
+static bool still_holds(const S2Fixed *fixed, const S2World *world) {
+  return fixed != NULL && fixed->bodies == world->bodies.count &&
+         fixed->order == world->order.count && fixed->pieces == world->pieces.count &&
+         fixed->vertices == world->vertices.count &&
+         fixed->joint_order == world->joint_order.count &&
+         equal(fixed->body, world->bodies.at, sizeof(S2Body) * (size_t)fixed->bodies) &&
+         equal(fixed->piece, world->pieces.at, sizeof(S2Piece) * (size_t)fixed->pieces) &&
+         equal(fixed->vertex, world->vertices.at, sizeof(S2Vec2) * (size_t)fixed->vertices) &&
+         equal(fixed->order_of, world->order.at, sizeof(int32_t) * (size_t)fixed->order) &&
+         equal(fixed->joint_order_of, world->joint_order.at,
+               sizeof(int32_t) * (size_t)fixed->joint_order);
+}
+
+static void *put(unsigned char **at, const void *from, size_t bytes) {
+  void *to = *at;
+  if (bytes > 0) {
+    memcpy(to, from, bytes);
+  }
+  *at += bytes;
+  return to;
+}
+
+// Arrays in the order of falling alignment, so that none needs filling up.
+static S2Fixed *fixed_of(const S2World *world) {
+  size_t head = (sizeof(S2Fixed) + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
+  size_t bytes = head + fixed_bytes(world);
+  unsigned char *memory = s2_memory_take(bytes), *at = memory + head;
+  S2Fixed *fixed = (S2Fixed *)(void *)memory;
+  *fixed = (S2Fixed){.users = 1,
+                     .bodies = world->bodies.count,
+                     .order = world->order.count,
+                     .pieces = world->pieces.count,
+                     .vertices = world->vertices.count,
+                     .joint_order = world->joint_order.count,
+                     .bytes = bytes};
+  fixed->body = put(&at, world->bodies.at, sizeof(S2Body) * (size_t)fixed->bodies);
+  fixed->piece = put(&at, world->pieces.at, sizeof(S2Piece) * (size_t)fixed->pieces);
+  fixed->vertex = put(&at, world->vertices.at, sizeof(S2Vec2) * (size_t)fixed->vertices);
+  fixed->order_of = put(&at, world->order.at, sizeof(int32_t) * (size_t)fixed->order);
+  fixed->joint_order_of =
+      put(&at, world->joint_order.at, sizeof(int32_t) * (size_t)fixed->joint_order);
+  return fixed;
+}
+
+void s2_note_part(const S2Step *step) {
+  S2World *world = step->world;
+  S2Notes *notes = world->notes;
+  if (notes == NULL) {
+    return;
+  }
+  if (notes->fixed == NULL) {
+    if (!still_holds(world->fixed, world)) {
+      s2_fixed_release(world->fixed);
+      world->fixed = fixed_of(world);
+    }
+    notes->fixed = world->fixed;
+    notes->fixed->users += 1;
+    notes->expected = notes->fixed->expected;
+    notes->slots = world->bodies.count;
+    for (int i = 0; i < world->order.count; i++) {
+      if (world->bodies.at[world->order.at[i]].has_motion) {
+        notes->reason = "a body that moves as the program says";
+      }
+    }
+    notes->joint_slots = world->joints.count;
+  }
+  S2Note *note = note_of(step, S2_ACT_PART);
+  note->joints = keep(notes, world->joints.at, sizeof(S2Joint) * (size_t)notes->joint_slots);
+  note->impulse = keep_doubles(notes, step->joint_impulse, S2_JOINT_ROWS * notes->joint_slots);
+  note->kept = keep(notes, &world->kept, sizeof world->kept);
+}
+
+// ---- Acts -------------------------------------------------------------------------------------
+
+static void keep_ahead(const S2Step *step, S2Note *note) {
+  if (step->world->kept.def.beta < 1) { // else all are carried by v1
+    S2Notes *notes = step->world->notes;
+    note->ahead = keep(notes, step->ahead, sizeof(bool) * (size_t)notes->slots);
+  }
+}
+
+void s2_note_plain(const S2Step *step, S2Act act) {
+  S2Notes *notes = step->world->notes;
+  if (notes == NULL) {
+    return;
+  }
+  S2Note *note = note_of(step, act);
+  int count = 3 * notes->slots;
+  switch (act) {
+  case S2_ACT_FREE:
+    note->before = keep_doubles(notes, step->q0, count);
+    note->more = keep_doubles(notes, step->v0, count);
+    note->force = keep_doubles(notes, step->force, count);
+    break;
+  case S2_ACT_RESET:
+  case S2_ACT_V1_IS_V2:
+    note->before = keep_doubles(notes, step->v1, count);
+    break;
+  case S2_ACT_RESET_V2:
+    note->before = keep_doubles(notes, step->v2, count);
+    break;
+  case S2_ACT_Q0_IS_Q1:
+    note->before = keep_doubles(notes, step->q1, count);
+    break;
+  case S2_ACT_INTEGRATE:
+    keep_ahead(step, note);
+    break;
+  case S2_ACT_ON:
+  case S2_ACT_COMMIT:
+    note->before = keep_doubles(notes, step->q1, count);
+    note->more = keep_doubles(notes, step->v2, count);
+    note->v1 = keep_doubles(notes, step->v1, count);
+    note->impulse = keep_doubles(notes, step->joint_impulse, S2_JOINT_ROWS * notes->joint_slots);
+    break;
+  default:
+    break;
+  }
+}
+
+static double *of_nodes(S2Notes *notes, const S2Island *island, const double *from) {
+  double *to = take(notes, sizeof(double) * 3 * (size_t)island->nodes);
+  for (int i = 0; i < island->nodes; i++) {
+    memcpy(to + 3 * i, from + 3 * island->node[i], 3 * sizeof(double));
+  }
+  return to;
+}
+
+static S2Note *note_island(const S2Step *step, const S2Island *island, S2Act act) {
+  S2Notes *notes = step->world->notes;
+  S2Note *note = note_of(step, act);
+  note->island = *island;
+  note->island.node = keep(notes, island->node, sizeof(int32_t) * (size_t)island->nodes);
+  note->island.joint = keep(notes, island->joint, sizeof(int32_t) * (size_t)island->joints);
+  note->island.touch = NULL;
+  note->island.touches = 0;
+  return note;
+}
+
+void s2_note_island(const S2Step *step, const S2Island *island, S2Act act) {
+  if (step->world->notes != NULL) {
+    S2Note *note = note_island(step, island, act);
+    note->before = of_nodes(step->world->notes, island, step->v2);
+  }
+}
+
+// The touches that have rows, and their choices (NULL: those of all points).
+static void keep_touches(const S2Step *step, const S2Island *island, const S2Choice *choices,
+                         const S2Touch *touches, S2Note *note) {
+  S2Notes *notes = step->world->notes;
+  int count = 0;
+  for (int i = 0; i < island->touches; i++) {
+    int32_t index = island->touch[i];
+    count += choices == NULL || choices[2 * index].use || choices[2 * index + 1].use;
+  }
+  note->island.touches = count;
+  note->island.touch = take(notes, sizeof(int32_t) * (size_t)count);
+  note->touch_index = take(notes, sizeof(int32_t) * (size_t)count);
+  note->touches = take(notes, sizeof(S2Touch) * (size_t)count);
+  note->choices = take(notes, sizeof(S2Choice) * 2 * (size_t)count);
+  int n = 0;
+  for (int i = 0; i < island->touches; i++) {
+    int32_t index = island->touch[i];
+    if (choices == NULL || choices[2 * index].use || choices[2 * index + 1].use) {
+      note->touches[n] = touches[index];
+      note->touch_index[n] = index;
+      note->island.touch[n] = n;
+      for (int k = 0; k < 2; k++) {
+        note->choices[2 * n + k] = choices == NULL ? (S2Choice){0} : choices[2 * index + k];
+      }
+      n += 1;
+    }
+  }
+}
+
+static void refuse_joint(S2Notes *notes, const S2Joint *joint) {
+  notes->reason = joint->type == S2_CONSTRAINT     ? "a joint of type constraint"
+                  : joint->has_law                 ? "a spring with a law of the program's own"
+                  : joint->driven                  ? "a lock that moves as the program says"
+                  : joint->more[0] != S2_NONE      ? "a gear that moves more than two bodies"
+                                                   : notes->reason;
+}
+
+static void keep_joints(const S2Step *step, const S2Island *island, S2Note *note) {
+  S2Notes *notes = step->world->notes;
+  note->impulse = take(notes, sizeof(double) * S2_JOINT_ROWS * (size_t)island->joints);
+  note->pushed = take(notes, sizeof(double) * 2 * (size_t)island->joints);
+  note->stiff = take(notes, sizeof(bool) * (size_t)island->joints);
+  for (int i = 0; i < island->joints; i++) {
+    int32_t slot = island->joint[i];
+    memcpy(note->impulse + S2_JOINT_ROWS * i, step->joint_impulse + S2_JOINT_ROWS * slot,
+           sizeof(double) * S2_JOINT_ROWS);
+    memcpy(note->pushed + 2 * i, step->pushed + 2 * slot, 2 * sizeof(double));
+    note->stiff[i] = step->stiff[slot];
+    refuse_joint(notes, &step->world->joints.at[slot]);
+  }
+}
+
+void s2_note_solve(const S2Step *step, const S2Island *island, const S2Choice *choices, S2Kind kind,
+                   const S2Assembly *assembly, const double *v, const S2Solution *solution) {
+  S2Notes *notes = step->world->notes;
+  if (notes == NULL) {
+    return;
+  }
+  S2Note *note = note_island(step, island, S2_ACT_SOLVE);
+  keep_touches(step, island, choices, step->touches, note);
+  keep_joints(step, island, note);
+  note->kind = kind;
+  note->into_v1 = v == step->v1;
+  note->rows = assembly->problem.rows;
+  note->before = of_nodes(notes, island, v);
+  note->lambda = keep_doubles(notes, solution->lambda, note->rows);
+  note->more = keep_doubles(notes, solution->v, 3 * island->nodes);
+}
+
+void s2_note_linearise(const S2Step *step, int32_t touch) {
+  if (step->world->notes == NULL) {
+    return;
+  }
+  int32_t index[1] = {touch};
+  S2Island one = {.touches = 1, .touch = index};
+  S2Note *note = note_island(step, &one, S2_ACT_LINEARISE);
+  keep_touches(step, &one, NULL, step->touches, note);
+  keep_ahead(step, note);
+}
+
+void s2_note_mend(const S2Step *step, const S2Island *island, S2Mend mend, const S2Choice *choices,
+                  double stiffness, double part, const S2Assembly *assembly,
+                  const S2Solution *solution) {
+  S2Notes *notes = step->world->notes;
+  if (notes == NULL) {
+    return;
+  }
+  S2Note *note = note_island(step, island, S2_ACT_MEND);
+  keep_touches(step, island, choices, step->touches, note);
+  if (mend == S2_MEND_SOLVED) {
+    note->solved = take(notes, sizeof(S2Touch) * (size_t)note->island.touches);
+    for (int i = 0; i < note->island.touches; i++) {
+      note->solved[i] = step->touches_solved[note->touch_index[i]];
+    }
+  }
+  keep_joints(step, island, note);
+  note->kind = S2_POSITIONS;
+  note->mend = mend;
+  note->stiffness = stiffness;
+  note->part = part;
+  note->rows = assembly->problem.rows;
+  note->before = of_nodes(notes, island, step->q1);
+  note->lambda = keep_doubles(notes, solution->lambda, note->rows);
+  note->more = keep_doubles(notes, solution->v, 3 * island->nodes);
+}
+
+void s2_note_shake(const S2Step *step, const S2Island *island, const double *start,
+                   const double *dq, int rows, const double *lambda) {
+  S2Notes *notes = step->world->notes;
+  if (notes != NULL) {
+    S2Note *note = note_island(step, island, S2_ACT_SHAKE);
+    keep_joints(step, island, note);
+    note->kind = S2_POSITIONS;
+    note->part = 1;
+    note->rows = rows;
+    note->before = keep_doubles(notes, start, 3 * island->nodes);
+    note->lambda = keep_doubles(notes, lambda, rows);
+    note->more = keep_doubles(notes, dq, 3 * island->nodes);
+  }
+}
+
+void s2_note_spin(const S2Step *step, const S2Island *island) {
+  if (step->world->notes != NULL) {
+    (void)note_island(step, island, S2_ACT_SPIN);
+  }
+}
+
+void s2_note_set_spin(const S2Step *step, const S2Island *island, S2Act act, const double *before) {
+  S2Notes *notes = step->world->notes;
+  if (notes != NULL) {
+    S2Note *note = note_island(step, island, act);
+    note->before = keep_doubles(notes, before, 3 * island->nodes);
+  }
+}
+
+void s2_note_refuse(const S2Step *step, const char *what) {
+  if (step->world->notes != NULL) {
+    step->world->notes->reason = what;
+  }
+}
+
+void s2_note_feedback(const S2Step *step, const S2Island *island, double part, const double *dq) {
+  if (step->world->notes != NULL) {
+    S2Note *note = note_island(step, island, S2_ACT_FEEDBACK);
+    note->island.touches = island->touches; // counted only
+    note->part = part;
+    note->before = of_nodes(step->world->notes, island, step->v2);
+    note->more = keep_doubles(step->world->notes, dq, 3 * island->nodes);
+  }
+}
+
+void s2_note_blow(const S2Step *step, const S2Island *island, const S2Choice *choices) {
+  if (step->world->notes != NULL) {
+    S2Note *note = note_island(step, island, S2_ACT_BLOW);
+    keep_touches(step, island, choices, step->touches, note);
+  }
+}
+
+void s2_note_blend(const S2Step *step, const S2Island *island, const S2Choice *choices, double e,
+                   const double *reflected) {
+  if (step->world->notes != NULL) {
+    S2Note *note = note_island(step, island, S2_ACT_BLEND);
+    note->part = e;
+    keep_touches(step, island, choices, step->touches, note);
+    note->more = keep_doubles(step->world->notes, reflected, 3 * island->nodes);
+    note->before = of_nodes(step->world->notes, island, step->v2);
+  }
+}
+
+void s2_note_midpoint(const S2Step *step, const S2Island *island, bool restarted, const double *v0,
+                      const double *linear) {
+  S2Notes *notes = step->world->notes;
+  if (notes != NULL) {
+    S2Note *note = note_island(step, island, S2_ACT_MIDPOINT);
+    keep_joints(step, island, note);
+    note->restarted = restarted;
+    note->before = keep_doubles(notes, linear, 3 * island->nodes);
+    note->more = keep_doubles(notes, v0, 3 * island->nodes);
+  }
+}

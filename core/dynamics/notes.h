@@ -1,0 +1,139 @@
+// Private to core/dynamics and core/diff: what a step writes down of itself for its derivative.
+//
+// A step is a list of acts, each of which overwrites some of the arrays of S2Step. Noted is, in
+// order, every act whose result went on into the world, with what it read that cannot be found
+// again from the notes before it. Attempts that were thrown away are not among them.
+//
+// Reading the notes backwards from the end of the step, each act is undone from what it wrote down.
+#ifndef S2_NOTES_H
+#define S2_NOTES_H
+
+#include "dynamics/step.h"
+
+typedef enum S2Act {
+  S2_ACT_PART,      // begins: q1 = q0 and v0 are the world's
+  S2_ACT_FREE,      // mass and free_v for h, from v0 and force
+  S2_ACT_RESET,     // v1 = free_v (all bodies)
+  S2_ACT_RESET_V2,  // v2 = free_v (all bodies; bisect)
+  S2_ACT_SOLVE,     // v1 or v2 of an island's nodes
+  S2_ACT_LINEARISE, // touches are those of q0 + h carry, carried back to q0 (all that are listed)
+  S2_ACT_V2_IS_V1,  // all bodies
+  S2_ACT_V1_IS_V2,  // all bodies (bisect)
+  S2_ACT_RESTART,   // v2 = v0 of an island's nodes
+  S2_ACT_BLOW,      // reflections begin: v2 and the touches as they are
+  S2_ACT_BLEND,     // v2 = e reflected + (1 - e) v2; undoing it brings S2_ACT_REWIND's v2
+  S2_ACT_REWIND,    // v2 of an island's nodes is that of its S2_ACT_BLOW again
+  S2_ACT_MIDPOINT,  // v1 and v2 of an island's nodes
+  S2_ACT_INTEGRATE, // carry and q1 (all bodies); touches are those of q1 from here
+  S2_ACT_MEND,      // q1 += part v
+  S2_ACT_SHAKE,     // q1 += what removes the errors of the joints' equations (shake.c)
+  S2_ACT_SPIN,      // measured: angular momentum of an island that floats
+  S2_ACT_SPIN_V2,   // v2 += a turn of the whole, so that it has the measured one
+  S2_ACT_SPIN_DQ,   // what joints displaced += such a turn, so that it has none
+  S2_ACT_FEEDBACK,  // v2 += part/h (what joints displaced in the mends since S2_ACT_INTEGRATE)
+  S2_ACT_Q0_IS_Q1,  // all bodies (mended before the step)
+  S2_ACT_ON,        // q0 = q1, v0 = v2 (all bodies; the next sub-step of bisect)
+  S2_ACT_COMMIT,    // ends
+} S2Act;
+
+typedef enum S2Mend { // rows of a mend, beside errors at q1
+  S2_MEND_ANEW,       // at q1
+  S2_MEND_SHAKE,      // equations of joints at q0, the rest at q1
+  S2_MEND_SOLVED,     // at q0, as the solve had them
+} S2Mend;
+
+// Where an act has an island, `touches` are those of the island, in its order, as the act found
+// them (island.touch[i] = i); touch_index is what they are in S2Step.touches.
+typedef struct S2Note {
+  S2Act act;
+  S2Kind kind;      // SOLVE, MEND
+  S2Mend mend;      // MEND
+  bool into_v1;     // SOLVE
+  bool restarted;   // MIDPOINT: `more` was v2, not v0
+  int rows;         // SOLVE, MEND, SHAKE: of the problem
+  double h, t;      // FREE; PART: t
+  double part;      // MEND, FEEDBACK
+  double stiffness; // MEND: of angles
+  double *before;   // 3 a node, or 3 a slot: what is overwritten (MEND: q1; MIDPOINT: v1);
+                    // FREE, Q0_IS_Q1: q0 from here on; COMMIT, ON: q1; SHAKE: q1; SPIN_V2: v2;
+                    // SPIN_DQ: displacements
+  double *more;     // 3 a slot, or 3 a node. FREE: v0; COMMIT, ON: v2; SOLVE: the solution;
+                    // MIDPOINT: v0 as it took it; BLEND: reflected; MEND, SHAKE,
+                    // FEEDBACK: displacements, by the joints alone
+  double *force;    // FREE: 3 a slot
+  double *v1;       // COMMIT, ON: 3 a slot
+  double *lambda;   // SOLVE, MEND, SHAKE: 1 a row
+  double *impulse;  // S2_JOINT_ROWS a joint of the island, before; PART: all slots
+  double *pushed;   // 2 a joint of the island
+  bool *stiff;      // a joint of the island
+  bool *ahead;      // LINEARISE, INTEGRATE, where beta < 1: S2Step.ahead
+  S2Island island;
+  S2Touch *touches; // LINEARISE: as they are then, `island.touches` of them
+  S2Touch *solved;  // MEND, S2_MEND_SOLVED: as the solve had them, in the same order
+  int32_t *touch_index;
+  S2Choice *choices; // 2 a touch of `touches`
+  S2Joint *joints;   // PART: all slots
+  S2Kept *kept;      // PART
+} S2Note;
+
+typedef struct S2NoteBlock S2NoteBlock;
+
+typedef struct S2Fixed
+    S2Fixed; // bodies, pieces, vertices, shared by many steps while they are equal
+
+typedef struct S2Notes {
+  S2_ARRAY(S2Note *) at;
+  S2NoteBlock *block;           // memory of the notes, newest first
+  size_t bytes, used, expected; // of the blocks; of the notes in them; of the step before
+  S2Fixed *fixed;
+  int slots, joint_slots;
+  const char *reason; // NULL, or what the step used that has no derivative
+} S2Notes;
+
+void s2_notes_init(S2Notes *notes);
+void s2_notes_clear(S2Notes *notes); // gives all memory back
+
+// What does not change from step to step.
+struct S2Fixed {
+  int users, bodies, order, pieces, vertices, joint_order;
+  S2Body *body;
+  int32_t *order_of; // creation order of slots
+  S2Piece *piece;
+  S2Vec2 *vertex;
+  int32_t *joint_order_of;
+  size_t bytes, expected; // expected: what the notes of the last step took
+};
+void s2_fixed_release(S2Fixed *fixed); // NULL: nothing
+
+// Each does nothing when the step keeps no notes.
+void s2_note_part(const S2Step *step);
+void s2_note_plain(const S2Step *step, S2Act act);                          // acts on all bodies
+void s2_note_island(const S2Step *step, const S2Island *island, S2Act act); // RESTART, REWIND
+void s2_note_blow(const S2Step *step, const S2Island *island, const S2Choice *choices);
+// Before the solution goes to v (3 a slot).
+void s2_note_solve(const S2Step *step, const S2Island *island, const S2Choice *choices, S2Kind kind,
+                   const S2Assembly *assembly, const double *v, const S2Solution *solution);
+void s2_note_linearise(const S2Step *step, int32_t touch);
+// Before q1 moves; `choices` of the rows, `solved` the touches they are taken from (as S2Step's).
+void s2_note_mend(const S2Step *step, const S2Island *island, S2Mend mend, const S2Choice *choices,
+                  double stiffness, double part, const S2Assembly *assembly,
+                  const S2Solution *solution);
+// `start`: q1 before, 3 a node.
+void s2_note_shake(const S2Step *step, const S2Island *island, const double *start,
+                   const double *dq, int rows, const double *lambda);
+// Before what they change is changed: v2, or displacements (3 a node).
+void s2_note_spin(const S2Step *step, const S2Island *island);
+void s2_note_set_spin(const S2Step *step, const S2Island *island, S2Act act, const double *before);
+// The step used something that has no derivative. A constant text.
+void s2_note_refuse(const S2Step *step, const char *what);
+void s2_note_feedback(const S2Step *step, const S2Island *island, double part, const double *dq);
+void s2_note_blend(const S2Step *step, const S2Island *island, const S2Choice *choices, double e,
+                   const double *reflected);
+// `restarted`: v0 (3 a node) is from v2.
+void s2_note_midpoint(const S2Step *step, const S2Island *island, bool restarted, const double *v0,
+                      const double *linear);
+// Attempts: what was noted since the mark is forgotten.
+int s2_notes_mark(const S2Step *step);
+void s2_notes_rewind(const S2Step *step, int mark);
+
+#endif
