@@ -162,12 +162,11 @@ int s2_joint_places(int32_t slot, S2Place *places, int capacity) {
 }
 
 void s2_state_places(const S2World *world, S2Place *places) {
-  static const int order[3] = {1, 2, 0}; // x y a vx vy va
   int count = 0;
   for (int i = 0; i < world->order.count; i++) {
     int32_t slot = world->order.at[i];
     for (int k = 0; k < 6 && world->bodies.at[slot].type == S2_DYNAMIC; k++) {
-      places[count++] = s2_place(k < 3 ? S2_PLACE_Q : S2_PLACE_V, slot, order[k % 3]);
+      places[count++] = s2_place(k < 3 ? S2_PLACE_Q : S2_PLACE_V, slot, k % 3);
     }
   }
 }
