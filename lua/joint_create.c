@@ -141,6 +141,13 @@ static void read_matrix(const S2Keys *keys, const char *key, S2JointWeights *wei
     }
     lua_pop(L, 1);
   }
+  // One of two that must be equal, changed for a difference: both by half of it.
+  for (int i = 0; i < size && s2_lua_diff(L)->shift_by != 0; i++) {
+    for (int j = 0; j < i; j++) {
+      double *below = &weights->matrix[i * size + j], *above = &weights->matrix[j * size + i];
+      *below = *above = (*below + *above) / 2;
+    }
+  }
 }
 
 // A number, {linear =, angular =} or a matrix.

@@ -87,12 +87,9 @@ static int world_set_state(lua_State *L) {
   int reads;
   S2WorldTape *tape = s2_lua_written(L, lw, begin, &reads, &list);
   if (tape != NULL) {
-    S2Term *terms = s2_tape_take(lw->diff->tape, sizeof *terms * (size_t)(reads + 1));
-    for (int r = 0; r < reads; r++) {
-      terms[r] = (S2Term){.to = (int32_t)(list[r].where - state), .from = list[r].var, .factor = 1};
-    }
-    S2Place *places = state_places(lw, &count); // where the state was
-    s2_world_tape_write(tape, lw->world, count, places, reads, terms);
+    S2Argument *arguments = s2_tape_take(lw->diff->tape, sizeof *arguments * (size_t)(reads + 1));
+    s2_world_tape_set_state(tape, lw->world, s2_lua_arguments(list, reads, state, arguments, reads),
+                            arguments);
   }
   return 0;
 }

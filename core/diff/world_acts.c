@@ -71,6 +71,27 @@ S2Var s2_world_tape_point(S2WorldTape *tape, const S2World *world, int32_t slot,
   return s2_world_tape_read(tape, world, 2, point, used, terms);
 }
 
+// What the joints kept of the last step is gone with it.
+void s2_world_tape_set_state(S2WorldTape *tape, const S2World *world, int arguments,
+                             const S2Argument *argument) {
+  int size = s2_world_state_size(world), count = size;
+  int most = size + S2_GRADIENT_IMPULSES * world->joints.count;
+  S2Place *places = s2_memory_take(sizeof *places * (size_t)(most + 1));
+  S2Term *terms = s2_memory_take(sizeof *terms * (size_t)(arguments + 1));
+  s2_state_places(world, places);
+  for (int i = 0; i < world->joints.count; i++) {
+    for (int k = 0; k < S2_GRADIENT_IMPULSES; k++) {
+      places[count++] = s2_place(S2_PLACE_JOINT, i, S2_OF_IMPULSE + k);
+    }
+  }
+  for (int i = 0; i < arguments; i++) {
+    terms[i] = (S2Term){.to = argument[i].which, .from = argument[i].var, .factor = 1};
+  }
+  s2_world_tape_write(tape, world, count, places, arguments, terms);
+  s2_memory_free(places);
+  s2_memory_free(terms);
+}
+
 void s2_world_tape_enabled(S2WorldTape *tape, const S2World *world, int32_t slot) {
   enum { GOALS = 3 };
   const S2Joint *joint = &world->joints.at[slot];

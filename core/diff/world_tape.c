@@ -161,13 +161,13 @@ S2Var s2_world_tape_read_places(S2WorldTape *tape, const S2World *world, int cou
 // ---- Differences ------------------------------------------------------------------------------
 
 // A step for extrapolated central differences of a number x: its error is (h/scale)^4/120 and a
-// rounding unit over h. An angle may be of any size and has the scale 1. x + h is exact, so that
-// what is x itself has the derivative 1.
+// rounding unit over h. An angle may be of any size and has the scale 1. x + h/2 is exact, so
+// that what is x itself has the derivative 1.
 static double difference_step(double x) {
   double size = fabs(x);
   double h = size == 0 ? 1e-4 : fmax(1e-6, 1e-3 * (size > 10 && size < 1000 ? 10 : size));
-  volatile double up = x + h;
-  return up - x;
+  volatile double up = x + h / 2;
+  return 2 * (up - x);
 }
 
 // Both are equal, not both finite (an absent limit), or their difference.

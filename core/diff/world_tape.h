@@ -52,6 +52,9 @@ void s2_world_tape_push(S2WorldTape *tape, const S2World *world, int32_t slot, b
 // The node of given[2] turned by the pose of a body: p + R x, or back, R'(x - p).
 S2Var s2_world_tape_point(S2WorldTape *tape, const S2World *world, int32_t slot, bool back,
                           const double point[2], int arguments, const S2Argument *argument);
+// s2_world_set_state was called; `which` of an argument is the number of the state.
+void s2_world_tape_set_state(S2WorldTape *tape, const S2World *world, int arguments,
+                             const S2Argument *argument);
 // A joint was enabled or disabled: what it kept of the last step is gone, and a lock that is
 // enabled holds where its body is.
 void s2_world_tape_enabled(S2WorldTape *tape, const S2World *world, int32_t slot);
