@@ -149,8 +149,8 @@ static bool is_hidden(int field) {
 }
 
 static const char *name_of(int field) {
-  return field < S2_JOINT_FIELD_COUNT ? s2_joint_field_name((S2JointField)field)
-                                      : field_names[field];
+  const char *name = field_names[field];
+  return name != NULL ? name : s2_joint_field_name((S2JointField)field);
 }
 
 static bool all_have(int field) {

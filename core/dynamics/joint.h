@@ -142,7 +142,7 @@ typedef struct S2Blend {
   // Rigid rows: how much of the speed at the start is turned round, of what the bend adds to the
   // value within the step (1/2 h bend, as a speed) and of the error itself (1/s) goes into the row.
   double reflect, ahead, mend;
-  double bent; // of what gives way: the part of 1/2 h^2 bend that its force sees
+  double bent;    // of what gives way: the part of 1/2 h^2 bend that its force sees
   bool stiffness; // the elastic force is given, the row has only what stiffness and damping add
 } S2Blend;
 S2Blend s2_joint_blend(const S2WorldDef *def, double h);
