@@ -220,9 +220,13 @@ static void soften_row(S2SoftRow *soft, double c, double d, S2Blend blend) {
   soft->bias += force > 0 ? known / (alpha * force) : 0;
 }
 
-S2SoftRow s2_soften_gap(double gap, double compliance, double damping, double h) {
-  S2SoftRow soft = {.row = {.value = fmin(gap, 0), .rate = fmax(gap, 0) / h}};
-  soften_row(&soft, compliance, damping, (S2Blend){.h = h, .alpha = 1, .beta = 1});
+S2SoftRow s2_soften_gap(double gap, double speed, double compliance, double damping,
+                        S2Blend blend) {
+  S2SoftRow soft = {.row = {.value = fmin(gap, 0), .rate = fmax(gap, 0) / blend.h, .speed = speed}};
+  if (gap >= 0) {
+    blend.alpha = blend.beta = 1;
+  }
+  soften_row(&soft, compliance, damping, blend);
   return soft;
 }
 

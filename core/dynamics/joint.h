@@ -166,9 +166,10 @@ double s2_joint_return(S2Blend blend, const S2JointRow *row);
 // Rows with compliance and damping, blended (docs/stepping.md).
 void s2_joint_soften(const S2Joint *joint, const S2JointRow *rows, int count, S2Blend blend,
                      S2SoftRow soft[S2_JOINT_EQUATIONS]);
-// The row u + C' lambda + b >= 0 of a contact that gives way; h > 0. Its dashpot acts on the speed
-// of the compression, not on what still approaches: b is gap / h before they touch.
-S2SoftRow s2_soften_gap(double gap, double compliance, double damping, double h);
+// The row u + C' lambda + b >= 0 of a contact that gives way; h > 0, `speed` at the start. Its
+// dashpot acts on the speed of the compression, not on what still approaches: b is gap / h before
+// they touch, and the rule implicit Euler.
+S2SoftRow s2_soften_gap(double gap, double speed, double compliance, double damping, S2Blend blend);
 // 1/2 g' C^-1 g, J
 double s2_joint_energy(const S2Joint *joint, const S2JointRow *rows, int count);
 // "compliance: ..." unless finite, symmetric and positive semidefinite of this many rows.
