@@ -1,9 +1,6 @@
 // Making joints: world:hinge{...} and its kin.
-<<<<<<< HEAD
 #include "array.h"
-=======
 #include "on_tape.h"
->>>>>>> h-wtape
 
 #include <math.h>
 #include <string.h>

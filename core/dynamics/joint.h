@@ -156,6 +156,7 @@ typedef struct S2Blend {
   // Rigid rows: how much of the speed at the start is turned round, of what the bend adds to the
   // value within the step (1/2 h bend, as a speed) and of the error itself (1/s) goes into the row.
   double reflect, ahead, mend;
+  double bent;    // of what gives way: the part of 1/2 h^2 bend that its force sees
   bool stiffness; // the elastic force is given, the row has only what stiffness and damping add
 } S2Blend;
 S2Blend s2_joint_blend(const S2WorldDef *def, double h);
@@ -179,9 +180,10 @@ double s2_joint_return(S2Blend blend, const S2JointRow *row);
 // Rows with compliance and damping, blended (docs/stepping.md).
 void s2_joint_soften(const S2Joint *joint, const S2JointRow *rows, int count, S2Blend blend,
                      S2SoftRow soft[S2_JOINT_EQUATIONS]);
-// The row u + C' lambda + b >= 0 of a contact that gives way; h > 0. Its dashpot acts on the speed
-// of the compression, not on what still approaches: b is gap / h before they touch.
-S2SoftRow s2_soften_gap(double gap, double compliance, double damping, double h);
+// The row u + C' lambda + b >= 0 of a contact that gives way; h > 0, `speed` at the start. Its
+// dashpot acts on the speed of the compression, not on what still approaches: b is gap / h before
+// they touch, and the rule implicit Euler.
+S2SoftRow s2_soften_gap(double gap, double speed, double compliance, double damping, S2Blend blend);
 // 1/2 g' C^-1 g, J
 double s2_joint_energy(const S2Joint *joint, const S2JointRow *rows, int count);
 // "compliance: ..." unless finite, symmetric and positive semidefinite of this many rows.

@@ -180,11 +180,13 @@ static S2Blend blend_of(const Builder *builder) {
   if (builder->step->stiff[builder->slot]) {
     S2WorldDef def = s2_step_settings(builder->step, builder->slot);
     blend = s2_joint_blend(&def, positions ? 0 : builder->step->h);
+    // A step by implicit Euler here and there does not damp what the world's own way keeps.
+    blend.bent = fmin(blend.bent, builder->blend.bent);
   }
   // The positions are met by the first solve. After a blow the speeds of rigid rows are 0: what
   // error they had would else go on, turned round in each step.
   if (builder->kind != S2_MOTION || builder->joint->velocity_only) {
-    blend.reflect = blend.ahead = blend.mend = 0;
+    blend.reflect = blend.ahead = blend.mend = blend.bent = 0;
   }
   return blend;
 }
@@ -217,7 +219,7 @@ static void add_equations(Builder *builder, List *list) {
     return;
   }
   s2_joint_speeds(builder->joint, builder->step->v0, rows, count);
-  if (blend.ahead > 0) {
+  if (blend.ahead > 0 || blend.bent > 0) {
     S2JointHessian hessians[S2_JOINT_EQUATIONS];
     kind->hessians(&builder->at, hessians);
     s2_joint_bends(builder->joint, builder->step->v0, hessians, rows, count);

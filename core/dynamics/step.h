@@ -292,6 +292,10 @@ int s2_gear_rows(const S2Step *step, const S2GearMovers *movers, int32_t aside, 
 // added to what is there. False: aborted. (reflect.c)
 bool s2_step_reflect(S2Step *step, const S2Island *island, S2Choice *choices, const bool *touching);
 
+// Do its soft contacts that are closed as the step begins follow alpha and beta? Where nothing in
+// it is rigid and the step resolves all of them; else they are implicit Euler's.
+bool s2_step_blends_contacts(const S2Step *step, const S2Island *island);
+
 // The velocity scale V of an island (MATH: max(|g| h, |v|, 1e-6 L/h), m/s), forces included.
 double s2_island_speed(const S2Step *step, const S2Island *island);
 // Speeds below this are what the tolerance of the last solve left over, m/s.
