@@ -18,7 +18,8 @@ double s2_step_violation(const S2Step *step, const S2Island *island) {
   for (int i = 0; i < island->touches; i++) {
     const S2Touch *touch = &step->touches[island->touch[i]];
     for (int k = 0; k < touch->count && !s2_touch_soft(touch); k++) {
-      worst = fmax(worst, -touch->points[k].at.gap);
+      const S2TouchPoint *point = &touch->points[k];
+      worst = fmax(worst, s2_point_held(step, point) ? fabs(point->at.gap) : -point->at.gap);
     }
   }
   S2ArenaMark mark = s2_arena_mark(step->arena);
@@ -34,15 +35,15 @@ double s2_step_violation(const S2Step *step, const S2Island *island) {
 }
 
 // Is it an equation of a joint? They come first, then limits and contacts.
-static bool is_equation(const S2Problem *problem, int row) {
-  return row < problem->rows && problem->row[row].lo < 0;
+static bool is_equation(const S2Assembly *assembly, int row) {
+  return row < assembly->parts && assembly->problem.row[row].lo < 0;
 }
 
 static void add_joint_part(const S2Assembly *assembly, const double *lambda, double part,
                            S2Shaken *shaken) {
   const S2Problem *problem = &assembly->problem;
   double *by_joints = shaken->dq;
-  for (int r = 0; is_equation(problem, r); r++) {
+  for (int r = 0; is_equation(assembly, r); r++) {
     const S2Row *row = &problem->row[r];
     shaken->lambda[r] += part * lambda[r];
     for (int c = 0; c < 3; c++) {
@@ -92,7 +93,8 @@ static bool feeds_back(const S2Step *step, const S2Island *island) {
 
 // Joints' equations at q0, their errors still those of q1. False: the two do not have the same.
 static bool take_rows_of_start(S2Step *step, const S2Island *island, const S2Choice *choices,
-                               S2Problem *problem, S2Row *rows, S2Shaken *shaken) {
+                               S2Assembly *end, S2Row *rows, S2Shaken *shaken) {
+  S2Problem *problem = &end->problem;
   double *q1 = step->q1;
   step->q1 = step->q0;
   S2Assembly start = s2_assemble(step, island, choices, S2_POSITIONS);
@@ -100,8 +102,8 @@ static bool take_rows_of_start(S2Step *step, const S2Island *island, const S2Cho
   int count = 0;
   bool same = true;
   memcpy(rows, problem->row, sizeof(S2Row) * (size_t)problem->rows);
-  for (; is_equation(problem, count) && same; count++) {
-    same = is_equation(&start.problem, count);
+  for (; is_equation(end, count) && same; count++) {
+    same = is_equation(&start, count);
     if (same) {
       shaken->part[count] = start.part[count];
       memcpy(rows[count].ja, start.problem.row[count].ja, sizeof rows[count].ja);
@@ -109,7 +111,7 @@ static bool take_rows_of_start(S2Step *step, const S2Island *island, const S2Cho
     }
   }
   shaken->count = count;
-  same = same && !is_equation(&start.problem, count);
+  same = same && !is_equation(&start, count);
   problem->row = same ? rows : problem->row;
   return same;
 }
@@ -164,7 +166,7 @@ static bool project(S2Step *step, const S2Island *island, double worst, double s
   }
   if (shaken != NULL) {
     S2Row *rows = S2_TAKE(step->arena, S2Row, assembly.problem.rows);
-    if (!take_rows_of_start(step, island, choices, &assembly.problem, rows, shaken)) {
+    if (!take_rows_of_start(step, island, choices, &assembly, rows, shaken)) {
       return false;
     }
   }
@@ -382,46 +384,48 @@ static void go_back(const S2Step *step, const S2Island *island, const Best *best
   }
 }
 
+void s2_island_project(S2Step *step, const S2Island *island) {
+  double worst = s2_step_violation(step, island);
+  if (worst <= S2_PROJECTION_TRIGGER * island->length) {
+    return;
+  }
+  S2ArenaMark start_mark = s2_arena_mark(step->arena);
+  Best best = {worst, S2_TAKE(step->arena, double, 3 * island->nodes)};
+  keep_best(step, island, worst, &best);
+  Spin spin = keep_spin(step, island);
+  S2ArenaMark mark = s2_arena_mark(step->arena);
+  if (feeds_back(step, island)) {
+    worst = shake(step, island, worst, &spin);
+  }
+  s2_arena_rewind(step->arena, mark);
+  keep_best(step, island, worst, &best);
+  bool done = worst <= S2_PROJECTION_TOLERANCE * island->length;
+  double stiffness = 1;
+  for (int pass = 0; pass < S2_PROJECTION_PASSES && !done; pass++) {
+    double before = worst;
+    bool solved = project(step, island, worst, stiffness, NULL);
+    s2_arena_rewind(step->arena, mark);
+    worst = s2_step_violation(step, island);
+    stiffness *= worst > before / 2 ? S2_PROJECTION_STIFFER : 1;
+    keep_best(step, island, worst, &best);
+    done = !solved || worst <= S2_PROJECTION_TOLERANCE * island->length;
+  }
+  if (worst > best.worst) {
+    go_back(step, island, &best);
+  }
+  if (step->h > 0 && best.worst > S2_MISFIT * island->length) {
+    s2_step_warn_of_misfits(step, island);
+  }
+  give_back_spin(step, island, &spin, spin.energy);
+  s2_arena_rewind(step->arena, start_mark);
+}
+
 void s2_step_project(S2Step *step) {
-  S2World *world = step->world;
   double start = s2_clock();
   for (int i = 0; i < step->island_count; i++) {
-    const S2Island *island = &step->islands[i];
-    double worst = s2_step_violation(step, island);
-    if (worst <= S2_PROJECTION_TRIGGER * island->length) {
-      continue;
-    }
-    S2ArenaMark start_mark = s2_arena_mark(step->arena);
-    Best best = {worst, S2_TAKE(step->arena, double, 3 * island->nodes)};
-    keep_best(step, island, worst, &best);
-    Spin spin = keep_spin(step, island);
-    S2ArenaMark mark = s2_arena_mark(step->arena);
-    if (feeds_back(step, island)) {
-      worst = shake(step, island, worst, &spin);
-    }
-    s2_arena_rewind(step->arena, mark);
-    keep_best(step, island, worst, &best);
-    bool done = worst <= S2_PROJECTION_TOLERANCE * island->length;
-    double stiffness = 1;
-    for (int pass = 0; pass < S2_PROJECTION_PASSES && !done; pass++) {
-      double before = worst;
-      bool solved = project(step, island, worst, stiffness, NULL);
-      s2_arena_rewind(step->arena, mark);
-      worst = s2_step_violation(step, island);
-      stiffness *= worst > before / 2 ? S2_PROJECTION_STIFFER : 1;
-      keep_best(step, island, worst, &best);
-      done = !solved || worst <= S2_PROJECTION_TOLERANCE * island->length;
-    }
-    if (worst > best.worst) {
-      go_back(step, island, &best);
-    }
-    if (step->h > 0 && best.worst > S2_MISFIT * island->length) {
-      s2_step_warn_of_misfits(step, island);
-    }
-    give_back_spin(step, island, &spin, spin.energy);
-    s2_arena_rewind(step->arena, start_mark);
+    s2_island_project(step, &step->islands[i]);
   }
-  world->stats.seconds_project += s2_clock() - start;
+  step->world->stats.seconds_project += s2_clock() - start;
 }
 
 void s2_step_stabilise(S2Step *step) {
