@@ -1,8 +1,8 @@
 // Event stepping: each island's step is split where its bodies meet (algorithm B3 in
 // docs/stepping.md). Of what is left of the step,
 //
-// 1. what touches and approaches strikes: a blow that takes no time, all touching points in it, as
-//    a blow goes on through what rests;
+// 1. what touches and approaches strikes: a blow that takes no time, with all that rests in it, as
+//    a blow goes on through that;
 // 2. what touches and does not leave rests: its points are rows of the flow, J v+ >= 0;
 // 3. the bodies flow to the end of the step by the trapezoid, q+ = q + s (v + v+)/2, exact under
 //    constant forces (islands with joints: by implicit Euler, as always), and errors of joints and
@@ -228,14 +228,17 @@ static bool blow(const Event *event) {
       const S2ManifoldPoint *at = &touch->points[k].at;
       double u = s2_touch_velocity(touch, k, at->normal, step->v2);
       double back = touch->restitution * fmin(u, 0);
+      bool touches = at->gap <= event->slop && !s2_touch_soft(touch);
       event->choices[2 * index + k] = (S2Choice){
-          .use = at->gap <= event->slop && !s2_touch_soft(touch),
+          .use = touches && u <= event->tiny,
           .bias = -back > slow(event, touch, k) ? back : 0,
       };
+      event->touching[2 * index + k] = touches;
     }
   }
   step->world->stats.second_solves += 1;
-  if (!s2_step_impact(step, event->island, event->choices, S2_IMPACT)) {
+  if (!s2_step_impact(step, event->island, event->choices, S2_IMPACT) ||
+      !s2_step_later_impacts(step, event->island, event->choices, event->touching)) {
     return false;
   }
   keep_contacts(event, NULL);
@@ -259,7 +262,7 @@ static bool choose_resting(const Event *event) {
       const S2ManifoldPoint *at = &touch->points[k].at;
       bool soft = s2_touch_soft(touch);
       bool rests = !soft && at->gap <= event->slop &&
-                   s2_touch_velocity(touch, k, at->normal, step->v0) <= slow(event, touch, k);
+                   s2_touch_velocity(touch, k, at->normal, step->v0) <= event->tiny;
       event->choices[2 * index + k] = (S2Choice){.use = soft || rests};
       some |= soft || rests;
       if (rests) {
@@ -365,15 +368,45 @@ static bool flow_to_meeting(const Event *event, const S2Touch *before, int first
   return true;
 }
 
+// Positions are mended. What that lifts against the forces is taken from the velocities, where
+// nothing else keeps account of it.
+static void mend(const Event *event, bool holds) {
+  S2Step *step = event->step;
+  const S2Island *island = event->island;
+  S2ArenaMark mark = s2_arena_mark(step->arena);
+  double *v = S2_TAKE(step->arena, double, 3 * island->nodes), lifted = 0, kinetic = 0;
+  for (int i = 0; i < island->nodes; i++) {
+    memcpy(v + 3 * i, step->q1 + 3 * island->node[i], 3 * sizeof(double));
+  }
+  step->holds = holds;
+  s2_island_project(step, island);
+  step->holds = false;
+  for (int i = 0; i < island->nodes; i++) {
+    int32_t at = 3 * island->node[i];
+    const S2Body *body = &step->world->bodies.at[island->node[i]];
+    const double inertial[3] = {body->inertia, body->mass, body->mass};
+    for (int c = 0; c < 3; c++) {
+      lifted -= step->force[at + c] * (step->q1[at + c] - v[3 * i + c]);
+      kinetic += inertial[c] * step->v2[at + c] * step->v2[at + c] / 2;
+    }
+    memcpy(v + 3 * i, step->v2 + at, 3 * sizeof(double));
+  }
+  if (island->joints == 0 && lifted > 0) {
+    s2_island_cap(step, island, kinetic - lifted, v);
+    for (int i = 0; i < island->nodes; i++) {
+      memcpy(step->v2 + 3 * island->node[i], v + 3 * i, 3 * sizeof(double));
+    }
+  }
+  s2_arena_rewind(step->arena, mark);
+}
+
 // What the flow left is mended, and what arrived at limits stops; the next piece begins there. The
 // touches are those of q1.
 static bool end_piece(Event *event, double h, bool holds) {
   S2Step *step = event->step;
   const S2Island *island = event->island;
   if (step->world->kept.def.stabilization == S2_PROJECTION) {
-    step->holds = holds;
-    s2_island_project(step, island);
-    step->holds = false;
+    mend(event, holds);
   }
   if (event->limited && s2_step_limit_arrives(step, island)) {
     s2_step_scale_contacts(step, island, 0); // they are kept already
@@ -389,6 +422,44 @@ static bool end_piece(Event *event, double h, bool holds) {
   return true;
 }
 
+// Positions go with v1, which gains no energy, but v2 bounces back from them as they were. Of its
+// difference, and that of the impulses (from those in `ahead`), only the part is taken that gains
+// none, either.
+static void keep_energy(const Event *event, const S2Touch *ahead) {
+  S2Step *step = event->step;
+  double a = 0, b = 0, room = 0; // of the part: a part^2 + b part <= room
+  for (int i = 0; i < event->island->nodes; i++) {
+    int32_t at = 3 * event->island->node[i];
+    const S2Body *body = &step->world->bodies.at[event->island->node[i]];
+    const double inertial[3] = {body->inertia, body->mass, body->mass};
+    for (int c = 0; c < 3; c++) {
+      double v0 = step->v0[at + c], v1 = step->v1[at + c], more = step->v2[at + c] - v1;
+      a += inertial[c] * more * more / 2;
+      b += inertial[c] * more * v1;
+      room += inertial[c] * (v0 * v0 - v1 * v1) / 2 +
+              step->force[at + c] * (step->q1[at + c] - step->q0[at + c]);
+    }
+  }
+  if (event->island->joints > 0 || a + b <= room || !(a > 0)) {
+    return;
+  }
+  room = fmax(room, 0);
+  double root = sqrt(b * b + 4 * a * room);
+  double part = b > 0 ? 2 * room / (b + root) : (root - b) / (2 * a);
+  for (int i = 0; i < 3 * event->island->nodes; i++) {
+    int32_t at = 3 * event->island->node[i / 3] + i % 3;
+    step->v2[at] = step->v1[at] + part * (step->v2[at] - step->v1[at]);
+  }
+  s2_step_scale_contacts(step, event->island, part);
+  for (int i = 0; i < event->island->touches; i++) {
+    S2Touch *touch = &step->touches[event->island->touch[i]];
+    for (int k = 0; k < touch->count; k++) {
+      touch->points[k].normal_impulse += (1 - part) * ahead[i].points[k].normal_impulse;
+      touch->points[k].tangent_impulse += (1 - part) * ahead[i].points[k].tangent_impulse;
+    }
+  }
+}
+
 // The rest of the step as a speculative one.
 static bool finish_speculatively(Event *event) {
   S2Step *step = event->step;
@@ -401,9 +472,12 @@ static bool finish_speculatively(Event *event) {
     return false;
   }
   copy_nodes(event, step->v1, step->v2);
+  S2Touch *ahead = S2_TAKE(step->arena, S2Touch, island->touches);
+  take_touches(event, ahead);
   if (!s2_island_blow(step, island, event->choices, event->touching)) {
     return false;
   }
+  keep_energy(event, ahead);
   keep_contacts(event, NULL);
   collide(event, step->q1);
   return end_piece(event, h, false);
