@@ -40,6 +40,7 @@ typedef struct Event {
   const double *q_start, *v_start, *free_start;
   double *astray;
   double *v, *bend; // 3 a slot, of the flow at hand
+  int splits;       // so far, in this attempt
 } Event;
 
 enum { JOINT_SUM = S2_JOINT_ROWS + 3 };
@@ -262,7 +263,7 @@ static bool choose_resting(const Event *event) {
       const S2ManifoldPoint *at = &touch->points[k].at;
       bool soft = s2_touch_soft(touch);
       bool rests = !soft && at->gap <= event->slop &&
-                   s2_touch_velocity(touch, k, at->normal, step->v0) <= event->tiny;
+                   s2_touch_velocity(touch, k, at->normal, step->v0) <= slow(event, touch, k);
       event->choices[2 * index + k] = (S2Choice){.use = soft || rests};
       some |= soft || rests;
       if (rests) {
@@ -331,6 +332,52 @@ static void put_touches(const Event *event, const S2Touch *from) {
   }
 }
 
+static double kinetic_of(const Event *event, const double *v) { // 3 a node
+  double sum = 0;
+  for (int i = 0; i < event->island->nodes; i++) {
+    const S2Body *body = &event->step->world->bodies.at[event->island->node[i]];
+    sum += body->inertia * v[3 * i] * v[3 * i] / 2;
+    sum += body->mass * (v[3 * i + 1] * v[3 * i + 1] + v[3 * i + 2] * v[3 * i + 2]) / 2;
+  }
+  return sum;
+}
+
+// Takes energy from v2: from what moves within the island first, as momenta stay in that.
+static void slow_down(const Event *event, double energy, double *v) {
+  S2Step *step = event->step;
+  const S2Island *island = event->island;
+  for (int i = 0; i < island->nodes; i++) {
+    memcpy(v + 3 * i, step->v2 + 3 * island->node[i], 3 * sizeof(double));
+  }
+  double most = fmax(0, kinetic_of(event, v) - energy);
+  s2_island_cap(step, island, most, v);
+  double kinetic = kinetic_of(event, v), part = kinetic > most ? sqrt(most / kinetic) : 1;
+  for (int i = 0; i < 3 * island->nodes; i++) {
+    step->v2[3 * island->node[i / 3] + i % 3] = part * v[i];
+  }
+}
+
+// J that the points of the flow brought over the mean of the velocities before and after, though
+// such points bring none: what rests left slowly before it was held, or friction has turned a
+// motion back. (`solved`: the touches as the flow had them.)
+static double brought(const Event *event, const S2Touch *solved) {
+  const S2Step *step = event->step;
+  double sum = 0;
+  for (int i = 0; i < event->island->touches; i++) {
+    const S2Touch *touch = &solved[i];
+    for (int k = 0; k < touch->count; k++) {
+      const S2TouchPoint *point = &touch->points[k];
+      S2Vec2 n = point->at.normal, t = s2_left(n);
+      double u = s2_touch_velocity(touch, k, n, step->v0);
+      double along = s2_touch_velocity(touch, k, t, step->v0) - touch->surface_speed;
+      double then = s2_touch_velocity(touch, k, t, step->v1) - touch->surface_speed;
+      sum += u > event->tiny ? point->normal_impulse * u / 2 : 0;
+      sum += fabs(along) > event->tiny ? fmax(0, point->tangent_impulse * (along + then) / 2) : 0;
+    }
+  }
+  return sum;
+}
+
 // When others meet on the way from the touches as they were `before` to those at the end; *first
 // is that touch of the island. Infinite: nothing does.
 static double find_meeting(const Event *event, const S2Touch *before, int *first) {
@@ -374,28 +421,19 @@ static void mend(const Event *event, bool holds) {
   S2Step *step = event->step;
   const S2Island *island = event->island;
   S2ArenaMark mark = s2_arena_mark(step->arena);
-  double *v = S2_TAKE(step->arena, double, 3 * island->nodes), lifted = 0, kinetic = 0;
+  double *before = S2_TAKE(step->arena, double, 3 * island->nodes), lifted = 0;
   for (int i = 0; i < island->nodes; i++) {
-    memcpy(v + 3 * i, step->q1 + 3 * island->node[i], 3 * sizeof(double));
+    memcpy(before + 3 * i, step->q1 + 3 * island->node[i], 3 * sizeof(double));
   }
   step->holds = holds;
   s2_island_project(step, island);
   step->holds = false;
-  for (int i = 0; i < island->nodes; i++) {
-    int32_t at = 3 * island->node[i];
-    const S2Body *body = &step->world->bodies.at[island->node[i]];
-    const double inertial[3] = {body->inertia, body->mass, body->mass};
-    for (int c = 0; c < 3; c++) {
-      lifted -= step->force[at + c] * (step->q1[at + c] - v[3 * i + c]);
-      kinetic += inertial[c] * step->v2[at + c] * step->v2[at + c] / 2;
-    }
-    memcpy(v + 3 * i, step->v2 + at, 3 * sizeof(double));
+  for (int i = 0; i < 3 * island->nodes; i++) {
+    int32_t at = 3 * island->node[i / 3] + i % 3;
+    lifted -= step->force[at] * (step->q1[at] - before[i]);
   }
   if (island->joints == 0 && lifted > 0) {
-    s2_island_cap(step, island, kinetic - lifted, v);
-    for (int i = 0; i < island->nodes; i++) {
-      memcpy(step->v2 + 3 * island->node[i], v + 3 * i, 3 * sizeof(double));
-    }
+    slow_down(event, lifted, before);
   }
   s2_arena_rewind(step->arena, mark);
 }
@@ -534,12 +572,16 @@ static bool next_piece(Event *event, int splits) {
       return false;
     }
     h = tau;
-    step->world->stats.splits += 1;
+    event->splits += 1;
     take_touches(event, solved);
     collide(event, step->q1);
   }
   keep_contacts(event, solved);
   copy_nodes(event, step->v1, step->v2);
+  double gained = event->plain ? 0 : brought(event, solved);
+  if (gained > 0) {
+    slow_down(event, gained, S2_TAKE(step->arena, double, 3 * event->island->nodes));
+  }
   return end_piece(event, h, !event->limited);
 }
 
@@ -597,8 +639,9 @@ static void back_to_start(S2Step *step, const Start *start) {
   step->t = step->world->kept.time;
 }
 
-// All bodies to the end of the step, islands by themselves. `astray` (a slot) is told.
-static bool run_islands(S2Step *step, const Start *start, double *astray) {
+// All bodies to the end of the step, islands by themselves. `astray` (a slot) is told, and how many
+// splits it took.
+static bool run_islands(S2Step *step, const Start *start, double *astray, int *splits) {
   const S2World *world = step->world;
   int slots = world->bodies.count;
   s2_step_islands(step);
@@ -627,6 +670,7 @@ static bool run_islands(S2Step *step, const Start *start, double *astray) {
     going = run_island(&event);
     s2_arena_rewind(step->arena, mark);
   }
+  *splits = event.splits;
   for (int32_t slot = 0; slot < slots; slot++) { // where the whole step brings it
     if (step->node_of[slot] == S2_GROUND) {
       memcpy(step->q0 + 3 * slot, start->q + 3 * slot, 3 * sizeof(double));
@@ -689,7 +733,7 @@ bool s2_step_event(S2Step *step) {
   double *astray = S2_TAKE(step->arena, double, step->world->bodies.count);
   expect_bends(step, &start);
   const S2Touch *known = NULL;
-  int known_count = 0;
+  int known_count = 0, splits = 0;
   do {
     S2Touch *done = step->touches;
     back_to_start(step, &start);
@@ -707,10 +751,11 @@ bool s2_step_event(S2Step *step) {
       memcpy(found, step->touches, sizeof(S2Touch) * (size_t)known_count);
     }
     known = found;
-    if (!run_islands(step, &start, astray)) {
+    if (!run_islands(step, &start, astray, &splits)) {
       return false;
     }
   } while (outran(step, astray) && step->passes < S2_REACH_PASSES);
+  step->world->stats.splits += (uint64_t)splits;
   settle_others(step);
   return true;
 }
