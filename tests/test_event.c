@@ -178,6 +178,40 @@ static void a_landing_is_exact(void **state) {
   }
 }
 
+static double ball_height(double y0, double e, int count) {
+  S2World *world = event_world(-9.81, 1.5 / count);
+  add_floor(world, 0, e);
+  S2BodyId ball = add_disc(world, rough(at(0, y0 + 0.5), 0, e), 0.5);
+  steps(world, count);
+  double y = get(world, ball, S2_BODY_Y) - 0.5;
+  s2_world_destroy(world);
+  return y;
+}
+
+// Differences of fourth order of `f` at x with the rest of its arguments.
+#define slope(f, x, ...)                                                                           \
+  ((8 * (f((x) + 1e-4, __VA_ARGS__) - f((x)-1e-4, __VA_ARGS__)) -                                  \
+    (f((x) + 2e-4, __VA_ARGS__) - f((x)-2e-4, __VA_ARGS__))) /                                     \
+   12e-4)
+
+static double height_by_e(double e, double y0, int count) {
+  return ball_height(y0, e, count);
+}
+
+static double exact_by_e(double e, double y0, double t) {
+  return bounced(y0, e, t);
+}
+
+// What fixed steps get wrong by a third of it, however small they are.
+static void impacts_move_with_what_they_depend_on(void **state) {
+  (void)state;
+  for (int count = 30; count <= 480; count *= 2) {
+    near(slope(ball_height, 1, 0.8, count), slope(bounced, 1, 0.8, 1.5), 1e-9);
+    near(slope(height_by_e, 0.8, 1, count), slope(exact_by_e, 0.8, 1, 1.5), 1e-9);
+  }
+  near(slope(bounced, 1, 0.8, 1.5), 0.675556, 1e-6);
+}
+
 static void fast_bodies_do_not_tunnel(void **state) {
   (void)state;
   S2Rng rng = s2_rng_seeded(5);
@@ -446,6 +480,7 @@ int main(void) {
       cmocka_unit_test(stacks_rest),
       cmocka_unit_test(sliding_stops),
       cmocka_unit_test(a_landing_is_exact),
+      cmocka_unit_test(impacts_move_with_what_they_depend_on),
       cmocka_unit_test(fast_bodies_do_not_tunnel),
       cmocka_unit_test(the_other_corner_lands),
       cmocka_unit_test(kinematic_bodies_strike_at_their_time),
