@@ -399,18 +399,26 @@ static double find_meeting(const Event *event, const S2Touch *before, int *first
 // The flow that ends when the touch `first` meets, about the time *tau, which becomes exact.
 static bool flow_to_meeting(const Event *event, const S2Touch *before, int first, bool rows,
                             double *tau) {
+  double last = 0, last_s = 0; // the pass before, for a secant
   for (int pass = 0; pass < S2_EVENT_REFINEMENTS; pass++) {
     put_touches(event, before);
     if (!flow(event, *tau, rows)) {
       return false;
     }
     S2Flow way = as_function(event, event->left);
-    double s = s2_flow_meet(&way, &before[first], &event->resting[first], NULL);
+    double gap = s2_flow_gap(&way, &before[first], &event->resting[first], *tau);
+    double s = fabs(gap) <= S2_EVENT_MET * event->slop
+                   ? *tau
+                   : s2_flow_meet(&way, &before[first], &event->resting[first], NULL);
     go_to_end(event);
-    if (!isfinite(s) || !(s > 0) || fabs(s - *tau) <= S2_EVENT_ROUNDING * *tau) {
+    if (!isfinite(s) || !(s > 0) || s == *tau || pass + 1 == S2_EVENT_REFINEMENTS) {
       break;
     }
-    *tau = pass + 1 < S2_EVENT_REFINEMENTS ? s : *tau;
+    double slope = pass > 0 ? (s - last_s) / (*tau - last) : 0;
+    double next = *tau + (s - *tau) / (1 - slope);
+    last = *tau;
+    last_s = s;
+    *tau = next > 0 && next <= event->left ? next : s;
   }
   return true;
 }

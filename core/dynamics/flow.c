@@ -13,8 +13,6 @@
 #define ADVANCES 40
 // Halvings and secants until the bracket of a root is as small as its rounding.
 #define NARROWINGS 80
-// Part of the slop at which a pair has met.
-#define MET 1e-4
 // Part of the flow that what leaves is given before it may meet the same again.
 #define LEAVING 1e-6
 // Part of the slop by which bodies may overlap without having met: what rests does so.
@@ -126,7 +124,7 @@ static double gap_of(const S2Touch *touch, const S2Resting *resting) {
   return point == NULL ? INFINITY : point->at.gap;
 }
 
-static double gap_at(const S2Flow *flow, const S2Touch *touch, const S2Resting *resting, double s) {
+double s2_flow_gap(const S2Flow *flow, const S2Touch *touch, const S2Resting *resting, double s) {
   S2Touch there = *touch;
   collide_at(flow, &there, s);
   return gap_of(&there, resting);
@@ -140,11 +138,11 @@ static double narrow(const S2Flow *flow, const S2Touch *touch, const S2Resting *
   for (int i = 0; i < NARROWINGS && hi - lo > 1e-15 * flow->until; i++) {
     double part = isfinite(gap_lo) && i % 8 < 6 ? gap_lo / (gap_lo - gap_hi) : 0.5;
     double s = lo + (hi - lo) * part;
-    double gap = gap_at(flow, touch, resting, s);
-    if (gap > MET * flow->slop) { // Illinois: halve the other end when one stays twice
+    double gap = s2_flow_gap(flow, touch, resting, s);
+    if (gap > S2_EVENT_MET * flow->slop) { // Illinois: halve the other end when one stays twice
       gap_hi = side == 1 ? gap_hi / 2 : gap_hi;
       lo = s, gap_lo = gap, side = 1;
-    } else if (gap < -MET * flow->slop) {
+    } else if (gap < -S2_EVENT_MET * flow->slop) {
       gap_lo = side == 2 ? gap_lo / 2 : gap_lo;
       hi = s, gap_hi = gap, side = 2;
     } else {
@@ -157,7 +155,8 @@ static double narrow(const S2Flow *flow, const S2Touch *touch, const S2Resting *
 // Does it overlap at the end? Then when it began.
 static double meet_by_end(const S2Flow *flow, const S2Touch *touch, const S2Resting *resting,
                           const S2Touch *end, double from, double gap) {
-  double gap_end = end != NULL ? gap_of(end, resting) : gap_at(flow, touch, resting, flow->until);
+  double gap_end =
+      end != NULL ? gap_of(end, resting) : s2_flow_gap(flow, touch, resting, flow->until);
   if (gap_end >= -PRESSED * flow->slop) {
     return INFINITY;
   }
@@ -192,7 +191,7 @@ double s2_flow_meet(const S2Flow *flow, const S2Touch *touch, const S2Resting *r
       return INFINITY;
     }
     s += more;
-    if (gap <= MET * flow->slop) {
+    if (gap <= S2_EVENT_MET * flow->slop) {
       Rim a = rim_at(flow, touch->shape_a, touch->body_a, s);
       Rim b = rim_at(flow, touch->shape_b, touch->body_b, s);
       S2Vec2 n = point->at.normal, arm_a = point->at.point, arm_b = point->arm_b;

@@ -29,4 +29,7 @@ void s2_flow_place(const S2Flow *flow, int32_t slot, double s);
 double s2_flow_meet(const S2Flow *flow, const S2Touch *touch, const S2Resting *resting,
                     const S2Touch *end);
 
+// The gap of the nearest point that does not rest, at a time; infinite: there is none. As above.
+double s2_flow_gap(const S2Flow *flow, const S2Touch *touch, const S2Resting *resting, double s);
+
 #endif

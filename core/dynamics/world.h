@@ -104,6 +104,8 @@
 // Solves of a flow that ends where others meet, until it ends there: the way depends on its length
 // by friction, damping and joints.
 #define S2_EVENT_REFINEMENTS 8
+// Part of what counts as touching that a gap at its time may be off.
+#define S2_EVENT_MET 1e-4
 // Part of a flow by which its end is told from a meeting.
 #define S2_EVENT_ROUNDING 1e-13
 
