@@ -26,6 +26,7 @@ void s2_command_stats_print(const S2Session *session) {
   print_count("worlds", (uint64_t)session->worlds);
   print_count("steps", total->steps);
   print_count("bisections", total->bisections);
+  print_count("splits", total->splits);
   print_count("island solves", total->solves);
   for (int i = 0; i < S2_SOLVER_COUNT; i++) {
     if (total->used[i] > 0) {

@@ -45,6 +45,7 @@ static void add_stats(S2WorldStats *total, const S2WorldStats *stats) {
   total->stiffened += stats->stiffened;
   total->unsolved_impacts += stats->unsolved_impacts;
   total->bisections += stats->bisections;
+  total->splits += stats->splits;
   total->iterations += stats->iterations;
   total->unsolved += stats->unsolved;
   for (int i = 0; i < S2_SOLVER_COUNT; i++) {

@@ -150,6 +150,7 @@ static int world_stats(lua_State *L) {
   set_integer(L, "contradictions", stats->contradictions);
   set_integer(L, "unsolved_impacts", stats->unsolved_impacts);
   set_integer(L, "bisections", stats->bisections);
+  set_integer(L, "splits", stats->splits);
   set_integer(L, "iterations", stats->iterations);
   set_integer(L, "unsolved", stats->unsolved);
   set_integer(L, "stiffened", stats->stiffened);

@@ -161,7 +161,7 @@ bool s2_setting_read(lua_State *L, int index, int setting, S2WorldDef *def,
     def->contact = good ? (S2ContactModel)choice : def->contact;
     return good;
   case STEPPING:
-    good = read_choice(L, index, stepping_names, 2, &choice, complaint);
+    good = read_choice(L, index, stepping_names, 3, &choice, complaint);
     def->stepping = good ? (S2Stepping)choice : def->stepping;
     return good;
   case STABILIZATION:

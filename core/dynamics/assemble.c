@@ -92,6 +92,7 @@ static S2Row normal_row(const S2Step *step, const S2Touch *touch, int k, const S
     row.bias += soft.bias;
   } else {
     row.bias += choice->bias;
+    row.lo = kind == S2_POSITIONS && s2_point_held(step, &touch->points[k]) ? -INFINITY : 0;
   }
   return row;
 }
@@ -182,12 +183,15 @@ S2Assembly s2_assemble(const S2Step *step, const S2Island *island, const S2Choic
                    .alpha = blends ? step->world->kept.def.alpha : 1,
                    .beta = blends ? step->world->kept.def.beta : 1};
   int known = n, group = n > 0 ? rows[n - 1].group + 1 : 0;
-  for (int i = 0; i < island->touches; i++) {
+  bool holds = kind == S2_POSITIONS && step->holds; // equations come first
+  for (int at = holds ? 0 : island->touches; at < 2 * island->touches; at++) {
+    int i = at % island->touches;
     const S2Touch *touch = &step->touches[island->touch[i]];
     for (int k = 0; k < touch->count; k++) {
       const S2Choice *choice = &choices[2 * island->touch[i] + k];
       const S2TouchPoint *point = &touch->points[k];
-      if (!choice->use || !s2_kind_presses(kind, touch)) {
+      bool later = holds && s2_point_held(step, point) != (at < island->touches);
+      if (!choice->use || !s2_kind_presses(kind, touch) || later) {
         continue;
       }
       if (kind != S2_RUB) {

@@ -67,7 +67,11 @@ static void touch_events(const S2Step *step, S2Touch *touch) {
   S2World *world = step->world;
   int k = nearest(touch);
   double limit = touch->sensor ? 0 : world->kept.def.contact_margin;
-  bool begun = k >= 0 && touch->allowed && touch->enabled && touch->points[k].at.gap <= limit;
+  bool near = k >= 0 && touch->points[k].at.gap <= limit;
+  for (int i = 0; i < touch->count && world->kept.def.stepping == S2_EVENT; i++) {
+    near |= touch->points[i].normal_impulse > 0; // it came and went within the step
+  }
+  bool begun = near && touch->allowed && touch->enabled;
   if (begun && !touch->begun) {
     point_event(step, touch->sensor ? S2_SENSOR_BEGIN : S2_CONTACT_BEGIN, touch, k);
   } else if (!begun && touch->begun) {

@@ -30,7 +30,7 @@ typedef struct S2JointId {
 
 // ---- World ------------------------------------------------------------------------------------
 
-typedef enum S2Stepping { S2_SPECULATIVE, S2_BISECT } S2Stepping;
+typedef enum S2Stepping { S2_SPECULATIVE, S2_BISECT, S2_EVENT } S2Stepping;
 typedef enum S2ContactModel { S2_COULOMB, S2_FRICTIONLESS } S2ContactModel;
 typedef enum S2Stabilization { // what is done about joint errors and overlaps
   S2_PROJECTION,               // positions mended until nothing is left; velocities by SHAKE
@@ -501,7 +501,7 @@ typedef struct S2WorldResiduals {
 S2WorldResiduals s2_world_residuals(const S2World *world);
 
 typedef struct S2WorldStats {
-  uint64_t steps, solves, second_solves, projections, relinearisations, bisections;
+  uint64_t steps, solves, second_solves, projections, relinearisations, bisections, splits;
   uint64_t iterations; // interior-point iterations and pivots
   uint64_t unsolved;   // island solves that missed the tolerance
   uint64_t stiffened;  // islands that took implicit Euler with "psd", as forces turned too fast

@@ -26,34 +26,38 @@ bool s2_step_forces(const S2Step *step) {
 }
 
 // W = M (1 + h alpha damping): at alpha = 1 damping never overshoots.
+void s2_step_free_body(const S2Step *step, int32_t slot) {
+  const S2World *world = step->world;
+  const S2Body *body = &world->bodies.at[slot];
+  double h = step->h, alpha = world->kept.def.alpha;
+  const double *v0 = step->v0 + 3 * slot, *force = step->force + 3 * slot;
+  double *mass = step->mass + 3 * slot, *free_v = step->free_v + 3 * slot;
+  if (!s2_body_moves(body)) {
+    memset(mass, 0, 3 * sizeof(double));
+    bool goes = body->type == S2_KINEMATIC && body->enabled;
+    for (int k = 0; k < 3; k++) {
+      free_v[k] = goes ? v0[k] : 0;
+    }
+    return;
+  }
+  const double inertial[3] = {body->inertia, body->mass, body->mass};
+  for (int k = 0; k < 3; k++) {
+    double damping = k == 0 ? body->angular_damping : body->linear_damping;
+    mass[k] = inertial[k] * (1 + h * alpha * damping);
+    double left = inertial[k] * (1 - h * (1 - alpha) * damping); // of v0, exactly M at alpha = 1
+    free_v[k] = (left * v0[k] + h * force[k]) / mass[k];
+  }
+}
+
 bool s2_step_free_motion(S2Step *step, double h) {
-  S2World *world = step->world;
-  double alpha = world->kept.def.alpha;
+  const S2World *world = step->world;
   step->h = h;
   if (!s2_step_motions(step, h)) {
     return false;
   }
   s2_note_plain(step, S2_ACT_FREE);
   for (int i = 0; i < world->order.count; i++) {
-    int32_t slot = world->order.at[i];
-    const S2Body *body = &world->bodies.at[slot];
-    const double *v0 = step->v0 + 3 * slot, *force = step->force + 3 * slot;
-    double *mass = step->mass + 3 * slot, *free_v = step->free_v + 3 * slot;
-    if (!s2_body_moves(body)) {
-      memset(mass, 0, 3 * sizeof(double));
-      bool goes = body->type == S2_KINEMATIC && body->enabled;
-      for (int k = 0; k < 3; k++) {
-        free_v[k] = goes ? v0[k] : 0;
-      }
-      continue;
-    }
-    const double inertial[3] = {body->inertia, body->mass, body->mass};
-    for (int k = 0; k < 3; k++) {
-      double damping = k == 0 ? body->angular_damping : body->linear_damping;
-      mass[k] = inertial[k] * (1 + h * alpha * damping);
-      double left = inertial[k] * (1 - h * (1 - alpha) * damping); // of v0, exactly M at alpha = 1
-      free_v[k] = (left * v0[k] + h * force[k]) / mass[k];
-    }
+    s2_step_free_body(step, world->order.at[i]);
   }
   return true;
 }

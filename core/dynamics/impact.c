@@ -76,31 +76,33 @@ bool s2_step_later_impacts(S2Step *step, const S2Island *island, S2Choice *choic
   return true;
 }
 
-bool s2_step_stop_at_limits(S2Step *step) {
-  for (int i = 0; i < step->island_count; i++) {
-    const S2Island *island = &step->islands[i];
-    if (!s2_step_limit_arrives(step, island)) {
-      continue;
-    }
-    S2ArenaMark mark = s2_arena_mark(step->arena);
-    S2Choice *choices = S2_TAKE_ZEROED(step->arena, S2Choice, 2 * step->touch_count);
-    for (int k = 0; k < 2 * island->touches; k++) {
-      int32_t index = island->touch[k / 2];
-      const S2Touch *touch = &step->touches[index];
-      if (k % 2 < touch->count) {
-        const S2TouchPoint *point = &touch->points[k % 2];
-        choices[2 * index + k % 2].use =
-            point->normal_impulse > 0 || point->at.gap <= S2_TOUCH_SLOP * island->length;
-      }
-    }
-    step->world->stats.second_solves += 1;
-    bool going = s2_step_impact(step, island, choices, S2_STOP);
-    s2_arena_rewind(step->arena, mark);
-    if (!going) {
-      return false;
+bool s2_island_stop_at_limits(S2Step *step, const S2Island *island) {
+  if (!s2_step_limit_arrives(step, island)) {
+    return true;
+  }
+  S2ArenaMark mark = s2_arena_mark(step->arena);
+  S2Choice *choices = S2_TAKE_ZEROED(step->arena, S2Choice, 2 * step->touch_count);
+  for (int k = 0; k < 2 * island->touches; k++) {
+    int32_t index = island->touch[k / 2];
+    const S2Touch *touch = &step->touches[index];
+    if (k % 2 < touch->count) {
+      const S2TouchPoint *point = &touch->points[k % 2];
+      choices[2 * index + k % 2].use =
+          point->normal_impulse > 0 || point->at.gap <= S2_TOUCH_SLOP * island->length;
     }
   }
-  return true;
+  step->world->stats.second_solves += 1;
+  bool going = s2_step_impact(step, island, choices, S2_STOP);
+  s2_arena_rewind(step->arena, mark);
+  return going;
+}
+
+bool s2_step_stop_at_limits(S2Step *step) {
+  bool going = true;
+  for (int i = 0; i < step->island_count && going; i++) {
+    going = s2_island_stop_at_limits(step, &step->islands[i]);
+  }
+  return going;
 }
 
 bool s2_step_impact(S2Step *step, const S2Island *island, S2Choice *choices, S2Kind kind) {

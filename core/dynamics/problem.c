@@ -82,9 +82,11 @@ S2Status s2_world_problem(S2World *world, S2Problem **problem, S2BodyId *nodes, 
     for (int k = 0; k < step.touches[i].count; k++) {
       double gap = step.touches[i].points[k].at.gap;
       bool near = gap <= world->kept.def.contact_margin;
-      choices[2 * i + k] = world->kept.def.stepping == S2_BISECT
-                               ? (S2Choice){.use = near || s2_touch_soft(&step.touches[i])}
-                               : (S2Choice){true, s2_step_gap_bias(&step, gap), S2_TARGET_GAP};
+      S2Stepping stepping = world->kept.def.stepping;
+      near = stepping == S2_EVENT ? gap <= S2_TOUCH_SLOP * all.length : near;
+      choices[2 * i + k] = stepping == S2_SPECULATIVE
+                               ? (S2Choice){true, s2_step_gap_bias(&step, gap), S2_TARGET_GAP}
+                               : (S2Choice){.use = near || s2_touch_soft(&step.touches[i])};
     }
   }
   s2_constraints_begin(world);

@@ -100,7 +100,7 @@ static bool relinearise_touch(S2Step *step, const S2Island *island, int32_t inde
   return true;
 }
 
-static bool first_solve(S2Step *step, const S2Island *island, S2Choice *choices) {
+bool s2_island_look_ahead(S2Step *step, const S2Island *island, S2Choice *choices) {
   bool *replaced = S2_TAKE_ZEROED(step->arena, bool, island->touches);
   for (int i = 0; i < island->touches; i++) {
     const S2Touch *touch = &step->touches[island->touch[i]];
@@ -191,7 +191,7 @@ bool s2_step_outran(S2Step *step) {
   return outran;
 }
 
-static bool same_points(const S2Step *step, const S2Touch *known, int count) {
+bool s2_step_same_points(const S2Step *step, const S2Touch *known, int count) {
   bool same = step->touch_count == count;
   for (int i = 0; i < count && same; i++) {
     const S2Touch *touch = &step->touches[i];
@@ -214,11 +214,30 @@ static bool solve_motion(S2Step *step, S2Choice **choices) {
   memcpy(step->v1, step->free_v, sizeof(double) * 3 * (size_t)step->world->bodies.count);
   s2_step_integrate(step);
   for (int i = 0; i < step->island_count; i++) {
-    if (!first_solve(step, &step->islands[i], *choices)) {
+    if (!s2_island_look_ahead(step, &step->islands[i], *choices)) {
       return false;
     }
   }
   return true;
+}
+
+bool s2_island_blow(S2Step *step, const S2Island *island, S2Choice *choices, bool *touching) {
+  S2World *world = step->world;
+  if (!choose_impact(step, island, step->v0, choices, touching)) {
+    return true;
+  }
+  world->stats.second_solves += 1;
+  bool reflect = world->kept.def.restitution_model == S2_REFLECTIONS;
+  if (reflect) { // those of the blow are to come
+    s2_step_scale_joints(step, island, 0);
+  }
+  if (!s2_step_before_impact(step, island)) {
+    return false;
+  }
+  choose_impact(step, island, step->v2, choices, touching);
+  return (reflect ? s2_step_reflect(step, island, choices, touching)
+                  : s2_step_impact(step, island, choices, S2_REBOUND)) &&
+         s2_step_later_impacts(step, island, choices, touching);
 }
 
 bool s2_step_speculative(S2Step *step) {
@@ -236,7 +255,7 @@ bool s2_step_speculative(S2Step *step) {
       return false;
     }
     s2_step_warn_of_overlaps(step);
-    if (choices != NULL && same_points(step, known, known_count)) {
+    if (choices != NULL && s2_step_same_points(step, known, known_count)) {
       break; // looking further showed nothing new
     }
     s2_notes_rewind(step, noted);
@@ -260,21 +279,8 @@ bool s2_step_speculative(S2Step *step) {
     if (world->kept.def.nonlinear && !s2_step_midpoint(step, island, &done)) {
       return false;
     }
-    if (!done && choose_impact(step, island, step->v0, choices, touching)) {
-      world->stats.second_solves += 1;
-      bool reflect = world->kept.def.restitution_model == S2_REFLECTIONS;
-      if (reflect) { // those of the blow are to come
-        s2_step_scale_joints(step, island, 0);
-      }
-      if (!s2_step_before_impact(step, island)) {
-        return false;
-      }
-      choose_impact(step, island, step->v2, choices, touching);
-      if (!(reflect ? s2_step_reflect(step, island, choices, touching)
-                    : s2_step_impact(step, island, choices, S2_REBOUND)) ||
-          !s2_step_later_impacts(step, island, choices, touching)) {
-        return false;
-      }
+    if (!done && !s2_island_blow(step, island, choices, touching)) {
+      return false;
     }
   }
   s2_note_plain(step, S2_ACT_INTEGRATE);

@@ -77,7 +77,8 @@ double s2_step_violation(const S2Step *step, S2Island *island, S2JointErrors *er
   for (int i = 0; i < island->touches; i++) {
     const S2Touch *touch = &step->touches[island->touch[i]];
     for (int k = 0; k < touch->count && !s2_touch_soft(touch); k++) {
-      worst = fmax(worst, -touch->points[k].at.gap);
+      const S2TouchPoint *point = &touch->points[k];
+      worst = fmax(worst, s2_point_held(step, point) ? fabs(point->at.gap) : -point->at.gap);
     }
   }
   if (errors != NULL) {
@@ -111,15 +112,15 @@ static S2JointErrors new_errors(const S2World *world, S2Arena *arena, const S2Is
 }
 
 // Is it an equation of a joint? They come first, then limits and contacts.
-static bool is_equation(const S2Problem *problem, int row) {
-  return row < problem->rows && problem->row[row].lo < 0;
+static bool is_equation(const S2Assembly *assembly, int row) {
+  return row < assembly->parts && assembly->problem.row[row].lo < 0;
 }
 
 static void add_joint_part(const S2Assembly *assembly, const double *lambda, double part,
                            S2Shaken *shaken) {
   const S2Problem *problem = &assembly->problem;
   double *by_joints = shaken->dq;
-  for (int r = 0; is_equation(problem, r); r++) {
+  for (int r = 0; is_equation(assembly, r); r++) {
     const S2Row *row = &problem->row[r];
     shaken->lambda[r] += part * lambda[r];
     for (int c = 0; c < 3; c++) {
@@ -182,7 +183,8 @@ static bool feeds_back(const S2Step *step, const S2Island *island, const S2Joint
 
 // Joints' equations at q0, their errors still those of q1. False: the two do not have the same.
 static bool take_rows_of_start(S2Step *step, const S2Island *island, const S2Choice *choices,
-                               S2Problem *problem, S2Row *rows, S2Shaken *shaken) {
+                               S2Assembly *end, S2Row *rows, S2Shaken *shaken) {
+  S2Problem *problem = &end->problem;
   double *q1 = step->q1;
   step->q1 = step->q0;
   S2Assembly start = s2_assemble(step, island, choices, S2_POSITIONS);
@@ -190,8 +192,8 @@ static bool take_rows_of_start(S2Step *step, const S2Island *island, const S2Cho
   int count = 0;
   bool same = true;
   memcpy(rows, problem->row, sizeof(S2Row) * (size_t)problem->rows);
-  for (; is_equation(problem, count) && same; count++) {
-    same = is_equation(&start.problem, count);
+  for (; is_equation(end, count) && same; count++) {
+    same = is_equation(&start, count);
     if (same) {
       shaken->part[count] = start.part[count];
       memcpy(rows[count].ja, start.problem.row[count].ja, sizeof rows[count].ja);
@@ -199,7 +201,7 @@ static bool take_rows_of_start(S2Step *step, const S2Island *island, const S2Cho
     }
   }
   shaken->count = count;
-  same = same && !is_equation(&start.problem, count);
+  same = same && !is_equation(&start, count);
   problem->row = same ? rows : problem->row;
   return same;
 }
@@ -262,7 +264,7 @@ static bool project(S2Step *step, const S2Island *island, double worst, double s
   }
   if (shaken != NULL) {
     S2Row *rows = S2_TAKE(step->arena, S2Row, assembly.problem.rows);
-    if (!take_rows_of_start(step, island, choices, &assembly.problem, rows, shaken)) {
+    if (!take_rows_of_start(step, island, choices, &assembly, rows, shaken)) {
       return false;
     }
   }
@@ -495,53 +497,56 @@ static void go_back(const S2Step *step, S2Island *island, const Best *best) {
   }
 }
 
-void s2_step_project(S2Step *step) {
+void s2_island_project(S2Step *step, S2Island *island) {
   S2World *world = step->world;
+  S2ArenaMark start_mark = s2_arena_mark(step->arena);
+  S2JointErrors errors = new_errors(world, step->arena, island);
+  double worst = s2_step_violation(step, island, &errors);
+  if (worst <= S2_PROJECTION_TRIGGER * island->length) {
+    s2_arena_rewind(step->arena, start_mark);
+    return;
+  }
+  Best best = {worst, S2_TAKE(step->arena, double, 3 * island->nodes), 0};
+  keep_best(step, island, worst, &best);
+  Spin spin = keep_spin(step, island);
+  S2ArenaMark mark = s2_arena_mark(step->arena);
+  if (feeds_back(step, island, &errors)) {
+    worst = shake(step, island, &errors, worst, &spin);
+  }
+  s2_arena_rewind(step->arena, mark);
+  int fed = s2_notes_mark(step);
+  keep_best(step, island, worst, &best);
+  bool done = worst <= S2_PROJECTION_TOLERANCE * island->length;
+  double stiffness = 1;
+  for (int pass = 0; pass < S2_PROJECTION_PASSES && !done; pass++) {
+    double before = worst;
+    bool solved = project(step, island, worst, stiffness, NULL);
+    s2_arena_rewind(step->arena, mark);
+    worst = s2_step_violation(step, island, NULL);
+    stiffness *= worst > before / 2 ? S2_PROJECTION_STIFFER : 1;
+    keep_best(step, island, worst, &best);
+    done = !solved || worst <= S2_PROJECTION_TOLERANCE * island->length;
+  }
+  if (worst > best.worst) {
+    go_back(step, island, &best);
+    if (best.noted < fed) { // its notes are those of the velocities as well
+      s2_note_refuse(step, "a joint error that cannot be mended");
+    }
+    s2_notes_rewind(step, best.noted);
+  }
+  if (step->h > 0 && best.worst > S2_MISFIT * island->length) {
+    s2_step_warn_of_misfits(step, island);
+  }
+  give_back_spin(step, island, &spin, spin.energy);
+  s2_arena_rewind(step->arena, start_mark);
+}
+
+void s2_step_project(S2Step *step) {
   double start = s2_clock();
   for (int i = 0; i < step->island_count; i++) {
-    S2Island *island = &step->islands[i];
-    S2ArenaMark start_mark = s2_arena_mark(step->arena);
-    S2JointErrors errors = new_errors(world, step->arena, island);
-    double worst = s2_step_violation(step, island, &errors);
-    if (worst <= S2_PROJECTION_TRIGGER * island->length) {
-      s2_arena_rewind(step->arena, start_mark);
-      continue;
-    }
-    Best best = {worst, S2_TAKE(step->arena, double, 3 * island->nodes), 0};
-    keep_best(step, island, worst, &best);
-    Spin spin = keep_spin(step, island);
-    S2ArenaMark mark = s2_arena_mark(step->arena);
-    if (feeds_back(step, island, &errors)) {
-      worst = shake(step, island, &errors, worst, &spin);
-    }
-    s2_arena_rewind(step->arena, mark);
-    int fed = s2_notes_mark(step);
-    keep_best(step, island, worst, &best);
-    bool done = worst <= S2_PROJECTION_TOLERANCE * island->length;
-    double stiffness = 1;
-    for (int pass = 0; pass < S2_PROJECTION_PASSES && !done; pass++) {
-      double before = worst;
-      bool solved = project(step, island, worst, stiffness, NULL);
-      s2_arena_rewind(step->arena, mark);
-      worst = s2_step_violation(step, island, NULL);
-      stiffness *= worst > before / 2 ? S2_PROJECTION_STIFFER : 1;
-      keep_best(step, island, worst, &best);
-      done = !solved || worst <= S2_PROJECTION_TOLERANCE * island->length;
-    }
-    if (worst > best.worst) {
-      go_back(step, island, &best);
-      if (best.noted < fed) { // its notes are those of the velocities as well
-        s2_note_refuse(step, "a joint error that cannot be mended");
-      }
-      s2_notes_rewind(step, best.noted);
-    }
-    if (step->h > 0 && best.worst > S2_MISFIT * island->length) {
-      s2_step_warn_of_misfits(step, island);
-    }
-    give_back_spin(step, island, &spin, spin.energy);
-    s2_arena_rewind(step->arena, start_mark);
+    s2_island_project(step, &step->islands[i]);
   }
-  world->stats.seconds_project += s2_clock() - start;
+  step->world->stats.seconds_project += s2_clock() - start;
 }
 
 void s2_step_stabilise(S2Step *step) {

@@ -11,7 +11,7 @@
 //
 // All of that once for each of `substeps`.
 //
-// speculative.c and bisect.c are the two ways to order the middle ones.
+// speculative.c, bisect.c and event.c are the three ways to order the middle ones.
 #include "dynamics/notes.h"
 
 #include <string.h>
@@ -74,6 +74,7 @@ S2Step s2_step_begin(S2World *world, int part, int parts) {
       .q1 = copy(arena, world->q.at, 3 * slots),
       .turn = S2_TAKE(arena, S2Rot, slots),
       .carry = S2_TAKE_ZEROED(arena, double, 3 * slots),
+      .share = world->kept.def.beta,
       .ahead = S2_TAKE_ZEROED(arena, bool, slots),
       .joint_impulse = S2_TAKE_ZEROED(arena, double, S2_JOINT_ROWS *joints),
       .joint_reaction = S2_TAKE_ZEROED(arena, double, 3 * joints),
@@ -95,10 +96,10 @@ S2Step s2_step_begin(S2World *world, int part, int parts) {
 void s2_step_carry(const S2Step *step, int32_t slot) {
   const S2Body *body = &step->world->bodies.at[slot];
   bool goes = body->enabled && body->type != S2_STATIC;
-  double beta = step->world->kept.def.beta;
+  double share = step->share;
   for (int c = 3 * slot; c < 3 * slot + 3; c++) {
-    double v = beta == 1 || step->ahead[slot] ? step->v1[c]
-                                              : (1 - beta) * step->v0[c] + beta * step->v1[c];
+    double v = share == 1 || step->ahead[slot] ? step->v1[c]
+                                               : (1 - share) * step->v0[c] + share * step->v1[c];
     step->carry[c] = goes ? v : 0;
     step->q1[c] = step->q0[c] + step->h * step->carry[c];
   }
@@ -126,8 +127,10 @@ static S2Status step_part(S2World *world, int part, int parts, bool *cut_short) 
   s2_note_part(&step);
   s2_constraints_begin(world);
   s2_motions_begin(world);
-  bool done =
-      world->kept.def.stepping == S2_BISECT ? s2_step_bisect(&step) : s2_step_speculative(&step);
+  S2Stepping stepping = world->kept.def.stepping;
+  bool done = stepping == S2_BISECT  ? s2_step_bisect(&step)
+              : stepping == S2_EVENT ? s2_step_event(&step)
+                                     : s2_step_speculative(&step);
   world->stepping = false;
   *cut_short = step.cut_short;
   S2Status status =

@@ -60,7 +60,9 @@ typedef struct S2Step {
   double *q1;      // 3 a slot: positions at the end
   S2Rot *turn;     // a slot: how bodies are turned at q0, of what the search for contacts looked at
   bool turned;     // is it that of the present q0?
-  double *carry;   // 3 a slot: (q1 - q0)/h = (1 - beta) v0 + beta v1
+  double *carry;   // 3 a slot: (q1 - q0)/h = (1 - share) v0 + share v1
+  double share;    // beta; in event stepping that of the island at hand
+  bool holds;      // event stepping: mending closes contacts that carry an impulse, too
   bool *ahead;     // a slot: v1 alone carries it, as v0 would take it into another body
   double *joint_impulse;  // S2_JOINT_ROWS a joint slot
   double *joint_reaction; // 3 a joint slot
@@ -87,12 +89,15 @@ S2Step s2_step_begin(S2World *world, int part, int parts);
 // The phases, each in its file.
 bool s2_step_forces(const S2Step *step);                  // forces.c; false: aborted
 bool s2_step_free_motion(S2Step *step, double h);         // forces.c; false: aborted
+void s2_step_free_body(const S2Step *step, int32_t slot); // the same of one body over step->h
 bool s2_step_motions(S2Step *step, double h);             // motion.c; false: aborted
 bool s2_step_touches(S2Step *step);                       // touch.c: broad and narrow phase
 void s2_step_islands(S2Step *step);                       // islands.c
 void s2_step_integrate(S2Step *step);                     // carry and q1 (step.c)
 void s2_step_carry(const S2Step *step, int32_t slot);     // the same of one body
 bool s2_step_outran(S2Step *step);                        // speculative.c
+// Are these the contact points of the touches? (speculative.c)
+bool s2_step_same_points(const S2Step *step, const S2Touch *known, int count);
 bool s2_step_unforeseen(const S2Step *step, bool *found); // touch.c; false: aborted
 void s2_step_settle(S2Step *step);                        // touch.c: contact geometry at q1
 void s2_step_stabilise(S2Step *step);                     // stabilise.c
@@ -101,6 +106,11 @@ bool s2_step_pre_stabilise(S2Step *step);                 // stabilise.c: q0; fa
 S2Status s2_step_commit(S2Step *step);                    // commit.c
 bool s2_step_speculative(S2Step *step);                   // speculative.c; false: aborted
 bool s2_step_bisect(S2Step *step);                        // bisect.c; false: aborted
+bool s2_step_event(S2Step *step);                         // event.c; false: aborted
+// speculative.c, of one island: the solve that looks ahead, into v1 and q1; what arrived, into v2.
+bool s2_island_look_ahead(S2Step *step, const S2Island *island, S2Choice *choices);
+bool s2_island_blow(S2Step *step, const S2Island *island, S2Choice *choices, bool *touching);
+void s2_island_project(S2Step *step, S2Island *island); // stabilise.c
 
 // touch.c: geometry of one touch at the poses q, keeping the impulses of points that stay.
 void s2_touch_collide(const S2World *world, S2Touch *touch, const double *q, double reach);
@@ -175,6 +185,11 @@ typedef struct S2JointErrors { // the equations of an island's joints at q1
   bool limited;                // are there limits beside them?
   bool pins;                   // are all of them rigid hinges without limits?
 } S2JointErrors;
+
+// Is the gap of this point closed by mending, though it is open?
+static inline bool s2_point_held(const S2Step *step, const S2TouchPoint *point) {
+  return step->holds && point->normal_impulse > 0;
+}
 
 // The largest overlap or joint error of an island at q1, m. Springs are not snapped to rest.
 // `errors` may be NULL, its arrays have room for S2_JOINT_EQUATIONS + 1 rows a joint. (stabilise.c)
@@ -265,6 +280,7 @@ void s2_step_add_joints(S2Step *step, const S2JointPart *parts, int count, const
 // the limit. At q1, as there it balances, and after the positions are right. False: aborted.
 // (impact.c)
 bool s2_step_stop_at_limits(S2Step *step);
+bool s2_island_stop_at_limits(S2Step *step, const S2Island *island);
 
 // gear_rows.c: gears that move more than two bodies.
 typedef struct S2GearMovers {

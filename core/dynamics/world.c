@@ -56,6 +56,22 @@ static S2Status check_together(const S2WorldDef *def) {
   return s2_ok();
 }
 
+// Its flow, its rows and what mends it are its own.
+static S2Status check_event(const S2WorldDef *def) {
+  const char *option = def->nonlinear                             ? "nonlinear"
+                       : def->restitution_model == S2_REFLECTIONS ? "restitution_model reflections"
+                       : def->alpha < 1 || def->beta < 1          ? "alpha or beta below 1"
+                       : def->geometric_stiffness != S2_GEOMETRIC_OFF ? "geometric_stiffness"
+                                                                      : NULL;
+  if (option != NULL) {
+    return s2_error(S2_INVALID, "%s: not with stepping event, use speculative", option);
+  }
+  if (def->stabilization != S2_PROJECTION && def->stabilization != S2_NO_STABILIZATION) {
+    return s2_error(S2_INVALID, "stabilization: projection or none expected with stepping event");
+  }
+  return s2_ok();
+}
+
 static S2Status check_def(const S2WorldDef *def) {
   if (!isfinite(def->gravity.x) || !isfinite(def->gravity.y)) {
     return s2_error(S2_INVALID, "gravity: finite numbers expected, got {%g, %g}", def->gravity.x,
@@ -90,6 +106,12 @@ static S2Status check_def(const S2WorldDef *def) {
     return s2_error(S2_INVALID, "solver: unknown");
   }
   S2_TRY(check_blend(def));
+  if ((int)def->stepping < 0 || def->stepping > S2_EVENT) {
+    return s2_error(S2_INVALID, "stepping: unknown");
+  }
+  if (def->stepping == S2_EVENT) {
+    S2_TRY(check_event(def));
+  }
   return check_together(def);
 }
 

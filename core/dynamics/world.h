@@ -99,6 +99,16 @@
 #define S2_BISECT_TOLERANCE 1e-6
 #define S2_BISECT_SMALLEST  (1.0 / 1024)
 
+// Times at which an island's step may be split under event stepping; the rest is speculative.
+#define S2_EVENT_SPLITS 4
+// Solves of a flow that ends where others meet, until it ends there: the way depends on its length
+// by friction, damping and joints.
+#define S2_EVENT_REFINEMENTS 8
+// Part of what counts as touching that a gap at its time may be off.
+#define S2_EVENT_MET 1e-4
+// Part of a flow by which its end is told from a meeting.
+#define S2_EVENT_ROUNDING 1e-13
+
 // ---- Storage ----------------------------------------------------------------------------------
 
 enum { S2_NONE = -1 };

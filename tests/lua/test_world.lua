@@ -147,8 +147,36 @@ test("blending refuses what does without it", function()
   end
 end)
 
+test("a bounce of event stepping is where it should be for every dt", function()
+  for _, count in ipairs { 20, 90, 400 } do
+    local world = sim.world { dt = 1.5 / count, stepping = "event" }
+    world:box { type = "static", position = { 0, -1 }, size = { 20, 2 }, restitution = 0.8 }
+    local ball = world:circle { radius = 0.5, position = { 0, 1.5 }, restitution = 0.8 }
+    for _ = 1, count do
+      world:step()
+    end
+    local g = 9.81 -- falls 1 m, bounces, bounces again, and is on its way
+    local fall = math.sqrt(2 / g)
+    local since = 1.5 - fall * (1 + 2 * 0.8)
+    near(ball.y - 0.5, 0.8 ^ 2 * g * fall * since - g * since ^ 2 / 2, 1e-12)
+    eq(world:stats().splits, 2)
+  end
+end)
+
+test("event stepping refuses what has its own step", function()
+  for key, value in pairs { nonlinear = true, restitution_model = "reflections",
+    geometric_stiffness = "psd", alpha = 0.5, beta = 0.5 } do
+    raises("not with stepping event, use speculative", function()
+      sim.world { stepping = "event", [key] = value }
+    end)
+  end
+  raises("stabilization: projection or none expected with stepping event", function()
+    sim.world { stepping = "event", stabilization = "post" }
+  end)
+end)
+
 test("what is not built yet says so", function()
-  for key, value in pairs { stepping = "event", contact = "convex",
+  for key, value in pairs { contact = "convex",
     gradient = "smooth", solver = "tgs" } do
     raises(("key '%s': '%s' is not available yet"):format(key, value),
       function() sim.world { [key] = value } end)

@@ -1,0 +1,773 @@
+// Event stepping: each island's step is split where its bodies meet (algorithm B3 in
+// docs/stepping.md). Of what is left of the step,
+//
+// 1. what touches and approaches strikes: a blow that takes no time, with all that rests in it, as
+//    a blow goes on through that;
+// 2. what touches and does not leave rests: its points are rows of the flow, J v+ >= 0;
+// 3. the bodies flow to the end of the step by the trapezoid, q+ = q + s (v + v+)/2, exact under
+//    constant forces (islands with joints: by implicit Euler, as always), and errors of joints and
+//    of what rests are mended;
+// 4. where others meet on that way, the flow ends at the first of these times, and all begins anew
+//    with what is left.
+//
+// After S2_EVENT_SPLITS of them the rest is a speculative step. Islands are found from how far
+// bodies may go in the whole step, so that those that meet within it are in one.
+#include "dynamics/flow.h"
+#include "dynamics/notes.h"
+
+#include <string.h>
+
+typedef struct Impulses { // of one touch in the pieces before, and of its features
+  int count;
+  uint32_t id[4];
+  double normal[4], tangent[4];
+} Impulses;
+
+typedef struct Event {
+  S2Step *step;
+  S2Island *island;
+  S2Choice *choices;  // 2 a touch of the step
+  bool *touching;     // the same, of the speculative rest
+  S2Resting *resting; // a touch of the island
+  Impulses *sum;      // the same
+  double *joint_sum;  // S2_JOINT_ROWS + 3 a joint of the island
+  double slop;        // m
+  double done, left;  // s of the step
+  double tiny;        // m/s: what is slower is left over by a solve
+  bool limited;       // it has joints with limits
+  bool plain;         // implicit Euler in place of the trapezoid
+  // Of all slots at the start of the step, and how far (m) each has been from where it would be
+  // with free_v.
+  const double *q_start, *v_start, *free_start;
+  double *astray;
+  double *v, *bend; // 3 a slot, of the flow at hand
+  int splits;       // so far, in this attempt
+} Event;
+
+enum { JOINT_SUM = S2_JOINT_ROWS + 3 };
+
+// ---- Impulses ---------------------------------------------------------------------------------
+
+static void add_to(Impulses *sum, const S2TouchPoint *point) {
+  if (point->normal_impulse == 0 && point->tangent_impulse == 0) {
+    return;
+  }
+  int i = 0;
+  while (i < sum->count && sum->id[i] != point->at.id) {
+    i += 1;
+  }
+  if (i == 4) { // features change with every piece: what they carry goes together
+    i = 3;
+  } else if (i == sum->count) {
+    sum->id[sum->count++] = point->at.id;
+  }
+  sum->normal[i] += point->normal_impulse;
+  sum->tangent[i] += point->tangent_impulse;
+}
+
+// What the last solve gave `touches` of the island goes to the sums; the warm start stays.
+static void keep_contacts(const Event *event, const S2Touch *touches) {
+  for (int i = 0; i < event->island->touches; i++) {
+    const S2Touch *touch =
+        touches != NULL ? &touches[i] : &event->step->touches[event->island->touch[i]];
+    for (int k = 0; k < touch->count; k++) {
+      add_to(&event->sum[i], &touch->points[k]);
+    }
+  }
+}
+
+static void keep_joints(const Event *event) {
+  const S2Step *step = event->step;
+  for (int i = 0; i < event->island->joints; i++) {
+    int32_t slot = event->island->joint[i];
+    double *sum = event->joint_sum + JOINT_SUM * i;
+    for (int r = 0; r < S2_JOINT_ROWS; r++) {
+      sum[r] += step->joint_impulse[S2_JOINT_ROWS * slot + r];
+    }
+    for (int c = 0; c < 3; c++) {
+      sum[S2_JOINT_ROWS + c] += step->joint_reaction[3 * slot + c];
+    }
+  }
+}
+
+static void forget_impulses(const Event *event) {
+  s2_step_scale_contacts(event->step, event->island, 0);
+  s2_step_scale_joints(event->step, event->island, 0);
+}
+
+// Those of the whole step to the touches as they are at its end. A feature that is no more gives
+// what it carried to the nearest.
+static void hand_out_impulses(const Event *event) {
+  S2Step *step = event->step;
+  double margin = step->world->kept.def.contact_margin;
+  forget_impulses(event);
+  for (int i = 0; i < event->island->touches; i++) {
+    S2Touch *touch = &step->touches[event->island->touch[i]];
+    const Impulses *sum = &event->sum[i];
+    s2_touch_collide(step->world, touch, step->q1, sum->count > 0 ? INFINITY : margin);
+    for (int s = 0; s < sum->count && touch->count > 0; s++) {
+      int k = touch->count == 2 && touch->points[1].at.gap < touch->points[0].at.gap;
+      k = touch->points[0].at.id == sum->id[s]                        ? 0
+          : touch->count == 2 && touch->points[1].at.id == sum->id[s] ? 1
+                                                                      : k;
+      touch->points[k].normal_impulse += sum->normal[s];
+      touch->points[k].tangent_impulse += sum->tangent[s];
+    }
+  }
+  for (int i = 0; i < event->island->joints; i++) {
+    int32_t slot = event->island->joint[i];
+    const double *sum = event->joint_sum + JOINT_SUM * i;
+    memcpy(step->joint_impulse + S2_JOINT_ROWS * slot, sum, sizeof(double) * S2_JOINT_ROWS);
+    memcpy(step->joint_reaction + 3 * slot, sum + S2_JOINT_ROWS, 3 * sizeof(double));
+  }
+}
+
+// ---- Where the island is ----------------------------------------------------------------------
+
+static void place_ground(const Event *event, int32_t slot) {
+  const S2Step *step = event->step;
+  if (slot != S2_NONE && step->node_of[slot] == S2_GROUND) {
+    for (int c = 3 * slot; c < 3 * slot + 3; c++) {
+      double v = step->free_v[c]; // 0 unless it goes
+      step->q0[c] = event->q_start[c] + event->done * v;
+      step->v1[c] = step->v2[c] = v;
+    }
+    s2_step_carry(step, slot);
+  }
+}
+
+// What this island meets that is not solved for, at the start and the end of the piece: other
+// islands have it at their times.
+static void place_all_ground(const Event *event) {
+  const S2Step *step = event->step;
+  for (int i = 0; i < event->island->touches; i++) {
+    const S2Touch *touch = &step->touches[event->island->touch[i]];
+    place_ground(event, touch->body_a);
+    place_ground(event, touch->body_b);
+  }
+  for (int i = 0; i < event->island->joints; i++) {
+    const S2Joint *joint = &step->world->joints.at[event->island->joint[i]];
+    place_ground(event, joint->a);
+    place_ground(event, joint->b);
+    place_ground(event, joint->more[0]);
+    place_ground(event, joint->more[1]);
+  }
+}
+
+// The piece that begins now is to take `h`.
+static void set_piece(const Event *event, double h) {
+  S2Step *step = event->step;
+  step->h = h;
+  step->t = step->world->kept.time + event->done;
+  for (int i = 0; i < event->island->nodes; i++) {
+    s2_step_free_body(step, event->island->node[i]);
+  }
+}
+
+static void collide(const Event *event, const double *q) {
+  const S2Step *step = event->step;
+  for (int i = 0; i < event->island->touches; i++) {
+    s2_touch_collide(step->world, &step->touches[event->island->touch[i]], q, INFINITY);
+  }
+}
+
+static void copy_nodes(const Event *event, const double *from, double *to) {
+  for (int i = 0; i < event->island->nodes; i++) {
+    int32_t at = 3 * event->island->node[i];
+    memcpy(to + at, from + at, 3 * sizeof(double));
+  }
+}
+
+static void look_how_far(const Event *event) {
+  const S2Step *step = event->step;
+  double end = event->done + step->h;
+  for (int i = 0; i < event->island->nodes; i++) {
+    int32_t slot = event->island->node[i], at = 3 * slot;
+    double gone[3];
+    for (int c = 0; c < 3; c++) {
+      gone[c] = step->q1[at + c] - event->q_start[at + c] - end * event->free_start[at + c];
+    }
+    double turn = fmin(fabs(gone[0]), 2) * step->world->bodies.at[slot].reach;
+    event->astray[slot] = fmax(event->astray[slot], hypot(gone[1], gone[2]) + turn);
+  }
+}
+
+// ---- Blows ------------------------------------------------------------------------------------
+
+// m/s: what the forces change of the approach in half a step; e counts for what is faster, or blows
+// would follow each other for ever.
+static double slow(const Event *event, const S2Touch *touch, int k) {
+  S2Vec2 n = touch->points[k].at.normal;
+  double then = s2_touch_velocity(touch, k, n, event->v_start);
+  double free_then = s2_touch_velocity(touch, k, n, event->free_start);
+  return fmax(fabs(free_then - then) / 2, event->tiny);
+}
+
+static bool strikes(const Event *event, const double *v) {
+  const S2Step *step = event->step;
+  for (int i = 0; i < event->island->touches; i++) {
+    const S2Touch *touch = &step->touches[event->island->touch[i]];
+    for (int k = 0; k < touch->count && !s2_touch_soft(touch); k++) {
+      const S2ManifoldPoint *at = &touch->points[k].at;
+      if (at->gap <= event->slop && s2_touch_velocity(touch, k, at->normal, v) < -event->tiny) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+static bool blow(const Event *event) {
+  S2Step *step = event->step;
+  forget_impulses(event);
+  if (!s2_step_before_impact(step, event->island)) {
+    return false;
+  }
+  for (int i = 0; i < event->island->touches; i++) {
+    int32_t index = event->island->touch[i];
+    const S2Touch *touch = &step->touches[index];
+    for (int k = 0; k < touch->count; k++) {
+      const S2ManifoldPoint *at = &touch->points[k].at;
+      double u = s2_touch_velocity(touch, k, at->normal, step->v2);
+      double back = touch->restitution * fmin(u, 0);
+      bool touches = at->gap <= event->slop && !s2_touch_soft(touch);
+      event->choices[2 * index + k] = (S2Choice){
+          .use = touches && u <= event->tiny,
+          .bias = -back > slow(event, touch, k) ? back : 0,
+      };
+      event->touching[2 * index + k] = touches;
+    }
+  }
+  step->world->stats.second_solves += 1;
+  if (!s2_step_impact(step, event->island, event->choices, S2_IMPACT) ||
+      !s2_step_later_impacts(step, event->island, event->choices, event->touching)) {
+    return false;
+  }
+  keep_contacts(event, NULL);
+  keep_joints(event);
+  copy_nodes(event, step->v2, step->v0);
+  return true;
+}
+
+// ---- Flow -------------------------------------------------------------------------------------
+
+// The points that press. True when there are any, or what looks ahead by itself.
+static bool choose_resting(const Event *event) {
+  const S2Step *step = event->step;
+  bool some = event->island->joints > 0;
+  for (int i = 0; i < event->island->touches; i++) {
+    int32_t index = event->island->touch[i];
+    const S2Touch *touch = &step->touches[index];
+    S2Resting *resting = &event->resting[i];
+    *resting = (S2Resting){0};
+    for (int k = 0; k < touch->count; k++) {
+      const S2ManifoldPoint *at = &touch->points[k].at;
+      bool soft = s2_touch_soft(touch);
+      bool rests = !soft && at->gap <= event->slop &&
+                   s2_touch_velocity(touch, k, at->normal, step->v0) <= slow(event, touch, k);
+      event->choices[2 * index + k] = (S2Choice){.use = soft || rests};
+      some |= soft || rests;
+      if (rests) {
+        resting->id[resting->count++] = at->id;
+      }
+    }
+  }
+  return some;
+}
+
+// v1 and q1 after `h`.
+static bool flow(const Event *event, double h, bool rows) {
+  S2Step *step = event->step;
+  const S2Island *island = event->island;
+  set_piece(event, h);
+  place_all_ground(event);
+  if (rows) {
+    if (!s2_step_solve(step, island, event->choices, S2_MOTION, step->v1, NULL)) {
+      return false;
+    }
+    if (island->joints > 0 && step->stiff[island->joint[0]] && s2_island_floats(step, island)) {
+      s2_island_balance(step, island);
+    }
+  } else {
+    copy_nodes(event, step->free_v, step->v1);
+    forget_impulses(event);
+  }
+  for (int i = 0; i < island->nodes; i++) {
+    s2_step_carry(step, island->node[i]);
+  }
+  return true;
+}
+
+// The flow just solved as a function of time, of the bodies that the island's touches are of.
+static S2Flow as_function(const Event *event, double until) {
+  const S2Step *step = event->step;
+  for (int i = 0; i < 2 * event->island->touches; i++) {
+    const S2Touch *touch = &step->touches[event->island->touch[i / 2]];
+    int32_t slot = i % 2 == 0 ? touch->body_a : touch->body_b;
+    bool straight = event->plain || step->node_of[slot] == S2_GROUND;
+    for (int c = 3 * slot; c < 3 * slot + 3; c++) {
+      event->v[c] = straight ? step->carry[c] : step->v0[c];
+      event->bend[c] = straight ? 0 : (step->v1[c] - step->v0[c]) / (2 * step->h);
+    }
+  }
+  return (S2Flow){event->step, until, event->v, event->bend, event->slop};
+}
+
+// q1 again, which looking for meetings has changed.
+static void go_to_end(const Event *event) {
+  for (int i = 0; i < event->island->nodes; i++) {
+    s2_step_carry(event->step, event->island->node[i]);
+  }
+  place_all_ground(event);
+}
+
+static void take_touches(const Event *event, S2Touch *to) {
+  for (int i = 0; i < event->island->touches; i++) {
+    to[i] = event->step->touches[event->island->touch[i]];
+  }
+}
+
+static void put_touches(const Event *event, const S2Touch *from) {
+  for (int i = 0; i < event->island->touches; i++) {
+    event->step->touches[event->island->touch[i]] = from[i];
+  }
+}
+
+static double kinetic_of(const Event *event, const double *v) { // 3 a node
+  double sum = 0;
+  for (int i = 0; i < event->island->nodes; i++) {
+    const S2Body *body = &event->step->world->bodies.at[event->island->node[i]];
+    sum += body->inertia * v[3 * i] * v[3 * i] / 2;
+    sum += body->mass * (v[3 * i + 1] * v[3 * i + 1] + v[3 * i + 2] * v[3 * i + 2]) / 2;
+  }
+  return sum;
+}
+
+// Takes energy from v2: from what moves within the island first, as momenta stay in that.
+static void slow_down(const Event *event, double energy, double *v) {
+  S2Step *step = event->step;
+  const S2Island *island = event->island;
+  for (int i = 0; i < island->nodes; i++) {
+    memcpy(v + 3 * i, step->v2 + 3 * island->node[i], 3 * sizeof(double));
+  }
+  double most = fmax(0, kinetic_of(event, v) - energy);
+  s2_island_cap(step, island, most, v);
+  double kinetic = kinetic_of(event, v), part = kinetic > most ? sqrt(most / kinetic) : 1;
+  for (int i = 0; i < 3 * island->nodes; i++) {
+    step->v2[3 * island->node[i / 3] + i % 3] = part * v[i];
+  }
+}
+
+// J that the points of the flow brought over the mean of the velocities before and after, though
+// such points bring none: what rests left slowly before it was held, or friction has turned a
+// motion back. (`solved`: the touches as the flow had them.)
+static double brought(const Event *event, const S2Touch *solved) {
+  const S2Step *step = event->step;
+  double sum = 0;
+  for (int i = 0; i < event->island->touches; i++) {
+    const S2Touch *touch = &solved[i];
+    for (int k = 0; k < touch->count; k++) {
+      const S2TouchPoint *point = &touch->points[k];
+      S2Vec2 n = point->at.normal, t = s2_left(n);
+      double u = s2_touch_velocity(touch, k, n, step->v0);
+      double along = s2_touch_velocity(touch, k, t, step->v0) - touch->surface_speed;
+      double then = s2_touch_velocity(touch, k, t, step->v1) - touch->surface_speed;
+      sum += u > event->tiny ? point->normal_impulse * u / 2 : 0;
+      sum += fabs(along) > event->tiny ? fmax(0, point->tangent_impulse * (along + then) / 2) : 0;
+    }
+  }
+  return sum;
+}
+
+// When others meet on the way from the touches as they were `before` to those at the end; *first
+// is that touch of the island. Infinite: nothing does.
+static double find_meeting(const Event *event, const S2Touch *before, int *first) {
+  const S2Step *step = event->step;
+  S2Flow way = as_function(event, step->h);
+  double earliest = INFINITY;
+  for (int i = 0; i < event->island->touches; i++) {
+    if (!s2_touch_soft(&before[i])) {
+      const S2Touch *end = &step->touches[event->island->touch[i]];
+      double s = s2_flow_meet(&way, &before[i], &event->resting[i], end);
+      *first = s < earliest ? i : *first;
+      earliest = fmin(s, earliest);
+    }
+  }
+  go_to_end(event);
+  return earliest;
+}
+
+// The flow that ends when the touch `first` meets, about the time *tau, which becomes exact.
+static bool flow_to_meeting(const Event *event, const S2Touch *before, int first, bool rows,
+                            double *tau) {
+  double last = 0, last_s = 0; // the pass before, for a secant
+  for (int pass = 0; pass < S2_EVENT_REFINEMENTS; pass++) {
+    put_touches(event, before);
+    if (!flow(event, *tau, rows)) {
+      return false;
+    }
+    S2Flow way = as_function(event, event->left);
+    double gap = s2_flow_gap(&way, &before[first], &event->resting[first], *tau);
+    double s = fabs(gap) <= S2_EVENT_MET * event->slop
+                   ? *tau
+                   : s2_flow_meet(&way, &before[first], &event->resting[first], NULL);
+    go_to_end(event);
+    if (!isfinite(s) || !(s > 0) || s == *tau || pass + 1 == S2_EVENT_REFINEMENTS) {
+      break;
+    }
+    double slope = pass > 0 ? (s - last_s) / (*tau - last) : 0;
+    double next = *tau + (s - *tau) / (1 - slope);
+    last = *tau;
+    last_s = s;
+    *tau = next > 0 && next <= event->left ? next : s;
+  }
+  return true;
+}
+
+// Positions are mended. What that lifts against the forces is taken from the velocities, where
+// nothing else keeps account of it.
+static void mend(const Event *event, bool holds) {
+  S2Step *step = event->step;
+  S2Island *island = event->island;
+  S2ArenaMark mark = s2_arena_mark(step->arena);
+  double *before = S2_TAKE(step->arena, double, 3 * island->nodes), lifted = 0;
+  for (int i = 0; i < island->nodes; i++) {
+    memcpy(before + 3 * i, step->q1 + 3 * island->node[i], 3 * sizeof(double));
+  }
+  step->holds = holds;
+  s2_island_project(step, island);
+  step->holds = false;
+  for (int i = 0; i < 3 * island->nodes; i++) {
+    int32_t at = 3 * island->node[i / 3] + i % 3;
+    lifted -= step->force[at] * (step->q1[at] - before[i]);
+  }
+  if (island->joints == 0 && lifted > 0) {
+    slow_down(event, lifted, before);
+  }
+  s2_arena_rewind(step->arena, mark);
+}
+
+// What the flow left is mended, and what arrived at limits stops; the next piece begins there. The
+// touches are those of q1.
+static bool end_piece(Event *event, double h, bool holds) {
+  S2Step *step = event->step;
+  const S2Island *island = event->island;
+  if (step->world->kept.def.stabilization == S2_PROJECTION) {
+    mend(event, holds);
+  }
+  if (event->limited && s2_step_limit_arrives(step, island)) {
+    s2_step_scale_contacts(step, island, 0); // they are kept already
+    if (!s2_island_stop_at_limits(step, island)) {
+      return false;
+    }
+    keep_contacts(event, NULL);
+  }
+  keep_joints(event);
+  look_how_far(event);
+  event->done += h;
+  event->left -= h;
+  return true;
+}
+
+// Positions go with v1, which gains no energy, but v2 bounces back from them as they were. Of its
+// difference, and that of the impulses (from those in `ahead`), only the part is taken that gains
+// none, either.
+static void keep_energy(const Event *event, const S2Touch *ahead) {
+  S2Step *step = event->step;
+  double a = 0, b = 0, room = 0; // of the part: a part^2 + b part <= room
+  for (int i = 0; i < event->island->nodes; i++) {
+    int32_t at = 3 * event->island->node[i];
+    const S2Body *body = &step->world->bodies.at[event->island->node[i]];
+    const double inertial[3] = {body->inertia, body->mass, body->mass};
+    for (int c = 0; c < 3; c++) {
+      double v0 = step->v0[at + c], v1 = step->v1[at + c], more = step->v2[at + c] - v1;
+      a += inertial[c] * more * more / 2;
+      b += inertial[c] * more * v1;
+      room += inertial[c] * (v0 * v0 - v1 * v1) / 2 +
+              step->force[at + c] * (step->q1[at + c] - step->q0[at + c]);
+    }
+  }
+  if (event->island->joints > 0 || a + b <= room || !(a > 0)) {
+    return;
+  }
+  room = fmax(room, 0);
+  double root = sqrt(b * b + 4 * a * room);
+  double part = b > 0 ? 2 * room / (b + root) : (root - b) / (2 * a);
+  for (int i = 0; i < 3 * event->island->nodes; i++) {
+    int32_t at = 3 * event->island->node[i / 3] + i % 3;
+    step->v2[at] = step->v1[at] + part * (step->v2[at] - step->v1[at]);
+  }
+  s2_step_scale_contacts(step, event->island, part);
+  for (int i = 0; i < event->island->touches; i++) {
+    S2Touch *touch = &step->touches[event->island->touch[i]];
+    for (int k = 0; k < touch->count; k++) {
+      touch->points[k].normal_impulse += (1 - part) * ahead[i].points[k].normal_impulse;
+      touch->points[k].tangent_impulse += (1 - part) * ahead[i].points[k].tangent_impulse;
+    }
+  }
+}
+
+// The rest of the step as a speculative one.
+static bool finish_speculatively(Event *event) {
+  S2Step *step = event->step;
+  const S2Island *island = event->island;
+  double h = event->left;
+  step->share = 1;
+  set_piece(event, h);
+  place_all_ground(event);
+  if (!s2_island_look_ahead(step, island, event->choices)) {
+    return false;
+  }
+  copy_nodes(event, step->v1, step->v2);
+  S2Touch *ahead = S2_TAKE(step->arena, S2Touch, island->touches);
+  take_touches(event, ahead);
+  if (!s2_island_blow(step, island, event->choices, event->touching)) {
+    return false;
+  }
+  keep_energy(event, ahead);
+  keep_contacts(event, NULL);
+  collide(event, step->q1);
+  return end_piece(event, h, false);
+}
+
+// ---- The step of an island --------------------------------------------------------------------
+
+// Joints are rows at velocity level with SHAKE, which keeps energy in implicit Euler (on the
+// trapezoid a pendulum gains of the order of h), and soft contacts look ahead by it.
+static bool needs_euler(const S2Step *step, const S2Island *island) {
+  bool needs = island->joints > 0;
+  for (int i = 0; i < island->touches; i++) {
+    needs |= s2_touch_soft(&step->touches[island->touch[i]]);
+  }
+  return needs;
+}
+
+static bool has_limits(const S2Step *step, const S2Island *island) {
+  bool has = false;
+  for (int i = 0; i < island->joints; i++) {
+    const S2Joint *joint = &step->world->joints.at[island->joint[i]];
+    bool limited = joint->limit_lo > -INFINITY || joint->limit_hi < INFINITY;
+    has |= joint->unilateral || (limited && joint->limit_lo < joint->limit_hi);
+  }
+  return has;
+}
+
+// One piece; false: aborted.
+static bool next_piece(Event *event, int splits) {
+  S2Step *step = event->step;
+  set_piece(event, event->left);
+  place_all_ground(event);
+  if (strikes(event, step->v0)) {
+    if (!blow(event)) {
+      return false;
+    }
+    set_piece(event, event->left);
+  }
+  if (splits == S2_EVENT_SPLITS) {
+    return finish_speculatively(event);
+  }
+  bool rows = choose_resting(event);
+  S2Touch *solved = S2_TAKE(step->arena, S2Touch, event->island->touches);
+  if (!flow(event, event->left, rows)) {
+    return false;
+  }
+  take_touches(event, solved);
+  collide(event, step->q1);
+  int first = 0;
+  double h = event->left, tau = find_meeting(event, solved, &first);
+  if (tau < h * (1 - S2_EVENT_ROUNDING)) {
+    tau = fmax(tau, S2_EVENT_ROUNDING * h);
+    if (!flow_to_meeting(event, solved, first, rows, &tau)) {
+      return false;
+    }
+    h = tau;
+    event->splits += 1;
+    take_touches(event, solved);
+    collide(event, step->q1);
+  }
+  keep_contacts(event, solved);
+  copy_nodes(event, step->v1, step->v2);
+  double gained = event->plain ? 0 : brought(event, solved);
+  if (gained > 0) {
+    slow_down(event, gained, S2_TAKE(step->arena, double, 3 * event->island->nodes));
+  }
+  return end_piece(event, h, !event->limited);
+}
+
+static bool run_island(Event *event) {
+  S2Step *step = event->step;
+  int touches = event->island->touches, joints = event->island->joints;
+  event->resting = S2_TAKE_ZEROED(step->arena, S2Resting, touches);
+  event->sum = S2_TAKE_ZEROED(step->arena, Impulses, touches);
+  event->joint_sum = S2_TAKE_ZEROED(step->arena, double, JOINT_SUM *joints);
+  event->done = 0;
+  event->left = step->dt;
+  event->slop = S2_TOUCH_SLOP * event->island->length;
+  event->tiny = s2_island_rest_speed(step, event->island);
+  event->limited = has_limits(step, event->island);
+  event->plain = needs_euler(step, event->island);
+  step->share = event->plain ? 1 : 0.5;
+  bool going = true;
+  for (int splits = 0; going && event->left > 0; splits++) {
+    S2ArenaMark mark = s2_arena_mark(step->arena);
+    if (splits > 0) {
+      copy_nodes(event, step->q1, step->q0);
+      copy_nodes(event, step->v2, step->v0);
+      place_all_ground(event);
+      collide(event, step->q0);
+    }
+    going = next_piece(event, splits);
+    s2_arena_rewind(step->arena, mark);
+  }
+  hand_out_impulses(event);
+  return going;
+}
+
+// ---- The step ---------------------------------------------------------------------------------
+
+static double *copy_of(const S2Step *step, const double *from) {
+  int count = 3 * step->world->bodies.count;
+  double *to = S2_TAKE(step->arena, double, count);
+  if (count > 0) {
+    memcpy(to, from, sizeof(double) * (size_t)count);
+  }
+  return to;
+}
+
+typedef struct Start { // 3 a slot
+  const double *q, *v, *free_v, *mass;
+} Start;
+
+static void back_to_start(S2Step *step, const Start *start) {
+  size_t bytes = sizeof(double) * 3 * (size_t)step->world->bodies.count;
+  memcpy(step->q0, start->q, bytes);
+  memcpy(step->v0, start->v, bytes);
+  memcpy(step->free_v, start->free_v, bytes);
+  memcpy(step->mass, start->mass, bytes);
+  step->h = step->dt;
+  step->t = step->world->kept.time;
+}
+
+// All bodies to the end of the step, islands by themselves. `astray` (a slot) is told, and how many
+// splits it took.
+static bool run_islands(S2Step *step, const Start *start, double *astray, int *splits) {
+  const S2World *world = step->world;
+  int slots = world->bodies.count;
+  s2_step_islands(step);
+  s2_step_find_stiff(step);
+  memset(astray, 0, sizeof(double) * (size_t)slots);
+  step->share = 0.5;
+  memcpy(step->v1, step->free_v, sizeof(double) * 3 * (size_t)slots);
+  memcpy(step->v2, step->free_v, sizeof(double) * 3 * (size_t)slots);
+  s2_step_integrate(step);
+  Event event = {
+      .step = step,
+      .choices = S2_TAKE_ZEROED(step->arena, S2Choice, 2 * step->touch_count),
+      .touching = S2_TAKE_ZEROED(step->arena, bool, 2 * step->touch_count),
+      .v = S2_TAKE(step->arena, double, 3 * slots),
+      .bend = S2_TAKE(step->arena, double, 3 * slots),
+      .q_start = start->q,
+      .v_start = start->v,
+      .free_start = start->free_v,
+      .astray = astray,
+  };
+  step->turned = false; // q0 moves
+  bool going = true;
+  for (int i = 0; i < step->island_count && going; i++) {
+    event.island = &step->islands[i];
+    event.island->motion = NULL; // so do the rows of the first solve
+    S2ArenaMark mark = s2_arena_mark(step->arena);
+    step->h = step->dt;
+    going = run_island(&event);
+    s2_arena_rewind(step->arena, mark);
+  }
+  *splits = event.splits;
+  for (int32_t slot = 0; slot < slots; slot++) { // where the whole step brings it
+    if (step->node_of[slot] == S2_GROUND) {
+      memcpy(step->q0 + 3 * slot, start->q + 3 * slot, 3 * sizeof(double));
+    }
+  }
+  step->h = step->dt;
+  step->t = world->kept.time;
+  step->share = 0.5;
+  for (int i = 0; i < world->order.count; i++) {
+    int32_t slot = world->order.at[i];
+    if (step->node_of[slot] == S2_GROUND) {
+      s2_step_carry(step, slot);
+    }
+  }
+  return going;
+}
+
+// Did bodies go where the search has not looked? `slack` learns it.
+static bool outran(const S2Step *step, const double *astray) {
+  double room = step->world->kept.def.contact_margin / 2; // two bodies share the margin of a pair
+  bool found = false;
+  for (int32_t slot = 0; slot < step->world->bodies.count; slot++) {
+    if (astray[slot] > room + step->slack[slot]) {
+      step->slack[slot] = astray[slot];
+      found = true;
+    }
+  }
+  return found;
+}
+
+// The way of free flight is not straight: what the search must know of that.
+static void expect_bends(const S2Step *step, const Start *start) {
+  for (int32_t slot = 0; slot < step->world->bodies.count; slot++) {
+    const double *v = start->v + 3 * slot, *free_v = start->free_v + 3 * slot;
+    double turn = fmin(step->dt * fabs(free_v[0] - v[0]), 2);
+    step->slack[slot] = step->dt * hypot(free_v[1] - v[1], free_v[2] - v[2]) +
+                        turn * step->world->bodies.at[slot].reach;
+  }
+}
+
+// Of pairs that are in no island: what they are at the end.
+static void settle_others(const S2Step *step) {
+  const S2World *world = step->world;
+  for (int i = 0; i < step->touch_count; i++) {
+    S2Touch *touch = &step->touches[i];
+    bool moves =
+        step->node_of[touch->body_a] != S2_GROUND || step->node_of[touch->body_b] != S2_GROUND;
+    if (touch->allowed && !(moves && s2_touch_solid(touch))) {
+      s2_touch_collide(world, touch, step->q1, touch->sensor ? 0 : world->kept.def.contact_margin);
+    }
+  }
+}
+
+bool s2_step_event(S2Step *step) {
+  s2_note_refuse(step, "event stepping");
+  if (!s2_step_forces(step) || !s2_step_free_motion(step, step->dt)) {
+    return false;
+  }
+  Start start = {copy_of(step, step->q0), copy_of(step, step->v0), copy_of(step, step->free_v),
+                 copy_of(step, step->mass)};
+  double *astray = S2_TAKE(step->arena, double, step->world->bodies.count);
+  expect_bends(step, &start);
+  const S2Touch *known = NULL;
+  int known_count = 0, splits = 0;
+  do {
+    S2Touch *done = step->touches;
+    back_to_start(step, &start);
+    if (!s2_step_touches(step)) {
+      return false;
+    }
+    s2_step_warn_of_overlaps(step);
+    if (known != NULL && s2_step_same_points(step, known, known_count)) {
+      step->touches = done; // looking further showed nothing new
+      break;
+    }
+    S2Touch *found = S2_TAKE(step->arena, S2Touch, step->touch_count);
+    known_count = step->touch_count;
+    if (known_count > 0) {
+      memcpy(found, step->touches, sizeof(S2Touch) * (size_t)known_count);
+    }
+    known = found;
+    if (!run_islands(step, &start, astray, &splits)) {
+      return false;
+    }
+  } while (outran(step, astray) && step->passes < S2_REACH_PASSES);
+  step->world->stats.splits += (uint64_t)splits;
+  settle_others(step);
+  return true;
+}
