@@ -105,8 +105,7 @@ static void find_terms(const S2JointUndo *undo, Terms *terms) {
   terms->count = count;
   for (int side = 0; side < 2; side++) {
     int32_t slot = side == 0 ? joint->a : joint->b;
-    terms->moves[side] =
-        slot != S2_NONE && undo->at.world->bodies.at[slot].type != S2_STATIC;
+    terms->moves[side] = slot != S2_NONE && undo->at.world->bodies.at[slot].type != S2_STATIC;
   }
 }
 
@@ -116,9 +115,9 @@ static Split split_of(const S2JointUndo *undo, const Terms *terms) {
   for (int r = 0; r < terms->count; r++) {
     for (int i = 0; i < N * N; i++) {
       bool both = terms->moves[i / 18] && terms->moves[i % 6 / 3];
-      k[i] -= both ? terms->impulse[r] / undo->joint->reaction_time *
-                         terms->hessian[r].at[i / 6][i % 6]
-                   : 0;
+      k[i] -=
+          both ? terms->impulse[r] / undo->joint->reaction_time * terms->hessian[r].at[i / 6][i % 6]
+               : 0;
     }
   }
   s2_joint_eigen(N, k, split.value, split.q);
