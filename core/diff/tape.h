@@ -19,8 +19,8 @@ typedef struct S2Tape S2Tape;
 typedef uint32_t S2Var;
 
 S2Tape *s2_tape_new(void);
-void s2_tape_free(S2Tape *tape); // NULL: nothing
-void s2_tape_clear(S2Tape *tape); // keeps its memory for the next one
+void s2_tape_free(S2Tape *tape);          // NULL: nothing
+void s2_tape_clear(S2Tape *tape);         // keeps its memory for the next one
 size_t s2_tape_bytes(const S2Tape *tape); // all it holds, what its nodes count included
 int64_t s2_tape_nodes(const S2Tape *tape);
 
@@ -37,9 +37,9 @@ S2Var s2_tape_element(S2Tape *tape, S2Var of, int index);
 void *s2_tape_take(S2Tape *tape, size_t bytes);
 
 // A node of another kind. `backward` reads s2_tape_adjoint of `node` and adds to the adjoints of
-// what it came from (its own business, in `data`); a failure ends the sweep. `release` (may be NULL)
-// runs when the tape is cleared or freed. count = 0: no numbers of its own, but an act upon a world
-// that is to be undone in turn. Values: NULL for zeros, else copied.
+// what it came from (its own business, in `data`); a failure ends the sweep. `release` (may be
+// NULL) runs when the tape is cleared or freed. count = 0: no numbers of its own, but an act upon a
+// world that is to be undone in turn. Values: NULL for zeros, else copied.
 typedef S2Status S2TapeBackward(S2Tape *tape, S2Var node, void *data);
 typedef void S2TapeRelease(void *data);
 S2Var s2_tape_node(S2Tape *tape, int count, const double *values, S2TapeBackward *backward,
@@ -47,7 +47,7 @@ S2Var s2_tape_node(S2Tape *tape, int count, const double *values, S2TapeBackward
 // Memory that a node holds outside of the tape, for s2_tape_bytes.
 void s2_tape_count_bytes(S2Tape *tape, ptrdiff_t bytes);
 
-int s2_tape_count(const S2Tape *tape, S2Var node); // of its numbers
+int s2_tape_count(const S2Tape *tape, S2Var node);           // of its numbers
 const double *s2_tape_value(const S2Tape *tape, S2Var node); // valid until the next node is made
 // During and after a sweep; valid until the next sweep or node. NULL for 0.
 double *s2_tape_adjoint(S2Tape *tape, S2Var node);

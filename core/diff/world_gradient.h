@@ -52,12 +52,12 @@ typedef struct S2WorldGradient {
 
 // What a gradient is worth; 0: it is the derivative of what was computed.
 typedef enum S2GradientFlag {
-  S2_GRADIENT_WEAK = 1,        // a contact or bound was on the edge of two modes: one-sided
-  S2_GRADIENT_REDUNDANT = 2,   // impulses were not unique
+  S2_GRADIENT_WEAK = 1,         // a contact or bound was on the edge of two modes: one-sided
+  S2_GRADIENT_REDUNDANT = 2,    // impulses were not unique
   S2_GRADIENT_UNDETERMINED = 4, // l asked for such an impulse
-  S2_GRADIENT_SINGULAR = 8,    // a linear system was not solved: do not use the result
-  S2_GRADIENT_PARTIAL = 16,    // something that this file's docs list was taken as constant
-  S2_GRADIENT_GRAZING = 32,    // event: an impact at (nearly) no speed
+  S2_GRADIENT_SINGULAR = 8,     // a linear system was not solved: do not use the result
+  S2_GRADIENT_PARTIAL = 16,     // something that this file's docs list was taken as constant
+  S2_GRADIENT_GRAZING = 32,     // event: an impact at (nearly) no speed
 } S2GradientFlag;
 
 // Zero, large enough for this world as it is; grows (keeping contents) when asked again.
