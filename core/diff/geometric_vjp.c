@@ -49,10 +49,14 @@ static void times_part(const Split *split, bool positive, const double x[N], dou
 // k_bar += the adjoint of K where that of its part is z w'.
 static void part_vjp(const Split *split, bool positive, const double z[N], const double w[N],
                      double k_bar[N][N]) {
-  double inner[N][N], half[N][N] = {{0}};
+  double inner[N][N], half[N][N] = {{0}}, of_z[N], of_w[N];
+  for (int i = 0; i < N; i++) {
+    of_z[i] = along(split, i, z);
+    of_w[i] = along(split, i, w);
+  }
   for (int i = 0; i < N; i++) {
     for (int j = 0; j < N; j++) {
-      double of = along(split, i, z) * along(split, j, w) + along(split, j, z) * along(split, i, w);
+      double of = of_z[i] * of_w[j] + of_z[j] * of_w[i];
       inner[i][j] = of / 2 * slope(split->value[i], split->value[j], split->size, positive);
     }
   }
