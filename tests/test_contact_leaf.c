@@ -152,24 +152,37 @@ static void points(void **state) {
   assert_true(seen[0] > 50 && seen[1] > 50 && seen[2] > 50 && compared > 5000 && deep > 50);
 }
 
+// gap, speed, compliance, damping, h, alpha, beta
+static double soft_loss(const double x[7]) {
+  S2Blend blend = {.h = x[4], .alpha = x[5], .beta = x[6]};
+  S2SoftRow row = s2_soften_gap(x[0], x[1], x[2], x[3], blend);
+  return 0.7 * row.compliance - 0.4 * row.bias;
+}
+
 static void soft_rows(void **state) {
   (void)state;
-  for (int k = 0; k < 8; k++) {
-    const double at[4] = {k % 2 == 0 ? -0.02 : 0.03, k / 2 % 2 == 0 ? 1e-3 : 3, k < 4 ? 2 : 0,
-                          1.0 / 60};
-    double gap_bar = 0, h_bar = 0;
+  for (int k = 0; k < 16; k++) {
+    const double at[7] = {k % 2 == 0 ? -0.02 : 0.03,
+                          0.6,
+                          k / 2 % 2 == 0 ? 1e-3 : 3,
+                          k / 4 % 2 == 0 ? 2 : 0,
+                          1.0 / 60,
+                          k < 8 ? 1 : 0.8,
+                          k < 8 ? 1 : 0.6};
+    S2Blend blend = {.h = at[4], .alpha = at[5], .beta = at[6]};
     S2TouchBar touch = {0};
-    s2_soften_gap_vjp(at[0], at[1], at[2], at[3], 0.7, -0.4, &gap_bar, &touch, &h_bar);
-    const double mine[4] = {gap_bar, touch.compliance, touch.damping, h_bar};
-    for (int field = 0; field < 4; field++) {
+    S2SoftGapBar to = s2_soften_gap_vjp(at[0], at[1], at[2], at[3], blend, 0.7, -0.4, &touch);
+    const double mine[7] = {to.gap, to.speed, touch.compliance, touch.damping,
+                            to.h,   to.alpha, to.beta};
+    for (int field = 0; field < 7; field++) {
       double slope[2];
       for (int level = 0; level < 2; level++) {
-        double l[2], step = 1e-3 * fmax(at[field], 1e-2) / (1 + level);
+        double l[2], step = 1e-3 * fmax(fabs(at[field]), 1e-2) / (1 + level);
         for (int side = 0; side < 2; side++) {
-          double x[4] = {at[0], at[1], at[2], at[3]};
+          double x[7];
+          memcpy(x, at, sizeof x);
           x[field] += side == 0 ? -step : step;
-          S2SoftRow row = s2_soften_gap(x[0], x[1], x[2], x[3]);
-          l[side] = 0.7 * row.compliance - 0.4 * row.bias;
+          l[side] = soft_loss(x);
         }
         slope[level] = (l[1] - l[0]) / (2 * step);
       }

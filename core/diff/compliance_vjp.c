@@ -4,6 +4,7 @@
 //
 //     r = l/h + K (g + h alpha ((1 - beta) u_k + beta u)) + D (alpha u + (1 - alpha) u_k) = 0
 //
+// (g with the bend of the step where that is seen)
 // in the equations as they are, l being all of the impulse. With t' the adjoint of r and t = K t'
 // that of C r there is nothing of eigenvectors left: the derivative with respect to C is
 // t (l/h + D w)', and that with respect to D is t' w', w = alpha u + (1 - alpha) u_k. Directions in
@@ -16,6 +17,7 @@ enum { N = S2_JOINT_EQUATIONS };
 
 typedef struct Bend { // what is common to all rows
   double h, alpha, beta, h_bar, alpha_bar, beta_bar;
+  double bent, bent_bar; // of S2Blend
 } Bend;
 
 static void take_bend(S2JointUndo *undo, const Bend *bend) {
@@ -24,12 +26,29 @@ static void take_bend(S2JointUndo *undo, const Bend *bend) {
     undo->bar->gradient->alpha += bend->alpha_bar;
     undo->bar->gradient->beta += bend->beta_bar;
   }
+  if (bend->bent > 0) { // the world's alpha
+    undo->bar->gradient->alpha += bend->bent_bar;
+  }
+}
+
+// g with the bend of the step.
+static double seen(const Bend *b, const S2JointRow *row) {
+  return row->value + (b->bent > 0 ? b->bent * b->h * b->h / 2 * row->bend : 0);
+}
+
+static void seen_vjp(Bend *b, const S2JointRow *row, double t, S2RowBar *bar) {
+  bar->value += t;
+  if (b->bent > 0) {
+    bar->bend += t * b->bent * b->h * b->h / 2;
+    b->h_bar += t * b->bent * b->h * row->bend;
+    b->bent_bar += t * b->h * b->h / 2 * row->bend;
+  }
 }
 
 // One row of stiffness k: `t` of C r, `t_` of r, d_t of its damping.
-static void row_vjp(Bend *b, double t, double t_, double d_t, double l, double u, double u_k,
-                    S2RowBar *bar) {
-  bar->value += t;
+static void row_vjp(Bend *b, const S2JointRow *row, double t, double t_, double d_t, double l,
+                    double u, double u_k, S2RowBar *bar) {
+  seen_vjp(b, row, t, bar);
   bar->speed += b->h * b->alpha * (1 - b->beta) * t + (1 - b->alpha) * d_t;
   b->h_bar += t * b->alpha * (b->beta * u + (1 - b->beta) * u_k) - t_ * l / (b->h * b->h);
   b->alpha_bar += t * b->h * (b->beta * u + (1 - b->beta) * u_k) + d_t * (u - u_k);
@@ -40,13 +59,15 @@ static void curve_vjp(S2JointUndo *undo, Bend *b, const S2JointRow *row, const S
                       S2RowBar *bar) {
   const S2Joint *joint = undo->joint;
   S2JointGradient *g = undo->gradient;
-  double x = row->value, u = sum->speed[0], u_k = row->speed, t = sum->force[0];
+  S2JointRow at = *row;
+  at.value = seen(b, row);
+  double x = at.value, u = sum->speed[0], u_k = row->speed, t = sum->force[0];
   double force, tangent, d = joint->damping.linear;
-  s2_spring_pull(joint, row, &force, &tangent);
+  s2_spring_pull(joint, &at, &force, &tangent);
   double beta = tangent > 0 ? b->beta : 0;
   double along = b->h * b->alpha * ((1 - beta) * u_k + beta * u); // that the tangent acts on
   double bent = 2 * joint->quadratic + 6 * joint->cubic * x;
-  bar->value += t * (tangent + bent * along);
+  seen_vjp(b, row, t * (tangent + bent * along), bar);
   bar->speed += t * (b->h * b->alpha * (1 - beta) * tangent + (1 - b->alpha) * d);
   g->stiffness += t * (x + along);
   g->quadratic += t * x * (x + 2 * along);
@@ -71,10 +92,10 @@ static void scalars_vjp(S2JointUndo *undo, Bend *b, const S2JointRow *rows, cons
     double d = angular ? joint->damping.angular : joint->damping.linear;
     double k = springs ? joint->stiffness : 1 / c, t_ = sum->force[i], t = k * t_;
     double u = sum->speed[i], u_k = rows[i].speed, w = b->alpha * u + (1 - b->alpha) * u_k;
-    row_vjp(b, t, t_, d * t_, sum->impulse[i], u, u_k, &bars[i]);
+    row_vjp(b, &rows[i], t, t_, d * t_, sum->impulse[i], u, u_k, &bars[i]);
     *(angular ? &g->damping.angular : &g->damping.linear) += t_ * w;
     if (springs) {
-      double x = rows[i].value, along = b->h * b->alpha * ((1 - b->beta) * u_k + b->beta * u);
+      double x = seen(b, &rows[i]), along = b->h * b->alpha * ((1 - b->beta) * u_k + b->beta * u);
       g->stiffness += t_ * (x + along);
       g->quadratic += t_ * x * (x + 2 * along); // about 0
       g->cubic += t_ * x * x * (x + 3 * along);
@@ -166,7 +187,7 @@ static void matrices_vjp(S2JointUndo *undo, Bend *b, const S2JointRow *rows, con
   divide(n, c, d_t, none);
   divide(n, c, d_w, none);
   for (int i = 0; i < n; i++) {
-    row_vjp(b, t[i], t_[i], d_t[i], sum->impulse[i], u[i], u_k[i], &bars[i]);
+    row_vjp(b, &rows[i], t[i], t_[i], d_t[i], sum->impulse[i], u[i], u_k[i], &bars[i]);
     for (int j = 0; j < n; j++) {
       c_bar[i][j] = t[i] * (sum->impulse[j] / b->h + d_w[j]);
       d_bar[i][j] = t_[i] * w[j];
@@ -179,7 +200,8 @@ static void matrices_vjp(S2JointUndo *undo, Bend *b, const S2JointRow *rows, con
 void s2_joint_soften_vjp(S2JointUndo *undo, const S2JointRow *rows, const S2SoftSum *sum,
                          S2RowBar *bars) {
   const S2Joint *joint = undo->joint;
-  Bend bend = {.h = undo->blend.h, .alpha = undo->blend.alpha, .beta = undo->blend.beta};
+  const S2Blend *blend = &undo->blend;
+  Bend bend = {.h = blend->h, .alpha = blend->alpha, .beta = blend->beta, .bent = blend->bent};
   if (joint->compliance.size > 0 || joint->damping.size > 0) {
     matrices_vjp(undo, &bend, rows, sum, bars);
   } else if (s2_spring_curved(joint)) {

@@ -219,14 +219,31 @@ void s2_touch_material_vjp(const S2World *world, const S2Touch *touch, const S2T
   }
 }
 
-// C' = C/(h D), b = min(gap, 0)/D + max(gap, 0)/h, D = h + C d.
-void s2_soften_gap_vjp(double gap, double compliance, double damping, double h,
-                       double compliance_bar, double bias_bar, double *gap_bar, S2TouchBar *touch,
-                       double *h_bar) {
-  double c = compliance, d = h + c * damping, pressed = fmin(gap, 0), ahead = fmax(gap, 0);
-  *gap_bar += bias_bar * (gap < 0 ? 1 / d : 1 / h);
-  touch->compliance += compliance_bar / (d * d) - bias_bar * pressed * damping / (d * d);
-  touch->damping -= (compliance_bar * c / h + bias_bar * pressed) * c / (d * d);
-  *h_bar -= compliance_bar * c / (h * d) * (1 / h + 1 / d) + bias_bar * pressed / (d * d) +
-            bias_bar * ahead / (h * h);
+// C' = C/(h alpha D), b = (gap + (h alpha (1 - beta) + d C (1 - alpha)) u_k)/(alpha D), with
+// D = h beta + d C; of what is open b = gap/h, and alpha = beta = 1.
+S2SoftGapBar s2_soften_gap_vjp(double gap, double speed, double compliance, double damping,
+                               S2Blend blend, double compliance_bar, double bias_bar,
+                               S2TouchBar *touch) {
+  bool pressed = gap < 0;
+  double c = compliance, d = damping, h = blend.h;
+  double alpha = pressed ? blend.alpha : 1, beta = pressed ? blend.beta : 1;
+  double sum = h * beta + d * c, give = compliance_bar * c / (h * alpha * sum);
+  touch->compliance += compliance_bar * beta / (alpha * sum * sum);
+  touch->damping -= give * c / sum;
+  S2SoftGapBar to = {.h = -give * (1 / h + beta / sum)};
+  if (!pressed) {
+    to.gap = bias_bar / h;
+    to.h -= bias_bar * gap / (h * h);
+    return to;
+  }
+  double part = h * alpha * (1 - beta) + d * c * (1 - alpha), known = bias_bar / (alpha * sum);
+  double bias = known * (gap + part * speed); // times its adjoint
+  to.gap = known;
+  to.speed = known * part;
+  touch->compliance += known * d * (1 - alpha) * speed - bias * d / sum;
+  touch->damping += known * c * (1 - alpha) * speed - bias * c / sum;
+  to.h += known * alpha * (1 - beta) * speed - bias * beta / sum;
+  to.alpha = known * (h * (1 - beta) - d * c) * speed - (give + bias) / alpha;
+  to.beta = -known * h * alpha * speed - (give + bias) * h / sum;
+  return to;
 }

@@ -76,8 +76,7 @@ void s2_joint_speed_vjp(S2JointUndo *undo, const S2JointRow *row, const S2JointH
 }
 
 // Row r of the problem along `sign` times a function: to the function, and what moves the ground.
-static void sides_vjp(S2JointUndo *undo, const S2JointRow *row, double sign, int r,
-                      S2RowBar *bar) {
+static void sides_vjp(S2JointUndo *undo, const S2JointRow *row, double sign, int r, S2RowBar *bar) {
   const S2RowsAdjoint *rows = undo->rows;
   for (int i = 0; i < 6; i++) {
     double *given = s2_joint_number(undo->joint, undo->step->free_v, i);
@@ -110,9 +109,9 @@ static void rigid_vjp(S2JointUndo *undo, const S2JointRow *row, double bias, S2R
   undo->bar->h += bias * (blend->ahead / 2 * row->bend - (mended + blend->mend) * row->value / h);
   if (!undo->step->stiff[undo->slot] && blend->beta >= 0.5) { // at 1/2 that to the right
     double beta = blend->beta, by = bias / (beta * beta);
-    undo->bar->gradient->beta -= by * ((blend->reflect > 0 ? row->speed : 0) +
-                                       (blend->ahead > 0 ? h / 2 * row->bend : 0) +
-                                       (blend->mend > 0 ? row->value / h : 0));
+    undo->bar->gradient->beta -=
+        by * ((blend->reflect > 0 ? row->speed : 0) + (blend->ahead > 0 ? h / 2 * row->bend : 0) +
+              (blend->mend > 0 ? row->value / h : 0));
   }
 }
 
@@ -138,8 +137,8 @@ static void soft_row_vjp(S2JointUndo *undo, const S2SoftRow *soft, int row, int 
                          const double p[6], S2SoftSum *sum, S2RowBar *own) {
   const S2RowsAdjoint *rows = undo->rows;
   double h = undo->step->h, kept = part >= 0 ? rows->given[part] : 0;
-  double force = row >= 0 ? h * soft->compliance * rows->bias[row]
-                          : -h * (times(&soft->row, p) + kept);
+  double force =
+      row >= 0 ? h * soft->compliance * rows->bias[row] : -h * (times(&soft->row, p) + kept);
   double impulse = soft->given + (row >= 0 ? rows->lambda[row] : 0);
   own->rate += row >= 0 ? rows->bias[row] : 0;
   for (int i = 0; i < 6; i++) { // what is given acts along the row, too
@@ -168,7 +167,7 @@ static int soften(const S2JointUndo *undo, S2JointRow *rows, S2JointHessian *hes
     return count;
   }
   s2_joint_speeds(joint, undo->step->v0, rows, count);
-  if (blend->ahead > 0) {
+  if (blend->ahead > 0 || blend->bent > 0) {
     kind->hessians(&undo->at, hessians);
     s2_joint_bends(joint, undo->step->v0, hessians, rows, count);
   }
@@ -241,7 +240,7 @@ static void equal_limits_vjp(S2JointUndo *undo, int r) {
 // What the distance asks for in a motion: all of what is open, and of what is not by rounding.
 static double distance_part(const S2JointUndo *undo, const S2JointRow *row, double distance) {
   bool baumgarte = undo->step->world->kept.def.stabilization == S2_BAUMGARTE;
-  double slop = S2_PROJECTION_TRIGGER * (s2_joint_row_angular(row) ? 1 : undo->length);
+  double slop = S2_PROJECTION_TOLERANCE * (s2_joint_row_angular(row) ? 1 : undo->length);
   return distance >= -slop ? 1 : baumgarte ? S2_BAUMGARTE_FACTOR : 0;
 }
 
@@ -318,11 +317,8 @@ static S2JointUndo begin(const S2Step *step, const S2Island *island, S2Kind kind
   double since = step->t - step->world->kept.time + (end ? step->h : 0);
   undo.at = (S2JointAt){step->world, undo.joint, end ? step->q1 : step->q0, since, NULL, NULL};
   undo.place = (S2PlaceBar){end ? adjoint->q1 : adjoint->q0, NULL, elapsed, adjoint->gradient};
-  S2WorldDef def = s2_step_settings(step, slot);
-  undo.blend = s2_joint_blend(&def, kind == S2_POSITIONS ? 0 : step->h);
-  if (kind != S2_MOTION || undo.joint->velocity_only) {
-    undo.blend.reflect = undo.blend.ahead = undo.blend.mend = 0;
-  }
+  S2Blend world = s2_joint_blend(&step->world->kept.def, kind == S2_POSITIONS ? 0 : step->h);
+  undo.blend = s2_step_blend(step, slot, kind, &world);
   return undo;
 }
 
@@ -380,10 +376,4 @@ S2Status s2_joint_rows_vjp(const S2Step *step, const S2Island *island, S2Kind ki
   adjoint->elapsed += elapsed;
   adjoint->h += kind == S2_POSITIONS || kind == S2_STOP ? elapsed : 0;
   return s2_ok();
-}
-
-S2Status s2_midpoint_vjp(const S2Step *step, const S2Island *island, const double *before,
-                         double *before_bar, S2StepAdjoint *adjoint) {
-  (void)step, (void)island, (void)before, (void)before_bar, (void)adjoint;
-  return s2_error(S2_INVALID, "gradient: no derivative of nonlinear steps yet");
 }

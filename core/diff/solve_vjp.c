@@ -12,6 +12,7 @@ typedef struct Solve {
   const S2Note *note;
   const S2Touch *touches; // that the rows are taken from
   S2Assembly assembly;
+  S2Blend blend; // of soft contacts
   S2McpGradient data;
   double *dl_dv, *dl_dlambda, *given;
 } Solve;
@@ -249,14 +250,30 @@ static void target_vjp(const Solve *solve, int i, int k, double bar, S2PointBar 
   }
 }
 
+static void soft_vjp(const Solve *solve, const S2Touch *touch, int k, int r, S2PointBar *point,
+                     S2TouchBar *pair) {
+  S2StepAdjoint *bar = &solve->undo->bar;
+  const double *v0 = solve->undo->step.v0;
+  const S2ManifoldPoint *at = &touch->points[k].at;
+  double speed = s2_touch_velocity(touch, k, at->normal, v0);
+  S2SoftGapBar to =
+      s2_soften_gap_vjp(at->gap, speed, touch->compliance, touch->damping, solve->blend,
+                        solve->data.compliance[r], solve->data.bias[r], pair);
+  point->gap += to.gap;
+  bar->h += to.h;
+  s2_touch_velocity_vjp(touch, k, at->normal, v0, to.speed, bar->v0, point, &point->normal);
+  if (solve->blend.beta < 1) { // else they are 1 whatever the world's are
+    bar->gradient->alpha += to.alpha;
+    bar->gradient->beta += to.beta;
+  }
+}
+
 static void normal_vjp(const Solve *solve, int i, int k, int r, S2PointBar *point,
                        S2TouchBar *pair) {
   const S2Touch *touch = &solve->touches[i];
   row_vjp(solve, touch, k, touch->points[k].at.normal, r, point, &point->normal);
   if (s2_touch_soft(touch)) {
-    s2_soften_gap_vjp(touch->points[k].at.gap, touch->compliance, touch->damping,
-                      solve->undo->step.h, solve->data.compliance[r], solve->data.bias[r],
-                      &point->gap, pair, &solve->undo->bar.h);
+    soft_vjp(solve, touch, k, r, point, pair);
   } else {
     target_vjp(solve, i, k, solve->data.bias[r], point, pair);
   }
@@ -303,6 +320,7 @@ typedef void PutPoint(Solve *solve, int i, int k, const S2PointBar *point);
 static void contacts_vjp(Solve *solve, PutPoint *put) {
   const S2Note *note = solve->note;
   int r = solve->assembly.parts, drag = 0;
+  solve->blend = s2_contact_blend(&solve->undo->step, &note->island, note->kind);
   for (int i = 0; i < note->island.touches; i++) {
     const S2Touch *touch = &solve->touches[i];
     S2TouchBar pair = {0};
@@ -353,8 +371,7 @@ static void take_impulses(Solve *solve) {
   for (int r = 0; r < parts; r++) {
     const S2JointPart *part = &assembly->part[r];
     bool kept = part->joint != S2_NONE && part->row != S2_NONE;
-    double bar =
-        !kept ? 0 : undo->bar.joint_impulse[S2_JOINT_ROWS * part->joint + part->row];
+    double bar = !kept ? 0 : undo->bar.joint_impulse[S2_JOINT_ROWS * part->joint + part->row];
     solve->given[r] = bar;
     if (r < assembly->parts) {
       solve->dl_dlambda[r] += bar;
@@ -402,9 +419,9 @@ S2Status s2_undo_solve(S2Undo *undo, int index) {
     if (differentiate(&solve)) {
       bodies_vjp(&solve);
       contacts_vjp(&solve, put_solved);
-      S2RowsAdjoint rows = {note->more,      note->lambda,          solve.data.ja,
-                            solve.data.jb,   solve.data.bias,       solve.data.compliance,
-                            solve.data.lo,   solve.data.hi,         solve.data.rhs,
+      S2RowsAdjoint rows = {note->more,    note->lambda,    solve.data.ja,
+                            solve.data.jb, solve.data.bias, solve.data.compliance,
+                            solve.data.lo, solve.data.hi,   solve.data.rhs,
                             solve.given};
       if (note->island.joints > 0) {
         status = s2_joint_rows_vjp(&undo->step, &note->island, note->kind, &solve.assembly, &rows,
@@ -525,10 +542,12 @@ static S2Status mended_joints(Solve *solve, const S2Assembly *start, int equatio
   S2McpGradient *data = &solve->data;
   double h = undo->bar.h, elapsed = undo->bar.elapsed;
   double *none = S2_TAKE_ZEROED(undo->arena, double, 3 * (note->rows + note->island.nodes));
-  S2RowsAdjoint rows = {note->more, note->lambda, data->ja, data->jb, data->bias, none, none, none, none, solve->given};
+  S2RowsAdjoint rows = {note->more, note->lambda, data->ja, data->jb, data->bias,
+                        none,       none,         none,     none,     solve->given};
   S2Status status = s2_ok();
   if (start != NULL) {
-    S2RowsAdjoint at_start = {note->more, note->lambda, data->ja, data->jb, none, none, none, none, none, solve->given};
+    S2RowsAdjoint at_start = {note->more, note->lambda, data->ja, data->jb, none,
+                              none,       none,         none,     none,     solve->given};
     double *q1 = undo->step.q1, *q1_bar = undo->bar.q1;
     S2Assembly only = *start; // equations come first
     only.parts = equations;
@@ -620,7 +639,8 @@ static S2Status solved_joints(Solve *solve, const S2Assembly *end) {
     }
   }
   double *q1 = undo->step.q1, *q1_bar = undo->bar.q1;
-  S2RowsAdjoint at_start = {note->more, note->lambda, data->ja, data->jb, data->bias, none, none, none, none, solve->given};
+  S2RowsAdjoint at_start = {note->more, note->lambda, data->ja, data->jb, data->bias,
+                            none,       none,         none,     none,     solve->given};
   S2RowsAdjoint at_end = {none, none, none, none, errors, none, none, none, none, given};
   undo->step.q1 = undo->step.q0;
   undo->bar.q1 = undo->bar.q0;

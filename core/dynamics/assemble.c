@@ -81,6 +81,13 @@ bool s2_step_blends_contacts(const S2Step *step, const S2Island *island) {
   return blends;
 }
 
+S2Blend s2_contact_blend(const S2Step *step, const S2Island *island, S2Kind kind) {
+  bool blends = kind == S2_MOTION && s2_step_blends_contacts(step, island);
+  return (S2Blend){.h = step->h,
+                   .alpha = blends ? step->world->kept.def.alpha : 1,
+                   .beta = blends ? step->world->kept.def.beta : 1};
+}
+
 static S2Row normal_row(const S2Step *step, const S2Touch *touch, int k, const S2Choice *choice,
                         S2Kind kind, S2Blend blend) {
   const S2ManifoldPoint *at = &touch->points[k].at;
@@ -178,10 +185,7 @@ S2Assembly s2_assemble(const S2Step *step, const S2Island *island, const S2Choic
   for (int i = drag; i < n; i++) {
     rows[i].group += drag;
   }
-  bool blends = kind == S2_MOTION && s2_step_blends_contacts(step, island);
-  S2Blend blend = {.h = step->h,
-                   .alpha = blends ? step->world->kept.def.alpha : 1,
-                   .beta = blends ? step->world->kept.def.beta : 1};
+  S2Blend blend = s2_contact_blend(step, island, kind);
   int known = n, group = n > 0 ? rows[n - 1].group + 1 : 0;
   bool holds = kind == S2_POSITIONS && step->holds; // equations come first
   for (int at = holds ? 0 : island->touches; at < 2 * island->touches; at++) {

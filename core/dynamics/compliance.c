@@ -397,6 +397,7 @@ static void soften_curve(S2SoftRow *soft, const S2Joint *joint, double d, S2Blen
   if (h == 0) {
     return;
   }
+  see_bend(soft, blend);
   s2_spring_pull(joint, &soft->row, &force, &tangent);
   double beta = tangent > 0 ? blend.beta : 0;
   double start = h * alpha * (1 - beta) * tangent + (1 - alpha) * d;

@@ -174,26 +174,32 @@ static void elastic(const Builder *builder, List *list, const S2JointRow *of, in
   }
 }
 
-static S2Blend blend_of(const Builder *builder) {
-  bool positions = builder->kind == S2_POSITIONS;
-  S2Blend blend = builder->blend;
-  if (builder->step->stiff[builder->slot]) {
-    S2WorldDef def = s2_step_settings(builder->step, builder->slot);
-    blend = s2_joint_blend(&def, positions ? 0 : builder->step->h);
+// Are rigid rows met by the speeds at the end alone?
+static bool at_end(const S2Blend *blend) {
+  return blend->reflect == 0 && blend->ahead == 0 && blend->mend == 0;
+}
+
+S2Blend s2_step_blend(const S2Step *step, int32_t joint, S2Kind kind, const S2Blend *world) {
+  S2Blend blend = *world;
+  if (!step->stiff[joint] && at_end(world)) {
+    return blend;
+  }
+  if (step->stiff[joint]) {
+    S2WorldDef def = s2_step_settings(step, joint);
+    blend = s2_joint_blend(&def, world->h);
     // A step by implicit Euler here and there does not damp what the world's own way keeps.
-    blend.bent = fmin(blend.bent, builder->blend.bent);
+    blend.bent = fmin(blend.bent, world->bent);
   }
   // The positions are met by the first solve. After a blow the speeds of rigid rows are 0: what
   // error they had would else go on, turned round in each step.
-  if (builder->kind != S2_MOTION || builder->joint->velocity_only) {
+  if (kind != S2_MOTION || step->world->joints.at[joint].velocity_only) {
     blend.reflect = blend.ahead = blend.mend = blend.bent = 0;
   }
   return blend;
 }
 
-// Are rigid rows met by the speeds at the end alone?
-static bool at_end(const S2Blend *blend) {
-  return blend->reflect == 0 && blend->ahead == 0 && blend->mend == 0;
+static S2Blend blend_of(const Builder *builder) {
+  return s2_step_blend(builder->step, builder->slot, builder->kind, &builder->blend);
 }
 
 static void add_equations(Builder *builder, List *list) {
@@ -208,8 +214,7 @@ static void add_equations(Builder *builder, List *list) {
   if (s2_kind_takes_time(builder->kind)) {
     s2_spring_ask(builder->step->world, builder->slot, &rows[0]);
   }
-  bool world_at_end = at_end(&builder->blend) && !builder->step->stiff[builder->slot];
-  S2Blend blend = world_at_end ? builder->blend : blend_of(builder);
+  S2Blend blend = blend_of(builder);
   bool wide = builder->joint->more[0] != S2_NONE;                     // gear_rows.c
   if (at_end(&blend) && !wide && s2_joint_is_rigid(builder->joint)) { // what follows changes no row
     for (int i = 0; i < count; i++) {

@@ -311,6 +311,9 @@ bool s2_step_reflect(S2Step *step, const S2Island *island, S2Choice *choices, co
 // Do its soft contacts that are closed as the step begins follow alpha and beta? Where nothing in
 // it is rigid and the step resolves all of them; else they are implicit Euler's.
 bool s2_step_blends_contacts(const S2Step *step, const S2Island *island);
+S2Blend s2_contact_blend(const S2Step *step, const S2Island *island, S2Kind kind);
+// What a joint's rows follow in a solve; `world` is s2_joint_blend of the world's settings.
+S2Blend s2_step_blend(const S2Step *step, int32_t joint, S2Kind kind, const S2Blend *world);
 
 // The velocity scale V of an island (MATH: max(|g| h, |v|, 1e-6 L/h), m/s), forces included.
 double s2_island_speed(const S2Step *step, const S2Island *island);
