@@ -415,11 +415,40 @@ static int sim_stop_gradient(lua_State *L) {
   return 1;
 }
 
+static int sim_checkpoint(lua_State *L) {
+  S2LuaDiff *diff = s2_lua_diff(L);
+  int was = diff->checkpoint;
+  diff->checkpoint = lua_isnoneornil(L, 1) ? 0 : (int)s2_lua_array_integer(L, 1, 1, INT32_MAX);
+  if (was > 0) {
+    lua_pushinteger(L, was);
+  } else {
+    lua_pushnil(L);
+  }
+  return 1;
+}
+
+static const char *const flag_names[] = {"weak",     "redundant", "undetermined",
+                                         "singular", "partial",   "grazing"};
+
+// What the gradients of worlds are worth, see S2GradientFlag.
+static void push_flags(lua_State *L, unsigned flags) {
+  int count = 0;
+  lua_newtable(L);
+  for (int i = 0; i < (int)(sizeof flag_names / sizeof flag_names[0]); i++) {
+    if ((flags & 1u << i) != 0) {
+      lua_pushstring(L, flag_names[i]);
+      lua_rawseti(L, -2, ++count);
+    }
+  }
+}
+
 static int sim_tape_stats(lua_State *L) {
   const S2LuaDiff *diff = s2_lua_diff(L);
   int64_t nodes = diff->busy ? s2_tape_nodes(diff->tape) : diff->nodes;
   size_t bytes = diff->busy ? s2_tape_bytes(diff->tape) : diff->bytes;
-  lua_createtable(L, 0, 3);
+  lua_createtable(L, 0, 4);
+  push_flags(L, diff->flags);
+  lua_setfield(L, -2, "flags");
   lua_pushinteger(L, nodes);
   lua_setfield(L, -2, "nodes");
   lua_pushinteger(L, (lua_Integer)bytes);
@@ -430,10 +459,9 @@ static int sim_tape_stats(lua_State *L) {
 }
 
 void s2_lua_open_gradient(lua_State *L) {
-  static const luaL_Reg functions[] = {{"value_and_grad", sim_value_and_grad},
-                                       {"grad", sim_grad},
-                                       {"stop_gradient", sim_stop_gradient},
-                                       {"tape_stats", sim_tape_stats},
-                                       {NULL, NULL}};
+  static const luaL_Reg functions[] = {
+      {"value_and_grad", sim_value_and_grad}, {"grad", sim_grad},
+      {"stop_gradient", sim_stop_gradient},   {"tape_stats", sim_tape_stats},
+      {"checkpoint", sim_checkpoint},         {NULL, NULL}};
   s2_lua_functions(L, functions, 0);
 }

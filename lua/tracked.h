@@ -29,6 +29,7 @@ typedef struct S2LuaDiff {
   int shift_read; // s2_lua_tracked_shift: position in `reads`
   double shift_by;
   lua_State *L;       // that sweeps, for nodes written in Lua
+  int checkpoint;     // sim.checkpoint: steps between images of worlds; 0: none
   unsigned flags;     // S2GradientFlag of the worlds, of the last call
   int64_t nodes;      // of the last tape
   size_t bytes, peak; // of the last tape, of the largest

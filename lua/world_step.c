@@ -116,7 +116,8 @@ static void step(lua_State *L, S2LuaWorld *lw) {
     s2_lua_put_on_tape(lw); // they may give tracked numbers
   }
   S2WorldTape *tape = s2_lua_on_tape(lw);
-  S2Status status = tape == NULL ? s2_world_step(lw->world) : s2_world_tape_step(tape, lw->world);
+  S2Status status = tape == NULL ? s2_world_step(lw->world)
+                                 : s2_world_tape_step(tape, lw->world, lw->diff->checkpoint);
   if (status.code != S2_OK) {
     s2_lua_step_failed(L, lw, status);
   }

@@ -1,6 +1,7 @@
 #include "diff/world_tape.h"
 
 #include "diff/trace.h"
+#include "diff/world_checkpoint.h"
 #include "dynamics/world.h"
 
 #include <math.h>
@@ -9,11 +10,12 @@
 struct S2WorldTape {
   S2Tape *tape;
   S2WorldGradient gradient;
-  double time;           // dl/d(time of the world)
-  unsigned *flags;       // or NULL
-  S2Arena arena;         // of one act, at either end
-  S2World *scratch;      // where things are made again; NULL but while that goes on
-  S2_ARRAY(S2Term) laws; // of the step that runs; `to` is 3 slot + component
+  double time;                // dl/d(time of the world)
+  unsigned *flags;            // or NULL
+  S2Arena arena;              // of one act, at either end
+  S2World *scratch;           // where things are made again; NULL but while that goes on
+  S2Checkpoints *checkpoints; // NULL: none so far
+  S2_ARRAY(S2Term) laws;      // of the step that runs; `to` is 3 slot + component
 };
 
 static void start_sweep(void *data) {
@@ -32,6 +34,7 @@ static void drop_scratch(S2WorldTape *tape) {
 static void release_world(void *data) {
   S2WorldTape *tape = data;
   drop_scratch(tape);
+  s2_checkpoints_free(tape->checkpoints);
   s2_world_gradient_free(&tape->gradient);
   s2_arena_free(&tape->arena);
   s2_array_free(tape->laws);
@@ -422,7 +425,9 @@ S2Status s2_world_tape_made_joint(S2WorldTape *tape, const S2World *world, int32
 
 typedef struct Step {
   S2WorldTape *world;
-  S2Trace *trace;
+  S2Trace *trace;     // or
+  S2Segment *segment; // where it can be made again
+  int index;          // of it there; the first owns the segment
   size_t bytes;
 } Step;
 
@@ -430,15 +435,25 @@ static void release_step(void *data) {
   Step *step = data;
   s2_tape_count_bytes(step->world->tape, -(ptrdiff_t)step->bytes);
   s2_trace_free(step->trace);
+  if (step->segment != NULL && step->index == 0) {
+    s2_segment_free(step->segment);
+  }
 }
 
 static S2Status undo_step(S2Tape *tape, S2Var node, void *data) {
   const Step *step = data;
   S2WorldTape *world = step->world;
+  const S2Trace *trace = step->trace;
   (void)tape, (void)node;
   s2_arena_reset(&world->arena);
   world->gradient.dt += world->time;
-  S2_TRY(s2_trace_vjp(step->trace, &world->gradient, &world->arena));
+  if (trace == NULL) {
+    S2_TRY(s2_segment_trace(step->segment, step->index, &trace));
+  }
+  S2_TRY(s2_trace_vjp(trace, &world->gradient, &world->arena));
+  if (step->segment != NULL && step->index == 0) {
+    s2_segment_forget(step->segment);
+  }
   if (world->flags != NULL) {
     *world->flags |= world->gradient.flags;
   }
@@ -474,18 +489,35 @@ static void note_laws(S2WorldTape *tape, const S2World *world) {
   tape->laws.count = 0;
 }
 
-S2Status s2_world_tape_step(S2WorldTape *tape, S2World *world) {
-  S2Trace *trace = s2_trace_new();
-  tape->laws.count = 0;
-  S2Status status = s2_world_step_traced(world, trace);
+static S2Status advance(S2WorldTape *tape, S2World *world, int every, Step *step) {
+  if (every > 0 && s2_checkpoints_can(world)) {
+    tape->checkpoints = tape->checkpoints == NULL ? s2_checkpoints_new() : tape->checkpoints;
+    return s2_checkpoints_step(tape->checkpoints, world, every, &step->segment, &step->index);
+  }
+  if (tape->checkpoints != NULL) {
+    s2_checkpoints_break(tape->checkpoints);
+  }
+  step->trace = s2_trace_new();
+  S2Status status = s2_world_step_traced(world, step->trace);
   if (status.code != S2_OK) {
-    s2_trace_free(trace);
+    s2_trace_free(step->trace);
     return status;
   }
+  step->bytes = s2_trace_bytes(step->trace);
+  return status;
+}
+
+S2Status s2_world_tape_step(S2WorldTape *tape, S2World *world, int every) {
+  Step *step = s2_tape_take(tape->tape, sizeof *step);
+  *step = (Step){.world = tape};
+  tape->laws.count = 0;
+  S2_TRY(advance(tape, world, every, step));
   note_laws(tape, world);
   s2_world_gradient_fit(&tape->gradient, world);
-  Step *step = s2_tape_take(tape->tape, sizeof *step);
-  *step = (Step){.world = tape, .trace = trace, .bytes = s2_trace_bytes(trace)};
+  if (step->segment != NULL) { // its share of what the segment holds
+    size_t bytes = s2_segment_bytes(step->segment);
+    step->bytes = step->index == 0 ? bytes : 0;
+  }
   s2_tape_count_bytes(tape->tape, (ptrdiff_t)step->bytes);
   s2_tape_node(tape->tape, 0, NULL, undo_step, release_step, step);
   return s2_ok();

@@ -87,8 +87,9 @@ bool s2_world_has_soft_contacts(const S2World *world);
 bool s2_world_has_laws(const S2World *world);
 // A force law gave numbers within the step that runs.
 void s2_world_tape_law(S2WorldTape *tape, int32_t slot, const S2Var vars[3]);
-// Advances the world and notes it. When the step fails nothing is noted.
-S2Status s2_world_tape_step(S2WorldTape *tape, S2World *world);
+// Advances the world and notes it. When the step fails nothing is noted. `every` > 0: the step is
+// not kept, but an image of the world every so many steps, from which they are made again.
+S2Status s2_world_tape_step(S2WorldTape *tape, S2World *world, int every);
 
 // `to` is now what `from` is (a clone, a snapshot, what a snapshot restores); NULL: constants.
 void s2_world_tape_copy(S2WorldTape *to, S2WorldTape *from);

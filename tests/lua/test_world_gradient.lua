@@ -380,3 +380,57 @@ test("tracked numbers end with their call, snapshots stay", function()
   end, 3)
   eq(g, 2)
 end)
+
+-- ---- Checkpoints ------------------------------------------------------------------------------
+
+local function long(steps)
+  return function(p)
+    local w = sim.world { gravity = { 0, -9.81 }, dt = 0.005 }
+    w:segment { from = { -20, 0 }, to = { 20, 0 }, friction = p.mu, restitution = 0.4 }
+    local ball = w:circle { radius = 0.2, position = { 0, 0.5 }, velocity = { p.v, 0 }, friction = p.mu,
+      restitution = 0.7 }
+    local arm = w:box { size = { 1, 0.1 }, position = { 3.5, 3 } }
+    local hinge = w:hinge { arm, nil, anchor = { 3, 3 }, motor = { speed = 1, max_torque = 0.2 } }
+    ball:force_law(function(b) return 0, -p.k * b.vx, 0 end)
+    w:pre_solve(function(contact) contact.friction = contact.friction * 0.9 end)
+    w:before_step(function()
+      arm:apply_torque(-p.k * arm.omega + p.k)
+      hinge.motor_speed = p.v * hinge.angle
+    end)
+    w:run { steps = steps // 2, progress = false }
+    local other = w:circle { radius = p.mu, position = { 10, 5 } }
+    w:run { steps = steps - steps // 2, progress = false }
+    return ball.x + ball.angle + arm.angle * 3 + other.y * other.mass
+  end
+end
+
+test("checkpoints: the same gradient, its bits too", function()
+  local p = { mu = 0.3, v = 1.5, k = 0.2 }
+  local value, g = sim.value_and_grad(long(300), p)
+  local bytes = sim.tape_stats().bytes
+  for _, every in ipairs { 1, 7, 40, 1000 } do
+    eq(sim.checkpoint(every), nil)
+    local again, h = sim.value_and_grad(long(300), p)
+    local kept = sim.tape_stats().bytes
+    eq(sim.checkpoint(), every)
+    eq(again, value, "value")
+    for name, derivative in pairs(g) do
+      eq(h[name], derivative, name)
+    end
+    ok(kept < bytes, ("%d bytes with checkpoints, %d without"):format(kept, bytes))
+  end
+  raises("bad argument #1 to 'checkpoint'", sim.checkpoint, 0)
+  raises("bad argument #1 to 'checkpoint'", sim.checkpoint, "often")
+end)
+
+test("checkpoints bound the memory of long runs", function()
+  local function tape(steps)
+    sim.value_and_grad(long(steps), { mu = 0.3, v = 1.5, k = 0.2 })
+    return sim.tape_stats().bytes
+  end
+  local plain = tape(400)
+  sim.checkpoint(20)
+  local kept = tape(400)
+  sim.checkpoint()
+  ok(kept < 0.6 * plain, ("%d bytes, %d without checkpoints"):format(kept, plain))
+end)

@@ -79,8 +79,14 @@ function sim.stop_gradient(x) end
 ---@return fun(...): sim2d.Number|sim2d.Array
 function sim.custom(def) end
 
+---From now on worlds keep an image every n steps instead of what each step did: less memory, more
+---time. Without n: no longer.
+---@param n? integer
+---@return integer? was
+function sim.checkpoint(n) end
+
 ---Of the tape that records, or the last one.
----@return { nodes: integer, bytes: integer, peak_bytes: integer }
+---@return { nodes: integer, bytes: integer, peak_bytes: integer, flags: string[] }
 function sim.tape_stats() end
 
 ---@param x sim2d.Number|sim2d.Array

@@ -1,0 +1,322 @@
+#include "diff/world_checkpoint.h"
+
+#include "dynamics/world.h"
+
+#include <assert.h>
+#include <string.h>
+
+enum {
+  NEAR = 16 // bytes: changes closer than this are one patch
+};
+
+typedef struct Patch { // bytes of the image before a step that the step before did not leave so
+  size_t at, size;
+  size_t from; // of the segment's bytes
+} Patch;
+
+typedef enum AnswerKind { FORCE, FILTER, PRE_SOLVE, MOTION } AnswerKind;
+
+typedef struct Answer { // of a callback, in the order they were asked
+  AnswerKind kind;
+  bool yes;         // PRE_SOLVE: enabled
+  double number[3]; // force; v; friction, restitution, surface speed
+} Answer;
+
+typedef struct Kept {   // one step
+  int patches, answers; // first of its own
+} Kept;
+
+struct S2Segment {
+  size_t size; // of the image
+  unsigned char *image;
+  S2_ARRAY(Kept) steps;
+  S2_ARRAY(Patch) patches;
+  S2_ARRAY(unsigned char) bytes;
+  S2_ARRAY(Answer) answers;
+  S2_ARRAY(S2Trace *) traces; // while it is swept
+};
+
+struct S2Checkpoints {
+  S2Segment *segment;                    // that the next step may go to; NULL: it begins one
+  S2_ARRAY(unsigned char) before, after; // images around the last step
+};
+
+S2Checkpoints *s2_checkpoints_new(void) {
+  S2Checkpoints *checkpoints = s2_memory_take(sizeof *checkpoints);
+  *checkpoints = (S2Checkpoints){0};
+  return checkpoints;
+}
+
+void s2_checkpoints_free(S2Checkpoints *checkpoints) {
+  if (checkpoints != NULL) {
+    s2_array_free(checkpoints->before);
+    s2_array_free(checkpoints->after);
+    s2_memory_free(checkpoints);
+  }
+}
+
+void s2_checkpoints_break(S2Checkpoints *checkpoints) {
+  checkpoints->segment = NULL;
+}
+
+bool s2_checkpoints_can(const S2World *world) {
+  bool can = true;
+  for (int i = 0; i < world->joint_order.count; i++) {
+    const S2Joint *joint = &world->joints.at[world->joint_order.at[i]];
+    can &= joint->type != S2_CONSTRAINT && !joint->has_law;
+  }
+  return can;
+}
+
+// ---- Callbacks --------------------------------------------------------------------------------
+
+// Stands between the step and the callbacks: notes what they answer, or answers as noted.
+typedef struct Witness {
+  S2Callbacks real;
+  S2Segment *segment;
+  int next; // answer; when they are given
+  bool replays;
+} Witness;
+
+static bool next_answer(Witness *witness, AnswerKind kind, Answer *answer) {
+  const S2Segment *segment = witness->segment;
+  if (witness->next >= segment->answers.count || segment->answers.at[witness->next].kind != kind) {
+    return false; // steps differ: s2_segment_trace tells
+  }
+  *answer = segment->answers.at[witness->next++];
+  return true;
+}
+
+static void note_answer(Witness *witness, const Answer *answer) {
+  *s2_array_append(witness->segment->answers) = *answer;
+}
+
+static bool ask_force(void *user, S2World *world, S2BodyId body, double t, double dt,
+                      double force[3]) {
+  Witness *witness = user;
+  Answer answer = {.kind = FORCE};
+  if (witness->replays) {
+    bool good = next_answer(witness, FORCE, &answer);
+    memcpy(force, answer.number, sizeof answer.number);
+    return good;
+  }
+  bool good = witness->real.force(witness->real.user, world, body, t, dt, force);
+  memcpy(answer.number, force, sizeof answer.number);
+  note_answer(witness, &answer);
+  return good;
+}
+
+static bool ask_filter(void *user, S2World *world, S2BodyId a, S2BodyId b, bool *collide) {
+  Witness *witness = user;
+  Answer answer = {.kind = FILTER};
+  if (witness->replays) {
+    bool good = next_answer(witness, FILTER, &answer);
+    *collide = answer.yes;
+    return good;
+  }
+  bool good = witness->real.filter(witness->real.user, world, a, b, collide);
+  answer.yes = *collide;
+  note_answer(witness, &answer);
+  return good;
+}
+
+static bool ask_pre_solve(void *user, S2World *world, S2PreContact *contact) {
+  Witness *witness = user;
+  Answer answer = {.kind = PRE_SOLVE};
+  if (witness->replays) {
+    bool good = next_answer(witness, PRE_SOLVE, &answer);
+    contact->friction = answer.number[0];
+    contact->restitution = answer.number[1];
+    contact->surface_speed = answer.number[2];
+    contact->enabled = answer.yes;
+    return good;
+  }
+  bool good = witness->real.pre_solve(witness->real.user, world, contact);
+  answer = (Answer){PRE_SOLVE,
+                    contact->enabled,
+                    {contact->friction, contact->restitution, contact->surface_speed}};
+  note_answer(witness, &answer);
+  return good;
+}
+
+static bool ask_motion(void *user, S2World *world, S2MotionCall *call) {
+  Witness *witness = user;
+  Answer answer = {.kind = MOTION};
+  if (witness->replays) {
+    bool good = next_answer(witness, MOTION, &answer);
+    memcpy(call->v, answer.number, sizeof answer.number);
+    return good;
+  }
+  bool good = witness->real.motion(witness->real.user, world, call);
+  memcpy(answer.number, call->v, sizeof answer.number);
+  note_answer(witness, &answer);
+  return good;
+}
+
+static bool ask_proceed(void *user) {
+  const Witness *witness = user;
+  return witness->real.proceed(witness->real.user);
+}
+
+static void put_between(Witness *witness, S2World *world) {
+  const S2Callbacks *real = &witness->real;
+  bool replays = witness->replays;
+  world->callbacks = (S2Callbacks){
+      .user = witness,
+      .force = replays || real->force != NULL ? ask_force : NULL,
+      .filter = replays || real->filter != NULL ? ask_filter : NULL,
+      .pre_solve = replays || real->pre_solve != NULL ? ask_pre_solve : NULL,
+      .motion = replays || real->motion != NULL ? ask_motion : NULL,
+      .proceed = !replays && real->proceed != NULL ? ask_proceed : NULL,
+  };
+}
+
+// ---- Keeping ----------------------------------------------------------------------------------
+
+#define TAKE_IMAGE(array, world)                                                                   \
+  (s2_array_reserve(array, (int)s2_world_image_size(world)),                                       \
+   (array).count = (int)s2_world_image_size(world), s2_world_image_write(world, (array).at))
+
+static S2Segment *begin_segment(const S2Checkpoints *checkpoints) {
+  S2Segment *segment = s2_memory_take(sizeof *segment);
+  *segment = (S2Segment){.size = (size_t)checkpoints->before.count};
+  segment->image = s2_memory_take(segment->size);
+  memcpy(segment->image, checkpoints->before.at, segment->size);
+  return segment;
+}
+
+static void add_patch(S2Segment *segment, const unsigned char *image, size_t at, size_t size) {
+  Patch patch = {at, size, (size_t)segment->bytes.count};
+  s2_array_reserve(segment->bytes, segment->bytes.count + (int)size);
+  memcpy(segment->bytes.at + segment->bytes.count, image + at, size);
+  segment->bytes.count += (int)size;
+  *s2_array_append(segment->patches) = patch;
+}
+
+static void keep_changes(S2Segment *segment, const unsigned char *before,
+                         const unsigned char *after) {
+  size_t size = segment->size;
+  for (size_t i = 0; i < size; i++) {
+    if (before[i] == after[i]) {
+      continue;
+    }
+    size_t end = i + 1;
+    for (size_t k = end; k < size && k < end + NEAR; k++) {
+      end = before[k] != after[k] ? k + 1 : end;
+    }
+    add_patch(segment, before, i, end - i);
+    i = end;
+  }
+}
+
+S2Status s2_checkpoints_step(S2Checkpoints *checkpoints, S2World *world, int every, S2Segment **at,
+                             int *index) {
+  TAKE_IMAGE(checkpoints->before, world);
+  S2Segment *segment = checkpoints->segment;
+  bool goes_on = segment != NULL && segment->steps.count < every &&
+                 segment->size == (size_t)checkpoints->before.count &&
+                 checkpoints->after.count == checkpoints->before.count;
+  S2Segment *started = goes_on ? NULL : begin_segment(checkpoints);
+  segment = goes_on ? segment : started;
+  Kept kept = {segment->patches.count, segment->answers.count};
+  int bytes = segment->bytes.count;
+  if (goes_on) {
+    keep_changes(segment, checkpoints->before.at, checkpoints->after.at);
+  }
+  Witness witness = {.real = world->callbacks, .segment = segment};
+  put_between(&witness, world);
+  S2Status status = s2_world_step(world);
+  world->callbacks = witness.real;
+  if (status.code != S2_OK) {
+    segment->patches.count = kept.patches;
+    segment->answers.count = kept.answers;
+    segment->bytes.count = bytes;
+    s2_segment_free(started);
+    return status;
+  }
+  *s2_array_append(segment->steps) = kept;
+  TAKE_IMAGE(checkpoints->after, world);
+  checkpoints->segment = segment;
+  *at = segment;
+  *index = segment->steps.count - 1;
+  return status;
+}
+
+// ---- Making again -----------------------------------------------------------------------------
+
+static S2Status step_again(S2Segment *segment, S2World *world, unsigned char *image, int index) {
+  bool last = index + 1 == segment->steps.count;
+  int end = last ? segment->patches.count : segment->steps.at[index + 1].patches;
+  for (int i = segment->steps.at[index].patches; i < end; i++) {
+    const Patch *patch = &segment->patches.at[i];
+    memcpy(image + patch->at, segment->bytes.at + patch->from, patch->size);
+  }
+  S2_TRY(s2_world_image_read(world, image, segment->size));
+  S2Trace *trace = s2_trace_new();
+  *s2_array_append(segment->traces) = trace;
+  S2_TRY(s2_world_step_traced(world, trace));
+  if (last) {
+    return s2_ok();
+  }
+  if (s2_world_image_size(world) != segment->size) {
+    return s2_error(S2_INVALID, "a step between checkpoints went another way the second time");
+  }
+  s2_world_image_write(world, image);
+  return s2_ok();
+}
+
+static S2Status make_again(S2Segment *segment) {
+  S2WorldDef def = s2_world_def();
+  S2World *world;
+  S2_TRY(s2_world_create(&def, &world));
+  Witness witness = {.segment = segment, .replays = true};
+  put_between(&witness, world);
+  unsigned char *image = s2_memory_take(segment->size);
+  memcpy(image, segment->image, segment->size);
+  S2Status status = s2_ok();
+  for (int i = 0; i < segment->steps.count && status.code == S2_OK; i++) {
+    status = step_again(segment, world, image, i);
+  }
+  s2_memory_free(image);
+  s2_world_destroy(world);
+  return status;
+}
+
+S2Status s2_segment_trace(S2Segment *segment, int index, const S2Trace **trace) {
+  if (segment->traces.count == 0) {
+    S2Status status = make_again(segment);
+    if (status.code != S2_OK) {
+      s2_segment_forget(segment);
+      return status;
+    }
+  }
+  assert(index < segment->traces.count);
+  *trace = segment->traces.at[index];
+  return s2_ok();
+}
+
+void s2_segment_forget(S2Segment *segment) {
+  for (int i = 0; i < segment->traces.count; i++) {
+    s2_trace_free(segment->traces.at[i]);
+  }
+  segment->traces.count = 0;
+}
+
+size_t s2_segment_bytes(const S2Segment *segment) {
+  return sizeof *segment + segment->size + sizeof(Kept) * (size_t)segment->steps.capacity +
+         sizeof(Patch) * (size_t)segment->patches.capacity + (size_t)segment->bytes.capacity +
+         sizeof(Answer) * (size_t)segment->answers.capacity;
+}
+
+void s2_segment_free(S2Segment *segment) {
+  if (segment != NULL) {
+    s2_segment_forget(segment);
+    s2_memory_free(segment->image);
+    s2_array_free(segment->steps);
+    s2_array_free(segment->patches);
+    s2_array_free(segment->bytes);
+    s2_array_free(segment->answers);
+    s2_array_free(segment->traces);
+    s2_memory_free(segment);
+  }
+}
