@@ -2,7 +2,7 @@
 //
 // All memory of a definition comes from the world's scratch arena: an error on the way leaves
 // nothing behind.
-#include "binding.h"
+#include "array.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -145,7 +145,7 @@ static S2Vec2 *read_points(const ShapeReader *reader, const char *key, int least
   lua_State *L = keys->L;
   char text[S2_LUA_TEXT];
   s2_keys_require(keys, key);
-  if (s2_keys_push(keys, key) != LUA_TTABLE) {
+  if (s2_keys_push(keys, key) != LUA_TTABLE && s2_lua_array_test(L, -1) == NULL) {
     s2_keys_fail(keys, key, "list of points expected, got %s", s2_lua_describe(L, -1, text));
   }
   lua_Integer n = luaL_len(L, -1);

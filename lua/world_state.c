@@ -1,5 +1,5 @@
 // State as values: state vectors, snapshots, clones.
-#include "binding.h"
+#include "array.h"
 
 #include <string.h>
 
@@ -42,7 +42,7 @@ static int world_state(lua_State *L) {
 static int world_set_state(lua_State *L) {
   S2LuaWorld *lw = s2_lua_world(L, 1);
   char text[S2_LUA_TEXT];
-  if (lua_type(L, 2) != LUA_TTABLE) {
+  if (lua_type(L, 2) != LUA_TTABLE && s2_lua_array_test(L, 2) == NULL) {
     return s2_lua_bad_argument(L, 2, "table expected, got %s", s2_lua_describe(L, 2, text));
   }
   int count;

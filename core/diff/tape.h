@@ -16,18 +16,21 @@
 typedef struct S2Tape S2Tape;
 
 // A node by its number, from 1 in the order of making; 0: a constant, which no derivative reaches.
+// A tape that holds 2^32 - 1 numbers is full: what is made then is 0, and sweeps fail (S2_MEMORY).
 typedef uint32_t S2Var;
 
 S2Tape *s2_tape_new(void);
-void s2_tape_free(S2Tape *tape); // NULL: nothing
-void s2_tape_clear(S2Tape *tape); // keeps its memory for the next one
+void s2_tape_free(S2Tape *tape);          // NULL: nothing
+void s2_tape_clear(S2Tape *tape);         // keeps its memory for the next one
 size_t s2_tape_bytes(const S2Tape *tape); // all it holds, what its nodes count included
 int64_t s2_tape_nodes(const S2Tape *tape);
 
 // What the derivative is taken with respect to: `count` numbers (copied).
 S2Var s2_tape_input(S2Tape *tape, const double *values, int count);
 
-// A scalar and its partial derivatives with respect to scalar nodes (0: a constant).
+// A scalar and its partial derivatives with respect to scalar nodes (0: a constant; one of
+// constants alone is a constant). Adjoints of zero are not carried on, so that a derivative that is
+// not finite matters only where it is asked for.
 S2Var s2_tape_scalar1(S2Tape *tape, double value, S2Var a, double da);
 S2Var s2_tape_scalar2(S2Tape *tape, double value, S2Var a, double da, S2Var b, double db);
 // A scalar that is one element of a node.
@@ -37,9 +40,9 @@ S2Var s2_tape_element(S2Tape *tape, S2Var of, int index);
 void *s2_tape_take(S2Tape *tape, size_t bytes);
 
 // A node of another kind. `backward` reads s2_tape_adjoint of `node` and adds to the adjoints of
-// what it came from (its own business, in `data`); a failure ends the sweep. `release` (may be NULL)
-// runs when the tape is cleared or freed. count = 0: no numbers of its own, but an act upon a world
-// that is to be undone in turn. Values: NULL for zeros, else copied.
+// what it came from (its own business, in `data`); a failure ends the sweep. `release` (may be
+// NULL) runs when the tape is cleared or freed. count = 0: no numbers of its own, but an act upon a
+// world that is to be undone in turn. Values: NULL for zeros, else copied.
 typedef S2Status S2TapeBackward(S2Tape *tape, S2Var node, void *data);
 typedef void S2TapeRelease(void *data);
 S2Var s2_tape_node(S2Tape *tape, int count, const double *values, S2TapeBackward *backward,
@@ -47,7 +50,7 @@ S2Var s2_tape_node(S2Tape *tape, int count, const double *values, S2TapeBackward
 // Memory that a node holds outside of the tape, for s2_tape_bytes.
 void s2_tape_count_bytes(S2Tape *tape, ptrdiff_t bytes);
 
-int s2_tape_count(const S2Tape *tape, S2Var node); // of its numbers
+int s2_tape_count(const S2Tape *tape, S2Var node);           // of its numbers
 const double *s2_tape_value(const S2Tape *tape, S2Var node); // valid until the next node is made
 // During and after a sweep; valid until the next sweep or node. NULL for 0.
 double *s2_tape_adjoint(S2Tape *tape, S2Var node);
@@ -56,7 +59,13 @@ double *s2_tape_adjoint(S2Tape *tape, S2Var node);
 void s2_tape_at_start(S2Tape *tape, void (*start)(void *data), void *data);
 
 // Adjoints of all nodes of dl/d(output) = seed (one a number of `output`, NULL: ones). May be
-// repeated with other seeds and outputs.
+// repeated with other seeds and outputs. From a constant no adjoint comes. S2_INVALID for what has
+// no numbers; S2_BUSY from within a sweep, where no nodes may be made either.
 S2Status s2_tape_sweep(S2Tape *tape, S2Var output, const double *seed);
+bool s2_tape_sweeping(const S2Tape *tape);
+
+// The other way: the derivatives of all nodes with respect to one number of `input`, found where
+// the adjoints are. S2_UNAVAILABLE when there are nodes that only know their way back.
+S2Status s2_tape_push(S2Tape *tape, S2Var input, int index);
 
 #endif

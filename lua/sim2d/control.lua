@@ -255,6 +255,7 @@ return function(sim, host)
   function methods.act(world, u)
     local system = system_of(world)
     local actuators, chosen = system.actuators, {}
+    if getmetatable(u) == "Array" then u = u:table() end
     if type(u) ~= "table" then
       fail("bad argument #1 to 'act' (a list or a table by name expected, got %s)", describe(u))
     end
