@@ -245,7 +245,7 @@ static inline void sign_modes(const S2Note *note, uint64_t *hash) {
 // decided by rounding.
 static inline void sign(const S2Trace *trace, uint64_t *hash) {
   for (int i = 0; i < trace->notes.at.count; i++) {
-    const S2Note *note = trace->notes.at.at[i];
+    const S2Note *note = s2_note_at(&trace->notes, i);
     mix(hash, (uint64_t)note->act);
     mix(hash, (uint64_t)note->rows);
     mix(hash, note->part == 1);
