@@ -71,7 +71,8 @@ S2Status s2_joint_rows_vjp(const S2Step *step, const S2Island *island, S2Kind ki
 }
 
 S2Status s2_midpoint_vjp(const S2Step *step, const S2Island *island, const double *before,
-                         double *before_bar, S2StepAdjoint *adjoint) {
+                         double *before_bar, // NOLINT(readability-non-const-parameter): not yet
+                         S2StepAdjoint *adjoint) {
   (void)step, (void)island, (void)before, (void)before_bar, (void)adjoint;
   return s2_error(S2_INVALID, "gradient: no derivative of nonlinear steps yet");
 }

@@ -17,7 +17,7 @@ typedef struct Solve {
 } Solve;
 
 void s2_undo_point(S2Undo *undo, int index, int touch, int k, const S2PointBar *bar) {
-  const S2Note *note = undo->notes->at.at[index];
+  const S2Note *note = s2_note_at(undo->notes, index);
   const S2Touch *touches = note->solved != NULL ? note->solved : note->touches;
   if (undo->late[index] != NULL && undo->late[index][touch]) {
     S2PointBar *to = &undo->late_bar[2 * note->touch_index[touch] + k];
@@ -351,7 +351,7 @@ static void take_impulses(Solve *solve) {
 }
 
 S2Status s2_undo_solve(S2Undo *undo, int index) {
-  const S2Note *note = undo->notes->at.at[index];
+  const S2Note *note = s2_note_at(undo->notes, index);
   S2ArenaMark mark = s2_arena_mark(undo->arena);
   Solve solve = {.undo = undo, .index = index, .note = note, .touches = note->touches};
   double *now = note->into_v1 ? undo->step.v1 : undo->step.v2;
@@ -538,7 +538,7 @@ static void put_solved_row(Solve *solve, int i, int k, const S2PointBar *bar) {
     }
   }
   S2ArenaMark mark = s2_arena_mark(undo->arena);
-  const S2Note *moved = undo->notes->at.at[s2_undo_last(undo, solve->index, S2_ACT_INTEGRATE)];
+  const S2Note *moved = s2_note_at(undo->notes, s2_undo_last(undo, solve->index, S2_ACT_INTEGRATE));
   int count = 3 * undo->notes->slots;
   double *carry = S2_TAKE_ZEROED(undo->arena, double, count);
   double *carry_bar = S2_TAKE_ZEROED(undo->arena, double, count);
@@ -602,7 +602,7 @@ static S2Status solved_joints(Solve *solve, const S2Assembly *end) {
 }
 
 static S2Status undo_solved_mend(S2Undo *undo, int index) {
-  const S2Note *note = undo->notes->at.at[index];
+  const S2Note *note = s2_note_at(undo->notes, index);
   S2Arena *arena = undo->arena;
   S2ArenaMark mark = s2_arena_mark(arena);
   Solve solve = {.undo = undo, .index = index, .note = note, .touches = note->solved};
@@ -637,7 +637,7 @@ static S2Status undo_solved_mend(S2Undo *undo, int index) {
 }
 
 S2Status s2_undo_mend(S2Undo *undo, int index) {
-  const S2Note *note = undo->notes->at.at[index];
+  const S2Note *note = s2_note_at(undo->notes, index);
   S2Arena *arena = undo->arena;
   if (note->mend == S2_MEND_SOLVED) {
     return undo_solved_mend(undo, index);
