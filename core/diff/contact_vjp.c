@@ -206,6 +206,8 @@ void s2_touch_material_vjp(const S2World *world, const S2Touch *touch, const S2T
     body_a->surface_speed += bar->surface_speed;
     body_b->surface_speed += bar->surface_speed;
   }
+  body_a->contact_viscosity += bar->viscosity;
+  body_b->contact_viscosity += bar->viscosity;
   double sum = touch->compliance;
   if (sum > 0) { // d = (Ca^2 da + Cb^2 db)/C^2
     double part_a = a->contact_compliance / sum, part_b = b->contact_compliance / sum;

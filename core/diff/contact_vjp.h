@@ -12,7 +12,7 @@ typedef struct S2PointBar { // adjoint of a point of a touch
 } S2PointBar;
 
 typedef struct S2TouchBar { // adjoint of what its pair is made of
-  double friction, restitution, surface_speed, compliance, damping;
+  double friction, restitution, surface_speed, compliance, damping, viscosity;
 } S2TouchBar;
 
 typedef struct S2PointSource { // adjoint of what a point is made of

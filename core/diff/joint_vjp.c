@@ -1,72 +1,388 @@
-// Joints: rigid hinges that nothing drives or limits.
-#include "diff/step_adjoint.h"
+// The rows that joints have in a problem, backwards: through dynamics/joint_rows.c, in its order.
+#include "diff/joint_vjp.h"
 
 #include <string.h>
 
-static S2Status check(const S2Step *step, const S2Joint *joint) {
-  const S2WorldDef *def = &step->world->kept.def;
-  const S2JointWeights *give = &joint->compliance;
-  bool known = joint->type == S2_HINGE && give->size == 0 && give->linear == 0 &&
-               !joint->has_motor && !(joint->friction > 0) && joint->limit_lo == -INFINITY &&
-               joint->limit_hi == INFINITY && def->beta == 1 &&
-               def->geometric_stiffness == S2_GEOMETRIC_OFF;
-  return known ? s2_ok()
-               : s2_error(S2_INVALID, "gradient: no derivative of this joint yet (%s)",
-                          s2_joint_type_name(joint->type));
+// ---- Two bodies -------------------------------------------------------------------------------
+
+double *s2_joint_number(const S2Joint *joint, double *of, int i) {
+  int32_t slot = i < 3 ? joint->a : joint->b;
+  return slot == S2_NONE ? NULL : of + 3 * slot + i % 3;
 }
 
-// One row, of the function with this Hessian.
-static void row_vjp(const S2Step *step, const S2Joint *joint, S2Kind kind, const S2JointRow *row,
-                    const S2JointHessian *hessian, const S2RowsAdjoint *rows, int r,
-                    S2StepAdjoint *adjoint) {
-  const int32_t slot[2] = {joint->a, joint->b};
-  double *pose = kind == S2_POSITIONS ? adjoint->q1 : adjoint->q0, bar[6];
-  bool motion = kind == S2_MOTION || kind == S2_REBOUND;
-  bool biased = step->world->kept.def.stabilization == S2_BAUMGARTE;
-  double mend = kind == S2_POSITIONS ? 1 : motion && biased ? S2_BAUMGARTE_FACTOR / step->h : 0;
-  for (int side = 0; side < 2; side++) {
-    const double *j = side == 0 ? row->ja : row->jb;
-    bool ground = slot[side] == S2_NONE || step->node_of[slot[side]] == S2_GROUND;
+static int node_of(const S2JointUndo *undo, int i) {
+  int32_t slot = i < 3 ? undo->joint->a : undo->joint->b;
+  return slot == S2_NONE ? S2_GROUND : undo->step->node_of[slot];
+}
+
+void s2_joint_velocities(const S2JointUndo *undo, double v[6]) {
+  for (int i = 0; i < 6; i++) {
+    int node = node_of(undo, i);
+    const double *given = s2_joint_number(undo->joint, undo->step->free_v, i);
+    v[i] = node != S2_GROUND ? undo->rows->v[3 * node + i % 3] : given != NULL ? *given : 0;
+  }
+}
+
+void s2_joint_start(const S2JointUndo *undo, double v[6]) {
+  for (int i = 0; i < 6; i++) {
+    const double *at = s2_joint_number(undo->joint, undo->step->v0, i);
+    v[i] = at == NULL ? 0 : *at;
+  }
+}
+
+void s2_joint_momenta_bar(const S2JointUndo *undo, double p[6]) {
+  for (int i = 0; i < 6; i++) {
+    int node = node_of(undo, i);
+    p[i] = node == S2_GROUND ? 0 : undo->rows->rhs[3 * node + i % 3];
+  }
+}
+
+static double *side_of(S2RowBar *bar, int i) {
+  return i < 3 ? &bar->ja[i] : &bar->jb[i - 3];
+}
+
+static double j_of(const S2JointRow *row, int i) {
+  return i < 3 ? row->ja[i] : row->jb[i - 3];
+}
+
+static double times(const S2JointRow *row, const double x[6]) {
+  double sum = 0;
+  for (int i = 0; i < 6; i++) {
+    sum += j_of(row, i) * x[i];
+  }
+  return sum;
+}
+
+void s2_joint_speed_vjp(S2JointUndo *undo, const S2JointRow *row, const S2JointHessian *hessian,
+                        S2RowBar *bar) {
+  if (bar->speed == 0 && bar->bend == 0) {
+    return;
+  }
+  double v[6];
+  s2_joint_start(undo, v);
+  bar->rate += bar->speed;
+  bar->bent |= bar->bend != 0;
+  for (int i = 0; i < 6; i++) {
+    double *to = s2_joint_number(undo->joint, undo->bar->v0, i), sum = bar->speed * j_of(row, i);
+    *side_of(bar, i) += bar->speed * v[i];
+    for (int j = 0; j < 6 && bar->bend != 0; j++) {
+      bar->hessian.at[i][j] += bar->bend * v[i] * v[j];
+      sum += 2 * bar->bend * hessian->at[i][j] * v[j];
+    }
+    if (to != NULL) {
+      *to += sum;
+    }
+  }
+}
+
+// Row r of the problem along `sign` times a function: to the function, and what moves the ground.
+static void sides_vjp(S2JointUndo *undo, const S2JointRow *row, double sign, int r,
+                      S2RowBar *bar) {
+  const S2RowsAdjoint *rows = undo->rows;
+  for (int i = 0; i < 6; i++) {
+    double *given = s2_joint_number(undo->joint, undo->step->free_v, i);
+    if (node_of(undo, i) != S2_GROUND) {
+      *side_of(bar, i) += sign * (i < 3 ? rows->ja : rows->jb)[3 * r + i % 3];
+    } else if (given != NULL && undo->kind != S2_POSITIONS) {
+      *side_of(bar, i) += sign * rows->bias[r] * *given;
+      *s2_joint_number(undo->joint, undo->bar->free_v, i) += sign * rows->bias[r] * j_of(row, i);
+    }
+  }
+}
+
+// ---- Equations --------------------------------------------------------------------------------
+
+// What an error and its return (s2_joint_return) put into the bias of a rigid row.
+static void rigid_vjp(S2JointUndo *undo, const S2JointRow *row, double bias, S2RowBar *bar) {
+  const S2WorldDef *def = &undo->step->world->kept.def;
+  const S2Blend *blend = &undo->blend;
+  bool motion = undo->kind == S2_MOTION || undo->kind == S2_REBOUND;
+  bool biased = motion && def->stabilization == S2_BAUMGARTE;
+  double h = undo->step->h, mended = biased ? S2_BAUMGARTE_FACTOR / h : 0;
+  if (undo->kind == S2_POSITIONS) {
+    bar->value += bias;
+    return;
+  }
+  bar->value += bias * (mended + blend->mend);
+  bar->rate += bias;
+  bar->speed += bias * blend->reflect;
+  bar->bend += bias * blend->ahead * h / 2;
+  undo->bar->h += bias * (blend->ahead / 2 * row->bend - (mended + blend->mend) * row->value / h);
+  if (!undo->step->stiff[undo->slot] && blend->beta >= 0.5) { // at 1/2 that to the right
+    double beta = blend->beta, by = bias / (beta * beta);
+    undo->bar->gradient->beta -= by * ((blend->reflect > 0 ? row->speed : 0) +
+                                       (blend->ahead > 0 ? h / 2 * row->bend : 0) +
+                                       (blend->mend > 0 ? row->value / h : 0));
+  }
+}
+
+typedef struct Cursor { // next row of a joint, and next part without one
+  int row, given;
+} Cursor;
+
+static void spread(const S2RowBar *own, const S2SoftRow *soft, int count, S2RowBar *bars) {
+  for (int i = 0; i < count; i++) {
+    double part = soft->mix[i];
+    bars[i].value += part * own->value;
+    bars[i].rate += part * own->rate;
+    bars[i].speed += part * own->speed;
+    bars[i].bend += part * own->bend;
     for (int c = 0; c < 3; c++) {
-      bool moving = ground && slot[side] != S2_NONE && kind != S2_POSITIONS;
-      double known = moving ? rows->bias[r] * step->free_v[3 * slot[side] + c] : 0;
-      bar[3 * side + c] = ground ? known : (side == 0 ? rows->ja : rows->jb)[3 * r + c];
-      if (moving) {
-        adjoint->free_v[3 * slot[side] + c] += rows->bias[r] * j[c];
-      }
+      bars[i].ja[c] += part * own->ja[c];
+      bars[i].jb[c] += part * own->jb[c];
     }
   }
-  if (mend != 0 && kind != S2_POSITIONS) {
-    adjoint->h -= rows->bias[r] * mend * row->value / step->h;
+}
+
+static void soft_row_vjp(S2JointUndo *undo, const S2SoftRow *soft, int row, int part,
+                         const double p[6], S2SoftSum *sum, S2RowBar *own) {
+  const S2RowsAdjoint *rows = undo->rows;
+  double h = undo->step->h, kept = part >= 0 ? rows->given[part] : 0;
+  double force = row >= 0 ? h * soft->compliance * rows->bias[row]
+                          : -h * (times(&soft->row, p) + kept);
+  double impulse = soft->given + (row >= 0 ? rows->lambda[row] : 0);
+  own->rate += row >= 0 ? rows->bias[row] : 0;
+  for (int i = 0; i < 6; i++) { // what is given acts along the row, too
+    *side_of(own, i) += soft->given * p[i];
   }
-  for (int side = 0; side < 2; side++) {
-    const double *j = side == 0 ? row->ja : row->jb;
-    for (int c = 0; c < 3 && slot[side] != S2_NONE; c++) {
-      double sum = mend * rows->bias[r] * j[c];
-      for (int k = 0; k < 6; k++) {
-        sum += hessian->at[3 * side + c][k] * bar[k];
-      }
-      pose[3 * slot[side] + c] += sum;
+  for (int i = 0; i < sum->count; i++) {
+    sum->soft[i] |= soft->mix[i] != 0;
+    sum->force[i] += soft->mix[i] * force;
+    sum->impulse[i] += soft->mix[i] * impulse;
+  }
+}
+
+// The rows of the problem, as add_equations makes them.
+static int soften(const S2JointUndo *undo, S2JointRow *rows, S2JointHessian *hessians,
+                  S2SoftRow *soft) {
+  const S2Joint *joint = undo->joint;
+  const S2JointKind *kind = s2_joint_kind(joint->type);
+  int count = kind->rows(&undo->at, rows);
+  const S2Blend *blend = &undo->blend;
+  bool at_end = blend->reflect == 0 && blend->ahead == 0 && blend->mend == 0;
+  if (at_end && s2_joint_is_rigid(joint)) {
+    for (int i = 0; i < count; i++) {
+      soft[i] = (S2SoftRow){.row = rows[i], .rigid = true};
+      soft[i].mix[i] = 1;
     }
+    return count;
+  }
+  s2_joint_speeds(joint, undo->step->v0, rows, count);
+  if (blend->ahead > 0) {
+    kind->hessians(&undo->at, hessians);
+    s2_joint_bends(joint, undo->step->v0, hessians, rows, count);
+  }
+  s2_joint_soften(joint, rows, count, *blend, soft);
+  return count;
+}
+
+static void equations_vjp(S2JointUndo *undo, Cursor *cursor) {
+  S2JointRow rows[S2_JOINT_EQUATIONS];
+  S2JointHessian hessians[S2_JOINT_EQUATIONS];
+  S2SoftRow soft[S2_JOINT_EQUATIONS];
+  S2RowBar bars[S2_JOINT_EQUATIONS] = {{0}};
+  if (undo->kind == S2_POSITIONS && undo->joint->velocity_only) {
+    return;
+  }
+  int count = soften(undo, rows, hessians, soft);
+  S2SoftSum sum = {.count = count};
+  double p[6], v[6];
+  s2_joint_momenta_bar(undo, p);
+  s2_joint_velocities(undo, v);
+  bool any = false;
+  for (int k = 0; k < count; k++) {
+    if (!soft[k].rigid && !s2_kind_takes_time(undo->kind)) {
+      continue;
+    }
+    S2RowBar own = {0};
+    bool has_row = isfinite(soft[k].compliance);
+    int row = has_row ? cursor->row++ : -1;
+    int part = has_row ? row : soft[k].given != 0 ? cursor->given++ : -1;
+    if (has_row) {
+      sides_vjp(undo, &soft[k].row, 1, row, &own);
+    }
+    if (soft[k].rigid) {
+      rigid_vjp(undo, &soft[k].row, undo->rows->bias[row], &own);
+    } else {
+      soft_row_vjp(undo, &soft[k], row, part, p, &sum, &own);
+      any = true;
+    }
+    spread(&own, &soft[k], count, bars);
+  }
+  for (int i = 0; i < count; i++) {
+    sum.speed[i] = times(&rows[i], v) + rows[i].rate;
+  }
+  if (any) {
+    s2_joint_soften_vjp(undo, rows, &sum, bars);
+  }
+  for (int i = 0; i < count; i++) {
+    s2_joint_speed_vjp(undo, &rows[i], &hessians[i], &bars[i]);
+    s2_joint_function_vjp(&undo->at, i, &bars[i], &undo->place);
+  }
+}
+
+// ---- Limits and what drives -------------------------------------------------------------------
+
+static void equal_limits_vjp(S2JointUndo *undo, int r) {
+  S2JointRow row;
+  S2JointHessian hessian;
+  S2RowBar bar = {0};
+  s2_joint_kind(undo->joint->type)->coordinate(&undo->at, &row, &hessian);
+  row.value -= undo->joint->limit_lo;
+  s2_joint_speeds(undo->joint, undo->step->v0, &row, 1);
+  s2_joint_bends(undo->joint, undo->step->v0, &hessian, &row, 1);
+  sides_vjp(undo, &row, 1, r, &bar);
+  rigid_vjp(undo, &row, undo->rows->bias[r], &bar);
+  undo->gradient->limit_lo -= bar.value;
+  s2_joint_speed_vjp(undo, &row, &hessian, &bar);
+  s2_joint_function_vjp(&undo->at, S2_OF_COORDINATE, &bar, &undo->place);
+}
+
+static bool touches_limit(const S2JointUndo *undo, const S2JointRow *row, double distance) {
+  return distance <= S2_TOUCH_SLOP * (s2_joint_row_angular(row) ? 1 : undo->length);
+}
+
+// What the distance asks for in a motion: all of what is open, and of what is not by rounding.
+static double distance_part(const S2JointUndo *undo, const S2JointRow *row, double distance) {
+  bool baumgarte = undo->step->world->kept.def.stabilization == S2_BAUMGARTE;
+  double slop = S2_PROJECTION_TRIGGER * (s2_joint_row_angular(row) ? 1 : undo->length);
+  return distance >= -slop ? 1 : baumgarte ? S2_BAUMGARTE_FACTOR : 0;
+}
+
+static void limit_vjp(S2JointUndo *undo, int r, bool upper) {
+  const S2Joint *joint = undo->joint;
+  S2JointRow row;
+  S2RowBar bar = {0};
+  s2_joint_kind(joint->type)->coordinate(&undo->at, &row, NULL);
+  double sign = upper ? -1 : 1, bias = undo->rows->bias[r];
+  double distance = upper ? joint->limit_hi - row.value : row.value - joint->limit_lo;
+  double distance_bar = undo->kind == S2_POSITIONS ? bias : 0, h = undo->step->h;
+  bool bisect = undo->step->world->kept.def.stepping == S2_BISECT;
+  if (undo->kind == S2_MOTION || (undo->kind == S2_FOLLOW && bisect)) {
+    double part = distance_part(undo, &row, distance);
+    distance_bar = bias * part / h;
+    undo->bar->h -= bias * part * distance / (h * h);
+  }
+  sides_vjp(undo, &row, sign, r, &bar);
+  bar.value = sign * distance_bar;
+  bar.rate = undo->kind == S2_POSITIONS ? 0 : sign * bias;
+  *(upper ? &undo->gradient->limit_hi : &undo->gradient->limit_lo) -= sign * distance_bar;
+  s2_joint_function_vjp(&undo->at, S2_OF_COORDINATE, &bar, &undo->place);
+}
+
+// Of a row with |lambda| <= most h.
+static void bound_vjp(S2JointUndo *undo, int r, double most, double *most_bar) {
+  double bar = undo->rows->hi[r] - undo->rows->lo[r];
+  *most_bar += bar * undo->step->h;
+  undo->bar->h += bar * most;
+}
+
+static void drive_vjp(S2JointUndo *undo, int r, int index) {
+  const S2Joint *joint = undo->joint;
+  S2JointRow row;
+  S2RowBar bar = {0};
+  s2_joint_kind(joint->type)->drive(&undo->at, &row, NULL);
+  sides_vjp(undo, &row, 1, r, &bar);
+  if (index == S2_JOINT_DRY) {
+    bound_vjp(undo, r, joint->friction, &undo->gradient->friction);
+  } else {
+    undo->gradient->motor_speed -= undo->rows->bias[r];
+    if (isfinite(joint->motor_max)) {
+      bound_vjp(undo, r, joint->motor_max, &undo->gradient->motor_max);
+    }
+  }
+  s2_joint_function_vjp(&undo->at, S2_OF_DRIVE, &bar, &undo->place);
+}
+
+// Rows lie along the momentum so that their solution is that of the disc to first order, wherever
+// it turns to: of all that they are made of only the bounds count.
+static void ground_friction_vjp(S2JointUndo *undo, int r, int index) {
+  if (index == 0) {
+    bound_vjp(undo, r, undo->joint->max_torque, &undo->gradient->max_torque);
+  } else {
+    bound_vjp(undo, r, undo->joint->max_force, &undo->gradient->max_force);
+  }
+}
+
+// ---- The joints of an island ------------------------------------------------------------------
+
+static S2JointUndo begin(const S2Step *step, const S2Island *island, S2Kind kind, int32_t slot,
+                         const S2RowsAdjoint *rows, S2StepAdjoint *adjoint, double *elapsed) {
+  bool end = kind == S2_POSITIONS || kind == S2_STOP;
+  S2JointUndo undo = {
+      .step = step,
+      .rows = rows,
+      .bar = adjoint,
+      .kind = kind,
+      .joint = &step->world->joints.at[slot],
+      .gradient = &adjoint->gradient->joint[slot],
+      .slot = slot,
+      .length = island->length,
+  };
+  double since = step->t - step->world->kept.time + (end ? step->h : 0);
+  undo.at = (S2JointAt){step->world, undo.joint, end ? step->q1 : step->q0, since, NULL, NULL};
+  undo.place = (S2PlaceBar){end ? adjoint->q1 : adjoint->q0, NULL, elapsed, adjoint->gradient};
+  S2WorldDef def = s2_step_settings(step, slot);
+  undo.blend = s2_joint_blend(&def, kind == S2_POSITIONS ? 0 : step->h);
+  if (kind != S2_MOTION || undo.joint->velocity_only) {
+    undo.blend.reflect = undo.blend.ahead = undo.blend.mend = 0;
+  }
+  return undo;
+}
+
+static bool is_bilateral(const S2Assembly *assembly, int r, int32_t slot) {
+  return r < assembly->parts && assembly->part[r].joint == slot &&
+         assembly->problem.row[r].lo == -INFINITY;
+}
+
+// Equations, what turns, limits that coincide and motors of any force, in the order of the rows.
+static void bilateral_vjp(S2JointUndo *undo, const S2Assembly *assembly, Cursor *cursor) {
+  equations_vjp(undo, cursor);
+  s2_joint_geometric_vjp(undo);
+  while (is_bilateral(assembly, cursor->row, undo->slot)) {
+    int index = assembly->part[cursor->row].row;
+    if (index == S2_JOINT_LO) {
+      equal_limits_vjp(undo, cursor->row);
+    } else if (index != S2_NONE) {
+      drive_vjp(undo, cursor->row, index);
+    } // else a row of geometric stiffness
+    cursor->row += 1;
+  }
+  int last = assembly->parts + assembly->parts_given;
+  while (cursor->given < last && assembly->part[cursor->given].joint == undo->slot) {
+    cursor->given += 1;
+  }
+}
+
+static void one_sided_vjp(S2JointUndo *undo, int r, int index) {
+  if (undo->joint->type == S2_GROUND_FRICTION) {
+    ground_friction_vjp(undo, r, index);
+  } else if (index == S2_JOINT_LO || index == S2_JOINT_HI) {
+    limit_vjp(undo, r, index == S2_JOINT_HI);
+  } else {
+    drive_vjp(undo, r, index);
   }
 }
 
 S2Status s2_joint_rows_vjp(const S2Step *step, const S2Island *island, S2Kind kind,
                            const S2Assembly *assembly, const S2RowsAdjoint *rows,
                            S2StepAdjoint *adjoint) {
+  double elapsed = 0;
+  Cursor cursor = {0, assembly->parts};
+  while (cursor.row < assembly->parts && assembly->part[cursor.row].joint == S2_NONE) {
+    cursor.row += 1; // viscosity of contacts
+  }
   for (int i = 0; i < island->joints; i++) {
-    S2_TRY(check(step, &step->world->joints.at[island->joint[i]]));
+    S2JointUndo undo = begin(step, island, kind, island->joint[i], rows, adjoint, &elapsed);
+    bilateral_vjp(&undo, assembly, &cursor);
   }
-  for (int r = 0; r < assembly->parts; r++) {
-    const S2JointPart *part = &assembly->part[r];
-    const S2Joint *joint = &step->world->joints.at[part->joint];
-    S2JointAt at = {step->world, joint, kind == S2_POSITIONS ? step->q1 : step->q0, 0};
-    S2JointRow values[S2_JOINT_EQUATIONS];
-    S2JointHessian hessians[S2_JOINT_EQUATIONS];
-    s2_hinge_kind.rows(&at, values);
-    s2_hinge_kind.hessians(&at, hessians);
-    row_vjp(step, joint, kind, &values[part->row], &hessians[part->row], rows, r, adjoint);
+  for (int r = cursor.row; r < assembly->parts; r++) {
+    int32_t slot = assembly->part[r].joint;
+    S2JointUndo undo = begin(step, island, kind, slot, rows, adjoint, &elapsed);
+    one_sided_vjp(&undo, r, assembly->part[r].row);
   }
+  adjoint->elapsed += elapsed;
+  adjoint->h += kind == S2_POSITIONS || kind == S2_STOP ? elapsed : 0;
   return s2_ok();
 }
 

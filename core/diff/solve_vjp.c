@@ -31,7 +31,7 @@ void s2_undo_point(S2Undo *undo, int index, int touch, int k, const S2PointBar *
   }
 }
 
-static void set_island(S2Undo *undo, const S2Note *note) {
+void s2_undo_set_island(S2Undo *undo, const S2Note *note) {
   S2Step *step = &undo->step;
   step->h = note->h;
   step->t = note->t;
@@ -45,10 +45,11 @@ static void set_island(S2Undo *undo, const S2Note *note) {
     memcpy(step->joint_impulse + S2_JOINT_ROWS * slot, note->impulse + S2_JOINT_ROWS * i,
            sizeof(double) * S2_JOINT_ROWS);
     memcpy(step->pushed + 2 * slot, note->pushed + 2 * i, 2 * sizeof(double));
+    step->stiff[slot] = note->stiff[i];
   }
 }
 
-static void forget_island(S2Undo *undo, const S2Note *note) {
+void s2_undo_forget_island(S2Undo *undo, const S2Note *note) {
   for (int i = 0; i < note->island.nodes; i++) {
     undo->step.node_of[note->island.node[i]] = S2_GROUND;
   }
@@ -277,12 +278,31 @@ static void tangent_vjp(const Solve *solve, int i, int k, int r, S2PointBar *poi
   }
 }
 
+// Is row r the viscosity of this point of the note's touches?
+static bool is_drag(const S2Assembly *assembly, int r, int point) {
+  return r < assembly->parts && assembly->part[r].joint == S2_NONE &&
+         assembly->part[r].row == point;
+}
+
+// Viscosity: rows lambda = -h d u along the surface.
+static void drag_vjp(const Solve *solve, int r, S2PointBar *point, S2TouchBar *pair, int i, int k) {
+  const S2Touch *touch = &solve->touches[i];
+  S2StepAdjoint *bar = &solve->undo->bar;
+  S2Vec2 along = {0};
+  double h = solve->undo->step.h, d = touch->viscosity, give = solve->data.compliance[r];
+  row_vjp(solve, touch, k, s2_left(touch->points[k].at.normal), r, point, &along);
+  point->normal = s2_add(point->normal, s2_right(along));
+  pair->surface_speed -= solve->data.bias[r];
+  pair->viscosity -= give / (h * d * d);
+  bar->h -= give / (h * h * d);
+}
+
 // Rows of the points of the note's touches, from row r on. `put` hands a point on.
 typedef void PutPoint(Solve *solve, int i, int k, const S2PointBar *point);
 
 static void contacts_vjp(Solve *solve, PutPoint *put) {
   const S2Note *note = solve->note;
-  int r = solve->assembly.parts;
+  int r = solve->assembly.parts, drag = 0;
   for (int i = 0; i < note->island.touches; i++) {
     const S2Touch *touch = &solve->touches[i];
     S2TouchBar pair = {0};
@@ -292,6 +312,9 @@ static void contacts_vjp(Solve *solve, PutPoint *put) {
         continue;
       }
       S2PointBar point = {0};
+      if (is_drag(&solve->assembly, drag, 2 * i + k)) {
+        drag_vjp(solve, drag++, &point, &pair, i, k);
+      }
       if (note->kind != S2_RUB) {
         normal_vjp(solve, i, k, r++, &point, &pair);
       }
@@ -310,6 +333,12 @@ static void contacts_vjp(Solve *solve, PutPoint *put) {
 // ---- Solves -----------------------------------------------------------------------------------
 
 static void put_solved(Solve *solve, int i, int k, const S2PointBar *point) {
+  S2Undo *undo = solve->undo;
+  if (solve->note->kind == S2_STOP) { // at q1
+    s2_touch_point_vjp(&undo->world, &solve->touches[i], k, undo->step.q1, point, undo->bar.q1,
+                       undo->gradient);
+    return;
+  }
   s2_undo_point(solve->undo, solve->index, i, k, point);
 }
 
@@ -323,8 +352,9 @@ static void take_impulses(Solve *solve) {
   solve->given = S2_TAKE_ZEROED(undo->arena, double, parts);
   for (int r = 0; r < parts; r++) {
     const S2JointPart *part = &assembly->part[r];
+    bool kept = part->joint != S2_NONE && part->row != S2_NONE;
     double bar =
-        part->row == S2_NONE ? 0 : undo->bar.joint_impulse[S2_JOINT_ROWS * part->joint + part->row];
+        !kept ? 0 : undo->bar.joint_impulse[S2_JOINT_ROWS * part->joint + part->row];
     solve->given[r] = bar;
     if (r < assembly->parts) {
       solve->dl_dlambda[r] += bar;
@@ -356,7 +386,7 @@ S2Status s2_undo_solve(S2Undo *undo, int index) {
   Solve solve = {.undo = undo, .index = index, .note = note, .touches = note->touches};
   double *now = note->into_v1 ? undo->step.v1 : undo->step.v2;
   double *bar = note->into_v1 ? undo->bar.v1 : undo->bar.v2;
-  set_island(undo, note);
+  s2_undo_set_island(undo, note);
   solve.dl_dv = S2_TAKE(undo->arena, double, 3 * note->island.nodes);
   for (int i = 0; i < note->island.nodes; i++) {
     int32_t at = 3 * note->island.node[i];
@@ -372,15 +402,17 @@ S2Status s2_undo_solve(S2Undo *undo, int index) {
     if (differentiate(&solve)) {
       bodies_vjp(&solve);
       contacts_vjp(&solve, put_solved);
-      S2RowsAdjoint rows = {solve.data.ja, solve.data.jb, solve.data.bias, solve.data.compliance,
-                            solve.data.lo, solve.data.hi, solve.data.rhs,  solve.given};
+      S2RowsAdjoint rows = {note->more,      note->lambda,          solve.data.ja,
+                            solve.data.jb,   solve.data.bias,       solve.data.compliance,
+                            solve.data.lo,   solve.data.hi,         solve.data.rhs,
+                            solve.given};
       if (note->island.joints > 0) {
         status = s2_joint_rows_vjp(&undo->step, &note->island, note->kind, &solve.assembly, &rows,
                                    &undo->bar);
       }
     }
   }
-  forget_island(undo, note);
+  s2_undo_forget_island(undo, note);
   s2_arena_rewind(undo->arena, mark);
   return status;
 }
@@ -493,10 +525,10 @@ static S2Status mended_joints(Solve *solve, const S2Assembly *start, int equatio
   S2McpGradient *data = &solve->data;
   double h = undo->bar.h, elapsed = undo->bar.elapsed;
   double *none = S2_TAKE_ZEROED(undo->arena, double, 3 * (note->rows + note->island.nodes));
-  S2RowsAdjoint rows = {data->ja, data->jb, data->bias, none, none, none, none, solve->given};
+  S2RowsAdjoint rows = {note->more, note->lambda, data->ja, data->jb, data->bias, none, none, none, none, solve->given};
   S2Status status = s2_ok();
   if (start != NULL) {
-    S2RowsAdjoint at_start = {data->ja, data->jb, none, none, none, none, none, solve->given};
+    S2RowsAdjoint at_start = {note->more, note->lambda, data->ja, data->jb, none, none, none, none, none, solve->given};
     double *q1 = undo->step.q1, *q1_bar = undo->bar.q1;
     S2Assembly only = *start; // equations come first
     only.parts = equations;
@@ -588,8 +620,8 @@ static S2Status solved_joints(Solve *solve, const S2Assembly *end) {
     }
   }
   double *q1 = undo->step.q1, *q1_bar = undo->bar.q1;
-  S2RowsAdjoint at_start = {data->ja, data->jb, data->bias, none, none, none, none, solve->given};
-  S2RowsAdjoint at_end = {none, none, errors, none, none, none, none, given};
+  S2RowsAdjoint at_start = {note->more, note->lambda, data->ja, data->jb, data->bias, none, none, none, none, solve->given};
+  S2RowsAdjoint at_end = {none, none, none, none, errors, none, none, none, none, given};
   undo->step.q1 = undo->step.q0;
   undo->bar.q1 = undo->bar.q0;
   S2Status status = s2_joint_rows_vjp(&undo->step, &note->island, S2_POSITIONS, &solve->assembly,
@@ -606,7 +638,7 @@ static S2Status undo_solved_mend(S2Undo *undo, int index) {
   S2Arena *arena = undo->arena;
   S2ArenaMark mark = s2_arena_mark(arena);
   Solve solve = {.undo = undo, .index = index, .note = note, .touches = note->solved};
-  set_island(undo, note);
+  s2_undo_set_island(undo, note);
   solve.dl_dv = S2_TAKE(arena, double, 3 * note->island.nodes);
   solve.dl_dlambda = S2_TAKE_ZEROED(arena, double, note->rows);
   take_displacement(&solve);
@@ -631,7 +663,7 @@ static S2Status undo_solved_mend(S2Undo *undo, int index) {
       status = note->island.joints > 0 ? solved_joints(&solve, &end) : status;
     }
   }
-  forget_island(undo, note);
+  s2_undo_forget_island(undo, note);
   s2_arena_rewind(arena, mark);
   return status;
 }
@@ -644,7 +676,7 @@ S2Status s2_undo_mend(S2Undo *undo, int index) {
   }
   S2ArenaMark mark = s2_arena_mark(arena);
   Solve solve = {.undo = undo, .index = index, .note = note, .touches = note->touches};
-  set_island(undo, note);
+  s2_undo_set_island(undo, note);
   solve.dl_dv = S2_TAKE(arena, double, 3 * note->island.nodes);
   solve.dl_dlambda = S2_TAKE_ZEROED(arena, double, note->rows);
   take_displacement(&solve);
@@ -676,7 +708,7 @@ S2Status s2_undo_mend(S2Undo *undo, int index) {
       status = mended_joints(&solve, shaken ? &start : NULL, equations);
     }
   }
-  forget_island(undo, note);
+  s2_undo_forget_island(undo, note);
   s2_arena_rewind(arena, mark);
   return status;
 }

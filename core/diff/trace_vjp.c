@@ -276,10 +276,14 @@ static void feedback_vjp(S2Undo *undo, const S2Note *note) {
   for (int i = 0; i < note->island.joints; i++) {
     int32_t slot = note->island.joint[i];
     undo->feed[slot] = note->part / h;
-    for (int r = 0; r < S2_JOINT_ROWS; r++) { // how it varies with h and the part is left out
-      bool kept = undo->bar.joint_impulse[S2_JOINT_ROWS * slot + r] != 0;
-      undo->gradient->flags |= kept ? S2_GRADIENT_PARTIAL : 0;
-    }
+  }
+  for (int r = 0; r < note->rows; r++) { // part/h of these went into the kept impulses
+    const S2JointPart *of = &note->shaken[r];
+    double bar = of->joint == S2_NONE || of->row == S2_NONE
+                     ? 0
+                     : undo->bar.joint_impulse[S2_JOINT_ROWS * of->joint + of->row];
+    part_bar += bar * note->lambda[r] / h;
+    undo->bar.h -= note->part * bar * note->lambda[r] / (h * h);
   }
   part_vjp(undo, note, part_bar);
 }
@@ -410,7 +414,7 @@ static void commit_vjp(S2Undo *undo, int index) {
       undo->bar.joint_impulse[S2_JOINT_ROWS * slot + r] = joint->impulse[r];
       joint->impulse[r] = 0;
     }
-    undo->bar.h += joint->reaction_time;
+    g->dt += joint->reaction_time * elapsed / def->dt;
     joint->reaction_time = 0;
     for (int c = 0; c < 3; c++) {
       joint->rate[c] += elapsed * joint->goal[c];
@@ -512,6 +516,13 @@ static S2Status undo_act(S2Undo *undo, int index) {
     break;
   case S2_ACT_MEND:
     return s2_undo_mend(undo, index);
+  case S2_ACT_SHAKE:
+    return s2_undo_shake(undo, index);
+  case S2_ACT_SPIN:
+  case S2_ACT_SPIN_V2:
+  case S2_ACT_SPIN_DQ:
+    s2_undo_spin(undo, index);
+    break;
   case S2_ACT_FEEDBACK:
     feedback_vjp(undo, note);
     break;
@@ -560,6 +571,7 @@ static S2Undo begin(const S2Notes *notes, S2WorldGradient *gradient, S2Arena *ar
       .q1 = v + 7 * count,
       .joint_impulse = S2_TAKE_ZEROED(arena, double, S2_JOINT_ROWS *joints),
       .pushed = S2_TAKE_ZEROED(arena, double, 2 * joints),
+      .stiff = S2_TAKE_ZEROED(arena, bool, joints),
       .node_of = S2_TAKE(arena, int32_t, notes->slots),
   };
   undo.bar = (S2StepAdjoint){
@@ -574,6 +586,7 @@ static S2Undo begin(const S2Notes *notes, S2WorldGradient *gradient, S2Arena *ar
       .joint_impulse = S2_TAKE_ZEROED(arena, double, S2_JOINT_ROWS *joints),
       .gradient = gradient,
   };
+  undo.world.v.at = undo.step.v0; // read by what no row depends on
   undo.displaced = v + 16 * count;
   undo.reflected = v + 17 * count;
   undo.start = v + 18 * count;

@@ -18,12 +18,20 @@ typedef struct S2Undo {
   double *lean, *more; // 2 a touch: of the impulses that bound friction; of what is still gained
   double *displaced;   // 3 a slot: of what joints displaced in mends
   double *feed;        // a joint slot: part of a mend's impulse that it kept
+  double spin;         // of the angular momentum that S2_ACT_SPIN measured
   double *reflected, *start; // 3 a slot: of v2 after the passes of a blow, and at its start
 } S2Undo;
 
 // solve_vjp.c: the island's velocities, or q1, are those before; their adjoint is that before.
 S2Status s2_undo_solve(S2Undo *undo, int index);
 S2Status s2_undo_mend(S2Undo *undo, int index);
+
+void s2_undo_set_island(S2Undo *undo, const S2Note *note); // what assembly reads of it
+void s2_undo_forget_island(S2Undo *undo, const S2Note *note);
+
+// shake_vjp.c: of S2_ACT_SHAKE; of SPIN, SPIN_V2 and SPIN_DQ
+S2Status s2_undo_shake(S2Undo *undo, int index);
+void s2_undo_spin(S2Undo *undo, int index);
 
 // trace_vjp.c: the last note of an act before note `index`; the velocity that carried coordinate
 // `at` (of 3 a slot) in the note's motion, and what its adjoint means for v0, v1 and beta.

@@ -13,7 +13,7 @@
 typedef struct S2BodyGradient {
   double mass, inertia;
   double friction, restitution, linear_damping, angular_damping, gravity_scale, surface_speed;
-  double contact_compliance, contact_damping;
+  double contact_compliance, contact_damping, contact_viscosity;
 } S2BodyGradient;
 
 typedef struct S2PieceGradient { // friction and restitution where the piece has its own
@@ -30,7 +30,7 @@ typedef struct S2JointGradient { // fields of S2Joint of the same names
   S2Vec2 local_a, local_b, axis;
   double angle0, length, ratio, sum;
   double goal[3], rate[3];
-  double stiffness;
+  double stiffness, quadratic, cubic;
   S2WeightsGradient compliance, damping;
   double limit_lo, limit_hi;
   double motor_speed, motor_max, friction;

@@ -385,11 +385,21 @@ void s2_note_spin(const S2Step *step, const S2Island *island) {
   }
 }
 
-void s2_note_set_spin(const S2Step *step, const S2Island *island, S2Act act, const double *before) {
+void s2_note_set_spin(const S2Step *step, const S2Island *island, S2Act act, double spin,
+                      const double *before) {
   S2Notes *notes = step->world->notes;
   if (notes != NULL) {
     S2Note *note = note_island(step, island, act);
+    note->spin = spin;
+    note->part = 1;
     note->before = keep_doubles(notes, before, 3 * island->nodes);
+  }
+}
+
+void s2_note_capped(const S2Step *step) {
+  const S2Notes *notes = step->world->notes;
+  if (notes != NULL) {
+    notes->at.at[notes->at.count - 1]->part = 0;
   }
 }
 
@@ -399,13 +409,18 @@ void s2_note_refuse(const S2Step *step, const char *what) {
   }
 }
 
-void s2_note_feedback(const S2Step *step, const S2Island *island, double part, const double *dq) {
+void s2_note_feedback(const S2Step *step, const S2Island *island, double part,
+                      const S2Shaken *shaken) {
   if (step->world->notes != NULL) {
     S2Note *note = note_island(step, island, S2_ACT_FEEDBACK);
     note->island.touches = island->touches; // counted only
     note->part = part;
     note->before = of_nodes(step->world->notes, island, step->v2);
-    note->more = keep_doubles(step->world->notes, dq, 3 * island->nodes);
+    note->more = keep_doubles(step->world->notes, shaken->dq, 3 * island->nodes);
+    note->shaken = keep(step->world->notes, shaken->part,
+                        sizeof(S2JointPart) * (size_t)shaken->count);
+    note->lambda = keep_doubles(step->world->notes, shaken->lambda, shaken->count);
+    note->rows = shaken->count;
   }
 }
 

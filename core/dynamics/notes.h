@@ -52,8 +52,9 @@ typedef struct S2Note {
   bool restarted;   // MIDPOINT: `more` was v2, not v0
   int rows;         // SOLVE, MEND, SHAKE: of the problem
   double h, t;      // FREE; PART: t
-  double part;      // MEND, FEEDBACK
+  double part;      // MEND, FEEDBACK; SPIN_V2: below 1 where its energy was bounded after that
   double stiffness; // MEND: of angles
+  double spin;      // SPIN_V2: what v2 got
   double *before;   // 3 a node, or 3 a slot: what is overwritten (MEND: q1; MIDPOINT: v1);
                     // FREE, Q0_IS_Q1: q0 from here on; COMMIT, ON: q1; SHAKE: q1; SPIN_V2: v2;
                     // SPIN_DQ: displacements
@@ -66,6 +67,7 @@ typedef struct S2Note {
   double *impulse;  // S2_JOINT_ROWS a joint of the island, before; PART: all slots
   double *pushed;   // 2 a joint of the island
   bool *stiff;      // a joint of the island
+  S2JointPart *shaken; // FEEDBACK: of the rows of `lambda`
   bool *ahead;      // LINEARISE, INTEGRATE, where beta < 1: S2Step.ahead
   S2Island island;
   S2Touch *touches; // LINEARISE: as they are then, `island.touches` of them
@@ -131,10 +133,13 @@ void s2_note_shake(const S2Step *step, const S2Island *island, const double *sta
                    const double *dq, int rows, const double *lambda);
 // Before what they change is changed: v2, or displacements (3 a node).
 void s2_note_spin(const S2Step *step, const S2Island *island);
-void s2_note_set_spin(const S2Step *step, const S2Island *island, S2Act act, const double *before);
+void s2_note_set_spin(const S2Step *step, const S2Island *island, S2Act act, double spin,
+                      const double *before);
+void s2_note_capped(const S2Step *step); // the last of them
 // The step used something that has no derivative. A constant text.
 void s2_note_refuse(const S2Step *step, const char *what);
-void s2_note_feedback(const S2Step *step, const S2Island *island, double part, const double *dq);
+void s2_note_feedback(const S2Step *step, const S2Island *island, double part,
+                      const S2Shaken *shaken);
 void s2_note_blend(const S2Step *step, const S2Island *island, const S2Choice *choices, double e,
                    const double *reflected);
 // `restarted`: v0 (3 a node) is from v2.

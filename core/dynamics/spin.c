@@ -169,10 +169,10 @@ double s2_island_most_kinetic(const S2Step *step, const S2Island *island, double
 
 // The motion of the centre stays, the rest is made smaller, and where that is not enough (masses
 // were moved inwards by much) the rotation. Small changes to v are added, for the sake of rounding.
-void s2_island_cap(const S2Step *step, const S2Island *island, double most, double *v) {
+bool s2_island_cap(const S2Step *step, const S2Island *island, double most, double *v) {
   double kinetic = kinetic_of(step, island, v);
   if (kinetic <= most) {
-    return;
+    return false;
   }
   Whole whole = whole_of(step, island);
   double spin = spin_of(step, island, &whole, v), turn = spin / whole.inertia;
@@ -192,4 +192,5 @@ void s2_island_cap(const S2Step *step, const S2Island *island, double most, doub
   }
   double slower = turning > room ? sqrt(room / turning) - 1 : 0;
   add_turn(step, island, &whole, turn * slower, v);
+  return true;
 }

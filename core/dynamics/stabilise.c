@@ -243,9 +243,11 @@ static void give_back_spin(const S2Step *step, const S2Island *island, const Spi
                            double most) {
   if (spin->kept) {
     get_velocities(step, island, spin->v);
-    s2_note_set_spin(step, island, S2_ACT_SPIN_V2, spin->v);
+    s2_note_set_spin(step, island, S2_ACT_SPIN_V2, spin->value, spin->v);
     s2_island_set_spin(step, island, spin->value, spin->v);
-    s2_island_cap(step, island, most, spin->v);
+    if (s2_island_cap(step, island, most, spin->v)) {
+      s2_note_capped(step);
+    }
     for (int i = 0; i < island->nodes; i++) {
       memcpy(step->v2 + 3 * island->node[i], spin->v + 3 * i, 3 * sizeof(double));
     }
@@ -279,11 +281,11 @@ static double shake(S2Step *step, const S2Island *island, double worst, const Sp
                    shake_by_passes(step, island, &shaken, &worst);
   give_back_spin(step, island, spin, INFINITY);
   if (spin->kept) { // what is left of it has none
-    s2_note_set_spin(step, island, S2_ACT_SPIN_DQ, shaken.dq);
+    s2_note_set_spin(step, island, S2_ACT_SPIN_DQ, 0, shaken.dq);
     s2_island_set_spin(step, island, 0, shaken.dq);
   }
   double part = converges ? harmless_part(step, island, shaken.dq) : 0;
-  s2_note_feedback(step, island, part, shaken.dq);
+  s2_note_feedback(step, island, part, &shaken);
   s2_step_add_joints(step, shaken.part, shaken.count, shaken.lambda, part / step->h);
   for (int i = 0; i < island->nodes; i++) {
     for (int c = 0; c < 3; c++) {
@@ -377,12 +379,14 @@ bool s2_step_pre_stabilise(S2Step *step) {
 typedef struct Best {
   double worst;
   double *q; // 3 a node
+  int noted; // what led there
 } Best;
 
 static void keep_best(const S2Step *step, const S2Island *island, double worst, Best *best) {
   for (int i = 0; i < island->nodes && worst <= best->worst; i++) {
     memcpy(best->q + 3 * i, step->q1 + 3 * island->node[i], 3 * sizeof(double));
   }
+  best->noted = worst <= best->worst ? s2_notes_mark(step) : best->noted;
   best->worst = fmin(best->worst, worst);
 }
 
@@ -407,7 +411,7 @@ void s2_step_project(S2Step *step) {
       continue;
     }
     S2ArenaMark start_mark = s2_arena_mark(step->arena);
-    Best best = {worst, S2_TAKE(step->arena, double, 3 * island->nodes)};
+    Best best = {worst, S2_TAKE(step->arena, double, 3 * island->nodes), 0};
     keep_best(step, island, worst, &best);
     Spin spin = keep_spin(step, island);
     S2ArenaMark mark = s2_arena_mark(step->arena);
@@ -415,6 +419,7 @@ void s2_step_project(S2Step *step) {
       worst = shake(step, island, worst, &spin);
     }
     s2_arena_rewind(step->arena, mark);
+    int fed = s2_notes_mark(step);
     keep_best(step, island, worst, &best);
     bool done = worst <= S2_PROJECTION_TOLERANCE * island->length;
     double stiffness = 1;
@@ -429,6 +434,10 @@ void s2_step_project(S2Step *step) {
     }
     if (worst > best.worst) {
       go_back(step, island, &best);
+      if (best.noted < fed) { // its notes are those of the velocities as well
+        s2_note_refuse(step, "a joint error that cannot be mended");
+      }
+      s2_notes_rewind(step, best.noted);
     }
     if (step->h > 0 && best.worst > S2_MISFIT * island->length) {
       s2_step_warn_of_misfits(step, island);

@@ -194,7 +194,8 @@ void s2_island_balance(const S2Step *step, const S2Island *island);
 // `v` is for its use.
 double s2_island_most_kinetic(const S2Step *step, const S2Island *island, double *v);
 // Less of v, so that its energy is at most this; linear momentum and, if it can be, spin stay.
-void s2_island_cap(const S2Step *step, const S2Island *island, double most, double *v);
+// False: it was.
+bool s2_island_cap(const S2Step *step, const S2Island *island, double most, double *v);
 
 // What a gap asks of the speed in a motion: its bias, m/s (speculative.c).
 double s2_step_gap_bias(const S2Step *step, double gap);

@@ -1,0 +1,259 @@
+// Mends by one factorisation (dynamics/shake.c), and the angular momentum of what floats
+// (dynamics/spin.c), backwards.
+//
+// What SHAKE ends with does not depend on how it got there: displacements dq = M^-1 J0' l with the
+// joints' rows at q0, and no error left, g(q1 + dq) = 0. With J1 the rows there,
+//
+//     [M  J1'] [p]   [dl/d(dq)]
+//     [-J0  0] [y] = [dl/dl   ],    dl/dM = -p dq,  dl/dJ0 = l p',  dl/dg = -y.
+#include "diff/undo.h"
+
+#include <string.h>
+
+// ---- SHAKE ------------------------------------------------------------------------------------
+
+typedef struct Shake {
+  S2Undo *undo;
+  const S2Note *note;
+  S2Assembly start, end; // at q0, at q1
+  int rows;
+  double *p, *y, *dq_bar; // 3 a node; 1 a row; 3 a node
+} Shake;
+
+static int equations(const S2Problem *problem) {
+  int count = 0;
+  while (count < problem->rows && problem->row[count].lo < 0) {
+    count += 1;
+  }
+  return count;
+}
+
+// y: J0 M^-1 J1' y = J0 M^-1 dl/d(dq) + dl/dl. False: the rows repeat each other.
+static bool solve(Shake *shake) {
+  S2Undo *undo = shake->undo;
+  const S2Row *row = shake->start.problem.row;
+  S2RowSides *left = S2_TAKE(undo->arena, S2RowSides, shake->rows);
+  for (int r = 0; r < shake->rows; r++) {
+    const S2JointPart *part = &shake->start.part[r];
+    double sum = part->row == S2_NONE
+                     ? 0
+                     : undo->feed[part->joint] *
+                           undo->bar.joint_impulse[S2_JOINT_ROWS * part->joint + part->row];
+    for (int c = 0; c < 3; c++) {
+      left[r].a[c] = row[r].ja[c];
+      left[r].b[c] = row[r].jb[c];
+      const double *mass = shake->end.mass;
+      sum += row[r].a == S2_GROUND
+                 ? 0
+                 : row[r].ja[c] * shake->dq_bar[3 * row[r].a + c] / mass[3 * row[r].a + c];
+      sum += row[r].b == S2_GROUND
+                 ? 0
+                 : row[r].jb[c] * shake->dq_bar[3 * row[r].b + c] / mass[3 * row[r].b + c];
+    }
+    shake->y[r] = sum;
+  }
+  S2Bilateral matrix;
+  bool good = s2_bilateral_init(&matrix, &shake->end.problem, undo->arena) &&
+              s2_bilateral_factor(&matrix, left);
+  if (good) {
+    s2_bilateral_apply(&matrix, shake->y);
+  }
+  return good;
+}
+
+static void masses_vjp(Shake *shake) {
+  const S2Row *row = shake->end.problem.row;
+  const double *mass = shake->end.mass;
+  int count = 3 * shake->note->island.nodes;
+  memcpy(shake->p, shake->dq_bar, sizeof(double) * (size_t)count);
+  for (int r = 0; r < shake->rows; r++) {
+    for (int c = 0; c < 3; c++) {
+      if (row[r].a != S2_GROUND) {
+        shake->p[3 * row[r].a + c] -= row[r].ja[c] * shake->y[r];
+      }
+      if (row[r].b != S2_GROUND) {
+        shake->p[3 * row[r].b + c] -= row[r].jb[c] * shake->y[r];
+      }
+    }
+  }
+  for (int i = 0; i < count; i++) {
+    S2BodyGradient *body = &shake->undo->gradient->body[shake->note->island.node[i / 3]];
+    shake->p[i] /= mass[i];
+    *(i % 3 == 0 ? &body->inertia : &body->mass) -= shake->p[i] * shake->note->more[i];
+  }
+}
+
+static S2Status rows_vjp(Shake *shake) {
+  S2Undo *undo = shake->undo;
+  const S2Note *note = shake->note;
+  int most = 3 * (shake->rows + note->island.nodes) + shake->start.parts + shake->end.parts;
+  double *none = S2_TAKE_ZEROED(undo->arena, double, most);
+  double *ja = S2_TAKE_ZEROED(undo->arena, double, 3 * shake->rows);
+  double *jb = S2_TAKE_ZEROED(undo->arena, double, 3 * shake->rows);
+  for (int r = 0; r < shake->rows; r++) {
+    const S2Row *row = &shake->start.problem.row[r];
+    for (int c = 0; c < 3; c++) {
+      ja[3 * r + c] = row->a == S2_GROUND ? 0 : note->lambda[r] * shake->p[3 * row->a + c];
+      jb[3 * r + c] = row->b == S2_GROUND ? 0 : note->lambda[r] * shake->p[3 * row->b + c];
+    }
+    shake->y[r] = -shake->y[r];
+  }
+  S2RowsAdjoint at_start = {none, none, ja, jb, none, none, none, none, none, none};
+  S2RowsAdjoint at_end = {none, none, none, none, shake->y, none, none, none, none, none};
+  S2Assembly only[2] = {shake->start, shake->end}; // equations come first
+  only[0].parts = only[1].parts = shake->rows;
+  only[0].parts_given = only[1].parts_given = 0;
+  S2_TRY(s2_joint_rows_vjp(&undo->step, &note->island, S2_POSITIONS, &only[1], &at_end,
+                           &undo->bar));
+  double *q1 = undo->step.q1, *q1_bar = undo->bar.q1;
+  undo->step.q1 = undo->step.q0;
+  undo->bar.q1 = undo->bar.q0;
+  S2Status status = s2_joint_rows_vjp(&undo->step, &note->island, S2_POSITIONS, &only[0],
+                                      &at_start, &undo->bar);
+  undo->step.q1 = q1;
+  undo->bar.q1 = q1_bar;
+  return status;
+}
+
+S2Status s2_undo_shake(S2Undo *undo, int index) {
+  const S2Note *note = undo->notes->at.at[index];
+  S2ArenaMark mark = s2_arena_mark(undo->arena);
+  int count = 3 * note->island.nodes;
+  Shake shake = {.undo = undo, .note = note, .rows = note->rows};
+  S2Status status = s2_ok();
+  s2_undo_set_island(undo, note);
+  double *q1 = undo->step.q1;
+  shake.end = s2_assemble(&undo->step, &note->island, NULL, S2_POSITIONS);
+  undo->step.q1 = undo->step.q0;
+  shake.start = s2_assemble(&undo->step, &note->island, NULL, S2_POSITIONS);
+  undo->step.q1 = q1;
+  shake.y = S2_TAKE(undo->arena, double, note->rows);
+  shake.p = S2_TAKE(undo->arena, double, count);
+  shake.dq_bar = S2_TAKE(undo->arena, double, count);
+  for (int i = 0; i < count; i++) {
+    int at = 3 * note->island.node[i / 3] + i % 3;
+    shake.dq_bar[i] = undo->bar.q1[at] + undo->displaced[at];
+  }
+  if (equations(&shake.start.problem) != note->rows || equations(&shake.end.problem) != note->rows) {
+    status = s2_error(S2_INVALID,
+                      "gradient: mends of %d equations were made again with %d (this is a bug)",
+                      note->rows, equations(&shake.end.problem));
+  } else {
+    shake.end.problem.rows = note->rows;
+    if (solve(&shake)) {
+      masses_vjp(&shake);
+      status = rows_vjp(&shake);
+    } else {
+      undo->gradient->flags |= S2_GRADIENT_SINGULAR;
+    }
+  }
+  for (int i = 0; i < count; i++) {
+    undo->step.q1[3 * note->island.node[i / 3] + i % 3] = note->before[i];
+  }
+  s2_undo_forget_island(undo, note);
+  s2_arena_rewind(undo->arena, mark);
+  return status;
+}
+
+// ---- Angular momentum -------------------------------------------------------------------------
+
+typedef struct Whole { // as in spin.c
+  double mass, inertia, spin;
+  S2Vec2 *arm, *arm_bar; // a node
+} Whole;
+
+static Whole whole_of(const S2Undo *undo, const S2Note *note, const double *v) {
+  int nodes = note->island.nodes;
+  Whole whole = {.arm = S2_TAKE(undo->arena, S2Vec2, nodes),
+                 .arm_bar = S2_TAKE_ZEROED(undo->arena, S2Vec2, nodes)};
+  const double *first = undo->step.q1 + 3 * note->island.node[0];
+  S2Vec2 centre = {0, 0};
+  for (int i = 0; i < nodes; i++) {
+    const double *q = undo->step.q1 + 3 * note->island.node[i];
+    double m = undo->world.bodies.at[note->island.node[i]].mass;
+    whole.arm[i] = s2_vec2(q[1] - first[1], q[2] - first[2]);
+    whole.mass += m;
+    centre = s2_add_scaled(centre, m, whole.arm[i]);
+  }
+  for (int i = 0; i < nodes; i++) {
+    const S2Body *body = &undo->world.bodies.at[note->island.node[i]];
+    whole.arm[i] = s2_add_scaled(whole.arm[i], -1 / whole.mass, centre);
+    whole.inertia += body->inertia + body->mass * s2_length2(whole.arm[i]);
+    whole.spin += body->inertia * v[3 * i] +
+                  body->mass * s2_cross(whole.arm[i], s2_vec2(v[3 * i + 1], v[3 * i + 2]));
+  }
+  return whole;
+}
+
+// From the adjoints of the spin of v and of the inertia, those of the arms beside, to v (3 a slot),
+// to masses and to q1.
+static void whole_vjp(S2Undo *undo, const S2Note *note, const Whole *whole, const double *v,
+                      double spin_bar, double inertia_bar, double *v_bar) {
+  S2Vec2 centre_bar = {0, 0};
+  for (int i = 0; i < note->island.nodes; i++) {
+    int32_t slot = note->island.node[i];
+    const S2Body *body = &undo->world.bodies.at[slot];
+    S2BodyGradient *g = &undo->gradient->body[slot];
+    S2Vec2 arm = whole->arm[i], moves = s2_vec2(v[3 * i + 1], v[3 * i + 2]);
+    S2Vec2 *bar = &whole->arm_bar[i];
+    v_bar[3 * slot] += spin_bar * body->inertia;
+    v_bar[3 * slot + 1] -= spin_bar * body->mass * arm.y;
+    v_bar[3 * slot + 2] += spin_bar * body->mass * arm.x;
+    g->inertia += spin_bar * v[3 * i] + inertia_bar;
+    g->mass += spin_bar * s2_cross(arm, moves) + inertia_bar * s2_length2(arm);
+    *bar = s2_add_scaled(*bar, spin_bar * body->mass, s2_right(moves));
+    *bar = s2_add_scaled(*bar, 2 * inertia_bar * body->mass, arm);
+    centre_bar = s2_sub(centre_bar, *bar);
+  }
+  for (int i = 0; i < note->island.nodes; i++) {
+    int32_t slot = note->island.node[i];
+    double part = undo->world.bodies.at[slot].mass / whole->mass;
+    S2Vec2 bar = s2_add_scaled(whole->arm_bar[i], part, centre_bar);
+    undo->bar.q1[3 * slot + 1] += bar.x;
+    undo->bar.q1[3 * slot + 2] += bar.y;
+    undo->gradient->body[slot].mass += s2_dot(whole->arm[i], centre_bar) / whole->mass;
+  }
+}
+
+// v was made to have a spin by a turn of the whole; returns the adjoint of that spin.
+static double set_spin_vjp(S2Undo *undo, const S2Note *note, double spin, double *v_bar) {
+  S2ArenaMark mark = s2_arena_mark(undo->arena);
+  Whole whole = whole_of(undo, note, note->before);
+  double turn = (spin - whole.spin) / whole.inertia, turn_bar = 0;
+  for (int i = 0; i < note->island.nodes; i++) {
+    const double *bar = v_bar + 3 * note->island.node[i];
+    S2Vec2 arm = whole.arm[i];
+    turn_bar += bar[0] - arm.y * bar[1] + arm.x * bar[2];
+    whole.arm_bar[i] = s2_vec2(turn * bar[2], -turn * bar[1]);
+  }
+  double spin_bar = turn_bar / whole.inertia;
+  whole_vjp(undo, note, &whole, note->before, -spin_bar, -turn * spin_bar, v_bar);
+  s2_arena_rewind(undo->arena, mark);
+  return spin_bar;
+}
+
+void s2_undo_spin(S2Undo *undo, int index) {
+  const S2Note *note = undo->notes->at.at[index];
+  int nodes = note->island.nodes;
+  if (note->act == S2_ACT_SPIN_DQ) {
+    (void)set_spin_vjp(undo, note, 0, undo->displaced);
+    return;
+  }
+  if (note->act == S2_ACT_SPIN_V2) {
+    for (int i = 0; i < nodes; i++) {
+      memcpy(undo->step.v2 + 3 * note->island.node[i], note->before + 3 * i, 3 * sizeof(double));
+    }
+    undo->spin += set_spin_vjp(undo, note, note->spin, undo->bar.v2);
+    undo->gradient->flags |= note->part < 1 ? S2_GRADIENT_PARTIAL : 0;
+    return;
+  }
+  S2ArenaMark mark = s2_arena_mark(undo->arena);
+  double *v = S2_TAKE(undo->arena, double, 3 * nodes);
+  for (int i = 0; i < nodes; i++) {
+    memcpy(v + 3 * i, undo->step.v2 + 3 * note->island.node[i], 3 * sizeof(double));
+  }
+  Whole whole = whole_of(undo, note, v);
+  whole_vjp(undo, note, &whole, v, undo->spin, 0, undo->bar.v2);
+  undo->spin = 0;
+  s2_arena_rewind(undo->arena, mark);
+}
