@@ -189,7 +189,7 @@ static int linalg_solve(lua_State *L) {
     return failed(L, status);
   }
   if (a.var != 0 || b.var != 0) {
-    S2Var var = s2_note_solve(s2_lua_tape(L), n, columns, &a, &b, x->data, factors, pivot);
+    S2Var var = s2_note_array_solve(s2_lua_tape(L), n, columns, &a, &b, x->data, factors, pivot);
     s2_lua_array_track(L, x, var);
   }
   return 1;

@@ -78,6 +78,40 @@ static bool all_zero(const double *x, int count) {
   return true;
 }
 
+// Of contacts; boxed rows are no part of smooth derivatives.
+static bool has_contacts(const S2Problem *problem, bool *boxed) {
+  bool contacts = false;
+  *boxed = false;
+  for (int r = 0; r < problem->rows; r++) {
+    const S2Row *row = &problem->row[r];
+    contacts |= row->lo == 0;
+    *boxed |= row->coupled_to < 0 && row->lo < row->hi && isfinite(row->lo) && isfinite(row->hi);
+  }
+  return contacts;
+}
+
+// On the central path, at the data of the step; false where that is not to be had.
+static bool differentiate_smoothly(const Solve *solve, double kappa, unsigned *flags) {
+  const S2Problem *problem = &solve->assembly.problem;
+  S2Arena *arena = solve->undo->arena;
+  bool boxed;
+  if (!has_contacts(problem, &boxed)) {
+    return false; // nothing to smooth
+  }
+  S2SmoothSolution on_path = {
+      .v = S2_TAKE(arena, double, 3 * problem->nodes),
+      .lambda = S2_TAKE(arena, double, problem->rows),
+      .z = S2_TAKE(arena, double, 4 * problem->rows),
+  };
+  if (boxed || s2_mcp_smooth_solve(problem, kappa, NULL, arena, &on_path) != S2_SOLVED) {
+    *flags |= S2_GRADIENT_PARTIAL;
+    return false;
+  }
+  *flags |= s2_mcp_smooth_vjp(problem, kappa, &on_path, solve->dl_dv, solve->dl_dlambda,
+                              &solve->data, arena);
+  return true;
+}
+
 // False: nothing depends on this solve.
 static bool differentiate(Solve *solve) {
   const S2Problem *problem = &solve->assembly.problem;
@@ -86,10 +120,13 @@ static bool differentiate(Solve *solve) {
     return false;
   }
   solve->data = new_gradient(problem, solve->undo->arena);
-  unsigned flags = s2_mcp_vjp(problem, note->more, note->lambda, solve->dl_dv, solve->dl_dlambda,
-                              &solve->data, solve->undo->arena);
-  // S2VjpFlag and S2GradientFlag are the same bits.
-  solve->undo->gradient->flags |= flags;
+  const S2WorldDef *def = &solve->undo->world.kept.def;
+  unsigned *flags = &solve->undo->gradient->flags; // S2VjpFlag and S2GradientFlag: the same bits
+  bool smooth = def->gradient == S2_GRADIENT_SMOOTH && note->kind != S2_POSITIONS;
+  if (!smooth || !differentiate_smoothly(solve, def->smoothing, flags)) {
+    *flags |= s2_mcp_vjp(problem, note->more, note->lambda, solve->dl_dv, solve->dl_dlambda,
+                         &solve->data, solve->undo->arena);
+  }
   return true;
 }
 
@@ -353,8 +390,7 @@ static void take_impulses(Solve *solve) {
   for (int r = 0; r < parts; r++) {
     const S2JointPart *part = &assembly->part[r];
     bool kept = part->joint != S2_NONE && part->row != S2_NONE;
-    double bar =
-        !kept ? 0 : undo->bar.joint_impulse[S2_JOINT_ROWS * part->joint + part->row];
+    double bar = !kept ? 0 : undo->bar.joint_impulse[S2_JOINT_ROWS * part->joint + part->row];
     solve->given[r] = bar;
     if (r < assembly->parts) {
       solve->dl_dlambda[r] += bar;
@@ -402,9 +438,9 @@ S2Status s2_undo_solve(S2Undo *undo, int index) {
     if (differentiate(&solve)) {
       bodies_vjp(&solve);
       contacts_vjp(&solve, put_solved);
-      S2RowsAdjoint rows = {note->more,      note->lambda,          solve.data.ja,
-                            solve.data.jb,   solve.data.bias,       solve.data.compliance,
-                            solve.data.lo,   solve.data.hi,         solve.data.rhs,
+      S2RowsAdjoint rows = {note->more,    note->lambda,    solve.data.ja,
+                            solve.data.jb, solve.data.bias, solve.data.compliance,
+                            solve.data.lo, solve.data.hi,   solve.data.rhs,
                             solve.given};
       if (note->island.joints > 0) {
         status = s2_joint_rows_vjp(&undo->step, &note->island, note->kind, &solve.assembly, &rows,
@@ -525,10 +561,12 @@ static S2Status mended_joints(Solve *solve, const S2Assembly *start, int equatio
   S2McpGradient *data = &solve->data;
   double h = undo->bar.h, elapsed = undo->bar.elapsed;
   double *none = S2_TAKE_ZEROED(undo->arena, double, 3 * (note->rows + note->island.nodes));
-  S2RowsAdjoint rows = {note->more, note->lambda, data->ja, data->jb, data->bias, none, none, none, none, solve->given};
+  S2RowsAdjoint rows = {note->more, note->lambda, data->ja, data->jb, data->bias,
+                        none,       none,         none,     none,     solve->given};
   S2Status status = s2_ok();
   if (start != NULL) {
-    S2RowsAdjoint at_start = {note->more, note->lambda, data->ja, data->jb, none, none, none, none, none, solve->given};
+    S2RowsAdjoint at_start = {note->more, note->lambda, data->ja, data->jb, none,
+                              none,       none,         none,     none,     solve->given};
     double *q1 = undo->step.q1, *q1_bar = undo->bar.q1;
     S2Assembly only = *start; // equations come first
     only.parts = equations;
@@ -620,7 +658,8 @@ static S2Status solved_joints(Solve *solve, const S2Assembly *end) {
     }
   }
   double *q1 = undo->step.q1, *q1_bar = undo->bar.q1;
-  S2RowsAdjoint at_start = {note->more, note->lambda, data->ja, data->jb, data->bias, none, none, none, none, solve->given};
+  S2RowsAdjoint at_start = {note->more, note->lambda, data->ja, data->jb, data->bias,
+                            none,       none,         none,     none,     solve->given};
   S2RowsAdjoint at_end = {none, none, none, none, errors, none, none, none, none, given};
   undo->step.q1 = undo->step.q0;
   undo->bar.q1 = undo->bar.q0;

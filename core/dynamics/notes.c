@@ -399,7 +399,7 @@ void s2_note_set_spin(const S2Step *step, const S2Island *island, S2Act act, dou
 void s2_note_capped(const S2Step *step) {
   const S2Notes *notes = step->world->notes;
   if (notes != NULL) {
-    notes->at.at[notes->at.count - 1]->part = 0;
+    notes->at.at[notes->at.count - 1].note->part = 0;
   }
 }
 

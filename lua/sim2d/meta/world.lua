@@ -20,8 +20,8 @@
 ---@field formulation? "velocity"|"acceleration"|"variation" default "velocity"
 ---@field elasticity? "compliance"|"stiffness" default "compliance"
 ---@field geometric_stiffness? "off"|"on"|"psd" default "off"
----@field gradient? "exact"
----@field smoothing? number
+---@field gradient? "exact"|"smooth" default "exact"
+---@field smoothing? number default 1e-4
 ---@field substeps? integer a step is this many of dt / substeps, default 1
 ---@field nonlinear? boolean midpoint steps for islands that only joints act on, default false
 ---@field sleeping? false
