@@ -152,7 +152,7 @@ test("which derivative a world has is a setting", function()
   eq({ world.gradient, world.smoothing }, { "smooth", 1e-3 })
   world.gradient, world.smoothing = "exact", 1e-5
   eq({ world.gradient, world.smoothing }, { "exact", 1e-5 })
-  raises("key 'gradient': 'exact' or 'smooth' expected, got 'soft'",
+  raises("key 'gradient': one of 'exact', 'smooth' expected, got 'soft'",
     function() sim.world { gradient = "soft" } end)
   raises("key 'smoothing'", function() sim.world { smoothing = 0 } end)
 end)
@@ -165,7 +165,8 @@ test("what is not built yet says so", function()
   end
   raises("key 'sleeping': true is not available yet", function() sim.world { sleeping = true } end)
   local world = sim.world {}
-  raises("test_world.lua:%d+: world:linearize: not available yet", function() world:linearize {} end)
+  raises("test_world.lua:%d+: world:inverse_dynamics: not available yet",
+    function() world:inverse_dynamics {} end)
   raises("test_world.lua:%d+: sim.optimize: not available yet", function() sim.optimize.minimize(print) end)
 end)
 
