@@ -314,7 +314,7 @@ static void random_scenes(void **state) {
       nonzero[of] += counts[of].nonzero;
     }
   }
-  for (Class of = 0; of < OF_NOTHING && wanted == NULL; of++) {
+  for (Class of = 0; of < OF_CONTACT_VISCOSITY && wanted == NULL; of++) {
     assert_true(nonzero[of] > 0);
   }
 }

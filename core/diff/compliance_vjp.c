@@ -74,8 +74,10 @@ static void scalars_vjp(S2JointUndo *undo, Bend *b, const S2JointRow *rows, cons
     row_vjp(b, t, t_, d * t_, sum->impulse[i], u, u_k, &bars[i]);
     *(angular ? &g->damping.angular : &g->damping.linear) += t_ * w;
     if (springs) {
-      g->stiffness +=
-          t_ * (rows[i].value + b->h * b->alpha * ((1 - b->beta) * u_k + b->beta * u));
+      double x = rows[i].value, along = b->h * b->alpha * ((1 - b->beta) * u_k + b->beta * u);
+      g->stiffness += t_ * (x + along);
+      g->quadratic += t_ * x * (x + 2 * along); // about 0
+      g->cubic += t_ * x * x * (x + 3 * along);
     } else {
       *(angular ? &g->compliance.angular : &g->compliance.linear) +=
           t * (sum->impulse[i] / b->h + d * w);
@@ -95,7 +97,7 @@ static void weights_of(const S2JointWeights *weights, const S2JointRow *rows, in
 }
 
 // Symmetric matrices stay so: each entry has half of what both have.
-static void weights_bar(const S2JointRow *rows, int count, int size, const double bar[N][N],
+static void weights_bar(const S2JointRow *rows, int count, int size, double bar[N][N],
                         S2WeightsGradient *to) {
   for (int i = 0; i < count; i++) {
     for (int j = 0; j < count && size > 0; j++) {

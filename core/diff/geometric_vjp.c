@@ -129,7 +129,7 @@ static Split split_of(const S2JointUndo *undo, const Terms *terms) {
 }
 
 // From the adjoint of K to the Hessians and the impulses of the last step.
-static void terms_vjp(S2JointUndo *undo, const Terms *terms, const double k_bar[N][N]) {
+static void terms_vjp(S2JointUndo *undo, const Terms *terms, double k_bar[N][N]) {
   const S2Joint *joint = undo->joint;
   S2JointGradient *g = undo->gradient;
   double time = joint->reaction_time;

@@ -238,10 +238,6 @@ static void equal_limits_vjp(S2JointUndo *undo, int r) {
   s2_joint_function_vjp(&undo->at, S2_OF_COORDINATE, &bar, &undo->place);
 }
 
-static bool touches_limit(const S2JointUndo *undo, const S2JointRow *row, double distance) {
-  return distance <= S2_TOUCH_SLOP * (s2_joint_row_angular(row) ? 1 : undo->length);
-}
-
 // What the distance asks for in a motion: all of what is open, and of what is not by rounding.
 static double distance_part(const S2JointUndo *undo, const S2JointRow *row, double distance) {
   bool baumgarte = undo->step->world->kept.def.stabilization == S2_BAUMGARTE;

@@ -416,7 +416,7 @@ static void commit_vjp(S2Undo *undo, int index) {
     }
     g->dt += joint->reaction_time * elapsed / def->dt;
     joint->reaction_time = 0;
-    for (int c = 0; c < 3; c++) {
+    for (int c = 0; c < 3 && s2_joint_active(&undo->world, of); c++) { // else goals wait
       joint->rate[c] += elapsed * joint->goal[c];
       g->dt += elapsed / def->dt * of->rate[c] * joint->goal[c];
     }
