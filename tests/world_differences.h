@@ -11,7 +11,8 @@
 #include "diff/trace_notes.h"
 #include "diff/world_gradient.h"
 
-enum { CLASSES = 51, MOST_STEPS = 128, LEVELS = 4, PICKED = 4 };
+enum { CLASSES = 51, MOST_STEPS = 128, LEVELS = 4 };
+static double picked = 4; // about how many numbers of a class are compared
 
 typedef enum Class {
   OF_Q,
@@ -562,7 +563,7 @@ static inline double whole_derivative(const S2World *start, const S2WorldGradien
   return mine;
 }
 
-// Compares derivatives, about PICKED of a class; the scale of a class is its largest in the scene.
+// Compares derivatives, about `picked` of a class; the scale of a class is its largest in the scene.
 // `torn`: the relative error of those that tear joints apart, `other` of the others.
 static inline void compare_to(const char *name, const S2World *start, int steps, uint64_t seed,
                               double torn, double other, Count counts[CLASSES]) {
@@ -603,7 +604,7 @@ static inline void compare_to(const char *name, const S2World *start, int steps,
       bool edge = !isfinite(at) || (of >= OF_MASS && of <= OF_PIECE_RESTITUTION && at == 0) ||
                   ((of == OF_ALPHA || of == OF_BETA) && at == 1) ||
                   (of == OF_CONTACT_VISCOSITY && at == 0);
-      if (edge || s2_rng_uniform(&rng) * count > PICKED) {
+      if (edge || s2_rng_uniform(&rng) * count > picked) {
         continue;
       }
       bool same = false;
