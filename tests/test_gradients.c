@@ -266,8 +266,21 @@ static S2WorldDef settings_of(S2Rng *rng) {
 typedef struct Scene {
   S2World *world;
   int steps;
-  bool jointed;
+  // Relative errors: of numbers that tear joints apart, and of others.
+  double torn, other;
 } Scene;
+
+// Differences by numbers that tear rigid joints apart are blurred (tears() tells why), those of
+// ground friction because its rows are turned until hardly anything is across, not nothing.
+static void set_errors(Scene *scene, bool jointed) {
+  bool ground = false;
+  for (int i = 0; i < scene->world->joint_order.count; i++) {
+    const S2Joint *joint = &scene->world->joints.at[scene->world->joint_order.at[i]];
+    ground |= joint->type == S2_GROUND_FRICTION;
+  }
+  scene->other = ground ? 2e-4 : 1e-6;
+  scene->torn = jointed ? fmax(1e-5, scene->other) : scene->other;
+}
 
 static Scene random_scene(uint64_t seed) {
   S2Rng rng = s2_rng_seeded(seed);
@@ -278,7 +291,6 @@ static Scene random_scene(uint64_t seed) {
     def.restitution_model = S2_NEWTON;
   }
   must(s2_world_create(&def, &scene.world));
-  scene.jointed = kind > 1;
   scene.steps = 20 + below(&rng, kind == 2 || kind == 3 ? 81 : 21);
   if (kind == 0) {
     thrown(&rng, scene.world, bodies);
@@ -287,6 +299,7 @@ static Scene random_scene(uint64_t seed) {
   } else {
     jointed(&rng, scene.world, bodies, kind == 4);
   }
+  set_errors(&scene, kind > 1);
   for (int i = 0; i < scene.world->bodies.count && chance(&rng, 0.5); i++) {
     S2BodyId body = s2_body_id(scene.world, i);
     if (scene.world->bodies.at[i].type == S2_DYNAMIC) {
@@ -308,7 +321,7 @@ static void three_hundred_scenes(void **state) {
     Scene scene = random_scene(seed);
     char name[32];
     snprintf(name, sizeof name, "scene %d", (int)seed);
-    compare_to(name, scene.world, scene.steps, seed, scene.jointed ? 1e-5 : 1e-6, 1e-6, counts);
+    compare_to(name, scene.world, scene.steps, seed, scene.torn, scene.other, counts);
     s2_world_destroy(scene.world);
   }
   report("all", counts);

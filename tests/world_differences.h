@@ -582,6 +582,9 @@ static inline void compare_to(const char *name, const S2World *start, int steps,
   backward(start, &rollout, &g);
   if ((g.flags & (S2_GRADIENT_WEAK | S2_GRADIENT_SINGULAR)) != 0) { // on an edge: one-sided
     counts[OF_NOTHING].skipped += 1;
+    if (getenv("S2_SHOW") != NULL) {
+      printf("%s: on an edge, flags %u\n", name, g.flags);
+    }
     s2_world_gradient_free(&g);
     return;
   }
