@@ -31,6 +31,12 @@ typedef enum Way {
   BEFORE,
   UNMENDED,
   BISECTED,
+  NONLINEAR,
+  NONLINEAR_SOFT,
+  NONLINEAR_MOTOR,
+  NONLINEAR_BOUND,
+  NONLINEAR_PINCHED,
+  NONLINEAR_CARRIED,
   ON_A_CARRIER, // a kinematic body in place of the base
   WAYS
 } Way;
@@ -65,6 +71,12 @@ static const char *const way_name[WAYS] = {
     "pre",
     "no stabilisation",
     "bisect",
+    "nonlinear",
+    "nonlinear with compliance",
+    "nonlinear with a motor",
+    "nonlinear at the bound",
+    "nonlinear, limits that are equal",
+    "nonlinear on a carrier",
     "on a carrier",
 };
 
@@ -101,6 +113,7 @@ static bool shape_joint(Way way, S2JointDef *def) {
   case STIFFNESS_FORM:
   case BLENDED_SOFT:
   case DAMPED:
+  case NONLINEAR_SOFT:
   case EXPLICIT:
   case GEOMETRIC_SOFT:
   case SCALAR:
@@ -117,19 +130,24 @@ static bool shape_joint(Way way, S2JointDef *def) {
     return soft;
   case LIMITED:
     def->has_limits = true;
-    def->limit_lo = def->type == S2_SPRING ? 0.9 : -0.02;
-    def->limit_hi = def->type == S2_SPRING ? 1.05 : 0.03;
+    def->limit_lo = def->type == S2_SPRING ? 0.9 : -0.002;
+    def->limit_hi = def->type == S2_SPRING ? 1.002 : 0.004;
     return may(def->type, S2_HAS_LIMITS);
   case PINCHED:
+  case NONLINEAR_PINCHED:
     def->has_limits = true;
     def->limit_lo = def->limit_hi = def->type == S2_SPRING ? 1.0 : 0;
     return may(def->type, S2_HAS_LIMITS);
   case MOTOR:
+  case NONLINEAR_MOTOR:
+  case NONLINEAR_BOUND:
   case MOTOR_AT_BOUND:
   case MOTOR_ENDLESS:
     def->has_motor = true;
     def->motor_speed = 0.7;
-    def->motor_max = way == MOTOR ? 200 : way == MOTOR_AT_BOUND ? 0.4 : INFINITY;
+    def->motor_max = way == MOTOR || way == NONLINEAR_MOTOR             ? 200
+                     : way == MOTOR_AT_BOUND || way == NONLINEAR_BOUND ? 0.4
+                                                                       : INFINITY;
     return may(def->type, S2_HAS_DRIVE);
   case DRY_FRICTION:
     def->friction = 0.3;
@@ -177,6 +195,14 @@ static void shape_world(Way way, S2WorldDef *def) {
     def->geometric_stiffness = S2_GEOMETRIC_PSD;
     def->beta = 0.8;
     def->stabilization = S2_NO_STABILIZATION;
+    break;
+  case NONLINEAR:
+  case NONLINEAR_SOFT:
+  case NONLINEAR_MOTOR:
+  case NONLINEAR_BOUND:
+  case NONLINEAR_PINCHED:
+  case NONLINEAR_CARRIED:
+    def->nonlinear = true;
     break;
   case SUBSTEPS:
     def->substeps = 3;
@@ -270,7 +296,7 @@ static S2World *scene(S2JointType type, Way way) {
   shape_world(way, &def);
   must(s2_world_configure(world, &def));
   S2BodyDef place = fixed_at(0, 0);
-  if (way == ON_A_CARRIER) {
+  if (way == ON_A_CARRIER || way == NONLINEAR_CARRIED) {
     place = moving(0, 0, 0.3, -0.2, 0.4);
     place.type = S2_KINEMATIC;
   }

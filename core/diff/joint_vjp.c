@@ -241,7 +241,7 @@ static void equal_limits_vjp(S2JointUndo *undo, int r) {
 // What the distance asks for in a motion: all of what is open, and of what is not by rounding.
 static double distance_part(const S2JointUndo *undo, const S2JointRow *row, double distance) {
   bool baumgarte = undo->step->world->kept.def.stabilization == S2_BAUMGARTE;
-  double slop = S2_PROJECTION_TRIGGER * (s2_joint_row_angular(row) ? 1 : undo->length);
+  double slop = S2_PROJECTION_TOLERANCE * (s2_joint_row_angular(row) ? 1 : undo->length);
   return distance >= -slop ? 1 : baumgarte ? S2_BAUMGARTE_FACTOR : 0;
 }
 
@@ -380,11 +380,4 @@ S2Status s2_joint_rows_vjp(const S2Step *step, const S2Island *island, S2Kind ki
   adjoint->elapsed += elapsed;
   adjoint->h += kind == S2_POSITIONS || kind == S2_STOP ? elapsed : 0;
   return s2_ok();
-}
-
-S2Status s2_midpoint_vjp(const S2Step *step, const S2Island *island, const double *before,
-                         double *before_bar, // NOLINT(readability-non-const-parameter): not yet
-                         S2StepAdjoint *adjoint) {
-  (void)step, (void)island, (void)before, (void)before_bar, (void)adjoint;
-  return s2_error(S2_INVALID, "gradient: no derivative of nonlinear steps yet");
 }
