@@ -168,8 +168,9 @@ typedef enum Field { FIELD_SHAPE = 1, FIELD_SIZE, FIELD_A, FIELD_X, FIELD_Y } Fi
 static const struct {
   const char *name;
   Field field;
-} fields[] = {{"shape", FIELD_SHAPE}, {"size", FIELD_SIZE}, {"a", FIELD_A},  {"x", FIELD_X},
-              {"y", FIELD_Y},         {"va", FIELD_A},      {"vx", FIELD_X}, {"vy", FIELD_Y}};
+} fields[] = {{"shape", FIELD_SHAPE}, {"size", FIELD_SIZE}, {"a", FIELD_A},
+              {"x", FIELD_X},         {"y", FIELD_Y},       {"va", FIELD_A},
+              {"angular", FIELD_A},   {"vx", FIELD_X},      {"vy", FIELD_Y}};
 
 // Index of the number with the name at `key`, from 1.
 static int named_index(lua_State *L, const S2LuaArray *array, Field field, int key) {

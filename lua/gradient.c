@@ -31,6 +31,7 @@ static void start_tape(lua_State *L, S2LuaDiff *diff) {
     diff->tape = s2_tape_new();
   }
   diff->busy = true;
+  diff->flags = 0;
   diff->last = diff->last == UINT32_MAX ? 1 : diff->last + 1;
   diff->generation = diff->last;
   diff->L = L;

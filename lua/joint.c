@@ -1,5 +1,5 @@
 // Joints: objects and fields (joint_create.c makes them).
-#include "binding.h"
+#include "on_tape.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -133,6 +133,133 @@ static void push_joint(lua_State *L, S2JointId id) {
   s2_lua_push_joint(L, -1, id);
 }
 
+// ---- On a tape --------------------------------------------------------------------------------
+
+static int32_t slot_of(const S2LuaJoint *joint) {
+  return (int32_t)joint->id.index - 1;
+}
+
+static S2Place number_of(const S2LuaJoint *joint, int number) {
+  return s2_place(S2_PLACE_JOINT, slot_of(joint), number);
+}
+
+// The places of a field that can be set; returns how many, 0: it has no derivative.
+static int places_of(const S2LuaJoint *joint, int field, S2Place places[3]) {
+  static const struct {
+    int field, number, count;
+  } known[] = {
+      {S2_JOINT_LENGTH, S2_OF_LENGTH, 1},       {S2_JOINT_REST_LENGTH, S2_OF_LENGTH, 1},
+      {S2_JOINT_MAX_LENGTH, S2_OF_LIMIT_HI, 1}, {S2_JOINT_MOTOR_SPEED, S2_OF_MOTOR_SPEED, 1},
+      {S2_JOINT_MOTOR_MAX, S2_OF_MOTOR_MAX, 1}, {S2_JOINT_COMPLIANCE, S2_OF_COMPLIANCE, 2},
+      {S2_JOINT_DAMPING, S2_OF_DAMPING, 2},     {S2_JOINT_FRICTION, S2_OF_JOINT_FRICTION, 1},
+      {S2_JOINT_STIFFNESS, S2_OF_STIFFNESS, 1}, {S2_JOINT_RATIO, S2_OF_RATIO, 1},
+      {S2_JOINT_MAX_FORCE, S2_OF_MAX_FORCE, 1}, {S2_JOINT_MAX_TORQUE, S2_OF_MAX_TORQUE, 1},
+      {FIELD_LIMITS, S2_OF_LIMIT_LO, 2},        {FIELD_TARGET, S2_OF_LOCAL_B, 2},
+      {FIELD_ANGULAR_VELOCITY, S2_OF_RATE, 1},  {FIELD_VELOCITY, S2_OF_RATE + 1, 2}};
+  for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+    if (known[i].field == field) {
+      for (int k = 0; k < known[i].count; k++) {
+        places[k] = number_of(joint, known[i].number + k);
+      }
+      return known[i].count;
+    }
+  }
+  return 0;
+}
+
+// What is measured on the poses and velocities of the bodies.
+typedef struct Measured {
+  S2JointId id;
+  int field;
+} Measured;
+
+static void measure(const void *user, const S2World *world, double *numbers) {
+  const Measured *measured = user;
+  if (measured->field < S2_JOINT_FIELD_COUNT) {
+    (void)s2_joint_get(world, measured->id, (S2JointField)measured->field, numbers);
+    return;
+  }
+  S2JointInfo info = {0};
+  (void)s2_joint_info(world, measured->id, &info);
+  S2Vec2 point = measured->field == FIELD_ANCHOR_A   ? info.anchor_a
+                 : measured->field == FIELD_ANCHOR_B ? info.anchor_b
+                                                     : info.axis;
+  numbers[0] = point.x;
+  numbers[1] = point.y;
+}
+
+static void push_measured(lua_State *L, const S2LuaJoint *joint, int field) {
+  S2Place places[S2_MEASURE_PLACES];
+  Measured measured = {joint->id, field};
+  int count = s2_measure_places(joint->lw->world, slot_of(joint), places);
+  int numbers = field < S2_JOINT_FIELD_COUNT ? 1 : 2;
+  s2_lua_push_measured(L, joint->lw, numbers, measure, &measured, count, places);
+}
+
+// Pushes a field of a joint whose world is on a tape; false: it is plain there too.
+static bool push_tracked(lua_State *L, const S2LuaJoint *joint, const S2JointInfo *info,
+                         int field) {
+  S2Place places[3];
+  double value = NAN;
+  if (field < S2_JOINT_FIELD_COUNT) {
+    if (!s2_joint_type_has(info->type, (S2JointField)field)) {
+      return false;
+    }
+    (void)s2_joint_get(joint->lw->world, joint->id, (S2JointField)field, &value);
+    if (!isfinite(value)) {
+      return false;
+    }
+  }
+  switch (field) {
+  case S2_JOINT_ANGLE:
+  case S2_JOINT_TRANSLATION:
+  case S2_JOINT_LENGTH:
+  case S2_JOINT_SPEED:
+  case FIELD_ANCHOR_A:
+  case FIELD_ANCHOR_B:
+    push_measured(L, joint, field);
+    return true;
+  case FIELD_AXIS:
+    if (s2_joint_type_has(info->type, S2_JOINT_TRANSLATION)) {
+      push_measured(L, joint, field);
+      return true;
+    }
+    return false;
+  case FIELD_TARGET:
+  case FIELD_VELOCITY:
+  case FIELD_ANGULAR_VELOCITY:
+    if (info->type != (field == FIELD_TARGET ? S2_MOUSE : S2_LOCK)) {
+      return false;
+    }
+    break;
+  case S2_JOINT_COMPLIANCE:
+  case S2_JOINT_DAMPING: { // the one of the two that is told
+    S2Place linear =
+        number_of(joint, field == S2_JOINT_COMPLIANCE ? S2_OF_COMPLIANCE : S2_OF_DAMPING);
+    if (s2_place_value(joint->lw->world, linear) != value) {
+      linear.number++;
+    }
+    s2_lua_push_place(L, joint->lw, linear);
+    return true;
+  }
+  case FIELD_LIMITS: // as it is, with tracked numbers
+    return false;
+  default:
+    break;
+  }
+  int count = places_of(joint, field, places);
+  if (count == 1 && field < S2_JOINT_FIELD_COUNT &&
+      s2_place_value(joint->lw->world, places[0]) != value) {
+    return false; // the force of a motor where there is none
+  }
+  if (count == 1) {
+    s2_lua_push_place(L, joint->lw, places[0]);
+  } else if (count > 1) {
+    s2_lua_push_places(L, joint->lw, count, places);
+  }
+  return count > 0;
+}
+
 // {lo, hi}; nil where there are none
 static void push_limits(lua_State *L, const S2LuaJoint *joint) {
   double lo = -INFINITY, hi = INFINITY;
@@ -142,10 +269,9 @@ static void push_limits(lua_State *L, const S2LuaJoint *joint) {
     lua_pushnil(L);
     return;
   }
-  const double limits[2] = {lo, hi};
   lua_createtable(L, 2, 0);
   for (int i = 0; i < 2; i++) {
-    lua_pushnumber(L, limits[i]);
+    s2_lua_push_place(L, joint->lw, number_of(joint, S2_OF_LIMIT_LO + i));
     lua_rawseti(L, -2, i + 1);
   }
 }
@@ -264,6 +390,9 @@ static int joint_index(lua_State *L) {
   }
   S2JointInfo info;
   s2_lua_try(L, s2_joint_info(joint->lw->world, joint->id, &info));
+  if (s2_lua_on_tape(joint->lw) != NULL && push_tracked(L, joint, &info, field)) {
+    return 1;
+  }
   if (field < S2_JOINT_FIELD_COUNT) {
     push_number(L, joint, &info, (S2JointField)field);
   } else {
@@ -291,6 +420,14 @@ static void set_number(lua_State *L, const S2LuaJoint *joint, S2JointField field
   double value;
   bool flag = false;
   S2Complaint complaint;
+  S2Place places[3];
+  static const int from[] = {0, 0};
+  int count = places_of(joint, (int)field, places);
+  if (field == S2_JOINT_RATIO) {
+    s2_lua_not_on_tape(L, joint->lw, "changing the ratio of a gear");
+    count = 0;
+  }
+  int begin = count > 0 ? s2_lua_writes(L, joint->lw) : 0;
   if (is_flag((int)field)) {
     check_value(L, s2_value_boolean(L, 3, &flag, &complaint), &complaint);
     value = flag;
@@ -300,6 +437,10 @@ static void set_number(lua_State *L, const S2LuaJoint *joint, S2JointField field
     check_value(L, s2_value_number(L, 3, S2_ANY_NUMBER, &value, &complaint), &complaint);
   }
   set_or_raise(L, s2_joint_set(joint->lw->world, joint->id, field, value));
+  s2_lua_wrote_from(L, joint->lw, begin, &value, 1, count, from, places);
+  if (field == S2_JOINT_ENABLED && s2_lua_on_tape(joint->lw) != NULL) {
+    s2_world_tape_enabled(s2_lua_on_tape(joint->lw), joint->lw->world, slot_of(joint));
+  }
 }
 
 static void set_velocity(lua_State *L, const S2LuaJoint *joint, const S2JointInfo *info,
@@ -307,6 +448,8 @@ static void set_velocity(lua_State *L, const S2LuaJoint *joint, const S2JointInf
   S2Complaint complaint;
   S2Vec2 linear = {info->velocity[1], info->velocity[2]};
   double turn = info->velocity[0];
+  S2Place places[3];
+  int begin = s2_lua_writes(L, joint->lw), count = places_of(joint, field, places);
   if (field == FIELD_VELOCITY) {
     check_value(L, s2_value_vec2(L, 3, &linear, &complaint), &complaint);
   } else {
@@ -314,6 +457,7 @@ static void set_velocity(lua_State *L, const S2LuaJoint *joint, const S2JointInf
   }
   const double velocity[3] = {turn, linear.x, linear.y};
   set_or_raise(L, s2_joint_set_velocity(joint->lw->world, joint->id, velocity));
+  s2_lua_wrote(L, joint->lw, begin, field == FIELD_VELOCITY ? &linear.x : &turn, count, places);
 }
 
 static int joint_newindex(lua_State *L) {
@@ -323,6 +467,11 @@ static int joint_newindex(lua_State *L) {
   S2JointInfo info;
   S2Vec2 target;
   double limits[2];
+  S2Place places[3];
+  int begin = 0, count = places_of(joint, field, places);
+  if (field == FIELD_TARGET || field == FIELD_LIMITS) {
+    begin = s2_lua_writes(L, joint->lw);
+  }
   if (field != FIELD_COUNT && field != FIELD_ALIVE && !is_alive(joint)) {
     return destroyed(L, joint);
   }
@@ -330,10 +479,12 @@ static int joint_newindex(lua_State *L) {
   case FIELD_TARGET:
     check_value(L, s2_value_vec2(L, 3, &target, &complaint), &complaint);
     set_or_raise(L, s2_joint_set_target(joint->lw->world, joint->id, target));
+    s2_lua_wrote(L, joint->lw, begin, &target.x, count, places);
     return 0;
   case FIELD_LIMITS:
     check_value(L, s2_lua_limits(L, 3, limits, &complaint), &complaint);
     set_or_raise(L, s2_joint_set_limits(joint->lw->world, joint->id, limits[0], limits[1]));
+    s2_lua_wrote(L, joint->lw, begin, limits, count, places);
     return 0;
   case FIELD_VELOCITY:
   case FIELD_ANGULAR_VELOCITY:

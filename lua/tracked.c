@@ -81,6 +81,16 @@ bool s2_lua_tracked_test(lua_State *L, int index, double *value, S2Var *var) {
   return true;
 }
 
+bool s2_lua_tracked_get(lua_State *L, int index, double *value, S2Var *var) {
+  const Tracked *tracked = s2_lua_test(L, index, s2_type_tracked);
+  if (tracked == NULL || tracked->generation != s2_lua_tape_generation(L)) {
+    return false;
+  }
+  *value = tracked->value;
+  *var = tracked->var;
+  return true;
+}
+
 bool s2_lua_is_tracked(lua_State *L, int index) {
   return s2_lua_test(L, index, s2_type_tracked) != NULL;
 }
@@ -340,9 +350,20 @@ int s2_lua_tracked_end(lua_State *L, int scope_index, const S2LuaRead **list) {
   return count;
 }
 
+int s2_lua_tracked_count(lua_State *L, int begin, const S2LuaRead **list) {
+  const Scope *scope = lua_touserdata(L, begin);
+  *list = NULL;
+  if (scope == NULL || scope->diff == NULL || scope->diff->reads.at == NULL) {
+    return 0;
+  }
+  *list = scope->diff->reads.at + scope->from;
+  return scope->diff->reads.count - scope->from;
+}
+
 void s2_lua_tracked_shift(lua_State *L, int begin, int which, double by) {
   Scope *scope = lua_touserdata(L, begin);
   if (scope != NULL && scope->diff != NULL) {
+    scope->diff->reads.count = scope->from;
     scope->diff->shift_read = scope->from + which;
     scope->diff->shift_by = by;
   }

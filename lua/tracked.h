@@ -29,6 +29,7 @@ typedef struct S2LuaDiff {
   int shift_read; // s2_lua_tracked_shift: position in `reads`
   double shift_by;
   lua_State *L;       // that sweeps, for nodes written in Lua
+  unsigned flags;     // S2GradientFlag of the worlds, of the last call
   int64_t nodes;      // of the last tape
   size_t bytes, peak; // of the last tape, of the largest
 } S2LuaDiff;
@@ -43,7 +44,9 @@ uint32_t s2_lua_tape_generation(lua_State *L);
 void s2_lua_tracked_push(lua_State *L, double value, S2Var var);
 // Is it a tracked number? Raises when its gradient call has ended.
 bool s2_lua_tracked_test(lua_State *L, int index, double *value, S2Var *var);
-// The same and never raises.
+// The same, and false when it has ended.
+bool s2_lua_tracked_get(lua_State *L, int index, double *value, S2Var *var);
+// Only asks, and never raises.
 bool s2_lua_is_tracked(lua_State *L, int index);
 // Raises the error about one whose gradient call has ended.
 int s2_lua_tracked_ended(lua_State *L, const char *what);
@@ -86,8 +89,10 @@ void s2_lua_tracked_begin(lua_State *L); // pushes one value, which stays where 
 // How many tracked numbers were read since the begin at that stack index; *list, in the order of
 // reading, is valid until the next begin.
 int s2_lua_tracked_end(lua_State *L, int begin, const S2LuaRead **list);
-// What is read as tracked number `which` (from 0) after that begin is changed by `by`: for
-// differences of what the function does, which reads its arguments anew for each.
+// The same, and goes on noting.
+int s2_lua_tracked_count(lua_State *L, int begin, const S2LuaRead **list);
+// Forgets what was read, as the function is about to read its arguments anew, and changes what is
+// then read as tracked number `which` (from 0) by `by`: for differences of what it does.
 void s2_lua_tracked_shift(lua_State *L, int begin, int which, double by);
 // For readers of numbers. False: it is no tracked number, or none is wanted here.
 bool s2_lua_tracked_read(lua_State *L, int index, double *value);

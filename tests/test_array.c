@@ -375,7 +375,7 @@ static size_t compute_solve(const Case *test, S2Tape *tape, const S2Array *a, co
   s2_arena_free(&arena);
   assert_string_equal(status.message, "");
   if (tape != NULL) {
-    *node = s2_note_solve(tape, n, columns, &sum, b, out, factors, pivot);
+    *node = s2_note_array_solve(tape, n, columns, &sum, b, out, factors, pivot);
   }
   return (size_t)n * (size_t)columns;
 }

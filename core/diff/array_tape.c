@@ -210,7 +210,7 @@ static S2Status solve_back(S2Tape *tape, S2Var node, void *data) {
 }
 
 S2Var s2_note_array_solve(S2Tape *tape, int n, int columns, const S2Array *a, const S2Array *b,
-                    const double *x, const double *factors, const int *pivot) {
+                          const double *x, const double *factors, const int *pivot) {
   if (a->var == 0 && b->var == 0) {
     return 0;
   }

@@ -29,7 +29,7 @@ S2Var s2_note_join(S2Tape *tape, int count, const S2ArrayPart *parts, size_t siz
 S2Var s2_note_product(S2Tape *tape, int m, int k, int n, const S2Array *a, const S2Array *b,
                       const double *out);
 S2Var s2_note_array_solve(S2Tape *tape, int n, int columns, const S2Array *a, const S2Array *b,
-                    const double *x, const double *factors, const int *pivot);
+                          const double *x, const double *factors, const int *pivot);
 S2Var s2_note_least_squares(S2Tape *tape, int columns, const S2Array *a, const S2Array *b,
                             const double *x);
 

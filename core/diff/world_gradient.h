@@ -52,17 +52,19 @@ typedef struct S2WorldGradient {
 
 // What a gradient is worth; 0: it is the derivative of what was computed.
 typedef enum S2GradientFlag {
-  S2_GRADIENT_WEAK = 1,        // a contact or bound was on the edge of two modes: one-sided
-  S2_GRADIENT_REDUNDANT = 2,   // impulses were not unique
+  S2_GRADIENT_WEAK = 1,         // a contact or bound was on the edge of two modes: one-sided
+  S2_GRADIENT_REDUNDANT = 2,    // impulses were not unique
   S2_GRADIENT_UNDETERMINED = 4, // l asked for such an impulse
-  S2_GRADIENT_SINGULAR = 8,    // a linear system was not solved: do not use the result
-  S2_GRADIENT_PARTIAL = 16,    // something that docs/gradients.md lists was taken as constant, or
-                               // a solve that was to be smooth as exact
-  S2_GRADIENT_GRAZING = 32,    // event: an impact at (nearly) no speed
+  S2_GRADIENT_SINGULAR = 8,     // a linear system was not solved: do not use the result
+  S2_GRADIENT_PARTIAL = 16,     // something that docs/gradients.md lists was taken as constant, or
+                                // a solve that was to be smooth as exact
+  S2_GRADIENT_GRAZING = 32,     // event: an impact at (nearly) no speed
 } S2GradientFlag;
 
 // Zero, large enough for this world as it is; grows (keeping contents) when asked again.
 void s2_world_gradient_fit(S2WorldGradient *gradient, const S2World *world);
+// Adds another of the same world or a copy of it; grows to its size.
+void s2_world_gradient_add(S2WorldGradient *gradient, const S2WorldGradient *other);
 void s2_world_gradient_clear(S2WorldGradient *gradient);
 void s2_world_gradient_free(S2WorldGradient *gradient);
 
