@@ -310,18 +310,38 @@ static Scene random_scene(uint64_t seed) {
   return scene;
 }
 
+// Does the derivative of some step say that there is none?
+static bool refused(const S2World *start, int steps) {
+  S2World *world;
+  S2Trace *trace = s2_trace_new();
+  bool found = false;
+  must(s2_world_clone(start, &world));
+  for (int k = 0; k < steps && !found; k++) {
+    must(s2_world_step_traced(world, trace));
+    found = trace->notes.reason != NULL;
+  }
+  s2_trace_free(trace);
+  s2_world_destroy(world);
+  return found;
+}
+
 static void three_hundred_scenes(void **state) {
   (void)state;
   const char *more = getenv("S2_SEEDS"), *from = getenv("S2_FIRST"), *pick = getenv("S2_PICKED");
   uint64_t scenes = more == NULL ? SCENES : strtoull(more, NULL, 10);
   uint64_t first = from == NULL ? 1 : strtoull(from, NULL, 10);
   Count counts[CLASSES] = {{0}};
+  int left_out = 0;
   picked = pick == NULL ? 0.5 : strtod(pick, NULL);
-  for (uint64_t seed = first; seed < first + scenes; seed++) {
+  for (uint64_t seed = first; (uint64_t)counts[OF_NOTHING].compared < scenes; seed++) {
     Scene scene = random_scene(seed);
     char name[32];
     snprintf(name, sizeof name, "scene %d", (int)seed);
-    compare_to(name, scene.world, scene.steps, seed, scene.torn, scene.other, counts);
+    if (refused(scene.world, scene.steps)) {
+      left_out += 1;
+    } else {
+      compare_to(name, scene.world, scene.steps, seed, scene.torn, scene.other, counts);
+    }
     s2_world_destroy(scene.world);
   }
   report("all", counts);
@@ -331,7 +351,8 @@ static void three_hundred_scenes(void **state) {
     skipped += counts[of].skipped;
   }
   if (getenv("S2_SHOW") != NULL) {
-    printf("%d numbers compared, %d skipped\n", compared, skipped);
+    printf("%d numbers compared, %d skipped, %d scenes without a derivative\n", compared, skipped,
+           left_out);
     return;
   }
   for (Class of = 0; of < OF_NOTHING && scenes >= SCENES; of++) {
