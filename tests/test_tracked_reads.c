@@ -144,10 +144,10 @@ static void it_ends_with_the_function(void **state) {
   (void)state;
   run("sim.grad(function(x)\n"
       "  assert(not pcall(take, x, {1, 2}, {3, 4}, true))\n" // an error ends it
-      "  local good, message = pcall(sim.world, {dt = x})\n"
+      "  local good, message = pcall(sim.random.uniform, 0, x)\n"
       "  assert(not good and message:find 'got a tracked number', message)\n"
       "  assert(take(x, {1, 2}, {x, x}) == 3)\n" // and leaves nothing behind
-      "  assert(not pcall(sim.world, {dt = x}))\n"
+      "  assert(not pcall(sim.random.uniform, 0, x))\n"
       "  return x\n"
       "end, 1)\n");
 }

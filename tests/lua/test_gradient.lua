@@ -391,15 +391,11 @@ end)
 
 test("what does not take tracked numbers says so", function()
   local world = sim.world {}
-  local ball = world:circle { radius = 1 }
+  world:circle { radius = 1 }
   local message = "number expected, got a tracked number; x:value%(%) or sim.stop_gradient%(x%)"
   for _, f in ipairs {
-    function(x) return sim.world { dt = x } end,
-    function(x) return world:circle { radius = x } end,
-    function(x) return world:circle { radius = 1, position = { 0, x } } end,
-    function(x) ball.mass = x end,
-    function(x) ball.position = { x, 0 } end,
-    function(x) ball:apply_force { x, 0 } end,
+    function(x) return world:run { duration = x } end,
+    function(x) return world:raycast({ 0, x }, { 1, 0 }) end,
     function(x) return sim.random.uniform(0, x) end,
     function(x) return sim.lcp.solve({ { x } }, { 1 }) end,
   } do

@@ -14,6 +14,7 @@
 ---@field x number of lists of two (x, y) and three (a, x, y)
 ---@field y number
 ---@field a number
+---@field angular number lists of three: `a` under its name in momenta
 ---@field va number of lists of three: the same under the names of velocities
 ---@field vx number
 ---@field vy number
