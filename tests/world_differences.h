@@ -563,10 +563,11 @@ static inline double whole_derivative(const S2World *start, const S2WorldGradien
   return mine;
 }
 
-// Compares derivatives, about `picked` of a class; the scale of a class is its largest in the scene.
-// `torn`: the relative error of those that tear joints apart, `other` of the others.
+// Compares derivatives, about `picked` of a class; the scale of a class is its largest in the
+// scene. `torn`: the relative error of those that tear joints apart, `other` of the others; scales
+// count as `least` at least.
 static inline void compare_to(const char *name, const S2World *start, int steps, uint64_t seed,
-                              double torn, double other, Count counts[CLASSES]) {
+                              double torn, double other, double least, Count counts[CLASSES]) {
   const char *only = getenv("S2_ONLY");
   if (only != NULL && strcmp(only, name) != 0) {
     return;
@@ -589,6 +590,9 @@ static inline void compare_to(const char *name, const S2World *start, int steps,
     return;
   }
   counts[OF_NOTHING].compared += 1;
+  if ((g.flags & S2_GRADIENT_PARTIAL) != 0) {
+    printf("%s: partial\n", name);
+  }
   uint64_t base;
   (void)run(start, &rollout, OF_NOTHING, 0, 0, &base);
   bool show = getenv("S2_SHOW") != NULL;
@@ -614,19 +618,19 @@ static inline void compare_to(const char *name, const S2World *start, int steps,
       for (int tries = 0; tries < 6 && !same; tries++, size /= 8) {
         same = difference(start, &rollout, of, i, size, base, &slope, &doubt);
       }
-      if (!same || doubt > 3e-7 * fmax(scale, 1e-3)) { // a switch is near
+      if (!same || doubt > 3e-7 * fmax(scale, least)) { // a switch is near
         counts[of].skipped += 1;
         continue;
       }
       double mine = whole_derivative(start, &g, of, i), wrong = fabs(mine - slope);
-      double relative = wrong / fmax(scale, 1e-3);
+      double relative = wrong / fmax(scale, least);
       counts[of].compared += 1;
       counts[of].nonzero += fabs(mine) > 1e-6;
       counts[of].worst = fmax(counts[of].worst, relative);
       double bound = tears(of) ? torn : other;
       if (show && relative > bound) {
         printf("%s: %s %d: %.10g, differences %.10g (doubt %.1e), relative %.1e\n", name,
-               class_name[of], i, mine, slope, doubt / fmax(scale, 1e-3), relative);
+               class_name[of], i, mine, slope, doubt / fmax(scale, least), relative);
       }
       if (relative > bound && !show) {
         fail_msg("%s: %s %d: %.10g, differences %.10g (doubt %.1e)", name, class_name[of], i, mine,
@@ -639,7 +643,7 @@ static inline void compare_to(const char *name, const S2World *start, int steps,
 
 static inline void compare(const char *name, const S2World *start, int steps, uint64_t seed,
                            Count counts[CLASSES]) {
-  compare_to(name, start, steps, seed, 1e-6, 1e-6, counts);
+  compare_to(name, start, steps, seed, 1e-6, 1e-6, 1e-3, counts);
 }
 
 static inline void report(const char *name, const Count counts[CLASSES]) {
