@@ -153,6 +153,7 @@ extern const luaL_Reg s2_world_joint_methods[];
 extern const luaL_Reg s2_world_constraint_methods[];
 extern const luaL_Reg s2_world_record_methods[];
 extern const luaL_Reg s2_world_problem_methods[];
+extern const luaL_Reg s2_world_linearize_methods[];
 
 // ---- Settings of a world ----------------------------------------------------------------------
 

@@ -9,7 +9,7 @@
 enum { FIELD_TIME = 100, FIELD_BODIES, FIELD_JOINTS };
 
 // Parts of the contract that are not built yet.
-static const char *const later_names[] = {"inverse_dynamics", "linearize", "save", "view", NULL};
+static const char *const later_names[] = {"inverse_dynamics", "save", "view", NULL};
 
 // ---- Life -------------------------------------------------------------------------------------
 
@@ -289,6 +289,7 @@ void s2_lua_open_world(lua_State *L) {
   s2_lua_functions(L, s2_world_state_methods, 0);
   s2_lua_functions(L, s2_world_record_methods, 0);
   s2_lua_functions(L, s2_world_problem_methods, 0);
+  s2_lua_functions(L, s2_world_linearize_methods, 0);
   lua_pushvalue(L, -1);
   lua_pushcclosure(L, world_index, 1);
   lua_setfield(L, -3, "__index");

@@ -70,13 +70,10 @@ static const char *const restitution_model_names[] = {"newton", "reflections", N
 static const char *const formulation_names[] = {"velocity", "acceleration", "variation", NULL};
 static const char *const elasticity_names[] = {"compliance", "stiffness", NULL};
 static const char *const geometric_stiffness_names[] = {"off", "on", "psd", NULL};
-// Settings with one value so far: the first.
 static const char *const gradient_names[] = {"exact", "smooth", NULL};
 static const char *const linear_solver_names[] = {"auto", "ldlt", "cholesky", "cg", "minres", NULL};
 
 static const char *const solvers_later[] = {"tgs", NULL};
-
-static const double only_smoothing = 1e-4; // the default of a mode that is not built
 
 static bool later(lua_State *L, int index, S2Complaint *complaint) {
   char text[S2_LUA_TEXT];
@@ -88,18 +85,6 @@ static bool read_choice(lua_State *L, int index, const char *const *names, int b
                         S2Complaint *complaint) {
   return s2_value_choice(L, index, names, value, complaint) &&
          (*value < built || later(L, index, complaint));
-}
-
-static bool read_only_choice(lua_State *L, int index, const char *const *names,
-                             S2Complaint *complaint) {
-  int value;
-  return read_choice(L, index, names, 1, &value, complaint);
-}
-
-static bool read_only_number(lua_State *L, int index, double only, S2Complaint *complaint) {
-  double value;
-  return s2_value_number(L, index, S2_NON_NEGATIVE, &value, complaint) &&
-         (value == only || later(L, index, complaint));
 }
 
 // A number from 0 to 1.
@@ -207,7 +192,9 @@ bool s2_setting_read(lua_State *L, int index, int setting, S2WorldDef *def,
     def->geometric_stiffness = good ? (S2GeometricStiffness)choice : def->geometric_stiffness;
     return good;
   case GRADIENT:
-    return read_only_choice(L, index, gradient_names, complaint);
+    good = s2_value_choice(L, index, gradient_names, &choice, complaint);
+    def->gradient = good ? (S2GradientMode)choice : def->gradient;
+    return good;
   case LINEAR_SOLVER:
     good = read_choice(L, index, linear_solver_names, S2_LINEAR_COUNT, &choice, complaint);
     def->linear_solver = good ? (S2LinearSolver)choice : def->linear_solver;
@@ -217,7 +204,7 @@ bool s2_setting_read(lua_State *L, int index, int setting, S2WorldDef *def,
   case BETA:
     return read_part(L, index, &def->beta, complaint);
   case SMOOTHING:
-    return read_only_number(L, index, only_smoothing, complaint);
+    return s2_value_number(L, index, S2_POSITIVE, &def->smoothing, complaint);
   case SUBSTEPS:
     good = s2_value_integer(L, index, 1, INT32_MAX, &integer, complaint);
     def->substeps = good ? (int)integer : def->substeps;
@@ -283,7 +270,7 @@ void s2_setting_push(lua_State *L, int setting, const S2WorldDef *def) {
     lua_pushstring(L, geometric_stiffness_names[def->geometric_stiffness]);
     return;
   case GRADIENT:
-    lua_pushstring(L, gradient_names[0]);
+    lua_pushstring(L, gradient_names[def->gradient]);
     return;
   case LINEAR_SOLVER:
     lua_pushstring(L, linear_solver_names[def->linear_solver]);
@@ -295,7 +282,7 @@ void s2_setting_push(lua_State *L, int setting, const S2WorldDef *def) {
     lua_pushnumber(L, def->beta);
     return;
   case SMOOTHING:
-    lua_pushnumber(L, only_smoothing);
+    lua_pushnumber(L, def->smoothing);
     return;
   case SUBSTEPS:
     lua_pushinteger(L, def->substeps);

@@ -235,7 +235,7 @@ static S2World *random_scene(uint64_t seed, const S2WorldDef *settings) {
   }
   for (int k = 0; k < world->pieces.count; k++) { // some with materials of their own
     S2Piece *piece = &world->pieces.at[k];
-    bool own = s2_rng_uniform(&rng) < 0.3;
+    bool own = s2_rng_uniform(&rng) < 0.6;
     piece->friction = own ? between(&rng, 0.1, 0.8) : piece->friction;
     piece->restitution = own ? between(&rng, 0.1, 0.8) : piece->restitution;
   }
@@ -291,7 +291,8 @@ static S2WorldDef settings_of(int variant) {
 
 static void random_scenes(void **state) {
   (void)state;
-  const char *wanted = getenv("S2_VARIANT");
+  const char *wanted = getenv("S2_VARIANT"), *more = getenv("S2_SEEDS");
+  uint64_t seeds = more == NULL ? SEEDS : strtoull(more, NULL, 10);
   int nonzero[CLASSES] = {0};
   for (int variant = 0; variant < VARIANTS; variant++) {
     if (wanted != NULL && atoi(wanted) != variant) {
@@ -299,7 +300,7 @@ static void random_scenes(void **state) {
     }
     Count counts[CLASSES] = {0};
     S2WorldDef settings = settings_of(variant);
-    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+    for (uint64_t seed = 1; seed <= seeds; seed++) {
       char name[64];
       snprintf(name, sizeof name, "random %d.%d", variant, (int)seed);
       S2World *world = random_scene(seed, &settings);
@@ -309,13 +310,13 @@ static void random_scenes(void **state) {
     char name[64];
     snprintf(name, sizeof name, "random %d", variant);
     report(name, counts);
-    assert_true(counts[OF_V].nonzero > 20);
+    assert_true(counts[OF_V].nonzero > 5);
     for (Class of = 0; of < OF_NOTHING; of++) {
       nonzero[of] += counts[of].nonzero;
     }
   }
   for (Class of = 0; of < OF_CONTACT_VISCOSITY && wanted == NULL; of++) {
-    assert_true(nonzero[of] >= 3);
+    assert_true(nonzero[of] > 0);
   }
 }
 

@@ -116,7 +116,7 @@ static S2Status rows_vjp(Shake *shake) {
 }
 
 S2Status s2_undo_shake(S2Undo *undo, int index) {
-  const S2Note *note = undo->notes->at.at[index];
+  const S2Note *note = s2_note_at(undo->notes, index);
   S2ArenaMark mark = s2_arena_mark(undo->arena);
   int count = 3 * note->island.nodes;
   Shake shake = {.undo = undo, .note = note, .rows = note->rows};
@@ -234,7 +234,7 @@ static double set_spin_vjp(S2Undo *undo, const S2Note *note, double spin, double
 }
 
 void s2_undo_spin(S2Undo *undo, int index) {
-  const S2Note *note = undo->notes->at.at[index];
+  const S2Note *note = s2_note_at(undo->notes, index);
   int nodes = note->island.nodes;
   if (note->act == S2_ACT_SPIN_DQ) {
     (void)set_spin_vjp(undo, note, 0, undo->displaced);

@@ -18,7 +18,7 @@ typedef struct Solve {
 } Solve;
 
 void s2_undo_point(S2Undo *undo, int index, int touch, int k, const S2PointBar *bar) {
-  const S2Note *note = undo->notes->at.at[index];
+  const S2Note *note = s2_note_at(undo->notes, index);
   const S2Touch *touches = note->solved != NULL ? note->solved : note->touches;
   if (undo->late[index] != NULL && undo->late[index][touch]) {
     S2PointBar *to = &undo->late_bar[2 * note->touch_index[touch] + k];
@@ -79,6 +79,40 @@ static bool all_zero(const double *x, int count) {
   return true;
 }
 
+// Of contacts; boxed rows are no part of smooth derivatives.
+static bool has_contacts(const S2Problem *problem, bool *boxed) {
+  bool contacts = false;
+  *boxed = false;
+  for (int r = 0; r < problem->rows; r++) {
+    const S2Row *row = &problem->row[r];
+    contacts |= row->lo == 0;
+    *boxed |= row->coupled_to < 0 && row->lo < row->hi && isfinite(row->lo) && isfinite(row->hi);
+  }
+  return contacts;
+}
+
+// On the central path, at the data of the step; false where that is not to be had.
+static bool differentiate_smoothly(const Solve *solve, double kappa, unsigned *flags) {
+  const S2Problem *problem = &solve->assembly.problem;
+  S2Arena *arena = solve->undo->arena;
+  bool boxed;
+  if (!has_contacts(problem, &boxed)) {
+    return false; // nothing to smooth
+  }
+  S2SmoothSolution on_path = {
+      .v = S2_TAKE(arena, double, 3 * problem->nodes),
+      .lambda = S2_TAKE(arena, double, problem->rows),
+      .z = S2_TAKE(arena, double, 4 * problem->rows),
+  };
+  if (boxed || s2_mcp_smooth_solve(problem, kappa, NULL, arena, &on_path) != S2_SOLVED) {
+    *flags |= S2_GRADIENT_PARTIAL;
+    return false;
+  }
+  *flags |= s2_mcp_smooth_vjp(problem, kappa, &on_path, solve->dl_dv, solve->dl_dlambda,
+                              &solve->data, arena);
+  return true;
+}
+
 // False: nothing depends on this solve.
 static bool differentiate(Solve *solve) {
   const S2Problem *problem = &solve->assembly.problem;
@@ -87,10 +121,13 @@ static bool differentiate(Solve *solve) {
     return false;
   }
   solve->data = new_gradient(problem, solve->undo->arena);
-  unsigned flags = s2_mcp_vjp(problem, note->more, note->lambda, solve->dl_dv, solve->dl_dlambda,
-                              &solve->data, solve->undo->arena);
-  // S2VjpFlag and S2GradientFlag are the same bits.
-  solve->undo->gradient->flags |= flags;
+  const S2WorldDef *def = &solve->undo->world.kept.def;
+  unsigned *flags = &solve->undo->gradient->flags; // S2VjpFlag and S2GradientFlag: the same bits
+  bool smooth = def->gradient == S2_GRADIENT_SMOOTH && note->kind != S2_POSITIONS;
+  if (!smooth || !differentiate_smoothly(solve, def->smoothing, flags)) {
+    *flags |= s2_mcp_vjp(problem, note->more, note->lambda, solve->dl_dv, solve->dl_dlambda,
+                         &solve->data, solve->undo->arena);
+  }
   return true;
 }
 
@@ -398,7 +435,7 @@ static void take_impulses(Solve *solve) {
 }
 
 S2Status s2_undo_solve(S2Undo *undo, int index) {
-  const S2Note *note = undo->notes->at.at[index];
+  const S2Note *note = s2_note_at(undo->notes, index);
   S2ArenaMark mark = s2_arena_mark(undo->arena);
   Solve solve = {.undo = undo, .index = index, .note = note, .touches = note->touches};
   double *now = note->into_v1 ? undo->step.v1 : undo->step.v2;
@@ -589,7 +626,7 @@ static void put_solved_row(Solve *solve, int i, int k, const S2PointBar *bar) {
     }
   }
   S2ArenaMark mark = s2_arena_mark(undo->arena);
-  const S2Note *moved = undo->notes->at.at[s2_undo_last(undo, solve->index, S2_ACT_INTEGRATE)];
+  const S2Note *moved = s2_note_at(undo->notes, s2_undo_last(undo, solve->index, S2_ACT_INTEGRATE));
   int count = 3 * undo->notes->slots;
   double *carry = S2_TAKE_ZEROED(undo->arena, double, count);
   double *carry_bar = S2_TAKE_ZEROED(undo->arena, double, count);
@@ -654,7 +691,7 @@ static S2Status solved_joints(Solve *solve, const S2Assembly *end) {
 }
 
 static S2Status undo_solved_mend(S2Undo *undo, int index) {
-  const S2Note *note = undo->notes->at.at[index];
+  const S2Note *note = s2_note_at(undo->notes, index);
   S2Arena *arena = undo->arena;
   S2ArenaMark mark = s2_arena_mark(arena);
   Solve solve = {.undo = undo, .index = index, .note = note, .touches = note->solved};
@@ -689,7 +726,7 @@ static S2Status undo_solved_mend(S2Undo *undo, int index) {
 }
 
 S2Status s2_undo_mend(S2Undo *undo, int index) {
-  const S2Note *note = undo->notes->at.at[index];
+  const S2Note *note = s2_note_at(undo->notes, index);
   S2Arena *arena = undo->arena;
   if (note->mend == S2_MEND_SOLVED) {
     return undo_solved_mend(undo, index);

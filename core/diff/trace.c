@@ -18,7 +18,7 @@ void s2_trace_free(S2Trace *trace) {
 size_t s2_trace_bytes(const S2Trace *trace) {
   const S2Notes *notes = &trace->notes;
   size_t shared = notes->fixed == NULL ? 0 : notes->fixed->bytes / (size_t)notes->fixed->users;
-  return sizeof *trace + notes->bytes + sizeof(S2Note *) * (size_t)notes->at.capacity + shared;
+  return sizeof *trace + notes->bytes + sizeof(S2NoteSlot) * (size_t)notes->at.capacity + shared;
 }
 
 S2Status s2_world_step_traced(S2World *world, S2Trace *trace) {

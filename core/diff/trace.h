@@ -20,7 +20,9 @@ S2Status s2_world_step_traced(S2World *world, S2Trace *trace);
 
 // Turns the gradient with respect to the state after the step into that before it, adding to the
 // parameters. `gradient` fits the world. The world need not live any more. S2_INVALID where the
-// step used something without a derivative (the message names it).
+// step used something without a derivative (the message names it); the gradient is of no use then.
+// gradient->f, after it, is dl/d(force) of each body in the step: of what was applied by hand, and
+// of what a force law returned (of a step of several parts the sum over them).
 S2Status s2_trace_vjp(const S2Trace *trace, S2WorldGradient *gradient, S2Arena *arena);
 
 #endif

@@ -1,6 +1,7 @@
 // The notes of a step, backwards.
 #include "diff/undo.h"
 
+#include <assert.h>
 #include <string.h>
 
 static size_t numbers(const S2Undo *undo) {
@@ -29,13 +30,11 @@ static bool goes(const S2Body *body) { // moves by a velocity
 
 // mass and free_v of the (sub-)step that ends before note `end`, and where it began.
 static void enter(S2Undo *undo, int end) {
-  const S2Note *moved = NULL, *note = NULL;
-  for (int i = end - 1; i >= 0; i--) {
-    note = undo->notes->at.at[i];
-    if (note->act == S2_ACT_FREE) {
-      break;
-    }
-    moved = note->act == S2_ACT_Q0_IS_Q1 ? note : moved;
+  int free_at = s2_undo_last(undo, end, S2_ACT_FREE);
+  const S2Note *moved = NULL, *note = s2_note_at(undo->notes, free_at);
+  for (int i = free_at + 1; i < end; i++) {
+    bool mended = s2_note_at(undo->notes, i)->act == S2_ACT_Q0_IS_Q1;
+    moved = mended ? s2_note_at(undo->notes, i) : moved;
   }
   set(undo, undo->step.q0, moved != NULL ? moved->before : note->before);
   set(undo, undo->step.v0, note->more);
@@ -107,7 +106,7 @@ static void force_vjp(S2Undo *undo) {
 // ---- Motion -----------------------------------------------------------------------------------
 
 int s2_undo_last(const S2Undo *undo, int index, S2Act act) {
-  while (undo->notes->at.at[index]->act != act) {
+  while (s2_note_at(undo->notes, index)->act != act) {
     index -= 1;
   }
   return index;
@@ -294,7 +293,7 @@ static void feedback_vjp(S2Undo *undo, const S2Note *note) {
 // What is still gained on the way: how much faster e times the arrival is than e times the speed
 // now, where that is more.
 static void blow_vjp(S2Undo *undo, int index) {
-  const S2Note *note = undo->notes->at.at[index];
+  const S2Note *note = s2_note_at(undo->notes, index);
   for (int i = 0; i < note->island.touches; i++) {
     const S2Touch *touch = &note->touches[i];
     S2TouchBar pair = {0};
@@ -386,7 +385,7 @@ static S2Status midpoint_vjp(S2Undo *undo, const S2Note *note) {
 }
 
 static void commit_vjp(S2Undo *undo, int index) {
-  const S2Note *note = undo->notes->at.at[index];
+  const S2Note *note = s2_note_at(undo->notes, index);
   S2WorldGradient *g = undo->gradient;
   const S2WorldDef *def = &undo->world.kept.def;
   // Parts of a step are as long as each other; one that was cut short ends at the time it reached.
@@ -426,7 +425,7 @@ static void commit_vjp(S2Undo *undo, int index) {
 }
 
 static void on_vjp(S2Undo *undo, int index) {
-  const S2Note *note = undo->notes->at.at[index];
+  const S2Note *note = s2_note_at(undo->notes, index);
   add(undo, undo->bar.q0, undo->bar.q1);
   add(undo, undo->bar.v0, undo->bar.v2);
   clear(undo, undo->bar.q0);
@@ -462,7 +461,7 @@ static void part_of_world_vjp(S2Undo *undo) {
 }
 
 static S2Status undo_act(S2Undo *undo, int index) {
-  const S2Note *note = undo->notes->at.at[index];
+  const S2Note *note = s2_note_at(undo->notes, index);
   undo->step.h = note->h;
   undo->step.t = note->t;
   switch (note->act) {
@@ -603,7 +602,7 @@ static void find_late(S2Undo *undo) {
   const S2Notes *notes = undo->notes;
   int touches = 0, linearised = 0;
   for (int i = 0; i < notes->at.count; i++) {
-    const S2Note *note = notes->at.at[i];
+    const S2Note *note = s2_note_at(notes, i);
     linearised += note->act == S2_ACT_LINEARISE;
     for (int k = 0; k < note->island.touches && note->touch_index != NULL; k++) {
       touches = note->touch_index[k] + 1 > touches ? note->touch_index[k] + 1 : touches;
@@ -619,11 +618,12 @@ static void find_late(S2Undo *undo) {
   }
   bool *is_late = S2_TAKE_ZEROED(undo->arena, bool, touches);
   for (int i = 0; i < notes->at.count; i++) {
-    const S2Note *note = notes->at.at[i];
+    const S2Note *note = s2_note_at(notes, i);
     if (note->act == S2_ACT_FREE) {
       memset(is_late, 0, sizeof(bool) * (size_t)touches);
     }
     if (note->act == S2_ACT_LINEARISE) {
+      assert(note->touch_index != NULL);
       is_late[note->touch_index[0]] = true;
     } else if (note->touch_index != NULL &&
                (note->act != S2_ACT_MEND || note->mend == S2_MEND_SOLVED)) {
@@ -658,10 +658,10 @@ S2Status s2_trace_vjp(const S2Trace *trace, S2WorldGradient *gradient, S2Arena *
   }
   S2Status status = s2_ok();
   for (int i = notes->at.count - 1; i >= 0 && status.code == S2_OK; i--) {
-    if (notes->at.at[i]->act == S2_ACT_COMMIT) { // of which part?
+    if (s2_note_at(notes, i)->act == S2_ACT_COMMIT) { // of which part?
       int part = s2_undo_last(&undo, i, S2_ACT_PART);
-      undo.world.kept = *notes->at.at[part]->kept;
-      undo.world.joints.at = notes->at.at[part]->joints;
+      undo.world.kept = *s2_note_at(notes, part)->kept;
+      undo.world.joints.at = s2_note_at(notes, part)->joints;
       undo.step.dt = undo.world.kept.def.dt / undo.world.kept.def.substeps;
     }
     status = undo_act(&undo, i);

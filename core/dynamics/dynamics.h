@@ -59,6 +59,11 @@ typedef enum S2GeometricStiffness {
   S2_GEOMETRIC_ON,
   S2_GEOMETRIC_PSD
 } S2GeometricStiffness;
+// Which derivative s2_trace_vjp (diff/trace.h) gives. What a step computes is the same.
+typedef enum S2GradientMode {
+  S2_GRADIENT_EXACT,  // every contact goes on as it does
+  S2_GRADIENT_SMOOTH, // velocities as on the central path at `smoothing` (mcp/mcp_vjp.h)
+} S2GradientMode;
 typedef enum S2Combine {
   S2_COMBINE_GEOMETRIC, // sqrt(a b)
   S2_COMBINE_AVERAGE,
@@ -89,6 +94,8 @@ typedef struct S2WorldDef {
   S2Formulation formulation;
   S2Elasticity elasticity;
   S2GeometricStiffness geometric_stiffness;
+  S2GradientMode gradient;
+  double smoothing;      // kappa of S2_GRADIENT_SMOOTH, > 0
   bool stepping_partial; // bisect only: a step that had to be halved ends there, short of dt
   bool strict;           // a step that misses its tolerance is rolled back and fails (S2_UNSOLVED)
 } S2WorldDef;

@@ -67,7 +67,7 @@ static S2Note *note_of(const S2Step *step, S2Act act) {
   S2Notes *notes = step->world->notes;
   S2Note *note = take(notes, sizeof(S2Note));
   *note = (S2Note){.act = act, .h = step->h, .t = step->t};
-  *s2_array_append(notes->at) = note;
+  s2_array_append(notes->at)->note = note;
   return note;
 }
 
@@ -86,7 +86,7 @@ void s2_notes_rewind(const S2Step *step, int mark) {
   if (notes == NULL || mark >= notes->at.count) {
     return;
   }
-  const S2Note *first = notes->at.at[mark];
+  const S2Note *first = s2_note_at(notes, mark);
   while (!holds(notes->block, first)) {
     S2NoteBlock *older = notes->block->older;
     notes->used -= notes->block->at;
@@ -399,7 +399,7 @@ void s2_note_set_spin(const S2Step *step, const S2Island *island, S2Act act, dou
 void s2_note_capped(const S2Step *step) {
   const S2Notes *notes = step->world->notes;
   if (notes != NULL) {
-    notes->at.at[notes->at.count - 1]->part = 0;
+    notes->at.at[notes->at.count - 1].note->part = 0;
   }
 }
 

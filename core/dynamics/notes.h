@@ -83,14 +83,22 @@ typedef struct S2NoteBlock S2NoteBlock;
 typedef struct S2Fixed
     S2Fixed; // bodies, pieces, vertices, shared by many steps while they are equal
 
+typedef struct S2NoteSlot {
+  S2Note *note;
+} S2NoteSlot;
+
 typedef struct S2Notes {
-  S2_ARRAY(S2Note *) at;
+  S2_ARRAY(S2NoteSlot) at;
   S2NoteBlock *block;           // memory of the notes, newest first
   size_t bytes, used, expected; // of the blocks; of the notes in them; of the step before
   S2Fixed *fixed;
   int slots, joint_slots;
   const char *reason; // NULL, or what the step used that has no derivative
 } S2Notes;
+
+static inline const S2Note *s2_note_at(const S2Notes *notes, int index) {
+  return notes->at.at[index].note;
+}
 
 void s2_notes_init(S2Notes *notes);
 void s2_notes_clear(S2Notes *notes); // gives all memory back

@@ -19,6 +19,7 @@ S2WorldDef s2_world_def(void) {
       .substeps = 1,
       .alpha = 1,
       .beta = 1,
+      .smoothing = 1e-4,
   };
 }
 
@@ -104,6 +105,12 @@ static S2Status check_def(const S2WorldDef *def) {
   }
   if ((int)def->solver < 0 || def->solver >= S2_SOLVER_COUNT) {
     return s2_error(S2_INVALID, "solver: unknown");
+  }
+  if ((unsigned)def->gradient > S2_GRADIENT_SMOOTH) {
+    return s2_error(S2_INVALID, "gradient: unknown");
+  }
+  if (!(def->smoothing > 0) || !isfinite(def->smoothing)) {
+    return s2_error(S2_INVALID, "smoothing: a number above 0 expected, got %g", def->smoothing);
   }
   S2_TRY(check_blend(def));
   if ((int)def->stepping < 0 || def->stepping > S2_EVENT) {

@@ -140,30 +140,29 @@ static bool read(Small *s) {
 }
 
 // Elimination with row pivots; x in place of b. False: the rows are not independent.
-static bool eliminate(int n, double a[MOST][MOST], double *b) {
+static bool eliminate(int n, double a[MOST * MOST], double *b) {
+  double *row[MOST];
+  for (int k = 0; k < MOST; k++) {
+    row[k] = a + (size_t)k * MOST;
+  }
   for (int k = 0; k < n; k++) {
     int pivot = k;
     for (int i = k + 1; i < n; i++) {
-      pivot = fabs(a[i][k]) > fabs(a[pivot][k]) ? i : pivot;
+      pivot = fabs(row[i][k]) > fabs(row[pivot][k]) ? i : pivot;
     }
-    if (!(fabs(a[pivot][k]) > INDEPENDENT)) {
+    if (!(fabs(row[pivot][k]) > INDEPENDENT)) {
       return false;
     }
-    if (pivot != k) {
-      for (int j = k; j < n; j++) {
-        double kept = a[k][j];
-        a[k][j] = a[pivot][j];
-        a[pivot][j] = kept;
-      }
-      double kept = b[k];
-      b[k] = b[pivot];
-      b[pivot] = kept;
-    }
+    double *chosen = row[pivot], kept = b[pivot];
+    row[pivot] = row[k];
+    row[k] = chosen;
+    b[pivot] = b[k];
+    b[k] = kept;
     for (int i = k + 1; i < n; i++) {
-      double factor = a[i][k] / a[k][k];
+      double factor = row[i][k] / chosen[k];
       if (factor != 0) {
         for (int j = k + 1; j < n; j++) {
-          a[i][j] -= factor * a[k][j];
+          row[i][j] -= factor * chosen[j];
         }
         b[i] -= factor * b[k];
       }
@@ -171,9 +170,9 @@ static bool eliminate(int n, double a[MOST][MOST], double *b) {
   }
   for (int k = n - 1; k >= 0; k--) {
     for (int j = k + 1; j < n; j++) {
-      b[k] -= a[k][j] * b[j];
+      b[k] -= row[k][j] * b[j];
     }
-    b[k] /= a[k][k];
+    b[k] /= row[k][k];
   }
   return true;
 }
@@ -182,7 +181,7 @@ static bool eliminate(int n, double a[MOST][MOST], double *b) {
 static bool solve(const Small *s, const double *dl_dv, const double *dl_dlambda, double *p,
                   double *eta) {
   const S2Problem *problem = s->problem;
-  double a[MOST][MOST];
+  double a[MOST * MOST];
   for (int i = 0; i < 3 * problem->nodes; i++) {
     p[i] = (dl_dv != NULL ? dl_dv[i] : 0) / problem->mass[i];
   }
@@ -192,7 +191,7 @@ static bool solve(const Small *s, const double *dl_dv, const double *dl_dlambda,
     for (int j = 0; j < s->count; j++) {
       const S2Row *normal = &problem->row[s->held[j].row];
       double w = s2_mcp_delassus(problem, &of->along, normal);
-      a[i][j] = (i == j ? w + normal->compliance : w) * scale / sqrt(s->held[j].w);
+      a[i * MOST + j] = (i == j ? w + normal->compliance : w) * scale / sqrt(s->held[j].w);
     }
     double pull = velocity_of(&of->along, p);
     if (dl_dlambda != NULL) {

@@ -66,11 +66,27 @@ return function(sim, host)
   -- ---- Actuators --------------------------------------------------------------------------------
 
   local SHOWN = { name = true, kind = true, joint = true, body = true, range = true, delay = true,
-    value = true }
+    value = true, input = true }
+  -- As world:linearize takes it.
+  local function as_input(actuator)
+    local joint, body = actuator.joint, actuator.body
+    if actuator.kind == "position" or actuator.delay > 0 then
+      fail("actuator '%s': %s is no input of a linear step; give the %s", actuator.name,
+        actuator.kind == "position" and "a position" or "one with a delay",
+        actuator.kind == "position" and "force or torque that it makes" or "same without")
+    elseif actuator.kind == "speed" then
+      return { joint = joint, motor_speed = 1 }
+    elseif actuator.turns then
+      return { joint = joint, body = body, torque = 1 }
+    end
+    return { joint = joint, body = body, force = joint and 1 or actuator.direction }
+  end
+
   local insides = setmetatable({}, { __mode = "k" }) -- Actuator -> what it is made of
   local Actuator = { __name = "Actuator", __metatable = "Actuator" }
   Actuator.__index = function(self, key)
     if not SHOWN[key] then fail("Actuator has no field '%s'", tostring(key)) end
+    if key == "input" then return as_input(insides[self]) end
     return insides[self][key]
   end
   Actuator.__newindex = function(_, key) fail("Actuator.%s is read-only", tostring(key)) end

@@ -175,19 +175,26 @@ test("event stepping refuses what has its own step", function()
   end)
 end)
 
+test("which derivative a world has is a setting", function()
+  local world = sim.world { gradient = "smooth", smoothing = 1e-3 }
+  eq({ world.gradient, world.smoothing }, { "smooth", 1e-3 })
+  world.gradient, world.smoothing = "exact", 1e-5
+  eq({ world.gradient, world.smoothing }, { "exact", 1e-5 })
+  raises("key 'gradient': one of 'exact', 'smooth' expected, got 'soft'",
+    function() sim.world { gradient = "soft" } end)
+  raises("key 'smoothing'", function() sim.world { smoothing = 0 } end)
+end)
+
 test("what is not built yet says so", function()
   for key, value in pairs { contact = "convex",
-    gradient = "smooth", solver = "tgs" } do
+    solver = "tgs" } do
     raises(("key '%s': '%s' is not available yet"):format(key, value),
-      function() sim.world { [key] = value } end)
-  end
-  for key, value in pairs { smoothing = 0.1 } do
-    raises(("key '%s': %s is not available yet"):format(key, value),
       function() sim.world { [key] = value } end)
   end
   raises("key 'sleeping': true is not available yet", function() sim.world { sleeping = true } end)
   local world = sim.world {}
-  raises("test_world.lua:%d+: world:linearize: not available yet", function() world:linearize {} end)
+  raises("test_world.lua:%d+: world:inverse_dynamics: not available yet",
+    function() world:inverse_dynamics {} end)
   raises("test_world.lua:%d+: sim.batch: not available yet", function() sim.batch(print) end)
 end)
 

@@ -20,8 +20,8 @@
 ---@field formulation? "velocity"|"acceleration"|"variation" default "velocity"
 ---@field elasticity? "compliance"|"stiffness" default "compliance"
 ---@field geometric_stiffness? "off"|"on"|"psd" default "off"
----@field gradient? "exact"
----@field smoothing? number
+---@field gradient? "exact"|"smooth" default "exact"
+---@field smoothing? number default 1e-4
 ---@field substeps? integer a step is this many of dt / substeps, default 1
 ---@field nonlinear? boolean midpoint steps for islands that only joints act on, default false
 ---@field sleeping? false
@@ -413,6 +413,31 @@ function World:stats() end
 ---@return sim2d.Problem
 function World:problem() end
 
+---How much of what the input 1 is: of one body or of one joint, one of the other fields.
+---@class sim2d.Input
+---@field body? sim2d.Body|string
+---@field joint? sim2d.Joint
+---@field force? number[]|number on a body: {x, y}, N; along what a joint measures: N
+---@field torque? number N m
+---@field motor_speed? number rad/s or m/s
+---@field motor_max? number N m or N
+
+---@class sim2d.LinearizeOptions
+---@field inputs? (sim2d.Input|sim2d.Actuator)[]
+---@field coordinates? "maximal"|"reduced"|(sim2d.Joint|sim2d.Body)[] default "maximal"
+
+---@class sim2d.Coordinate
+---@field body? sim2d.Body
+---@field joint? sim2d.Joint
+---@field field string "angle", "x", "y", "translation" or "length"
+
+---The next step as a linear map about the present state: x+ = A x + B u. The world stays as it is.
+---@param options? sim2d.LinearizeOptions
+---@return sim2d.Array A
+---@return sim2d.Array B
+---@return sim2d.Coordinate[]? coordinates with reduced ones: values of these, then their speeds
+function World:linearize(options) end
+
 ---Of the dynamic bodies, three columns each, in the order of `state`.
 ---@return number[][]
 function World:mass_matrix() end
@@ -527,6 +552,7 @@ function World:close() end
 ---@field range number[] {lo, hi}
 ---@field delay number s
 ---@field value number the last command, clipped
+---@field input sim2d.Input what a command of 1 does, as `linearize` takes it
 
 ---@class sim2d.ActuatorDef
 ---@field name string

@@ -1,0 +1,239 @@
+// What derivatives of steps cost: 100 steps of 1/240 s, stepped, stepped with notes, and read
+// backwards, all in one run, as ratios.
+//
+//   bench_gradient [NAME ...]     all scenes, or those whose name starts so
+#include "sim2d.h"
+
+#include "diff/linearize.h"
+#include "diff/trace.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { STEPS = 100, ROUNDS = 7 };
+
+static double now(void) { // us
+  struct timespec t;
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+  return 1e6 * (double)t.tv_sec + 1e-3 * (double)t.tv_nsec;
+}
+
+static void must(S2Status status) {
+  if (status.code != S2_OK) {
+    fprintf(stderr, "bench_gradient: %s\n", status.message);
+    exit(1);
+  }
+}
+
+// ---- Scenes -----------------------------------------------------------------------------------
+
+static S2BodyId add(S2World *world, S2BodyType type, double x, double y, const S2Vec2 *v, int count,
+                    double radius) {
+  S2ShapeDef shape = {.vertices = v,
+                      .count = count,
+                      .radius = radius,
+                      .friction = NAN,
+                      .restitution = NAN,
+                      .density = NAN};
+  S2BodyDef def = s2_body_def();
+  def.type = type;
+  def.position = s2_vec2(x, y);
+  def.restitution = 0.3;
+  def.friction = 0.4;
+  def.shapes = &shape;
+  def.shape_count = 1;
+  S2BodyId body;
+  must(s2_body_create(world, &def, &body));
+  return body;
+}
+
+static S2BodyId box(S2World *world, S2BodyType type, double x, double y, double w, double h) {
+  const S2Vec2 v[4] = {{-w / 2, -h / 2}, {w / 2, -h / 2}, {w / 2, h / 2}, {-w / 2, h / 2}};
+  return add(world, type, x, y, v, 4, 0);
+}
+
+static S2BodyId disc(S2World *world, double x, double y, double radius) {
+  const S2Vec2 centre[1] = {{0, 0}};
+  return add(world, S2_DYNAMIC, x, y, centre, 1, radius);
+}
+
+static S2World *new_world(void) {
+  S2WorldDef def = s2_world_def();
+  def.dt = 1.0 / 240;
+  S2World *world;
+  must(s2_world_create(&def, &world));
+  return world;
+}
+
+static S2World *ball(int count) {
+  (void)count;
+  S2World *world = new_world();
+  box(world, S2_STATIC, 0, -0.5, 20, 1);
+  disc(world, 0, 1, 0.3);
+  return world;
+}
+
+static S2World *chain(int count) {
+  S2World *world = new_world();
+  S2BodyId before = {0, 0};
+  for (int k = 0; k < count; k++) {
+    S2JointDef hinge = s2_joint_def(S2_HINGE);
+    hinge.a = box(world, S2_DYNAMIC, k + 0.5, 0, 1, 0.1);
+    hinge.b = before;
+    hinge.anchor_a = s2_vec2(k, 0);
+    S2JointId joint;
+    must(s2_joint_create(world, &hinge, &joint));
+    before = hinge.a;
+  }
+  return world;
+}
+
+// Into a trough, five in a row.
+static S2World *discs(int count) {
+  S2World *world = new_world();
+  box(world, S2_STATIC, 0, -0.5, 20, 1);
+  box(world, S2_STATIC, -1.6, 2, 0.2, 6);
+  box(world, S2_STATIC, 1.6, 2, 0.2, 6);
+  for (int k = 0; k < count; k++) {
+    disc(world, -1.2 + 0.6 * (k % 5) + 0.05 * (k / 5 % 2), 0.4 + 0.6 * (k / 5), 0.25);
+  }
+  return world;
+}
+
+static S2World *stack(int count) {
+  S2World *world = new_world();
+  box(world, S2_STATIC, 0, -0.5, 20, 1);
+  for (int k = 0; k < count; k++) {
+    box(world, S2_DYNAMIC, 0, 0.25 + 0.5 * k, 0.5, 0.5);
+  }
+  return world;
+}
+
+typedef struct Scene {
+  const char *name;
+  S2World *(*make)(int count);
+  int count, before; // steps before it is measured
+} Scene;
+
+static const Scene scenes[] = {
+    {"ball", ball, 1, 120},      {"chain10", chain, 10, 0},   {"discs5", discs, 5, 120},
+    {"discs20", discs, 20, 120}, {"discs40", discs, 40, 120}, {"stack10", stack, 10, 120},
+};
+
+// ---- Measuring --------------------------------------------------------------------------------
+
+typedef struct Cost { // us a step, the best of all rounds
+  double plain, noted, back, smooth;
+  size_t bytes; // a step
+} Cost;
+
+static double step_all(const S2World *start, S2Trace *const *trace, S2World **end) {
+  S2World *world;
+  must(s2_world_clone(start, &world));
+  must(s2_world_step(world)); // memory is there from here on
+  double begin = now();
+  for (int k = 0; k < STEPS; k++) {
+    must(trace == NULL ? s2_world_step(world) : s2_world_step_traced(world, trace[k]));
+  }
+  double took = (now() - begin) / STEPS;
+  *end = world;
+  return took;
+}
+
+static double read_back(const S2World *end, S2Trace *const *trace, S2WorldGradient *g,
+                        S2Arena *arena) {
+  s2_world_gradient_fit(g, end);
+  s2_world_gradient_clear(g);
+  for (int i = 0; i < 3 * g->slots; i++) {
+    g->q[i] = 1 + 0.1 * i;
+  }
+  double begin = now();
+  for (int k = STEPS - 1; k >= 0; k--) {
+    must(s2_trace_vjp(trace[k], g, arena));
+  }
+  return (now() - begin) / STEPS;
+}
+
+static void measure(S2World *start, Cost *cost) {
+  S2Trace *trace[STEPS];
+  S2WorldGradient g = {0};
+  S2Arena arena;
+  s2_arena_init(&arena);
+  for (int k = 0; k < STEPS; k++) {
+    trace[k] = s2_trace_new();
+  }
+  *cost = (Cost){INFINITY, INFINITY, INFINITY, INFINITY, 0};
+  for (int round = 0; round < ROUNDS; round++) {
+    S2World *end;
+    cost->plain = fmin(cost->plain, step_all(start, NULL, &end));
+    s2_world_destroy(end);
+    cost->noted = fmin(cost->noted, step_all(start, trace, &end));
+    cost->back = fmin(cost->back, read_back(end, trace, &g, &arena));
+    s2_world_destroy(end);
+  }
+  for (int k = 0; k < STEPS; k++) {
+    cost->bytes += s2_trace_bytes(trace[k]) / STEPS;
+  }
+  S2WorldDef def = *s2_world_settings(start);
+  def.gradient = S2_GRADIENT_SMOOTH;
+  must(s2_world_configure(start, &def));
+  S2World *end;
+  step_all(start, trace, &end);
+  for (int round = 0; round < 2; round++) {
+    cost->smooth = fmin(cost->smooth, read_back(end, trace, &g, &arena));
+  }
+  s2_world_destroy(end);
+  for (int k = 0; k < STEPS; k++) {
+    s2_trace_free(trace[k]);
+  }
+  s2_world_gradient_free(&g);
+  s2_arena_free(&arena);
+}
+
+static double linearize(const S2World *start, bool reduced) {
+  S2Arena arena;
+  S2World *world;
+  S2Linear linear;
+  s2_arena_init(&arena);
+  must(s2_world_clone(start, &world));
+  double begin = now();
+  must(reduced ? s2_world_linearize_reduced(world, NULL, 0, NULL, 0, &arena, &linear)
+               : s2_world_linearize(world, NULL, 0, &arena, &linear));
+  double took = now() - begin;
+  s2_world_destroy(world);
+  s2_arena_free(&arena);
+  return took;
+}
+
+static bool asked(const char *name, int argc, char **argv) {
+  bool found = argc == 1;
+  for (int i = 1; i < argc; i++) {
+    found |= strncmp(name, argv[i], strlen(argv[i])) == 0;
+  }
+  return found;
+}
+
+int main(int argc, char **argv) {
+  printf("%-8s %9s %9s %9s %7s %7s %9s %8s %9s %9s\n", "scene", "step us", "noted", "back",
+         "noted/", "back/", "smooth", "bytes", "A us", "A reduced");
+  for (size_t i = 0; i < sizeof scenes / sizeof *scenes; i++) {
+    if (!asked(scenes[i].name, argc, argv)) {
+      continue;
+    }
+    S2World *world = scenes[i].make(scenes[i].count);
+    for (int k = 0; k < scenes[i].before; k++) {
+      must(s2_world_step(world));
+    }
+    Cost cost;
+    measure(world, &cost);
+    printf("%-8s %9.2f %9.2f %9.2f %7.2f %7.2f %9.2f %8zu %9.0f %9.0f\n", scenes[i].name,
+           cost.plain, cost.noted, cost.back, cost.noted / cost.plain, cost.back / cost.plain,
+           cost.smooth, cost.bytes, linearize(world, false), linearize(world, true));
+    fflush(stdout);
+    s2_world_destroy(world);
+  }
+  return 0;
+}

@@ -1,0 +1,55 @@
+// A step as a linear map about the present state: x+ = A x + B u to first order. Exact, by the
+// notes of the step read backwards once a number of the state (trace.h).
+#ifndef S2_LINEARIZE_H
+#define S2_LINEARIZE_H
+
+#include "base/arena.h"
+#include "dynamics/dynamics.h"
+
+typedef enum S2InputKind {
+  S2_INPUT_FORCE,        // on a body, at its centre of mass, over the step
+  S2_INPUT_JOINT_FORCE,  // N, along what a slider, wheel, spring, distance or rope measures: on a,
+                         // and against it on b
+  S2_INPUT_JOINT_TORQUE, // N m, on a, and against it on b: hinge, wheel, weld
+  S2_INPUT_MOTOR_SPEED,  // of a joint with a motor
+  S2_INPUT_MOTOR_MAX,
+} S2InputKind;
+
+typedef struct S2Input {
+  S2InputKind kind;
+  S2BodyId body;    // FORCE
+  S2JointId joint;  // the others
+  double amount[3]; // that u = 1 stands for. FORCE: N m, N, N; the others: the first
+} S2Input;
+
+// A reduced coordinate: of a body (`part` 0: angle, 1: x, 2: y), or of a joint (0: what its limits
+// act on; 1: the angle of a wheel).
+typedef struct S2Coordinate {
+  S2BodyId body; // one of the two is null
+  S2JointId joint;
+  int part;
+} S2Coordinate;
+
+typedef struct S2Linear { // in the arena
+  int states, inputs;
+  double *a, *b;  // states x states, states x inputs; row-major
+  unsigned flags; // S2GradientFlag
+  // Reduced: states = 2 coordinates, their values and then their speeds.
+  int coordinates;
+  S2Coordinate *coordinate;
+} S2Linear;
+
+// Steps the world (a clone, as a rule) and says how the state after the step (s2_world_state)
+// depends on that before and on the inputs.
+S2Status s2_world_linearize(S2World *world, const S2Input *inputs, int count, S2Arena *arena,
+                            S2Linear *linear);
+
+// The same for coordinates along which the rigid rows of joints let bodies move, as many as there
+// are ways to: those of `wanted` (in this order; each body and each joint brings those of its
+// coordinates that the earlier ones leave free), or of joints and then bodies (wanted: NULL).
+// Velocities against the joints are dropped before the step.
+S2Status s2_world_linearize_reduced(S2World *world, const S2Input *inputs, int count,
+                                    const S2Coordinate *wanted, int wanted_count, S2Arena *arena,
+                                    S2Linear *linear);
+
+#endif

@@ -1,0 +1,174 @@
+-- world:linearize and what it is for.
+local sim = require "sim2d"
+
+-- A cart on a rail and `links` poles upright on it; coordinates are the rail's translation and the
+-- hinges' angles.
+local function cart_poles(links, settings)
+  local world = sim.world(settings or { dt = 0.01 })
+  local cart = world:box { size = { 0.4, 0.2 }, mass = 1, name = "cart" }
+  local joints = { world:slider { a = cart, anchor = { 0, 0 }, axis = { 1, 0 } } }
+  local below = cart
+  for k = 1, links do
+    local link = world:box { size = { 0.05, 0.5 }, mass = 0.2, position = { 0, 0.5 * k - 0.25 } }
+    joints[#joints + 1] = world:hinge { a = link, b = below, anchor = { 0, 0.5 * (k - 1) } }
+    below = link
+  end
+  return world, cart, joints
+end
+
+-- Gain of the discrete linear quadratic regulator, by iterating the Riccati equation.
+local function lqr(A, B, weight)
+  local Q, P = sim.eye(A.shape[1]) , sim.eye(A.shape[1])
+  local K
+  for _ = 1, 5000 do
+    local BP = B:t():mm(P)
+    K = sim.linalg.solve(BP:mm(B) + weight, BP:mm(A))
+    local next_P = Q + A:t():mm(P:mm(A - B:mm(K)))
+    local change = (next_P - P):norm()
+    P = (next_P + next_P:t()) * 0.5
+    if change < 1e-9 * P:norm() then return K end
+  end
+  error "the Riccati iteration does not converge"
+end
+
+local function coordinates(joints)
+  local x = {}
+  for i, joint in ipairs(joints) do
+    x[i] = joint.type == "slider" and joint.translation or joint.angle
+    x[#joints + i] = joint.speed
+  end
+  return sim.array(x)
+end
+
+local function size(joints)
+  return coordinates(joints):norm()
+end
+
+for links, kick in pairs { 0.6, 0.05 } do
+  test(("a regulator holds %d poles on a cart"):format(links), function()
+    local world, cart, joints = cart_poles(links)
+    local A, B, list = world:linearize { inputs = { { body = cart, force = { 1, 0 } } },
+      coordinates = "reduced" }
+    eq(A.shape, { 2 * links + 2, 2 * links + 2 })
+    eq(B.shape, { 2 * links + 2, 1 })
+    eq({ #list, list[1].field, list[2].field }, { links + 1, "translation", "angle" })
+    ok(list[1].joint == joints[1] and list[2].joint == joints[2])
+    local K = lqr(A, B, sim.array { { 0.01 } })
+    -- The last pole gets a push; without the regulator it falls.
+    local fallen = world:clone()
+    local last = world.bodies[#world.bodies]
+    last:apply_impulse({ kick * last.mass, 0 })
+    fallen.bodies[#fallen.bodies]:apply_impulse({ kick * last.mass, 0 })
+    world:before_step(function()
+      cart:apply_force { -K:mm(coordinates(joints))[1], 0 }
+    end)
+    world:run { duration = 0.05 }
+    ok(size(joints) > 1e-3)
+    world:run { duration = 15 }
+    fallen:run { duration = 15, until_ = function() return fallen.bodies[#fallen.bodies].y < 0.5 * links - 0.45 end }
+    ok(size(joints) < 1e-4, ("%g"):format(size(joints)))
+    ok(fallen.bodies[#fallen.bodies].y < 0.5 * links - 0.45)
+  end)
+end
+
+test("the world stays as it is", function()
+  local world, cart = cart_poles(2)
+  world:run { steps = 7 }
+  local before, time = world:state(), world.time
+  world:linearize { inputs = { { body = cart, force = { 1, 0 } } }, coordinates = "reduced" }
+  world:linearize()
+  eq(world:state(), before)
+  eq(world.time, time)
+end)
+
+test("a free body by hand", function()
+  local world = sim.world { dt = 0.1 }
+  local body = world:box { size = { 1, 1 }, mass = 2 }
+  local A, B = world:linearize { inputs = { { body = body, force = { 0, 3 } },
+    { body = body, torque = 1 } } }
+  near(A[{ 1, 4 }], 0.1, 1e-15) -- a, x, y, va, vx, vy
+  near(A[{ 3, 6 }], 0.1, 1e-15)
+  near(A[{ 6, 6 }], 1, 1e-15)
+  near(B[{ 6, 1 }], 0.15, 1e-15)
+  near(B[{ 3, 1 }], 0.015, 1e-15)
+  near(B[{ 4, 2 }], 0.1 / body.inertia, 1e-15)
+  local R, _, list = world:linearize { coordinates = { body } }
+  eq(R.shape, { 6, 6 })
+  near(R[{ 2, 5 }], 0.1, 1e-15) -- angle, x, y and their speeds
+  eq({ list[1].field, list[2].field, list[3].field }, { "angle", "x", "y" })
+  ok(list[1].body == body)
+end)
+
+test("actuators, joints and names are inputs", function()
+  local world, cart, joints = cart_poles(1)
+  local push = world:actuator { name = "push", body = cart, kind = "force", direction = { 2, 0 } }
+  local rail = world:actuator { name = "rail", joint = joints[1], kind = "force" }
+  local twist = world:actuator { name = "twist", joint = joints[2], kind = "torque" }
+  local options = { coordinates = "reduced", inputs = { push, rail, { body = "cart", force = { 1, 0 } },
+    twist, { joint = joints[2], torque = 1 } } }
+  local _, B = world:linearize(options)
+  local columns = B:t()
+  near((columns[1] - columns[2]):norm(), 0, 1e-14)
+  near((columns[1] - columns[3]):norm(), 0, 1e-14)
+  near((columns[4] - columns[5]):norm(), 0, 1e-14)
+  ok(columns[4]:norm() > 0.01)
+  -- What an actuator does is what its column says.
+  local clone = world:clone { callbacks = true }
+  clone:act { 0, 0, 1e-3 }
+  clone:step()
+  near(clone.joints[2].angle / 1e-3, columns[4][2], 1e-6)
+end)
+
+test("motor speeds", function()
+  local world = sim.world { dt = 0.01, gravity = { 0, 0 } }
+  local wheel = world:circle { radius = 0.5 }
+  local axle = world:hinge { a = wheel, anchor = { 0, 0 }, motor = { speed = 2 } }
+  local _, B = world:linearize { inputs = { { joint = axle, motor_speed = 1 } },
+    coordinates = { axle } }
+  near(B[{ 2, 1 }], 1, 1e-12)
+  near(B[{ 1, 1 }], 0.01, 1e-12)
+  local weak = world:hinge { a = world:circle { radius = 0.5, position = { 3, 0 } }, anchor = { 3, 0 },
+    motor = { speed = 2, max_torque = 0.01 } }
+  local _, D = world:linearize { inputs = { { joint = weak, motor_speed = 1 },
+    { joint = weak, motor_max = 1 } }, coordinates = { weak, axle } }
+  near(D[{ 3, 1 }], 0, 1e-15)
+  near(D[{ 3, 2 }], 0.01 / weak.a.inertia, 1e-12)
+end)
+
+test("force laws are refused", function()
+  local world, cart = cart_poles(1)
+  cart:force_law(function() return 0, 0, 0 end)
+  raises("test_linearize.lua:%d+: linearize: body 'cart' has a force law", function() world:linearize() end)
+end)
+
+test("misuse says what to do", function()
+  local world, cart, joints = cart_poles(1)
+  local _, other_cart = cart_poles(1)
+  local function wrong(inputs, message)
+    raises("test_linearize.lua:%d+: .*" .. message, function() world:linearize { inputs = inputs } end)
+  end
+  wrong(3, "key 'inputs': list of inputs expected, got 3")
+  wrong({ 3 }, "key 'inputs': %[1%]: an actuator or {body = or joint =, ...} expected, got 3")
+  wrong({ {} }, "key 'inputs%[1%].body': either a body or a joint expected")
+  wrong({ { body = cart } }, "force or torque expected beside it")
+  wrong({ { joint = joints[1] } }, "one of force, torque, motor_speed, motor_max expected")
+  wrong({ { body = cart, force = { 1, 0 }, torque = 1 } }, "an input is one thing")
+  wrong({ { body = other_cart, torque = 1 } }, "got one of another world")
+  wrong({ { body = "kart", torque = 1 } }, "kart")
+  wrong({ { body = cart, motor_speed = 1 } }, "of joints, not of bodies")
+  wrong({ { joint = joints[1], motor_speed = 1 } }, "inputs%[1%]: the slider has no motor: give it one")
+  wrong({ { joint = joints[1], torque = 1 } }, "a torque cannot act on a slider")
+  wrong({ { body = cart, forces = 1 } }, "did you mean 'force'")
+  wrong({ world:actuator { name = "to", joint = joints[2], kind = "position" } },
+    "a position is no input of a linear step")
+  raises("key 'coordinates': one of 'maximal', 'reduced' expected, got 'joint'",
+    function() world:linearize { coordinates = "joint" } end)
+  raises("key 'coordinates': %[1%]: a joint or body of this world expected, got 1",
+    function() world:linearize { coordinates = { 1 } } end)
+  raises("1 of the 2 motions", function() world:linearize { coordinates = { joints[1] } } end)
+  raises("coordinates%[2%]: nothing of it is free", function()
+    world:linearize { coordinates = { joints[1], cart } }
+  end)
+  world:before_step(function() world:linearize() end)
+  raises("cannot be called from inside a step", function() world:step() end)
+end)
