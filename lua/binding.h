@@ -17,6 +17,7 @@
 #include <lua.h>
 
 typedef struct S2LuaWorld S2LuaWorld;
+typedef struct S2WorldTape S2WorldTape;
 
 // ---- Session ----------------------------------------------------------------------------------
 
@@ -119,6 +120,13 @@ struct S2LuaWorld {
   int64_t next_recorder;
   S2_ARRAY(S2LuaWarning) warnings;
   bool gathered; // its statistics are in the session's
+
+  // Gradients, see on_tape.h.
+  struct S2LuaDiff *diff;
+  S2WorldTape *on_tape;     // of the gradient call `tape_generation`
+  S2WorldTape *tape_mark;   // what the world was when the step began, if it was on the tape
+  uint32_t tape_generation; // 0: of none
+  bool dt_on_tape;          // tracked numbers were written to dt
 };
 
 // The World at `index`, open, or an error: a bad argument, or "world is closed".

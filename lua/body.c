@@ -1,5 +1,5 @@
 // Bodies: objects, fields and methods.
-#include "binding.h"
+#include "on_tape.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -206,7 +206,43 @@ static void push_scalar(lua_State *L, S2BodyField field, double value) {
   }
 }
 
+static int32_t slot_of(const S2LuaBody *body) {
+  return (int32_t)body->id.index - 1;
+}
+
+// The place of a number; false: it has no derivative.
+static bool place_of(const S2LuaBody *body, int field, S2Place *place) {
+  if (field <= S2_BODY_Y) {
+    *place = s2_place(S2_PLACE_Q, slot_of(body), field - S2_BODY_ANGLE);
+  } else if (field <= S2_BODY_VY) {
+    *place = s2_place(S2_PLACE_V, slot_of(body), field - S2_BODY_OMEGA);
+  } else if (field <= S2_BODY_CONTACT_DAMPING) {
+    *place = s2_place(S2_PLACE_BODY, slot_of(body), field - S2_BODY_MASS);
+  } else {
+    return false;
+  }
+  return true;
+}
+_Static_assert((int)S2_BODY_CONTACT_DAMPING - (int)S2_BODY_MASS == (int)S2_OF_CONTACT_DAMPING,
+               "the order of S2BodyNumber");
+
+// Places of a vector: q, v, or the last two of them.
+static int places_of(const S2LuaBody *body, int field, S2Place places[3]) {
+  S2PlaceKind kind = field == FIELD_POSITION || field == FIELD_Q ? S2_PLACE_Q : S2_PLACE_V;
+  int count = field == FIELD_Q || field == FIELD_V ? 3 : 2;
+  for (int i = 0; i < count; i++) {
+    places[i] = s2_place(kind, slot_of(body), 3 - count + i);
+  }
+  return count;
+}
+
 static void push_state(lua_State *L, const S2LuaBody *body, int field) {
+  if (s2_lua_on_tape(body->lw) != NULL) {
+    S2Place places[3];
+    int count = places_of(body, field, places);
+    s2_lua_push_places(L, body->lw, count, places);
+    return;
+  }
   double state[3];
   bool is_q = field == FIELD_POSITION || field == FIELD_Q;
   const S2World *world = body->lw->world;
@@ -242,7 +278,12 @@ static int body_index(lua_State *L) {
   if (field < S2_BODY_FIELD_COUNT && body->lw->world != NULL) {
     // The way of controllers: the engine looks whether the body lives, once is enough.
     double value;
+    S2Place place;
     try_body(L, body, s2_body_get(body->lw->world, body->id, (S2BodyField)field, &value));
+    if (s2_lua_on_tape(body->lw) != NULL && isfinite(value) && place_of(body, field, &place)) {
+      s2_lua_push_place(L, body->lw, place);
+      return 1;
+    }
     push_scalar(L, (S2BodyField)field, value);
     return 1;
   }
@@ -330,6 +371,7 @@ static bool write_state(lua_State *L, const S2LuaBody *body, int field, S2Compla
   double state[3];
   S2World *world = body->lw->world;
   bool is_q = field == FIELD_POSITION || field == FIELD_Q;
+  int begin = s2_lua_writes(L, body->lw);
   try_body(L, body, is_q ? s2_body_q(world, body->id, state) : s2_body_v(world, body->id, state));
   bool good;
   if (field == FIELD_POSITION || field == FIELD_VELOCITY) {
@@ -341,6 +383,9 @@ static bool write_state(lua_State *L, const S2LuaBody *body, int field, S2Compla
   if (good) {
     try_body(L, body,
              is_q ? s2_body_set_q(world, body->id, state) : s2_body_set_v(world, body->id, state));
+    S2Place places[3];
+    int count = places_of(body, field, places);
+    s2_lua_wrote(L, body->lw, begin, state + 3 - count, count, places);
   }
   return good;
 }
@@ -359,6 +404,12 @@ static bool write_name(lua_State *L, S2LuaBody *body, S2Complaint *complaint) {
 static bool write_field(lua_State *L, S2LuaBody *body, int field, S2Complaint *complaint) {
   if (field < S2_BODY_FIELD_COUNT) {
     double value = 0;
+    S2Place place;
+    bool differentiable = place_of(body, field, &place);
+    int begin = differentiable ? s2_lua_writes(L, body->lw) : 0;
+    if (field == S2_BODY_TYPE) {
+      s2_lua_not_on_tape(L, body->lw, "changing a body's type");
+    }
     if (!read_scalar(L, (S2BodyField)field, &value, complaint)) {
       return false;
     }
@@ -368,6 +419,7 @@ static bool write_field(lua_State *L, S2LuaBody *body, int field, S2Complaint *c
       return s2_lua_fail(L, "Body.%s", status.message) == 0;
     }
     try_body(L, body, status);
+    s2_lua_wrote(L, body->lw, begin, &value, differentiable, &place);
     return true;
   }
   bool awake;
@@ -414,36 +466,70 @@ static int body_newindex(lua_State *L) {
 
 // ---- Methods ----------------------------------------------------------------------------------
 
-// The point of {at = {x, y}} in argument 3, or NULL.
-static const S2Vec2 *read_at(lua_State *L, S2Vec2 *at) {
-  static const char *const names[] = {"at", NULL};
+// The point of {at = {x, y}} in argument 3; false: none.
+static bool read_at(lua_State *L, double at[2]) {
+  static const char *const names[] = {"at", NULL}, *const components[] = {"x", "y"};
+  S2Complaint complaint;
   if (lua_isnoneornil(L, 3)) {
-    return NULL;
+    return false;
   }
   S2Keys keys = s2_keys_open(L, 3, false, names, NULL, 0);
-  return s2_keys_vec2(&keys, "at", at) ? at : NULL;
+  if (s2_keys_push(&keys, "at") == LUA_TNIL) {
+    return false;
+  }
+  if (!s2_value_vector(L, -1, 2, components, "{x, y}", at, &complaint)) {
+    s2_keys_fail(&keys, "at", "%s", complaint.text);
+  }
+  return true;
+}
+
+typedef S2Status Push(S2World *world, S2BodyId body, S2Vec2 push, const S2Vec2 *at);
+
+static int push_body(lua_State *L, Push *push, bool impulse) {
+  static const char *const names[] = {"x", "y"};
+  S2LuaBody *body = s2_lua_body(L, 1);
+  lua_settop(L, 3);
+  int begin = s2_lua_writes(L, body->lw);
+  double numbers[4] = {0, 0, 0, 0};
+  S2Complaint complaint;
+  if (!s2_value_vector(L, 2, 2, names, "{x, y}", numbers, &complaint)) {
+    return s2_lua_bad_argument(L, 2, "%s", complaint.text);
+  }
+  bool has_at = read_at(L, numbers + 2);
+  S2Vec2 at = {numbers[2], numbers[3]};
+  try_body(L, body,
+           push(body->lw->world, body->id, s2_vec2(numbers[0], numbers[1]), has_at ? &at : NULL));
+  const S2LuaRead *list;
+  S2Argument arguments[4];
+  int reads;
+  S2WorldTape *tape = s2_lua_written(L, body->lw, begin, &reads, &list);
+  if (tape != NULL) {
+    s2_world_tape_push(tape, body->lw->world, slot_of(body), impulse, numbers, has_at,
+                       s2_lua_arguments(list, reads, numbers, arguments, 4), arguments);
+  }
+  return 0;
 }
 
 static int body_apply_force(lua_State *L) {
-  S2LuaBody *body = s2_lua_body(L, 1);
-  S2Vec2 force = s2_argument_vec2(L, 2), at;
-  const S2Vec2 *point = read_at(L, &at);
-  try_body(L, body, s2_body_apply_force(body->lw->world, body->id, force, point));
-  return 0;
+  return push_body(L, s2_body_apply_force, false);
 }
 
 static int body_apply_impulse(lua_State *L) {
-  S2LuaBody *body = s2_lua_body(L, 1);
-  S2Vec2 impulse = s2_argument_vec2(L, 2), at;
-  const S2Vec2 *point = read_at(L, &at);
-  try_body(L, body, s2_body_apply_impulse(body->lw->world, body->id, impulse, point));
-  return 0;
+  return push_body(L, s2_body_apply_impulse, true);
 }
 
 static int body_apply_torque(lua_State *L) {
   S2LuaBody *body = s2_lua_body(L, 1);
+  int begin = s2_lua_writes(L, body->lw), reads;
   double torque = s2_argument_number(L, 2, S2_ANY_NUMBER);
   try_body(L, body, s2_body_apply_torque(body->lw->world, body->id, torque));
+  const S2LuaRead *list;
+  S2WorldTape *tape = s2_lua_written(L, body->lw, begin, &reads, &list);
+  S2Place place = s2_place(S2_PLACE_F, slot_of(body), 0);
+  if (reads > 0) {
+    const S2Term term = {.from = list[0].var, .factor = 1};
+    s2_world_tape_add(tape, body->lw->world, 1, &place, 1, &term);
+  }
   return 0;
 }
 
@@ -453,30 +539,67 @@ static S2Pose read_pose(lua_State *L, const S2LuaBody *body) {
   return s2_pose(q[0], q[1], q[2]);
 }
 
-static int body_world_point(lua_State *L) {
-  S2Pose pose = read_pose(L, s2_lua_body(L, 1));
-  s2_lua_push_vec2(L, s2_pose_point(pose, s2_argument_vec2(L, 2)), NULL);
+// Argument 2, a point, turned by the pose: p + R x, or R'(x - p) when `back`.
+static int push_point(lua_State *L, bool back) {
+  static const char *const names[] = {"x", "y"};
+  S2LuaBody *body = s2_lua_body(L, 1);
+  double given[2];
+  S2Complaint complaint;
+  int begin = s2_lua_writes(L, body->lw), reads;
+  if (!s2_value_vector(L, 2, 2, names, "{x, y}", given, &complaint)) {
+    return s2_lua_bad_argument(L, 2, "%s", complaint.text);
+  }
+  S2Pose pose = read_pose(L, body);
+  S2Vec2 x = {given[0], given[1]};
+  S2Vec2 point = back ? s2_pose_local(pose, x) : s2_pose_point(pose, x);
+  const S2LuaRead *list;
+  S2WorldTape *tape = s2_lua_written(L, body->lw, begin, &reads, &list);
+  if (tape == NULL) {
+    s2_lua_push_vec2(L, point, NULL);
+    return 1;
+  }
+  const double values[2] = {point.x, point.y};
+  S2Argument arguments[2];
+  int count = s2_lua_arguments(list, reads, given, arguments, 2);
+  s2_lua_push_list(
+      L, 2, values,
+      s2_world_tape_point(tape, body->lw->world, slot_of(body), back, values, count, arguments));
   return 1;
 }
 
+static int body_world_point(lua_State *L) {
+  return push_point(L, false);
+}
+
 static int body_local_point(lua_State *L) {
-  S2Pose pose = read_pose(L, s2_lua_body(L, 1));
-  s2_lua_push_vec2(L, s2_pose_local(pose, s2_argument_vec2(L, 2)), NULL);
-  return 1;
+  return push_point(L, true);
+}
+
+// Bodies of infinite mass have no energy that could be told.
+static void measure_energy(const void *user, const S2World *world, double *energy) {
+  const S2BodyId *body = user;
+  double type = S2_STATIC, mass = 0, inertia = 0, v[3] = {0, 0, 0};
+  (void)s2_body_get(world, *body, S2_BODY_TYPE, &type);
+  (void)s2_body_get(world, *body, S2_BODY_MASS, &mass);
+  (void)s2_body_get(world, *body, S2_BODY_INERTIA, &inertia);
+  (void)s2_body_v(world, *body, v);
+  bool is_dynamic = (S2BodyType)(int)type == S2_DYNAMIC;
+  *energy = is_dynamic ? 0.5 * (inertia * v[0] * v[0] + mass * (v[1] * v[1] + v[2] * v[2])) : 0;
 }
 
 static int body_kinetic_energy(lua_State *L) {
   S2LuaBody *body = s2_lua_body(L, 1);
-  const S2World *world = body->lw->world;
-  double type, mass, inertia, v[3];
-  try_body(L, body, s2_body_get(world, body->id, S2_BODY_TYPE, &type));
-  try_body(L, body, s2_body_get(world, body->id, S2_BODY_MASS, &mass));
-  try_body(L, body, s2_body_get(world, body->id, S2_BODY_INERTIA, &inertia));
-  try_body(L, body, s2_body_v(world, body->id, v));
-  // Bodies of infinite mass have no energy that could be told.
-  bool is_dynamic = (S2BodyType)(int)type == S2_DYNAMIC;
-  lua_pushnumber(L, is_dynamic ? 0.5 * (inertia * v[0] * v[0] + mass * (v[1] * v[1] + v[2] * v[2]))
-                               : 0);
+  double energy;
+  if (s2_lua_on_tape(body->lw) == NULL) {
+    measure_energy(&body->id, body->lw->world, &energy);
+    lua_pushnumber(L, energy);
+    return 1;
+  }
+  int32_t slot = slot_of(body);
+  const S2Place places[] = {
+      s2_place(S2_PLACE_V, slot, 0), s2_place(S2_PLACE_V, slot, 1), s2_place(S2_PLACE_V, slot, 2),
+      s2_place(S2_PLACE_BODY, slot, S2_OF_MASS), s2_place(S2_PLACE_BODY, slot, S2_OF_INERTIA)};
+  s2_lua_push_measured(L, body->lw, 1, measure_energy, &body->id, 5, places);
   return 1;
 }
 

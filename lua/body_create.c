@@ -2,7 +2,8 @@
 //
 // All memory of a definition comes from the world's scratch arena: an error on the way leaves
 // nothing behind.
-#include "binding.h"
+#include "array.h"
+#include "on_tape.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -145,7 +146,7 @@ static S2Vec2 *read_points(const ShapeReader *reader, const char *key, int least
   lua_State *L = keys->L;
   char text[S2_LUA_TEXT];
   s2_keys_require(keys, key);
-  if (s2_keys_push(keys, key) != LUA_TTABLE) {
+  if (s2_keys_push(keys, key) != LUA_TTABLE && s2_lua_array_test(L, -1) == NULL) {
     s2_keys_fail(keys, key, "list of points expected, got %s", s2_lua_describe(L, -1, text));
   }
   lua_Integer n = luaL_len(L, -1);
@@ -332,20 +333,44 @@ static void read_body(const S2Keys *keys, S2BodyDef *def) {
   s2_keys_boolean(keys, "enabled", &def->enabled);
 }
 
+// A definition as it stands in the arguments of the running function.
+typedef struct Recipe {
+  const S2Keys *keys;
+  S2Arena *arena;
+  void (*read)(const ShapeReader *);
+  S2BodyType type;
+  int begin; // s2_lua_writes
+} Recipe;
+
+static S2BodyDef read_recipe(const Recipe *recipe) {
+  s2_arena_reset(recipe->arena);
+  Shapes shapes = {0};
+  ShapeReader reader = {recipe->keys, recipe->arena, &shapes};
+  recipe->read(&reader);
+  S2BodyDef def = s2_body_def();
+  def.type = recipe->type;
+  read_body(recipe->keys, &def);
+  def.shapes = shapes.at;
+  def.shape_count = shapes.count;
+  return def;
+}
+
+static S2Status build_again(void *user, S2World *world, int which, double by) {
+  const Recipe *recipe = user;
+  S2BodyId id;
+  s2_lua_tracked_shift(recipe->keys->L, recipe->begin, which, by);
+  S2BodyDef def = read_recipe(recipe);
+  return s2_body_create(world, &def, &id);
+}
+
 static int create(lua_State *L, const char *const *own_keys, void (*read)(const ShapeReader *),
                   S2BodyType type) {
   S2LuaWorld *lw = s2_lua_world(L, 1);
   lua_settop(L, 2);
   S2Keys keys = s2_keys_open(L, 2, false, own_keys, common_keys, 0);
-  s2_arena_reset(&lw->scratch);
-  Shapes shapes = {0};
-  ShapeReader reader = {&keys, &lw->scratch, &shapes};
-  read(&reader);
-  S2BodyDef def = s2_body_def();
-  def.type = type;
-  read_body(&keys, &def);
-  def.shapes = shapes.at;
-  def.shape_count = shapes.count;
+  Recipe recipe = {.keys = &keys, .arena = &lw->scratch, .read = read, .type = type};
+  recipe.begin = s2_lua_writes(L, lw);
+  S2BodyDef def = read_recipe(&recipe);
   S2LuaBody *body = s2_lua_new_body(L, 1);
   S2BodyId id;
   S2Status status = s2_body_create(lw->world, &def, &id);
@@ -355,6 +380,7 @@ static int create(lua_State *L, const char *const *own_keys, void (*read)(const 
   s2_lua_try(L, status);
   s2_lua_world_changed(lw);
   s2_lua_bind_body(L, 1, body, id);
+  s2_lua_made(L, lw, recipe.begin, false, (int32_t)id.index - 1, build_again, &recipe);
   if (s2_keys_push(&keys, "data") != LUA_TNIL) {
     lua_getiuservalue(L, 1, S2_STORE_DATA);
     lua_insert(L, -2);

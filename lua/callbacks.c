@@ -1,7 +1,7 @@
 // The way from inside the engine's step into Lua. No error may jump over the engine: functions run
 // protected, the error is put aside (S2_STORE_ERROR), the engine undoes the step, and the stepping
 // function raises it again.
-#include "binding.h"
+#include "on_tape.h"
 
 #include <math.h>
 
@@ -15,10 +15,25 @@ static bool put_aside(lua_State *L, S2LuaWorld *lw, int top) {
   return false;
 }
 
-static bool law_result(lua_State *L, S2LuaWorld *lw, int top, int function, double force[3]) {
+// Steps of several parts ask a law once a part, from states that cannot be read. Pushes the error.
+static bool note_law(lua_State *L, S2LuaWorld *lw, S2BodyId body, const S2Var vars[3]) {
+  const S2WorldDef *def = s2_world_settings(lw->world);
+  if (def->substeps > 1 || def->stepping == S2_BISECT) {
+    lua_pushliteral(L, "a force law gave tracked numbers in a step of several parts (substeps, "
+                       "bisect): there it has no derivative; apply the force in before_step");
+    return false;
+  }
+  s2_world_tape_law(s2_lua_put_on_tape(lw), (int32_t)body.index - 1, vars);
+  return true;
+}
+
+static bool law_result(lua_State *L, S2LuaWorld *lw, int top, int function, S2BodyId body,
+                       double force[3]) {
+  S2Var vars[3] = {0, 0, 0};
   for (int i = 0; i < 3; i++) {
     double value = lua_tonumber(L, i - 3);
-    if (lua_type(L, i - 3) != LUA_TNUMBER || !isfinite(value)) {
+    bool tracked = s2_lua_tracked_get(L, i - 3, &value, &vars[i]);
+    if ((!tracked && lua_type(L, i - 3) != LUA_TNUMBER) || !isfinite(value)) {
       static const char *const names[] = {"torque", "fx", "fy"};
       char text[S2_LUA_TEXT];
       lua_Debug law;
@@ -31,7 +46,8 @@ static bool law_result(lua_State *L, S2LuaWorld *lw, int top, int function, doub
     }
     force[i] += value;
   }
-  return true;
+  return (vars[0] == 0 && vars[1] == 0 && vars[2] == 0) || note_law(L, lw, body, vars) ||
+         put_aside(L, lw, top);
 }
 
 static bool engine_force(void *user, S2World *world, S2BodyId body, double t, double dt,
@@ -50,10 +66,11 @@ static bool engine_force(void *user, S2World *world, S2BodyId body, double t, do
         lua_getiuservalue(L, -1, 1);
         lua_pushvalue(L, -1);
         lua_rawgeti(L, top + 1, 0);
-        lua_pushnumber(L, t);
-        lua_pushnumber(L, dt);
-        good = lua_pcall(L, 3, 3, lw->at_handler) == LUA_OK ? law_result(L, lw, top, top + 3, force)
-                                                            : put_aside(L, lw, top);
+        s2_lua_push_time(L, lw, t);
+        s2_lua_push_dt(L, lw, dt);
+        good = lua_pcall(L, 3, 3, lw->at_handler) == LUA_OK
+                   ? law_result(L, lw, top, top + 3, body, force)
+                   : put_aside(L, lw, top);
       }
       if (good) {
         lua_settop(L, top + 1);

@@ -13,7 +13,8 @@
 const char s2_type_world[] = "World", s2_type_body[] = "Body", s2_type_joint[] = "Joint",
            s2_type_vector[] = "Vector", s2_type_random[] = "Random", s2_type_handle[] = "Handle",
            s2_type_snapshot[] = "Snapshot", s2_type_recording[] = "Recording",
-           s2_type_contact[] = "Contact", s2_type_bodies[] = "Bodies", s2_type_joints[] = "Joints";
+           s2_type_contact[] = "Contact", s2_type_bodies[] = "Bodies", s2_type_joints[] = "Joints",
+           s2_type_array[] = "Array", s2_type_tracked[] = "Tracked";
 
 enum {
   MESSAGE_SIZE = 512, // bytes; longer messages are cut
@@ -213,6 +214,9 @@ const char *s2_lua_describe(lua_State *L, int index, char text[S2_LUA_TEXT]) {
     snprintf(text, S2_LUA_TEXT, "'%.60s'", lua_tostring(L, index));
   } else if (lua_type(L, index) == LUA_TBOOLEAN) {
     snprintf(text, S2_LUA_TEXT, "%s", lua_toboolean(L, index) ? "true" : "false");
+  } else if (s2_lua_test(L, index, s2_type_tracked) != NULL) {
+    snprintf(text, S2_LUA_TEXT,
+             "a tracked number; x:value() or sim.stop_gradient(x) gives its plain value");
   } else if (luaL_getmetafield(L, index, "__name") == LUA_TSTRING) {
     snprintf(text, S2_LUA_TEXT, "%.60s", lua_tostring(L, -1));
     lua_pop(L, 1);

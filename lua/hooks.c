@@ -1,5 +1,5 @@
 // Functions of the script that the world calls: lists of handles, and the callbacks around a step.
-#include "binding.h"
+#include "on_tape.h"
 
 #include <string.h>
 
@@ -200,8 +200,8 @@ void s2_lua_hooks_call(lua_State *L, S2LuaWorld *lw, S2Hook hook, double t) {
     if (!handle->removed) {
       lua_getiuservalue(L, -1, 1);
       lua_pushvalue(L, 1);
-      lua_pushnumber(L, t);
-      lua_pushnumber(L, s2_world_settings(lw->world)->dt);
+      s2_lua_push_time(L, lw, t);
+      s2_lua_push_dt(L, lw, s2_world_settings(lw->world)->dt);
       lua_call(L, 3, 0);
     }
     lua_settop(L, top + 1);

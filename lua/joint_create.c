@@ -1,5 +1,6 @@
 // Making joints: world:hinge{...} and its kin.
-#include "binding.h"
+#include "array.h"
+#include "on_tape.h"
 
 #include <math.h>
 #include <string.h>
@@ -69,6 +70,9 @@ static bool read_limit(lua_State *L, int index, double absent, double *value,
     *value = absent;
     return true;
   }
+  if (s2_lua_is_tracked(L, index)) {
+    return s2_value_number(L, index, S2_ANY_NUMBER, value, complaint);
+  }
   if (lua_type(L, index) != LUA_TNUMBER || isnan(lua_tonumber(L, index))) {
     char text[S2_LUA_TEXT];
     return s2_complain(complaint, "{lo, hi} expected, numbers or nil in it, got %s",
@@ -125,13 +129,25 @@ static void read_matrix(const S2Keys *keys, const char *key, S2JointWeights *wei
       s2_keys_fail(keys, key, "a square matrix expected: %d numbers in row %d", size, i + 1);
     }
     for (int j = 0; j < size; j++) {
-      if (lua_rawgeti(L, -1, j + 1) != LUA_TNUMBER) {
+      double *entry = &weights->matrix[i * size + j];
+      S2Complaint complaint;
+      if (lua_rawgeti(L, -1, j + 1) == LUA_TNUMBER) {
+        *entry = lua_tonumber(L, -1);
+      } else if (!s2_lua_is_tracked(L, -1)) {
         s2_keys_fail(keys, key, "numbers expected, row %d column %d is none", i + 1, j + 1);
+      } else if (!s2_value_number(L, -1, S2_ANY_NUMBER, entry, &complaint)) {
+        s2_keys_fail(keys, key, "%s", complaint.text);
       }
-      weights->matrix[i * size + j] = lua_tonumber(L, -1);
       lua_pop(L, 1);
     }
     lua_pop(L, 1);
+  }
+  // One of two that must be equal, changed for a difference: both by half of it.
+  for (int i = 0; i < size && s2_lua_diff(L)->shift_by != 0; i++) {
+    for (int j = 0; j < i; j++) {
+      double *below = &weights->matrix[i * size + j], *above = &weights->matrix[j * size + i];
+      *below = *above = (*below + *above) / 2;
+    }
   }
 }
 
@@ -139,7 +155,9 @@ static void read_matrix(const S2Keys *keys, const char *key, S2JointWeights *wei
 void s2_lua_read_weights(const S2Keys *keys, const char *key, S2JointWeights *weights) {
   static const char *const names[] = {"linear", "angular", NULL};
   lua_State *L = keys->L;
-  int type = s2_keys_push(keys, key);
+  s2_keys_push(keys, key);
+  s2_lua_array_unfold(L, -1);
+  int type = lua_type(L, -1);
   if (type == LUA_TTABLE && lua_rawlen(L, -1) > 0) {
     read_matrix(keys, key, weights);
   } else if (type == LUA_TTABLE) {
@@ -291,16 +309,43 @@ static void read_keys(const S2Keys *keys, S2JointDef *def) {
   s2_keys_boolean(keys, "collide", &def->collide);
 }
 
+// A definition as it stands in the arguments of the running function.
+typedef struct Recipe {
+  const S2Keys *keys;
+  const S2LuaWorld *lw;
+  S2JointType type;
+  int begin; // s2_lua_writes
+} Recipe;
+
+// Of a lock pushes its functions.
+static S2JointDef read_recipe(const Recipe *recipe) {
+  S2JointDef def = s2_joint_def(recipe->type);
+  read_bodies(recipe->keys, recipe->lw, &def);
+  read_keys(recipe->keys, &def);
+  if (recipe->type == S2_LOCK) {
+    s2_lua_read_lock(recipe->keys, &def);
+  }
+  return def;
+}
+
+static S2Status build_again(void *user, S2World *world, int which, double by) {
+  const Recipe *recipe = user;
+  lua_State *L = recipe->keys->L;
+  S2JointId id;
+  int top = lua_gettop(L);
+  s2_lua_tracked_shift(L, recipe->begin, which, by);
+  S2JointDef def = read_recipe(recipe);
+  lua_settop(L, top);
+  return s2_joint_create(world, &def, &id);
+}
+
 static int make(lua_State *L, S2JointType type) {
   S2LuaWorld *lw = s2_lua_world(L, 1);
   lua_settop(L, 2);
   S2Keys keys = s2_keys_open(L, 2, false, known[type].names, common, known[type].positional);
-  S2JointDef def = s2_joint_def(type);
-  read_bodies(&keys, lw, &def);
-  read_keys(&keys, &def);
-  if (type == S2_LOCK) {
-    s2_lua_read_lock(&keys, &def);
-  }
+  Recipe recipe = {.keys = &keys, .lw = lw, .type = type};
+  recipe.begin = s2_lua_writes(L, lw);
+  S2JointDef def = read_recipe(&recipe);
   int functions = lua_gettop(L);
   S2LuaJoint *joint = s2_lua_new_joint(L, 1);
   S2JointId id;
@@ -320,6 +365,7 @@ static int make(lua_State *L, S2JointType type) {
     s2_lua_store_functions(L, 1, id.serial);
   }
   s2_lua_bind_joint(L, 1, joint, id);
+  s2_lua_made(L, lw, recipe.begin, true, (int32_t)id.index - 1, build_again, &recipe);
   return 1;
 }
 

@@ -1,8 +1,9 @@
 #include "matrix.h"
 
-#include "errors.h"
+#include "array.h"
 
 #include <limits.h>
+#include <string.h>
 
 static double *take_numbers(lua_State *L, size_t count) {
   return lua_newuserdatauv(L, sizeof(double) * (count + 1), 0);
@@ -45,8 +46,39 @@ static void read_numbers(lua_State *L, int index, const char *what, int row, int
   }
 }
 
+// The numbers of an array of `axes` axes are a copy, as those of a table are.
+static double *copy_array(lua_State *L, const S2LuaArray *array, const char *what, int axes) {
+  char text[S2_SIZE_TEXT];
+  if (array->shape.axes != axes) {
+    s2_lua_fail(L, "%s: %s expected, got an array of shape %s", what,
+                axes == 1 ? "list of numbers" : "matrix", s2_size_text(array->shape, text));
+  }
+  if (array->var != 0) {
+    s2_lua_fail(L, "%s: no derivative passes through here yet; a:value() gives the plain array",
+                what);
+  }
+  size_t size = s2_size_count(array->shape);
+  double *numbers = take_numbers(L, size);
+  memcpy(numbers, array->data, size * sizeof *numbers);
+  return numbers;
+}
+
+static double *vector_of_array(lua_State *L, const S2LuaArray *array, const char *what, int wanted,
+                               int *count) {
+  double *numbers = copy_array(L, array, what, 1);
+  *count = array->shape.columns;
+  if (wanted >= 0 && *count != wanted) {
+    s2_lua_fail(L, "%s: %d numbers expected, got %d", what, wanted, *count);
+  }
+  return numbers;
+}
+
 double *s2_lua_check_vector(lua_State *L, int index, const char *what, int wanted, int *count) {
   index = lua_absindex(L, index);
+  const S2LuaArray *array = s2_lua_array_test(L, index);
+  if (array != NULL) {
+    return vector_of_array(L, array, what, wanted, count);
+  }
   int length = list_length(L, index, what, "list of numbers");
   if (wanted >= 0 && length != wanted) {
     s2_lua_fail(L, "%s: %d numbers expected, got %d", what, wanted, length);
@@ -57,9 +89,29 @@ double *s2_lua_check_vector(lua_State *L, int index, const char *what, int wante
   return numbers;
 }
 
+static double *matrix_of_array(lua_State *L, const S2LuaArray *array, const char *what,
+                               int wanted_rows, int wanted_columns, int *rows, int *columns) {
+  double *numbers = copy_array(L, array, what, 2);
+  *rows = array->shape.rows;
+  *columns = array->shape.columns;
+  if ((wanted_rows >= 0 && *rows != wanted_rows) ||
+      (wanted_columns >= 0 && *columns != wanted_columns)) {
+    char text[S2_SIZE_TEXT];
+    S2Size wanted = s2_size_matrix(wanted_rows >= 0 ? wanted_rows : *rows,
+                                   wanted_columns >= 0 ? wanted_columns : *columns);
+    s2_lua_fail(L, "%s: %s matrix expected, got %d x %d", what, s2_size_text(wanted, text), *rows,
+                *columns);
+  }
+  return numbers;
+}
+
 double *s2_lua_check_matrix(lua_State *L, int index, const char *what, int wanted_rows,
                             int wanted_columns, int *rows, int *columns) {
   index = lua_absindex(L, index);
+  const S2LuaArray *array = s2_lua_array_test(L, index);
+  if (array != NULL) {
+    return matrix_of_array(L, array, what, wanted_rows, wanted_columns, rows, columns);
+  }
   char text[S2_LUA_TEXT];
   int height = list_length(L, index, what, "list of rows"), width = 0;
   if (wanted_rows >= 0 && height != wanted_rows) {

@@ -1,4 +1,4 @@
-// Vectors and matrices as plain Lua tables: {1, 2, 3} and {{1, 2}, {3, 4}} (rows).
+// Vectors and matrices as plain Lua tables, {1, 2, 3} and {{1, 2}, {3, 4}} (rows), or arrays.
 #ifndef S2_LUA_MATRIX_H
 #define S2_LUA_MATRIX_H
 

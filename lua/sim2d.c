@@ -1,21 +1,15 @@
 // require "sim2d"
+#include "array.h"
 #include "binding.h"
 #include "embedded.h"
 
 #include <string.h>
 
 // Parts of the contract that are not built yet; embedded modules may still fill them in.
-static const char *const later_names[] = {
-    "array",    "zeros",    "ones",       "eye",           "randn",
-    "linspace", "sum",      "mean",       "max",           "min",
-    "abs",      "exp",      "log",        "sin",           "cos",
-    "tan",      "tanh",     "relu",       "sqrt",          "atan2",
-    "pow",      "linalg",   "solver",     "grad",          "value_and_grad",
-    "jacobian", "hvp",      "check_grad", "stop_gradient", "checkpoint",
-    "optimize", "control",  "batch",      "rollout",       "env",
-    "nn",       "parallel", "sweep",      "slider",        "button",
-    "key",      "watch",    "plot",       "load",          "table",
-    "progress", "options",  NULL};
+static const char *const later_names[] = {"solver", "checkpoint", "control",  "batch", "rollout",
+                                          "env",    "nn",         "parallel", "sweep", "slider",
+                                          "button", "key",        "watch",    "plot",  "load",
+                                          "table",  "progress",   "options",  NULL};
 
 static int sim_solvers(lua_State *L) {
   lua_createtable(L, S2_SOLVER_COUNT, 0);
@@ -75,8 +69,18 @@ int luaopen_sim2d(lua_State *L) {
   s2_lua_open_recording(L);
   s2_lua_open_snapshot(L);
   s2_lua_open_step(L);
+  s2_lua_open_array(L);
+  s2_lua_open_tracked(L);
   lua_newtable(L);
   s2_lua_functions(L, functions, 0);
+  s2_lua_functions(L, s2_array_creators, 0);
+  s2_lua_functions(L, s2_array_functions, 0);
+  s2_lua_open_tracked_functions(L);
+  s2_lua_open_gradient(L);
+  s2_lua_open_jacobian(L);
+  s2_lua_open_custom(L);
+  s2_lua_push_linalg(L);
+  lua_setfield(L, -2, "linalg");
   s2_lua_open_random(L);
   lua_setfield(L, -2, "random");
   s2_lua_open_world(L);

@@ -1,6 +1,6 @@
 #include "sparse.h"
 
-#include "binding.h"
+#include "array.h"
 #include "matrix.h"
 #include "solve_info.h"
 
@@ -102,12 +102,18 @@ S2LuaSparse s2_lua_problem_sparse(const S2Keys *keys, const char *key, int rows,
   lua_State *L = keys->L;
   char text[S2_LUA_TEXT];
   s2_keys_require(keys, key);
-  if (s2_keys_push(keys, key) != LUA_TTABLE) {
+  int type = s2_keys_push(keys, key);
+  const S2LuaArray *array = s2_lua_array_test(L, -1);
+  if (type != LUA_TTABLE && array == NULL) {
     s2_keys_fail(keys, key, "matrix expected, got %s", s2_lua_describe(L, -1, text));
   }
-  bool sparse = s2_lua_is_sparse(L, lua_gettop(L));
-  bool diagonal = lua_rawgeti(L, -1, 1) == LUA_TNUMBER;
-  lua_pop(L, 1);
+  bool sparse = s2_lua_is_sparse(L, lua_gettop(L)), diagonal;
+  if (array != NULL) {
+    diagonal = array->shape.axes == 1;
+  } else {
+    diagonal = lua_rawgeti(L, -1, 1) == LUA_TNUMBER;
+    lua_pop(L, 1);
+  }
   S2LuaSparse matrix;
   if (sparse) {
     char scope[S2_KEYS_SCOPE];

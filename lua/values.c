@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "binding.h"
 #include "errors.h"
+#include "tracked.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -24,17 +25,23 @@ bool s2_value_number(lua_State *L, int index, S2Domain domain, double *value,
                      S2Complaint *complaint) {
   static const char *const expected[] = {"finite", "non-negative", "positive"};
   char text[S2_LUA_TEXT];
-  if (lua_type(L, index) != LUA_TNUMBER) {
+  bool is_plain = lua_type(L, index) == LUA_TNUMBER;
+  double number = is_plain ? lua_tonumber(L, index) : 0;
+  if (!is_plain && !s2_lua_tracked_read(L, index, &number)) {
     return s2_complain(complaint, "number expected, got %s", s2_lua_describe(L, index, text));
   }
-  double number = lua_tonumber(L, index);
   if (!isfinite(number) || (domain == S2_NON_NEGATIVE && number < 0) ||
       (domain == S2_POSITIVE && number <= 0)) {
+    lua_pushnumber(L, number); // the value of what is tracked, too
+    s2_lua_describe(L, is_plain ? index - (index < 0) : -1, text);
+    lua_pop(L, 1);
     return s2_complain(complaint, "%s number expected, got %s",
-                       isfinite(number) ? expected[domain] : "finite",
-                       s2_lua_describe(L, index, text));
+                       isfinite(number) ? expected[domain] : "finite", text);
   }
   *value = number;
+  if (!is_plain) {
+    s2_lua_tracked_note(L, index, value);
+  }
   return true;
 }
 
@@ -167,7 +174,8 @@ bool s2_value_vector(lua_State *L, int index, int n, const char *const *names, c
                      double *values, S2Complaint *complaint) {
   char text[S2_LUA_TEXT];
   index = lua_absindex(L, index);
-  bool is_vector = s2_lua_test(L, index, s2_type_vector) != NULL;
+  bool is_vector =
+      s2_lua_test(L, index, s2_type_vector) != NULL || s2_lua_test(L, index, s2_type_array) != NULL;
   if ((!is_vector && lua_type(L, index) != LUA_TTABLE) || (is_vector && luaL_len(L, index) != n)) {
     return s2_complain(complaint, "%s expected, got %s", shape, s2_lua_describe(L, index, text));
   }
@@ -201,12 +209,8 @@ bool s2_value_vector(lua_State *L, int index, int n, const char *const *names, c
 
 bool s2_value_vec2(lua_State *L, int index, S2Vec2 *value, S2Complaint *complaint) {
   static const char *const names[] = {"x", "y"};
-  double xy[2] = {0, 0};
-  if (!s2_value_vector(L, index, 2, names, "{x, y}", xy, complaint)) {
-    return false;
-  }
-  *value = s2_vec2(xy[0], xy[1]);
-  return true;
+  _Static_assert(sizeof *value == 2 * sizeof value->x, "read in place: what is tracked is noted");
+  return s2_value_vector(L, index, 2, names, "{x, y}", &value->x, complaint);
 }
 
 // ---- Arguments --------------------------------------------------------------------------------

@@ -1,5 +1,5 @@
 // Vectors: read-only copies of what the engine holds.
-#include "binding.h"
+#include "array.h"
 
 #include <math.h>
 #include <string.h>
@@ -124,6 +124,9 @@ static void refuse_scalar(lua_State *L, const Operands *operands, const char *ve
 }
 
 static int vector_add(lua_State *L) {
+  if (s2_lua_array_takes_over(L, S2_ARRAY_ADD)) {
+    return 1;
+  }
   Operands operands = read_operands(L);
   refuse_scalar(L, &operands, "add");
   for (int i = 0; i < operands.size; i++) {
@@ -134,6 +137,9 @@ static int vector_add(lua_State *L) {
 }
 
 static int vector_sub(lua_State *L) {
+  if (s2_lua_array_takes_over(L, S2_ARRAY_SUBTRACT)) {
+    return 1;
+  }
   Operands operands = read_operands(L);
   refuse_scalar(L, &operands, "subtract");
   for (int i = 0; i < operands.size; i++) {
@@ -144,6 +150,9 @@ static int vector_sub(lua_State *L) {
 }
 
 static int vector_mul(lua_State *L) {
+  if (s2_lua_array_takes_over(L, S2_ARRAY_MULTIPLY)) {
+    return 1;
+  }
   Operands operands = read_operands(L);
   for (int i = 0; i < operands.size; i++) {
     operands.a[i] *= operands.b[i];
@@ -153,6 +162,9 @@ static int vector_mul(lua_State *L) {
 }
 
 static int vector_div(lua_State *L) {
+  if (s2_lua_array_takes_over(L, S2_ARRAY_DIVIDE)) {
+    return 1;
+  }
   Operands operands = read_operands(L);
   for (int i = 0; i < operands.size; i++) {
     operands.a[i] /= operands.b[i];

@@ -1,5 +1,5 @@
 // Worlds: making, fields, closing.
-#include "binding.h"
+#include "on_tape.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -39,6 +39,7 @@ S2LuaWorld *s2_lua_push_world(lua_State *L) {
   memset(lw, 0, sizeof *lw);
   lw->type = s2_type_world;
   lw->session = session;
+  lw->diff = s2_lua_diff(L);
   lw->number = ++session->made;
   lw->bodies_stale = lw->joints_stale = lw->names_stale = true;
   s2_arena_init(&lw->scratch);
@@ -169,6 +170,8 @@ static int sim_world(lua_State *L) {
     def.dt = session->open.dt;
   }
   def.strict = session->open.strict;
+  S2LuaWorld *lw = s2_lua_push_world(L);
+  S2SettingReads reads = s2_setting_reads(L, lw);
   for (int i = 0; s2_setting_names[i] != NULL; i++) {
     S2Complaint complaint;
     if (s2_keys_push(&keys, s2_setting_names[i]) != LUA_TNIL &&
@@ -176,14 +179,16 @@ static int sim_world(lua_State *L) {
       return s2_keys_fail(&keys, s2_setting_names[i], "%s", complaint.text);
     }
     lua_pop(L, 1);
+    s2_setting_was_read(L, i, &def, &reads);
   }
-  S2LuaWorld *lw = s2_lua_push_world(L);
   S2World *world = NULL;
   S2Status status = s2_world_create(&def, &world);
   if (status.code != S2_OK) {
     return s2_lua_bad_argument(L, 1, "%s", status.message);
   }
   s2_lua_world_attach(lw, world);
+  s2_setting_wrote(L, lw, &reads);
+  lua_pushvalue(L, reads.object);
   return 1;
 }
 
@@ -206,7 +211,7 @@ static int world_index(lua_State *L) {
   }
   switch (field) {
   case FIELD_TIME:
-    lua_pushnumber(L, s2_world_time(lw->world));
+    s2_lua_push_time(L, lw, s2_world_time(lw->world));
     break;
   case FIELD_BODIES:
     lua_getiuservalue(L, 1, S2_STORE_BODY_LIST);
@@ -215,7 +220,9 @@ static int world_index(lua_State *L) {
     lua_getiuservalue(L, 1, S2_STORE_JOINT_LIST);
     break;
   default:
-    s2_setting_push(L, field, s2_world_settings(lw->world));
+    if (s2_lua_on_tape(lw) == NULL || !s2_setting_push_tracked(L, field, lw)) {
+      s2_setting_push(L, field, s2_world_settings(lw->world));
+    }
     break;
   }
   return 1;
@@ -237,10 +244,13 @@ static int world_newindex(lua_State *L) {
   }
   S2WorldDef def = *s2_world_settings(lw->world);
   S2Complaint complaint;
+  S2SettingReads reads = s2_setting_reads(L, lw);
   if (!s2_setting_read(L, 3, field, &def, &complaint)) {
     return s2_lua_fail(L, "World.%s: %s", lua_tostring(L, 2), complaint.text);
   }
+  s2_setting_was_read(L, field, &def, &reads);
   s2_lua_try(L, s2_world_configure(lw->world, &def));
+  s2_setting_wrote(L, lw, &reads);
   return 0;
 }
 

@@ -1,5 +1,5 @@
 // Reading a world: contacts, energy, residuals, statistics, queries.
-#include "binding.h"
+#include "on_tape.h"
 
 static void set_number(lua_State *L, const char *key, double value) {
   lua_pushnumber(L, value + 0.0); // no -0: it says nothing to a reader
@@ -60,8 +60,53 @@ static int world_contacts(lua_State *L) {
 
 // ---- Numbers ----------------------------------------------------------------------------------
 
+static void measure_energy(const void *user, const S2World *world, double *numbers) {
+  (void)user;
+  S2Energy energy = s2_world_energy(world);
+  numbers[0] = energy.kinetic;
+  numbers[1] = energy.potential;
+}
+
+static void measure_momentum(const void *user, const S2World *world, double *numbers) {
+  (void)user;
+  s2_world_momentum(world, numbers);
+}
+
+// Pushes what depends on all bodies and joints.
+static void push_of_all(lua_State *L, S2LuaWorld *lw, int count, S2WorldMeasure *measure) {
+  int most = s2_energy_places(lw->world, NULL, 0);
+  s2_arena_reset(&lw->scratch);
+  S2Place *places = S2_TAKE(&lw->scratch, S2Place, most);
+  s2_energy_places(lw->world, places, most);
+  s2_lua_push_measured(L, lw, count, measure, NULL, most, places);
+}
+
+static int push_energy_on_tape(lua_State *L, S2LuaWorld *lw) {
+  static const char *const names[] = {"kinetic", "potential"};
+  if (s2_world_has_soft_contacts(lw->world)) {
+    return s2_lua_fail(L, "the energy of compliant contacts has no derivative yet: add up "
+                          "body:kinetic_energy() and what else is wanted");
+  }
+  push_of_all(L, lw, 2, measure_energy);
+  int list = lua_gettop(L);
+  lua_createtable(L, 0, 3);
+  for (int i = 0; i < 2; i++) {
+    lua_geti(L, list, i + 1);
+    lua_setfield(L, -2, names[i]);
+  }
+  lua_geti(L, list, 1);
+  lua_geti(L, list, 2);
+  lua_arith(L, LUA_OPADD);
+  lua_setfield(L, -2, "total");
+  return 1;
+}
+
 static int world_energy(lua_State *L) {
-  S2Energy energy = s2_world_energy(s2_lua_world(L, 1)->world);
+  S2LuaWorld *lw = s2_lua_world(L, 1);
+  if (s2_lua_on_tape(lw) != NULL) {
+    return push_energy_on_tape(L, lw);
+  }
+  S2Energy energy = s2_world_energy(lw->world);
   lua_createtable(L, 0, 3);
   set_number(L, "kinetic", energy.kinetic);
   set_number(L, "potential", energy.potential);
@@ -71,7 +116,12 @@ static int world_energy(lua_State *L) {
 
 static int world_momentum(lua_State *L) {
   double momentum[3];
-  s2_world_momentum(s2_lua_world(L, 1)->world, momentum);
+  S2LuaWorld *lw = s2_lua_world(L, 1);
+  if (s2_lua_on_tape(lw) != NULL) {
+    push_of_all(L, lw, 3, measure_momentum);
+    return 1;
+  }
+  s2_world_momentum(lw->world, momentum);
   s2_lua_push_vector(L, S2_VECTOR_MOMENTUM, momentum, NULL);
   return 1;
 }
@@ -208,6 +258,7 @@ static int world_closest(lua_State *L) {
 // Returns the largest overlap left, in m.
 static int world_resolve_overlaps(lua_State *L) {
   S2LuaWorld *lw = s2_lua_world(L, 1);
+  s2_lua_not_on_tape(L, lw, "world:resolve_overlaps()");
   s2_lua_step_open(L, lw, "world:resolve_overlaps()"); // filters are asked
   double remaining = 0;
   S2Status status = s2_world_resolve_overlaps(lw->world, &remaining);
@@ -229,6 +280,7 @@ static int world_solve_static(lua_State *L) {
   s2_keys_number(&keys, "tolerance", S2_POSITIVE, &options.tolerance);
   s2_keys_integer(&keys, "max_steps", 1, INT32_MAX, &steps);
   options.max_steps = (int)steps;
+  s2_lua_not_on_tape(L, lw, "world:solve_static()");
   s2_lua_step_open(L, lw, "world:solve_static()");
   S2StaticResult result;
   S2Status status = s2_world_solve_static(lw->world, &options, &result);

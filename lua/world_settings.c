@@ -1,5 +1,5 @@
 // Settings of a world: the keys of sim.world{...} and, later, its fields.
-#include "binding.h"
+#include "on_tape.h"
 
 #include <math.h>
 #include <string.h>
@@ -310,4 +310,78 @@ void s2_setting_push(lua_State *L, int setting, const S2WorldDef *def) {
     break;
   }
   lua_pushnil(L);
+}
+
+// ---- Tracked ----------------------------------------------------------------------------------
+
+// Places of a setting that has a derivative; returns how many.
+static int places_of(int setting, S2Place places[2]) {
+  static const struct {
+    Setting setting;
+    S2WorldNumber number;
+    int count;
+  } numbers[] = {{GRAVITY, S2_OF_GRAVITY_X, 2},
+                 {DT, S2_OF_DT, 1},
+                 {ALPHA, S2_OF_ALPHA, 1},
+                 {BETA, S2_OF_BETA, 1}};
+  for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+    if ((int)numbers[i].setting == setting) {
+      places[0] = s2_place(S2_PLACE_WORLD, 0, (int)numbers[i].number);
+      places[1] = s2_place(S2_PLACE_WORLD, 0, (int)numbers[i].number + 1);
+      return numbers[i].count;
+    }
+  }
+  return 0;
+}
+
+S2SettingReads s2_setting_reads(lua_State *L, const S2LuaWorld *lw) {
+  S2SettingReads reads = {.object = lua_gettop(L)};
+  reads.begin = s2_lua_writes(L, lw);
+  return reads;
+}
+
+void s2_setting_was_read(lua_State *L, int setting, const S2WorldDef *def, S2SettingReads *reads) {
+  const S2LuaRead *list;
+  S2Place places[2];
+  if (reads->begin == 0) {
+    return;
+  }
+  int count = s2_lua_tracked_count(L, reads->begin, &list), known = places_of(setting, places);
+  if (count > reads->count && known == 0) {
+    s2_lua_fail(L, "World.%s has no derivative: give a plain number, x:value() of a tracked one",
+                s2_setting_names[setting]);
+  }
+  for (int r = reads->count; r < count; r++) {
+    bool second = setting == GRAVITY && list[r].where == &def->gravity.y;
+    reads->term[reads->terms++] =
+        (S2Term){.to = reads->places + (second ? 1 : 0), .from = list[r].var, .factor = 1};
+  }
+  for (int i = 0; i < known && (size_t)reads->places < sizeof reads->place / sizeof places[0];
+       i++) {
+    reads->place[reads->places++] = places[i];
+  }
+  reads->count = count;
+}
+
+void s2_setting_wrote(lua_State *L, S2LuaWorld *lw, const S2SettingReads *reads) {
+  const S2LuaRead *list;
+  int count;
+  S2WorldTape *tape = s2_lua_written(L, lw, reads->begin, &count, &list);
+  if (tape != NULL && reads->places > 0) {
+    s2_world_tape_write(tape, lw->world, reads->places, reads->place, reads->terms, reads->term);
+    for (int i = 0; i < reads->terms; i++) {
+      lw->dt_on_tape |= reads->place[reads->term[i].to].number == S2_OF_DT;
+    }
+  }
+}
+
+bool s2_setting_push_tracked(lua_State *L, int setting, S2LuaWorld *lw) {
+  S2Place places[2];
+  int count = places_of(setting, places);
+  if (count == 1) {
+    s2_lua_push_place(L, lw, places[0]);
+  } else if (count == 2) {
+    s2_lua_push_places(L, lw, count, places);
+  }
+  return count > 0;
 }

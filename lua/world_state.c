@@ -1,13 +1,17 @@
 // State as values: state vectors, snapshots, clones.
-#include "binding.h"
+#include "array.h"
+#include "on_tape.h"
 
 #include <string.h>
 
 // A snapshot is an engine image and references to what else comes back with destroyed bodies.
 typedef struct Snapshot {
   const char *type;
-  uint64_t world; // its number
-  size_t size;    // of the image
+  uint64_t world;       // its number
+  S2WorldTape *on_tape; // what it is on the tape of the gradient call `generation`
+  uint32_t generation;  // 0: of none
+  bool dt_on_tape;
+  size_t size; // of the image
   unsigned char image[];
 } Snapshot;
 
@@ -26,9 +30,27 @@ static double *take_state(S2LuaWorld *lw, int *count) {
   return S2_TAKE(&lw->scratch, double, *count + 1);
 }
 
+// In the world's scratch memory.
+static S2Place *state_places(S2LuaWorld *lw, int *count) {
+  *count = s2_world_state_size(lw->world);
+  s2_arena_reset(&lw->scratch);
+  S2Place *places = S2_TAKE(&lw->scratch, S2Place, *count + 1);
+  s2_state_places(lw->world, places);
+  return places;
+}
+
 static int world_state(lua_State *L) {
   S2LuaWorld *lw = s2_lua_world(L, 1);
   int count;
+  if (s2_lua_on_tape(lw) != NULL) {
+    S2Place *places = state_places(lw, &count);
+    const S2World *world = lw->world;
+    double *values = S2_TAKE(&lw->scratch, double, count + 1);
+    s2_world_state(world, values);
+    s2_lua_push_list(L, count, values,
+                     s2_world_tape_read_places(s2_lua_on_tape(lw), world, count, places));
+    return 1;
+  }
   double *state = take_state(lw, &count);
   s2_world_state(lw->world, state);
   lua_createtable(L, count, 0);
@@ -42,10 +64,10 @@ static int world_state(lua_State *L) {
 static int world_set_state(lua_State *L) {
   S2LuaWorld *lw = s2_lua_world(L, 1);
   char text[S2_LUA_TEXT];
-  if (lua_type(L, 2) != LUA_TTABLE) {
+  if (lua_type(L, 2) != LUA_TTABLE && s2_lua_array_test(L, 2) == NULL) {
     return s2_lua_bad_argument(L, 2, "table expected, got %s", s2_lua_describe(L, 2, text));
   }
-  int count;
+  int count, begin = s2_lua_writes(L, lw);
   double *state = take_state(lw, &count);
   lua_Integer given = luaL_len(L, 2);
   if (given != count) {
@@ -61,6 +83,14 @@ static int world_set_state(lua_State *L) {
     lua_pop(L, 1);
   }
   s2_lua_try(L, s2_world_set_state(lw->world, state, count));
+  const S2LuaRead *list;
+  int reads;
+  S2WorldTape *tape = s2_lua_written(L, lw, begin, &reads, &list);
+  if (tape != NULL) {
+    S2Argument *arguments = s2_tape_take(lw->diff->tape, sizeof *arguments * (size_t)(reads + 1));
+    s2_world_tape_set_state(tape, lw->world, s2_lua_arguments(list, reads, state, arguments, reads),
+                            arguments);
+  }
   return 0;
 }
 
@@ -100,6 +130,13 @@ static int world_snapshot(lua_State *L) {
   snapshot->world = lw->number;
   snapshot->size = size;
   s2_world_image_write(lw->world, snapshot->image);
+  snapshot->generation = 0;
+  if (s2_lua_on_tape(lw) != NULL) {
+    snapshot->on_tape = s2_world_tape_new(lw->diff->tape, NULL);
+    snapshot->generation = lw->tape_generation;
+    snapshot->dt_on_tape = lw->dt_on_tape;
+    s2_world_tape_copy(snapshot->on_tape, lw->on_tape);
+  }
   luaL_setmetatable(L, "sim2d.Snapshot");
   int at = lua_gettop(L);
   lua_getiuservalue(L, 1, S2_STORE_DATA);
@@ -143,6 +180,11 @@ static int world_restore(lua_State *L) {
     return s2_lua_bad_argument(L, 2, "%s", status.message);
   }
   s2_lua_try(L, status);
+  bool tracked = snapshot->generation != 0 && snapshot->generation == lw->diff->generation;
+  if (tracked || s2_lua_on_tape(lw) != NULL) {
+    s2_world_tape_copy(s2_lua_put_on_tape(lw), tracked ? snapshot->on_tape : NULL);
+    lw->dt_on_tape = tracked && snapshot->dt_on_tape;
+  }
   s2_lua_world_changed(lw);
   bring_back(L, S2_STORE_DATA, SNAPSHOT_DATA);
   if (snapshot->world == lw->number) { // laws are callbacks: a clone has its own, or none
@@ -183,6 +225,10 @@ static int world_clone(lua_State *L) {
   S2World *world;
   s2_lua_try(L, s2_world_clone(lw->world, &world));
   s2_lua_world_attach(copy, world);
+  if (s2_lua_on_tape(lw) != NULL) {
+    s2_world_tape_copy(s2_lua_put_on_tape(copy), lw->on_tape);
+    copy->dt_on_tape = lw->dt_on_tape;
+  }
   lua_getiuservalue(L, 1, S2_STORE_DATA);
   push_copy(L, -1, false);
   lua_setiuservalue(L, at, S2_STORE_DATA);

@@ -3,7 +3,7 @@
 // A step is: before_step callbacks, the engine's step, recordings, events, timers, after_step
 // callbacks. Whatever is raised before the engine has finished undoes the step: a guard on the
 // stack of the stepping function is closed by Lua however that function is left.
-#include "binding.h"
+#include "on_tape.h"
 
 #include <math.h>
 
@@ -19,6 +19,9 @@ typedef struct Guard {
 static void undo(lua_State *L, S2LuaWorld *lw, int world) {
   if (lw->marked) {
     s2_world_rollback(lw->world);
+    if (s2_lua_on_tape(lw) != NULL) {
+      s2_world_tape_copy(lw->on_tape, lw->tape_mark);
+    }
     s2_lua_world_changed(lw);
     s2_lua_laws_sync(L, world);
   }
@@ -98,13 +101,22 @@ static void step(lua_State *L, S2LuaWorld *lw) {
   lw->marked = lw->hooks[S2_HOOK_BEFORE] > 0 || lw->hooks[S2_HOOK_NOW] > 0;
   if (lw->marked) {
     s2_world_mark(lw->world);
+    lw->tape_mark = NULL;
+    if (s2_lua_on_tape(lw) != NULL) {
+      lw->tape_mark = s2_world_tape_new(lw->diff->tape, NULL);
+      s2_world_tape_copy(lw->tape_mark, lw->on_tape);
+    }
     lw->phase = S2_BEFORE;
     s2_lua_timers_call(L, lw, S2_HOOK_NOW, before, before);
     s2_lua_hooks_call(L, lw, S2_HOOK_BEFORE, before);
   }
   lw->phase = S2_INSIDE;
   lw->failed = false;
-  S2Status status = s2_world_step(lw->world);
+  if (s2_lua_recording(lw) && s2_world_has_laws(lw->world)) {
+    s2_lua_put_on_tape(lw); // they may give tracked numbers
+  }
+  S2WorldTape *tape = s2_lua_on_tape(lw);
+  S2Status status = tape == NULL ? s2_world_step(lw->world) : s2_world_tape_step(tape, lw->world);
   if (status.code != S2_OK) {
     s2_lua_step_failed(L, lw, status);
   }

@@ -16,6 +16,7 @@
 typedef struct S2Tape S2Tape;
 
 // A node by its number, from 1 in the order of making; 0: a constant, which no derivative reaches.
+// A tape that holds 2^32 - 1 numbers is full: what is made then is 0, and sweeps fail (S2_MEMORY).
 typedef uint32_t S2Var;
 
 S2Tape *s2_tape_new(void);
@@ -27,7 +28,9 @@ int64_t s2_tape_nodes(const S2Tape *tape);
 // What the derivative is taken with respect to: `count` numbers (copied).
 S2Var s2_tape_input(S2Tape *tape, const double *values, int count);
 
-// A scalar and its partial derivatives with respect to scalar nodes (0: a constant).
+// A scalar and its partial derivatives with respect to scalar nodes (0: a constant; one of
+// constants alone is a constant). Adjoints of zero are not carried on, so that a derivative that is
+// not finite matters only where it is asked for.
 S2Var s2_tape_scalar1(S2Tape *tape, double value, S2Var a, double da);
 S2Var s2_tape_scalar2(S2Tape *tape, double value, S2Var a, double da, S2Var b, double db);
 // A scalar that is one element of a node.
@@ -56,7 +59,13 @@ double *s2_tape_adjoint(S2Tape *tape, S2Var node);
 void s2_tape_at_start(S2Tape *tape, void (*start)(void *data), void *data);
 
 // Adjoints of all nodes of dl/d(output) = seed (one a number of `output`, NULL: ones). May be
-// repeated with other seeds and outputs.
+// repeated with other seeds and outputs. From a constant no adjoint comes. S2_INVALID for what has
+// no numbers; S2_BUSY from within a sweep, where no nodes may be made either.
 S2Status s2_tape_sweep(S2Tape *tape, S2Var output, const double *seed);
+bool s2_tape_sweeping(const S2Tape *tape);
+
+// The other way: the derivatives of all nodes with respect to one number of `input`, found where
+// the adjoints are. S2_UNAVAILABLE when there are nodes that only know their way back.
+S2Status s2_tape_push(S2Tape *tape, S2Var input, int index);
 
 #endif

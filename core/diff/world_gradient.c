@@ -13,9 +13,7 @@ static void *grown(void *at, int had, int wanted, size_t item) {
   return bytes;
 }
 
-void s2_world_gradient_fit(S2WorldGradient *g, const S2World *world) {
-  int slots = world->bodies.count, pieces = world->pieces.count;
-  int vertices = world->vertices.count, joints = world->joints.count;
+static void fit(S2WorldGradient *g, int slots, int pieces, int vertices, int joints) {
   g->q = grown(g->q, g->slots, slots, 3 * sizeof(double));
   g->v = grown(g->v, g->slots, slots, 3 * sizeof(double));
   g->f = grown(g->f, g->slots, slots, 3 * sizeof(double));
@@ -27,6 +25,40 @@ void s2_world_gradient_fit(S2WorldGradient *g, const S2World *world) {
   g->pieces = pieces > g->pieces ? pieces : g->pieces;
   g->vertices = vertices > g->vertices ? vertices : g->vertices;
   g->joints = joints > g->joints ? joints : g->joints;
+}
+
+void s2_world_gradient_fit(S2WorldGradient *g, const S2World *world) {
+  fit(g, world->bodies.count, world->pieces.count, world->vertices.count, world->joints.count);
+}
+
+static void add(void *to, const void *from, int count, size_t item) {
+  double *a = to;
+  const double *b = from;
+  size_t numbers = (size_t)count * item / sizeof(double);
+  for (size_t i = 0; i < numbers; i++) {
+    a[i] += b[i];
+  }
+}
+
+// Structures of the gradient are made of doubles alone.
+_Static_assert(sizeof(S2BodyGradient) % sizeof(double) == 0, "doubles alone");
+_Static_assert(sizeof(S2PieceGradient) % sizeof(double) == 0, "doubles alone");
+_Static_assert(sizeof(S2JointGradient) % sizeof(double) == 0, "doubles alone");
+
+void s2_world_gradient_add(S2WorldGradient *g, const S2WorldGradient *other) {
+  fit(g, other->slots, other->pieces, other->vertices, other->joints);
+  add(g->q, other->q, other->slots, 3 * sizeof(double));
+  add(g->v, other->v, other->slots, 3 * sizeof(double));
+  add(g->f, other->f, other->slots, 3 * sizeof(double));
+  add(g->body, other->body, other->slots, sizeof *g->body);
+  add(g->piece, other->piece, other->pieces, sizeof *g->piece);
+  add(g->vertex, other->vertex, other->vertices, sizeof *g->vertex);
+  add(g->joint, other->joint, other->joints, sizeof *g->joint);
+  g->gravity = s2_add(g->gravity, other->gravity);
+  g->dt += other->dt;
+  g->alpha += other->alpha;
+  g->beta += other->beta;
+  g->flags |= other->flags;
 }
 
 static void zero(void *at, int count, size_t item) {

@@ -62,6 +62,8 @@ typedef enum S2GradientFlag {
 
 // Zero, large enough for this world as it is; grows (keeping contents) when asked again.
 void s2_world_gradient_fit(S2WorldGradient *gradient, const S2World *world);
+// Adds another of the same world or a copy of it; grows to its size.
+void s2_world_gradient_add(S2WorldGradient *gradient, const S2WorldGradient *other);
 void s2_world_gradient_clear(S2WorldGradient *gradient);
 void s2_world_gradient_free(S2WorldGradient *gradient);
 

@@ -118,6 +118,40 @@ stack traceback:
 ]])
 end)
 
+test("errors inside of a gradient call keep their lines", function()
+  local head = [[
+local sim = require "sim2d"
+local function deep() error "boom" end
+local root = sim.custom { forward = math.sqrt, backward = function() deep() end }
+]]
+  expect(run_script(head .. "sim.grad(function(x) deep() end, 1)"), 1, "", [[
+sim2d: script.lua:2: boom
+stack traceback:
+	script.lua:2: in upvalue 'deep'
+	script.lua:4: in function <script.lua:4>
+	script.lua:4: in main chunk
+]])
+  expect(run_script(head .. "sim.grad(function(x) return root(x) end, 1)"), 1, "", [[
+sim2d: script.lua:2: boom
+stack traceback:
+	script.lua:2: in upvalue 'deep'
+	script.lua:3: in function <script.lua:3>
+	script.lua:4: in main chunk
+]])
+  local world = [[
+local world = sim.world {}
+world:circle { radius = 1 }:force_law(function() deep() end)
+sim.grad(function() world:step() end, 1)]]
+  expect(run_script(head .. world), 1, "", [[
+sim2d: script.lua:2: boom
+stack traceback:
+	script.lua:2: in upvalue 'deep'
+	script.lua:5: in function <script.lua:5>
+	script.lua:6: in function <script.lua:6>
+	script.lua:6: in main chunk
+]])
+end)
+
 test("error values that are no strings", function()
   local trace = "\nstack traceback:\n\tscript.lua:1: in main chunk\n"
   local object = "error(setmetatable({}, {__tostring = function() return 'an object' end}))"
@@ -137,6 +171,13 @@ test("os.exit is obeyed", function()
   eq(run_script("os.exit(7)").status, 7)
   eq(run_script("os.exit(true)").status, 0)
   eq(run_script("os.exit(false, true)").status, 1)
+end)
+
+test("os.exit is obeyed inside of a gradient call", function()
+  local head = "local sim, exit = require 'sim2d', function() os.exit(5, true) end "
+  eq(run_script(head .. "sim.grad(function(x) return exit() end, 1)").status, 5)
+  eq(run_script(head .. "local f = sim.custom { forward = math.exp, backward = exit } "
+    .. "sim.grad(function(x) return f(x) end, 1)").status, 5)
 end)
 
 test("os.exit closes recordings", function()

@@ -126,7 +126,7 @@ test("what docs/lua.md calls not yet is not there", function()
       end
     end
   end
-  ok(names > 20)
+  ok(names > 10)
 end)
 
 test("the C program of docs/c-api.md is tests/test_embed.c", function()

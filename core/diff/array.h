@@ -1,0 +1,220 @@
+// Dense arrays of numbers with one or two axes, row-major: what is computed with them, and what
+// each operation's adjoint means for its arguments (the vector-Jacobian products, "vjp").
+//
+// Nothing here knows a tape: array_tape.h makes nodes out of these. A vjp adds to the adjoints it
+// is given (NULL: not wanted). Memory for results is the caller's. Results may be infinite or nan
+// where the arguments say so; factorisations answer with a status instead.
+#ifndef S2_DIFF_ARRAY_H
+#define S2_DIFF_ARRAY_H
+
+#include "base/arena.h"
+#include "base/status.h"
+
+#include <stddef.h>
+
+// A number (0 axes: 1 x 1), a list (1 axis: 1 x n) or a matrix (2 axes). A list is a row, so that
+// axes are aligned from the last one, as NumPy does.
+typedef struct S2Size {
+  int axes, rows, columns;
+} S2Size;
+
+static inline S2Size s2_size_number(void) {
+  return (S2Size){0, 1, 1};
+}
+
+static inline S2Size s2_size_list(int count) {
+  return (S2Size){1, 1, count};
+}
+
+static inline S2Size s2_size_matrix(int rows, int columns) {
+  return (S2Size){2, rows, columns};
+}
+
+static inline size_t s2_size_count(S2Size shape) {
+  return (size_t)shape.rows * (size_t)shape.columns;
+}
+
+static inline bool s2_size_equal(S2Size a, S2Size b) {
+  return a.axes == b.axes && a.rows == b.rows && a.columns == b.columns;
+}
+
+enum { S2_SIZE_TEXT = 32 };
+const char *s2_size_text(S2Size shape, char text[S2_SIZE_TEXT]); // "2 x 3", "3", "a number"
+
+// ---- Element by element -----------------------------------------------------------------------
+
+typedef enum S2ArrayUnary {
+  S2_ARRAY_NEGATE,
+  S2_ARRAY_ABS, // derivative 0 at 0, as all that have a kink: the mean of both sides
+  S2_ARRAY_SIGN,
+  S2_ARRAY_FLOOR,
+  S2_ARRAY_RELU, // derivative 0 at 0
+  S2_ARRAY_SQRT,
+  S2_ARRAY_EXP,
+  S2_ARRAY_LOG,
+  S2_ARRAY_SIN,
+  S2_ARRAY_COS,
+  S2_ARRAY_TAN,
+  S2_ARRAY_ASIN,
+  S2_ARRAY_ACOS,
+  S2_ARRAY_ATAN,
+  S2_ARRAY_SINH,
+  S2_ARRAY_COSH,
+  S2_ARRAY_TANH,
+  S2_ARRAY_UNARY_COUNT
+} S2ArrayUnary;
+
+typedef enum S2ArrayBinary {
+  S2_ARRAY_ADD,
+  S2_ARRAY_SUBTRACT,
+  S2_ARRAY_MULTIPLY,
+  S2_ARRAY_DIVIDE,
+  S2_ARRAY_POWER,
+  S2_ARRAY_ATAN2,
+  S2_ARRAY_MAXIMUM, // ties: half to each
+  S2_ARRAY_MINIMUM,
+  S2_ARRAY_LESS, // 1 or 0, without a derivative, as are the next
+  S2_ARRAY_LESS_EQUAL,
+  S2_ARRAY_EQUAL,
+  S2_ARRAY_BINARY_COUNT
+} S2ArrayBinary;
+
+const char *s2_array_unary_name(S2ArrayUnary op); // "negate"; NULL beyond the last
+const char *s2_array_binary_name(S2ArrayBinary op);
+
+void s2_array_unary(S2ArrayUnary op, size_t count, const double *a, double *out);
+void s2_array_unary_vjp(S2ArrayUnary op, size_t count, const double *a, const double *out,
+                        const double *dl_dout, double *dl_da);
+
+// Axes of size 1 (or missing ones) are repeated. S2_INVALID names both shapes when they do not fit.
+S2Status s2_array_broadcast(S2Size a, S2Size b, S2Size *out);
+void s2_array_binary(S2ArrayBinary op, S2Size a_shape, const double *a, S2Size b_shape,
+                     const double *b, double *out);
+
+typedef struct S2ArrayPair {
+  S2Size a_shape, b_shape;
+  const double *a, *b;
+} S2ArrayPair;
+
+void s2_array_binary_vjp(S2ArrayBinary op, const S2ArrayPair *in, const double *out,
+                         const double *dl_dout, double *dl_da, double *dl_db);
+
+// ---- Along axes -------------------------------------------------------------------------------
+
+typedef enum S2ArrayReduce {
+  S2_ARRAY_SUM,
+  S2_ARRAY_MEAN,
+  S2_ARRAY_MAX,
+  S2_ARRAY_MIN
+} S2ArrayReduce;
+
+// Which axis goes. Of equal largest (smallest) ones the first has the derivative.
+typedef enum S2ArrayAxis { S2_ARRAY_ALL, S2_ARRAY_OVER_ROWS, S2_ARRAY_OVER_COLUMNS } S2ArrayAxis;
+
+S2Size s2_array_reduce_shape(S2Size in, S2ArrayAxis axis);
+// What is reduced must not be empty, but for the sum.
+void s2_array_reduce(S2ArrayReduce op, S2ArrayAxis axis, S2Size in, const double *a, double *out);
+void s2_array_reduce_vjp(S2ArrayReduce op, S2ArrayAxis axis, S2Size in, const double *a,
+                         const double *dl_dout, double *dl_da);
+
+// sqrt of the sum of squares; derivative 0 at 0.
+double s2_array_norm(size_t count, const double *a);
+void s2_array_norm_vjp(size_t count, const double *a, double norm, double dl_dout, double *dl_da);
+
+// ---- Numbers at other places ------------------------------------------------------------------
+
+// A block of `rows` x `columns` numbers within an array: transposes, rows, parts, other shapes.
+typedef struct S2ArrayBlock {
+  int rows, columns;
+  ptrdiff_t start, row_stride, column_stride; // in numbers
+} S2ArrayBlock;
+
+// out (dense) = the block of a; the block of out = a (dense); and the sums of these.
+void s2_array_gather(const S2ArrayBlock *block, const double *a, double *out);
+void s2_array_scatter(const S2ArrayBlock *block, const double *a, double *out);
+void s2_array_gather_add(const S2ArrayBlock *block, const double *a, double *out);
+void s2_array_scatter_add(const S2ArrayBlock *block, const double *a, double *out);
+
+// ---- Linear algebra ---------------------------------------------------------------------------
+
+typedef enum S2ArrayFlip { S2_ARRAY_PLAIN, S2_ARRAY_TRANSPOSED } S2ArrayFlip;
+
+// out (m x n) = add * out + scale * A B, where A (m x k) and B (k x n) may be stored transposed.
+typedef struct S2ArrayProduct {
+  int m, k, n;
+  S2ArrayFlip a_flip, b_flip;
+  double scale, add;
+} S2ArrayProduct;
+
+void s2_array_product(const S2ArrayProduct *product, const double *a, const double *b, double *out);
+// Of out = A B.
+void s2_array_product_vjp(int m, int k, int n, const double *a, const double *b,
+                          const double *dl_dout, double *dl_da, double *dl_db);
+
+// Every factorisation that cannot be made is S2_UNSOLVED with the reason ("singular matrix", "not
+// finite", ...). `arena` is for workspace; nothing in it is needed afterwards.
+
+// X = A^-1 B, B and X n x columns. `factors` (n x n) and `pivot` (n) are kept for the vjp.
+S2Status s2_array_solve(int n, int columns, const double *a, const double *b, double *x,
+                        double *factors, int *pivot, S2Arena *arena);
+void s2_array_solve_vjp(int n, int columns, const double *factors, const int *pivot,
+                        const double *x, const double *dl_dx, double *dl_da, double *dl_db,
+                        S2Arena *arena);
+
+S2Status s2_array_inverse(int n, const double *a, double *out, S2Arena *arena);
+void s2_array_inverse_vjp(int n, const double *out, const double *dl_dout, double *dl_da,
+                          S2Arena *arena);
+
+double s2_array_determinant(int n, const double *a, S2Arena *arena);
+// Right for singular matrices too.
+S2Status s2_array_determinant_vjp(int n, const double *a, double dl_dout, double *dl_da,
+                                  S2Arena *arena);
+
+// Lower L, L L' = (A + A') / 2; zeros above.
+S2Status s2_array_cholesky(int n, const double *a, double *out);
+void s2_array_cholesky_vjp(int n, const double *out, const double *dl_dout, double *dl_da,
+                           S2Arena *arena);
+
+// The shortest x that minimises |A x - b| for each of the columns; A rows x n. `rank` may be NULL.
+S2Status s2_array_least_squares(int rows, int n, int columns, const double *a, const double *b,
+                                double *x, int *rank, S2Arena *arena);
+typedef struct S2ArrayLeastSquares {
+  int rows, n, columns;
+  const double *a, *b, *x;
+} S2ArrayLeastSquares;
+S2Status s2_array_least_squares_vjp(const S2ArrayLeastSquares *in, const double *dl_dx,
+                                    double *dl_da, double *dl_db, S2Arena *arena);
+
+// A = Q R with k = min(rows, columns): Q rows x k, R k x columns with a diagonal not below 0.
+S2Status s2_array_qr(int rows, int columns, const double *a, double *q, double *r, S2Arena *arena);
+S2Status s2_array_qr_vjp(int rows, int columns, const double *q, const double *r,
+                         const double *dl_dq, const double *dl_dr, double *dl_da, S2Arena *arena);
+
+// A = U diag(s) V', k = min(rows, columns): U rows x k, V columns x k, s from the largest. The
+// largest component of each column of U is positive.
+S2Status s2_array_svd(int rows, int columns, const double *a, double *u, double *s, double *v,
+                      S2Arena *arena);
+typedef struct S2ArraySvd {
+  int rows, columns;
+  const double *u, *s, *v;
+} S2ArraySvd;
+// dl_du and dl_dv zero: the values may be equal or zero; else S2_UNSOLVED tells that they are.
+S2Status s2_array_svd_vjp(const S2ArraySvd *in, const double *dl_du, const double *dl_ds,
+                          const double *dl_dv, double *dl_da, S2Arena *arena);
+
+// Eigenvalues from the smallest real part, and unit eigenvectors, the columns of `vectors` (a pair
+// re +- im i: its real and imaginary parts). `imaginary` is zero throughout for symmetric A.
+S2Status s2_array_eigen(int n, const double *a, double *values, double *imaginary, double *vectors,
+                        S2Arena *arena);
+// Real, distinct eigenvalues only; equal ones are fine where the loss does not tell them apart.
+S2Status s2_array_eigen_vjp(int n, const double *values, const double *vectors,
+                            const double *dl_dvalues, const double *dl_dvectors, double *dl_da,
+                            S2Arena *arena);
+
+S2Status s2_array_exponential(int n, const double *a, double *out, S2Arena *arena);
+S2Status s2_array_exponential_vjp(int n, const double *a, const double *dl_dout, double *dl_da,
+                                  S2Arena *arena);
+
+bool s2_array_finite(size_t count, const double *a);
+
+#endif

@@ -1,0 +1,516 @@
+#include "diff/world_tape.h"
+
+#include "diff/trace.h"
+#include "dynamics/world.h"
+
+#include <math.h>
+#include <string.h>
+
+struct S2WorldTape {
+  S2Tape *tape;
+  S2WorldGradient gradient;
+  double time;           // dl/d(time of the world)
+  unsigned *flags;       // or NULL
+  S2Arena arena;         // of one act, at either end
+  S2World *scratch;      // where things are made again; NULL but while that goes on
+  S2_ARRAY(S2Term) laws; // of the step that runs; `to` is 3 slot + component
+};
+
+static void start_sweep(void *data) {
+  S2WorldTape *world = data;
+  s2_world_gradient_clear(&world->gradient);
+  world->time = 0;
+}
+
+static void drop_scratch(S2WorldTape *tape) {
+  if (tape->scratch != NULL) {
+    s2_world_destroy(tape->scratch);
+    tape->scratch = NULL;
+  }
+}
+
+static void release_world(void *data) {
+  S2WorldTape *tape = data;
+  drop_scratch(tape);
+  s2_world_gradient_free(&tape->gradient);
+  s2_arena_free(&tape->arena);
+  s2_array_free(tape->laws);
+}
+
+static S2Status no_act(S2Tape *tape, S2Var node, void *data) {
+  (void)tape, (void)node, (void)data;
+  return s2_ok();
+}
+
+S2WorldTape *s2_world_tape_new(S2Tape *tape, unsigned *flags) {
+  S2WorldTape *world = s2_tape_take(tape, sizeof *world);
+  *world = (S2WorldTape){.tape = tape, .flags = flags};
+  s2_arena_init(&world->arena);
+  s2_tape_at_start(tape, start_sweep, world);
+  s2_tape_node(tape, 0, NULL, no_act, release_world, world);
+  return world;
+}
+
+static double *bar_of(S2WorldTape *world, S2Place place) {
+  double *at = s2_place_gradient(&world->gradient, place);
+  return at == NULL ? &world->time : at;
+}
+
+// ---- Writing and reading ----------------------------------------------------------------------
+
+typedef struct Act {
+  S2WorldTape *world;
+  bool adds; // else the places were something else before
+  int places, terms;
+  S2Place *place;
+  S2Term *term;
+} Act;
+
+static Act *take_act(S2WorldTape *tape, int count, const S2Place *places, int terms,
+                     const S2Term *term) {
+  Act *act = s2_tape_take(tape->tape, sizeof *act);
+  *act = (Act){.world = tape, .places = count, .terms = terms};
+  if (count > 0) {
+    act->place = s2_tape_take(tape->tape, sizeof *places * (size_t)count);
+    memcpy(act->place, places, sizeof *places * (size_t)count);
+  }
+  if (terms > 0) {
+    act->term = s2_tape_take(tape->tape, sizeof *term * (size_t)terms);
+    memcpy(act->term, term, sizeof *term * (size_t)terms);
+  }
+  return act;
+}
+
+static void hand_on(const Act *act, const double *bar) {
+  for (int i = 0; i < act->terms; i++) {
+    const S2Term *term = &act->term[i];
+    double g = bar[term->to] * term->factor;
+    if (bar[term->to] == 0) { // as a tape does it: what is not finite there does not matter
+      continue;
+    }
+    if (term->from != 0) {
+      s2_tape_adjoint(act->world->tape, term->from)[term->index] += g;
+    } else {
+      *bar_of(act->world, term->source) += g;
+    }
+  }
+}
+
+static S2Status undo_write(S2Tape *tape, S2Var node, void *data) {
+  const Act *act = data;
+  S2WorldTape *world = act->world;
+  (void)tape, (void)node;
+  s2_arena_reset(&world->arena);
+  double *bar = S2_TAKE(&world->arena, double, act->places + 1);
+  for (int i = 0; i < act->places; i++) {
+    double *at = bar_of(world, act->place[i]);
+    bar[i] = *at;
+    *at = act->adds ? *at : 0;
+  }
+  hand_on(act, bar);
+  return s2_ok();
+}
+
+static void note_write(S2WorldTape *tape, const S2World *world, bool adds, int count,
+                       const S2Place *places, int terms, const S2Term *term) {
+  s2_world_gradient_fit(&tape->gradient, world);
+  Act *act = take_act(tape, count, places, terms, term);
+  act->adds = adds;
+  s2_tape_node(tape->tape, 0, NULL, undo_write, NULL, act);
+}
+
+void s2_world_tape_write(S2WorldTape *tape, const S2World *world, int count, const S2Place *places,
+                         int terms, const S2Term *term) {
+  note_write(tape, world, false, count, places, terms, term);
+}
+
+void s2_world_tape_add(S2WorldTape *tape, const S2World *world, int count, const S2Place *places,
+                       int terms, const S2Term *term) {
+  if (terms > 0) {
+    note_write(tape, world, true, count, places, terms, term);
+  }
+}
+
+static S2Status undo_read(S2Tape *tape, S2Var node, void *data) {
+  hand_on(data, s2_tape_adjoint(tape, node));
+  return s2_ok();
+}
+
+S2Var s2_world_tape_read(S2WorldTape *tape, const S2World *world, int count, const double *values,
+                         int terms, const S2Term *term) {
+  if (terms == 0) {
+    return 0;
+  }
+  s2_world_gradient_fit(&tape->gradient, world);
+  Act *act = take_act(tape, 0, NULL, terms, term);
+  return s2_tape_node(tape->tape, count, values, undo_read, NULL, act);
+}
+
+S2Var s2_world_tape_read_places(S2WorldTape *tape, const S2World *world, int count,
+                                const S2Place *places) {
+  s2_arena_reset(&tape->arena);
+  S2Term *terms = S2_TAKE(&tape->arena, S2Term, count);
+  double *values = S2_TAKE(&tape->arena, double, count);
+  for (int i = 0; i < count; i++) {
+    terms[i] = (S2Term){.to = i, .source = places[i], .factor = 1};
+    values[i] = s2_place_value(world, places[i]);
+  }
+  return s2_world_tape_read(tape, world, count, values, count, terms);
+}
+
+// ---- Differences ------------------------------------------------------------------------------
+
+// A step for extrapolated central differences of a number x: its error is (h/scale)^4/120 and a
+// rounding unit over h. An angle may be of any size and has the scale 1. x + h/2 is exact, so
+// that what is x itself has the derivative 1.
+static double difference_step(double x) {
+  double size = fabs(x);
+  double h = size == 0 ? 1e-4 : fmax(1e-6, 1e-3 * (size > 10 && size < 1000 ? 10 : size));
+  volatile double up = x + h / 2;
+  return 2 * (up - x);
+}
+
+// Both are equal, not both finite (an absent limit), or their difference.
+static double minus(double a, double b) {
+  return a == b || !isfinite(a) || !isfinite(b) ? 0 : a - b;
+}
+
+static double central(const double *up, const double *down, const double *near_up,
+                      const double *near_down, int i, double h) {
+  return (4 * minus(near_up[i], near_down[i]) / h - minus(up[i], down[i]) / (2 * h)) / 3;
+}
+
+S2Var s2_world_tape_measure(S2WorldTape *tape, S2World *world, int count, double *numbers,
+                            S2WorldMeasure *measure, const void *user, int places,
+                            const S2Place *place) {
+  static const double part[4] = {1, -1, 0.5, -0.5};
+  s2_arena_reset(&tape->arena);
+  double *shifted = S2_TAKE(&tape->arena, double, 4 * count);
+  S2Term *terms = S2_TAKE(&tape->arena, S2Term, (size_t)places * (size_t)count);
+  int used = 0;
+  measure(user, world, numbers);
+  for (int p = 0; p < places; p++) {
+    double *at = s2_place_in(world, place[p]), was = *at;
+    if (!isfinite(was)) {
+      continue;
+    }
+    double h = difference_step(was);
+    for (int k = 0; k < 4; k++) {
+      *at = was + part[k] * h;
+      measure(user, world, shifted + k * count);
+    }
+    *at = was;
+    for (int i = 0; i < count; i++) {
+      double factor =
+          central(shifted, shifted + count, shifted + 2 * count, shifted + 3 * count, i, h);
+      if (factor != 0) {
+        terms[used++] = (S2Term){.to = i, .source = place[p], .factor = factor};
+      }
+    }
+  }
+  return s2_world_tape_read(tape, world, count, numbers, used, terms);
+}
+
+// ---- Making -----------------------------------------------------------------------------------
+
+typedef struct Maker {
+  S2WorldTape *tape;
+  bool joint;
+  const S2World *world;
+  int32_t slot;
+  int count; // of its places
+  S2Place *places;
+  const S2Made *made;
+  double *plain; // what it is
+  int terms, capacity;
+  S2Term *term;
+} Maker;
+
+static int list_places(const Maker *maker, const S2World *world, int32_t slot, S2Place *places,
+                       int capacity) {
+  return maker->joint ? s2_joint_places(slot, places, capacity)
+                      : s2_body_places(world, slot, places, capacity);
+}
+
+// Numbers of the newest thing in the scratch world, which goes again.
+static S2Status collect(const Maker *maker, double *numbers) {
+  S2World *scratch = maker->tape->scratch;
+  int32_t slot = maker->joint ? scratch->joint_order.at[scratch->joint_order.count - 1]
+                              : scratch->order.at[scratch->order.count - 1];
+  S2Place *places = S2_TAKE(&maker->tape->arena, S2Place, maker->count);
+  int count = list_places(maker, scratch, slot, places, maker->count);
+  for (int i = 0; i < count && count == maker->count; i++) {
+    numbers[i] = s2_place_value(scratch, places[i]);
+  }
+  const char *beyond = maker->joint ? s2_joint_beyond(scratch, slot, maker->world, maker->slot)
+                                    : s2_body_beyond(scratch, slot, maker->world, maker->slot);
+  if (maker->joint) {
+    s2_joint_destroy_slot(scratch, slot);
+  } else {
+    s2_body_destroy(scratch, s2_body_id(scratch, slot));
+  }
+  if (beyond != NULL) {
+    return s2_error(S2_UNAVAILABLE,
+                    "%s has no derivative yet: give a plain number, x:value() of a tracked one",
+                    beyond);
+  }
+  if (count != maker->count) {
+    return s2_error(S2_UNAVAILABLE, "its shapes get other vertices when a tracked number in it "
+                                    "changes a little: it has no derivative there");
+  }
+  return s2_ok();
+}
+
+static S2Status remake(const Maker *maker, int which, double by, double *numbers) {
+  S2_TRY(maker->made->build(maker->made->user, maker->tape->scratch, which, by));
+  return collect(maker, numbers);
+}
+
+static void add_terms(Maker *maker, const double *slope, S2Var from, S2Place source) {
+  for (int i = 0; i < maker->count; i++) {
+    if (slope[i] != 0) {
+      if (maker->terms == maker->capacity) {
+        int capacity = 2 * maker->capacity + 64;
+        S2Term *grown = S2_TAKE(&maker->tape->arena, S2Term, capacity);
+        if (maker->terms > 0) {
+          memcpy(grown, maker->term, sizeof *grown * (size_t)maker->terms);
+        }
+        maker->term = grown;
+        maker->capacity = capacity;
+      }
+      maker->term[maker->terms++] =
+          (S2Term){.to = i, .from = from, .source = source, .factor = slope[i]};
+    }
+  }
+}
+
+// At the end of what a number may be: five points on one side, of the same order.
+static S2Status one_sided(const Maker *maker, int which, double h, double *slope) {
+  static const double weight[4] = {48, -36, 16, -3};
+  double *numbers = S2_TAKE(&maker->tape->arena, double, maker->count);
+  memset(slope, 0, sizeof(double) * (size_t)maker->count);
+  for (int k = 0; k < 4; k++) {
+    S2_TRY(remake(maker, which, (k + 1) * h, numbers));
+    for (int i = 0; i < maker->count; i++) {
+      slope[i] += weight[k] * minus(numbers[i], maker->plain[i]) / (12 * h);
+    }
+  }
+  return s2_ok();
+}
+
+static S2Status by_input(const Maker *maker, int which, double *slope) {
+  static const double part[4] = {1, -1, 0.5, -0.5};
+  int n = maker->count;
+  double h = difference_step(maker->made->values[which]);
+  double *numbers = S2_TAKE(&maker->tape->arena, double, 4 * n);
+  for (int k = 0; k < 4; k++) {
+    S2Status status = remake(maker, which, part[k] * h, numbers + k * n);
+    if (status.code == S2_INVALID) { // beyond its domain
+      return one_sided(maker, which, -(k % 2 == 0 ? h : -h), slope);
+    }
+    S2_TRY(status);
+  }
+  for (int i = 0; i < n; i++) {
+    slope[i] = central(numbers, numbers + n, numbers + 2 * n, numbers + 3 * n, i, h);
+  }
+  return s2_ok();
+}
+
+// The same for a number of the world that it is made in.
+static S2Status by_place(const Maker *maker, S2Place place, double *slope) {
+  static const double part[4] = {1, -1, 0.5, -0.5};
+  int n = maker->count;
+  double *numbers = S2_TAKE(&maker->tape->arena, double, 4 * n);
+  double *at = s2_place_in(maker->tape->scratch, place), was = *at, h = difference_step(was);
+  for (int k = 0; k < 4; k++) {
+    *at = was + part[k] * h;
+    S2Status status = remake(maker, -1, 0, numbers + k * n);
+    at = s2_place_in(maker->tape->scratch, place);
+    *at = was;
+    S2_TRY(status);
+  }
+  for (int i = 0; i < n; i++) {
+    slope[i] = central(numbers, numbers + n, numbers + 2 * n, numbers + 3 * n, i, h);
+  }
+  return s2_ok();
+}
+
+static S2Status note_made(Maker *maker, int sources, const S2Place *source) {
+  double *slope = S2_TAKE(&maker->tape->arena, double, maker->count);
+  for (int i = 0; i < maker->made->inputs; i++) {
+    S2_TRY(by_input(maker, i, slope));
+    add_terms(maker, slope, maker->made->vars[i], (S2Place){0});
+  }
+  for (int i = 0; i < sources; i++) {
+    S2_TRY(by_place(maker, source[i], slope));
+    add_terms(maker, slope, 0, source[i]);
+  }
+  return s2_ok();
+}
+
+static Maker open_maker(S2WorldTape *tape, bool joint, const S2World *world, int32_t slot,
+                        const S2Made *made) {
+  s2_arena_reset(&tape->arena);
+  Maker maker = {.tape = tape, .joint = joint, .world = world, .slot = slot, .made = made};
+  maker.count = list_places(&maker, world, slot, NULL, 0);
+  maker.places = S2_TAKE(&tape->arena, S2Place, maker.count);
+  maker.plain = S2_TAKE(&tape->arena, double, maker.count);
+  list_places(&maker, world, slot, maker.places, maker.count);
+  for (int i = 0; i < maker.count; i++) {
+    maker.plain[i] = s2_place_value(world, maker.places[i]);
+  }
+  return maker;
+}
+
+S2Status s2_world_tape_made_body(S2WorldTape *tape, const S2World *world, int32_t slot,
+                                 const S2Made *made) {
+  Maker maker = open_maker(tape, false, world, slot, made);
+  drop_scratch(tape); // left over where building raised
+  if (made->inputs > 0) {
+    S2_TRY(s2_world_create(&world->kept.def, &tape->scratch));
+    S2Status status = note_made(&maker, 0, NULL);
+    drop_scratch(tape);
+    S2_TRY(status);
+  }
+  s2_world_tape_write(tape, world, maker.count, maker.places, maker.terms, maker.term);
+  return s2_ok();
+}
+
+// What a joint being made looks at: the poses of its bodies and, of a gear, what its joints measure
+// by.
+static int joint_sources(const S2World *world, const S2Joint *joint, S2Place *places) {
+  int count = 0;
+  const S2Joint *of[3] = {joint, NULL, NULL};
+  if (joint->type == S2_GEAR) {
+    of[1] = &world->joints.at[joint->joint_a];
+    of[2] = &world->joints.at[joint->joint_b];
+  }
+  for (int i = joint->type == S2_GEAR ? 1 : 0; i < 3 && of[i] != NULL; i++) {
+    const int32_t slots[2] = {of[i]->a, of[i]->b};
+    for (int k = 0; k < 6; k++) {
+      int32_t slot = slots[k / 3];
+      bool twice = slot == S2_NONE || (i == 2 && (slot == of[1]->a || slot == of[1]->b));
+      if (!twice) {
+        places[count++] = s2_place(S2_PLACE_Q, slot, k % 3);
+      }
+    }
+    for (int number = S2_OF_LOCAL_A; i > 0 && number <= S2_OF_ANGLE0; number++) {
+      places[count++] = s2_place(S2_PLACE_JOINT, i == 1 ? joint->joint_a : joint->joint_b, number);
+    }
+  }
+  return count;
+}
+
+S2Status s2_world_tape_made_joint(S2WorldTape *tape, const S2World *world, int32_t slot,
+                                  const S2Made *made) {
+  enum { MOST = 2 * 6 + 2 * 7 };
+  S2Place sources[MOST];
+  Maker maker = open_maker(tape, true, world, slot, made);
+  drop_scratch(tape);
+  if (made->build != NULL) {
+    int count = joint_sources(world, &world->joints.at[slot], sources);
+    S2_TRY(s2_world_clone(world, &tape->scratch));
+    S2Status status = note_made(&maker, count, sources);
+    drop_scratch(tape);
+    S2_TRY(status);
+  }
+  s2_world_tape_write(tape, world, maker.count, maker.places, maker.terms, maker.term);
+  return s2_ok();
+}
+
+// ---- Steps ------------------------------------------------------------------------------------
+
+typedef struct Step {
+  S2WorldTape *world;
+  S2Trace *trace;
+  size_t bytes;
+} Step;
+
+static void release_step(void *data) {
+  Step *step = data;
+  s2_tape_count_bytes(step->world->tape, -(ptrdiff_t)step->bytes);
+  s2_trace_free(step->trace);
+}
+
+static S2Status undo_step(S2Tape *tape, S2Var node, void *data) {
+  const Step *step = data;
+  S2WorldTape *world = step->world;
+  (void)tape, (void)node;
+  s2_arena_reset(&world->arena);
+  world->gradient.dt += world->time;
+  S2_TRY(s2_trace_vjp(step->trace, &world->gradient, &world->arena));
+  if (world->flags != NULL) {
+    *world->flags |= world->gradient.flags;
+  }
+  if ((world->gradient.flags & S2_GRADIENT_SINGULAR) != 0) {
+    return s2_error(S2_INVALID, "a step has no derivative: its linear system is singular");
+  }
+  return s2_ok();
+}
+
+bool s2_world_has_laws(const S2World *world) {
+  bool has = false;
+  for (int i = 0; i < world->order.count; i++) {
+    has |= world->bodies.at[world->order.at[i]].has_law;
+  }
+  return has;
+}
+
+void s2_world_tape_law(S2WorldTape *tape, int32_t slot, const S2Var vars[3]) {
+  for (int k = 0; k < 3; k++) {
+    if (vars[k] != 0) {
+      *s2_array_append(tape->laws) = (S2Term){.to = 3 * slot + k, .from = vars[k], .factor = 1};
+    }
+  }
+}
+
+static void note_laws(S2WorldTape *tape, const S2World *world) {
+  for (int i = 0; i < tape->laws.count; i++) {
+    S2Term term = tape->laws.at[i];
+    S2Place place = s2_place(S2_PLACE_F, term.to / 3, term.to % 3);
+    term.to = 0;
+    s2_world_tape_add(tape, world, 1, &place, 1, &term);
+  }
+  tape->laws.count = 0;
+}
+
+S2Status s2_world_tape_step(S2WorldTape *tape, S2World *world) {
+  S2Trace *trace = s2_trace_new();
+  tape->laws.count = 0;
+  S2Status status = s2_world_step_traced(world, trace);
+  if (status.code != S2_OK) {
+    s2_trace_free(trace);
+    return status;
+  }
+  note_laws(tape, world);
+  s2_world_gradient_fit(&tape->gradient, world);
+  Step *step = s2_tape_take(tape->tape, sizeof *step);
+  *step = (Step){.world = tape, .trace = trace, .bytes = s2_trace_bytes(trace)};
+  s2_tape_count_bytes(tape->tape, (ptrdiff_t)step->bytes);
+  s2_tape_node(tape->tape, 0, NULL, undo_step, release_step, step);
+  return s2_ok();
+}
+
+// ---- Copies -----------------------------------------------------------------------------------
+
+typedef struct Copy {
+  S2WorldTape *to, *from;
+} Copy;
+
+static S2Status undo_copy(S2Tape *tape, S2Var node, void *data) {
+  const Copy *copy = data;
+  (void)tape, (void)node;
+  if (copy->from != NULL) {
+    s2_world_gradient_add(&copy->from->gradient, &copy->to->gradient);
+    copy->from->time += copy->to->time;
+  }
+  s2_world_gradient_clear(&copy->to->gradient);
+  copy->to->time = 0;
+  return s2_ok();
+}
+
+void s2_world_tape_copy(S2WorldTape *to, S2WorldTape *from) {
+  Copy *copy = s2_tape_take(to->tape, sizeof *copy);
+  *copy = (Copy){to, from};
+  s2_tape_node(to->tape, 0, NULL, undo_copy, NULL, copy);
+}

@@ -1,0 +1,105 @@
+-- sim.hvp and sim.check_grad: differences, along a direction of exact gradients and along each
+-- parameter of values.
+
+-- Of the size of the parameters (at least 1). Differences below err by the fourth power of the
+-- step times the fifth derivative, and by rounding / step: 1e-12 and 1e-13 here.
+local STEP = 1e-3
+-- Of the largest derivative: what is smaller is compared with this, for its relative error says
+-- nothing.
+local SMALL = 1e-3
+
+return function(sim, host)
+  local fail = host.fail
+
+  local function largest(x)
+    local most = 0
+    for _, value in ipairs(x) do most = math.max(most, math.abs(value)) end
+    return most
+  end
+
+  -- The Hessian of f at p times d.
+  function sim.hvp(f, p, d)
+    host.check_function("hvp", 1, f)
+    local layout = host.layout(p, "p")
+    local x, direction = layout.start, host.layout(d, "d").start
+    if #x ~= #direction then
+      fail("bad argument #3 to 'hvp' (as many numbers as the parameters have, %d, expected, got %d)",
+        #x, #direction)
+    end
+    local length, result = largest(direction), {}
+    if length == 0 then
+      for i = 1, #x do result[i] = 0.0 end
+      return layout:build(result)
+    end
+    local step = STEP * math.max(1, largest(x)) / length
+    for _, side in ipairs { { 1, 8 }, { -1, -8 }, { 2, -1 }, { -2, 1 } } do
+      local at = {}
+      for i = 1, #x do at[i] = x[i] + side[1] * step * direction[i] end
+      local g = layout:read(sim.grad(f, layout:build(at)), "gradient")
+      for i = 1, #x do result[i] = (result[i] or 0) + side[2] * g[i] / (12 * step) end
+    end
+    return layout:build(result)
+  end
+
+  local function plain_loss(f, p)
+    local value = f(p)
+    if type(value) ~= "number" or value ~= value or math.abs(value) == math.huge then
+      fail("check_grad: the function returned %s beside p, not a finite number", tostring(value))
+    end
+    return value
+  end
+
+  local function difference(f, layout, x, i, step)
+    local slopes = {}
+    local from = x[i]
+    for k, h in ipairs { step, step / 2 } do
+      x[i] = from + h
+      local ahead = plain_loss(f, layout:build(x))
+      x[i] = from - h
+      slopes[k] = (ahead - plain_loss(f, layout:build(x))) / (2 * h)
+    end
+    x[i] = from
+    return slopes[2] + (slopes[2] - slopes[1]) / 3
+  end
+
+  local function read_options(options)
+    local read = { step = STEP, print = true }
+    if options ~= nil and type(options) ~= "table" then
+      fail("bad argument #3 to 'check_grad' (table expected, got %s)", type(options))
+    end
+    for key, value in pairs(options or {}) do
+      if read[key] == nil then
+        fail("bad argument #3 to 'check_grad' (unknown key '%s'; known: step, print)", tostring(key))
+      elseif type(value) ~= type(read[key]) or (key == "step" and not (value > 0 and value < 1)) then
+        fail("bad argument #3 to 'check_grad' (key '%s': %s expected, got %s)", key,
+          key == "step" and "number between 0 and 1" or "true or false", tostring(value))
+      end
+      read[key] = value
+    end
+    return read
+  end
+
+  -- Compares the gradient of f at p with differences of its values; prints a line a parameter and
+  -- returns the largest relative error.
+  function sim.check_grad(f, p, options)
+    host.check_function("check_grad", 1, f)
+    options = read_options(options)
+    local layout = host.layout(p, "p")
+    local x, g = layout.start, layout:read(sim.grad(f, p), "gradient")
+    local rows, worst = { columns = { "parameter", "value", "gradient", "difference", "error" } }, 0
+    local slopes = {}
+    for i = 1, #x do
+      slopes[i] = difference(f, layout, x, i, options.step * math.max(1, math.abs(x[i])))
+    end
+    local least = SMALL * math.max(largest(g), largest(slopes))
+    for i = 1, #x do
+      local size = math.max(math.abs(g[i]), math.abs(slopes[i]), least)
+      local err = size == 0 and 0.0 or math.abs(g[i] - slopes[i]) / size
+      worst = math.max(worst, err)
+      rows[i] = { layout:name(i), x[i], ("%.10g"):format(g[i]), ("%.10g"):format(slopes[i]),
+        ("%.1e"):format(err) }
+    end
+    if options.print then sim.table(rows) end
+    return worst
+  end
+end

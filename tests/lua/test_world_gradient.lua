@@ -1,0 +1,382 @@
+-- Gradients through worlds: closed forms, every kind of write and read, copies, misuse.
+local sim = require "sim2d"
+
+local function near(got, want, tolerance, what)
+  ok(math.abs(got - want) <= tolerance * math.max(1, math.abs(want)),
+    ("%s: %.14g, expected %.14g"):format(what or "value", got, want))
+end
+
+-- The value with tracked numbers has the bits of that without, the gradient repeats in its bits and
+-- agrees with differences; returns it.
+local function agrees(f, p, tolerance)
+  local value, g = sim.value_and_grad(f, p)
+  local again, h = sim.value_and_grad(f, p)
+  eq(value, f(p), "the value with plain numbers")
+  eq(again, value, "the value of a second call")
+  for name, derivative in pairs(g) do
+    eq(h[name], derivative, "the derivative of a second call")
+    ok(derivative ~= 0, name .. " should matter")
+  end
+  local error = sim.check_grad(f, p, { print = false })
+  if error > (tolerance or 1e-8) then
+    sim.check_grad(f, p)
+  end
+  ok(error <= (tolerance or 1e-8), ("differences: %.3g"):format(error))
+  return g
+end
+
+-- ---- Closed forms -----------------------------------------------------------------------------
+
+test("a throw: implicit Euler's sums", function()
+  local n, dt = 100, 0.01
+  local g = agrees(function(p)
+    local w = sim.world { gravity = { 0, p.g }, dt = dt }
+    local ball = w:circle { radius = 0.1, position = { p.x, 0 }, velocity = { p.vx, p.vy } }
+    w:run { steps = n }
+    return 2 * ball.x + ball.y
+  end, { g = -9.81, x = 0.2, vx = 3, vy = 4 })
+  near(g.x, 2, 1e-14)
+  near(g.vx, 2 * n * dt, 1e-13)
+  near(g.vy, n * dt, 1e-13)
+  near(g.g, dt ^ 2 * n * (n + 1) / 2, 1e-13)
+end)
+
+test("where a sliding box stops depends on speed and friction, and not on its mass", function()
+  local dt, gravity, v0, mu = 0.01, 10, 3.005, 0.5
+  local function stop(p)
+    local w = sim.world { gravity = { 0, -gravity }, dt = dt }
+    w:segment { from = { -5, 0 }, to = { 50, 0 }, friction = p.mu }
+    local box = w:box { size = { 1, 0.2 }, position = { 0, 0.1 }, velocity = { p.v, 0 },
+      friction = p.mu, mass = p.m }
+    w:run { steps = 120 }
+    return box.x
+  end
+  local x, g = sim.value_and_grad(stop, { v = v0, mu = mu, m = 2 })
+  local n = math.floor(v0 / (mu * gravity * dt)) -- steps it slides
+  near(x, n * v0 * dt - mu * gravity * dt ^ 2 * n * (n + 1) / 2, 1e-9, "x")
+  near(g.v, n * dt, 1e-9, "by speed")
+  near(g.mu, -gravity * dt ^ 2 * n * (n + 1) / 2, 1e-9, "by friction")
+  near(g.m, 0, 1e-9, "by mass")
+end)
+
+test("two balls collide as the elastic formulas say", function()
+  local m, k, v = 1.5, 0.5, 2
+  local J, after = sim.jacobian(function(p)
+    local w = sim.world { gravity = { 0, 0 }, dt = 0.01 }
+    local a = w:circle { radius = 0.2, mass = p[2], velocity = { p[1], 0 }, restitution = 1 }
+    local b = w:circle { radius = 0.2, mass = p[3], position = { 0.7, 0 }, restitution = 1 }
+    w:run { steps = 50 }
+    return { a.vx, b.vx }
+  end, { v, m, k })
+  near(after[1], v * (m - k) / (m + k), 1e-9)
+  near(after[2], v * 2 * m / (m + k), 1e-9)
+  near(J[1][1], (m - k) / (m + k), 1e-9)
+  near(J[2][1], 2 * m / (m + k), 1e-9)
+  near(J[1][2], v * 2 * k / (m + k) ^ 2, 1e-9)
+  near(J[1][3], -v * 2 * m / (m + k) ^ 2, 1e-9)
+  near(J[2][2], v * 2 * k / (m + k) ^ 2, 1e-9)
+  near(J[2][3], -v * 2 * m / (m + k) ^ 2, 1e-9)
+end)
+
+test("a small pendulum is faster the shorter it is", function()
+  local gravity, length, amplitude, t = 9.81, 1, 0.01, 0.75
+  local function angle(p)
+    local w = sim.world { gravity = { 0, -gravity }, dt = 0.002, alpha = 0.5, beta = 0.5,
+      geometric_stiffness = "on" }
+    local bob = w:circle { radius = 0.01, density = 1000,
+      position = { p.l * sim.sin(amplitude), -p.l * sim.cos(amplitude) } }
+    w:hinge { bob, nil, anchor = { 0, 0 } }
+    w:run { steps = 375 }
+    return bob.angle
+  end
+  local _, g = sim.value_and_grad(angle, { l = length })
+  local omega = math.sqrt(gravity / length)
+  -- angle = amplitude (cos(omega t) - 1)
+  near(g.l * 1000, amplitude * math.sin(omega * t) * t * omega / (2 * length) * 1000, 1e-3)
+  ok(sim.check_grad(angle, { l = length }, { print = false }) < 1e-6)
+end)
+
+-- ---- What takes tracked numbers ---------------------------------------------------------------
+
+test("bodies: everything a constructor takes", function()
+  agrees(function(p)
+    local w = sim.world { gravity = { p.gx, -9.81 }, dt = 0.01 }
+    w:segment { from = { -5, p.floor }, to = { 50, 0 }, restitution = p.e, friction = p.mu }
+    local a = w:circle { radius = p.r, position = { 0, 1 }, velocity = { 1, p.vy }, density = p.rho,
+      angular_velocity = p.omega, restitution = 0.5, friction = 0.3, linear_damping = p.damping,
+      gravity_scale = p.scale }
+    w:run { steps = 70 }
+    return a.x + 2 * a.y + a.angle + a.vx * a.vy + a.omega
+  end, { gx = 0.3, floor = 0.05, e = 0.6, mu = 0.02, r = 0.2, vy = -1, rho = 2, omega = 20,
+    damping = 0.1, scale = 0.9 }, 1e-7)
+end)
+
+test("shapes: sizes, vertices, pieces of a compound", function()
+  agrees(function(p)
+    local w = sim.world { gravity = { 0, -9.81 }, dt = 0.01 }
+    w:polygon { vertices = { { -5, 0 }, { -5, -1 }, { 5, -1 }, { 5, p.slope } }, type = "static",
+      friction = p.mu }
+    local box = w:box { size = { 1, p.h }, position = { 0, 0.6 }, angle = 0.05 }
+    local dumbbell = w:compound { position = { 3, 1.5 }, angular_velocity = 1, shapes = {
+      { radius = p.r, position = { -p.d, 0 } }, { radius = 0.2, position = { p.d, 0 }, density = 3 } } }
+    w:run { steps = 60 }
+    return box.x + box.y + box.angle + dumbbell.x * dumbbell.angle
+  end, { slope = 0.4, mu = 0.2, h = 0.5, r = 0.15, d = 0.4 }, 1e-6)
+end)
+
+test("fields of bodies: read what was written, and overwritten", function()
+  local g = agrees(function(p)
+    local w = sim.world { gravity = { 0, 0 }, dt = 0.1 }
+    local a = w:circle { radius = 1, velocity = { p.a, 0 } }
+    a.vx = 1 -- what was there no longer matters
+    a.velocity = { a.vx + p.b, p.b }
+    a.position = { p.b, 2 }
+    a.q = { p.b, a.x * 2, a.y }
+    a.omega = p.b * 2
+    a.mass = p.m
+    a.inertia = p.m * 3
+    a.friction, a.restitution, a.linear_damping = p.m, p.m / 10, p.b
+    w:step(3)
+    return a.x * 3 + a.y + a.angle * 2 + a.mass * a.inertia + a.friction + a.restitution
+      + a:kinetic_energy() + a.position.x * a.v.va + p.a
+  end, { a = 1, b = 0.3, m = 2 })
+  near(g.a, 1, 1e-14)
+end)
+
+test("forces, torques and impulses at points, from a controller with a memory", function()
+  agrees(function(p)
+    local w = sim.world { gravity = { 0, -9.81 }, dt = 0.01 }
+    local a = w:box { size = { 1, p.h }, velocity = { 1, 0 } }
+    local mean = 0
+    w:before_step(function()
+      mean = 0.9 * mean + 0.1 * a.y
+      a:apply_force({ -p.k * a.x, p.b - p.k * mean }, { at = a:world_point { p.o, 0.2 } })
+      a:apply_torque(-p.k * a.omega)
+    end)
+    w:run { steps = 40 }
+    a:apply_impulse({ p.k, 1 }, { at = { a.x + p.o, 0.1 } })
+    w:run { steps = 10 }
+    local inside = a:local_point { 0.1, p.o }
+    return a.x ^ 2 + a.y * a.angle + a.vx + inside.x * inside.y
+  end, { h = 0.5, k = 3, b = 9, o = 0.1 })
+end)
+
+test("force laws", function()
+  agrees(function(p)
+    local w = sim.world { gravity = { 0, -9.81 }, dt = 0.01 }
+    local a = w:box { size = { 1, 0.5 }, velocity = { 1, 0 } }
+    a:force_law(function(b, t) return -b.omega, -p.k * b.x, -p.k * b.y * t end)
+    w:run { steps = 60 }
+    return a.x ^ 2 + a.y + a.vx
+  end, { k = 3 })
+end)
+
+test("joints: what they are made of and what they read as", function()
+  agrees(function(p)
+    local w = sim.world { gravity = { 0, 0 }, dt = 0.01 }
+    local a = w:box { size = { 1, p.h }, position = { p.x, 0.3 }, angle = p.a, velocity = { 1, 2 },
+      angular_velocity = 0.5 }
+    local b = w:box { size = { 0.7, 0.3 }, position = { 1, p.x }, angular_velocity = p.a }
+    local hinge = w:hinge { a, b, anchor = { p.x + 0.5, p.h } }
+    local slider = w:slider { b, nil, anchor = { 1, 0 }, axis = { 1, p.a }, limits = { -1, p.h },
+      motor = { speed = p.a, max_force = p.x } }
+    local spring = w:spring { a, nil, anchor_a = { p.x, 0.4 }, anchor_b = { p.a, 2 },
+      stiffness = p.h, damping = p.x }
+    local distance = w:distance { a, b, anchor_a = { p.x, 0.1 }, anchor_b = { 1, p.h } }
+    local weld = w:weld { a, b, anchor = { 0, p.x }, compliance = { linear = p.h, angular = p.x },
+      damping = p.a }
+    local soft = w:hinge { a, nil, anchor = { 0, 0 }, compliance = { { p.x, p.a / 9 }, { p.a / 9, p.h } } }
+    local gear = w:gear { hinge, slider, ratio = p.a + 2 }
+    a.q = { p.a * 2, p.x + 1, 0.2 }
+    b.q = { 0.3, p.h, p.x }
+    b.vx = p.h
+    local at_a, at_b, limits = hinge.anchor_a, slider.anchor_b, slider.limits
+    return hinge.angle * 2 + hinge.speed * 3 + slider.translation + slider.speed * p.x
+      + spring.length ^ 2 + spring.stiffness * spring.damping + distance.length * 1.3 + at_a.x * at_b.y
+      + slider.axis.x + limits[2] * 3 + slider.motor_speed * slider.motor_max + weld.compliance
+      + weld.damping * 2 + w:energy().total + gear.ratio ^ 2 + w:momentum().angular * 2
+      + spring.rest_length ^ 2 + soft.angle
+  end, { h = 0.5, x = 0.2, a = 0.3 })
+end)
+
+test("joints: fields that are written", function()
+  agrees(function(p)
+    local w = sim.world { gravity = { 0, 0 }, dt = 0.01 }
+    local a = w:box { size = { 1, 1 }, position = { 0, 0.3 }, angle = 0.1 }
+    local slider = w:slider { a, nil, anchor = { 0, 0.3 }, axis = { 1, 0 }, limits = { -1, 1 },
+      motor = { speed = 1, max_force = 2 } }
+    slider.motor_speed, slider.motor_max, slider.limits = p.x, p.y, { -p.x, p.y }
+    slider.friction = p.x * p.y
+    local mouse = w:mouse { a, anchor = { 0.1, 0.3 }, target = { 1, p.x }, stiffness = p.y, damping = 1 }
+    mouse.target = { p.x, p.y }
+    local lock = w:lock { a, x = true, y = true, angle = true, velocity = { p.x, 0 },
+      angular_velocity = p.y }
+    lock.velocity = { p.y, p.x }
+    local spring = w:spring { a, nil, anchor_b = { 2, 2 }, stiffness = 1, rest_length = p.x }
+    spring.stiffness, spring.damping, spring.rest_length = p.y, p.x, p.y * p.x
+    local weld = w:weld { a, nil, anchor = { 0, 0 }, compliance = 0.1 }
+    weld.compliance, weld.damping = p.x, p.y
+    return slider.motor_speed * slider.motor_max + slider.limits[1] * slider.limits[2]
+      + slider.friction + mouse.target.x * mouse.target.y ^ 2 + lock.velocity.x * 2
+      + lock.velocity.y * lock.angular_velocity + spring.stiffness * spring.damping * spring.rest_length
+      + weld.compliance * 3 + weld.damping + mouse.stiffness
+  end, { x = 0.2, y = 0.3 })
+end)
+
+test("jointed worlds: pendulum, springs, motors", function()
+  agrees(function(p)
+    local w = sim.world { gravity = { 0, -9.81 }, dt = 0.005 }
+    local a = w:circle { radius = 0.1, position = { p.l, 0 }, mass = p.m }
+    local b = w:box { size = { 0.4, 0.1 }, position = { p.l + 0.2, 0 } }
+    w:hinge { a, nil, anchor = { 0, 0 } }
+    w:hinge { b, a, anchor = { p.l, 0.01 }, motor = { speed = 2, max_torque = p.torque } }
+    w:spring { b, nil, anchor_b = { 0, 1 }, stiffness = p.k, damping = p.c, rest_length = p.rest }
+    w:run { steps = 50 }
+    return a.x + b.y * 2 + b.angle
+  end, { l = 1, m = 0.5, torque = 0.05, k = 30, c = 1, rest = 0.8 }, 1e-6)
+end)
+
+-- ---- Copies -----------------------------------------------------------------------------------
+
+test("clones, snapshots, states and dt", function()
+  agrees(function(p)
+    local w = sim.world { gravity = { 0, -9.81 }, dt = p.dt }
+    local a = w:circle { radius = 0.1, position = { p.x, 0 }, velocity = { 1, 0 }, angle = p.x }
+    w:run { steps = 10 }
+    local snapshot = w:snapshot()
+    w:run { steps = 10 }
+    local later = a.y
+    w:restore(snapshot)
+    local copy = w:clone()
+    a.vx = p.x * 2
+    w:run { steps = 5 }
+    copy:run { steps = 30 }
+    local state = sim.array(copy:state())
+    w:set_state(state * 0.5)
+    w:run { steps = 3 }
+    return later * a.x + a.y + a.angle + w.time * p.x + state[2] * 3
+  end, { x = 0.7, dt = 0.01 })
+end)
+
+test("two worlds in one loss, and numbers of one in the other", function()
+  agrees(function(p)
+    local one, two = sim.world { gravity = { 0, -1 }, dt = 0.1 }, sim.world { gravity = { p.g, 0 }, dt = 0.1 }
+    local a, b = one:circle { radius = p.r, velocity = { 1, 0 } }, two:circle { radius = 1 }
+    for _ = 1, 5 do
+      one:step()
+      b:apply_force { a.y * a.mass, p.g }
+      two:step()
+    end
+    return a.x * a.mass + b.x + b.y
+  end, { g = 0.4, r = 0.5 })
+end)
+
+test("a world made outside is changed for real; what it was is constant", function()
+  local w = sim.world { gravity = { 0, 0 }, dt = 0.1 }
+  local a = w:circle { radius = 1, velocity = { 1, 0 } }
+  local start = w:snapshot()
+  local function f(p)
+    w:restore(start)
+    a.vy = p
+    w:step(2)
+    return a.x + a.y * 3
+  end
+  local value, g = sim.value_and_grad(f, 2)
+  near(value, 0.2 + 1.2, 1e-14)
+  near(g, 0.6, 1e-14)
+  eq(a.vy, 2)
+  eq(math.type(a.vy), "float")
+  eq(sim.grad(function(p) w:step() return p * a.x end, 1), a.x)
+end)
+
+test("bodies that come and go: slots are used again", function()
+  agrees(function(p)
+    local w = sim.world { gravity = { 0, 0 }, dt = 0.1 }
+    local a = w:circle { radius = p.r, velocity = { p.v, 0 } }
+    w:step(2)
+    local x = a.x * a.mass
+    a:destroy()
+    local b = w:circle { radius = 1, velocity = { 1, 0 } }
+    local c = w:circle { radius = p.r, position = { 5, 0 }, velocity = { 0, p.v } }
+    w:step(2)
+    return x + b.x + c.y * c.inertia
+  end, { r = 0.5, v = 2 })
+end)
+
+test("an error in a callback undoes what it wrote, and the call goes on", function()
+  local function f(p)
+    local w = sim.world { gravity = { 0, 0 }, dt = 0.1 }
+    local a = w:circle { radius = 1, velocity = { p, 0 } }
+    local fail = true
+    w:before_step(function()
+      a.vx = p * 100
+      a:apply_force { p * p, 0 }
+      if fail then error("on purpose") end
+      a.vx = p * 2
+    end)
+    ok(not pcall(w.step, w))
+    near(a.vx:value(), 1.5, 0)
+    local x = a.vx
+    fail = false
+    w:step()
+    return a.x + x
+  end
+  local _, g = sim.value_and_grad(f, 1.5)
+  local mass = math.pi
+  near(g, 0.1 * (2 + 0.1 * 2 * 1.5 / mass) + 1, 1e-12)
+end)
+
+-- ---- Misuse -----------------------------------------------------------------------------------
+
+test("what has no derivative says so", function()
+  local function with(f)
+    return sim.value_and_grad, function(p)
+      local w = sim.world { gravity = { 0, 0 }, dt = 0.1 }
+      local a = w:circle { radius = 1, velocity = { p, 0 } }
+      f(w, a, p)
+      return a.x
+    end, 0.5
+  end
+  raises("world:solve_static%(%) has no derivative yet", with(function(w) w:solve_static() end))
+  raises("world:resolve_overlaps%(%) has no derivative yet", with(function(w) w:resolve_overlaps() end))
+  raises("changing a body's type has no derivative yet", with(function(_, a) a.type = "static" end))
+  raises("World.tolerance has no derivative", with(function(w, _, p) w.tolerance = p end))
+  raises("contact_viscosity has no derivative yet", with(function(w, _, p)
+    w:circle { radius = 1, contact_viscosity = p }
+  end))
+  raises("quadratic has no derivative yet", with(function(w, a, p)
+    w:spring { a, nil, anchor_b = { 3, 0 }, stiffness = 1, quadratic = p }
+  end))
+  raises("Body.contact_viscosity: number expected, got a tracked number", with(function(_, a, p)
+    a.contact_viscosity = p
+  end))
+  raises("number expected, got a tracked number; x:value%(%)", with(function(w, _, p)
+    w:run { duration = p }
+  end))
+  raises("a force law gave tracked numbers in a step of several parts", with(function(w, a)
+    w.substeps = 2
+    a:force_law(function(b) return 0, b.vx, 0 end)
+    w:step()
+  end))
+end)
+
+test("tracked numbers end with their call, snapshots stay", function()
+  local kept, snapshot, world, body
+  sim.grad(function(p)
+    world = sim.world { gravity = { 0, 0 }, dt = 0.1 }
+    body = world:circle { radius = 1, velocity = { p, 0 } }
+    kept, snapshot = body.vx, world:snapshot()
+    return kept
+  end, 2)
+  eq(kept:value(), 2)
+  raises("tracked", function() body.vx = kept end)
+  raises("used outside of the gradient call", function() return kept + 1 end)
+  body.vx = 5
+  world:restore(snapshot)
+  eq(body.vx, 2)
+  local g = sim.grad(function(p)
+    world:restore(snapshot)
+    return body.vx * p
+  end, 3)
+  eq(g, 2)
+end)
