@@ -98,8 +98,8 @@ static const char *const way_name[ALL_WAYS] = {
 static void weights(S2JointWeights *to, int size, double linear) {
   to->size = size;
   for (int i = 0; i < size * size; i++) {
-    bool diagonal = i % (size + 1) == 0;
-    to->matrix[i] = linear * (diagonal ? 1 + 0.3 * (i / size) : 0.2 / (1 + i / size + i % size));
+    int row = i / size, column = i % size;
+    to->matrix[i] = linear * (row == column ? 1 + 0.3 * row : 0.2 / (1 + row + column));
   }
 }
 
@@ -406,8 +406,8 @@ static void compare_ways(S2JointType type, const Plan *plan, Count counts[CLASSE
     snprintf(name, sizeof name, "%s, %s, %s", s2_joint_type_name(type), way_name[way], plan->what);
     // Rows of ground friction are turned until hardly anything is across, not nothing.
     double askew = type == S2_GROUND_FRICTION ? 2e-4 : 0;
-    compare_to(name, world, plan->steps, (uint64_t)(31 * (int)type + way), fmax(plan->torn, askew),
-               fmax(plan->other, askew), LEAST, counts);
+    compare_to(name, world, plan->steps, 31 * (uint64_t)type + (uint64_t)way,
+               fmax(plan->torn, askew), fmax(plan->other, askew), LEAST, counts);
     s2_world_destroy(world);
   }
 }
@@ -599,7 +599,7 @@ static void mixed(void **state) {
                         SUBSTEPS,       BAUMGARTE,      POST_SAME,         POST_ANEW,
                         BEFORE,         UNMENDED,       BISECTED,          NONLINEAR,
                         ON_A_CARRIER,   REFLECTING,     FRICTIONLESS,      ACCELERATIONS,
-                        BISECTED_SHORT, STIFFENED, BY_EVENTS};
+                        BISECTED_SHORT, STIFFENED,      BY_EVENTS};
   enum { JOINTS = sizeof joints / sizeof *joints, WORLDS = sizeof worlds / sizeof *worlds };
   Count counts[CLASSES] = {{0}};
   int without = 0, events = 0;
