@@ -47,7 +47,8 @@ static S2Status no_act(S2Tape *tape, S2Var node, void *data) {
 
 S2WorldTape *s2_world_tape_new(S2Tape *tape, unsigned *flags) {
   S2WorldTape *world = s2_tape_take(tape, sizeof *world);
-  *world = (S2WorldTape){.tape = tape, .flags = flags};
+  *world = (S2WorldTape){.tape = tape};
+  world->flags = flags;
   s2_arena_init(&world->arena);
   s2_tape_at_start(tape, start_sweep, world);
   s2_tape_node(tape, 0, NULL, no_act, release_world, world);
