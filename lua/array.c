@@ -1,6 +1,8 @@
 // The type Array: what it is made of, reading and assigning numbers, text.
 #include "array.h"
 
+#include "linalg/dense.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -43,9 +45,7 @@ void s2_lua_array_push_number(lua_State *L, double value, S2Var var) {
 
 S2Array s2_lua_array_view(lua_State *L, const S2LuaArray *array) {
   if (array->var != 0 && array->generation != s2_lua_tape_generation(L)) {
-    s2_lua_fail(L,
-                "a tracked array is used after the gradient call it belongs to; a:value() inside "
-                "of it gives the plain one");
+    s2_lua_tracked_ended(L, "array");
   }
   return (S2Array){array->shape, array->data, array->var};
 }
@@ -135,14 +135,15 @@ static int index_by_integer(lua_State *L, const S2LuaArray *array, lua_Integer i
 // The place of a[{i, j}] (or a[{i}] of a list); raises when there is none.
 static ptrdiff_t place_of(lua_State *L, const S2LuaArray *array, int key) {
   S2Size shape = array->shape;
-  const int limits[] = {shape.axes == 1 ? shape.columns : shape.rows, shape.columns};
+  const int axes = shape.axes == 1 ? 1 : 2;
+  const int limits[] = {axes == 1 ? shape.columns : shape.rows, shape.columns};
   lua_Integer at[2] = {1, 1};
   char text[S2_SIZE_TEXT];
-  if (lua_rawlen(L, key) != (lua_Unsigned)shape.axes) {
+  if (lua_rawlen(L, key) != (lua_Unsigned)axes) {
     s2_lua_fail(L, "%d indices given for an array of shape %s", (int)lua_rawlen(L, key),
                 s2_size_text(shape, text));
   }
-  for (int i = 0; i < shape.axes; i++) {
+  for (int i = 0; i < axes; i++) {
     int whole = 0;
     lua_rawgeti(L, key, i + 1);
     at[i] = lua_tointegerx(L, -1, &whole);
@@ -157,8 +158,8 @@ static ptrdiff_t place_of(lua_State *L, const S2LuaArray *array, int key) {
                   limits[i], s2_size_text(shape, text));
     }
   }
-  return shape.axes == 1 ? (ptrdiff_t)at[0] - 1
-                         : ((ptrdiff_t)at[0] - 1) * shape.columns + (ptrdiff_t)at[1] - 1;
+  return axes == 1 ? (ptrdiff_t)at[0] - 1
+                   : ((ptrdiff_t)at[0] - 1) * shape.columns + (ptrdiff_t)at[1] - 1;
 }
 
 // Names of numbers, for lists of two (x, y) and three (a, x, y; velocities va, vx, vy).
@@ -406,6 +407,7 @@ void s2_lua_open_array(lua_State *L) {
       {"__index", array_index}, {"__newindex", array_newindex}, {NULL, NULL}};
   static const luaL_Reg meta[] = {
       {"__len", array_length}, {"__tostring", array_tostring}, {NULL, NULL}};
+  s2_dense_single_threaded();
   s2_lua_metatable(L, s2_type_array);
   lua_pushvalue(L, -1);
   lua_rawsetp(L, LUA_REGISTRYINDEX, s2_type_array);

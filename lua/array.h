@@ -12,7 +12,7 @@ typedef struct S2LuaArray {
   const char *type;
   S2Size shape; // one or two axes
   S2Var var;    // 0: plain
-  uint64_t generation;
+  uint32_t generation;
   bool frozen; // a row read from a matrix: assigning to it would be lost
   double data[];
 } S2LuaArray;
@@ -38,6 +38,8 @@ bool s2_lua_array_is_operand(lua_State *L, int index); // for messages: looks li
 
 // A table of numbers, a table of rows, a vector: pushes the array. `what` names it in messages.
 S2LuaArray *s2_lua_array_from(lua_State *L, int index, const char *what);
+// An array at `index` becomes a table there; anything else stays. For readers of small tables.
+void s2_lua_array_unfold(lua_State *L, int index);
 // lo .. hi, or a bad argument.
 int s2_lua_array_integer(lua_State *L, int argument, int lo, int hi);
 

@@ -7,7 +7,7 @@
 // ---- Element by element -----------------------------------------------------------------------
 
 static int apply_binary(lua_State *L, S2ArrayBinary op) {
-  double a_number, b_number, number;
+  double a_number, b_number, number = 0;
   S2Array a = s2_lua_array_operand(L, 1, &a_number), b = s2_lua_array_operand(L, 2, &b_number);
   S2Size shape = s2_size_number();
   S2Status status = s2_array_broadcast(a.shape, b.shape, &shape);
@@ -28,7 +28,7 @@ static int apply_binary(lua_State *L, S2ArrayBinary op) {
 }
 
 static int apply_unary(lua_State *L, S2ArrayUnary op) {
-  double number, result;
+  double number, result = 0;
   S2Array a = s2_lua_array_operand(L, 1, &number);
   S2LuaArray *out = a.shape.axes > 0 ? s2_lua_array_push(L, a.shape) : NULL;
   double *to = out != NULL ? out->data : &result;
@@ -404,6 +404,16 @@ static int array_table(lua_State *L) {
     lua_rawseti(L, -2, i + 1);
   }
   return 1;
+}
+
+void s2_lua_array_unfold(lua_State *L, int index) {
+  if (s2_lua_array_test(L, index) != NULL) {
+    index = lua_absindex(L, index);
+    lua_pushcfunction(L, array_table);
+    lua_pushvalue(L, index);
+    lua_call(L, 1, 1);
+    lua_replace(L, index);
+  }
 }
 
 const luaL_Reg s2_array_methods[] = {{"sum", array_sum},

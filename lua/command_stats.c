@@ -39,6 +39,7 @@ void s2_command_stats_print(const S2Session *session) {
   print_count("relinearisations", total->relinearisations);
   print_count("contradictions", total->contradictions);
   print_count("unsolved impacts", total->unsolved_impacts);
+  print_count("stiffened islands", total->stiffened);
   print_count("iterations", total->iterations);
   print_count("unsolved", total->unsolved);
   print_small("worst residual", total->worst_scaled, "(scaled)");

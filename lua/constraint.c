@@ -1,6 +1,6 @@
 // Constraints of the script's own: world:constraint{...}, and the engine's way to their functions.
 // The functions of a joint are a list {phi, jacobian, hessian, rate} in S2_STORE_CONSTRAINTS.
-#include "binding.h"
+#include "array.h"
 
 #include <math.h>
 #include <string.h>
@@ -40,6 +40,7 @@ static double read_number(lua_State *L, int index, int function, const char *wha
 
 // A list of `count` (6, or 3 where there is one body) numbers on top of the stack.
 static void read_list(lua_State *L, int count, int function, const char *what, double *numbers) {
+  s2_lua_array_unfold(L, -1);
   if (lua_type(L, -1) != LUA_TTABLE || (int)lua_rawlen(L, -1) != count) {
     wrong(L, function,
           lua_pushfstring(L, "%s must return lists of %d numbers: angle, x, y of %s", what, count,
@@ -69,6 +70,7 @@ static void read_results(lua_State *L, const S2ConstraintCall *call, int which, 
     } else if (which == JACOBIAN) {
       read_list(L, columns, function, names[which], call->jacobian[r]);
     } else {
+      s2_lua_array_unfold(L, -1);
       if (lua_type(L, -1) != LUA_TTABLE || (int)lua_rawlen(L, -1) != columns) {
         wrong(L, function,
               lua_pushfstring(L, "hessian must return %d x %d matrices", columns, columns));

@@ -2,6 +2,7 @@
 #include "binding.h"
 #include "matrix.h"
 #include "solve_info.h"
+#include "solve_tracked.h"
 #include "sparse.h"
 
 #include "mcp/contact.h"
@@ -171,6 +172,10 @@ static const char *const problem_names[] = {"W",  "M",      "H",     "q",  "bias
 
 static int contact_solve(lua_State *L) {
   Call call = {0};
+  int results = s2_lua_solve_tracked(L, "contact");
+  if (results >= 0) {
+    return results;
+  }
   lua_settop(L, 1);
   S2Keys keys = s2_keys_open(L, 1, false, problem_names, s2_lua_solve_names, 0);
   read_problem(&keys, &call, false);

@@ -289,8 +289,9 @@ static void check_parameters(lua_State *L, int argument) {
   }
 }
 
-// The body of sim.value_and_grad.
-static int differentiate(lua_State *L) {
+// Value, gradient and the rest. Unless `finite` is asked for, a loss that is not has the gradient
+// nil.
+static int differentiate(lua_State *L, bool finite) {
   S2LuaDiff *diff = s2_lua_diff(L);
   int extras = lua_gettop(L) - 2;
   char path[PATH_SIZE] = "p";
@@ -313,7 +314,13 @@ static int differentiate(lua_State *L) {
     s2_lua_fail(L, "the function has to return the loss, a number, first; it returned %s",
                 s2_lua_describe(L, first, text));
   }
-  check_finite_loss(L, value);
+  if (finite) {
+    check_finite_loss(L, value);
+  } else if (!isfinite(value)) {
+    lua_pushnumber(L, value);
+    lua_pushnil(L);
+    return 2;
+  }
   for (int i = first; i <= lua_gettop(L); i++) {
     make_plain(L, i);
   }
@@ -321,7 +328,7 @@ static int differentiate(lua_State *L) {
   s2_lua_check_sweep(L, s2_tape_sweep(diff->tape, loss, NULL));
   Bad bad = {.path = ""};
   resolve(L, diff->tape, shape, path, &bad);
-  if (bad.path[0] != '\0') {
+  if (finite && bad.path[0] != '\0') {
     s2_lua_fail(L, "the derivative with respect to %s is %s", bad.path,
                 isnan(bad.value) ? "nan"
                 : bad.value > 0  ? "inf"
@@ -332,11 +339,26 @@ static int differentiate(lua_State *L) {
   return lua_gettop(L) - first + 1;
 }
 
+static int differentiate_finite(lua_State *L) {
+  return differentiate(L, true);
+}
+
+static int differentiate_any(lua_State *L) {
+  return differentiate(L, false);
+}
+
 static int sim_value_and_grad(lua_State *L) {
   s2_lua_refuse_nested(L);
   s2_lua_check_function(L, 1);
   check_parameters(L, 2);
-  return s2_lua_record(L, differentiate);
+  return s2_lua_record(L, differentiate_finite);
+}
+
+int s2_lua_value_and_grad_any(lua_State *L) {
+  s2_lua_refuse_nested(L);
+  s2_lua_check_function(L, 1);
+  check_parameters(L, 2);
+  return s2_lua_record(L, differentiate_any);
 }
 
 // The gradient, then the value.

@@ -1,6 +1,8 @@
 #include "host.h"
 
 #include "binding.h"
+#include "solve_tracked.h"
+#include "tracked.h"
 
 #include <math.h>
 
@@ -132,6 +134,9 @@ void s2_host_push(lua_State *L) {
                                        {"world", host_world},
                                        {"world_methods", host_world_methods},
                                        {"counterpart", host_counterpart},
+                                       {"value_and_grad", s2_lua_value_and_grad_any},
                                        {NULL, NULL}};
   luaL_newlib(L, functions);
+  s2_lua_push_tracked_solvers(L);
+  lua_setfield(L, -2, "tracked_solvers");
 }

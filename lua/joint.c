@@ -124,6 +124,62 @@ static int joint_tostring(lua_State *L) {
 
 // ---- Fields -----------------------------------------------------------------------------------
 
+static bool type_has(S2JointType type, int field) {
+  switch (field) {
+  case FIELD_LIMITS:
+    return s2_joint_type_has(type, S2_JOINT_LIMIT_LO);
+  case FIELD_AXIS:
+    return s2_joint_type_has(type, S2_JOINT_TRANSLATION);
+  case FIELD_TARGET:
+    return type == S2_MOUSE;
+  case FIELD_VELOCITY:
+  case FIELD_ANGULAR_VELOCITY:
+    return type == S2_LOCK;
+  case FIELD_JOINT_A:
+  case FIELD_JOINT_B:
+    return type == S2_GEAR;
+  default:
+    return field >= S2_JOINT_FIELD_COUNT || s2_joint_type_has(type, (S2JointField)field);
+  }
+}
+
+// The numbers that are a vector and a list here.
+static bool is_hidden(int field) {
+  return field == S2_JOINT_FORCE || field == S2_JOINT_LIMIT_LO || field == S2_JOINT_LIMIT_HI;
+}
+
+static const char *name_of(int field) {
+  const char *name = field_names[field];
+  return name != NULL ? name : s2_joint_field_name((S2JointField)field);
+}
+
+static bool all_have(int field) {
+  for (int type = 0; type < S2_JOINT_TYPE_COUNT; type++) {
+    if (!type_has((S2JointType)type, field)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// Raises where joints of the type do not have the field, whose name is argument 2.
+static void check_has(lua_State *L, S2JointType type, int field) {
+  if (type_has(type, field)) {
+    return;
+  }
+  lua_pushfstring(L, "Joint.%s: not for a %s, which has beside what all joints have:",
+                  lua_tostring(L, 2), s2_joint_type_name(type));
+  const char *separator = " ";
+  for (int i = 0; i < FIELD_COUNT; i++) {
+    if (!is_hidden(i) && type_has(type, i) && !all_have(i)) {
+      lua_pushfstring(L, "%s%s", separator, name_of(i));
+      lua_concat(L, 2);
+      separator = ", ";
+    }
+  }
+  s2_lua_fail(L, "%s", lua_tostring(L, -1));
+}
+
 static void push_joint(lua_State *L, S2JointId id) {
   if (id.index == 0) {
     lua_pushnil(L);
@@ -152,7 +208,8 @@ static int places_of(const S2LuaJoint *joint, int field, S2Place places[3]) {
       {S2_JOINT_MAX_LENGTH, S2_OF_LIMIT_HI, 1}, {S2_JOINT_MOTOR_SPEED, S2_OF_MOTOR_SPEED, 1},
       {S2_JOINT_MOTOR_MAX, S2_OF_MOTOR_MAX, 1}, {S2_JOINT_COMPLIANCE, S2_OF_COMPLIANCE, 2},
       {S2_JOINT_DAMPING, S2_OF_DAMPING, 2},     {S2_JOINT_FRICTION, S2_OF_JOINT_FRICTION, 1},
-      {S2_JOINT_STIFFNESS, S2_OF_STIFFNESS, 1}, {S2_JOINT_RATIO, S2_OF_RATIO, 1},
+      {S2_JOINT_STIFFNESS, S2_OF_STIFFNESS, 1}, {S2_JOINT_QUADRATIC, S2_OF_QUADRATIC, 1},
+      {S2_JOINT_CUBIC, S2_OF_CUBIC, 1},         {S2_JOINT_RATIO, S2_OF_RATIO, 1},
       {S2_JOINT_MAX_FORCE, S2_OF_MAX_FORCE, 1}, {S2_JOINT_MAX_TORQUE, S2_OF_MAX_TORQUE, 1},
       {FIELD_LIMITS, S2_OF_LIMIT_LO, 2},        {FIELD_TARGET, S2_OF_LOCAL_B, 2},
       {FIELD_ANGULAR_VELOCITY, S2_OF_RATE, 1},  {FIELD_VELOCITY, S2_OF_RATE + 1, 2}};
@@ -315,46 +372,30 @@ static void push_field(lua_State *L, const S2LuaJoint *joint, const S2JointInfo 
     lua_pushboolean(L, info->collide);
     return;
   case FIELD_AXIS:
-    if (s2_joint_type_has(info->type, S2_JOINT_TRANSLATION)) {
-      s2_lua_push_vec2(L, info->axis, NULL);
-      return;
-    }
-    break;
+    s2_lua_push_vec2(L, info->axis, NULL);
+    return;
   case FIELD_TARGET:
-    if (info->type == S2_MOUSE) {
-      s2_lua_push_vec2(L, info->target, "joint.target");
-      return;
-    }
-    break;
+    s2_lua_push_vec2(L, info->target, "joint.target");
+    return;
   case FIELD_VELOCITY:
-    if (info->type == S2_LOCK) {
-      s2_lua_push_vec2(L, s2_vec2(info->velocity[1], info->velocity[2]), "joint.velocity");
-      return;
-    }
-    break;
+    s2_lua_push_vec2(L, s2_vec2(info->velocity[1], info->velocity[2]), "joint.velocity");
+    return;
   case FIELD_ANGULAR_VELOCITY:
-    if (info->type == S2_LOCK) {
-      lua_pushnumber(L, info->velocity[0]);
-      return;
-    }
-    break;
-  default:
-    break;
+    lua_pushnumber(L, info->velocity[0]);
+    return;
+  default: // methods, and what joint_index answers itself
+    return;
   }
-  lua_pushnil(L);
 }
 
 static bool is_flag(int field) {
   return field == S2_JOINT_ENABLED || field == S2_JOINT_BROKEN;
 }
 
-// A number of the engine; nil where the type has none, and where a matrix stands for it.
-static void push_number(lua_State *L, const S2LuaJoint *joint, const S2JointInfo *info,
-                        S2JointField field) {
+// A number of the engine; nil where a matrix stands for it.
+static void push_number(lua_State *L, const S2LuaJoint *joint, S2JointField field) {
   double value = NAN;
-  if (s2_joint_type_has(info->type, field)) {
-    s2_lua_try(L, s2_joint_get(joint->lw->world, joint->id, field, &value));
-  }
+  s2_lua_try(L, s2_joint_get(joint->lw->world, joint->id, field, &value));
   if (isnan(value)) {
     lua_pushnil(L);
   } else if (is_flag((int)field)) {
@@ -390,11 +431,12 @@ static int joint_index(lua_State *L) {
   }
   S2JointInfo info;
   s2_lua_try(L, s2_joint_info(joint->lw->world, joint->id, &info));
+  check_has(L, info.type, field);
   if (s2_lua_on_tape(joint->lw) != NULL && push_tracked(L, joint, &info, field)) {
     return 1;
   }
   if (field < S2_JOINT_FIELD_COUNT) {
-    push_number(L, joint, &info, (S2JointField)field);
+    push_number(L, joint, (S2JointField)field);
   } else {
     push_field(L, joint, &info, field);
   }
@@ -472,8 +514,12 @@ static int joint_newindex(lua_State *L) {
   if (field == FIELD_TARGET || field == FIELD_LIMITS) {
     begin = s2_lua_writes(L, joint->lw);
   }
-  if (field != FIELD_COUNT && field != FIELD_ALIVE && !is_alive(joint)) {
-    return destroyed(L, joint);
+  if (field != FIELD_COUNT && field != FIELD_ALIVE) {
+    if (!is_alive(joint)) {
+      return destroyed(L, joint);
+    }
+    s2_lua_try(L, s2_joint_info(joint->lw->world, joint->id, &info));
+    check_has(L, info.type, field);
   }
   switch (field) {
   case FIELD_TARGET:
@@ -488,18 +534,12 @@ static int joint_newindex(lua_State *L) {
     return 0;
   case FIELD_VELOCITY:
   case FIELD_ANGULAR_VELOCITY:
-    s2_lua_try(L, s2_joint_info(joint->lw->world, joint->id, &info));
     set_velocity(L, joint, &info, field);
     return 0;
   default:
     break;
   }
-  if (field >= S2_JOINT_FIELD_COUNT) {
-    return s2_lua_fail(L, "Joint.%s is read-only", lua_tostring(L, 2));
-  }
-  s2_lua_try(L, s2_joint_info(joint->lw->world, joint->id, &info));
-  if (s2_joint_type_has(info.type, (S2JointField)field) &&
-      !s2_joint_type_sets(info.type, (S2JointField)field)) {
+  if (field >= S2_JOINT_FIELD_COUNT || !s2_joint_type_sets(info.type, (S2JointField)field)) {
     return s2_lua_fail(L, "Joint.%s is read-only", lua_tostring(L, 2));
   }
   set_number(L, joint, (S2JointField)field);
@@ -518,12 +558,10 @@ void s2_lua_open_joint(lua_State *L) {
   s2_lua_metatable(L, s2_type_joint);
   lua_newtable(L);
   for (int i = 0; i < FIELD_COUNT; i++) {
-    if (i == S2_JOINT_FORCE || i == S2_JOINT_LIMIT_LO || i == S2_JOINT_LIMIT_HI) {
-      continue; // a vector and a list here
+    if (!is_hidden(i)) {
+      lua_pushinteger(L, i);
+      lua_setfield(L, -2, name_of(i));
     }
-    lua_pushinteger(L, i);
-    lua_setfield(L, -2,
-                 i < S2_JOINT_FIELD_COUNT ? s2_joint_field_name((S2JointField)i) : field_names[i]);
   }
   s2_lua_functions(L, methods, 0);
   lua_pushvalue(L, -1);

@@ -1,4 +1,5 @@
 // Making joints: world:hinge{...} and its kin.
+#include "array.h"
 #include "on_tape.h"
 
 #include <math.h>
@@ -154,7 +155,9 @@ static void read_matrix(const S2Keys *keys, const char *key, S2JointWeights *wei
 void s2_lua_read_weights(const S2Keys *keys, const char *key, S2JointWeights *weights) {
   static const char *const names[] = {"linear", "angular", NULL};
   lua_State *L = keys->L;
-  int type = s2_keys_push(keys, key);
+  s2_keys_push(keys, key);
+  s2_lua_array_unfold(L, -1);
+  int type = lua_type(L, -1);
   if (type == LUA_TTABLE && lua_rawlen(L, -1) > 0) {
     read_matrix(keys, key, weights);
   } else if (type == LUA_TTABLE) {

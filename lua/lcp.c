@@ -2,6 +2,7 @@
 #include "binding.h"
 #include "matrix.h"
 #include "solve_info.h"
+#include "solve_tracked.h"
 #include "sparse.h"
 
 #include "mcp/lcp.h"
@@ -106,6 +107,10 @@ static void solve(Call *call) {
 
 static int lcp_solve(lua_State *L) {
   Call call = {0};
+  int results = s2_lua_solve_tracked(L, "lcp");
+  if (results >= 0) {
+    return results;
+  }
   lua_settop(L, 3);
   if (s2_lua_is_sparse(L, 1)) {
     read_sparse_problem(L, &call);

@@ -2,6 +2,7 @@
 #include "binding.h"
 #include "matrix.h"
 #include "solve_info.h"
+#include "solve_tracked.h"
 
 #include "mcp/mlcp.h"
 
@@ -80,6 +81,10 @@ static const char *const problem_names[] = {"A", "B", "C", "D", "a", "b", "lo", 
 
 static int mlcp_solve(lua_State *L) {
   Call call = {0};
+  int results = s2_lua_solve_tracked(L, "mlcp");
+  if (results >= 0) {
+    return results;
+  }
   lua_settop(L, 1);
   luaL_checkstack(L, 3 * LUA_MINSTACK, NULL);
   S2Keys keys = s2_keys_open(L, 1, false, problem_names, s2_lua_solve_names, 0);

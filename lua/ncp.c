@@ -5,6 +5,7 @@
 // at the end. All memory belongs to userdata.
 #include "binding.h"
 #include "matrix.h"
+#include "solve_tracked.h"
 
 #include "mcp/ncp.h"
 
@@ -307,6 +308,10 @@ static int ncp_solve(lua_State *L) {
   static const char *const names[] = {
       "residual", "jacobian", "theta_jacobian", "cones", "quaternions", "rotations", "x0",
       "theta",    "options",  "dw_dtheta",      "dl_dw", "history",     NULL};
+  int results = s2_lua_solve_tracked(L, "ncp");
+  if (results >= 0) {
+    return results;
+  }
   luaL_checkstack(L, 4 * SLOTS, "out of stack");
   S2Keys keys = s2_keys_open(L, 1, false, names, NULL, 0);
   lua_settop(L, 1);

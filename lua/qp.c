@@ -2,6 +2,7 @@
 #include "binding.h"
 #include "matrix.h"
 #include "solve_info.h"
+#include "solve_tracked.h"
 
 #include "mcp/lp.h"
 #include "mcp/mlcp.h"
@@ -199,6 +200,10 @@ static void push_info(lua_State *L, const Call *call) {
 // x, info or nil, status, info.
 static int solve_program(lua_State *L, bool linear) {
   Call call = {.linear = linear};
+  int results = s2_lua_solve_tracked(L, linear ? "lp" : "qp");
+  if (results >= 0) {
+    return results;
+  }
   lua_settop(L, 1);
   S2Keys keys = read_program(L, &call);
   s2_lua_solve_read(&keys, &call.solve);

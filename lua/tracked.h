@@ -61,6 +61,8 @@ void s2_lua_open_gradient(lua_State *L);          // sim.value_and_grad ...: the
 // Calls `body` with the arguments of the running function while a tape records, which ends with it,
 // by an error too. Returns how many results are on the stack (nothing else is).
 int s2_lua_record(lua_State *L, lua_CFunction body);
+// (f, p): what sim.value_and_grad gives, also when numbers are not finite.
+int s2_lua_value_and_grad_any(lua_State *L);
 void s2_lua_refuse_nested(lua_State *L);                // raises inside of another's record
 void s2_lua_check_sweep(lua_State *L, S2Status status); // raises what went wrong in a sweep
 void s2_lua_check_function(lua_State *L, int argument); // what can be called, or a bad argument

@@ -232,6 +232,37 @@ static void steps_stay_finite_and_say_so(void **state) {
   }
 }
 
+// A proof ends the search for a solution: all methods in turn took 2,000 iterations a solve here.
+static void a_proof_ends_the_search(void **state) {
+  (void)state;
+  S2World *world = variant(0);
+  S2BodyId last = no_body;
+  for (int i = 0; i < 14; i++) {
+    S2BodyId link = rod_at(world, i + 0.5);
+    make(world, hinge_def(link, last, i, 0));
+    last = link;
+  }
+  S2JointDef hinge = hinge_def(rod_at(world, 14.5), last, 14, 0);
+  hinge.has_motor = hinge.has_limits = true;
+  hinge.motor_speed = 3;
+  hinge.limit_lo = -0.1;
+  hinge.limit_hi = 0.1;
+  make(world, hinge);
+  uint64_t unsolved = 0;
+  for (int i = 0; i < 20; i++) {
+    S2WorldStats before = *s2_world_stats(world);
+    must(s2_world_step(world));
+    S2WorldStats after = *s2_world_stats(world);
+    assert_true(all_finite(world));
+    uint64_t fresh = after.unsolved - before.unsolved;
+    assert_true(fresh == 0 || after.last_status == S2_INFEASIBLE);
+    unsolved += fresh;
+  }
+  assert_true(unsolved > 10);
+  assert_true(s2_world_stats(world)->iterations < 200 * s2_world_stats(world)->solves);
+  s2_world_destroy(world);
+}
+
 // Where only a bounded force pulls there is no contradiction.
 static void bounded_motors_give_way(void **state) {
   (void)state;
@@ -320,9 +351,8 @@ static void nonsense_is_refused(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(steps_stay_finite_and_say_so),
-      cmocka_unit_test(bounded_motors_give_way),
-      cmocka_unit_test(lengths_of_zero),
+      cmocka_unit_test(steps_stay_finite_and_say_so), cmocka_unit_test(a_proof_ends_the_search),
+      cmocka_unit_test(bounded_motors_give_way),      cmocka_unit_test(lengths_of_zero),
       cmocka_unit_test(nonsense_is_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

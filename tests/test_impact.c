@@ -61,7 +61,7 @@ static void the_proof_agrees_with_enumeration(void **state) {
   S2Rng rng = s2_rng_seeded(5);
   S2Arena arena;
   s2_arena_init(&arena);
-  int conflicts = 0;
+  int conflicts = 0, quick = 0;
   for (int trial = 0; trial < TRIALS; trial++) {
     S2Row row[ROWS];
     double mass[3 * NODES], rhs[3 * NODES] = {0}, m[ROWS * ROWS], q[ROWS], z[ROWS], w[ROWS];
@@ -108,8 +108,14 @@ static void the_proof_agrees_with_enumeration(void **state) {
     assert_int_equal(conflict, solution.status == S2_INFEASIBLE);
     assert_int_equal(conflict, solution.status != S2_SOLVED);
     conflicts += conflict;
+    S2SolverOptions quickly = {.tolerance = 1e-12, .max_iterations = 100};
+    bool proved = s2_mcp_conflict_quick(&problem, &quickly, &arena);
+    assert_int_equal(arena.used, 0);
+    assert_true(!proved || conflict);
+    quick += proved;
   }
   assert_true(conflicts > TRIALS / 100 && conflicts < TRIALS * 99 / 100);
+  assert_true(quick >= conflicts * 85 / 100);
   s2_arena_free(&arena);
 }
 
@@ -144,6 +150,34 @@ static void joints_take_part(void **state) {
                          .velocity_scale = 1,
                          .length = 1};
     assert_int_equal(s2_mcp_conflict(&problem, &arena), !soft);
+    S2SolverOptions options = {.tolerance = 1e-12, .max_iterations = 100};
+    assert_int_equal(s2_mcp_conflict_quick(&problem, &options, &arena), !soft);
+  }
+  s2_arena_free(&arena);
+}
+
+// A motor turns as fast as it can; one that is too weak contradicts nothing.
+static void motors_with_a_bound_give_way(void **state) {
+  (void)state;
+  S2Arena arena;
+  s2_arena_init(&arena);
+  const double mass[3] = {1, 1, 1}, rhs[3] = {0};
+  S2Row row[2] = {
+      {.a = 0, .b = S2_GROUND, .coupled_to = -1, .ja = {0, 0, 1}, .lo = -1, .hi = 1, .bias = -1},
+      {.a = 0, .b = S2_GROUND, .coupled_to = -1, .group = 1, .ja = {0, 0, -1}, .hi = INFINITY}};
+  S2Problem problem = {.nodes = 1,
+                       .rows = 2,
+                       .mass = mass,
+                       .rhs = rhs,
+                       .row = row,
+                       .velocity_scale = 1,
+                       .length = 1};
+  S2SolverOptions options = {.tolerance = 1e-12, .max_iterations = 100};
+  for (int strong = 0; strong < 2; strong++) {
+    row[0].lo = strong ? -INFINITY : -1;
+    row[0].hi = -row[0].lo;
+    assert_int_equal(s2_mcp_conflict(&problem, &arena), strong);
+    assert_int_equal(s2_mcp_conflict_quick(&problem, &options, &arena), strong);
   }
   s2_arena_free(&arena);
 }
@@ -154,6 +188,7 @@ int main(void) {
       cmocka_unit_test(targets_nobody_met_are_no_contradiction),
       cmocka_unit_test(the_proof_agrees_with_enumeration),
       cmocka_unit_test(joints_take_part),
+      cmocka_unit_test(motors_with_a_bound_give_way),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -378,6 +378,25 @@ static void a_heavy_end_does_not_shake_soft_chains(void **state) {
   heavy_end(is, true);
 }
 
+// A rod hung from the world and pulled by its weight swings with w^2 = m g r / (I + m r^2): the
+// look has to find it from (h w)^2 = 2 on and not before, whatever it leaves out to be quick.
+static void stiffness_begins_where_the_swing_says(void **state) {
+  (void)state;
+  const double r = 0.5, inertia = (0.8 * 0.8 + 0.2 * 0.2) / 12, dt = 1.0 / 120;
+  for (int above = 0; above < 2; above++) {
+    double pull = (above ? 2.02 : 1.98) * (inertia + r * r) / (r * dt * dt);
+    for (int side = 0; side < 2; side++) { // the rod as a or as b
+      S2World *world = blended(-pull, dt, 1, 1);
+      S2BodyDef rod = weighing(at(0, -r), 1);
+      S2BodyId body = add_box(world, rod, 0.2, 0.8);
+      make(world, side == 0 ? hinge_def(body, no_body, 0, 0) : hinge_def(no_body, body, 0, 0));
+      steps_solved(world, 3, 1e-9, 0);
+      assert_int_equal(s2_world_stats(world)->stiffened > 0, above);
+      s2_world_destroy(world);
+    }
+  }
+}
+
 // What the step resolves goes as ever: no bit differs from the step without a look at stiffness.
 static void ordinary_chains_are_not_stiffened(void **state) {
   (void)state;
@@ -754,6 +773,7 @@ int main(void) {
       cmocka_unit_test(compliances_need_no_tuning),
       cmocka_unit_test(a_heavy_end_does_not_tear_a_chain),
       cmocka_unit_test(a_heavy_end_does_not_shake_soft_chains),
+      cmocka_unit_test(stiffness_begins_where_the_swing_says),
       cmocka_unit_test(ordinary_chains_are_not_stiffened),
       cmocka_unit_test(rigid_joints_need_beta),
       cmocka_unit_test(velocity_errors_do_not_grow),

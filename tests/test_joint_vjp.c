@@ -18,6 +18,7 @@ typedef enum Way {
   GEOMETRIC_SOFT,
   GEOMETRIC_NO_MENDS,
   LIMITED,
+  LIMITED_BELOW,
   PINCHED,
   MOTOR,
   MOTOR_AT_BOUND,
@@ -58,6 +59,7 @@ static const char *const way_name[WAYS] = {
     "geometric with compliance",
     "geometric without mends",
     "limits",
+    "limits below",
     "limits that are equal",
     "motor",
     "motor at its bound",
@@ -128,10 +130,16 @@ static bool shape_joint(Way way, S2JointDef *def) {
     weights(&def->compliance, size, 3e-3);
     weights(&def->damping, size, 2);
     return soft;
+  case LIMITED_BELOW:
+    def->axis = s2_vec2(-0.8, -0.6);
+    def->has_limits = true;
+    def->limit_lo = def->type == S2_SPRING ? 0.998 : -0.004;
+    def->limit_hi = 2;
+    return may(def->type, S2_HAS_LIMITS);
   case LIMITED:
     def->has_limits = true;
-    def->limit_lo = def->type == S2_SPRING ? 0.9 : -0.002;
-    def->limit_hi = def->type == S2_SPRING ? 1.002 : 0.004;
+    def->limit_lo = def->type == S2_SPRING ? 0.9995 : -5e-4;
+    def->limit_hi = def->type == S2_SPRING ? 1.0005 : 5e-4;
     return may(def->type, S2_HAS_LIMITS);
   case PINCHED:
   case NONLINEAR_PINCHED:
@@ -145,7 +153,7 @@ static bool shape_joint(Way way, S2JointDef *def) {
   case MOTOR_ENDLESS:
     def->has_motor = true;
     def->motor_speed = 0.7;
-    def->motor_max = way == MOTOR || way == NONLINEAR_MOTOR             ? 200
+    def->motor_max = way == MOTOR || way == NONLINEAR_MOTOR            ? 200
                      : way == MOTOR_AT_BOUND || way == NONLINEAR_BOUND ? 0.4
                                                                        : INFINITY;
     return may(def->type, S2_HAS_DRIVE);
@@ -329,10 +337,14 @@ static S2World *scene(S2JointType type, Way way) {
   return world;
 }
 
-static const S2JointType types[] = {S2_HINGE,  S2_WELD,  S2_SLIDER, S2_DISTANCE,
-                                    S2_SPRING, S2_ROPE,  S2_GEAR,   S2_LOCK,
+static const S2JointType types[] = {S2_HINGE,  S2_WELD,  S2_SLIDER,         S2_DISTANCE,
+                                    S2_SPRING, S2_ROPE,  S2_GEAR,           S2_LOCK,
                                     S2_MOUSE,  S2_WHEEL, S2_GROUND_FRICTION};
 enum { TYPES = sizeof types / sizeof *types };
+
+// Of the derivatives of a class: the loss is about 10, and Newton's steps of a nonlinear step stop
+// at 1e-12 of the speeds.
+static const double LEAST = 1e-2;
 
 typedef struct Plan {
   const char *what;
@@ -359,9 +371,9 @@ static void compare_ways(S2JointType type, const Plan *plan, Count counts[CLASSE
     char name[96];
     snprintf(name, sizeof name, "%s, %s, %s", s2_joint_type_name(type), way_name[way], plan->what);
     // Rows of ground friction are turned until hardly anything is across, not nothing.
-    double other = type == S2_GROUND_FRICTION ? 2e-4 : plan->other;
-    compare_to(name, world, plan->steps, (uint64_t)(31 * (int)type + way), plan->torn, other,
-               counts);
+    double askew = type == S2_GROUND_FRICTION ? 2e-4 : 0;
+    compare_to(name, world, plan->steps, (uint64_t)(31 * (int)type + way), fmax(plan->torn, askew),
+               fmax(plan->other, askew), LEAST, counts);
     s2_world_destroy(world);
   }
 }
@@ -380,9 +392,10 @@ static void compare_types(const Plan *plan, int nonzero[CLASSES]) {
 static void one_step(void **state) {
   (void)state;
   int nonzero[CLASSES] = {0};
-  compare_types(&(Plan){"one step", 1, false, 1e-4, 1e-6, 1}, nonzero);
+  compare_types(&(Plan){"one step", 1, false, 1e-3, 1e-6, 1}, nonzero);
   for (Class of = OF_JOINTS; of < OF_NOTHING && getenv("S2_ONLY") == NULL; of++) {
-    if (nonzero[of] < 2) {
+    bool limit = of == OF_LIMIT_LO || of == OF_LIMIT_HI; // below
+    if (nonzero[of] < 2 && !limit) {
       fail_msg("nothing depends on %s", class_name[of]);
     }
   }
@@ -400,6 +413,115 @@ static void torn_apart(void **state) {
   }
 }
 
+// One body that runs into a limit within a few steps, and stays there or leaves.
+static void stopped(void **state) {
+  (void)state;
+  const S2JointType limited[] = {S2_HINGE, S2_SLIDER, S2_SPRING, S2_WHEEL, S2_ROPE};
+  Count counts[CLASSES] = {{0}};
+  for (int k = 0; k < 5 * 2 * 4; k++) {
+    S2JointType type = limited[k % 5];
+    double sign = k / 5 % 2 == 0 ? 1 : -1;
+    S2World *world = world_new(-0.5, 1.0 / 60);
+    S2WorldDef def = *s2_world_settings(world);
+    def.tolerance = 1e-12;
+    def.alpha = k / 10 == 1 ? 0.8 : 1;
+    def.beta = k / 10 == 1 ? 0.7 : 1;
+    def.stabilization = k / 10 == 2 ? S2_BAUMGARTE : S2_PROJECTION;
+    def.stepping = k / 10 == 3 ? S2_BISECT : S2_SPECULATIVE;
+    must(s2_world_configure(world, &def));
+    S2BodyDef body = moving(1, 0.1, sign, 0, type == S2_HINGE ? sign : 0);
+    S2JointDef joint = joint_def(type, add_box(world, body, 0.5, 0.3), no_body);
+    bool length = type == S2_SPRING || type == S2_ROPE;
+    joint.anchor_a = length ? s2_vec2(1, 0.1) : s2_vec2(type == S2_HINGE ? 1 : 0.9, 0.1);
+    joint.anchor_b = s2_vec2(0, 0.2);
+    joint.axis = s2_vec2(1, 0.1);
+    joint.stiffness = 3;
+    joint.has_limits = type != S2_ROPE;
+    joint.limit_lo = length ? 0.97 : -0.04;
+    joint.limit_hi = length ? 1.04 : 0.035;
+    joint.max_length = 1.04;
+    S2JointId id;
+    must(s2_joint_create(world, &joint, &id));
+    char name[64];
+    snprintf(name, sizeof name, "stopped %d", k);
+    compare_to(name, world, 5, (uint64_t)k + 170, 1e-5, 1e-6, LEAST, counts);
+    s2_world_destroy(world);
+  }
+  report("stopped", counts);
+  assert_true(counts[OF_LIMIT_LO].nonzero >= 5 && counts[OF_LIMIT_HI].nonzero >= 5);
+}
+
+// Three bodies on hinges that nothing holds, with and without gravity, damping and a spring.
+static void floating(void **state) {
+  (void)state;
+  Count counts[CLASSES] = {{0}};
+  for (int k = 0; k < 6; k++) {
+    S2World *world = world_new(k % 2 == 0 ? 0 : -9.8, 1.0 / 60);
+    S2WorldDef def = *s2_world_settings(world);
+    def.tolerance = 1e-12;
+    def.alpha = k < 4 ? 1 : 0.7;
+    def.beta = k < 4 ? 1 : 0.6;
+    must(s2_world_configure(world, &def));
+    S2BodyId bodies[3];
+    for (int i = 0; i < 3; i++) {
+      S2BodyDef body = moving(0.8 * i, 0.1 * i, 0.1 * i, 0.3, 2 - 2 * i);
+      body.angular_damping = k < 2 ? 0 : 0.2;
+      bodies[i] = add_box(world, body, 0.6 + 0.1 * i, 0.2);
+    }
+    for (int i = 0; i < 2; i++) {
+      S2JointDef joint = hinge_def(bodies[i], bodies[i + 1], 0.8 * i + 0.4, 0.1 * i + 0.05);
+      if (k == 3 && i == 1) {
+        joint.compliance.linear = 1e-3;
+      }
+      S2JointId id;
+      must(s2_joint_create(world, &joint, &id));
+    }
+    for (int i = 0; i < 2; i++) {
+      must(s2_world_step(world));
+    }
+    char name[64];
+    for (int steps = 1; steps <= 10; steps += 9) {
+      snprintf(name, sizeof name, "floating %d, %d steps", k, steps);
+      compare_to(name, world, steps, (uint64_t)k + 70, 1e-4, 1e-6, LEAST, counts);
+    }
+    s2_world_destroy(world);
+  }
+  report("floating", counts);
+  assert_true(counts[OF_V].nonzero > 50 && counts[OF_INERTIA].nonzero > 10);
+}
+
+// A box that slides on a sticky floor, and rolls.
+static void viscous(void **state) {
+  (void)state;
+  Count counts[CLASSES] = {{0}};
+  for (int k = 0; k < 2; k++) {
+    S2World *world = world_new(-9.8, 1.0 / 60);
+    S2WorldDef def = *s2_world_settings(world);
+    def.tolerance = 1e-12;
+    must(s2_world_configure(world, &def));
+    S2BodyDef floor = fixed_at(0, -0.5);
+    floor.friction = 0.1;
+    floor.contact_viscosity = 0.8;
+    floor.surface_speed = 0.2;
+    add_box(world, floor, 10, 1);
+    S2BodyDef body = moving(0.1, 0.2, 2, -0.1, 0);
+    body.contact_viscosity = 0.4;
+    body.friction = 0.3;
+    if (k == 0) {
+      add_box(world, body, 0.8, 0.4);
+    } else {
+      add_disc(world, body, 0.2);
+    }
+    for (int i = 0; i < 2; i++) {
+      must(s2_world_step(world));
+    }
+    compare(k == 0 ? "viscous box" : "viscous disc", world, 12, (uint64_t)k + 90, counts);
+    s2_world_destroy(world);
+  }
+  report("viscous", counts);
+  assert_true(counts[OF_CONTACT_VISCOSITY].nonzero == 4);
+}
+
 static void many_steps(void **state) {
   (void)state;
   int nonzero[CLASSES] = {0};
@@ -409,9 +531,8 @@ static void many_steps(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(one_step),
-      cmocka_unit_test(torn_apart),
-      cmocka_unit_test(many_steps),
+      cmocka_unit_test(one_step), cmocka_unit_test(torn_apart), cmocka_unit_test(stopped),
+      cmocka_unit_test(floating), cmocka_unit_test(viscous),    cmocka_unit_test(many_steps),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -280,6 +280,57 @@ static void energy_is_never_gained(void **state) {
   }
 }
 
+static S2World *blended(double step, double alpha) {
+  S2World *world = world_new(-g, step);
+  S2WorldDef def = *s2_world_settings(world);
+  def.alpha = def.beta = alpha;
+  must(s2_world_configure(world, &def));
+  return world;
+}
+
+// x'' = -x/(C m) about the depth of rest, while it stays on the floor; how far off it is after 1 s.
+static double swing_error(double alpha, int steps) {
+  const double c = 1e-3, mass = 1, rest = c * mass * g;
+  S2World *world = blended(1.0 / steps, alpha);
+  add_floor(world, 0, 0);
+  S2BodyId ball = add_disc(world, soft(heavy(at(0, 0.5 - rest / 2), mass), c, 0), 0.5);
+  for (int i = 0; i < steps; i++) {
+    must(s2_world_step(world));
+  }
+  double y = get(world, ball, S2_BODY_Y);
+  s2_world_destroy(world);
+  return fabs(y - (0.5 - rest + rest / 2 * cos(1 / sqrt(c * mass))));
+}
+
+static void contacts_are_of_second_order_at_one_half(void **state) {
+  (void)state;
+  double coarse = swing_error(0.5, 400), fine = swing_error(0.5, 1600);
+  assert_true(coarse < 2e-5 && coarse > 14 * fine && coarse < 18 * fine);
+  assert_true(swing_error(1, 1600) > 1e-3); // of first order
+}
+
+// What falls on springs that the step resolves bounces no higher than it was.
+static void blending_makes_no_bounce(void **state) {
+  (void)state;
+  for (int k = 0; k < 20; k++) {
+    double alpha = k % 2 == 0 ? 0.5 : 0.75, c = pow(10, -3.5 + k / 10.0);
+    S2World *world = blended(dt, alpha);
+    add_floor(world, 0, 0);
+    add_disc(world, soft(heavy(at(0, 1), 1), c, k % 3), 0.5);
+    double first = s2_world_energy(world).total, before = first;
+    for (int i = 0; i < 600; i++) {
+      must(s2_world_step(world));
+      double now = s2_world_energy(world).total;
+      if (!(now <= before + 1e-12 * fabs(first))) {
+        fail_msg("case %d, step %d: %.3g J gained of %.3g J", k, i, now - before, first);
+      }
+      before = now;
+    }
+    assert_true(before < first);
+    s2_world_destroy(world);
+  }
+}
+
 // A blow between rigid bodies of an island that also stands on springs.
 static void blows_go_past_springs(void **state) {
   (void)state;
@@ -408,6 +459,8 @@ int main(void) {
       cmocka_unit_test(stiff_springs_are_rigid),
       cmocka_unit_test(all_solvers_agree),
       cmocka_unit_test(energy_is_never_gained),
+      cmocka_unit_test(contacts_are_of_second_order_at_one_half),
+      cmocka_unit_test(blending_makes_no_bounce),
       cmocka_unit_test(blows_go_past_springs),
       cmocka_unit_test(two_discs_keep_their_momentum),
       cmocka_unit_test(an_overlap_without_gravity_is_pushed_apart),

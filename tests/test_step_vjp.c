@@ -221,6 +221,7 @@ static S2World *random_scene(uint64_t seed, const S2WorldDef *settings) {
     bool springy = s2_rng_uniform(&rng) < 0.2;
     body.contact_compliance = springy ? between(&rng, 1e-4, 1e-2) : 0;
     body.contact_damping = springy ? between(&rng, 0, 5) : 0;
+    body.contact_viscosity = s2_rng_uniform(&rng) < 0.4 ? between(&rng, 0.05, 1) : 0;
     body.type = s2_rng_uniform(&rng) < 0.1 ? S2_KINEMATIC : S2_DYNAMIC;
     double kind = s2_rng_uniform(&rng);
     if (kind < 0.3) {

@@ -55,8 +55,10 @@ static S2Box bounded(S2Box box) {
   if (!(box.lo.x <= box.hi.x && box.lo.y <= box.hi.y)) {
     return EMPTY;
   }
-  return (S2Box){{fmax(box.lo.x, -DBL_MAX), fmax(box.lo.y, -DBL_MAX)},
-                 {fmin(box.hi.x, DBL_MAX), fmin(box.hi.y, DBL_MAX)}};
+  return (S2Box){
+      {box.lo.x > -DBL_MAX ? box.lo.x : -DBL_MAX, box.lo.y > -DBL_MAX ? box.lo.y : -DBL_MAX},
+      {box.hi.x < DBL_MAX ? box.hi.x : DBL_MAX, box.hi.y < DBL_MAX ? box.hi.y : DBL_MAX},
+  };
 }
 
 static bool less(double a, double b, int32_t index_a, int32_t index_b) {

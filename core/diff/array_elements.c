@@ -175,22 +175,22 @@ static Loop loop_over(S2Size a, S2Size b) {
       }                                                                                            \
     }                                                                                              \
     break;
+// To one argument at a time: both may be the same. `to` is an adjoint, the others are not.
+#define BINARY_ADJOINT(TO, ROW, COLUMN, PARTIAL)                                                   \
+  for (size_t r = 0; (TO) != NULL && r < loop.rows; r++) {                                         \
+    const double *p = in->a + r * loop.a_row, *q = in->b + r * loop.b_row;                         \
+    const double *outs = out + r * loop.columns, *gs = dl_dout + r * loop.columns;                 \
+    double *restrict to = (TO) + r * (ROW);                                                        \
+    for (size_t i = 0; i < loop.columns; i++) {                                                    \
+      double x = p[i * loop.a_column], y = q[i * loop.b_column], o = outs[i], g = gs[i];           \
+      (void)x, (void)y, (void)o;                                                                   \
+      to[i * (COLUMN)] += g == 0 ? 0 : g * (PARTIAL);                                              \
+    }                                                                                              \
+  }
 #define BINARY_BACKWARD(NAME, TEXT, VALUE, PARTIAL_A, PARTIAL_B)                                   \
   case S2_ARRAY_##NAME:                                                                            \
-    for (size_t r = 0; r < loop.rows; r++) {                                                       \
-      for (size_t i = 0; i < loop.columns; i++) {                                                  \
-        size_t at_a = r * loop.a_row + i * loop.a_column;                                          \
-        size_t at_b = r * loop.b_row + i * loop.b_column, at = r * loop.columns + i;               \
-        double x = in->a[at_a], y = in->b[at_b], o = out[at], g = dl_dout[at];                     \
-        (void)x, (void)y, (void)o;                                                                 \
-        if (dl_da != NULL) {                                                                       \
-          dl_da[at_a] += g == 0 ? 0 : g * (PARTIAL_A);                                             \
-        }                                                                                          \
-        if (dl_db != NULL) {                                                                       \
-          dl_db[at_b] += g == 0 ? 0 : g * (PARTIAL_B);                                             \
-        }                                                                                          \
-      }                                                                                            \
-    }                                                                                              \
+    BINARY_ADJOINT(dl_da, loop.a_row, loop.a_column, PARTIAL_A)                                    \
+    BINARY_ADJOINT(dl_db, loop.b_row, loop.b_column, PARTIAL_B)                                    \
     break;
 
 const char *s2_array_binary_name(S2ArrayBinary op) {

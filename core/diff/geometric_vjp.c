@@ -49,10 +49,14 @@ static void times_part(const Split *split, bool positive, const double x[N], dou
 // k_bar += the adjoint of K where that of its part is z w'.
 static void part_vjp(const Split *split, bool positive, const double z[N], const double w[N],
                      double k_bar[N][N]) {
-  double inner[N][N], half[N][N] = {{0}};
+  double inner[N][N], half[N][N] = {{0}}, of_z[N], of_w[N];
+  for (int i = 0; i < N; i++) {
+    of_z[i] = along(split, i, z);
+    of_w[i] = along(split, i, w);
+  }
   for (int i = 0; i < N; i++) {
     for (int j = 0; j < N; j++) {
-      double of = along(split, i, z) * along(split, j, w) + along(split, j, z) * along(split, i, w);
+      double of = of_z[i] * of_w[j] + of_z[j] * of_w[i];
       inner[i][j] = of / 2 * slope(split->value[i], split->value[j], split->size, positive);
     }
   }
@@ -105,8 +109,7 @@ static void find_terms(const S2JointUndo *undo, Terms *terms) {
   terms->count = count;
   for (int side = 0; side < 2; side++) {
     int32_t slot = side == 0 ? joint->a : joint->b;
-    terms->moves[side] =
-        slot != S2_NONE && undo->at.world->bodies.at[slot].type != S2_STATIC;
+    terms->moves[side] = slot != S2_NONE && undo->at.world->bodies.at[slot].type != S2_STATIC;
   }
 }
 
@@ -116,9 +119,9 @@ static Split split_of(const S2JointUndo *undo, const Terms *terms) {
   for (int r = 0; r < terms->count; r++) {
     for (int i = 0; i < N * N; i++) {
       bool both = terms->moves[i / 18] && terms->moves[i % 6 / 3];
-      k[i] -= both ? terms->impulse[r] / undo->joint->reaction_time *
-                         terms->hessian[r].at[i / 6][i % 6]
-                   : 0;
+      k[i] -=
+          both ? terms->impulse[r] / undo->joint->reaction_time * terms->hessian[r].at[i / 6][i % 6]
+               : 0;
     }
   }
   s2_joint_eigen(N, k, split.value, split.q);

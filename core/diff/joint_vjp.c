@@ -76,8 +76,7 @@ void s2_joint_speed_vjp(S2JointUndo *undo, const S2JointRow *row, const S2JointH
 }
 
 // Row r of the problem along `sign` times a function: to the function, and what moves the ground.
-static void sides_vjp(S2JointUndo *undo, const S2JointRow *row, double sign, int r,
-                      S2RowBar *bar) {
+static void sides_vjp(S2JointUndo *undo, const S2JointRow *row, double sign, int r, S2RowBar *bar) {
   const S2RowsAdjoint *rows = undo->rows;
   for (int i = 0; i < 6; i++) {
     double *given = s2_joint_number(undo->joint, undo->step->free_v, i);
@@ -110,9 +109,9 @@ static void rigid_vjp(S2JointUndo *undo, const S2JointRow *row, double bias, S2R
   undo->bar->h += bias * (blend->ahead / 2 * row->bend - (mended + blend->mend) * row->value / h);
   if (!undo->step->stiff[undo->slot] && blend->beta >= 0.5) { // at 1/2 that to the right
     double beta = blend->beta, by = bias / (beta * beta);
-    undo->bar->gradient->beta -= by * ((blend->reflect > 0 ? row->speed : 0) +
-                                       (blend->ahead > 0 ? h / 2 * row->bend : 0) +
-                                       (blend->mend > 0 ? row->value / h : 0));
+    undo->bar->gradient->beta -=
+        by * ((blend->reflect > 0 ? row->speed : 0) + (blend->ahead > 0 ? h / 2 * row->bend : 0) +
+              (blend->mend > 0 ? row->value / h : 0));
   }
 }
 
@@ -138,8 +137,8 @@ static void soft_row_vjp(S2JointUndo *undo, const S2SoftRow *soft, int row, int 
                          const double p[6], S2SoftSum *sum, S2RowBar *own) {
   const S2RowsAdjoint *rows = undo->rows;
   double h = undo->step->h, kept = part >= 0 ? rows->given[part] : 0;
-  double force = row >= 0 ? h * soft->compliance * rows->bias[row]
-                          : -h * (times(&soft->row, p) + kept);
+  double force =
+      row >= 0 ? h * soft->compliance * rows->bias[row] : -h * (times(&soft->row, p) + kept);
   double impulse = soft->given + (row >= 0 ? rows->lambda[row] : 0);
   own->rate += row >= 0 ? rows->bias[row] : 0;
   for (int i = 0; i < 6; i++) { // what is given acts along the row, too

@@ -157,8 +157,8 @@ static S2Vec2 offset_vjp(const S2JointAt *at, S2Vec2 direction, const S2RowBar *
     u_bar = s2_add_scaled(s2_add_scaled(u_bar, arm, sides.ra), far, w);
     sum.ra = s2_add_scaled(sum.ra, arm, u);
     w_bar = s2_add_scaled(w_bar, far, u);
-    S2Vec2 turned_bar = s2_vec2(both(bent, 1, 3) - both(bent, 3, 4),
-                                both(bent, 2, 3) - both(bent, 3, 5));
+    S2Vec2 turned_bar =
+        s2_vec2(both(bent, 1, 3) - both(bent, 3, 4), both(bent, 2, 3) - both(bent, 3, 5));
     add_to(&u_bar, s2_right(turned_bar));
   }
   add_to(&sum.apart, w_bar);
@@ -193,7 +193,8 @@ static void length_vjp(const S2JointAt *at, const S2RowBar *bar, const S2PlaceBa
     const double across[6] = {s2_cross(sides.ra, t), t.x, t.y, -s2_cross(sides.rb, t), -t.x, -t.y};
     double across_bar[6] = {0}, whole = 0;
     for (int i = 0; i < 36 && !none; i++) {
-      across_bar[i / 6] += (bent->at[i / 6][i % 6] + bent->at[i % 6][i / 6]) * across[i % 6] / length;
+      across_bar[i / 6] +=
+          (bent->at[i / 6][i % 6] + bent->at[i % 6][i / 6]) * across[i % 6] / length;
       whole += bent->at[i / 6][i % 6] * across[i / 6] * across[i % 6];
     }
     sum.length -= none ? 0 : whole / (length * length);
@@ -203,7 +204,8 @@ static void length_vjp(const S2JointAt *at, const S2RowBar *bar, const S2PlaceBa
     add_to(&n_bar, s2_right(t_bar));
     sum.ra = s2_add_scaled(sum.ra, -bent->at[0][0], n);
     sum.rb = s2_add_scaled(sum.rb, bent->at[3][3], n);
-    n_bar = s2_add_scaled(s2_add_scaled(n_bar, -bent->at[0][0], sides.ra), bent->at[3][3], sides.rb);
+    n_bar =
+        s2_add_scaled(s2_add_scaled(n_bar, -bent->at[0][0], sides.ra), bent->at[3][3], sides.rb);
   }
   if (none) {
     sum.turn_b.c = s2_dot(n_bar, axis);
@@ -239,10 +241,10 @@ static void lock_vjp(const S2JointAt *at, int row, const S2RowBar *bar, const S2
 static void columns(const S2Joint *gear, const S2Joint *of, int column[2]) {
   const int32_t slots[2] = {of->a, of->b};
   for (int side = 0; side < 2; side++) {
-    column[side] = slots[side] == S2_NONE    ? -1
-                   : slots[side] == gear->a  ? 0
-                   : slots[side] == gear->b  ? 3
-                                             : -1;
+    column[side] = slots[side] == S2_NONE   ? -1
+                   : slots[side] == gear->a ? 0
+                   : slots[side] == gear->b ? 3
+                                            : -1;
   }
 }
 

@@ -30,9 +30,9 @@ typedef struct Midpoint {
   const S2Island *island;
   S2StepAdjoint *bar;
   const double *v0;
-  double *v0_bar, *v; // 3 a node
+  double *v0_bar, *v;  // 3 a node
   double *q1, *q1_bar; // 3 a slot
-  double *scratch; // 6 a slot
+  double *scratch;     // 6 a slot
   S2WorldGradient unused;
   int32_t *at; // a node: its first unknown
   Member *member;
@@ -435,8 +435,7 @@ S2Status s2_midpoint_vjp(const S2Step *step, const S2Island *island, const doubl
                          double *before_bar, S2StepAdjoint *adjoint) {
   S2Arena *arena = step->arena;
   S2ArenaMark mark = s2_arena_mark(arena);
-  Midpoint m = {
-      .step = step, .island = island, .bar = adjoint, .v0 = before, .v0_bar = before_bar};
+  Midpoint m = {.step = step, .island = island, .bar = adjoint, .v0 = before, .v0_bar = before_bar};
   int size, width, nodes = island->nodes;
   begin(&m, arena);
   number(&m, arena, &size, &width);

@@ -103,13 +103,13 @@ static S2Status rows_vjp(Shake *shake) {
   S2Assembly only[2] = {shake->start, shake->end}; // equations come first
   only[0].parts = only[1].parts = shake->rows;
   only[0].parts_given = only[1].parts_given = 0;
-  S2_TRY(s2_joint_rows_vjp(&undo->step, &note->island, S2_POSITIONS, &only[1], &at_end,
-                           &undo->bar));
+  S2_TRY(
+      s2_joint_rows_vjp(&undo->step, &note->island, S2_POSITIONS, &only[1], &at_end, &undo->bar));
   double *q1 = undo->step.q1, *q1_bar = undo->bar.q1;
   undo->step.q1 = undo->step.q0;
   undo->bar.q1 = undo->bar.q0;
-  S2Status status = s2_joint_rows_vjp(&undo->step, &note->island, S2_POSITIONS, &only[0],
-                                      &at_start, &undo->bar);
+  S2Status status =
+      s2_joint_rows_vjp(&undo->step, &note->island, S2_POSITIONS, &only[0], &at_start, &undo->bar);
   undo->step.q1 = q1;
   undo->bar.q1 = q1_bar;
   return status;
@@ -134,7 +134,8 @@ S2Status s2_undo_shake(S2Undo *undo, int index) {
     int at = 3 * note->island.node[i / 3] + i % 3;
     shake.dq_bar[i] = undo->bar.q1[at] + undo->displaced[at];
   }
-  if (equations(&shake.start.problem) != note->rows || equations(&shake.end.problem) != note->rows) {
+  if (equations(&shake.start.problem) != note->rows ||
+      equations(&shake.end.problem) != note->rows) {
     status = s2_error(S2_INVALID,
                       "gradient: mends of %d equations were made again with %d (this is a bug)",
                       note->rows, equations(&shake.end.problem));

@@ -353,8 +353,7 @@ static void take_impulses(Solve *solve) {
   for (int r = 0; r < parts; r++) {
     const S2JointPart *part = &assembly->part[r];
     bool kept = part->joint != S2_NONE && part->row != S2_NONE;
-    double bar =
-        !kept ? 0 : undo->bar.joint_impulse[S2_JOINT_ROWS * part->joint + part->row];
+    double bar = !kept ? 0 : undo->bar.joint_impulse[S2_JOINT_ROWS * part->joint + part->row];
     solve->given[r] = bar;
     if (r < assembly->parts) {
       solve->dl_dlambda[r] += bar;
@@ -402,9 +401,9 @@ S2Status s2_undo_solve(S2Undo *undo, int index) {
     if (differentiate(&solve)) {
       bodies_vjp(&solve);
       contacts_vjp(&solve, put_solved);
-      S2RowsAdjoint rows = {note->more,      note->lambda,          solve.data.ja,
-                            solve.data.jb,   solve.data.bias,       solve.data.compliance,
-                            solve.data.lo,   solve.data.hi,         solve.data.rhs,
+      S2RowsAdjoint rows = {note->more,    note->lambda,    solve.data.ja,
+                            solve.data.jb, solve.data.bias, solve.data.compliance,
+                            solve.data.lo, solve.data.hi,   solve.data.rhs,
                             solve.given};
       if (note->island.joints > 0) {
         status = s2_joint_rows_vjp(&undo->step, &note->island, note->kind, &solve.assembly, &rows,
@@ -525,10 +524,12 @@ static S2Status mended_joints(Solve *solve, const S2Assembly *start, int equatio
   S2McpGradient *data = &solve->data;
   double h = undo->bar.h, elapsed = undo->bar.elapsed;
   double *none = S2_TAKE_ZEROED(undo->arena, double, 3 * (note->rows + note->island.nodes));
-  S2RowsAdjoint rows = {note->more, note->lambda, data->ja, data->jb, data->bias, none, none, none, none, solve->given};
+  S2RowsAdjoint rows = {note->more, note->lambda, data->ja, data->jb, data->bias,
+                        none,       none,         none,     none,     solve->given};
   S2Status status = s2_ok();
   if (start != NULL) {
-    S2RowsAdjoint at_start = {note->more, note->lambda, data->ja, data->jb, none, none, none, none, none, solve->given};
+    S2RowsAdjoint at_start = {note->more, note->lambda, data->ja, data->jb, none,
+                              none,       none,         none,     none,     solve->given};
     double *q1 = undo->step.q1, *q1_bar = undo->bar.q1;
     S2Assembly only = *start; // equations come first
     only.parts = equations;
@@ -620,7 +621,8 @@ static S2Status solved_joints(Solve *solve, const S2Assembly *end) {
     }
   }
   double *q1 = undo->step.q1, *q1_bar = undo->bar.q1;
-  S2RowsAdjoint at_start = {note->more, note->lambda, data->ja, data->jb, data->bias, none, none, none, none, solve->given};
+  S2RowsAdjoint at_start = {note->more, note->lambda, data->ja, data->jb, data->bias,
+                            none,       none,         none,     none,     solve->given};
   S2RowsAdjoint at_end = {none, none, none, none, errors, none, none, none, none, given};
   undo->step.q1 = undo->step.q0;
   undo->bar.q1 = undo->bar.q0;

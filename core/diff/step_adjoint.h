@@ -23,7 +23,7 @@ typedef struct S2StepAdjoint {
 // dl/d(data of the rows of an assembled problem), as s2_mcp_vjp gives it.
 typedef struct S2RowsAdjoint {
   const double *v, *lambda; // the solution itself: 3 a node, 1 a row
-  const double *ja, *jb; // 3 a row
+  const double *ja, *jb;    // 3 a row
   const double *bias, *compliance;
   const double *lo, *hi; // of rows with finite bounds
   const double *rhs;     // 3 a node: given impulses are in the right side

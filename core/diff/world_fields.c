@@ -23,11 +23,17 @@ typedef struct Pair { // bytes from the start of both
   THREE(field), OF(Joint, field, 3), OF(Joint, field, 4), OF(Joint, field, 5), OF(Joint, field, 6)
 #define NINE(field) SEVEN(field), OF(Joint, field, 7), OF(Joint, field, 8)
 
-static const Pair body_pairs[] = {
-    OF(Body, mass, 0),           OF(Body, inertia, 0),        OF(Body, friction, 0),
-    OF(Body, restitution, 0),    OF(Body, linear_damping, 0), OF(Body, angular_damping, 0),
-    OF(Body, gravity_scale, 0),  OF(Body, surface_speed, 0),  OF(Body, contact_compliance, 0),
-    OF(Body, contact_damping, 0)};
+static const Pair body_pairs[] = {OF(Body, mass, 0),
+                                  OF(Body, inertia, 0),
+                                  OF(Body, friction, 0),
+                                  OF(Body, restitution, 0),
+                                  OF(Body, linear_damping, 0),
+                                  OF(Body, angular_damping, 0),
+                                  OF(Body, gravity_scale, 0),
+                                  OF(Body, surface_speed, 0),
+                                  OF(Body, contact_compliance, 0),
+                                  OF(Body, contact_damping, 0),
+                                  OF(Body, contact_viscosity, 0)};
 _Static_assert(sizeof body_pairs / sizeof body_pairs[0] == S2_BODY_NUMBERS, "as S2BodyNumber");
 
 static const Pair joint_pairs[] = {TWO(local_a),
@@ -54,7 +60,9 @@ static const Pair joint_pairs[] = {TWO(local_a),
                                    ONE(max_force),
                                    ONE(max_torque),
                                    SEVEN(impulse),
-                                   ONE(reaction_time)};
+                                   ONE(reaction_time),
+                                   ONE(quadratic),
+                                   ONE(cubic)};
 _Static_assert(sizeof joint_pairs / sizeof joint_pairs[0] == S2_JOINT_NUMBERS, "as S2JointNumber");
 _Static_assert((int)S2_JOINT_ROWS == (int)S2_GRADIENT_IMPULSES, "one a row");
 
@@ -183,7 +191,7 @@ int s2_energy_places(const S2World *world, S2Place *places, int capacity) {
     }
   }
   for (int i = 0; i < world->joint_order.count; i++) {
-    for (int k = 0; k < S2_OF_MOTOR_SPEED; k++) {
+    for (int k = 0; k < S2_JOINT_NUMBERS; k++) {
       count = add(places, capacity, count, s2_place(S2_PLACE_JOINT, world->joint_order.at[i], k));
     }
   }
@@ -220,17 +228,4 @@ int s2_measure_places(const S2World *world, int32_t slot, S2Place places[S2_MEAS
     }
   }
   return count;
-}
-
-const char *s2_body_beyond(const S2World *a, int32_t slot_a, const S2World *b, int32_t slot_b) {
-  return a->bodies.at[slot_a].contact_viscosity != b->bodies.at[slot_b].contact_viscosity
-             ? "contact_viscosity"
-             : NULL;
-}
-
-const char *s2_joint_beyond(const S2World *a, int32_t slot_a, const S2World *b, int32_t slot_b) {
-  const S2Joint *one = &a->joints.at[slot_a], *other = &b->joints.at[slot_b];
-  return one->quadratic != other->quadratic ? "quadratic"
-         : one->cubic != other->cubic       ? "cubic"
-                                            : NULL;
 }

@@ -10,14 +10,21 @@ double s2_touch_velocity(const S2Touch *touch, int k, S2Vec2 direction, const do
          s2_cross(point->at.point, direction) * va[0] - s2_cross(point->arm_b, direction) * vb[0];
 }
 
+// The larger of both; hypot only where it can be.
+static double faster(double speed, double length, const double *v) {
+  if (fabs(v[1]) + fabs(v[2]) > speed) {
+    speed = fmax(speed, hypot(v[1], v[2]));
+  }
+  return length * fabs(v[0]) > speed ? length * fabs(v[0]) : speed;
+}
+
 double s2_island_speed(const S2Step *step, const S2Island *island) {
   S2Vec2 gravity = step->world->kept.def.gravity;
   double h = step->h, length = island->length;
   double speed = fmax(h * s2_length(gravity), 1e-6 * length / h);
   for (int i = 0; i < island->nodes; i++) {
-    const double *v0 = step->v0 + 3 * island->node[i], *free_v = step->free_v + 3 * island->node[i];
-    speed = fmax(speed, fmax(hypot(v0[1], v0[2]), length * fabs(v0[0])));
-    speed = fmax(speed, fmax(hypot(free_v[1], free_v[2]), length * fabs(free_v[0])));
+    speed = faster(speed, length, step->v0 + 3 * island->node[i]);
+    speed = faster(speed, length, step->free_v + 3 * island->node[i]);
   }
   return speed;
 }
@@ -52,12 +59,35 @@ static S2Row contact_row(const S2Step *step, const S2Touch *touch, int k, S2Vec2
   return row;
 }
 
+// (h w)^2 of a mass on the spring of a contact up to which a step follows it.
+static const double RESOLVED = 0.25;
+
+bool s2_step_blends_contacts(const S2Step *step, const S2Island *island) {
+  const S2WorldDef *def = &step->world->kept.def;
+  bool blends = def->stepping == S2_SPECULATIVE && def->beta < 1 && def->beta >= 0.5 &&
+                def->alpha >= 0.5 && !(island->joints > 0 && step->stiff[island->joint[0]]);
+  for (int i = 0; i < island->touches && blends; i++) {
+    const S2Touch *touch = &step->touches[island->touch[i]];
+    for (int k = 0; k < touch->count && blends; k++) {
+      S2Row row = contact_row(step, touch, k, touch->points[k].at.normal, S2_MOTION);
+      double w = 0;
+      for (int c = 0; c < 3; c++) {
+        w += row.a == S2_GROUND ? 0 : row.ja[c] * row.ja[c] / step->mass[3 * touch->body_a + c];
+        w += row.b == S2_GROUND ? 0 : row.jb[c] * row.jb[c] / step->mass[3 * touch->body_b + c];
+      }
+      blends = s2_touch_soft(touch) && step->h * step->h * w <= RESOLVED * touch->compliance;
+    }
+  }
+  return blends;
+}
+
 static S2Row normal_row(const S2Step *step, const S2Touch *touch, int k, const S2Choice *choice,
-                        S2Kind kind) {
+                        S2Kind kind, S2Blend blend) {
   const S2ManifoldPoint *at = &touch->points[k].at;
   S2Row row = contact_row(step, touch, k, at->normal, kind);
   if (s2_touch_soft(touch)) {
-    S2SoftRow soft = s2_soften_gap(at->gap, touch->compliance, touch->damping, step->h);
+    double speed = s2_touch_velocity(touch, k, at->normal, step->v0);
+    S2SoftRow soft = s2_soften_gap(at->gap, speed, touch->compliance, touch->damping, blend);
     row.compliance = soft.compliance;
     row.bias += soft.bias;
   } else {
@@ -109,8 +139,8 @@ S2Assembly s2_assemble(const S2Step *step, const S2Island *island, const S2Choic
                        S2Kind kind) {
   int of_joints = S2_JOINT_ROWS * island->joints;
   for (int i = 0; i < island->joints; i++) {
-    S2WorldDef def = s2_step_settings(step, island->joint[i]);
-    of_joints += def.geometric_stiffness != S2_GEOMETRIC_OFF ? S2_GEOMETRIC_ROWS : 0;
+    bool turns = s2_step_geometric(step, island->joint[i]) != S2_GEOMETRIC_OFF;
+    of_joints += turns ? S2_GEOMETRIC_ROWS : 0;
   }
   int of_drag = 2 * island->touches, most = of_joints + of_drag + 4 * island->touches;
   bool motion = kind == S2_MOTION || kind == S2_REBOUND;
@@ -147,6 +177,10 @@ S2Assembly s2_assemble(const S2Step *step, const S2Island *island, const S2Choic
   for (int i = drag; i < n; i++) {
     rows[i].group += drag;
   }
+  bool blends = kind == S2_MOTION && s2_step_blends_contacts(step, island);
+  S2Blend blend = {.h = step->h,
+                   .alpha = blends ? step->world->kept.def.alpha : 1,
+                   .beta = blends ? step->world->kept.def.beta : 1};
   int known = n, group = n > 0 ? rows[n - 1].group + 1 : 0;
   for (int i = 0; i < island->touches; i++) {
     const S2Touch *touch = &step->touches[island->touch[i]];
@@ -157,7 +191,7 @@ S2Assembly s2_assemble(const S2Step *step, const S2Island *island, const S2Choic
         continue;
       }
       if (kind != S2_RUB) {
-        rows[n] = normal_row(step, touch, k, choice, kind);
+        rows[n] = normal_row(step, touch, k, choice, kind, blend);
         speed = fmax(speed, pushed_speed(&rows[n], mass));
         rows[n].group = group;
         lambda[n++] = motion ? point->normal_impulse : 0;

@@ -153,6 +153,7 @@ bool s2_step_bisect(S2Step *step) {
     }
     s2_note_plain(step, S2_ACT_ON);
     memcpy(step->q0, step->q1, bytes);
+    step->turned = false;
     memcpy(step->v0, step->v2, bytes);
     for (int i = 0; i < joints; i++) {
       carried[i] += step->joint_reaction[i];

@@ -128,20 +128,20 @@ static double joint_length(const S2World *world, const S2Joint *joint) {
 static double joint_error(const S2Step *step, double elapsed) {
   const S2World *world = step->world;
   double worst = 0;
-  S2Rot *turn = NULL;
-  if (world->joint_order.count > world->order.count / 2) { // else most would be for nothing
-    turn = S2_TAKE(step->arena, S2Rot, world->bodies.count);
-    for (int i = 0; i < world->order.count; i++) {
-      int32_t slot = world->order.at[i];
-      turn[slot] = s2_rot(step->q1[3 * slot]);
+  for (int k = 0; k < step->island_count; k++) {
+    const S2Island *island = &step->islands[k];
+    if (!isnan(island->joint_error)) {
+      worst = fmax(worst, island->joint_error);
+      continue;
     }
-  }
-  for (int i = 0; i < world->joint_order.count; i++) {
-    const S2Joint *joint = &world->joints.at[world->joint_order.at[i]];
-    if (s2_joint_active(world, joint)) {
+    S2ArenaMark mark = s2_arena_mark(step->arena);
+    const S2Rot *turn = island->joints == 0 ? NULL : s2_step_turns(step, island, step->q1);
+    for (int i = 0; i < island->joints; i++) {
+      const S2Joint *joint = &world->joints.at[island->joint[i]];
       S2JointAt at = {world, joint, step->q1, elapsed, turn, NULL};
       worst = fmax(worst, s2_joint_violation(&at, joint_length(world, joint)));
     }
+    s2_arena_rewind(step->arena, mark);
   }
   return worst;
 }
@@ -179,15 +179,17 @@ static void commit_joints(const S2Step *step, double elapsed) {
     memcpy(joint->reaction, step->joint_reaction + 3 * slot, sizeof joint->reaction);
     joint->reaction_time = step->acted;
     keep_own(step, joint, elapsed);
-    if (s2_joint_active(world, joint)) { // else goals wait, too
+    if (joint->type == S2_LOCK && s2_joint_active(world, joint)) { // else goals wait, too
       s2_lock_goal(&(S2JointAt){world, joint, step->q1, elapsed, NULL, NULL}, goal, rate);
       memcpy(joint->goal, goal, sizeof goal);
       memcpy(joint->rate, rate, sizeof rate);
     }
-    double impulse = hypot(joint->reaction[1], joint->reaction[2]);
-    double force = (impulse > 0 ? impulse : fabs(joint->reaction[0])) / step->acted;
-    if (force > joint->break_force) {
-      break_joint(world, slot, force);
+    if (isfinite(joint->break_force)) {
+      double impulse = hypot(joint->reaction[1], joint->reaction[2]);
+      double force = (impulse > 0 ? impulse : fabs(joint->reaction[0])) / step->acted;
+      if (force > joint->break_force) {
+        break_joint(world, slot, force);
+      }
     }
   }
 }

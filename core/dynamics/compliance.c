@@ -20,6 +20,9 @@ static const double RIGID = 1e-13;
 // Below this alpha beta elastic forces are given as in "stiffness": C' grows like 1/(alpha beta),
 // and b with it, until rounding in b is as large as the tolerance of a solve.
 static const double NEARLY_EXPLICIT = 1e-3;
+// From this alpha and beta on each step leaves at most (1 - alpha)(1 - beta)/(alpha beta) = 0.44 of
+// a sway that is too fast for it.
+static const double DAMPED = 0.6;
 
 typedef struct Matrix {
   double at[N][N];
@@ -112,9 +115,16 @@ static Matrix weights_matrix(const S2JointWeights *weights, const S2JointRow *ro
 // turning it round keeps the energy. Where beta < 1/2 errors of speed would grow by (1 -
 // beta)/beta: there the row is that of 1/2. Projection does the rest; at beta = 1 rows are at
 // velocity level, and it does all.
+//
+// The force at the end of what gives way sees the bend, too: g + h alpha (..) + alpha/2 h^2 bend.
+// Without it a stiff spring that turns is stretched by the bend of each step, which is energy from
+// nothing. The bend is that of u_k: it takes a rule that damps what is too fast for the step, or
+// such a spring sways more and more, and below beta = 1 a force that turns with it.
 S2Blend s2_joint_blend(const S2WorldDef *def, double h) {
   double beta = fmax(def->beta, 0.5);
   bool met = h > 0 && def->beta < 1, turns = def->geometric_stiffness != S2_GEOMETRIC_OFF;
+  bool euler = def->alpha == 1 && def->beta == 1;
+  bool damped = fmin(def->alpha, def->beta) >= DAMPED;
   return (S2Blend){
       .h = h,
       .alpha = def->alpha,
@@ -122,6 +132,7 @@ S2Blend s2_joint_blend(const S2WorldDef *def, double h) {
       .reflect = met && !turns ? (1 - beta) / beta : 0,
       .ahead = met && turns ? 1 / beta : 0,
       .mend = met && turns && def->stabilization == S2_NO_STABILIZATION ? 1 / (beta * h) : 0,
+      .bent = h > 0 && (euler || (turns && damped)) ? def->alpha : 0,
       .stiffness = def->elasticity == S2_AS_STIFFNESS || def->alpha * def->beta < NEARLY_EXPLICIT,
   };
 }
@@ -166,11 +177,18 @@ static void stiffen_row(S2SoftRow *soft, double stiffness, double given) {
   soft->given = given;
 }
 
+static void see_bend(S2SoftRow *soft, S2Blend blend) {
+  soft->row.value += blend.bent * blend.h * blend.h / 2 * soft->row.bend;
+}
+
 // C' and b of one row; c may be infinite (damping alone). Of the forms the one that does not
 // overflow.
 static void soften_row(S2SoftRow *soft, double c, double d, S2Blend blend) {
   double h = blend.h, alpha = blend.alpha, beta = blend.beta;
   const S2JointRow *row = &soft->row;
+  if (c > 0) {
+    see_bend(soft, blend);
+  }
   soft->rigid = c == 0;
   soft->bias = row->rate;
   if (h == 0) {
@@ -202,9 +220,13 @@ static void soften_row(S2SoftRow *soft, double c, double d, S2Blend blend) {
   soft->bias += force > 0 ? known / (alpha * force) : 0;
 }
 
-S2SoftRow s2_soften_gap(double gap, double compliance, double damping, double h) {
-  S2SoftRow soft = {.row = {.value = fmin(gap, 0), .rate = fmax(gap, 0) / h}};
-  soften_row(&soft, compliance, damping, (S2Blend){.h = h, .alpha = 1, .beta = 1});
+S2SoftRow s2_soften_gap(double gap, double speed, double compliance, double damping,
+                        S2Blend blend) {
+  S2SoftRow soft = {.row = {.value = fmin(gap, 0), .rate = fmax(gap, 0) / blend.h, .speed = speed}};
+  if (gap >= 0) {
+    blend.alpha = blend.beta = 1;
+  }
+  soften_row(&soft, compliance, damping, blend);
   return soft;
 }
 
@@ -339,6 +361,8 @@ static void soften_matrix(const S2Joint *joint, const S2JointRow *rows, int coun
         soft[n].bias = soft[n].row.rate;
         if (soft[n].rigid && blend.h > 0) {
           soft[n].bias += s2_joint_return(blend, &soft[n].row);
+        } else {
+          see_bend(&soft[n], blend);
         }
         rigid += pass == 0;
         n += 1;

@@ -63,8 +63,10 @@ S2Contradiction s2_step_contradiction(const S2Step *step, const S2Island *island
     }
     bool angular = row->ja[1] == 0 && row->ja[2] == 0 && row->jb[1] == 0 && row->jb[2] == 0;
     double off = (row->lo < 0 ? fabs(u) : fmax(-u, 0)) * (angular ? island->length : 1);
-    if (off > enough && row->hi == INFINITY) { // motors with a bound and friction may give way
-      count = add(list, count, assembly->part[r].joint, off);
+    int32_t joint = assembly->part[r].joint; // S2_NONE: viscosity of a contact
+    // Motors with a bound and friction may give way.
+    if (joint != S2_NONE && off > enough && row->hi == INFINITY) {
+      count = add(list, count, joint, off);
     }
   }
   S2Contradiction text;

@@ -45,7 +45,8 @@ static void joint_edges(const S2World *world, int i, Edge edges[JOINT_EDGES]) {
   const int32_t slots[4] = {joint->a, joint->b, joint->more[0], joint->more[1]};
   int32_t moving[4] = {S2_NONE, S2_NONE, S2_NONE, S2_NONE};
   int count = 0;
-  for (int k = 0; k < 4 && s2_joint_active(world, joint); k++) {
+  bool active = s2_joint_active(world, joint);
+  for (int k = 0; k < 4 && active; k++) {
     if (slots[k] != S2_NONE && s2_body_moves(&world->bodies.at[slots[k]])) {
       moving[count++] = slots[k];
     }
@@ -136,6 +137,7 @@ void s2_step_islands(S2Step *step) {
       island->motion = S2_TAKE_ZEROED(step->arena, S2Assembly, 1);
     }
     island->nodes = island->touches = island->joints = 0;
+    island->joint_error = NAN;
     if (!(island->length > 0)) {
       island->length = 1; // bodies without shapes: any length does
     }

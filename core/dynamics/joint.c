@@ -94,25 +94,42 @@ int s2_joint_rigid_rows(const S2JointAt *at, S2JointRow rows[S2_JOINT_EQUATIONS]
   return rigid;
 }
 
+void s2_joint_error(const S2JointAt *at, double length, S2JointError *error) {
+  const S2Joint *joint = at->joint;
+  const S2JointKind *kind = kinds[joint->type];
+  error->count = s2_joint_rigid_rows(at, error->rows);
+  error->rigid = error->beyond = 0;
+  error->limited = error->angular = false;
+  for (int i = 0; i < error->count; i++) {
+    bool angular = s2_joint_row_angular(&error->rows[i]);
+    double size = error->rows[i].value * (angular ? length : 1);
+    error->rigid += size * size;
+    error->angular |= angular;
+  }
+  error->square = joint->velocity_only ? 0 : error->rigid;
+  error->count = joint->velocity_only ? 0 : error->count;
+  bool limited = joint->limit_lo > -INFINITY || joint->limit_hi < INFINITY;
+  if (!limited || kind->coordinate == NULL) {
+    return;
+  }
+  S2JointRow *row = &error->rows[error->count];
+  kind->coordinate(at, row, NULL);
+  double to_length = s2_joint_row_angular(row) ? length : 1;
+  double beyond = fmax(joint->limit_lo - row->value, row->value - joint->limit_hi);
+  error->beyond = s2_joint_soft_stop(joint) ? 0 : beyond * to_length;
+  error->limited = joint->limit_lo < joint->limit_hi;
+  if (!error->limited) {
+    row->value -= joint->limit_lo;
+    error->square += row->value * to_length * (row->value * to_length);
+    error->angular |= s2_joint_row_angular(row);
+    error->count += 1;
+  }
+}
+
 double s2_joint_violation(const S2JointAt *at, double length) {
-  const S2JointKind *kind = kinds[at->joint->type];
-  S2JointRow rows[S2_JOINT_EQUATIONS];
-  int count = s2_joint_rigid_rows(at, rows);
-  double square = 0;
-  for (int i = 0; i < count; i++) {
-    double error = rows[i].value * (s2_joint_row_angular(&rows[i]) ? length : 1);
-    square += error * error;
-  }
-  double worst = sqrt(square);
-  bool limited = at->joint->limit_lo > -INFINITY || at->joint->limit_hi < INFINITY;
-  bool soft_stop = s2_joint_soft_stop(at->joint);
-  if (limited && kind->coordinate != NULL && !soft_stop) {
-    S2JointRow row;
-    kind->coordinate(at, &row, NULL);
-    double beyond = fmax(at->joint->limit_lo - row.value, row.value - at->joint->limit_hi);
-    worst = fmax(worst, beyond * (s2_joint_row_angular(&row) ? length : 1));
-  }
-  return worst;
+  S2JointError error;
+  s2_joint_error(at, length, &error);
+  return fmax(sqrt(error.rigid), error.beyond);
 }
 
 // ---- Making -----------------------------------------------------------------------------------

@@ -66,6 +66,16 @@ int s2_joint_rigid_rows(const S2JointAt *at, S2JointRow rows[S2_JOINT_EQUATIONS]
 S2Status s2_joint_check_limits(S2JointType type, double lo, double hi);
 // The largest error of its rigid equations and limits, m: angles times `length`.
 double s2_joint_violation(const S2JointAt *at, double length);
+
+typedef struct S2JointError {
+  S2JointRow rows[S2_JOINT_EQUATIONS + 1]; // as in a problem: equations, limits that coincide
+  int count;
+  double square;         // m^2, of them; angles times `length`
+  double rigid, beyond;  // m^2, of the equations, mended or not; m, beyond limits
+  bool limited, angular; // has it limits that do not coincide, rows that measure angles?
+} S2JointError;
+// The same one by one.
+void s2_joint_error(const S2JointAt *at, double length, S2JointError *error);
 // Does its limit give way? Only those of constraints can.
 bool s2_joint_soft_stop(const S2Joint *joint);
 // Does a row measure an angle?
@@ -80,8 +90,12 @@ void s2_measure_angle(const S2JointAt *at, S2JointRow *row, S2JointHessian *hess
 // The anchor of a seen from that of b, along `direction` (frame of b): u' R_b' (p_a - p_b).
 void s2_measure_offset(const S2JointAt *at, S2Vec2 direction, S2JointRow *row,
                        S2JointHessian *hessian);
-// Along x and y of b.
+// Along x and y of b; and nothing but that, for where it is asked again and again.
+typedef struct S2Pin {
+  double value[2], ja[2][3], jb[2][3];
+} S2Pin;
 void s2_measure_offsets(const S2JointAt *at, S2JointRow rows[2]);
+void s2_measure_pin(const S2JointAt *at, S2Pin *pin);
 void s2_measure_translation(const S2JointAt *at, S2JointRow *row, S2JointHessian *hessian);
 // |p_a - p_b|
 void s2_measure_length(const S2JointAt *at, S2JointRow *row, S2JointHessian *hessian);
@@ -142,6 +156,7 @@ typedef struct S2Blend {
   // Rigid rows: how much of the speed at the start is turned round, of what the bend adds to the
   // value within the step (1/2 h bend, as a speed) and of the error itself (1/s) goes into the row.
   double reflect, ahead, mend;
+  double bent;    // of what gives way: the part of 1/2 h^2 bend that its force sees
   bool stiffness; // the elastic force is given, the row has only what stiffness and damping add
 } S2Blend;
 S2Blend s2_joint_blend(const S2WorldDef *def, double h);
@@ -165,9 +180,10 @@ double s2_joint_return(S2Blend blend, const S2JointRow *row);
 // Rows with compliance and damping, blended (docs/stepping.md).
 void s2_joint_soften(const S2Joint *joint, const S2JointRow *rows, int count, S2Blend blend,
                      S2SoftRow soft[S2_JOINT_EQUATIONS]);
-// The row u + C' lambda + b >= 0 of a contact that gives way; h > 0. Its dashpot acts on the speed
-// of the compression, not on what still approaches: b is gap / h before they touch.
-S2SoftRow s2_soften_gap(double gap, double compliance, double damping, double h);
+// The row u + C' lambda + b >= 0 of a contact that gives way; h > 0, `speed` at the start. Its
+// dashpot acts on the speed of the compression, not on what still approaches: b is gap / h before
+// they touch, and the rule implicit Euler.
+S2SoftRow s2_soften_gap(double gap, double speed, double compliance, double damping, S2Blend blend);
 // 1/2 g' C^-1 g, J
 double s2_joint_energy(const S2Joint *joint, const S2JointRow *rows, int count);
 // "compliance: ..." unless finite, symmetric and positive semidefinite of this many rows.

@@ -17,6 +17,7 @@ typedef struct Builder {
   const S2Step *step;
   const S2Island *island;
   S2Kind kind;
+  S2Blend blend; // of the world
   const S2Joint *joint;
   S2JointAt at;
   S2Vec2 arm; // of the anchor on a, world axes
@@ -66,6 +67,7 @@ static S2Row *append(const Builder *builder, List *list, const S2JointRow *of, d
       .joint = builder->slot,
       .row = index,
       .push = {ja[0] - s2_cross(arm, s2_vec2(ja[1], ja[2])), ja[1], ja[2]},
+      .error = sign * of->value,
   };
   return row;
 }
@@ -174,14 +176,24 @@ static void elastic(const Builder *builder, List *list, const S2JointRow *of, in
 
 static S2Blend blend_of(const Builder *builder) {
   bool positions = builder->kind == S2_POSITIONS;
-  S2WorldDef def = s2_step_settings(builder->step, builder->slot);
-  S2Blend blend = s2_joint_blend(&def, positions ? 0 : builder->step->h);
+  S2Blend blend = builder->blend;
+  if (builder->step->stiff[builder->slot]) {
+    S2WorldDef def = s2_step_settings(builder->step, builder->slot);
+    blend = s2_joint_blend(&def, positions ? 0 : builder->step->h);
+    // A step by implicit Euler here and there does not damp what the world's own way keeps.
+    blend.bent = fmin(blend.bent, builder->blend.bent);
+  }
   // The positions are met by the first solve. After a blow the speeds of rigid rows are 0: what
   // error they had would else go on, turned round in each step.
   if (builder->kind != S2_MOTION || builder->joint->velocity_only) {
-    blend.reflect = blend.ahead = blend.mend = 0;
+    blend.reflect = blend.ahead = blend.mend = blend.bent = 0;
   }
   return blend;
+}
+
+// Are rigid rows met by the speeds at the end alone?
+static bool at_end(const S2Blend *blend) {
+  return blend->reflect == 0 && blend->ahead == 0 && blend->mend == 0;
 }
 
 static void add_equations(Builder *builder, List *list) {
@@ -196,10 +208,10 @@ static void add_equations(Builder *builder, List *list) {
   if (s2_kind_takes_time(builder->kind)) {
     s2_spring_ask(builder->step->world, builder->slot, &rows[0]);
   }
-  S2Blend blend = blend_of(builder);
-  bool at_end = blend.reflect == 0 && blend.ahead == 0 && blend.mend == 0;
-  bool wide = builder->joint->more[0] != S2_NONE;             // gear_rows.c
-  if (at_end && !wide && s2_joint_is_rigid(builder->joint)) { // what follows changes no row
+  bool world_at_end = at_end(&builder->blend) && !builder->step->stiff[builder->slot];
+  S2Blend blend = world_at_end ? builder->blend : blend_of(builder);
+  bool wide = builder->joint->more[0] != S2_NONE;                     // gear_rows.c
+  if (at_end(&blend) && !wide && s2_joint_is_rigid(builder->joint)) { // what follows changes no row
     for (int i = 0; i < count; i++) {
       double bias = mended(builder) * rows[i].value + (positions ? 0 : rows[i].rate);
       bilateral(builder, list, &rows[i], i, bias, 0);
@@ -207,7 +219,7 @@ static void add_equations(Builder *builder, List *list) {
     return;
   }
   s2_joint_speeds(builder->joint, builder->step->v0, rows, count);
-  if (blend.ahead > 0) {
+  if (blend.ahead > 0 || blend.bent > 0) {
     S2JointHessian hessians[S2_JOINT_EQUATIONS];
     kind->hessians(&builder->at, hessians);
     s2_joint_bends(builder->joint, builder->step->v0, hessians, rows, count);
@@ -229,7 +241,7 @@ static void add_equations(Builder *builder, List *list) {
 // K_geo = sum s e e': rows e v + l/(h^2 alpha beta s) = 0, and what v0 adds given. A row cannot
 // have a negative stiffness: that is taken at v0 alone, or ("psd") left out.
 static void add_geometric(const Builder *builder, List *list) {
-  S2GeometricStiffness setting = s2_step_settings(builder->step, builder->slot).geometric_stiffness;
+  S2GeometricStiffness setting = s2_step_geometric(builder->step, builder->slot);
   // Where the world did not ask for it only the positions need it: with K_geo in W targets of a
   // blow would not keep the energy.
   bool asked = !builder->step->stiff[builder->slot];
@@ -439,8 +451,9 @@ static S2Vec2 arm_of(const S2JointAt *at) {
 
 const S2Rot *s2_step_turns(const S2Step *step, const S2Island *island, const double *q) {
   const S2World *world = step->world;
-  S2Rot *turn = S2_TAKE(step->arena, S2Rot, world->bodies.count);
-  for (int i = 0; i < island->nodes; i++) {
+  bool known = q == step->q0 && step->turned;
+  S2Rot *turn = known ? step->turn : S2_TAKE(step->arena, S2Rot, world->bodies.count);
+  for (int i = 0; i < island->nodes && !known; i++) {
     turn[island->node[i]] = s2_rot(q[3 * island->node[i]]);
   }
   for (int i = 0; i < island->joints; i++) {
@@ -473,6 +486,7 @@ int s2_step_joint_rows(const S2Step *step, const S2Island *island, S2Kind kind, 
   const S2Rot *turn = s2_step_turns(step, island, q);
   Builder builder = {
       .step = step, .island = island, .kind = kind, .speed = &raised, .given = &without};
+  builder.blend = s2_joint_blend(&step->world->kept.def, kind == S2_POSITIONS ? 0 : step->h);
   builder.rhs = rhs;
   builder.aside = island->nodes;
   for (int pass = 0; pass < 2; pass++) { // limits look as far as what drives will bring

@@ -13,17 +13,20 @@ typedef struct Sides {
   S2Vec2 ra, rb; // arms of the anchors, world axes
   S2Rot turn_b;
   S2Vec2 apart; // p_a - p_b, from differences so that it keeps its digits far from the origin
-  double length;
 } Sides;
 
 S2Vec2 s2_joint_anchor(const double *q, int32_t slot, S2Vec2 local) {
   return slot == S2_NONE ? local : s2_pose_point(s2_slot_pose(q, slot), local);
 }
 
-S2Rot s2_joint_turn(const S2JointAt *at, int32_t slot) {
+static inline S2Rot turn_of(const S2JointAt *at, int32_t slot) {
   return slot == S2_NONE    ? (S2Rot){1, 0}
          : at->turn != NULL ? at->turn[slot]
                             : s2_rot(at->q[3 * slot]);
+}
+
+S2Rot s2_joint_turn(const S2JointAt *at, int32_t slot) {
+  return turn_of(at, slot);
 }
 
 // The world is a body at the origin.
@@ -35,12 +38,11 @@ static const double *pose_of(const double *q, int32_t slot) {
 static inline Sides sides_at(const S2JointAt *at) {
   const S2Joint *joint = at->joint;
   const double *qa = pose_of(at->q, joint->a), *qb = pose_of(at->q, joint->b);
-  Sides sides = {.turn_b = s2_joint_turn(at, joint->b)};
-  sides.ra = s2_rotate(s2_joint_turn(at, joint->a), joint->local_a);
+  Sides sides = {.turn_b = turn_of(at, joint->b)};
+  sides.ra = s2_rotate(turn_of(at, joint->a), joint->local_a);
   sides.rb = s2_rotate(sides.turn_b, joint->local_b);
   sides.apart = s2_vec2((qa[1] - qb[1]) + (sides.ra.x - sides.rb.x),
                         (qa[2] - qb[2]) + (sides.ra.y - sides.rb.y));
-  sides.length = s2_length(sides.apart);
   return sides;
 }
 
@@ -48,17 +50,20 @@ static S2Vec2 mean(S2Vec2 a, S2Vec2 b) {
   return s2_vec2((a.x + b.x) / 2, (a.y + b.y) / 2);
 }
 
+static inline Sides sides_at_end(const S2JointAt *at) {
+  return sides_at(&(S2JointAt){at->world, at->joint, at->to, at->elapsed, NULL, NULL});
+}
+
 // Of a chord the means of both ends.
 static inline Sides sides_of(const S2JointAt *at) {
   Sides sides = sides_at(at);
   if (at->to != NULL) {
-    Sides end = sides_at(&(S2JointAt){at->world, at->joint, at->to, at->elapsed, NULL, NULL});
+    Sides end = sides_at_end(at);
     sides.turn_b.c = (sides.turn_b.c + end.turn_b.c) / 2;
     sides.turn_b.s = (sides.turn_b.s + end.turn_b.s) / 2;
     sides.ra = mean(sides.ra, end.ra);
     sides.rb = mean(sides.rb, end.rb);
     sides.apart = mean(sides.apart, end.apart);
-    sides.length = (sides.length + end.length) / 2;
   }
   return sides;
 }
@@ -98,21 +103,22 @@ void s2_measure_angle(const S2JointAt *at, S2JointRow *row, S2JointHessian *hess
 }
 
 // With U = R_b u and w = p_a - x_b: s = U'(w - r_b), a force along U acts on both bodies at p_a.
-static inline void offset(const Sides *sides, S2Vec2 u, S2JointRow *row) {
-  *row = (S2JointRow){.value = s2_dot(u, sides->apart)};
-  row->ja[0] = s2_cross(sides->ra, u);
-  row->ja[1] = u.x;
-  row->ja[2] = u.y;
-  row->jb[0] = -s2_cross(s2_add(sides->apart, sides->rb), u);
-  row->jb[1] = -u.x;
-  row->jb[2] = -u.y;
+static inline void offset(const Sides *sides, S2Vec2 u, double *value, double ja[3], double jb[3]) {
+  *value = s2_dot(u, sides->apart);
+  ja[0] = s2_cross(sides->ra, u);
+  ja[1] = u.x;
+  ja[2] = u.y;
+  jb[0] = -s2_cross(s2_add(sides->apart, sides->rb), u);
+  jb[1] = -u.x;
+  jb[2] = -u.y;
 }
 
 void s2_measure_offset(const S2JointAt *at, S2Vec2 direction, S2JointRow *row,
                        S2JointHessian *hessian) {
   Sides sides = sides_of(at);
   S2Vec2 u = s2_rotate(sides.turn_b, direction);
-  offset(&sides, u, row);
+  *row = (S2JointRow){0};
+  offset(&sides, u, &row->value, row->ja, row->jb);
   if (hessian != NULL) {
     S2Vec2 turned = s2_left(u), w = s2_add(sides.apart, sides.rb);
     *hessian = (S2JointHessian){0};
@@ -129,8 +135,16 @@ void s2_measure_offset(const S2JointAt *at, S2Vec2 direction, S2JointRow *row,
 void s2_measure_offsets(const S2JointAt *at, S2JointRow rows[2]) {
   Sides sides = sides_of(at);
   S2Vec2 x = s2_vec2(sides.turn_b.c, sides.turn_b.s);
-  offset(&sides, x, &rows[0]);
-  offset(&sides, s2_left(x), &rows[1]);
+  rows[0] = rows[1] = (S2JointRow){0};
+  offset(&sides, x, &rows[0].value, rows[0].ja, rows[0].jb);
+  offset(&sides, s2_left(x), &rows[1].value, rows[1].ja, rows[1].jb);
+}
+
+void s2_measure_pin(const S2JointAt *at, S2Pin *pin) {
+  Sides sides = sides_at(at);
+  S2Vec2 x = s2_vec2(sides.turn_b.c, sides.turn_b.s);
+  offset(&sides, x, &pin->value[0], pin->ja[0], pin->jb[0]);
+  offset(&sides, s2_left(x), &pin->value[1], pin->ja[1], pin->jb[1]);
 }
 
 void s2_measure_translation(const S2JointAt *at, S2JointRow *row, S2JointHessian *hessian) {
@@ -141,7 +155,10 @@ void s2_measure_translation(const S2JointAt *at, S2JointRow *row, S2JointHessian
 // p_a - p_b along n plus (1/L) (J't)(J't)'. Anchors that coincide keep the direction of the start.
 void s2_measure_length(const S2JointAt *at, S2JointRow *row, S2JointHessian *hessian) {
   Sides sides = sides_of(at);
-  double length = sides.length;
+  double length = s2_length(sides.apart);
+  if (at->to != NULL) {
+    length = (s2_length(sides_at(at).apart) + s2_length(sides_at_end(at).apart)) / 2;
+  }
   bool none = length < S2_NO_LENGTH;
   S2Vec2 n = none ? s2_rotate(sides.turn_b, at->joint->axis) : s2_scale(1 / length, sides.apart);
   *row = (S2JointRow){

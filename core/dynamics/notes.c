@@ -288,11 +288,11 @@ static void keep_touches(const S2Step *step, const S2Island *island, const S2Cho
 }
 
 static void refuse_joint(S2Notes *notes, const S2Joint *joint) {
-  notes->reason = joint->type == S2_CONSTRAINT     ? "a joint of type constraint"
-                  : joint->has_law                 ? "a spring with a law of the program's own"
-                  : joint->driven                  ? "a lock that moves as the program says"
-                  : joint->more[0] != S2_NONE      ? "a gear that moves more than two bodies"
-                                                   : notes->reason;
+  notes->reason = joint->type == S2_CONSTRAINT ? "a joint of type constraint"
+                  : joint->has_law             ? "a spring with a law of the program's own"
+                  : joint->driven              ? "a lock that moves as the program says"
+                  : joint->more[0] != S2_NONE  ? "a gear that moves more than two bodies"
+                                               : notes->reason;
 }
 
 static void keep_joints(const S2Step *step, const S2Island *island, S2Note *note) {
@@ -417,8 +417,8 @@ void s2_note_feedback(const S2Step *step, const S2Island *island, double part,
     note->part = part;
     note->before = of_nodes(step->world->notes, island, step->v2);
     note->more = keep_doubles(step->world->notes, shaken->dq, 3 * island->nodes);
-    note->shaken = keep(step->world->notes, shaken->part,
-                        sizeof(S2JointPart) * (size_t)shaken->count);
+    note->shaken =
+        keep(step->world->notes, shaken->part, sizeof(S2JointPart) * (size_t)shaken->count);
     note->lambda = keep_doubles(step->world->notes, shaken->lambda, shaken->count);
     note->rows = shaken->count;
   }

@@ -46,29 +46,29 @@ typedef enum S2Mend { // rows of a mend, beside errors at q1
 // them (island.touch[i] = i); touch_index is what they are in S2Step.touches.
 typedef struct S2Note {
   S2Act act;
-  S2Kind kind;      // SOLVE, MEND
-  S2Mend mend;      // MEND
-  bool into_v1;     // SOLVE
-  bool restarted;   // MIDPOINT: `more` was v2, not v0
-  int rows;         // SOLVE, MEND, SHAKE: of the problem
-  double h, t;      // FREE; PART: t
-  double part;      // MEND, FEEDBACK; SPIN_V2: below 1 where its energy was bounded after that
-  double stiffness; // MEND: of angles
-  double spin;      // SPIN_V2: what v2 got
-  double *before;   // 3 a node, or 3 a slot: what is overwritten (MEND: q1; MIDPOINT: v1);
-                    // FREE, Q0_IS_Q1: q0 from here on; COMMIT, ON: q1; SHAKE: q1; SPIN_V2: v2;
-                    // SPIN_DQ: displacements
-  double *more;     // 3 a slot, or 3 a node. FREE: v0; COMMIT, ON: v2; SOLVE: the solution;
-                    // MIDPOINT: v0 as it took it; BLEND: reflected; MEND, SHAKE,
-                    // FEEDBACK: displacements, by the joints alone
-  double *force;    // FREE: 3 a slot
-  double *v1;       // COMMIT, ON: 3 a slot
-  double *lambda;   // SOLVE, MEND, SHAKE: 1 a row
-  double *impulse;  // S2_JOINT_ROWS a joint of the island, before; PART: all slots
-  double *pushed;   // 2 a joint of the island
-  bool *stiff;      // a joint of the island
+  S2Kind kind;         // SOLVE, MEND
+  S2Mend mend;         // MEND
+  bool into_v1;        // SOLVE
+  bool restarted;      // MIDPOINT: `more` was v2, not v0
+  int rows;            // SOLVE, MEND, SHAKE: of the problem
+  double h, t;         // FREE; PART: t
+  double part;         // MEND, FEEDBACK; SPIN_V2: below 1 where its energy was bounded after that
+  double stiffness;    // MEND: of angles
+  double spin;         // SPIN_V2: what v2 got
+  double *before;      // 3 a node, or 3 a slot: what is overwritten (MEND: q1; MIDPOINT: v1);
+                       // FREE, Q0_IS_Q1: q0 from here on; COMMIT, ON: q1; SHAKE: q1; SPIN_V2: v2;
+                       // SPIN_DQ: displacements
+  double *more;        // 3 a slot, or 3 a node. FREE: v0; COMMIT, ON: v2; SOLVE: the solution;
+                       // MIDPOINT: v0 as it took it; BLEND: reflected; MEND, SHAKE,
+                       // FEEDBACK: displacements, by the joints alone
+  double *force;       // FREE: 3 a slot
+  double *v1;          // COMMIT, ON: 3 a slot
+  double *lambda;      // SOLVE, MEND, SHAKE: 1 a row
+  double *impulse;     // S2_JOINT_ROWS a joint of the island, before; PART: all slots
+  double *pushed;      // 2 a joint of the island
+  bool *stiff;         // a joint of the island
   S2JointPart *shaken; // FEEDBACK: of the rows of `lambda`
-  bool *ahead;      // LINEARISE, INTEGRATE, where beta < 1: S2Step.ahead
+  bool *ahead;         // LINEARISE, INTEGRATE, where beta < 1: S2Step.ahead
   S2Island island;
   S2Touch *touches; // LINEARISE: as they are then, `island.touches` of them
   S2Touch *solved;  // MEND, S2_MEND_SOLVED: as the solve had them, in the same order

@@ -12,63 +12,25 @@
 
 typedef struct Shake {
   S2Step *step;
-  const S2Island *island;
+  S2Island *island;
+  S2JointErrors *errors;     // at q1
   S2Problem problem;         // at q0, the equations alone; its right side is 0
   const S2JointPart *part;   // of its rows
   bool has_motion;           // are they those of S2Island.motion?
   S2Bilateral matrix;        //
-  double *error;             // a row: g
   double *change;            // a row: -dl
-  S2RowSides *now;           // a row: at q1
-  double largest;            // joint error, m
   double *start, *dq, *last; // 3 a node: q1 at first, what it has been displaced by, and before
-  bool others;               // are there limits or contacts?
 } Shake;
 
-// A joint's equations in the order of the problem (joint_rows.c); returns how many.
-static int joint_rows(const S2JointAt *at, S2JointRow rows[S2_JOINT_EQUATIONS + 1]) {
-  const S2Joint *joint = at->joint;
-  int count = joint->velocity_only ? 0 : s2_joint_rigid_rows(at, rows);
-  if (joint->limit_lo == joint->limit_hi) {
-    s2_joint_kind(joint->type)->coordinate(at, &rows[count], NULL);
-    rows[count++].value -= joint->limit_lo;
-  }
-  return count;
+// Errors and rows at q1; the largest joint error is given back, m. NAN: the joints do not have the
+// equations of the problem.
+static double largest(const Shake *shake) {
+  return shake->errors->rows == shake->problem.rows ? shake->errors->largest : NAN;
 }
 
-// Errors and rows at q1; the largest joint error is given back, m. NAN: the
-// joints do not have the equations of the problem.
 static double measure(Shake *shake) {
-  const S2Step *step = shake->step;
-  const S2Island *island = shake->island;
-  double largest = 0, elapsed = step->t - step->world->kept.time + step->h;
-  int n = 0;
-  S2ArenaMark mark = s2_arena_mark(step->arena);
-  const S2Rot *turn = s2_step_turns(step, island, step->q1);
-  for (int i = 0; i < island->joints; i++) {
-    const S2Joint *joint = &step->world->joints.at[island->joint[i]];
-    S2JointAt at = {step->world, joint, step->q1, elapsed, turn, NULL};
-    S2JointRow rows[S2_JOINT_EQUATIONS + 1];
-    int count = joint_rows(&at, rows);
-    shake->others |= joint->limit_lo < joint->limit_hi &&
-                     (joint->limit_lo > -INFINITY || joint->limit_hi < INFINITY);
-    if (n + count > shake->problem.rows) {
-      n = shake->problem.rows + 1;
-      break;
-    }
-    double square = 0;
-    for (int k = 0; k < count; k++) {
-      double size = rows[k].value * (s2_joint_row_angular(&rows[k]) ? island->length : 1);
-      shake->error[n + k] = rows[k].value;
-      square += size * size;
-      memcpy(shake->now[n + k].a, rows[k].ja, sizeof rows[k].ja);
-      memcpy(shake->now[n + k].b, rows[k].jb, sizeof rows[k].jb);
-    }
-    largest = square <= largest ? largest : square; // keeps a NaN
-    n += count;
-  }
-  s2_arena_rewind(step->arena, mark);
-  return n == shake->problem.rows ? sqrt(largest) : NAN;
+  (void)s2_step_violation(shake->step, shake->island, shake->errors);
+  return largest(shake);
 }
 
 // The equations that the first solve had, if that is all it had: they are rigid and not driven.
@@ -118,7 +80,7 @@ static bool take_matrix(Shake *shake) {
   } else if (!s2_bilateral_init(&shake->matrix, &shake->problem, shake->step->arena)) {
     return false;
   }
-  return s2_bilateral_factor(&shake->matrix, shake->now);
+  return s2_bilateral_factor(&shake->matrix, shake->errors->side);
 }
 
 static bool prepare(Shake *shake, double worst) {
@@ -145,7 +107,6 @@ static bool prepare(Shake *shake, double worst) {
   }
   shake->problem.mass = mass;
   shake->problem.rhs = S2_TAKE_ZEROED(arena, double, 3 * island->nodes);
-  shake->error = S2_TAKE(arena, double, rows);
   shake->change = S2_TAKE(arena, double, rows);
   shake->start = S2_TAKE(arena, double, 3 * island->nodes);
   shake->dq = S2_TAKE_ZEROED(arena, double, 3 * island->nodes);
@@ -153,9 +114,7 @@ static bool prepare(Shake *shake, double worst) {
   for (int i = 0; i < island->nodes; i++) {
     memcpy(shake->start + 3 * i, q1 + 3 * island->node[i], 3 * sizeof(double));
   }
-  shake->now = S2_TAKE(arena, S2RowSides, rows);
-  shake->largest = measure(shake);
-  return shake->largest >= worst && // else a limit or an overlap is the larger error
+  return largest(shake) >= worst && // else a limit or an overlap is the larger error
          take_matrix(shake);
 }
 
@@ -178,7 +137,7 @@ static double displace(Shake *shake, const double *lambda) {
 // One pass; false when its numbers are not finite or it would turn a body too far.
 static bool correct(Shake *shake, double *lambda) {
   memcpy(shake->last, shake->dq, sizeof(double) * (size_t)(3 * shake->island->nodes));
-  memcpy(shake->change, shake->error, sizeof(double) * (size_t)shake->problem.rows);
+  memcpy(shake->change, shake->errors->value, sizeof(double) * (size_t)shake->problem.rows);
   s2_bilateral_apply(&shake->matrix, shake->change);
   for (int r = 0; r < shake->problem.rows; r++) {
     lambda[r] -= shake->change[r];
@@ -204,12 +163,13 @@ static void undo(Shake *shake, double *lambda) {
   collide(shake);
 }
 
-bool s2_step_shake(S2Step *step, const S2Island *island, S2Shaken *shaken, double *worst) {
-  Shake shake = {.step = step, .island = island, .others = island->touches > 0};
+bool s2_step_shake(S2Step *step, S2Island *island, S2JointErrors *errors, S2Shaken *shaken,
+                   double *worst) {
+  Shake shake = {.step = step, .island = island, .errors = errors};
   if (!prepare(&shake, *worst)) {
     return false;
   }
-  double now = shake.largest, before = INFINITY;
+  double now = largest(&shake), before = INFINITY;
   // Less than this is rounding, which does not halve.
   double done = S2_PROJECTION_TOLERANCE * island->length;
   bool small = true;
@@ -219,12 +179,12 @@ bool s2_step_shake(S2Step *step, const S2Island *island, S2Shaken *shaken, doubl
     small = correct(&shake, shaken->lambda);
     now = measure(&shake);
     bool slow = now * (now / before) * (now / before) > done; // two more passes will not do
-    small = small && (!slow || s2_bilateral_factor(&shake.matrix, shake.now));
+    small = small && (!slow || s2_bilateral_factor(&shake.matrix, errors->side));
   }
   double left = now;
-  if (shake.others) {
+  if (island->touches > 0 || errors->limited) {
     collide(&shake);
-    left = s2_step_violation(step, island);
+    left = s2_step_violation(step, island, NULL);
   }
   if (!small || !(left <= S2_PROJECTION_TRIGGER * island->length)) {
     undo(&shake, shaken->lambda);

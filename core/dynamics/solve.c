@@ -107,7 +107,8 @@ bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices
   if (outcome != NULL) {
     *outcome = solution.status;
     if (!good) {
-      bool proved = s2_mcp_conflict(&assembly.problem, step->arena);
+      bool proved =
+          solution.status == S2_INFEASIBLE || s2_mcp_conflict(&assembly.problem, step->arena);
       *outcome = proved ? S2_INFEASIBLE : S2_MAX_ITERATIONS;
       world->stats.solves += 1;
       world->stats.iterations += (uint64_t)solution.iterations;

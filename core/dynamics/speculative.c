@@ -52,7 +52,7 @@ static bool overshoots(const S2Step *step, const S2Island *island) {
 
 static void integrate_island(S2Step *step, const S2Island *island) {
   bool stiff = island->joints > 0 && step->stiff[island->joint[0]];
-  bool ahead = stiff || overshoots(step, island);
+  bool ahead = stiff || (overshoots(step, island) && !s2_step_blends_contacts(step, island));
   for (int i = 0; i < island->nodes; i++) {
     step->ahead[island->node[i]] = ahead;
     s2_step_carry(step, island->node[i]);

@@ -13,7 +13,66 @@
 
 #include <string.h>
 
-double s2_step_violation(const S2Step *step, const S2Island *island) {
+static void keep_errors(const S2JointError *of, S2JointErrors *errors) {
+  for (int k = 0; k < of->count; k++) {
+    S2RowSides *side = &errors->side[errors->rows + k];
+    errors->value[errors->rows + k] = of->rows[k].value;
+    memcpy(side->a, of->rows[k].ja, sizeof side->a);
+    memcpy(side->b, of->rows[k].jb, sizeof side->b);
+  }
+  errors->rows += of->count;
+  errors->largest = of->square <= errors->largest ? errors->largest : of->square;
+  errors->limited |= of->limited;
+}
+
+// Hinges alone: bridges, chains. Returns the largest square.
+static double measure_pins(const S2Step *step, const S2Island *island, const S2Rot *turn,
+                           S2JointErrors *errors) {
+  double largest = 0;
+  for (int i = 0; i < island->joints; i++) {
+    const S2Joint *joint = &step->world->joints.at[island->joint[i]];
+    S2JointAt at = {step->world, joint, step->q1, 0, turn, NULL};
+    S2Pin pin;
+    s2_measure_pin(&at, &pin);
+    for (int k = 0; k < 2; k++) {
+      errors->value[2 * i + k] = pin.value[k];
+      memcpy(errors->side[2 * i + k].a, pin.ja[k], sizeof pin.ja[k]);
+      memcpy(errors->side[2 * i + k].b, pin.jb[k], sizeof pin.jb[k]);
+    }
+    double square = pin.value[0] * pin.value[0] + pin.value[1] * pin.value[1];
+    largest = square <= largest ? largest : square; // keeps a NaN
+  }
+  errors->rows = 2 * island->joints;
+  errors->largest = largest;
+  return largest;
+}
+
+// `errors` has squares meanwhile.
+static double joints_violation(const S2Step *step, S2Island *island, S2JointErrors *errors) {
+  S2ArenaMark mark = s2_arena_mark(step->arena);
+  const S2Rot *turn = s2_step_turns(step, island, step->q1);
+  double elapsed = step->t - step->world->kept.time + step->h, square = 0, beyond = 0;
+  bool lengths = false, pins = errors != NULL && errors->pins;
+  square = pins ? fmax(0, measure_pins(step, island, turn, errors)) : 0;
+  for (int i = 0; i < island->joints && !pins; i++) {
+    const S2Joint *joint = &step->world->joints.at[island->joint[i]];
+    S2JointAt at = {step->world, joint, step->q1, elapsed, turn, NULL};
+    S2JointError of;
+    s2_joint_error(&at, island->length, &of);
+    square = of.rigid > square ? of.rigid : square; // not fmax, which is a call
+    beyond = of.beyond > beyond ? of.beyond : beyond;
+    lengths |= of.angular || of.limited;
+    if (errors != NULL) {
+      keep_errors(&of, errors);
+    }
+  }
+  s2_arena_rewind(step->arena, mark);
+  double worst = fmax(sqrt(square), beyond);
+  island->joint_error = lengths ? NAN : worst;
+  return worst;
+}
+
+double s2_step_violation(const S2Step *step, S2Island *island, S2JointErrors *errors) {
   double worst = 0;
   for (int i = 0; i < island->touches; i++) {
     const S2Touch *touch = &step->touches[island->touch[i]];
@@ -21,16 +80,34 @@ double s2_step_violation(const S2Step *step, const S2Island *island) {
       worst = fmax(worst, -touch->points[k].at.gap);
     }
   }
-  S2ArenaMark mark = s2_arena_mark(step->arena);
-  const S2Rot *turn = s2_step_turns(step, island, step->q1);
-  double elapsed = step->t - step->world->kept.time + step->h;
-  for (int i = 0; i < island->joints; i++) {
-    const S2Joint *joint = &step->world->joints.at[island->joint[i]];
-    S2JointAt at = {step->world, joint, step->q1, elapsed, turn, NULL};
-    worst = fmax(worst, s2_joint_violation(&at, island->length));
+  if (errors != NULL) {
+    errors->rows = 0;
+    errors->largest = 0;
+    errors->limited = false;
   }
-  s2_arena_rewind(step->arena, mark);
+  if (island->joints > 0) {
+    worst = fmax(worst, joints_violation(step, island, errors));
+  }
+  if (errors != NULL) {
+    errors->largest = sqrt(errors->largest);
+  }
   return worst;
+}
+
+static bool is_pin(const S2Joint *joint) {
+  return joint->type == S2_HINGE && joint->limit_lo == -INFINITY && joint->limit_hi == INFINITY &&
+         s2_joint_is_rigid(joint);
+}
+
+static S2JointErrors new_errors(const S2World *world, S2Arena *arena, const S2Island *island) {
+  int most = (S2_JOINT_EQUATIONS + 1) * island->joints;
+  S2JointErrors errors = {.value = S2_TAKE(arena, double, most),
+                          .side = S2_TAKE(arena, S2RowSides, most),
+                          .pins = true};
+  for (int i = 0; i < island->joints && errors.pins; i++) {
+    errors.pins = is_pin(&world->joints.at[island->joint[i]]);
+  }
+  return errors;
 }
 
 // Is it an equation of a joint? They come first, then limits and contacts.
@@ -58,11 +135,22 @@ static void add_joint_part(const S2Assembly *assembly, const double *lambda, dou
   }
 }
 
+// The rows of hinges at q0 where the first solve had those and nothing else; else NULL.
+static const S2JointPart *pins_at_start(const S2Island *island, const S2JointErrors *errors) {
+  const S2Assembly *motion = island->motion;
+  bool alone = errors->pins && motion != NULL && motion->parts == 2 * island->joints &&
+               motion->parts_given == 0;
+  for (int i = 0; alone && i < motion->parts; i++) {
+    alone = motion->part[i].joint == island->joint[i / 2] && motion->part[i].row == i % 2;
+  }
+  return alone ? motion->part : NULL;
+}
+
 // May the displacement of joints go into the velocities? Not that of a step which began off its
 // joints (bodies placed by hand), not after a blow, when the velocities that made the error are
 // gone, not where blending has rows meet the positions or forces turn in W, and not where a motor
 // or dry friction has just set them.
-static bool feeds_back(const S2Step *step, const S2Island *island) {
+static bool feeds_back(const S2Step *step, const S2Island *island, const S2JointErrors *errors) {
   const S2WorldDef *def = &step->world->kept.def;
   bool blends = def->beta < 1 || def->geometric_stiffness != S2_GEOMETRIC_OFF;
   if (!(step->h > 0) || island->joints == 0 || blends ||
@@ -77,13 +165,15 @@ static bool feeds_back(const S2Step *step, const S2Island *island) {
       }
     }
   }
-  double elapsed = step->t - step->world->kept.time;
+  double elapsed = step->t - step->world->kept.time, most = S2_FEEDBACK_START * island->length;
   const S2Rot *turn = s2_step_turns(step, island, step->q0);
+  const S2JointPart *pins = pins_at_start(island, errors);
   for (int i = 0; i < island->joints; i++) {
     const S2Joint *joint = &step->world->joints.at[island->joint[i]];
     S2JointAt at = {step->world, joint, step->q0, elapsed, turn, NULL};
     bool driven = joint->has_motor || joint->friction > 0 || joint->type == S2_GROUND_FRICTION;
-    if (driven || s2_joint_violation(&at, island->length) > S2_FEEDBACK_START * island->length) {
+    if (driven || (pins != NULL ? s2_length(s2_vec2(pins[2 * i].error, pins[2 * i + 1].error))
+                                : s2_joint_violation(&at, island->length)) > most) {
       return false;
     }
   }
@@ -255,7 +345,7 @@ static void give_back_spin(const S2Step *step, const S2Island *island, const Spi
 }
 
 // A few passes of SHAKE, which converge linearly: what they leave is for the passes that follow.
-static bool shake_by_passes(S2Step *step, const S2Island *island, S2Shaken *shaken, double *worst) {
+static bool shake_by_passes(S2Step *step, S2Island *island, S2Shaken *shaken, double *worst) {
   bool converges = true;
   double done = S2_PROJECTION_TOLERANCE * island->length; // less is rounding, which does not halve
   for (int pass = 0; pass < S2_SHAKE_PASSES && converges && *worst > done; pass++) {
@@ -263,7 +353,7 @@ static bool shake_by_passes(S2Step *step, const S2Island *island, S2Shaken *shak
     double before = *worst;
     converges = project(step, island, *worst, 1, shaken);
     s2_arena_rewind(step->arena, mark);
-    *worst = s2_step_violation(step, island);
+    *worst = s2_step_violation(step, island, NULL);
     converges = converges && *worst < before / 2;
   }
   return converges;
@@ -271,13 +361,14 @@ static bool shake_by_passes(S2Step *step, const S2Island *island, S2Shaken *shak
 
 // What the joints displace goes into the velocities; what is left, too little to matter to them, is
 // for the passes that follow. Nothing is taken over when the passes do not converge.
-static double shake(S2Step *step, const S2Island *island, double worst, const Spin *spin) {
+static double shake(S2Step *step, S2Island *island, S2JointErrors *errors, double worst,
+                    const Spin *spin) {
   S2Shaken shaken = {
       .dq = S2_TAKE_ZEROED(step->arena, double, 3 * (island->nodes + island->joints)),
       .lambda = S2_TAKE_ZEROED(step->arena, double, S2_JOINT_ROWS * island->joints),
       .part = S2_TAKE_ZEROED(step->arena, S2JointPart, S2_JOINT_ROWS * island->joints),
   };
-  bool converges = s2_step_shake(step, island, &shaken, &worst) ||
+  bool converges = s2_step_shake(step, island, errors, &shaken, &worst) ||
                    shake_by_passes(step, island, &shaken, &worst);
   give_back_spin(step, island, spin, INFINITY);
   if (spin->kept) { // what is left of it has none
@@ -342,8 +433,8 @@ static void post_with_same_rows(S2Step *step, const S2Island *island, double wor
 static void mend_once(S2Step *step, bool same_rows) {
   double start = s2_clock();
   for (int i = 0; i < step->island_count; i++) {
-    const S2Island *island = &step->islands[i];
-    double worst = s2_step_violation(step, island);
+    S2Island *island = &step->islands[i];
+    double worst = s2_step_violation(step, island, NULL);
     S2ArenaMark mark = s2_arena_mark(step->arena);
     if (worst > S2_PROJECTION_TRIGGER * island->length) {
       if (same_rows) {
@@ -352,6 +443,7 @@ static void mend_once(S2Step *step, bool same_rows) {
         (void)project(step, island, worst, 1, NULL);
       }
     }
+    island->joint_error = NAN; // of before
     s2_arena_rewind(step->arena, mark);
   }
   step->world->stats.seconds_project += s2_clock() - start;
@@ -373,6 +465,7 @@ bool s2_step_pre_stabilise(S2Step *step) {
   step->h = h;
   s2_note_plain(step, S2_ACT_Q0_IS_Q1);
   memcpy(step->q0, step->q1, sizeof(double) * 3 * (size_t)world->bodies.count);
+  step->turned = false;
   return true;
 }
 
@@ -391,7 +484,8 @@ static void keep_best(const S2Step *step, const S2Island *island, double worst, 
 }
 
 // Newton's steps on errors that cannot vanish lead anywhere, and would lift bodies for nothing.
-static void go_back(const S2Step *step, const S2Island *island, const Best *best) {
+static void go_back(const S2Step *step, S2Island *island, const Best *best) {
+  island->joint_error = NAN; // what is there was not measured last
   for (int i = 0; i < island->nodes; i++) {
     memcpy(step->q1 + 3 * island->node[i], best->q + 3 * i, 3 * sizeof(double));
   }
@@ -405,18 +499,20 @@ void s2_step_project(S2Step *step) {
   S2World *world = step->world;
   double start = s2_clock();
   for (int i = 0; i < step->island_count; i++) {
-    const S2Island *island = &step->islands[i];
-    double worst = s2_step_violation(step, island);
+    S2Island *island = &step->islands[i];
+    S2ArenaMark start_mark = s2_arena_mark(step->arena);
+    S2JointErrors errors = new_errors(world, step->arena, island);
+    double worst = s2_step_violation(step, island, &errors);
     if (worst <= S2_PROJECTION_TRIGGER * island->length) {
+      s2_arena_rewind(step->arena, start_mark);
       continue;
     }
-    S2ArenaMark start_mark = s2_arena_mark(step->arena);
     Best best = {worst, S2_TAKE(step->arena, double, 3 * island->nodes), 0};
     keep_best(step, island, worst, &best);
     Spin spin = keep_spin(step, island);
     S2ArenaMark mark = s2_arena_mark(step->arena);
-    if (feeds_back(step, island)) {
-      worst = shake(step, island, worst, &spin);
+    if (feeds_back(step, island, &errors)) {
+      worst = shake(step, island, &errors, worst, &spin);
     }
     s2_arena_rewind(step->arena, mark);
     int fed = s2_notes_mark(step);
@@ -427,7 +523,7 @@ void s2_step_project(S2Step *step) {
       double before = worst;
       bool solved = project(step, island, worst, stiffness, NULL);
       s2_arena_rewind(step->arena, mark);
-      worst = s2_step_violation(step, island);
+      worst = s2_step_violation(step, island, NULL);
       stiffness *= worst > before / 2 ? S2_PROJECTION_STIFFER : 1;
       keep_best(step, island, worst, &best);
       done = !solved || worst <= S2_PROJECTION_TOLERANCE * island->length;

@@ -72,6 +72,7 @@ S2Step s2_step_begin(S2World *world, int part, int parts) {
       .v1 = copy(arena, world->v.at, 3 * slots),
       .v2 = copy(arena, world->v.at, 3 * slots),
       .q1 = copy(arena, world->q.at, 3 * slots),
+      .turn = S2_TAKE(arena, S2Rot, slots),
       .carry = S2_TAKE_ZEROED(arena, double, 3 * slots),
       .ahead = S2_TAKE_ZEROED(arena, bool, slots),
       .joint_impulse = S2_TAKE_ZEROED(arena, double, S2_JOINT_ROWS *joints),
@@ -114,7 +115,7 @@ S2WorldDef s2_step_settings(const S2Step *step, int32_t joint) {
   S2WorldDef def = step->world->kept.def;
   if (step->stiff[joint]) {
     def.alpha = def.beta = 1;
-    def.geometric_stiffness = S2_GEOMETRIC_PSD;
+    def.geometric_stiffness = s2_step_geometric(step, joint);
   }
   return def;
 }

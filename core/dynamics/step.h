@@ -18,6 +18,9 @@ typedef struct S2Island { // bodies that act on each other, in ascending order e
   // Where joints alone act and steps are speculative: the problem of its first S2_MOTION, whose
   // rows are those of q0 (no parts before that). Else NULL.
   S2Assembly *motion;
+  // m, the largest error of its joints when they were looked at last, where no length was needed to
+  // tell it (no angles, no limits); else NAN.
+  double joint_error;
 } S2Island;
 
 // What the bias of a chosen point was made of (for its derivative).
@@ -55,6 +58,8 @@ typedef struct S2Step {
   double *v1;      // 3 a slot: velocities of the first solve, that carry the positions
   double *v2;      // 3 a slot: velocities at the end (v1, unless there was an impact)
   double *q1;      // 3 a slot: positions at the end
+  S2Rot *turn;     // a slot: how bodies are turned at q0, of what the search for contacts looked at
+  bool turned;     // is it that of the present q0?
   double *carry;   // 3 a slot: (q1 - q0)/h = (1 - beta) v0 + beta v1
   bool *ahead;     // a slot: v1 alone carries it, as v0 would take it into another body
   double *joint_impulse;  // S2_JOINT_ROWS a joint slot
@@ -145,6 +150,7 @@ typedef struct S2JointPart { // of a row that comes from a joint, or from a cont
   int32_t joint;             // slot; S2_NONE: viscosity
   int32_t row;               // in S2Joint.impulse, S2_NONE: not kept there; 2 touch + k
   double push[3];            // reaction of a unit impulse
+  double error;              // of an equation: its value at the poses of the row
   double given;              // impulse that acts beside the row's: the part of an elastic force
                              // that is known before the solve, already in the right side
 } S2JointPart;
@@ -161,9 +167,18 @@ struct S2Assembly {
 S2Assembly s2_assemble(const S2Step *step, const S2Island *island, const S2Choice *choices,
                        S2Kind kind);
 
+typedef struct S2JointErrors { // the equations of an island's joints at q1
+  int rows;                    // in the order of the problem
+  double *value;               // a row: g
+  S2RowSides *side;            // a row
+  double largest;              // m, of a joint's equations; keeps a NaN
+  bool limited;                // are there limits beside them?
+  bool pins;                   // are all of them rigid hinges without limits?
+} S2JointErrors;
+
 // The largest overlap or joint error of an island at q1, m. Springs are not snapped to rest.
-// (stabilise.c)
-double s2_step_violation(const S2Step *step, const S2Island *island);
+// `errors` may be NULL, its arrays have room for S2_JOINT_EQUATIONS + 1 rows a joint. (stabilise.c)
+double s2_step_violation(const S2Step *step, S2Island *island, S2JointErrors *errors);
 
 typedef struct S2Shaken { // what joints displaced so far
   double *dq;             // 3 a node, those of gears too
@@ -173,9 +188,11 @@ typedef struct S2Shaken { // what joints displaced so far
 } S2Shaken;
 
 // Removes the errors of the joints' equations from q1 along their rows at q0, all by one
-// factorisation; `worst` is the island's violation. False, and nothing is changed, where more is
-// violated than those, before or after, or where this cannot do it. (shake.c)
-bool s2_step_shake(S2Step *step, const S2Island *island, S2Shaken *shaken, double *worst);
+// factorisation; `worst` is the island's violation, `errors` are those at q1, before and after.
+// False, and q1 is as it was, where more is violated than those, before or after, or where this
+// cannot do it. (shake.c)
+bool s2_step_shake(S2Step *step, S2Island *island, S2JointErrors *errors, S2Shaken *shaken,
+                   double *worst);
 
 // ground_friction.c: what pushes bodies on the ground, after a solve with the impulses lambda that
 // left v (3 a node); true when it is not what the rows were made for.
@@ -205,6 +222,9 @@ double s2_step_gap_bias(const S2Step *step, double gap);
 void s2_step_find_stiff(S2Step *step);
 // The settings that a joint's rows follow in this step.
 S2WorldDef s2_step_settings(const S2Step *step, int32_t joint);
+static inline S2GeometricStiffness s2_step_geometric(const S2Step *step, int32_t joint) {
+  return step->stiff[joint] ? S2_GEOMETRIC_PSD : step->world->kept.def.geometric_stiffness;
+}
 
 // Solves an island (motion or impact) with the chosen contact points (indexed 2 touch + k) into v
 // (3 a slot). The impulses go to the touches and step->joint_impulse: those of an impact, and of
@@ -271,6 +291,10 @@ int s2_gear_rows(const S2Step *step, const S2GearMovers *movers, int32_t aside, 
 // `choices` are those of the blow with Newton's targets; overwritten. The joints' impulses are
 // added to what is there. False: aborted. (reflect.c)
 bool s2_step_reflect(S2Step *step, const S2Island *island, S2Choice *choices, const bool *touching);
+
+// Do its soft contacts that are closed as the step begins follow alpha and beta? Where nothing in
+// it is rigid and the step resolves all of them; else they are implicit Euler's.
+bool s2_step_blends_contacts(const S2Step *step, const S2Island *island);
 
 // The velocity scale V of an island (MATH: max(|g| h, |v|, 1e-6 L/h), m/s), forces included.
 double s2_island_speed(const S2Step *step, const S2Island *island);

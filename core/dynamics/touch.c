@@ -118,6 +118,11 @@ static double turn_reach(const S2Step *step, int32_t slot) {
   return fmin(step->h * fabs(step->free_v[3 * slot]), 2) * step->world->bodies.at[slot].reach;
 }
 
+// Does its mask keep it from everything? Then there is nothing to be searched for.
+static bool passes_through(const S2Body *body) {
+  return body->mask == 0 || body->category == 0;
+}
+
 static void set_boxes(S2Step *step) {
   S2World *world = step->world;
   double h = step->h, margin = world->kept.def.contact_margin;
@@ -129,16 +134,23 @@ static void set_boxes(S2Step *step) {
       continue;
     }
     S2Pose pose = s2_slot_pose(step->q0, slot);
+    step->turn[slot] = pose.rotation;
+    if (passes_through(body) && body->type != S2_STATIC) {
+      s2_world_drop_boxes(world, slot);
+      world->boxes_stale = true; // queries see them all the same
+      continue;
+    }
     double dx = h * step->free_v[3 * slot + 1], dy = h * step->free_v[3 * slot + 2];
     double grow = body->type == S2_STATIC ? 0 : margin + turn_reach(step, slot) + step->slack[slot];
     for (int32_t p = body->first_shape; p != S2_NONE; p = world->pieces.at[p].next) {
       S2Shape shape = s2_piece_shape(world, &world->pieces.at[p]);
       S2Box box = s2_shape_box(&shape, pose);
-      box.lo = s2_vec2(box.lo.x + fmin(dx, 0) - grow, box.lo.y + fmin(dy, 0) - grow);
-      box.hi = s2_vec2(box.hi.x + fmax(dx, 0) + grow, box.hi.y + fmax(dy, 0) + grow);
+      box.lo = s2_vec2(box.lo.x + (dx < 0 ? dx : 0) - grow, box.lo.y + (dy < 0 ? dy : 0) - grow);
+      box.hi = s2_vec2(box.hi.x + (dx > 0 ? dx : 0) + grow, box.hi.y + (dy > 0 ? dy : 0) + grow);
       s2_broadphase_set(world->broadphase, p, box, body->type == S2_DYNAMIC);
     }
   }
+  step->turned = true;
 }
 
 // m: how close two bodies must be to meet within the step: the margin, what brings their centres

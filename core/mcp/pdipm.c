@@ -2,6 +2,7 @@
 // scene need nothing else; the interior point does the work and hands over to an exact solution on
 // the active set it finds; where it stalls, proximal Newton from a Gauss-Seidel start feels its
 // way. The best point met is kept, judged by one residual.
+#include "mcp/conflict.h"
 #include "mcp/solve_run.h"
 #include "mcp/solvers.h"
 
@@ -74,7 +75,8 @@ static void solve_warm(S2SolveRun *chain, const double *lambda_guess) {
   }
 }
 
-static void solve_cold(S2SolveRun *chain, int max_iterations, bool thorough) {
+// True: it was proved that there is no solution, and the search for one ends.
+static bool solve_cold(S2SolveRun *chain, const S2SolverOptions *options, bool thorough) {
   static const S2InteriorStart starts[] = {
       {.impulse = 1, .velocity = 1},
       {.impulse = 3, .velocity = 3, .spread = 1, .seed = 1},
@@ -85,19 +87,23 @@ static void solve_cold(S2SolveRun *chain, int max_iterations, bool thorough) {
   // failed from the best point when another start is needed, so from nothing now and then.
   static const int fresh_sweeps[] = {0, 20, 0, 40};
   for (int i = 0; i < (int)(sizeof starts / sizeof *starts) && !s2_run_solved(chain); i++) {
-    interior(chain, &starts[i], max_iterations);
+    interior(chain, &starts[i], options->max_iterations);
     if (!thorough) {
-      return;
+      return false;
     }
     if (!s2_run_solved(chain)) {
+      if (i == 0 && s2_mcp_conflict_quick(chain->system.problem, options, chain->arena)) {
+        return true;
+      }
       s2_run_back(chain);
       if (fresh_sweeps[i] > 0) {
         memset(chain->lambda, 0, sizeof(double) * (size_t)(2 * chain->system.units));
       }
       sweep(chain, fresh_sweeps[i] > 0 ? fresh_sweeps[i] : POLISH_SWEEPS);
-      newton(chain, SIGMA_COLD, max_iterations * OUTERS_PER_ITERATION, COLD_INNERS);
+      newton(chain, SIGMA_COLD, options->max_iterations * OUTERS_PER_ITERATION, COLD_INNERS);
     }
   }
+  return false;
 }
 
 static S2SolveStatus solve(const S2Problem *problem, const S2SolverOptions *options, bool thorough,
@@ -109,10 +115,12 @@ static S2SolveStatus solve(const S2Problem *problem, const S2SolverOptions *opti
       chain.system.contacts > 0) {
     refine(&chain);
   }
-  if (!s2_run_solved(&chain) && chain.system.contacts > 0) {
-    solve_cold(&chain, options->max_iterations, thorough);
-  }
+  bool proved =
+      !s2_run_solved(&chain) && chain.system.contacts > 0 && solve_cold(&chain, options, thorough);
   s2_run_end(&chain, solution);
+  if (proved && solution->status != S2_SOLVED) {
+    solution->status = S2_INFEASIBLE;
+  }
   s2_arena_rewind(arena, mark);
   return solution->status;
 }

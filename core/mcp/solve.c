@@ -1,4 +1,5 @@
 #include "mcp/bilateral.h"
+#include "mcp/conflict.h"
 #include "mcp/pdipm_stages.h"
 #include "mcp/solvers.h"
 
@@ -148,6 +149,11 @@ static void solve_small(const S2Problem *problem, const S2SolverOptions *options
   if (good) {
     return;
   }
+  if (contacts > 0 && !(solution->residual.scaled <= options->tolerance) &&
+      s2_mcp_conflict_quick(problem, &strict, arena)) {
+    solution->status = S2_INFEASIBLE; // no other method would find more
+    return;
+  }
   improve(s2_lemke_solve, S2_SOLVER_LEMKE, problem, &strict, arena, solution);
   if (!balance(problem, options, arena, solution)) {
     improve(s2_pdipm_solve, S2_SOLVER_PDIPM, problem, options, arena, solution);
@@ -170,7 +176,8 @@ static void solve_auto(const S2Problem *problem, const S2SolverOptions *options,
   }
   run(s2_pdipm_solve, S2_SOLVER_PDIPM, problem, options, arena, solution);
   // Pivoting is dear here: only for what is not solved at all.
-  if (!(solution->residual.scaled <= options->tolerance) && contacts <= PIVOT_AT_LAST) {
+  if (!(solution->residual.scaled <= options->tolerance) && solution->status != S2_INFEASIBLE &&
+      contacts <= PIVOT_AT_LAST) {
     improve(s2_lemke_solve, S2_SOLVER_LEMKE, problem, options, arena, solution);
   }
 }

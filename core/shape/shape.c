@@ -131,8 +131,9 @@ S2Box s2_shape_box(const S2Shape *shape, S2Pose pose) {
   S2Box box = {first, first};
   for (int i = 1; i < shape->count; i++) {
     S2Vec2 v = s2_rotate(pose.rotation, shape->vertices[i]);
-    box.lo = s2_vec2(fmin(box.lo.x, v.x), fmin(box.lo.y, v.y));
-    box.hi = s2_vec2(fmax(box.hi.x, v.x), fmax(box.hi.y, v.y));
+    // Not fmin and fmax, which are calls.
+    box.lo = s2_vec2(v.x < box.lo.x ? v.x : box.lo.x, v.y < box.lo.y ? v.y : box.lo.y);
+    box.hi = s2_vec2(v.x > box.hi.x ? v.x : box.hi.x, v.y > box.hi.y ? v.y : box.hi.y);
   }
   S2Vec2 margin = {shape->radius, shape->radius};
   box.lo = s2_add(pose.position, s2_sub(box.lo, margin));

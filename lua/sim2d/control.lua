@@ -109,8 +109,10 @@ return function(sim, host)
 
   -- Along what a joint measures: its translation, or the line between its anchors.
   local function push_joint(joint, force)
-    local p, n = joint.anchor_a, joint.axis
-    if not n then
+    local p, n = joint.anchor_a, nil
+    if joint.type == "slider" or joint.type == "wheel" then
+      n = joint.axis
+    else
       local q = joint.anchor_b
       local dx, dy = p.x - q.x, p.y - q.y
       local length = math.sqrt(dx * dx + dy * dy)
@@ -255,6 +257,7 @@ return function(sim, host)
   function methods.act(world, u)
     local system = system_of(world)
     local actuators, chosen = system.actuators, {}
+    if getmetatable(u) == "Array" then u = u:table() end
     if type(u) ~= "table" then
       fail("bad argument #1 to 'act' (a list or a table by name expected, got %s)", describe(u))
     end

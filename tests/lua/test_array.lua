@@ -204,6 +204,21 @@ test("comparison gives ones and zeros", function()
   same(a:eq(2), { 0, 1, 0 })
 end)
 
+test("functions, number by number", function()
+  for _, name in ipairs { "sin", "cos", "tan", "asin", "acos", "atan", "exp", "sqrt", "abs", "floor" } do
+    same(sim[name](array { { 0.25, 0.5 } }), { { math[name](0.25), math[name](0.5) } })
+  end
+  same(sim.tanh(array { 0, 1 }), { 0, (math.exp(2) - 1) / (math.exp(2) + 1) }, 1e-15)
+  same(sim.log(array { 1, 8 }, 2), { 0, 3 })
+  same(sim.max(M, array { 2, 2, 7 }), { { 2, 2, 7 }, { 4, 5, 7 } })
+  same(sim.min(3, M), { { 1, 2, 3 }, { 3, 3, 3 } })
+  eq({ sim.max(M), sim.min(M) }, { 6.0, 1.0 })
+  same(sim.atan2(array { 1, 0 }, 1), { math.atan(1), 0 })
+  same(sim.pow(array { 2, 3 }, 2), { 4, 9 })
+  same(sim.clamp(M, 2, 4), { { 2, 2, 3 }, { 4, 4, 4 } })
+  ok(sim.sqrt(array { -1 })[1] ~= sim.sqrt(array { -1 })[1]) -- nan, as in math
+end)
+
 test("relu", function()
   same(sim.relu(array { -1, 0, 2 }), { 0, 0, 2 })
   eq({ sim.relu(-1), sim.relu(3) }, { 0.0, 3.0 })
@@ -366,6 +381,26 @@ test("expm", function()
   same(linalg.expm(sim.zeros(3, 3)), sim.eye(3))
 end)
 
+test("empty ones", function()
+  local none = sim.zeros(0, 0)
+  eq(sim.zeros(0, 3):mm(sim.zeros(3, 2)).shape, { 0, 2 })
+  same(sim.zeros(2, 0):mm(sim.zeros(0, 3)), sim.zeros(2, 3))
+  eq(sim.zeros(0, 3):t().shape, { 3, 0 })
+  same(sim.zeros(0, 3):sum(1), { 0, 0, 0 })
+  eq(sim.concat({ sim.zeros(2, 0), sim.zeros(2, 0) }, 2).shape, { 2, 0 })
+  eq({ linalg.det(none), linalg.norm(none), #linalg.inv(none), #linalg.expm(none) }, { 1.0, 0.0, 0, 0 })
+  for _, name in ipairs { "qr", "svd" } do
+    eq({ linalg[name](sim.zeros(0, 3))[1] }, {})
+    ok(linalg[name](none))
+  end
+  ok(linalg.eig(none) and linalg.cholesky(none))
+  eq(linalg.solve(none, {}).shape, { 0 })
+  eq(linalg.solve(sim.eye(2), sim.zeros(2, 0)).shape, { 2, 0 })
+  same(linalg.lstsq(sim.zeros(2, 0), { 1, 2 }), {})
+  same((linalg.lstsq(sim.zeros(0, 2), {})), { 0, 0 })
+  ok(linalg.expm { { 1e308, 1e308 }, { 1e308, 1e308 } } == nil) -- beyond what numbers hold
+end)
+
 -- ---- Where the rest takes them -------------------------------------------------------------------
 
 test("solvers take arrays in place of tables", function()
@@ -373,6 +408,11 @@ test("solvers take arrays in place of tables", function()
   eq((sim.lcp.solve(array(M2), array(q))), (sim.lcp.solve(M2, q)))
   eq((sim.kkt.solve { W = array { 1, 3 }, J = array { { 1, -1 } }, c = array { 4, 0 }, b = { 0 } }),
     (sim.kkt.solve { W = { 1, 3 }, J = { { 1, -1 } }, c = { 4, 0 }, b = { 0 } }))
+  near((sim.qp.solve { P = sim.eye(2), q = array { -1, -2 }, G = sim.ones(1, 2), h = array { 1 } }),
+    { 0, 1 }, 1e-9)
+  local x = sim.ncp.solve { x0 = array { 0 }, theta = array { 3 }, cones = { orthant = 1 },
+    residual = function(x, y, z, theta) return array { x[1] - theta[1] - z[1], y[1] - x[1] + 4 } end }
+  near(x, { 4 }, 1e-8)
   raises("q: list of numbers expected, got an array of shape 1 x 2",
     sim.lcp.solve, M2, array { { 1, 2 } })
   raises("q: 2 numbers expected, got 3", sim.lcp.solve, M2, array { 1, 2, 3 })
@@ -387,8 +427,25 @@ test("worlds take arrays in place of lists", function()
   eq(ball.vy, 2.0)
   world:set_state(array(world:state()) * 2)
   eq({ ball.x, ball.vx }, { 2.0, 3.0 })
+  world:actuator { name = "push", body = ball, kind = "force", direction = { 1, 0 },
+    range = { -9, 9 } }
+  world:act(array { 3 })
+  world:observe { "motion", read = function() return array { { 1, 2 }, { 3, 4 } } end }
+  eq(world:observation().motion, { 1.0, 2.0, 3.0, 4.0 })
   local triangle = world:polygon { vertices = array { { 0, 0 }, { 2, 0 }, { 0, 2 } } }
   near(triangle.mass, 2)
+  local function drop(list, compliance) -- held by two springs, of a function and of a joint
+    local space = sim.world {}
+    local bob = space:circle { radius = 0.5, position = { 1, 0 } }
+    space:constraint { bodies = { bob }, compliance = 1e-3, phi = function(q) return q.x + q.y - 1 end,
+      jacobian = function() return list { 0, 1, 1 } end,
+      hessian = function() return list { { 0, 0, 0 }, { 0, 0, 0 }, { 0, 0, 0 } } end }
+    space:weld { bob, anchor = { 1, 0 }, compliance = compliance }
+    space:run { steps = 10 }
+    return space:state()
+  end
+  local matrix = { { 2e-3, 0, 0 }, { 0, 1e-3, 0 }, { 0, 0, 1e-3 } }
+  eq(drop(array, array(matrix)), drop(function(t) return t end, matrix))
   raises("key 'position': {x, y} expected, got Array", function()
     world:circle { radius = 1, position = array { 1, 2, 3 } }
   end)

@@ -397,7 +397,7 @@ test("what does not take tracked numbers says so", function()
     function(x) return world:run { duration = x } end,
     function(x) return world:raycast({ 0, x }, { 1, 0 }) end,
     function(x) return sim.random.uniform(0, x) end,
-    function(x) return sim.lcp.solve({ { x } }, { 1 }) end,
+    function(x) return sim.kkt.solve { W = { { x } }, c = { 1 } } end,
   } do
     raises(message, inside(f))
   end

@@ -83,6 +83,7 @@ test("Tracked", function()
     return x
   end, 1)
 end)
+test("Optimize", function() compare(".Optimize", sim.optimize) end)
 test("Lcp", function() compare(".Lcp", sim.lcp) end)
 test("Ncp", function() compare(".Ncp", sim.ncp) end)
 test("Mlcp", function() compare(".Mlcp", sim.mlcp) end)

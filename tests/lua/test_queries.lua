@@ -36,6 +36,33 @@ test("boxes and points", function()
     function() world:query_aabb({ 1, 1 }, { 0, 0 }) end)
 end)
 
+test("what can touch nothing is found all the same", function()
+  local world = sim.world { gravity = { 0, -10 }, dt = 1 / 60 }
+  local ghost = world:box { size = { 1, 1 }, position = { 0, 0 }, velocity = { 1, 0 }, mask = 0 }
+  local other = world:box { size = { 1, 1 }, position = { 0.2, 0 }, velocity = { 1, 0 }, category = 0 }
+  world:box { type = "static", size = { 10, 1 }, position = { 0, -1.6 } }
+  world:circle { radius = 0.5, position = { 4, -0.6 } }
+  for i = 1, 40 do
+    local mark = world:snapshot()
+    world:step()
+    ok(world:query_point({ ghost.x, ghost.y })[1] == ghost)
+    if i == 10 then -- a ray from above meets either, which are as high
+      local hit = world:raycast({ ghost.x, 5 }, { ghost.x, ghost.y })
+      ok(hit.body == ghost or hit.body == other)
+    end
+    if i == 15 then -- boxes are found anew after a restore
+      world:restore(mark)
+      eq(#world:query_point { ghost.x, ghost.y }, 2)
+      world:step()
+    end
+  end
+  eq(#world:contacts(), 1) -- ball and ground
+  ok(ghost.y < -2 and ghost.y > -2.5) -- within the ground
+  ghost.mask, other.category = 0xffffffff, 1 -- and touches again
+  world:step()
+  ok(#world:contacts() > 1)
+end)
+
 test("closest points of two bodies", function()
   local world, left, right = scene()
   local closest = world:closest(left, right)

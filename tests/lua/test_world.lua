@@ -160,7 +160,7 @@ test("what is not built yet says so", function()
   raises("key 'sleeping': true is not available yet", function() sim.world { sleeping = true } end)
   local world = sim.world {}
   raises("test_world.lua:%d+: world:linearize: not available yet", function() world:linearize {} end)
-  raises("test_world.lua:%d+: sim.optimize: not available yet", function() sim.optimize.minimize(print) end)
+  raises("test_world.lua:%d+: sim.batch: not available yet", function() sim.batch(print) end)
 end)
 
 test("time is steps times dt", function()

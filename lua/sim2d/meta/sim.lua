@@ -75,6 +75,47 @@ function sim.options(declared) end
 ---@param def { columns?: (string|{ [1]: string, format: string? })[], [integer]: table }
 function sim.table(def) end
 
+---@class sim2d.PlotAxis
+---@field label? string with its unit: "time, s"
+---@field log? boolean
+---@field range? number[] {lo, hi}
+
+---@class sim2d.PlotSeries
+---@field [1]? number[]|sim2d.Array across; the heights where there is no second list
+---@field [2]? number[]|sim2d.Array
+---@field label? string
+---@field kind? "line"|"scatter"|"steps"|"band"
+---@field color? string
+---@field dash? boolean
+---@field low? number[]|sim2d.Array of a band
+---@field high? number[]|sim2d.Array
+
+---@class sim2d.PlotDef
+---@field title? string
+---@field x? string|sim2d.PlotAxis
+---@field y? string|sim2d.PlotAxis
+---@field width? number px
+---@field height? number px
+---@field [integer] sim2d.PlotSeries
+
+---@class sim2d.Plot
+local Plot = {}
+
+---The picture as text.
+---@return string
+function Plot:svg() end
+
+---Writes it to a file that ends with .svg.
+---@param path string
+---@return true? done
+---@return string? message
+function Plot:save(path) end
+
+---A picture of curves.
+---@param def sim2d.PlotDef
+---@return sim2d.Plot
+function sim.plot(def) end
+
 ---`for i in sim.progress(n) do ... end` counts from 1 to n and shows a bar on a terminal.
 ---@param n integer
 ---@return sim2d.Progress

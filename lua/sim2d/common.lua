@@ -1,0 +1,194 @@
+-- What the other files here share: errors at the line of the script, and parameters (tables of numbers
+-- and arrays, in one another) as lists of numbers. Modules are loaded in alphabetical order.
+
+local SOURCE = debug.getinfo(1, "S").source
+local DEEPEST = 64 -- tables in one another; more is a table that contains itself
+
+local function sorted_keys(t)
+  local keys = {}
+  for key in pairs(t) do keys[#keys + 1] = key end
+  table.sort(keys, function(a, b)
+    if math.type(a) and math.type(b) then return a < b end
+    return (math.type(a) and "" or type(a)) .. tostring(a)
+      < (math.type(b) and "" or type(b)) .. tostring(b)
+  end)
+  return keys
+end
+
+local function step_into(path, key)
+  return path .. (type(key) == "string" and "." .. key or ("[%s]"):format(tostring(key)))
+end
+
+return function(sim, host)
+  -- Raises at the line of the script that called us.
+  function host.fail(format, ...)
+    local level, info = 2, nil
+    repeat
+      info = debug.getinfo(level, "Sl")
+      level = level + 1
+    until info == nil or (info.source ~= SOURCE and info.what ~= "C")
+    local where = info and info.currentline > 0
+      and ("%s:%d: "):format(info.short_src, info.currentline) or ""
+    error(where .. format:format(...), 0)
+  end
+
+  function host.finite(value)
+    return type(value) == "number" and value == value and math.abs(value) < math.huge
+  end
+
+  function host.describe(value)
+    if type(value) == "number" then
+      return value ~= value and "nan" or ("%.14g"):format(value)
+    end
+    local kind = type(value)
+    return kind == "string" and ("'%s'"):format(value) or kind == "boolean" and tostring(value)
+      or kind == "userdata" and tostring(getmetatable(value)) or kind
+  end
+
+  function host.check_function(what, argument, f)
+    local meta = debug.getmetatable(f)
+    if type(f) ~= "function" and not (type(meta) == "table" and meta.__call) then
+      host.fail("bad argument #%d to '%s' (function expected, got %s)", argument, what,
+        host.describe(f))
+    end
+  end
+
+  host.sorted_keys = sorted_keys -- a traversal that is the same in every run
+
+  -- ---- Layout: where the numbers of parameters stand in a list ----------------------------------
+
+  local Layout = {}
+  Layout.__index = Layout
+
+  local function add(layout, value)
+    layout.count = layout.count + 1
+    layout.start[layout.count] = value
+  end
+
+  local function describe_part(layout, value, path, depth)
+    local kind = getmetatable(value)
+    local part = { path = path, at = layout.count + 1 }
+    if depth > DEEPEST then
+      host.fail("parameters in more than %d tables (does one contain itself?)", DEEPEST)
+    elseif type(value) == "number" then
+      part.kind = "number"
+      add(layout, value)
+    elseif kind == "Array" or kind == "Vector" then
+      local array = sim.array(kind == "Array" and value or { table.unpack(value) }):value()
+      part.kind, part.count, part.shape = "array", array.size, array.shape
+      for _, number in ipairs(array:reshape(array.size):table()) do add(layout, number) end
+    elseif type(value) ~= "table" then
+      if kind == "Tracked" then
+        host.fail("%s has to be plain, got a tracked number; sim.stop_gradient(x) is plain", path)
+      end
+      part.kind, part.value = "constant", value
+    else
+      part.kind = "table"
+      for i, key in ipairs(sorted_keys(value)) do
+        part[i] = describe_part(layout, value[key], step_into(path, key), depth + 1)
+        part[i].key = key
+      end
+    end
+    return part
+  end
+
+  local function build(part, x)
+    if part.kind == "number" then
+      return x[part.at]
+    elseif part.kind == "array" then
+      local list = table.move(x, part.at, part.at + part.count - 1, 1, {})
+      return part.shape[2] and sim.array(list, part.shape[1], part.shape[2]) or sim.array(list)
+    elseif part.kind == "constant" then
+      return part.value
+    end
+    local copy = {}
+    for _, inner in ipairs(part) do copy[inner.key] = build(inner, x) end
+    return copy
+  end
+
+  local function name(part, i)
+    if part.kind == "number" then
+      return part.at == i and part.path
+    elseif part.kind == "array" and i >= part.at and i < part.at + part.count then
+      local k, columns = i - part.at, part.shape[2]
+      if columns then
+        return ("%s[%d][%d]"):format(part.path, k // columns + 1, k % columns + 1)
+      end
+      return ("%s[%d]"):format(part.path, k + 1)
+    end
+    for _, inner in ipairs(part) do
+      local found = name(inner, i)
+      if found then return found end
+    end
+  end
+
+  local function fill(part, number, x)
+    if part.kind == "number" or part.kind == "array" then
+      for i = part.at, part.at + (part.count or 1) - 1 do x[i] = number end
+    end
+    for _, inner in ipairs(part) do fill(inner, number, x) end
+  end
+
+  local function is_array(value)
+    local kind = getmetatable(value)
+    return kind == "Array" or kind == "Vector" or type(value) == "table" and kind == nil
+  end
+
+  local function read(part, value, x, what, default)
+    if default and (value == nil or type(value) == "number") then
+      fill(part, (value or default) + 0.0, x)
+    elseif part.kind == "number" then
+      if type(value) ~= "number" then
+        host.fail("%s: %s: number expected, got %s", what, part.path, host.describe(value))
+      end
+      x[part.at] = value + 0.0
+    elseif part.kind == "array" then
+      if getmetatable(value) == "Vector" then value = { table.unpack(value) } end
+      if not is_array(value) then
+        host.fail("%s: %s: array expected, got %s", what, part.path, host.describe(value))
+      end
+      local array = sim.array(value)
+      if array.shape[1] ~= part.shape[1] or array.shape[2] ~= part.shape[2] then
+        host.fail("%s: %s: array of shape %s expected, got %s", what, part.path,
+          table.concat(part.shape, " x "), table.concat(array.shape, " x "))
+      end
+      table.move(array:reshape(part.count):table(), 1, part.count, part.at, x)
+    elseif part.kind == "table" then
+      if type(value) ~= "table" then
+        host.fail("%s: %s: table expected, got %s", what, part.path, host.describe(value))
+      end
+      local known = {}
+      for _, inner in ipairs(part) do
+        read(inner, value[inner.key], x, what, default)
+        known[inner.key] = true
+      end
+      for _, key in ipairs(default and sorted_keys(value) or {}) do
+        if not known[key] then
+          host.fail("%s: there is no parameter %s", what, step_into(part.path, key))
+        end
+      end
+    end
+  end
+
+  -- The numbers of `value` as .start, their .count. Values that are no numbers, arrays or tables are
+  -- passed on by build.
+  function host.layout(value, path)
+    local layout = setmetatable({ count = 0, start = {} }, Layout)
+    layout.part = describe_part(layout, value, path or "p", 0)
+    return layout
+  end
+
+  -- The same tables with the numbers of the list x, which may be tracked.
+  function Layout:build(x) return build(self.part, x) end
+
+  -- What number i is called: p.links[2].mass
+  function Layout:name(i) return name(self.part, i) end
+
+  -- The numbers of a value of the same shape; `what` names it in messages. With a default what is
+  -- missing is that, and a number stands for all numbers of the part it is given for.
+  function Layout:read(value, what, default)
+    local x = {}
+    read(self.part, value, x, what, default)
+    return x
+  end
+end

@@ -1,0 +1,71 @@
+---@meta _
+-- sim.optimize: minima of functions, fits.
+
+---@class sim2d.Optimize
+local Optimize = {}
+
+---@class sim2d.FitOptions
+---@field max_iterations? integer 1000; nelder-mead 400 a parameter; least_squares 200
+---@field tolerance? number 1e-8
+---@field lower? number|table for all, or in the parameters' shape (parts may be missing)
+---@field upper? number|table
+---@field callback? fun(p, value: number, entry: sim2d.OptimizeEntry): boolean? true stops
+---@field history? boolean fills info.history
+
+---@class sim2d.MinimizeOptions: sim2d.FitOptions
+---@field method? "lbfgs"|"adam"|"sgd"|"rmsprop"|"nelder-mead"
+---@field gradient? boolean f returns its gradient second, in the shape of p
+---@field memory? integer of lbfgs: steps remembered; 30
+---@field learning_rate? number|fun(iteration: integer): number of adam, sgd, rmsprop; 0.01
+---@field clip? number of adam, sgd, rmsprop: longest gradient
+---@field keep? "best"|"last" of adam, sgd, rmsprop: the point that is returned
+---@field beta1? number of adam: 0.9
+---@field beta2? number of adam: 0.999
+---@field epsilon? number of adam and rmsprop: 1e-8
+---@field momentum? number of sgd and rmsprop: 0
+---@field nesterov? boolean of sgd
+---@field decay? number of rmsprop: 0.99
+---@field initial_step? number|table of nelder-mead: edge of the first simplex
+---@field restarts? integer of nelder-mead: fresh simplexes where it ended; 2
+
+---@class sim2d.OptimizeEntry
+---@field iteration integer
+---@field evaluations integer so far
+---@field value number
+---@field gradient_norm? number
+---@field step number length of the step; of nelder-mead: size of the simplex
+
+---@class sim2d.OptimizeInfo
+---@field status "converged"|"stalled"|"max_iterations"|"stopped"
+---@field message string why it ended
+---@field iterations integer
+---@field evaluations integer calls of the function
+---@field gradient_norm? number largest derivative that no bound holds
+---@field history? sim2d.OptimizeEntry[]
+
+---@class sim2d.FitInfo: sim2d.OptimizeInfo
+---@field residual_norm number
+---@field residuals sim2d.Array
+---@field covariance? sim2d.Array of the parameters in the order of their sorted names
+---@field deviation? any standard errors, in the shape of the parameters
+
+---Looks for parameters that make f small, from p0 on, by exact gradients (but "nelder-mead").
+---@param f fun(p): sim2d.Number
+---@param p0 sim2d.Parameters
+---@param options? sim2d.MinimizeOptions
+---@return any p in the shape of p0
+---@return number value
+---@return sim2d.OptimizeInfo info
+function Optimize.minimize(f, p0, options) end
+
+---Looks for parameters that make the sum of the squares of r(p) small (Levenberg-Marquardt).
+---@param r fun(p): sim2d.Number|sim2d.Number[]|sim2d.Array
+---@param p0 sim2d.Parameters
+---@param options? sim2d.FitOptions
+---@return any p in the shape of p0
+---@return number value the sum of squares
+---@return sim2d.FitInfo info
+function Optimize.least_squares(r, p0, options) end
+
+---@class sim2d
+---@field optimize sim2d.Optimize

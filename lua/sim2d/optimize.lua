@@ -1,0 +1,307 @@
+-- sim.optimize.minimize: options, the function seen as one of a list of numbers, and the record of a
+-- run. The methods are in optimize_*.lua.
+
+local MAX_ITERATIONS = 1000
+local TOLERANCE = 1e-8 -- about the root of the rounding of doubles
+
+-- name -> { expected, test, default } of options; tables of parameters are tested when they are read
+local function positive(v) return type(v) == "number" and v > 0 and v < math.huge end
+local function fraction(v) return type(v) == "number" and v >= 0 and v < 1 end
+local function count(v) return math.type(v) == "integer" and v >= 1 end
+local function flag(v) return type(v) == "boolean" end
+local function any() return true end
+local function callable(v)
+  local meta = debug.getmetatable(v)
+  return type(v) == "function" or type(meta) == "table" and meta.__call ~= nil
+end
+local function rate(v) return positive(v) or type(v) == "function" end
+
+local COMMON = {
+  method = { "text", any },
+  max_iterations = { "positive integer", count, MAX_ITERATIONS },
+  tolerance = { "number from 0 to 1", fraction, TOLERANCE },
+  callback = { "function", callable },
+  history = { "true or false", flag, false },
+  lower = { "number or table of the parameters' shape", any },
+  upper = { "number or table of the parameters' shape", any },
+}
+local GRADIENT = { gradient = { "true or false", flag, false } }
+local FIRST_ORDER = {
+  gradient = GRADIENT.gradient,
+  learning_rate = { "positive number or function of the iteration", rate, 0.01 },
+  clip = { "positive number", positive },
+  keep = { "'best' or 'last'", function(v) return v == "best" or v == "last" end, "best" },
+}
+local DEPENDS = { "positive integer", count } -- the default is the method's
+local MOMENTUM = { "number from 0 to 1", fraction, 0.0 }
+local EPSILON = { "positive number", positive, 1e-8 }
+local OWN = { -- of each method, groups of options
+  lbfgs = { GRADIENT, { memory = { "positive integer", count, 30 } } },
+  sgd = { FIRST_ORDER, { momentum = MOMENTUM, nesterov = { "true or false", flag, false } } },
+  adam = { FIRST_ORDER, { beta1 = { "number from 0 to 1", fraction, 0.9 },
+    beta2 = { "number from 0 to 1", fraction, 0.999 }, epsilon = EPSILON } },
+  rmsprop = { FIRST_ORDER, { momentum = MOMENTUM, epsilon = EPSILON,
+    decay = { "number from 0 to 1", fraction, 0.99 } } },
+  ["nelder-mead"] = { { max_iterations = DEPENDS, initial_step = { "number or table of the parameters' shape", any },
+    restarts = { "integer, 0 or more",
+      function(v) return math.type(v) == "integer" and v >= 0 end, 2 } } },
+  least_squares = { { max_iterations = DEPENDS } },
+}
+local METHODS = { "adam", "lbfgs", "nelder-mead", "rmsprop", "sgd" }
+
+local function known_options(method)
+  local known, names = {}, {}
+  for _, group in ipairs { COMMON, table.unpack(OWN[method]) } do
+    for name, option in pairs(group) do
+      known[name] = option
+      names[#names + 1] = name
+    end
+  end
+  if method == "least_squares" then known.method = nil end
+  table.sort(names)
+  return known, names
+end
+
+local function dot(a, b)
+  local sum = 0.0
+  for i = 1, #a do sum = sum + a[i] * b[i] end
+  return sum
+end
+
+return function(sim, host)
+  local optimize = {}
+
+  -- ---- Options ----------------------------------------------------------------------------------
+
+  local function read_method(what, options)
+    local method = options.method == nil and "lbfgs" or options.method
+    if type(method) ~= "string" or not OWN[method] or method == "least_squares" then
+      local near = type(method) == "string" and host.nearest(method, METHODS)
+      host.fail("bad argument #3 to '%s' (key 'method': one of '%s' expected, got %s%s)", what,
+        table.concat(METHODS, "', '"), host.describe(method),
+        near and ("; did you mean '%s'?"):format(near) or "")
+    end
+    return method
+  end
+
+  local function unknown_key(what, method, key, names)
+    local others = {}
+    for _, other in ipairs(METHODS) do
+      if known_options(other)[key] then others[#others + 1] = "'" .. other .. "'" end
+    end
+    if #others > 0 and method ~= "least_squares" then
+      host.fail("bad argument #3 to '%s' (key '%s' is of method %s, not of '%s')", what, key,
+        table.concat(others, ", "), method)
+    end
+    local near = type(key) == "string" and host.nearest(key, names)
+    host.fail("bad argument #3 to '%s' (unknown key '%s'%s)", what, tostring(key),
+      near and ("; did you mean '%s'?"):format(near) or "")
+  end
+
+  local function read_options(what, options, method)
+    if options ~= nil and type(options) ~= "table" then
+      host.fail("bad argument #3 to '%s' (table expected, got %s)", what, host.describe(options))
+    end
+    options = options or {}
+    method = method or read_method(what, options)
+    local known, names = known_options(method)
+    local read = {}
+    for name, option in pairs(known) do read[name] = option[3] end
+    for _, name in ipairs(names) do
+      local value = options[name]
+      if value ~= nil and known[name] then
+        if not known[name][2](value) then
+          host.fail("bad argument #3 to '%s' (key '%s': %s expected, got %s)", what, name,
+            known[name][1], host.describe(value))
+        end
+        read[name] = value
+      end
+    end
+    read.method = method
+    for _, key in ipairs(host.sorted_keys(options)) do
+      if not known[key] then unknown_key(what, method, key, names) end
+    end
+    return read
+  end
+
+  -- ---- Parameters -------------------------------------------------------------------------------
+
+  -- Lists of the bounds (nil without any); moves x between them.
+  local function read_bounds(what, layout, options, x)
+    if options.lower == nil and options.upper == nil then return nil, nil end
+    local lower = layout:read(options.lower, what .. ": lower", -math.huge)
+    local upper = layout:read(options.upper, what .. ": upper", math.huge)
+    for i = 1, layout.count do
+      if not (lower[i] <= upper[i]) then
+        host.fail("%s: %s: the lower bound %.14g is not below the upper bound %.14g", what,
+          layout:name(i), lower[i], upper[i])
+      end
+      x[i] = math.max(lower[i], math.min(upper[i], x[i]))
+    end
+    return lower, upper
+  end
+
+  -- What the methods work on: the parameters as a list of numbers x0, bounds, options, and the
+  -- functions below.
+  local function new_run(what, f, p0, options, method)
+    host.check_function(what, 1, f)
+    options = read_options(what, options, method)
+    local layout = host.layout(p0, "p")
+    if layout.count == 0 then
+      host.fail("bad argument #2 to '%s' (parameters expected, got %s)", what,
+        type(p0) == "table" and "a table without numbers" or host.describe(p0))
+    end
+    local x = {}
+    for i, value in ipairs(layout.start) do
+      if not host.finite(value) then
+        host.fail("bad argument #2 to '%s' (%s is %s: parameters have to be finite)", what,
+          layout:name(i), host.describe(value))
+      end
+      x[i] = value + 0.0
+    end
+    local run = { what = what, f = f, layout = layout, options = options, n = layout.count, x0 = x,
+      iterations = 0, evaluations = 0, history = options.history and {} or nil }
+    run.lower, run.upper = read_bounds(what, layout, options, x)
+    return run
+  end
+
+  local function all_finite(x)
+    for i = 1, #x do
+      if not host.finite(x[i]) then return false end
+    end
+    return true
+  end
+
+  local function check_value(run, value)
+    if type(value) ~= "number" then
+      host.fail("%s: the function has to return a number first; it returned %s", run.what,
+        host.describe(value))
+    end
+    return value
+  end
+
+  -- The value at x; math.huge when it is not finite.
+  local function value_at(run, x)
+    if not all_finite(x) then return math.huge end
+    run.evaluations = run.evaluations + 1
+    local value = check_value(run, (run.f(run.layout:build(x))))
+    return host.finite(value) and value or math.huge
+  end
+
+  -- The value and its derivatives (a list); math.huge and what is wrong when something is not finite.
+  local function gradient_at(run, x)
+    if not all_finite(x) then return math.huge, "a parameter overflowed" end
+    run.evaluations = run.evaluations + 1
+    local p, value, g = run.layout:build(x), nil, nil
+    if run.options.gradient then
+      value, g = run.f(p)
+    else
+      value, g = host.value_and_grad(run.f, p)
+    end
+    check_value(run, value)
+    if not host.finite(value) then
+      return math.huge, ("the value is %s"):format(host.describe(value))
+    end
+    g = run.layout:read(g, run.what .. ": gradient")
+    for i = 1, run.n do
+      if not host.finite(g[i]) then
+        return math.huge, ("the derivative with respect to %s is %s"):format(run.layout:name(i),
+          host.describe(g[i]))
+      end
+    end
+    return value, g
+  end
+
+  -- ---- The record of a run ----------------------------------------------------------------------
+
+  local Run = {}
+  Run.__index = Run
+  Run.value_at, Run.gradient_at = value_at, gradient_at
+
+  function Run:clip(x)
+    if self.lower then
+      for i = 1, self.n do x[i] = math.max(self.lower[i], math.min(self.upper[i], x[i])) end
+    end
+    return x
+  end
+
+  -- Does the bound that parameter i is at keep it from going down the gradient?
+  function Run:held(x, g, i)
+    return self.lower ~= nil
+      and (g[i] > 0 and x[i] <= self.lower[i] or g[i] < 0 and x[i] >= self.upper[i])
+  end
+
+  -- What changes of the value are measured in: the value, or where that goes to 0 the one at the
+  -- start, which may have been far off and then counts as 1.
+  function Run:scale(value)
+    return math.max(math.abs(value), math.min(1, math.abs(self.first)))
+  end
+
+  -- Largest derivative (of what bounds do not hold), and the same in scaled changes of the value per
+  -- change of the parameter relative to its size (at least 1).
+  function Run:slope(x, value, g)
+    local most, relative = 0.0, 0.0
+    for i = 1, self.n do
+      if not self:held(x, g, i) then
+        most = math.max(most, math.abs(g[i]))
+        relative = math.max(relative, math.abs(g[i]) * math.max(1, math.abs(x[i])))
+      end
+    end
+    return most, relative == 0 and 0.0 or relative / self:scale(value)
+  end
+
+  -- Value and gradient at the start; raises when they are not finite.
+  function Run:start()
+    local value, g = self:gradient_at(self.x0)
+    if type(g) == "string" then
+      host.fail("%s: %s at the start; it has to be finite there", self.what, g)
+    end
+    self.first = value
+    return value, g
+  end
+
+  -- Notes an iteration that ended at x; true when the callback wants to stop.
+  function Run:iteration(x, value, gradient_norm, step)
+    self.iterations = self.iterations + 1
+    local entry = { iteration = self.iterations, evaluations = self.evaluations, value = value,
+      gradient_norm = gradient_norm, step = step }
+    if self.history then self.history[self.iterations] = entry end
+    if not self.options.callback then return false end
+    return self.options.callback(self.layout:build(x), value, entry) == true
+  end
+
+  function Run:finish(status, message, x, value, gradient_norm)
+    return self.layout:build(x), value, { status = status, message = message,
+      iterations = self.iterations, evaluations = self.evaluations, gradient_norm = gradient_norm,
+      history = self.history }
+  end
+
+  -- ---- sim.optimize -----------------------------------------------------------------------------
+
+  host.minimizers = {}
+  host.dot = dot
+  function host.optimization(...) return setmetatable(new_run(...), Run) end
+
+  function optimize.minimize(f, p0, options)
+    local run = host.optimization("minimize", f, p0, options)
+    return host.minimizers[run.options.method](run)
+  end
+
+  local names = optimize
+  sim.optimize = setmetatable({}, {
+    __index = function(_, key)
+      if names[key] then return names[key] end
+      local known = {}
+      for name in pairs(names) do known[#known + 1] = name end
+      table.sort(known)
+      local near = type(key) == "string" and host.nearest(key, known)
+      host.fail("sim.optimize has no field '%s'%s", tostring(key),
+        near and ("; did you mean '%s'?"):format(near) or "")
+    end,
+    __newindex = function(_, key)
+      host.fail("sim.optimize.%s: it cannot be assigned", tostring(key))
+    end,
+    __pairs = function() return pairs(names) end,
+  })
+  host.optimize = optimize
+end

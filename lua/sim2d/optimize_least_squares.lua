@@ -1,0 +1,189 @@
+-- sim.optimize.least_squares: Levenberg-Marquardt. Parameters are measured in the largest length their
+-- column of the Jacobian has had (More 1978), the damping follows the ratio of gained and promised
+-- decrease (Nielsen 1999).
+
+local MOST_ITERATIONS = 200
+local FIRST_DAMPING = 1e-3 -- of squared columns of length 1
+local MOST_DAMPING = 1e32  -- steps are 1e-16 of a Gauss-Newton step then
+local GAIN = 1e-4          -- of the promised decrease, that a step has to give to be taken
+local RANK = 1e-12         -- singular values below this part of the largest count as 0
+local ROUNDING = 1e-15     -- smallest relative change of a sum of squares that can be seen
+
+return function(sim, host)
+  local function sum_of_squares(r)
+    local sum = 0.0
+    for i = 1, #r do sum = sum + r[i] * r[i] end
+    return sum
+  end
+
+  -- The residuals at x as a list and the sum of their squares, or nil and why when that is not finite.
+  local function residuals_at(run, x)
+    for i = 1, run.n do
+      if not host.finite(x[i]) then return nil, "a parameter overflowed" end
+    end
+    run.evaluations = run.evaluations + 1
+    local r = run.f(run.layout:build(x))
+    if type(r) == "number" then r = { r } end
+    if getmetatable(r) == "Array" then r = r:reshape(r.size):table() end
+    if type(r) ~= "table" or #r == 0 then
+      host.fail("least_squares: the function has to return residuals, a list of numbers or an array; "
+        .. "it returned %s", type(r) == "table" and "an empty table" or host.describe(r))
+    end
+    if run.count and #r ~= run.count then
+      host.fail("least_squares: the function returned %d residuals, %d before", #r, run.count)
+    end
+    run.count = #r
+    for i = 1, #r do
+      if type(r[i]) ~= "number" then
+        host.fail("least_squares: residual %d has to be a number, got %s", i, host.describe(r[i]))
+      elseif not host.finite(r[i]) then
+        return nil, ("residual %d is %s"):format(i, host.describe(r[i]))
+      end
+    end
+    local sum = sum_of_squares(r)
+    if sum == math.huge then return nil, "the sum of squares is inf" end
+    return r, sum
+  end
+
+  local function jacobian_at(run, x)
+    run.evaluations = run.evaluations + 1
+    local J = sim.jacobian(function(list) return run.f(run.layout:build(list)) end, x)
+    return sim.array(J)
+  end
+
+  -- What the Jacobian says at a point: gradient of half the sum of squares, scale of each parameter (0
+  -- where a bound holds it), scaled Jacobian, and the largest cosine between residuals and a column.
+  local function linearise(run, here)
+    local J = jacobian_at(run, here.x)
+    local lengths = (J * J):sum(1)
+    here.g = J:t():mm(here.r):table()
+    here.cosine, here.norm = 0.0, 0.0
+    local weight, length = {}, math.sqrt(here.value)
+    for i = 1, run.n do
+      local column = math.sqrt(lengths[i])
+      run.scale[i] = math.max(run.scale[i] or 0, column)
+      local held = run:held(here.x, here.g, i)
+      weight[i] = (held or run.scale[i] == 0) and 0.0 or 1 / run.scale[i]
+      if not held and column > 0 and length > 0 then
+        here.cosine = math.max(here.cosine, math.abs(here.g[i]) / (column * length))
+        here.norm = math.max(here.norm, math.abs(here.g[i]))
+      end
+    end
+    here.J, here.weight, here.A = J, weight, J * weight
+  end
+
+  -- The damped step from a point, and the sum of squares a linear function would have there.
+  local function damped_step(run, here, damping)
+    local n = run.n
+    local matrix = sim.concat({ here.A, sim.eye(n) * math.sqrt(damping) }, 1)
+    local right = sim.concat { -sim.array(here.r), sim.zeros(n) }
+    local solution = assert(sim.linalg.lstsq(matrix, right))
+    local x = {}
+    for i = 1, n do x[i] = here.x[i] + here.weight[i] * solution[i] end
+    run:clip(x)
+    local step, length, size = {}, 0.0, 0.0
+    for i = 1, n do
+      step[i] = x[i] - here.x[i]
+      length = length + (run.scale[i] * step[i]) ^ 2
+      size = size + (run.scale[i] * here.x[i]) ^ 2
+    end
+    local promised = (here.J:mm(step) + here.r):table()
+    return x, sum_of_squares(promised), math.sqrt(length), math.sqrt(size)
+  end
+
+  -- Covariance of the estimate under independent errors of equal size: variance (J'J)^-1, of the
+  -- parameters that no bound holds; nil where that does not exist.
+  local function covariance(run, here)
+    local free, m = 0, run.count
+    for i = 1, run.n do free = free + (run:held(here.x, here.g, i) and 0 or 1) end
+    if m <= free or free == 0 then return nil end
+    local _, s, V = sim.linalg.svd(here.A)
+    if not s or #s < free or s[free] <= RANK * s[1] then return nil end
+    local inverse = {}
+    for i = 1, #s do inverse[i] = i <= free and 1 / s[i] or 0.0 end
+    local W = V * inverse
+    local weight = sim.array(here.weight)
+    local C = W:mm(W:t()) * (here.value / (m - free))
+    return C * weight:reshape(run.n, 1) * weight
+  end
+
+  local function finish(run, here, status, message)
+    local p, value, info = run:finish(status, message, here.x, here.value, here.norm)
+    info.residual_norm = math.sqrt(here.value)
+    info.residuals = sim.array(here.r)
+    info.covariance = covariance(run, here)
+    if info.covariance then
+      local deviation = {}
+      for i = 1, run.n do deviation[i] = math.sqrt(info.covariance[{ i, i }]) end
+      info.deviation = run.layout:build(deviation)
+    end
+    return p, value, info
+  end
+
+  -- Why a step of a run is its last one, or nil.
+  local function converged(tolerance, here, value, promised, length, size)
+    local least = math.max(ROUNDING, tolerance * tolerance) * here.value
+    if math.abs(here.value - value) <= least and here.value - promised <= least then
+      return "the sum of squares does not get smaller any more"
+    elseif length <= tolerance * size then
+      return "steps are within tolerance"
+    end
+  end
+
+  -- Tries steps until one is taken; returns it (nil if there is none) and why it is the last one, if
+  -- that is because of the tolerance.
+  local function advance(run, here)
+    local tolerance, first = run.options.tolerance, true
+    while run.damping < MOST_DAMPING do
+      local x, promised, length, size = damped_step(run, here, run.damping)
+      local r, value = residuals_at(run, x)
+      value = r and value or math.huge
+      local gain = (here.value - value) / (here.value - promised)
+      local last = converged(tolerance, here, value, promised, length, size)
+      if gain > GAIN and value < here.value then
+        run.damping = run.damping * math.max(1 / 3, 1 - (2 * gain - 1) ^ 3)
+        run.growth = 2
+        return { x = x, r = r, value = value, step = length }, last
+      elseif last then
+        -- steps that had to be shortened to nothing are no sign of a minimum
+        return nil, first and last or nil
+      end
+      first = false
+      run.damping, run.growth = run.damping * run.growth, 2 * run.growth
+    end
+    return nil, nil
+  end
+
+  function host.optimize.least_squares(f, p0, options)
+    local run = host.optimization("least_squares", f, p0, options, "least_squares")
+    local most = run.options.max_iterations or MOST_ITERATIONS
+    local here, why = { x = run.x0 }, nil
+    here.r, here.value = residuals_at(run, run.x0)
+    if not here.r then
+      host.fail("least_squares: %s at the start; it has to be finite there", here.value)
+    end
+    run.scale, run.damping, run.growth = {}, FIRST_DAMPING, 2
+    while true do
+      linearise(run, here)
+      if here.value == 0 or here.cosine <= run.options.tolerance then
+        local blind = here.norm == 0 and run.iterations == 0 and here.value > 0
+        return finish(run, here, "converged", blind and "all derivatives are 0 at the start"
+          or "the derivatives are within tolerance")
+      elseif why then
+        return finish(run, here, "converged", why)
+      elseif run.stop then
+        return finish(run, here, "stopped", "the callback asked to stop")
+      elseif run.iterations == most then
+        return finish(run, here, "max_iterations", "not within tolerance after max_iterations")
+      end
+      local next
+      next, why = advance(run, here)
+      if not next then
+        return finish(run, here, why and "converged" or "stalled",
+          why or "no smaller sum of squares was found: a kink, noise or a wrong derivative")
+      end
+      here = next
+      run.stop = run:iteration(here.x, here.value, nil, here.step)
+    end
+  end
+end

@@ -1,0 +1,255 @@
+-- sim.lcp.solve and its like for problems with tracked numbers in them: solved as plain problems, with
+-- the libraries' vector-Jacobian products as derivatives.
+
+local DEEPEST = 8 -- tables in one another: a problem has three
+
+return function(sim, host)
+  -- ---- What is tracked in a problem -------------------------------------------------------------
+
+  local function place(path, key)
+    return path == "" and tostring(key)
+      or path .. (type(key) == "string" and "." .. key or ("[%s]"):format(tostring(key)))
+  end
+
+  -- Tracked numbers and arrays of a value as {path =, keys =, value =}: where they stand in it.
+  local function find_tracked(value, path, keys, found)
+    local kind = getmetatable(value)
+    if kind == "Tracked" then
+      found.numbers[#found.numbers + 1] = { path = path, keys = keys, value = value }
+    elseif kind == "Array" then
+      if not rawequal(value, sim.stop_gradient(value)) then
+        found.arrays[#found.arrays + 1] = { path = path, keys = keys, value = value }
+      end
+    elseif type(value) == "table" and #keys < DEEPEST then
+      for _, key in ipairs(host.sorted_keys(value)) do
+        local inside = table.move(keys, 1, #keys, 1, {})
+        inside[#inside + 1] = key
+        find_tracked(value[key], place(path, key), inside, found)
+      end
+    end
+    return found
+  end
+
+  local function find(value) return find_tracked(value, "", {}, { numbers = {}, arrays = {} }) end
+
+  -- Options have no derivatives.
+  local function check_plain(what, options)
+    for _, key in ipairs(type(options) == "table" and host.sorted_keys(options) or {}) do
+      local found = find(options[key])
+      if #found.numbers > 0 or #found.arrays > 0 then
+        host.fail("bad argument to 'solve' of sim.%s (key '%s': plain value expected, got a tracked "
+          .. "one; sim.stop_gradient(x) is plain)", what, tostring(key))
+      end
+    end
+    return options
+  end
+
+  -- What stands in a gradient where the tracked number or array does in the problem.
+  local function derivative_of(gradient, leaf)
+    local at = gradient
+    for _, key in ipairs(leaf.keys) do at = at and at[key] end
+    return at
+  end
+
+  local function check_finite(what, leaf, value)
+    for _, number in ipairs(type(value) == "number" and { value } or
+      value:reshape(value.size):table()) do
+      if not host.finite(number) then
+        host.fail("sim.%s.solve: the solution has no derivative with respect to %s", what, leaf.path)
+      end
+    end
+    return value
+  end
+
+  -- Lists one behind the other, and back.
+  local function join(lists)
+    local all = {}
+    for _, list in ipairs(lists) do table.move(list, 1, #list, #all + 1, all) end
+    return sim.array(all)
+  end
+
+  local function split(all, lists)
+    local parts, at = {}, 1
+    all = all:table()
+    for i, list in ipairs(lists) do
+      parts[i] = table.move(all, at, at + #list - 1, 1, {})
+      at = at + #list
+    end
+    return parts
+  end
+
+  -- The lists of a plain solution as lists of tracked numbers. `data` is the tracked problem,
+  -- pull(derivatives by the lists) gives the gradient in its shape.
+  local function track(what, data, lists, pull)
+    local found = find(data)
+    local arguments, total = {}, 0
+    for i, leaf in ipairs(found.arrays) do arguments[i] = leaf.value end
+    if #found.numbers > 0 then
+      local list = {}
+      for i, leaf in ipairs(found.numbers) do list[i] = leaf.value end
+      arguments[#arguments + 1] = sim.array(list)
+    end
+    for _, list in ipairs(lists) do total = total + #list end
+    if total == 0 then return lists end
+    local solution = sim.custom {
+      forward = function() return join(lists) end,
+      backward = function(dl)
+        local gradient, results = pull(split(dl, lists)), {}
+        for i, leaf in ipairs(found.arrays) do
+          local value = derivative_of(gradient, leaf)
+          results[i] = value and check_finite(what, leaf, sim.array(value))
+            or sim.array(leaf.value:value() * 0)
+        end
+        if #found.numbers > 0 then
+          local list = {}
+          for i, leaf in ipairs(found.numbers) do
+            list[i] = check_finite(what, leaf, derivative_of(gradient, leaf) or 0.0)
+          end
+          results[#results + 1] = sim.array(list)
+        end
+        return table.unpack(results)
+      end,
+    } (table.unpack(arguments))
+    local parts, at = {}, 0
+    for i, list in ipairs(lists) do
+      parts[i] = {}
+      for k = 1, #list do parts[i][k] = solution[at + k] end
+      at = at + #list
+    end
+    return parts
+  end
+
+  -- The problem with the tracked numbers of its data made plain, and its data.
+  local function plain_copy(what, problem, keys)
+    local copy, data, rest = {}, {}, {}
+    for key, value in pairs(problem) do copy[key], rest[key] = value, value end
+    for _, key in ipairs(keys) do
+      copy[key], data[key], rest[key] = sim.stop_gradient(problem[key]), problem[key], nil
+    end
+    check_plain(what, rest)
+    return copy, data
+  end
+
+  local function product(A, x) -- of plain lists; empty ones give nothing
+    return #x > 0 and #A > 0 and sim.array(A):mm(x):table() or nil
+  end
+
+  local function add(a, b)
+    return b and (sim.array(a) + b):table() or a
+  end
+
+  local function outer(a, b)
+    if #a == 0 or #b == 0 then return nil end
+    return sim.array(a):reshape(#a, 1):mm(sim.array(b):reshape(1, #b))
+  end
+
+  local function transposed(A)
+    return A and #A > 0 and sim.array(A):t():table() or {}
+  end
+
+  -- ---- The libraries ----------------------------------------------------------------------------
+
+  local solvers = host.tracked_solvers
+
+  local function dense(M)
+    if type(M) ~= "table" or M.rows == nil then return M end
+    local full = sim.zeros(M.rows, M.columns)
+    for k, v in ipairs(M.v) do
+      full[{ M.i[k], M.j[k] }] = full[{ M.i[k], M.j[k] }] + v
+    end
+    return full
+  end
+
+  -- A gradient with respect to a matrix in the shape of M.
+  local function in_shape(M, g)
+    if type(M) ~= "table" or M.rows == nil then return g end
+    local v = {}
+    for k = 1, #M.v do v[k] = g[{ M.i[k], M.j[k] }] end
+    return { v = v }
+  end
+
+  function solvers.lcp(M, q, options)
+    local data = { M = M, q = q }
+    local plain_M, plain_q = sim.stop_gradient(M), sim.stop_gradient(q)
+    local z, w, info = sim.lcp.solve(plain_M, plain_q, check_plain("lcp", options))
+    if not z then return z, w, info end
+    local parts = track("lcp", data, { z, w }, function(dl)
+      local full = dense(plain_M)
+      local dz = add(dl[1], product(transposed(full), dl[2])) -- w = M z + q
+      local g = sim.lcp.vjp(full, plain_q, z, dz, { kappa = info.kappa })
+      return { M = in_shape(plain_M, outer(dl[2], z) + g.M), q = add(g.q, dl[2]) }
+    end)
+    return parts[1], parts[2], info
+  end
+
+  function solvers.mlcp(problem)
+    local plain, data = plain_copy("mlcp", problem, { "A", "B", "C", "D", "a", "b", "lo", "hi" })
+    local u, v, info = sim.mlcp.solve(plain)
+    if not u then return u, v, info end
+    local parts = track("mlcp", data, { u, v, info.w }, function(dl)
+      local dw = dl[3] -- w = D u + B v + b
+      local du = plain.D and add(dl[1], product(transposed(plain.D), dw)) or dl[1]
+      local dv = plain.B and add(dl[2], product(transposed(plain.B), dw)) or dl[2]
+      local g = sim.mlcp.vjp(plain, u, v, info, { u = du, v = dv })
+      g.D = g.D and #g.D > 0 and #u > 0 and outer(dw, u) + g.D or g.D
+      g.B = g.B and #g.B > 0 and outer(dw, v) + g.B or g.B
+      g.b = g.b and #g.b > 0 and add(g.b, dw) or g.b
+      return g
+    end)
+    info.w = parts[3]
+    return parts[1], parts[2], info
+  end
+
+  local function program(library, keys, multipliers)
+    solvers[library] = function(problem)
+      local plain, data = plain_copy(library, problem, keys)
+      local x, info, more = sim[library].solve(plain)
+      if not x then return x, info, more end
+      local lists, solved = { x }, {}
+      for key, value in pairs(info) do solved[key] = value end -- plain, for vjp
+      for i, name in ipairs(multipliers) do lists[i + 1] = info[name] end
+      local parts = track(library, data, lists, function(dl)
+        local loss = { x = dl[1] }
+        for i, name in ipairs(multipliers) do loss[name] = dl[i + 1] end
+        return sim[library].vjp(plain, x, solved, loss)
+      end)
+      for i, name in ipairs(multipliers) do info[name] = parts[i + 1] end
+      return parts[1], info
+    end
+  end
+  program("qp", { "P", "q", "A", "b", "G", "h" }, { "y", "z" })
+  program("lp", { "c", "A_ub", "b_ub", "A_eq", "b_eq", "bounds" }, { "y", "z", "lower", "upper" })
+
+  function solvers.contact(problem)
+    local plain, data = plain_copy("contact", problem, { "W", "M", "H", "q", "bias", "mu" })
+    local r, u, info = sim.contact.solve(plain)
+    if not r then return r, u, info end
+    local solved = {}
+    for key, value in pairs(info) do solved[key] = value end
+    local parts = track("contact", data, { r, u, info.v }, function(dl)
+      local g = sim.contact.vjp(plain, r, u, solved, { r = dl[1], u = dl[2], v = dl[3] })
+      if g.why and g.why:find("not determined", 1, true) then
+        host.fail("sim.contact.solve: the derivative depends on %s; kappa above 0 settles it", g.why)
+      end
+      return g
+    end)
+    info.v = parts[3]
+    return parts[1], parts[2], info
+  end
+
+  function solvers.ncp(problem)
+    local plain, data = plain_copy("ncp", problem, { "theta" })
+    plain.dw_dtheta = true
+    local x, y, z, info = sim.ncp.solve(plain)
+    if not x then return x, y, z end
+    local slopes = info.dw_dtheta
+    local parts = track("ncp", data, { x, y, z }, function(dl)
+      if not slopes then
+        host.fail("sim.ncp.solve: the solution has no derivative with respect to theta; "
+          .. "options.kappa above 0 gives one that is smooth")
+      end
+      return { theta = product(transposed(slopes), join(dl):table()) }
+    end)
+    return parts[1], parts[2], parts[3], info
+  end
+end
