@@ -154,26 +154,37 @@ static void points(void **state) {
 
 static void soft_rows(void **state) {
   (void)state;
-  for (int k = 0; k < 8; k++) {
-    const double at[4] = {k % 2 == 0 ? -0.02 : 0.03, k / 2 % 2 == 0 ? 1e-3 : 3, k < 4 ? 2 : 0,
-                          1.0 / 60};
-    double gap_bar = 0, h_bar = 0;
+  for (int k = 0; k < 8; k++) { // gap, speed, compliance, damping, h, alpha, beta
+    const double at[7] = {k % 2 == 0 ? -0.02 : 0.03,
+                          0.4,
+                          k / 2 % 2 == 0 ? 1e-3 : 3,
+                          k < 4 ? 2 : 0,
+                          1.0 / 60,
+                          0.7,
+                          0.6};
+    S2GapBar bar = {0};
     S2TouchBar touch = {0};
-    s2_soften_gap_vjp(at[0], at[1], at[2], at[3], 0.7, -0.4, &gap_bar, &touch, &h_bar);
-    const double mine[4] = {gap_bar, touch.compliance, touch.damping, h_bar};
-    for (int field = 0; field < 4; field++) {
-      double slope[2];
-      for (int level = 0; level < 2; level++) {
-        double l[2], step = 1e-3 * fmax(at[field], 1e-2) / (1 + level);
+    s2_soften_gap_vjp(at[0], at[1], at[2], at[3],
+                      (S2Blend){.h = at[4], .alpha = at[5], .beta = at[6]}, 0.7, -0.4, &bar,
+                      &touch);
+    const double mine[7] = {bar.gap, bar.speed, touch.compliance, touch.damping,
+                            bar.h,   bar.alpha, bar.beta};
+    for (int field = 0; field < 7; field++) {
+      double slope[3];
+      for (int level = 0; level < 3; level++) {
+        double l[2], step = 2e-3 * fmax(fabs(at[field]), 1e-2) / (1 << level);
         for (int side = 0; side < 2; side++) {
-          double x[4] = {at[0], at[1], at[2], at[3]};
+          double x[7];
+          memcpy(x, at, sizeof x);
           x[field] += side == 0 ? -step : step;
-          S2SoftRow row = s2_soften_gap(x[0], x[1], x[2], x[3]);
+          S2SoftRow row = s2_soften_gap(x[0], x[1], x[2], x[3],
+                                        (S2Blend){.h = x[4], .alpha = x[5], .beta = x[6]});
           l[side] = 0.7 * row.compliance - 0.4 * row.bias;
         }
         slope[level] = (l[1] - l[0]) / (2 * step);
       }
-      double expected = (4 * slope[1] - slope[0]) / 3;
+      double once = (4 * slope[1] - slope[0]) / 3, again = (4 * slope[2] - slope[1]) / 3;
+      double expected = (16 * again - once) / 15;
       assert_true(fabs(mine[field] - expected) <= 1e-7 * fmax(fabs(expected), 1e-6));
     }
   }

@@ -537,7 +537,8 @@ static inline bool skip_of_joint(const S2World *start, Class of, int i, double a
        given = of == OF_DAMPING || of == OF_ANGULAR_DAMPER || of == OF_IMPULSE;
   bool bound = of == OF_MOTOR_MAX || of == OF_DRY || of == OF_MAX_FORCE || of == OF_MAX_TORQUE ||
                of == OF_STIFFNESS;
-  bool curve = (of == OF_QUADRATIC || of == OF_CUBIC) && joint->type != S2_SPRING;
+  // Straight springs see the bend of a step, curved ones do not.
+  bool curve = (of == OF_QUADRATIC || of == OF_CUBIC) && at == 0;
   bool equal = (of == OF_LIMIT_LO || of == OF_LIMIT_HI) && joint->limit_lo == joint->limit_hi;
   bool warm = of == OF_IMPULSE && start->kept.def.geometric_stiffness == S2_GEOMETRIC_OFF;
   return warm || equal || curve || ((soft || given || bound) && at == 0);

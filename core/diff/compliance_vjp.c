@@ -16,20 +16,33 @@ enum { N = S2_JOINT_EQUATIONS };
 
 typedef struct Bend { // what is common to all rows
   double h, alpha, beta, h_bar, alpha_bar, beta_bar;
+  double seen, seen_bar; // of 1/2 h^2 bend
 } Bend;
+
+// The value that a force sees at the end of the step.
+static double seen_of(const Bend *b, const S2JointRow *row) {
+  return row->value + b->seen * b->h * b->h / 2 * row->bend;
+}
 
 static void take_bend(S2JointUndo *undo, const Bend *bend) {
   undo->bar->h += bend->h_bar;
-  if (!undo->step->stiff[undo->slot]) { // else they are 1 whatever the world's are
+  undo->bar->gradient->alpha += bend->seen_bar; // which that part is
+  if (!undo->step->stiff[undo->slot]) {         // else they are 1 whatever the world's are
     undo->bar->gradient->alpha += bend->alpha_bar;
     undo->bar->gradient->beta += bend->beta_bar;
   }
 }
 
 // One row of stiffness k: `t` of C r, `t_` of r, d_t of its damping.
-static void row_vjp(Bend *b, double t, double t_, double d_t, double l, double u, double u_k,
-                    S2RowBar *bar) {
+static void row_vjp(Bend *b, const S2JointRow *row, double t, double t_, double d_t, double l,
+                    double u, S2RowBar *bar) {
+  double u_k = row->speed;
   bar->value += t;
+  if (b->seen > 0) {
+    bar->bend += t * b->seen * b->h * b->h / 2;
+    b->h_bar += t * b->seen * b->h * row->bend;
+    b->seen_bar += t * b->h * b->h / 2 * row->bend;
+  }
   bar->speed += b->h * b->alpha * (1 - b->beta) * t + (1 - b->alpha) * d_t;
   b->h_bar += t * b->alpha * (b->beta * u + (1 - b->beta) * u_k) - t_ * l / (b->h * b->h);
   b->alpha_bar += t * b->h * (b->beta * u + (1 - b->beta) * u_k) + d_t * (u - u_k);
@@ -71,10 +84,11 @@ static void scalars_vjp(S2JointUndo *undo, Bend *b, const S2JointRow *rows, cons
     double d = angular ? joint->damping.angular : joint->damping.linear;
     double k = springs ? joint->stiffness : 1 / c, t_ = sum->force[i], t = k * t_;
     double u = sum->speed[i], u_k = rows[i].speed, w = b->alpha * u + (1 - b->alpha) * u_k;
-    row_vjp(b, t, t_, d * t_, sum->impulse[i], u, u_k, &bars[i]);
+    row_vjp(b, &rows[i], t, t_, d * t_, sum->impulse[i], u, &bars[i]);
     *(angular ? &g->damping.angular : &g->damping.linear) += t_ * w;
     if (springs) {
-      double x = rows[i].value, along = b->h * b->alpha * ((1 - b->beta) * u_k + b->beta * u);
+      double x = seen_of(b, &rows[i]),
+             along = b->h * b->alpha * ((1 - b->beta) * u_k + b->beta * u);
       g->stiffness += t_ * (x + along);
       g->quadratic += t_ * x * (x + 2 * along); // about 0
       g->cubic += t_ * x * x * (x + 3 * along);
@@ -148,6 +162,7 @@ static void matrices_vjp(S2JointUndo *undo, Bend *b, const S2JointRow *rows, con
   int n = sum->count;
   double c[N][N], d[N][N], t[N], t_[N], w[N], u[N], u_k[N], none[N], d_t[N], d_w[N];
   double c_bar[N][N] = {{0}}, d_bar[N][N] = {{0}};
+  memset(w, 0, sizeof w);
   weights_of(&joint->compliance, rows, n, c);
   weights_of(&joint->damping, rows, n, d);
   for (int i = 0; i < n; i++) {
@@ -166,7 +181,9 @@ static void matrices_vjp(S2JointUndo *undo, Bend *b, const S2JointRow *rows, con
   divide(n, c, d_t, none);
   divide(n, c, d_w, none);
   for (int i = 0; i < n; i++) {
-    row_vjp(b, t[i], t_[i], d_t[i], sum->impulse[i], u[i], u_k[i], &bars[i]);
+    S2JointRow seen = rows[i];
+    seen.speed = u_k[i];
+    row_vjp(b, &seen, t[i], t_[i], d_t[i], sum->impulse[i], u[i], &bars[i]);
     for (int j = 0; j < n; j++) {
       c_bar[i][j] = t[i] * (sum->impulse[j] / b->h + d_w[j]);
       d_bar[i][j] = t_[i] * w[j];
@@ -179,7 +196,10 @@ static void matrices_vjp(S2JointUndo *undo, Bend *b, const S2JointRow *rows, con
 void s2_joint_soften_vjp(S2JointUndo *undo, const S2JointRow *rows, const S2SoftSum *sum,
                          S2RowBar *bars) {
   const S2Joint *joint = undo->joint;
-  Bend bend = {.h = undo->blend.h, .alpha = undo->blend.alpha, .beta = undo->blend.beta};
+  Bend bend = {.h = undo->blend.h,
+               .alpha = undo->blend.alpha,
+               .beta = undo->blend.beta,
+               .seen = undo->blend.bent};
   if (joint->compliance.size > 0 || joint->damping.size > 0) {
     matrices_vjp(undo, &bend, rows, sum, bars);
   } else if (s2_spring_curved(joint)) {

@@ -219,14 +219,30 @@ void s2_touch_material_vjp(const S2World *world, const S2Touch *touch, const S2T
   }
 }
 
-// C' = C/(h D), b = min(gap, 0)/D + max(gap, 0)/h, D = h + C d.
-void s2_soften_gap_vjp(double gap, double compliance, double damping, double h,
-                       double compliance_bar, double bias_bar, double *gap_bar, S2TouchBar *touch,
-                       double *h_bar) {
-  double c = compliance, d = h + c * damping, pressed = fmin(gap, 0), ahead = fmax(gap, 0);
-  *gap_bar += bias_bar * (gap < 0 ? 1 / d : 1 / h);
-  touch->compliance += compliance_bar / (d * d) - bias_bar * pressed * damping / (d * d);
-  touch->damping -= (compliance_bar * c / h + bias_bar * pressed) * c / (d * d);
-  *h_bar -= compliance_bar * c / (h * d) * (1 / h + 1 / d) + bias_bar * pressed / (d * d) +
-            bias_bar * ahead / (h * h);
+// C' = C/(h m), b = known/m with m = alpha (h beta + C d) and
+// known = gap + (h alpha (1 - beta) + C d (1 - alpha)) speed; b = gap/h where it is open.
+void s2_soften_gap_vjp(double gap, double speed, double compliance, double damping, S2Blend blend,
+                       double compliance_bar, double bias_bar, S2GapBar *bar, S2TouchBar *touch) {
+  double c = compliance, d = damping, h = blend.h, alpha = blend.alpha, beta = blend.beta;
+  if (gap >= 0) {
+    bar->gap += bias_bar / h;
+    bar->h -= bias_bar * gap / (h * h);
+    alpha = beta = 1;
+    gap = speed = 0;
+  }
+  double m = alpha * (h * beta + d * c);
+  double known = gap + (h * alpha * (1 - beta) + d * c * (1 - alpha)) * speed;
+  double known_bar = bias_bar / m;
+  double m_bar = -(compliance_bar * c / h + bias_bar * known) / (m * m);
+  touch->compliance +=
+      compliance_bar / (h * m) + m_bar * alpha * d + known_bar * d * (1 - alpha) * speed;
+  touch->damping += c * (m_bar * alpha + known_bar * (1 - alpha) * speed);
+  bar->h += m_bar * alpha * beta + known_bar * alpha * (1 - beta) * speed -
+            compliance_bar * c / (h * h * m);
+  if (speed != 0 || gap != 0) { // it is pressed, and follows alpha and beta
+    bar->gap += known_bar;
+    bar->speed += known_bar * (h * alpha * (1 - beta) + d * c * (1 - alpha));
+    bar->alpha += m_bar * (h * beta + d * c) + known_bar * (h * (1 - beta) - d * c) * speed;
+    bar->beta += h * alpha * (m_bar - known_bar * speed);
+  }
 }

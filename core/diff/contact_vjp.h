@@ -43,9 +43,12 @@ void s2_touch_velocity_vjp(const S2Touch *touch, int k, S2Vec2 direction, const 
 void s2_touch_material_vjp(const S2World *world, const S2Touch *touch, const S2TouchBar *bar,
                            S2WorldGradient *gradient);
 
-// s2_soften_gap: from the adjoint of the row's compliance and bias to gap, pair and h.
-void s2_soften_gap_vjp(double gap, double compliance, double damping, double h,
-                       double compliance_bar, double bias_bar, double *gap_bar, S2TouchBar *touch,
-                       double *h_bar);
+typedef struct S2GapBar { // adjoint of what s2_soften_gap is given, beside the pair
+  double gap, speed, h, alpha, beta;
+} S2GapBar;
+
+// s2_soften_gap: from the adjoint of the row's compliance and bias.
+void s2_soften_gap_vjp(double gap, double speed, double compliance, double damping, S2Blend blend,
+                       double compliance_bar, double bias_bar, S2GapBar *bar, S2TouchBar *touch);
 
 #endif

@@ -249,14 +249,36 @@ static void target_vjp(const Solve *solve, int i, int k, double bar, S2PointBar 
   }
 }
 
+static void soft_vjp(const Solve *solve, const S2Touch *touch, int k, int r, S2PointBar *point,
+                     S2TouchBar *pair) {
+  S2Undo *undo = solve->undo;
+  const S2WorldDef *def = &undo->world.kept.def;
+  bool blends =
+      solve->note->kind == S2_MOTION && s2_step_blends_contacts(&undo->step, &solve->note->island);
+  S2Blend blend = {.h = undo->step.h, .alpha = 1, .beta = 1};
+  blend.alpha = blends ? def->alpha : 1;
+  blend.beta = blends ? def->beta : 1;
+  S2Vec2 n = touch->points[k].at.normal;
+  S2GapBar bar = {0};
+  s2_soften_gap_vjp(touch->points[k].at.gap, s2_touch_velocity(touch, k, n, undo->step.v0),
+                    touch->compliance, touch->damping, blend, solve->data.compliance[r],
+                    solve->data.bias[r], &bar, pair);
+  point->gap += bar.gap;
+  undo->bar.h += bar.h;
+  if (blends) {
+    undo->gradient->alpha += bar.alpha;
+    undo->gradient->beta += bar.beta;
+    s2_touch_velocity_vjp(touch, k, n, undo->step.v0, bar.speed, undo->bar.v0, point,
+                          &point->normal);
+  }
+}
+
 static void normal_vjp(const Solve *solve, int i, int k, int r, S2PointBar *point,
                        S2TouchBar *pair) {
   const S2Touch *touch = &solve->touches[i];
   row_vjp(solve, touch, k, touch->points[k].at.normal, r, point, &point->normal);
   if (s2_touch_soft(touch)) {
-    s2_soften_gap_vjp(touch->points[k].at.gap, touch->compliance, touch->damping,
-                      solve->undo->step.h, solve->data.compliance[r], solve->data.bias[r],
-                      &point->gap, pair, &solve->undo->bar.h);
+    soft_vjp(solve, touch, k, r, point, pair);
   } else {
     target_vjp(solve, i, k, solve->data.bias[r], point, pair);
   }
