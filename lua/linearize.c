@@ -179,7 +179,9 @@ static Wanted read_coordinates(const S2Keys *keys, S2LuaWorld *lw) {
 
 static void push_matrix(lua_State *L, const double *numbers, int rows, int columns) {
   S2LuaArray *array = s2_lua_array_push(L, (S2Size){2, rows, columns});
-  memcpy(array->data, numbers, sizeof(double) * (size_t)rows * (size_t)columns);
+  if (rows * columns > 0) {
+    memcpy(array->data, numbers, sizeof(double) * (size_t)rows * (size_t)columns);
+  }
 }
 
 static const char *part_name(const S2LuaWorld *lw, const S2Coordinate *of) {
