@@ -368,8 +368,8 @@ static void test_s2d_lying_counts(void **state) {
   s2_memory_free(bytes);
 }
 
-// All settings of a world that its steps depend on are in the file. A new setting changes the size:
-// record it, and set it here to something that is not its default.
+// All settings of a world are in the file. A new setting changes the size: record it, and set it
+// here to something that is not its default.
 static void test_s2d_all_settings(void **state) {
   (void)state;
   assert_int_equal(sizeof(S2WorldDef), 144);

@@ -110,10 +110,6 @@ static bool get_settings(Cursor *cursor, uint32_t version, S2WorldDef *settings)
   settings->gradient = (flags & S2_S2D_SMOOTH) != 0 ? S2_GRADIENT_SMOOTH : S2_GRADIENT_EXACT;
   settings->stepping_partial = (flags & S2_S2D_PARTIAL) != 0;
   settings->strict = (flags & S2_S2D_STRICT) != 0;
-  // Not in the file: derivatives change nothing that is.
-  S2WorldDef usual = s2_world_def();
-  settings->gradient = usual.gradient;
-  settings->smoothing = usual.smoothing;
   return true;
 }
 
