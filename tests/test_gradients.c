@@ -268,6 +268,7 @@ typedef struct Scene {
   int steps;
   // Relative errors: of numbers that tear joints apart, and of others.
   double torn, other;
+  double least; // scales of derivatives are this at least
 } Scene;
 
 // Differences by numbers that tear rigid joints apart are blurred (tears() tells why), those of
@@ -279,6 +280,7 @@ static void set_errors(Scene *scene, bool jointed) {
     ground |= joint->type == S2_GROUND_FRICTION;
   }
   scene->other = ground ? 2e-4 : 1e-6;
+  scene->least = ground ? 1e-1 : 1e-3;
   scene->torn = jointed ? fmax(1e-5, scene->other) : scene->other;
 }
 
@@ -343,7 +345,8 @@ static void three_hundred_scenes(void **state) {
     if (refused(scene.world, scene.steps)) {
       without += 1;
     } else {
-      compare_to(name, scene.world, scene.steps, seed, scene.torn, scene.other, 1e-3, counts);
+      compare_to(name, scene.world, scene.steps, seed, scene.torn, scene.other, scene.least,
+                 counts);
     }
     s2_world_destroy(scene.world);
   }
@@ -365,7 +368,8 @@ static void three_hundred_scenes(void **state) {
   assert_true(without + counts[OF_NOTHING].nonzero <= 1 + (int)scenes / 20);
   assert_true(skipped <= compared / 10);
   for (Class of = 0; of < OF_NOTHING && scenes >= SCENES; of++) {
-    if (counts[of].nonzero == 0) {
+    // Nothing has kept impulses at the start: test_joint_vjp.c does those.
+    if (counts[of].nonzero == 0 && of != OF_IMPULSE) {
       fail_msg("nothing depends on %s", class_name[of]);
     }
   }

@@ -476,10 +476,14 @@ static inline double run(const S2World *start, const Rollout *rollout, Class of,
   return l;
 }
 
+static const double KINK = 1e-4; // of the slope
+
 // Extrapolated central differences (Richardson, steps halved); false: a branch changed.
 static inline bool difference(const S2World *start, const Rollout *rollout, Class of, int i,
                               double size, uint64_t base, double *slope, double *doubt) {
-  double at = *number_of((S2World *)(uintptr_t)start, of, i), table[LEVELS][LEVELS];
+  double at = *number_of((S2World *)(uintptr_t)start, of, i), table[LEVELS][LEVELS], bend[LEVELS];
+  uint64_t middle_hash;
+  double middle = run(start, rollout, OF_NOTHING, 0, 0, &middle_hash);
   for (int k = 0; k < LEVELS; k++) {
     double step = size / (1 << k);
     uint64_t up_hash, down_hash;
@@ -489,6 +493,7 @@ static inline bool difference(const S2World *start, const Rollout *rollout, Clas
       return false;
     }
     table[k][0] = (up - down) / (2 * step);
+    bend[k] = fabs(up + down - 2 * middle) / step;
     double power = 1;
     for (int j = 1; j <= k; j++) {
       power *= 4;
@@ -497,7 +502,9 @@ static inline bool difference(const S2World *start, const Rollout *rollout, Clas
   }
   *slope = table[LEVELS - 1][LEVELS - 1];
   *doubt = fabs(*slope - table[LEVELS - 2][LEVELS - 2]);
-  return true;
+  // Both sides differ however near: a kink that is no act (a limit that is just met). Of a smooth
+  // function the bend halves with the step.
+  return !(bend[LEVELS - 1] > 0.5 * bend[0] && bend[LEVELS - 1] > KINK * fabs(*slope));
 }
 
 static inline void backward(const S2World *start, const Rollout *rollout, S2WorldGradient *g) {
