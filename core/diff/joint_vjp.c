@@ -177,7 +177,7 @@ static int soften(const S2JointUndo *undo, S2JointRow *rows, S2JointHessian *hes
 
 static void equations_vjp(S2JointUndo *undo, Cursor *cursor) {
   S2JointRow rows[S2_JOINT_EQUATIONS];
-  S2JointHessian hessians[S2_JOINT_EQUATIONS];
+  S2JointHessian hessians[S2_JOINT_EQUATIONS] = {{{{0}}}};
   S2SoftRow soft[S2_JOINT_EQUATIONS];
   S2RowBar bars[S2_JOINT_EQUATIONS] = {{0}};
   if (undo->kind == S2_POSITIONS && undo->joint->velocity_only) {
