@@ -98,7 +98,8 @@ static S2World *discs(int count) {
   box(world, S2_STATIC, -1.6, 2, 0.2, 6);
   box(world, S2_STATIC, 1.6, 2, 0.2, 6);
   for (int k = 0; k < count; k++) {
-    disc(world, -1.2 + 0.6 * (k % 5) + 0.05 * (k / 5 % 2), 0.4 + 0.6 * (k / 5), 0.25);
+    int row = k / 5, column = k % 5;
+    disc(world, -1.2 + 0.6 * column + (row % 2 == 0 ? 0 : 0.05), 0.4 + 0.6 * row, 0.25);
   }
   return world;
 }

@@ -216,14 +216,14 @@ static bool place_of(const S2LuaBody *body, int field, S2Place *place) {
     *place = s2_place(S2_PLACE_Q, slot_of(body), field - S2_BODY_ANGLE);
   } else if (field <= S2_BODY_VY) {
     *place = s2_place(S2_PLACE_V, slot_of(body), field - S2_BODY_OMEGA);
-  } else if (field <= S2_BODY_CONTACT_DAMPING) {
+  } else if (field <= S2_BODY_CONTACT_VISCOSITY) {
     *place = s2_place(S2_PLACE_BODY, slot_of(body), field - S2_BODY_MASS);
   } else {
     return false;
   }
   return true;
 }
-_Static_assert((int)S2_BODY_CONTACT_DAMPING - (int)S2_BODY_MASS == (int)S2_OF_CONTACT_DAMPING,
+_Static_assert((int)S2_BODY_CONTACT_VISCOSITY - (int)S2_BODY_MASS == (int)S2_OF_CONTACT_VISCOSITY,
                "the order of S2BodyNumber");
 
 // Places of a vector: q, v, or the last two of them.

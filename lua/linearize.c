@@ -160,15 +160,14 @@ static Wanted read_coordinates(const S2Keys *keys, S2LuaWorld *lw) {
     lua_rawgeti(L, list, i + 1);
     const S2LuaBody *body = s2_lua_test(L, -1, s2_type_body);
     const S2LuaJoint *joint = s2_lua_test(L, -1, s2_type_joint);
-    if ((body == NULL || body->lw != lw) && (joint == NULL || joint->lw != lw)) {
+    if (joint != NULL && joint->lw == lw) {
+      wanted.list[i].joint = joint->id;
+    } else if (body != NULL && body->lw == lw) {
+      wanted.list[i].body = body->id;
+    } else {
       char text[S2_LUA_TEXT];
       s2_keys_fail(keys, "coordinates", "[%d]: a joint or body of this world expected, got %s",
                    i + 1, s2_lua_describe(L, -1, text));
-    }
-    if (joint != NULL) {
-      wanted.list[i].joint = joint->id;
-    } else {
-      wanted.list[i].body = body->id;
     }
     lua_pop(L, 1);
   }
@@ -180,7 +179,9 @@ static Wanted read_coordinates(const S2Keys *keys, S2LuaWorld *lw) {
 
 static void push_matrix(lua_State *L, const double *numbers, int rows, int columns) {
   S2LuaArray *array = s2_lua_array_push(L, (S2Size){2, rows, columns});
-  memcpy(array->data, numbers, sizeof(double) * (size_t)rows * (size_t)columns);
+  if (rows * columns > 0) {
+    memcpy(array->data, numbers, sizeof(double) * (size_t)rows * (size_t)columns);
+  }
 }
 
 static const char *part_name(const S2LuaWorld *lw, const S2Coordinate *of) {
@@ -216,7 +217,9 @@ static void push_coordinates(lua_State *L, const S2LuaWorld *lw, const S2Linear 
 
 static double *keep(S2Arena *arena, const double *numbers, int rows, int columns) {
   double *kept = S2_TAKE(arena, double, rows *columns + 1);
-  memcpy(kept, numbers, sizeof(double) * (size_t)rows * (size_t)columns);
+  if (rows * columns > 0) {
+    memcpy(kept, numbers, sizeof(double) * (size_t)rows * (size_t)columns);
+  }
   return kept;
 }
 
@@ -256,7 +259,7 @@ static int world_linearize(lua_State *L) {
   lua_settop(L, 2);
   S2Keys keys = s2_keys_open(L, 2, true, names, NULL, 0);
   S2Input *inputs = NULL;
-  S2Linear linear;
+  S2Linear linear = {0};
   s2_arena_reset(&lw->scratch);
   int count = read_inputs(&keys, lw, &inputs);
   Wanted wanted = read_coordinates(&keys, lw);

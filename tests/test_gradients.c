@@ -2,8 +2,8 @@
 // all types in all ways, contacts that slide, stick, roll, bounce and rest, every number that a
 // world is made of. What is compared and how is in world_differences.h.
 //
-// In the environment: S2_SEEDS (how many scenes; 300), S2_FIRST (the first one), S2_PICKED (how
-// many numbers of a class; 0.5).
+// In the environment: S2_SEEDS (how many scenes; 300), S2_FIRST (the first one), S2_STEPS (in place
+// of theirs), S2_PICKED (how many numbers of a class; 0.5).
 #include "world_differences.h"
 
 enum { SCENES = 300, MOST_BODIES = 10 };
@@ -268,6 +268,7 @@ typedef struct Scene {
   int steps;
   // Relative errors: of numbers that tear joints apart, and of others.
   double torn, other;
+  double least; // scales of derivatives are this at least
 } Scene;
 
 // Differences by numbers that tear rigid joints apart are blurred (tears() tells why), those of
@@ -279,6 +280,7 @@ static void set_errors(Scene *scene, bool jointed) {
     ground |= joint->type == S2_GROUND_FRICTION;
   }
   scene->other = ground ? 2e-4 : 1e-6;
+  scene->least = ground ? 1e-1 : 1e-3;
   scene->torn = jointed ? fmax(1e-5, scene->other) : scene->other;
 }
 
@@ -327,20 +329,24 @@ static bool refused(const S2World *start, int steps) {
 
 static void three_hundred_scenes(void **state) {
   (void)state;
+  const char *less = getenv("S2_STEPS");
   const char *more = getenv("S2_SEEDS"), *from = getenv("S2_FIRST"), *pick = getenv("S2_PICKED");
   uint64_t scenes = more == NULL ? SCENES : strtoull(more, NULL, 10);
   uint64_t first = from == NULL ? 1 : strtoull(from, NULL, 10);
   Count counts[CLASSES] = {{0}};
-  int left_out = 0;
+  int without = 0;
+  partial_too = false;
   picked = pick == NULL ? 0.5 : strtod(pick, NULL);
   for (uint64_t seed = first; (uint64_t)counts[OF_NOTHING].compared < scenes; seed++) {
     Scene scene = random_scene(seed);
+    scene.steps = less == NULL ? scene.steps : atoi(less);
     char name[32];
     snprintf(name, sizeof name, "scene %d", (int)seed);
     if (refused(scene.world, scene.steps)) {
-      left_out += 1;
+      without += 1;
     } else {
-      compare_to(name, scene.world, scene.steps, seed, scene.torn, scene.other, 1e-3, counts);
+      compare_to(name, scene.world, scene.steps, seed, scene.torn, scene.other, scene.least,
+                 counts);
     }
     s2_world_destroy(scene.world);
   }
@@ -351,12 +357,19 @@ static void three_hundred_scenes(void **state) {
     skipped += counts[of].skipped;
   }
   if (getenv("S2_SHOW") != NULL) {
-    printf("%d numbers compared, %d skipped, %d scenes without a derivative\n", compared, skipped,
-           left_out);
+    printf("%d numbers compared, %d skipped, %d scenes without a derivative, %d with a part\n",
+           compared, skipped, without, counts[OF_NOTHING].nonzero);
     return;
   }
+  // Scenes left out: that end on an edge of two modes (boxes at rest on two corners do), that have
+  // no derivative or say that it is not the whole one. Numbers left out: differences cross a
+  // switch.
+  assert_true(counts[OF_NOTHING].skipped <= (int)scenes / 2);
+  assert_true(without + counts[OF_NOTHING].nonzero <= 1 + (int)scenes / 20);
+  assert_true(skipped <= compared / 10);
   for (Class of = 0; of < OF_NOTHING && scenes >= SCENES; of++) {
-    if (counts[of].nonzero == 0) {
+    // Nothing has kept impulses at the start: test_joint_vjp.c does those.
+    if (counts[of].nonzero == 0 && of != OF_IMPULSE) {
       fail_msg("nothing depends on %s", class_name[of]);
     }
   }

@@ -39,10 +39,17 @@ typedef enum Way {
   NONLINEAR_PINCHED,
   NONLINEAR_CARRIED,
   ON_A_CARRIER, // a kinematic body in place of the base
-  WAYS
+  WAYS,
+  REFLECTING = WAYS, // in `mixed` alone
+  FRICTIONLESS,
+  ACCELERATIONS,
+  BISECTED_SHORT,
+  STIFFENED,
+  BY_EVENTS,
+  ALL_WAYS
 } Way;
 
-static const char *const way_name[WAYS] = {
+static const char *const way_name[ALL_WAYS] = {
     "as is",
     "compliance",
     "damped compliance",
@@ -80,13 +87,19 @@ static const char *const way_name[WAYS] = {
     "nonlinear, limits that are equal",
     "nonlinear on a carrier",
     "on a carrier",
+    "reflections",
+    "frictionless",
+    "accelerations",
+    "bisect, partial steps",
+    "forces that turn too fast",
+    "event",
 };
 
 static void weights(S2JointWeights *to, int size, double linear) {
   to->size = size;
   for (int i = 0; i < size * size; i++) {
-    bool diagonal = i % (size + 1) == 0;
-    to->matrix[i] = linear * (diagonal ? 1 + 0.3 * (i / size) : 0.2 / (1 + i / size + i % size));
+    int row = i / size, column = i % size;
+    to->matrix[i] = linear * (row == column ? 1 + 0.3 * row : 0.2 / (1 + row + column));
   }
 }
 
@@ -233,6 +246,26 @@ static void shape_world(Way way, S2WorldDef *def) {
   case BISECTED:
     def->stepping = S2_BISECT;
     break;
+  case REFLECTING:
+    def->restitution_model = S2_REFLECTIONS;
+    break;
+  case FRICTIONLESS:
+    def->contact = S2_FRICTIONLESS;
+    break;
+  case ACCELERATIONS:
+    def->formulation = S2_FORM_ACCELERATION;
+    break;
+  case BISECTED_SHORT:
+    def->stepping = S2_BISECT;
+    def->stepping_partial = true;
+    break;
+  case STIFFENED:
+    def->gravity.y = -300;
+    def->dt = 0.1;
+    break;
+  case BY_EVENTS:
+    def->stepping = S2_EVENT;
+    break;
   default:
     break;
   }
@@ -295,8 +328,9 @@ static bool add_joint(S2World *world, S2JointType type, Way way, S2BodyId a, S2B
   return true;
 }
 
-// A body on the base by the joint, another one on that by a hinge. NULL: there is no such joint.
-static S2World *scene(S2JointType type, Way way) {
+// A body on the base by the joint (in a way of its own), another one on that by a hinge. NULL:
+// there is no such joint.
+static S2World *scene(S2JointType type, Way joint, Way way) {
   S2World *world = world_new(-9.8, 1.0 / 60);
   S2WorldDef def = *s2_world_settings(world);
   def.gravity = type == S2_GROUND_FRICTION ? s2_vec2(0, 0) : s2_vec2(0.4, -9.8);
@@ -330,7 +364,7 @@ static S2World *scene(S2JointType type, Way way) {
     slider.axis = s2_vec2(0.8, -0.6);
     must(s2_joint_create(world, &slider, &hinges[0]));
   }
-  if (!add_joint(world, type, way, one, base, s2_vec2(0.3, 0.1), hinges)) {
+  if (!add_joint(world, type, joint, one, base, s2_vec2(0.3, 0.1), hinges)) {
     s2_world_destroy(world);
     return NULL;
   }
@@ -357,7 +391,7 @@ typedef struct Plan {
 static void compare_ways(S2JointType type, const Plan *plan, Count counts[CLASSES]) {
   const bool whole = getenv("S2_FULL") != NULL;
   for (int way = 0; way < WAYS; way++) {
-    S2World *world = scene(type, (Way)way);
+    S2World *world = scene(type, (Way)way, (Way)way);
     if (world == NULL || (!whole && (way + (int)type) % plan->one_of != 0)) {
       s2_world_destroy(world);
       continue;
@@ -372,8 +406,8 @@ static void compare_ways(S2JointType type, const Plan *plan, Count counts[CLASSE
     snprintf(name, sizeof name, "%s, %s, %s", s2_joint_type_name(type), way_name[way], plan->what);
     // Rows of ground friction are turned until hardly anything is across, not nothing.
     double askew = type == S2_GROUND_FRICTION ? 2e-4 : 0;
-    compare_to(name, world, plan->steps, (uint64_t)(31 * (int)type + way), fmax(plan->torn, askew),
-               fmax(plan->other, askew), LEAST, counts);
+    compare_to(name, world, plan->steps, 31 * (uint64_t)type + (uint64_t)way,
+               fmax(plan->torn, askew), fmax(plan->other, askew), LEAST, counts);
     s2_world_destroy(world);
   }
 }
@@ -529,10 +563,100 @@ static void many_steps(void **state) {
   assert_true(nonzero[OF_V] > 100);
 }
 
+// ---- All together -----------------------------------------------------------------------------
+
+static bool refused(const S2World *start, int steps) {
+  S2World *world;
+  S2Trace *trace = s2_trace_new();
+  bool found = false;
+  must(s2_world_clone(start, &world));
+  for (int k = 0; k < steps && !found; k++) {
+    must(s2_world_step_traced(world, trace));
+    S2WorldGradient g = {0};
+    S2Arena arena;
+    s2_arena_init(&arena);
+    s2_world_gradient_fit(&g, world);
+    S2Status status = s2_trace_vjp(trace, &g, &arena);
+    found = status.code != S2_OK;
+    assert_true(!found || strstr(status.message, "has no derivative") != NULL);
+    s2_arena_free(&arena);
+    s2_world_gradient_free(&g);
+  }
+  s2_trace_free(trace);
+  s2_world_destroy(world);
+  return found;
+}
+
+// Each way of a joint in each way of a world, over a floor that the outer body runs into: right, or
+// refused.
+static void mixed(void **state) {
+  (void)state;
+  const Way joints[] = {AS_IS,         SCALAR,        DAMPED,  MATRIX,
+                        LIMITED,       LIMITED_BELOW, PINCHED, MOTOR_AT_BOUND,
+                        MOTOR_ENDLESS, DRY_FRICTION,  CURVED};
+  const Way worlds[] = {AS_IS,          STIFFNESS_FORM, BLENDED,           EXPLICIT,
+                        GEOMETRIC,      GEOMETRIC_PSD,  GEOMETRIC_BLENDED, GEOMETRIC_NO_MENDS,
+                        SUBSTEPS,       BAUMGARTE,      POST_SAME,         POST_ANEW,
+                        BEFORE,         UNMENDED,       BISECTED,          NONLINEAR,
+                        ON_A_CARRIER,   REFLECTING,     FRICTIONLESS,      ACCELERATIONS,
+                        BISECTED_SHORT, STIFFENED,      BY_EVENTS};
+  enum { JOINTS = sizeof joints / sizeof *joints, WORLDS = sizeof worlds / sizeof *worlds };
+  Count counts[CLASSES] = {{0}};
+  int without = 0, events = 0;
+  picked = 0.3;
+  for (int k = 0; k < TYPES * JOINTS * WORLDS; k++) {
+    S2JointType type = types[k % TYPES];
+    Way joint = joints[k / TYPES % JOINTS], way = worlds[k / TYPES / JOINTS];
+    S2World *world = scene(type, joint, way);
+    if (world == NULL) {
+      continue;
+    }
+    S2BodyDef floor = fixed_at(1.3, -1.11);
+    floor.restitution = 0.3;
+    add_box(world, floor, 3, 1);
+    char name[96];
+    snprintf(name, sizeof name, "%s, %s, %s", s2_joint_type_name(type), way_name[joint],
+             way_name[way]);
+    if (refused(world, 4)) {
+      without += 1;
+      events += way == BY_EVENTS;
+    } else {
+      double askew = type == S2_GROUND_FRICTION ? 2e-4 : 0;
+      compare_to(name, world, 4, (uint64_t)k, fmax(1e-3, askew), fmax(1e-6, askew), LEAST, counts);
+      assert_true(way != BY_EVENTS);
+    }
+    s2_world_destroy(world);
+  }
+  picked = 4;
+  report("mixed", counts);
+  if (getenv("S2_SHOW") != NULL) {
+    printf("%d refused, %d of them event stepping\n", without, events);
+  }
+  assert_true(counts[OF_NOTHING].compared > 1000 && without - events < 20);
+}
+
+// What a program computes itself, and what moves more than two bodies.
+static void refusals(void **state) {
+  (void)state;
+  for (int k = 0; k < 2; k++) {
+    S2World *world = world_new(-9.8, 1.0 / 60);
+    S2BodyId body = add_box(world, moving(0.6, 0, 0, 0, 0), 0.4, 0.2);
+    S2JointDef def = joint_def(k == 0 ? S2_SPRING : S2_LOCK, body, no_body);
+    def.has_law = k == 0;
+    def.driven = def.lock_angle = k == 1;
+    def.anchor_b = s2_vec2(0, 1);
+    S2JointId joint;
+    must(s2_joint_create(world, &def, &joint));
+    assert_true(refused(world, 1));
+    s2_world_destroy(world);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(one_step), cmocka_unit_test(torn_apart), cmocka_unit_test(stopped),
       cmocka_unit_test(floating), cmocka_unit_test(viscous),    cmocka_unit_test(many_steps),
+      cmocka_unit_test(mixed),    cmocka_unit_test(refusals),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -372,7 +372,7 @@ static void test_s2d_lying_counts(void **state) {
 // here to something that is not its default.
 static void test_s2d_all_settings(void **state) {
   (void)state;
-  assert_int_equal(sizeof(S2WorldDef), 128);
+  assert_int_equal(sizeof(S2WorldDef), 144);
   S2World *world = small_world();
   S2Moment moment = {0};
   must(s2_moment_capture(&moment, world));
@@ -400,6 +400,8 @@ static void test_s2d_all_settings(void **state) {
   def.geometric_stiffness = S2_GEOMETRIC_PSD;
   def.stepping_partial = true;
   def.strict = true;
+  def.gradient = S2_GRADIENT_SMOOTH;
+  def.smoothing = 1e-3;
   moment.settings = def;
   S2Output output;
   S2S2dWriter writer = {0};
@@ -419,19 +421,21 @@ static void test_s2d_all_settings(void **state) {
   size_t size = 0, head = S2_S2D_FILE_HEADER + S2_S2D_CHUNK_HEADER;
   unsigned char *bytes = (unsigned char *)read_all(in_directory("settings.s2d"), &size);
   size_t model = head + 100; // the last that version 2 had room for
-  memmove(bytes + model + 4, bytes + model + 12, size - model - 12);
+  memmove(bytes + model + 4, bytes + model + 20, size - model - 20);
   s2_s2d_set32(bytes + 8, 2);
   s2_s2d_set32(bytes + model, 0);
-  s2_s2d_set32(bytes + head - 12, s2_s2d_get32(bytes + head - 12) - 8);
+  s2_s2d_set32(bytes + head - 12, s2_s2d_get32(bytes + head - 12) - 16);
   s2_s2d_set32(bytes + head + 68, S2_S2D_PARTIAL | S2_S2D_STRICT);
-  fix_checksums(bytes, size - 8);
-  write_all(in_directory("old.s2d"), bytes, size - 8);
+  fix_checksums(bytes, size - 16);
+  write_all(in_directory("old.s2d"), bytes, size - 16);
   must(s2_replay_open(in_directory("old.s2d"), &replay));
   must(s2_replay_frame(replay, 0, &read));
   def.restitution_model = S2_NEWTON;
   def.linear_solver = S2_LINEAR_AUTO;
   def.substeps = 1;
   def.nonlinear = false;
+  def.gradient = S2_GRADIENT_EXACT;
+  def.smoothing = s2_world_def().smoothing;
   assert_memory_equal(&read->settings, &def, sizeof def);
   assert_int_equal(read->bodies.count, moment.bodies.count);
   s2_replay_close(replay);

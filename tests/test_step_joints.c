@@ -121,10 +121,10 @@ static void ordinary(S2WorldDef *def) {
 }
 
 // What the midpoint rule does not know takes the ordinary step, bit for bit: limits that act (a
-// stop, a rope), a compliance given as a matrix, ground friction.
+// stop, a rope), a compliance given as a matrix, ground friction, a spring that is no straight one.
 static void others_take_the_ordinary_step(void **state) {
   (void)state;
-  for (int kind = 0; kind < 4; kind++) {
+  for (int kind = 0; kind < 5; kind++) {
     double angle[2];
     for (int pass = 0; pass < 2; pass++) {
       S2World *world = world_with(-10, pass == 0 ? nonlinear : ordinary);
@@ -144,6 +144,13 @@ static void others_take_the_ordinary_step(void **state) {
         ground.max_force = 1;
         ground.max_torque = 0.1;
         make(world, ground);
+      }
+      if (kind == 4) {
+        def = joint_def(S2_SPRING, rod, no_body);
+        def.anchor_a = s2_vec2(0, 0);
+        def.anchor_b = s2_vec2(-1, 0.5);
+        def.stiffness = 20;
+        def.cubic = 200;
       }
       make(world, def);
       steps(world, 50);

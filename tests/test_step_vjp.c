@@ -120,6 +120,30 @@ static void soft(void **state) {
   s2_world_destroy(world);
 }
 
+// Slow enough for the step to follow: then soft contacts take alpha and beta.
+static void soft_blended(void **state) {
+  (void)state;
+  Count counts[CLASSES] = {0};
+  S2World *world = exact_world(-9.8, 1.0 / 60);
+  S2WorldDef settings = *s2_world_settings(world);
+  settings.alpha = 0.7;
+  settings.beta = 0.6;
+  must(s2_world_configure(world, &settings));
+  S2BodyDef floor = fixed_at(0, -0.5);
+  floor.contact_compliance = 0.02;
+  floor.contact_damping = 2;
+  add_box(world, floor, 10, 1);
+  S2BodyDef def = moving(0.1, 0.27, 0.5, 0, 0.3);
+  def.contact_compliance = 0.03;
+  def.contact_damping = 3;
+  add_box(world, def, 0.5, 0.5);
+  compare("soft, blended", world, 20, 15, counts);
+  report("soft, blended", counts);
+  assert_true(counts[OF_CONTACT_COMPLIANCE].nonzero > 0 && counts[OF_ALPHA].nonzero == 1 &&
+              counts[OF_BETA].nonzero == 1);
+  s2_world_destroy(world);
+}
+
 static void stack(void **state) {
   (void)state;
   Count counts[CLASSES] = {0};
@@ -406,11 +430,13 @@ int main(void) {
       cmocka_unit_test(sliding_and_sticking),
       cmocka_unit_test(pushed),
       cmocka_unit_test(soft),
+      cmocka_unit_test(soft_blended),
       cmocka_unit_test(stack),
       cmocka_unit_test(hinges),
       cmocka_unit_test(random_scenes),
       cmocka_unit_test(same_bits),
       cmocka_unit_test(misuse),
   };
+  picked = 4;
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -167,7 +167,7 @@ static void matrices_vjp(S2JointUndo *undo, Bend *b, const S2JointRow *rows, con
                          S2RowBar *bars) {
   const S2Joint *joint = undo->joint;
   int n = sum->count;
-  double c[N][N], d[N][N], t[N], t_[N], w[N], u[N], u_k[N], none[N], d_t[N], d_w[N];
+  double c[N][N], d[N][N], t[N], t_[N], w[N] = {0}, u[N], u_k[N], none[N], d_t[N], d_w[N];
   double c_bar[N][N] = {{0}}, d_bar[N][N] = {{0}};
   weights_of(&joint->compliance, rows, n, c);
   weights_of(&joint->damping, rows, n, d);

@@ -58,7 +58,7 @@ void s2_joint_speed_vjp(S2JointUndo *undo, const S2JointRow *row, const S2JointH
   if (bar->speed == 0 && bar->bend == 0) {
     return;
   }
-  double v[6];
+  double v[6] = {0};
   s2_joint_start(undo, v);
   bar->rate += bar->speed;
   bar->bent |= bar->bend != 0;
@@ -177,7 +177,7 @@ static int soften(const S2JointUndo *undo, S2JointRow *rows, S2JointHessian *hes
 
 static void equations_vjp(S2JointUndo *undo, Cursor *cursor) {
   S2JointRow rows[S2_JOINT_EQUATIONS];
-  S2JointHessian hessians[S2_JOINT_EQUATIONS];
+  S2JointHessian hessians[S2_JOINT_EQUATIONS] = {{{{0}}}};
   S2SoftRow soft[S2_JOINT_EQUATIONS];
   S2RowBar bars[S2_JOINT_EQUATIONS] = {{0}};
   if (undo->kind == S2_POSITIONS && undo->joint->velocity_only) {
@@ -302,7 +302,7 @@ static void ground_friction_vjp(S2JointUndo *undo, int r, int index) {
 // ---- The joints of an island ------------------------------------------------------------------
 
 static S2JointUndo begin(const S2Step *step, const S2Island *island, S2Kind kind, int32_t slot,
-                         const S2RowsAdjoint *rows, S2StepAdjoint *adjoint, double *elapsed) {
+                         const S2RowsAdjoint *rows, S2StepAdjoint *adjoint) {
   bool end = kind == S2_POSITIONS || kind == S2_STOP;
   S2JointUndo undo = {
       .step = step,
@@ -316,7 +316,7 @@ static S2JointUndo begin(const S2Step *step, const S2Island *island, S2Kind kind
   };
   double since = step->t - step->world->kept.time + (end ? step->h : 0);
   undo.at = (S2JointAt){step->world, undo.joint, end ? step->q1 : step->q0, since, NULL, NULL};
-  undo.place = (S2PlaceBar){end ? adjoint->q1 : adjoint->q0, NULL, elapsed, adjoint->gradient};
+  undo.place = (S2PlaceBar){end ? adjoint->q1 : adjoint->q0, NULL, NULL, adjoint->gradient};
   S2Blend world = s2_joint_blend(&step->world->kept.def, kind == S2_POSITIONS ? 0 : step->h);
   undo.blend = s2_step_blend(step, slot, kind, &world);
   return undo;
@@ -365,12 +365,14 @@ S2Status s2_joint_rows_vjp(const S2Step *step, const S2Island *island, S2Kind ki
     cursor.row += 1; // viscosity of contacts
   }
   for (int i = 0; i < island->joints; i++) {
-    S2JointUndo undo = begin(step, island, kind, island->joint[i], rows, adjoint, &elapsed);
+    S2JointUndo undo = begin(step, island, kind, island->joint[i], rows, adjoint);
+    undo.place.elapsed = &elapsed;
     bilateral_vjp(&undo, assembly, &cursor);
   }
   for (int r = cursor.row; r < assembly->parts; r++) {
     int32_t slot = assembly->part[r].joint;
-    S2JointUndo undo = begin(step, island, kind, slot, rows, adjoint, &elapsed);
+    S2JointUndo undo = begin(step, island, kind, slot, rows, adjoint);
+    undo.place.elapsed = &elapsed;
     one_sided_vjp(&undo, r, assembly->part[r].row);
   }
   adjoint->elapsed += elapsed;

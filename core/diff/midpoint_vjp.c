@@ -431,6 +431,7 @@ static void begin(Midpoint *m, S2Arena *arena) {
   }
 }
 
+// NOLINTNEXTLINE(readability-non-const-parameter): before_bar is added to through m
 S2Status s2_midpoint_vjp(const S2Step *step, const S2Island *island, const double *before,
                          double *before_bar, S2StepAdjoint *adjoint) {
   S2Arena *arena = step->arena;

@@ -232,7 +232,8 @@ static void part_vjp(S2Undo *undo, const S2Note *note, double part_bar) {
   if (note->part == 1 || note->part == 0 || part_bar == 0) {
     return;
   }
-  bool free_one = largest_part(rooms[0]) == note->part;
+  bool free_one =
+      fabs(largest_part(rooms[0]) - note->part) <= fabs(largest_part(rooms[1]) - note->part);
   Room room = rooms[free_one ? 0 : 1];
   double s = note->part, slope = 2 * room.a * s + room.b, to = part_bar / slope;
   double a_bar = -s * s * to, b_bar = -s * to, room_bar = room.room > 0 ? to : 0;

@@ -26,6 +26,10 @@ typedef struct Kept {   // one step
   int patches, answers; // first of its own
 } Kept;
 
+typedef struct Again {
+  S2Trace *trace;
+} Again;
+
 struct S2Segment {
   size_t size; // of the image
   unsigned char *image;
@@ -33,7 +37,7 @@ struct S2Segment {
   S2_ARRAY(Patch) patches;
   S2_ARRAY(unsigned char) bytes;
   S2_ARRAY(Answer) answers;
-  S2_ARRAY(S2Trace *) traces; // while it is swept
+  S2_ARRAY(Again) traces; // while it is swept
 };
 
 struct S2Checkpoints {
@@ -253,7 +257,7 @@ static S2Status step_again(S2Segment *segment, S2World *world, unsigned char *im
   }
   S2_TRY(s2_world_image_read(world, image, segment->size));
   S2Trace *trace = s2_trace_new();
-  *s2_array_append(segment->traces) = trace;
+  *s2_array_append(segment->traces) = (Again){trace};
   S2_TRY(s2_world_step_traced(world, trace));
   if (last) {
     return s2_ok();
@@ -291,13 +295,13 @@ S2Status s2_segment_trace(S2Segment *segment, int index, const S2Trace **trace) 
     }
   }
   assert(index < segment->traces.count);
-  *trace = segment->traces.at[index];
+  *trace = segment->traces.at[index].trace;
   return s2_ok();
 }
 
 void s2_segment_forget(S2Segment *segment) {
   for (int i = 0; i < segment->traces.count; i++) {
-    s2_trace_free(segment->traces.at[i]);
+    s2_trace_free(segment->traces.at[i].trace);
   }
   segment->traces.count = 0;
 }

@@ -10,57 +10,64 @@ typedef struct Pair { // bytes from the start of both
   uint16_t world, gradient;
 } Pair;
 
-#define BODY(field)                                                                                \
-  { offsetof(S2Body, field), offsetof(S2BodyGradient, field) }
-#define JOINT(field)                                                                               \
-  { offsetof(S2Joint, field), offsetof(S2JointGradient, field) }
-#define POINT(field) JOINT(field.x), JOINT(field.y)
-#define THREE(field) JOINT(field[0]), JOINT(field[1]), JOINT(field[2])
-#define NINE(field)                                                                                \
-  THREE(field), JOINT(field[3]), JOINT(field[4]), JOINT(field[5]), JOINT(field[6]),                \
-      JOINT(field[7]), JOINT(field[8])
+// The number i of a field, and of the one of the same name.
+#define OF(Type, field, i)                                                                         \
+  {                                                                                                \
+    offsetof(S2##Type, field) + (i) * sizeof(double),                                              \
+        offsetof(S2##Type##Gradient, field) + (i) * sizeof(double)                                 \
+  }
+#define ONE(field)   OF(Joint, field, 0)
+#define TWO(field)   ONE(field), OF(Joint, field, 1)
+#define THREE(field) TWO(field), OF(Joint, field, 2)
 #define SEVEN(field)                                                                               \
-  THREE(field), JOINT(field[3]), JOINT(field[4]), JOINT(field[5]), JOINT(field[6])
+  THREE(field), OF(Joint, field, 3), OF(Joint, field, 4), OF(Joint, field, 5), OF(Joint, field, 6)
+#define NINE(field) SEVEN(field), OF(Joint, field, 7), OF(Joint, field, 8)
 
-static const Pair body_pairs[] = {
-    BODY(mass),           BODY(inertia),        BODY(friction),
-    BODY(restitution),    BODY(linear_damping), BODY(angular_damping),
-    BODY(gravity_scale),  BODY(surface_speed),  BODY(contact_compliance),
-    BODY(contact_damping)};
+static const Pair body_pairs[] = {OF(Body, mass, 0),
+                                  OF(Body, inertia, 0),
+                                  OF(Body, friction, 0),
+                                  OF(Body, restitution, 0),
+                                  OF(Body, linear_damping, 0),
+                                  OF(Body, angular_damping, 0),
+                                  OF(Body, gravity_scale, 0),
+                                  OF(Body, surface_speed, 0),
+                                  OF(Body, contact_compliance, 0),
+                                  OF(Body, contact_damping, 0),
+                                  OF(Body, contact_viscosity, 0)};
 _Static_assert(sizeof body_pairs / sizeof body_pairs[0] == S2_BODY_NUMBERS, "as S2BodyNumber");
 
-static const Pair joint_pairs[] = {POINT(local_a),
-                                   POINT(local_b),
-                                   POINT(axis),
-                                   JOINT(angle0),
-                                   JOINT(length),
-                                   JOINT(ratio),
-                                   JOINT(sum),
+static const Pair joint_pairs[] = {TWO(local_a),
+                                   TWO(local_b),
+                                   TWO(axis),
+                                   ONE(angle0),
+                                   ONE(length),
+                                   ONE(ratio),
+                                   ONE(sum),
                                    THREE(goal),
                                    THREE(rate),
-                                   JOINT(stiffness),
-                                   JOINT(compliance.linear),
-                                   JOINT(compliance.angular),
+                                   ONE(stiffness),
+                                   ONE(compliance.linear),
+                                   ONE(compliance.angular),
                                    NINE(compliance.matrix),
-                                   JOINT(damping.linear),
-                                   JOINT(damping.angular),
+                                   ONE(damping.linear),
+                                   ONE(damping.angular),
                                    NINE(damping.matrix),
-                                   JOINT(limit_lo),
-                                   JOINT(limit_hi),
-                                   JOINT(motor_speed),
-                                   JOINT(motor_max),
-                                   JOINT(friction),
-                                   JOINT(max_force),
-                                   JOINT(max_torque),
+                                   ONE(limit_lo),
+                                   ONE(limit_hi),
+                                   ONE(motor_speed),
+                                   ONE(motor_max),
+                                   ONE(friction),
+                                   ONE(max_force),
+                                   ONE(max_torque),
                                    SEVEN(impulse),
-                                   JOINT(reaction_time)};
+                                   ONE(reaction_time),
+                                   ONE(quadratic),
+                                   ONE(cubic)};
 _Static_assert(sizeof joint_pairs / sizeof joint_pairs[0] == S2_JOINT_NUMBERS, "as S2JointNumber");
 _Static_assert((int)S2_JOINT_ROWS == (int)S2_GRADIENT_IMPULSES, "one a row");
 
-static const Pair piece_pairs[] = {
-    {offsetof(S2Piece, radius), offsetof(S2PieceGradient, radius)},
-    {offsetof(S2Piece, friction), offsetof(S2PieceGradient, friction)},
-    {offsetof(S2Piece, restitution), offsetof(S2PieceGradient, restitution)}};
+static const Pair piece_pairs[] = {OF(Piece, radius, 0), OF(Piece, friction, 0),
+                                   OF(Piece, restitution, 0)};
 
 enum { PIECE_NUMBERS = sizeof piece_pairs / sizeof piece_pairs[0] };
 
@@ -184,7 +191,7 @@ int s2_energy_places(const S2World *world, S2Place *places, int capacity) {
     }
   }
   for (int i = 0; i < world->joint_order.count; i++) {
-    for (int k = 0; k < S2_OF_MOTOR_SPEED; k++) {
+    for (int k = 0; k < S2_JOINT_NUMBERS; k++) {
       count = add(places, capacity, count, s2_place(S2_PLACE_JOINT, world->joint_order.at[i], k));
     }
   }
@@ -221,17 +228,4 @@ int s2_measure_places(const S2World *world, int32_t slot, S2Place places[S2_MEAS
     }
   }
   return count;
-}
-
-const char *s2_body_beyond(const S2World *a, int32_t slot_a, const S2World *b, int32_t slot_b) {
-  return a->bodies.at[slot_a].contact_viscosity != b->bodies.at[slot_b].contact_viscosity
-             ? "contact_viscosity"
-             : NULL;
-}
-
-const char *s2_joint_beyond(const S2World *a, int32_t slot_a, const S2World *b, int32_t slot_b) {
-  const S2Joint *one = &a->joints.at[slot_a], *other = &b->joints.at[slot_b];
-  return one->quadratic != other->quadratic ? "quadratic"
-         : one->cubic != other->cubic       ? "cubic"
-                                            : NULL;
 }

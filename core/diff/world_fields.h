@@ -27,6 +27,7 @@ typedef enum S2BodyNumber {
   S2_OF_SURFACE_SPEED,
   S2_OF_CONTACT_COMPLIANCE,
   S2_OF_CONTACT_DAMPING,
+  S2_OF_CONTACT_VISCOSITY,
   S2_BODY_NUMBERS
 } S2BodyNumber;
 
@@ -52,6 +53,8 @@ typedef enum S2JointNumber {
   S2_OF_MAX_TORQUE,
   S2_OF_IMPULSE = 46, // S2_GRADIENT_IMPULSES of them
   S2_OF_REACTION_TIME = 53,
+  S2_OF_QUADRATIC,
+  S2_OF_CUBIC,
   S2_JOINT_NUMBERS
 } S2JointNumber;
 
@@ -89,10 +92,5 @@ int s2_energy_places(const S2World *world, S2Place *places, int capacity);
 // Places of what a joint measures: poses, velocities, anchors.
 enum { S2_MEASURE_PLACES = 3 * (12 + S2_OF_ANGLE0 + 1) };
 int s2_measure_places(const S2World *world, int32_t slot, S2Place places[S2_MEASURE_PLACES]);
-
-// A number of a body that steps have no derivative for and which two bodies do not share: its
-// name, else NULL.
-const char *s2_body_beyond(const S2World *a, int32_t slot_a, const S2World *b, int32_t slot_b);
-const char *s2_joint_beyond(const S2World *a, int32_t slot_a, const S2World *b, int32_t slot_b);
 
 #endif

@@ -47,7 +47,8 @@ static S2Status no_act(S2Tape *tape, S2Var node, void *data) {
 
 S2WorldTape *s2_world_tape_new(S2Tape *tape, unsigned *flags) {
   S2WorldTape *world = s2_tape_take(tape, sizeof *world);
-  *world = (S2WorldTape){.tape = tape, .flags = flags};
+  *world = (S2WorldTape){.tape = tape};
+  world->flags = flags;
   s2_arena_init(&world->arena);
   s2_tape_at_start(tape, start_sweep, world);
   s2_tape_node(tape, 0, NULL, no_act, release_world, world);
@@ -245,17 +246,10 @@ static S2Status collect(const Maker *maker, double *numbers) {
   for (int i = 0; i < count && count == maker->count; i++) {
     numbers[i] = s2_place_value(scratch, places[i]);
   }
-  const char *beyond = maker->joint ? s2_joint_beyond(scratch, slot, maker->world, maker->slot)
-                                    : s2_body_beyond(scratch, slot, maker->world, maker->slot);
   if (maker->joint) {
     s2_joint_destroy_slot(scratch, slot);
   } else {
     s2_body_destroy(scratch, s2_body_id(scratch, slot));
-  }
-  if (beyond != NULL) {
-    return s2_error(S2_UNAVAILABLE,
-                    "%s has no derivative yet: give a plain number, x:value() of a tracked one",
-                    beyond);
   }
   if (count != maker->count) {
     return s2_error(S2_UNAVAILABLE, "its shapes get other vertices when a tracked number in it "

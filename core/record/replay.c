@@ -81,7 +81,9 @@ static bool get_settings(Cursor *cursor, uint32_t version, S2WorldDef *settings)
   if (version > 2) {
     linear = get32(cursor);
     substeps = get32(cursor);
+    settings->smoothing = get_double(cursor);
   } else {
+    settings->smoothing = s2_world_def().smoothing;
     model = S2_NEWTON; // was reserved
   }
   if (solver >= S2_SOLVER_COUNT || contact > S2_FRICTIONLESS || stepping > S2_EVENT ||
@@ -105,6 +107,7 @@ static bool get_settings(Cursor *cursor, uint32_t version, S2WorldDef *settings)
   settings->linear_solver = (S2LinearSolver)linear;
   settings->substeps = (int)substeps;
   settings->nonlinear = (flags & S2_S2D_NONLINEAR) != 0;
+  settings->gradient = (flags & S2_S2D_SMOOTH) != 0 ? S2_GRADIENT_SMOOTH : S2_GRADIENT_EXACT;
   settings->stepping_partial = (flags & S2_S2D_PARTIAL) != 0;
   settings->strict = (flags & S2_S2D_STRICT) != 0;
   return true;

@@ -54,7 +54,8 @@ static void put_settings(S2S2dBytes *bytes, const S2WorldDef *settings) {
   put32(bytes, (uint32_t)settings->max_iterations);
   put32(bytes, flag(settings->stepping_partial, S2_S2D_PARTIAL) |
                    flag(settings->strict, S2_S2D_STRICT) |
-                   flag(settings->nonlinear, S2_S2D_NONLINEAR));
+                   flag(settings->nonlinear, S2_S2D_NONLINEAR) |
+                   flag(settings->gradient == S2_GRADIENT_SMOOTH, S2_S2D_SMOOTH));
   put_double(bytes, settings->alpha);
   put_double(bytes, settings->beta);
   put32(bytes, (uint32_t)settings->formulation);
@@ -63,6 +64,7 @@ static void put_settings(S2S2dBytes *bytes, const S2WorldDef *settings) {
   put32(bytes, (uint32_t)settings->restitution_model);
   put32(bytes, (uint32_t)settings->linear_solver);
   put32(bytes, (uint32_t)settings->substeps);
+  put_double(bytes, settings->smoothing);
 }
 
 static void put_body(S2S2dBytes *bytes, const S2MomentBody *body) {
