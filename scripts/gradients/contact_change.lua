@@ -1,9 +1,9 @@
 -- A box on a floor is pushed for a second. Below mu m g it sticks: the loss is flat, and the exact
 -- derivative, which takes contacts as they are, is zero. The smooth one knows that more push would
--- move it. Writes a picture of the loss and both derivatives.
+-- move it. --out FILE.svg writes a picture of the loss and its derivatives.
 local sim = require "sim2d"
 
-local options = sim.options { out = { "", "where the picture goes; a temporary file by default" } }
+local options = sim.options { out = { "", "FILE.svg: where the picture goes" } }
 
 local mu, gravity, wanted = 0.5, 9.81, 0.5 -- -, m/s^2, m: it slides from 4.905 N on
 
@@ -37,7 +37,11 @@ end
 
 local rows = {}
 for i = 1, #pushes, 20 do
-  rows[#rows + 1] = { pushes[i], losses[i], kinds[1].slopes[i], kinds[2].slopes[i], kinds[3].slopes[i] }
+  local row = { pushes[i], losses[i] }
+  for k, kind in ipairs(kinds) do
+    row[2 + k] = math.abs(kind.slopes[i]) < 1e-12 and 0 or kind.slopes[i]
+  end
+  rows[#rows + 1] = row
 end
 sim.table { columns = { { "push, N", format = "%.2f" }, { "loss, m^2", format = "%.4f" },
   { "exact", format = "%.4f" }, { "smooth 1e-3", format = "%.4f" }, { "smooth 1e-2", format = "%.4f" } },
@@ -56,10 +60,9 @@ for _, kind in ipairs(kinds) do
 end
 local plot = sim.plot { title = "A box that sticks, then slides: loss and its derivatives", x = "push, N",
   y = "m^2 and m^2/N", table.unpack(series) }
-local path = options.out ~= "" and options.out or os.tmpname()
-assert(plot:save(path))
-if options.out == "" then
-  os.remove(path)
+if options.out ~= "" then
+  assert(plot:save(options.out))
+  print("wrote " .. options.out)
 else
-  print("wrote " .. path)
+  print(("a picture of %d kB; --out FILE.svg writes it"):format(#plot:svg() // 1024))
 end
