@@ -650,6 +650,7 @@ S2Status s2_trace_vjp(const S2Trace *trace, S2WorldGradient *gradient, S2Arena *
       gradient->vertices < fixed->vertices || gradient->joints < notes->joint_slots) {
     return s2_error(S2_INVALID, "gradient: it does not fit the world (s2_world_gradient_fit)");
   }
+  gradient->flags |= notes->unsolved ? S2_GRADIENT_PARTIAL : 0;
   S2ArenaMark mark = s2_arena_mark(arena);
   S2Undo undo = begin(notes, gradient, arena);
   undo.step.world = &undo.world;

@@ -56,8 +56,9 @@ typedef enum S2GradientFlag {
   S2_GRADIENT_REDUNDANT = 2,    // impulses were not unique
   S2_GRADIENT_UNDETERMINED = 4, // l asked for such an impulse
   S2_GRADIENT_SINGULAR = 8,     // a linear system was not solved: do not use the result
-  S2_GRADIENT_PARTIAL = 16,     // something that docs/gradients.md lists was taken as constant, or
-                                // a solve that was to be smooth as exact
+  S2_GRADIENT_PARTIAL = 16,     // something that docs/gradients.md lists was taken as constant, a
+                                // solve that was to be smooth as exact, or one that missed its
+                                // tolerance as solved
   S2_GRADIENT_GRAZING = 32,     // event: an impact at (nearly) no speed
 } S2GradientFlag;
 

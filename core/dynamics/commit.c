@@ -235,6 +235,9 @@ S2Status s2_step_commit(S2Step *step) {
     return world->refused;
   }
   s2_note_plain(step, S2_ACT_COMMIT);
+  if (step->unsolved > 0) {
+    s2_note_unsolved(step);
+  }
   carry_begun(step);
   for (int i = 0; i < step->touch_count; i++) {
     touch_events(step, &step->touches[i]);

@@ -409,6 +409,12 @@ void s2_note_refuse(const S2Step *step, const char *what) {
   }
 }
 
+void s2_note_unsolved(const S2Step *step) {
+  if (step->world->notes != NULL) {
+    step->world->notes->unsolved = true;
+  }
+}
+
 void s2_note_feedback(const S2Step *step, const S2Island *island, double part,
                       const S2Shaken *shaken) {
   if (step->world->notes != NULL) {

@@ -94,6 +94,7 @@ typedef struct S2Notes {
   S2Fixed *fixed;
   int slots, joint_slots;
   const char *reason; // NULL, or what the step used that has no derivative
+  bool unsolved;      // a solve missed its tolerance: the derivative is that of a solution
 } S2Notes;
 
 static inline const S2Note *s2_note_at(const S2Notes *notes, int index) {
@@ -138,6 +139,7 @@ void s2_note_set_spin(const S2Step *step, const S2Island *island, S2Act act, dou
 void s2_note_capped(const S2Step *step); // the last of them
 // The step used something that has no derivative. A constant text.
 void s2_note_refuse(const S2Step *step, const char *what);
+void s2_note_unsolved(const S2Step *step);
 void s2_note_feedback(const S2Step *step, const S2Island *island, double part,
                       const S2Shaken *shaken);
 void s2_note_blend(const S2Step *step, const S2Island *island, const S2Choice *choices, double e,

@@ -7,6 +7,9 @@ local STEP = 1e-3
 -- Of the largest derivative: what is smaller is compared with this, for its relative error says
 -- nothing.
 local SMALL = 1e-3
+-- Errors above are looked into with steps smaller by this: differences that then change as much as
+-- they are off went across a kink.
+local DOUBT, CLOSER = 1e-6, 100
 
 return function(sim, host)
   local fail = host.fail
@@ -91,15 +94,27 @@ return function(sim, host)
     for i = 1, #x do
       slopes[i] = difference(f, layout, x, i, options.step * math.max(1, math.abs(x[i])))
     end
-    local least = SMALL * math.max(largest(g), largest(slopes))
+    local least, kinks = SMALL * math.max(largest(g), largest(slopes)), {}
     for i = 1, #x do
       local size = math.max(math.abs(g[i]), math.abs(slopes[i]), least)
       local err = size == 0 and 0.0 or math.abs(g[i] - slopes[i]) / size
       worst = math.max(worst, err)
       rows[i] = { layout:name(i), x[i], ("%.10g"):format(g[i]), ("%.10g"):format(slopes[i]),
         ("%.1e"):format(err) }
+      if err > DOUBT and options.print then
+        local step = options.step * math.max(1, math.abs(x[i]))
+        local nearer = difference(f, layout, x, i, step / CLOSER)
+        if math.abs(nearer - slopes[i]) > math.abs(g[i] - slopes[i]) / 2 then
+          kinks[#kinks + 1] = ("%s: differences of step %.0e say %.6g, of %.0e %.6g: f has a kink or a jump in between " ..
+            "(a contact that changes, say); give a smaller step"):format(layout:name(i), step, slopes[i],
+            step / CLOSER, nearer)
+        end
+      end
     end
-    if options.print then sim.table(rows) end
+    if options.print then
+      sim.table(rows)
+      for _, line in ipairs(kinks) do print(line) end
+    end
     return worst
   end
 end

@@ -315,6 +315,25 @@ test("check_grad tells right gradients from wrong ones", function()
   raises("returned nil beside p", sim.check_grad, function(x) return x <= 1 and x or nil end, 1)
 end)
 
+test("check_grad tells kinks nearby from wrong derivatives", function()
+  local function printed(f, p, options)
+    local lines, before = {}, print
+    print = function(...) lines[#lines + 1] = table.concat({ ... }, " ") end
+    local good, message = pcall(sim.check_grad, f, p, options)
+    print = before
+    ok(good, message)
+    return table.concat(lines, "\n")
+  end
+  local function bent(p) return sim.abs(p.x - 0.0004) + p.y end
+  local text = printed(bent, { x = 0, y = 1 })
+  ok(text:find("p.x: differences of step 1e%-03 say %-0.933333, of 1e%-05 %-1: f has a kink"), text)
+  ok(not text:find("p.y: "), text)
+  ok(not printed(bent, { x = 0, y = 1 }, { step = 1e-5 }):find "kink")
+  local wrong = sim.custom { forward = function(x) return x ^ 2 end,
+    backward = function(dy, _, x) return dy * x end }
+  ok(not printed(function(p) return wrong(p.x) end, { x = 2 }):find "kink")
+end)
+
 -- ---- Custom functions -----------------------------------------------------------------------------
 
 test("custom: own derivatives, values kept for them, arrays", function()

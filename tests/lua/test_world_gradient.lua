@@ -364,6 +364,22 @@ test("what has no derivative says so", function()
   end))
 end)
 
+test("a step that missed its tolerance says that its derivative is that of a solution", function()
+  local function flags(solver)
+    sim.grad(function(p)
+      local w = sim.world { solver = solver, dt = 0.01 }
+      w:segment { from = { -9, 0 }, to = { 9, 0 }, friction = 0.5 }
+      local ball = w:circle { radius = 0.2, position = { 0, 0.2 }, velocity = { p, 0 }, friction = 0.5 }
+      w:on("solver_warning", function() end)
+      w:run { steps = 3, progress = false }
+      return ball.x
+    end, 1)
+    return table.concat(sim.tape_stats().flags, " ")
+  end
+  eq(flags "auto", "")
+  eq(flags "linear", "partial")
+end)
+
 test("tracked numbers end with their call, snapshots stay", function()
   local kept, snapshot, world, body
   sim.grad(function(p)
