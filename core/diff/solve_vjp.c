@@ -36,6 +36,7 @@ void s2_undo_set_island(S2Undo *undo, const S2Note *note) {
   S2Step *step = &undo->step;
   step->h = note->h;
   step->t = note->t;
+  step->holds = note->holds;
   step->touches = note->touches;
   step->touch_count = note->island.touches;
   for (int i = 0; i < note->island.nodes; i++) {
@@ -356,14 +357,17 @@ typedef void PutPoint(Solve *solve, int i, int k, const S2PointBar *point);
 
 static void contacts_vjp(Solve *solve, PutPoint *put) {
   const S2Note *note = solve->note;
-  int r = solve->assembly.parts, drag = 0;
+  int r = solve->assembly.parts, drag = 0, count = note->island.touches;
+  bool holds = note->kind == S2_POSITIONS && note->holds; // as in assembly: equations come first
   solve->blend = s2_contact_blend(&solve->undo->step, &note->island, note->kind);
-  for (int i = 0; i < note->island.touches; i++) {
+  for (int at = holds ? 0 : count; at < 2 * count; at++) {
+    int i = at % count;
     const S2Touch *touch = &solve->touches[i];
     S2TouchBar pair = {0};
     bool any = false;
     for (int k = 0; k < touch->count; k++) {
-      if (!note->choices[2 * i + k].use || !s2_kind_presses(note->kind, touch)) {
+      bool later = holds && s2_point_held(&solve->undo->step, &touch->points[k]) != (at < count);
+      if (!note->choices[2 * i + k].use || !s2_kind_presses(note->kind, touch) || later) {
         continue;
       }
       S2PointBar point = {0};
