@@ -135,7 +135,7 @@ static void a_box_tumbles(void **state) {
   Count counts[CLASSES] = {0};
   for (int k = 0; k < 4; k++) {
     S2World *world = event_world(-9.8, 1.0 / 60);
-    add_box(world, rough(fixed_at(0, -1), k < 2 ? 0.4 : 0, 0.5), 60, 2);
+    add_box(world, rough(fixed_at(0, -1), k < 2 ? 0.03 : 0.5, 0.5), 60, 2);
     S2BodyDef def = rough(moving(0, 1, 1, 0, 2 + k), 0.3, 0.5);
     def.linear_damping = k % 2 == 1 ? 0.2 : 0;
     def.angular_damping = k % 2 == 1 ? 0.1 : 0;

@@ -158,6 +158,19 @@ static void scratch_bars(S2Undo *undo) {
   };
 }
 
+// What they were stays for the sweep that counts.
+static void take_impulses(S2Undo *undo, bool none) {
+  int count = 2 * undo->touches;
+  double *pushed = S2_TAKE_ZEROED(undo->arena, double, count);
+  double *rubbed = S2_TAKE_ZEROED(undo->arena, double, count);
+  for (int i = 0; i < count && !none; i++) {
+    pushed[i] = undo->pushed[i];
+    rubbed[i] = undo->rubbed[i];
+  }
+  undo->pushed = pushed;
+  undo->rubbed = rubbed;
+}
+
 static void add_gap(S2Undo *undo, const S2Note *note, double part) {
   S2PointBar point = {.gap = part};
   s2_touch_point_vjp(&undo->world, &note->touches[0], note->rows, undo->step.q1, &point,
@@ -180,8 +193,10 @@ static S2Status rate_of(S2Undo *undo, int index, bool gap, double *rate) {
   } else {
     size_t bytes = sizeof(double) * 3 * (size_t)undo->notes->slots;
     memcpy(undo->bar.q1, all.bar.q1, bytes);
+    memcpy(undo->bar.v1, all.bar.v1, bytes);
     memcpy(undo->bar.v2, all.bar.v2, bytes);
   }
+  take_impulses(undo, gap);
   arrive_vjp(undo, note, piece);
   S2Status status = s2_ok();
   int at = index - 1;
@@ -292,11 +307,95 @@ static void energy_vjp(S2Undo *undo, const S2Note *note) {
   }
 }
 
+// a part^2 + b part = room, as keep_energy() of event.c has it.
+static void keep_vjp(S2Undo *undo, const S2Note *note) {
+  S2StepAdjoint *bar = &undo->bar;
+  const S2Step *step = &undo->step;
+  double a = 0, b = 0, room = 0, part_bar = 0, part = note->part;
+  for (int i = 0; i < 3 * note->island.nodes; i++) {
+    int32_t slot = note->island.node[i / 3];
+    int at = 3 * slot + i % 3;
+    const S2Body *body = &undo->world.bodies.at[slot];
+    double inertial = i % 3 == 0 ? body->inertia : body->mass;
+    double v0 = step->v0[at], v1 = step->v1[at], more = note->before[i] - v1;
+    a += inertial * more * more / 2;
+    b += inertial * more * v1;
+    room += inertial * (v0 * v0 - v1 * v1) / 2 + step->force[at] * (step->q1[at] - step->q0[at]);
+    part_bar += bar->v2[at] * more;
+  }
+  double to = part > 0 && room > 0 ? part_bar / (2 * a * part + b) : 0;
+  for (int i = 0; i < 3 * note->island.nodes; i++) {
+    int32_t slot = note->island.node[i / 3];
+    int at = 3 * slot + i % 3;
+    const S2Body *body = &undo->world.bodies.at[slot];
+    S2BodyGradient *g = &undo->gradient->body[slot];
+    double inertial = i % 3 == 0 ? body->inertia : body->mass;
+    double v0 = step->v0[at], v1 = step->v1[at], more = note->before[i] - v1;
+    double more_bar = part * bar->v2[at] - to * inertial * part * (part * more + v1);
+    bar->v1[at] += bar->v2[at] - more_bar - to * inertial * (part * more + v1);
+    bar->v2[at] = more_bar;
+    bar->v0[at] += to * inertial * v0;
+    bar->q1[at] += to * step->force[at];
+    bar->q0[at] -= to * step->force[at];
+    bar->force[at] += to * (step->q1[at] - step->q0[at]);
+    *(i % 3 == 0 ? &g->inertia : &g->mass) +=
+        to * ((v0 * v0 - v1 * v1) / 2 - part * more * (part * more / 2 + v1));
+    undo->step.v2[at] = note->before[i];
+  }
+}
+
+// As brought() of event.c: normal * u/2 and tangent * (along + then)/2 of a point, where above 0.
+static void brought_vjp(S2Undo *undo, int index, int i, int k, double bar, S2TouchBar *pair) {
+  const S2Note *note = s2_note_at(undo->notes, index);
+  const S2Touch *touch = &note->touches[i];
+  const S2TouchPoint *at = &touch->points[k];
+  const double *v0 = undo->step.v0, *v1 = undo->step.v1;
+  S2Vec2 n = at->at.normal, t = s2_left(n), t_bar = {0};
+  S2PointBar point = {0};
+  double tiny = s2_island_rest_speed(&undo->step, &note->island);
+  double u = s2_touch_velocity(touch, k, n, v0);
+  double along = s2_touch_velocity(touch, k, t, v0) - touch->surface_speed;
+  double then = s2_touch_velocity(touch, k, t, v1) - touch->surface_speed;
+  double half = bar / 2, normal = at->normal_impulse, tangent = at->tangent_impulse;
+  double *pushed = &undo->pushed[2 * note->touch_index[i] + k];
+  double *rubbed = &undo->rubbed[2 * note->touch_index[i] + k];
+  if (u > tiny && normal > 0) {
+    *pushed += half * u;
+    s2_touch_velocity_vjp(touch, k, n, v0, half * normal, undo->bar.v0, &point, &point.normal);
+  }
+  if (fabs(along) > tiny && tangent * (along + then) > 0) {
+    *rubbed += half * (along + then);
+    s2_touch_velocity_vjp(touch, k, t, v0, half * tangent, undo->bar.v0, &point, &t_bar);
+    s2_touch_velocity_vjp(touch, k, t, v1, half * tangent, undo->bar.v1, &point, &t_bar);
+    pair->surface_speed -= bar * tangent;
+  }
+  point.normal = s2_add(point.normal, s2_right(t_bar));
+  s2_undo_point(undo, index, i, k, &point);
+}
+
+static void repay_vjp(S2Undo *undo, int index) {
+  const S2Note *note = s2_note_at(undo->notes, index);
+  double bar = s2_undo_slower(undo, note);
+  for (int i = 0; i < note->island.touches; i++) {
+    S2TouchBar pair = {0};
+    for (int k = 0; k < note->touches[i].count; k++) {
+      brought_vjp(undo, index, i, k, bar, &pair);
+    }
+    s2_touch_material_vjp(&undo->world, &note->touches[i], &pair, undo->gradient);
+  }
+}
+
 S2Status s2_undo_piece(S2Undo *undo, int index) {
   const S2Note *note = s2_note_at(undo->notes, index);
   switch (note->act) {
   case S2_ACT_PIECE_END:
     end_vjp(undo, index);
+    break;
+  case S2_ACT_KEEP:
+    keep_vjp(undo, note);
+    break;
+  case S2_ACT_REPAY:
+    repay_vjp(undo, index);
     break;
   case S2_ACT_SLOWER:
     energy_vjp(undo, note);

@@ -427,12 +427,17 @@ static void take_impulses(Solve *solve) {
     const S2Touch *touch = &note->touches[i];
     for (int k = 0; k < touch->count; k++) {
       if (note->choices[2 * i + k].use && s2_kind_presses(note->kind, touch)) {
-        double *lean = &undo->lean[2 * note->touch_index[i] + k];
+        int at = 2 * note->touch_index[i] + k;
+        bool rough = s2_kind_is_rough(note->kind, touch);
         if (note->kind == S2_REFLECT) {
-          solve->dl_dlambda[r] += *lean;
-          *lean = 0;
+          solve->dl_dlambda[r] += undo->lean[at];
+          undo->lean[at] = 0;
+        } else if (note->kind == S2_MOTION) {
+          solve->dl_dlambda[r] += undo->pushed[at];
+          solve->dl_dlambda[r + rough] += rough ? undo->rubbed[at] : 0;
+          undo->pushed[at] = undo->rubbed[at] = 0;
         }
-        r += 1 + s2_kind_is_rough(note->kind, touch);
+        r += 1 + rough;
       }
     }
   }

@@ -117,7 +117,8 @@ int s2_undo_last(const S2Undo *undo, int index, S2Act act) {
 }
 
 static bool carried_ahead(const S2Undo *undo, const S2Note *note, int32_t slot) {
-  return undo->world.kept.def.beta == 1 || (note->ahead != NULL && note->ahead[slot]);
+  const S2WorldDef *def = &undo->world.kept.def;
+  return def->beta == 1 || def->stepping == S2_EVENT || (note->ahead != NULL && note->ahead[slot]);
 }
 
 // The velocity that carries a body in the note's step, and what depends on it.
@@ -550,6 +551,8 @@ static S2Status undo_act(S2Undo *undo, int index) {
   case S2_ACT_SET_OUT:
   case S2_ACT_COAST:
   case S2_ACT_ARRIVE:
+  case S2_ACT_KEEP:
+  case S2_ACT_REPAY:
   case S2_ACT_SLOWER:
   case S2_ACT_PIECE_END:
     return s2_undo_piece(undo, index);
@@ -629,6 +632,9 @@ static void find_late(S2Undo *undo) {
   undo->late_bar = S2_TAKE_ZEROED(undo->arena, S2PointBar, 2 * touches);
   undo->lean = S2_TAKE_ZEROED(undo->arena, double, 2 * touches);
   undo->more = S2_TAKE_ZEROED(undo->arena, double, 2 * touches);
+  undo->pushed = S2_TAKE_ZEROED(undo->arena, double, 2 * touches);
+  undo->rubbed = S2_TAKE_ZEROED(undo->arena, double, 2 * touches);
+  undo->touches = touches;
   const bool **late = S2_TAKE_ZEROED(undo->arena, const bool *, notes->at.count);
   undo->late = late;
   if (linearised == 0) {

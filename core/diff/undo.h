@@ -22,6 +22,8 @@ typedef struct S2Undo {
   double *reflected, *start; // 3 a slot: of v2 after the passes of a blow, and at its start
   // Event stepping (event_vjp.c): of the length of a step, and of what is left of it at the end of
   // a piece; of the energy that its mends lifted; did it end where others met?
+  double *pushed, *rubbed; // 2 a touch: of the impulses of the flow
+  int touches;             // of the step
   double length_bar, left_bar, lifted_bar;
   bool met;
   double *ground0, *ground1; // 3 a slot: what waits while q0 and q1 of ground are of a piece's time

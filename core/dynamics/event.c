@@ -448,7 +448,7 @@ static void mend(const Event *event, bool holds) {
     lifted -= step->force[at] * (step->q1[at] - before[i]);
   }
   if (island->joints == 0 && lifted > 0) {
-    s2_note_slower(step, island, lifted);
+    s2_note_energy(step, island, S2_ACT_SLOWER, lifted);
     slow_down(event, lifted, before);
   }
   s2_arena_rewind(step->arena, mark);
@@ -501,6 +501,7 @@ static void keep_energy(const Event *event, const S2Touch *ahead) {
   room = fmax(room, 0);
   double root = sqrt(b * b + 4 * a * room);
   double part = b > 0 ? 2 * room / (b + root) : (root - b) / (2 * a);
+  s2_note_energy(step, event->island, S2_ACT_KEEP, part);
   for (int i = 0; i < 3 * event->island->nodes; i++) {
     int32_t at = 3 * event->island->node[i / 3] + i % 3;
     step->v2[at] = step->v1[at] + part * (step->v2[at] - step->v1[at]);
@@ -522,10 +523,12 @@ static bool finish_speculatively(Event *event) {
   double h = event->left;
   step->share = 1;
   set_piece(event, h);
+  s2_note_of_piece(step, island, S2_ACT_SET_OUT);
   place_all_ground(event);
   if (!s2_island_look_ahead(step, island, event->choices)) {
     return false;
   }
+  s2_note_arrive(step, island, S2_NONE, 0);
   copy_nodes(event, step->v1, step->v2);
   S2Touch *ahead = S2_TAKE(step->arena, S2Touch, island->touches);
   take_touches(event, ahead);
@@ -586,7 +589,6 @@ static bool next_piece(Event *event, int splits) {
     set_piece(event, event->left);
   }
   if (splits == S2_EVENT_SPLITS) {
-    s2_note_refuse(step, "the rest of a step after too many events");
     return finish_speculatively(event);
   }
   bool rows = choose_resting(event);
@@ -616,7 +618,7 @@ static bool next_piece(Event *event, int splits) {
   copy_nodes(event, step->v1, step->v2);
   double gained = event->plain ? 0 : brought(event, solved);
   if (gained > 0) {
-    s2_note_refuse(step, "energy that a contact brought within an event step");
+    s2_note_repay(step, event->island, solved, gained);
     slow_down(event, gained, S2_TAKE(step->arena, double, 3 * event->island->nodes));
   }
   return end_piece(event, h, !event->limited);

@@ -519,11 +519,27 @@ void s2_note_arrive(const S2Step *step, const S2Island *island, int32_t met, int
   }
 }
 
-void s2_note_slower(const S2Step *step, const S2Island *island, double energy) {
+void s2_note_energy(const S2Step *step, const S2Island *island, S2Act act, double part) {
   S2Notes *notes = step->world->notes;
   if (notes != NULL) {
-    S2Note *note = note_island(step, island, S2_ACT_SLOWER);
+    S2Note *note = note_island(step, island, act);
+    note->part = part;
+    note->before = of_nodes(notes, island, step->v2);
+  }
+}
+
+void s2_note_repay(const S2Step *step, const S2Island *island, const S2Touch *touches,
+                   double energy) {
+  S2Notes *notes = step->world->notes;
+  if (notes != NULL) {
+    S2Note *note = note_island(step, island, S2_ACT_REPAY);
+    size_t count = (size_t)island->touches;
     note->part = energy;
     note->before = of_nodes(notes, island, step->v2);
+    note->island.touches = island->touches;
+    note->touches = keep(notes, touches, sizeof(S2Touch) * count);
+    note->touch_index = keep(notes, island->touch, sizeof(int32_t) * count);
+    note->choices = take(notes, sizeof(S2Choice) * 2 * count);
+    memset(note->choices, 0, sizeof(S2Choice) * 2 * count);
   }
 }

@@ -43,6 +43,8 @@ typedef enum S2Act {
   S2_ACT_SET_OUT,  // mass and free_v for h, from v0 and force
   S2_ACT_COAST,    // v1 = free_v
   S2_ACT_ARRIVE,   // q1 = q0 + h ((1 - part) v0 + part v1), v2 = v1; h is when `touches` meet
+  S2_ACT_KEEP,     // v2 = v1 + part (v2 - v1), as much as gains no energy
+  S2_ACT_REPAY,    // v2 loses the energy that contacts brought on the way
   S2_ACT_SLOWER,   // v2 loses the energy that mends have lifted since ARRIVE
   S2_ACT_PIECE_END // ends
 } S2Act;
@@ -66,7 +68,7 @@ typedef struct S2Note {
   int rows;         // SOLVE, MEND, SHAKE: of the problem; PIECE: how many there were before
   double h, t;      // FREE; PART: t
   double part;      // MEND, FEEDBACK; SPIN_V2: below 1 where its energy was bounded after that;
-                    // ARRIVE: S2Step.share; SLOWER: J
+                    // ARRIVE: S2Step.share; KEEP; REPAY, SLOWER: J
   double stiffness; // MEND: of angles
   double spin;      // SPIN_V2: what v2 got
   double *before;   // 3 a node, or 3 a slot: what is overwritten (MEND: q1; MIDPOINT: v1);
@@ -76,7 +78,7 @@ typedef struct S2Note {
                     // MIDPOINT: v0 as it took it; BLEND: reflected; MEND, SHAKE,
                     // FEEDBACK: displacements, by the joints alone
                     // PIECE_END: before, more and v1 are q1, v2 and v1; SET_OUT: q0 and v0;
-                    // STRUCK, SLOWER: before is what is overwritten
+                    // STRUCK, KEEP, REPAY, SLOWER: before is what is overwritten
   double *force;    // FREE: 3 a slot
   double *v1;       // COMMIT, ON: 3 a slot
   int32_t *ground;  // PIECE: slots of bodies that its nodes touch
@@ -168,7 +170,11 @@ void s2_note_midpoint(const S2Step *step, const S2Island *island, bool restarted
 void s2_note_piece(const S2Step *step, const S2Island *island, int before);
 void s2_note_of_piece(const S2Step *step, const S2Island *island, S2Act act);
 void s2_note_arrive(const S2Step *step, const S2Island *island, int32_t met, int point);
-void s2_note_slower(const S2Step *step, const S2Island *island, double energy);
+// `touches`: of the island, in its order, as the flow left them.
+void s2_note_repay(const S2Step *step, const S2Island *island, const S2Touch *touches,
+                   double energy);
+// S2_ACT_KEEP, S2_ACT_SLOWER
+void s2_note_energy(const S2Step *step, const S2Island *island, S2Act act, double part);
 // Attempts: what was noted since the mark is forgotten.
 int s2_notes_mark(const S2Step *step);
 void s2_notes_rewind(const S2Step *step, int mark);
