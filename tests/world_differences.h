@@ -11,7 +11,7 @@
 #include "diff/trace_notes.h"
 #include "diff/world_gradient.h"
 
-enum { CLASSES = 51, MOST_STEPS = 128, LEVELS = 4 };
+enum { CLASSES = 51, MOST_STEPS = 256, LEVELS = 4 };
 static bool partial_too = true;  // compare also what says that it is not the whole derivative
 static double picked = INFINITY; // about how many numbers of a class are compared
 

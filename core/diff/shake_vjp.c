@@ -258,3 +258,99 @@ void s2_undo_spin(S2Undo *undo, int index) {
   undo->spin = 0;
   s2_arena_rewind(undo->arena, mark);
 }
+
+// ---- Energy -----------------------------------------------------------------------------------
+
+typedef struct Parts { // of the motion v of an island: of the whole, and beside that
+  double kinetic, drifting, turning, rest, turn;
+  S2Vec2 drift;
+} Parts;
+
+static Parts parts_of(const S2Undo *undo, const S2Note *note, const Whole *whole, const double *v) {
+  Parts parts = {.turn = whole->spin / whole->inertia};
+  for (int i = 0; i < note->island.nodes; i++) {
+    const S2Body *body = &undo->world.bodies.at[note->island.node[i]];
+    S2Vec2 moves = s2_vec2(v[3 * i + 1], v[3 * i + 2]);
+    parts.kinetic += (body->inertia * v[3 * i] * v[3 * i] + body->mass * s2_length2(moves)) / 2;
+    parts.drift = s2_add_scaled(parts.drift, body->mass / whole->mass, moves);
+  }
+  parts.drifting = whole->mass * s2_length2(parts.drift) / 2;
+  parts.turning = whole->spin * parts.turn / 2;
+  bool alone = note->island.nodes == 1; // then it is rounding
+  parts.rest = alone ? 0 : fmax(0, parts.kinetic - parts.drifting - parts.turning);
+  return parts;
+}
+
+// v is drift, turn of the whole and the rest. What is taken comes from the rest, then from the
+// turn, then from the drift (s2_island_cap, slow_down of event.c), by one factor s of one of them.
+double s2_undo_slower(S2Undo *undo, const S2Note *note) {
+  S2ArenaMark mark = s2_arena_mark(undo->arena);
+  const double *v = note->before;
+  double energy = note->part, *bar = undo->bar.v2;
+  Whole whole = whole_of(undo, note, v);
+  Parts at = parts_of(undo, note, &whole, v), to = {0}; // `to`: adjoints
+  double inertia_bar = 0, energy_bar = 0, s, s_bar = 0;
+  bool from_rest = at.rest > energy, from_turn = !from_rest && at.turning + at.rest > energy;
+  s = from_rest   ? sqrt(1 - energy / at.rest)
+      : from_turn ? sqrt(1 - (energy - at.rest) / at.turning)
+                  : sqrt(fmax(0, at.kinetic - energy) / at.drifting);
+  s = isfinite(s) ? s : 0; // nothing was left
+  double drift = from_rest   ? 1 - s
+                 : from_turn ? 1
+                             : s,
+         turn = from_rest   ? 1 - s
+                : from_turn ? s
+                            : 0;
+  for (int i = 0; i < note->island.nodes; i++) {
+    int32_t slot = note->island.node[i];
+    double *of = bar + 3 * slot;
+    S2Vec2 arm = whole.arm[i], moves = s2_vec2(of[1], of[2]);
+    double by_turn = of[0] + s2_dot(s2_left(arm), moves), by_drift = s2_dot(moves, at.drift);
+    double all = of[0] * v[3 * i] + of[1] * v[3 * i + 1] + of[2] * v[3 * i + 2];
+    s_bar += from_rest   ? all - by_drift - at.turn * by_turn
+             : from_turn ? at.turn * by_turn
+                         : by_drift;
+    to.turn += turn * by_turn;
+    to.drift = s2_add_scaled(to.drift, drift, moves);
+    whole.arm_bar[i] = s2_scale(-turn * at.turn, s2_left(moves));
+    for (int c = 0; c < 3; c++) {
+      of[c] *= from_rest ? s : 0;
+      undo->step.v2[3 * slot + c] = v[3 * i + c];
+    }
+  }
+  double slope = s > 0 ? s_bar / (2 * s) : 0; // of s^2
+  if (from_rest) {
+    energy_bar = -slope / at.rest;
+    to.rest = slope * energy / (at.rest * at.rest);
+  } else if (from_turn) {
+    energy_bar = -slope / at.turning;
+    to.rest = note->island.nodes == 1 ? 0 : slope / at.turning;
+    to.turning = slope * (energy - at.rest) / (at.turning * at.turning);
+  } else if (s > 0) {
+    energy_bar = -slope / at.drifting;
+    to.kinetic = slope / at.drifting;
+    to.drifting = -slope * s * s / at.drifting;
+  }
+  to.kinetic += to.rest;
+  to.drifting -= to.rest;
+  to.turning -= to.rest;
+  to.turn += to.turning * whole.spin; // turning = inertia turn^2 / 2
+  inertia_bar += to.turning * at.turn * at.turn / 2 - to.turn * at.turn / whole.inertia;
+  to.drift = s2_add_scaled(to.drift, to.drifting * whole.mass, at.drift);
+  for (int i = 0; i < note->island.nodes; i++) {
+    int32_t slot = note->island.node[i];
+    const S2Body *body = &undo->world.bodies.at[slot];
+    S2BodyGradient *g = &undo->gradient->body[slot];
+    S2Vec2 moves = s2_vec2(v[3 * i + 1], v[3 * i + 2]);
+    double part = body->mass / whole.mass;
+    bar[3 * slot] += to.kinetic * body->inertia * v[3 * i];
+    bar[3 * slot + 1] += to.kinetic * body->mass * moves.x + part * to.drift.x;
+    bar[3 * slot + 2] += to.kinetic * body->mass * moves.y + part * to.drift.y;
+    g->inertia += to.kinetic * v[3 * i] * v[3 * i] / 2;
+    g->mass += to.kinetic * s2_length2(moves) / 2 + to.drifting * s2_length2(at.drift) / 2 +
+               s2_dot(to.drift, s2_sub(moves, at.drift)) / whole.mass;
+  }
+  whole_vjp(undo, note, &whole, v, to.turn / whole.inertia, inertia_bar, bar);
+  s2_arena_rewind(undo->arena, mark);
+  return energy_bar;
+}

@@ -36,6 +36,7 @@ void s2_undo_set_island(S2Undo *undo, const S2Note *note) {
   S2Step *step = &undo->step;
   step->h = note->h;
   step->t = note->t;
+  step->holds = note->holds;
   step->touches = note->touches;
   step->touch_count = note->island.touches;
   for (int i = 0; i < note->island.nodes; i++) {
@@ -360,14 +361,17 @@ typedef void PutPoint(Solve *solve, int i, int k, const S2PointBar *point);
 
 static void contacts_vjp(Solve *solve, PutPoint *put) {
   const S2Note *note = solve->note;
-  int r = solve->assembly.parts, drag = 0;
+  int r = solve->assembly.parts, drag = 0, count = note->island.touches;
+  bool holds = note->kind == S2_POSITIONS && note->holds; // as in assembly: equations come first
   solve->blend = s2_contact_blend(&solve->undo->step, &note->island, note->kind);
-  for (int i = 0; i < note->island.touches; i++) {
+  for (int at = holds ? 0 : count; at < 2 * count; at++) {
+    int i = at % count;
     const S2Touch *touch = &solve->touches[i];
     S2TouchBar pair = {0};
     bool any = false;
     for (int k = 0; k < touch->count; k++) {
-      if (!note->choices[2 * i + k].use || !s2_kind_presses(note->kind, touch)) {
+      bool later = holds && s2_point_held(&solve->undo->step, &touch->points[k]) != (at < count);
+      if (!note->choices[2 * i + k].use || !s2_kind_presses(note->kind, touch) || later) {
         continue;
       }
       S2PointBar point = {0};
@@ -427,12 +431,17 @@ static void take_impulses(Solve *solve) {
     const S2Touch *touch = &note->touches[i];
     for (int k = 0; k < touch->count; k++) {
       if (note->choices[2 * i + k].use && s2_kind_presses(note->kind, touch)) {
-        double *lean = &undo->lean[2 * note->touch_index[i] + k];
+        int at = 2 * note->touch_index[i] + k;
+        bool rough = s2_kind_is_rough(note->kind, touch);
         if (note->kind == S2_REFLECT) {
-          solve->dl_dlambda[r] += *lean;
-          *lean = 0;
+          solve->dl_dlambda[r] += undo->lean[at];
+          undo->lean[at] = 0;
+        } else if (note->kind == S2_MOTION) {
+          solve->dl_dlambda[r] += undo->pushed[at];
+          solve->dl_dlambda[r + rough] += rough ? undo->rubbed[at] : 0;
+          undo->pushed[at] = undo->rubbed[at] = 0;
         }
-        r += 1 + s2_kind_is_rough(note->kind, touch);
+        r += 1 + rough;
       }
     }
   }

@@ -43,41 +43,45 @@ static void enter(S2Undo *undo, int end) {
   s2_step_free_motion(&undo->step, note->h);
 }
 
-static void free_vjp(S2Undo *undo, const S2Note *note) {
-  const S2WorldDef *def = &undo->world.kept.def;
+void s2_undo_free_body(S2Undo *undo, int32_t slot, double h) {
+  double alpha = undo->world.kept.def.alpha;
   S2StepAdjoint *bar = &undo->bar;
   const S2Step *step = &undo->step;
   S2WorldGradient *g = undo->gradient;
-  double h = note->h, alpha = def->alpha;
-  for (int i = 0; i < undo->world.order.count; i++) {
-    int32_t slot = undo->world.order.at[i];
-    const S2Body *body = &undo->world.bodies.at[slot];
-    for (int c = 0; c < 3; c++) {
-      int at = 3 * slot + c;
-      double free_bar = bar->free_v[at], mass_bar = bar->mass[at];
-      bar->free_v[at] = bar->mass[at] = 0;
-      if (!s2_body_moves(body)) {
-        bar->v0[at] += body->type == S2_KINEMATIC && body->enabled ? free_bar : 0;
-        continue;
-      }
-      double inertial = c == 0 ? body->inertia : body->mass;
-      double damping = c == 0 ? body->angular_damping : body->linear_damping;
-      double mass = step->mass[at], left = inertial * (1 - h * (1 - alpha) * damping);
-      double over = free_bar / mass, left_bar = over * step->v0[at];
-      mass_bar -= over * step->free_v[at];
-      bar->v0[at] += over * left;
-      bar->force[at] += over * h;
-      bar->h +=
-          over * step->force[at] + inertial * damping * (mass_bar * alpha - left_bar * (1 - alpha));
-      *(c == 0 ? &g->body[slot].inertia : &g->body[slot].mass) +=
-          mass_bar * (1 + h * alpha * damping) + left_bar * (1 - h * (1 - alpha) * damping);
-      *(c == 0 ? &g->body[slot].angular_damping : &g->body[slot].linear_damping) +=
-          inertial * h * (mass_bar * alpha - left_bar * (1 - alpha));
-      g->alpha += inertial * h * damping * (mass_bar + left_bar);
+  const S2Body *body = &undo->world.bodies.at[slot];
+  for (int c = 0; c < 3; c++) {
+    int at = 3 * slot + c;
+    double free_bar = bar->free_v[at], mass_bar = bar->mass[at];
+    bar->free_v[at] = bar->mass[at] = 0;
+    if (!s2_body_moves(body)) {
+      bar->v0[at] += body->type == S2_KINEMATIC && body->enabled ? free_bar : 0;
+      continue;
     }
+    double inertial = c == 0 ? body->inertia : body->mass;
+    double damping = c == 0 ? body->angular_damping : body->linear_damping;
+    double mass = step->mass[at], left = inertial * (1 - h * (1 - alpha) * damping);
+    double over = free_bar / mass, left_bar = over * step->v0[at];
+    mass_bar -= over * step->free_v[at];
+    bar->v0[at] += over * left;
+    bar->force[at] += over * h;
+    bar->h +=
+        over * step->force[at] + inertial * damping * (mass_bar * alpha - left_bar * (1 - alpha));
+    *(c == 0 ? &g->body[slot].inertia : &g->body[slot].mass) +=
+        mass_bar * (1 + h * alpha * damping) + left_bar * (1 - h * (1 - alpha) * damping);
+    *(c == 0 ? &g->body[slot].angular_damping : &g->body[slot].linear_damping) +=
+        inertial * h * (mass_bar * alpha - left_bar * (1 - alpha));
+    g->alpha += inertial * h * damping * (mass_bar + left_bar);
+  }
+}
+
+static void free_vjp(S2Undo *undo, const S2Note *note) {
+  S2StepAdjoint *bar = &undo->bar;
+  double dt = undo->world.kept.def.dt;
+  for (int i = 0; i < undo->world.order.count; i++) {
+    s2_undo_free_body(undo, undo->world.order.at[i], note->h);
   }
   // All times of a step are in proportion to dt.
-  g->dt += (bar->h * h + bar->elapsed * (note->t - undo->world.kept.time)) / def->dt;
+  undo->gradient->dt += (bar->h * note->h + bar->elapsed * (note->t - undo->world.kept.time)) / dt;
   bar->h = bar->elapsed = 0;
 }
 
@@ -113,7 +117,8 @@ int s2_undo_last(const S2Undo *undo, int index, S2Act act) {
 }
 
 static bool carried_ahead(const S2Undo *undo, const S2Note *note, int32_t slot) {
-  return undo->world.kept.def.beta == 1 || (note->ahead != NULL && note->ahead[slot]);
+  const S2WorldDef *def = &undo->world.kept.def;
+  return def->beta == 1 || def->stepping == S2_EVENT || (note->ahead != NULL && note->ahead[slot]);
 }
 
 // The velocity that carries a body in the note's step, and what depends on it.
@@ -538,6 +543,20 @@ static S2Status undo_act(S2Undo *undo, int index) {
   case S2_ACT_COMMIT:
     commit_vjp(undo, index);
     break;
+  case S2_ACT_DRIFT:
+    enter(undo, index);
+    s2_undo_drift(undo, note);
+    break;
+  case S2_ACT_PIECE:
+  case S2_ACT_STRUCK:
+  case S2_ACT_SET_OUT:
+  case S2_ACT_COAST:
+  case S2_ACT_ARRIVE:
+  case S2_ACT_KEEP:
+  case S2_ACT_REPAY:
+  case S2_ACT_SLOWER:
+  case S2_ACT_PIECE_END:
+    return s2_undo_piece(undo, index);
   }
   return s2_ok();
 }
@@ -547,7 +566,7 @@ static S2Status undo_act(S2Undo *undo, int index) {
 static S2Undo begin(const S2Notes *notes, S2WorldGradient *gradient, S2Arena *arena) {
   const S2Fixed *fixed = notes->fixed;
   size_t count = 3 * (size_t)notes->slots, joints = (size_t)notes->joint_slots;
-  double *const v = S2_TAKE_ZEROED(arena, double, 19 * count);
+  double *const v = S2_TAKE_ZEROED(arena, double, 21 * count);
   S2Undo undo = {.notes = notes, .gradient = gradient, .arena = arena};
   undo.world.bodies.at = fixed->body;
   undo.world.bodies.count = fixed->bodies;
@@ -591,6 +610,8 @@ static S2Undo begin(const S2Notes *notes, S2WorldGradient *gradient, S2Arena *ar
   undo.displaced = v + 16 * count;
   undo.reflected = v + 17 * count;
   undo.start = v + 18 * count;
+  undo.ground0 = v + 19 * count;
+  undo.ground1 = v + 20 * count;
   undo.feed = S2_TAKE_ZEROED(arena, double, joints);
   for (int i = 0; i < notes->slots; i++) {
     undo.step.node_of[i] = S2_GROUND;
@@ -612,6 +633,9 @@ static void find_late(S2Undo *undo) {
   undo->late_bar = S2_TAKE_ZEROED(undo->arena, S2PointBar, 2 * touches);
   undo->lean = S2_TAKE_ZEROED(undo->arena, double, 2 * touches);
   undo->more = S2_TAKE_ZEROED(undo->arena, double, 2 * touches);
+  undo->pushed = S2_TAKE_ZEROED(undo->arena, double, 2 * touches);
+  undo->rubbed = S2_TAKE_ZEROED(undo->arena, double, 2 * touches);
+  undo->touches = touches;
   const bool **late = S2_TAKE_ZEROED(undo->arena, const bool *, notes->at.count);
   undo->late = late;
   if (linearised == 0) {

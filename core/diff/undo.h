@@ -20,6 +20,14 @@ typedef struct S2Undo {
   double *feed;        // a joint slot: part of a mend's impulse that it kept
   double spin;         // of the angular momentum that S2_ACT_SPIN measured
   double *reflected, *start; // 3 a slot: of v2 after the passes of a blow, and at its start
+  // Event stepping (event_vjp.c): of the length of a step, and of what is left of it at the end of
+  // a piece; of the energy that its mends lifted; did it end where others met?
+  double *pushed, *rubbed; // 2 a touch: of the impulses of the flow
+  int touches;             // of the step
+  double length_bar, left_bar, lifted_bar;
+  bool met;
+  double *ground0, *ground1; // 3 a slot: what waits while q0 and q1 of ground are of a piece's time
+  S2WorldGradient *scratch;
 } S2Undo;
 
 // solve_vjp.c: the island's velocities, or q1, are those before; their adjoint is that before.
@@ -32,6 +40,16 @@ void s2_undo_forget_island(S2Undo *undo, const S2Note *note);
 // shake_vjp.c: of S2_ACT_SHAKE; of SPIN, SPIN_V2 and SPIN_DQ
 S2Status s2_undo_shake(S2Undo *undo, int index);
 void s2_undo_spin(S2Undo *undo, int index);
+
+// shake_vjp.c: of S2_ACT_SLOWER; returns the adjoint of the energy.
+double s2_undo_slower(S2Undo *undo, const S2Note *note);
+
+// event_vjp.c: of what belongs to a piece, and of S2_ACT_DRIFT.
+S2Status s2_undo_piece(S2Undo *undo, int index);
+void s2_undo_drift(S2Undo *undo, const S2Note *note);
+
+// trace_vjp.c: of a body's mass and free_v over h.
+void s2_undo_free_body(S2Undo *undo, int32_t slot, double h);
 
 // trace_vjp.c: the last note of an act before note `index`; the velocity that carried coordinate
 // `at` (of 3 a slot) in the note's motion, and what its adjoint means for v0, v1 and beta.

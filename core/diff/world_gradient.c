@@ -31,6 +31,23 @@ void s2_world_gradient_fit(S2WorldGradient *g, const S2World *world) {
   fit(g, world->bodies.count, world->pieces.count, world->vertices.count, world->joints.count);
 }
 
+S2WorldGradient *s2_world_gradient_like(const S2WorldGradient *gradient, S2Arena *arena) {
+  size_t slots = (size_t)gradient->slots;
+  S2WorldGradient *like = S2_TAKE_ZEROED(arena, S2WorldGradient, 1);
+  like->slots = gradient->slots;
+  like->pieces = gradient->pieces;
+  like->vertices = gradient->vertices;
+  like->joints = gradient->joints;
+  like->q = S2_TAKE_ZEROED(arena, double, 3 * slots);
+  like->v = S2_TAKE_ZEROED(arena, double, 3 * slots);
+  like->f = S2_TAKE_ZEROED(arena, double, 3 * slots);
+  like->body = S2_TAKE_ZEROED(arena, S2BodyGradient, slots);
+  like->piece = S2_TAKE_ZEROED(arena, S2PieceGradient, gradient->pieces);
+  like->vertex = S2_TAKE_ZEROED(arena, S2Vec2, gradient->vertices);
+  like->joint = S2_TAKE_ZEROED(arena, S2JointGradient, gradient->joints);
+  return like;
+}
+
 static void add(void *to, const void *from, int count, size_t item) {
   double *a = to;
   const double *b = from;

@@ -6,6 +6,7 @@
 #ifndef S2_WORLD_GRADIENT_H
 #define S2_WORLD_GRADIENT_H
 
+#include "base/arena.h"
 #include "base/status.h"
 #include "base/vec.h"
 #include "dynamics/dynamics.h"
@@ -64,6 +65,8 @@ typedef enum S2GradientFlag {
 
 // Zero, large enough for this world as it is; grows (keeping contents) when asked again.
 void s2_world_gradient_fit(S2WorldGradient *gradient, const S2World *world);
+// Another of its size, in the arena: zero.
+S2WorldGradient *s2_world_gradient_like(const S2WorldGradient *gradient, S2Arena *arena);
 // Adds another of the same world or a copy of it; grows to its size.
 void s2_world_gradient_add(S2WorldGradient *gradient, const S2WorldGradient *other);
 void s2_world_gradient_clear(S2WorldGradient *gradient);

@@ -234,6 +234,7 @@ static bool blow(const Event *event) {
       event->choices[2 * index + k] = (S2Choice){
           .use = touches && u <= event->tiny,
           .bias = -back > slow(event, touch, k) ? back : 0,
+          .target = -back > slow(event, touch, k) ? S2_TARGET_APPROACH : S2_TARGET_FIXED,
       };
       event->touching[2 * index + k] = touches;
     }
@@ -245,6 +246,7 @@ static bool blow(const Event *event) {
   }
   keep_contacts(event, NULL);
   keep_joints(event);
+  s2_note_of_piece(step, event->island, S2_ACT_STRUCK);
   copy_nodes(event, step->v2, step->v0);
   return true;
 }
@@ -280,6 +282,7 @@ static bool flow(const Event *event, double h, bool rows) {
   S2Step *step = event->step;
   const S2Island *island = event->island;
   set_piece(event, h);
+  s2_note_of_piece(step, island, S2_ACT_SET_OUT);
   place_all_ground(event);
   if (rows) {
     if (!s2_step_solve(step, island, event->choices, S2_MOTION, step->v1, NULL)) {
@@ -289,6 +292,7 @@ static bool flow(const Event *event, double h, bool rows) {
       s2_island_balance(step, island);
     }
   } else {
+    s2_note_of_piece(step, island, S2_ACT_COAST);
     copy_nodes(event, step->free_v, step->v1);
     forget_impulses(event);
   }
@@ -401,8 +405,10 @@ static double find_meeting(const Event *event, const S2Touch *before, int *first
 static bool flow_to_meeting(const Event *event, const S2Touch *before, int first, bool rows,
                             double *tau) {
   double last = 0, last_s = 0; // the pass before, for a secant
+  int noted = s2_notes_mark(event->step);
   for (int pass = 0; pass < S2_EVENT_REFINEMENTS; pass++) {
     put_touches(event, before);
+    s2_notes_rewind(event->step, noted);
     if (!flow(event, *tau, rows)) {
       return false;
     }
@@ -442,6 +448,7 @@ static void mend(const Event *event, bool holds) {
     lifted -= step->force[at] * (step->q1[at] - before[i]);
   }
   if (island->joints == 0 && lifted > 0) {
+    s2_note_energy(step, island, S2_ACT_SLOWER, lifted);
     slow_down(event, lifted, before);
   }
   s2_arena_rewind(step->arena, mark);
@@ -464,6 +471,7 @@ static bool end_piece(Event *event, double h, bool holds) {
   }
   keep_joints(event);
   look_how_far(event);
+  s2_note_of_piece(step, island, S2_ACT_PIECE_END);
   event->done += h;
   event->left -= h;
   return true;
@@ -493,6 +501,7 @@ static void keep_energy(const Event *event, const S2Touch *ahead) {
   room = fmax(room, 0);
   double root = sqrt(b * b + 4 * a * room);
   double part = b > 0 ? 2 * room / (b + root) : (root - b) / (2 * a);
+  s2_note_energy(step, event->island, S2_ACT_KEEP, part);
   for (int i = 0; i < 3 * event->island->nodes; i++) {
     int32_t at = 3 * event->island->node[i / 3] + i % 3;
     step->v2[at] = step->v1[at] + part * (step->v2[at] - step->v1[at]);
@@ -514,10 +523,12 @@ static bool finish_speculatively(Event *event) {
   double h = event->left;
   step->share = 1;
   set_piece(event, h);
+  s2_note_of_piece(step, island, S2_ACT_SET_OUT);
   place_all_ground(event);
   if (!s2_island_look_ahead(step, island, event->choices)) {
     return false;
   }
+  s2_note_arrive(step, island, S2_NONE, 0);
   copy_nodes(event, step->v1, step->v2);
   S2Touch *ahead = S2_TAKE(step->arena, S2Touch, island->touches);
   take_touches(event, ahead);
@@ -552,11 +563,25 @@ static bool has_limits(const S2Step *step, const S2Island *island) {
   return has;
 }
 
+// For the derivative of when it is: the point of touch `first` that meets at q1.
+static void note_arrival(const Event *event, int first) {
+  const S2Step *step = event->step;
+  int32_t met = first == S2_NONE ? S2_NONE : event->island->touch[first];
+  int k = 0;
+  if (met != S2_NONE) {
+    const S2Touch *touch = &step->touches[met];
+    const S2TouchPoint *point = s2_flow_nearest(touch, &event->resting[first]);
+    k = point == NULL ? S2_NONE : (int)(point - touch->points);
+  }
+  s2_note_arrive(step, event->island, met, k);
+}
+
 // One piece; false: aborted.
 static bool next_piece(Event *event, int splits) {
   S2Step *step = event->step;
   set_piece(event, event->left);
   place_all_ground(event);
+  s2_note_piece(step, event->island, splits);
   if (strikes(event, step->v0)) {
     if (!blow(event)) {
       return false;
@@ -568,6 +593,7 @@ static bool next_piece(Event *event, int splits) {
   }
   bool rows = choose_resting(event);
   S2Touch *solved = S2_TAKE(step->arena, S2Touch, event->island->touches);
+  int noted = s2_notes_mark(step);
   if (!flow(event, event->left, rows)) {
     return false;
   }
@@ -575,7 +601,9 @@ static bool next_piece(Event *event, int splits) {
   collide(event, step->q1);
   int first = 0;
   double h = event->left, tau = find_meeting(event, solved, &first);
-  if (tau < h * (1 - S2_EVENT_ROUNDING)) {
+  bool meets = tau < h * (1 - S2_EVENT_ROUNDING);
+  if (meets) {
+    s2_notes_rewind(step, noted);
     tau = fmax(tau, S2_EVENT_ROUNDING * h);
     if (!flow_to_meeting(event, solved, first, rows, &tau)) {
       return false;
@@ -586,9 +614,11 @@ static bool next_piece(Event *event, int splits) {
     collide(event, step->q1);
   }
   keep_contacts(event, solved);
+  note_arrival(event, meets ? first : S2_NONE);
   copy_nodes(event, step->v1, step->v2);
   double gained = event->plain ? 0 : brought(event, solved);
   if (gained > 0) {
+    s2_note_repay(step, event->island, solved, gained);
     slow_down(event, gained, S2_TAKE(step->arena, double, 3 * event->island->nodes));
   }
   return end_piece(event, h, !event->limited);
@@ -607,6 +637,9 @@ static bool run_island(Event *event) {
   event->limited = has_limits(step, event->island);
   event->plain = needs_euler(step, event->island);
   step->share = event->plain ? 1 : 0.5;
+  if (joints > 0) {
+    s2_note_refuse(step, "an island with joints in event stepping");
+  }
   bool going = true;
   for (int splits = 0; going && event->left > 0; splits++) {
     S2ArenaMark mark = s2_arena_mark(step->arena);
@@ -657,6 +690,7 @@ static bool run_islands(S2Step *step, const Start *start, double *astray, int *s
   s2_step_find_stiff(step);
   memset(astray, 0, sizeof(double) * (size_t)slots);
   step->share = 0.5;
+  s2_note_plain(step, S2_ACT_DRIFT);
   memcpy(step->v1, step->free_v, sizeof(double) * 3 * (size_t)slots);
   memcpy(step->v2, step->free_v, sizeof(double) * 3 * (size_t)slots);
   s2_step_integrate(step);
@@ -736,7 +770,6 @@ static void settle_others(const S2Step *step) {
 }
 
 bool s2_step_event(S2Step *step) {
-  s2_note_refuse(step, "event stepping");
   if (!s2_step_forces(step) || !s2_step_free_motion(step, step->dt)) {
     return false;
   }
@@ -745,7 +778,7 @@ bool s2_step_event(S2Step *step) {
   double *astray = S2_TAKE(step->arena, double, step->world->bodies.count);
   expect_bends(step, &start);
   const S2Touch *known = NULL;
-  int known_count = 0, splits = 0;
+  int known_count = 0, splits = 0, noted = s2_notes_mark(step);
   do {
     S2Touch *done = step->touches;
     back_to_start(step, &start);
@@ -763,6 +796,7 @@ bool s2_step_event(S2Step *step) {
       memcpy(found, step->touches, sizeof(S2Touch) * (size_t)known_count);
     }
     known = found;
+    s2_notes_rewind(step, noted);
     if (!run_islands(step, &start, astray, &splits)) {
       return false;
     }

@@ -35,8 +35,7 @@ static bool rests(const S2Resting *resting, const S2TouchPoint *point) {
          (resting->count > 1 && resting->id[1] == point->at.id);
 }
 
-// The nearest point that does not rest, NULL: there is none.
-static const S2TouchPoint *nearest(const S2Touch *touch, const S2Resting *resting) {
+const S2TouchPoint *s2_flow_nearest(const S2Touch *touch, const S2Resting *resting) {
   const S2TouchPoint *point = NULL;
   for (int k = 0; k < touch->count; k++) {
     const S2TouchPoint *other = &touch->points[k];
@@ -120,7 +119,7 @@ static double free_time(const S2Flow *flow, const S2Touch *touch, const S2TouchP
 }
 
 static double gap_of(const S2Touch *touch, const S2Resting *resting) {
-  const S2TouchPoint *point = nearest(touch, resting);
+  const S2TouchPoint *point = s2_flow_nearest(touch, resting);
   return point == NULL ? INFINITY : point->at.gap;
 }
 
@@ -165,7 +164,7 @@ static double meet_by_end(const S2Flow *flow, const S2Touch *touch, const S2Rest
 
 double s2_flow_meet(const S2Flow *flow, const S2Touch *touch, const S2Resting *resting,
                     const S2Touch *end) {
-  const S2TouchPoint *point = nearest(touch, resting);
+  const S2TouchPoint *point = s2_flow_nearest(touch, resting);
   if (point == NULL && touch->count == 0) {
     return meet_by_end(flow, touch, resting, end, 0, INFINITY);
   }
@@ -182,7 +181,7 @@ double s2_flow_meet(const S2Flow *flow, const S2Touch *touch, const S2Resting *r
   if (gap <= flow->slop) {
     s = LEAVING * flow->until;
     collide_at(flow, &there, s);
-    point = nearest(&there, resting);
+    point = s2_flow_nearest(&there, resting);
   }
   for (int i = 0; i < ADVANCES && point != NULL; i++) {
     gap = point->at.gap;
@@ -200,7 +199,7 @@ double s2_flow_meet(const S2Flow *flow, const S2Touch *touch, const S2Resting *r
       return u < 0 ? s : meet_by_end(flow, touch, resting, end, s, gap);
     }
     collide_at(flow, &there, s);
-    point = nearest(&there, resting);
+    point = s2_flow_nearest(&there, resting);
   }
   return meet_by_end(flow, touch, resting, end, s, gap);
 }

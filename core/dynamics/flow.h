@@ -32,4 +32,7 @@ double s2_flow_meet(const S2Flow *flow, const S2Touch *touch, const S2Resting *r
 // The gap of the nearest point that does not rest, at a time; infinite: there is none. As above.
 double s2_flow_gap(const S2Flow *flow, const S2Touch *touch, const S2Resting *resting, double s);
 
+// The nearest point that does not rest, NULL: there is none.
+const S2TouchPoint *s2_flow_nearest(const S2Touch *touch, const S2Resting *resting);
+
 #endif

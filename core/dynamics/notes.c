@@ -66,7 +66,7 @@ static double *keep_doubles(S2Notes *notes, const double *from, int count) {
 static S2Note *note_of(const S2Step *step, S2Act act) {
   S2Notes *notes = step->world->notes;
   S2Note *note = take(notes, sizeof(S2Note));
-  *note = (S2Note){.act = act, .h = step->h, .t = step->t};
+  *note = (S2Note){.act = act, .h = step->h, .t = step->t, .holds = step->holds};
   s2_array_append(notes->at)->note = note;
   return note;
 }
@@ -457,5 +457,95 @@ void s2_note_midpoint(const S2Step *step, const S2Island *island, bool restarted
     note->restarted = restarted;
     note->before = keep_doubles(notes, linear, 3 * island->nodes);
     note->more = keep_doubles(notes, v0, 3 * island->nodes);
+  }
+}
+
+// ---- Event stepping ---------------------------------------------------------------------------
+
+static void add_ground(const S2Step *step, int32_t slot, S2Note *note) {
+  bool known = step->node_of[slot] != S2_GROUND;
+  for (int i = 0; i < note->grounds && !known; i++) {
+    known = note->ground[i] == slot;
+  }
+  if (!known) {
+    note->ground[note->grounds++] = slot;
+  }
+}
+
+void s2_note_piece(const S2Step *step, const S2Island *island, int before) {
+  S2Notes *notes = step->world->notes;
+  if (notes != NULL) {
+    S2Note *note = note_island(step, island, S2_ACT_PIECE);
+    note->rows = before;
+    note->ground = take(notes, sizeof(int32_t) * 2 * (size_t)island->touches);
+    for (int i = 0; i < island->touches; i++) {
+      const S2Touch *touch = &step->touches[island->touch[i]];
+      add_ground(step, touch->body_a, note);
+      add_ground(step, touch->body_b, note);
+    }
+  }
+}
+
+void s2_note_of_piece(const S2Step *step, const S2Island *island, S2Act act) {
+  S2Notes *notes = step->world->notes;
+  if (notes == NULL) {
+    return;
+  }
+  S2Note *note = note_island(step, island, act);
+  switch (act) {
+  case S2_ACT_STRUCK:
+    note->before = of_nodes(notes, island, step->v0);
+    break;
+  case S2_ACT_SET_OUT:
+    note->before = of_nodes(notes, island, step->q0);
+    note->more = of_nodes(notes, island, step->v0);
+    break;
+  case S2_ACT_PIECE_END:
+    note->before = of_nodes(notes, island, step->q1);
+    note->more = of_nodes(notes, island, step->v2);
+    note->v1 = of_nodes(notes, island, step->v1);
+    break;
+  default:
+    break;
+  }
+}
+
+void s2_note_arrive(const S2Step *step, const S2Island *island, int32_t met, int point) {
+  S2Notes *notes = step->world->notes;
+  if (notes != NULL) {
+    S2Note *note = note_island(step, island, S2_ACT_ARRIVE);
+    note->part = step->share;
+    note->v1 = of_nodes(notes, island, step->v1);
+    note->meets = met != S2_NONE;
+    note->rows = point;
+    if (note->meets) {
+      S2Island one = {.touches = 1, .touch = &met};
+      keep_touches(step, &one, NULL, step->touches, note);
+    }
+  }
+}
+
+void s2_note_energy(const S2Step *step, const S2Island *island, S2Act act, double part) {
+  S2Notes *notes = step->world->notes;
+  if (notes != NULL) {
+    S2Note *note = note_island(step, island, act);
+    note->part = part;
+    note->before = of_nodes(notes, island, step->v2);
+  }
+}
+
+void s2_note_repay(const S2Step *step, const S2Island *island, const S2Touch *touches,
+                   double energy) {
+  S2Notes *notes = step->world->notes;
+  if (notes != NULL) {
+    S2Note *note = note_island(step, island, S2_ACT_REPAY);
+    size_t count = (size_t)island->touches;
+    note->part = energy;
+    note->before = of_nodes(notes, island, step->v2);
+    note->island.touches = island->touches;
+    note->touches = keep(notes, touches, sizeof(S2Touch) * count);
+    note->touch_index = keep(notes, island->touch, sizeof(int32_t) * count);
+    note->choices = take(notes, sizeof(S2Choice) * 2 * count);
+    memset(note->choices, 0, sizeof(S2Choice) * 2 * count);
   }
 }

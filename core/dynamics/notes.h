@@ -34,6 +34,19 @@ typedef enum S2Act {
   S2_ACT_Q0_IS_Q1,  // all bodies (mended before the step)
   S2_ACT_ON,        // q0 = q1, v0 = v2 (all bodies; the next sub-step of bisect)
   S2_ACT_COMMIT,    // ends
+  // Event stepping. What is moved by none of its islands:
+  S2_ACT_DRIFT, // v1 = v2 = free_v and q1 = q0 + h (v0 + v1)/2 of all bodies
+  // A piece of an island's step, of its nodes:
+  S2_ACT_PIECE,    // begins, with the ground that it touches at its time; but for the first one
+                   // q0 = q1, v0 = v2
+  S2_ACT_STRUCK,   // v0 = v2, after a blow
+  S2_ACT_SET_OUT,  // mass and free_v for h, from v0 and force
+  S2_ACT_COAST,    // v1 = free_v
+  S2_ACT_ARRIVE,   // q1 = q0 + h ((1 - part) v0 + part v1), v2 = v1; h is when `touches` meet
+  S2_ACT_KEEP,     // v2 = v1 + part (v2 - v1), as much as gains no energy
+  S2_ACT_REPAY,    // v2 loses the energy that contacts brought on the way
+  S2_ACT_SLOWER,   // v2 loses the energy that mends have lifted since ARRIVE
+  S2_ACT_PIECE_END // ends
 } S2Act;
 
 typedef enum S2Mend { // rows of a mend, beside errors at q1
@@ -46,23 +59,30 @@ typedef enum S2Mend { // rows of a mend, beside errors at q1
 // them (island.touch[i] = i); touch_index is what they are in S2Step.touches.
 typedef struct S2Note {
   S2Act act;
-  S2Kind kind;         // SOLVE, MEND
-  S2Mend mend;         // MEND
-  bool into_v1;        // SOLVE
-  bool restarted;      // MIDPOINT: `more` was v2, not v0
-  int rows;            // SOLVE, MEND, SHAKE: of the problem
-  double h, t;         // FREE; PART: t
-  double part;         // MEND, FEEDBACK; SPIN_V2: below 1 where its energy was bounded after that
-  double stiffness;    // MEND: of angles
-  double spin;         // SPIN_V2: what v2 got
-  double *before;      // 3 a node, or 3 a slot: what is overwritten (MEND: q1; MIDPOINT: v1);
-                       // FREE, Q0_IS_Q1: q0 from here on; COMMIT, ON: q1; SHAKE: q1; SPIN_V2: v2;
-                       // SPIN_DQ: displacements
-  double *more;        // 3 a slot, or 3 a node. FREE: v0; COMMIT, ON: v2; SOLVE: the solution;
-                       // MIDPOINT: v0 as it took it; BLEND: reflected; MEND, SHAKE,
-                       // FEEDBACK: displacements, by the joints alone
-  double *force;       // FREE: 3 a slot
-  double *v1;          // COMMIT, ON: 3 a slot
+  S2Kind kind;      // SOLVE, MEND
+  S2Mend mend;      // MEND
+  bool into_v1;     // SOLVE
+  bool restarted;   // MIDPOINT: `more` was v2, not v0
+  bool holds;       // MEND: S2Step.holds
+  bool meets;       // ARRIVE: something does, at the point `rows` of touches[0]
+  int rows;         // SOLVE, MEND, SHAKE: of the problem; PIECE: how many there were before
+  double h, t;      // FREE; PART: t
+  double part;      // MEND, FEEDBACK; SPIN_V2: below 1 where its energy was bounded after that;
+                    // ARRIVE: S2Step.share; KEEP; REPAY, SLOWER: J
+  double stiffness; // MEND: of angles
+  double spin;      // SPIN_V2: what v2 got
+  double *before;   // 3 a node, or 3 a slot: what is overwritten (MEND: q1; MIDPOINT: v1);
+                    // FREE, Q0_IS_Q1: q0 from here on; COMMIT, ON: q1; SHAKE: q1; SPIN_V2: v2;
+                    // SPIN_DQ: displacements
+  double *more;     // 3 a slot, or 3 a node. FREE: v0; COMMIT, ON: v2; SOLVE: the solution;
+                    // MIDPOINT: v0 as it took it; BLEND: reflected; MEND, SHAKE,
+                    // FEEDBACK: displacements, by the joints alone
+                    // PIECE_END: before, more and v1 are q1, v2 and v1; SET_OUT: q0 and v0;
+                    // STRUCK, KEEP, REPAY, SLOWER: before is what is overwritten
+  double *force;    // FREE: 3 a slot
+  double *v1;       // COMMIT, ON: 3 a slot
+  int32_t *ground;  // PIECE: slots of bodies that its nodes touch
+  int grounds;
   double *lambda;      // SOLVE, MEND, SHAKE: 1 a row
   double *impulse;     // S2_JOINT_ROWS a joint of the island, before; PART: all slots
   double *pushed;      // 2 a joint of the island
@@ -147,6 +167,16 @@ void s2_note_blend(const S2Step *step, const S2Island *island, const S2Choice *c
 // `restarted`: v0 (3 a node) is from v2.
 void s2_note_midpoint(const S2Step *step, const S2Island *island, bool restarted, const double *v0,
                       const double *linear);
+// Event stepping. `before`: pieces of the island before this one; `share`, `met` as S2Note says:
+// the index of a touch, or S2_NONE, and which of its points.
+void s2_note_piece(const S2Step *step, const S2Island *island, int before);
+void s2_note_of_piece(const S2Step *step, const S2Island *island, S2Act act);
+void s2_note_arrive(const S2Step *step, const S2Island *island, int32_t met, int point);
+// `touches`: of the island, in its order, as the flow left them.
+void s2_note_repay(const S2Step *step, const S2Island *island, const S2Touch *touches,
+                   double energy);
+// S2_ACT_KEEP, S2_ACT_SLOWER
+void s2_note_energy(const S2Step *step, const S2Island *island, S2Act act, double part);
 // Attempts: what was noted since the mark is forgotten.
 int s2_notes_mark(const S2Step *step);
 void s2_notes_rewind(const S2Step *step, int mark);

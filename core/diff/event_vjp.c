@@ -1,0 +1,421 @@
+// Event stepping backwards (algorithm B4 in docs/stepping.md): pieces of an island's step.
+//
+// A piece goes x+ = flow(x, h). The last one of a step takes what is left, h = left. One that ends
+// where others meet takes the h at which the gap there is 0:
+//
+//     gap(flow(x, h)) = 0  =>  dh = -(dgap/dx dx)/(dgap/dh),   left+ = left - h
+//
+// so the adjoint of h, which is that of the flow's end less that of what is left, goes as a
+// multiple of the gap to where the flow ends, and what is left passes it on unchanged to the piece
+// before. Rates are those of the flow that was computed (a contact that slides changes them), taken
+// by a sweep of its own over the flow.
+#include "diff/undo.h"
+
+#include <string.h>
+
+// Part of an island's speed below which what meets only grazes: derivatives grow beyond bounds.
+#define GRAZING 1e-6
+// Of what was left: what leaves is given 1e-6 of it before it may meet again, and then does so
+// because it was given that.
+#define GIVEN 2e-6
+
+static bool goes(const S2Body *body) {
+  return body->enabled && body->type != S2_STATIC;
+}
+
+static void put_nodes(const S2Note *note, const double *from, double *to) {
+  for (int i = 0; i < note->island.nodes; i++) {
+    memcpy(to + 3 * note->island.node[i], from + 3 * i, 3 * sizeof(double));
+  }
+}
+
+static void move_nodes(const S2Note *note, double *from, double *to) {
+  for (int i = 0; i < note->island.nodes; i++) {
+    for (int at = 3 * note->island.node[i], c = 0; c < 3; c++, at++) {
+      to[at] += from[at];
+      from[at] = 0;
+    }
+  }
+}
+
+static void free_nodes(const S2Undo *undo, const S2Note *note) {
+  for (int i = 0; i < note->island.nodes; i++) {
+    s2_step_free_body(&undo->step, note->island.node[i]);
+  }
+}
+
+static double since_start(const S2Undo *undo, const S2Note *note) {
+  return note->t - undo->world.kept.time;
+}
+
+// ---- What is not solved for -------------------------------------------------------------------
+
+void s2_undo_drift(S2Undo *undo, const S2Note *note) {
+  S2StepAdjoint *bar = &undo->bar;
+  for (int i = 0; i < undo->world.order.count; i++) {
+    int32_t slot = undo->world.order.at[i];
+    for (int at = 3 * slot, c = 0; c < 3; c++, at++) {
+      double q = bar->q1[at], half = goes(&undo->world.bodies.at[slot]) ? q / 2 : 0;
+      bar->q0[at] += q;
+      bar->v0[at] += note->h * half;
+      bar->free_v[at] += bar->v1[at] + bar->v2[at] + note->h * half;
+      bar->h += half * (undo->step.v0[at] + undo->step.free_v[at]);
+      bar->q1[at] = bar->v1[at] = bar->v2[at] = 0;
+    }
+  }
+  bar->h += undo->length_bar;
+  undo->length_bar = 0;
+}
+
+// Where it is at the time of a piece, after which the adjoints of its poses are of that time.
+static void place_ground(S2Undo *undo, int index) {
+  const S2Note *piece = s2_note_at(undo->notes, index);
+  const S2Note *start = s2_note_at(undo->notes, s2_undo_last(undo, index, S2_ACT_FREE));
+  double done = since_start(undo, piece);
+  for (int i = 0; i < piece->grounds; i++) {
+    for (int at = 3 * piece->ground[i], c = 0; c < 3; c++, at++) {
+      undo->step.q0[at] = start->before[at] + done * undo->step.free_v[at];
+      undo->step.q1[at] = undo->step.q0[at] + undo->step.h * undo->step.free_v[at];
+      undo->ground0[at] = undo->bar.q0[at];
+      undo->ground1[at] = undo->bar.q1[at];
+      undo->bar.q0[at] = undo->bar.q1[at] = 0;
+    }
+  }
+}
+
+static void forget_ground(S2Undo *undo, int index) {
+  const S2Note *piece = s2_note_at(undo->notes, index);
+  S2StepAdjoint *bar = &undo->bar;
+  double done = since_start(undo, piece);
+  for (int i = 0; i < piece->grounds; i++) {
+    for (int at = 3 * piece->ground[i], c = 0; c < 3; c++, at++) {
+      double done_bar = bar->q0[at] * undo->step.free_v[at];
+      undo->length_bar += done_bar; // done = length - left
+      undo->left_bar -= done_bar;
+      bar->free_v[at] += done * bar->q0[at] + bar->v1[at] + bar->v2[at];
+      bar->q0[at] += undo->ground0[at];
+      bar->q1[at] = undo->ground1[at];
+      bar->v1[at] = bar->v2[at] = 0;
+    }
+  }
+}
+
+// ---- The flow ---------------------------------------------------------------------------------
+
+// q1 of nodes and ground at the flow's end, and v2 = v1.
+static void arrive_vjp(S2Undo *undo, const S2Note *note, const S2Note *piece) {
+  S2StepAdjoint *bar = &undo->bar;
+  double h = note->h, share = note->part;
+  move_nodes(note, bar->v2, bar->v1);
+  for (int i = 0; i < note->island.nodes; i++) {
+    for (int at = 3 * note->island.node[i], c = 0; c < 3; c++, at++) {
+      double q = bar->q1[at];
+      bar->q1[at] = 0;
+      bar->q0[at] += q;
+      bar->v0[at] += (1 - share) * h * q;
+      bar->v1[at] += share * h * q;
+      bar->h += q * ((1 - share) * undo->step.v0[at] + share * undo->step.v1[at]);
+    }
+  }
+  for (int i = 0; i < piece->grounds; i++) {
+    for (int at = 3 * piece->ground[i], c = 0; c < 3; c++, at++) {
+      bar->q0[at] += bar->q1[at];
+      bar->free_v[at] += h * bar->q1[at];
+      bar->h += bar->q1[at] * undo->step.free_v[at];
+      bar->q1[at] = 0;
+    }
+  }
+}
+
+static void set_out_vjp(S2Undo *undo, const S2Note *note) {
+  for (int i = 0; i < note->island.nodes; i++) {
+    s2_undo_free_body(undo, note->island.node[i], note->h);
+  }
+}
+
+static void coast_vjp(S2Undo *undo, const S2Note *note) {
+  move_nodes(note, undo->bar.v1, undo->bar.free_v);
+}
+
+// Adjoints of a sweep whose other results nobody asks for.
+static void scratch_bars(S2Undo *undo) {
+  size_t count = 3 * (size_t)undo->notes->slots;
+  S2Arena *arena = undo->arena;
+  double *v = S2_TAKE_ZEROED(arena, double, 8 * count);
+  undo->gradient = undo->scratch;
+  undo->bar = (S2StepAdjoint){
+      .q0 = v,
+      .v0 = v + count,
+      .force = v + 2 * count,
+      .mass = v + 3 * count,
+      .free_v = v + 4 * count,
+      .v1 = v + 5 * count,
+      .v2 = v + 6 * count,
+      .q1 = v + 7 * count,
+      .joint_impulse =
+          S2_TAKE_ZEROED(arena, double, S2_JOINT_ROWS *(size_t)undo->notes->joint_slots),
+      .gradient = undo->scratch,
+  };
+}
+
+// What they were stays for the sweep that counts.
+static void take_impulses(S2Undo *undo, bool none) {
+  int count = 2 * undo->touches;
+  double *pushed = S2_TAKE_ZEROED(undo->arena, double, count);
+  double *rubbed = S2_TAKE_ZEROED(undo->arena, double, count);
+  for (int i = 0; i < count && !none; i++) {
+    pushed[i] = undo->pushed[i];
+    rubbed[i] = undo->rubbed[i];
+  }
+  undo->pushed = pushed;
+  undo->rubbed = rubbed;
+}
+
+static void add_gap(S2Undo *undo, const S2Note *note, double part) {
+  S2PointBar point = {.gap = part};
+  s2_touch_point_vjp(&undo->world, &note->touches[0], note->rows, undo->step.q1, &point,
+                     undo->bar.q1, undo->gradient);
+}
+
+// dl/dh of the flow that ends with note `index`, where l is the gap that vanishes there, or (`gap`
+// false) what the adjoints of its end say.
+static S2Status rate_of(S2Undo *undo, int index, bool gap, double *rate) {
+  const S2Note *note = s2_note_at(undo->notes, index);
+  const S2Note *piece = s2_note_at(undo->notes, s2_undo_last(undo, index, S2_ACT_PIECE));
+  if (undo->scratch == NULL) { // it stays
+    undo->scratch = s2_world_gradient_like(undo->gradient, undo->arena);
+  }
+  S2ArenaMark mark = s2_arena_mark(undo->arena);
+  S2Undo all = *undo;
+  scratch_bars(undo);
+  if (gap) {
+    add_gap(undo, note, 1);
+  } else {
+    size_t bytes = sizeof(double) * 3 * (size_t)undo->notes->slots;
+    memcpy(undo->bar.q1, all.bar.q1, bytes);
+    memcpy(undo->bar.v1, all.bar.v1, bytes);
+    memcpy(undo->bar.v2, all.bar.v2, bytes);
+  }
+  take_impulses(undo, gap);
+  arrive_vjp(undo, note, piece);
+  S2Status status = s2_ok();
+  int at = index - 1;
+  for (; s2_note_at(undo->notes, at)->act != S2_ACT_SET_OUT && status.code == S2_OK; at--) {
+    const S2Note *by = s2_note_at(undo->notes, at);
+    if (by->act == S2_ACT_SOLVE) {
+      status = s2_undo_solve(undo, at);
+    } else {
+      coast_vjp(undo, by);
+    }
+  }
+  if (status.code == S2_OK) {
+    set_out_vjp(undo, s2_note_at(undo->notes, at));
+  }
+  *rate = undo->bar.h;
+  *undo = all;
+  put_nodes(note, note->v1, undo->step.v1);
+  s2_arena_rewind(undo->arena, mark);
+  return status;
+}
+
+// When they meet.
+static S2Status meeting_vjp(S2Undo *undo, int index) {
+  const S2Note *note = s2_note_at(undo->notes, index);
+  const S2Note *piece = s2_note_at(undo->notes, s2_undo_last(undo, index, S2_ACT_PIECE));
+  double approach, h_bar, slop = S2_TOUCH_SLOP * note->island.length;
+  undo->met = true;
+  if (note->rows == S2_NONE || note->touches[0].points[note->rows].at.gap > slop ||
+      note->h <= GIVEN * piece->h) { // they did not
+    undo->gradient->flags |= S2_GRADIENT_PARTIAL;
+    return s2_ok();
+  }
+  S2_TRY(rate_of(undo, index, false, &h_bar));
+  S2_TRY(rate_of(undo, index, true, &approach));
+  double least = GRAZING * s2_island_speed(&undo->step, &note->island);
+  undo->gradient->flags |= approach > -least ? S2_GRADIENT_GRAZING : 0;
+  if (approach < 0) {
+    add_gap(undo, note, -(h_bar - undo->left_bar) / approach);
+  }
+  return s2_ok();
+}
+
+static S2Status arrival_vjp(S2Undo *undo, int index) {
+  const S2Note *note = s2_note_at(undo->notes, index);
+  const S2Note *piece = s2_note_at(undo->notes, s2_undo_last(undo, index, S2_ACT_PIECE));
+  for (int i = 0; i < note->island.nodes && undo->lifted_bar != 0; i++) {
+    for (int at = 3 * note->island.node[i], c = 0; c < 3; c++, at++) {
+      undo->bar.q1[at] += undo->lifted_bar * undo->step.force[at];
+      undo->bar.force[at] += undo->lifted_bar * (undo->step.q1[at] - undo->step.q0[at]);
+    }
+  }
+  undo->lifted_bar = 0;
+  S2Status status = s2_ok();
+  undo->met = false;
+  if (note->meets) {
+    status = meeting_vjp(undo, index);
+  }
+  if (status.code == S2_OK) {
+    arrive_vjp(undo, note, piece);
+  }
+  return status;
+}
+
+// ---- Pieces -----------------------------------------------------------------------------------
+
+static void end_vjp(S2Undo *undo, int index) {
+  const S2Note *note = s2_note_at(undo->notes, index);
+  const S2Note *from = s2_note_at(undo->notes, s2_undo_last(undo, index, S2_ACT_SET_OUT));
+  put_nodes(note, note->before, undo->step.q1);
+  put_nodes(note, note->more, undo->step.v2);
+  put_nodes(note, note->v1, undo->step.v1);
+  put_nodes(note, from->before, undo->step.q0);
+  put_nodes(note, from->more, undo->step.v0);
+  free_nodes(undo, note);
+  place_ground(undo, s2_undo_last(undo, index, S2_ACT_PIECE));
+}
+
+static void struck_vjp(S2Undo *undo, const S2Note *note) {
+  move_nodes(note, undo->bar.v0, undo->bar.v2);
+  for (int i = 0; i < note->island.nodes; i++) {
+    memcpy(undo->step.v2 + 3 * note->island.node[i], undo->step.v0 + 3 * note->island.node[i],
+           3 * sizeof(double));
+  }
+  put_nodes(note, note->before, undo->step.v0);
+  free_nodes(undo, note);
+}
+
+static void begin_vjp(S2Undo *undo, int index) {
+  const S2Note *note = s2_note_at(undo->notes, index);
+  forget_ground(undo, index);
+  if (note->rows > 0) {
+    move_nodes(note, undo->bar.q0, undo->bar.q1);
+    move_nodes(note, undo->bar.v0, undo->bar.v2);
+  } else { // all of the step is left
+    undo->length_bar += undo->left_bar;
+    undo->left_bar = 0;
+  }
+}
+
+static void energy_vjp(S2Undo *undo, const S2Note *note) {
+  double bar = s2_undo_slower(undo, note); // of J = -force'(q1 - q1 of the arrival)
+  undo->lifted_bar = bar;
+  for (int i = 0; i < note->island.nodes; i++) {
+    for (int at = 3 * note->island.node[i], c = 0; c < 3; c++, at++) {
+      undo->bar.q1[at] -= bar * undo->step.force[at];
+      undo->bar.force[at] -= bar * (undo->step.q1[at] - undo->step.q0[at]);
+    }
+  }
+}
+
+// a part^2 + b part = room, as keep_energy() of event.c has it.
+static void keep_vjp(S2Undo *undo, const S2Note *note) {
+  S2StepAdjoint *bar = &undo->bar;
+  const S2Step *step = &undo->step;
+  double a = 0, b = 0, room = 0, part_bar = 0, part = note->part;
+  for (int i = 0; i < 3 * note->island.nodes; i++) {
+    int32_t slot = note->island.node[i / 3];
+    int at = 3 * slot + i % 3;
+    const S2Body *body = &undo->world.bodies.at[slot];
+    double inertial = i % 3 == 0 ? body->inertia : body->mass;
+    double v0 = step->v0[at], v1 = step->v1[at], more = note->before[i] - v1;
+    a += inertial * more * more / 2;
+    b += inertial * more * v1;
+    room += inertial * (v0 * v0 - v1 * v1) / 2 + step->force[at] * (step->q1[at] - step->q0[at]);
+    part_bar += bar->v2[at] * more;
+  }
+  double to = part > 0 && room > 0 ? part_bar / (2 * a * part + b) : 0;
+  for (int i = 0; i < 3 * note->island.nodes; i++) {
+    int32_t slot = note->island.node[i / 3];
+    int at = 3 * slot + i % 3;
+    const S2Body *body = &undo->world.bodies.at[slot];
+    S2BodyGradient *g = &undo->gradient->body[slot];
+    double inertial = i % 3 == 0 ? body->inertia : body->mass;
+    double v0 = step->v0[at], v1 = step->v1[at], more = note->before[i] - v1;
+    double more_bar = part * bar->v2[at] - to * inertial * part * (part * more + v1);
+    bar->v1[at] += bar->v2[at] - more_bar - to * inertial * (part * more + v1);
+    bar->v2[at] = more_bar;
+    bar->v0[at] += to * inertial * v0;
+    bar->q1[at] += to * step->force[at];
+    bar->q0[at] -= to * step->force[at];
+    bar->force[at] += to * (step->q1[at] - step->q0[at]);
+    *(i % 3 == 0 ? &g->inertia : &g->mass) +=
+        to * ((v0 * v0 - v1 * v1) / 2 - part * more * (part * more / 2 + v1));
+    undo->step.v2[at] = note->before[i];
+  }
+}
+
+// As brought() of event.c: normal * u/2 and tangent * (along + then)/2 of a point, where above 0.
+static void brought_vjp(S2Undo *undo, int index, int i, int k, double bar, S2TouchBar *pair) {
+  const S2Note *note = s2_note_at(undo->notes, index);
+  const S2Touch *touch = &note->touches[i];
+  const S2TouchPoint *at = &touch->points[k];
+  const double *v0 = undo->step.v0, *v1 = undo->step.v1;
+  S2Vec2 n = at->at.normal, t = s2_left(n), t_bar = {0};
+  S2PointBar point = {0};
+  double tiny = s2_island_rest_speed(&undo->step, &note->island);
+  double u = s2_touch_velocity(touch, k, n, v0);
+  double along = s2_touch_velocity(touch, k, t, v0) - touch->surface_speed;
+  double then = s2_touch_velocity(touch, k, t, v1) - touch->surface_speed;
+  double half = bar / 2, normal = at->normal_impulse, tangent = at->tangent_impulse;
+  double *pushed = &undo->pushed[2 * note->touch_index[i] + k];
+  double *rubbed = &undo->rubbed[2 * note->touch_index[i] + k];
+  if (u > tiny && normal > 0) {
+    *pushed += half * u;
+    s2_touch_velocity_vjp(touch, k, n, v0, half * normal, undo->bar.v0, &point, &point.normal);
+  }
+  if (fabs(along) > tiny && tangent * (along + then) > 0) {
+    *rubbed += half * (along + then);
+    s2_touch_velocity_vjp(touch, k, t, v0, half * tangent, undo->bar.v0, &point, &t_bar);
+    s2_touch_velocity_vjp(touch, k, t, v1, half * tangent, undo->bar.v1, &point, &t_bar);
+    pair->surface_speed -= bar * tangent;
+  }
+  point.normal = s2_add(point.normal, s2_right(t_bar));
+  s2_undo_point(undo, index, i, k, &point);
+}
+
+static void repay_vjp(S2Undo *undo, int index) {
+  const S2Note *note = s2_note_at(undo->notes, index);
+  double bar = s2_undo_slower(undo, note);
+  for (int i = 0; i < note->island.touches; i++) {
+    S2TouchBar pair = {0};
+    for (int k = 0; k < note->touches[i].count; k++) {
+      brought_vjp(undo, index, i, k, bar, &pair);
+    }
+    s2_touch_material_vjp(&undo->world, &note->touches[i], &pair, undo->gradient);
+  }
+}
+
+S2Status s2_undo_piece(S2Undo *undo, int index) {
+  const S2Note *note = s2_note_at(undo->notes, index);
+  switch (note->act) {
+  case S2_ACT_PIECE_END:
+    end_vjp(undo, index);
+    break;
+  case S2_ACT_KEEP:
+    keep_vjp(undo, note);
+    break;
+  case S2_ACT_REPAY:
+    repay_vjp(undo, index);
+    break;
+  case S2_ACT_SLOWER:
+    energy_vjp(undo, note);
+    break;
+  case S2_ACT_ARRIVE:
+    return arrival_vjp(undo, index);
+  case S2_ACT_COAST:
+    coast_vjp(undo, note);
+    break;
+  case S2_ACT_SET_OUT:
+    set_out_vjp(undo, note);
+    undo->left_bar += undo->met ? 0 : undo->bar.h; // of a meeting it is in the gap
+    undo->bar.h = 0;
+    break;
+  case S2_ACT_STRUCK:
+    struck_vjp(undo, note);
+    break;
+  default: // S2_ACT_PIECE
+    begin_vjp(undo, index);
+    break;
+  }
+  return s2_ok();
+}
