@@ -1,6 +1,7 @@
 // The rows that joints have in a problem, backwards: through dynamics/joint_rows.c, in its order.
 #include "diff/joint_vjp.h"
 
+#include <stddef.h>
 #include <string.h>
 
 // ---- Two bodies -------------------------------------------------------------------------------
@@ -151,6 +152,26 @@ static void soft_row_vjp(S2JointUndo *undo, const S2SoftRow *soft, int row, int 
   }
 }
 
+// Are the rows the equations themselves, met by the speeds at the end?
+static bool is_plain(const S2JointUndo *undo) {
+  const S2Blend *blend = &undo->blend;
+  return blend->reflect == 0 && blend->ahead == 0 && blend->mend == 0 &&
+         s2_joint_is_rigid(undo->joint);
+}
+
+static void plain_equations_vjp(S2JointUndo *undo, Cursor *cursor) {
+  S2JointRow rows[S2_JOINT_EQUATIONS];
+  int count = s2_joint_kind(undo->joint->type)->rows(&undo->at, rows);
+  for (int k = 0; k < count; k++) {
+    S2RowBar bar;
+    memset(&bar, 0, offsetof(S2RowBar, hessian)); // that of what is not bent is nobody's
+    sides_vjp(undo, &rows[k], 1, cursor->row, &bar);
+    rigid_vjp(undo, &rows[k], undo->rows->bias[cursor->row], &bar);
+    s2_joint_function_vjp(&undo->at, k, &bar, &undo->place);
+    cursor->row += 1;
+  }
+}
+
 // The rows of the problem, as add_equations makes them.
 static int soften(const S2JointUndo *undo, S2JointRow *rows, S2JointHessian *hessians,
                   S2SoftRow *soft) {
@@ -158,14 +179,6 @@ static int soften(const S2JointUndo *undo, S2JointRow *rows, S2JointHessian *hes
   const S2JointKind *kind = s2_joint_kind(joint->type);
   int count = kind->rows(&undo->at, rows);
   const S2Blend *blend = &undo->blend;
-  bool at_end = blend->reflect == 0 && blend->ahead == 0 && blend->mend == 0;
-  if (at_end && s2_joint_is_rigid(joint)) {
-    for (int i = 0; i < count; i++) {
-      soft[i] = (S2SoftRow){.row = rows[i], .rigid = true};
-      soft[i].mix[i] = 1;
-    }
-    return count;
-  }
   s2_joint_speeds(joint, undo->step->v0, rows, count);
   if (blend->ahead > 0 || blend->bent > 0) {
     kind->hessians(&undo->at, hessians);
@@ -181,6 +194,10 @@ static void equations_vjp(S2JointUndo *undo, Cursor *cursor) {
   S2SoftRow soft[S2_JOINT_EQUATIONS];
   S2RowBar bars[S2_JOINT_EQUATIONS] = {{0}};
   if (undo->kind == S2_POSITIONS && undo->joint->velocity_only) {
+    return;
+  }
+  if (is_plain(undo)) {
+    plain_equations_vjp(undo, cursor);
     return;
   }
   int count = soften(undo, rows, hessians, soft);
@@ -301,25 +318,31 @@ static void ground_friction_vjp(S2JointUndo *undo, int r, int index) {
 
 // ---- The joints of an island ------------------------------------------------------------------
 
-static S2JointUndo begin(const S2Step *step, const S2Island *island, S2Kind kind, int32_t slot,
-                         const S2RowsAdjoint *rows, S2StepAdjoint *adjoint) {
+// What all joints of the island share.
+static S2JointUndo begin(const S2Step *step, const S2Island *island, S2Kind kind,
+                         const S2RowsAdjoint *rows, S2StepAdjoint *adjoint, double *elapsed) {
   bool end = kind == S2_POSITIONS || kind == S2_STOP;
+  double *q = end ? step->q1 : step->q0;
   S2JointUndo undo = {
       .step = step,
       .rows = rows,
       .bar = adjoint,
       .kind = kind,
-      .joint = &step->world->joints.at[slot],
-      .gradient = &adjoint->gradient->joint[slot],
-      .slot = slot,
       .length = island->length,
+      .world_blend = s2_joint_blend(&step->world->kept.def, kind == S2_POSITIONS ? 0 : step->h),
   };
   double since = step->t - step->world->kept.time + (end ? step->h : 0);
-  undo.at = (S2JointAt){step->world, undo.joint, end ? step->q1 : step->q0, since, NULL, NULL};
-  undo.place = (S2PlaceBar){end ? adjoint->q1 : adjoint->q0, NULL, NULL, adjoint->gradient};
-  S2Blend world = s2_joint_blend(&step->world->kept.def, kind == S2_POSITIONS ? 0 : step->h);
-  undo.blend = s2_step_blend(step, slot, kind, &world);
+  const S2Rot *turn = s2_step_turns(step, island, q);
+  undo.at = (S2JointAt){.world = step->world, .q = q, .elapsed = since, .turn = turn};
+  undo.place = (S2PlaceBar){end ? adjoint->q1 : adjoint->q0, NULL, elapsed, adjoint->gradient};
   return undo;
+}
+
+static void take_joint(S2JointUndo *undo, int32_t slot) {
+  undo->slot = slot;
+  undo->joint = undo->at.joint = &undo->step->world->joints.at[slot];
+  undo->gradient = &undo->bar->gradient->joint[slot];
+  undo->blend = s2_step_blend(undo->step, slot, undo->kind, &undo->world_blend);
 }
 
 static bool is_bilateral(const S2Assembly *assembly, int r, int32_t slot) {
@@ -360,21 +383,21 @@ S2Status s2_joint_rows_vjp(const S2Step *step, const S2Island *island, S2Kind ki
                            const S2Assembly *assembly, const S2RowsAdjoint *rows,
                            S2StepAdjoint *adjoint) {
   double elapsed = 0;
+  S2ArenaMark mark = s2_arena_mark(step->arena);
+  S2JointUndo undo = begin(step, island, kind, rows, adjoint, &elapsed);
   Cursor cursor = {0, assembly->parts};
   while (cursor.row < assembly->parts && assembly->part[cursor.row].joint == S2_NONE) {
     cursor.row += 1; // viscosity of contacts
   }
   for (int i = 0; i < island->joints; i++) {
-    S2JointUndo undo = begin(step, island, kind, island->joint[i], rows, adjoint);
-    undo.place.elapsed = &elapsed;
+    take_joint(&undo, island->joint[i]);
     bilateral_vjp(&undo, assembly, &cursor);
   }
   for (int r = cursor.row; r < assembly->parts; r++) {
-    int32_t slot = assembly->part[r].joint;
-    S2JointUndo undo = begin(step, island, kind, slot, rows, adjoint);
-    undo.place.elapsed = &elapsed;
+    take_joint(&undo, assembly->part[r].joint);
     one_sided_vjp(&undo, r, assembly->part[r].row);
   }
+  s2_arena_rewind(step->arena, mark);
   adjoint->elapsed += elapsed;
   adjoint->h += kind == S2_POSITIONS || kind == S2_STOP ? elapsed : 0;
   return s2_ok();

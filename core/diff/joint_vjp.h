@@ -15,8 +15,8 @@ typedef struct S2JointUndo { // a joint in a solve
   int32_t slot;
   S2JointAt at;
   S2PlaceBar place;
-  S2Blend blend;
-  double length; // m, of the island
+  S2Blend world_blend, blend; // the world's; the joint's in this solve
+  double length;              // m, of the island
 } S2JointUndo;
 
 // What rows that give way did, by equation (not by row of the problem).

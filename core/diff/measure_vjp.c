@@ -24,8 +24,13 @@ static Sides sides_at(const S2JointAt *at, const double *q) {
   const S2Joint *joint = at->joint;
   const double *qa = pose_of(q, joint->a), *qb = pose_of(q, joint->b);
   Sides sides = {.turn_a = {1, 0}, .turn_b = {1, 0}};
-  sides.turn_a = joint->a == S2_NONE ? sides.turn_a : s2_rot(qa[0]);
-  sides.turn_b = joint->b == S2_NONE ? sides.turn_b : s2_rot(qb[0]);
+  bool known = at->turn != NULL && q == at->q;
+  if (joint->a != S2_NONE) {
+    sides.turn_a = known ? at->turn[joint->a] : s2_rot(qa[0]);
+  }
+  if (joint->b != S2_NONE) {
+    sides.turn_b = known ? at->turn[joint->b] : s2_rot(qb[0]);
+  }
   sides.ra = s2_rotate(sides.turn_a, joint->local_a);
   sides.rb = s2_rotate(sides.turn_b, joint->local_b);
   sides.apart = s2_vec2((qa[1] - qb[1]) + (sides.ra.x - sides.rb.x),
@@ -57,10 +62,8 @@ static void add_to(S2Vec2 *to, S2Vec2 x) {
 }
 
 // `part` of the adjoint to the poses q.
-static void place_vjp(const S2JointAt *at, const double *q, const SidesBar *bar, double part,
+static void place_vjp(const S2Joint *joint, Sides sides, const SidesBar *bar, double part,
                       double *q_bar, S2JointGradient *g) {
-  const S2Joint *joint = at->joint;
-  Sides sides = sides_at(at, q);
   S2Vec2 apart = s2_scale(part, bar->apart);
   if (bar->length != 0 && sides.length > 0) {
     apart = s2_add_scaled(apart, part * bar->length / sides.length, sides.apart);
@@ -83,11 +86,14 @@ static void place_vjp(const S2JointAt *at, const double *q, const SidesBar *bar,
   }
 }
 
-static void sides_vjp(const S2JointAt *at, const SidesBar *bar, const S2PlaceBar *to) {
+static void sides_vjp(const S2JointAt *at, const Sides *sides, const SidesBar *bar,
+                      const S2PlaceBar *to) {
   S2JointGradient *g = &to->gradient->joint[at->joint - at->world->joints.at];
-  place_vjp(at, at->q, bar, at->to != NULL ? 0.5 : 1, to->q, g);
-  if (at->to != NULL) {
-    place_vjp(at, at->to, bar, 0.5, to->to, g);
+  if (at->to == NULL) {
+    place_vjp(at->joint, *sides, bar, 1, to->q, g);
+  } else {
+    place_vjp(at->joint, sides_at(at, at->q), bar, 0.5, to->q, g);
+    place_vjp(at->joint, sides_at(at, at->to), bar, 0.5, to->to, g);
   }
 }
 
@@ -165,7 +171,7 @@ static S2Vec2 offset_vjp(const S2JointAt *at, S2Vec2 direction, const S2RowBar *
   add_to(&sum.rb, w_bar);
   sum.turn_b.c = s2_dot(u_bar, direction);
   sum.turn_b.s = s2_dot(u_bar, s2_left(direction));
-  sides_vjp(at, &sum, to);
+  sides_vjp(at, &sides, &sum, to);
   return s2_unrotate(sides.turn_b, u_bar);
 }
 
@@ -216,7 +222,7 @@ static void length_vjp(const S2JointAt *at, const S2RowBar *bar, const S2PlaceBa
     sum.apart = s2_scale(1 / length, n_bar);
     sum.length -= s2_dot(n, n_bar) / length;
   }
-  sides_vjp(at, &sum, to);
+  sides_vjp(at, &sides, &sum, to);
 }
 
 // ---- Types ------------------------------------------------------------------------------------

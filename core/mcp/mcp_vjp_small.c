@@ -21,7 +21,7 @@ static const double INDEPENDENT = 1e-4;
 typedef struct Held { // a row that holds
   int row, friction;  // friction: of a sliding contact, else -1
   double slope;       // sigma mu of that
-  double w;           // its Delassus diagonal
+  double scale;       // 1/sqrt of its Delassus diagonal
   S2Row along;        // J of E
 } Held;
 
@@ -48,7 +48,8 @@ static bool hold(Small *s, int row, double w) {
   if (s->count == MOST) {
     return false;
   }
-  s->held[s->count++] = (Held){.row = row, .friction = -1, .w = w, .along = s->problem->row[row]};
+  s->held[s->count++] =
+      (Held){.row = row, .friction = -1, .scale = 1 / sqrt(w), .along = s->problem->row[row]};
   return true;
 }
 
@@ -177,6 +178,11 @@ static bool eliminate(int n, double a[MOST * MOST], double *b) {
   return true;
 }
 
+static bool meet(const S2Row *x, const S2Row *y) {
+  return (x->a >= 0 && (x->a == y->a || x->a == y->b)) ||
+         (x->b >= 0 && (x->b == y->a || x->b == y->b));
+}
+
 // p (3 a node) and eta (a row that holds).
 static bool solve(const Small *s, const double *dl_dv, const double *dl_dlambda, double *p,
                   double *eta) {
@@ -187,24 +193,23 @@ static bool solve(const Small *s, const double *dl_dv, const double *dl_dlambda,
   }
   for (int i = 0; i < s->count; i++) {
     const Held *of = &s->held[i];
-    double scale = 1 / sqrt(of->w);
     for (int j = 0; j < s->count; j++) {
       const S2Row *normal = &problem->row[s->held[j].row];
-      double w = s2_mcp_delassus(problem, &of->along, normal);
-      a[i * MOST + j] = (i == j ? w + normal->compliance : w) * scale / sqrt(s->held[j].w);
+      double w = meet(&of->along, normal) ? s2_mcp_delassus(problem, &of->along, normal) : 0;
+      a[i * MOST + j] = (i == j ? w + normal->compliance : w) * of->scale * s->held[j].scale;
     }
     double pull = velocity_of(&of->along, p);
     if (dl_dlambda != NULL) {
       pull += dl_dlambda[of->row] + (of->friction >= 0 ? of->slope * dl_dlambda[of->friction] : 0);
     }
-    eta[i] = -pull * scale;
+    eta[i] = -pull * of->scale;
   }
   if (!eliminate(s->count, a, eta)) {
     return false;
   }
   for (int i = 0; i < s->count; i++) {
     const S2Row *row = &problem->row[s->held[i].row];
-    eta[i] /= sqrt(s->held[i].w);
+    eta[i] *= s->held[i].scale;
     for (int c = 0; c < 3; c++) {
       if (row->a >= 0) {
         p[3 * row->a + c] += row->ja[c] * eta[i] / problem->mass[3 * row->a + c];
