@@ -153,7 +153,7 @@ static void a_box_tumbles(void **state) {
 // Acts that scenes are made of, each of which is to be seen.
 typedef struct Seen {
   int acts[S2_ACT_PIECE_END + 1];
-  int meetings, with_rows, rebounds, slowed, kept;
+  int meetings, with_rows, rebounds, kept;
 } Seen;
 
 static void look(const S2World *start, int steps, Seen *seen) {
@@ -165,7 +165,6 @@ static void look(const S2World *start, int steps, Seen *seen) {
     for (int i = 0; i < trace->notes.at.count; i++) {
       const S2Note *note = s2_note_at(&trace->notes, i);
       seen->acts[note->act] += 1;
-      seen->slowed += note->act == S2_ACT_SLOWER && !note->edge;
       seen->kept += note->act == S2_ACT_KEEP && note->part > 0;
       seen->meetings += note->act == S2_ACT_ARRIVE && note->meets;
       seen->with_rows += note->act == S2_ACT_ARRIVE && note->meets &&
@@ -223,23 +222,28 @@ static void a_ball_rattles(void **state) {
   for (int k = 0; k < RATTLES; k++) {
     S2World *world = rattle(k);
     compare("three rattle", world, 1, 70 + (uint64_t)k, counts);
-    if (getenv("S2_SHOW") != NULL) {
-      Seen s1 = {0};
-      look(world, 1, &s1);
-      printf("RATTLE %d keep %d flags..\n", k, s1.acts[S2_ACT_KEEP]);
-    }
     look(world, 1, &seen);
+    s2_world_destroy(world);
+  }
+  const int kept[] = {988, 1066, 1683, 1801, 2171}; // a part of the last blow is taken
+  for (int k = 0; k < 5; k++) {
+    S2World *world = rattle(kept[k]);
+    int before = counts[OF_NOTHING].compared;
+    compare("kept in part", world, 1, 170 + (uint64_t)k, counts);
+    if (counts[OF_NOTHING].compared > before) {
+      look(world, 1, &seen);
+    }
     s2_world_destroy(world);
   }
   report("a ball rattles", counts);
   if (getenv("S2_SHOW") != NULL) {
     printf("rebounds %d, kept in part %d\n", seen.rebounds, seen.kept);
   }
-  assert_true(seen.rebounds > 50);
+  assert_true(seen.rebounds > 50 && seen.kept > 0);
   assert_true(counts[OF_NOTHING].compared > RATTLES / 2 && counts[OF_RESTITUTION].nonzero > 0);
 }
 
-// On corners, which mends lift: alone, and one on another.
+// On a corner, which mends lift or let down: alone, or with another box on the floor that it meets.
 static void boxes_rock(void **state) {
   (void)state;
   Count counts[CLASSES] = {0};
@@ -247,32 +251,32 @@ static void boxes_rock(void **state) {
   for (int k = 0; k < ROCKS; k++) {
     S2Rng rng = s2_rng_seeded(500 + (uint64_t)k);
     S2World *world = event_world(-9.8, 1.0 / 30);
-    S2BodyDef floor = rough(fixed_at(0, -1), 0.8, 0);
-    floor.angle = 0.07;
-    add_box(world, floor, 60, 2);
-    S2BodyDef def = rough(moving(0, 0.5 + 0.1 * s2_rng_uniform(&rng), 0.3, 0, s2_rng_normal(&rng)),
-                          0.3 + s2_rng_uniform(&rng), 0);
-    def.angle = 0.5 * s2_rng_normal(&rng);
-    add_box(world, def, 0.8, 0.4);
-    if (k % 2 == 1) {
-      def.position = s2_vec2(0.1 * s2_rng_normal(&rng), 1.1);
-      def.angle += 0.2;
-      add_box(world, def, 0.6, 0.3);
+    S2WorldDef settings = *s2_world_settings(world);
+    settings.gravity.x = 0.7;
+    must(s2_world_configure(world, &settings));
+    add_box(world, rough(fixed_at(0, -1), 2, 0), 60, 2);
+    double angle = 0.3 + 0.6 * s2_rng_uniform(&rng), omega = 3 * s2_rng_normal(&rng);
+    S2Vec2 corner = s2_rotate(s2_rot(angle), s2_vec2(-0.4, -0.2));
+    for (int i = 0; i < 1 + k % 2; i++) {
+      S2BodyDef def =
+          rough(moving((i - 0.3) * 1.1, -corner.y, omega * corner.y, -omega * corner.x, omega),
+                1 + s2_rng_uniform(&rng), 0);
+      def.angle = angle;
+      add_box(world, def, 0.8, 0.4);
+      omega = 2 + omega;
     }
     int before = counts[OF_NOTHING].compared;
     char name[32];
     snprintf(name, sizeof name, "boxes rock %d", k);
-    compare(name, world, 14, 90 + (uint64_t)k, counts);
+    compare(name, world, 4, 90 + (uint64_t)k, counts);
     if (counts[OF_NOTHING].compared > before) {
-      look(world, 14, &seen);
+      look(world, 4, &seen);
     }
     s2_world_destroy(world);
   }
   report("boxes rock", counts);
-  if (getenv("S2_SHOW") != NULL) {
-    printf("slowed %d\n", seen.slowed);
-  }
-  assert_true(seen.slowed > 5);
+  assert_true(seen.acts[S2_ACT_MEND] > 50 && counts[OF_NOTHING].compared > ROCKS / 2);
+  assert_true(counts[OF_Q].nonzero > 0 && counts[OF_GRAVITY_Y].nonzero > 0);
 }
 
 static S2World *random_scene(int seed) {
