@@ -364,10 +364,13 @@ static void three_hundred_scenes(void **state) {
   // Scenes left out: that end on an edge of two modes (boxes at rest on two corners do), that have
   // no derivative or say that it is not the whole one. Numbers left out: differences cross a
   // switch.
+  if (scenes < SCENES) { // too few to count
+    return;
+  }
   assert_true(counts[OF_NOTHING].skipped <= (int)scenes / 2);
   assert_true(without + counts[OF_NOTHING].nonzero <= 1 + (int)scenes / 20);
   assert_true(skipped <= compared / 10);
-  for (Class of = 0; of < OF_NOTHING && scenes >= SCENES; of++) {
+  for (Class of = 0; of < OF_NOTHING; of++) {
     // Nothing has kept impulses at the start: test_joint_vjp.c does those.
     if (counts[of].nonzero == 0 && of != OF_IMPULSE) {
       fail_msg("nothing depends on %s", class_name[of]);

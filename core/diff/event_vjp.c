@@ -15,9 +15,8 @@
 
 // Part of an island's speed below which what meets only grazes: derivatives grow beyond bounds.
 #define GRAZING 1e-6
-// Of what was left: what leaves is given 1e-6 of it before it may meet again, and then does so
-// because it was given that.
-#define GIVEN 2e-6
+// Of the same: what leaves and meets again at once does so after S2_EVENT_LEAVING of what was left.
+#define GIVEN 1e-9
 
 static bool goes(const S2Body *body) {
   return body->enabled && body->type != S2_STATIC;
@@ -223,9 +222,12 @@ static S2Status meeting_vjp(S2Undo *undo, int index) {
   const S2Note *note = s2_note_at(undo->notes, index);
   const S2Note *piece = s2_note_at(undo->notes, s2_undo_last(undo, index, S2_ACT_PIECE));
   double approach, h_bar, slop = S2_TOUCH_SLOP * note->island.length;
-  undo->met = true;
-  if (note->rows == S2_NONE || note->touches[0].points[note->rows].at.gap > slop ||
-      note->h <= GIVEN * piece->h) { // they did not
+  if (fabs(note->h - S2_EVENT_LEAVING * piece->h) <= GIVEN * note->h) {
+    undo->share = S2_EVENT_LEAVING;
+    return s2_ok();
+  }
+  undo->share = 0;
+  if (note->rows == S2_NONE || note->touches[0].points[note->rows].at.gap > slop) { // they did not
     undo->gradient->flags |= S2_GRADIENT_PARTIAL;
     return s2_ok();
   }
@@ -250,7 +252,7 @@ static S2Status arrival_vjp(S2Undo *undo, int index) {
   }
   undo->lifted_bar = 0;
   S2Status status = s2_ok();
-  undo->met = false;
+  undo->share = 1;
   if (note->meets) {
     status = meeting_vjp(undo, index);
   }
@@ -297,6 +299,10 @@ static void begin_vjp(S2Undo *undo, int index) {
 }
 
 static void energy_vjp(S2Undo *undo, const S2Note *note) {
+  undo->gradient->flags |= note->edge ? S2_GRADIENT_WEAK : 0;
+  if (note->part == 0) {
+    return;
+  }
   double bar = s2_undo_slower(undo, note); // of J = -force'(q1 - q1 of the arrival)
   undo->lifted_bar = bar;
   for (int i = 0; i < note->island.nodes; i++) {
@@ -407,7 +413,7 @@ S2Status s2_undo_piece(S2Undo *undo, int index) {
     break;
   case S2_ACT_SET_OUT:
     set_out_vjp(undo, note);
-    undo->left_bar += undo->met ? 0 : undo->bar.h; // of a meeting it is in the gap
+    undo->left_bar = (1 - undo->share) * undo->left_bar + undo->share * undo->bar.h;
     undo->bar.h = 0;
     break;
   case S2_ACT_STRUCK:

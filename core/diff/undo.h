@@ -21,11 +21,11 @@ typedef struct S2Undo {
   double spin;         // of the angular momentum that S2_ACT_SPIN measured
   double *reflected, *start; // 3 a slot: of v2 after the passes of a blow, and at its start
   // Event stepping (event_vjp.c): of the length of a step, and of what is left of it at the end of
-  // a piece; of the energy that its mends lifted; did it end where others met?
+  // a piece; of the energy that its mends lifted
   double *pushed, *rubbed; // 2 a touch: of the impulses of the flow
   int touches;             // of the step
   double length_bar, left_bar, lifted_bar;
-  bool met;
+  double share; // of what was left that a piece took; 0: until a meeting, whose gap has the rest
   double *ground0, *ground1; // 3 a slot: what waits while q0 and q1 of ground are of a piece's time
   S2WorldGradient *scratch;
 } S2Undo;

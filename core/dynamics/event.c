@@ -443,12 +443,21 @@ static void mend(const Event *event, bool holds) {
   step->holds = holds;
   s2_island_project(step, island);
   step->holds = false;
-  for (int i = 0; i < 3 * island->nodes; i++) {
-    int32_t at = 3 * island->node[i / 3] + i % 3;
-    lifted -= step->force[at] * (step->q1[at] - before[i]);
+  double most = 0; // J, with displacements along the forces
+  for (int i = 0; i < island->nodes; i++) {
+    const double *f = step->force + 3 * island->node[i];
+    double gone[3];
+    for (int c = 0; c < 3; c++) {
+      gone[c] = step->q1[3 * island->node[i] + c] - before[3 * i + c];
+      lifted -= f[c] * gone[c];
+    }
+    most += fabs(f[0] * gone[0]) + hypot(f[1], f[2]) * hypot(gone[1], gone[2]);
   }
-  if (island->joints == 0 && lifted > 0) {
-    s2_note_energy(step, island, S2_ACT_SLOWER, lifted);
+  bool counts = island->joints == 0, edge = counts && fabs(lifted) < S2_EVENT_LEVEL * most;
+  if (counts && (lifted > 0 || edge)) {
+    s2_note_energy(step, island, S2_ACT_SLOWER, fmax(0, lifted), edge);
+  }
+  if (counts && lifted > 0) {
     slow_down(event, lifted, before);
   }
   s2_arena_rewind(step->arena, mark);
@@ -501,7 +510,7 @@ static void keep_energy(const Event *event, const S2Touch *ahead) {
   room = fmax(room, 0);
   double root = sqrt(b * b + 4 * a * room);
   double part = b > 0 ? 2 * room / (b + root) : (root - b) / (2 * a);
-  s2_note_energy(step, event->island, S2_ACT_KEEP, part);
+  s2_note_energy(step, event->island, S2_ACT_KEEP, part, false);
   for (int i = 0; i < 3 * event->island->nodes; i++) {
     int32_t at = 3 * event->island->node[i / 3] + i % 3;
     step->v2[at] = step->v1[at] + part * (step->v2[at] - step->v1[at]);

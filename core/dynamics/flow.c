@@ -13,8 +13,6 @@
 #define ADVANCES 40
 // Halvings and secants until the bracket of a root is as small as its rounding.
 #define NARROWINGS 80
-// Part of the flow that what leaves is given before it may meet the same again.
-#define LEAVING 1e-6
 // Part of the slop by which bodies may overlap without having met: what rests does so.
 #define PRESSED 0.1
 
@@ -179,7 +177,7 @@ double s2_flow_meet(const S2Flow *flow, const S2Touch *touch, const S2Resting *r
   s2_flow_place(flow, touch->body_a, 0);
   s2_flow_place(flow, touch->body_b, 0);
   if (gap <= flow->slop) {
-    s = LEAVING * flow->until;
+    s = S2_EVENT_LEAVING * flow->until;
     collide_at(flow, &there, s);
     point = s2_flow_nearest(&there, resting);
   }

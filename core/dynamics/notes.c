@@ -525,11 +525,12 @@ void s2_note_arrive(const S2Step *step, const S2Island *island, int32_t met, int
   }
 }
 
-void s2_note_energy(const S2Step *step, const S2Island *island, S2Act act, double part) {
+void s2_note_energy(const S2Step *step, const S2Island *island, S2Act act, double part, bool edge) {
   S2Notes *notes = step->world->notes;
   if (notes != NULL) {
     S2Note *note = note_island(step, island, act);
     note->part = part;
+    note->edge = edge;
     note->before = of_nodes(notes, island, step->v2);
   }
 }

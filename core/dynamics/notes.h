@@ -64,6 +64,7 @@ typedef struct S2Note {
   bool into_v1;     // SOLVE
   bool restarted;   // MIDPOINT: `more` was v2, not v0
   bool holds;       // MEND: S2Step.holds
+  bool edge;        // SLOWER: as good as nothing was lifted
   bool meets;       // ARRIVE: something does, at the point `rows` of touches[0]
   int rows;         // SOLVE, MEND, SHAKE: of the problem; PIECE: how many there were before
   double h, t;      // FREE; PART: t
@@ -176,7 +177,7 @@ void s2_note_arrive(const S2Step *step, const S2Island *island, int32_t met, int
 void s2_note_repay(const S2Step *step, const S2Island *island, const S2Touch *touches,
                    double energy);
 // S2_ACT_KEEP, S2_ACT_SLOWER
-void s2_note_energy(const S2Step *step, const S2Island *island, S2Act act, double part);
+void s2_note_energy(const S2Step *step, const S2Island *island, S2Act act, double part, bool edge);
 // Attempts: what was noted since the mark is forgotten.
 int s2_notes_mark(const S2Step *step);
 void s2_notes_rewind(const S2Step *step, int mark);

@@ -106,6 +106,11 @@
 #define S2_EVENT_REFINEMENTS 8
 // Part of what counts as touching that a gap at its time may be off.
 #define S2_EVENT_MET 1e-4
+// Part of what is left of a step that what leaves is given before it may meet the same again.
+#define S2_EVENT_LEAVING 1e-6
+// Part of the energy that a mend could have lifted below which (either way) derivatives are told to
+// be one-sided.
+#define S2_EVENT_LEVEL 1e-6
 // Part of a flow by which its end is told from a meeting.
 #define S2_EVENT_ROUNDING 1e-13
 

@@ -454,3 +454,34 @@ test("checkpoints bound the memory of long runs", function()
   sim.checkpoint()
   ok(kept < 0.6 * plain, ("%d bytes, %d without checkpoints"):format(kept, plain))
 end)
+
+test("event stepping: the time of a bounce moves with the data", function()
+  for _, n in ipairs { 15, 60 } do
+    local t, e, gravity = 1, 0.8, 9.81
+    local function height(p)
+      local w = sim.world { gravity = { 0, -p.g }, dt = t / n, stepping = "event" }
+      w:segment { from = { -5, 0 }, to = { 5, 0 }, restitution = p.e }
+      local ball = w:circle { radius = 0.5, position = { 0, p.y }, restitution = p.e }
+      w:run { steps = n }
+      return ball.y
+    end
+    local g = agrees(height, { y = 1.5, e = e, g = gravity })
+    local fall = math.sqrt(2 / gravity)
+    local s, v = t - fall, gravity * fall -- since the bounce, and the speed before it
+    near(g.y, e * s * gravity / v - (e * v - gravity * s) / v, 1e-11, "by height")
+    near(g.e, v * s, 1e-11, "by restitution")
+    eq(#sim.tape_stats().flags, 0)
+  end
+end)
+
+test("event stepping: what has no derivative says so", function()
+  raises("an island with joints in event stepping has no derivative", function()
+    return sim.grad(function(p)
+      local w = sim.world { dt = 0.01, stepping = "event" }
+      local arm = w:box { size = { 1, 0.1 }, position = { 0.5, 0 }, angular_velocity = p.w }
+      w:hinge { a = arm, anchor = { 0, 0 } }
+      w:run { steps = 3 }
+      return arm.angle
+    end, { w = 1 })
+  end)
+end)
