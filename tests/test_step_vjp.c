@@ -384,6 +384,61 @@ static void same_bits(void **state) {
   }
 }
 
+static S2BodyDef heaped(double x, double y, S2BodyType type) {
+  S2BodyDef def = at(x, y);
+  def.type = type;
+  def.density = 1;
+  def.friction = 0.4;
+  def.restitution = 0.3;
+  return def;
+}
+
+// Discs heaped up in a trough, whose sliding contacts press as redundant ones happen to share their
+// load. Derivatives grew by 1e5 a step there until no system could be solved any more.
+static void jammed_heap(void **state) {
+  (void)state;
+  enum { DISCS = 30, BEFORE = 120, STEPS = 100 };
+  S2World *world = world_new(-9.81, 1.0 / 240);
+  add_box(world, heaped(0, -0.5, S2_STATIC), 20, 1);
+  add_box(world, heaped(-1.6, 2, S2_STATIC), 0.2, 6);
+  add_box(world, heaped(1.6, 2, S2_STATIC), 0.2, 6);
+  for (int k = 0; k < DISCS; k++) {
+    double x = -1.2 + 0.6 * (k % 5) + 0.05 * (k / 5 % 2), y = 0.4 + 0.6 * (k / 5);
+    add_disc(world, heaped(x, y, S2_DYNAMIC), 0.25);
+  }
+  for (int k = 0; k < BEFORE; k++) {
+    must(s2_world_step(world));
+  }
+  S2Trace *trace[STEPS];
+  for (int k = 0; k < STEPS; k++) {
+    trace[k] = s2_trace_new();
+    must(s2_world_step_traced(world, trace[k]));
+  }
+  S2WorldGradient g = {0};
+  S2Arena arena;
+  s2_arena_init(&arena);
+  s2_world_gradient_fit(&g, world);
+  s2_world_gradient_clear(&g);
+  for (int i = 0; i < 3 * g.slots; i++) {
+    g.q[i] = 1 + 0.1 * i;
+  }
+  for (int k = STEPS - 1; k >= 0; k--) {
+    must(s2_trace_vjp(trace[k], &g, &arena));
+    s2_trace_free(trace[k]);
+  }
+  double largest = 0;
+  for (int i = 0; i < 3 * g.slots; i++) {
+    assert_true(isfinite(g.v[i]) && isfinite(g.q[i]));
+    largest = fmax(largest, fabs(g.v[i]));
+  }
+  assert_int_equal(g.flags & (S2_GRADIENT_SINGULAR | S2_GRADIENT_PARTIAL), 0);
+  assert_true(g.flags & S2_GRADIENT_UNDETERMINED); // else the heap shows nothing
+  assert_true(largest > 1 && largest < 1e3);
+  s2_world_gradient_free(&g);
+  s2_arena_free(&arena);
+  s2_world_destroy(world);
+}
+
 // A trace outlives its world, is empty after a step that failed, and says what it cannot do.
 static bool refuse(void *user, S2World *world, S2BodyId body, double t, double dt, double f[3]) {
   (void)user, (void)world, (void)body, (void)t, (void)dt, (void)f;
@@ -435,6 +490,7 @@ int main(void) {
       cmocka_unit_test(hinges),
       cmocka_unit_test(random_scenes),
       cmocka_unit_test(same_bits),
+      cmocka_unit_test(jammed_heap),
       cmocka_unit_test(misuse),
   };
   picked = 4;

@@ -319,8 +319,10 @@ static void ground_friction_vjp(S2JointUndo *undo, int r, int index) {
 // ---- The joints of an island ------------------------------------------------------------------
 
 // What all joints of the island share.
+// NOLINTBEGIN(readability-non-const-parameter): elapsed is added to through undo.place
 static S2JointUndo begin(const S2Step *step, const S2Island *island, S2Kind kind,
                          const S2RowsAdjoint *rows, S2StepAdjoint *adjoint, double *elapsed) {
+  // NOLINTEND(readability-non-const-parameter)
   bool end = kind == S2_POSITIONS || kind == S2_STOP;
   double *q = end ? step->q1 : step->q0;
   S2JointUndo undo = {

@@ -431,9 +431,10 @@ static void begin(Midpoint *m, S2Arena *arena) {
   }
 }
 
-// NOLINTNEXTLINE(readability-non-const-parameter): before_bar is added to through m
+// NOLINTBEGIN(readability-non-const-parameter): before_bar is added to through m
 S2Status s2_midpoint_vjp(const S2Step *step, const S2Island *island, const double *before,
                          double *before_bar, S2StepAdjoint *adjoint) {
+  // NOLINTEND(readability-non-const-parameter)
   S2Arena *arena = step->arena;
   S2ArenaMark mark = s2_arena_mark(arena);
   Midpoint m = {.step = step, .island = island, .bar = adjoint, .v0 = before, .v0_bar = before_bar};

@@ -272,6 +272,7 @@ static void keep_touches(const S2Step *step, const S2Island *island, const S2Cho
   note->touch_index = take(notes, sizeof(int32_t) * (size_t)count);
   note->touches = take(notes, sizeof(S2Touch) * (size_t)count);
   note->choices = take(notes, sizeof(S2Choice) * 2 * (size_t)count);
+  const S2Choice none = {0};
   int n = 0;
   for (int i = 0; i < island->touches; i++) {
     int32_t index = island->touch[i];
@@ -280,7 +281,10 @@ static void keep_touches(const S2Step *step, const S2Island *island, const S2Cho
       note->touch_index[n] = index;
       note->island.touch[n] = n;
       for (int k = 0; k < 2; k++) {
-        note->choices[2 * n + k] = choices == NULL ? (S2Choice){0} : choices[2 * index + k];
+        note->choices[2 * n + k] = none;
+        if (choices != NULL) {
+          note->choices[2 * n + k] = choices[2 * index + k];
+        }
       }
       n += 1;
     }

@@ -59,10 +59,8 @@ typedef struct S2Step {
   double *v2;      // 3 a slot: velocities at the end (v1, unless there was an impact)
   double *q1;      // 3 a slot: positions at the end
   S2Rot *turn;     // a slot: how bodies are turned at q0, of what the search for contacts looked at
-  bool turned;     // is it that of the present q0?
   double *carry;   // 3 a slot: (q1 - q0)/h = (1 - share) v0 + share v1
   double share;    // beta; in event stepping that of the island at hand
-  bool holds;      // event stepping: mending closes contacts that carry an impulse, too
   bool *ahead;     // a slot: v1 alone carries it, as v0 would take it into another body
   double *joint_impulse;  // S2_JOINT_ROWS a joint slot
   double *joint_reaction; // 3 a joint slot
@@ -70,7 +68,6 @@ typedef struct S2Step {
   bool *stiff;            // a joint slot: in an island that takes implicit Euler with the positive
                           // part of the geometric stiffness, as the step is too long without
   double *pushed;         // 2 a joint slot: N, on bodies with ground friction, by all but it
-  bool ground_last;       // their rows are as S2GroundState.last has them
   S2Touch *touches;
   S2Touch *touches_solved; // S2_POST: as the solve had them; else NULL
   int touch_count;
@@ -78,8 +75,11 @@ typedef struct S2Step {
   int island_count;
   int32_t *node_of; // a slot: its node within its island, or S2_GROUND
   int passes;       // searches done, the first is 0
-  bool cut_short;   // bisect with stepping_partial ended before dt
   int unsolved;     // island solves that missed the tolerance
+  bool cut_short;   // bisect with stepping_partial ended before dt
+  bool turned;      // is `turn` that of the present q0?
+  bool holds;       // event stepping: mending closes contacts that carry an impulse, too
+  bool ground_last; // rows of ground friction are as S2GroundState.last has them
   S2WorldResiduals residuals;
 } S2Step;
 

@@ -47,7 +47,9 @@ static const double NOTHING = 1e-9; // a direction that changes less, in parts o
 
 // What may be missed, in parts of dl/d(v, lambda), and what is not worth another round.
 static const double ACCEPT = 1e-9, ENOUGH = 1e-14;
-static const double GROWN = 1e10; // times a round-off this is far more than ACCEPT
+static const double FAR = 10; // times dl/dv: p without friction is never larger than 1
+// Of eta: products of more have no digits, what looks solved is a coincidence.
+static const double GROWN = 1e10;
 
 // Parts of a residual that proximal passes do not shrink belong to no solution. After SIEVE passes
 // those of rows stiffer than 3e-6 (scaled) are below REMAINS.
@@ -72,10 +74,12 @@ struct S2McpLinear {
   double *sign;               // sigma, 1 a row; 0 unless it slides; exact only
   S2Response *soft;           // D'^-1 of smooth contacts, scaled
   S2Response *response;       // (D'^-1 + 1 / WEIGHT)^-1
+  S2Response *coupled;        // scratch: those, while they are without friction's share
   unsigned flags;
-  Pair data;                                 // dl/dv, dl/dlambda
-  Pair x, r;                                 // p and eta; what they miss
-  Pair kept;                                 // x before a round
+  bool slides; // friction depends on normal impulses: the system is not symmetric
+  Pair data;   // dl/dv, dl/dlambda
+  Pair x, r;   // p and eta; what they miss
+  Pair kept;   // x before a round
   Pair step[DIRECTIONS], change[DIRECTIONS]; // x by step changes r by -change; those orthonormal
   double *u;                                 // J p, 2 a unit
   S2Quad *right, *rest;                      // scratch of solve_nodes
@@ -86,15 +90,6 @@ struct S2McpLinear {
 
 static bool smooth(const S2McpLinear *l, int k) {
   return l->kappa > 0 && l->system.unit[k].kind != S2_UNIT_BILATERAL;
-}
-
-static bool finite_all(const double *x, int count) {
-  for (int i = 0; i < count; i++) {
-    if (!isfinite(x[i])) {
-      return false;
-    }
-  }
-  return true;
 }
 
 // ---- The adjoint system -----------------------------------------------------------------------
@@ -279,13 +274,12 @@ static void sieve(S2McpLinear *l) {
   memset(l->r.node, 0, sizeof(S2Quad) * (size_t)(l->system.nodes + 1));
 }
 
-// Whether eta is so large that its products have no digits: what looks solved is a coincidence.
-static bool grown(const S2McpLinear *l, double size) {
+static double size_of_eta(const S2McpLinear *l) {
   double sum = 0;
   for (int k = 0; k < 2 * l->system.units; k++) {
     sum += l->system.unit[k / 2].g[k % 2] * l->x.unit[k] * l->x.unit[k];
   }
-  return sqrt(sum) > GROWN * size;
+  return sqrt(sum);
 }
 
 // Takes out of the data what no change of a problem brings about, which is part of what x leaves
@@ -324,31 +318,6 @@ static bool redundant(S2McpLinear *l) {
 }
 
 // ---- Linearisation ----------------------------------------------------------------------------
-
-static const S2Mobility *transpose_of(const S2Mobility *a, int nodes, S2Arena *arena) {
-  int32_t blocks = a->start[nodes];
-  int32_t *start = S2_TAKE_ZEROED(arena, int32_t, nodes + 2);
-  int32_t *column = S2_TAKE(arena, int32_t, blocks);
-  double *block = S2_TAKE(arena, double, 9 * (size_t)blocks);
-  for (int32_t p = 0; p < blocks; p++) {
-    start[a->column[p] + 2]++;
-  }
-  for (int i = 1; i <= nodes; i++) {
-    start[i + 1] += start[i];
-  }
-  for (int32_t i = 0; i < nodes; i++) {
-    for (int32_t p = a->start[i]; p < a->start[i + 1]; p++) {
-      int32_t at = start[a->column[p] + 1]++; // ends as the start of the next
-      column[at] = i;
-      for (size_t k = 0; k < 9; k++) {
-        block[9 * (size_t)at + 3 * (k % 3) + k / 3] = a->block[9 * (size_t)p + k];
-      }
-    }
-  }
-  S2Mobility *transposed = S2_TAKE(arena, S2Mobility, 1);
-  *transposed = (S2Mobility){.start = start, .column = column, .block = block, .row = a->row};
-  return transposed;
-}
 
 // y = A x, 3 numbers a node.
 static void mobility_times(const S2Mobility *a, int nodes, const double *x, S2Quad *y) {
@@ -391,7 +360,7 @@ static S2McpLinear *make(const S2Problem *problem, const double *v, const double
   *l = (S2McpLinear){.v = v, .lambda = lambda, .problem = *problem, .mobility = problem->mobility};
   S2System *system = &l->system;
   if (l->mobility != NULL) {
-    l->problem.mobility = transpose_of(l->mobility, problem->nodes, arena);
+    l->problem.mobility = s2_mobility_transpose(l->mobility, problem->nodes, arena);
   }
   s2_system_init(system, &l->problem, arena);
   s2_system_prepare(system, arena);
@@ -399,6 +368,7 @@ static S2McpLinear *make(const S2Problem *problem, const double *v, const double
       l->mobility != NULL ? energy_of(l->mobility, problem->nodes, arena) : system->inverse_mass;
   l->soft = S2_TAKE_ZEROED(arena, S2Response, system->units);
   l->response = S2_TAKE_ZEROED(arena, S2Response, system->units);
+  l->coupled = S2_TAKE(arena, S2Response, system->units);
   l->data = take(system, arena);
   l->x = take(system, arena);
   l->r = take(system, arena);
@@ -447,11 +417,10 @@ static void soften(S2McpLinear *l, int k) {
 }
 
 static void factor(S2McpLinear *l) {
-  bool nonsymmetric = false;
   for (int k = 0; k < l->system.units; k++) {
-    nonsymmetric = nonsymmetric || l->response[k].nt != 0;
+    l->slides |= l->response[k].nt != 0;
   }
-  if (l->system.nodes > 0 && !s2_system_factor(&l->system, l->response, nonsymmetric)) {
+  if (l->system.nodes > 0 && !s2_system_factor(&l->system, l->response, l->slides)) {
     l->flags |= S2_VJP_SINGULAR;
   } else if (l->system.units > 0 && redundant(l)) {
     l->flags |= S2_VJP_REDUNDANT;
@@ -500,7 +469,7 @@ S2McpLinear *s2_mcp_linearise(const S2Problem *problem, const double *v, const d
                               S2Arena *arena) {
   S2McpLinear *l = make(problem, v, lambda, arena);
   S2System *system = &l->system;
-  if (!finite_all(v, 3 * problem->nodes) || !finite_all(lambda, problem->rows)) {
+  if (!s2_all_finite(v, 3 * problem->nodes) || !s2_all_finite(lambda, problem->rows)) {
     l->flags = S2_VJP_SINGULAR;
     return l;
   }
@@ -527,8 +496,8 @@ S2McpLinear *s2_mcp_smooth_linearise(const S2Problem *problem, double kappa,
   l->kappa = kappa;
   l->w = S2_TAKE(arena, double, 4 * system->units);
   l->z = S2_TAKE(arena, double, 4 * system->units);
-  bool good = kappa > 0 && finite_all(solution->v, 3 * problem->nodes) &&
-              finite_all(solution->lambda, problem->rows);
+  bool good = kappa > 0 && s2_all_finite(solution->v, 3 * problem->nodes) &&
+              s2_all_finite(solution->lambda, problem->rows);
   double scale = problem->velocity_scale;
   S2Mode *mode = S2_TAKE_ZEROED(arena, S2Mode, system->units);
   for (int k = 0; k < system->units; k++) {
@@ -749,6 +718,76 @@ static void add_path(const S2McpLinear *l, int k, const S2McpGradient *gradient)
   }
 }
 
+static bool solved(const S2McpLinear *l, double missed, double size) {
+  return missed <= ACCEPT * size && size_of_eta(l) <= GROWN * size;
+}
+
+// The size of p, as that of dl/dv.
+static double reach(const S2McpLinear *l) {
+  double sum = 0;
+  for (int i = 0; i < l->system.nodes; i++) {
+    S2Quad x = l->x.node[i], w = l->mobility == NULL ? 1 / l->energy[i] : l->energy[i];
+    for (int c = 0; c < 3; c++) {
+      sum += x[c] * x[c] * w[c];
+    }
+  }
+  return sqrt(sum);
+}
+
+// Without what is not determined, p and eta from nothing; returns what they miss.
+static double solve_determined(S2McpLinear *l, double missed, double size) {
+  clear(l, &l->x);
+  miss(l, &l->data, &l->x, &l->r);
+  for (int pass = 0; pass == 0 || (pass < PASSES && !(missed <= ACCEPT * size)); pass++) {
+    leave_out_undetermined(l);
+    missed = solve(l, size);
+  }
+  return missed;
+}
+
+// Where contacts that slide press as redundant ones happen to share a load, there is nothing to
+// tell by how much, and next to it derivatives grow without bound, step by step. Friction counts as
+// a given force there, and rows yield by 1 / WEIGHT: that system is symmetric and has a solution
+// whatever dl/d(v, lambda) is, with p no larger than dl/dv and eta than sqrt(WEIGHT) times that.
+static void solve_yielding(S2McpLinear *l) {
+  S2System *system = &l->system;
+  memcpy(l->coupled, l->response, sizeof *l->response * (size_t)system->units);
+  for (int k = 0; k < system->units; k++) {
+    l->response[k].nt = 0;
+  }
+  clear(l, &l->x);
+  if (s2_system_factor(system, l->response, false)) {
+    miss(l, &l->data, &l->x, &l->r);
+    leave_out_undetermined(l);
+    approximate(l, &l->data, &l->x);
+    miss(l, &l->data, &l->x, &l->r);
+  } else {
+    l->flags |= S2_VJP_SINGULAR;
+  }
+  memcpy(l->response, l->coupled, sizeof *l->response * (size_t)system->units);
+  if (!s2_system_factor(system, l->response, true)) { // for the next product
+    l->flags |= S2_VJP_SINGULAR;
+  }
+}
+
+// p and eta, and what they are worth; false: something is not finite.
+static bool solve_flagged(S2McpLinear *l, const double *dl_dv, const double *dl_dlambda,
+                          unsigned *flags) {
+  double size = read(l, dl_dv, dl_dlambda), missed = solve(l, size);
+  if (!isfinite(missed) || solved(l, missed, size)) {
+    return isfinite(missed);
+  }
+  missed = solve_determined(l, missed, size);
+  bool good = solved(l, missed, size);
+  if (l->kappa == 0 && l->slides && !(good && reach(l) <= FAR * size)) {
+    read(l, dl_dv, dl_dlambda);
+    solve_yielding(l);
+    good = (l->flags & S2_VJP_SINGULAR) == 0;
+  }
+  *flags |= S2_VJP_UNDETERMINED | (good ? 0 : S2_VJP_SINGULAR);
+  return isfinite(dot(l, &l->x, &l->x)) && isfinite(dot(l, &l->r, &l->r));
+}
+
 unsigned s2_mcp_linear_vjp(S2McpLinear *l, const double *dl_dv, const double *dl_dlambda,
                            const S2McpGradient *gradient) {
   const S2System *system = &l->system;
@@ -758,21 +797,10 @@ unsigned s2_mcp_linear_vjp(S2McpLinear *l, const double *dl_dv, const double *dl
   if (flags & S2_VJP_SINGULAR || problem->nodes == 0) {
     return flags;
   }
-  double size = read(l, dl_dv, dl_dlambda), missed = solve(l, size);
-  if (!(missed <= ACCEPT * size && !grown(l, size)) && isfinite(missed)) {
-    flags |= S2_VJP_UNDETERMINED;
-    clear(l, &l->x);
-    miss(l, &l->data, &l->x, &l->r);
-    for (int pass = 0; pass == 0 || (pass < PASSES && !(missed <= ACCEPT * size)); pass++) {
-      leave_out_undetermined(l);
-      missed = solve(l, size);
-    }
-  }
-  if (!isfinite(missed)) {
+  if (!solve_flagged(l, dl_dv, dl_dlambda, &flags)) {
     fill_all(problem, gradient, NAN);
     return flags | S2_VJP_SINGULAR;
   }
-  flags |= missed <= ACCEPT * size ? 0 : S2_VJP_SINGULAR;
   unpack(l);
   for (int i = 0; i < 3 * problem->nodes; i++) {
     if (gradient->rhs != NULL) {

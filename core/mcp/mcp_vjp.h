@@ -58,7 +58,9 @@ typedef enum S2VjpFlag {
   // rhs, which stand for the rows as well, share what is said of bias.
   S2_VJP_REDUNDANT = 2,
   // dl/dlambda (or, where friction depends on how redundant contacts share their load, dl/dv) asks
-  // for something that is not determined. That part of it was left out.
+  // for something that is not determined. That part of it was left out. Where what remains is no
+  // solution, or one far larger than dl/dv, friction of contacts that slide counts as a given force
+  // and rows that hold yield a little: an approximation that stays bounded.
   S2_VJP_UNDETERMINED = 4,
   // The linear system was not solved, or something is not finite: do not use the result.
   S2_VJP_SINGULAR = 8

@@ -48,3 +48,28 @@ const S2Mobility *s2_mobility_from_csr(const S2Csr *a, int rows, int lane, int32
   *mobility = (S2Mobility){.start = start, .column = column, .block = block, .row = row};
   return mobility;
 }
+
+const S2Mobility *s2_mobility_transpose(const S2Mobility *a, int nodes, S2Arena *arena) {
+  int32_t blocks = a->start[nodes];
+  int32_t *start = S2_TAKE_ZEROED(arena, int32_t, nodes + 2);
+  int32_t *column = S2_TAKE(arena, int32_t, blocks);
+  double *block = S2_TAKE(arena, double, 9 * (size_t)blocks);
+  for (int32_t p = 0; p < blocks; p++) {
+    start[a->column[p] + 2]++;
+  }
+  for (int i = 1; i <= nodes; i++) {
+    start[i + 1] += start[i];
+  }
+  for (int32_t i = 0; i < nodes; i++) {
+    for (int32_t p = a->start[i]; p < a->start[i + 1]; p++) {
+      int32_t at = start[a->column[p] + 1]++; // ends as the start of the next
+      column[at] = i;
+      for (size_t k = 0; k < 9; k++) {
+        block[9 * (size_t)at + 3 * (k % 3) + k / 3] = a->block[9 * (size_t)p + k];
+      }
+    }
+  }
+  S2Mobility *transposed = S2_TAKE(arena, S2Mobility, 1);
+  *transposed = (S2Mobility){.start = start, .column = column, .block = block, .row = a->row};
+  return transposed;
+}

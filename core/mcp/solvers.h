@@ -37,5 +37,6 @@ bool s2_all_finite(const double *x, int count);
 // `block`.
 const S2Mobility *s2_mobility_from_csr(const S2Csr *a, int rows, int lane, int32_t *place,
                                        S2Arena *arena);
+const S2Mobility *s2_mobility_transpose(const S2Mobility *a, int nodes, S2Arena *arena);
 
 #endif

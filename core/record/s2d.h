@@ -31,9 +31,14 @@ enum {
 
 typedef enum S2S2dChunk { S2_S2D_SCENE = 1, S2_S2D_FRAME = 2, S2_S2D_END = 3 } S2S2dChunk;
 
-enum { S2_S2D_PARTIAL = 1, S2_S2D_STRICT = 2, S2_S2D_NONLINEAR = 4, S2_S2D_SMOOTH = 8 }; // flags of the settings
-enum { S2_S2D_SENSOR = 1, S2_S2D_ENABLED = 2 };                       // of a body
-enum { S2_S2D_PREVIOUS = 1, S2_S2D_NEXT = 2 };                        // of a shape
+enum {
+  S2_S2D_PARTIAL = 1,
+  S2_S2D_STRICT = 2,
+  S2_S2D_NONLINEAR = 4,
+  S2_S2D_SMOOTH = 8
+};                                              // flags of the settings
+enum { S2_S2D_SENSOR = 1, S2_S2D_ENABLED = 2 }; // of a body
+enum { S2_S2D_PREVIOUS = 1, S2_S2D_NEXT = 2 };  // of a shape
 enum { S2_S2D_JOINT_ENABLED = 1, S2_S2D_COLLIDE = 2, S2_S2D_COMPLIANT = 4 }; // of a joint
 enum { S2_S2D_SLIDING = 1 };                                                 // of a contact
 
