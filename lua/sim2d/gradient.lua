@@ -90,9 +90,23 @@ return function(sim, host)
     local layout = host.layout(p, "p")
     local x, g = layout.start, layout:read(sim.grad(f, p), "gradient")
     local rows, worst = { columns = { "parameter", "value", "gradient", "difference", "error" } }, 0
-    local slopes = {}
+    local slopes, steps = {}, {}
     for i = 1, #x do
-      slopes[i] = difference(f, layout, x, i, options.step * math.max(1, math.abs(x[i])))
+      -- A compliance of 1e-4 cannot be changed by 1e-3: where f refuses, steps are parts of the parameter.
+      local from, size = x[i], math.abs(x[i])
+      for attempt, step in ipairs { options.step * math.max(1, size), options.step * size } do
+        local success, slope = true, nil
+        if attempt == 1 and size > 0 and size < 1 then
+          success, slope = pcall(difference, f, layout, x, i, step)
+        else
+          slope = difference(f, layout, x, i, step)
+        end
+        x[i] = from
+        if success then
+          slopes[i], steps[i] = slope, step
+          break
+        end
+      end
     end
     local least, kinks = SMALL * math.max(largest(g), largest(slopes)), {}
     for i = 1, #x do
@@ -102,7 +116,7 @@ return function(sim, host)
       rows[i] = { layout:name(i), x[i], ("%.10g"):format(g[i]), ("%.10g"):format(slopes[i]),
         ("%.1e"):format(err) }
       if err > DOUBT and options.print then
-        local step = options.step * math.max(1, math.abs(x[i]))
+        local step = steps[i]
         local nearer = difference(f, layout, x, i, step / CLOSER)
         if math.abs(nearer - slopes[i]) > math.abs(g[i] - slopes[i]) / 2 then
           kinks[#kinks + 1] = ("%s: differences of step %.0e say %.6g, of %.0e %.6g: f has a kink or a jump in between " ..

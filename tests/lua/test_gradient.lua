@@ -519,3 +519,15 @@ test("garbage is collected while a tape is recorded", function()
   end, 1)
   eq(g, 20000 * 20001 / 2)
 end)
+
+test("check_grad takes smaller steps where the function refuses larger ones", function()
+  local function f(p)
+    if p.c <= 0 then error("c has to be positive") end
+    return sim.sqrt(p.c) + p.x
+  end
+  ok(sim.check_grad(f, { c = 1e-4, x = 2 }, { print = false }) < 1e-6)
+  raises("c has to be positive", function() sim.check_grad(f, { c = -1, x = 2 }, { print = false }) end)
+  raises("too much", function()
+    sim.check_grad(function(p) if p.c > 0.5 then error("too much") end return p.c end, { c = 0.5 }, { print = false })
+  end)
+end)
