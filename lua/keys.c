@@ -146,12 +146,6 @@ void s2_keys_require(const S2Keys *keys, const char *key) {
   }
 }
 
-void s2_keys_later(const S2Keys *keys, const char *key) {
-  if (s2_keys_has(keys, key)) {
-    s2_keys_fail(keys, key, "not available yet");
-  }
-}
-
 // Pops the value that was read; raises when it was bad.
 static bool end(const S2Keys *keys, const char *key, bool good, const S2Complaint *complaint) {
   lua_pop(keys->L, 1);

@@ -41,10 +41,9 @@ bool s2_keys_has(const S2Keys *keys, const char *key);
 // Pushes the value of a key; returns its type (LUA_TNIL when absent).
 int s2_keys_push(const S2Keys *keys, const char *key);
 
-// Raise: "key 'K' is missing", "key 'K': complaint", "key 'K': not available yet" (if present).
+// Raise: "key 'K' is missing", "key 'K': complaint".
 void s2_keys_require(const S2Keys *keys, const char *key);
 int s2_keys_fail(const S2Keys *keys, const char *key, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-void s2_keys_later(const S2Keys *keys, const char *key);
 
 #endif

@@ -80,6 +80,14 @@ void *s2_arena_take_zeroed(S2Arena *arena, size_t bytes) {
   return memset(s2_arena_take(arena, bytes), 0, bytes);
 }
 
+double *s2_arena_copy(S2Arena *arena, const double *from, int count) {
+  double *to = S2_TAKE(arena, double, count);
+  if (count > 0) {
+    memcpy(to, from, sizeof(double) * (size_t)count);
+  }
+  return to;
+}
+
 S2ArenaMark s2_arena_mark(const S2Arena *arena) {
   return (S2ArenaMark){
       .block = arena->block,

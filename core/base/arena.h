@@ -30,6 +30,8 @@ void s2_arena_reset(S2Arena *arena);
 // 64-byte aligned, uninitialised. Running out of memory ends the process: a step cannot go on.
 void *s2_arena_take(S2Arena *arena, size_t bytes);
 void *s2_arena_take_zeroed(S2Arena *arena, size_t bytes);
+// A copy of `count` numbers; `from` may be NULL where there are none.
+double *s2_arena_copy(S2Arena *arena, const double *from, int count);
 
 S2ArenaMark s2_arena_mark(const S2Arena *arena);
 void s2_arena_rewind(S2Arena *arena, S2ArenaMark mark);

@@ -337,16 +337,6 @@ static void put_touches(const Event *event, const S2Touch *from) {
   }
 }
 
-static double kinetic_of(const Event *event, const double *v) { // 3 a node
-  double sum = 0;
-  for (int i = 0; i < event->island->nodes; i++) {
-    const S2Body *body = &event->step->world->bodies.at[event->island->node[i]];
-    sum += body->inertia * v[3 * i] * v[3 * i] / 2;
-    sum += body->mass * (v[3 * i + 1] * v[3 * i + 1] + v[3 * i + 2] * v[3 * i + 2]) / 2;
-  }
-  return sum;
-}
-
 // Takes energy from v2: from what moves within the island first, as momenta stay in that.
 static void slow_down(const Event *event, double energy, double *v) {
   S2Step *step = event->step;
@@ -354,9 +344,10 @@ static void slow_down(const Event *event, double energy, double *v) {
   for (int i = 0; i < island->nodes; i++) {
     memcpy(v + 3 * i, step->v2 + 3 * island->node[i], 3 * sizeof(double));
   }
-  double most = fmax(0, kinetic_of(event, v) - energy);
+  double most = fmax(0, s2_island_kinetic(step, event->island, v) - energy);
   s2_island_cap(step, island, most, v);
-  double kinetic = kinetic_of(event, v), part = kinetic > most ? sqrt(most / kinetic) : 1;
+  double kinetic = s2_island_kinetic(step, event->island, v),
+         part = kinetic > most ? sqrt(most / kinetic) : 1;
   for (int i = 0; i < 3 * island->nodes; i++) {
     step->v2[3 * island->node[i / 3] + i % 3] = part * v[i];
   }
@@ -667,15 +658,6 @@ static bool run_island(Event *event) {
 
 // ---- The step ---------------------------------------------------------------------------------
 
-static double *copy_of(const S2Step *step, const double *from) {
-  int count = 3 * step->world->bodies.count;
-  double *to = S2_TAKE(step->arena, double, count);
-  if (count > 0) {
-    memcpy(to, from, sizeof(double) * (size_t)count);
-  }
-  return to;
-}
-
 typedef struct Start { // 3 a slot
   const double *q, *v, *free_v, *mass;
 } Start;
@@ -782,8 +764,10 @@ bool s2_step_event(S2Step *step) {
   if (!s2_step_forces(step) || !s2_step_free_motion(step, step->dt)) {
     return false;
   }
-  Start start = {copy_of(step, step->q0), copy_of(step, step->v0), copy_of(step, step->free_v),
-                 copy_of(step, step->mass)};
+  S2Arena *arena = step->arena;
+  int n = 3 * step->world->bodies.count;
+  Start start = {s2_arena_copy(arena, step->q0, n), s2_arena_copy(arena, step->v0, n),
+                 s2_arena_copy(arena, step->free_v, n), s2_arena_copy(arena, step->mass, n)};
   double *astray = S2_TAKE(step->arena, double, step->world->bodies.count);
   expect_bends(step, &start);
   const S2Touch *known = NULL;

@@ -566,12 +566,6 @@ static bool solve(Midpoint *m) {
   return false;
 }
 
-static double *copy(S2Arena *arena, const double *from, int count) {
-  double *to = S2_TAKE(arena, double, count);
-  memcpy(to, from, sizeof(double) * (size_t)count);
-  return to;
-}
-
 bool s2_step_midpoint(S2Step *step, const S2Island *island, bool *done) {
   *done = false;
   if (!applies(step, island)) {
@@ -592,8 +586,8 @@ bool s2_step_midpoint(S2Step *step, const S2Island *island, bool *done) {
     linear[i] = step->v1[3 * island->node[i / 3] + i % 3];
   }
   int joints = step->world->joints.count;
-  double *impulse = copy(step->arena, step->joint_impulse, S2_JOINT_ROWS * joints);
-  double *reaction = copy(step->arena, step->joint_reaction, 3 * joints);
+  double *impulse = s2_arena_copy(step->arena, step->joint_impulse, S2_JOINT_ROWS * joints);
+  double *reaction = s2_arena_copy(step->arena, step->joint_reaction, 3 * joints);
   bool solved = solve(&m);
   for (int i = 0; i < 3 * m.nodes && solved; i++) {
     int32_t at = 3 * island->node[i / 3] + i % 3;

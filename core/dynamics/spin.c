@@ -132,7 +132,7 @@ void s2_island_balance(const S2Step *step, const S2Island *island) {
   }
 }
 
-static double kinetic_of(const S2Step *step, const S2Island *island, const double *v) {
+double s2_island_kinetic(const S2Step *step, const S2Island *island, const double *v) {
   double sum = 0;
   for (int i = 0; i < island->nodes; i++) {
     const S2Body *body = &step->world->bodies.at[island->node[i]];
@@ -162,7 +162,7 @@ double s2_island_most_kinetic(const S2Step *step, const S2Island *island, double
       const double *from = way == 0 ? step->free_v : step->v2;
       memcpy(v + 3 * i, from + 3 * island->node[i], 3 * sizeof(double));
     }
-    most = fmax(most, kinetic_of(step, island, v));
+    most = fmax(most, s2_island_kinetic(step, island, v));
   }
   return most * (1 + S2_SPIN_ROUNDING);
 }
@@ -170,7 +170,7 @@ double s2_island_most_kinetic(const S2Step *step, const S2Island *island, double
 // The motion of the centre stays, the rest is made smaller, and where that is not enough (masses
 // were moved inwards by much) the rotation. Small changes to v are added, for the sake of rounding.
 bool s2_island_cap(const S2Step *step, const S2Island *island, double most, double *v) {
-  double kinetic = kinetic_of(step, island, v);
+  double kinetic = s2_island_kinetic(step, island, v);
   if (kinetic <= most) {
     return false;
   }

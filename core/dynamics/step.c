@@ -23,17 +23,9 @@ double s2_clock(void) {
   return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-static double *copy(S2Arena *arena, const double *from, int count) {
-  double *to = S2_TAKE(arena, double, count);
-  if (count > 0) {
-    memcpy(to, from, sizeof(double) * (size_t)count);
-  }
-  return to;
-}
-
 // Static and disabled bodies may have been given a velocity: it waits until they move again.
 static double *velocities(const S2World *world, S2Arena *arena) {
-  double *v = copy(arena, world->v.at, 3 * world->bodies.count);
+  double *v = s2_arena_copy(arena, world->v.at, 3 * world->bodies.count);
   for (int i = 0; i < world->order.count; i++) {
     int32_t slot = world->order.at[i];
     const S2Body *body = &world->bodies.at[slot];
@@ -62,16 +54,16 @@ S2Step s2_step_begin(S2World *world, int part, int parts) {
       .h = world->kept.def.dt / parts,
       .acted = world->kept.def.dt / parts,
       .t = world->kept.time,
-      .q0 = copy(arena, world->q.at, 3 * slots),
+      .q0 = s2_arena_copy(arena, world->q.at, 3 * slots),
       .v0 = velocities(world, arena),
       .v_start = velocities(world, arena),
       .force = S2_TAKE_ZEROED(arena, double, 3 * slots),
       .mass = S2_TAKE_ZEROED(arena, double, 3 * slots),
       .free_v = S2_TAKE_ZEROED(arena, double, 3 * slots),
       .slack = S2_TAKE_ZEROED(arena, double, slots),
-      .v1 = copy(arena, world->v.at, 3 * slots),
-      .v2 = copy(arena, world->v.at, 3 * slots),
-      .q1 = copy(arena, world->q.at, 3 * slots),
+      .v1 = s2_arena_copy(arena, world->v.at, 3 * slots),
+      .v2 = s2_arena_copy(arena, world->v.at, 3 * slots),
+      .q1 = s2_arena_copy(arena, world->q.at, 3 * slots),
       .turn = S2_TAKE(arena, S2Rot, slots),
       .carry = S2_TAKE_ZEROED(arena, double, 3 * slots),
       .share = world->kept.def.beta,

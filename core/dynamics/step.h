@@ -222,6 +222,8 @@ double s2_island_spin(const S2Step *step, const S2Island *island, const double *
 void s2_island_set_spin(const S2Step *step, const S2Island *island, double spin, double *v);
 // Turns v1 of an island that floats, as one body, until what its joints did is balanced at q0.
 void s2_island_balance(const S2Step *step, const S2Island *island);
+// Kinetic energy of an island at velocities v (3 a node), J.
+double s2_island_kinetic(const S2Step *step, const S2Island *island, const double *v);
 // The energy it may have, J: that of v2 or of the free motion; infinite where joints bring energy.
 // `v` is for its use.
 double s2_island_most_kinetic(const S2Step *step, const S2Island *island, double *v);
