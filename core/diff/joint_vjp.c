@@ -188,12 +188,55 @@ static int soften(const S2JointUndo *undo, S2JointRow *rows, S2JointHessian *hes
   return count;
 }
 
+// The row of a gear that moves more than two bodies (gear_rows.c). Its copies have no data of their
+// own, and with what is beside them are the bodies: what acts along a body's part of the row is the
+// row's impulse, and what it feels the body's velocity.
+static void wide_gear_vjp(S2JointUndo *undo, Cursor *cursor) {
+  const S2Step *step = undo->step;
+  const S2Joint *gear = undo->joint;
+  const S2RowsAdjoint *of = undo->rows;
+  S2JointRow row[S2_JOINT_EQUATIONS];
+  S2JointHessian hessian[S2_JOINT_EQUATIONS] = {{{{0}}}};
+  S2SoftRow soft[S2_JOINT_EQUATIONS];
+  S2GearMovers movers = s2_gear_movers(step, gear);
+  int count = s2_gear_row_count(&movers), r = cursor->row + count - 1;
+  cursor->row += count;
+  if (count == 0) {
+    return;
+  }
+  soften(undo, row, hessian, soft);
+  S2RowBar bar = {0};
+  rigid_vjp(undo, &soft[0].row, of->bias[r], &bar);
+  const int32_t slots[4] = {gear->a, gear->b, gear->more[0], gear->more[1]};
+  const double factors[4] = {row[0].ja[0], row[0].jb[0], row[0].more[0], row[0].more[1]};
+  double *const factor_bar[4] = {&bar.ja[0], &bar.jb[0], &bar.more[0], &bar.more[1]};
+  for (int i = 0; i < 4; i++) {
+    int at = 3 * slots[i], node = slots[i] == S2_NONE ? S2_GROUND : step->node_of[slots[i]];
+    if (node != S2_GROUND) {
+      *factor_bar[i] += of->bias[r] * of->v[3 * node] + of->lambda[r] * of->rhs[3 * node];
+    } else if (slots[i] != S2_NONE && undo->kind != S2_POSITIONS) {
+      *factor_bar[i] += of->bias[r] * step->free_v[at];
+      undo->bar->free_v[at] += of->bias[r] * factors[i];
+    }
+    if (i >= 2 && slots[i] != S2_NONE) { // the others are below
+      *factor_bar[i] += bar.speed * step->v0[at];
+      undo->bar->v0[at] += bar.speed * factors[i];
+    }
+  }
+  s2_joint_speed_vjp(undo, &row[0], &hessian[0], &bar);
+  s2_joint_function_vjp(&undo->at, 0, &bar, &undo->place);
+}
+
 static void equations_vjp(S2JointUndo *undo, Cursor *cursor) {
   S2JointRow rows[S2_JOINT_EQUATIONS];
   S2JointHessian hessians[S2_JOINT_EQUATIONS] = {{{{0}}}};
   S2SoftRow soft[S2_JOINT_EQUATIONS];
   S2RowBar bars[S2_JOINT_EQUATIONS] = {{0}};
   if (undo->kind == S2_POSITIONS && undo->joint->velocity_only) {
+    return;
+  }
+  if (undo->joint->more[0] != S2_NONE) {
+    wide_gear_vjp(undo, cursor);
     return;
   }
   if (is_plain(undo)) {

@@ -243,14 +243,18 @@ static void lock_vjp(const S2JointAt *at, int row, const S2RowBar *bar, const S2
   }
 }
 
+enum { MORE = 6 }; // columns of the angles of S2Joint.more, behind those of a and b
+
 // Columns of a and b of the joint `of` in the row of the gear, -1: it stands still.
 static void columns(const S2Joint *gear, const S2Joint *of, int column[2]) {
   const int32_t slots[2] = {of->a, of->b};
   for (int side = 0; side < 2; side++) {
-    column[side] = slots[side] == S2_NONE   ? -1
-                   : slots[side] == gear->a ? 0
-                   : slots[side] == gear->b ? 3
-                                            : -1;
+    column[side] = slots[side] == S2_NONE         ? -1
+                   : slots[side] == gear->a       ? 0
+                   : slots[side] == gear->b       ? 3
+                   : slots[side] == gear->more[0] ? MORE
+                   : slots[side] == gear->more[1] ? MORE + 1
+                                                  : -1;
   }
 }
 
@@ -271,14 +275,16 @@ static void gear_vjp(const S2JointAt *at, const S2RowBar *bar, const S2PlaceBar 
     double along = bar->value * its.value;
     for (int i = 0; i < 6; i++) {
       int from = column[i / 3] + i % 3;
-      if (column[i / 3] < 0) {
+      if (column[i / 3] < 0 || (column[i / 3] >= MORE && i % 3 > 0)) {
         continue;
       }
-      double j_bar = from < 3 ? bar->ja[from] : bar->jb[from - 3];
+      double j_bar = column[i / 3] >= MORE ? bar->more[from - MORE]
+                     : from < 3            ? bar->ja[from]
+                                           : bar->jb[from - 3];
       *(i < 3 ? &part.ja[i] : &part.jb[i - 3]) = factor * j_bar;
       along += j_bar * (i < 3 ? its.ja[i] : its.jb[i - 3]);
-      for (int j = 0; j < 6 && bar->bent; j++) {
-        if (column[j / 3] >= 0) {
+      for (int j = 0; j < 6 && bar->bent && from < MORE; j++) {
+        if (column[j / 3] >= 0 && column[j / 3] < MORE) {
           double of_bar = bar->hessian.at[from][column[j / 3] + j % 3];
           part.hessian.at[i][j] = factor * of_bar;
           along += of_bar * bent.at[i][j];

@@ -98,7 +98,7 @@ static S2Status rows_vjp(Shake *shake) {
     }
     shake->y[r] = -shake->y[r];
   }
-  S2RowsAdjoint at_start = {none, none, ja, jb, none, none, none, none, none, none};
+  S2RowsAdjoint at_start = {none, note->lambda, ja, jb, none, none, none, none, shake->p, none};
   S2RowsAdjoint at_end = {none, none, none, none, shake->y, none, none, none, none, none};
   S2Assembly only[2] = {shake->start, shake->end}; // equations come first
   only[0].parts = only[1].parts = shake->rows;
@@ -233,6 +233,21 @@ static double set_spin_vjp(S2Undo *undo, const S2Note *note, double spin, double
   return spin_bar;
 }
 
+// Of the kinetic energy at velocities v, to them (both 3 a slot).
+static void kinetic_vjp(S2Undo *undo, const S2Note *note, double energy_bar, const double *v,
+                        double *v_bar) {
+  for (int i = 0; i < note->island.nodes; i++) {
+    int32_t slot = note->island.node[i], at = 3 * slot;
+    const S2Body *body = &undo->world.bodies.at[slot];
+    S2BodyGradient *g = &undo->gradient->body[slot];
+    v_bar[at] += energy_bar * body->inertia * v[at];
+    v_bar[at + 1] += energy_bar * body->mass * v[at + 1];
+    v_bar[at + 2] += energy_bar * body->mass * v[at + 2];
+    g->inertia += energy_bar * v[at] * v[at] / 2;
+    g->mass += energy_bar * s2_length2(s2_vec2(v[at + 1], v[at + 2])) / 2;
+  }
+}
+
 void s2_undo_spin(S2Undo *undo, int index) {
   const S2Note *note = s2_note_at(undo->notes, index);
   int nodes = note->island.nodes;
@@ -245,7 +260,12 @@ void s2_undo_spin(S2Undo *undo, int index) {
       memcpy(undo->step.v2 + 3 * note->island.node[i], note->before + 3 * i, 3 * sizeof(double));
     }
     undo->spin += set_spin_vjp(undo, note, note->spin, undo->bar.v2);
-    undo->gradient->flags |= note->part < 1 ? S2_GRADIENT_PARTIAL : 0;
+    return;
+  }
+  if (note->act == S2_ACT_CAP) {
+    double bar = s2_undo_slower(undo, note);
+    kinetic_vjp(undo, note, bar, undo->step.v2, undo->bar.v2);
+    undo->most -= bar;
     return;
   }
   S2ArenaMark mark = s2_arena_mark(undo->arena);
@@ -255,7 +275,64 @@ void s2_undo_spin(S2Undo *undo, int index) {
   }
   Whole whole = whole_of(undo, note, v);
   whole_vjp(undo, note, &whole, v, undo->spin, 0, undo->bar.v2);
-  undo->spin = 0;
+  kinetic_vjp(undo, note, undo->most * (1 + S2_SPIN_ROUNDING),
+              note->from_v2 ? undo->step.v2 : undo->step.free_v,
+              note->from_v2 ? undo->bar.v2 : undo->bar.free_v);
+  undo->spin = undo->most = 0;
+  s2_arena_rewind(undo->arena, mark);
+}
+
+// v1 += a turn of the whole, as one body of the masses W at q0, that has the moment of what joints
+// did, W (free_v - v1).
+void s2_undo_balance(S2Undo *undo, const S2Note *note) {
+  S2ArenaMark mark = s2_arena_mark(undo->arena);
+  const S2Step *step = &undo->step;
+  S2StepAdjoint *bar = &undo->bar;
+  int nodes = note->island.nodes;
+  S2Vec2 *arm = S2_TAKE(undo->arena, S2Vec2, nodes), *arm_bar = S2_TAKE(undo->arena, S2Vec2, nodes);
+  S2Vec2 centre = {0}, centre_bar = {0};
+  double weight = 0, inertia = 0, moment = 0, turn_bar = 0;
+  for (int i = 0; i < nodes; i++) {
+    const double *q = step->q0 + 3 * note->island.node[i], *w = step->mass + 3 * note->island.node[i];
+    const double *first = step->q0 + 3 * note->island.node[0];
+    arm[i] = s2_vec2(q[1] - first[1], q[2] - first[2]);
+    weight += w[1];
+    centre = s2_add_scaled(centre, w[1], arm[i]);
+  }
+  for (int i = 0; i < nodes; i++) {
+    int32_t at = 3 * note->island.node[i];
+    const double *w = step->mass + at, *v = note->before + 3 * i, *free_v = step->free_v + at;
+    arm[i] = s2_add_scaled(arm[i], -1 / weight, centre);
+    inertia += w[0] + w[1] * s2_length2(arm[i]);
+    moment += w[0] * (free_v[0] - v[0]) +
+              w[1] * s2_cross(arm[i], s2_vec2(free_v[1] - v[1], free_v[2] - v[2]));
+    turn_bar += bar->v1[at] - arm[i].y * bar->v1[at + 1] + arm[i].x * bar->v1[at + 2];
+  }
+  double turn = moment / inertia, moment_bar = turn_bar / inertia, inertia_bar = -turn * moment_bar;
+  for (int i = 0; i < nodes; i++) {
+    int32_t at = 3 * note->island.node[i];
+    const double *w = step->mass + at, *v = note->before + 3 * i, *free_v = step->free_v + at;
+    S2Vec2 missing = s2_vec2(free_v[1] - v[1], free_v[2] - v[2]);
+    const double along[3] = {w[0], -w[1] * arm[i].y, w[1] * arm[i].x}; // d moment / d free_v
+    arm_bar[i] = s2_vec2(turn * bar->v1[at + 2], -turn * bar->v1[at + 1]);
+    arm_bar[i] = s2_add_scaled(arm_bar[i], -moment_bar * w[1], s2_left(missing));
+    arm_bar[i] = s2_add_scaled(arm_bar[i], 2 * inertia_bar * w[1], arm[i]);
+    centre_bar = s2_sub(centre_bar, arm_bar[i]);
+    bar->mass[at] += moment_bar * (free_v[0] - v[0]) + inertia_bar;
+    bar->mass[at + 1] += moment_bar * s2_cross(arm[i], missing) + inertia_bar * s2_length2(arm[i]);
+    for (int c = 0; c < 3; c++) {
+      bar->free_v[at + c] += moment_bar * along[c];
+      bar->v1[at + c] -= moment_bar * along[c];
+      step->v1[at + c] = v[c];
+    }
+  }
+  for (int i = 0; i < nodes; i++) {
+    int32_t at = 3 * note->island.node[i];
+    S2Vec2 to = s2_add_scaled(arm_bar[i], step->mass[at + 1] / weight, centre_bar);
+    bar->q0[at + 1] += to.x;
+    bar->q0[at + 2] += to.y;
+    bar->mass[at + 1] += s2_dot(arm[i], centre_bar) / weight;
+  }
   s2_arena_rewind(undo->arena, mark);
 }
 

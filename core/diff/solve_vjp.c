@@ -147,6 +147,29 @@ static double *inertial_bar(S2Undo *undo, int32_t slot, int c) {
   return c == 0 ? &body->inertia : &body->mass;
 }
 
+static int nodes_of(const S2Undo *undo, const S2Note *note) {
+  return note->island.nodes + s2_gear_nodes(&undo->step, &note->island);
+}
+
+// What the nodes of gears took from bodies (s2_gear_split): its adjoint to theirs.
+static void join_masses(const Solve *solve) {
+  const S2Step *step = &solve->undo->step;
+  const S2Island *island = &solve->note->island;
+  double *mass = solve->data.mass, part = s2_gear_part(solve->assembly.problem.nodes - island->nodes);
+  int aside = solve->assembly.problem.nodes;
+  for (int i = island->joints - 1; i >= 0 && aside > island->nodes; i--) {
+    S2GearMovers movers = s2_gear_movers(step, &step->world->joints.at[island->joint[i]]);
+    if (movers.count <= 2) {
+      continue;
+    }
+    aside -= 1;
+    for (int c = movers.count - 2; c >= 0; c--) {
+      int from = 3 * step->node_of[movers.slot[c]];
+      mass[from] += part * (mass[3 * aside + c] - mass[from]);
+    }
+  }
+}
+
 static void bodies_vjp(const Solve *solve) {
   S2Undo *undo = solve->undo;
   S2StepAdjoint *bar = &undo->bar;
@@ -154,6 +177,10 @@ static void bodies_vjp(const Solve *solve) {
   S2Kind kind = solve->note->kind;
   bool forces = s2_kind_takes_time(kind);
   bool from_v2 = kind != S2_MOTION && kind != S2_REBOUND && kind != S2_POSITIONS;
+  for (int i = 0; i < solve->note->island.nodes && kind == S2_POSITIONS; i++) {
+    solve->data.mass[3 * i] *= solve->note->stiffness;
+  }
+  join_masses(solve);
   for (int i = 0; i < solve->note->island.nodes; i++) {
     int32_t slot = solve->note->island.node[i];
     const S2Body *body = &undo->world.bodies.at[slot];
@@ -166,7 +193,7 @@ static void bodies_vjp(const Solve *solve) {
         bar->mass[at] += mass + rhs * step->free_v[at];
         bar->free_v[at] += rhs * step->mass[at];
       } else {
-        *weight += mass * (c == 0 && kind == S2_POSITIONS ? solve->note->stiffness : 1);
+        *weight += mass;
       }
       if (from_v2) {
         *weight += rhs * step->v2[at];
@@ -454,7 +481,7 @@ S2Status s2_undo_solve(S2Undo *undo, int index) {
   double *now = note->into_v1 ? undo->step.v1 : undo->step.v2;
   double *bar = note->into_v1 ? undo->bar.v1 : undo->bar.v2;
   s2_undo_set_island(undo, note);
-  solve.dl_dv = S2_TAKE(undo->arena, double, 3 * note->island.nodes);
+  solve.dl_dv = S2_TAKE_ZEROED(undo->arena, double, 3 * nodes_of(undo, note));
   for (int i = 0; i < note->island.nodes; i++) {
     int32_t at = 3 * note->island.node[i];
     memcpy(solve.dl_dv + 3 * i, bar + at, 3 * sizeof(double));
@@ -568,13 +595,14 @@ static void feed_vjp(Solve *solve, int equations, double *ja, double *jb) {
       int node = side == 0 ? row->a : row->b;
       const double *j = side == 0 ? row->ja : row->jb;
       double *j_bar = side == 0 ? ja : jb;
-      for (int c = 0; c < 3 && node != S2_GROUND; c++) {
-        int32_t slot = note->island.node[node];
-        double mass = solve->assembly.problem.mass[3 * node + c];
+      for (int c = 0; c < 3 && node != S2_GROUND && node < note->island.nodes; c++) {
+        int32_t slot = note->island.node[node]; // nodes of gears are displaced for nothing
+        const S2Body *body = &undo->world.bodies.at[slot];
+        double mass = solve->assembly.problem.mass[3 * node + c]; // a part of the body's
         double over = note->part * undo->displaced[3 * slot + c] / mass;
         sum += j[c] * over;
         j_bar[3 * r + c] += lambda * over;
-        *inertial_bar(undo, slot, c) -= over * j[c] * lambda / mass;
+        *inertial_bar(undo, slot, c) -= over * j[c] * lambda / (c == 0 ? body->inertia : body->mass);
       }
     }
     if (part->row != S2_NONE) {
@@ -585,6 +613,18 @@ static void feed_vjp(Solve *solve, int equations, double *ja, double *jb) {
   }
 }
 
+// What a displacement of bodies is worth that acts along equations: of q1, and of what is fed back.
+static double *pushes_bar(const Solve *solve) {
+  const S2Undo *undo = solve->undo;
+  int count = 3 * solve->note->island.nodes;
+  double *bar = S2_TAKE(undo->arena, double, count);
+  for (int i = 0; i < count; i++) {
+    double displaced = undo->displaced[3 * solve->note->island.node[i / 3] + i % 3];
+    bar[i] = solve->data.rhs[i] + solve->note->part * displaced / solve->assembly.problem.mass[i];
+  }
+  return bar;
+}
+
 // Joints: errors at q1, and in S2_MEND_SHAKE the rest of the equations at q0.
 static S2Status mended_joints(Solve *solve, const S2Assembly *start, int equations) {
   S2Undo *undo = solve->undo;
@@ -592,12 +632,14 @@ static S2Status mended_joints(Solve *solve, const S2Assembly *start, int equatio
   S2McpGradient *data = &solve->data;
   double h = undo->bar.h, elapsed = undo->bar.elapsed;
   double *none = S2_TAKE_ZEROED(undo->arena, double, 3 * (note->rows + note->island.nodes));
-  S2RowsAdjoint rows = {note->more, note->lambda, data->ja, data->jb, data->bias,
-                        none,       none,         none,     none,     solve->given};
+  S2RowsAdjoint rows = {note->more,   note->lambda, data->ja,
+                        data->jb,     data->bias,   none,
+                        none,         none,         start == NULL ? data->rhs : none,
+                        solve->given};
   S2Status status = s2_ok();
   if (start != NULL) {
-    S2RowsAdjoint at_start = {note->more, note->lambda, data->ja, data->jb, none,
-                              none,       none,         none,     none,     solve->given};
+    S2RowsAdjoint at_start = {note->more, note->lambda, data->ja, data->jb,          none,
+                              none,       none,         none,     pushes_bar(solve), solve->given};
     double *q1 = undo->step.q1, *q1_bar = undo->bar.q1;
     S2Assembly only = *start; // equations come first
     only.parts = equations;
@@ -689,9 +731,9 @@ static S2Status solved_joints(Solve *solve, const S2Assembly *end) {
     }
   }
   double *q1 = undo->step.q1, *q1_bar = undo->bar.q1;
-  S2RowsAdjoint at_start = {note->more, note->lambda, data->ja, data->jb, data->bias,
-                            none,       none,         none,     none,     solve->given};
-  S2RowsAdjoint at_end = {none, none, none, none, errors, none, none, none, none, given};
+  S2RowsAdjoint at_start = {note->more, note->lambda, data->ja, data->jb,  data->bias,
+                            none,       none,         none,     data->rhs, solve->given};
+  S2RowsAdjoint at_end = {note->more, none, none, none, errors, none, none, none, none, given};
   undo->step.q1 = undo->step.q0;
   undo->bar.q1 = undo->bar.q0;
   S2Status status = s2_joint_rows_vjp(&undo->step, &note->island, S2_POSITIONS, &solve->assembly,
@@ -709,7 +751,7 @@ static S2Status undo_solved_mend(S2Undo *undo, int index) {
   S2ArenaMark mark = s2_arena_mark(arena);
   Solve solve = {.undo = undo, .index = index, .note = note, .touches = note->solved};
   s2_undo_set_island(undo, note);
-  solve.dl_dv = S2_TAKE(arena, double, 3 * note->island.nodes);
+  solve.dl_dv = S2_TAKE_ZEROED(arena, double, 3 * nodes_of(undo, note));
   solve.dl_dlambda = S2_TAKE_ZEROED(arena, double, note->rows);
   take_displacement(&solve);
   S2Choice *no_contacts = S2_TAKE_ZEROED(arena, S2Choice, 2 * note->island.touches);
@@ -747,7 +789,7 @@ S2Status s2_undo_mend(S2Undo *undo, int index) {
   S2ArenaMark mark = s2_arena_mark(arena);
   Solve solve = {.undo = undo, .index = index, .note = note, .touches = note->touches};
   s2_undo_set_island(undo, note);
-  solve.dl_dv = S2_TAKE(arena, double, 3 * note->island.nodes);
+  solve.dl_dv = S2_TAKE_ZEROED(arena, double, 3 * nodes_of(undo, note));
   solve.dl_dlambda = S2_TAKE_ZEROED(arena, double, note->rows);
   take_displacement(&solve);
   solve.assembly = s2_assemble(&undo->step, &note->island, note->choices, S2_POSITIONS);

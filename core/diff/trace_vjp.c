@@ -359,6 +359,13 @@ static void start_vjp(S2Undo *undo, const S2Note *note) {
 
 // ---- Acts -------------------------------------------------------------------------------------
 
+// What an abandoned way of q1 started from: its adjoint waited while the way was undone.
+static void rejoin(S2Undo *undo) {
+  add(undo, undo->back, undo->bar.q1);
+  clear(undo, undo->back);
+  undo->back_at = S2_NONE;
+}
+
 static void of_island(S2Undo *undo, const S2Note *note, double *from_bar, double *to_bar,
                       double *now) {
   for (int i = 0; i < 3 * note->island.nodes; i++) {
@@ -527,7 +534,15 @@ static S2Status undo_act(S2Undo *undo, int index) {
   case S2_ACT_SPIN:
   case S2_ACT_SPIN_V2:
   case S2_ACT_SPIN_DQ:
+  case S2_ACT_CAP:
     s2_undo_spin(undo, index);
+    break;
+  case S2_ACT_BALANCE:
+    s2_undo_balance(undo, note);
+    break;
+  case S2_ACT_GO_BACK:
+    of_island(undo, note, undo->bar.q1, undo->back, undo->step.q1);
+    undo->back_at = note->since;
     break;
   case S2_ACT_FEEDBACK:
     feedback_vjp(undo, note);
@@ -566,7 +581,7 @@ static S2Status undo_act(S2Undo *undo, int index) {
 static S2Undo begin(const S2Notes *notes, S2WorldGradient *gradient, S2Arena *arena) {
   const S2Fixed *fixed = notes->fixed;
   size_t count = 3 * (size_t)notes->slots, joints = (size_t)notes->joint_slots;
-  double *const v = S2_TAKE_ZEROED(arena, double, 21 * count);
+  double *const v = S2_TAKE_ZEROED(arena, double, 22 * count);
   S2Undo undo = {.notes = notes, .gradient = gradient, .arena = arena};
   undo.world.bodies.at = fixed->body;
   undo.world.bodies.count = fixed->bodies;
@@ -612,6 +627,8 @@ static S2Undo begin(const S2Notes *notes, S2WorldGradient *gradient, S2Arena *ar
   undo.start = v + 18 * count;
   undo.ground0 = v + 19 * count;
   undo.ground1 = v + 20 * count;
+  undo.back = v + 21 * count;
+  undo.back_at = S2_NONE;
   undo.feed = S2_TAKE_ZEROED(arena, double, joints);
   for (int i = 0; i < notes->slots; i++) {
     undo.step.node_of[i] = S2_GROUND;
@@ -691,6 +708,9 @@ S2Status s2_trace_vjp(const S2Trace *trace, S2WorldGradient *gradient, S2Arena *
       undo.step.dt = undo.world.kept.def.dt / undo.world.kept.def.substeps;
     }
     status = undo_act(&undo, i);
+    if (undo.back_at == i) {
+      rejoin(&undo);
+    }
   }
   s2_arena_rewind(arena, mark);
   return status;

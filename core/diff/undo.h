@@ -18,7 +18,9 @@ typedef struct S2Undo {
   double *lean, *more; // 2 a touch: of the impulses that bound friction; of what is still gained
   double *displaced;   // 3 a slot: of what joints displaced in mends
   double *feed;        // a joint slot: part of a mend's impulse that it kept
-  double spin;         // of the angular momentum that S2_ACT_SPIN measured
+  double spin, most;   // of the angular momentum that S2_ACT_SPIN measured, and of the energy
+  double *back;        // 3 a slot: of q1 as it was before note back_at, where S2_ACT_GO_BACK went
+  int back_at;         // S2_NONE: nowhere
   double *reflected, *start; // 3 a slot: of v2 after the passes of a blow, and at its start
   // Event stepping (event_vjp.c): of the length of a step, and of what is left of it at the end of
   // a piece; of the energy that its mends lifted
@@ -37,9 +39,10 @@ S2Status s2_undo_mend(S2Undo *undo, int index);
 void s2_undo_set_island(S2Undo *undo, const S2Note *note); // what assembly reads of it
 void s2_undo_forget_island(S2Undo *undo, const S2Note *note);
 
-// shake_vjp.c: of S2_ACT_SHAKE; of SPIN, SPIN_V2 and SPIN_DQ
+// shake_vjp.c: of S2_ACT_SHAKE; of SPIN, SPIN_V2, SPIN_DQ and CAP; of BALANCE
 S2Status s2_undo_shake(S2Undo *undo, int index);
 void s2_undo_spin(S2Undo *undo, int index);
+void s2_undo_balance(S2Undo *undo, const S2Note *note);
 
 // shake_vjp.c: of S2_ACT_SLOWER; returns the adjoint of the energy.
 double s2_undo_slower(S2Undo *undo, const S2Note *note);

@@ -51,8 +51,7 @@ void s2_gear_split(const S2Step *step, const S2Island *island, int nodes,
     for (int c = 0; c < 3; c++) {
       int at = 3 * aside + c, from = 3 * step->node_of[movers.slot[c < movers.count - 1 ? c : 0]];
       bool copies = c < movers.count - 1;
-      // Of what is left, so that a third of a body is left however many gears it is in.
-      double part = copies ? 1.0 / (nodes + 1) : 0;
+      double part = copies ? s2_gear_part(nodes) : 0;
       arrays->place[at] = 3 * movers.slot[copies ? c : 0];
       arrays->mass[at] = copies ? part * arrays->mass[from] : arrays->mass[from];
       arrays->rhs[at] = part * arrays->rhs[from];
@@ -66,9 +65,13 @@ void s2_gear_split(const S2Step *step, const S2Island *island, int nodes,
   }
 }
 
+int s2_gear_row_count(const S2GearMovers *movers) {
+  return movers->count > 2 ? movers->count : movers->count > 0 ? 1 : 0;
+}
+
 int s2_gear_rows(const S2Step *step, const S2GearMovers *movers, int32_t aside, double bias,
                  S2Row rows[4]) {
-  int count = movers->count > 2 ? movers->count : movers->count > 0 ? 1 : 0;
+  int count = s2_gear_row_count(movers);
   S2Row plain = {.a = S2_GROUND, .b = S2_GROUND, .coupled_to = -1, .lo = -INFINITY, .hi = INFINITY};
   for (int i = 0; i < count; i++) {
     rows[i] = plain;

@@ -295,7 +295,6 @@ static void refuse_joint(S2Notes *notes, const S2Joint *joint) {
   notes->reason = joint->type == S2_CONSTRAINT ? "a joint of type constraint"
                   : joint->has_law             ? "a spring with a law of the program's own"
                   : joint->driven              ? "a lock that moves as the program says"
-                  : joint->more[0] != S2_NONE  ? "a gear that moves more than two bodies"
                                                : notes->reason;
 }
 
@@ -328,7 +327,7 @@ void s2_note_solve(const S2Step *step, const S2Island *island, const S2Choice *c
   note->rows = assembly->problem.rows;
   note->before = of_nodes(notes, island, v);
   note->lambda = keep_doubles(notes, solution->lambda, note->rows);
-  note->more = keep_doubles(notes, solution->v, 3 * island->nodes);
+  note->more = keep_doubles(notes, solution->v, 3 * assembly->problem.nodes);
 }
 
 void s2_note_linearise(const S2Step *step, int32_t touch) {
@@ -365,7 +364,7 @@ void s2_note_mend(const S2Step *step, const S2Island *island, S2Mend mend, const
   note->rows = assembly->problem.rows;
   note->before = of_nodes(notes, island, step->q1);
   note->lambda = keep_doubles(notes, solution->lambda, note->rows);
-  note->more = keep_doubles(notes, solution->v, 3 * island->nodes);
+  note->more = keep_doubles(notes, solution->v, 3 * assembly->problem.nodes);
 }
 
 void s2_note_shake(const S2Step *step, const S2Island *island, const double *start,
@@ -383,9 +382,9 @@ void s2_note_shake(const S2Step *step, const S2Island *island, const double *sta
   }
 }
 
-void s2_note_spin(const S2Step *step, const S2Island *island) {
+void s2_note_spin(const S2Step *step, const S2Island *island, bool from_v2) {
   if (step->world->notes != NULL) {
-    (void)note_island(step, island, S2_ACT_SPIN);
+    note_island(step, island, S2_ACT_SPIN)->from_v2 = from_v2;
   }
 }
 
@@ -400,10 +399,29 @@ void s2_note_set_spin(const S2Step *step, const S2Island *island, S2Act act, dou
   }
 }
 
-void s2_note_capped(const S2Step *step) {
-  const S2Notes *notes = step->world->notes;
+void s2_note_cap(const S2Step *step, const S2Island *island, double excess, const double *before) {
+  S2Notes *notes = step->world->notes;
   if (notes != NULL) {
-    notes->at.at[notes->at.count - 1].note->part = 0;
+    S2Note *note = note_island(step, island, S2_ACT_CAP);
+    note->part = excess;
+    note->before = keep_doubles(notes, before, 3 * island->nodes);
+  }
+}
+
+void s2_note_balance(const S2Step *step, const S2Island *island) {
+  S2Notes *notes = step->world->notes;
+  if (notes != NULL) {
+    S2Note *note = note_island(step, island, S2_ACT_BALANCE);
+    note->before = of_nodes(notes, island, step->v1);
+  }
+}
+
+void s2_note_go_back(const S2Step *step, const S2Island *island, int since, const double *q) {
+  S2Notes *notes = step->world->notes;
+  if (notes != NULL) {
+    S2Note *note = note_island(step, island, S2_ACT_GO_BACK);
+    note->since = since;
+    note->before = keep_doubles(notes, q, 3 * island->nodes);
   }
 }
 

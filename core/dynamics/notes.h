@@ -30,6 +30,9 @@ typedef enum S2Act {
   S2_ACT_SPIN,      // measured: angular momentum of an island that floats
   S2_ACT_SPIN_V2,   // v2 += a turn of the whole, so that it has the measured one
   S2_ACT_SPIN_DQ,   // what joints displaced += such a turn, so that it has none
+  S2_ACT_CAP,       // v2 loses the energy it has beyond the most that was known at S2_ACT_SPIN
+  S2_ACT_BALANCE,   // v1 += a turn of the whole, so that joints have no moment at q0
+  S2_ACT_GO_BACK,   // q1 of an island's nodes is what it was before note `since`
   S2_ACT_FEEDBACK,  // v2 += part/h (what joints displaced in the mends since S2_ACT_INTEGRATE)
   S2_ACT_Q0_IS_Q1,  // all bodies (mended before the step)
   S2_ACT_ON,        // q0 = q1, v0 = v2 (all bodies; the next sub-step of bisect)
@@ -66,16 +69,18 @@ typedef struct S2Note {
   bool holds;       // MEND: S2Step.holds
   bool edge;        // SLOWER: as good as nothing was lifted
   bool meets;       // ARRIVE: something does, at the point `rows` of touches[0]
+  bool from_v2;     // SPIN: the most energy is that of v2, else of free_v
+  int since;        // GO_BACK
   int rows;         // SOLVE, MEND, SHAKE: of the problem; PIECE: how many there were before
   double h, t;      // FREE; PART: t
-  double part;      // MEND, FEEDBACK; SPIN_V2: below 1 where its energy was bounded after that;
-                    // ARRIVE: S2Step.share; KEEP; REPAY, SLOWER: J
+  double part;      // MEND, FEEDBACK; ARRIVE: S2Step.share; KEEP; REPAY, SLOWER, CAP: J
   double stiffness; // MEND: of angles
   double spin;      // SPIN_V2: what v2 got
   double *before;   // 3 a node, or 3 a slot: what is overwritten (MEND: q1; MIDPOINT: v1);
-                    // FREE, Q0_IS_Q1: q0 from here on; COMMIT, ON: q1; SHAKE: q1; SPIN_V2: v2;
-                    // SPIN_DQ: displacements
-  double *more;     // 3 a slot, or 3 a node. FREE: v0; COMMIT, ON: v2; SOLVE: the solution;
+                    // FREE, Q0_IS_Q1: q0 from here on; COMMIT, ON: q1; SHAKE: q1; SPIN_V2, CAP: v2;
+                    // SPIN_DQ: displacements; BALANCE: v1; GO_BACK: q1 where notes go on
+  double *more;     // 3 a slot, or 3 a node. FREE: v0; COMMIT, ON: v2; SOLVE: the solution, of
+                    // nodes of gears too;
                     // MIDPOINT: v0 as it took it; BLEND: reflected; MEND, SHAKE,
                     // FEEDBACK: displacements, by the joints alone
                     // PIECE_END: before, more and v1 are q1, v2 and v1; SET_OUT: q0 and v0;
@@ -154,10 +159,14 @@ void s2_note_mend(const S2Step *step, const S2Island *island, S2Mend mend, const
 void s2_note_shake(const S2Step *step, const S2Island *island, const double *start,
                    const double *dq, int rows, const double *lambda);
 // Before what they change is changed: v2, or displacements (3 a node).
-void s2_note_spin(const S2Step *step, const S2Island *island);
+void s2_note_spin(const S2Step *step, const S2Island *island, bool from_v2);
 void s2_note_set_spin(const S2Step *step, const S2Island *island, S2Act act, double spin,
                       const double *before);
-void s2_note_capped(const S2Step *step); // the last of them
+// `before`: v2 with more energy than it may have, by `excess`, 3 a node.
+void s2_note_cap(const S2Step *step, const S2Island *island, double excess, const double *before);
+void s2_note_balance(const S2Step *step, const S2Island *island); // before v1 is changed
+// `q`: q1 as the notes from `since` on leave it, 3 a node.
+void s2_note_go_back(const S2Step *step, const S2Island *island, int since, const double *q);
 // The step used something that has no derivative. A constant text.
 void s2_note_refuse(const S2Step *step, const char *what);
 void s2_note_unsolved(const S2Step *step);

@@ -114,7 +114,7 @@ bool s2_island_look_ahead(S2Step *step, const S2Island *island, S2Choice *choice
       return false;
     }
     if (island->joints > 0 && step->stiff[island->joint[0]] && s2_island_floats(step, island)) {
-      s2_note_refuse(step, "an island that floats and is too stiff for its step");
+      s2_note_balance(step, island);
       s2_island_balance(step, island);
     }
     integrate_island(step, island);

@@ -149,7 +149,9 @@ static bool is_elastic(const S2Joint *joint) {
          weights->linear > 0 || weights->angular > 0;
 }
 
-double s2_island_most_kinetic(const S2Step *step, const S2Island *island, double *v) {
+double s2_island_most_kinetic(const S2Step *step, const S2Island *island, double *v,
+                              bool *from_v2) {
+  *from_v2 = false;
   for (int i = 0; i < island->joints; i++) {
     const S2Joint *joint = &step->world->joints.at[island->joint[i]];
     if (is_elastic(joint) || joint->has_motor) {
@@ -162,17 +164,19 @@ double s2_island_most_kinetic(const S2Step *step, const S2Island *island, double
       const double *from = way == 0 ? step->free_v : step->v2;
       memcpy(v + 3 * i, from + 3 * island->node[i], 3 * sizeof(double));
     }
-    most = fmax(most, s2_island_kinetic(step, island, v));
+    double kinetic = s2_island_kinetic(step, island, v);
+    *from_v2 = kinetic > most && way == 1;
+    most = fmax(most, kinetic);
   }
   return most * (1 + S2_SPIN_ROUNDING);
 }
 
 // The motion of the centre stays, the rest is made smaller, and where that is not enough (masses
 // were moved inwards by much) the rotation. Small changes to v are added, for the sake of rounding.
-bool s2_island_cap(const S2Step *step, const S2Island *island, double most, double *v) {
+void s2_island_cap(const S2Step *step, const S2Island *island, double most, double *v) {
   double kinetic = s2_island_kinetic(step, island, v);
   if (kinetic <= most) {
-    return false;
+    return;
   }
   Whole whole = whole_of(step, island);
   double spin = spin_of(step, island, &whole, v), turn = spin / whole.inertia;
@@ -192,5 +196,4 @@ bool s2_island_cap(const S2Step *step, const S2Island *island, double most, doub
   }
   double slower = turning > room ? sqrt(room / turning) - 1 : 0;
   add_turn(step, island, &whole, turn * slower, v);
-  return true;
 }

@@ -323,10 +323,11 @@ static Spin keep_spin(const S2Step *step, const S2Island *island) {
   Spin spin = {.kept = s2_island_floats(step, island)};
   if (spin.kept) {
     spin.v = S2_TAKE(step->arena, double, 3 * island->nodes);
-    spin.energy = s2_island_most_kinetic(step, island, spin.v);
+    bool from_v2;
+    spin.energy = s2_island_most_kinetic(step, island, spin.v, &from_v2);
     get_velocities(step, island, spin.v);
     spin.value = s2_island_spin(step, island, spin.v);
-    s2_note_spin(step, island);
+    s2_note_spin(step, island, from_v2);
   }
   return spin;
 }
@@ -337,9 +338,11 @@ static void give_back_spin(const S2Step *step, const S2Island *island, const Spi
     get_velocities(step, island, spin->v);
     s2_note_set_spin(step, island, S2_ACT_SPIN_V2, spin->value, spin->v);
     s2_island_set_spin(step, island, spin->value, spin->v);
-    if (s2_island_cap(step, island, most, spin->v)) {
-      s2_note_capped(step);
+    double excess = s2_island_kinetic(step, island, spin->v) - most;
+    if (excess > 0) {
+      s2_note_cap(step, island, excess, spin->v);
     }
+    s2_island_cap(step, island, most, spin->v);
     for (int i = 0; i < island->nodes; i++) {
       memcpy(step->v2 + 3 * island->node[i], spin->v + 3 * i, 3 * sizeof(double));
     }
@@ -515,6 +518,11 @@ void s2_island_project(S2Step *step, S2Island *island) {
   }
   s2_arena_rewind(step->arena, mark);
   int fed = s2_notes_mark(step);
+  double *fed_q = S2_TAKE(step->arena, double, 3 * island->nodes);
+  for (int i = 0; i < island->nodes && fed > best.noted; i++) {
+    memcpy(fed_q + 3 * i, step->q1 + 3 * island->node[i], 3 * sizeof(double));
+  }
+  mark = s2_arena_mark(step->arena);
   keep_best(step, island, worst, &best);
   bool done = worst <= S2_PROJECTION_TOLERANCE * island->length;
   double stiffness = 1;
@@ -529,10 +537,12 @@ void s2_island_project(S2Step *step, S2Island *island) {
   }
   if (worst > best.worst) {
     go_back(step, island, &best);
-    if (best.noted < fed) { // its notes are those of the velocities as well
-      s2_note_refuse(step, "a joint error that cannot be mended");
+    if (best.noted < fed) { // the velocities have what was fed back
+      s2_notes_rewind(step, fed);
+      s2_note_go_back(step, island, best.noted, fed_q);
+    } else {
+      s2_notes_rewind(step, best.noted);
     }
-    s2_notes_rewind(step, best.noted);
   }
   if (step->h > 0 && best.worst > S2_MISFIT * island->length) {
     s2_step_warn_of_misfits(step, island);

@@ -225,11 +225,10 @@ void s2_island_balance(const S2Step *step, const S2Island *island);
 // Kinetic energy of an island at velocities v (3 a node), J.
 double s2_island_kinetic(const S2Step *step, const S2Island *island, const double *v);
 // The energy it may have, J: that of v2 or of the free motion; infinite where joints bring energy.
-// `v` is for its use.
-double s2_island_most_kinetic(const S2Step *step, const S2Island *island, double *v);
+// `v` is for its use; `from_v2`: is it the former?
+double s2_island_most_kinetic(const S2Step *step, const S2Island *island, double *v, bool *from_v2);
 // Less of v, so that its energy is at most this; linear momentum and, if it can be, spin stay.
-// False: it was.
-bool s2_island_cap(const S2Step *step, const S2Island *island, double most, double *v);
+void s2_island_cap(const S2Step *step, const S2Island *island, double most, double *v);
 
 // What a gap asks of the speed in a motion: its bias, m/s (speculative.c).
 double s2_step_gap_bias(const S2Step *step, double gap);
@@ -299,8 +298,13 @@ S2GearMovers s2_gear_movers(const S2Step *step, const S2Joint *gear);
 // How many nodes there are beside those of the island's bodies; and what is in them, taken from the
 // bodies. They follow in the order of the gears.
 int s2_gear_nodes(const S2Step *step, const S2Island *island);
+// Of what is left, so that a third of a body is left however many gears it is in.
+static inline double s2_gear_part(int nodes) {
+  return 1.0 / (nodes + 1);
+}
 void s2_gear_split(const S2Step *step, const S2Island *island, int nodes,
                    const S2NodeArrays *arrays);
+int s2_gear_row_count(const S2GearMovers *movers);
 // The rows, 0 to 4; the last one is the gear's own. `aside` is its node.
 int s2_gear_rows(const S2Step *step, const S2GearMovers *movers, int32_t aside, double bias,
                  S2Row rows[4]);
