@@ -418,6 +418,7 @@ static void commit_vjp(S2Undo *undo, int index) {
     const S2Joint *of = &undo->world.joints.at[slot];
     for (int r = 0; r < S2_JOINT_ROWS; r++) {
       undo->bar.joint_impulse[S2_JOINT_ROWS * slot + r] = joint->impulse[r];
+      undo->impulse_bar[S2_JOINT_ROWS * slot + r] = joint->impulse[r];
       joint->impulse[r] = 0;
     }
     g->dt += joint->reaction_time * elapsed / def->dt;
@@ -613,6 +614,7 @@ static S2Undo begin(const S2Notes *notes, S2WorldGradient *gradient, S2Arena *ar
   undo.ground0 = v + 19 * count;
   undo.ground1 = v + 20 * count;
   undo.feed = S2_TAKE_ZEROED(arena, double, joints);
+  undo.impulse_bar = S2_TAKE_ZEROED(arena, double, S2_JOINT_ROWS *joints);
   for (int i = 0; i < notes->slots; i++) {
     undo.step.node_of[i] = S2_GROUND;
   }

@@ -289,6 +289,7 @@ static bool flow(const Event *event, double h, bool rows) {
       return false;
     }
     if (island->joints > 0 && step->stiff[island->joint[0]] && s2_island_floats(step, island)) {
+      s2_note_refuse(step, "an island that floats and is too stiff for its step");
       s2_island_balance(step, island);
     }
   } else {
@@ -637,9 +638,6 @@ static bool run_island(Event *event) {
   event->limited = has_limits(step, event->island);
   event->plain = needs_euler(step, event->island);
   step->share = event->plain ? 1 : 0.5;
-  if (joints > 0) {
-    s2_note_refuse(step, "an island with joints in event stepping");
-  }
   bool going = true;
   for (int splits = 0; going && event->left > 0; splits++) {
     S2ArenaMark mark = s2_arena_mark(step->arena);
