@@ -25,6 +25,17 @@ static void look(const S2World *start, int steps, Seen *seen) {
     for (int i = 0; i < trace->notes.at.count; i++) {
       const S2Note *note = s2_note_at(&trace->notes, i);
       bool jointed = note->island.joints > 0;
+      if (getenv("S2_NOTES") != NULL) {
+        static const char *const acts[] = {"PART","FREE","RESET","RESET_V2","SOLVE","LINEARISE","V2_IS_V1","V1_IS_V2","RESTART","BLOW","BLEND","REWIND","MIDPOINT","INTEGRATE","MEND","SHAKE","SPIN","SPIN_V2","SPIN_DQ","FEEDBACK","Q0_IS_Q1","ON","COMMIT","DRIFT","PIECE","STRUCK","SET_OUT","COAST","ARRIVE","KEEP","REPAY","SLOWER","PIECE_END"};
+        printf("%d %s nodes %d h %.6g kind %d mend %d rows %d meets %d part %g edge %d touches %d", k + 1, acts[note->act], note->island.nodes, note->h, note->kind, note->mend, note->rows, note->meets, note->part, note->edge, note->island.touches);
+        for (int t = 0; t < note->island.touches && note->touches; t++) {
+          for (int p = 0; p < note->touches[t].count; p++) {
+            printf(" [%d-%d %d gap %.3g use %d target %d bias %g]", note->touches[t].body_a, note->touches[t].body_b, p, note->touches[t].points[p].at.gap, note->choices[2*t+p].use, note->choices[2*t+p].target, note->choices[2*t+p].bias);
+          }
+        }
+        for (int r = 0; r < note->rows && note->lambda; r++) printf(" %.3g", note->lambda[r]);
+        printf("\n");
+      }
       seen->meetings += jointed && note->act == S2_ACT_ARRIVE && note->meets;
       seen->struck += jointed && note->act == S2_ACT_STRUCK;
       seen->shaken += note->act == S2_ACT_SHAKE;
@@ -118,7 +129,7 @@ static void each_type(void **state) {
     }
     int n = getenv("S2_STEPS") ? atoi(getenv("S2_STEPS")) : 12;
     compare_to(name, world, n, (uint64_t)k, fmax(1e-6, askew), fmax(1e-6, askew), 1e-2, counts);
-    look(world, 12, &seen);
+    if (getenv("S2_ONLY") == NULL || strcmp(getenv("S2_ONLY"), name) == 0) look(world, n, &seen);
     s2_world_destroy(world);
   }
   report("each type", counts);

@@ -200,6 +200,10 @@ static void linearise_vjp(S2Undo *undo, const S2Note *note) {
 
 // ---- What joints displaced goes into the velocities -------------------------------------------
 
+// A part of what joints displaced that is 0 but for rounding: where there is no room, b, which is 0
+// in exact numbers, decides.
+static const double NO_PART = 1e-9;
+
 typedef struct Room { // a s^2 + b s <= room
   double a, b, room;
 } Room;
@@ -234,7 +238,7 @@ static void part_vjp(S2Undo *undo, const S2Note *note, double part_bar) {
   S2StepAdjoint *bar = &undo->bar;
   Room rooms[2];
   find_rooms(undo, note, rooms);
-  if (note->part == 1 || note->part == 0 || part_bar == 0) {
+  if (note->part == 1 || note->part < NO_PART || part_bar == 0) {
     return;
   }
   bool free_one =
