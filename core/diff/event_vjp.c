@@ -136,6 +136,10 @@ static void coast_vjp(S2Undo *undo, const S2Note *note) {
   move_nodes(note, undo->bar.v1, undo->bar.free_v);
 }
 
+static size_t impulses(const S2Undo *undo) {
+  return S2_JOINT_ROWS * (size_t)undo->notes->joint_slots;
+}
+
 // Adjoints of a sweep whose other results nobody asks for.
 static void scratch_bars(S2Undo *undo) {
   size_t count = 3 * (size_t)undo->notes->slots;
@@ -151,10 +155,22 @@ static void scratch_bars(S2Undo *undo) {
       .v1 = v + 5 * count,
       .v2 = v + 6 * count,
       .q1 = v + 7 * count,
-      .joint_impulse =
-          S2_TAKE_ZEROED(arena, double, S2_JOINT_ROWS *(size_t)undo->notes->joint_slots),
+      .joint_impulse = S2_TAKE_ZEROED(arena, double, impulses(undo)),
       .gradient = undo->scratch,
   };
+}
+
+// All that was read since the flow's end may depend on how long it took: mends, and what they put
+// into the velocities and the joints' impulses.
+static void take_bars(S2Undo *undo, const S2StepAdjoint *from) {
+  size_t bytes = sizeof(double) * 3 * (size_t)undo->notes->slots;
+  memcpy(undo->bar.q1, from->q1, bytes);
+  memcpy(undo->bar.v1, from->v1, bytes);
+  memcpy(undo->bar.v2, from->v2, bytes);
+  memcpy(undo->bar.mass, from->mass, bytes);
+  memcpy(undo->bar.free_v, from->free_v, bytes);
+  memcpy(undo->bar.joint_impulse, from->joint_impulse, sizeof(double) * impulses(undo));
+  undo->bar.h = from->h;
 }
 
 // What they were stays for the sweep that counts.
@@ -190,10 +206,7 @@ static S2Status rate_of(S2Undo *undo, int index, bool gap, double *rate) {
   if (gap) {
     add_gap(undo, note, 1);
   } else {
-    size_t bytes = sizeof(double) * 3 * (size_t)undo->notes->slots;
-    memcpy(undo->bar.q1, all.bar.q1, bytes);
-    memcpy(undo->bar.v1, all.bar.v1, bytes);
-    memcpy(undo->bar.v2, all.bar.v2, bytes);
+    take_bars(undo, &all.bar);
   }
   take_impulses(undo, gap);
   arrive_vjp(undo, note, piece);
@@ -264,6 +277,14 @@ static S2Status arrival_vjp(S2Undo *undo, int index) {
 
 // ---- Pieces -----------------------------------------------------------------------------------
 
+// What joints carried in a step is the sum over its pieces.
+static void take_joint_impulses(S2Undo *undo, const S2Note *note) {
+  for (int i = 0; i < note->island.joints; i++) {
+    size_t at = S2_JOINT_ROWS * (size_t)note->island.joint[i];
+    memcpy(undo->bar.joint_impulse + at, undo->impulse_bar + at, sizeof(double) * S2_JOINT_ROWS);
+  }
+}
+
 static void end_vjp(S2Undo *undo, int index) {
   const S2Note *note = s2_note_at(undo->notes, index);
   const S2Note *from = s2_note_at(undo->notes, s2_undo_last(undo, index, S2_ACT_SET_OUT));
@@ -274,6 +295,7 @@ static void end_vjp(S2Undo *undo, int index) {
   put_nodes(note, from->more, undo->step.v0);
   free_nodes(undo, note);
   place_ground(undo, s2_undo_last(undo, index, S2_ACT_PIECE));
+  take_joint_impulses(undo, note);
 }
 
 static void struck_vjp(S2Undo *undo, const S2Note *note) {
@@ -284,11 +306,19 @@ static void struck_vjp(S2Undo *undo, const S2Note *note) {
   }
   put_nodes(note, note->before, undo->step.v0);
   free_nodes(undo, note);
+  take_joint_impulses(undo, note);
 }
 
 static void begin_vjp(S2Undo *undo, int index) {
   const S2Note *note = s2_note_at(undo->notes, index);
   forget_ground(undo, index);
+  undo->length_bar += undo->bar.elapsed; // since the step began: length - left
+  undo->left_bar -= undo->bar.elapsed;
+  undo->bar.elapsed = 0;
+  for (int i = 0; i < note->island.joints; i++) { // those of the step before are not read
+    memset(undo->bar.joint_impulse + S2_JOINT_ROWS * (size_t)note->island.joint[i], 0,
+           sizeof(double) * S2_JOINT_ROWS);
+  }
   if (note->rows > 0) {
     move_nodes(note, undo->bar.q0, undo->bar.q1);
     move_nodes(note, undo->bar.v0, undo->bar.v2);

@@ -513,8 +513,9 @@ S2Status s2_undo_solve(S2Undo *undo, int index) {
 
 // ---- Mends ------------------------------------------------------------------------------------
 
-static bool is_equation(const S2Problem *problem, int row) {
-  return row < problem->rows && problem->row[row].lo < 0;
+// Of a joint: points that are held are equations, too.
+static bool is_equation(const S2Assembly *assembly, int row) {
+  return row < assembly->parts && assembly->problem.row[row].lo < 0;
 }
 
 // In a mend the geometry of contacts is that of q1, ...
@@ -576,7 +577,7 @@ static int take_start(const S2Assembly *start, S2Assembly *assembly, S2Arena *ar
   copy_rows(problem, arena);
   S2Row *rows = (S2Row *)problem->row; // the copy
   int count = 0;
-  for (; is_equation(problem, count); count++) {
+  for (; is_equation(assembly, count); count++) {
     memcpy(rows[count].ja, start->problem.row[count].ja, sizeof rows[count].ja);
     memcpy(rows[count].jb, start->problem.row[count].jb, sizeof rows[count].jb);
   }

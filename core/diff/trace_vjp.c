@@ -200,8 +200,12 @@ static void linearise_vjp(S2Undo *undo, const S2Note *note) {
 
 // ---- What joints displaced goes into the velocities -------------------------------------------
 
-typedef struct Room { // a s^2 + b s <= room
-  double a, b, room;
+// A part of what joints displaced that is 0 but for rounding: where there is no room, b decides,
+// which is 0 in exact numbers where all bodies fall alike.
+static const double NO_PART = 1e-9;
+
+typedef struct Room { // a s^2 + b s <= room; size: of the terms of b
+  double a, b, room, size;
 } Room;
 
 static double largest_part(Room of) {
@@ -224,6 +228,7 @@ static void find_rooms(const S2Undo *undo, const S2Note *note, Room room[2]) {
     room[0].b += inertial * v2 * more;
     room[0].room += inertial * (free_v * free_v - v2 * v2) / 2;
     room[1].b += (inertial * v2 - push) * more;
+    room[1].size += (fabs(inertial * v2) + fabs(push)) * fabs(more);
     room[1].room += inertial * (v0 * v0 - v2 * v2) / 2 + push * (v0 + v2);
   }
   room[1].a = room[0].a;
@@ -234,14 +239,20 @@ static void part_vjp(S2Undo *undo, const S2Note *note, double part_bar) {
   S2StepAdjoint *bar = &undo->bar;
   Room rooms[2];
   find_rooms(undo, note, rooms);
-  if (note->part == 1 || note->part == 0 || part_bar == 0) {
+  bool none = note->part < NO_PART;
+  bool bounded = largest_part(rooms[0]) > NO_PART && fabs(rooms[1].b) <= NO_PART * rooms[1].size;
+  if (note->part == 1 || part_bar == 0 || (none && !(bounded && rooms[1].room < 0))) {
     return;
   }
-  bool free_one =
-      fabs(largest_part(rooms[0]) - note->part) <= fabs(largest_part(rooms[1]) - note->part);
+  bool free_one = !none && fabs(largest_part(rooms[0]) - note->part) <=
+                               fabs(largest_part(rooms[1]) - note->part);
   Room room = rooms[free_one ? 0 : 1];
   double s = note->part, slope = 2 * room.a * s + room.b, to = part_bar / slope;
   double a_bar = -s * s * to, b_bar = -s * to, room_bar = room.room > 0 ? to : 0;
+  if (none) { // max(0, -b/a) at b = 0: the mean of both sides
+    a_bar = 0;
+    b_bar = -part_bar / (2 * room.a);
+  }
   for (int i = 0; i < 3 * note->island.nodes; i++) {
     int32_t slot = note->island.node[i / 3];
     const S2Body *body = &undo->world.bodies.at[slot];
@@ -425,6 +436,7 @@ static void commit_vjp(S2Undo *undo, int index) {
     const S2Joint *of = &undo->world.joints.at[slot];
     for (int r = 0; r < S2_JOINT_ROWS; r++) {
       undo->bar.joint_impulse[S2_JOINT_ROWS * slot + r] = joint->impulse[r];
+      undo->impulse_bar[S2_JOINT_ROWS * slot + r] = joint->impulse[r];
       joint->impulse[r] = 0;
     }
     g->dt += joint->reaction_time * elapsed / def->dt;
@@ -630,6 +642,7 @@ static S2Undo begin(const S2Notes *notes, S2WorldGradient *gradient, S2Arena *ar
   undo.back = v + 21 * count;
   undo.back_at = S2_NONE;
   undo.feed = S2_TAKE_ZEROED(arena, double, joints);
+  undo.impulse_bar = S2_TAKE_ZEROED(arena, double, S2_JOINT_ROWS *joints);
   for (int i = 0; i < notes->slots; i++) {
     undo.step.node_of[i] = S2_GROUND;
   }

@@ -27,6 +27,7 @@ typedef struct S2Undo {
   double *pushed, *rubbed; // 2 a touch: of the impulses of the flow
   int touches;             // of the step
   double length_bar, left_bar, lifted_bar;
+  double *impulse_bar; // as S2StepAdjoint.joint_impulse: of the sum over the pieces of a step
   double share; // of what was left that a piece took; 0: until a meeting, whose gap has the rest
   double *ground0, *ground1; // 3 a slot: what waits while q0 and q1 of ground are of a piece's time
   S2WorldGradient *scratch;

@@ -42,6 +42,7 @@ typedef struct Event {
   double *astray;
   double *v, *bend; // 3 a slot, of the flow at hand
   int splits;       // so far, in this attempt
+  int most;         // pieces of the island's step before the rest is a speculative one
 } Event;
 
 enum { JOINT_SUM = S2_JOINT_ROWS + 3 };
@@ -289,6 +290,7 @@ static bool flow(const Event *event, double h, bool rows) {
       return false;
     }
     if (island->joints > 0 && step->stiff[island->joint[0]] && s2_island_floats(step, island)) {
+      s2_note_refuse(step, "an island that floats and is too stiff for its step");
       s2_island_balance(step, island);
     }
   } else {
@@ -392,24 +394,77 @@ static double find_meeting(const Event *event, const S2Touch *before, int *first
   return earliest;
 }
 
-// The flow that ends when the touch `first` meets, about the time *tau, which becomes exact.
-static bool flow_to_meeting(const Event *event, const S2Touch *before, int first, bool rows,
+typedef struct Meeting {
+  const S2Touch *before; // of the island: as they are where the flow begins
+  int first;             // the touch that meets
+  bool rows;
+  int noted; // notes of a flow begin here
+} Meeting;
+
+// The flow that takes `tau`, and the gap at its end. False: aborted.
+static bool flow_for(const Event *event, const Meeting *meeting, double tau, double *gap) {
+  const S2Touch *before = &meeting->before[meeting->first];
+  put_touches(event, meeting->before);
+  s2_notes_rewind(event->step, meeting->noted);
+  if (!flow(event, tau, meeting->rows)) {
+    return false;
+  }
+  S2Flow way = as_function(event, event->left);
+  *gap = s2_flow_gap(&way, before, &event->resting[meeting->first], tau);
+  return true;
+}
+
+// A flow that ends at `lo` is still open there and leads nowhere: what is left of the step bends it
+// (a spring turns back what was thrown). Between it and the end of the step, where they overlap; if
+// they do not, *tau is that end, and nothing meets.
+static bool bracket_meeting(const Event *event, const Meeting *meeting, double lo, double gap_lo,
                             double *tau) {
-  double last = 0, last_s = 0; // the pass before, for a secant
-  int noted = s2_notes_mark(event->step);
+  double hi = event->left, gap_hi, met = S2_EVENT_MET * event->slop;
+  *tau = hi;
+  if (!flow_for(event, meeting, hi, &gap_hi)) {
+    return false;
+  }
+  int side = 0;
+  for (int pass = 0; pass < S2_EVENT_NARROWINGS && gap_hi < -met; pass++) {
+    double part = pass % 4 < 3 ? gap_lo / (gap_lo - gap_hi) : 0.5, gap;
+    double s = lo + (hi - lo) * part;
+    if (!flow_for(event, meeting, s, &gap)) {
+      return false;
+    }
+    *tau = s;
+    if (fabs(gap) <= met) {
+      break;
+    }
+    if (gap > 0) { // Illinois: halve the other end when one stays twice
+      gap_hi = side == 1 ? gap_hi / 2 : gap_hi;
+      lo = s, gap_lo = gap, side = 1;
+    } else {
+      gap_lo = side == 2 ? gap_lo / 2 : gap_lo;
+      hi = s, gap_hi = gap, side = 2;
+    }
+  }
+  go_to_end(event);
+  return true;
+}
+
+// The flow that ends when the touch meets, about the time *tau, which becomes exact; what is left of
+// the step: after all nothing does.
+static bool flow_to_meeting(const Event *event, const Meeting *meeting, double *tau) {
+  const S2Touch *before = &meeting->before[meeting->first];
+  const S2Resting *resting = &event->resting[meeting->first];
+  double last = 0, last_s = 0, gap, met = S2_EVENT_MET * event->slop; // last: for a secant
   for (int pass = 0; pass < S2_EVENT_REFINEMENTS; pass++) {
-    put_touches(event, before);
-    s2_notes_rewind(event->step, noted);
-    if (!flow(event, *tau, rows)) {
+    if (!flow_for(event, meeting, *tau, &gap)) {
       return false;
     }
     S2Flow way = as_function(event, event->left);
-    double gap = s2_flow_gap(&way, &before[first], &event->resting[first], *tau);
-    double s = fabs(gap) <= S2_EVENT_MET * event->slop
-                   ? *tau
-                   : s2_flow_meet(&way, &before[first], &event->resting[first], NULL);
+    double s = fabs(gap) <= met ? *tau : s2_flow_meet(&way, before, resting, NULL);
     go_to_end(event);
-    if (!isfinite(s) || !(s > 0) || s == *tau || pass + 1 == S2_EVENT_REFINEMENTS) {
+    bool leads = isfinite(s) && s > 0;
+    if (gap > met && (!leads || s == *tau)) {
+      return bracket_meeting(event, meeting, *tau, gap, tau);
+    }
+    if (!leads || s == *tau || pass + 1 == S2_EVENT_REFINEMENTS) {
       break;
     }
     double slope = pass > 0 ? (s - last_s) / (*tau - last) : 0;
@@ -588,7 +643,7 @@ static bool next_piece(Event *event, int splits) {
     }
     set_piece(event, event->left);
   }
-  if (splits == S2_EVENT_SPLITS) {
+  if (splits == event->most) {
     return finish_speculatively(event);
   }
   bool rows = choose_resting(event);
@@ -603,13 +658,14 @@ static bool next_piece(Event *event, int splits) {
   double h = event->left, tau = find_meeting(event, solved, &first);
   bool meets = tau < h * (1 - S2_EVENT_ROUNDING);
   if (meets) {
-    s2_notes_rewind(step, noted);
     tau = fmax(tau, S2_EVENT_ROUNDING * h);
-    if (!flow_to_meeting(event, solved, first, rows, &tau)) {
+    Meeting meeting = {solved, first, rows, noted};
+    if (!flow_to_meeting(event, &meeting, &tau)) {
       return false;
     }
+    meets = tau < h;
     h = tau;
-    event->splits += 1;
+    event->splits += meets;
     take_touches(event, solved);
     collide(event, step->q1);
   }
@@ -637,9 +693,7 @@ static bool run_island(Event *event) {
   event->limited = has_limits(step, event->island);
   event->plain = needs_euler(step, event->island);
   step->share = event->plain ? 1 : 0.5;
-  if (joints > 0) {
-    s2_note_refuse(step, "an island with joints in event stepping");
-  }
+  event->most = joints > 0 ? S2_EVENT_JOINTED_SPLITS : S2_EVENT_SPLITS;
   bool going = true;
   for (int splits = 0; going && event->left > 0; splits++) {
     S2ArenaMark mark = s2_arena_mark(step->arena);

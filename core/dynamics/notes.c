@@ -485,7 +485,7 @@ void s2_note_midpoint(const S2Step *step, const S2Island *island, bool restarted
 // ---- Event stepping ---------------------------------------------------------------------------
 
 static void add_ground(const S2Step *step, int32_t slot, S2Note *note) {
-  bool known = step->node_of[slot] != S2_GROUND;
+  bool known = slot == S2_NONE || step->node_of[slot] != S2_GROUND;
   for (int i = 0; i < note->grounds && !known; i++) {
     known = note->ground[i] == slot;
   }
@@ -499,11 +499,15 @@ void s2_note_piece(const S2Step *step, const S2Island *island, int before) {
   if (notes != NULL) {
     S2Note *note = note_island(step, island, S2_ACT_PIECE);
     note->rows = before;
-    note->ground = take(notes, sizeof(int32_t) * 2 * (size_t)island->touches);
+    note->ground = take(notes, sizeof(int32_t) * 2 * (size_t)(island->touches + island->joints));
     for (int i = 0; i < island->touches; i++) {
       const S2Touch *touch = &step->touches[island->touch[i]];
       add_ground(step, touch->body_a, note);
       add_ground(step, touch->body_b, note);
+    }
+    for (int i = 0; i < island->joints; i++) { // gears that move more have no derivative
+      add_ground(step, step->world->joints.at[island->joint[i]].a, note);
+      add_ground(step, step->world->joints.at[island->joint[i]].b, note);
     }
   }
 }

@@ -87,7 +87,7 @@ typedef struct S2Note {
                     // STRUCK, KEEP, REPAY, SLOWER: before is what is overwritten
   double *force;    // FREE: 3 a slot
   double *v1;       // COMMIT, ON: 3 a slot
-  int32_t *ground;  // PIECE: slots of bodies that its nodes touch
+  int32_t *ground;  // PIECE: slots of bodies that its nodes touch or are joined to
   int grounds;
   double *lambda;      // SOLVE, MEND, SHAKE: 1 a row
   double *impulse;     // S2_JOINT_ROWS a joint of the island, before; PART: all slots
