@@ -518,8 +518,8 @@ static void take_displacement(Solve *solve) {
   }
 }
 
-// Modes are told relative to what was to be removed: the room that gaps and limits still leave is no
-// error.
+// Modes are told relative to what was to be removed: the room that gaps and limits still leave is
+// no error.
 static void scale_mend(S2Problem *problem, const S2Note *note) {
   problem->velocity_scale = S2_PROJECTION_TRIGGER * note->island.length;
   for (int r = 0; r < problem->rows; r++) {
