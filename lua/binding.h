@@ -26,11 +26,24 @@ typedef struct S2LuaRandom {
   S2Rng rng;
 } S2LuaRandom;
 
+enum {
+  S2_LUA_KIND = 16,       // letters that tell a kind of warning, and the final 0
+  S2_LUA_KINDS = 16,      // kinds that a session tells apart
+  S2_LUA_WARN_WORLDS = 10 // worlds of a session that print a warning of one kind
+};
+
+// Worlds of a session that told of a warning of one kind.
+typedef struct S2LuaWarned {
+  char kind[S2_LUA_KIND];
+  int worlds;
+} S2LuaWarned;
+
 typedef struct S2LuaSession {
   S2Session open;              // what session.h shows; must stay first
   S2LuaWorld *oldest, *newest; // living worlds
   S2LuaRandom *random;         // sim.random; NULL before it is made
   uint64_t made;               // worlds so far
+  S2LuaWarned warned[S2_LUA_KINDS];
 } S2LuaSession;
 
 S2LuaSession *s2_lua_session(lua_State *L);
@@ -84,11 +97,10 @@ typedef struct S2LuaRecorder {
   int every, skipped; // steps a frame, steps since the last frame
 } S2LuaRecorder;
 
-enum { S2_LUA_KIND = 16 }; // letters that tell a kind of warning, and the final 0
-
 typedef struct S2LuaWarning {
   char kind[S2_LUA_KIND], message[S2_MESSAGE_SIZE]; // the first of its kind
   uint64_t held_back;                               // how many followed
+  bool quiet;                                       // other worlds have told of it
 } S2LuaWarning;
 
 struct S2LuaWorld {

@@ -1,4 +1,6 @@
-// Warnings nobody handles go to stderr: the first of each kind, and at the end how many followed.
+// Warnings nobody handles go to stderr: the first of each kind, and at the end how many followed. A
+// script that makes a world again and again (to learn, to search) hears of a kind from the first
+// few.
 #include "binding.h"
 
 #include <ctype.h>
@@ -20,6 +22,19 @@ static void find_kind(const char *message, char kind[S2_LUA_KIND]) {
   kind[length] = '\0';
 }
 
+// How many worlds have told of this kind, with this one. Kinds beyond the last are taken for that.
+static int count_worlds(S2LuaSession *session, const char kind[S2_LUA_KIND]) {
+  int i = 0;
+  while (i < S2_LUA_KINDS - 1 && session->warned[i].worlds > 0 &&
+         strcmp(session->warned[i].kind, kind) != 0) {
+    i++;
+  }
+  S2LuaWarned *warned = &session->warned[i];
+  memcpy(warned->kind, kind, S2_LUA_KIND);
+  warned->worlds += warned->worlds <= S2_LUA_WARN_WORLDS;
+  return warned->worlds;
+}
+
 void s2_lua_warn(S2LuaWorld *lw, const char *message) {
   char kind[S2_LUA_KIND];
   find_kind(message, kind);
@@ -30,16 +45,20 @@ void s2_lua_warn(S2LuaWorld *lw, const char *message) {
     }
   }
   S2LuaWarning *warning = s2_array_append(lw->warnings);
-  *warning = (S2LuaWarning){.held_back = 0};
+  int worlds = count_worlds(lw->session, kind);
+  *warning = (S2LuaWarning){.quiet = worlds > S2_LUA_WARN_WORLDS};
   memcpy(warning->kind, kind, sizeof kind);
   snprintf(warning->message, sizeof warning->message, "%s", message);
-  fprintf(stderr, "sim2d: warning: %s\n", message);
+  if (!warning->quiet) {
+    fprintf(stderr, "sim2d: warning: %s%s\n", message,
+            worlds < S2_LUA_WARN_WORLDS ? "" : " (further worlds are silent about this)");
+  }
 }
 
 void s2_lua_warnings_close(S2LuaWorld *lw) {
   for (int i = 0; i < lw->warnings.count; i++) {
     const S2LuaWarning *warning = &lw->warnings.at[i];
-    if (warning->held_back > 0) {
+    if (warning->held_back > 0 && !warning->quiet) {
       fprintf(stderr, "sim2d: warning: %llu more like: %s\n",
               (unsigned long long)warning->held_back, warning->message);
     }

@@ -546,11 +546,14 @@ static void take_displacement(Solve *solve) {
   }
 }
 
-// Modes are told relative to what was to be removed.
+// Modes are told relative to what was to be removed: the room that gaps and limits still leave is
+// no error.
 static void scale_mend(S2Problem *problem, const S2Note *note) {
   problem->velocity_scale = S2_PROJECTION_TRIGGER * note->island.length;
   for (int r = 0; r < problem->rows; r++) {
-    problem->velocity_scale = fmax(problem->velocity_scale, fabs(problem->row[r].bias));
+    const S2Row *row = &problem->row[r];
+    double error = row->lo < 0 ? fabs(row->bias) : -row->bias;
+    problem->velocity_scale = fmax(problem->velocity_scale, error);
   }
 }
 

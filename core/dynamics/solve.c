@@ -68,6 +68,22 @@ static void solve_posed(const S2Step *step, const S2Assembly *assembly, S2Kind k
   s2_step_unpose(step, assembly, before, options.tolerance, solution);
 }
 
+// Of a row's impulse and its speed one is 0, up to what the solver leaves: the larger one says
+// which. An impulse of rounding on a corner that stays away from the ground would count as a touch,
+// which a blow then stops.
+static bool presses(const S2Problem *problem, const S2Solution *solution, int index) {
+  const S2Row *row = &problem->row[index];
+  double lambda = solution->lambda[index], w = row->compliance, speed = row->bias;
+  for (int c = 0; c < 3; c++) {
+    int a = 3 * row->a + c, b = 3 * row->b + c;
+    w += row->a >= 0 ? row->ja[c] * row->ja[c] / problem->mass[a] : 0;
+    w += row->b >= 0 ? row->jb[c] * row->jb[c] / problem->mass[b] : 0;
+    speed += row->a >= 0 ? row->ja[c] * solution->v[a] : 0;
+    speed += row->b >= 0 ? row->jb[c] * solution->v[b] : 0;
+  }
+  return lambda > 0 && lambda * w > speed + row->compliance * lambda;
+}
+
 bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices, S2Kind kind,
                    double *v, S2SolveStatus *outcome) {
   S2World *world = step->world;
@@ -134,9 +150,12 @@ bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices
       S2TouchPoint *point = &touch->points[k];
       bool used = choices[2 * island->touch[i] + k].use && s2_kind_presses(kind, touch);
       bool normal = used && kind != S2_RUB, tangent = used && s2_kind_is_rough(kind, touch);
-      point->normal_impulse = kept * point->normal_impulse + (normal ? solution.lambda[n] : 0);
+      bool pressed = !normal || presses(&assembly.problem, &solution, n);
+      point->normal_impulse =
+          kept * point->normal_impulse + (normal && pressed ? solution.lambda[n] : 0);
       n += normal;
-      point->tangent_impulse = kept * point->tangent_impulse + (tangent ? solution.lambda[n] : 0);
+      point->tangent_impulse =
+          kept * point->tangent_impulse + (tangent && pressed ? solution.lambda[n] : 0);
       n += tangent;
       // At the bound up to rounding; without friction a loaded contact slides whatever it does.
       point->sliding =

@@ -17,13 +17,28 @@ local function fail(format, ...)
   error(where .. format:format(...), 0)
 end
 
+local function is_tracked(value) return getmetatable(value) == "Tracked" end
+
+local function is_number(value) return type(value) == "number" or is_tracked(value) end
+
 local function finite(value)
+  if is_tracked(value) then value = value:value() end
   return type(value) == "number" and value == value and math.abs(value) < math.huge
+end
+
+local function add_nothing(value) return value + 0 end
+
+-- What a gradient call left behind counts as the plain number that it was.
+local function live(value)
+  if is_tracked(value) and not pcall(add_nothing, value) then return value:value() end
+  return value
 end
 
 local function describe(value)
   if type(value) == "number" then return ("number %.14g"):format(value) end
-  return type(value) == "string" and ("'%s'"):format(value) or type(value)
+  return type(value) == "string" and ("'%s'"):format(value)
+    or is_tracked(value) and tostring(value)
+    or type(value) == "userdata" and tostring(getmetatable(value)) or type(value)
 end
 
 return function(sim, host)
@@ -87,19 +102,22 @@ return function(sim, host)
   Actuator.__index = function(self, key)
     if not SHOWN[key] then fail("Actuator has no field '%s'", tostring(key)) end
     if key == "input" then return as_input(insides[self]) end
-    return insides[self][key]
+    local value = insides[self][key]
+    return key == "value" and live(value) or value
   end
   Actuator.__newindex = function(_, key) fail("Actuator.%s is read-only", tostring(key)) end
   Actuator.__tostring = function(self) return ("Actuator '%s'"):format(insides[self].name) end
 
   local function clip(actuator, value)
-    return math.max(actuator.range[1], math.min(actuator.range[2], value))
+    local lo, hi = live(actuator.range[1]), live(actuator.range[2])
+    return value < lo and lo or value > hi and hi or value
   end
 
   -- The command that counts at time t: the last one given `delay` (in whole steps) before. Later
   -- ones are of a future that was undone.
   local function command_at(actuator, t, dt)
     local history = actuator.history
+    t, dt = sim.stop_gradient(t), sim.stop_gradient(dt)
     while #history > 0 and history[#history][1] > t do history[#history] = nil end
     local due = t - math.ceil(actuator.delay / dt - 1e-6) * dt + 1e-6 * dt
     local last
@@ -112,7 +130,7 @@ return function(sim, host)
     if not last then return clip(actuator, 0) end
     local value = history[last][2]
     table.move(history, last, #history + last - 1, 1) -- what came before counts no more
-    return value
+    return live(value)
   end
 
   local function push(body, force, at)
@@ -131,8 +149,8 @@ return function(sim, host)
     else
       local q = joint.anchor_b
       local dx, dy = p.x - q.x, p.y - q.y
-      local length = math.sqrt(dx * dx + dy * dy)
-      if length == 0 then return end
+      local length = sim.sqrt(dx * dx + dy * dy)
+      if not (length > 0) then return end
       n = { x = dx / length, y = dy / length }
     end
     push(joint.a, { force * n.x, force * n.y }, { at = p })
@@ -150,7 +168,7 @@ return function(sim, host)
       turn(body, value)
     else
       local d = actuator.direction
-      push(body, { value * d[1], value * d[2] })
+      push(body, { value * live(d[1]), value * live(d[2]) })
     end
   end
 
@@ -162,7 +180,7 @@ return function(sim, host)
       object.motor_speed = value
     elseif actuator.kind == "position" then
       local at = actuator.turns and object.angle or object.translation or object.length
-      effort(actuator, actuator.kp * (value - at) - actuator.kd * object.speed)
+      effort(actuator, live(actuator.kp) * (value - at) - live(actuator.kd) * object.speed)
     else
       effort(actuator, value)
     end
@@ -195,7 +213,7 @@ return function(sim, host)
     if range == nil then return { -math.huge, math.huge } end
     check_key(type(range) == "table", "actuator", "range", "{lo, hi}", range)
     local lo, hi = range[1] or -math.huge, range[2] or math.huge
-    if type(lo) ~= "number" or type(hi) ~= "number" or not (lo <= hi) then
+    if not is_number(lo) or not is_number(hi) or not (lo <= hi) then
       fail("bad argument #1 to 'actuator' (key 'range': {lo, hi} with lo <= hi expected)")
     end
     return { lo, hi }
@@ -210,7 +228,7 @@ return function(sim, host)
     local d = def.direction
     check_key(type(d) == "table" and finite(d[1]) and finite(d[2]), "actuator", "direction",
       "{x, y}", d)
-    local length = math.sqrt(d[1] ^ 2 + d[2] ^ 2)
+    local length = sim.sqrt(d[1] ^ 2 + d[2] ^ 2)
     check_key(length > 0, "actuator", "direction", "a direction", d)
     return { d[1] / length, d[2] / length }
   end
@@ -252,6 +270,8 @@ return function(sim, host)
       check_key(def[key] == nil or (finite(def[key]) and def[key] >= 0), "actuator", key,
         "a number not below 0", def[key])
     end
+    check_key(not is_tracked(def.delay), "actuator", "delay", "a plain number (x:value() gives it)",
+      def.delay)
     if def.kind ~= "position" and (def.kp or def.kd) then
       fail "bad argument #1 to 'actuator' (keys 'kp' and 'kd' are for kind 'position')"
     end
@@ -263,11 +283,11 @@ return function(sim, host)
   end
 
   local function command(world, actuator, value)
-    local history, t, clipped = actuator.history, world.time, clip(actuator, value)
+    local history, t, clipped = actuator.history, sim.stop_gradient(world.time), clip(actuator, value)
     while #history > 0 and history[#history][1] >= t do history[#history] = nil end
     history[#history + 1] = { t, clipped }
     actuator.value = clipped
-    return clipped ~= value
+    return sim.stop_gradient(clipped) ~= sim.stop_gradient(value)
   end
 
   function methods.act(world, u)
@@ -400,7 +420,7 @@ return function(sim, host)
   -- Appends what a field or function gave: a number, a flag, or a list or vector of numbers.
   local function gather(name, value, list)
     if type(value) == "boolean" then value = value and 1 or 0 end
-    if type(value) == "number" then
+    if is_number(value) then
       list[#list + 1] = value
       return
     end
@@ -429,7 +449,7 @@ return function(sim, host)
     local system = system_of(world)
     local all = {}
     if system.random then -- noise is a function of seed and time, so that it comes back with them
-      local time = string.unpack("i8", string.pack("d", world.time))
+      local time = string.unpack("i8", string.pack("d", sim.stop_gradient(world.time)))
       system.random:seed(system.seed ~ time)
     end
     for _, observation in ipairs(system.observations) do

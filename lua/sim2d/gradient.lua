@@ -10,6 +10,9 @@ local SMALL = 1e-3
 -- Errors above are looked into with steps smaller by this: differences that then change as much as
 -- they are off went across a kink.
 local DOUBT, CLOSER = 1e-6, 100
+-- Of the value (at least 1): what rounding leaves open of that of a world of many bodies. Differences
+-- that a smaller step changes and that show less than this are noise.
+local NOISE = 1e-12
 
 return function(sim, host)
   local fail = host.fail
@@ -23,12 +26,13 @@ return function(sim, host)
   -- The Hessian of f at p times d.
   function sim.hvp(f, p, d)
     host.check_function("hvp", 1, f)
-    local layout = host.layout(p, "p")
-    local x, direction = layout.start, host.layout(d, "d").start
-    if #x ~= #direction then
+    local layout, given = host.layout(p, "p"), host.layout(d, "d").count
+    local x = layout.start
+    if #x ~= given then
       fail("bad argument #3 to 'hvp' (as many numbers as the parameters have, %d, expected, got %d)",
-        #x, #direction)
+        #x, given)
     end
+    local direction = layout:read(d, "bad argument #3 to 'hvp'")
     local length, result = largest(direction), {}
     if length == 0 then
       for i = 1, #x do result[i] = 0.0 end
@@ -82,13 +86,34 @@ return function(sim, host)
     return read
   end
 
+  -- The error of derivative i, and where differences are no measure a line that says so.
+  local function compare(f, layout, x, i, case)
+    local g, slope, step = case.g[i], case.slopes[i], case.steps[i]
+    local size = math.max(math.abs(g), math.abs(slope), case.least)
+    local off = math.abs(g - slope)
+    local err = size == 0 and 0.0 or off / size
+    if err <= DOUBT then return err end
+    local nearer = difference(f, layout, x, i, step / CLOSER)
+    if math.abs(nearer - slope) <= off / 2 then return err end
+    local text = ("%s: differences of step %.0e say %.6g, of %.0e %.6g: "):format(layout:name(i), step,
+      slope, step / CLOSER, nearer)
+    local scale = math.max(1, math.abs(case.value))
+    if off * step < NOISE * scale then
+      return off / math.max(size, SMALL * scale / math.max(1, math.abs(x[i]))),
+        text .. "rounding; the error is in parts of the value"
+    end
+    return err, text .. "f has a kink or a jump in between (a contact that changes, say); give a " ..
+      "smaller step"
+  end
+
   -- Compares the gradient of f at p with differences of its values; prints a line a parameter and
   -- returns the largest relative error.
   function sim.check_grad(f, p, options)
     host.check_function("check_grad", 1, f)
     options = read_options(options)
     local layout = host.layout(p, "p")
-    local x, g = layout.start, layout:read(sim.grad(f, p), "gradient")
+    local gradient, value = sim.grad(f, p)
+    local x, g = layout.start, layout:read(gradient, "gradient")
     local rows, worst = { columns = { "parameter", "value", "gradient", "difference", "error" } }, 0
     local slopes, steps = {}, {}
     for i = 1, #x do
@@ -108,26 +133,19 @@ return function(sim, host)
         end
       end
     end
-    local least, kinks = SMALL * math.max(largest(g), largest(slopes)), {}
+    local case = { g = g, slopes = slopes, steps = steps, value = value,
+      least = SMALL * math.max(largest(g), largest(slopes)) }
+    local notes = {}
     for i = 1, #x do
-      local size = math.max(math.abs(g[i]), math.abs(slopes[i]), least)
-      local err = size == 0 and 0.0 or math.abs(g[i] - slopes[i]) / size
+      local err, note = compare(f, layout, x, i, case)
       worst = math.max(worst, err)
+      notes[#notes + 1] = note
       rows[i] = { layout:name(i), x[i], ("%.10g"):format(g[i]), ("%.10g"):format(slopes[i]),
         ("%.1e"):format(err) }
-      if err > DOUBT and options.print then
-        local step = steps[i]
-        local nearer = difference(f, layout, x, i, step / CLOSER)
-        if math.abs(nearer - slopes[i]) > math.abs(g[i] - slopes[i]) / 2 then
-          kinks[#kinks + 1] = ("%s: differences of step %.0e say %.6g, of %.0e %.6g: f has a kink or a jump in between " ..
-            "(a contact that changes, say); give a smaller step"):format(layout:name(i), step, slopes[i],
-            step / CLOSER, nearer)
-        end
-      end
     end
     if options.print then
       sim.table(rows)
-      for _, line in ipairs(kinks) do print(line) end
+      for _, line in ipairs(notes) do print(line) end
     end
     return worst
   end

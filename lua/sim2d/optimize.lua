@@ -270,6 +270,13 @@ return function(sim, host)
     return self.options.callback(self.layout:build(x), value, entry) == true
   end
 
+  -- Why derivatives within tolerance may still be no minimum.
+  function Run:flat_message(norm)
+    if norm > 0 then return "the derivatives are within tolerance" end
+    return self.iterations == 0 and "all derivatives are 0 at the start"
+      or "all derivatives (that no bound holds) are 0 at the end: a minimum, or a plateau"
+  end
+
   function Run:finish(status, message, x, value, gradient_norm)
     return self.layout:build(x), value, { status = status, message = message,
       iterations = self.iterations, evaluations = self.evaluations, gradient_norm = gradient_norm,

@@ -103,8 +103,7 @@ return function(_, host)
           (run:slope(kept.x, kept.value, kept.g)))
       end
       if relative <= options.tolerance then
-        return finish("converged", norm == 0 and run.iterations == 0
-          and "all derivatives are 0 at the start" or "the derivatives are within tolerance")
+        return finish("converged", run:flat_message(norm))
       elseif run.stop then
         return finish("stopped", "the callback asked to stop")
       elseif run.iterations == options.max_iterations then

@@ -166,9 +166,7 @@ return function(sim, host)
     while true do
       linearise(run, here)
       if here.value == 0 or here.cosine <= run.options.tolerance then
-        local blind = here.norm == 0 and run.iterations == 0 and here.value > 0
-        return finish(run, here, "converged", blind and "all derivatives are 0 at the start"
-          or "the derivatives are within tolerance")
+        return finish(run, here, "converged", run:flat_message(here.value > 0 and here.norm or 1))
       elseif why then
         return finish(run, here, "converged", why)
       elseif run.stop then

@@ -454,4 +454,20 @@ for i in sim.progress(4) do sum = sum + i end
 print(sum)]], 0, "10\n", "")
 end)
 
+test("a script that makes worlds again and again is warned by the first ten", function()
+  local result = run_script [[
+local sim = require "sim2d"
+for i = 1, 15 do
+  local world = sim.world {}
+  world:box { type = "static", size = { 1, 1 } }
+  world:circle { radius = 0.1 + i / 100 }
+  world:step()
+  world:close()
+end]]
+  local _, first = result.err:gsub("1 overlap at the start", "")
+  local _, last = result.err:gsub("further worlds are silent", "")
+  eq({ first, last }, { 10, 1 })
+  eq(result.status, 0)
+end)
+
 os.execute("rm -r " .. quote(FOLDER))

@@ -237,3 +237,87 @@ test("clones have actuators and observations of their own", function()
   raises("Snapshot expected", function() commanded():restore(3) end)
   raises("unknown key 'callback'", function() commanded():clone { callback = true } end)
 end)
+
+-- ---- In gradient calls ------------------------------------------------------------------------
+
+local function agrees(f, p)
+  local value, g = sim.value_and_grad(f, p)
+  eq(value, f(p), "the value with plain numbers")
+  for name, derivative in pairs(g) do ok(derivative ~= 0, name .. " should matter") end
+  local off = sim.check_grad(f, p, { print = false, step = 2e-4 })
+  ok(off < 1e-8, ("off by %.1e"):format(off))
+  return g
+end
+
+test("gradients go through commands and observations", function()
+  local function loss(p)
+    local world = sim.world { dt = p.dt, gravity = { 0, 0 } }
+    local cart = world:box { size = { 1, 1 }, mass = 2, mask = 0 }
+    local arm = world:box { size = { 1, 0.1 }, position = { 0.5, 0 }, mass = 0.5, mask = 0 }
+    local slider = world:slider { cart, anchor = { 0, 0 }, axis = { 1, 0 } }
+    local hinge = world:hinge { arm, cart, anchor = { 0, 0 },
+      motor = { speed = 0, max_torque = 20 } }
+    local ball = world:circle { radius = 0.1, position = { 5, 2 }, mass = 1 }
+    local spring = world:spring { ball, anchor_b = { 5, 0 }, stiffness = 10 }
+    world:actuator { name = "push", body = ball, kind = "force", direction = { 1, p.tilt } }
+    world:actuator { name = "line", joint = spring, kind = "force", range = { -p.most, 3 },
+      delay = 0.025 }
+    world:actuator { name = "turn", joint = hinge, kind = "speed" }
+    world:actuator { name = "hold", joint = slider, kind = "position", kp = p.kp, kd = p.kd }
+    world:observe { "arm", of = hinge, field = { "angle", "speed" } }
+    world:observe { "ball", of = ball, field = "position" }
+    world:observe { "fast", read = function() return ball.velocity, cart.vx, true end }
+    world:before_step(function()
+      local seen = world:observation()
+      eq(#seen, 8)
+      world:act { push = p.k * (4 - seen[3]), line = -9 * seen.ball[2], hold = 0.2 * seen.arm[1],
+        turn = p.k * seen.fast[2] }
+    end)
+    world:run { steps = 40 }
+    return ball.x + ball.y * 2 + cart.x * 3 + hinge.angle
+  end
+  agrees(loss, { dt = 0.01, tilt = 0.3, most = 2, kp = 50, kd = 5, k = 1.5 })
+end)
+
+test("a command out of range has no derivative, and act counts it", function()
+  local clipped = 0
+  local function reach(u)
+    local world, cart = free()
+    world:actuator { name = "push", body = cart, kind = "force", direction = { 1, 0 }, range = { -1, 1 } }
+    clipped = world:act(sim.array { u })
+    world:step(10)
+    return cart.x
+  end
+  near(select(2, sim.value_and_grad(reach, 0.5)), 0.5 * 0.01 ^ 2 * 55, 1e-15)
+  eq(clipped, 0)
+  eq(select(2, sim.value_and_grad(reach, 3)), 0.0)
+  eq(clipped, 1)
+end)
+
+test("commands and gains of a gradient call stay as plain numbers", function()
+  local world, cart = free()
+  local push = world:actuator { name = "push", body = cart, kind = "force", direction = { 1, 0 } }
+  local start = world:snapshot()
+  local function reach(u)
+    world:restore(start)
+    world:act { 2 * u }
+    world:step(10)
+    return cart.x
+  end
+  local x, slope = sim.value_and_grad(reach, 0.5)
+  eq(push.value, 1.0)
+  world:step(10)
+  local after = cart.x
+  eq(reach(0.5), x)
+  world:step(10)
+  eq(cart.x, after)
+  near(slope, x / 0.5, 1e-15)
+  raises("'push': finite number expected, got nan", sim.grad, function(u)
+    world:act { u * 0 / 0 }
+    return u
+  end, 1)
+  raises("'delay': a plain number .* expected, got 1.0 .tracked.", sim.grad, function(u)
+    world:actuator { name = "late", body = cart, kind = "torque", delay = u }
+    return u
+  end, 1)
+end)

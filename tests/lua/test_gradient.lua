@@ -299,6 +299,14 @@ test("random expressions agree with differences", function()
   end
 end)
 
+test("hvp takes a direction of the parameters' shape only", function()
+  local function f(p) return p.a ^ 2 + p.c[1] end
+  raises("argument #3 to 'hvp': p.a: number expected, got nil", sim.hvp, f, { a = 1, c = { 2 } },
+    { b = 1, c = { 2 } })
+  raises("argument #3 to 'hvp': p.c: table expected, got 2", sim.hvp, f, { a = 1, c = { 2 } },
+    { a = 1, c = 2 })
+end)
+
 test("check_grad tells right gradients from wrong ones", function()
   local quiet = { print = false }
   ok(sim.check_grad(rosenbrock, { x = -1.2, y = { 1 } }, quiet) < 1e-9)
@@ -313,6 +321,22 @@ test("check_grad tells right gradients from wrong ones", function()
     { step = 2 })
   raises("table expected, got number", sim.check_grad, rosenbrock, { x = 1 }, 3)
   raises("returned nil beside p", sim.check_grad, function(x) return x <= 1 and x or nil end, 1)
+end)
+
+test("check_grad tells rounding from wrong derivatives", function()
+  local shaken = 0
+  local function f(p) -- what a value that was computed in another order each time is like
+    shaken = shaken + 1
+    return 3 + 0 * p.x + 1e-14 * math.sin(7 * shaken)
+  end
+  ok(sim.check_grad(f, { x = 1 }, { print = false }) < 1e-6)
+  local function wrong(by)
+    local node = sim.custom { forward = function(_) return 3 end,
+      backward = function(dy) return dy * by end }
+    return sim.check_grad(function(p) return node(p.x) end, { x = 1 }, { print = false })
+  end
+  eq(wrong(1e-12), 1.0) -- differences agree with one another: 0
+  eq(wrong(1e-3), 1.0)
 end)
 
 test("check_grad tells kinks nearby from wrong derivatives", function()

@@ -420,6 +420,15 @@ test("a function that ignores its parameters is told", function()
   ok(info.message:find "all derivatives are 0 at the start", info.message)
 end)
 
+test("a plateau that a step jumped to is told", function()
+  local function f(x) return sim.max(x, 0) ^ 2 - sim.min(x, 0) * 0 + 2 * sim.clamp(x, -0.5, 9) end
+  local x, _, info = minimize(f, 0.5)
+  ok(x < -0.5 and info.status == "converged", info.status)
+  ok(info.message:find "plateau", info.message)
+  _, _, info = minimize(function(p) return sim.exp(p) - 2 * p end, 1.3)
+  ok(info.message:find "within tolerance", info.message)
+end)
+
 -- ---- Least squares --------------------------------------------------------------------------------
 
 -- Misra1a of the NIST Statistical Reference Datasets (dental research, monomolecular adsorption)
