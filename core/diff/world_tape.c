@@ -10,7 +10,6 @@
 struct S2WorldTape {
   S2Tape *tape;
   S2WorldGradient gradient;
-  double time;                // dl/d(time of the world)
   unsigned *flags;            // or NULL
   S2Arena arena;              // of one act, at either end
   S2World *scratch;           // where things are made again; NULL but while that goes on
@@ -21,7 +20,6 @@ struct S2WorldTape {
 static void start_sweep(void *data) {
   S2WorldTape *world = data;
   s2_world_gradient_clear(&world->gradient);
-  world->time = 0;
 }
 
 static void drop_scratch(S2WorldTape *tape) {
@@ -49,6 +47,7 @@ S2WorldTape *s2_world_tape_new(S2Tape *tape, unsigned *flags) {
   S2WorldTape *world = s2_tape_take(tape, sizeof *world);
   *world = (S2WorldTape){.tape = tape};
   world->flags = flags;
+  world->gradient.tape = tape;
   s2_arena_init(&world->arena);
   s2_tape_at_start(tape, start_sweep, world);
   s2_tape_node(tape, 0, NULL, no_act, release_world, world);
@@ -56,8 +55,7 @@ S2WorldTape *s2_world_tape_new(S2Tape *tape, unsigned *flags) {
 }
 
 static double *bar_of(S2WorldTape *world, S2Place place) {
-  double *at = s2_place_gradient(&world->gradient, place);
-  return at == NULL ? &world->time : at;
+  return s2_place_gradient(&world->gradient, place);
 }
 
 // ---- Writing and reading ----------------------------------------------------------------------
@@ -440,7 +438,7 @@ static S2Status undo_step(S2Tape *tape, S2Var node, void *data) {
   const S2Trace *trace = step->trace;
   (void)tape, (void)node;
   s2_arena_reset(&world->arena);
-  world->gradient.dt += world->time;
+  world->gradient.dt += world->gradient.time;
   if (trace == NULL) {
     S2_TRY(s2_segment_trace(step->segment, step->index, &trace));
   }
@@ -528,10 +526,8 @@ static S2Status undo_copy(S2Tape *tape, S2Var node, void *data) {
   (void)tape, (void)node;
   if (copy->from != NULL) {
     s2_world_gradient_add(&copy->from->gradient, &copy->to->gradient);
-    copy->from->time += copy->to->time;
   }
   s2_world_gradient_clear(&copy->to->gradient);
-  copy->to->time = 0;
   return s2_ok();
 }
 

@@ -1,0 +1,165 @@
+-- Derivatives through functions of the script in the steps themselves: constraints, springs,
+-- motions and locks as functions of time.
+local sim = require "sim2d"
+
+-- Compares the gradient with differences, asks for derivatives that are not zero, for the same
+-- bits with checkpoints, and for a value that is the plain one's.
+local function check(f, p, options)
+  options = options or {}
+  local value, g = sim.value_and_grad(f, p)
+  eq(value, f(p))
+  for key in pairs(p) do ok(math.abs(g[key]) > 1e-9, ("dl/d%s is %g"):format(key, g[key])) end
+  local worst = sim.check_grad(f, p, { print = false, step = options.step })
+  ok(worst <= (options.tolerance or 1e-6), ("error %.2g"):format(worst))
+  sim.checkpoint(7)
+  local again, h = sim.value_and_grad(f, p)
+  sim.checkpoint(nil)
+  eq(again, value)
+  for key in pairs(p) do eq(h[key], g[key]) end
+end
+
+-- ---- Springs ------------------------------------------------------------------------------------
+
+local function swing(p, def, settings)
+  settings = settings or {}
+  settings.dt = settings.dt or 0.01
+  local world = sim.world(settings)
+  local body = world:circle { radius = 0.1, mass = 1, position = { p.x, 0.3 }, velocity = { 0.5, p.vy } }
+  def[1] = body
+  def.anchor_b = { 0, 1 }
+  def.damping = p.d
+  def.rest_length = p.rest or 0.4
+  world:spring(def)
+  world:run { steps = 40 }
+  return body.x ^ 2 + 2 * body.y + 0.3 * body.vx
+end
+
+test("springs with a function", function()
+  local p = { x = 0.7, vy = -0.2, d = 0.3, k = 20, c = 60, rest = 0.5 }
+  check(function(p)
+    return swing(p, { force = function(x) return p.k * x + p.c * x ^ 3, p.k + 3 * p.c * x ^ 2 end })
+  end, p)
+  check(function(p) return swing(p, { force = function(x) return p.k * x + p.c * x ^ 3 end }) end, p)
+  check(function(p) return swing(p, { force = function(x) return p.k * sim.sin(x) + p.c * x end }) end, p)
+end)
+
+test("springs with a function, with alpha and beta", function()
+  for _, settings in ipairs {
+    { alpha = 0.5, beta = 0.5 }, { alpha = 0.7, beta = 0.6 }, { elasticity = "stiffness" },
+    { substeps = 3 }, { stepping = "bisect" },
+  } do
+    local function f(p)
+      return swing(p, { force = function(x) return p.k * x + p.c * x ^ 3 end }, sim.stop_gradient(settings))
+    end
+    check(f, { x = 0.7, vy = -0.2, d = 0.3, k = 20, c = 60, rest = 0.5 })
+  end
+end)
+
+test("a spring with a function and one with numbers agree", function()
+  local p = { x = 0.7, vy = -0.2, d = 0.3, k = 20, c = 60 }
+  local _, g = sim.value_and_grad(function(p)
+    return swing(p, { force = function(x) return p.k * x + p.c * x ^ 3, p.k + 3 * p.c * x ^ 2 end })
+  end, p)
+  local _, h = sim.value_and_grad(function(p) return swing(p, { stiffness = p.k, cubic = p.c }) end, p)
+  for key in pairs(p) do near(g[key], h[key], 1e-12 * math.abs(h[key])) end
+end)
+
+test("a function that does not depend on the parameters is a constant", function()
+  local seen
+  local function f(p)
+    local world = sim.world { dt = 0.01 }
+    local body = world:circle { radius = 0.1, mass = 1, position = { p.x, 0.3 } }
+    world:spring { body, anchor_b = { 0, 1 }, rest_length = 0.4, force = function(x)
+      seen = type(x)
+      return 20 * x
+    end }
+    world:run { steps = 30 }
+    return body.x
+  end
+  check(f, { x = 0.7 })
+  f { x = 0.7 }
+  eq(seen, "number")
+end)
+
+-- ---- Motions ------------------------------------------------------------------------------------
+
+test("kinematic bodies that move as a function of time", function()
+  local function f(p)
+    local world = sim.world { dt = 0.01 }
+    local tray = world:box { type = "kinematic", width = 4, height = 0.2, friction = 0.4, position = { p.x0, 0 } }
+    local box = world:box { width = 0.4, height = 0.4, position = { 0.05, 0.3 }, friction = 0.4 }
+    tray:motion(function(t) return p.a * math.sin(p.w:value() * t) + 0.3 * p.b * t ^ 2, nil, p.turn * t end)
+    world:run { steps = 50 }
+    return box.x + 0.5 * box.y + 0.2 * tray.x + box.angle
+  end
+  local plain = { value = function(self) return self[1] end }
+  plain.__index = plain
+  local function g(p)
+    return f { a = p.a, b = p.b, x0 = 0, turn = p.turn, w = setmetatable({ 3 }, plain) }
+  end
+  check(g, { a = 0.1, b = 0.2, turn = 0.05 })
+end)
+
+test("motions with time and dt that are tracked, in all steppings", function()
+  for _, settings in ipairs {
+    {}, { beta = 0.6 }, { substeps = 3 }, { stepping = "bisect" }, { stepping = "event" },
+  } do
+    local function f(p)
+      settings.dt = p.dt
+      local world = sim.world(settings)
+      local arm = world:box { type = "kinematic", width = 1, height = 0.2, position = { 0, 0 } }
+      local ball = world:circle { radius = 0.1, position = { 1, 0 }, gravity_scale = 0 }
+      arm:motion(function(t) return p.a * sim.sin(p.w * t), nil, p.a * t end)
+      if settings.stepping ~= "event" then
+        world:spring { ball, arm, stiffness = 30, damping = 0.5, rest_length = 0.9 }
+      end
+      world:run { steps = 20 }
+      return ball.x + 2 * ball.y + arm.x ^ 2 + 0.1 * arm.vx + arm.angle
+    end
+    check(f, { a = 0.3, w = 2, dt = 0.01 })
+  end
+end)
+
+test("locks that are driven", function()
+  for _, settings in ipairs { {}, { alpha = 0.5, beta = 0.5 }, { substeps = 2 }, { stepping = "bisect" } } do
+    local function f(p)
+      settings.dt = p.dt
+      local world = sim.world(settings)
+      local crank = world:box { width = 0.5, height = 0.1, density = p.rho }
+      local rod = world:box { width = 1, height = 0.1, position = { 0.75, 0 } }
+      world:hinge { crank, rod, anchor = { 0.25, 0 } }
+      world:lock { crank, x = true, y = function(t) return p.a * sim.sin(5 * t) end,
+        angle = function(t) return p.w * t + p.a * t ^ 2 end }
+      world:run { steps = 30 }
+      return rod.x + rod.y + 0.3 * rod.vx
+    end
+    check(f, { a = 0.2, w = 3, dt = 0.01, rho = 1.5 })
+  end
+end)
+
+test("locks that are driven by a velocity", function()
+  local function f(p)
+    local world = sim.world { dt = p.dt }
+    local crank = world:box { width = 0.5, height = 0.1, position = { p.x, 0 } }
+    local rod = world:box { width = 1, height = 0.1, position = { p.x + 0.75, 0 } }
+    world:hinge { crank, rod, anchor = { p.x + 0.25, 0 } }
+    world:lock { crank, x = true, y = true, angle = true, velocity = function(t) return p.w * sim.cos(t), p.v end,
+      compliance = 1e-4 }
+    world:run { steps = 30 }
+    return rod.x + rod.y + 0.3 * rod.vx
+  end
+  check(f, { x = 0.3, w = 3, v = 0.2, dt = 0.01 })
+end)
+
+test("a function that says something else in each step", function()
+  local function f(p)
+    local world = sim.world { dt = 0.01 }
+    local arm = world:box { type = "kinematic", width = 1, height = 0.2 }
+    local goal = 0
+    world:before_step(function(_, t) goal = goal + p.a * p.a * math.sin(9 * t) end)
+    arm:motion(function() return goal end)
+    world:run { steps = 20 }
+    return arm.x * p.a
+  end
+  check(f, { a = 0.3 })
+end)
