@@ -57,11 +57,15 @@ end)
 
 test("a spring with a function and one with numbers agree", function()
   local p = { x = 0.7, vy = -0.2, d = 0.3, k = 20, c = 60 }
-  local _, g = sim.value_and_grad(function(p)
-    return swing(p, { force = function(x) return p.k * x + p.c * x ^ 3, p.k + 3 * p.c * x ^ 2 end })
+  local trapezoid = { alpha = 0.5, beta = 0.5 }
+  local v, g = sim.value_and_grad(function(p)
+    return swing(p, { force = function(x) return p.k * x + p.c * x ^ 3, p.k + 3 * p.c * x ^ 2 end }, trapezoid)
   end, p)
-  local _, h = sim.value_and_grad(function(p) return swing(p, { stiffness = p.k, cubic = p.c }) end, p)
-  for key in pairs(p) do near(g[key], h[key], 1e-12 * math.abs(h[key])) end
+  local w, h = sim.value_and_grad(function(p)
+    return swing(p, { stiffness = p.k, cubic = p.c }, trapezoid)
+  end, p)
+  near(v, w, 1e-14)
+  for key in pairs(p) do near(g[key], h[key], 1e-11 * math.abs(h[key])) end
 end)
 
 test("a function that does not depend on the parameters is a constant", function()
@@ -86,8 +90,8 @@ end)
 test("kinematic bodies that move as a function of time", function()
   local function f(p)
     local world = sim.world { dt = 0.01 }
-    local tray = world:box { type = "kinematic", width = 4, height = 0.2, friction = 0.4, position = { p.x0, 0 } }
-    local box = world:box { width = 0.4, height = 0.4, position = { 0.05, 0.3 }, friction = 0.4 }
+    local tray = world:box { type = "kinematic", size = { 4, 0.2 }, friction = 0.4, position = { p.x0, 0 } }
+    local box = world:box { size = { 0.4, 0.4 }, position = { 0.05, 0.3 }, friction = 0.4 }
     tray:motion(function(t) return p.a * math.sin(p.w:value() * t) + 0.3 * p.b * t ^ 2, nil, p.turn * t end)
     world:run { steps = 50 }
     return box.x + 0.5 * box.y + 0.2 * tray.x + box.angle
@@ -97,7 +101,7 @@ test("kinematic bodies that move as a function of time", function()
   local function g(p)
     return f { a = p.a, b = p.b, x0 = 0, turn = p.turn, w = setmetatable({ 3 }, plain) }
   end
-  check(g, { a = 0.1, b = 0.2, turn = 0.05 })
+  check(g, { a = 0.1, b = 0.2, turn = 0.05 }, { step = 1e-4 })
 end)
 
 test("motions with time and dt that are tracked, in all steppings", function()
@@ -107,7 +111,7 @@ test("motions with time and dt that are tracked, in all steppings", function()
     local function f(p)
       settings.dt = p.dt
       local world = sim.world(settings)
-      local arm = world:box { type = "kinematic", width = 1, height = 0.2, position = { 0, 0 } }
+      local arm = world:box { type = "kinematic", size = { 1, 0.2 }, position = { 0, 0 } }
       local ball = world:circle { radius = 0.1, position = { 1, 0 }, gravity_scale = 0 }
       arm:motion(function(t) return p.a * sim.sin(p.w * t), nil, p.a * t end)
       if settings.stepping ~= "event" then
@@ -116,7 +120,7 @@ test("motions with time and dt that are tracked, in all steppings", function()
       world:run { steps = 20 }
       return ball.x + 2 * ball.y + arm.x ^ 2 + 0.1 * arm.vx + arm.angle
     end
-    check(f, { a = 0.3, w = 2, dt = 0.01 })
+    check(f, { a = 0.3, w = 2, dt = 0.01 }, { step = 1e-5 })
   end
 end)
 
@@ -125,36 +129,36 @@ test("locks that are driven", function()
     local function f(p)
       settings.dt = p.dt
       local world = sim.world(settings)
-      local crank = world:box { width = 0.5, height = 0.1, density = p.rho }
-      local rod = world:box { width = 1, height = 0.1, position = { 0.75, 0 } }
+      local crank = world:box { size = { 0.5, 0.1 }, density = p.rho }
+      local rod = world:box { size = { 1, 0.1 }, position = { 0.75, 0 } }
       world:hinge { crank, rod, anchor = { 0.25, 0 } }
       world:lock { crank, x = true, y = function(t) return p.a * sim.sin(5 * t) end,
-        angle = function(t) return p.w * t + p.a * t ^ 2 end }
+        angle = function(t) return p.w * t + p.a * t ^ 2 end, compliance = 1e-3, damping = 0.1 }
       world:run { steps = 30 }
       return rod.x + rod.y + 0.3 * rod.vx
     end
-    check(f, { a = 0.2, w = 3, dt = 0.01, rho = 1.5 })
+    check(f, { a = 0.2, w = 3, dt = 0.01, rho = 1.5 }, { step = 1e-5 })
   end
 end)
 
 test("locks that are driven by a velocity", function()
   local function f(p)
     local world = sim.world { dt = p.dt }
-    local crank = world:box { width = 0.5, height = 0.1, position = { p.x, 0 } }
-    local rod = world:box { width = 1, height = 0.1, position = { p.x + 0.75, 0 } }
+    local crank = world:box { size = { 0.5, 0.1 }, position = { p.x, 0 } }
+    local rod = world:box { size = { 1, 0.1 }, position = { p.x + 0.75, 0 } }
     world:hinge { crank, rod, anchor = { p.x + 0.25, 0 } }
     world:lock { crank, x = true, y = true, angle = true, velocity = function(t) return p.w * sim.cos(t), p.v end,
       compliance = 1e-4 }
     world:run { steps = 30 }
     return rod.x + rod.y + 0.3 * rod.vx
   end
-  check(f, { x = 0.3, w = 3, v = 0.2, dt = 0.01 })
+  check(f, { x = 0.3, w = 3, v = 0.2, dt = 0.01 }, { step = 1e-5 })
 end)
 
 test("a function that says something else in each step", function()
   local function f(p)
     local world = sim.world { dt = 0.01 }
-    local arm = world:box { type = "kinematic", width = 1, height = 0.2 }
+    local arm = world:box { type = "kinematic", size = { 1, 0.2 } }
     local goal = 0
     world:before_step(function(_, t) goal = goal + p.a * p.a * math.sin(9 * t) end)
     arm:motion(function() return goal end)
@@ -162,4 +166,144 @@ test("a function that says something else in each step", function()
     return arm.x * p.a
   end
   check(f, { a = 0.3 })
+end)
+
+test("locks that are driven hold their bodies rigidly", function()
+  for _, settings in ipairs { {}, { alpha = 0.5, beta = 0.5 }, { substeps = 2 }, { stabilization = "baumgarte" } } do
+    local function f(p)
+      settings.dt = p.dt
+      local world = sim.world(settings)
+      local crank = world:box { size = { 0.5, 0.1 }, position = { p.x, 0 } }
+      local rod = world:box { size = { 1, 0.1 }, position = { 0.75, 0 } }
+      world:hinge { crank, rod, anchor = { 0.25, 0 } }
+      world:lock { crank, x = function(t) return p.x + p.a * t end, y = true,
+        angle = function(t) return p.w * t + p.a * t ^ 2 end }
+      world:run { steps = 30 }
+      return rod.x + rod.y + 0.3 * rod.vx
+    end
+    check(f, { a = 0.2, w = 3, dt = 0.01, x = 0.05 }, { step = 1e-5 })
+  end
+end)
+
+-- ---- Constraints --------------------------------------------------------------------------------
+
+-- A bead on the parabola y = c x^2 / 2 + b.
+local function parabola(p, what)
+  local def = { phi = function(q) return q.y - p.c * q.x ^ 2 / 2 - p.b end }
+  if what ~= "phi" then def.jacobian = function(q) return { 0, -p.c * q.x, 1 } end end
+  if what == "hessian" then
+    def.hessian = function() return { { 0, 0, 0 }, { 0, -p.c, 0 }, { 0, 0, 0 } } end
+  end
+  return def
+end
+
+local function slide(p, def, settings, steps)
+  settings = settings or {}
+  settings.dt = settings.dt or 0.01
+  local world = sim.world(settings)
+  local bead = world:circle { radius = 0.1, position = { p.x, p.c * p.x ^ 2 / 2 + p.b }, velocity = { p.vx, 0 } }
+  def.bodies = { bead }
+  world:constraint(def)
+  world:run { steps = steps or 40 }
+  return bead.x + 2 * bead.y + 0.3 * bead.vx
+end
+
+test("constraints with and without a jacobian and a hessian", function()
+  for _, what in ipairs { "phi", "jacobian", "hessian" } do
+    check(function(p) return slide(p, parabola(p, what)) end, { x = 1, c = 0.8, b = 0.1, vx = 0.5 })
+  end
+end)
+
+test("constraints in all ways to step", function()
+  for _, settings in ipairs {
+    { alpha = 0.5, beta = 0.5 }, { alpha = 0.7, beta = 0.6 }, { substeps = 3 }, { stepping = "bisect" },
+    { stabilization = "baumgarte" }, { stabilization = "none" }, { stabilization = "pre" },
+    { stabilization = "post" }, { stabilization = "post_assembly" },
+    { geometric_stiffness = "psd" }, { geometric_stiffness = true },
+  } do
+    for _, what in ipairs { "phi", "jacobian", "hessian" } do
+      local good, message = pcall(check, function(p)
+        return slide(p, parabola(p, what), sim.stop_gradient(settings))
+      end, { x = 1, c = 0.8, b = 0.1, vx = 0.5 })
+      if not good then
+        local name, value = next(settings)
+        error(("%s = %s, %s: %s"):format(name, value, what, message), 0)
+      end
+    end
+  end
+end)
+
+test("constraints between two bodies, of several rows", function()
+  local function f(p)
+    local world = sim.world { dt = 0.01 }
+    local a = world:box { size = { 0.4, 0.1 }, position = { 0.1, 0 }, angular_velocity = p.w }
+    local b = world:box { size = { 0.4, 0.1 }, position = { p.l + 0.1, 0.1 }, velocity = { 0, 1 } }
+    world:hinge { a, anchor = { 0, 0 } }
+    world:constraint { bodies = { a, b }, phi = function(qa, qb)
+      return (qa.x - qb.x) ^ 2 + (qa.y - qb.y) ^ 2 - p.l ^ 2 - 0.01, qb.a - p.r * sim.sin(qa.a)
+    end }
+    world:run { steps = 40 }
+    return b.x + b.y + 0.2 * b.vy + b.angle
+  end
+  check(f, { w = 2, l = 0.5, r = 1.4 })
+end)
+
+test("constraints that move with the time", function()
+  for _, settings in ipairs { {}, { substeps = 2 }, { stepping = "bisect" }, { alpha = 0.5, beta = 0.5 } } do
+    for _, rate in ipairs { false, true } do
+      local function f(p)
+        settings.dt = p.dt
+        local world = sim.world(settings)
+        local body = world:circle { radius = 0.1, position = { 0, p.y } }
+        world:constraint { bodies = { body },
+          phi = function(q, _, t) return sim.cos(p.w * t) * q.x - sim.sin(p.w * t) * (q.y + 1) end,
+          rate = rate and function(q, _, t)
+            return -p.w * (sim.sin(p.w * t) * q.x + sim.cos(p.w * t) * (q.y + 1))
+          end or nil }
+        world:run { steps = 30 }
+        return body.x + 2 * body.y + 0.3 * body.vx
+      end
+      check(f, { w = 2, dt = 0.01, y = 0.2 }, { step = 1e-5 })
+    end
+  end
+end)
+
+test("constraints on velocities", function()
+  for _, unilateral in ipairs { false, true } do
+    local function f(p)
+      local world = sim.world { dt = 0.01 }
+      local skate = world:box { size = { 0.4, 0.1 }, angular_velocity = p.w, velocity = { p.v, 0.01 },
+        gravity_scale = 0.1 }
+      world:constraint { bodies = { skate }, velocity_only = true, unilateral = unilateral, rate = p.r,
+        jacobian = function(q) return { 0, -sim.sin(q.a), sim.cos(q.a) } end }
+      world:run { steps = 40 }
+      return skate.x + 2 * skate.y + 0.3 * skate.vx + 0.1 * skate.angle
+    end
+    check(f, { w = 1, v = 0.7, r = 0.03 })
+  end
+end)
+
+test("constraints that give way", function()
+  for _, settings in ipairs { {}, { alpha = 0.5, beta = 0.5 }, { elasticity = "stiffness" } } do
+    local function f(p)
+      local def = parabola(p, "phi")
+      def.compliance, def.damping = p.C, p.D
+      return slide(p, def, sim.stop_gradient(settings))
+    end
+    check(f, { x = 1, c = 0.8, b = 0.1, vx = 0.5, C = 0.01, D = 0.3 }, { step = 1e-4 })
+  end
+end)
+
+test("constraints of one side", function()
+  for _, soft in ipairs { false, true } do
+    for _, settings in ipairs { {}, { alpha = 0.5, beta = 0.5 } } do
+      local function f(p)
+        local def = parabola(p, "phi")
+        def.unilateral = true
+        if soft then def.compliance, def.damping = 0.01, 0.2 end
+        return slide(p, def, sim.stop_gradient(settings))
+      end
+      check(f, { x = 1, c = 0.8, b = 0.1, vx = 0.5 }, { step = 1e-4 })
+    end
+  end
 end)
