@@ -310,6 +310,67 @@ void s2_lua_store_functions(lua_State *L, int world, uint32_t serial) {
   lw->constraints++;
 }
 
+// Compliance and damping that were given as tracked numbers.
+typedef struct Tracked {
+  int count;
+  S2Term term[2 * (2 + 9)]; // of places
+  S2Place place[2 * (2 + 9)];
+} Tracked;
+
+// `one`: a number for both, that was read into the linear one.
+static void take_weights(Tracked *tracked, const S2JointWeights *weights, bool one, int number,
+                         const S2LuaRead *list, int reads) {
+  for (int k = 0; k < 11; k++) { // linear, angular, matrix
+    const double *at = k == 0 || (k == 1 && one) ? &weights->linear
+                       : k == 1                  ? &weights->angular
+                                                 : &weights->matrix[k - 2];
+    for (int i = 0; i < reads; i++) {
+      if (list[i].where == at) {
+        tracked->place[tracked->count] = s2_place(S2_PLACE_JOINT, 0, number + k);
+        tracked->term[tracked->count] =
+            (S2Term){.to = tracked->count, .from = list[i].var, .factor = 1};
+        tracked->count += 1;
+      }
+    }
+  }
+}
+
+static bool is_one(const S2Keys *keys, const char *key) {
+  s2_keys_push(keys, key);
+  bool one = is_number(keys->L, -1);
+  lua_pop(keys->L, 1);
+  return one;
+}
+
+static Tracked read_weights(const S2Keys *keys, const S2LuaWorld *lw, S2JointDef *def) {
+  Tracked tracked = {0};
+  const S2LuaRead *list;
+  int begin = s2_lua_writes(keys->L, lw);
+  s2_lua_read_weights(keys, "compliance", &def->compliance);
+  s2_lua_read_weights(keys, "damping", &def->damping);
+  if (begin != 0) {
+    int reads = s2_lua_tracked_end(keys->L, begin, &list);
+    take_weights(&tracked, &def->compliance, is_one(keys, "compliance"), S2_OF_COMPLIANCE,
+                 list, reads);
+    take_weights(&tracked, &def->damping, is_one(keys, "damping"), S2_OF_DAMPING, list, reads);
+  }
+  return tracked;
+}
+
+static void note_made(lua_State *L, S2LuaWorld *lw, Tracked *tracked, int32_t slot) {
+  if (tracked->count == 0 && (!s2_lua_recording(lw) || s2_lua_on_tape(lw) == NULL)) {
+    return;
+  }
+  S2WorldTape *tape = s2_lua_put_on_tape(lw);
+  const S2Made constant = {.build = NULL};
+  s2_lua_try(L, s2_world_tape_made_joint(tape, lw->world, slot, &constant));
+  for (int i = 0; i < tracked->count; i++) {
+    tracked->place[i].slot = slot;
+  }
+  s2_world_tape_write(tape, lw->world, tracked->count, tracked->place, tracked->count,
+                      tracked->term);
+}
+
 static int world_constraint(lua_State *L) {
   static const char *const keys_known[] = {
       "bodies",     "phi",         "jacobian",      "hessian", "rate",    "compliance", "damping",
@@ -322,8 +383,7 @@ static int world_constraint(lua_State *L) {
   S2Keys keys = s2_keys_open(L, 2, false, keys_known, NULL, 0);
   S2JointDef def = s2_joint_def(S2_CONSTRAINT);
   read_bodies(&keys, lw, &def);
-  s2_lua_read_weights(&keys, "compliance", &def.compliance);
-  s2_lua_read_weights(&keys, "damping", &def.damping);
+  Tracked tracked = read_weights(&keys, lw, &def);
   s2_lua_read_bound(&keys, "break_force", &def.break_force);
   s2_keys_name(&keys, "name", &def.name);
   s2_keys_boolean(&keys, "collide", &def.collide);
@@ -361,6 +421,7 @@ static int world_constraint(lua_State *L) {
   lua_pushvalue(L, functions);
   s2_lua_store_functions(L, 1, id.serial);
   s2_lua_bind_joint(L, 1, joint, id);
+  note_made(L, lw, &tracked, (int32_t)id.index - 1);
   return 1;
 }
 

@@ -219,7 +219,7 @@ test("constraints in all ways to step", function()
     { alpha = 0.5, beta = 0.5 }, { alpha = 0.7, beta = 0.6 }, { substeps = 3 }, { stepping = "bisect" },
     { stabilization = "baumgarte" }, { stabilization = "none" }, { stabilization = "pre" },
     { stabilization = "post" }, { stabilization = "post_assembly" },
-    { geometric_stiffness = "psd" }, { geometric_stiffness = true },
+    { geometric_stiffness = "psd" }, { geometric_stiffness = "on" },
   } do
     for _, what in ipairs { "phi", "jacobian", "hessian" } do
       local good, message = pcall(check, function(p)
@@ -263,7 +263,8 @@ test("constraints that move with the time", function()
         world:run { steps = 30 }
         return body.x + 2 * body.y + 0.3 * body.vx
       end
-      check(f, { w = 2, dt = 0.01, y = 0.2 }, { step = 1e-5 })
+      check(function(p) return f { w = p.w, y = p.y, dt = 0.01 } end, { w = 2, y = 0.2 }, { step = 1e-3 })
+      check(function(p) return f { w = 2, y = 0.2, dt = p.dt } end, { dt = 0.01 }, { step = 1e-5 })
     end
   end
 end)
@@ -287,10 +288,10 @@ test("constraints that give way", function()
   for _, settings in ipairs { {}, { alpha = 0.5, beta = 0.5 }, { elasticity = "stiffness" } } do
     local function f(p)
       local def = parabola(p, "phi")
-      def.compliance, def.damping = p.C, p.D
+      def.compliance, def.damping = 0.01 * p.C, p.D
       return slide(p, def, sim.stop_gradient(settings))
     end
-    check(f, { x = 1, c = 0.8, b = 0.1, vx = 0.5, C = 0.01, D = 0.3 }, { step = 1e-4 })
+    check(f, { x = 1, c = 0.8, b = 0.1, vx = 0.5, C = 1, D = 0.3 })
   end
 end)
 
@@ -306,4 +307,17 @@ test("constraints of one side", function()
       check(f, { x = 1, c = 0.8, b = 0.1, vx = 0.5 }, { step = 1e-4 })
     end
   end
+end)
+
+test("constraints that give way, by matrices", function()
+  local function f(p)
+    local world = sim.world { dt = 0.01 }
+    local body = world:box { size = { 0.4, 0.1 }, position = { 1, 0 } }
+    world:constraint { bodies = { body }, compliance = { { 0.01 * p.C, 0.001 }, { 0.001, 0.02 } },
+      damping = { { 0.3, 0 }, { 0, 0.1 * p.D } },
+      phi = function(q) return q.x ^ 2 + q.y ^ 2 - p.l, q.a - p.l * q.x end }
+    world:run { steps = 30 }
+    return body.x + 2 * body.y + 0.3 * body.angle
+  end
+  check(f, { C = 1, D = 1, l = 0.9 })
 end)
