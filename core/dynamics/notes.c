@@ -544,6 +544,11 @@ void s2_note_midpoint(const S2Step *step, const S2Island *island, bool restarted
   if (notes != NULL) {
     S2Note *note = note_island(step, island, S2_ACT_MIDPOINT);
     keep_joints(step, island, note);
+    for (int i = 0; i < island->joints; i++) { // its chords
+      if (step->world->joints.at[island->joint[i]].type == S2_CONSTRAINT) {
+        notes->reason = "a constraint in a nonlinear step";
+      }
+    }
     note->restarted = restarted;
     note->before = keep_doubles(notes, linear, 3 * island->nodes);
     note->more = keep_doubles(notes, v0, 3 * island->nodes);

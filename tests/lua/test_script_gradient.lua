@@ -315,9 +315,46 @@ test("constraints that give way, by matrices", function()
     local body = world:box { size = { 0.4, 0.1 }, position = { 1, 0 } }
     world:constraint { bodies = { body }, compliance = { { 0.01 * p.C, 0.001 }, { 0.001, 0.02 } },
       damping = { { 0.3, 0 }, { 0, 0.1 * p.D } },
-      phi = function(q) return q.x ^ 2 + q.y ^ 2 - p.l, q.a - p.l * q.x end }
+      phi = function(q) return q.x ^ 2 + q.y ^ 2 - p.l, q.a - p.l * q.x end,
+      jacobian = function(q) return { 0, 2 * q.x, 2 * q.y }, { 1, -p.l, 0 } end }
     world:run { steps = 30 }
     return body.x + 2 * body.y + 0.3 * body.angle
   end
   check(f, { C = 1, D = 1, l = 0.9 })
+end)
+
+-- ---- Force laws ---------------------------------------------------------------------------------
+
+test("force laws in steps of several parts", function()
+  for _, settings in ipairs { {}, { substeps = 3 }, { stepping = "bisect" }, { stepping = "bisect", substeps = 2 } } do
+    local function f(p)
+      settings.dt = p.dt
+      local world = sim.world(settings)
+      world:segment { from = { -5, 0 }, to = { 5, 0 } }
+      local ball = world:circle { radius = 0.1, position = { p.x, 0.5 }, velocity = { 1, 0 }, restitution = 0.3 }
+      ball:force_law(function(b, t, h) return 0, -p.k * b.x + p.k * t * b.vy, 0.2 * p.k * b.vx + h end)
+      world:before_step(function() ball:apply_force { p.k * ball.y, 0 } end)
+      world:run { steps = 45 }
+      return ball.x + 2 * ball.y + 0.3 * ball.vx
+    end
+    check(f, { x = 0.5, k = 0.7, dt = 0.01 }, { step = 1e-6, tolerance = 1e-6 })
+  end
+end)
+
+test("a step of several parts that fails is none", function()
+  local function f(p)
+    local world = sim.world { dt = 0.01, substeps = 3 }
+    local ball = world:circle { radius = 0.1, mass = 1, position = { p.x, 0.5 } }
+    local calls = 0
+    ball:force_law(function(b)
+      calls = calls + 1
+      if calls == 6 then error("no more", 0) end
+      return 0, -p.k * b.x, 0
+    end)
+    world:step(1)
+    eq({ pcall(world.step, world) }, { false, "no more" })
+    world:step(2)
+    return ball.x
+  end
+  check(f, { x = 0.5, k = 0.7 })
 end)
