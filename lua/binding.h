@@ -242,8 +242,7 @@ void s2_lua_read_lock(const S2Keys *keys, S2JointDef *def);
 int s2_lua_body_motion(lua_State *L); // the method of Body
 
 // spring.c
-bool s2_lua_engine_spring(void *user, S2World *world, S2JointId joint, double extension,
-                          double *force, double *tangent);
+bool s2_lua_engine_spring(void *user, S2World *world, S2SpringCall *call);
 // Reads the key `force` of a spring; false when it is absent.
 bool s2_lua_spring_law(const S2Keys *keys, S2JointDef *def);
 

@@ -15,18 +15,6 @@ static bool put_aside(lua_State *L, S2LuaWorld *lw, int top) {
   return false;
 }
 
-// Steps of several parts ask a law once a part, from states that cannot be read. Pushes the error.
-static bool note_law(lua_State *L, S2LuaWorld *lw, S2BodyId body, const S2Var vars[3]) {
-  const S2WorldDef *def = s2_world_settings(lw->world);
-  if (def->substeps > 1 || def->stepping == S2_BISECT) {
-    lua_pushliteral(L, "a force law gave tracked numbers in a step of several parts (substeps, "
-                       "bisect): there it has no derivative; apply the force in before_step");
-    return false;
-  }
-  s2_world_tape_law(s2_lua_put_on_tape(lw), (int32_t)body.index - 1, vars);
-  return true;
-}
-
 static bool law_result(lua_State *L, S2LuaWorld *lw, int top, int function, S2BodyId body,
                        double force[3]) {
   S2Var vars[3] = {0, 0, 0};
@@ -46,8 +34,10 @@ static bool law_result(lua_State *L, S2LuaWorld *lw, int top, int function, S2Bo
     }
     force[i] += value;
   }
-  return (vars[0] == 0 && vars[1] == 0 && vars[2] == 0) || note_law(L, lw, body, vars) ||
-         put_aside(L, lw, top);
+  if (vars[0] != 0 || vars[1] != 0 || vars[2] != 0) {
+    s2_world_tape_law(s2_lua_put_on_tape(lw), (int32_t)body.index - 1, vars);
+  }
+  return true;
 }
 
 static bool engine_force(void *user, S2World *world, S2BodyId body, double t, double dt,

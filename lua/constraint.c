@@ -1,6 +1,7 @@
 // Constraints of the script's own: world:constraint{...}, and the engine's way to their functions.
 // The functions of a joint are a list {phi, jacobian, hessian, rate} in S2_STORE_CONSTRAINTS.
 #include "array.h"
+#include "slope.h"
 
 #include <math.h>
 #include <string.h>
@@ -20,42 +21,65 @@ static void wrong(lua_State *L, int function, const char *what) {
   lua_error(L);
 }
 
-static void push_pose(lua_State *L, const double q[3], bool exists) {
+typedef struct Reader { // of what a function returned
+  S2LuaSlopes slopes;
+  int function; // stack index
+  const char *what;
+} Reader;
+
+static void push_pose(lua_State *L, S2LuaSlopes *slopes, const double q[3], bool exists, int at) {
   if (exists) {
-    s2_lua_push_vector(L, S2_VECTOR_AXY, q, NULL);
+    s2_lua_slopes_pose(L, slopes, q, at);
   } else {
     lua_pushnil(L);
   }
 }
 
-static double read_number(lua_State *L, int index, int function, const char *what) {
-  if (lua_type(L, index) != LUA_TNUMBER) {
+static void read_number(lua_State *L, const Reader *reader, double *number, S2Slope *slope) {
+  if (!s2_lua_slopes_result(L, &reader->slopes, -1, number, slope)) {
     char text[S2_LUA_TEXT];
-    wrong(L, function,
-          lua_pushfstring(L, "%s must return numbers, got %s", what,
-                          s2_lua_describe(L, index, text)));
+    wrong(L, reader->function,
+          lua_pushfstring(L, "%s must return numbers, got %s", reader->what,
+                          s2_lua_describe(L, -1, text)));
   }
-  return lua_tonumber(L, index);
 }
 
 // A list of `count` (6, or 3 where there is one body) numbers on top of the stack.
-static void read_list(lua_State *L, int count, int function, const char *what, double *numbers) {
+static void read_list(lua_State *L, int count, const Reader *reader, double *numbers,
+                      S2Slope *slope) {
   s2_lua_array_unfold(L, -1);
   if (lua_type(L, -1) != LUA_TTABLE || (int)lua_rawlen(L, -1) != count) {
-    wrong(L, function,
-          lua_pushfstring(L, "%s must return lists of %d numbers: angle, x, y of %s", what, count,
-                          count == 3 ? "the body" : "a, then of b"));
+    wrong(L, reader->function,
+          lua_pushfstring(L, "%s must return lists of %d numbers: angle, x, y of %s", reader->what,
+                          count, count == 3 ? "the body" : "a, then of b"));
   }
   int list = lua_gettop(L);
   for (int i = 0; i < count; i++) {
     lua_rawgeti(L, list, i + 1);
-    numbers[i] = read_number(L, -1, function, what);
+    read_number(L, reader, &numbers[i], slope == NULL ? NULL : &slope[i]);
     lua_pop(L, 1);
   }
 }
 
-// The results lie between `function` (exclusive) and the top.
-static void read_results(lua_State *L, const S2ConstraintCall *call, int which, int function) {
+static void read_matrix(lua_State *L, int columns, const Reader *reader, double (*numbers)[6],
+                        S2Slope *slope) {
+  s2_lua_array_unfold(L, -1);
+  if (lua_type(L, -1) != LUA_TTABLE || (int)lua_rawlen(L, -1) != columns) {
+    wrong(L, reader->function,
+          lua_pushfstring(L, "hessian must return %d x %d matrices", columns, columns));
+  }
+  for (int i = 0; i < columns; i++) {
+    lua_rawgeti(L, -1, i + 1);
+    read_list(L, columns, reader, numbers[i], slope == NULL ? NULL : slope + 6 * i);
+    lua_pop(L, 1);
+  }
+}
+
+// The results lie between the function (exclusive) and the top.
+static void read_results(lua_State *L, const S2ConstraintCall *call, int which,
+                         const Reader *reader) {
+  int function = reader->function;
+  S2Slope *slope = reader->slopes.diff == NULL ? NULL : call->slope;
   int got = lua_gettop(L) - function, columns = call->has_b ? 6 : 3;
   if (got != call->rows) {
     wrong(L, function,
@@ -66,28 +90,24 @@ static void read_results(lua_State *L, const S2ConstraintCall *call, int which, 
     lua_pushvalue(L, function + 1 + r);
     if (which == PHI || which == RATE) {
       double *to = which == PHI ? call->value : call->rate;
-      to[r] = read_number(L, -1, function, names[which]);
+      read_number(L, reader, &to[r], slope == NULL ? NULL : &slope[r]);
     } else if (which == JACOBIAN) {
-      read_list(L, columns, function, names[which], call->jacobian[r]);
+      read_list(L, columns, reader, call->jacobian[r], slope == NULL ? NULL : &slope[6 * r]);
     } else {
-      s2_lua_array_unfold(L, -1);
-      if (lua_type(L, -1) != LUA_TTABLE || (int)lua_rawlen(L, -1) != columns) {
-        wrong(L, function,
-              lua_pushfstring(L, "hessian must return %d x %d matrices", columns, columns));
-      }
-      for (int i = 0; i < columns; i++) {
-        lua_rawgeti(L, -1, i + 1);
-        read_list(L, columns, function, names[which], call->hessian[r][i]);
-        lua_pop(L, 1);
-      }
+      read_matrix(L, columns, reader, call->hessian[r], slope == NULL ? NULL : &slope[36 * r]);
     }
     lua_pop(L, 1);
   }
 }
 
-// Arguments: the functions, the call.
+static bool is_number(lua_State *L, int index) {
+  return lua_type(L, index) == LUA_TNUMBER || s2_lua_is_tracked(L, index);
+}
+
+// Arguments: the functions, the call, the world.
 static int answer(lua_State *L) {
-  const S2ConstraintCall *call = lua_touserdata(L, 2);
+  S2ConstraintCall *call = lua_touserdata(L, 2);
+  const S2LuaWorld *lw = lua_touserdata(L, 3);
   const bool asked[FUNCTIONS + 1] = {false, call->value != NULL, call->jacobian != NULL,
                                      call->hessian != NULL, call->rate != NULL};
   for (int which = PHI; which <= FUNCTIONS; which++) {
@@ -95,19 +115,20 @@ static int answer(lua_State *L) {
       continue;
     }
     lua_rawgeti(L, 1, which);
-    if (call->rate != NULL && lua_type(L, -1) == LUA_TNUMBER) { // a rate that is the same for ever
-      call->rate[0] = lua_tonumber(L, -1);
-      lua_settop(L, 2);
+    Reader reader = {s2_lua_slopes(L, lw, call->slope != NULL), lua_gettop(L), names[which]};
+    call->sloped = reader.slopes.diff != NULL;
+    if (call->rate != NULL && is_number(L, -1)) { // a rate that is the same for ever
+      read_number(L, &reader, call->rate, call->slope);
+      lua_settop(L, 3);
       continue;
     }
-    int function = lua_gettop(L);
-    lua_pushvalue(L, function);
-    push_pose(L, call->qa, true);
-    push_pose(L, call->qb, call->has_b);
-    lua_pushnumber(L, call->t);
+    lua_pushvalue(L, reader.function);
+    push_pose(L, &reader.slopes, call->qa, true, 0);
+    push_pose(L, &reader.slopes, call->qb, call->has_b, 3);
+    s2_lua_slopes_time(L, lw, &reader.slopes, call->t, 6);
     lua_call(L, 3, LUA_MULTRET);
-    read_results(L, call, which, function);
-    lua_settop(L, 2);
+    read_results(L, call, which, &reader);
+    lua_settop(L, 3);
   }
   return 0;
 }
@@ -125,7 +146,8 @@ bool s2_lua_engine_constraint(void *user, S2World *world, S2ConstraintCall *call
     lua_rawgeti(L, lw->at_constraints, call->joint.serial);
   }
   lua_pushlightuserdata(L, call);
-  bool good = lua_pcall(L, 2, 0, lw->at_handler) == LUA_OK;
+  lua_pushlightuserdata(L, lw);
+  bool good = lua_pcall(L, 3, 0, lw->at_handler) == LUA_OK;
   if (!good) {
     lua_setiuservalue(L, 1, S2_STORE_ERROR);
     lw->failed = true;
@@ -174,13 +196,20 @@ static void read_functions(const S2Keys *keys, S2JointDef *def) {
   for (int which = PHI; which <= FUNCTIONS; which++) {
     int type = s2_keys_push(keys, names[which]);
     has[which] = type != LUA_TNIL;
-    bool number = which == RATE && type == LUA_TNUMBER;
+    bool number = which == RATE && is_number(L, -1);
     if (has[which] && !number && type != LUA_TFUNCTION) {
       char text[S2_LUA_TEXT];
       s2_keys_fail(keys, names[which], "function%s expected, got %s",
                    which == RATE ? " or number" : "", s2_lua_describe(L, -1, text));
     }
-    if (number && !isfinite(lua_tonumber(L, -1))) {
+    double rate = 0;
+    S2Var var;
+    if (number && type != LUA_TNUMBER) {
+      s2_lua_tracked_test(L, -1, &rate, &var);
+    } else if (number) {
+      rate = lua_tonumber(L, -1);
+    }
+    if (!isfinite(rate)) {
       s2_keys_fail(keys, "rate", "finite number expected");
     }
     if (has[which]) {
@@ -216,8 +245,9 @@ static int count_rows(const S2Keys *keys, S2LuaWorld *lw, const S2JointDef *def)
   lua_pushcfunction(L, s2_lua_keep_traceback);
   int handler = lua_gettop(L);
   lua_rawgeti(L, functions, which);
-  push_pose(L, qa, true);
-  push_pose(L, qb, def->b.index != 0);
+  S2LuaSlopes plain = {0};
+  push_pose(L, &plain, qa, true, 0);
+  push_pose(L, &plain, qb, def->b.index != 0, 3);
   lua_pushnumber(L, s2_world_time(lw->world));
   S2Phase phase = lw->phase;
   lw->phase = S2_INSIDE; // it must not step or restore the world
@@ -232,7 +262,8 @@ static int count_rows(const S2Keys *keys, S2LuaWorld *lw, const S2JointDef *def)
     s2_keys_fail(keys, names[which], "it must return %s, one a row, got %d",
                  def->unilateral ? "1 value" : "1 to 3 values", count);
   }
-  bool number = lua_rawgeti(L, functions, RATE) == LUA_TNUMBER;
+  lua_rawgeti(L, functions, RATE);
+  bool number = is_number(L, -1);
   lua_pop(L, 1);
   if (number && count > 1) {
     s2_keys_fail(keys, "rate", "a function expected where there are %d rows", count);
@@ -279,6 +310,67 @@ void s2_lua_store_functions(lua_State *L, int world, uint32_t serial) {
   lw->constraints++;
 }
 
+// Compliance and damping that were given as tracked numbers.
+typedef struct Tracked {
+  int count;
+  S2Term term[2 * (2 + 9)]; // of places
+  S2Place place[2 * (2 + 9)];
+} Tracked;
+
+// `one`: a number for both, that was read into the linear one.
+static void take_weights(Tracked *tracked, const S2JointWeights *weights, bool one, int number,
+                         const S2LuaRead *list, int reads) {
+  for (int k = 0; k < 11; k++) { // linear, angular, matrix
+    const double *at = k == 0 || (k == 1 && one) ? &weights->linear
+                       : k == 1                  ? &weights->angular
+                                                 : &weights->matrix[k - 2];
+    for (int i = 0; i < reads; i++) {
+      if (list[i].where == at) {
+        tracked->place[tracked->count] = s2_place(S2_PLACE_JOINT, 0, number + k);
+        tracked->term[tracked->count] =
+            (S2Term){.to = tracked->count, .from = list[i].var, .factor = 1};
+        tracked->count += 1;
+      }
+    }
+  }
+}
+
+static bool is_one(const S2Keys *keys, const char *key) {
+  s2_keys_push(keys, key);
+  bool one = is_number(keys->L, -1);
+  lua_pop(keys->L, 1);
+  return one;
+}
+
+static Tracked read_weights(const S2Keys *keys, const S2LuaWorld *lw, S2JointDef *def) {
+  Tracked tracked = {0};
+  const S2LuaRead *list;
+  int begin = s2_lua_writes(keys->L, lw);
+  s2_lua_read_weights(keys, "compliance", &def->compliance);
+  s2_lua_read_weights(keys, "damping", &def->damping);
+  if (begin != 0) {
+    int reads = s2_lua_tracked_end(keys->L, begin, &list);
+    take_weights(&tracked, &def->compliance, is_one(keys, "compliance"), S2_OF_COMPLIANCE,
+                 list, reads);
+    take_weights(&tracked, &def->damping, is_one(keys, "damping"), S2_OF_DAMPING, list, reads);
+  }
+  return tracked;
+}
+
+static void note_made(lua_State *L, S2LuaWorld *lw, Tracked *tracked, int32_t slot) {
+  if (tracked->count == 0 && (!s2_lua_recording(lw) || s2_lua_on_tape(lw) == NULL)) {
+    return;
+  }
+  S2WorldTape *tape = s2_lua_put_on_tape(lw);
+  const S2Made constant = {.build = NULL};
+  s2_lua_try(L, s2_world_tape_made_joint(tape, lw->world, slot, &constant));
+  for (int i = 0; i < tracked->count; i++) {
+    tracked->place[i].slot = slot;
+  }
+  s2_world_tape_write(tape, lw->world, tracked->count, tracked->place, tracked->count,
+                      tracked->term);
+}
+
 static int world_constraint(lua_State *L) {
   static const char *const keys_known[] = {
       "bodies",     "phi",         "jacobian",      "hessian", "rate",    "compliance", "damping",
@@ -291,8 +383,7 @@ static int world_constraint(lua_State *L) {
   S2Keys keys = s2_keys_open(L, 2, false, keys_known, NULL, 0);
   S2JointDef def = s2_joint_def(S2_CONSTRAINT);
   read_bodies(&keys, lw, &def);
-  s2_lua_read_weights(&keys, "compliance", &def.compliance);
-  s2_lua_read_weights(&keys, "damping", &def.damping);
+  Tracked tracked = read_weights(&keys, lw, &def);
   s2_lua_read_bound(&keys, "break_force", &def.break_force);
   s2_keys_name(&keys, "name", &def.name);
   s2_keys_boolean(&keys, "collide", &def.collide);
@@ -330,6 +421,7 @@ static int world_constraint(lua_State *L) {
   lua_pushvalue(L, functions);
   s2_lua_store_functions(L, 1, id.serial);
   s2_lua_bind_joint(L, 1, joint, id);
+  note_made(L, lw, &tracked, (int32_t)id.index - 1);
   return 1;
 }
 

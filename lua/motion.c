@@ -1,6 +1,6 @@
 // Motions as functions of time: body:motion(fn), and the functions that world:lock{...} may be
 // given. They are lists {angle, x, y, velocity, pose} (false: none) in S2_STORE_CONSTRAINTS.
-#include "binding.h"
+#include "slope.h"
 
 #include <math.h>
 
@@ -19,18 +19,30 @@ static void wrong(lua_State *L, int function, const char *what) {
   lua_error(L);
 }
 
-// Calls the function with t; `numbers` gets its results, what is nil stays as it is (and `has`
-// false). One number is wanted when `one`.
-static void call_at(lua_State *L, int function, int which, double t, bool one, double numbers[3],
-                    bool has[3]) {
-  int count = one ? 1 : 3;
+typedef struct Said { // what a function returns at a time
+  double number[3];
+  bool has[3];      // else it was nil
+  S2Slope slope[3]; // by[0]: by the time
+} Said;
+
+typedef struct Asked {
+  S2LuaWorld *lw;
+  S2MotionCall *call;
+} Asked;
+
+// Calls the function on top of the stack with t. One number is wanted when `one`.
+static Said call_at(lua_State *L, const Asked *asked, int which, double t, bool one) {
+  int count = one ? 1 : 3, function = lua_gettop(L);
+  Said said = {.has = {false}};
+  S2LuaSlopes slopes = s2_lua_slopes(L, asked->lw, asked->call->slope != NULL);
   lua_pushvalue(L, function);
-  lua_pushnumber(L, t);
+  s2_lua_slopes_time(L, asked->lw, &slopes, t, 0);
   lua_call(L, 1, count);
   for (int i = 0; i < count; i++) {
     int at = i - count;
-    has[i] = !lua_isnil(L, at);
-    if ((has[i] || one) && lua_type(L, at) != LUA_TNUMBER) {
+    said.has[i] = !lua_isnil(L, at);
+    if ((said.has[i] || one) &&
+        !s2_lua_slopes_result(L, &slopes, at, &said.number[i], &said.slope[i])) {
       char text[S2_LUA_TEXT];
       wrong(L, function,
             lua_pushfstring(L, "%s must return %s, got %s", names[which],
@@ -39,52 +51,86 @@ static void call_at(lua_State *L, int function, int which, double t, bool one, d
                                                 : "x, y, angle (nil: as it is)",
                             s2_lua_describe(L, at, text)));
     }
-    numbers[i] = has[i] ? lua_tonumber(L, at) : numbers[i];
   }
   lua_pop(L, count);
+  return said;
+}
+
+static void tell(S2MotionCall *call, int c, double v, const S2Slope *slope) {
+  call->v[c] = v;
+  if (call->sloped) {
+    call->slope[c] = *slope;
+  }
+}
+
+// So that the body is at `p` (of slope `of`) when the step ends.
+static void reach(lua_State *L, const Asked *asked, int c, double p, const S2Slope *of) {
+  S2MotionCall *call = asked->call;
+  double v = (p - call->q[c]) / call->h;
+  S2LuaSlopes slopes = s2_lua_slopes(L, asked->lw, call->sloped);
+  S2Slope ends = {.origin = of->origin}, slope = {.by = {0}};
+  ends.by[3] = ends.by[4] = of->by[0];
+  s2_lua_slopes_add(&slopes, &slope, 1 / call->h, &ends);
+  slope.by[c] -= 1 / call->h;
+  slope.by[4] -= v / call->h;
+  tell(call, c, v, &slope);
 }
 
 // The mean over the step by Gauss and Legendre's three points: exact up to polynomials of degree 5.
-static void mean_velocity(lua_State *L, int function, S2MotionCall *call) {
+static void mean_velocity(lua_State *L, const Asked *asked) {
+  S2MotionCall *call = asked->call;
   static const double point[3] = {-0.7745966692414834, 0, 0.7745966692414834};
   static const double weight[3] = {5.0 / 18, 8.0 / 18, 5.0 / 18};
   double mean[3] = {0, 0, 0};
-  bool has[3];
+  S2Slope sum[3] = {{{0}, 0}, {{0}, 0}, {{0}, 0}};
+  Said said = {.has = {false}};
   for (int i = 0; i < 3; i++) {
-    double v[3] = {call->v[0], call->v[1], call->v[2]};
-    call_at(L, function, VELOCITY, call->t + call->h * (1 + point[i]) / 2, false, v, has);
+    double part = (1 + point[i]) / 2;
+    said = call_at(L, asked, VELOCITY, call->t + call->h * (1 + point[i]) / 2, false);
+    S2LuaSlopes slopes = s2_lua_slopes(L, asked->lw, call->sloped);
     for (int c = 0; c < 3; c++) {
-      mean[c] += weight[i] * v[c];
+      S2Slope of = {.origin = said.slope[c].origin};
+      of.by[3] = said.slope[c].by[0];
+      of.by[4] = part * of.by[3];
+      mean[c] += weight[i] * (said.has[c] ? said.number[c] : call->v[c]);
+      s2_lua_slopes_add(&slopes, &sum[c], weight[i], &of);
     }
   }
   for (int c = 0; c < 3; c++) {
-    call->v[c] = has[c] ? mean[c] : call->v[c];
+    if (said.has[c]) {
+      tell(call, c, mean[c], &sum[c]);
+    }
   }
 }
 
-// Arguments: the functions, the call.
+static void begin_slopes(lua_State *L, const Asked *asked) {
+  S2MotionCall *call = asked->call;
+  call->sloped = s2_lua_slopes(L, asked->lw, call->slope != NULL).diff != NULL;
+  for (int c = 0; c < 3 && call->sloped; c++) { // as it is
+    call->slope[c] = (S2Slope){.origin = 0};
+    call->slope[c].by[5] = 1;
+  }
+}
+
+// Arguments: the functions, what is asked.
 static int answer(lua_State *L) {
-  S2MotionCall *call = lua_touserdata(L, 2);
+  const Asked *asked = lua_touserdata(L, 2);
+  const S2MotionCall *call = asked->call;
   double end = call->t + call->h;
   static const int place[3] = {1, 2, 0}; // of x, y, angle among angle, x, y
   if (lua_type(L, 1) != LUA_TTABLE) {
     return luaL_error(L, "motion: its functions are gone");
   }
+  begin_slopes(L, asked);
   for (int which = FUNCTIONS; which >= ANGLE; which--) { // a position counts more than a velocity
-    double at[3] = {0, 0, 0};
-    bool has[3] = {false, false, false};
-    if (lua_rawgeti(L, 1, which) == LUA_TFUNCTION) {
-      if (which == VELOCITY) {
-        mean_velocity(L, 3, call);
-      } else if (which == POSE) {
-        call_at(L, 3, which, end, false, at, has);
-        for (int i = 0; i < 3; i++) {
-          int c = place[i];
-          call->v[c] = has[i] ? (at[i] - call->q[c]) / call->h : call->v[c];
+    if (lua_rawgeti(L, 1, which) == LUA_TFUNCTION && which == VELOCITY) {
+      mean_velocity(L, asked);
+    } else if (lua_type(L, -1) == LUA_TFUNCTION) {
+      Said at = call_at(L, asked, which, end, which != POSE);
+      for (int i = 0; i < 3; i++) {
+        if (at.has[i]) {
+          reach(L, asked, which == POSE ? place[i] : which - 1, at.number[i], &at.slope[i]);
         }
-      } else {
-        call_at(L, 3, which, end, true, at, has);
-        call->v[which - 1] = (at[0] - call->q[which - 1]) / call->h;
       }
     }
     lua_settop(L, 2);
@@ -101,7 +147,8 @@ bool s2_lua_engine_motion(void *user, S2World *world, S2MotionCall *call) {
   lua_pushcfunction(L, answer);
   lua_rawgeti(L, lw->at_constraints,
               call->joint.index != 0 ? call->joint.serial : call->body.serial);
-  lua_pushlightuserdata(L, call);
+  Asked asked = {lw, call};
+  lua_pushlightuserdata(L, &asked);
   bool good = lua_pcall(L, 2, 0, lw->at_handler) == LUA_OK;
   if (!good) {
     lua_setiuservalue(L, 1, S2_STORE_ERROR);

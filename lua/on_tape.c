@@ -160,11 +160,14 @@ void s2_lua_push_time(lua_State *L, const S2LuaWorld *lw, double t) {
 }
 
 void s2_lua_push_dt(lua_State *L, S2LuaWorld *lw, double dt) {
-  if (s2_lua_on_tape(lw) != NULL && lw->dt_on_tape && dt == s2_world_settings(lw->world)->dt) {
-    s2_lua_push_place(L, lw, s2_place(S2_PLACE_WORLD, 0, S2_OF_DT));
-  } else {
-    lua_pushnumber(L, dt);
+  S2WorldTape *tape = s2_lua_on_tape(lw);
+  S2Var var = 0;
+  if (tape != NULL && lw->dt_on_tape) {
+    const S2Term term = {.source = s2_place(S2_PLACE_WORLD, 0, S2_OF_DT),
+                         .factor = dt / s2_world_settings(lw->world)->dt};
+    var = s2_world_tape_read(tape, lw->world, 1, &dt, 1, &term);
   }
+  s2_lua_tracked_push(L, dt, var);
 }
 
 int s2_lua_arguments(const S2LuaRead *list, int reads, const double *base, S2Argument *arguments,

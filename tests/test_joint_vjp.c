@@ -259,11 +259,10 @@ static void mixed(void **state) {
   assert_true(counts[OF_NOTHING].compared > 1000 && without - events < 20);
 }
 
-static bool pull(void *user, S2World *world, S2JointId joint, double x, double *force,
-                 double *tangent) {
-  (void)user, (void)world, (void)joint;
-  *force = 3 * x;
-  *tangent = 3;
+static bool pull(void *user, S2World *world, S2SpringCall *call) {
+  (void)user, (void)world;
+  call->force = 3 * call->extension;
+  call->tangent = 3;
   return true;
 }
 

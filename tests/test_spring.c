@@ -152,15 +152,15 @@ typedef struct Law {
   int calls;
 } Law;
 
-static bool pull(void *user, S2World *world, S2JointId joint, double x, double *force,
-                 double *tangent) {
+static bool pull(void *user, S2World *world, S2SpringCall *call) {
   Law *law = user;
-  assert_true(s2_joint_alive(world, joint));
-  assert_int_equal(s2_joint_set(world, joint, S2_JOINT_DAMPING, 1).code, S2_BUSY);
+  double x = call->extension;
+  assert_true(s2_joint_alive(world, call->joint));
+  assert_int_equal(s2_joint_set(world, call->joint, S2_JOINT_DAMPING, 1).code, S2_BUSY);
   law->calls += 1;
-  *force =
+  call->force =
       law->spoil != 0 ? law->spoil : x * (law->is.k + x * (law->is.quadratic + x * law->is.cubic));
-  *tangent = law->is.k + x * (2 * law->is.quadratic + x * 3 * law->is.cubic);
+  call->tangent = law->is.k + x * (2 * law->is.quadratic + x * 3 * law->is.cubic);
   return !law->stop;
 }
 

@@ -10,6 +10,7 @@
 // t (l/h + D w)', and that with respect to D is t' w', w = alpha u + (1 - alpha) u_k. Directions in
 // which a matrix C gives no way stay as they are.
 #include "diff/joint_vjp.h"
+#include "diff/retold.h"
 
 #include <string.h>
 
@@ -67,7 +68,11 @@ static void curve_vjp(S2JointUndo *undo, Bend *b, const S2JointRow *row, const S
   double beta = tangent > 0 ? b->beta : 0;
   double along = b->h * b->alpha * ((1 - beta) * u_k + beta * u); // that the tangent acts on
   double bent = 2 * joint->quadratic + 6 * joint->cubic * x;
-  seen_vjp(b, row, t * (tangent + bent * along), bar);
+  if (joint->has_law) { // it was asked without the bend
+    bar->value += s2_retold_pull_vjp(undo->at.world, undo->slot, row->value, t, t * along);
+  } else {
+    seen_vjp(b, row, t * (tangent + bent * along), bar);
+  }
   bar->speed += t * (b->h * b->alpha * (1 - beta) * tangent + (1 - b->alpha) * d);
   g->stiffness += t * (x + along);
   g->quadratic += t * x * (x + 2 * along);

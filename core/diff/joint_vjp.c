@@ -179,6 +179,9 @@ static int soften(const S2JointUndo *undo, S2JointRow *rows, S2JointHessian *hes
   const S2JointKind *kind = s2_joint_kind(joint->type);
   int count = kind->rows(&undo->at, rows);
   const S2Blend *blend = &undo->blend;
+  if (s2_kind_takes_time(undo->kind)) {
+    s2_spring_ask(undo->step->world, undo->slot, &rows[0]);
+  }
   s2_joint_speeds(joint, undo->step->v0, rows, count);
   if (blend->ahead > 0 || blend->bent > 0) {
     kind->hessians(&undo->at, hessians);
@@ -414,8 +417,35 @@ static void bilateral_vjp(S2JointUndo *undo, const S2Assembly *assembly, Cursor 
   }
 }
 
+// A unilateral constraint that gives way: at the end of the step for all alpha and beta.
+static void soft_stop_vjp(S2JointUndo *undo, int r) {
+  S2WorldGradient *g = undo->bar->gradient;
+  double alpha = g->alpha, beta = g->beta;
+  S2JointRow row;
+  S2RowBar bar = {0};
+  S2SoftRow soft[S2_JOINT_EQUATIONS];
+  S2Blend blend = undo->blend;
+  undo->blend = (S2Blend){.h = undo->step->h, .alpha = 1, .beta = 1};
+  s2_joint_kind(undo->joint->type)->coordinate(&undo->at, &row, NULL);
+  s2_joint_soften(undo->joint, &row, 1, undo->blend, soft);
+  sides_vjp(undo, &row, 1, r, &bar);
+  double v[6], force = undo->step->h * soft[0].compliance * undo->rows->bias[r];
+  s2_joint_velocities(undo, v);
+  S2SoftSum sum = {.count = 1, .soft = {true}, .impulse = {undo->rows->lambda[r]}};
+  sum.force[0] = force;
+  sum.speed[0] = times(&row, v) + row.rate;
+  bar.rate = undo->rows->bias[r];
+  s2_joint_soften_vjp(undo, &row, &sum, &bar);
+  s2_joint_function_vjp(&undo->at, S2_OF_COORDINATE, &bar, &undo->place);
+  undo->blend = blend;
+  g->alpha = alpha;
+  g->beta = beta;
+}
+
 static void one_sided_vjp(S2JointUndo *undo, int r, int index) {
-  if (undo->joint->type == S2_GROUND_FRICTION) {
+  if (undo->joint->type == S2_CONSTRAINT && s2_joint_soft_stop(undo->joint)) {
+    soft_stop_vjp(undo, r);
+  } else if (undo->joint->type == S2_GROUND_FRICTION) {
     ground_friction_vjp(undo, r, index);
   } else if (index == S2_JOINT_LO || index == S2_JOINT_HI) {
     limit_vjp(undo, r, index == S2_JOINT_HI);

@@ -1,6 +1,8 @@
 // Backwards through dynamics/measure.c and what the joint types make of it.
 #include "diff/measure_vjp.h"
 
+#include "diff/retold.h"
+
 #include <string.h>
 
 typedef struct Sides { // as in measure.c
@@ -235,9 +237,16 @@ static void lock_vjp(const S2JointAt *at, int row, const S2RowBar *bar, const S2
     found += joint->locked[++c];
   }
   to->q[3 * joint->a + c] += bar->value;
-  g->goal[c] -= bar->value;
-  g->rate[c] -= bar->value * at->elapsed + bar->rate;
-  *to->elapsed -= bar->value * joint->rate[c];
+  const S2World *world = at->world;
+  const S2Drive *drive =
+      world->drives.count > 0 ? &world->drives.at[joint - world->joints.at] : NULL;
+  if (drive != NULL && drive->valid && at->elapsed >= drive->start) { // as s2_lock_goal has it
+    s2_retold_lock_vjp(at, c, at->elapsed - drive->start, -bar->value, -bar->rate);
+  } else {
+    g->goal[c] -= bar->value;
+    g->rate[c] -= bar->value * at->elapsed + bar->rate;
+    *to->elapsed -= bar->value * joint->rate[c];
+  }
   if (at->to != NULL && c == 0) {
     turn_vjp(at, bar->ja[0], to);
   }
@@ -331,6 +340,9 @@ static void equation_vjp(const S2JointAt *at, int row, const S2RowBar *bar, cons
   case S2_GEAR:
     gear_vjp(at, bar, to);
     break;
+  case S2_CONSTRAINT:
+    s2_retold_constraint_vjp(at, row, bar, to);
+    break;
   default: // no equations, or none that has a derivative
     break;
   }
@@ -360,6 +372,9 @@ void s2_joint_function_vjp(const S2JointAt *at, int function, const S2RowBar *ba
   case S2_SPRING:
   case S2_ROPE:
     length_vjp(at, bar, to);
+    break;
+  case S2_CONSTRAINT:
+    s2_retold_constraint_vjp(at, 0, bar, to);
     break;
   default:
     break;

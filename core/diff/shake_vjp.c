@@ -20,6 +20,15 @@ typedef struct Shake {
   double *p, *y, *dq_bar; // 3 a node; 1 a row; 3 a node
 } Shake;
 
+// Rows that S2_POSITIONS makes are to be those of the start: also by the time, if the first solve
+// had them.
+static void set_start(S2Undo *undo, const S2Note *note, bool start) {
+  undo->step.t = start && note->of_motion ? note->t - note->h : note->t;
+  if (start) {
+    undo->step.q1 = undo->step.q0;
+  }
+}
+
 static int equations(const S2Problem *problem) {
   int count = 0;
   while (count < problem->rows && problem->row[count].lo < 0) {
@@ -106,10 +115,11 @@ static S2Status rows_vjp(Shake *shake) {
   S2_TRY(
       s2_joint_rows_vjp(&undo->step, &note->island, S2_POSITIONS, &only[1], &at_end, &undo->bar));
   double *q1 = undo->step.q1, *q1_bar = undo->bar.q1;
-  undo->step.q1 = undo->step.q0;
+  set_start(undo, note, true);
   undo->bar.q1 = undo->bar.q0;
   S2Status status =
       s2_joint_rows_vjp(&undo->step, &note->island, S2_POSITIONS, &only[0], &at_start, &undo->bar);
+  set_start(undo, note, false);
   undo->step.q1 = q1;
   undo->bar.q1 = q1_bar;
   return status;
@@ -124,8 +134,9 @@ S2Status s2_undo_shake(S2Undo *undo, int index) {
   s2_undo_set_island(undo, note);
   double *q1 = undo->step.q1;
   shake.end = s2_assemble(&undo->step, &note->island, NULL, S2_POSITIONS);
-  undo->step.q1 = undo->step.q0;
+  set_start(undo, note, true);
   shake.start = s2_assemble(&undo->step, &note->island, NULL, S2_POSITIONS);
+  set_start(undo, note, false);
   undo->step.q1 = q1;
   shake.y = S2_TAKE(undo->arena, double, note->rows);
   shake.p = S2_TAKE(undo->arena, double, count);

@@ -262,9 +262,9 @@ static S2Status begin(S2Tape *tape, S2Var node) {
   return s2_ok();
 }
 
-static S2Status sweep(S2Tape *tape, S2Var output) {
+static S2Status sweep(S2Tape *tape, S2Var output, S2Var last) {
   double *adjoint = tape->adjoint;
-  for (S2Var var = output; var > 0; var--) {
+  for (S2Var var = output; var >= last; var--) {
     const Node *node = &tape->node[var];
     if (node->other == 0) {
       double g = adjoint[node->at];
@@ -296,7 +296,29 @@ S2Status s2_tape_sweep(S2Tape *tape, S2Var output, const double *seed) {
     adjoint[i] = seed == NULL ? 1 : seed[i];
   }
   tape->sweeping = true;
-  S2Status status = sweep(tape, output);
+  S2Status status = sweep(tape, output, 1);
+  tape->sweeping = false;
+  return status;
+}
+
+S2Var s2_tape_next(const S2Tape *tape) {
+  return tape->full ? 0 : (S2Var)tape->nodes;
+}
+
+S2Status s2_tape_sweep_since(S2Tape *tape, S2Var output, S2Var first) {
+  assert(first > 0 && output >= first && output < tape->nodes);
+  if (tape->sweeping) {
+    return s2_error(S2_BUSY, "a tape cannot be swept from within its sweep");
+  }
+  size_t had = tape->adjoint_capacity;
+  tape->adjoint =
+      grown(tape->adjoint, &tape->adjoint_capacity, tape->value_capacity, sizeof *tape->adjoint);
+  memset(tape->adjoint + had, 0, (tape->adjoint_capacity - had) * sizeof *tape->adjoint);
+  size_t from = tape->node[first].at;
+  memset(tape->adjoint + from, 0, (tape->numbers - from) * sizeof *tape->adjoint);
+  *s2_tape_adjoint(tape, output) = 1;
+  tape->sweeping = true;
+  S2Status status = sweep(tape, output, first);
   tape->sweeping = false;
   return status;
 }

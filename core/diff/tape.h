@@ -63,6 +63,10 @@ void s2_tape_at_start(S2Tape *tape, void (*start)(void *data), void *data);
 // no numbers; S2_BUSY from within a sweep, where no nodes may be made either.
 S2Status s2_tape_sweep(S2Tape *tape, S2Var output, const double *seed);
 bool s2_tape_sweeping(const S2Tape *tape);
+// The same of one number `output`, through the nodes from `first` on alone: adjoints of those are
+// then the derivatives with respect to what was made since. Others have none that count.
+S2Status s2_tape_sweep_since(S2Tape *tape, S2Var output, S2Var first);
+S2Var s2_tape_next(const S2Tape *tape); // number of the node that will be made next
 
 // The other way: the derivatives of all nodes with respect to one number of `input`, found where
 // the adjoints are. S2_UNAVAILABLE when there are nodes that only know their way back.

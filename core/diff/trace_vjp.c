@@ -40,7 +40,12 @@ static void enter(S2Undo *undo, int end) {
   set(undo, undo->step.v0, note->more);
   set(undo, undo->step.force, note->force);
   undo->step.t = note->t;
-  s2_step_free_motion(&undo->step, note->h);
+  undo->step.h = note->h;
+  for (int i = 0; i < undo->world.order.count; i++) {
+    s2_step_free_body(&undo->step, undo->world.order.at[i]);
+  }
+  undo->world.drives.at = note->drives;
+  undo->world.drives.count = note->drives == NULL ? 0 : undo->notes->joint_slots;
 }
 
 void s2_undo_free_body(S2Undo *undo, int32_t slot, double h) {
@@ -74,7 +79,8 @@ void s2_undo_free_body(S2Undo *undo, int32_t slot, double h) {
   }
 }
 
-static void free_vjp(S2Undo *undo, const S2Note *note) {
+static void free_vjp(S2Undo *undo, int index) {
+  const S2Note *note = s2_note_at(undo->notes, index);
   S2StepAdjoint *bar = &undo->bar;
   double dt = undo->world.kept.def.dt;
   for (int i = 0; i < undo->world.order.count; i++) {
@@ -83,6 +89,7 @@ static void free_vjp(S2Undo *undo, const S2Note *note) {
   // All times of a step are in proportion to dt.
   undo->gradient->dt += (bar->h * note->h + bar->elapsed * (note->t - undo->world.kept.time)) / dt;
   bar->h = bar->elapsed = 0;
+  s2_undo_motions(undo, index);
 }
 
 // To gravity, and what was applied by hand or by a force law.
@@ -422,7 +429,9 @@ static void commit_vjp(S2Undo *undo, int index) {
          sizeof(double) * S2_JOINT_ROWS * (size_t)undo->notes->joint_slots);
   for (int i = 0; i < undo->world.order.count; i++) {
     int32_t slot = undo->world.order.at[i];
-    bool moves = s2_body_moves(&undo->world.bodies.at[slot]);
+    const S2Body *body = &undo->world.bodies.at[slot];
+    bool given = body->has_motion && body->type == S2_KINEMATIC && body->enabled;
+    bool moves = s2_body_moves(body) || given;
     for (int at = 3 * slot; at < 3 * slot + 3; at++) {
       undo->bar.q1[at] = g->q[at];
       undo->bar.v2[at] = moves ? g->v[at] : 0;
@@ -441,12 +450,14 @@ static void commit_vjp(S2Undo *undo, int index) {
     }
     g->dt += joint->reaction_time * elapsed / def->dt;
     joint->reaction_time = 0;
-    for (int c = 0; c < 3 && s2_joint_active(&undo->world, of); c++) { // else goals wait
+    // else goals wait, or moved as the program says
+    for (int c = 0; c < 3 && s2_joint_active(&undo->world, of) && !of->driven; c++) {
       joint->rate[c] += elapsed * joint->goal[c];
       g->dt += elapsed / def->dt * of->rate[c] * joint->goal[c];
     }
   }
   enter(undo, index);
+  s2_undo_locks(undo, elapsed);
 }
 
 static void on_vjp(S2Undo *undo, int index) {
@@ -494,7 +505,7 @@ static S2Status undo_act(S2Undo *undo, int index) {
     part_of_world_vjp(undo);
     break;
   case S2_ACT_FREE:
-    free_vjp(undo, note);
+    free_vjp(undo, index);
     break;
   case S2_ACT_RESET:
     add(undo, undo->bar.v1, undo->bar.free_v);
@@ -708,6 +719,7 @@ S2Status s2_trace_vjp(const S2Trace *trace, S2WorldGradient *gradient, S2Arena *
   S2ArenaMark mark = s2_arena_mark(arena);
   S2Undo undo = begin(notes, gradient, arena);
   undo.step.world = &undo.world;
+  s2_undo_retell(&undo);
   find_late(&undo);
   for (int i = 0; i < fixed->order; i++) { // forces by hand end with the step
     memset(gradient->f + 3 * fixed->order_of[i], 0, 3 * sizeof(double));
@@ -723,6 +735,10 @@ S2Status s2_trace_vjp(const S2Trace *trace, S2WorldGradient *gradient, S2Arena *
     status = undo_act(&undo, i);
     if (undo.back_at == i) {
       rejoin(&undo);
+    }
+    if (status.code == S2_OK && undo.world.refused.code != S2_OK) {
+      status = s2_error(S2_INVALID, "gradient: the program was asked something else when a step was "
+                                    "made again (this is a bug)");
     }
   }
   s2_arena_rewind(arena, mark);

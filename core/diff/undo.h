@@ -6,6 +6,15 @@
 #include "diff/step_adjoint.h"
 #include "diff/trace_notes.h"
 
+// What the program said in the step, for the constraints, springs and locks that are made again;
+// and where adjoints of that go. The callbacks' user of S2Undo.world.
+typedef struct S2Retold {
+  const S2Notes *notes;
+  S2WorldGradient *gradient;
+  double begun;        // s, time at the start of the whole step
+  double *goal, *rate; // 3 a joint slot: adjoint of S2World.drives
+} S2Retold;
+
 typedef struct S2Undo {
   const S2Notes *notes;
   S2World world;     // a view of what was kept, for what reads one
@@ -31,7 +40,15 @@ typedef struct S2Undo {
   double share; // of what was left that a piece took; 0: until a meeting, whose gap has the rest
   double *ground0, *ground1; // 3 a slot: what waits while q0 and q1 of ground are of a piece's time
   S2WorldGradient *scratch;
+  S2Retold retold;
 } S2Undo;
+
+// retold.c: makes undo->world tell what was said; `undo` stays where it is.
+void s2_undo_retell(S2Undo *undo);
+// Of note `index`, S2_ACT_FREE: v0 of bodies that move as the program says, and how locks move.
+void s2_undo_motions(S2Undo *undo, int index);
+// Of what locks are at when the step ends: their goals and rates in the gradient.
+void s2_undo_locks(S2Undo *undo, double elapsed);
 
 // solve_vjp.c: the island's velocities, or q1, are those before; their adjoint is that before.
 S2Status s2_undo_solve(S2Undo *undo, int index);

@@ -20,6 +20,7 @@ typedef struct Answer { // of a callback, in the order they were asked
   AnswerKind kind;
   bool yes;         // PRE_SOLVE: enabled
   double number[3]; // force; v; friction, restitution, surface speed
+  int slopes;       // MOTION: first of its three, -1: they are not known
 } Answer;
 
 typedef struct Kept {   // one step
@@ -37,6 +38,7 @@ struct S2Segment {
   S2_ARRAY(Patch) patches;
   S2_ARRAY(unsigned char) bytes;
   S2_ARRAY(Answer) answers;
+  S2_ARRAY(S2Slope) slopes;
   S2_ARRAY(Again) traces; // while it is swept
 };
 
@@ -136,9 +138,9 @@ static bool ask_pre_solve(void *user, S2World *world, S2PreContact *contact) {
     return good;
   }
   bool good = witness->real.pre_solve(witness->real.user, world, contact);
-  answer = (Answer){PRE_SOLVE,
-                    contact->enabled,
-                    {contact->friction, contact->restitution, contact->surface_speed}};
+  answer = (Answer){.kind = PRE_SOLVE,
+                    .yes = contact->enabled,
+                    .number = {contact->friction, contact->restitution, contact->surface_speed}};
   note_answer(witness, &answer);
   return good;
 }
@@ -149,9 +151,20 @@ static bool ask_motion(void *user, S2World *world, S2MotionCall *call) {
   if (witness->replays) {
     bool good = next_answer(witness, MOTION, &answer);
     memcpy(call->v, answer.number, sizeof answer.number);
+    call->sloped = good && answer.slopes >= 0;
+    if (call->sloped && call->slope != NULL) {
+      memcpy(call->slope, witness->segment->slopes.at + answer.slopes, 3 * sizeof(S2Slope));
+    }
     return good;
   }
+  S2Slope slope[3] = {{{0}, 0}, {{0}, 0}, {{0}, 0}};
+  call->slope = slope;
   bool good = witness->real.motion(witness->real.user, world, call);
+  call->slope = NULL;
+  answer.slopes = call->sloped ? witness->segment->slopes.count : -1;
+  for (int c = 0; c < 3 && call->sloped; c++) {
+    *s2_array_append(witness->segment->slopes) = slope[c];
+  }
   memcpy(answer.number, call->v, sizeof answer.number);
   note_answer(witness, &answer);
   return good;
@@ -223,6 +236,7 @@ S2Status s2_checkpoints_step(S2Checkpoints *checkpoints, S2World *world, int eve
   S2Segment *started = goes_on ? NULL : begin_segment(checkpoints);
   segment = goes_on ? segment : started;
   Kept kept = {segment->patches.count, segment->answers.count};
+  int slopes = segment->slopes.count;
   int bytes = segment->bytes.count;
   if (goes_on) {
     keep_changes(segment, checkpoints->before.at, checkpoints->after.at);
@@ -234,6 +248,7 @@ S2Status s2_checkpoints_step(S2Checkpoints *checkpoints, S2World *world, int eve
   if (status.code != S2_OK) {
     segment->patches.count = kept.patches;
     segment->answers.count = kept.answers;
+    segment->slopes.count = slopes;
     segment->bytes.count = bytes;
     s2_segment_free(started);
     return status;
@@ -309,7 +324,8 @@ void s2_segment_forget(S2Segment *segment) {
 size_t s2_segment_bytes(const S2Segment *segment) {
   return sizeof *segment + segment->size + sizeof(Kept) * (size_t)segment->steps.capacity +
          sizeof(Patch) * (size_t)segment->patches.capacity + (size_t)segment->bytes.capacity +
-         sizeof(Answer) * (size_t)segment->answers.capacity;
+         sizeof(Answer) * (size_t)segment->answers.capacity +
+         sizeof(S2Slope) * (size_t)segment->slopes.capacity;
 }
 
 void s2_segment_free(S2Segment *segment) {
@@ -320,6 +336,7 @@ void s2_segment_free(S2Segment *segment) {
     s2_array_free(segment->patches);
     s2_array_free(segment->bytes);
     s2_array_free(segment->answers);
+    s2_array_free(segment->slopes);
     s2_array_free(segment->traces);
     s2_memory_free(segment);
   }

@@ -126,7 +126,7 @@ double *s2_place_gradient(S2WorldGradient *gradient, S2Place place) {
     break;
   }
   double *const numbers[] = {&gradient->gravity.x, &gradient->gravity.y, &gradient->dt,
-                             &gradient->alpha,     &gradient->beta,      NULL};
+                             &gradient->alpha,     &gradient->beta,      &gradient->time};
   return numbers[number];
 }
 

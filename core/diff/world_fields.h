@@ -64,7 +64,7 @@ typedef enum S2WorldNumber {
   S2_OF_DT,
   S2_OF_ALPHA,
   S2_OF_BETA,
-  S2_OF_TIME, // has no place in S2WorldGradient
+  S2_OF_TIME,
 } S2WorldNumber;
 
 typedef struct S2Place {
@@ -78,7 +78,7 @@ static inline S2Place s2_place(S2PlaceKind kind, int32_t slot, int number) {
 
 double *s2_place_in(S2World *world, S2Place place);
 double s2_place_value(const S2World *world, S2Place place);
-double *s2_place_gradient(S2WorldGradient *gradient, S2Place place); // NULL: S2_OF_TIME
+double *s2_place_gradient(S2WorldGradient *gradient, S2Place place);
 
 // Places of all that a body (its pieces and vertices too) or a joint is made of. Writes at most
 // `capacity`, returns how many there are; the same order for bodies made in the same way.

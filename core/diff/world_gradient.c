@@ -75,6 +75,7 @@ void s2_world_gradient_add(S2WorldGradient *g, const S2WorldGradient *other) {
   g->dt += other->dt;
   g->alpha += other->alpha;
   g->beta += other->beta;
+  g->time += other->time;
   g->flags |= other->flags;
 }
 
@@ -93,7 +94,7 @@ void s2_world_gradient_clear(S2WorldGradient *g) {
   zero(g->vertex, g->vertices, sizeof *g->vertex);
   zero(g->joint, g->joints, sizeof *g->joint);
   g->gravity = s2_vec2(0, 0);
-  g->dt = g->alpha = g->beta = 0;
+  g->dt = g->alpha = g->beta = g->time = 0;
   g->flags = 0;
 }
 

@@ -9,6 +9,7 @@
 #include "base/arena.h"
 #include "base/status.h"
 #include "base/vec.h"
+#include "diff/tape.h"
 #include "dynamics/dynamics.h"
 
 typedef struct S2BodyGradient {
@@ -47,7 +48,8 @@ typedef struct S2WorldGradient {
   S2Vec2 *vertex;
   S2JointGradient *joint;
   S2Vec2 gravity;
-  double dt, alpha, beta;
+  double dt, alpha, beta, time;
+  S2Tape *tape; // what S2Slope.origin is a number of; NULL: those are constants
   unsigned flags; // S2GradientFlag, of all steps swept
 } S2WorldGradient;
 

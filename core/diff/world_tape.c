@@ -1,6 +1,6 @@
 #include "diff/world_tape.h"
 
-#include "diff/trace.h"
+#include "diff/trace_notes.h"
 #include "diff/world_checkpoint.h"
 #include "dynamics/world.h"
 
@@ -10,7 +10,6 @@
 struct S2WorldTape {
   S2Tape *tape;
   S2WorldGradient gradient;
-  double time;                // dl/d(time of the world)
   unsigned *flags;            // or NULL
   S2Arena arena;              // of one act, at either end
   S2World *scratch;           // where things are made again; NULL but while that goes on
@@ -21,7 +20,6 @@ struct S2WorldTape {
 static void start_sweep(void *data) {
   S2WorldTape *world = data;
   s2_world_gradient_clear(&world->gradient);
-  world->time = 0;
 }
 
 static void drop_scratch(S2WorldTape *tape) {
@@ -49,6 +47,7 @@ S2WorldTape *s2_world_tape_new(S2Tape *tape, unsigned *flags) {
   S2WorldTape *world = s2_tape_take(tape, sizeof *world);
   *world = (S2WorldTape){.tape = tape};
   world->flags = flags;
+  world->gradient.tape = tape;
   s2_arena_init(&world->arena);
   s2_tape_at_start(tape, start_sweep, world);
   s2_tape_node(tape, 0, NULL, no_act, release_world, world);
@@ -56,8 +55,7 @@ S2WorldTape *s2_world_tape_new(S2Tape *tape, unsigned *flags) {
 }
 
 static double *bar_of(S2WorldTape *world, S2Place place) {
-  double *at = s2_place_gradient(&world->gradient, place);
-  return at == NULL ? &world->time : at;
+  return s2_place_gradient(&world->gradient, place);
 }
 
 // ---- Writing and reading ----------------------------------------------------------------------
@@ -417,12 +415,18 @@ S2Status s2_world_tape_made_joint(S2WorldTape *tape, const S2World *world, int32
 
 // ---- Steps ------------------------------------------------------------------------------------
 
-typedef struct Step {
+typedef struct Step { // or a part of one
   S2WorldTape *world;
   S2Trace *trace;     // or
   S2Segment *segment; // where it can be made again
   int index;          // of it there; the first owns the segment
   size_t bytes;
+  double share; // of dt
+  bool goes_on; // a part that is not the last
+  bool failed;  // a part of a step that failed: it was never
+  struct Step *earlier;
+  int laws;
+  S2Term *law; // what force laws gave, `to` is 3 slot + component
 } Step;
 
 static void release_step(void *data) {
@@ -434,24 +438,43 @@ static void release_step(void *data) {
   }
 }
 
+// The gradient's f is that of the forces in this step, or part of one; by hand they act in all.
+static void forces_vjp(const Step *step, const double *later) {
+  S2WorldTape *world = step->world;
+  for (int i = 0; i < step->laws; i++) {
+    const S2Term *law = &step->law[i];
+    s2_tape_adjoint(world->tape, law->from)[law->index] += world->gradient.f[law->to];
+  }
+  for (int i = 0; i < 3 * world->gradient.slots && later != NULL; i++) {
+    world->gradient.f[i] += later[i];
+  }
+}
+
 static S2Status undo_step(S2Tape *tape, S2Var node, void *data) {
   const Step *step = data;
   S2WorldTape *world = step->world;
   const S2Trace *trace = step->trace;
   (void)tape, (void)node;
+  if (step->failed) {
+    return s2_ok();
+  }
   s2_arena_reset(&world->arena);
-  world->gradient.dt += world->time;
+  S2WorldGradient *gradient = &world->gradient;
+  gradient->dt += step->share * gradient->time;
+  const double *later =
+      step->goes_on ? s2_arena_copy(&world->arena, gradient->f, 3 * gradient->slots) : NULL;
   if (trace == NULL) {
     S2_TRY(s2_segment_trace(step->segment, step->index, &trace));
   }
-  S2_TRY(s2_trace_vjp(trace, &world->gradient, &world->arena));
+  S2_TRY(s2_trace_vjp(trace, gradient, &world->arena));
+  forces_vjp(step, later);
   if (step->segment != NULL && step->index == 0) {
     s2_segment_forget(step->segment);
   }
   if (world->flags != NULL) {
-    *world->flags |= world->gradient.flags;
+    *world->flags |= gradient->flags;
   }
-  if ((world->gradient.flags & S2_GRADIENT_SINGULAR) != 0) {
+  if ((gradient->flags & S2_GRADIENT_SINGULAR) != 0) {
     return s2_error(S2_INVALID, "a step has no derivative: its linear system is singular");
   }
   return s2_ok();
@@ -473,48 +496,99 @@ void s2_world_tape_law(S2WorldTape *tape, int32_t slot, const S2Var vars[3]) {
   }
 }
 
-static void note_laws(S2WorldTape *tape, const S2World *world) {
-  for (int i = 0; i < tape->laws.count; i++) {
-    S2Term term = tape->laws.at[i];
-    S2Place place = s2_place(S2_PLACE_F, term.to / 3, term.to % 3);
-    term.to = 0;
-    s2_world_tape_add(tape, world, 1, &place, 1, &term);
-  }
+static Step *new_step(S2WorldTape *tape) {
+  Step *step = s2_tape_take(tape->tape, sizeof *step);
+  *step = (Step){.world = tape, .share = 1};
   tape->laws.count = 0;
+  return step;
 }
 
-static S2Status advance(S2WorldTape *tape, S2World *world, int every, Step *step) {
-  if (every > 0 && s2_checkpoints_can(world)) {
+static void note_step(Step *step, const S2World *world) {
+  S2WorldTape *tape = step->world;
+  step->laws = tape->laws.count;
+  if (step->laws > 0) {
+    size_t bytes = sizeof(S2Term) * (size_t)step->laws;
+    step->law = s2_tape_take(tape->tape, bytes);
+    memcpy(step->law, tape->laws.at, bytes);
+  }
+  s2_world_gradient_fit(&tape->gradient, world);
+  if (step->segment == NULL) {
+    step->bytes = s2_trace_bytes(step->trace);
+  } else { // its share of what the segment holds
+    size_t bytes = s2_segment_bytes(step->segment);
+    step->bytes = step->index == 0 ? bytes : 0;
+  }
+  s2_tape_count_bytes(tape->tape, (ptrdiff_t)step->bytes);
+  s2_tape_node(tape->tape, 0, NULL, undo_step, release_step, step);
+}
+
+// Parts are noted one by one where force laws look at the states between them.
+typedef struct Parts {
+  Step *now;
+  S2World *world;
+} Parts;
+
+static void begin_part(Parts *parts, Step *earlier) {
+  Step *step = parts->now = new_step(parts->now->world);
+  step->share = 1.0 / parts->world->kept.def.substeps;
+  step->earlier = earlier;
+  step->trace = s2_trace_new();
+  parts->world->notes = &step->trace->notes;
+}
+
+static void next_part(void *user) {
+  Parts *parts = user;
+  Step *ended = parts->now;
+  ended->goes_on = true;
+  note_step(ended, parts->world);
+  begin_part(parts, ended);
+}
+
+static S2Status step_in_parts(S2WorldTape *tape, S2World *world) {
+  Step first = {.world = tape};
+  Parts parts = {&first, world};
+  S2_TRY(s2_world_idle(world));
+  begin_part(&parts, NULL);
+  world->parted = next_part;
+  world->parted_user = &parts;
+  S2Status status = s2_world_step(world);
+  world->parted = NULL;
+  world->notes = NULL;
+  if (status.code == S2_OK) {
+    note_step(parts.now, world);
+    return status;
+  }
+  s2_trace_free(parts.now->trace);
+  for (Step *step = parts.now->earlier; step != NULL; step = step->earlier) {
+    step->failed = true;
+  }
+  return status;
+}
+
+S2Status s2_world_tape_step(S2WorldTape *tape, S2World *world, int every) {
+  bool in_parts = world->kept.def.substeps > 1 && s2_world_has_laws(world);
+  if (every > 0 && !in_parts && s2_checkpoints_can(world)) {
     tape->checkpoints = tape->checkpoints == NULL ? s2_checkpoints_new() : tape->checkpoints;
-    return s2_checkpoints_step(tape->checkpoints, world, every, &step->segment, &step->index);
+    Step *step = new_step(tape);
+    S2_TRY(s2_checkpoints_step(tape->checkpoints, world, every, &step->segment, &step->index));
+    note_step(step, world);
+    return s2_ok();
   }
   if (tape->checkpoints != NULL) {
     s2_checkpoints_break(tape->checkpoints);
   }
+  if (in_parts) {
+    return step_in_parts(tape, world);
+  }
+  Step *step = new_step(tape);
   step->trace = s2_trace_new();
   S2Status status = s2_world_step_traced(world, step->trace);
   if (status.code != S2_OK) {
     s2_trace_free(step->trace);
     return status;
   }
-  step->bytes = s2_trace_bytes(step->trace);
+  note_step(step, world);
   return status;
-}
-
-S2Status s2_world_tape_step(S2WorldTape *tape, S2World *world, int every) {
-  Step *step = s2_tape_take(tape->tape, sizeof *step);
-  *step = (Step){.world = tape};
-  tape->laws.count = 0;
-  S2_TRY(advance(tape, world, every, step));
-  note_laws(tape, world);
-  s2_world_gradient_fit(&tape->gradient, world);
-  if (step->segment != NULL) { // its share of what the segment holds
-    size_t bytes = s2_segment_bytes(step->segment);
-    step->bytes = step->index == 0 ? bytes : 0;
-  }
-  s2_tape_count_bytes(tape->tape, (ptrdiff_t)step->bytes);
-  s2_tape_node(tape->tape, 0, NULL, undo_step, release_step, step);
-  return s2_ok();
 }
 
 // ---- Copies -----------------------------------------------------------------------------------
@@ -528,10 +602,8 @@ static S2Status undo_copy(S2Tape *tape, S2Var node, void *data) {
   (void)tape, (void)node;
   if (copy->from != NULL) {
     s2_world_gradient_add(&copy->from->gradient, &copy->to->gradient);
-    copy->from->time += copy->to->time;
   }
   s2_world_gradient_clear(&copy->to->gradient);
-  copy->to->time = 0;
   return s2_ok();
 }
 

@@ -1,7 +1,9 @@
 // Constraints of the program's own: rows given by a callback as functions of two poses and the
 // time. What the callback does not know comes from central differences.
 #include "dynamics/joint.h"
+#include "dynamics/notes.h"
 
+#include <stddef.h>
 #include <string.h>
 
 enum { N = S2_JOINT_EQUATIONS };
@@ -23,6 +25,8 @@ typedef struct Answer {
   double value[N], jacobian[N][6], rate[N], hessian[N][6][6];
 } Answer;
 
+enum { MOST = 36 * N }; // numbers that are asked for at once
+
 static bool refuse(Probe *probe, S2Status status) {
   probe->world->refused = status;
   return false;
@@ -43,21 +47,34 @@ static bool check_finite(Probe *probe, const char *what, const double *numbers, 
   return true;
 }
 
-enum { VALUE = 1, JACOBIAN = 2, RATE = 4, HESSIAN = 8 };
+static const struct {
+  int count; // of numbers, a row
+  size_t at; // in Answer
+} asked[] = {
+    [S2_ASKED_VALUE] = {1, offsetof(Answer, value)},
+    [S2_ASKED_JACOBIAN] = {6, offsetof(Answer, jacobian)},
+    [S2_ASKED_RATE] = {1, offsetof(Answer, rate)},
+    [S2_ASKED_HESSIAN] = {36, offsetof(Answer, hessian)},
+};
 
 // One call of the program, which may not touch the world meanwhile.
-static bool ask(Probe *probe, int what, Answer *answer) {
+static bool ask(Probe *probe, S2Asked what, Answer *answer) {
   S2World *world = probe->world;
-  int rows = probe->joint->rows;
+  int rows = probe->joint->rows, count = rows * asked[what].count;
+  S2Slope slope[MOST];
   S2ConstraintCall call = {
       .joint = probe->id, .t = probe->t, .rows = rows, .has_b = probe->joint->b != S2_NONE};
   memcpy(call.qa, probe->q, sizeof call.qa);
   memcpy(call.qb, probe->q + 3, sizeof call.qb);
   memset(answer, 0, sizeof *answer);
-  call.value = (what & VALUE) != 0 ? answer->value : NULL;
-  call.jacobian = (what & JACOBIAN) != 0 ? answer->jacobian : NULL;
-  call.rate = (what & RATE) != 0 ? answer->rate : NULL;
-  call.hessian = (what & HESSIAN) != 0 ? answer->hessian : NULL;
+  call.value = what == S2_ASKED_VALUE ? answer->value : NULL;
+  call.jacobian = what == S2_ASKED_JACOBIAN ? answer->jacobian : NULL;
+  call.rate = what == S2_ASKED_RATE ? answer->rate : NULL;
+  call.hessian = what == S2_ASKED_HESSIAN ? answer->hessian : NULL;
+  if (world->notes != NULL) {
+    memset(slope, 0, sizeof *slope * (size_t)count);
+    call.slope = slope;
+  }
   bool stepping = world->stepping, evaluating = world->evaluating;
   world->stepping = true;
   world->evaluating = false; // who reads a joint meanwhile does not ask again
@@ -67,6 +84,14 @@ static bool ask(Probe *probe, int what, Answer *answer) {
   if (!going) {
     return refuse(probe, s2_error(S2_ABORTED, "the step was stopped by a callback"));
   }
+  S2Answer note = {.asked = what,
+                   .slot = (int32_t)probe->id.index - 1,
+                   .t = probe->t,
+                   .count = count,
+                   .number = (const double *)((const unsigned char *)answer + asked[what].at),
+                   .slope = call.sloped ? slope : NULL};
+  memcpy(note.q, probe->q, sizeof note.q);
+  s2_note_answer(world, &note);
   return check_finite(probe, "value", answer->value, rows, 1) &&
          check_finite(probe, "jacobian", answer->jacobian[0], 6 * rows, 6) &&
          check_finite(probe, "rate", answer->rate, rows, 1) &&
@@ -76,7 +101,7 @@ static bool ask(Probe *probe, int what, Answer *answer) {
 static bool ask_jacobian(Probe *probe, double part, double jacobian[N][6]) {
   Answer plus, minus;
   if (probe->joint->has_jacobian) {
-    bool good = ask(probe, JACOBIAN, &plus);
+    bool good = ask(probe, S2_ASKED_JACOBIAN, &plus);
     memcpy(jacobian, plus.jacobian, sizeof plus.jacobian);
     return good;
   }
@@ -87,9 +112,9 @@ static bool ask_jacobian(Probe *probe, double part, double jacobian[N][6]) {
       continue;
     }
     probe->q[c] = up;
-    bool good = ask(probe, VALUE, &plus);
+    bool good = ask(probe, S2_ASKED_VALUE, &plus);
     probe->q[c] = down;
-    good = good && ask(probe, VALUE, &minus);
+    good = good && ask(probe, S2_ASKED_VALUE, &minus);
     probe->q[c] = q;
     if (!good) {
       return false;
@@ -107,7 +132,7 @@ static bool ask_rate(Probe *probe, const double *value, double rate[N]) {
   Answer later;
   memset(rate, 0, sizeof later.rate);
   if (joint->has_rate) {
-    bool good = ask(probe, RATE, &later);
+    bool good = ask(probe, S2_ASKED_RATE, &later);
     memcpy(rate, later.rate, sizeof later.rate);
     return good;
   }
@@ -116,7 +141,7 @@ static bool ask_rate(Probe *probe, const double *value, double rate[N]) {
   }
   double t = probe->t;
   probe->t = t + probe->world->kept.def.dt / probe->world->kept.def.substeps;
-  bool good = ask(probe, VALUE, &later);
+  bool good = ask(probe, S2_ASKED_VALUE, &later);
   for (int r = 0; r < joint->rows && good && probe->t > t; r++) {
     rate[r] = (later.value[r] - value[r]) / (probe->t - t);
   }
@@ -127,7 +152,7 @@ static bool ask_rate(Probe *probe, const double *value, double rate[N]) {
 static bool evaluate(Probe *probe, S2JointRow rows[N]) {
   Answer now = {0};
   double jacobian[N][6], rate[N];
-  bool good = (probe->joint->velocity_only || ask(probe, VALUE, &now)) &&
+  bool good = (probe->joint->velocity_only || ask(probe, S2_ASKED_VALUE, &now)) &&
               ask_jacobian(probe, FIRST, jacobian) && ask_rate(probe, now.value, rate);
   for (int r = 0; r < probe->joint->rows && good; r++) {
     rows[r] = (S2JointRow){.value = now.value[r], .rate = rate[r]};
@@ -243,7 +268,7 @@ static void chord(const S2JointAt *at, S2JointRow rows[N]) {
     d[c] = probe.q[c] - start.q[c];
     d[c] = c % 3 == 0 ? 2 * tan(d[c] / 2) : d[c];
   }
-  if (!ask(&start, VALUE, &first) || !ask(&probe, VALUE, &last) || !evaluate(&middle, rows)) {
+  if (!ask(&start, S2_ASKED_VALUE, &first) || !ask(&probe, S2_ASKED_VALUE, &last) || !evaluate(&middle, rows)) {
     memcpy(rows, at->joint->last, sizeof(S2JointRow) * N);
     return;
   }
@@ -266,6 +291,96 @@ static void chord(const S2JointAt *at, S2JointRow rows[N]) {
     }
     rows[r].jb[0] -= lacks * s2_cross(from_b, s2_vec2(relative[1], relative[2]));
   }
+}
+
+// ---- Backwards ----------------------------------------------------------------------------------
+
+typedef struct Backwards {
+  Probe probe;
+  S2ConstraintBack *back;
+  void *user;
+} Backwards;
+
+// `bar` is the adjoint of number `at` of what is asked at the probe's poses.
+static void hand_back(const Backwards *to, S2Asked what, int at, double bar) {
+  if (bar != 0) {
+    to->back(to->user, what, to->probe.q, to->probe.t, at, bar);
+  }
+}
+
+// ask_jacobian, of one row.
+static void jacobian_back(Backwards *to, int row, double part, const double bar[6]) {
+  Probe *probe = &to->probe;
+  for (int c = 0; c < 6; c++) {
+    double q = probe->q[c], up = q + part * probe->scale[c], down = q - part * probe->scale[c];
+    if (probe->joint->has_jacobian) {
+      hand_back(to, S2_ASKED_JACOBIAN, 6 * row + c, bar[c]);
+    } else if (probe->moves[c]) {
+      probe->q[c] = up;
+      hand_back(to, S2_ASKED_VALUE, row, bar[c] / (up - down));
+      probe->q[c] = down;
+      hand_back(to, S2_ASKED_VALUE, row, -bar[c] / (up - down));
+      probe->q[c] = q;
+    }
+  }
+}
+
+// ask_rate; returns the adjoint of the length of the step.
+static double rate_back(Backwards *to, int row, double rate, double bar) {
+  Probe *probe = &to->probe;
+  const S2Kept *kept = &probe->world->kept;
+  double t = probe->t, later = t + kept->def.dt / kept->def.substeps, step = later - t;
+  if (probe->joint->has_rate) {
+    hand_back(to, S2_ASKED_RATE, row, bar);
+    return 0;
+  }
+  if (probe->joint->velocity_only || !(step > 0)) {
+    return 0;
+  }
+  hand_back(to, S2_ASKED_VALUE, row, -bar / step);
+  probe->t = later;
+  hand_back(to, S2_ASKED_VALUE, row, bar / step);
+  probe->t = t;
+  return -bar * rate / step;
+}
+
+static void hessian_back(Backwards *to, int row, const double bar[6][6]) {
+  Probe *probe = &to->probe;
+  double part = probe->joint->has_jacobian ? FIRST : SECOND;
+  for (int c = 0; c < 6; c++) {
+    double q = probe->q[c], up = q + part * probe->scale[c], down = q - part * probe->scale[c];
+    double above[6], below[6];
+    for (int i = 0; i < 6; i++) {
+      above[i] = (bar[c][i] + bar[i][c]) / (up - down) / 2;
+      below[i] = -above[i];
+      if (probe->joint->has_hessian) {
+        hand_back(to, S2_ASKED_HESSIAN, 36 * row + 6 * c + i, bar[c][i]);
+      }
+    }
+    if (!probe->joint->has_hessian && probe->moves[c]) {
+      probe->q[c] = up;
+      jacobian_back(to, row, part, above);
+      probe->q[c] = down;
+      jacobian_back(to, row, part, below);
+      probe->q[c] = q;
+    }
+  }
+}
+
+double s2_constraint_back(const S2JointAt *at, int row, const S2ConstraintBar *bar,
+                          S2ConstraintBack *back, void *user) {
+  int32_t slot = (int32_t)(at->joint - at->world->joints.at);
+  S2World *world = at->world->memos.at[slot].world;
+  Backwards to = {.back = back, .user = user};
+  to.probe = probe_of(world, at->joint, at->q, world->kept.time + at->elapsed);
+  if (!at->joint->velocity_only) {
+    hand_back(&to, S2_ASKED_VALUE, row, bar->value);
+  }
+  jacobian_back(&to, row, FIRST, bar->j);
+  if (bar->hessian != NULL) {
+    hessian_back(&to, row, bar->hessian);
+  }
+  return rate_back(&to, row, current(at)[row].rate, bar->rate);
 }
 
 // ---- The type ---------------------------------------------------------------------------------
@@ -295,7 +410,7 @@ static void hessians(const S2JointAt *at, S2JointHessian hessians[N]) {
   probe.id = (S2JointId){(uint32_t)slot + 1, joint->serial};
   if (joint->has_hessian) {
     Answer answer;
-    (void)ask(&probe, HESSIAN, &answer);
+    (void)ask(&probe, S2_ASKED_HESSIAN, &answer);
     memcpy(hessians, answer.hessian, sizeof answer.hessian);
     return;
   }

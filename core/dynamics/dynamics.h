@@ -370,6 +370,14 @@ typedef struct S2PreContact {
   bool enabled;         // true; false: no contact in this step
 } S2PreContact;
 
+// How a number that a callback gives changes with what it was asked with; for the derivative of the
+// step (diff/trace.h). `by` of a constraint: (angle, x, y) of a, of b, then t; of a spring: the
+// extension; of a motion: angle, x, y, t, h, then the velocity of the same number that was there.
+typedef struct S2Slope {
+  double by[7];
+  uint32_t origin; // what else it came from: a number of the callback's own, 0: nothing
+} S2Slope;
+
 // What a constraint is asked. Poses are angle (rad), x, y (m); the world's is 0, 0, 0. What is NULL
 // is not asked for. Answers must depend on nothing but the arguments: they are kept within a step.
 typedef struct S2ConstraintCall {
@@ -382,7 +390,18 @@ typedef struct S2ConstraintCall {
   double (*jacobian)[6];   // a row: dg by (angle, x, y) of a, then of b
   double *rate;            // a row: dg/dt at fixed poses, m/s or rad/s
   double (*hessian)[6][6]; // a row: second derivatives
+  S2Slope *slope; // NULL, or for each number asked for, in their order; zero until it is filled in
+  bool sloped;    // set where it was; else the step has no derivative
 } S2ConstraintCall;
+
+// What a spring with a law is asked: the pull (N) at an extension (m; over its rest length), and
+// how it changes with it (N/m). The answer must depend on nothing else.
+typedef struct S2SpringCall {
+  S2JointId joint;
+  double extension, force, tangent;
+  S2Slope *slope; // NULL, or of force and tangent
+  bool sloped;
+} S2SpringCall;
 
 // How fast a kinematic body (s2_body_set_motion) or a driven lock is to move in the (sub-)step from
 // t to t + h. For a position p(t) that is (p(t + h) - q)/h, which is exact at t + h and drifts
@@ -393,6 +412,8 @@ typedef struct S2MotionCall {
   double t, h; // s
   double q[3]; // angle (rad), x, y (m): where the body is, or where the lock holds it, at t
   double v[3]; // the mean velocity, rad/s, m/s; what is there already is that of the last step
+  S2Slope *slope; // NULL, or of v
+  bool sloped;
 } S2MotionCall;
 
 // Called from inside s2_world_step. The world must not be changed from them (S2_BUSY) apart from
@@ -410,11 +431,8 @@ typedef struct S2Callbacks {
   // Fills in call->v. Bodies and locks that ask for it stand still while this is NULL, and in
   // s2_world_solve_static (which fails where there is such a lock).
   bool (*motion)(void *user, S2World *world, S2MotionCall *call);
-  // The pull (N) of a spring with a law at an extension (m; over its rest length), and how it
-  // changes with it (N/m). The answer must depend on nothing else. Such springs rest while this is
-  // NULL.
-  bool (*spring)(void *user, S2World *world, S2JointId joint, double extension, double *force,
-                 double *tangent);
+  // Fills in force and tangent. Springs with a law rest while this is NULL.
+  bool (*spring)(void *user, S2World *world, S2SpringCall *call);
   // Polled now and then in long steps; false stops the step as an abort (Ctrl-C).
   bool (*proceed)(void *user);
 } S2Callbacks;

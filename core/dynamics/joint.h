@@ -9,6 +9,16 @@
 
 #include "dynamics/world.h"
 
+typedef enum S2Asked { // what the program is asked within a step
+  S2_ASKED_VALUE,      // of a constraint
+  S2_ASKED_JACOBIAN,
+  S2_ASKED_RATE,
+  S2_ASKED_HESSIAN,
+  S2_ASKED_PULL, // of a spring: force, tangent; q[0] is the extension
+  S2_ASKED_LOCK, // how fast it moves; q[0] is h
+  S2_ASKED_BODY, // the same
+} S2Asked;
+
 typedef struct S2JointHessian { // second derivatives: (angle, x, y) of a, then of b
   double at[6][6];
 } S2JointHessian;
@@ -113,6 +123,18 @@ S2Status s2_constraints_end(S2World *world);
 S2Status s2_constraint_first(S2World *world, S2Joint *joint);
 // Keeps what it said at the end of a step.
 void s2_constraint_keep(const S2JointAt *at, S2Joint *joint);
+
+// A row is a sum of answers at poses nearby. Its adjoint goes to them: `back` gets that of number
+// `number` of what was asked at q (a, then b) and t. Returns what is left for the length of the
+// step, as part of the default rate.
+typedef struct S2ConstraintBar {
+  double value, rate, j[6];
+  const double (*hessian)[6]; // NULL: none
+} S2ConstraintBar;
+typedef void S2ConstraintBack(void *user, S2Asked asked, const double q[6], double t, int number,
+                              double bar);
+double s2_constraint_back(const S2JointAt *at, int row, const S2ConstraintBar *bar,
+                          S2ConstraintBack *back, void *user);
 
 // ---- motion.c: locks that move as the program says --------------------------------------------
 

@@ -1,11 +1,13 @@
 // Bodies and locks that move as the program says (S2Callbacks.motion). What counts in a step is the
 // mean velocity until its end, so that positions given as functions of time are met there exactly
 // and nothing drifts, however long the step or a sub-step of bisect is.
-#include "dynamics/step.h"
+#include "dynamics/notes.h"
 
 #include <string.h>
 
 static bool ask(S2World *world, S2MotionCall *call) {
+  S2Slope slope[3] = {{{0}, 0}, {{0}, 0}, {{0}, 0}};
+  call->slope = world->notes == NULL ? NULL : slope;
   if (!world->callbacks.motion(world->callbacks.user, world, call)) {
     world->refused = s2_error(S2_ABORTED, "the step was stopped by a callback");
     return false;
@@ -21,6 +23,15 @@ static bool ask(S2World *world, S2MotionCall *call) {
       return false;
     }
   }
+  bool lock = call->joint.index != 0;
+  s2_note_answer(world, &(S2Answer){.asked = lock ? S2_ASKED_LOCK : S2_ASKED_BODY,
+                                    .slot = (int32_t)(lock ? call->joint.index : call->body.index) - 1,
+                                    .t = call->t,
+                                    .q = {call->h},
+                                    .count = 3,
+                                    .number = call->v,
+                                    .slope = call->sloped ? slope : NULL});
+  call->slope = NULL;
   return true;
 }
 

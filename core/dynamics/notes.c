@@ -1,5 +1,6 @@
 #include "dynamics/notes.h"
 
+#include <math.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -23,31 +24,45 @@ void s2_fixed_release(S2Fixed *fixed) {
   }
 }
 
-void s2_notes_clear(S2Notes *notes) {
-  while (notes->block != NULL) {
-    S2NoteBlock *older = notes->block->older;
-    s2_memory_free(notes->block);
-    notes->block = older;
+static void free_blocks(S2NoteBlock *block) {
+  while (block != NULL) {
+    S2NoteBlock *older = block->older;
+    s2_memory_free(block);
+    block = older;
   }
+}
+
+void s2_notes_clear(S2Notes *notes) {
+  free_blocks(notes->block);
+  free_blocks(notes->answer_block);
   s2_array_free(notes->at);
   s2_fixed_release(notes->fixed);
   s2_notes_init(notes);
 }
 
-static void *take(S2Notes *notes, size_t bytes) {
-  size_t rounded = (bytes + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
-  S2NoteBlock *block = notes->block;
-  if (block == NULL || block->size - block->at < rounded) {
-    size_t size = block != NULL ? block->size : notes->expected > 0 ? notes->expected : FIRST_BLOCK;
-    size = size < rounded ? rounded : size;
+static size_t rounded(size_t bytes) {
+  return (bytes + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
+}
+
+static void *take_from(S2Notes *notes, S2NoteBlock **blocks, size_t first, size_t bytes) {
+  S2NoteBlock *block = *blocks;
+  if (block == NULL || block->size - block->at < bytes) {
+    size_t size = block != NULL ? block->size : first;
+    size = size < bytes ? bytes : size;
     S2NoteBlock *fresh = s2_memory_take(HEAD + size);
     *fresh = (S2NoteBlock){.older = block, .size = size};
-    notes->block = block = fresh;
+    *blocks = block = fresh;
     notes->bytes += HEAD + size;
   }
   void *memory = (unsigned char *)block + HEAD + block->at;
-  block->at += rounded;
-  notes->used += rounded;
+  block->at += bytes;
+  return memory;
+}
+
+static void *take(S2Notes *notes, size_t bytes) {
+  size_t first = notes->expected > 0 ? notes->expected : FIRST_BLOCK;
+  void *memory = take_from(notes, &notes->block, first, rounded(bytes));
+  notes->used += rounded(bytes);
   return memory;
 }
 
@@ -98,6 +113,72 @@ void s2_notes_rewind(const S2Step *step, int mark) {
   notes->used -= notes->block->at - at;
   notes->block->at = at;
   notes->at.count = mark;
+}
+
+// ---- What the program said ------------------------------------------------------------------------
+
+static const S2Answer **answers_of(const S2Notes *notes, S2Asked asked, int32_t slot) {
+  return &notes->answers[asked == S2_ASKED_BODY ? notes->joint_slots + slot : slot];
+}
+
+static const char *no_slope(S2Asked asked) {
+  switch (asked) {
+  case S2_ASKED_PULL:
+    return "a spring with a law of the program's own";
+  case S2_ASKED_LOCK:
+    return "a lock that moves as the program says";
+  case S2_ASKED_BODY:
+    return "a body that moves as the program says";
+  default:
+    return "a joint of type constraint";
+  }
+}
+
+static void *keep_answer(S2Notes *notes, const void *from, size_t bytes) {
+  void *to = take_from(notes, &notes->answer_block, FIRST_BLOCK, rounded(bytes));
+  memcpy(to, from, bytes);
+  return to;
+}
+
+void s2_note_answer(S2World *world, const S2Answer *answer) {
+  S2Notes *notes = world->notes;
+  if (notes == NULL) {
+    return;
+  }
+  if (answer->slope == NULL) {
+    notes->reason = no_slope(answer->asked);
+    return;
+  }
+  if (notes->answers == NULL) {
+    size_t bytes = sizeof *notes->answers * (size_t)(notes->joint_slots + notes->slots);
+    notes->answers = take_from(notes, &notes->answer_block, FIRST_BLOCK, rounded(bytes));
+    memset(notes->answers, 0, bytes);
+  }
+  size_t count = (size_t)answer->count;
+  const S2Answer **newest = answers_of(notes, answer->asked, answer->slot);
+  S2Answer *kept = keep_answer(notes, answer, sizeof *answer);
+  kept->earlier = *newest;
+  kept->number = keep_answer(notes, answer->number, sizeof *answer->number * count);
+  kept->slope = keep_answer(notes, answer->slope, sizeof *answer->slope * count);
+  *newest = kept;
+}
+
+const S2Answer *s2_notes_answer(const S2Notes *notes, const S2Answer *like) {
+  // Times that are the same by other sums; those that matter are parts of a step away.
+  static const double SAME = 1e-12;
+  const S2Answer *at =
+      notes->answers == NULL ? NULL : *answers_of(notes, like->asked, like->slot);
+  while (at != NULL) {
+    bool same = at->asked == like->asked && fabs(at->t - like->t) <= SAME * (1 + fabs(like->t));
+    for (int i = 0; i < 6; i++) {
+      same = same && at->q[i] == like->q[i];
+    }
+    if (same) {
+      break;
+    }
+    at = at->earlier;
+  }
+  return at;
 }
 
 // ---- What does not change ---------------------------------------------------------------------
@@ -172,11 +253,6 @@ void s2_note_part(const S2Step *step) {
     notes->fixed->users += 1;
     notes->expected = notes->fixed->expected;
     notes->slots = world->bodies.count;
-    for (int i = 0; i < world->order.count; i++) {
-      if (world->bodies.at[world->order.at[i]].has_motion) {
-        notes->reason = "a body that moves as the program says";
-      }
-    }
     notes->joint_slots = world->joints.count;
   }
   S2Note *note = note_of(step, S2_ACT_PART);
@@ -194,6 +270,17 @@ static void keep_ahead(const S2Step *step, S2Note *note) {
   }
 }
 
+static void keep_drives(const S2Step *step, S2Note *note) {
+  const S2World *world = step->world;
+  bool any = false;
+  for (int i = 0; i < world->drives.count; i++) {
+    any |= world->drives.at[i].valid;
+  }
+  if (any) {
+    note->drives = keep(world->notes, world->drives.at, sizeof(S2Drive) * (size_t)world->drives.count);
+  }
+}
+
 void s2_note_plain(const S2Step *step, S2Act act) {
   S2Notes *notes = step->world->notes;
   if (notes == NULL) {
@@ -206,6 +293,7 @@ void s2_note_plain(const S2Step *step, S2Act act) {
     note->before = keep_doubles(notes, step->q0, count);
     note->more = keep_doubles(notes, step->v0, count);
     note->force = keep_doubles(notes, step->force, count);
+    keep_drives(step, note);
     break;
   case S2_ACT_RESET:
   case S2_ACT_V1_IS_V2:
@@ -291,13 +379,6 @@ static void keep_touches(const S2Step *step, const S2Island *island, const S2Cho
   }
 }
 
-static void refuse_joint(S2Notes *notes, const S2Joint *joint) {
-  notes->reason = joint->type == S2_CONSTRAINT ? "a joint of type constraint"
-                  : joint->has_law             ? "a spring with a law of the program's own"
-                  : joint->driven              ? "a lock that moves as the program says"
-                                               : notes->reason;
-}
-
 static void keep_joints(const S2Step *step, const S2Island *island, S2Note *note) {
   S2Notes *notes = step->world->notes;
   note->impulse = take(notes, sizeof(double) * S2_JOINT_ROWS * (size_t)island->joints);
@@ -309,7 +390,6 @@ static void keep_joints(const S2Step *step, const S2Island *island, S2Note *note
            sizeof(double) * S2_JOINT_ROWS);
     memcpy(note->pushed + 2 * i, step->pushed + 2 * slot, 2 * sizeof(double));
     note->stiff[i] = step->stiff[slot];
-    refuse_joint(notes, &step->world->joints.at[slot]);
   }
 }
 
@@ -368,13 +448,14 @@ void s2_note_mend(const S2Step *step, const S2Island *island, S2Mend mend, const
 }
 
 void s2_note_shake(const S2Step *step, const S2Island *island, const double *start,
-                   const double *dq, int rows, const double *lambda) {
+                   const double *dq, int rows, const double *lambda, bool of_motion) {
   S2Notes *notes = step->world->notes;
   if (notes != NULL) {
     S2Note *note = note_island(step, island, S2_ACT_SHAKE);
     keep_joints(step, island, note);
     note->kind = S2_POSITIONS;
     note->part = 1;
+    note->of_motion = of_motion;
     note->rows = rows;
     note->before = keep_doubles(notes, start, 3 * island->nodes);
     note->lambda = keep_doubles(notes, lambda, rows);
@@ -476,6 +557,11 @@ void s2_note_midpoint(const S2Step *step, const S2Island *island, bool restarted
   if (notes != NULL) {
     S2Note *note = note_island(step, island, S2_ACT_MIDPOINT);
     keep_joints(step, island, note);
+    for (int i = 0; i < island->joints; i++) { // its chords
+      if (step->world->joints.at[island->joint[i]].type == S2_CONSTRAINT) {
+        notes->reason = "a constraint in a nonlinear step";
+      }
+    }
     note->restarted = restarted;
     note->before = keep_doubles(notes, linear, 3 * island->nodes);
     note->more = keep_doubles(notes, v0, 3 * island->nodes);

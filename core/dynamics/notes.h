@@ -68,6 +68,7 @@ typedef struct S2Note {
   bool restarted;   // MIDPOINT: `more` was v2, not v0
   bool holds;       // MEND: S2Step.holds
   bool edge;        // SLOWER: as good as nothing was lifted
+  bool of_motion;   // SHAKE: its rows are those of the first solve
   bool meets;       // ARRIVE: something does, at the point `rows` of touches[0]
   bool from_v2;     // SPIN: the most energy is that of v2, else of free_v
   int since;        // GO_BACK
@@ -86,6 +87,7 @@ typedef struct S2Note {
                     // PIECE_END: before, more and v1 are q1, v2 and v1; SET_OUT: q0 and v0;
                     // STRUCK, KEEP, REPAY, SLOWER: before is what is overwritten
   double *force;    // FREE: 3 a slot
+  S2Drive *drives;  // FREE: a joint slot, where locks move as the program says; else NULL
   double *v1;       // COMMIT, ON: 3 a slot
   int32_t *ground;  // PIECE: slots of bodies that its nodes touch or are joined to
   int grounds;
@@ -106,6 +108,17 @@ typedef struct S2Note {
 
 typedef struct S2NoteBlock S2NoteBlock;
 
+// What the program said within the step, in attempts that were thrown away too.
+typedef struct S2Answer {
+  const struct S2Answer *earlier; // of the same joint or body
+  S2Asked asked;
+  int32_t slot;
+  int count; // of numbers
+  double t, q[6];
+  const double *number;
+  const S2Slope *slope; // 1 a number; NULL: they have no derivative
+} S2Answer;
+
 typedef struct S2Fixed
     S2Fixed; // bodies, pieces, vertices, shared by many steps while they are equal
 
@@ -121,6 +134,8 @@ typedef struct S2Notes {
   int slots, joint_slots;
   const char *reason; // NULL, or what the step used that has no derivative
   bool unsolved;      // a solve missed its tolerance: the derivative is that of a solution
+  S2NoteBlock *answer_block;
+  const S2Answer **answers; // newest of each joint slot, then of each body slot; NULL: none
 } S2Notes;
 
 static inline const S2Note *s2_note_at(const S2Notes *notes, int index) {
@@ -129,6 +144,11 @@ static inline const S2Note *s2_note_at(const S2Notes *notes, int index) {
 
 void s2_notes_init(S2Notes *notes);
 void s2_notes_clear(S2Notes *notes); // gives all memory back
+
+// Does nothing when the world keeps no notes.
+void s2_note_answer(S2World *world, const S2Answer *answer);
+// What was answered for the same slot and poses at that time, to rounding; NULL: nothing.
+const S2Answer *s2_notes_answer(const S2Notes *notes, const S2Answer *like);
 
 // What does not change from step to step.
 struct S2Fixed {
@@ -157,7 +177,7 @@ void s2_note_mend(const S2Step *step, const S2Island *island, S2Mend mend, const
                   const S2Solution *solution);
 // `start`: q1 before, 3 a node.
 void s2_note_shake(const S2Step *step, const S2Island *island, const double *start,
-                   const double *dq, int rows, const double *lambda);
+                   const double *dq, int rows, const double *lambda, bool of_motion);
 // Before what they change is changed: v2, or displacements (3 a node).
 void s2_note_spin(const S2Step *step, const S2Island *island, bool from_v2);
 void s2_note_set_spin(const S2Step *step, const S2Island *island, S2Act act, double spin,

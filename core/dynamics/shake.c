@@ -191,7 +191,8 @@ bool s2_step_shake(S2Step *step, S2Island *island, S2JointErrors *errors, S2Shak
     return false;
   }
   *worst = left;
-  s2_note_shake(step, island, shake.start, shake.dq, shake.problem.rows, shaken->lambda);
+  s2_note_shake(step, island, shake.start, shake.dq, shake.problem.rows, shaken->lambda,
+                shake.has_motion);
   memcpy(shaken->dq, shake.dq, sizeof(double) * (size_t)(3 * island->nodes));
   memcpy(shaken->part, shake.part, sizeof(S2JointPart) * (size_t)shake.problem.rows);
   shaken->count = shake.problem.rows;

@@ -1,6 +1,7 @@
 // Spring: a distance that gives way, with damping and a pull that is a multiple of the extension, a
 // polynomial of it or given by a callback. Coordinate: the length.
 #include "dynamics/joint.h"
+#include "dynamics/notes.h"
 
 static int rows(const S2JointAt *at, S2JointRow rows[S2_JOINT_EQUATIONS]) {
   s2_measure_length(at, &rows[0], NULL);
@@ -32,12 +33,23 @@ void s2_spring_ask(S2World *world, int32_t slot, S2JointRow *row) {
   if (!joint->has_law || world->refused.code != S2_OK) {
     return;
   }
-  S2JointId id = {(uint32_t)slot + 1, joint->serial};
+  S2Slope slope[2] = {{{0}, 0}, {{0}, 0}};
+  S2SpringCall call = {.joint = {(uint32_t)slot + 1, joint->serial},
+                       .extension = row->value,
+                       .slope = world->notes == NULL ? NULL : slope};
   bool stepping = world->stepping;
   world->stepping = true;
-  bool going = world->callbacks.spring(world->callbacks.user, world, id, row->value, &row->force,
-                                       &row->tangent);
+  bool going = world->callbacks.spring(world->callbacks.user, world, &call);
   world->stepping = stepping;
+  row->force = call.force;
+  row->tangent = call.tangent;
+  const double answer[2] = {call.force, call.tangent};
+  s2_note_answer(world, &(S2Answer){.asked = S2_ASKED_PULL,
+                                    .slot = slot,
+                                    .q = {row->value},
+                                    .count = 2,
+                                    .number = answer,
+                                    .slope = call.sloped ? slope : NULL});
   if (!going) {
     world->refused = s2_error(S2_ABORTED, "the step was stopped by a callback");
   } else if (!isfinite(row->force) || !isfinite(row->tangent)) {

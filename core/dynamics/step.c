@@ -146,6 +146,9 @@ static S2Status step_parts(S2World *world, int parts) {
   bool cut_short = false;
   S2Status status = s2_ok();
   for (int part = 0; part < parts && status.code == S2_OK && !cut_short; part++) {
+    if (part > 0 && world->parted != NULL) {
+      world->parted(world->parted_user);
+    }
     status = step_part(world, part, parts, &cut_short);
   }
   if (status.code != S2_OK) {

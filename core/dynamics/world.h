@@ -295,6 +295,8 @@ struct S2World {
   size_t marked_size, marked_capacity;
   unsigned char *before; // the world at the start of a step of several parts
   size_t before_capacity;
+  void (*parted)(void *user); // NULL, or called between the parts of a step
+  void *parted_user;
   struct S2Notes *notes; // of the step under way, for its derivative; NULL: none (notes.h)
   struct S2Fixed *fixed; // what the last notes shared
   char *dump_directory;
