@@ -238,6 +238,10 @@ static void measure(const void *user, const S2World *world, double *numbers) {
   }
   S2JointInfo info = {0};
   (void)s2_joint_info(world, measured->id, &info);
+  if (measured->field == FIELD_ERROR) {
+    numbers[0] = info.error;
+    return;
+  }
   S2Vec2 point = measured->field == FIELD_ANCHOR_A   ? info.anchor_a
                  : measured->field == FIELD_ANCHOR_B ? info.anchor_b
                                                      : info.axis;
@@ -246,11 +250,33 @@ static void measure(const void *user, const S2World *world, double *numbers) {
 }
 
 static void push_measured(lua_State *L, const S2LuaJoint *joint, int field) {
-  S2Place places[S2_MEASURE_PLACES];
+  S2Place places[S2_MEASURE_PLACES + S2_JOINT_NUMBERS];
   Measured measured = {joint->id, field};
   int count = s2_measure_places(joint->lw->world, slot_of(joint), places);
-  int numbers = field < S2_JOINT_FIELD_COUNT ? 1 : 2;
+  for (int i = S2_OF_LENGTH; i < S2_OF_IMPULSE && field == FIELD_ERROR; i++) {
+    places[count++] = number_of(joint, i); // what it should be at
+  }
+  int numbers = field < S2_JOINT_FIELD_COUNT || field == FIELD_ERROR ? 1 : 2;
   s2_lua_push_measured(L, joint->lw, numbers, measure, &measured, count, places);
+}
+
+// What it did in the last step; false: nothing.
+static bool push_reaction(lua_State *L, const S2LuaJoint *joint, const S2JointInfo *info,
+                          int field) {
+  bool torque = field == S2_JOINT_TORQUE, impulse = field == FIELD_IMPULSE;
+  S2Var var = s2_world_tape_reaction(s2_lua_on_tape(joint->lw), joint->lw->world, slot_of(joint),
+                                     torque, impulse);
+  S2Vec2 vector = impulse ? info->impulse : info->force;
+  const double values[2] = {vector.x, vector.y};
+  if (var == 0) {
+    return false;
+  }
+  if (torque) {
+    s2_lua_tracked_push(L, info->torque + 0.0, var);
+  } else {
+    s2_lua_push_list(L, 2, values, var);
+  }
+  return true;
 }
 
 // Pushes a field of a joint whose world is on a tape; false: it is plain there too.
@@ -268,6 +294,11 @@ static bool push_tracked(lua_State *L, const S2LuaJoint *joint, const S2JointInf
     }
   }
   switch (field) {
+  case FIELD_IMPULSE:
+  case FIELD_FORCE:
+  case S2_JOINT_TORQUE:
+    return push_reaction(L, joint, info, field);
+  case FIELD_ERROR:
   case S2_JOINT_ANGLE:
   case S2_JOINT_TRANSLATION:
   case S2_JOINT_LENGTH:

@@ -153,6 +153,7 @@ static void scratch_bars(S2Undo *undo) {
       .q1 = v + 7 * count,
       .joint_impulse =
           S2_TAKE_ZEROED(arena, double, S2_JOINT_ROWS *(size_t)undo->notes->joint_slots),
+      .joint_reaction = S2_TAKE_ZEROED(arena, double, 3 * (size_t)undo->notes->joint_slots),
       .gradient = undo->scratch,
   };
 }

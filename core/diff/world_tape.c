@@ -1,5 +1,6 @@
 #include "diff/world_tape.h"
 
+#include "diff/contact_tape.h"
 #include "diff/trace.h"
 #include "diff/world_checkpoint.h"
 #include "dynamics/world.h"
@@ -38,6 +39,15 @@ static void release_world(void *data) {
   s2_world_gradient_free(&tape->gradient);
   s2_arena_free(&tape->arena);
   s2_array_free(tape->laws);
+}
+
+S2WorldGradient *s2_world_tape_gradient(S2WorldTape *tape, const S2World *world) {
+  s2_world_gradient_fit(&tape->gradient, world);
+  return &tape->gradient;
+}
+
+S2Arena *s2_world_tape_arena(S2WorldTape *tape) {
+  return &tape->arena;
 }
 
 static S2Status no_act(S2Tape *tape, S2Var node, void *data) {
