@@ -238,10 +238,6 @@ static void measure(const void *user, const S2World *world, double *numbers) {
   }
   S2JointInfo info = {0};
   (void)s2_joint_info(world, measured->id, &info);
-  if (measured->field == FIELD_ERROR) {
-    numbers[0] = info.error;
-    return;
-  }
   S2Vec2 point = measured->field == FIELD_ANCHOR_A   ? info.anchor_a
                  : measured->field == FIELD_ANCHOR_B ? info.anchor_b
                                                      : info.axis;
@@ -250,13 +246,10 @@ static void measure(const void *user, const S2World *world, double *numbers) {
 }
 
 static void push_measured(lua_State *L, const S2LuaJoint *joint, int field) {
-  S2Place places[S2_MEASURE_PLACES + S2_JOINT_NUMBERS];
+  S2Place places[S2_MEASURE_PLACES];
   Measured measured = {joint->id, field};
   int count = s2_measure_places(joint->lw->world, slot_of(joint), places);
-  for (int i = S2_OF_LENGTH; i < S2_OF_IMPULSE && field == FIELD_ERROR; i++) {
-    places[count++] = number_of(joint, i); // what it should be at
-  }
-  int numbers = field < S2_JOINT_FIELD_COUNT || field == FIELD_ERROR ? 1 : 2;
+  int numbers = field < S2_JOINT_FIELD_COUNT ? 1 : 2;
   s2_lua_push_measured(L, joint->lw, numbers, measure, &measured, count, places);
 }
 
@@ -299,6 +292,10 @@ static bool push_tracked(lua_State *L, const S2LuaJoint *joint, const S2JointInf
   case S2_JOINT_TORQUE:
     return push_reaction(L, joint, info, field);
   case FIELD_ERROR:
+    s2_lua_tracked_push(L, info->error,
+                        s2_world_tape_joint_error(s2_lua_on_tape(joint->lw), joint->lw->world,
+                                                  slot_of(joint), info->error));
+    return true;
   case S2_JOINT_ANGLE:
   case S2_JOINT_TRANSLATION:
   case S2_JOINT_LENGTH:

@@ -19,16 +19,17 @@ void s2_undo_end_impulses(S2Undo *undo) {
     memset(g->joint[slot].reaction, 0, sizeof g->joint[slot].reaction);
   }
   s2_undo_end_sub_step(undo);
-}
-
-void s2_undo_end_sub_step(S2Undo *undo) {
-  size_t joints = 3 * (size_t)undo->notes->joint_slots;
-  memcpy(undo->bar.joint_reaction, undo->reaction, sizeof(double) * joints);
   undo->asked = false;
   for (int i = 0; i < undo->gradient->contacts; i++) {
     undo->contact[i] = undo->gradient->contact[i];
     undo->asked |= undo->contact[i].normal != 0 || undo->contact[i].tangent != 0;
   }
+}
+
+// Reactions are those of all sub-steps, impulses of contacts those of the last.
+void s2_undo_end_sub_step(S2Undo *undo) {
+  size_t joints = 3 * (size_t)undo->notes->joint_slots;
+  memcpy(undo->bar.joint_reaction, undo->reaction, sizeof(double) * joints);
 }
 
 void s2_undo_begin_impulses(S2Undo *undo) {

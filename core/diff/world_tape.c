@@ -1,6 +1,6 @@
 #include "diff/world_tape.h"
 
-#include "diff/contact_tape.h"
+#include "diff/world_readings.h"
 #include "diff/trace.h"
 #include "diff/world_checkpoint.h"
 #include "dynamics/world.h"
@@ -44,6 +44,10 @@ static void release_world(void *data) {
 S2WorldGradient *s2_world_tape_gradient(S2WorldTape *tape, const S2World *world) {
   s2_world_gradient_fit(&tape->gradient, world);
   return &tape->gradient;
+}
+
+S2Tape *s2_world_tape_of(const S2WorldTape *tape) {
+  return tape->tape;
 }
 
 S2Arena *s2_world_tape_arena(S2WorldTape *tape) {

@@ -70,6 +70,8 @@ S2ContactVars s2_world_tape_contact(S2WorldTape *tape, const S2World *world,
 // The nodes of the force (x, y) and of the torque of a joint, or of the impulses of these.
 S2Var s2_world_tape_reaction(S2WorldTape *tape, const S2World *world, int32_t slot, bool torque,
                              bool impulse);
+// The node of S2JointInfo.error, which is `value`.
+S2Var s2_world_tape_joint_error(S2WorldTape *tape, S2World *world, int32_t slot, double value);
 
 // Numbers that a function of the world gives, as it depends on some places: by extrapolated central
 // differences, exact to 1e-10 or so. The world is as it was afterwards.

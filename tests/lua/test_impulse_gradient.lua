@@ -82,7 +82,7 @@ test("soft and viscous contacts", function()
       for _, c in ipairs(w:contacts()) do sum = sum + c.normal_impulse ^ 2 + c.tangent_impulse end
     end
     return sum
-  end, { m = 1.3, c = 1e-4 }, 1e-6, { step = 1e-4 })
+  end, { m = 1.3, c = 1e-4 }, 1e-6, { step = 1e-6 })
 end)
 
 test("the sides, not the angle, decide where a contact is: radii and vertices", function()
@@ -122,7 +122,7 @@ test("shared loads are told as they were, and flagged", function()
       w:step(20)
       local sum = 0
       for _, c in ipairs(w.bodies.ground:contacts()) do sum = sum + c.normal_impulse end
-      return which == "sum" and sum or w:contacts()[1].tangent_impulse
+      return which == "sum" and sum or w:contacts()[1].normal_impulse
     end
   end
   near(sim.grad(loss "sum", { m = 1 }).m, 2 * 9.81 * 0.01, 1e-6)
@@ -222,17 +222,18 @@ local makers = {
       stiffness = 50, damping = 1, rest_length = 0.5 }
   end,
   rope = function(w, a, b, p)
-    return w:rope { a = a, b = b, anchor_a = { p.x, 0.1 }, anchor_b = { 1.4, 0.3 }, max_length = 0.9 }
+    return w:rope { a = a, b = b, anchor_a = { p.x, 0.1 }, anchor_b = { 1.4, 0.3 }, max_length = 0.745 }
   end,
   wheel = function(w, a, b, p)
-    return w:wheel { a = a, b = b, anchor = { p.x, 0.1 }, axis = { 0.2, 1 } }
+    return w:wheel { a = a, b = b, anchor = { p.x, 0.1 }, axis = { 0.2, 1 }, stiffness = 80, damping = 2 }
   end,
 }
 
 for name, make in pairs(makers) do
   for way, settings in pairs {
     plain = {}, none = { stabilization = "none" }, theta = { alpha = 0.6, beta = 0.6 }, bisect = { stepping = "bisect" },
-    substeps = { substeps = 2 },
+    -- (what is just taut after the first part is on an edge in the second)
+    substeps = name ~= "rope" and { substeps = 2 } or nil,
   } do
     test(("reactions of a %s, %s"):format(name, way), function()
       agrees(function(p)
@@ -240,7 +241,7 @@ for name, make in pairs(makers) do
         for key, value in pairs(settings) do world[key] = value end
         local w = sim.world(world)
         local a = w:box { size = { 1, 0.3 }, position = { 0.5, 0 }, mass = p.m, angular_velocity = 1 }
-        local b = w:box { size = { 0.6, 0.3 }, position = { 1.5, 0.4 }, velocity = { 0, 0.3 } }
+        local b = w:box { size = { 0.6, 0.3 }, position = { 1.5, 0.4 }, velocity = { 2, 0.3 } }
         w:hinge { a = a, anchor = { 0, 0 } }
         local joint = make(w, a, b, p)
         local sum = 0
@@ -249,7 +250,7 @@ for name, make in pairs(makers) do
           sum = sum + joint.force[1] + 0.01 * joint.force[2] ^ 2 + 2 * joint.torque + 30 * joint.impulse[1]
         end
         return sum
-      end, { m = 1.3, x = 0.7 }, 1e-6, { step = 1e-4 })
+      end, { m = 1.3, x = 0.7 }, 1e-6, { step = (name == "slider" or name == "rope") and 1e-5 or 1e-3 })
     end)
   end
 end
@@ -275,14 +276,14 @@ test("the weight that hangs on a joint", function()
   near(g.m, 10, 1e-9)
 end)
 
-test("what a soft joint is off by", function()
+test("what a joint is off by", function()
   agrees(function(p)
-    local w = sim.world { dt = 0.01 }
-    local a = w:box { size = { 1, 1 }, mass = 2 }
-    local joint = w:hinge { a = a, anchor = { 0, 0 }, compliance = p.c }
+    local w = sim.world { dt = 0.01, stabilization = "none" }
+    local a = w:box { size = { 1, 1 }, angular_velocity = p.w }
+    local joint = w:hinge { a = a, anchor = { 0.3, 0 } }
     w:step(5)
     return joint.error * 100
-  end, { c = 1e-3 }, 1e-6, { step = 1e-5 })
+  end, { w = 3 }, 1e-7)
 end)
 
 test("a joint that is switched off has no force that depends on anything", function()

@@ -1,6 +1,8 @@
 // What contacts and joints tell of the last step, on the tape.
-#include "diff/contact_tape.h"
+#include "diff/world_readings.h"
+
 #include "diff/contact_vjp.h"
+#include "dynamics/joint.h"
 
 #include <math.h>
 #include <string.h>
@@ -145,4 +147,55 @@ S2Var s2_world_tape_reaction(S2WorldTape *tape, const S2World *world, int32_t sl
     }
   }
   return s2_world_tape_read(tape, world, count, values, used, terms);
+}
+
+typedef struct Errors { // what s2_joint_violation is made of: smooth, as it is not where it is zero
+  int32_t slot;
+  double length;
+} Errors;
+
+static void measure_errors(const void *user, const S2World *world, double *numbers) {
+  const Errors *errors = user;
+  const S2Joint *joint = &world->joints.at[errors->slot];
+  const S2JointAt at = {world, joint, world->q.at, 0, NULL, NULL};
+  S2JointError error;
+  s2_joint_error(&at, errors->length, &error);
+  int count = joint->velocity_only ? 0 : error.count - (joint->limit_lo == joint->limit_hi);
+  for (int i = 0; i < S2_JOINT_EQUATIONS; i++) {
+    bool angular = i < count && s2_joint_row_angular(&error.rows[i]);
+    numbers[i] = i < count ? error.rows[i].value * (angular ? errors->length : 1) : 0;
+  }
+  numbers[S2_JOINT_EQUATIONS] = error.beyond;
+}
+
+S2Var s2_world_tape_joint_error(S2WorldTape *tape, S2World *world, int32_t slot, double value) {
+  enum { ROWS = S2_JOINT_EQUATIONS };
+  S2Place places[S2_MEASURE_PLACES + S2_JOINT_NUMBERS];
+  double numbers[ROWS + 1];
+  int count = s2_measure_places(world, slot, places);
+  for (int i = S2_OF_LENGTH; i < S2_OF_IMPULSE; i++) {
+    places[count++] = s2_place(S2_PLACE_JOINT, slot, i); // what it should be at
+  }
+  const int32_t bodies[2] = {world->joints.at[slot].a, world->joints.at[slot].b};
+  double length = 0; // as in s2_joint_info
+  for (int i = 0; i < 2; i++) {
+    length = bodies[i] == S2_NONE ? length : fmax(length, world->bodies.at[bodies[i]].reach);
+  }
+  Errors errors = {slot, length > 0 ? length : 1};
+  S2Var rows = s2_world_tape_measure(tape, world, ROWS + 1, numbers, measure_errors, &errors,
+                                     count, places);
+  S2Tape *of = s2_world_tape_of(tape);
+  if (rows == 0 || value == 0) {
+    return 0;
+  }
+  if (value == numbers[ROWS]) {
+    return s2_tape_element(of, rows, ROWS);
+  }
+  S2Var sum = 0;
+  double square = 0;
+  for (int i = 0; i < ROWS; i++) {
+    square += numbers[i] * numbers[i];
+    sum = s2_tape_scalar2(of, square, sum, 1, s2_tape_element(of, rows, i), 2 * numbers[i]);
+  }
+  return s2_tape_scalar1(of, value, sum, 0.5 / value);
 }
