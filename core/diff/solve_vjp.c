@@ -137,7 +137,7 @@ static S2Status same_rows(const Solve *solve) {
   return solve->assembly.problem.rows == solve->note->rows
              ? s2_ok()
              : s2_error(S2_INVALID,
-                        "gradient: a problem of %d rows was made again with %d (this is a bug)",
+                        "a problem of %d rows was made again with %d (this is a bug)",
                         solve->note->rows, solve->assembly.problem.rows);
 }
 

@@ -452,14 +452,18 @@ static S2Status undo_step(S2Tape *tape, S2Var node, void *data) {
   const Step *step = data;
   S2WorldTape *world = step->world;
   const S2Trace *trace = step->trace;
-  (void)tape, (void)node;
+  (void)node;
   s2_arena_reset(&world->arena);
   world->gradient.dt += world->time;
   if (trace == NULL) {
+    size_t before = s2_segment_traces(step->segment);
     S2_TRY(s2_segment_trace(step->segment, step->index, &trace));
+    size_t made = s2_segment_traces(step->segment) - before; // all or none
+    s2_tape_count_bytes(tape, (ptrdiff_t)made);
   }
   S2_TRY(s2_trace_vjp(trace, &world->gradient, &world->arena));
   if (step->segment != NULL && step->index == 0) {
+    s2_tape_count_bytes(tape, -(ptrdiff_t)s2_segment_traces(step->segment));
     s2_segment_forget(step->segment);
   }
   if (world->flags != NULL) {
