@@ -41,7 +41,7 @@ static void end_tape(lua_State *L, S2LuaDiff *diff) {
   diff->generation = 0;
   diff->nodes = s2_tape_nodes(diff->tape);
   diff->bytes = s2_tape_bytes(diff->tape);
-  diff->peak = diff->bytes > diff->peak ? diff->bytes : diff->peak;
+  diff->peak = s2_tape_peak(diff->tape);
   s2_tape_clear(diff->tape);
   diff->busy = false;
   lua_pushnil(L);
@@ -453,7 +453,7 @@ static int sim_tape_stats(lua_State *L) {
   lua_setfield(L, -2, "nodes");
   lua_pushinteger(L, (lua_Integer)bytes);
   lua_setfield(L, -2, "bytes");
-  lua_pushinteger(L, (lua_Integer)(bytes > diff->peak ? bytes : diff->peak));
+  lua_pushinteger(L, (lua_Integer)(diff->busy ? s2_tape_peak(diff->tape) : diff->peak));
   lua_setfield(L, -2, "peak_bytes");
   return 1;
 }

@@ -253,6 +253,25 @@ static void push_measured(lua_State *L, const S2LuaJoint *joint, int field) {
   s2_lua_push_measured(L, joint->lw, numbers, measure, &measured, count, places);
 }
 
+// What it did in the last step; false: nothing.
+static bool push_reaction(lua_State *L, const S2LuaJoint *joint, const S2JointInfo *info,
+                          int field) {
+  bool torque = field == S2_JOINT_TORQUE, impulse = field == FIELD_IMPULSE;
+  S2Var var = s2_world_tape_reaction(s2_lua_on_tape(joint->lw), joint->lw->world, slot_of(joint),
+                                     torque, impulse);
+  S2Vec2 vector = impulse ? info->impulse : info->force;
+  const double values[2] = {vector.x, vector.y};
+  if (var == 0) {
+    return false;
+  }
+  if (torque) {
+    s2_lua_tracked_push(L, info->torque + 0.0, var);
+  } else {
+    s2_lua_push_list(L, 2, values, var);
+  }
+  return true;
+}
+
 // Pushes a field of a joint whose world is on a tape; false: it is plain there too.
 static bool push_tracked(lua_State *L, const S2LuaJoint *joint, const S2JointInfo *info,
                          int field) {
@@ -268,6 +287,15 @@ static bool push_tracked(lua_State *L, const S2LuaJoint *joint, const S2JointInf
     }
   }
   switch (field) {
+  case FIELD_IMPULSE:
+  case FIELD_FORCE:
+  case S2_JOINT_TORQUE:
+    return push_reaction(L, joint, info, field);
+  case FIELD_ERROR:
+    s2_lua_tracked_push(L, info->error,
+                        s2_world_tape_joint_error(s2_lua_on_tape(joint->lw), joint->lw->world,
+                                                  slot_of(joint), info->error));
+    return true;
   case S2_JOINT_ANGLE:
   case S2_JOINT_TRANSLATION:
   case S2_JOINT_LENGTH:

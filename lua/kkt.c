@@ -2,6 +2,7 @@
 #include "binding.h"
 #include "matrix.h"
 #include "solve_info.h"
+#include "solve_tracked.h"
 #include "sparse.h"
 
 #include "mcp/kkt.h"
@@ -84,6 +85,10 @@ static void push_info(lua_State *L, const Call *call) {
 static int kkt_solve(lua_State *L) {
   static const char *const names[] = {"W", "J", "C", "c", "b", "solver", NULL};
   Call call = {0};
+  int results = s2_lua_solve_tracked(L, "kkt");
+  if (results >= 0) {
+    return results;
+  }
   lua_settop(L, 1);
   luaL_checkstack(L, LUA_MINSTACK, NULL);
   S2Keys keys = s2_keys_open(L, 1, false, names, s2_lua_solve_names, 0);

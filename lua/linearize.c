@@ -262,6 +262,7 @@ static int world_linearize(lua_State *L) {
   S2Linear linear = {0};
   s2_arena_reset(&lw->scratch);
   int count = read_inputs(&keys, lw, &inputs);
+  s2_lua_not_on_tape(L, lw, "world:linearize()");
   Wanted wanted = read_coordinates(&keys, lw);
   s2_lua_step_open(L, lw, "world:linearize()");
   lw->random_before = lw->session->random->rng;

@@ -32,7 +32,7 @@ typedef struct S2LuaDiff {
   int checkpoint;     // sim.checkpoint: steps between images of worlds; 0: none
   unsigned flags;     // S2GradientFlag of the worlds, of the last call
   int64_t nodes;      // of the last tape
-  size_t bytes, peak; // of the last tape, of the largest
+  size_t bytes, peak; // of the last tape, at its end and at most
 } S2LuaDiff;
 
 S2LuaDiff *s2_lua_diff(lua_State *L);

@@ -23,6 +23,21 @@ static void set_body(lua_State *L, int world, const char *key, S2BodyId body) {
 
 // ---- Contacts ---------------------------------------------------------------------------------
 
+static void set_list2(lua_State *L, const char *key, S2Vec2 value, S2Var var) {
+  const double numbers[2] = {value.x, value.y};
+  if (var == 0) {
+    s2_lua_push_vec2(L, value, NULL);
+  } else {
+    s2_lua_push_list(L, 2, numbers, var);
+  }
+  lua_setfield(L, -2, key);
+}
+
+static void set_tracked(lua_State *L, const char *key, double value, S2Var var) {
+  s2_lua_tracked_push(L, value + 0.0, var);
+  lua_setfield(L, -2, key);
+}
+
 void s2_lua_push_contacts(lua_State *L, int world, S2BodyId body) {
   S2LuaWorld *lw = lua_touserdata(L, world);
   int count, listed = 0;
@@ -41,11 +56,14 @@ void s2_lua_push_contacts(lua_State *L, int world, S2BodyId body) {
     lua_createtable(L, 0, 8);
     set_body(L, world, "a", contact.a);
     set_body(L, world, "b", contact.b);
-    set_vec2(L, "point", contact.point);
-    set_vec2(L, "normal", contact.normal);
-    set_number(L, "gap", contact.gap);
-    set_number(L, "normal_impulse", contact.normal_impulse);
-    set_number(L, "tangent_impulse", contact.tangent_impulse);
+    S2WorldTape *tape = s2_lua_on_tape(lw);
+    S2ContactVars vars =
+        tape == NULL ? (S2ContactVars){0} : s2_world_tape_contact(tape, lw->world, &contact);
+    set_list2(L, "point", contact.point, vars.point);
+    set_list2(L, "normal", contact.normal, vars.normal);
+    set_tracked(L, "gap", contact.gap, vars.gap);
+    set_tracked(L, "normal_impulse", contact.normal_impulse, vars.normal_impulse);
+    set_tracked(L, "tangent_impulse", contact.tangent_impulse, vars.tangent_impulse);
     lua_pushboolean(L, contact.sliding);
     lua_setfield(L, -2, "sliding");
     lua_rawseti(L, -2, ++listed);

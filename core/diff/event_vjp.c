@@ -156,6 +156,7 @@ static void scratch_bars(S2Undo *undo) {
       .v2 = v + 6 * count,
       .q1 = v + 7 * count,
       .joint_impulse = S2_TAKE_ZEROED(arena, double, impulses(undo)),
+      .joint_reaction = S2_TAKE_ZEROED(arena, double, 3 * (size_t)undo->notes->joint_slots),
       .gradient = undo->scratch,
   };
 }

@@ -76,9 +76,31 @@ void s2_joint_speed_vjp(S2JointUndo *undo, const S2JointRow *row, const S2JointH
   }
 }
 
+// An impulse along `sign` times a function pushes on a; from the reaction to where that lies.
+static void reaction_vjp(S2JointUndo *undo, const S2JointRow *row, double impulse, S2RowBar *bar) {
+  const double *reaction =
+      undo->rows->reaction == NULL ? NULL : undo->rows->reaction + 3 * undo->slot;
+  int32_t a = undo->joint->a;
+  if (reaction == NULL || impulse == 0) {
+    return;
+  }
+  S2Rot turn = s2_rot(a == S2_NONE ? 0 : undo->at.q[3 * a]);
+  S2Vec2 arm = a == S2_NONE ? s2_vec2(0, 0) : s2_rotate(turn, undo->joint->local_a);
+  double torque = impulse * reaction[0];
+  bar->ja[0] += torque;
+  bar->ja[1] += impulse * reaction[1] + torque * arm.y;
+  bar->ja[2] += impulse * reaction[2] - torque * arm.x;
+  if (a != S2_NONE) {
+    S2Vec2 arm_bar = s2_vec2(-torque * row->ja[2], torque * row->ja[1]);
+    undo->place.q[3 * a] += s2_dot(s2_left(arm), arm_bar);
+    undo->gradient->local_a = s2_add(undo->gradient->local_a, s2_unrotate(turn, arm_bar));
+  }
+}
+
 // Row r of the problem along `sign` times a function: to the function, and what moves the ground.
 static void sides_vjp(S2JointUndo *undo, const S2JointRow *row, double sign, int r, S2RowBar *bar) {
   const S2RowsAdjoint *rows = undo->rows;
+  reaction_vjp(undo, row, rows->reaction == NULL ? 0 : sign * rows->pushed[r], bar);
   for (int i = 0; i < 6; i++) {
     double *given = s2_joint_number(undo->joint, undo->step->free_v, i);
     if (node_of(undo, i) != S2_GROUND) {
@@ -142,6 +164,7 @@ static void soft_row_vjp(S2JointUndo *undo, const S2SoftRow *soft, int row, int 
       row >= 0 ? h * soft->compliance * rows->bias[row] : -h * (times(&soft->row, p) + kept);
   double impulse = soft->given + (row >= 0 ? rows->lambda[row] : 0);
   own->rate += row >= 0 ? rows->bias[row] : 0;
+  reaction_vjp(undo, &soft->row, soft->given, own);
   for (int i = 0; i < 6; i++) { // what is given acts along the row, too
     *side_of(own, i) += soft->given * p[i];
   }

@@ -44,10 +44,7 @@ static bool solve(Shake *shake) {
   S2RowSides *left = S2_TAKE(undo->arena, S2RowSides, shake->rows);
   for (int r = 0; r < shake->rows; r++) {
     const S2JointPart *part = &shake->start.part[r];
-    double sum = part->row == S2_NONE
-                     ? 0
-                     : undo->feed[part->joint] *
-                           undo->bar.joint_impulse[S2_JOINT_ROWS * part->joint + part->row];
+    double sum = undo->feed[part->joint] * s2_undo_impulse(undo, part);
     for (int c = 0; c < 3; c++) {
       left[r].a[c] = row[r].ja[c];
       left[r].b[c] = row[r].jb[c];
@@ -107,8 +104,11 @@ static S2Status rows_vjp(Shake *shake) {
     }
     shake->y[r] = -shake->y[r];
   }
-  S2RowsAdjoint at_start = {none, note->lambda, ja, jb, none, none, none, none, shake->p, none};
-  S2RowsAdjoint at_end = {none, none, none, none, shake->y, none, none, none, none, none};
+  const double *reaction = s2_undo_reaction(undo, note, undo->feed[note->island.joint[0]]);
+  S2RowsAdjoint at_start = {none, note->lambda, ja,       jb,   none,     none,
+                            none, none,         shake->p, none, reaction, note->lambda};
+  S2RowsAdjoint at_end = {none, none, none, none, shake->y, none,
+                          none, none, none, none, NULL,     NULL};
   S2Assembly only[2] = {shake->start, shake->end}; // equations come first
   only[0].parts = only[1].parts = shake->rows;
   only[0].parts_given = only[1].parts_given = 0;
@@ -148,7 +148,7 @@ S2Status s2_undo_shake(S2Undo *undo, int index) {
   if (equations(&shake.start.problem) != note->rows ||
       equations(&shake.end.problem) != note->rows) {
     status = s2_error(S2_INVALID,
-                      "gradient: mends of %d equations were made again with %d (this is a bug)",
+                      "mends of %d equations were made again with %d (this is a bug)",
                       note->rows, equations(&shake.end.problem));
   } else {
     shake.end.problem.rows = note->rows;

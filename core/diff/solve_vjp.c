@@ -15,6 +15,7 @@ typedef struct Solve {
   S2Blend blend; // of soft contacts
   S2McpGradient data;
   double *dl_dv, *dl_dlambda, *given;
+  const double *reaction;
 } Solve;
 
 void s2_undo_point(S2Undo *undo, int index, int touch, int k, const S2PointBar *bar) {
@@ -136,7 +137,7 @@ static S2Status same_rows(const Solve *solve) {
   return solve->assembly.problem.rows == solve->note->rows
              ? s2_ok()
              : s2_error(S2_INVALID,
-                        "gradient: a problem of %d rows was made again with %d (this is a bug)",
+                        "a problem of %d rows was made again with %d (this is a bug)",
                         solve->note->rows, solve->assembly.problem.rows);
 }
 
@@ -437,21 +438,20 @@ static void take_impulses(Solve *solve) {
   S2Undo *undo = solve->undo;
   const S2Note *note = solve->note;
   const S2Assembly *assembly = &solve->assembly;
-  bool motion = note->kind == S2_MOTION || note->kind == S2_REBOUND;
   int parts = assembly->parts + assembly->parts_given;
   solve->given = S2_TAKE_ZEROED(undo->arena, double, parts);
   for (int r = 0; r < parts; r++) {
-    const S2JointPart *part = &assembly->part[r];
-    bool kept = part->joint != S2_NONE && part->row != S2_NONE;
-    double bar = !kept ? 0 : undo->bar.joint_impulse[S2_JOINT_ROWS * part->joint + part->row];
+    double bar = s2_undo_impulse(undo, &assembly->part[r]);
     solve->given[r] = bar;
     if (r < assembly->parts) {
       solve->dl_dlambda[r] += bar;
     }
   }
-  for (int i = 0; i < note->island.joints && motion; i++) { // replaced by this solve
-    memset(undo->bar.joint_impulse + S2_JOINT_ROWS * note->island.joint[i], 0,
-           sizeof(double) * S2_JOINT_ROWS);
+  s2_undo_contact_impulses(undo, note, assembly, solve->dl_dlambda);
+  solve->reaction = s2_undo_reaction(undo, note, 1);
+  if (note->kind == S2_MOTION || note->kind == S2_REBOUND) { // replaced by this solve
+    s2_undo_forget_joints(undo, note);
+    s2_undo_forget_contacts(undo, note);
   }
   int r = assembly->parts;
   for (int i = 0; i < note->island.touches && note->kind != S2_RUB; i++) {
@@ -499,7 +499,7 @@ S2Status s2_undo_solve(S2Undo *undo, int index) {
       S2RowsAdjoint rows = {note->more,    note->lambda,    solve.data.ja,
                             solve.data.jb, solve.data.bias, solve.data.compliance,
                             solve.data.lo, solve.data.hi,   solve.data.rhs,
-                            solve.given};
+                            solve.given,   solve.reaction,  note->lambda};
       if (note->island.joints > 0) {
         status = s2_joint_rows_vjp(&undo->step, &note->island, note->kind, &solve.assembly, &rows,
                                    &undo->bar);
@@ -588,12 +588,13 @@ static int take_start(const S2Assembly *start, S2Assembly *assembly, S2Arena *ar
 }
 
 // What joints displaced, part J' lambda / mass, goes into the velocities; its adjoint to lambda.
-static void feed_vjp(Solve *solve, int equations, double *ja, double *jb) {
+static void feed_vjp(Solve *solve, const S2Assembly *start, int equations, double *ja,
+                     double *jb) {
   S2Undo *undo = solve->undo;
   const S2Note *note = solve->note;
   for (int r = 0; r < equations; r++) {
     const S2Row *row = &solve->assembly.problem.row[r];
-    const S2JointPart *part = &solve->assembly.part[r];
+    const S2JointPart *part = &start->part[r];
     double lambda = note->lambda[r], sum = 0;
     for (int side = 0; side < 2; side++) {
       int node = side == 0 ? row->a : row->b;
@@ -609,12 +610,11 @@ static void feed_vjp(Solve *solve, int equations, double *ja, double *jb) {
         *inertial_bar(undo, slot, c) -= over * j[c] * lambda / (c == 0 ? body->inertia : body->mass);
       }
     }
-    if (part->row != S2_NONE) {
-      sum += note->part * undo->feed[part->joint] *
-             undo->bar.joint_impulse[S2_JOINT_ROWS * part->joint + part->row];
-    }
+    sum += note->part * undo->feed[part->joint] * s2_undo_impulse(undo, part);
     solve->dl_dlambda[r] += sum;
   }
+  solve->reaction =
+      s2_undo_reaction(undo, note, note->part * undo->feed[note->island.joint[0]]);
 }
 
 // What a displacement of bodies is worth that acts along equations: of q1, and of what is fed back.
@@ -639,11 +639,12 @@ static S2Status mended_joints(Solve *solve, const S2Assembly *start, int equatio
   S2RowsAdjoint rows = {note->more,   note->lambda, data->ja,
                         data->jb,     data->bias,   none,
                         none,         none,         start == NULL ? data->rhs : none,
-                        solve->given};
+                        solve->given, NULL,         NULL};
   S2Status status = s2_ok();
   if (start != NULL) {
-    S2RowsAdjoint at_start = {note->more, note->lambda, data->ja, data->jb,          none,
-                              none,       none,         none,     pushes_bar(solve), solve->given};
+    S2RowsAdjoint at_start = {note->more,       note->lambda, data->ja,        data->jb,
+                              none,             none,         none,            none,
+                              pushes_bar(solve), solve->given, solve->reaction, note->lambda};
     double *q1 = undo->step.q1, *q1_bar = undo->bar.q1;
     S2Assembly only = *start; // equations come first
     only.parts = equations;
@@ -735,9 +736,10 @@ static S2Status solved_joints(Solve *solve, const S2Assembly *end) {
     }
   }
   double *q1 = undo->step.q1, *q1_bar = undo->bar.q1;
-  S2RowsAdjoint at_start = {note->more, note->lambda, data->ja, data->jb,  data->bias,
-                            none,       none,         none,     data->rhs, solve->given};
-  S2RowsAdjoint at_end = {note->more, none, none, none, errors, none, none, none, none, given};
+  S2RowsAdjoint at_start = {note->more, note->lambda, data->ja,  data->jb,     data->bias, none,
+                            none,       none,         data->rhs, solve->given, NULL,       NULL};
+  S2RowsAdjoint at_end = {note->more, none, none, none,  errors, none,
+                          none,       none, none, given, NULL,   NULL};
   undo->step.q1 = undo->step.q0;
   undo->bar.q1 = undo->bar.q0;
   S2Status status = s2_joint_rows_vjp(&undo->step, &note->island, S2_POSITIONS, &solve->assembly,
@@ -811,7 +813,7 @@ S2Status s2_undo_mend(S2Undo *undo, int index) {
   if (status.code == S2_OK && shaken) {
     start = assemble_start(undo, note);
     equations = take_start(&start, &solve.assembly, arena);
-    feed_vjp(&solve, equations, ja, jb);
+    feed_vjp(&solve, &start, equations, ja, jb);
   }
   if (status.code == S2_OK && differentiate(&solve)) {
     for (int i = 0; i < 3 * note->rows; i++) {

@@ -15,6 +15,7 @@
 typedef struct S2StepAdjoint {
   double *q0, *v0, *force, *mass, *free_v, *v1, *v2, *q1; // 3 a slot
   double *joint_impulse;                                  // S2_JOINT_ROWS a slot
+  double *joint_reaction;                                 // 3 a slot
   double h;                                               // of S2Step.h, where it enters by itself
   double elapsed; // of S2Step.t - kept.time, what moving goals have moved by at the start
   S2WorldGradient *gradient; // of the fields of bodies, pieces, vertices, joints, and of settings
@@ -28,6 +29,8 @@ typedef struct S2RowsAdjoint {
   const double *lo, *hi; // of rows with finite bounds
   const double *rhs;     // 3 a node: given impulses are in the right side
   const double *given;   // 1 a part (parts + parts_given): beside that, as part of kept impulses
+  // 3 a joint slot: of the reactions that the impulses `pushed` (1 a row) are part of; NULL: none
+  const double *reaction, *pushed;
 } S2RowsAdjoint;
 
 // What joints put into the problem that s2_assemble(step, island, ..., kind) made: from the adjoint

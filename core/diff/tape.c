@@ -41,7 +41,7 @@ struct S2Tape {
   Start *start;
   size_t starts, start_capacity;
   S2Arena arena;
-  ptrdiff_t outside; // bytes
+  ptrdiff_t outside, most_outside; // bytes
   size_t one_way;    // nodes with a backward function
   bool full, sweeping;
 };
@@ -65,7 +65,7 @@ static void start_over(S2Tape *tape) {
   tape->value[0] = 0;
   tape->nodes = tape->numbers = 1;
   tape->others = tape->starts = tape->one_way = 0;
-  tape->outside = 0;
+  tape->outside = tape->most_outside = 0;
   tape->full = false;
 }
 
@@ -106,11 +106,15 @@ void s2_tape_clear(S2Tape *tape) {
 }
 
 size_t s2_tape_bytes(const S2Tape *tape) {
-  return sizeof *tape + tape->node_capacity * sizeof *tape->node +
-         tape->value_capacity * sizeof *tape->value +
-         tape->adjoint_capacity * sizeof *tape->adjoint +
-         tape->other_capacity * sizeof *tape->other + tape->start_capacity * sizeof *tape->start +
+  return sizeof *tape + tape->nodes * sizeof *tape->node +
+         tape->numbers * (sizeof *tape->value + sizeof *tape->adjoint) +
+         tape->others * sizeof *tape->other + tape->starts * sizeof *tape->start +
          tape->arena.used + (size_t)tape->outside;
+}
+
+// What it holds itself only grows.
+size_t s2_tape_peak(const S2Tape *tape) {
+  return s2_tape_bytes(tape) + (size_t)(tape->most_outside - tape->outside);
 }
 
 int64_t s2_tape_nodes(const S2Tape *tape) {
@@ -213,6 +217,7 @@ S2Var s2_tape_node(S2Tape *tape, int count, const double *values, S2TapeBackward
 
 void s2_tape_count_bytes(S2Tape *tape, ptrdiff_t bytes) {
   tape->outside += bytes;
+  tape->most_outside = tape->outside > tape->most_outside ? tape->outside : tape->most_outside;
 }
 
 int s2_tape_count(const S2Tape *tape, S2Var node) {

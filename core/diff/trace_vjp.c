@@ -303,9 +303,7 @@ static void feedback_vjp(S2Undo *undo, const S2Note *note) {
   }
   for (int r = 0; r < note->rows; r++) { // part/h of these went into the kept impulses
     const S2JointPart *of = &note->shaken[r];
-    double bar = of->joint == S2_NONE || of->row == S2_NONE
-                     ? 0
-                     : undo->bar.joint_impulse[S2_JOINT_ROWS * of->joint + of->row];
+    double bar = s2_undo_impulse(undo, of);
     part_bar += bar * note->lambda[r] / h;
     undo->bar.h -= note->part * bar * note->lambda[r] / (h * h);
   }
@@ -456,6 +454,7 @@ static void commit_vjp(S2Undo *undo, int index) {
       g->dt += elapsed / def->dt * of->rate[c] * joint->goal[c];
     }
   }
+  s2_undo_end_impulses(undo);
   enter(undo, index);
   s2_undo_locks(undo, elapsed);
 }
@@ -469,6 +468,7 @@ static void on_vjp(S2Undo *undo, int index) {
   set(undo, undo->step.q1, note->before);
   set(undo, undo->step.v2, note->more);
   set(undo, undo->step.v1, note->v1);
+  s2_undo_end_sub_step(undo);
   enter(undo, index);
 }
 
@@ -532,20 +532,24 @@ static S2Status undo_act(S2Undo *undo, int index) {
     set(undo, undo->step.v2, undo->step.v1);
     set(undo, undo->step.v1, note->before);
     break;
-  case S2_ACT_RESTART:
+  case S2_ACT_RESTART: // what the first solve gave joints is in none of the laws of restitution
+    s2_undo_forget_joints(undo, note);
     of_island(undo, note, undo->bar.v2, undo->bar.v0, undo->step.v2);
     break;
   case S2_ACT_BLOW:
+    s2_undo_forget_contacts(undo, note);
     start_vjp(undo, note);
     blow_vjp(undo, index);
     break;
   case S2_ACT_BLEND:
+    S2_TRY(s2_undo_refuse_impulses(undo, note, "a blow of generalised reflections"));
     blend_vjp(undo, note);
     break;
   case S2_ACT_REWIND:
     rewind_vjp(undo, note);
     break;
   case S2_ACT_MIDPOINT:
+    S2_TRY(s2_undo_refuse_impulses(undo, note, "nonlinear steps"));
     return midpoint_vjp(undo, note);
   case S2_ACT_INTEGRATE:
     integrate_vjp(undo, note);
@@ -585,6 +589,9 @@ static S2Status undo_act(S2Undo *undo, int index) {
     enter(undo, index);
     s2_undo_drift(undo, note);
     break;
+  case S2_ACT_PIECE_END:
+    S2_TRY(s2_undo_refuse_impulses(undo, note, "event stepping"));
+    return s2_undo_piece(undo, index);
   case S2_ACT_PIECE:
   case S2_ACT_STRUCK:
   case S2_ACT_SET_OUT:
@@ -593,7 +600,6 @@ static S2Status undo_act(S2Undo *undo, int index) {
   case S2_ACT_KEEP:
   case S2_ACT_REPAY:
   case S2_ACT_SLOWER:
-  case S2_ACT_PIECE_END:
     return s2_undo_piece(undo, index);
   }
   return s2_ok();
@@ -654,6 +660,7 @@ static S2Undo begin(const S2Notes *notes, S2WorldGradient *gradient, S2Arena *ar
   undo.back_at = S2_NONE;
   undo.feed = S2_TAKE_ZEROED(arena, double, joints);
   undo.impulse_bar = S2_TAKE_ZEROED(arena, double, S2_JOINT_ROWS *joints);
+  s2_undo_open_impulses(&undo);
   for (int i = 0; i < notes->slots; i++) {
     undo.step.node_of[i] = S2_GROUND;
   }
@@ -706,14 +713,17 @@ S2Status s2_trace_vjp(const S2Trace *trace, S2WorldGradient *gradient, S2Arena *
   const S2Notes *notes = &trace->notes;
   const S2Fixed *fixed = notes->fixed;
   if (notes->at.count == 0) {
-    return s2_error(S2_INVALID, "gradient: the trace is empty");
+    return s2_error(S2_INVALID, "the trace is empty: trace a step first");
   }
   if (notes->reason != NULL) {
-    return s2_error(S2_INVALID, "gradient: %s has no derivative", notes->reason);
+    return s2_error(S2_INVALID,
+                    "%s has no derivative yet: leave it out of the steps that the loss depends on, "
+                    "or give such a world plain numbers (sim.stop_gradient)",
+                    notes->reason);
   }
   if (gradient->slots < notes->slots || gradient->pieces < fixed->pieces ||
       gradient->vertices < fixed->vertices || gradient->joints < notes->joint_slots) {
-    return s2_error(S2_INVALID, "gradient: it does not fit the world (s2_world_gradient_fit)");
+    return s2_error(S2_INVALID, "the gradient does not fit the world (s2_world_gradient_fit)");
   }
   gradient->flags |= notes->unsolved ? S2_GRADIENT_PARTIAL : 0;
   S2ArenaMark mark = s2_arena_mark(arena);
@@ -741,6 +751,7 @@ S2Status s2_trace_vjp(const S2Trace *trace, S2WorldGradient *gradient, S2Arena *
                                     "made again (this is a bug)");
     }
   }
+  s2_undo_begin_impulses(&undo);
   s2_arena_rewind(arena, mark);
   return status;
 }

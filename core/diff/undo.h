@@ -41,6 +41,11 @@ typedef struct S2Undo {
   double *ground0, *ground1; // 3 a slot: what waits while q0 and q1 of ground are of a piece's time
   S2WorldGradient *scratch;
   S2Retold retold;
+  // impulse_vjp.c: of the reactions of joints in the whole step, 3 a slot; of those of contact
+  // points in the solves before this act, as gradient->contact; is there any of those?
+  double *reaction;
+  S2ContactGradient *contact;
+  bool asked;
 } S2Undo;
 
 // retold.c: makes undo->world tell what was said; `undo` stays where it is.
@@ -49,6 +54,24 @@ void s2_undo_retell(S2Undo *undo);
 void s2_undo_motions(S2Undo *undo, int index);
 // Of what locks are at when the step ends: their goals and rates in the gradient.
 void s2_undo_locks(S2Undo *undo, double elapsed);
+
+// impulse_vjp.c, in the order a sweep comes by them: at its start; at the end of a part; of a
+// sub-step of bisect; at the start of the step.
+void s2_undo_open_impulses(S2Undo *undo);
+void s2_undo_end_impulses(S2Undo *undo);
+void s2_undo_end_sub_step(S2Undo *undo);
+void s2_undo_begin_impulses(S2Undo *undo);
+// What solves before the note gave to impulses of its island is not in the result.
+void s2_undo_forget_contacts(S2Undo *undo, const S2Note *note);
+void s2_undo_forget_joints(S2Undo *undo, const S2Note *note);
+// Fails where such impulses are asked for.
+S2Status s2_undo_refuse_impulses(const S2Undo *undo, const S2Note *note, const char *what);
+// Of the reactions, times a factor, for S2RowsAdjoint; of an impulse of that row; and of those of
+// the note's contact points, added to its rows'.
+const double *s2_undo_reaction(const S2Undo *undo, const S2Note *note, double factor);
+double s2_undo_impulse(const S2Undo *undo, const S2JointPart *part);
+void s2_undo_contact_impulses(S2Undo *undo, const S2Note *note, const S2Assembly *assembly,
+                              double *dl_dlambda);
 
 // solve_vjp.c: the island's velocities, or q1, are those before; their adjoint is that before.
 S2Status s2_undo_solve(S2Undo *undo, int index);

@@ -93,13 +93,16 @@ void s2_world_tape_set_state(S2WorldTape *tape, const S2World *world, int argume
 }
 
 void s2_world_tape_enabled(S2WorldTape *tape, const S2World *world, int32_t slot) {
-  enum { GOALS = 3 };
+  enum { GOALS = 3, REACTION = 3 };
   const S2Joint *joint = &world->joints.at[slot];
-  S2Place places[S2_GRADIENT_IMPULSES + GOALS];
+  S2Place places[S2_GRADIENT_IMPULSES + REACTION + GOALS];
   S2Term terms[GOALS];
   int count = 0, used = 0;
   for (int i = 0; i < S2_GRADIENT_IMPULSES; i++) {
     places[count++] = s2_place(S2_PLACE_JOINT, slot, S2_OF_IMPULSE + i);
+  }
+  for (int i = 0; i < REACTION; i++) {
+    places[count++] = s2_place(S2_PLACE_JOINT, slot, S2_OF_REACTION + i);
   }
   for (int c = 0; c < GOALS && joint->type == S2_LOCK && joint->enabled; c++) {
     terms[used++] = (S2Term){.to = count, .source = s2_place(S2_PLACE_Q, joint->a, c), .factor = 1};

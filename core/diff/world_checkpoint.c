@@ -321,6 +321,14 @@ void s2_segment_forget(S2Segment *segment) {
   segment->traces.count = 0;
 }
 
+size_t s2_segment_traces(const S2Segment *segment) {
+  size_t bytes = 0;
+  for (int i = 0; i < segment->traces.count; i++) {
+    bytes += s2_trace_bytes(segment->traces.at[i].trace);
+  }
+  return bytes;
+}
+
 size_t s2_segment_bytes(const S2Segment *segment) {
   return sizeof *segment + segment->size + sizeof(Kept) * (size_t)segment->steps.capacity +
          sizeof(Patch) * (size_t)segment->patches.capacity + (size_t)segment->bytes.capacity +

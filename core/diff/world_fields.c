@@ -62,7 +62,8 @@ static const Pair joint_pairs[] = {TWO(local_a),
                                    SEVEN(impulse),
                                    ONE(reaction_time),
                                    ONE(quadratic),
-                                   ONE(cubic)};
+                                   ONE(cubic),
+                                   THREE(reaction)};
 _Static_assert(sizeof joint_pairs / sizeof joint_pairs[0] == S2_JOINT_NUMBERS, "as S2JointNumber");
 _Static_assert((int)S2_JOINT_ROWS == (int)S2_GRADIENT_IMPULSES, "one a row");
 
@@ -93,8 +94,10 @@ double *s2_place_in(S2World *world, S2Place place) {
   case S2_PLACE_JOINT:
     return at(&world->joints.at[slot], joint_pairs[number].world);
   case S2_PLACE_WORLD:
+  case S2_PLACE_CONTACT:
     break;
   }
+  assert(place.kind == S2_PLACE_WORLD);
   S2WorldDef *def = &world->kept.def;
   double *const numbers[] = {&def->gravity.x, &def->gravity.y, &def->dt,
                              &def->alpha,     &def->beta,      &world->kept.time};
@@ -122,6 +125,8 @@ double *s2_place_gradient(S2WorldGradient *gradient, S2Place place) {
     return number == 0 ? &gradient->vertex[slot].x : &gradient->vertex[slot].y;
   case S2_PLACE_JOINT:
     return at(&gradient->joint[slot], joint_pairs[number].gradient);
+  case S2_PLACE_CONTACT:
+    return number == 0 ? &gradient->contact[slot].normal : &gradient->contact[slot].tangent;
   case S2_PLACE_WORLD:
     break;
   }

@@ -14,6 +14,7 @@ typedef enum S2PlaceKind {
   S2_PLACE_VERTEX, // x, y
   S2_PLACE_JOINT,  // `number` a S2JointNumber
   S2_PLACE_WORLD,  // `number` a S2WorldNumber
+  S2_PLACE_CONTACT, // `slot` in S2WorldGradient.contact; normal, tangent impulse; not in the world
 } S2PlaceKind;
 
 typedef enum S2BodyNumber {
@@ -55,6 +56,8 @@ typedef enum S2JointNumber {
   S2_OF_REACTION_TIME = 53,
   S2_OF_QUADRATIC,
   S2_OF_CUBIC,
+  S2_OF_REACTION, // angular, x, y
+  S2_OF_LAST_REACTION = S2_OF_REACTION + 2,
   S2_JOINT_NUMBERS
 } S2JointNumber;
 

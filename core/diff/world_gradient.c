@@ -31,6 +31,22 @@ void s2_world_gradient_fit(S2WorldGradient *g, const S2World *world) {
   fit(g, world->bodies.count, world->pieces.count, world->vertices.count, world->joints.count);
 }
 
+int s2_world_gradient_contact(S2WorldGradient *g, int32_t shape_a, int32_t shape_b,
+                              uint32_t feature) {
+  for (int i = 0; i < g->contacts; i++) {
+    const S2ContactGradient *at = &g->contact[i];
+    if (at->shape_a == shape_a && at->shape_b == shape_b && at->feature == feature) {
+      return i;
+    }
+  }
+  if ((g->contacts & (g->contacts - 1)) == 0) { // full at powers of two
+    size_t capacity = g->contacts == 0 ? 1 : 2 * (size_t)g->contacts;
+    g->contact = s2_memory_grow(g->contact, capacity * sizeof *g->contact);
+  }
+  g->contact[g->contacts] = (S2ContactGradient){shape_a, shape_b, feature, 0, 0};
+  return g->contacts++;
+}
+
 S2WorldGradient *s2_world_gradient_like(const S2WorldGradient *gradient, S2Arena *arena) {
   size_t slots = (size_t)gradient->slots;
   S2WorldGradient *like = S2_TAKE_ZEROED(arena, S2WorldGradient, 1);
@@ -71,6 +87,12 @@ void s2_world_gradient_add(S2WorldGradient *g, const S2WorldGradient *other) {
   add(g->piece, other->piece, other->pieces, sizeof *g->piece);
   add(g->vertex, other->vertex, other->vertices, sizeof *g->vertex);
   add(g->joint, other->joint, other->joints, sizeof *g->joint);
+  for (int i = 0; i < other->contacts; i++) {
+    const S2ContactGradient *from = &other->contact[i];
+    int to = s2_world_gradient_contact(g, from->shape_a, from->shape_b, from->feature);
+    g->contact[to].normal += from->normal;
+    g->contact[to].tangent += from->tangent;
+  }
   g->gravity = s2_add(g->gravity, other->gravity);
   g->dt += other->dt;
   g->alpha += other->alpha;
@@ -93,6 +115,9 @@ void s2_world_gradient_clear(S2WorldGradient *g) {
   zero(g->piece, g->pieces, sizeof *g->piece);
   zero(g->vertex, g->vertices, sizeof *g->vertex);
   zero(g->joint, g->joints, sizeof *g->joint);
+  for (int i = 0; i < g->contacts; i++) {
+    g->contact[i].normal = g->contact[i].tangent = 0;
+  }
   g->gravity = s2_vec2(0, 0);
   g->dt = g->alpha = g->beta = g->time = 0;
   g->flags = 0;
@@ -106,5 +131,6 @@ void s2_world_gradient_free(S2WorldGradient *g) {
   s2_memory_free(g->piece);
   s2_memory_free(g->vertex);
   s2_memory_free(g->joint);
+  s2_memory_free(g->contact);
   *g = (S2WorldGradient){0};
 }

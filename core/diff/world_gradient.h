@@ -38,7 +38,16 @@ typedef struct S2JointGradient { // fields of S2Joint of the same names
   double motor_speed, motor_max, friction;
   double max_force, max_torque;
   double impulse[S2_GRADIENT_IMPULSES], reaction_time; // of the last step (geometric stiffness)
+  double reaction[3];                                  // of the last step
 } S2JointGradient;
+
+// Impulses of a contact point in the last step. Touches are new ones in every step; a feature of a
+// pair of shapes goes on.
+typedef struct S2ContactGradient {
+  int32_t shape_a, shape_b;
+  uint32_t feature;
+  double normal, tangent;
+} S2ContactGradient;
 
 typedef struct S2WorldGradient {
   int slots, pieces, vertices, joints;
@@ -47,6 +56,8 @@ typedef struct S2WorldGradient {
   S2PieceGradient *piece;
   S2Vec2 *vertex;
   S2JointGradient *joint;
+  S2ContactGradient *contact; // those that somebody asked for
+  int contacts;
   S2Vec2 gravity;
   double dt, alpha, beta, time;
   S2Tape *tape; // what S2Slope.origin is a number of; NULL: those are constants
@@ -67,7 +78,10 @@ typedef enum S2GradientFlag {
 
 // Zero, large enough for this world as it is; grows (keeping contents) when asked again.
 void s2_world_gradient_fit(S2WorldGradient *gradient, const S2World *world);
-// Another of its size, in the arena: zero.
+// The place of a contact point in `contact`, made where there is none.
+int s2_world_gradient_contact(S2WorldGradient *gradient, int32_t shape_a, int32_t shape_b,
+                              uint32_t feature);
+// Another of its size, in the arena: zero, and without contacts.
 S2WorldGradient *s2_world_gradient_like(const S2WorldGradient *gradient, S2Arena *arena);
 // Adds another of the same world or a copy of it; grows to its size.
 void s2_world_gradient_add(S2WorldGradient *gradient, const S2WorldGradient *other);

@@ -2,6 +2,7 @@
 
 #include "diff/trace_notes.h"
 #include "diff/world_checkpoint.h"
+#include "diff/world_readings.h"
 #include "dynamics/world.h"
 
 #include <math.h>
@@ -36,6 +37,19 @@ static void release_world(void *data) {
   s2_world_gradient_free(&tape->gradient);
   s2_arena_free(&tape->arena);
   s2_array_free(tape->laws);
+}
+
+S2WorldGradient *s2_world_tape_gradient(S2WorldTape *tape, const S2World *world) {
+  s2_world_gradient_fit(&tape->gradient, world);
+  return &tape->gradient;
+}
+
+S2Tape *s2_world_tape_of(const S2WorldTape *tape) {
+  return tape->tape;
+}
+
+S2Arena *s2_world_tape_arena(S2WorldTape *tape) {
+  return &tape->arena;
 }
 
 static S2Status no_act(S2Tape *tape, S2Var node, void *data) {
@@ -454,7 +468,7 @@ static S2Status undo_step(S2Tape *tape, S2Var node, void *data) {
   const Step *step = data;
   S2WorldTape *world = step->world;
   const S2Trace *trace = step->trace;
-  (void)tape, (void)node;
+  (void)node;
   if (step->failed) {
     return s2_ok();
   }
@@ -464,11 +478,15 @@ static S2Status undo_step(S2Tape *tape, S2Var node, void *data) {
   const double *later =
       step->goes_on ? s2_arena_copy(&world->arena, gradient->f, 3 * gradient->slots) : NULL;
   if (trace == NULL) {
+    size_t before = s2_segment_traces(step->segment);
     S2_TRY(s2_segment_trace(step->segment, step->index, &trace));
+    size_t made = s2_segment_traces(step->segment) - before; // all or none
+    s2_tape_count_bytes(tape, (ptrdiff_t)made);
   }
   S2_TRY(s2_trace_vjp(trace, gradient, &world->arena));
   forces_vjp(step, later);
   if (step->segment != NULL && step->index == 0) {
+    s2_tape_count_bytes(tape, -(ptrdiff_t)s2_segment_traces(step->segment));
     s2_segment_forget(step->segment);
   }
   if (world->flags != NULL) {

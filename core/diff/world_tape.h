@@ -59,6 +59,20 @@ void s2_world_tape_set_state(S2WorldTape *tape, const S2World *world, int argume
 // enabled holds where its body is.
 void s2_world_tape_enabled(S2WorldTape *tape, const S2World *world, int32_t slot);
 
+// The nodes of what a contact (of s2_world_contacts) tells: point and normal (2 numbers each), gap,
+// normal and tangential impulse. 0: a constant. Where bodies were moved by hand since the step the
+// geometry is that of the step, and constant.
+typedef struct S2ContactVars {
+  S2Var point, normal, gap, normal_impulse, tangent_impulse;
+} S2ContactVars;
+S2ContactVars s2_world_tape_contact(S2WorldTape *tape, const S2World *world,
+                                    const S2Contact *contact);
+// The nodes of the force (x, y) and of the torque of a joint, or of the impulses of these.
+S2Var s2_world_tape_reaction(S2WorldTape *tape, const S2World *world, int32_t slot, bool torque,
+                             bool impulse);
+// The node of S2JointInfo.error, which is `value`.
+S2Var s2_world_tape_joint_error(S2WorldTape *tape, S2World *world, int32_t slot, double value);
+
 // Numbers that a function of the world gives, as it depends on some places: by extrapolated central
 // differences, exact to 1e-10 or so. The world is as it was afterwards.
 typedef void S2WorldMeasure(const void *user, const S2World *world, double *numbers);

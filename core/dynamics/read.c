@@ -86,6 +86,8 @@ static void list_contacts(S2World *world) {
           .normal_impulse = impulse,
           .tangent_impulse = point->earlier_tangent + point->tangent_impulse,
           .sliding = point->sliding,
+          .shape_a = touch->shape_a,
+          .shape_b = touch->shape_b,
           .feature = point->at.id,
       };
     }

@@ -4,6 +4,7 @@ local WIDTH, HEIGHT = 640, 400 -- px; the letters stay legible when shown at 400
 local COLORS = { "#3b6fb6", "#d9822b", "#3f9d6a", "#b5485d", "#7d5fb2", "#5f6b7a" }
 local INK, GRID, PAPER = "#2b3440", "#e3e1da", "#fdfcf8"
 local FONT, LETTER = 13, 7.2 -- px: size, and the width of a letter about
+local SWATCH, BETWEEN, LINE = 26, 18, 18 -- px, of a legend: before a label, after it, between lines
 local TICKS = 6 -- about so many an axis
 local ROOM = 0.04 -- of the range, left free beyond the data
 local MOST = 4000 -- points a curve is drawn with: more than pixels would show
@@ -263,11 +264,26 @@ local function draw_axes(out, plot, box)
   end
 end
 
--- One line above the plot, so that it never hides a curve.
-local function draw_legend(out, plot, box)
-  local x, y = box.left, box.top - 10
-  for _, series in ipairs(plot.series) do
+-- Where the labels stand from `left` on, {line, x} a series, and how many lines that takes.
+local function place_labels(plot, left, right)
+  local places, line, x = {}, 1, left
+  for i, series in ipairs(plot.series) do
     if series.label then
+      local width = SWATCH + LETTER * (utf8.len(series.label) or #series.label)
+      if x > left and x + width > right then line, x = line + 1, left end
+      places[i] = { line = line, x = x }
+      x = x + width + BETWEEN
+    end
+  end
+  return places, next(places) and line or 0
+end
+
+-- Lines above the plot, so that they never hide a curve.
+local function draw_legend(out, plot, box)
+  local places, lines = place_labels(plot, box.left, box.right)
+  for i, series in ipairs(plot.series) do
+    if places[i] then
+      local x, y = places[i].x, box.top - 10 - LINE * (lines - places[i].line)
       local color = escaped(tostring(series.color))
       if series.kind == "scatter" then
         out[#out + 1] = string.format('<circle cx="%.1f" cy="%.1f" r="4" fill="%s"/>', x + 10, y - 4, color)
@@ -276,18 +292,16 @@ local function draw_legend(out, plot, box)
           series.kind == "band" and 8 or 3, series.kind == "band" and ' stroke-opacity="0.3"'
             or series.dash and ' stroke-dasharray="6 4"' or "")
       end
-      text(out, x + 26, y, series.label)
-      x = x + 26 + LETTER * (utf8.len(series.label) or #series.label) + 18
+      text(out, x + SWATCH, y, series.label)
     end
   end
 end
 
 local function to_svg(plot)
-  local across, up, labels = {}, {}, false
+  local across, up = {}, {}
   for _, series in ipairs(plot.series) do
     across[#across + 1] = series.xs
     for _, list in ipairs { series.ys or series.low, series.high } do up[#up + 1] = list end
-    labels = labels or series.label ~= nil
   end
   set_range(plot.x, across)
   set_range(plot.y, up)
@@ -295,10 +309,12 @@ local function to_svg(plot)
   set_ticks(plot.y)
   local widest = 0
   for _, tick in ipairs(plot.y.ticks) do widest = math.max(widest, #tick.label) end
+  local left, right = 34 + LETTER * widest, plot.width - 16
+  local _, lines = place_labels(plot, left, right)
   local box = {
-    left = 34 + LETTER * widest,
-    right = plot.width - 16,
-    top = 14 + (plot.title and 20 or 0) + (labels and 22 or 0),
+    left = left,
+    right = right,
+    top = 14 + (plot.title and 20 or 0) + (lines > 0 and 22 + LINE * (lines - 1) or 0),
     bottom = plot.height - (plot.x.label ~= "" and 48 or 30),
   }
   function plot.x.at(at) return box.left + (at - plot.x.lo) / (plot.x.hi - plot.x.lo) * (box.right - box.left) end

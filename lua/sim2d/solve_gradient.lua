@@ -237,6 +237,50 @@ return function(sim, host)
     return parts[1], parts[2], info
   end
 
+  -- Derivatives by the entries of a matrix as it was given: list of its diagonal, of rows, sparse.
+  local function of_entries(M, entry)
+    local g = {}
+    if type(M) == "table" and M.rows then
+      for k = 1, #M.v do g[k] = entry(M.i[k], M.j[k]) end
+      return { v = g }
+    end
+    local whole = sim.array(M)
+    for i = 1, whole.shape[1] do
+      if whole.shape[2] then
+        g[i] = {}
+        for j = 1, whole.shape[2] do g[i][j] = entry(i, j) end
+      else
+        g[i] = entry(i, i)
+      end
+    end
+    return whole.shape[2] and #g > 0 and sim.array(g) or g
+  end
+
+  -- W v - J' lambda = c, J v + C lambda + b = 0: the adjoint is a system of the same matrices.
+  function solvers.kkt(problem)
+    local plain, data = plain_copy("kkt", problem, { "W", "J", "C", "c", "b" })
+    local v, lambda, info = sim.kkt.solve(plain)
+    if not v then return v, lambda, info end
+    local parts = track("kkt", data, { v, lambda }, function(dl)
+      local adjoint = {}
+      for key, value in pairs(plain) do adjoint[key] = value end
+      adjoint.c, adjoint.b = dl[1], plain.b and dl[2]
+      local p, s, why = sim.kkt.solve(adjoint)
+      if not p then
+        host.fail("sim.kkt.solve: the solution has no derivative (%s): the loss asks how redundant rows share a load; "
+          .. "C above 0 settles that", s == "infeasible" and "rows repeat each other" or s .. ", residual "
+          .. tostring(why.residual))
+      end
+      return {
+        c = p, b = s,
+        W = of_entries(plain.W, function(i, j) return -p[i] * v[j] end),
+        J = plain.J and of_entries(plain.J, function(i, j) return lambda[i] * p[j] + s[i] * v[j] end),
+        C = plain.C and of_entries(plain.C, function(i) return s[i] * lambda[i] end),
+      }
+    end)
+    return parts[1], parts[2], info
+  end
+
   function solvers.ncp(problem)
     local plain, data = plain_copy("ncp", problem, { "theta" })
     plain.dw_dtheta = true

@@ -217,6 +217,27 @@ test("the tape tells its size", function()
   local after = sim.tape_stats()
   ok(inside.nodes == 1001 and after.nodes == 1001, after.nodes)
   ok(after.bytes >= 1000 * 40 and after.bytes < 1e6 and after.peak_bytes >= after.bytes)
+  sim.grad(function(x) return x * x end, 1)
+  local small = sim.tape_stats()
+  ok(small.bytes < 1000 and small.peak_bytes < 1000, "of this call, not of the largest")
+end)
+
+test("the peak of a tape counts steps that are made again", function()
+  local function loss(v)
+    local w = sim.world { dt = 0.01 }
+    local ball = w:circle { radius = 0.1, velocity = { v, 0 } }
+    w:step(100)
+    return ball.x
+  end
+  sim.grad(loss, 1)
+  local whole = sim.tape_stats()
+  eq(whole.peak_bytes, whole.bytes)
+  sim.checkpoint(50)
+  sim.grad(loss, 1)
+  sim.checkpoint()
+  local parts = sim.tape_stats()
+  ok(parts.bytes < whole.bytes / 3, parts.bytes)
+  ok(parts.peak_bytes > parts.bytes and parts.peak_bytes < 0.8 * whole.bytes, parts.peak_bytes)
 end)
 
 -- ---- Jacobian, hvp, check_grad --------------------------------------------------------------------

@@ -92,3 +92,22 @@ test("mistakes are named", function()
   raises("starts above 0, got 0", function() sim.plot { y = { range = { 0, 1 }, log = true }, { { 1 } } } end)
   raises("width: 100 to 10000 px", function() sim.plot { width = 3, { { 1 } } } end)
 end)
+
+test("a legend that is too long goes on in the next line", function()
+  local series = {}
+  for i = 1, 12 do series[i] = { { 1, 2 }, { i, 1 }, label = ("a curve with a long name %d"):format(i) } end
+  local svg = sim.plot(series):svg()
+  local lines, count = {}, 0
+  for x, y, label in svg:gmatch('<text x="([%d.]+)" y="([%d.]+)"[^>]*>([^<]*)</text>') do
+    if label:find "a curve" then
+      count = count + 1
+      lines[y] = true
+      ok(tonumber(x) + 7 * #label < 640, label)
+      ok(tonumber(y) > 0)
+    end
+  end
+  local n = 0
+  for _ in pairs(lines) do n = n + 1 end
+  eq(count, 12)
+  ok(n >= 4 and n <= 6, n)
+end)

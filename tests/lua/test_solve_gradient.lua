@@ -263,3 +263,47 @@ test("misuse", function()
     return sim.lcp.solve({ { x } }, { kept[1] })[1]
   end, 1)
 end)
+
+test("kkt: with respect to everything, all ways to give matrices", function()
+  for _, solver in ipairs { "ldl", "schur" } do
+    local function f(p)
+      local v, lambda = sim.kkt.solve { W = p.W, J = p.J, C = p.C, c = p.c, b = p.b, solver = solver, tolerance = 1e-13 }
+      return mix(v, lambda)
+    end
+    local p = { W = { 1.5, 2, 0.7 }, J = matrix(2, 3), C = { 0.1, 0.3 }, c = vector(3), b = vector(2) }
+    ok(worst(f, p) < TOLERANCE, worst(f, p))
+    p.C, p.J = nil, sim.array(p.J)
+    ok(worst(f, p) < TOLERANCE, worst(f, p))
+    ok(worst(function(q) return f { W = q.W, c = q.c } end, p) < TOLERANCE) -- without rows
+    -- W has to stay symmetric: its entries change together
+    ok(worst(function(q)
+      return f { W = { { 2, q.w }, { q.w, 3 } }, J = { { 1, q.w } }, c = { 1, q.w }, b = { 2 } }
+    end, { w = 0.3 }) < TOLERANCE)
+    ok(worst(function(q)
+      return f { W = { rows = 2, columns = 2, i = { 1, 2, 1, 2 }, j = { 1, 2, 2, 1 }, v = { 2, 3, q.w, q.w } },
+        J = { rows = 1, columns = 2, i = { 1, 1 }, j = { 1, 2 }, v = { q.w, 1 } }, c = { 1, 0 }, b = { 2 } }
+    end, { w = 0.3 }) < TOLERANCE)
+  end
+end)
+
+test("kkt: rows that repeat each other", function()
+  local function solve(x)
+    return sim.kkt.solve { W = { 1, 3 }, J = { { 1, -1 }, { 2, -2 } }, c = { x, 0 }, b = { 0, 0 } }
+  end
+  near(sim.grad(function(x) return solve(x)[1] end, 4), 0.25, 1e-9)
+  raises("redundant rows share a load; C above 0", function()
+    sim.grad(function(x)
+      local _, lambda = solve(x)
+      return lambda[1]
+    end, 4)
+  end)
+  local function contradicts(x)
+    local v, status, info = sim.kkt.solve { W = { 1 }, J = { { 1 }, { 1 } }, c = { x }, b = { 0, 1 } }
+    eq({ v == nil, status, #info.certificate }, { true, "infeasible", 2 })
+    return x
+  end
+  eq(sim.grad(contradicts, 1), 1.0)
+  raises("key 'solver': plain value expected", function()
+    sim.grad(function(x) return sim.kkt.solve { W = { 1 }, c = { x }, solver = x }[1] end, 1)
+  end)
+end)

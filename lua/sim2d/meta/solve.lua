@@ -1,6 +1,6 @@
 ---@meta _
 -- `sim.lcp`, `sim.mlcp`, `sim.contact`, `sim.kkt`, `sim.qp`, `sim.lp` and `sim.ncp`: problems on their
--- own. In gradient calls their data may be tracked (not that of kkt), and what they return then is.
+-- own. In gradient calls their data may be tracked, and what they return then is.
 
 ---Linear complementarity problems: z >= 0, w = M z + q >= 0, z'w = 0.
 ---@class sim2d.Lcp

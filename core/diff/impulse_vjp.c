@@ -1,0 +1,149 @@
+// What a loss asks of the impulses of a step: contact points' and the reactions of joints. Each
+// solve that a step's result came from has its part of them.
+#include "diff/undo.h"
+
+#include <string.h>
+
+void s2_undo_open_impulses(S2Undo *undo) {
+  size_t joints = 3 * (size_t)undo->notes->joint_slots;
+  undo->bar.joint_reaction = S2_TAKE_ZEROED(undo->arena, double, joints);
+  undo->reaction = S2_TAKE_ZEROED(undo->arena, double, joints);
+  undo->contact = S2_TAKE_ZEROED(undo->arena, S2ContactGradient, undo->gradient->contacts);
+}
+
+void s2_undo_end_impulses(S2Undo *undo) {
+  S2WorldGradient *g = undo->gradient;
+  for (int i = 0; i < undo->world.joint_order.count; i++) {
+    int32_t slot = undo->world.joint_order.at[i];
+    memcpy(undo->reaction + 3 * slot, g->joint[slot].reaction, sizeof g->joint[slot].reaction);
+    memset(g->joint[slot].reaction, 0, sizeof g->joint[slot].reaction);
+  }
+  s2_undo_end_sub_step(undo);
+  undo->asked = false;
+  for (int i = 0; i < undo->gradient->contacts; i++) {
+    undo->contact[i] = undo->gradient->contact[i];
+    undo->asked |= undo->contact[i].normal != 0 || undo->contact[i].tangent != 0;
+  }
+}
+
+// Reactions are those of all sub-steps, impulses of contacts those of the last.
+void s2_undo_end_sub_step(S2Undo *undo) {
+  size_t joints = 3 * (size_t)undo->notes->joint_slots;
+  memcpy(undo->bar.joint_reaction, undo->reaction, sizeof(double) * joints);
+}
+
+void s2_undo_begin_impulses(S2Undo *undo) {
+  for (int i = 0; i < undo->gradient->contacts; i++) {
+    undo->gradient->contact[i].normal = undo->gradient->contact[i].tangent = 0;
+  }
+}
+
+static S2ContactGradient *find(const S2Undo *undo, const S2Touch *touch, int k) {
+  for (int i = 0; i < undo->gradient->contacts; i++) {
+    S2ContactGradient *at = &undo->contact[i];
+    if (at->shape_a == touch->shape_a && at->shape_b == touch->shape_b &&
+        at->feature == touch->points[k].at.id) {
+      return at;
+    }
+  }
+  return NULL;
+}
+
+// Does the contact belong to the island of a note? (Which lists those of the rows alone.)
+static bool is_of(const S2Undo *undo, const S2ContactGradient *contact, const S2Island *island) {
+  const int32_t shapes[2] = {contact->shape_a, contact->shape_b};
+  bool is = false;
+  for (int i = 0; i < 2 * island->nodes; i++) {
+    int32_t shape = shapes[i % 2];
+    is |= shape < undo->world.pieces.count &&
+          undo->world.pieces.at[shape].body == island->node[i / 2];
+  }
+  return is;
+}
+
+void s2_undo_forget_contacts(S2Undo *undo, const S2Note *note) {
+  for (int i = 0; i < undo->gradient->contacts && undo->asked; i++) {
+    S2ContactGradient *at = &undo->contact[i];
+    if ((at->normal != 0 || at->tangent != 0) && is_of(undo, at, &note->island)) {
+      at->normal = at->tangent = 0;
+    }
+  }
+}
+
+void s2_undo_forget_joints(S2Undo *undo, const S2Note *note) {
+  for (int i = 0; i < note->island.joints; i++) {
+    int32_t slot = note->island.joint[i];
+    memset(undo->bar.joint_impulse + S2_JOINT_ROWS * slot, 0, sizeof(double) * S2_JOINT_ROWS);
+    memset(undo->bar.joint_reaction + 3 * slot, 0, 3 * sizeof(double));
+  }
+}
+
+S2Status s2_undo_refuse_impulses(const S2Undo *undo, const S2Note *note, const char *what) {
+  bool contacts = false, joints = false;
+  for (int i = 0; i < undo->gradient->contacts && undo->asked; i++) {
+    const S2ContactGradient *at = &undo->contact[i];
+    contacts |= (at->normal != 0 || at->tangent != 0) && is_of(undo, at, &note->island);
+  }
+  for (int i = 0; i < 3 * note->island.joints; i++) {
+    joints |= undo->bar.joint_reaction[3 * note->island.joint[i / 3] + i % 3] != 0;
+  }
+  return !contacts && !joints
+             ? s2_ok()
+             : s2_error(S2_INVALID,
+                        "the loss depends on the %s of %s, which have no derivative; "
+                        "sim.stop_gradient() of them is plain",
+                        contacts ? "impulses of contacts" : "reactions of joints", what);
+}
+
+const double *s2_undo_reaction(const S2Undo *undo, const S2Note *note, double factor) {
+  bool any = false;
+  for (int i = 0; i < 3 * note->island.joints; i++) {
+    any |= undo->bar.joint_reaction[3 * note->island.joint[i / 3] + i % 3] != 0;
+  }
+  if (!any || factor == 0) {
+    return NULL;
+  }
+  double *reaction = S2_TAKE(undo->arena, double, 3 * undo->notes->joint_slots);
+  for (int i = 0; i < 3 * undo->notes->joint_slots; i++) {
+    reaction[i] = factor * undo->bar.joint_reaction[i];
+  }
+  return reaction;
+}
+
+double s2_undo_impulse(const S2Undo *undo, const S2JointPart *part) {
+  if (part->joint == S2_NONE) {
+    return 0;
+  }
+  const double *reaction = undo->bar.joint_reaction + 3 * part->joint;
+  double bar = part->push[0] * reaction[0] + part->push[1] * reaction[1] +
+               part->push[2] * reaction[2];
+  return bar + (part->row == S2_NONE
+                    ? 0
+                    : undo->bar.joint_impulse[S2_JOINT_ROWS * part->joint + part->row]);
+}
+
+void s2_undo_contact_impulses(S2Undo *undo, const S2Note *note, const S2Assembly *assembly,
+                              double *dl_dlambda) {
+  int r = assembly->parts;
+  for (int i = 0; i < 2 * note->island.touches && undo->asked; i++) {
+    const S2Touch *touch = &note->touches[i / 2];
+    bool used = i % 2 < touch->count && note->choices[i].use && s2_kind_presses(note->kind, touch);
+    if (!used) {
+      continue;
+    }
+    const S2ContactGradient *at = find(undo, touch, i % 2);
+    bool normal = note->kind != S2_RUB, rough = s2_kind_is_rough(note->kind, touch);
+    if (at != NULL) {
+      dl_dlambda[r] += normal ? at->normal : 0;
+      dl_dlambda[r + normal] += rough ? at->tangent : 0;
+    }
+    r += normal + rough;
+  }
+  for (int p = 0; p < assembly->parts && undo->asked; p++) { // viscosity
+    int point = assembly->part[p].row;
+    if (assembly->part[p].joint == S2_NONE) {
+      const S2ContactGradient *at = find(undo, &note->touches[point / 2], point % 2);
+      dl_dlambda[p] += at != NULL ? at->tangent : 0;
+    }
+  }
+}

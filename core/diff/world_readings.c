@@ -1,0 +1,201 @@
+// What contacts and joints tell of the last step, on the tape.
+#include "diff/world_readings.h"
+
+#include "diff/contact_vjp.h"
+#include "dynamics/joint.h"
+
+#include <math.h>
+#include <string.h>
+
+// Gaps that differ by more (of the lengths they are told from) are not those of the present poses.
+static const double SAME_GAP = 1e-9;
+
+// ---- Geometry ---------------------------------------------------------------------------------
+
+typedef struct Point {
+  const S2World *world;
+  const S2Touch *touch;
+  int k;
+  S2WorldGradient *scratch;
+  int places;
+  S2Place *place; // that it may depend on
+} Point;
+
+static void list_places(Point *point, S2Arena *arena) {
+  const S2Touch *touch = point->touch;
+  const int32_t shapes[2] = {touch->shape_a, touch->shape_b};
+  const S2Piece *pieces = point->world->pieces.at;
+  int vertices = pieces[shapes[0]].count + pieces[shapes[1]].count;
+  point->place = S2_TAKE(arena, S2Place, 2 * (3 + 1 + vertices));
+  for (int side = 0; side < 2; side++) {
+    const S2Piece *piece = &pieces[shapes[side]];
+    for (int c = 0; c < 3; c++) {
+      point->place[point->places++] = s2_place(S2_PLACE_Q, piece->body, c);
+    }
+    point->place[point->places++] = s2_place(S2_PLACE_PIECE, shapes[side], 0); // its radius
+    for (int i = 0; i < 2 * piece->count; i++) {
+      point->place[point->places++] =
+          s2_place(S2_PLACE_VERTEX, piece->first_vertex + i / 2, i % 2);
+    }
+  }
+}
+
+// The node of one or two numbers, whose adjoints are `bar` (and, of a point, those of its body).
+static S2Var geometry(S2WorldTape *tape, const Point *point, int count, const double *values,
+                      const S2PointBar *bar, bool placed) {
+  S2Arena *arena = s2_world_tape_arena(tape);
+  S2Term *terms = S2_TAKE(arena, S2Term, count * point->places);
+  int used = 0;
+  for (int i = 0; i < count; i++) {
+    s2_touch_point_vjp(point->world, point->touch, point->k, point->world->q.at, &bar[i],
+                       point->scratch->q, point->scratch);
+    if (placed) {
+      point->scratch->q[3 * point->touch->body_a + 1 + i] += 1;
+    }
+    for (int p = 0; p < point->places; p++) {
+      double *factor = s2_place_gradient(point->scratch, point->place[p]);
+      if (*factor != 0) {
+        terms[used++] = (S2Term){.to = i, .source = point->place[p], .factor = *factor};
+        *factor = 0;
+      }
+    }
+  }
+  return s2_world_tape_read(tape, point->world, count, values, used, terms);
+}
+
+static const S2Touch *find(const S2World *world, const S2Contact *contact, int *k) {
+  for (int i = 0; i < world->touches.count; i++) {
+    const S2Touch *touch = &world->touches.at[i];
+    for (*k = 0; touch->shape_a == contact->shape_a && touch->shape_b == contact->shape_b &&
+                 *k < touch->count;
+         ++*k) {
+      if (touch->points[*k].at.id == contact->feature) {
+        return touch;
+      }
+    }
+  }
+  return NULL;
+}
+
+// Is the point that of the present poses?
+static bool is_present(const S2World *world, const S2Touch *touch, int k) {
+  S2Touch now = *touch;
+  s2_touch_collide(world, &now, world->q.at, INFINITY);
+  double size = world->bodies.at[touch->body_a].reach + world->bodies.at[touch->body_b].reach;
+  for (int i = 0; i < now.count; i++) {
+    if (now.points[i].at.id == touch->points[k].at.id) {
+      return fabs(now.points[i].at.gap - touch->points[k].at.gap) <= SAME_GAP * size;
+    }
+  }
+  return false;
+}
+
+// An impulse of zero is that of what does not press: it stays zero.
+static S2Var impulse(S2WorldTape *tape, const S2World *world, int at, int which, double value) {
+  const S2Term term = {.source = s2_place(S2_PLACE_CONTACT, at, which), .factor = 1};
+  return value == 0 ? 0 : s2_world_tape_read(tape, world, 1, &value, 1, &term);
+}
+
+S2ContactVars s2_world_tape_contact(S2WorldTape *tape, const S2World *world,
+                                    const S2Contact *contact) {
+  S2ContactVars vars = {0};
+  S2WorldGradient *gradient = s2_world_tape_gradient(tape, world);
+  if (contact->normal_impulse != 0 || contact->tangent_impulse != 0) {
+    int at = s2_world_gradient_contact(gradient, contact->shape_a, contact->shape_b,
+                                       contact->feature);
+    vars.normal_impulse = impulse(tape, world, at, 0, contact->normal_impulse);
+    vars.tangent_impulse = impulse(tape, world, at, 1, contact->tangent_impulse);
+  }
+  Point point = {.world = world};
+  point.touch = find(world, contact, &point.k);
+  if (point.touch == NULL || !is_present(world, point.touch, point.k)) {
+    return vars;
+  }
+  static const S2PointBar points[2] = {{.point = {1, 0}}, {.point = {0, 1}}};
+  static const S2PointBar normals[2] = {{.normal = {1, 0}}, {.normal = {0, 1}}};
+  static const S2PointBar gap = {.gap = 1};
+  const double at[2] = {contact->point.x, contact->point.y};
+  const double normal[2] = {contact->normal.x, contact->normal.y};
+  S2Arena *arena = s2_world_tape_arena(tape);
+  s2_arena_reset(arena);
+  point.scratch = s2_world_gradient_like(gradient, arena);
+  list_places(&point, arena);
+  vars.point = geometry(tape, &point, 2, at, points, true);
+  vars.normal = geometry(tape, &point, 2, normal, normals, false);
+  vars.gap = geometry(tape, &point, 1, &contact->gap, &gap, false);
+  return vars;
+}
+
+// ---- Joints -----------------------------------------------------------------------------------
+
+S2Var s2_world_tape_reaction(S2WorldTape *tape, const S2World *world, int32_t slot, bool torque,
+                             bool impulse) {
+  const S2Joint *joint = &world->joints.at[slot];
+  double time = impulse ? 1 : joint->reaction_time, values[2];
+  int count = torque ? 1 : 2, first = torque ? 0 : 1, used = 0;
+  S2Term terms[4];
+  if (!(time > 0)) {
+    return 0;
+  }
+  for (int i = 0; i < count; i++) {
+    S2Place place = s2_place(S2_PLACE_JOINT, slot, S2_OF_REACTION + first + i);
+    S2Place acted = s2_place(S2_PLACE_JOINT, slot, S2_OF_REACTION_TIME);
+    values[i] = joint->reaction[first + i] / time;
+    terms[used++] = (S2Term){.to = i, .source = place, .factor = 1 / time};
+    if (!impulse) {
+      terms[used++] = (S2Term){.to = i, .source = acted, .factor = -values[i] / time};
+    }
+  }
+  return s2_world_tape_read(tape, world, count, values, used, terms);
+}
+
+typedef struct Errors { // what s2_joint_violation is made of: smooth, as it is not where it is zero
+  int32_t slot;
+  double length;
+} Errors;
+
+static void measure_errors(const void *user, const S2World *world, double *numbers) {
+  const Errors *errors = user;
+  const S2Joint *joint = &world->joints.at[errors->slot];
+  const S2JointAt at = {world, joint, world->q.at, 0, NULL, NULL};
+  S2JointError error;
+  s2_joint_error(&at, errors->length, &error);
+  int count = joint->velocity_only ? 0 : error.count - (joint->limit_lo == joint->limit_hi);
+  for (int i = 0; i < S2_JOINT_EQUATIONS; i++) {
+    bool angular = i < count && s2_joint_row_angular(&error.rows[i]);
+    numbers[i] = i < count ? error.rows[i].value * (angular ? errors->length : 1) : 0;
+  }
+  numbers[S2_JOINT_EQUATIONS] = error.beyond;
+}
+
+S2Var s2_world_tape_joint_error(S2WorldTape *tape, S2World *world, int32_t slot, double value) {
+  enum { ROWS = S2_JOINT_EQUATIONS };
+  S2Place places[S2_MEASURE_PLACES + S2_JOINT_NUMBERS];
+  double numbers[ROWS + 1];
+  int count = s2_measure_places(world, slot, places);
+  for (int i = S2_OF_LENGTH; i < S2_OF_IMPULSE; i++) {
+    places[count++] = s2_place(S2_PLACE_JOINT, slot, i); // what it should be at
+  }
+  const int32_t bodies[2] = {world->joints.at[slot].a, world->joints.at[slot].b};
+  double length = 0; // as in s2_joint_info
+  for (int i = 0; i < 2; i++) {
+    length = bodies[i] == S2_NONE ? length : fmax(length, world->bodies.at[bodies[i]].reach);
+  }
+  Errors errors = {slot, length > 0 ? length : 1};
+  S2Var rows = s2_world_tape_measure(tape, world, ROWS + 1, numbers, measure_errors, &errors,
+                                     count, places);
+  S2Tape *of = s2_world_tape_of(tape);
+  if (rows == 0 || value == 0) {
+    return 0;
+  }
+  if (value == numbers[ROWS]) {
+    return s2_tape_element(of, rows, ROWS);
+  }
+  S2Var sum = 0;
+  double square = 0;
+  for (int i = 0; i < ROWS; i++) {
+    square += numbers[i] * numbers[i];
+    sum = s2_tape_scalar2(of, square, sum, 1, s2_tape_element(of, rows, i), 2 * numbers[i]);
+  }
+  return s2_tape_scalar1(of, value, sum, 0.5 / value);
+}

@@ -1,0 +1,299 @@
+-- What contacts and joints tell of the last step: losses that ask for peak forces and the like.
+local sim = require "sim2d"
+
+-- Gradients agree with differences of values, and values with those of plain numbers.
+local function agrees(f, p, tolerance, options)
+  local value, g = sim.value_and_grad(f, p)
+  eq(value, f(p), "the value with plain numbers")
+  for name, derivative in pairs(g) do ok(derivative ~= 0, name .. " should matter") end
+  options = options or {}
+  options.print = false
+  local error = sim.check_grad(f, p, options)
+  if error > (tolerance or 1e-7) then
+    options.print = true
+    sim.check_grad(f, p, options)
+  end
+  ok(error <= (tolerance or 1e-7), ("differences: %.3g"):format(error))
+  return g, value
+end
+
+-- A sum that every number of the contacts enters.
+local function of_contacts(list)
+  local sum = 0
+  for _, c in ipairs(list) do
+    sum = sum + c.normal_impulse ^ 2 + 0.5 * c.tangent_impulse + 3 * c.gap
+      + c.point[1] * c.point[2] + 0.2 * c.normal[1] + c.normal.y ^ 2
+  end
+  return sum
+end
+
+-- ---- Contacts ---------------------------------------------------------------------------------
+
+test("a ball at rest: the floor carries m g dt", function()
+  local g, value = agrees(function(p)
+    local w = sim.world { gravity = { 0, -p.g }, dt = p.dt }
+    w:segment { from = { -1, 0 }, to = { 1, 0 } }
+    local ball = w:circle { radius = 0.5, position = { 0, 0.5 }, mass = p.m }
+    w:step(3)
+    return ball:contacts()[1].normal_impulse
+  end, { m = 2, g = 10, dt = 0.01 }, 1e-9)
+  near(value, 0.2, 1e-12)
+  near(g.m, 0.1, 1e-10)
+  near(g.g, 0.02, 1e-10)
+  near(g.dt, 20, 1e-8)
+end)
+
+local function tumbling(settings)
+  return function(p)
+    local world = { gravity = { 0, -9.81 }, dt = 0.01 }
+    for key, value in pairs(settings) do world[key] = value end
+    local w = sim.world(world)
+    w:segment { from = { -5, 0 }, to = { 5, 0.4 }, friction = 0.3, restitution = settings.e }
+    settings.e = nil
+    w:box { size = { 1, 0.5 }, position = { 0, 0.7 }, angle = p.angle, mass = p.m,
+      velocity = { 1, -2 }, friction = p.mu }
+    local sum = 0
+    for _ = 1, 25 do
+      w:step()
+      sum = sum + of_contacts(w:contacts())
+    end
+    return sum
+  end
+end
+
+for name, settings in pairs {
+  speculative = {}, bisect = { stepping = "bisect" }, substeps = { substeps = 3 },
+  baumgarte = { stabilization = "baumgarte" }, theta = { alpha = 0.7, beta = 0.7 },
+} do
+  test("every number of contacts: " .. name, function()
+    agrees(tumbling(settings), { angle = 0.31, m = 1.3, mu = 0.2 }, 1e-7, { step = 1e-5 })
+  end)
+end
+
+test("soft and viscous contacts", function()
+  agrees(function(p)
+    local w = sim.world { dt = 0.01 }
+    w:segment { from = { -5, 0 }, to = { 5, 0 }, friction = 0.3 }
+    w:circle { radius = 0.3, position = { 0, 0.32 }, velocity = { 1, -1 }, mass = p.m,
+      contact_compliance = p.c, contact_damping = 2 }
+    local sum = 0
+    for _ = 1, 20 do
+      w:step()
+      for _, c in ipairs(w:contacts()) do sum = sum + c.normal_impulse ^ 2 + c.tangent_impulse end
+    end
+    return sum
+  end, { m = 1.3, c = 1e-4 }, 1e-6, { step = 1e-6 })
+end)
+
+test("the sides, not the angle, decide where a contact is: radii and vertices", function()
+  agrees(function(p)
+    local w = sim.world { dt = 0.01 }
+    w:segment { from = { -5, 0 }, to = { 5, p.to } }
+    w:circle { radius = p.r, position = { 0, 0.3 }, velocity = { 1, 0 } }
+    w:step(3)
+    return of_contacts(w:contacts())
+  end, { to = 0.2, r = 0.29 }, 1e-7, { step = 1e-5 })
+end)
+
+test("the peak force of a bounce, and by which step it was", function()
+  local g, peak = agrees(function(p)
+    local w = sim.world { dt = 1 / 240, gravity = { 0, 0 } }
+    w:segment { from = { -1, 0 }, to = { 1, 0 }, restitution = 1 }
+    w:circle { radius = 0.1, mass = 3, position = { 0, 0.5 }, velocity = { 0, -p.v }, restitution = p.e }
+    local peak = 0
+    for _ = 1, 60 do
+      w:step()
+      for _, c in ipairs(w:contacts()) do peak = sim.max(peak, c.normal_impulse) end
+    end
+    return peak
+  end, { v = 4, e = 0.5 }, 1e-9)
+  near(peak, 3 * 4 * 1.75, 1e-9) -- restitution of the pair: the mean
+  near(g.v, 3 * 1.75, 1e-9)
+  near(g.e, 3 * 4 * 0.5, 1e-9)
+end)
+
+test("shared loads are told as they were, and flagged", function()
+  local function loss(which)
+    return function(p)
+      local w = sim.world { dt = 0.01 }
+      w:segment { from = { -1, 0 }, to = { 1, 0 }, name = "ground" }
+      for i = 1, 2 do w:box { size = { 0.4, 0.2 }, position = { 0, 0.2 * i - 0.1 }, mass = p.m } end
+      w:box { size = { 0.2, 0.2 }, position = { 0, 0.5 } }
+      w:step(20)
+      local sum = 0
+      for _, c in ipairs(w.bodies.ground:contacts()) do sum = sum + c.normal_impulse end
+      return which == "sum" and sum or w:contacts()[1].normal_impulse
+    end
+  end
+  near(sim.grad(loss "sum", { m = 1 }).m, 2 * 9.81 * 0.01, 1e-6)
+  sim.grad(loss "one", { m = 1 })
+  local flags = table.concat(sim.tape_stats().flags, ",")
+  ok(flags:find "redundant", flags)
+end)
+
+test("clones, snapshots, checkpoints and states set by hand", function()
+  local function build(p)
+    local w = sim.world { dt = 0.01 }
+    w:segment { from = { -5, 0 }, to = { 5, 0.3 }, friction = p.mu }
+    w:circle { radius = 0.3, position = { 0, 0.35 }, velocity = { 1, -1 }, friction = p.mu, name = "ball" }
+    return w
+  end
+  local p = { mu = 0.1 }
+  local function straight(p)
+    local w = build(p)
+    w:step(30)
+    return of_contacts(w:contacts())
+  end
+  local want = agrees(straight, p).mu
+  near(sim.grad(function(q)
+    local w = build(q)
+    w:step(30)
+    local copy = w:clone()
+    w:step(3)
+    return of_contacts(copy:contacts())
+  end, p).mu, want, 1e-12)
+  near(sim.grad(function(q)
+    local w = build(q)
+    w:step(30)
+    local s = w:snapshot()
+    w:step(3)
+    w:restore(s)
+    return of_contacts(w:contacts())
+  end, p).mu, want, 1e-12)
+  sim.checkpoint(7)
+  local again = sim.grad(straight, p).mu
+  sim.checkpoint()
+  eq(again, want)
+  near(sim.grad(function(q)
+    local w = build(q)
+    w:step(30)
+    w:set_state(sim.stop_gradient(w:state()))
+    local sum = 0
+    for _, c in ipairs(w:contacts()) do sum = sum + c.normal_impulse end
+    return sum + q.mu
+  end, p).mu, 1, 1e-12)
+end)
+
+test("what has no derivative raises, and plain it may be used", function()
+  local function loss(settings, plain)
+    return function(p)
+      local w = sim.world(settings)
+      w:segment { from = { -5, 0 }, to = { 5, 0 }, restitution = 0.5 }
+      w:circle { radius = 0.3, position = { 0, 0.35 }, velocity = { p.v, -1 }, restitution = 0.5 }
+      local sum = p.v
+      for _ = 1, 20 do
+        w:step()
+        for _, c in ipairs(w:contacts()) do
+          sum = sum + (plain and sim.stop_gradient(c.normal_impulse) or c.normal_impulse)
+        end
+      end
+      return sum
+    end
+  end
+  for what, settings in pairs {
+    ["event stepping"] = { stepping = "event" },
+    ["generalised reflections"] = { restitution_model = "reflections" },
+  } do
+    raises("cannot be computed: the loss depends on the impulses of contacts of .*" .. what
+      .. ".*sim.stop_gradient", function() sim.grad(loss(settings), { v = 1 }) end)
+    eq(sim.grad(loss(settings, true), { v = 1 }).v, 1.0)
+  end
+end)
+
+-- ---- Joints -----------------------------------------------------------------------------------
+
+local makers = {
+  hinge = function(w, a, b, p) return w:hinge { a = a, b = b, anchor = { p.x, 0.1 } } end,
+  soft_hinge = function(w, a, b, p)
+    return w:hinge { a = a, b = b, anchor = { p.x, 0.1 }, compliance = 1e-3, damping = 3 }
+  end,
+  motor = function(w, a, b, p)
+    return w:hinge { a = a, b = b, anchor = { p.x, 0.1 }, motor = { speed = 3, max_torque = 2 } }
+  end,
+  weld = function(w, a, b, p) return w:weld { a = a, b = b, anchor = { p.x, 0.1 } } end,
+  slider = function(w, a, b, p)
+    return w:slider { a = a, b = b, anchor = { p.x, 0.1 }, axis = { 1, 0.4 }, limits = { -0.01, 0.02 } }
+  end,
+  distance = function(w, a, b, p)
+    return w:distance { a = a, b = b, anchor_a = { p.x, 0.1 }, anchor_b = { 1.4, 0.3 } }
+  end,
+  spring = function(w, a, b, p)
+    return w:spring { a = a, b = b, anchor_a = { p.x, 0.1 }, anchor_b = { 1.4, 0.3 },
+      stiffness = 50, damping = 1, rest_length = 0.5 }
+  end,
+  rope = function(w, a, b, p)
+    return w:rope { a = a, b = b, anchor_a = { p.x, 0.1 }, anchor_b = { 1.4, 0.3 }, max_length = 0.745 }
+  end,
+  wheel = function(w, a, b, p)
+    return w:wheel { a = a, b = b, anchor = { p.x, 0.1 }, axis = { 0.2, 1 }, stiffness = 80, damping = 2 }
+  end,
+}
+
+for name, make in pairs(makers) do
+  for way, settings in pairs {
+    plain = {}, none = { stabilization = "none" }, theta = { alpha = 0.6, beta = 0.6 }, bisect = { stepping = "bisect" },
+    -- (what is just taut after the first part is on an edge in the second)
+    substeps = name ~= "rope" and { substeps = 2 } or nil,
+  } do
+    test(("reactions of a %s, %s"):format(name, way), function()
+      agrees(function(p)
+        local world = { dt = 0.01 }
+        for key, value in pairs(settings) do world[key] = value end
+        local w = sim.world(world)
+        local a = w:box { size = { 1, 0.3 }, position = { 0.5, 0 }, mass = p.m, angular_velocity = 1 }
+        local b = w:box { size = { 0.6, 0.3 }, position = { 1.5, 0.4 }, velocity = { 2, 0.3 } }
+        w:hinge { a = a, anchor = { 0, 0 } }
+        local joint = make(w, a, b, p)
+        local sum = 0
+        for _ = 1, 12 do
+          w:step()
+          sum = sum + joint.force[1] + 0.01 * joint.force[2] ^ 2 + 2 * joint.torque + 30 * joint.impulse[1]
+        end
+        return sum
+      end, { m = 1.3, x = 0.7 }, 1e-6, { step = (name == "slider" or name == "rope") and 1e-5 or 1e-3 })
+    end)
+  end
+end
+
+test("a joint to the world, by dt and gravity", function()
+  agrees(function(p)
+    local w = sim.world { dt = p.dt, gravity = { 0, -p.g } }
+    local a = w:box { size = { 1, 0.3 }, position = { 0.5, 0 } }
+    local joint = w:hinge { a = a, anchor = { 0, 0.1 } }
+    w:step(10)
+    return joint.force.x + 2 * joint.force[2] + joint.torque
+  end, { dt = 0.01, g = 9.81 }, 1e-7, { step = 1e-5 })
+end)
+
+test("the weight that hangs on a joint", function()
+  local g = sim.grad(function(p)
+    local w = sim.world { gravity = { 0, -10 }, dt = 0.01 }
+    local a = w:box { size = { 1, 1 }, mass = p.m }
+    local joint = w:hinge { a = a, anchor = { 0, 0 } }
+    w:step(2)
+    return joint.force.y
+  end, { m = 3 })
+  near(g.m, 10, 1e-9)
+end)
+
+test("what a joint is off by", function()
+  agrees(function(p)
+    local w = sim.world { dt = 0.01, stabilization = "none" }
+    local a = w:box { size = { 1, 1 }, angular_velocity = p.w }
+    local joint = w:hinge { a = a, anchor = { 0.3, 0 } }
+    w:step(5)
+    return joint.error * 100
+  end, { w = 3 }, 1e-7)
+end)
+
+test("a joint that is switched off has no force that depends on anything", function()
+  near(sim.grad(function(p)
+    local w = sim.world { dt = 0.01 }
+    local a = w:box { size = { 1, 1 }, mass = p.m }
+    local joint = w:hinge { a = a, anchor = { 0, 0 } }
+    w:step(5)
+    joint.enabled = false
+    joint.enabled = true
+    return joint.force.y + p.m
+  end, { m = 1 }).m, 1, 1e-12)
+end)
