@@ -364,7 +364,7 @@ end)
 test("clones and snapshots take the functions along", function()
   local function f(p)
     local world = sim.world { dt = 0.01 }
-    local bead = world:circle { radius = 0.1, position = { p.x, 0 }, name = "bead" }
+    local bead = world:circle { radius = 0.1, position = { p.x, p.c * (p.x ^ 2 - 0.25) }, name = "bead" }
     world:constraint { bodies = { bead }, phi = function(q) return q.y - p.c * (q.x ^ 2 - 0.25) end }
     world:spring { bead, anchor_b = { 0, 1 }, rest_length = 0.5, force = function(x) return p.k * x ^ 3 end }
     local tray = world:box { type = "kinematic", size = { 1, 0.1 }, position = { 0, -3 } }
