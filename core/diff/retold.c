@@ -52,8 +52,8 @@ void s2_undo_retell(S2Undo *undo) {
       .goal = S2_TAKE_ZEROED(undo->arena, double, 3 * joints + 1),
       .rate = S2_TAKE_ZEROED(undo->arena, double, 3 * joints + 1),
   };
-  world->callbacks = (S2Callbacks){
-      .user = &undo->retold, .constraint = tell_constraint, .spring = tell_spring};
+  world->callbacks =
+      (S2Callbacks){.user = &undo->retold, .constraint = tell_constraint, .spring = tell_spring};
   world->evaluating = true;
   world->memos.at = S2_TAKE_ZEROED(undo->arena, S2ConstraintMemo, joints + 1);
   world->memos.count = joints;
@@ -87,8 +87,7 @@ static void to_answer(void *user, S2Asked asked, const double q[6], double t, in
   const S2World *world = back->at->world;
   const S2Joint *joint = back->at->joint;
   const S2Retold *retold = world->callbacks.user;
-  const S2Answer *answer =
-      answer_of(retold, asked, (int32_t)(joint - world->joints.at), t, q);
+  const S2Answer *answer = answer_of(retold, asked, (int32_t)(joint - world->joints.at), t, q);
   if (answer == NULL) {
     world->memos.at[joint - world->joints.at].world->refused = s2_error(S2_INVALID, "no answer");
     return;
