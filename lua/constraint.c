@@ -350,8 +350,8 @@ static Tracked read_weights(const S2Keys *keys, const S2LuaWorld *lw, S2JointDef
   s2_lua_read_weights(keys, "damping", &def->damping);
   if (begin != 0) {
     int reads = s2_lua_tracked_end(keys->L, begin, &list);
-    take_weights(&tracked, &def->compliance, is_one(keys, "compliance"), S2_OF_COMPLIANCE,
-                 list, reads);
+    take_weights(&tracked, &def->compliance, is_one(keys, "compliance"), S2_OF_COMPLIANCE, list,
+                 reads);
     take_weights(&tracked, &def->damping, is_one(keys, "damping"), S2_OF_DAMPING, list, reads);
   }
   return tracked;

@@ -88,7 +88,6 @@ void s2_lua_slopes_add(const S2LuaSlopes *slopes, S2Slope *sum, double weight, c
     sum->by[i] += weight * of->by[i];
   }
   if (slopes->diff != NULL) { // the value of this node is nobody's
-    sum->origin =
-        s2_tape_scalar2(slopes->diff->tape, 0, sum->origin, 1, of->origin, weight);
+    sum->origin = s2_tape_scalar2(slopes->diff->tape, 0, sum->origin, 1, of->origin, weight);
   }
 }

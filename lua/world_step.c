@@ -112,8 +112,7 @@ static void step(lua_State *L, S2LuaWorld *lw) {
   }
   lw->phase = S2_INSIDE;
   lw->failed = false;
-  if (s2_lua_recording(lw) && s2_lua_on_tape(lw) == NULL &&
-      (s2_world_has_laws(lw->world) || s2_lua_has_constraints(lw))) {
+  if (s2_lua_recording(lw) && s2_lua_on_tape(lw) == NULL && s2_world_asks(lw->world)) {
     s2_lua_put_on_tape(lw); // functions may give tracked numbers
   }
   S2WorldTape *tape = s2_lua_on_tape(lw);

@@ -292,11 +292,64 @@ static void refusals(void **state) {
   }
 }
 
+static bool sloped_pull(void *user, S2World *world, S2SpringCall *call) {
+  (void)user, (void)world;
+  double x = call->extension;
+  call->force = x * (20 + 60 * x * x);
+  call->tangent = 20 + 180 * x * x;
+  if (call->slope != NULL) {
+    call->slope[0].by[0] = call->tangent;
+    call->slope[1].by[0] = 360 * x;
+    call->sloped = true;
+  }
+  return true;
+}
+
+// The same spring by numbers and by a callback with slopes.
+static void told_slopes(void **state) {
+  (void)state;
+  double found[2][6];
+  for (int k = 0; k < 2; k++) {
+    S2World *world = world_new(-9.8, 1.0 / 60);
+    S2WorldDef settings = *s2_world_settings(world);
+    settings.alpha = settings.beta = 0.5;
+    must(s2_world_configure(world, &settings));
+    s2_world_set_callbacks(world, &(S2Callbacks){.spring = sloped_pull});
+    S2BodyId body = add_box(world, moving(0.6, 0, 0.3, 0, 0), 0.4, 0.2);
+    S2JointDef def = joint_def(S2_SPRING, body, no_body);
+    def.anchor_b = s2_vec2(0, 1);
+    def.rest_length = 0.5;
+    def.has_law = k == 1;
+    def.stiffness = k == 1 ? 0 : 20;
+    def.cubic = k == 1 ? 0 : 60;
+    S2JointId joint;
+    must(s2_joint_create(world, &def, &joint));
+    S2Trace *trace = s2_trace_new();
+    must(s2_world_step_traced(world, trace));
+    S2WorldGradient g = {0};
+    S2Arena arena;
+    s2_arena_init(&arena);
+    s2_world_gradient_fit(&g, world);
+    g.q[0] = 0.5, g.q[1] = 1, g.v[2] = 0.7;
+    must(s2_trace_vjp(trace, &g, &arena));
+    memcpy(found[k], g.q, 3 * sizeof(double));
+    memcpy(found[k] + 3, g.v, 3 * sizeof(double));
+    s2_arena_free(&arena);
+    s2_world_gradient_free(&g);
+    s2_trace_free(trace);
+    s2_world_destroy(world);
+  }
+  for (int i = 0; i < 6; i++) {
+    near(found[1][i], found[0][i], 1e-13);
+  }
+  assert_true(fabs(found[0][1] - 1) > 1e-3); // the spring is felt
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(one_step), cmocka_unit_test(torn_apart), cmocka_unit_test(stopped),
       cmocka_unit_test(floating), cmocka_unit_test(viscous),    cmocka_unit_test(many_steps),
-      cmocka_unit_test(mixed),    cmocka_unit_test(refusals),
+      cmocka_unit_test(mixed),    cmocka_unit_test(refusals),   cmocka_unit_test(told_slopes),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

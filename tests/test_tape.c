@@ -320,10 +320,31 @@ static void memory_is_kept_for_the_next(void **state) {
   s2_tape_free(tape);
 }
 
+// Of what was made since a node alone; a sweep of the whole is what it always was.
+static void the_newest_nodes_alone(void **state) {
+  (void)state;
+  S2Tape *tape = s2_tape_new();
+  const double p = 3, x[2] = {2, 5};
+  S2Var of_p = s2_tape_input(tape, &p, 1);
+  S2Var square = s2_tape_scalar1(tape, 9, of_p, 6);
+  S2Var first = s2_tape_next(tape), input = s2_tape_input(tape, x, 2);
+  assert_int_equal(input, first);
+  S2Var of_x = s2_tape_element(tape, input, 1);
+  S2Var y = s2_tape_scalar2(tape, 45, square, 5, of_x, 9); // p^2 x_1
+  for (int i = 0; i < 2; i++) {
+    assert_int_equal(s2_tape_sweep_since(tape, y, first).code, S2_OK);
+    assert_true(s2_tape_adjoint(tape, input)[0] == 0 && s2_tape_adjoint(tape, input)[1] == 9);
+    assert_int_equal(s2_tape_sweep(tape, y, NULL).code, S2_OK);
+    assert_true(*s2_tape_adjoint(tape, of_p) == 30 && s2_tape_adjoint(tape, input)[1] == 9);
+  }
+  s2_tape_free(tape);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(graphs_agree_with_differences),
       cmocka_unit_test(sweeps_can_be_repeated),
+      cmocka_unit_test(the_newest_nodes_alone),
       cmocka_unit_test(other_nodes),
       cmocka_unit_test(failures_and_constants),
       cmocka_unit_test(infinite_slopes_count_only_where_asked_for),

@@ -14,21 +14,27 @@ static const S2Answer *answer_of(const S2Retold *retold, S2Asked asked, int32_t 
 }
 
 static bool tell_constraint(void *user, S2World *world, S2ConstraintCall *call) {
+  S2Asked asked = S2_ASKED_VALUE;
+  double q[6], *to = call->value;
   (void)world;
-  S2Asked asked = call->value != NULL      ? S2_ASKED_VALUE
-                  : call->jacobian != NULL ? S2_ASKED_JACOBIAN
-                  : call->rate != NULL     ? S2_ASKED_RATE
-                                           : S2_ASKED_HESSIAN;
-  double *const to[] = {call->value, call->jacobian == NULL ? NULL : call->jacobian[0], call->rate,
-                        call->hessian == NULL ? NULL : call->hessian[0][0]};
-  double q[6];
+  if (call->jacobian != NULL) {
+    asked = S2_ASKED_JACOBIAN;
+    to = call->jacobian[0];
+  } else if (call->rate != NULL) {
+    asked = S2_ASKED_RATE;
+    to = call->rate;
+  } else if (call->hessian != NULL) {
+    asked = S2_ASKED_HESSIAN;
+    to = call->hessian[0][0];
+  }
   memcpy(q, call->qa, sizeof call->qa);
   memcpy(q + 3, call->qb, sizeof call->qb);
   const S2Answer *answer = answer_of(user, asked, (int32_t)call->joint.index - 1, call->t, q);
-  if (answer != NULL) {
-    memcpy(to[asked], answer->number, sizeof(double) * (size_t)answer->count);
+  if (answer == NULL || to == NULL) {
+    return false;
   }
-  return answer != NULL;
+  memcpy(to, answer->number, sizeof(double) * (size_t)answer->count);
+  return true;
 }
 
 static bool tell_spring(void *user, S2World *world, S2SpringCall *call) {
@@ -52,8 +58,8 @@ void s2_undo_retell(S2Undo *undo) {
       .goal = S2_TAKE_ZEROED(undo->arena, double, 3 * joints + 1),
       .rate = S2_TAKE_ZEROED(undo->arena, double, 3 * joints + 1),
   };
-  world->callbacks = (S2Callbacks){
-      .user = &undo->retold, .constraint = tell_constraint, .spring = tell_spring};
+  world->callbacks =
+      (S2Callbacks){.user = &undo->retold, .constraint = tell_constraint, .spring = tell_spring};
   world->evaluating = true;
   world->memos.at = S2_TAKE_ZEROED(undo->arena, S2ConstraintMemo, joints + 1);
   world->memos.count = joints;
@@ -87,8 +93,7 @@ static void to_answer(void *user, S2Asked asked, const double q[6], double t, in
   const S2World *world = back->at->world;
   const S2Joint *joint = back->at->joint;
   const S2Retold *retold = world->callbacks.user;
-  const S2Answer *answer =
-      answer_of(retold, asked, (int32_t)(joint - world->joints.at), t, q);
+  const S2Answer *answer = answer_of(retold, asked, (int32_t)(joint - world->joints.at), t, q);
   if (answer == NULL) {
     world->memos.at[joint - world->joints.at].world->refused = s2_error(S2_INVALID, "no answer");
     return;

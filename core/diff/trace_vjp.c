@@ -747,8 +747,9 @@ S2Status s2_trace_vjp(const S2Trace *trace, S2WorldGradient *gradient, S2Arena *
       rejoin(&undo);
     }
     if (status.code == S2_OK && undo.world.refused.code != S2_OK) {
-      status = s2_error(S2_INVALID, "gradient: the program was asked something else when a step was "
-                                    "made again (this is a bug)");
+      status =
+          s2_error(S2_INVALID, "gradient: the program was asked something else when a step was "
+                               "made again (this is a bug)");
     }
   }
   s2_undo_begin_impulses(&undo);

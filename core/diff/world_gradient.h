@@ -60,7 +60,7 @@ typedef struct S2WorldGradient {
   int contacts;
   S2Vec2 gravity;
   double dt, alpha, beta, time;
-  S2Tape *tape; // what S2Slope.origin is a number of; NULL: those are constants
+  S2Tape *tape;   // what S2Slope.origin is a number of; NULL: those are constants
   unsigned flags; // S2GradientFlag, of all steps swept
 } S2WorldGradient;
 

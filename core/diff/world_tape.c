@@ -498,12 +498,17 @@ static S2Status undo_step(S2Tape *tape, S2Var node, void *data) {
   return s2_ok();
 }
 
-bool s2_world_has_laws(const S2World *world) {
-  bool has = false;
+bool s2_world_asks(const S2World *world) {
+  bool asks = false;
   for (int i = 0; i < world->order.count; i++) {
-    has |= world->bodies.at[world->order.at[i]].has_law;
+    const S2Body *body = &world->bodies.at[world->order.at[i]];
+    asks |= body->has_law || body->has_motion;
   }
-  return has;
+  for (int i = 0; i < world->joint_order.count; i++) {
+    const S2Joint *joint = &world->joints.at[world->joint_order.at[i]];
+    asks |= joint->type == S2_CONSTRAINT || joint->has_law || joint->driven;
+  }
+  return asks;
 }
 
 void s2_world_tape_law(S2WorldTape *tape, int32_t slot, const S2Var vars[3]) {
@@ -540,7 +545,7 @@ static void note_step(Step *step, const S2World *world) {
   s2_tape_node(tape->tape, 0, NULL, undo_step, release_step, step);
 }
 
-// Parts are noted one by one where force laws look at the states between them.
+// Parts are noted one by one where functions of the program look at the states between them.
 typedef struct Parts {
   Step *now;
   S2World *world;
@@ -584,7 +589,7 @@ static S2Status step_in_parts(S2WorldTape *tape, S2World *world) {
 }
 
 S2Status s2_world_tape_step(S2WorldTape *tape, S2World *world, int every) {
-  bool in_parts = world->kept.def.substeps > 1 && s2_world_has_laws(world);
+  bool in_parts = world->kept.def.substeps > 1 && s2_world_asks(world);
   if (every > 0 && !in_parts && s2_checkpoints_can(world)) {
     tape->checkpoints = tape->checkpoints == NULL ? s2_checkpoints_new() : tape->checkpoints;
     Step *step = new_step(tape);

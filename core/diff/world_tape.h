@@ -97,8 +97,9 @@ S2Status s2_world_tape_made_joint(S2WorldTape *tape, const S2World *world, int32
                                   const S2Made *made);
 
 bool s2_world_has_soft_contacts(const S2World *world);
-// Has a body a force law?
-bool s2_world_has_laws(const S2World *world);
+// Are there functions of the program to be asked within steps: force laws, constraints, springs,
+// motions?
+bool s2_world_asks(const S2World *world);
 // A force law gave numbers within the step that runs.
 void s2_world_tape_law(S2WorldTape *tape, int32_t slot, const S2Var vars[3]);
 // Advances the world and notes it. When the step fails nothing is noted. `every` > 0: the step is

@@ -268,7 +268,8 @@ static void chord(const S2JointAt *at, S2JointRow rows[N]) {
     d[c] = probe.q[c] - start.q[c];
     d[c] = c % 3 == 0 ? 2 * tan(d[c] / 2) : d[c];
   }
-  if (!ask(&start, S2_ASKED_VALUE, &first) || !ask(&probe, S2_ASKED_VALUE, &last) || !evaluate(&middle, rows)) {
+  if (!ask(&start, S2_ASKED_VALUE, &first) || !ask(&probe, S2_ASKED_VALUE, &last) ||
+      !evaluate(&middle, rows)) {
     memcpy(rows, at->joint->last, sizeof(S2JointRow) * N);
     return;
   }

@@ -409,9 +409,9 @@ typedef struct S2SpringCall {
 typedef struct S2MotionCall {
   S2BodyId body; // one of the two is null
   S2JointId joint;
-  double t, h; // s
-  double q[3]; // angle (rad), x, y (m): where the body is, or where the lock holds it, at t
-  double v[3]; // the mean velocity, rad/s, m/s; what is there already is that of the last step
+  double t, h;    // s
+  double q[3];    // angle (rad), x, y (m): where the body is, or where the lock holds it, at t
+  double v[3];    // the mean velocity, rad/s, m/s; what is there already is that of the last step
   S2Slope *slope; // NULL, or of v
   bool sloped;
 } S2MotionCall;

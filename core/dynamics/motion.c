@@ -24,13 +24,14 @@ static bool ask(S2World *world, S2MotionCall *call) {
     }
   }
   bool lock = call->joint.index != 0;
-  s2_note_answer(world, &(S2Answer){.asked = lock ? S2_ASKED_LOCK : S2_ASKED_BODY,
-                                    .slot = (int32_t)(lock ? call->joint.index : call->body.index) - 1,
-                                    .t = call->t,
-                                    .q = {call->h},
-                                    .count = 3,
-                                    .number = call->v,
-                                    .slope = call->sloped ? slope : NULL});
+  s2_note_answer(world,
+                 &(S2Answer){.asked = lock ? S2_ASKED_LOCK : S2_ASKED_BODY,
+                             .slot = (int32_t)(lock ? call->joint.index : call->body.index) - 1,
+                             .t = call->t,
+                             .q = {call->h},
+                             .count = 3,
+                             .number = call->v,
+                             .slope = call->sloped ? slope : NULL});
   call->slope = NULL;
   return true;
 }

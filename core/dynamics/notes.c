@@ -115,7 +115,8 @@ void s2_notes_rewind(const S2Step *step, int mark) {
   notes->at.count = mark;
 }
 
-// ---- What the program said ------------------------------------------------------------------------
+// ---- What the program said
+// ------------------------------------------------------------------------
 
 static const S2Answer **answers_of(const S2Notes *notes, S2Asked asked, int32_t slot) {
   return &notes->answers[asked == S2_ASKED_BODY ? notes->joint_slots + slot : slot];
@@ -166,8 +167,7 @@ void s2_note_answer(S2World *world, const S2Answer *answer) {
 const S2Answer *s2_notes_answer(const S2Notes *notes, const S2Answer *like) {
   // Times that are the same by other sums; those that matter are parts of a step away.
   static const double SAME = 1e-12;
-  const S2Answer *at =
-      notes->answers == NULL ? NULL : *answers_of(notes, like->asked, like->slot);
+  const S2Answer *at = notes->answers == NULL ? NULL : *answers_of(notes, like->asked, like->slot);
   while (at != NULL) {
     bool same = at->asked == like->asked && fabs(at->t - like->t) <= SAME * (1 + fabs(like->t));
     for (int i = 0; i < 6; i++) {
@@ -277,7 +277,8 @@ static void keep_drives(const S2Step *step, S2Note *note) {
     any |= world->drives.at[i].valid;
   }
   if (any) {
-    note->drives = keep(world->notes, world->drives.at, sizeof(S2Drive) * (size_t)world->drives.count);
+    note->drives =
+        keep(world->notes, world->drives.at, sizeof(S2Drive) * (size_t)world->drives.count);
   }
 }
 

@@ -358,3 +358,118 @@ test("a step of several parts that fails is none", function()
   end
   check(f, { x = 0.5, k = 0.7 })
 end)
+
+-- ---- Worlds -------------------------------------------------------------------------------------
+
+test("clones and snapshots take the functions along", function()
+  local function f(p)
+    local world = sim.world { dt = 0.01 }
+    local bead = world:circle { radius = 0.1, position = { p.x, p.c * (p.x ^ 2 - 0.25) }, name = "bead" }
+    world:constraint { bodies = { bead }, phi = function(q) return q.y - p.c * (q.x ^ 2 - 0.25) end }
+    world:spring { bead, anchor_b = { 0, 1 }, rest_length = 0.5, force = function(x) return p.k * x ^ 3 end }
+    local tray = world:box { type = "kinematic", size = { 1, 0.1 }, position = { 0, -3 } }
+    tray:motion(function(t) return p.c * t end)
+    world:run { steps = 10 }
+    local other, snapshot = world:clone { callbacks = true }, world:snapshot()
+    other:run { steps = 10 }
+    world:run { steps = 5 }
+    world:restore(snapshot)
+    world:run { steps = 3 }
+    return bead.x + other.bodies.bead.y + tray.x
+  end
+  check(f, { x = 0.5, c = 0.8, k = 15 })
+end)
+
+test("what a motion leaves as it is goes on", function()
+  local function f(p)
+    local world = sim.world { dt = 0.01 }
+    local tray = world:box { type = "kinematic", size = { 1, 0.1 }, velocity = { 0, p.v }, angular_velocity = p.v ^ 2 }
+    tray:motion(function(t) return p.a * t end)
+    world:run { steps = 10 }
+    return tray.x + 2 * tray.y + tray.vy + tray.angle
+  end
+  check(f, { v = 0.5, a = 0.8 })
+end)
+
+test("a body of the same world may be read in a function", function()
+  for _, substeps in ipairs { 1, 3 } do
+    local function f(p)
+      local world = sim.world { dt = 0.01, substeps = substeps }
+      local lead = world:circle { radius = 0.1, position = { 0, 1 }, velocity = { p.v, 0 } }
+      local ball = world:circle { radius = 0.1, position = { 1, 1 } }
+      world:spring { ball, anchor_b = { 2, 1 }, rest_length = 0.5, force = function(x) return p.k * x * (1 + lead.x) end }
+      world:run { steps = 20 }
+      return ball.x
+    end
+    check(f, { v = 0.5, k = 10 })
+  end
+end)
+
+local function one(make)
+  return sim.grad, function(p)
+    local world = sim.world { dt = 0.01 }
+    local ball = world:circle { radius = 0.1, position = { p, 0 } }
+    make(world, ball, p)
+    world:step(2)
+    return ball.x
+  end, 0.5
+end
+
+test("errors in functions name the place and the remedy", function()
+  raises("number expected, got tracked number, use sim.sin for math.sin", one(function(world, ball)
+    world:constraint { bodies = { ball }, phi = function(q) return math.sin(q.x) end }
+  end))
+  raises("number expected, got tracked number, use sim.sin", one(function(world, ball)
+    world:spring { ball, anchor_b = { 0, 1 }, force = function(x) return math.abs(x) end }
+  end))
+  raises("test_script_gradient.lua:%d+: phi must return numbers, got 'high'", one(function(world, ball)
+    local calls = 0
+    world:constraint { bodies = { ball }, phi = function(q)
+      calls = calls + 1
+      return calls > 3 and "high" or q.y
+    end }
+  end))
+  raises("test_script_gradient.lua:%d+: oops", one(function(world, ball)
+    world:lock { ball, x = function(t) return t > 0.015 and error("oops") or t end }
+  end))
+  raises("a spring's force must return N and, where it knows it, N/m: got 'stiff'", one(function(world, ball)
+    world:spring { ball, anchor_b = { 0, 1 }, force = function(x) return x, "stiff" end }
+  end))
+  raises("its value is nan", one(function(world, ball)
+    world:constraint { bodies = { ball }, phi = function(q) return sim.sqrt(q.y - 1) end }
+  end))
+end)
+
+test("a backward function that raises in a step says so", function()
+  local half = sim.custom { forward = function(x) return x / 2 end, backward = function() error("lost", 0) end }
+  raises("^lost$", one(function(world, ball)
+    world:spring { ball, anchor_b = { 0, 1 }, force = function(x) return 9 * half(x) end }
+  end))
+end)
+
+test("functions of the program's own kind may be used in functions", function()
+  local cube = sim.custom { forward = function(x) return x ^ 3 end, backward = function(dy, _, x) return 3 * x ^ 2 * dy end }
+  local p = { x = 0.7, vy = -0.2, d = 0.3, k = 20, rest = 0.5 }
+  check(function(p) return swing(p, { force = function(x) return p.k * x + 60 * cube(x), p.k + 180 * x ^ 2 end }) end, p)
+end)
+
+test("what has no derivative says so", function()
+  raises("a constraint in a nonlinear step has no derivative", one(function(world, ball)
+    world.nonlinear = true
+    world:constraint { bodies = { ball }, phi = function(q) return q.x ^ 2 + q.y ^ 2 - 0.25 end }
+  end))
+end)
+
+test("functions keep no numbers of a gradient that has ended", function()
+  local world, k
+  sim.grad(function(p)
+    world = sim.world { dt = 0.01 }
+    local ball = world:circle { radius = 0.1, position = { 0.5, 0 } }
+    world:spring { ball, anchor_b = { 0, 1 }, force = function(x) return (k or p) * x end }
+    world:step(2)
+    return ball.x
+  end, 3)
+  raises("used outside of the gradient call", world.step, world)
+  k = 3
+  world:step()
+end)

@@ -389,11 +389,6 @@ test("what has no derivative says so", function()
   raises("number expected, got a tracked number; x:value%(%)", with(function(w, _, p)
     w:run { duration = p }
   end))
-  raises("a force law gave tracked numbers in a step of several parts", with(function(w, a)
-    w.substeps = 2
-    a:force_law(function(b) return 0, b.vx, 0 end)
-    w:step()
-  end))
 end)
 
 test("a step that missed its tolerance says that its derivative is that of a solution", function()
