@@ -69,8 +69,7 @@ static void solve_posed(const S2Step *step, const S2Assembly *assembly, S2Kind k
 }
 
 // Of a row's impulse and its speed one is 0, up to what the solver leaves: the larger one says
-// which. An impulse of rounding on a corner that stays away from the ground would count as a touch,
-// which a blow then stops.
+// which.
 static bool presses(const S2Problem *problem, const S2Solution *solution, int index) {
   const S2Row *row = &problem->row[index];
   double lambda = solution->lambda[index], w = row->compliance, speed = row->bias;
@@ -81,7 +80,22 @@ static bool presses(const S2Problem *problem, const S2Solution *solution, int in
     speed += row->a >= 0 ? row->ja[c] * solution->v[a] : 0;
     speed += row->b >= 0 ? row->jb[c] * solution->v[b] : 0;
   }
-  return lambda > 0 && lambda * w > speed + row->compliance * lambda;
+  return lambda * w > speed + row->compliance * lambda;
+}
+
+// Impulses of rounding on contacts and limits that do not act. On a corner that stays away from the
+// floor, or a limit that is not reached, such a one would count as a touch, which a blow then
+// stops.
+static void drop_rounding(const S2Problem *problem, S2Solution *solution) {
+  for (int r = 0; r < problem->rows; r++) {
+    bool one_sided = problem->row[r].lo == 0 && problem->row[r].hi == INFINITY;
+    if (one_sided && solution->lambda[r] > 0 && !presses(problem, solution, r)) {
+      solution->lambda[r] = 0;
+      if (r + 1 < problem->rows && problem->row[r + 1].coupled_to == r) {
+        solution->lambda[r + 1] = 0;
+      }
+    }
+  }
 }
 
 bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices, S2Kind kind,
@@ -133,6 +147,7 @@ bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices
       return true;
     }
   }
+  drop_rounding(&assembly.problem, &solution);
   s2_note_solve(step, island, choices, kind, &assembly, v, &solution);
   account(step, island, &assembly, &solution);
 
@@ -150,12 +165,9 @@ bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices
       S2TouchPoint *point = &touch->points[k];
       bool used = choices[2 * island->touch[i] + k].use && s2_kind_presses(kind, touch);
       bool normal = used && kind != S2_RUB, tangent = used && s2_kind_is_rough(kind, touch);
-      bool pressed = !normal || presses(&assembly.problem, &solution, n);
-      point->normal_impulse =
-          kept * point->normal_impulse + (normal && pressed ? solution.lambda[n] : 0);
+      point->normal_impulse = kept * point->normal_impulse + (normal ? solution.lambda[n] : 0);
       n += normal;
-      point->tangent_impulse =
-          kept * point->tangent_impulse + (tangent && pressed ? solution.lambda[n] : 0);
+      point->tangent_impulse = kept * point->tangent_impulse + (tangent ? solution.lambda[n] : 0);
       n += tangent;
       // At the bound up to rounding; without friction a loaded contact slides whatever it does.
       point->sliding =
