@@ -58,6 +58,9 @@ void s2_world_tape_set_state(S2WorldTape *tape, const S2World *world, int argume
 // A joint was enabled or disabled: what it kept of the last step is gone, and a lock that is
 // enabled holds where its body is.
 void s2_world_tape_enabled(S2WorldTape *tape, const S2World *world, int32_t slot);
+// A gear got another ratio (`ratio`, 0: a plain one), and with it the sum that it keeps, which is
+// that of the poses now. The world is as it was afterwards.
+void s2_world_tape_ratio(S2WorldTape *tape, S2World *world, int32_t slot, S2Var ratio);
 
 // Numbers that a function of the world gives, as it depends on some places: by extrapolated central
 // differences, exact to 1e-10 or so. The world is as it was afterwards.

@@ -339,6 +339,30 @@ test("an error in a callback undoes what it wrote, and the call goes on", functi
   near(g, 0.1 * (2 + 0.1 * 2 * 1.5 / mass) + 1, 1e-12)
 end)
 
+test("a gear gets another ratio on the tape", function()
+  for _, plain in ipairs { false, true } do
+    local function loss(p)
+      local w = sim.world { dt = 0.01 }
+      local arm = w:box { size = { 1.2, 0.1 }, position = { 0.5, 0 }, mask = 0, angle = 0.1 }
+      local one = w:circle { radius = p.r, position = { 0.4, 0.05 }, mask = 0, angular_velocity = p.w }
+      local two = w:box { size = { 0.3, 0.2 }, position = { 1, 0 }, mask = 0 }
+      w:hinge { arm, anchor = { 0, 0 } }
+      local first = w:hinge { one, arm, anchor = { p.x, 0 } }
+      local gear = w:gear { first, w:hinge { two, arm, anchor = { 1, 0 } }, ratio = 0.7 }
+      w:run { steps = 10, progress = false }
+      gear.ratio = p.ratio
+      local ratio = gear.ratio
+      w:run { steps = 10, progress = false }
+      if plain then gear.ratio = -0.4 end
+      w:run { steps = 3, progress = false }
+      return two.angle + 2 * one.angle - arm.omega + ratio ^ 2
+    end
+    local p = { r = 0.2, w = 3, x = 0.42, ratio = -1.3 }
+    ok(sim.check_grad(loss, p, { print = false }) < 1e-7)
+    ok(math.abs(sim.grad(loss, p).r) > 1)
+  end
+end)
+
 -- ---- Misuse -----------------------------------------------------------------------------------
 
 test("what has no derivative says so", function()
@@ -353,7 +377,9 @@ test("what has no derivative says so", function()
   raises("world:solve_static%(%) has no derivative yet", with(function(w) w:solve_static() end))
   raises("world:resolve_overlaps%(%) has no derivative yet", with(function(w) w:resolve_overlaps() end))
   raises("changing a body's type has no derivative yet", with(function(_, a) a.type = "static" end))
-  raises("World.tolerance has no derivative", with(function(w, _, p) w.tolerance = p end))
+  for _, name in ipairs { "tolerance", "contact_margin", "smoothing" } do
+    raises("World." .. name .. " has no derivative: .*x:value%(%)", with(function(w, _, p) w[name] = p end))
+  end
   raises("number expected, got a tracked number; x:value%(%)", with(function(w, _, p)
     w:run { duration = p }
   end))
