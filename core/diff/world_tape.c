@@ -236,6 +236,16 @@ static int list_places(const Maker *maker, const S2World *world, int32_t slot, S
                       : s2_body_places(world, slot, places, capacity);
 }
 
+static S2Status other_vertices(const Maker *maker) {
+  char label[S2_NAME_SIZE + 8];
+  s2_body_label(maker->world, maker->slot, label);
+  return s2_error(S2_UNAVAILABLE,
+                  "the shapes of body %s get other vertices as soon as a tracked number in them changes: "
+                  "there is no derivative at such a number; leave out vertices on straight edges, "
+                  "or start from another number",
+                  label);
+}
+
 // Numbers of the newest thing in the scratch world, which goes again.
 static S2Status collect(const Maker *maker, double *numbers) {
   S2World *scratch = maker->tape->scratch;
@@ -251,16 +261,22 @@ static S2Status collect(const Maker *maker, double *numbers) {
   } else {
     s2_body_destroy(scratch, s2_body_id(scratch, slot));
   }
-  if (count != maker->count) {
-    return s2_error(S2_UNAVAILABLE, "its shapes get other vertices when a tracked number in it "
-                                    "changes a little: it has no derivative there");
-  }
-  return s2_ok();
+  return count == maker->count ? s2_ok() : other_vertices(maker);
 }
+
+// Vertices move about as far as the numbers they are made of; farther they are others.
+static const double MOST_MOVED = 100;
 
 static S2Status remake(const Maker *maker, int which, double by, double *numbers) {
   S2_TRY(maker->made->build(maker->made->user, maker->tape->scratch, which, by));
-  return collect(maker, numbers);
+  S2_TRY(collect(maker, numbers));
+  for (int i = 0; i < maker->count; i++) {
+    bool vertex = maker->places[i].kind == S2_PLACE_VERTEX;
+    if (vertex && fabs(numbers[i] - maker->plain[i]) > MOST_MOVED * fabs(by)) {
+      return other_vertices(maker);
+    }
+  }
+  return s2_ok();
 }
 
 static void add_terms(Maker *maker, const double *slope, S2Var from, S2Place source) {
@@ -295,10 +311,9 @@ static S2Status one_sided(const Maker *maker, int which, double h, double *slope
   return s2_ok();
 }
 
-static S2Status by_input(const Maker *maker, int which, double *slope) {
+static S2Status two_sided(const Maker *maker, int which, double h, double *slope) {
   static const double part[4] = {1, -1, 0.5, -0.5};
   int n = maker->count;
-  double h = difference_step(maker->made->values[which]);
   double *numbers = S2_TAKE(&maker->tape->arena, double, 4 * n);
   for (int k = 0; k < 4; k++) {
     S2Status status = remake(maker, which, part[k] * h, numbers + k * n);
@@ -311,6 +326,18 @@ static S2Status by_input(const Maker *maker, int which, double *slope) {
     slope[i] = central(numbers, numbers + n, numbers + 2 * n, numbers + 3 * n, i, h);
   }
   return s2_ok();
+}
+
+// Where shapes get other vertices near the number steps are smaller.
+static S2Status by_input(const Maker *maker, int which, double *slope) {
+  enum { TRIES = 4, SMALLER = 16 };
+  double h = difference_step(maker->made->values[which]);
+  S2Status status = two_sided(maker, which, h, slope);
+  for (int k = 1; k < TRIES && status.code == S2_UNAVAILABLE; k++) {
+    h /= SMALLER;
+    status = two_sided(maker, which, h, slope);
+  }
+  return status;
 }
 
 // The same for a number of the world that it is made in.

@@ -363,6 +363,22 @@ test("a gear gets another ratio on the tape", function()
   end
 end)
 
+test("outlines may be nearly straight at a vertex, but not straight", function()
+  local function height(p) -- of what rests on its edge
+    local w = sim.world { dt = 0.01 }
+    local b = w:polygon { vertices = { { 0, 0 }, { 1, 0 }, { 1, 1 }, { 0.5, p }, { 0, 1 } }, position = { 0, 0.5 },
+      name = "flat" }
+    w:run { steps = 10, progress = false }
+    return b.y * b.mass + b.inertia
+  end
+  for _, p in ipairs { 0.7, 0.999, 1 - 1e-6, 1 + 1e-6, 1.3 } do
+    local step = math.min(1e-3, math.abs(p - 1) / 4)
+    ok(sim.check_grad(height, p, { step = step, print = false }) < 1e-6)
+    ok(math.abs(sim.grad(height, p)) > 0.1)
+  end
+  raises("the shapes of body 'flat' get other vertices .* straight edges", sim.grad, height, 1)
+end)
+
 -- ---- Misuse -----------------------------------------------------------------------------------
 
 test("what has no derivative says so", function()
