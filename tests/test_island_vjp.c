@@ -63,9 +63,21 @@ typedef enum Way {
 } Way;
 
 static const char *const way_name[WAYS] = {
-    "as is",  "alpha, beta", "substeps",  "baumgarte",     "post",         "post, rows anew",
-    "pre",    "none",        "bisect",    "geometric",     "acceleration", "on a carrier",
-    "a body without a part", "on the floor", "freely",
+    "as is",
+    "alpha, beta",
+    "substeps",
+    "baumgarte",
+    "post",
+    "post, rows anew",
+    "pre",
+    "none",
+    "bisect",
+    "geometric",
+    "acceleration",
+    "on a carrier",
+    "a body without a part",
+    "on the floor",
+    "freely",
 };
 
 static void shape_world(Way way, S2WorldDef *def) {

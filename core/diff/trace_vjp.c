@@ -682,14 +682,14 @@ S2Status s2_trace_vjp(const S2Trace *trace, S2WorldGradient *gradient, S2Arena *
   const S2Notes *notes = &trace->notes;
   const S2Fixed *fixed = notes->fixed;
   if (notes->at.count == 0) {
-    return s2_error(S2_INVALID, "gradient: the trace is empty");
+    return s2_error(S2_INVALID, "the trace of the step is empty");
   }
   if (notes->reason != NULL) {
-    return s2_error(S2_INVALID, "gradient: %s has no derivative", notes->reason);
+    return s2_error(S2_INVALID, "a step with %s has no derivative", notes->reason);
   }
   if (gradient->slots < notes->slots || gradient->pieces < fixed->pieces ||
       gradient->vertices < fixed->vertices || gradient->joints < notes->joint_slots) {
-    return s2_error(S2_INVALID, "gradient: it does not fit the world (s2_world_gradient_fit)");
+    return s2_error(S2_INVALID, "the gradient does not fit the world (s2_world_gradient_fit)");
   }
   gradient->flags |= notes->unsolved ? S2_GRADIENT_PARTIAL : 0;
   S2ArenaMark mark = s2_arena_mark(arena);

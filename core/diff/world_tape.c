@@ -1,6 +1,6 @@
 #include "diff/world_tape.h"
 
-#include "diff/trace.h"
+#include "diff/static_vjp.h"
 #include "diff/world_checkpoint.h"
 #include "dynamics/world.h"
 
@@ -239,11 +239,12 @@ static int list_places(const Maker *maker, const S2World *world, int32_t slot, S
 static S2Status other_vertices(const Maker *maker) {
   char label[S2_NAME_SIZE + 8];
   s2_body_label(maker->world, maker->slot, label);
-  return s2_error(S2_UNAVAILABLE,
-                  "the shapes of body %s get other vertices as soon as a tracked number in them changes: "
-                  "there is no derivative at such a number; leave out vertices on straight edges, "
-                  "or start from another number",
-                  label);
+  return s2_error(
+      S2_UNAVAILABLE,
+      "the shapes of body %s get other vertices as soon as a tracked number in them changes: "
+      "there is no derivative at such a number; leave out vertices on straight edges, "
+      "or start from another number",
+      label);
 }
 
 // Numbers of the newest thing in the scratch world, which goes again.
@@ -461,6 +462,17 @@ static void release_step(void *data) {
   }
 }
 
+// What the sweep over a step is worth.
+static S2Status swept(const S2WorldTape *world) {
+  if (world->flags != NULL) {
+    *world->flags |= world->gradient.flags;
+  }
+  if ((world->gradient.flags & S2_GRADIENT_SINGULAR) != 0) {
+    return s2_error(S2_INVALID, "a step has no derivative: its linear system is singular");
+  }
+  return s2_ok();
+}
+
 static S2Status undo_step(S2Tape *tape, S2Var node, void *data) {
   const Step *step = data;
   S2WorldTape *world = step->world;
@@ -475,14 +487,81 @@ static S2Status undo_step(S2Tape *tape, S2Var node, void *data) {
   if (step->segment != NULL && step->index == 0) {
     s2_segment_forget(step->segment);
   }
-  if (world->flags != NULL) {
-    *world->flags |= world->gradient.flags;
+  return swept(world);
+}
+
+// ---- Rest -------------------------------------------------------------------------------------
+
+typedef struct Rest {
+  S2WorldTape *world;
+  S2Trace *trace; // of a step from there
+  bool found;
+  int count; // of the numbers that tell where: `at` of 3 a slot
+  int32_t *at;
+  size_t bytes;
+} Rest;
+
+static void release_rest(void *data) {
+  Rest *rest = data;
+  s2_tape_count_bytes(rest->world->tape, -(ptrdiff_t)rest->bytes);
+  s2_trace_free(rest->trace);
+}
+
+static S2Status undo_rest(S2Tape *tape, S2Var node, void *data) {
+  const Rest *rest = data;
+  S2WorldTape *world = rest->world;
+  bool asked = false;
+  (void)tape, (void)node;
+  for (int i = 0; i < rest->count; i++) {
+    asked |= world->gradient.q[rest->at[i]] != 0;
   }
-  if ((world->gradient.flags & S2_GRADIENT_SINGULAR) != 0) {
-    return s2_error(S2_INVALID, "a step has no derivative: its linear system is singular");
+  if (asked && !rest->found) {
+    return s2_error(S2_INVALID, "world:solve_static() found no rest within its max_steps: the "
+                                "places where it stopped have no derivative");
   }
+  s2_arena_reset(&world->arena);
+  S2_TRY(s2_static_vjp(rest->trace, rest->count, rest->at, &world->gradient, &world->arena));
+  return swept(world);
+}
+
+S2Status s2_world_tape_static(S2WorldTape *tape, S2World *world, const S2StaticOptions *options,
+                              S2StaticResult *result) {
+  s2_arena_reset(&tape->arena);
+  size_t numbers = (size_t)world->f.count;
+  double *f = S2_TAKE(&tape->arena, double, numbers);
+  if (numbers > 0) {
+    memcpy(f, world->f.at, sizeof(double) * numbers);
+  }
+  S2_TRY(s2_world_solve_static(world, options, result));
+  Rest *rest = s2_tape_take(tape->tape, sizeof *rest);
+  *rest = (Rest){.world = tape, .trace = s2_trace_new(), .found = result->solved};
+  rest->at = s2_tape_take(tape->tape, sizeof *rest->at * numbers);
+  for (int i = 0; i < world->order.count; i++) {
+    int32_t slot = world->order.at[i];
+    for (int c = 0; c < 3 && s2_body_moves(&world->bodies.at[slot]); c++) {
+      rest->at[rest->count++] = 3 * slot + c;
+    }
+  }
+  S2Status status = s2_world_rest_traced(world, f, rest->trace);
+  if (status.code != S2_OK) {
+    s2_trace_free(rest->trace);
+    return status;
+  }
+  if (tape->checkpoints != NULL) {
+    s2_checkpoints_break(tape->checkpoints);
+  }
+  bool drifts = world->kept.def.stabilization == S2_NO_STABILIZATION;
+  if (drifts && world->joint_order.count > 0 && tape->flags != NULL) {
+    *tape->flags |= S2_GRADIENT_PARTIAL; // how far joints have come off depends on the way
+  }
+  s2_world_gradient_fit(&tape->gradient, world);
+  rest->bytes = s2_trace_bytes(rest->trace);
+  s2_tape_count_bytes(tape->tape, (ptrdiff_t)rest->bytes);
+  s2_tape_node(tape->tape, 0, NULL, undo_rest, release_rest, rest);
   return s2_ok();
 }
+
+// ---- Force laws -------------------------------------------------------------------------------
 
 bool s2_world_has_laws(const S2World *world) {
   bool has = false;

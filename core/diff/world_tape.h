@@ -93,6 +93,10 @@ void s2_world_tape_law(S2WorldTape *tape, int32_t slot, const S2Var vars[3]);
 // Advances the world and notes it. When the step fails nothing is noted. `every` > 0: the step is
 // not kept, but an image of the world every so many steps, from which they are made again.
 S2Status s2_world_tape_step(S2WorldTape *tape, S2World *world, int every);
+// s2_world_solve_static, noted: the derivative is that of where bodies rest by what holds them
+// there, not of the way. The world has no force laws.
+S2Status s2_world_tape_static(S2WorldTape *tape, S2World *world, const S2StaticOptions *options,
+                              S2StaticResult *result);
 
 // `to` is now what `from` is (a clone, a snapshot, what a snapshot restores); NULL: constants.
 void s2_world_tape_copy(S2WorldTape *to, S2WorldTape *from);

@@ -121,6 +121,7 @@ typedef struct S2Notes {
   int slots, joint_slots;
   const char *reason; // NULL, or what the step used that has no derivative
   bool unsolved;      // a solve missed its tolerance: the derivative is that of a solution
+  bool mends;         // joints are noted as mended even where they have no error to mend
 } S2Notes;
 
 static inline const S2Note *s2_note_at(const S2Notes *notes, int index) {
