@@ -505,15 +505,17 @@ static void go_back(const S2Step *step, S2Island *island, const Best *best) {
 }
 
 // Where joints have no error, as those at rest: that they do not is what their bodies' places
-// depend on.
-static void note_joints(S2Step *step, S2Island *island, S2JointErrors *errors) {
+// depend on. Contacts are closed by the solve; a mend would have them on an edge.
+static void note_joints(S2Step *step, S2Island *island, S2JointErrors *errors, double worst) {
   if (step->world->notes == NULL || !step->world->notes->mends || errors->rows == 0) {
     return;
   }
   double none = 0;
   S2Shaken shaken = new_shaken(step, island);
-  if (!s2_step_shake(step, island, errors, &shaken, &none)) {
-    s2_note_refuse(step, "joints that hold more than there is to hold, at rest,");
+  bool noted = s2_step_shake(step, island, errors, &shaken, &none) ||
+               (island->touches == 0 && project(step, island, worst, 1, NULL));
+  if (!noted) {
+    s2_note_refuse_joints(step, island, "contacts and joints of which some hold what others hold");
   }
 }
 
@@ -523,7 +525,7 @@ void s2_island_project(S2Step *step, S2Island *island) {
   S2JointErrors errors = new_errors(world, step->arena, island);
   double worst = s2_step_violation(step, island, &errors);
   if (worst <= S2_PROJECTION_TRIGGER * island->length) {
-    note_joints(step, island, &errors);
+    note_joints(step, island, &errors, worst);
     s2_arena_rewind(step->arena, start_mark);
     return;
   }
