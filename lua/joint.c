@@ -486,6 +486,15 @@ static void check_value(lua_State *L, bool good, const S2Complaint *complaint) {
   }
 }
 
+static void wrote_ratio(lua_State *L, const S2LuaJoint *joint, int begin) {
+  const S2LuaRead *list;
+  int reads;
+  S2WorldTape *tape = s2_lua_written(L, joint->lw, begin, &reads, &list);
+  if (tape != NULL) {
+    s2_world_tape_ratio(tape, joint->lw->world, slot_of(joint), reads > 0 ? list[0].var : 0);
+  }
+}
+
 static void set_number(lua_State *L, const S2LuaJoint *joint, S2JointField field) {
   double value;
   bool flag = false;
@@ -493,10 +502,6 @@ static void set_number(lua_State *L, const S2LuaJoint *joint, S2JointField field
   S2Place places[3];
   static const int from[] = {0, 0};
   int count = places_of(joint, (int)field, places);
-  if (field == S2_JOINT_RATIO) {
-    s2_lua_not_on_tape(L, joint->lw, "changing the ratio of a gear");
-    count = 0;
-  }
   int begin = count > 0 ? s2_lua_writes(L, joint->lw) : 0;
   if (is_flag((int)field)) {
     check_value(L, s2_value_boolean(L, 3, &flag, &complaint), &complaint);
@@ -507,7 +512,11 @@ static void set_number(lua_State *L, const S2LuaJoint *joint, S2JointField field
     check_value(L, s2_value_number(L, 3, S2_ANY_NUMBER, &value, &complaint), &complaint);
   }
   set_or_raise(L, s2_joint_set(joint->lw->world, joint->id, field, value));
-  s2_lua_wrote_from(L, joint->lw, begin, &value, 1, count, from, places);
+  if (field == S2_JOINT_RATIO) {
+    wrote_ratio(L, joint, begin);
+  } else {
+    s2_lua_wrote_from(L, joint->lw, begin, &value, 1, count, from, places);
+  }
   if (field == S2_JOINT_ENABLED && s2_lua_on_tape(joint->lw) != NULL) {
     s2_world_tape_enabled(s2_lua_on_tape(joint->lw), joint->lw->world, slot_of(joint));
   }

@@ -299,10 +299,14 @@ static int world_solve_static(lua_State *L) {
   s2_keys_number(&keys, "tolerance", S2_POSITIVE, &options.tolerance);
   s2_keys_integer(&keys, "max_steps", 1, INT32_MAX, &steps);
   options.max_steps = (int)steps;
-  s2_lua_not_on_tape(L, lw, "world:solve_static()");
+  if (s2_world_asks(lw->world)) {
+    s2_lua_not_on_tape(L, lw, "world:solve_static() with force laws");
+  }
   s2_lua_step_open(L, lw, "world:solve_static()");
   S2StaticResult result;
-  S2Status status = s2_world_solve_static(lw->world, &options, &result);
+  S2WorldTape *tape = s2_lua_on_tape(lw);
+  S2Status status = tape == NULL ? s2_world_solve_static(lw->world, &options, &result)
+                                 : s2_world_tape_static(tape, lw->world, &options, &result);
   if (status.code != S2_OK) {
     s2_lua_step_failed(L, lw, status);
   }

@@ -63,9 +63,21 @@ typedef enum Way {
 } Way;
 
 static const char *const way_name[WAYS] = {
-    "as is",  "alpha, beta", "substeps",  "baumgarte",     "post",         "post, rows anew",
-    "pre",    "none",        "bisect",    "geometric",     "acceleration", "on a carrier",
-    "a body without a part", "on the floor", "freely",
+    "as is",
+    "alpha, beta",
+    "substeps",
+    "baumgarte",
+    "post",
+    "post, rows anew",
+    "pre",
+    "none",
+    "bisect",
+    "geometric",
+    "acceleration",
+    "on a carrier",
+    "a body without a part",
+    "on the floor",
+    "freely",
 };
 
 static void shape_world(Way way, S2WorldDef *def) {
@@ -179,7 +191,7 @@ static void too_stiff(void **state) {
       must(s2_world_step(world));
     }
     char name[64];
-    for (int steps = 1; steps <= 4; steps += 3) {
+    for (int steps = 1; steps <= 2; steps++) {
       snprintf(name, sizeof name, "too stiff %d, %d steps", k, steps);
       compare_to(name, world, steps, (uint64_t)k + 5, 1e-5, 1e-6, LEAST, counts);
     }
@@ -193,7 +205,7 @@ static void too_stiff(void **state) {
   if (getenv("S2_SHOW") != NULL) {
     printf("%d steps stiffened\n", stiff);
   }
-  assert_true(stiff > 10);
+  assert_true(stiff > 10 && counts[OF_V].nonzero > 20 && counts[OF_INERTIA].nonzero > 5);
 }
 
 // Does the way from here meet such an act?
@@ -247,41 +259,35 @@ static void capped(void **state) {
   if (getenv("S2_SHOW") != NULL) {
     printf("%d found\n", found);
   }
-  assert_true(found == 8);
+  assert_true(found == 8 && counts[OF_V].nonzero > 20 && counts[OF_MASS].nonzero > 5);
 }
 
-// Two hinges between two bodies that do not fit, by so little or so much.
+// A chain that is nearly straight, whose end is led on: it does not reach. What its joints displace
+// goes into the velocities, and the positions go back.
 static void unmendable(void **state) {
   (void)state;
   Count counts[CLASSES] = {{0}};
   S2Rng rng = s2_rng_seeded(6);
   int found = 0;
-  for (int k = 0; k < 1000 && found < 8; k++) {
+  for (int k = 0; k < 400 && found < 8; k++) {
     S2World *world = world_new(k % 2 == 0 ? 0 : -9.8, 1.0 / 60);
     S2WorldDef def = exactly(world);
     use(world, &def);
     S2BodyId body[3];
     for (int i = 0; i < 3; i++) {
-      body[i] = arm(world, 0.8 * i, 0.1 * s2_rng_normal(&rng), s2_rng_normal(&rng),
-                    s2_rng_normal(&rng), 0.6);
+      body[i] = arm(world, 0.8 * i, 0, s2_rng_normal(&rng), 0, 0.6);
     }
+    (void)hinge(world, body[0], no_body, -0.4, 0.01 * s2_rng_normal(&rng));
     for (int i = 0; i < 2; i++) {
-      (void)hinge(world, body[i], body[i + 1], 0.8 * i + 0.4, 0.02);
+      (void)hinge(world, body[i], body[i + 1], 0.8 * i + 0.4, 0.03 * s2_rng_normal(&rng));
     }
-    double far = pow(10, -2 * s2_rng_uniform(&rng));
-    if (k % 4 < 2) {
-      S2JointDef rod = joint_def(S2_DISTANCE, body[0], body[2]);
-      rod.anchor_a = s2_vec2(0, 0.1);
-      rod.anchor_b = s2_vec2(1.6, 0.1);
-      S2JointId id;
-      must(s2_joint_create(world, &rod, &id));
-      world->joints.at[2].length += far; // longer than the chain
-    } else {
-      (void)hinge(world, body[0], body[2], 0.8, 0.5);
-    }
-    for (int i = 0; i < 9; i++) {
-      world->q.at[i] += far * s2_rng_normal(&rng);
-    }
+    S2JointDef lock = s2_joint_def(S2_LOCK);
+    lock.a = body[2];
+    lock.lock_x = lock.lock_y = true;
+    lock.lock_angle = k % 3 == 0;
+    lock.velocity = s2_vec2(2 * s2_rng_uniform(&rng), 0);
+    S2JointId id;
+    must(s2_joint_create(world, &lock, &id));
     for (int i = 0; i < k % 3; i++) {
       must(s2_world_step(world));
     }
@@ -297,7 +303,7 @@ static void unmendable(void **state) {
   if (getenv("S2_SHOW") != NULL) {
     printf("%d found\n", found);
   }
-  assert_true(found > 0);
+  assert_true(found >= 3 && counts[OF_Q].nonzero > 10);
 }
 
 int main(void) {

@@ -147,8 +147,7 @@ S2Status s2_undo_shake(S2Undo *undo, int index) {
   }
   if (equations(&shake.start.problem) != note->rows ||
       equations(&shake.end.problem) != note->rows) {
-    status = s2_error(S2_INVALID,
-                      "mends of %d equations were made again with %d (this is a bug)",
+    status = s2_error(S2_INVALID, "mends of %d equations were made again with %d (this is a bug)",
                       note->rows, equations(&shake.end.problem));
   } else {
     shake.end.problem.rows = note->rows;
@@ -304,7 +303,8 @@ void s2_undo_balance(S2Undo *undo, const S2Note *note) {
   S2Vec2 centre = {0}, centre_bar = {0};
   double weight = 0, inertia = 0, moment = 0, turn_bar = 0;
   for (int i = 0; i < nodes; i++) {
-    const double *q = step->q0 + 3 * note->island.node[i], *w = step->mass + 3 * note->island.node[i];
+    const double *q = step->q0 + 3 * note->island.node[i],
+                 *w = step->mass + 3 * note->island.node[i];
     const double *first = step->q0 + 3 * note->island.node[0];
     arm[i] = s2_vec2(q[1] - first[1], q[2] - first[2]);
     weight += w[1];

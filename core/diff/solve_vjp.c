@@ -136,8 +136,7 @@ static bool differentiate(Solve *solve) {
 static S2Status same_rows(const Solve *solve) {
   return solve->assembly.problem.rows == solve->note->rows
              ? s2_ok()
-             : s2_error(S2_INVALID,
-                        "a problem of %d rows was made again with %d (this is a bug)",
+             : s2_error(S2_INVALID, "a problem of %d rows was made again with %d (this is a bug)",
                         solve->note->rows, solve->assembly.problem.rows);
 }
 
@@ -152,25 +151,6 @@ static int nodes_of(const S2Undo *undo, const S2Note *note) {
   return note->island.nodes + s2_gear_nodes(&undo->step, &note->island);
 }
 
-// What the nodes of gears took from bodies (s2_gear_split): its adjoint to theirs.
-static void join_masses(const Solve *solve) {
-  const S2Step *step = &solve->undo->step;
-  const S2Island *island = &solve->note->island;
-  double *mass = solve->data.mass, part = s2_gear_part(solve->assembly.problem.nodes - island->nodes);
-  int aside = solve->assembly.problem.nodes;
-  for (int i = island->joints - 1; i >= 0 && aside > island->nodes; i--) {
-    S2GearMovers movers = s2_gear_movers(step, &step->world->joints.at[island->joint[i]]);
-    if (movers.count <= 2) {
-      continue;
-    }
-    aside -= 1;
-    for (int c = movers.count - 2; c >= 0; c--) {
-      int from = 3 * step->node_of[movers.slot[c]];
-      mass[from] += part * (mass[3 * aside + c] - mass[from]);
-    }
-  }
-}
-
 static void bodies_vjp(const Solve *solve) {
   S2Undo *undo = solve->undo;
   S2StepAdjoint *bar = &undo->bar;
@@ -181,7 +161,7 @@ static void bodies_vjp(const Solve *solve) {
   for (int i = 0; i < solve->note->island.nodes && kind == S2_POSITIONS; i++) {
     solve->data.mass[3 * i] *= solve->note->stiffness;
   }
-  join_masses(solve);
+  s2_gear_join(step, &solve->note->island, solve->assembly.problem.nodes, solve->data.mass);
   for (int i = 0; i < solve->note->island.nodes; i++) {
     int32_t slot = solve->note->island.node[i];
     const S2Body *body = &undo->world.bodies.at[slot];
@@ -607,7 +587,8 @@ static void feed_vjp(Solve *solve, const S2Assembly *start, int equations, doubl
         double over = note->part * undo->displaced[3 * slot + c] / mass;
         sum += j[c] * over;
         j_bar[3 * r + c] += lambda * over;
-        *inertial_bar(undo, slot, c) -= over * j[c] * lambda / (c == 0 ? body->inertia : body->mass);
+        *inertial_bar(undo, slot, c) -=
+            over * j[c] * lambda / (c == 0 ? body->inertia : body->mass);
       }
     }
     sum += note->part * undo->feed[part->joint] * s2_undo_impulse(undo, part);

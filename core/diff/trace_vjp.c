@@ -717,8 +717,8 @@ S2Status s2_trace_vjp(const S2Trace *trace, S2WorldGradient *gradient, S2Arena *
   }
   if (notes->reason != NULL) {
     return s2_error(S2_INVALID,
-                    "%s has no derivative yet: leave it out of the steps that the loss depends on, "
-                    "or give such a world plain numbers (sim.stop_gradient)",
+                    "a step with %s has no derivative: leave it out of the steps that the loss "
+                    "depends on, or give such a world plain numbers (sim.stop_gradient)",
                     notes->reason);
   }
   if (gradient->slots < notes->slots || gradient->pieces < fixed->pieces ||

@@ -1,7 +1,7 @@
 // Acts upon bodies and joints whose derivatives are closed forms.
 #include "diff/world_tape.h"
 
-#include "dynamics/world.h"
+#include "dynamics/joint.h"
 
 void s2_world_tape_push(S2WorldTape *tape, const S2World *world, int32_t slot, bool impulse,
                         const double push[4], bool at, int arguments, const S2Argument *argument) {
@@ -90,6 +90,39 @@ void s2_world_tape_set_state(S2WorldTape *tape, const S2World *world, int argume
   s2_world_tape_write(tape, world, count, places, arguments, terms);
   s2_memory_free(places);
   s2_memory_free(terms);
+}
+
+// What a gear's joints have turned or moved by.
+static void coordinates(const void *user, const S2World *world, double *numbers) {
+  const S2Joint *gear = &world->joints.at[*(const int32_t *)user];
+  const int32_t slots[2] = {gear->joint_a, gear->joint_b};
+  for (int i = 0; i < 2; i++) {
+    S2JointRow row;
+    const S2Joint *joint = &world->joints.at[slots[i]];
+    S2JointAt at = {world, joint, world->q.at, 0, NULL, NULL};
+    s2_joint_kind(joint->type)->coordinate(&at, &row, NULL);
+    numbers[i] = row.value;
+  }
+}
+
+void s2_world_tape_ratio(S2WorldTape *tape, S2World *world, int32_t slot, S2Var ratio) {
+  S2Place places[S2_MEASURE_PLACES];
+  double both[2];
+  int count = s2_measure_places(world, slot, places);
+  S2Var node = s2_world_tape_measure(tape, world, 2, both, coordinates, &slot, count, places);
+  const S2Place wrote[2] = {s2_place(S2_PLACE_JOINT, slot, S2_OF_RATIO),
+                            s2_place(S2_PLACE_JOINT, slot, S2_OF_SUM)};
+  S2Term terms[4];
+  int used = 0;
+  if (ratio != 0) {
+    terms[used++] = (S2Term){.to = 0, .from = ratio, .factor = 1};
+    terms[used++] = (S2Term){.to = 1, .from = ratio, .factor = both[1]};
+  }
+  for (int i = 0; i < 2 && node != 0; i++) {
+    double factor = i == 0 ? 1 : world->joints.at[slot].ratio;
+    terms[used++] = (S2Term){.to = 1, .from = node, .index = i, .factor = factor};
+  }
+  s2_world_tape_write(tape, world, 2, wrote, used, terms);
 }
 
 void s2_world_tape_enabled(S2WorldTape *tape, const S2World *world, int32_t slot) {

@@ -1,5 +1,6 @@
 #include "diff/world_tape.h"
 
+#include "diff/static_vjp.h"
 #include "diff/trace_notes.h"
 #include "diff/world_checkpoint.h"
 #include "diff/world_readings.h"
@@ -248,6 +249,17 @@ static int list_places(const Maker *maker, const S2World *world, int32_t slot, S
                       : s2_body_places(world, slot, places, capacity);
 }
 
+static S2Status other_vertices(const Maker *maker) {
+  char label[S2_NAME_SIZE + 8];
+  s2_body_label(maker->world, maker->slot, label);
+  return s2_error(
+      S2_UNAVAILABLE,
+      "the shapes of body %s get other vertices as soon as a tracked number in them changes: "
+      "there is no derivative at such a number; leave out vertices on straight edges, "
+      "or start from another number",
+      label);
+}
+
 // Numbers of the newest thing in the scratch world, which goes again.
 static S2Status collect(const Maker *maker, double *numbers) {
   S2World *scratch = maker->tape->scratch;
@@ -263,16 +275,22 @@ static S2Status collect(const Maker *maker, double *numbers) {
   } else {
     s2_body_destroy(scratch, s2_body_id(scratch, slot));
   }
-  if (count != maker->count) {
-    return s2_error(S2_UNAVAILABLE, "its shapes get other vertices when a tracked number in it "
-                                    "changes a little: it has no derivative there");
-  }
-  return s2_ok();
+  return count == maker->count ? s2_ok() : other_vertices(maker);
 }
+
+// Vertices move about as far as the numbers they are made of; farther they are others.
+static const double MOST_MOVED = 100;
 
 static S2Status remake(const Maker *maker, int which, double by, double *numbers) {
   S2_TRY(maker->made->build(maker->made->user, maker->tape->scratch, which, by));
-  return collect(maker, numbers);
+  S2_TRY(collect(maker, numbers));
+  for (int i = 0; i < maker->count; i++) {
+    bool vertex = maker->places[i].kind == S2_PLACE_VERTEX;
+    if (vertex && fabs(numbers[i] - maker->plain[i]) > MOST_MOVED * fabs(by)) {
+      return other_vertices(maker);
+    }
+  }
+  return s2_ok();
 }
 
 static void add_terms(Maker *maker, const double *slope, S2Var from, S2Place source) {
@@ -307,10 +325,9 @@ static S2Status one_sided(const Maker *maker, int which, double h, double *slope
   return s2_ok();
 }
 
-static S2Status by_input(const Maker *maker, int which, double *slope) {
+static S2Status two_sided(const Maker *maker, int which, double h, double *slope) {
   static const double part[4] = {1, -1, 0.5, -0.5};
   int n = maker->count;
-  double h = difference_step(maker->made->values[which]);
   double *numbers = S2_TAKE(&maker->tape->arena, double, 4 * n);
   for (int k = 0; k < 4; k++) {
     S2Status status = remake(maker, which, part[k] * h, numbers + k * n);
@@ -323,6 +340,18 @@ static S2Status by_input(const Maker *maker, int which, double *slope) {
     slope[i] = central(numbers, numbers + n, numbers + 2 * n, numbers + 3 * n, i, h);
   }
   return s2_ok();
+}
+
+// Where shapes get other vertices near the number steps are smaller.
+static S2Status by_input(const Maker *maker, int which, double *slope) {
+  enum { TRIES = 4, SMALLER = 16 };
+  double h = difference_step(maker->made->values[which]);
+  S2Status status = two_sided(maker, which, h, slope);
+  for (int k = 1; k < TRIES && status.code == S2_UNAVAILABLE; k++) {
+    h /= SMALLER;
+    status = two_sided(maker, which, h, slope);
+  }
+  return status;
 }
 
 // The same for a number of the world that it is made in.
@@ -464,6 +493,17 @@ static void forces_vjp(const Step *step, const double *later) {
   }
 }
 
+// What the sweep over a step is worth.
+static S2Status swept(const S2WorldTape *world) {
+  if (world->flags != NULL) {
+    *world->flags |= world->gradient.flags;
+  }
+  if ((world->gradient.flags & S2_GRADIENT_SINGULAR) != 0) {
+    return s2_error(S2_INVALID, "a step has no derivative: its linear system is singular");
+  }
+  return s2_ok();
+}
+
 static S2Status undo_step(S2Tape *tape, S2Var node, void *data) {
   const Step *step = data;
   S2WorldTape *world = step->world;
@@ -489,14 +529,81 @@ static S2Status undo_step(S2Tape *tape, S2Var node, void *data) {
     s2_tape_count_bytes(tape, -(ptrdiff_t)s2_segment_traces(step->segment));
     s2_segment_forget(step->segment);
   }
-  if (world->flags != NULL) {
-    *world->flags |= gradient->flags;
+  return swept(world);
+}
+
+// ---- Rest -------------------------------------------------------------------------------------
+
+typedef struct Rest {
+  S2WorldTape *world;
+  S2Trace *trace; // of a step from there
+  bool found;
+  int count; // of the numbers that tell where: `at` of 3 a slot
+  int32_t *at;
+  size_t bytes;
+} Rest;
+
+static void release_rest(void *data) {
+  Rest *rest = data;
+  s2_tape_count_bytes(rest->world->tape, -(ptrdiff_t)rest->bytes);
+  s2_trace_free(rest->trace);
+}
+
+static S2Status undo_rest(S2Tape *tape, S2Var node, void *data) {
+  const Rest *rest = data;
+  S2WorldTape *world = rest->world;
+  bool asked = false;
+  (void)tape, (void)node;
+  for (int i = 0; i < rest->count; i++) {
+    asked |= world->gradient.q[rest->at[i]] != 0;
   }
-  if ((gradient->flags & S2_GRADIENT_SINGULAR) != 0) {
-    return s2_error(S2_INVALID, "a step has no derivative: its linear system is singular");
+  if (asked && !rest->found) {
+    return s2_error(S2_INVALID, "world:solve_static() found no rest within its max_steps: the "
+                                "places where it stopped have no derivative");
   }
+  s2_arena_reset(&world->arena);
+  S2_TRY(s2_static_vjp(rest->trace, rest->count, rest->at, &world->gradient, &world->arena));
+  return swept(world);
+}
+
+S2Status s2_world_tape_static(S2WorldTape *tape, S2World *world, const S2StaticOptions *options,
+                              S2StaticResult *result) {
+  s2_arena_reset(&tape->arena);
+  size_t numbers = (size_t)world->f.count;
+  double *f = S2_TAKE(&tape->arena, double, numbers);
+  if (numbers > 0) {
+    memcpy(f, world->f.at, sizeof(double) * numbers);
+  }
+  S2_TRY(s2_world_solve_static(world, options, result));
+  Rest *rest = s2_tape_take(tape->tape, sizeof *rest);
+  *rest = (Rest){.world = tape, .trace = s2_trace_new(), .found = result->solved};
+  rest->at = s2_tape_take(tape->tape, sizeof *rest->at * numbers);
+  for (int i = 0; i < world->order.count; i++) {
+    int32_t slot = world->order.at[i];
+    for (int c = 0; c < 3 && s2_body_moves(&world->bodies.at[slot]); c++) {
+      rest->at[rest->count++] = 3 * slot + c;
+    }
+  }
+  S2Status status = s2_world_rest_traced(world, f, rest->trace);
+  if (status.code != S2_OK) {
+    s2_trace_free(rest->trace);
+    return status;
+  }
+  if (tape->checkpoints != NULL) {
+    s2_checkpoints_break(tape->checkpoints);
+  }
+  bool drifts = world->kept.def.stabilization == S2_NO_STABILIZATION;
+  if (drifts && world->joint_order.count > 0 && tape->flags != NULL) {
+    *tape->flags |= S2_GRADIENT_PARTIAL; // how far joints have come off depends on the way
+  }
+  s2_world_gradient_fit(&tape->gradient, world);
+  rest->bytes = s2_trace_bytes(rest->trace);
+  s2_tape_count_bytes(tape->tape, (ptrdiff_t)rest->bytes);
+  s2_tape_node(tape->tape, 0, NULL, undo_rest, release_rest, rest);
   return s2_ok();
 }
+
+// ---- Force laws -------------------------------------------------------------------------------
 
 bool s2_world_asks(const S2World *world) {
   bool asks = false;

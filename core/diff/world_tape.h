@@ -58,6 +58,9 @@ void s2_world_tape_set_state(S2WorldTape *tape, const S2World *world, int argume
 // A joint was enabled or disabled: what it kept of the last step is gone, and a lock that is
 // enabled holds where its body is.
 void s2_world_tape_enabled(S2WorldTape *tape, const S2World *world, int32_t slot);
+// A gear got another ratio (`ratio`, 0: a plain one), and with it the sum that it keeps, which is
+// that of the poses now. The world is as it was afterwards.
+void s2_world_tape_ratio(S2WorldTape *tape, S2World *world, int32_t slot, S2Var ratio);
 
 // The nodes of what a contact (of s2_world_contacts) tells: point and normal (2 numbers each), gap,
 // normal and tangential impulse. 0: a constant. Where bodies were moved by hand since the step the
@@ -105,6 +108,10 @@ void s2_world_tape_law(S2WorldTape *tape, int32_t slot, const S2Var vars[3]);
 // Advances the world and notes it. When the step fails nothing is noted. `every` > 0: the step is
 // not kept, but an image of the world every so many steps, from which they are made again.
 S2Status s2_world_tape_step(S2WorldTape *tape, S2World *world, int every);
+// s2_world_solve_static, noted: the derivative is that of where bodies rest by what holds them
+// there, not of the way. The world has no force laws.
+S2Status s2_world_tape_static(S2WorldTape *tape, S2World *world, const S2StaticOptions *options,
+                              S2StaticResult *result);
 
 // `to` is now what `from` is (a clone, a snapshot, what a snapshot restores); NULL: constants.
 void s2_world_tape_copy(S2WorldTape *to, S2WorldTape *from);

@@ -133,9 +133,11 @@ typedef struct S2Notes {
   S2Fixed *fixed;
   int slots, joint_slots;
   const char *reason; // NULL, or what the step used that has no derivative
+  char *text;         // for its use, NULL: not needed
   bool unsolved;      // a solve missed its tolerance: the derivative is that of a solution
   S2NoteBlock *answer_block;
   const S2Answer **answers; // newest of each joint slot, then of each body slot; NULL: none
+  bool mends;         // joints are noted as mended even where they have no error to mend
 } S2Notes;
 
 static inline const S2Note *s2_note_at(const S2Notes *notes, int index) {
@@ -189,6 +191,7 @@ void s2_note_balance(const S2Step *step, const S2Island *island); // before v1 i
 void s2_note_go_back(const S2Step *step, const S2Island *island, int since, const double *q);
 // The step used something that has no derivative. A constant text.
 void s2_note_refuse(const S2Step *step, const char *what);
+void s2_note_refuse_joints(const S2Step *step, const S2Island *island, const char *what);
 void s2_note_unsolved(const S2Step *step);
 void s2_note_feedback(const S2Step *step, const S2Island *island, double part,
                       const S2Shaken *shaken);

@@ -364,15 +364,19 @@ static bool shake_by_passes(S2Step *step, S2Island *island, S2Shaken *shaken, do
   return converges;
 }
 
-// What the joints displace goes into the velocities; what is left, too little to matter to them, is
-// for the passes that follow. Nothing is taken over when the passes do not converge.
-static double shake(S2Step *step, S2Island *island, S2JointErrors *errors, double worst,
-                    const Spin *spin) {
-  S2Shaken shaken = {
+static S2Shaken new_shaken(const S2Step *step, const S2Island *island) {
+  return (S2Shaken){
       .dq = S2_TAKE_ZEROED(step->arena, double, 3 * (island->nodes + island->joints)),
       .lambda = S2_TAKE_ZEROED(step->arena, double, S2_JOINT_ROWS * island->joints),
       .part = S2_TAKE_ZEROED(step->arena, S2JointPart, S2_JOINT_ROWS * island->joints),
   };
+}
+
+// What the joints displace goes into the velocities; what is left, too little to matter to them, is
+// for the passes that follow. Nothing is taken over when the passes do not converge.
+static double shake(S2Step *step, S2Island *island, S2JointErrors *errors, double worst,
+                    const Spin *spin) {
+  S2Shaken shaken = new_shaken(step, island);
   bool converges = s2_step_shake(step, island, errors, &shaken, &worst) ||
                    shake_by_passes(step, island, &shaken, &worst);
   give_back_spin(step, island, spin, INFINITY);
@@ -500,12 +504,28 @@ static void go_back(const S2Step *step, S2Island *island, const Best *best) {
   }
 }
 
+// Where joints have no error, as those at rest: that they do not is what their bodies' places
+// depend on. Contacts are closed by the solve; a mend would have them on an edge.
+static void note_joints(S2Step *step, S2Island *island, S2JointErrors *errors, double worst) {
+  if (step->world->notes == NULL || !step->world->notes->mends || errors->rows == 0) {
+    return;
+  }
+  double none = 0;
+  S2Shaken shaken = new_shaken(step, island);
+  bool noted = s2_step_shake(step, island, errors, &shaken, &none) ||
+               (island->touches == 0 && project(step, island, worst, 1, NULL));
+  if (!noted) {
+    s2_note_refuse_joints(step, island, "contacts and joints of which some hold what others hold");
+  }
+}
+
 void s2_island_project(S2Step *step, S2Island *island) {
   S2World *world = step->world;
   S2ArenaMark start_mark = s2_arena_mark(step->arena);
   S2JointErrors errors = new_errors(world, step->arena, island);
   double worst = s2_step_violation(step, island, &errors);
   if (worst <= S2_PROJECTION_TRIGGER * island->length) {
+    note_joints(step, island, &errors, worst);
     s2_arena_rewind(step->arena, start_mark);
     return;
   }

@@ -371,6 +371,227 @@ test("an error in a callback undoes what it wrote, and the call goes on", functi
   near(g, 0.1 * (2 + 0.1 * 2 * 1.5 / mass) + 1, 1e-12)
 end)
 
+test("a gear gets another ratio on the tape", function()
+  for _, plain in ipairs { false, true } do
+    local function loss(p)
+      local w = sim.world { dt = 0.01 }
+      local arm = w:box { size = { 1.2, 0.1 }, position = { 0.5, 0 }, mask = 0, angle = 0.1 }
+      local one = w:circle { radius = p.r, position = { 0.4, 0.05 }, mask = 0, angular_velocity = p.w }
+      local two = w:box { size = { 0.3, 0.2 }, position = { 1, 0 }, mask = 0 }
+      w:hinge { arm, anchor = { 0, 0 } }
+      local first = w:hinge { one, arm, anchor = { p.x, 0 } }
+      local gear = w:gear { first, w:hinge { two, arm, anchor = { 1, 0 } }, ratio = 0.7 }
+      w:run { steps = 10, progress = false }
+      gear.ratio = p.ratio
+      local ratio = gear.ratio
+      w:run { steps = 10, progress = false }
+      if plain then gear.ratio = -0.4 end
+      w:run { steps = 3, progress = false }
+      return two.angle + 2 * one.angle - arm.omega + ratio ^ 2
+    end
+    local p = { r = 0.2, w = 3, x = 0.42, ratio = -1.3 }
+    ok(sim.check_grad(loss, p, { print = false }) < 1e-7)
+    ok(math.abs(sim.grad(loss, p).r) > 1)
+  end
+end)
+
+test("outlines may be nearly straight at a vertex, but not straight", function()
+  local function height(p) -- of what rests on its edge
+    local w = sim.world { dt = 0.01 }
+    local b = w:polygon { vertices = { { 0, 0 }, { 1, 0 }, { 1, 1 }, { 0.5, p }, { 0, 1 } }, position = { 0, 0.5 },
+      name = "flat" }
+    w:run { steps = 10, progress = false }
+    return b.y * b.mass + b.inertia
+  end
+  for _, p in ipairs { 0.7, 0.999, 1 - 1e-6, 1 + 1e-6, 1.3 } do
+    local step = math.min(1e-3, math.abs(p - 1) / 4)
+    ok(sim.check_grad(height, p, { step = step, print = false }) < 1e-6)
+    ok(math.abs(sim.grad(height, p)) > 0.1)
+  end
+  raises("the shapes of body 'flat' get other vertices .* straight edges", sim.grad, height, 1)
+end)
+
+-- ---- Rest -------------------------------------------------------------------------------------
+
+test("where bodies rest has the derivatives of closed forms", function()
+  local function hanging(p) -- on a spring, pulled aside
+    local w = sim.world { gravity = { 0, -p.g }, dt = 0.02 }
+    local a = w:circle { radius = 0.1, position = { 0, -p.l }, mass = p.m }
+    w:spring { a, anchor_a = { 0, -p.l }, anchor_b = { p.x, p.y }, rest_length = p.l, stiffness = p.k }
+    a:apply_force { p.f, 0 }
+    w:solve_static { tolerance = 1e-8 }
+    w:run { steps = 3, progress = false } -- forces by hand have acted: it leaves
+    w:solve_static { tolerance = 1e-8 }
+    return 2 * a.x + a.y
+  end
+  local p = { g = 9, m = 0.5, l = 1, x = 0.2, y = 0.3, k = 40, f = 3 }
+  local value, g = sim.value_and_grad(hanging, p)
+  near(value, 2 * p.x + p.y - p.l - p.m * p.g / p.k, 1e-7)
+  near(g.g, -p.m / p.k, 1e-7)
+  near(g.m, -p.g / p.k, 1e-6)
+  near(g.k, p.m * p.g / p.k ^ 2, 1e-7)
+  near(g.x, 2, 1e-6)
+  near(g.y, 1, 1e-6)
+  near(g.l, -1, 1e-6)
+  near(g.f, 0, 1e-9)
+
+  for _, way in ipairs { {}, { stepping = "bisect" }, { stabilization = "baumgarte" }, { nonlinear = true },
+    { alpha = 0.6, beta = 0.7, geometric_stiffness = "on" }, { substeps = 3 } } do
+    local function aside(q) -- a rod that a force holds aside, by atan(f/(m g))
+      way.gravity, way.dt = { 0, -q.g }, 0.02
+      local w = sim.world(way)
+      local rod = w:box { size = { 0.1, q.l }, position = { 0, -q.l / 2 }, mass = q.m }
+      w:hinge { rod, anchor = { 0, 0 } }
+      rod:apply_force { q.f, 0 }
+      w:solve_static { tolerance = 1e-8 }
+      return rod.x
+    end
+    local q = { g = 9, m = 0.5, l = 1.2, f = 2 }
+    local x, d = sim.value_and_grad(aside, q)
+    local t = q.f / (q.m * q.g)
+    local sine, slope = t / math.sqrt(1 + t ^ 2), (1 + t ^ 2) ^ -1.5
+    near(x, q.l / 2 * sine, 1e-7)
+    near(d.l, sine / 2, 1e-6)
+    near(d.f, q.l / 2 * slope * t / q.f, 1e-6)
+    near(d.m, -q.l / 2 * slope * t / q.m, 1e-6)
+    near(d.g, -q.l / 2 * slope * t / q.g, 1e-6)
+  end
+
+  local function twice(y) -- a pendulum that is held twice, l + the way down of its bob
+    local w = sim.world { dt = 0.02 }
+    local b = w:circle { radius = 0.1, position = { 0.3, 0 } }
+    for _ = 1, 2 do w:hinge { b, anchor = { 0, y } } end
+    w:solve_static { tolerance = 1e-8 }
+    return b.y
+  end
+  local low, slope = sim.value_and_grad(twice, 0.4)
+  near(low, -0.1, 1e-7)
+  near(slope, 1 - 0.8, 1e-6)
+
+  local function sunk(q) -- into a soft floor that tracked numbers lift
+    local w = sim.world { gravity = { 0, -q.g }, dt = 0.02 }
+    w:box { size = { 9, 1 }, position = { 0, q.y - 0.5 }, type = "static", contact_compliance = q.c }
+    local ball = w:circle { radius = q.r, position = { 0, q.r + q.y }, mass = q.m, friction = 0 }
+    w:solve_static { tolerance = 1e-8 }
+    return ball.y
+  end
+  local q = { g = 9, y = 0.2, c = 1e-3, r = 0.3, m = 2 }
+  local y, d = sim.value_and_grad(sunk, q)
+  near(y, q.y + q.r - q.c * q.m * q.g, 1e-7)
+  near(d.y, 1, 1e-6)
+  near(d.r, 1, 1e-6)
+  near(d.c, -q.m * q.g, 1e-4)
+  near(d.m, -q.c * q.g, 1e-6)
+end)
+
+-- Four links between two points, the last one held by a spring as well.
+local function hung(w, p)
+  local x, last = { { 0, 0 }, { 0.8, -0.6 }, { 1.6, -1.2 }, { 2.4, -0.6 }, { 3.2, 0 } }, nil
+  for i = 1, 4 do
+    local dx, dy = x[i + 1][1] - x[i][1], x[i + 1][2] - x[i][2]
+    local link = w:box { size = { 1, 0.1 }, position = { x[i][1] + dx / 2, x[i][2] + dy / 2 },
+      angle = math.atan(dy, dx), mass = p.m * i, mask = 0 }
+    w:hinge { link, last, anchor = x[i] }
+    last = link
+  end
+  w:hinge { last, anchor = { p.x, 0 } }
+  w:spring { last, anchor_a = { 3, 0.2 }, anchor_b = { 3, -1 }, rest_length = 0.5, stiffness = p.k }
+  last:apply_force { 0, p.f }
+  return last
+end
+
+test("where a chain rests has the derivative of differences, with what follows too", function()
+  local function loss(p)
+    local w = sim.world { gravity = { 0.3, -p.g }, dt = 0.02 }
+    local last = hung(w, p)
+    ok((w:solve_static { tolerance = 4e-9 }))
+    last.omega = p.turn
+    w:run { steps = 5, progress = false }
+    return last.x + 2 * last.y + 3 * last.angle
+  end
+  local p = { g = 9.8, m = 1, x = 3.2, f = 2, k = 100, turn = 0.3 }
+  ok(sim.check_grad(loss, p, { print = false }) < 2e-6) -- differences are worth the tolerance of rest
+  local plain = sim.grad(loss, p)
+  sim.checkpoint(2)
+  local kept = sim.grad(loss, p)
+  sim.checkpoint()
+  for key, g in pairs(plain) do
+    eq(kept[key], g)
+    ok(math.abs(g) > 1e-3)
+  end
+end)
+
+test("where gears rest that move three bodies", function()
+  local function loss(p)
+    local w = sim.world { dt = 0.02 }
+    local arm = w:box { size = { 1, 0.1 }, position = { 0.5, -0.3 }, angle = -0.5, mass = p.m, mask = 0 }
+    local one = w:box { size = { 0.3, 0.1 }, position = { 0.4, -0.2 }, mass = 0.5, mask = 0 }
+    local two = w:box { size = { 0.4, 0.1 }, position = { 0.9, -0.5 }, mass = 0.8, mask = 0 }
+    w:hinge { arm, anchor = { 0, 0 } }
+    local first = w:hinge { one, arm, anchor = { 0.3, -0.2 } }
+    w:gear { first, w:hinge { two, arm, anchor = { 0.8, -0.45 } }, ratio = p.ratio }
+    w:spring { arm, anchor_a = { 0.9, -0.5 }, anchor_b = { 0.9, 0.5 }, rest_length = 0.5, stiffness = p.k }
+    ok((w:solve_static { tolerance = 1e-8 }))
+    return arm.angle + 2 * one.angle + two.angle + 3 * two.x
+  end
+  local p = { m = 1, ratio = 0.7, k = 40 }
+  ok(sim.check_grad(loss, p, { print = false }) < 1e-6)
+  ok(math.abs(sim.grad(loss, p).ratio) > 1)
+end)
+
+test("rest on the tape changes nothing of the world", function()
+  local function places(p)
+    local w = sim.world { gravity = { 0.3, -9.8 }, dt = 0.02 }
+    hung(w, { m = p, x = 3.2, k = 100, f = 2 })
+    w:solve_static()
+    w:run { steps = 5, progress = false }
+    return w:state()
+  end
+  local plain = places(1)
+  sim.grad(function(p)
+    local state = places(p):value()
+    for i = 1, #plain do eq(state[i], plain[i]) end
+    return p
+  end, 1)
+end)
+
+test("where rest has no derivative", function()
+  local function on_a_floor(field, options)
+    return function(p)
+      local w = sim.world { dt = 0.02 }
+      w:box { size = { 9, 1 }, position = { 0, -0.5 }, type = "static" }
+      local b = w:box { size = { 1, p }, position = { 0, p / 2 } }
+      w:solve_static(options)
+      return b[field]
+    end
+  end
+  near(sim.grad(on_a_floor "y", 1), 0.5, 1e-9)
+  raises("bodies could rest nearby as well %(friction holds them", sim.grad, on_a_floor "x", 1)
+  local function falls(p)
+    local w = sim.world { dt = 0.02 }
+    local b = w:circle { radius = p }
+    w:solve_static { max_steps = 3 }
+    return b.y
+  end
+  raises("world:solve_static%(%) found no rest within its max_steps", sim.grad, falls, 1)
+  raises("some hold what others hold %(hinge 'first', hinge 'again'%) has no derivative", sim.grad, function(p)
+    local w = sim.world { dt = 0.02 }
+    w:segment { from = { -9, -0.1 }, to = { 9, -0.1 } }
+    local b = w:circle { radius = p, mass = 1 }
+    w:hinge { b, anchor = { 1, 0.1 }, name = "first" }
+    w:hinge { b, anchor = { 1, 0.1 }, name = "again" }
+    w:solve_static()
+    return b.y
+  end, 0.1)
+  raises("world:solve_static%(%) with force laws has no derivative yet", sim.grad, function(p)
+    local w = sim.world { dt = 0.02 }
+    local b = w:circle { radius = p }
+    b:force_law(function() return 0, 0, 0 end)
+    w:solve_static()
+    return b.y
+  end, 1)
+end)
+
 -- ---- Misuse -----------------------------------------------------------------------------------
 
 test("what has no derivative says so", function()
@@ -382,10 +603,11 @@ test("what has no derivative says so", function()
       return a.x
     end, 0.5
   end
-  raises("world:solve_static%(%) has no derivative yet", with(function(w) w:solve_static() end))
   raises("world:resolve_overlaps%(%) has no derivative yet", with(function(w) w:resolve_overlaps() end))
   raises("changing a body's type has no derivative yet", with(function(_, a) a.type = "static" end))
-  raises("World.tolerance has no derivative", with(function(w, _, p) w.tolerance = p end))
+  for _, name in ipairs { "tolerance", "contact_margin", "smoothing" } do
+    raises("World." .. name .. " has no derivative: .*x:value%(%)", with(function(w, _, p) w[name] = p end))
+  end
   raises("number expected, got a tracked number; x:value%(%)", with(function(w, _, p)
     w:run { duration = p }
   end))

@@ -504,6 +504,7 @@ function World:resolve_overlaps() end
 
 ---Moves the bodies to rest: to where none would accelerate, from rest, by more than the tolerance.
 ---Time stands still, forces by hand act throughout, velocities are 0 at the end.
+---Has a derivative, that of where they rest; not with force laws.
 ---@param options? { tolerance?: number, max_steps?: integer } m/s^2, default 1e-6; default 100000
 ---@return boolean solved
 ---@return number residual m/s^2, the largest acceleration left
