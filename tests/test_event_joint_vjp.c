@@ -51,6 +51,179 @@ static void look(const S2World *start, int steps, Seen *seen) {
   s2_world_destroy(world);
 }
 
+// ---- Closed forms -----------------------------------------------------------------------------
+
+enum { NUMBERS = 3 };
+typedef double Known(const double p[NUMBERS]); // what a scene ends with, of its numbers
+
+// Extrapolated central differences of what is known.
+static double slope_of(Known *known, const double p[NUMBERS], int i) {
+  double d[2];
+  for (int k = 0; k < 2; k++) {
+    double size = 1e-3 / (1 + k), up[NUMBERS], down[NUMBERS];
+    memcpy(up, p, sizeof up);
+    memcpy(down, p, sizeof down);
+    up[i] += size;
+    down[i] -= size;
+    d[k] = (known(up) - known(down)) / (2 * size);
+  }
+  return (4 * d[1] - d[0]) / 3;
+}
+
+// dl/d(start), l being number `of` of the last state's positions.
+static void derive(const S2World *start, int steps, int of, S2WorldGradient *g) {
+  S2World *world;
+  must(s2_world_clone(start, &world));
+  S2Trace **trace = calloc((size_t)steps, sizeof *trace);
+  for (int k = 0; k < steps; k++) {
+    trace[k] = s2_trace_new();
+    must(s2_world_step_traced(world, trace[k]));
+  }
+  s2_world_gradient_fit(g, world);
+  g->q[of] = 1;
+  S2Arena arena;
+  s2_arena_init(&arena);
+  for (int k = steps - 1; k >= 0; k--) {
+    must(s2_trace_vjp(trace[k], g, &arena));
+    s2_trace_free(trace[k]);
+  }
+  s2_arena_free(&arena);
+  free(trace);
+  s2_world_destroy(world);
+}
+
+// K(kappa), by the arithmetic-geometric mean.
+static double quarter(double kappa) {
+  double a = 1, b = sqrt(1 - kappa * kappa);
+  for (int i = 0; i < 12; i++) {
+    double mean = (a + b) / 2;
+    b = sqrt(a * b);
+    a = mean;
+  }
+  return acos(-1.0) / (2 * a);
+}
+
+// sn(u, kappa), by the same (Abramowitz and Stegun 16.4).
+static double sn(double u, double kappa) {
+  double a[12] = {1}, c[12] = {kappa}, b = sqrt(1 - kappa * kappa);
+  for (int i = 1; i < 12; i++) {
+    a[i] = (a[i - 1] + b) / 2;
+    c[i] = (a[i - 1] - b) / 2;
+    b = sqrt(a[i - 1] * b);
+  }
+  double phi = ldexp(a[11] * u, 11);
+  for (int i = 11; i > 0; i--) {
+    phi = (phi + asin(c[i] / a[i] * sin(phi))) / 2;
+  }
+  return sin(phi);
+}
+
+// A disc on an arm of 1 m strikes a wall at its lowest point: by a hinge it turns with the arm, by a
+// rod (distance) it does not.
+static const double ARM = 1, RADIUS = 0.2, UNTIL = 1.3;
+
+// Of the angle let go from at rest, restitution and gravity.
+static double swung(const double p[NUMBERS], double inertia) { // that of the disc, over its mass
+  double w = sqrt(p[2] * ARM / (ARM * ARM + inertia)), kappa = sin(p[0] / 2);
+  double left = UNTIL - quarter(kappa) / w;
+  return 2 * asin(p[1] * kappa * sn(w * left, p[1] * kappa));
+}
+
+static double swung_on_hinge(const double p[NUMBERS]) {
+  return swung(p, RADIUS * RADIUS / 2);
+}
+
+static double swung_on_rod(const double p[NUMBERS]) {
+  return ARM * sin(swung(p, 0)); // x
+}
+
+static void pendulum(bool rod, int steps, const double p[NUMBERS], double found[NUMBERS + 1]) {
+  S2World *world = event_world(s2_vec2(0, -p[2]), UNTIL / steps);
+  add_box(world, rough(fixed_at(-RADIUS - 0.5, -1), 0, p[1]), 1, 4);
+  S2BodyDef def = rough(at(ARM * sin(p[0]), -ARM * cos(p[0])), 0, p[1]);
+  def.angle = p[0];
+  S2BodyId disc = add_disc(world, def, RADIUS);
+  S2JointDef joint = joint_def(rod ? S2_DISTANCE : S2_HINGE, disc, no_body);
+  joint.anchor_a = rod ? def.position : s2_vec2(0, 0);
+  joint.anchor_b = rod ? s2_vec2(0, 0) : joint.anchor_b;
+  S2JointId id;
+  must(s2_joint_create(world, &joint, &id));
+  S2WorldGradient g = {0};
+  derive(world, steps, rod ? 4 : 3, &g);
+  double along[3] = {1, ARM * cos(p[0]), ARM * sin(p[0])};
+  found[0] = 0;
+  for (int c = 0; c < 3; c++) {
+    found[0] += along[c] * g.q[3 + c];
+  }
+  found[1] = g.body[0].restitution + g.body[1].restitution;
+  found[2] = -g.gravity.y;
+  assert_int_equal(g.flags & ~(unsigned)S2_GRADIENT_WEAK, 0);
+  s2_world_gradient_free(&g);
+  steps(world, steps);
+  found[3] = get(world, disc, rod ? S2_BODY_X : S2_BODY_ANGLE);
+  s2_world_destroy(world);
+}
+
+// Two balls on a rod fall on a floor without friction: height of the one that strikes, after it.
+static const double HALF = 0.4, BALL = 0.1, FALLEN = 0.6;
+
+// Of the tilt of the rod, restitution and the height of its middle.
+static double bounced(const double p[NUMBERS]) {
+  double g = 9.8, fall = sqrt(2 * (p[2] - HALF * sin(p[0]) - BALL) / g), left = FALLEN - fall;
+  double u = g * fall, across = cos(p[0]);
+  double impulse = (1 + p[1]) * u * 2 / (1 + across * across); // over the mass of a ball
+  double v = impulse / 2 - u, turn = -impulse * across / (2 * HALF);
+  double middle = HALF * sin(p[0]) + BALL + v * left - g * left * left / 2;
+  return middle - HALF * sin(p[0] + turn * left);
+}
+
+static void dumbbell(int steps, const double p[NUMBERS], double found[NUMBERS + 1]) {
+  S2World *world = event_world(s2_vec2(0, -9.8), FALLEN / steps);
+  add_box(world, rough(fixed_at(0, -1), 0, p[1]), 60, 2);
+  S2Vec2 arm = s2_scale(HALF, s2_vec2(cos(p[0]), sin(p[0])));
+  S2BodyDef low = rough(at(-arm.x, p[2] - arm.y), 0, p[1]), high = rough(at(arm.x, p[2] + arm.y), 0, p[1]);
+  S2BodyId ball = add_disc(world, low, BALL);
+  S2JointDef rod = joint_def(S2_DISTANCE, ball, add_disc(world, high, BALL));
+  rod.anchor_a = low.position;
+  rod.anchor_b = high.position;
+  S2JointId id;
+  must(s2_joint_create(world, &rod, &id));
+  S2WorldGradient g = {0};
+  derive(world, steps, 5, &g);
+  found[0] = arm.y * g.q[4] - arm.x * g.q[5] - arm.y * g.q[7] + arm.x * g.q[8];
+  found[1] = g.body[0].restitution + g.body[1].restitution;
+  found[2] = g.q[5] + g.q[8];
+  assert_int_equal(g.flags & ~(unsigned)S2_GRADIENT_WEAK, 0);
+  s2_world_gradient_free(&g);
+  steps(world, steps);
+  found[3] = get(world, ball, S2_BODY_Y);
+  s2_world_destroy(world);
+}
+
+static void closed_forms(void **state) {
+  (void)state;
+  const double swing[NUMBERS] = {0.9, 0.7, 9.8}, fall[NUMBERS] = {0.5, 0.6, 0.7};
+  const char *const name[] = {"hinge", "rod", "dumbbell"};
+  Known *const known[] = {swung_on_hinge, swung_on_rod, bounced};
+  for (int k = 0; k < 3; k++) {
+    const double *p = k == 2 ? fall : swing;
+    for (int n = 60; n <= 60 * 64; n *= 4) {
+      double found[NUMBERS + 1];
+      if (k == 2) {
+        dumbbell(n, p, found);
+      } else {
+        pendulum(k == 1, n, p, found);
+      }
+      printf("%s %d: value %.2e;", name[k], n, found[3] - known[k](p));
+      for (int i = 0; i < NUMBERS; i++) {
+        double exact = slope_of(known[k], p, i);
+        printf(" %.6f (%.2e)", exact, found[i] - exact);
+      }
+      printf("\n");
+    }
+  }
+}
+
 // ---- Differences ------------------------------------------------------------------------------
 
 // A body on the base by the joint, another one on that by a hinge, both soon on the floor or at the
@@ -144,6 +317,7 @@ static void each_type(void **state) {
 int main(void) {
   picked = 4; // numbers of a class
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(closed_forms),
       cmocka_unit_test(each_type),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
