@@ -135,8 +135,8 @@ static bool differentiate(Solve *solve) {
   return true;
 }
 
-// Of a piece of a step loads are in proportion to its length, and those of blows may be of any size:
-// small ones are not 0, above what a solve may leave.
+// Of a piece of a step loads are in proportion to its length, and those of blows may be of any
+// size: small ones are not 0, above what a solve may leave.
 static void scale_piece(Solve *solve) {
   const S2Undo *undo = solve->undo;
   const S2WorldDef *def = &undo->world.kept.def;
@@ -542,8 +542,8 @@ static bool is_later_pass(const S2Undo *undo, int index) {
   int32_t first = s2_note_at(undo->notes, index)->island.node[0];
   for (int i = index - 1; i >= 0; i--) {
     const S2Note *note = s2_note_at(undo->notes, i);
-    bool feeds = note->act == S2_ACT_FEEDBACK || note->act == S2_ACT_SPIN_V2 ||
-                 note->act == S2_ACT_SPIN_DQ;
+    bool feeds =
+        note->act == S2_ACT_FEEDBACK || note->act == S2_ACT_SPIN_V2 || note->act == S2_ACT_SPIN_DQ;
     if (!feeds || note->island.node[0] != first) {
       return note->act == S2_ACT_MEND && note->island.node[0] == first;
     }

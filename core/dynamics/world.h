@@ -101,7 +101,8 @@
 
 // Times at which an island's step may be split under event stepping; the rest is speculative.
 #define S2_EVENT_SPLITS 4
-// The same of islands with joints: mending those moves what has met, and it meets again, up to twice.
+// The same of islands with joints: mending those moves what has met, and it meets again, up to
+// twice.
 #define S2_EVENT_JOINTED_SPLITS 12
 // Solves of a flow that ends where others meet, until it ends there: the way depends on its length
 // by friction, damping and joints.
