@@ -438,9 +438,11 @@ static bool search_meeting(const Event *event, const Meeting *meeting, Bracket a
     tighten(&at, *tau, gap);
   }
   int side = 0;
-  bool both = isfinite(at.hi) && at.gap_lo > met;
-  for (int pass = 0; pass < S2_EVENT_NARROWINGS && both; pass++) {
-    double part = pass % 4 < 3 ? at.gap_lo / (at.gap_lo - at.gap_hi) : 0.5;
+  double least = S2_EVENT_LEAVING * event->left; // what touches at first has left by then
+  bool meets = isfinite(at.hi);
+  for (int pass = 0; pass < S2_EVENT_NARROWINGS && meets && at.hi > least; pass++) {
+    bool secant = at.gap_lo > met && pass % 4 < 3;
+    double part = secant ? at.gap_lo / (at.gap_lo - at.gap_hi) : 0.5;
     *tau = at.lo + (at.hi - at.lo) * part;
     if (!flow_for(event, meeting, *tau, &gap)) {
       return false;
@@ -486,13 +488,7 @@ static bool flow_to_meeting(const Event *event, const Meeting *meeting, double *
     last_s = s;
     *tau = next > 0 && next <= event->left ? next : s;
   }
-  bool open = !isfinite(at.hi) && at.lo > 0, both = isfinite(at.hi) && at.gap_lo > met;
-  if (open || both) {
-    return search_meeting(event, meeting, at, tau);
-  }
-  bool going = flow_for(event, meeting, *tau, &gap);
-  go_to_end(event);
-  return going;
+  return search_meeting(event, meeting, at, tau);
 }
 
 // Positions are mended. What that lifts against the forces is taken from the velocities, where
