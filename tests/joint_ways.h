@@ -285,7 +285,7 @@ static inline S2BodyDef moving(double x, double y, double vx, double vy, double 
 
 // A joint of this type on what is given; false where it cannot be made so.
 static inline bool add_joint(S2World *world, S2JointType type, Way way, S2BodyId a, S2BodyId b,
-                      S2Vec2 anchor, const S2JointId *parts) {
+                             S2Vec2 anchor, const S2JointId *parts) {
   S2JointDef def = s2_joint_def(type);
   def.a = a;
   def.b = b;

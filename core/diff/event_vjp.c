@@ -245,6 +245,9 @@ static S2Status meeting_vjp(S2Undo *undo, int index) {
     undo->gradient->flags |= S2_GRADIENT_PARTIAL;
     return s2_ok();
   }
+  double closed = S2_EVENT_CLOSED * slop;
+  undo->gradient->flags |=
+      fabs(note->touches[0].points[note->rows].at.gap) > closed ? S2_GRADIENT_PARTIAL : 0;
   S2_TRY(rate_of(undo, index, false, &h_bar));
   S2_TRY(rate_of(undo, index, true, &approach));
   double least = GRAZING * s2_island_speed(&undo->step, &note->island);

@@ -6,6 +6,9 @@
 
 #include <string.h>
 
+// Multiples of its tolerance that a solution tells from 0.
+#define RESOLVED 10
+
 typedef struct Solve {
   S2Undo *undo;
   int index; // of the note
@@ -131,6 +134,18 @@ static bool differentiate(Solve *solve) {
                          &solve->data, solve->undo->arena);
   }
   return true;
+}
+
+// Of a piece of a step loads are in proportion to its length, and those of blows may be of any
+// size: small ones are not 0, above what a solve may leave.
+static void scale_piece(Solve *solve) {
+  const S2Undo *undo = solve->undo;
+  const S2WorldDef *def = &undo->world.kept.def;
+  if (def->stepping == S2_EVENT) {
+    double h = s2_kind_takes_time(solve->note->kind) ? solve->note->h : 0;
+    double least = RESOLVED * def->tolerance / S2_VJP_EDGE;
+    solve->assembly.problem.velocity_scale *= fmin(1, fmax(h / undo->step.dt, least));
+  }
 }
 
 static S2Status same_rows(const Solve *solve) {
@@ -469,6 +484,7 @@ S2Status s2_undo_solve(S2Undo *undo, int index) {
     memset(bar + at, 0, 3 * sizeof(double));
   }
   solve.assembly = s2_assemble(&undo->step, &note->island, note->choices, note->kind);
+  scale_piece(&solve);
   S2Status status = same_rows(&solve);
   if (status.code == S2_OK) {
     solve.dl_dlambda = S2_TAKE_ZEROED(undo->arena, double, note->rows);
@@ -526,13 +542,27 @@ static void take_displacement(Solve *solve) {
   }
 }
 
-// Modes are told relative to what was to be removed: the room that gaps and limits still leave is
-// no error.
+// Passes after the first find limits and contacts where those before put them, to rounding: which
+// of them hold then makes no difference, as they move next to nothing. Nor does it in event
+// stepping, where the gaps of what rests and of what has just met are 0 whatever the data.
+static bool is_later_pass(const S2Undo *undo, int index) {
+  int32_t first = s2_note_at(undo->notes, index)->island.node[0];
+  for (int i = index - 1; i >= 0; i--) {
+    const S2Note *note = s2_note_at(undo->notes, i);
+    bool feeds =
+        note->act == S2_ACT_FEEDBACK || note->act == S2_ACT_SPIN_V2 || note->act == S2_ACT_SPIN_DQ;
+    if (!feeds || note->island.node[0] != first) {
+      return note->act == S2_ACT_MEND && note->island.node[0] == first;
+    }
+  }
+  return false;
+}
+
+// Modes are told relative to what was to be removed.
 static void scale_mend(S2Problem *problem, const S2Note *note) {
   problem->velocity_scale = S2_PROJECTION_TRIGGER * note->island.length;
-  for (int r = 0; r < problem->rows; r++) {
-    const S2Row *row = &problem->row[r];
-    double error = row->lo < 0 ? fabs(row->bias) : -row->bias;
+  for (int r = 0; r < problem->rows; r++) { // what is open is not removed
+    double bias = problem->row[r].bias, error = problem->row[r].lo < 0 ? fabs(bias) : -bias;
     problem->velocity_scale = fmax(problem->velocity_scale, error);
   }
 }
@@ -796,7 +826,11 @@ S2Status s2_undo_mend(S2Undo *undo, int index) {
     equations = take_start(&start, &solve.assembly, arena);
     feed_vjp(&solve, &start, equations, ja, jb);
   }
+  unsigned flags = undo->gradient->flags;
   if (status.code == S2_OK && differentiate(&solve)) {
+    if (undo->world.kept.def.stepping == S2_EVENT || is_later_pass(undo, index)) {
+      undo->gradient->flags &= ~(unsigned)S2_GRADIENT_WEAK | flags;
+    }
     for (int i = 0; i < 3 * note->rows; i++) {
       solve.data.ja[i] += ja[i];
       solve.data.jb[i] += jb[i];

@@ -414,57 +414,72 @@ static bool flow_for(const Event *event, const Meeting *meeting, double tau, dou
   return true;
 }
 
-// A flow that ends at `lo` is still open there and leads nowhere: what is left of the step bends it
-// (a spring turns back what was thrown). Between it and the end of the step, where they overlap; if
-// they do not, *tau is that end, and nothing meets.
-static bool bracket_meeting(const Event *event, const Meeting *meeting, double lo, double gap_lo,
-                            double *tau) {
-  double hi = event->left, gap_hi, met = S2_EVENT_MET * event->slop;
-  *tau = hi;
-  if (!flow_for(event, meeting, hi, &gap_hi)) {
-    return false;
+typedef struct Bracket { // lengths of flows that end open, and overlapping
+  double lo, hi, gap_lo, gap_hi;
+} Bracket;
+
+static void tighten(Bracket *at, double s, double gap) {
+  if (gap > 0 && s > at->lo) {
+    at->lo = s, at->gap_lo = gap;
+  } else if (gap < 0 && s < at->hi) {
+    at->hi = s, at->gap_hi = gap;
   }
-  int side = 0;
-  for (int pass = 0; pass < S2_EVENT_NARROWINGS && gap_hi < -met; pass++) {
-    double part = pass % 4 < 3 ? gap_lo / (gap_lo - gap_hi) : 0.5, gap;
-    double s = lo + (hi - lo) * part;
-    if (!flow_for(event, meeting, s, &gap)) {
+}
+
+// Where the straight way of a flow leads nowhere, as its length bends it (a spring turns back what
+// was thrown). *tau is what is left of the step where they do not meet after all.
+static bool search_meeting(const Event *event, const Meeting *meeting, Bracket at, double *tau) {
+  double met = S2_EVENT_MET * event->slop, gap;
+  if (!isfinite(at.hi)) {
+    *tau = event->left;
+    if (!flow_for(event, meeting, *tau, &gap)) {
       return false;
     }
-    *tau = s;
+    tighten(&at, *tau, gap);
+  }
+  int side = 0;
+  double least = S2_EVENT_LEAVING * event->left; // what touches at first has left by then
+  bool meets = isfinite(at.hi);
+  for (int pass = 0; pass < S2_EVENT_NARROWINGS && meets && at.hi > least; pass++) {
+    bool secant = at.gap_lo > met && pass % 4 < 3;
+    double part = secant ? at.gap_lo / (at.gap_lo - at.gap_hi) : 0.5;
+    *tau = at.lo + (at.hi - at.lo) * part;
+    if (!flow_for(event, meeting, *tau, &gap)) {
+      return false;
+    }
     if (fabs(gap) <= met) {
       break;
     }
-    if (gap > 0) { // Illinois: halve the other end when one stays twice
-      gap_hi = side == 1 ? gap_hi / 2 : gap_hi;
-      lo = s, gap_lo = gap, side = 1;
-    } else {
-      gap_lo = side == 2 ? gap_lo / 2 : gap_lo;
-      hi = s, gap_hi = gap, side = 2;
-    }
+    int now = gap > 0 ? 1 : 2; // Illinois: halve the other end when one stays twice
+    at.gap_hi = now == 1 && side == 1 ? at.gap_hi / 2 : at.gap_hi;
+    at.gap_lo = now == 2 && side == 2 ? at.gap_lo / 2 : at.gap_lo;
+    side = now;
+    tighten(&at, *tau, gap);
   }
   go_to_end(event);
   return true;
 }
 
-// The flow that ends when the touch meets, about the time *tau, which becomes exact; what is left of
-// the step: after all nothing does.
+// The flow that ends when the touch meets, about the time *tau, which becomes exact; what is left
+// of the step: after all nothing does.
 static bool flow_to_meeting(const Event *event, const Meeting *meeting, double *tau) {
   const S2Touch *before = &meeting->before[meeting->first];
   const S2Resting *resting = &event->resting[meeting->first];
+  const S2TouchPoint *nearest = s2_flow_nearest(before, resting);
   double last = 0, last_s = 0, gap, met = S2_EVENT_MET * event->slop; // last: for a secant
+  Bracket at = {0, INFINITY, nearest == NULL ? 0 : nearest->at.gap, 0};
   for (int pass = 0; pass < S2_EVENT_REFINEMENTS; pass++) {
     if (!flow_for(event, meeting, *tau, &gap)) {
       return false;
     }
+    tighten(&at, *tau, gap);
     S2Flow way = as_function(event, event->left);
     double s = fabs(gap) <= met ? *tau : s2_flow_meet(&way, before, resting, NULL);
     go_to_end(event);
-    bool leads = isfinite(s) && s > 0;
-    if (gap > met && (!leads || s == *tau)) {
-      return bracket_meeting(event, meeting, *tau, gap, tau);
+    if (fabs(gap) <= met) {
+      return true;
     }
-    if (!leads || s == *tau || pass + 1 == S2_EVENT_REFINEMENTS) {
+    if (!isfinite(s) || !(s > 0) || s == *tau) {
       break;
     }
     double slope = pass > 0 ? (s - last_s) / (*tau - last) : 0;
@@ -473,7 +488,7 @@ static bool flow_to_meeting(const Event *event, const Meeting *meeting, double *
     last_s = s;
     *tau = next > 0 && next <= event->left ? next : s;
   }
-  return true;
+  return search_meeting(event, meeting, at, tau);
 }
 
 // Positions are mended. What that lifts against the forces is taken from the velocities, where

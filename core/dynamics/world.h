@@ -101,7 +101,8 @@
 
 // Times at which an island's step may be split under event stepping; the rest is speculative.
 #define S2_EVENT_SPLITS 4
-// The same of islands with joints: mending those moves what has met, and it meets again, up to twice.
+// The same of islands with joints: mending those moves what has met, and it meets again, up to
+// twice.
 #define S2_EVENT_JOINTED_SPLITS 12
 // Solves of a flow that ends where others meet, until it ends there: the way depends on its length
 // by friction, damping and joints.
@@ -110,6 +111,8 @@
 #define S2_EVENT_NARROWINGS 40
 // Part of what counts as touching that a gap at its time may be off.
 #define S2_EVENT_MET 1e-4
+// The same beyond which derivatives are told that its time is not exact.
+#define S2_EVENT_CLOSED 1e-2
 // Part of what is left of a step that what leaves is given before it may meet the same again.
 #define S2_EVENT_LEAVING 1e-6
 // Part of the energy that a mend could have lifted below which (either way) derivatives are told to

@@ -12,6 +12,10 @@
 
 #include "mcp/mcp.h"
 
+// Both sides of a pair below this (scaled; impulses and velocities compare with 1) cannot be told
+// from 0 in a solution with the usual tolerance of 1e-9.
+static const double S2_VJP_EDGE = 1e-7;
+
 // ---- Points of the central path ---------------------------------------------------------------
 // In scaled units (velocities over V; impulses times the row's Delassus diagonal w = diag(J W^-1 J'
 // + C) over V) the pairs of a contact, with u = J v + C lambda + b, are

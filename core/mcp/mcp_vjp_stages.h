@@ -6,10 +6,6 @@
 
 #include <stdbool.h>
 
-// Both sides of a pair below this (scaled; impulses and velocities compare with 1) cannot be told
-// from 0 in a solution with the usual tolerance of 1e-9.
-static const double S2_VJP_EDGE = 1e-7;
-
 // s2_mcp_vjp where few rows hold and they are independent; false: it is not, nothing is written.
 bool s2_mcp_vjp_small(const S2Problem *problem, const double *v, const double *lambda,
                       const double *dl_dv, const double *dl_dlambda, const S2McpGradient *gradient,
