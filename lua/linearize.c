@@ -1,5 +1,6 @@
 // world:linearize{inputs =, coordinates =}: a step as matrices.
 #include "array.h"
+#include "on_tape.h"
 
 #include "diff/linearize.h"
 

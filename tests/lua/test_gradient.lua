@@ -435,9 +435,8 @@ test("what does not take tracked numbers says so", function()
   local message = "number expected, got a tracked number; x:value%(%) or sim.stop_gradient%(x%)"
   for _, f in ipairs {
     function(x) return world:run { duration = x } end,
-    function(x) return world:raycast({ 0, x }, { 1, 0 }) end,
+    function(x) return world:query_point { 0, x } end,
     function(x) return sim.random.uniform(0, x) end,
-    function(x) return sim.kkt.solve { W = { { x } }, c = { 1 } } end,
   } do
     raises(message, inside(f))
   end
