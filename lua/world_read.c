@@ -283,8 +283,8 @@ static int world_closest(lua_State *L) {
   s2_lua_try(L, s2_world_closest(lw->world, a->id, b->id, &closest));
   S2ClosestVars vars = {0};
   if (s2_lua_on_tape(lw) != NULL) {
-    s2_lua_try(L, s2_world_tape_closest(s2_lua_on_tape(lw), lw->world, a->id, b->id, &closest,
-                                        &vars));
+    s2_lua_try(L,
+               s2_world_tape_closest(s2_lua_on_tape(lw), lw->world, a->id, b->id, &closest, &vars));
   }
   lua_createtable(L, 0, 4);
   set_tracked(L, "distance", closest.distance, vars.distance);

@@ -136,8 +136,7 @@ S2Status s2_undo_shake(S2Undo *undo, int index) {
   }
   if (equations(&shake.start.problem) != note->rows ||
       equations(&shake.end.problem) != note->rows) {
-    status = s2_error(S2_INVALID,
-                      "mends of %d equations were made again with %d (this is a bug)",
+    status = s2_error(S2_INVALID, "mends of %d equations were made again with %d (this is a bug)",
                       note->rows, equations(&shake.end.problem));
   } else {
     shake.end.problem.rows = note->rows;

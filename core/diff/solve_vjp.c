@@ -136,8 +136,7 @@ static bool differentiate(Solve *solve) {
 static S2Status same_rows(const Solve *solve) {
   return solve->assembly.problem.rows == solve->note->rows
              ? s2_ok()
-             : s2_error(S2_INVALID,
-                        "a problem of %d rows was made again with %d (this is a bug)",
+             : s2_error(S2_INVALID, "a problem of %d rows was made again with %d (this is a bug)",
                         solve->note->rows, solve->assembly.problem.rows);
 }
 
@@ -469,10 +468,9 @@ S2Status s2_undo_solve(S2Undo *undo, int index) {
     if (differentiate(&solve)) {
       bodies_vjp(&solve);
       contacts_vjp(&solve, put_solved);
-      S2RowsAdjoint rows = {note->more,    note->lambda,    solve.data.ja,
-                            solve.data.jb, solve.data.bias, solve.data.compliance,
-                            solve.data.lo, solve.data.hi,   solve.data.rhs,
-                            solve.given,   solve.reaction,  note->lambda};
+      S2RowsAdjoint rows = {note->more,      note->lambda,          solve.data.ja,  solve.data.jb,
+                            solve.data.bias, solve.data.compliance, solve.data.lo,  solve.data.hi,
+                            solve.data.rhs,  solve.given,           solve.reaction, note->lambda};
       if (note->island.joints > 0) {
         status = s2_joint_rows_vjp(&undo->step, &note->island, note->kind, &solve.assembly, &rows,
                                    &undo->bar);
@@ -557,8 +555,7 @@ static int take_start(const S2Assembly *start, S2Assembly *assembly, S2Arena *ar
 }
 
 // What joints displaced, part J' lambda / mass, goes into the velocities; its adjoint to lambda.
-static void feed_vjp(Solve *solve, const S2Assembly *start, int equations, double *ja,
-                     double *jb) {
+static void feed_vjp(Solve *solve, const S2Assembly *start, int equations, double *ja, double *jb) {
   S2Undo *undo = solve->undo;
   const S2Note *note = solve->note;
   for (int r = 0; r < equations; r++) {
@@ -581,8 +578,7 @@ static void feed_vjp(Solve *solve, const S2Assembly *start, int equations, doubl
     sum += note->part * undo->feed[part->joint] * s2_undo_impulse(undo, part);
     solve->dl_dlambda[r] += sum;
   }
-  solve->reaction =
-      s2_undo_reaction(undo, note, note->part * undo->feed[note->island.joint[0]]);
+  solve->reaction = s2_undo_reaction(undo, note, note->part * undo->feed[note->island.joint[0]]);
 }
 
 // Joints: errors at q1, and in S2_MEND_SHAKE the rest of the equations at q0.
@@ -592,15 +588,13 @@ static S2Status mended_joints(Solve *solve, const S2Assembly *start, int equatio
   S2McpGradient *data = &solve->data;
   double h = undo->bar.h, elapsed = undo->bar.elapsed;
   double *none = S2_TAKE_ZEROED(undo->arena, double, 3 * (note->rows + note->island.nodes));
-  S2RowsAdjoint rows = {note->more, note->lambda, data->ja, data->jb, data->bias,
-                        none,       none,         none,     none,     solve->given,
-                        NULL,       NULL};
+  S2RowsAdjoint rows = {note->more, note->lambda, data->ja, data->jb,     data->bias, none,
+                        none,       none,         none,     solve->given, NULL,       NULL};
   S2Status status = s2_ok();
   if (start != NULL) {
-    S2RowsAdjoint at_start = {note->more,      note->lambda, data->ja, data->jb,
-                              none,            none,         none,     none,
-                              none,            solve->given, solve->reaction,
-                              note->lambda};
+    S2RowsAdjoint at_start = {
+        note->more, note->lambda, data->ja,     data->jb,        none,        none, none,
+        none,       none,         solve->given, solve->reaction, note->lambda};
     double *q1 = undo->step.q1, *q1_bar = undo->bar.q1;
     S2Assembly only = *start; // equations come first
     only.parts = equations;
@@ -692,9 +686,8 @@ static S2Status solved_joints(Solve *solve, const S2Assembly *end) {
     }
   }
   double *q1 = undo->step.q1, *q1_bar = undo->bar.q1;
-  S2RowsAdjoint at_start = {note->more, note->lambda, data->ja, data->jb, data->bias,
-                            none,       none,         none,     none,     solve->given,
-                            NULL,       NULL};
+  S2RowsAdjoint at_start = {note->more, note->lambda, data->ja, data->jb,     data->bias, none,
+                            none,       none,         none,     solve->given, NULL,       NULL};
   S2RowsAdjoint at_end = {none, none, none, none,  errors, none,
                           none, none, none, given, NULL,   NULL};
   undo->step.q1 = undo->step.q0;

@@ -1,5 +1,5 @@
-// Where a ray hits, on the tape. With the point P = f + t d, d = g - f, on what lies at c and has the
-// outward normal n: n'(P - c) = r, whatever moves. An edge turns; about a vertex n = (P - c)/r.
+// Where a ray hits, on the tape. With the point P = f + t d, d = g - f, on what lies at c and has
+// the outward normal n: n'(P - c) = r, whatever moves. An edge turns; about a vertex n = (P - c)/r.
 #include "diff/world_readings.h"
 #include "dynamics/world.h"
 

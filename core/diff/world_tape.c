@@ -1,8 +1,8 @@
 #include "diff/world_tape.h"
 
-#include "diff/world_readings.h"
 #include "diff/trace.h"
 #include "diff/world_checkpoint.h"
+#include "diff/world_readings.h"
 #include "dynamics/world.h"
 
 #include <math.h>
