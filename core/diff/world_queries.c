@@ -166,7 +166,7 @@ S2RayVars s2_world_tape_ray(S2WorldTape *tape, const S2World *world, S2Vec2 from
     return (S2RayVars){0};
   }
   double radius = world->pieces.at[index].radius, closing = s2_dot(hit.normal, hit.along);
-  double fraction[1][MOST], point[2][MOST], normal[2][MOST];
+  double fraction[1][MOST] = {{0}}, point[2][MOST] = {{0}}, normal[2][MOST] = {{0}};
   for (int i = 0; i < hit.sources; i++) {
     const Source *source = &hit.source[i];
     double by = source->speed / closing;
