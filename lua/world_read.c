@@ -52,8 +52,10 @@ void s2_lua_push_contacts(lua_State *L, int world, S2BodyId body) {
     set_body(L, world, "a", contact.a);
     set_body(L, world, "b", contact.b);
     S2WorldTape *tape = s2_lua_on_tape(lw);
-    S2ContactVars vars =
-        tape == NULL ? (S2ContactVars){0} : s2_world_tape_contact(tape, lw->world, &contact);
+    S2ContactVars vars = {0};
+    if (tape != NULL) {
+      vars = s2_world_tape_contact(tape, lw->world, &contact);
+    }
     set_list2(L, "point", contact.point, vars.point);
     set_list2(L, "normal", contact.normal, vars.normal);
     set_tracked(L, "gap", contact.gap, vars.gap);
