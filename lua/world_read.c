@@ -11,11 +11,6 @@ static void set_integer(lua_State *L, const char *key, uint64_t value) {
   lua_setfield(L, -2, key);
 }
 
-static void set_vec2(lua_State *L, const char *key, S2Vec2 value) {
-  s2_lua_push_vec2(L, value, NULL);
-  lua_setfield(L, -2, key);
-}
-
 static void set_body(lua_State *L, int world, const char *key, S2BodyId body) {
   s2_lua_push_body(L, world, body);
   lua_setfield(L, -2, key);
@@ -57,8 +52,10 @@ void s2_lua_push_contacts(lua_State *L, int world, S2BodyId body) {
     set_body(L, world, "a", contact.a);
     set_body(L, world, "b", contact.b);
     S2WorldTape *tape = s2_lua_on_tape(lw);
-    S2ContactVars vars =
-        tape == NULL ? (S2ContactVars){0} : s2_world_tape_contact(tape, lw->world, &contact);
+    S2ContactVars vars = {0};
+    if (tape != NULL) {
+      vars = s2_world_tape_contact(tape, lw->world, &contact);
+    }
     set_list2(L, "point", contact.point, vars.point);
     set_list2(L, "normal", contact.normal, vars.normal);
     set_tracked(L, "gap", contact.gap, vars.gap);
@@ -211,17 +208,37 @@ static S2LuaWorld *check_idle(lua_State *L, const char *what) {
 
 static int world_raycast(lua_State *L) {
   S2LuaWorld *lw = check_idle(L, "world:raycast()");
-  S2Vec2 from = s2_argument_vec2(L, 2), to = s2_argument_vec2(L, 3);
-  S2RayResult hit = s2_world_raycast(lw->world, from, to);
+  enum { NUMBERS = 4 };
+  S2Vec2 ends[2];
+  S2Complaint complaint;
+  if (lua_gettop(L) < 3) { // raises
+    (void)s2_argument_vec2(L, 2);
+    (void)s2_argument_vec2(L, 3);
+  }
+  int begin = s2_lua_writes(L, lw), reads;
+  for (int i = 0; i < 2; i++) {
+    if (!s2_value_vec2(L, 2 + i, &ends[i], &complaint)) {
+      return s2_lua_bad_argument(L, 2 + i, "%s", complaint.text);
+    }
+  }
+  const S2LuaRead *list;
+  S2Argument arguments[NUMBERS];
+  S2WorldTape *tape = s2_lua_written(L, lw, begin, &reads, &list);
+  int count = s2_lua_arguments(list, reads, &ends[0].x, arguments, NUMBERS);
+  S2RayResult hit = s2_world_raycast(lw->world, ends[0], ends[1]);
   if (hit.body.index == 0) {
     lua_pushnil(L);
     return 1;
   }
+  S2RayVars vars = {0};
+  if (tape != NULL) {
+    vars = s2_world_tape_ray(tape, lw->world, ends[0], ends[1], &hit, count, arguments);
+  }
   lua_createtable(L, 0, 4);
   set_body(L, 1, "body", hit.body);
-  set_vec2(L, "point", hit.point);
-  set_vec2(L, "normal", hit.normal);
-  set_number(L, "fraction", hit.fraction);
+  set_list2(L, "point", hit.point, vars.point);
+  set_list2(L, "normal", hit.normal, vars.normal);
+  set_tracked(L, "fraction", hit.fraction, vars.fraction);
   return 1;
 }
 
@@ -266,11 +283,16 @@ static int world_closest(lua_State *L) {
   S2LuaBody *a = s2_lua_body_of(L, 2, lw), *b = s2_lua_body_of(L, 3, lw);
   S2ClosestBodies closest;
   s2_lua_try(L, s2_world_closest(lw->world, a->id, b->id, &closest));
+  S2ClosestVars vars = {0};
+  if (s2_lua_on_tape(lw) != NULL) {
+    s2_lua_try(L,
+               s2_world_tape_closest(s2_lua_on_tape(lw), lw->world, a->id, b->id, &closest, &vars));
+  }
   lua_createtable(L, 0, 4);
-  set_number(L, "distance", closest.distance);
-  set_vec2(L, "point_a", closest.point_a);
-  set_vec2(L, "point_b", closest.point_b);
-  set_vec2(L, "normal", closest.normal);
+  set_tracked(L, "distance", closest.distance, vars.distance);
+  set_list2(L, "point_a", closest.point_a, vars.point_a);
+  set_list2(L, "point_b", closest.point_b, vars.point_b);
+  set_list2(L, "normal", closest.normal, vars.normal);
   return 1;
 }
 

@@ -309,8 +309,12 @@ static void memory_is_kept_for_the_next(void **state) {
   assert_true(full <= empty + (size_t)50000 * 48 * 2 + 100000);
   s2_tape_count_bytes(tape, 12345);
   assert_int_equal(s2_tape_bytes(tape), full + 12345);
+  s2_tape_count_bytes(tape, -345);
+  assert_int_equal(s2_tape_bytes(tape), full + 12000);
+  assert_int_equal(s2_tape_peak(tape), full + 12345);
   s2_tape_clear(tape);
   assert_int_equal(s2_tape_nodes(tape), 0);
+  assert_int_equal(s2_tape_peak(tape), empty);
   fill(tape, 50000); // (the arena has found its size)
   s2_tape_clear(tape);
   uint64_t before = s2_memory_count();

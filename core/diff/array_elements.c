@@ -36,7 +36,7 @@ static double sign(double x) {
   ROW(ABS, "abs", fabs(x), sign(x))                                                                \
   ROW(SIGN, "sign", sign(x), 0)                                                                    \
   ROW(FLOOR, "floor", floor(x), 0)                                                                 \
-  ROW(RELU, "relu", x > 0 ? x : x * 0, x > 0 ? 1 : 0)                                              \
+  ROW(RELU, "relu", x > 0 ? x : x * 0 + 0, x > 0 ? 1 : 0)                                          \
   ROW(SQRT, "sqrt", sqrt(x), 0.5 / o)                                                              \
   ROW(EXP, "exp", exp(x), o)                                                                       \
   ROW(LOG, "log", log(x), 1 / x)                                                                   \

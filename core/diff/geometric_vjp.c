@@ -159,6 +159,18 @@ static void terms_vjp(S2JointUndo *undo, const Terms *terms, double k_bar[N][N])
   }
 }
 
+// The reaction that is asked for as one of the momenta: it is what pushes on a, about its anchor.
+static void add_reaction(const S2JointUndo *undo, double z[N]) {
+  if (undo->rows->reaction == NULL) {
+    return;
+  }
+  const double *reaction = undo->rows->reaction + 3 * undo->slot;
+  S2Vec2 arm = s2_joint_arm(undo);
+  z[0] += reaction[0];
+  z[1] += reaction[1] + reaction[0] * arm.y;
+  z[2] += reaction[2] - reaction[0] * arm.x;
+}
+
 void s2_joint_geometric_vjp(S2JointUndo *undo) {
   const S2Step *step = undo->step;
   const S2Joint *joint = undo->joint;
@@ -178,6 +190,7 @@ void s2_joint_geometric_vjp(S2JointUndo *undo) {
   double h = step->h, alpha = def.alpha, beta = def.beta;
   double z[N], v[N], v0[N], mean[N], up[N], down[N], k_bar[N][N] = {{0}};
   s2_joint_momenta_bar(undo, z);
+  add_reaction(undo, z);
   s2_joint_velocities(undo, v);
   s2_joint_start(undo, v0);
   times_part(&split, true, z, up);
@@ -209,6 +222,11 @@ void s2_joint_geometric_vjp(S2JointUndo *undo) {
     mean[i] *= by;
     v0[i] *= by;
   }
+  double push[N], still[N];
+  times_part(&split, true, mean, push);
+  times_part(&split, false, v0, still);
+  s2_joint_arm_vjp(undo,
+                   s2_vec2(push[1] + (whole ? still[1] : 0), push[2] + (whole ? still[2] : 0)));
   part_vjp(&split, true, z, mean, k_bar);
   if (whole) {
     part_vjp(&split, false, z, v0, k_bar);

@@ -115,8 +115,8 @@ double s2_undo_impulse(const S2Undo *undo, const S2JointPart *part) {
     return 0;
   }
   const double *reaction = undo->bar.joint_reaction + 3 * part->joint;
-  double bar = part->push[0] * reaction[0] + part->push[1] * reaction[1] +
-               part->push[2] * reaction[2];
+  double bar =
+      part->push[0] * reaction[0] + part->push[1] * reaction[1] + part->push[2] * reaction[2];
   return bar + (part->row == S2_NONE
                     ? 0
                     : undo->bar.joint_impulse[S2_JOINT_ROWS * part->joint + part->row]);

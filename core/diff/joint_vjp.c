@@ -76,25 +76,33 @@ void s2_joint_speed_vjp(S2JointUndo *undo, const S2JointRow *row, const S2JointH
   }
 }
 
-// An impulse along `sign` times a function pushes on a; from the reaction to where that lies.
-static void reaction_vjp(S2JointUndo *undo, const S2JointRow *row, double impulse, S2RowBar *bar) {
-  const double *reaction =
-      undo->rows->reaction == NULL ? NULL : undo->rows->reaction + 3 * undo->slot;
+S2Vec2 s2_joint_arm(const S2JointUndo *undo) {
   int32_t a = undo->joint->a;
-  if (reaction == NULL || impulse == 0) {
+  return a == S2_NONE ? s2_vec2(0, 0) : s2_rotate(s2_rot(undo->at.q[3 * a]), undo->joint->local_a);
+}
+
+void s2_joint_arm_vjp(S2JointUndo *undo, S2Vec2 push) {
+  int32_t a = undo->joint->a;
+  double torque = undo->rows->reaction == NULL ? 0 : undo->rows->reaction[3 * undo->slot];
+  if (a != S2_NONE && torque != 0) {
+    S2Vec2 bar = s2_scale(torque, s2_left(push));
+    undo->place.q[3 * a] += s2_dot(s2_left(s2_joint_arm(undo)), bar);
+    S2Vec2 local = s2_unrotate(s2_rot(undo->at.q[3 * a]), bar);
+    undo->gradient->local_a = s2_add(undo->gradient->local_a, local);
+  }
+}
+
+// An impulse along a row pushes on a; from the reaction to where that lies.
+static void reaction_vjp(S2JointUndo *undo, const S2JointRow *row, double impulse, S2RowBar *bar) {
+  if (undo->rows->reaction == NULL || impulse == 0) {
     return;
   }
-  S2Rot turn = s2_rot(a == S2_NONE ? 0 : undo->at.q[3 * a]);
-  S2Vec2 arm = a == S2_NONE ? s2_vec2(0, 0) : s2_rotate(turn, undo->joint->local_a);
-  double torque = impulse * reaction[0];
-  bar->ja[0] += torque;
-  bar->ja[1] += impulse * reaction[1] + torque * arm.y;
-  bar->ja[2] += impulse * reaction[2] - torque * arm.x;
-  if (a != S2_NONE) {
-    S2Vec2 arm_bar = s2_vec2(-torque * row->ja[2], torque * row->ja[1]);
-    undo->place.q[3 * a] += s2_dot(s2_left(arm), arm_bar);
-    undo->gradient->local_a = s2_add(undo->gradient->local_a, s2_unrotate(turn, arm_bar));
-  }
+  const double *reaction = undo->rows->reaction + 3 * undo->slot;
+  S2Vec2 arm = s2_joint_arm(undo);
+  bar->ja[0] += impulse * reaction[0];
+  bar->ja[1] += impulse * (reaction[1] + reaction[0] * arm.y);
+  bar->ja[2] += impulse * (reaction[2] - reaction[0] * arm.x);
+  s2_joint_arm_vjp(undo, s2_scale(impulse, s2_vec2(row->ja[1], row->ja[2])));
 }
 
 // Row r of the problem along `sign` times a function: to the function, and what moves the ground.

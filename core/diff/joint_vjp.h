@@ -37,6 +37,10 @@ void s2_joint_soften_vjp(S2JointUndo *undo, const S2JointRow *rows, const S2Soft
 // Rows of geometric stiffness that the solve had, one for each in `acts`. (geometric_vjp.c)
 void s2_joint_geometric_vjp(S2JointUndo *undo);
 
+// From the anchor of a to its centre; what depends on that where an impulse pushes on a.
+S2Vec2 s2_joint_arm(const S2JointUndo *undo);
+void s2_joint_arm_vjp(S2JointUndo *undo, S2Vec2 push);
+
 // Velocities of a and b: those of the solution (of the ground as it moves), of the start; and the
 // adjoint of the momenta, 0 of the ground.
 void s2_joint_velocities(const S2JointUndo *undo, double v[6]);

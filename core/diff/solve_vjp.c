@@ -492,10 +492,9 @@ S2Status s2_undo_solve(S2Undo *undo, int index) {
     if (differentiate(&solve)) {
       bodies_vjp(&solve);
       contacts_vjp(&solve, put_solved);
-      S2RowsAdjoint rows = {note->more,    note->lambda,    solve.data.ja,
-                            solve.data.jb, solve.data.bias, solve.data.compliance,
-                            solve.data.lo, solve.data.hi,   solve.data.rhs,
-                            solve.given,   solve.reaction,  note->lambda};
+      S2RowsAdjoint rows = {note->more,      note->lambda,          solve.data.ja,  solve.data.jb,
+                            solve.data.bias, solve.data.compliance, solve.data.lo,  solve.data.hi,
+                            solve.data.rhs,  solve.given,           solve.reaction, note->lambda};
       if (note->island.joints > 0) {
         status = s2_joint_rows_vjp(&undo->step, &note->island, note->kind, &solve.assembly, &rows,
                                    &undo->bar);
@@ -598,8 +597,7 @@ static int take_start(const S2Assembly *start, S2Assembly *assembly, S2Arena *ar
 }
 
 // What joints displaced, part J' lambda / mass, goes into the velocities; its adjoint to lambda.
-static void feed_vjp(Solve *solve, const S2Assembly *start, int equations, double *ja,
-                     double *jb) {
+static void feed_vjp(Solve *solve, const S2Assembly *start, int equations, double *ja, double *jb) {
   S2Undo *undo = solve->undo;
   const S2Note *note = solve->note;
   for (int r = 0; r < equations; r++) {
@@ -624,8 +622,7 @@ static void feed_vjp(Solve *solve, const S2Assembly *start, int equations, doubl
     sum += note->part * undo->feed[part->joint] * s2_undo_impulse(undo, part);
     solve->dl_dlambda[r] += sum;
   }
-  solve->reaction =
-      s2_undo_reaction(undo, note, note->part * undo->feed[note->island.joint[0]]);
+  solve->reaction = s2_undo_reaction(undo, note, note->part * undo->feed[note->island.joint[0]]);
 }
 
 // What a displacement of bodies is worth that acts along equations: of q1, and of what is fed back.

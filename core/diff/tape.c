@@ -42,7 +42,7 @@ struct S2Tape {
   size_t starts, start_capacity;
   S2Arena arena;
   ptrdiff_t outside, most_outside; // bytes
-  size_t one_way;    // nodes with a backward function
+  size_t one_way;                  // nodes with a backward function
   bool full, sweeping;
 };
 

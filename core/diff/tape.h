@@ -20,8 +20,8 @@ typedef struct S2Tape S2Tape;
 typedef uint32_t S2Var;
 
 S2Tape *s2_tape_new(void);
-void s2_tape_free(S2Tape *tape);          // NULL: nothing
-void s2_tape_clear(S2Tape *tape);         // keeps its memory for the next one
+void s2_tape_free(S2Tape *tape);  // NULL: nothing
+void s2_tape_clear(S2Tape *tape); // keeps its memory for the next one
 // What its nodes need, adjoints and what they count included; not what is kept for later ones.
 size_t s2_tape_bytes(const S2Tape *tape);
 size_t s2_tape_peak(const S2Tape *tape); // the most since it was cleared

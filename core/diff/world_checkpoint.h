@@ -23,9 +23,9 @@ void s2_checkpoints_break(S2Checkpoints *checkpoints);
 
 // The trace of a step; those of its segment are made when the first is asked for.
 S2Status s2_segment_trace(S2Segment *segment, int index, const S2Trace **trace);
-void s2_segment_forget(S2Segment *segment);        // traces
+void s2_segment_forget(S2Segment *segment);         // traces
 size_t s2_segment_traces(const S2Segment *segment); // bytes of them
-size_t s2_segment_bytes(const S2Segment *segment); // without traces
+size_t s2_segment_bytes(const S2Segment *segment);  // without traces
 void s2_segment_free(S2Segment *segment);
 
 #endif

@@ -196,7 +196,7 @@ int s2_energy_places(const S2World *world, S2Place *places, int capacity) {
     }
   }
   for (int i = 0; i < world->joint_order.count; i++) {
-    for (int k = 0; k < S2_JOINT_NUMBERS; k++) {
+    for (int k = 0; k < S2_OF_REACTION; k++) {
       count = add(places, capacity, count, s2_place(S2_PLACE_JOINT, world->joint_order.at[i], k));
     }
   }

@@ -9,11 +9,11 @@ typedef enum S2PlaceKind {
   S2_PLACE_Q, // `slot` a body, `number` 0 .. 2: angle, x, y
   S2_PLACE_V,
   S2_PLACE_F,
-  S2_PLACE_BODY,   // `number` a S2BodyNumber
-  S2_PLACE_PIECE,  // radius, friction, restitution
-  S2_PLACE_VERTEX, // x, y
-  S2_PLACE_JOINT,  // `number` a S2JointNumber
-  S2_PLACE_WORLD,  // `number` a S2WorldNumber
+  S2_PLACE_BODY,    // `number` a S2BodyNumber
+  S2_PLACE_PIECE,   // radius, friction, restitution
+  S2_PLACE_VERTEX,  // x, y
+  S2_PLACE_JOINT,   // `number` a S2JointNumber
+  S2_PLACE_WORLD,   // `number` a S2WorldNumber
   S2_PLACE_CONTACT, // `slot` in S2WorldGradient.contact; normal, tangent impulse; not in the world
 } S2PlaceKind;
 

@@ -34,8 +34,7 @@ static void list_places(Point *point, S2Arena *arena) {
     }
     point->place[point->places++] = s2_place(S2_PLACE_PIECE, shapes[side], 0); // its radius
     for (int i = 0; i < 2 * piece->count; i++) {
-      point->place[point->places++] =
-          s2_place(S2_PLACE_VERTEX, piece->first_vertex + i / 2, i % 2);
+      point->place[point->places++] = s2_place(S2_PLACE_VERTEX, piece->first_vertex + i / 2, i % 2);
     }
   }
 }
@@ -101,8 +100,8 @@ S2ContactVars s2_world_tape_contact(S2WorldTape *tape, const S2World *world,
   S2ContactVars vars = {0};
   S2WorldGradient *gradient = s2_world_tape_gradient(tape, world);
   if (contact->normal_impulse != 0 || contact->tangent_impulse != 0) {
-    int at = s2_world_gradient_contact(gradient, contact->shape_a, contact->shape_b,
-                                       contact->feature);
+    int at =
+        s2_world_gradient_contact(gradient, contact->shape_a, contact->shape_b, contact->feature);
     vars.normal_impulse = impulse(tape, world, at, 0, contact->normal_impulse);
     vars.tangent_impulse = impulse(tape, world, at, 1, contact->tangent_impulse);
   }
@@ -124,6 +123,64 @@ S2ContactVars s2_world_tape_contact(S2WorldTape *tape, const S2World *world,
   vars.normal = geometry(tape, &point, 2, normal, normals, false);
   vars.gap = geometry(tape, &point, 1, &contact->gap, &gap, false);
   return vars;
+}
+
+// ---- Distances --------------------------------------------------------------------------------
+
+// The contact of two pieces whose gap is the distance; false: there is none.
+static bool find_nearest(const S2World *world, int32_t shape_a, int32_t shape_b, double distance,
+                         S2Touch *touch, int *k) {
+  const S2Piece *a = &world->pieces.at[shape_a], *b = &world->pieces.at[shape_b];
+  *touch = (S2Touch){.shape_a = shape_a, .shape_b = shape_b, .body_a = a->body, .body_b = b->body};
+  s2_touch_collide(world, touch, world->q.at, INFINITY);
+  double size = world->bodies.at[a->body].reach + world->bodies.at[b->body].reach;
+  for (*k = 0; *k < touch->count; ++*k) {
+    if (fabs(touch->points[*k].at.gap - distance) <= SAME_GAP * (size + fabs(distance))) {
+      return true;
+    }
+  }
+  return false;
+}
+
+S2Status s2_world_tape_closest(S2WorldTape *tape, const S2World *world, S2BodyId a, S2BodyId b,
+                               const S2ClosestBodies *closest, S2ClosestVars *vars) {
+  S2Touch touch;
+  Point point = {.world = world, .touch = &touch};
+  bool found = false;
+  int32_t p = world->bodies.at[a.index - 1].first_shape;
+  for (; p != S2_NONE && !found; p = world->pieces.at[p].next) {
+    int32_t r = world->bodies.at[b.index - 1].first_shape;
+    for (; r != S2_NONE && !found; r = world->pieces.at[r].next) {
+      found = find_nearest(world, p, r, closest->distance, &touch, &point.k);
+    }
+  }
+  if (!found) {
+    return s2_error(S2_UNAVAILABLE,
+                    "the distance of bodies that overlap this far has no derivative");
+  }
+  // A contact's point is the middle between both: p_a = p + gap/2 n.
+  double half = closest->distance / 2;
+  S2Vec2 n = closest->normal;
+  S2PointBar points[2][2], normals[2] = {{.normal = {1, 0}}, {.normal = {0, 1}}};
+  static const S2PointBar gap = {.gap = 1};
+  for (int i = 0; i < 4; i++) {
+    double side = i < 2 ? 1 : -1;
+    S2Vec2 axis = s2_vec2(i % 2 == 0, i % 2 == 1);
+    points[i / 2][i % 2] = (S2PointBar){
+        .point = axis, .normal = s2_scale(side * half, axis), .gap = side * s2_dot(axis, n) / 2};
+  }
+  const double at_a[2] = {closest->point_a.x, closest->point_a.y};
+  const double at_b[2] = {closest->point_b.x, closest->point_b.y}, normal[2] = {n.x, n.y};
+  S2WorldGradient *gradient = s2_world_tape_gradient(tape, world);
+  S2Arena *arena = s2_world_tape_arena(tape);
+  s2_arena_reset(arena);
+  point.scratch = s2_world_gradient_like(gradient, arena);
+  list_places(&point, arena);
+  vars->point_a = geometry(tape, &point, 2, at_a, points[0], true);
+  vars->point_b = geometry(tape, &point, 2, at_b, points[1], true);
+  vars->normal = geometry(tape, &point, 2, normal, normals, false);
+  vars->distance = geometry(tape, &point, 1, &closest->distance, &gap, false);
+  return s2_ok();
 }
 
 // ---- Joints -----------------------------------------------------------------------------------
@@ -182,8 +239,8 @@ S2Var s2_world_tape_joint_error(S2WorldTape *tape, S2World *world, int32_t slot,
     length = bodies[i] == S2_NONE ? length : fmax(length, world->bodies.at[bodies[i]].reach);
   }
   Errors errors = {slot, length > 0 ? length : 1};
-  S2Var rows = s2_world_tape_measure(tape, world, ROWS + 1, numbers, measure_errors, &errors,
-                                     count, places);
+  S2Var rows =
+      s2_world_tape_measure(tape, world, ROWS + 1, numbers, measure_errors, &errors, count, places);
   S2Tape *of = s2_world_tape_of(tape);
   if (rows == 0 || value == 0) {
     return 0;

@@ -76,6 +76,20 @@ S2Var s2_world_tape_reaction(S2WorldTape *tape, const S2World *world, int32_t sl
 // The node of S2JointInfo.error, which is `value`.
 S2Var s2_world_tape_joint_error(S2WorldTape *tape, S2World *world, int32_t slot, double value);
 
+// The nodes of what s2_world_raycast found; of arguments, `which` is a number of from and to.
+typedef struct S2RayVars {
+  S2Var point, normal, fraction;
+} S2RayVars;
+S2RayVars s2_world_tape_ray(S2WorldTape *tape, const S2World *world, S2Vec2 from, S2Vec2 to,
+                            const S2RayResult *result, int arguments, const S2Argument *argument);
+// The same of s2_world_closest. S2_UNAVAILABLE where the bodies overlap by more than their contact
+// geometry tells.
+typedef struct S2ClosestVars {
+  S2Var distance, point_a, point_b, normal;
+} S2ClosestVars;
+S2Status s2_world_tape_closest(S2WorldTape *tape, const S2World *world, S2BodyId a, S2BodyId b,
+                               const S2ClosestBodies *closest, S2ClosestVars *vars);
+
 // Numbers that a function of the world gives, as it depends on some places: by extrapolated central
 // differences, exact to 1e-10 or so. The world is as it was afterwards.
 typedef void S2WorldMeasure(const void *user, const S2World *world, double *numbers);

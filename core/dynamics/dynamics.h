@@ -501,8 +501,8 @@ typedef struct S2Contact {
   double gap;                             // m
   double normal_impulse, tangent_impulse; // N s on a, along the normal and the left-turned normal
   bool sliding;                           // carries an impulse and its friction is at its bound
-  int32_t shape_a, shape_b; // which of the world's
-  uint32_t feature;         // of those, the same in the next step
+  int32_t shape_a, shape_b;               // which of the world's
+  uint32_t feature;                       // of those, the same in the next step
 } S2Contact;
 
 // Contacts (sensors excluded) closer than contact_margin after the last step; valid until the next

@@ -95,7 +95,8 @@ return function(sim, host)
     end
     local near = type(key) == "string" and host.nearest(key, names)
     host.fail("bad argument #3 to '%s' (unknown key '%s'%s)", what, tostring(key),
-      near and ("; did you mean '%s'?"):format(near) or "")
+      near and ("; did you mean '%s'?"):format(near)
+        or "; known: " .. table.concat(table.move(names, 1, #names, 1, {}), ", "))
   end
 
   local function read_options(what, options, method)
@@ -132,6 +133,10 @@ return function(sim, host)
     local lower = layout:read(options.lower, what .. ": lower", -math.huge)
     local upper = layout:read(options.upper, what .. ": upper", math.huge)
     for i = 1, layout.count do
+      if lower[i] ~= lower[i] or upper[i] ~= upper[i] then
+        host.fail("%s: %s: %s: a number expected, got nan", what, lower[i] ~= lower[i] and "lower" or "upper",
+          layout:name(i))
+      end
       if not (lower[i] <= upper[i]) then
         host.fail("%s: %s: the lower bound %.14g is not below the upper bound %.14g", what,
           layout:name(i), lower[i], upper[i])

@@ -459,14 +459,53 @@ test("what does not take tracked numbers says so", function()
   local message = "number expected, got a tracked number; x:value%(%) or sim.stop_gradient%(x%)"
   for _, f in ipairs {
     function(x) return world:run { duration = x } end,
-    function(x) return world:raycast({ 0, x }, { 1, 0 }) end,
+    function(x) return world:query_point { 0, x } end,
     function(x) return sim.random.uniform(0, x) end,
-    function(x) return sim.kkt.solve { W = { { x } }, c = { 1 } } end,
   } do
     raises(message, inside(f))
   end
   raises("integer expected, got a tracked number; x:value", inside(function(x) world:step(x) end))
   eq(#world.bodies, 1)
+end)
+
+test("where Lua asks nobody: keys of tables, formats of %s, other coroutines", function()
+  eq(sim.grad(function(x)
+    local t = { "first" }
+    eq(t[x], nil)
+    eq(t[x:value()], "first")
+    eq(("%s"):format(x), "1.0 (tracked)")
+    local co = coroutine.wrap(function(y)
+      coroutine.yield(y * 2)
+      error "not reached"
+    end)
+    return co(x)
+  end, 1), 2.0)
+  for _, f in ipairs {
+    function(x) return ("%g"):format(x) end, function(x) return math.floor(x) end,
+    function(x) for _ = 1, x do end end, function(x) return ("a"):rep(x) end, function(x) return io.write(x) end,
+  } do
+    raises("tracked number, use sim.sin .* x:value%(%) where a plain number is needed", inside(f))
+  end
+end)
+
+test("snapshots and recordings keep plain numbers", function()
+  local kept
+  local path = os.tmpname()
+  os.remove(path)
+  path = path .. ".csv"
+  local g = sim.grad(function(x)
+    local w = sim.world { dt = 0.01 }
+    w:circle { radius = 0.5, mass = x, position = { x, 0 }, name = "ball" }
+    w:record(path)
+    w:step(2)
+    kept = w:snapshot()
+    return w.bodies.ball.x
+  end, 2)
+  os.remove(path)
+  eq(g, 1.0)
+  local w = sim.world {}
+  w:restore(kept)
+  eq({ w.bodies.ball.mass, w.bodies.ball.x, math.type(w.bodies.ball.x) }, { 2.0, 2.0, "float" })
 end)
 
 test("numbers of an ended call", function()

@@ -225,33 +225,70 @@ local makers = {
     return w:rope { a = a, b = b, anchor_a = { p.x, 0.1 }, anchor_b = { 1.4, 0.3 }, max_length = 0.745 }
   end,
   wheel = function(w, a, b, p)
-    return w:wheel { a = a, b = b, anchor = { p.x, 0.1 }, axis = { 0.2, 1 }, stiffness = 80, damping = 2 }
+    return w:wheel { a = a, b = b, motor = { speed = 1, max_torque = 3 }, anchor = { p.x, 0.1 }, axis = { 0.2, 1 }, stiffness = 80, damping = 2 }
   end,
 }
+
+local more = {
+  nonlinear_spring = function(w, a, b, p)
+    return w:spring { a = a, b = b, anchor_a = { p.x, 0.1 }, anchor_b = { 1.4, 0.3 }, stiffness = 50, quadratic = 10, cubic = 5 }
+  end,
+  matrix = function(w, a, b, p)
+    return w:weld { a = a, b = b, anchor = { p.x, 0.1 },
+      compliance = { { 1e-3, 1e-4, 0 }, { 1e-4, 2e-3, 0 }, { 0, 0, 1e-2 } } }
+  end,
+  mouse = function(w, a, b, p)
+    w:distance { a = a, b = b, anchor_a = { p.x, 0.1 }, anchor_b = { 1.4, 0.3 } }
+    return w:mouse { body = b, target = { 1.5, 1 }, stiffness = 50, damping = 3 }
+  end,
+  lock = function(w, a, b, p)
+    w:distance { a = a, b = b, anchor_a = { p.x, 0.1 }, anchor_b = { 1.4, 0.3 } }
+    return w:lock { body = b, x = true, angle = true }
+  end,
+  gear = function(w, a, b, p)
+    local first = w:hinge { a = a, anchor = { 0, 0 } }
+    return w:gear { joint_a = first, joint_b = w:hinge { a = b, anchor = { 1.5, p.x } }, ratio = 2 }
+  end,
+  ground_friction = function(w, a, b, p)
+    w:distance { a = a, b = b, anchor_a = { p.x, 0.1 }, anchor_b = { 1.4, 0.3 } }
+    return w:ground_friction { body = b, max_force = 0.5, max_torque = 0.2 }
+  end,
+}
+
+-- Steps of differences: short where a limit is near, or forces turn what they are the cause of. Rows of
+-- ground friction lie along what they act on to 1e-3 (docs/gradients.md).
+local function reactions(name, make, way, settings)
+  local short = name == "slider" or name == "rope"
+  local step = short and 1e-5 or settings.geometric_stiffness and 1e-4 or 1e-3
+  test(("reactions of a %s, %s"):format(name, way), function()
+    agrees(function(p)
+      local world = { dt = 0.01 }
+      for key, value in pairs(settings) do world[key] = value end
+      local w = sim.world(world)
+      local a = w:box { size = { 1, 0.3 }, position = { 0.5, 0 }, mass = p.m, angular_velocity = 1 }
+      local b = w:box { size = { 0.6, 0.3 }, position = { 1.5, 0.4 }, velocity = { 2, 0.3 } }
+      w:hinge { a = a, anchor = { 0, 0 } }
+      local joint = make(w, a, b, p)
+      local sum = 0
+      for _ = 1, 12 do
+        w:step()
+        sum = sum + joint.force[1] + 0.01 * joint.force[2] ^ 2 + 2 * joint.torque + 30 * joint.impulse[1]
+      end
+      return sum
+    end, { m = 1.3, x = 0.7 }, name == "ground_friction" and 1e-4 or 1e-6, { step = step })
+  end)
+end
+
+for name, make in pairs(more) do reactions(name, make, "plain", {}) end
 
 for name, make in pairs(makers) do
   for way, settings in pairs {
     plain = {}, none = { stabilization = "none" }, theta = { alpha = 0.6, beta = 0.6 }, bisect = { stepping = "bisect" },
+    turning = { geometric_stiffness = "on" }, psd = { geometric_stiffness = "psd" },
     -- (what is just taut after the first part is on an edge in the second)
     substeps = name ~= "rope" and { substeps = 2 } or nil,
   } do
-    test(("reactions of a %s, %s"):format(name, way), function()
-      agrees(function(p)
-        local world = { dt = 0.01 }
-        for key, value in pairs(settings) do world[key] = value end
-        local w = sim.world(world)
-        local a = w:box { size = { 1, 0.3 }, position = { 0.5, 0 }, mass = p.m, angular_velocity = 1 }
-        local b = w:box { size = { 0.6, 0.3 }, position = { 1.5, 0.4 }, velocity = { 2, 0.3 } }
-        w:hinge { a = a, anchor = { 0, 0 } }
-        local joint = make(w, a, b, p)
-        local sum = 0
-        for _ = 1, 12 do
-          w:step()
-          sum = sum + joint.force[1] + 0.01 * joint.force[2] ^ 2 + 2 * joint.torque + 30 * joint.impulse[1]
-        end
-        return sum
-      end, { m = 1.3, x = 0.7 }, 1e-6, { step = (name == "slider" or name == "rope") and 1e-5 or 1e-3 })
-    end)
+    reactions(name, make, way, settings)
   end
 end
 

@@ -604,6 +604,7 @@ test("what has no derivative says so", function()
     end, 0.5
   end
   raises("world:resolve_overlaps%(%) has no derivative yet", with(function(w) w:resolve_overlaps() end))
+  raises("world:linearize%(%) has no derivative yet", with(function(w) w:linearize {} end))
   raises("changing a body's type has no derivative yet", with(function(_, a) a.type = "static" end))
   for _, name in ipairs { "tolerance", "contact_margin", "smoothing" } do
     raises("World." .. name .. " has no derivative: .*x:value%(%)", with(function(w, _, p) w[name] = p end))
