@@ -518,11 +518,12 @@ static void take_displacement(Solve *solve) {
   }
 }
 
-// Modes are told relative to what was to be removed.
+// Modes are told relative to what was to be removed: of what is open, nothing.
 static void scale_mend(S2Problem *problem, const S2Note *note) {
   problem->velocity_scale = S2_PROJECTION_TRIGGER * note->island.length;
   for (int r = 0; r < problem->rows; r++) {
-    problem->velocity_scale = fmax(problem->velocity_scale, fabs(problem->row[r].bias));
+    double bias = problem->row[r].bias, error = is_equation(problem, r) ? fabs(bias) : -bias;
+    problem->velocity_scale = fmax(problem->velocity_scale, error);
   }
 }
 
