@@ -72,9 +72,7 @@ static unsigned box_mode(const S2VjpPoint *at, int k, double edge, bool beyond,
   if (low || high) {
     to->mode[k] = !beyond ? S2_STICK : low ? S2_SLIDE_MINUS : S2_SLIDE_PLUS;
   }
-  to->bound[unit->row] = to->mode[k] == S2_SLIDE_PLUS    ? 1
-                         : to->mode[k] == S2_SLIDE_MINUS ? -1
-                                                         : 0;
+  to->bound[unit->row] = to->mode[k] == S2_SLIDE_PLUS ? 1 : to->mode[k] == S2_SLIDE_MINUS ? -1 : 0;
   return low || high ? S2_VJP_WEAK : 0;
 }
 
