@@ -92,8 +92,15 @@ return function(sim, host)
   Actuator.__newindex = function(_, key) fail("Actuator.%s is read-only", tostring(key)) end
   Actuator.__tostring = function(self) return ("Actuator '%s'"):format(insides[self].name) end
 
+  -- A plain number; of a tracked one (a command, or the time where dt is tracked) its value.
+  local function plain(value)
+    return type(value) == "userdata" and sim.stop_gradient(value) or value
+  end
+
+  -- A command that is tracked stays so within the range.
   local function clip(actuator, value)
-    return math.max(actuator.range[1], math.min(actuator.range[2], value))
+    local clipped = math.max(actuator.range[1], math.min(actuator.range[2], plain(value)))
+    return clipped == plain(value) and value or clipped
   end
 
   -- The command that counts at time t: the last one given `delay` (in whole steps) before. Later
@@ -130,13 +137,13 @@ return function(sim, host)
       n = joint.axis
     else
       local q = joint.anchor_b
-      local dx, dy = p.x - q.x, p.y - q.y
-      local length = math.sqrt(dx * dx + dy * dy)
-      if length == 0 then return end
-      n = { x = dx / length, y = dy / length }
+      local dx, dy = p[1] - q[1], p[2] - q[2]
+      local length = sim.sqrt(dx * dx + dy * dy)
+      if plain(length) == 0 then return end
+      n = { dx / length, dy / length }
     end
-    push(joint.a, { force * n.x, force * n.y }, { at = p })
-    push(joint.b, { -force * n.x, -force * n.y }, { at = p })
+    push(joint.a, { force * n[1], force * n[2] }, { at = p })
+    push(joint.b, { -force * n[1], -force * n[2] }, { at = p })
   end
 
   local function effort(actuator, value)
@@ -170,7 +177,7 @@ return function(sim, host)
 
   local function apply_all(world, t, dt)
     local system = systems[world]
-    for _, actuator in ipairs(systems[world].actuators) do apply(actuator, t, dt) end
+    for _, actuator in ipairs(systems[world].actuators) do apply(actuator, plain(t), plain(dt)) end
   end
 
   local TURNING = { hinge = true, wheel = true, weld = true }
@@ -263,11 +270,11 @@ return function(sim, host)
   end
 
   local function command(world, actuator, value)
-    local history, t, clipped = actuator.history, world.time, clip(actuator, value)
+    local history, t, clipped = actuator.history, plain(world.time), clip(actuator, value)
     while #history > 0 and history[#history][1] >= t do history[#history] = nil end
     history[#history + 1] = { t, clipped }
     actuator.value = clipped
-    return clipped ~= value
+    return plain(clipped) ~= plain(value)
   end
 
   function methods.act(world, u)
@@ -284,7 +291,7 @@ return function(sim, host)
     for key, value in pairs(u) do -- all or none
       local actuator = (byname and system.byname or actuators)[key]
       if not actuator then fail("bad argument #1 to 'act' (no actuator '%s')", tostring(key)) end
-      if not finite(value) then
+      if not finite(plain(value)) then
         fail("bad argument #1 to 'act' ('%s': finite number expected, got %s)", actuator.name,
           describe(value))
       end

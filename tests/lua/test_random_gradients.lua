@@ -463,3 +463,42 @@ test("forces that turn about a body's centre, at beta = 1/2", function()
   end
   right(f, { y = 0, m = 0.7, beta = 0.5 }, 1e-6) -- there is a kink in the slope
 end)
+
+test("commands of actuators carry derivatives", function()
+  local function f(p)
+    local w = sim.world {}
+    local cart = w:box { size = { 0.4, 0.2 }, mass = p.m }
+    local pole = w:box { size = { 0.05, 0.5 }, mass = 0.2, position = { 0, 0.25 } }
+    local rail = w:slider { cart, nil, anchor = { 0, 0 }, axis = { 1, 0 } }
+    local hinge = w:hinge { pole, cart, anchor = { 0, 0 } }
+    local ball = w:circle { radius = 0.1, position = { 3, 0 }, mass = 1 }
+    local spring = w:spring { ball, nil, anchor_b = { 3, 1 }, stiffness = 50 }
+    w:actuator { name = "push", joint = rail, kind = "force", range = { -5, 5 } }
+    w:actuator { name = "turn", joint = hinge, kind = "torque", delay = 0.02 }
+    w:actuator { name = "pull", joint = spring, kind = "force" }
+    w:actuator { name = "lift", body = ball, kind = "force", direction = { 0, 1 } }
+    local clipped = 0
+    for i = 1, 40 do
+      clipped = clipped + w:act { push = p.k * (1 - rail.translation), turn = p.t * hinge.speed, pull = p.pull,
+        lift = i == 20 and p.lift or 0 }
+      w:step()
+    end
+    ok(clipped == 0)
+    return cart.x + pole.angle + ball.y
+  end
+  right(f, { m = 1, k = 3, t = -0.1, pull = 2, lift = 5 })
+  eq(sim.grad(function(p)
+    local w = sim.world { gravity = { 0, 0 } }
+    local cart = w:box { size = { 1, 1 }, mass = 1 }
+    w:actuator { name = "push", body = cart, kind = "force", direction = { 1, 0 }, range = { -5, 5 } }
+    eq(w:act { push = p.u }, 1)
+    w:step(10)
+    return cart.x
+  end, { u = 7 }), { u = 0.0 }) -- clipped
+  raises("push.*finite number expected", function()
+    local w = sim.world {}
+    local cart = w:box { size = { 1, 1 } }
+    w:actuator { name = "push", body = cart, kind = "force", direction = { 1, 0 } }
+    w:act { push = cart }
+  end)
+end)
