@@ -171,6 +171,49 @@ static void contacts_on_the_boundary_are_flagged(void **state) {
   s2_arena_free(&arena);
 }
 
+static void what_is_near_a_boundary_is_on_its_side(void **state) {
+  (void)state;
+  static Case c;
+  static Gradient g;
+  S2Arena arena;
+  s2_arena_init(&arena);
+  S2Rng rng = s2_rng_seeded(6);
+  const double arms[2] = {-2, 2}, slow = 1e-9; // the problem's velocities are about 1
+  for (int way = -1; way <= 1; way += 2) {
+    make_box(&c, 2, arms, 0.5, 2, way * (0.5 + slow), &rng);
+    assert_true(solve(&c, &arena));
+    assert_int_equal(vjp(&c, c.dv, NULL, &g, &arena), 0);
+    check_number(g.rhs[1] * 2, c.dv[1]); // it slides
+    make_box(&c, 2, arms, 0.5, 2, way * (0.5 - slow), &rng);
+    assert_true(solve(&c, &arena));
+    assert_int_equal(vjp(&c, c.dv, NULL, &g, &arena), S2_VJP_REDUNDANT);
+    check_number(g.rhs[1], 0); // it sticks
+  }
+  s2_arena_free(&arena);
+}
+
+static void a_boundary_with_the_same_on_both_sides_is_none(void **state) {
+  (void)state;
+  static Case c;
+  static Gradient g;
+  S2Arena arena;
+  s2_arena_init(&arena);
+  S2Rng rng = s2_rng_seeded(7);
+  const double arm = 0;
+  make_box(&c, 1, &arm, -1, 2, 0.1, &rng); // without friction
+  c.rhs[2] = 0;                            // touches and does not press
+  c.lambda[0] = c.lambda[1] = 0;
+  c.v[0] = c.v[2] = 0;
+  c.v[1] = 0.1;
+  c.dv[0] = c.dv[2] = 0;
+  c.dv[1] = 1;
+  assert_int_equal(vjp(&c, c.dv, NULL, &g, &arena), 0);
+  check_number(g.rhs[1] * 2, 1);
+  c.dv[2] = 1;
+  assert_int_equal(vjp(&c, c.dv, NULL, &g, &arena), S2_VJP_WEAK);
+  s2_arena_free(&arena);
+}
+
 // Hinges only: the adjoint is the problem itself with dl/dv for a force. The heavy end makes the
 // rows a million times softer together than each alone.
 static void chain_with_a_heavy_end_is_its_own_adjoint(void **state) {
@@ -449,6 +492,8 @@ int main(void) {
       cmocka_unit_test(box_on_four_contacts),
       cmocka_unit_test(undetermined_loads_are_those_of_least_norm),
       cmocka_unit_test(contacts_on_the_boundary_are_flagged),
+      cmocka_unit_test(what_is_near_a_boundary_is_on_its_side),
+      cmocka_unit_test(a_boundary_with_the_same_on_both_sides_is_none),
       cmocka_unit_test(chain_with_a_heavy_end_is_its_own_adjoint),
       cmocka_unit_test(floor_bears_a_stack),
       cmocka_unit_test(nothing_to_do),

@@ -16,10 +16,13 @@ static double part_of(double x, bool positive) {
   return positive ? fmax(x, 0) : fmin(x, 0);
 }
 
-// (part(x) - part(y))/(x - y); the derivative where they are equal.
+// (part(x) - part(y))/(x - y); the derivative where they are equal, at 0 the mean of both sides.
 static double slope(double x, double y, double size, bool positive) {
   if (fabs(x - y) > 1e-9 * size) { // nearer both have the same sign or neither counts
     return (part_of(x, positive) - part_of(y, positive)) / (x - y);
+  }
+  if (fabs(x + y) <= 1e-13 * size) { // as in geometric.c: an anchor in the centre of a body
+    return 0.5;
   }
   return positive ? x + y > 0 : x + y < 0;
 }

@@ -138,8 +138,9 @@ static void rigid_vjp(S2JointUndo *undo, const S2JointRow *row, double bias, S2R
   bar->speed += bias * blend->reflect;
   bar->bend += bias * blend->ahead * h / 2;
   undo->bar->h += bias * (blend->ahead / 2 * row->bend - (mended + blend->mend) * row->value / h);
-  if (!undo->step->stiff[undo->slot] && blend->beta >= 0.5) { // at 1/2 that to the right
-    double beta = blend->beta, by = bias / (beta * beta);
+  if (!undo->step->stiff[undo->slot] && blend->beta >= 0.5) {
+    // Below 1/2 there is none, at 1/2 the mean of both sides.
+    double beta = blend->beta, by = (beta > 0.5 ? 1 : 0.5) * bias / (beta * beta);
     undo->bar->gradient->beta -=
         by * ((blend->reflect > 0 ? row->speed : 0) + (blend->ahead > 0 ? h / 2 * row->bend : 0) +
               (blend->mend > 0 ? row->value / h : 0));

@@ -99,7 +99,7 @@ static void add_equation(Midpoint *m, Member *member, int index, bool angular) {
 static void add_driven(Midpoint *m, Member *member, int index, double bound) {
   add_term(m, member, index, DRIVEN);
   Term *term = &member->term[member->count - 1];
-  term->law = fabs(term->lambda) == bound ? FORCED : DRIVEN;
+  term->law = fabs(term->lambda) >= bound * (1 - 1e-9) ? FORCED : DRIVEN; // Newton's steps round
 }
 
 static void make_member(Midpoint *m, int32_t slot, Member *member) {

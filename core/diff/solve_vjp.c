@@ -260,7 +260,6 @@ double s2_arrival_vjp(S2Undo *undo, const S2Touch *touch, int k, double bar, S2P
   bool alike = fabs(a) <= 1e-12 * (fabs(free_u) + fabs(given)) / h;
   if ((a < 0 || alike) && gap > 0) {
     double a_bar = (alike ? 0.5 : 1) * bar * gap / speed;
-    undo->gradient->flags |= alike ? S2_GRADIENT_WEAK : 0;
     s2_touch_velocity_vjp(touch, k, n, step->free_v, a_bar / h, undo->bar.free_v, point,
                           &point->normal);
     s2_touch_velocity_vjp(touch, k, n, step->v0, -a_bar / h, undo->bar.v0, point, &point->normal);

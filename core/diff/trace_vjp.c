@@ -420,6 +420,8 @@ static void commit_vjp(S2Undo *undo, int index) {
   // Parts of a step are as long as each other; one that was cut short ends at the time it reached.
   double elapsed = def->stepping_partial ? note->t - undo->world.kept.time
                                          : def->dt / (def->substeps > 1 ? def->substeps : 1);
+  // Impulses are those of the last attempt, as if it had lasted all that time.
+  double whole = def->stepping == S2_BISECT ? elapsed / note->h : 1;
   set(undo, undo->step.q1, note->before);
   set(undo, undo->step.v2, note->more);
   set(undo, undo->step.v1, note->v1);
@@ -442,8 +444,8 @@ static void commit_vjp(S2Undo *undo, int index) {
     S2JointGradient *joint = &g->joint[slot];
     const S2Joint *of = &undo->world.joints.at[slot];
     for (int r = 0; r < S2_JOINT_ROWS; r++) {
-      undo->bar.joint_impulse[S2_JOINT_ROWS * slot + r] = joint->impulse[r];
-      undo->impulse_bar[S2_JOINT_ROWS * slot + r] = joint->impulse[r];
+      undo->bar.joint_impulse[S2_JOINT_ROWS * slot + r] = whole * joint->impulse[r];
+      undo->impulse_bar[S2_JOINT_ROWS * slot + r] = whole * joint->impulse[r];
       joint->impulse[r] = 0;
     }
     g->dt += joint->reaction_time * elapsed / def->dt;

@@ -93,7 +93,7 @@
 // bodies that jam), and the part of the bound that may be carried across them: the force is then
 // beyond its bound by half the square of it.
 #define S2_GROUND_PASSES 16
-#define S2_GROUND_ASKEW  1e-3
+#define S2_GROUND_ASKEW  1e-5
 // bisect: overlap accepted (part of a body's size), the tolerance without which halving might never
 // end, and the smallest part of dt tried.
 #define S2_BISECT_TOLERANCE 1e-6

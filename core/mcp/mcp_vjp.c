@@ -56,6 +56,8 @@ static const double GROWN = 1e10;
 enum { SIEVE = 5, PROBES = 3, PASSES = 2 }; // the second pass takes out the rounding of the first
 static const double REMAINS = 1e-3, DOUBT = 1e-8;
 
+static const double SAME = 1e-9; // p of both sides of an edge, in parts of it
+
 // A vector of the adjoint system: (p, eta), or what its equations miss.
 typedef struct Pair {
   S2Quad *node; // nodes + 1
@@ -86,6 +88,7 @@ struct S2McpLinear {
   double *p_node, *rhs;                      // p and dl/dc, 3 a node
   double *force;                             // J' lambda, 3 a node; local form only
   double *eta_row, *u_row;                   // 1 a row; u_row = J p
+  S2McpLinear *beyond; // where a contact is on an edge: as on the other side of all; else NULL
 };
 
 static bool smooth(const S2McpLinear *l, int k) {
@@ -427,46 +430,9 @@ static void factor(S2McpLinear *l) {
   }
 }
 
-// Of a unit that touches: a contact at the boundary of two modes, and the way friction without a
-// cone (mu = 0) would act, which its unit knows nothing of.
-static void settle(S2McpLinear *l, int k, const double *u, const double *lambda, S2Mode *mode) {
-  const S2Unit *unit = &l->system.unit[k];
-  double n = lambda[0], t = lambda[1];
-  double x = n - (u[0] + unit->c[0] * n + unit->b0[0]);
-  double y = t - (u[1] + unit->c[1] * t + unit->b0[1]);
-  if (unit->kind == S2_UNIT_BOX) {
-    if (fabs(x - unit->lo) <= S2_VJP_EDGE || fabs(x - unit->hi) <= S2_VJP_EDGE) {
-      l->flags |= S2_VJP_WEAK;
-      *mode = S2_STICK;
-    }
-    l->bound[unit->row] = *mode == S2_SLIDE_PLUS ? 1 : *mode == S2_SLIDE_MINUS ? -1 : 0;
-    return;
-  }
-  if (fabs(x) <= S2_VJP_EDGE) {
-    l->flags |= S2_VJP_WEAK;
-    *mode = S2_SEPARATE;
-  } else if (unit->kind == S2_UNIT_CONTACT && x > 0 &&
-             fabs(fabs(y) - unit->mu * x) <= S2_VJP_EDGE) {
-    l->flags |= S2_VJP_WEAK;
-    *mode = S2_STICK;
-  }
-  if (unit->kind == S2_UNIT_CONTACT) {
-    l->sign[unit->row + 1] = *mode == S2_SLIDE_PLUS ? 1 : *mode == S2_SLIDE_MINUS ? -1 : 0;
-    return;
-  }
-  const S2Problem *problem = l->system.problem;
-  int friction = unit->row + 1;
-  if (*mode != S2_SEPARATE && friction < problem->rows &&
-      problem->row[friction].coupled_to == unit->row) {
-    double slip = (l->u_row[friction] + problem->row[friction].bias) / problem->velocity_scale;
-    bool slow = fabs(slip) <= S2_VJP_EDGE;
-    l->flags |= slow ? S2_VJP_WEAK : 0;
-    l->sign[friction] = slow ? 0 : slip > 0 ? -1 : 1;
-  }
-}
-
-S2McpLinear *s2_mcp_linearise(const S2Problem *problem, const double *v, const double *lambda,
-                              S2Arena *arena) {
+// `beyond`: what is on an edge counts as on its other side.
+static S2McpLinear *linearise(const S2Problem *problem, const double *v, const double *lambda,
+                              bool beyond, S2Arena *arena) {
   S2McpLinear *l = make(problem, v, lambda, arena);
   S2System *system = &l->system;
   if (!s2_all_finite(v, 3 * problem->nodes) || !s2_all_finite(lambda, problem->rows)) {
@@ -477,15 +443,20 @@ S2McpLinear *s2_mcp_linearise(const S2Problem *problem, const double *v, const d
   s2_system_read(system, v, lambda, l->x.node, l->x.unit);
   s2_system_row_velocity(system, l->x.node, l->u);
   s2_mcp_row_velocity(problem, v, l->u_row);
-  s2_refine_modes(system, l->u, l->x.unit, mode);
-  for (int k = 0; k < system->units; k++) {
-    if (system->unit[k].kind != S2_UNIT_BILATERAL) {
-      settle(l, k, l->u + 2 * k, l->x.unit + 2 * k, &mode[k]);
-    }
-  }
+  S2VjpPoint at = {system, l->u, l->x.unit, l->u_row};
+  l->flags |= s2_vjp_modes(&at, beyond, &(S2VjpModes){mode, l->bound, l->sign});
   s2_refine_respond(system, mode, WEIGHT, l->response);
   transpose(l);
   factor(l);
+  return l;
+}
+
+S2McpLinear *s2_mcp_linearise(const S2Problem *problem, const double *v, const double *lambda,
+                              S2Arena *arena) {
+  S2McpLinear *l = linearise(problem, v, lambda, false, arena);
+  if ((l->flags & S2_VJP_WEAK) != 0) {
+    l->beyond = linearise(problem, v, lambda, true, arena);
+  }
   return l;
 }
 
@@ -788,6 +759,21 @@ static bool solve_flagged(S2McpLinear *l, const double *dl_dv, const double *dl_
   return isfinite(dot(l, &l->x, &l->x)) && isfinite(dot(l, &l->r, &l->r));
 }
 
+// Is the derivative of both sides of all edges the same? Then they are none.
+static bool same_beyond(S2McpLinear *l, const double *dl_dv, const double *dl_dlambda) {
+  S2McpLinear *beyond = l->beyond;
+  unsigned flags = beyond->flags;
+  if ((flags & S2_VJP_SINGULAR) != 0 || !solve_flagged(beyond, dl_dv, dl_dlambda, &flags) ||
+      (flags & (S2_VJP_UNDETERMINED | S2_VJP_SINGULAR)) != 0) {
+    return false;
+  }
+  double size = reach(l);
+  for (int i = 0; i < l->system.nodes; i++) {
+    beyond->x.node[i] -= l->x.node[i];
+  }
+  return reach(beyond) <= SAME * size;
+}
+
 unsigned s2_mcp_linear_vjp(S2McpLinear *l, const double *dl_dv, const double *dl_dlambda,
                            const S2McpGradient *gradient) {
   const S2System *system = &l->system;
@@ -800,6 +786,9 @@ unsigned s2_mcp_linear_vjp(S2McpLinear *l, const double *dl_dv, const double *dl
   if (!solve_flagged(l, dl_dv, dl_dlambda, &flags)) {
     fill_all(problem, gradient, NAN);
     return flags | S2_VJP_SINGULAR;
+  }
+  if (l->beyond != NULL && same_beyond(l, dl_dv, dl_dlambda)) {
+    flags &= ~(unsigned)S2_VJP_WEAK;
   }
   unpack(l);
   for (int i = 0; i < 3 * problem->nodes; i++) {

@@ -5,7 +5,7 @@
 //
 // (mcp_vjp.c has the meaning of p and eta). An island of a ball on the floor costs a microsecond
 // so, a tenth of what the general way needs to set itself up. Rows that repeat each other, or
-// nearly, are left to that.
+// nearly, are left to that, and so is what may be on an edge.
 #include "mcp/mcp_vjp_stages.h"
 #include "mcp/solvers.h"
 
@@ -72,21 +72,16 @@ static bool read_box(Small *s, int row) {
   const S2Row *of = &s->problem->row[row];
   double w = diagonal(s, row), x = lead(s, row, w), scale = w / s->problem->velocity_scale;
   bool edge = fabs(x - of->lo * scale) <= S2_VJP_EDGE || fabs(x - of->hi * scale) <= S2_VJP_EDGE;
-  s->flags |= edge ? S2_VJP_WEAK : 0;
-  s->bound[row] = edge ? 0 : x > of->hi * scale ? 1 : x < of->lo * scale ? -1 : 0;
-  return s->bound[row] != 0 || hold(s, row, w);
+  s->bound[row] = x > of->hi * scale ? 1 : x < of->lo * scale ? -1 : 0;
+  return !edge && (s->bound[row] != 0 || hold(s, row, w));
 }
 
 // A contact with its friction row, if it has one; sigma as in s2_mcp_linearise.
 static bool read_contact(Small *s, int row, bool rough) {
   const S2Row *friction = &s->problem->row[row + 1];
   double w = diagonal(s, row), x = lead(s, row, w);
-  if (fabs(x) <= S2_VJP_EDGE) {
-    s->flags |= S2_VJP_WEAK;
-    return true;
-  }
-  if (!(x > 0)) {
-    return true;
+  if (!(x > S2_VJP_EDGE)) {
+    return x < -S2_VJP_EDGE;
   }
   if (!hold(s, row, w) || !rough) {
     return s->held[s->count - 1].row == row;
@@ -94,10 +89,8 @@ static bool read_contact(Small *s, int row, bool rough) {
   double w_t = diagonal(s, row + 1);
   if (friction->mu > 0) {
     double y = lead(s, row + 1, w_t), bound = friction->mu * w_t / w * x;
-    bool edge = fabs(fabs(y) - bound) <= S2_VJP_EDGE;
-    s->flags |= edge ? S2_VJP_WEAK : 0;
-    if (edge || fabs(y) <= bound) {
-      return hold(s, row + 1, w_t);
+    if (fabs(y) <= bound + S2_VJP_EDGE) {
+      return fabs(y) < bound - S2_VJP_EDGE && hold(s, row + 1, w_t);
     }
     s->sign[row + 1] = y > 0 ? 1 : -1;
   } else {
@@ -116,7 +109,7 @@ static bool read_contact(Small *s, int row, bool rough) {
   return true;
 }
 
-// Which rows hold; false: too many.
+// Which rows hold; false: too many, or that is not clear.
 static bool read(Small *s) {
   const S2Problem *problem = s->problem;
   for (int r = 0; r < problem->rows; r++) {

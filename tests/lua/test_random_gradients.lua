@@ -1,0 +1,504 @@
+-- Random scenes as a script would make them, every number of them a parameter, against extrapolated
+-- central differences. A scene is data: lists of bodies and joints whose numbers are p.
+local sim = require "sim2d"
+
+local R
+local function u(lo, hi) return R:uniform(lo, hi) end
+local function pick(t) return t[R:integer(1, #t)] end
+local function chance(x) return u(0, 1) < x end
+
+-- ---- Scenes ----------------------------------------------------------------------------------
+
+local function add(s, kind, numbers, type)
+  s.made[#s.made + 1] = { kind = kind, type = type }
+  s.p.bodies[#s.p.bodies + 1] = numbers
+  return #s.made
+end
+
+local function ground(s, angle)
+  return add(s, "box", { position = { 0, -0.5 }, size = { 40, 1 }, angle = angle or 0,
+    friction = u(0.2, 0.9), restitution = u(0, 0.5), surface_speed = chance(0.2) and u(-1, 1) or 0 }, "static")
+end
+
+local shapes = {
+  circle = function() return { radius = u(0.2, 0.3) } end,
+  box = function() return { size = { u(0.4, 0.6), u(0.3, 0.5) }, radius = chance(0.3) and 0.05 or nil } end,
+  capsule = function() return { length = u(0.2, 0.4), radius = u(0.1, 0.2) } end,
+  polygon = function()
+    return { vertices = { { u(0.2, 0.3), u(-0.1, 0.1) }, { u(-0.2, 0), 0.25 }, { u(-0.25, -0.15), u(-0.3, -0.2) } } }
+  end,
+  compound = function()
+    return { shapes = { { size = { 0.5, 0.2 }, density = u(1, 2) },
+      { radius = 0.15, position = { u(0.1, 0.2), 0.1 }, density = 1, friction = u(0.3, 0.7) } } }
+  end,
+}
+local NAMES = { "circle", "box", "capsule", "polygon", "compound" }
+
+local function body(s, kind, x, y, more)
+  local b = shapes[kind]()
+  b.position, b.angle = { x, y }, u(-1, 1)
+  b.velocity, b.angular_velocity = { u(-2, 2), u(-1, 1) }, u(-2, 2)
+  b.friction, b.restitution = u(0.1, 0.9), chance(0.5) and u(0, 0.8) or 0
+  if kind ~= "compound" then b.mass = u(0.5, 3) end
+  if chance(0.3) then b.linear_damping, b.angular_damping = u(0, 0.5), u(0, 0.5) end
+  for key, value in pairs(more or {}) do b[key] = value end
+  return add(s, kind, b)
+end
+
+local function joint(s, kind, a, b, numbers, locked)
+  s.joined[#s.joined + 1] = { kind = kind, a = a, b = b, locked = locked }
+  s.p.joints[#s.p.joints + 1] = numbers
+  return #s.joined
+end
+
+local function extras(t, force)
+  if chance(0.4) then
+    t.motor = { speed = u(-3, 3), [force or "max_torque"] = u(0.5, 8) }
+  elseif chance(0.4) then
+    t.friction = u(0.05, 1)
+  end
+  if chance(0.3) then t.limits = { -u(0.05, 0.5), u(0.05, 0.5) } end
+  if chance(0.3) then t.compliance, t.damping = u(1e-3, 1e-2), u(0.1, 3) end
+  return t
+end
+
+local kinds = {}
+
+function kinds.drop(s)
+  ground(s, u(-0.3, 0.3))
+  for i = 1, R:integer(1, 4) do body(s, pick(NAMES), 1.2 * i - 2, u(1.3, 1.8)) end
+end
+
+function kinds.slide(s) -- starts on the ground; ends sliding, rolling or at rest
+  ground(s)
+  for i = 1, R:integer(1, 3) do
+    local kind = pick { "circle", "box" }
+    local b = s.p.bodies[body(s, kind, 2 * i, 0, { angle = 0, angular_velocity = 0, velocity = { u(-4, 4), 0 } })]
+    b.position[2] = (b.radius and not b.size and b.radius or b.size[2] / 2) + 0.01
+  end
+end
+
+function kinds.stack(s)
+  ground(s)
+  local y = 0
+  for _ = 1, R:integer(2, 5) do
+    local h = u(0.3, 0.5)
+    body(s, "box", u(-0.05, 0.05), y + h / 2 + 0.002, { size = { u(0.5, 0.7), h }, angle = 0,
+      velocity = { 0, 0 }, angular_velocity = 0 })
+    y = y + h + 0.002
+  end
+  body(s, "circle", -1.5, y * 0.6, { velocity = { u(5, 8), 1 } })
+end
+
+function kinds.soft(s)
+  ground(s)
+  for i = 1, R:integer(1, 3) do
+    body(s, pick(NAMES), 1.2 * i, u(0.3, 0.6), { contact_compliance = u(1e-4, 2e-3),
+      contact_damping = u(0, 30), contact_viscosity = chance(0.3) and u(0.1, 2) or 0 })
+  end
+end
+
+function kinds.chain(s)
+  local x, y, last = 0, 3, nil
+  if chance(0.5) then ground(s) end
+  for _ = 1, R:integer(1, 5) do
+    local length, angle = u(0.4, 0.7), u(-1.2, 0.5)
+    local dx, dy = length * math.cos(angle), length * math.sin(angle)
+    local now = body(s, pick { "box", "capsule" }, x + dx / 2, y + dy / 2, { angle = angle })
+    local kind = pick { "hinge", "hinge", "slider", "weld" }
+    local t = { anchor = { x, y } }
+    if kind == "weld" then t.compliance = { linear = u(1e-3, 1e-2), angular = u(1e-3, 1e-2) }
+    elseif kind == "slider" then t.axis = { dx, dy } extras(t, "max_force")
+    else extras(t) end
+    joint(s, kind, now, last, t)
+    x, y, last = x + dx, y + dy, now
+  end
+end
+
+function kinds.strings(s)
+  for i = 1, R:integer(1, 3) do
+    local a, b = { 1.3 * i + 0.05, 2 }, { 1.3 * i + u(-1, 1), 4 }
+    local d = math.sqrt((a[1] - b[1]) ^ 2 + (a[2] - b[2]) ^ 2)
+    local now = body(s, pick(NAMES), 1.3 * i, 2)
+    local t = { anchor_a = a, anchor_b = b }
+    local kind = pick { "spring", "distance", "rope", "mouse", "lock" }
+    if kind == "spring" then
+      t.rest_length, t.stiffness, t.damping, t.cubic = d * u(0.7, 1.3), u(5, 100), u(0, 2), u(0, 50)
+    elseif kind == "rope" then t.max_length = d * u(1.02, 1.2)
+    elseif kind == "mouse" then t = { target = b, anchor = a, stiffness = u(5, 100), damping = u(0, 5) }
+    elseif kind == "lock" then t = { angular_velocity = u(-1, 1), compliance = chance(0.5) and 1e-3 or 0 } end
+    joint(s, kind, now, nil, t, kind == "lock" and { angle = true } or nil)
+  end
+end
+
+function kinds.car(s)
+  ground(s)
+  local frame = body(s, "box", 0, 0.85, { size = { 2, 0.4 }, mass = u(5, 20), angle = 0, angular_velocity = 0 })
+  for _, x in ipairs { -0.7, 0.7 } do
+    local wheel = body(s, "circle", x, 0.31, { radius = 0.3 })
+    joint(s, "wheel", wheel, frame, { anchor = { x, 0.31 }, axis = { u(-0.1, 0.1), 1 }, stiffness = u(500, 2000),
+      damping = u(20, 100), limits = chance(0.5) and { -0.1, 0.1 } or nil,
+      motor = { speed = u(-20, 5), max_torque = u(1, 20) } })
+  end
+end
+
+function kinds.gear(s)
+  local made = {}
+  for i = 1, 2 do
+    local now = body(s, "circle", 2 * i, 2, { velocity = { 0, 0 } })
+    -- Not in the centre: there joint errors stay 0, and what is mended only differences see.
+    made[i] = joint(s, "hinge", now, nil, extras { anchor = { 2 * i + 0.05, 2 } })
+  end
+  joint(s, "gear", made[1], made[2], { ratio = u(0.5, 2) })
+end
+
+function kinds.table(s) -- seen from above
+  s.p.world.gravity = { 0, 0 }
+  for i = 1, R:integer(2, 4) do
+    joint(s, "ground_friction", body(s, pick(NAMES), 0.9 * i, u(-0.2, 0.2)), nil,
+      { max_force = u(0.5, 5), max_torque = u(0.05, 0.5) })
+  end
+end
+
+local ORDER = { "drop", "slide", "stack", "soft", "chain", "strings", "car", "gear", "table" }
+
+local options = {
+  function() end,
+  function(s) s.world.stepping = "bisect" end,
+  function(s) if #s.joined == 0 then s.world.stepping = "event" end end,
+  function(s) s.world.stabilization = pick { "none", "pre", "post", "post_assembly", "baumgarte" } end,
+  function(s) s.p.world.alpha, s.p.world.beta = u(0.5, 1), u(0.5, 1) end,
+  function(s)
+    s.p.world.alpha, s.p.world.beta, s.world.geometric_stiffness = 0.5, 0.5, pick { "on", "psd" }
+  end,
+  function(s) s.world.substeps = R:integer(2, 3) end,
+  function(s) s.world.nonlinear = true end,
+  function(s) s.world.combine_friction, s.world.combine_restitution = pick { "average", "min" }, "multiply" end,
+}
+
+local FEATURES = { "none", "pd", "impulse", "clone", "snapshot", "two", "checkpoint", "fields" }
+
+local function scene(seed)
+  sim.random.seed(seed)
+  R = sim.random.split()
+  local s = { made = {}, joined = {}, world = {}, steps = R:integer(20, 60), weight = {},
+    p = { bodies = {}, joints = {}, world = { gravity = { 0, -9.81 }, dt = pick { 1 / 60, 1 / 120 } } } }
+  s.kind = ORDER[seed % #ORDER + 1]
+  kinds[s.kind](s)
+  options[(seed // #ORDER) % #options + 1](s)
+  s.feature = pick(FEATURES)
+  s.p.control = { kp = u(1, 10), kd = u(0.1, 1), to = { u(-1, 1), u(0.5, 2) } }
+  for i = 1, 6 * #s.made do s.weight[i] = u(-1, 1) end
+  return s
+end
+
+-- ---- Losses ----------------------------------------------------------------------------------
+
+local function with(t, more)
+  local copy = {}
+  for key, value in pairs(t) do copy[key] = value end
+  for key, value in pairs(more) do copy[key] = value end
+  return copy
+end
+
+local function build(s, p)
+  local w, joints, first = sim.world(with(p.world, s.world)), {}, nil
+  for i, made in ipairs(s.made) do
+    local b = w[made.kind](w, with(p.bodies[i], { type = made.type }))
+    first = first or (made.type == nil and b or nil)
+  end
+  for i, made in ipairs(s.joined) do
+    local t = with(p.joints[i], made.locked or {})
+    if made.kind == "gear" then
+      t.joint_a, t.joint_b = joints[made.a], joints[made.b]
+    else
+      t[1], t[2] = w.bodies[made.a], made.b and w.bodies[made.b]
+    end
+    joints[i] = w[made.kind](w, t)
+  end
+  return w, first
+end
+
+local function measure(s, w)
+  local sum = 0
+  for i, made in ipairs(s.made) do
+    local b, c = w.bodies[i], 6 * i - 5
+    if made.type == nil then
+      sum = sum + s.weight[c] * b.x + s.weight[c + 1] * b.y + s.weight[c + 2] * b.angle
+        + 0.3 * (s.weight[c + 3] * b.vx + s.weight[c + 4] * b.vy + s.weight[c + 5] * b.omega)
+    end
+  end
+  return sum
+end
+
+local function loss(s, p)
+  local w, body1 = build(s, p)
+  local c, sum, half = p.control, 0, s.steps // 2
+  if s.feature == "pd" then
+    w:before_step(function()
+      body1:apply_force { c.kp * (c.to[1] - body1.x) - c.kd * body1.vx, c.kp * (c.to[2] - body1.y) }
+    end)
+  end
+  sim.checkpoint(s.feature == "checkpoint" and 7 or nil)
+  w:run { steps = half }
+  if s.feature == "impulse" then
+    body1:apply_impulse({ 0.1 * c.kp, c.kd }, { at = body1:world_point { 0.1, 0.2 } })
+  elseif s.feature == "clone" then
+    local other = w:clone()
+    other:run { steps = 5 }
+    sum = measure(s, other)
+  elseif s.feature == "snapshot" then
+    local before = w:snapshot()
+    w:run { steps = 5 }
+    sum = measure(s, w)
+    w:restore(before)
+  elseif s.feature == "two" then
+    local other, body2 = build(s, p)
+    body2.velocity = body1.velocity
+    other:run { steps = 8 }
+    sum = measure(s, other)
+  elseif s.feature == "fields" then
+    body1.mass, body1.friction = 1 + 0.1 * c.kp, 0.2 + 0.3 * c.kd
+    body1.angular_velocity = 0.5 * body1.omega + c.kd
+    w.gravity = { 0.1 * c.kp, -9 }
+  end
+  w:run { steps = s.steps - half }
+  sim.checkpoint()
+  return sum + measure(s, w)
+end
+
+-- ---- Comparison ------------------------------------------------------------------------------
+
+local function leaves(t, path, list)
+  local keys = {}
+  for key in pairs(t) do keys[#keys + 1] = key end
+  table.sort(keys, function(a, b) return tostring(a) < tostring(b) end)
+  for _, key in ipairs(keys) do
+    local to = { table.unpack(path) }
+    to[#to + 1] = key
+    if type(t[key]) == "table" then leaves(t[key], to, list) else list[#list + 1] = to end
+  end
+  return list
+end
+
+local function at(t, path)
+  for _, key in ipairs(path) do t = t[key] end
+  return t
+end
+
+local function moved(t, path, by, depth)
+  depth = depth or 1
+  if depth > #path then return t + by end
+  return with(t, { [path[depth]] = moved(t[path[depth]], path, by, depth + 1) })
+end
+
+-- What a number is, whoever's it is.
+local function class_of(path)
+  local names = {}
+  for _, key in ipairs(path) do names[#names + 1] = type(key) == "string" and key or nil end
+  return table.concat(names, ".")
+end
+
+-- Extrapolated central difference, and how much the two one-sided ones differ.
+local function difference(s, path, h, middle)
+  local function f(by) return loss(s, moved(s.p, path, by)) end
+  local right, left, right2, left2 = f(h), f(-h), f(h / 2), f(-h / 2)
+  local d = (4 * (right2 - left2) / h - (right - left) / (2 * h)) / 3
+  local one = (4 * right2 - right - 3 * middle) / h
+  return d, math.abs(one - d)
+end
+
+-- "right", "wrong", or "switch" where differences of no two steps agree, or those of both sides do not.
+local function judge(s, path, g, floor, middle)
+  local x, last = at(s.p, path), nil
+  local size = class_of(path):find "compliance" and math.abs(x) or math.max(math.abs(x), 0.1)
+  local verdict = "switch"
+  for _, part in ipairs { 1e-4, 1e-5, 1e-3, 1e-6 } do
+    local d, kink = difference(s, path, part * size, middle)
+    local scale = math.max(math.abs(g), math.abs(d), floor)
+    local noise = 1e-14 * math.max(1, math.abs(middle)) / (part * size)
+    if math.abs(d - g) <= 1e-6 * scale + noise then return "right" end
+    if last and math.abs(d - last) < 0.1 * math.abs(d - g) and kink < 0.1 * math.abs(d - g) then
+      verdict = "wrong"
+    end
+    last = d
+  end
+  return verdict
+end
+
+local function examine(seed, most)
+  local s, count = scene(seed), { right = 0, wrong = 0, switch = 0 }
+  local middle, g = sim.value_and_grad(function(p) return loss(s, p) end, s.p)
+  eq(middle, loss(s, s.p), "seed " .. seed)
+  local list, classes, names, floor = leaves(s.p, {}, {}), {}, {}, 0
+  for _, path in ipairs(list) do
+    local class = class_of(path)
+    if not classes[class] then
+      classes[class], names[#names + 1] = { most = 0 }, class
+    end
+    local one_sided = at(s.p, path) == 0 and
+      (class:find "restitution" or class:find "viscosity" or class:find "compliance")
+    if not one_sided then table.insert(classes[class], path) end
+    classes[class].most = math.max(classes[class].most, math.abs(at(g, path)))
+    floor = math.max(floor, 1e-6 * math.abs(at(g, path)))
+  end
+  R:shuffle(names)
+  for i = 1, math.min(most, #names) do
+    local class = classes[names[i]]
+    local path = class[R:integer(1, math.max(1, #class))]
+    local what = path == nil and "switch" or judge(s, path, at(g, path), math.max(1e-3 * class.most, floor), middle)
+    count[what] = count[what] + 1
+    if what == "wrong" then
+      print(("  seed %d (%s, %s): %s"):format(seed, s.kind, s.feature, table.concat(path, ".")))
+    end
+  end
+  return count
+end
+
+test("gradients of random scenes are what differences give", function()
+  local sum = { right = 0, wrong = 0, switch = 0 }
+  for seed = 0, 80 do
+    for what, n in pairs(examine(seed, 5)) do sum[what] = sum[what] + n end
+  end
+  eq(sum.wrong, 0)
+  ok(sum.right >= 300, sum.right .. " numbers right")
+  print(("  %d right, %d at a switch"):format(sum.right, sum.switch))
+end)
+
+-- ---- What was found so -----------------------------------------------------------------------
+
+local function right(loss, p, step)
+  local worst = sim.check_grad(loss, p, { print = false, step = step or 1e-4 })
+  ok(worst < 1e-6, ("off by %.1e"):format(worst))
+end
+
+test("impulses of a bisected step turn with the right factor in the next", function()
+  local function f(p)
+    local w = sim.world { stepping = "bisect", dt = 0.02, geometric_stiffness = "on" }
+    w:box { type = "static", position = { 0, -0.5 }, size = { 20, 1 } }
+    local first = w:circle { radius = 0.1, position = { 1, 2 }, mass = p.m }
+    local ball = w:circle { radius = 0.1, position = { 1.8, 2 }, velocity = { 1, p.v } }
+    w:distance { first, nil, anchor_b = { 0, 2.2 } }
+    w:distance { ball, first }
+    w:circle { radius = 0.1, position = { 5, 0.6 }, velocity = { 0, -3 } } -- it halves steps
+    w:run { steps = 30 }
+    return ball.x + 0.5 * ball.y + first.vx
+  end
+  right(f, { m = 1, v = -1 })
+end)
+
+test("a mend next to an open limit tells modes by what it mends", function()
+  local function f(p)
+    local w = sim.world {}
+    w:box { type = "static", position = { 0, -0.5 }, size = { 50, 1 }, friction = 0.8 }
+    local frame = w:box { position = { 0, 0.85 }, size = { 2, 0.4 }, mass = p.m, velocity = { 1, 0 } }
+    for _, x in ipairs { -0.7, 0.7 } do
+      local tyre = w:circle { position = { x, 0.31 }, radius = 0.3, mass = 1, inertia = p.inertia, friction = 0.8 }
+      w:wheel { tyre, frame, anchor = { x, 0.31 }, axis = { p.lean, 1 }, stiffness = p.k, damping = 50,
+        limits = { -0.1, 0.1 }, motor = { speed = -10, max_torque = 8 } }
+    end
+    w:run { steps = 40 }
+    return frame.x + frame.y + frame.angle + frame.vx
+  end
+  local p = { m = 12, inertia = 0.05, k = 900, lean = 0.05 }
+  right(f, p)
+  sim.grad(f, p)
+  eq(sim.tape_stats().flags, {})
+end)
+
+test("points that share friction slide against each other", function()
+  for i = 1, 20 do
+    local function f(p)
+      local w = sim.world { dt = 0.01, combine_friction = "average" }
+      w:box { type = "static", position = { 0, -0.5 }, size = { 40, 1 }, friction = 0.1 + 0.03 * (i % 10) }
+      local rod = w:capsule { length = 0.4, radius = 0.15, position = { 0, 0.5 }, angle = p.angle, mass = p.m,
+        velocity = { 0.5 * (i % 4), -1 }, angular_velocity = i % 7 - 3, friction = 0.1,
+        contact_compliance = 1e-3, contact_damping = 10 * (i % 3) }
+      w:run { steps = 70 }
+      return rod.x + rod.y + rod.angle
+    end
+    right(f, { angle = 0.3, m = 0.8 })
+  end
+end)
+
+test("a motor at its bound in nonlinear steps", function()
+  for i = 1, 10 do
+    local function f(p)
+      local w = sim.world { nonlinear = true, dt = 0.01 }
+      local a = w:box { position = { 0.4, 3 }, size = { 0.35, 0.3 }, mass = p.m, velocity = { 0.1, 0 } }
+      local b = w:capsule { position = { 1, 3.1 }, length = 0.3, radius = 0.1, mass = 1, angular_velocity = p.w }
+      w:hinge { a, nil, anchor = { 0, 3 }, compliance = 2e-3, damping = 5,
+        motor = { speed = -1.4, max_torque = p.most } }
+      w:slider { b, a, anchor = { 0.8, 3 }, axis = { 0.4, -0.9 }, friction = p.friction }
+      w:run { steps = 4 }
+      return a.angle + b.x + 0.3 * b.vy
+    end
+    right(f, { m = 1.3, w = 0.5, most = 0.5 + 0.37 * i, friction = 0.1 + 0.023 * i })
+  end
+end)
+
+test("ground friction of bodies that collide", function()
+  local function f(p)
+    local w = sim.world { gravity = { 0, 0 }, dt = 1 / 60 }
+    local a = w:circle { radius = 0.25, position = { 0, 0 }, velocity = { 2, p.v }, mass = p.m, restitution = 0.5 }
+    local b = w:circle { radius = 0.25, position = { 0.8, 0.2 }, velocity = { -0.5, 1 }, mass = 1, restitution = 0.5 }
+    for _, body in ipairs { a, b } do
+      w:ground_friction { body, max_force = p.most, max_torque = 0.1 }
+    end
+    w:run { steps = 40 }
+    return a.x + a.y + b.x - b.y
+  end
+  right(f, { v = 0.3, m = 1.5, most = 1.2 })
+end)
+
+test("forces that turn about a body's centre, at beta = 1/2", function()
+  local function f(p)
+    local w = sim.world { dt = 0.02, alpha = 0.5, beta = p.beta, geometric_stiffness = "on" }
+    local bar = w:box { position = { 0.5, 0 }, size = { 1, 0.1 }, mass = 1, velocity = { 0.1, 1 } }
+    local disc = w:circle { radius = 0.2, position = { 1, p.y }, mass = p.m, angular_velocity = 3 }
+    w:hinge { bar, nil, anchor = { 0, 0 } }
+    w:hinge { disc, bar, anchor = { 1, 0 }, compliance = 1e-4 }
+    w:run { steps = 20 }
+    return bar.angle + disc.x + 0.2 * disc.angle
+  end
+  right(f, { y = 0, m = 0.7, beta = 0.5 }, 1e-6) -- there is a kink in the slope
+end)
+
+test("commands of actuators carry derivatives", function()
+  local function f(p)
+    local w = sim.world {}
+    local cart = w:box { size = { 0.4, 0.2 }, mass = p.m }
+    local pole = w:box { size = { 0.05, 0.5 }, mass = 0.2, position = { 0, 0.25 } }
+    local rail = w:slider { cart, nil, anchor = { 0, 0 }, axis = { 1, 0 } }
+    local hinge = w:hinge { pole, cart, anchor = { 0, 0 } }
+    local ball = w:circle { radius = 0.1, position = { 3, 0 }, mass = 1 }
+    local spring = w:spring { ball, nil, anchor_b = { 3, 1 }, stiffness = 50 }
+    w:actuator { name = "push", joint = rail, kind = "force", range = { -5, 5 } }
+    w:actuator { name = "turn", joint = hinge, kind = "torque", delay = 0.02 }
+    w:actuator { name = "pull", joint = spring, kind = "force" }
+    w:actuator { name = "lift", body = ball, kind = "force", direction = { 0, 1 } }
+    local clipped = 0
+    for i = 1, 40 do
+      clipped = clipped + w:act { push = p.k * (1 - rail.translation), turn = p.t * hinge.speed, pull = p.pull,
+        lift = i == 20 and p.lift or 0 }
+      w:step()
+    end
+    ok(clipped == 0)
+    return cart.x + pole.angle + ball.y
+  end
+  right(f, { m = 1, k = 3, t = -0.1, pull = 2, lift = 5 })
+  eq(sim.grad(function(p)
+    local w = sim.world { gravity = { 0, 0 } }
+    local cart = w:box { size = { 1, 1 }, mass = 1 }
+    w:actuator { name = "push", body = cart, kind = "force", direction = { 1, 0 }, range = { -5, 5 } }
+    eq(w:act { push = p.u }, 1)
+    w:step(10)
+    return cart.x
+  end, { u = 7 }), { u = 0.0 }) -- clipped
+  raises("push.*finite number expected", function()
+    local w = sim.world {}
+    local cart = w:box { size = { 1, 1 } }
+    w:actuator { name = "push", body = cart, kind = "force", direction = { 1, 0 } }
+    w:act { push = cart }
+  end)
+end)
