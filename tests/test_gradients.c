@@ -266,23 +266,12 @@ static S2WorldDef settings_of(S2Rng *rng) {
 typedef struct Scene {
   S2World *world;
   int steps;
-  // Relative errors: of numbers that tear joints apart, and of others.
-  double torn, other;
-  double least; // scales of derivatives are this at least
+  bool jointed;
 } Scene;
 
-// Differences by numbers that tear rigid joints apart are blurred (tears() tells why), those of
-// ground friction because its rows are turned until hardly anything is across, not nothing.
-static void set_errors(Scene *scene, bool jointed) {
-  bool ground = false;
-  for (int i = 0; i < scene->world->joint_order.count; i++) {
-    const S2Joint *joint = &scene->world->joints.at[scene->world->joint_order.at[i]];
-    ground |= joint->type == S2_GROUND_FRICTION;
-  }
-  scene->other = ground ? 2e-4 : 1e-6;
-  scene->least = ground ? 1e-1 : 1e-3;
-  scene->torn = jointed ? fmax(1e-5, scene->other) : scene->other;
-}
+// Relative errors, of derivatives of a class of this size at least. Differences by numbers that tear
+// rigid joints apart are blurred (tears() tells why).
+static const double ERROR = 1e-6, TORN = 1e-5, LEAST = 1e-3;
 
 static Scene random_scene(uint64_t seed) {
   S2Rng rng = s2_rng_seeded(seed);
@@ -301,7 +290,7 @@ static Scene random_scene(uint64_t seed) {
   } else {
     jointed(&rng, scene.world, bodies, kind == 4);
   }
-  set_errors(&scene, kind > 1);
+  scene.jointed = kind > 1;
   for (int i = 0; i < scene.world->bodies.count && chance(&rng, 0.5); i++) {
     S2BodyId body = s2_body_id(scene.world, i);
     if (scene.world->bodies.at[i].type == S2_DYNAMIC) {
@@ -345,7 +334,7 @@ static void three_hundred_scenes(void **state) {
     if (refused(scene.world, scene.steps)) {
       without += 1;
     } else {
-      compare_to(name, scene.world, scene.steps, seed, scene.torn, scene.other, scene.least,
+      compare_to(name, scene.world, scene.steps, seed, scene.jointed ? TORN : ERROR, ERROR, LEAST,
                  counts);
     }
     s2_world_destroy(scene.world);

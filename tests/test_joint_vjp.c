@@ -404,10 +404,8 @@ static void compare_ways(S2JointType type, const Plan *plan, Count counts[CLASSE
     }
     char name[96];
     snprintf(name, sizeof name, "%s, %s, %s", s2_joint_type_name(type), way_name[way], plan->what);
-    // Rows of ground friction are turned until hardly anything is across, not nothing.
-    double askew = type == S2_GROUND_FRICTION ? 2e-4 : 0;
-    compare_to(name, world, plan->steps, 31 * (uint64_t)type + (uint64_t)way,
-               fmax(plan->torn, askew), fmax(plan->other, askew), LEAST, counts);
+    compare_to(name, world, plan->steps, 31 * (uint64_t)type + (uint64_t)way, plan->torn,
+               plan->other, LEAST, counts);
     s2_world_destroy(world);
   }
 }
@@ -624,8 +622,7 @@ static void mixed(void **state) {
       without += 1;
       events += way == BY_EVENTS;
     } else {
-      double askew = type == S2_GROUND_FRICTION ? 2e-4 : 0;
-      compare_to(name, world, getenv("S2_N") ? atoi(getenv("S2_N")) : 4, (uint64_t)k, fmax(1e-3, askew), fmax(1e-6, askew), LEAST, counts);
+      compare_to(name, world, 4, (uint64_t)k, 1e-3, 1e-6, LEAST, counts);
       assert_true(way != BY_EVENTS);
     }
     s2_world_destroy(world);
