@@ -521,8 +521,9 @@ static inline bool difference(const S2World *start, const Rollout *rollout, Clas
   *doubt = fabs(*slope - table[LEVELS - 2][LEVELS - 2]) +
            base->rounding / (size / (1 << (LEVELS - 1)));
   // Both sides differ however near: a kink that is no act (a limit that is just met). Of a smooth
-  // function the bend halves with the step.
-  return !(bend[LEVELS - 1] > 0.5 * bend[0] && bend[LEVELS - 1] > KINK * fabs(*slope));
+  // function the bend goes with the step.
+  double kink = fabs(2 * bend[LEVELS - 1] - bend[LEVELS - 2]);
+  return !(kink > KINK * fabs(*slope) && kink > *doubt);
 }
 
 static inline void backward(const S2World *start, const Rollout *rollout, S2WorldGradient *g) {
