@@ -266,8 +266,8 @@ static double distance_part(const S2JointUndo *undo, const S2JointRow *row, doub
 static bool just_met(const S2JointUndo *undo, const S2JointRow *row, double distance, int index) {
   const S2Step *step = undo->step;
   bool first = step->t == step->world->kept.time; // of the parts that bisect makes
-  double before = first ? undo->joint->impulse[index]
-                        : step->joint_impulse[S2_JOINT_ROWS * undo->slot + index];
+  double before =
+      first ? undo->joint->impulse[index] : step->joint_impulse[S2_JOINT_ROWS * undo->slot + index];
   double slop = S2_TOUCH_SLOP * (s2_joint_row_angular(row) ? 1 : undo->length);
   return fabs(distance) <= slop && before == 0;
 }

@@ -280,8 +280,7 @@ static const Room *binding(S2Undo *undo, const S2Note *note, const Room rooms[2]
     room = NULL;
   } else {
     bool both = fabs(of[0] - of[1]) <= DOUBT && part > 0 && part < 1;
-    other = both || doubtful_part(*room, 1) - doubtful_part(*room, -1) > DOUBT ||
-            is_nothing(room);
+    other = both || doubtful_part(*room, 1) - doubtful_part(*room, -1) > DOUBT || is_nothing(room);
     room = other || part == 0 || part == 1 ? NULL : room;
   }
   undo->gradient->flags |= other ? S2_GRADIENT_WEAK : 0;
