@@ -651,7 +651,8 @@ static void mixed(void **state) {
   if (getenv("S2_SHOW") != NULL) {
     printf("%d refused, %d of them event stepping\n", without, events);
   }
-  assert_true(counts[OF_NOTHING].compared > 1000 / ONE_OF && without - events < 20);
+  assert_true(getenv("S2_ONLY") != NULL ||
+              (counts[OF_NOTHING].compared > 1000 / ONE_OF && without - events < 20));
 }
 
 static bool pull(void *user, S2World *world, S2JointId joint, double x, double *force,

@@ -458,8 +458,8 @@ static inline double loss(const S2World *world, const Rollout *rollout) {
   return sum;
 }
 
-// What rounding leaves of a loss, in parts of its terms.
-static const double LOSS_ROUNDING = 1e-15;
+// What rounding and solves (their tolerance is 1e-12) leave of a loss, in parts of its terms.
+static const double LOSS_ROUNDING = 1e-14;
 static inline double size_of_loss(const S2World *world, const Rollout *rollout) {
   double sum = 0;
   for (int i = 0; i < 3 * world->bodies.count; i++) {
