@@ -482,7 +482,7 @@ static void stopped(void **state) {
     must(s2_joint_create(world, &joint, &id));
     char name[64];
     snprintf(name, sizeof name, "stopped %d", k);
-    compare_to(name, world, 5, (uint64_t)k + 170, 1e-5, 1e-6, LEAST, counts);
+    compare_to(name, world, 5, (uint64_t)k + 170, 1e-6, 1e-6, LEAST, counts);
     s2_world_destroy(world);
   }
   report("stopped", counts);
@@ -520,7 +520,7 @@ static void floating(void **state) {
     char name[64];
     for (int steps = 1; steps <= 10; steps += 9) {
       snprintf(name, sizeof name, "floating %d, %d steps", k, steps);
-      compare_to(name, world, steps, (uint64_t)k + 70, 1e-4, 1e-6, LEAST, counts);
+      compare_to(name, world, steps, (uint64_t)k + 70, 1e-6, 1e-6, LEAST, counts);
     }
     s2_world_destroy(world);
   }

@@ -651,7 +651,7 @@ static inline void compare_number(const Comparison *c, Class of, int i, double s
   double size = 1e-3 * fmax(fabs(at), small(of) ? 0 : of == OF_F ? 1 : 0.1);
   double slope = 0, doubt = 0, rounding = 0;
   bool same = false;
-  for (int tries = 0; tries < 6 && !same; tries++, size /= 8) {
+  for (int tries = 0; tries < 5 && !same; tries++, size /= 8) {
     same = difference(c->start, &c->rollout, of, i, size, c->middle, &c->base, &slope, &doubt,
                       &rounding);
   }
