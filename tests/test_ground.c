@@ -84,7 +84,7 @@ static void a_row_that_is_hit(void **state) {
     add_puck(&cluster, def, 0.1, 5);
     run(&cluster, 200, &beyond, &askew);
     assert_true(beyond <= 1e-6);
-    assert_true(askew <= 2e-3 || i % 2 == 1);
+    assert_true(askew <= 1e-5 || i % 2 == 1);
     s2_world_destroy(cluster.world);
   }
 }

@@ -1,4 +1,7 @@
 // Derivatives of joints: each type in each of the ways that it can hold, give way, stop or drive.
+//
+// In the environment, beside what world_differences.h reads: S2_FULL compares all scenes, S2_TEST
+// runs one test.
 #include "joint_ways.h"
 
 // Of the derivatives of a class: the loss is about 10, and Newton's steps of a nonlinear step stop
@@ -10,7 +13,8 @@ typedef struct Plan {
   int steps;
   bool apart; // begins with joints that are torn apart
   double torn, other;
-  int one_of; // of so many scenes
+  int one_of;    // of so many scenes
+  double picked; // numbers of a class
 } Plan;
 
 static void compare_ways(S2JointType type, const Plan *plan, Count counts[CLASSES]) {
@@ -29,15 +33,14 @@ static void compare_ways(S2JointType type, const Plan *plan, Count counts[CLASSE
     }
     char name[96];
     snprintf(name, sizeof name, "%s, %s, %s", s2_joint_type_name(type), way_name[way], plan->what);
-    // Rows of ground friction are turned until hardly anything is across, not nothing.
-    double askew = type == S2_GROUND_FRICTION ? 2e-4 : 0;
-    compare_to(name, world, plan->steps, 31 * (uint64_t)type + (uint64_t)way,
-               fmax(plan->torn, askew), fmax(plan->other, askew), LEAST, counts);
+    compare_to(name, world, plan->steps, 31 * (uint64_t)type + (uint64_t)way, plan->torn,
+               plan->other, LEAST, counts);
     s2_world_destroy(world);
   }
 }
 
 static void compare_types(const Plan *plan, int nonzero[CLASSES]) {
+  pick(getenv("S2_FULL") == NULL ? plan->picked : INFINITY);
   for (int i = 0; i < TYPES; i++) {
     Count counts[CLASSES] = {{0}};
     compare_ways(types[i], plan, counts);
@@ -51,7 +54,7 @@ static void compare_types(const Plan *plan, int nonzero[CLASSES]) {
 static void one_step(void **state) {
   (void)state;
   int nonzero[CLASSES] = {0};
-  compare_types(&(Plan){"one step", 1, false, 1e-3, 1e-6, 1}, nonzero);
+  compare_types(&(Plan){"one step", 1, false, 1e-3, 1e-6, 1, 4}, nonzero);
   for (Class of = OF_JOINTS; of < OF_NOTHING && getenv("S2_ONLY") == NULL; of++) {
     bool limit = of == OF_LIMIT_LO || of == OF_LIMIT_HI; // below
     if (nonzero[of] < 2 && !limit) {
@@ -64,7 +67,7 @@ static void one_step(void **state) {
 static void torn_apart(void **state) {
   (void)state;
   int nonzero[CLASSES] = {0};
-  compare_types(&(Plan){"torn apart", 1, true, 1e-6, 1e-6, 1}, nonzero);
+  compare_types(&(Plan){"torn apart", 1, true, 1e-6, 1e-6, 1, 4}, nonzero);
   for (Class of = OF_ANCHOR_A; of <= OF_GOAL && getenv("S2_ONLY") == NULL; of++) {
     if (nonzero[of] < 2) {
       fail_msg("nothing depends on %s", class_name[of]);
@@ -75,6 +78,7 @@ static void torn_apart(void **state) {
 // One body that runs into a limit within a few steps, and stays there or leaves.
 static void stopped(void **state) {
   (void)state;
+  pick(INFINITY);
   const S2JointType limited[] = {S2_HINGE, S2_SLIDER, S2_SPRING, S2_WHEEL, S2_ROPE};
   Count counts[CLASSES] = {{0}};
   for (int k = 0; k < 5 * 2 * 4; k++) {
@@ -103,7 +107,7 @@ static void stopped(void **state) {
     must(s2_joint_create(world, &joint, &id));
     char name[64];
     snprintf(name, sizeof name, "stopped %d", k);
-    compare_to(name, world, 5, (uint64_t)k + 170, 1e-5, 1e-6, LEAST, counts);
+    compare_to(name, world, 5, (uint64_t)k + 170, 1e-6, 1e-6, LEAST, counts);
     s2_world_destroy(world);
   }
   report("stopped", counts);
@@ -141,7 +145,7 @@ static void floating(void **state) {
     char name[64];
     for (int steps = 1; steps <= 10; steps += 9) {
       snprintf(name, sizeof name, "floating %d, %d steps", k, steps);
-      compare_to(name, world, steps, (uint64_t)k + 70, 1e-4, 1e-6, LEAST, counts);
+      compare_to(name, world, steps, (uint64_t)k + 70, 1e-6, 1e-6, LEAST, counts);
     }
     s2_world_destroy(world);
   }
@@ -184,7 +188,7 @@ static void viscous(void **state) {
 static void many_steps(void **state) {
   (void)state;
   int nonzero[CLASSES] = {0};
-  compare_types(&(Plan){"20 steps", 20, false, 1e-5, 1e-6, 4}, nonzero);
+  compare_types(&(Plan){"20 steps", 20, false, 1e-5, 1e-6, 4, 1}, nonzero);
   assert_true(nonzero[OF_V] > 100);
 }
 
@@ -213,6 +217,13 @@ static bool refused(const S2World *start, const S2Callbacks *callbacks, int step
   return found;
 }
 
+// The bodies of `scene` land there.
+static void add_floor(S2World *world) {
+  S2BodyDef floor = fixed_at(1.3, -1.11);
+  floor.restitution = 0.3;
+  add_box(world, floor, 3, 1);
+}
+
 // Each way of a joint in each way of a world: right, or refused.
 static void mixed(void **state) {
   (void)state;
@@ -225,37 +236,47 @@ static void mixed(void **state) {
                         BEFORE,         UNMENDED,       BISECTED,          NONLINEAR,
                         ON_A_CARRIER,   REFLECTING,     FRICTIONLESS,      ACCELERATIONS,
                         BISECTED_SHORT, STIFFENED,      BY_EVENTS};
-  enum { JOINTS = sizeof joints / sizeof *joints, WORLDS = sizeof worlds / sizeof *worlds };
+  enum {
+    JOINTS = sizeof joints / sizeof *joints,
+    WORLDS = sizeof worlds / sizeof *worlds,
+    ONE_OF = 4
+  };
   Count counts[CLASSES] = {{0}};
   int without = 0, events = 0;
-  picked = getenv("S2_ONLY") == NULL ? 0.3 : 100;
+  const bool whole = getenv("S2_FULL") != NULL || getenv("S2_ONLY") != NULL;
+  pick(getenv("S2_ONLY") == NULL ? 0.3 : INFINITY);
   for (int k = 0; k < TYPES * JOINTS * WORLDS; k++) {
     S2JointType type = types[k % TYPES];
     Way joint = joints[k / TYPES % JOINTS], way = worlds[k / TYPES / JOINTS];
+    // Each pair of two of them comes with some of the third.
+    bool turn = (k % TYPES + k / TYPES % JOINTS + k / TYPES / JOINTS) % ONE_OF == 0;
+    if (!turn && !whole) {
+      continue;
+    }
     S2World *world = scene(type, joint, way);
     bool cannot = way == REFLECTING && type == S2_GROUND_FRICTION;
     if (world == NULL || cannot) {
       s2_world_destroy(world);
       continue;
     }
+    add_floor(world);
     char name[96];
     snprintf(name, sizeof name, "%s, %s, %s", s2_joint_type_name(type), way_name[joint],
              way_name[way]);
     if (refused(world, &(S2Callbacks){0}, 4)) {
       without += 1;
     } else {
-      double askew = type == S2_GROUND_FRICTION ? 2e-4 : 0;
-      compare_to(name, world, 4, (uint64_t)k, fmax(1e-3, askew), fmax(1e-6, askew), LEAST, counts);
+      compare_to(name, world, 4, (uint64_t)k, 1e-3, 1e-6, LEAST, counts);
       events += way == BY_EVENTS;
     }
     s2_world_destroy(world);
   }
-  picked = 4;
   report("mixed", counts);
   if (getenv("S2_SHOW") != NULL) {
     printf("%d refused, %d by events\n", without, events);
   }
-  assert_true(counts[OF_NOTHING].compared > 1000 && without < 20 && events > 40);
+  assert_true(getenv("S2_ONLY") != NULL || (counts[OF_NOTHING].compared > 1000 / ONE_OF &&
+                                            without < 20 && events > 40 / ONE_OF));
 }
 
 static bool pull(void *user, S2World *world, S2SpringCall *call) {
@@ -269,6 +290,70 @@ static bool turn(void *user, S2World *world, S2MotionCall *call) {
   (void)user, (void)world;
   call->v[0] = 1;
   return true;
+}
+
+// Where compliance has brought energy, velocities take nothing of what rigid joints displace: no
+// room is left for it, and there is none on either side, though rounding leaves 1e-13 of it.
+static void no_room(void **state) {
+  (void)state;
+  const Way joints[] = {SCALAR, DAMPED};
+  Count counts[CLASSES] = {{0}};
+  pick(INFINITY);
+  for (int k = 0; k < 4; k++) {
+    S2World *world =
+        scene(k < 2 ? S2_LOCK : S2_MOUSE, k < 2 ? joints[k] : AS_IS, k < 3 ? AS_IS : SUBSTEPS);
+    add_floor(world);
+    char name[32];
+    snprintf(name, sizeof name, "no room %d", k);
+    compare_to(name, world, 1 + k, 3, 1e-3, 1e-6, LEAST, counts);
+    s2_world_destroy(world);
+  }
+  report("no room", counts);
+  assert_true(counts[OF_NOTHING].compared == 4 || getenv("S2_ONLY") != NULL);
+}
+
+static unsigned flags_of(const S2World *start, int steps) {
+  Rollout rollout = {.steps = steps};
+  S2WorldGradient g = {0};
+  for (int i = 0; i < 3 * start->bodies.count; i++) {
+    rollout.weight[0][i] = rollout.weight[1][i] = 1 + 0.3 * i;
+  }
+  backward(start, &rollout, &g);
+  unsigned flags = g.flags;
+  s2_world_gradient_free(&g);
+  return flags;
+}
+
+// A limit that is exactly met as the world begins has a velocity up to it on one side and a mend on
+// the other. What a step has brought there is there whatever the data are.
+static void exactly_met(void **state) {
+  (void)state;
+  const S2JointType limited[] = {S2_ROPE, S2_SPRING, S2_SLIDER};
+  for (int k = 0; k < 3 * 3; k++) {
+    S2JointType type = limited[k / 3];
+    int way = k % 3; // pulls, leaves, begins before the limit
+    S2World *world = world_new(-9.8, 1.0 / 60);
+    S2BodyDef body = moving(0.6, -0.8, way == 1 ? -0.6 : 0.1, way == 1 ? 1.2 : -0.2, 0);
+    S2JointDef joint = joint_def(type, add_disc(world, body, 0.1), no_body);
+    joint.anchor_a = s2_vec2(0.6, -0.8);
+    joint.anchor_b = s2_vec2(0, 0);
+    joint.axis = s2_vec2(0.6, -0.8);
+    joint.stiffness = 3;
+    joint.has_limits = type != S2_ROPE;
+    joint.limit_lo = type == S2_SLIDER ? -1 : 0.2;
+    joint.limit_hi = (type == S2_SLIDER ? 0 : 1) + (way == 2 ? 1e-4 : 0);
+    joint.max_length = joint.limit_hi;
+    S2JointId id;
+    must(s2_joint_create(world, &joint, &id));
+    for (int steps = 1; steps <= 3; steps++) {
+      assert_int_equal(flags_of(world, steps) & S2_GRADIENT_WEAK, way == 0 ? S2_GRADIENT_WEAK : 0);
+    }
+    for (int i = 0; i < 2; i++) {
+      must(s2_world_step(world));
+    }
+    assert_int_equal(flags_of(world, 3) & S2_GRADIENT_WEAK, 0);
+    s2_world_destroy(world);
+  }
 }
 
 // What a program computes itself.
@@ -346,9 +431,11 @@ static void told_slopes(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(one_step), cmocka_unit_test(torn_apart), cmocka_unit_test(stopped),
-      cmocka_unit_test(floating), cmocka_unit_test(viscous),    cmocka_unit_test(many_steps),
-      cmocka_unit_test(mixed),    cmocka_unit_test(refusals),   cmocka_unit_test(told_slopes),
+      cmocka_unit_test(one_step), cmocka_unit_test(torn_apart),  cmocka_unit_test(stopped),
+      cmocka_unit_test(floating), cmocka_unit_test(viscous),     cmocka_unit_test(many_steps),
+      cmocka_unit_test(mixed),    cmocka_unit_test(no_room),     cmocka_unit_test(exactly_met),
+      cmocka_unit_test(refusals), cmocka_unit_test(told_slopes),
   };
+  cmocka_set_test_filter(getenv("S2_TEST"));
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

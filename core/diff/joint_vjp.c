@@ -339,6 +339,17 @@ static double distance_part(const S2JointUndo *undo, const S2JointRow *row, doub
   return distance >= -slop ? 1 : baumgarte ? S2_BAUMGARTE_FACTOR : 0;
 }
 
+// At a limit as the step began that no step before it had met: it is there by its data, which may
+// move it to either side. Beyond it the position is mended, before it the velocity goes up to it.
+static bool just_met(const S2JointUndo *undo, const S2JointRow *row, double distance, int index) {
+  const S2Step *step = undo->step;
+  bool first = step->t == step->world->kept.time; // of the parts that bisect makes
+  double before =
+      first ? undo->joint->impulse[index] : step->joint_impulse[S2_JOINT_ROWS * undo->slot + index];
+  double slop = S2_TOUCH_SLOP * (s2_joint_row_angular(row) ? 1 : undo->length);
+  return fabs(distance) <= slop && before == 0;
+}
+
 static void limit_vjp(S2JointUndo *undo, int r, bool upper) {
   const S2Joint *joint = undo->joint;
   S2JointRow row;
@@ -352,6 +363,8 @@ static void limit_vjp(S2JointUndo *undo, int r, bool upper) {
     double part = distance_part(undo, &row, distance);
     distance_bar = bias * part / h;
     undo->bar->h -= bias * part * distance / (h * h);
+    bool edge = bias != 0 && just_met(undo, &row, distance, upper ? S2_JOINT_HI : S2_JOINT_LO);
+    undo->bar->gradient->flags |= edge ? S2_GRADIENT_WEAK : 0;
   }
   sides_vjp(undo, &row, sign, r, &bar);
   bar.value = sign * distance_bar;

@@ -207,12 +207,14 @@ static void linearise_vjp(S2Undo *undo, const S2Note *note) {
 
 // ---- What joints displaced goes into the velocities -------------------------------------------
 
-// A part of what joints displaced that is 0 but for rounding: where there is no room, b decides,
-// which is 0 in exact numbers where all bodies fall alike.
-static const double NO_PART = 1e-9;
+// What rounding leaves of a sum, in parts of its terms; a part that is in doubt by more than this
+// is on an edge.
+static const double ROUNDING = 1e-14, DOUBT = 1e-7;
 
-typedef struct Room { // a s^2 + b s <= room; size: of the terms of b
-  double a, b, room, size;
+typedef struct Room { // a s^2 + b s <= room
+  double a, b, room;
+  double b_doubt, room_doubt; // what rounding leaves of them
+  double b_left;              // what is left of a b that is 0, by the tolerance of the solve
 } Room;
 
 static double largest_part(Room of) {
@@ -220,9 +222,17 @@ static double largest_part(Room of) {
   return of.a + of.b <= room ? 1 : of.b > 0 ? 2 * room / (of.b + root) : (root - of.b) / (2 * of.a);
 }
 
+// The part where b or the room are others within rounding.
+static double doubtful_part(Room of, double sign) {
+  of.b -= sign * of.b_doubt;
+  of.room += sign * of.room_doubt;
+  return largest_part(of);
+}
+
 // The two of stabilise.c's harmless_part: of the free motion's energy, and of what forces brought.
 static void find_rooms(const S2Undo *undo, const S2Note *note, Room room[2]) {
   const S2Step *step = &undo->step;
+  double of_b = 0, of_room = 0;
   room[0] = room[1] = (Room){0};
   for (int i = 0; i < 3 * note->island.nodes; i++) {
     int32_t slot = note->island.node[i / 3];
@@ -235,31 +245,75 @@ static void find_rooms(const S2Undo *undo, const S2Note *note, Room room[2]) {
     room[0].b += inertial * v2 * more;
     room[0].room += inertial * (free_v * free_v - v2 * v2) / 2;
     room[1].b += (inertial * v2 - push) * more;
-    room[1].size += (fabs(inertial * v2) + fabs(push)) * fabs(more);
     room[1].room += inertial * (v0 * v0 - v2 * v2) / 2 + push * (v0 + v2);
+    of_b += (inertial * fabs(v2) + fabs(push)) * fabs(more);
+    of_room += inertial * (v0 * v0 + free_v * free_v + v2 * v2) / 2;
   }
   room[1].a = room[0].a;
+  for (int k = 0; k < 2; k++) {
+    room[k].b_doubt = ROUNDING * of_b;
+    room[k].b_left = (ROUNDING + undo->world.kept.def.tolerance) * of_b;
+    room[k].room_doubt = ROUNDING * of_room;
+  }
+}
+
+// Do rigid joints of the island stand on something that may move?
+static bool stands_on_movers(const S2Undo *undo, const S2Island *island) {
+  bool moves = false;
+  for (int i = 0; i < island->joints; i++) {
+    const S2Joint *joint = &undo->world.joints.at[island->joint[i]];
+    const int32_t body[2] = {joint->a, joint->b};
+    for (int k = 0; k < 2 && s2_joint_is_rigid(joint); k++) {
+      moves |= joint->type == S2_LOCK ||
+               (body[k] != S2_NONE && undo->world.bodies.at[body[k]].type == S2_KINEMATIC);
+    }
+  }
+  return moves;
+}
+
+static bool is_nothing(const Room *room) { // but for rounding
+  return fabs(room->b) <= room->b_left && room->room < -room->room_doubt;
+}
+
+// The room that bounds the part; NULL: none does, or there is none whatever changes. Rigid joints
+// displace across the velocities that they allow, so b of the free motion's energy is 0 where
+// nothing moves them, and stays so; that of the other room has no such reason, and where it is 0,
+// as where all bodies fall alike, the part max(0, -b/a) is taken as the mean of both sides.
+static const Room *binding(S2Undo *undo, const S2Note *note, const Room rooms[2]) {
+  double part = note->part, of[2] = {largest_part(rooms[0]), largest_part(rooms[1])};
+  const Room *room = &rooms[fabs(of[0] - part) <= fabs(of[1] - part) ? 0 : 1];
+  bool other = false; // holds on another side
+  if (is_nothing(&rooms[0])) {
+    other = stands_on_movers(undo, &note->island);
+    room = NULL;
+  } else {
+    bool both = fabs(of[0] - of[1]) <= DOUBT && part > 0 && part < 1;
+    bool doubtful = doubtful_part(*room, 1) - doubtful_part(*room, -1) > DOUBT;
+    bool alike = part < DOUBT && is_nothing(room);
+    other = both || (doubtful && !alike);
+    room = other || (!alike && (part == 0 || part == 1)) ? NULL : room;
+  }
+  undo->gradient->flags |= other ? S2_GRADIENT_WEAK : 0;
+  return room;
 }
 
 static void part_vjp(S2Undo *undo, const S2Note *note, double part_bar) {
   const S2Step *step = &undo->step;
   S2StepAdjoint *bar = &undo->bar;
   Room rooms[2];
-  find_rooms(undo, note, rooms);
-  bool none = note->part < NO_PART;
-  bool bounded = largest_part(rooms[0]) > NO_PART && fabs(rooms[1].b) <= NO_PART * rooms[1].size;
-  if (note->part == 1 || part_bar == 0 || (none && !(bounded && rooms[1].room < 0))) {
+  if (part_bar == 0) {
     return;
   }
-  bool free_one = !none && fabs(largest_part(rooms[0]) - note->part) <=
-                               fabs(largest_part(rooms[1]) - note->part);
-  Room room = rooms[free_one ? 0 : 1];
-  double s = note->part, slope = 2 * room.a * s + room.b, to = part_bar / slope;
-  double a_bar = -s * s * to, b_bar = -s * to, room_bar = room.room > 0 ? to : 0;
-  if (none) { // max(0, -b/a) at b = 0: the mean of both sides
-    a_bar = 0;
-    b_bar = -part_bar / (2 * room.a);
+  find_rooms(undo, note, rooms);
+  const Room *bound = binding(undo, note, rooms);
+  if (bound == NULL) {
+    return;
   }
+  bool free_one = bound == &rooms[0], none = is_nothing(bound);
+  Room room = *bound;
+  double s = note->part, slope = 2 * room.a * s + room.b, to = none ? 0 : part_bar / slope;
+  double a_bar = -s * s * to, b_bar = none ? -part_bar / (2 * room.a) : -s * to;
+  double room_bar = room.room > 0 ? to : 0;
   for (int i = 0; i < 3 * note->island.nodes; i++) {
     int32_t slot = note->island.node[i / 3];
     const S2Body *body = &undo->world.bodies.at[slot];

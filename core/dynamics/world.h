@@ -89,11 +89,11 @@
 // island is too stiff for forces posed along the start of a step. A lone swing is stable to 4;
 // neighbours add to it.
 #define S2_TURNS_TOO_FAST 2.0
-// Solves more of an island whose rows of ground friction prove to lie askew (2 or 3 do, but for
-// bodies that jam), and the part of the bound that may be carried across them: the force is then
-// beyond its bound by half the square of it.
+// Solves more of an island whose rows of ground friction prove to lie askew (1 to 3 do, but for
+// bodies that jam), and the part of the bound that may be carried across them: derivatives are off
+// by about as much, the force is beyond its bound by half the square of it.
 #define S2_GROUND_PASSES 16
-#define S2_GROUND_ASKEW  1e-5
+#define S2_GROUND_ASKEW  1e-6
 // bisect: overlap accepted (part of a body's size), the tolerance without which halving might never
 // end, and the smallest part of dt tried.
 #define S2_BISECT_TOLERANCE 1e-6
