@@ -398,7 +398,7 @@ static const double CLOSED = 1e-11;
 static inline void sign_modes(const S2Note *note, uint64_t *hash) {
   for (int pass = 0, r = 0; pass < 2; pass++) {
     r = pass == 0 ? 0 : note->rows - r;
-    for (int i = 0; i < note->island.touches; i++) {
+    for (int i = 0; i < note->island.touches && note->touches != NULL; i++) {
       const S2Touch *touch = &note->touches[i];
       for (int k = 0; k < touch->count; k++) {
         bool used = note->choices[2 * i + k].use && s2_kind_presses(note->kind, touch);
