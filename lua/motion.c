@@ -105,7 +105,7 @@ static void mean_velocity(lua_State *L, const Asked *asked) {
 
 static void begin_slopes(lua_State *L, const Asked *asked) {
   S2MotionCall *call = asked->call;
-  call->sloped = s2_lua_slopes(L, asked->lw, call->slope != NULL).diff != NULL;
+  call->sloped = call->slope != NULL && s2_lua_slopes(L, asked->lw, true).diff != NULL;
   for (int c = 0; c < 3 && call->sloped; c++) { // as it is
     call->slope[c] = (S2Slope){.origin = 0};
     call->slope[c].by[5] = 1;

@@ -124,6 +124,20 @@ test("motions with time and dt that are tracked, in all steppings", function()
   end
 end)
 
+test("a ball that bounces on a tray that moves, in event stepping", function()
+  local function f(p)
+    local world = sim.world { dt = 0.01, stepping = "event" }
+    local tray = world:box { type = "kinematic", size = { 4, 0.2 }, restitution = 0.5, friction = 0.3 }
+    local ball = world:circle { radius = 0.1, position = { 0, p.y }, velocity = { 0.5, 0 }, restitution = 0.5,
+      friction = 0.3 }
+    tray:motion(function(t) return nil, p.a * math.sin(3 * t) + p.b * t ^ 2 end)
+    world:run { steps = 40 }
+    return ball.y + 0.3 * ball.x
+  end
+  check(f, { a = 0.1, b = 0.2, y = 0.35 }, { step = 1e-4 })
+  eq(sim.tape_stats().flags, {})
+end)
+
 test("locks that are driven", function()
   for _, settings in ipairs { {}, { alpha = 0.5, beta = 0.5 }, { substeps = 2 }, { stepping = "bisect" } } do
     local function f(p)
@@ -230,6 +244,25 @@ test("constraints in all ways to step", function()
         error(("%s = %s, %s: %s"):format(name, value, what, message), 0)
       end
     end
+  end
+end)
+
+test("the jacobian of what a constrained body does", function()
+  local function f(x)
+    local world = sim.world { dt = 0.01 }
+    local bead = world:circle { radius = 0.1, position = { x[1], x[1] ^ 2 * x[2] } }
+    world:constraint { bodies = { bead }, phi = function(q) return q.y - x[2] * q.x ^ 2 end,
+      jacobian = function(q) return { 0, -2 * x[2] * q.x, 1 } end }
+    world:run { steps = 20 }
+    return { bead.x, bead.y, bead.vx }
+  end
+  local x, h = { 1, 0.5 }, 1e-4
+  local J = sim.jacobian(f, x)
+  for j = 1, 2 do
+    local up, down = { x[1], x[2] }, { x[1], x[2] }
+    up[j], down[j] = x[j] + h, x[j] - h
+    local above, below = f(up), f(down)
+    for i = 1, 3 do near(J[i][j], (above[i] - below[i]) / (2 * h), 1e-6) end
   end
 end)
 
