@@ -149,6 +149,47 @@ static bool blend(const Blow *blow, const double *start) {
   return going;
 }
 
+// At e = 1 nothing is blended, but the derivative by e is that of the blend: its notes are taken,
+// and the step goes on as if nothing had been solved.
+static bool note_slope(const Blow *blow, const double *start) {
+  S2Step *step = blow->step;
+  const S2Island *island = blow->island;
+  S2ArenaMark mark = s2_arena_mark(step->arena);
+  const S2WorldStats stats = step->world->stats;
+  const S2WorldResiduals residuals = step->residuals;
+  size_t touches = sizeof(S2Touch) * (size_t)step->touch_count;
+  size_t joints = sizeof(double) * (size_t)step->world->joints.count;
+  S2Touch *touch = S2_TAKE(step->arena, S2Touch, step->touch_count);
+  double *impulse = S2_TAKE(step->arena, double, S2_JOINT_ROWS * step->world->joints.count);
+  double *reaction = S2_TAKE(step->arena, double, 3 * step->world->joints.count);
+  double *reflected = S2_TAKE(step->arena, double, 3 * island->nodes);
+  memcpy(touch, step->touches, touches);
+  if (joints > 0) {
+    memcpy(impulse, step->joint_impulse, S2_JOINT_ROWS * joints);
+    memcpy(reaction, step->joint_reaction, 3 * joints);
+  }
+  s2_note_island(step, island, S2_ACT_REWIND);
+  for (int i = 0; i < island->nodes; i++) {
+    double *v = step->v2 + 3 * island->node[i];
+    memcpy(reflected + 3 * i, v, 3 * sizeof(double));
+    memcpy(v, start + 3 * i, 3 * sizeof(double));
+  }
+  bool going = end_inelastically(blow);
+  s2_note_blend(step, island, blow->choices, 1, reflected);
+  for (int i = 0; i < island->nodes; i++) {
+    memcpy(step->v2 + 3 * island->node[i], reflected + 3 * i, 3 * sizeof(double));
+  }
+  memcpy(step->touches, touch, touches);
+  if (joints > 0) {
+    memcpy(step->joint_impulse, impulse, S2_JOINT_ROWS * joints);
+    memcpy(step->joint_reaction, reaction, 3 * joints);
+  }
+  step->residuals = residuals;
+  step->world->stats = stats;
+  s2_arena_rewind(step->arena, mark);
+  return going;
+}
+
 // The forces of the step, with rows that rest, and rows that leave at least as fast as reflections
 // say, and by as much faster as what arrived would still have gained on its way (`more`, 2 a touch;
 // negative: did not arrive). Springs act where `more` is 0.
@@ -207,7 +248,9 @@ bool s2_step_reflect(S2Step *step, const S2Island *island, S2Choice *choices,
   if (blended) {
     s2_step_scale_joints(step, island, 1 / blow.e);
   }
-  bool going = reflect(&blow) && (!blended || blend(&blow, start)) && follow(&blow, more);
+  bool sloped = blow.one && blow.e == 1 && step->world->notes != NULL;
+  bool going = reflect(&blow) && (!blended || blend(&blow, start)) &&
+               (!sloped || note_slope(&blow, start)) && follow(&blow, more);
   s2_arena_rewind(step->arena, mark);
   return going;
 }

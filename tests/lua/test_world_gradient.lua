@@ -78,6 +78,28 @@ test("two balls collide as the elastic formulas say", function()
   near(J[2][3], -v * 2 * m / (m + k) ^ 2, 1e-9)
 end)
 
+test("reflections: the derivative by a restitution of 1 is that of both sides of a blend", function()
+  for _, count in ipairs { 2, 4 } do
+    local function strike(e)
+      local w = sim.world { gravity = { 0, 0 }, dt = 0.01, restitution_model = "reflections" }
+      local discs = {}
+      for i = 1, count do
+        discs[i] = w:circle { radius = 0.5, position = { 1.003 * i, 0 }, velocity = { i == 1 and 2 or 0, 0 },
+          mass = i, restitution = e, friction = 0 }
+      end
+      local rod = w:box { size = { 0.4, 0.1 }, position = { 1.003 * count, 2 } }
+      w:hinge { rod, discs[count], anchor = { 1.003 * count, 1.9 } }
+      w:run { steps = 40 }
+      return discs[1].vx + discs[count].x
+    end
+    local value, slope = sim.value_and_grad(strike, 1)
+    eq(value, strike(1))
+    near(slope, (strike(1) - strike(1 - 1e-6)) / 1e-6, 1e-5)
+    near(slope, select(2, sim.value_and_grad(strike, 1 - 1e-9)), 1e-6)
+    ok(math.abs(slope) > 0.1)
+  end
+end)
+
 test("a small pendulum is faster the shorter it is", function()
   local gravity, length, amplitude, t = 9.81, 1, 0.01, 0.75
   local function angle(p)
