@@ -609,15 +609,18 @@ void s2_note_piece(const S2Step *step, const S2Island *island, int before) {
   if (notes != NULL) {
     S2Note *note = note_island(step, island, S2_ACT_PIECE);
     note->rows = before;
-    note->ground = take(notes, sizeof(int32_t) * 2 * (size_t)(island->touches + island->joints));
+    note->ground = take(notes, sizeof(int32_t) * (size_t)(2 * island->touches + 4 * island->joints));
     for (int i = 0; i < island->touches; i++) {
       const S2Touch *touch = &step->touches[island->touch[i]];
       add_ground(step, touch->body_a, note);
       add_ground(step, touch->body_b, note);
     }
-    for (int i = 0; i < island->joints; i++) { // gears that move more have no derivative
-      add_ground(step, step->world->joints.at[island->joint[i]].a, note);
-      add_ground(step, step->world->joints.at[island->joint[i]].b, note);
+    for (int i = 0; i < island->joints; i++) {
+      const S2Joint *joint = &step->world->joints.at[island->joint[i]];
+      const int32_t body[4] = {joint->a, joint->b, joint->more[0], joint->more[1]};
+      for (int k = 0; k < 4; k++) {
+        add_ground(step, body[k], note);
+      }
     }
   }
 }
