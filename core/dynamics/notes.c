@@ -609,7 +609,8 @@ void s2_note_piece(const S2Step *step, const S2Island *island, int before) {
   if (notes != NULL) {
     S2Note *note = note_island(step, island, S2_ACT_PIECE);
     note->rows = before;
-    note->ground = take(notes, sizeof(int32_t) * (size_t)(2 * island->touches + 4 * island->joints));
+    note->ground =
+        take(notes, sizeof(int32_t) * (size_t)(2 * island->touches + 4 * island->joints));
     for (int i = 0; i < island->touches; i++) {
       const S2Touch *touch = &step->touches[island->touch[i]];
       add_ground(step, touch->body_a, note);
