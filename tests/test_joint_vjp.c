@@ -383,6 +383,11 @@ enum { TYPES = sizeof types / sizeof *types };
 // at 1e-12 of the speeds.
 static const double LEAST = 1e-2;
 
+// Is so much compared that it can be asked for what depends on what?
+static bool counts_all(void) {
+  return getenv("S2_ONLY") == NULL && getenv("S2_PICKED") == NULL;
+}
+
 typedef struct Plan {
   const char *what;
   int steps;
@@ -430,7 +435,7 @@ static void one_step(void **state) {
   (void)state;
   int nonzero[CLASSES] = {0};
   compare_types(&(Plan){"one step", 1, false, 1e-3, 1e-6, 1, 4}, nonzero);
-  for (Class of = OF_JOINTS; of < OF_NOTHING && getenv("S2_ONLY") == NULL; of++) {
+  for (Class of = OF_JOINTS; of < OF_NOTHING && counts_all(); of++) {
     bool limit = of == OF_LIMIT_LO || of == OF_LIMIT_HI; // below
     if (nonzero[of] < 2 && !limit) {
       fail_msg("nothing depends on %s", class_name[of]);
@@ -443,7 +448,7 @@ static void torn_apart(void **state) {
   (void)state;
   int nonzero[CLASSES] = {0};
   compare_types(&(Plan){"torn apart", 1, true, 1e-6, 1e-6, 1, 4}, nonzero);
-  for (Class of = OF_ANCHOR_A; of <= OF_GOAL && getenv("S2_ONLY") == NULL; of++) {
+  for (Class of = OF_ANCHOR_A; of <= OF_GOAL && counts_all(); of++) {
     if (nonzero[of] < 2) {
       fail_msg("nothing depends on %s", class_name[of]);
     }
@@ -486,7 +491,8 @@ static void stopped(void **state) {
     s2_world_destroy(world);
   }
   report("stopped", counts);
-  assert_true(counts[OF_LIMIT_LO].nonzero >= 5 && counts[OF_LIMIT_HI].nonzero >= 5);
+  assert_true(!counts_all() ||
+              (counts[OF_LIMIT_LO].nonzero >= 5 && counts[OF_LIMIT_HI].nonzero >= 5));
 }
 
 // Three bodies on hinges that nothing holds, with and without gravity, damping and a spring.
@@ -525,7 +531,7 @@ static void floating(void **state) {
     s2_world_destroy(world);
   }
   report("floating", counts);
-  assert_true(counts[OF_V].nonzero > 30 && counts[OF_INERTIA].nonzero > 10);
+  assert_true(!counts_all() || (counts[OF_V].nonzero > 30 && counts[OF_INERTIA].nonzero > 10));
 }
 
 // A box that slides on a sticky floor, and rolls.
@@ -557,14 +563,14 @@ static void viscous(void **state) {
     s2_world_destroy(world);
   }
   report("viscous", counts);
-  assert_true(counts[OF_CONTACT_VISCOSITY].nonzero == 4);
+  assert_true(!counts_all() || counts[OF_CONTACT_VISCOSITY].nonzero == 4);
 }
 
 static void many_steps(void **state) {
   (void)state;
   int nonzero[CLASSES] = {0};
-  compare_types(&(Plan){"20 steps", 20, false, 1e-5, 1e-6, 4, 1}, nonzero);
-  assert_true(nonzero[OF_V] > 100);
+  compare_types(&(Plan){"20 steps", 20, false, 1e-5, 1e-6, 4, 2}, nonzero);
+  assert_true(nonzero[OF_V] > 100 || !counts_all());
 }
 
 // ---- All together -----------------------------------------------------------------------------
@@ -651,7 +657,7 @@ static void mixed(void **state) {
   if (getenv("S2_SHOW") != NULL) {
     printf("%d refused, %d of them event stepping\n", without, events);
   }
-  assert_true(getenv("S2_ONLY") != NULL ||
+  assert_true(!counts_all() ||
               (counts[OF_NOTHING].compared > 1000 / ONE_OF && without - events < 20));
 }
 
@@ -686,7 +692,7 @@ static void no_room(void **state) {
     s2_world_destroy(world);
   }
   report("no room", counts);
-  assert_true(counts[OF_NOTHING].compared == 4 || getenv("S2_ONLY") != NULL);
+  assert_true(counts[OF_NOTHING].compared == 4 || !counts_all());
 }
 
 static unsigned flags_of(const S2World *start, int steps) {
