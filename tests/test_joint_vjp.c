@@ -8,6 +8,11 @@
 // at 1e-12 of the speeds.
 static const double LEAST = 1e-2;
 
+// Is so much compared that it can be asked for what depends on what?
+static bool counts_all(void) {
+  return getenv("S2_ONLY") == NULL && getenv("S2_PICKED") == NULL;
+}
+
 typedef struct Plan {
   const char *what;
   int steps;
@@ -55,7 +60,7 @@ static void one_step(void **state) {
   (void)state;
   int nonzero[CLASSES] = {0};
   compare_types(&(Plan){"one step", 1, false, 1e-3, 1e-6, 1, 4}, nonzero);
-  for (Class of = OF_JOINTS; of < OF_NOTHING && getenv("S2_ONLY") == NULL; of++) {
+  for (Class of = OF_JOINTS; of < OF_NOTHING && counts_all(); of++) {
     bool limit = of == OF_LIMIT_LO || of == OF_LIMIT_HI; // below
     if (nonzero[of] < 2 && !limit) {
       fail_msg("nothing depends on %s", class_name[of]);
@@ -68,7 +73,7 @@ static void torn_apart(void **state) {
   (void)state;
   int nonzero[CLASSES] = {0};
   compare_types(&(Plan){"torn apart", 1, true, 1e-6, 1e-6, 1, 4}, nonzero);
-  for (Class of = OF_ANCHOR_A; of <= OF_GOAL && getenv("S2_ONLY") == NULL; of++) {
+  for (Class of = OF_ANCHOR_A; of <= OF_GOAL && counts_all(); of++) {
     if (nonzero[of] < 2) {
       fail_msg("nothing depends on %s", class_name[of]);
     }
@@ -111,7 +116,8 @@ static void stopped(void **state) {
     s2_world_destroy(world);
   }
   report("stopped", counts);
-  assert_true(counts[OF_LIMIT_LO].nonzero >= 5 && counts[OF_LIMIT_HI].nonzero >= 5);
+  assert_true(!counts_all() ||
+              (counts[OF_LIMIT_LO].nonzero >= 5 && counts[OF_LIMIT_HI].nonzero >= 5));
 }
 
 // Three bodies on hinges that nothing holds, with and without gravity, damping and a spring.
@@ -150,7 +156,7 @@ static void floating(void **state) {
     s2_world_destroy(world);
   }
   report("floating", counts);
-  assert_true(counts[OF_V].nonzero > 30 && counts[OF_INERTIA].nonzero > 10);
+  assert_true(!counts_all() || (counts[OF_V].nonzero > 30 && counts[OF_INERTIA].nonzero > 10));
 }
 
 // A box that slides on a sticky floor, and rolls.
@@ -182,14 +188,14 @@ static void viscous(void **state) {
     s2_world_destroy(world);
   }
   report("viscous", counts);
-  assert_true(counts[OF_CONTACT_VISCOSITY].nonzero == 4);
+  assert_true(!counts_all() || counts[OF_CONTACT_VISCOSITY].nonzero == 4);
 }
 
 static void many_steps(void **state) {
   (void)state;
   int nonzero[CLASSES] = {0};
-  compare_types(&(Plan){"20 steps", 20, false, 1e-5, 1e-6, 4, 1}, nonzero);
-  assert_true(nonzero[OF_V] > 100);
+  compare_types(&(Plan){"20 steps", 20, false, 1e-5, 1e-6, 4, 2}, nonzero);
+  assert_true(nonzero[OF_V] > 100 || !counts_all());
 }
 
 // ---- All together -----------------------------------------------------------------------------
@@ -275,8 +281,8 @@ static void mixed(void **state) {
   if (getenv("S2_SHOW") != NULL) {
     printf("%d refused, %d by events\n", without, events);
   }
-  assert_true(getenv("S2_ONLY") != NULL || (counts[OF_NOTHING].compared > 1000 / ONE_OF &&
-                                            without < 20 && events > 40 / ONE_OF));
+  assert_true(!counts_all() || (counts[OF_NOTHING].compared > 1000 / ONE_OF && without < 20 &&
+                                events > 40 / ONE_OF));
 }
 
 static bool pull(void *user, S2World *world, S2SpringCall *call) {
@@ -309,7 +315,7 @@ static void no_room(void **state) {
     s2_world_destroy(world);
   }
   report("no room", counts);
-  assert_true(counts[OF_NOTHING].compared == 4 || getenv("S2_ONLY") != NULL);
+  assert_true(counts[OF_NOTHING].compared == 4 || !counts_all());
 }
 
 static unsigned flags_of(const S2World *start, int steps) {

@@ -282,16 +282,16 @@ static bool is_nothing(const Room *room) { // but for rounding
 static const Room *binding(S2Undo *undo, const S2Note *note, const Room rooms[2]) {
   double part = note->part, of[2] = {largest_part(rooms[0]), largest_part(rooms[1])};
   const Room *room = &rooms[fabs(of[0] - part) <= fabs(of[1] - part) ? 0 : 1];
-  bool other = false; // holds on another side
+  bool other = false; // there is another derivative, on another side
   if (is_nothing(&rooms[0])) {
     other = stands_on_movers(undo, &note->island);
     room = NULL;
   } else {
     bool both = fabs(of[0] - of[1]) <= DOUBT && part > 0 && part < 1;
-    bool doubtful = doubtful_part(*room, 1) - doubtful_part(*room, -1) > DOUBT;
+    bool unsure = doubtful_part(*room, 1) - doubtful_part(*room, -1) > DOUBT;
     bool alike = part < DOUBT && is_nothing(room);
-    other = both || (doubtful && !alike);
-    room = other || (!alike && (part == 0 || part == 1)) ? NULL : room;
+    other = both || (unsure && !alike);
+    room = (unsure || part == 0 || part == 1) && !alike ? NULL : room;
   }
   undo->gradient->flags |= other ? S2_GRADIENT_WEAK : 0;
   return room;
