@@ -1,0 +1,29 @@
+// Bundles src/ into one HTML file that needs nothing else: node build.mjs NODE_MODULES OUTPUT
+import { createRequire } from "node:module";
+import { readFileSync, writeFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+
+const [modules, output] = process.argv.slice(2);
+const here = (name) => fileURLToPath(new URL(`src/${name}`, import.meta.url));
+const { build } = createRequire(`${modules}/`)("esbuild");
+
+const bundled = await build({
+  entryPoints: [here("main.js")],
+  bundle: true,
+  minify: true,
+  write: false,
+  outdir: "out",
+  format: "iife",
+  target: "es2021",
+  charset: "utf8",
+  loader: { ".svg": "text" },
+  nodePaths: [modules],
+  legalComments: "inline",
+});
+const text = (suffix) => bundled.outputFiles.find((file) => file.path.endsWith(suffix))?.text ?? "";
+// A "</script" or "</style" inside of what is embedded would end it.
+const script = text(".js").replaceAll("</script", "<\\/script");
+const page = readFileSync(here("page.html"), "utf8")
+  .replace("/*STYLE*/", () => text(".css"))
+  .replace("/*SCRIPT*/", () => script);
+writeFileSync(output, page);
