@@ -3,6 +3,7 @@ import { bodyPaint } from "./palette.js";
 import { addOutline, clipped, markOf, reachOf } from "./shapes.js";
 
 const HUGE = 20000; // pixels: beyond, outlines are clipped before they are drawn
+const SMALLEST_DOTTED = 9; // pixels from centre to rim of a body that gets a dot in its centre
 const SEAM = 0.5; // pixels: hides the seams between the pieces of a body
 
 const layerOf = (body) =>
@@ -74,7 +75,7 @@ function paintBody(ctx, entry, paths, width, pixel) {
   const { paint } = entry;
   ctx.fillStyle = paint.fill;
   ctx.strokeStyle = paint.stroke;
-  ctx.setLineDash(paint.dash ? [4 * pixel, 4 * pixel] : []);
+  if (paint.dash) ctx.setLineDash([4 * pixel, 4 * pixel]);
   const w = (paint.wide ? 1.7 : 1) * (entry.bare ? Math.max(2.2, width) : width) * pixel;
   if (entry.pieces && paint.opaque) {
     // Pieces of one body shall look like one: all outlines first, then the fills over them.
@@ -97,9 +98,10 @@ function paintBody(ctx, entry, paths, width, pixel) {
   if (!entry.bare) ctx.fill(paths.path);
   ctx.lineWidth = w;
   ctx.stroke(paths.outline);
+  if (paint.dash) ctx.setLineDash([]);
 }
 
-// Returns what was drawn: [{ serial, name, angle, x, y }]; bodies without a finite pose are not.
+// Returns how many bodies have no finite pose; they are not drawn.
 export function drawBodies(ctx, view, frame, theme, ratio) {
   const prepared = preparedScene(frame.scene, theme);
   const { q } = frame, width = lineWidth(prepared, view);
@@ -125,7 +127,7 @@ export function drawBodies(ctx, view, frame, theme, ratio) {
     const c = ratio * view.scale * Math.cos(angle), s = ratio * view.scale * Math.sin(angle);
     ctx.setTransform(c, -s, -s, -c, ratio * sx, ratio * sy);
     paintBody(ctx, entry, entry, width, 1 / view.scale);
-    if (entry.dot && reach > 5) {
+    if (entry.dot && reach > SMALLEST_DOTTED) {
       ctx.fillStyle = entry.paint.stroke;
       ctx.beginPath();
       ctx.arc(0, 0, 1.1 * width / view.scale, 0, 2 * Math.PI);
@@ -133,7 +135,6 @@ export function drawBodies(ctx, view, frame, theme, ratio) {
     }
   }
   ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
-  ctx.setLineDash([]);
   return lost;
 }
 

@@ -1,6 +1,6 @@
 // Colours of the pictures (core/record), for a light and a dark page.
 
-const FILLS = [0x5b8fd6, 0xf6b873, 0x3f8f6b, 0xf2a6b3, 0x7a68bd, 0x8fd3d6, 0xb5634a, 0xe6cc62];
+const FILLS = [0x6096db, 0xf7bd7c, 0x4d9d79, 0xf4adb9, 0x8473c5, 0x97d8da, 0xbd6f57, 0xe9d06c];
 const OUTLINE_DARKNESS = 0.62;
 const DISABLED_ALPHA = 0.28, SENSOR_ALPHA = 0.16;
 
