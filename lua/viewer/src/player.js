@@ -285,11 +285,11 @@ export function createPlayer(root, recording_, { live = false } = {}) {
     const fresh = series.work(state.playing ? BACKGROUND_WORK : 3 * BACKGROUND_WORK);
     if (fresh && (overlays.trails || overlays.normals || overlays.friction || overlays.velocities)) state.dirty = true;
     if (fresh) plotsDue = Math.min(plotsDue, plotsAt + PLOT_INTERVAL);
-    if (now < plotsDue || !root.classList.contains("with-panel")) return;
+    if (count() === 0 || now < plotsDue || !root.classList.contains("with-panel")) return;
     plotsAt = now;
     plotsDue = series.done ? Infinity : now + PLOT_INTERVAL;
     plots.update(series, player.recording.channels);
-    plots.present(clock.at[state.index] ?? 0);
+    state.dirty = true; // the line of the present finds its place when the plots have got theirs
   }
 
   let before = performance.now();

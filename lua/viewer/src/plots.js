@@ -14,7 +14,7 @@ const positive = (values) => values.map((value) => (value > 0 && value < Infinit
 // Range of an axis: a line that is constant but for rounding shall look constant.
 function linearRange(_, lo, hi) {
   if (lo === null || hi === null) return [0, 1];
-  const least = 1e-3 * Math.max(Math.abs(lo), Math.abs(hi)) || 1e-9;
+  const least = 1e-3 * Math.max(Math.abs(lo), Math.abs(hi)) || 2;
   const room = Math.max(0.08 * (hi - lo), hi - lo < least ? 0.5 * least : 0);
   return [lo - room, hi + room];
 }
@@ -30,10 +30,12 @@ function tickTexts(_, ticks) {
   const step = ticks.length > 1 ? Math.abs(ticks[1] - ticks[0]) : 1;
   const largest = Math.max(...ticks.map(Math.abs), step);
   const shift = largest >= 1e5 || largest < 1e-3 ? Math.floor(Math.log10(largest)) : 0;
-  const decimals = Math.min(Math.max(0, Math.ceil(-Math.log10(step / 10 ** shift) - 1e-6)), 8);
+  const whole = (d) => Math.abs(step * 10 ** (d - shift) - Math.round(step * 10 ** (d - shift))) < 1e-6;
+  let decimals = Math.max(0, Math.ceil(shift - Math.log10(step) - 1e-6));
+  while (decimals < 12 && !whole(decimals)) decimals++;
   return ticks.map((tick) => {
     const text = (tick / 10 ** shift).toFixed(decimals).replace(/^-(?=0(\.0*)?$)/, "").replace("-", "−");
-    return shift === 0 || tick === 0 ? text : `${text}e${shift}`.replace("-", "−");
+    return shift === 0 || tick === 0 ? text : `${text}·10${superscript(shift)}`;
   });
 }
 
@@ -89,7 +91,7 @@ class Plot {
       cursor: { y: false, drag: { x: false, y: false }, points: { show: false }, sync: { key: "sim2d" } },
       scales: { x: { time: false }, y: this.log ? { distr: 3, range: logRange } : { range: linearRange } },
       axes: [{ ...axis, size: 26, gap: 3, space: 60, values: tickTexts },
-        { ...axis, size: 52, gap: 4, space: this.log ? 18 : 28,
+        { ...axis, size: 54, gap: 4, space: this.log ? 18 : 28,
           values: this.log ? (_, ticks) => ticks.map(powerText) : tickTexts }],
       series: [{}, ...this.lines.map((line, k) => ({ stroke: () => this.#color(k), width: this.#width(k), dash: line.dash ?? [],
         points: { show: data[0].length < 3 }, spanGaps: false }))],
