@@ -1,6 +1,7 @@
 -- Curves, clouds, bands, bars and arrows of a plot, in pixels.
 
 local BEYOND = 60 -- px: what reaches further out of the box is cut
+local FAR = 1e9 -- px: beyond this, directions no longer count
 local MARKER_EVERY = 70 -- px along a curve that has markers
 local ARROW_EVERY = 120 -- px along a trajectory
 local HEAD = 10 -- px, of an arrow
@@ -19,7 +20,11 @@ return function(_, host)
     local left, bottom, lx, ly = box.left, box.bottom, x.lo, y.lo
     local out = {}
     for i = 1, #run, 2 do
-      out[i], out[i + 1] = left + (run[i] - lx) * sx, bottom - (run[i + 1] - ly) * sy
+      local across, up = (run[i] - lx) * sx, (run[i + 1] - ly) * sy
+      if not (across < FAR and across > -FAR and up < FAR and up > -FAR) then
+        across, up = math.max(-FAR, math.min(FAR, across)), math.max(-FAR, math.min(FAR, up))
+      end
+      out[i], out[i + 1] = left + across, bottom - up
     end
     return out
   end
@@ -153,18 +158,17 @@ return function(_, host)
     for _, run in ipairs(series.runs) do
       local pixels = to_pixels(plot, run)
       if series.kind == "steps" then pixels = stepped(pixels) end
-      if #pixels == 2 then table.move(pixels, 1, 2, #single + 1, single) end
+      if #pixels == 2 and inside(plot, pixels[1], pixels[2], 8) then -- a point between two gaps is no line
+        table.move(pixels, 1, 2, #single + 1, single)
+        ink:mark(pixels[1], pixels[2])
+      end
       for _, piece in ipairs(cut_line(plot, pixels)) do
         runs[#runs + 1] = piece
         ink:line(piece)
       end
     end
     sheet:path(runs, { stroke = series.color, width = series.width, dash = series.dash })
-    -- A point between two gaps is no line.
-    if #single > 0 and inside(plot, single[1], single[2], BEYOND) then
-      parts.draw_markers(sheet, "circle", single, 3, series.color, plot.theme.paper)
-      for i = 1, #single, 2 do ink:mark(single[i], single[i + 1]) end
-    end
+    parts.draw_markers(sheet, "circle", single, 3, series.color, plot.theme.paper)
     return runs
   end
 

@@ -3,6 +3,8 @@
 local TICK, LABEL, TITLE, PANEL_TITLE = 13, 14, 16, 14 -- px, sizes of letters; legible where 640 px are shown as 400
 local EDGE = 12 -- px, left free around everything
 local ACROSS, UP = 62, 38 -- px between ticks, about
+local LEAST, STAMP = 40, 120 -- px: of the box; so narrow a picture has no words at its side
+local MOST_GROWN = 1e9 -- a range for an equal aspect
 local SMALL = 0.25 -- of the height, that a title may take
 
 local LAYERS = { band = 1, histogram = 1, line = 2, steps = 2, phase = 2, scatter = 3 } -- areas lie below curves
@@ -148,14 +150,15 @@ return function(_, host)
     local per_x, per_y = (x.hi - x.lo) / wide * x.unit, (y.hi - y.lo) / high * y.unit
     local axis, wanted, now = x, per_y * wide / x.unit, x.hi - x.lo
     if per_x > per_y then axis, wanted, now = y, per_x * high / y.unit, y.hi - y.lo end
+    if not (wanted < MOST_GROWN * now) then return end -- there is no such picture
     if not axis.range then
       local middle = axis.lo / 2 + axis.hi / 2
       axis.lo, axis.hi = middle - wanted / 2, middle + wanted / 2
     elseif per_x > per_y then
-      local spare = high * (1 - now / wanted)
+      local spare = math.min(high * (1 - now / wanted), high - LEAST / 2)
       box.top, box.bottom = box.top + spare / 2, box.bottom - spare / 2
     else
-      local spare = wide * (1 - now / wanted)
+      local spare = math.min(wide * (1 - now / wanted), wide - LEAST / 2)
       box.left, box.right = box.left + spare / 2, box.right - spare / 2
     end
   end
@@ -165,29 +168,34 @@ return function(_, host)
     local extra = plot.extra or {}
     local right = frame.x + frame.width - EDGE - (extra.right or 0)
     plot.frame, plot.title_size = frame, plot.panel and PANEL_TITLE or TITLE
-    local least = 40 -- px, of the box, whatever stands around it
     plot.x.lo, plot.x.hi, plot.y.lo, plot.y.hi = table.unpack(plot.limits)
     plot.titles = plot.title and parts.wrap(plot.title, plot.title_size, true, frame.width - 2 * EDGE,
       math.max(1, math.min(3, SMALL * frame.height // (plot.title_size + 4)))) or {}
     plot.x_words = plot.bare_x and {} or parts.wrap(plot.x.label, LABEL, false, frame.width - 2 * EDGE, 2)
     local top = frame.y + EDGE + #plot.titles * (plot.title_size + 5) + (#plot.titles > 0 and 4 or 0) + (extra.top or 0)
-    local bottom = frame.y + frame.height - EDGE - #plot.x_words * (LABEL + 4) - (plot.bare_x and 0 or TICK + 8)
+    local bottom = frame.y + frame.height - EDGE - math.max(#plot.x_words, plot.noted_x and 1 or 0) * (LABEL + 4) - (plot.bare_x and 0 or TICK + 8)
       - (extra.bottom or 0)
     -- The note of an axis has a line of its own, unless a legend or title gives one.
     local noted = plot.noted_y and (extra.top or 0) == 0 and 18 or 0
-    bottom = math.max(bottom, top + noted + least)
+    -- Pictures as small as a stamp do without words, the title last.
+    local function is_low() return bottom - top - noted < LEAST end
+    if is_low() and #plot.x_words > 0 then bottom, plot.x_words = bottom + #plot.x_words * (LABEL + 4), {} end
+    if is_low() and noted > 0 then noted = 0 end
+    if is_low() and #plot.titles > 0 then top, plot.titles = frame.y + EDGE + (extra.top or 0), {} end
+    bottom = math.max(bottom, top + LEAST / 2)
     plot.box = { left = frame.x, right = right, top = top + noted, bottom = bottom }
     plot.y_words = plot.bare_y and {} or parts.wrap(plot.y.label, LABEL, false, bottom - top + 30, 2)
+    if plot.box.right - frame.x < STAMP then plot.y_words = {} end
     for _ = 1, 2 do -- what is left of the box depends on ticks, and these on the box
       set_y_ticks(plot)
       local ticks = plot.bare_y and 0 or widest_tick(plot.y) + 8
       plot.outside = ticks + #plot.y_words * (LABEL + 4) + (#plot.y_words > 0 and 4 or 0)
       local left = frame.x + EDGE + math.max(plot.outside, plot.outside_least or 0)
-      plot.box.left, plot.box.right = left, math.max(right, left + least)
+      plot.box.left, plot.box.right = left, math.max(right, left + LEAST)
       set_x_ticks(plot)
       local out = overhang(plot) - EDGE + 4 - (extra.right or 0)
       if out > 0 then
-        plot.box.right = math.max(plot.box.right - out, left + least)
+        plot.box.right = math.max(plot.box.right - out, left + LEAST)
         set_x_ticks(plot)
       end
       if not plot.equal then break end
@@ -198,8 +206,9 @@ return function(_, host)
       set_x_ticks(plot)
     end
     plot.under = bottom + (plot.bare_x and 0 or TICK + 8) + #plot.x_words * (LABEL + 4) + 2
-    if plot.y.note and not plot.bare_y and not plot.noted_y then
-      plot.noted_y = true
+    local new_y, new_x = plot.y.note and not plot.bare_y and not plot.noted_y, plot.x.note and not plot.bare_x and not plot.noted_x
+    if new_y or new_x then
+      plot.noted_y, plot.noted_x = plot.noted_y or new_y, plot.noted_x or new_x
       measure(plot, frame)
     end
   end
@@ -293,7 +302,7 @@ return function(_, host)
   function parts.begin(plot)
     plot.theme = plot.dark and THEMES.dark or THEMES.light
     plot.limits = { plot.x.lo, plot.x.hi, plot.y.lo, plot.y.hi }
-    plot.extra, plot.noted_y = nil, nil
+    plot.extra, plot.noted_x, plot.noted_y = nil, nil, nil
     parts.set_styles(plot)
     parts.thin(plot)
   end

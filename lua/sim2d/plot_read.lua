@@ -5,6 +5,7 @@ local LEAST_SIDE, MOST_SIDE = 100, 10000 -- px
 local SAMPLES = 400 -- of a function, across its range
 local MOST_SAMPLES = 1e6
 local MOST_BINS = 100
+local FEW_WHOLE = 30 -- whole numbers that have a bin each
 local QUARTILES_OF = 20000 -- samples: of more, some are enough to choose bins by
 
 local KINDS = { "line", "scatter", "steps", "band", "histogram", "phase", "field" }
@@ -295,7 +296,7 @@ return function(_, host)
       table.sort(some)
       local advised = bins or bin_count(some, lo, hi, count)
       if not bins and whole and hi - lo < 2 ^ 50 then -- whole numbers stand in the middle of their bins
-        local width = math.max(1, math.floor((hi - lo) / advised + 0.5))
+        local width = hi - lo <= FEW_WHOLE and 1 or math.max(1, math.floor((hi - lo) / advised + 0.5))
         advised = (hi - lo) // width + 1
         lo, hi = lo - 0.5, lo - 0.5 + advised * width
       end
