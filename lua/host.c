@@ -1,6 +1,7 @@
 #include "host.h"
 
 #include "binding.h"
+#include "canvas.h"
 #include "solve_tracked.h"
 #include "tracked.h"
 
@@ -134,6 +135,8 @@ void s2_host_push(lua_State *L) {
                                        {"world", host_world},
                                        {"world_methods", host_world_methods},
                                        {"counterpart", host_counterpart},
+                                       {"canvas", s2_lua_canvas},
+                                       {"color", s2_lua_color},
                                        {"value_and_grad", s2_lua_value_and_grad_any},
                                        {NULL, NULL}};
   luaL_newlib(L, functions);
