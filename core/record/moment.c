@@ -1,13 +1,12 @@
 #include "record/moment.h"
 
-#include <stdio.h>
 #include <string.h>
 
 static void name_copy(char to[S2_NAME_SIZE], const char *from) {
   // All bytes are set: equal moments then give equal files.
   memset(to, 0, S2_NAME_SIZE);
   if (from != NULL) {
-    snprintf(to, S2_NAME_SIZE, "%s", from);
+    memcpy(to, from, strnlen(from, S2_NAME_SIZE - 1));
   }
 }
 
@@ -150,6 +149,12 @@ S2Status s2_moment_capture(S2Moment *moment, S2World *world) {
   moment->time = s2_world_time(world);
   moment->step = s2_world_step_count(world);
   moment->hash = s2_world_hash(world);
+  S2Energy energy = s2_world_energy(world);
+  moment->kinetic = energy.kinetic;
+  moment->potential = energy.potential;
+  s2_world_momentum(world, moment->momentum);
+  moment->residual = s2_world_residuals(world).solve.scaled;
+  moment->iterations = s2_world_stats(world)->last_iterations;
   S2_TRY(capture_bodies(moment, world));
   capture_contacts(moment, world);
   return capture_joints(moment, world);
@@ -161,6 +166,7 @@ void s2_moment_free(S2Moment *moment) {
   s2_array_free(moment->vertices);
   s2_array_free(moment->contacts);
   s2_array_free(moment->joints);
+  s2_array_free(moment->channels);
   s2_array_free(moment->body_of_slot);
   s2_array_free(moment->body_ids);
   s2_array_free(moment->joint_ids);
