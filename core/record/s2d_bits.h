@@ -179,4 +179,16 @@ static inline void s2_s2d_code_double(S2S2dBits *bits, double *value, double gue
   }
 }
 
+// The same where hits and misses alternate: a hit takes one bit, and does not change `length`.
+static inline void s2_s2d_code_double_or_hit(S2S2dBits *bits, double *value, double guess,
+                                             uint8_t *length) {
+  bool miss = bits->writing && s2_s2d_bits_of(*value) != s2_s2d_bits_of(guess);
+  s2_s2d_code_flag(bits, &miss);
+  if (miss) {
+    s2_s2d_code_double(bits, value, guess, length);
+  } else if (!bits->writing) {
+    *value = guess;
+  }
+}
+
 #endif

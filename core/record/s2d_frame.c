@@ -6,7 +6,8 @@
 
 enum {
   PASSED_OVER = 64, // contacts of the last frame that are looked through for the next one
-  FIRST_V = 48,     // bits the speeds are expected to be missed by at first
+  FIRST_Q = 32,     // bits that places and speeds are expected to be missed by at first
+  FIRST_V = 48,
 };
 // Whole numbers of grains beyond this are no longer worth it: the frame keeps plain numbers.
 #define LARGEST 0x1p40
@@ -215,7 +216,7 @@ static void code_first_body(S2S2dBits *bits, S2S2dBodyPast *past, S2MomentBody *
     uint64_t word = s2_s2d_bits_of(*value);
     s2_s2d_code_word(bits, &word);
     *value = s2_s2d_double_of(word);
-    past->length[k] = k < 3 ? 0 : FIRST_V;
+    past->length[k] = k < 3 ? FIRST_Q : FIRST_V;
   }
   past->straight = false;
   memcpy(past->q, body->q, sizeof past->q);
@@ -267,7 +268,7 @@ static void code_body(S2S2dBits *bits, S2S2dBodyPast *past, S2MomentBody *body, 
     }
     guess_q(past, body->v, h, mean, q);
     for (int k = 0; k < 3; k++) {
-      s2_s2d_code_double(bits, &body->q[k], q[k], &past->length[k]);
+      s2_s2d_code_double_or_hit(bits, &body->q[k], q[k], &past->length[k]);
     }
   }
   memcpy(past->v_before, past->v, sizeof past->v);
