@@ -316,19 +316,17 @@ static bool same_contact(const S2MomentContact *a, const S2S2dContactPast *b) {
   return a->a == b->a && a->b == b->b && a->feature == b->feature;
 }
 
-// A contact that the last frame had, too. Reading: `contact` is set.
-static void code_kept_contact(S2S2dBits *bits, S2S2dPast *past, const S2Moment *moment,
-                              const S2S2dContactPast *old, S2MomentContact *contact) {
-  S2S2dContactPast *next = s2_array_append(past->contacts_next);
-  *next = *old;
-  bool same = false;
-  if (bits->writing) {
-    contact_values(past, moment, contact, next->value);
-    next->sliding = contact->sliding;
-    same =
-        next->sliding == old->sliding && memcmp(next->value, old->value, sizeof next->value) == 0;
-  }
+// A contact that the last frame had, too. Reading: `contact` is set; writing: `next` is there.
+static void code_kept_contact(S2S2dBits *bits, const S2S2dPast *past, const S2Moment *moment,
+                              const S2S2dContactPast *old, S2S2dContactPast *next,
+                              S2MomentContact *contact) {
+  bool same = bits->writing && next->sliding == old->sliding &&
+              memcmp(next->value, old->value, sizeof next->value) == 0;
   s2_s2d_code_flag(bits, &same);
+  if (!bits->writing) {
+    *next = *old;
+  }
+  memcpy(next->length, old->length, sizeof next->length);
   if (!same) {
     s2_s2d_code_flag(bits, &next->sliding);
     code_values(bits, next->value, old->value, next->length, S2_S2D_CONTACT_VALUES);
@@ -343,17 +341,15 @@ static bool in_range(int64_t body, int count) {
 }
 
 static void code_fresh_contact(S2S2dBits *bits, S2S2dPast *past, const S2Moment *moment,
-                               int32_t *last, S2MomentContact *contact) {
+                               int32_t *last, S2S2dContactPast *next, S2MomentContact *contact) {
   static const int64_t zeros[S2_S2D_CONTACT_VALUES] = {0};
-  S2S2dContactPast *next = s2_array_append(past->contacts_next);
-  *next = (S2S2dContactPast){0};
   uint64_t keys[3] = {0};
   if (bits->writing) {
-    contact_values(past, moment, contact, next->value);
-    next->sliding = contact->sliding;
     keys[0] = s2_s2d_zigzag((int64_t)contact->a - *last);
     keys[1] = s2_s2d_zigzag((int64_t)contact->b - contact->a);
     keys[2] = contact->feature;
+  } else {
+    *next = (S2S2dContactPast){0};
   }
   for (int k = 0; k < 3; k++) {
     s2_s2d_code_near(bits, &keys[k], &past->key_length[k]);
@@ -403,8 +399,8 @@ static void find_runs(const S2S2dPast *past, const S2Moment *moment, int at, int
 static void code_contacts(S2S2dBits *bits, S2S2dPast *past, S2Moment *moment) {
   int count = moment->contacts.count, at = 0, old = 0;
   int32_t last = 0;
-  past->contacts_next.count = 0;
   s2_array_reserve(past->contacts_next, count);
+  past->contacts_next.count = count;
   while (at < count && !bits->bad) {
     uint64_t runs[3] = {0};
     if (bits->writing) {
@@ -416,7 +412,8 @@ static void code_contacts(S2S2dBits *bits, S2S2dPast *past, S2Moment *moment) {
       break;
     }
     for (uint64_t i = 0; i < runs[0]; i++, at++, old++) {
-      code_kept_contact(bits, past, moment, &past->contacts.at[old], &moment->contacts.at[at]);
+      code_kept_contact(bits, past, moment, &past->contacts.at[old], &past->contacts_next.at[at],
+                        &moment->contacts.at[at]);
     }
     if (at == count) {
       break;
@@ -430,7 +427,8 @@ static void code_contacts(S2S2dBits *bits, S2S2dPast *past, S2Moment *moment) {
     }
     old += (int)runs[1];
     for (uint64_t i = 0; i < runs[2] && !bits->bad; i++, at++) {
-      code_fresh_contact(bits, past, moment, &last, &moment->contacts.at[at]);
+      code_fresh_contact(bits, past, moment, &last, &past->contacts_next.at[at],
+                         &moment->contacts.at[at]);
     }
   }
 }
@@ -457,19 +455,25 @@ static void code_joints(S2S2dBits *bits, S2S2dPast *past, S2Moment *moment) {
 
 // ---- Numbers that do not fit the grains, as they are ------------------------------------------
 
-static bool fits_grains(const S2S2dPast *past, const S2Moment *moment) {
+// Rounds contacts and joints. False: one does not fit.
+static bool round_all(S2S2dPast *past, const S2Moment *moment) {
+  int count = moment->contacts.count;
+  bool fits = true;
+  s2_array_reserve(past->contacts_next, count);
+  for (int i = 0; i < count; i++) {
+    const S2MomentContact *contact = &moment->contacts.at[i];
+    S2S2dContactPast *next = &past->contacts_next.at[i];
+    next->a = contact->a;
+    next->b = contact->b;
+    next->feature = contact->feature;
+    next->sliding = contact->sliding;
+    fits = contact_values(past, moment, contact, next->value) && fits;
+  }
   int64_t value[S2_S2D_JOINT_VALUES];
-  for (int i = 0; i < moment->contacts.count; i++) {
-    if (!contact_values(past, moment, &moment->contacts.at[i], value)) {
-      return false;
-    }
-  }
   for (int i = 0; i < moment->joints.count; i++) {
-    if (!joint_values(past, moment, &moment->joints.at[i], value)) {
-      return false;
-    }
+    fits = joint_values(past, moment, &moment->joints.at[i], value) && fits;
   }
-  return true;
+  return fits;
 }
 
 static void code_plain(S2S2dBits *bits, double *value) {
@@ -529,7 +533,7 @@ static void code_frame(S2S2dBits *bits, S2S2dPast *past, S2Moment *moment) {
   double h = moment->step == old_step + 1 ? moment->settings.dt : moment->time - past->time;
   code_bodies(bits, past, moment, h);
   if (bits->writing) {
-    plain = !fits_grains(past, moment);
+    plain = !round_all(past, moment);
   }
   s2_s2d_code_flag(bits, &plain);
   uint64_t contacts = s2_s2d_zigzag((int64_t)moment->contacts.count - past->contacts.count);
