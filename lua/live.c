@@ -292,13 +292,15 @@ static void obey(lua_State *L, S2Live *live, const S2LuaSession *session,
 #undef IS
 }
 
-static void obey_all(lua_State *L, S2Live *live, const S2LuaSession *session) {
+// `lw` is the World at stack position 1; NULL: there is none.
+static void obey_all(lua_State *L, S2Live *live, const S2LuaSession *session,
+                     const S2LuaWorld *lw) {
   S2ServerCommand command;
   if (live->server != NULL && s2_server_take(live->server, &command)) {
     do {
       obey(L, live, session, &command);
     } while (s2_server_take(live->server, &command));
-    show(L, live, session, 0);
+    show(L, live, session, live->shown == lw && lw != NULL ? 1 : 0);
   }
 }
 
@@ -433,11 +435,9 @@ void s2_lua_live(lua_State *L, S2LuaWorld *lw, bool first) {
     lua_pop(L, 1);
   }
   double time = due(live, lw, now);
-  if (live->shown == lw && (first || live->paused || now >= live->put + FRAME || time > now + FRAME)) {
-    show(L, live, session, 1);
-  }
+  bool wanted = first;
   for (;;) {
-    obey_all(L, live, session);
+    obey_all(L, live, session, lw);
     live->again |= look(live) && live->unwind != NULL;
     raise_if_over(L, live, session);
     if (live->resets && live->shown == lw) {
@@ -448,12 +448,13 @@ void s2_lua_live(lua_State *L, S2LuaWorld *lw, bool first) {
                                            (live->wait && s2_server_client_count(live->server) == 0));
     if (!halted) {
       time = due(live, lw, now);
-      if (now >= time) {
-        break;
-      }
     }
-    if (live->stale && live->shown == lw) {
+    wanted |= halted || now >= live->put + FRAME || time > now + FRAME;
+    if (wanted && live->stale && live->shown == lw) {
       show(L, live, session, 1);
+    }
+    if (!halted && now >= time) {
+      break;
     }
     s2_server_wait(live->server, halted ? now + SLICE : fmin(time, now + SLICE));
   }
@@ -523,7 +524,7 @@ void s2_live_linger(lua_State *L, S2Live *live, const volatile sig_atomic_t *int
   }
   show(L, live, session, 0);
   while (!live->again && *interrupted == 0) {
-    obey_all(L, live, session);
+    obey_all(L, live, session, NULL);
     live->again |= look(live);
     s2_server_wait(live->server, s2_lua_clock() + SLICE);
   }
