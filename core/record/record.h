@@ -24,6 +24,7 @@ S2Status s2_world_draw(S2World *world, const char *path, const S2DrawOptions *op
 
 // A recording in progress: one file, one world. The suffix picks the format:
 //   .csv  one row per body and frame: time, body index, name, angle, x, y, omega, vx, vy
+//   .html a page that plays it, with the .s2d in it; S2_UNAVAILABLE in a build without the page
 //   .s2d  binary, append-only (docs/replay-format.md)
 //   .svg  the last frame
 typedef struct S2Recorder S2Recorder;
