@@ -158,7 +158,7 @@ static int serve_page(struct mg_connection *connection, void *user) {
             "Cache-Control: no-store\r\nReferrer-Policy: no-referrer\r\n"
             "X-Content-Type-Options: nosniff\r\nX-Frame-Options: DENY\r\n"
             "Content-Security-Policy: default-src 'none'; script-src 'unsafe-inline'; "
-            "style-src 'unsafe-inline'; img-src data: blob:; connect-src 'self'\r\n"
+            "style-src 'unsafe-inline'; img-src data: blob:; font-src data:; connect-src 'self'\r\n"
             "Connection: close\r\n\r\n",
             server->page_size);
   mg_write(connection, server->page, server->page_size);

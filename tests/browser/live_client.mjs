@@ -5,7 +5,7 @@ import { connect } from "node:net";
 import { request } from "node:http";
 import { once } from "node:events";
 
-const SIM2D = process.env.S2_SIM2D;
+const SIM2D = process.env.S2_SIM2D ?? "build/sim2d";
 
 export const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
 

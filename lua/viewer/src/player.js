@@ -49,7 +49,7 @@ export function createPlayer(root, recording_, { live = false } = {}) {
   const notice = h("div", { class: "notice", role: "status", hidden: true });
   const bar = createTransport({
     toggle: () => toggle(), step: (n) => step(n), reset: () => player.transport?.reset?.(),
-    seek: (i) => seek(i), setSpeed: (value) => { state.speed = value; },
+    seek: (i) => seek(i), setSpeed: (value) => { state.speed = value; player.transport?.setSpeed?.(value); },
   });
   const inspector = createInspector({ onFollow: () => follow(state.selection), onClear: () => select(null) });
   const overlayPanel = createOverlays(overlays, () => { state.dirty = true; });
@@ -364,6 +364,7 @@ export function createPlayer(root, recording_, { live = false } = {}) {
     const at = Math.min(Math.max(SPEEDS.indexOf(state.speed) + by, 0), SPEEDS.length - 1);
     state.speed = SPEEDS[at];
     bar.speed.value = String(state.speed);
+    player.transport?.setSpeed?.(state.speed);
   };
   const keys = {
     " ": () => toggle(), ArrowRight: (e) => step(e.shiftKey ? 10 : 1), ArrowLeft: (e) => step(e.shiftKey ? -10 : -1),
@@ -430,10 +431,9 @@ export function createPlayer(root, recording_, { live = false } = {}) {
     onKey: (hook) => keyHooks.push(hook),
     redraw() { state.dirty = true; },
     view,
-    get frame() { return state.frame; },
-    get edge() { return state.edge; },
     showReset() { bar.reset.hidden = false; },
   });
+  Object.defineProperties(player, { frame: { get: () => state.frame }, edge: { get: () => state.edge } });
 
   // What tests and curious readers look at.
   player.inspect = {
