@@ -38,11 +38,11 @@ static void add(Text *text, const char *more) {
 
 // Bytes of the UTF-8 character at `at`, 0: it is none.
 static int utf8_size(const unsigned char *at) {
-  int size = at[0] < 0x80                        ? 1
-             : at[0] >= 0xc2 && at[0] <= 0xdf    ? 2
-             : at[0] >= 0xe0 && at[0] <= 0xef    ? 3
-             : at[0] >= 0xf0 && at[0] <= 0xf4    ? 4
-                                                 : 0;
+  int size = at[0] < 0x80                     ? 1
+             : at[0] >= 0xc2 && at[0] <= 0xdf ? 2
+             : at[0] >= 0xe0 && at[0] <= 0xef ? 3
+             : at[0] >= 0xf0 && at[0] <= 0xf4 ? 4
+                                              : 0;
   for (int i = 1; i < size; i++) {
     if ((at[i] & 0xc0) != 0x80) {
       return 0;
@@ -113,8 +113,7 @@ static void put_state(S2Live *live, const S2LuaSession *session) {
   add(&text, ",\"script\":");
   add_string(&text, live->script != NULL ? live->script : "");
   add_char(&text, '}');
-  if (text.count == live->state.count &&
-      memcmp(text.at, live->state.at, (size_t)text.count) == 0) {
+  if (text.count == live->state.count && memcmp(text.at, live->state.at, (size_t)text.count) == 0) {
     s2_array_free(text);
     return;
   }
@@ -127,8 +126,8 @@ static void put_state(S2Live *live, const S2LuaSession *session) {
 
 // ---- The script's side ------------------------------------------------------------------------
 
-// Calls the function of live.lua with the verb and the values on top of the stack (popped); pushes its
-// result. What a script's function raises is told and does not end the run.
+// Calls the function of live.lua with the verb and the values on top of the stack (popped); pushes
+// its result. What a script's function raises is told and does not end the run.
 static void call_handler(lua_State *L, S2Live *live, const char *verb, int arguments) {
   int first = lua_gettop(L) - arguments + 1;
   if (lua_rawgetp(L, LUA_REGISTRYINDEX, &s2_live_handler) != LUA_TFUNCTION) {
@@ -384,8 +383,7 @@ static bool look(S2Live *live) {
 // ---- Between steps ----------------------------------------------------------------------------
 
 static void follow(S2Live *live, S2LuaWorld *lw, double now) {
-  if (live->shown == NULL ||
-      (live->shown != lw && !live->chosen && now > live->stepped + QUIET)) {
+  if (live->shown == NULL || (live->shown != lw && !live->chosen && now > live->stepped + QUIET)) {
     s2_live_choose(live, lw);
   }
   if (live->shown == lw) {
@@ -444,8 +442,9 @@ void s2_lua_live(lua_State *L, S2LuaWorld *lw, bool first) {
       start_over(L, live);
     }
     now = s2_lua_clock();
-    bool halted = live->server != NULL && ((live->paused && live->steps == 0) ||
-                                           (live->wait && s2_server_client_count(live->server) == 0));
+    bool halted =
+        live->server != NULL && ((live->paused && live->steps == 0) ||
+                                 (live->wait && s2_server_client_count(live->server) == 0));
     if (!halted) {
       time = due(live, lw, now);
     }

@@ -1,5 +1,6 @@
-// The live viewer between steps: what it shows, what its clients ask for, and when the script goes on.
-// Also --watch. One for the command, over all runs of the script; one for a Lua state in a stock lua.
+// The live viewer between steps: what it shows, what its clients ask for, and when the script goes
+// on. Also --watch. One for the command, over all runs of the script; one for a Lua state in a
+// stock lua.
 #ifndef S2_LIVE_H
 #define S2_LIVE_H
 
@@ -35,7 +36,7 @@ struct S2Live {
   // Runs. unwind makes the Lua code that runs stop, so that its caller can start the script again;
   // NULL: nobody can, and a reset restores the world that is shown.
   void (*unwind)(void);
-  const char *script; // name for the page
+  const char *script;  // name for the page
   const char *watched; // --watch: the file; NULL: none
   struct timespec saved;
   int64_t saved_size;
@@ -46,10 +47,10 @@ struct S2Live {
 
   // Worlds. `shown` is one of those that were stepped and are open.
   S2LuaWorld *shown;
-  bool chosen; // by a client
-  bool resets; // `shown` is to go back to its start
-  bool stale;  // the present of `shown` was not put before the clients yet
-  double stepped, put; // s: when `shown` was last stepped, last put
+  bool chosen;                     // by a client
+  bool resets;                     // `shown` is to go back to its start
+  bool stale;                      // the present of `shown` was not put before the clients yet
+  double stepped, put;             // s: when `shown` was last stepped, last put
   double anchor_wall, anchor_time; // pacing: this simulated time is due at this time
   bool anchored;
   S2LiveDrag drags[S2_SERVER_CLIENTS];
@@ -73,8 +74,8 @@ static inline bool s2_live_is_on(const S2Live *live) {
   return live != NULL && (live->server != NULL || live->watched != NULL);
 }
 
-// Between two steps of `lw`, which is at stack position 1; `first`: before its first one. Returns when
-// the next one is due. Raises on Ctrl-C and when the script is to be run again.
+// Between two steps of `lw`, which is at stack position 1; `first`: before its first one. Returns
+// when the next one is due. Raises on Ctrl-C and when the script is to be run again.
 void s2_lua_live(lua_State *L, S2LuaWorld *lw, bool first);
 void s2_lua_live_world_closes(S2LuaWorld *lw);
 

@@ -60,7 +60,7 @@ static void linger(Command *command, lua_State *L, bool exited) {
     return;
   }
   fprintf(stderr, "sim2d: the script has ended; %s (Ctrl-C to quit)\n",
-          live->server == NULL  ? "it runs again when it is saved"
+          live->server == NULL    ? "it runs again when it is saved"
           : live->watched == NULL ? "its last state is served"
                                   : "its last state is served, and it runs again when it is saved");
   s2_live_linger(L, live, s2_script_interrupted());

@@ -22,7 +22,7 @@ typedef struct S2Session {
   volatile sig_atomic_t *interrupted; // set by the signal handler; NULL: never
   lua_State *volatile *task; // where the handler finds the coroutine that runs; NULL: no handler
 
-  S2Live *live;              // the live viewer and --watch (live.h); NULL: off
+  S2Live *live; // the live viewer and --watch (live.h); NULL: off
 
   // Filled by the worlds.
   int worlds;         // stepped at least once

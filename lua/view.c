@@ -77,9 +77,12 @@ static int live_reruns(lua_State *L) {
 }
 
 void s2_lua_push_live_host(lua_State *L) {
-  static const luaL_Reg functions[] = {{"open", live_open},       {"close", live_close},
-                                       {"handler", live_handler}, {"setting", live_setting},
-                                       {"keep", live_keep},       {"reruns", live_reruns},
+  static const luaL_Reg functions[] = {{"open", live_open},
+                                       {"close", live_close},
+                                       {"handler", live_handler},
+                                       {"setting", live_setting},
+                                       {"keep", live_keep},
+                                       {"reruns", live_reruns},
                                        {NULL, NULL}};
   luaL_newlib(L, functions);
 }

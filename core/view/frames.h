@@ -11,8 +11,8 @@ typedef struct S2Frames {
   S2S2dWriter writer;
 } S2Frames;
 
-// Puts the world as it is before the clients: a frame, and the scene before it where that differs from
-// the one shown last. Fails with S2_INVALID when it is too large for a .s2d file.
+// Puts the world as it is before the clients: a frame, and the scene before it where that differs
+// from the one shown last. Fails with S2_INVALID when it is too large for a .s2d file.
 S2Status s2_frames_show(S2Frames *frames, S2Server *server, S2World *world);
 // The next world is another one: its scene is told again, equal or not.
 void s2_frames_restart(S2Frames *frames);

@@ -48,16 +48,20 @@ bool s2_server_wait(S2Server *server, double time) {
 
 #include "base/memory.h"
 
+#include <arpa/inet.h>
 #include <civetweb.h>
 #include <errno.h>
 #include <math.h>
+#include <netinet/in.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/socket.h>
 #include <time.h>
+#include <unistd.h>
 
 enum {
   TOKEN_BYTES = 16,
@@ -96,6 +100,7 @@ struct S2Server {
   Client clients[S2_SERVER_CLIENTS];
   S2ServerCommand queue[QUEUE];
   int first, count;
+  bool stopped;
 };
 
 // ---- Who may come in --------------------------------------------------------------------------
@@ -111,7 +116,8 @@ static bool same_secret(const char *a, const char *b) {
   return difference == 0;
 }
 
-// A page of somebody else's, whose name leads to 127.0.0.1, shows by its own name in Host or Origin.
+// A page of somebody else's, whose name leads to 127.0.0.1, shows by its own name in Host or
+// Origin.
 static bool may_enter(const S2Server *server, const struct mg_connection *connection) {
   char hosts[2][HOST_SIZE], token[TOKEN_SIZE + 1] = "";
   snprintf(hosts[0], HOST_SIZE, "127.0.0.1:%d", server->port);
@@ -121,8 +127,7 @@ static bool may_enter(const S2Server *server, const struct mg_connection *connec
   const char *query = mg_get_request_info(connection)->query_string;
   if (host == NULL || query == NULL ||
       (strcmp(host, hosts[0]) != 0 && strcmp(host, hosts[1]) != 0) ||
-      (origin != NULL &&
-       (strncmp(origin, "http://", 7) != 0 || strcmp(origin + 7, host) != 0))) {
+      (origin != NULL && (strncmp(origin, "http://", 7) != 0 || strcmp(origin + 7, host) != 0))) {
     return false;
   }
   return mg_get_var(query, strlen(query), "token", token, sizeof token) > 0 &&
@@ -133,8 +138,11 @@ static int refuse(struct mg_connection *connection, int code, const char *reason
   mg_printf(connection,
             "HTTP/1.1 %d %s\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: %zu\r\n"
             "Cache-Control: no-store\r\nConnection: close\r\n\r\n%s",
-            code, code == 403 ? "Forbidden" : code == 404 ? "Not Found" : "Error", strlen(reason),
-            reason);
+            code,
+            code == 403   ? "Forbidden"
+            : code == 404 ? "Not Found"
+                          : "Error",
+            strlen(reason), reason);
   return code;
 }
 
@@ -206,9 +214,9 @@ static void *send_messages(void *user) {
     pthread_mutex_unlock(&server->mutex);
     bool binary = kind == S2_SERVER_SCENE || kind == S2_SERVER_FRAME;
     int opcode = binary ? MG_WEBSOCKET_OPCODE_BINARY : MG_WEBSOCKET_OPCODE_TEXT;
-    int written = copy.size == 0 ? 1
-                                 : mg_websocket_write(connection, opcode,
-                                                      (const char *)copy.at, copy.size);
+    int written = copy.size == 0
+                      ? 1
+                      : mg_websocket_write(connection, opcode, (const char *)copy.at, copy.size);
     pthread_mutex_lock(&server->mutex);
     if (written <= 0) { // a message may be cut in its middle: nothing can follow it
       mg_disable_keep_alive(connection);
@@ -255,8 +263,8 @@ static void client_ready(struct mg_connection *connection, void *user) {
   pthread_mutex_unlock(&server->mutex);
 }
 
-// Do both set the same thing, so that the later one makes the earlier one needless? The same words up
-// to the last but `values`.
+// Do both set the same thing, so that the later one makes the earlier one needless? The same words
+// up to the last but `values`.
 static bool replaces(const char *now, const char *before) {
   static const struct {
     const char *verb;
@@ -367,7 +375,7 @@ static S2Status start(S2Server *server, int port) {
                            // ms: a client that takes nothing for so long is given up
                            "request_timeout_ms", "5000", "websocket_timeout_ms", "10000",
                            "enable_websocket_ping_pong", "yes", NULL};
-  struct mg_callbacks callbacks = {.log_message = be_quiet, .log_access = be_quiet};
+  struct mg_callbacks callbacks = {.log_message = be_quiet};
   mg_init_library(0);
   server->context = mg_start(&callbacks, server, options);
   struct mg_server_port bound = {0};
@@ -414,12 +422,51 @@ S2Status s2_server_open(int port, const unsigned char *page, size_t size, S2Serv
   return status;
 }
 
+static void *stop(void *user) {
+  S2Server *server = user;
+  mg_stop(server->context); // ends all connections and threads
+  pthread_mutex_lock(&server->mutex);
+  server->stopped = true;
+  pthread_mutex_unlock(&server->mutex);
+  return NULL;
+}
+
+static bool has_stopped(S2Server *server) {
+  pthread_mutex_lock(&server->mutex);
+  bool stopped = server->stopped;
+  pthread_mutex_unlock(&server->mutex);
+  return stopped;
+}
+
+// civetweb looks every two seconds whether it is to stop, and when somebody connects.
+static void stop_soon(S2Server *server) {
+  pthread_t stopper;
+  if (pthread_create(&stopper, NULL, stop, server) != 0) {
+    stop(server);
+    return;
+  }
+  struct sockaddr_in address = {.sin_family = AF_INET,
+                                .sin_port = htons((uint16_t)server->port),
+                                .sin_addr = {htonl(INADDR_LOOPBACK)}};
+  struct timespec pause = {0, 2000000};
+  while (!has_stopped(server)) {
+    int visitor = socket(AF_INET, SOCK_STREAM, 0);
+    if (visitor >= 0) {
+      (void)connect(visitor, (struct sockaddr *)&address,
+                    sizeof address); // what matters is the try
+      close(visitor);
+    }
+    nanosleep(&pause, NULL);
+  }
+  pthread_join(stopper, NULL);
+}
+
 void s2_server_close(S2Server *server) {
   if (server == NULL) {
     return;
   }
   if (server->context != NULL) {
-    mg_stop(server->context); // ends all connections and threads
+    stop_soon(server);
     mg_exit_library();
   }
   for (int i = 0; i < S2_SERVER_MESSAGES; i++) {

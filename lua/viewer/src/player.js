@@ -423,7 +423,7 @@ export function createPlayer(root, recording_, { live = false } = {}) {
     section(name) {
       const content = h("div");
       sections.append(h("section", {}, h("h2", {}, name), content));
-      if (!root.classList.contains("with-panel")) showPanel(true);
+      if (!root.classList.contains("with-panel") && innerWidth >= 760) showPanel(true);
       return content;
     },
     notice: tell,
