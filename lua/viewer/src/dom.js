@@ -39,6 +39,9 @@ export function iconButton(name, label, onclick, attributes = {}) {
     icon(name));
 }
 
+export const superscript = (integer) =>
+  String(integer).replace(/[-\d]/g, (c) => "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"["-0123456789".indexOf(c)]);
+
 // Four significant digits with a true minus sign; very large and small ones with a power of ten.
 export function number(value, digits = 4) {
   if (!Number.isFinite(value)) return Number.isNaN(value) ? "not a number" : value > 0 ? "∞" : "−∞";
@@ -47,8 +50,7 @@ export function number(value, digits = 4) {
   let text;
   if (size >= 1e6 || size < 1e-4) {
     const [mantissa, exponent] = value.toExponential(digits - 2).split("e");
-    const raised = String(Number(exponent)).replace(/[-\d]/g, (c) => "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"["-0123456789".indexOf(c)]);
-    text = `${mantissa}·10${raised}`;
+    text = `${mantissa}·10${superscript(Number(exponent))}`;
   } else {
     text = value.toFixed(Math.max(0, Math.min(6, digits - 1 - Math.floor(Math.log10(size)))));
   }

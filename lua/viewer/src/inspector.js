@@ -81,7 +81,7 @@ export function createInspector({ onFollow, onClear }) {
       }
       const [name, rows] = describe(frame, selection);
       title.textContent = name;
-      follow.hidden = selection.kind !== "body";
+      follow.hidden = selection.kind !== "body" || rows === null || rows[0][1].startsWith("static");
       follow.setAttribute("aria-pressed", String(followed));
       follow.textContent = followed ? "Following" : "Follow";
       table.hidden = rows === null;

@@ -327,3 +327,24 @@ export function drawScale(ctx, view, theme) {
   ctx.fillStyle = theme.ink;
   ctx.fillText(lengthText(length), x + pixels / 2, y - 6);
 }
+
+// Rows of [colour, kind of arrow, text] in the lower right corner.
+export function drawKey(ctx, view, theme, rows, length) {
+  if (rows.length === 0) return;
+  const LINE = 20, PAD = 10, right = view.width - 12, bottom = view.height - 12;
+  ctx.font = "12px system-ui, sans-serif";
+  const text = Math.max(...rows.map((row) => ctx.measureText(row[2]).width));
+  const width = text + length + 3 * PAD, height = rows.length * LINE + PAD;
+  ctx.fillStyle = theme.halo;
+  ctx.beginPath();
+  ctx.roundRect(right - width, bottom - height, width, height, 8);
+  ctx.fill();
+  ctx.textAlign = "left";
+  ctx.textBaseline = "middle";
+  rows.forEach(([color, kind, label], k) => {
+    const y = bottom - height + PAD / 2 + LINE * (k + 0.5);
+    drawArrow(ctx, [right - width + PAD, y], [length, 0], color, theme.halo, kind);
+    ctx.fillStyle = theme.ink;
+    ctx.fillText(label, right - PAD - text, y);
+  });
+}

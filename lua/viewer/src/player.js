@@ -22,7 +22,7 @@ const SHORT_TRAIL = 1.5; // s
 // Digits after the point of a time, so that neighbouring frames differ.
 function decimalsFor(recording) {
   const dt = recording.frameCount > 1 ? recording.time(1) - recording.time(0) : recording.scenes[0]?.settings.dt;
-  return dt > 0 && dt < 1 ? Math.min(Math.max(3, Math.ceil(-Math.log10(dt)) + 1), 9) : 3;
+  return dt > 0 && dt < 1 ? Math.min(Math.max(3, Math.ceil(-Math.log10(dt))), 9) : 3;
 }
 
 function titleOf(recording) {
@@ -86,6 +86,7 @@ export function createPlayer(root, recording_, { live = false } = {}) {
 
   function seek(index) {
     show(index);
+    big.hidden = true;
     state.clock = clock.at[state.index] ?? 0;
     state.edge = live && state.index >= count() - 1;
   }
@@ -111,7 +112,6 @@ export function createPlayer(root, recording_, { live = false } = {}) {
       return;
     }
     state.playing = false;
-    big.hidden = true;
     seek(state.index + n);
   }
 
@@ -184,32 +184,24 @@ export function createPlayer(root, recording_, { live = false } = {}) {
 
   function select(selection) {
     state.selection = selection;
+    big.hidden ||= selection !== null;
     state.dirty = true;
   }
 
   // ---- Drawing --------------------------------------------------------------------------------
 
+  // What arrows mean, and how long an arrow is how much.
   function drawKey(ctx, theme) {
     const { impulse, speed } = series.references, rows = [];
-    if (overlays.normals) rows.push([theme.normal, "solid", `normal impulse ${quantity(impulse, "N s")}`]);
+    const unit = marks.arrowUnit(preparedScene(state.frame.scene), view), length = Math.min(unit, 60);
+    const value = (reference, name) => quantity(reference * length / unit, name);
+    if (overlays.normals) rows.push([theme.normal, "solid", `normal impulse, ${value(impulse, "N s")}`]);
     if (overlays.friction) {
-      rows.push([theme.sticking, "solid", "friction that sticks"], [theme.sliding, "open", "friction that slides"]);
+      const amount = overlays.normals ? "" : `, ${value(impulse, "N s")}`;
+      rows.push([theme.sticking, "solid", `friction, sticking${amount}`], [theme.sliding, "open", "friction, sliding"]);
     }
-    if (overlays.velocities) rows.push([theme.velocity, "solid", `velocity ${quantity(speed, "m/s")}`]);
-    const length = marks.arrowUnit(preparedScene(state.frame.scene), view);
-    ctx.font = "12px system-ui, sans-serif";
-    ctx.textAlign = "right";
-    ctx.textBaseline = "middle";
-    ctx.lineJoin = "round";
-    rows.reverse().forEach(([color, kind, text], k) => {
-      const y = view.height - 20 - 20 * k, x = view.width - 26 - Math.min(length, 60);
-      marks.drawArrow(ctx, [view.width - 18 - Math.min(length, 60), y], [Math.min(length, 60), 0], color, theme.halo, kind);
-      ctx.lineWidth = 3.4;
-      ctx.strokeStyle = theme.halo;
-      ctx.strokeText(text, x, y);
-      ctx.fillStyle = theme.ink;
-      ctx.fillText(text, x, y);
-    });
+    if (overlays.velocities) rows.push([theme.velocity, "solid", `velocity, ${value(speed, "m/s")}`]);
+    marks.drawKey(ctx, view, theme, rows, length);
   }
 
   function drawMarks(ctx, theme) {
@@ -330,7 +322,6 @@ export function createPlayer(root, recording_, { live = false } = {}) {
   function setDark(dark) {
     state.dark = dark;
     document.documentElement.dataset.theme = dark ? "dark" : "light";
-    themeButton.replaceWith(themeButton);
     const label = dark ? "Light" : "Dark";
     themeButton.replaceChildren(iconButton(dark ? "sun" : "moon", label).firstChild);
     themeButton.setAttribute("aria-label", label);

@@ -2,7 +2,7 @@
 // them; a click or a drag goes there.
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
-import { h, number } from "./dom.js";
+import { h, number, superscript } from "./dom.js";
 
 const HEIGHT = 128; // pixels
 const FONT = "11px system-ui, sans-serif";
@@ -25,16 +25,30 @@ function logRange(_, lo, hi) {
   return [10 ** low, 10 ** Math.max(high, low + 1)];
 }
 
+// As many digits as the distance of the ticks asks for; one power of ten for all of them.
+function tickTexts(_, ticks) {
+  const step = ticks.length > 1 ? Math.abs(ticks[1] - ticks[0]) : 1;
+  const largest = Math.max(...ticks.map(Math.abs), step);
+  const shift = largest >= 1e5 || largest < 1e-3 ? Math.floor(Math.log10(largest)) : 0;
+  const decimals = Math.min(Math.max(0, Math.ceil(-Math.log10(step / 10 ** shift) - 1e-6)), 8);
+  return ticks.map((tick) => {
+    const text = (tick / 10 ** shift).toFixed(decimals).replace(/^-(?=0(\.0*)?$)/, "").replace("-", "−");
+    return shift === 0 || tick === 0 ? text : `${text}e${shift}`.replace("-", "−");
+  });
+}
+
+const powerText = (tick) => (tick === null ? "" : `10${superscript(Math.round(Math.log10(tick)))}`);
+
 // One plot: title with unit, a key with present values, the lines.
 class Plot {
   constructor(owner, title, unit, lines, log) {
     Object.assign(this, { owner, lines, log });
     this.values = lines.map(() => h("output", { class: "value" }));
-    const key = h("div", { class: "plot-key" }, ...lines.map((line, k) => h("span", { class: "key-entry" },
-      this.#sample(k), line.name, this.values[k])));
+    const key = h("div", { class: "plot-key" }, ...lines.map((line, k) => h("div", { class: "key-entry" },
+      h("span", { class: "key-name" }, this.#sample(k), line.name), this.values[k])));
     this.holder = h("div", { class: "plot-area" });
     this.now = h("div", { class: "plot-now" });
-    const head = h("div", { class: "plot-head" }, h("h3", {}, title), h("span", { class: "unit" }, unit));
+    const head = h("div", { class: "plot-head" }, h("h3", {}, title), h("span", { class: "unit" }, unit === "" || log ? unit : `in ${unit}`));
     this.element = h("section", { class: "plot", "aria-label": `Plot of ${title}` }, head, key, this.holder);
     this.chart = null;
   }
@@ -63,7 +77,6 @@ class Plot {
       ctx.lineTo(40, 6);
       ctx.stroke();
     });
-    this.chart?.redraw();
   }
 
   #width(k) { return this.lines[k].width ?? 1.4; }
@@ -72,12 +85,12 @@ class Plot {
     const axis = { stroke: () => this.owner.theme.ink, font: FONT, grid: { stroke: () => this.owner.theme.grid, width: 1 },
       ticks: { stroke: () => this.owner.theme.axis, width: 1, size: 4 } };
     this.chart = new uPlot({
-      width, height: HEIGHT, pxAlign: false, legend: { show: false },
+      width, height: HEIGHT, padding: [8, 8, 0, 0], pxAlign: false, legend: { show: false },
       cursor: { y: false, drag: { x: false, y: false }, points: { show: false }, sync: { key: "sim2d" } },
       scales: { x: { time: false }, y: this.log ? { distr: 3, range: logRange } : { range: linearRange } },
-      axes: [{ ...axis, size: 26, gap: 3, space: 60, values: (_, ticks) => ticks.map((t) => (t === null ? "" : number(t))) },
+      axes: [{ ...axis, size: 26, gap: 3, space: 60, values: tickTexts },
         { ...axis, size: 52, gap: 4, space: this.log ? 18 : 28,
-          values: (_, ticks) => ticks.map((t) => (t === null ? "" : number(t))) }],
+          values: this.log ? (_, ticks) => ticks.map(powerText) : tickTexts }],
       series: [{}, ...this.lines.map((line, k) => ({ stroke: () => this.#color(k), width: this.#width(k), dash: line.dash ?? [],
         points: { show: data[0].length < 3 }, spanGaps: false }))],
     }, data, this.holder);
@@ -193,7 +206,10 @@ export function createPlots({ onSeek, theme }) {
     },
     setTheme(to) {
       owner.theme = to;
-      plots.forEach((plot) => plot.paint());
+      plots.forEach((plot) => {
+        plot.paint();
+        plot.chart?.redraw();
+      });
     },
     reset() {
       made = "";

@@ -32,7 +32,7 @@ export function createTransport(player) {
       const text = (value) => (Number.isFinite(value) ? value.toFixed(decimals).replace("-", "−") : "–");
       now.textContent = frameCount > 0 ? `${text(time)} s` : "– s";
       total.textContent = frameCount > 0 ? ` / ${text(end)} s` : "";
-      count.textContent = frameCount > 0 ? `frame ${index + 1} of ${frameCount}` : "no frames";
+      count.textContent = frameCount > 0 ? `frame ${index + 1} / ${frameCount}` : "no frames";
       const last = Math.max(frameCount - 1, 0);
       if (scrubber.max !== String(last)) scrubber.max = String(last);
       if (scrubber.value !== String(index)) scrubber.value = String(index);
