@@ -50,12 +50,12 @@ static void finish(Command *command, lua_State *L) {
   }
 }
 
-// With --view and --watch the end of the script is not the end of the command. The code given to
-// os.exit is: a script that prints its help, or says what is wrong with its options, has no world.
+// With --view and --watch the end of the script is not the end of the command, unless there is
+// nothing to see: a script that prints its help, or cannot be found, has no world.
 static void linger(Command *command, lua_State *L, bool exited) {
   S2Live *live = &command->live;
   bool wanted = command->line.view || command->line.watch;
-  bool shows = s2_session(L)->worlds > 0 || !exited;
+  bool shows = s2_session(L)->worlds > 0 || (command->line.watch && !exited);
   if (!wanted || !shows || live->again || *s2_script_interrupted() != 0) {
     return;
   }

@@ -51,6 +51,7 @@ bool s2_server_wait(S2Server *server, double time) {
 #include <arpa/inet.h>
 #include <civetweb.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <netinet/in.h>
 #include <pthread.h>
@@ -448,12 +449,14 @@ static void stop_soon(S2Server *server) {
   struct sockaddr_in address = {.sin_family = AF_INET,
                                 .sin_port = htons((uint16_t)server->port),
                                 .sin_addr = {htonl(INADDR_LOOPBACK)}};
-  struct timespec pause = {0, 2000000};
+  struct timespec pause = {0, 10000000};
   while (!has_stopped(server)) {
     int visitor = socket(AF_INET, SOCK_STREAM, 0);
-    if (visitor >= 0) {
+    if (visitor >= 0 && fcntl(visitor, F_SETFL, O_NONBLOCK) == 0) {
       (void)connect(visitor, (struct sockaddr *)&address,
                     sizeof address); // what matters is the try
+    }
+    if (visitor >= 0) {
       close(visitor);
     }
     nanosleep(&pause, NULL);

@@ -24,7 +24,7 @@ export async function until(what, value, ms = 20000) {
 
 // Runs `sim2d ...args`; .out and .err fill, .address() waits for what it prints.
 export function sim2d(args, options = {}) {
-  const child = spawn(SIM2D, args, { stdio: ["ignore", "pipe", "pipe"], ...options });
+  const child = spawn(options.command ?? SIM2D, args, { stdio: ["ignore", "pipe", "pipe"], ...options });
   const run = { child, out: "", err: "", status: undefined };
   child.stdout.on("data", (bytes) => (run.out += bytes));
   child.stderr.on("data", (bytes) => (run.err += bytes));

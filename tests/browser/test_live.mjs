@@ -308,6 +308,7 @@ test("--watch alone", { timeout: 60000 }, async () => {
   await run.says("three\n");
   writeFileSync(path, 'print "four!"'); // ends what goes on for ever
   await run.says("four!\n");
+  await until("it has ended a third time", () => run.err.match(/the script has ended/g).length === 3);
   assert.equal(await run.quit(), 0);
 });
 
@@ -358,6 +359,32 @@ print("closing") io.stdout:flush()
   assert.equal(await run.ended(), 0);
   await page.until("it is closed", (seen) => seen.closed);
   assert.ok(page.frames >= 1);
+});
+
+test("a script that steps no world is not waited for", { timeout: 60000 }, async () => {
+  const run = sim2d(["--view", join(folder, "missing.lua")]);
+  assert.equal(await run.ended(), 2);
+  assert.match(run.err, /cannot open/);
+  const failing = sim2d(["--view", script("error 'at once'")]);
+  assert.equal(await failing.ended(), 1);
+  const done = sim2d(["--view", script("print 'done'")]);
+  assert.equal(await done.ended(), 0);
+});
+
+test("the module in a stock Lua", { timeout: 60000, skip: !process.env.S2_STOCK_LUA }, async () => {
+  const run = sim2d([script(BOX + "box.velocity = { 5, 0 }\nlocal view = world:view()\n" +
+    "world:run { duration = 30, progress = false }\nview:close() print 'closed'")],
+  { command: process.env.S2_STOCK_LUA });
+  const page = await client(await run.address());
+  await page.until("it slides", (seen) => seen.frame && seen.frame.time > 0.3);
+  page.send("pause");
+  page.send("reset");
+  await page.until("it is back", (seen) => seen.frame.step === 0);
+  assert.equal(page.body("box").x, 0);
+  page.send("pace 0");
+  page.send("resume");
+  assert.equal(await run.ended(), 0);
+  assert.equal(run.out, "closed\n");
 });
 
 test("a port that is taken", { timeout: 60000 }, async () => {
