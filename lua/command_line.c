@@ -15,7 +15,7 @@ typedef S2Status SetFn(S2CommandLine *line, const char *value);
 
 typedef struct Option {
   const char *name;  // with its dashes
-  const char *value; // what --help calls its value; NULL: it takes none
+  const char *value; // what --help calls its value; NULL: it takes none; "[=...": only after =
   SetFn *set;        // NULL: not available yet
   const char *help;
 } Option;
@@ -140,6 +140,27 @@ static S2Status set_record(S2CommandLine *line, const char *value) {
   return s2_ok();
 }
 
+static S2Status set_view(S2CommandLine *line, const char *value) {
+  enum { LAST_PORT = 65535 };
+  line->view = true;
+  if (value != NULL) {
+    char *end = NULL;
+    long port = strtol(value, &end, 10);
+    if (*value < '0' || *value > '9' || *end != '\0' || port < 1 || port > LAST_PORT) {
+      return s2_error(S2_INVALID, "--view '%s': a port from 1 to %d is expected", value,
+                      (int)LAST_PORT);
+    }
+    line->view_port = (int)port;
+  }
+  return s2_ok();
+}
+
+static S2Status set_watch(S2CommandLine *line, const char *value) {
+  (void)value;
+  line->watch = true;
+  return s2_ok();
+}
+
 static S2Status set_dump(S2CommandLine *line, const char *value) {
   struct stat info;
   if (mkdir(value, 0777) != 0 && errno != EEXIST) {
@@ -169,10 +190,10 @@ static const Option options[] = {
     {"--quiet", NULL, set_quiet, "no progress bar"},
     {"--strict", NULL, set_strict, "a step that misses its tolerance raises (exit status 3)"},
     {"--dump-problems", "DIR", set_dump, "write each step problem to a file in DIR"},
-    {"--view", NULL, NULL, "live viewer (not available yet)"},
+    {"--view", "[=PORT]", set_view, "serve the live viewer and print its address"},
     {"--threads", "N", NULL, "worker threads (not available yet)"},
     {"--sandbox", NULL, NULL, "for scripts of strangers (not available yet)"},
-    {"--watch", NULL, NULL, "run again when the script is saved (not available yet)"},
+    {"--watch", NULL, set_watch, "run again when the script is saved"},
 };
 
 enum { OPTION_COUNT = sizeof options / sizeof options[0] };
@@ -193,8 +214,8 @@ void s2_command_line_help(void) {
        "in `arg` and `...`.\n");
   for (int i = 0; i < OPTION_COUNT; i++) {
     char left[32];
-    snprintf(left, sizeof left, "%s %s", options[i].name,
-             options[i].value == NULL ? "" : options[i].value);
+    const char *value = options[i].value == NULL ? "" : options[i].value;
+    snprintf(left, sizeof left, *value == '[' ? "%s%s" : "%s %s", options[i].name, value);
     printf("  %-20s %s\n", left, options[i].help);
   }
   puts("  --NAME VALUE         after the script: a value of its sim.options{}\n"
@@ -249,7 +270,8 @@ static S2Status read_option(S2CommandLine *line, int argc, char **argv, int *at)
     return s2_error(S2_INVALID, "%s takes no value", option->name);
   }
   const char *value = joined;
-  if (option->value != NULL && joined == NULL) {
+  bool optional = option->value != NULL && *option->value == '[';
+  if (option->value != NULL && joined == NULL && !optional) {
     if (*at + 1 >= argc) {
       return s2_error(S2_INVALID, "%s needs a value: %s %s", option->name, option->name,
                       option->value);
@@ -270,6 +292,9 @@ static S2Status read_all(S2CommandLine *line, int argc, char **argv) {
     S2_TRY(read_option(line, argc, argv, &at));
   }
   line->script = at;
+  if (line->watch && (at >= argc || strcmp(argv[at], "-") == 0)) {
+    return s2_error(S2_INVALID, "--watch needs the file of a script: sim2d --watch script.lua");
+  }
   for (size_t i = 0; at < argc && i < sizeof later_commands / sizeof later_commands[0]; i++) {
     if (strcmp(argv[at], later_commands[i]) == 0) {
       return s2_error(S2_UNAVAILABLE, "%s: not available yet", argv[at]);

@@ -12,7 +12,8 @@ typedef struct S2CommandLine {
   const char **code; // -e, in order; borrowed from argv
   int code_count;
   int script; // index in argv of the script ("-": stdin); argc: none
-  bool interactive, version, help, stats;
+  bool interactive, version, help, stats, view, watch;
+  int view_port; // 0: any
 } S2CommandLine;
 
 // Reads argv. A failure is S2_INVALID, or S2_UNAVAILABLE for options of later issues, with a

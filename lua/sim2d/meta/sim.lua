@@ -131,6 +131,33 @@ function Progress:update(done) end
 ---Clears the bar.
 function Progress:done() end
 
+---@class sim2d.SliderControl
+---@field name string
+---@field min number
+---@field max number
+---@field unit string
+---@field value number may be set, from min to max
+
+---A slider in the live viewer; without one it stands at its default.
+---@param def { name: string, min?: number, max?: number, value?: number, unit?: string, on_change?: fun(value: number) }
+---@return sim2d.SliderControl
+function sim.slider(def) end
+
+---A button in the live viewer.
+---@param def { name: string, on_press: fun() }
+function sim.button(def) end
+
+---Is a key held down in the live viewer? "a", "left", "space" ..., gamepads: "pad_a", "pad_left" ...
+---@param name string
+---@return boolean
+function sim.key(name) end
+
+---A value that the live viewer plots.
+---@param name string
+---@param f fun(world: sim2d.World): number
+---@param unit? string
+function sim.watch(name, f, unit) end
+
 ---Random numbers, the same on every machine for the same seed (`--seed`).
 ---`sim.random` itself takes a dot as well: `sim.random.uniform()`.
 ---@class sim2d.Random

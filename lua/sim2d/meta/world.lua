@@ -533,6 +533,19 @@ function World:draw(path, options) end
 ---@return string? message
 function World:record(path, options) end
 
+---Opens the live viewer.
+---@param options? { pace?: number, port?: integer, wait?: boolean }
+---@return sim2d.View?
+---@return string? message
+function World:view(options) end
+
+---@class sim2d.View
+---@field address string
+local View = {}
+
+---@return true
+function View:close() end
+
 ---@class sim2d.Recording
 local Recording = {}
 
