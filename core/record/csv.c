@@ -1,27 +1,9 @@
 #include "record/csv.h"
 
-#include <string.h>
+#include "record/data_formats.h"
 
 void s2_csv_header(S2Output *output) {
   s2_output_text(output, "time_s,body,name,angle_rad,x_m,y_m,omega_rad_s,vx_m_s,vy_m_s\n");
-}
-
-static void write_name(S2Output *output, const char *name) {
-  // Outer blanks are quoted too: some readers strip them.
-  size_t length = strlen(name);
-  bool blanks = length > 0 && (name[0] == ' ' || name[length - 1] == ' ');
-  if (!blanks && strpbrk(name, ",\"\r\n") == NULL) {
-    s2_output_text(output, name);
-    return;
-  }
-  s2_output_text(output, "\"");
-  for (const char *at = name; *at != '\0'; at++) {
-    s2_output_bytes(output, at, 1);
-    if (*at == '"') {
-      s2_output_bytes(output, at, 1);
-    }
-  }
-  s2_output_text(output, "\"");
 }
 
 void s2_csv_frame(S2Output *output, const S2Moment *moment) {
@@ -31,7 +13,7 @@ void s2_csv_frame(S2Output *output, const S2Moment *moment) {
     const S2MomentBody *body = &moment->bodies.at[i];
     s2_output_text(output, time);
     s2_output_format(output, ",%lu,", (unsigned long)body->id.serial);
-    write_name(output, body->name);
+    s2_csv_text(output, body->name);
     const double numbers[6] = {body->q[0], body->q[1], body->q[2],
                                body->v[0], body->v[1], body->v[2]};
     for (int k = 0; k < 6; k++) {

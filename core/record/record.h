@@ -7,6 +7,9 @@
 
 #include "base/status.h"
 #include "dynamics/dynamics.h"
+#include "record/column.h"
+#include "record/data.h"
+#include "record/rows.h"
 
 typedef struct S2DrawOptions {
   int width;     // pixels of the picture, > 0
@@ -26,9 +29,12 @@ S2Status s2_world_draw(S2World *world, const char *path, const S2DrawOptions *op
 //   .csv  one row per body and frame: time, body index, name, angle, x, y, omega, vx, vy
 //   .s2d  binary, append-only (docs/replay-format.md)
 //   .svg  the last frame
+//   .npz, .h5  arrays over time (record/track.h), kept in memory and written at the end
 typedef struct S2Recorder S2Recorder;
 
 S2Status s2_recorder_open(const char *path, S2Recorder **recorder);
+// About the run, kept by .npz and .h5: "script", "seed", ...
+void s2_recorder_note(S2Recorder *recorder, const char *key, const char *value);
 S2Status s2_recorder_frame(S2Recorder *recorder, S2World *world);
 S2Status s2_recorder_close(S2Recorder *recorder); // also frees; safe on NULL
 
