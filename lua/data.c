@@ -220,6 +220,13 @@ static int push_names(lua_State *L, const S2Keys *keys) {
         s2_keys_fail(keys, "columns", "there is no '%s' among the arrays", lua_tostring(L, -2));
       }
       lua_pop(L, 1);
+      for (int k = 1; k < i; k++) {
+        lua_rawgeti(L, names, k);
+        if (lua_rawequal(L, -1, -2)) {
+          s2_keys_fail(keys, "columns", "'%s' comes twice", lua_tostring(L, -1));
+        }
+        lua_pop(L, 1);
+      }
       lua_rawseti(L, names, i);
     }
     lua_settop(L, names);

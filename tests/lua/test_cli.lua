@@ -267,9 +267,9 @@ test("misspelt and wrong options", function()
   usage({ "--solver", "lemk" },
     "--solver 'lemk': there is no such solver; did you mean 'lemke'?")
   usage({ "--record", "run.txt" },
-    "--record 'run.txt': a file name ending in .csv, .s2d or .svg is expected")
+    "--record 'run.txt': a file name ending in .csv, .npz, .h5, .s2d or .svg is expected")
   usage({ "--record", "a.csv/run" },
-    "--record 'a.csv/run': a file name ending in .csv, .s2d or .svg is expected")
+    "--record 'a.csv/run': a file name ending in .csv, .npz, .h5, .s2d or .svg is expected")
 end)
 
 test("what comes later says so", function()
@@ -280,7 +280,7 @@ test("what comes later says so", function()
   usage({ "replay", "x.s2d" }, "replay: not available yet")
   usage({ "inspect", "x.s2d" }, "inspect: not available yet")
   usage({ "--record", "run.gif" },
-    "--record 'run.gif': .gif is not available yet (.csv, .s2d, .svg are)")
+    "--record 'run.gif': .gif is not available yet (.csv, .npz, .h5, .s2d, .svg are)")
 end)
 
 test("--seed", function()
