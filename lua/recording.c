@@ -16,30 +16,97 @@ enum { PATH_SIZE = 4096 }; // bytes, as long as paths get
 
 // ---- Recorders --------------------------------------------------------------------------------
 
+static S2Status close_recorder(S2LuaWorld *lw, int at) {
+  S2LuaRecorder *closed = &lw->recorders.at[at];
+  S2Status status =
+      closed->rows != NULL ? s2_lua_rows_close(closed->rows) : s2_recorder_close(closed->recorder);
+  lw->recorders.count--;
+  for (int i = at; i < lw->recorders.count; i++) {
+    lw->recorders.at[i] = lw->recorders.at[i + 1];
+  }
+  return status;
+}
+
+static void describe_run(lua_State *L, const S2Session *session, S2Recorder *recorder) {
+  S2Run run = {0};
+  char number[32];
+  int top = lua_gettop(L);
+  s2_run_add(&run, "sim2d", s2_version());
+  if (lua_getglobal(L, "arg") == LUA_TTABLE && lua_rawgeti(L, -1, 0) == LUA_TSTRING) {
+    s2_run_add(&run, "script", lua_tostring(L, -1));
+  }
+  lua_settop(L, top);
+  snprintf(number, sizeof number, "%llu", (unsigned long long)session->seed);
+  s2_run_add(&run, "seed", number);
+  s2_recorder_run(recorder, &run);
+  s2_run_free(&run);
+}
+
 // Opens a recorder and writes the present as its first frame.
-static S2Status open_recorder(S2LuaWorld *lw, const char *path, int every, int64_t *id) {
+static S2Status open_recorder(lua_State *L, S2LuaWorld *lw, const char *path, int every,
+                              int64_t *id) {
   S2Recorder *recorder = NULL;
   S2Status status = s2_recorder_open(path, &recorder);
   if (status.code != S2_OK) {
     return status;
   }
+  describe_run(L, &lw->session->open, recorder);
   status = s2_recorder_frame(recorder, lw->world);
   if (status.code != S2_OK) {
     (void)s2_recorder_close(recorder);
     return status;
   }
   *id = ++lw->next_recorder;
-  *s2_array_append(lw->recorders) = (S2LuaRecorder){recorder, *id, every, 0};
+  *s2_array_append(lw->recorders) = (S2LuaRecorder){recorder, NULL, *id, every, 0};
   return status;
 }
 
-static S2Status close_recorder(S2LuaWorld *lw, int at) {
-  S2Status status = s2_recorder_close(lw->recorders.at[at].recorder);
-  lw->recorders.count--;
-  for (int i = at; i < lw->recorders.count; i++) {
-    lw->recorders.at[i] = lw->recorders.at[i + 1];
+// Arguments: the world, its memory, the id of the recorder.
+static int add_first(lua_State *L) {
+  S2LuaWorld *lw = lua_touserdata(L, 2);
+  s2_lua_try(L, s2_lua_rows_add(L, lw, lua_tointeger(L, 3)));
+  return 0;
+}
+
+// The same for a table of columns; the world is at stack index 1.
+static S2Status open_rows(lua_State *L, S2LuaWorld *lw, const S2Keys *keys, const char *path,
+                          int every, int64_t *id) {
+  S2Status status;
+  S2LuaRows *rows = s2_lua_rows_read(L, lw, keys, path, &status);
+  if (rows == NULL) {
+    return status;
   }
-  return status;
+  *id = ++lw->next_recorder;
+  *s2_array_append(lw->recorders) = (S2LuaRecorder){NULL, rows, *id, every, 0};
+  lua_getiuservalue(L, 1, S2_STORE_ROWS);
+  lua_insert(L, -2);
+  lua_rawseti(L, -2, *id);
+  Note notes[NOTES];
+  char seed[SEED_SIZE];
+  read_notes(L, notes, seed);
+  for (int i = 0; i < NOTES; i++) {
+    s2_lua_rows_note(rows, notes[i].key, notes[i].value);
+  }
+  // A function that raises ends the recording, of which nobody would hold the object.
+  lua_pushcfunction(L, s2_lua_keep_traceback);
+  lua_pushcfunction(L, add_first);
+  lua_pushvalue(L, 1);
+  lua_pushlightuserdata(L, lw);
+  lua_pushinteger(L, *id);
+  if (lua_pcall(L, 3, 0, -5) != LUA_OK) {
+    (void)close_recorder(lw, lw->recorders.count - 1);
+    lua_error(L);
+  }
+  return s2_ok();
+}
+
+S2LuaRows *s2_lua_rows_find(S2LuaWorld *lw, int64_t id) {
+  for (int i = 0; i < lw->recorders.count; i++) {
+    if (lw->recorders.at[i].id == id) {
+      return lw->recorders.at[i].rows;
+    }
+  }
+  return NULL;
 }
 
 bool s2_lua_recorders_close(S2LuaWorld *lw, S2Status *status) {
@@ -74,7 +141,7 @@ void s2_lua_record_first(lua_State *L, S2LuaWorld *lw) {
   if (session->record_path != NULL) {
     int64_t id;
     numbered(session->record_path, session->worlds, path);
-    s2_lua_try(L, open_recorder(lw, path, 1, &id));
+    s2_lua_try(L, open_recorder(L, lw, path, 1, &id));
   }
   if (session->dump_directory != NULL) {
     numbered(session->dump_directory, session->worlds, path);
@@ -85,18 +152,33 @@ void s2_lua_record_first(lua_State *L, S2LuaWorld *lw) {
   }
 }
 
-void s2_lua_record_step(lua_State *L, S2LuaWorld *lw) {
+// The recorder after the one `id`, which may be closed by now; NULL: it was the last.
+static S2LuaRecorder *next_recorder(S2LuaWorld *lw, int64_t id) {
   for (int i = 0; i < lw->recorders.count; i++) {
-    S2LuaRecorder *recorder = &lw->recorders.at[i];
-    if (++recorder->skipped < recorder->every) {
-      continue;
+    if (lw->recorders.at[i].id > id) {
+      return &lw->recorders.at[i];
     }
-    recorder->skipped = 0;
-    S2Status status = s2_recorder_frame(recorder->recorder, lw->world);
-    if (status.code != S2_OK) {
-      (void)close_recorder(lw, i); // the first failure is the one to tell
-      s2_lua_try(L, status);
+  }
+  return NULL;
+}
+
+void s2_lua_record_step(lua_State *L, S2LuaWorld *lw) {
+  S2LuaRecorder *recorder = next_recorder(lw, 0);
+  while (recorder != NULL) {
+    int64_t id = recorder->id;
+    if (++recorder->skipped >= recorder->every) {
+      recorder->skipped = 0;
+      S2Status status = recorder->rows != NULL ? s2_lua_rows_add(L, lw, id)
+                                               : s2_recorder_frame(recorder->recorder, lw->world);
+      if (status.code != S2_OK) {
+        recorder = next_recorder(lw, id - 1);
+        if (recorder != NULL && recorder->id == id) {
+          (void)close_recorder(lw, (int)(recorder - lw->recorders.at)); // the first failure is told
+        }
+        s2_lua_try(L, status);
+      }
     }
+    recorder = next_recorder(lw, id);
   }
 }
 
@@ -106,6 +188,11 @@ void s2_lua_record_step(lua_State *L, S2LuaWorld *lw) {
 static int result(lua_State *L, S2Status status) {
   if (status.code == S2_IO) {
     lua_pushnil(L);
+    lua_pushstring(L, status.message);
+    return 2;
+  }
+  if (status.code == S2_UNAVAILABLE && strstr(status.message, "not available yet") == NULL) {
+    lua_pushnil(L); // a library is missing
     lua_pushstring(L, status.message);
     return 2;
   }
@@ -158,7 +245,7 @@ static int world_draw(lua_State *L) {
 }
 
 static int world_record(lua_State *L) {
-  static const char *const names[] = {"every", NULL};
+  static const char *const names[] = {"every", "columns", "units", NULL};
   S2LuaWorld *lw = s2_lua_world(L, 1);
   lua_settop(L, 3);
   const char *path = check_path(L);
@@ -170,7 +257,14 @@ static int world_record(lua_State *L) {
   luaL_setmetatable(L, "sim2d.Recording");
   lua_pushvalue(L, 1);
   lua_setiuservalue(L, -2, 1);
-  S2Status status = open_recorder(lw, path, (int)every, &recording->id);
+  int top = lua_gettop(L);
+  bool columns = s2_keys_has(&keys, "columns");
+  if (!columns && s2_keys_has(&keys, "units")) {
+    return s2_keys_fail(&keys, "units", "only with `columns`; other recordings have their units");
+  }
+  S2Status status = columns ? open_rows(L, lw, &keys, path, (int)every, &recording->id)
+                            : open_recorder(L, lw, path, (int)every, &recording->id);
+  lua_settop(L, top);
   return status.code == S2_OK ? 1 : result(L, status);
 }
 
@@ -180,6 +274,10 @@ static int recording_close(lua_State *L) {
   for (int i = 0; i < lw->recorders.count; i++) {
     if (lw->recorders.at[i].id == recording->id) {
       S2Status status = close_recorder(lw, i);
+      lua_getiuservalue(L, 1, 1);
+      lua_getiuservalue(L, -1, S2_STORE_ROWS);
+      lua_pushnil(L);
+      lua_rawseti(L, -2, recording->id);
       if (status.code != S2_OK) {
         return result(L, status);
       }

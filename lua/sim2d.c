@@ -100,6 +100,8 @@ int luaopen_sim2d(lua_State *L) {
   lua_setfield(L, -2, "qp");
   s2_lua_open_lp(L);
   lua_setfield(L, -2, "lp");
+  s2_lua_open_data(L);
+  lua_setfield(L, -2, "data");
   lua_pushstring(L, s2_version());
   lua_setfield(L, -2, "version");
   s2_embedded_open(L);

@@ -50,7 +50,7 @@ S2LuaWorld *s2_lua_push_world(lua_State *L) {
       s2_lua_new_weak_table(L);
       lua_setiuservalue(L, world, store);
     } else if (store == S2_STORE_DATA || store == S2_STORE_LAWS || store == S2_STORE_HOOKS ||
-               store == S2_STORE_CONSTRAINTS) {
+               store == S2_STORE_CONSTRAINTS || store == S2_STORE_ROWS) {
       lua_newtable(L);
       lua_setiuservalue(L, world, store);
     }

@@ -7,7 +7,10 @@
 
 #include "base/status.h"
 #include "dynamics/dynamics.h"
+#include "record/column.h"
+#include "record/data.h"
 #include "record/moment.h"
+#include "record/rows.h"
 #include "record/run.h"
 
 typedef struct S2DrawOptions {
@@ -29,6 +32,7 @@ S2Status s2_world_draw(S2World *world, const char *path, const S2DrawOptions *op
 //   .html a page that plays it, with the .s2d in it; S2_UNAVAILABLE in a build without the page
 //   .s2d  binary, append-only (docs/replay-format.md)
 //   .svg  the last frame
+//   .npz, .h5  arrays over time (record/track.h), kept in memory and written at the end
 typedef struct S2Recorder S2Recorder;
 
 S2Status s2_recorder_open(const char *path, S2Recorder **recorder);

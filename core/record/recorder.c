@@ -2,16 +2,18 @@
 
 #include "base/memory.h"
 #include "record/csv.h"
+#include "record/data_formats.h"
 #include "record/html.h"
 #include "record/picture.h"
 #include "record/s2d_write.h"
 #include "record/suffix.h"
 #include "record/svg.h"
+#include "record/track.h"
 
 #include <math.h>
 #include <string.h>
 
-typedef enum Format { CSV, HTML, S2D, SVG, FORMATS } Format;
+typedef enum Format { CSV, HTML, S2D, SVG, NPZ, HDF5, FORMATS } Format;
 
 struct S2Recorder {
   Format format;
@@ -22,13 +24,18 @@ struct S2Recorder {
   const S2Moment *last; // NULL: no frame yet
   S2S2dWriter writer;   // .s2d
   S2HtmlWriter html;
+  S2Track *track; // .npz, .h5
 };
+
+// Of an .npz file, with room for its headers; a recording that grows larger ends here.
+static const uint64_t MOST_BYTES = (uint64_t)UINT32_MAX - (1u << 24);
 
 // Also closes the file, and tells whether all of it was written.
 static S2Status free_recorder(S2Recorder *recorder) {
   S2Status closed = s2_output_close(&recorder->output);
   s2_html_free(&recorder->html);
   s2_s2d_free(&recorder->writer);
+  s2_track_free(recorder->track);
   s2_run_free(&recorder->run);
   s2_moment_free(&recorder->moment);
   s2_memory_free(recorder);
@@ -36,13 +43,16 @@ static S2Status free_recorder(S2Recorder *recorder) {
 }
 
 S2Status s2_recorder_open(const char *path, S2Recorder **recorder) {
-  static const char *const suffixes[FORMATS] = {
-      [CSV] = ".csv", [HTML] = ".html", [S2D] = ".s2d", [SVG] = ".svg"};
+  static const char *const suffixes[FORMATS] = {[CSV] = ".csv", [HTML] = ".html", [S2D] = ".s2d",
+                                                [SVG] = ".svg", [NPZ] = ".npz",   [HDF5] = ".h5"};
   *recorder = NULL;
   int format = 0;
   S2_TRY(s2_suffix_find(path, suffixes, FORMATS, &format));
+  // What this build lacks is told before the file is emptied.
   if (format == HTML) {
-    S2_TRY(s2_html_available()); // before the file is emptied
+    S2_TRY(s2_html_available());
+  } else if (format == NPZ || format == HDF5) {
+    S2_TRY(s2_data_check_path(path));
   }
   S2Output output;
   S2_TRY(s2_output_open(&output, path));
@@ -51,6 +61,8 @@ S2Status s2_recorder_open(const char *path, S2Recorder **recorder) {
   opened->output = output;
   if (opened->format == CSV) {
     s2_csv_header(&opened->output);
+  } else if (opened->format == NPZ || opened->format == HDF5) {
+    opened->track = s2_track_new();
   }
   *recorder = opened;
   return s2_ok();
@@ -106,6 +118,18 @@ static S2Status write_moment(S2Recorder *recorder, const S2Moment *moment) {
   case S2D:
     S2_TRY(s2_s2d_frame(&recorder->writer, &recorder->output, moment));
     break;
+  case NPZ:
+    if (s2_track_bytes(recorder->track) > MOST_BYTES) {
+      return s2_error(S2_INVALID,
+                      "'%s': the recording ends at 4 GB, which is all an .npz file holds; record "
+                      "every nth step, or .h5 or .s2d",
+                      s2_path_tail(recorder->output.path));
+    }
+    s2_track_frame(recorder->track, moment);
+    return s2_ok();
+  case HDF5:
+    s2_track_frame(recorder->track, moment);
+    return s2_ok();
   case SVG:
   case FORMATS:
     return s2_ok();
@@ -123,8 +147,22 @@ S2Status s2_recorder_moment(S2Recorder *recorder, const S2Moment *moment) {
   return write_moment(recorder, moment);
 }
 
+static S2Status write_track(S2Recorder *recorder) {
+  S2DataSet set = {0};
+  for (int i = 0; i < recorder->run.entries.count; i++) {
+    s2_data_note(&set, recorder->run.entries.at[i].key, recorder->run.entries.at[i].value);
+  }
+  s2_track_move(recorder->track, &set);
+  S2Status status = s2_data_write(&set, recorder->output.path, &recorder->output);
+  s2_data_free(&set);
+  return status;
+}
+
 static S2Status finish(S2Recorder *recorder) {
   S2_TRY(start(recorder));
+  if (recorder->track != NULL) {
+    return write_track(recorder);
+  }
   if (recorder->format == S2D) {
     s2_s2d_end(&recorder->writer, &recorder->output);
   } else if (recorder->format == HTML) {

@@ -271,9 +271,9 @@ test("misspelt and wrong options", function()
   usage({ "--watch" }, "--watch needs the file of a script: sim2d --watch script.lua")
   usage({ "--watch", "-" }, "--watch needs the file of a script: sim2d --watch script.lua")
   usage({ "--record", "run.txt" },
-    "--record 'run.txt': a file name ending in .csv, .html, .s2d or .svg is expected")
+    "--record 'run.txt': a file name ending in .csv, .npz, .h5, .html, .s2d or .svg is expected")
   usage({ "--record", "a.csv/run" },
-    "--record 'a.csv/run': a file name ending in .csv, .html, .s2d or .svg is expected")
+    "--record 'a.csv/run': a file name ending in .csv, .npz, .h5, .html, .s2d or .svg is expected")
 end)
 
 test("what comes later says so", function()
@@ -282,7 +282,7 @@ test("what comes later says so", function()
   usage({ "replay", "x.s2d" }, "replay: not available yet")
   usage({ "inspect", "x.s2d" }, "inspect: not available yet")
   usage({ "--record", "run.gif" },
-    "--record 'run.gif': .gif is not available yet (.csv, .html, .s2d, .svg are)")
+    "--record 'run.gif': .gif is not available yet (.csv, .npz, .h5, .html, .s2d, .svg are)")
 end)
 
 test("--seed", function()

@@ -41,6 +41,7 @@
 ---@field problem sim2d.ProblemLibrary
 ---@field qp sim2d.Qp
 ---@field lp sim2d.Lp
+---@field data sim2d.Data
 local sim = {}
 
 ---Creates a world.
@@ -73,7 +74,17 @@ function sim.options(declared) end
 
 ---Prints rows as an aligned table. Rows are lists, or have names as keys.
 ---@param def { columns?: (string|{ [1]: string, format: string? })[], [integer]: table }
+---@return sim2d.Table
 function sim.table(def) end
+
+---@class sim2d.Table
+local Table = {}
+
+---Writes the columns with all digits (.csv, .npz, .h5).
+---@param path string
+---@return true? done
+---@return string? message
+function Table:save(path) end
 
 ---@class sim2d.PlotAxis
 ---@field label? string with its unit: "time, s"

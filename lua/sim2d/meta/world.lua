@@ -526,9 +526,12 @@ function World:solve_static(options) end
 ---@return string? message
 function World:draw(path, options) end
 
----Records from now on (.csv, .s2d, .svg: the last frame).
+---Columns of a recording: names in a list ("cart.x", "energy.total"), functions under a name.
+---@alias sim2d.Columns { [integer]: string, [string]: fun(world: sim2d.World, t: number): number }
+
+---Records from now on (.csv, .npz, .h5, .s2d, .svg: the last frame).
 ---@param path string
----@param options? { every?: integer }
+---@param options? { every?: integer, columns?: sim2d.Columns, units?: table<string, string> } units: of columns
 ---@return sim2d.Recording?
 ---@return string? message
 function World:record(path, options) end
