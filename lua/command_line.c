@@ -120,19 +120,23 @@ static bool is_in(const char *word, const char *const *list, size_t count) {
 
 // A wrong suffix is found here and not by the recorder at the first step, which may be late.
 static S2Status set_record(S2CommandLine *line, const char *value) {
-  static const char *const now[] = {".csv", ".s2d", ".svg"};
-  static const char *const later[] = {".html", ".h5", ".png", ".gif", ".mp4"};
+  static const char *const now[] = {".csv", ".s2d", ".svg", ".png", ".gif", ".mp4"};
+  static const char *const later[] = {".html", ".h5"};
   const char *slash = strrchr(value, '/');
   const char *name = slash == NULL ? value : slash + 1;
   const char *dot = strrchr(name, '.');
   const char *suffix = dot == NULL ? "" : dot;
   if (is_in(suffix, later, sizeof later / sizeof later[0])) {
-    return s2_error(S2_UNAVAILABLE, "--record '%s': %s is not available yet (.csv, .s2d, .svg are)",
-                    value, suffix);
+    return s2_error(
+        S2_UNAVAILABLE,
+        "--record '%s': %s is not available yet (.csv, .s2d, .svg, .png, .gif, .mp4 are)", value,
+        suffix);
   }
   if (!is_in(suffix, now, sizeof now / sizeof now[0])) {
     return s2_error(S2_INVALID,
-                    "--record '%s': a file name ending in .csv, .s2d or .svg is expected", value);
+                    "--record '%s': a file name ending in .csv, .s2d, .svg, .png, .gif or .mp4 is "
+                    "expected",
+                    value);
   }
   line->session.record_path = value;
   return s2_ok();
@@ -158,7 +162,8 @@ static const Option options[] = {
     {"-v", NULL, set_version, "print the version, then go on"},
     {"--version", NULL, set_version, "print the version"},
     {"--help", NULL, set_help, "print this; after the script: the script's own options"},
-    {"--record", "FILE", set_record, "record every world stepped (.csv, .s2d, .svg: last frame)"},
+    {"--record", "FILE", set_record,
+     "record every world stepped (.csv, .s2d, .svg, .png, .gif, .mp4)"},
     {"--seed", "N", set_seed, "seed of sim.random (default 0)"},
     {"--dt", "S", set_dt, "time step of worlds that do not set their own, in s"},
     {"--solver", "NAME", set_solver, "solver of worlds that do not set their own"},

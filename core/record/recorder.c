@@ -1,47 +1,115 @@
 #include "record/record.h"
 
 #include "base/memory.h"
+#include "record/album.h"
+#include "record/cairo.h"
 #include "record/csv.h"
-#include "record/picture.h"
 #include "record/s2d.h"
 #include "record/suffix.h"
 #include "record/svg.h"
+#include "record/video.h"
 
-typedef enum Format { CSV, S2D, SVG, FORMATS } Format;
+#include <math.h>
+#include <string.h>
+
+typedef enum Format { CSV, S2D, SVG, PNG, GIF, MP4, FORMATS } Format;
+
+#define LATE 1e-9 // s: times are sums of steps
 
 struct S2Recorder {
   Format format;
+  S2RecordOptions options; // its lists are owned
   S2Output output;
+  char *path;         // owned
   S2Moment moment;    // of the last frame
   S2S2dWriter writer; // .s2d
+  S2Album album;      // .svg, .png
+  S2Video video;      // .gif, .mp4
 };
 
+S2RecordOptions s2_record_options(void) {
+  S2RecordOptions options = {
+      .from = -INFINITY, .to = INFINITY, .draw = s2_draw_options(), .fps = 30, .speed = 1};
+  options.draw.width = 0;
+  return options;
+}
+
+static bool is_picture(Format format) {
+  return format == SVG || format == PNG;
+}
+
+static bool is_video(Format format) {
+  return format == GIF || format == MP4;
+}
+
+static void *copy_of(const void *from, size_t bytes) {
+  return from == NULL ? NULL : memcpy(s2_memory_take(bytes), from, bytes);
+}
+
+static S2Status check_options(const S2RecordOptions *options) {
+  if (!(options->fps > 0) || !isfinite(options->fps) || !(options->speed > 0) ||
+      !isfinite(options->speed)) {
+    return s2_error(S2_INVALID, "fps and speed of a video are %g and %g, must be > 0 and finite",
+                    options->fps, options->speed);
+  }
+  if (!(options->strobe_period >= 0)) {
+    return s2_error(S2_INVALID, "strobe_period is %g s, must be >= 0", options->strobe_period);
+  }
+  return s2_ok();
+}
+
 S2Status s2_recorder_open(const char *path, S2Recorder **recorder) {
-  static const char *const suffixes[FORMATS] = {[CSV] = ".csv", [S2D] = ".s2d", [SVG] = ".svg"};
+  return s2_recorder_open_with(path, NULL, recorder);
+}
+
+S2Status s2_recorder_open_with(const char *path, const S2RecordOptions *options,
+                               S2Recorder **recorder) {
+  static const char *const suffixes[FORMATS] = {[CSV] = ".csv", [S2D] = ".s2d", [SVG] = ".svg",
+                                                [PNG] = ".png", [GIF] = ".gif", [MP4] = ".mp4"};
   *recorder = NULL;
+  const S2RecordOptions defaults = s2_record_options();
+  const S2RecordOptions *used = options == NULL ? &defaults : options;
   int format = 0;
   S2_TRY(s2_suffix_find(path, suffixes, FORMATS, &format));
+  S2_TRY(check_options(used));
+  S2Video video = {0};
+  if (format == PNG) {
+    S2_TRY(s2_cairo_available());
+  } else if (is_video((Format)format)) {
+    S2_TRY(s2_video_open(&video, format == GIF));
+  }
   S2Output output;
   S2_TRY(s2_output_open(&output, path));
+  if (is_video((Format)format)) {
+    S2_TRY(s2_output_close(&output)); // it can be written; ffmpeg does, when the run is over
+  }
   S2Recorder *opened = s2_memory_take_zeroed(sizeof *opened);
   opened->format = (Format)format;
+  opened->options = *used;
+  opened->options.trail_bodies =
+      copy_of(used->trail_bodies, sizeof(S2BodyId) * (size_t)used->trail_count);
+  opened->options.strobe_times =
+      copy_of(used->strobe_times, sizeof(double) * (size_t)used->strobe_count);
+  if (is_picture(opened->format) && used->draw.width == 0) {
+    opened->options.draw.width = s2_draw_options().width;
+  }
+  opened->path = copy_of(path, strlen(path) + 1);
   opened->output = output;
-  switch (opened->format) {
-  case CSV:
+  opened->video = video;
+  if (opened->format == CSV) {
     s2_csv_header(&opened->output);
-    break;
-  case S2D:
+  } else if (opened->format == S2D) {
     s2_s2d_start(&opened->output);
-    break;
-  case SVG:
-  case FORMATS:
-    break;
   }
   *recorder = opened;
   return s2_ok();
 }
 
 S2Status s2_recorder_frame(S2Recorder *recorder, S2World *world) {
+  double time = s2_world_time(world);
+  if (time < recorder->options.from - LATE || time > recorder->options.to + LATE) {
+    return s2_ok();
+  }
   S2_TRY(s2_moment_capture(&recorder->moment, world));
   switch (recorder->format) {
   case CSV:
@@ -51,6 +119,11 @@ S2Status s2_recorder_frame(S2Recorder *recorder, S2World *world) {
     S2_TRY(s2_s2d_frame(&recorder->writer, &recorder->output, &recorder->moment));
     break;
   case SVG:
+  case PNG:
+    return s2_album_add(&recorder->album, &recorder->moment, &recorder->options);
+  case GIF:
+  case MP4:
+    return s2_video_add(&recorder->video, &recorder->moment, &recorder->options);
   case FORMATS:
     return s2_ok();
   }
@@ -58,20 +131,27 @@ S2Status s2_recorder_frame(S2Recorder *recorder, S2World *world) {
   return s2_output_flush(&recorder->output);
 }
 
+static S2Status write_picture(S2Recorder *recorder, S2Scene *scene) {
+  S2_TRY(s2_album_scene(&recorder->album, &recorder->options, scene));
+  if (recorder->format == PNG) {
+    return s2_png_write(&recorder->output, scene);
+  }
+  s2_svg_write(&recorder->output, scene);
+  return s2_ok();
+}
+
 static S2Status finish(S2Recorder *recorder) {
+  S2Status status = s2_ok();
   if (recorder->format == S2D) {
     s2_s2d_end(&recorder->output);
-  } else if (recorder->format == SVG) {
+  } else if (is_picture(recorder->format)) {
     S2Scene scene = {0};
-    S2DrawOptions options = s2_draw_options();
-    S2Status status = s2_picture_build(&scene, &recorder->moment, &options);
-    if (status.code == S2_OK) {
-      s2_svg_write(&recorder->output, &scene);
-    }
+    status = write_picture(recorder, &scene);
     s2_scene_free(&scene);
-    return status;
+  } else if (is_video(recorder->format)) {
+    status = s2_video_write(&recorder->video, recorder->path, &recorder->options);
   }
-  return s2_ok();
+  return status;
 }
 
 S2Status s2_recorder_close(S2Recorder *recorder) {
@@ -81,7 +161,12 @@ S2Status s2_recorder_close(S2Recorder *recorder) {
   S2Status finished = finish(recorder);
   S2Status closed = s2_output_close(&recorder->output);
   s2_s2d_free(&recorder->writer);
+  s2_album_free(&recorder->album);
+  s2_video_free(&recorder->video);
   s2_moment_free(&recorder->moment);
+  s2_memory_free((void *)(uintptr_t)recorder->options.trail_bodies);
+  s2_memory_free((void *)(uintptr_t)recorder->options.strobe_times);
+  s2_memory_free(recorder->path);
   s2_memory_free(recorder);
   return finished.code != S2_OK ? finished : closed;
 }
