@@ -120,23 +120,18 @@ static bool is_in(const char *word, const char *const *list, size_t count) {
 
 // A wrong suffix is found here and not by the recorder at the first step, which may be late.
 static S2Status set_record(S2CommandLine *line, const char *value) {
-  static const char *const now[] = {".csv", ".npz", ".h5", ".html", ".s2d", ".svg"};
-  static const char *const later[] = {".png", ".gif", ".mp4"};
+  static const char *const now[] = {".csv", ".npz", ".h5",  ".s2d", ".html",
+                                    ".svg", ".png", ".gif", ".mp4"};
   const char *slash = strrchr(value, '/');
   const char *name = slash == NULL ? value : slash + 1;
   const char *dot = strrchr(name, '.');
   const char *suffix = dot == NULL ? "" : dot;
-  if (is_in(suffix, later, sizeof later / sizeof later[0])) {
-    return s2_error(S2_UNAVAILABLE,
-                    "--record '%s': %s is not available yet (.csv, .npz, .h5, .html, .s2d, .svg "
-                    "are)",
-                    value, suffix);
-  }
   if (!is_in(suffix, now, sizeof now / sizeof now[0])) {
-    return s2_error(S2_INVALID,
-                    "--record '%s': a file name ending in .csv, .npz, .h5, .html, .s2d or .svg is "
-                    "expected",
-                    value);
+    return s2_error(
+        S2_INVALID,
+        "--record '%s': a file name ending in .csv, .npz, .h5, .s2d, .html, .svg, .png, "
+        ".gif or .mp4 is expected",
+        value);
   }
   line->session.record_path = value;
   return s2_ok();
@@ -184,7 +179,7 @@ static const Option options[] = {
     {"--version", NULL, set_version, "print the version"},
     {"--help", NULL, set_help, "print this; after the script: the script's own options"},
     {"--record", "FILE", set_record,
-     "record every world stepped (.csv, .npz, .h5, .html, .s2d, .svg: last frame)"},
+     "record every world stepped (.csv, .npz, .h5, .s2d, .html, .svg, .png, .gif, .mp4)"},
     {"--seed", "N", set_seed, "seed of sim.random (default 0)"},
     {"--dt", "S", set_dt, "time step of worlds that do not set their own, in s"},
     {"--solver", "NAME", set_solver, "solver of worlds that do not set their own"},

@@ -1,5 +1,6 @@
 // world:draw, world:record and --record.
 #include "binding.h"
+#include "drawing.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -43,10 +44,10 @@ static void describe_run(lua_State *L, const S2Session *session, S2Recorder *rec
 }
 
 // Opens a recorder and writes the present as its first frame.
-static S2Status open_recorder(lua_State *L, S2LuaWorld *lw, const char *path, int every,
-                              int64_t *id) {
+static S2Status open_recorder(lua_State *L, S2LuaWorld *lw, const char *path,
+                              const S2RecordOptions *options, int every, int64_t *id) {
   S2Recorder *recorder = NULL;
-  S2Status status = s2_recorder_open(path, &recorder);
+  S2Status status = s2_recorder_open_with(path, options, &recorder);
   if (status.code != S2_OK) {
     return status;
   }
@@ -81,12 +82,6 @@ static S2Status open_rows(lua_State *L, S2LuaWorld *lw, const S2Keys *keys, cons
   lua_getiuservalue(L, 1, S2_STORE_ROWS);
   lua_insert(L, -2);
   lua_rawseti(L, -2, *id);
-  Note notes[NOTES];
-  char seed[SEED_SIZE];
-  read_notes(L, notes, seed);
-  for (int i = 0; i < NOTES; i++) {
-    s2_lua_rows_note(rows, notes[i].key, notes[i].value);
-  }
   // A function that raises ends the recording, of which nobody would hold the object.
   lua_pushcfunction(L, s2_lua_keep_traceback);
   lua_pushcfunction(L, add_first);
@@ -141,7 +136,7 @@ void s2_lua_record_first(lua_State *L, S2LuaWorld *lw) {
   if (session->record_path != NULL) {
     int64_t id;
     numbered(session->record_path, session->worlds, path);
-    s2_lua_try(L, open_recorder(L, lw, path, 1, &id));
+    s2_lua_try(L, open_recorder(L, lw, path, NULL, 1, &id));
   }
   if (session->dump_directory != NULL) {
     numbered(session->dump_directory, session->worlds, path);
@@ -212,30 +207,12 @@ static const char *check_path(lua_State *L) {
 }
 
 static int world_draw(lua_State *L) {
-  static const char *const names[] = {"width", "contacts", "joints", "names",
-                                      "fit",   "lo",       "hi",     NULL};
-  enum { MAX_WIDTH = 100000 }; // pixels; more is a slip
   S2LuaWorld *lw = s2_lua_world(L, 1);
   lua_settop(L, 3);
   const char *path = check_path(L);
-  S2Keys keys = s2_keys_open(L, 3, true, names, NULL, 0);
+  S2Keys keys = s2_keys_open(L, 3, true, s2_lua_draw_keys, NULL, 0);
   S2DrawOptions options = s2_draw_options();
-  int64_t width = options.width;
-  s2_keys_integer(&keys, "width", 1, MAX_WIDTH, &width);
-  options.width = (int)width;
-  s2_keys_boolean(&keys, "contacts", &options.contacts);
-  s2_keys_boolean(&keys, "joints", &options.joints);
-  s2_keys_boolean(&keys, "names", &options.names);
-  bool has_lo = s2_keys_vec2(&keys, "lo", &options.lo);
-  bool has_hi = s2_keys_vec2(&keys, "hi", &options.hi);
-  if (has_lo != has_hi) {
-    return s2_keys_fail(&keys, has_lo ? "lo" : "hi", "lo and hi are expected together");
-  }
-  if (has_lo && (options.lo.x >= options.hi.x || options.lo.y >= options.hi.y)) {
-    return s2_keys_fail(&keys, "hi", "a corner above and right of lo expected");
-  }
-  options.fit = !has_lo;
-  s2_keys_boolean(&keys, "fit", &options.fit);
+  s2_lua_draw_options(&keys, lw, &options);
   S2Status status = s2_world_draw(lw->world, path, &options);
   if (status.code != S2_OK) {
     return result(L, status);
@@ -245,11 +222,12 @@ static int world_draw(lua_State *L) {
 }
 
 static int world_record(lua_State *L) {
-  static const char *const names[] = {"every", "columns", "units", NULL};
   S2LuaWorld *lw = s2_lua_world(L, 1);
   lua_settop(L, 3);
   const char *path = check_path(L);
-  S2Keys keys = s2_keys_open(L, 3, true, names, NULL, 0);
+  S2Keys keys = s2_keys_open(L, 3, true, s2_lua_record_keys, s2_lua_draw_keys, 0);
+  S2RecordOptions options = s2_record_options();
+  s2_lua_record_options(&keys, lw, path, &options);
   int64_t every = 1;
   s2_keys_integer(&keys, "every", 1, INT32_MAX, &every);
   Recording *recording = lua_newuserdatauv(L, sizeof *recording, 1);
@@ -262,8 +240,15 @@ static int world_record(lua_State *L) {
   if (!columns && s2_keys_has(&keys, "units")) {
     return s2_keys_fail(&keys, "units", "only with `columns`; other recordings have their units");
   }
+  for (int i = 0; i < 2 && columns; i++) {
+    const char *key = i == 0 ? "from" : "to";
+    if (s2_keys_has(&keys, key)) {
+      return s2_keys_fail(&keys, key,
+                          "not with `columns`: call world:record and close when it is time");
+    }
+  }
   S2Status status = columns ? open_rows(L, lw, &keys, path, (int)every, &recording->id)
-                            : open_recorder(L, lw, path, (int)every, &recording->id);
+                            : open_recorder(L, lw, path, &options, (int)every, &recording->id);
   lua_settop(L, top);
   return status.code == S2_OK ? 1 : result(L, status);
 }

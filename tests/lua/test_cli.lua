@@ -271,9 +271,9 @@ test("misspelt and wrong options", function()
   usage({ "--watch" }, "--watch needs the file of a script: sim2d --watch script.lua")
   usage({ "--watch", "-" }, "--watch needs the file of a script: sim2d --watch script.lua")
   usage({ "--record", "run.txt" },
-    "--record 'run.txt': a file name ending in .csv, .npz, .h5, .html, .s2d or .svg is expected")
+    "--record 'run.txt': a file name ending in .csv, .npz, .h5, .s2d, .html, .svg, .png, .gif or .mp4 is expected")
   usage({ "--record", "a.csv/run" },
-    "--record 'a.csv/run': a file name ending in .csv, .npz, .h5, .html, .s2d or .svg is expected")
+    "--record 'a.csv/run': a file name ending in .csv, .npz, .h5, .s2d, .html, .svg, .png, .gif or .mp4 is expected")
 end)
 
 test("what comes later says so", function()
@@ -281,8 +281,6 @@ test("what comes later says so", function()
   usage({ "--sandbox" }, "--sandbox: not available yet")
   usage({ "replay", "x.s2d" }, "replay: not available yet")
   usage({ "inspect", "x.s2d" }, "inspect: not available yet")
-  usage({ "--record", "run.gif" },
-    "--record 'run.gif': .gif is not available yet (.csv, .npz, .h5, .html, .s2d, .svg are)")
 end)
 
 test("--seed", function()
