@@ -16,23 +16,21 @@ enum { PATH_SIZE = 4096 }; // bytes, as long as paths get
 
 // ---- Recorders --------------------------------------------------------------------------------
 
-// Of what is recorded: the script's name, the seed.
-typedef struct Note {
-  const char *key, *value;
-} Note;
-
-enum { NOTES = 3, SEED_SIZE = 24 };
-
-// `seed` is room for its digits; pushes the script's name.
-static void read_notes(lua_State *L, Note notes[NOTES], char seed[SEED_SIZE]) {
-  snprintf(seed, SEED_SIZE, "%llu", (unsigned long long)s2_lua_session(L)->open.seed);
-  const char *script = "";
-  if (lua_getglobal(L, "arg") == LUA_TTABLE && lua_rawgeti(L, -1, 0) == LUA_TSTRING) {
-    script = lua_tostring(L, -1);
+// What is said of the run: to be freed.
+static S2Run describe_run(lua_State *L) {
+  S2Run run = {0};
+  char seed[24];
+  snprintf(seed, sizeof seed, "%llu", (unsigned long long)s2_lua_session(L)->open.seed);
+  s2_run_add(&run, "sim2d", s2_version());
+  s2_run_add(&run, "seed", seed);
+  if (lua_getglobal(L, "arg") == LUA_TTABLE) {
+    if (lua_rawgeti(L, -1, 0) == LUA_TSTRING) {
+      s2_run_add(&run, "script", lua_tostring(L, -1));
+    }
+    lua_pop(L, 1);
   }
-  notes[0] = (Note){"sim2d", s2_version()};
-  notes[1] = (Note){"script", script};
-  notes[2] = (Note){"seed", seed};
+  lua_pop(L, 1);
+  return run;
 }
 
 static S2Status close_recorder(S2LuaWorld *lw, int at) {
@@ -49,19 +47,14 @@ static S2Status close_recorder(S2LuaWorld *lw, int at) {
 // Opens a recorder and writes the present as its first frame.
 static S2Status open_recorder(lua_State *L, S2LuaWorld *lw, const char *path, int every,
                               int64_t *id) {
-  Note notes[NOTES];
-  char seed[SEED_SIZE];
-  int top = lua_gettop(L);
-  read_notes(L, notes, seed);
   S2Recorder *recorder = NULL;
   S2Status status = s2_recorder_open(path, &recorder);
-  for (int i = 0; i < NOTES && status.code == S2_OK; i++) {
-    s2_recorder_note(recorder, notes[i].key, notes[i].value);
-  }
-  lua_settop(L, top);
   if (status.code != S2_OK) {
     return status;
   }
+  S2Run run = describe_run(L);
+  s2_recorder_run(recorder, &run);
+  s2_run_free(&run);
   status = s2_recorder_frame(recorder, lw->world);
   if (status.code != S2_OK) {
     (void)s2_recorder_close(recorder);
@@ -92,12 +85,9 @@ static S2Status open_rows(lua_State *L, S2LuaWorld *lw, const S2Keys *keys, cons
   lua_getiuservalue(L, 1, S2_STORE_ROWS);
   lua_insert(L, -2);
   lua_rawseti(L, -2, *id);
-  Note notes[NOTES];
-  char seed[SEED_SIZE];
-  read_notes(L, notes, seed);
-  for (int i = 0; i < NOTES; i++) {
-    s2_lua_rows_note(rows, notes[i].key, notes[i].value);
-  }
+  S2Run run = describe_run(L);
+  s2_lua_rows_run(rows, &run);
+  s2_run_free(&run);
   // A function that raises ends the recording, of which nobody would hold the object.
   lua_pushcfunction(L, s2_lua_keep_traceback);
   lua_pushcfunction(L, add_first);

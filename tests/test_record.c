@@ -532,7 +532,7 @@ static void test_paths(void **state) {
   status = s2_recorder_open("run.cvs", &recorder);
   assert_int_equal(status.code, S2_INVALID);
   assert_string_equal(status.message,
-                      "'run.cvs' has an unknown suffix '.cvs' (known: .csv, .s2d, .svg)");
+                      "'run.cvs' has an unknown suffix '.cvs' (known: .csv, .s2d, .svg, .npz, .h5)");
   status = s2_world_draw(world, "some.folder/picture", &options);
   assert_int_equal(status.code, S2_INVALID);
   assert_non_null(strstr(status.message, "no suffix"));

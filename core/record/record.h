@@ -9,7 +9,9 @@
 #include "dynamics/dynamics.h"
 #include "record/column.h"
 #include "record/data.h"
+#include "record/moment.h"
 #include "record/rows.h"
+#include "record/run.h"
 
 typedef struct S2DrawOptions {
   int width;     // pixels of the picture, > 0
@@ -33,9 +35,15 @@ S2Status s2_world_draw(S2World *world, const char *path, const S2DrawOptions *op
 typedef struct S2Recorder S2Recorder;
 
 S2Status s2_recorder_open(const char *path, S2Recorder **recorder);
-// About the run, kept by .npz and .h5: "script", "seed", ...
-void s2_recorder_note(S2Recorder *recorder, const char *key, const char *value);
+// What is known of the run, for formats that keep it; before the first frame.
+void s2_recorder_run(S2Recorder *recorder, const S2Run *run);
+// A number besides the world's state, for formats that keep such: returns its place. Its value is
+// NAN until it is set, and then stays. Each new channel after the first frame costs a scene.
+int s2_recorder_channel(S2Recorder *recorder, const char *name, const char *unit);
+void s2_recorder_set(S2Recorder *recorder, int channel, double value);
 S2Status s2_recorder_frame(S2Recorder *recorder, S2World *world);
+// A frame of another recording. The last one has to stay until the recorder is closed.
+S2Status s2_recorder_moment(S2Recorder *recorder, const S2Moment *moment);
 S2Status s2_recorder_close(S2Recorder *recorder); // also frees; safe on NULL
 
 #endif

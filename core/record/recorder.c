@@ -4,20 +4,25 @@
 #include "record/csv.h"
 #include "record/data_formats.h"
 #include "record/picture.h"
-#include "record/s2d.h"
+#include "record/s2d_write.h"
 #include "record/suffix.h"
 #include "record/svg.h"
 #include "record/track.h"
+
+#include <math.h>
+#include <string.h>
 
 typedef enum Format { CSV, S2D, SVG, NPZ, HDF5, FORMATS } Format;
 
 struct S2Recorder {
   Format format;
+  bool started;
+  S2Run run;
   S2Output output;
-  S2Moment moment;    // of the last frame
-  S2S2dWriter writer; // .s2d
-  S2Track *track;     // .npz, .h5
-  S2DataSet notes;    // about the run
+  S2Moment moment;      // of the world, and the channels
+  const S2Moment *last; // NULL: no frame yet
+  S2S2dWriter writer;   // .s2d
+  S2Track *track;       // .npz, .h5
 };
 
 // Of an .npz file, with room for its headers; a recording that grows larger ends here.
@@ -41,13 +46,11 @@ S2Status s2_recorder_open(const char *path, S2Recorder **recorder) {
   case CSV:
     s2_csv_header(&opened->output);
     break;
-  case S2D:
-    s2_s2d_start(&opened->output);
-    break;
   case NPZ:
   case HDF5:
     opened->track = s2_track_new();
     break;
+  case S2D: // with the first frame: what is known of the run comes before it
   case SVG:
   case FORMATS:
     break;
@@ -56,18 +59,45 @@ S2Status s2_recorder_open(const char *path, S2Recorder **recorder) {
   return s2_ok();
 }
 
-void s2_recorder_note(S2Recorder *recorder, const char *key, const char *value) {
-  s2_data_note(&recorder->notes, key, value);
+void s2_recorder_run(S2Recorder *recorder, const S2Run *run) {
+  if (!recorder->started) {
+    s2_run_copy(&recorder->run, run);
+  }
 }
 
-S2Status s2_recorder_frame(S2Recorder *recorder, S2World *world) {
-  S2_TRY(s2_moment_capture(&recorder->moment, world));
+static void text_set(char *to, size_t size, const char *from) {
+  memset(to, 0, size);
+  memcpy(to, from, strnlen(from, size - 1));
+}
+
+int s2_recorder_channel(S2Recorder *recorder, const char *name, const char *unit) {
+  S2MomentChannel *channel = s2_array_append(recorder->moment.channels);
+  text_set(channel->name, sizeof channel->name, name);
+  text_set(channel->unit, sizeof channel->unit, unit == NULL ? "" : unit);
+  channel->value = (double)NAN;
+  return recorder->moment.channels.count - 1;
+}
+
+void s2_recorder_set(S2Recorder *recorder, int channel, double value) {
+  recorder->moment.channels.at[channel].value = value;
+}
+
+static void start(S2Recorder *recorder) {
+  if (!recorder->started && recorder->format == S2D) {
+    s2_s2d_start(&recorder->writer, &recorder->output, &recorder->run);
+  }
+  recorder->started = true;
+}
+
+static S2Status write_moment(S2Recorder *recorder, const S2Moment *moment) {
+  start(recorder);
+  recorder->last = moment;
   switch (recorder->format) {
   case CSV:
-    s2_csv_frame(&recorder->output, &recorder->moment);
+    s2_csv_frame(&recorder->output, moment);
     break;
   case S2D:
-    S2_TRY(s2_s2d_frame(&recorder->writer, &recorder->output, &recorder->moment));
+    S2_TRY(s2_s2d_frame(&recorder->writer, &recorder->output, moment));
     break;
   case NPZ:
     if (s2_track_bytes(recorder->track) > MOST_BYTES) {
@@ -76,10 +106,10 @@ S2Status s2_recorder_frame(S2Recorder *recorder, S2World *world) {
                       "every nth step, or .h5 or .s2d",
                       s2_path_tail(recorder->output.path));
     }
-    s2_track_frame(recorder->track, world, &recorder->moment);
+    s2_track_frame(recorder->track, moment);
     return s2_ok();
   case HDF5:
-    s2_track_frame(recorder->track, world, &recorder->moment);
+    s2_track_frame(recorder->track, moment);
     return s2_ok();
   case SVG:
   case FORMATS:
@@ -90,24 +120,35 @@ S2Status s2_recorder_frame(S2Recorder *recorder, S2World *world) {
 }
 
 static S2Status write_track(S2Recorder *recorder) {
-  S2DataSet set = recorder->notes;
-  recorder->notes = (S2DataSet){0};
+  S2DataSet set = {0};
+  s2_run_copy(&set.run, &recorder->run);
   s2_track_move(recorder->track, &set);
   S2Status status = s2_data_write(&set, recorder->output.path, &recorder->output);
   s2_data_free(&set);
   return status;
 }
 
+S2Status s2_recorder_frame(S2Recorder *recorder, S2World *world) {
+  S2_TRY(s2_moment_capture(&recorder->moment, world));
+  return write_moment(recorder, &recorder->moment);
+}
+
+S2Status s2_recorder_moment(S2Recorder *recorder, const S2Moment *moment) {
+  return write_moment(recorder, moment);
+}
+
 static S2Status finish(S2Recorder *recorder) {
+  start(recorder);
   if (recorder->track != NULL) {
     return write_track(recorder);
   }
   if (recorder->format == S2D) {
-    s2_s2d_end(&recorder->output);
+    s2_s2d_end(&recorder->writer, &recorder->output);
   } else if (recorder->format == SVG) {
     S2Scene scene = {0};
     S2DrawOptions options = s2_draw_options();
-    S2Status status = s2_picture_build(&scene, &recorder->moment, &options);
+    S2Status status = s2_picture_build(
+        &scene, recorder->last != NULL ? recorder->last : &recorder->moment, &options);
     if (status.code == S2_OK) {
       s2_svg_write(&recorder->output, &scene);
     }
@@ -124,9 +165,9 @@ S2Status s2_recorder_close(S2Recorder *recorder) {
   S2Status finished = finish(recorder);
   S2Status closed = s2_output_close(&recorder->output);
   s2_s2d_free(&recorder->writer);
+  s2_run_free(&recorder->run);
   s2_moment_free(&recorder->moment);
   s2_track_free(recorder->track);
-  s2_data_free(&recorder->notes);
   s2_memory_free(recorder);
   return finished.code != S2_OK ? finished : closed;
 }
