@@ -316,7 +316,7 @@ S2LuaRows *s2_lua_rows_find(S2LuaWorld *lw, int64_t id); // NULL: closed
 // Opens what the key `columns` asks for and pushes its functions; NULL: the status says why.
 S2LuaRows *s2_lua_rows_read(lua_State *L, S2LuaWorld *lw, const S2Keys *keys, const char *path,
                             S2Status *status);
-void s2_lua_rows_note(S2LuaRows *rows, const char *key, const char *value);
+void s2_lua_rows_run(S2LuaRows *rows, const S2Run *run);
 // Adds the present; the world is at stack index 1.
 S2Status s2_lua_rows_add(lua_State *L, S2LuaWorld *lw, int64_t id);
 S2Status s2_lua_rows_close(S2LuaRows *rows); // also frees

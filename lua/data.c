@@ -432,9 +432,9 @@ static void push_about(lua_State *L, const S2DataSet *set) {
   }
   lua_setfield(L, -2, "units");
   lua_newtable(L);
-  for (int i = 0; i < set->notes.count; i++) {
-    lua_pushstring(L, set->notes.at[i].value);
-    lua_setfield(L, -2, set->notes.at[i].key);
+  for (int i = 0; i < set->run.entries.count; i++) {
+    lua_pushstring(L, set->run.entries.at[i].value);
+    lua_setfield(L, -2, set->run.entries.at[i].key);
   }
   lua_setfield(L, -2, "run");
 }

@@ -168,8 +168,8 @@ S2Status s2_lua_rows_close(S2LuaRows *rows) {
   return status;
 }
 
-void s2_lua_rows_note(S2LuaRows *rows, const char *key, const char *value) {
-  s2_rows_note(rows->rows, key, value);
+void s2_lua_rows_run(S2LuaRows *rows, const S2Run *run) {
+  s2_rows_run(rows->rows, run);
 }
 
 // ---- Rows -------------------------------------------------------------------------------------

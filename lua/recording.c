@@ -17,6 +17,23 @@ enum { PATH_SIZE = 4096 }; // bytes, as long as paths get
 
 // ---- Recorders --------------------------------------------------------------------------------
 
+// What is said of the run: to be freed.
+static S2Run describe_run(lua_State *L) {
+  S2Run run = {0};
+  char seed[24];
+  snprintf(seed, sizeof seed, "%llu", (unsigned long long)s2_lua_session(L)->open.seed);
+  s2_run_add(&run, "sim2d", s2_version());
+  s2_run_add(&run, "seed", seed);
+  if (lua_getglobal(L, "arg") == LUA_TTABLE) {
+    if (lua_rawgeti(L, -1, 0) == LUA_TSTRING) {
+      s2_run_add(&run, "script", lua_tostring(L, -1));
+    }
+    lua_pop(L, 1);
+  }
+  lua_pop(L, 1);
+  return run;
+}
+
 static S2Status close_recorder(S2LuaWorld *lw, int at) {
   S2LuaRecorder *closed = &lw->recorders.at[at];
   S2Status status =
@@ -28,21 +45,6 @@ static S2Status close_recorder(S2LuaWorld *lw, int at) {
   return status;
 }
 
-static void describe_run(lua_State *L, const S2Session *session, S2Recorder *recorder) {
-  S2Run run = {0};
-  char number[32];
-  int top = lua_gettop(L);
-  s2_run_add(&run, "sim2d", s2_version());
-  if (lua_getglobal(L, "arg") == LUA_TTABLE && lua_rawgeti(L, -1, 0) == LUA_TSTRING) {
-    s2_run_add(&run, "script", lua_tostring(L, -1));
-  }
-  lua_settop(L, top);
-  snprintf(number, sizeof number, "%llu", (unsigned long long)session->seed);
-  s2_run_add(&run, "seed", number);
-  s2_recorder_run(recorder, &run);
-  s2_run_free(&run);
-}
-
 // Opens a recorder and writes the present as its first frame.
 static S2Status open_recorder(lua_State *L, S2LuaWorld *lw, const char *path,
                               const S2RecordOptions *options, int every, int64_t *id) {
@@ -51,7 +53,9 @@ static S2Status open_recorder(lua_State *L, S2LuaWorld *lw, const char *path,
   if (status.code != S2_OK) {
     return status;
   }
-  describe_run(L, &lw->session->open, recorder);
+  S2Run run = describe_run(L);
+  s2_recorder_run(recorder, &run);
+  s2_run_free(&run);
   status = s2_recorder_frame(recorder, lw->world);
   if (status.code != S2_OK) {
     (void)s2_recorder_close(recorder);
@@ -82,6 +86,9 @@ static S2Status open_rows(lua_State *L, S2LuaWorld *lw, const S2Keys *keys, cons
   lua_getiuservalue(L, 1, S2_STORE_ROWS);
   lua_insert(L, -2);
   lua_rawseti(L, -2, *id);
+  S2Run run = describe_run(L);
+  s2_lua_rows_run(rows, &run);
+  s2_run_free(&run);
   // A function that raises ends the recording, of which nobody would hold the object.
   lua_pushcfunction(L, s2_lua_keep_traceback);
   lua_pushcfunction(L, add_first);

@@ -84,8 +84,9 @@ static void test_round_trips(void **state) {
       }
       s2_data_add(&set, "none", "", S2_DATA_NUMBER, 1, &(size_t){0});
       *(int64_t *)s2_data_add(&set, "one", "", S2_DATA_INTEGER, 0, NULL)->values = INT64_MIN;
-      s2_data_note(&set, "seed", "17");
-      s2_data_note(&set, "script", "a b.lua");
+      s2_run_add(&set.run, "seed", "17");
+      s2_run_add(&set.run, "argument", "a b");
+      s2_run_add(&set.run, "argument", "c");
     }
     must(s2_data_save(&set, in_directory(files[k])));
     must(s2_data_load(in_directory(files[k]), NULL, &read));
@@ -102,11 +103,11 @@ static void test_round_trips(void **state) {
       }
       assert_string_equal(read.arrays.at[i].name, want->name); // the order is kept, too
     }
-    assert_int_equal(read.notes.count, set.notes.count);
-    for (int i = 0; i < read.notes.count; i++) {
-      assert_true(strcmp(read.notes.at[i].key, "seed") == 0
-                      ? strcmp(read.notes.at[i].value, "17") == 0
-                      : strcmp(read.notes.at[i].value, "a b.lua") == 0);
+    if (k > 0) {
+      assert_int_equal(read.run.entries.count, 3);
+      assert_string_equal(s2_run_get(&read.run, "seed", 0), "17");
+      assert_string_equal(s2_run_get(&read.run, "argument", 0), "a b");
+      assert_string_equal(s2_run_get(&read.run, "argument_2", 0), "c");
     }
     s2_data_free(&set);
     s2_data_free(&read);
@@ -476,16 +477,20 @@ static void test_recorded_arrays(void **state) {
     S2World *world = small_world();
     S2Recorder *recorder = NULL;
     must(s2_recorder_open(in_directory(files[k]), &recorder));
-    S2Run run = {0};
-    s2_run_add(&run, "seed", "3");
-    s2_recorder_run(recorder, &run);
-    s2_run_free(&run);
+    S2Run about = {0};
+    s2_run_add(&about, "seed", "3");
+    s2_recorder_run(recorder, &about);
+    s2_run_free(&about);
+    s2_recorder_set(recorder, s2_recorder_channel(recorder, "lift", "m"), 0.5);
+    s2_recorder_channel(recorder, "energy", ""); // a name that is taken
     double poses[FRAMES][BODIES][3], energy[FRAMES];
     int contacts[FRAMES], all = 0;
     S2BodyId bodies[BODIES];
     for (int i = 0; i < FRAMES; i++) {
       if (i == LATER) {
         add_disc(world, named(at(0, 5), "late"), 0.1);
+        s2_recorder_set(recorder, 0, 1.5);
+        s2_recorder_set(recorder, s2_recorder_channel(recorder, "new", ""), 7);
       }
       must(s2_world_step(world));
       must(s2_recorder_frame(recorder, world));
@@ -532,7 +537,14 @@ static void test_recorded_arrays(void **state) {
     static const char expected[] = "floor\0a \"round\", <thing> & co\0\0bob\0late";
     assert_int_equal(names->bytes, sizeof expected);
     assert_memory_equal(names->values, expected, sizeof expected);
-    assert_string_equal(set.notes.at[0].key, "seed");
+    assert_string_equal(s2_run_get(&set.run, "seed", 0), "3");
+    const S2DataArray *lift = found(&set, "lift", S2_DATA_NUMBER, 1);
+    assert_string_equal(lift->unit, "m");
+    assert_same_bits(number_at(lift, LATER - 1), 0.5);
+    assert_same_bits(number_at(lift, LATER), 1.5);
+    const S2DataArray *fresh = found(&set, "new", S2_DATA_NUMBER, 1);
+    assert_true(isnan(number_at(fresh, LATER - 1)) && number_at(fresh, LATER) == 7);
+    assert_true(isnan(number_at(found(&set, "channel_energy", S2_DATA_NUMBER, 1), 0)));
     s2_data_free(&set);
   }
 }

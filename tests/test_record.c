@@ -4,7 +4,7 @@
 #include "record/picture.h"
 #include "record/record.h"
 #include "record/replay.h"
-#include "record/s2d.h"
+#include "record/s2d_write.h"
 
 #include <signal.h>
 #include <sys/wait.h>
@@ -406,7 +406,7 @@ static void test_s2d_all_settings(void **state) {
   S2Output output;
   S2S2dWriter writer = {0};
   must(s2_output_open(&output, in_directory("settings.s2d")));
-  s2_s2d_start(&output);
+  s2_s2d_start(&writer, &output, NULL);
   must(s2_s2d_frame(&writer, &output, &moment));
   must(s2_output_close(&output));
   s2_s2d_free(&writer);

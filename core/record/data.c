@@ -64,12 +64,6 @@ void s2_data_add_text(S2DataArray *array, const char *text) {
   array->bytes = wanted;
 }
 
-void s2_data_note(S2DataSet *set, const char *key, const char *value) {
-  S2DataNote *note = s2_array_append(set->notes);
-  *note =
-      (S2DataNote){s2_data_copy_text(key, strlen(key)), s2_data_copy_text(value, strlen(value))};
-}
-
 const S2DataArray *s2_data_find(const S2DataSet *set, const char *name) {
   for (int i = 0; i < set->arrays.count; i++) {
     if (strcmp(set->arrays.at[i].name, name) == 0) {
@@ -85,13 +79,21 @@ void s2_data_free(S2DataSet *set) {
     s2_memory_free(set->arrays.at[i].unit);
     s2_memory_free(set->arrays.at[i].values);
   }
-  for (int i = 0; i < set->notes.count; i++) {
-    s2_memory_free(set->notes.at[i].key);
-    s2_memory_free(set->notes.at[i].value);
-  }
+  s2_run_free(&set->run);
   s2_array_free(set->arrays);
-  s2_array_free(set->notes);
   *set = (S2DataSet){0};
+}
+
+void s2_data_run_key(const S2Run *run, int entry, char key[S2_RUN_KEY_SIZE]) {
+  int before = 0;
+  for (int i = 0; i < entry; i++) {
+    before += strcmp(run->entries.at[i].key, run->entries.at[entry].key) == 0;
+  }
+  if (before == 0) {
+    snprintf(key, S2_RUN_KEY_SIZE, "%.60s", run->entries.at[entry].key);
+  } else {
+    snprintf(key, S2_RUN_KEY_SIZE, "%.60s_%d", run->entries.at[entry].key, before + 1);
+  }
 }
 
 // ---- Files ------------------------------------------------------------------------------------

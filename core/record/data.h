@@ -4,6 +4,7 @@
 
 #include "base/array.h"
 #include "base/status.h"
+#include "record/run.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -27,14 +28,10 @@ typedef struct S2DataArray {
   size_t bytes;               // of the values, when they are text
 } S2DataArray;
 
-typedef struct S2DataNote {
-  char *key, *value; // owned
-} S2DataNote;
-
 // All zeros is an empty set.
 typedef struct S2DataSet {
   S2_ARRAY(S2DataArray) arrays;
-  S2_ARRAY(S2DataNote) notes; // about the whole: what was run; not kept by .csv and .npy
+  S2Run run; // where it comes from; not kept by .csv and .npy
   bool bare;                  // arrays without names: one, or the rows of a ragged table
 } S2DataSet;
 
@@ -43,7 +40,6 @@ typedef struct S2DataSet {
 S2DataArray *s2_data_add(S2DataSet *set, const char *name, const char *unit, S2DataType type,
                          int axes, const size_t *shape);
 void s2_data_add_text(S2DataArray *array, const char *text);
-void s2_data_note(S2DataSet *set, const char *key, const char *value);
 const S2DataArray *s2_data_find(const S2DataSet *set, const char *name); // or NULL
 size_t s2_data_count(const S2DataArray *array);                          // of values
 void s2_data_free(S2DataSet *set);

@@ -16,6 +16,10 @@ typedef struct S2DataFile {
 S2Status s2_data_refuse(const char *path, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+// The key of an entry, made unique: "argument", "argument_2", ...
+enum { S2_RUN_KEY_SIZE = 80 };
+void s2_data_run_key(const S2Run *run, int entry, char key[S2_RUN_KEY_SIZE]);
+
 // Writes the set to an open file, in the format of the path's suffix; failures of the file are kept
 // in `output`.
 S2Status s2_data_write(const S2DataSet *set, const char *path, S2Output *output);

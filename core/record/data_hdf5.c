@@ -1,6 +1,6 @@
-// HDF5: a dataset an array, its unit as the attribute "units"; notes are attributes of the file.
-// The file is made in memory and then written, so that a full disk is told like everywhere else:
-// the library itself cannot close a file that it cannot write.
+// HDF5: a dataset an array, its unit as the attribute "units"; what was run as attributes of the
+// file. The file is made in memory and then written, so that a full disk is told like everywhere
+// else: the library itself cannot close a file that it cannot write.
 #include "record/data_formats.h"
 
 #ifdef S2_HAVE_HDF5
@@ -107,9 +107,11 @@ static S2Status write_all(hid_t file, S2Output *output, const S2DataSet *set) {
                       set->arrays.at[i].name);
     }
   }
-  for (int i = 0; i < set->notes.count; i++) {
-    if (!write_attribute(file, set->notes.at[i].key, set->notes.at[i].value)) {
-      return s2_error(S2_INVALID, "HDF5 cannot hold the note '%.60s'", set->notes.at[i].key);
+  for (int i = 0; i < set->run.entries.count; i++) {
+    char key[S2_RUN_KEY_SIZE];
+    s2_data_run_key(&set->run, i, key);
+    if (!write_attribute(file, key, set->run.entries.at[i].value)) {
+      return s2_error(S2_INVALID, "HDF5 cannot hold what is said of the run under '%.60s'", key);
     }
   }
   H5Fflush(file, H5F_SCOPE_GLOBAL);
@@ -285,12 +287,12 @@ static herr_t visit(hid_t file, const char *name, const H5O_info_t *info, void *
   return reading->status.code != S2_OK;
 }
 
-static herr_t visit_note(hid_t file, const char *name, const H5A_info_t *info, void *user) {
+static herr_t visit_run(hid_t file, const char *name, const H5A_info_t *info, void *user) {
   (void)info;
   Reading *reading = user;
   S2DataArray text;
   if (attribute_text(file, name, &text)) {
-    s2_data_note(reading->set, name, text.values);
+    s2_run_add(&reading->set->run, name, text.values);
     s2_memory_free(text.values);
   }
   return 0;
@@ -311,7 +313,7 @@ S2Status s2_hdf5_load(const S2DataFile *bytes, S2DataSet *set) {
     if (result < 0 && reading.status.code == S2_OK) {
       reading.status = s2_data_refuse(bytes->path, "HDF5 cannot list what is in it");
     }
-    H5Aiterate2(file, H5_INDEX_NAME, H5_ITER_INC, NULL, visit_note, &reading);
+    H5Aiterate2(file, H5_INDEX_NAME, H5_ITER_INC, NULL, visit_run, &reading);
     H5Fclose(file);
   }
   H5Pclose(access);

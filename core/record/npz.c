@@ -40,7 +40,7 @@ static void add_pair(S2DataArray *array, const char *a, const char *b) {
   array->shape[0] += 1;
 }
 
-// Units and notes as arrays of pairs.
+// Units and the run as arrays of pairs.
 static void add_extras(S2DataSet *extras, const S2DataSet *set) {
   static const size_t none[2] = {0, 2};
   S2DataArray *units = NULL;
@@ -50,10 +50,12 @@ static void add_extras(S2DataSet *extras, const S2DataSet *set) {
       add_pair(units, set->arrays.at[i].name, set->arrays.at[i].unit);
     }
   }
-  if (set->notes.count > 0) {
+  if (set->run.entries.count > 0) {
     S2DataArray *run = s2_data_add(extras, RUN, "", S2_DATA_TEXT, 2, none);
-    for (int i = 0; i < set->notes.count; i++) {
-      add_pair(run, set->notes.at[i].key, set->notes.at[i].value);
+    for (int i = 0; i < set->run.entries.count; i++) {
+      char key[S2_RUN_KEY_SIZE];
+      s2_data_run_key(&set->run, i, key);
+      add_pair(run, key, set->run.entries.at[i].value);
     }
   }
 }
@@ -357,7 +359,7 @@ static void read_units(S2DataSet *set) {
   free_pairs(&pairs);
 }
 
-static void read_notes(S2DataSet *set) {
+static void read_run(S2DataSet *set) {
   S2DataArray pairs;
   if (!take_pairs(set, RUN, &pairs)) {
     return;
@@ -366,7 +368,7 @@ static void read_notes(S2DataSet *set) {
   for (size_t i = 0; i < pairs.shape[0]; i++) {
     const char *key = at, *value = key + strlen(key) + 1;
     at = value + strlen(value) + 1;
-    s2_data_note(set, key, value);
+    s2_run_add(&set->run, key, value);
   }
   free_pairs(&pairs);
 }
@@ -381,6 +383,6 @@ S2Status s2_npz_load(const S2DataFile *file, S2DataSet *set) {
     S2_TRY(load_entry(file, &packed, set));
   }
   read_units(set);
-  read_notes(set);
+  read_run(set);
   return s2_ok();
 }

@@ -222,9 +222,7 @@ S2Status s2_recorder_moment(S2Recorder *recorder, const S2Moment *moment) {
 
 static S2Status write_track(S2Recorder *recorder) {
   S2DataSet set = {0};
-  for (int i = 0; i < recorder->run.entries.count; i++) {
-    s2_data_note(&set, recorder->run.entries.at[i].key, recorder->run.entries.at[i].value);
-  }
+  s2_run_copy(&set.run, &recorder->run);
   s2_track_move(recorder->track, &set);
   S2Status status = s2_data_write(&set, recorder->output.path, &recorder->output);
   s2_data_free(&set);

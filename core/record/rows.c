@@ -16,7 +16,7 @@ struct S2Rows {
   char *titles;   // name, unit, name, unit, ..., each with its 0
   double *values; // row by row
   size_t rows, capacity;
-  S2DataSet notes;
+  S2Run run;
 };
 
 static void write_header(S2Rows *rows) {
@@ -62,8 +62,8 @@ S2Status s2_rows_open(const char *path, int count, const S2RowTitle *titles, S2R
   return s2_ok();
 }
 
-void s2_rows_note(S2Rows *rows, const char *key, const char *value) {
-  s2_data_note(&rows->notes, key, value);
+void s2_rows_run(S2Rows *rows, const S2Run *run) {
+  s2_run_copy(&rows->run, run);
 }
 
 static S2Status write_row(S2Rows *rows, const double *values) {
@@ -98,8 +98,8 @@ S2Status s2_rows_add(S2Rows *rows, const double *values) {
 }
 
 static S2Status write_arrays(S2Rows *rows) {
-  S2DataSet set = rows->notes;
-  rows->notes = (S2DataSet){0};
+  S2DataSet set = {0};
+  s2_run_copy(&set.run, &rows->run);
   const char *at = rows->titles;
   for (int k = 0; k < rows->width; k++) {
     const char *name = at, *unit = name + strlen(name) + 1;
@@ -120,7 +120,7 @@ S2Status s2_rows_close(S2Rows *rows) {
   }
   S2Status written = rows->format == CSV ? s2_ok() : write_arrays(rows);
   S2Status closed = s2_output_close(&rows->output);
-  s2_data_free(&rows->notes);
+  s2_run_free(&rows->run);
   s2_memory_free(rows->titles);
   s2_memory_free(rows->values);
   s2_memory_free(rows);

@@ -6,6 +6,7 @@
 #define S2_ROWS_H
 
 #include "base/status.h"
+#include "record/run.h"
 
 typedef struct S2RowTitle {
   const char *name, *unit; // a unit may be ""
@@ -14,7 +15,7 @@ typedef struct S2RowTitle {
 typedef struct S2Rows S2Rows;
 
 S2Status s2_rows_open(const char *path, int count, const S2RowTitle *titles, S2Rows **rows);
-void s2_rows_note(S2Rows *rows, const char *key, const char *value); // about the run
+void s2_rows_run(S2Rows *rows, const S2Run *run); // kept by .npz and .h5
 S2Status s2_rows_add(S2Rows *rows, const double *values);
 S2Status s2_rows_close(S2Rows *rows); // also frees; safe on NULL
 

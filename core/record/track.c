@@ -1,6 +1,7 @@
 #include "record/track.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 // Numbers or integers, 8 bytes each. Not S2_ARRAY: an int counts too little.
@@ -18,6 +19,11 @@ typedef struct Body {
   char name[S2_NAME_SIZE];
 } Body;
 
+typedef struct Channel {
+  char name[S2_NAME_SIZE], unit[S2_UNIT_SIZE];
+  Column values;
+} Channel;
+
 enum { CONTACT_NUMBERS = 7 }; // point, normal, gap, impulses
 
 struct S2Track {
@@ -29,6 +35,7 @@ struct S2Track {
   uint32_t newest;       // largest serial of them
   S2_ARRAY(int) places;  // of the moment's bodies
   Column contact_frame, contact_bodies, contact_numbers, contact_sliding;
+  S2_ARRAY(Channel) channels;
 };
 
 S2Track *s2_track_new(void) {
@@ -56,6 +63,14 @@ static void append(Column *column, size_t count, const double *numbers) {
 static void append_integer(Column *column, int64_t value) {
   reserve(column, 1);
   column->integers[column->count++] = value;
+}
+
+// Fills up with nan.
+static void pad(Column *column, size_t count) {
+  const double none = (double)NAN;
+  while (column->count < count) {
+    append(column, 1, &none);
+  }
 }
 
 // ---- Bodies -----------------------------------------------------------------------------------
@@ -147,6 +162,26 @@ static void add_contacts(S2Track *track, const S2Moment *moment) {
   append_integer(&track->contacts, moment->contacts.count);
 }
 
+// Channels come but do not go; one that is not in this frame keeps nan.
+static void add_channels(S2Track *track, const S2Moment *moment) {
+  for (int i = 0; i < moment->channels.count; i++) {
+    int known = 0;
+    while (known < track->channels.count &&
+           strcmp(track->channels.at[known].name, moment->channels.at[i].name) != 0) {
+      known++;
+    }
+    if (known == track->channels.count) {
+      Channel *added = s2_array_append(track->channels);
+      *added = (Channel){.values = {.count = 0}};
+      memcpy(added->name, moment->channels.at[i].name, sizeof added->name);
+      memcpy(added->unit, moment->channels.at[i].unit, sizeof added->unit);
+    }
+    Channel *channel = &track->channels.at[known];
+    pad(&channel->values, track->frames);
+    append(&channel->values, 1, &moment->channels.at[i].value);
+  }
+}
+
 void s2_track_frame(S2Track *track, const S2Moment *moment) {
   const double energies[3] = {moment->kinetic, moment->potential,
                               moment->kinetic + moment->potential};
@@ -156,12 +191,14 @@ void s2_track_frame(S2Track *track, const S2Moment *moment) {
   append(&track->residual, 1, &moment->residual);
   add_poses(track, moment);
   add_contacts(track, moment);
+  add_channels(track, moment);
   track->frames++;
 }
 
 uint64_t s2_track_bytes(const S2Track *track) {
   uint64_t poses = 2 * 3 * (uint64_t)track->frames * (uint64_t)track->bodies.count;
   uint64_t contact = 1 + 2 + CONTACT_NUMBERS + 1, frame = 1 + 3 + 3 + 1 + 1;
+  frame += (uint64_t)track->channels.count;
   uint64_t values = poses + frame * track->frames + contact * track->contact_frame.count;
   return sizeof(double) * values;
 }
@@ -216,7 +253,22 @@ static void move_contacts(S2DataSet *set, S2Track *track) {
   }
 }
 
+static void move_channels(S2DataSet *set, S2Track *track) {
+  for (int i = 0; i < track->channels.count; i++) {
+    Channel *channel = &track->channels.at[i];
+    char name[S2_NAME_SIZE + 16];
+    bool taken = s2_data_find(set, channel->name) != NULL;
+    snprintf(name, sizeof name, "%s%s", taken ? "channel_" : "", channel->name);
+    pad(&channel->values, track->frames);
+    move_column(set, name, channel->unit, S2_DATA_NUMBER, &channel->values, 1, &track->frames);
+  }
+}
+
 static void clear(S2Track *track) {
+  for (int i = 0; i < track->channels.count; i++) {
+    s2_memory_free(track->channels.at[i].values.at);
+  }
+  s2_array_free(track->channels);
   Column *const columns[] = {&track->time,
                              &track->energy,
                              &track->momentum,
@@ -255,6 +307,7 @@ void s2_track_move(S2Track *track, S2DataSet *set) {
     s2_data_add_text(names, track->bodies.at[i].name);
   }
   move_contacts(set, track);
+  move_channels(set, track);
   clear(track);
 }
 
