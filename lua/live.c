@@ -12,10 +12,11 @@
 #include <sys/stat.h>
 
 static const double FRAME = 0.012; // s between frames: below a frame of 60 Hz screens
-static const double SLICE = 0.05;  // s: Ctrl-C and saved files are noticed after so long
-static const double LATE = 0.1;    // s behind its time that a run makes good
-static const double QUIET = 0.5;   // s without a step, after which another world is shown
-static const double LOOK = 0.1;    // s between looks at the file
+static const double SHARE = 10;   // frames take at most this part of the time of a run that is late
+static const double SLICE = 0.05; // s: Ctrl-C and saved files are noticed after so long
+static const double LATE = 0.1;   // s behind its time that a run makes good
+static const double QUIET = 0.5;  // s without a step, after which another world is shown
+static const double LOOK = 0.1;   // s between looks at the file
 
 // A hand on a body swings it at this frequency (Hz), critically damped.
 static const double HAND = 5;
@@ -173,6 +174,7 @@ static void show(lua_State *L, S2Live *live, const S2LuaSession *session, int wo
   if (live->shown == NULL || !live->stale) {
     return;
   }
+  double start = s2_lua_clock();
   S2Status status = s2_frames_show(&live->frames, live->server, live->shown->world);
   if (status.code != S2_OK) {
     s2_live_notice(live, status.message);
@@ -185,6 +187,7 @@ static void show(lua_State *L, S2Live *live, const S2LuaSession *session, int wo
   }
   live->stale = false;
   live->put = s2_lua_clock();
+  live->cost = live->put - start;
 }
 
 void s2_live_choose(S2Live *live, S2LuaWorld *lw) {
@@ -425,7 +428,7 @@ static void raise_if_over(lua_State *L, S2Live *live, const S2LuaSession *sessio
 void s2_lua_live(lua_State *L, S2LuaWorld *lw, bool first) {
   const S2LuaSession *session = lw->session;
   S2Live *live = session->open.live;
-  double now = s2_lua_clock();
+  double entered = s2_lua_clock(), now = entered;
   follow(live, lw, now);
   if (first && live->unwind == NULL && live->shown == lw) {
     lua_pushvalue(L, 1);
@@ -448,7 +451,7 @@ void s2_lua_live(lua_State *L, S2LuaWorld *lw, bool first) {
     if (!halted) {
       time = due(live, lw, now);
     }
-    wanted |= halted || now >= live->put + FRAME || time > now + FRAME;
+    wanted |= halted || now >= live->put + fmax(FRAME, SHARE * live->cost) || time > now + FRAME;
     if (wanted && live->stale && live->shown == lw) {
       show(L, live, session, 1);
     }
@@ -458,7 +461,9 @@ void s2_lua_live(lua_State *L, S2LuaWorld *lw, bool first) {
     s2_server_wait(live->server, halted ? now + SLICE : fmin(time, now + SLICE));
   }
   live->wait = false;
-  live->steps -= live->steps > 0;
+  if (live->steps > 0 && (live->shown == lw || entered > live->stepped + QUIET)) {
+    live->steps--;
+  }
   move_hands(live, lw);
 }
 
@@ -496,7 +501,8 @@ S2Status s2_live_serve(S2Live *live, int port) {
 }
 
 void s2_live_begin(S2Live *live) {
-  live->again = live->ended = live->chosen = false;
+  live->again = live->ended = live->chosen = live->resets = false;
+  live->steps = 0;
   live->shown = NULL;
   live->anchored = false;
   live->run++;

@@ -51,6 +51,7 @@ struct S2Live {
   bool resets;                     // `shown` is to go back to its start
   bool stale;                      // the present of `shown` was not put before the clients yet
   double stepped, put;             // s: when `shown` was last stepped, last put
+  double cost;                     // s: what the last frame took
   double anchor_wall, anchor_time; // pacing: this simulated time is due at this time
   bool anchored;
   S2LiveDrag drags[S2_SERVER_CLIENTS];

@@ -28,7 +28,7 @@ return function(sim, host)
   local live = host.live
   local controls = { type = "controls", sliders = {}, buttons = {}, keys = {}, watches = {}, options = {} }
   local sliders, buttons, watches = {}, {}, {}
-  local asked, down = {}, {}               -- keys: name -> true; name -> set of clients
+  local asked, down = {}, {} -- keys: name -> true; name -> set of clients
   local starts = setmetatable({}, { __mode = "k" }) -- world -> snapshot
   local changed = true
 
@@ -191,20 +191,28 @@ return function(sim, host)
 
   -- ---- Options --------------------------------------------------------------------------------
 
+  local parse_option
+
+  local function place_of(name)
+    for i, option in ipairs(controls.options) do
+      if option.name == name then return i end
+    end
+    return #controls.options + 1
+  end
+
   -- Values of sim.options that were set in the page replace those of the command line.
   function host.live_options(names, byname, values, parse)
-    controls.options = {}
-    for i, name in ipairs(names) do
+    for _, name in ipairs(names) do
       local option = byname[name]
       local kept = live.setting("option:" .. name)
       local value = kept and parse(kept, option.kind)
       if value ~= nil then values[name] = value end
-      controls.options[i] = { type = "option", name = name, kind = option.kind, help = option.help,
+      controls.options[place_of(name)] = { type = "option", name = name, kind = option.kind, help = option.help,
         value = values[name], default = option.default,
         integer = math.type(option.default) == "integer" }
     end
-    controls.parse, changed = nil, true
-    host.parse_option = parse
+    changed = true
+    parse_option = parse
   end
 
   -- ---- Calls of the viewer --------------------------------------------------------------------
@@ -223,7 +231,7 @@ return function(sim, host)
   local function set_option(rest)
     local name, text = rest:match "^(%S+) (.*)$"
     for _, option in ipairs(controls.options) do
-      if option.name == name and host.parse_option(text, option.kind) ~= nil then
+      if option.name == name and parse_option(text, option.kind) ~= nil then
         live.keep("option:" .. name, text)
         return true -- run again
       end

@@ -4,6 +4,7 @@ import { randomBytes } from "node:crypto";
 import { connect } from "node:net";
 import { request } from "node:http";
 import { once } from "node:events";
+import { Recording } from "../../lua/viewer/src/s2d.js";
 
 const SIM2D = process.env.S2_SIM2D ?? "build/sim2d";
 
@@ -98,12 +99,12 @@ function masked(opcode, payload) {
     Buffer.from(payload.map((byte, i) => byte ^ mask[i % 4]))]);
 }
 
-// The newest state, controls, values, notice; scene and frame as { time, step, bodies: [[angle, x, y]] }
-// of version 3 files; counts of messages.
+// The newest state, controls, values, notice; scene { names, ids } and frame { time, step, joints, bodies:
+// [{ angle, x, y }] }; counts of messages.
 export async function client(address, { read = true } = {}) {
   const { status, socket, rest } = await upgrade(address);
   if (status !== 101) throw new Error(`refused: ${status}`);
-  const seen = { frames: 0, scenes: 0, messages: [], closed: false, bytes: 0 };
+  const seen = { frames: 0, scenes: 0, closed: false, bytes: 0 };
   let buffer = rest;
   const message = (opcode, payload) => {
     if (opcode === 1) {
@@ -147,31 +148,20 @@ export async function client(address, { read = true } = {}) {
   });
 }
 
+// What clients need of the newest frame; the page's own reader reads it.
 function take(seen, bytes) {
-  const chunk = bytes.toString("latin1", 0, 5) === "sim2d" ? 16 : 0;
-  const kind = bytes.readUInt32LE(chunk);
-  const at = chunk + 16;
-  if (kind === 1) {
-    const head = at + 136;
-    const count = bytes.readUInt32LE(head - 16);
-    const bodies = Array.from({ length: count }, (_, i) => head + 88 * i);
-    seen.scene = {
-      names: bodies.map((body) => bytes.toString("utf8", body + 40, body + 88).replace(/\0.*$/s, "")),
-      ids: bodies.map((body) => [bytes.readUInt32LE(body), bytes.readUInt32LE(body + 4)]),
-    };
+  const isScene = bytes.toString("latin1", 0, 5) === "sim2d";
+  if (isScene) seen.recording = new Recording();
+  const { recording } = seen;
+  recording.push(new Uint8Array(bytes)); // a copy: it is kept
+  if (isScene) {
+    const { bodies } = recording.scenes[0];
+    seen.scene = { names: bodies.map((body) => body.name), ids: bodies.map(({ index, serial }) => [index, serial]) };
     seen.scenes++;
-  } else {
-    const count = bytes.readUInt32LE(at + 24);
-    seen.frame = {
-      time: bytes.readDoubleLE(at),
-      step: Number(bytes.readBigUInt64LE(at + 8)),
-      joints: bytes.readUInt32LE(at + 32),
-      bodies: Array.from({ length: count }, (_, i) => {
-        const body = at + 40 + 48 * i;
-        return { angle: bytes.readDoubleLE(body), x: bytes.readDoubleLE(body + 8),
-          y: bytes.readDoubleLE(body + 16) };
-      }),
-    };
-    seen.frames++;
+    return;
   }
+  const { time, step, q, joints } = recording.frame(recording.frameCount - 1);
+  const bodies = seen.scene.ids.map((_, i) => ({ angle: q[3 * i], x: q[3 * i + 1], y: q[3 * i + 2] }));
+  seen.frame = { time, step, joints: joints.length, bodies };
+  seen.frames++;
 }
