@@ -2,10 +2,12 @@
 
 local BEYOND = 60 -- px: what reaches further out of the box is cut
 local FAR = 1e9 -- px: beyond this, directions no longer count
+local UNSEEN = 0.05 -- px: nobody sees that a curve is so far off
+local FEW = 200 -- numbers of a curve that is drawn as it is
 local MARKER_EVERY = 70 -- px along a curve that has markers
 local ARROW_EVERY = 120 -- px along a trajectory
 local HEAD = 10 -- px, of an arrow
-local FIELD_CELL = 34 -- px between the arrows of a field
+local FIELD_CELL, FIELD_LEAST = 34, 20 -- px between the arrows of a field
 local CAP = 3 -- px, half of an error bar's end
 local CAPS = 100 -- bars: more have no ends
 
@@ -163,6 +165,7 @@ return function(_, host)
         ink:mark(pixels[1], pixels[2])
       end
       for _, piece in ipairs(cut_line(plot, pixels)) do
+        if #piece > FEW then piece = parts.simplify(piece, UNSEEN) end
         runs[#runs + 1] = piece
         ink:line(piece)
       end
@@ -267,7 +270,8 @@ return function(_, host)
   function draw.field(plot, series, sheet, ink)
     local box, ax, ay = plot.box, plot.x, plot.y
     local across, down = box.right - box.left, box.bottom - box.top
-    local columns, rows = math.max(2, across // FIELD_CELL), math.max(2, down // FIELD_CELL)
+    local cell = math.max(FIELD_LEAST, math.min(FIELD_CELL, math.min(across, down) / 7))
+    local columns, rows = math.max(2, across // cell), math.max(2, down // cell)
     local sx, sy, most, arrows = across / (ax.hi - ax.lo), down / (ay.hi - ay.lo), 0, {}
     local function value(axis, at) return axis.log and 10 ^ at or at * axis.unit end
     local function rate(axis, change, of)

@@ -127,12 +127,22 @@ return function(_, host)
     end
   end
 
+  local function crowded(plot)
+    local per = (plot.box.bottom - plot.box.top) / (plot.y.hi - plot.y.lo)
+    for i = 2, #plot.y.ticks do
+      if (plot.y.ticks[i].at - plot.y.ticks[i - 1].at) * per < TICK + 2 then return true end
+    end
+    return false
+  end
+
   local function set_y_ticks(plot)
-    local count = math.max(2, (plot.box.bottom - plot.box.top) / UP)
+    local least = math.max(2, (plot.box.bottom - plot.box.top) / UP)
+    local count = least
     repeat
       parts.set_ticks(plot.y, count)
       count = count + 0.5
-    until #plot.y.ticks > 1 or count > 5
+    until #plot.y.ticks > 1 or count > 8
+    if crowded(plot) then parts.set_ticks(plot.y, least) end
   end
 
   local function overhang(plot)
