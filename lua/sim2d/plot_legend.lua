@@ -1,7 +1,7 @@
 -- What stands beside the curves of a plot: their names, and notes at places and lines.
 
 local SIZE, LINE = 13, 18 -- px: letters, lines of a legend
-local SWATCH, BETWEEN = 30, 16 -- px: before a name, after it
+local SWATCH, STROKE, BETWEEN = 36, 28, 16 -- px: before a name, of the line there, after the name
 local PAD = 8 -- px, between a legend inside and the axes
 local GAP = 16 -- px, between names at the ends of curves
 local MOVED = 20 -- px a name may stand from the end of its curve
@@ -25,6 +25,12 @@ return function(_, host)
   local function widest(entries)
     local width = 0
     for _, entry in ipairs(entries) do width = math.max(width, entry.width) end
+    return width
+  end
+
+  local function boldest(entries)
+    local width = 0
+    for _, entry in ipairs(entries) do width = math.max(width, parts.width(entry.label, SIZE, true)) end
     return width
   end
 
@@ -85,7 +91,7 @@ return function(_, host)
     for _, name in ipairs(names) do
       local series = name.entry.series
       local x = plot.box.right + 8
-      sheet:text(x, name.y + 4.5, name.entry.label, { size = SIZE, bold = true, fill = parts.readable(plot, series.color) })
+      sheet:text(x, name.y + 4.5, parts.fit_ends(name.entry.label, SIZE, plot.extra.right - 12, true), { size = SIZE, bold = true, fill = parts.readable(plot, series.color) })
       if math.abs(name.y - name.wanted) > 5 and name.x then
         sheet:line(plot.box.right + 1, name.wanted, x - 2, name.y, { stroke = series.color, width = 0.8 })
       end
@@ -97,14 +103,14 @@ return function(_, host)
   local function draw_swatch(plot, sheet, series, x, y)
     local middle = y - 4.5
     if series.kind == "scatter" then
-      parts.draw_markers(sheet, series.marker, { x + 11, middle }, 4, series.color, plot.theme.paper)
+      parts.draw_markers(sheet, series.marker, { x + STROKE / 2, middle }, 4, series.color, plot.theme.paper)
     elseif series.kind == "band" or series.kind == "histogram" then
       local alpha = series.kind == "band" and plot.theme.band or plot.theme.bars
-      sheet:rect(x, middle - 5, x + 22, middle + 5, { fill = parts.with_alpha(series.color, alpha),
+      sheet:rect(x, middle - 5, x + STROKE, middle + 5, { fill = parts.with_alpha(series.color, alpha),
         stroke = series.kind == "histogram" and series.color or 0, width = 1.4, dash = series.dash })
     else
-      sheet:line(x, middle, x + 22, middle, { stroke = series.color, width = 2.4, dash = series.dash })
-      if series.marker then parts.draw_markers(sheet, series.marker, { x + 11, middle }, 4, series.color, plot.theme.paper) end
+      sheet:line(x, middle, x + STROKE, middle, { stroke = series.color, width = 2.4, dash = series.dash })
+      if series.marker then parts.draw_markers(sheet, series.marker, { x + STROKE / 2, middle }, 4, series.color, plot.theme.paper) end
     end
   end
 
@@ -184,8 +190,8 @@ return function(_, host)
     local names = (asked == nil or asked == "direct") and direct(plot, entries, asked == "direct")
     local free = asked == nil and #entries <= MOST_INSIDE and width < 0.6 * wide and corner(plot, ink, width, height)
     local lines = #wrap(entries, wide, most_lines(plot))
-    if names and (asked or width - SWATCH <= WIDEST * wide) then
-      plot.names, plot.extra.right = "direct", 12 + math.min(width - SWATCH, 0.5 * wide) * 1.1
+    if names and (asked or boldest(entries) <= WIDEST * wide) then
+      plot.names, plot.extra.right = "direct", 12 + math.min(boldest(entries), 0.5 * wide)
     elseif asked == "inside" or free and free.covered == 0 then
       plot.names = "inside"
     elseif asked == "right" or asked == nil and lines > 2 and width <= 0.4 * wide and height <= high + 20 then
