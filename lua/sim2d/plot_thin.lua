@@ -118,7 +118,8 @@ return function(_, host)
     repeat
       local taken, thin, n = {}, {}, 0
       for i = 1, #cloud, 2 do
-        local cell = (cloud[i] - plot.x.lo) / wide * cells // 1 * 4096 + (cloud[i + 1] - plot.y.lo) / high * cells // 1
+        local column, row = (cloud[i] - plot.x.lo) / wide * cells // 1, (cloud[i + 1] - plot.y.lo) / high * cells // 1
+        local cell = column * 4096 + row
         if not taken[cell] then
           taken[cell] = true
           thin[n + 1], thin[n + 2] = cloud[i], cloud[i + 1]
