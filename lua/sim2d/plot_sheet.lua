@@ -45,7 +45,8 @@ local function escaped(text)
 end
 
 local function number(value)
-  local text = ("%.2f"):format(value):gsub("0+$", ""):gsub("%.$", "")
+  -- a point whatever the locale
+  local text = ("%.2f"):format(value):gsub(",", "."):gsub("0+$", ""):gsub("%.$", "")
   return text == "-0" and "0" or text
 end
 
