@@ -62,8 +62,8 @@ return function(sim, host)
     for i = 1, #grid.panels do
       local column, row = (i - 1) % columns, (i - 1) // columns
       local last = i + columns > #grid.panels -- nothing stands below it
-      frames[i] = { x = column * width + (column > 0 and beside or 0), y = top + row * height, column = column, row = row,
-        width = width + (column == 0 and beside or 0), height = height + (last and below or 0) }
+      frames[i] = { column = column, row = row, x = column * width + (column > 0 and beside or 0),
+        y = top + row * height, width = width + (column == 0 and beside or 0), height = height + (last and below or 0) }
     end
     return frames
   end
@@ -134,7 +134,8 @@ return function(sim, host)
       grid[key] = def[key]
     end
     grid.width = def.width or math.max(GRID_WIDTH, 240 * columns)
-    grid.height = def.height or math.min(10000, grid.rows * ROW + (def.title and 28 or 0) + (def.share_x and SHARED or 0))
+    grid.height = def.height
+      or math.min(10000, grid.rows * ROW + (def.title and 28 or 0) + (def.share_x and SHARED or 0))
     parts.read_sizes(def, grid)
     for i, item in ipairs(def) do
       if getmetatable(item) == Plot then
@@ -197,7 +198,8 @@ return function(sim, host)
 
   local function check_self(plot, what)
     if getmetatable(plot) ~= Plot then
-      host.fail("bad argument #1 to '%s' (Plot expected, got %s; methods are called with a colon)", what, host.describe(plot))
+      host.fail("bad argument #1 to '%s' (Plot expected, got %s; methods are called with a colon)", what,
+        host.describe(plot))
     end
   end
 
@@ -230,13 +232,16 @@ return function(sim, host)
       host.fail("bad argument #2 to 'save' ({scale = } expected, got %s)", host.describe(options))
     end
     for _, key in ipairs(host.sorted_keys(options or {})) do
-      if key ~= "scale" then host.fail("bad argument #2 to 'save' (unknown key '%s'; known: scale)", tostring(key)) end
+      if key ~= "scale" then
+        host.fail("bad argument #2 to 'save' (unknown key '%s'; known: scale)", tostring(key))
+      end
     end
     local scale = options and options.scale
     if scale ~= nil and suffix == "svg" then
       host.fail("bad argument #2 to 'save' (scale: only a .png has one; an .svg fits any size)")
     elseif scale ~= nil and not (type(scale) == "number" and scale >= 0.1 and scale <= 20) then
-      host.fail("bad argument #2 to 'save' (scale: 0.1 to 20 pixels for each px expected, got %s)", host.describe(scale))
+      host.fail("bad argument #2 to 'save' (scale: 0.1 to 20 pixels for each px expected, got %s)",
+        host.describe(scale))
     end
     if suffix == "svg" then return write(path, self:svg()) end
     return sheet_of(self):save_png(path, scale or SCALE)
@@ -256,7 +261,8 @@ return function(sim, host)
     for key, limits in pairs { width = { width, 30 }, height = { height, 8 } } do
       local size, least = limits[1], limits[2]
       if math.type(size) ~= "integer" or size < least or size > 500 then
-        host.fail("bad argument #1 to '%s' (%s: %d to 500 letters expected, got %s)", what, key, least, host.describe(size))
+        host.fail("bad argument #1 to '%s' (%s: %d to 500 letters expected, got %s)", what, key, least,
+          host.describe(size))
       end
     end
     return width, height

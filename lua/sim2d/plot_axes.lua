@@ -4,6 +4,7 @@ local ROOM = 0.04 -- of the range, left free beyond the data
 local LEAST_UNIT, MOST_UNIT = 1e-300, 1e300
 local PLAIN_FROM, PLAIN_TO = -3, 4 -- powers of ten that are written out
 local MOST_MINOR = 30 -- lines between ticks
+local FAR_POWER = 250 -- of ten: beyond, its inverse or differences are no numbers
 local OFFSET = 1e4 -- steps: further from zero, ticks count from the first one
 
 return function(_, host)
@@ -113,14 +114,17 @@ return function(_, host)
     return factor == 1 and parts.power(k) or factor .. "·" .. parts.power(k)
   end
 
-  -- Less than a power of ten: round numbers, where their logarithms are.
+  -- Less than a power of ten: round numbers, where their logarithms are. Near the ends of what numbers
+  -- can be, in multiples of a power.
   local function narrow_log_ticks(axis, count)
-    local lo, hi = 10 ^ axis.lo, 10 ^ axis.hi
+    local shift = math.abs(axis.lo) > FAR_POWER and math.floor(axis.lo) or 0
+    local lo, hi = 10 ^ (axis.lo - shift), 10 ^ (axis.hi - shift)
     local factor, exponent = round_step(hi - lo, count)
     axis.ticks, axis.minor = {}, {}
     for _, value in ipairs(multiples(factor, exponent, lo, hi)) do
       if value > 0 then
-        axis.ticks[#axis.ticks + 1] = { at = math.log(value, 10), label = parts.plain(value, 6) }
+        local label = parts.plain(value, 6) .. (shift ~= 0 and "·" .. parts.power(shift) or "")
+        axis.ticks[#axis.ticks + 1] = { at = math.log(value, 10) + shift, label = label }
       end
     end
   end

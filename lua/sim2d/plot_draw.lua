@@ -2,10 +2,12 @@
 
 local BEYOND = 60 -- px: what reaches further out of the box is cut
 local FAR = 1e9 -- px: beyond this, directions no longer count
+local UNSEEN = 0.05 -- px: nobody sees that a curve is so far off
+local FEW = 200 -- numbers of a curve that is drawn as it is
 local MARKER_EVERY = 70 -- px along a curve that has markers
 local ARROW_EVERY = 120 -- px along a trajectory
 local HEAD = 10 -- px, of an arrow
-local FIELD_CELL = 34 -- px between the arrows of a field
+local FIELD_CELL, FIELD_LEAST = 34, 20 -- px between the arrows of a field
 local CAP = 3 -- px, half of an error bar's end
 local CAPS = 100 -- bars: more have no ends
 
@@ -110,7 +112,8 @@ return function(_, host)
       end
     end
     local open = shape == "cross"
-    sheet:path(runs, open and { stroke = color, width = 1.8 } or { fill = color, stroke = paper, width = 0.8 }, not open)
+    local paint = open and { stroke = color, width = 1.8 } or { fill = color, stroke = paper, width = 0.8 }
+    sheet:path(runs, paint, not open)
   end
 
   -- Calls each(x, y, dx, dy) at places about `distance` apart along runs, the first after `start`.
@@ -163,6 +166,7 @@ return function(_, host)
         ink:mark(pixels[1], pixels[2])
       end
       for _, piece in ipairs(cut_line(plot, pixels)) do
+        if #piece > FEW then piece = parts.simplify(piece, UNSEEN) end
         runs[#runs + 1] = piece
         ink:line(piece)
       end
@@ -225,19 +229,26 @@ return function(_, host)
     return run
   end
 
+  -- Calls each(x, top, bottom) every `step` px across a band.
+  function parts.across_band(low, high, step, each)
+    for i = 1, #low - 3, 2 do
+      local x1, wide = low[i], low[i + 2] - low[i]
+      for x = math.ceil(x1), low[i + 2], step do
+        local part = wide == 0 and 0 or (x - x1) / wide
+        local y1 = low[i + 1] + part * (low[i + 3] - low[i + 1])
+        local y2 = high[i + 1] + part * (high[i + 3] - high[i + 1])
+        each(x, math.min(y1, y2), math.max(y1, y2))
+      end
+    end
+  end
+
   function draw.band(plot, series, sheet, ink)
     for _, band in ipairs(series.bands) do
       local low, high = clamp(plot, to_pixels(plot, band.low)), clamp(plot, to_pixels(plot, band.high))
       local outline = table.move(low, 1, #low, 1, {})
       for i = #high - 1, 1, -2 do outline[#outline + 1], outline[#outline + 2] = high[i], high[i + 1] end
       sheet:path({ outline }, { fill = with_alpha(series.color, plot.theme.band) }, true)
-      for i = 1, #low - 3, 2 do
-        for x = low[i], low[i + 2], 4 do
-          local part = low[i + 2] == low[i] and 0 or (x - low[i]) / (low[i + 2] - low[i])
-          local y1, y2 = low[i + 1] + part * (low[i + 3] - low[i + 1]), high[i + 1] + part * (high[i + 3] - high[i + 1])
-          ink:rect(x, math.min(y1, y2), x + 3, math.max(y1, y2))
-        end
-      end
+      parts.across_band(low, high, 4, function(x, top, bottom) ink:rect(x, top, x + 3, bottom) end)
     end
   end
 
@@ -267,7 +278,8 @@ return function(_, host)
   function draw.field(plot, series, sheet, ink)
     local box, ax, ay = plot.box, plot.x, plot.y
     local across, down = box.right - box.left, box.bottom - box.top
-    local columns, rows = math.max(2, across // FIELD_CELL), math.max(2, down // FIELD_CELL)
+    local cell = math.max(FIELD_LEAST, math.min(FIELD_CELL, math.min(across, down) / 7))
+    local columns, rows = math.max(2, across // cell), math.max(2, down // cell)
     local sx, sy, most, arrows = across / (ax.hi - ax.lo), down / (ay.hi - ay.lo), 0, {}
     local function value(axis, at) return axis.log and 10 ^ at or at * axis.unit end
     local function rate(axis, change, of)
@@ -282,7 +294,8 @@ return function(_, host)
         local size = math.sqrt(dx * dx + dy * dy)
         if size > 0 and size < math.huge then
           most = math.max(most, size)
-          arrows[#arrows + 1] = { box.left + (u - ax.lo) * sx, box.bottom - (v - ay.lo) * sy, dx / size, dy / size, size }
+          local px, py = box.left + (u - ax.lo) * sx, box.bottom - (v - ay.lo) * sy
+          arrows[#arrows + 1] = { px, py, dx / size, dy / size, size }
         end
       end
     end
@@ -333,5 +346,6 @@ return function(_, host)
     return at[1], at[2]
   end
 
-  parts.with_alpha, parts.to_pixels, parts.cut_line, parts.clamp, parts.stepped = with_alpha, to_pixels, cut_line, clamp, stepped
+  parts.with_alpha, parts.to_pixels, parts.cut_line = with_alpha, to_pixels, cut_line
+  parts.clamp, parts.stepped = clamp, stepped
 end

@@ -10,10 +10,10 @@ local SMALL = 0.25 -- of the height, that a title may take
 local LAYERS = { band = 1, histogram = 1, line = 2, steps = 2, phase = 2, scatter = 3 } -- areas lie below curves
 
 local THEMES = {
-  light = { paper = 0xfdfcf8ff, ink = 0x2b3440ff, soft = 0x5a6472ff, grid = 0xe6e3dbff, minor = 0xf1efe9ff, band = 0.2,
-    bars = 0.45, colors = { 0x3b6fb6ff, 0xe0912fff, 0x7c2340ff, 0x3f9d6aff, 0x8a68c0ff, 0x5f6b7aff } },
-  dark = { paper = 0x14181fff, ink = 0xe2e6ecff, soft = 0xa4aebbff, grid = 0x2a313bff, minor = 0x1e242cff, band = 0.26,
-    bars = 0.5, colors = { 0x6fa8f0ff, 0xf5c46aff, 0xd2567dff, 0x6fd0a0ff, 0xb79aeaff, 0x97a3b2ff } },
+  light = { paper = 0xfdfcf8ff, ink = 0x2b3440ff, soft = 0x5a6472ff, grid = 0xe6e3dbff, minor = 0xf1efe9ff,
+    band = 0.2, bars = 0.45, colors = { 0x3b6fb6ff, 0xe0912fff, 0x7c2340ff, 0x3f9d6aff, 0x8a68c0ff, 0x5f6b7aff } },
+  dark = { paper = 0x14181fff, ink = 0xe2e6ecff, soft = 0xa4aebbff, grid = 0x2a313bff, minor = 0x1e242cff,
+    band = 0.26, bars = 0.5, colors = { 0x6fa8f0ff, 0xf5c46aff, 0xd2567dff, 0x6fd0a0ff, 0xb79aeaff, 0x97a3b2ff } },
 }
 
 return function(_, host)
@@ -67,7 +67,8 @@ return function(_, host)
           if plot.x.log and x1 <= 0 then x1 = 10 ^ plot.x.lo end
           if plot.y.log and y1 <= 0 then y1 = 10 ^ plot.y.lo end
           if parts.shows(plot.x, x1) and parts.shows(plot.y, y1) then
-            bars[#bars + 1] = { parts.place(plot.x, x1), parts.place(plot.y, y1), parts.place(plot.x, x2), parts.place(plot.y, y2) }
+            bars[#bars + 1] = { parts.place(plot.x, x1), parts.place(plot.y, y1), parts.place(plot.x, x2),
+              parts.place(plot.y, y2) }
           end
         end
       end
@@ -127,12 +128,22 @@ return function(_, host)
     end
   end
 
+  local function crowded(plot)
+    local per = (plot.box.bottom - plot.box.top) / (plot.y.hi - plot.y.lo)
+    for i = 2, #plot.y.ticks do
+      if (plot.y.ticks[i].at - plot.y.ticks[i - 1].at) * per < TICK + 2 then return true end
+    end
+    return false
+  end
+
   local function set_y_ticks(plot)
-    local count = math.max(2, (plot.box.bottom - plot.box.top) / UP)
+    local least = math.max(2, (plot.box.bottom - plot.box.top) / UP)
+    local count = least
     repeat
       parts.set_ticks(plot.y, count)
       count = count + 0.5
-    until #plot.y.ticks > 1 or count > 5
+    until #plot.y.ticks > 1 or count > 8
+    if crowded(plot) then parts.set_ticks(plot.y, least) end
   end
 
   local function overhang(plot)
@@ -172,9 +183,10 @@ return function(_, host)
     plot.titles = plot.title and parts.wrap(plot.title, plot.title_size, true, frame.width - 2 * EDGE,
       math.max(1, math.min(3, SMALL * frame.height // (plot.title_size + 4)))) or {}
     plot.x_words = plot.bare_x and {} or parts.wrap(plot.x.label, LABEL, false, frame.width - 2 * EDGE, 2)
-    local top = frame.y + EDGE + #plot.titles * (plot.title_size + 5) + (#plot.titles > 0 and 4 or 0) + (extra.top or 0)
-    local bottom = frame.y + frame.height - EDGE - math.max(#plot.x_words, plot.noted_x and 1 or 0) * (LABEL + 4) - (plot.bare_x and 0 or TICK + 8)
-      - (extra.bottom or 0)
+    local top = frame.y + EDGE + #plot.titles * (plot.title_size + 5) + (#plot.titles > 0 and 4 or 0)
+      + (extra.top or 0)
+    local below = math.max(#plot.x_words, plot.noted_x and 1 or 0) * (LABEL + 4) + (plot.bare_x and 0 or TICK + 8)
+    local bottom = frame.y + frame.height - EDGE - below - (extra.bottom or 0)
     -- The note of an axis has a line of its own, unless a legend or title gives one.
     local noted = plot.noted_y and (extra.top or 0) == 0 and 18 or 0
     -- Pictures as small as a stamp do without words, the title last.
@@ -206,7 +218,8 @@ return function(_, host)
       set_x_ticks(plot)
     end
     plot.under = bottom + (plot.bare_x and 0 or TICK + 8) + #plot.x_words * (LABEL + 4) + 2
-    local new_y, new_x = plot.y.note and not plot.bare_y and not plot.noted_y, plot.x.note and not plot.bare_x and not plot.noted_x
+    local new_x = plot.x.note and not plot.bare_x and not plot.noted_x
+    local new_y = plot.y.note and not plot.bare_y and not plot.noted_y
     if new_y or new_x then
       plot.noted_y, plot.noted_x = plot.noted_y or new_y, plot.noted_x or new_x
       measure(plot, frame)
@@ -240,15 +253,18 @@ return function(_, host)
 
   local function draw_axes(plot, sheet, frame)
     local box, theme = plot.box, plot.theme
-    sheet:path({ { box.left, box.top, box.left, box.bottom, box.right, box.bottom } }, { stroke = theme.soft, width = 1.2 })
+    sheet:path({ { box.left, box.top, box.left, box.bottom, box.right, box.bottom } },
+      { stroke = theme.soft, width = 1.2 })
     local middle, bottom = (box.left + box.right) / 2, box.bottom + TICK + 6
     if not plot.bare_x then
       for _, tick in ipairs(plot.x.ticks) do
-        sheet:text(parts.pixel(plot, tick.at, 0), bottom, tick.label, { size = TICK, align = "center", fill = theme.soft })
+        sheet:text(parts.pixel(plot, tick.at, 0), bottom, tick.label,
+          { size = TICK, align = "center", fill = theme.soft })
       end
       for i, words in ipairs(plot.x_words) do
         local half = parts.width(words, LABEL) / 2
-        sheet:text(math.min(math.max(frame.x + EDGE / 2 + half, middle), frame.x + frame.width - EDGE / 2 - half), bottom + i * (LABEL + 4), words,
+        local from, to = frame.x + EDGE / 2 + half, frame.x + frame.width - EDGE / 2 - half
+        sheet:text(math.min(math.max(from, middle), to), bottom + i * (LABEL + 4), words,
           { size = LABEL, align = "center", fill = theme.ink })
       end
       if plot.x.note then
@@ -275,7 +291,8 @@ return function(_, host)
       end
     end
     for i, words in ipairs(plot.titles) do
-      sheet:text(frame.x + EDGE, frame.y + EDGE + i * (plot.title_size + 5) - 7, words, { size = plot.title_size, bold = true, fill = theme.ink })
+      sheet:text(frame.x + EDGE, frame.y + EDGE + i * (plot.title_size + 5) - 7, words,
+        { size = plot.title_size, bold = true, fill = theme.ink })
     end
   end
 

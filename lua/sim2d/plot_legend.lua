@@ -1,12 +1,13 @@
 -- What stands beside the curves of a plot: their names, and notes at places and lines.
 
 local SIZE, LINE = 13, 18 -- px: letters, lines of a legend
-local SWATCH, BETWEEN = 30, 16 -- px: before a name, after it
+local SWATCH, STROKE, BETWEEN = 36, 28, 16 -- px: before a name, of the line there, after the name
 local PAD = 8 -- px, between a legend inside and the axes
 local GAP = 16 -- px, between names at the ends of curves
 local MOVED = 20 -- px a name may stand from the end of its curve
 local MOST_DIRECT, MOST_INSIDE = 5, 7 -- curves
 local WIDEST = 0.3 -- of the box, that names beside it may take
+local NEAR = 8 -- px from a point to its note
 local NOTE_ROOM = 170 -- px a line of a note is wide
 
 return function(_, host)
@@ -25,6 +26,12 @@ return function(_, host)
   local function widest(entries)
     local width = 0
     for _, entry in ipairs(entries) do width = math.max(width, entry.width) end
+    return width
+  end
+
+  local function boldest(entries)
+    local width = 0
+    for _, entry in ipairs(entries) do width = math.max(width, parts.width(entry.label, SIZE, true)) end
     return width
   end
 
@@ -85,7 +92,8 @@ return function(_, host)
     for _, name in ipairs(names) do
       local series = name.entry.series
       local x = plot.box.right + 8
-      sheet:text(x, name.y + 4.5, name.entry.label, { size = SIZE, bold = true, fill = parts.readable(plot, series.color) })
+      sheet:text(x, name.y + 4.5, parts.fit_ends(name.entry.label, SIZE, plot.extra.right - 12, true),
+        { size = SIZE, bold = true, fill = parts.readable(plot, series.color) })
       if math.abs(name.y - name.wanted) > 5 and name.x then
         sheet:line(plot.box.right + 1, name.wanted, x - 2, name.y, { stroke = series.color, width = 0.8 })
       end
@@ -96,15 +104,18 @@ return function(_, host)
 
   local function draw_swatch(plot, sheet, series, x, y)
     local middle = y - 4.5
+    local function mark()
+      parts.draw_markers(sheet, series.marker, { x + STROKE / 2, middle }, 4, series.color, plot.theme.paper)
+    end
     if series.kind == "scatter" then
-      parts.draw_markers(sheet, series.marker, { x + 11, middle }, 4, series.color, plot.theme.paper)
+      mark()
     elseif series.kind == "band" or series.kind == "histogram" then
       local alpha = series.kind == "band" and plot.theme.band or plot.theme.bars
-      sheet:rect(x, middle - 5, x + 22, middle + 5, { fill = parts.with_alpha(series.color, alpha),
+      sheet:rect(x, middle - 5, x + STROKE, middle + 5, { fill = parts.with_alpha(series.color, alpha),
         stroke = series.kind == "histogram" and series.color or 0, width = 1.4, dash = series.dash })
     else
-      sheet:line(x, middle, x + 22, middle, { stroke = series.color, width = 2.4, dash = series.dash })
-      if series.marker then parts.draw_markers(sheet, series.marker, { x + 11, middle }, 4, series.color, plot.theme.paper) end
+      sheet:line(x, middle, x + STROKE, middle, { stroke = series.color, width = 2.4, dash = series.dash })
+      if series.marker then mark() end
     end
   end
 
@@ -118,7 +129,8 @@ return function(_, host)
         lines = {}
         for i, entry in ipairs(entries) do
           if (i - 1) % columns == 0 then lines[#lines + 1] = {} end
-          table.insert(lines[#lines], { entry = entry, x = (i - 1) % columns * (width + BETWEEN), room = width - SWATCH })
+          local x = (i - 1) % columns * (width + BETWEEN)
+          table.insert(lines[#lines], { entry = entry, x = x, room = width - SWATCH })
         end
       end
       return lines
@@ -184,8 +196,8 @@ return function(_, host)
     local names = (asked == nil or asked == "direct") and direct(plot, entries, asked == "direct")
     local free = asked == nil and #entries <= MOST_INSIDE and width < 0.6 * wide and corner(plot, ink, width, height)
     local lines = #wrap(entries, wide, most_lines(plot))
-    if names and (asked or width - SWATCH <= WIDEST * wide) then
-      plot.names, plot.extra.right = "direct", 12 + math.min(width - SWATCH, 0.5 * wide) * 1.1
+    if names and (asked or boldest(entries) <= WIDEST * wide) then
+      plot.names, plot.extra.right = "direct", 12 + math.min(boldest(entries), 0.5 * wide)
     elseif asked == "inside" or free and free.covered == 0 then
       plot.names = "inside"
     elseif asked == "right" or asked == nil and lines > 2 and width <= 0.4 * wide and height <= high + 20 then
@@ -243,8 +255,14 @@ return function(_, host)
   end
 
   local function write(plot, sheet, ink, words, at, width)
-    sheet:text(at.left, at.top + 12, words, { size = SIZE, fill = plot.theme.ink, halo = parts.with_alpha(plot.theme.paper, 0.9) })
+    sheet:text(at.left, at.top + 12, words,
+      { size = SIZE, fill = plot.theme.ink, halo = parts.with_alpha(plot.theme.paper, 0.9) })
     ink:rect(at.left, at.top, at.left + width, at.top + 15)
+  end
+
+  local function fits(box, left, top, width, height, room)
+    return left >= box.left + room and left + width <= box.right - room
+      and top >= box.top + room and top + height <= box.bottom - room
   end
 
   -- Names of lines at x = or y =.
@@ -279,13 +297,47 @@ return function(_, host)
             end
           end
           for _, place in ipairs(places) do
-            local out = place[1] < box.left or place[1] + width > box.right or place[2] < box.top or place[2] + 15 > box.bottom
-            place.cost = (place.cost or 0) + (out and 1e3 or 0)
+            place.cost = (place.cost or 0) + (fits(box, place[1], place[2], width, 15, 0) and 0 or 1e3)
           end
           local best = best_place(ink, places, width, 15)
           if best then write(plot, sheet, ink, words, best, width) end
         end
       end
+    end
+  end
+
+  local WAYS = { { 1, -1 }, { -1, -1 }, { 1, 1 }, { -1, 1 }, { 0, -1 }, { 0, 1 }, { 1, 0 }, { -1, 0 } }
+
+  -- Places for words around a point, the nearest first.
+  local function places_around(box, x, y, width, height)
+    local places = {}
+    for _, far in ipairs { NEAR, 22, 40, 64, 90 } do
+      for _, way in ipairs(WAYS) do
+        local left = x + way[1] * far * (way[2] == 0 and 1.3 or 0.8) + (way[1] - 1) / 2 * width
+        local top = y + way[2] * far + (way[2] - 1) / 2 * height
+        if fits(box, left, top, width, height, 2) then
+          places[#places + 1] = { left, top, cost = far / 20, far = far }
+        end
+      end
+    end
+    return places
+  end
+
+  local function draw_note(plot, sheet, ink, note, x, y)
+    local box = plot.box
+    local lines = parts.wrap(note.text, SIZE, false, math.min(NOTE_ROOM, 0.6 * (box.right - box.left)), 3)
+    local width, height = 0, 16 * #lines
+    for _, words in ipairs(lines) do width = math.max(width, parts.width(words, SIZE)) end
+    local best = best_place(ink, places_around(box, x, y, width, height), width, height)
+    sheet:discs({ x, y }, 3, { fill = note.color or plot.theme.ink, stroke = plot.theme.paper, width = 1 })
+    if not best then return end
+    if best.place.far > NEAR then
+      local px = math.max(best.left, math.min(best.left + width, x))
+      local py = math.max(best.top, math.min(best.top + height, y))
+      sheet:line(x, y, px, py, { stroke = plot.theme.soft, width = 1 })
+    end
+    for i, words in ipairs(lines) do
+      write(plot, sheet, ink, words, { left = best.left, top = best.top + 16 * (i - 1) }, width)
     end
   end
 
@@ -295,29 +347,7 @@ return function(_, host)
     for _, note in ipairs(plot.notes) do
       if parts.shows(plot.x, note.x) and parts.shows(plot.y, note.y) then
         local x, y = parts.pixel(plot, parts.place(plot.x, note.x), parts.place(plot.y, note.y))
-        if x >= box.left - 1 and x <= box.right + 1 and y >= box.top - 1 and y <= box.bottom + 1 then
-          local lines = parts.wrap(note.text, SIZE, false, math.min(NOTE_ROOM, 0.6 * (box.right - box.left)), 3)
-          local width, height, places = 0, 16 * #lines, {}
-          for _, words in ipairs(lines) do width = math.max(width, parts.width(words, SIZE)) end
-          for _, far in ipairs { 8, 22, 40, 64, 90 } do
-            for _, way in ipairs { { 1, -1 }, { -1, -1 }, { 1, 1 }, { -1, 1 }, { 0, -1 }, { 0, 1 }, { 1, 0 }, { -1, 0 } } do
-              local left = x + way[1] * far * (way[2] == 0 and 1.3 or 0.8) + (way[1] - 1) / 2 * width
-              local top = y + way[2] * far + (way[2] - 1) / 2 * height
-              if left >= box.left + 2 and left + width <= box.right - 2 and top >= box.top + 2 and top + height <= box.bottom - 2 then
-                places[#places + 1] = { left, top, cost = far / 20, far = far }
-              end
-            end
-          end
-          local best = best_place(ink, places, width, height)
-          sheet:discs({ x, y }, 3, { fill = note.color or plot.theme.ink, stroke = plot.theme.paper, width = 1 })
-          if best then
-            local px, py = math.max(best.left, math.min(best.left + width, x)), math.max(best.top, math.min(best.top + height, y))
-            if best.place.far > 8 then sheet:line(x, y, px, py, { stroke = plot.theme.soft, width = 1 }) end
-            for i, words in ipairs(lines) do
-              write(plot, sheet, ink, words, { left = best.left, top = best.top + 16 * (i - 1) }, width)
-            end
-          end
-        end
+        if fits(box, x, y, 0, 0, -1) then draw_note(plot, sheet, ink, note, x, y) end
       end
     end
   end

@@ -83,16 +83,13 @@ return function(_, host)
 
   function draw.band(plot, series, screen)
     for _, band in ipairs(series.bands) do
-      local low, high = parts.clamp(plot, parts.to_pixels(plot, band.low)), parts.clamp(plot, parts.to_pixels(plot, band.high))
-      for i = 1, #low - 3, 2 do
-        for x = math.ceil(low[i]), low[i + 2] do
-          local part = low[i + 2] == low[i] and 0 or (x - low[i]) / (low[i + 2] - low[i])
-          local y1, y2 = low[i + 1] + part * (low[i + 3] - low[i + 1]), high[i + 1] + part * (high[i + 3] - high[i + 1])
-          for y = math.ceil(math.min(y1, y2)), math.max(y1, y2) do
-            if x % 2 == 0 and y % 2 == 0 then screen:dot(x, y) end
-          end
+      local low = parts.clamp(plot, parts.to_pixels(plot, band.low))
+      local high = parts.clamp(plot, parts.to_pixels(plot, band.high))
+      parts.across_band(low, high, 1, function(x, top, bottom)
+        for y = math.ceil(top), bottom do
+          if x % 2 == 0 and y % 2 == 0 then screen:dot(x, y) end
         end
-      end
+      end)
     end
   end
 
@@ -100,8 +97,8 @@ return function(_, host)
     for i, height in ipairs(series.heights) do
       local left, right = series.edges[i], series.edges[i + 1]
       if parts.shows(plot.y, height) and parts.shows(plot.x, left) and height > 0 then
-        local bar = parts.clamp(plot, parts.to_pixels(plot, { parts.place(plot.x, left), plot.y.lo, parts.place(plot.x, right),
-          parts.place(plot.y, height) }))
+        local bar = parts.clamp(plot, parts.to_pixels(plot, { parts.place(plot.x, left), plot.y.lo,
+          parts.place(plot.x, right), parts.place(plot.y, height) }))
         for x = math.floor(bar[1] + 0.5), math.max(math.floor(bar[1] + 0.5), math.floor(bar[3] + 0.5) - 1) do
           screen:line { x, bar[2], x, bar[4] }
         end

@@ -135,7 +135,7 @@ return function(_, host)
       log = read_flag(axis.log, name .. ".log") }
     if axis.range ~= nil then
       local success, range = pcall(read_numbers, axis.range, name)
-      if not success or #range ~= 2 or not (host.finite(range[1]) and host.finite(range[2]) and range[1] < range[2]) then
+      if not (success and #range == 2 and host.finite(range[1]) and host.finite(range[2]) and range[1] < range[2]) then
         fail("%s.range: {lo, hi} with lo < hi expected", name)
       end
       if read.log and range[1] <= 0 then
@@ -158,7 +158,9 @@ return function(_, host)
   local function sample(plot, series, what)
     local fn, range = series[1], plot.x.range or {}
     local lo, hi = series.from or series[2] or range[1], series.to or series[3] or range[2]
-    if lo == nil or hi == nil then fail("%s: a function needs its range: {fn, from, to}, or x.range of the plot", what) end
+    if lo == nil or hi == nil then
+      fail("%s: a function needs its range: {fn, from, to}, or x.range of the plot", what)
+    end
     lo, hi = read_number(lo, what .. ".from"), read_number(hi, what .. ".to")
     local count = series.points or SAMPLES
     if not (host.finite(lo) and host.finite(hi) and lo < hi) then
@@ -171,9 +173,10 @@ return function(_, host)
     local xs, ys = {}, {}
     for i = 1, count do
       local part = (i - 1) / (count - 1)
-      local x = i == 1 and lo or i == count and hi
-        or plot.x.log and 10 ^ (math.log(lo, 10) * (1 - part) + math.log(hi, 10) * part) or lo * (1 - part) + hi * part
-      xs[i], ys[i] = x, call(what, fn, 1, x)
+      local x = lo * (1 - part) + hi * part
+      if plot.x.log then x = 10 ^ (math.log(lo, 10) * (1 - part) + math.log(hi, 10) * part) end
+      xs[i] = i == 1 and lo or i == count and hi or x
+      ys[i] = call(what, fn, 1, xs[i])
     end
     return xs, ys
   end
@@ -211,7 +214,8 @@ return function(_, host)
     end
     above = above or below
     if #below ~= #of or #above ~= #of then
-      fail("%s: a number, %d numbers or two lists of them {below, above} expected, got %d", what, #of, math.min(#below, #above))
+      fail("%s: a number, %d numbers or two lists of them {below, above} expected, got %d", what, #of,
+        math.min(#below, #above))
     end
     local low, high = {}, {}
     for i = 1, #of do
@@ -263,7 +267,9 @@ return function(_, host)
 
   function readers.field(_, series, read, what)
     local fn = series[1]
-    if not is_function(fn) then fail("%s: a field is a function: {fn, kind = \"field\"}, fn(x, y) -> dx, dy", what) end
+    if not is_function(fn) then
+      fail("%s: a field is a function: {fn, kind = \"field\"}, fn(x, y) -> dx, dy", what)
+    end
     function read.call(x, y) return call(what, fn, 2, x, y) end
   end
 
@@ -395,8 +401,8 @@ return function(_, host)
       fail("%s: kind %s expected, got %s", what, quoted(KINDS), host.describe(kind))
     end
     parts.check_keys(series, known_keys(kind), what)
-    local read = { kind = kind, label = read_text(series.label, what .. ".label"), given_color = read_color(series.color, what),
-      given_dash = read_flag(series.dash, what .. ".dash") }
+    local read = { kind = kind, label = read_text(series.label, what .. ".label"),
+      given_color = read_color(series.color, what), given_dash = read_flag(series.dash, what .. ".dash") }
     if read.label == "" then read.label = nil end
     readers[kind](plot, series, read, what)
     table.insert(plot.series, read)

@@ -45,7 +45,8 @@ local function escaped(text)
 end
 
 local function number(value)
-  local text = ("%.2f"):format(value):gsub("0+$", ""):gsub("%.$", "")
+  -- a point whatever the locale
+  local text = ("%.2f"):format(value):gsub(",", "."):gsub("0+$", ""):gsub("%.$", "")
   return text == "-0" and "0" or text
 end
 
@@ -90,7 +91,8 @@ end
 function svg.text(out, item)
   local how = item.how
   local turn = how.turn and (' transform="rotate(%s %s %s)"'):format(number(how.turn), number(item.x), number(item.y))
-  local halo = how.halo and color("stroke", how.halo) .. ' stroke-width="4" stroke-linejoin="round" paint-order="stroke"'
+  local halo = how.halo and color("stroke", how.halo)
+    .. ' stroke-width="4" stroke-linejoin="round" paint-order="stroke"'
   out[#out + 1] = ('<text x="%s" y="%s" font-size="%s"%s%s%s%s%s>%s</text>'):format(number(item.x), number(item.y),
     number(how.size), how.bold and ' font-weight="bold"' or "", ANCHOR[how.align] or "", turn or "",
     color("fill", how.fill), halo or "", escaped(item.words))

@@ -66,15 +66,15 @@ return function(_, host)
   end
 
   -- The same with what is missing in the middle: names often differ at their ends.
-  function parts.fit_ends(words, size, room)
+  function parts.fit_ends(words, size, room, bold)
     room = room + 0.1
-    if parts.width(words, size) <= room then return words end
+    if parts.width(words, size, bold) <= room then return words end
     local count, best = utf8.len(words), "…"
     for kept = 2, count - 1 do
       local front, back = (kept + 1) // 2, kept // 2
       local cut = words:sub(1, utf8.offset(words, front + 1) - 1):gsub("%s+$", "") .. "…"
         .. words:sub(utf8.offset(words, -back)):gsub("^%s+", "")
-      if parts.width(cut, size) > room then break end
+      if parts.width(cut, size, bold) > room then break end
       best = cut
     end
     return best

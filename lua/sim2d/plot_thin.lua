@@ -54,6 +54,37 @@ return function(_, host)
     return thin
   end
 
+  -- Leaves out points nearer than `tolerance` to the line through their neighbours (Douglas and
+  -- Peucker), without recursion: a run has thousands of points.
+  function parts.simplify(run, tolerance)
+    local last = #run - 1
+    local kept, stack = { [1] = true, [last] = true }, { { 1, last } }
+    while #stack > 0 do
+      local from, to = table.unpack(table.remove(stack))
+      local x, y = run[from], run[from + 1]
+      local dx, dy = run[to] - x, run[to + 1] - y
+      local length = math.sqrt(dx * dx + dy * dy)
+      local far, farthest = tolerance, nil
+      for i = from + 2, to - 2, 2 do
+        local u, v = run[i] - x, run[i + 1] - y
+        -- Behind an end of the line the distance to that end counts.
+        local part = length > 0 and math.max(0, math.min(1, (u * dx + v * dy) / (length * length))) or 0
+        u, v = u - part * dx, v - part * dy
+        local distance = math.sqrt(u * u + v * v)
+        if distance > far then far, farthest = distance, i end
+      end
+      if farthest then
+        kept[farthest] = true
+        stack[#stack + 1], stack[#stack + 2] = { from, farthest }, { farthest, to }
+      end
+    end
+    local out = {}
+    for i = 1, last, 2 do
+      if kept[i] then out[#out + 1], out[#out + 2] = run[i], run[i + 1] end
+    end
+    return out
+  end
+
   local function every(run, step)
     local thin = {}
     for i = 1, #run - 1, 2 * step do
@@ -87,7 +118,8 @@ return function(_, host)
     repeat
       local taken, thin, n = {}, {}, 0
       for i = 1, #cloud, 2 do
-        local cell = (cloud[i] - plot.x.lo) / wide * cells // 1 * 4096 + (cloud[i + 1] - plot.y.lo) / high * cells // 1
+        local column, row = (cloud[i] - plot.x.lo) / wide * cells // 1, (cloud[i + 1] - plot.y.lo) / high * cells // 1
+        local cell = column * 4096 + row
         if not taken[cell] then
           taken[cell] = true
           thin[n + 1], thin[n + 2] = cloud[i], cloud[i + 1]
