@@ -526,7 +526,7 @@ function World:solve_static(options) end
 ---@return string? message
 function World:draw(path, options) end
 
----Records from now on (.csv, .s2d, .svg: the last frame).
+---Records from now on (.html: a page that plays it, .csv, .s2d, .svg: the last frame).
 ---@param path string
 ---@param options? { every?: integer }
 ---@return sim2d.Recording?
