@@ -222,12 +222,16 @@ test("plots: lines, present values, a click goes there", async () => {
   assert.equal(total.length, 721);
   // 60 discs lost 644.3 J, the scene says.
   assert.ok(Math.abs(total[0] - total[720] - 644.3) < 0.1);
+  // Untouched, the line of the present stands at the beginning of all plots.
+  await page.waitForFunction(() => [...document.querySelectorAll(".plot-now")].length === 3 &&
+    [...document.querySelectorAll(".plot-now")].every((line) => line.style.transform === "translateX(0px)"));
   const plot = page.locator(".u-over").first();
   await plot.scrollIntoViewIfNeeded();
   const size = await plot.boundingBox();
   await page.mouse.click(size.x + size.width / 2, size.y + size.height / 2);
   await settled(page);
   assert.ok(Math.abs(await page.evaluate(() => sim2d.time) - 3) < 0.05);
+  assert.match(await page.textContent(".panel"), /time step/);
   await page.screenshot({ path: file("plots.png") });
   await page.done();
 });

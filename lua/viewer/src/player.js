@@ -1,5 +1,6 @@
 // The player: a picture of a recording at one time, and everything around it. The boundary to live.js
 // is written down in main.js.
+import { createAbout } from "./about.js";
 import { drawBodies, drawHalo, preparedScene } from "./bodies.js";
 import { attachCamera } from "./camera.js";
 import { bodyName, h, iconButton, quantity } from "./dom.js";
@@ -54,6 +55,7 @@ export function createPlayer(root, recording_, { live = false } = {}) {
   const inspector = createInspector({ onFollow: () => follow(state.selection), onClear: () => select(null) });
   const overlayPanel = createOverlays(overlays, () => { state.dirty = true; });
   const plots = createPlots({ theme: themeOf(state.dark), onSeek: (at) => seekClock(at) });
+  const about = createAbout();
   const help = createHelp();
   const themeButton = iconButton("moon", "Dark", () => setDark(!state.dark));
   const panelButton = iconButton("panel", "Panel", () => showPanel(!root.classList.contains("with-panel")),
@@ -63,7 +65,8 @@ export function createPlayer(root, recording_, { live = false } = {}) {
   const panel = h("aside", { class: "panel", id: "panel", "aria-label": "Panel" },
     sections, h("section", {}, h("h2", {}, "Selected"), inspector.element),
     h("section", {}, h("h2", {}, "Show"), overlayPanel.element),
-    h("section", {}, h("h2", {}, "Plots"), plots.element));
+    h("section", {}, h("h2", {}, "Plots"), plots.element),
+    h("section", {}, h("h2", {}, "Run"), about.element));
   const stage = h("main", { class: "stage" }, canvas,
     h("header", { class: "title" }, title, facts),
     h("div", { class: "tools" }, iconButton("fit", "Fit all", () => fit()), themeButton,
@@ -289,7 +292,8 @@ export function createPlayer(root, recording_, { live = false } = {}) {
     plotsAt = now;
     plotsDue = series.done ? Infinity : now + PLOT_INTERVAL;
     plots.update(series, player.recording.channels);
-    state.dirty = true; // the line of the present finds its place when the plots have got theirs
+    // Plots know their scales when this picture is over.
+    requestAnimationFrame(() => plots.present(clock.at[state.index] ?? 0));
   }
 
   let before = performance.now();
@@ -390,6 +394,7 @@ export function createPlayer(root, recording_, { live = false } = {}) {
     clock.update();
     series = new Series(recording, clock);
     plots.reset();
+    about.update(recording);
     plotsDue = 0;
     decimals = decimalsFor(recording);
     Object.assign(state, { index: 0, clock: clock.start, playing: false, selection: null, follow: null, edge: live });
@@ -408,7 +413,10 @@ export function createPlayer(root, recording_, { live = false } = {}) {
       decimals = decimalsFor(player.recording);
       if (state.edge || first) show(count() - 1);
       state.clock = clock.at[state.index] ?? 0;
-      if (first) fit();
+      if (first) {
+        fit();
+        about.update(player.recording);
+      }
       state.dirty = true;
     },
     section(name) {
