@@ -5,7 +5,9 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { launch, open, sim2d, work } from "../tests/browser/harness.mjs";
 
-writeFileSync(join(work, "thousand.lua"), `
+writeFileSync(
+  join(work, "thousand.lua"),
+  `
 local sim = require "sim2d"
 local world = sim.world { gravity = { 0, 0 } }
 for i = 0, 999 do
@@ -15,18 +17,21 @@ for i = 0, 999 do
   else body.size = { 0.6, 0.5 }; world:box(body) end
 end
 world:step(999)
-`);
+`,
+);
 sim2d("--record", "thousand.html", "thousand.lua");
 const browser = await launch();
 const page = await open(browser, `file://${join(work, "thousand.html")}`);
 await page.waitForFunction(() => window.sim2d?.ready, null, { timeout: 120000 });
 const result = await page.evaluate(async () => {
-  const canvas = document.querySelector("canvas.picture"), ctx = canvas.getContext("2d");
+  const canvas = document.querySelector("canvas.picture"),
+    ctx = canvas.getContext("2d");
   const next = () => new Promise(requestAnimationFrame);
   const median = (list) => list.sort((a, b) => a - b)[list.length >> 1];
   // Until the pixels are there: reading one waits for them.
   async function time(draw) {
-    const calls = [], pixels = [];
+    const calls = [],
+      pixels = [];
     for (let i = 0; i < 60; i++) {
       const start = performance.now();
       draw(i);
@@ -53,14 +58,22 @@ const result = await page.evaluate(async () => {
     }
   });
   document.querySelector(".play").click();
-  const start = performance.now(), first = sim2d.stats.draws;
+  const start = performance.now(),
+    first = sim2d.stats.draws;
   let pictures = 0;
   while (performance.now() - start < 4000) {
     await next();
     pictures++;
   }
   const seconds = (performance.now() - start) / 1000;
-  return { frames: sim2d.frameCount, decode, draw, bare, rate: pictures / seconds, drawn: (sim2d.stats.draws - first) / seconds };
+  return {
+    frames: sim2d.frameCount,
+    decode,
+    draw,
+    bare,
+    rate: pictures / seconds,
+    drawn: (sim2d.stats.draws - first) / seconds,
+  };
 });
 await browser.close();
 const ms = (value) => `${value.toFixed(2)} ms`;

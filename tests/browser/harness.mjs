@@ -6,7 +6,12 @@ import { createRequire } from "node:module";
 import { join, resolve } from "node:path";
 
 const SKIPPED = 77; // SKIP_RETURN_CODE of ctest
-const BROWSERS = [process.env.S2_CHROMIUM, "/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
+const BROWSERS = [
+  process.env.S2_CHROMIUM,
+  "/usr/bin/chromium",
+  "/usr/bin/chromium-browser",
+  "/usr/bin/google-chrome",
+];
 
 export const source = process.env.S2_SOURCE;
 export const command = process.env.S2_SIM2D;
@@ -40,14 +45,19 @@ export async function open(browser, url, options = {}) {
   });
   page.on("pageerror", (error) => page.trouble.push(String(error.stack)));
   page.on("request", (request) => {
-    if (request.url() !== url && !request.url().startsWith("data:")) page.trouble.push(`request to ${request.url()}`);
+    if (request.url() !== url && !request.url().startsWith("data:"))
+      page.trouble.push(`request to ${request.url()}`);
   });
   await page.goto(url);
   return page;
 }
 
 export function sim2d(...words) {
-  return execFileSync(command, words, { cwd: work, encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] });
+  return execFileSync(command, words, {
+    cwd: work,
+    encoding: "utf8",
+    stdio: ["ignore", "pipe", "pipe"],
+  });
 }
 
 const tests = [];

@@ -4,11 +4,19 @@ import { h, number, pair } from "./dom.js";
 function rowsOf(recording) {
   const rows = [];
   for (const [name, value] of Object.entries(recording.run ?? {})) {
-    const text = Array.isArray(value) ? value.join(" ") : typeof value === "number" ? number(value) : String(value ?? "");
+    const text = Array.isArray(value)
+      ? value.join(" ")
+      : typeof value === "number"
+        ? number(value)
+        : String(value ?? "");
     if (typeof value !== "object" || Array.isArray(value)) text !== "" && rows.push([name, text]);
   }
   const settings = recording.scenes[0]?.settings;
-  if (settings) rows.push(["time step", `${number(settings.dt)} s`], ["gravity", pair(settings.gravity, "m/s²")]);
+  if (settings)
+    rows.push(
+      ["time step", `${number(settings.dt)} s`],
+      ["gravity", pair(settings.gravity, "m/s²")],
+    );
   return rows;
 }
 
@@ -17,7 +25,9 @@ export function createAbout() {
   return {
     element,
     update(recording) {
-      element.replaceChildren(...rowsOf(recording).flatMap(([name, text]) => [h("dt", {}, name), h("dd", {}, text)]));
+      element.replaceChildren(
+        ...rowsOf(recording).flatMap(([name, text]) => [h("dt", {}, name), h("dd", {}, text)]),
+      );
     },
   };
 }

@@ -1,19 +1,30 @@
 // What a recording tells as functions of time, gathered frame by frame in small pieces of work, so
 // that a long recording is playable at once.
 
-const MOST_SAMPLES = 20000, MOST_TRAIL_POINTS = 3e6;
+const MOST_SAMPLES = 20000,
+  MOST_TRAIL_POINTS = 3e6;
 
 // Energies and momenta of a frame; what the recording has not is computed.
 export function measure(frame) {
-  const { scene, q, v } = frame, [gx, gy] = scene.settings.gravity;
+  const { scene, q, v } = frame,
+    [gx, gy] = scene.settings.gravity;
   if (frame.energy && frame.momentum) {
-    return { kinetic: frame.energy.kinetic, potential: frame.energy.potential, px: frame.momentum[0],
-      py: frame.momentum[1], angular: frame.momentum[2] };
+    return {
+      kinetic: frame.energy.kinetic,
+      potential: frame.energy.potential,
+      px: frame.momentum[0],
+      py: frame.momentum[1],
+      angular: frame.momentum[2],
+    };
   }
   const sum = { kinetic: 0, potential: 0, px: 0, py: 0, angular: 0 };
   scene.bodies.forEach(({ type, enabled, mass, inertia }, i) => {
     if (type !== "dynamic" || !enabled) return;
-    const x = q[3 * i + 1], y = q[3 * i + 2], w = v[3 * i], vx = v[3 * i + 1], vy = v[3 * i + 2];
+    const x = q[3 * i + 1],
+      y = q[3 * i + 2],
+      w = v[3 * i],
+      vx = v[3 * i + 1],
+      vy = v[3 * i + 2];
     const spin = Number.isFinite(inertia) ? inertia * w : 0;
     sum.angular += spin;
     sum.kinetic += 0.5 * spin * w;
@@ -45,11 +56,16 @@ export class Clock {
       at.push(at[i - 1] + (passed >= 0 && passed < Infinity ? passed : 0));
     }
   }
-  get start() { return this.at[0] ?? 0; }
-  get end() { return this.at[this.at.length - 1] ?? 0; }
+  get start() {
+    return this.at[0] ?? 0;
+  }
+  get end() {
+    return this.at[this.at.length - 1] ?? 0;
+  }
   // The last frame that is not after `clock`.
   frameAt(clock) {
-    let lo = 0, hi = this.at.length - 1;
+    let lo = 0,
+      hi = this.at.length - 1;
     while (lo < hi) {
       const middle = (lo + hi + 1) >> 1;
       if (this.at[middle] <= clock) lo = middle;
@@ -67,8 +83,17 @@ export class Series {
     this.clock = clock;
     this.next = 0; // frame
     this.time = [];
-    this.columns = { kinetic: [], potential: [], total: [], px: [], py: [], angular: [], residual: [],
-      iterations: [], channels: [] };
+    this.columns = {
+      kinetic: [],
+      potential: [],
+      total: [],
+      px: [],
+      py: [],
+      angular: [],
+      residual: [],
+      iterations: [],
+      channels: [],
+    };
     this.trails = new Map(); // serial -> { clock, x, y }
     this.trailPoints = 0;
     this.impulses = []; // the largest of each frame that has any
@@ -76,7 +101,9 @@ export class Series {
     this.hasResidual = false;
   }
 
-  get done() { return this.next >= this.recording.frameCount; }
+  get done() {
+    return this.next >= this.recording.frameCount;
+  }
 
   // Works for about `budget` ms; true when there is something new.
   work(budget) {
@@ -92,15 +119,18 @@ export class Series {
   }
 
   #sample(i) {
-    const frame = this.recording.frame(i), sums = measure(frame), columns = this.columns;
+    const frame = this.recording.frame(i),
+      sums = measure(frame),
+      columns = this.columns;
     this.time.push(this.clock.at[i]);
-    for (const name of ["kinetic", "potential", "px", "py", "angular"]) columns[name].push(sums[name]);
+    for (const name of ["kinetic", "potential", "px", "py", "angular"])
+      columns[name].push(sums[name]);
     columns.total.push(sums.kinetic + sums.potential);
     columns.residual.push(frame.residual ?? NaN);
     columns.iterations.push(frame.iterations ?? NaN);
     this.hasResidual ||= frame.residual !== undefined;
     this.recording.channels.forEach((_, c) => {
-      const column = columns.channels[c] ??= new Array(this.time.length - 1).fill(NaN);
+      const column = (columns.channels[c] ??= new Array(this.time.length - 1).fill(NaN));
       column.push(frame.channels?.[c] ?? NaN);
     });
     this.#references(frame);
@@ -108,7 +138,8 @@ export class Series {
   }
 
   #references(frame) {
-    let impulse = 0, speed = 0;
+    let impulse = 0,
+      speed = 0;
     for (const { normalImpulse, tangentImpulse } of frame.contacts) {
       const size = Math.hypot(normalImpulse, tangentImpulse);
       if (size > impulse && size < Infinity) impulse = size;
@@ -129,7 +160,7 @@ export class Series {
     frame.scene.bodies.forEach((body, b) => {
       if (body.type === "static") return;
       let trail = this.trails.get(body.serial);
-      if (trail === undefined) this.trails.set(body.serial, trail = { clock: [], x: [], y: [] });
+      if (trail === undefined) this.trails.set(body.serial, (trail = { clock: [], x: [], y: [] }));
       trail.clock.push(clock);
       trail.x.push(frame.q[3 * b + 1]);
       trail.y.push(frame.q[3 * b + 2]);
