@@ -1,5 +1,6 @@
-// Tests in a headless browser: node FILE.mjs, run by ctest. S2_SIM2D is the command, S2_NODE_PARTS the
-// folder with node_modules, S2_SOURCE the source tree. What is missing is told, and the test skipped.
+// Tests in a headless browser: node test_NAME.mjs, run by ctest. S2_SIM2D is the command,
+// S2_NODE_MODULES the folder of that name with playwright-core, S2_SOURCE the source tree. What is
+// missing is told, and the test skipped.
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -28,7 +29,7 @@ export async function launch() {
   if (!executablePath) skip("there is no chromium (S2_CHROMIUM names one elsewhere)");
   let chromium;
   try {
-    ({ chromium } = createRequire(join(process.env.S2_NODE_PARTS ?? "/", "/"))("playwright-core"));
+    ({ chromium } = createRequire(join(process.env.S2_NODE_MODULES ?? "/", "/"))("playwright-core"));
   } catch {
     skip("playwright-core is not installed (npm ci in lua/viewer)");
   }

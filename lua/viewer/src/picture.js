@@ -15,15 +15,15 @@ function drawKey(ctx, { view, theme, frame, overlays, series }) {
   const length = Math.min(unit, LONGEST_KEY);
   const value = (reference, name) => quantity((reference * length) / unit, name);
   const rows = [];
-  if (overlays.normals) {
+  if (overlays.normals && impulse > 0) {
     rows.push([theme.normal, "solid", `normal impulse, ${value(impulse, "N s")}`]);
   }
-  if (overlays.friction) {
+  if (overlays.friction && impulse > 0) {
     const amount = overlays.normals ? "" : `, ${value(impulse, "N s")}`;
     rows.push([theme.sticking, "solid", `friction, sticking${amount}`]);
     rows.push([theme.sliding, "open", "friction, sliding"]);
   }
-  if (overlays.velocities) {
+  if (overlays.velocities && speed > 0) {
     rows.push([theme.velocity, "solid", `velocity, ${value(speed, "m/s")}`]);
   }
   marks.drawKey(ctx, view, theme, rows, length);
@@ -33,11 +33,11 @@ function drawMarks(ctx, { view, theme, frame, overlays, series }) {
   const { impulse, speed } = series.references;
   if (overlays.joints) marks.drawJoints(ctx, view, frame, theme);
   if (overlays.contacts) marks.drawContactPoints(ctx, view, frame, theme);
-  if (overlays.normals || overlays.friction) {
+  if ((overlays.normals || overlays.friction) && impulse > 0) {
     marks.drawImpulses(ctx, view, frame, theme, overlays, impulse);
   }
   if (overlays.centres) marks.drawCentres(ctx, view, frame, theme);
-  if (overlays.velocities) marks.drawVelocities(ctx, view, frame, theme, speed);
+  if (overlays.velocities && speed > 0) marks.drawVelocities(ctx, view, frame, theme, speed);
   if (overlays.names) marks.drawNames(ctx, view, frame, theme);
 }
 

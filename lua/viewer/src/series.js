@@ -75,7 +75,12 @@ export class Clock {
   }
 }
 
-const median = (values) => values.slice().sort((a, b) => a - b)[values.length >> 1] ?? 0;
+// The median of what is not next to nothing.
+function typical(values) {
+  const least = 0.01 * values.reduce((a, b) => Math.max(a, b), 0);
+  const kept = values.filter((value) => value > least).sort((a, b) => a - b);
+  return kept[kept.length >> 1] ?? 0;
+}
 
 export class Series {
   constructor(recording, clock) {
@@ -99,6 +104,8 @@ export class Series {
     this.impulses = []; // the largest of each frame that has any
     this.speeds = [];
     this.hasResidual = false;
+    this.knew = 0; // samples the references were made from
+    this.reference = { impulse: 0, speed: 0 };
   }
 
   get done() {
@@ -150,7 +157,6 @@ export class Series {
     }
     if (impulse > 0) this.impulses.push(impulse);
     if (speed > 0) this.speeds.push(speed);
-    this.reference = undefined;
   }
 
   #trail(frame, clock) {
@@ -167,10 +173,21 @@ export class Series {
     });
   }
 
-  // The impulse and the speed whose arrows have the length of the key: typical of the run, so that
-  // arrows can be compared from frame to frame and an impact does not shrink all others.
+  // The impulse and the speed whose arrows have the length of the key, 0 where there is none: typical
+  // of the run, so that arrows can be compared from frame to frame and an impact does not shrink all
+  // others. What a fall of a thousandth of a step makes is rest.
   get references() {
-    this.reference ??= { impulse: median(this.impulses) || 1, speed: median(this.speeds) || 1 };
+    // Sorting takes its time: again when there is a third more, and at the end.
+    const known = this.time.length;
+    if (known !== this.knew && (this.done || known > 1.3 * this.knew)) {
+      this.knew = known;
+      const { dt, gravity } = this.recording.scenes[0]?.settings ?? { dt: 0, gravity: [0, 0] };
+      const rest = 1e-3 * dt * Math.hypot(...gravity);
+      this.reference = {
+        impulse: typical(this.impulses),
+        speed: typical(this.speeds.filter((speed) => speed > rest)),
+      };
+    }
     return this.reference;
   }
 }

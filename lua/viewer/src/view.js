@@ -182,22 +182,29 @@ export function fittedBox(frame) {
   return extentOf(box) > 0 ? box : grown(box, 1);
 }
 
+// Mean extent of the bodies that move.
+function meanSize(frame) {
+  const sizes = frame.scene.bodies
+    .map((body, i) => (moves(body) ? extentOf(bodyBox(frame, i)) : -1))
+    .filter((size) => size >= 0 && size < Infinity);
+  return sizes.reduce((sum, size) => sum + size, 0) / Math.max(sizes.length, 1);
+}
+
 // A view that suits the whole run: all places things move to, unless they go so far that they would
 // be specks; then the beginning.
 export function runBox(recording) {
-  const SAMPLES = 24,
-    FARTHEST_RATIO = 5;
+  const SAMPLES = 24;
+  const FARTHER = 2.5; // than at the beginning is no harm whatever the size of the bodies
+  const SPECK = 150; // bodies side by side across the picture
   const count = recording.frameCount;
   if (count === 0) return fittedBox(null);
-  const first = fittedBox(recording.frame(0));
-  let all = first,
-    largest = extentOf(first);
+  const frame = recording.frame(0);
+  const first = fittedBox(frame);
+  let all = first;
   for (let k = 1; k <= SAMPLES && count > 1; k++) {
-    const box = fittedBox(recording.frame(Math.round((k * (count - 1)) / SAMPLES)));
-    all = boxUnion(all, box);
-    largest = Math.max(largest, extentOf(box));
+    const later = recording.frame(Math.round((k * (count - 1)) / SAMPLES));
+    all = boxUnion(all, fittedBox(later));
   }
-  return extentOf(all) <= FARTHEST_RATIO * extentOf(first) || extentOf(all) <= 2 * largest
-    ? all
-    : first;
+  const limit = Math.max(FARTHER * extentOf(first), SPECK * meanSize(frame));
+  return extentOf(all) <= limit ? all : first;
 }
