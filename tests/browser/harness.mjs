@@ -1,12 +1,18 @@
-// Tests in a headless browser: node FILE.mjs, run by ctest. S2_SIM2D is the command, S2_NODE_PARTS the
-// folder with node_modules, S2_SOURCE the source tree. What is missing is told, and the test skipped.
+// Tests in a headless browser: node test_NAME.mjs, run by ctest. S2_SIM2D is the command,
+// S2_NODE_MODULES the folder of that name with playwright-core, S2_SOURCE the source tree. What is
+// missing is told, and the test skipped.
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join, resolve } from "node:path";
 
 const SKIPPED = 77; // SKIP_RETURN_CODE of ctest
-const BROWSERS = [process.env.S2_CHROMIUM, "/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
+const BROWSERS = [
+  process.env.S2_CHROMIUM,
+  "/usr/bin/chromium",
+  "/usr/bin/chromium-browser",
+  "/usr/bin/google-chrome",
+];
 
 export const source = process.env.S2_SOURCE;
 export const command = process.env.S2_SIM2D;
@@ -23,7 +29,7 @@ export async function launch() {
   if (!executablePath) skip("there is no chromium (S2_CHROMIUM names one elsewhere)");
   let chromium;
   try {
-    ({ chromium } = createRequire(join(process.env.S2_NODE_PARTS ?? "/", "/"))("playwright-core"));
+    ({ chromium } = createRequire(join(process.env.S2_NODE_MODULES ?? "/", "/"))("playwright-core"));
   } catch {
     skip("playwright-core is not installed (npm ci in lua/viewer)");
   }
@@ -40,14 +46,19 @@ export async function open(browser, url, options = {}) {
   });
   page.on("pageerror", (error) => page.trouble.push(String(error.stack)));
   page.on("request", (request) => {
-    if (request.url() !== url && !request.url().startsWith("data:")) page.trouble.push(`request to ${request.url()}`);
+    if (request.url() !== url && !request.url().startsWith("data:"))
+      page.trouble.push(`request to ${request.url()}`);
   });
   await page.goto(url);
   return page;
 }
 
 export function sim2d(...words) {
-  return execFileSync(command, words, { cwd: work, encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] });
+  return execFileSync(command, words, {
+    cwd: work,
+    encoding: "utf8",
+    stdio: ["ignore", "pipe", "pipe"],
+  });
 }
 
 const tests = [];

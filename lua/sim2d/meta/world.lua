@@ -529,7 +529,7 @@ function World:draw(path, options) end
 ---Columns of a recording: names in a list ("cart.x", "energy.total"), functions under a name.
 ---@alias sim2d.Columns { [integer]: string, [string]: fun(world: sim2d.World, t: number): number }
 
----Records from now on (.csv, .npz, .h5, .s2d, .svg: the last frame).
+---Records from now on (.html: a page that plays it; .csv, .npz, .h5, .s2d; .svg: the last frame).
 ---@param path string
 ---@param options? { every?: integer, columns?: sim2d.Columns, units?: table<string, string> } units: of columns
 ---@return sim2d.Recording?

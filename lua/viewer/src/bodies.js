@@ -12,20 +12,33 @@ const layerOf = (body) =>
 // Made once for each scene: paths in body frames and the order of drawing.
 function prepare(scene) {
   const bodies = scene.bodies.map((body, index) => {
-    const path = new Path2D(), reach = reachOf(body);
+    const path = new Path2D(),
+      reach = reachOf(body);
     for (const shape of body.shapes) addOutline(path, shape.vertices, shape.radius);
     const mark = body.type === "static" || body.sensor ? 0 : markOf(body);
-    const bare = body.shapes.length > 0 &&
+    const bare =
+      body.shapes.length > 0 &&
       body.shapes.every((shape) => shape.vertices.length === 4 && shape.radius === 0);
     const outline = new Path2D(path);
     if (mark > 0) {
       outline.moveTo(0, 0);
       outline.lineTo(mark, 0);
     }
-    return { body, index, path, outline, mark, reach, bare, pieces: body.shapes.length > 1 && !bare,
-      dot: body.type !== "static" && !body.sensor };
+    return {
+      body,
+      index,
+      path,
+      outline,
+      mark,
+      reach,
+      bare,
+      pieces: body.shapes.length > 1 && !bare,
+      dot: body.type !== "static" && !body.sensor,
+    };
   });
-  const sizes = bodies.filter(({ body, reach }) => body.type !== "static" && reach > 0 && reach < Infinity);
+  const sizes = bodies.filter(
+    ({ body, reach }) => body.type !== "static" && reach > 0 && reach < Infinity,
+  );
   return {
     bodies,
     order: bodies.slice().sort((a, b) => layerOf(a.body) - layerOf(b.body) || a.index - b.index),
@@ -39,7 +52,7 @@ const cache = new WeakMap();
 
 export function preparedScene(scene, theme) {
   let prepared = cache.get(scene);
-  if (prepared === undefined) cache.set(scene, prepared = prepare(scene));
+  if (prepared === undefined) cache.set(scene, (prepared = prepare(scene)));
   if (theme && prepared.theme !== theme) {
     prepared.theme = theme;
     for (const entry of prepared.bodies) entry.paint = bodyPaint(entry.body, theme);
@@ -52,14 +65,21 @@ export const finitePose = (q, i) =>
 
 // An outline in screen coordinates, cut to what is near the screen.
 function hugeOutline(entry, view, angle, sx, sy) {
-  const path = new Path2D(), c = view.scale * Math.cos(angle), s = view.scale * Math.sin(angle);
+  const path = new Path2D(),
+    c = view.scale * Math.cos(angle),
+    s = view.scale * Math.sin(angle);
   for (const shape of entry.body.shapes) {
-    const at = [], radius = shape.radius * view.scale, room = Math.min(radius, HUGE) + 60;
-    for (let i = shape.vertices.length - 2; i >= 0; i -= 2) { // mirrored: the other way round
-      const x = shape.vertices[i], y = shape.vertices[i + 1];
+    const at = [],
+      radius = shape.radius * view.scale,
+      room = Math.min(radius, HUGE) + 60;
+    for (let i = shape.vertices.length - 2; i >= 0; i -= 2) {
+      // mirrored: the other way round
+      const x = shape.vertices[i],
+        y = shape.vertices[i + 1];
       at.push(sx + c * x - s * y, sy - s * x - c * y);
     }
-    const cut = at.length > 2 ? clipped(at, [-room, -room], [view.width + room, view.height + room]) : at;
+    const cut =
+      at.length > 2 ? clipped(at, [-room, -room], [view.width + room, view.height + room]) : at;
     if (cut.length > 0) addOutline(path, cut, radius);
   }
   return path;
@@ -104,7 +124,8 @@ function paintBody(ctx, entry, paths, width, pixel) {
 // Returns how many bodies have no finite pose; they are not drawn.
 export function drawBodies(ctx, view, frame, theme, ratio) {
   const prepared = preparedScene(frame.scene, theme);
-  const { q } = frame, width = lineWidth(prepared, view);
+  const { q } = frame,
+    width = lineWidth(prepared, view);
   let lost = 0;
   for (const entry of prepared.order) {
     const i = entry.index;
@@ -112,10 +133,16 @@ export function drawBodies(ctx, view, frame, theme, ratio) {
       lost++;
       continue;
     }
-    const angle = q[3 * i], reach = entry.reach * view.scale;
+    const angle = q[3 * i],
+      reach = entry.reach * view.scale;
     const sx = (q[3 * i + 1] - view.x) * view.scale + view.width / 2;
     const sy = view.height / 2 - (q[3 * i + 2] - view.y) * view.scale;
-    if (sx + reach < -10 || sx - reach > view.width + 10 || sy + reach < -10 || sy - reach > view.height + 10) {
+    if (
+      sx + reach < -10 ||
+      sx - reach > view.width + 10 ||
+      sy + reach < -10 ||
+      sy - reach > view.height + 10
+    ) {
       continue;
     }
     if (reach > HUGE) {
@@ -124,13 +151,14 @@ export function drawBodies(ctx, view, frame, theme, ratio) {
       paintBody(ctx, entry, { path, outline: path, mark: 0 }, width, 1);
       continue;
     }
-    const c = ratio * view.scale * Math.cos(angle), s = ratio * view.scale * Math.sin(angle);
+    const c = ratio * view.scale * Math.cos(angle),
+      s = ratio * view.scale * Math.sin(angle);
     ctx.setTransform(c, -s, -s, -c, ratio * sx, ratio * sy);
     paintBody(ctx, entry, entry, width, 1 / view.scale);
     if (entry.dot && reach > SMALLEST_DOTTED) {
       ctx.fillStyle = entry.paint.stroke;
       ctx.beginPath();
-      ctx.arc(0, 0, 1.1 * width / view.scale, 0, 2 * Math.PI);
+      ctx.arc(0, 0, (1.1 * width) / view.scale, 0, 2 * Math.PI);
       ctx.fill();
     }
   }
@@ -142,12 +170,15 @@ export function drawBodies(ctx, view, frame, theme, ratio) {
 export function drawHalo(ctx, view, frame, i, theme, ratio) {
   const entry = preparedScene(frame.scene, theme).bodies[i];
   if (!finitePose(frame.q, i)) return;
-  const angle = frame.q[3 * i], [sx, sy] = view.toScreen([frame.q[3 * i + 1], frame.q[3 * i + 2]]);
-  let path = entry.path, pixel = 1;
+  const angle = frame.q[3 * i],
+    [sx, sy] = view.toScreen([frame.q[3 * i + 1], frame.q[3 * i + 2]]);
+  let path = entry.path,
+    pixel = 1;
   if (entry.reach * view.scale > HUGE) {
     path = hugeOutline(entry, view, angle, sx, sy);
   } else {
-    const c = ratio * view.scale * Math.cos(angle), s = ratio * view.scale * Math.sin(angle);
+    const c = ratio * view.scale * Math.cos(angle),
+      s = ratio * view.scale * Math.sin(angle);
     ctx.setTransform(c, -s, -s, -c, ratio * sx, ratio * sy);
     pixel = 1 / view.scale;
   }

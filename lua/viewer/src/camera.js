@@ -5,14 +5,19 @@ const CLICK = 5; // pixels a pointer may move and still have clicked
 
 export function attachCamera(canvas, view, { frame, overlays, hooks, onView, onSelect, onFollow }) {
   const pointers = new Map(); // id -> [x, y]
-  let start = null, travelled = 0, taken = false;
+  let start = null,
+    travelled = 0,
+    taken = false;
   const place = (event) => {
     const { left, top } = canvas.getBoundingClientRect();
     return [event.clientX - left, event.clientY - top];
   };
   const spread = () => {
     const [a, b] = pointers.values();
-    return { middle: [(a[0] + b[0]) / 2, (a[1] + b[1]) / 2], distance: Math.hypot(a[0] - b[0], a[1] - b[1]) };
+    return {
+      middle: [(a[0] + b[0]) / 2, (a[1] + b[1]) / 2],
+      distance: Math.hypot(a[0] - b[0], a[1] - b[1]),
+    };
   };
 
   canvas.addEventListener("pointerdown", (event) => {
@@ -28,13 +33,16 @@ export function attachCamera(canvas, view, { frame, overlays, hooks, onView, onS
     }
     start = at;
     travelled = 0;
-    const hit = frame() ? pickBody(view, frame(), at, event.pointerType === "touch" ? 16 : 8) : null;
+    const hit = frame()
+      ? pickBody(view, frame(), at, event.pointerType === "touch" ? 16 : 8)
+      : null;
     taken = hooks.pointer?.down(view.toWorld(at), hit, event) === true;
   });
 
   canvas.addEventListener("pointermove", (event) => {
     if (!pointers.has(event.pointerId)) return;
-    const before = pointers.get(event.pointerId), at = place(event);
+    const before = pointers.get(event.pointerId),
+      at = place(event);
     const apart = pointers.size === 2 ? spread() : null;
     pointers.set(event.pointerId, at);
     if (start) travelled = Math.max(travelled, Math.hypot(at[0] - start[0], at[1] - start[1]));
@@ -70,10 +78,14 @@ export function attachCamera(canvas, view, { frame, overlays, hooks, onView, onS
     const hit = frame() && pickBody(view, frame(), place(event), 8);
     if (hit) onFollow(hit);
   });
-  canvas.addEventListener("wheel", (event) => {
-    event.preventDefault();
-    const lines = event.deltaMode === 1 ? 18 : 1;
-    view.zoomAt(place(event), Math.exp(-event.deltaY * lines * (event.ctrlKey ? 0.01 : 0.0016)));
-    onView();
-  }, { passive: false });
+  canvas.addEventListener(
+    "wheel",
+    (event) => {
+      event.preventDefault();
+      const lines = event.deltaMode === 1 ? 18 : 1;
+      view.zoomAt(place(event), Math.exp(-event.deltaY * lines * (event.ctrlKey ? 0.01 : 0.0016)));
+      onView();
+    },
+    { passive: false },
+  );
 }

@@ -29,14 +29,25 @@ const ICONS = {
 export function icon(name) {
   const holder = document.createElement("span");
   holder.className = "icon";
-  holder.innerHTML = `<svg viewBox="0 0 24 24" width="20" height="20" fill="none" stroke="currentColor" ` +
+  holder.innerHTML =
+    `<svg viewBox="0 0 24 24" width="20" height="20" fill="none" stroke="currentColor" ` +
     `stroke-width="1.8" stroke-linejoin="round" stroke-linecap="round" aria-hidden="true">${ICONS[name]}</svg>`;
   return holder;
 }
 
 export function iconButton(name, label, onclick, attributes = {}) {
-  return h("button", { type: "button", class: "icon-button", "aria-label": label, title: label, onclick, ...attributes },
-    icon(name));
+  return h(
+    "button",
+    {
+      type: "button",
+      class: "icon-button",
+      "aria-label": label,
+      title: label,
+      onclick,
+      ...attributes,
+    },
+    icon(name),
+  );
 }
 
 export const superscript = (integer) =>
@@ -61,5 +72,6 @@ export const quantity = (value, unit) =>
   Number.isFinite(value) && unit ? `${number(value)} ${unit}` : number(value);
 export const pair = ([x, y], unit) => `${number(x)}, ${number(y)}${unit ? ` ${unit}` : ""}`;
 
-export const bodyName = (body) => body === undefined ? "the world" : body.name || `body ${body.serial}`;
+export const bodyName = (body) =>
+  body === undefined ? "the world" : body.name || `body ${body.serial}`;
 export const jointName = (joint) => joint.name || `${joint.type} ${joint.serial}`;

@@ -2,15 +2,17 @@
 //
 //   page.js      the recording that is embedded in the page, if any
 //   s2d.js       Recording: bytes to frames, no DOM
-//   player.js    createPlayer(root, recording): everything that is seen, and the boundary to live.js
-//   live.js      connectLive(player): feeds the player from a running program and takes the controls over
+//   player.js    createPlayer(root, recording): all that is seen, and the boundary to live.js
+//   live.js      connectLive(player): feeds the player from a running program and takes its controls
 //
 // What live.js has of a player:
-//   recording, arrived()       push bytes into the recording, then say so; the newest frame is shown while
-//                              the reader has not gone back
+//   recording, arrived()       push bytes into the recording, then say so; the newest frame is shown
+//                              while the reader has not gone back (`edge`)
 //   replace(recording)         starts anew with another recording
+//   frame, view, redraw()      what is shown, where, and show it again
 //   pointer = { down(world, hit, event) -> true to take the gesture, move(world), up(world) }
-//   transport = { toggle(), step(n), reset(), playing }   what the buttons do instead
+//   transport = { toggle(), step(n), reset(), setSpeed(x), playing }   what the buttons do instead
+//   showReset()                shows the button that resets
 //   section(title)             an element of the side panel for more controls
 //   notice(text, kind)         a line of text to the reader; kind "info", "error"; "" removes it
 //   onDraw(fn(ctx, view, frame)), onKey(fn(event) -> true when taken)

@@ -33,10 +33,14 @@ function line(ctx, from, to, stroke, width) {
 export function drawArrow(ctx, [x, y], [dx, dy], color, halo, kind = "solid", width = 1.8) {
   const length = Math.hypot(dx, dy);
   if (!(length > 0)) return;
-  const ux = dx / length, uy = dy / length, head = Math.min(4.2 * width, 0.75 * length);
-  const tip = [x + dx, y + dy], half = 0.42 * head;
+  const ux = dx / length,
+    uy = dy / length,
+    head = Math.min(4.2 * width, 0.75 * length);
+  const tip = [x + dx, y + dy],
+    half = 0.42 * head;
   const back = [tip[0] - head * ux, tip[1] - head * uy];
-  const left = [back[0] - half * uy, back[1] + half * ux], right = [back[0] + half * uy, back[1] - half * ux];
+  const left = [back[0] - half * uy, back[1] + half * ux],
+    right = [back[0] + half * uy, back[1] - half * ux];
   const shaft = kind === "open" ? tip : [back[0] + 0.3 * head * ux, back[1] + 0.3 * head * uy];
   const trace = (dashes) => {
     ctx.setLineDash(dashes);
@@ -76,14 +80,23 @@ function vectorArrow(ctx, at, vector, reference, unit, color, theme, kind) {
   if (!(size > 1e-3 * reference) || !Number.isFinite(size)) return;
   const length = Math.max(unit * Math.min(size / reference, LONGEST), 7);
   const width = Math.min(Math.max(unit / 24, 1.2), 2.4);
-  drawArrow(ctx, at, [vector[0] / size * length, -vector[1] / size * length], color, theme.halo, kind, width);
+  drawArrow(
+    ctx,
+    at,
+    [(vector[0] / size) * length, (-vector[1] / size) * length],
+    color,
+    theme.halo,
+    kind,
+    width,
+  );
 }
 
 // ---- Contacts ---------------------------------------------------------------------------------
 
 // Arrows show what acts on the one that moves; of two moving ones, on the one that is carried.
 function shownSide(scene, contact) {
-  const a = scene.bodies[contact.a].type === "dynamic", b = scene.bodies[contact.b].type === "dynamic";
+  const a = scene.bodies[contact.a].type === "dynamic",
+    b = scene.bodies[contact.b].type === "dynamic";
   if (a !== b) return a ? 1 : -1;
   const [gx, gy] = scene.settings.gravity;
   return contact.normal[0] * gx + contact.normal[1] * gy <= 0 ? 1 : -1;
@@ -103,17 +116,40 @@ export function drawContactPoints(ctx, view, frame, theme) {
 export function drawImpulses(ctx, view, frame, theme, shown, reference) {
   const unit = arrowUnit(preparedScene(frame.scene, theme), view);
   const draw = (contact, size, direction, color, kind) => {
-    const at = view.toScreen(contact.point), side = shownSide(frame.scene, contact) * size;
-    if (!finite(at) || at[0] < -99 || at[1] < -99 || at[0] > view.width + 99 || at[1] > view.height + 99) return;
-    vectorArrow(ctx, at, [side * direction[0], side * direction[1]], reference, unit, color, theme, kind);
+    const at = view.toScreen(contact.point),
+      side = shownSide(frame.scene, contact) * size;
+    if (
+      !finite(at) ||
+      at[0] < -99 ||
+      at[1] < -99 ||
+      at[0] > view.width + 99 ||
+      at[1] > view.height + 99
+    )
+      return;
+    vectorArrow(
+      ctx,
+      at,
+      [side * direction[0], side * direction[1]],
+      reference,
+      unit,
+      color,
+      theme,
+      kind,
+    );
   };
   for (const contact of shown.normals ? frame.contacts : []) {
-    if (contact.normalImpulse > 0) draw(contact, contact.normalImpulse, contact.normal, theme.normal, "solid");
+    if (contact.normalImpulse > 0)
+      draw(contact, contact.normalImpulse, contact.normal, theme.normal, "solid");
   }
   for (const contact of shown.friction ? frame.contacts : []) {
     const left = [-contact.normal[1], contact.normal[0]];
-    draw(contact, contact.tangentImpulse, left, contact.sliding ? theme.sliding : theme.sticking,
-      contact.sliding ? "open" : "solid");
+    draw(
+      contact,
+      contact.tangentImpulse,
+      left,
+      contact.sliding ? theme.sliding : theme.sticking,
+      contact.sliding ? "open" : "solid",
+    );
   }
 }
 
@@ -123,8 +159,16 @@ export function drawVelocities(ctx, view, frame, theme, reference) {
   const unit = arrowUnit(preparedScene(frame.scene, theme), view);
   frame.scene.bodies.forEach((body, i) => {
     if (body.type === "static" || !finitePose(frame.q, i)) return;
-    vectorArrow(ctx, view.toScreen([frame.q[3 * i + 1], frame.q[3 * i + 2]]),
-      [frame.v[3 * i + 1], frame.v[3 * i + 2]], reference, unit, theme.velocity, theme, "solid");
+    vectorArrow(
+      ctx,
+      view.toScreen([frame.q[3 * i + 1], frame.q[3 * i + 2]]),
+      [frame.v[3 * i + 1], frame.v[3 * i + 2]],
+      reference,
+      unit,
+      theme.velocity,
+      theme,
+      "solid",
+    );
   });
 }
 
@@ -135,7 +179,8 @@ export function drawCentres(ctx, view, frame, theme) {
     const [x, y] = view.toScreen([frame.q[3 * i + 1], frame.q[3 * i + 2]]);
     dot(ctx, [x, y], radius, theme.joint, theme.ink, 1.1);
     ctx.fillStyle = theme.ink;
-    for (const turn of [0, Math.PI]) { // the quartered disc of drawings
+    for (const turn of [0, Math.PI]) {
+      // the quartered disc of drawings
       ctx.beginPath();
       ctx.moveTo(x, y);
       ctx.arc(x, y, radius, turn, turn + Math.PI / 2);
@@ -154,7 +199,8 @@ export function drawNames(ctx, view, frame, theme) {
     if (body.name === "" || !finitePose(frame.q, i)) return;
     let [x, y] = view.toScreen([frame.q[3 * i + 1], frame.q[3 * i + 2]]);
     const half = 0.5 * ctx.measureText(body.name).width + 3;
-    if (body.type === "static") { // the middle of a landscape is seldom in sight
+    if (body.type === "static") {
+      // the middle of a landscape is seldom in sight
       x = Math.min(Math.max(x, half + 6), view.width - half - 6);
       y = Math.min(Math.max(y, 16), view.height - 16);
     }
@@ -172,14 +218,18 @@ export function drawNames(ctx, view, frame, theme) {
 // ---- Joints -----------------------------------------------------------------------------------
 
 function drawSpring(ctx, from, to, width, theme, ink) {
-  const TURNS = 8, dx = to[0] - from[0], dy = to[1] - from[1], length = Math.hypot(dx, dy);
+  const TURNS = 8,
+    dx = to[0] - from[0],
+    dy = to[1] - from[1],
+    length = Math.hypot(dx, dy);
   if (!(length > 0)) return;
   ctx.strokeStyle = ink;
   ctx.lineWidth = 1.3;
   ctx.beginPath();
   ctx.moveTo(from[0], from[1]);
   for (let i = 1; i < TURNS; i++) {
-    const part = (i - 0.5) / (TURNS - 1), side = (i % 2 === 0 ? -width : width) / length;
+    const part = (i - 0.5) / (TURNS - 1),
+      side = (i % 2 === 0 ? -width : width) / length;
     ctx.lineTo(from[0] + part * dx - side * dy, from[1] + part * dy + side * dx);
   }
   ctx.lineTo(to[0], to[1]);
@@ -217,15 +267,20 @@ function drawAnchor(ctx, joint, scene, from, to, radius, theme, ink) {
 }
 
 export function drawJoints(ctx, view, frame, theme) {
-  const { scene } = frame, prepared = preparedScene(scene, theme);
+  const { scene } = frame,
+    prepared = preparedScene(scene, theme);
   const radius = Math.min(Math.max(0.12 * prepared.size * view.scale, 1.8), 4);
-  const anchors = frame.joints.map(({ anchorA, anchorB }) => [view.toScreen(anchorA), view.toScreen(anchorB)]);
+  const anchors = frame.joints.map(({ anchorA, anchorB }) => [
+    view.toScreen(anchorA),
+    view.toScreen(anchorB),
+  ]);
   const shown = (j) => finite(anchors[j][0]) && finite(anchors[j][1]);
   scene.joints.forEach((joint, j) => {
     if (joint.type === "gear" || joint.type === "constraint" || !shown(j)) return;
     [joint.a, joint.b].forEach((b, side) => {
       if (b < 0 || scene.bodies[b].type === "static" || !finitePose(frame.q, b)) return;
-      const centre = view.toScreen([frame.q[3 * b + 1], frame.q[3 * b + 2]]), at = anchors[j][side];
+      const centre = view.toScreen([frame.q[3 * b + 1], frame.q[3 * b + 2]]),
+        at = anchors[j][side];
       const distance = Math.hypot(at[0] - centre[0], at[1] - centre[1]);
       if (distance > prepared.bodies[b].reach * view.scale) line(ctx, centre, at, theme.ink, 1.3);
     });
@@ -275,14 +330,22 @@ export function roundLength(limit) {
 }
 
 export function lengthText(length) {
-  const units = [[1e3, "km"], [1, "m"], [1e-2, "cm"], [1e-3, "mm"], [1e-6, "µm"], [1e-9, "nm"]];
+  const units = [
+    [1e3, "km"],
+    [1, "m"],
+    [1e-2, "cm"],
+    [1e-3, "mm"],
+    [1e-6, "µm"],
+    [1e-9, "nm"],
+  ];
   const [unit, name] = units.find(([size]) => length >= 0.999 * size) ?? units[units.length - 1];
   return `${Number((length / unit).toPrecision(6))} ${name}`;
 }
 
 export function drawGrid(ctx, view, theme) {
   const step = roundLength(160 / view.scale);
-  const [x0, y1] = view.toWorld([0, 0]), [x1, y0] = view.toWorld([view.width, view.height]);
+  const [x0, y1] = view.toWorld([0, 0]),
+    [x1, y0] = view.toWorld([view.width, view.height]);
   if (!((x1 - x0) / step < 200) || !(Math.abs(x0) / step < 1e12)) return;
   ctx.lineWidth = 1;
   for (const axis of [false, true]) {
@@ -305,9 +368,14 @@ export function drawGrid(ctx, view, theme) {
 }
 
 export function drawScale(ctx, view, theme) {
-  const length = roundLength(Math.min(0.2 * view.width, 150) / view.scale), pixels = length * view.scale;
-  const x = 18, y = view.height - 16;
-  for (const [color, width] of [[theme.halo, 4], [theme.ink, 1.4]]) {
+  const length = roundLength(Math.min(0.2 * view.width, 150) / view.scale),
+    pixels = length * view.scale;
+  const x = 18,
+    y = view.height - 16;
+  for (const [color, width] of [
+    [theme.halo, 4],
+    [theme.ink, 1.4],
+  ]) {
     ctx.strokeStyle = color;
     ctx.lineWidth = width;
     ctx.beginPath();
@@ -331,10 +399,14 @@ export function drawScale(ctx, view, theme) {
 // Rows of [colour, kind of arrow, text] in the lower right corner.
 export function drawKey(ctx, view, theme, rows, length) {
   if (rows.length === 0) return;
-  const LINE = 20, PAD = 10, right = view.width - 12, bottom = view.height - 12;
+  const LINE = 20,
+    PAD = 10,
+    right = view.width - 12,
+    bottom = view.height - 12;
   ctx.font = "12px system-ui, sans-serif";
   const text = Math.max(...rows.map((row) => ctx.measureText(row[2]).width));
-  const width = text + length + 3 * PAD, height = rows.length * LINE + PAD;
+  const width = text + length + 3 * PAD,
+    height = rows.length * LINE + PAD;
   ctx.fillStyle = theme.halo;
   ctx.beginPath();
   ctx.roundRect(right - width, bottom - height, width, height, 8);

@@ -6,7 +6,7 @@ export function embeddedBlocks() {
 }
 
 function decode(line) {
-  const whole = line.slice(0, line.length - line.length % 4);
+  const whole = line.slice(0, line.length - (line.length % 4));
   if (Uint8Array.fromBase64) return Uint8Array.fromBase64(whole);
   const text = atob(whole);
   const bytes = new Uint8Array(text.length);
@@ -20,7 +20,8 @@ export function readBlocks(recording, blocks) {
       if (line.length < 4 || recording.problem) continue;
       try {
         recording.push(decode(line));
-      } catch { // letters that are no base64
+      } catch {
+        // letters that are no base64
         recording.problem = "The recording is damaged; what comes before the damage is shown.";
       }
     }

@@ -1,14 +1,15 @@
 // The player: a picture of a recording at one time, and everything around it. The boundary to live.js
 // is written down in main.js.
-import { drawBodies, drawHalo, preparedScene } from "./bodies.js";
+import { createAbout } from "./about.js";
 import { attachCamera } from "./camera.js";
-import { bodyName, h, iconButton, quantity } from "./dom.js";
+import { bodyName, h, iconButton } from "./dom.js";
 import { createHelp } from "./help.js";
 import { createInspector } from "./inspector.js";
-import * as marks from "./marks.js";
+import { listenForKeys } from "./keyboard.js";
 import { OVERLAYS, createOverlays } from "./overlays.js";
 import { themeOf } from "./palette.js";
 import { find, same } from "./pick.js";
+import { drawPicture } from "./picture.js";
 import { createPlots } from "./plots.js";
 import { Clock, Series } from "./series.js";
 import { SPEEDS, createTransport } from "./transport.js";
@@ -16,59 +17,122 @@ import { View, runBox } from "./view.js";
 
 const BACKGROUND_WORK = 5; // ms a picture may spend on the plots' data
 const PLOT_INTERVAL = 300; // ms between redraws of plots that still grow
-const TRAIL_BODIES = 60; // with more, trails are as short as:
-const SHORT_TRAIL = 1.5; // s
 
 // Digits after the point of a time, so that neighbouring frames differ.
 function decimalsFor(recording) {
-  const dt = recording.frameCount > 1 ? recording.time(1) - recording.time(0) : recording.scenes[0]?.settings.dt;
+  const dt =
+    recording.frameCount > 1
+      ? recording.time(1) - recording.time(0)
+      : recording.scenes[0]?.settings.dt;
   return dt > 0 && dt < 1 ? Math.min(Math.max(3, Math.ceil(-Math.log10(dt))), 9) : 3;
 }
 
 function titleOf(recording) {
   const script = recording.run?.script;
   if (script) return script.replace(/^.*[/\\]/, "");
-  const file = decodeURIComponent(location.pathname.replace(/^.*\//, "")).replace(/\.html?$/i, "");
-  return file || "sim2d";
+  const file = location.pathname.replace(/^.*\//, "").replace(/\.html?$/i, "");
+  try {
+    return decodeURIComponent(file) || "sim2d";
+  } catch {
+    return file;
+  }
 }
 
 export function createPlayer(root, recording_, { live = false } = {}) {
   const darkQuery = matchMedia("(prefers-color-scheme: dark)");
   const view = new View();
   const overlays = Object.fromEntries(OVERLAYS.map(({ key, on }) => [key, on]));
-  const drawHooks = [], keyHooks = [];
+  const drawHooks = [],
+    keyHooks = [];
   const player = { recording: recording_, pointer: null, transport: null };
-  const state = { index: 0, clock: 0, playing: false, speed: 1, selection: null, follow: null, followed: null,
-    dark: darkQuery.matches, moved: false, edge: live, dirty: true, frame: null, lost: 0 };
-  let clock, series, decimals = 3, sizedAt = "", plotsDue = 0, plotsAt = -Infinity, box = null;
+  const state = {
+    index: 0,
+    clock: 0,
+    playing: false,
+    speed: 1,
+    selection: null,
+    follow: null,
+    followed: null,
+    dark: darkQuery.matches,
+    moved: false,
+    edge: live,
+    dirty: true,
+    frame: null,
+    lost: 0,
+  };
+  let clock,
+    series,
+    decimals = 3,
+    sizedAt = "",
+    plotsDue = 0,
+    plotsAt = -Infinity,
+    box = null;
 
   // ---- Elements -------------------------------------------------------------------------------
 
-  const canvas = h("canvas", { class: "picture", tabindex: "0", role: "img", "aria-label": "Picture of the simulation" });
-  const title = h("h1"), facts = h("p", { class: "facts" });
+  const canvas = h("canvas", {
+    class: "picture",
+    tabindex: "0",
+    role: "img",
+    "aria-label": "Picture of the simulation",
+  });
+  const title = h("h1"),
+    facts = h("p", { class: "facts" });
   const notice = h("div", { class: "notice", role: "status", hidden: true });
   const bar = createTransport({
-    toggle: () => toggle(), step: (n) => step(n), reset: () => player.transport?.reset?.(),
-    seek: (i) => seek(i), setSpeed: (value) => { state.speed = value; player.transport?.setSpeed?.(value); },
+    toggle: () => toggle(),
+    step: (n) => step(n),
+    reset: () => player.transport?.reset?.(),
+    seek: (i) => seek(i),
+    setSpeed: (value) => {
+      state.speed = value;
+      player.transport?.setSpeed?.(value);
+    },
   });
-  const inspector = createInspector({ onFollow: () => follow(state.selection), onClear: () => select(null) });
-  const overlayPanel = createOverlays(overlays, () => { state.dirty = true; });
+  const inspector = createInspector({
+    onFollow: () => follow(state.selection),
+    onClear: () => select(null),
+  });
+  const overlayPanel = createOverlays(overlays, () => {
+    state.dirty = true;
+  });
   const plots = createPlots({ theme: themeOf(state.dark), onSeek: (at) => seekClock(at) });
+  const about = createAbout();
   const help = createHelp();
   const themeButton = iconButton("moon", "Dark", () => setDark(!state.dark));
-  const panelButton = iconButton("panel", "Panel", () => showPanel(!root.classList.contains("with-panel")),
-    { "aria-expanded": "false", "aria-controls": "panel" });
+  const panelButton = iconButton(
+    "panel",
+    "Panel",
+    () => showPanel(!root.classList.contains("with-panel")),
+    { "aria-expanded": "false", "aria-controls": "panel" },
+  );
   const big = iconButton("play", "Play", () => toggle(), { class: "icon-button big-play" });
   const sections = h("div", { class: "sections" });
-  const panel = h("aside", { class: "panel", id: "panel", "aria-label": "Panel" },
-    sections, h("section", {}, h("h2", {}, "Selected"), inspector.element),
+  const panel = h(
+    "aside",
+    { class: "panel", id: "panel", "aria-label": "Panel" },
+    sections,
+    h("section", {}, h("h2", {}, "Selected"), inspector.element),
     h("section", {}, h("h2", {}, "Show"), overlayPanel.element),
-    h("section", {}, h("h2", {}, "Plots"), plots.element));
-  const stage = h("main", { class: "stage" }, canvas,
+    h("section", {}, h("h2", {}, "Plots"), plots.element),
+    h("section", {}, h("h2", {}, "Run"), about.element),
+  );
+  const stage = h(
+    "main",
+    { class: "stage" },
+    canvas,
     h("header", { class: "title" }, title, facts),
-    h("div", { class: "tools" }, iconButton("fit", "Fit all", () => fit()), themeButton,
-      iconButton("help", "Keys", () => help.toggle()), panelButton),
-    notice, big);
+    h(
+      "div",
+      { class: "tools" },
+      iconButton("fit", "Fit all", () => fit()),
+      themeButton,
+      iconButton("help", "Keys", () => help.toggle()),
+      panelButton,
+    ),
+    notice,
+    big,
+  );
   root.replaceChildren(stage, panel, bar.element, help.element);
   root.classList.add("player");
 
@@ -190,84 +254,29 @@ export function createPlayer(root, recording_, { live = false } = {}) {
 
   // ---- Drawing --------------------------------------------------------------------------------
 
-  // What arrows mean, and how long an arrow is how much.
-  function drawKey(ctx, theme) {
-    const { impulse, speed } = series.references, rows = [];
-    const unit = marks.arrowUnit(preparedScene(state.frame.scene), view), length = Math.min(unit, 60);
-    const value = (reference, name) => quantity(reference * length / unit, name);
-    if (overlays.normals) rows.push([theme.normal, "solid", `normal impulse, ${value(impulse, "N s")}`]);
-    if (overlays.friction) {
-      const amount = overlays.normals ? "" : `, ${value(impulse, "N s")}`;
-      rows.push([theme.sticking, "solid", `friction, sticking${amount}`], [theme.sliding, "open", "friction, sliding"]);
-    }
-    if (overlays.velocities) rows.push([theme.velocity, "solid", `velocity, ${value(speed, "m/s")}`]);
-    marks.drawKey(ctx, view, theme, rows, length);
-  }
-
-  function drawMarks(ctx, theme) {
-    const { frame } = state, references = series.references;
-    if (overlays.joints) marks.drawJoints(ctx, view, frame, theme);
-    if (overlays.contacts) marks.drawContactPoints(ctx, view, frame, theme);
-    if (overlays.normals || overlays.friction) {
-      marks.drawImpulses(ctx, view, frame, theme, overlays, references.impulse);
-    }
-    if (overlays.centres) marks.drawCentres(ctx, view, frame, theme);
-    if (overlays.velocities) marks.drawVelocities(ctx, view, frame, theme, references.speed);
-    if (overlays.names) marks.drawNames(ctx, view, frame, theme);
-  }
-
-  function drawSelection(ctx, theme, ratio) {
-    const { selection, frame } = state, i = selection ? find(frame, selection) : -1;
-    if (i < 0) return;
-    if (selection.kind === "body") {
-      drawHalo(ctx, view, frame, i, theme, ratio);
-      return;
-    }
-    const at = view.toScreen(selection.kind === "contact" ? frame.contacts[i].point : frame.joints[i].anchorA);
-    for (const [color, width] of [[theme.halo, 5.5], [theme.accent, 2.6]]) {
-      ctx.strokeStyle = color;
-      ctx.lineWidth = width;
-      ctx.beginPath();
-      ctx.arc(at[0], at[1], 8, 0, 2 * Math.PI);
-      ctx.stroke();
-    }
-  }
-
-  function drawTrails(ctx, theme) {
-    const many = state.frame.scene.bodies.length > TRAIL_BODIES;
-    const now = clock.at[state.index];
-    marks.drawTrails(ctx, view, state.frame, theme, series.trails, many ? now - SHORT_TRAIL : -Infinity, now);
-  }
-
   function draw() {
-    const theme = themeOf(state.dark), ctx = canvas.getContext("2d", { alpha: false });
     const ratio = canvas.width / view.width;
-    ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
-    ctx.fillStyle = theme.background;
-    ctx.fillRect(0, 0, view.width, view.height);
-    marks.drawGrid(ctx, view, theme);
-    state.lost = 0;
-    if (state.frame) {
-      if (overlays.trails) drawTrails(ctx, theme);
-      ctx.lineJoin = "round";
-      ctx.lineCap = "butt";
-      state.lost = drawBodies(ctx, view, state.frame, theme, ratio);
-      drawMarks(ctx, theme);
-      drawSelection(ctx, theme, ratio);
-      for (const hook of drawHooks) hook(ctx, view, state.frame);
-      drawKey(ctx, theme);
-    }
-    marks.drawScale(ctx, view, theme);
+    state.lost = drawPicture(canvas.getContext("2d", { alpha: false }), ratio, {
+      view,
+      overlays,
+      series,
+      theme: themeOf(state.dark),
+      frame: state.frame,
+      selection: state.selection,
+      now: clock.at[state.index],
+      hooks: drawHooks,
+    });
   }
 
   function describe() {
     const { frame } = state;
-    title.textContent = titleOf(player.recording);
+    title.textContent = document.title = titleOf(player.recording);
     if (!frame) {
       facts.textContent = "";
       return;
     }
-    const bodies = frame.scene.bodies.length, parts = [`${bodies} ${bodies === 1 ? "body" : "bodies"}`];
+    const bodies = frame.scene.bodies.length,
+      parts = [`${bodies} ${bodies === 1 ? "body" : "bodies"}`];
     parts.push(`${frame.contacts.length} ${frame.contacts.length === 1 ? "contact" : "contacts"}`);
     if (state.lost > 0) parts.push(`${state.lost} without a finite position`);
     if (state.follow) {
@@ -283,13 +292,15 @@ export function createPlayer(root, recording_, { live = false } = {}) {
 
   function gather(now) {
     const fresh = series.work(state.playing ? BACKGROUND_WORK : 3 * BACKGROUND_WORK);
-    if (fresh && (overlays.trails || overlays.normals || overlays.friction || overlays.velocities)) state.dirty = true;
+    if (fresh && (overlays.trails || overlays.normals || overlays.friction || overlays.velocities))
+      state.dirty = true;
     if (fresh) plotsDue = Math.min(plotsDue, plotsAt + PLOT_INTERVAL);
     if (count() === 0 || now < plotsDue || !root.classList.contains("with-panel")) return;
     plotsAt = now;
     plotsDue = series.done ? Infinity : now + PLOT_INTERVAL;
     plots.update(series, player.recording.channels);
-    state.dirty = true; // the line of the present finds its place when the plots have got theirs
+    // Plots know their scales when this picture is over.
+    requestAnimationFrame(() => plots.present(clock.at[state.index] ?? 0));
   }
 
   let before = performance.now();
@@ -307,8 +318,14 @@ export function createPlayer(root, recording_, { live = false } = {}) {
       stats.total += took;
       stats.worst = Math.max(stats.worst, took);
       describe();
-      bar.update({ index: state.index, frameCount: count(), time: state.frame?.time, end: player.recording.time(count() - 1),
-        playing: playing(), decimals });
+      bar.update({
+        index: state.index,
+        frameCount: count(),
+        time: state.frame?.time,
+        end: player.recording.time(count() - 1),
+        playing: playing(),
+        decimals,
+      });
       if (root.classList.contains("with-panel")) {
         inspector.update(state.frame, state.selection, same(state.follow, state.selection));
         plots.present(clock.at[state.index] ?? 0);
@@ -358,28 +375,26 @@ export function createPlayer(root, recording_, { live = false } = {}) {
     player.transport?.setSpeed?.(state.speed);
   };
   const keys = {
-    " ": () => toggle(), ArrowRight: (e) => step(e.shiftKey ? 10 : 1), ArrowLeft: (e) => step(e.shiftKey ? -10 : -1),
-    Home: () => seek(0), End: () => seek(count() - 1), "+": () => zoom(1.25), "=": () => zoom(1.25), "-": () => zoom(0.8),
-    f: () => (state.selection?.kind === "body" ? follow(state.selection) : fit()), 0: () => fit(),
-    "[": () => changeSpeed(-1), "]": () => changeSpeed(1), d: () => setDark(!state.dark),
-    p: () => showPanel(!root.classList.contains("with-panel")), "?": () => help.toggle(),
+    " ": () => toggle(),
+    ArrowRight: (e) => step(e.shiftKey ? 10 : 1),
+    ArrowLeft: (e) => step(e.shiftKey ? -10 : -1),
+    Home: () => seek(0),
+    End: () => seek(count() - 1),
+    "+": () => zoom(1.25),
+    "=": () => zoom(1.25),
+    "-": () => zoom(0.8),
+    f: () => (state.selection?.kind === "body" ? follow(state.selection) : fit()),
+    0: () => fit(),
+    "[": () => changeSpeed(-1),
+    "]": () => changeSpeed(1),
+    d: () => setDark(!state.dark),
+    p: () => showPanel(!root.classList.contains("with-panel")),
+    "?": () => help.toggle(),
     Escape: () => (help.open ? help.toggle() : select(null)),
   };
-  addEventListener("keydown", (event) => {
-    if (keyHooks.some((hook) => hook(event) === true)) {
-      event.preventDefault();
-      return;
-    }
-    const target = event.target.tagName, range = event.target.type === "range";
-    if (event.ctrlKey || event.metaKey || event.altKey || target === "SELECT" || target === "TEXTAREA" ||
-        (target === "INPUT" && !range && event.target.type !== "checkbox")) return;
-    if (event.key === " " && (target === "BUTTON" || event.target.type === "checkbox")) return;
-    const overlay = OVERLAYS[Number(event.key) - 1];
-    if (overlay) overlayPanel.set(overlay.key, !overlays[overlay.key]);
-    const action = keys[event.key];
-    if (!action && !overlay) return;
-    event.preventDefault();
-    action?.(event);
+  listenForKeys(keys, keyHooks, (n) => {
+    const overlay = OVERLAYS[n - 1]?.key;
+    if (overlay) overlayPanel.set(overlay, !overlays[overlay]);
   });
 
   // ---- Boundary -------------------------------------------------------------------------------
@@ -390,9 +405,17 @@ export function createPlayer(root, recording_, { live = false } = {}) {
     clock.update();
     series = new Series(recording, clock);
     plots.reset();
+    about.update(recording);
     plotsDue = 0;
     decimals = decimalsFor(recording);
-    Object.assign(state, { index: 0, clock: clock.start, playing: false, selection: null, follow: null, edge: live });
+    Object.assign(state, {
+      index: 0,
+      clock: clock.start,
+      playing: false,
+      selection: null,
+      follow: null,
+      edge: live,
+    });
     show(0);
     fit();
     big.hidden = live || count() < 2;
@@ -408,7 +431,10 @@ export function createPlayer(root, recording_, { live = false } = {}) {
       decimals = decimalsFor(player.recording);
       if (state.edge || first) show(count() - 1);
       state.clock = clock.at[state.index] ?? 0;
-      if (first) fit();
+      if (first) {
+        fit();
+        about.update(player.recording);
+      }
       state.dirty = true;
     },
     section(name) {
@@ -421,38 +447,85 @@ export function createPlayer(root, recording_, { live = false } = {}) {
     notice: tell,
     onDraw: (hook) => drawHooks.push(hook),
     onKey: (hook) => keyHooks.push(hook),
-    redraw() { state.dirty = true; },
+    redraw() {
+      state.dirty = true;
+    },
     view,
-    showReset() { bar.reset.hidden = false; },
+    showReset() {
+      bar.reset.hidden = false;
+    },
   });
-  Object.defineProperties(player, { frame: { get: () => state.frame }, edge: { get: () => state.edge } });
+  Object.defineProperties(player, {
+    frame: { get: () => state.frame },
+    edge: { get: () => state.edge },
+  });
 
   // What tests and curious readers look at.
   player.inspect = {
-    player, view, stats, overlays,
-    get frameCount() { return count(); },
-    get index() { return state.index; },
-    get frame() { return state.frame; },
-    get time() { return state.frame?.time; },
-    get playing() { return playing(); },
-    get selection() { return state.selection; },
-    get following() { return state.follow; },
-    get ready() { return series.done && !state.dirty; },
-    get series() { return series; },
+    player,
+    view,
+    stats,
+    overlays,
+    get frameCount() {
+      return count();
+    },
+    get index() {
+      return state.index;
+    },
+    get frame() {
+      return state.frame;
+    },
+    get time() {
+      return state.frame?.time;
+    },
+    get playing() {
+      return playing();
+    },
+    get selection() {
+      return state.selection;
+    },
+    get following() {
+      return state.follow;
+    },
+    get ready() {
+      return series.done && !state.dirty;
+    },
+    get series() {
+      return series;
+    },
     toScreen: (p) => view.toScreen(p),
     toWorld: (p) => view.toWorld(p),
-    seek, select, draw,
+    seek,
+    select,
+    draw,
     // Where the bodies are drawn.
     poses() {
       const { scene, q } = state.frame;
-      return scene.bodies.map((body, i) => ({ serial: body.serial, name: body.name, angle: q[3 * i], x: q[3 * i + 1],
-        y: q[3 * i + 2], screen: view.toScreen([q[3 * i + 1], q[3 * i + 2]]) }));
+      return scene.bodies.map((body, i) => ({
+        serial: body.serial,
+        name: body.name,
+        angle: q[3 * i],
+        x: q[3 * i + 1],
+        y: q[3 * i + 2],
+        screen: view.toScreen([q[3 * i + 1], q[3 * i + 2]]),
+      }));
     },
   };
 
-  attachCamera(canvas, view, { frame: () => state.frame, overlays, hooks: player, onSelect: select,
-    onFollow: (hit) => { select(hit); follow(hit); },
-    onView: () => { state.moved = true; state.dirty = true; } });
+  attachCamera(canvas, view, {
+    frame: () => state.frame,
+    overlays,
+    hooks: player,
+    onSelect: select,
+    onFollow: (hit) => {
+      select(hit);
+      follow(hit);
+    },
+    onView: () => {
+      state.moved = true;
+      state.dirty = true;
+    },
+  });
   darkQuery.addEventListener("change", (event) => setDark(event.matches));
   resize();
   begin(player.recording);
@@ -460,7 +533,8 @@ export function createPlayer(root, recording_, { live = false } = {}) {
   showPanel(innerWidth >= 900);
   if (player.recording.problem) tell(player.recording.problem, "error");
   else if (!live && count() === 0) tell("Nothing was recorded.");
-  else if (!live && !player.recording.complete) tell(`The run was cut short; this is what it left: ${count()} frames.`);
+  else if (!live && !player.recording.complete)
+    tell(`The run was cut short; this is what it left: ${count()} frames.`);
   requestAnimationFrame(tick);
   return player;
 }

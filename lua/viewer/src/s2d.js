@@ -3,14 +3,34 @@
 
 const MAGIC = [0x73, 0x69, 0x6d, 0x32, 0x64, 0x0d, 0x0a, 0x1a];
 const VERSION = 3;
-const FILE_HEADER = 16, CHUNK_HEADER = 16;
-const SCENE_HEADER = 136, BODY = 88, SHAPE = 48, VERTEX = 16, JOINT = 72;
-const FRAME_HEADER = 40, BODY_STATE = 48, CONTACT = 72, JOINT_STATE = 64;
+const FILE_HEADER = 16,
+  CHUNK_HEADER = 16;
+const SCENE_HEADER = 136,
+  BODY = 88,
+  SHAPE = 48,
+  VERTEX = 16,
+  JOINT = 72;
+const FRAME_HEADER = 40,
+  BODY_STATE = 48,
+  CONTACT = 72,
+  JOINT_STATE = 64;
 const NAME = 48;
 
 const BODY_TYPES = ["dynamic", "static", "kinematic"];
-const JOINT_TYPES = ["hinge", "weld", "slider", "distance", "spring", "rope", "gear", "lock", "mouse",
-  "wheel", "constraint", "ground friction"];
+const JOINT_TYPES = [
+  "hinge",
+  "weld",
+  "slider",
+  "distance",
+  "spring",
+  "rope",
+  "gear",
+  "lock",
+  "mouse",
+  "wheel",
+  "constraint",
+  "ground friction",
+];
 
 class Reader {
   constructor(bytes) {
@@ -18,10 +38,21 @@ class Reader {
     this.bytes = bytes;
     this.at = 0;
   }
-  u32() { this.at += 4; return this.view.getUint32(this.at - 4, true); }
-  i32() { this.at += 4; return this.view.getInt32(this.at - 4, true); }
-  f64() { this.at += 8; return this.view.getFloat64(this.at - 8, true); }
-  pair() { return [this.f64(), this.f64()]; }
+  u32() {
+    this.at += 4;
+    return this.view.getUint32(this.at - 4, true);
+  }
+  i32() {
+    this.at += 4;
+    return this.view.getInt32(this.at - 4, true);
+  }
+  f64() {
+    this.at += 8;
+    return this.view.getFloat64(this.at - 8, true);
+  }
+  pair() {
+    return [this.f64(), this.f64()];
+  }
   name() {
     const raw = this.bytes.subarray(this.at, this.at + NAME);
     this.at += NAME;
@@ -32,18 +63,25 @@ class Reader {
 
 // FNV-1a, 64 bits, in four limbs of 16: products stay exact in doubles.
 function checksum(pieces) {
-  let a = 0x2325, b = 0x8422, c = 0x9ce4, d = 0xcbf2; // lowest first
+  let a = 0x2325,
+    b = 0x8422,
+    c = 0x9ce4,
+    d = 0xcbf2; // lowest first
   for (const bytes of pieces) {
     for (let i = 0; i < bytes.length; i++) {
       a ^= bytes[i];
       // times 0x100000001b3
-      const a1 = a * 0x1b3, b1 = b * 0x1b3 + (a1 >>> 16);
+      const a1 = a * 0x1b3,
+        b1 = b * 0x1b3 + (a1 >>> 16);
       const c1 = c * 0x1b3 + a * 0x100 + (b1 >>> 16);
       const d1 = d * 0x1b3 + b * 0x100 + (c1 >>> 16);
-      a = a1 & 0xffff; b = b1 & 0xffff; c = c1 & 0xffff; d = d1 & 0xffff;
+      a = a1 & 0xffff;
+      b = b1 & 0xffff;
+      c = c1 & 0xffff;
+      d = d1 & 0xffff;
     }
   }
-  return [(b << 16 | a) >>> 0, (d << 16 | c) >>> 0];
+  return [((b << 16) | a) >>> 0, ((d << 16) | c) >>> 0];
 }
 
 function readScene(bytes) {
@@ -51,17 +89,37 @@ function readScene(bytes) {
   const reader = new Reader(bytes);
   const settings = { dt: reader.f64(), gravity: reader.pair() };
   reader.at = SCENE_HEADER - 16;
-  const [bodies, shapes, vertices, joints] = [reader.u32(), reader.u32(), reader.u32(), reader.u32()];
-  if (SCENE_HEADER + BODY * bodies + SHAPE * shapes + VERTEX * vertices + JOINT * joints !== bytes.length) {
+  const [bodies, shapes, vertices, joints] = [
+    reader.u32(),
+    reader.u32(),
+    reader.u32(),
+    reader.u32(),
+  ];
+  if (
+    SCENE_HEADER + BODY * bodies + SHAPE * shapes + VERTEX * vertices + JOINT * joints !==
+    bytes.length
+  ) {
     return null;
   }
   const scene = { settings, bodies: [], joints: [] };
   const counts = [];
   for (let i = 0; i < bodies; i++) {
-    const [index, serial, type, flags, color, count] = Array.from({ length: 6 }, () => reader.u32());
+    const [index, serial, type, flags, color, count] = Array.from({ length: 6 }, () =>
+      reader.u32(),
+    );
     counts.push(count);
-    scene.bodies.push({ index, serial, type: BODY_TYPES[type], sensor: (flags & 1) !== 0,
-      enabled: (flags & 2) !== 0, color, mass: reader.f64(), inertia: reader.f64(), name: reader.name(), shapes: [] });
+    scene.bodies.push({
+      index,
+      serial,
+      type: BODY_TYPES[type],
+      sensor: (flags & 1) !== 0,
+      enabled: (flags & 2) !== 0,
+      color,
+      mass: reader.f64(),
+      inertia: reader.f64(),
+      name: reader.name(),
+      shapes: [],
+    });
     if (type >= BODY_TYPES.length) return null;
   }
   const all = [];
@@ -81,15 +139,27 @@ function readScene(bytes) {
   let taken = 0;
   for (let i = 0; i < bodies; i++) {
     if (counts[i] > all.length - taken) return null;
-    scene.bodies[i].shapes = all.slice(taken, taken += counts[i]);
+    scene.bodies[i].shapes = all.slice(taken, (taken += counts[i]));
   }
   if (left !== 0 || taken !== all.length) return null;
   for (let i = 0; i < joints; i++) {
     const joint = { index: reader.u32(), serial: reader.u32(), type: JOINT_TYPES[reader.u32()] };
     const flags = reader.u32();
-    Object.assign(joint, { enabled: (flags & 1) !== 0, collide: (flags & 2) !== 0,
-      compliant: (flags & 4) !== 0, a: reader.i32(), b: reader.i32(), name: reader.name() });
-    if (joint.type === undefined || joint.a < -1 || joint.a >= bodies || joint.b < -1 || joint.b >= bodies) {
+    Object.assign(joint, {
+      enabled: (flags & 1) !== 0,
+      collide: (flags & 2) !== 0,
+      compliant: (flags & 4) !== 0,
+      a: reader.i32(),
+      b: reader.i32(),
+      name: reader.name(),
+    });
+    if (
+      joint.type === undefined ||
+      joint.a < -1 ||
+      joint.a >= bodies ||
+      joint.b < -1 ||
+      joint.b >= bodies
+    ) {
       return null;
     }
     scene.joints.push(joint);
@@ -101,9 +171,14 @@ function readScene(bytes) {
 function frameFits(bytes, scene) {
   if (bytes.length < FRAME_HEADER) return false;
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  const bodies = view.getUint32(24, true), contacts = view.getUint32(28, true), joints = view.getUint32(32, true);
-  if (bodies !== scene.bodies.length || joints !== scene.joints.length ||
-      FRAME_HEADER + BODY_STATE * bodies + CONTACT * contacts + JOINT_STATE * joints !== bytes.length) {
+  const bodies = view.getUint32(24, true),
+    contacts = view.getUint32(28, true),
+    joints = view.getUint32(32, true);
+  if (
+    bodies !== scene.bodies.length ||
+    joints !== scene.joints.length ||
+    FRAME_HEADER + BODY_STATE * bodies + CONTACT * contacts + JOINT_STATE * joints !== bytes.length
+  ) {
     return false;
   }
   for (let i = 0, at = FRAME_HEADER + BODY_STATE * bodies; i < contacts; i++, at += CONTACT) {
@@ -125,8 +200,12 @@ export class Recording {
     this.started = false;
   }
 
-  get frameCount() { return this.frames.length; }
-  time(i) { return this.times[i]; }
+  get frameCount() {
+    return this.frames.length;
+  }
+  time(i) {
+    return this.times[i];
+  }
 
   // Any piece of the file; whole chunks are consumed, the rest is kept for the next piece.
   push(piece) {
@@ -139,7 +218,10 @@ export class Recording {
     }
     let at = 0;
     if (!this.started) {
-      if (bytes.length < FILE_HEADER) { this.rest = bytes; return; }
+      if (bytes.length < FILE_HEADER) {
+        this.rest = bytes;
+        return;
+      }
       const version = new DataView(bytes.buffer, bytes.byteOffset).getUint32(8, true);
       if (MAGIC.some((value, i) => bytes[i] !== value)) this.problem = "This is no .s2d recording.";
       else if (version !== VERSION) {
@@ -153,7 +235,10 @@ export class Recording {
     while (!this.complete && !this.problem && bytes.length - at >= CHUNK_HEADER) {
       const size = view.getUint32(at + 4, true);
       if (bytes.length - at - CHUNK_HEADER < size) break;
-      this.#chunk(bytes.subarray(at, at + CHUNK_HEADER), bytes.subarray(at + CHUNK_HEADER, at + CHUNK_HEADER + size));
+      this.#chunk(
+        bytes.subarray(at, at + CHUNK_HEADER),
+        bytes.subarray(at + CHUNK_HEADER, at + CHUNK_HEADER + size),
+      );
       at += CHUNK_HEADER + size;
     }
     this.rest = bytes.slice(at);
@@ -171,7 +256,8 @@ export class Recording {
       this.complete = true;
     } else if (kind === 1) {
       const scene = readScene(contents);
-      if (scene === null) this.problem = "The recording contradicts itself; what comes before that is shown.";
+      if (scene === null)
+        this.problem = "The recording contradicts itself; what comes before that is shown.";
       else this.scenes.push(scene);
     } else if (kind === 2) {
       const scene = this.scenes[this.scenes.length - 1];
@@ -189,7 +275,10 @@ export class Recording {
     const reader = new Reader(bytes);
     const frame = { time: reader.f64(), scene, step: reader.u32() + 4294967296 * reader.u32() };
     const hash = [reader.u32(), reader.u32()];
-    frame.hash = hash.reverse().map((part) => part.toString(16).padStart(8, "0")).join("");
+    frame.hash = hash
+      .reverse()
+      .map((part) => part.toString(16).padStart(8, "0"))
+      .join("");
     const [bodies, contacts, joints] = [reader.u32(), reader.u32(), reader.u32()];
     reader.at = FRAME_HEADER;
     frame.q = new Float64Array(3 * bodies);
@@ -200,14 +289,31 @@ export class Recording {
     }
     frame.contacts = new Array(contacts);
     for (let c = 0; c < contacts; c++) {
-      const a = reader.i32(), b = reader.i32(), feature = reader.u32(), sliding = (reader.u32() & 1) !== 0;
-      frame.contacts[c] = { a, b, feature, sliding, point: reader.pair(), normal: reader.pair(),
-        gap: reader.f64(), normalImpulse: reader.f64(), tangentImpulse: reader.f64() };
+      const a = reader.i32(),
+        b = reader.i32(),
+        feature = reader.u32(),
+        sliding = (reader.u32() & 1) !== 0;
+      frame.contacts[c] = {
+        a,
+        b,
+        feature,
+        sliding,
+        point: reader.pair(),
+        normal: reader.pair(),
+        gap: reader.f64(),
+        normalImpulse: reader.f64(),
+        tangentImpulse: reader.f64(),
+      };
     }
     frame.joints = new Array(joints);
     for (let j = 0; j < joints; j++) {
-      frame.joints[j] = { anchorA: reader.pair(), anchorB: reader.pair(), impulse: reader.pair(),
-        angle: reader.f64(), speed: reader.f64() };
+      frame.joints[j] = {
+        anchorA: reader.pair(),
+        anchorB: reader.pair(),
+        impulse: reader.pair(),
+        angle: reader.f64(),
+        speed: reader.f64(),
+      };
     }
     return frame;
   }

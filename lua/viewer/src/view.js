@@ -1,7 +1,8 @@
 // The camera: which part of the world is on the screen. World: m, y upwards; screen: CSS pixels,
 // y downwards. fittedBox chooses a part to show as core/record/view.c does.
 
-const SMALLEST_SCALE = 1e-9, LARGEST_SCALE = 1e9; // pixels a metre
+const SMALLEST_SCALE = 1e-9,
+  LARGEST_SCALE = 1e9; // pixels a metre
 const FARTHEST = 1e15; // m
 
 export class View {
@@ -14,11 +15,17 @@ export class View {
   }
 
   toScreen([x, y]) {
-    return [(x - this.x) * this.scale + this.width / 2, this.height / 2 - (y - this.y) * this.scale];
+    return [
+      (x - this.x) * this.scale + this.width / 2,
+      this.height / 2 - (y - this.y) * this.scale,
+    ];
   }
 
   toWorld([px, py]) {
-    return [this.x + (px - this.width / 2) / this.scale, this.y + (this.height / 2 - py) / this.scale];
+    return [
+      this.x + (px - this.width / 2) / this.scale,
+      this.y + (this.height / 2 - py) / this.scale,
+    ];
   }
 
   zoomAt(screen, factor) {
@@ -36,7 +43,8 @@ export class View {
 
   fit(box) {
     const margin = Math.min(28, 0.06 * Math.min(this.width, this.height));
-    const w = Math.max(this.width - 2 * margin, 1), h = Math.max(this.height - 2 * margin, 1);
+    const w = Math.max(this.width - 2 * margin, 1),
+      h = Math.max(this.height - 2 * margin, 1);
     this.x = box.lo[0] + 0.5 * (box.hi[0] - box.lo[0]);
     this.y = box.lo[1] + 0.5 * (box.hi[1] - box.lo[1]);
     const scale = Math.min(w / (box.hi[0] - box.lo[0]), h / (box.hi[1] - box.lo[1]));
@@ -48,24 +56,35 @@ export class View {
 
 const emptyBox = () => ({ lo: [Infinity, Infinity], hi: [-Infinity, -Infinity] });
 const isEmpty = (box) => !(box.lo[0] <= box.hi[0]);
-const grown = (box, by) => ({ lo: [box.lo[0] - by, box.lo[1] - by], hi: [box.hi[0] + by, box.hi[1] + by] });
+const grown = (box, by) => ({
+  lo: [box.lo[0] - by, box.lo[1] - by],
+  hi: [box.hi[0] + by, box.hi[1] + by],
+});
 const middleOf = (box) => [0.5 * (box.lo[0] + box.hi[0]), 0.5 * (box.lo[1] + box.hi[1])];
 const extentOf = (box) => Math.max(box.hi[0] - box.lo[0], box.hi[1] - box.lo[1]);
 
 export function boxUnion(a, b) {
-  return { lo: [Math.min(a.lo[0], b.lo[0]), Math.min(a.lo[1], b.lo[1])],
-    hi: [Math.max(a.hi[0], b.hi[0]), Math.max(a.hi[1], b.hi[1])] };
+  return {
+    lo: [Math.min(a.lo[0], b.lo[0]), Math.min(a.lo[1], b.lo[1])],
+    hi: [Math.max(a.hi[0], b.hi[0]), Math.max(a.hi[1], b.hi[1])],
+  };
 }
 
 function intersection(a, b) {
-  return { lo: [Math.max(a.lo[0], b.lo[0]), Math.max(a.lo[1], b.lo[1])],
-    hi: [Math.min(a.hi[0], b.hi[0]), Math.min(a.hi[1], b.hi[1])] };
+  return {
+    lo: [Math.max(a.lo[0], b.lo[0]), Math.max(a.lo[1], b.lo[1])],
+    hi: [Math.min(a.hi[0], b.hi[0]), Math.min(a.hi[1], b.hi[1])],
+  };
 }
 
 function shapeBox(shape, angle, x, y) {
-  const c = Math.cos(angle), s = Math.sin(angle), box = emptyBox(), at = shape.vertices;
+  const c = Math.cos(angle),
+    s = Math.sin(angle),
+    box = emptyBox(),
+    at = shape.vertices;
   for (let i = 0; i < at.length; i += 2) {
-    const px = x + c * at[i] - s * at[i + 1], py = y + s * at[i] + c * at[i + 1];
+    const px = x + c * at[i] - s * at[i + 1],
+      py = y + s * at[i] + c * at[i + 1];
     if (!(Math.abs(px) < FARTHEST && Math.abs(py) < FARTHEST)) return emptyBox();
     box.lo[0] = Math.min(box.lo[0], px);
     box.lo[1] = Math.min(box.lo[1], py);
@@ -77,8 +96,10 @@ function shapeBox(shape, angle, x, y) {
 
 function bodyBox(frame, i) {
   const q = frame.q;
-  return frame.scene.bodies[i].shapes.reduce((box, shape) =>
-    boxUnion(box, shapeBox(shape, q[3 * i], q[3 * i + 1], q[3 * i + 2])), emptyBox());
+  return frame.scene.bodies[i].shapes.reduce(
+    (box, shape) => boxUnion(box, shapeBox(shape, q[3 * i], q[3 * i + 1], q[3 * i + 2])),
+    emptyBox(),
+  );
 }
 
 const moves = (body) => body.type !== "static" && body.enabled;
@@ -91,7 +112,8 @@ function median(values) {
 function crowdOf(boxes) {
   if (boxes.length < 5) return () => true;
   const middles = boxes.map(middleOf);
-  const x = median(middles.map((m) => m[0])), y = median(middles.map((m) => m[1]));
+  const x = median(middles.map((m) => m[0])),
+    y = median(middles.map((m) => m[1]));
   const away = (m) => Math.hypot(m[0] - x, m[1] - y);
   const radius = 12 * median(boxes.map((box, i) => away(middles[i]) + extentOf(box)));
   const strays = middles.filter((m) => away(m) > radius).length;
@@ -100,9 +122,14 @@ function crowdOf(boxes) {
 
 // What does not move, as far as it is near; when nothing is, the nearest point within reach.
 function withContext(frame, core, size) {
-  const whole = extentOf(core), margin = Math.max(0.12 * whole, 1.2 * size);
-  const near = grown(core, margin), middle = middleOf(core);
-  let all = grown(core, 0.05 * whole), nearest = middle, distance = 2 * whole, alone = true;
+  const whole = extentOf(core),
+    margin = Math.max(0.12 * whole, 1.2 * size);
+  const near = grown(core, margin),
+    middle = middleOf(core);
+  let all = grown(core, 0.05 * whole),
+    nearest = middle,
+    distance = 2 * whole,
+    alone = true;
   frame.scene.bodies.forEach((body, i) => {
     if (moves(body)) return;
     for (const shape of body.shapes) {
@@ -131,7 +158,8 @@ function movingBox(frame) {
     const box = moves(body) ? bodyBox(frame, i) : emptyBox();
     if (!isEmpty(box)) boxes.push(box);
   });
-  const near = crowdOf(boxes), kept = boxes.filter((box) => near(middleOf(box)));
+  const near = crowdOf(boxes),
+    kept = boxes.filter((box) => near(middleOf(box)));
   if (kept.length === 0) return null;
   let all = kept.reduce(boxUnion);
   for (const joint of frame.joints) {
@@ -147,24 +175,36 @@ export function fittedBox(frame) {
   let box = frame && movingBox(frame);
   if (!box) {
     box = emptyBox();
-    for (let i = 0; frame && i < frame.scene.bodies.length; i++) box = boxUnion(box, bodyBox(frame, i));
+    for (let i = 0; frame && i < frame.scene.bodies.length; i++)
+      box = boxUnion(box, bodyBox(frame, i));
     box = isEmpty(box) ? { lo: [0, 0], hi: [0, 0] } : grown(box, 0.05 * extentOf(box));
   }
   return extentOf(box) > 0 ? box : grown(box, 1);
 }
 
+// Mean extent of the bodies that move.
+function meanSize(frame) {
+  const sizes = frame.scene.bodies
+    .map((body, i) => (moves(body) ? extentOf(bodyBox(frame, i)) : -1))
+    .filter((size) => size >= 0 && size < Infinity);
+  return sizes.reduce((sum, size) => sum + size, 0) / Math.max(sizes.length, 1);
+}
+
 // A view that suits the whole run: all places things move to, unless they go so far that they would
 // be specks; then the beginning.
 export function runBox(recording) {
-  const SAMPLES = 24, FARTHEST_RATIO = 5;
+  const SAMPLES = 24;
+  const FARTHER = 2.5; // than at the beginning is no harm whatever the size of the bodies
+  const SPECK = 150; // bodies side by side across the picture
   const count = recording.frameCount;
   if (count === 0) return fittedBox(null);
-  const first = fittedBox(recording.frame(0));
-  let all = first, largest = extentOf(first);
+  const frame = recording.frame(0);
+  const first = fittedBox(frame);
+  let all = first;
   for (let k = 1; k <= SAMPLES && count > 1; k++) {
-    const box = fittedBox(recording.frame(Math.round(k * (count - 1) / SAMPLES)));
-    all = boxUnion(all, box);
-    largest = Math.max(largest, extentOf(box));
+    const later = recording.frame(Math.round((k * (count - 1)) / SAMPLES));
+    all = boxUnion(all, fittedBox(later));
   }
-  return extentOf(all) <= FARTHEST_RATIO * extentOf(first) || extentOf(all) <= 2 * largest ? all : first;
+  const limit = Math.max(FARTHER * extentOf(first), SPECK * meanSize(frame));
+  return extentOf(all) <= limit ? all : first;
 }

@@ -27,16 +27,18 @@ async function player(name, options) {
 }
 
 // Colour of the picture at a place of the screen.
-const installPixel = (page) => page.evaluate(() => {
-  window.pixel = (x, y) => {
-    sim2d.draw();
-    const canvas = document.querySelector("canvas.picture"), ratio = canvas.width / sim2d.view.width;
-    const one = Object.assign(document.createElement("canvas"), { width: 1, height: 1 });
-    const ctx = one.getContext("2d", { willReadFrequently: true });
-    ctx.drawImage(canvas, -Math.round(x * ratio), -Math.round(y * ratio));
-    return Array.from(ctx.getImageData(0, 0, 1, 1).data.slice(0, 3));
-  };
-});
+const installPixel = (page) =>
+  page.evaluate(() => {
+    window.pixel = (x, y) => {
+      sim2d.draw();
+      const canvas = document.querySelector("canvas.picture"),
+        ratio = canvas.width / sim2d.view.width;
+      const one = Object.assign(document.createElement("canvas"), { width: 1, height: 1 });
+      const ctx = one.getContext("2d", { willReadFrequently: true });
+      ctx.drawImage(canvas, -Math.round(x * ratio), -Math.round(y * ratio));
+      return Array.from(ctx.getImageData(0, 0, 1, 1).data.slice(0, 3));
+    };
+  });
 
 const settled = (page) => page.waitForFunction(() => window.sim2d.ready);
 
@@ -44,8 +46,12 @@ const settled = (page) => page.waitForFunction(() => window.sim2d.ready);
 function recorded(name) {
   sim2d("--record", `${name}.csv`, scene(name));
   const frames = new Map();
-  for (const line of readFileSync(file(`${name}.csv`), "utf8").trim().split("\n").slice(1)) {
-    const cells = line.split(","), [time, serial] = cells.map(Number);
+  for (const line of readFileSync(file(`${name}.csv`), "utf8")
+    .trim()
+    .split("\n")
+    .slice(1)) {
+    const cells = line.split(","),
+      [time, serial] = cells.map(Number);
     const [angle, x, y] = cells.slice(-6).map(Number);
     if (!frames.has(time)) frames.set(time, new Map());
     frames.get(time).set(serial, { angle, x, y });
@@ -55,13 +61,17 @@ function recorded(name) {
 
 for (const name of SCENES) {
   test(`${name}: what is drawn is what was recorded`, async () => {
-    const page = await player(name), frames = recorded(name);
+    const page = await player(name),
+      frames = recorded(name);
     assert.equal(await page.evaluate(() => sim2d.frameCount), frames.size);
     const last = frames.size - 1;
     for (const index of [0, 1, Math.floor(last / 3), Math.floor(last / 2), last]) {
       const drawn = await page.evaluate((i) => {
         sim2d.seek(i);
-        return { time: sim2d.time, poses: sim2d.poses().map((pose) => ({ ...pose, world: sim2d.toWorld(pose.screen) })) };
+        return {
+          time: sim2d.time,
+          poses: sim2d.poses().map((pose) => ({ ...pose, world: sim2d.toWorld(pose.screen) })),
+        };
       }, index);
       const expected = frames.get(drawn.time);
       assert.equal(drawn.time, [...frames.keys()][index]);
@@ -114,7 +124,13 @@ test("the picture has the colours of the bodies where they are", async () => {
       // below the centre: beside the mark, within the disc
       return sim2d.poses().map(({ screen: [x, y] }) => pixel(x, y + 12));
     }, index);
-    assert.deepEqual(seen, [[0x60, 0x96, 0xdb], [0xf7, 0xbd, 0x7c], [0x4d, 0x9d, 0x79], [0xf4, 0xad, 0xb9], [0x84, 0x73, 0xc5]]);
+    assert.deepEqual(seen, [
+      [0x60, 0x96, 0xdb],
+      [0xf7, 0xbd, 0x7c],
+      [0x4d, 0x9d, 0x79],
+      [0xf4, 0xad, 0xb9],
+      [0x84, 0x73, 0xc5],
+    ]);
   }
   await page.done();
 });
@@ -143,10 +159,10 @@ test("keys", async () => {
   assert.equal(await page.evaluate(() => sim2d.playing), false);
   const before = await page.evaluate(() => sim2d.view.scale);
   await press("+");
-  assert.ok(Math.abs(await page.evaluate(() => sim2d.view.scale) / before - 1.25) < 1e-9);
+  assert.ok(Math.abs((await page.evaluate(() => sim2d.view.scale)) / before - 1.25) < 1e-9);
   await press("-");
   await press("0");
-  assert.ok(Math.abs(await page.evaluate(() => sim2d.view.scale) / before - 1) < 1e-9);
+  assert.ok(Math.abs((await page.evaluate(() => sim2d.view.scale)) / before - 1) < 1e-9);
   await press("2");
   assert.equal(await page.evaluate(() => sim2d.overlays.normals), true);
   assert.equal(await page.isChecked('[data-overlay="normals"]'), true);
@@ -154,18 +170,20 @@ test("keys", async () => {
   assert.ok(await page.isVisible("dialog.help"));
   await page.screenshot({ path: file("keys.png") });
   await press("Escape");
-  assert.ok(!await page.isVisible("dialog.help"));
+  assert.ok(!(await page.isVisible("dialog.help")));
   await press("]");
   assert.equal(await page.inputValue(".speed"), "2");
   await press("p");
-  assert.ok(!await page.isVisible(".panel"));
+  assert.ok(!(await page.isVisible(".panel")));
   await page.done();
 });
 
 test("zoom by wheel keeps the place under the pointer; dragging moves the view", async () => {
   const page = await player("disc_pile");
-  const at = [300, 420], world = () => page.evaluate((p) => sim2d.toWorld(p), at);
-  const before = await world(), scale = await page.evaluate(() => sim2d.view.scale);
+  const at = [300, 420],
+    world = () => page.evaluate((p) => sim2d.toWorld(p), at);
+  const before = await world(),
+    scale = await page.evaluate(() => sim2d.view.scale);
   await page.mouse.move(...at);
   await page.mouse.wheel(0, -400);
   await page.waitForFunction((old) => sim2d.view.scale > 1.5 * old, scale);
@@ -182,12 +200,17 @@ test("zoom by wheel keeps the place under the pointer; dragging moves the view",
 
 test("follows a body", async () => {
   const page = await player("newtons_cradle");
-  await page.evaluate(() => sim2d.select({ kind: "body", serial: sim2d.frame.scene.bodies[4].serial }));
+  await page.evaluate(() =>
+    sim2d.select({ kind: "body", serial: sim2d.frame.scene.bodies[4].serial }),
+  );
   await page.keyboard.press("f");
   for (const index of [0, 50, 180]) {
     await page.evaluate((i) => sim2d.seek(i), index);
     const { screen } = (await page.evaluate(() => sim2d.poses()))[4];
-    assert.ok(Math.hypot(screen[0] - 470, screen[1] - await page.evaluate(() => sim2d.view.height / 2)) < 1e-6);
+    assert.ok(
+      Math.hypot(screen[0] - 470, screen[1] - (await page.evaluate(() => sim2d.view.height / 2))) <
+        1e-6,
+    );
   }
   await settled(page);
   assert.match(await page.textContent(".facts"), /following/);
@@ -198,8 +221,12 @@ test("a contact tells its numbers, also when it is gone", async () => {
   const page = await player("disc_pile");
   const contact = await page.evaluate(() => {
     sim2d.seek(700);
-    const { frame } = sim2d, i = frame.contacts.findIndex((c) => c.normalImpulse > 0);
-    return { at: sim2d.toScreen(frame.contacts[i].point), impulse: frame.contacts[i].normalImpulse };
+    const { frame } = sim2d,
+      i = frame.contacts.findIndex((c) => c.normalImpulse > 0);
+    return {
+      at: sim2d.toScreen(frame.contacts[i].point),
+      impulse: frame.contacts[i].normalImpulse,
+    };
   });
   await page.mouse.click(...contact.at);
   await settled(page);
@@ -216,28 +243,49 @@ test("a contact tells its numbers, also when it is gone", async () => {
 test("plots: lines, present values, a click goes there", async () => {
   const page = await player("disc_pile");
   await page.waitForSelector(".u-over");
-  assert.deepEqual(await page.$$eval(".plot h3", (all) => all.slice(0, 3).map((e) => e.textContent)),
-    ["Energy", "Momentum", "Angular momentum"]);
+  assert.deepEqual(
+    await page.$$eval(".plot h3", (all) => all.slice(0, 3).map((e) => e.textContent)),
+    ["Energy", "Momentum", "Angular momentum"],
+  );
   const total = await page.evaluate(() => sim2d.series.columns.total);
   assert.equal(total.length, 721);
   // 60 discs lost 644.3 J, the scene says.
   assert.ok(Math.abs(total[0] - total[720] - 644.3) < 0.1);
+  // Untouched, the line of the present stands at the beginning of all plots.
+  await page.waitForFunction(
+    () =>
+      [...document.querySelectorAll(".plot-now")].length === 3 &&
+      [...document.querySelectorAll(".plot-now")].every(
+        (line) => line.style.transform === "translateX(0px)",
+      ),
+  );
   const plot = page.locator(".u-over").first();
   await plot.scrollIntoViewIfNeeded();
   const size = await plot.boundingBox();
   await page.mouse.click(size.x + size.width / 2, size.y + size.height / 2);
   await settled(page);
-  assert.ok(Math.abs(await page.evaluate(() => sim2d.time) - 3) < 0.05);
+  assert.ok(Math.abs((await page.evaluate(() => sim2d.time)) - 3) < 0.05);
+  assert.match(await page.textContent(".panel"), /time step/);
   await page.screenshot({ path: file("plots.png") });
   await page.done();
 });
 
 test("a phone: nothing is wider than the screen, touch selects and pinches", async () => {
-  const page = await player("disc_pile", { viewport: { width: 360, height: 740 }, hasTouch: true, isMobile: true, deviceScaleFactor: 2 });
-  const overflow = () => page.evaluate(() => [...document.querySelectorAll(".transport *, .tools *, .panel *")].filter((e) => {
-    const r = e.getBoundingClientRect();
-    return r.width > 0 && (r.right > innerWidth + 1 || r.left < -1) && !e.closest(".u-wrap");
-  }).map((e) => e.className || e.tagName));
+  const page = await player("disc_pile", {
+    viewport: { width: 360, height: 740 },
+    hasTouch: true,
+    isMobile: true,
+    deviceScaleFactor: 2,
+  });
+  const overflow = () =>
+    page.evaluate(() =>
+      [...document.querySelectorAll(".transport *, .tools *, .panel *")]
+        .filter((e) => {
+          const r = e.getBoundingClientRect();
+          return r.width > 0 && (r.right > innerWidth + 1 || r.left < -1) && !e.closest(".u-wrap");
+        })
+        .map((e) => e.className || e.tagName),
+    );
   assert.deepEqual(await overflow(), []);
   await page.screenshot({ path: file("phone.png") });
   await page.evaluate(() => sim2d.seek(600));
@@ -251,12 +299,15 @@ test("a phone: nothing is wider than the screen, touch selects and pinches", asy
   await page.screenshot({ path: file("phone-panel.png") });
   const scale = await page.evaluate(() => sim2d.view.scale);
   const client = await page.context().newCDPSession(page);
-  const touch = (type, ...points) => client.send("Input.dispatchTouchEvent", { type,
-    touchPoints: points.map(([x, y], id) => ({ x, y, id })) });
+  const touch = (type, ...points) =>
+    client.send("Input.dispatchTouchEvent", {
+      type,
+      touchPoints: points.map(([x, y], id) => ({ x, y, id })),
+    });
   await touch("touchStart", [140, 200], [220, 200]);
   await touch("touchMove", [100, 200], [260, 200]);
   await touch("touchEnd");
-  assert.ok(Math.abs(await page.evaluate(() => sim2d.view.scale) / scale - 2) < 0.1);
+  assert.ok(Math.abs((await page.evaluate(() => sim2d.view.scale)) / scale - 2) < 0.1);
   await page.done();
 });
 
@@ -273,8 +324,18 @@ test("dark and light", async () => {
 
 test("controls have names and can be reached by keyboard", async () => {
   const page = await player("newtons_cradle");
-  const unnamed = await page.$$eval("button, input, select", (all) => all.filter((e) =>
-    !(e.getAttribute("aria-label") || e.textContent.trim() || e.closest("label")?.textContent.trim())).map((e) => e.outerHTML));
+  const unnamed = await page.$$eval("button, input, select", (all) =>
+    all
+      .filter(
+        (e) =>
+          !(
+            e.getAttribute("aria-label") ||
+            e.textContent.trim() ||
+            e.closest("label")?.textContent.trim()
+          ),
+      )
+      .map((e) => e.outerHTML),
+  );
   assert.deepEqual(unnamed, []);
   await page.focus(".scrubber");
   await page.keyboard.press("ArrowRight");
@@ -286,7 +347,9 @@ test("controls have names and can be reached by keyboard", async () => {
 // ---- Unusual recordings -----------------------------------------------------------------------
 
 test("bodies and joints made and destroyed on the way", async () => {
-  script("changing", `
+  script(
+    "changing",
+    `
     local world = sim.world {}
     world:box { type = "static", position = { 0, -0.5 }, size = { 10, 1 } }
     local first = world:circle { name = "first", radius = 0.3, position = { 0, 3 } }
@@ -294,12 +357,14 @@ test("bodies and joints made and destroyed on the way", async () => {
     local second = world:circle { name = "second", radius = 0.3, position = { 2, 3 } }
     world:step(20)
     first:destroy()
-    world:step(20)`);
+    world:step(20)`,
+  );
   const page = await player("changing");
-  const names = (i) => page.evaluate((k) => {
-    sim2d.seek(k);
-    return sim2d.poses().map((p) => p.name);
-  }, i);
+  const names = (i) =>
+    page.evaluate((k) => {
+      sim2d.seek(k);
+      return sim2d.poses().map((p) => p.name);
+    }, i);
   assert.deepEqual(await names(5), ["", "first"]);
   assert.deepEqual(await names(30), ["", "first", "second"]);
   await page.evaluate(() => sim2d.select({ kind: "body", serial: sim2d.poses()[1].serial }));
@@ -313,43 +378,65 @@ test("bodies and joints made and destroyed on the way", async () => {
 });
 
 test("one frame, far away, no bodies", async () => {
-  script("single", `
+  script(
+    "single",
+    `
     local world = sim.world {}
     world:step(1)
-    `);
+    `,
+  );
   let page = await player("single");
   await page.keyboard.press(" ");
   await page.waitForFunction(() => !sim2d.playing && sim2d.index === 1 && sim2d.ready);
   await page.done();
-  script("far", `
+  script(
+    "far",
+    `
     local world = sim.world { gravity = { 0, 0 } }
     world:box { type = "static", position = { 1e7, -0.5 }, size = { 2e6, 1 } }
     world:circle { name = "ball", radius = 0.5, position = { 1e7, 0.5 } }
-    world:step(3)`);
+    world:step(3)`,
+  );
   page = await player("far");
-  const at = await page.evaluate(() => ({ ball: sim2d.poses()[1].screen, scale: sim2d.view.scale }));
+  const at = await page.evaluate(() => ({
+    ball: sim2d.poses()[1].screen,
+    scale: sim2d.view.scale,
+  }));
   assert.ok(at.scale > 20 && at.ball[0] > 0 && at.ball[0] < 940);
   await page.screenshot({ path: file("far.png") });
   // The ground under the ball is drawn in spite of its two million metres.
   await installPixel(page);
-  assert.deepEqual(await page.evaluate(() => pixel(...sim2d.toScreen([1e7, -0.3]))), [0xde, 0xda, 0xd2]);
+  assert.deepEqual(
+    await page.evaluate(() => pixel(...sim2d.toScreen([1e7, -0.3]))),
+    [0xde, 0xda, 0xd2],
+  );
   await page.done();
 });
 
 test("a damaged and a cut file show what there is, an empty one says so", async () => {
   const whole = readFileSync(file("newtons_cradle.html"), "utf8");
   const start = whole.indexOf('<script type="application/x-s2d">');
-  const cases = [["cut", whole.slice(0, start + Math.floor((whole.length - start) / 2)), /cut short/, 20],
-    ["empty", whole.slice(0, start), /Nothing was recorded/, 0]];
+  const cases = [
+    ["cut", whole.slice(0, start + Math.floor((whole.length - start) / 2)), /cut short/, 20],
+    ["empty", whole.slice(0, start), /Nothing was recorded/, 0],
+  ];
   const line = whole.indexOf("\n", start + 20000) + 5;
-  for (const [name, bytes] of [["damaged", "////////"], ["garbled", "!!!!!!!!"]]) {
-    cases.push([name, whole.slice(0, line + 60) + bytes + whole.slice(line + 68), /damaged|contradicts/, 5]);
+  for (const [name, bytes] of [
+    ["damaged", "////////"],
+    ["garbled", "!!!!!!!!"],
+  ]) {
+    cases.push([
+      name,
+      whole.slice(0, line + 60) + bytes + whole.slice(line + 68),
+      /damaged|contradicts/,
+      5,
+    ]);
   }
   for (const [name, text, notice, least] of cases) {
     writeFileSync(file(`${name}.html`), text);
     const page = await player(name);
     assert.match(await page.textContent(".notice"), notice);
-    assert.ok(await page.evaluate(() => sim2d.frameCount) >= least, name);
+    assert.ok((await page.evaluate(() => sim2d.frameCount)) >= least, name);
     await page.keyboard.press(" ");
     await page.keyboard.press("End");
     await page.screenshot({ path: file(`${name}.png`) });
