@@ -267,9 +267,9 @@ test("misspelt and wrong options", function()
   usage({ "--solver", "lemk" },
     "--solver 'lemk': there is no such solver; did you mean 'lemke'?")
   usage({ "--record", "run.txt" },
-    "--record 'run.txt': a file name ending in .csv, .s2d or .svg is expected")
+    "--record 'run.txt': a file name ending in .csv, .s2d, .svg, .png, .gif or .mp4 is expected")
   usage({ "--record", "a.csv/run" },
-    "--record 'a.csv/run': a file name ending in .csv, .s2d or .svg is expected")
+    "--record 'a.csv/run': a file name ending in .csv, .s2d, .svg, .png, .gif or .mp4 is expected")
 end)
 
 test("what comes later says so", function()
@@ -279,8 +279,8 @@ test("what comes later says so", function()
   usage({ "--watch" }, "--watch: not available yet")
   usage({ "replay", "x.s2d" }, "replay: not available yet")
   usage({ "inspect", "x.s2d" }, "inspect: not available yet")
-  usage({ "--record", "run.gif" },
-    "--record 'run.gif': .gif is not available yet (.csv, .s2d, .svg are)")
+  usage({ "--record", "run.h5" },
+    "--record 'run.h5': .h5 is not available yet (.csv, .s2d, .svg, .png, .gif, .mp4 are)")
 end)
 
 test("--seed", function()

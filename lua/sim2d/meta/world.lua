@@ -512,23 +512,34 @@ function World:solve_static(options) end
 
 ---@class sim2d.DrawOptions
 ---@field width? integer pixels
+---@field view? { [1]: sim2d.XY, [2]: sim2d.XY } m, two corners; without it all that moves is shown
+---@field follow? sim2d.Body the view moves with it
+---@field title? string
 ---@field contacts? boolean
 ---@field joints? boolean
 ---@field names? boolean
----@field fit? boolean show all that moves; the default without lo and hi
----@field lo? sim2d.XY m, corners of the picture
----@field hi? sim2d.XY
+---@field legend? boolean time, scale and arrows, below the picture
+---@field dark? boolean
 
----Draws the world as it is into a file (.svg).
+---Draws the world as it is into a file (.svg, .png).
 ---@param path string
 ---@param options? sim2d.DrawOptions
 ---@return true? success
 ---@return string? message
 function World:draw(path, options) end
 
----Records from now on (.csv, .s2d, .svg: the last frame).
+---@class sim2d.RecordOptions: sim2d.DrawOptions
+---@field every? integer steps a frame
+---@field from? number s: earlier frames are left out
+---@field to? number s: later frames are left out
+---@field trails? boolean | sim2d.Body[] pictures and videos: where centres have been
+---@field strobe? number | number[] pictures: a period or times, s, of moments shown in one
+---@field fps? number videos
+---@field speed? number videos: seconds of the world a second
+
+---Records from now on (.csv, .s2d; .svg, .png: the last frame; .gif, .mp4 through ffmpeg).
 ---@param path string
----@param options? { every?: integer }
+---@param options? sim2d.RecordOptions
 ---@return sim2d.Recording?
 ---@return string? message
 function World:record(path, options) end
