@@ -33,6 +33,11 @@ static void keep(S2Album *album, const S2Moment *moment) {
 }
 
 static void leave_out_every_other(S2Album *album) {
+  double first = album->moments.at[0].time, last = album->moments.at[album->count - 1].time;
+  double apart = (last - first) / (album->count - 1);
+  if (apart > 1.5 * album->period) {
+    album->period = apart; // steps are longer than the period
+  }
   int kept = 0;
   for (int i = 0; i < album->count; i += 2) {
     S2Moment moment = album->moments.at[kept];
@@ -41,6 +46,7 @@ static void leave_out_every_other(S2Album *album) {
   }
   album->count = kept;
   album->period *= 2;
+  album->next = floor((last - first + LATE) / album->period) + 1;
 }
 
 static bool is_strobe(const S2RecordOptions *options) {
@@ -85,7 +91,6 @@ S2Status s2_album_add(S2Album *album, const S2Moment *moment, const S2RecordOpti
     keep(album, moment);
     if (album->count == MOST_MOMENTS && options->strobe_times == NULL) {
       leave_out_every_other(album);
-      album->next = ceil(0.5 * album->next);
     }
   }
   return s2_ok();

@@ -129,19 +129,20 @@ S2Status s2_ffmpeg_end(S2Ffmpeg *ffmpeg) {
   do {
     ended = waitpid(ffmpeg->process, &state, 0);
   } while (ended < 0 && errno == EINTR);
-  // A host that ignores SIGCHLD has no state to tell: then what ffmpeg said decides.
+  // It is told to speak of errors only, and ends well although it could not finish a file on a full
+  // disk: whatever it said is a failure. A host that ignores SIGCHLD has no state to tell.
   char line[LINE_SIZE];
   last_line(ffmpeg->errors, line);
   fclose(ffmpeg->errors);
   *ffmpeg = (S2Ffmpeg){.input = -1};
-  bool good = ended < 0 ? line[0] == '\0' : WIFEXITED(state) && WEXITSTATUS(state) == 0;
-  if (good) {
+  bool quiet = line[0] == '\0';
+  if (quiet && (ended < 0 || (WIFEXITED(state) && WEXITSTATUS(state) == 0))) {
     return s2_ok();
   }
   if (ended > 0 && WIFSIGNALED(state)) {
     return s2_error(S2_IO, "ffmpeg was ended by signal %d", WTERMSIG(state));
   }
-  return s2_error(S2_IO, "ffmpeg failed: %s", line[0] != '\0' ? line : "it did not say why");
+  return s2_error(S2_IO, "ffmpeg failed: %s", !quiet ? line : "it did not say why");
 }
 
 S2Status s2_ffmpeg_available(void) {

@@ -14,6 +14,8 @@ enum {
 // Height over width of a fitted picture: wide scenes get a band, towers get room at their sides.
 #define FLATTEST 0.34
 #define STEEPEST 1.1
+// More air than ground where a band must be higher.
+#define AIR 0.75
 // The same where the caller chose the section; beyond, the section grows.
 #define FLATTEST_CHOSEN 0.05
 #define STEEPEST_CHOSEN 20.0
@@ -299,9 +301,9 @@ double s2_view_unit(int width) {
   return fmin(fmax(sqrt(width / 800.0), 0.7), 2.5);
 }
 
-// Grows the box around its middle to the nearest allowed height over width, and makes room for the
-// title above and the legend below.
-static void set_view(S2SceneView *view, S2Box box, double flattest, double steepest) {
+// Grows the box to the nearest allowed height over width, and makes room for the title above and
+// the legend below. `above`: part of a growth in height that goes to the top.
+static void set_view(S2SceneView *view, S2Box box, double flattest, double steepest, double above) {
   double w = box.hi.x - box.lo.x, h = box.hi.y - box.lo.y;
   double aspect = w > 0 ? clamp(h / w, flattest, steepest) : steepest;
   int height = (int)ceil(aspect * view->width);
@@ -309,6 +311,7 @@ static void set_view(S2SceneView *view, S2Box box, double flattest, double steep
   view->scale = fmin(w > 0 ? view->width / w : INFINITY, h > 0 ? height / h : INFINITY);
   S2Vec2 middle = box_middle(box);
   S2Vec2 half = s2_vec2(0.5 * view->width / view->scale, 0.5 * height / view->scale);
+  middle.y += (above - 0.5) * (2 * half.y - h);
   view->lo = s2_sub(middle, half);
   view->hi = s2_add(middle, half);
   view->lo.y -= view->bottom / view->scale;
@@ -352,7 +355,7 @@ S2Status s2_view_fit(const S2Sweep *sweep, const S2Moment *moment, const S2DrawO
   *view = (S2SceneView){.width = options->width};
   set_margins(view, sweep, options);
   if (options->fit) {
-    set_view(view, fitted_box(sweep, moment), FLATTEST, STEEPEST);
+    set_view(view, fitted_box(sweep, moment), FLATTEST, STEEPEST, AIR);
     return s2_ok();
   }
   S2Vec2 lo = options->lo, hi = options->hi;
@@ -364,7 +367,7 @@ S2Status s2_view_fit(const S2Sweep *sweep, const S2Moment *moment, const S2DrawO
                     "and below the second",
                     lo.x, lo.y, hi.x, hi.y);
   }
-  set_view(view, (S2Box){lo, hi}, FLATTEST_CHOSEN, STEEPEST_CHOSEN);
+  set_view(view, (S2Box){lo, hi}, FLATTEST_CHOSEN, STEEPEST_CHOSEN, 0.5);
   return s2_ok();
 }
 
