@@ -92,7 +92,8 @@ typedef enum S2Phase {
 } S2Phase;
 
 typedef struct S2LuaRecorder {
-  S2Recorder *recorder;
+  S2Recorder *recorder; // NULL: a run is validated, nothing is written
+  bool compared;        // with the recording that is validated
   int64_t id;
   int every, skipped; // steps a frame, steps since the last frame
 } S2LuaRecorder;
