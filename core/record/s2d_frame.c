@@ -172,6 +172,7 @@ static void start_again(S2S2dPast *past, const S2Moment *moment) {
   memset(past->key_length, 0, sizeof past->key_length);
   memset(past->fresh_length, 0, sizeof past->fresh_length);
   past->contacts.count = past->contacts_next.count = 0;
+  s2_array_reserve(past->contacts, moment->contacts.count);
   s2_array_reserve(past->bodies, moment->bodies.count);
   s2_array_reserve(past->joints, moment->joints.count);
   s2_array_reserve(past->channels, moment->channels.count);

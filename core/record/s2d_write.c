@@ -247,6 +247,8 @@ static void send_chunk(S2S2dWriter *writer, S2Output *output) {
 }
 
 void s2_s2d_start(S2S2dWriter *writer, S2Output *output, const S2Run *run) {
+  enum { FRAMES_AT_FIRST = 1024 };
+  s2_array_reserve(writer->frames, FRAMES_AT_FIRST);
   s2_s2d_put_header(&writer->chunk);
   if (run != NULL) {
     s2_s2d_put_run(&writer->chunk, run);
