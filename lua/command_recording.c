@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum { EXIT_WRONG_USAGE = 2 };
 
@@ -352,6 +353,12 @@ int s2_command_inspect(int argc, char **argv) {
   return status.code == S2_OK ? EXIT_SUCCESS : fail(EXIT_FAILURE, status.message);
 }
 
+static bool same_file(const char *a, const char *b) {
+  struct stat one, two;
+  return stat(a, &one) == 0 && stat(b, &two) == 0 && one.st_dev == two.st_dev &&
+         one.st_ino == two.st_ino;
+}
+
 static int convert(S2Replay *replay, const char *output) {
   S2Recorder *recorder = NULL;
   S2Status status = s2_recorder_open(output, &recorder);
@@ -422,7 +429,7 @@ int s2_command_replay(int argc, char **argv, const char *output, S2RunAgain *run
   int result = EXIT_SUCCESS;
   if (words.validate) {
     result = validate(replay, words.path, run);
-  } else if (output != NULL && strcmp(output, words.path) == 0) {
+  } else if (output != NULL && same_file(output, words.path)) {
     result = usage("a recording cannot be written over itself", output);
   } else if (output != NULL) {
     result = convert(replay, output);

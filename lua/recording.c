@@ -57,7 +57,8 @@ static S2Status open_recorder(S2LuaWorld *lw, const char *path, int every, int64
     }
     describe_run(session, every, recorder);
   }
-  S2LuaRecorder opened = {recorder, compared, lw->next_recorder + 1, every, 0};
+  S2LuaRecorder opened = {
+      .recorder = recorder, .compared = compared, .id = lw->next_recorder + 1, .every = every};
   S2Status status = record_frame(lw, &opened);
   if (status.code != S2_OK) {
     (void)s2_recorder_close(recorder);
@@ -123,12 +124,17 @@ void s2_lua_record_first(lua_State *L, S2LuaWorld *lw) {
 void s2_lua_record_step(lua_State *L, S2LuaWorld *lw) {
   for (int i = 0; i < lw->recorders.count; i++) {
     S2LuaRecorder *recorder = &lw->recorders.at[i];
-    if (++recorder->skipped < recorder->every) {
+    if (recorder->failed || ++recorder->skipped < recorder->every) {
       continue;
     }
     recorder->skipped = 0;
     S2Status status = record_frame(lw, recorder);
-    if (status.code != S2_OK) {
+    if (status.code == S2_IO) {
+      // The run goes on without it; closing tells of it again, and the command's exit status.
+      recorder->failed = true;
+      fflush(stdout);
+      fprintf(stderr, "sim2d: warning: the recording ends here: %s\n", status.message);
+    } else if (status.code != S2_OK) {
       (void)close_recorder(lw, i); // the first failure is the one to tell
       s2_lua_try(L, status);
     }
