@@ -96,7 +96,9 @@ typedef struct S2LuaRows S2LuaRows; // a recording of columns
 
 typedef struct S2LuaRecorder {
   S2Recorder *recorder; // or
-  S2LuaRows *rows;
+  S2LuaRows *rows;      // both NULL: a run is validated, nothing is written
+  bool compared;        // with the recording that is validated
+  bool failed;          // a frame could not be written
   int64_t id;
   int every, skipped; // steps a frame, steps since the last frame
 } S2LuaRecorder;

@@ -1,6 +1,7 @@
 // world:draw, world:record and --record.
 #include "binding.h"
 #include "drawing.h"
+#include "validate.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -17,23 +18,6 @@ enum { PATH_SIZE = 4096 }; // bytes, as long as paths get
 
 // ---- Recorders --------------------------------------------------------------------------------
 
-// What is said of the run: to be freed.
-static S2Run describe_run(lua_State *L) {
-  S2Run run = {0};
-  char seed[24];
-  snprintf(seed, sizeof seed, "%llu", (unsigned long long)s2_lua_session(L)->open.seed);
-  s2_run_add(&run, "sim2d", s2_version());
-  s2_run_add(&run, "seed", seed);
-  if (lua_getglobal(L, "arg") == LUA_TTABLE) {
-    if (lua_rawgeti(L, -1, 0) == LUA_TSTRING) {
-      s2_run_add(&run, "script", lua_tostring(L, -1));
-    }
-    lua_pop(L, 1);
-  }
-  lua_pop(L, 1);
-  return run;
-}
-
 static S2Status close_recorder(S2LuaWorld *lw, int at) {
   S2LuaRecorder *closed = &lw->recorders.at[at];
   S2Status status =
@@ -45,24 +29,61 @@ static S2Status close_recorder(S2LuaWorld *lw, int at) {
   return status;
 }
 
-// Opens a recorder and writes the present as its first frame.
+static S2Status record_frame(lua_State *L, S2LuaWorld *lw, const S2LuaRecorder *recorder) {
+  if (recorder->rows != NULL) {
+    return s2_lua_rows_add(L, lw, recorder->id);
+  }
+  if (recorder->recorder != NULL) {
+    return s2_recorder_frame(recorder->recorder, lw->world);
+  }
+  return recorder->compared ? s2_validator_frame(lw->session->open.validator, lw->world) : s2_ok();
+}
+
+// What is said of the run: to be freed.
+static S2Run describe_run(const S2Session *session, int every) {
+  S2Run run = {0};
+  char number[32];
+  s2_run_add(&run, "sim2d", s2_version());
+  s2_run_add(&run, "build", s2_build());
+  snprintf(number, sizeof number, "%llu", (unsigned long long)session->seed);
+  s2_run_add(&run, "seed", number);
+  if (session->run != NULL) {
+    s2_run_copy(&run, session->run);
+  }
+  snprintf(number, sizeof number, "%d", session->recordings);
+  s2_run_add(&run, "recording", number);
+  snprintf(number, sizeof number, "%d", every);
+  s2_run_add(&run, "every", number);
+  return run;
+}
+
+// Opens a recorder and writes the present as its first frame. When a run is validated nothing is
+// written: the recording in question is compared, others are left out.
 static S2Status open_recorder(lua_State *L, S2LuaWorld *lw, const char *path,
                               const S2RecordOptions *options, int every, int64_t *id) {
+  S2Session *session = &lw->session->open;
   S2Recorder *recorder = NULL;
-  S2Status status = s2_recorder_open_with(path, options, &recorder);
-  if (status.code != S2_OK) {
-    return status;
+  session->recordings++;
+  bool compared =
+      session->validator != NULL && s2_validator_wants(session->validator, session->recordings);
+  if (session->validator == NULL) {
+    S2Status status = s2_recorder_open_with(path, options, &recorder);
+    if (status.code != S2_OK) {
+      return status;
+    }
+    S2Run run = describe_run(session, every);
+    s2_recorder_run(recorder, &run);
+    s2_run_free(&run);
   }
-  S2Run run = describe_run(L);
-  s2_recorder_run(recorder, &run);
-  s2_run_free(&run);
-  status = s2_recorder_frame(recorder, lw->world);
+  S2LuaRecorder opened = {
+      .recorder = recorder, .compared = compared, .id = lw->next_recorder + 1, .every = every};
+  S2Status status = record_frame(L, lw, &opened);
   if (status.code != S2_OK) {
     (void)s2_recorder_close(recorder);
     return status;
   }
   *id = ++lw->next_recorder;
-  *s2_array_append(lw->recorders) = (S2LuaRecorder){recorder, NULL, *id, every, 0};
+  *s2_array_append(lw->recorders) = opened;
   return status;
 }
 
@@ -82,11 +103,11 @@ static S2Status open_rows(lua_State *L, S2LuaWorld *lw, const S2Keys *keys, cons
     return status;
   }
   *id = ++lw->next_recorder;
-  *s2_array_append(lw->recorders) = (S2LuaRecorder){NULL, rows, *id, every, 0};
+  *s2_array_append(lw->recorders) = (S2LuaRecorder){.rows = rows, .id = *id, .every = every};
   lua_getiuservalue(L, 1, S2_STORE_ROWS);
   lua_insert(L, -2);
   lua_rawseti(L, -2, *id);
-  S2Run run = describe_run(L);
+  S2Run run = describe_run(&lw->session->open, every);
   s2_lua_rows_run(rows, &run);
   s2_run_free(&run);
   // A function that raises ends the recording, of which nobody would hold the object.
@@ -168,13 +189,18 @@ void s2_lua_record_step(lua_State *L, S2LuaWorld *lw) {
   S2LuaRecorder *recorder = next_recorder(lw, 0);
   while (recorder != NULL) {
     int64_t id = recorder->id;
-    if (++recorder->skipped >= recorder->every) {
+    if (!recorder->failed && ++recorder->skipped >= recorder->every) {
       recorder->skipped = 0;
-      S2Status status = recorder->rows != NULL ? s2_lua_rows_add(L, lw, id)
-                                               : s2_recorder_frame(recorder->recorder, lw->world);
-      if (status.code != S2_OK) {
-        recorder = next_recorder(lw, id - 1);
-        if (recorder != NULL && recorder->id == id) {
+      S2Status status = record_frame(L, lw, recorder);
+      recorder = next_recorder(lw, id - 1);
+      bool there = recorder != NULL && recorder->id == id;
+      if (status.code == S2_IO && there) {
+        // The run goes on without it; closing tells of it again, and the command's exit status.
+        recorder->failed = true;
+        fflush(stdout);
+        fprintf(stderr, "sim2d: warning: the recording ends here: %s\n", status.message);
+      } else if (status.code != S2_OK) {
+        if (there) {
           (void)close_recorder(lw, (int)(recorder - lw->recorders.at)); // the first failure is told
         }
         s2_lua_try(L, status);

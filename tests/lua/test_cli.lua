@@ -279,8 +279,6 @@ end)
 test("what comes later says so", function()
   usage({ "--threads", "4" }, "--threads: not available yet")
   usage({ "--sandbox" }, "--sandbox: not available yet")
-  usage({ "replay", "x.s2d" }, "replay: not available yet")
-  usage({ "inspect", "x.s2d" }, "inspect: not available yet")
 end)
 
 test("--seed", function()
