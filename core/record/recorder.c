@@ -18,7 +18,9 @@ typedef enum Format { CSV, S2D, SVG, PNG, GIF, MP4, FORMATS } Format;
 
 struct S2Recorder {
   Format format;
-  S2RecordOptions options; // its lists are owned
+  S2RecordOptions options;
+  S2BodyId *trail_bodies; // owned lists of the options
+  double *strobe_times;
   S2Output output;
   char *path;         // owned
   S2Moment moment;    // of the last frame
@@ -86,9 +88,9 @@ S2Status s2_recorder_open_with(const char *path, const S2RecordOptions *options,
   S2Recorder *opened = s2_memory_take_zeroed(sizeof *opened);
   opened->format = (Format)format;
   opened->options = *used;
-  opened->options.trail_bodies =
+  opened->options.trail_bodies = opened->trail_bodies =
       copy_of(used->trail_bodies, sizeof(S2BodyId) * (size_t)used->trail_count);
-  opened->options.strobe_times =
+  opened->options.strobe_times = opened->strobe_times =
       copy_of(used->strobe_times, sizeof(double) * (size_t)used->strobe_count);
   if (is_picture(opened->format) && used->draw.width == 0) {
     opened->options.draw.width = s2_draw_options().width;
@@ -164,8 +166,8 @@ S2Status s2_recorder_close(S2Recorder *recorder) {
   s2_album_free(&recorder->album);
   s2_video_free(&recorder->video);
   s2_moment_free(&recorder->moment);
-  s2_memory_free((void *)(uintptr_t)recorder->options.trail_bodies);
-  s2_memory_free((void *)(uintptr_t)recorder->options.strobe_times);
+  s2_memory_free(recorder->trail_bodies);
+  s2_memory_free(recorder->strobe_times);
   s2_memory_free(recorder->path);
   s2_memory_free(recorder);
   return finished.code != S2_OK ? finished : closed;
