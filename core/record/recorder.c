@@ -112,6 +112,11 @@ S2Status s2_recorder_frame(S2Recorder *recorder, S2World *world) {
   if (time < recorder->options.from - LATE || time > recorder->options.to + LATE) {
     return s2_ok();
   }
+  if ((is_picture(recorder->format) &&
+       !s2_album_wants(&recorder->album, time, &recorder->options)) ||
+      (is_video(recorder->format) && !s2_video_wants(&recorder->video, time, &recorder->options))) {
+    return s2_ok(); // most steps lie between frames
+  }
   S2_TRY(s2_moment_capture(&recorder->moment, world));
   switch (recorder->format) {
   case CSV:
