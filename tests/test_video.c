@@ -1,4 +1,5 @@
-// Recordings that are seen: strobe pictures, trails, PNG files, videos through ffmpeg.
+// Recordings that are seen: strobe pictures, trails, PNG files, videos (through programs that stand
+// for ffmpeg; test_ffmpeg.c is about the real one).
 #include "files.h"
 
 #include "record/album.h"
@@ -373,31 +374,6 @@ static void test_ffmpeg_fails(void **state) {
   assert_true(access(in_directory("run.mp4"), F_OK) != 0); // half a video is none
 }
 
-static void test_real_ffmpeg(void **state) {
-  (void)state;
-  if (!has_cairo() || system("ffmpeg -version >/dev/null 2>&1") != 0) {
-    print_message("skipped: ffmpeg is not here\n");
-    skip();
-  }
-  S2RecordOptions options = s2_record_options();
-  options.draw.width = 121;
-  options.trails = S2_TRAILS_ALL;
-  must(record_video("real.gif", &options, 0.5));
-  size_t size = 0;
-  char *bytes = read_all(in_directory("real.gif"), &size);
-  assert_memory_equal(bytes, "GIF89a", 6);
-  s2_memory_free(bytes);
-  must(record_video("real.mp4", &options, 0.5));
-  bytes = read_all(in_directory("real.mp4"), &size);
-  assert_memory_equal(bytes + 4, "ftyp", 4);
-  s2_memory_free(bytes);
-  if (access("/dev/full", W_OK) == 0 && symlink("/dev/full", in_directory("full.gif")) == 0) {
-    S2Status status = record_video("full.gif", &options, 0.5);
-    assert_int_equal(status.code, S2_IO);
-    assert_non_null(strstr(status.message, "No space left on device"));
-  }
-}
-
 static void test_bad_options(void **state) {
   (void)state;
   S2Recorder *recorder = NULL;
@@ -430,8 +406,7 @@ int main(void) {
       cmocka_unit_test(test_trails),       cmocka_unit_test(test_title_dark_follow),
       cmocka_unit_test(test_far_anchor),   cmocka_unit_test(test_png),
       cmocka_unit_test(test_pixels),       cmocka_unit_test(test_frames),
-      cmocka_unit_test(test_ffmpeg_fails), cmocka_unit_test(test_real_ffmpeg),
-      cmocka_unit_test(test_bad_options),
+      cmocka_unit_test(test_ffmpeg_fails), cmocka_unit_test(test_bad_options),
   };
   return cmocka_run_group_tests(tests, set_up, remove_directory);
 }

@@ -53,18 +53,28 @@ static bool is_strobe(const S2RecordOptions *options) {
   return options->strobe_times != NULL || options->strobe_period > 0;
 }
 
-// Is the moment one of a strobe picture?
-static bool is_due(S2Album *album, const S2Moment *moment, const S2RecordOptions *options) {
-  if (options->strobe_times != NULL) {
-    bool due = false;
-    while (album->shown < options->strobe_count &&
-           moment->time >= options->strobe_times[album->shown] - LATE) {
-      album->shown++;
-      due = true;
-    }
-    return due;
+bool s2_album_wants(const S2Album *album, double time, const S2RecordOptions *options) {
+  if (!is_strobe(options) || options->trails != S2_TRAILS_NONE) {
+    return true;
   }
-  double passed = moment->time - album->start + LATE;
+  if (options->strobe_times != NULL) {
+    return album->shown < options->strobe_count &&
+           time >= options->strobe_times[album->shown] - LATE;
+  }
+  return album->count == 0 || time - album->start + LATE >= album->next * album->period;
+}
+
+// Is the moment one of a strobe picture? Then the next is a later one.
+static bool pass(S2Album *album, double time, const S2RecordOptions *options) {
+  if (options->strobe_times != NULL) {
+    int before = album->shown;
+    while (album->shown < options->strobe_count &&
+           time >= options->strobe_times[album->shown] - LATE) {
+      album->shown++;
+    }
+    return album->shown > before;
+  }
+  double passed = time - album->start + LATE;
   if (passed < album->next * album->period) {
     return false;
   }
@@ -86,7 +96,7 @@ S2Status s2_album_add(S2Album *album, const S2Moment *moment, const S2RecordOpti
     album->start = moment->time;
     album->period = options->strobe_period;
   }
-  if (is_due(album, moment, options)) {
+  if (pass(album, moment->time, options)) {
     s2_sweep_add(&album->sweep, moment);
     keep(album, moment);
     if (album->count == MOST_MOMENTS && options->strobe_times == NULL) {

@@ -16,6 +16,8 @@ typedef struct S2Album {
   S2Sweep sweep;
 } S2Album;
 
+// Is there use for a moment of this time?
+bool s2_album_wants(const S2Album *album, double time, const S2RecordOptions *options);
 // A moment that may be kept; its contents are copied.
 S2Status s2_album_add(S2Album *album, const S2Moment *moment, const S2RecordOptions *options);
 // S2_IO when no moment was kept.

@@ -139,6 +139,10 @@ S2Status s2_ffmpeg_end(S2Ffmpeg *ffmpeg) {
   if (quiet && (ended < 0 || (WIFEXITED(state) && WEXITSTATUS(state) == 0))) {
     return s2_ok();
   }
+  enum { INTERRUPTED = 255 }; // by Ctrl-C, which goes to it as well
+  if (quiet && ended > 0 && WIFEXITED(state) && WEXITSTATUS(state) == INTERRUPTED) {
+    return s2_error(S2_IO, "ffmpeg was interrupted");
+  }
   if (ended > 0 && WIFSIGNALED(state)) {
     return s2_error(S2_IO, "ffmpeg was ended by signal %d", WTERMSIG(state));
   }

@@ -44,6 +44,31 @@ static bool is_free(const Labels *labels, const Label *label) {
   return true;
 }
 
+// The middle of what can be seen of a body that does not move: that of a landscape is seldom in
+// sight. False: nothing is seen.
+static bool visible_middle(const S2Picture *picture, const S2MomentBody *body, S2Vec2 *middle) {
+  const S2SceneView *view = &picture->scene->view;
+  S2Pose pose = s2_pose(body->q[0], body->q[1], body->q[2]);
+  double lo_x = view->width, hi_x = 0, lo_y = view->height, hi_y = 0;
+  for (int i = 0; i < body->shape_count; i++) {
+    S2Shape shape = s2_moment_shape(picture->moment, body->first_shape + i);
+    double radius = shape.radius * view->scale;
+    for (int k = 0; k < shape.count; k++) {
+      S2Vec2 at = s2_view_pixel(view, s2_pose_point(pose, shape.vertices[k]));
+      lo_x = fmin(lo_x, at.x - radius);
+      hi_x = fmax(hi_x, at.x + radius);
+      lo_y = fmin(lo_y, at.y - radius);
+      hi_y = fmax(hi_y, at.y + radius);
+    }
+  }
+  lo_x = fmax(lo_x, 0);
+  hi_x = fmin(hi_x, view->width);
+  lo_y = fmax(lo_y, view->top);
+  hi_y = fmin(hi_y, view->height - view->bottom);
+  *middle = s2_vec2(0.5 * (lo_x + hi_x), 0.5 * (lo_y + hi_y));
+  return lo_x < hi_x && lo_y <= hi_y;
+}
+
 // Finds room for a name at its body or near it; a name without room is left out.
 static void place_name(S2Picture *picture, Labels *labels, const S2MomentBody *body) {
   static const double offsets[][2] = {{0, 0}, {0, -1}, {0, 1}, {1, 0}, {-1, 0}, {0, -2}, {0, 2}};
@@ -52,14 +77,13 @@ static void place_name(S2Picture *picture, Labels *labels, const S2MomentBody *b
   double lowest = view->height - view->bottom - 0.8 * size, highest = view->top + 0.8 * size;
   S2Vec2 at = s2_view_pixel(view, s2_vec2(body->q[1], body->q[2]));
   double left = 0.5 * width + 0.4 * size, right = view->width - left;
-  if (!isfinite(at.x) || !isfinite(at.y) || left > right) {
+  if (body->type == S2_STATIC && !visible_middle(picture, body, &at)) {
     return;
   }
   bool seen = at.x >= 0 && at.x <= view->width && at.y >= view->top && at.y <= lowest + size;
-  if (!seen && body->type != S2_STATIC) {
+  if (!seen || left > right) {
     return;
   }
-  // The middle of a landscape is seldom in sight: its name goes to what is.
   for (size_t i = 0; i < sizeof offsets / sizeof offsets[0]; i++) {
     Label label = {.width = width, .height = 1.2 * size};
     double aside = offsets[i][0] * (0.5 * width + size);

@@ -37,17 +37,21 @@ static double shown_side(const S2Moment *moment, const S2MomentContact *contact)
 
 static void draw_impulse(S2Picture *picture, S2Vec2 at, S2Vec2 impulse, double largest,
                          uint32_t color) {
-  double longest = fmin(fmax(ARROW_BODIES * picture->body_size, ARROW_SHORTEST * picture->unit),
+  // Among grains arrows are short, too, or nothing else would be seen.
+  double grain = fmax(1.2 * picture->body_size, 10 * picture->unit);
+  double shortest = fmin(ARROW_SHORTEST * picture->unit, grain);
+  double halo = fmin(1.6 * picture->unit, 0.06 * picture->body_size);
+  double longest = fmin(fmax(ARROW_BODIES * picture->body_size, shortest),
                         ARROW_PART * fmin(picture->scene->view.width, picture->scene->view.height));
   double size = s2_length(impulse);
   if (!(size > S2_ARROW_THRESHOLD * largest)) {
     return;
   }
-  double length = fmax(longest * size / largest, ARROW_STUB * picture->unit);
-  double width = fmin(fmax(longest / 22, 1.1 * picture->unit), 2.6 * picture->unit);
-  s2_scene_arrow(
-      picture->scene, at, s2_scale(length / size, impulse), width,
-      (S2Paint){.fill = color, .stroke = picture->theme->halo, .width = 1.6 * picture->unit});
+  double length = fmax(longest * size / largest, fmin(ARROW_STUB * picture->unit, 0.4 * shortest));
+  double width =
+      fmin(fmax(longest / 22, fmin(1.1 * picture->unit, longest / 14)), 2.6 * picture->unit);
+  s2_scene_arrow(picture->scene, at, s2_scale(length / size, impulse), width,
+                 (S2Paint){.fill = color, .stroke = picture->theme->halo, .width = halo});
 }
 
 void s2_picture_contacts(S2Picture *picture) {

@@ -39,7 +39,7 @@ typedef struct S2Picture {
 uint32_t s2_picture_color(const S2Picture *picture, uint32_t color);
 
 // Impulses below this part of the largest get no arrow.
-#define S2_ARROW_THRESHOLD 1e-3
+#define S2_ARROW_THRESHOLD 1e-2
 double s2_picture_largest_impulse(const S2Moment *moment);
 
 // Marks on top of the bodies.

@@ -21,7 +21,9 @@ typedef enum Format { CSV, NPZ, HDF5, S2D, HTML, SVG, PNG, GIF, MP4, FORMATS } F
 
 struct S2Recorder {
   Format format;
-  S2RecordOptions options; // its lists are owned
+  S2RecordOptions options;
+  S2BodyId *trail_bodies; // owned lists of the options
+  double *strobe_times;
   bool started;
   S2Run run;
   S2Output output;
@@ -111,9 +113,9 @@ S2Status s2_recorder_open_with(const char *path, const S2RecordOptions *options,
   S2Recorder *opened = s2_memory_take_zeroed(sizeof *opened);
   opened->format = (Format)format;
   opened->options = *used;
-  opened->options.trail_bodies =
+  opened->options.trail_bodies = opened->trail_bodies =
       copy_of(used->trail_bodies, sizeof(S2BodyId) * (size_t)used->trail_count);
-  opened->options.strobe_times =
+  opened->options.strobe_times = opened->strobe_times =
       copy_of(used->strobe_times, sizeof(double) * (size_t)used->strobe_count);
   if (is_picture(opened->format) && used->draw.width == 0) {
     opened->options.draw.width = s2_draw_options().width;
@@ -204,8 +206,14 @@ static S2Status write_moment(S2Recorder *recorder, const S2Moment *moment) {
   return s2_output_flush(&recorder->output);
 }
 
+// Most steps lie between the frames of a picture or video.
 static bool is_wanted(const S2Recorder *recorder, double time) {
-  return time >= recorder->options.from - LATE && time <= recorder->options.to + LATE;
+  if (time < recorder->options.from - LATE || time > recorder->options.to + LATE) {
+    return false;
+  } else if (is_picture(recorder->format)) {
+    return s2_album_wants(&recorder->album, time, &recorder->options);
+  }
+  return !is_video(recorder->format) || s2_video_wants(&recorder->video, time, &recorder->options);
 }
 
 S2Status s2_recorder_frame(S2Recorder *recorder, S2World *world) {
@@ -270,8 +278,8 @@ S2Status s2_recorder_close(S2Recorder *recorder) {
   s2_video_free(&recorder->video);
   s2_run_free(&recorder->run);
   s2_moment_free(&recorder->moment);
-  s2_memory_free((void *)(uintptr_t)recorder->options.trail_bodies);
-  s2_memory_free((void *)(uintptr_t)recorder->options.strobe_times);
+  s2_memory_free(recorder->trail_bodies);
+  s2_memory_free(recorder->strobe_times);
   s2_memory_free(recorder->path);
   s2_memory_free(recorder);
   return finished.code != S2_OK ? finished : closed;

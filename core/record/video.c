@@ -18,14 +18,22 @@ S2Status s2_video_open(S2Video *video, bool gif) {
   return s2_ffmpeg_available();
 }
 
+bool s2_video_wants(const S2Video *video, double time, const S2RecordOptions *options) {
+  if (options->trails != S2_TRAILS_NONE || video->shown_from.count == 0) {
+    return true;
+  }
+  double frame = floor((time - video->start) * options->fps / options->speed + EARLY);
+  return frame >= (double)video->frames || frame < (double)(video->frames - 1);
+}
+
 S2Status s2_video_add(S2Video *video, const S2Moment *moment, const S2RecordOptions *options) {
   s2_trails_add(&video->trails, moment, options);
-  double rate = options->fps / options->speed; // frames a second of the world
   bool first = video->shown_from.count == 0;
   if (first) {
     video->start = moment->time;
   }
-  double frame = floor((moment->time - video->start) * rate + EARLY);
+  double rate = options->fps / options->speed; // frames a second of the world
+  double frame = floor((moment->time - video->start) * options->fps / options->speed + EARLY);
   if (!first && frame < (double)(video->frames - 1)) {
     // Time went back, to a snapshot: the video goes on.
     video->start = moment->time - (double)video->frames / rate;

@@ -19,6 +19,8 @@ typedef struct S2Video {
 
 // Are the tools there? S2_IO when not.
 S2Status s2_video_open(S2Video *video, bool gif);
+// Is there use for a moment of this time?
+bool s2_video_wants(const S2Video *video, double time, const S2RecordOptions *options);
 S2Status s2_video_add(S2Video *video, const S2Moment *moment, const S2RecordOptions *options);
 // Makes the file.
 S2Status s2_video_write(S2Video *video, const char *path, const S2RecordOptions *options);

@@ -31,6 +31,7 @@ enum {
 #define STRAY_PART     0.25
 enum { SMALLEST_CROWD = 5 };
 #define PADDING 0.05 // of the extent
+#define LONELY  2.0  // sizes of a body: a picture of one with nothing near is that large
 // m: extent of a picture of a single point, half of it to each side.
 #define POINT_EXTENT 2.0
 // Finite, but too far away to take differences with: such bodies are not fitted.
@@ -282,6 +283,9 @@ static S2Box fitted_box(const S2Sweep *sweep, const S2Moment *moment) {
   S2Box box = moving_box(sweep, &size);
   if (!box_is_empty(box)) {
     box = context(moment, box, size);
+    if (extent(box) < LONELY * size) {
+      box = box_grown(box, 0.5 * (LONELY * size - extent(box)));
+    }
   } else {
     box = everything(moment);
     if (!box_is_empty(box)) {
@@ -298,7 +302,8 @@ static S2Box fitted_box(const S2Sweep *sweep, const S2Moment *moment) {
 }
 
 double s2_view_unit(int width) {
-  return fmin(fmax(sqrt(width / 800.0), 0.7), 2.5);
+  // Small pictures keep letters that can be read, as long as there is room for them.
+  return fmin(fmax(sqrt(width / 800.0), fmin(0.85, width / 450.0)), 2.5);
 }
 
 // Grows the box to the nearest allowed height over width, and makes room for the title above and
