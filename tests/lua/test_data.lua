@@ -382,6 +382,53 @@ test("a function may close its own recording, and the world goes on", function()
   eq(#sim.data.load(path "other.csv").time, 11)
 end)
 
+test("a recording started by a function begins once", function()
+  local world, inner = scene(), nil
+  ok(world:record(path "outer.csv", { columns = { f = function(_, t)
+    if t > 0.01 and not inner then inner = ok(world:record(path "inner.csv", { columns = { "cart.x" } })) end
+    return t
+  end } }))
+  world:step(4)
+  eq(inner:close(), true)
+  near(sim.data.load(path "inner.csv").time:table(), { 2 / 120, 3 / 120, 4 / 120 })
+end)
+
+test("columns in a gradient call hold plain numbers", function()
+  local world = scene()
+  local slope = sim.grad(function(v)
+    world.bodies.cart.velocity = { v, 0 }
+    local recording = ok(world:record(path "tracked.csv", { columns = { "cart.x", x = function(w)
+      return w.bodies.cart.x
+    end } }))
+    world:step(3)
+    eq(recording:close(), true)
+    return world.bodies.cart.x
+  end, 0.5)
+  ok(slope > 0)
+  local data = sim.data.load(path "tracked.csv")
+  eq(data.x == data["cart.x"], true)
+  ok(data.x[4] > data.x[1])
+end)
+
+test("a full disk is told, and the world goes on", function()
+  local full = path "full.csv"
+  if not os.execute("test -w /dev/full && ln -s /dev/full " .. full) then skip "there is no /dev/full" end
+  local world = scene()
+  for _, options in ipairs { {}, { columns = { "cart.x" } } } do
+    local recording, message = world:record(full, options)
+    eq(recording, nil)
+    ok(message:find "No space left", message)
+  end
+  local arrays = path "full-run.npz"
+  os.execute("ln -s /dev/full " .. arrays)
+  local recording = ok(world:record(arrays))
+  world:step(100)
+  local done, message = recording:close()
+  eq(done, nil)
+  ok(message:find "No space left", message)
+  near(world.time, 100 / 120)
+end)
+
 test("a body that is gone leaves nan", function()
   local world = scene()
   local recording = ok(world:record(path "gone.npz", { columns = { "pole.x" } }))
