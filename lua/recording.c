@@ -1,5 +1,6 @@
 // world:draw, world:record and --record.
 #include "binding.h"
+#include "validate.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -17,19 +18,20 @@ enum { PATH_SIZE = 4096 }; // bytes, as long as paths get
 // ---- Recorders --------------------------------------------------------------------------------
 
 // What is said of the run: to be freed.
-static S2Run describe_run(lua_State *L) {
+static S2Run describe_run(const S2Session *session, int every) {
   S2Run run = {0};
-  char seed[24];
-  snprintf(seed, sizeof seed, "%llu", (unsigned long long)s2_lua_session(L)->open.seed);
+  char number[32];
   s2_run_add(&run, "sim2d", s2_version());
-  s2_run_add(&run, "seed", seed);
-  if (lua_getglobal(L, "arg") == LUA_TTABLE) {
-    if (lua_rawgeti(L, -1, 0) == LUA_TSTRING) {
-      s2_run_add(&run, "script", lua_tostring(L, -1));
-    }
-    lua_pop(L, 1);
+  s2_run_add(&run, "build", s2_build());
+  snprintf(number, sizeof number, "%llu", (unsigned long long)session->seed);
+  s2_run_add(&run, "seed", number);
+  if (session->run != NULL) {
+    s2_run_copy(&run, session->run);
   }
-  lua_pop(L, 1);
+  snprintf(number, sizeof number, "%d", session->recordings);
+  s2_run_add(&run, "recording", number);
+  snprintf(number, sizeof number, "%d", every);
+  s2_run_add(&run, "every", number);
   return run;
 }
 
@@ -54,24 +56,39 @@ static S2Status close_recorder(S2LuaWorld *lw, int at) {
   return status;
 }
 
-// Opens a recorder and writes the present as its first frame.
-static S2Status open_recorder(lua_State *L, S2LuaWorld *lw, const char *path, int every,
-                              int64_t *id) {
-  S2Recorder *recorder = NULL;
-  S2Status status = s2_recorder_open(path, &recorder);
-  if (status.code != S2_OK) {
-    return status;
+static S2Status record_frame(S2LuaWorld *lw, const S2LuaRecorder *recorder) {
+  if (recorder->recorder != NULL) {
+    return s2_recorder_frame(recorder->recorder, lw->world);
   }
-  S2Run run = describe_run(L);
-  s2_recorder_run(recorder, &run);
-  s2_run_free(&run);
-  status = s2_recorder_frame(recorder, lw->world);
+  return recorder->compared ? s2_validator_frame(lw->session->open.validator, lw->world) : s2_ok();
+}
+
+// Opens a recorder and writes the present as its first frame. When a run is validated nothing is
+// written: the recording in question is compared, others are left out.
+static S2Status open_recorder(S2LuaWorld *lw, const char *path, int every, int64_t *id) {
+  S2Session *session = &lw->session->open;
+  S2Recorder *recorder = NULL;
+  session->recordings++;
+  bool compared =
+      session->validator != NULL && s2_validator_wants(session->validator, session->recordings);
+  if (session->validator == NULL) {
+    S2Status status = s2_recorder_open(path, &recorder);
+    if (status.code != S2_OK) {
+      return status;
+    }
+    S2Run run = describe_run(session, every);
+    s2_recorder_run(recorder, &run);
+    s2_run_free(&run);
+  }
+  S2LuaRecorder opened = {
+      .recorder = recorder, .compared = compared, .id = lw->next_recorder + 1, .every = every};
+  S2Status status = record_frame(lw, &opened);
   if (status.code != S2_OK) {
     (void)s2_recorder_close(recorder);
     return status;
   }
   *id = ++lw->next_recorder;
-  *s2_array_append(lw->recorders) = (S2LuaRecorder){recorder, NULL, *id, every, 0};
+  *s2_array_append(lw->recorders) = opened;
   return status;
 }
 
@@ -92,16 +109,19 @@ static int add_first(lua_State *L) {
 static S2Status open_rows(lua_State *L, S2LuaWorld *lw, const S2Keys *keys, const char *path,
                           int every, int64_t *id) {
   S2Status status;
-  S2LuaRows *rows = s2_lua_rows_read(L, lw, keys, path, &status);
+  S2Session *session = &lw->session->open;
+  session->recordings++;
+  bool written = session->validator == NULL;
+  S2LuaRows *rows = s2_lua_rows_read(L, lw, keys, written ? path : NULL, &status);
   if (rows == NULL) {
     return status;
   }
   *id = ++lw->next_recorder;
-  *s2_array_append(lw->recorders) = (S2LuaRecorder){NULL, rows, *id, every, 0};
+  *s2_array_append(lw->recorders) = (S2LuaRecorder){.rows = rows, .id = *id, .every = every};
   lua_getiuservalue(L, 1, S2_STORE_ROWS);
   lua_insert(L, -2);
   lua_rawseti(L, -2, *id);
-  S2Run run = describe_run(L);
+  S2Run run = describe_run(session, every);
   s2_lua_rows_run(rows, &run);
   s2_run_free(&run);
   // What fails here ends the recording, of which nobody would hold the object.
@@ -158,7 +178,7 @@ void s2_lua_record_first(lua_State *L, S2LuaWorld *lw) {
   if (session->record_path != NULL) {
     int64_t id;
     numbered(session->record_path, session->worlds, path);
-    s2_lua_try(L, open_recorder(L, lw, path, 1, &id));
+    s2_lua_try(L, open_recorder(lw, path, 1, &id));
   }
   if (session->dump_directory != NULL) {
     numbered(session->dump_directory, session->worlds, path);
@@ -179,21 +199,33 @@ static S2LuaRecorder *next_recorder(S2LuaWorld *lw, int64_t id) {
   return NULL;
 }
 
+// The run goes on without a recording that cannot be written; closing tells of it again, and the
+// command's exit status.
+static void record_failed(lua_State *L, S2LuaWorld *lw, int64_t id, S2Status status) {
+  int at = place_of(lw, id);
+  if (status.code == S2_IO && at >= 0) {
+    lw->recorders.at[at].failed = true;
+    fflush(stdout);
+    fprintf(stderr, "sim2d: warning: the recording ends here: %s\n", status.message);
+    return;
+  }
+  if (at >= 0) {
+    (void)close_recorder(lw, at); // the first failure is the one to tell
+  }
+  s2_lua_try(L, status);
+}
+
 void s2_lua_record_step(lua_State *L, S2LuaWorld *lw) {
   int64_t last = lw->next_recorder; // what a function starts now has this frame already
   S2LuaRecorder *recorder = next_recorder(lw, 0);
   while (recorder != NULL && recorder->id <= last) {
     int64_t id = recorder->id;
-    if (++recorder->skipped >= recorder->every) {
+    if (!recorder->failed && ++recorder->skipped >= recorder->every) {
       recorder->skipped = 0;
-      S2Status status = recorder->rows != NULL ? s2_lua_rows_add(L, lw, id)
-                                               : s2_recorder_frame(recorder->recorder, lw->world);
+      S2Status status =
+          recorder->rows != NULL ? s2_lua_rows_add(L, lw, id) : record_frame(lw, recorder);
       if (status.code != S2_OK) {
-        int at = place_of(lw, id);
-        if (at >= 0) {
-          (void)close_recorder(lw, at); // the first failure is the one to tell
-        }
-        s2_lua_try(L, status);
+        record_failed(L, lw, id, status);
       }
     }
     recorder = next_recorder(lw, id);
@@ -281,7 +313,7 @@ static int world_record(lua_State *L) {
     return s2_keys_fail(&keys, "units", "only with `columns`; other recordings have their units");
   }
   S2Status status = columns ? open_rows(L, lw, &keys, path, (int)every, &recording->id)
-                            : open_recorder(L, lw, path, (int)every, &recording->id);
+                            : open_recorder(lw, path, (int)every, &recording->id);
   lua_settop(L, top);
   return status.code == S2_OK ? 1 : result(L, status);
 }

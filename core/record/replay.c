@@ -362,8 +362,9 @@ static bool read_chunk(S2Replay *replay, off_t offset, Chunk *chunk) {
   if (fread(replay->contents, 1, size, replay->file) != size) {
     return false;
   }
-  uint64_t hash = s2_s2d_hash(S2_S2D_HASH_START, header, 8);
-  hash = s2_s2d_hash(hash, replay->contents, size);
+  uint64_t (*sum)(uint64_t, const unsigned char *, size_t) =
+      replay->version > 3 ? s2_s2d_hash_words : s2_s2d_hash;
+  uint64_t hash = sum(sum(S2_S2D_HASH_START, header, 8), replay->contents, size);
   *chunk = (Chunk){.kind = (S2S2dChunk)s2_s2d_get32(header), .offset = offset, .size = size};
   return hash == s2_s2d_get64(header + 8);
 }

@@ -6,16 +6,13 @@
 #include "base/array.h"
 #include "base/status.h"
 
-// Keys in use, those marked * possibly more than once, in order:
-//   sim2d, build      version; commit and compiler
-//   script            path; "" or none: the run had none
-//   script_hash       FNV-1a of the file, 16 hexadecimal digits
-//   code*             of -e
-//   argument*         behind the script
-//   seed, dt, solver  as decimal numbers and names; dt and solver only where the command set them
-//   option*           others of the command ("--strict"; "--record run.s2d" as two of them)
-//   recording         which one of the run, from 1
-//   every             steps from one frame to the next
+// Keys in use:
+//   sim2d, build   version; commit and compiler
+//   seed           of sim.random
+//   word           of the command line, one entry each, in order; none: not run by the command
+//   script         which of them is the script
+//   recording      which one of the run it is, from 1
+//   every          steps from one frame to the next
 typedef struct S2RunEntry {
   char *key, *value; // owned
 } S2RunEntry;

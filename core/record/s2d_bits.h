@@ -79,7 +79,7 @@ static inline void s2_s2d_code_bits(S2S2dBits *bits, uint32_t *value, int count)
 }
 
 static inline void s2_s2d_code_flag(S2S2dBits *bits, bool *flag) {
-  uint32_t value = *flag;
+  uint32_t value = bits->writing && *flag;
   s2_s2d_code_bits(bits, &value, 1);
   *flag = value != 0;
 }

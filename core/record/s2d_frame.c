@@ -172,6 +172,7 @@ static void start_again(S2S2dPast *past, const S2Moment *moment) {
   memset(past->key_length, 0, sizeof past->key_length);
   memset(past->fresh_length, 0, sizeof past->fresh_length);
   past->contacts.count = past->contacts_next.count = 0;
+  s2_array_reserve(past->contacts, moment->contacts.count);
   s2_array_reserve(past->bodies, moment->bodies.count);
   s2_array_reserve(past->joints, moment->joints.count);
   s2_array_reserve(past->channels, moment->channels.count);
@@ -486,6 +487,9 @@ static void code_plain_numbers(S2S2dBits *bits, S2S2dPast *past, S2Moment *momen
   past->contacts_next.count = 0;
   for (int i = 0; i < moment->contacts.count; i++) {
     S2MomentContact *contact = &moment->contacts.at[i];
+    if (!bits->writing) {
+      *contact = (S2MomentContact){0};
+    }
     uint32_t a = (uint32_t)contact->a, b = (uint32_t)contact->b;
     s2_s2d_code_bits(bits, &a, 32);
     s2_s2d_code_bits(bits, &b, 32);

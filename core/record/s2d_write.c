@@ -189,8 +189,8 @@ static S2Status chunk_end(S2S2dBytes *bytes, size_t start, S2S2dChunk kind) {
   }
   s2_s2d_set32(at, (uint32_t)kind);
   s2_s2d_set32(at + 4, (uint32_t)size);
-  uint64_t hash = s2_s2d_hash(S2_S2D_HASH_START, at, 8);
-  hash = s2_s2d_hash(hash, at + S2_S2D_CHUNK_HEADER, size);
+  uint64_t hash = s2_s2d_hash_words(S2_S2D_HASH_START, at, 8);
+  hash = s2_s2d_hash_words(hash, at + S2_S2D_CHUNK_HEADER, size);
   s2_s2d_set64(at + 8, hash);
   return s2_ok();
 }
@@ -247,6 +247,8 @@ static void send_chunk(S2S2dWriter *writer, S2Output *output) {
 }
 
 void s2_s2d_start(S2S2dWriter *writer, S2Output *output, const S2Run *run) {
+  enum { FRAMES_AT_FIRST = 1024 };
+  s2_array_reserve(writer->frames, FRAMES_AT_FIRST);
   s2_s2d_put_header(&writer->chunk);
   if (run != NULL) {
     s2_s2d_put_run(&writer->chunk, run);

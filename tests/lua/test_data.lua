@@ -301,11 +301,11 @@ print(d["energy"].shape, np.array_equal(d["energy"][:, :2].sum(axis=1), d["energ
 print(d["contacts"].sum() == len(d["contact_frame"]), d["contact_sliding"].dtype, d["contact_bodies"].shape[1])
 f = d["contact_frame"]
 print(np.array_equal(np.bincount(f, minlength=len(t)), d["contacts"]))
-print(dict(d["units"])["q"], dict(d["units"])["contact_impulse"], sorted(dict(d["run"])))
+print(dict(d["units"])["q"], dict(d["units"])["contact_impulse"], {"sim2d", "script", "seed"} <= set(dict(d["run"])))
 print(float(q[-1, 1, 1]).hex(), float(v[-1, 2, 0]).hex())
 ]==]
   eq(said, "(11, 4, 3) (11, 4, 3) float64 ['floor', 'cart', 'pole', 'späť'] int64\n[4, 4, 4] False\nTrue\n"
-    .. "(11, 3) True\nTrue bool 2\nTrue\nrad, m, m N s ['script', 'seed', 'sim2d']\n"
+    .. "(11, 3) True\nTrue bool 2\nTrue\nrad, m, m N s True\n"
     .. numpy(("print(float('%.17g').hex(), float('%.17g').hex())"):format(cart.x, pole.omega)))
 end)
 
