@@ -459,6 +459,32 @@ error "the end"
   eq(sim.data.load(path "all-2.npz").q.shape, { 21, 3 })
 end)
 
+test("recordings become arrays, and a validated run writes no columns", function()
+  write_file("noise.lua", [[
+local sim = require "sim2d"
+local world = sim.world {}
+world:circle { name = "ball", radius = 1 }
+world:record("noise.csv", { columns = { noise = function(w)
+  w.bodies.ball:apply_torque(sim.random.uniform())
+  return 1
+end } })
+world:step(10)
+]])
+  local function command(words)
+    return os.execute(("cd %s && '%s' %s >out 2>err"):format(FOLDER, SIM2D, words))
+  end
+  ok(command "--record noise.s2d --seed 3 noise.lua")
+  eq(#sim.data.load(path "noise.csv").time, 11)
+  os.remove(path "noise.csv")
+  ok(command "replay --validate noise.s2d", read_file "err")
+  eq(io.open(path "noise.csv"), nil)
+  ok(command "replay noise.s2d noise.npz", read_file "err")
+  local data, about = sim.data.load(path "noise.npz")
+  eq(data.q.shape, { 11, 3 })
+  eq(about.run.seed, "3")
+  ok(data.energy[{ 11, 1 }] > 0)
+end)
+
 test("a killed run leaves whole rows of .csv", function()
   write_file("killed.lua", [[
 local sim = require "sim2d"
