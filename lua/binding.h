@@ -95,10 +95,10 @@ typedef enum S2Phase {
 typedef struct S2LuaRows S2LuaRows; // a recording of columns
 
 typedef struct S2LuaRecorder {
-  S2Recorder *recorder; // or rows; both NULL: a run is validated, nothing is written
-  S2LuaRows *rows;
-  bool compared; // with the recording that is validated
-  bool failed;   // a frame could not be written
+  S2Recorder *recorder; // or
+  S2LuaRows *rows;      // both NULL: a run is validated, nothing is written
+  bool compared;        // with the recording that is validated
+  bool failed;          // a frame could not be written
   int64_t id;
   int every, skipped; // steps a frame, steps since the last frame
 } S2LuaRecorder;
@@ -315,8 +315,8 @@ void s2_lua_open_recording(lua_State *L);
 S2LuaRows *s2_lua_rows_find(S2LuaWorld *lw, int64_t id); // NULL: closed
 
 // record_columns.c
-// Opens what the key `columns` asks for and pushes its functions; NULL: the status says why. Without a
-// path nothing is written.
+// Opens what the key `columns` asks for and pushes its functions; NULL: the status says why.
+// Without a path nothing is written.
 S2LuaRows *s2_lua_rows_read(lua_State *L, S2LuaWorld *lw, const S2Keys *keys, const char *path,
                             S2Status *status);
 void s2_lua_rows_run(S2LuaRows *rows, const S2Run *run);

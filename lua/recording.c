@@ -1,5 +1,6 @@
 // world:draw, world:record and --record.
 #include "binding.h"
+#include "drawing.h"
 #include "validate.h"
 
 #include <errno.h>
@@ -16,24 +17,6 @@ typedef struct Recording {
 enum { PATH_SIZE = 4096 }; // bytes, as long as paths get
 
 // ---- Recorders --------------------------------------------------------------------------------
-
-// What is said of the run: to be freed.
-static S2Run describe_run(const S2Session *session, int every) {
-  S2Run run = {0};
-  char number[32];
-  s2_run_add(&run, "sim2d", s2_version());
-  s2_run_add(&run, "build", s2_build());
-  snprintf(number, sizeof number, "%llu", (unsigned long long)session->seed);
-  s2_run_add(&run, "seed", number);
-  if (session->run != NULL) {
-    s2_run_copy(&run, session->run);
-  }
-  snprintf(number, sizeof number, "%d", session->recordings);
-  s2_run_add(&run, "recording", number);
-  snprintf(number, sizeof number, "%d", every);
-  s2_run_add(&run, "every", number);
-  return run;
-}
 
 // -1: it is closed.
 static int place_of(const S2LuaWorld *lw, int64_t id) {
@@ -56,23 +39,45 @@ static S2Status close_recorder(S2LuaWorld *lw, int at) {
   return status;
 }
 
-static S2Status record_frame(S2LuaWorld *lw, const S2LuaRecorder *recorder) {
+static S2Status record_frame(lua_State *L, S2LuaWorld *lw, const S2LuaRecorder *recorder) {
+  if (recorder->rows != NULL) {
+    return s2_lua_rows_add(L, lw, recorder->id);
+  }
   if (recorder->recorder != NULL) {
     return s2_recorder_frame(recorder->recorder, lw->world);
   }
   return recorder->compared ? s2_validator_frame(lw->session->open.validator, lw->world) : s2_ok();
 }
 
+// What is said of the run: to be freed.
+static S2Run describe_run(const S2Session *session, int every) {
+  S2Run run = {0};
+  char number[32];
+  s2_run_add(&run, "sim2d", s2_version());
+  s2_run_add(&run, "build", s2_build());
+  snprintf(number, sizeof number, "%llu", (unsigned long long)session->seed);
+  s2_run_add(&run, "seed", number);
+  if (session->run != NULL) {
+    s2_run_copy(&run, session->run);
+  }
+  snprintf(number, sizeof number, "%d", session->recordings);
+  s2_run_add(&run, "recording", number);
+  snprintf(number, sizeof number, "%d", every);
+  s2_run_add(&run, "every", number);
+  return run;
+}
+
 // Opens a recorder and writes the present as its first frame. When a run is validated nothing is
 // written: the recording in question is compared, others are left out.
-static S2Status open_recorder(S2LuaWorld *lw, const char *path, int every, int64_t *id) {
+static S2Status open_recorder(lua_State *L, S2LuaWorld *lw, const char *path,
+                              const S2RecordOptions *options, int every, int64_t *id) {
   S2Session *session = &lw->session->open;
   S2Recorder *recorder = NULL;
   session->recordings++;
   bool compared =
       session->validator != NULL && s2_validator_wants(session->validator, session->recordings);
   if (session->validator == NULL) {
-    S2Status status = s2_recorder_open(path, &recorder);
+    S2Status status = s2_recorder_open_with(path, options, &recorder);
     if (status.code != S2_OK) {
       return status;
     }
@@ -82,7 +87,7 @@ static S2Status open_recorder(S2LuaWorld *lw, const char *path, int every, int64
   }
   S2LuaRecorder opened = {
       .recorder = recorder, .compared = compared, .id = lw->next_recorder + 1, .every = every};
-  S2Status status = record_frame(lw, &opened);
+  S2Status status = record_frame(L, lw, &opened);
   if (status.code != S2_OK) {
     (void)s2_recorder_close(recorder);
     return status;
@@ -178,7 +183,7 @@ void s2_lua_record_first(lua_State *L, S2LuaWorld *lw) {
   if (session->record_path != NULL) {
     int64_t id;
     numbered(session->record_path, session->worlds, path);
-    s2_lua_try(L, open_recorder(lw, path, 1, &id));
+    s2_lua_try(L, open_recorder(L, lw, path, NULL, 1, &id));
   }
   if (session->dump_directory != NULL) {
     numbered(session->dump_directory, session->worlds, path);
@@ -222,8 +227,7 @@ void s2_lua_record_step(lua_State *L, S2LuaWorld *lw) {
     int64_t id = recorder->id;
     if (!recorder->failed && ++recorder->skipped >= recorder->every) {
       recorder->skipped = 0;
-      S2Status status =
-          recorder->rows != NULL ? s2_lua_rows_add(L, lw, id) : record_frame(lw, recorder);
+      S2Status status = record_frame(L, lw, recorder);
       if (status.code != S2_OK) {
         record_failed(L, lw, id, status);
       }
@@ -262,30 +266,12 @@ static const char *check_path(lua_State *L) {
 }
 
 static int world_draw(lua_State *L) {
-  static const char *const names[] = {"width", "contacts", "joints", "names",
-                                      "fit",   "lo",       "hi",     NULL};
-  enum { MAX_WIDTH = 100000 }; // pixels; more is a slip
   S2LuaWorld *lw = s2_lua_world(L, 1);
   lua_settop(L, 3);
   const char *path = check_path(L);
-  S2Keys keys = s2_keys_open(L, 3, true, names, NULL, 0);
+  S2Keys keys = s2_keys_open(L, 3, true, s2_lua_draw_keys, NULL, 0);
   S2DrawOptions options = s2_draw_options();
-  int64_t width = options.width;
-  s2_keys_integer(&keys, "width", 1, MAX_WIDTH, &width);
-  options.width = (int)width;
-  s2_keys_boolean(&keys, "contacts", &options.contacts);
-  s2_keys_boolean(&keys, "joints", &options.joints);
-  s2_keys_boolean(&keys, "names", &options.names);
-  bool has_lo = s2_keys_vec2(&keys, "lo", &options.lo);
-  bool has_hi = s2_keys_vec2(&keys, "hi", &options.hi);
-  if (has_lo != has_hi) {
-    return s2_keys_fail(&keys, has_lo ? "lo" : "hi", "lo and hi are expected together");
-  }
-  if (has_lo && (options.lo.x >= options.hi.x || options.lo.y >= options.hi.y)) {
-    return s2_keys_fail(&keys, "hi", "a corner above and right of lo expected");
-  }
-  options.fit = !has_lo;
-  s2_keys_boolean(&keys, "fit", &options.fit);
+  s2_lua_draw_options(&keys, lw, &options);
   S2Status status = s2_world_draw(lw->world, path, &options);
   if (status.code != S2_OK) {
     return result(L, status);
@@ -295,11 +281,12 @@ static int world_draw(lua_State *L) {
 }
 
 static int world_record(lua_State *L) {
-  static const char *const names[] = {"every", "columns", "units", NULL};
   S2LuaWorld *lw = s2_lua_world(L, 1);
   lua_settop(L, 3);
   const char *path = check_path(L);
-  S2Keys keys = s2_keys_open(L, 3, true, names, NULL, 0);
+  S2Keys keys = s2_keys_open(L, 3, true, s2_lua_record_keys, s2_lua_draw_keys, 0);
+  S2RecordOptions options = s2_record_options();
+  s2_lua_record_options(&keys, lw, path, &options);
   int64_t every = 1;
   s2_keys_integer(&keys, "every", 1, INT32_MAX, &every);
   Recording *recording = lua_newuserdatauv(L, sizeof *recording, 1);
@@ -312,8 +299,15 @@ static int world_record(lua_State *L) {
   if (!columns && s2_keys_has(&keys, "units")) {
     return s2_keys_fail(&keys, "units", "only with `columns`; other recordings have their units");
   }
+  for (int i = 0; i < 2 && columns; i++) {
+    const char *key = i == 0 ? "from" : "to";
+    if (s2_keys_has(&keys, key)) {
+      return s2_keys_fail(&keys, key,
+                          "not with `columns`: call world:record and close when it is time");
+    }
+  }
   S2Status status = columns ? open_rows(L, lw, &keys, path, (int)every, &recording->id)
-                            : open_recorder(lw, path, (int)every, &recording->id);
+                            : open_recorder(L, lw, path, &options, (int)every, &recording->id);
   lua_settop(L, top);
   return status.code == S2_OK ? 1 : result(L, status);
 }

@@ -1,4 +1,5 @@
 // Worlds: making, fields, closing.
+#include "live.h"
 #include "on_tape.h"
 
 #include <math.h>
@@ -9,7 +10,7 @@
 enum { FIELD_TIME = 100, FIELD_BODIES, FIELD_JOINTS };
 
 // Parts of the contract that are not built yet.
-static const char *const later_names[] = {"inverse_dynamics", "save", "view", NULL};
+static const char *const later_names[] = {"inverse_dynamics", "save", NULL};
 
 // ---- Life -------------------------------------------------------------------------------------
 
@@ -87,6 +88,7 @@ bool s2_lua_world_close(S2LuaWorld *lw, S2Status *status) {
   if (lw->world == NULL) {
     return true;
   }
+  s2_lua_live_world_closes(lw);
   bool good = s2_lua_recorders_close(lw, status);
   s2_lua_world_gather(lw);
   s2_lua_warnings_close(lw);
