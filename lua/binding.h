@@ -316,6 +316,7 @@ S2LuaRows *s2_lua_rows_find(S2LuaWorld *lw, int64_t id); // NULL: closed
 
 // record_columns.c
 // Opens what the key `columns` asks for and pushes its functions; NULL: the status says why.
+// Without a path nothing is written.
 S2LuaRows *s2_lua_rows_read(lua_State *L, S2LuaWorld *lw, const S2Keys *keys, const char *path,
                             S2Status *status);
 void s2_lua_rows_run(S2LuaRows *rows, const S2Run *run);

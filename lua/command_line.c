@@ -179,7 +179,7 @@ static const Option options[] = {
     {"--version", NULL, set_version, "print the version"},
     {"--help", NULL, set_help, "print this; after the script: the script's own options"},
     {"--record", "FILE", set_record,
-     "record every world stepped (.csv, .npz, .h5, .s2d, .html, .svg, .png, .gif, .mp4)"},
+     "record worlds: .s2d, .html, .csv, .npz, .h5, .svg, .png, .gif, .mp4"},
     {"--seed", "N", set_seed, "seed of sim.random (default 0)"},
     {"--dt", "S", set_dt, "time step of worlds that do not set their own, in s"},
     {"--solver", "NAME", set_solver, "solver of worlds that do not set their own"},

@@ -5,7 +5,7 @@
 #include <string.h>
 
 struct S2LuaRows {
-  S2Rows *rows;
+  S2Rows *rows;     // NULL: nothing is written
   int width;        // columns but the first, which is the time
   S2Column *column; // number FUNCTION: the value of a function
   double *values;   // the time first
@@ -147,7 +147,7 @@ S2LuaRows *s2_lua_rows_read(lua_State *L, S2LuaWorld *lw, const S2Keys *keys, co
     lua_settop(L, units + 2);
   }
   S2Rows *rows = NULL;
-  *status = s2_rows_open(path, width + 1, titles, &rows);
+  *status = path == NULL ? s2_ok() : s2_rows_open(path, width + 1, titles, &rows);
   if (status->code != S2_OK) {
     return NULL;
   }
@@ -169,7 +169,9 @@ S2Status s2_lua_rows_close(S2LuaRows *rows) {
 }
 
 void s2_lua_rows_run(S2LuaRows *rows, const S2Run *run) {
-  s2_rows_run(rows->rows, run);
+  if (rows->rows != NULL) {
+    s2_rows_run(rows->rows, run);
+  }
 }
 
 // ---- Rows -------------------------------------------------------------------------------------
@@ -213,7 +215,7 @@ S2Status s2_lua_rows_add(lua_State *L, S2LuaWorld *lw, int64_t id) {
     }
   }
   S2Status status = s2_ok();
-  if (rows != NULL) {
+  if (rows != NULL && rows->rows != NULL) {
     rows->values[0] = time;
     for (int i = 0; i < rows->width; i++) {
       rows->values[i + 1] = lua_tonumber(L, functions + 1 + i);

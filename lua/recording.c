@@ -18,6 +18,16 @@ enum { PATH_SIZE = 4096 }; // bytes, as long as paths get
 
 // ---- Recorders --------------------------------------------------------------------------------
 
+// -1: it is closed.
+static int place_of(const S2LuaWorld *lw, int64_t id) {
+  for (int i = 0; i < lw->recorders.count; i++) {
+    if (lw->recorders.at[i].id == id) {
+      return i;
+    }
+  }
+  return -1;
+}
+
 static S2Status close_recorder(S2LuaWorld *lw, int at) {
   S2LuaRecorder *closed = &lw->recorders.at[at];
   S2Status status =
@@ -87,10 +97,16 @@ static S2Status open_recorder(lua_State *L, S2LuaWorld *lw, const char *path,
   return status;
 }
 
-// Arguments: the world, its memory, the id of the recorder.
+typedef struct FirstRow {
+  S2LuaWorld *lw;
+  int64_t id;
+  S2Status status;
+} FirstRow;
+
+// Arguments: the world, the first row.
 static int add_first(lua_State *L) {
-  S2LuaWorld *lw = lua_touserdata(L, 2);
-  s2_lua_try(L, s2_lua_rows_add(L, lw, lua_tointeger(L, 3)));
+  FirstRow *first = lua_touserdata(L, 2);
+  first->status = s2_lua_rows_add(L, first->lw, first->id);
   return 0;
 }
 
@@ -98,7 +114,10 @@ static int add_first(lua_State *L) {
 static S2Status open_rows(lua_State *L, S2LuaWorld *lw, const S2Keys *keys, const char *path,
                           int every, int64_t *id) {
   S2Status status;
-  S2LuaRows *rows = s2_lua_rows_read(L, lw, keys, path, &status);
+  S2Session *session = &lw->session->open;
+  session->recordings++;
+  bool written = session->validator == NULL;
+  S2LuaRows *rows = s2_lua_rows_read(L, lw, keys, written ? path : NULL, &status);
   if (rows == NULL) {
     return status;
   }
@@ -107,29 +126,29 @@ static S2Status open_rows(lua_State *L, S2LuaWorld *lw, const S2Keys *keys, cons
   lua_getiuservalue(L, 1, S2_STORE_ROWS);
   lua_insert(L, -2);
   lua_rawseti(L, -2, *id);
-  S2Run run = describe_run(&lw->session->open, every);
+  S2Run run = describe_run(session, every);
   s2_lua_rows_run(rows, &run);
   s2_run_free(&run);
-  // A function that raises ends the recording, of which nobody would hold the object.
+  // What fails here ends the recording, of which nobody would hold the object.
+  FirstRow first = {lw, *id, s2_ok()};
   lua_pushcfunction(L, s2_lua_keep_traceback);
   lua_pushcfunction(L, add_first);
   lua_pushvalue(L, 1);
-  lua_pushlightuserdata(L, lw);
-  lua_pushinteger(L, *id);
-  if (lua_pcall(L, 3, 0, -5) != LUA_OK) {
-    (void)close_recorder(lw, lw->recorders.count - 1);
+  lua_pushlightuserdata(L, &first);
+  bool raised = lua_pcall(L, 2, 0, -4) != LUA_OK;
+  int at = raised || first.status.code != S2_OK ? place_of(lw, *id) : -1;
+  if (at >= 0) {
+    (void)close_recorder(lw, at);
+  }
+  if (raised) {
     lua_error(L);
   }
-  return s2_ok();
+  return first.status;
 }
 
 S2LuaRows *s2_lua_rows_find(S2LuaWorld *lw, int64_t id) {
-  for (int i = 0; i < lw->recorders.count; i++) {
-    if (lw->recorders.at[i].id == id) {
-      return lw->recorders.at[i].rows;
-    }
-  }
-  return NULL;
+  int at = place_of(lw, id);
+  return at < 0 ? NULL : lw->recorders.at[at].rows;
 }
 
 bool s2_lua_recorders_close(S2LuaWorld *lw, S2Status *status) {
@@ -185,25 +204,32 @@ static S2LuaRecorder *next_recorder(S2LuaWorld *lw, int64_t id) {
   return NULL;
 }
 
+// The run goes on without a recording that cannot be written; closing tells of it again, and the
+// command's exit status.
+static void record_failed(lua_State *L, S2LuaWorld *lw, int64_t id, S2Status status) {
+  int at = place_of(lw, id);
+  if (status.code == S2_IO && at >= 0) {
+    lw->recorders.at[at].failed = true;
+    fflush(stdout);
+    fprintf(stderr, "sim2d: warning: the recording ends here: %s\n", status.message);
+    return;
+  }
+  if (at >= 0) {
+    (void)close_recorder(lw, at); // the first failure is the one to tell
+  }
+  s2_lua_try(L, status);
+}
+
 void s2_lua_record_step(lua_State *L, S2LuaWorld *lw) {
+  int64_t last = lw->next_recorder; // what a function starts now has this frame already
   S2LuaRecorder *recorder = next_recorder(lw, 0);
-  while (recorder != NULL) {
+  while (recorder != NULL && recorder->id <= last) {
     int64_t id = recorder->id;
     if (!recorder->failed && ++recorder->skipped >= recorder->every) {
       recorder->skipped = 0;
       S2Status status = record_frame(L, lw, recorder);
-      recorder = next_recorder(lw, id - 1);
-      bool there = recorder != NULL && recorder->id == id;
-      if (status.code == S2_IO && there) {
-        // The run goes on without it; closing tells of it again, and the command's exit status.
-        recorder->failed = true;
-        fflush(stdout);
-        fprintf(stderr, "sim2d: warning: the recording ends here: %s\n", status.message);
-      } else if (status.code != S2_OK) {
-        if (there) {
-          (void)close_recorder(lw, (int)(recorder - lw->recorders.at)); // the first failure is told
-        }
-        s2_lua_try(L, status);
+      if (status.code != S2_OK) {
+        record_failed(L, lw, id, status);
       }
     }
     recorder = next_recorder(lw, id);
@@ -289,17 +315,15 @@ static int world_record(lua_State *L) {
 static int recording_close(lua_State *L) {
   const Recording *recording = s2_lua_check(L, 1, s2_type_recording);
   S2LuaWorld *lw = recording->lw;
-  for (int i = 0; i < lw->recorders.count; i++) {
-    if (lw->recorders.at[i].id == recording->id) {
-      S2Status status = close_recorder(lw, i);
-      lua_getiuservalue(L, 1, 1);
-      lua_getiuservalue(L, -1, S2_STORE_ROWS);
-      lua_pushnil(L);
-      lua_rawseti(L, -2, recording->id);
-      if (status.code != S2_OK) {
-        return result(L, status);
-      }
-      break;
+  int at = place_of(lw, recording->id);
+  if (at >= 0) {
+    S2Status status = close_recorder(lw, at);
+    lua_getiuservalue(L, 1, 1);
+    lua_getiuservalue(L, -1, S2_STORE_ROWS);
+    lua_pushnil(L);
+    lua_rawseti(L, -2, recording->id);
+    if (status.code != S2_OK) {
+      return result(L, status);
     }
   }
   lua_pushboolean(L, 1);

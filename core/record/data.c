@@ -221,7 +221,7 @@ S2Status s2_data_load(const char *path, const S2DataOptions *options, S2DataSet 
   *set = (S2DataSet){0};
   int format = 0;
   S2_TRY(find_format(path, &format));
-  S2DataFile file;
+  S2DataFile file = {0};
   S2_TRY(read_file(path, &file));
   S2Status status = s2_ok();
   switch ((Format)format) {

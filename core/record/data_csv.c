@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <locale.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -32,13 +33,7 @@ void s2_csv_text(S2Output *output, const char *text) {
 void s2_csv_title(S2Output *output, const char *name, const char *unit) {
   size_t length = strlen(name), more = strlen(unit);
   char *title = s2_memory_take(length + more + 4);
-  memcpy(title, name, length + 1);
-  if (more > 0) {
-    title[length] = ' ';
-    title[length + 1] = '[';
-    memcpy(title + length + 2, unit, more);
-    memcpy(title + length + 2 + more, "]", 2);
-  }
+  snprintf(title, length + more + 4, more > 0 ? "%s [%s]" : "%s", name, unit);
   s2_csv_text(output, title);
   s2_memory_free(title);
 }
@@ -202,9 +197,7 @@ static S2Status read_cell(Cells *cells, Cursor *cursor) {
     cursor->more = *cursor->at == cells->separator;
     cursor->at += cursor->more;
   }
-  if (cursor->more && end != NULL) {
-    *end = '\0';
-  } else if (end != NULL && end < cursor->at) {
+  if (end != NULL && end < cursor->at) {
     *end = '\0';
   }
   return s2_ok();

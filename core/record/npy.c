@@ -309,7 +309,7 @@ static bool load_text(S2DataArray *array, const unsigned char *from, const Type 
 // Where the value that comes as number `i`, with the last axis changing fastest, lies in a file
 // with the first axis changing fastest.
 static size_t fortran_place(const Line *line, size_t i) {
-  size_t place = 0, stride = 1, index[S2_DATA_AXES];
+  size_t place = 0, stride = 1, index[S2_DATA_AXES] = {0};
   for (int k = line->axes - 1; k >= 0; k--) {
     index[k] = i % line->shape[k];
     i /= line->shape[k];

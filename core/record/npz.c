@@ -1,5 +1,6 @@
 // Several arrays as NumPy keeps them: a zip archive of .npy files. Written without compression
 // (numbers that move hardly shrink), read with or without (numpy.savez and savez_compressed).
+#define ZLIB_CONST // input pointers are to constants
 #include "record/data_formats.h"
 #include "record/s2d.h" // little-endian numbers
 
@@ -246,7 +247,7 @@ static bool inflate_all(const unsigned char *from, size_t size, unsigned char *t
   if (inflateInit2(&stream, -MAX_WBITS) != Z_OK) {
     return false;
   }
-  stream.next_in = (unsigned char *)(uintptr_t)from; // zlib's old signature; it only reads
+  stream.next_in = from;
   stream.avail_in = (uInt)size;
   stream.next_out = to;
   stream.avail_out = (uInt)unpacked;
@@ -306,7 +307,7 @@ static S2Status load_entry(const S2DataFile *file, Packed *packed, S2DataSet *se
   unsigned char *owned = NULL;
   S2_TRY(unpack(file, packed, &bytes, &owned));
   packed->name[length - 4] = '\0';
-  S2Status status = s2_ok();
+  S2Status status;
   if (s2_data_find(set, packed->name) != NULL) {
     status = s2_data_refuse(file->path, "it has two arrays '%s'", packed->name);
   } else {
@@ -378,7 +379,7 @@ S2Status s2_npz_load(const S2DataFile *file, S2DataSet *set) {
   S2_TRY(find_directory(file, &directory));
   size_t at = directory.offset;
   for (unsigned i = 0; i < directory.count; i++) {
-    Packed packed;
+    Packed packed = {0};
     S2_TRY(read_entry(file, &directory, &at, &packed));
     S2_TRY(load_entry(file, &packed, set));
   }

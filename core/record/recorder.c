@@ -169,6 +169,12 @@ static S2Status start(S2Recorder *recorder) {
   return s2_ok();
 }
 
+static S2Status too_long(const S2Recorder *recorder) {
+  return s2_error(S2_IO,
+                  "'%s': an .npz file holds less than 4 GB; record every nth step, or .h5 or .s2d",
+                  s2_path_tail(recorder->output.path));
+}
+
 static S2Status write_moment(S2Recorder *recorder, const S2Moment *moment) {
   S2_TRY(start(recorder));
   switch (recorder->format) {
@@ -183,10 +189,7 @@ static S2Status write_moment(S2Recorder *recorder, const S2Moment *moment) {
     break;
   case NPZ:
     if (s2_track_bytes(recorder->track) > MOST_BYTES) {
-      return s2_error(S2_INVALID,
-                      "'%s': the recording ends at 4 GB, which is all an .npz file holds; record "
-                      "every nth step, or .h5 or .s2d",
-                      s2_path_tail(recorder->output.path));
+      return too_long(recorder);
     }
     s2_track_frame(recorder->track, moment);
     return s2_ok();
@@ -229,12 +232,13 @@ S2Status s2_recorder_moment(S2Recorder *recorder, const S2Moment *moment) {
 }
 
 static S2Status write_track(S2Recorder *recorder) {
+  bool ended = recorder->format == NPZ && s2_track_bytes(recorder->track) > MOST_BYTES;
   S2DataSet set = {0};
   s2_run_copy(&set.run, &recorder->run);
   s2_track_move(recorder->track, &set);
   S2Status status = s2_data_write(&set, recorder->output.path, &recorder->output);
   s2_data_free(&set);
-  return status;
+  return status.code == S2_OK && ended ? too_long(recorder) : status;
 }
 
 static S2Status write_picture(S2Recorder *recorder, S2Scene *scene) {

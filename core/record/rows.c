@@ -77,16 +77,22 @@ static S2Status write_row(S2Rows *rows, const double *values) {
   return s2_output_flush(&rows->output); // whole rows survive whatever ends this process
 }
 
+static S2Status too_long(const S2Rows *rows) {
+  return s2_error(S2_IO, "'%s': an .npz file holds less than 4 GB; record every nth step, or .h5",
+                  s2_path_tail(rows->output.path));
+}
+
+static bool is_full(const S2Rows *rows) {
+  return rows->format == NPZ && rows->rows > MOST_BYTES / sizeof(double) / (size_t)rows->width;
+}
+
 S2Status s2_rows_add(S2Rows *rows, const double *values) {
   if (rows->format == CSV) {
     return write_row(rows, values);
   }
   size_t width = (size_t)rows->width;
-  if (rows->format == NPZ && rows->rows > MOST_BYTES / sizeof *values / width) {
-    return s2_error(S2_INVALID,
-                    "'%s': the recording ends at 4 GB, which is all an .npz file holds; record "
-                    "every nth step, or .h5",
-                    s2_path_tail(rows->output.path));
+  if (is_full(rows)) {
+    return too_long(rows);
   }
   if (rows->rows == rows->capacity) {
     rows->capacity = rows->capacity == 0 ? 256 : 2 * rows->capacity;
@@ -119,6 +125,9 @@ S2Status s2_rows_close(S2Rows *rows) {
     return s2_ok();
   }
   S2Status written = rows->format == CSV ? s2_ok() : write_arrays(rows);
+  if (written.code == S2_OK && is_full(rows)) {
+    written = too_long(rows);
+  }
   S2Status closed = s2_output_close(&rows->output);
   s2_run_free(&rows->run);
   s2_memory_free(rows->titles);

@@ -14,7 +14,8 @@ uint64_t s2_track_bytes(const S2Track *track); // of the arrays
 
 // time (T), q and v (T x bodies x 3; nan where a body is not there), energy (T x 3: kinetic,
 // potential, total), momentum (T x 3: angular, x, y), residual (T), contacts (T: how many),
-// serial and name of each body, a row a contact in contact_*, and an array a channel. The track is empty afterwards.
+// serial and name of each body, a row a contact in contact_*, and an array a channel. The track is
+// empty afterwards.
 void s2_track_move(S2Track *track, S2DataSet *set);
 void s2_track_free(S2Track *track); // safe on NULL
 

@@ -23,7 +23,7 @@ function Data.save(path, values, options) end
 ---@class sim2d.AboutData
 ---@field names string[] of the arrays, in the order of the file
 ---@field units table<string, string>
----@field run table<string, string> of a recording: sim2d (its version), script, seed
+---@field run table<string, string> of a recording: sim2d (its version), build, script, seed ...
 
 ---Reads a file: arrays by name; of .npy and of .csv without a header, one array.
 ---@param path string
