@@ -8,6 +8,7 @@ enum {
   PASSED_OVER = 64, // contacts of the last frame that are looked through for the next one
   FIRST_Q = 32,     // bits that places and speeds are expected to be missed by at first
   FIRST_V = 48,
+  VOTES = 64, // bodies that are asked how they moved
 };
 // Whole numbers of grains beyond this are no longer worth it: the frame keeps plain numbers.
 #define LARGEST       0x1p40
@@ -291,13 +292,14 @@ static void code_bodies(S2S2dBits *bits, S2S2dPast *past, S2Moment *moment, doub
     return;
   }
   if (bits->writing) {
-    int better = 0;
-    for (int i = 0; i < past->bodies.count; i++) {
+    int better = 0, votes = 0; // some bodies speak for all: one way of stepping moves them
+    for (int i = 0; i < past->bodies.count && votes < VOTES; i++) {
       const S2MomentBody *body = &moment->bodies.at[i];
       double ends[3], means[3];
       guess_q(&past->bodies.at[i], body->v, h, false, ends);
       if (!same_bits(body->q, ends)) {
         guess_q(&past->bodies.at[i], body->v, h, true, means);
+        votes++;
         better += cost(body->q, means) < cost(body->q, ends) ? 1 : -1;
       }
     }
