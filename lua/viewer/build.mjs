@@ -26,4 +26,8 @@ const script = text(".js").replaceAll("</script", "<\\/script");
 const page = readFileSync(here("page.html"), "utf8")
   .replace("/*STYLE*/", () => text(".css"))
   .replace("/*SCRIPT*/", () => script);
+const LIMIT = 200_000; // bytes; it goes into every recording that is a page
+const size = Buffer.byteLength(page);
+console.log(`The viewer's page has ${(size / 1000).toFixed(1)} kB`);
+if (size > LIMIT) throw new Error(`the page has ${size} bytes, more than ${LIMIT}`);
 writeFileSync(output, page);

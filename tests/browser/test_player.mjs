@@ -1,0 +1,465 @@
+// The page of a recording: opens from disk, plays, scrubs, selects, and draws what was recorded.
+import assert from "node:assert/strict";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { launch, open, run, sim2d, source, test, work } from "./harness.mjs";
+
+const browser = await launch();
+const scene = (name) => join(source, "scenes", `${name}.lua`);
+const file = (name) => join(work, name);
+const SCENES = ["newtons_cradle", "rope_bridge", "disc_pile"];
+
+function script(name, text) {
+  writeFileSync(file(`${name}.lua`), `local sim = require "sim2d"\n${text}`);
+  sim2d("--record", `${name}.html`, `${name}.lua`);
+}
+
+for (const name of SCENES) sim2d("--record", `${name}.html`, scene(name));
+
+async function player(name, options) {
+  const page = await open(browser, `file://${file(`${name}.html`)}`, options);
+  await page.waitForFunction(() => window.sim2d?.ready);
+  page.done = async () => {
+    assert.deepEqual(page.trouble, []);
+    await page.context().close();
+  };
+  return page;
+}
+
+// Colour of the picture at a place of the screen.
+const installPixel = (page) =>
+  page.evaluate(() => {
+    window.pixel = (x, y) => {
+      sim2d.draw();
+      const canvas = document.querySelector("canvas.picture"),
+        ratio = canvas.width / sim2d.view.width;
+      const one = Object.assign(document.createElement("canvas"), { width: 1, height: 1 });
+      const ctx = one.getContext("2d", { willReadFrequently: true });
+      ctx.drawImage(canvas, -Math.round(x * ratio), -Math.round(y * ratio));
+      return Array.from(ctx.getImageData(0, 0, 1, 1).data.slice(0, 3));
+    };
+  });
+
+const settled = (page) => page.waitForFunction(() => window.sim2d.ready);
+
+// Rows of a .csv recording: time -> serial -> { x, y, angle }.
+function recorded(name) {
+  sim2d("--record", `${name}.csv`, scene(name));
+  const frames = new Map();
+  for (const line of readFileSync(file(`${name}.csv`), "utf8")
+    .trim()
+    .split("\n")
+    .slice(1)) {
+    const cells = line.split(","),
+      [time, serial] = cells.map(Number);
+    const [angle, x, y] = cells.slice(-6).map(Number);
+    if (!frames.has(time)) frames.set(time, new Map());
+    frames.get(time).set(serial, { angle, x, y });
+  }
+  return frames;
+}
+
+for (const name of SCENES) {
+  test(`${name}: what is drawn is what was recorded`, async () => {
+    const page = await player(name),
+      frames = recorded(name);
+    assert.equal(await page.evaluate(() => sim2d.frameCount), frames.size);
+    const last = frames.size - 1;
+    for (const index of [0, 1, Math.floor(last / 3), Math.floor(last / 2), last]) {
+      const drawn = await page.evaluate((i) => {
+        sim2d.seek(i);
+        return {
+          time: sim2d.time,
+          poses: sim2d.poses().map((pose) => ({ ...pose, world: sim2d.toWorld(pose.screen) })),
+        };
+      }, index);
+      const expected = frames.get(drawn.time);
+      assert.equal(drawn.time, [...frames.keys()][index]);
+      assert.equal(drawn.poses.length, expected.size);
+      for (const pose of drawn.poses) {
+        const { angle, x, y } = expected.get(pose.serial);
+        assert.deepEqual([pose.angle, pose.x, pose.y], [angle, x, y]);
+        assert.ok(Math.hypot(pose.world[0] - x, pose.world[1] - y) < 1e-9);
+      }
+    }
+    await page.done();
+  });
+
+  test(`${name}: plays, pauses, scrubs and selects`, async () => {
+    const page = await player(name);
+    await page.screenshot({ path: file(`${name}.png`) });
+    await page.click(".transport .play");
+    await page.waitForFunction(() => sim2d.playing && sim2d.index > 3);
+    await page.click(".transport .play");
+    const stopped = await page.evaluate(() => [sim2d.playing, sim2d.index]);
+    assert.equal(stopped[0], false);
+    await page.fill(".scrubber", "40");
+    await settled(page);
+    assert.equal(await page.evaluate(() => sim2d.index), 40);
+    assert.match(await page.textContent(".readout"), /frame 41 /);
+    const body = await page.evaluate(() => {
+      const dynamic = sim2d.frame.scene.bodies.findIndex((b) => b.type === "dynamic");
+      return sim2d.poses()[dynamic];
+    });
+    // A little off the centre, where no joint is.
+    await page.mouse.click(body.screen[0] + 2, body.screen[1] - 2);
+    await settled(page);
+    const selection = await page.evaluate(() => sim2d.selection);
+    assert.ok(selection !== null);
+    if (name !== "rope_bridge") assert.deepEqual(selection, { kind: "body", serial: body.serial });
+    assert.match(await page.textContent(".inspector"), /kind/);
+    await page.keyboard.press("Escape");
+    await settled(page);
+    assert.equal(await page.evaluate(() => sim2d.selection), null);
+    await page.done();
+  });
+}
+
+test("the picture has the colours of the bodies where they are", async () => {
+  const page = await player("newtons_cradle");
+  await installPixel(page);
+  for (const index of [0, 60, 120, 180]) {
+    const seen = await page.evaluate((i) => {
+      sim2d.seek(i);
+      // below the centre: beside the mark, within the disc
+      return sim2d.poses().map(({ screen: [x, y] }) => pixel(x, y + 12));
+    }, index);
+    assert.deepEqual(seen, [
+      [0x60, 0x96, 0xdb],
+      [0xf7, 0xbd, 0x7c],
+      [0x4d, 0x9d, 0x79],
+      [0xf4, 0xad, 0xb9],
+      [0x84, 0x73, 0xc5],
+    ]);
+  }
+  await page.done();
+});
+
+test("keys", async () => {
+  const page = await player("newtons_cradle");
+  const index = () => page.evaluate(() => sim2d.index);
+  const press = async (key) => {
+    await page.keyboard.press(key);
+    await settled(page);
+  };
+  await press("End");
+  assert.equal(await index(), 180);
+  await press("ArrowLeft");
+  assert.equal(await index(), 179);
+  await press("Shift+ArrowLeft");
+  assert.equal(await index(), 169);
+  await press("Home");
+  await press("ArrowLeft");
+  assert.equal(await index(), 0);
+  await press("Shift+ArrowRight");
+  assert.equal(await index(), 10);
+  await page.keyboard.press(" ");
+  await page.waitForFunction(() => sim2d.index > 12);
+  await page.keyboard.press(" ");
+  assert.equal(await page.evaluate(() => sim2d.playing), false);
+  const before = await page.evaluate(() => sim2d.view.scale);
+  await press("+");
+  assert.ok(Math.abs((await page.evaluate(() => sim2d.view.scale)) / before - 1.25) < 1e-9);
+  await press("-");
+  await press("0");
+  assert.ok(Math.abs((await page.evaluate(() => sim2d.view.scale)) / before - 1) < 1e-9);
+  await press("2");
+  assert.equal(await page.evaluate(() => sim2d.overlays.normals), true);
+  assert.equal(await page.isChecked('[data-overlay="normals"]'), true);
+  await press("?");
+  assert.ok(await page.isVisible("dialog.help"));
+  await page.screenshot({ path: file("keys.png") });
+  await press("Escape");
+  assert.ok(!(await page.isVisible("dialog.help")));
+  await press("]");
+  assert.equal(await page.inputValue(".speed"), "2");
+  await press("p");
+  assert.ok(!(await page.isVisible(".panel")));
+  await page.done();
+});
+
+test("zoom by wheel keeps the place under the pointer; dragging moves the view", async () => {
+  const page = await player("disc_pile");
+  const at = [300, 420],
+    world = () => page.evaluate((p) => sim2d.toWorld(p), at);
+  const before = await world(),
+    scale = await page.evaluate(() => sim2d.view.scale);
+  await page.mouse.move(...at);
+  await page.mouse.wheel(0, -400);
+  await page.waitForFunction((old) => sim2d.view.scale > 1.5 * old, scale);
+  const after = await world();
+  assert.ok(Math.hypot(after[0] - before[0], after[1] - before[1]) < 1e-9);
+  await page.mouse.down();
+  await page.mouse.move(at[0] + 50, at[1] - 30, { steps: 4 });
+  await page.mouse.up();
+  const moved = await page.evaluate((p) => sim2d.toScreen(p), before);
+  assert.ok(Math.hypot(moved[0] - at[0] - 50, moved[1] - at[1] + 30) < 1e-6);
+  assert.equal(await page.evaluate(() => sim2d.selection), null); // a drag is no click
+  await page.done();
+});
+
+test("follows a body", async () => {
+  const page = await player("newtons_cradle");
+  await page.evaluate(() =>
+    sim2d.select({ kind: "body", serial: sim2d.frame.scene.bodies[4].serial }),
+  );
+  await page.keyboard.press("f");
+  for (const index of [0, 50, 180]) {
+    await page.evaluate((i) => sim2d.seek(i), index);
+    const { screen } = (await page.evaluate(() => sim2d.poses()))[4];
+    assert.ok(
+      Math.hypot(screen[0] - 470, screen[1] - (await page.evaluate(() => sim2d.view.height / 2))) <
+        1e-6,
+    );
+  }
+  await settled(page);
+  assert.match(await page.textContent(".facts"), /following/);
+  await page.done();
+});
+
+test("a contact tells its numbers, also when it is gone", async () => {
+  const page = await player("disc_pile");
+  const contact = await page.evaluate(() => {
+    sim2d.seek(700);
+    const { frame } = sim2d,
+      i = frame.contacts.findIndex((c) => c.normalImpulse > 0);
+    return {
+      at: sim2d.toScreen(frame.contacts[i].point),
+      impulse: frame.contacts[i].normalImpulse,
+    };
+  });
+  await page.mouse.click(...contact.at);
+  await settled(page);
+  assert.equal(await page.evaluate(() => sim2d.selection.kind), "contact");
+  const text = await page.textContent(".numbers");
+  assert.match(text, /sticks|slides/);
+  assert.match(text, /normal impulse/);
+  await page.keyboard.press("Home");
+  await settled(page);
+  assert.match(await page.textContent(".inspector .hint"), /Not touching/);
+  await page.done();
+});
+
+test("plots: lines, present values, a click goes there", async () => {
+  const page = await player("disc_pile");
+  await page.waitForSelector(".u-over");
+  assert.deepEqual(
+    await page.$$eval(".plot h3", (all) => all.slice(0, 3).map((e) => e.textContent)),
+    ["Energy", "Momentum", "Angular momentum"],
+  );
+  const total = await page.evaluate(() => sim2d.series.columns.total);
+  assert.equal(total.length, 721);
+  // 60 discs lost 644.3 J, the scene says.
+  assert.ok(Math.abs(total[0] - total[720] - 644.3) < 0.1);
+  // Untouched, the line of the present stands at the beginning of all plots.
+  await page.waitForFunction(
+    () =>
+      [...document.querySelectorAll(".plot-now")].length === 3 &&
+      [...document.querySelectorAll(".plot-now")].every(
+        (line) => line.style.transform === "translateX(0px)",
+      ),
+  );
+  const plot = page.locator(".u-over").first();
+  await plot.scrollIntoViewIfNeeded();
+  const size = await plot.boundingBox();
+  await page.mouse.click(size.x + size.width / 2, size.y + size.height / 2);
+  await settled(page);
+  assert.ok(Math.abs((await page.evaluate(() => sim2d.time)) - 3) < 0.05);
+  assert.match(await page.textContent(".panel"), /time step/);
+  await page.screenshot({ path: file("plots.png") });
+  await page.done();
+});
+
+test("a phone: nothing is wider than the screen, touch selects and pinches", async () => {
+  const page = await player("disc_pile", {
+    viewport: { width: 360, height: 740 },
+    hasTouch: true,
+    isMobile: true,
+    deviceScaleFactor: 2,
+  });
+  const overflow = () =>
+    page.evaluate(() =>
+      [...document.querySelectorAll(".transport *, .tools *, .panel *")]
+        .filter((e) => {
+          const r = e.getBoundingClientRect();
+          return r.width > 0 && (r.right > innerWidth + 1 || r.left < -1) && !e.closest(".u-wrap");
+        })
+        .map((e) => e.className || e.tagName),
+    );
+  assert.deepEqual(await overflow(), []);
+  await page.screenshot({ path: file("phone.png") });
+  await page.evaluate(() => sim2d.seek(600));
+  const disc = (await page.evaluate(() => sim2d.poses())).find((p) => p.serial === 30);
+  await page.touchscreen.tap(disc.screen[0], disc.screen[1]);
+  await page.waitForFunction(() => sim2d.selection !== null);
+  await page.tap('[aria-label="Panel"]');
+  await settled(page);
+  assert.ok(await page.isVisible(".numbers"));
+  assert.deepEqual(await overflow(), []);
+  await page.screenshot({ path: file("phone-panel.png") });
+  const scale = await page.evaluate(() => sim2d.view.scale);
+  const client = await page.context().newCDPSession(page);
+  const touch = (type, ...points) =>
+    client.send("Input.dispatchTouchEvent", {
+      type,
+      touchPoints: points.map(([x, y], id) => ({ x, y, id })),
+    });
+  await touch("touchStart", [140, 200], [220, 200]);
+  await touch("touchMove", [100, 200], [260, 200]);
+  await touch("touchEnd");
+  assert.ok(Math.abs((await page.evaluate(() => sim2d.view.scale)) / scale - 2) < 0.1);
+  await page.done();
+});
+
+test("dark and light", async () => {
+  const page = await player("rope_bridge", { colorScheme: "dark" });
+  await installPixel(page);
+  const background = () => page.evaluate(() => pixel(3, 300));
+  assert.deepEqual(await background(), [0x16, 0x18, 0x1d]);
+  await page.screenshot({ path: file("dark.png") });
+  await page.click('[aria-label="Light"]');
+  assert.deepEqual(await background(), [0xfc, 0xfb, 0xf8]);
+  await page.done();
+});
+
+test("controls have names and can be reached by keyboard", async () => {
+  const page = await player("newtons_cradle");
+  const unnamed = await page.$$eval("button, input, select", (all) =>
+    all
+      .filter(
+        (e) =>
+          !(
+            e.getAttribute("aria-label") ||
+            e.textContent.trim() ||
+            e.closest("label")?.textContent.trim()
+          ),
+      )
+      .map((e) => e.outerHTML),
+  );
+  assert.deepEqual(unnamed, []);
+  await page.focus(".scrubber");
+  await page.keyboard.press("ArrowRight");
+  await settled(page);
+  assert.equal(await page.evaluate(() => sim2d.index), 1);
+  await page.done();
+});
+
+// ---- Unusual recordings -----------------------------------------------------------------------
+
+test("bodies and joints made and destroyed on the way", async () => {
+  script(
+    "changing",
+    `
+    local world = sim.world {}
+    world:box { type = "static", position = { 0, -0.5 }, size = { 10, 1 } }
+    local first = world:circle { name = "first", radius = 0.3, position = { 0, 3 } }
+    world:step(20)
+    local second = world:circle { name = "second", radius = 0.3, position = { 2, 3 } }
+    world:step(20)
+    first:destroy()
+    world:step(20)`,
+  );
+  const page = await player("changing");
+  const names = (i) =>
+    page.evaluate((k) => {
+      sim2d.seek(k);
+      return sim2d.poses().map((p) => p.name);
+    }, i);
+  assert.deepEqual(await names(5), ["", "first"]);
+  assert.deepEqual(await names(30), ["", "first", "second"]);
+  await page.evaluate(() => sim2d.select({ kind: "body", serial: sim2d.poses()[1].serial }));
+  await page.keyboard.press("f");
+  await page.keyboard.press("8"); // trails
+  assert.deepEqual(await names(55), ["", "second"]);
+  await settled(page);
+  assert.match(await page.textContent(".inspector"), /Not there now/);
+  assert.match(await page.textContent(".facts"), /following what is gone/);
+  await page.done();
+});
+
+test("one frame, far away, no bodies", async () => {
+  script(
+    "single",
+    `
+    local world = sim.world {}
+    world:step(1)
+    `,
+  );
+  let page = await player("single");
+  await page.keyboard.press(" ");
+  await page.waitForFunction(() => !sim2d.playing && sim2d.index === 1 && sim2d.ready);
+  await page.done();
+  script(
+    "far",
+    `
+    local world = sim.world { gravity = { 0, 0 } }
+    world:box { type = "static", position = { 1e7, -0.5 }, size = { 2e6, 1 } }
+    world:circle { name = "ball", radius = 0.5, position = { 1e7, 0.5 } }
+    world:step(3)`,
+  );
+  page = await player("far");
+  const at = await page.evaluate(() => ({
+    ball: sim2d.poses()[1].screen,
+    scale: sim2d.view.scale,
+  }));
+  assert.ok(at.scale > 20 && at.ball[0] > 0 && at.ball[0] < 940);
+  await page.screenshot({ path: file("far.png") });
+  // The ground under the ball is drawn in spite of its two million metres.
+  await installPixel(page);
+  assert.deepEqual(
+    await page.evaluate(() => pixel(...sim2d.toScreen([1e7, -0.3]))),
+    [0xde, 0xda, 0xd2],
+  );
+  await page.done();
+});
+
+test("a damaged and a cut file show what there is, an empty one says so", async () => {
+  const whole = readFileSync(file("newtons_cradle.html"), "utf8");
+  const start = whole.indexOf('<script type="application/x-s2d">');
+  const cases = [
+    ["cut", whole.slice(0, start + Math.floor((whole.length - start) / 2)), /cut short/, 20],
+    ["empty", whole.slice(0, start), /Nothing was recorded/, 0],
+  ];
+  const line = whole.indexOf("\n", start + 20000) + 5;
+  for (const [name, bytes] of [
+    ["damaged", "////////"],
+    ["garbled", "!!!!!!!!"],
+  ]) {
+    cases.push([
+      name,
+      whole.slice(0, line + 60) + bytes + whole.slice(line + 68),
+      /damaged|contradicts/,
+      5,
+    ]);
+  }
+  for (const [name, text, notice, least] of cases) {
+    writeFileSync(file(`${name}.html`), text);
+    const page = await player(name);
+    assert.match(await page.textContent(".notice"), notice);
+    assert.ok((await page.evaluate(() => sim2d.frameCount)) >= least, name);
+    await page.keyboard.press(" ");
+    await page.keyboard.press("End");
+    await page.screenshot({ path: file(`${name}.png`) });
+    await page.done();
+  }
+});
+
+test("poses that are no numbers", async () => {
+  // No world has them; a file may.
+  const page = await player("newtons_cradle");
+  await page.evaluate(() => {
+    const frame = sim2d.player.recording.frame(0);
+    frame.q.fill(NaN, 0, 3);
+    sim2d.player.recording.frame = () => frame;
+    sim2d.player.replace(sim2d.player.recording);
+    sim2d.select({ kind: "body", serial: frame.scene.bodies[0].serial });
+  });
+  for (const key of "12345678") await page.keyboard.press(key);
+  await settled(page);
+  assert.match(await page.textContent(".facts"), /1 without a finite position/);
+  assert.match(await page.textContent(".numbers"), /not a number/);
+  await page.done();
+});
+
+await run();
+await browser.close();
