@@ -616,6 +616,6 @@ void s2_world_image_write(const S2World *world, void *image);
 S2Status s2_world_image_read(S2World *world, const void *image, size_t size);
 S2Status s2_world_clone(const S2World *world, S2World **clone); // without callbacks
 
-uint64_t s2_world_hash(const S2World *world); // FNV-1a of time, q and v: for comparing runs
+uint64_t s2_world_hash(const S2World *world); // of the bits of time, q and v: for comparing runs
 
 #endif

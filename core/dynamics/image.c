@@ -180,20 +180,24 @@ S2Status s2_world_set_state(S2World *world, const double *state, int count) {
   return s2_ok();
 }
 
-static uint64_t hash_bytes(uint64_t hash, const void *data, size_t bytes) {
-  const unsigned char *at = data;
-  for (size_t i = 0; i < bytes; i++) {
-    hash = (hash ^ at[i]) * UINT64_C(0x100000001b3);
+// FNV-1a by words: eight times as fast as by bytes. The shift lets the upper bits of a word act on
+// all that follows; without it two changes of sign would cancel.
+static uint64_t hash_doubles(uint64_t hash, const double *at, int count) {
+  for (int i = 0; i < count; i++) {
+    uint64_t word;
+    memcpy(&word, &at[i], sizeof word);
+    hash = (hash ^ word) * UINT64_C(0x100000001b3);
+    hash ^= hash >> 32;
   }
   return hash;
 }
 
 uint64_t s2_world_hash(const S2World *world) {
-  uint64_t hash = hash_bytes(UINT64_C(0xcbf29ce484222325), &world->kept.time, sizeof(double));
+  uint64_t hash = hash_doubles(UINT64_C(0xcbf29ce484222325), &world->kept.time, 1);
   for (int i = 0; i < world->order.count; i++) {
     int32_t slot = world->order.at[i];
-    hash = hash_bytes(hash, world->q.at + 3 * slot, 3 * sizeof(double));
-    hash = hash_bytes(hash, world->v.at + 3 * slot, 3 * sizeof(double));
+    hash = hash_doubles(hash, world->q.at + 3 * slot, 3);
+    hash = hash_doubles(hash, world->v.at + 3 * slot, 3);
   }
   return hash;
 }

@@ -77,7 +77,7 @@ static int32_t body_position(const S2Moment *moment, S2BodyId id) {
     return -1;
   }
   int32_t at = moment->body_of_slot.at[id.index - 1];
-  return at >= 0 && moment->bodies.at[at].id.serial == id.serial ? at : -1;
+  return at >= 0 && moment->body_ids.at[at].serial == id.serial ? at : -1;
 }
 
 static void capture_contacts(S2Moment *moment, S2World *world) {

@@ -63,7 +63,8 @@ static inline uint64_t s2_s2d_hash(uint64_t hash, const unsigned char *bytes, si
   return hash;
 }
 
-// The same by words of 8 bytes, lowest first, the last one filled up with zeros: version 4.
+// The same by words of 8 bytes, lowest first, the last one filled up with zeros, and with the upper
+// half of the hash added to the lower one after each: version 4.
 static inline uint64_t s2_s2d_hash_words(uint64_t hash, const unsigned char *bytes, size_t size) {
   for (; size >= 8; bytes += 8, size -= 8) {
     uint64_t word = 0;
@@ -71,12 +72,17 @@ static inline uint64_t s2_s2d_hash_words(uint64_t hash, const unsigned char *byt
       word |= (uint64_t)bytes[i] << (8 * i);
     }
     hash = (hash ^ word) * 0x100000001b3u;
+    hash ^= hash >> 32;
   }
   uint64_t word = 0;
   for (size_t i = 0; i < size; i++) {
     word |= (uint64_t)bytes[i] << (8 * i);
   }
-  return size == 0 ? hash : (hash ^ word) * 0x100000001b3u;
+  if (size > 0) {
+    hash = (hash ^ word) * 0x100000001b3u;
+    hash ^= hash >> 32;
+  }
+  return hash;
 }
 
 // Bytes under construction. All zeros: none.

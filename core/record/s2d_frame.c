@@ -8,9 +8,11 @@ enum {
   PASSED_OVER = 64, // contacts of the last frame that are looked through for the next one
   FIRST_Q = 32,     // bits that places and speeds are expected to be missed by at first
   FIRST_V = 48,
+  VOTES = 64, // bodies that are asked how they moved
 };
 // Whole numbers of grains beyond this are no longer worth it: the frame keeps plain numbers.
-#define LARGEST 0x1p40
+#define LARGEST       0x1p40
+#define LARGEST_SMALL 0x1p30 // of contacts
 #define RATIO_BITS                                                                                 \
   42 // bits of a double that are cut off impulses: 10 below the leading one are left
 #define NORMAL_GRAIN   0x1p-13
@@ -31,27 +33,23 @@ void s2_s2d_past_free(S2S2dPast *past) {
 
 // ---- Rounding ---------------------------------------------------------------------------------
 
-static bool to_grains(double value, double grain, int64_t *grains) {
-  double count = value / grain;
+// `per` is how many grains are in one unit: the inverse of a power of two is exact.
+static bool to_grains(double value, double per, int64_t *grains) {
+  double count = value * per;
   *grains = fabs(count) < LARGEST ? (int64_t)(count < 0 ? count - 0.5 : count + 0.5) : 0;
   return fabs(count) < LARGEST;
 }
 
 // Numbers of any size to about three digits, those below the grain as 0: the leading bits of their
 // ratio to the grain, counted from those of 1.
-static bool to_ratio(double value, double grain, int64_t *ratio) {
-  double size = fabs(value) / grain;
-  if (!(size < 0x1p1000)) {
-    *ratio = 0;
-    return false;
-  }
-  int64_t above =
-      size < 1
-          ? 0
-          : (int64_t)((s2_s2d_bits_of(size) + (UINT64_C(1) << (RATIO_BITS - 1))) >> RATIO_BITS) -
-                (INT64_C(1023) << (52 - RATIO_BITS)) + 1;
+static bool to_ratio(double value, double per, int64_t *ratio) {
+  static const int64_t one = INT64_C(1023) << (52 - RATIO_BITS);
+  double size = fabs(value) * per;
+  int64_t bits =
+      (int64_t)((s2_s2d_bits_of(size) + (UINT64_C(1) << (RATIO_BITS - 1))) >> RATIO_BITS);
+  int64_t above = size >= 1 && size < 0x1p1000 ? bits - one + 1 : 0;
   *ratio = value < 0 ? -above : above;
-  return true;
+  return size < 0x1p1000;
 }
 
 static double of_ratio(int64_t ratio, double grain) {
@@ -71,7 +69,7 @@ static bool to_normal(S2Vec2 normal, int64_t *code) {
   int64_t quarter = fabs(x) >= fabs(y) ? (x > 0 ? 0 : 2) : (y > 0 ? 1 : 3);
   double minor = quarter == 0 ? y : quarter == 1 ? -x : quarter == 2 ? -y : x;
   int64_t grains = 0;
-  bool unit = fabs(x * x + y * y - 1) < 1e-6 && to_grains(minor, NORMAL_GRAIN, &grains);
+  bool unit = fabs(x * x + y * y - 1) < 1e-6 && to_grains(minor, 1 / NORMAL_GRAIN, &grains);
   *code = quarter * NORMAL_QUARTER + grains;
   return unit;
 }
@@ -99,14 +97,21 @@ static S2Vec2 contact_origin(const S2Moment *moment, int32_t a, int32_t b) {
 }
 
 static bool contact_values(const S2S2dPast *past, const S2Moment *moment,
-                           const S2MomentContact *contact, int64_t value[S2_S2D_CONTACT_VALUES]) {
+                           const S2MomentContact *contact, int32_t value[S2_S2D_CONTACT_VALUES]) {
+  double per = 1 / past->grain, per_impulse = 1 / past->impulse_grain;
+  int64_t wide[S2_S2D_CONTACT_VALUES];
   S2Vec2 offset = s2_sub(contact->point, contact_origin(moment, contact->a, contact->b));
-  bool fits = to_grains(offset.x, past->grain, &value[0]);
-  fits = to_grains(offset.y, past->grain, &value[1]) && fits;
-  fits = to_normal(contact->normal, &value[2]) && fits;
-  fits = to_grains(contact->gap, past->grain * GAP_PART, &value[3]) && fits;
-  fits = to_ratio(contact->normal_impulse, past->impulse_grain, &value[4]) && fits;
-  return to_ratio(contact->tangent_impulse, past->impulse_grain, &value[5]) && fits;
+  bool fits = to_grains(offset.x, per, &wide[0]);
+  fits = to_grains(offset.y, per, &wide[1]) && fits;
+  fits = to_normal(contact->normal, &wide[2]) && fits;
+  fits = to_grains(contact->gap, per * (1 / GAP_PART), &wide[3]) && fits;
+  fits = to_ratio(contact->normal_impulse, per_impulse, &wide[4]) && fits;
+  fits = to_ratio(contact->tangent_impulse, per_impulse, &wide[5]) && fits;
+  for (int k = 0; k < S2_S2D_CONTACT_VALUES; k++) {
+    fits = fits && fabs((double)wide[k]) < LARGEST_SMALL;
+    value[k] = (int32_t)wide[k];
+  }
+  return fits;
 }
 
 static S2MomentContact contact_of(const S2S2dPast *past, const S2Moment *moment,
@@ -133,16 +138,17 @@ static S2Vec2 joint_origin(const S2Moment *moment, int32_t body) {
 
 static bool joint_values(const S2S2dPast *past, const S2Moment *moment, const S2MomentJoint *joint,
                          int64_t value[S2_S2D_JOINT_VALUES]) {
+  double per = 1 / past->grain, per_impulse = 1 / past->impulse_grain;
   S2Vec2 arm = s2_sub(joint->anchor_a, joint_origin(moment, joint->a));
   S2Vec2 apart = s2_sub(joint->anchor_b, joint->anchor_a);
-  bool fits = to_grains(arm.x, past->grain, &value[0]);
-  fits = to_grains(arm.y, past->grain, &value[1]) && fits;
-  fits = to_grains(apart.x, past->grain * GAP_PART, &value[2]) && fits;
-  fits = to_grains(apart.y, past->grain * GAP_PART, &value[3]) && fits;
-  fits = to_ratio(joint->impulse.x, past->impulse_grain, &value[4]) && fits;
-  fits = to_ratio(joint->impulse.y, past->impulse_grain, &value[5]) && fits;
-  fits = to_grains(joint->angle, ANGLE_GRAIN, &value[6]) && fits;
-  return to_ratio(joint->speed, SPEED_GRAIN, &value[7]) && fits;
+  bool fits = to_grains(arm.x, per, &value[0]);
+  fits = to_grains(arm.y, per, &value[1]) && fits;
+  fits = to_grains(apart.x, per * (1 / GAP_PART), &value[2]) && fits;
+  fits = to_grains(apart.y, per * (1 / GAP_PART), &value[3]) && fits;
+  fits = to_ratio(joint->impulse.x, per_impulse, &value[4]) && fits;
+  fits = to_ratio(joint->impulse.y, per_impulse, &value[5]) && fits;
+  fits = to_grains(joint->angle, 1 / ANGLE_GRAIN, &value[6]) && fits;
+  return to_ratio(joint->speed, 1 / SPEED_GRAIN, &value[7]) && fits;
 }
 
 static void joint_set(const S2S2dPast *past, const S2Moment *moment, const int64_t *value,
@@ -286,13 +292,14 @@ static void code_bodies(S2S2dBits *bits, S2S2dPast *past, S2Moment *moment, doub
     return;
   }
   if (bits->writing) {
-    int better = 0;
-    for (int i = 0; i < past->bodies.count; i++) {
+    int better = 0, votes = 0; // some bodies speak for all: one way of stepping moves them
+    for (int i = 0; i < past->bodies.count && votes < VOTES; i++) {
       const S2MomentBody *body = &moment->bodies.at[i];
       double ends[3], means[3];
       guess_q(&past->bodies.at[i], body->v, h, false, ends);
       if (!same_bits(body->q, ends)) {
         guess_q(&past->bodies.at[i], body->v, h, true, means);
+        votes++;
         better += cost(body->q, means) < cost(body->q, ends) ? 1 : -1;
       }
     }
@@ -304,12 +311,21 @@ static void code_bodies(S2S2dBits *bits, S2S2dPast *past, S2Moment *moment, doub
   }
 }
 
-static void code_values(S2S2dBits *bits, int64_t *values, const int64_t *guess, uint8_t *length,
-                        int count) {
-  for (int k = 0; k < count; k++) {
+static void code_joint_values(S2S2dBits *bits, int64_t *values, const int64_t *guess,
+                              uint8_t *length) {
+  for (int k = 0; k < S2_S2D_JOINT_VALUES; k++) {
     uint64_t miss = s2_s2d_zigzag((int64_t)((uint64_t)values[k] - (uint64_t)guess[k]));
     s2_s2d_code_near(bits, &miss, &length[k]);
     values[k] = (int64_t)((uint64_t)guess[k] + (uint64_t)s2_s2d_unzigzag(miss));
+  }
+}
+
+static void code_contact_values(S2S2dBits *bits, int32_t *values, const int32_t *guess,
+                                uint8_t *length) {
+  for (int k = 0; k < S2_S2D_CONTACT_VALUES; k++) {
+    uint64_t miss = s2_s2d_zigzag((int64_t)values[k] - guess[k]);
+    s2_s2d_code_near(bits, &miss, &length[k]);
+    values[k] = (int32_t)((uint32_t)guess[k] + (uint32_t)s2_s2d_unzigzag(miss));
   }
 }
 
@@ -330,7 +346,7 @@ static void code_kept_contact(S2S2dBits *bits, const S2S2dPast *past, const S2Mo
   memcpy(next->length, old->length, sizeof next->length);
   if (!same) {
     s2_s2d_code_flag(bits, &next->sliding);
-    code_values(bits, next->value, old->value, next->length, S2_S2D_CONTACT_VALUES);
+    code_contact_values(bits, next->value, old->value, next->length);
   }
   if (!bits->writing) {
     *contact = contact_of(past, moment, next);
@@ -343,7 +359,7 @@ static bool in_range(int64_t body, int count) {
 
 static void code_fresh_contact(S2S2dBits *bits, S2S2dPast *past, const S2Moment *moment,
                                int32_t *last, S2S2dContactPast *next, S2MomentContact *contact) {
-  static const int64_t zeros[S2_S2D_CONTACT_VALUES] = {0};
+  static const int32_t zeros[S2_S2D_CONTACT_VALUES] = {0};
   uint64_t keys[3] = {0};
   if (bits->writing) {
     keys[0] = s2_s2d_zigzag((int64_t)contact->a - *last);
@@ -356,7 +372,7 @@ static void code_fresh_contact(S2S2dBits *bits, S2S2dPast *past, const S2Moment 
     s2_s2d_code_near(bits, &keys[k], &past->key_length[k]);
   }
   s2_s2d_code_flag(bits, &next->sliding);
-  code_values(bits, next->value, zeros, past->fresh_length, S2_S2D_CONTACT_VALUES);
+  code_contact_values(bits, next->value, zeros, past->fresh_length);
   memcpy(next->length, past->fresh_length, sizeof next->length);
   int64_t a = (int64_t)((uint64_t)s2_s2d_unzigzag(keys[0]) + (uint64_t)*last);
   int64_t b = (int64_t)((uint64_t)s2_s2d_unzigzag(keys[1]) + (uint64_t)a);
@@ -445,7 +461,7 @@ static void code_joints(S2S2dBits *bits, S2S2dPast *past, S2Moment *moment) {
     }
     s2_s2d_code_flag(bits, &same);
     if (!same) {
-      code_values(bits, next.value, old->value, next.length, S2_S2D_JOINT_VALUES);
+      code_joint_values(bits, next.value, old->value, next.length);
     }
     *old = next;
     if (!bits->writing) {

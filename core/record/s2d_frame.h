@@ -18,7 +18,7 @@ typedef struct S2S2dContactPast {
   int32_t a, b;
   uint32_t feature;
   bool sliding;
-  int64_t value[S2_S2D_CONTACT_VALUES]; // in grains
+  int32_t value[S2_S2D_CONTACT_VALUES]; // in grains
   uint8_t length[S2_S2D_CONTACT_VALUES];
 } S2S2dContactPast;
 

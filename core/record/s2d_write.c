@@ -26,15 +26,20 @@ static void put64(S2S2dBytes *bytes, uint64_t value) {
   s2_s2d_set64(put_room(bytes, 8), value);
 }
 
-static void put_double(S2S2dBytes *bytes, double value) {
+static void set_double(unsigned char *at, double value) {
   uint64_t bits;
   memcpy(&bits, &value, sizeof bits);
-  put64(bytes, bits);
+  s2_s2d_set64(at, bits);
+}
+
+static void put_double(S2S2dBytes *bytes, double value) {
+  set_double(put_room(bytes, 8), value);
 }
 
 static void put_vec(S2S2dBytes *bytes, S2Vec2 value) {
-  put_double(bytes, value.x);
-  put_double(bytes, value.y);
+  unsigned char *at = put_room(bytes, 16);
+  set_double(at, value.x);
+  set_double(at + 8, value.y);
 }
 
 static uint32_t flag(bool set, int bit) {
@@ -70,24 +75,30 @@ static void put_settings(S2S2dBytes *bytes, const S2WorldDef *settings) {
   put_double(bytes, settings->smoothing);
 }
 
+// These two are compared with the last scene in every frame, so they are made in one go each.
 static void put_body(S2S2dBytes *bytes, const S2MomentBody *body) {
-  put32(bytes, body->id.index);
-  put32(bytes, body->id.serial);
-  put32(bytes, (uint32_t)body->type);
-  put32(bytes, flag(body->sensor, S2_S2D_SENSOR) | flag(body->enabled, S2_S2D_ENABLED));
-  put32(bytes, body->color);
-  put32(bytes, (uint32_t)body->shape_count);
-  put_double(bytes, body->mass);
-  put_double(bytes, body->inertia);
-  memcpy(put_room(bytes, S2_NAME_SIZE), body->name, S2_NAME_SIZE);
+  unsigned char *at = put_room(bytes, S2_S2D_BODY);
+  s2_s2d_set32(at, body->id.index);
+  s2_s2d_set32(at + 4, body->id.serial);
+  s2_s2d_set32(at + 8, (uint32_t)body->type);
+  s2_s2d_set32(at + 12, flag(body->sensor, S2_S2D_SENSOR) | flag(body->enabled, S2_S2D_ENABLED));
+  s2_s2d_set32(at + 16, body->color);
+  s2_s2d_set32(at + 20, (uint32_t)body->shape_count);
+  set_double(at + 24, body->mass);
+  set_double(at + 32, body->inertia);
+  memcpy(at + 40, body->name, S2_NAME_SIZE);
 }
 
 static void put_shape(S2S2dBytes *bytes, const S2MomentShape *shape) {
-  put32(bytes, (uint32_t)shape->count);
-  put32(bytes, flag(shape->has_previous, S2_S2D_PREVIOUS) | flag(shape->has_next, S2_S2D_NEXT));
-  put_double(bytes, shape->radius);
-  put_vec(bytes, shape->previous);
-  put_vec(bytes, shape->next);
+  unsigned char *at = put_room(bytes, S2_S2D_SHAPE);
+  s2_s2d_set32(at, (uint32_t)shape->count);
+  s2_s2d_set32(at + 4,
+               flag(shape->has_previous, S2_S2D_PREVIOUS) | flag(shape->has_next, S2_S2D_NEXT));
+  set_double(at + 8, shape->radius);
+  set_double(at + 16, shape->previous.x);
+  set_double(at + 24, shape->previous.y);
+  set_double(at + 32, shape->next.x);
+  set_double(at + 40, shape->next.y);
 }
 
 static void put_joint(S2S2dBytes *bytes, const S2MomentJoint *joint) {

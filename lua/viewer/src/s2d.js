@@ -119,7 +119,7 @@ class Bits {
   }
 }
 
-// FNV-1a over words of 8 bytes; carries on from `hash` = [low, high].
+// FNV-1a over words of 8 bytes, each stirred; carries on from `hash` = [low, high].
 function hashWords(hash, bytes, at, size) {
   let [low, high] = hash;
   for (let i = 0; i < size; i += 8) {
@@ -131,7 +131,7 @@ function hashWords(hash, bytes, at, size) {
     // times 2^40 + 0x1b3
     const product = low * 0x1b3;
     high = (Math.imul(high, 0x1b3) + Math.floor(product / 2 ** 32) + (low << 8)) >>> 0;
-    low = product >>> 0;
+    low = (product ^ high) >>> 0;
   }
   hash[0] = low;
   hash[1] = high;
