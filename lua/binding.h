@@ -100,6 +100,7 @@ typedef struct S2LuaRecorder {
   bool compared;        // with the recording that is validated
   bool failed;          // a frame could not be written
   int64_t id;
+  int channels;       // watched values it holds
   int every, skipped; // steps a frame, steps since the last frame
 } S2LuaRecorder;
 

@@ -74,7 +74,7 @@ static void add_string(Text *text, const char *string) {
 }
 
 void s2_live_notice(S2Live *live, const char *message) {
-  if (live->server == NULL) {
+  if (live == NULL || live->server == NULL) {
     return;
   }
   Text text = {0};
@@ -150,6 +150,11 @@ static void call_handler(lua_State *L, S2Live *live, const char *verb, int argum
     lua_pop(L, 2);
     lua_pushnil(L);
   }
+}
+
+void s2_lua_push_watched(lua_State *L, S2LuaWorld *lw) {
+  lua_pushvalue(L, 1);
+  call_handler(L, lw->session->open.live, "watched", 1);
 }
 
 static void put_result(lua_State *L, S2Live *live, S2ServerMessage message) {

@@ -80,6 +80,10 @@ static inline bool s2_live_is_on(const S2Live *live) {
 void s2_lua_live(lua_State *L, S2LuaWorld *lw, bool first);
 void s2_lua_live_world_closes(S2LuaWorld *lw);
 
+// Pushes the values the script watches now: name, unit, value, name ...; nil: there are none. The
+// world is at stack position 1.
+void s2_lua_push_watched(lua_State *L, S2LuaWorld *lw);
+
 // Makes the session's viewer, if it has none yet.
 S2Live *s2_lua_live_of(lua_State *L);
 

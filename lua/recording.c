@@ -1,6 +1,6 @@
 // world:draw, world:record and --record.
-#include "binding.h"
 #include "drawing.h"
+#include "live.h"
 #include "validate.h"
 
 #include <errno.h>
@@ -39,11 +39,29 @@ static S2Status close_recorder(S2LuaWorld *lw, int at) {
   return status;
 }
 
-static S2Status record_frame(lua_State *L, S2LuaWorld *lw, const S2LuaRecorder *recorder) {
+// Values the script watches (sim.watch) become channels; `watched` is what s2_lua_push_watched
+// pushed.
+static void set_channels(lua_State *L, S2LuaRecorder *recorder, int watched) {
+  int count = lua_istable(L, watched) ? (int)lua_rawlen(L, watched) / 3 : 0;
+  for (int i = 0; i < count; i++) {
+    lua_rawgeti(L, watched, 3 * i + 1);
+    lua_rawgeti(L, watched, 3 * i + 2);
+    lua_rawgeti(L, watched, 3 * i + 3);
+    if (i >= recorder->channels) {
+      s2_recorder_channel(recorder->recorder, lua_tostring(L, -3), lua_tostring(L, -2));
+      recorder->channels++;
+    }
+    s2_recorder_set(recorder->recorder, i, lua_tonumber(L, -1));
+    lua_pop(L, 3);
+  }
+}
+
+static S2Status record_frame(lua_State *L, S2LuaWorld *lw, S2LuaRecorder *recorder, int watched) {
   if (recorder->rows != NULL) {
     return s2_lua_rows_add(L, lw, recorder->id);
   }
   if (recorder->recorder != NULL) {
+    set_channels(L, recorder, watched);
     return s2_recorder_frame(recorder->recorder, lw->world);
   }
   return recorder->compared ? s2_validator_frame(lw->session->open.validator, lw->world) : s2_ok();
@@ -73,12 +91,15 @@ static S2Status open_recorder(lua_State *L, S2LuaWorld *lw, const char *path,
                               const S2RecordOptions *options, int every, int64_t *id) {
   S2Session *session = &lw->session->open;
   S2Recorder *recorder = NULL;
+  s2_lua_push_watched(L, lw); // first: functions of the script may raise, or close what is open
+  int watched = lua_gettop(L);
   session->recordings++;
   bool compared =
       session->validator != NULL && s2_validator_wants(session->validator, session->recordings);
   if (session->validator == NULL) {
     S2Status status = s2_recorder_open_with(path, options, &recorder);
     if (status.code != S2_OK) {
+      lua_settop(L, watched - 1);
       return status;
     }
     S2Run run = describe_run(session, every);
@@ -87,7 +108,8 @@ static S2Status open_recorder(lua_State *L, S2LuaWorld *lw, const char *path,
   }
   S2LuaRecorder opened = {
       .recorder = recorder, .compared = compared, .id = lw->next_recorder + 1, .every = every};
-  S2Status status = record_frame(L, lw, &opened);
+  S2Status status = record_frame(L, lw, &opened, watched);
+  lua_settop(L, watched - 1);
   if (status.code != S2_OK) {
     (void)s2_recorder_close(recorder);
     return status;
@@ -221,19 +243,25 @@ static void record_failed(lua_State *L, S2LuaWorld *lw, int64_t id, S2Status sta
 }
 
 void s2_lua_record_step(lua_State *L, S2LuaWorld *lw) {
+  if (lw->recorders.count == 0) {
+    return;
+  }
+  s2_lua_push_watched(L, lw);
+  int watched = lua_gettop(L);
   int64_t last = lw->next_recorder; // what a function starts now has this frame already
   S2LuaRecorder *recorder = next_recorder(lw, 0);
   while (recorder != NULL && recorder->id <= last) {
     int64_t id = recorder->id;
     if (!recorder->failed && ++recorder->skipped >= recorder->every) {
       recorder->skipped = 0;
-      S2Status status = record_frame(L, lw, recorder);
+      S2Status status = record_frame(L, lw, recorder, watched);
       if (status.code != S2_OK) {
         record_failed(L, lw, id, status);
       }
     }
     recorder = next_recorder(lw, id);
   }
+  lua_settop(L, watched - 1);
 }
 
 // ---- Lua --------------------------------------------------------------------------------------

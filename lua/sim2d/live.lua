@@ -272,8 +272,7 @@ return function(sim, host)
   end
 
   -- A function that fails is told of once, and its value is missing from then on.
-  function calls.values(world, time)
-    if #watches == 0 then return nil end
+  local function values_of(world)
     local values, trouble = {}, nil
     for i, watch in ipairs(watches) do
       local success, value = true, nil
@@ -287,7 +286,21 @@ return function(sim, host)
       values[i] = success and type(value) == "number" and value or 0 / 0
     end
     if trouble then error(trouble, 0) end
-    return json { type = "values", time = time, values = values }
+    return values
+  end
+
+  function calls.values(world, time)
+    if #watches == 0 then return nil end
+    return json { type = "values", time = time, values = values_of(world) }
+  end
+
+  function calls.watched(world)
+    if #watches == 0 then return nil end
+    local list = {}
+    for i, value in ipairs(values_of(world)) do
+      table.move({ controls.watches[i].name, controls.watches[i].unit, value }, 1, 3, #list + 1, list)
+    end
+    return list
   end
 
   function calls.start(world)

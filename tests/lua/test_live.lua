@@ -75,3 +75,20 @@ test("wrong views", function()
   world:close()
   raises("world is closed", world.view, world)
 end)
+
+test("recordings hold what is watched", function()
+  local world = sim.world {}
+  local ball = world:circle { radius = 1 }
+  local recording
+  sim.watch("height", function(of) return of == world and ball.y or nil end, "m")
+  sim.watch("closes", function()
+    if world.time > 0.02 then recording:close() end -- whatever it does
+    return 7
+  end)
+  recording = assert(world:record "watched.s2d")
+  world:run { steps = 5 }
+  local out <close> = io.popen(("'%s' inspect --frame 1 watched.s2d"):format(os.getenv "S2_SIM2D"))
+  local text = out:read "a"
+  ok(text:find("height = %-0%.00068125 m"), text)
+  ok(text:find "closes = 7", text)
+end)

@@ -16,16 +16,18 @@ class LiveRecording extends Recording {
   constructor(script, watches) {
     super();
     this.run = { script };
-    this.channels = watches.map(({ name, unit }) => ({ name, unit }));
-    this.values = new Map(); // frame -> list
-    this.bytes = 0;
+    this.channels = this.plotted = watches.map(({ name, unit }) => ({ name, unit }));
+    this.watched = new Map(); // frame -> list
+    this.taken = 0; // bytes
   }
   push(bytes) {
+    this.channels = []; // the bytes have none
     super.push(bytes);
-    this.bytes += bytes.length;
+    this.channels = this.plotted;
+    this.taken += bytes.length;
   }
   frame(i) {
-    const frame = super.frame(i), values = this.values.get(i);
+    const frame = super.frame(i), values = this.watched.get(i);
     if (values) frame.channels = values;
     return frame;
   }
@@ -63,11 +65,11 @@ export function connectLive(player) {
     const bytes = held;
     held = null;
     const recording = player.recording;
-    if (recording.bytes > MOST_BYTES) startAnew();
+    if (recording.taken > MOST_BYTES) startAnew();
     player.recording.push(bytes);
     const newest = player.recording.frameCount - 1;
     if (values && player.recording.time(newest) === values.time) {
-      player.recording.values.set(newest, Float64Array.from(values.values, (v) => v ?? NaN));
+      player.recording.watched.set(newest, Float64Array.from(values.values, (v) => v ?? NaN));
     }
     player.arrived();
     if (restore) {
