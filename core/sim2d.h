@@ -16,8 +16,11 @@
 #include "mcp/ncp.h"
 #include "mcp/qp.h"
 #include "record/record.h"
+#include "record/replay.h"
 #include "shape/shape.h"
 
 const char *s2_version(void); // "major.minor.patch"
+// Commit and compiler it was made from and with, as far as known: "0689b3e4 gcc 12.2.0".
+const char *s2_build(void);
 
 #endif

@@ -92,7 +92,9 @@ typedef enum S2Phase {
 } S2Phase;
 
 typedef struct S2LuaRecorder {
-  S2Recorder *recorder;
+  S2Recorder *recorder; // NULL: a run is validated, nothing is written
+  bool compared;        // with the recording that is validated
+  bool failed;          // a frame could not be written
   int64_t id;
   int every, skipped; // steps a frame, steps since the last frame
 } S2LuaRecorder;

@@ -177,9 +177,6 @@ static const Option options[] = {
 
 enum { OPTION_COUNT = sizeof options / sizeof options[0] };
 
-// Commands of later issues; a script of that name can still be run as ./replay.
-static const char *const later_commands[] = {"replay", "inspect"};
-
 void s2_command_line_version(void) {
   printf("sim2d %s (%s)\n", s2_version(), LUA_RELEASE);
 }
@@ -197,6 +194,10 @@ void s2_command_line_help(void) {
              options[i].value == NULL ? "" : options[i].value);
     printf("  %-20s %s\n", left, options[i].help);
   }
+  puts("  inspect FILE.s2d     instead of a script: what a recording holds (--json, --frame N)\n"
+       "  replay FILE.s2d [OUT]\n"
+       "                       instead of a script: the recording as another file (.csv ...);\n"
+       "                       --validate: run it again and compare state by state");
   puts("  --NAME VALUE         after the script: a value of its sim.options{}\n"
        "\n"
        "Exit status: 0 done, 1 the script raised, 2 wrong usage, 3 a step was not solved under\n"
@@ -270,10 +271,10 @@ static S2Status read_all(S2CommandLine *line, int argc, char **argv) {
     S2_TRY(read_option(line, argc, argv, &at));
   }
   line->script = at;
-  for (size_t i = 0; at < argc && i < sizeof later_commands / sizeof later_commands[0]; i++) {
-    if (strcmp(argv[at], later_commands[i]) == 0) {
-      return s2_error(S2_UNAVAILABLE, "%s: not available yet", argv[at]);
-    }
+  // A script of such a name can be run as ./replay.
+  if (at < argc && strcmp(argv[at - 1], "--") != 0) {
+    bool inspect = strcmp(argv[at], "inspect") == 0, replay = strcmp(argv[at], "replay") == 0;
+    line->tool = inspect ? S2_INSPECT : replay ? S2_REPLAY : S2_RUN_SCRIPT;
   }
   return s2_ok();
 }

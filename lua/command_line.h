@@ -7,12 +7,15 @@
 
 #include <stdbool.h>
 
+typedef enum S2Tool { S2_RUN_SCRIPT, S2_INSPECT, S2_REPLAY } S2Tool;
+
 typedef struct S2CommandLine {
   S2Session session; // what the options set of it; the rest zero
   const char **code; // -e, in order; borrowed from argv
   int code_count;
   int script; // index in argv of the script ("-": stdin); argc: none
   bool interactive, version, help, stats;
+  S2Tool tool; // its words are those from `script` on, its own name first
 } S2CommandLine;
 
 // Reads argv. A failure is S2_INVALID, or S2_UNAVAILABLE for options of later issues, with a

@@ -1,5 +1,6 @@
 // The command `sim2d`.
 #include "command_line.h"
+#include "command_recording.h"
 #include "command_stats.h"
 #include "repl.h"
 #include "script.h"
@@ -95,7 +96,8 @@ static bool run_chunk(Command *command, lua_State *L, int load_status, int argum
   int status = load_status == LUA_OK ? s2_script_call(L, arguments, 0) : load_status;
   if (status != LUA_OK || *s2_script_interrupted() != 0) {
     command->status = failure_status(L);
-    if (status != LUA_OK) {
+    const S2Validator *validator = command->line.session.validator;
+    if (status != LUA_OK && (validator == NULL || !s2_validator_ended(validator))) {
       s2_script_report(L);
     }
     return false;
@@ -169,35 +171,75 @@ static int protected_main(lua_State *L) {
   return 0;
 }
 
-int main(int argc, char **argv) {
-  Command command = {.argc = argc, .argv = argv};
-  S2Status status = s2_command_line_read(&command.line, argc, argv);
-  if (status.code != S2_OK) {
-    fprintf(stderr, "sim2d: %s\n", status.message);
-    return EXIT_USAGE;
+// What recordings are to know of this run.
+static void describe(const Command *command, S2Run *run) {
+  for (int i = 1; i < command->argc; i++) {
+    s2_run_add(run, "word", command->argv[i]);
   }
-  const S2CommandLine *line = &command.line;
-  if (line->help) {
-    s2_command_line_help();
-    s2_command_line_free(&command.line);
-    return EXIT_SUCCESS;
+  if (command->line.script < command->argc) {
+    s2_run_add(run, "script", command->argv[command->line.script]);
   }
-  if (line->version) {
-    s2_command_line_version();
-  }
+}
+
+static int run_lua(Command *command) {
   lua_State *L = luaL_newstate();
   if (L == NULL) {
     fputs("sim2d: not enough memory\n", stderr);
     return EXIT_RAISED;
   }
+  S2Run run = {0};
+  describe(command, &run);
+  command->line.session.run = &run;
   lua_pushcfunction(L, s2_traceback_handler);
   lua_pushcfunction(L, protected_main);
-  lua_pushlightuserdata(L, &command);
+  lua_pushlightuserdata(L, command);
   if (lua_pcall(L, 1, 0, 1) != LUA_OK) {
     s2_script_report(L);
-    command.status = EXIT_RAISED;
+    command->status = EXIT_RAISED;
   }
   lua_close(L);
+  s2_run_free(&run);
+  return command->status;
+}
+
+static int usage_error(S2Status status) {
+  fprintf(stderr, "sim2d: %s\n", status.message);
+  return EXIT_USAGE;
+}
+
+static int run_again(int argc, char **argv, S2Validator *validator) {
+  Command command = {.argc = argc, .argv = argv};
+  S2Status status = s2_command_line_read(&command.line, argc, argv);
+  if (status.code != S2_OK) {
+    return usage_error(status);
+  }
+  command.line.session.validator = validator;
+  int result = run_lua(&command);
   s2_command_line_free(&command.line);
-  return command.status;
+  return result;
+}
+
+int main(int argc, char **argv) {
+  Command command = {.argc = argc, .argv = argv};
+  S2Status status = s2_command_line_read(&command.line, argc, argv);
+  if (status.code != S2_OK) {
+    return usage_error(status);
+  }
+  const S2CommandLine *line = &command.line;
+  if (line->version) {
+    s2_command_line_version();
+  }
+  int result = EXIT_SUCCESS;
+  if (line->help) {
+    s2_command_line_help();
+  } else if (line->tool == S2_INSPECT) {
+    result = s2_command_inspect(argc - line->script, argv + line->script);
+  } else if (line->tool == S2_REPLAY) {
+    result = s2_command_replay(argc - line->script, argv + line->script, line->session.record_path,
+                               run_again);
+  } else {
+    result = run_lua(&command);
+  }
+  s2_command_line_free(&command.line);
+  return result;
 }

@@ -1,5 +1,6 @@
 // world:draw, world:record and --record.
 #include "binding.h"
+#include "validate.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -16,20 +17,55 @@ enum { PATH_SIZE = 4096 }; // bytes, as long as paths get
 
 // ---- Recorders --------------------------------------------------------------------------------
 
-// Opens a recorder and writes the present as its first frame.
-static S2Status open_recorder(S2LuaWorld *lw, const char *path, int every, int64_t *id) {
-  S2Recorder *recorder = NULL;
-  S2Status status = s2_recorder_open(path, &recorder);
-  if (status.code != S2_OK) {
-    return status;
+static S2Status record_frame(S2LuaWorld *lw, const S2LuaRecorder *recorder) {
+  if (recorder->recorder != NULL) {
+    return s2_recorder_frame(recorder->recorder, lw->world);
   }
-  status = s2_recorder_frame(recorder, lw->world);
+  return recorder->compared ? s2_validator_frame(lw->session->open.validator, lw->world) : s2_ok();
+}
+
+static void describe_run(const S2Session *session, int every, S2Recorder *recorder) {
+  S2Run run = {0};
+  char number[32];
+  s2_run_add(&run, "sim2d", s2_version());
+  s2_run_add(&run, "build", s2_build());
+  snprintf(number, sizeof number, "%llu", (unsigned long long)session->seed);
+  s2_run_add(&run, "seed", number);
+  if (session->run != NULL) {
+    s2_run_copy(&run, session->run);
+  }
+  snprintf(number, sizeof number, "%d", session->recordings);
+  s2_run_add(&run, "recording", number);
+  snprintf(number, sizeof number, "%d", every);
+  s2_run_add(&run, "every", number);
+  s2_recorder_run(recorder, &run);
+  s2_run_free(&run);
+}
+
+// Opens a recorder and writes the present as its first frame. When a run is validated nothing is
+// written: the recording in question is compared, others are left out.
+static S2Status open_recorder(S2LuaWorld *lw, const char *path, int every, int64_t *id) {
+  S2Session *session = &lw->session->open;
+  S2Recorder *recorder = NULL;
+  session->recordings++;
+  bool compared =
+      session->validator != NULL && s2_validator_wants(session->validator, session->recordings);
+  if (session->validator == NULL) {
+    S2Status status = s2_recorder_open(path, &recorder);
+    if (status.code != S2_OK) {
+      return status;
+    }
+    describe_run(session, every, recorder);
+  }
+  S2LuaRecorder opened = {
+      .recorder = recorder, .compared = compared, .id = lw->next_recorder + 1, .every = every};
+  S2Status status = record_frame(lw, &opened);
   if (status.code != S2_OK) {
     (void)s2_recorder_close(recorder);
     return status;
   }
   *id = ++lw->next_recorder;
-  *s2_array_append(lw->recorders) = (S2LuaRecorder){recorder, *id, every, 0};
+  *s2_array_append(lw->recorders) = opened;
   return status;
 }
 
@@ -88,12 +124,17 @@ void s2_lua_record_first(lua_State *L, S2LuaWorld *lw) {
 void s2_lua_record_step(lua_State *L, S2LuaWorld *lw) {
   for (int i = 0; i < lw->recorders.count; i++) {
     S2LuaRecorder *recorder = &lw->recorders.at[i];
-    if (++recorder->skipped < recorder->every) {
+    if (recorder->failed || ++recorder->skipped < recorder->every) {
       continue;
     }
     recorder->skipped = 0;
-    S2Status status = s2_recorder_frame(recorder->recorder, lw->world);
-    if (status.code != S2_OK) {
+    S2Status status = record_frame(lw, recorder);
+    if (status.code == S2_IO) {
+      // The run goes on without it; closing tells of it again, and the command's exit status.
+      recorder->failed = true;
+      fflush(stdout);
+      fprintf(stderr, "sim2d: warning: the recording ends here: %s\n", status.message);
+    } else if (status.code != S2_OK) {
       (void)close_recorder(lw, i); // the first failure is the one to tell
       s2_lua_try(L, status);
     }

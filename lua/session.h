@@ -17,11 +17,14 @@ typedef struct S2Session {
   bool strict, quiet;
   const char *record_path;    // --record: every world stepped; the 2nd world gets NAME-2.suffix ...
   const char *dump_directory; // --dump-problems
+  const S2Run *run;           // for recordings; NULL: not from the command
+  struct S2Validator *validator; // recordings are compared with one instead of written; NULL: no
   volatile sig_atomic_t *interrupted; // set by the signal handler; NULL: never
   lua_State *volatile *task; // where the handler finds the coroutine that runs; NULL: no handler
 
   // Filled by the worlds.
   int worlds;         // stepped at least once
+  int recordings;     // opened
   bool unsolved;      // a step raised because of `strict`
   S2WorldStats total; // summed (worst: maximised) when a world is closed, and by s2_session_close
   double seconds_lua; // in callbacks

@@ -408,3 +408,22 @@ S2Status s2_body_set_force_law(S2World *world, S2BodyId id, bool has_law) {
   world->bodies.at[slot].has_law = has_law;
   return s2_ok();
 }
+
+S2Status s2_body_info(const S2World *world, S2BodyId id, S2BodyInfo *info) {
+  int32_t slot;
+  S2_TRY(s2_body_slot(world, id, &slot));
+  const S2Body *body = &world->bodies.at[slot];
+  bool dynamic = body->type == S2_DYNAMIC;
+  *info = (S2BodyInfo){
+      .type = body->type,
+      .sensor = body->sensor,
+      .enabled = body->enabled,
+      .color = body->color,
+      .mass = dynamic ? body->mass : INFINITY,
+      .inertia = dynamic ? body->inertia : INFINITY,
+      .shape_count = s2_body_shape_count(world, id),
+  };
+  memcpy(info->q, world->q.at + 3 * slot, sizeof info->q);
+  memcpy(info->v, world->v.at + 3 * slot, sizeof info->v);
+  return s2_body_name(world, id, &info->name);
+}

@@ -197,6 +197,19 @@ S2Status s2_body_set_v(S2World *world, S2BodyId body, const double v[3]);
 S2Status s2_body_q(const S2World *world, S2BodyId body, double q[3]);
 S2Status s2_body_v(const S2World *world, S2BodyId body, double v[3]);
 
+// What a look at a body shows, in one call; `name` is borrowed until the next change.
+typedef struct S2BodyInfo {
+  S2BodyType type;
+  bool sensor, enabled;
+  uint32_t color;
+  double mass, inertia;
+  double q[3], v[3];
+  const char *name;
+  int shape_count;
+} S2BodyInfo;
+
+S2Status s2_body_info(const S2World *world, S2BodyId body, S2BodyInfo *info);
+
 // "" when it has none. Names need not be unique.
 S2Status s2_body_name(const S2World *world, S2BodyId body, const char **name);
 S2Status s2_body_set_name(S2World *world, S2BodyId body, const char *name);

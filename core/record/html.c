@@ -75,7 +75,7 @@ static S2Status write_line(S2HtmlWriter *writer, S2Output *output) {
   return s2_ok();
 }
 
-S2Status s2_html_start(S2HtmlWriter *writer, S2Output *output) {
+S2Status s2_html_start(S2HtmlWriter *writer, S2Output *output, const S2Run *run) {
   writer->memory.path = output->path; // for messages
   size_t size = 0;
   const unsigned char *page = s2_page_bytes(&size);
@@ -84,7 +84,7 @@ S2Status s2_html_start(S2HtmlWriter *writer, S2Output *output) {
     return s2_error(S2_IO, "cannot write '%s': %s", s2_path_tail(output->path), strerror(errno));
   }
   s2_output_bytes(output, page, size);
-  s2_s2d_start(&writer->memory);
+  s2_s2d_start(&writer->s2d, &writer->memory, run);
   return write_line(writer, output);
 }
 
@@ -94,7 +94,10 @@ S2Status s2_html_frame(S2HtmlWriter *writer, S2Output *output, const S2Moment *m
 }
 
 S2Status s2_html_end(S2HtmlWriter *writer, S2Output *output) {
-  s2_s2d_end(&writer->memory);
+  if (writer->memory.file == NULL) {
+    return s2_ok(); // it could not be started
+  }
+  s2_s2d_end(&writer->s2d, &writer->memory);
   S2_TRY(write_line(writer, output));
   if (writer->block > 0) {
     s2_output_text(output, BLOCK_END);

@@ -4,7 +4,7 @@
 #define S2_HTML_H
 
 #include "record/output.h"
-#include "record/s2d.h"
+#include "record/s2d_write.h"
 
 typedef struct S2HtmlWriter {
   S2S2dWriter s2d;
@@ -20,7 +20,7 @@ typedef struct S2HtmlWriter {
 S2Status s2_html_available(void);
 
 // Later failures of the file are kept in `output`.
-S2Status s2_html_start(S2HtmlWriter *writer, S2Output *output);
+S2Status s2_html_start(S2HtmlWriter *writer, S2Output *output, const S2Run *run);
 S2Status s2_html_frame(S2HtmlWriter *writer, S2Output *output, const S2Moment *moment);
 S2Status s2_html_end(S2HtmlWriter *writer, S2Output *output);
 void s2_html_free(S2HtmlWriter *writer); // safe on all zeros

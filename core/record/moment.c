@@ -1,19 +1,17 @@
 #include "record/moment.h"
 
-#include <stdio.h>
 #include <string.h>
 
 static void name_copy(char to[S2_NAME_SIZE], const char *from) {
   // All bytes are set: equal moments then give equal files.
   memset(to, 0, S2_NAME_SIZE);
   if (from != NULL) {
-    snprintf(to, S2_NAME_SIZE, "%s", from);
+    memcpy(to, from, strnlen(from, S2_NAME_SIZE - 1));
   }
 }
 
 static S2Status capture_shapes(S2Moment *moment, S2World *world, S2MomentBody *body) {
   body->first_shape = moment->shapes.count;
-  body->shape_count = s2_body_shape_count(world, body->id);
   for (int i = 0; i < body->shape_count; i++) {
     S2Shape shape;
     S2_TRY(s2_body_shape(world, body->id, i, &shape));
@@ -36,33 +34,24 @@ static S2Status capture_shapes(S2Moment *moment, S2World *world, S2MomentBody *b
 }
 
 static S2Status capture_body(S2Moment *moment, S2World *world, S2BodyId id) {
-  enum { TYPE, SENSOR, ENABLED, COLOR, MASS, INERTIA, READ };
-  static const S2BodyField fields[READ] = {
-      [TYPE] = S2_BODY_TYPE,   [SENSOR] = S2_BODY_SENSOR, [ENABLED] = S2_BODY_ENABLED,
-      [COLOR] = S2_BODY_COLOR, [MASS] = S2_BODY_MASS,     [INERTIA] = S2_BODY_INERTIA,
-  };
-  double value[READ];
-  for (int i = 0; i < READ; i++) {
-    S2_TRY(s2_body_get(world, id, fields[i], &value[i]));
-  }
-  S2MomentBody body = {
-      .id = id,
-      .type = (S2BodyType)value[TYPE],
-      .sensor = value[SENSOR] != 0,
-      .enabled = value[ENABLED] != 0,
-      .color = (uint32_t)value[COLOR],
-      .mass = value[MASS],
-      .inertia = value[INERTIA],
-  };
-  const char *name = "";
-  S2_TRY(s2_body_name(world, id, &name));
-  name_copy(body.name, name);
-  S2_TRY(s2_body_q(world, id, body.q));
-  S2_TRY(s2_body_v(world, id, body.v));
-  S2_TRY(capture_shapes(moment, world, &body));
+  S2BodyInfo info;
+  S2_TRY(s2_body_info(world, id, &info));
   int at = s2_array_push(moment->bodies);
-  moment->bodies.at[at] = body;
-  return s2_ok();
+  S2MomentBody *body = &moment->bodies.at[at];
+  *body = (S2MomentBody){
+      .id = id,
+      .type = info.type,
+      .sensor = info.sensor,
+      .enabled = info.enabled,
+      .color = info.color,
+      .mass = info.mass,
+      .inertia = info.inertia,
+      .q = {info.q[0], info.q[1], info.q[2]},
+      .v = {info.v[0], info.v[1], info.v[2]},
+      .shape_count = info.shape_count,
+  };
+  name_copy(body->name, info.name);
+  return capture_shapes(moment, world, body);
 }
 
 static S2Status capture_bodies(S2Moment *moment, S2World *world) {
@@ -150,6 +139,12 @@ S2Status s2_moment_capture(S2Moment *moment, S2World *world) {
   moment->time = s2_world_time(world);
   moment->step = s2_world_step_count(world);
   moment->hash = s2_world_hash(world);
+  S2Energy energy = s2_world_energy(world);
+  moment->kinetic = energy.kinetic;
+  moment->potential = energy.potential;
+  s2_world_momentum(world, moment->momentum);
+  moment->residual = s2_world_residuals(world).solve.scaled;
+  moment->iterations = s2_world_stats(world)->last_iterations;
   S2_TRY(capture_bodies(moment, world));
   capture_contacts(moment, world);
   return capture_joints(moment, world);
@@ -161,6 +156,7 @@ void s2_moment_free(S2Moment *moment) {
   s2_array_free(moment->vertices);
   s2_array_free(moment->contacts);
   s2_array_free(moment->joints);
+  s2_array_free(moment->channels);
   s2_array_free(moment->body_of_slot);
   s2_array_free(moment->body_ids);
   s2_array_free(moment->joint_ids);

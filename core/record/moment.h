@@ -45,12 +45,25 @@ typedef struct S2MomentJoint {
   char name[S2_NAME_SIZE];
 } S2MomentJoint;
 
+enum { S2_UNIT_SIZE = 16 }; // bytes with the 0
+
+// A number that whoever records sets for each frame: the value of a script's own quantity.
+typedef struct S2MomentChannel {
+  char name[S2_NAME_SIZE], unit[S2_UNIT_SIZE];
+  double value; // NAN until it is set
+} S2MomentChannel;
+
 // All zeros is an empty moment.
 typedef struct S2Moment {
   S2WorldDef settings;
-  double time;                   // s
-  uint64_t step;                 // steps done
-  uint64_t hash;                 // s2_world_hash
+  double time;               // s
+  uint64_t step;             // steps done
+  uint64_t hash;             // s2_world_hash
+  double kinetic, potential; // J; NAN, as those below: not recorded
+  double momentum[3];        // angular about the origin, x, y
+  double residual;           // scaled, worst of the last step
+  double iterations;         // of the last step
+  S2_ARRAY(S2MomentChannel) channels;
   S2_ARRAY(S2MomentBody) bodies; // creation order
   S2_ARRAY(S2MomentShape) shapes;
   S2_ARRAY(S2Vec2) vertices;
@@ -61,8 +74,8 @@ typedef struct S2Moment {
   S2_ARRAY(S2JointId) joint_ids;
 } S2Moment;
 
-// Replaces the contents of `moment` by what `world` shows now. Touches the heap only while the
-// world grows.
+// Replaces the contents of `moment` by what `world` shows now; channels stay as they are. Touches
+// the heap only while the world grows.
 S2Status s2_moment_capture(S2Moment *moment, S2World *world);
 void s2_moment_free(S2Moment *moment);
 

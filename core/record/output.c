@@ -3,9 +3,14 @@
 #include "base/memory.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 enum { PATH_SHOWN = 130 }; // bytes of a path in a message of S2_MESSAGE_SIZE, with room for more
 
@@ -20,11 +25,31 @@ const char *s2_path_suffix(const char *path) {
   return dot == NULL ? "" : dot;
 }
 
+// Emptied only once it is ours: two recordings into one file would leave neither.
+static FILE *open_alone(const char *path) {
+  int file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+  if (file < 0) {
+    return NULL;
+  }
+  struct stat info;
+  bool taken = flock(file, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  bool emptied =
+      !taken && fstat(file, &info) == 0 && (!S_ISREG(info.st_mode) || ftruncate(file, 0) == 0);
+  FILE *stream = emptied ? fdopen(file, "wb") : NULL;
+  if (stream == NULL) {
+    int reason = errno;
+    close(file);
+    errno = reason;
+  }
+  return stream;
+}
+
 S2Status s2_output_open(S2Output *output, const char *path) {
   *output = (S2Output){0};
-  FILE *file = fopen(path, "wb");
+  FILE *file = open_alone(path);
   if (file == NULL) {
-    return s2_error(S2_IO, "cannot write '%s': %s", s2_path_tail(path), strerror(errno));
+    return s2_error(S2_IO, "cannot write '%s': %s", s2_path_tail(path),
+                    errno == EWOULDBLOCK ? "it is being written already" : strerror(errno));
   }
   output->file = file;
   size_t bytes = strlen(path) + 1;

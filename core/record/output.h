@@ -14,7 +14,8 @@ typedef struct S2Output {
   int error;  // errno of the first failure, 0: none
 } S2Output;
 
-// Creates the file or empties it. Fails with S2_IO, naming the path and the reason.
+// Creates the file or empties it. Fails with S2_IO, naming the path and the reason: one is that it
+// is being written already, by this process or another.
 S2Status s2_output_open(S2Output *output, const char *path);
 
 void s2_output_bytes(S2Output *output, const void *bytes, size_t size);

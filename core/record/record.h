@@ -7,6 +7,8 @@
 
 #include "base/status.h"
 #include "dynamics/dynamics.h"
+#include "record/moment.h"
+#include "record/run.h"
 
 typedef struct S2DrawOptions {
   int width;     // pixels of the picture, > 0
@@ -30,7 +32,15 @@ S2Status s2_world_draw(S2World *world, const char *path, const S2DrawOptions *op
 typedef struct S2Recorder S2Recorder;
 
 S2Status s2_recorder_open(const char *path, S2Recorder **recorder);
+// What is known of the run, for formats that keep it; before the first frame.
+void s2_recorder_run(S2Recorder *recorder, const S2Run *run);
+// A number besides the world's state, for formats that keep such: returns its place. Its value is
+// NAN until it is set, and then stays. Each new channel after the first frame costs a scene.
+int s2_recorder_channel(S2Recorder *recorder, const char *name, const char *unit);
+void s2_recorder_set(S2Recorder *recorder, int channel, double value);
 S2Status s2_recorder_frame(S2Recorder *recorder, S2World *world);
+// A frame of another recording. The last one has to stay until the recorder is closed.
+S2Status s2_recorder_moment(S2Recorder *recorder, const S2Moment *moment);
 S2Status s2_recorder_close(S2Recorder *recorder); // also frees; safe on NULL
 
 #endif

@@ -1,9 +1,11 @@
 #include "record/replay.h"
 
 #include "base/memory.h"
-#include "record/s2d.h"
+#include "record/output.h"
+#include "record/s2d_frame.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <sys/types.h>
 
@@ -13,9 +15,14 @@ typedef struct Chunk {
   uint32_t size; // of its contents
 } Chunk;
 
+typedef struct Scene {
+  off_t channels, scene; // chunks; channels 0: none
+} Scene;
+
 typedef struct Frame {
-  off_t offset;  // of the chunk
-  int32_t scene; // in `scenes`
+  off_t offset;    // of the chunk
+  int32_t scene;   // in `scenes`
+  uint32_t behind; // frames since the one that stands for itself
 } Frame;
 
 struct S2Replay {
@@ -24,12 +31,15 @@ struct S2Replay {
   off_t length; // of the file when it was opened
   uint32_t version;
   bool complete;
-  S2_ARRAY(off_t) scenes; // chunks
+  S2Run run;
+  S2_ARRAY(Scene) scenes;
   Frame *frames;
   uint64_t frame_count, frame_capacity;
   unsigned char *contents; // of the chunk read last
   size_t contents_capacity;
   int32_t scene_loaded; // the scene `moment` holds; -1: none
+  uint64_t read;        // frames read in a row: `past` is that of the frame before this one
+  S2S2dPast past;
   S2Moment moment;
 };
 
@@ -178,13 +188,21 @@ static bool get_joint(Cursor *cursor, S2MomentJoint *joint, uint32_t bodies) {
 }
 
 static bool get_scene(const unsigned char *contents, uint32_t size, uint32_t version,
-                      S2Moment *moment) {
-  uint32_t header = version > 2 ? S2_S2D_SCENE_HEADER : S2_S2D_SCENE_HEADER_2;
+                      S2S2dPast *past, S2Moment *moment) {
+  uint32_t header = version > 3   ? S2_S2D_SCENE_HEADER
+                    : version > 2 ? S2_S2D_SCENE_HEADER_3
+                                  : S2_S2D_SCENE_HEADER_2;
   if (size < header) {
     return false;
   }
   Cursor cursor = {contents};
   bool ok = get_settings(&cursor, version, &moment->settings);
+  if (version > 3) {
+    past->grain = get_double(&cursor);
+    past->impulse_grain = get_double(&cursor);
+    past->any = false;
+    ok = ok && past->grain > 0 && past->impulse_grain > 0;
+  }
   uint32_t bodies = get32(&cursor), shapes = get32(&cursor);
   uint32_t vertices = get32(&cursor), joints = get32(&cursor);
   // Sums of four products below 2^39: no overflow. Equality also bounds every count by the size.
@@ -230,7 +248,55 @@ static bool get_contact(Cursor *cursor, S2MomentContact *contact, uint32_t bodie
   return position_ok(contact->a, bodies) && position_ok(contact->b, bodies);
 }
 
-// Into a moment that holds the frame's scene.
+static bool get_channels(const unsigned char *contents, uint32_t size, S2Moment *moment) {
+  Cursor cursor = {contents};
+  uint32_t count = size < 4 ? 0 : get32(&cursor);
+  if (size != 4 + (uint64_t)S2_S2D_CHANNEL * count) {
+    return false;
+  }
+  s2_array_reserve(moment->channels, (int)count);
+  moment->channels.count = (int)count;
+  for (uint32_t i = 0; i < count; i++) {
+    S2MomentChannel *channel = &moment->channels.at[i];
+    get_name(&cursor, channel->name);
+    memcpy(channel->unit, cursor.at, S2_UNIT_SIZE);
+    channel->unit[S2_UNIT_SIZE - 1] = '\0';
+    cursor.at += S2_UNIT_SIZE;
+    channel->value = (double)NAN;
+  }
+  return true;
+}
+
+// A text with its length before it; NULL: cut off.
+static const unsigned char *get_text(Cursor *cursor, const unsigned char *end, uint32_t *size) {
+  if (end - cursor->at < 4) {
+    return NULL;
+  }
+  *size = get32(cursor);
+  if ((size_t)(end - cursor->at) < *size) {
+    return NULL;
+  }
+  cursor->at += *size;
+  return cursor->at - *size;
+}
+
+static bool get_run(const unsigned char *contents, uint32_t size, S2Run *run) {
+  Cursor cursor = {contents};
+  const unsigned char *end = contents + size;
+  s2_run_free(run);
+  uint32_t count = size < 4 ? 0 : get32(&cursor), key_size, value_size;
+  for (uint32_t i = 0; i < count; i++) {
+    const unsigned char *key = get_text(&cursor, end, &key_size);
+    const unsigned char *value = key == NULL ? NULL : get_text(&cursor, end, &value_size);
+    if (value == NULL) {
+      return false;
+    }
+    s2_run_add_bytes(run, (const char *)key, key_size, (const char *)value, value_size);
+  }
+  return size >= 4 && cursor.at == end;
+}
+
+// Of versions 2 and 3, into a moment that holds the frame's scene.
 static bool get_frame(const unsigned char *contents, uint32_t size, S2Moment *moment) {
   if (size < S2_S2D_FRAME_HEADER) {
     return false;
@@ -239,6 +305,8 @@ static bool get_frame(const unsigned char *contents, uint32_t size, S2Moment *mo
   moment->time = get_double(&cursor);
   moment->step = get64(&cursor);
   moment->hash = get64(&cursor);
+  moment->kinetic = moment->potential = moment->residual = moment->iterations = (double)NAN;
+  moment->momentum[0] = moment->momentum[1] = moment->momentum[2] = (double)NAN;
   uint32_t bodies = get32(&cursor), contacts = get32(&cursor), joints = get32(&cursor);
   get32(&cursor); // reserved
   uint64_t wanted = S2_S2D_FRAME_HEADER + (uint64_t)S2_S2D_BODY_STATE * bodies +
@@ -294,58 +362,138 @@ static bool read_chunk(S2Replay *replay, off_t offset, Chunk *chunk) {
   if (fread(replay->contents, 1, size, replay->file) != size) {
     return false;
   }
-  uint64_t hash = s2_s2d_hash(S2_S2D_HASH_START, header, 8);
-  hash = s2_s2d_hash(hash, replay->contents, size);
+  uint64_t (*sum)(uint64_t, const unsigned char *, size_t) =
+      replay->version > 3 ? s2_s2d_hash_words : s2_s2d_hash;
+  uint64_t hash = sum(sum(S2_S2D_HASH_START, header, 8), replay->contents, size);
   *chunk = (Chunk){.kind = (S2S2dChunk)s2_s2d_get32(header), .offset = offset, .size = size};
   return hash == s2_s2d_get64(header + 8);
 }
 
-static bool load_scene(S2Replay *replay, off_t offset, int32_t scene) {
+static bool get_any_frame(S2Replay *replay, uint32_t size) {
+  return replay->version > 3
+             ? s2_s2d_frame_read(&replay->past, replay->contents, size, &replay->moment)
+             : get_frame(replay->contents, size, &replay->moment);
+}
+
+static bool load_scene(S2Replay *replay, int32_t at) {
+  const Scene *scene = &replay->scenes.at[at];
   Chunk chunk;
   replay->scene_loaded = -1;
-  if (!read_chunk(replay, offset, &chunk) || chunk.kind != S2_S2D_SCENE ||
-      !get_scene(replay->contents, chunk.size, replay->version, &replay->moment)) {
+  replay->moment.channels.count = 0;
+  if (scene->channels > 0 &&
+      (!read_chunk(replay, scene->channels, &chunk) || chunk.kind != S2_S2D_CHANNELS ||
+       !get_channels(replay->contents, chunk.size, &replay->moment))) {
     return false;
   }
-  replay->scene_loaded = scene;
+  if (!read_chunk(replay, scene->scene, &chunk) || chunk.kind != S2_S2D_SCENE ||
+      !get_scene(replay->contents, chunk.size, replay->version, &replay->past, &replay->moment)) {
+    return false;
+  }
+  replay->scene_loaded = at;
   return true;
 }
 
-static void add_frame(S2Replay *replay, off_t offset) {
+static void add_frame(S2Replay *replay, Frame frame) {
   if (replay->frame_count == replay->frame_capacity) {
     replay->frame_capacity = replay->frame_capacity == 0 ? 256 : 2 * replay->frame_capacity;
     replay->frames = s2_memory_grow(replay->frames, sizeof(Frame) * (size_t)replay->frame_capacity);
   }
-  replay->frames[replay->frame_count] =
-      (Frame){.offset = offset, .scene = replay->scenes.count - 1};
-  replay->frame_count += 1;
+  replay->frames[replay->frame_count++] = frame;
 }
 
-// Finds the frames. Ends at the end mark or at the first thing that is not as it should be.
+// Takes in the chunk just read. False: it is not as it should be.
+static bool take_chunk(S2Replay *replay, const Chunk *chunk, off_t *channels) {
+  const unsigned char *contents = replay->contents;
+  bool compact = replay->version > 3;
+  if (chunk->kind == S2_S2D_SCENE) {
+    *s2_array_append(replay->scenes) = (Scene){*channels, chunk->offset};
+    replay->moment.channels.count = *channels > 0 ? replay->moment.channels.count : 0;
+    *channels = 0;
+    bool ok = get_scene(contents, chunk->size, replay->version, &replay->past, &replay->moment);
+    replay->scene_loaded = ok ? replay->scenes.count - 1 : -1;
+    return ok;
+  }
+  if (chunk->kind == S2_S2D_FRAME) {
+    if (replay->scene_loaded < 0 || !get_any_frame(replay, chunk->size)) {
+      return false;
+    }
+    bool key = !compact || s2_s2d_frame_is_key(contents, chunk->size);
+    uint32_t behind = key ? 0 : replay->frames[replay->frame_count - 1].behind + 1;
+    add_frame(replay, (Frame){chunk->offset, replay->scene_loaded, behind});
+    replay->read = replay->frame_count;
+  } else if (compact && chunk->kind == S2_S2D_CHANNELS) {
+    *channels = chunk->offset;
+    replay->scene_loaded = -1;
+    return get_channels(contents, chunk->size, &replay->moment);
+  } else if (compact && chunk->kind == S2_S2D_RUN) {
+    return get_run(contents, chunk->size, &replay->run);
+  } // other kinds: of a later writer that this version may pass over
+  return true;
+}
+
+// Finds the frames by reading all. Ends at the end mark or at the first thing that is not as it
+// should be.
 static void find_frames(S2Replay *replay) {
-  off_t offset = S2_S2D_FILE_HEADER;
+  off_t offset = S2_S2D_FILE_HEADER, channels = 0;
   Chunk chunk;
   while (read_chunk(replay, offset, &chunk)) {
     if (chunk.kind == S2_S2D_END) {
       replay->complete = true;
       return;
     }
-    if (chunk.kind == S2_S2D_SCENE) {
-      int scene = s2_array_push(replay->scenes);
-      replay->scenes.at[scene] = offset;
-      replay->scene_loaded = -1;
-      if (!get_scene(replay->contents, chunk.size, replay->version, &replay->moment)) {
-        return;
-      }
-      replay->scene_loaded = scene;
-    } else if (chunk.kind == S2_S2D_FRAME) {
-      if (replay->scene_loaded < 0 || !get_frame(replay->contents, chunk.size, &replay->moment)) {
-        return;
-      }
-      add_frame(replay, offset);
-    } // other kinds: of a later writer that this version may pass over
+    if (!take_chunk(replay, &chunk, &channels)) {
+      return;
+    }
     offset += S2_S2D_CHUNK_HEADER + (off_t)chunk.size;
   }
+}
+
+static bool get_index(S2Replay *replay, uint32_t size) {
+  Cursor cursor = {replay->contents};
+  uint64_t frames = size < S2_S2D_INDEX_HEADER ? 0 : get64(&cursor);
+  uint64_t scenes = size < S2_S2D_INDEX_HEADER ? 0 : get64(&cursor);
+  if (frames > size || scenes > size ||
+      size != S2_S2D_INDEX_HEADER + S2_S2D_INDEX_SCENE * scenes + S2_S2D_INDEX_FRAME * frames) {
+    return false;
+  }
+  // Offsets need no check: whatever is read there is.
+  for (uint64_t i = 0; i < scenes; i++) {
+    off_t channels = (off_t)(get64(&cursor) & INT64_MAX);
+    *s2_array_append(replay->scenes) = (Scene){channels, (off_t)(get64(&cursor) & INT64_MAX)};
+  }
+  for (uint64_t i = 0; i < frames; i++) {
+    off_t offset = (off_t)(get64(&cursor) & INT64_MAX);
+    uint32_t scene = get32(&cursor), behind = get32(&cursor);
+    bool same = i > 0 && behind > 0 && replay->frames[i - 1].scene == (int32_t)scene &&
+                replay->frames[i - 1].behind + 1 == behind;
+    if (scene >= scenes || (behind > 0 && !same)) {
+      return false;
+    }
+    add_frame(replay, (Frame){offset, (int32_t)scene, behind});
+  }
+  return true;
+}
+
+// Finds the frames by the index that the end mark points to, if all that is in order.
+static bool find_index(S2Replay *replay) {
+  Chunk chunk;
+  off_t end = replay->length - S2_S2D_CHUNK_HEADER - 8;
+  if (replay->version < 4 || end < S2_S2D_FILE_HEADER || !read_chunk(replay, end, &chunk) ||
+      chunk.kind != S2_S2D_END || chunk.size != 8) {
+    return false;
+  }
+  off_t index = (off_t)(s2_s2d_get64(replay->contents) & INT64_MAX);
+  if (index < S2_S2D_FILE_HEADER || !read_chunk(replay, index, &chunk) ||
+      chunk.kind != S2_S2D_INDEX || !get_index(replay, chunk.size)) {
+    replay->scenes.count = 0;
+    replay->frame_count = 0;
+    return false;
+  }
+  if (read_chunk(replay, S2_S2D_FILE_HEADER, &chunk) && chunk.kind == S2_S2D_RUN) {
+    get_run(replay->contents, chunk.size, &replay->run);
+  }
+  replay->complete = true;
+  return true;
 }
 
 static S2Status read_header(S2Replay *replay) {
@@ -389,7 +537,9 @@ S2Status s2_replay_open(const char *path, S2Replay **replay) {
     s2_replay_close(opened);
     return status;
   }
-  find_frames(opened);
+  if (!find_index(opened)) {
+    find_frames(opened);
+  }
   *replay = opened;
   return s2_ok();
 }
@@ -398,8 +548,38 @@ uint64_t s2_replay_frame_count(const S2Replay *replay) {
   return replay->frame_count;
 }
 
+const S2Run *s2_replay_run(const S2Replay *replay) {
+  return &replay->run;
+}
+
+uint32_t s2_replay_version(const S2Replay *replay) {
+  return replay->version;
+}
+
 bool s2_replay_complete(const S2Replay *replay) {
   return replay->complete;
+}
+
+// Reads frame `index` and those that lead to it.
+static bool read_frame(S2Replay *replay, uint64_t index) {
+  const Frame *frame = &replay->frames[index];
+  uint64_t from = index - frame->behind;
+  if (replay->scene_loaded != frame->scene) {
+    if (!load_scene(replay, frame->scene)) {
+      return false;
+    }
+  } else if (replay->read > from && replay->read <= index) {
+    from = replay->read; // goes on from where the last call ended
+  }
+  for (uint64_t i = from; i <= index; i++) {
+    Chunk chunk;
+    if (!read_chunk(replay, replay->frames[i].offset, &chunk) || chunk.kind != S2_S2D_FRAME ||
+        !get_any_frame(replay, chunk.size)) {
+      return false;
+    }
+  }
+  replay->read = index + 1;
+  return true;
 }
 
 S2Status s2_replay_frame(S2Replay *replay, uint64_t index, const S2Moment **moment) {
@@ -409,13 +589,11 @@ S2Status s2_replay_frame(S2Replay *replay, uint64_t index, const S2Moment **mome
                     (unsigned long long)index, s2_path_tail(replay->path),
                     (unsigned long long)replay->frame_count);
   }
-  const Frame *frame = &replay->frames[index];
-  Chunk chunk;
-  if ((replay->scene_loaded != frame->scene &&
-       !load_scene(replay, replay->scenes.at[frame->scene], frame->scene)) ||
-      !read_chunk(replay, frame->offset, &chunk) || chunk.kind != S2_S2D_FRAME ||
-      !get_frame(replay->contents, chunk.size, &replay->moment)) {
-    return s2_error(S2_IO, "cannot read frame %llu of '%s': the file changed while it was open",
+  if (!read_frame(replay, index)) {
+    replay->read = 0;
+    return s2_error(S2_IO,
+                    "cannot read frame %llu of '%s': the file is damaged there, or changed while "
+                    "it was open",
                     (unsigned long long)index, s2_path_tail(replay->path));
   }
   *moment = &replay->moment;
@@ -431,6 +609,8 @@ void s2_replay_close(S2Replay *replay) {
   s2_memory_free(replay->frames);
   s2_memory_free(replay->contents);
   s2_array_free(replay->scenes);
+  s2_run_free(&replay->run);
+  s2_s2d_past_free(&replay->past);
   s2_moment_free(&replay->moment);
   s2_memory_free(replay);
 }

@@ -1,35 +1,47 @@
-// The binary recording, format version 3 (docs/replay-format.md): what its writer and its reader
+// The binary recording, format version 4 (docs/replay-format.md): what its writer and its reader
 // share. A file is a header and a row of chunks; a chunk is complete when its checksum fits.
 #ifndef S2_S2D_H
 #define S2_S2D_H
 
-#include "record/moment.h"
-#include "record/output.h"
-
+#include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
 // Line ends and a Ctrl-Z: a transfer that rewrites text breaks the magic, not the data.
 #define S2_S2D_MAGIC "sim2d\r\n\x1a"
 
 enum {
-  S2_S2D_VERSION = 3,
+  S2_S2D_VERSION = 4,
   S2_S2D_OLDEST = 2, // that is still read
   // bytes
   S2_S2D_FILE_HEADER = 16,
   S2_S2D_CHUNK_HEADER = 16,
-  S2_S2D_SCENE_HEADER = 136,
+  S2_S2D_SCENE_HEADER = 152,
+  S2_S2D_SCENE_HEADER_3 = 136, // of version 3
   S2_S2D_SCENE_HEADER_2 = 120, // of version 2
   S2_S2D_BODY = 88,
   S2_S2D_SHAPE = 48,
   S2_S2D_VERTEX = 16,
   S2_S2D_JOINT = 72,
+  S2_S2D_CHANNEL = 64,
+  S2_S2D_INDEX_HEADER = 16,
+  S2_S2D_INDEX_SCENE = 16,
+  S2_S2D_INDEX_FRAME = 16,
+  // frames of versions 2 and 3
   S2_S2D_FRAME_HEADER = 40,
   S2_S2D_BODY_STATE = 48,
   S2_S2D_CONTACT = 72,
   S2_S2D_JOINT_STATE = 64,
 };
 
-typedef enum S2S2dChunk { S2_S2D_SCENE = 1, S2_S2D_FRAME = 2, S2_S2D_END = 3 } S2S2dChunk;
+typedef enum S2S2dChunk {
+  S2_S2D_SCENE = 1,
+  S2_S2D_FRAME = 2,
+  S2_S2D_END = 3,
+  S2_S2D_RUN = 4,
+  S2_S2D_CHANNELS = 5,
+  S2_S2D_INDEX = 6,
+} S2S2dChunk;
 
 enum {
   S2_S2D_PARTIAL = 1,
@@ -51,23 +63,29 @@ static inline uint64_t s2_s2d_hash(uint64_t hash, const unsigned char *bytes, si
   return hash;
 }
 
-// Bytes under construction.
+// The same by words of 8 bytes, lowest first, the last one filled up with zeros: version 4.
+static inline uint64_t s2_s2d_hash_words(uint64_t hash, const unsigned char *bytes, size_t size) {
+  for (; size >= 8; bytes += 8, size -= 8) {
+    uint64_t word = 0;
+    for (int i = 0; i < 8; i++) {
+      word |= (uint64_t)bytes[i] << (8 * i);
+    }
+    hash = (hash ^ word) * 0x100000001b3u;
+  }
+  uint64_t word = 0;
+  for (size_t i = 0; i < size; i++) {
+    word |= (uint64_t)bytes[i] << (8 * i);
+  }
+  return size == 0 ? hash : (hash ^ word) * 0x100000001b3u;
+}
+
+// Bytes under construction. All zeros: none.
 typedef struct S2S2dBytes {
   unsigned char *at;
   size_t size, capacity;
 } S2S2dBytes;
 
-typedef struct S2S2dWriter {
-  S2S2dBytes scene; // the scene last written, contents only
-  S2S2dBytes fresh; // a chunk being made
-} S2S2dWriter;
-
-void s2_s2d_start(S2Output *output);
-// Writes the moment, and before it the scene if that differs from the last one written. Fails with
-// S2_INVALID when a chunk would not fit into 4 GB; failures of the file are kept in `output`.
-S2Status s2_s2d_frame(S2S2dWriter *writer, S2Output *output, const S2Moment *moment);
-void s2_s2d_end(S2Output *output);
-void s2_s2d_free(S2S2dWriter *writer);
+void s2_s2d_bytes_free(S2S2dBytes *bytes);
 
 // ---- Little-endian numbers, whatever the machine ----------------------------------------------
 

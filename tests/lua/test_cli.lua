@@ -277,8 +277,6 @@ test("what comes later says so", function()
   usage({ "--threads", "4" }, "--threads: not available yet")
   usage({ "--sandbox" }, "--sandbox: not available yet")
   usage({ "--watch" }, "--watch: not available yet")
-  usage({ "replay", "x.s2d" }, "replay: not available yet")
-  usage({ "inspect", "x.s2d" }, "inspect: not available yet")
   usage({ "--record", "run.gif" },
     "--record 'run.gif': .gif is not available yet (.csv, .html, .s2d, .svg are)")
 end)

@@ -237,7 +237,7 @@ function drawSpring(ctx, from, to, width, theme, ink) {
 }
 
 const ENDS = new Set(["distance", "spring", "rope", "mouse"]);
-const UNDRAWN = new Set(["gear", "constraint", "ground friction"]); // their joints have anchors of their own
+const UNDRAWN = new Set(["gear", "constraint", "ground_friction"]); // their joints have anchors of their own
 
 function drawSpan(ctx, joint, from, to, radius, theme, ink) {
   const gap = Math.hypot(to[0] - from[0], to[1] - from[1]);

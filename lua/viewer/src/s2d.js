@@ -1,320 +1,635 @@
-// Reader of .s2d recordings (docs/replay-format.md, version 3); no DOM. Bytes are kept as they came
-// and decoded on demand; the contents are not trusted.
+// Reading .s2d recordings of version 4 (docs/replay-format.md), in a browser or in node. Takes the
+// bytes in pieces of any size and keeps them as they are; frames are decoded when they are asked
+// for. What the bytes say is not trusted: whatever cannot be, ends the recording.
 
+const FILE_HEADER = 16;
+const CHUNK_HEADER = 16;
 const MAGIC = [0x73, 0x69, 0x6d, 0x32, 0x64, 0x0d, 0x0a, 0x1a];
-const VERSION = 3;
-const FILE_HEADER = 16,
-  CHUNK_HEADER = 16;
-const SCENE_HEADER = 136,
-  BODY = 88,
-  SHAPE = 48,
-  VERTEX = 16,
-  JOINT = 72;
-const FRAME_HEADER = 40,
-  BODY_STATE = 48,
-  CONTACT = 72,
-  JOINT_STATE = 64;
-const NAME = 48;
+const [SCENE, FRAME, END, RUN, CHANNELS] = [1, 2, 3, 4, 5];
+const KEPT_FRAMES = 256; // decoded ones, those of a stretch between two key frames at most
 
 const BODY_TYPES = ["dynamic", "static", "kinematic"];
-const JOINT_TYPES = [
-  "hinge",
-  "weld",
-  "slider",
-  "distance",
-  "spring",
-  "rope",
-  "gear",
-  "lock",
-  "mouse",
-  "wheel",
-  "constraint",
-  "ground friction",
-];
+const JOINT_TYPES = ["hinge", "weld", "slider", "distance", "spring", "rope", "gear", "lock",
+  "mouse", "wheel", "constraint", "ground_friction"];
+const GAP_PART = 2 ** -6;
+const ANGLE_GRAIN = 2 ** -20;
+const SPEED_GRAIN = 2 ** -20;
+const NORMAL_GRAIN = 2 ** -13;
+const NORMAL_QUARTER = 2 ** 15;
 
-class Reader {
-  constructor(bytes) {
-    this.view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-    this.bytes = bytes;
-    this.at = 0;
+// Doubles and their bits: low word first, as all machines that run browsers have it.
+const double = new Float64Array(1);
+const words = new Uint32Array(double.buffer);
+
+class Damaged extends Error {}
+
+// ---- Bits ---------------------------------------------------------------------------------------
+
+// The bit stream of a frame. Numbers of more than 32 bits come as `low` and `high`.
+class Bits {
+  constructor(bytes, at, size) {
+    this.bytes = bytes; // with 8 bytes more than any chunk needs
+    this.start = at;
+    this.bit = 0;
+    this.count = 8 * size;
+    this.low = 0;
+    this.high = 0;
   }
+
+  take(count) {
+    if (count === 0) return 0;
+    const { bytes, bit } = this;
+    const at = this.start + (bit >>> 3), shift = bit & 7;
+    let word = (bytes[at] | bytes[at + 1] << 8 | bytes[at + 2] << 16 | bytes[at + 3] << 24) >>> shift;
+    if (shift > 0 && count + shift > 32) word |= bytes[at + 4] << (32 - shift);
+    this.bit = bit + count;
+    return count === 32 ? word >>> 0 : (word & ((1 << count) - 1)) >>> 0;
+  }
+
+  flag() {
+    const { bit } = this;
+    this.bit = bit + 1;
+    return (this.bytes[this.start + (bit >>> 3)] >>> (bit & 7) & 1) === 1;
+  }
+
+  word() {
+    this.low = this.take(32);
+    this.high = this.take(32);
+  }
+
+  // A number whose length differs by a little from the last one in its place, lengths[k].
+  near(lengths, k) {
+    let zeros = 0;
+    while (!this.flag()) {
+      if (++zeros > 7) throw new Damaged("a length");
+    }
+    const change = (this.take(zeros) | 1 << zeros) - 1;
+    const n = lengths[k] + ((change >>> 1) ^ -(change & 1));
+    if (n < 0 || n > 64 || this.bit > this.count) throw new Damaged("a length");
+    lengths[k] = n;
+    if (n > 33) {
+      this.low = this.take(32);
+      this.high = (this.take(n - 33) | 1 << (n - 33)) >>> 0;
+    } else if (n === 33) {
+      this.low = this.take(32);
+      this.high = 1;
+    } else {
+      this.low = n === 0 ? 0 : (this.take(n - 1) | 1 << (n - 1)) >>> 0;
+      this.high = 0;
+    }
+  }
+
+  // The same, unfolded (0, -1, 1, -2, ...), as a number: exact up to 2^53, which is more than any
+  // count or number of grains has.
+  small(lengths, k) {
+    this.near(lengths, k);
+    if (this.high === 0) return (this.low & 1) === 0 ? this.low >>> 1 : -(this.low >>> 1) - 1;
+    if (this.high > 0x3fffff) throw new Damaged("a number");
+    const value = Math.floor((this.high * 2 ** 32 + this.low) / 2);
+    return (this.low & 1) === 0 ? value : -value - 1;
+  }
+
+  count_(lengths, k) {
+    this.near(lengths, k);
+    return this.high * 2 ** 32 + this.low;
+  }
+
+  plain() {
+    words[0] = this.take(32);
+    words[1] = this.take(32);
+    return double[0];
+  }
+
+  // The double that misses the guess by so many: both as integers of the same order as the doubles.
+  double(guess, lengths, k) {
+    this.near(lengths, k);
+    if (lengths[k] === 0) return guess;
+    const odd = -(this.low & 1);
+    const low = ((this.low >>> 1 | this.high << 31) ^ odd) >>> 0, high = (this.high >>> 1 ^ odd) >>> 0;
+    double[0] = guess;
+    const negative = words[1] >>> 31 === 1;
+    const rankLow = negative ? ~words[0] >>> 0 : words[0];
+    const rankHigh = negative ? ~words[1] >>> 0 : (words[1] ^ 0x80000000) >>> 0;
+    const sum = rankLow + low;
+    const newHigh = (rankHigh + high + (sum > 0xffffffff ? 1 : 0)) >>> 0;
+    const positive = newHigh >>> 31 === 1;
+    words[0] = positive ? sum >>> 0 : ~sum >>> 0;
+    words[1] = positive ? (newHigh ^ 0x80000000) >>> 0 : ~newHigh >>> 0;
+    return double[0];
+  }
+}
+
+// FNV-1a over words of 8 bytes; carries on from `hash` = [low, high].
+function hashWords(hash, bytes, at, size) {
+  let [low, high] = hash;
+  for (let i = 0; i < size; i += 8) {
+    let a = 0, b = 0;
+    for (let k = 0; k < 4 && i + k < size; k++) a |= bytes[at + i + k] << (8 * k);
+    for (let k = 4; k < 8 && i + k < size; k++) b |= bytes[at + i + k] << (8 * k - 32);
+    low = (low ^ a) >>> 0;
+    high = (high ^ b) >>> 0;
+    // times 2^40 + 0x1b3
+    const product = low * 0x1b3;
+    high = (Math.imul(high, 0x1b3) + Math.floor(product / 2 ** 32) + (low << 8)) >>> 0;
+    low = product >>> 0;
+  }
+  hash[0] = low;
+  hash[1] = high;
+}
+
+// ---- Rounded numbers ----------------------------------------------------------------------------
+
+function ofRatio(ratio, grain) {
+  if (ratio === 0) return 0;
+  const above = Math.abs(ratio) - 1 + 1023 * 1024;
+  words[0] = 0;
+  words[1] = (above * 1024) >>> 0;
+  return ratio < 0 ? -(double[0] * grain) : double[0] * grain;
+}
+
+function ofNormal(code) {
+  const moved = code + NORMAL_QUARTER / 2;
+  const quarter = Math.floor(moved / NORMAL_QUARTER);
+  const minor = (moved - quarter * NORMAL_QUARTER - NORMAL_QUARTER / 2) * NORMAL_GRAIN;
+  const major = Math.sqrt(Math.max(0, 1 - minor * minor));
+  switch (((quarter % 4) + 4) % 4) {
+    case 0: return [major, minor];
+    case 1: return [-minor, major];
+    case 2: return [-major, -minor];
+    default: return [minor, -major];
+  }
+}
+
+// ---- Scenes -------------------------------------------------------------------------------------
+
+class Cursor {
+  constructor(bytes, at, size) {
+    this.view = new DataView(bytes.buffer, bytes.byteOffset + at, size);
+    this.at = 0;
+    this.size = size;
+  }
+
   u32() {
     this.at += 4;
     return this.view.getUint32(this.at - 4, true);
   }
+
   i32() {
     this.at += 4;
     return this.view.getInt32(this.at - 4, true);
   }
+
   f64() {
     this.at += 8;
     return this.view.getFloat64(this.at - 8, true);
   }
-  pair() {
-    return [this.f64(), this.f64()];
-  }
-  name() {
-    const raw = this.bytes.subarray(this.at, this.at + NAME);
-    this.at += NAME;
-    const end = raw.indexOf(0);
-    return new TextDecoder().decode(raw.subarray(0, end < 0 ? NAME : end));
+
+  text(size) {
+    const bytes = new Uint8Array(this.view.buffer, this.view.byteOffset + this.at, size);
+    this.at += size;
+    const end = bytes.indexOf(0);
+    return new TextDecoder().decode(end < 0 ? bytes : bytes.subarray(0, end));
   }
 }
 
-// FNV-1a, 64 bits, in four limbs of 16: products stay exact in doubles.
-function checksum(pieces) {
-  let a = 0x2325,
-    b = 0x8422,
-    c = 0x9ce4,
-    d = 0xcbf2; // lowest first
-  for (const bytes of pieces) {
-    for (let i = 0; i < bytes.length; i++) {
-      a ^= bytes[i];
-      // times 0x100000001b3
-      const a1 = a * 0x1b3,
-        b1 = b * 0x1b3 + (a1 >>> 16);
-      const c1 = c * 0x1b3 + a * 0x100 + (b1 >>> 16);
-      const d1 = d * 0x1b3 + b * 0x100 + (c1 >>> 16);
-      a = a1 & 0xffff;
-      b = b1 & 0xffff;
-      c = c1 & 0xffff;
-      d = d1 & 0xffff;
-    }
-  }
-  return [((b << 16) | a) >>> 0, ((d << 16) | c) >>> 0];
+function readSettings(cursor) {
+  const settings = { dt: cursor.f64(), gravity: [cursor.f64(), cursor.f64()],
+    tolerance: cursor.f64(), contactMargin: cursor.f64() };
+  for (const name of ["solver", "contact", "stepping", "stabilization", "combineFriction",
+    "combineRestitution", "maxIterations", "flags"]) settings[name] = cursor.u32();
+  settings.alpha = cursor.f64();
+  settings.beta = cursor.f64();
+  for (const name of ["formulation", "elasticity", "geometricStiffness", "restitutionModel",
+    "linearSolver", "substeps"]) settings[name] = cursor.u32();
+  settings.smoothing = cursor.f64();
+  return settings;
 }
 
-function readScene(bytes) {
-  if (bytes.length < SCENE_HEADER) return null;
-  const reader = new Reader(bytes);
-  const settings = { dt: reader.f64(), gravity: reader.pair() };
-  reader.at = SCENE_HEADER - 16;
-  const [bodies, shapes, vertices, joints] = [
-    reader.u32(),
-    reader.u32(),
-    reader.u32(),
-    reader.u32(),
-  ];
-  if (
-    SCENE_HEADER + BODY * bodies + SHAPE * shapes + VERTEX * vertices + JOINT * joints !==
-    bytes.length
-  ) {
-    return null;
+function readShape(cursor) {
+  const count = cursor.u32(), flags = cursor.u32(), radius = cursor.f64();
+  const ends = [cursor.f64(), cursor.f64(), cursor.f64(), cursor.f64()];
+  return { count, radius, vertices: null, previous: (flags & 1) !== 0 ? ends.slice(0, 2) : null,
+    next: (flags & 2) !== 0 ? ends.slice(2) : null };
+}
+
+function readScene(cursor) {
+  if (cursor.size < 152) throw new Damaged("a scene");
+  const scene = { settings: readSettings(cursor), grain: cursor.f64(), impulseGrain: cursor.f64(),
+    bodies: [], joints: [], channels: [] };
+  const [bodies, shapes, vertices, joints] = [cursor.u32(), cursor.u32(), cursor.u32(), cursor.u32()];
+  if (152 + 88 * bodies + 48 * shapes + 16 * vertices + 72 * joints !== cursor.size ||
+      !(scene.grain > 0) || !(scene.impulseGrain > 0)) {
+    throw new Damaged("a scene");
   }
-  const scene = { settings, bodies: [], joints: [] };
-  const counts = [];
+  const shapeCounts = [];
   for (let i = 0; i < bodies; i++) {
-    const [index, serial, type, flags, color, count] = Array.from({ length: 6 }, () =>
-      reader.u32(),
-    );
-    counts.push(count);
-    scene.bodies.push({
-      index,
-      serial,
-      type: BODY_TYPES[type],
-      sensor: (flags & 1) !== 0,
-      enabled: (flags & 2) !== 0,
-      color,
-      mass: reader.f64(),
-      inertia: reader.f64(),
-      name: reader.name(),
-      shapes: [],
-    });
-    if (type >= BODY_TYPES.length) return null;
+    const body = { index: cursor.u32(), serial: cursor.u32(), type: BODY_TYPES[cursor.u32()] };
+    const flags = cursor.u32();
+    body.sensor = (flags & 1) !== 0;
+    body.enabled = (flags & 2) !== 0;
+    body.color = cursor.u32();
+    shapeCounts.push(cursor.u32());
+    body.mass = cursor.f64();
+    body.inertia = cursor.f64();
+    body.name = cursor.text(48);
+    body.shapes = [];
+    scene.bodies.push(body);
   }
-  const all = [];
-  for (let i = 0; i < shapes; i++) {
-    const count = reader.u32();
-    reader.at += 4;
-    all.push({ radius: reader.f64(), count });
-    reader.at += 32;
-  }
-  let left = vertices;
-  for (const shape of all) {
-    if (shape.count === 0 || shape.count > left) return null;
-    left -= shape.count;
-    shape.vertices = new Float64Array(2 * shape.count);
-    for (let k = 0; k < 2 * shape.count; k++) shape.vertices[k] = reader.f64();
-  }
+  const all = Array.from({ length: shapes }, () => readShape(cursor));
   let taken = 0;
-  for (let i = 0; i < bodies; i++) {
-    if (counts[i] > all.length - taken) return null;
-    scene.bodies[i].shapes = all.slice(taken, (taken += counts[i]));
+  for (const shape of all) {
+    taken += shape.count;
+    if (shape.count === 0 || taken > vertices) throw new Damaged("a shape");
+    shape.vertices = Float64Array.from({ length: 2 * shape.count }, () => cursor.f64());
   }
-  if (left !== 0 || taken !== all.length) return null;
+  let next = 0;
+  scene.bodies.forEach((body, i) => {
+    body.shapes = all.slice(next, next + shapeCounts[i]);
+    next += shapeCounts[i];
+  });
+  if (taken !== vertices || next !== shapes || scene.bodies.some((body) => !body.type)) {
+    throw new Damaged("a scene");
+  }
   for (let i = 0; i < joints; i++) {
-    const joint = { index: reader.u32(), serial: reader.u32(), type: JOINT_TYPES[reader.u32()] };
-    const flags = reader.u32();
-    Object.assign(joint, {
-      enabled: (flags & 1) !== 0,
-      collide: (flags & 2) !== 0,
-      compliant: (flags & 4) !== 0,
-      a: reader.i32(),
-      b: reader.i32(),
-      name: reader.name(),
-    });
-    if (
-      joint.type === undefined ||
-      joint.a < -1 ||
-      joint.a >= bodies ||
-      joint.b < -1 ||
-      joint.b >= bodies
-    ) {
-      return null;
+    const joint = { index: cursor.u32(), serial: cursor.u32(), type: JOINT_TYPES[cursor.u32()] };
+    const flags = cursor.u32();
+    joint.enabled = (flags & 1) !== 0;
+    joint.collide = (flags & 2) !== 0;
+    joint.compliant = (flags & 4) !== 0;
+    joint.a = cursor.i32();
+    joint.b = cursor.i32();
+    joint.name = cursor.text(48);
+    if (!joint.type || joint.a < -1 || joint.a >= bodies || joint.b < -1 || joint.b >= bodies) {
+      throw new Damaged("a joint");
     }
     scene.joints.push(joint);
   }
   return scene;
 }
 
-// Counts of a frame, or null when it does not fit its scene.
-function frameFits(bytes, scene) {
-  if (bytes.length < FRAME_HEADER) return false;
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  const bodies = view.getUint32(24, true),
-    contacts = view.getUint32(28, true),
-    joints = view.getUint32(32, true);
-  if (
-    bodies !== scene.bodies.length ||
-    joints !== scene.joints.length ||
-    FRAME_HEADER + BODY_STATE * bodies + CONTACT * contacts + JOINT_STATE * joints !== bytes.length
-  ) {
-    return false;
+function readRun(cursor) {
+  const run = { entries: [], words: [] };
+  for (let n = cursor.u32(); n > 0; n--) {
+    const key = cursor.text(cursor.u32()), value = cursor.text(cursor.u32());
+    run.entries.push([key, value]);
+    if (key === "word") run.words.push(value);
+    else run[key] = value;
   }
-  for (let i = 0, at = FRAME_HEADER + BODY_STATE * bodies; i < contacts; i++, at += CONTACT) {
-    if (view.getUint32(at, true) >= bodies || view.getUint32(at + 4, true) >= bodies) return false;
-  }
-  return true;
+  return run;
 }
+
+function readChannels(cursor) {
+  const count = cursor.u32();
+  if (cursor.size !== 4 + 64 * count) throw new Damaged("channels");
+  return Array.from({ length: count }, () => ({ name: cursor.text(48), unit: cursor.text(16) }));
+}
+
+// ---- Frames -------------------------------------------------------------------------------------
+
+// What is remembered from frame to frame to read the next one. Goes forwards only.
+class Past {
+  constructor(scene) {
+    this.scene = scene;
+    const n = scene.bodies.length;
+    this.moving = scene.bodies.map((body) => body.type === "dynamic");
+    this.q = new Float64Array(3 * n);
+    this.v = new Float64Array(3 * n);
+    this.before = new Float64Array(3 * n); // v of the frame before
+    this.guess = new Float64Array(3);
+    this.lengths = new Uint8Array(6 * n);
+    this.straight = new Uint8Array(n);
+    this.any = false;
+  }
+
+  startAgain() {
+    const { channels, joints } = this.scene;
+    this.time = 0;
+    this.step = 0;
+    this.head = new Float64Array(7);
+    this.headLengths = new Uint8Array(7).fill(62);
+    this.channels = new Float64Array(channels.length);
+    this.channelLengths = new Uint8Array(channels.length).fill(62);
+    this.other = new Uint8Array([0, 62, 0]); // lengths of step, time and number of contacts
+    this.runs = new Uint8Array(3);
+    this.keys = new Uint8Array(3);
+    this.fresh = new Uint8Array(6);
+    this.contacts = []; // { a, b, feature, sliding, value, lengths }
+    this.joints = joints.map(() => ({ value: new Float64Array(8), lengths: new Uint8Array(8) }));
+    for (let i = 0; i < this.lengths.length; i++) this.lengths[i] = i % 6 < 3 ? 32 : 48;
+    this.straight.fill(0);
+  }
+
+  read(bits) {
+    const key = bits.flag();
+    if (!key && !this.any) throw new Damaged("a frame without its key frame");
+    this.any = false; // until all of it is understood
+    if (key) this.startAgain();
+    const frame = { time: 0, step: 0, scene: this.scene, hash: "", q: null, v: null, contacts: [],
+      joints: [], energy: null, momentum: null, residual: 0, iterations: 0, channels: null };
+    const oldStep = this.step, oldTime = this.time, { dt } = this.scene.settings;
+    frame.step = oldStep + bits.small(this.other, 0);
+    frame.time = bits.double(key ? 0 : oldTime + dt, this.other, 1);
+    bits.word();
+    frame.hash = bits.high.toString(16).padStart(8, "0") + bits.low.toString(16).padStart(8, "0");
+    for (let i = 0; i < 7; i++) this.head[i] = bits.double(this.head[i], this.headLengths, i);
+    frame.energy = { kinetic: this.head[0], potential: this.head[1] };
+    frame.momentum = [this.head[2], this.head[3], this.head[4]];
+    frame.residual = this.head[5];
+    frame.iterations = this.head[6];
+    for (let i = 0; i < this.channels.length; i++) {
+      this.channels[i] = bits.double(this.channels[i], this.channelLengths, i);
+    }
+    frame.channels = this.channels.slice();
+    this.readBodies(bits, key, frame.step === oldStep + 1 ? dt : frame.time - oldTime);
+    frame.q = this.q.slice();
+    frame.v = this.v.slice();
+    const plain = bits.flag();
+    const count = this.contacts.length + bits.small(this.other, 2);
+    if (count < 0 || count > this.contacts.length + (bits.count - bits.bit) / 8) {
+      throw new Damaged("a number of contacts");
+    }
+    if (plain) {
+      this.readPlain(bits, count, frame);
+    } else {
+      this.readContacts(bits, count, frame);
+      this.readJoints(bits, frame);
+    }
+    const left = bits.count - bits.bit;
+    if (left < 0 || left >= 8) throw new Damaged("a frame of another size");
+    this.time = frame.time;
+    this.step = frame.step;
+    this.any = true;
+    return frame;
+  }
+
+  readBodies(bits, key, h) {
+    const { q, v, before } = this;
+    const n = q.length / 3;
+    if (key) {
+      for (let i = 0; i < 3 * n; i += 3) {
+        for (let k = i; k < i + 3; k++) q[k] = bits.plain();
+        for (let k = i; k < i + 3; k++) v[k] = before[k] = bits.plain();
+      }
+      return;
+    }
+    const mean = bits.flag();
+    for (let i = 0; i < n; i++) this.readBody(bits, i, h, mean);
+  }
+
+  readBody(bits, i, h, mean) {
+    const { q, v, before, lengths, guess } = this;
+    const guessed = bits.flag();
+    if (!guessed) this.straight[i] = bits.flag() ? 1 : 0;
+    const straight = this.straight[i] === 1;
+    for (let k = 0; k < 3; k++) {
+      const old = v[3 * i + k];
+      guess[k] = straight ? 2 * old - before[3 * i + k] : old;
+    }
+    if (!guessed) {
+      for (let k = 0; k < 3; k++) guess[k] = bits.double(guess[k], lengths, 6 * i + 3 + k);
+    }
+    for (let k = 0; k < 3; k++) {
+      const at = 3 * i + k, old = v[at];
+      const moved = q[at] + h * (mean ? 0.5 * (old + guess[k]) : guess[k]);
+      q[at] = guessed || !bits.flag() ? moved : bits.double(moved, lengths, 6 * i + k);
+      before[at] = old;
+      v[at] = guess[k];
+    }
+  }
+
+  contactOf(from) {
+    const { value } = from;
+    const body = 3 * (this.moving[from.a] ? from.a : from.b);
+    const { grain, impulseGrain } = this.scene;
+    return { a: from.a, b: from.b,
+      point: [this.q[body + 1] + value[0] * grain, this.q[body + 2] + value[1] * grain],
+      normal: ofNormal(value[2]), gap: value[3] * (grain * GAP_PART),
+      normalImpulse: ofRatio(value[4], impulseGrain),
+      tangentImpulse: ofRatio(value[5], impulseGrain), sliding: from.sliding,
+      feature: from.feature };
+  }
+
+  keptContact(bits, old) {
+    if (bits.flag()) return old;
+    const next = { a: old.a, b: old.b, feature: old.feature, sliding: bits.flag(),
+      value: old.value.slice(), lengths: old.lengths };
+    for (let k = 0; k < 6; k++) next.value[k] += bits.small(next.lengths, k);
+    return next;
+  }
+
+  freshContact(bits, last) {
+    const n = this.scene.bodies.length;
+    const a = last + bits.small(this.keys, 0), b = a + bits.small(this.keys, 1);
+    const next = { a, b, feature: bits.count_(this.keys, 2), sliding: bits.flag(),
+      value: new Float64Array(6), lengths: null };
+    for (let k = 0; k < 6; k++) next.value[k] = bits.small(this.fresh, k);
+    next.lengths = this.fresh.slice();
+    if (!(a >= 0 && a < n && b >= 0 && b < n && next.feature < 2 ** 32)) {
+      throw new Damaged("a contact");
+    }
+    return next;
+  }
+
+  readContacts(bits, count, frame) {
+    const next = [];
+    let old = 0, last = 0;
+    while (next.length < count) {
+      const stay = bits.count_(this.runs, 0);
+      if (stay > count - next.length || stay > this.contacts.length - old) {
+        throw new Damaged("contacts");
+      }
+      for (let i = 0; i < stay; i++) next.push(this.keptContact(bits, this.contacts[old++]));
+      if (next.length === count) break;
+      const gone = bits.count_(this.runs, 1), fresh = bits.count_(this.runs, 2);
+      if (gone > this.contacts.length - old || fresh > count - next.length || gone + fresh === 0) {
+        throw new Damaged("contacts");
+      }
+      old += gone;
+      for (let i = 0; i < fresh; i++) {
+        const contact = this.freshContact(bits, last);
+        last = contact.a;
+        next.push(contact);
+      }
+    }
+    this.contacts = next;
+    frame.contacts = next.map((contact) => this.contactOf(contact));
+  }
+
+  readJoints(bits, frame) {
+    const { grain, impulseGrain, joints } = this.scene;
+    frame.joints = this.joints.map((joint, i) => {
+      const { value, lengths } = joint;
+      if (!bits.flag()) {
+        for (let k = 0; k < 8; k++) value[k] += bits.small(lengths, k);
+      }
+      const { a } = joints[i];
+      const x = (a < 0 ? 0 : this.q[3 * a + 1]) + value[0] * grain;
+      const y = (a < 0 ? 0 : this.q[3 * a + 2]) + value[1] * grain;
+      const fine = grain * GAP_PART;
+      return { anchorA: [x, y], anchorB: [x + value[2] * fine, y + value[3] * fine],
+        impulse: [ofRatio(value[4], impulseGrain), ofRatio(value[5], impulseGrain)],
+        angle: value[6] * ANGLE_GRAIN, speed: ofRatio(value[7], SPEED_GRAIN) };
+    });
+  }
+
+  readPlain(bits, count, frame) {
+    const n = this.scene.bodies.length;
+    for (let i = 0; i < count; i++) {
+      const a = bits.take(32), b = bits.take(32), feature = bits.take(32), sliding = bits.flag();
+      if (a >= n || b >= n || bits.bit > bits.count) throw new Damaged("a contact");
+      frame.contacts.push({ a, b, point: [bits.plain(), bits.plain()],
+        normal: [bits.plain(), bits.plain()], gap: bits.plain(), normalImpulse: bits.plain(),
+        tangentImpulse: bits.plain(), sliding, feature });
+    }
+    for (const joint of this.joints) {
+      frame.joints.push({ anchorA: [bits.plain(), bits.plain()],
+        anchorB: [bits.plain(), bits.plain()], impulse: [bits.plain(), bits.plain()],
+        angle: bits.plain(), speed: bits.plain() });
+      joint.value.fill(0);
+      joint.lengths.fill(0);
+    }
+    this.contacts = [];
+  }
+}
+
+// ---- The recording ------------------------------------------------------------------------------
 
 export class Recording {
   constructor() {
-    this.run = {}; // version 3 does not tell
+    this.run = { entries: [], words: [] };
     this.scenes = [];
-    this.channels = []; // { name, unit }
     this.complete = false; // closed as it should be
-    this.problem = ""; // why reading ended early
-    this.frames = []; // { bytes, scene }
+    this.damaged = ""; // why it ends before its end
+    this.bytes = new Uint8Array(1 << 16);
+    this.size = 0; // bytes held
+    this.read = 0; // of whole chunks
+    this.channels = [];
+    this.scene = null; // in force
+    this.offsets = []; // of the frames' contents, their sizes and scenes, and frames since the key
+    this.sizes = [];
+    this.sceneOf = [];
+    this.behind = [];
     this.times = [];
-    this.rest = new Uint8Array(0);
-    this.started = false;
+    this.past = null; // of frame `next` - 1
+    this.next = 0;
+    this.kept = new Map(); // decoded frames
+    this.scan = null; // reads times ahead
   }
 
   get frameCount() {
-    return this.frames.length;
+    return this.offsets.length;
   }
+
+  // Takes in some bytes; whole chunks of them are read.
+  push(piece) {
+    if (this.damaged !== "" || this.complete) return;
+    if (this.size + piece.length + 8 > this.bytes.length) {
+      const grown = new Uint8Array(2 * (this.size + piece.length) + 8);
+      grown.set(this.bytes.subarray(0, this.size));
+      this.bytes = grown;
+    }
+    this.bytes.set(piece, this.size);
+    this.size += piece.length;
+    this.bytes.fill(0, this.size, this.size + 8);
+    try {
+      if (this.read === 0 && this.size >= FILE_HEADER) this.readHeader();
+      while (this.read > 0 && !this.complete && this.readChunk());
+    } catch (error) {
+      if (!(error instanceof Damaged) && !(error instanceof RangeError)) throw error;
+      this.damaged = error.message;
+    }
+  }
+
+  readHeader() {
+    if (MAGIC.some((byte, i) => this.bytes[i] !== byte)) throw new Damaged("no .s2d recording");
+    const version = new DataView(this.bytes.buffer).getUint32(8, true);
+    if (version !== 4) throw new Damaged(`format version ${version}; this reader knows 4`);
+    this.read = FILE_HEADER;
+  }
+
+  readChunk() {
+    const { bytes, read } = this;
+    if (this.size - read < CHUNK_HEADER) return false;
+    const view = new DataView(bytes.buffer, read, CHUNK_HEADER);
+    const kind = view.getUint32(0, true), size = view.getUint32(4, true);
+    if (this.size - read - CHUNK_HEADER < size) return false;
+    const hash = [0x84222325, 0xcbf29ce4];
+    hashWords(hash, bytes, read, 8);
+    hashWords(hash, bytes, read + CHUNK_HEADER, size);
+    if (hash[0] !== view.getUint32(8, true) || hash[1] !== view.getUint32(12, true)) {
+      throw new Damaged("a chunk whose checksum is wrong");
+    }
+    this.takeChunk(kind, read + CHUNK_HEADER, size);
+    this.read = read + CHUNK_HEADER + size;
+    return true;
+  }
+
+  takeChunk(kind, at, size) {
+    const cursor = new Cursor(this.bytes, at, size);
+    if (kind === SCENE) {
+      this.scene = readScene(cursor);
+      this.scene.channels = this.channels;
+      this.channels = [];
+      this.scenes.push(this.scene);
+    } else if (kind === FRAME) {
+      this.takeFrame(at, size);
+    } else if (kind === RUN) {
+      this.run = readRun(cursor);
+    } else if (kind === CHANNELS) {
+      this.channels = readChannels(cursor);
+    } else if (kind === END) {
+      this.complete = true;
+    } // others: an index, which this reader does without, or of a later writer
+  }
+
+  // Only the time is read now; it is near the start.
+  takeFrame(at, size) {
+    const n = this.frameCount;
+    const bits = new Bits(this.bytes, at, size), key = bits.flag();
+    if (this.scene === null || (!key && (n === 0 || this.sceneOf[n - 1] !== this.scene))) {
+      throw new Damaged("a frame without its key frame");
+    }
+    if (key) this.scan = { lengths: new Uint8Array([0, 62]), time: 0 };
+    bits.small(this.scan.lengths, 0);
+    const guess = key ? 0 : this.scan.time + this.scene.settings.dt;
+    this.scan.time = bits.double(guess, this.scan.lengths, 1);
+    this.offsets.push(at);
+    this.sizes.push(size);
+    this.sceneOf.push(this.scene);
+    this.behind.push(key ? 0 : this.behind[n - 1] + 1);
+    this.times.push(this.scan.time);
+  }
+
   time(i) {
     return this.times[i];
   }
 
-  // Any piece of the file; whole chunks are consumed, the rest is kept for the next piece.
-  push(piece) {
-    if (this.complete || this.problem) return;
-    let bytes = piece;
-    if (this.rest.length > 0) {
-      bytes = new Uint8Array(this.rest.length + piece.length);
-      bytes.set(this.rest);
-      bytes.set(piece, this.rest.length);
-    }
-    let at = 0;
-    if (!this.started) {
-      if (bytes.length < FILE_HEADER) {
-        this.rest = bytes;
-        return;
-      }
-      const version = new DataView(bytes.buffer, bytes.byteOffset).getUint32(8, true);
-      if (MAGIC.some((value, i) => bytes[i] !== value)) this.problem = "This is no .s2d recording.";
-      else if (version !== VERSION) {
-        this.problem = `The recording has format version ${version}; this page reads version ${VERSION}.`;
-      }
-      if (this.problem) return;
-      this.started = true;
-      at = FILE_HEADER;
-    }
-    const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-    while (!this.complete && !this.problem && bytes.length - at >= CHUNK_HEADER) {
-      const size = view.getUint32(at + 4, true);
-      if (bytes.length - at - CHUNK_HEADER < size) break;
-      this.#chunk(
-        bytes.subarray(at, at + CHUNK_HEADER),
-        bytes.subarray(at + CHUNK_HEADER, at + CHUNK_HEADER + size),
-      );
-      at += CHUNK_HEADER + size;
-    }
-    this.rest = bytes.slice(at);
-  }
-
-  #chunk(header, contents) {
-    const view = new DataView(header.buffer, header.byteOffset, CHUNK_HEADER);
-    const [low, high] = checksum([header.subarray(0, 8), contents]);
-    if (low !== view.getUint32(8, true) || high !== view.getUint32(12, true)) {
-      this.problem = "The recording is damaged; what comes before the damage is shown.";
-      return;
-    }
-    const kind = view.getUint32(0, true);
-    if (kind === 3) {
-      this.complete = true;
-    } else if (kind === 1) {
-      const scene = readScene(contents);
-      if (scene === null)
-        this.problem = "The recording contradicts itself; what comes before that is shown.";
-      else this.scenes.push(scene);
-    } else if (kind === 2) {
-      const scene = this.scenes[this.scenes.length - 1];
-      if (scene === undefined || !frameFits(contents, scene)) {
-        this.problem = "The recording contradicts itself; what comes before that is shown.";
-        return;
-      }
-      this.frames.push({ bytes: contents, scene });
-      this.times.push(new DataView(contents.buffer, contents.byteOffset).getFloat64(0, true));
-    }
-  }
-
+  // Frame i, from 0; null if there is none, or if it cannot be read. Not to be written to.
   frame(i) {
-    const { bytes, scene } = this.frames[i];
-    const reader = new Reader(bytes);
-    const frame = { time: reader.f64(), scene, step: reader.u32() + 4294967296 * reader.u32() };
-    const hash = [reader.u32(), reader.u32()];
-    frame.hash = hash
-      .reverse()
-      .map((part) => part.toString(16).padStart(8, "0"))
-      .join("");
-    const [bodies, contacts, joints] = [reader.u32(), reader.u32(), reader.u32()];
-    reader.at = FRAME_HEADER;
-    frame.q = new Float64Array(3 * bodies);
-    frame.v = new Float64Array(3 * bodies);
-    for (let b = 0; b < 3 * bodies; b += 3) {
-      for (let k = 0; k < 3; k++) frame.q[b + k] = reader.f64();
-      for (let k = 0; k < 3; k++) frame.v[b + k] = reader.f64();
+    if (!(i >= 0 && i < this.frameCount)) return null;
+    const kept = this.kept.get(i);
+    if (kept !== undefined) return kept;
+    const from = i - this.behind[i];
+    if (this.past === null || this.past.scene !== this.sceneOf[i] || this.next <= from ||
+        this.next > i) {
+      this.past = new Past(this.sceneOf[i]);
+      this.next = from;
     }
-    frame.contacts = new Array(contacts);
-    for (let c = 0; c < contacts; c++) {
-      const a = reader.i32(),
-        b = reader.i32(),
-        feature = reader.u32(),
-        sliding = (reader.u32() & 1) !== 0;
-      frame.contacts[c] = {
-        a,
-        b,
-        feature,
-        sliding,
-        point: reader.pair(),
-        normal: reader.pair(),
-        gap: reader.f64(),
-        normalImpulse: reader.f64(),
-        tangentImpulse: reader.f64(),
-      };
+    try {
+      while (this.next <= i) this.decodeNext();
+    } catch (error) {
+      if (!(error instanceof Damaged)) throw error;
+      this.past = null;
+      return null;
     }
-    frame.joints = new Array(joints);
-    for (let j = 0; j < joints; j++) {
-      frame.joints[j] = {
-        anchorA: reader.pair(),
-        anchorB: reader.pair(),
-        impulse: reader.pair(),
-        angle: reader.f64(),
-        speed: reader.f64(),
-      };
-    }
-    return frame;
+    return this.kept.get(i);
+  }
+
+  decodeNext() {
+    const bits = new Bits(this.bytes, this.offsets[this.next], this.sizes[this.next]);
+    const frame = this.past.read(bits);
+    this.kept.set(this.next, frame);
+    if (this.kept.size > KEPT_FRAMES) this.kept.delete(this.kept.keys().next().value);
+    this.next += 1;
   }
 }

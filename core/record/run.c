@@ -1,0 +1,43 @@
+#include "record/run.h"
+
+#include <string.h>
+
+static char *copy(const char *text, size_t size) {
+  char *result = s2_memory_take(size + 1);
+  memcpy(result, text, size);
+  result[size] = '\0';
+  return result;
+}
+
+void s2_run_add_bytes(S2Run *run, const char *key, size_t key_size, const char *value,
+                      size_t value_size) {
+  S2RunEntry entry = {copy(key, key_size), copy(value, value_size)};
+  *s2_array_append(run->entries) = entry;
+}
+
+void s2_run_add(S2Run *run, const char *key, const char *value) {
+  s2_run_add_bytes(run, key, strlen(key), value, strlen(value));
+}
+
+void s2_run_copy(S2Run *to, const S2Run *from) {
+  for (int i = 0; i < from->entries.count; i++) {
+    s2_run_add(to, from->entries.at[i].key, from->entries.at[i].value);
+  }
+}
+
+const char *s2_run_get(const S2Run *run, const char *key, int n) {
+  for (int i = 0; i < run->entries.count; i++) {
+    if (strcmp(run->entries.at[i].key, key) == 0 && n-- == 0) {
+      return run->entries.at[i].value;
+    }
+  }
+  return NULL;
+}
+
+void s2_run_free(S2Run *run) {
+  for (int i = 0; i < run->entries.count; i++) {
+    s2_memory_free(run->entries.at[i].key);
+    s2_memory_free(run->entries.at[i].value);
+  }
+  s2_array_free(run->entries);
+}

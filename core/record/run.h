@@ -1,0 +1,33 @@
+// What a recording says about the run it comes from: what it takes to make that run again. No time
+// of writing: the same run gives the same bytes.
+#ifndef S2_RUN_H
+#define S2_RUN_H
+
+#include "base/array.h"
+#include "base/status.h"
+
+// Keys in use:
+//   sim2d, build   version; commit and compiler
+//   seed           of sim.random
+//   word           of the command line, one entry each, in order; none: not run by the command
+//   script         which of them is the script
+//   recording      which one of the run it is, from 1
+//   every          steps from one frame to the next
+typedef struct S2RunEntry {
+  char *key, *value; // owned
+} S2RunEntry;
+
+// All zeros: nothing is known.
+typedef struct S2Run {
+  S2_ARRAY(S2RunEntry) entries;
+} S2Run;
+
+void s2_run_add(S2Run *run, const char *key, const char *value); // copies
+void s2_run_add_bytes(S2Run *run, const char *key, size_t key_size, const char *value,
+                      size_t value_size);
+void s2_run_copy(S2Run *to, const S2Run *from); // appends
+// The nth value of the key, from 0; NULL: none.
+const char *s2_run_get(const S2Run *run, const char *key, int n);
+void s2_run_free(S2Run *run);
+
+#endif

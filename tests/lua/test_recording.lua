@@ -1,0 +1,225 @@
+-- Recordings from the command line: inspect, replay, killed runs, full disks.
+
+local SIM2D = os.getenv "S2_SIM2D" or arg[-1]
+local FOLDER = os.tmpname()
+os.remove(FOLDER)
+assert(os.execute("mkdir '" .. FOLDER .. "'"))
+
+local function write_file(name, text)
+  local file = assert(io.open(FOLDER .. "/" .. name, "wb"))
+  file:write(text)
+  file:close()
+end
+
+local function read_file(name)
+  local file = assert(io.open(FOLDER .. "/" .. name, "rb"))
+  local text = file:read "a"
+  file:close()
+  return text
+end
+
+-- Runs `sim2d LINE` in FOLDER.
+local function run(line)
+  local _, kind, status = os.execute(("cd '%s' && '%s' %s >out 2>err </dev/null"):format(FOLDER,
+    SIM2D, line))
+  return { status = kind == "exit" and status or kind .. " " .. status, out = read_file "out",
+    err = read_file "err" }
+end
+
+local function has(text, part)
+  ok(text:find(part, 1, true), ("%q has no %q"):format(text, part))
+end
+
+write_file("bounce.lua", [[
+local sim = require "sim2d"
+local options = sim.options { count = { 5, "discs" } }
+local world = sim.world { dt = 0.01 }
+world:box { type = "static", name = "floor", position = { 0, -0.5 }, size = { 20, 1 } }
+for i = 1, options.count do
+  world:circle { name = "disc " .. i, radius = 0.4, position = { i, 2 + sim.random.uniform() } }
+end
+world:step(150)
+print "done"
+]])
+
+test("inspect tells what a recording holds", function()
+  eq(run("--seed 7 --record run.s2d bounce.lua --count 3").status, 0)
+  local result = run "inspect run.s2d"
+  eq(result.err, "")
+  eq(result.status, 0)
+  for _, part in ipairs { "version 4, complete", "seed            7", "script          bounce.lua",
+    "command         sim2d --seed 7 --record run.s2d bounce.lua --count 3",
+    "frames          151", "time            1.5 s, from 0 s to 1.5 s", "bodies          4",
+    "energy", "worst residual" } do
+    has(result.out, part)
+  end
+  has(run("inspect run.s2d --json").out, '"complete":true')
+  has(run("inspect --frame 150 run.s2d").out, "frame 150: step 150, t = 1.5 s")
+  has(run("inspect --frame 0 --json run.s2d").out, '{"serial":2,"name":"disc 1","q":[0,1,')
+end)
+
+test("wrong words and wrong files", function()
+  local function fails(status, line, message)
+    local result = run(line)
+    eq(result.status, status, line)
+    eq(result.out, "", line)
+    has(result.err, message)
+  end
+  fails(2, "inspect", "the name of a recording is missing")
+  fails(2, "inspect run.s2d --jsn", "unknown option: --jsn")
+  fails(2, "inspect run.s2d --frame x", "--frame needs a number from 0: x")
+  fails(2, "inspect run.s2d --frame", "--frame needs a number from 0")
+  fails(1, "inspect run.s2d --frame 151", "no frame 151 in 'run.s2d' (it has 151, counted from 0)")
+  fails(2, "inspect run.s2d more", "one word too many: more")
+  fails(2, "inspect bounce.lua", "'bounce.lua' is no .s2d recording")
+  fails(2, "replay missing.s2d", "cannot read 'missing.s2d': No such file or directory")
+  fails(2, "replay run.s2d out.txt", "unknown suffix '.txt'")
+  fails(2, "replay run.s2d run.s2d", "a recording cannot be written over itself")
+  fails(2, "replay run.s2d ./run.s2d", "a recording cannot be written over itself")
+  fails(2, "replay run.s2d no/such/out.csv", "No such file or directory")
+  fails(2, "replay --validate run.s2d out.csv", "--validate writes no file")
+end)
+
+test("a recording written as another file is what the run would have written", function()
+  eq(run("--seed 7 --record direct.csv bounce.lua --count 3").status, 0)
+  eq(run("replay run.s2d out.csv").status, 0)
+  ok(read_file "out.csv" == read_file "direct.csv", "csv differ")
+  eq(run("--record other.csv replay run.s2d").status, 0)
+  ok(read_file "other.csv" == read_file "direct.csv", "csv differ")
+  eq(run("--seed 7 --record direct.svg bounce.lua --count 3").status, 0)
+  eq(run("replay run.s2d out.svg").status, 0)
+  ok(read_file("out.svg"):find "<svg" and #read_file "out.svg" > 1000)
+end)
+
+test("the same run writes the same bytes", function()
+  local first = read_file "run.s2d"
+  eq(run("--seed 7 --record run.s2d bounce.lua --count 3").status, 0)
+  ok(read_file "run.s2d" == first, "files differ")
+end)
+
+test("validate takes the same path", function()
+  local before = read_file "run.s2d"
+  local result = run "replay --validate run.s2d"
+  eq(result.status, 0)
+  has(result.out, "took the same path, bit for bit (151 frames)")
+  ok(read_file "run.s2d" == before, "the recording was touched")
+end)
+
+test("validate finds the first difference", function()
+  local script = read_file "bounce.lua"
+  write_file("bounce.lua", (script:gsub("world:step%(150%)",
+    "world:step(60) world.bodies[3].vx = 1e-12 world:step(90)")))
+  local result = run "replay --validate run.s2d"
+  eq(result.status, 1)
+  has(result.out, "frame 61 (step 61, t = 0.61 s): x of body 'disc 2' is ")
+  write_file("bounce.lua", (script:gsub("150", "100")))
+  result = run "replay --validate run.s2d"
+  eq(result.status, 1)
+  has(result.out, "the recording has 151 frames, the new run made 101")
+  write_file("bounce.lua", (script:gsub("150", "200")))
+  result = run "replay --validate run.s2d"
+  eq(result.status, 1)
+  has(result.out, "the recording ends after 151 frames, the new run goes on")
+  write_file("bounce.lua", script)
+end)
+
+test("validate a recording the script asked for, among others", function()
+  write_file("own.lua", [[
+local sim = require "sim2d"
+for i = 1, 2 do
+  local world = sim.world { dt = 0.01 }
+  world:circle { radius = 0.5, position = { 0, 3 * i } }
+  local recording = assert(world:record("own" .. i .. ".s2d", { every = 5 }))
+  world:step(20)
+  recording:close()
+end
+]])
+  eq(run("own.lua").status, 0)
+  local first = read_file "own1.s2d"
+  local result = run "replay own2.s2d --validate"
+  eq(result.err, "")
+  has(result.out, "bit for bit (5 frames)")
+  ok(read_file "own1.s2d" == first)
+  eq(run("--record piped.s2d - <bounce.lua").status, 0)
+  eq(run("replay piped.s2d --validate").status, 2)
+end)
+
+test("a killed run leaves all frames it made", function()
+  write_file("killed.lua", [[
+local sim = require "sim2d"
+local world = sim.world { dt = 0.01 }
+world:circle { radius = 0.5, position = { 0, 10 } }
+world:step(77)
+io.popen("kill -KILL $PPID"):close()
+world:step(1)
+]])
+  eq(run("--record killed.s2d killed.lua").status ~= 0, true)
+  local result = run "inspect killed.s2d"
+  eq(result.status, 0)
+  has(result.out, "cut short")
+  has(result.out, "frames          78")
+  -- and when the last frame is cut, too
+  write_file("cut.s2d", read_file("killed.s2d"):sub(1, -4))
+  has(run("inspect cut.s2d").out, "frames          77")
+end)
+
+test("a full disk ends the recording, not the run", function()
+  if not os.execute("test -w /dev/full") then skip "no /dev/full" end
+  os.execute(("ln -s /dev/full '%s/full.s2d'"):format(FOLDER))
+  write_file("full.lua", [[
+local sim = require "sim2d"
+local world = sim.world { dt = 0.01 }
+world:circle { radius = 0.5, position = { 0, 10 } }
+local recording, message = world:record("full.s2d")
+print(recording, message)
+world:step(5)
+print(world.time)
+]])
+  local result = run "full.lua"
+  eq(result.status, 0)
+  has(result.out, "nil\tcannot write 'full.s2d': No space left on device")
+  has(result.out, "0.05")
+end)
+
+test("a disk that fills up ends the recording, not the run", function()
+  write_file("filling.lua", [[
+local sim = require "sim2d"
+local world = sim.world { dt = 0.01 }
+for i = 1, 50 do world:circle { radius = 0.5, position = { 2 * i, 10 } } end
+local recording = assert(world:record("filling.s2d"))
+world:step(500)
+print(math.floor(world.time * 100 + 0.5), recording:close())
+]])
+  -- ulimit: 64 blocks of 512 or 1024 bytes
+  local _, kind, status = os.execute(
+    ("cd '%s' && (trap '' XFSZ; ulimit -f 64; exec '%s' filling.lua) 2>&1 | cat >out; true")
+    :format(FOLDER, SIM2D))
+  eq(kind .. status, "exit0")
+  local out = read_file "out"
+  has(out, "warning: the recording ends here: cannot write 'filling.s2d': File too large")
+  has(out, "500\tnil\tcannot write 'filling.s2d': File too large")
+  has(run("inspect filling.s2d").out, "cut short")
+end)
+
+test("paths that cannot be written", function()
+  local result = run "--record no/such/run.s2d bounce.lua"
+  eq(result.status, 1)
+  has(result.err, "cannot write 'no/such/run.s2d': No such file or directory")
+end)
+
+test("a file that is being written already is refused", function()
+  write_file("twice.lua", [[
+local sim = require "sim2d"
+local world = sim.world {}
+local one = assert(world:record("twice.s2d"))
+print(world:record("twice.s2d"))
+world:step(3)
+assert(one:close())
+print(assert(world:record("twice.s2d")))
+]])
+  local result = run "twice.lua"
+  eq(result.err, "")
+  eq(result.out, "nil\tcannot write 'twice.s2d': it is being written already\nRecording\n")
+end)
+
+test("end", function() os.execute("rm -r '" .. FOLDER .. "'") end)
