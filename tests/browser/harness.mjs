@@ -29,7 +29,9 @@ export async function launch() {
   if (!executablePath) skip("there is no chromium (S2_CHROMIUM names one elsewhere)");
   let chromium;
   try {
-    ({ chromium } = createRequire(join(process.env.S2_NODE_MODULES ?? "/", "/"))("playwright-core"));
+    ({ chromium } = createRequire(join(process.env.S2_NODE_MODULES ?? "/", "/"))(
+      "playwright-core",
+    ));
   } catch {
     skip("playwright-core is not installed (npm ci in lua/viewer)");
   }

@@ -8,14 +8,9 @@ const MOST_SAMPLES = 20000,
 export function measure(frame) {
   const { scene, q, v } = frame,
     [gx, gy] = scene.settings.gravity;
-  if (Number.isFinite(frame.energy?.kinetic) && frame.momentum) {
-    return {
-      kinetic: frame.energy.kinetic,
-      potential: frame.energy.potential,
-      px: frame.momentum[0],
-      py: frame.momentum[1],
-      angular: frame.momentum[2],
-    };
+  if (Number.isFinite(frame.energy?.kinetic)) {
+    const [angular, px, py] = frame.momentum;
+    return { ...frame.energy, px, py, angular };
   }
   const sum = { kinetic: 0, potential: 0, px: 0, py: 0, angular: 0 };
   scene.bodies.forEach(({ type, enabled, mass, inertia }, i) => {
