@@ -80,7 +80,8 @@ typedef enum S2Store {
   S2_STORE_GUARD,       // closed when a stepping function is left, also by an error
   S2_STORE_CONTACT,     // the object pre_solve callbacks see
   S2_STORE_ERROR,       // raised by a callback inside the engine's step
-  S2_STORE_COUNT = S2_STORE_ERROR
+  S2_STORE_ROWS,        // id of a recording -> its functions by number of column
+  S2_STORE_COUNT = S2_STORE_ROWS
 } S2Store;
 
 typedef enum S2Phase {
@@ -91,8 +92,11 @@ typedef enum S2Phase {
   S2_AFTER,   // events, timers, after_step callbacks: the step is done
 } S2Phase;
 
+typedef struct S2LuaRows S2LuaRows; // a recording of columns
+
 typedef struct S2LuaRecorder {
-  S2Recorder *recorder; // NULL: a run is validated, nothing is written
+  S2Recorder *recorder; // or
+  S2LuaRows *rows;      // both NULL: a run is validated, nothing is written
   bool compared;        // with the recording that is validated
   bool failed;          // a frame could not be written
   int64_t id;
@@ -308,6 +312,19 @@ void s2_lua_record_first(lua_State *L, S2LuaWorld *lw); // --record, frame 0
 void s2_lua_record_step(lua_State *L, S2LuaWorld *lw);
 bool s2_lua_recorders_close(S2LuaWorld *lw, S2Status *status);
 void s2_lua_open_recording(lua_State *L);
+S2LuaRows *s2_lua_rows_find(S2LuaWorld *lw, int64_t id); // NULL: closed
+
+// record_columns.c
+// Opens what the key `columns` asks for and pushes its functions; NULL: the status says why.
+S2LuaRows *s2_lua_rows_read(lua_State *L, S2LuaWorld *lw, const S2Keys *keys, const char *path,
+                            S2Status *status);
+void s2_lua_rows_run(S2LuaRows *rows, const S2Run *run);
+// Adds the present; the world is at stack index 1.
+S2Status s2_lua_rows_add(lua_State *L, S2LuaWorld *lw, int64_t id);
+S2Status s2_lua_rows_close(S2LuaRows *rows); // also frees
+
+// data.c
+void s2_lua_open_data(lua_State *L); // pushes sim.data
 
 // world_read.c: pushes a list of the contacts of a body, or of all when `body` is null
 void s2_lua_push_contacts(lua_State *L, int world, S2BodyId body);

@@ -15,7 +15,7 @@ typedef S2Status SetFn(S2CommandLine *line, const char *value);
 
 typedef struct Option {
   const char *name;  // with its dashes
-  const char *value; // what --help calls its value; NULL: it takes none
+  const char *value; // what --help calls its value; NULL: it takes none; "[=...": only after =
   SetFn *set;        // NULL: not available yet
   const char *help;
 } Option;
@@ -120,23 +120,41 @@ static bool is_in(const char *word, const char *const *list, size_t count) {
 
 // A wrong suffix is found here and not by the recorder at the first step, which may be late.
 static S2Status set_record(S2CommandLine *line, const char *value) {
-  static const char *const now[] = {".csv", ".html", ".s2d", ".svg"};
-  static const char *const later[] = {".h5", ".png", ".gif", ".mp4"};
+  static const char *const now[] = {".csv", ".npz", ".h5",  ".s2d", ".html",
+                                    ".svg", ".png", ".gif", ".mp4"};
   const char *slash = strrchr(value, '/');
   const char *name = slash == NULL ? value : slash + 1;
   const char *dot = strrchr(name, '.');
   const char *suffix = dot == NULL ? "" : dot;
-  if (is_in(suffix, later, sizeof later / sizeof later[0])) {
-    return s2_error(S2_UNAVAILABLE,
-                    "--record '%s': %s is not available yet (.csv, .html, .s2d, .svg are)", value,
-                    suffix);
-  }
   if (!is_in(suffix, now, sizeof now / sizeof now[0])) {
-    return s2_error(S2_INVALID,
-                    "--record '%s': a file name ending in .csv, .html, .s2d or .svg is expected",
-                    value);
+    return s2_error(
+        S2_INVALID,
+        "--record '%s': a file name ending in .csv, .npz, .h5, .s2d, .html, .svg, .png, "
+        ".gif or .mp4 is expected",
+        value);
   }
   line->session.record_path = value;
+  return s2_ok();
+}
+
+static S2Status set_view(S2CommandLine *line, const char *value) {
+  enum { LAST_PORT = 65535 };
+  line->view = true;
+  if (value != NULL) {
+    char *end = NULL;
+    long port = strtol(value, &end, 10);
+    if (*value < '0' || *value > '9' || *end != '\0' || port < 1 || port > LAST_PORT) {
+      return s2_error(S2_INVALID, "--view '%s': a port from 1 to %d is expected", value,
+                      (int)LAST_PORT);
+    }
+    line->view_port = (int)port;
+  }
+  return s2_ok();
+}
+
+static S2Status set_watch(S2CommandLine *line, const char *value) {
+  (void)value;
+  line->watch = true;
   return s2_ok();
 }
 
@@ -161,7 +179,7 @@ static const Option options[] = {
     {"--version", NULL, set_version, "print the version"},
     {"--help", NULL, set_help, "print this; after the script: the script's own options"},
     {"--record", "FILE", set_record,
-     "record every world stepped (.csv, .html, .s2d, .svg: last frame)"},
+     "record every world stepped (.csv, .npz, .h5, .s2d, .html, .svg, .png, .gif, .mp4)"},
     {"--seed", "N", set_seed, "seed of sim.random (default 0)"},
     {"--dt", "S", set_dt, "time step of worlds that do not set their own, in s"},
     {"--solver", "NAME", set_solver, "solver of worlds that do not set their own"},
@@ -169,10 +187,10 @@ static const Option options[] = {
     {"--quiet", NULL, set_quiet, "no progress bar"},
     {"--strict", NULL, set_strict, "a step that misses its tolerance raises (exit status 3)"},
     {"--dump-problems", "DIR", set_dump, "write each step problem to a file in DIR"},
-    {"--view", NULL, NULL, "live viewer (not available yet)"},
+    {"--view", "[=PORT]", set_view, "serve the live viewer and print its address"},
     {"--threads", "N", NULL, "worker threads (not available yet)"},
     {"--sandbox", NULL, NULL, "for scripts of strangers (not available yet)"},
-    {"--watch", NULL, NULL, "run again when the script is saved (not available yet)"},
+    {"--watch", NULL, set_watch, "run again when the script is saved"},
 };
 
 enum { OPTION_COUNT = sizeof options / sizeof options[0] };
@@ -190,8 +208,8 @@ void s2_command_line_help(void) {
        "in `arg` and `...`.\n");
   for (int i = 0; i < OPTION_COUNT; i++) {
     char left[32];
-    snprintf(left, sizeof left, "%s %s", options[i].name,
-             options[i].value == NULL ? "" : options[i].value);
+    const char *value = options[i].value == NULL ? "" : options[i].value;
+    snprintf(left, sizeof left, *value == '[' ? "%s%s" : "%s %s", options[i].name, value);
     printf("  %-20s %s\n", left, options[i].help);
   }
   puts("  inspect FILE.s2d     instead of a script: what a recording holds (--json, --frame N)\n"
@@ -250,7 +268,8 @@ static S2Status read_option(S2CommandLine *line, int argc, char **argv, int *at)
     return s2_error(S2_INVALID, "%s takes no value", option->name);
   }
   const char *value = joined;
-  if (option->value != NULL && joined == NULL) {
+  bool optional = option->value != NULL && *option->value == '[';
+  if (option->value != NULL && joined == NULL && !optional) {
     if (*at + 1 >= argc) {
       return s2_error(S2_INVALID, "%s needs a value: %s %s", option->name, option->name,
                       option->value);
@@ -271,6 +290,9 @@ static S2Status read_all(S2CommandLine *line, int argc, char **argv) {
     S2_TRY(read_option(line, argc, argv, &at));
   }
   line->script = at;
+  if (line->watch && (at >= argc || strcmp(argv[at], "-") == 0)) {
+    return s2_error(S2_INVALID, "--watch needs the file of a script: sim2d --watch script.lua");
+  }
   // A script of such a name can be run as ./replay.
   if (at < argc && strcmp(argv[at - 1], "--") != 0) {
     bool inspect = strcmp(argv[at], "inspect") == 0, replay = strcmp(argv[at], "replay") == 0;

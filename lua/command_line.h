@@ -14,8 +14,9 @@ typedef struct S2CommandLine {
   const char **code; // -e, in order; borrowed from argv
   int code_count;
   int script; // index in argv of the script ("-": stdin); argc: none
-  bool interactive, version, help, stats;
-  S2Tool tool; // its words are those from `script` on, its own name first
+  bool interactive, version, help, stats, view, watch;
+  int view_port; // 0: any
+  S2Tool tool;   // its words are those from `script` on, its own name first
 } S2CommandLine;
 
 // Reads argv. A failure is S2_INVALID, or S2_UNAVAILABLE for options of later issues, with a

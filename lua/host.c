@@ -1,7 +1,10 @@
 #include "host.h"
 
 #include "binding.h"
+#include "canvas.h"
+#include "live.h"
 #include "solve_tracked.h"
+#include "traceback.h"
 #include "tracked.h"
 
 #include <math.h>
@@ -134,9 +137,14 @@ void s2_host_push(lua_State *L) {
                                        {"world", host_world},
                                        {"world_methods", host_world_methods},
                                        {"counterpart", host_counterpart},
+                                       {"canvas", s2_lua_canvas},
+                                       {"color", s2_lua_color},
+                                       {"traceback", s2_traceback_handler},
                                        {"value_and_grad", s2_lua_value_and_grad_any},
                                        {NULL, NULL}};
   luaL_newlib(L, functions);
   s2_lua_push_tracked_solvers(L);
   lua_setfield(L, -2, "tracked_solvers");
+  s2_lua_push_live_host(L);
+  lua_setfield(L, -2, "live");
 }

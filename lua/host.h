@@ -6,6 +6,7 @@
 
 // Pushes a table of them:
 //   nearest(word, names) -> the nearest of a list of names, or nil (s2_text_nearest)
+//   canvas(width, height, scale), color(text): see canvas.h
 //   progress(n)          -> a bar for n items: bar:update(i), bar:done(), `for i in bar do`
 //   tracked_solvers      -> table to fill: library -> solve of problems with tracked numbers
 //   value_and_grad(f, p) -> as sim.value_and_grad; what is not finite does not raise (a loss that

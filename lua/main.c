@@ -2,6 +2,7 @@
 #include "command_line.h"
 #include "command_recording.h"
 #include "command_stats.h"
+#include "live.h"
 #include "repl.h"
 #include "script.h"
 #include "traceback.h"
@@ -21,6 +22,7 @@ typedef struct Command {
   int argc;
   char **argv;
   int status;
+  S2Live live;
 } Command;
 
 static int failure_status(lua_State *L) {
@@ -49,6 +51,22 @@ static void finish(Command *command, lua_State *L) {
   }
 }
 
+// With --view and --watch the end of the script is not the end of the command, unless there is
+// nothing to see: a script that prints its help, or cannot be found, has no world.
+static void linger(Command *command, lua_State *L, bool exited) {
+  S2Live *live = &command->live;
+  bool wanted = command->line.view || command->line.watch;
+  bool shows = s2_session(L)->worlds > 0 || (command->line.watch && !exited);
+  if (!wanted || !shows || live->again || *s2_script_interrupted() != 0) {
+    return;
+  }
+  fprintf(stderr, "sim2d: the script has ended; %s (Ctrl-C to quit)\n",
+          live->server == NULL    ? "it runs again when it is saved"
+          : live->watched == NULL ? "its last state is served"
+                                  : "its last state is served, and it runs again when it is saved");
+  s2_live_linger(L, live, s2_script_interrupted());
+}
+
 // os.exit([status [, close]]) as in Lua, but recordings are always closed.
 static int command_exit(lua_State *L) {
   Command *command = lua_touserdata(L, lua_upvalueindex(1));
@@ -58,6 +76,12 @@ static int command_exit(lua_State *L) {
     command->status = (int)luaL_optinteger(L, 1, EXIT_SUCCESS);
   }
   finish(command, L);
+  linger(command, L, true);
+  if (command->live.again) {
+    s2_script_unwind();
+    return luaL_error(L, "the script runs again");
+  }
+  s2_live_stop(&command->live);
   if (lua_toboolean(L, 2)) {
     lua_close(L);
   }
@@ -78,6 +102,7 @@ static void open_libraries(Command *command, lua_State *L) {
   *session = command->line.session;
   session->interrupted = s2_script_interrupted();
   session->task = s2_script_task();
+  session->live = &command->live;
 }
 
 // The global `arg`: the script at 0, its arguments from 1, what came before it below 0.
@@ -95,9 +120,15 @@ static void set_arg(Command *command, lua_State *L) {
 static bool run_chunk(Command *command, lua_State *L, int load_status, int arguments) {
   int status = load_status == LUA_OK ? s2_script_call(L, arguments, 0) : load_status;
   if (status != LUA_OK || *s2_script_interrupted() != 0) {
+    if (command->live.again) {
+      lua_settop(L, status != LUA_OK ? -2 : -1); // not a failure of the script
+      return false;
+    }
     command->status = failure_status(L);
     const S2Validator *validator = command->line.session.validator;
     if (status != LUA_OK && (validator == NULL || !s2_validator_ended(validator))) {
+      s2_live_notice(&command->live, luaL_tolstring(L, -1, NULL));
+      lua_pop(L, 1);
       s2_script_report(L);
     }
     return false;
@@ -129,6 +160,7 @@ static bool run_script(Command *command, lua_State *L, int script) {
   bool missing = false;
   int status = s2_script_load(L, path, &missing);
   if (missing) {
+    s2_live_notice(&command->live, lua_tostring(L, -1));
     s2_script_report(L);
     command->status = EXIT_USAGE;
     return false;
@@ -166,8 +198,11 @@ static int protected_main(lua_State *L) {
   s2_script_watch();
   open_libraries(command, L);
   set_arg(command, L);
+  command->status = EXIT_SUCCESS;
+  s2_live_begin(&command->live);
   run_all(command, L);
   finish(command, L);
+  linger(command, L, false);
   return 0;
 }
 
@@ -181,23 +216,62 @@ static void describe(const Command *command, S2Run *run) {
   }
 }
 
-static int run_lua(Command *command) {
+// A Lua state of its own for each run.
+static void run_once(Command *command) {
   lua_State *L = luaL_newstate();
   if (L == NULL) {
     fputs("sim2d: not enough memory\n", stderr);
-    return EXIT_RAISED;
+    command->status = EXIT_RAISED;
+    command->live.again = false;
+    return;
   }
-  S2Run run = {0};
-  describe(command, &run);
-  command->line.session.run = &run;
   lua_pushcfunction(L, s2_traceback_handler);
   lua_pushcfunction(L, protected_main);
   lua_pushlightuserdata(L, command);
-  if (lua_pcall(L, 1, 0, 1) != LUA_OK) {
+  if (lua_pcall(L, 1, 0, 1) != LUA_OK && !command->live.again) {
     s2_script_report(L);
     command->status = EXIT_RAISED;
   }
   lua_close(L);
+}
+
+// What is typed cannot be run again, and stdin cannot be read again.
+static bool can_run_again(const Command *command) {
+  const S2CommandLine *line = &command->line;
+  bool has_file = line->script < command->argc && strcmp(command->argv[line->script], "-") != 0;
+  return !line->interactive &&
+         (has_file || (line->script == command->argc && line->code_count > 0));
+}
+
+// --view and --watch. False: the viewer cannot be served.
+static bool open_live(Command *command) {
+  const S2CommandLine *line = &command->line;
+  S2Live *live = &command->live;
+  const char *script = line->script < command->argc ? command->argv[line->script] : NULL;
+  *live = (S2Live){.pace = 1, .stays = line->view, .script = script};
+  live->unwind = can_run_again(command) ? s2_script_unwind : NULL;
+  live->watched = line->watch ? script : NULL;
+  if (line->view) {
+    S2Status status = s2_live_serve(live, line->view_port);
+    if (status.code != S2_OK) {
+      fprintf(stderr, "sim2d: --view: %s\n", status.message);
+      command->status = EXIT_RAISED;
+      return false;
+    }
+  }
+  return true;
+}
+
+static int run_lua(Command *command) {
+  S2Run run = {0};
+  describe(command, &run);
+  command->line.session.run = &run;
+  if (open_live(command)) {
+    do {
+      run_once(command);
+    } while (command->live.again);
+  }
+  s2_live_free(&command->live);
   s2_run_free(&run);
   return command->status;
 }

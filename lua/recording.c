@@ -1,5 +1,6 @@
 // world:draw, world:record and --record.
 #include "binding.h"
+#include "drawing.h"
 #include "validate.h"
 
 #include <errno.h>
@@ -17,14 +18,29 @@ enum { PATH_SIZE = 4096 }; // bytes, as long as paths get
 
 // ---- Recorders --------------------------------------------------------------------------------
 
-static S2Status record_frame(S2LuaWorld *lw, const S2LuaRecorder *recorder) {
+static S2Status close_recorder(S2LuaWorld *lw, int at) {
+  S2LuaRecorder *closed = &lw->recorders.at[at];
+  S2Status status =
+      closed->rows != NULL ? s2_lua_rows_close(closed->rows) : s2_recorder_close(closed->recorder);
+  lw->recorders.count--;
+  for (int i = at; i < lw->recorders.count; i++) {
+    lw->recorders.at[i] = lw->recorders.at[i + 1];
+  }
+  return status;
+}
+
+static S2Status record_frame(lua_State *L, S2LuaWorld *lw, const S2LuaRecorder *recorder) {
+  if (recorder->rows != NULL) {
+    return s2_lua_rows_add(L, lw, recorder->id);
+  }
   if (recorder->recorder != NULL) {
     return s2_recorder_frame(recorder->recorder, lw->world);
   }
   return recorder->compared ? s2_validator_frame(lw->session->open.validator, lw->world) : s2_ok();
 }
 
-static void describe_run(const S2Session *session, int every, S2Recorder *recorder) {
+// What is said of the run: to be freed.
+static S2Run describe_run(const S2Session *session, int every) {
   S2Run run = {0};
   char number[32];
   s2_run_add(&run, "sim2d", s2_version());
@@ -38,28 +54,30 @@ static void describe_run(const S2Session *session, int every, S2Recorder *record
   s2_run_add(&run, "recording", number);
   snprintf(number, sizeof number, "%d", every);
   s2_run_add(&run, "every", number);
-  s2_recorder_run(recorder, &run);
-  s2_run_free(&run);
+  return run;
 }
 
 // Opens a recorder and writes the present as its first frame. When a run is validated nothing is
 // written: the recording in question is compared, others are left out.
-static S2Status open_recorder(S2LuaWorld *lw, const char *path, int every, int64_t *id) {
+static S2Status open_recorder(lua_State *L, S2LuaWorld *lw, const char *path,
+                              const S2RecordOptions *options, int every, int64_t *id) {
   S2Session *session = &lw->session->open;
   S2Recorder *recorder = NULL;
   session->recordings++;
   bool compared =
       session->validator != NULL && s2_validator_wants(session->validator, session->recordings);
   if (session->validator == NULL) {
-    S2Status status = s2_recorder_open(path, &recorder);
+    S2Status status = s2_recorder_open_with(path, options, &recorder);
     if (status.code != S2_OK) {
       return status;
     }
-    describe_run(session, every, recorder);
+    S2Run run = describe_run(session, every);
+    s2_recorder_run(recorder, &run);
+    s2_run_free(&run);
   }
   S2LuaRecorder opened = {
       .recorder = recorder, .compared = compared, .id = lw->next_recorder + 1, .every = every};
-  S2Status status = record_frame(lw, &opened);
+  S2Status status = record_frame(L, lw, &opened);
   if (status.code != S2_OK) {
     (void)s2_recorder_close(recorder);
     return status;
@@ -69,13 +87,49 @@ static S2Status open_recorder(S2LuaWorld *lw, const char *path, int every, int64
   return status;
 }
 
-static S2Status close_recorder(S2LuaWorld *lw, int at) {
-  S2Status status = s2_recorder_close(lw->recorders.at[at].recorder);
-  lw->recorders.count--;
-  for (int i = at; i < lw->recorders.count; i++) {
-    lw->recorders.at[i] = lw->recorders.at[i + 1];
+// Arguments: the world, its memory, the id of the recorder.
+static int add_first(lua_State *L) {
+  S2LuaWorld *lw = lua_touserdata(L, 2);
+  s2_lua_try(L, s2_lua_rows_add(L, lw, lua_tointeger(L, 3)));
+  return 0;
+}
+
+// The same for a table of columns; the world is at stack index 1.
+static S2Status open_rows(lua_State *L, S2LuaWorld *lw, const S2Keys *keys, const char *path,
+                          int every, int64_t *id) {
+  S2Status status;
+  S2LuaRows *rows = s2_lua_rows_read(L, lw, keys, path, &status);
+  if (rows == NULL) {
+    return status;
   }
-  return status;
+  *id = ++lw->next_recorder;
+  *s2_array_append(lw->recorders) = (S2LuaRecorder){.rows = rows, .id = *id, .every = every};
+  lua_getiuservalue(L, 1, S2_STORE_ROWS);
+  lua_insert(L, -2);
+  lua_rawseti(L, -2, *id);
+  S2Run run = describe_run(&lw->session->open, every);
+  s2_lua_rows_run(rows, &run);
+  s2_run_free(&run);
+  // A function that raises ends the recording, of which nobody would hold the object.
+  lua_pushcfunction(L, s2_lua_keep_traceback);
+  lua_pushcfunction(L, add_first);
+  lua_pushvalue(L, 1);
+  lua_pushlightuserdata(L, lw);
+  lua_pushinteger(L, *id);
+  if (lua_pcall(L, 3, 0, -5) != LUA_OK) {
+    (void)close_recorder(lw, lw->recorders.count - 1);
+    lua_error(L);
+  }
+  return s2_ok();
+}
+
+S2LuaRows *s2_lua_rows_find(S2LuaWorld *lw, int64_t id) {
+  for (int i = 0; i < lw->recorders.count; i++) {
+    if (lw->recorders.at[i].id == id) {
+      return lw->recorders.at[i].rows;
+    }
+  }
+  return NULL;
 }
 
 bool s2_lua_recorders_close(S2LuaWorld *lw, S2Status *status) {
@@ -110,7 +164,7 @@ void s2_lua_record_first(lua_State *L, S2LuaWorld *lw) {
   if (session->record_path != NULL) {
     int64_t id;
     numbered(session->record_path, session->worlds, path);
-    s2_lua_try(L, open_recorder(lw, path, 1, &id));
+    s2_lua_try(L, open_recorder(L, lw, path, NULL, 1, &id));
   }
   if (session->dump_directory != NULL) {
     numbered(session->dump_directory, session->worlds, path);
@@ -121,23 +175,38 @@ void s2_lua_record_first(lua_State *L, S2LuaWorld *lw) {
   }
 }
 
-void s2_lua_record_step(lua_State *L, S2LuaWorld *lw) {
+// The recorder after the one `id`, which may be closed by now; NULL: it was the last.
+static S2LuaRecorder *next_recorder(S2LuaWorld *lw, int64_t id) {
   for (int i = 0; i < lw->recorders.count; i++) {
-    S2LuaRecorder *recorder = &lw->recorders.at[i];
-    if (recorder->failed || ++recorder->skipped < recorder->every) {
-      continue;
+    if (lw->recorders.at[i].id > id) {
+      return &lw->recorders.at[i];
     }
-    recorder->skipped = 0;
-    S2Status status = record_frame(lw, recorder);
-    if (status.code == S2_IO) {
-      // The run goes on without it; closing tells of it again, and the command's exit status.
-      recorder->failed = true;
-      fflush(stdout);
-      fprintf(stderr, "sim2d: warning: the recording ends here: %s\n", status.message);
-    } else if (status.code != S2_OK) {
-      (void)close_recorder(lw, i); // the first failure is the one to tell
-      s2_lua_try(L, status);
+  }
+  return NULL;
+}
+
+void s2_lua_record_step(lua_State *L, S2LuaWorld *lw) {
+  S2LuaRecorder *recorder = next_recorder(lw, 0);
+  while (recorder != NULL) {
+    int64_t id = recorder->id;
+    if (!recorder->failed && ++recorder->skipped >= recorder->every) {
+      recorder->skipped = 0;
+      S2Status status = record_frame(L, lw, recorder);
+      recorder = next_recorder(lw, id - 1);
+      bool there = recorder != NULL && recorder->id == id;
+      if (status.code == S2_IO && there) {
+        // The run goes on without it; closing tells of it again, and the command's exit status.
+        recorder->failed = true;
+        fflush(stdout);
+        fprintf(stderr, "sim2d: warning: the recording ends here: %s\n", status.message);
+      } else if (status.code != S2_OK) {
+        if (there) {
+          (void)close_recorder(lw, (int)(recorder - lw->recorders.at)); // the first failure is told
+        }
+        s2_lua_try(L, status);
+      }
     }
+    recorder = next_recorder(lw, id);
   }
 }
 
@@ -147,6 +216,11 @@ void s2_lua_record_step(lua_State *L, S2LuaWorld *lw) {
 static int result(lua_State *L, S2Status status) {
   if (status.code == S2_IO) {
     lua_pushnil(L);
+    lua_pushstring(L, status.message);
+    return 2;
+  }
+  if (status.code == S2_UNAVAILABLE && strstr(status.message, "not available yet") == NULL) {
+    lua_pushnil(L); // a library is missing
     lua_pushstring(L, status.message);
     return 2;
   }
@@ -166,30 +240,12 @@ static const char *check_path(lua_State *L) {
 }
 
 static int world_draw(lua_State *L) {
-  static const char *const names[] = {"width", "contacts", "joints", "names",
-                                      "fit",   "lo",       "hi",     NULL};
-  enum { MAX_WIDTH = 100000 }; // pixels; more is a slip
   S2LuaWorld *lw = s2_lua_world(L, 1);
   lua_settop(L, 3);
   const char *path = check_path(L);
-  S2Keys keys = s2_keys_open(L, 3, true, names, NULL, 0);
+  S2Keys keys = s2_keys_open(L, 3, true, s2_lua_draw_keys, NULL, 0);
   S2DrawOptions options = s2_draw_options();
-  int64_t width = options.width;
-  s2_keys_integer(&keys, "width", 1, MAX_WIDTH, &width);
-  options.width = (int)width;
-  s2_keys_boolean(&keys, "contacts", &options.contacts);
-  s2_keys_boolean(&keys, "joints", &options.joints);
-  s2_keys_boolean(&keys, "names", &options.names);
-  bool has_lo = s2_keys_vec2(&keys, "lo", &options.lo);
-  bool has_hi = s2_keys_vec2(&keys, "hi", &options.hi);
-  if (has_lo != has_hi) {
-    return s2_keys_fail(&keys, has_lo ? "lo" : "hi", "lo and hi are expected together");
-  }
-  if (has_lo && (options.lo.x >= options.hi.x || options.lo.y >= options.hi.y)) {
-    return s2_keys_fail(&keys, "hi", "a corner above and right of lo expected");
-  }
-  options.fit = !has_lo;
-  s2_keys_boolean(&keys, "fit", &options.fit);
+  s2_lua_draw_options(&keys, lw, &options);
   S2Status status = s2_world_draw(lw->world, path, &options);
   if (status.code != S2_OK) {
     return result(L, status);
@@ -199,11 +255,12 @@ static int world_draw(lua_State *L) {
 }
 
 static int world_record(lua_State *L) {
-  static const char *const names[] = {"every", NULL};
   S2LuaWorld *lw = s2_lua_world(L, 1);
   lua_settop(L, 3);
   const char *path = check_path(L);
-  S2Keys keys = s2_keys_open(L, 3, true, names, NULL, 0);
+  S2Keys keys = s2_keys_open(L, 3, true, s2_lua_record_keys, s2_lua_draw_keys, 0);
+  S2RecordOptions options = s2_record_options();
+  s2_lua_record_options(&keys, lw, path, &options);
   int64_t every = 1;
   s2_keys_integer(&keys, "every", 1, INT32_MAX, &every);
   Recording *recording = lua_newuserdatauv(L, sizeof *recording, 1);
@@ -211,7 +268,21 @@ static int world_record(lua_State *L) {
   luaL_setmetatable(L, "sim2d.Recording");
   lua_pushvalue(L, 1);
   lua_setiuservalue(L, -2, 1);
-  S2Status status = open_recorder(lw, path, (int)every, &recording->id);
+  int top = lua_gettop(L);
+  bool columns = s2_keys_has(&keys, "columns");
+  if (!columns && s2_keys_has(&keys, "units")) {
+    return s2_keys_fail(&keys, "units", "only with `columns`; other recordings have their units");
+  }
+  for (int i = 0; i < 2 && columns; i++) {
+    const char *key = i == 0 ? "from" : "to";
+    if (s2_keys_has(&keys, key)) {
+      return s2_keys_fail(&keys, key,
+                          "not with `columns`: call world:record and close when it is time");
+    }
+  }
+  S2Status status = columns ? open_rows(L, lw, &keys, path, (int)every, &recording->id)
+                            : open_recorder(L, lw, path, &options, (int)every, &recording->id);
+  lua_settop(L, top);
   return status.code == S2_OK ? 1 : result(L, status);
 }
 
@@ -221,6 +292,10 @@ static int recording_close(lua_State *L) {
   for (int i = 0; i < lw->recorders.count; i++) {
     if (lw->recorders.at[i].id == recording->id) {
       S2Status status = close_recorder(lw, i);
+      lua_getiuservalue(L, 1, 1);
+      lua_getiuservalue(L, -1, S2_STORE_ROWS);
+      lua_pushnil(L);
+      lua_rawseti(L, -2, recording->id);
       if (status.code != S2_OK) {
         return result(L, status);
       }

@@ -34,15 +34,19 @@ static void raise_interrupted(lua_State *L, lua_Debug *frame) {
   lua_error(L);
 }
 
-static void on_interrupt(int number) {
-  (void)number;
-  interrupted = 1;
+void s2_script_unwind(void) {
   if (running != NULL) { // lua_sethook may be called from a handler (manual, 4.7)
     lua_sethook(running, raise_interrupted, LUA_MASKCOUNT, 1);
     if (task != NULL) { // hooks are a coroutine's own
       lua_sethook(task, raise_interrupted, LUA_MASKCOUNT, 1);
     }
   }
+}
+
+static void on_interrupt(int number) {
+  (void)number;
+  interrupted = 1;
+  s2_script_unwind();
 }
 
 void s2_script_watch(void) {

@@ -16,6 +16,9 @@ int s2_script_load(lua_State *L, const char *path, bool *missing);
 // Clears the flag.
 void s2_script_watch(void);
 
+// Makes the Lua code that s2_script_call is running stop, as Ctrl-C does.
+void s2_script_unwind(void);
+
 // Non-zero after a SIGINT; what S2Session.interrupted points to.
 volatile sig_atomic_t *s2_script_interrupted(void);
 // Where the coroutine that runs is to be put; what S2Session.task points to.

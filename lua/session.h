@@ -8,6 +8,8 @@
 #include <lua.h>
 #include <signal.h>
 
+typedef struct S2Live S2Live;
+
 typedef struct S2Session {
   // Set by the command before the script runs; strings are borrowed and outlive the state.
   uint64_t seed;   // of sim.random
@@ -21,6 +23,8 @@ typedef struct S2Session {
   struct S2Validator *validator; // recordings are compared with one instead of written; NULL: no
   volatile sig_atomic_t *interrupted; // set by the signal handler; NULL: never
   lua_State *volatile *task; // where the handler finds the coroutine that runs; NULL: no handler
+
+  S2Live *live; // the live viewer and --watch (live.h); NULL: off
 
   // Filled by the worlds.
   int worlds;         // stepped at least once

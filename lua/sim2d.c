@@ -6,9 +6,9 @@
 #include <string.h>
 
 // Parts of the contract that are not built yet; embedded modules may still fill them in.
-static const char *const later_names[] = {
-    "solver", "control", "batch", "rollout", "env",  "nn",    "parallel", "sweep",   "slider",
-    "button", "key",     "watch", "plot",    "load", "table", "progress", "options", NULL};
+static const char *const later_names[] = {"solver", "control",  "batch",   "rollout", "env",
+                                          "nn",     "parallel", "sweep",   "plot",    "load",
+                                          "table",  "progress", "options", NULL};
 
 static int sim_solvers(lua_State *L) {
   lua_createtable(L, S2_SOLVER_COUNT, 0);
@@ -100,6 +100,8 @@ int luaopen_sim2d(lua_State *L) {
   lua_setfield(L, -2, "qp");
   s2_lua_open_lp(L);
   lua_setfield(L, -2, "lp");
+  s2_lua_open_data(L);
+  lua_setfield(L, -2, "data");
   lua_pushstring(L, s2_version());
   lua_setfield(L, -2, "version");
   s2_embedded_open(L);

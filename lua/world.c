@@ -1,4 +1,5 @@
 // Worlds: making, fields, closing.
+#include "live.h"
 #include "on_tape.h"
 
 #include <math.h>
@@ -9,7 +10,7 @@
 enum { FIELD_TIME = 100, FIELD_BODIES, FIELD_JOINTS };
 
 // Parts of the contract that are not built yet.
-static const char *const later_names[] = {"inverse_dynamics", "save", "view", NULL};
+static const char *const later_names[] = {"inverse_dynamics", "save", NULL};
 
 // ---- Life -------------------------------------------------------------------------------------
 
@@ -49,7 +50,7 @@ S2LuaWorld *s2_lua_push_world(lua_State *L) {
       s2_lua_new_weak_table(L);
       lua_setiuservalue(L, world, store);
     } else if (store == S2_STORE_DATA || store == S2_STORE_LAWS || store == S2_STORE_HOOKS ||
-               store == S2_STORE_CONSTRAINTS) {
+               store == S2_STORE_CONSTRAINTS || store == S2_STORE_ROWS) {
       lua_newtable(L);
       lua_setiuservalue(L, world, store);
     }
@@ -87,6 +88,7 @@ bool s2_lua_world_close(S2LuaWorld *lw, S2Status *status) {
   if (lw->world == NULL) {
     return true;
   }
+  s2_lua_live_world_closes(lw);
   bool good = s2_lua_recorders_close(lw, status);
   s2_lua_world_gather(lw);
   s2_lua_warnings_close(lw);

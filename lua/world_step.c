@@ -3,6 +3,7 @@
 // A step is: before_step callbacks, the engine's step, recordings, events, timers, after_step
 // callbacks. Whatever is raised before the engine has finished undoes the step: a guard on the
 // stack of the stepping function is closed by Lua however that function is left.
+#include "live.h"
 #include "on_tape.h"
 
 #include <math.h>
@@ -93,8 +94,12 @@ static void step(lua_State *L, S2LuaWorld *lw) {
   if (s2_lua_interrupted(lw->session)) {
     s2_lua_fail(L, "interrupted");
   }
+  bool live = s2_live_is_on(lw->session->open.live);
   if (!lw->stepped) {
     s2_lua_record_first(L, lw);
+    if (live) {
+      s2_lua_live(L, lw, true);
+    }
   }
   double before = s2_world_time(lw->world);
   lw->random_before = lw->session->random->rng;
@@ -128,6 +133,9 @@ static void step(lua_State *L, S2LuaWorld *lw) {
   s2_lua_timers_call(L, lw, S2_HOOK_TIMER, before, now);
   s2_lua_hooks_call(L, lw, S2_HOOK_AFTER, now);
   lw->phase = S2_BETWEEN;
+  if (live) {
+    s2_lua_live(L, lw, false);
+  }
 }
 
 static int world_step(lua_State *L) {

@@ -77,7 +77,7 @@ function compareScene(name) {
   const bytes = readFileSync(path);
   const summary = JSON.parse(command("inspect", "--json", path));
   const recording = readInPieces(bytes, 9973);
-  check(recording.complete && recording.damaged === "", name, "complete", recording.damaged);
+  check(recording.complete && recording.problem === "", name, "complete", recording.problem);
   same("frames", recording.frameCount, summary.frames);
   same("run", recording.run.entries.flat(), summary.run.flat());
   const last = summary.frames - 1;

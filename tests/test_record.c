@@ -769,13 +769,13 @@ static void test_paths(void **state) {
 
   status = s2_recorder_open("run.cvs", &recorder);
   assert_int_equal(status.code, S2_INVALID);
-  assert_string_equal(status.message,
-                      "'run.cvs' has an unknown suffix '.cvs' (known: .csv, .html, .s2d, .svg)");
+  assert_string_equal(status.message, "'run.cvs' has an unknown suffix '.cvs' (known: .csv, .npz, "
+                                      ".h5, .s2d, .html, .svg, .png, .gif, .mp4)");
   status = s2_world_draw(world, "some.folder/picture", &options);
   assert_int_equal(status.code, S2_INVALID);
   assert_non_null(strstr(status.message, "no suffix"));
-  static const char *const planned[] = {".png", ".h5", ".gif", ".mp4", ".json"};
-  for (int i = 0; i < 5; i++) {
+  static const char *const planned[] = {".json"};
+  for (int i = 0; i < 1; i++) {
     char path[32];
     snprintf(path, sizeof path, "out%s", planned[i]);
     status = s2_recorder_open(path, &recorder);

@@ -1,45 +1,30 @@
 #include "record/csv.h"
 
+#include "record/data_formats.h"
+
 #include <string.h>
 
 void s2_csv_header(S2Output *output) {
   s2_output_text(output, "time_s,body,name,angle_rad,x_m,y_m,omega_rad_s,vx_m_s,vy_m_s\n");
 }
 
-static void write_name(S2Output *output, const char *name) {
-  // Outer blanks are quoted too: some readers strip them.
-  size_t length = strlen(name);
-  bool blanks = length > 0 && (name[0] == ' ' || name[length - 1] == ' ');
-  if (!blanks && strpbrk(name, ",\"\r\n") == NULL) {
-    s2_output_text(output, name);
-    return;
-  }
-  s2_output_text(output, "\"");
-  for (const char *at = name; *at != '\0'; at++) {
-    s2_output_bytes(output, at, 1);
-    if (*at == '"') {
-      s2_output_bytes(output, at, 1);
-    }
-  }
-  s2_output_text(output, "\"");
-}
-
 void s2_csv_frame(S2Output *output, const S2Moment *moment) {
+  enum { NUMBERS = 6 };
   char time[S2_NUMBER_SIZE];
   s2_number_exact(time, moment->time);
   for (int i = 0; i < moment->bodies.count; i++) {
     const S2MomentBody *body = &moment->bodies.at[i];
-    s2_output_text(output, time);
-    s2_output_format(output, ",%lu,", (unsigned long)body->id.serial);
-    write_name(output, body->name);
-    const double numbers[6] = {body->q[0], body->q[1], body->q[2],
-                               body->v[0], body->v[1], body->v[2]};
-    for (int k = 0; k < 6; k++) {
-      char text[S2_NUMBER_SIZE];
-      s2_number_exact(text, numbers[k]);
-      s2_output_text(output, ",");
-      s2_output_text(output, text);
+    s2_output_format(output, "%s,%lu,", time, (unsigned long)body->id.serial);
+    s2_csv_text(output, body->name);
+    const double numbers[NUMBERS] = {body->q[0], body->q[1], body->q[2],
+                                     body->v[0], body->v[1], body->v[2]};
+    char row[NUMBERS * (S2_NUMBER_SIZE + 1) + 1], *at = row;
+    for (int k = 0; k < NUMBERS; k++) {
+      *at++ = ',';
+      s2_number_exact(at, numbers[k]);
+      at += strlen(at);
     }
-    s2_output_text(output, "\n");
+    *at++ = '\n';
+    s2_output_bytes(output, row, (size_t)(at - row)); // one call a row: each takes the file's lock
   }
 }

@@ -1,30 +1,42 @@
+#include "record/cairo.h"
 #include "record/picture.h"
 #include "record/record.h"
 #include "record/suffix.h"
 #include "record/svg.h"
 
 S2DrawOptions s2_draw_options(void) {
-  return (S2DrawOptions){.width = 800, .contacts = true, .joints = true, .fit = true};
+  return (S2DrawOptions){
+      .width = 800, .contacts = true, .joints = true, .legend = true, .fit = true};
 }
 
-static S2Status draw(S2World *world, const char *path, const S2DrawOptions *options,
+static S2Status draw(S2World *world, const char *path, bool png, const S2DrawOptions *options,
                      S2Moment *moment, S2Scene *scene) {
+  if (png) {
+    S2_TRY(s2_cairo_available());
+  }
   S2_TRY(s2_moment_capture(moment, world));
   S2_TRY(s2_picture_build(scene, moment, options));
   S2Output output;
   S2_TRY(s2_output_open(&output, path));
-  s2_svg_write(&output, scene);
-  return s2_output_close(&output);
+  S2Status drawn = s2_ok();
+  if (png) {
+    drawn = s2_png_write(&output, scene);
+  } else {
+    s2_svg_write(&output, scene);
+  }
+  S2Status closed = s2_output_close(&output);
+  return drawn.code != S2_OK ? drawn : closed;
 }
 
 S2Status s2_world_draw(S2World *world, const char *path, const S2DrawOptions *options) {
-  static const char *const suffixes[] = {".svg"};
-  const S2DrawOptions defaults = s2_draw_options();
-  int format = 0;
-  S2_TRY(s2_suffix_find(path, suffixes, 1, &format));
+  enum { SVG, PNG, FORMATS };
+  static const char *const suffixes[FORMATS] = {[SVG] = ".svg", [PNG] = ".png"};
+  S2DrawOptions used = options == NULL ? s2_draw_options() : *options;
+  int format = SVG;
+  S2_TRY(s2_suffix_find(path, suffixes, FORMATS, &format));
   S2Moment moment = {0};
   S2Scene scene = {0};
-  S2Status status = draw(world, path, options == NULL ? &defaults : options, &moment, &scene);
+  S2Status status = draw(world, path, format == PNG, &used, &moment, &scene);
   s2_moment_free(&moment);
   s2_scene_free(&scene);
   return status;

@@ -120,10 +120,11 @@ S2Status s2_output_close(S2Output *output) {
   return status;
 }
 
-// printf writes the decimal point of the locale, which a host program may have set.
+// printf writes the decimal point of the locale, which a host program may have set. It stands
+// before the exponent, so that the search ends there.
 static void point_decimal(char *text) {
-  for (char *at = text; *at != '\0'; at++) {
-    if (strchr("+-0123456789eE", *at) == NULL) {
+  for (char *at = text; *at != '\0' && *at != 'e'; at++) {
+    if ((*at < '0' || *at > '9') && *at != '-') {
       *at = '.';
     }
   }

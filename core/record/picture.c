@@ -4,20 +4,6 @@
 
 #include <math.h>
 
-#define BACKGROUND 0xfcfbf8ffu
-
-// Eight hues of like lightness and strength, neighbours far apart; a body's outline is its fill,
-// darker.
-static const uint32_t palette[] = {
-    0x6c9bd9ff, 0xf0a868ff, 0x79c297ff, 0xe4818fff, 0xa391d8ff, 0x5fbcc6ff, 0xe3c65dff, 0xbe9a80ff,
-};
-enum { PALETTE_SIZE = sizeof palette / sizeof palette[0] };
-
-#define STATIC_FILL    0xdedad2ff
-#define STATIC_LINE    0x8b867cff
-#define KINEMATIC_FILL 0xb9c3d1ff
-#define KINEMATIC_LINE 0x3b4a61ff
-
 #define OUTLINE_DARKNESS 0.62 // brightness of an outline, relative to its fill
 #define SEAM             0.5  // pixels
 #define DISABLED_ALPHA   0.28
@@ -35,6 +21,15 @@ static uint32_t darker(uint32_t color) {
   return result;
 }
 
+uint32_t s2_picture_color(const S2Picture *picture, uint32_t color) {
+  uint32_t result = color & 0xff, background = picture->theme->background;
+  for (int shift = 8; shift < 32; shift += 8) {
+    double own = color >> shift & 0xff, behind = background >> shift & 0xff;
+    result |= (uint32_t)lround(own + picture->fade * (behind - own)) << shift;
+  }
+  return result;
+}
+
 static uint32_t faded(uint32_t color, double alpha) {
   return (color & ~0xffu) | (uint32_t)lround(alpha * (color & 0xff));
 }
@@ -45,16 +40,18 @@ static S2Paint body_paint(const S2Picture *picture, const S2MomentBody *body) {
   // Small bodies get thin outlines, or there would be nothing else of them.
   double width = fmax(fmin(1.5 * picture->unit, 0.07 * picture->body_size), 0.4);
   // The slot, not the place in the list: a body keeps its colour when others go.
-  uint32_t fill = palette[(body->id.index - 1) % PALETTE_SIZE];
+  uint32_t fill = s2_palette(body->id.index - 1);
+  const S2Theme *theme = picture->theme;
   S2Paint paint = {.fill = fill, .stroke = darker(fill), .width = width};
   if (body->type == S2_STATIC) {
-    paint = (S2Paint){.fill = STATIC_FILL, .stroke = STATIC_LINE, .width = width};
+    paint = (S2Paint){.fill = theme->static_fill, .stroke = theme->static_line, .width = width};
   } else if (body->type == S2_KINEMATIC) {
-    paint = (S2Paint){.fill = KINEMATIC_FILL, .stroke = KINEMATIC_LINE, .width = 1.7 * width};
+    paint = (S2Paint){
+        .fill = theme->kinematic_fill, .stroke = theme->kinematic_line, .width = 1.7 * width};
   }
   if (body->color != 0) {
     paint.fill = body->color;
-    paint.stroke = body->type == S2_KINEMATIC ? KINEMATIC_LINE : darker(body->color);
+    paint.stroke = body->type == S2_KINEMATIC ? theme->kinematic_line : darker(body->color);
   }
   if (body->sensor) {
     paint.fill = faded(paint.fill, SENSOR_ALPHA);
@@ -64,6 +61,8 @@ static S2Paint body_paint(const S2Picture *picture, const S2MomentBody *body) {
     paint.fill = faded(paint.fill, DISABLED_ALPHA);
     paint.stroke = faded(paint.stroke, DISABLED_ALPHA);
   }
+  paint.fill = s2_picture_color(picture, paint.fill);
+  paint.stroke = s2_picture_color(picture, paint.stroke);
   return paint;
 }
 
@@ -159,16 +158,19 @@ static void draw_mark(S2Picture *picture, const S2MomentBody *body, S2Paint pain
 }
 
 // Later layers lie on top.
+enum { STATIC_LAYER, SENSOR_LAYER, KINEMATIC_LAYER, DYNAMIC_LAYER };
+
 static int layer(const S2MomentBody *body) {
   if (body->sensor) {
-    return 1;
+    return SENSOR_LAYER;
   }
-  return body->type == S2_STATIC ? 0 : body->type == S2_KINEMATIC ? 2 : 3;
+  return body->type == S2_STATIC      ? STATIC_LAYER
+         : body->type == S2_KINEMATIC ? KINEMATIC_LAYER
+                                      : DYNAMIC_LAYER;
 }
 
-static void draw_bodies(S2Picture *picture) {
-  enum { LAYERS = 4 };
-  for (int level = 0; level < LAYERS; level++) {
+static void draw_bodies(S2Picture *picture, int from, int to) {
+  for (int level = from; level <= to; level++) {
     for (int i = 0; i < picture->moment->bodies.count; i++) {
       const S2MomentBody *body = &picture->moment->bodies.at[i];
       if (layer(body) != level) {
@@ -179,6 +181,35 @@ static void draw_bodies(S2Picture *picture) {
       if (body->type != S2_STATIC && !body->sensor) {
         draw_mark(picture, body, paint);
       }
+    }
+  }
+}
+
+// ---- Trails -----------------------------------------------------------------------------------
+
+static void draw_trail(S2Picture *picture, const S2Trails *trails, const S2Trail *trail,
+                       const S2MomentBody *body) {
+  const double alpha = 0.75;
+  int count = trail->points.count;
+  while (count > 0 && trails->times.at[trail->first + count - 1] > picture->moment->time) {
+    count--;
+  }
+  uint32_t color = body_paint(picture, body).fill;
+  S2Paint paint = {.stroke = faded(picture->options->dark ? color : darker(color), alpha),
+                   .width = 1.3 * picture->unit};
+  s2_scene_path(picture->scene, trail->points.at, count, paint);
+  if (count > 0) { // up to where the body is now
+    s2_scene_line(picture->scene, trail->points.at[count - 1], s2_vec2(body->q[1], body->q[2]),
+                  paint);
+  }
+}
+
+static void draw_trails(S2Picture *picture, const S2Trails *trails) {
+  for (int i = 0; i < picture->moment->bodies.count; i++) {
+    const S2MomentBody *body = &picture->moment->bodies.at[i];
+    const S2Trail *trail = s2_trails_find(trails, body->id);
+    if (trail != NULL) {
+      draw_trail(picture, trails, trail, body);
     }
   }
 }
@@ -205,19 +236,44 @@ static double mean_body_size(const S2Moment *moment) {
   return count > 0 ? sum / count : 0;
 }
 
-S2Status s2_picture_build(S2Scene *scene, const S2Moment *moment, const S2DrawOptions *options) {
+// How much the past fades: the earliest most.
+static double fade_of(int index, int count) {
+  const double oldest = 0.82, newest = 0.5;
+  return count > 2 ? oldest + (newest - oldest) * index / (count - 2) : newest;
+}
+
+static void draw_past(S2Picture *picture, const S2Story *story) {
+  for (int i = 0; i + 1 < story->count; i++) {
+    picture->moment = &story->moments[i];
+    picture->fade = fade_of(i, story->count);
+    draw_bodies(picture, KINEMATIC_LAYER, DYNAMIC_LAYER);
+    if (picture->options->joints) {
+      s2_picture_joints(picture);
+    }
+  }
+  picture->moment = &story->moments[story->count - 1];
+  picture->fade = 0;
+}
+
+void s2_picture_story(S2Scene *scene, const S2Story *story, const S2DrawOptions *options) {
   scene->primitives.count = scene->points.count = scene->text.count = 0;
-  scene->background = BACKGROUND;
-  S2_TRY(s2_view_of(moment, options, &scene->view));
-  double size = mean_body_size(moment);
+  const S2Moment *last = &story->moments[story->count - 1];
+  double size = mean_body_size(last);
   S2Picture picture = {
       .scene = scene,
-      .moment = moment,
+      .moment = last,
       .options = options,
-      .unit = fmin(fmax(sqrt(options->width / 800.0), 0.7), 2.5),
-      .body_size = size > 0 ? size * scene->view.scale : 0.2 * options->width,
+      .theme = s2_theme(options->dark),
+      .unit = s2_view_unit(scene->view.width),
+      .body_size = size > 0 ? size * scene->view.scale : 0.2 * scene->view.width,
   };
-  draw_bodies(&picture);
+  scene->background = picture.theme->background;
+  draw_bodies(&picture, STATIC_LAYER, SENSOR_LAYER);
+  draw_past(&picture, story);
+  if (story->trails != NULL) {
+    draw_trails(&picture, story->trails);
+  }
+  draw_bodies(&picture, KINEMATIC_LAYER, DYNAMIC_LAYER);
   if (options->joints) {
     s2_picture_joints(&picture);
   }
@@ -227,6 +283,12 @@ S2Status s2_picture_build(S2Scene *scene, const S2Moment *moment, const S2DrawOp
   if (options->names) {
     s2_picture_names(&picture);
   }
-  s2_picture_legend(&picture);
+  s2_picture_legend(&picture, story);
+}
+
+S2Status s2_picture_build(S2Scene *scene, const S2Moment *moment, const S2DrawOptions *options) {
+  S2_TRY(s2_view_of(moment, options, &scene->view));
+  const S2Story story = {.moments = moment, .count = 1};
+  s2_picture_story(scene, &story, options);
   return s2_ok();
 }

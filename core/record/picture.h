@@ -3,30 +3,50 @@
 #define S2_PICTURE_H
 
 #include "record/moment.h"
+#include "record/palette.h"
 #include "record/record.h"
 #include "record/scene.h"
+#include "record/trails.h"
+
+// What one picture tells: moments of one world, the earliest first. The last is drawn in full, the
+// others fade behind it.
+typedef struct S2Story {
+  const S2Moment *moments;
+  int count;              // at least 1
+  const S2Trails *trails; // NULL: none
+} S2Story;
+
+// Replaces the contents of `scene`, which has its view already.
+void s2_picture_story(S2Scene *scene, const S2Story *story, const S2DrawOptions *options);
 
 // Replaces the contents of `scene`. Errors: those of s2_view_of.
 S2Status s2_picture_build(S2Scene *scene, const S2Moment *moment, const S2DrawOptions *options);
 
-// ---- Shared by picture.c and marks.c ----------------------------------------------------------
+// ---- Shared by picture.c, marks.c and labels.c
+// ----------------------------------------------------------
 
 typedef struct S2Picture {
   S2Scene *scene;
-  const S2Moment *moment;
+  const S2Moment *moment; // drawn now
   const S2DrawOptions *options;
+  const S2Theme *theme;
   double unit;      // pixels: 1 in a picture 800 wide, slower than the width elsewhere
   double body_size; // pixels: mean extent of the bodies that move
+  double fade;      // how much of the background is mixed in: the past
 } S2Picture;
 
-#define S2_INK       0x2e3440ffu // text, outlines of symbols
-#define S2_FAINT_INK 0x2e344090u // what should not draw the eye
-#define S2_HALO      0xfcfbf8d8u // behind text and arrows: the background, not quite opaque
+// A colour as it looks in what is drawn now.
+uint32_t s2_picture_color(const S2Picture *picture, uint32_t color);
+
+// Impulses below this part of the largest get no arrow.
+#define S2_ARROW_THRESHOLD 1e-3
+double s2_picture_largest_impulse(const S2Moment *moment);
 
 // Marks on top of the bodies.
 void s2_picture_contacts(S2Picture *picture);
 void s2_picture_joints(S2Picture *picture);
 void s2_picture_names(S2Picture *picture);
-void s2_picture_legend(S2Picture *picture); // time, scale, meaning of the arrows
+// The strips above and below: title; time, scale, meaning of the arrows.
+void s2_picture_legend(S2Picture *picture, const S2Story *story);
 
 #endif

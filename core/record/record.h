@@ -7,31 +7,69 @@
 
 #include "base/status.h"
 #include "dynamics/dynamics.h"
+#include "record/column.h"
+#include "record/data.h"
 #include "record/moment.h"
+#include "record/rows.h"
 #include "record/run.h"
 
+enum { S2_TITLE_SIZE = 120 }; // bytes with the final 0
+
 typedef struct S2DrawOptions {
-  int width;     // pixels of the picture, > 0
+  int width;     // pixels of the picture; 0, in recordings: as usual for the format
   bool contacts; // contact points with normal and friction impulses
   bool joints;
   bool names;
-  bool fit;      // view: fit to everything that moves (with context); else lo..hi
-  S2Vec2 lo, hi; // m
+  bool legend;     // time, scale and what the arrows mean, below the picture
+  bool dark;       // light on dark
+  bool fit;        // view: fit to everything that moves (with context); else lo..hi
+  S2Vec2 lo, hi;   // m
+  S2BodyId follow; // the view keeps its size and moves with this body; index 0: none
+  char title[S2_TITLE_SIZE];
 } S2DrawOptions;
 
 S2DrawOptions s2_draw_options(void);
 
-// Draws the world as it is; `options` may be NULL. The suffix picks the back end: .svg today.
+// Draws the world as it is; `options` may be NULL. The suffix picks the back end: .svg, or .png
+// where the library was built with cairo.
 S2Status s2_world_draw(S2World *world, const char *path, const S2DrawOptions *options);
+
+typedef enum S2TrailsOf { S2_TRAILS_NONE, S2_TRAILS_ALL, S2_TRAILS_LISTED } S2TrailsOf;
+
+typedef struct S2RecordOptions {
+  double from, to; // s of world time: frames outside are left out
+
+  // Pictures and videos
+  S2DrawOptions draw;
+  S2TrailsOf trails; // paths of bodies' centres
+  const S2BodyId *trail_bodies;
+  int trail_count;
+
+  // Pictures: the last frame, or several in one
+  double strobe_period;       // s; 0: none
+  const double *strobe_times; // s, ascending; NULL: none
+  int strobe_count;
+
+  // Videos
+  double fps;   // frames a second
+  double speed; // seconds of the world a second of the video
+} S2RecordOptions;
+
+S2RecordOptions s2_record_options(void);
 
 // A recording in progress: one file, one world. The suffix picks the format:
 //   .csv  one row per body and frame: time, body index, name, angle, x, y, omega, vx, vy
 //   .html a page that plays it, with the .s2d in it; S2_UNAVAILABLE in a build without the page
 //   .s2d  binary, append-only (docs/replay-format.md)
-//   .svg  the last frame
+//   .npz, .h5  arrays over time (record/track.h), kept in memory and written at the end
+//   .svg, .png  the last frame, or a strobe picture
+//   .gif, .mp4  a video, made by ffmpeg when the recorder is closed
 typedef struct S2Recorder S2Recorder;
 
 S2Status s2_recorder_open(const char *path, S2Recorder **recorder);
+// `options` may be NULL, and need not outlive the call.
+S2Status s2_recorder_open_with(const char *path, const S2RecordOptions *options,
+                               S2Recorder **recorder);
 // What is known of the run, for formats that keep it; before the first frame.
 void s2_recorder_run(S2Recorder *recorder, const S2Run *run);
 // A number besides the world's state, for formats that keep such: returns its place. Its value is
@@ -39,7 +77,7 @@ void s2_recorder_run(S2Recorder *recorder, const S2Run *run);
 int s2_recorder_channel(S2Recorder *recorder, const char *name, const char *unit);
 void s2_recorder_set(S2Recorder *recorder, int channel, double value);
 S2Status s2_recorder_frame(S2Recorder *recorder, S2World *world);
-// A frame of another recording. The last one has to stay until the recorder is closed.
+// A frame of another recording.
 S2Status s2_recorder_moment(S2Recorder *recorder, const S2Moment *moment);
 S2Status s2_recorder_close(S2Recorder *recorder); // also frees; safe on NULL
 

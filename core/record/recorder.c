@@ -1,52 +1,130 @@
 #include "record/record.h"
 
 #include "base/memory.h"
+#include "record/album.h"
+#include "record/cairo.h"
 #include "record/csv.h"
+#include "record/data_formats.h"
 #include "record/html.h"
-#include "record/picture.h"
 #include "record/s2d_write.h"
 #include "record/suffix.h"
 #include "record/svg.h"
+#include "record/track.h"
+#include "record/video.h"
 
 #include <math.h>
 #include <string.h>
 
-typedef enum Format { CSV, HTML, S2D, SVG, FORMATS } Format;
+typedef enum Format { CSV, NPZ, HDF5, S2D, HTML, SVG, PNG, GIF, MP4, FORMATS } Format;
+
+#define LATE 1e-9 // s: times are sums of steps
 
 struct S2Recorder {
   Format format;
+  S2RecordOptions options; // its lists are owned
   bool started;
   S2Run run;
   S2Output output;
-  S2Moment moment;      // of the world, and the channels
-  const S2Moment *last; // NULL: no frame yet
-  S2S2dWriter writer;   // .s2d
+  char *path;         // owned
+  S2Moment moment;    // of the world, and the channels
+  S2S2dWriter writer; // .s2d
   S2HtmlWriter html;
+  S2Track *track; // .npz, .h5
+  S2Album album;  // .svg, .png
+  S2Video video;  // .gif, .mp4
 };
 
-S2Status s2_recorder_open(const char *path, S2Recorder **recorder) {
-  static const char *const suffixes[FORMATS] = {
-      [CSV] = ".csv", [HTML] = ".html", [S2D] = ".s2d", [SVG] = ".svg"};
-  *recorder = NULL;
-  int format = 0;
-  S2_TRY(s2_suffix_find(path, suffixes, FORMATS, &format));
-  if (format == HTML) {
-    S2_TRY(s2_html_available()); // before the file is emptied
+// Of an .npz file, with room for its headers; a recording that grows larger ends here.
+static const uint64_t MOST_BYTES = (uint64_t)UINT32_MAX - (1u << 24);
+
+S2RecordOptions s2_record_options(void) {
+  S2RecordOptions options = {
+      .from = -INFINITY, .to = INFINITY, .draw = s2_draw_options(), .fps = 30, .speed = 1};
+  options.draw.width = 0;
+  return options;
+}
+
+static bool is_picture(Format format) {
+  return format == SVG || format == PNG;
+}
+
+static bool is_video(Format format) {
+  return format == GIF || format == MP4;
+}
+
+static void *copy_of(const void *from, size_t bytes) {
+  return from == NULL ? NULL : memcpy(s2_memory_take(bytes), from, bytes);
+}
+
+static S2Status check_options(const S2RecordOptions *options) {
+  if (!(options->fps > 0) || !isfinite(options->fps) || !(options->speed > 0) ||
+      !isfinite(options->speed)) {
+    return s2_error(S2_INVALID, "fps and speed of a video are %g and %g, must be > 0 and finite",
+                    options->fps, options->speed);
   }
+  if (!(options->strobe_period >= 0)) {
+    return s2_error(S2_INVALID, "strobe_period is %g s, must be >= 0", options->strobe_period);
+  }
+  return s2_ok();
+}
+
+// Can this build write such files? Told before the file is emptied.
+static S2Status check_format(Format format, const char *path, S2Video *video) {
+  switch (format) {
+  case HTML:
+    return s2_html_available();
+  case NPZ:
+  case HDF5:
+    return s2_data_check_path(path);
+  case PNG:
+    return s2_cairo_available();
+  case GIF:
+  case MP4:
+    return s2_video_open(video, format == GIF);
+  default:
+    return s2_ok();
+  }
+}
+
+S2Status s2_recorder_open(const char *path, S2Recorder **recorder) {
+  return s2_recorder_open_with(path, NULL, recorder);
+}
+
+S2Status s2_recorder_open_with(const char *path, const S2RecordOptions *options,
+                               S2Recorder **recorder) {
+  static const char *const suffixes[FORMATS] = {
+      [CSV] = ".csv", [NPZ] = ".npz", [HDF5] = ".h5", [S2D] = ".s2d", [HTML] = ".html",
+      [SVG] = ".svg", [PNG] = ".png", [GIF] = ".gif", [MP4] = ".mp4"};
+  *recorder = NULL;
+  const S2RecordOptions defaults = s2_record_options();
+  const S2RecordOptions *used = options == NULL ? &defaults : options;
+  int format = 0;
+  S2Video video = {0};
+  S2_TRY(s2_suffix_find(path, suffixes, FORMATS, &format));
+  S2_TRY(check_options(used));
+  S2_TRY(check_format((Format)format, path, &video));
   S2Output output;
   S2_TRY(s2_output_open(&output, path));
+  if (is_video((Format)format)) {
+    S2_TRY(s2_output_close(&output)); // it can be written; ffmpeg does, when the run is over
+  }
   S2Recorder *opened = s2_memory_take_zeroed(sizeof *opened);
   opened->format = (Format)format;
+  opened->options = *used;
+  opened->options.trail_bodies =
+      copy_of(used->trail_bodies, sizeof(S2BodyId) * (size_t)used->trail_count);
+  opened->options.strobe_times =
+      copy_of(used->strobe_times, sizeof(double) * (size_t)used->strobe_count);
+  if (is_picture(opened->format) && used->draw.width == 0) {
+    opened->options.draw.width = s2_draw_options().width;
+  }
+  opened->path = copy_of(path, strlen(path) + 1);
   opened->output = output;
-  switch (opened->format) {
-  case CSV:
+  opened->video = video;
+  if (opened->format == CSV) {
     s2_csv_header(&opened->output);
-    break;
-  case HTML:
-  case S2D: // with the first frame: what is known of the run comes before it
-  case SVG:
-  case FORMATS:
-    break;
+  } else if (opened->format == NPZ || opened->format == HDF5) {
+    opened->track = s2_track_new();
   }
   *recorder = opened;
   return s2_ok();
@@ -75,21 +153,22 @@ void s2_recorder_set(S2Recorder *recorder, int channel, double value) {
   recorder->moment.channels.at[channel].value = value;
 }
 
+// With the first frame, or the end: what is known of the run comes before it.
 static S2Status start(S2Recorder *recorder) {
-  bool started = recorder->started;
-  recorder->started = true;
-  if (!started && recorder->format == HTML) {
-    return s2_html_start(&recorder->html, &recorder->output, &recorder->run);
+  if (recorder->started) {
+    return s2_ok();
   }
-  if (!started && recorder->format == S2D) {
+  recorder->started = true;
+  if (recorder->format == S2D) {
     s2_s2d_start(&recorder->writer, &recorder->output, &recorder->run);
+  } else if (recorder->format == HTML) {
+    return s2_html_start(&recorder->html, &recorder->output, &recorder->run);
   }
   return s2_ok();
 }
 
 static S2Status write_moment(S2Recorder *recorder, const S2Moment *moment) {
   S2_TRY(start(recorder));
-  recorder->last = moment;
   switch (recorder->format) {
   case CSV:
     s2_csv_frame(&recorder->output, moment);
@@ -100,7 +179,24 @@ static S2Status write_moment(S2Recorder *recorder, const S2Moment *moment) {
   case S2D:
     S2_TRY(s2_s2d_frame(&recorder->writer, &recorder->output, moment));
     break;
+  case NPZ:
+    if (s2_track_bytes(recorder->track) > MOST_BYTES) {
+      return s2_error(S2_INVALID,
+                      "'%s': the recording ends at 4 GB, which is all an .npz file holds; record "
+                      "every nth step, or .h5 or .s2d",
+                      s2_path_tail(recorder->output.path));
+    }
+    s2_track_frame(recorder->track, moment);
+    return s2_ok();
+  case HDF5:
+    s2_track_frame(recorder->track, moment);
+    return s2_ok();
   case SVG:
+  case PNG:
+    return s2_album_add(&recorder->album, moment, &recorder->options);
+  case GIF:
+  case MP4:
+    return s2_video_add(&recorder->video, moment, &recorder->options);
   case FORMATS:
     return s2_ok();
   }
@@ -108,34 +204,57 @@ static S2Status write_moment(S2Recorder *recorder, const S2Moment *moment) {
   return s2_output_flush(&recorder->output);
 }
 
+static bool is_wanted(const S2Recorder *recorder, double time) {
+  return time >= recorder->options.from - LATE && time <= recorder->options.to + LATE;
+}
+
 S2Status s2_recorder_frame(S2Recorder *recorder, S2World *world) {
+  if (!is_wanted(recorder, s2_world_time(world))) {
+    return s2_ok();
+  }
   S2_TRY(s2_moment_capture(&recorder->moment, world));
   return write_moment(recorder, &recorder->moment);
 }
 
 S2Status s2_recorder_moment(S2Recorder *recorder, const S2Moment *moment) {
-  return write_moment(recorder, moment);
+  return is_wanted(recorder, moment->time) ? write_moment(recorder, moment) : s2_ok();
+}
+
+static S2Status write_track(S2Recorder *recorder) {
+  S2DataSet set = {0};
+  s2_run_copy(&set.run, &recorder->run);
+  s2_track_move(recorder->track, &set);
+  S2Status status = s2_data_write(&set, recorder->output.path, &recorder->output);
+  s2_data_free(&set);
+  return status;
+}
+
+static S2Status write_picture(S2Recorder *recorder, S2Scene *scene) {
+  S2_TRY(s2_album_scene(&recorder->album, &recorder->options, scene));
+  if (recorder->format == PNG) {
+    return s2_png_write(&recorder->output, scene);
+  }
+  s2_svg_write(&recorder->output, scene);
+  return s2_ok();
 }
 
 static S2Status finish(S2Recorder *recorder) {
   S2_TRY(start(recorder));
-  if (recorder->format == HTML) {
-    return s2_html_end(&recorder->html, &recorder->output);
-  }
+  S2Status status = s2_ok();
   if (recorder->format == S2D) {
     s2_s2d_end(&recorder->writer, &recorder->output);
-  } else if (recorder->format == SVG) {
+  } else if (recorder->format == HTML) {
+    status = s2_html_end(&recorder->html, &recorder->output);
+  } else if (recorder->track != NULL) {
+    status = write_track(recorder);
+  } else if (is_picture(recorder->format)) {
     S2Scene scene = {0};
-    S2DrawOptions options = s2_draw_options();
-    S2Status status = s2_picture_build(
-        &scene, recorder->last != NULL ? recorder->last : &recorder->moment, &options);
-    if (status.code == S2_OK) {
-      s2_svg_write(&recorder->output, &scene);
-    }
+    status = write_picture(recorder, &scene);
     s2_scene_free(&scene);
-    return status;
+  } else if (is_video(recorder->format)) {
+    status = s2_video_write(&recorder->video, recorder->path, &recorder->options);
   }
-  return s2_ok();
+  return status;
 }
 
 S2Status s2_recorder_close(S2Recorder *recorder) {
@@ -146,8 +265,14 @@ S2Status s2_recorder_close(S2Recorder *recorder) {
   S2Status closed = s2_output_close(&recorder->output);
   s2_html_free(&recorder->html);
   s2_s2d_free(&recorder->writer);
+  s2_track_free(recorder->track);
+  s2_album_free(&recorder->album);
+  s2_video_free(&recorder->video);
   s2_run_free(&recorder->run);
   s2_moment_free(&recorder->moment);
+  s2_memory_free((void *)(uintptr_t)recorder->options.trail_bodies);
+  s2_memory_free((void *)(uintptr_t)recorder->options.strobe_times);
+  s2_memory_free(recorder->path);
   s2_memory_free(recorder);
   return finished.code != S2_OK ? finished : closed;
 }

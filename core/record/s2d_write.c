@@ -226,6 +226,18 @@ S2Status s2_s2d_put_scene(S2S2dBytes *bytes, S2S2dPast *past, const S2Moment *mo
   return chunk_end(bytes, start, S2_S2D_SCENE);
 }
 
+bool s2_s2d_same_scene(S2S2dBytes *last, S2S2dBytes *fresh, const S2Moment *moment) {
+  fresh->size = 0;
+  put_channels(fresh, moment);
+  put_scene(fresh, moment, 0, 0);
+  if (fresh->size == last->size && memcmp(fresh->at, last->at, fresh->size) == 0) {
+    return true;
+  }
+  last->size = 0;
+  memcpy(put_room(last, fresh->size), fresh->at, fresh->size);
+  return false;
+}
+
 S2Status s2_s2d_put_frame(S2S2dBytes *bytes, S2S2dPast *past, const S2Moment *moment, bool key) {
   size_t start = chunk_start(bytes), room = s2_s2d_frame_room(moment);
   unsigned char *at = put_room(bytes, room);
@@ -259,12 +271,7 @@ void s2_s2d_start(S2S2dWriter *writer, S2Output *output, const S2Run *run) {
 // The scene as it is now, if it is not the one in force.
 static S2Status update_scene(S2S2dWriter *writer, S2Output *output, const S2Moment *moment,
                              bool *changed) {
-  S2S2dBytes *fresh = &writer->fresh;
-  fresh->size = 0;
-  put_channels(fresh, moment);
-  put_scene(fresh, moment, 0, 0);
-  *changed =
-      fresh->size != writer->scene.size || memcmp(fresh->at, writer->scene.at, fresh->size) != 0;
+  *changed = !s2_s2d_same_scene(&writer->scene, &writer->fresh, moment);
   if (!*changed) {
     return s2_ok();
   }
@@ -276,8 +283,6 @@ static S2Status update_scene(S2S2dWriter *writer, S2Output *output, const S2Mome
       .scene = writer->offset + channels,
   };
   send_chunk(writer, output);
-  writer->scene.size = 0;
-  memcpy(put_room(&writer->scene, fresh->size), fresh->at, fresh->size);
   return s2_ok();
 }
 

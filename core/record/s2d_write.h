@@ -13,6 +13,8 @@ void s2_s2d_put_run(S2S2dBytes *bytes, const S2Run *run);
 // The table of channels, if there are any, and the scene. Sets the grains that frames of this scene
 // are rounded to.
 S2Status s2_s2d_put_scene(S2S2dBytes *bytes, S2S2dPast *past, const S2Moment *moment);
+// Are scene and channels those that `last` holds (all zeros: none)? If not, they are from now on.
+bool s2_s2d_same_scene(S2S2dBytes *last, S2S2dBytes *fresh, const S2Moment *moment);
 // A frame: one that stands for itself if `key`, else one that follows the last one of `past`. For a
 // row of frames without memory always `key`. S2_INVALID: it would not fit into 4 GB.
 S2Status s2_s2d_put_frame(S2S2dBytes *bytes, S2S2dPast *past, const S2Moment *moment, bool key);

@@ -161,6 +161,45 @@ void s2_scene_line(S2Scene *scene, S2Vec2 from, S2Vec2 to, S2Paint paint) {
        (S2Primitive){.type = S2_PRIMITIVE_LINE, .paint = paint, .first = first, .count = left});
 }
 
+// The points from `first` on become a line.
+static void end_path(S2Scene *scene, int first, S2Paint paint) {
+  int count = scene->points.count - first;
+  if (count < 2) {
+    scene->points.count = first;
+    return;
+  }
+  push(scene,
+       (S2Primitive){.type = S2_PRIMITIVE_LINE, .paint = paint, .first = first, .count = count});
+}
+
+void s2_scene_path(S2Scene *scene, const S2Vec2 *points, int count, S2Paint paint) {
+  S2Box box = clip_box(&scene->view, 0);
+  double fine = 0.4 / scene->view.scale; // m: nearer points look the same
+  bool drawing = false;
+  int first = scene->points.count;
+  S2Vec2 last = {0, 0};
+  for (int i = 0; i < count; i++) {
+    bool inside = finite_vec(points[i]) && box_contains(box, points[i]);
+    if (drawing && !inside) {
+      end_path(scene, first, paint);
+    }
+    if (i > 0 && (!inside || !drawing)) {
+      s2_scene_line(scene, points[i - 1], points[i], paint); // across the rim: cut
+    }
+    if (inside && !drawing) {
+      first = scene->points.count;
+    }
+    if (inside && (!drawing || i + 1 == count || s2_length(s2_sub(points[i], last)) >= fine)) {
+      push_point(scene, points[i]);
+      last = points[i];
+    }
+    drawing = inside;
+  }
+  if (drawing) {
+    end_path(scene, first, paint);
+  }
+}
+
 // Index of the point, or -1 when it is out of sight.
 static int push_visible(S2Scene *scene, S2Vec2 at) {
   if (!finite_vec(at) || !box_contains(clip_box(&scene->view, 0), at)) {

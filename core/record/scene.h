@@ -11,9 +11,11 @@
 #include <stdint.h>
 
 typedef struct S2SceneView {
-  S2Vec2 lo, hi;     // m
+  S2Vec2 lo, hi;     // m, of the whole picture
   int width, height; // pixels
   double scale;      // pixels/m, the same in x and y
+  int top, bottom;   // pixels taken by the title and the legend
+  int rows;          // of the legend
 } S2SceneView;
 
 // Pixels right of and below the upper left corner.
@@ -69,6 +71,7 @@ void s2_scene_free(S2Scene *scene);
 void s2_scene_outline(S2Scene *scene, S2Pose pose, const S2Vec2 *core, int count, double radius,
                       S2Paint paint);
 void s2_scene_line(S2Scene *scene, S2Vec2 from, S2Vec2 to, S2Paint paint);
+void s2_scene_path(S2Scene *scene, const S2Vec2 *points, int count, S2Paint paint);
 void s2_scene_dot(S2Scene *scene, S2Vec2 at, double radius, S2Paint paint);
 void s2_scene_arrow(S2Scene *scene, S2Vec2 at, S2Vec2 offset, double width, S2Paint paint);
 void s2_scene_text(S2Scene *scene, S2Vec2 at, S2Vec2 offset, double size, S2TextAlign align,

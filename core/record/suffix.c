@@ -13,12 +13,12 @@ S2Status s2_suffix_find(const char *path, const char *const *known, int count, i
       return s2_ok();
     }
   }
-  char list[64] = "";
+  char list[80] = "";
   for (int i = 0; i < count; i++) {
     strncat(list, i == 0 ? "" : ", ", sizeof list - 1 - strlen(list));
     strncat(list, known[i], sizeof list - 1 - strlen(list));
   }
-  static const char *const planned[] = {".png", ".h5", ".gif", ".mp4", ".json"};
+  static const char *const planned[] = {".json"};
   for (size_t i = 0; i < sizeof planned / sizeof planned[0]; i++) {
     if (strcasecmp(suffix, planned[i]) == 0) {
       return s2_error(S2_UNAVAILABLE, "%s files are not available yet (known: %s)", planned[i],

@@ -1,7 +1,6 @@
 #include "record/svg.h"
 
-#include <math.h>
-#include <string.h>
+#include "record/text.h"
 
 enum { DECIMALS = 2 }; // of a pixel: finer than any screen or printer shows
 
@@ -40,31 +39,9 @@ static void put_color(S2Output *output, const char *name, uint32_t color) {
   }
 }
 
-// Bytes of the UTF-8 sequence at `at`, 0 when it is none (RFC 3629) or a character XML forbids.
-static int utf8_length(const char *at) {
-  const unsigned char *byte = (const unsigned char *)at;
-  if (byte[0] < 0x80) {
-    bool allowed = byte[0] >= 0x20 || byte[0] == '\t' || byte[0] == '\n' || byte[0] == '\r';
-    return allowed && byte[0] != 0x7f ? 1 : 0;
-  }
-  int length = byte[0] >= 0xf0 ? 4 : byte[0] >= 0xe0 ? 3 : 2;
-  uint32_t code = byte[0] & (0xffu >> (length + 1));
-  for (int i = 1; i < length; i++) {
-    if ((byte[i] & 0xc0) != 0x80) {
-      return 0;
-    }
-    code = code << 6 | (byte[i] & 0x3f);
-  }
-  static const uint32_t least[5] = {[2] = 0x80, [3] = 0x800, [4] = 0x10000};
-  bool surrogate = code >= 0xd800 && code <= 0xdfff;
-  bool control = code < 0xa0, none = code == 0xfffe || code == 0xffff;
-  bool bad = byte[0] < 0xc2 || byte[0] > 0xf4 || code < least[length] || code > 0x10ffff;
-  return bad || surrogate || control || none ? 0 : length;
-}
-
 static void put_text(S2Output *output, const char *text) {
   while (*text != '\0') {
-    int length = utf8_length(text);
+    int length = s2_text_utf8(text);
     switch (length == 1 ? *text : 0) {
     case '&':
       s2_output_text(output, "&amp;");
@@ -77,7 +54,7 @@ static void put_text(S2Output *output, const char *text) {
       break;
     default:
       if (length == 0) {
-        s2_output_text(output, "\xef\xbf\xbd"); // U+FFFD
+        s2_output_text(output, S2_TEXT_REPLACEMENT);
       } else {
         s2_output_bytes(output, text, (size_t)length);
       }

@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum {
   SMALLEST_WIDTH = 16,   // pixels; nothing can be seen in less
@@ -11,8 +12,10 @@ enum {
 };
 
 // Height over width of a fitted picture: wide scenes get a band, towers get room at their sides.
-#define FLATTEST 0.45
+#define FLATTEST 0.34
 #define STEEPEST 1.1
+// More air than ground where a band must be higher.
+#define AIR 0.75
 // The same where the caller chose the section; beyond, the section grows.
 #define FLATTEST_CHOSEN 0.05
 #define STEEPEST_CHOSEN 20.0
@@ -139,38 +142,98 @@ static Crowd find_crowd(const S2Box *boxes, int count) {
   return crowd;
 }
 
-// What moves, and the joints it hangs from, without strays. `size`: mean extent of a body.
-static S2Box moving_box(const S2Moment *moment, double *size) {
-  S2Box *boxes = s2_memory_take(sizeof(S2Box) * ((size_t)moment->bodies.count + 1));
-  int count = 0;
+// ---- What was swept ---------------------------------------------------------------------------
+
+static S2SweptBody *find_or_add(S2Sweep *sweep, uint64_t serial) {
+  int lo = 0, hi = sweep->bodies.count;
+  if (hi > 0 && sweep->bodies.at[hi - 1].serial < serial) {
+    lo = hi; // new bodies have new serials
+  }
+  while (lo < hi) {
+    int middle = lo + (hi - lo) / 2;
+    if (sweep->bodies.at[middle].serial < serial) {
+      lo = middle + 1;
+    } else {
+      hi = middle;
+    }
+  }
+  if (lo == sweep->bodies.count || sweep->bodies.at[lo].serial != serial) {
+    (void)s2_array_push(sweep->bodies);
+    S2SweptBody *at = sweep->bodies.at + lo;
+    memmove(at + 1, at, sizeof *at * (size_t)(sweep->bodies.count - 1 - lo));
+    *at = (S2SweptBody){.serial = serial, .box = box_empty(), .reach = box_empty()};
+  }
+  return &sweep->bodies.at[lo];
+}
+
+static void add_anchor(S2Sweep *sweep, const S2Moment *moment, int32_t body, S2Vec2 anchor) {
+  if (body >= 0 && fabs(anchor.x) < FARTHEST && fabs(anchor.y) < FARTHEST) {
+    S2SweptBody *swept = find_or_add(sweep, moment->bodies.at[body].id.serial);
+    swept->reach = box_union(swept->reach, (S2Box){anchor, anchor});
+  }
+}
+
+void s2_sweep_add(S2Sweep *sweep, const S2Moment *moment) {
   for (int i = 0; i < moment->bodies.count; i++) {
     const S2MomentBody *body = &moment->bodies.at[i];
+    S2SweptBody *swept = find_or_add(sweep, body->id.serial);
     S2Box box = moves(body) ? body_box(moment, body) : box_empty();
     if (!box_is_empty(box)) {
-      boxes[count++] = box;
+      swept->moves = true;
+      swept->box = box_union(swept->box, box);
+      swept->size = extent(box);
+    }
+  }
+  for (int i = 0; i < moment->joints.count; i++) {
+    const S2MomentJoint *joint = &moment->joints.at[i];
+    if (joint->type == S2_GEAR || joint->type == S2_CONSTRAINT ||
+        joint->type == S2_GROUND_FRICTION) {
+      continue; // they have no place of their own
+    }
+    add_anchor(sweep, moment, joint->a, joint->anchor_a);
+    add_anchor(sweep, moment, joint->a, joint->anchor_b);
+    add_anchor(sweep, moment, joint->b, joint->anchor_a);
+    add_anchor(sweep, moment, joint->b, joint->anchor_b);
+  }
+  for (int i = 0; i < moment->contacts.count && !sweep->contacts; i++) {
+    sweep->contacts = moment->contacts.at[i].normal_impulse > 0;
+  }
+}
+
+void s2_sweep_free(S2Sweep *sweep) {
+  s2_array_free(sweep->bodies);
+}
+
+// What moves, and the anchors it hangs from, without strays. `size`: mean extent of a body.
+static S2Box moving_box(const S2Sweep *sweep, double *size) {
+  S2Box *boxes = s2_memory_take(sizeof(S2Box) * ((size_t)sweep->bodies.count + 1));
+  int count = 0;
+  for (int i = 0; i < sweep->bodies.count; i++) {
+    if (sweep->bodies.at[i].moves) {
+      boxes[count++] = sweep->bodies.at[i].box;
     }
   }
   Crowd crowd = find_crowd(boxes, count);
+  s2_memory_free(boxes);
   S2Box all = box_empty();
   double sum = 0;
   int fitted = 0;
-  for (int i = 0; i < count; i++) {
-    if (in_crowd(crowd, box_middle(boxes[i]))) {
-      all = box_union(all, boxes[i]);
-      sum += extent(boxes[i]);
+  for (int i = 0; i < sweep->bodies.count; i++) {
+    const S2SweptBody *body = &sweep->bodies.at[i];
+    if (body->moves && in_crowd(crowd, box_middle(body->box))) {
+      all = box_union(all, body->box);
+      if (!box_is_empty(body->reach)) {
+        all = box_union(all, body->reach);
+      }
+      sum += body->size;
       fitted += 1;
     }
   }
   *size = fitted > 0 ? sum / fitted : 0;
-  s2_memory_free(boxes);
-  for (int i = 0; i < moment->joints.count; i++) {
-    S2Vec2 at = moment->joints.at[i].anchor_a;
-    if (fabs(at.x) < FARTHEST && fabs(at.y) < FARTHEST && fitted > 0 && in_crowd(crowd, at)) {
-      all = box_union(all, (S2Box){at, at});
-    }
-  }
   return all;
 }
+
+// ---- What stands around it --------------------------------------------------------------------
 
 static S2Box everything(const S2Moment *moment) {
   S2Box all = box_empty();
@@ -214,9 +277,9 @@ static S2Box context(const S2Moment *moment, S2Box core, double size) {
   return alone ? box_union(all, box_grown((S2Box){nearest, nearest}, 0.25 * margin)) : all;
 }
 
-static S2Box fitted_box(const S2Moment *moment) {
+static S2Box fitted_box(const S2Sweep *sweep, const S2Moment *moment) {
   double size = 0;
-  S2Box box = moving_box(moment, &size);
+  S2Box box = moving_box(sweep, &size);
   if (!box_is_empty(box)) {
     box = context(moment, box, size);
   } else {
@@ -234,26 +297,65 @@ static S2Box fitted_box(const S2Moment *moment) {
   return box;
 }
 
-// Grows the box around its middle to the nearest allowed height over width.
-static void set_view(S2SceneView *view, S2Box box, int width, double flattest, double steepest) {
-  double w = box.hi.x - box.lo.x, h = box.hi.y - box.lo.y;
-  double aspect = w > 0 ? clamp(h / w, flattest, steepest) : steepest;
-  view->width = width;
-  view->height = (int)ceil(aspect * width);
-  view->scale = fmin(w > 0 ? view->width / w : INFINITY, h > 0 ? view->height / h : INFINITY);
-  S2Vec2 middle = box_middle(box);
-  S2Vec2 half = s2_vec2(0.5 * view->width / view->scale, 0.5 * view->height / view->scale);
-  view->lo = s2_sub(middle, half);
-  view->hi = s2_add(middle, half);
+double s2_view_unit(int width) {
+  return fmin(fmax(sqrt(width / 800.0), 0.7), 2.5);
 }
 
-S2Status s2_view_of(const S2Moment *moment, const S2DrawOptions *options, S2SceneView *view) {
+// Grows the box to the nearest allowed height over width, and makes room for the title above and
+// the legend below. `above`: part of a growth in height that goes to the top.
+static void set_view(S2SceneView *view, S2Box box, double flattest, double steepest, double above) {
+  double w = box.hi.x - box.lo.x, h = box.hi.y - box.lo.y;
+  double aspect = w > 0 ? clamp(h / w, flattest, steepest) : steepest;
+  int height = (int)ceil(aspect * view->width);
+  view->height = height + view->top + view->bottom;
+  view->scale = fmin(w > 0 ? view->width / w : INFINITY, h > 0 ? height / h : INFINITY);
+  S2Vec2 middle = box_middle(box);
+  S2Vec2 half = s2_vec2(0.5 * view->width / view->scale, 0.5 * height / view->scale);
+  middle.y += (above - 0.5) * (2 * half.y - h);
+  view->lo = s2_sub(middle, half);
+  view->hi = s2_add(middle, half);
+  view->lo.y -= view->bottom / view->scale;
+  view->hi.y += view->top / view->scale;
+}
+
+static void set_margins(S2SceneView *view, const S2Sweep *sweep, const S2DrawOptions *options) {
+  const double title = 34, row = 21, rim = 9; // pixels in a picture 800 wide
+  enum { ONE_ROW = 720 };                     // pixels: wide enough for the whole legend in a row
+  double unit = s2_view_unit(view->width);
+  bool arrows = options->contacts && sweep->contacts;
+  view->rows = !options->legend ? 0 : arrows && view->width < ONE_ROW ? 2 : 1;
+  view->bottom = view->rows > 0 ? (int)ceil((view->rows * row + rim) * unit) : 0;
+  view->top = options->title[0] != '\0' ? (int)ceil(title * unit) : 0;
+}
+
+void s2_view_follow(S2SceneView *view, const S2Moment *moment, const S2DrawOptions *options) {
+  if (options->follow.index == 0) {
+    return;
+  }
+  for (int i = 0; i < moment->bodies.count; i++) {
+    const S2MomentBody *body = &moment->bodies.at[i];
+    if (body->id.index == options->follow.index && body->id.serial == options->follow.serial &&
+        fabs(body->q[1]) < FARTHEST && fabs(body->q[2]) < FARTHEST) {
+      double above = 0.5 * (view->top - view->bottom) / view->scale;
+      S2Vec2 half = s2_scale(0.5, s2_sub(view->hi, view->lo));
+      S2Vec2 middle = s2_vec2(body->q[1], body->q[2] + above);
+      view->lo = s2_sub(middle, half);
+      view->hi = s2_add(middle, half);
+      return;
+    }
+  }
+}
+
+S2Status s2_view_fit(const S2Sweep *sweep, const S2Moment *moment, const S2DrawOptions *options,
+                     S2SceneView *view) {
   if (options->width < SMALLEST_WIDTH || options->width > LARGEST_WIDTH) {
     return s2_error(S2_INVALID, "width of a picture is %d, must be %d .. %d pixels", options->width,
                     SMALLEST_WIDTH, LARGEST_WIDTH);
   }
+  *view = (S2SceneView){.width = options->width};
+  set_margins(view, sweep, options);
   if (options->fit) {
-    set_view(view, fitted_box(moment), options->width, FLATTEST, STEEPEST);
+    set_view(view, fitted_box(sweep, moment), FLATTEST, STEEPEST, AIR);
     return s2_ok();
   }
   S2Vec2 lo = options->lo, hi = options->hi;
@@ -265,6 +367,17 @@ S2Status s2_view_of(const S2Moment *moment, const S2DrawOptions *options, S2Scen
                     "and below the second",
                     lo.x, lo.y, hi.x, hi.y);
   }
-  set_view(view, (S2Box){lo, hi}, options->width, FLATTEST_CHOSEN, STEEPEST_CHOSEN);
+  set_view(view, (S2Box){lo, hi}, FLATTEST_CHOSEN, STEEPEST_CHOSEN, 0.5);
   return s2_ok();
+}
+
+S2Status s2_view_of(const S2Moment *moment, const S2DrawOptions *options, S2SceneView *view) {
+  S2Sweep sweep = {0};
+  s2_sweep_add(&sweep, moment);
+  S2Status status = s2_view_fit(&sweep, moment, options, view);
+  s2_sweep_free(&sweep);
+  if (status.code == S2_OK) {
+    s2_view_follow(view, moment, options);
+  }
+  return status;
 }

@@ -135,6 +135,7 @@ return function(sim, host)
       end
     end
     for k = 1, #args do args[k] = rest[k] end
+    host.live_options(names, byname, values, parse)
     return guard(values, names)
   end
 end

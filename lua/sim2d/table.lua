@@ -67,6 +67,12 @@ local function read_columns(def)
   return columns, true
 end
 
+local function cell(row, column)
+  local value = row[column.key]
+  if value == nil and column.place then value = row[column.place] end
+  return value
+end
+
 -- The lines of the table, the header first if there is one.
 local function lines_of(def)
   if type(def) ~= "table" then
@@ -87,8 +93,7 @@ local function lines_of(def)
       if type(row) ~= "table" then
         fail("row %d is a %s, not a table", i, type(row))
       end
-      local value = row[column.key]
-      if value == nil and column.place then value = row[column.place] end
+      local value = cell(row, column)
       right = right and (value == nil or type(value) == "number")
       cells[#cells + 1] = value == nil and "" or show(value, column.format)
     end
@@ -101,14 +106,34 @@ local function lines_of(def)
   for i, cells in ipairs(lines) do
     lines[i] = table.concat(cells, COLUMN_GAP):gsub("%s+$", "")
   end
-  return lines, has_header
+  return lines, has_header, columns
 end
+
+-- What a column holds: numbers, nan where there are none, or texts.
+local function values_of(rows, column)
+  local numbers, texts = {}, {}
+  for i, row in ipairs(rows) do
+    local value = cell(row, column)
+    texts[i] = value == nil and "" or tostring(value)
+    if numbers and (value == nil or type(value) == "number") then
+      numbers[i] = value or 0 / 0
+    else
+      numbers = nil
+    end
+  end
+  return numbers or texts
+end
+
+local Table = {}
+Table.__index = Table
+Table.__name = "Table"
+Table.__tostring = function() return "Table" end
 
 return function(sim)
   -- sim.table{ {1, 2}, {3, 4}, columns = {"x", {"y", format = "%.3f"}} } prints the rows; rows with
-  -- names as keys need no columns. Columns of numbers are aligned right.
+  -- names as keys need no columns. Columns of numbers are aligned right. Returns a Table.
   function sim.table(def)
-    local success, lines, has_header = pcall(lines_of, def)
+    local success, lines, has_header, columns = pcall(lines_of, def)
     if not success then
       error(lines, 2)
     end
@@ -120,5 +145,22 @@ return function(sim)
         print(string.rep("-", width))
       end
     end
+    local rows = table.move(def, 1, #def, 1, {})
+    return setmetatable({ rows = rows, columns = columns, has_header = has_header }, Table)
+  end
+
+  -- Writes the columns, with all digits, to a file of sim.data.
+  function Table:save(path)
+    if not self.has_header then
+      error("Table:save: its columns have no names; give sim.table `columns`", 2)
+    end
+    local values, names = {}, {}
+    for i, column in ipairs(self.columns) do
+      names[i] = column[1]
+      values[column[1]] = values_of(self.rows, column)
+    end
+    local results = table.pack(pcall(sim.data.save, path, values, { columns = names }))
+    if not results[1] then error(results[2], 2) end
+    return table.unpack(results, 2, results.n)
   end
 end

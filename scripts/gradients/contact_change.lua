@@ -59,7 +59,7 @@ for _, kind in ipairs(kinds) do
     dash = kind.dash }
 end
 local plot = sim.plot { title = "A box that sticks, then slides: loss and its derivatives", x = "push, N",
-  y = "m^2 and m^2/N", table.unpack(series) }
+  y = "m² and m²/N", table.unpack(series) }
 if options.out ~= "" then
   assert(plot:save(options.out))
   print("wrote " .. options.out)

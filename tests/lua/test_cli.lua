@@ -239,7 +239,7 @@ test("the help names every option", function()
   eq(result.err, "")
   for _, name in ipairs {
     "-e CODE", "-i ", "-v ", "--version", "--help", "--record FILE", "--seed N", "--dt S",
-    "--solver NAME", "--stats", "--quiet", "--strict", "--dump-problems DIR", "--view",
+    "--solver NAME", "--stats", "--quiet", "--strict", "--dump-problems DIR", "--view[=PORT]",
     "--threads N", "--sandbox", "--watch", "--NAME VALUE",
   } do
     ok(result.out:find("\n  " .. name, 1, true), name)
@@ -266,19 +266,19 @@ test("misspelt and wrong options", function()
   usage({ "--dt", "1ms" }, "--dt '1ms': a positive number of seconds is expected")
   usage({ "--solver", "lemk" },
     "--solver 'lemk': there is no such solver; did you mean 'lemke'?")
+  usage({ "--view=http" }, "--view 'http': a port from 1 to 65535 is expected")
+  usage({ "--view=0" }, "--view '0': a port from 1 to 65535 is expected")
+  usage({ "--watch" }, "--watch needs the file of a script: sim2d --watch script.lua")
+  usage({ "--watch", "-" }, "--watch needs the file of a script: sim2d --watch script.lua")
   usage({ "--record", "run.txt" },
-    "--record 'run.txt': a file name ending in .csv, .html, .s2d or .svg is expected")
+    "--record 'run.txt': a file name ending in .csv, .npz, .h5, .s2d, .html, .svg, .png, .gif or .mp4 is expected")
   usage({ "--record", "a.csv/run" },
-    "--record 'a.csv/run': a file name ending in .csv, .html, .s2d or .svg is expected")
+    "--record 'a.csv/run': a file name ending in .csv, .npz, .h5, .s2d, .html, .svg, .png, .gif or .mp4 is expected")
 end)
 
 test("what comes later says so", function()
-  usage({ "--view", "x.lua" }, "--view: not available yet")
   usage({ "--threads", "4" }, "--threads: not available yet")
   usage({ "--sandbox" }, "--sandbox: not available yet")
-  usage({ "--watch" }, "--watch: not available yet")
-  usage({ "--record", "run.gif" },
-    "--record 'run.gif': .gif is not available yet (.csv, .html, .s2d, .svg are)")
 end)
 
 test("--seed", function()

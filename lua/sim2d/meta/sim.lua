@@ -33,6 +33,7 @@
 ---@class sim2d
 ---@field version string
 ---@field random sim2d.Random
+---@field plot sim2d.PlotLibrary
 ---@field ncp sim2d.Ncp
 ---@field lcp sim2d.Lcp
 ---@field kkt sim2d.Kkt
@@ -41,6 +42,7 @@
 ---@field problem sim2d.ProblemLibrary
 ---@field qp sim2d.Qp
 ---@field lp sim2d.Lp
+---@field data sim2d.Data
 local sim = {}
 
 ---Creates a world.
@@ -73,22 +75,49 @@ function sim.options(declared) end
 
 ---Prints rows as an aligned table. Rows are lists, or have names as keys.
 ---@param def { columns?: (string|{ [1]: string, format: string? })[], [integer]: table }
+---@return sim2d.Table
 function sim.table(def) end
 
+---@class sim2d.Table
+local Table = {}
+
+---Writes the columns with all digits (.csv, .npz, .h5).
+---@param path string
+---@return true? done
+---@return string? message
+function Table:save(path) end
+
 ---@class sim2d.PlotAxis
----@field label? string with its unit: "time, s"
+---@field label? string "time, s"
+---@field unit? string written behind the label
 ---@field log? boolean
 ---@field range? number[] {lo, hi}
 
+---@alias sim2d.PlotNumbers number[]|sim2d.Array
+---@alias sim2d.PlotFunction fun(x: number): number
+
+---A line across, {x = 3, label =} or {y = 3, label =}; a note, {x =, y =, text =}; or data.
 ---@class sim2d.PlotSeries
----@field [1]? number[]|sim2d.Array across; the heights where there is no second list
----@field [2]? number[]|sim2d.Array
+---@field [1]? sim2d.PlotNumbers|sim2d.PlotFunction|fun(x: number, y: number): number, number across (the heights where there is no second list); samples; a function
+---@field [2]? sim2d.PlotNumbers|number up; where a function begins
+---@field [3]? number where it ends
 ---@field label? string
----@field kind? "line"|"scatter"|"steps"|"band"
+---@field kind? "line"|"scatter"|"steps"|"band"|"histogram"|"phase"|"field"
 ---@field color? string
 ---@field dash? boolean
----@field low? number[]|sim2d.Array of a band
----@field high? number[]|sim2d.Array
+---@field marker? "circle"|"square"|"triangle"|"diamond"|"wedge"|"cross"
+---@field error? number|sim2d.PlotNumbers|sim2d.PlotNumbers[] bars up and down: half their length, or {below, above}
+---@field error_x? number|sim2d.PlotNumbers|sim2d.PlotNumbers[]
+---@field low? sim2d.PlotNumbers of a band
+---@field high? sim2d.PlotNumbers
+---@field bins? integer|sim2d.PlotNumbers of a histogram: how many, or their edges
+---@field density? boolean of area 1, in place of counts
+---@field from? number of a function
+---@field to? number
+---@field points? integer it is computed at, 400
+---@field x? number
+---@field y? number
+---@field text? string
 
 ---@class sim2d.PlotDef
 ---@field title? string
@@ -96,7 +125,20 @@ function sim.table(def) end
 ---@field y? string|sim2d.PlotAxis
 ---@field width? number px
 ---@field height? number px
+---@field dark? boolean
+---@field equal? boolean a unit is as long across as up
+---@field legend? false|"direct"|"inside"|"above"|"below"|"right"
 ---@field [integer] sim2d.PlotSeries
+
+---@class sim2d.PlotGridDef
+---@field title? string
+---@field columns? integer
+---@field share_x? boolean
+---@field share_y? boolean
+---@field width? number px
+---@field height? number px
+---@field dark? boolean
+---@field [integer] sim2d.Plot|sim2d.PlotDef
 
 ---@class sim2d.Plot
 local Plot = {}
@@ -105,16 +147,31 @@ local Plot = {}
 ---@return string
 function Plot:svg() end
 
----Writes it to a file that ends with .svg.
+---Writes it to a file that ends with .svg or .png.
 ---@param path string
+---@param options? { scale: number? } pixels of a .png for each px, 2
 ---@return true? done
 ---@return string? message
-function Plot:save(path) end
+function Plot:save(path, options) end
 
----A picture of curves.
----@param def sim2d.PlotDef
+---The plot in letters.
+---@param options? { width: integer?, height: integer? } letters, 80 and 20
+---@return string
+function Plot:text(options) end
+
+---Prints it.
+---@param options? { width: integer?, height: integer? }
+function Plot:print(options) end
+
+---Pictures of curves: `sim.plot{ title =, x =, y =, series... }`
+---@class sim2d.PlotLibrary
+---@overload fun(def: sim2d.PlotDef): sim2d.Plot
+local PlotLibrary = {}
+
+---Plots beside and below each other.
+---@param def sim2d.PlotGridDef
 ---@return sim2d.Plot
-function sim.plot(def) end
+function PlotLibrary.grid(def) end
 
 ---`for i in sim.progress(n) do ... end` counts from 1 to n and shows a bar on a terminal.
 ---@param n integer
@@ -130,6 +187,33 @@ function Progress:update(done) end
 
 ---Clears the bar.
 function Progress:done() end
+
+---@class sim2d.SliderControl
+---@field name string
+---@field min number
+---@field max number
+---@field unit string
+---@field value number may be set, from min to max
+
+---A slider in the live viewer; without one it stands at its default.
+---@param def { name: string, min?: number, max?: number, value?: number, unit?: string, on_change?: fun(value: number) }
+---@return sim2d.SliderControl
+function sim.slider(def) end
+
+---A button in the live viewer.
+---@param def { name: string, on_press: fun() }
+function sim.button(def) end
+
+---Is a key held down in the live viewer? "a", "left", "space" ..., gamepads: "pad_a", "pad_left" ...
+---@param name string
+---@return boolean
+function sim.key(name) end
+
+---A value that the live viewer plots.
+---@param name string
+---@param f fun(world: sim2d.World): number
+---@param unit? string
+function sim.watch(name, f, unit) end
 
 ---Random numbers, the same on every machine for the same seed (`--seed`).
 ---`sim.random` itself takes a dot as well: `sim.random.uniform()`.

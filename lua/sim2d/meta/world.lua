@@ -512,26 +512,56 @@ function World:solve_static(options) end
 
 ---@class sim2d.DrawOptions
 ---@field width? integer pixels
+---@field view? { [1]: sim2d.XY, [2]: sim2d.XY } m, two corners; without it all that moves is shown
+---@field follow? sim2d.Body the view moves with it
+---@field title? string
 ---@field contacts? boolean
 ---@field joints? boolean
 ---@field names? boolean
----@field fit? boolean show all that moves; the default without lo and hi
----@field lo? sim2d.XY m, corners of the picture
----@field hi? sim2d.XY
+---@field legend? boolean time, scale and arrows, below the picture
+---@field dark? boolean
 
----Draws the world as it is into a file (.svg).
+---Draws the world as it is into a file (.svg, .png).
 ---@param path string
 ---@param options? sim2d.DrawOptions
 ---@return true? success
 ---@return string? message
 function World:draw(path, options) end
 
----Records from now on (.html: a page that plays it, .csv, .s2d, .svg: the last frame).
+---Columns of a recording: names in a list ("cart.x", "energy.total"), functions under a name.
+---@alias sim2d.Columns { [integer]: string, [string]: fun(world: sim2d.World, t: number): number }
+
+---@class sim2d.RecordOptions: sim2d.DrawOptions
+---@field every? integer steps a frame
+---@field from? number s: earlier frames are left out
+---@field to? number s: later frames are left out
+---@field trails? boolean | sim2d.Body[] pictures and videos: where centres have been
+---@field strobe? number | number[] pictures: a period or times, s, of moments shown in one
+---@field fps? number videos
+---@field speed? number videos: seconds of the world a second
+---@field columns? sim2d.Columns .csv, .npz, .h5: a table over time
+---@field units? table<string, string> of columns
+
+---Records from now on (.html: a page that plays it; .csv, .npz, .h5, .s2d; .svg, .png: the last frame; .gif,
+---.mp4 through ffmpeg).
 ---@param path string
----@param options? { every?: integer }
+---@param options? sim2d.RecordOptions
 ---@return sim2d.Recording?
 ---@return string? message
 function World:record(path, options) end
+
+---Opens the live viewer.
+---@param options? { pace?: number, port?: integer, wait?: boolean }
+---@return sim2d.View?
+---@return string? message
+function World:view(options) end
+
+---@class sim2d.View
+---@field address string
+local View = {}
+
+---@return true
+function View:close() end
 
 ---@class sim2d.Recording
 local Recording = {}

@@ -17,12 +17,12 @@ function decode(line) {
 export function readBlocks(recording, blocks) {
   for (const block of blocks) {
     for (const line of block.textContent.split("\n")) {
-      if (line.length < 4 || recording.damaged) continue;
+      if (line.length < 4 || recording.problem) continue;
       try {
         recording.push(decode(line));
       } catch {
         // letters that are no base64
-        recording.damaged = "letters that are no base64";
+        recording.problem = "letters that are no base64";
       }
     }
     block.remove(); // its text is no longer needed

@@ -531,9 +531,9 @@ export function createPlayer(root, recording_, { live = false } = {}) {
   begin(player.recording);
   setDark(state.dark);
   showPanel(innerWidth >= 900);
-  const { damaged } = player.recording;
-  if (damaged)
-    tell(`The recording is damaged (${damaged}); what comes before that is shown.`, "error");
+  const { problem } = player.recording;
+  if (problem)
+    tell(`The recording is damaged (${problem}); what comes before that is shown.`, "error");
   else if (!live && count() === 0) tell("Nothing was recorded.");
   else if (!live && !player.recording.complete)
     tell(`The run was cut short; this is what it left: ${count()} frames.`);

@@ -499,7 +499,7 @@ export class Recording {
     this.run = { entries: [], words: [] };
     this.scenes = [];
     this.complete = false; // closed as it should be
-    this.damaged = ""; // why it ends before its end
+    this.problem = ""; // why it ends before its end
     this.bytes = new Uint8Array(1 << 16);
     this.size = 0; // bytes held
     this.read = 0; // of whole chunks
@@ -522,7 +522,7 @@ export class Recording {
 
   // Takes in some bytes; whole chunks of them are read.
   push(piece) {
-    if (this.damaged !== "" || this.complete) return;
+    if (this.problem !== "" || this.complete) return;
     if (this.size + piece.length + 8 > this.bytes.length) {
       const grown = new Uint8Array(2 * (this.size + piece.length) + 8);
       grown.set(this.bytes.subarray(0, this.size));
@@ -536,7 +536,7 @@ export class Recording {
       while (this.read > 0 && !this.complete && this.readChunk());
     } catch (error) {
       if (!(error instanceof Damaged) && !(error instanceof RangeError)) throw error;
-      this.damaged = error.message;
+      this.problem = error.message;
     }
   }
 

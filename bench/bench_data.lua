@@ -1,0 +1,81 @@
+-- What recording costs beside a step: a pyramid of 50 rows (1275 boxes) at rest, steps without and
+-- with a recording in turns, processor time. Files go to the folder that is the first argument.
+--
+--   build/sim2d bench/bench_data.lua [FOLDER]
+local sim = require "sim2d"
+
+local ROWS, ROUNDS, STEPS = 50, 12, 5
+local folder = arg[1] or "/tmp"
+
+local function pyramid()
+  local world = sim.world {}
+  world:box { name = "ground", type = "static", position = { 0, -0.5 }, size = { 200, 1 } }
+  for row = 1, ROWS do
+    for i = 1, ROWS + 1 - row do
+      world:box { size = { 1, 1 }, position = { (i - (ROWS + 2 - row) / 2) * 1.01, row - 0.5 } }
+    end
+  end
+  world:step(5)
+  return world
+end
+
+-- The smallest of a few times: other programs only ever add.
+local function measure(world)
+  local start = os.clock()
+  world:step(STEPS)
+  return (os.clock() - start) / STEPS
+end
+
+local columns = { "ground.x", "energy.total", "momentum.x", "residual", "contacts" }
+for i = 1, 15 do columns["f" .. i] = function(_, t) return t * i end end
+
+local rows = {}
+local function compare(name, file, options)
+  local world = pyramid()
+  local plain, recorded, bytes, finish = math.huge, math.huge, 0, 0
+  for _ = 1, ROUNDS do
+    plain = math.min(plain, measure(world))
+    local path = folder .. "/" .. file
+    local recording, message = world:record(path, options)
+    if not recording then return print(name .. ": " .. message) end
+    recorded = math.min(recorded, measure(world))
+    local start = os.clock()
+    assert(recording:close())
+    finish = (os.clock() - start) / (STEPS + 1)
+    local handle = assert(io.open(path))
+    bytes = handle:seek "end" / (STEPS + 1)
+    handle:close()
+    os.remove(path)
+  end
+  rows[#rows + 1] = { name, 1e3 * plain, 1e3 * (recorded - plain), 100 * (recorded / plain - 1), 1e3 * finish, bytes / 1e3 }
+end
+
+compare("s2d", "pyramid.s2d")
+compare("csv", "pyramid.csv")
+compare("npz", "pyramid.npz")
+compare("h5", "pyramid.h5")
+compare("columns csv", "pyramid.csv", { columns = columns })
+compare("columns npz", "pyramid.npz", { columns = columns })
+sim.table {
+  columns = { "recording", { "step ms", format = "%.2f" }, { "more ms", format = "%.3f" },
+    { "more %", format = "%.1f" }, { "at the end ms/frame", format = "%.3f" }, { "kB/frame", format = "%.1f" } },
+  table.unpack(rows),
+}
+
+local n = 1000000
+local x = sim.linspace(0, 1, n)
+local files = {}
+for _, suffix in ipairs { "csv", "npz", "h5" } do
+  local path = folder .. "/million." .. suffix
+  local start = os.clock()
+  if sim.data.save(path, { x = x }) then
+    local saved = os.clock()
+    local loaded = assert(sim.data.load(path))
+    files[#files + 1] = { suffix, saved - start, os.clock() - saved }
+    assert(loaded.x == x)
+    os.remove(path)
+  end
+end
+print()
+sim.table { columns = { "a million numbers", { "save s", format = "%.3f" }, { "load s", format = "%.3f" } },
+  table.unpack(files) }

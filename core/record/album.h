@@ -1,0 +1,25 @@
+// What a recording keeps for one picture: the last moment, or those of a strobe, and trails.
+#ifndef S2_ALBUM_H
+#define S2_ALBUM_H
+
+#include "record/picture.h"
+#include "record/view.h"
+
+// All zeros is empty.
+typedef struct S2Album {
+  S2_ARRAY(S2Moment) moments; // those past `count` are free for use
+  int count;
+  int shown;           // of options->strobe_times
+  double start;        // s, time of the first moment
+  double period, next; // s; periods from the start to the next moment that is kept
+  S2Trails trails;
+  S2Sweep sweep;
+} S2Album;
+
+// A moment that may be kept; its contents are copied.
+S2Status s2_album_add(S2Album *album, const S2Moment *moment, const S2RecordOptions *options);
+// S2_IO when no moment was kept.
+S2Status s2_album_scene(const S2Album *album, const S2RecordOptions *options, S2Scene *scene);
+void s2_album_free(S2Album *album);
+
+#endif

@@ -1,0 +1,23 @@
+// Numbers of a world by name, as columns of a table over time: "cart.x", "energy.total".
+#ifndef S2_COLUMN_H
+#define S2_COLUMN_H
+
+#include "dynamics/dynamics.h"
+
+typedef struct S2Column {
+  int number;       // which; private
+  S2BodyId body;    // of these three at most one is in use
+  S2JointId joint;  //
+  const char *unit; // static text, "" for none
+} S2Column;
+
+// Finds what a name stands for. Of the world: energy.kinetic, energy.potential, energy.total,
+// momentum.angular, momentum.x, momentum.y, residual, penetration, joint_error, contacts, step. Of
+// the first body of that name: NAME.x, .y, .angle, .vx, .vy, .omega; of the first joint:
+// NAME.angle, .speed, .force_x, .force_y, .torque, .error. S2_INVALID: there is no such thing.
+S2Status s2_column_find(const S2World *world, const char *name, S2Column *column);
+
+// Its present value; nan when the body or joint is gone.
+double s2_column_read(S2World *world, const S2Column *column);
+
+#endif

@@ -1,0 +1,67 @@
+// Named arrays, and the files that hold such: .csv, .npy, .npz (NumPy) and .h5 (HDF5).
+#ifndef S2_DATA_H
+#define S2_DATA_H
+
+#include "base/array.h"
+#include "base/status.h"
+#include "record/run.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef enum S2DataType {
+  S2_DATA_NUMBER,  // double
+  S2_DATA_INTEGER, // int64_t
+  S2_DATA_FLAG,    // unsigned char, 0 or 1
+  S2_DATA_TEXT,    // UTF-8, each with its final 0, one behind the other
+} S2DataType;
+
+enum { S2_DATA_AXES = 8 }; // at most
+
+typedef struct S2DataArray {
+  char *name, *unit; // owned; a unit may be ""
+  S2DataType type;
+  int axes;                   // 0: a single value
+  size_t shape[S2_DATA_AXES]; // the last axis changes fastest
+  void *values;               // owned
+  size_t bytes;               // of the values, when they are text
+} S2DataArray;
+
+// All zeros is an empty set.
+typedef struct S2DataSet {
+  S2_ARRAY(S2DataArray) arrays;
+  S2Run run; // where it comes from; not kept by .csv and .npy
+  bool bare;                  // arrays without names: one, or the rows of a ragged table
+} S2DataSet;
+
+// Appends an array whose values are not set (of text: there are none yet); the address is good
+// until the next. A size that overflows is our caller's bug.
+S2DataArray *s2_data_add(S2DataSet *set, const char *name, const char *unit, S2DataType type,
+                         int axes, const size_t *shape);
+void s2_data_add_text(S2DataArray *array, const char *text);
+const S2DataArray *s2_data_find(const S2DataSet *set, const char *name); // or NULL
+size_t s2_data_count(const S2DataArray *array);                          // of values
+void s2_data_free(S2DataSet *set);
+char *s2_data_copy_text(const char *text, size_t length); // with a final 0; to be freed
+
+// Is there a suffix of ours? S2_UNAVAILABLE: .h5 in a build without HDF5.
+S2Status s2_data_check_path(const char *path);
+
+// The suffix picks the format. S2_INVALID: the format cannot hold these arrays. A file that could
+// not be finished is left as it is, and the status says so.
+S2Status s2_data_save(const S2DataSet *set, const char *path);
+
+typedef struct S2DataOptions { // of .csv
+  char separator;              // 0: a comma; ' ': any number of blanks
+  bool ragged;                 // rows may differ in length: an array each
+  const char *const *names;    // of the columns, in place of a header; NULL: as the file says
+  int name_count;
+} S2DataOptions;
+
+// `options` may be NULL. Contents are not trusted: whatever they are, the result is a set whose
+// shapes fit its values, or S2_IO (unreadable), or S2_INVALID (not what the suffix says; not
+// supported) with a message that names the place. The set is empty unless the status is good.
+S2Status s2_data_load(const char *path, const S2DataOptions *options, S2DataSet *set);
+
+#endif

@@ -1,0 +1,128 @@
+#include "record/rows.h"
+
+#include "record/data_formats.h"
+#include "record/suffix.h"
+
+#include <string.h>
+
+typedef enum Format { CSV, NPZ, HDF5, FORMATS } Format;
+
+static const size_t MOST_BYTES = (size_t)UINT32_MAX - (1u << 24); // with room for headers
+
+struct S2Rows {
+  Format format;
+  S2Output output;
+  int width;
+  char *titles;   // name, unit, name, unit, ..., each with its 0
+  double *values; // row by row
+  size_t rows, capacity;
+  S2Run run;
+};
+
+static void write_header(S2Rows *rows) {
+  const char *at = rows->titles;
+  for (int i = 0; i < rows->width; i++) {
+    const char *name = at, *unit = name + strlen(name) + 1;
+    at = unit + strlen(unit) + 1;
+    s2_output_text(&rows->output, i > 0 ? "," : "");
+    s2_csv_title(&rows->output, name, unit);
+  }
+  s2_output_text(&rows->output, "\n");
+}
+
+S2Status s2_rows_open(const char *path, int count, const S2RowTitle *titles, S2Rows **rows) {
+  static const char *const suffixes[FORMATS] = {[CSV] = ".csv", [NPZ] = ".npz", [HDF5] = ".h5"};
+  *rows = NULL;
+  int format = 0;
+  S2_TRY(s2_suffix_find(path, suffixes, FORMATS, &format));
+  S2_TRY(s2_data_check_path(path));
+  S2Output output;
+  S2_TRY(s2_output_open(&output, path));
+  S2Rows *opened = s2_memory_take_zeroed(sizeof *opened);
+  opened->format = (Format)format;
+  opened->output = output;
+  opened->width = count;
+  size_t bytes = 0;
+  for (int i = 0; i < count; i++) {
+    bytes += strlen(titles[i].name) + strlen(titles[i].unit) + 2;
+  }
+  char *at = opened->titles = s2_memory_take(bytes + 1);
+  for (int i = 0; i < count; i++) {
+    const char *const texts[2] = {titles[i].name, titles[i].unit};
+    for (int k = 0; k < 2; k++) {
+      size_t length = strlen(texts[k]) + 1;
+      memcpy(at, texts[k], length);
+      at += length;
+    }
+  }
+  if (format == CSV) {
+    write_header(opened);
+  }
+  *rows = opened;
+  return s2_ok();
+}
+
+void s2_rows_run(S2Rows *rows, const S2Run *run) {
+  s2_run_copy(&rows->run, run);
+}
+
+static S2Status write_row(S2Rows *rows, const double *values) {
+  for (int i = 0; i < rows->width; i++) {
+    char text[S2_NUMBER_SIZE];
+    s2_number_exact(text, values[i]);
+    s2_output_text(&rows->output, i > 0 ? "," : "");
+    s2_output_text(&rows->output, text);
+  }
+  s2_output_text(&rows->output, "\n");
+  return s2_output_flush(&rows->output); // whole rows survive whatever ends this process
+}
+
+S2Status s2_rows_add(S2Rows *rows, const double *values) {
+  if (rows->format == CSV) {
+    return write_row(rows, values);
+  }
+  size_t width = (size_t)rows->width;
+  if (rows->format == NPZ && rows->rows > MOST_BYTES / sizeof *values / width) {
+    return s2_error(S2_INVALID,
+                    "'%s': the recording ends at 4 GB, which is all an .npz file holds; record "
+                    "every nth step, or .h5",
+                    s2_path_tail(rows->output.path));
+  }
+  if (rows->rows == rows->capacity) {
+    rows->capacity = rows->capacity == 0 ? 256 : 2 * rows->capacity;
+    rows->values = s2_memory_grow(rows->values, rows->capacity * width * sizeof *rows->values);
+  }
+  memcpy(rows->values + rows->rows * width, values, width * sizeof *values);
+  rows->rows++;
+  return s2_ok();
+}
+
+static S2Status write_arrays(S2Rows *rows) {
+  S2DataSet set = {0};
+  s2_run_copy(&set.run, &rows->run);
+  const char *at = rows->titles;
+  for (int k = 0; k < rows->width; k++) {
+    const char *name = at, *unit = name + strlen(name) + 1;
+    at = unit + strlen(unit) + 1;
+    double *values = s2_data_add(&set, name, unit, S2_DATA_NUMBER, 1, &rows->rows)->values;
+    for (size_t i = 0; i < rows->rows; i++) {
+      values[i] = rows->values[i * (size_t)rows->width + (size_t)k];
+    }
+  }
+  S2Status status = s2_data_write(&set, rows->output.path, &rows->output);
+  s2_data_free(&set);
+  return status;
+}
+
+S2Status s2_rows_close(S2Rows *rows) {
+  if (rows == NULL) {
+    return s2_ok();
+  }
+  S2Status written = rows->format == CSV ? s2_ok() : write_arrays(rows);
+  S2Status closed = s2_output_close(&rows->output);
+  s2_run_free(&rows->run);
+  s2_memory_free(rows->titles);
+  s2_memory_free(rows->values);
+  s2_memory_free(rows);
+  return written.code != S2_OK ? written : closed;
+}

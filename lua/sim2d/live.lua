@@ -1,0 +1,341 @@
+-- The live viewer as scripts see it: world:view, sliders, buttons, keys and watched values.
+
+local function json_string(text)
+  if not utf8.len(text) then text = text:gsub("[\x80-\xff]", "?") end
+  return '"' .. text:gsub('[%c"\\]', function(c) return ("\\u%04x"):format(c:byte()) end) .. '"'
+end
+
+-- Numbers, texts, booleans and lists; tables with a `type` are objects. What is no finite number is null.
+local function json(value)
+  if type(value) == "number" then
+    return value == value and math.abs(value) < math.huge and ("%.17g"):format(value) or "null"
+  elseif type(value) == "string" then
+    return json_string(value)
+  elseif type(value) ~= "table" then
+    return tostring(value)
+  end
+  local parts = {}
+  if not value.type then
+    for i, item in ipairs(value) do parts[i] = json(item) end
+    return "[" .. table.concat(parts, ",") .. "]"
+  end
+  for key, item in pairs(value) do parts[#parts + 1] = json_string(key) .. ":" .. json(item) end
+  table.sort(parts)
+  return "{" .. table.concat(parts, ",") .. "}"
+end
+
+return function(sim, host)
+  local live = host.live
+  local controls = { type = "controls", sliders = {}, buttons = {}, keys = {}, watches = {}, options = {} }
+  local sliders, buttons, watches = {}, {}, {}
+  local asked, down = {}, {} -- keys: name -> true; name -> set of clients
+  local starts = setmetatable({}, { __mode = "k" }) -- world -> snapshot
+  local changed = true
+
+  -- ---- What is declared -----------------------------------------------------------------------
+
+  local function check_keys(what, def, known)
+    if type(def) ~= "table" then
+      host.fail("bad argument #1 to '%s' (table expected, got %s)", what, host.describe(def))
+    end
+    for key in pairs(def) do
+      if not known[key] then
+        local names = {}
+        for name in pairs(known) do names[#names + 1] = name end
+        table.sort(names)
+        local nearest = type(key) == "string" and host.nearest(key, names)
+        host.fail("bad argument #1 to '%s' (unknown key '%s'%s)", what, tostring(key),
+          nearest and ("; did you mean '%s'?"):format(nearest) or "; known: " .. table.concat(names, ", "))
+      end
+    end
+  end
+
+  local function check_name(what, name, list)
+    if type(name) ~= "string" or name == "" then
+      host.fail("bad argument #1 to '%s' (key 'name': a text expected, got %s)", what, host.describe(name))
+    end
+    for _, other in ipairs(list) do
+      if other.name == name then
+        host.fail("bad argument #1 to '%s' (key 'name': there is a %s '%s' already)", what, what, name)
+      end
+    end
+    return name
+  end
+
+  local function check_number(what, def, key, default)
+    local value = def[key]
+    if value == nil then value = default end
+    if not host.finite(value) then
+      host.fail("bad argument #1 to '%s' (key '%s': a finite number expected, got %s)", what, key,
+        host.describe(value))
+    end
+    return value + 0.0
+  end
+
+  local function check_text(what, value, name)
+    if value ~= nil and type(value) ~= "string" then
+      host.fail("bad argument to '%s' (%s: a text expected, got %s)", what, name, host.describe(value))
+    end
+    return value or ""
+  end
+
+  local function check_callback(what, def, key, needed)
+    local f = def[key]
+    if (f ~= nil or needed) and type(f) ~= "function" then
+      host.fail("bad argument #1 to '%s' (key '%s': a function expected, got %s)", what, key,
+        host.describe(f))
+    end
+    return f
+  end
+
+  -- ---- Sliders --------------------------------------------------------------------------------
+
+  local Slider = { name = true, min = true, max = true, unit = true, value = true }
+  local slider_meta = { __name = "Slider", __metatable = "Slider" }
+
+  local function find_slider(object)
+    for _, slider in ipairs(sliders) do
+      if slider.object == object then return slider end
+    end
+  end
+
+  function slider_meta.__index(object, key)
+    if not Slider[key] then host.fail("Slider has no field '%s'", tostring(key)) end
+    return find_slider(object).shown[key]
+  end
+
+  function slider_meta.__newindex(object, key, value)
+    local shown = find_slider(object).shown
+    if key ~= "value" then
+      host.fail("Slider: '%s' cannot be set; 'value' can", tostring(key))
+    elseif not host.finite(value) or value < shown.min or value > shown.max then
+      host.fail("slider '%s': value: a number from %s to %s expected, got %s", shown.name,
+        host.describe(shown.min), host.describe(shown.max), host.describe(value))
+    end
+    shown.value, changed = value + 0.0, true
+  end
+
+  function slider_meta.__tostring(object)
+    local shown = find_slider(object).shown
+    return ("Slider (%s = %s%s)"):format(shown.name, host.describe(shown.value),
+      shown.unit == "" and "" or " " .. shown.unit)
+  end
+
+  -- local mu = sim.slider{ name = "mu", min = 0, max = 1, value = 0.5 }; mu.value is what it stands at
+  function sim.slider(def)
+    check_keys("slider", def, { name = true, min = true, max = true, value = true, unit = true,
+      on_change = true })
+    local shown = { type = "slider", name = check_name("slider", def.name, controls.sliders) }
+    shown.min, shown.max = check_number("slider", def, "min", 0), check_number("slider", def, "max", 1)
+    if shown.min >= shown.max then
+      host.fail("bad argument #1 to 'slider' (key 'max': above min = %s expected, got %s)",
+        host.describe(shown.min), host.describe(shown.max))
+    end
+    shown.value = check_number("slider", def, "value", shown.min)
+    if shown.value < shown.min or shown.value > shown.max then
+      host.fail("bad argument #1 to 'slider' (key 'value': a number from %s to %s expected, got %s)",
+        host.describe(shown.min), host.describe(shown.max), host.describe(shown.value))
+    end
+    shown.default = shown.value
+    shown.unit = check_text("slider", def.unit, "key 'unit'")
+    local on_change = check_callback("slider", def, "on_change")
+    -- What was set in the page is kept when the script runs again.
+    local kept = tonumber(live.setting("slider:" .. shown.name))
+    if kept then shown.value = math.min(math.max(kept, shown.min), shown.max) end
+    local object = setmetatable({}, slider_meta)
+    controls.sliders[#controls.sliders + 1] = shown
+    sliders[#sliders + 1] = { object = object, shown = shown, on_change = on_change }
+    changed = true
+    return object
+  end
+
+  -- ---- Buttons, keys, watched values ----------------------------------------------------------
+
+  function sim.button(def)
+    check_keys("button", def, { name = true, on_press = true })
+    local name = check_name("button", def.name, controls.buttons)
+    buttons[#buttons + 1] = check_callback("button", def, "on_press", true)
+    controls.buttons[#controls.buttons + 1] = { type = "button", name = name }
+    changed = true
+  end
+
+  function sim.key(name)
+    if type(name) ~= "string" or name == "" then
+      host.fail("bad argument #1 to 'key' (the name of a key expected, got %s)", host.describe(name))
+    end
+    name = name:lower()
+    if not asked[name] then
+      asked[name], changed = true, true
+      controls.keys[#controls.keys + 1] = name
+    end
+    return down[name] ~= nil and next(down[name]) ~= nil
+  end
+
+  function sim.watch(name, f, unit)
+    if type(name) ~= "string" or name == "" then
+      host.fail("bad argument #1 to 'watch' (a name expected, got %s)", host.describe(name))
+    end
+    for _, watch in ipairs(watches) do
+      if watch.name == name then
+        host.fail("bad argument #1 to 'watch' (there is a watch '%s' already)", name)
+      end
+    end
+    if type(f) ~= "function" then
+      host.fail("bad argument #2 to 'watch' (function expected, got %s)", host.describe(f))
+    end
+    unit = check_text("watch", unit, "argument #3")
+    watches[#watches + 1] = { name = name, f = f }
+    controls.watches[#controls.watches + 1] = { type = "watch", name = name, unit = unit }
+    changed = true
+  end
+
+  -- ---- Options --------------------------------------------------------------------------------
+
+  local parse_option
+
+  local function place_of(name)
+    for i, option in ipairs(controls.options) do
+      if option.name == name then return i end
+    end
+    return #controls.options + 1
+  end
+
+  -- Values of sim.options that were set in the page replace those of the command line.
+  function host.live_options(names, byname, values, parse)
+    for _, name in ipairs(names) do
+      local option = byname[name]
+      local kept = live.setting("option:" .. name)
+      local value = kept and parse(kept, option.kind)
+      if value ~= nil then values[name] = value end
+      controls.options[place_of(name)] = { type = "option", name = name, kind = option.kind, help = option.help,
+        value = values[name], default = option.default,
+        integer = math.type(option.default) == "integer" }
+    end
+    changed = true
+    parse_option = parse
+  end
+
+  -- ---- Calls of the viewer --------------------------------------------------------------------
+
+  local function set_slider(rest)
+    local index, value = rest:match "^(%d+) (%S+)$"
+    local slider, number = sliders[tonumber(index)], tonumber(value)
+    if not slider or not host.finite(number) then return end
+    local shown = slider.shown
+    shown.value = math.min(math.max(number + 0.0, shown.min), shown.max)
+    changed = true
+    live.keep("slider:" .. shown.name, ("%.17g"):format(shown.value))
+    if slider.on_change then slider.on_change(shown.value) end
+  end
+
+  local function set_option(rest)
+    local name, text = rest:match "^(%S+) (.*)$"
+    for _, option in ipairs(controls.options) do
+      if option.name == name and parse_option(text, option.kind) ~= nil then
+        live.keep("option:" .. name, text)
+        return true -- run again
+      end
+    end
+  end
+
+  local commands = {
+    set = function(_, rest) set_slider(rest) end,
+    press = function(_, rest)
+      local press = buttons[tonumber(rest)]
+      if press then press() end
+    end,
+    key = function(client, rest)
+      local state, name = rest:match "^([01]) (.+)$"
+      if name and asked[name] then
+        down[name] = down[name] or {}
+        down[name][client] = state == "1" or nil
+      end
+    end,
+    option = function(_, rest) return set_option(rest) end,
+    gone = function(client)
+      for _, clients in pairs(down) do clients[client] = nil end
+    end,
+  }
+
+  local calls = {}
+
+  -- True: the script is to be run again.
+  function calls.command(word, client, rest)
+    return commands[word] and commands[word](client, rest)
+  end
+
+  function calls.controls()
+    if changed then
+      changed = false
+      return json(controls)
+    end
+  end
+
+  -- A function that fails is told of once, and its value is missing from then on.
+  function calls.values(world, time)
+    if #watches == 0 then return nil end
+    local values, trouble = {}, nil
+    for i, watch in ipairs(watches) do
+      local success, value = true, nil
+      if watch.f then
+        success, value = xpcall(watch.f, host.traceback, world)
+      end
+      if not success then
+        watch.f = nil
+        trouble = trouble or value
+      end
+      values[i] = success and type(value) == "number" and value or 0 / 0
+    end
+    if trouble then error(trouble, 0) end
+    return json { type = "values", time = time, values = values }
+  end
+
+  function calls.start(world)
+    starts[world] = world:snapshot()
+  end
+
+  function calls.reset(world)
+    if starts[world] then world:restore(starts[world]) end
+  end
+
+  live.handler(function(call, ...) return calls[call](...) end)
+
+  -- ---- world:view -----------------------------------------------------------------------------
+
+  local View = {}
+
+  function View.close(view)
+    live.close()
+    return true
+  end
+
+  local view_meta = { __name = "View", __metatable = "View", __close = View.close,
+    __tostring = function(view) return ("View (%s)"):format(view.address) end }
+
+  function view_meta.__index(view, key)
+    if View[key] == nil then host.fail("View has no field '%s'", tostring(key)) end
+    return View[key]
+  end
+
+  local methods = host.world_methods()
+
+  function methods.view(world, def)
+    host.world(world)
+    if def == nil then def = {} end
+    check_keys("view", def, { pace = true, port = true, wait = true })
+    if def.pace ~= nil and (not host.finite(def.pace) or def.pace < 0) then
+      host.fail("bad argument #1 to 'view' (key 'pace': a number from 0 on expected, got %s)",
+        host.describe(def.pace))
+    elseif def.port ~= nil and (math.type(def.port) ~= "integer" or def.port < 0 or def.port > 65535) then
+      host.fail("bad argument #1 to 'view' (key 'port': an integer from 0 to 65535 expected, got %s)",
+        host.describe(def.port))
+    elseif def.wait ~= nil and type(def.wait) ~= "boolean" then
+      host.fail("bad argument #1 to 'view' (key 'wait': true or false expected, got %s)",
+        host.describe(def.wait))
+    end
+    local address, message = live.open(world, def.port, def.pace, def.wait)
+    if not address then return nil, message end
+    if not live.reruns() then starts[world] = starts[world] or world:snapshot() end
+    return setmetatable({ address = address }, view_meta)
+  end
+end

@@ -1,0 +1,77 @@
+-- Sliders, buttons, keys and watched values without a viewer. With one: tests/browser/test_live.mjs.
+local sim = require "sim2d"
+
+local function raises(expected, f, ...)
+  local success, message = pcall(f, ...)
+  ok(not success, "no error; expected: " .. expected)
+  ok(message:find(expected, 1, true), message)
+  ok(message:match "^[^:]*test_live%.lua:%d+: ", message)
+end
+
+test("a slider stands at its default", function()
+  local slider = sim.slider { name = "a", min = -1, max = 3, value = 2, unit = "m" }
+  eq(slider.value, 2.0)
+  eq(slider.min, -1.0)
+  eq(slider.max, 3.0)
+  eq(slider.name, "a")
+  eq(slider.unit, "m")
+  eq(tostring(slider), "Slider (a = 2 m)")
+  eq(sim.slider { name = "b" }.value, 0.0)
+  eq(sim.slider { name = "c", min = 0.25 }.value, 0.25)
+  slider.value = -1
+  eq(slider.value, -1.0)
+end)
+
+test("wrong sliders", function()
+  raises("bad argument #1 to 'slider' (table expected, got nil)", sim.slider)
+  raises("unknown key 'mim'; did you mean 'min'?", sim.slider, { name = "d", mim = 1 })
+  raises("key 'name': a text expected, got nil", sim.slider, {})
+  raises("key 'name': a text expected, got ''", sim.slider, { name = "" })
+  raises("there is a slider 'b' already", sim.slider, { name = "b" })
+  raises("key 'min': a finite number expected, got '1'", sim.slider, { name = "d", min = "1" })
+  raises("key 'max': a finite number expected, got inf", sim.slider, { name = "d", max = math.huge })
+  raises("key 'max': above min = 1 expected, got 1", sim.slider, { name = "d", min = 1 })
+  raises("key 'value': a finite number expected, got nan", sim.slider, { name = "d", value = 0 / 0 })
+  raises("key 'value': a number from 0 to 1 expected, got 2", sim.slider, { name = "d", value = 2 })
+  raises("key 'unit': a text expected, got 3", sim.slider, { name = "d", unit = 3 })
+  raises("key 'on_change': a function expected, got 3", sim.slider, { name = "d", on_change = 3 })
+  local slider = sim.slider { name = "d" } -- none of them was made
+  raises("slider 'd': value: a number from 0 to 1 expected, got 1.5", function() slider.value = 1.5 end)
+  raises("slider 'd': value: a number from 0 to 1 expected, got nan", function() slider.value = 0 / 0 end)
+  raises("slider 'd': value: a number from 0 to 1 expected, got 'x'", function() slider.value = "x" end)
+  raises("Slider: 'max' cannot be set; 'value' can", function() slider.max = 7 end)
+  raises("Slider has no field 'valeu'", function() return slider.valeu end)
+  eq(slider.value, 0.0)
+end)
+
+test("buttons, keys, watches", function()
+  local called = 0
+  local function count() called = called + 1 end
+  sim.button { name = "go", on_press = count }
+  raises("there is a button 'go' already", sim.button, { name = "go", on_press = count })
+  raises("key 'on_press': a function expected, got nil", sim.button, { name = "stop" })
+  raises("unknown key 'press'", sim.button, { name = "stop", press = count })
+  eq(sim.key "left", false)
+  raises("bad argument #1 to 'key' (the name of a key expected, got 1)", sim.key, 1)
+  sim.watch("calls", count, "1")
+  raises("there is a watch 'calls' already", sim.watch, "calls", count)
+  raises("bad argument #2 to 'watch' (function expected, got 1)", sim.watch, "x", 1)
+  raises("a name expected, got nil", sim.watch)
+  raises("argument #3: a text expected, got 1", sim.watch, "x", count, 1)
+  local world = sim.world {}
+  world:step(3)
+  eq(called, 0)
+end)
+
+test("wrong views", function()
+  local world = sim.world {}
+  raises("unknown key 'paec'; did you mean 'pace'?", world.view, world, { paec = 1 })
+  raises("key 'pace': a number from 0 on expected, got -1", world.view, world, { pace = -1 })
+  raises("key 'pace': a number from 0 on expected, got nan", world.view, world, { pace = 0 / 0 })
+  raises("key 'port': an integer from 0 to 65535 expected, got 70000", world.view, world, { port = 70000 })
+  raises("key 'port': an integer from 0 to 65535 expected, got 1.5", world.view, world, { port = 1.5 })
+  raises("key 'wait': true or false expected, got 1", world.view, world, { wait = 1 })
+  raises("table expected, got 3", world.view, world, 3)
+  world:close()
+  raises("world is closed", world.view, world)
+end)

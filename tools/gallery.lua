@@ -1,0 +1,201 @@
+-- sim2d tools/gallery.lua FOLDER: runs every scene and script, each in a process of its own, and
+-- writes their pictures and a page into FOLDER. tools/gallery builds and calls it.
+local sim = require "sim2d"
+
+local WIDTH = 480 -- pixels: three in a row of a page, sharp on fine screens
+local LARGEST = 40 * 1024 -- bytes of a picture
+
+-- What is shown of each: options of world:record. `world`: which of those it makes, the first unless
+-- said otherwise; `trails`: names of bodies; `out`: an option of the script that writes its plot.
+local chosen = {
+  arch = {},
+  bead_on_wire = { strobe = 0.125, to = 1, trails = { "bead" }, view = { { -1.4, -0.2 }, { 1.4, 0.75 } } },
+  bouncing_balls = { strobe = 0.06, to = 1.2, contacts = false, names = true },
+  breaking_joint = { strobe = { 0, 2, 4, 4.55 }, contacts = false },
+  cantilever = {},
+  car = { strobe = 0.8, from = 0.8, to = 4.8, trails = { "car" }, contacts = false },
+  cart_pole = { strobe = 0.2, to = 1.4, contacts = false },
+  catapult = { strobe = 0.06, to = 1.2, trails = { "shot" }, contacts = false },
+  chain_hit = { strobe = { 0, 0.3, 0.6, 0.9 } },
+  compliant_chain = {},
+  curling = { world = "last", strobe = 0.6, trails = true },
+  disc_pile = { contacts = false },
+  dominoes = { to = 1.6, contacts = false },
+  four_bar = { strobe = 0.3, to = 0.9, trails = true },
+  galton = { to = 7, contacts = false, view = { { -3.6, -0.4 }, { 3.6, 7 } } },
+  gear_train = {},
+  incline = {},
+  jansen_leg = { strobe = { 2.4, 2.7, 3 }, trails = { "lower" } },
+  newtons_cradle = { strobe = 0.15, contacts = false },
+  pendulum = { strobe = 0.1, to = 1, trails = true },
+  pyramid = { contacts = false },
+  ragdoll = { strobe = { 0.3, 0.6, 0.9, 1.5, 6 }, contacts = false },
+  rope_bridge = { strobe = { 0, 1, 2, 10 }, joints = false },
+  skate = { strobe = 0.5, trails = true },
+  sliding_block = { strobe = 0.2 },
+  stack = {},
+  trampoline = { strobe = { 0, 0.25, 0.45 }, contacts = false, joints = false },
+  ["gradients/bucket"] = { world = "last", strobe = 0.1, trails = true, contacts = false },
+  ["gradients/chain_mass"] = { world = "last", strobe = 0.2 },
+  ["gradients/contact_change"] = { out = "--out" },
+  ["gradients/controller"] = { world = "last", strobe = 0.1, trails = true },
+  ["gradients/dt_refinement"] = { world = "last", strobe = 0.1, trails = true, contacts = false },
+  ["gradients/friction"] = { world = "last", strobe = 0.1, contacts = false },
+  ["gradients/ramp"] = { world = "last", strobe = 0.1, trails = true, contacts = false },
+}
+
+-- ---- One of them, in a process of its own ---------------------------------------------------------
+
+local function named_bodies(world, names)
+  local list = {}
+  for _, name in ipairs(names) do
+    local count = #list
+    for _, body in ipairs(world.bodies) do
+      if body.name == name then list[#list + 1] = body end
+    end
+    assert(#list > count, "no body is called " .. name)
+  end
+  return list
+end
+
+-- Records from the first step on: then everything is there.
+local function record_at_start(world, stem, options)
+  local hook
+  hook = world:before_step(function()
+    hook:remove()
+    local given = { width = WIDTH }
+    for key, value in pairs(options) do
+      if key ~= "world" then given[key] = value end
+    end
+    if type(given.trails) == "table" then given.trails = named_bodies(world, given.trails) end
+    for _, suffix in ipairs { ".svg", ".png" } do assert(world:record(stem .. suffix, given)) end
+  end)
+end
+
+-- Runs the script; returns how many worlds it made.
+local function run(script, stem, options, wanted)
+  local make, count = sim.world, 0
+  sim.world = function(settings)
+    local world = make(settings)
+    count = count + 1
+    if count == wanted then record_at_start(world, stem, options) end
+    return world
+  end
+  arg = { [0] = script }
+  print = function() end
+  io.write = function() return io.stdout end
+  dofile(script)
+  return count
+end
+
+-- ---- All of them ----------------------------------------------------------------------------------
+
+local function quoted(word) return "'" .. word:gsub("'", "'\\''") .. "'" end
+
+local function command(...)
+  local words = {}
+  for i, word in ipairs { ... } do words[i] = quoted(word) end
+  return table.concat(words, " ")
+end
+
+local function execute(...)
+  local line = command(...)
+  assert(os.execute(line .. " >/dev/null"), "failed: " .. line)
+end
+
+local function list(pattern)
+  local names = {}
+  local pipe <close> = assert(io.popen("ls " .. pattern))
+  for name in pipe:lines() do names[#names + 1] = name end
+  assert(#names > 0, "nothing found: " .. pattern)
+  return names
+end
+
+-- The first sentence of the comment a script begins with.
+local function sentence(script)
+  local words = {}
+  for line in io.lines(script) do
+    local text = line:match "^%-%-%s*(.*)"
+    if not text then break end
+    words[#words + 1] = text
+  end
+  local text = table.concat(words, " ")
+  return text:match "^(.-%.)%f[%s\0]" or text
+end
+
+-- Of the two files the smaller stays; its name is returned.
+local function smaller(stem)
+  local svg, png = io.open(stem .. ".svg", "rb"), io.open(stem .. ".png", "rb")
+  local svg_size = svg and svg:seek "end" or math.huge
+  local png_size = png and png:seek "end" or math.huge
+  if svg then svg:close() end
+  if png then png:close() end
+  local kept, other = ".svg", ".png"
+  if png_size < svg_size then kept, other = other, kept end
+  os.remove(stem .. other)
+  assert(math.min(svg_size, png_size) <= LARGEST,
+    ("%s%s has %d bytes, more than %d"):format(stem, kept, math.min(svg_size, png_size), LARGEST))
+  return stem:match "[^/]*$" .. kept
+end
+
+local function picture(sim2d, script, name, folder)
+  local options = chosen[name] or {}
+  local stem = folder .. "/" .. name:gsub("/", "_")
+  if options.out then
+    execute(sim2d, script, options.out, stem .. ".svg")
+  else
+    local world = options.world or 1
+    if world == "last" then
+      local pipe <close> = assert(io.popen(command(sim2d, "tools/gallery.lua", "--count", script)))
+      world = assert(pipe:read "n", "no worlds were counted: " .. script)
+    end
+    execute(sim2d, "tools/gallery.lua", "--draw", script, stem, name, tostring(world))
+  end
+  return smaller(stem)
+end
+
+local function page(folder, items)
+  local out = { "# Gallery", "",
+    "Every scene and script, drawn by `tools/gallery`: moments of one run fade into the past, thin lines",
+    "are where centres have been. `tools/run scenes/NAME.lua` runs one of them.", "" }
+  local columns = 3
+  for first = 1, #items, columns do
+    local pictures, titles, rule = {}, {}, {}
+    for i = first, first + columns - 1 do
+      local item = items[i]
+      pictures[#pictures + 1] = item and ("[![%s](%s)](../../%s)"):format(item.title, item.file, item.script) or " "
+      titles[#titles + 1] = item and ("**%s**<br>%s"):format(item.title, item.text) or " "
+      rule[#rule + 1] = "---"
+    end
+    out[#out + 1] = "| " .. table.concat(pictures, " | ") .. " |"
+    out[#out + 1] = "| " .. table.concat(rule, " | ") .. " |"
+    out[#out + 1] = "| " .. table.concat(titles, " | ") .. " |"
+    out[#out + 1] = ""
+  end
+  local file <close> = assert(io.open(folder .. "/README.md", "wb"))
+  file:write(table.concat(out, "\n"))
+end
+
+-- Called by itself: --count SCRIPT, or --draw SCRIPT STEM NAME WORLD.
+local what, script, stem, name, wanted = ...
+if what == "--count" then
+  local write = io.write
+  write(run(script))
+  return
+elseif what == "--draw" then
+  run(script, stem, chosen[name] or {}, tonumber(wanted))
+  return
+end
+local folder = what
+
+assert(os.execute(command("mkdir", "-p", folder)))
+local items = {}
+for _, path in ipairs { "scenes/*.lua", "scripts/*/*.lua" } do
+  for _, file in ipairs(list(path)) do
+    local short = file:match "^[^/]*/(.*)%.lua$"
+    items[#items + 1] = { script = file, title = short:match("[^/]*$"):gsub("_", " "), text = sentence(file),
+      file = picture(arg[-1], file, short, folder) }
+  end
+end
+page(folder, items)
+print(("%d pictures and %s/README.md"):format(#items, folder))
