@@ -94,6 +94,9 @@ S2Status s2_html_frame(S2HtmlWriter *writer, S2Output *output, const S2Moment *m
 }
 
 S2Status s2_html_end(S2HtmlWriter *writer, S2Output *output) {
+  if (writer->memory.file == NULL) {
+    return s2_ok(); // it could not be started
+  }
   s2_s2d_end(&writer->s2d, &writer->memory);
   S2_TRY(write_line(writer, output));
   if (writer->block > 0) {

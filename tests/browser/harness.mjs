@@ -29,7 +29,9 @@ export async function launch() {
   if (!executablePath) skip("there is no chromium (S2_CHROMIUM names one elsewhere)");
   let chromium;
   try {
-    ({ chromium } = createRequire(join(process.env.S2_NODE_MODULES ?? "/", "/"))("playwright-core"));
+    ({ chromium } = createRequire(join(process.env.S2_NODE_MODULES ?? "/", "/"))(
+      "playwright-core",
+    ));
   } catch {
     skip("playwright-core is not installed (npm ci in lua/viewer)");
   }
@@ -67,8 +69,8 @@ export const test = (name, body) => tests.push({ name, body });
 export async function run() {
   const only = process.argv[2];
   let failures = 0;
-  for (const { name, body } of tests) {
-    if (only && !name.includes(only)) continue;
+  const chosen = tests.filter(({ name }) => !only || name.includes(only));
+  for (const { name, body } of chosen) {
     try {
       await body();
       console.log(`ok     ${name}`);
@@ -77,6 +79,6 @@ export async function run() {
       console.log(`FAILED ${name}\n${error.stack}`);
     }
   }
-  console.log(`${tests.length - failures} of ${tests.length} passed`);
+  console.log(`${chosen.length - failures} of ${chosen.length} passed`);
   process.exitCode = failures > 0 ? 1 : 0;
 }

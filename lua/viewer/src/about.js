@@ -1,15 +1,13 @@
 // What was recorded: the run, and the settings of its world.
 import { h, number, pair } from "./dom.js";
 
+const SHOWN = new Set(["sim2d", "build", "seed", "every"]); // entries of the run
+
 function rowsOf(recording) {
-  const rows = [];
-  for (const [name, value] of Object.entries(recording.run ?? {})) {
-    const text = Array.isArray(value)
-      ? value.join(" ")
-      : typeof value === "number"
-        ? number(value)
-        : String(value ?? "");
-    if (typeof value !== "object" || Array.isArray(value)) text !== "" && rows.push([name, text]);
+  const { run } = recording;
+  const rows = run.words.length > 0 ? [["command", run.words.join(" ")]] : [];
+  for (const [key, value] of run.entries) {
+    if (SHOWN.has(key)) rows.push([key, value]);
   }
   const settings = recording.scenes[0]?.settings;
   if (settings)

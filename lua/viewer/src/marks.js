@@ -237,7 +237,7 @@ function drawSpring(ctx, from, to, width, theme, ink) {
 }
 
 const ENDS = new Set(["distance", "spring", "rope", "mouse"]);
-const UNDRAWN = new Set(["gear", "constraint", "ground friction"]); // their joints have anchors of their own
+const UNDRAWN = new Set(["gear", "constraint", "ground_friction"]); // their joints have anchors of their own
 
 function drawSpan(ctx, joint, from, to, radius, theme, ink) {
   const gap = Math.hypot(to[0] - from[0], to[1] - from[1]);
@@ -295,6 +295,20 @@ export function drawJoints(ctx, view, frame, theme) {
 
 // ---- Trails -----------------------------------------------------------------------------------
 
+const LONGEST_TRAIL = 3000; // points; more would cost the picture its pace
+
+// How many of the ascending `values` are not above `limit`.
+function countUpTo(values, limit) {
+  let lo = 0;
+  let hi = values.length;
+  while (lo < hi) {
+    const middle = (lo + hi) >> 1;
+    if (values[middle] <= limit) lo = middle + 1;
+    else hi = middle;
+  }
+  return lo;
+}
+
 // Ways of the bodies' centres up to now; `trails`: serial -> { clock, x, y } of numbers.
 export function drawTrails(ctx, view, frame, theme, trails, from, until) {
   const prepared = preparedScene(frame.scene, theme);
@@ -303,10 +317,11 @@ export function drawTrails(ctx, view, frame, theme, trails, from, until) {
   for (const { body, paint, index } of prepared.bodies) {
     const trail = body.type === "static" ? undefined : trails.get(body.serial);
     if (trail === undefined) continue;
+    const end = countUpTo(trail.clock, until);
+    let drawn = false;
     ctx.strokeStyle = paint.trail;
     ctx.beginPath();
-    let drawn = false;
-    for (let k = 0; k < trail.clock.length && trail.clock[k] <= until; k++) {
+    for (let k = Math.max(end - LONGEST_TRAIL, 0); k < end; k++) {
       if (trail.clock[k] < from) continue;
       const [px, py] = view.toScreen([trail.x[k], trail.y[k]]);
       const ok = Math.abs(px) < 1e5 && Math.abs(py) < 1e5; // false for NaN

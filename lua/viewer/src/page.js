@@ -22,7 +22,7 @@ export function readBlocks(recording, blocks) {
         recording.push(decode(line));
       } catch {
         // letters that are no base64
-        recording.problem = "The recording is damaged; what comes before the damage is shown.";
+        recording.problem = "letters that are no base64";
       }
     }
     block.remove(); // its text is no longer needed

@@ -28,8 +28,8 @@ function decimalsFor(recording) {
 }
 
 function titleOf(recording) {
-  const script = recording.run?.script;
-  if (script) return script.replace(/^.*[/\\]/, "");
+  const { script, recording: world } = recording.run;
+  if (script) return script.replace(/^.*[/\\]/, "") + (world > 1 ? `, world ${world}` : "");
   const file = location.pathname.replace(/^.*\//, "").replace(/\.html?$/i, "");
   try {
     return decodeURIComponent(file) || "sim2d";
@@ -298,7 +298,7 @@ export function createPlayer(root, recording_, { live = false } = {}) {
     if (count() === 0 || now < plotsDue || !root.classList.contains("with-panel")) return;
     plotsAt = now;
     plotsDue = series.done ? Infinity : now + PLOT_INTERVAL;
-    plots.update(series, player.recording.channels);
+    plots.update(series, series.channels);
     // Plots know their scales when this picture is over.
     requestAnimationFrame(() => plots.present(clock.at[state.index] ?? 0));
   }
@@ -531,7 +531,9 @@ export function createPlayer(root, recording_, { live = false } = {}) {
   begin(player.recording);
   setDark(state.dark);
   showPanel(innerWidth >= 900);
-  if (player.recording.problem) tell(player.recording.problem, "error");
+  const { problem } = player.recording;
+  if (problem)
+    tell(`The recording is damaged (${problem}); what comes before that is shown.`, "error");
   else if (!live && count() === 0) tell("Nothing was recorded.");
   else if (!live && !player.recording.complete)
     tell(`The run was cut short; this is what it left: ${count()} frames.`);

@@ -44,7 +44,18 @@ function tickTexts(_, ticks) {
   });
 }
 
-const powerText = (tick) => (tick === null ? "" : `10${superscript(Math.round(Math.log10(tick)))}`);
+// Powers of ten, five or so of them.
+function powerTicks(_, axis, lo, hi) {
+  const low = Math.round(Math.log10(lo));
+  const high = Math.round(Math.log10(hi));
+  const step = Math.max(1, Math.ceil((high - low) / 5));
+  const ticks = [];
+  for (let k = low; k <= high; k += step) ticks.push(10 ** k);
+  return ticks;
+}
+
+const powerTexts = (_, ticks) =>
+  ticks.map((tick) => (tick === null ? "" : `10${superscript(Math.round(Math.log10(tick)))}`));
 
 // One plot: title with unit, a key with present values, the lines.
 class Plot {
@@ -147,8 +158,10 @@ class Plot {
             ...axis,
             size: 54,
             gap: 4,
-            space: this.log ? 18 : 28,
-            values: this.log ? (_, ticks) => ticks.map(powerText) : tickTexts,
+            space: 28,
+            ...(this.log
+              ? { splits: powerTicks, filter: (_, ticks) => ticks, values: powerTexts }
+              : { values: tickTexts }),
           },
         ],
         series: [

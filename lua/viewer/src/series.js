@@ -8,14 +8,9 @@ const MOST_SAMPLES = 20000,
 export function measure(frame) {
   const { scene, q, v } = frame,
     [gx, gy] = scene.settings.gravity;
-  if (frame.energy && frame.momentum) {
-    return {
-      kinetic: frame.energy.kinetic,
-      potential: frame.energy.potential,
-      px: frame.momentum[0],
-      py: frame.momentum[1],
-      angular: frame.momentum[2],
-    };
+  if (Number.isFinite(frame.energy?.kinetic)) {
+    const [angular, px, py] = frame.momentum;
+    return { ...frame.energy, px, py, angular };
   }
   const sum = { kinetic: 0, potential: 0, px: 0, py: 0, angular: 0 };
   scene.bodies.forEach(({ type, enabled, mass, inertia }, i) => {
@@ -85,6 +80,13 @@ function typical(values) {
 export class Series {
   constructor(recording, clock) {
     this.recording = recording;
+    // A second place in the same bytes: reading here does not lose the player's place.
+    this.reader = Object.create(recording, {
+      past: { value: null, writable: true },
+      next: { value: 0, writable: true },
+      kept: { value: new Map(), writable: true },
+    });
+    this.channels = []; // { name, unit } of all scenes
     this.clock = clock;
     this.next = 0; // frame
     this.time = [];
@@ -126,22 +128,37 @@ export class Series {
   }
 
   #sample(i) {
-    const frame = this.recording.frame(i),
-      sums = measure(frame),
-      columns = this.columns;
+    const frame = this.reader.frame(i);
+    if (frame === null) return; // damaged within
+    const sums = measure(frame);
+    const { columns } = this;
     this.time.push(this.clock.at[i]);
-    for (const name of ["kinetic", "potential", "px", "py", "angular"])
+    for (const name of ["kinetic", "potential", "px", "py", "angular"]) {
       columns[name].push(sums[name]);
+    }
     columns.total.push(sums.kinetic + sums.potential);
     columns.residual.push(frame.residual ?? NaN);
     columns.iterations.push(frame.iterations ?? NaN);
-    this.hasResidual ||= frame.residual !== undefined;
-    this.recording.channels.forEach((_, c) => {
-      const column = (columns.channels[c] ??= new Array(this.time.length - 1).fill(NaN));
-      column.push(frame.channels?.[c] ?? NaN);
-    });
+    this.hasResidual ||= Number.isFinite(frame.residual);
+    this.#channels(frame);
     this.#references(frame);
     this.#trail(frame, this.clock.at[i]);
+  }
+
+  // Scenes may have different channels: a column for each name, with gaps.
+  #channels(frame) {
+    const { channels } = this.columns;
+    const own = frame.scene.channels ?? [];
+    const present = own.length > 0 ? own : this.recording.channels;
+    for (const column of channels) column.push(NaN);
+    present.forEach(({ name, unit }, k) => {
+      let c = this.channels.findIndex((known) => known.name === name && known.unit === unit);
+      if (c < 0) {
+        c = this.channels.push({ name, unit }) - 1;
+        channels.push(new Array(this.time.length).fill(NaN));
+      }
+      channels[c][this.time.length - 1] = frame.channels?.[k] ?? NaN;
+    });
   }
 
   #references(frame) {

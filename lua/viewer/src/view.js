@@ -200,10 +200,11 @@ export function runBox(recording) {
   if (count === 0) return fittedBox(null);
   const frame = recording.frame(0);
   const first = fittedBox(frame);
+  if (frame === null) return first;
   let all = first;
   for (let k = 1; k <= SAMPLES && count > 1; k++) {
     const later = recording.frame(Math.round((k * (count - 1)) / SAMPLES));
-    all = boxUnion(all, fittedBox(later));
+    if (later !== null) all = boxUnion(all, fittedBox(later));
   }
   const limit = Math.max(FARTHER * extentOf(first), SPECK * meanSize(frame));
   return extentOf(all) <= limit ? all : first;
