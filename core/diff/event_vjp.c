@@ -178,7 +178,7 @@ static void add_gap(S2Undo *undo, const S2Note *note, double part) {
 
 // dl/dh of the flow that ends with note `index`, where l is the gap that vanishes there, or (`gap`
 // false) what the adjoints of its end say.
-static S2Status rate_of(S2Undo *undo, int index, bool gap, double *rate) {
+static void rate_of(S2Undo *undo, int index, bool gap, double *rate) {
   const S2Note *note = s2_note_at(undo->notes, index);
   const S2Note *piece = s2_note_at(undo->notes, s2_undo_last(undo, index, S2_ACT_PIECE));
   if (undo->scratch == NULL) { // it stays
@@ -197,51 +197,48 @@ static S2Status rate_of(S2Undo *undo, int index, bool gap, double *rate) {
   }
   take_impulses(undo, gap);
   arrive_vjp(undo, note, piece);
-  S2Status status = s2_ok();
   int at = index - 1;
-  for (; s2_note_at(undo->notes, at)->act != S2_ACT_SET_OUT && status.code == S2_OK; at--) {
+  for (; s2_note_at(undo->notes, at)->act != S2_ACT_SET_OUT && s2_undo_good(undo); at--) {
     const S2Note *by = s2_note_at(undo->notes, at);
     if (by->act == S2_ACT_SOLVE) {
-      status = s2_undo_solve(undo, at);
+      s2_undo_solve(undo, at);
     } else {
       coast_vjp(undo, by);
     }
   }
-  if (status.code == S2_OK) {
+  if (s2_undo_good(undo)) {
     set_out_vjp(undo, s2_note_at(undo->notes, at));
   }
   *rate = undo->bar.h;
   *undo = all;
   put_nodes(note, note->v1, undo->step.v1);
   s2_arena_rewind(undo->arena, mark);
-  return status;
 }
 
 // When they meet.
-static S2Status meeting_vjp(S2Undo *undo, int index) {
+static void meeting_vjp(S2Undo *undo, int index) {
   const S2Note *note = s2_note_at(undo->notes, index);
   const S2Note *piece = s2_note_at(undo->notes, s2_undo_last(undo, index, S2_ACT_PIECE));
   double approach, h_bar, slop = S2_TOUCH_SLOP * note->island.length;
   if (fabs(note->h - S2_EVENT_LEAVING * piece->h) <= GIVEN * note->h) {
     undo->share = S2_EVENT_LEAVING;
-    return s2_ok();
+    return;
   }
   undo->share = 0;
   if (note->rows == S2_NONE || note->touches[0].points[note->rows].at.gap > slop) { // they did not
     undo->gradient->flags |= S2_GRADIENT_PARTIAL;
-    return s2_ok();
+    return;
   }
-  S2_TRY(rate_of(undo, index, false, &h_bar));
-  S2_TRY(rate_of(undo, index, true, &approach));
+  rate_of(undo, index, false, &h_bar);
+  rate_of(undo, index, true, &approach);
   double least = GRAZING * s2_island_speed(&undo->step, &note->island);
   undo->gradient->flags |= approach > -least ? S2_GRADIENT_GRAZING : 0;
   if (approach < 0) {
     add_gap(undo, note, -(h_bar - undo->left_bar) / approach);
   }
-  return s2_ok();
 }
 
-static S2Status arrival_vjp(S2Undo *undo, int index) {
+static void arrival_vjp(S2Undo *undo, int index) {
   const S2Note *note = s2_note_at(undo->notes, index);
   const S2Note *piece = s2_note_at(undo->notes, s2_undo_last(undo, index, S2_ACT_PIECE));
   for (int i = 0; i < note->island.nodes && undo->lifted_bar != 0; i++) {
@@ -251,15 +248,13 @@ static S2Status arrival_vjp(S2Undo *undo, int index) {
     }
   }
   undo->lifted_bar = 0;
-  S2Status status = s2_ok();
   undo->share = 1;
   if (note->meets) {
-    status = meeting_vjp(undo, index);
+    meeting_vjp(undo, index);
   }
-  if (status.code == S2_OK) {
+  if (s2_undo_good(undo)) {
     arrive_vjp(undo, note, piece);
   }
-  return status;
 }
 
 // ---- Pieces -----------------------------------------------------------------------------------
@@ -391,7 +386,7 @@ static void repay_vjp(S2Undo *undo, int index) {
   }
 }
 
-S2Status s2_undo_piece(S2Undo *undo, int index) {
+void s2_undo_piece(S2Undo *undo, int index) {
   const S2Note *note = s2_note_at(undo->notes, index);
   switch (note->act) {
   case S2_ACT_PIECE_END:
@@ -407,7 +402,8 @@ S2Status s2_undo_piece(S2Undo *undo, int index) {
     energy_vjp(undo, note);
     break;
   case S2_ACT_ARRIVE:
-    return arrival_vjp(undo, index);
+    arrival_vjp(undo, index);
+    break;
   case S2_ACT_COAST:
     coast_vjp(undo, note);
     break;
@@ -423,5 +419,4 @@ S2Status s2_undo_piece(S2Undo *undo, int index) {
     begin_vjp(undo, index);
     break;
   }
-  return s2_ok();
 }

@@ -381,9 +381,9 @@ static void one_sided_vjp(S2JointUndo *undo, int r, int index) {
   }
 }
 
-S2Status s2_joint_rows_vjp(const S2Step *step, const S2Island *island, S2Kind kind,
-                           const S2Assembly *assembly, const S2RowsAdjoint *rows,
-                           S2StepAdjoint *adjoint) {
+void s2_joint_rows_vjp(const S2Step *step, const S2Island *island, S2Kind kind,
+                       const S2Assembly *assembly, const S2RowsAdjoint *rows,
+                       S2StepAdjoint *adjoint) {
   double elapsed = 0;
   S2ArenaMark mark = s2_arena_mark(step->arena);
   S2JointUndo undo = begin(step, island, kind, rows, adjoint, &elapsed);
@@ -402,5 +402,4 @@ S2Status s2_joint_rows_vjp(const S2Step *step, const S2Island *island, S2Kind ki
   s2_arena_rewind(step->arena, mark);
   adjoint->elapsed += elapsed;
   adjoint->h += kind == S2_POSITIONS || kind == S2_STOP ? elapsed : 0;
-  return s2_ok();
 }

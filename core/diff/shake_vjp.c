@@ -83,7 +83,7 @@ static void masses_vjp(Shake *shake) {
   }
 }
 
-static S2Status rows_vjp(Shake *shake) {
+static void rows_vjp(Shake *shake) {
   S2Undo *undo = shake->undo;
   const S2Note *note = shake->note;
   int most = 3 * (shake->rows + note->island.nodes) + shake->start.parts + shake->end.parts;
@@ -103,24 +103,20 @@ static S2Status rows_vjp(Shake *shake) {
   S2Assembly only[2] = {shake->start, shake->end}; // equations come first
   only[0].parts = only[1].parts = shake->rows;
   only[0].parts_given = only[1].parts_given = 0;
-  S2_TRY(
-      s2_joint_rows_vjp(&undo->step, &note->island, S2_POSITIONS, &only[1], &at_end, &undo->bar));
+  s2_joint_rows_vjp(&undo->step, &note->island, S2_POSITIONS, &only[1], &at_end, &undo->bar);
   double *q1 = undo->step.q1, *q1_bar = undo->bar.q1;
   undo->step.q1 = undo->step.q0;
   undo->bar.q1 = undo->bar.q0;
-  S2Status status =
-      s2_joint_rows_vjp(&undo->step, &note->island, S2_POSITIONS, &only[0], &at_start, &undo->bar);
+  s2_joint_rows_vjp(&undo->step, &note->island, S2_POSITIONS, &only[0], &at_start, &undo->bar);
   undo->step.q1 = q1;
   undo->bar.q1 = q1_bar;
-  return status;
 }
 
-S2Status s2_undo_shake(S2Undo *undo, int index) {
+void s2_undo_shake(S2Undo *undo, int index) {
   const S2Note *note = s2_note_at(undo->notes, index);
   S2ArenaMark mark = s2_arena_mark(undo->arena);
   int count = 3 * note->island.nodes;
   Shake shake = {.undo = undo, .note = note, .rows = note->rows};
-  S2Status status = s2_ok();
   s2_undo_set_island(undo, note);
   double *q1 = undo->step.q1;
   shake.end = s2_assemble(&undo->step, &note->island, NULL, S2_POSITIONS);
@@ -136,14 +132,15 @@ S2Status s2_undo_shake(S2Undo *undo, int index) {
   }
   if (equations(&shake.start.problem) != note->rows ||
       equations(&shake.end.problem) != note->rows) {
-    status = s2_error(S2_INVALID,
-                      "gradient: mends of %d equations were made again with %d (this is a bug)",
-                      note->rows, equations(&shake.end.problem));
+    *undo->failed =
+        s2_error(S2_INVALID,
+                 "gradient: mends of %d equations were made again with %d (this is a bug)",
+                 note->rows, equations(&shake.end.problem));
   } else {
     shake.end.problem.rows = note->rows;
     if (solve(&shake)) {
       masses_vjp(&shake);
-      status = rows_vjp(&shake);
+      rows_vjp(&shake);
     } else {
       undo->gradient->flags |= S2_GRADIENT_SINGULAR;
     }
@@ -153,7 +150,6 @@ S2Status s2_undo_shake(S2Undo *undo, int index) {
   }
   s2_undo_forget_island(undo, note);
   s2_arena_rewind(undo->arena, mark);
-  return status;
 }
 
 // ---- Angular momentum -------------------------------------------------------------------------

@@ -20,7 +20,7 @@ typedef struct Solve {
 void s2_undo_point(S2Undo *undo, int index, int touch, int k, const S2PointBar *bar) {
   const S2Note *note = s2_note_at(undo->notes, index);
   const S2Touch *touches = note->solved != NULL ? note->solved : note->touches;
-  if (undo->late[index] != NULL && undo->late[index][touch]) {
+  if (undo->late != NULL && undo->late[index] != NULL && undo->late[index][touch]) {
     S2PointBar *to = &undo->late_bar[2 * note->touch_index[touch] + k];
     to->normal = s2_add(to->normal, bar->normal);
     to->point = s2_add(to->point, bar->point);
@@ -58,16 +58,18 @@ void s2_undo_forget_island(S2Undo *undo, const S2Note *note) {
 }
 
 static S2McpGradient new_gradient(const S2Problem *problem, S2Arena *arena) {
+  size_t nodes = (size_t)problem->nodes, rows = (size_t)problem->rows;
+  double *all = S2_TAKE(arena, double, 6 * nodes + 11 * rows), *of_rows = all + 6 * nodes;
   return (S2McpGradient){
-      .mass = S2_TAKE(arena, double, 3 * problem->nodes),
-      .rhs = S2_TAKE(arena, double, 3 * problem->nodes),
-      .ja = S2_TAKE(arena, double, 3 * problem->rows),
-      .jb = S2_TAKE(arena, double, 3 * problem->rows),
-      .bias = S2_TAKE(arena, double, problem->rows),
-      .compliance = S2_TAKE(arena, double, problem->rows),
-      .mu = S2_TAKE(arena, double, problem->rows),
-      .lo = S2_TAKE(arena, double, problem->rows),
-      .hi = S2_TAKE(arena, double, problem->rows),
+      .mass = all,
+      .rhs = all + 3 * nodes,
+      .ja = of_rows,
+      .jb = of_rows + 3 * rows,
+      .bias = of_rows + 6 * rows,
+      .compliance = of_rows + 7 * rows,
+      .mu = of_rows + 8 * rows,
+      .lo = of_rows + 9 * rows,
+      .hi = of_rows + 10 * rows,
   };
 }
 
@@ -132,12 +134,14 @@ static bool differentiate(Solve *solve) {
   return true;
 }
 
-static S2Status same_rows(const Solve *solve) {
-  return solve->assembly.problem.rows == solve->note->rows
-             ? s2_ok()
-             : s2_error(S2_INVALID,
-                        "gradient: a problem of %d rows was made again with %d (this is a bug)",
-                        solve->note->rows, solve->assembly.problem.rows);
+static bool same_rows(const Solve *solve) {
+  bool same = solve->assembly.problem.rows == solve->note->rows;
+  if (!same) {
+    *solve->undo->failed = s2_error(
+        S2_INVALID, "gradient: a problem of %d rows was made again with %d (this is a bug)",
+        solve->note->rows, solve->assembly.problem.rows);
+  }
+  return same;
 }
 
 // ---- Bodies -----------------------------------------------------------------------------------
@@ -447,7 +451,7 @@ static void take_impulses(Solve *solve) {
   }
 }
 
-S2Status s2_undo_solve(S2Undo *undo, int index) {
+void s2_undo_solve(S2Undo *undo, int index) {
   const S2Note *note = s2_note_at(undo->notes, index);
   S2ArenaMark mark = s2_arena_mark(undo->arena);
   Solve solve = {.undo = undo, .index = index, .note = note, .touches = note->touches};
@@ -462,8 +466,7 @@ S2Status s2_undo_solve(S2Undo *undo, int index) {
     memset(bar + at, 0, 3 * sizeof(double));
   }
   solve.assembly = s2_assemble(&undo->step, &note->island, note->choices, note->kind);
-  S2Status status = same_rows(&solve);
-  if (status.code == S2_OK) {
+  if (same_rows(&solve)) {
     solve.dl_dlambda = S2_TAKE_ZEROED(undo->arena, double, note->rows);
     take_impulses(&solve);
     if (differentiate(&solve)) {
@@ -474,14 +477,13 @@ S2Status s2_undo_solve(S2Undo *undo, int index) {
                             solve.data.lo, solve.data.hi,   solve.data.rhs,
                             solve.given};
       if (note->island.joints > 0) {
-        status = s2_joint_rows_vjp(&undo->step, &note->island, note->kind, &solve.assembly, &rows,
-                                   &undo->bar);
+        s2_joint_rows_vjp(&undo->step, &note->island, note->kind, &solve.assembly, &rows,
+                          &undo->bar);
       }
     }
   }
   s2_undo_forget_island(undo, note);
   s2_arena_rewind(undo->arena, mark);
-  return status;
 }
 
 // ---- Mends ------------------------------------------------------------------------------------
@@ -586,7 +588,7 @@ static void feed_vjp(Solve *solve, int equations, double *ja, double *jb) {
 }
 
 // Joints: errors at q1, and in S2_MEND_SHAKE the rest of the equations at q0.
-static S2Status mended_joints(Solve *solve, const S2Assembly *start, int equations) {
+static void mended_joints(Solve *solve, const S2Assembly *start, int equations) {
   S2Undo *undo = solve->undo;
   const S2Note *note = solve->note;
   S2McpGradient *data = &solve->data;
@@ -594,7 +596,6 @@ static S2Status mended_joints(Solve *solve, const S2Assembly *start, int equatio
   double *none = S2_TAKE_ZEROED(undo->arena, double, 3 * (note->rows + note->island.nodes));
   S2RowsAdjoint rows = {note->more, note->lambda, data->ja, data->jb, data->bias,
                         none,       none,         none,     none,     solve->given};
-  S2Status status = s2_ok();
   if (start != NULL) {
     S2RowsAdjoint at_start = {note->more, note->lambda, data->ja, data->jb, none,
                               none,       none,         none,     none,     solve->given};
@@ -604,22 +605,17 @@ static S2Status mended_joints(Solve *solve, const S2Assembly *start, int equatio
     only.parts_given = 0;
     undo->step.q1 = undo->step.q0;
     undo->bar.q1 = undo->bar.q0;
-    status =
-        s2_joint_rows_vjp(&undo->step, &note->island, S2_POSITIONS, &only, &at_start, &undo->bar);
+    s2_joint_rows_vjp(&undo->step, &note->island, S2_POSITIONS, &only, &at_start, &undo->bar);
     undo->step.q1 = q1;
     undo->bar.q1 = q1_bar;
     memset(data->ja, 0, sizeof(double) * 3 * (size_t)equations);
     memset(data->jb, 0, sizeof(double) * 3 * (size_t)equations);
   }
-  if (status.code == S2_OK) {
-    status = s2_joint_rows_vjp(&undo->step, &note->island, S2_POSITIONS, &solve->assembly, &rows,
-                               &undo->bar);
-  }
+  s2_joint_rows_vjp(&undo->step, &note->island, S2_POSITIONS, &solve->assembly, &rows, &undo->bar);
   if (note->h == 0) { // before the step: goals are where they are
     undo->bar.h = h;
     undo->bar.elapsed = elapsed;
   }
-  return status;
 }
 
 // ---- Mends with the rows of the solve ---------------------------------------------------------
@@ -673,7 +669,7 @@ static int end_row(const Solve *solve, const S2Assembly *end, int r) {
   return found;
 }
 
-static S2Status solved_joints(Solve *solve, const S2Assembly *end) {
+static void solved_joints(Solve *solve, const S2Assembly *end) {
   S2Undo *undo = solve->undo;
   S2McpGradient *data = &solve->data;
   const S2Note *note = solve->note;
@@ -694,16 +690,14 @@ static S2Status solved_joints(Solve *solve, const S2Assembly *end) {
   S2RowsAdjoint at_end = {none, none, none, none, errors, none, none, none, none, given};
   undo->step.q1 = undo->step.q0;
   undo->bar.q1 = undo->bar.q0;
-  S2Status status = s2_joint_rows_vjp(&undo->step, &note->island, S2_POSITIONS, &solve->assembly,
-                                      &at_start, &undo->bar);
+  s2_joint_rows_vjp(&undo->step, &note->island, S2_POSITIONS, &solve->assembly, &at_start,
+                    &undo->bar);
   undo->step.q1 = q1;
   undo->bar.q1 = q1_bar;
-  return status.code != S2_OK ? status
-                              : s2_joint_rows_vjp(&undo->step, &note->island, S2_POSITIONS, end,
-                                                  &at_end, &undo->bar);
+  s2_joint_rows_vjp(&undo->step, &note->island, S2_POSITIONS, end, &at_end, &undo->bar);
 }
 
-static S2Status undo_solved_mend(S2Undo *undo, int index) {
+static void undo_solved_mend(S2Undo *undo, int index) {
   const S2Note *note = s2_note_at(undo->notes, index);
   S2Arena *arena = undo->arena;
   S2ArenaMark mark = s2_arena_mark(arena);
@@ -716,8 +710,7 @@ static S2Status undo_solved_mend(S2Undo *undo, int index) {
   S2Assembly end = s2_assemble(&undo->step, &note->island, no_contacts, S2_POSITIONS);
   undo->step.touches = note->solved;
   solve.assembly = assemble_start(undo, note);
-  S2Status status = same_rows(&solve);
-  if (status.code == S2_OK) {
+  if (same_rows(&solve)) {
     S2Problem *problem = &solve.assembly.problem;
     copy_rows(problem, arena);
     for (int r = 0; r < solve.assembly.parts; r++) {
@@ -730,19 +723,21 @@ static S2Status undo_solved_mend(S2Undo *undo, int index) {
     if (differentiate(&solve)) {
       bodies_vjp(&solve);
       contacts_vjp(&solve, put_solved_row);
-      status = note->island.joints > 0 ? solved_joints(&solve, &end) : status;
+      if (note->island.joints > 0) {
+        solved_joints(&solve, &end);
+      }
     }
   }
   s2_undo_forget_island(undo, note);
   s2_arena_rewind(arena, mark);
-  return status;
 }
 
-S2Status s2_undo_mend(S2Undo *undo, int index) {
+void s2_undo_mend(S2Undo *undo, int index) {
   const S2Note *note = s2_note_at(undo->notes, index);
   S2Arena *arena = undo->arena;
   if (note->mend == S2_MEND_SOLVED) {
-    return undo_solved_mend(undo, index);
+    undo_solved_mend(undo, index);
+    return;
   }
   S2ArenaMark mark = s2_arena_mark(arena);
   Solve solve = {.undo = undo, .index = index, .note = note, .touches = note->touches};
@@ -761,13 +756,13 @@ S2Status s2_undo_mend(S2Undo *undo, int index) {
   bool shaken = note->mend == S2_MEND_SHAKE;
   S2Assembly start = {0};
   int equations = 0;
-  S2Status status = same_rows(&solve);
-  if (status.code == S2_OK && shaken) {
+  bool same = same_rows(&solve);
+  if (same && shaken) {
     start = assemble_start(undo, note);
     equations = take_start(&start, &solve.assembly, arena);
     feed_vjp(&solve, equations, ja, jb);
   }
-  if (status.code == S2_OK && differentiate(&solve)) {
+  if (same && differentiate(&solve)) {
     for (int i = 0; i < 3 * note->rows; i++) {
       solve.data.ja[i] += ja[i];
       solve.data.jb[i] += jb[i];
@@ -775,10 +770,9 @@ S2Status s2_undo_mend(S2Undo *undo, int index) {
     bodies_vjp(&solve);
     contacts_vjp(&solve, put_mended);
     if (note->island.joints > 0) {
-      status = mended_joints(&solve, shaken ? &start : NULL, equations);
+      mended_joints(&solve, shaken ? &start : NULL, equations);
     }
   }
   s2_undo_forget_island(undo, note);
   s2_arena_rewind(arena, mark);
-  return status;
 }

@@ -370,14 +370,14 @@ static void of_island(S2Undo *undo, const S2Note *note, double *from_bar, double
   (void)undo;
 }
 
-static S2Status midpoint_vjp(S2Undo *undo, const S2Note *note) {
+static void midpoint_vjp(S2Undo *undo, const S2Note *note) {
   S2ArenaMark mark = s2_arena_mark(undo->arena);
   double *bar = S2_TAKE_ZEROED(undo->arena, double, 3 * note->island.nodes);
   undo->step.h = note->h;
   for (int i = 0; i < note->island.nodes; i++) {
     undo->step.node_of[note->island.node[i]] = i;
   }
-  S2Status status = s2_midpoint_vjp(&undo->step, &note->island, note->more, bar, &undo->bar);
+  s2_midpoint_vjp(&undo->step, &note->island, note->more, bar, &undo->bar);
   double *to = note->restarted ? undo->bar.v2 : undo->bar.v0;
   for (int i = 0; i < 3 * note->island.nodes; i++) {
     int at = 3 * note->island.node[i / 3] + i % 3;
@@ -387,7 +387,6 @@ static S2Status midpoint_vjp(S2Undo *undo, const S2Note *note) {
     undo->step.v2[at] = note->restarted ? note->more[i] : note->before[i];
   }
   s2_arena_rewind(undo->arena, mark);
-  return status;
 }
 
 static void commit_vjp(S2Undo *undo, int index) {
@@ -466,7 +465,7 @@ static void part_of_world_vjp(S2Undo *undo) {
   }
 }
 
-static S2Status undo_act(S2Undo *undo, int index) {
+static void undo_act(S2Undo *undo, int index) {
   const S2Note *note = s2_note_at(undo->notes, index);
   undo->step.h = note->h;
   undo->step.t = note->t;
@@ -488,7 +487,8 @@ static S2Status undo_act(S2Undo *undo, int index) {
     set(undo, undo->step.v2, note->before);
     break;
   case S2_ACT_SOLVE:
-    return s2_undo_solve(undo, index);
+    s2_undo_solve(undo, index);
+    break;
   case S2_ACT_LINEARISE:
     linearise_vjp(undo, note);
     break;
@@ -516,14 +516,17 @@ static S2Status undo_act(S2Undo *undo, int index) {
     rewind_vjp(undo, note);
     break;
   case S2_ACT_MIDPOINT:
-    return midpoint_vjp(undo, note);
+    midpoint_vjp(undo, note);
+    break;
   case S2_ACT_INTEGRATE:
     integrate_vjp(undo, note);
     break;
   case S2_ACT_MEND:
-    return s2_undo_mend(undo, index);
+    s2_undo_mend(undo, index);
+    break;
   case S2_ACT_SHAKE:
-    return s2_undo_shake(undo, index);
+    s2_undo_shake(undo, index);
+    break;
   case S2_ACT_SPIN:
   case S2_ACT_SPIN_V2:
   case S2_ACT_SPIN_DQ:
@@ -556,30 +559,33 @@ static S2Status undo_act(S2Undo *undo, int index) {
   case S2_ACT_REPAY:
   case S2_ACT_SLOWER:
   case S2_ACT_PIECE_END:
-    return s2_undo_piece(undo, index);
+    s2_undo_piece(undo, index);
+    break;
   }
-  return s2_ok();
 }
 
 // ---- The whole --------------------------------------------------------------------------------
 
-static S2Undo begin(const S2Notes *notes, S2WorldGradient *gradient, S2Arena *arena) {
+static void begin(S2Undo *undo, const S2Notes *notes, S2WorldGradient *gradient, S2Arena *arena) {
   const S2Fixed *fixed = notes->fixed;
   size_t count = 3 * (size_t)notes->slots, joints = (size_t)notes->joint_slots;
-  double *const v = S2_TAKE_ZEROED(arena, double, 21 * count);
-  S2Undo undo = {.notes = notes, .gradient = gradient, .arena = arena};
-  undo.world.bodies.at = fixed->body;
-  undo.world.bodies.count = fixed->bodies;
-  undo.world.order.at = fixed->order_of;
-  undo.world.order.count = fixed->order;
-  undo.world.pieces.at = fixed->piece;
-  undo.world.pieces.count = fixed->pieces;
-  undo.world.vertices.at = fixed->vertex;
-  undo.world.vertices.count = fixed->vertices;
-  undo.world.joint_order.at = fixed->joint_order_of;
-  undo.world.joint_order.count = fixed->joint_order;
-  undo.world.joints.count = notes->joint_slots;
-  undo.step = (S2Step){
+  double *const v = S2_TAKE_ZEROED(arena, double, 21 * count + (2 * S2_JOINT_ROWS + 3) * joints);
+  double *const of_joints = v + 21 * count;
+  undo->notes = notes;
+  undo->gradient = gradient;
+  undo->arena = arena;
+  undo->world.bodies.at = fixed->body;
+  undo->world.bodies.count = fixed->bodies;
+  undo->world.order.at = fixed->order_of;
+  undo->world.order.count = fixed->order;
+  undo->world.pieces.at = fixed->piece;
+  undo->world.pieces.count = fixed->pieces;
+  undo->world.vertices.at = fixed->vertex;
+  undo->world.vertices.count = fixed->vertices;
+  undo->world.joint_order.at = fixed->joint_order_of;
+  undo->world.joint_order.count = fixed->joint_order;
+  undo->world.joints.count = notes->joint_slots;
+  undo->step = (S2Step){
       .arena = arena,
       .q0 = v,
       .v0 = v + count,
@@ -589,12 +595,12 @@ static S2Undo begin(const S2Notes *notes, S2WorldGradient *gradient, S2Arena *ar
       .v1 = v + 5 * count,
       .v2 = v + 6 * count,
       .q1 = v + 7 * count,
-      .joint_impulse = S2_TAKE_ZEROED(arena, double, S2_JOINT_ROWS *joints),
-      .pushed = S2_TAKE_ZEROED(arena, double, 2 * joints),
+      .joint_impulse = of_joints,
+      .pushed = of_joints + 2 * S2_JOINT_ROWS * joints,
       .stiff = S2_TAKE_ZEROED(arena, bool, joints),
       .node_of = S2_TAKE(arena, int32_t, notes->slots),
   };
-  undo.bar = (S2StepAdjoint){
+  undo->bar = (S2StepAdjoint){
       .q0 = v + 8 * count,
       .v0 = v + 9 * count,
       .force = v + 10 * count,
@@ -603,20 +609,19 @@ static S2Undo begin(const S2Notes *notes, S2WorldGradient *gradient, S2Arena *ar
       .v1 = v + 13 * count,
       .v2 = v + 14 * count,
       .q1 = v + 15 * count,
-      .joint_impulse = S2_TAKE_ZEROED(arena, double, S2_JOINT_ROWS *joints),
+      .joint_impulse = of_joints + S2_JOINT_ROWS * joints,
       .gradient = gradient,
   };
-  undo.world.v.at = undo.step.v0; // read by what no row depends on
-  undo.displaced = v + 16 * count;
-  undo.reflected = v + 17 * count;
-  undo.start = v + 18 * count;
-  undo.ground0 = v + 19 * count;
-  undo.ground1 = v + 20 * count;
-  undo.feed = S2_TAKE_ZEROED(arena, double, joints);
+  undo->world.v.at = undo->step.v0; // read by what no row depends on
+  undo->displaced = v + 16 * count;
+  undo->reflected = v + 17 * count;
+  undo->start = v + 18 * count;
+  undo->ground0 = v + 19 * count;
+  undo->ground1 = v + 20 * count;
+  undo->feed = of_joints + (2 * S2_JOINT_ROWS + 2) * joints;
   for (int i = 0; i < notes->slots; i++) {
-    undo.step.node_of[i] = S2_GROUND;
+    undo->step.node_of[i] = S2_GROUND;
   }
-  return undo;
 }
 
 // Which touches of a note are those of a S2_ACT_LINEARISE before it in the same (sub-)step.
@@ -630,17 +635,17 @@ static void find_late(S2Undo *undo) {
       touches = note->touch_index[k] + 1 > touches ? note->touch_index[k] + 1 : touches;
     }
   }
-  undo->late_bar = S2_TAKE_ZEROED(undo->arena, S2PointBar, 2 * touches);
-  undo->lean = S2_TAKE_ZEROED(undo->arena, double, 2 * touches);
-  undo->more = S2_TAKE_ZEROED(undo->arena, double, 2 * touches);
-  undo->pushed = S2_TAKE_ZEROED(undo->arena, double, 2 * touches);
-  undo->rubbed = S2_TAKE_ZEROED(undo->arena, double, 2 * touches);
+  undo->lean = S2_TAKE_ZEROED(undo->arena, double, 8 * touches);
+  undo->more = undo->lean + 2 * (size_t)touches;
+  undo->pushed = undo->lean + 4 * (size_t)touches;
+  undo->rubbed = undo->lean + 6 * (size_t)touches;
   undo->touches = touches;
-  const bool **late = S2_TAKE_ZEROED(undo->arena, const bool *, notes->at.count);
-  undo->late = late;
   if (linearised == 0) {
     return;
   }
+  undo->late_bar = S2_TAKE_ZEROED(undo->arena, S2PointBar, 2 * touches);
+  const bool **late = S2_TAKE_ZEROED(undo->arena, const bool *, notes->at.count);
+  undo->late = late;
   bool *is_late = S2_TAKE_ZEROED(undo->arena, bool, touches);
   for (int i = 0; i < notes->at.count; i++) {
     const S2Note *note = s2_note_at(notes, i);
@@ -676,22 +681,23 @@ S2Status s2_trace_vjp(const S2Trace *trace, S2WorldGradient *gradient, S2Arena *
   }
   gradient->flags |= notes->unsolved ? S2_GRADIENT_PARTIAL : 0;
   S2ArenaMark mark = s2_arena_mark(arena);
-  S2Undo undo = begin(notes, gradient, arena);
+  S2Status failed = s2_ok();
+  S2Undo undo = {.failed = &failed};
+  begin(&undo, notes, gradient, arena);
   undo.step.world = &undo.world;
   find_late(&undo);
   for (int i = 0; i < fixed->order; i++) { // forces by hand end with the step
     memset(gradient->f + 3 * fixed->order_of[i], 0, 3 * sizeof(double));
   }
-  S2Status status = s2_ok();
-  for (int i = notes->at.count - 1; i >= 0 && status.code == S2_OK; i--) {
+  for (int i = notes->at.count - 1; i >= 0 && s2_undo_good(&undo); i--) {
     if (s2_note_at(notes, i)->act == S2_ACT_COMMIT) { // of which part?
       int part = s2_undo_last(&undo, i, S2_ACT_PART);
       undo.world.kept = *s2_note_at(notes, part)->kept;
       undo.world.joints.at = s2_note_at(notes, part)->joints;
       undo.step.dt = undo.world.kept.def.dt / undo.world.kept.def.substeps;
     }
-    status = undo_act(&undo, i);
+    undo_act(&undo, i);
   }
   s2_arena_rewind(arena, mark);
-  return status;
+  return failed;
 }

@@ -13,7 +13,8 @@ typedef struct S2Undo {
   S2StepAdjoint bar; // dl/d(arrays of step) at that moment
   S2WorldGradient *gradient;
   S2Arena *arena;
-  const bool *const *late; // a note: which of its touches are those of a S2_ACT_LINEARISE before it
+  // A note: which of its touches are those of a S2_ACT_LINEARISE before it; NULL: there is none.
+  const bool *const *late;
   S2PointBar *late_bar;    // 2 a touch: adjoint of such points
   double *lean, *more; // 2 a touch: of the impulses that bound friction; of what is still gained
   double *displaced;   // 3 a slot: of what joints displaced in mends
@@ -28,24 +29,29 @@ typedef struct S2Undo {
   double share; // of what was left that a piece took; 0: until a meeting, whose gap has the rest
   double *ground0, *ground1; // 3 a slot: what waits while q0 and q1 of ground are of a piece's time
   S2WorldGradient *scratch;
+  S2Status *failed; // S2_OK until something has no derivative
 } S2Undo;
 
+static inline bool s2_undo_good(const S2Undo *undo) {
+  return undo->failed->code == S2_OK;
+}
+
 // solve_vjp.c: the island's velocities, or q1, are those before; their adjoint is that before.
-S2Status s2_undo_solve(S2Undo *undo, int index);
-S2Status s2_undo_mend(S2Undo *undo, int index);
+void s2_undo_solve(S2Undo *undo, int index);
+void s2_undo_mend(S2Undo *undo, int index);
 
 void s2_undo_set_island(S2Undo *undo, const S2Note *note); // what assembly reads of it
 void s2_undo_forget_island(S2Undo *undo, const S2Note *note);
 
 // shake_vjp.c: of S2_ACT_SHAKE; of SPIN, SPIN_V2 and SPIN_DQ
-S2Status s2_undo_shake(S2Undo *undo, int index);
+void s2_undo_shake(S2Undo *undo, int index);
 void s2_undo_spin(S2Undo *undo, int index);
 
 // shake_vjp.c: of S2_ACT_SLOWER; returns the adjoint of the energy.
 double s2_undo_slower(S2Undo *undo, const S2Note *note);
 
 // event_vjp.c: of what belongs to a piece, and of S2_ACT_DRIFT.
-S2Status s2_undo_piece(S2Undo *undo, int index);
+void s2_undo_piece(S2Undo *undo, int index);
 void s2_undo_drift(S2Undo *undo, const S2Note *note);
 
 // trace_vjp.c: of a body's mass and free_v over h.
