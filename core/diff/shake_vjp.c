@@ -16,6 +16,7 @@ typedef struct Shake {
   S2Undo *undo;
   const S2Note *note;
   S2Assembly start, end; // at q0, at q1
+  S2Remade *solve;       // whose rows those of `start` are; NULL: of none
   int rows;
   double *p, *y, *dq_bar; // 3 a node; 1 a row; 3 a node
 } Shake;
@@ -26,6 +27,59 @@ static int equations(const S2Problem *problem) {
     count += 1;
   }
   return count;
+}
+
+// The equations at q0 are those of the island's first solve, if that is all it had: they are rigid
+// and not driven (as in dynamics/shake.c). Its number, or S2_NONE.
+static int find_solve(const Shake *shake, int index) {
+  const S2Notes *notes = shake->undo->notes;
+  const S2Island *island = &shake->note->island;
+  for (int i = index - 1; s2_note_at(notes, i)->act != S2_ACT_FREE; i--) {
+    const S2Note *note = s2_note_at(notes, i);
+    const S2Island *of = &note->island;
+    if (note->act == S2_ACT_SOLVE && note->kind == S2_MOTION && of->nodes == island->nodes &&
+        of->joints == island->joints && of->joint[0] == island->joint[0] &&
+        memcmp(of->node, island->node, sizeof(int32_t) * (size_t)of->nodes) == 0 &&
+        memcmp(of->joint, island->joint, sizeof(int32_t) * (size_t)of->joints) == 0) {
+      return i;
+    }
+  }
+  return S2_NONE;
+}
+
+static bool has_same_rows(const S2Assembly *motion, const S2Assembly *end, int rows) {
+  bool same = motion->parts == rows && motion->parts_given == 0;
+  for (int r = 0; r < rows && same; r++) {
+    const S2Row *row = &motion->problem.row[r];
+    same = row->lo == -INFINITY && row->hi == INFINITY && row->compliance == 0 &&
+           motion->part[r].joint == end->part[r].joint && motion->part[r].row == end->part[r].row;
+  }
+  return same;
+}
+
+// False: there is no such solve.
+static bool take_rows_of_solve(Shake *shake, int index) {
+  S2Undo *undo = shake->undo;
+  int of = find_solve(shake, index);
+  if (of == S2_NONE) {
+    return false;
+  }
+  const S2Note *note = s2_note_at(undo->notes, of);
+  if (undo->remade[of] == NULL) {
+    S2Remade *remade = S2_TAKE(undo->arena, S2Remade, 1);
+    s2_undo_set_island(undo, note);
+    remade->assembly = s2_assemble(&undo->step, &note->island, note->choices, note->kind);
+    remade->ja = S2_TAKE_ZEROED(undo->arena, double, 6 * remade->assembly.parts);
+    remade->jb = remade->ja + 3 * (size_t)remade->assembly.parts;
+    undo->remade[of] = remade;
+  }
+  S2Remade *remade = undo->remade[of];
+  if (!has_same_rows(&remade->assembly, &shake->end, shake->rows)) {
+    return false;
+  }
+  shake->solve = remade;
+  shake->start = remade->assembly;
+  return true;
 }
 
 // y: J0 M^-1 J1' y = J0 M^-1 dl/d(dq) + dl/dl. False: the rows repeat each other.
@@ -88,41 +142,48 @@ static void rows_vjp(Shake *shake) {
   const S2Note *note = shake->note;
   int most = 3 * (shake->rows + note->island.nodes) + shake->start.parts + shake->end.parts;
   double *none = S2_TAKE_ZEROED(undo->arena, double, most);
-  double *ja = S2_TAKE_ZEROED(undo->arena, double, 3 * shake->rows);
-  double *jb = S2_TAKE_ZEROED(undo->arena, double, 3 * shake->rows);
+  bool solved = shake->solve != NULL; // then the solve has the rows at q0
+  double *ja = solved ? shake->solve->ja : S2_TAKE_ZEROED(undo->arena, double, 3 * shake->rows);
+  double *jb = solved ? shake->solve->jb : S2_TAKE_ZEROED(undo->arena, double, 3 * shake->rows);
   for (int r = 0; r < shake->rows; r++) {
     const S2Row *row = &shake->start.problem.row[r];
     for (int c = 0; c < 3; c++) {
-      ja[3 * r + c] = row->a == S2_GROUND ? 0 : note->lambda[r] * shake->p[3 * row->a + c];
-      jb[3 * r + c] = row->b == S2_GROUND ? 0 : note->lambda[r] * shake->p[3 * row->b + c];
+      ja[3 * r + c] += row->a == S2_GROUND ? 0 : note->lambda[r] * shake->p[3 * row->a + c];
+      jb[3 * r + c] += row->b == S2_GROUND ? 0 : note->lambda[r] * shake->p[3 * row->b + c];
     }
     shake->y[r] = -shake->y[r];
   }
-  S2RowsAdjoint at_start = {none, none, ja, jb, none, none, none, none, none, none};
   S2RowsAdjoint at_end = {none, none, none, none, shake->y, none, none, none, none, none};
-  S2Assembly only[2] = {shake->start, shake->end}; // equations come first
-  only[0].parts = only[1].parts = shake->rows;
-  only[0].parts_given = only[1].parts_given = 0;
-  s2_joint_rows_vjp(&undo->step, &note->island, S2_POSITIONS, &only[1], &at_end, &undo->bar);
+  shake->start.parts = shake->end.parts = shake->rows; // equations come first
+  shake->start.parts_given = shake->end.parts_given = 0;
+  s2_joint_rows_vjp(&undo->step, &note->island, S2_POSITIONS, &shake->end, &at_end, &undo->bar);
+  if (solved) {
+    return;
+  }
+  S2RowsAdjoint at_start = {none, none, ja, jb, none, none, none, none, none, none};
   double *q1 = undo->step.q1, *q1_bar = undo->bar.q1;
   undo->step.q1 = undo->step.q0;
   undo->bar.q1 = undo->bar.q0;
-  s2_joint_rows_vjp(&undo->step, &note->island, S2_POSITIONS, &only[0], &at_start, &undo->bar);
+  s2_joint_rows_vjp(&undo->step, &note->island, S2_POSITIONS, &shake->start, &at_start, &undo->bar);
   undo->step.q1 = q1;
   undo->bar.q1 = q1_bar;
 }
 
 void s2_undo_shake(S2Undo *undo, int index) {
   const S2Note *note = s2_note_at(undo->notes, index);
-  S2ArenaMark mark = s2_arena_mark(undo->arena);
   int count = 3 * note->island.nodes;
   Shake shake = {.undo = undo, .note = note, .rows = note->rows};
   s2_undo_set_island(undo, note);
-  double *q1 = undo->step.q1;
   shake.end = s2_assemble(&undo->step, &note->island, NULL, S2_POSITIONS);
-  undo->step.q1 = undo->step.q0;
-  shake.start = s2_assemble(&undo->step, &note->island, NULL, S2_POSITIONS);
-  undo->step.q1 = q1;
+  bool solved = take_rows_of_solve(&shake, index); // which stay until the solve is undone
+  S2ArenaMark mark = s2_arena_mark(undo->arena);
+  s2_undo_set_island(undo, note);
+  if (!solved) {
+    double *q1 = undo->step.q1;
+    undo->step.q1 = undo->step.q0;
+    shake.start = s2_assemble(&undo->step, &note->island, NULL, S2_POSITIONS);
+    undo->step.q1 = q1;
+  }
   shake.y = S2_TAKE(undo->arena, double, note->rows);
   shake.p = S2_TAKE(undo->arena, double, count);
   shake.dq_bar = S2_TAKE(undo->arena, double, count);
@@ -132,10 +193,9 @@ void s2_undo_shake(S2Undo *undo, int index) {
   }
   if (equations(&shake.start.problem) != note->rows ||
       equations(&shake.end.problem) != note->rows) {
-    *undo->failed =
-        s2_error(S2_INVALID,
-                 "gradient: mends of %d equations were made again with %d (this is a bug)",
-                 note->rows, equations(&shake.end.problem));
+    *undo->failed = s2_error(
+        S2_INVALID, "gradient: mends of %d equations were made again with %d (this is a bug)",
+        note->rows, equations(&shake.end.problem));
   } else {
     shake.end.problem.rows = note->rows;
     if (solve(&shake)) {

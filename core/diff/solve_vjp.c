@@ -73,6 +73,20 @@ static S2McpGradient new_gradient(const S2Problem *problem, S2Arena *arena) {
   };
 }
 
+// What a mend had for the rows of this solve.
+static void add_remade(Solve *solve, const S2Remade *remade, bool any) {
+  const S2Problem *problem = &solve->assembly.problem;
+  if (!any) {
+    solve->data = new_gradient(problem, solve->undo->arena);
+    memset(solve->data.mass, 0,
+           sizeof(double) * (6 * (size_t)problem->nodes + 11 * (size_t)problem->rows));
+  }
+  for (int i = 0; i < 3 * solve->assembly.parts; i++) {
+    solve->data.ja[i] += remade->ja[i];
+    solve->data.jb[i] += remade->jb[i];
+  }
+}
+
 static bool all_zero(const double *x, int count) {
   for (int i = 0; i < count; i++) {
     if (x[i] != 0) {
@@ -465,11 +479,18 @@ void s2_undo_solve(S2Undo *undo, int index) {
     memcpy(now + at, note->before + 3 * i, 3 * sizeof(double));
     memset(bar + at, 0, 3 * sizeof(double));
   }
-  solve.assembly = s2_assemble(&undo->step, &note->island, note->choices, note->kind);
+  const S2Remade *remade = undo->remade[index];
+  solve.assembly = remade != NULL
+                       ? remade->assembly
+                       : s2_assemble(&undo->step, &note->island, note->choices, note->kind);
   if (same_rows(&solve)) {
     solve.dl_dlambda = S2_TAKE_ZEROED(undo->arena, double, note->rows);
     take_impulses(&solve);
-    if (differentiate(&solve)) {
+    bool any = differentiate(&solve);
+    if (remade != NULL) {
+      add_remade(&solve, remade, any);
+    }
+    if (any || remade != NULL) {
       bodies_vjp(&solve);
       contacts_vjp(&solve, put_solved);
       S2RowsAdjoint rows = {note->more,    note->lambda,    solve.data.ja,

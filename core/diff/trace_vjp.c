@@ -421,7 +421,8 @@ static void commit_vjp(S2Undo *undo, int index) {
     }
     g->dt += joint->reaction_time * elapsed / def->dt;
     joint->reaction_time = 0;
-    for (int c = 0; c < 3 && s2_joint_active(&undo->world, of); c++) { // else goals wait
+    for (int c = 0; c < 3 && of->type == S2_LOCK && s2_joint_active(&undo->world, of); c++) {
+      // else goals wait
       joint->rate[c] += elapsed * joint->goal[c];
       g->dt += elapsed / def->dt * of->rate[c] * joint->goal[c];
     }
@@ -618,6 +619,7 @@ static void begin(S2Undo *undo, const S2Notes *notes, S2WorldGradient *gradient,
   undo->start = v + 18 * count;
   undo->ground0 = v + 19 * count;
   undo->ground1 = v + 20 * count;
+  undo->remade = S2_TAKE_ZEROED(arena, S2Remade *, notes->at.count);
   undo->feed = of_joints + (2 * S2_JOINT_ROWS + 2) * joints;
   for (int i = 0; i < notes->slots; i++) {
     undo->step.node_of[i] = S2_GROUND;

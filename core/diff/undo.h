@@ -6,6 +6,13 @@
 #include "diff/step_adjoint.h"
 #include "diff/trace_notes.h"
 
+// The problem of a S2_ACT_SOLVE that a note after it had made again, and what that note has for the
+// adjoint of its rows.
+typedef struct S2Remade {
+  S2Assembly assembly;
+  double *ja, *jb; // 3 a row
+} S2Remade;
+
 typedef struct S2Undo {
   const S2Notes *notes;
   S2World world;     // a view of what was kept, for what reads one
@@ -15,11 +22,12 @@ typedef struct S2Undo {
   S2Arena *arena;
   // A note: which of its touches are those of a S2_ACT_LINEARISE before it; NULL: there is none.
   const bool *const *late;
-  S2PointBar *late_bar;    // 2 a touch: adjoint of such points
-  double *lean, *more; // 2 a touch: of the impulses that bound friction; of what is still gained
-  double *displaced;   // 3 a slot: of what joints displaced in mends
-  double *feed;        // a joint slot: part of a mend's impulse that it kept
-  double spin;         // of the angular momentum that S2_ACT_SPIN measured
+  S2PointBar *late_bar; // 2 a touch: adjoint of such points
+  double *lean, *more;  // 2 a touch: of the impulses that bound friction; of what is still gained
+  double *displaced;    // 3 a slot: of what joints displaced in mends
+  double *feed;         // a joint slot: part of a mend's impulse that it kept
+  S2Remade **remade;    // a note; NULL: there is none
+  double spin;          // of the angular momentum that S2_ACT_SPIN measured
   double *reflected, *start; // 3 a slot: of v2 after the passes of a blow, and at its start
   // Event stepping (event_vjp.c): of the length of a step, and of what is left of it at the end of
   // a piece; of the energy that its mends lifted

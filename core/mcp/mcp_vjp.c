@@ -828,6 +828,9 @@ unsigned s2_mcp_vjp(const S2Problem *problem, const double *v, const double *lam
                     const double *dl_dv, const double *dl_dlambda, const S2McpGradient *gradient,
                     S2Arena *arena) {
   unsigned small = 0;
+  if (s2_mcp_vjp_bilateral(problem, v, lambda, dl_dv, dl_dlambda, gradient, arena)) {
+    return 0;
+  }
   if (s2_mcp_vjp_small(problem, v, lambda, dl_dv, dl_dlambda, gradient, arena, &small)) {
     return small;
   }
