@@ -33,10 +33,10 @@ static int equations(const S2Problem *problem) {
 // and not driven (as in dynamics/shake.c). Its number, or S2_NONE.
 static int find_solve(const Shake *shake, int index) {
   const S2Notes *notes = shake->undo->notes;
-  const S2Island *island = &shake->note->island;
+  const S2Island *island = &shake->note->of->island;
   for (int i = index - 1; s2_note_at(notes, i)->act != S2_ACT_FREE; i--) {
     const S2Note *note = s2_note_at(notes, i);
-    const S2Island *of = &note->island;
+    const S2Island *of = &note->of->island;
     if (note->act == S2_ACT_SOLVE && note->kind == S2_MOTION && of->nodes == island->nodes &&
         of->joints == island->joints && of->joint[0] == island->joint[0] &&
         memcmp(of->node, island->node, sizeof(int32_t) * (size_t)of->nodes) == 0 &&
@@ -68,7 +68,7 @@ static bool take_rows_of_solve(Shake *shake, int index) {
   if (undo->remade[of] == NULL) {
     S2Remade *remade = S2_TAKE(undo->arena, S2Remade, 1);
     s2_undo_set_island(undo, note);
-    remade->assembly = s2_assemble(&undo->step, &note->island, note->choices, note->kind);
+    remade->assembly = s2_assemble(&undo->step, &note->of->island, undo->open.choices, note->kind);
     remade->ja = S2_TAKE_ZEROED(undo->arena, double, 6 * remade->assembly.parts);
     remade->jb = remade->ja + 3 * (size_t)remade->assembly.parts;
     undo->remade[of] = remade;
@@ -118,7 +118,7 @@ static bool solve(Shake *shake) {
 static void masses_vjp(Shake *shake) {
   const S2Row *row = shake->end.problem.row;
   const double *mass = shake->end.mass;
-  int count = 3 * shake->note->island.nodes;
+  int count = 3 * shake->note->of->island.nodes;
   memcpy(shake->p, shake->dq_bar, sizeof(double) * (size_t)count);
   for (int r = 0; r < shake->rows; r++) {
     for (int c = 0; c < 3; c++) {
@@ -131,7 +131,7 @@ static void masses_vjp(Shake *shake) {
     }
   }
   for (int i = 0; i < count; i++) {
-    S2BodyGradient *body = &shake->undo->gradient->body[shake->note->island.node[i / 3]];
+    S2BodyGradient *body = &shake->undo->gradient->body[shake->note->of->island.node[i / 3]];
     shake->p[i] /= mass[i];
     *(i % 3 == 0 ? &body->inertia : &body->mass) -= shake->p[i] * shake->note->more[i];
   }
@@ -140,7 +140,7 @@ static void masses_vjp(Shake *shake) {
 static void rows_vjp(Shake *shake) {
   S2Undo *undo = shake->undo;
   const S2Note *note = shake->note;
-  int most = 3 * (shake->rows + note->island.nodes) + shake->start.parts + shake->end.parts;
+  int most = 3 * (shake->rows + note->of->island.nodes) + shake->start.parts + shake->end.parts;
   double *none = S2_TAKE_ZEROED(undo->arena, double, most);
   bool solved = shake->solve != NULL; // then the solve has the rows at q0
   double *ja = solved ? shake->solve->ja : S2_TAKE_ZEROED(undo->arena, double, 3 * shake->rows);
@@ -148,15 +148,15 @@ static void rows_vjp(Shake *shake) {
   for (int r = 0; r < shake->rows; r++) {
     const S2Row *row = &shake->start.problem.row[r];
     for (int c = 0; c < 3; c++) {
-      ja[3 * r + c] += row->a == S2_GROUND ? 0 : note->lambda[r] * shake->p[3 * row->a + c];
-      jb[3 * r + c] += row->b == S2_GROUND ? 0 : note->lambda[r] * shake->p[3 * row->b + c];
+      ja[3 * r + c] += row->a == S2_GROUND ? 0 : note->of->lambda[r] * shake->p[3 * row->a + c];
+      jb[3 * r + c] += row->b == S2_GROUND ? 0 : note->of->lambda[r] * shake->p[3 * row->b + c];
     }
     shake->y[r] = -shake->y[r];
   }
   S2RowsAdjoint at_end = {none, none, none, none, shake->y, none, none, none, none, none};
   shake->start.parts = shake->end.parts = shake->rows; // equations come first
   shake->start.parts_given = shake->end.parts_given = 0;
-  s2_joint_rows_vjp(&undo->step, &note->island, S2_POSITIONS, &shake->end, &at_end, &undo->bar);
+  s2_joint_rows_vjp(&undo->step, &note->of->island, S2_POSITIONS, &shake->end, &at_end, &undo->bar);
   if (solved) {
     return;
   }
@@ -164,31 +164,32 @@ static void rows_vjp(Shake *shake) {
   double *q1 = undo->step.q1, *q1_bar = undo->bar.q1;
   undo->step.q1 = undo->step.q0;
   undo->bar.q1 = undo->bar.q0;
-  s2_joint_rows_vjp(&undo->step, &note->island, S2_POSITIONS, &shake->start, &at_start, &undo->bar);
+  s2_joint_rows_vjp(&undo->step, &note->of->island, S2_POSITIONS, &shake->start, &at_start,
+                    &undo->bar);
   undo->step.q1 = q1;
   undo->bar.q1 = q1_bar;
 }
 
 void s2_undo_shake(S2Undo *undo, int index) {
   const S2Note *note = s2_note_at(undo->notes, index);
-  int count = 3 * note->island.nodes;
+  int count = 3 * note->of->island.nodes;
   Shake shake = {.undo = undo, .note = note, .rows = note->rows};
   s2_undo_set_island(undo, note);
-  shake.end = s2_assemble(&undo->step, &note->island, NULL, S2_POSITIONS);
+  shake.end = s2_assemble(&undo->step, &note->of->island, NULL, S2_POSITIONS);
   bool solved = take_rows_of_solve(&shake, index); // which stay until the solve is undone
   S2ArenaMark mark = s2_arena_mark(undo->arena);
   s2_undo_set_island(undo, note);
   if (!solved) {
     double *q1 = undo->step.q1;
     undo->step.q1 = undo->step.q0;
-    shake.start = s2_assemble(&undo->step, &note->island, NULL, S2_POSITIONS);
+    shake.start = s2_assemble(&undo->step, &note->of->island, NULL, S2_POSITIONS);
     undo->step.q1 = q1;
   }
   shake.y = S2_TAKE(undo->arena, double, note->rows);
   shake.p = S2_TAKE(undo->arena, double, count);
   shake.dq_bar = S2_TAKE(undo->arena, double, count);
   for (int i = 0; i < count; i++) {
-    int at = 3 * note->island.node[i / 3] + i % 3;
+    int at = 3 * note->of->island.node[i / 3] + i % 3;
     shake.dq_bar[i] = undo->bar.q1[at] + undo->displaced[at];
   }
   if (equations(&shake.start.problem) != note->rows ||
@@ -206,7 +207,7 @@ void s2_undo_shake(S2Undo *undo, int index) {
     }
   }
   for (int i = 0; i < count; i++) {
-    undo->step.q1[3 * note->island.node[i / 3] + i % 3] = note->before[i];
+    undo->step.q1[3 * note->of->island.node[i / 3] + i % 3] = note->before[i];
   }
   s2_undo_forget_island(undo, note);
   s2_arena_rewind(undo->arena, mark);
@@ -220,20 +221,20 @@ typedef struct Whole { // as in spin.c
 } Whole;
 
 static Whole whole_of(const S2Undo *undo, const S2Note *note, const double *v) {
-  int nodes = note->island.nodes;
+  int nodes = note->of->island.nodes;
   Whole whole = {.arm = S2_TAKE(undo->arena, S2Vec2, nodes),
                  .arm_bar = S2_TAKE_ZEROED(undo->arena, S2Vec2, nodes)};
-  const double *first = undo->step.q1 + 3 * note->island.node[0];
+  const double *first = undo->step.q1 + 3 * note->of->island.node[0];
   S2Vec2 centre = {0, 0};
   for (int i = 0; i < nodes; i++) {
-    const double *q = undo->step.q1 + 3 * note->island.node[i];
-    double m = undo->world.bodies.at[note->island.node[i]].mass;
+    const double *q = undo->step.q1 + 3 * note->of->island.node[i];
+    double m = undo->world.bodies.at[note->of->island.node[i]].mass;
     whole.arm[i] = s2_vec2(q[1] - first[1], q[2] - first[2]);
     whole.mass += m;
     centre = s2_add_scaled(centre, m, whole.arm[i]);
   }
   for (int i = 0; i < nodes; i++) {
-    const S2Body *body = &undo->world.bodies.at[note->island.node[i]];
+    const S2Body *body = &undo->world.bodies.at[note->of->island.node[i]];
     whole.arm[i] = s2_add_scaled(whole.arm[i], -1 / whole.mass, centre);
     whole.inertia += body->inertia + body->mass * s2_length2(whole.arm[i]);
     whole.spin += body->inertia * v[3 * i] +
@@ -247,8 +248,8 @@ static Whole whole_of(const S2Undo *undo, const S2Note *note, const double *v) {
 static void whole_vjp(S2Undo *undo, const S2Note *note, const Whole *whole, const double *v,
                       double spin_bar, double inertia_bar, double *v_bar) {
   S2Vec2 centre_bar = {0, 0};
-  for (int i = 0; i < note->island.nodes; i++) {
-    int32_t slot = note->island.node[i];
+  for (int i = 0; i < note->of->island.nodes; i++) {
+    int32_t slot = note->of->island.node[i];
     const S2Body *body = &undo->world.bodies.at[slot];
     S2BodyGradient *g = &undo->gradient->body[slot];
     S2Vec2 arm = whole->arm[i], moves = s2_vec2(v[3 * i + 1], v[3 * i + 2]);
@@ -262,8 +263,8 @@ static void whole_vjp(S2Undo *undo, const S2Note *note, const Whole *whole, cons
     *bar = s2_add_scaled(*bar, 2 * inertia_bar * body->mass, arm);
     centre_bar = s2_sub(centre_bar, *bar);
   }
-  for (int i = 0; i < note->island.nodes; i++) {
-    int32_t slot = note->island.node[i];
+  for (int i = 0; i < note->of->island.nodes; i++) {
+    int32_t slot = note->of->island.node[i];
     double part = undo->world.bodies.at[slot].mass / whole->mass;
     S2Vec2 bar = s2_add_scaled(whole->arm_bar[i], part, centre_bar);
     undo->bar.q1[3 * slot + 1] += bar.x;
@@ -277,8 +278,8 @@ static double set_spin_vjp(S2Undo *undo, const S2Note *note, double spin, double
   S2ArenaMark mark = s2_arena_mark(undo->arena);
   Whole whole = whole_of(undo, note, note->before);
   double turn = (spin - whole.spin) / whole.inertia, turn_bar = 0;
-  for (int i = 0; i < note->island.nodes; i++) {
-    const double *bar = v_bar + 3 * note->island.node[i];
+  for (int i = 0; i < note->of->island.nodes; i++) {
+    const double *bar = v_bar + 3 * note->of->island.node[i];
     S2Vec2 arm = whole.arm[i];
     turn_bar += bar[0] - arm.y * bar[1] + arm.x * bar[2];
     whole.arm_bar[i] = s2_vec2(turn * bar[2], -turn * bar[1]);
@@ -291,23 +292,24 @@ static double set_spin_vjp(S2Undo *undo, const S2Note *note, double spin, double
 
 void s2_undo_spin(S2Undo *undo, int index) {
   const S2Note *note = s2_note_at(undo->notes, index);
-  int nodes = note->island.nodes;
+  int nodes = note->of->island.nodes;
   if (note->act == S2_ACT_SPIN_DQ) {
     (void)set_spin_vjp(undo, note, 0, undo->displaced);
     return;
   }
   if (note->act == S2_ACT_SPIN_V2) {
     for (int i = 0; i < nodes; i++) {
-      memcpy(undo->step.v2 + 3 * note->island.node[i], note->before + 3 * i, 3 * sizeof(double));
+      memcpy(undo->step.v2 + 3 * note->of->island.node[i], note->before + 3 * i,
+             3 * sizeof(double));
     }
-    undo->spin += set_spin_vjp(undo, note, note->spin, undo->bar.v2);
+    undo->spin += set_spin_vjp(undo, note, note->of->spin, undo->bar.v2);
     undo->gradient->flags |= note->part < 1 ? S2_GRADIENT_PARTIAL : 0;
     return;
   }
   S2ArenaMark mark = s2_arena_mark(undo->arena);
   double *v = S2_TAKE(undo->arena, double, 3 * nodes);
   for (int i = 0; i < nodes; i++) {
-    memcpy(v + 3 * i, undo->step.v2 + 3 * note->island.node[i], 3 * sizeof(double));
+    memcpy(v + 3 * i, undo->step.v2 + 3 * note->of->island.node[i], 3 * sizeof(double));
   }
   Whole whole = whole_of(undo, note, v);
   whole_vjp(undo, note, &whole, v, undo->spin, 0, undo->bar.v2);
@@ -324,15 +326,15 @@ typedef struct Parts { // of the motion v of an island: of the whole, and beside
 
 static Parts parts_of(const S2Undo *undo, const S2Note *note, const Whole *whole, const double *v) {
   Parts parts = {.turn = whole->spin / whole->inertia};
-  for (int i = 0; i < note->island.nodes; i++) {
-    const S2Body *body = &undo->world.bodies.at[note->island.node[i]];
+  for (int i = 0; i < note->of->island.nodes; i++) {
+    const S2Body *body = &undo->world.bodies.at[note->of->island.node[i]];
     S2Vec2 moves = s2_vec2(v[3 * i + 1], v[3 * i + 2]);
     parts.kinetic += (body->inertia * v[3 * i] * v[3 * i] + body->mass * s2_length2(moves)) / 2;
     parts.drift = s2_add_scaled(parts.drift, body->mass / whole->mass, moves);
   }
   parts.drifting = whole->mass * s2_length2(parts.drift) / 2;
   parts.turning = whole->spin * parts.turn / 2;
-  bool alone = note->island.nodes == 1; // then it is rounding
+  bool alone = note->of->island.nodes == 1; // then it is rounding
   parts.rest = alone ? 0 : fmax(0, parts.kinetic - parts.drifting - parts.turning);
   return parts;
 }
@@ -357,8 +359,8 @@ double s2_undo_slower(S2Undo *undo, const S2Note *note) {
          turn = from_rest   ? 1 - s
                 : from_turn ? s
                             : 0;
-  for (int i = 0; i < note->island.nodes; i++) {
-    int32_t slot = note->island.node[i];
+  for (int i = 0; i < note->of->island.nodes; i++) {
+    int32_t slot = note->of->island.node[i];
     double *of = bar + 3 * slot;
     S2Vec2 arm = whole.arm[i], moves = s2_vec2(of[1], of[2]);
     double by_turn = of[0] + s2_dot(s2_left(arm), moves), by_drift = s2_dot(moves, at.drift);
@@ -380,7 +382,7 @@ double s2_undo_slower(S2Undo *undo, const S2Note *note) {
     to.rest = slope * energy / (at.rest * at.rest);
   } else if (from_turn) {
     energy_bar = -slope / at.turning;
-    to.rest = note->island.nodes == 1 ? 0 : slope / at.turning;
+    to.rest = note->of->island.nodes == 1 ? 0 : slope / at.turning;
     to.turning = slope * (energy - at.rest) / (at.turning * at.turning);
   } else if (s > 0) {
     energy_bar = -slope / at.drifting;
@@ -393,8 +395,8 @@ double s2_undo_slower(S2Undo *undo, const S2Note *note) {
   to.turn += to.turning * whole.spin; // turning = inertia turn^2 / 2
   inertia_bar += to.turning * at.turn * at.turn / 2 - to.turn * at.turn / whole.inertia;
   to.drift = s2_add_scaled(to.drift, to.drifting * whole.mass, at.drift);
-  for (int i = 0; i < note->island.nodes; i++) {
-    int32_t slot = note->island.node[i];
+  for (int i = 0; i < note->of->island.nodes; i++) {
+    int32_t slot = note->of->island.node[i];
     const S2Body *body = &undo->world.bodies.at[slot];
     S2BodyGradient *g = &undo->gradient->body[slot];
     S2Vec2 moves = s2_vec2(v[3 * i + 1], v[3 * i + 2]);

@@ -4,6 +4,7 @@
 #include "diff/undo.h"
 #include "mcp/mcp_vjp.h"
 
+#include <assert.h>
 #include <string.h>
 
 typedef struct Solve {
@@ -19,42 +20,75 @@ typedef struct Solve {
 
 void s2_undo_point(S2Undo *undo, int index, int touch, int k, const S2PointBar *bar) {
   const S2Note *note = s2_note_at(undo->notes, index);
-  const S2Touch *touches = note->solved != NULL ? note->solved : note->touches;
+  assert(undo->open.note == note);
   if (undo->late != NULL && undo->late[index] != NULL && undo->late[index][touch]) {
-    S2PointBar *to = &undo->late_bar[2 * note->touch_index[touch] + k];
+    S2PointBar *to = &undo->late_bar[2 * note->of->touch_index[touch] + k];
     to->normal = s2_add(to->normal, bar->normal);
     to->point = s2_add(to->point, bar->point);
     to->arm_b = s2_add(to->arm_b, bar->arm_b);
     to->gap += bar->gap;
   } else {
-    s2_touch_point_vjp(&undo->world, &touches[touch], k, undo->step.q0, bar, undo->bar.q0,
+    s2_touch_point_vjp(&undo->world, &undo->open.solved[touch], k, undo->step.q0, bar, undo->bar.q0,
                        undo->gradient);
+  }
+}
+
+static S2Touch *taken_out(const S2Undo *undo, const void *const *kept, int count) {
+  S2Touch *touches = S2_TAKE(undo->arena, S2Touch, count);
+  for (int i = 0; i < count; i++) {
+    s2_note_touch(&undo->world.kept.def, kept[i], &touches[i]);
+  }
+  return touches;
+}
+
+void s2_undo_open(S2Undo *undo, const S2Note *note) {
+  const S2NoteIsland *of = note->of;
+  int count = of->island.touches;
+  S2Opened *open = &undo->open;
+  open->note = note;
+  open->touches = taken_out(undo, of->touch, count);
+  open->solved = of->solved == NULL ? open->touches : taken_out(undo, of->solved, count);
+  open->choices = S2_TAKE(undo->arena, S2Choice, 2 * count);
+  s2_note_choices(of, open->choices);
+}
+
+// What the joints of a solve brought along.
+static void set_joints(S2Undo *undo, const S2Note *note) {
+  S2Step *step = &undo->step;
+  const S2NoteIsland *of = note->of;
+  for (int i = 0; i < of->island.joints; i++) {
+    int32_t slot = of->island.joint[i];
+    const double *impulse = of->impulse != NULL ? of->impulse + S2_JOINT_ROWS * i
+                                                : undo->part->before + S2_JOINT_ROWS * slot;
+    memcpy(step->joint_impulse + S2_JOINT_ROWS * slot, impulse, sizeof(double) * S2_JOINT_ROWS);
+    step->stiff[slot] = of->stiff != NULL && of->stiff[i];
+    for (int k = 0; k < 2; k++) {
+      step->pushed[2 * slot + k] = of->pushed == NULL ? 0 : of->pushed[2 * i + k];
+    }
   }
 }
 
 void s2_undo_set_island(S2Undo *undo, const S2Note *note) {
   S2Step *step = &undo->step;
+  if (undo->open.note != note) {
+    s2_undo_open(undo, note);
+  }
   step->h = note->h;
   step->t = note->t;
   step->holds = note->holds;
-  step->touches = note->touches;
-  step->touch_count = note->island.touches;
-  for (int i = 0; i < note->island.nodes; i++) {
-    step->node_of[note->island.node[i]] = i;
+  step->touches = undo->open.touches;
+  step->touch_count = note->of->island.touches;
+  for (int i = 0; i < note->of->island.nodes; i++) {
+    step->node_of[note->of->island.node[i]] = i;
   }
-  for (int i = 0; i < note->island.joints && note->impulse != NULL; i++) {
-    int32_t slot = note->island.joint[i];
-    memcpy(step->joint_impulse + S2_JOINT_ROWS * slot, note->impulse + S2_JOINT_ROWS * i,
-           sizeof(double) * S2_JOINT_ROWS);
-    memcpy(step->pushed + 2 * slot, note->pushed + 2 * i, 2 * sizeof(double));
-    step->stiff[slot] = note->stiff[i];
-  }
+  set_joints(undo, note);
 }
 
 void s2_undo_forget_island(S2Undo *undo, const S2Note *note) {
-  for (int i = 0; i < note->island.nodes; i++) {
-    undo->step.node_of[note->island.node[i]] = S2_GROUND;
+  for (int i = 0; i < note->of->island.nodes; i++) {
+    undo->step.node_of[note->of->island.node[i]] = S2_GROUND;
   }
+  undo->open.note = NULL; // it may be in memory that is given back now
 }
 
 static S2McpGradient new_gradient(const S2Problem *problem, S2Arena *arena) {
@@ -142,7 +176,7 @@ static bool differentiate(Solve *solve) {
   unsigned *flags = &solve->undo->gradient->flags; // S2VjpFlag and S2GradientFlag: the same bits
   bool smooth = def->gradient == S2_GRADIENT_SMOOTH && note->kind != S2_POSITIONS;
   if (!smooth || !differentiate_smoothly(solve, def->smoothing, flags)) {
-    *flags |= s2_mcp_vjp(problem, note->more, note->lambda, solve->dl_dv, solve->dl_dlambda,
+    *flags |= s2_mcp_vjp(problem, note->more, note->of->lambda, solve->dl_dv, solve->dl_dlambda,
                          &solve->data, solve->undo->arena);
   }
   return true;
@@ -172,8 +206,8 @@ static void bodies_vjp(const Solve *solve) {
   S2Kind kind = solve->note->kind;
   bool forces = s2_kind_takes_time(kind);
   bool from_v2 = kind != S2_MOTION && kind != S2_REBOUND && kind != S2_POSITIONS;
-  for (int i = 0; i < solve->note->island.nodes; i++) {
-    int32_t slot = solve->note->island.node[i];
+  for (int i = 0; i < solve->note->of->island.nodes; i++) {
+    int32_t slot = solve->note->of->island.node[i];
     const S2Body *body = &undo->world.bodies.at[slot];
     for (int c = 0; c < 3; c++) {
       int at = 3 * slot + c;
@@ -184,7 +218,7 @@ static void bodies_vjp(const Solve *solve) {
         bar->mass[at] += mass + rhs * step->free_v[at];
         bar->free_v[at] += rhs * step->mass[at];
       } else {
-        *weight += mass * (c == 0 && kind == S2_POSITIONS ? solve->note->stiffness : 1);
+        *weight += mass * (c == 0 && kind == S2_POSITIONS ? solve->note->of->stiffness : 1);
       }
       if (from_v2) {
         *weight += rhs * step->v2[at];
@@ -270,16 +304,16 @@ static void target_vjp(const Solve *solve, int i, int k, double bar, S2PointBar 
                        S2TouchBar *pair) {
   S2Undo *undo = solve->undo;
   const S2Touch *touch = &solve->touches[i];
-  const S2Choice *choice = &solve->note->choices[2 * i + k];
+  const S2Choice *choice = &solve->undo->open.choices[2 * i + k];
   double gap = touch->points[k].at.gap, h = undo->step.h;
-  int at = 2 * solve->note->touch_index[i] + k;
+  int at = 2 * solve->note->of->touch_index[i] + k;
   switch (choice->target) {
   case S2_TARGET_FIXED:
     break;
   case S2_TARGET_GAP: {
     bool baumgarte = undo->world.kept.def.stabilization == S2_BAUMGARTE;
     // What rests has a gap of either sign by rounding: it counts as open.
-    double slop = S2_PROJECTION_TRIGGER * solve->note->island.length;
+    double slop = S2_PROJECTION_TRIGGER * solve->note->of->island.length;
     double part = gap >= -slop ? 1 : baumgarte ? S2_BAUMGARTE_FACTOR : 0;
     point->gap += bar * part / h;
     undo->bar.h -= bar * part * gap / (h * h);
@@ -348,7 +382,7 @@ static void tangent_vjp(const Solve *solve, int i, int k, int r, S2PointBar *poi
   pair->surface_speed -= solve->data.bias[r];
   if (solve->note->kind == S2_RUB) { // within -+ friction * bias
     double bound = solve->data.hi[r] - solve->data.lo[r];
-    pair->friction += bound * solve->note->choices[2 * i + k].bias;
+    pair->friction += bound * solve->undo->open.choices[2 * i + k].bias;
     target_vjp(solve, i, k, bound * touch->friction, point, pair);
   } else {
     pair->friction += solve->data.mu[r];
@@ -379,9 +413,9 @@ typedef void PutPoint(Solve *solve, int i, int k, const S2PointBar *point);
 
 static void contacts_vjp(Solve *solve, PutPoint *put) {
   const S2Note *note = solve->note;
-  int r = solve->assembly.parts, drag = 0, count = note->island.touches;
+  int r = solve->assembly.parts, drag = 0, count = note->of->island.touches;
   bool holds = note->kind == S2_POSITIONS && note->holds; // as in assembly: equations come first
-  solve->blend = s2_contact_blend(&solve->undo->step, &note->island, note->kind);
+  solve->blend = s2_contact_blend(&solve->undo->step, &note->of->island, note->kind);
   for (int at = holds ? 0 : count; at < 2 * count; at++) {
     int i = at % count;
     const S2Touch *touch = &solve->touches[i];
@@ -389,7 +423,8 @@ static void contacts_vjp(Solve *solve, PutPoint *put) {
     bool any = false;
     for (int k = 0; k < touch->count; k++) {
       bool later = holds && s2_point_held(&solve->undo->step, &touch->points[k]) != (at < count);
-      if (!note->choices[2 * i + k].use || !s2_kind_presses(note->kind, touch) || later) {
+      if (!solve->undo->open.choices[2 * i + k].use || !s2_kind_presses(note->kind, touch) ||
+          later) {
         continue;
       }
       S2PointBar point = {0};
@@ -440,16 +475,16 @@ static void take_impulses(Solve *solve) {
       solve->dl_dlambda[r] += bar;
     }
   }
-  for (int i = 0; i < note->island.joints && motion; i++) { // replaced by this solve
-    memset(undo->bar.joint_impulse + S2_JOINT_ROWS * note->island.joint[i], 0,
+  for (int i = 0; i < note->of->island.joints && motion; i++) { // replaced by this solve
+    memset(undo->bar.joint_impulse + S2_JOINT_ROWS * note->of->island.joint[i], 0,
            sizeof(double) * S2_JOINT_ROWS);
   }
   int r = assembly->parts;
-  for (int i = 0; i < note->island.touches && note->kind != S2_RUB; i++) {
-    const S2Touch *touch = &note->touches[i];
+  for (int i = 0; i < note->of->island.touches && note->kind != S2_RUB; i++) {
+    const S2Touch *touch = &undo->open.touches[i];
     for (int k = 0; k < touch->count; k++) {
-      if (note->choices[2 * i + k].use && s2_kind_presses(note->kind, touch)) {
-        int at = 2 * note->touch_index[i] + k;
+      if (undo->open.choices[2 * i + k].use && s2_kind_presses(note->kind, touch)) {
+        int at = 2 * note->of->touch_index[i] + k;
         bool rough = s2_kind_is_rough(note->kind, touch);
         if (note->kind == S2_REFLECT) {
           solve->dl_dlambda[r] += undo->lean[at];
@@ -468,21 +503,23 @@ static void take_impulses(Solve *solve) {
 void s2_undo_solve(S2Undo *undo, int index) {
   const S2Note *note = s2_note_at(undo->notes, index);
   S2ArenaMark mark = s2_arena_mark(undo->arena);
-  Solve solve = {.undo = undo, .index = index, .note = note, .touches = note->touches};
+  Solve solve = {.undo = undo, .index = index, .note = note};
   double *now = note->into_v1 ? undo->step.v1 : undo->step.v2;
   double *bar = note->into_v1 ? undo->bar.v1 : undo->bar.v2;
   s2_undo_set_island(undo, note);
-  solve.dl_dv = S2_TAKE(undo->arena, double, 3 * note->island.nodes);
-  for (int i = 0; i < note->island.nodes; i++) {
-    int32_t at = 3 * note->island.node[i];
+  solve.touches = undo->open.solved;
+  solve.dl_dv = S2_TAKE(undo->arena, double, 3 * note->of->island.nodes);
+  for (int i = 0; i < note->of->island.nodes; i++) {
+    int32_t at = 3 * note->of->island.node[i];
     memcpy(solve.dl_dv + 3 * i, bar + at, 3 * sizeof(double));
-    memcpy(now + at, note->before + 3 * i, 3 * sizeof(double));
+    memcpy(now + at, note->before != NULL ? note->before + 3 * i : undo->step.free_v + at,
+           3 * sizeof(double));
     memset(bar + at, 0, 3 * sizeof(double));
   }
   const S2Remade *remade = undo->remade[index];
-  solve.assembly = remade != NULL
-                       ? remade->assembly
-                       : s2_assemble(&undo->step, &note->island, note->choices, note->kind);
+  solve.assembly =
+      remade != NULL ? remade->assembly
+                     : s2_assemble(&undo->step, &note->of->island, undo->open.choices, note->kind);
   if (same_rows(&solve)) {
     solve.dl_dlambda = S2_TAKE_ZEROED(undo->arena, double, note->rows);
     take_impulses(&solve);
@@ -493,12 +530,12 @@ void s2_undo_solve(S2Undo *undo, int index) {
     if (any || remade != NULL) {
       bodies_vjp(&solve);
       contacts_vjp(&solve, put_solved);
-      S2RowsAdjoint rows = {note->more,    note->lambda,    solve.data.ja,
-                            solve.data.jb, solve.data.bias, solve.data.compliance,
-                            solve.data.lo, solve.data.hi,   solve.data.rhs,
+      S2RowsAdjoint rows = {note->more,    note->of->lambda, solve.data.ja,
+                            solve.data.jb, solve.data.bias,  solve.data.compliance,
+                            solve.data.lo, solve.data.hi,    solve.data.rhs,
                             solve.given};
-      if (note->island.joints > 0) {
-        s2_joint_rows_vjp(&undo->step, &note->island, note->kind, &solve.assembly, &rows,
+      if (note->of->island.joints > 0) {
+        s2_joint_rows_vjp(&undo->step, &note->of->island, note->kind, &solve.assembly, &rows,
                           &undo->bar);
       }
     }
@@ -516,7 +553,7 @@ static bool is_equation(const S2Problem *problem, int row) {
 // In a mend the geometry of contacts is that of q1, ...
 static void put_mended(Solve *solve, int i, int k, const S2PointBar *point) {
   S2Undo *undo = solve->undo;
-  s2_touch_point_vjp(&undo->world, &solve->note->touches[i], k, undo->step.q1, point, undo->bar.q1,
+  s2_touch_point_vjp(&undo->world, &undo->open.touches[i], k, undo->step.q1, point, undo->bar.q1,
                      undo->gradient);
 }
 
@@ -526,8 +563,8 @@ static void take_displacement(Solve *solve) {
   S2Undo *undo = solve->undo;
   double part_bar = 0;
   int most = 0;
-  for (int i = 0; i < note->island.nodes; i++) {
-    int32_t at = 3 * note->island.node[i];
+  for (int i = 0; i < note->of->island.nodes; i++) {
+    int32_t at = 3 * note->of->island.node[i];
     for (int c = 0; c < 3; c++) {
       solve->dl_dv[3 * i + c] = note->part * undo->bar.q1[at + c];
       part_bar += note->more[3 * i + c] * undo->bar.q1[at + c];
@@ -543,7 +580,7 @@ static void take_displacement(Solve *solve) {
 
 // Modes are told relative to what was to be removed.
 static void scale_mend(S2Problem *problem, const S2Note *note) {
-  problem->velocity_scale = S2_PROJECTION_TRIGGER * note->island.length;
+  problem->velocity_scale = S2_PROJECTION_TRIGGER * note->of->island.length;
   for (int r = 0; r < problem->rows; r++) {
     problem->velocity_scale = fmax(problem->velocity_scale, fabs(problem->row[r].bias));
   }
@@ -561,7 +598,7 @@ static void copy_rows(S2Problem *problem, S2Arena *arena) {
 static S2Assembly assemble_start(S2Undo *undo, const S2Note *note) {
   double *q1 = undo->step.q1;
   undo->step.q1 = undo->step.q0;
-  S2Assembly start = s2_assemble(&undo->step, &note->island, note->choices, S2_POSITIONS);
+  S2Assembly start = s2_assemble(&undo->step, &note->of->island, undo->open.choices, S2_POSITIONS);
   undo->step.q1 = q1;
   return start;
 }
@@ -586,13 +623,13 @@ static void feed_vjp(Solve *solve, int equations, double *ja, double *jb) {
   for (int r = 0; r < equations; r++) {
     const S2Row *row = &solve->assembly.problem.row[r];
     const S2JointPart *part = &solve->assembly.part[r];
-    double lambda = note->lambda[r], sum = 0;
+    double lambda = note->of->lambda[r], sum = 0;
     for (int side = 0; side < 2; side++) {
       int node = side == 0 ? row->a : row->b;
       const double *j = side == 0 ? row->ja : row->jb;
       double *j_bar = side == 0 ? ja : jb;
       for (int c = 0; c < 3 && node != S2_GROUND; c++) {
-        int32_t slot = note->island.node[node];
+        int32_t slot = note->of->island.node[node];
         double mass = solve->assembly.problem.mass[3 * node + c];
         double over = note->part * undo->displaced[3 * slot + c] / mass;
         sum += j[c] * over;
@@ -614,25 +651,28 @@ static void mended_joints(Solve *solve, const S2Assembly *start, int equations) 
   const S2Note *note = solve->note;
   S2McpGradient *data = &solve->data;
   double h = undo->bar.h, elapsed = undo->bar.elapsed;
-  double *none = S2_TAKE_ZEROED(undo->arena, double, 3 * (note->rows + note->island.nodes));
-  S2RowsAdjoint rows = {note->more, note->lambda, data->ja, data->jb, data->bias,
-                        none,       none,         none,     none,     solve->given};
+  double *none = S2_TAKE_ZEROED(undo->arena, double, 3 * (note->rows + note->of->island.nodes));
+  S2RowsAdjoint rows = {
+      note->more, note->of->lambda, data->ja, data->jb, data->bias, none, none, none,
+      none,       solve->given};
   if (start != NULL) {
-    S2RowsAdjoint at_start = {note->more, note->lambda, data->ja, data->jb, none,
-                              none,       none,         none,     none,     solve->given};
+    S2RowsAdjoint at_start = {
+        note->more, note->of->lambda, data->ja, data->jb, none, none, none, none,
+        none,       solve->given};
     double *q1 = undo->step.q1, *q1_bar = undo->bar.q1;
     S2Assembly only = *start; // equations come first
     only.parts = equations;
     only.parts_given = 0;
     undo->step.q1 = undo->step.q0;
     undo->bar.q1 = undo->bar.q0;
-    s2_joint_rows_vjp(&undo->step, &note->island, S2_POSITIONS, &only, &at_start, &undo->bar);
+    s2_joint_rows_vjp(&undo->step, &note->of->island, S2_POSITIONS, &only, &at_start, &undo->bar);
     undo->step.q1 = q1;
     undo->bar.q1 = q1_bar;
     memset(data->ja, 0, sizeof(double) * 3 * (size_t)equations);
     memset(data->jb, 0, sizeof(double) * 3 * (size_t)equations);
   }
-  s2_joint_rows_vjp(&undo->step, &note->island, S2_POSITIONS, &solve->assembly, &rows, &undo->bar);
+  s2_joint_rows_vjp(&undo->step, &note->of->island, S2_POSITIONS, &solve->assembly, &rows,
+                    &undo->bar);
   if (note->h == 0) { // before the step: goals are where they are
     undo->bar.h = h;
     undo->bar.elapsed = elapsed;
@@ -645,7 +685,7 @@ static void mended_joints(Solve *solve, const S2Assembly *start, int equations) 
 // left it.
 static void put_solved_row(Solve *solve, int i, int k, const S2PointBar *bar) {
   S2Undo *undo = solve->undo;
-  const S2Touch *now = &solve->note->touches[i], *then = &solve->touches[i];
+  const S2Touch *now = &undo->open.touches[i], *then = &solve->touches[i];
   S2PointBar point = *bar, gap = {.gap = bar->gap};
   for (int j = 0; j < now->count; j++) {
     if (now->points[j].at.id == then->points[k].at.id) {
@@ -695,7 +735,7 @@ static void solved_joints(Solve *solve, const S2Assembly *end) {
   S2McpGradient *data = &solve->data;
   const S2Note *note = solve->note;
   int rows = solve->assembly.parts > end->parts ? solve->assembly.parts : end->parts;
-  double *none = S2_TAKE_ZEROED(undo->arena, double, 3 * (rows + note->island.nodes));
+  double *none = S2_TAKE_ZEROED(undo->arena, double, 3 * (rows + note->of->island.nodes));
   double *errors = S2_TAKE_ZEROED(undo->arena, double, rows);
   double *given = S2_TAKE_ZEROED(undo->arena, double, end->parts + end->parts_given);
   for (int r = 0; r < solve->assembly.parts; r++) {
@@ -706,30 +746,32 @@ static void solved_joints(Solve *solve, const S2Assembly *end) {
     }
   }
   double *q1 = undo->step.q1, *q1_bar = undo->bar.q1;
-  S2RowsAdjoint at_start = {note->more, note->lambda, data->ja, data->jb, data->bias,
-                            none,       none,         none,     none,     solve->given};
+  S2RowsAdjoint at_start = {
+      note->more, note->of->lambda, data->ja, data->jb, data->bias, none, none, none,
+      none,       solve->given};
   S2RowsAdjoint at_end = {none, none, none, none, errors, none, none, none, none, given};
   undo->step.q1 = undo->step.q0;
   undo->bar.q1 = undo->bar.q0;
-  s2_joint_rows_vjp(&undo->step, &note->island, S2_POSITIONS, &solve->assembly, &at_start,
+  s2_joint_rows_vjp(&undo->step, &note->of->island, S2_POSITIONS, &solve->assembly, &at_start,
                     &undo->bar);
   undo->step.q1 = q1;
   undo->bar.q1 = q1_bar;
-  s2_joint_rows_vjp(&undo->step, &note->island, S2_POSITIONS, end, &at_end, &undo->bar);
+  s2_joint_rows_vjp(&undo->step, &note->of->island, S2_POSITIONS, end, &at_end, &undo->bar);
 }
 
 static void undo_solved_mend(S2Undo *undo, int index) {
   const S2Note *note = s2_note_at(undo->notes, index);
   S2Arena *arena = undo->arena;
   S2ArenaMark mark = s2_arena_mark(arena);
-  Solve solve = {.undo = undo, .index = index, .note = note, .touches = note->solved};
+  Solve solve = {.undo = undo, .index = index, .note = note};
   s2_undo_set_island(undo, note);
-  solve.dl_dv = S2_TAKE(arena, double, 3 * note->island.nodes);
+  solve.touches = undo->open.solved;
+  solve.dl_dv = S2_TAKE(arena, double, 3 * note->of->island.nodes);
   solve.dl_dlambda = S2_TAKE_ZEROED(arena, double, note->rows);
   take_displacement(&solve);
-  S2Choice *no_contacts = S2_TAKE_ZEROED(arena, S2Choice, 2 * note->island.touches);
-  S2Assembly end = s2_assemble(&undo->step, &note->island, no_contacts, S2_POSITIONS);
-  undo->step.touches = note->solved;
+  S2Choice *no_contacts = S2_TAKE_ZEROED(arena, S2Choice, 2 * note->of->island.touches);
+  S2Assembly end = s2_assemble(&undo->step, &note->of->island, no_contacts, S2_POSITIONS);
+  undo->step.touches = (S2Touch *)undo->open.solved; // only read
   solve.assembly = assemble_start(undo, note);
   if (same_rows(&solve)) {
     S2Problem *problem = &solve.assembly.problem;
@@ -744,7 +786,7 @@ static void undo_solved_mend(S2Undo *undo, int index) {
     if (differentiate(&solve)) {
       bodies_vjp(&solve);
       contacts_vjp(&solve, put_solved_row);
-      if (note->island.joints > 0) {
+      if (note->of->island.joints > 0) {
         solved_joints(&solve, &end);
       }
     }
@@ -761,15 +803,16 @@ void s2_undo_mend(S2Undo *undo, int index) {
     return;
   }
   S2ArenaMark mark = s2_arena_mark(arena);
-  Solve solve = {.undo = undo, .index = index, .note = note, .touches = note->touches};
+  Solve solve = {.undo = undo, .index = index, .note = note};
   s2_undo_set_island(undo, note);
-  solve.dl_dv = S2_TAKE(arena, double, 3 * note->island.nodes);
+  solve.touches = undo->open.solved;
+  solve.dl_dv = S2_TAKE(arena, double, 3 * note->of->island.nodes);
   solve.dl_dlambda = S2_TAKE_ZEROED(arena, double, note->rows);
   take_displacement(&solve);
-  solve.assembly = s2_assemble(&undo->step, &note->island, note->choices, S2_POSITIONS);
+  solve.assembly = s2_assemble(&undo->step, &note->of->island, undo->open.choices, S2_POSITIONS);
   scale_mend(&solve.assembly.problem, note);
-  for (int i = 0; i < note->island.nodes; i++) {
-    solve.assembly.mass[3 * i] *= note->stiffness;
+  for (int i = 0; i < note->of->island.nodes; i++) {
+    solve.assembly.mass[3 * i] *= note->of->stiffness;
   }
   solve.given = S2_TAKE_ZEROED(arena, double, solve.assembly.parts + solve.assembly.parts_given);
   double *ja = S2_TAKE_ZEROED(arena, double, 3 * note->rows);
@@ -790,7 +833,7 @@ void s2_undo_mend(S2Undo *undo, int index) {
     }
     bodies_vjp(&solve);
     contacts_vjp(&solve, put_mended);
-    if (note->island.joints > 0) {
+    if (note->of->island.joints > 0) {
       mended_joints(&solve, shaken ? &start : NULL, equations);
     }
   }

@@ -166,7 +166,7 @@ static void integrate_vjp(S2Undo *undo, const S2Note *note) {
 
 // Points at q0 + h carry, whose gaps were carried back by h times their speeds.
 static void linearise_vjp(S2Undo *undo, const S2Note *note) {
-  const S2Touch *touch = &note->touches[0];
+  const S2Touch *touch = &undo->open.touches[0];
   const int32_t slot[2] = {touch->body_a, touch->body_b};
   S2ArenaMark mark = s2_arena_mark(undo->arena);
   size_t count = numbers(undo);
@@ -181,7 +181,7 @@ static void linearise_vjp(S2Undo *undo, const S2Note *note) {
     }
   }
   for (int k = 0; k < touch->count; k++) {
-    S2PointBar *bar = &undo->late_bar[2 * note->touch_index[0] + k];
+    S2PointBar *bar = &undo->late_bar[2 * note->of->touch_index[0] + k];
     S2Vec2 n = touch->points[k].at.normal;
     double gap_bar = bar->gap;
     undo->bar.h -= gap_bar * s2_touch_velocity(touch, k, n, carry);
@@ -213,8 +213,8 @@ static double largest_part(Room of) {
 static void find_rooms(const S2Undo *undo, const S2Note *note, Room room[2]) {
   const S2Step *step = &undo->step;
   room[0] = room[1] = (Room){0};
-  for (int i = 0; i < 3 * note->island.nodes; i++) {
-    int32_t slot = note->island.node[i / 3];
+  for (int i = 0; i < 3 * note->of->island.nodes; i++) {
+    int32_t slot = note->of->island.node[i / 3];
     const S2Body *body = &undo->world.bodies.at[slot];
     int at = 3 * slot + i % 3;
     double inertial = i % 3 == 0 ? body->inertia : body->mass;
@@ -242,8 +242,8 @@ static void part_vjp(S2Undo *undo, const S2Note *note, double part_bar) {
   Room room = rooms[free_one ? 0 : 1];
   double s = note->part, slope = 2 * room.a * s + room.b, to = part_bar / slope;
   double a_bar = -s * s * to, b_bar = -s * to, room_bar = room.room > 0 ? to : 0;
-  for (int i = 0; i < 3 * note->island.nodes; i++) {
-    int32_t slot = note->island.node[i / 3];
+  for (int i = 0; i < 3 * note->of->island.nodes; i++) {
+    int32_t slot = note->of->island.node[i / 3];
     const S2Body *body = &undo->world.bodies.at[slot];
     S2BodyGradient *g = &undo->gradient->body[slot];
     int at = 3 * slot + i % 3;
@@ -271,25 +271,25 @@ static void part_vjp(S2Undo *undo, const S2Note *note, double part_bar) {
 
 static void feedback_vjp(S2Undo *undo, const S2Note *note) {
   double part_bar = 0, h = note->h;
-  for (int i = 0; i < 3 * note->island.nodes; i++) {
-    int at = 3 * note->island.node[i / 3] + i % 3;
+  for (int i = 0; i < 3 * note->of->island.nodes; i++) {
+    int at = 3 * note->of->island.node[i / 3] + i % 3;
     double bar = undo->bar.v2[at];
     undo->step.v2[at] = note->before[i];
     undo->displaced[at] = note->part / h * bar;
     part_bar += bar * note->more[i] / h;
     undo->bar.h -= note->part * bar * note->more[i] / (h * h);
   }
-  for (int i = 0; i < note->island.joints; i++) {
-    int32_t slot = note->island.joint[i];
+  for (int i = 0; i < note->of->island.joints; i++) {
+    int32_t slot = note->of->island.joint[i];
     undo->feed[slot] = note->part / h;
   }
   for (int r = 0; r < note->rows; r++) { // part/h of these went into the kept impulses
-    const S2JointPart *of = &note->shaken[r];
+    const S2ShakenRow *of = &note->of->shaken[r];
     double bar = of->joint == S2_NONE || of->row == S2_NONE
                      ? 0
                      : undo->bar.joint_impulse[S2_JOINT_ROWS * of->joint + of->row];
-    part_bar += bar * note->lambda[r] / h;
-    undo->bar.h -= note->part * bar * note->lambda[r] / (h * h);
+    part_bar += bar * note->of->lambda[r] / h;
+    undo->bar.h -= note->part * bar * note->of->lambda[r] / (h * h);
   }
   part_vjp(undo, note, part_bar);
 }
@@ -300,12 +300,12 @@ static void feedback_vjp(S2Undo *undo, const S2Note *note) {
 // now, where that is more.
 static void blow_vjp(S2Undo *undo, int index) {
   const S2Note *note = s2_note_at(undo->notes, index);
-  for (int i = 0; i < note->island.touches; i++) {
-    const S2Touch *touch = &note->touches[i];
+  for (int i = 0; i < note->of->island.touches; i++) {
+    const S2Touch *touch = &undo->open.touches[i];
     S2TouchBar pair = {0};
     for (int k = 0; k < touch->count; k++) {
-      double *more = &undo->more[2 * note->touch_index[i] + k], bar = *more;
-      const S2Choice *choice = &note->choices[2 * i + k];
+      double *more = &undo->more[2 * note->of->touch_index[i] + k], bar = *more;
+      const S2Choice *choice = &undo->open.choices[2 * i + k];
       S2Vec2 n = touch->points[k].at.normal;
       double e = touch->restitution, u = s2_touch_velocity(touch, k, n, undo->step.v2);
       *more = 0;
@@ -324,24 +324,24 @@ static void blow_vjp(S2Undo *undo, int index) {
 
 static void blend_vjp(S2Undo *undo, const S2Note *note) {
   double e_bar = 0;
-  for (int i = 0; i < 3 * note->island.nodes; i++) {
-    int at = 3 * note->island.node[i / 3] + i % 3;
+  for (int i = 0; i < 3 * note->of->island.nodes; i++) {
+    int at = 3 * note->of->island.node[i / 3] + i % 3;
     double bar = undo->bar.v2[at];
     e_bar += bar * (note->more[i] - note->before[i]);
     undo->step.v2[at] = note->before[i];
     undo->reflected[at] = note->part * bar;
     undo->bar.v2[at] = (1 - note->part) * bar;
   }
-  if (note->island.touches > 0) { // all have this e
+  if (note->of->island.touches > 0) { // all have this e
     S2TouchBar pair = {.restitution = e_bar};
-    s2_touch_material_vjp(&undo->world, &note->touches[0], &pair, undo->gradient);
+    s2_touch_material_vjp(&undo->world, &undo->open.touches[0], &pair, undo->gradient);
   }
 }
 
 // v2 was put back to that of the blow's start, where these adjoints wait to be added.
 static void rewind_vjp(S2Undo *undo, const S2Note *note) {
-  for (int i = 0; i < 3 * note->island.nodes; i++) {
-    int at = 3 * note->island.node[i / 3] + i % 3;
+  for (int i = 0; i < 3 * note->of->island.nodes; i++) {
+    int at = 3 * note->of->island.node[i / 3] + i % 3;
     undo->start[at] += undo->bar.v2[at];
     undo->bar.v2[at] = undo->reflected[at];
     undo->step.v2[at] = note->before[i];
@@ -350,8 +350,8 @@ static void rewind_vjp(S2Undo *undo, const S2Note *note) {
 }
 
 static void start_vjp(S2Undo *undo, const S2Note *note) {
-  for (int i = 0; i < 3 * note->island.nodes; i++) {
-    int at = 3 * note->island.node[i / 3] + i % 3;
+  for (int i = 0; i < 3 * note->of->island.nodes; i++) {
+    int at = 3 * note->of->island.node[i / 3] + i % 3;
     undo->bar.v2[at] += undo->start[at];
     undo->start[at] = 0;
   }
@@ -361,8 +361,8 @@ static void start_vjp(S2Undo *undo, const S2Note *note) {
 
 static void of_island(S2Undo *undo, const S2Note *note, double *from_bar, double *to_bar,
                       double *now) {
-  for (int i = 0; i < 3 * note->island.nodes; i++) {
-    int at = 3 * note->island.node[i / 3] + i % 3;
+  for (int i = 0; i < 3 * note->of->island.nodes; i++) {
+    int at = 3 * note->of->island.node[i / 3] + i % 3;
     to_bar[at] += from_bar[at];
     from_bar[at] = 0;
     now[at] = note->before[i];
@@ -372,15 +372,15 @@ static void of_island(S2Undo *undo, const S2Note *note, double *from_bar, double
 
 static void midpoint_vjp(S2Undo *undo, const S2Note *note) {
   S2ArenaMark mark = s2_arena_mark(undo->arena);
-  double *bar = S2_TAKE_ZEROED(undo->arena, double, 3 * note->island.nodes);
+  double *bar = S2_TAKE_ZEROED(undo->arena, double, 3 * note->of->island.nodes);
   undo->step.h = note->h;
-  for (int i = 0; i < note->island.nodes; i++) {
-    undo->step.node_of[note->island.node[i]] = i;
+  for (int i = 0; i < note->of->island.nodes; i++) {
+    undo->step.node_of[note->of->island.node[i]] = i;
   }
-  s2_midpoint_vjp(&undo->step, &note->island, note->more, bar, &undo->bar);
+  s2_midpoint_vjp(&undo->step, &note->of->island, note->more, bar, &undo->bar);
   double *to = note->restarted ? undo->bar.v2 : undo->bar.v0;
-  for (int i = 0; i < 3 * note->island.nodes; i++) {
-    int at = 3 * note->island.node[i / 3] + i % 3;
+  for (int i = 0; i < 3 * note->of->island.nodes; i++) {
+    int at = 3 * note->of->island.node[i / 3] + i % 3;
     undo->step.node_of[at / 3] = S2_GROUND;
     to[at] += bar[i];
     undo->step.v1[at] = note->before[i];
@@ -399,8 +399,10 @@ static void commit_vjp(S2Undo *undo, int index) {
   set(undo, undo->step.q1, note->before);
   set(undo, undo->step.v2, note->more);
   set(undo, undo->step.v1, note->v1);
-  memcpy(undo->step.joint_impulse, note->impulse,
-         sizeof(double) * S2_JOINT_ROWS * (size_t)undo->notes->joint_slots);
+  if (def->nonlinear) { // else each solve has those that it reads
+    memcpy(undo->step.joint_impulse, note->v1 + numbers(undo),
+           sizeof(double) * S2_JOINT_ROWS * (size_t)undo->notes->joint_slots);
+  }
   for (int i = 0; i < undo->world.order.count; i++) {
     int32_t slot = undo->world.order.at[i];
     bool moves = s2_body_moves(&undo->world.bodies.at[slot]);
@@ -480,7 +482,9 @@ static void undo_act(S2Undo *undo, int index) {
   case S2_ACT_RESET:
     add(undo, undo->bar.v1, undo->bar.free_v);
     clear(undo, undo->bar.v1);
-    set(undo, undo->step.v1, note->before);
+    if (note->before != NULL) {
+      set(undo, undo->step.v1, note->before);
+    }
     break;
   case S2_ACT_RESET_V2:
     add(undo, undo->bar.v2, undo->bar.free_v);
@@ -585,9 +589,12 @@ static void begin(S2Undo *undo, const S2Notes *notes, S2WorldGradient *gradient,
   undo->world.vertices.count = fixed->vertices;
   undo->world.joint_order.at = fixed->joint_order_of;
   undo->world.joint_order.count = fixed->joint_order;
+  undo->world.joints.at = S2_TAKE(arena, S2Joint, notes->joint_slots);
   undo->world.joints.count = notes->joint_slots;
+  undo->world.kept.def = fixed->def;
   undo->step = (S2Step){
       .arena = arena,
+      .dt = fixed->def.dt / fixed->def.substeps,
       .q0 = v,
       .v0 = v + count,
       .force = v + 2 * count,
@@ -626,6 +633,25 @@ static void begin(S2Undo *undo, const S2Notes *notes, S2WorldGradient *gradient,
   }
 }
 
+static bool has_touches(const S2Note *note) {
+  return note->of != NULL && note->of->touch_index != NULL;
+}
+
+static void undo_contacts_act(S2Undo *undo, int index) {
+  const S2Note *note = s2_note_at(undo->notes, index);
+  if (!has_touches(note)) {
+    undo_act(undo, index);
+    return;
+  }
+  S2ArenaMark mark = s2_arena_mark(undo->arena);
+  s2_undo_open(undo, note);
+  undo_act(undo, index);
+  undo->open.note = NULL;
+  if (note->act != S2_ACT_ARRIVE) { // whose scratch stays
+    s2_arena_rewind(undo->arena, mark);
+  }
+}
+
 // Which touches of a note are those of a S2_ACT_LINEARISE before it in the same (sub-)step.
 static void find_late(S2Undo *undo) {
   const S2Notes *notes = undo->notes;
@@ -633,8 +659,8 @@ static void find_late(S2Undo *undo) {
   for (int i = 0; i < notes->at.count; i++) {
     const S2Note *note = s2_note_at(notes, i);
     linearised += note->act == S2_ACT_LINEARISE;
-    for (int k = 0; k < note->island.touches && note->touch_index != NULL; k++) {
-      touches = note->touch_index[k] + 1 > touches ? note->touch_index[k] + 1 : touches;
+    for (int k = 0; has_touches(note) && k < note->of->island.touches; k++) {
+      touches = note->of->touch_index[k] + 1 > touches ? note->of->touch_index[k] + 1 : touches;
     }
   }
   undo->lean = S2_TAKE_ZEROED(undo->arena, double, 8 * touches);
@@ -655,13 +681,12 @@ static void find_late(S2Undo *undo) {
       memset(is_late, 0, sizeof(bool) * (size_t)touches);
     }
     if (note->act == S2_ACT_LINEARISE) {
-      assert(note->touch_index != NULL);
-      is_late[note->touch_index[0]] = true;
-    } else if (note->touch_index != NULL &&
-               (note->act != S2_ACT_MEND || note->mend == S2_MEND_SOLVED)) {
-      bool *those = S2_TAKE(undo->arena, bool, note->island.touches);
-      for (int k = 0; k < note->island.touches; k++) {
-        those[k] = is_late[note->touch_index[k]];
+      assert(has_touches(note));
+      is_late[note->of->touch_index[0]] = true;
+    } else if (has_touches(note) && (note->act != S2_ACT_MEND || note->mend == S2_MEND_SOLVED)) {
+      bool *those = S2_TAKE(undo->arena, bool, note->of->island.touches);
+      for (int k = 0; k < note->of->island.touches; k++) {
+        those[k] = is_late[note->of->touch_index[k]];
       }
       late[i] = those;
     }
@@ -694,11 +719,11 @@ S2Status s2_trace_vjp(const S2Trace *trace, S2WorldGradient *gradient, S2Arena *
   for (int i = notes->at.count - 1; i >= 0 && s2_undo_good(&undo); i--) {
     if (s2_note_at(notes, i)->act == S2_ACT_COMMIT) { // of which part?
       int part = s2_undo_last(&undo, i, S2_ACT_PART);
-      undo.world.kept = *s2_note_at(notes, part)->kept;
-      undo.world.joints.at = s2_note_at(notes, part)->joints;
-      undo.step.dt = undo.world.kept.def.dt / undo.world.kept.def.substeps;
+      undo.part = s2_note_at(notes, part);
+      undo.world.kept.time = undo.part->t;
+      s2_note_joints(notes, undo.part, undo.world.joints.at);
     }
-    undo_act(&undo, i);
+    undo_contacts_act(&undo, i);
   }
   s2_arena_rewind(arena, mark);
   return failed;

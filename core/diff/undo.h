@@ -13,8 +13,17 @@ typedef struct S2Remade {
   double *ja, *jb; // 3 a row
 } S2Remade;
 
+typedef struct S2Opened { // what a note says of contacts, taken out; as long as its act is undone
+  const S2Note *note;
+  S2Touch *touches;
+  const S2Touch *solved; // those that its rows are taken from: `touches`, but S2_MEND_SOLVED
+  S2Choice *choices;     // 2 a touch
+} S2Opened;
+
 typedef struct S2Undo {
   const S2Notes *notes;
+  const S2Note *part; // that the part of the step began with
+  S2Opened open;
   S2World world;     // a view of what was kept, for what reads one
   S2Step step;       // as it looked before the act that is being undone
   S2StepAdjoint bar; // dl/d(arrays of step) at that moment
@@ -47,6 +56,9 @@ static inline bool s2_undo_good(const S2Undo *undo) {
 // solve_vjp.c: the island's velocities, or q1, are those before; their adjoint is that before.
 void s2_undo_solve(S2Undo *undo, int index);
 void s2_undo_mend(S2Undo *undo, int index);
+
+// Into the arena.
+void s2_undo_open(S2Undo *undo, const S2Note *note);
 
 void s2_undo_set_island(S2Undo *undo, const S2Note *note); // what assembly reads of it
 void s2_undo_forget_island(S2Undo *undo, const S2Note *note);
