@@ -44,17 +44,17 @@ static void free_nodes(const S2Undo *undo, const S2Note *note) {
 }
 
 static double since_start(const S2Undo *undo, const S2Note *note) {
-  return note->t - undo->world.kept.time;
+  return note->t - undo->world->kept.time;
 }
 
 // ---- What is not solved for -------------------------------------------------------------------
 
 void s2_undo_drift(S2Undo *undo, const S2Note *note) {
   S2StepAdjoint *bar = &undo->bar;
-  for (int i = 0; i < undo->world.order.count; i++) {
-    int32_t slot = undo->world.order.at[i];
+  for (int i = 0; i < undo->world->order.count; i++) {
+    int32_t slot = undo->world->order.at[i];
     for (int at = 3 * slot, c = 0; c < 3; c++, at++) {
-      double q = bar->q1[at], half = goes(&undo->world.bodies.at[slot]) ? q / 2 : 0;
+      double q = bar->q1[at], half = goes(&undo->world->bodies.at[slot]) ? q / 2 : 0;
       bar->q0[at] += q;
       bar->v0[at] += note->h * half;
       bar->free_v[at] += bar->v1[at] + bar->v2[at] + note->h * half;
@@ -172,7 +172,7 @@ static void take_impulses(S2Undo *undo, bool none) {
 
 static void add_gap(S2Undo *undo, const S2Note *note, double part) {
   S2PointBar point = {.gap = part};
-  s2_touch_point_vjp(&undo->world, &undo->open.touches[0], note->rows, undo->step.q1, &point,
+  s2_touch_point_vjp(undo->world, &undo->open.touches[0], note->rows, undo->step.q1, &point,
                      undo->bar.q1, undo->gradient);
 }
 
@@ -317,7 +317,7 @@ static void keep_vjp(S2Undo *undo, const S2Note *note) {
   for (int i = 0; i < 3 * note->of->island.nodes; i++) {
     int32_t slot = note->of->island.node[i / 3];
     int at = 3 * slot + i % 3;
-    const S2Body *body = &undo->world.bodies.at[slot];
+    const S2Body *body = &undo->world->bodies.at[slot];
     double inertial = i % 3 == 0 ? body->inertia : body->mass;
     double v0 = step->v0[at], v1 = step->v1[at], more = note->before[i] - v1;
     a += inertial * more * more / 2;
@@ -329,7 +329,7 @@ static void keep_vjp(S2Undo *undo, const S2Note *note) {
   for (int i = 0; i < 3 * note->of->island.nodes; i++) {
     int32_t slot = note->of->island.node[i / 3];
     int at = 3 * slot + i % 3;
-    const S2Body *body = &undo->world.bodies.at[slot];
+    const S2Body *body = &undo->world->bodies.at[slot];
     S2BodyGradient *g = &undo->gradient->body[slot];
     double inertial = i % 3 == 0 ? body->inertia : body->mass;
     double v0 = step->v0[at], v1 = step->v1[at], more = note->before[i] - v1;
@@ -383,7 +383,7 @@ static void repay_vjp(S2Undo *undo, int index) {
     for (int k = 0; k < undo->open.touches[i].count; k++) {
       brought_vjp(undo, index, i, k, bar, &pair);
     }
-    s2_touch_material_vjp(&undo->world, &undo->open.touches[i], &pair, undo->gradient);
+    s2_touch_material_vjp(undo->world, &undo->open.touches[i], &pair, undo->gradient);
   }
 }
 

@@ -228,13 +228,13 @@ static Whole whole_of(const S2Undo *undo, const S2Note *note, const double *v) {
   S2Vec2 centre = {0, 0};
   for (int i = 0; i < nodes; i++) {
     const double *q = undo->step.q1 + 3 * note->of->island.node[i];
-    double m = undo->world.bodies.at[note->of->island.node[i]].mass;
+    double m = undo->world->bodies.at[note->of->island.node[i]].mass;
     whole.arm[i] = s2_vec2(q[1] - first[1], q[2] - first[2]);
     whole.mass += m;
     centre = s2_add_scaled(centre, m, whole.arm[i]);
   }
   for (int i = 0; i < nodes; i++) {
-    const S2Body *body = &undo->world.bodies.at[note->of->island.node[i]];
+    const S2Body *body = &undo->world->bodies.at[note->of->island.node[i]];
     whole.arm[i] = s2_add_scaled(whole.arm[i], -1 / whole.mass, centre);
     whole.inertia += body->inertia + body->mass * s2_length2(whole.arm[i]);
     whole.spin += body->inertia * v[3 * i] +
@@ -250,7 +250,7 @@ static void whole_vjp(S2Undo *undo, const S2Note *note, const Whole *whole, cons
   S2Vec2 centre_bar = {0, 0};
   for (int i = 0; i < note->of->island.nodes; i++) {
     int32_t slot = note->of->island.node[i];
-    const S2Body *body = &undo->world.bodies.at[slot];
+    const S2Body *body = &undo->world->bodies.at[slot];
     S2BodyGradient *g = &undo->gradient->body[slot];
     S2Vec2 arm = whole->arm[i], moves = s2_vec2(v[3 * i + 1], v[3 * i + 2]);
     S2Vec2 *bar = &whole->arm_bar[i];
@@ -265,7 +265,7 @@ static void whole_vjp(S2Undo *undo, const S2Note *note, const Whole *whole, cons
   }
   for (int i = 0; i < note->of->island.nodes; i++) {
     int32_t slot = note->of->island.node[i];
-    double part = undo->world.bodies.at[slot].mass / whole->mass;
+    double part = undo->world->bodies.at[slot].mass / whole->mass;
     S2Vec2 bar = s2_add_scaled(whole->arm_bar[i], part, centre_bar);
     undo->bar.q1[3 * slot + 1] += bar.x;
     undo->bar.q1[3 * slot + 2] += bar.y;
@@ -327,7 +327,7 @@ typedef struct Parts { // of the motion v of an island: of the whole, and beside
 static Parts parts_of(const S2Undo *undo, const S2Note *note, const Whole *whole, const double *v) {
   Parts parts = {.turn = whole->spin / whole->inertia};
   for (int i = 0; i < note->of->island.nodes; i++) {
-    const S2Body *body = &undo->world.bodies.at[note->of->island.node[i]];
+    const S2Body *body = &undo->world->bodies.at[note->of->island.node[i]];
     S2Vec2 moves = s2_vec2(v[3 * i + 1], v[3 * i + 2]);
     parts.kinetic += (body->inertia * v[3 * i] * v[3 * i] + body->mass * s2_length2(moves)) / 2;
     parts.drift = s2_add_scaled(parts.drift, body->mass / whole->mass, moves);
@@ -397,7 +397,7 @@ double s2_undo_slower(S2Undo *undo, const S2Note *note) {
   to.drift = s2_add_scaled(to.drift, to.drifting * whole.mass, at.drift);
   for (int i = 0; i < note->of->island.nodes; i++) {
     int32_t slot = note->of->island.node[i];
-    const S2Body *body = &undo->world.bodies.at[slot];
+    const S2Body *body = &undo->world->bodies.at[slot];
     S2BodyGradient *g = &undo->gradient->body[slot];
     S2Vec2 moves = s2_vec2(v[3 * i + 1], v[3 * i + 2]);
     double part = body->mass / whole.mass;

@@ -28,7 +28,7 @@ void s2_undo_point(S2Undo *undo, int index, int touch, int k, const S2PointBar *
     to->arm_b = s2_add(to->arm_b, bar->arm_b);
     to->gap += bar->gap;
   } else {
-    s2_touch_point_vjp(&undo->world, &undo->open.solved[touch], k, undo->step.q0, bar, undo->bar.q0,
+    s2_touch_point_vjp(undo->world, &undo->open.solved[touch], k, undo->step.q0, bar, undo->bar.q0,
                        undo->gradient);
   }
 }
@@ -36,7 +36,7 @@ void s2_undo_point(S2Undo *undo, int index, int touch, int k, const S2PointBar *
 static S2Touch *taken_out(const S2Undo *undo, const void *const *kept, int count) {
   S2Touch *touches = S2_TAKE(undo->arena, S2Touch, count);
   for (int i = 0; i < count; i++) {
-    s2_note_touch(&undo->world.kept.def, kept[i], &touches[i]);
+    s2_note_touch(&undo->world->kept.def, kept[i], &touches[i]);
   }
   return touches;
 }
@@ -172,7 +172,7 @@ static bool differentiate(Solve *solve) {
     return false;
   }
   solve->data = new_gradient(problem, solve->undo->arena);
-  const S2WorldDef *def = &solve->undo->world.kept.def;
+  const S2WorldDef *def = &solve->undo->world->kept.def;
   unsigned *flags = &solve->undo->gradient->flags; // S2VjpFlag and S2GradientFlag: the same bits
   bool smooth = def->gradient == S2_GRADIENT_SMOOTH && note->kind != S2_POSITIONS;
   if (!smooth || !differentiate_smoothly(solve, def->smoothing, flags)) {
@@ -208,7 +208,7 @@ static void bodies_vjp(const Solve *solve) {
   bool from_v2 = kind != S2_MOTION && kind != S2_REBOUND && kind != S2_POSITIONS;
   for (int i = 0; i < solve->note->of->island.nodes; i++) {
     int32_t slot = solve->note->of->island.node[i];
-    const S2Body *body = &undo->world.bodies.at[slot];
+    const S2Body *body = &undo->world->bodies.at[slot];
     for (int c = 0; c < 3; c++) {
       int at = 3 * slot + c;
       double mass = solve->data.mass[3 * i + c], rhs = solve->data.rhs[3 * i + c];
@@ -311,7 +311,7 @@ static void target_vjp(const Solve *solve, int i, int k, double bar, S2PointBar 
   case S2_TARGET_FIXED:
     break;
   case S2_TARGET_GAP: {
-    bool baumgarte = undo->world.kept.def.stabilization == S2_BAUMGARTE;
+    bool baumgarte = undo->world->kept.def.stabilization == S2_BAUMGARTE;
     // What rests has a gap of either sign by rounding: it counts as open.
     double slop = S2_PROJECTION_TRIGGER * solve->note->of->island.length;
     double part = gap >= -slop ? 1 : baumgarte ? S2_BAUMGARTE_FACTOR : 0;
@@ -441,7 +441,7 @@ static void contacts_vjp(Solve *solve, PutPoint *put) {
       any = true;
     }
     if (any) {
-      s2_touch_material_vjp(&solve->undo->world, touch, &pair, solve->undo->gradient);
+      s2_touch_material_vjp(solve->undo->world, touch, &pair, solve->undo->gradient);
     }
   }
 }
@@ -451,7 +451,7 @@ static void contacts_vjp(Solve *solve, PutPoint *put) {
 static void put_solved(Solve *solve, int i, int k, const S2PointBar *point) {
   S2Undo *undo = solve->undo;
   if (solve->note->kind == S2_STOP) { // at q1
-    s2_touch_point_vjp(&undo->world, &solve->touches[i], k, undo->step.q1, point, undo->bar.q1,
+    s2_touch_point_vjp(undo->world, &solve->touches[i], k, undo->step.q1, point, undo->bar.q1,
                        undo->gradient);
     return;
   }
@@ -516,7 +516,7 @@ void s2_undo_solve(S2Undo *undo, int index) {
            3 * sizeof(double));
     memset(bar + at, 0, 3 * sizeof(double));
   }
-  const S2Remade *remade = undo->remade[index];
+  const S2Remade *remade = undo->remade == NULL ? NULL : undo->remade[index];
   solve.assembly =
       remade != NULL ? remade->assembly
                      : s2_assemble(&undo->step, &note->of->island, undo->open.choices, note->kind);
@@ -553,7 +553,7 @@ static bool is_equation(const S2Problem *problem, int row) {
 // In a mend the geometry of contacts is that of q1, ...
 static void put_mended(Solve *solve, int i, int k, const S2PointBar *point) {
   S2Undo *undo = solve->undo;
-  s2_touch_point_vjp(&undo->world, &undo->open.touches[i], k, undo->step.q1, point, undo->bar.q1,
+  s2_touch_point_vjp(undo->world, &undo->open.touches[i], k, undo->step.q1, point, undo->bar.q1,
                      undo->gradient);
 }
 
@@ -690,7 +690,7 @@ static void put_solved_row(Solve *solve, int i, int k, const S2PointBar *bar) {
   for (int j = 0; j < now->count; j++) {
     if (now->points[j].at.id == then->points[k].at.id) {
       point.gap = 0;
-      s2_touch_point_vjp(&undo->world, now, j, undo->step.q1, &gap, undo->bar.q1, undo->gradient);
+      s2_touch_point_vjp(undo->world, now, j, undo->step.q1, &gap, undo->bar.q1, undo->gradient);
       s2_undo_point(undo, solve->index, i, k, &point);
       return;
     }

@@ -41,14 +41,19 @@ static void enter(S2Undo *undo, int end) {
   set(undo, undo->step.force, note->force);
   undo->step.t = note->t;
   s2_step_free_motion(&undo->step, note->h);
+  undo->step.turned = undo->world->joint_order.count > 0; // rows of joints ask for them
+  for (int i = 0; i < undo->world->order.count && undo->step.turned; i++) {
+    int32_t slot = undo->world->order.at[i];
+    undo->step.turn[slot] = s2_rot(undo->step.q0[3 * slot]);
+  }
 }
 
 void s2_undo_free_body(S2Undo *undo, int32_t slot, double h) {
-  double alpha = undo->world.kept.def.alpha;
+  double alpha = undo->world->kept.def.alpha;
   S2StepAdjoint *bar = &undo->bar;
   const S2Step *step = &undo->step;
   S2WorldGradient *g = undo->gradient;
-  const S2Body *body = &undo->world.bodies.at[slot];
+  const S2Body *body = &undo->world->bodies.at[slot];
   for (int c = 0; c < 3; c++) {
     int at = 3 * slot + c;
     double free_bar = bar->free_v[at], mass_bar = bar->mass[at];
@@ -76,22 +81,22 @@ void s2_undo_free_body(S2Undo *undo, int32_t slot, double h) {
 
 static void free_vjp(S2Undo *undo, const S2Note *note) {
   S2StepAdjoint *bar = &undo->bar;
-  double dt = undo->world.kept.def.dt;
-  for (int i = 0; i < undo->world.order.count; i++) {
-    s2_undo_free_body(undo, undo->world.order.at[i], note->h);
+  double dt = undo->world->kept.def.dt;
+  for (int i = 0; i < undo->world->order.count; i++) {
+    s2_undo_free_body(undo, undo->world->order.at[i], note->h);
   }
   // All times of a step are in proportion to dt.
-  undo->gradient->dt += (bar->h * note->h + bar->elapsed * (note->t - undo->world.kept.time)) / dt;
+  undo->gradient->dt += (bar->h * note->h + bar->elapsed * (note->t - undo->world->kept.time)) / dt;
   bar->h = bar->elapsed = 0;
 }
 
 // To gravity, and what was applied by hand or by a force law.
 static void force_vjp(S2Undo *undo) {
   S2WorldGradient *g = undo->gradient;
-  S2Vec2 gravity = undo->world.kept.def.gravity;
-  for (int i = 0; i < undo->world.order.count; i++) {
-    int32_t slot = undo->world.order.at[i];
-    const S2Body *body = &undo->world.bodies.at[slot];
+  S2Vec2 gravity = undo->world->kept.def.gravity;
+  for (int i = 0; i < undo->world->order.count; i++) {
+    int32_t slot = undo->world->order.at[i];
+    const S2Body *body = &undo->world->bodies.at[slot];
     double *bar = undo->bar.force + 3 * slot;
     for (int c = 0; c < 3; c++) {
       g->f[3 * slot + c] += bar[c];
@@ -117,14 +122,14 @@ int s2_undo_last(const S2Undo *undo, int index, S2Act act) {
 }
 
 static bool carried_ahead(const S2Undo *undo, const S2Note *note, int32_t slot) {
-  const S2WorldDef *def = &undo->world.kept.def;
+  const S2WorldDef *def = &undo->world->kept.def;
   return def->beta == 1 || def->stepping == S2_EVENT || (note->ahead != NULL && note->ahead[slot]);
 }
 
 // The velocity that carries a body in the note's step, and what depends on it.
 double s2_undo_carry(const S2Undo *undo, const S2Note *note, int at) {
-  double beta = undo->world.kept.def.beta;
-  if (!goes(&undo->world.bodies.at[at / 3])) {
+  double beta = undo->world->kept.def.beta;
+  if (!goes(&undo->world->bodies.at[at / 3])) {
     return 0;
   }
   return carried_ahead(undo, note, at / 3)
@@ -133,8 +138,8 @@ double s2_undo_carry(const S2Undo *undo, const S2Note *note, int at) {
 }
 
 void s2_undo_carried(S2Undo *undo, const S2Note *note, int at, double bar) {
-  double beta = undo->world.kept.def.beta;
-  if (!goes(&undo->world.bodies.at[at / 3])) {
+  double beta = undo->world->kept.def.beta;
+  if (!goes(&undo->world->bodies.at[at / 3])) {
     return;
   }
   if (carried_ahead(undo, note, at / 3)) {
@@ -154,8 +159,8 @@ static void moved_vjp(S2Undo *undo, const S2Note *note, int at, double bar) {
 }
 
 static void integrate_vjp(S2Undo *undo, const S2Note *note) {
-  for (int i = 0; i < undo->world.order.count; i++) {
-    for (int at = 3 * undo->world.order.at[i], c = 0; c < 3; c++, at++) {
+  for (int i = 0; i < undo->world->order.count; i++) {
+    for (int at = 3 * undo->world->order.at[i], c = 0; c < 3; c++, at++) {
       double bar = undo->bar.q1[at];
       undo->bar.q1[at] = 0;
       moved_vjp(undo, note, at, bar);
@@ -186,7 +191,7 @@ static void linearise_vjp(S2Undo *undo, const S2Note *note) {
     double gap_bar = bar->gap;
     undo->bar.h -= gap_bar * s2_touch_velocity(touch, k, n, carry);
     s2_touch_velocity_vjp(touch, k, n, carry, -note->h * gap_bar, carry_bar, bar, &bar->normal);
-    s2_touch_point_vjp(&undo->world, touch, k, q, bar, q_bar, undo->gradient);
+    s2_touch_point_vjp(undo->world, touch, k, q, bar, q_bar, undo->gradient);
     *bar = (S2PointBar){0};
   }
   for (int side = 0; side < 2; side++) {
@@ -215,7 +220,7 @@ static void find_rooms(const S2Undo *undo, const S2Note *note, Room room[2]) {
   room[0] = room[1] = (Room){0};
   for (int i = 0; i < 3 * note->of->island.nodes; i++) {
     int32_t slot = note->of->island.node[i / 3];
-    const S2Body *body = &undo->world.bodies.at[slot];
+    const S2Body *body = &undo->world->bodies.at[slot];
     int at = 3 * slot + i % 3;
     double inertial = i % 3 == 0 ? body->inertia : body->mass;
     double v0 = step->v0[at], v2 = step->v2[at], free_v = step->free_v[at];
@@ -244,7 +249,7 @@ static void part_vjp(S2Undo *undo, const S2Note *note, double part_bar) {
   double a_bar = -s * s * to, b_bar = -s * to, room_bar = room.room > 0 ? to : 0;
   for (int i = 0; i < 3 * note->of->island.nodes; i++) {
     int32_t slot = note->of->island.node[i / 3];
-    const S2Body *body = &undo->world.bodies.at[slot];
+    const S2Body *body = &undo->world->bodies.at[slot];
     S2BodyGradient *g = &undo->gradient->body[slot];
     int at = 3 * slot + i % 3;
     double h = note->h, inertial = i % 3 == 0 ? body->inertia : body->mass;
@@ -318,7 +323,7 @@ static void blow_vjp(S2Undo *undo, int index) {
       pair.restitution += bar * (u - s2_arrival_vjp(undo, touch, k, -bar * e, &point));
       s2_undo_point(undo, index, i, k, &point);
     }
-    s2_touch_material_vjp(&undo->world, touch, &pair, undo->gradient);
+    s2_touch_material_vjp(undo->world, touch, &pair, undo->gradient);
   }
 }
 
@@ -334,7 +339,7 @@ static void blend_vjp(S2Undo *undo, const S2Note *note) {
   }
   if (note->of->island.touches > 0) { // all have this e
     S2TouchBar pair = {.restitution = e_bar};
-    s2_touch_material_vjp(&undo->world, &undo->open.touches[0], &pair, undo->gradient);
+    s2_touch_material_vjp(undo->world, &undo->open.touches[0], &pair, undo->gradient);
   }
 }
 
@@ -392,9 +397,9 @@ static void midpoint_vjp(S2Undo *undo, const S2Note *note) {
 static void commit_vjp(S2Undo *undo, int index) {
   const S2Note *note = s2_note_at(undo->notes, index);
   S2WorldGradient *g = undo->gradient;
-  const S2WorldDef *def = &undo->world.kept.def;
+  const S2WorldDef *def = &undo->world->kept.def;
   // Parts of a step are as long as each other; one that was cut short ends at the time it reached.
-  double elapsed = def->stepping_partial ? note->t - undo->world.kept.time
+  double elapsed = def->stepping_partial ? note->t - undo->world->kept.time
                                          : def->dt / (def->substeps > 1 ? def->substeps : 1);
   set(undo, undo->step.q1, note->before);
   set(undo, undo->step.v2, note->more);
@@ -403,9 +408,9 @@ static void commit_vjp(S2Undo *undo, int index) {
     memcpy(undo->step.joint_impulse, note->v1 + numbers(undo),
            sizeof(double) * S2_JOINT_ROWS * (size_t)undo->notes->joint_slots);
   }
-  for (int i = 0; i < undo->world.order.count; i++) {
-    int32_t slot = undo->world.order.at[i];
-    bool moves = s2_body_moves(&undo->world.bodies.at[slot]);
+  for (int i = 0; i < undo->world->order.count; i++) {
+    int32_t slot = undo->world->order.at[i];
+    bool moves = s2_body_moves(&undo->world->bodies.at[slot]);
     for (int at = 3 * slot; at < 3 * slot + 3; at++) {
       undo->bar.q1[at] = g->q[at];
       undo->bar.v2[at] = moves ? g->v[at] : 0;
@@ -413,17 +418,17 @@ static void commit_vjp(S2Undo *undo, int index) {
       g->q[at] = 0;
     }
   }
-  for (int i = 0; i < undo->world.joint_order.count; i++) {
-    int32_t slot = undo->world.joint_order.at[i];
+  for (int i = 0; i < undo->world->joint_order.count; i++) {
+    int32_t slot = undo->world->joint_order.at[i];
     S2JointGradient *joint = &g->joint[slot];
-    const S2Joint *of = &undo->world.joints.at[slot];
+    const S2Joint *of = &undo->world->joints.at[slot];
     for (int r = 0; r < S2_JOINT_ROWS; r++) {
       undo->bar.joint_impulse[S2_JOINT_ROWS * slot + r] = joint->impulse[r];
       joint->impulse[r] = 0;
     }
     g->dt += joint->reaction_time * elapsed / def->dt;
     joint->reaction_time = 0;
-    for (int c = 0; c < 3 && of->type == S2_LOCK && s2_joint_active(&undo->world, of); c++) {
+    for (int c = 0; c < 3 && of->type == S2_LOCK && s2_joint_active(undo->world, of); c++) {
       // else goals wait
       joint->rate[c] += elapsed * joint->goal[c];
       g->dt += elapsed / def->dt * of->rate[c] * joint->goal[c];
@@ -444,26 +449,26 @@ static void on_vjp(S2Undo *undo, int index) {
   enter(undo, index);
 }
 
-static void part_of_world_vjp(S2Undo *undo) {
+static void part_of_world_vjp(S2Undo *undo, int index) {
   S2WorldGradient *g = undo->gradient;
   force_vjp(undo);
-  for (int i = 0; i < undo->world.order.count; i++) {
-    int32_t slot = undo->world.order.at[i];
-    bool going = goes(&undo->world.bodies.at[slot]);
+  for (int i = 0; i < undo->world->order.count; i++) {
+    int32_t slot = undo->world->order.at[i];
+    bool going = goes(&undo->world->bodies.at[slot]);
     for (int at = 3 * slot; at < 3 * slot + 3; at++) {
       g->q[at] += undo->bar.q0[at] + undo->bar.q1[at];
       g->v[at] += going ? undo->bar.v0[at] : 0;
     }
   }
-  for (int i = 0; i < undo->world.joint_order.count; i++) {
-    int32_t slot = undo->world.joint_order.at[i];
+  for (int i = 0; i < undo->world->joint_order.count; i++) {
+    int32_t slot = undo->world->joint_order.at[i];
     for (int r = 0; r < S2_JOINT_ROWS; r++) {
       g->joint[slot].impulse[r] += undo->bar.joint_impulse[S2_JOINT_ROWS * slot + r];
       undo->bar.joint_impulse[S2_JOINT_ROWS * slot + r] = 0;
     }
   }
   double *const used[] = {undo->bar.q0, undo->bar.q1, undo->bar.v0, undo->bar.v1, undo->bar.v2};
-  for (size_t i = 0; i < sizeof used / sizeof *used; i++) {
+  for (size_t i = 0; i < sizeof used / sizeof *used && index > 0; i++) { // for the part before
     clear(undo, used[i]);
   }
 }
@@ -474,7 +479,7 @@ static void undo_act(S2Undo *undo, int index) {
   undo->step.t = note->t;
   switch (note->act) {
   case S2_ACT_PART:
-    part_of_world_vjp(undo);
+    part_of_world_vjp(undo, index);
     break;
   case S2_ACT_FREE:
     free_vjp(undo, note);
@@ -571,65 +576,58 @@ static void undo_act(S2Undo *undo, int index) {
 
 // ---- The whole --------------------------------------------------------------------------------
 
-static void begin(S2Undo *undo, const S2Notes *notes, S2WorldGradient *gradient, S2Arena *arena) {
+// The bodies, pieces and joints that the notes have, as a world.
+static S2World *view_of(const S2Notes *notes, S2Arena *arena) {
   const S2Fixed *fixed = notes->fixed;
+  S2World *world = S2_TAKE_ZEROED(arena, S2World, 1);
+  world->bodies.at = fixed->body;
+  world->bodies.count = fixed->bodies;
+  world->order.at = fixed->order_of;
+  world->order.count = fixed->order;
+  world->pieces.at = fixed->piece;
+  world->pieces.count = fixed->pieces;
+  world->vertices.at = fixed->vertex;
+  world->vertices.count = fixed->vertices;
+  world->joint_order.at = fixed->joint_order_of;
+  world->joint_order.count = fixed->joint_order;
+  world->joints.at = S2_TAKE(arena, S2Joint, notes->joint_slots);
+  world->joints.count = notes->joint_slots;
+  world->kept.def = fixed->def;
+  return world;
+}
+
+// `undo` is all zero. One after the other: whole structures are large, and would be copied.
+static void begin(S2Undo *undo, const S2Notes *notes, S2WorldGradient *gradient, S2Arena *arena) {
   size_t count = 3 * (size_t)notes->slots, joints = (size_t)notes->joint_slots;
-  double *const v = S2_TAKE_ZEROED(arena, double, 21 * count + (2 * S2_JOINT_ROWS + 3) * joints);
-  double *const of_joints = v + 21 * count;
+  double *v = S2_TAKE_ZEROED(arena, double, 21 * count + (2 * S2_JOINT_ROWS + 3) * joints);
+  S2Step *step = &undo->step;
+  S2StepAdjoint *bar = &undo->bar;
+  double **const of_slots[21] = {
+      &step->q0,    &step->v0,      &step->force,  &step->mass, &step->free_v,    &step->v1,
+      &step->v2,    &step->q1,      &bar->q0,      &bar->v0,    &bar->force,      &bar->mass,
+      &bar->free_v, &bar->v1,       &bar->v2,      &bar->q1,    &undo->displaced, &undo->reflected,
+      &undo->start, &undo->ground0, &undo->ground1};
+  for (int i = 0; i < 21; i++, v += count) {
+    *of_slots[i] = v;
+  }
+  step->joint_impulse = v;
+  bar->joint_impulse = v + S2_JOINT_ROWS * joints;
+  step->pushed = v + 2 * S2_JOINT_ROWS * joints;
+  undo->feed = v + (2 * S2_JOINT_ROWS + 2) * joints;
   undo->notes = notes;
-  undo->gradient = gradient;
-  undo->arena = arena;
-  undo->world.bodies.at = fixed->body;
-  undo->world.bodies.count = fixed->bodies;
-  undo->world.order.at = fixed->order_of;
-  undo->world.order.count = fixed->order;
-  undo->world.pieces.at = fixed->piece;
-  undo->world.pieces.count = fixed->pieces;
-  undo->world.vertices.at = fixed->vertex;
-  undo->world.vertices.count = fixed->vertices;
-  undo->world.joint_order.at = fixed->joint_order_of;
-  undo->world.joint_order.count = fixed->joint_order;
-  undo->world.joints.at = S2_TAKE(arena, S2Joint, notes->joint_slots);
-  undo->world.joints.count = notes->joint_slots;
-  undo->world.kept.def = fixed->def;
-  undo->step = (S2Step){
-      .arena = arena,
-      .dt = fixed->def.dt / fixed->def.substeps,
-      .q0 = v,
-      .v0 = v + count,
-      .force = v + 2 * count,
-      .mass = v + 3 * count,
-      .free_v = v + 4 * count,
-      .v1 = v + 5 * count,
-      .v2 = v + 6 * count,
-      .q1 = v + 7 * count,
-      .joint_impulse = of_joints,
-      .pushed = of_joints + 2 * S2_JOINT_ROWS * joints,
-      .stiff = S2_TAKE_ZEROED(arena, bool, joints),
-      .node_of = S2_TAKE(arena, int32_t, notes->slots),
-  };
-  undo->bar = (S2StepAdjoint){
-      .q0 = v + 8 * count,
-      .v0 = v + 9 * count,
-      .force = v + 10 * count,
-      .mass = v + 11 * count,
-      .free_v = v + 12 * count,
-      .v1 = v + 13 * count,
-      .v2 = v + 14 * count,
-      .q1 = v + 15 * count,
-      .joint_impulse = of_joints + S2_JOINT_ROWS * joints,
-      .gradient = gradient,
-  };
-  undo->world.v.at = undo->step.v0; // read by what no row depends on
-  undo->displaced = v + 16 * count;
-  undo->reflected = v + 17 * count;
-  undo->start = v + 18 * count;
-  undo->ground0 = v + 19 * count;
-  undo->ground1 = v + 20 * count;
-  undo->remade = S2_TAKE_ZEROED(arena, S2Remade *, notes->at.count);
-  undo->feed = of_joints + (2 * S2_JOINT_ROWS + 2) * joints;
+  undo->gradient = bar->gradient = gradient;
+  undo->arena = step->arena = arena;
+  undo->world = step->world = view_of(notes, arena);
+  undo->world->v.at = step->v0; // read by what no row depends on
+  step->dt = notes->fixed->def.dt / notes->fixed->def.substeps;
+  if (joints > 0) {
+    undo->remade = S2_TAKE_ZEROED(arena, S2Remade *, notes->at.count);
+    step->stiff = S2_TAKE_ZEROED(arena, bool, joints);
+    step->turn = S2_TAKE(arena, S2Rot, notes->slots);
+  }
+  step->node_of = S2_TAKE(arena, int32_t, notes->slots);
   for (int i = 0; i < notes->slots; i++) {
-    undo->step.node_of[i] = S2_GROUND;
+    step->node_of[i] = S2_GROUND;
   }
 }
 
@@ -655,20 +653,13 @@ static void undo_contacts_act(S2Undo *undo, int index) {
 // Which touches of a note are those of a S2_ACT_LINEARISE before it in the same (sub-)step.
 static void find_late(S2Undo *undo) {
   const S2Notes *notes = undo->notes;
-  int touches = 0, linearised = 0;
-  for (int i = 0; i < notes->at.count; i++) {
-    const S2Note *note = s2_note_at(notes, i);
-    linearised += note->act == S2_ACT_LINEARISE;
-    for (int k = 0; has_touches(note) && k < note->of->island.touches; k++) {
-      touches = note->of->touch_index[k] + 1 > touches ? note->of->touch_index[k] + 1 : touches;
-    }
-  }
+  int touches = notes->touches;
   undo->lean = S2_TAKE_ZEROED(undo->arena, double, 8 * touches);
   undo->more = undo->lean + 2 * (size_t)touches;
   undo->pushed = undo->lean + 4 * (size_t)touches;
   undo->rubbed = undo->lean + 6 * (size_t)touches;
   undo->touches = touches;
-  if (linearised == 0) {
+  if (!notes->linearised) {
     return;
   }
   undo->late_bar = S2_TAKE_ZEROED(undo->arena, S2PointBar, 2 * touches);
@@ -711,7 +702,6 @@ S2Status s2_trace_vjp(const S2Trace *trace, S2WorldGradient *gradient, S2Arena *
   S2Status failed = s2_ok();
   S2Undo undo = {.failed = &failed};
   begin(&undo, notes, gradient, arena);
-  undo.step.world = &undo.world;
   find_late(&undo);
   for (int i = 0; i < fixed->order; i++) { // forces by hand end with the step
     memset(gradient->f + 3 * fixed->order_of[i], 0, 3 * sizeof(double));
@@ -720,8 +710,8 @@ S2Status s2_trace_vjp(const S2Trace *trace, S2WorldGradient *gradient, S2Arena *
     if (s2_note_at(notes, i)->act == S2_ACT_COMMIT) { // of which part?
       int part = s2_undo_last(&undo, i, S2_ACT_PART);
       undo.part = s2_note_at(notes, part);
-      undo.world.kept.time = undo.part->t;
-      s2_note_joints(notes, undo.part, undo.world.joints.at);
+      undo.world->kept.time = undo.part->t;
+      s2_note_joints(notes, undo.part, undo.world->joints.at);
     }
     undo_contacts_act(&undo, i);
   }

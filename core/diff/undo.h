@@ -24,7 +24,7 @@ typedef struct S2Undo {
   const S2Notes *notes;
   const S2Note *part; // that the part of the step began with
   S2Opened open;
-  S2World world;     // a view of what was kept, for what reads one
+  S2World *world;    // a view of what was kept, for what reads one
   S2Step step;       // as it looked before the act that is being undone
   S2StepAdjoint bar; // dl/d(arrays of step) at that moment
   S2WorldGradient *gradient;

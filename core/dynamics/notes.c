@@ -420,6 +420,7 @@ static const void *keep_touch(const S2Step *step, int32_t index, const S2Touch *
   while (notes->latest.count <= index) {
     *s2_array_append(notes->latest) = NULL;
   }
+  notes->touches = notes->touches > index ? notes->touches : index + 1;
   if (!is_kept(def, notes->latest.at[index], touch)) {
     size_t size = size_of_point(def, touch);
     unsigned char *to = take(notes, HEAD_OF_TOUCH + (size_t)touch->count * size);
@@ -550,6 +551,7 @@ void s2_note_linearise(const S2Step *step, int32_t touch) {
   S2Note *note = note_island(step, &one, S2_ACT_LINEARISE);
   keep_touches(step, &one, NULL, step->touches, note);
   keep_ahead(step, note);
+  step->world->notes->linearised = true;
 }
 
 void s2_note_mend(const S2Step *step, const S2Island *island, S2Mend mend, const S2Choice *choices,

@@ -131,8 +131,10 @@ typedef struct S2Notes {
   int slots, joint_slots;
   int part;                      // the note that its part began with
   S2_ARRAY(const void *) latest; // a touch: as it was kept last in this step; until its end
-  const char *reason;            // NULL, or what the step used that has no derivative
-  bool unsolved; // a solve missed its tolerance: the derivative is that of a solution
+  int touches;                   // no S2Note.of.touch_index is as large
+  bool linearised;    // there is a S2_ACT_LINEARISE, or there was one in what was forgotten
+  const char *reason; // NULL, or what the step used that has no derivative
+  bool unsolved;      // a solve missed its tolerance: the derivative is that of a solution
 } S2Notes;
 
 static inline const S2Note *s2_note_at(const S2Notes *notes, int index) {
