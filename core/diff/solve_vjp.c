@@ -12,7 +12,7 @@ typedef struct Solve {
   int index; // of the note
   const S2Note *note;
   const S2Touch *touches; // that the rows are taken from
-  S2Assembly assembly;
+  S2Assembly *assembly;
   S2Blend blend; // of soft contacts
   S2McpGradient data;
   double *dl_dv, *dl_dlambda, *given;
@@ -91,31 +91,30 @@ void s2_undo_forget_island(S2Undo *undo, const S2Note *note) {
   undo->open.note = NULL; // it may be in memory that is given back now
 }
 
-static S2McpGradient new_gradient(const S2Problem *problem, S2Arena *arena) {
+static void make_gradient(S2McpGradient *data, const S2Problem *problem, S2Arena *arena) {
   size_t nodes = (size_t)problem->nodes, rows = (size_t)problem->rows;
   double *all = S2_TAKE(arena, double, 6 * nodes + 11 * rows), *of_rows = all + 6 * nodes;
-  return (S2McpGradient){
-      .mass = all,
-      .rhs = all + 3 * nodes,
-      .ja = of_rows,
-      .jb = of_rows + 3 * rows,
-      .bias = of_rows + 6 * rows,
-      .compliance = of_rows + 7 * rows,
-      .mu = of_rows + 8 * rows,
-      .lo = of_rows + 9 * rows,
-      .hi = of_rows + 10 * rows,
-  };
+  data->mass = all;
+  data->rhs = all + 3 * nodes;
+  data->ja = of_rows;
+  data->jb = of_rows + 3 * rows;
+  data->bias = of_rows + 6 * rows;
+  data->compliance = of_rows + 7 * rows;
+  data->mu = of_rows + 8 * rows;
+  data->lo = of_rows + 9 * rows;
+  data->hi = of_rows + 10 * rows;
+  data->mobility = data->w = NULL;
 }
 
 // What a mend had for the rows of this solve.
 static void add_remade(Solve *solve, const S2Remade *remade, bool any) {
-  const S2Problem *problem = &solve->assembly.problem;
+  const S2Problem *problem = &solve->assembly->problem;
   if (!any) {
-    solve->data = new_gradient(problem, solve->undo->arena);
+    make_gradient(&solve->data, problem, solve->undo->arena);
     memset(solve->data.mass, 0,
            sizeof(double) * (6 * (size_t)problem->nodes + 11 * (size_t)problem->rows));
   }
-  for (int i = 0; i < 3 * solve->assembly.parts; i++) {
+  for (int i = 0; i < 3 * solve->assembly->parts; i++) {
     solve->data.ja[i] += remade->ja[i];
     solve->data.jb[i] += remade->jb[i];
   }
@@ -144,7 +143,7 @@ static bool has_contacts(const S2Problem *problem, bool *boxed) {
 
 // On the central path, at the data of the step; false where that is not to be had.
 static bool differentiate_smoothly(const Solve *solve, double kappa, unsigned *flags) {
-  const S2Problem *problem = &solve->assembly.problem;
+  const S2Problem *problem = &solve->assembly->problem;
   S2Arena *arena = solve->undo->arena;
   bool boxed;
   if (!has_contacts(problem, &boxed)) {
@@ -166,12 +165,12 @@ static bool differentiate_smoothly(const Solve *solve, double kappa, unsigned *f
 
 // False: nothing depends on this solve.
 static bool differentiate(Solve *solve) {
-  const S2Problem *problem = &solve->assembly.problem;
+  const S2Problem *problem = &solve->assembly->problem;
   const S2Note *note = solve->note;
   if (all_zero(solve->dl_dv, 3 * problem->nodes) && all_zero(solve->dl_dlambda, problem->rows)) {
     return false;
   }
-  solve->data = new_gradient(problem, solve->undo->arena);
+  make_gradient(&solve->data, problem, solve->undo->arena);
   const S2WorldDef *def = &solve->undo->world->kept.def;
   unsigned *flags = &solve->undo->gradient->flags; // S2VjpFlag and S2GradientFlag: the same bits
   bool smooth = def->gradient == S2_GRADIENT_SMOOTH && note->kind != S2_POSITIONS;
@@ -183,11 +182,11 @@ static bool differentiate(Solve *solve) {
 }
 
 static bool same_rows(const Solve *solve) {
-  bool same = solve->assembly.problem.rows == solve->note->rows;
+  bool same = solve->assembly->problem.rows == solve->note->rows;
   if (!same) {
     *solve->undo->failed = s2_error(
         S2_INVALID, "gradient: a problem of %d rows was made again with %d (this is a bug)",
-        solve->note->rows, solve->assembly.problem.rows);
+        solve->note->rows, solve->assembly->problem.rows);
   }
   return same;
 }
@@ -413,7 +412,7 @@ typedef void PutPoint(Solve *solve, int i, int k, const S2PointBar *point);
 
 static void contacts_vjp(Solve *solve, PutPoint *put) {
   const S2Note *note = solve->note;
-  int r = solve->assembly.parts, drag = 0, count = note->of->island.touches;
+  int r = solve->assembly->parts, drag = 0, count = note->of->island.touches;
   bool holds = note->kind == S2_POSITIONS && note->holds; // as in assembly: equations come first
   solve->blend = s2_contact_blend(&solve->undo->step, &note->of->island, note->kind);
   for (int at = holds ? 0 : count; at < 2 * count; at++) {
@@ -428,7 +427,7 @@ static void contacts_vjp(Solve *solve, PutPoint *put) {
         continue;
       }
       S2PointBar point = {0};
-      if (is_drag(&solve->assembly, drag, 2 * i + k)) {
+      if (is_drag(solve->assembly, drag, 2 * i + k)) {
         drag_vjp(solve, drag++, &point, &pair, i, k);
       }
       if (note->kind != S2_RUB) {
@@ -462,7 +461,7 @@ static void put_solved(Solve *solve, int i, int k, const S2PointBar *point) {
 static void take_impulses(Solve *solve) {
   S2Undo *undo = solve->undo;
   const S2Note *note = solve->note;
-  const S2Assembly *assembly = &solve->assembly;
+  const S2Assembly *assembly = solve->assembly;
   bool motion = note->kind == S2_MOTION || note->kind == S2_REBOUND;
   int parts = assembly->parts + assembly->parts_given;
   solve->given = S2_TAKE_ZEROED(undo->arena, double, parts);
@@ -517,9 +516,13 @@ void s2_undo_solve(S2Undo *undo, int index) {
     memset(bar + at, 0, 3 * sizeof(double));
   }
   const S2Remade *remade = undo->remade == NULL ? NULL : undo->remade[index];
-  solve.assembly =
-      remade != NULL ? remade->assembly
-                     : s2_assemble(&undo->step, &note->of->island, undo->open.choices, note->kind);
+  S2Assembly made;
+  if (remade != NULL) {
+    made = remade->assembly;
+  } else {
+    made = s2_assemble(&undo->step, &note->of->island, undo->open.choices, note->kind);
+  }
+  solve.assembly = &made;
   if (same_rows(&solve)) {
     solve.dl_dlambda = S2_TAKE_ZEROED(undo->arena, double, note->rows);
     take_impulses(&solve);
@@ -535,8 +538,7 @@ void s2_undo_solve(S2Undo *undo, int index) {
                             solve.data.lo, solve.data.hi,    solve.data.rhs,
                             solve.given};
       if (note->of->island.joints > 0) {
-        s2_joint_rows_vjp(&undo->step, &note->of->island, note->kind, &solve.assembly, &rows,
-                          &undo->bar);
+        s2_joint_rows_vjp(&undo->step, &note->of->island, note->kind, &made, &rows, &undo->bar);
       }
     }
   }
@@ -621,8 +623,8 @@ static void feed_vjp(Solve *solve, int equations, double *ja, double *jb) {
   S2Undo *undo = solve->undo;
   const S2Note *note = solve->note;
   for (int r = 0; r < equations; r++) {
-    const S2Row *row = &solve->assembly.problem.row[r];
-    const S2JointPart *part = &solve->assembly.part[r];
+    const S2Row *row = &solve->assembly->problem.row[r];
+    const S2JointPart *part = &solve->assembly->part[r];
     double lambda = note->of->lambda[r], sum = 0;
     for (int side = 0; side < 2; side++) {
       int node = side == 0 ? row->a : row->b;
@@ -630,7 +632,7 @@ static void feed_vjp(Solve *solve, int equations, double *ja, double *jb) {
       double *j_bar = side == 0 ? ja : jb;
       for (int c = 0; c < 3 && node != S2_GROUND; c++) {
         int32_t slot = note->of->island.node[node];
-        double mass = solve->assembly.problem.mass[3 * node + c];
+        double mass = solve->assembly->problem.mass[3 * node + c];
         double over = note->part * undo->displaced[3 * slot + c] / mass;
         sum += j[c] * over;
         j_bar[3 * r + c] += lambda * over;
@@ -671,7 +673,7 @@ static void mended_joints(Solve *solve, const S2Assembly *start, int equations) 
     memset(data->ja, 0, sizeof(double) * 3 * (size_t)equations);
     memset(data->jb, 0, sizeof(double) * 3 * (size_t)equations);
   }
-  s2_joint_rows_vjp(&undo->step, &note->of->island, S2_POSITIONS, &solve->assembly, &rows,
+  s2_joint_rows_vjp(&undo->step, &note->of->island, S2_POSITIONS, solve->assembly, &rows,
                     &undo->bar);
   if (note->h == 0) { // before the step: goals are where they are
     undo->bar.h = h;
@@ -721,7 +723,7 @@ static void put_solved_row(Solve *solve, int i, int k, const S2PointBar *bar) {
 
 // The row of `end` that gives row r its error; -1: none does.
 static int end_row(const Solve *solve, const S2Assembly *end, int r) {
-  const S2JointPart *then = &solve->assembly.part[r];
+  const S2JointPart *then = &solve->assembly->part[r];
   int found = -1;
   for (int k = 0; k < end->parts; k++) {
     bool same = end->part[k].joint == then->joint && end->part[k].row == then->row;
@@ -734,11 +736,11 @@ static void solved_joints(Solve *solve, const S2Assembly *end) {
   S2Undo *undo = solve->undo;
   S2McpGradient *data = &solve->data;
   const S2Note *note = solve->note;
-  int rows = solve->assembly.parts > end->parts ? solve->assembly.parts : end->parts;
+  int rows = solve->assembly->parts > end->parts ? solve->assembly->parts : end->parts;
   double *none = S2_TAKE_ZEROED(undo->arena, double, 3 * (rows + note->of->island.nodes));
   double *errors = S2_TAKE_ZEROED(undo->arena, double, rows);
   double *given = S2_TAKE_ZEROED(undo->arena, double, end->parts + end->parts_given);
-  for (int r = 0; r < solve->assembly.parts; r++) {
+  for (int r = 0; r < solve->assembly->parts; r++) {
     int at = end_row(solve, end, r);
     if (at >= 0) {
       errors[at] += data->bias[r];
@@ -752,7 +754,7 @@ static void solved_joints(Solve *solve, const S2Assembly *end) {
   S2RowsAdjoint at_end = {none, none, none, none, errors, none, none, none, none, given};
   undo->step.q1 = undo->step.q0;
   undo->bar.q1 = undo->bar.q0;
-  s2_joint_rows_vjp(&undo->step, &note->of->island, S2_POSITIONS, &solve->assembly, &at_start,
+  s2_joint_rows_vjp(&undo->step, &note->of->island, S2_POSITIONS, solve->assembly, &at_start,
                     &undo->bar);
   undo->step.q1 = q1;
   undo->bar.q1 = q1_bar;
@@ -772,17 +774,18 @@ static void undo_solved_mend(S2Undo *undo, int index) {
   S2Choice *no_contacts = S2_TAKE_ZEROED(arena, S2Choice, 2 * note->of->island.touches);
   S2Assembly end = s2_assemble(&undo->step, &note->of->island, no_contacts, S2_POSITIONS);
   undo->step.touches = (S2Touch *)undo->open.solved; // only read
-  solve.assembly = assemble_start(undo, note);
+  S2Assembly made = assemble_start(undo, note);
+  solve.assembly = &made;
   if (same_rows(&solve)) {
-    S2Problem *problem = &solve.assembly.problem;
+    S2Problem *problem = &made.problem;
     copy_rows(problem, arena);
-    for (int r = 0; r < solve.assembly.parts; r++) {
+    for (int r = 0; r < made.parts; r++) {
       int at = end_row(&solve, &end, r);
       S2Row *row = (S2Row *)problem->row + r; // the copy
       row->bias = at >= 0 ? end.problem.row[at].bias : row->bias;
     }
     scale_mend(problem, note);
-    solve.given = S2_TAKE_ZEROED(arena, double, solve.assembly.parts + solve.assembly.parts_given);
+    solve.given = S2_TAKE_ZEROED(arena, double, made.parts + made.parts_given);
     if (differentiate(&solve)) {
       bodies_vjp(&solve);
       contacts_vjp(&solve, put_solved_row);
@@ -809,12 +812,13 @@ void s2_undo_mend(S2Undo *undo, int index) {
   solve.dl_dv = S2_TAKE(arena, double, 3 * note->of->island.nodes);
   solve.dl_dlambda = S2_TAKE_ZEROED(arena, double, note->rows);
   take_displacement(&solve);
-  solve.assembly = s2_assemble(&undo->step, &note->of->island, undo->open.choices, S2_POSITIONS);
-  scale_mend(&solve.assembly.problem, note);
+  S2Assembly made = s2_assemble(&undo->step, &note->of->island, undo->open.choices, S2_POSITIONS);
+  solve.assembly = &made;
+  scale_mend(&made.problem, note);
   for (int i = 0; i < note->of->island.nodes; i++) {
-    solve.assembly.mass[3 * i] *= note->of->stiffness;
+    made.mass[3 * i] *= note->of->stiffness;
   }
-  solve.given = S2_TAKE_ZEROED(arena, double, solve.assembly.parts + solve.assembly.parts_given);
+  solve.given = S2_TAKE_ZEROED(arena, double, made.parts + made.parts_given);
   double *ja = S2_TAKE_ZEROED(arena, double, 3 * note->rows);
   double *jb = S2_TAKE_ZEROED(arena, double, 3 * note->rows);
   bool shaken = note->mend == S2_MEND_SHAKE;
@@ -823,7 +827,7 @@ void s2_undo_mend(S2Undo *undo, int index) {
   bool same = same_rows(&solve);
   if (same && shaken) {
     start = assemble_start(undo, note);
-    equations = take_start(&start, &solve.assembly, arena);
+    equations = take_start(&start, &made, arena);
     feed_vjp(&solve, equations, ja, jb);
   }
   if (same && differentiate(&solve)) {

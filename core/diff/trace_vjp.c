@@ -159,11 +159,22 @@ static void moved_vjp(S2Undo *undo, const S2Note *note, int at, double bar) {
 }
 
 static void integrate_vjp(S2Undo *undo, const S2Note *note) {
+  S2StepAdjoint *to = &undo->bar;
   for (int i = 0; i < undo->world->order.count; i++) {
-    for (int at = 3 * undo->world->order.at[i], c = 0; c < 3; c++, at++) {
-      double bar = undo->bar.q1[at];
-      undo->bar.q1[at] = 0;
-      moved_vjp(undo, note, at, bar);
+    int32_t slot = undo->world->order.at[i];
+    bool going = goes(&undo->world->bodies.at[slot]), ahead = carried_ahead(undo, note, slot);
+    for (int at = 3 * slot; at < 3 * slot + 3; at++) {
+      double bar = to->q1[at];
+      to->q1[at] = 0;
+      if (going && !ahead) {
+        moved_vjp(undo, note, at, bar);
+        continue;
+      }
+      to->q0[at] += bar;
+      if (going) { // the same where v1 alone carries
+        to->h += undo->step.v1[at] * bar;
+        to->v1[at] += note->h * bar;
+      }
     }
   }
   clear(undo, undo->displaced);
