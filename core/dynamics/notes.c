@@ -65,7 +65,8 @@ static void *keep(S2Notes *notes, const void *from, size_t bytes) {
 
 // `like`: what may be the same already, or NULL.
 static void *keep_like(S2Notes *notes, const void *from, size_t bytes, const void *like) {
-  return like != NULL && memcmp(like, from, bytes) == 0 ? (void *)like : keep(notes, from, bytes);
+  return like != NULL && (bytes == 0 || memcmp(like, from, bytes) == 0) ? (void *)like
+                                                                        : keep(notes, from, bytes);
 }
 
 static double *keep_doubles(S2Notes *notes, const double *from, int count) {
