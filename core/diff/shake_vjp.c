@@ -29,6 +29,12 @@ static int equations(const S2Problem *problem) {
   return count;
 }
 
+static bool is_same_island(const S2Island *a, const S2Island *b) {
+  return a->nodes == b->nodes && a->joints == b->joints &&
+         memcmp(a->node, b->node, sizeof(int32_t) * (size_t)a->nodes) == 0 &&
+         memcmp(a->joint, b->joint, sizeof(int32_t) * (size_t)a->joints) == 0;
+}
+
 // The equations at q0 are those of the island's first solve, if that is all it had: they are rigid
 // and not driven (as in dynamics/shake.c). Its number, or S2_NONE.
 static int find_solve(const Shake *shake, int index) {
@@ -36,11 +42,8 @@ static int find_solve(const Shake *shake, int index) {
   const S2Island *island = &shake->note->of->island;
   for (int i = index - 1; s2_note_at(notes, i)->act != S2_ACT_FREE; i--) {
     const S2Note *note = s2_note_at(notes, i);
-    const S2Island *of = &note->of->island;
-    if (note->act == S2_ACT_SOLVE && note->kind == S2_MOTION && of->nodes == island->nodes &&
-        of->joints == island->joints && of->joint[0] == island->joint[0] &&
-        memcmp(of->node, island->node, sizeof(int32_t) * (size_t)of->nodes) == 0 &&
-        memcmp(of->joint, island->joint, sizeof(int32_t) * (size_t)of->joints) == 0) {
+    if (note->act == S2_ACT_SOLVE && note->kind == S2_MOTION &&
+        is_same_island(&note->of->island, island)) {
       return i;
     }
   }

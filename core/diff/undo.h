@@ -53,15 +53,17 @@ static inline bool s2_undo_good(const S2Undo *undo) {
   return undo->failed->code == S2_OK;
 }
 
+// undo.c
+void s2_undo_open(S2Undo *undo, const S2Note *note);       // into the arena
+void s2_undo_set_island(S2Undo *undo, const S2Note *note); // what assembly reads of it
+void s2_undo_forget_island(S2Undo *undo, const S2Note *note);
+// The adjoint of a point of a touch of the note, to where its geometry is from: q0, or what
+// S2_ACT_LINEARISE made.
+void s2_undo_point(S2Undo *undo, int index, int touch, int k, const S2PointBar *bar);
+
 // solve_vjp.c: the island's velocities, or q1, are those before; their adjoint is that before.
 void s2_undo_solve(S2Undo *undo, int index);
 void s2_undo_mend(S2Undo *undo, int index);
-
-// Into the arena.
-void s2_undo_open(S2Undo *undo, const S2Note *note);
-
-void s2_undo_set_island(S2Undo *undo, const S2Note *note); // what assembly reads of it
-void s2_undo_forget_island(S2Undo *undo, const S2Note *note);
 
 // shake_vjp.c: of S2_ACT_SHAKE; of SPIN, SPIN_V2 and SPIN_DQ
 void s2_undo_shake(S2Undo *undo, int index);
@@ -86,9 +88,5 @@ void s2_undo_carried(S2Undo *undo, const S2Note *note, int at, double bar);
 // -sqrt(u^2 + 2 max(0, -a) max(gap, 0)), the speed of arrival that u of v2 and a of the free motion
 // bring; times `bar` to those. Returns it.
 double s2_arrival_vjp(S2Undo *undo, const S2Touch *touch, int k, double bar, S2PointBar *point);
-
-// The adjoint of a point of a touch of the note, to where its geometry is from: q0, or what
-// S2_ACT_LINEARISE made.
-void s2_undo_point(S2Undo *undo, int index, int touch, int k, const S2PointBar *bar);
 
 #endif
