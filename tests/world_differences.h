@@ -395,27 +395,50 @@ static const double NOISE = 1e-8; // of an impulse
 static const double CLOSED = 1e-11;
 
 // Sliding shows in |tangent| = friction * normal; contacts are the last rows.
-static inline void sign_modes(const S2Note *note, uint64_t *hash) {
+static inline void sign_modes(const S2WorldDef *def, const S2Note *note, uint64_t *hash) {
+  S2Choice *choices = calloc(2 * (size_t)note->of->island.touches + 1, sizeof *choices);
+  s2_note_choices(note->of, choices);
   for (int pass = 0, r = 0; pass < 2; pass++) {
     r = pass == 0 ? 0 : note->rows - r;
-    for (int i = 0; i < note->island.touches && note->touches != NULL; i++) {
-      const S2Touch *touch = &note->touches[i];
-      for (int k = 0; k < touch->count; k++) {
-        bool used = note->choices[2 * i + k].use && s2_kind_presses(note->kind, touch);
-        int rows = used * ((note->kind != S2_RUB) + s2_kind_is_rough(note->kind, touch));
+    for (int i = 0; i < note->of->island.touches && note->of->touch != NULL; i++) {
+      S2Touch touch;
+      s2_note_touch(def, note->of->touch[i], &touch);
+      for (int k = 0; k < touch.count; k++) {
+        bool used = choices[2 * i + k].use && s2_kind_presses(note->kind, &touch);
+        int rows = used * ((note->kind != S2_RUB) + s2_kind_is_rough(note->kind, &touch));
         if (pass == 1 && rows == 2) {
-          double most = touch->friction * note->lambda[r];
-          mix(hash, fabs(note->lambda[r + 1]) >= most * (1 - 1e-9) - NOISE * 1e-3);
+          double most = touch.friction * note->of->lambda[r];
+          mix(hash, fabs(note->of->lambda[r + 1]) >= most * (1 - 1e-9) - NOISE * 1e-3);
         }
         r += rows;
       }
     }
   }
+  free(choices);
+}
+
+static inline void sign_touches(const S2WorldDef *def, const S2NoteIsland *of, uint64_t *hash) {
+  S2Choice *choices = calloc(2 * (size_t)of->island.touches + 1, sizeof *choices);
+  s2_note_choices(of, choices);
+  for (int k = 0; k < of->island.touches; k++) {
+    S2Touch touch;
+    s2_note_touch(def, of->touch[k], &touch);
+    for (int p = 0; p < touch.count; p++) {
+      const S2Choice *choice = &choices[2 * k + p];
+      mix(hash, touch.points[p].at.id);
+      mix(hash, (uint64_t)choice->use + 2 * (uint64_t)choice->target);
+      double gap = touch.points[p].at.gap;
+      mix(hash, gap > CLOSED ? 1 : gap < -CLOSED ? 2 : 0);
+    }
+  }
+  free(choices);
 }
 
 // Which branches a step took: acts, contacts, modes. Mends count as one, as how many it takes is
 // decided by rounding.
 static inline void sign(const S2Trace *trace, uint64_t *hash) {
+  const S2Fixed *fixed = trace->notes.fixed; // NULL: it is empty
+  const S2WorldDef *def = fixed == NULL ? NULL : &fixed->def;
   for (int i = 0; i < trace->notes.at.count; i++) {
     const S2Note *note = s2_note_at(&trace->notes, i);
     if (i > 0 && note->act == S2_ACT_MEND && s2_note_at(&trace->notes, i - 1)->act == S2_ACT_MEND) {
@@ -424,23 +447,16 @@ static inline void sign(const S2Trace *trace, uint64_t *hash) {
     mix(hash, (uint64_t)note->act);
     mix(hash, (uint64_t)note->rows);
     mix(hash, note->part == 1);
-    for (int k = 0; k < note->island.touches && note->touches != NULL; k++) {
-      const S2Touch *touch = &note->touches[k];
-      for (int p = 0; p < touch->count; p++) {
-        const S2Choice *choice = &note->choices[2 * k + p];
-        mix(hash, touch->points[p].at.id);
-        mix(hash, (uint64_t)choice->use + 2 * (uint64_t)choice->target);
-        double gap = touch->points[p].at.gap;
-        mix(hash, gap > CLOSED ? 1 : gap < -CLOSED ? 2 : 0);
-      }
+    if (note->of != NULL && note->of->touch != NULL) {
+      sign_touches(def, note->of, hash);
     }
     for (int r = 0; r < note->rows && note->kind != S2_POSITIONS && note->act == S2_ACT_SOLVE;
          r++) {
-      double lambda = note->lambda[r];
+      double lambda = note->of->lambda[r];
       mix(hash, lambda > NOISE ? 1 : lambda < -NOISE ? 2 : 0);
     }
     if (note->act == S2_ACT_SOLVE) {
-      sign_modes(note, hash);
+      sign_modes(def, note, hash);
     }
   }
 }

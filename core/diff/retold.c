@@ -49,12 +49,12 @@ static bool tell_spring(void *user, S2World *world, S2SpringCall *call) {
 }
 
 void s2_undo_retell(S2Undo *undo) {
-  S2World *world = &undo->world;
+  S2World *world = undo->world;
   int joints = world->joints.count;
   undo->retold = (S2Retold){
       .notes = undo->notes,
       .gradient = undo->gradient,
-      .begun = s2_note_at(undo->notes, 0)->kept->time,
+      .begun = s2_note_at(undo->notes, 0)->t,
       .goal = S2_TAKE_ZEROED(undo->arena, double, 3 * joints + 1),
       .rate = S2_TAKE_ZEROED(undo->arena, double, 3 * joints + 1),
   };
@@ -149,7 +149,7 @@ void s2_retold_lock_vjp(const S2JointAt *at, int which, double since, double goa
 // From the adjoint of the velocities told (0 afterwards) to q, and that of those before.
 static void told_vjp(const S2Undo *undo, const S2Answer *answer, double h, double v_bar[3],
                      double q_bar[3]) {
-  double dt = undo->world.kept.def.dt, before[3] = {0};
+  double dt = undo->world->kept.def.dt, before[3] = {0};
   for (int c = 0; c < 3; c++) {
     const S2Slope *slope = &answer->slope[c];
     for (int i = 0; i < 3; i++) {
@@ -180,7 +180,7 @@ static void lock_vjp(S2Undo *undo, int index, int32_t slot) {
   const S2Answer *answer = answer_of(&undo->retold, S2_ASKED_LOCK, slot, note->t, q);
   double *goal = undo->retold.goal + 3 * slot, *rate = undo->retold.rate + 3 * slot;
   for (int c = 0; c < 3; c++) { // what is not locked has the rate 0
-    rate[c] = undo->world.joints.at[slot].locked[c] ? rate[c] : 0;
+    rate[c] = undo->world->joints.at[slot].locked[c] ? rate[c] : 0;
   }
   if (answer != NULL) {
     told_vjp(undo, answer, note->h, rate, goal);
@@ -191,7 +191,7 @@ static void lock_vjp(S2Undo *undo, int index, int32_t slot) {
     g->rate[c] += of_rate;
     if (before != NULL && before->valid) {
       rate[c] = since * goal[c];
-      undo->gradient->dt += goal[c] * before->rate[c] * since / undo->world.kept.def.dt;
+      undo->gradient->dt += goal[c] * before->rate[c] * since / undo->world->kept.def.dt;
     } else {
       g->goal[c] += goal[c];
       goal[c] = 0;
@@ -201,7 +201,7 @@ static void lock_vjp(S2Undo *undo, int index, int32_t slot) {
 
 void s2_undo_motions(S2Undo *undo, int index) {
   const S2Note *note = s2_note_at(undo->notes, index);
-  const S2World *world = &undo->world;
+  const S2World *world = undo->world;
   const double q[6] = {note->h};
   for (int i = 0; i < world->joint_order.count && note->drives != NULL; i++) {
     int32_t slot = world->joint_order.at[i];
@@ -221,7 +221,7 @@ void s2_undo_motions(S2Undo *undo, int index) {
 }
 
 void s2_undo_locks(S2Undo *undo, double elapsed) {
-  const S2World *world = &undo->world;
+  const S2World *world = undo->world;
   for (int i = 0; i < world->joint_order.count && world->drives.count > 0; i++) {
     int32_t slot = world->joint_order.at[i];
     const S2Drive *drive = &world->drives.at[slot];
