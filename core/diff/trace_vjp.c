@@ -653,7 +653,7 @@ static void undo_act(S2Undo *undo, int index) {
     break;
   case S2_ACT_GO_BACK:
     of_island(undo, note, undo->bar.q1, undo->back, undo->step.q1);
-    undo->back_at = note->rows;
+    undo->back_at = note->since;
     break;
   case S2_ACT_FEEDBACK:
     feedback_vjp(undo, note);

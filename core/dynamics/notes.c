@@ -719,7 +719,7 @@ void s2_note_go_back(const S2Step *step, const S2Island *island, int since, cons
   S2Notes *notes = step->world->notes;
   if (notes != NULL) {
     S2Note *note = note_island(step, island, S2_ACT_GO_BACK);
-    note->rows = since;
+    note->since = since;
     note->before = keep_doubles(notes, q, 3 * island->nodes);
   }
 }

@@ -32,7 +32,7 @@ typedef enum S2Act {
   S2_ACT_SPIN_DQ,   // what joints displaced += such a turn, so that it has none
   S2_ACT_CAP,       // v2 loses the energy it has beyond the most that was known at S2_ACT_SPIN
   S2_ACT_BALANCE,   // v1 += a turn of the whole, so that joints have no moment at q0
-  S2_ACT_GO_BACK,   // q1 of an island's nodes is what it was before note `rows`
+  S2_ACT_GO_BACK,   // q1 of an island's nodes is what it was before note `since`
   S2_ACT_FEEDBACK,  // v2 += part/h (what joints displaced in the mends since S2_ACT_INTEGRATE)
   S2_ACT_Q0_IS_Q1,  // all bodies (mended before the step)
   S2_ACT_ON,        // q0 = q1, v0 = v2 (all bodies; the next sub-step of bisect)
@@ -96,11 +96,11 @@ typedef struct S2Note {
   bool of_motion : 1; // SHAKE: its rows are those of the first solve
   bool from_v2 : 1;   // SPIN: the most energy is that of v2, else of free_v
   int rows;           // SOLVE, MEND, SHAKE: of the problem; PIECE: how many there were before
-                      // GO_BACK: the note `since`
   double h, t;        // FREE; PART: t
   union {
     double part;     // MEND, FEEDBACK; ARRIVE: S2Step.share; KEEP; REPAY, SLOWER, CAP: J
     S2Drive *drives; // FREE: a joint slot, where locks move as the program says; else NULL
+    int since;       // GO_BACK
   };
   double *before; // 3 a node, or 3 a slot: what is overwritten (MEND: q1; MIDPOINT: v1; SOLVE:
                   // NULL where that is free_v; RESET: NULL where nothing reads it);
