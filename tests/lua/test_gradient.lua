@@ -610,6 +610,8 @@ test("check_grad takes smaller steps where the function refuses larger ones", fu
     return sim.sqrt(p.c) + p.x
   end
   ok(sim.check_grad(f, { c = 1e-4, x = 2 }, { print = false }) < 1e-6)
+  local function bent(p) return 1 / (p.c + 1e-4) end -- within steps of 1e-5, too
+  ok(sim.check_grad(bent, { c = 1e-4 }, { print = false, step = 1e-5 }) < 1e-6)
   raises("c has to be positive", function() sim.check_grad(f, { c = -1, x = 2 }, { print = false }) end)
   raises("too much", function()
     sim.check_grad(function(p) if p.c > 0.5 then error("too much") end return p.c end, { c = 0.5 }, { print = false })
