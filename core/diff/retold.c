@@ -61,7 +61,14 @@ void s2_undo_retell(S2Undo *undo) {
   world->callbacks =
       (S2Callbacks){.user = &undo->retold, .constraint = tell_constraint, .spring = tell_spring};
   world->evaluating = true;
-  world->memos.at = S2_TAKE_ZEROED(undo->arena, S2ConstraintMemo, joints + 1);
+  bool constraints = false;
+  for (int i = 0; i < joints; i++) {
+    constraints |= undo->notes->fixed->joint[i].type == S2_CONSTRAINT;
+  }
+  if (!constraints) { // then nobody looks for what they said
+    return;
+  }
+  world->memos.at = S2_TAKE_ZEROED(undo->arena, S2ConstraintMemo, joints);
   world->memos.count = joints;
   for (int i = 0; i < joints; i++) {
     world->memos.at[i].world = world;

@@ -1,25 +1,12 @@
-// A solve or a mend of an island, backwards: its problem is assembled again from what was noted,
+// A solve of an island, backwards: its problem is assembled again from what was noted,
 // the adjoint of its solution becomes that of its data (mcp_vjp.h), and that goes through the
 // assembly to bodies, contact points, materials and joints.
-#include "diff/undo.h"
-#include "mcp/mcp_vjp.h"
+#include "diff/solve_vjp.h"
 
 #include <string.h>
 
 // Multiples of its tolerance that a solution tells from 0.
 #define RESOLVED 10
-
-typedef struct Solve {
-  S2Undo *undo;
-  int index; // of the note
-  const S2Note *note;
-  const S2Touch *touches; // that the rows are taken from
-  S2Assembly *assembly;
-  S2Blend blend; // of soft contacts
-  S2McpGradient data;
-  double *dl_dv, *dl_dlambda, *given;
-  const double *reaction;
-} Solve;
 
 static void make_gradient(S2McpGradient *data, const S2Problem *problem, S2Arena *arena) {
   size_t nodes = (size_t)problem->nodes, rows = (size_t)problem->rows;
@@ -37,7 +24,7 @@ static void make_gradient(S2McpGradient *data, const S2Problem *problem, S2Arena
 }
 
 // What a mend had for the rows of this solve.
-static void add_remade(Solve *solve, const S2Remade *remade, bool any) {
+static void add_remade(S2SolveUndo *solve, const S2Remade *remade, bool any) {
   const S2Problem *problem = &solve->assembly->problem;
   if (!any) {
     make_gradient(&solve->data, problem, solve->undo->arena);
@@ -72,7 +59,7 @@ static bool has_contacts(const S2Problem *problem, bool *boxed) {
 }
 
 // On the central path, at the data of the step; false where that is not to be had.
-static bool differentiate_smoothly(const Solve *solve, double kappa, unsigned *flags) {
+static bool differentiate_smoothly(const S2SolveUndo *solve, double kappa, unsigned *flags) {
   const S2Problem *problem = &solve->assembly->problem;
   S2Arena *arena = solve->undo->arena;
   bool boxed;
@@ -93,8 +80,7 @@ static bool differentiate_smoothly(const Solve *solve, double kappa, unsigned *f
   return true;
 }
 
-// False: nothing depends on this solve.
-static bool differentiate(Solve *solve) {
+bool s2_solve_differentiate(S2SolveUndo *solve) {
   const S2Problem *problem = &solve->assembly->problem;
   const S2Note *note = solve->note;
   if (all_zero(solve->dl_dv, 3 * problem->nodes) && all_zero(solve->dl_dlambda, problem->rows)) {
@@ -113,7 +99,7 @@ static bool differentiate(Solve *solve) {
 
 // Of a piece of a step loads are in proportion to its length, and those of blows may be of any
 // size: small ones are not 0, above what a solve may leave.
-static void scale_piece(const Solve *solve) {
+static void scale_piece(const S2SolveUndo *solve) {
   const S2Undo *undo = solve->undo;
   const S2WorldDef *def = &undo->world->kept.def;
   if (def->stepping == S2_EVENT) {
@@ -123,7 +109,7 @@ static void scale_piece(const Solve *solve) {
   }
 }
 
-static bool same_rows(const Solve *solve) {
+bool s2_solve_same_rows(const S2SolveUndo *solve) {
   bool same = solve->assembly->problem.rows == solve->note->rows;
   if (!same) {
     *solve->undo->failed =
@@ -135,16 +121,16 @@ static bool same_rows(const Solve *solve) {
 
 // ---- Bodies -----------------------------------------------------------------------------------
 
-static double *inertial_bar(S2Undo *undo, int32_t slot, int c) {
+double *s2_inertial_bar(S2Undo *undo, int32_t slot, int c) {
   S2BodyGradient *body = &undo->gradient->body[slot];
   return c == 0 ? &body->inertia : &body->mass;
 }
 
-static int nodes_of(const S2Undo *undo, const S2Note *note) {
+int s2_solve_nodes(const S2Undo *undo, const S2Note *note) {
   return note->of->island.nodes + s2_gear_nodes(&undo->step, &note->of->island);
 }
 
-static void bodies_vjp(const Solve *solve) {
+void s2_solve_bodies_vjp(const S2SolveUndo *solve) {
   S2Undo *undo = solve->undo;
   S2StepAdjoint *bar = &undo->bar;
   const S2Step *step = &undo->step;
@@ -162,7 +148,7 @@ static void bodies_vjp(const Solve *solve) {
       int at = 3 * slot + c;
       double mass = solve->data.mass[3 * i + c], rhs = solve->data.rhs[3 * i + c];
       double inertial = c == 0 ? body->inertia : body->mass;
-      double *weight = inertial_bar(undo, slot, c);
+      double *weight = s2_inertial_bar(undo, slot, c);
       if (forces) {
         bar->mass[at] += mass + rhs * step->free_v[at];
         bar->free_v[at] += rhs * step->mass[at];
@@ -184,7 +170,7 @@ static void bodies_vjp(const Solve *solve) {
 // ---- Contacts ---------------------------------------------------------------------------------
 
 // Row r along `direction` at a point: to the point, and to the direction.
-static void row_vjp(const Solve *solve, const S2Touch *touch, int k, S2Vec2 direction, int r,
+static void row_vjp(const S2SolveUndo *solve, const S2Touch *touch, int k, S2Vec2 direction, int r,
                     S2PointBar *point, S2Vec2 *direction_bar) {
   S2Undo *undo = solve->undo;
   const S2Step *step = &undo->step;
@@ -211,7 +197,7 @@ static void row_vjp(const Solve *solve, const S2Touch *touch, int k, S2Vec2 dire
 }
 
 // The speed that restitution counts with before a solve, times `bar`.
-static void speed_vjp(const Solve *solve, const S2Touch *touch, int k, double bar,
+static void speed_vjp(const S2SolveUndo *solve, const S2Touch *touch, int k, double bar,
                       S2PointBar *point) {
   S2Undo *undo = solve->undo;
   bool motion = solve->note->kind == S2_MOTION; // bisect
@@ -248,7 +234,7 @@ double s2_arrival_vjp(S2Undo *undo, const S2Touch *touch, int k, double bar, S2P
 }
 
 // What a chosen bias was made of.
-static void target_vjp(const Solve *solve, int i, int k, double bar, S2PointBar *point,
+static void target_vjp(const S2SolveUndo *solve, int i, int k, double bar, S2PointBar *point,
                        S2TouchBar *pair) {
   S2Undo *undo = solve->undo;
   const S2Touch *touch = &solve->touches[i];
@@ -292,8 +278,8 @@ static void target_vjp(const Solve *solve, int i, int k, double bar, S2PointBar 
   }
 }
 
-static void soft_vjp(const Solve *solve, const S2Touch *touch, int k, int r, S2PointBar *point,
-                     S2TouchBar *pair) {
+static void soft_vjp(const S2SolveUndo *solve, const S2Touch *touch, int k, int r,
+                     S2PointBar *point, S2TouchBar *pair) {
   S2StepAdjoint *bar = &solve->undo->bar;
   const double *v0 = solve->undo->step.v0;
   const S2ManifoldPoint *at = &touch->points[k].at;
@@ -310,7 +296,7 @@ static void soft_vjp(const Solve *solve, const S2Touch *touch, int k, int r, S2P
   }
 }
 
-static void normal_vjp(const Solve *solve, int i, int k, int r, S2PointBar *point,
+static void normal_vjp(const S2SolveUndo *solve, int i, int k, int r, S2PointBar *point,
                        S2TouchBar *pair) {
   const S2Touch *touch = &solve->touches[i];
   row_vjp(solve, touch, k, touch->points[k].at.normal, r, point, &point->normal);
@@ -321,7 +307,7 @@ static void normal_vjp(const Solve *solve, int i, int k, int r, S2PointBar *poin
   }
 }
 
-static void tangent_vjp(const Solve *solve, int i, int k, int r, S2PointBar *point,
+static void tangent_vjp(const S2SolveUndo *solve, int i, int k, int r, S2PointBar *point,
                         S2TouchBar *pair) {
   const S2Touch *touch = &solve->touches[i];
   S2Vec2 bar = {0};
@@ -344,7 +330,8 @@ static bool is_drag(const S2Assembly *assembly, int r, int point) {
 }
 
 // Viscosity: rows lambda = -h d u along the surface.
-static void drag_vjp(const Solve *solve, int r, S2PointBar *point, S2TouchBar *pair, int i, int k) {
+static void drag_vjp(const S2SolveUndo *solve, int r, S2PointBar *point, S2TouchBar *pair, int i,
+                     int k) {
   const S2Touch *touch = &solve->touches[i];
   S2StepAdjoint *bar = &solve->undo->bar;
   S2Vec2 along = {0};
@@ -357,9 +344,8 @@ static void drag_vjp(const Solve *solve, int r, S2PointBar *point, S2TouchBar *p
 }
 
 // Rows of the points of the note's touches, from row r on. `put` hands a point on.
-typedef void PutPoint(Solve *solve, int i, int k, const S2PointBar *point);
 
-static void contacts_vjp(Solve *solve, PutPoint *put) {
+void s2_solve_contacts_vjp(S2SolveUndo *solve, S2PutPoint *put) {
   const S2Note *note = solve->note;
   int r = solve->assembly->parts, drag = 0, count = note->of->island.touches;
   bool holds = note->kind == S2_POSITIONS && note->holds; // as in assembly: equations come first
@@ -396,7 +382,7 @@ static void contacts_vjp(Solve *solve, PutPoint *put) {
 
 // ---- Solves -----------------------------------------------------------------------------------
 
-static void put_solved(Solve *solve, int i, int k, const S2PointBar *point) {
+static void put_solved(S2SolveUndo *solve, int i, int k, const S2PointBar *point) {
   S2Undo *undo = solve->undo;
   if (solve->note->kind == S2_STOP) { // at q1
     s2_touch_point_vjp(undo->world, &solve->touches[i], k, undo->step.q1, point, undo->bar.q1,
@@ -407,7 +393,7 @@ static void put_solved(Solve *solve, int i, int k, const S2PointBar *point) {
 }
 
 // The adjoints of kept impulses, of those that bound friction.
-static void take_impulses(Solve *solve) {
+static void take_impulses(S2SolveUndo *solve) {
   S2Undo *undo = solve->undo;
   const S2Note *note = solve->note;
   const S2Assembly *assembly = solve->assembly;
@@ -451,12 +437,12 @@ static void take_impulses(Solve *solve) {
 void s2_undo_solve(S2Undo *undo, int index) {
   const S2Note *note = s2_note_at(undo->notes, index);
   S2ArenaMark mark = s2_arena_mark(undo->arena);
-  Solve solve = {.undo = undo, .index = index, .note = note};
+  S2SolveUndo solve = {.undo = undo, .index = index, .note = note};
   double *now = note->into_v1 ? undo->step.v1 : undo->step.v2;
   double *bar = note->into_v1 ? undo->bar.v1 : undo->bar.v2;
   s2_undo_set_island(undo, note);
   solve.touches = undo->open.solved;
-  solve.dl_dv = S2_TAKE_ZEROED(undo->arena, double, 3 * nodes_of(undo, note));
+  solve.dl_dv = S2_TAKE_ZEROED(undo->arena, double, 3 * s2_solve_nodes(undo, note));
   for (int i = 0; i < note->of->island.nodes; i++) {
     int32_t at = 3 * note->of->island.node[i];
     memcpy(solve.dl_dv + 3 * i, bar + at, 3 * sizeof(double));
@@ -473,16 +459,16 @@ void s2_undo_solve(S2Undo *undo, int index) {
   }
   solve.assembly = &made;
   scale_piece(&solve);
-  if (same_rows(&solve)) {
+  if (s2_solve_same_rows(&solve)) {
     solve.dl_dlambda = S2_TAKE_ZEROED(undo->arena, double, note->rows);
     take_impulses(&solve);
-    bool any = differentiate(&solve);
+    bool any = s2_solve_differentiate(&solve);
     if (remade != NULL) {
       add_remade(&solve, remade, any);
     }
     if (any || remade != NULL) {
-      bodies_vjp(&solve);
-      contacts_vjp(&solve, put_solved);
+      s2_solve_bodies_vjp(&solve);
+      s2_solve_contacts_vjp(&solve, put_solved);
       S2RowsAdjoint rows = {note->more,    note->of->lambda, solve.data.ja,
                             solve.data.jb, solve.data.bias,  solve.data.compliance,
                             solve.data.lo, solve.data.hi,    solve.data.rhs,
@@ -494,358 +480,4 @@ void s2_undo_solve(S2Undo *undo, int index) {
   }
   s2_undo_forget_island(undo, note);
   s2_arena_rewind(undo->arena, mark);
-}
-
-// ---- Mends ------------------------------------------------------------------------------------
-
-// Of a joint: points that are held are equations, too.
-static bool is_equation(const S2Assembly *assembly, int row) {
-  return row < assembly->parts && assembly->problem.row[row].lo < 0;
-}
-
-// In a mend the geometry of contacts is that of q1, ...
-static void put_mended(Solve *solve, int i, int k, const S2PointBar *point) {
-  S2Undo *undo = solve->undo;
-  s2_touch_point_vjp(undo->world, &undo->open.touches[i], k, undo->step.q1, point, undo->bar.q1,
-                     undo->gradient);
-}
-
-// q1 is what it was; dl/d(displacement), from q1 and from the part that was limited by the turn.
-static void take_displacement(Solve *solve) {
-  const S2Note *note = solve->note;
-  S2Undo *undo = solve->undo;
-  double part_bar = 0;
-  int most = 0;
-  for (int i = 0; i < note->of->island.nodes; i++) {
-    int32_t at = 3 * note->of->island.node[i];
-    for (int c = 0; c < 3; c++) {
-      solve->dl_dv[3 * i + c] = note->part * undo->bar.q1[at + c];
-      part_bar += note->more[3 * i + c] * undo->bar.q1[at + c];
-      undo->step.q1[at + c] = note->before[3 * i + c];
-    }
-    most = fabs(note->more[3 * i]) > fabs(note->more[3 * most]) ? i : most;
-  }
-  if (note->part < 1) {
-    double turn = note->more[3 * most];
-    solve->dl_dv[3 * most] -= part_bar * note->part / turn;
-  }
-}
-
-// Passes after the first find limits and contacts where those before put them, to rounding: which
-// of them hold then makes no difference, as they move next to nothing. Nor does it in event
-// stepping, where the gaps of what rests and of what has just met are 0 whatever the data.
-static bool is_later_pass(const S2Undo *undo, int index) {
-  int32_t first = s2_note_at(undo->notes, index)->of->island.node[0];
-  for (int i = index - 1; i >= 0; i--) {
-    const S2Note *note = s2_note_at(undo->notes, i);
-    bool feeds =
-        note->act == S2_ACT_FEEDBACK || note->act == S2_ACT_SPIN_V2 || note->act == S2_ACT_SPIN_DQ;
-    if (!feeds || note->of->island.node[0] != first) {
-      return note->act == S2_ACT_MEND && note->of->island.node[0] == first;
-    }
-  }
-  return false;
-}
-
-// Modes are told relative to what was to be removed.
-static void scale_mend(S2Problem *problem, const S2Note *note) {
-  problem->velocity_scale = S2_PROJECTION_TRIGGER * note->of->island.length;
-  for (int r = 0; r < problem->rows; r++) { // what is open is not removed
-    double bias = problem->row[r].bias, error = problem->row[r].lo < 0 ? fabs(bias) : -bias;
-    problem->velocity_scale = fmax(problem->velocity_scale, error);
-  }
-}
-
-static void copy_rows(S2Problem *problem, S2Arena *arena) {
-  S2Row *rows = S2_TAKE(arena, S2Row, problem->rows);
-  if (problem->rows > 0) {
-    memcpy(rows, problem->row, sizeof(S2Row) * (size_t)problem->rows);
-  }
-  problem->row = rows;
-}
-
-// The same island with the joints' rows at q0.
-static S2Assembly assemble_start(S2Undo *undo, const S2Note *note) {
-  double *q1 = undo->step.q1;
-  undo->step.q1 = undo->step.q0;
-  S2Assembly start = s2_assemble(&undo->step, &note->of->island, undo->open.choices, S2_POSITIONS);
-  undo->step.q1 = q1;
-  return start;
-}
-
-// Rows of S2_MEND_SHAKE: equations at q0. Returns how many.
-static int take_start(const S2Assembly *start, S2Assembly *assembly, S2Arena *arena) {
-  S2Problem *problem = &assembly->problem;
-  copy_rows(problem, arena);
-  S2Row *rows = (S2Row *)problem->row; // the copy
-  int count = 0;
-  for (; is_equation(assembly, count); count++) {
-    memcpy(rows[count].ja, start->problem.row[count].ja, sizeof rows[count].ja);
-    memcpy(rows[count].jb, start->problem.row[count].jb, sizeof rows[count].jb);
-  }
-  return count;
-}
-
-// What joints displaced, part J' lambda / mass, goes into the velocities; its adjoint to lambda.
-static void feed_vjp(Solve *solve, const S2Assembly *start, int equations, double *ja, double *jb) {
-  S2Undo *undo = solve->undo;
-  const S2Note *note = solve->note;
-  for (int r = 0; r < equations; r++) {
-    const S2Row *row = &solve->assembly->problem.row[r];
-    const S2JointPart *part = &start->part[r];
-    double lambda = note->of->lambda[r], sum = 0;
-    for (int side = 0; side < 2; side++) {
-      int node = side == 0 ? row->a : row->b;
-      const double *j = side == 0 ? row->ja : row->jb;
-      double *j_bar = side == 0 ? ja : jb;
-      for (int c = 0; c < 3 && node != S2_GROUND && node < note->of->island.nodes; c++) {
-        int32_t slot = note->of->island.node[node]; // nodes of gears are displaced for nothing
-        const S2Body *body = &undo->world->bodies.at[slot];
-        double mass = solve->assembly->problem.mass[3 * node + c]; // a part of the body's
-        double over = note->part * undo->displaced[3 * slot + c] / mass;
-        sum += j[c] * over;
-        j_bar[3 * r + c] += lambda * over;
-        *inertial_bar(undo, slot, c) -=
-            over * j[c] * lambda / (c == 0 ? body->inertia : body->mass);
-      }
-    }
-    sum += note->part * undo->feed[part->joint] *
-           s2_undo_impulse(undo, part->joint, part->row, part->push);
-    solve->dl_dlambda[r] += sum;
-  }
-  solve->reaction =
-      s2_undo_reaction(undo, note, note->part * undo->feed[note->of->island.joint[0]]);
-}
-
-// What a displacement of bodies is worth that acts along equations: of q1, and of what is fed back.
-static double *pushes_bar(const Solve *solve) {
-  const S2Undo *undo = solve->undo;
-  int count = 3 * solve->note->of->island.nodes;
-  double *bar = S2_TAKE(undo->arena, double, count);
-  for (int i = 0; i < count; i++) {
-    double displaced = undo->displaced[3 * solve->note->of->island.node[i / 3] + i % 3];
-    bar[i] = solve->data.rhs[i] + solve->note->part * displaced / solve->assembly->problem.mass[i];
-  }
-  return bar;
-}
-
-// Joints: errors at q1, and in S2_MEND_SHAKE the rest of the equations at q0.
-static void mended_joints(Solve *solve, const S2Assembly *start, int equations) {
-  S2Undo *undo = solve->undo;
-  const S2Note *note = solve->note;
-  S2McpGradient *data = &solve->data;
-  double h = undo->bar.h, elapsed = undo->bar.elapsed;
-  double *none = S2_TAKE_ZEROED(undo->arena, double, 3 * (note->rows + note->of->island.nodes));
-  S2RowsAdjoint rows = {note->more,
-                        note->of->lambda,
-                        data->ja,
-                        data->jb,
-                        data->bias,
-                        none,
-                        none,
-                        none,
-                        start == NULL ? data->rhs : none,
-                        solve->given,
-                        NULL,
-                        NULL};
-  if (start != NULL) {
-    S2RowsAdjoint at_start = {note->more,
-                              note->of->lambda,
-                              data->ja,
-                              data->jb,
-                              none,
-                              none,
-                              none,
-                              none,
-                              pushes_bar(solve),
-                              solve->given,
-                              solve->reaction,
-                              note->of->lambda};
-    double *q1 = undo->step.q1, *q1_bar = undo->bar.q1;
-    S2Assembly only = *start; // equations come first
-    only.parts = equations;
-    only.parts_given = 0;
-    undo->step.q1 = undo->step.q0;
-    undo->bar.q1 = undo->bar.q0;
-    s2_joint_rows_vjp(&undo->step, &note->of->island, S2_POSITIONS, &only, &at_start, &undo->bar);
-    undo->step.q1 = q1;
-    undo->bar.q1 = q1_bar;
-    memset(data->ja, 0, sizeof(double) * 3 * (size_t)equations);
-    memset(data->jb, 0, sizeof(double) * 3 * (size_t)equations);
-  }
-  s2_joint_rows_vjp(&undo->step, &note->of->island, S2_POSITIONS, solve->assembly, &rows,
-                    &undo->bar);
-  if (note->h == 0) { // before the step: goals are where they are
-    undo->bar.h = h;
-    undo->bar.elapsed = elapsed;
-  }
-}
-
-// ---- Mends with the rows of the solve ---------------------------------------------------------
-
-// Rows where the solve had them; errors are those at the end, of the same feature or as the solve
-// left it.
-static void put_solved_row(Solve *solve, int i, int k, const S2PointBar *bar) {
-  S2Undo *undo = solve->undo;
-  const S2Touch *now = &undo->open.touches[i], *then = &solve->touches[i];
-  S2PointBar point = *bar, gap = {.gap = bar->gap};
-  for (int j = 0; j < now->count; j++) {
-    if (now->points[j].at.id == then->points[k].at.id) {
-      point.gap = 0;
-      s2_touch_point_vjp(undo->world, now, j, undo->step.q1, &gap, undo->bar.q1, undo->gradient);
-      s2_undo_point(undo, solve->index, i, k, &point);
-      return;
-    }
-  }
-  S2ArenaMark mark = s2_arena_mark(undo->arena);
-  const S2Note *moved = s2_note_at(undo->notes, s2_undo_last(undo, solve->index, S2_ACT_INTEGRATE));
-  int count = 3 * undo->notes->slots;
-  double *carry = S2_TAKE_ZEROED(undo->arena, double, count);
-  double *carry_bar = S2_TAKE_ZEROED(undo->arena, double, count);
-  const int32_t slot[2] = {then->body_a, then->body_b};
-  for (int side = 0; side < 2; side++) {
-    for (int at = 3 * slot[side]; at < 3 * slot[side] + 3; at++) {
-      carry[at] = s2_undo_carry(undo, moved, at);
-    }
-  }
-  S2Vec2 n = then->points[k].at.normal;
-  undo->bar.h += bar->gap * s2_touch_velocity(then, k, n, carry);
-  s2_touch_velocity_vjp(then, k, n, carry, undo->step.h * bar->gap, carry_bar, &point,
-                        &point.normal);
-  for (int side = 0; side < 2; side++) {
-    for (int at = 3 * slot[side]; at < 3 * slot[side] + 3; at++) {
-      s2_undo_carried(undo, moved, at, carry_bar[at]);
-    }
-  }
-  s2_undo_point(undo, solve->index, i, k, &point);
-  s2_arena_rewind(undo->arena, mark);
-}
-
-// The row of `end` that gives row r its error; -1: none does.
-static int end_row(const Solve *solve, const S2Assembly *end, int r) {
-  const S2JointPart *then = &solve->assembly->part[r];
-  int found = -1;
-  for (int k = 0; k < end->parts; k++) {
-    bool same = end->part[k].joint == then->joint && end->part[k].row == then->row;
-    found = same ? k : found;
-  }
-  return found;
-}
-
-static void solved_joints(Solve *solve, const S2Assembly *end) {
-  S2Undo *undo = solve->undo;
-  S2McpGradient *data = &solve->data;
-  const S2Note *note = solve->note;
-  int rows = solve->assembly->parts > end->parts ? solve->assembly->parts : end->parts;
-  double *none = S2_TAKE_ZEROED(undo->arena, double, 3 * (rows + note->of->island.nodes));
-  double *errors = S2_TAKE_ZEROED(undo->arena, double, rows);
-  double *given = S2_TAKE_ZEROED(undo->arena, double, end->parts + end->parts_given);
-  for (int r = 0; r < solve->assembly->parts; r++) {
-    int at = end_row(solve, end, r);
-    if (at >= 0) {
-      errors[at] += data->bias[r];
-      data->bias[r] = 0;
-    }
-  }
-  double *q1 = undo->step.q1, *q1_bar = undo->bar.q1;
-  S2RowsAdjoint at_start = {
-      note->more, note->of->lambda, data->ja,     data->jb, data->bias, none, none,
-      none,       data->rhs,        solve->given, NULL,     NULL};
-  S2RowsAdjoint at_end = {note->more, none, none, none,  errors, none,
-                          none,       none, none, given, NULL,   NULL};
-  undo->step.q1 = undo->step.q0;
-  undo->bar.q1 = undo->bar.q0;
-  s2_joint_rows_vjp(&undo->step, &note->of->island, S2_POSITIONS, solve->assembly, &at_start,
-                    &undo->bar);
-  undo->step.q1 = q1;
-  undo->bar.q1 = q1_bar;
-  s2_joint_rows_vjp(&undo->step, &note->of->island, S2_POSITIONS, end, &at_end, &undo->bar);
-}
-
-static void undo_solved_mend(S2Undo *undo, int index) {
-  const S2Note *note = s2_note_at(undo->notes, index);
-  S2Arena *arena = undo->arena;
-  S2ArenaMark mark = s2_arena_mark(arena);
-  Solve solve = {.undo = undo, .index = index, .note = note};
-  s2_undo_set_island(undo, note);
-  solve.touches = undo->open.solved;
-  solve.dl_dv = S2_TAKE_ZEROED(arena, double, 3 * nodes_of(undo, note));
-  solve.dl_dlambda = S2_TAKE_ZEROED(arena, double, note->rows);
-  take_displacement(&solve);
-  S2Choice *no_contacts = S2_TAKE_ZEROED(arena, S2Choice, 2 * note->of->island.touches);
-  S2Assembly end = s2_assemble(&undo->step, &note->of->island, no_contacts, S2_POSITIONS);
-  undo->step.touches = (S2Touch *)undo->open.solved; // only read
-  S2Assembly made = assemble_start(undo, note);
-  solve.assembly = &made;
-  if (same_rows(&solve)) {
-    S2Problem *problem = &made.problem;
-    copy_rows(problem, arena);
-    for (int r = 0; r < made.parts; r++) {
-      int at = end_row(&solve, &end, r);
-      S2Row *row = (S2Row *)problem->row + r; // the copy
-      row->bias = at >= 0 ? end.problem.row[at].bias : row->bias;
-    }
-    scale_mend(problem, note);
-    solve.given = S2_TAKE_ZEROED(arena, double, made.parts + made.parts_given);
-    if (differentiate(&solve)) {
-      bodies_vjp(&solve);
-      contacts_vjp(&solve, put_solved_row);
-      if (note->of->island.joints > 0) {
-        solved_joints(&solve, &end);
-      }
-    }
-  }
-  s2_undo_forget_island(undo, note);
-  s2_arena_rewind(arena, mark);
-}
-
-void s2_undo_mend(S2Undo *undo, int index) {
-  const S2Note *note = s2_note_at(undo->notes, index);
-  S2Arena *arena = undo->arena;
-  if (note->mend == S2_MEND_SOLVED) {
-    undo_solved_mend(undo, index);
-    return;
-  }
-  S2ArenaMark mark = s2_arena_mark(arena);
-  Solve solve = {.undo = undo, .index = index, .note = note};
-  s2_undo_set_island(undo, note);
-  solve.touches = undo->open.solved;
-  solve.dl_dv = S2_TAKE_ZEROED(arena, double, 3 * nodes_of(undo, note));
-  solve.dl_dlambda = S2_TAKE_ZEROED(arena, double, note->rows);
-  take_displacement(&solve);
-  S2Assembly made = s2_assemble(&undo->step, &note->of->island, undo->open.choices, S2_POSITIONS);
-  solve.assembly = &made;
-  scale_mend(&made.problem, note);
-  for (int i = 0; i < note->of->island.nodes; i++) {
-    made.mass[3 * i] *= note->of->stiffness;
-  }
-  solve.given = S2_TAKE_ZEROED(arena, double, made.parts + made.parts_given);
-  double *ja = S2_TAKE_ZEROED(arena, double, 3 * note->rows);
-  double *jb = S2_TAKE_ZEROED(arena, double, 3 * note->rows);
-  bool shaken = note->mend == S2_MEND_SHAKE;
-  S2Assembly start = {0};
-  int equations = 0;
-  bool same = same_rows(&solve);
-  if (same && shaken) {
-    start = assemble_start(undo, note);
-    equations = take_start(&start, &made, arena);
-    feed_vjp(&solve, &start, equations, ja, jb);
-  }
-  unsigned flags = undo->gradient->flags;
-  if (same && differentiate(&solve)) {
-    if (undo->world->kept.def.stepping == S2_EVENT || is_later_pass(undo, index)) {
-      undo->gradient->flags &= ~(unsigned)S2_GRADIENT_WEAK | flags;
-    }
-    for (int i = 0; i < 3 * note->rows; i++) {
-      solve.data.ja[i] += ja[i];
-      solve.data.jb[i] += jb[i];
-    }
-    bodies_vjp(&solve);
-    contacts_vjp(&solve, put_mended);
-    if (note->of->island.joints > 0) {
-      mended_joints(&solve, shaken ? &start : NULL, equations);
-    }
-  }
-  s2_undo_forget_island(undo, note);
-  s2_arena_rewind(arena, mark);
 }

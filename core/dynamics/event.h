@@ -43,7 +43,7 @@ typedef struct S2Meeting {
 
 // event.c: v1 and q1 after `h`, noted; false: aborted.
 bool s2_event_flow(const S2EventRun *event, double h, bool rows);
-// Where what the island stands on is at the end of the flow.
+// What the island meets that is not solved for, at the start and the end of the piece.
 void s2_event_place_ground(const S2EventRun *event);
 
 // meeting.c: when others meet on the way from the touches as they were `before` to those at the
