@@ -143,9 +143,12 @@ static size_t impulses(const S2Undo *undo) {
 // Adjoints of a sweep whose other results nobody asks for.
 static void scratch_bars(S2Undo *undo) {
   size_t count = 3 * (size_t)undo->notes->slots;
+  size_t joints = (size_t)undo->notes->joint_slots;
   S2Arena *arena = undo->arena;
   double *v = S2_TAKE_ZEROED(arena, double, 8 * count);
-  undo->gradient = undo->scratch;
+  undo->gradient = undo->retold.gradient = undo->scratch;
+  undo->retold.goal = S2_TAKE_ZEROED(arena, double, 3 * joints);
+  undo->retold.rate = S2_TAKE_ZEROED(arena, double, 3 * joints);
   undo->bar = (S2StepAdjoint){
       .q0 = v,
       .v0 = v + count,
@@ -156,7 +159,7 @@ static void scratch_bars(S2Undo *undo) {
       .v2 = v + 6 * count,
       .q1 = v + 7 * count,
       .joint_impulse = S2_TAKE_ZEROED(arena, double, impulses(undo)),
-      .joint_reaction = S2_TAKE_ZEROED(arena, double, 3 * (size_t)undo->notes->joint_slots),
+      .joint_reaction = S2_TAKE_ZEROED(arena, double, 3 * joints),
       .gradient = undo->scratch,
   };
 }
