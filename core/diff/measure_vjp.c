@@ -262,7 +262,10 @@ static void lock_vjp(const S2JointAt *at, int row, const S2RowBar *bar, const S2
   const S2Drive *drive =
       world->drives.count > 0 ? &world->drives.at[joint - world->joints.at] : NULL;
   if (drive != NULL && drive->valid && at->elapsed >= drive->start) { // as s2_lock_goal has it
+    double moved = -bar->value * drive->rate[c];
     s2_retold_lock_vjp(at, c, at->elapsed - drive->start, -bar->value, -bar->rate);
+    *to->elapsed += moved; // which is no part of dt in event stepping
+    to->gradient->dt -= moved * at->elapsed / at->world->kept.def.dt;
   } else {
     g->goal[c] -= bar->value;
     g->rate[c] -= bar->value * at->elapsed + bar->rate;

@@ -112,7 +112,13 @@ static void to_answer(void *user, S2Asked asked, const double q[6], double t, in
       back->to->q[3 * slot + i % 3] += bar * slope->by[i];
     }
   }
-  time_vjp(retold, world->kept.def.dt, t, bar * slope->by[6]);
+  // Pieces of event stepping begin when others meet; what is asked later than the row is for is so
+  // by a part of dt, and so is the start of the part of the step.
+  double by_time = bar * slope->by[6], now = world->kept.time + back->at->elapsed;
+  *back->to->elapsed += by_time;
+  retold->gradient->time += by_time;
+  retold->gradient->dt +=
+      by_time * (world->kept.time - retold->begun + t - now) / world->kept.def.dt;
   origin_vjp(retold, slope->origin, bar);
 }
 

@@ -187,11 +187,13 @@ static void rows_vjp(Shake *shake) {
                             shake->reaction,
                             note->of->lambda};
   double *q1 = undo->step.q1, *q1_bar = undo->bar.q1;
+  double h = undo->bar.h;
   set_start(undo, note, true);
   undo->bar.q1 = undo->bar.q0;
   s2_joint_rows_vjp(&undo->step, &note->of->island, S2_POSITIONS, &shake->start, &at_start,
                     &undo->bar);
   set_start(undo, note, false);
+  undo->bar.h = note->of_motion ? h : undo->bar.h; // their time is that of the start
   undo->step.q1 = q1;
   undo->bar.q1 = q1_bar;
 }
