@@ -21,12 +21,6 @@ void s2_notes_init(S2Notes *notes) {
   *notes = (S2Notes){0};
 }
 
-void s2_fixed_release(S2Fixed *fixed) {
-  if (fixed != NULL && --fixed->users == 0) {
-    s2_memory_free(fixed);
-  }
-}
-
 static void free_blocks(S2NoteBlock *block) {
   while (block != NULL) {
     S2NoteBlock *older = block->older;
@@ -49,9 +43,9 @@ static size_t rounded(size_t bytes) {
   return (bytes + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
 }
 
-// `size`: of a block that is begun for it.
-static void *take_from(S2Notes *notes, S2NoteBlock **blocks, size_t size, size_t bytes) {
+void *s2_notes_take(S2Notes *notes, S2NoteBlock **blocks, size_t size, size_t bytes) {
   S2NoteBlock *block = *blocks;
+  bytes = rounded(bytes);
   if (block == NULL || block->size - block->at < bytes) {
     size = size < bytes ? bytes : size;
     S2NoteBlock *fresh = s2_memory_take(HEAD + size);
@@ -67,7 +61,7 @@ static void *take_from(S2Notes *notes, S2NoteBlock **blocks, size_t size, size_t
 static void *take(S2Notes *notes, size_t bytes) {
   size_t first = notes->expected > 0 ? notes->expected : FIRST_BLOCK;
   size_t size = notes->block == NULL ? first : first / MORE;
-  void *memory = take_from(notes, &notes->block, size, rounded(bytes));
+  void *memory = s2_notes_take(notes, &notes->block, size, bytes);
   notes->used += rounded(bytes);
   return memory;
 }
@@ -128,150 +122,7 @@ void s2_notes_rewind(const S2Step *step, int mark) {
   notes->at.count = mark;
 }
 
-// ---- What the program said
-// ------------------------------------------------------------------------
-
-static const S2Answer **answers_of(const S2Notes *notes, S2Asked asked, int32_t slot) {
-  return &notes->answers[asked == S2_ASKED_BODY ? notes->joint_slots + slot : slot];
-}
-
-static const char *no_slope(S2Asked asked) {
-  switch (asked) {
-  case S2_ASKED_PULL:
-    return "a spring with a law of the program's own";
-  case S2_ASKED_LOCK:
-    return "a lock that moves as the program says";
-  case S2_ASKED_BODY:
-    return "a body that moves as the program says";
-  default:
-    return "a joint of type constraint";
-  }
-}
-
-static void *keep_answer(S2Notes *notes, const void *from, size_t bytes) {
-  void *to = take_from(notes, &notes->answer_block, FIRST_BLOCK, rounded(bytes));
-  memcpy(to, from, bytes);
-  return to;
-}
-
-void s2_note_answer(S2World *world, const S2Answer *answer) {
-  S2Notes *notes = world->notes;
-  if (notes == NULL) {
-    return;
-  }
-  if (answer->slope == NULL) {
-    notes->reason = no_slope(answer->asked);
-    return;
-  }
-  if (notes->answers == NULL) {
-    size_t bytes = sizeof *notes->answers * (size_t)(notes->joint_slots + notes->slots);
-    notes->answers = take_from(notes, &notes->answer_block, FIRST_BLOCK, rounded(bytes));
-    memset(notes->answers, 0, bytes);
-  }
-  size_t count = (size_t)answer->count;
-  const S2Answer **newest = answers_of(notes, answer->asked, answer->slot);
-  S2Answer *kept = keep_answer(notes, answer, sizeof *answer);
-  kept->earlier = *newest;
-  kept->number = keep_answer(notes, answer->number, sizeof *answer->number * count);
-  kept->slope = keep_answer(notes, answer->slope, sizeof *answer->slope * count);
-  *newest = kept;
-}
-
-const S2Answer *s2_notes_answer(const S2Notes *notes, const S2Answer *like) {
-  // Times that are the same by other sums; those that matter are parts of a step away.
-  static const double SAME = 1e-12;
-  const S2Answer *at = notes->answers == NULL ? NULL : *answers_of(notes, like->asked, like->slot);
-  while (at != NULL) {
-    bool same = at->asked == like->asked && fabs(at->t - like->t) <= SAME * (1 + fabs(like->t));
-    for (int i = 0; i < 6; i++) {
-      same = same && at->q[i] == like->q[i];
-    }
-    if (same) {
-      break;
-    }
-    at = at->earlier;
-  }
-  return at;
-}
-
-// ---- What does not change ---------------------------------------------------------------------
-
-static size_t fixed_bytes(const S2World *world) {
-  return sizeof(S2Body) * (size_t)world->bodies.count +
-         sizeof(int32_t) * (size_t)(world->order.count + world->joint_order.count) +
-         sizeof(S2Piece) * (size_t)world->pieces.count +
-         sizeof(S2Vec2) * (size_t)world->vertices.count +
-         sizeof(S2Joint) * (size_t)world->joints.count;
-}
-
-static bool equal(const void *a, const void *b, size_t bytes) {
-  return bytes == 0 || memcmp(a, b, bytes) == 0;
-}
-
-// Without what steps change, which S2_ACT_PART has, and what no derivative depends on.
-static bool same_joint(const S2Joint *a, const S2Joint *b) {
-  size_t goal = offsetof(S2Joint, goal), stiffness = offsetof(S2Joint, stiffness);
-  size_t last = offsetof(S2Joint, last), bound = offsetof(S2Joint, max_force);
-  const unsigned char *x = (const unsigned char *)a, *y = (const unsigned char *)b;
-  return equal(x, y, goal) && equal(x + stiffness, y + stiffness, last - stiffness) &&
-         equal(x + bound, y + bound, offsetof(S2Joint, pushed) - bound);
-}
-
-static bool same_joints(const S2Fixed *fixed, const S2World *world) {
-  bool same = fixed->joints == world->joints.count;
-  for (int i = 0; i < fixed->joints && same; i++) {
-    same = same_joint(&fixed->joint[i], &world->joints.at[i]);
-  }
-  return same;
-}
-
-static bool still_holds(const S2Fixed *fixed, const S2World *world) {
-  return fixed != NULL && equal(&fixed->def, &world->kept.def, sizeof fixed->def) &&
-         same_joints(fixed, world) && fixed->bodies == world->bodies.count &&
-         fixed->order == world->order.count && fixed->pieces == world->pieces.count &&
-         fixed->vertices == world->vertices.count &&
-         fixed->joint_order == world->joint_order.count &&
-         equal(fixed->body, world->bodies.at, sizeof(S2Body) * (size_t)fixed->bodies) &&
-         equal(fixed->piece, world->pieces.at, sizeof(S2Piece) * (size_t)fixed->pieces) &&
-         equal(fixed->vertex, world->vertices.at, sizeof(S2Vec2) * (size_t)fixed->vertices) &&
-         equal(fixed->order_of, world->order.at, sizeof(int32_t) * (size_t)fixed->order) &&
-         equal(fixed->joint_order_of, world->joint_order.at,
-               sizeof(int32_t) * (size_t)fixed->joint_order);
-}
-
-static void *put(unsigned char **at, const void *from, size_t bytes) {
-  void *to = *at;
-  if (bytes > 0) {
-    memcpy(to, from, bytes);
-  }
-  *at += bytes;
-  return to;
-}
-
-// Arrays in the order of falling alignment, so that none needs filling up.
-static S2Fixed *fixed_of(const S2World *world) {
-  size_t head = (sizeof(S2Fixed) + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
-  size_t bytes = head + fixed_bytes(world);
-  unsigned char *memory = s2_memory_take(bytes), *at = memory + head;
-  S2Fixed *fixed = (S2Fixed *)(void *)memory;
-  *fixed = (S2Fixed){.users = 1,
-                     .bodies = world->bodies.count,
-                     .order = world->order.count,
-                     .pieces = world->pieces.count,
-                     .vertices = world->vertices.count,
-                     .joints = world->joints.count,
-                     .joint_order = world->joint_order.count,
-                     .bytes = bytes};
-  memcpy(&fixed->def, &world->kept.def, sizeof fixed->def); // filling, too: it is compared
-  fixed->joint = put(&at, world->joints.at, sizeof(S2Joint) * (size_t)fixed->joints);
-  fixed->body = put(&at, world->bodies.at, sizeof(S2Body) * (size_t)fixed->bodies);
-  fixed->piece = put(&at, world->pieces.at, sizeof(S2Piece) * (size_t)fixed->pieces);
-  fixed->vertex = put(&at, world->vertices.at, sizeof(S2Vec2) * (size_t)fixed->vertices);
-  fixed->order_of = put(&at, world->order.at, sizeof(int32_t) * (size_t)fixed->order);
-  fixed->joint_order_of =
-      put(&at, world->joint_order.at, sizeof(int32_t) * (size_t)fixed->joint_order);
-  return fixed;
-}
+// ---- Parts of a step ----------------------------------------------------------------------------
 
 void s2_note_part(const S2Step *step) {
   S2World *world = step->world;
@@ -280,12 +131,7 @@ void s2_note_part(const S2Step *step) {
     return;
   }
   if (notes->fixed == NULL) {
-    if (!still_holds(world->fixed, world)) {
-      s2_fixed_release(world->fixed);
-      world->fixed = fixed_of(world);
-    }
-    notes->fixed = world->fixed;
-    notes->fixed->users += 1;
+    notes->fixed = s2_fixed_of(world);
     notes->expected = notes->fixed->expected;
     notes->slots = world->bodies.count;
     notes->joint_slots = world->joints.count;
@@ -584,7 +430,7 @@ static void keep_joints(const S2Step *step, const S2Island *island, S2Note *note
     const double *impulse = step->joint_impulse + S2_JOINT_ROWS * slot;
     pushed |= step->pushed[2 * slot] != 0 || step->pushed[2 * slot + 1] != 0;
     stiff |= step->stiff[slot];
-    changed |= !equal(impulse, began + S2_JOINT_ROWS * slot, sizeof(double) * S2_JOINT_ROWS);
+    changed |= memcmp(impulse, began + S2_JOINT_ROWS * slot, sizeof(double) * S2_JOINT_ROWS) != 0;
   }
   S2NoteIsland *of = note->of;
   size_t count = (size_t)island->joints;

@@ -170,6 +170,9 @@ static inline const S2Note *s2_note_at(const S2Notes *notes, int index) {
 void s2_notes_init(S2Notes *notes);
 void s2_notes_clear(S2Notes *notes); // gives all memory back
 
+// Memory of the list `blocks`; `size`: of a block that is begun for it.
+void *s2_notes_take(S2Notes *notes, S2NoteBlock **blocks, size_t size, size_t bytes);
+
 // Does nothing when the world keeps no notes.
 void s2_note_answer(S2World *world, const S2Answer *answer);
 // What was answered for the same slot and poses at that time, to rounding; NULL: nothing.
@@ -187,6 +190,8 @@ struct S2Fixed {
   int32_t *joint_order_of;
   size_t bytes, expected; // expected: what the notes of the last step took
 };
+// That of the world as it is now, for one user more.
+S2Fixed *s2_fixed_of(S2World *world);
 void s2_fixed_release(S2Fixed *fixed); // NULL: nothing
 
 enum { S2_NOTE_GOALS = 6 }; // goal and rate of a lock
