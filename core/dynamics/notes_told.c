@@ -40,7 +40,7 @@ void s2_note_answer(S2World *world, const S2Answer *answer) {
     return;
   }
   if (notes->answers == NULL) {
-    size_t bytes = sizeof *notes->answers * (size_t)(notes->joint_slots + notes->slots);
+    size_t bytes = sizeof(void *) * (size_t)(notes->joint_slots + notes->slots);
     notes->answers = s2_notes_take(notes, &notes->answer_block, BLOCK, bytes);
     memset(notes->answers, 0, bytes);
   }
