@@ -104,7 +104,8 @@ void s2_undo_forget_island(S2Undo *undo, const S2Note *note);
 // S2_ACT_LINEARISE made.
 void s2_undo_point(S2Undo *undo, int index, int touch, int k, const S2PointBar *bar);
 
-// solve_vjp.c, mend_vjp.c: the island's velocities, or q1, are those before; their adjoint is that before.
+// solve_vjp.c, mend_vjp.c: the island's velocities, or q1, are those before; their adjoint is that
+// before.
 void s2_undo_solve(S2Undo *undo, int index);
 void s2_undo_mend(S2Undo *undo, int index);
 
