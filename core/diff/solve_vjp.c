@@ -130,8 +130,11 @@ static bool differentiate(Solve *solve) {
   unsigned *flags = &solve->undo->gradient->flags; // S2VjpFlag and S2GradientFlag: the same bits
   bool smooth = def->gradient == S2_GRADIENT_SMOOTH && note->kind != S2_POSITIONS;
   if (!smooth || !differentiate_smoothly(solve, def->smoothing, flags)) {
-    *flags |= s2_mcp_vjp(problem, note->more, note->lambda, solve->dl_dv, solve->dl_dlambda,
-                         &solve->data, solve->undo->arena);
+    unsigned found = (solve->undo->beyond ? s2_mcp_vjp_beyond : s2_mcp_vjp)(
+        problem, note->more, note->lambda, solve->dl_dv, solve->dl_dlambda, &solve->data,
+        solve->undo->arena);
+    solve->undo->edge |= (found & S2_VJP_WEAK) != 0;
+    *flags |= found & ~(unsigned)S2_VJP_WEAK;
   }
   return true;
 }
@@ -649,9 +652,9 @@ static S2Status mended_joints(Solve *solve, const S2Assembly *start, int equatio
                         solve->given, NULL,         NULL};
   S2Status status = s2_ok();
   if (start != NULL) {
-    S2RowsAdjoint at_start = {note->more,       note->lambda, data->ja,        data->jb,
-                              none,             none,         none,            none,
-                              pushes_bar(solve), solve->given, solve->reaction, note->lambda};
+    S2RowsAdjoint at_start = {
+        note->more, note->lambda,      data->ja,     data->jb,        none,        none, none,
+        none,       pushes_bar(solve), solve->given, solve->reaction, note->lambda};
     double *q1 = undo->step.q1, *q1_bar = undo->bar.q1;
     S2Assembly only = *start; // equations come first
     only.parts = equations;
@@ -822,10 +825,10 @@ S2Status s2_undo_mend(S2Undo *undo, int index) {
     equations = take_start(&start, &solve.assembly, arena);
     feed_vjp(&solve, &start, equations, ja, jb);
   }
-  unsigned flags = undo->gradient->flags;
+  bool edge = undo->edge;
   if (status.code == S2_OK && differentiate(&solve)) {
     if (undo->world.kept.def.stepping == S2_EVENT || is_later_pass(undo, index)) {
-      undo->gradient->flags &= ~(unsigned)S2_GRADIENT_WEAK | flags;
+      undo->edge = edge;
     }
     for (int i = 0; i < 3 * note->rows; i++) {
       solve.data.ja[i] += ja[i];

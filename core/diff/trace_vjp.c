@@ -765,7 +765,8 @@ static void find_late(S2Undo *undo) {
   }
 }
 
-S2Status s2_trace_vjp(const S2Trace *trace, S2WorldGradient *gradient, S2Arena *arena) {
+S2Status s2_trace_sweep(const S2Trace *trace, bool beyond, bool *edge, S2WorldGradient *gradient,
+                        S2Arena *arena) {
   const S2Notes *notes = &trace->notes;
   const S2Fixed *fixed = notes->fixed;
   if (notes->at.count == 0) {
@@ -784,6 +785,7 @@ S2Status s2_trace_vjp(const S2Trace *trace, S2WorldGradient *gradient, S2Arena *
   gradient->flags |= notes->unsolved ? S2_GRADIENT_PARTIAL : 0;
   S2ArenaMark mark = s2_arena_mark(arena);
   S2Undo undo = begin(notes, gradient, arena);
+  undo.beyond = beyond;
   undo.step.world = &undo.world;
   s2_undo_retell(&undo);
   find_late(&undo);
@@ -809,6 +811,7 @@ S2Status s2_trace_vjp(const S2Trace *trace, S2WorldGradient *gradient, S2Arena *
     }
   }
   s2_undo_begin_impulses(&undo);
+  *edge = undo.edge;
   s2_arena_rewind(arena, mark);
   return status;
 }

@@ -46,7 +46,13 @@ typedef struct S2Undo {
   double *reaction;
   S2ContactGradient *contact;
   bool asked;
+  bool beyond; // contacts on an edge of two modes are taken as on its other side
+  bool edge;   // there was one
 } S2Undo;
+
+// trace_vjp.c: s2_trace_vjp, with edges taken as on one of their sides. `edge`: is there any?
+S2Status s2_trace_sweep(const S2Trace *trace, bool beyond, bool *edge, S2WorldGradient *gradient,
+                        S2Arena *arena);
 
 // retold.c: makes undo->world tell what was said; `undo` stays where it is.
 void s2_undo_retell(S2Undo *undo);
