@@ -381,6 +381,19 @@ static void drag_vjp(const Solve *solve, int r, S2PointBar *point, S2TouchBar *p
   bar->h -= give / (h * h * d);
 }
 
+// Rows from r on, of touch i: which of two points that stick has the adjoint of both?
+static void stick(Solve *solve, int i, int r) {
+  const S2Note *note = solve->note;
+  const S2Touch *touch = &solve->touches[i];
+  const S2Choice *choice = &note->choices[2 * i];
+  bool both = touch->count == 2 && choice[0].use && choice[1].use && note->kind != S2_RUB &&
+              s2_kind_presses(note->kind, touch) && s2_kind_is_rough(note->kind, touch);
+  if (both && !s2_stick_vjp(&solve->assembly.problem, note->more, note->lambda, solve->dl_dlambda,
+                            r, solve->undo->beyond, &solve->data)) {
+    solve->undo->edge = true;
+  }
+}
+
 // Rows of the points of the note's touches, from row r on. `put` hands a point on.
 typedef void PutPoint(Solve *solve, int i, int k, const S2PointBar *point);
 
@@ -394,6 +407,7 @@ static void contacts_vjp(Solve *solve, PutPoint *put) {
     const S2Touch *touch = &solve->touches[i];
     S2TouchBar pair = {0};
     bool any = false;
+    stick(solve, i, r);
     for (int k = 0; k < touch->count; k++) {
       bool later = holds && s2_point_held(&solve->undo->step, &touch->points[k]) != (at < count);
       if (!note->choices[2 * i + k].use || !s2_kind_presses(note->kind, touch) || later) {

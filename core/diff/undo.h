@@ -5,6 +5,7 @@
 #include "diff/contact_vjp.h"
 #include "diff/step_adjoint.h"
 #include "diff/trace_notes.h"
+#include "mcp/mcp_vjp.h"
 
 // What the program said in the step, for the constraints, springs and locks that are made again;
 // and where adjoints of that go. The callbacks' user of S2Undo.world.
@@ -114,5 +115,11 @@ double s2_arrival_vjp(S2Undo *undo, const S2Touch *touch, int k, double bar, S2P
 // The adjoint of a point of a touch of the note, to where its geometry is from: q0, or what
 // S2_ACT_LINEARISE made.
 void s2_undo_point(S2Undo *undo, int index, int touch, int k, const S2PointBar *bar);
+
+// stick_vjp.c: dl/d(data) of the rows of two points of a pair with friction, the first of which is
+// row `normal`. False: which of them gives way depends on the way the data change; it is the mean
+// of both, `beyond` one of them.
+bool s2_stick_vjp(const S2Problem *problem, const double *v, const double *lambda,
+                  const double *dl_dlambda, int normal, bool beyond, S2McpGradient *data);
 
 #endif
