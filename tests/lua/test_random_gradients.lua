@@ -536,6 +536,13 @@ test("boxes at rest on two corners are on no edge", function()
   ok(not is_weak(f, p))
 end)
 
+test("what the motion pressed together is on no edge in blows and mends", function()
+  for _, seed in ipairs { 10, 13, 28, 46, 173, 272, 299, 326 } do
+    local s = scene(seed)
+    ok(not is_weak(function(p) return loss(s, p) end, s.p), "seed " .. seed)
+  end
+end)
+
 test("a load that just reaches the friction there is stays on an edge", function()
   ok(is_weak(function(p)
     local w = sim.world { dt = 1 / 64, gravity = { 0, -8 } }
