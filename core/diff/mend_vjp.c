@@ -339,10 +339,10 @@ void s2_undo_mend(S2Undo *undo, int index) {
     equations = take_start(&start, &made, arena);
     feed_vjp(&solve, &start, equations, ja, jb);
   }
-  unsigned flags = undo->gradient->flags;
+  bool edge = undo->edge;
   if (same && s2_solve_differentiate(&solve)) {
     if (undo->world->kept.def.stepping == S2_EVENT || is_later_pass(undo, index)) {
-      undo->gradient->flags &= ~(unsigned)S2_GRADIENT_WEAK | flags;
+      undo->edge = edge;
     }
     for (int i = 0; i < 3 * note->rows; i++) {
       solve.data.ja[i] += ja[i];

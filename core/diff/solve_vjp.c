@@ -91,8 +91,11 @@ bool s2_solve_differentiate(S2SolveUndo *solve) {
   unsigned *flags = &solve->undo->gradient->flags; // S2VjpFlag and S2GradientFlag: the same bits
   bool smooth = def->gradient == S2_GRADIENT_SMOOTH && note->kind != S2_POSITIONS;
   if (!smooth || !differentiate_smoothly(solve, def->smoothing, flags)) {
-    *flags |= s2_mcp_vjp(problem, note->more, note->of->lambda, solve->dl_dv, solve->dl_dlambda,
-                         &solve->data, solve->undo->arena);
+    unsigned found = (solve->undo->beyond ? s2_mcp_vjp_beyond : s2_mcp_vjp)(
+        problem, note->more, note->of->lambda, solve->dl_dv, solve->dl_dlambda, &solve->data,
+        solve->undo->arena);
+    solve->undo->edge |= (found & S2_VJP_WEAK) != 0;
+    *flags |= found & ~(unsigned)S2_VJP_WEAK;
   }
   return true;
 }
@@ -343,8 +346,20 @@ static void drag_vjp(const S2SolveUndo *solve, int r, S2PointBar *point, S2Touch
   bar->h -= give / (h * h * d);
 }
 
-// Rows of the points of the note's touches, from row r on. `put` hands a point on.
+// Rows from r on, of touch i: which of two points that stick has the adjoint of both?
+static void stick(S2SolveUndo *solve, int i, int r) {
+  const S2Note *note = solve->note;
+  const S2Touch *touch = &solve->touches[i];
+  const S2Choice *choice = &solve->undo->open.choices[2 * i];
+  bool both = touch->count == 2 && choice[0].use && choice[1].use && note->kind != S2_RUB &&
+              s2_kind_presses(note->kind, touch) && s2_kind_is_rough(note->kind, touch);
+  if (both && !s2_stick_vjp(&solve->assembly->problem, note->more, note->of->lambda,
+                            solve->dl_dlambda, r, solve->undo->beyond, &solve->data)) {
+    solve->undo->edge = true;
+  }
+}
 
+// Rows of the points of the note's touches, from row r on. `put` hands a point on.
 void s2_solve_contacts_vjp(S2SolveUndo *solve, S2PutPoint *put) {
   const S2Note *note = solve->note;
   int r = solve->assembly->parts, drag = 0, count = note->of->island.touches;
@@ -355,6 +370,7 @@ void s2_solve_contacts_vjp(S2SolveUndo *solve, S2PutPoint *put) {
     const S2Touch *touch = &solve->touches[i];
     S2TouchBar pair = {0};
     bool any = false;
+    stick(solve, i, r);
     for (int k = 0; k < touch->count; k++) {
       bool later = holds && s2_point_held(&solve->undo->step, &touch->points[k]) != (at < count);
       if (!solve->undo->open.choices[2 * i + k].use || !s2_kind_presses(note->kind, touch) ||

@@ -5,6 +5,7 @@
 #include "diff/contact_vjp.h"
 #include "diff/step_adjoint.h"
 #include "diff/trace_notes.h"
+#include "mcp/mcp_vjp.h"
 
 // What the program said in the step, for the constraints, springs and locks that are made again;
 // and where adjoints of that go. The callbacks' user of S2Undo.world.
@@ -64,12 +65,18 @@ typedef struct S2Undo {
   double *reaction;
   S2ContactGradient *contact;
   bool asked;
+  bool beyond;      // contacts on an edge of two modes are taken as on its other side
+  bool edge;        // there was one
   S2Status *failed; // S2_OK until something has no derivative
 } S2Undo;
 
 static inline bool s2_undo_good(const S2Undo *undo) {
   return undo->failed->code == S2_OK;
 }
+
+// trace_vjp.c: s2_trace_vjp, with edges taken as on one of their sides. `edge`: is there any?
+S2Status s2_trace_sweep(const S2Trace *trace, bool beyond, bool *edge, S2WorldGradient *gradient,
+                        S2Arena *arena);
 
 // retold.c: makes undo->world tell what was said; `undo` stays where it is.
 void s2_undo_retell(S2Undo *undo);
@@ -136,5 +143,11 @@ void s2_undo_carried(S2Undo *undo, const S2Note *note, int at, double bar);
 // -sqrt(u^2 + 2 max(0, -a) max(gap, 0)), the speed of arrival that u of v2 and a of the free motion
 // bring; times `bar` to those. Returns it.
 double s2_arrival_vjp(S2Undo *undo, const S2Touch *touch, int k, double bar, S2PointBar *point);
+
+// stick_vjp.c: dl/d(data) of the rows of two points of a pair with friction, the first of which is
+// row `normal`. False: which of them gives way depends on the way the data change; it is the mean
+// of both, `beyond` one of them.
+bool s2_stick_vjp(const S2Problem *problem, const double *v, const double *lambda,
+                  const double *dl_dlambda, int normal, bool beyond, S2McpGradient *data);
 
 #endif

@@ -639,6 +639,20 @@ unsigned s2_mcp_vjp(const S2Problem *problem, const double *v, const double *lam
   return flags;
 }
 
+unsigned s2_mcp_vjp_beyond(const S2Problem *problem, const double *v, const double *lambda,
+                           const double *dl_dv, const double *dl_dlambda,
+                           const S2McpGradient *gradient, S2Arena *arena) {
+  unsigned small = 0;
+  if (s2_mcp_vjp_small(problem, v, lambda, dl_dv, dl_dlambda, gradient, arena, &small)) {
+    return small;
+  }
+  S2ArenaMark mark = s2_arena_mark(arena);
+  S2McpLinear *l = linearise(problem, v, lambda, true, arena);
+  unsigned flags = s2_mcp_linear_vjp(l, dl_dv, dl_dlambda, gradient);
+  s2_arena_rewind(arena, mark);
+  return flags;
+}
+
 unsigned s2_mcp_smooth_vjp(const S2Problem *problem, double kappa, const S2SmoothSolution *solution,
                            const double *dl_dv, const double *dl_dlambda,
                            const S2McpGradient *gradient, S2Arena *arena) {
