@@ -1,11 +1,13 @@
 // What derivatives of steps cost: 100 steps of 1/240 s, stepped, stepped with notes, and read
-// backwards, all in one run, as ratios.
+// backwards, all in one run, as ratios. Then what 10,000 steps of the scenes that are cheap enough
+// keep with and without an image every 100.
 //
 //   bench_gradient [NAME ...]     all scenes, or those whose name starts so
 #include "sim2d.h"
 
 #include "diff/linearize.h"
 #include "diff/trace.h"
+#include "diff/world_checkpoint.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -13,7 +15,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { STEPS = 100, ROUNDS = 7 };
+enum { STEPS = 100, ROUNDS = 7, LONG = 10000, EVERY = 100 };
 
 static double now(void) { // us
   struct timespec t;
@@ -117,11 +119,13 @@ typedef struct Scene {
   const char *name;
   S2World *(*make)(int count);
   int count, before; // steps before it is measured
+  bool lasts;        // its long run is measured
 } Scene;
 
 static const Scene scenes[] = {
-    {"ball", ball, 1, 120},      {"chain10", chain, 10, 0},   {"discs5", discs, 5, 120},
-    {"discs20", discs, 20, 120}, {"discs40", discs, 40, 120}, {"stack10", stack, 10, 120},
+    {"ball", ball, 1, 120, true},       {"chain10", chain, 10, 0, true},
+    {"discs5", discs, 5, 120, true},    {"discs20", discs, 20, 120, false},
+    {"discs40", discs, 40, 120, false}, {"stack10", stack, 10, 120, true},
 };
 
 // ---- Measuring --------------------------------------------------------------------------------
@@ -194,6 +198,62 @@ static void measure(S2World *start, Cost *cost) {
   s2_arena_free(&arena);
 }
 
+// ---- Long runs --------------------------------------------------------------------------------
+
+typedef struct Memory { // bytes
+  size_t whole;         // the notes of all steps
+  size_t peak;          // with images: these, what changed between steps and the notes of one part
+  size_t segment;       // the largest of an image with what changed in its steps
+  size_t notes;         // the largest of one step
+  int images;           // one every EVERY steps, and where pairs of boxes that meet come or go
+} Memory;
+
+static void long_run(const S2World *start, Memory *memory) {
+  static S2Segment *segment[LONG];
+  static int index[LONG];
+  S2World *world;
+  S2WorldGradient g = {0};
+  S2Arena arena;
+  s2_arena_init(&arena);
+  must(s2_world_clone(start, &world));
+  S2Checkpoints *checkpoints = s2_checkpoints_new();
+  for (int k = 0; k < LONG; k++) {
+    must(s2_checkpoints_step(checkpoints, world, EVERY, &segment[k], &index[k]));
+  }
+  s2_checkpoints_free(checkpoints);
+  s2_world_gradient_fit(&g, world);
+  g.q[3] = 1;
+  *memory = (Memory){0};
+  size_t kept = 0, traced = 0;
+  for (int k = 0; k < LONG; k++) {
+    if (index[k] != 0) {
+      continue;
+    }
+    size_t bytes = s2_segment_bytes(segment[k]);
+    kept += bytes;
+    memory->images += 1;
+    memory->segment = bytes > memory->segment ? bytes : memory->segment;
+  }
+  for (int k = LONG - 1; k >= 0; k--) {
+    const S2Trace *trace;
+    must(s2_segment_trace(segment[k], index[k], &trace));
+    must(s2_trace_vjp(trace, &g, &arena));
+    size_t bytes = s2_trace_bytes(trace);
+    memory->whole += bytes;
+    memory->notes = bytes > memory->notes ? bytes : memory->notes;
+    traced += bytes;
+    if (index[k] == 0) {
+      memory->peak = kept + traced > memory->peak ? kept + traced : memory->peak;
+      kept -= s2_segment_bytes(segment[k]);
+      traced = 0;
+      s2_segment_free(segment[k]);
+    }
+  }
+  s2_world_destroy(world);
+  s2_world_gradient_free(&g);
+  s2_arena_free(&arena);
+}
+
 static double linearize(const S2World *start, bool reduced) {
   S2Arena arena;
   S2World *world;
@@ -217,6 +277,28 @@ static bool asked(const char *name, int argc, char **argv) {
   return found;
 }
 
+static void print_long_runs(int argc, char **argv) {
+  printf("\n%d steps, an image every %d: kB at most; the bound is as many times the largest image\n"
+         "with its changes as there are and %d times the largest notes of a step\n",
+         LONG, EVERY, EVERY);
+  printf("%-8s %9s %9s %9s %7s %12s %12s\n", "scene", "all notes", "peak", "bound", "images",
+         "bytes a step", "with images");
+  for (size_t i = 0; i < sizeof scenes / sizeof *scenes; i++) {
+    if (!asked(scenes[i].name, argc, argv) || !scenes[i].lasts) {
+      continue;
+    }
+    S2World *world = scenes[i].make(scenes[i].count);
+    Memory memory;
+    long_run(world, &memory);
+    double bound = (double)memory.images * (double)memory.segment + EVERY * (double)memory.notes;
+    printf("%-8s %9.0f %9.0f %9.0f %7d %12.0f %12.0f\n", scenes[i].name,
+           1e-3 * (double)memory.whole, 1e-3 * (double)memory.peak, 1e-3 * bound, memory.images,
+           (double)memory.whole / LONG, (double)memory.peak / LONG);
+    fflush(stdout);
+    s2_world_destroy(world);
+  }
+}
+
 int main(int argc, char **argv) {
   printf("%-8s %9s %9s %9s %7s %7s %9s %8s %9s %9s\n", "scene", "step us", "noted", "back",
          "noted/", "back/", "smooth", "bytes", "A us", "A reduced");
@@ -236,5 +318,6 @@ int main(int argc, char **argv) {
     fflush(stdout);
     s2_world_destroy(world);
   }
+  print_long_runs(argc, argv);
   return 0;
 }

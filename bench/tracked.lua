@@ -1,5 +1,5 @@
--- What an operation on tracked numbers costs, and its part of the sweep: processor time, the best
--- of some runs.
+-- What an operation on tracked numbers costs, and its part of the sweep, beside the same on plain
+-- ones: processor time, the best of some runs.
 --
 --   sim2d bench/tracked.lua
 local sim = require "sim2d"
@@ -26,8 +26,10 @@ local cases = {
   { "x < 0", function(x) for _ = 1, OPERATIONS do if x < 0 then x = 0 end end return x end },
 }
 
+local bytes = 0
 local rows = { columns = { "operation", { "plain us", format = "%.3f" },
-  { "tracked us", format = "%.3f" }, { "with the sweep us", format = "%.3f" } } }
+  { "tracked us", format = "%.3f" }, { "with the sweep us", format = "%.3f" },
+  { "of plain", format = "%.0f" } } }
 for i, case in ipairs(cases) do
   local name, f = case[1], case[2]
   local forward = math.huge
@@ -39,7 +41,9 @@ for i, case in ipairs(cases) do
       return y
     end, 0.3)
   end)
-  rows[i] = { name, (best(function() return f(0.3) end)), forward, whole }
+  bytes = math.max(bytes, sim.tape_stats().peak_bytes)
+  local plain = best(function() return f(0.3) end)
+  rows[i] = { name, plain, forward, whole, whole / plain }
 end
 sim.table(rows)
-print(("tape: %.0f bytes an operation"):format(sim.tape_stats().peak_bytes / OPERATIONS))
+print(("tape: %.0f bytes an operation"):format(bytes / OPERATIONS))

@@ -19,7 +19,7 @@ typedef struct S2LuaSlopes {
 
 S2LuaSlopes s2_lua_slopes(lua_State *L, const S2LuaWorld *lw, bool wanted);
 // Push an argument whose derivatives are by[at] and on: a pose, a number, a time (which is tracked
-// where dt is).
+// where dt is; constraints in event stepping always track it).
 void s2_lua_slopes_pose(lua_State *L, S2LuaSlopes *slopes, const double q[3], int at);
 void s2_lua_slopes_number(lua_State *L, S2LuaSlopes *slopes, double x, int at);
 void s2_lua_slopes_time(lua_State *L, const S2LuaWorld *lw, S2LuaSlopes *slopes, double t, int at);

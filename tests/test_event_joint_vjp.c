@@ -24,7 +24,7 @@ static void look(const S2World *start, int steps, Seen *seen) {
     must(s2_world_step_traced(world, trace));
     for (int i = 0; i < trace->notes.at.count; i++) {
       const S2Note *note = s2_note_at(&trace->notes, i);
-      bool jointed = note->island.joints > 0;
+      bool jointed = note->of != NULL && note->of->island.joints > 0;
       seen->meetings += jointed && note->act == S2_ACT_ARRIVE && note->meets;
       seen->struck += jointed && note->act == S2_ACT_STRUCK;
       seen->shaken += note->act == S2_ACT_SHAKE;

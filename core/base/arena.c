@@ -6,15 +6,8 @@
 #include <string.h>
 
 enum {
-  ALIGNMENT = 64,      // a cache line, and enough for any vector register
+  ALIGNMENT = S2_ARENA_ALIGNMENT,
   FIRST_BLOCK = 32768, // bytes; a small world never needs a second block
-};
-
-struct S2ArenaBlock {
-  S2ArenaBlock *older;
-  size_t size; // bytes behind `data`
-  size_t at;   // bytes taken
-  unsigned char *data;
 };
 
 static S2ArenaBlock *block_new(size_t size) {
@@ -58,26 +51,11 @@ void s2_arena_reset(S2Arena *arena) {
   arena->used = 0;
 }
 
-void *s2_arena_take(S2Arena *arena, size_t bytes) {
-  size_t rounded = (bytes + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
-  S2ArenaBlock *block = arena->block;
-  if (block == NULL || block->size - block->at < rounded) {
-    size_t size = block == NULL ? FIRST_BLOCK : 2 * block->size;
-    S2ArenaBlock *fresh = block_new(size < rounded ? rounded : size);
-    fresh->older = block;
-    arena->block = block = fresh;
-  }
-  void *memory = block->data + block->at;
-  block->at += rounded;
-  arena->used += rounded;
-  if (arena->used > arena->peak) {
-    arena->peak = arena->used;
-  }
-  return memory;
-}
-
-void *s2_arena_take_zeroed(S2Arena *arena, size_t bytes) {
-  return memset(s2_arena_take(arena, bytes), 0, bytes);
+void s2_arena_grow(S2Arena *arena, size_t bytes) {
+  size_t size = arena->block == NULL ? FIRST_BLOCK : 2 * arena->block->size;
+  S2ArenaBlock *fresh = block_new(size < bytes ? bytes : size);
+  fresh->older = arena->block;
+  arena->block = fresh;
 }
 
 double *s2_arena_copy(S2Arena *arena, const double *from, int count) {

@@ -4,8 +4,17 @@
 #define S2_ARENA_H
 
 #include <stddef.h>
+#include <string.h>
+
+enum { S2_ARENA_ALIGNMENT = 64 }; // a cache line, and enough for any vector register
 
 typedef struct S2ArenaBlock S2ArenaBlock;
+struct S2ArenaBlock { // arena.c's
+  S2ArenaBlock *older;
+  size_t size; // bytes behind `data`
+  size_t at;   // bytes taken
+  unsigned char *data;
+};
 
 typedef struct S2Arena {
   S2ArenaBlock *block; // newest first; only the newest is taken from
@@ -27,9 +36,28 @@ void s2_arena_free(S2Arena *arena);
 // Gives everything back. When the arena had grown, its blocks are merged into one that fits.
 void s2_arena_reset(S2Arena *arena);
 
-// 64-byte aligned, uninitialised. Running out of memory ends the process: a step cannot go on.
-void *s2_arena_take(S2Arena *arena, size_t bytes);
-void *s2_arena_take_zeroed(S2Arena *arena, size_t bytes);
+void s2_arena_grow(S2Arena *arena, size_t bytes); // arena.c's: a block with room for them
+
+// Aligned, uninitialised. Running out of memory ends the process: a step cannot go on.
+static inline void *s2_arena_take(S2Arena *arena, size_t bytes) {
+  size_t rounded = (bytes + S2_ARENA_ALIGNMENT - 1) & ~(size_t)(S2_ARENA_ALIGNMENT - 1);
+  if (arena->block == NULL || arena->block->size - arena->block->at < rounded) {
+    s2_arena_grow(arena, rounded);
+  }
+  S2ArenaBlock *block = arena->block;
+  void *memory = block->data + block->at;
+  block->at += rounded;
+  arena->used += rounded;
+  if (arena->used > arena->peak) {
+    arena->peak = arena->used;
+  }
+  return memory;
+}
+
+static inline void *s2_arena_take_zeroed(S2Arena *arena, size_t bytes) {
+  return memset(s2_arena_take(arena, bytes), 0, bytes);
+}
+
 // A copy of `count` numbers; `from` may be NULL where there are none.
 double *s2_arena_copy(S2Arena *arena, const double *from, int count);
 

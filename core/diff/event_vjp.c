@@ -23,14 +23,14 @@ static bool goes(const S2Body *body) {
 }
 
 static void put_nodes(const S2Note *note, const double *from, double *to) {
-  for (int i = 0; i < note->island.nodes; i++) {
-    memcpy(to + 3 * note->island.node[i], from + 3 * i, 3 * sizeof(double));
+  for (int i = 0; i < note->of->island.nodes; i++) {
+    memcpy(to + 3 * note->of->island.node[i], from + 3 * i, 3 * sizeof(double));
   }
 }
 
 static void move_nodes(const S2Note *note, double *from, double *to) {
-  for (int i = 0; i < note->island.nodes; i++) {
-    for (int at = 3 * note->island.node[i], c = 0; c < 3; c++, at++) {
+  for (int i = 0; i < note->of->island.nodes; i++) {
+    for (int at = 3 * note->of->island.node[i], c = 0; c < 3; c++, at++) {
       to[at] += from[at];
       from[at] = 0;
     }
@@ -38,23 +38,23 @@ static void move_nodes(const S2Note *note, double *from, double *to) {
 }
 
 static void free_nodes(const S2Undo *undo, const S2Note *note) {
-  for (int i = 0; i < note->island.nodes; i++) {
-    s2_step_free_body(&undo->step, note->island.node[i]);
+  for (int i = 0; i < note->of->island.nodes; i++) {
+    s2_step_free_body(&undo->step, note->of->island.node[i]);
   }
 }
 
 static double since_start(const S2Undo *undo, const S2Note *note) {
-  return note->t - undo->world.kept.time;
+  return note->t - undo->world->kept.time;
 }
 
 // ---- What is not solved for -------------------------------------------------------------------
 
 void s2_undo_drift(S2Undo *undo, const S2Note *note) {
   S2StepAdjoint *bar = &undo->bar;
-  for (int i = 0; i < undo->world.order.count; i++) {
-    int32_t slot = undo->world.order.at[i];
+  for (int i = 0; i < undo->world->order.count; i++) {
+    int32_t slot = undo->world->order.at[i];
     for (int at = 3 * slot, c = 0; c < 3; c++, at++) {
-      double q = bar->q1[at], half = goes(&undo->world.bodies.at[slot]) ? q / 2 : 0;
+      double q = bar->q1[at], half = goes(&undo->world->bodies.at[slot]) ? q / 2 : 0;
       bar->q0[at] += q;
       bar->v0[at] += note->h * half;
       bar->free_v[at] += bar->v1[at] + bar->v2[at] + note->h * half;
@@ -71,8 +71,8 @@ static void place_ground(S2Undo *undo, int index) {
   const S2Note *piece = s2_note_at(undo->notes, index);
   const S2Note *start = s2_note_at(undo->notes, s2_undo_last(undo, index, S2_ACT_FREE));
   double done = since_start(undo, piece);
-  for (int i = 0; i < piece->grounds; i++) {
-    for (int at = 3 * piece->ground[i], c = 0; c < 3; c++, at++) {
+  for (int i = 0; i < piece->of->grounds; i++) {
+    for (int at = 3 * piece->of->ground[i], c = 0; c < 3; c++, at++) {
       undo->step.q0[at] = start->before[at] + done * undo->step.free_v[at];
       undo->step.q1[at] = undo->step.q0[at] + undo->step.h * undo->step.free_v[at];
       undo->ground0[at] = undo->bar.q0[at];
@@ -86,8 +86,8 @@ static void forget_ground(S2Undo *undo, int index) {
   const S2Note *piece = s2_note_at(undo->notes, index);
   S2StepAdjoint *bar = &undo->bar;
   double done = since_start(undo, piece);
-  for (int i = 0; i < piece->grounds; i++) {
-    for (int at = 3 * piece->ground[i], c = 0; c < 3; c++, at++) {
+  for (int i = 0; i < piece->of->grounds; i++) {
+    for (int at = 3 * piece->of->ground[i], c = 0; c < 3; c++, at++) {
       double done_bar = bar->q0[at] * undo->step.free_v[at];
       undo->length_bar += done_bar; // done = length - left
       undo->left_bar -= done_bar;
@@ -106,8 +106,8 @@ static void arrive_vjp(S2Undo *undo, const S2Note *note, const S2Note *piece) {
   S2StepAdjoint *bar = &undo->bar;
   double h = note->h, share = note->part;
   move_nodes(note, bar->v2, bar->v1);
-  for (int i = 0; i < note->island.nodes; i++) {
-    for (int at = 3 * note->island.node[i], c = 0; c < 3; c++, at++) {
+  for (int i = 0; i < note->of->island.nodes; i++) {
+    for (int at = 3 * note->of->island.node[i], c = 0; c < 3; c++, at++) {
       double q = bar->q1[at];
       bar->q1[at] = 0;
       bar->q0[at] += q;
@@ -116,8 +116,8 @@ static void arrive_vjp(S2Undo *undo, const S2Note *note, const S2Note *piece) {
       bar->h += q * ((1 - share) * undo->step.v0[at] + share * undo->step.v1[at]);
     }
   }
-  for (int i = 0; i < piece->grounds; i++) {
-    for (int at = 3 * piece->ground[i], c = 0; c < 3; c++, at++) {
+  for (int i = 0; i < piece->of->grounds; i++) {
+    for (int at = 3 * piece->of->ground[i], c = 0; c < 3; c++, at++) {
       bar->q0[at] += bar->q1[at];
       bar->free_v[at] += h * bar->q1[at];
       bar->h += bar->q1[at] * undo->step.free_v[at];
@@ -127,8 +127,8 @@ static void arrive_vjp(S2Undo *undo, const S2Note *note, const S2Note *piece) {
 }
 
 static void set_out_vjp(S2Undo *undo, const S2Note *note) {
-  for (int i = 0; i < note->island.nodes; i++) {
-    s2_undo_free_body(undo, note->island.node[i], note->h);
+  for (int i = 0; i < note->of->island.nodes; i++) {
+    s2_undo_free_body(undo, note->of->island.node[i], note->h);
   }
 }
 
@@ -143,9 +143,12 @@ static size_t impulses(const S2Undo *undo) {
 // Adjoints of a sweep whose other results nobody asks for.
 static void scratch_bars(S2Undo *undo) {
   size_t count = 3 * (size_t)undo->notes->slots;
+  size_t joints = (size_t)undo->notes->joint_slots;
   S2Arena *arena = undo->arena;
   double *v = S2_TAKE_ZEROED(arena, double, 8 * count);
-  undo->gradient = undo->scratch;
+  undo->gradient = undo->retold.gradient = undo->scratch;
+  undo->retold.goal = S2_TAKE_ZEROED(arena, double, 3 * joints);
+  undo->retold.rate = S2_TAKE_ZEROED(arena, double, 3 * joints);
   undo->bar = (S2StepAdjoint){
       .q0 = v,
       .v0 = v + count,
@@ -156,7 +159,7 @@ static void scratch_bars(S2Undo *undo) {
       .v2 = v + 6 * count,
       .q1 = v + 7 * count,
       .joint_impulse = S2_TAKE_ZEROED(arena, double, impulses(undo)),
-      .joint_reaction = S2_TAKE_ZEROED(arena, double, 3 * (size_t)undo->notes->joint_slots),
+      .joint_reaction = S2_TAKE_ZEROED(arena, double, 3 * joints),
       .gradient = undo->scratch,
   };
 }
@@ -189,13 +192,13 @@ static void take_impulses(S2Undo *undo, bool none) {
 
 static void add_gap(S2Undo *undo, const S2Note *note, double part) {
   S2PointBar point = {.gap = part};
-  s2_touch_point_vjp(&undo->world, &note->touches[0], note->rows, undo->step.q1, &point,
+  s2_touch_point_vjp(undo->world, &undo->open.touches[0], note->rows, undo->step.q1, &point,
                      undo->bar.q1, undo->gradient);
 }
 
 // dl/dh of the flow that ends with note `index`, where l is the gap that vanishes there, or (`gap`
 // false) what the adjoints of its end say.
-static S2Status rate_of(S2Undo *undo, int index, bool gap, double *rate) {
+static void rate_of(S2Undo *undo, int index, bool gap, double *rate) {
   const S2Note *note = s2_note_at(undo->notes, index);
   const S2Note *piece = s2_note_at(undo->notes, s2_undo_last(undo, index, S2_ACT_PIECE));
   if (undo->scratch == NULL) { // it stays
@@ -211,80 +214,76 @@ static S2Status rate_of(S2Undo *undo, int index, bool gap, double *rate) {
   }
   take_impulses(undo, gap);
   arrive_vjp(undo, note, piece);
-  S2Status status = s2_ok();
   int at = index - 1;
-  for (; s2_note_at(undo->notes, at)->act != S2_ACT_SET_OUT && status.code == S2_OK; at--) {
+  for (; s2_note_at(undo->notes, at)->act != S2_ACT_SET_OUT && s2_undo_good(undo); at--) {
     const S2Note *by = s2_note_at(undo->notes, at);
     if (by->act == S2_ACT_SOLVE) {
-      status = s2_undo_solve(undo, at);
+      s2_undo_solve(undo, at);
     } else {
       coast_vjp(undo, by);
     }
   }
-  if (status.code == S2_OK) {
+  if (s2_undo_good(undo)) {
     set_out_vjp(undo, s2_note_at(undo->notes, at));
   }
   *rate = undo->bar.h;
   *undo = all;
   put_nodes(note, note->v1, undo->step.v1);
   s2_arena_rewind(undo->arena, mark);
-  return status;
 }
 
 // When they meet.
-static S2Status meeting_vjp(S2Undo *undo, int index) {
+static void meeting_vjp(S2Undo *undo, int index) {
   const S2Note *note = s2_note_at(undo->notes, index);
   const S2Note *piece = s2_note_at(undo->notes, s2_undo_last(undo, index, S2_ACT_PIECE));
-  double approach, h_bar, slop = S2_TOUCH_SLOP * note->island.length;
+  double approach, h_bar, slop = S2_TOUCH_SLOP * note->of->island.length;
   if (fabs(note->h - S2_EVENT_LEAVING * piece->h) <= GIVEN * note->h) {
     undo->share = S2_EVENT_LEAVING;
-    return s2_ok();
+    return;
   }
   undo->share = 0;
-  if (note->rows == S2_NONE || note->touches[0].points[note->rows].at.gap > slop) { // they did not
+  if (note->rows == S2_NONE ||
+      undo->open.touches[0].points[note->rows].at.gap > slop) { // they did not
     undo->gradient->flags |= S2_GRADIENT_PARTIAL;
-    return s2_ok();
+    return;
   }
   double closed = S2_EVENT_CLOSED * slop;
   undo->gradient->flags |=
-      fabs(note->touches[0].points[note->rows].at.gap) > closed ? S2_GRADIENT_PARTIAL : 0;
-  S2_TRY(rate_of(undo, index, false, &h_bar));
-  S2_TRY(rate_of(undo, index, true, &approach));
-  double least = GRAZING * s2_island_speed(&undo->step, &note->island);
+      fabs(undo->open.touches[0].points[note->rows].at.gap) > closed ? S2_GRADIENT_PARTIAL : 0;
+  rate_of(undo, index, false, &h_bar);
+  rate_of(undo, index, true, &approach);
+  double least = GRAZING * s2_island_speed(&undo->step, &note->of->island);
   undo->gradient->flags |= approach > -least ? S2_GRADIENT_GRAZING : 0;
   if (approach < 0) {
     add_gap(undo, note, -(h_bar - undo->left_bar) / approach);
   }
-  return s2_ok();
 }
 
-static S2Status arrival_vjp(S2Undo *undo, int index) {
+static void arrival_vjp(S2Undo *undo, int index) {
   const S2Note *note = s2_note_at(undo->notes, index);
   const S2Note *piece = s2_note_at(undo->notes, s2_undo_last(undo, index, S2_ACT_PIECE));
-  for (int i = 0; i < note->island.nodes && undo->lifted_bar != 0; i++) {
-    for (int at = 3 * note->island.node[i], c = 0; c < 3; c++, at++) {
+  for (int i = 0; i < note->of->island.nodes && undo->lifted_bar != 0; i++) {
+    for (int at = 3 * note->of->island.node[i], c = 0; c < 3; c++, at++) {
       undo->bar.q1[at] += undo->lifted_bar * undo->step.force[at];
       undo->bar.force[at] += undo->lifted_bar * (undo->step.q1[at] - undo->step.q0[at]);
     }
   }
   undo->lifted_bar = 0;
-  S2Status status = s2_ok();
   undo->share = 1;
   if (note->meets) {
-    status = meeting_vjp(undo, index);
+    meeting_vjp(undo, index);
   }
-  if (status.code == S2_OK) {
+  if (s2_undo_good(undo)) {
     arrive_vjp(undo, note, piece);
   }
-  return status;
 }
 
 // ---- Pieces -----------------------------------------------------------------------------------
 
 // What joints carried in a step is the sum over its pieces.
 static void take_joint_impulses(S2Undo *undo, const S2Note *note) {
-  for (int i = 0; i < note->island.joints; i++) {
-    size_t at = S2_JOINT_ROWS * (size_t)note->island.joint[i];
+  for (int i = 0; i < note->of->island.joints; i++) {
+    size_t at = S2_JOINT_ROWS * (size_t)note->of->island.joint[i];
     memcpy(undo->bar.joint_impulse + at, undo->impulse_bar + at, sizeof(double) * S2_JOINT_ROWS);
   }
 }
@@ -304,9 +303,9 @@ static void end_vjp(S2Undo *undo, int index) {
 
 static void struck_vjp(S2Undo *undo, const S2Note *note) {
   move_nodes(note, undo->bar.v0, undo->bar.v2);
-  for (int i = 0; i < note->island.nodes; i++) {
-    memcpy(undo->step.v2 + 3 * note->island.node[i], undo->step.v0 + 3 * note->island.node[i],
-           3 * sizeof(double));
+  for (int i = 0; i < note->of->island.nodes; i++) {
+    memcpy(undo->step.v2 + 3 * note->of->island.node[i],
+           undo->step.v0 + 3 * note->of->island.node[i], 3 * sizeof(double));
   }
   put_nodes(note, note->before, undo->step.v0);
   free_nodes(undo, note);
@@ -319,8 +318,8 @@ static void begin_vjp(S2Undo *undo, int index) {
   undo->length_bar += undo->bar.elapsed; // since the step began: length - left
   undo->left_bar -= undo->bar.elapsed;
   undo->bar.elapsed = 0;
-  for (int i = 0; i < note->island.joints; i++) { // those of the step before are not read
-    memset(undo->bar.joint_impulse + S2_JOINT_ROWS * (size_t)note->island.joint[i], 0,
+  for (int i = 0; i < note->of->island.joints; i++) { // those of the step before are not read
+    memset(undo->bar.joint_impulse + S2_JOINT_ROWS * (size_t)note->of->island.joint[i], 0,
            sizeof(double) * S2_JOINT_ROWS);
   }
   if (note->rows > 0) {
@@ -339,8 +338,8 @@ static void energy_vjp(S2Undo *undo, const S2Note *note) {
   }
   double bar = s2_undo_slower(undo, note); // of J = -force'(q1 - q1 of the arrival)
   undo->lifted_bar = bar;
-  for (int i = 0; i < note->island.nodes; i++) {
-    for (int at = 3 * note->island.node[i], c = 0; c < 3; c++, at++) {
+  for (int i = 0; i < note->of->island.nodes; i++) {
+    for (int at = 3 * note->of->island.node[i], c = 0; c < 3; c++, at++) {
       undo->bar.q1[at] -= bar * undo->step.force[at];
       undo->bar.force[at] -= bar * (undo->step.q1[at] - undo->step.q0[at]);
     }
@@ -352,10 +351,10 @@ static void keep_vjp(S2Undo *undo, const S2Note *note) {
   S2StepAdjoint *bar = &undo->bar;
   const S2Step *step = &undo->step;
   double a = 0, b = 0, room = 0, part_bar = 0, part = note->part;
-  for (int i = 0; i < 3 * note->island.nodes; i++) {
-    int32_t slot = note->island.node[i / 3];
+  for (int i = 0; i < 3 * note->of->island.nodes; i++) {
+    int32_t slot = note->of->island.node[i / 3];
     int at = 3 * slot + i % 3;
-    const S2Body *body = &undo->world.bodies.at[slot];
+    const S2Body *body = &undo->world->bodies.at[slot];
     double inertial = i % 3 == 0 ? body->inertia : body->mass;
     double v0 = step->v0[at], v1 = step->v1[at], more = note->before[i] - v1;
     a += inertial * more * more / 2;
@@ -364,10 +363,10 @@ static void keep_vjp(S2Undo *undo, const S2Note *note) {
     part_bar += bar->v2[at] * more;
   }
   double to = part > 0 && room > 0 ? part_bar / (2 * a * part + b) : 0;
-  for (int i = 0; i < 3 * note->island.nodes; i++) {
-    int32_t slot = note->island.node[i / 3];
+  for (int i = 0; i < 3 * note->of->island.nodes; i++) {
+    int32_t slot = note->of->island.node[i / 3];
     int at = 3 * slot + i % 3;
-    const S2Body *body = &undo->world.bodies.at[slot];
+    const S2Body *body = &undo->world->bodies.at[slot];
     S2BodyGradient *g = &undo->gradient->body[slot];
     double inertial = i % 3 == 0 ? body->inertia : body->mass;
     double v0 = step->v0[at], v1 = step->v1[at], more = note->before[i] - v1;
@@ -387,18 +386,18 @@ static void keep_vjp(S2Undo *undo, const S2Note *note) {
 // As brought() of event.c: normal * u/2 and tangent * (along + then)/2 of a point, where above 0.
 static void brought_vjp(S2Undo *undo, int index, int i, int k, double bar, S2TouchBar *pair) {
   const S2Note *note = s2_note_at(undo->notes, index);
-  const S2Touch *touch = &note->touches[i];
+  const S2Touch *touch = &undo->open.touches[i];
   const S2TouchPoint *at = &touch->points[k];
   const double *v0 = undo->step.v0, *v1 = undo->step.v1;
   S2Vec2 n = at->at.normal, t = s2_left(n), t_bar = {0};
   S2PointBar point = {0};
-  double tiny = s2_island_rest_speed(&undo->step, &note->island);
+  double tiny = s2_island_rest_speed(&undo->step, &note->of->island);
   double u = s2_touch_velocity(touch, k, n, v0);
   double along = s2_touch_velocity(touch, k, t, v0) - touch->surface_speed;
   double then = s2_touch_velocity(touch, k, t, v1) - touch->surface_speed;
   double half = bar / 2, normal = at->normal_impulse, tangent = at->tangent_impulse;
-  double *pushed = &undo->pushed[2 * note->touch_index[i] + k];
-  double *rubbed = &undo->rubbed[2 * note->touch_index[i] + k];
+  double *pushed = &undo->pushed[2 * note->of->touch_index[i] + k];
+  double *rubbed = &undo->rubbed[2 * note->of->touch_index[i] + k];
   if (u > tiny && normal > 0) {
     *pushed += half * u;
     s2_touch_velocity_vjp(touch, k, n, v0, half * normal, undo->bar.v0, &point, &point.normal);
@@ -416,16 +415,16 @@ static void brought_vjp(S2Undo *undo, int index, int i, int k, double bar, S2Tou
 static void repay_vjp(S2Undo *undo, int index) {
   const S2Note *note = s2_note_at(undo->notes, index);
   double bar = s2_undo_slower(undo, note);
-  for (int i = 0; i < note->island.touches; i++) {
+  for (int i = 0; i < note->of->island.touches; i++) {
     S2TouchBar pair = {0};
-    for (int k = 0; k < note->touches[i].count; k++) {
+    for (int k = 0; k < undo->open.touches[i].count; k++) {
       brought_vjp(undo, index, i, k, bar, &pair);
     }
-    s2_touch_material_vjp(&undo->world, &note->touches[i], &pair, undo->gradient);
+    s2_touch_material_vjp(undo->world, &undo->open.touches[i], &pair, undo->gradient);
   }
 }
 
-S2Status s2_undo_piece(S2Undo *undo, int index) {
+void s2_undo_piece(S2Undo *undo, int index) {
   const S2Note *note = s2_note_at(undo->notes, index);
   switch (note->act) {
   case S2_ACT_PIECE_END:
@@ -441,7 +440,8 @@ S2Status s2_undo_piece(S2Undo *undo, int index) {
     energy_vjp(undo, note);
     break;
   case S2_ACT_ARRIVE:
-    return arrival_vjp(undo, index);
+    arrival_vjp(undo, index);
+    break;
   case S2_ACT_COAST:
     coast_vjp(undo, note);
     break;
@@ -457,5 +457,4 @@ S2Status s2_undo_piece(S2Undo *undo, int index) {
     begin_vjp(undo, index);
     break;
   }
-  return s2_ok();
 }

@@ -177,12 +177,13 @@ static void add_reaction(const S2JointUndo *undo, double z[N]) {
 void s2_joint_geometric_vjp(S2JointUndo *undo) {
   const S2Step *step = undo->step;
   const S2Joint *joint = undo->joint;
-  S2WorldDef def = s2_step_settings(step, undo->slot);
   bool asked = !step->stiff[undo->slot];
   bool acts = undo->kind == S2_MOTION || (undo->kind == S2_REBOUND && asked);
-  if (def.geometric_stiffness == S2_GEOMETRIC_OFF || !acts || !(joint->reaction_time > 0)) {
+  if (s2_step_geometric(step, undo->slot) == S2_GEOMETRIC_OFF || !acts ||
+      !(joint->reaction_time > 0)) {
     return;
   }
+  S2WorldDef def = s2_step_settings(step, undo->slot);
   Terms terms;
   find_terms(undo, &terms);
   Split split = split_of(undo, &terms);

@@ -13,8 +13,8 @@ void s2_undo_open_impulses(S2Undo *undo) {
 
 void s2_undo_end_impulses(S2Undo *undo) {
   S2WorldGradient *g = undo->gradient;
-  for (int i = 0; i < undo->world.joint_order.count; i++) {
-    int32_t slot = undo->world.joint_order.at[i];
+  for (int i = 0; i < undo->world->joint_order.count; i++) {
+    int32_t slot = undo->world->joint_order.at[i];
     memcpy(undo->reaction + 3 * slot, g->joint[slot].reaction, sizeof g->joint[slot].reaction);
     memset(g->joint[slot].reaction, 0, sizeof g->joint[slot].reaction);
   }
@@ -55,8 +55,8 @@ static bool is_of(const S2Undo *undo, const S2ContactGradient *contact, const S2
   bool is = false;
   for (int i = 0; i < 2 * island->nodes; i++) {
     int32_t shape = shapes[i % 2];
-    is |= shape < undo->world.pieces.count &&
-          undo->world.pieces.at[shape].body == island->node[i / 2];
+    is |= shape < undo->world->pieces.count &&
+          undo->world->pieces.at[shape].body == island->node[i / 2];
   }
   return is;
 }
@@ -64,41 +64,42 @@ static bool is_of(const S2Undo *undo, const S2ContactGradient *contact, const S2
 void s2_undo_forget_contacts(S2Undo *undo, const S2Note *note) {
   for (int i = 0; i < undo->gradient->contacts && undo->asked; i++) {
     S2ContactGradient *at = &undo->contact[i];
-    if ((at->normal != 0 || at->tangent != 0) && is_of(undo, at, &note->island)) {
+    if ((at->normal != 0 || at->tangent != 0) && is_of(undo, at, &note->of->island)) {
       at->normal = at->tangent = 0;
     }
   }
 }
 
 void s2_undo_forget_joints(S2Undo *undo, const S2Note *note) {
-  for (int i = 0; i < note->island.joints; i++) {
-    int32_t slot = note->island.joint[i];
+  for (int i = 0; i < note->of->island.joints; i++) {
+    int32_t slot = note->of->island.joint[i];
     memset(undo->bar.joint_impulse + S2_JOINT_ROWS * slot, 0, sizeof(double) * S2_JOINT_ROWS);
     memset(undo->bar.joint_reaction + 3 * slot, 0, 3 * sizeof(double));
   }
 }
 
-S2Status s2_undo_refuse_impulses(const S2Undo *undo, const S2Note *note, const char *what) {
+bool s2_undo_refuses_impulses(const S2Undo *undo, const S2Note *note, const char *what) {
   bool contacts = false, joints = false;
   for (int i = 0; i < undo->gradient->contacts && undo->asked; i++) {
     const S2ContactGradient *at = &undo->contact[i];
-    contacts |= (at->normal != 0 || at->tangent != 0) && is_of(undo, at, &note->island);
+    contacts |= (at->normal != 0 || at->tangent != 0) && is_of(undo, at, &note->of->island);
   }
-  for (int i = 0; i < 3 * note->island.joints; i++) {
-    joints |= undo->bar.joint_reaction[3 * note->island.joint[i / 3] + i % 3] != 0;
+  for (int i = 0; i < 3 * note->of->island.joints; i++) {
+    joints |= undo->bar.joint_reaction[3 * note->of->island.joint[i / 3] + i % 3] != 0;
   }
-  return !contacts && !joints
-             ? s2_ok()
-             : s2_error(S2_INVALID,
-                        "the loss depends on the %s of %s, which have no derivative; "
-                        "sim.stop_gradient() of them is plain",
-                        contacts ? "impulses of contacts" : "reactions of joints", what);
+  if (contacts || joints) {
+    *undo->failed = s2_error(S2_INVALID,
+                             "the loss depends on the %s of %s, which have no derivative; "
+                             "sim.stop_gradient() of them is plain",
+                             contacts ? "impulses of contacts" : "reactions of joints", what);
+  }
+  return contacts || joints;
 }
 
 const double *s2_undo_reaction(const S2Undo *undo, const S2Note *note, double factor) {
   bool any = false;
-  for (int i = 0; i < 3 * note->island.joints; i++) {
-    any |= undo->bar.joint_reaction[3 * note->island.joint[i / 3] + i % 3] != 0;
+  for (int i = 0; i < 3 * note->of->island.joints; i++) {
+    any |= undo->bar.joint_reaction[3 * note->of->island.joint[i / 3] + i % 3] != 0;
   }
   if (!any || factor == 0) {
     return NULL;
@@ -110,24 +111,22 @@ const double *s2_undo_reaction(const S2Undo *undo, const S2Note *note, double fa
   return reaction;
 }
 
-double s2_undo_impulse(const S2Undo *undo, const S2JointPart *part) {
-  if (part->joint == S2_NONE) {
+double s2_undo_impulse(const S2Undo *undo, int32_t joint, int row, const double push[3]) {
+  if (joint == S2_NONE) {
     return 0;
   }
-  const double *reaction = undo->bar.joint_reaction + 3 * part->joint;
-  double bar =
-      part->push[0] * reaction[0] + part->push[1] * reaction[1] + part->push[2] * reaction[2];
-  return bar + (part->row == S2_NONE
-                    ? 0
-                    : undo->bar.joint_impulse[S2_JOINT_ROWS * part->joint + part->row]);
+  const double *reaction = undo->bar.joint_reaction + 3 * joint;
+  double bar = push[0] * reaction[0] + push[1] * reaction[1] + push[2] * reaction[2];
+  return bar + (row == S2_NONE ? 0 : undo->bar.joint_impulse[S2_JOINT_ROWS * joint + row]);
 }
 
 void s2_undo_contact_impulses(S2Undo *undo, const S2Note *note, const S2Assembly *assembly,
                               double *dl_dlambda) {
   int r = assembly->parts;
-  for (int i = 0; i < 2 * note->island.touches && undo->asked; i++) {
-    const S2Touch *touch = &note->touches[i / 2];
-    bool used = i % 2 < touch->count && note->choices[i].use && s2_kind_presses(note->kind, touch);
+  for (int i = 0; i < 2 * note->of->island.touches && undo->asked; i++) {
+    const S2Touch *touch = &undo->open.touches[i / 2];
+    bool used =
+        i % 2 < touch->count && undo->open.choices[i].use && s2_kind_presses(note->kind, touch);
     if (!used) {
       continue;
     }
@@ -142,7 +141,7 @@ void s2_undo_contact_impulses(S2Undo *undo, const S2Note *note, const S2Assembly
   for (int p = 0; p < assembly->parts && undo->asked; p++) { // viscosity
     int point = assembly->part[p].row;
     if (assembly->part[p].joint == S2_NONE) {
-      const S2ContactGradient *at = find(undo, &note->touches[point / 2], point % 2);
+      const S2ContactGradient *at = find(undo, &undo->open.touches[point / 2], point % 2);
       dl_dlambda[p] += at != NULL ? at->tangent : 0;
     }
   }

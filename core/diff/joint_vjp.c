@@ -191,6 +191,34 @@ static bool is_plain(const S2JointUndo *undo) {
          s2_joint_is_rigid(undo->joint);
 }
 
+static bool is_driven(const S2JointUndo *undo, int32_t slot) {
+  return slot != S2_NONE && undo->step->world->bodies.at[slot].type == S2_KINEMATIC;
+}
+
+// Are the adjoints of its plain equations those of their values and sides, both of them offsets,
+// and nothing else?
+static bool is_pin(const S2JointUndo *undo) {
+  const S2Joint *joint = undo->joint;
+  return joint->type == S2_HINGE && undo->rows->reaction == NULL &&
+         (undo->kind == S2_POSITIONS ||
+          (undo->step->world->kept.def.stabilization != S2_BAUMGARTE &&
+           !is_driven(undo, joint->a) && !is_driven(undo, joint->b)));
+}
+
+static void pin_vjp(S2JointUndo *undo, int row) {
+  const S2RowsAdjoint *rows = undo->rows;
+  S2PinBar bar;
+  bool sees_a = node_of(undo, 0) != S2_GROUND, sees_b = node_of(undo, 3) != S2_GROUND;
+  for (int k = 0; k < 2; k++, row++) {
+    bar.value[k] = undo->kind == S2_POSITIONS ? rows->bias[row] : 0;
+    for (int c = 0; c < 3; c++) {
+      bar.ja[k][c] = sees_a ? rows->ja[3 * row + c] : 0;
+      bar.jb[k][c] = sees_b ? rows->jb[3 * row + c] : 0;
+    }
+  }
+  s2_joint_pin_vjp(&undo->at, &bar, &undo->place);
+}
+
 static void plain_equations_vjp(S2JointUndo *undo, Cursor *cursor) {
   S2JointRow rows[S2_JOINT_EQUATIONS];
   int count = s2_joint_kind(undo->joint->type)->rows(&undo->at, rows);
@@ -275,7 +303,12 @@ static void equations_vjp(S2JointUndo *undo, Cursor *cursor) {
     return;
   }
   if (is_plain(undo)) {
-    plain_equations_vjp(undo, cursor);
+    if (is_pin(undo)) {
+      pin_vjp(undo, cursor->row);
+      cursor->row += 2;
+    } else {
+      plain_equations_vjp(undo, cursor);
+    }
     return;
   }
   int count = soften(undo, rows, hessians, soft);
@@ -499,9 +532,9 @@ static void one_sided_vjp(S2JointUndo *undo, int r, int index) {
   }
 }
 
-S2Status s2_joint_rows_vjp(const S2Step *step, const S2Island *island, S2Kind kind,
-                           const S2Assembly *assembly, const S2RowsAdjoint *rows,
-                           S2StepAdjoint *adjoint) {
+void s2_joint_rows_vjp(const S2Step *step, const S2Island *island, S2Kind kind,
+                       const S2Assembly *assembly, const S2RowsAdjoint *rows,
+                       S2StepAdjoint *adjoint) {
   double elapsed = 0;
   S2ArenaMark mark = s2_arena_mark(step->arena);
   S2JointUndo undo = begin(step, island, kind, rows, adjoint, &elapsed);
@@ -520,5 +553,4 @@ S2Status s2_joint_rows_vjp(const S2Step *step, const S2Island *island, S2Kind ki
   s2_arena_rewind(step->arena, mark);
   adjoint->elapsed += elapsed;
   adjoint->h += kind == S2_POSITIONS || kind == S2_STOP ? elapsed : 0;
-  return s2_ok();
 }

@@ -177,6 +177,27 @@ static S2Vec2 offset_vjp(const S2JointAt *at, S2Vec2 direction, const S2RowBar *
   return s2_unrotate(sides.turn_b, u_bar);
 }
 
+void s2_joint_pin_vjp(const S2JointAt *at, const S2PinBar *bar, const S2PlaceBar *to) {
+  Sides sides = sides_at(at, at->q);
+  SidesBar sum = {0};
+  S2Vec2 w = s2_add(sides.apart, sides.rb), w_bar = {0};
+  S2Vec2 u = s2_vec2(sides.turn_b.c, sides.turn_b.s); // x of b
+  for (int k = 0; k < 2; k++) {
+    S2Vec2 u_bar = s2_scale(bar->value[k], sides.apart);
+    const double *ja = bar->ja[k], *jb = bar->jb[k];
+    sum.apart = s2_add_scaled(sum.apart, bar->value[k], u);
+    cross_vjp(sides.ra, u, ja[0], &sum.ra, &u_bar);
+    cross_vjp(w, u, -jb[0], &w_bar, &u_bar);
+    add_to(&u_bar, s2_vec2(ja[1] - jb[1], ja[2] - jb[2]));
+    sum.turn_b.c += k == 0 ? u_bar.x : u_bar.y;
+    sum.turn_b.s += k == 0 ? u_bar.y : -u_bar.x;
+    u = s2_left(u);
+  }
+  add_to(&sum.apart, w_bar);
+  add_to(&sum.rb, w_bar);
+  sides_vjp(at, &sides, &sum, to);
+}
+
 // Along the joint's axis turned left so often.
 static void axis_vjp(const S2JointAt *at, bool left, const S2RowBar *bar, const S2PlaceBar *to) {
   S2Vec2 axis = at->joint->axis;
@@ -241,7 +262,10 @@ static void lock_vjp(const S2JointAt *at, int row, const S2RowBar *bar, const S2
   const S2Drive *drive =
       world->drives.count > 0 ? &world->drives.at[joint - world->joints.at] : NULL;
   if (drive != NULL && drive->valid && at->elapsed >= drive->start) { // as s2_lock_goal has it
+    double moved = -bar->value * drive->rate[c];
     s2_retold_lock_vjp(at, c, at->elapsed - drive->start, -bar->value, -bar->rate);
+    *to->elapsed += moved; // which is no part of dt in event stepping
+    to->gradient->dt -= moved * at->elapsed / at->world->kept.def.dt;
   } else {
     g->goal[c] -= bar->value;
     g->rate[c] -= bar->value * at->elapsed + bar->rate;

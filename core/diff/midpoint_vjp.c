@@ -432,8 +432,8 @@ static void begin(Midpoint *m, S2Arena *arena) {
 }
 
 // NOLINTBEGIN(readability-non-const-parameter): before_bar is added to through m
-S2Status s2_midpoint_vjp(const S2Step *step, const S2Island *island, const double *before,
-                         double *before_bar, S2StepAdjoint *adjoint) {
+void s2_midpoint_vjp(const S2Step *step, const S2Island *island, const double *before,
+                     double *before_bar, S2StepAdjoint *adjoint) {
   // NOLINTEND(readability-non-const-parameter)
   S2Arena *arena = step->arena;
   S2ArenaMark mark = s2_arena_mark(arena);
@@ -468,5 +468,4 @@ S2Status s2_midpoint_vjp(const S2Step *step, const S2Island *island, const doubl
     places_vjp(&m, v1_bar);
   }
   s2_arena_rewind(arena, mark);
-  return s2_ok();
 }

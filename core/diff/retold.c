@@ -49,19 +49,26 @@ static bool tell_spring(void *user, S2World *world, S2SpringCall *call) {
 }
 
 void s2_undo_retell(S2Undo *undo) {
-  S2World *world = &undo->world;
+  S2World *world = undo->world;
   int joints = world->joints.count;
   undo->retold = (S2Retold){
       .notes = undo->notes,
       .gradient = undo->gradient,
-      .begun = s2_note_at(undo->notes, 0)->kept->time,
+      .begun = s2_note_at(undo->notes, 0)->t,
       .goal = S2_TAKE_ZEROED(undo->arena, double, 3 * joints + 1),
       .rate = S2_TAKE_ZEROED(undo->arena, double, 3 * joints + 1),
   };
   world->callbacks =
       (S2Callbacks){.user = &undo->retold, .constraint = tell_constraint, .spring = tell_spring};
   world->evaluating = true;
-  world->memos.at = S2_TAKE_ZEROED(undo->arena, S2ConstraintMemo, joints + 1);
+  bool constraints = false;
+  for (int i = 0; i < joints; i++) {
+    constraints |= undo->notes->fixed->joint[i].type == S2_CONSTRAINT;
+  }
+  if (!constraints) { // then nobody looks for what they said
+    return;
+  }
+  world->memos.at = S2_TAKE_ZEROED(undo->arena, S2ConstraintMemo, joints);
   world->memos.count = joints;
   for (int i = 0; i < joints; i++) {
     world->memos.at[i].world = world;
@@ -105,7 +112,13 @@ static void to_answer(void *user, S2Asked asked, const double q[6], double t, in
       back->to->q[3 * slot + i % 3] += bar * slope->by[i];
     }
   }
-  time_vjp(retold, world->kept.def.dt, t, bar * slope->by[6]);
+  // Pieces of event stepping begin when others meet; what is asked later than the row is for is so
+  // by a part of dt, and so is the start of the part of the step.
+  double by_time = bar * slope->by[6], now = world->kept.time + back->at->elapsed;
+  *back->to->elapsed += by_time;
+  retold->gradient->time += by_time;
+  retold->gradient->dt +=
+      by_time * (world->kept.time - retold->begun + t - now) / world->kept.def.dt;
   origin_vjp(retold, slope->origin, bar);
 }
 
@@ -149,7 +162,7 @@ void s2_retold_lock_vjp(const S2JointAt *at, int which, double since, double goa
 // From the adjoint of the velocities told (0 afterwards) to q, and that of those before.
 static void told_vjp(const S2Undo *undo, const S2Answer *answer, double h, double v_bar[3],
                      double q_bar[3]) {
-  double dt = undo->world.kept.def.dt, before[3] = {0};
+  double dt = undo->world->kept.def.dt, before[3] = {0};
   for (int c = 0; c < 3; c++) {
     const S2Slope *slope = &answer->slope[c];
     for (int i = 0; i < 3; i++) {
@@ -180,7 +193,7 @@ static void lock_vjp(S2Undo *undo, int index, int32_t slot) {
   const S2Answer *answer = answer_of(&undo->retold, S2_ASKED_LOCK, slot, note->t, q);
   double *goal = undo->retold.goal + 3 * slot, *rate = undo->retold.rate + 3 * slot;
   for (int c = 0; c < 3; c++) { // what is not locked has the rate 0
-    rate[c] = undo->world.joints.at[slot].locked[c] ? rate[c] : 0;
+    rate[c] = undo->world->joints.at[slot].locked[c] ? rate[c] : 0;
   }
   if (answer != NULL) {
     told_vjp(undo, answer, note->h, rate, goal);
@@ -191,7 +204,7 @@ static void lock_vjp(S2Undo *undo, int index, int32_t slot) {
     g->rate[c] += of_rate;
     if (before != NULL && before->valid) {
       rate[c] = since * goal[c];
-      undo->gradient->dt += goal[c] * before->rate[c] * since / undo->world.kept.def.dt;
+      undo->gradient->dt += goal[c] * before->rate[c] * since / undo->world->kept.def.dt;
     } else {
       g->goal[c] += goal[c];
       goal[c] = 0;
@@ -201,7 +214,7 @@ static void lock_vjp(S2Undo *undo, int index, int32_t slot) {
 
 void s2_undo_motions(S2Undo *undo, int index) {
   const S2Note *note = s2_note_at(undo->notes, index);
-  const S2World *world = &undo->world;
+  const S2World *world = undo->world;
   const double q[6] = {note->h};
   for (int i = 0; i < world->joint_order.count && note->drives != NULL; i++) {
     int32_t slot = world->joint_order.at[i];
@@ -221,7 +234,7 @@ void s2_undo_motions(S2Undo *undo, int index) {
 }
 
 void s2_undo_locks(S2Undo *undo, double elapsed) {
-  const S2World *world = &undo->world;
+  const S2World *world = undo->world;
   for (int i = 0; i < world->joint_order.count && world->drives.count > 0; i++) {
     int32_t slot = world->joint_order.at[i];
     const S2Drive *drive = &world->drives.at[slot];

@@ -37,10 +37,10 @@ typedef struct S2RowsAdjoint {
 // of the first assembly->parts rows (and of rhs) to those of poses (adjoint->q1 in S2_POSITIONS,
 // where S2_POSITIONS takes poses and time from, else q0), v0, free_v (of ground that moves, and
 // what ground friction lies along), mass, h, elapsed, joint_impulse, joint fields, alpha and beta.
-// Arrays of `step` are those before the solve. S2_INVALID names what has no derivative.
-S2Status s2_joint_rows_vjp(const S2Step *step, const S2Island *island, S2Kind kind,
-                           const S2Assembly *assembly, const S2RowsAdjoint *rows,
-                           S2StepAdjoint *adjoint);
+// Arrays of `step` are those before the solve.
+void s2_joint_rows_vjp(const S2Step *step, const S2Island *island, S2Kind kind,
+                       const S2Assembly *assembly, const S2RowsAdjoint *rows,
+                       S2StepAdjoint *adjoint);
 
 // Adjoints of the masses of a problem's nodes (3 each): what s2_gear_split put into nodes of gears
 // goes back to the bodies'. (gear_vjp.c)
@@ -50,7 +50,7 @@ void s2_gear_join(const S2Step *step, const S2Island *island, int nodes, double 
 // node: v0, or what the blow before it left in v2), force, h and the joints. v1, v2 and the
 // impulses in `step` are those it ended with. Takes adjoint->v1 and v2 of the island's nodes (then
 // 0) and adds to `before_bar` (3 a node) and the rest of `adjoint`.
-S2Status s2_midpoint_vjp(const S2Step *step, const S2Island *island, const double *before,
-                         double *before_bar, S2StepAdjoint *adjoint);
+void s2_midpoint_vjp(const S2Step *step, const S2Island *island, const double *before,
+                     double *before_bar, S2StepAdjoint *adjoint);
 
 #endif

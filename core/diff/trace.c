@@ -30,7 +30,7 @@ S2Status s2_world_step_traced(S2World *world, S2Trace *trace) {
   if (status.code != S2_OK) {
     s2_notes_clear(&trace->notes);
   } else {
-    trace->notes.fixed->expected = trace->notes.used;
+    s2_notes_end(&trace->notes);
   }
   return status;
 }

@@ -5,6 +5,7 @@
 #include "diff/contact_vjp.h"
 #include "diff/step_adjoint.h"
 #include "diff/trace_notes.h"
+#include "mcp/mcp_vjp.h"
 
 // What the program said in the step, for the constraints, springs and locks that are made again;
 // and where adjoints of that go. The callbacks' user of S2Undo.world.
@@ -15,21 +16,39 @@ typedef struct S2Retold {
   double *goal, *rate; // 3 a joint slot: adjoint of S2World.drives
 } S2Retold;
 
+// The problem of a S2_ACT_SOLVE that a note after it had made again, and what that note has for the
+// adjoint of its rows.
+typedef struct S2Remade {
+  S2Assembly assembly;
+  double *ja, *jb; // 3 a row
+} S2Remade;
+
+typedef struct S2Opened { // what a note says of contacts, taken out; as long as its act is undone
+  const S2Note *note;
+  S2Touch *touches;
+  const S2Touch *solved; // those that its rows are taken from: `touches`, but S2_MEND_SOLVED
+  S2Choice *choices;     // 2 a touch
+} S2Opened;
+
 typedef struct S2Undo {
   const S2Notes *notes;
-  S2World world;     // a view of what was kept, for what reads one
+  const S2Note *part; // that the part of the step began with
+  S2Opened open;
+  S2World *world;    // a view of what was kept, for what reads one
   S2Step step;       // as it looked before the act that is being undone
   S2StepAdjoint bar; // dl/d(arrays of step) at that moment
   S2WorldGradient *gradient;
   S2Arena *arena;
-  const bool *const *late; // a note: which of its touches are those of a S2_ACT_LINEARISE before it
-  S2PointBar *late_bar;    // 2 a touch: adjoint of such points
-  double *lean, *more; // 2 a touch: of the impulses that bound friction; of what is still gained
-  double *displaced;   // 3 a slot: of what joints displaced in mends
-  double *feed;        // a joint slot: part of a mend's impulse that it kept
-  double spin, most;   // of the angular momentum that S2_ACT_SPIN measured, and of the energy
-  double *back;        // 3 a slot: of q1 as it was before note back_at, where S2_ACT_GO_BACK went
-  int back_at;         // S2_NONE: nowhere
+  // A note: which of its touches are those of a S2_ACT_LINEARISE before it; NULL: there is none.
+  const bool *const *late;
+  S2PointBar *late_bar; // 2 a touch: adjoint of such points
+  double *lean, *more;  // 2 a touch: of the impulses that bound friction; of what is still gained
+  double *displaced;    // 3 a slot: of what joints displaced in mends
+  double *feed;         // a joint slot: part of a mend's impulse that it kept
+  S2Remade **remade;    // a note; NULL: there is none
+  double spin, most;    // of the angular momentum that S2_ACT_SPIN measured, and of the energy
+  double *back;         // 3 a slot: of q1 as it was before note back_at, where S2_ACT_GO_BACK went
+  int back_at;          // S2_NONE: nowhere
   double *reflected, *start; // 3 a slot: of v2 after the passes of a blow, and at its start
   // Event stepping (event_vjp.c): of the length of a step, and of what is left of it at the end of
   // a piece; of the energy that its mends lifted
@@ -46,7 +65,18 @@ typedef struct S2Undo {
   double *reaction;
   S2ContactGradient *contact;
   bool asked;
+  bool beyond;      // contacts on an edge of two modes are taken as on its other side
+  bool edge;        // there was one
+  S2Status *failed; // S2_OK until something has no derivative
 } S2Undo;
+
+static inline bool s2_undo_good(const S2Undo *undo) {
+  return undo->failed->code == S2_OK;
+}
+
+// trace_vjp.c: s2_trace_vjp, with edges taken as on one of their sides. `edge`: is there any?
+S2Status s2_trace_sweep(const S2Trace *trace, bool beyond, bool *edge, S2WorldGradient *gradient,
+                        S2Arena *arena);
 
 // retold.c: makes undo->world tell what was said; `undo` stays where it is.
 void s2_undo_retell(S2Undo *undo);
@@ -64,32 +94,41 @@ void s2_undo_begin_impulses(S2Undo *undo);
 // What solves before the note gave to impulses of its island is not in the result.
 void s2_undo_forget_contacts(S2Undo *undo, const S2Note *note);
 void s2_undo_forget_joints(S2Undo *undo, const S2Note *note);
-// Fails where such impulses are asked for.
-S2Status s2_undo_refuse_impulses(const S2Undo *undo, const S2Note *note, const char *what);
+// Are such impulses asked for? Then it fails.
+bool s2_undo_refuses_impulses(const S2Undo *undo, const S2Note *note, const char *what);
 // Of the reactions, times a factor, for S2RowsAdjoint; of an impulse of that row; and of those of
 // the note's contact points, added to its rows'.
 const double *s2_undo_reaction(const S2Undo *undo, const S2Note *note, double factor);
-double s2_undo_impulse(const S2Undo *undo, const S2JointPart *part);
+double s2_undo_impulse(const S2Undo *undo, int32_t joint, int row, const double push[3]);
 void s2_undo_contact_impulses(S2Undo *undo, const S2Note *note, const S2Assembly *assembly,
                               double *dl_dlambda);
 
-// solve_vjp.c: the island's velocities, or q1, are those before; their adjoint is that before.
-S2Status s2_undo_solve(S2Undo *undo, int index);
-S2Status s2_undo_mend(S2Undo *undo, int index);
-
+// undo.c
+void s2_undo_open(S2Undo *undo, const S2Note *note);       // into the arena
 void s2_undo_set_island(S2Undo *undo, const S2Note *note); // what assembly reads of it
 void s2_undo_forget_island(S2Undo *undo, const S2Note *note);
+// The adjoint of a point of a touch of the note, to where its geometry is from: q0, or what
+// S2_ACT_LINEARISE made.
+void s2_undo_point(S2Undo *undo, int index, int touch, int k, const S2PointBar *bar);
+
+// solve_vjp.c, mend_vjp.c: the island's velocities, or q1, are those before; their adjoint is that
+// before.
+void s2_undo_solve(S2Undo *undo, int index);
+void s2_undo_mend(S2Undo *undo, int index);
 
 // shake_vjp.c: of S2_ACT_SHAKE; of SPIN, SPIN_V2, SPIN_DQ and CAP; of BALANCE
-S2Status s2_undo_shake(S2Undo *undo, int index);
+void s2_undo_shake(S2Undo *undo, int index);
 void s2_undo_spin(S2Undo *undo, int index);
 void s2_undo_balance(S2Undo *undo, const S2Note *note);
+
+// feedback_vjp.c
+void s2_undo_feedback(S2Undo *undo, const S2Note *note);
 
 // shake_vjp.c: of S2_ACT_SLOWER; returns the adjoint of the energy.
 double s2_undo_slower(S2Undo *undo, const S2Note *note);
 
 // event_vjp.c: of what belongs to a piece, and of S2_ACT_DRIFT.
-S2Status s2_undo_piece(S2Undo *undo, int index);
+void s2_undo_piece(S2Undo *undo, int index);
 void s2_undo_drift(S2Undo *undo, const S2Note *note);
 
 // trace_vjp.c: of a body's mass and free_v over h.
@@ -105,8 +144,10 @@ void s2_undo_carried(S2Undo *undo, const S2Note *note, int at, double bar);
 // bring; times `bar` to those. Returns it.
 double s2_arrival_vjp(S2Undo *undo, const S2Touch *touch, int k, double bar, S2PointBar *point);
 
-// The adjoint of a point of a touch of the note, to where its geometry is from: q0, or what
-// S2_ACT_LINEARISE made.
-void s2_undo_point(S2Undo *undo, int index, int touch, int k, const S2PointBar *bar);
+// stick_vjp.c: dl/d(data) of the rows of two points of a pair with friction, the first of which is
+// row `normal`. False: which of them gives way depends on the way the data change; it is the mean
+// of both, `beyond` one of them.
+bool s2_stick_vjp(const S2Problem *problem, const double *v, const double *lambda,
+                  const double *dl_dlambda, int normal, bool beyond, S2McpGradient *data);
 
 #endif

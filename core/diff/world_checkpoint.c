@@ -23,8 +23,9 @@ typedef struct Answer { // of a callback, in the order they were asked
   int slopes;       // MOTION: first of its three, -1: they are not known
 } Answer;
 
-typedef struct Kept {   // one step
-  int patches, answers; // first of its own
+typedef struct Kept {      // one step
+  int patches, answers;    // first of its own
+  unsigned char callbacks; // that there were
 } Kept;
 
 typedef struct Again {
@@ -176,16 +177,28 @@ static bool ask_proceed(void *user) {
 }
 
 static void put_between(Witness *witness, S2World *world) {
-  const S2Callbacks *real = &witness->real;
-  bool replays = witness->replays;
+  const S2Callbacks *real = &witness->real; // those that were there, where it replays
   world->callbacks = (S2Callbacks){
       .user = witness,
-      .force = replays || real->force != NULL ? ask_force : NULL,
-      .filter = replays || real->filter != NULL ? ask_filter : NULL,
-      .pre_solve = replays || real->pre_solve != NULL ? ask_pre_solve : NULL,
-      .motion = replays || real->motion != NULL ? ask_motion : NULL,
-      .proceed = !replays && real->proceed != NULL ? ask_proceed : NULL,
+      .force = real->force != NULL ? ask_force : NULL,
+      .filter = real->filter != NULL ? ask_filter : NULL,
+      .pre_solve = real->pre_solve != NULL ? ask_pre_solve : NULL,
+      .motion = real->motion != NULL ? ask_motion : NULL,
+      .proceed = real->proceed != NULL ? ask_proceed : NULL,
   };
+}
+
+// Which there were, and back: a step that is made again is to ask what it asked then.
+static unsigned char present(const S2Callbacks *real) {
+  return (unsigned char)((real->force != NULL) | (real->filter != NULL) << 1 |
+                         (real->pre_solve != NULL) << 2 | (real->motion != NULL) << 3);
+}
+
+static S2Callbacks stand_ins(unsigned char present) {
+  return (S2Callbacks){.force = present & 1 ? ask_force : NULL,
+                       .filter = present & 2 ? ask_filter : NULL,
+                       .pre_solve = present & 4 ? ask_pre_solve : NULL,
+                       .motion = present & 8 ? ask_motion : NULL};
 }
 
 // ---- Keeping ----------------------------------------------------------------------------------
@@ -235,7 +248,7 @@ S2Status s2_checkpoints_step(S2Checkpoints *checkpoints, S2World *world, int eve
                  checkpoints->after.count == checkpoints->before.count;
   S2Segment *started = goes_on ? NULL : begin_segment(checkpoints);
   segment = goes_on ? segment : started;
-  Kept kept = {segment->patches.count, segment->answers.count};
+  Kept kept = {segment->patches.count, segment->answers.count, present(&world->callbacks)};
   int slopes = segment->slopes.count;
   int bytes = segment->bytes.count;
   if (goes_on) {
@@ -263,7 +276,8 @@ S2Status s2_checkpoints_step(S2Checkpoints *checkpoints, S2World *world, int eve
 
 // ---- Making again -----------------------------------------------------------------------------
 
-static S2Status step_again(S2Segment *segment, S2World *world, unsigned char *image, int index) {
+static S2Status step_again(Witness *witness, S2World *world, unsigned char *image, int index) {
+  S2Segment *segment = witness->segment;
   bool last = index + 1 == segment->steps.count;
   int end = last ? segment->patches.count : segment->steps.at[index + 1].patches;
   for (int i = segment->steps.at[index].patches; i < end; i++) {
@@ -271,6 +285,8 @@ static S2Status step_again(S2Segment *segment, S2World *world, unsigned char *im
     memcpy(image + patch->at, segment->bytes.at + patch->from, patch->size);
   }
   S2_TRY(s2_world_image_read(world, image, segment->size));
+  witness->real = stand_ins(segment->steps.at[index].callbacks);
+  put_between(witness, world);
   S2Trace *trace = s2_trace_new();
   *s2_array_append(segment->traces) = (Again){trace};
   S2_TRY(s2_world_step_traced(world, trace));
@@ -289,12 +305,11 @@ static S2Status make_again(S2Segment *segment) {
   S2World *world;
   S2_TRY(s2_world_create(&def, &world));
   Witness witness = {.segment = segment, .replays = true};
-  put_between(&witness, world);
   unsigned char *image = s2_memory_take(segment->size);
   memcpy(image, segment->image, segment->size);
   S2Status status = s2_ok();
   for (int i = 0; i < segment->steps.count && status.code == S2_OK; i++) {
-    status = step_again(segment, world, image, i);
+    status = step_again(&witness, world, image, i);
   }
   s2_memory_free(image);
   s2_world_destroy(world);

@@ -47,6 +47,16 @@ int s2_world_gradient_contact(S2WorldGradient *g, int32_t shape_a, int32_t shape
   return g->contacts++;
 }
 
+static void *copied(void *to, const void *from, size_t bytes) {
+  if (bytes > 0) {
+    memcpy(to, from, bytes);
+  }
+  return to;
+}
+
+#define COPY(arena, Type, from, count)                                                             \
+  copied(S2_TAKE(arena, Type, count), from, (size_t)(count) * sizeof(Type))
+
 S2WorldGradient *s2_world_gradient_like(const S2WorldGradient *gradient, S2Arena *arena) {
   size_t slots = (size_t)gradient->slots;
   S2WorldGradient *like = S2_TAKE_ZEROED(arena, S2WorldGradient, 1);
@@ -62,6 +72,28 @@ S2WorldGradient *s2_world_gradient_like(const S2WorldGradient *gradient, S2Arena
   like->vertex = S2_TAKE_ZEROED(arena, S2Vec2, gradient->vertices);
   like->joint = S2_TAKE_ZEROED(arena, S2JointGradient, gradient->joints);
   return like;
+}
+
+S2WorldGradient *s2_world_gradient_copy(const S2WorldGradient *gradient, S2Arena *arena) {
+  S2WorldGradient *copy = S2_TAKE(arena, S2WorldGradient, 1);
+  size_t slots = (size_t)gradient->slots;
+  *copy = *gradient;
+  copy->tape = NULL;
+  copy->q = COPY(arena, double, gradient->q, 3 * slots);
+  copy->v = COPY(arena, double, gradient->v, 3 * slots);
+  copy->f = COPY(arena, double, gradient->f, 3 * slots);
+  copy->body = COPY(arena, S2BodyGradient, gradient->body, slots);
+  copy->piece = COPY(arena, S2PieceGradient, gradient->piece, gradient->pieces);
+  copy->vertex = COPY(arena, S2Vec2, gradient->vertex, gradient->vertices);
+  copy->joint = COPY(arena, S2JointGradient, gradient->joint, gradient->joints);
+  copy->contact = NULL; // which may grow
+  copy->contacts = 0;
+  for (int i = 0; i < gradient->contacts; i++) {
+    const S2ContactGradient *from = &gradient->contact[i];
+    int to = s2_world_gradient_contact(copy, from->shape_a, from->shape_b, from->feature);
+    copy->contact[to] = *from;
+  }
+  return copy;
 }
 
 static void add(void *to, const void *from, int count, size_t item) {

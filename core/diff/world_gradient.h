@@ -83,6 +83,8 @@ int s2_world_gradient_contact(S2WorldGradient *gradient, int32_t shape_a, int32_
                               uint32_t feature);
 // Another of its size, in the arena: zero, and without contacts.
 S2WorldGradient *s2_world_gradient_like(const S2WorldGradient *gradient, S2Arena *arena);
+// As it is, in the arena, but for contacts (s2_memory_free(contact)), and without the tape.
+S2WorldGradient *s2_world_gradient_copy(const S2WorldGradient *gradient, S2Arena *arena);
 // Adds another of the same world or a copy of it; grows to its size.
 void s2_world_gradient_add(S2WorldGradient *gradient, const S2WorldGradient *other);
 void s2_world_gradient_clear(S2WorldGradient *gradient);

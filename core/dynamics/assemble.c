@@ -180,8 +180,11 @@ S2Assembly s2_assemble(const S2Step *step, const S2Island *island, const S2Choic
   double speed = kind == S2_POSITIONS ? island->length : s2_island_speed(step, island);
   int given = 0;
   int drag = drag_rows(step, island, choices, kind, rows, parts, lambda);
-  int n = drag + s2_step_joint_rows(step, island, kind, rows + drag, parts + drag, lambda + drag,
-                                    rhs, &speed, &given);
+  int n = drag;
+  if (island->joints > 0) {
+    n += s2_step_joint_rows(step, island, kind, rows + drag, parts + drag, lambda + drag, rhs,
+                            &speed, &given);
+  }
   for (int i = drag; i < n; i++) {
     rows[i].group += drag;
   }

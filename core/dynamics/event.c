@@ -1,4 +1,4 @@
-// Event stepping: each island's step is split where its bodies meet (algorithm B3 in
+// S2EventRun stepping: each island's step is split where its bodies meet (algorithm B3 in
 // docs/stepping.md). Of what is left of the step,
 //
 // 1. what touches and approaches strikes: a blow that takes no time, with all that rests in it, as
@@ -12,44 +12,16 @@
 //
 // After S2_EVENT_SPLITS of them the rest is a speculative step. Islands are found from how far
 // bodies may go in the whole step, so that those that meet within it are in one.
-#include "dynamics/flow.h"
-#include "dynamics/notes.h"
+#include "dynamics/event.h"
 
 #include <string.h>
 
-typedef struct Impulses { // of one touch in the pieces before, and of its features
-  int count;
-  uint32_t id[4];
-  double normal[4], tangent[4];
-} Impulses;
-
-typedef struct Event {
-  S2Step *step;
-  S2Island *island;
-  S2Choice *choices;  // 2 a touch of the step
-  bool *touching;     // the same, of the speculative rest
-  S2Resting *resting; // a touch of the island
-  Impulses *sum;      // the same
-  double *joint_sum;  // S2_JOINT_ROWS + 3 a joint of the island
-  double slop;        // m
-  double done, left;  // s of the step
-  double tiny;        // m/s: what is slower is left over by a solve
-  bool limited;       // it has joints with limits
-  bool plain;         // implicit Euler in place of the trapezoid
-  // Of all slots at the start of the step, and how far (m) each has been from where it would be
-  // with free_v.
-  const double *q_start, *v_start, *free_start;
-  double *astray;
-  double *v, *bend; // 3 a slot, of the flow at hand
-  int splits;       // so far, in this attempt
-  int most;         // pieces of the island's step before the rest is a speculative one
-} Event;
-
 enum { JOINT_SUM = S2_JOINT_ROWS + 3 };
 
-// ---- Impulses ---------------------------------------------------------------------------------
+// ---- S2EventImpulses
+// ---------------------------------------------------------------------------------
 
-static void add_to(Impulses *sum, const S2TouchPoint *point) {
+static void add_to(S2EventImpulses *sum, const S2TouchPoint *point) {
   if (point->normal_impulse == 0 && point->tangent_impulse == 0) {
     return;
   }
@@ -67,7 +39,7 @@ static void add_to(Impulses *sum, const S2TouchPoint *point) {
 }
 
 // What the last solve gave `touches` of the island goes to the sums; the warm start stays.
-static void keep_contacts(const Event *event, const S2Touch *touches) {
+static void keep_contacts(const S2EventRun *event, const S2Touch *touches) {
   for (int i = 0; i < event->island->touches; i++) {
     const S2Touch *touch =
         touches != NULL ? &touches[i] : &event->step->touches[event->island->touch[i]];
@@ -77,7 +49,7 @@ static void keep_contacts(const Event *event, const S2Touch *touches) {
   }
 }
 
-static void keep_joints(const Event *event) {
+static void keep_joints(const S2EventRun *event) {
   const S2Step *step = event->step;
   for (int i = 0; i < event->island->joints; i++) {
     int32_t slot = event->island->joint[i];
@@ -91,20 +63,20 @@ static void keep_joints(const Event *event) {
   }
 }
 
-static void forget_impulses(const Event *event) {
+static void forget_impulses(const S2EventRun *event) {
   s2_step_scale_contacts(event->step, event->island, 0);
   s2_step_scale_joints(event->step, event->island, 0);
 }
 
 // Those of the whole step to the touches as they are at its end. A feature that is no more gives
 // what it carried to the nearest.
-static void hand_out_impulses(const Event *event) {
+static void hand_out_impulses(const S2EventRun *event) {
   S2Step *step = event->step;
   double margin = step->world->kept.def.contact_margin;
   forget_impulses(event);
   for (int i = 0; i < event->island->touches; i++) {
     S2Touch *touch = &step->touches[event->island->touch[i]];
-    const Impulses *sum = &event->sum[i];
+    const S2EventImpulses *sum = &event->sum[i];
     s2_touch_collide(step->world, touch, step->q1, sum->count > 0 ? INFINITY : margin);
     for (int s = 0; s < sum->count && touch->count > 0; s++) {
       int k = touch->count == 2 && touch->points[1].at.gap < touch->points[0].at.gap;
@@ -125,7 +97,7 @@ static void hand_out_impulses(const Event *event) {
 
 // ---- Where the island is ----------------------------------------------------------------------
 
-static void place_ground(const Event *event, int32_t slot) {
+static void place_ground(const S2EventRun *event, int32_t slot) {
   const S2Step *step = event->step;
   if (slot != S2_NONE && step->node_of[slot] == S2_GROUND) {
     for (int c = 3 * slot; c < 3 * slot + 3; c++) {
@@ -139,7 +111,7 @@ static void place_ground(const Event *event, int32_t slot) {
 
 // What this island meets that is not solved for, at the start and the end of the piece: other
 // islands have it at their times.
-static void place_all_ground(const Event *event) {
+void s2_event_place_ground(const S2EventRun *event) {
   const S2Step *step = event->step;
   for (int i = 0; i < event->island->touches; i++) {
     const S2Touch *touch = &step->touches[event->island->touch[i]];
@@ -156,7 +128,7 @@ static void place_all_ground(const Event *event) {
 }
 
 // The piece that begins now is to take `h`.
-static void set_piece(const Event *event, double h) {
+static void set_piece(const S2EventRun *event, double h) {
   S2Step *step = event->step;
   step->h = h;
   step->t = step->world->kept.time + event->done;
@@ -165,21 +137,21 @@ static void set_piece(const Event *event, double h) {
   }
 }
 
-static void collide(const Event *event, const double *q) {
+static void collide(const S2EventRun *event, const double *q) {
   const S2Step *step = event->step;
   for (int i = 0; i < event->island->touches; i++) {
     s2_touch_collide(step->world, &step->touches[event->island->touch[i]], q, INFINITY);
   }
 }
 
-static void copy_nodes(const Event *event, const double *from, double *to) {
+static void copy_nodes(const S2EventRun *event, const double *from, double *to) {
   for (int i = 0; i < event->island->nodes; i++) {
     int32_t at = 3 * event->island->node[i];
     memcpy(to + at, from + at, 3 * sizeof(double));
   }
 }
 
-static void look_how_far(const Event *event) {
+static void look_how_far(const S2EventRun *event) {
   const S2Step *step = event->step;
   double end = event->done + step->h;
   for (int i = 0; i < event->island->nodes; i++) {
@@ -197,14 +169,14 @@ static void look_how_far(const Event *event) {
 
 // m/s: what the forces change of the approach in half a step; e counts for what is faster, or blows
 // would follow each other for ever.
-static double slow(const Event *event, const S2Touch *touch, int k) {
+static double slow(const S2EventRun *event, const S2Touch *touch, int k) {
   S2Vec2 n = touch->points[k].at.normal;
   double then = s2_touch_velocity(touch, k, n, event->v_start);
   double free_then = s2_touch_velocity(touch, k, n, event->free_start);
   return fmax(fabs(free_then - then) / 2, event->tiny);
 }
 
-static bool strikes(const Event *event, const double *v) {
+static bool strikes(const S2EventRun *event, const double *v) {
   const S2Step *step = event->step;
   for (int i = 0; i < event->island->touches; i++) {
     const S2Touch *touch = &step->touches[event->island->touch[i]];
@@ -218,7 +190,7 @@ static bool strikes(const Event *event, const double *v) {
   return false;
 }
 
-static bool blow(const Event *event) {
+static bool blow(const S2EventRun *event) {
   S2Step *step = event->step;
   forget_impulses(event);
   if (!s2_step_before_impact(step, event->island)) {
@@ -255,7 +227,7 @@ static bool blow(const Event *event) {
 // ---- Flow -------------------------------------------------------------------------------------
 
 // The points that press. True when there are any, or what looks ahead by itself.
-static bool choose_resting(const Event *event) {
+static bool choose_resting(const S2EventRun *event) {
   const S2Step *step = event->step;
   bool some = event->island->joints > 0;
   for (int i = 0; i < event->island->touches; i++) {
@@ -279,12 +251,12 @@ static bool choose_resting(const Event *event) {
 }
 
 // v1 and q1 after `h`.
-static bool flow(const Event *event, double h, bool rows) {
+bool s2_event_flow(const S2EventRun *event, double h, bool rows) {
   S2Step *step = event->step;
   const S2Island *island = event->island;
   set_piece(event, h);
   s2_note_of_piece(step, island, S2_ACT_SET_OUT);
-  place_all_ground(event);
+  s2_event_place_ground(event);
   if (rows) {
     if (!s2_step_solve(step, island, event->choices, S2_MOTION, step->v1, NULL)) {
       return false;
@@ -304,43 +276,14 @@ static bool flow(const Event *event, double h, bool rows) {
   return true;
 }
 
-// The flow just solved as a function of time, of the bodies that the island's touches are of.
-static S2Flow as_function(const Event *event, double until) {
-  const S2Step *step = event->step;
-  for (int i = 0; i < 2 * event->island->touches; i++) {
-    const S2Touch *touch = &step->touches[event->island->touch[i / 2]];
-    int32_t slot = i % 2 == 0 ? touch->body_a : touch->body_b;
-    bool straight = event->plain || step->node_of[slot] == S2_GROUND;
-    for (int c = 3 * slot; c < 3 * slot + 3; c++) {
-      event->v[c] = straight ? step->carry[c] : step->v0[c];
-      event->bend[c] = straight ? 0 : (step->v1[c] - step->v0[c]) / (2 * step->h);
-    }
-  }
-  return (S2Flow){event->step, until, event->v, event->bend, event->slop};
-}
-
-// q1 again, which looking for meetings has changed.
-static void go_to_end(const Event *event) {
-  for (int i = 0; i < event->island->nodes; i++) {
-    s2_step_carry(event->step, event->island->node[i]);
-  }
-  place_all_ground(event);
-}
-
-static void take_touches(const Event *event, S2Touch *to) {
+static void take_touches(const S2EventRun *event, S2Touch *to) {
   for (int i = 0; i < event->island->touches; i++) {
     to[i] = event->step->touches[event->island->touch[i]];
   }
 }
 
-static void put_touches(const Event *event, const S2Touch *from) {
-  for (int i = 0; i < event->island->touches; i++) {
-    event->step->touches[event->island->touch[i]] = from[i];
-  }
-}
-
 // Takes energy from v2: from what moves within the island first, as momenta stay in that.
-static void slow_down(const Event *event, double energy, double *v) {
+static void slow_down(const S2EventRun *event, double energy, double *v) {
   S2Step *step = event->step;
   const S2Island *island = event->island;
   for (int i = 0; i < island->nodes; i++) {
@@ -358,7 +301,7 @@ static void slow_down(const Event *event, double energy, double *v) {
 // J that the points of the flow brought over the mean of the velocities before and after, though
 // such points bring none: what rests left slowly before it was held, or friction has turned a
 // motion back. (`solved`: the touches as the flow had them.)
-static double brought(const Event *event, const S2Touch *solved) {
+static double brought(const S2EventRun *event, const S2Touch *solved) {
   const S2Step *step = event->step;
   double sum = 0;
   for (int i = 0; i < event->island->touches; i++) {
@@ -376,124 +319,9 @@ static double brought(const Event *event, const S2Touch *solved) {
   return sum;
 }
 
-// When others meet on the way from the touches as they were `before` to those at the end; *first
-// is that touch of the island. Infinite: nothing does.
-static double find_meeting(const Event *event, const S2Touch *before, int *first) {
-  const S2Step *step = event->step;
-  S2Flow way = as_function(event, step->h);
-  double earliest = INFINITY;
-  for (int i = 0; i < event->island->touches; i++) {
-    if (!s2_touch_soft(&before[i])) {
-      const S2Touch *end = &step->touches[event->island->touch[i]];
-      double s = s2_flow_meet(&way, &before[i], &event->resting[i], end);
-      *first = s < earliest ? i : *first;
-      earliest = fmin(s, earliest);
-    }
-  }
-  go_to_end(event);
-  return earliest;
-}
-
-typedef struct Meeting {
-  const S2Touch *before; // of the island: as they are where the flow begins
-  int first;             // the touch that meets
-  bool rows;
-  int noted; // notes of a flow begin here
-} Meeting;
-
-// The flow that takes `tau`, and the gap at its end. False: aborted.
-static bool flow_for(const Event *event, const Meeting *meeting, double tau, double *gap) {
-  const S2Touch *before = &meeting->before[meeting->first];
-  put_touches(event, meeting->before);
-  s2_notes_rewind(event->step, meeting->noted);
-  if (!flow(event, tau, meeting->rows)) {
-    return false;
-  }
-  S2Flow way = as_function(event, event->left);
-  *gap = s2_flow_gap(&way, before, &event->resting[meeting->first], tau);
-  return true;
-}
-
-typedef struct Bracket { // lengths of flows that end open, and overlapping
-  double lo, hi, gap_lo, gap_hi;
-} Bracket;
-
-static void tighten(Bracket *at, double s, double gap) {
-  if (gap > 0 && s > at->lo) {
-    at->lo = s, at->gap_lo = gap;
-  } else if (gap < 0 && s < at->hi) {
-    at->hi = s, at->gap_hi = gap;
-  }
-}
-
-// Where the straight way of a flow leads nowhere, as its length bends it (a spring turns back what
-// was thrown). *tau is what is left of the step where they do not meet after all.
-static bool search_meeting(const Event *event, const Meeting *meeting, Bracket at, double *tau) {
-  double met = S2_EVENT_MET * event->slop, gap;
-  if (!isfinite(at.hi)) {
-    *tau = event->left;
-    if (!flow_for(event, meeting, *tau, &gap)) {
-      return false;
-    }
-    tighten(&at, *tau, gap);
-  }
-  int side = 0;
-  double least = S2_EVENT_LEAVING * event->left; // what touches at first has left by then
-  bool meets = isfinite(at.hi);
-  for (int pass = 0; pass < S2_EVENT_NARROWINGS && meets && at.hi > least; pass++) {
-    bool secant = at.gap_lo > met && pass % 4 < 3;
-    double part = secant ? at.gap_lo / (at.gap_lo - at.gap_hi) : 0.5;
-    *tau = at.lo + (at.hi - at.lo) * part;
-    if (!flow_for(event, meeting, *tau, &gap)) {
-      return false;
-    }
-    if (fabs(gap) <= met) {
-      break;
-    }
-    int now = gap > 0 ? 1 : 2; // Illinois: halve the other end when one stays twice
-    at.gap_hi = now == 1 && side == 1 ? at.gap_hi / 2 : at.gap_hi;
-    at.gap_lo = now == 2 && side == 2 ? at.gap_lo / 2 : at.gap_lo;
-    side = now;
-    tighten(&at, *tau, gap);
-  }
-  go_to_end(event);
-  return true;
-}
-
-// The flow that ends when the touch meets, about the time *tau, which becomes exact; what is left
-// of the step: after all nothing does.
-static bool flow_to_meeting(const Event *event, const Meeting *meeting, double *tau) {
-  const S2Touch *before = &meeting->before[meeting->first];
-  const S2Resting *resting = &event->resting[meeting->first];
-  const S2TouchPoint *nearest = s2_flow_nearest(before, resting);
-  double last = 0, last_s = 0, gap, met = S2_EVENT_MET * event->slop; // last: for a secant
-  Bracket at = {0, INFINITY, nearest == NULL ? 0 : nearest->at.gap, 0};
-  for (int pass = 0; pass < S2_EVENT_REFINEMENTS; pass++) {
-    if (!flow_for(event, meeting, *tau, &gap)) {
-      return false;
-    }
-    tighten(&at, *tau, gap);
-    S2Flow way = as_function(event, event->left);
-    double s = fabs(gap) <= met ? *tau : s2_flow_meet(&way, before, resting, NULL);
-    go_to_end(event);
-    if (fabs(gap) <= met) {
-      return true;
-    }
-    if (!isfinite(s) || !(s > 0) || s == *tau) {
-      break;
-    }
-    double slope = pass > 0 ? (s - last_s) / (*tau - last) : 0;
-    double next = *tau + (s - *tau) / (1 - slope);
-    last = *tau;
-    last_s = s;
-    *tau = next > 0 && next <= event->left ? next : s;
-  }
-  return search_meeting(event, meeting, at, tau);
-}
-
 // Positions are mended. What that lifts against the forces is taken from the velocities, where
 // nothing else keeps account of it.
-static void mend(const Event *event, bool holds) {
+static void mend(const S2EventRun *event, bool holds) {
   S2Step *step = event->step;
   S2Island *island = event->island;
   S2ArenaMark mark = s2_arena_mark(step->arena);
@@ -526,7 +354,7 @@ static void mend(const Event *event, bool holds) {
 
 // What the flow left is mended, and what arrived at limits stops; the next piece begins there. The
 // touches are those of q1.
-static bool end_piece(Event *event, double h, bool holds) {
+static bool end_piece(S2EventRun *event, double h, bool holds) {
   S2Step *step = event->step;
   const S2Island *island = event->island;
   if (step->world->kept.def.stabilization == S2_PROJECTION) {
@@ -550,7 +378,7 @@ static bool end_piece(Event *event, double h, bool holds) {
 // Positions go with v1, which gains no energy, but v2 bounces back from them as they were. Of its
 // difference, and that of the impulses (from those in `ahead`), only the part is taken that gains
 // none, either.
-static void keep_energy(const Event *event, const S2Touch *ahead) {
+static void keep_energy(const S2EventRun *event, const S2Touch *ahead) {
   S2Step *step = event->step;
   double a = 0, b = 0, room = 0; // of the part: a part^2 + b part <= room
   for (int i = 0; i < event->island->nodes; i++) {
@@ -587,14 +415,14 @@ static void keep_energy(const Event *event, const S2Touch *ahead) {
 }
 
 // The rest of the step as a speculative one.
-static bool finish_speculatively(Event *event) {
+static bool finish_speculatively(S2EventRun *event) {
   S2Step *step = event->step;
   const S2Island *island = event->island;
   double h = event->left;
   step->share = 1;
   set_piece(event, h);
   s2_note_of_piece(step, island, S2_ACT_SET_OUT);
-  place_all_ground(event);
+  s2_event_place_ground(event);
   if (!s2_island_look_ahead(step, island, event->choices)) {
     return false;
   }
@@ -634,7 +462,7 @@ static bool has_limits(const S2Step *step, const S2Island *island) {
 }
 
 // For the derivative of when it is: the point of touch `first` that meets at q1.
-static void note_arrival(const Event *event, int first) {
+static void note_arrival(const S2EventRun *event, int first) {
   const S2Step *step = event->step;
   int32_t met = first == S2_NONE ? S2_NONE : event->island->touch[first];
   int k = 0;
@@ -647,10 +475,10 @@ static void note_arrival(const Event *event, int first) {
 }
 
 // One piece; false: aborted.
-static bool next_piece(Event *event, int splits) {
+static bool next_piece(S2EventRun *event, int splits) {
   S2Step *step = event->step;
   set_piece(event, event->left);
-  place_all_ground(event);
+  s2_event_place_ground(event);
   s2_note_piece(step, event->island, splits);
   if (strikes(event, step->v0)) {
     if (!blow(event)) {
@@ -664,18 +492,18 @@ static bool next_piece(Event *event, int splits) {
   bool rows = choose_resting(event);
   S2Touch *solved = S2_TAKE(step->arena, S2Touch, event->island->touches);
   int noted = s2_notes_mark(step);
-  if (!flow(event, event->left, rows)) {
+  if (!s2_event_flow(event, event->left, rows)) {
     return false;
   }
   take_touches(event, solved);
   collide(event, step->q1);
   int first = 0;
-  double h = event->left, tau = find_meeting(event, solved, &first);
+  double h = event->left, tau = s2_event_find_meeting(event, solved, &first);
   bool meets = tau < h * (1 - S2_EVENT_ROUNDING);
   if (meets) {
     tau = fmax(tau, S2_EVENT_ROUNDING * h);
-    Meeting meeting = {solved, first, rows, noted};
-    if (!flow_to_meeting(event, &meeting, &tau)) {
+    S2Meeting meeting = {solved, first, rows, noted};
+    if (!s2_event_flow_to_meeting(event, &meeting, &tau)) {
       return false;
     }
     meets = tau < h;
@@ -695,11 +523,11 @@ static bool next_piece(Event *event, int splits) {
   return end_piece(event, h, !event->limited);
 }
 
-static bool run_island(Event *event) {
+static bool run_island(S2EventRun *event) {
   S2Step *step = event->step;
   int touches = event->island->touches, joints = event->island->joints;
   event->resting = S2_TAKE_ZEROED(step->arena, S2Resting, touches);
-  event->sum = S2_TAKE_ZEROED(step->arena, Impulses, touches);
+  event->sum = S2_TAKE_ZEROED(step->arena, S2EventImpulses, touches);
   event->joint_sum = S2_TAKE_ZEROED(step->arena, double, JOINT_SUM *joints);
   event->done = 0;
   event->left = step->dt;
@@ -715,7 +543,7 @@ static bool run_island(Event *event) {
     if (splits > 0) {
       copy_nodes(event, step->q1, step->q0);
       copy_nodes(event, step->v2, step->v0);
-      place_all_ground(event);
+      s2_event_place_ground(event);
       collide(event, step->q0);
     }
     going = next_piece(event, splits);
@@ -754,7 +582,7 @@ static bool run_islands(S2Step *step, const Start *start, double *astray, int *s
   memcpy(step->v1, step->free_v, sizeof(double) * 3 * (size_t)slots);
   memcpy(step->v2, step->free_v, sizeof(double) * 3 * (size_t)slots);
   s2_step_integrate(step);
-  Event event = {
+  S2EventRun event = {
       .step = step,
       .choices = S2_TAKE_ZEROED(step->arena, S2Choice, 2 * step->touch_count),
       .touching = S2_TAKE_ZEROED(step->arena, bool, 2 * step->touch_count),

@@ -1,12 +1,14 @@
 #include "dynamics/notes.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
 // Notes are taken from blocks that grow; the first one is what the last step needed.
-enum { FIRST_BLOCK = 1024, ALIGNMENT = 16 };
+// A step that takes more than the last one gets it in parts of that.
+enum { FIRST_BLOCK = 1024, ALIGNMENT = 8, MORE = 8 };
 
 struct S2NoteBlock {
   S2NoteBlock *older;
@@ -17,12 +19,6 @@ static const size_t HEAD = (sizeof(S2NoteBlock) + ALIGNMENT - 1) & ~(size_t)(ALI
 
 void s2_notes_init(S2Notes *notes) {
   *notes = (S2Notes){0};
-}
-
-void s2_fixed_release(S2Fixed *fixed) {
-  if (fixed != NULL && --fixed->users == 0) {
-    s2_memory_free(fixed);
-  }
 }
 
 static void free_blocks(S2NoteBlock *block) {
@@ -37,6 +33,7 @@ void s2_notes_clear(S2Notes *notes) {
   free_blocks(notes->block);
   free_blocks(notes->answer_block);
   s2_array_free(notes->at);
+  s2_array_free(notes->latest);
   s2_fixed_release(notes->fixed);
   s2_memory_free(notes->text);
   s2_notes_init(notes);
@@ -46,10 +43,10 @@ static size_t rounded(size_t bytes) {
   return (bytes + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
 }
 
-static void *take_from(S2Notes *notes, S2NoteBlock **blocks, size_t first, size_t bytes) {
+void *s2_notes_take(S2Notes *notes, S2NoteBlock **blocks, size_t size, size_t bytes) {
   S2NoteBlock *block = *blocks;
+  bytes = rounded(bytes);
   if (block == NULL || block->size - block->at < bytes) {
-    size_t size = block != NULL ? block->size : first;
     size = size < bytes ? bytes : size;
     S2NoteBlock *fresh = s2_memory_take(HEAD + size);
     *fresh = (S2NoteBlock){.older = block, .size = size};
@@ -63,7 +60,8 @@ static void *take_from(S2Notes *notes, S2NoteBlock **blocks, size_t first, size_
 
 static void *take(S2Notes *notes, size_t bytes) {
   size_t first = notes->expected > 0 ? notes->expected : FIRST_BLOCK;
-  void *memory = take_from(notes, &notes->block, first, rounded(bytes));
+  size_t size = notes->block == NULL ? first : first / MORE;
+  void *memory = s2_notes_take(notes, &notes->block, size, bytes);
   notes->used += rounded(bytes);
   return memory;
 }
@@ -74,6 +72,12 @@ static void *keep(S2Notes *notes, const void *from, size_t bytes) {
     memcpy(to, from, bytes);
   }
   return to;
+}
+
+// `like`: what may be the same already, or NULL.
+static void *keep_like(S2Notes *notes, const void *from, size_t bytes, const void *like) {
+  return like != NULL && (bytes == 0 || memcmp(like, from, bytes) == 0) ? (void *)like
+                                                                        : keep(notes, from, bytes);
 }
 
 static double *keep_doubles(S2Notes *notes, const double *from, int count) {
@@ -112,133 +116,13 @@ void s2_notes_rewind(const S2Step *step, int mark) {
     notes->block = older;
   }
   size_t at = (size_t)((uintptr_t)first - (uintptr_t)notes->block - HEAD);
+  notes->latest.count = 0; // they may be among it
   notes->used -= notes->block->at - at;
   notes->block->at = at;
   notes->at.count = mark;
 }
 
-// ---- What the program said
-// ------------------------------------------------------------------------
-
-static const S2Answer **answers_of(const S2Notes *notes, S2Asked asked, int32_t slot) {
-  return &notes->answers[asked == S2_ASKED_BODY ? notes->joint_slots + slot : slot];
-}
-
-static const char *no_slope(S2Asked asked) {
-  switch (asked) {
-  case S2_ASKED_PULL:
-    return "a spring with a law of the program's own";
-  case S2_ASKED_LOCK:
-    return "a lock that moves as the program says";
-  case S2_ASKED_BODY:
-    return "a body that moves as the program says";
-  default:
-    return "a joint of type constraint";
-  }
-}
-
-static void *keep_answer(S2Notes *notes, const void *from, size_t bytes) {
-  void *to = take_from(notes, &notes->answer_block, FIRST_BLOCK, rounded(bytes));
-  memcpy(to, from, bytes);
-  return to;
-}
-
-void s2_note_answer(S2World *world, const S2Answer *answer) {
-  S2Notes *notes = world->notes;
-  if (notes == NULL) {
-    return;
-  }
-  if (answer->slope == NULL) {
-    notes->reason = no_slope(answer->asked);
-    return;
-  }
-  if (notes->answers == NULL) {
-    size_t bytes = sizeof *notes->answers * (size_t)(notes->joint_slots + notes->slots);
-    notes->answers = take_from(notes, &notes->answer_block, FIRST_BLOCK, rounded(bytes));
-    memset(notes->answers, 0, bytes);
-  }
-  size_t count = (size_t)answer->count;
-  const S2Answer **newest = answers_of(notes, answer->asked, answer->slot);
-  S2Answer *kept = keep_answer(notes, answer, sizeof *answer);
-  kept->earlier = *newest;
-  kept->number = keep_answer(notes, answer->number, sizeof *answer->number * count);
-  kept->slope = keep_answer(notes, answer->slope, sizeof *answer->slope * count);
-  *newest = kept;
-}
-
-const S2Answer *s2_notes_answer(const S2Notes *notes, const S2Answer *like) {
-  // Times that are the same by other sums; those that matter are parts of a step away.
-  static const double SAME = 1e-12;
-  const S2Answer *at = notes->answers == NULL ? NULL : *answers_of(notes, like->asked, like->slot);
-  while (at != NULL) {
-    bool same = at->asked == like->asked && fabs(at->t - like->t) <= SAME * (1 + fabs(like->t));
-    for (int i = 0; i < 6; i++) {
-      same = same && at->q[i] == like->q[i];
-    }
-    if (same) {
-      break;
-    }
-    at = at->earlier;
-  }
-  return at;
-}
-
-// ---- What does not change ---------------------------------------------------------------------
-
-static size_t fixed_bytes(const S2World *world) {
-  return sizeof(S2Body) * (size_t)world->bodies.count +
-         sizeof(int32_t) * (size_t)(world->order.count + world->joint_order.count) +
-         sizeof(S2Piece) * (size_t)world->pieces.count +
-         sizeof(S2Vec2) * (size_t)world->vertices.count;
-}
-
-static bool equal(const void *a, const void *b, size_t bytes) {
-  return bytes == 0 || memcmp(a, b, bytes) == 0;
-}
-
-static bool still_holds(const S2Fixed *fixed, const S2World *world) {
-  return fixed != NULL && fixed->bodies == world->bodies.count &&
-         fixed->order == world->order.count && fixed->pieces == world->pieces.count &&
-         fixed->vertices == world->vertices.count &&
-         fixed->joint_order == world->joint_order.count &&
-         equal(fixed->body, world->bodies.at, sizeof(S2Body) * (size_t)fixed->bodies) &&
-         equal(fixed->piece, world->pieces.at, sizeof(S2Piece) * (size_t)fixed->pieces) &&
-         equal(fixed->vertex, world->vertices.at, sizeof(S2Vec2) * (size_t)fixed->vertices) &&
-         equal(fixed->order_of, world->order.at, sizeof(int32_t) * (size_t)fixed->order) &&
-         equal(fixed->joint_order_of, world->joint_order.at,
-               sizeof(int32_t) * (size_t)fixed->joint_order);
-}
-
-static void *put(unsigned char **at, const void *from, size_t bytes) {
-  void *to = *at;
-  if (bytes > 0) {
-    memcpy(to, from, bytes);
-  }
-  *at += bytes;
-  return to;
-}
-
-// Arrays in the order of falling alignment, so that none needs filling up.
-static S2Fixed *fixed_of(const S2World *world) {
-  size_t head = (sizeof(S2Fixed) + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
-  size_t bytes = head + fixed_bytes(world);
-  unsigned char *memory = s2_memory_take(bytes), *at = memory + head;
-  S2Fixed *fixed = (S2Fixed *)(void *)memory;
-  *fixed = (S2Fixed){.users = 1,
-                     .bodies = world->bodies.count,
-                     .order = world->order.count,
-                     .pieces = world->pieces.count,
-                     .vertices = world->vertices.count,
-                     .joint_order = world->joint_order.count,
-                     .bytes = bytes};
-  fixed->body = put(&at, world->bodies.at, sizeof(S2Body) * (size_t)fixed->bodies);
-  fixed->piece = put(&at, world->pieces.at, sizeof(S2Piece) * (size_t)fixed->pieces);
-  fixed->vertex = put(&at, world->vertices.at, sizeof(S2Vec2) * (size_t)fixed->vertices);
-  fixed->order_of = put(&at, world->order.at, sizeof(int32_t) * (size_t)fixed->order);
-  fixed->joint_order_of =
-      put(&at, world->joint_order.at, sizeof(int32_t) * (size_t)fixed->joint_order);
-  return fixed;
-}
+// ---- Parts of a step ----------------------------------------------------------------------------
 
 void s2_note_part(const S2Step *step) {
   S2World *world = step->world;
@@ -247,20 +131,46 @@ void s2_note_part(const S2Step *step) {
     return;
   }
   if (notes->fixed == NULL) {
-    if (!still_holds(world->fixed, world)) {
-      s2_fixed_release(world->fixed);
-      world->fixed = fixed_of(world);
-    }
-    notes->fixed = world->fixed;
-    notes->fixed->users += 1;
+    notes->fixed = s2_fixed_of(world);
     notes->expected = notes->fixed->expected;
     notes->slots = world->bodies.count;
     notes->joint_slots = world->joints.count;
   }
+  notes->latest.count = 0;
+  notes->part = notes->at.count;
   S2Note *note = note_of(step, S2_ACT_PART);
-  note->joints = keep(notes, world->joints.at, sizeof(S2Joint) * (size_t)notes->joint_slots);
-  note->impulse = keep_doubles(notes, step->joint_impulse, S2_JOINT_ROWS * notes->joint_slots);
-  note->kept = keep(notes, &world->kept, sizeof world->kept);
+  note->t = world->kept.time;
+  note->before = take(notes, sizeof(double) * S2_JOINT_ROWS * (size_t)notes->joint_slots);
+  note->acted = take(notes, sizeof(double) * (size_t)notes->joint_slots);
+  bool locks = false;
+  for (int i = 0; i < notes->joint_slots; i++) {
+    const S2Joint *joint = &world->joints.at[i];
+    memcpy(note->before + S2_JOINT_ROWS * i, joint->impulse, sizeof joint->impulse);
+    note->acted[i] = joint->reaction_time;
+    locks |= joint->type == S2_LOCK;
+  }
+  if (locks) {
+    note->more = take(notes, sizeof(double) * S2_NOTE_GOALS * (size_t)notes->joint_slots);
+    for (int i = 0; i < notes->joint_slots; i++) {
+      double *to = note->more + S2_NOTE_GOALS * i;
+      memcpy(to, world->joints.at[i].goal, 3 * sizeof(double));
+      memcpy(to + 3, world->joints.at[i].rate, 3 * sizeof(double));
+    }
+  }
+}
+
+void s2_note_joints(const S2Notes *notes, const S2Note *part, S2Joint *joints) {
+  if (notes->joint_slots > 0) {
+    memcpy(joints, notes->fixed->joint, sizeof(S2Joint) * (size_t)notes->joint_slots);
+  }
+  for (int i = 0; i < notes->joint_slots; i++) {
+    memcpy(joints[i].impulse, part->before + S2_JOINT_ROWS * i, sizeof joints[i].impulse);
+    joints[i].reaction_time = part->acted[i];
+    if (part->more != NULL) {
+      memcpy(joints[i].goal, part->more + S2_NOTE_GOALS * i, sizeof joints[i].goal);
+      memcpy(joints[i].rate, part->more + S2_NOTE_GOALS * i + 3, sizeof joints[i].rate);
+    }
+  }
 }
 
 // ---- Acts -------------------------------------------------------------------------------------
@@ -284,6 +194,30 @@ static void keep_drives(const S2Step *step, S2Note *note) {
   }
 }
 
+static void keep_end(const S2Step *step, S2Note *note) {
+  S2Notes *notes = step->world->notes;
+  size_t count = 3 * (size_t)notes->slots, impulses = S2_JOINT_ROWS * (size_t)notes->joint_slots;
+  if (!step->world->kept.def.nonlinear) {
+    note->v1 = keep_like(notes, step->v1, sizeof(double) * count, note->more);
+    return;
+  }
+  note->v1 = take(notes, sizeof(double) * (count + impulses));
+  memcpy(note->v1, step->v1, sizeof(double) * count);
+  memcpy(note->v1 + count, step->joint_impulse, sizeof(double) * impulses);
+}
+
+// Has v1 been solved for in this (sub-)step? Else nobody reads it.
+static bool solved_since_free(const S2Notes *notes) {
+  S2Act act = S2_ACT_RESET;
+  for (int i = notes->at.count - 1; i >= 0 && act != S2_ACT_FREE; i--) {
+    act = s2_note_at(notes, i)->act;
+    if (act == S2_ACT_SOLVE) {
+      return true;
+    }
+  }
+  return false;
+}
+
 void s2_note_plain(const S2Step *step, S2Act act) {
   S2Notes *notes = step->world->notes;
   if (notes == NULL) {
@@ -299,6 +233,9 @@ void s2_note_plain(const S2Step *step, S2Act act) {
     keep_drives(step, note);
     break;
   case S2_ACT_RESET:
+    if (!solved_since_free(notes)) {
+      break;
+    } // fall through
   case S2_ACT_V1_IS_V2:
     note->before = keep_doubles(notes, step->v1, count);
     break;
@@ -315,8 +252,7 @@ void s2_note_plain(const S2Step *step, S2Act act) {
   case S2_ACT_COMMIT:
     note->before = keep_doubles(notes, step->q1, count);
     note->more = keep_doubles(notes, step->v2, count);
-    note->v1 = keep_doubles(notes, step->v1, count);
-    note->impulse = keep_doubles(notes, step->joint_impulse, S2_JOINT_ROWS * notes->joint_slots);
+    keep_end(step, note);
     break;
   default:
     break;
@@ -331,14 +267,51 @@ static double *of_nodes(S2Notes *notes, const S2Island *island, const double *fr
   return to;
 }
 
+static bool nodes_are(const S2Island *island, const double *a, const double *b) {
+  bool same = true;
+  for (int i = 0; i < island->nodes && same; i++) {
+    int at = 3 * island->node[i];
+    same = memcmp(a + at, b + at, 3 * sizeof(double)) == 0;
+  }
+  return same;
+}
+
+static bool are_nodes(const S2Island *island, const double *of, const double *all) {
+  bool same = of != NULL;
+  for (int i = 0; i < island->nodes && same; i++) {
+    same = memcmp(of + 3 * i, all + 3 * island->node[i], 3 * sizeof(double)) == 0;
+  }
+  return same;
+}
+
+// The last note of an island of the same size, which is mostly the same one; NULL: there is none
+// near by.
+static const S2Note *last_like(const S2Notes *notes, const S2Island *island, S2Act act) {
+  enum { NEAR = 8 };
+  int end = notes->at.count > NEAR ? notes->at.count - NEAR : 0;
+  for (int i = notes->at.count - 1; i >= end; i--) {
+    const S2Note *note = s2_note_at(notes, i);
+    if (note->of != NULL && (act == S2_ACT_PART || act == note->act) &&
+        note->of->island.nodes == island->nodes && note->of->island.joints == island->joints) {
+      return note;
+    }
+  }
+  return NULL;
+}
+
 static S2Note *note_island(const S2Step *step, const S2Island *island, S2Act act) {
   S2Notes *notes = step->world->notes;
+  const S2Note *like = last_like(notes, island, S2_ACT_PART);
   S2Note *note = note_of(step, act);
-  note->island = *island;
-  note->island.node = keep(notes, island->node, sizeof(int32_t) * (size_t)island->nodes);
-  note->island.joint = keep(notes, island->joint, sizeof(int32_t) * (size_t)island->joints);
-  note->island.touch = NULL;
-  note->island.touches = 0;
+  S2NoteIsland *of = note->of = take(notes, sizeof(S2NoteIsland));
+  *of = (S2NoteIsland){.island = *island};
+  of->island.node = keep_like(notes, island->node, sizeof(int32_t) * (size_t)island->nodes,
+                              like == NULL ? NULL : like->of->island.node);
+  of->island.joint = keep_like(notes, island->joint, sizeof(int32_t) * (size_t)island->joints,
+                               like == NULL ? NULL : like->of->island.joint);
+  of->island.touch = NULL;
+  of->island.touches = 0;
+  of->island.motion = NULL;
   return note;
 }
 
@@ -349,32 +322,87 @@ void s2_note_island(const S2Step *step, const S2Island *island, S2Act act) {
   }
 }
 
+// Kept of a touch is what comes before its points, then of each that it has its geometry, and its
+// impulses only where something backwards reads them: viscosity does, and event stepping.
+enum { HEAD_OF_TOUCH = offsetof(S2Touch, points) };
+
+static size_t size_of_point(const S2WorldDef *def, const S2Touch *touch) {
+  bool whole = def->stepping == S2_EVENT || touch->viscosity > 0;
+  return whole ? sizeof(S2TouchPoint) : offsetof(S2TouchPoint, normal_impulse);
+}
+
+void s2_note_touch(const S2WorldDef *def, const void *kept, S2Touch *touch) {
+  const unsigned char *from = kept;
+  memcpy(touch, from, HEAD_OF_TOUCH);
+  size_t size = size_of_point(def, touch);
+  memset(touch->points, 0, sizeof touch->points);
+  for (int k = 0; k < touch->count; k++) {
+    memcpy(&touch->points[k], from + HEAD_OF_TOUCH + (size_t)k * size, size);
+  }
+}
+
+static bool is_kept(const S2WorldDef *def, const void *kept, const S2Touch *touch) {
+  const unsigned char *x = kept;
+  bool same = kept != NULL && memcmp(x, touch, HEAD_OF_TOUCH) == 0;
+  size_t size = size_of_point(def, touch);
+  for (int k = 0; k < touch->count && same; k++) {
+    same = memcmp(x + HEAD_OF_TOUCH + (size_t)k * size, &touch->points[k], size) == 0;
+  }
+  return same;
+}
+
+// Once for as long as it stays the same.
+static const void *keep_touch(const S2Step *step, int32_t index, const S2Touch *touch) {
+  S2Notes *notes = step->world->notes;
+  const S2WorldDef *def = &step->world->kept.def;
+  while (notes->latest.count <= index) {
+    *s2_array_append(notes->latest) = NULL;
+  }
+  notes->touches = notes->touches > index ? notes->touches : index + 1;
+  if (!is_kept(def, notes->latest.at[index], touch)) {
+    size_t size = size_of_point(def, touch);
+    unsigned char *to = take(notes, HEAD_OF_TOUCH + (size_t)touch->count * size);
+    memcpy(to, touch, HEAD_OF_TOUCH);
+    for (int k = 0; k < touch->count; k++) {
+      memcpy(to + HEAD_OF_TOUCH + (size_t)k * size, &touch->points[k], size);
+    }
+    notes->latest.at[index] = to;
+  }
+  return notes->latest.at[index];
+}
+
 // The touches that have rows, and their choices (NULL: those of all points).
 static void keep_touches(const S2Step *step, const S2Island *island, const S2Choice *choices,
                          const S2Touch *touches, S2Note *note) {
   S2Notes *notes = step->world->notes;
-  int count = 0;
+  S2NoteIsland *of = note->of;
+  int count = 0, used = 0;
   for (int i = 0; i < island->touches; i++) {
     int32_t index = island->touch[i];
-    count += choices == NULL || choices[2 * index].use || choices[2 * index + 1].use;
+    bool first = choices != NULL && choices[2 * index].use;
+    bool second = choices != NULL && choices[2 * index + 1].use;
+    count += choices == NULL || first || second;
+    used += first + second;
   }
-  note->island.touches = count;
-  note->island.touch = take(notes, sizeof(int32_t) * (size_t)count);
-  note->touch_index = take(notes, sizeof(int32_t) * (size_t)count);
-  note->touches = take(notes, sizeof(S2Touch) * (size_t)count);
-  note->choices = take(notes, sizeof(S2Choice) * 2 * (size_t)count);
-  const S2Choice none = {0};
+  of->island.touches = count;
+  of->touch = take(notes, sizeof(const void *) * (size_t)count);
+  of->biases = take(notes, sizeof(double) * (size_t)used);
+  of->island.touch = take(notes, sizeof(int32_t) * (size_t)count);
+  of->touch_index = take(notes, sizeof(int32_t) * (size_t)count);
+  of->choices = take(notes, 2 * (size_t)count);
   int n = 0;
+  used = 0;
   for (int i = 0; i < island->touches; i++) {
     int32_t index = island->touch[i];
     if (choices == NULL || choices[2 * index].use || choices[2 * index + 1].use) {
-      note->touches[n] = touches[index];
-      note->touch_index[n] = index;
-      note->island.touch[n] = n;
+      of->touch[n] = keep_touch(step, index, &touches[index]);
+      of->touch_index[n] = index;
+      of->island.touch[n] = n;
       for (int k = 0; k < 2; k++) {
-        note->choices[2 * n + k] = none;
-        if (choices != NULL) {
-          note->choices[2 * n + k] = choices[2 * index + k];
+        const S2Choice choice = choices == NULL ? (S2Choice){0} : choices[2 * index + k];
+        of->choices[2 * n + k] = (unsigned char)((int)choice.use | (int)choice.target << 1);
+        if (choice.use) {
+          of->biases[used++] = choice.bias;
         }
       }
       n += 1;
@@ -382,17 +410,47 @@ static void keep_touches(const S2Step *step, const S2Island *island, const S2Cho
   }
 }
 
+void s2_note_choices(const S2NoteIsland *of, S2Choice *choices) {
+  int used = 0;
+  for (int i = 0; i < 2 * of->island.touches; i++) {
+    bool use = of->choices[i] & 1;
+    choices[i] = (S2Choice){.use = use, .target = (S2Target)(of->choices[i] >> 1)};
+    if (use) {
+      choices[i].bias = of->biases[used++];
+    }
+  }
+}
+
 static void keep_joints(const S2Step *step, const S2Island *island, S2Note *note) {
   S2Notes *notes = step->world->notes;
-  note->impulse = take(notes, sizeof(double) * S2_JOINT_ROWS * (size_t)island->joints);
-  note->pushed = take(notes, sizeof(double) * 2 * (size_t)island->joints);
-  note->stiff = take(notes, sizeof(bool) * (size_t)island->joints);
+  bool pushed = false, stiff = false, changed = false;
+  const double *began = s2_note_at(notes, notes->part)->before;
   for (int i = 0; i < island->joints; i++) {
     int32_t slot = island->joint[i];
-    memcpy(note->impulse + S2_JOINT_ROWS * i, step->joint_impulse + S2_JOINT_ROWS * slot,
-           sizeof(double) * S2_JOINT_ROWS);
-    memcpy(note->pushed + 2 * i, step->pushed + 2 * slot, 2 * sizeof(double));
-    note->stiff[i] = step->stiff[slot];
+    const double *impulse = step->joint_impulse + S2_JOINT_ROWS * slot;
+    pushed |= step->pushed[2 * slot] != 0 || step->pushed[2 * slot + 1] != 0;
+    stiff |= step->stiff[slot];
+    changed |= memcmp(impulse, began + S2_JOINT_ROWS * slot, sizeof(double) * S2_JOINT_ROWS) != 0;
+  }
+  S2NoteIsland *of = note->of;
+  size_t count = (size_t)island->joints;
+  if (changed && note->kind != S2_POSITIONS) {
+    of->impulse = take(notes, sizeof(double) * S2_JOINT_ROWS * count);
+  }
+  of->pushed = pushed ? take(notes, sizeof(double) * 2 * count) : NULL;
+  of->stiff = stiff ? take(notes, sizeof(bool) * count) : NULL;
+  for (int i = 0; i < island->joints; i++) {
+    int32_t slot = island->joint[i];
+    if (of->impulse != NULL) {
+      memcpy(of->impulse + S2_JOINT_ROWS * i, step->joint_impulse + S2_JOINT_ROWS * slot,
+             sizeof(double) * S2_JOINT_ROWS);
+    }
+    if (pushed) {
+      memcpy(of->pushed + 2 * i, step->pushed + 2 * slot, 2 * sizeof(double));
+    }
+    if (stiff) {
+      of->stiff[i] = step->stiff[slot];
+    }
   }
 }
 
@@ -403,13 +461,13 @@ void s2_note_solve(const S2Step *step, const S2Island *island, const S2Choice *c
     return;
   }
   S2Note *note = note_island(step, island, S2_ACT_SOLVE);
+  note->kind = kind;
   keep_touches(step, island, choices, step->touches, note);
   keep_joints(step, island, note);
-  note->kind = kind;
   note->into_v1 = v == step->v1;
   note->rows = assembly->problem.rows;
-  note->before = of_nodes(notes, island, v);
-  note->lambda = keep_doubles(notes, solution->lambda, note->rows);
+  note->before = nodes_are(island, v, step->free_v) ? NULL : of_nodes(notes, island, v);
+  note->of->lambda = keep_doubles(notes, solution->lambda, note->rows);
   note->more = keep_doubles(notes, solution->v, 3 * assembly->problem.nodes);
 }
 
@@ -422,6 +480,7 @@ void s2_note_linearise(const S2Step *step, int32_t touch) {
   S2Note *note = note_island(step, &one, S2_ACT_LINEARISE);
   keep_touches(step, &one, NULL, step->touches, note);
   keep_ahead(step, note);
+  step->world->notes->linearised = true;
 }
 
 void s2_note_mend(const S2Step *step, const S2Island *island, S2Mend mend, const S2Choice *choices,
@@ -434,19 +493,21 @@ void s2_note_mend(const S2Step *step, const S2Island *island, S2Mend mend, const
   S2Note *note = note_island(step, island, S2_ACT_MEND);
   keep_touches(step, island, choices, step->touches, note);
   if (mend == S2_MEND_SOLVED) {
-    note->solved = take(notes, sizeof(S2Touch) * (size_t)note->island.touches);
-    for (int i = 0; i < note->island.touches; i++) {
-      note->solved[i] = step->touches_solved[note->touch_index[i]];
+    S2NoteIsland *of = note->of;
+    of->solved = take(notes, sizeof(const void *) * (size_t)of->island.touches);
+    for (int i = 0; i < of->island.touches; i++) {
+      of->solved[i] =
+          keep_touch(step, of->touch_index[i], &step->touches_solved[of->touch_index[i]]);
     }
   }
-  keep_joints(step, island, note);
   note->kind = S2_POSITIONS;
+  keep_joints(step, island, note);
   note->mend = mend;
-  note->stiffness = stiffness;
+  note->of->stiffness = stiffness;
   note->part = part;
   note->rows = assembly->problem.rows;
   note->before = of_nodes(notes, island, step->q1);
-  note->lambda = keep_doubles(notes, solution->lambda, note->rows);
+  note->of->lambda = keep_doubles(notes, solution->lambda, note->rows);
   note->more = keep_doubles(notes, solution->v, 3 * assembly->problem.nodes);
 }
 
@@ -455,13 +516,13 @@ void s2_note_shake(const S2Step *step, const S2Island *island, const double *sta
   S2Notes *notes = step->world->notes;
   if (notes != NULL) {
     S2Note *note = note_island(step, island, S2_ACT_SHAKE);
-    keep_joints(step, island, note);
     note->kind = S2_POSITIONS;
+    keep_joints(step, island, note);
     note->part = 1;
     note->of_motion = of_motion;
     note->rows = rows;
     note->before = keep_doubles(notes, start, 3 * island->nodes);
-    note->lambda = keep_doubles(notes, lambda, rows);
+    note->of->lambda = keep_doubles(notes, lambda, rows);
     note->more = keep_doubles(notes, dq, 3 * island->nodes);
   }
 }
@@ -477,7 +538,7 @@ void s2_note_set_spin(const S2Step *step, const S2Island *island, S2Act act, dou
   S2Notes *notes = step->world->notes;
   if (notes != NULL) {
     S2Note *note = note_island(step, island, act);
-    note->spin = spin;
+    note->of->spin = spin;
     note->part = 1;
     note->before = keep_doubles(notes, before, 3 * island->nodes);
   }
@@ -544,15 +605,26 @@ void s2_note_unsolved(const S2Step *step) {
 
 void s2_note_feedback(const S2Step *step, const S2Island *island, double part,
                       const S2Shaken *shaken) {
-  if (step->world->notes != NULL) {
+  S2Notes *notes = step->world->notes;
+  if (notes != NULL) {
     S2Note *note = note_island(step, island, S2_ACT_FEEDBACK);
-    note->island.touches = island->touches; // counted only
+    const S2Note *solve = last_like(notes, island, S2_ACT_SOLVE);
+    const S2Note *shake = last_like(notes, island, S2_ACT_SHAKE);
+    bool solved = solve != NULL && are_nodes(island, solve->more, step->v2);
+    bool alone = shake != NULL && shake->rows == shaken->count;
     note->part = part;
-    note->before = of_nodes(step->world->notes, island, step->v2);
-    note->more = keep_doubles(step->world->notes, shaken->dq, 3 * island->nodes);
-    note->shaken =
-        keep(step->world->notes, shaken->part, sizeof(S2JointPart) * (size_t)shaken->count);
-    note->lambda = keep_doubles(step->world->notes, shaken->lambda, shaken->count);
+    note->before = solved ? solve->more : of_nodes(notes, island, step->v2);
+    note->more = keep_like(notes, shaken->dq, sizeof(double) * 3 * (size_t)island->nodes,
+                           shake == NULL ? NULL : shake->more);
+    note->of->lambda = keep_like(notes, shaken->lambda, sizeof(double) * (size_t)shaken->count,
+                                 alone ? shake->of->lambda : NULL);
+    note->of->shaken = take(notes, sizeof(S2ShakenRow) * (size_t)shaken->count);
+    for (int r = 0; r < shaken->count; r++) {
+      const S2JointPart *of = &shaken->part[r];
+      S2ShakenRow *row = &note->of->shaken[r];
+      *row = (S2ShakenRow){.joint = of->joint, .row = of->row};
+      memcpy(row->push, of->push, sizeof row->push);
+    }
     note->rows = shaken->count;
   }
 }
@@ -596,11 +668,11 @@ void s2_note_midpoint(const S2Step *step, const S2Island *island, bool restarted
 
 static void add_ground(const S2Step *step, int32_t slot, S2Note *note) {
   bool known = slot == S2_NONE || step->node_of[slot] != S2_GROUND;
-  for (int i = 0; i < note->grounds && !known; i++) {
-    known = note->ground[i] == slot;
+  for (int i = 0; i < note->of->grounds && !known; i++) {
+    known = note->of->ground[i] == slot;
   }
   if (!known) {
-    note->ground[note->grounds++] = slot;
+    note->of->ground[note->of->grounds++] = slot;
   }
 }
 
@@ -609,7 +681,7 @@ void s2_note_piece(const S2Step *step, const S2Island *island, int before) {
   if (notes != NULL) {
     S2Note *note = note_island(step, island, S2_ACT_PIECE);
     note->rows = before;
-    note->ground =
+    note->of->ground =
         take(notes, sizeof(int32_t) * (size_t)(2 * island->touches + 4 * island->joints));
     for (int i = 0; i < island->touches; i++) {
       const S2Touch *touch = &step->touches[island->touch[i]];
@@ -680,13 +752,24 @@ void s2_note_repay(const S2Step *step, const S2Island *island, const S2Touch *to
   S2Notes *notes = step->world->notes;
   if (notes != NULL) {
     S2Note *note = note_island(step, island, S2_ACT_REPAY);
+    S2NoteIsland *of = note->of;
     size_t count = (size_t)island->touches;
     note->part = energy;
     note->before = of_nodes(notes, island, step->v2);
-    note->island.touches = island->touches;
-    note->touches = keep(notes, touches, sizeof(S2Touch) * count);
-    note->touch_index = keep(notes, island->touch, sizeof(int32_t) * count);
-    note->choices = take(notes, sizeof(S2Choice) * 2 * count);
-    memset(note->choices, 0, sizeof(S2Choice) * 2 * count);
+    of->island.touches = island->touches;
+    of->touch = take(notes, sizeof(const void *) * count);
+    for (int i = 0; i < island->touches; i++) {
+      of->touch[i] = keep_touch(step, island->touch[i], &touches[i]);
+    }
+    of->touch_index = keep(notes, island->touch, sizeof(int32_t) * count);
+    of->choices = take(notes, 2 * count);
+    memset(of->choices, 0, 2 * count);
+  }
+}
+
+void s2_notes_end(S2Notes *notes) {
+  s2_array_free(notes->latest);
+  if (notes->fixed != NULL) {
+    notes->fixed->expected = notes->used;
   }
 }

@@ -58,52 +58,72 @@ typedef enum S2Mend { // rows of a mend, beside errors at q1
   S2_MEND_SOLVED,     // at q0, as the solve had them
 } S2Mend;
 
-// Where an act has an island, `touches` are those of the island, in its order, as the act found
-// them (island.touch[i] = i); touch_index is what they are in S2Step.touches.
-typedef struct S2Note {
-  S2Act act;
-  S2Kind kind;      // SOLVE, MEND
-  S2Mend mend;      // MEND
-  bool into_v1;     // SOLVE
-  bool restarted;   // MIDPOINT: `more` was v2, not v0
-  bool holds;       // MEND: S2Step.holds
-  bool edge;        // SLOWER: as good as nothing was lifted
-  bool of_motion;   // SHAKE: its rows are those of the first solve
-  bool meets;       // ARRIVE: something does, at the point `rows` of touches[0]
-  bool from_v2;     // SPIN: the most energy is that of v2, else of free_v
-  int since;        // GO_BACK
-  int rows;         // SOLVE, MEND, SHAKE: of the problem; PIECE: how many there were before
-  double h, t;      // FREE; PART: t
-  double part;      // MEND, FEEDBACK; ARRIVE: S2Step.share; KEEP; REPAY, SLOWER, CAP: J
+typedef struct S2ShakenRow { // as in S2JointPart
+  int32_t joint, row;
+  double push[3];
+} S2ShakenRow;
+
+// What acts on an island write down. Islands are noted with the touches that have rows:
+// island.touches of them, in its order, island.touch[i] = i.
+typedef struct S2NoteIsland {
+  S2Island island;
+  double *lambda;       // SOLVE, MEND, SHAKE: 1 a row; FEEDBACK: of `shaken`
+  double *impulse;      // S2_JOINT_ROWS a joint of the island, before; NULL: no row looks at them,
+                        // or (a SOLVE) as the part began
+  double *pushed;       // 2 a joint of the island; NULL: 0
+  bool *stiff;          // a joint of the island; NULL: none
+  S2ShakenRow *shaken;  // FEEDBACK
+  const void **touch;   // as the act found them: s2_note_touch
+  const void **solved;  // MEND, S2_MEND_SOLVED: as the solve had them, in the same order
+  int32_t *touch_index; // what they are in S2Step.touches
+  unsigned char *choices; // a point of them: S2Choice.use, and above that its target
+  double *biases;         // of those that are in use
+  int32_t *ground;        // PIECE: slots of bodies that its nodes touch or are joined to
+  int grounds;
   double stiffness; // MEND: of angles
   double spin;      // SPIN_V2: what v2 got
-  double *before;   // 3 a node, or 3 a slot: what is overwritten (MEND: q1; MIDPOINT: v1);
-                    // FREE, Q0_IS_Q1: q0 from here on; COMMIT, ON: q1; SHAKE: q1; SPIN_V2, CAP: v2;
-                    // SPIN_DQ: displacements; BALANCE: v1; GO_BACK: q1 where notes go on
-  double *more;     // 3 a slot, or 3 a node. FREE: v0; COMMIT, ON: v2; SOLVE: the solution, of
-                    // nodes of gears too;
-                    // MIDPOINT: v0 as it took it; BLEND: reflected; MEND, SHAKE,
-                    // FEEDBACK: displacements, by the joints alone
-                    // PIECE_END: before, more and v1 are q1, v2 and v1; SET_OUT: q0 and v0;
-                    // STRUCK, KEEP, REPAY, SLOWER: before is what is overwritten
-  double *force;    // FREE: 3 a slot
-  S2Drive *drives;  // FREE: a joint slot, where locks move as the program says; else NULL
-  double *v1;       // COMMIT, ON: 3 a slot
-  int32_t *ground;  // PIECE: slots of bodies that its nodes touch or are joined to
-  int grounds;
-  double *lambda;      // SOLVE, MEND, SHAKE: 1 a row
-  double *impulse;     // S2_JOINT_ROWS a joint of the island, before; PART: all slots
-  double *pushed;      // 2 a joint of the island
-  bool *stiff;         // a joint of the island
-  S2JointPart *shaken; // FEEDBACK: of the rows of `lambda`
-  bool *ahead;         // LINEARISE, INTEGRATE, where beta < 1: S2Step.ahead
-  S2Island island;
-  S2Touch *touches; // LINEARISE: as they are then, `island.touches` of them
-  S2Touch *solved;  // MEND, S2_MEND_SOLVED: as the solve had them, in the same order
-  int32_t *touch_index;
-  S2Choice *choices; // 2 a touch of `touches`
-  S2Joint *joints;   // PART: all slots
-  S2Kept *kept;      // PART
+} S2NoteIsland;
+
+typedef struct S2Note {
+  S2Act act : 8;
+  S2Kind kind : 8;    // SOLVE, MEND
+  S2Mend mend : 4;    // MEND
+  bool into_v1 : 1;   // SOLVE
+  bool restarted : 1; // MIDPOINT: `more` was v2, not v0
+  bool holds : 1;     // MEND: S2Step.holds
+  bool edge : 1;      // SLOWER: as good as nothing was lifted
+  bool meets : 1;     // ARRIVE: something does, at the point `rows` of its touch
+  bool of_motion : 1; // SHAKE: its rows are those of the first solve
+  bool from_v2 : 1;   // SPIN: the most energy is that of v2, else of free_v
+  int rows;           // SOLVE, MEND, SHAKE: of the problem; PIECE: how many there were before
+  double h, t;        // FREE; PART: t
+  union {
+    double part;     // MEND, FEEDBACK; ARRIVE: S2Step.share; KEEP; REPAY, SLOWER, CAP: J
+    S2Drive *drives; // FREE: a joint slot, where locks move as the program says; else NULL
+    int since;       // GO_BACK
+  };
+  double *before; // 3 a node, or 3 a slot: what is overwritten (MEND: q1; MIDPOINT: v1; SOLVE:
+                  // NULL where that is free_v; RESET: NULL where nothing reads it);
+                  // FREE, Q0_IS_Q1: q0 from here on; COMMIT, ON: q1; SHAKE: q1; SPIN_V2, CAP:
+                  // v2; SPIN_DQ: displacements; BALANCE: v1; GO_BACK: q1 where notes go on;
+                  // PART: S2_JOINT_ROWS a joint slot, its impulses
+  union {
+    double *more; // 3 a slot, or 3 a node. FREE: v0; COMMIT, ON: v2; SOLVE: the solution,
+                  // of nodes of gears too;
+                  // MIDPOINT: v0 as it took it; BLEND: reflected; MEND, SHAKE,
+                  // FEEDBACK: displacements, by the joints alone
+                  // PIECE_END: before, more and v1 are q1, v2 and v1; SET_OUT: q0 and v0;
+                  // STRUCK, KEEP, REPAY, SLOWER: before is what is overwritten
+                  // PART: S2_NOTE_GOALS a joint slot; NULL: there is no lock
+    bool *ahead;  // LINEARISE, INTEGRATE, where beta < 1: S2Step.ahead; else NULL
+  };
+  union {
+    double *force; // FREE: 3 a slot
+    double *v1; // COMMIT, ON: 3 a slot; then, of nonlinear steps, S2_JOINT_ROWS a joint slot: the
+                // impulses they ended with
+    double *acted; // PART: a joint slot, S2Joint.reaction_time
+  };
+  S2NoteIsland *of; // NULL: an act on all bodies
 } S2Note;
 
 typedef struct S2NoteBlock S2NoteBlock;
@@ -119,8 +139,7 @@ typedef struct S2Answer {
   const S2Slope *slope; // 1 a number; NULL: they have no derivative
 } S2Answer;
 
-typedef struct S2Fixed
-    S2Fixed; // bodies, pieces, vertices, shared by many steps while they are equal
+typedef struct S2Fixed S2Fixed; // what many steps share while it is equal
 
 typedef struct S2NoteSlot {
   S2Note *note;
@@ -132,12 +151,16 @@ typedef struct S2Notes {
   size_t bytes, used, expected; // of the blocks; of the notes in them; of the step before
   S2Fixed *fixed;
   int slots, joint_slots;
+  int part;                      // the note that its part began with
+  S2_ARRAY(const void *) latest; // a touch: as it was kept last in this step; until its end
+  int touches;                   // no S2Note.of.touch_index is as large
+  bool linearised;    // there is a S2_ACT_LINEARISE, or there was one in what was forgotten
   const char *reason; // NULL, or what the step used that has no derivative
   char *text;         // for its use, NULL: not needed
   bool unsolved;      // a solve missed its tolerance: the derivative is that of a solution
   S2NoteBlock *answer_block;
   const S2Answer **answers; // newest of each joint slot, then of each body slot; NULL: none
-  bool mends;         // joints are noted as mended even where they have no error to mend
+  bool mends;               // joints are noted as mended even where they have no error to mend
 } S2Notes;
 
 static inline const S2Note *s2_note_at(const S2Notes *notes, int index) {
@@ -147,14 +170,19 @@ static inline const S2Note *s2_note_at(const S2Notes *notes, int index) {
 void s2_notes_init(S2Notes *notes);
 void s2_notes_clear(S2Notes *notes); // gives all memory back
 
+// Memory of the list `blocks`; `size`: of a block that is begun for it.
+void *s2_notes_take(S2Notes *notes, S2NoteBlock **blocks, size_t size, size_t bytes);
+
 // Does nothing when the world keeps no notes.
 void s2_note_answer(S2World *world, const S2Answer *answer);
 // What was answered for the same slot and poses at that time, to rounding; NULL: nothing.
 const S2Answer *s2_notes_answer(const S2Notes *notes, const S2Answer *like);
 
-// What does not change from step to step.
+// What does not change from step to step. Of joints what does is in S2_ACT_PART.
 struct S2Fixed {
-  int users, bodies, order, pieces, vertices, joint_order;
+  int users, bodies, order, pieces, vertices, joints, joint_order;
+  S2WorldDef def;
+  S2Joint *joint;
   S2Body *body;
   int32_t *order_of; // creation order of slots
   S2Piece *piece;
@@ -162,7 +190,18 @@ struct S2Fixed {
   int32_t *joint_order_of;
   size_t bytes, expected; // expected: what the notes of the last step took
 };
+// That of the world as it is now, for one user more.
+S2Fixed *s2_fixed_of(S2World *world);
 void s2_fixed_release(S2Fixed *fixed); // NULL: nothing
+
+enum { S2_NOTE_GOALS = 6 }; // goal and rate of a lock
+// The joints as the part that begins with this note found them; `joints` has all slots.
+void s2_note_joints(const S2Notes *notes, const S2Note *part, S2Joint *joints);
+void s2_note_touch(const S2WorldDef *def, const void *kept, S2Touch *touch);
+// All of a note's, 2 a touch.
+void s2_note_choices(const S2NoteIsland *of, S2Choice *choices);
+// The step is over.
+void s2_notes_end(S2Notes *notes);
 
 // Each does nothing when the step keeps no notes.
 void s2_note_part(const S2Step *step);

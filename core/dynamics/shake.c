@@ -69,9 +69,9 @@ static void take_rows_of_start(Shake *shake) {
 // That of the first solve where it is J0 M^-1 J0', else Newton's.
 static bool take_matrix(Shake *shake) {
   const S2Assembly *motion = shake->island->motion;
-  bool has_pattern = shake->has_motion && motion->matrix.groups > 0;
+  bool has_pattern = shake->has_motion && motion->matrix->groups > 0;
   if (has_pattern) {
-    shake->matrix = motion->matrix;
+    shake->matrix = *motion->matrix;
     shake->matrix.problem = &shake->problem;
     size_t size = sizeof(double) * (size_t)(3 * shake->island->nodes);
     if (memcmp(shake->problem.mass, motion->mass, size) == 0) {

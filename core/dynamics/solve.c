@@ -114,7 +114,7 @@ bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices
   S2Bilateral *keep = NULL;
   if (kind == S2_MOTION && island->motion != NULL && island->motion->parts == 0) {
     *island->motion = assembly;
-    keep = &island->motion->matrix;
+    keep = island->motion->matrix = S2_TAKE_ZEROED(step->arena, S2Bilateral, 1);
   }
   S2Problem posed;
   S2Solution solution;

@@ -172,7 +172,7 @@ struct S2Assembly {
   double *mass;            // the problem's
   int32_t *place;          // 3 a node: which number of 3 a slot it is (or copies)
   double *lambda, *v;      // guesses: kept impulses and v0 for motion, else zero
-  S2Bilateral matrix;      // of S2Island.motion: the factor of its solve; no groups: there is none
+  S2Bilateral *matrix;     // of S2Island.motion: the factor of its solve; no groups: there is none
 };
 S2Assembly s2_assemble(const S2Step *step, const S2Island *island, const S2Choice *choices,
                        S2Kind kind);

@@ -147,22 +147,20 @@ static void keep_diagonal(const S2Bilateral *bilateral) {
   }
 }
 
-// Elimination that leaves next to nothing of a row's diagonal met a row that repeats others.
-static bool is_independent(const S2Bilateral *bilateral) {
-  double least = s2_schur_redundant(false);
+double s2_bilateral_least_pivot(const S2Bilateral *bilateral) {
+  double least = INFINITY;
   for (int g = 0; g < bilateral->groups; g++) {
     const S2Quad *block = bilateral->matrix.diagonal + 3 * bilateral->matrix.place[g];
     S2Quad d[3] = {block[0], block[1], block[2]};
     for (int i = bilateral->first[g], r = 0; i < bilateral->first[g + 1]; i++, r++) {
-      if (!(d[r][r] > least * bilateral->diagonal[i])) {
-        return false;
-      }
+      double left = d[r][r] / bilateral->diagonal[i];
+      least = left > 0 ? fmin(least, left) : -INFINITY; // which a NaN is, too
       for (int c = r + 1; c < 3; c++) {
         d[c] -= d[r] * (d[c][r] / d[r][r]);
       }
     }
   }
-  return true;
+  return least;
 }
 
 bool s2_bilateral_init(S2Bilateral *bilateral, const S2Problem *problem, S2Arena *arena) {
@@ -201,7 +199,9 @@ bool s2_bilateral_init(S2Bilateral *bilateral, const S2Problem *problem, S2Arena
 bool s2_bilateral_factor(S2Bilateral *bilateral, const S2RowSides *left) {
   fill(bilateral, left);
   keep_diagonal(bilateral);
-  return s2_blocksparse_factor(&bilateral->matrix) && is_independent(bilateral);
+  // Elimination that leaves next to nothing of a row's diagonal met a row that repeats others.
+  return s2_blocksparse_factor(&bilateral->matrix) &&
+         s2_bilateral_least_pivot(bilateral) > s2_schur_redundant(false);
 }
 
 // ---- Solving ----------------------------------------------------------------------------------

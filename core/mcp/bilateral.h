@@ -33,6 +33,9 @@ bool s2_bilateral_init(S2Bilateral *bilateral, const S2Problem *problem, S2Arena
 // rows see of impulses along those of the problem.
 bool s2_bilateral_factor(S2Bilateral *bilateral, const S2RowSides *left);
 
+// Of what was factored: the smallest part that elimination left of a row's diagonal.
+double s2_bilateral_least_pivot(const S2Bilateral *bilateral);
+
 // x = S^-1 x, a number a row.
 void s2_bilateral_apply(const S2Bilateral *bilateral, double *x);
 

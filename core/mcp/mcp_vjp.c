@@ -39,7 +39,7 @@
 // residuals (Eisenstat, Elman, Schultz 1983) on K': one direction for each group of rows that are
 // stiff together, and one more for each that is softer than 1 / WEIGHT (scaled: 1 is a lone row).
 static const double WEIGHT = 1e6;
-enum { DIRECTIONS = 20, ROUNDS = 4 };
+enum { DIRECTIONS = S2_VJP_DIRECTIONS, ROUNDS = 4 };
 enum { REFINEMENTS = 2 };          // 1e-4 (WEIGHT^2 unit round-offs) of what the last has left each
 static const double REDUCE = 1e-9; // of a round; beyond that what is missed is measured afresh
 static const double GAIN = 0.5;    // a round that leaves more than this of the last is the last one
@@ -58,56 +58,19 @@ static const double REMAINS = 1e-3, DOUBT = 1e-8;
 
 static const double SAME = 1e-9; // p of both sides of an edge, in parts of it
 
-// A vector of the adjoint system: (p, eta), or what its equations miss.
-typedef struct Pair {
-  S2Quad *node; // nodes + 1
-  double *unit; // 2 a unit
-} Pair;
-
-struct S2McpLinear {
-  S2Problem problem;          // with A' for the mobility
-  S2System system;            // its
-  const S2Mobility *mobility; // A, or NULL
-  S2Quad *energy;             // of what nodes miss: inverse masses, or those of single lanes of A
-  const double *v, *lambda;   // the caller's
-  double kappa;               // 0: exact
-  double *w, *z;              // of the pairs, 4 a unit, scaled; smooth only
-  signed char *bound;         // of boxed rows: -1 at lo, 1 at hi, 0 between; exact only
-  double *sign;               // sigma, 1 a row; 0 unless it slides; exact only
-  S2Response *soft;           // D'^-1 of smooth contacts, scaled
-  S2Response *response;       // (D'^-1 + 1 / WEIGHT)^-1
-  S2Response *coupled;        // scratch: those, while they are without friction's share
-  unsigned flags;
-  bool slides; // friction depends on normal impulses: the system is not symmetric
-  Pair data;   // dl/dv, dl/dlambda
-  Pair x, r;   // p and eta; what they miss
-  Pair kept;   // x before a round
-  Pair step[DIRECTIONS], change[DIRECTIONS]; // x by step changes r by -change; those orthonormal
-  double *u;                                 // J p, 2 a unit
-  S2Quad *right, *rest;                      // scratch of solve_nodes
-  double *p_node, *rhs;                      // p and dl/dc, 3 a node
-  double *force;                             // J' lambda, 3 a node; local form only
-  double *eta_row, *u_row;                   // 1 a row; u_row = J p
-  S2McpLinear *beyond; // where a contact is on an edge: as on the other side of all; else NULL
-};
-
-static bool smooth(const S2McpLinear *l, int k) {
-  return l->kappa > 0 && l->system.unit[k].kind != S2_UNIT_BILATERAL;
-}
-
 // ---- The adjoint system -----------------------------------------------------------------------
 
-static Pair take(const S2System *system, S2Arena *arena) {
-  return (Pair){S2_TAKE_ZEROED(arena, S2Quad, system->nodes + 1),
-                S2_TAKE_ZEROED(arena, double, 2 * system->units)};
+static S2VjpPair take(const S2System *system, S2Arena *arena) {
+  return (S2VjpPair){S2_TAKE_ZEROED(arena, S2Quad, system->nodes + 1),
+                     S2_TAKE_ZEROED(arena, double, 2 * system->units)};
 }
 
-static void clear(const S2McpLinear *l, Pair *x) {
+static void clear(const S2McpLinear *l, S2VjpPair *x) {
   memset(x->node, 0, sizeof(S2Quad) * (size_t)(l->system.nodes + 1));
   memset(x->unit, 0, sizeof(double) * 2 * (size_t)l->system.units);
 }
 
-static void add(const S2McpLinear *l, double factor, const Pair *x, Pair *y) {
+static void add(const S2McpLinear *l, double factor, const S2VjpPair *x, S2VjpPair *y) {
   for (int i = 0; i < l->system.nodes; i++) {
     y->node[i] += factor * x->node[i];
   }
@@ -117,7 +80,7 @@ static void add(const S2McpLinear *l, double factor, const Pair *x, Pair *y) {
 }
 
 // Of what equations miss: an energy, W^-1 (1 / diag A) and g making nodes and rows one unit.
-static double dot(const S2McpLinear *l, const Pair *x, const Pair *y) {
+static double dot(const S2McpLinear *l, const S2VjpPair *x, const S2VjpPair *y) {
   double sum = 0;
   for (int i = 0; i < l->system.nodes; i++) {
     S2Quad energy = x->node[i] * y->node[i] * l->energy[i];
@@ -130,7 +93,7 @@ static double dot(const S2McpLinear *l, const Pair *x, const Pair *y) {
 }
 
 // r = data - K' x, data = NULL being 0. Leaves J p in u.
-static void miss(S2McpLinear *l, const Pair *data, const Pair *x, Pair *r) {
+static void miss(S2McpLinear *l, const S2VjpPair *data, const S2VjpPair *x, S2VjpPair *r) {
   const S2System *system = &l->system;
   for (int i = 0; i <= system->nodes; i++) {
     r->node[i] = l->mobility == NULL ? -system->mass[i] * x->node[i] : -x->node[i];
@@ -150,7 +113,7 @@ static void miss(S2McpLinear *l, const Pair *data, const Pair *x, Pair *r) {
     const S2Response *d = &l->response[k], *soft = &l->soft[k];
     const double *eta = x->unit + 2 * k;
     double n = r->unit[2 * k], t = r->unit[2 * k + 1];
-    if (smooth(l, k)) {
+    if (s2_vjp_is_smooth(l, k)) {
       n += soft->nn * eta[0] + soft->nt * eta[1];
       t += soft->tt * eta[1];
     } else if (d->nn > 0) { // what slides has its tangent act on the normal
@@ -191,7 +154,7 @@ static void solve_nodes(S2McpLinear *l, S2Quad *x) {
 }
 
 // x = M^-1 r
-static void approximate(S2McpLinear *l, const Pair *r, Pair *x) {
+static void approximate(S2McpLinear *l, const S2VjpPair *r, S2VjpPair *x) {
   const S2System *system = &l->system;
   memcpy(x->node, r->node, sizeof(S2Quad) * (size_t)(system->nodes + 1));
   for (int k = 0; k < system->units; k++) {
@@ -219,7 +182,7 @@ static void approximate(S2McpLinear *l, const Pair *r, Pair *x) {
 // Conjugate residuals until r has shrunk to `enough` or no direction is left.
 static void descend(S2McpLinear *l, double enough) {
   for (int i = 0; i < DIRECTIONS; i++) {
-    Pair *step = &l->step[i], *change = &l->change[i];
+    S2VjpPair *step = &l->step[i], *change = &l->change[i];
     double size = sqrt(dot(l, &l->r, &l->r));
     if (!(size > enough)) {
       return;
@@ -243,7 +206,7 @@ static void descend(S2McpLinear *l, double enough) {
   }
 }
 
-static void copy(const S2McpLinear *l, Pair *to, const Pair *from) {
+static void copy(const S2McpLinear *l, S2VjpPair *to, const S2VjpPair *from) {
   memcpy(to->node, from->node, sizeof(S2Quad) * (size_t)(l->system.nodes + 1));
   memcpy(to->unit, from->unit, sizeof(double) * 2 * (size_t)l->system.units);
 }
@@ -352,8 +315,8 @@ static void take_directions(S2McpLinear *l, S2Arena *arena) {
   S2Quad *node = S2_TAKE(arena, S2Quad, 2 * DIRECTIONS * nodes);
   double *unit = S2_TAKE(arena, double, 2 * DIRECTIONS * units);
   for (int i = 0; i < DIRECTIONS; i++, node += 2 * nodes, unit += 2 * units) {
-    l->step[i] = (Pair){node, unit};
-    l->change[i] = (Pair){node + nodes, unit + units};
+    l->step[i] = (S2VjpPair){node, unit};
+    l->change[i] = (S2VjpPair){node + nodes, unit + units};
   }
 }
 
@@ -489,7 +452,7 @@ S2McpLinear *s2_mcp_smooth_linearise(const S2Problem *problem, double kappa,
   s2_refine_respond(system, mode, WEIGHT, l->response);
   transpose(l);
   for (int k = 0; k < system->units; k++) {
-    if (smooth(l, k)) {
+    if (s2_vjp_is_smooth(l, k)) {
       soften(l, k);
     }
   }
@@ -498,29 +461,6 @@ S2McpLinear *s2_mcp_smooth_linearise(const S2Problem *problem, double kappa,
 }
 
 // ---- Gradients --------------------------------------------------------------------------------
-
-static void fill(double *to, int count, double value) {
-  for (int i = 0; to != NULL && i < count; i++) {
-    to[i] = value;
-  }
-}
-
-static void fill_all(const S2Problem *problem, const S2McpGradient *gradient, double value) {
-  if (problem->mobility != NULL) {
-    fill(gradient->mobility, 9 * problem->mobility->start[problem->nodes], value);
-  } else {
-    fill(gradient->mass, 3 * problem->nodes, value);
-  }
-  fill(gradient->rhs, 3 * problem->nodes, value);
-  fill(gradient->ja, 3 * problem->rows, value);
-  fill(gradient->jb, 3 * problem->rows, value);
-  fill(gradient->bias, problem->rows, value);
-  fill(gradient->compliance, problem->rows, value);
-  fill(gradient->mu, problem->rows, value);
-  fill(gradient->lo, problem->rows, value);
-  fill(gradient->hi, problem->rows, value);
-  fill(gradient->w, problem->rows, value);
-}
 
 // Brings dl/d(v, lambda) in; returns its size.
 static double read(S2McpLinear *l, const double *dl_dv, const double *dl_dlambda) {
@@ -573,118 +513,6 @@ static void unpack(S2McpLinear *l) {
     for (int k = 0; k < 3; k++) {
       l->rhs[3 * row->a + k] += row->ja[k] * l->eta_row[i];
       l->force[3 * row->a + k] += row->ja[k] * l->lambda[i];
-    }
-  }
-}
-
-static void write_mobility(const S2McpLinear *l, double *to) {
-  const S2Mobility *a = l->mobility;
-  for (int i = 0; i < l->problem.nodes; i++) {
-    for (int32_t p = a->start[i]; p < a->start[i + 1]; p++) {
-      for (int k = 0; k < 9; k++) {
-        to[9 * (size_t)p + (size_t)k] = l->rhs[3 * i + k / 3] * l->force[3 * a->column[p] + k % 3];
-      }
-    }
-  }
-}
-
-static void write_row(const S2McpLinear *l, int i, const double *dl_dlambda,
-                      const S2McpGradient *gradient) {
-  const S2Row *row = &l->system.problem->row[i];
-  double eta = l->eta_row[i], lambda = l->lambda[i];
-  for (int k = 0; k < 3; k++) {
-    if (gradient->ja != NULL && row->a >= 0) {
-      int at = 3 * row->a + k;
-      gradient->ja[3 * i + k] = lambda * l->p_node[at] + eta * l->v[at];
-    }
-    if (gradient->jb != NULL && row->b >= 0) {
-      int at = 3 * row->b + k;
-      gradient->jb[3 * i + k] = lambda * l->p_node[at] + eta * l->v[at];
-    }
-  }
-  if (gradient->bias != NULL) {
-    gradient->bias[i] = eta;
-  }
-  if (gradient->compliance != NULL) {
-    gradient->compliance[i] = eta * lambda;
-  }
-  double *bound = l->bound[i] < 0 ? gradient->lo : l->bound[i] > 0 ? gradient->hi : NULL;
-  if (bound != NULL) {
-    bound[i] = (dl_dlambda != NULL ? dl_dlambda[i] : 0) + l->u_row[i];
-  }
-  if (gradient->mu != NULL && l->sign[i] != 0) {
-    double pull = dl_dlambda != NULL ? dl_dlambda[i] : 0;
-    gradient->mu[i] = l->sign[i] * l->lambda[row->coupled_to] * (pull + l->u_row[i]);
-  }
-}
-
-static void add_local_slope(const S2McpLinear *l, int i, double slope,
-                            const S2McpGradient *gradient) {
-  const S2Row *row = &l->problem.row[i];
-  const double *block = s2_mobility_block(l->mobility, row->a, row->a), *j = row->ja;
-  ptrdiff_t at = block - l->mobility->block;
-  for (int k = 0; k < 9; k++) {
-    if (gradient->mobility != NULL) {
-      gradient->mobility[at + k] += slope * j[k / 3] * j[k % 3];
-    }
-    if (gradient->ja != NULL) {
-      gradient->ja[3 * i + k / 3] += slope * block[k] * j[k % 3];
-      gradient->ja[3 * i + k % 3] += slope * block[k] * j[k / 3];
-    }
-  }
-}
-
-static void add_body_slope(const S2McpLinear *l, int i, double slope,
-                           const S2McpGradient *gradient) {
-  const S2Problem *problem = &l->problem;
-  const S2Row *row = &problem->row[i];
-  for (int side = 0; side < 2; side++) {
-    int node = side == 0 ? row->a : row->b;
-    const double *j = side == 0 ? row->ja : row->jb;
-    double *dj = side == 0 ? gradient->ja : gradient->jb;
-    for (int k = 0; k < 3 && node >= 0; k++) {
-      double over = j[k] / problem->mass[3 * node + k];
-      if (dj != NULL) {
-        dj[3 * i + k] += 2 * slope * over;
-      }
-      if (gradient->mass != NULL) {
-        gradient->mass[3 * node + k] -= slope * over * over;
-      }
-    }
-  }
-}
-
-// w = diag(J W^-1 J' + C) of a row changes what kappa means for it: dl/dw = slope.
-static void add_scale_slope(const S2McpLinear *l, int i, double slope,
-                            const S2McpGradient *gradient) {
-  if (l->mobility != NULL) {
-    add_local_slope(l, i, slope, gradient);
-  } else {
-    add_body_slope(l, i, slope, gradient);
-  }
-  if (gradient->w != NULL) {
-    gradient->w[i] = slope;
-  }
-  if (gradient->compliance != NULL) {
-    gradient->compliance[i] += slope;
-  }
-}
-
-// What the data of a contact do on the path beside entering its rows.
-static void add_path(const S2McpLinear *l, int k, const S2McpGradient *gradient) {
-  const S2Unit *unit = &l->system.unit[k];
-  const double *w = l->w + 4 * k, *z = l->z + 4 * k, *g = unit->g;
-  double scale = l->kappa * l->system.problem->velocity_scale;
-  double h[2] = {g[0] * (l->data.unit[2 * k] + l->u[2 * k]),
-                 g[1] * (l->data.unit[2 * k + 1] + l->u[2 * k + 1])};
-  double y[4];
-  s2_pairs_adjoint(unit, w, h, y);
-  add_scale_slope(l, unit->row, -scale * g[0] * y[0] / z[0], gradient);
-  if (unit->kind == S2_UNIT_CONTACT) {
-    double sum = y[1] / z[1] + y[2] / z[2] + y[3] / z[3];
-    add_scale_slope(l, unit->row + 1, -scale * g[1] * sum, gradient);
-    if (gradient->mu != NULL) {
-      gradient->mu[unit->row + 1] = -y[3] * l->lambda[unit->row] / g[1];
     }
   }
 }
@@ -776,40 +604,21 @@ static bool same_beyond(S2McpLinear *l, const double *dl_dv, const double *dl_dl
 
 unsigned s2_mcp_linear_vjp(S2McpLinear *l, const double *dl_dv, const double *dl_dlambda,
                            const S2McpGradient *gradient) {
-  const S2System *system = &l->system;
-  const S2Problem *problem = system->problem;
+  const S2Problem *problem = l->system.problem;
   unsigned flags = l->flags;
-  fill_all(problem, gradient, flags & S2_VJP_SINGULAR ? NAN : 0);
+  s2_vjp_fill(problem, gradient, flags & S2_VJP_SINGULAR ? NAN : 0);
   if (flags & S2_VJP_SINGULAR || problem->nodes == 0) {
     return flags;
   }
   if (!solve_flagged(l, dl_dv, dl_dlambda, &flags)) {
-    fill_all(problem, gradient, NAN);
+    s2_vjp_fill(problem, gradient, NAN);
     return flags | S2_VJP_SINGULAR;
   }
   if (l->beyond != NULL && same_beyond(l, dl_dv, dl_dlambda)) {
     flags &= ~(unsigned)S2_VJP_WEAK;
   }
   unpack(l);
-  for (int i = 0; i < 3 * problem->nodes; i++) {
-    if (gradient->rhs != NULL) {
-      gradient->rhs[i] = l->rhs[i];
-    }
-    if (gradient->mass != NULL && l->mobility == NULL) {
-      gradient->mass[i] = -l->p_node[i] * l->v[i];
-    }
-  }
-  if (gradient->mobility != NULL && l->mobility != NULL) {
-    write_mobility(l, gradient->mobility);
-  }
-  for (int i = 0; i < problem->rows; i++) {
-    write_row(l, i, dl_dlambda, gradient);
-  }
-  for (int k = 0; k < system->units; k++) {
-    if (smooth(l, k)) {
-      add_path(l, k, gradient);
-    }
-  }
+  s2_vjp_write(l, dl_dlambda, gradient);
   return flags;
 }
 
@@ -817,11 +626,28 @@ unsigned s2_mcp_vjp(const S2Problem *problem, const double *v, const double *lam
                     const double *dl_dv, const double *dl_dlambda, const S2McpGradient *gradient,
                     S2Arena *arena) {
   unsigned small = 0;
+  if (s2_mcp_vjp_bilateral(problem, v, lambda, dl_dv, dl_dlambda, gradient, arena)) {
+    return 0;
+  }
   if (s2_mcp_vjp_small(problem, v, lambda, dl_dv, dl_dlambda, gradient, arena, &small)) {
     return small;
   }
   S2ArenaMark mark = s2_arena_mark(arena);
   S2McpLinear *l = s2_mcp_linearise(problem, v, lambda, arena);
+  unsigned flags = s2_mcp_linear_vjp(l, dl_dv, dl_dlambda, gradient);
+  s2_arena_rewind(arena, mark);
+  return flags;
+}
+
+unsigned s2_mcp_vjp_beyond(const S2Problem *problem, const double *v, const double *lambda,
+                           const double *dl_dv, const double *dl_dlambda,
+                           const S2McpGradient *gradient, S2Arena *arena) {
+  unsigned small = 0;
+  if (s2_mcp_vjp_small(problem, v, lambda, dl_dv, dl_dlambda, gradient, arena, &small)) {
+    return small;
+  }
+  S2ArenaMark mark = s2_arena_mark(arena);
+  S2McpLinear *l = linearise(problem, v, lambda, true, arena);
   unsigned flags = s2_mcp_linear_vjp(l, dl_dv, dl_dlambda, gradient);
   s2_arena_rewind(arena, mark);
   return flags;

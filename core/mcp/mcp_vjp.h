@@ -90,7 +90,13 @@ unsigned s2_mcp_vjp(const S2Problem *problem, const double *v, const double *lam
                     const double *dl_dv, const double *dl_dlambda, const S2McpGradient *gradient,
                     S2Arena *arena);
 
-// The same at a point of the central path. Takes into account that w depends on the data.
+// The same, but what is on an edge counts as on its other side: it touches, or slides.
+unsigned s2_mcp_vjp_beyond(const S2Problem *problem, const double *v, const double *lambda,
+                           const double *dl_dv, const double *dl_dlambda,
+                           const S2McpGradient *gradient, S2Arena *arena);
+
+// The same as s2_mcp_vjp at a point of the central path. Takes into account that w depends on the
+// data.
 unsigned s2_mcp_smooth_vjp(const S2Problem *problem, double kappa, const S2SmoothSolution *solution,
                            const double *dl_dv, const double *dl_dlambda,
                            const S2McpGradient *gradient, S2Arena *arena);

@@ -76,6 +76,39 @@ static unsigned box_mode(const S2VjpPoint *at, int k, double edge, bool beyond,
   return low || high ? S2_VJP_WEAK : 0;
 }
 
+// Rows nearer to each other than this part of them are one.
+static const double ALIKE = 1e-9;
+
+static bool same_tangents(const S2Unit *x, const S2Unit *y) {
+  double size = 0, apart = 0;
+  for (int c = 0; c < 3; c++) {
+    size = fmax(size, fmax(fabs(x->ja[1][c]), fabs(x->jb[1][c])));
+    apart = fmax(apart, fmax(fabs(x->ja[1][c] - y->ja[1][c]), fabs(x->jb[1][c] - y->jb[1][c])));
+  }
+  return apart <= ALIKE * size;
+}
+
+// A body that rests flat on two points is held by the sum of their friction; a solver may well
+// share it out as two that pull against each other with all they have. The sum is on no edge then.
+static bool holds_with_other(const S2VjpPoint *at, int k, double edge) {
+  const S2Unit *unit = &at->system->unit[k];
+  for (int j = k - 1; j <= k + 1; j += 2) {
+    const S2Unit *other = &at->system->unit[j];
+    if (j < 0 || j == at->system->units || other->kind != S2_UNIT_CONTACT || other->a != unit->a ||
+        other->b != unit->b || !same_tangents(unit, other)) {
+      continue;
+    }
+    Sides here = sides_of(at, k), there = sides_of(at, j);
+    double pull = unit->g[1] * at->lambda[2 * k + 1] + other->g[1] * at->lambda[2 * j + 1];
+    double most = unit->g[1] * unit->mu * here.normal + other->g[1] * other->mu * there.normal;
+    if (there.x > edge && fmax(fabs(here.slip), fabs(there.slip)) <= edge &&
+        most - fabs(pull) > edge * unit->g[1]) {
+      return true;
+    }
+  }
+  return false;
+}
+
 static unsigned contact_mode(const S2VjpPoint *at, int k, double edge, bool beyond,
                              const S2VjpModes *to) {
   const S2Unit *unit = &at->system->unit[k];
@@ -87,8 +120,9 @@ static unsigned contact_mode(const S2VjpPoint *at, int k, double edge, bool beyo
     flags = S2_VJP_WEAK;
     *mode = !beyond ? S2_SEPARATE : rough && fabs(sides.slip) > edge ? slide : S2_STICK;
   } else if (rough && sides.x > 0 && fabs(fabs(sides.y) - unit->mu * sides.x) <= edge) {
-    flags = S2_VJP_WEAK;
-    *mode = beyond ? slide : S2_STICK;
+    bool held = holds_with_other(at, k, edge);
+    flags = held ? 0 : S2_VJP_WEAK;
+    *mode = beyond && !held ? slide : S2_STICK;
   }
   if (rough) {
     to->sign[unit->row + 1] = *mode == S2_SLIDE_PLUS ? 1 : *mode == S2_SLIDE_MINUS ? -1 : 0;

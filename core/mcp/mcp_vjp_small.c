@@ -14,10 +14,6 @@
 
 enum { MOST = 24 }; // rows that hold; from there on elimination costs more than the general way
 
-// Smallest pivot, of rows scaled to 1, of rows that are sure not to repeat each other: below 3e-6
-// the general way calls them redundant.
-static const double INDEPENDENT = 1e-4;
-
 typedef struct Held { // a row that holds
   int row, friction;  // friction: of a sliding contact, else -1
   double slope;       // sigma mu of that
@@ -144,7 +140,7 @@ static bool eliminate(int n, double a[MOST * MOST], double *b) {
     for (int i = k + 1; i < n; i++) {
       pivot = fabs(row[i][k]) > fabs(row[pivot][k]) ? i : pivot;
     }
-    if (!(fabs(row[pivot][k]) > INDEPENDENT)) {
+    if (!(fabs(row[pivot][k]) > S2_VJP_INDEPENDENT)) {
       return false;
     }
     double *chosen = row[pivot], kept = b[pivot];

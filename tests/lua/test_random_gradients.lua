@@ -502,3 +502,54 @@ test("commands of actuators carry derivatives", function()
     w:act { push = cart }
   end)
 end)
+
+local function is_weak(f, p)
+  sim.grad(f, p)
+  return table.concat(sim.tape_stats().flags, " "):find "weak" ~= nil
+end
+
+test("of two points that land flat the one with more friction holds", function()
+  local function f(p)
+    local w = sim.world { dt = 1 / 60 }
+    w:box { type = "static", position = { 0, -0.5 }, size = { 0.6, 1 }, friction = 0.5, angle = p.tilt }
+    local box = w:box { size = { 0.7, 0.3 }, position = { 0.1, 0.1501 }, angle = p.angle, mass = p.m, friction = 0.6,
+      velocity = { 0, -1 } }
+    w:step(2)
+    return box.x + 0.5 * box.angle + 0.1 * box.vx
+  end
+  local p = { tilt = 0, angle = 0, m = 1.5 }
+  right(f, p, 1e-6)
+  ok(not is_weak(f, p))
+end)
+
+test("boxes at rest on two corners are on no edge", function()
+  local function f(p)
+    local w = sim.world { dt = 1 / 60 }
+    w:box { type = "static", position = { 0, -0.5 }, size = { 20, 1 }, friction = 0.5 }
+    local low = w:box { size = { 0.8, 0.3 }, position = { 0, 0.2 }, mass = 1.5, friction = 0.6, velocity = { p.v, 0 } }
+    local high = w:box { size = { 0.6, 0.3 }, position = { 0.02, 0.51 }, mass = 2, friction = 0.6, restitution = 0.3 }
+    w:run { steps = 60 }
+    return low.x + high.x + low.y + high.y + high.angle
+  end
+  local p = { v = 1.3 }
+  right(f, p, 1e-5)
+  ok(not is_weak(f, p))
+end)
+
+test("what the motion pressed together is on no edge in blows and mends", function()
+  for _, seed in ipairs { 10, 13, 28, 46, 173, 272, 299, 326 } do
+    local s = scene(seed)
+    ok(not is_weak(function(p) return loss(s, p) end, s.p), "seed " .. seed)
+  end
+end)
+
+test("a load that just reaches the friction there is stays on an edge", function()
+  ok(is_weak(function(p)
+    local w = sim.world { dt = 1 / 64, gravity = { 0, -8 } }
+    w:box { type = "static", position = { 0, -0.5 }, size = { 20, 1 }, friction = 0.5 }
+    local box = w:box { size = { 1, 0.25 }, position = { 0, 0.125 }, mass = 1, friction = 0.5 }
+    box:apply_force { p.push, 0 }
+    w:step()
+    return box.x
+  end, { push = 4 }))
+end)

@@ -138,6 +138,34 @@ test("a ball that bounces on a tray that moves, in event stepping", function()
   eq(sim.tape_stats().flags, {})
 end)
 
+test("functions of the script where bodies meet within a step", function()
+  local function bounce(p, friction, add)
+    local world = sim.world { dt = 0.01, stepping = "event" }
+    world:box { type = "static", size = { 10, 1 }, position = { 0, -0.5 }, friction = friction }
+    local ball = world:circle { radius = 0.1, mass = 1, position = { 0.5, 0.5 }, velocity = { 0, p.vy },
+      restitution = 0.7, friction = friction }
+    add(world, ball)
+    world:run { steps = 60 }
+    return ball.x ^ 2 + 2 * ball.y + 0.3 * ball.vx + 0.1 * ball.vy + 0.2 * ball.angle
+  end
+  check(function(p)
+    return bounce(p, 0, function(world, ball)
+      world:spring { ball, anchor_b = { 0, 1 }, rest_length = 0.4, damping = 0.1,
+        force = function(x) return p.k * x + p.c * x ^ 3 end }
+    end)
+  end, { vy = -1.3, k = 2, c = 3 })
+  check(function(p)
+    return bounce(p, 0.5, function(world, ball)
+      world:constraint { bodies = { ball }, phi = function(q, _, t) return q.x - 0.5 - p.a * sim.sin(p.w * t) end }
+    end)
+  end, { vy = -1.3, a = 0.2, w = 3 })
+  check(function(p)
+    return bounce(p, 0.5, function(world, ball)
+      world:lock { ball, x = function(t) return p.a * sim.sin(p.w * t) end }
+    end)
+  end, { vy = -1.3, a = 0.2, w = 3 })
+end)
+
 test("locks that are driven", function()
   for _, settings in ipairs { {}, { alpha = 0.5, beta = 0.5 }, { substeps = 2 }, { stepping = "bisect" } } do
     local function f(p)
