@@ -215,8 +215,9 @@ static void test_frames(void **state) {
   assert_int_equal(s2_s2d_get32(frame), S2_S2D_FRAME);
   assert_int_equal(s2_world_step(world).code, S2_OK);
   assert_int_equal(s2_frames_show(&frames, server, world).code, S2_OK);
-  assert_int_equal(receive(at, frame), length); // the scene is the same
-  assert_int_equal(s2_s2d_get32(frame), S2_S2D_FRAME);
+  length = receive(at, frame);
+  assert_true(length > S2_S2D_CHUNK_HEADER);
+  assert_int_equal(s2_s2d_get32(frame), S2_S2D_FRAME); // no scene before it: it is the same
   free(scene);
   close(at);
   s2_frames_free(&frames);
