@@ -32,7 +32,7 @@ typedef struct S2DataArray {
 typedef struct S2DataSet {
   S2_ARRAY(S2DataArray) arrays;
   S2Run run; // where it comes from; not kept by .csv and .npy
-  bool bare;                  // arrays without names: one, or the rows of a ragged table
+  bool bare; // arrays without names: one, or the rows of a ragged table
 } S2DataSet;
 
 // Appends an array whose values are not set (of text: there are none yet); the address is good
