@@ -190,11 +190,15 @@ shown("on a phone", async ({ page, is }) => {
   await page.screenshot({ path: join(process.env.S2_TEST_WORK ?? ".", "live-phone.png") });
 }, { viewport: { width: 360, height: 740 } });
 
-test("closing the browser leaves the run going", { timeout: 120000 }, async () => {
+test("closing the browser leaves the run going", { timeout: 120000 }, async (context) => {
   const path = join(folder, "closing.lua");
   writeFileSync(path, SCENE.replace("duration = 1000", "duration = 4") + 'print "done" io.stdout:flush()');
   const run = sim2d(["--view", path]);
   const other = await chromium.launch({ executablePath: CHROMIUM, args: ["--no-sandbox"] });
+  context.after(() => {
+    run.child.kill("SIGKILL");
+    return other.close();
+  });
   const page = await other.newPage();
   await page.goto((await run.address()).href);
   await until("frames come", () => page.evaluate(() => window.sim2d?.frameCount > 1));

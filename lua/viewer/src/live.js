@@ -15,7 +15,7 @@ const RETRY = 1000, RETRIES = 10; // ms between attempts to connect again
 class LiveRecording extends Recording {
   constructor(script, watches) {
     super();
-    this.run = { script };
+    this.run.script = script;
     this.channels = this.plotted = watches.map(({ name, unit }) => ({ name, unit }));
     this.watched = new Map(); // frame -> list
     this.taken = 0; // bytes
