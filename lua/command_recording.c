@@ -394,10 +394,12 @@ static int validate(S2Replay *replay, const char *path, S2RunAgain *run) {
                 "program, by a script from stdin or from the prompt)");
   }
   char **argv = s2_memory_take_zeroed((size_t)(count + 2) * sizeof *argv);
+  // NOLINTBEGIN(performance-no-int-to-ptr): words are read only
   argv[0] = (char *)(uintptr_t) "sim2d";
   for (int i = 0; i < count; i++) {
     argv[i + 1] = (char *)(uintptr_t)s2_run_get(recorded, "word", i);
   }
+  // NOLINTEND(performance-no-int-to-ptr)
   const char *build = s2_run_get(recorded, "build", 0);
   if (build != NULL && strcmp(build, s2_build()) != 0) {
     fprintf(stderr, "sim2d: note: recorded by another build (%s; this one: %s)\n", build,

@@ -1,6 +1,7 @@
 #include "validate.h"
 
 #include "base/memory.h"
+#include "base/same_bits.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -65,7 +66,7 @@ static void find_difference(S2Validator *validator, const S2Moment *was) {
     const S2MomentBody *a = &is->bodies.at[i], *b = &was->bodies.at[i];
     for (int k = 0; k < 6; k++) {
       double now = k < 3 ? a->q[k] : a->v[k - 3], then = k < 3 ? b->q[k] : b->v[k - 3];
-      if (memcmp(&now, &then, sizeof now) != 0) {
+      if (!s2_same_bits(&now, &then, 1)) {
         char name[S2_NAME_SIZE + 2];
         describe_body(b, i, name, sizeof name);
         snprintf(rest, left, "%s of body %s is %.17g, recorded was %.17g", names[k], name, now,

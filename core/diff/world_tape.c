@@ -680,9 +680,10 @@ static S2Status step_in_parts(S2WorldTape *tape, S2World *world) {
   S2_TRY(s2_world_idle(world));
   begin_part(&parts, NULL);
   world->parted = next_part;
-  world->parted_user = &parts;
+  world->parted_user = &parts; // cppcheck-suppress autoVariables; taken back below
   S2Status status = s2_world_step(world);
   world->parted = NULL;
+  world->parted_user = NULL;
   world->notes = NULL;
   if (status.code == S2_OK) {
     note_step(parts.now, world);

@@ -88,7 +88,7 @@ static bool ask(Probe *probe, S2Asked what, Answer *answer) {
                    .slot = (int32_t)probe->id.index - 1,
                    .t = probe->t,
                    .count = count,
-                   .number = (const double *)((const unsigned char *)answer + asked[what].at),
+                   .number = (const double *)(const void *)((const char *)answer + asked[what].at),
                    .slope = call.sloped ? slope : NULL};
   memcpy(note.q, probe->q, sizeof note.q);
   s2_note_answer(world, &note);

@@ -1,5 +1,7 @@
 #include "dynamics/notes.h"
 
+#include "base/same_bits.h"
+
 #include <math.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -271,7 +273,7 @@ static bool nodes_are(const S2Island *island, const double *a, const double *b) 
   bool same = true;
   for (int i = 0; i < island->nodes && same; i++) {
     int at = 3 * island->node[i];
-    same = memcmp(a + at, b + at, 3 * sizeof(double)) == 0;
+    same = s2_same_bits(a + at, b + at, 3);
   }
   return same;
 }
@@ -279,7 +281,7 @@ static bool nodes_are(const S2Island *island, const double *a, const double *b) 
 static bool are_nodes(const S2Island *island, const double *of, const double *all) {
   bool same = of != NULL;
   for (int i = 0; i < island->nodes && same; i++) {
-    same = memcmp(of + 3 * i, all + 3 * island->node[i], 3 * sizeof(double)) == 0;
+    same = s2_same_bits(of + 3 * i, all + 3 * island->node[i], 3);
   }
   return same;
 }
@@ -391,6 +393,7 @@ static void keep_touches(const S2Step *step, const S2Island *island, const S2Cho
   of->touch_index = take(notes, sizeof(int32_t) * (size_t)count);
   of->choices = take(notes, 2 * (size_t)count);
   int n = 0;
+  const S2Choice none = {0};
   used = 0;
   for (int i = 0; i < island->touches; i++) {
     int32_t index = island->touch[i];
@@ -399,7 +402,7 @@ static void keep_touches(const S2Step *step, const S2Island *island, const S2Cho
       of->touch_index[n] = index;
       of->island.touch[n] = n;
       for (int k = 0; k < 2; k++) {
-        const S2Choice choice = choices == NULL ? (S2Choice){0} : choices[2 * index + k];
+        const S2Choice choice = choices == NULL ? none : choices[2 * index + k];
         of->choices[2 * n + k] = (unsigned char)((int)choice.use | (int)choice.target << 1);
         if (choice.use) {
           of->biases[used++] = choice.bias;
@@ -430,7 +433,7 @@ static void keep_joints(const S2Step *step, const S2Island *island, S2Note *note
     const double *impulse = step->joint_impulse + S2_JOINT_ROWS * slot;
     pushed |= step->pushed[2 * slot] != 0 || step->pushed[2 * slot + 1] != 0;
     stiff |= step->stiff[slot];
-    changed |= memcmp(impulse, began + S2_JOINT_ROWS * slot, sizeof(double) * S2_JOINT_ROWS) != 0;
+    changed |= !s2_same_bits(impulse, began + S2_JOINT_ROWS * slot, S2_JOINT_ROWS);
   }
   S2NoteIsland *of = note->of;
   size_t count = (size_t)island->joints;

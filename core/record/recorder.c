@@ -213,7 +213,8 @@ static S2Status write_moment(S2Recorder *recorder, const S2Moment *moment) {
 static bool is_wanted(const S2Recorder *recorder, double time) {
   if (time < recorder->options.from - LATE || time > recorder->options.to + LATE) {
     return false;
-  } else if (is_picture(recorder->format)) {
+  }
+  if (is_picture(recorder->format)) {
     return s2_album_wants(&recorder->album, time, &recorder->options);
   }
   return !is_video(recorder->format) || s2_video_wants(&recorder->video, time, &recorder->options);

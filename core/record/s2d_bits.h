@@ -17,6 +17,7 @@ typedef struct S2S2dBits {
 } S2S2dBits;
 
 static inline S2S2dBits s2_s2d_bits_reading(const unsigned char *at, size_t size) {
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): never written to
   return (S2S2dBits){.at = (unsigned char *)(uintptr_t)at, .size = size};
 }
 

@@ -1,5 +1,6 @@
 #include "record/s2d_frame.h"
 
+#include "base/same_bits.h"
 #include "record/s2d_bits.h"
 
 #include <math.h>
@@ -76,7 +77,7 @@ static bool to_normal(S2Vec2 normal, int64_t *code) {
 
 static S2Vec2 of_normal(int64_t code) {
   uint64_t moved = (uint64_t)code + NORMAL_QUARTER / 2;
-  double minor = ((double)(moved % NORMAL_QUARTER) - NORMAL_QUARTER / 2) * NORMAL_GRAIN;
+  double minor = ((double)(moved % NORMAL_QUARTER) - (double)(NORMAL_QUARTER / 2)) * NORMAL_GRAIN;
   double major = sqrt(fmax(0, 1 - minor * minor));
   switch (moved / NORMAL_QUARTER % 4) {
   case 0:
@@ -231,10 +232,6 @@ static void code_first_body(S2S2dBits *bits, S2S2dBodyPast *past, S2MomentBody *
   memcpy(past->v_before, body->v, sizeof past->v_before);
 }
 
-static bool same_bits(const double *a, const double *b) {
-  return memcmp(a, b, 3 * sizeof *a) == 0;
-}
-
 // Where a body is if it moved for `h` with its new speeds, or with the mean of old and new.
 static void guess_q(const S2S2dBodyPast *past, const double *v, double h, bool mean,
                     double guess[3]) {
@@ -259,7 +256,7 @@ static void code_body(S2S2dBits *bits, S2S2dBodyPast *past, S2MomentBody *body, 
     guess[k] = past->straight ? line[k] : past->v[k];
   }
   guess_q(past, guess, h, mean, q);
-  bool as_guessed = bits->writing && same_bits(body->v, guess) && same_bits(body->q, q);
+  bool as_guessed = bits->writing && s2_same_bits(body->v, guess, 3) && s2_same_bits(body->q, q, 3);
   s2_s2d_code_flag(bits, &as_guessed);
   if (as_guessed) {
     memcpy(body->v, guess, sizeof guess);
@@ -297,7 +294,7 @@ static void code_bodies(S2S2dBits *bits, S2S2dPast *past, S2Moment *moment, doub
       const S2MomentBody *body = &moment->bodies.at[i];
       double ends[3], means[3];
       guess_q(&past->bodies.at[i], body->v, h, false, ends);
-      if (!same_bits(body->q, ends)) {
+      if (!s2_same_bits(body->q, ends, 3)) {
         guess_q(&past->bodies.at[i], body->v, h, true, means);
         votes++;
         better += cost(body->q, means) < cost(body->q, ends) ? 1 : -1;
@@ -596,10 +593,12 @@ size_t s2_s2d_frame_room(const S2Moment *moment) {
          (size_t)JOINT * (size_t)moment->joints.count;
 }
 
+// NOLINTNEXTLINE(readability-non-const-parameter): written to through bits
 size_t s2_s2d_frame_write(S2S2dPast *past, const S2Moment *moment, bool key, unsigned char *at) {
   S2S2dBits bits = {.writing = true, .at = at};
   past->any = past->any && !key;
-  code_frame(&bits, past, (S2Moment *)(uintptr_t)moment); // writing sets what is there already
+  // Writing sets what is there already.
+  code_frame(&bits, past, (S2Moment *)(uintptr_t)moment); // NOLINT(performance-no-int-to-ptr)
   s2_s2d_finish(&bits);
   return bits.size;
 }
