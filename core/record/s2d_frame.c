@@ -77,7 +77,7 @@ static bool to_normal(S2Vec2 normal, int64_t *code) {
 
 static S2Vec2 of_normal(int64_t code) {
   uint64_t moved = (uint64_t)code + NORMAL_QUARTER / 2;
-  double minor = ((double)(moved % NORMAL_QUARTER) - (double)(NORMAL_QUARTER / 2)) * NORMAL_GRAIN;
+  double minor = ((double)(moved % NORMAL_QUARTER) - 0.5 * NORMAL_QUARTER) * NORMAL_GRAIN;
   double major = sqrt(fmax(0, 1 - minor * minor));
   switch (moved / NORMAL_QUARTER % 4) {
   case 0:
