@@ -345,7 +345,7 @@ static void many_meet(void **state) {
 }
 
 int main(void) {
-  picked = 4; // numbers of a class
+  pick(4); // numbers of a class
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_ball_bounces), cmocka_unit_test(a_point_lands_and_slides),
       cmocka_unit_test(a_box_tumbles),  cmocka_unit_test(a_ball_rattles),
