@@ -87,6 +87,44 @@ local Table = {}
 ---@return string? message
 function Table:save(path) end
 
+---What was expected beside what was obtained: an experiment is a lesson and a test. `options` are those
+---of `sim.options`; `--out FILE` (where the figure goes) is added. Values are in `.options`.
+---@param title string
+---@param options? table
+---@return sim2d.Experiment
+function sim.experiment(title, options) end
+
+---@class sim2d.Experiment
+---@field options table<string, any>
+local Experiment = {}
+
+---Numbers that differ by at most `tolerance` (0 unless given); the same texts or booleans.
+---@param what string
+---@param expected number|string|boolean
+---@param obtained number|string|boolean
+---@param tolerance? number
+---@return boolean ok
+function Experiment:equal(what, expected, obtained, tolerance) end
+
+---@param what string
+---@param bound number
+---@param obtained number at most `bound`
+---@return boolean ok
+function Experiment:below(what, bound, obtained) end
+
+---@param what string
+---@param bound number
+---@param obtained number at least `bound`
+---@return boolean ok
+function Experiment:above(what, bound, obtained) end
+
+---Draws the plot, and writes it where `--out` says.
+---@param plot sim2d.Plot
+function Experiment:figure(plot) end
+
+---Prints the table; an error if anything is not as expected.
+function Experiment:finish() end
+
 ---@class sim2d.PlotAxis
 ---@field label? string "time, s"
 ---@field unit? string written behind the label

@@ -1,0 +1,137 @@
+-- sim.experiment: what was expected beside what was obtained, as a table and as a verdict.
+
+local Experiment = {}
+Experiment.__index = Experiment
+Experiment.__name = "Experiment"
+
+local METHODS = "equal, below, above, figure, finish"
+
+-- Six digits are enough to see an error, and too few to see one in the last digits: these are told
+-- by the column of differences.
+local function show(value)
+  if math.type(value) == "float" then
+    return value == math.floor(value) and math.abs(value) < 1e15 and ("%.0f"):format(value)
+      or ("%.6g"):format(value)
+  end
+  return tostring(value)
+end
+
+local function is_number(value) return math.type(value) ~= nil end
+
+local function check_name(method, what)
+  if type(what) ~= "string" or what == "" then
+    error(("bad argument #1 to '%s' (what is compared: a text expected, got %s)"):format(method, type(what)), 3)
+  end
+end
+
+local function check_number(method, place, value, what)
+  if not is_number(value) then
+    error(("bad argument #%d to '%s' (%s: a number expected, got %s)"):format(place, method, what, type(value)), 3)
+  end
+end
+
+local function add(self, row)
+  if self.finished then
+    error("the experiment is finished: compare before finish()", 3)
+  end
+  self.rows[#self.rows + 1] = row
+  return row.ok
+end
+
+-- experiment:equal(what, expected, obtained [, tolerance]): numbers differ by at most `tolerance`
+-- (0 unless given); texts and booleans are the same. Returns whether.
+function Experiment:equal(what, expected, obtained, tolerance)
+  check_name("equal", what)
+  if not is_number(expected) then
+    if type(expected) ~= "string" and type(expected) ~= "boolean" then
+      error(("bad argument #2 to 'equal' (a number, a text or a boolean expected, got %s)"):format(type(expected)), 2)
+    elseif tolerance ~= nil then
+      error("bad argument #4 to 'equal' (only numbers have a tolerance)", 2)
+    end
+    return add(self, { what = what, expected = tostring(expected), obtained = tostring(obtained),
+      difference = "", bar = "", ok = expected == obtained })
+  end
+  check_number("equal", 3, obtained, "obtained")
+  tolerance = tolerance or 0
+  check_number("equal", 4, tolerance, "tolerance")
+  if not (tolerance >= 0 and tolerance < math.huge) then
+    error("bad argument #4 to 'equal' (a tolerance is finite and >= 0)", 2)
+  end
+  local difference = obtained == expected and 0 or math.abs(obtained - expected)
+  return add(self, { what = what, expected = show(expected), obtained = show(obtained),
+    difference = ("%.1e"):format(difference):gsub("^0%.0e%+00$", "0"),
+    bar = tolerance == 0 and "exact" or ("%.0e"):format(tolerance), ok = difference <= tolerance })
+end
+
+-- experiment:below(what, bound, obtained): obtained <= bound. above: obtained >= bound.
+function Experiment:below(what, bound, obtained)
+  check_name("below", what)
+  check_number("below", 2, bound, "bound")
+  check_number("below", 3, obtained, "obtained")
+  return add(self, { what = what, expected = "<= " .. show(bound), obtained = show(obtained), difference = "",
+    bar = "", ok = obtained <= bound })
+end
+
+function Experiment:above(what, bound, obtained)
+  check_name("above", what)
+  check_number("above", 2, bound, "bound")
+  check_number("above", 3, obtained, "obtained")
+  return add(self, { what = what, expected = ">= " .. show(bound), obtained = show(obtained), difference = "",
+    bar = "", ok = obtained >= bound })
+end
+
+-- experiment:figure(plot): writes the plot where --out says; drawn in any case.
+function Experiment:figure(plot)
+  if self.options.out ~= "" then
+    assert(plot:save(self.options.out))
+    self.figures = self.options.out
+  else
+    plot:svg()
+    self.figures = self.figures or ""
+  end
+end
+
+-- experiment:finish(): prints the table; an error if anything is not as expected.
+function Experiment:finish()
+  if #self.rows == 0 then
+    error("nothing was compared: call equal, below or above before finish()", 2)
+  end
+  self.finished = true
+  local rows, wrong = {}, {}
+  for i, row in ipairs(self.rows) do
+    rows[i] = { row.what, row.expected, row.obtained, row.difference, row.bar, row.ok and "" or "NOT AS EXPECTED" }
+    if not row.ok then wrong[#wrong + 1] = row end
+  end
+  print(self.title)
+  self.sim.table { columns = { "quantity", "expected", "obtained", "difference", "allowed", "" },
+    table.unpack(rows) }
+  if self.figures then
+    print(self.figures == "" and "--out FILE.svg writes the figure" or "wrote " .. self.figures)
+  end
+  if #wrong > 0 then
+    error(("%d of %d not as expected: %s: expected %s, obtained %s"):format(#wrong, #rows, wrong[1].what,
+      wrong[1].expected, wrong[1].obtained), 2)
+  end
+  print(("all %d as expected"):format(#rows))
+end
+
+return function(sim)
+  Experiment.__index = function(_, key)
+    local method = Experiment[key]
+    if method == nil and type(key) == "string" and key ~= "figures" and key ~= "finished" then
+      error(("an experiment has no '%s'; there are %s"):format(key, METHODS), 2)
+    end
+    return method
+  end
+
+  -- sim.experiment(title [, options]): a table of expected and obtained values. `options` are those
+  -- of sim.options; --out FILE is added, where the figure goes. The values are in `.options`.
+  function sim.experiment(title, options)
+    if type(title) ~= "string" then
+      error(("bad argument #1 to 'experiment' (a title expected, got %s)"):format(type(title)), 2)
+    end
+    local declared = { out = { "", "FILE.svg or FILE.png: where the figure goes" } }
+    for name, value in pairs(options or {}) do declared[name] = value end
+    return setmetatable({ sim = sim, title = title, options = sim.options(declared), rows = {} }, Experiment)
+  end
+end
