@@ -162,69 +162,47 @@ static inline bool of_matrix(Class of) {
   return of == OF_COMPLIANCE_MATRIX || of == OF_DAMPING_MATRIX;
 }
 
+// Where a class begins in a joint and in its gradient, which name their numbers alike.
+#define PLACE(field)                                                                               \
+  { offsetof(S2Joint, field), offsetof(S2JointGradient, field) }
+static const size_t place_in_joint[][2] = {
+    [OF_ANCHOR_A - OF_JOINTS] = PLACE(local_a),
+    [OF_ANCHOR_B - OF_JOINTS] = PLACE(local_b),
+    [OF_AXIS - OF_JOINTS] = PLACE(axis),
+    [OF_ANGLE0 - OF_JOINTS] = PLACE(angle0),
+    [OF_LENGTH - OF_JOINTS] = PLACE(length),
+    [OF_RATIO - OF_JOINTS] = PLACE(ratio),
+    [OF_SUM - OF_JOINTS] = PLACE(sum),
+    [OF_GOAL - OF_JOINTS] = PLACE(goal),
+    [OF_RATE - OF_JOINTS] = PLACE(rate),
+    [OF_STIFFNESS - OF_JOINTS] = PLACE(stiffness),
+    [OF_QUADRATIC - OF_JOINTS] = PLACE(quadratic),
+    [OF_CUBIC - OF_JOINTS] = PLACE(cubic),
+    [OF_COMPLIANCE - OF_JOINTS] = PLACE(compliance.linear),
+    [OF_ANGULAR_COMPLIANCE - OF_JOINTS] = PLACE(compliance.angular),
+    [OF_COMPLIANCE_MATRIX - OF_JOINTS] = PLACE(compliance.matrix),
+    [OF_DAMPING - OF_JOINTS] = PLACE(damping.linear),
+    [OF_ANGULAR_DAMPER - OF_JOINTS] = PLACE(damping.angular),
+    [OF_DAMPING_MATRIX - OF_JOINTS] = PLACE(damping.matrix),
+    [OF_LIMIT_LO - OF_JOINTS] = PLACE(limit_lo),
+    [OF_LIMIT_HI - OF_JOINTS] = PLACE(limit_hi),
+    [OF_MOTOR_SPEED - OF_JOINTS] = PLACE(motor_speed),
+    [OF_MOTOR_MAX - OF_JOINTS] = PLACE(motor_max),
+    [OF_DRY - OF_JOINTS] = PLACE(friction),
+    [OF_MAX_FORCE - OF_JOINTS] = PLACE(max_force),
+    [OF_MAX_TORQUE - OF_JOINTS] = PLACE(max_torque),
+    [OF_IMPULSE - OF_JOINTS] = PLACE(impulse),
+};
+#undef PLACE
+
 // Number i of a joint's class, and the same in the gradient.
 static inline double *number_of_joint(S2Joint *joint, Class of, int i) {
-  double *const place[] = {
-      [OF_ANCHOR_A - OF_JOINTS] = &joint->local_a.x,
-      [OF_ANCHOR_B - OF_JOINTS] = &joint->local_b.x,
-      [OF_AXIS - OF_JOINTS] = &joint->axis.x,
-      [OF_ANGLE0 - OF_JOINTS] = &joint->angle0,
-      [OF_LENGTH - OF_JOINTS] = &joint->length,
-      [OF_RATIO - OF_JOINTS] = &joint->ratio,
-      [OF_SUM - OF_JOINTS] = &joint->sum,
-      [OF_GOAL - OF_JOINTS] = &joint->goal[0],
-      [OF_RATE - OF_JOINTS] = &joint->rate[0],
-      [OF_STIFFNESS - OF_JOINTS] = &joint->stiffness,
-      [OF_QUADRATIC - OF_JOINTS] = &joint->quadratic,
-      [OF_CUBIC - OF_JOINTS] = &joint->cubic,
-      [OF_COMPLIANCE - OF_JOINTS] = &joint->compliance.linear,
-      [OF_ANGULAR_COMPLIANCE - OF_JOINTS] = &joint->compliance.angular,
-      [OF_COMPLIANCE_MATRIX - OF_JOINTS] = &joint->compliance.matrix[0],
-      [OF_DAMPING - OF_JOINTS] = &joint->damping.linear,
-      [OF_ANGULAR_DAMPER - OF_JOINTS] = &joint->damping.angular,
-      [OF_DAMPING_MATRIX - OF_JOINTS] = &joint->damping.matrix[0],
-      [OF_LIMIT_LO - OF_JOINTS] = &joint->limit_lo,
-      [OF_LIMIT_HI - OF_JOINTS] = &joint->limit_hi,
-      [OF_MOTOR_SPEED - OF_JOINTS] = &joint->motor_speed,
-      [OF_MOTOR_MAX - OF_JOINTS] = &joint->motor_max,
-      [OF_DRY - OF_JOINTS] = &joint->friction,
-      [OF_MAX_FORCE - OF_JOINTS] = &joint->max_force,
-      [OF_MAX_TORQUE - OF_JOINTS] = &joint->max_torque,
-      [OF_IMPULSE - OF_JOINTS] = &joint->impulse[0],
-  };
-  return place[of - OF_JOINTS] + i;
+  return (double *)(void *)((char *)joint + place_in_joint[of - OF_JOINTS][0]) + i;
 }
 
 static inline const double *derivative_of_joint(const S2JointGradient *joint, Class of, int i) {
-  const double *const place[] = {
-      [OF_ANCHOR_A - OF_JOINTS] = &joint->local_a.x,
-      [OF_ANCHOR_B - OF_JOINTS] = &joint->local_b.x,
-      [OF_AXIS - OF_JOINTS] = &joint->axis.x,
-      [OF_ANGLE0 - OF_JOINTS] = &joint->angle0,
-      [OF_LENGTH - OF_JOINTS] = &joint->length,
-      [OF_RATIO - OF_JOINTS] = &joint->ratio,
-      [OF_SUM - OF_JOINTS] = &joint->sum,
-      [OF_GOAL - OF_JOINTS] = &joint->goal[0],
-      [OF_RATE - OF_JOINTS] = &joint->rate[0],
-      [OF_STIFFNESS - OF_JOINTS] = &joint->stiffness,
-      [OF_QUADRATIC - OF_JOINTS] = &joint->quadratic,
-      [OF_CUBIC - OF_JOINTS] = &joint->cubic,
-      [OF_COMPLIANCE - OF_JOINTS] = &joint->compliance.linear,
-      [OF_ANGULAR_COMPLIANCE - OF_JOINTS] = &joint->compliance.angular,
-      [OF_COMPLIANCE_MATRIX - OF_JOINTS] = &joint->compliance.matrix[0],
-      [OF_DAMPING - OF_JOINTS] = &joint->damping.linear,
-      [OF_ANGULAR_DAMPER - OF_JOINTS] = &joint->damping.angular,
-      [OF_DAMPING_MATRIX - OF_JOINTS] = &joint->damping.matrix[0],
-      [OF_LIMIT_LO - OF_JOINTS] = &joint->limit_lo,
-      [OF_LIMIT_HI - OF_JOINTS] = &joint->limit_hi,
-      [OF_MOTOR_SPEED - OF_JOINTS] = &joint->motor_speed,
-      [OF_MOTOR_MAX - OF_JOINTS] = &joint->motor_max,
-      [OF_DRY - OF_JOINTS] = &joint->friction,
-      [OF_MAX_FORCE - OF_JOINTS] = &joint->max_force,
-      [OF_MAX_TORQUE - OF_JOINTS] = &joint->max_torque,
-      [OF_IMPULSE - OF_JOINTS] = &joint->impulse[0],
-  };
-  return place[of - OF_JOINTS] + i;
+  const char *place = (const char *)joint + place_in_joint[of - OF_JOINTS][1];
+  return (const double *)(const void *)place + i;
 }
 
 // The entry across the diagonal: matrices stay symmetric.
