@@ -7,12 +7,11 @@
 // they do not touch each other. dt is 1/60 s, 300 steps go ahead and 600 are measured, the engines
 // in turns of 50 steps so that both see the same machine. Chipmunk makes 10 iterations a step, its
 // default; its joint error is measured as ours is: anchors apart, largest of all steps measured.
-#include "sim2d.h"
+#include "bench.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 #ifdef S2_HAVE_CHIPMUNK
 #include <chipmunk/chipmunk.h>
 #endif
@@ -29,19 +28,6 @@ typedef struct Times {
   int count;
   double joint_error; // m
 } Times;
-
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return 1e3 * (double)t.tv_sec + 1e-6 * (double)t.tv_nsec;
-}
-
-static void must(S2Status status) {
-  if (status.code != S2_OK) {
-    fprintf(stderr, "bench_bridge: %s\n", status.message);
-    exit(1);
-  }
-}
 
 // Where link i begins.
 static S2Vec2 knot(int i) {
@@ -87,10 +73,10 @@ static S2World *build(void) {
 }
 
 static void step(S2World *world, Times *times) {
-  double start = now();
+  double start = bench_wall_ms();
   must(s2_world_step(world));
   if (times != NULL) {
-    times->ms[times->count++] = now() - start;
+    times->ms[times->count++] = bench_wall_ms() - start;
     times->joint_error = fmax(times->joint_error, s2_world_residuals(world).joint_error);
   }
 }
@@ -142,12 +128,12 @@ static void rival_free(Rival *rival) {
 }
 
 static void rival_step(Rival *rival, Times *times) {
-  double start = now();
+  double start = bench_wall_ms();
   cpSpaceStep(rival->space, DT);
   if (times == NULL) {
     return;
   }
-  times->ms[times->count++] = now() - start;
+  times->ms[times->count++] = bench_wall_ms() - start;
   for (int i = 0; i <= LINKS; i++) {
     cpConstraint *pivot = rival->pivot[i];
     cpVect a = cpBodyLocalToWorld(cpConstraintGetBodyA(pivot), cpPivotJointGetAnchorA(pivot));

@@ -5,22 +5,17 @@
 // FILE is a problem in local or global form (docs/problem-format.md). Printed are contacts, status,
 // whose answer it is, the scaled residual (velocities over the largest of q) and the largest
 // violations in the file's own units, and the best time of a few, in ms of this thread.
+#include "bench.h"
+
 #include "mcp/contact.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { REPEATS = 5 };
 static const double PATIENCE = 1000; // ms: what takes longer is not repeated
-
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-  return 1e3 * (double)t.tv_sec + 1e-6 * (double)t.tv_nsec;
-}
 
 static void solve_once(const S2ContactFile *file, const S2SolverOptions *options, S2Arena *arena,
                        S2ContactSolution *solution) {
@@ -51,9 +46,9 @@ static bool run(const char *path, const S2SolverOptions *options) {
   };
   double best = INFINITY;
   for (int k = 0; k < REPEATS && (k == 0 || best < PATIENCE); k++) {
-    double start = now();
+    double start = bench_ms();
     solve_once(file, options, &arena, &solution);
-    best = fmin(best, now() - start);
+    best = fmin(best, bench_ms() - start);
   }
   const char *name = strrchr(path, '/');
   printf("%-44s %6d %-14s %-7s %6d %9.2e %9.2e %9.2e %10.3f\n", name != NULL ? name + 1 : path, n,

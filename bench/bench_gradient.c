@@ -3,7 +3,7 @@
 // keep with and without an image every 100.
 //
 //   bench_gradient [NAME ...]     all scenes, or those whose name starts so
-#include "sim2d.h"
+#include "bench.h"
 
 #include "diff/linearize.h"
 #include "diff/trace.h"
@@ -13,22 +13,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { STEPS = 100, ROUNDS = 7, LONG = 10000, EVERY = 100 };
-
-static double now(void) { // us
-  struct timespec t;
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-  return 1e6 * (double)t.tv_sec + 1e-3 * (double)t.tv_nsec;
-}
-
-static void must(S2Status status) {
-  if (status.code != S2_OK) {
-    fprintf(stderr, "bench_gradient: %s\n", status.message);
-    exit(1);
-  }
-}
 
 // ---- Scenes -----------------------------------------------------------------------------------
 
@@ -139,11 +125,11 @@ static double step_all(const S2World *start, S2Trace *const *trace, S2World **en
   S2World *world;
   must(s2_world_clone(start, &world));
   must(s2_world_step(world)); // memory is there from here on
-  double begin = now();
+  double begin = bench_ms();
   for (int k = 0; k < STEPS; k++) {
     must(trace == NULL ? s2_world_step(world) : s2_world_step_traced(world, trace[k]));
   }
-  double took = (now() - begin) / STEPS;
+  double took = 1e3 * (bench_ms() - begin) / STEPS;
   *end = world;
   return took;
 }
@@ -155,11 +141,11 @@ static double read_back(const S2World *end, S2Trace *const *trace, S2WorldGradie
   for (int i = 0; i < 3 * g->slots; i++) {
     g->q[i] = 1 + 0.1 * i;
   }
-  double begin = now();
+  double begin = bench_ms();
   for (int k = STEPS - 1; k >= 0; k--) {
     must(s2_trace_vjp(trace[k], g, arena));
   }
-  return (now() - begin) / STEPS;
+  return 1e3 * (bench_ms() - begin) / STEPS;
 }
 
 static void measure(S2World *start, Cost *cost) {
@@ -260,10 +246,10 @@ static double linearize(const S2World *start, bool reduced) {
   S2Linear linear;
   s2_arena_init(&arena);
   must(s2_world_clone(start, &world));
-  double begin = now();
+  double begin = bench_ms();
   must(reduced ? s2_world_linearize_reduced(world, NULL, 0, NULL, 0, &arena, &linear)
                : s2_world_linearize(world, NULL, 0, &arena, &linear));
-  double took = now() - begin;
+  double took = 1e3 * (bench_ms() - begin);
   s2_world_destroy(world);
   s2_arena_free(&arena);
   return took;

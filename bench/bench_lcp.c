@@ -8,6 +8,8 @@
 // equilibrates first, which does away with that, and they are hard for block pivoting. The stacks
 // are boxes on the ground with two contacts and friction each, as Stewart and Trinkle write them.
 // Every time is the best of a few, in ms of this thread.
+#include "bench.h"
+
 #include "base/arena.h"
 #include "base/rng.h"
 #include "linalg/dense.h"
@@ -18,7 +20,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum {
   REPEATS = 5,
@@ -28,33 +29,18 @@ enum {
 
 static const double PATIENCE = 2000; // ms: what takes longer is not repeated
 
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-  return 1e3 * (double)t.tv_sec + 1e-6 * (double)t.tv_nsec;
-}
-
-static double *take(size_t count) {
-  double *memory = calloc(count + 1, sizeof *memory);
-  if (memory == NULL) {
-    fprintf(stderr, "bench_lcp: out of memory\n");
-    exit(1);
-  }
-  return memory;
-}
-
 // ---- Measuring --------------------------------------------------------------------------------
 
 static double time_dposv(const S2LcpProblem *problem) {
   int n = problem->n;
   size_t size = (size_t)n;
-  double *a = take(size * size), *b = take(size), best = INFINITY;
+  double *a = take_doubles(size * size), *b = take_doubles(size), best = INFINITY;
   for (int k = 0; k < REPEATS; ++k) {
     memcpy(a, problem->m, sizeof(double) * size * size);
     memcpy(b, problem->q, sizeof(double) * size);
-    double start = now();
+    double start = bench_ms();
     LAPACKE_dposv_work(LAPACK_COL_MAJOR, 'L', n, 1, a, n, b, n);
-    best = fmin(best, now() - start);
+    best = fmin(best, bench_ms() - start);
   }
   free(a);
   free(b);
@@ -63,7 +49,7 @@ static double time_dposv(const S2LcpProblem *problem) {
 
 static void measure(const char *name, const S2LcpProblem *problem, bool definite) {
   size_t size = (size_t)problem->n;
-  double *z = take(size), *w = take(size);
+  double *z = take_doubles(size), *w = take_doubles(size);
   double dposv = definite ? time_dposv(problem) : NAN;
   S2Arena arena;
   s2_arena_init(&arena);
@@ -76,9 +62,9 @@ static void measure(const char *name, const S2LcpProblem *problem, bool definite
     S2LcpSolution solution = {.z = z, .w = w};
     double best = INFINITY;
     for (int k = 0; k < REPEATS && (k == 0 || best < PATIENCE); ++k) {
-      double start = now();
+      double start = bench_ms();
       s2_lcp_solve(problem, &options, &arena, &solution);
-      best = fmin(best, now() - start);
+      best = fmin(best, bench_ms() - start);
       s2_arena_reset(&arena);
     }
     printf("%-16s %4d  %-9s %-14s %7d %9.1e %10.3f", name, problem->n,
@@ -98,7 +84,7 @@ static void measure(const char *name, const S2LcpProblem *problem, bool definite
 
 static void definite(int n) {
   size_t size = (size_t)n;
-  double *a = take(size * size), *m = take(size * size), *q = take(size);
+  double *a = take_doubles(size * size), *m = take_doubles(size * size), *q = take_doubles(size);
   S2Rng rng = s2_rng_seeded(SEED);
   for (size_t i = 0; i < size * size; ++i) {
     a[i] = s2_rng_normal(&rng);
@@ -123,7 +109,7 @@ static void definite(int n) {
 // Murty: upper triangle 2, diagonal 1, q_i = 2^i - 2^(n+1), i from 1. Fathi: the lower triangle
 // times its transpose, which is symmetric positive definite, q = -1.
 static void exponential(int n, bool fathi) {
-  double *m = take((size_t)n * (size_t)n), *q = take((size_t)n);
+  double *m = take_doubles((size_t)n * (size_t)n), *q = take_doubles((size_t)n);
   for (int i = 0; i < n; ++i) {
     for (int j = 0; j < n; ++j) {
       int least = i < j ? i : j;
@@ -141,8 +127,9 @@ static void exponential(int n, bool fathi) {
 // normal impulses, both directions of friction, the slack of the cone.
 static void stack(int boxes, double friction) {
   int contacts = 2 * boxes, rows = 3 * contacts, n = 4 * contacts, columns = 3 * boxes;
-  double *jacobian = take((size_t)rows * (size_t)columns), *v = take((size_t)columns);
-  double *m = take((size_t)n * (size_t)n), *q = take((size_t)n);
+  double *jacobian = take_doubles((size_t)rows * (size_t)columns),
+         *v = take_doubles((size_t)columns);
+  double *m = take_doubles((size_t)n * (size_t)n), *q = take_doubles((size_t)n);
   const double inertia = 1.0 / 6, push = 0.01;
   for (int b = 0; b < boxes; ++b) {
     v[3 * b + 1] = -1.0 / 6;

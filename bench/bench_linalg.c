@@ -7,6 +7,8 @@
 // every disc touching up to six), beside LAPACK's dpotrf of the smallest in the same run. Then the
 // methods for bilateral rows on square nets of bodies hinged to their neighbours and, at one
 // corner, to the ground. Every time is the best of a few, in ms of this thread.
+#include "bench.h"
+
 #include "base/arena.h"
 #include "base/rng.h"
 #include "linalg/dense.h"
@@ -17,27 +19,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { REPEATS = 5, SEED = 1 };
 
 static const double STIFFNESS = 1e3; // D: of the order met half way through an interior point
 static const double PATIENCE = 1000; // ms: what takes longer is not repeated
-
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-  return 1e3 * (double)t.tv_sec + 1e-6 * (double)t.tv_nsec;
-}
-
-static void *take(size_t count, size_t size) {
-  void *memory = calloc(count + 1, size);
-  if (memory == NULL) {
-    fprintf(stderr, "bench_linalg: out of memory\n");
-    exit(1);
-  }
-  return memory;
-}
 
 // ---- Problems ---------------------------------------------------------------------------------
 
@@ -179,9 +165,9 @@ static double time_dpotrf(int n) {
   for (int r = 0; r < REPEATS; r++) {
     memcpy(a, k, sizeof(double) * size);
     S2Dense dense = {.size = n, .a = a};
-    double start = now();
+    double start = bench_ms();
     bool regular = s2_dense_factor(&dense);
-    best = fmin(best, now() - start);
+    best = fmin(best, bench_ms() - start);
     if (!regular) {
       fprintf(stderr, "bench_linalg: dpotrf failed\n");
       exit(1);
@@ -202,28 +188,28 @@ static void measure_step(const char *name, const Scene *scene, bool compare) {
     s2_arena_reset(&arena);
     S2System system;
     s2_system_init(&system, &scene->problem, &arena);
-    double start = now();
+    double start = bench_ms();
     s2_system_prepare(&system, &arena);
-    order = fmin(order, now() - start);
+    order = fmin(order, bench_ms() - start);
     S2Response *response = S2_TAKE(&arena, S2Response, system.units);
     for (int k = 0; k < system.units; k++) {
       response[k] = (S2Response){.nn = STIFFNESS, .tt = STIFFNESS};
     }
     bool regular = true;
-    start = now();
+    start = bench_ms();
     regular = regular && s2_system_factor(&system, response, false);
-    symmetric = fmin(symmetric, now() - start);
+    symmetric = fmin(symmetric, bench_ms() - start);
     S2Quad *x = S2_TAKE(&arena, S2Quad, system.nodes + 1);
     memcpy(x, system.rhs, sizeof(S2Quad) * (size_t)(system.nodes + 1));
-    start = now();
+    start = bench_ms();
     s2_system_solve(&system, x, x);
-    solve = fmin(solve, now() - start);
+    solve = fmin(solve, bench_ms() - start);
     for (int k = 0; k < system.units; k++) { // sliding
       response[k] = (S2Response){.nn = STIFFNESS, .tn = 0.5 * STIFFNESS};
     }
-    start = now();
+    start = bench_ms();
     regular = regular && s2_system_factor(&system, response, true);
-    nonsymmetric = fmin(nonsymmetric, now() - start);
+    nonsymmetric = fmin(nonsymmetric, bench_ms() - start);
     if (!regular) {
       fprintf(stderr, "bench_linalg: %s: singular\n", name);
     }
@@ -254,9 +240,9 @@ static void measure_kkt(const char *name, const Scene *scene) {
     S2KktSolution solution = {.v = v, .lambda = lambda};
     double best = INFINITY;
     for (int r = 0; r < REPEATS && (r == 0 || best < PATIENCE); r++) {
-      double start = now();
+      double start = bench_ms();
       s2_kkt_solve(&kkt, &options, &arena, &solution);
-      best = fmin(best, now() - start);
+      best = fmin(best, bench_ms() - start);
     }
     printf("%-8s %8d %8d %-8s %10.3f %8d %9.1e  %s\n", name, scene->problem.nodes, m,
            s2_kkt_solver_name((S2KktSolver)solver), best, solution.iterations, solution.residual,

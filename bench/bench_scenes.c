@@ -6,26 +6,12 @@
 // y down; the ms/step printed beside ours were measured on a 2-core x86-64 machine on 2026-11-20
 // with one pinned core, so the ratio is only as good as two machines are alike. Each scene settles
 // first, and the worst residual includes the settling.
-#include "sim2d.h"
+#include "bench.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return 1e3 * (double)t.tv_sec + 1e-6 * (double)t.tv_nsec;
-}
-
-static void must(S2Status status) {
-  if (status.code != S2_OK) {
-    fprintf(stderr, "bench_scenes: %s\n", status.message);
-    exit(1);
-  }
-}
 
 // ---- Building ---------------------------------------------------------------------------------
 
@@ -212,17 +198,17 @@ static void run(const Scene *scene) {
   S2World *world = scene->build(scene->n);
   double settling = 0, slowest = 0;
   for (int i = 0; i < scene->settle; i++) {
-    double t = now();
+    double t = bench_wall_ms();
     must(s2_world_step(world));
-    t = now() - t;
+    t = bench_wall_ms() - t;
     settling += t;
     slowest = fmax(slowest, t);
   }
   double *ms = malloc(sizeof(double) * (size_t)scene->measure);
   for (int i = 0; i < scene->measure; i++) {
-    ms[i] = now();
+    ms[i] = bench_wall_ms();
     must(s2_world_step(world));
-    ms[i] = now() - ms[i];
+    ms[i] = bench_wall_ms() - ms[i];
   }
   qsort(ms, (size_t)scene->measure, sizeof *ms, compare);
   const S2WorldStats *stats = s2_world_stats(world);

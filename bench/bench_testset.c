@@ -8,6 +8,8 @@
 // One line for each file, `auto` only, and the failures of the other methods; sums at the end.
 // `agrees` compares with what the manifest says: a unique solution with the .sol file, an
 // unsolvable problem with a status other than solved.
+#include "bench.h"
+
 #include "base/arena.h"
 #include "base/token.h"
 #include "mcp/lcp.h"
@@ -18,7 +20,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { PATH_SIZE = 1024, LINE_SIZE = 4096, FIELD_SIZE = 128, FIELDS = 5, MIXED_MAX = 1024 };
 
@@ -28,21 +29,6 @@ typedef struct Sum {
   int files, solved, solvable, disagree;
   double ms;
 } Sum;
-
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-  return 1e3 * (double)t.tv_sec + 1e-6 * (double)t.tv_nsec;
-}
-
-static double *take(size_t count) {
-  double *memory = calloc(count + 1, sizeof *memory);
-  if (memory == NULL) {
-    fprintf(stderr, "bench_testset: out of memory\n");
-    exit(1);
-  }
-  return memory;
-}
 
 // Largest difference to the first solution of the .sol file; NaN when it cannot be read.
 static double difference(const char *lcp_path, int n, const double *z) {
@@ -74,14 +60,14 @@ static void run_file(const char *folder, char field[FIELDS][FIELD_SIZE], Sum *su
     return;
   }
   size_t n = (size_t)problem->n;
-  double *z = take(n), *w = take(n);
+  double *z = take_doubles(n), *w = take_doubles(n);
   bool solvable = strcmp(field[3], "yes") == 0, unique = strcmp(field[4], "yes") == 0;
   for (int solver = 0; solver < S2_LCP_SOLVER_COUNT; ++solver) {
     S2LcpSolverOptions options = {.solver = (S2LcpSolver)solver};
     S2LcpSolution solution = {.z = z, .w = w};
-    double start = now();
+    double start = bench_ms();
     s2_lcp_solve(problem, &options, arena, &solution);
-    double ms = now() - start;
+    double ms = bench_ms() - start;
     bool solved = solution.status == S2_SOLVED;
     bool wrong = solved && unique && !(difference(path, problem->n, z) <= SAME);
     wrong = wrong || (solved && strcmp(field[3], "no") == 0) ||
@@ -146,8 +132,8 @@ static S2Status read_mixed(S2Tokens *tokens, MixedFile *file) {
   for (int i = 0; i < file->size; ++i) {
     file->pairs += flag[i];
   }
-  file->k = take(size * size);
-  file->r = take(size);
+  file->k = take_doubles(size * size);
+  file->r = take_doubles(size);
   for (size_t i = 0; i < size * size + size; ++i) {
     double *to = i < size * size ? &file->k[i] : &file->r[i - size * size];
     S2_TRY(s2_tokens_seek(tokens, "a number"));
@@ -159,7 +145,7 @@ static S2Status read_mixed(S2Tokens *tokens, MixedFile *file) {
 // Rows from..from + rows and columns at..at + columns of the sorted matrix.
 static double *block(const MixedFile *file, int from, int rows, int at, int columns) {
   size_t height = (size_t)rows, width = (size_t)columns;
-  double *to = take(height * width);
+  double *to = take_doubles(height * width);
   for (int i = 0; i < rows; ++i) {
     for (int j = 0; j < columns; ++j) {
       to[i * columns + j] = file->k[file->row[from + i] * file->size + file->row[at + j]];
@@ -172,7 +158,7 @@ static void solve_mixed(const char *name, const MixedFile *file, Sum *sum, S2Are
   int m = file->pairs, n = file->size - m;
   double *part[4] = {block(file, 0, n, 0, n), block(file, 0, n, n, m), block(file, n, m, 0, n),
                      block(file, n, m, n, m)};
-  double *r = take((size_t)file->size), *x = take((size_t)n + 2 * (size_t)m);
+  double *r = take_doubles((size_t)file->size), *x = take_doubles((size_t)n + 2 * (size_t)m);
   for (int i = 0; i < file->size; ++i) {
     r[i] = file->r[file->row[i]];
   }
@@ -185,9 +171,9 @@ static void solve_mixed(const char *name, const MixedFile *file, Sum *sum, S2Are
                     .a_free = r,
                     .b_row = r + n};
   S2MlcpSolution solution = {.u = x, .v = x + n, .w = x + n + m};
-  double start = now();
+  double start = bench_ms();
   s2_mlcp_solve(&problem, NULL, arena, &solution);
-  double ms = now() - start;
+  double ms = bench_ms() - start;
   sum->files += 1;
   sum->solved += solution.status == S2_SOLVED;
   sum->ms += ms;

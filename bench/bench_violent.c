@@ -16,13 +16,14 @@
 //
 // The states are those of violent_set.h, s their speed. All boxes touch, so the step's problem is
 // one island, which is solved cold (zero impulses) to 1e-8. Times are of this thread.
+#include "bench.h"
+
 #include "violent_set.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 static const int bases[] = {5, 10, 20};
 static const double speeds[] = {0.01, 1, 10};
@@ -44,12 +45,6 @@ typedef struct Tally {
   double worst; // scaled residual
 } Tally;
 
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-  return 1e3 * (double)t.tv_sec + 1e-6 * (double)t.tv_nsec;
-}
-
 static S2Solution solve(S2Solver solver, const S2Problem *problem, const double *v, S2Arena *arena,
                         double *ms) {
   S2SolverOptions options = {.solver = solver,
@@ -58,9 +53,9 @@ static S2Solution solve(S2Solver solver, const S2Problem *problem, const double 
   S2Solution solution = {.v = S2_TAKE(arena, double, 3 * problem->nodes),
                          .lambda = S2_TAKE_ZEROED(arena, double, problem->rows)};
   memcpy(solution.v, v, 3 * sizeof(double) * (size_t)problem->nodes);
-  double start = now();
+  double start = bench_ms();
   s2_mcp_solve(problem, &options, arena, &solution);
-  *ms = now() - start;
+  *ms = bench_ms() - start;
   return solution;
 }
 
@@ -146,7 +141,7 @@ static void run_size(const Options *options, S2Solver solver, int base, bool cla
   }
   S2Arena arena;
   s2_arena_init(&arena);
-  double start = now();
+  double start = bench_ms();
   char label[64];
   for (int i = 0; i < SPEEDS; i++) {
     for (int k = 0; k < FRICTIONS; k++) {
@@ -156,7 +151,8 @@ static void run_size(const Options *options, S2Solver solver, int base, bool cla
       }
       memset(part, 0, sizeof *part);
       part->asked = options->seeds;
-      for (int seed = 1; seed <= options->seeds && now() - start < 1e3 * options->cap; seed++) {
+      for (int seed = 1; seed <= options->seeds && bench_ms() - start < 1e3 * options->cap;
+           seed++) {
         run_one(options, solver, base, speeds[i], frictions[k], seed, &arena, part, agreement);
       }
       if (classes) {

@@ -1,0 +1,47 @@
+// What the benchmarks share: their clocks, and the end of a run that cannot go on.
+#ifndef S2_BENCH_H
+#define S2_BENCH_H
+
+#include "sim2d.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+static inline double bench_clock(clockid_t clock) { // ms
+  struct timespec t;
+  clock_gettime(clock, &t);
+  return 1e3 * (double)t.tv_sec + 1e-6 * (double)t.tv_nsec;
+}
+
+// ms of this thread's work: what else the machine does is not counted.
+static inline double bench_ms(void) {
+  return bench_clock(CLOCK_THREAD_CPUTIME_ID);
+}
+
+// ms on the wall, for what is compared with programs that use several threads.
+static inline double bench_wall_ms(void) {
+  return bench_clock(CLOCK_MONOTONIC);
+}
+
+static inline void must(S2Status status) {
+  if (status.code != S2_OK) {
+    fprintf(stderr, "benchmark: %s\n", status.message);
+    exit(1);
+  }
+}
+
+static inline void *take(size_t count, size_t size) {
+  void *memory = calloc(count + 1, size);
+  if (memory == NULL) {
+    fprintf(stderr, "benchmark: out of memory\n");
+    exit(1);
+  }
+  return memory;
+}
+
+static inline double *take_doubles(size_t count) {
+  return take(count, sizeof(double));
+}
+
+#endif
