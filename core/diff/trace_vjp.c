@@ -557,22 +557,51 @@ static S2World *view_of(const S2Notes *notes, S2Arena *arena) {
 // `undo` is all zero. One after the other: whole structures are large, and would be copied.
 static void begin(S2Undo *undo, const S2Notes *notes, S2WorldGradient *gradient, S2Arena *arena) {
   size_t count = 3 * (size_t)notes->slots, joints = (size_t)notes->joint_slots;
-  double *v = S2_TAKE_ZEROED(arena, double, 22 * count + (3 * S2_JOINT_ROWS + 3) * joints);
+  size_t rows = S2_JOINT_ROWS * joints;
   S2Step *step = &undo->step;
   S2StepAdjoint *bar = &undo->bar;
-  double **const of_slots[22] = {
-      &step->q0,    &step->v0,      &step->force,   &step->mass, &step->free_v,    &step->v1,
-      &step->v2,    &step->q1,      &bar->q0,       &bar->v0,    &bar->force,      &bar->mass,
-      &bar->free_v, &bar->v1,       &bar->v2,       &bar->q1,    &undo->displaced, &undo->reflected,
-      &undo->start, &undo->ground0, &undo->ground1, &undo->back};
-  for (int i = 0; i < 22; i++, v += count) {
-    *of_slots[i] = v;
+  const struct {
+    double **at;
+    size_t count;
+  } arrays[] = {
+      {&step->q0, count},
+      {&step->v0, count},
+      {&step->force, count},
+      {&step->mass, count},
+      {&step->free_v, count},
+      {&step->v1, count},
+      {&step->v2, count},
+      {&step->q1, count},
+      {&bar->q0, count},
+      {&bar->v0, count},
+      {&bar->force, count},
+      {&bar->mass, count},
+      {&bar->free_v, count},
+      {&bar->v1, count},
+      {&bar->v2, count},
+      {&bar->q1, count},
+      {&undo->displaced, count},
+      {&undo->reflected, count},
+      {&undo->start, count},
+      {&undo->ground0, count},
+      {&undo->ground1, count},
+      {&undo->back, count},
+      {&step->joint_impulse, rows},
+      {&bar->joint_impulse, rows},
+      {&step->pushed, 2 * joints},
+      {&undo->feed, joints},
+      {&undo->impulse_bar, rows},
+  };
+  enum { ARRAYS = sizeof arrays / sizeof *arrays };
+  size_t total = 0;
+  for (int i = 0; i < ARRAYS; i++) {
+    total += arrays[i].count;
   }
-  step->joint_impulse = v;
-  bar->joint_impulse = v + S2_JOINT_ROWS * joints;
-  step->pushed = v + 2 * S2_JOINT_ROWS * joints;
-  undo->feed = v + (2 * S2_JOINT_ROWS + 2) * joints;
-  undo->impulse_bar = v + (2 * S2_JOINT_ROWS + 3) * joints;
+  double *v = S2_TAKE_ZEROED(arena, double, total); // in one piece: zeroed at once
+  for (int i = 0; i < ARRAYS; i++) {
+    *arrays[i].at = v;
+    v += arrays[i].count;
+  }
   undo->back_at = S2_NONE;
   undo->notes = notes;
   undo->gradient = bar->gradient = gradient;
