@@ -58,7 +58,8 @@ function Experiment:equal(what, expected, obtained, tolerance)
     error("bad argument #4 to 'equal' (a tolerance is finite and >= 0)", 2)
   end
   local difference = obtained == expected and 0 or math.abs(obtained - expected)
-  return add(self, { what = what, expected = show(expected), obtained = show(obtained),
+  return add(self, { what = what, expected = show(expected), -- what is all error needs no six digits
+    obtained = expected == 0 and difference <= tolerance and ("%.2g"):format(obtained) or show(obtained),
     difference = ("%.1e"):format(difference):gsub("^0%.0e%+00$", "0"),
     bar = tolerance == 0 and "exact" or ("%.0e"):format(tolerance), ok = difference <= tolerance })
 end
