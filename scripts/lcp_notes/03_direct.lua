@@ -70,7 +70,8 @@ e:equal("l-", 0, minus)
 
 local x = { label = "v + h u, m/s", range = { -5, 5 } }
 e:figure(sim.plot.grid { title = "Both ways, h = μ g = 1",
-  sim.plot { title = "Velocity", x = x, y = "v⁺, m/s", { function(s) return threshold(s, 1) end, -5, 5, label = "S(v + h u)" },
+  sim.plot { title = "Velocity", x = x, y = "v⁺, m/s",
+    { function(s) return threshold(s, 1) end, -5, 5, label = "S(v + h u)" },
     { points.x, points.v, kind = "scatter", marker = "circle", label = "LCP" } },
   sim.plot { title = "Friction, no force below 0", x = x, y = { label = "friction, N", range = { -5, 2 } },
     { points.x, points.plus, kind = "scatter", label = "l⁺" },

@@ -111,7 +111,7 @@ for _, solver in ipairs { "lemke", "pdipm" } do
   e:equal(("b = 1/2, %s: v+"):format(solver), 0, 0.5 + z[1] - z[2], 1e-9)
 end
 e:above("interior point's l+; Lemke has 0", 0.01, ends[2][1] - ends[1][1])
-e:figure(sim.plot { title = "Splits of the friction that hold b = 1/2 at rest", x = { label = "l⁺, N", range = { -0.02, 0.5 } },
+e:figure(sim.plot { title = "Splits of the friction that hold b = 1/2", x = { label = "l⁺, N", range = { -0.02, 0.5 } },
   y = { label = "l⁻, N", range = { 0.3, 1 } }, { { 0, 0.25 }, { 0.5, 0.75 }, label = "solutions" },
   { function(l) return 1 - l end, 0, 0.5, dash = true, label = "l⁺ + l⁻ = μ m g" },
   { { ends[1][1] }, { ends[1][2] }, kind = "scatter", marker = "circle", label = "lemke" },

@@ -88,5 +88,6 @@ e:figure(sim.plot { title = "The sign of a row", x = "v + u, m/s", y = { label =
   { x, y, kind = "scatter", marker = "circle", label = "corrected" },
   { function(s) return threshold(s, 1) end, -3, 3, label = "S(v + u)" },
   { px, py, kind = "scatter", marker = "cross", label = "printed" },
-  { { -1, 3 }, { 0, -4 }, dash = true, label = "its solutions" }, { { -3, 1 }, { 4, 0 }, dash = true, color = "#3f9b6b" } })
+  { { -1, 3 }, { 0, -4 }, dash = true, label = "its solutions" },
+  { { -3, 1 }, { 4, 0 }, dash = true, color = "#3f9b6b" } })
 e:finish()
