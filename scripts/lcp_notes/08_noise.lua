@@ -28,23 +28,21 @@ local e = sim.experiment("Noise on M and q, and where it counts",
 random.seed(e.options.seed)
 local n = e.options.samples
 
--- At rest and left alone.
-for _, sd in ipairs { 0.001, 0.1, 1 } do
-  local all, quarter, odd = 0, 0, 0
-  for _ = 1, n do
-    local v = noisy(0, sd, 0)
-    if v == 0 then all = all + 1 end
-    if sd < 1 then -- at 1 some have no solution, or q3 < 0
-      local q
-      v, _, q = noisy(0, sd, sd)
-      if v == 0 then quarter = quarter + 1 end
+-- At rest and left alone, and pushed. At sd = 1 noise on q leaves some without a solution, or q3 < 0.
+for _, t in ipairs { { "M", 1, 0 }, { "q", 0, 1 }, { "M and q", 1, 1 } } do
+  for _, sd in ipairs { 0.001, 0.1, t[3] == 0 and 1 or nil } do
+    local stuck, odd, pushed = 0, 0, 0
+    for _ = 1, n do
+      local v, _, q = noisy(0, t[2] * sd, t[3] * sd)
+      if v == 0 then stuck = stuck + 1 end
       if (v == 0) ~= (math.min(q[1], q[2]) >= 0) then odd = odd + 1 end
+      v = noisy(1, t[2] * sd, t[3] * sd)
+      if v and math.abs(v) < 1e-6 then pushed = pushed + 1 end
     end
-  end
-  e:equal(("b = 0, noise on M, sd = %g: part that sticks"):format(sd), 1, all / n)
-  if sd < 1 then
-    e:equal(("on M and q, sd = %g: 1/4"):format(sd), 0.25, quarter / n, 4 * math.sqrt(0.25 * 0.75 / n))
+    local name, part = ("noise on %s, sd = %g, "):format(t[1], sd), t[3] == 0 and 1 or 0.25
+    e:equal(name .. "b = 0: part that sticks", part, stuck / n, 4 * math.sqrt(part * (1 - part) / n))
     e:equal("exceptions to: sticks where q1, q2 >= 0", 0, odd)
+    e:below("b = 1: % with |v+| < 1e-6", 0.2, 100 * pushed / n)
   end
 end
 
@@ -87,18 +85,22 @@ for i = 1, 3 do
   for j = 1, 3 do sweep(("M%d%d"):format(i, j), function(M, _, offset) M[i][j] = M[i][j] + offset end) end
 end
 
--- The engine, with noise on mass, friction and push: what it solves is another block, which sticks as well.
-local world, slid = sim.world { dt = 1, gravity = { 0, -1 }, combine_friction = "min" }, 0
+-- Noise on mass, friction and push instead: that is another block, which sticks as well, in the engine
+-- and by the LCP, for the errors in the entries belong together.
+local world, slid, crept = sim.world { dt = 1, gravity = { 0, -1 }, combine_friction = "min" }, 0, 0
 world:segment { from = { -1e3, 0 }, to = { 1e3, 0 }, friction = 100 }
 for _ = 1, 500 do
-  local box = world:box { size = { 4, 0.2 }, position = { 0, 0.1 }, mass = 1 + random.normal(0, 0.1),
-    friction = MU + random.normal(0, 0.1) }
-  box:apply_force { 1 + random.normal(0, 0.1), 0 }
+  local m, mu, u = 1 + random.normal(0, 0.1), MU + random.normal(0, 0.1), 1 + random.normal(0, 0.1)
+  local box = world:box { size = { 4, 0.2 }, position = { 0, 0.1 }, mass = m, friction = mu }
+  box:apply_force { u, 0 }
   world:step()
   slid = math.max(slid, math.abs(box.vx))
   box:destroy()
+  local z = sim.lcp.solve({ { 1 / m, -1 / m, 1 }, { -1 / m, 1 / m, 1 }, { -1, -1, 0 } }, { u / m, -u / m, mu * m })
+  crept = math.max(crept, math.abs(u + z[1] - z[2]) / m)
 end
-e:equal("engine, 500 blocks, sd = 0.1: largest speed, m/s", 0, slid, 1e-9)
+e:equal("noise on m, mu, u, sd = 0.1: LCP, largest v+", 0, crept, 1e-12)
+e:equal("engine, the same 500 blocks", 0, slid, 1e-9)
 
 local histogram = sim.plot { title = "Noise on q, sd = 0.1", x = "v⁺ of what should stick, m/s", y = "samples",
   { speeds, kind = "histogram", bins = 40 } }
