@@ -42,6 +42,15 @@ local chosen = {
   ["gradients/dt_refinement"] = { world = "last", strobe = 0.1, trails = true, contacts = false },
   ["gradients/friction"] = { world = "last", strobe = 0.1, contacts = false },
   ["gradients/ramp"] = { world = "last", strobe = 0.1, trails = true, contacts = false },
+  ["lcp_notes/01_falling_block"] = { out = "--out" },
+  ["lcp_notes/02_sliding_forwards"] = { out = "--out" },
+  ["lcp_notes/03_direct"] = { out = "--out" },
+  ["lcp_notes/04_direct_2"] = { out = "--out" },
+  ["lcp_notes/05_traditional"] = { out = "--out" },
+  ["lcp_notes/06_mixed"] = { out = "--out" },
+  ["lcp_notes/07_point_mass"] = { out = "--out" },
+  ["lcp_notes/08_noise"] = { out = "--out" },
+  ["lcp_notes/09_bias"] = { out = "--out" },
 }
 
 -- ---- One of them, in a process of its own ---------------------------------------------------------
