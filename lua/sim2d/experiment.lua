@@ -9,6 +9,7 @@ local METHODS = "equal, below, above, figure, finish"
 -- Six digits are enough to see an error, and too few to see one in the last digits: these are told
 -- by the column of differences.
 local function show(value)
+  if value == 0 then return "0" end -- -0 as well
   if math.type(value) == "float" then
     return value == math.floor(value) and math.abs(value) < 1e15 and ("%.0f"):format(value)
       or ("%.6g"):format(value)
@@ -58,8 +59,9 @@ function Experiment:equal(what, expected, obtained, tolerance)
     error("bad argument #4 to 'equal' (a tolerance is finite and >= 0)", 2)
   end
   local difference = obtained == expected and 0 or math.abs(obtained - expected)
-  return add(self, { what = what, expected = show(expected), -- what is all error needs no six digits
-    obtained = expected == 0 and difference <= tolerance and ("%.2g"):format(obtained) or show(obtained),
+  local all_error = expected == 0 and 0 < difference and difference <= tolerance -- needs no six digits
+  return add(self, { what = what, expected = show(expected),
+    obtained = all_error and ("%.2g"):format(obtained) or show(obtained),
     difference = ("%.1e"):format(difference):gsub("^0%.0e%+00$", "0"),
     bar = tolerance == 0 and "exact" or ("%.0e"):format(tolerance), ok = difference <= tolerance })
 end

@@ -17,6 +17,7 @@ test("expected and obtained stand side by side", function()
   local e = sim.experiment "A title"
   ok(e:equal("steps", 11, 11))
   ok(e:equal("speed, m/s", 0.5, 0.5 + 1e-9, 1e-8))
+  ok(e:equal("no sign", 0, -0.0))
   ok(e:equal("error, m", 0, 1 / 3e9, 1e-8))
   ok(e:equal("verdict", "infeasible", "infeasible"))
   ok(e:equal("unique", true, true))
@@ -30,12 +31,13 @@ test("expected and obtained stand side by side", function()
     "--------------------------------------------------------",
     "steps        11          11          0           exact",
     "speed, m/s   0.5         0.5         1.0e-09     1e-08",
+    "no sign      0           0           0           exact",
     "error, m     0           3.3e-10     3.3e-10     1e-08",
     "verdict      infeasible  infeasible",
     "unique       true        true",
     "rmse, mm     <= 2.24     2",
     "right faces  >= 11       12",
-    "all 7 as expected",
+    "all 8 as expected",
   })
 end)
 
