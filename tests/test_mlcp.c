@@ -251,7 +251,7 @@ static void small_monotone_problems_agree_with_enumeration(void **state) {
   assert_true(count[0] > 200 && count[1] > 500);
 }
 
-// Of others, pivoting may miss solutions; what it says must be true.
+// Of others, Lemke's method misses solutions, and what it misses is looked for.
 static void answers_to_problems_of_any_kind_are_true(void **state) {
   (void)state;
   S2Rng rng = s2_rng_seeded(13);
@@ -274,8 +274,8 @@ static void answers_to_problems_of_any_kind_are_true(void **state) {
     }
     free(c);
   }
-  assert_true(solved <= solvable);
-  assert_true(100 * solved >= 95 * solvable); // 98 in 100 when this was written
+  assert_true(solvable > 1000);
+  assert_int_equal(solved, solvable); // what is left without u is small enough for enumeration
 }
 
 // ---- named cases ------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 // Mixed problems that are not monotone: free unknowns are eliminated by Gauss with complete
-// pivoting, and Lemke's method solves what is left. Equations without a pivot are kept as two
-// opposite inequalities, whose multipliers are the two parts of the unknown that has none.
+// pivoting, and Lemke's method solves what is left, or what else there is for problems of pairs.
+// Equations without a pivot are kept as two opposite inequalities, whose multipliers are the two
+// parts of the unknown that has none.
 #include "mcp/mlcp_stages.h"
 
 #include "mcp/lcp.h"
@@ -108,6 +109,13 @@ S2SolveStatus s2_mixed_pivot(const S2Mixed *p, double *x, S2Arena *arena) {
   }
   S2LcpInfo info;
   S2SolveStatus status = s2_lcp_lemke(pairs, m, q, z, w, NULL, NULL, arena, &info);
+  if (status != S2_SOLVED) { // a ray need not mean that there is no solution
+    S2LcpSolution other = {.z = S2_TAKE(arena, double, width + 1), .w = w};
+    status = s2_lcp_solve(&(S2LcpProblem){pairs, m, q}, NULL, arena, &other) == S2_SOLVED
+                 ? S2_SOLVED
+                 : status;
+    z = status == S2_SOLVED ? other.z : z;
+  }
   for (int j = 0; j < left; j++) {
     x[t.column[rank + j]] = z[j] - z[left + j];
   }

@@ -122,7 +122,7 @@ void s2_box_point(const S2Box *box, const S2Bounds *bounds, const double *x, dou
 void s2_box_proof(const S2Box *box, const S2Bounds *bounds, const double *free_rows,
                   const double *pair_rows, double *to);
 
-// mlcp_pivot.c. Eliminates the free unknowns and lets Lemke's method do the rest.
+// mlcp_pivot.c. Eliminates the free unknowns and solves the rest as a problem of pairs.
 S2SolveStatus s2_mixed_pivot(const S2Mixed *p, double *x, S2Arena *arena);
 
 // Linear conditions  E u + C v + a = 0,  D u + B v + b >= 0,  v >= 0, any shape.

@@ -231,6 +231,13 @@ test("a mixed problem", function()
   ok(info.residual <= 1e-12 and info.r_vio <= 1e-12 and info.b_vio <= 1e-12)
 end)
 
+test("a mixed problem on which Lemke's method ends on a ray has its solution found", function()
+  local u, v, info = sim.mlcp.solve { A = { { 1 } }, C = { { 1, -1, 0 } }, a = { 3 }, D = { { 1 }, { -1 }, { 0 } },
+    B = { { 0, 0, 1 }, { 0, 0, 1 }, { -1, -1, 0 } }, b = { 0, 0, 1 } }
+  eq(info.status, "solved")
+  near({ u[1], v[1], v[2], v[3] }, { -4, 1, 0, 4 }, 1e-12)
+end)
+
 test("one without free or without complementary unknowns", function()
   local u, v = sim.mlcp.solve { B = { { 2, 1 }, { 1, 2 } }, b = { -5, -6 } }
   eq(u, {})
