@@ -35,6 +35,8 @@ local chosen = {
   sliding_block = { strobe = 0.2 },
   stack = {},
   trampoline = { strobe = { 0, 0.25, 0.45 }, contacts = false, joints = false },
+  ["compliant/conditioning"] = { out = "--out" },
+  ["compliant/programs"] = { world = "last", view = { { -4, -0.3 }, { 4.5, 6.2 } } },
   ["gradients/bucket"] = { world = "last", strobe = 0.1, trails = true, contacts = false },
   ["gradients/chain_mass"] = { world = "last", strobe = 0.2 },
   ["gradients/contact_change"] = { out = "--out" },
