@@ -9,7 +9,7 @@
 local sim = require "sim2d"
 local contacts = require "scripts.dojo.contacts"
 
-local e = sim.experiment("Iterations with the correction and without, mu = 0.5", { sets = { 60, "of each size" } })
+local e = sim.experiment("Iterations with the correction and without, mu = 0.3", { sets = { 60, "of each size" } })
 local random = sim.random.split()
 
 local function median(list)
@@ -18,31 +18,40 @@ local function median(list)
   return sorted[(#sorted + 1) // 2]
 end
 
+-- The iterations of a solve and the violation left; nil where it ends without an answer, as few do: with
+-- friction nothing is convex.
+local function iterations(problem, corrector)
+  problem.options = { corrector = corrector }
+  local x, _, _, info = sim.ncp.solve(problem)
+  return x and info.iterations, x and info.residual
+end
+
 local sizes, means, last = { 1, 2, 4, 8, 12 }, { {}, {} }, nil
-local worse = 0
+local worse, ended, count = 0, 0, 0
 for s, n in ipairs(sizes) do
-  local with, without, spared, apart = {}, {}, {}, 0
-  for i = 1, e.options.sets // (n > 8 and 3 or 1) do
-    local problem = contacts(random, n, 0.5)
-    problem.options = {}
-    local _, _, u, info = assert(sim.ncp.solve(problem))
-    problem.options = { corrector = false }
-    local _, _, v, plain = assert(sim.ncp.solve(problem))
-    with[i], without[i] = info.iterations, plain.iterations
-    spared[i] = plain.iterations - info.iterations
-    worse = worse + (spared[i] < 0 and 1 or 0)
-    for k = 1, n do -- psi, between, may be anything where nothing pushes
-      apart = math.max(apart, math.abs(u[k] - v[k]), math.abs(u[n + 2 * k] - v[n + 2 * k]))
+  local with, without, spared, missed = {}, {}, {}, 0
+  for _ = 1, e.options.sets // (n > 8 and 3 or 1) do
+    local problem = contacts(random, n, 0.3)
+    local a, residual = iterations(problem, true)
+    local b, plain = iterations(problem, false)
+    count = count + 1
+    if a and b then
+      with[#with + 1], without[#without + 1], spared[#spared + 1] = a, b, b - a
+      worse = worse + (b < a and 1 or 0)
+      missed = math.max(missed, residual, plain)
+    else
+      ended = ended + 1
     end
   end
   means[1][s], means[2][s] = sim.array(with):mean(), sim.array(without):mean()
-  e:equal(("n = %d: velocities differ by, m/s"):format(n), 0, apart, 1e-4)
+  e:below(("n = %d: largest violation"):format(n), 1e-8, missed)
   e:below(("n = %d: mean (the text: about 10)"):format(n), 10, means[1][s])
   e:above(("n = %d: iterations spared, median"):format(n), 1, median(spared))
   e:below(("n = %d: part that is left (the text: 1/2)"):format(n), 0.85, means[1][s] / means[2][s])
   if n == 8 then last = { with, without } end
 end
-e:below("sets that need more with it, of all", 5, worse)
+e:below(("sets, of %d, that need more with it"):format(count), 5, worse)
+e:below("sets that end without an answer, with or without", 3, ended)
 
 e:figure(sim.plot.grid { columns = 2, width = 720, height = 380,
   { title = "Mean", x = { label = "contacts", range = { 0, 13 } }, y = { label = "iterations", range = { 0, 14 } },

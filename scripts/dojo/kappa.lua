@@ -12,7 +12,7 @@
 local sim = require "sim2d"
 local contacts = require "scripts.dojo.contacts"
 
-local e = sim.experiment("Iterations by the choice of kappa, 4 contacts, mu = 0.3", { sets = { 40, "at each speed" } })
+local e = sim.experiment("Iterations by the choice of kappa, 4 contacts, mu = 0.3", { sets = { 30, "at each speed" } })
 local choices = {
   { name = "adaptive" }, { name = "1/2", centering = 0.5 }, { name = "1/10", centering = 0.1 },
   { name = "1/100", centering = 0.01 }, { name = "0", centering = 0 },
@@ -38,9 +38,7 @@ for s, speed in ipairs(speeds) do
   end
 end
 for k, choice in ipairs(choices) do
-  if choice.name ~= "1/2" then
-    e:equal(("sigma %s: solved"):format(choice.name), count, solved[k])
-  end
+  e:above(("sigma %s: solved, of %d"):format(choice.name, count), 0.98 * count, solved[k]) -- not all are convex
   if k > 1 then
     e:above(("sigma %s: iterations, adaptive %d"):format(choice.name, choices[1].sum), choices[1].sum, choice.sum)
   end
