@@ -108,6 +108,6 @@ end
 local first = panel("Condition", "condition number", curves)
 first[4] = { ks, twice[2], label = "KKT, a row twice", dash = true }
 first.legend = "inside"
-e:figure(sim.plot.grid { columns = 2, width = 720, height = 380, first,
+e:figure(sim.plot.grid { columns = 2, width = 640, height = 380, first,
   panel("Impulses of the springs", "relative error", wrong) })
 e:finish()

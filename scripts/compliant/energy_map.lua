@@ -88,6 +88,6 @@ e:equal("(1/2, 1): log det over that of (1, 1), X = 1e-2", math.log(1.005) / mat
 e:equal("(1/2, 1/2): amplification, h w = 1000", 1, (amplification(1e6, 0.5, 0.5)), 1e-9)
 e:equal("(0, 1), symplectic Euler: h w = 1.9", 1, (amplification(1.9 ^ 2, 0, 1)), 1e-9)
 e:equal("(0, 1): h w = 2.5", 4, (amplification(6.25, 0, 1)), 1e-9)
-e:figure(sim.plot.grid { title = "Amplification of a step: bands to 0.6, 0.8, 0.9 and from 1.1, 1.2, 1.4",
-  columns = 2, width = 720, height = 430, left, right })
+e:figure(sim.plot.grid { title = "Amplification: to 0.6, 0.8, 0.9; from 1.1, 1.2, 1.4",
+  columns = 2, width = 640, height = 430, left, right })
 e:finish()

@@ -88,7 +88,7 @@ e:equal("alpha = 1/2, 0.1 m off: C = 0, step 1, m", 0, off(0, 1), 1e-9)
 e:equal("C = 1e-12 m/N, step 1, m", -0.1, off(1e-12, 1), 1e-6)
 e:equal("C = 1e-12 m/N, step 2, m", 0.1, off(1e-12, 2), 1e-6)
 
-e:figure(sim.plot.grid { columns = 2, width = 720, height = 380,
+e:figure(sim.plot.grid { columns = 2, width = 640, height = 380,
   sim.plot { title = "Hung up: deflection", x = { label = "compliance", unit = "m/N", log = true },
     y = { label = "deflection, m", log = true }, legend = "inside",
     { cs, static, kind = "scatter", label = "at rest" },

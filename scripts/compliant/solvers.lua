@@ -91,7 +91,7 @@ for i, name in ipairs { "pgs", "si", "nsgs", "nncg" } do
   for k, entry in ipairs(histories[name]) do sweeps[k], residuals[k] = 4 * k, entry.residual end
   plot[i] = { sweeps, residuals, label = name, dash = name == "si" }
 end
-e:figure(sim.plot.grid { columns = 2, width = 720, height = 380, plot, { title = "To 1e-9",
+e:figure(sim.plot.grid { columns = 2, width = 640, height = 380, plot, { title = "To 1e-9",
   x = e.options.time and { label = "time, ms", log = true } or { label = "iterations", log = true, range = { 1, 300 } },
   y = { label = "residual", log = true },
   table.unpack(points) } })

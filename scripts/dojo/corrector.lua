@@ -53,7 +53,7 @@ end
 e:below(("sets, of %d, that need more with it"):format(count), 5, worse)
 e:below("sets that end without an answer, with or without", 3, ended)
 
-e:figure(sim.plot.grid { columns = 2, width = 720, height = 380,
+e:figure(sim.plot.grid { columns = 2, width = 640, height = 380,
   { title = "Mean", x = { label = "contacts", range = { 0, 13 } }, y = { label = "iterations", range = { 0, 14 } },
     { sizes, means[2], label = "without" }, { sizes, means[1], label = "with" } },
   { title = "8 contacts", x = "iterations", y = "sets", legend = "above",

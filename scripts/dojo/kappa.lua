@@ -67,6 +67,6 @@ for _, choice in ipairs(choices) do
     plot[#plot + 1] = { speeds, choice.means, label = choice.name, dash = not choice.centering }
   end
 end
-e:figure(sim.plot.grid { columns = 2, width = 720, height = 400, plot,
+e:figure(sim.plot.grid { columns = 2, width = 640, height = 400, plot,
   { title = "Final kappa", x = "v, m/s", y = "y, N s", legend = "inside", table.unpack(curves) } })
 e:finish()

@@ -1,6 +1,6 @@
--- What the line search of Dojo's solver does: options ls_scale and max_ls on c(x) = atan(x), where Newton's
--- method x - atan(x) (1 + x^2) overshoots and, beyond |x| = 1.39174520, diverges. A step begins at alpha = 1 and
--- is shortened, alpha <- s alpha with s = ls_scale, until
+-- What the line search of Dojo's solver does where Newton's method diverges, by its options ls_scale and max_ls.
+-- On c(x) = atan(x) the step d = -atan(x) (1 + x^2) overshoots, by more each time beyond |x| = 1.39174520. It
+-- begins at alpha = 1 and is shortened, alpha <- s alpha with s = ls_scale, until
 --
 --     r_vio(x + alpha d) < r_vio(x)    or    b_vio less than before        (here: |x + alpha d| < |x|)
 --
@@ -90,5 +90,5 @@ end
 e:equal(("contacts: of %d steps (and %d lifts) r_vio rose on"):format(steps, lifts), 0, rose.r_vio)
 e:above("b_vio rose on", 1, rose.b_vio)
 
-e:figure(sim.plot.grid { columns = 2, width = 720, height = 380, plots[1], plots[2] })
+e:figure(sim.plot.grid { columns = 2, width = 640, height = 380, plots[1], plots[2] })
 e:finish()

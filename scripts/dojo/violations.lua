@@ -1,6 +1,6 @@
--- How the two violations of Dojo's solver fall, step by step: r_vio = max |c(w)| of the equations and
--- b_vio = max |y o z| of the products, on eight contacts. c is affine here, so that a step of the part alpha
--- of the direction leaves exactly (1 - alpha) of r_vio, and a full step only rounding; the products are what the
+-- How the two violations of Dojo's solver fall, step by step, on eight contacts. They are r_vio = max |c(w)| of
+-- the equations and b_vio = max |y o z| of the products. c is affine here, so that a step of the part alpha of the
+-- direction leaves exactly (1 - alpha) of r_vio, and a full step only rounding; the products are what the
 -- iterations are needed for. Both are read by stopping the same solve after 1, 2, 3 .. iterations.
 --
 -- kappa is not aimed below b_tol / undercut, so that matrices do not become worse than the answer asks for. The
@@ -66,7 +66,7 @@ local function floored(list) -- what is 0 to rounding is drawn at 1e-17
   return list
 end
 local later = { table.unpack(run.at, 2) }
-e:figure(sim.plot.grid { columns = 2, width = 720, height = 380, share_y = true,
+e:figure(sim.plot.grid { columns = 2, width = 640, height = 380, share_y = true,
   { title = "undercut = 5", x = "iteration", y = { label = "violation", log = true, range = { 1e-16, 10 } },
     legend = "inside", { run.at, floored(run.r), label = "r_vio" }, { run.at, floored(run.b), label = "b_vio" },
     { later, run.kappas, kind = "scatter", label = "kappa aimed at" } },
