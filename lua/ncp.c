@@ -178,16 +178,10 @@ static void read_integer(const S2Keys *keys, const char *key, int lowest, int *v
 }
 
 static S2NcpOptions read_options(const S2Keys *keys) {
-  static const char *const names[] = {"r_tol",
-                                      "b_tol",
-                                      "kappa",
-                                      "max_iter",
-                                      "ls_scale",
-                                      "max_ls",
-                                      "undercut",
-                                      "no_progress_max",
-                                      "no_progress_undercut",
-                                      "reg",
+  static const char *const names[] = {"r_tol",    "b_tol",           "kappa",
+                                      "max_iter", "ls_scale",        "max_ls",
+                                      "undercut", "no_progress_max", "no_progress_undercut",
+                                      "reg",      "corrector",       "centering",
                                       NULL};
   S2NcpOptions options = s2_ncp_options();
   if (!push_table(keys, "options")) {
@@ -200,6 +194,8 @@ static S2NcpOptions read_options(const S2Keys *keys) {
   s2_keys_number(&inner, "ls_scale", S2_POSITIVE, &options.ls_scale);
   s2_keys_number(&inner, "no_progress_undercut", S2_POSITIVE, &options.no_progress_undercut);
   s2_keys_number(&inner, "reg", S2_NON_NEGATIVE, &options.reg);
+  s2_keys_boolean(&inner, "corrector", &options.corrector);
+  s2_keys_number(&inner, "centering", S2_NON_NEGATIVE, &options.centering);
   read_integer(&inner, "max_iter", 0, &options.max_iter);
   read_integer(&inner, "max_ls", 1, &options.max_ls);
   read_integer(&inner, "no_progress_max", 1, &options.no_progress_max);

@@ -158,6 +158,39 @@ static void test_regularisation(void **state) {
   }
 }
 
+// Mehrotra's two ideas can be left out; the answer is the same, with more iterations in the sum.
+static void test_parts_of_the_method(void **state) {
+  (void)state;
+  Affine p;
+  S2Ncp ncp;
+  Answer whole, a;
+  Record r;
+  S2Rng rng = s2_rng_seeded(9);
+  int sums[4] = {0}; // whole, without correction, a tenth of the product, both
+  for (int problem = 0; problem < 100; ++problem) {
+    double g[3] = {1, 0.3 - 0.6 * s2_rng_uniform(&rng), 1};
+    double q[2] = {-0.1 - 2 * s2_rng_uniform(&rng), 2 - 4 * s2_rng_uniform(&rng)};
+    friction_problem(&p, &ncp, g, q, 0.5);
+    for (int i = 0; i < 4; ++i) {
+      S2NcpOptions options = s2_ncp_options();
+      options.corrector = i % 2 == 0;
+      options.centering = i < 2 ? -1 : 0.1;
+      solve_recorded(&ncp, &options, &a, &r);
+      assert_int_equal(a.info.status, S2_SOLVED);
+      whole = i == 0 ? a : whole;
+      assert_near(a.y[0], whole.y[0], 1e-4);
+      assert_near(a.y[2], whole.y[2], 1e-4);
+      sums[i] += a.info.iterations;
+      assert_true(i < 2 || r.at[0].mu == 0.1); // the products are 1 at first
+    }
+  }
+  assert_true(sums[0] < sums[1] && sums[0] < sums[2] && sums[2] < sums[3]);
+  S2NcpOptions options = s2_ncp_options();
+  options.centering = 0; // straight at the floor
+  solve_recorded(&ncp, &options, &a, &r);
+  assert_near(r.at[0].mu, options.b_tol / options.undercut, 0);
+}
+
 // z = y - v on the central path: y = (v + sqrt(v^2 + 4 kappa)) / 2.
 static void test_central_path(void **state) {
   (void)state;
@@ -191,8 +224,8 @@ static void test_refusals(void **state) {
   struct {
     S2NcpOptions options;
     const char *message;
-  } cases[10];
-  for (int i = 0; i < 10; ++i) {
+  } cases[11];
+  for (int i = 0; i < 11; ++i) {
     cases[i].options = s2_ncp_options();
   }
   cases[0].options.r_tol = 0, cases[0].message = "r_tol must be above 0, not 0";
@@ -207,8 +240,9 @@ static void test_refusals(void **state) {
   cases[8].options.no_progress_undercut = 0.5;
   cases[8].message = "no_progress_undercut must be at least 1, not 0.5";
   cases[9].options.reg = INFINITY, cases[9].message = "reg must be at least 0, not inf";
+  cases[10].options.centering = 2, cases[10].message = "centering must be at most 1, not 2";
   S2Ncp ncp = lcp_problem(&p, 1, &one, &one);
-  for (int i = 0; i < 10; ++i) {
+  for (int i = 0; i < 11; ++i) {
     S2Status status = s2_ncp_solve(&ncp, &cases[i].options, room, room, room, NULL, &arena, &info);
     assert_int_equal(status.code, S2_INVALID);
     assert_string_equal(status.message, cases[i].message);
@@ -352,12 +386,19 @@ static void test_same_bits_and_no_heap(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_iterations_run_out), cmocka_unit_test(test_undercut),
-      cmocka_unit_test(test_no_progress),        cmocka_unit_test(test_line_search),
-      cmocka_unit_test(test_regularisation),     cmocka_unit_test(test_central_path),
-      cmocka_unit_test(test_refusals),           cmocka_unit_test(test_nothing),
-      cmocka_unit_test(test_extreme_numbers),    cmocka_unit_test(test_trouble),
-      cmocka_unit_test(test_leaves_the_domain),  cmocka_unit_test(test_same_bits_and_no_heap),
+      cmocka_unit_test(test_iterations_run_out),
+      cmocka_unit_test(test_undercut),
+      cmocka_unit_test(test_no_progress),
+      cmocka_unit_test(test_line_search),
+      cmocka_unit_test(test_regularisation),
+      cmocka_unit_test(test_central_path),
+      cmocka_unit_test(test_refusals),
+      cmocka_unit_test(test_nothing),
+      cmocka_unit_test(test_extreme_numbers),
+      cmocka_unit_test(test_trouble),
+      cmocka_unit_test(test_parts_of_the_method),
+      cmocka_unit_test(test_leaves_the_domain),
+      cmocka_unit_test(test_same_bits_and_no_heap),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

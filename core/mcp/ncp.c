@@ -59,6 +59,8 @@ S2NcpOptions s2_ncp_options(void) {
       .no_progress_max = 3,
       .no_progress_undercut = 10,
       .reg = 1e-10,
+      .corrector = true,
+      .centering = -1,
   };
 }
 
@@ -104,6 +106,7 @@ static S2Status check_options(const S2NcpOptions *o) {
       check_option(o->no_progress_max >= 1, "no_progress_max", "at least 1", o->no_progress_max));
   S2_TRY(check_option(o->no_progress_undercut >= 1, "no_progress_undercut", "at least 1",
                       o->no_progress_undercut));
+  S2_TRY(check_option(o->centering <= 1, "centering", "at most 1", o->centering));
   return check_option(o->reg >= 0 && isfinite(o->reg), "reg", "at least 0", o->reg);
 }
 
@@ -172,7 +175,8 @@ static double mean_product(const Solver *solver) {
   return dot(solver->now.y, solver->now.z, solver->system.cone) / solver->degree;
 }
 
-// The central path's kappa to aim at next, from how far the affine direction gets.
+// The central path's kappa to aim at next, from how far the affine direction gets if nothing else
+// is asked for.
 static double next_kappa(const Solver *solver) {
   const S2NcpOptions *options = solver->options;
   int cone = solver->system.cone;
@@ -182,8 +186,11 @@ static double next_kappa(const Solver *solver) {
   if (cone == 0) {
     return lowest;
   }
-  double step = cone_step(solver, solver->affine, TAU);
   double nu = mean_product(solver);
+  if (options->centering >= 0) {
+    return fmax(options->centering * nu, lowest);
+  }
+  double step = cone_step(solver, solver->affine, TAU);
   double change = dot(now->y, dz, cone) + dot(dy, now->z, cone) + step * dot(dy, dz, cone);
   double nu_affine = nu + step * change / solver->degree;
   // From below a final kappa above 0 there is nothing to reduce.
@@ -303,9 +310,10 @@ static bool lift(Solver *solver) {
 // step; where it brings the boundary too near, it is left out if that helps.
 static double aim(Solver *solver, double kappa) {
   double tau = fmin(fmax(TAU, 1 - pow(fmax(solver->now.r, solver->now.b), 2)), TAU_MAX);
-  find_direction(solver, kappa, true, solver->direction);
+  bool corrected = solver->options->corrector;
+  find_direction(solver, kappa, corrected, solver->direction);
   double reach = cone_step(solver, solver->direction, tau);
-  if (reach < SHORT) {
+  if (corrected && reach < SHORT) {
     find_direction(solver, kappa, false, solver->affine);
     double plain = cone_step(solver, solver->affine, tau);
     if (plain > reach) {

@@ -61,6 +61,11 @@ typedef struct S2NcpOptions {
   int no_progress_max;
   double no_progress_undercut;
   double reg; // added (times e) to y and z in a matrix that lacks rank and shows no way; >= 0
+  // Of Mehrotra's two ideas, for those who compare: is the direction corrected for what the affine
+  // one neglects? And kappa is aimed at this part of the mean product y o z, 0 to 1 (0: at the
+  // final kappa or the floor at once); below 0: chosen by how far the affine direction gets.
+  bool corrector;
+  double centering;
 } S2NcpOptions;
 
 typedef struct S2NcpInfo {

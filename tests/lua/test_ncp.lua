@@ -194,6 +194,8 @@ test("what is asked is checked", function()
     { residual = residual, options = { r_tol = 0 } })
   raises("ls_scale must be between 0 and 1, not 2", solve,
     { residual = residual, options = { ls_scale = 2 } })
+  raises("key 'options.centering': non%-negative number expected, got %-1", solve,
+    { residual = residual, options = { centering = -1 } })
   raises("key 'options.max_iter': integer expected, got 1.5", solve,
     { residual = residual, options = { max_iter = 1.5 } })
   raises("x and twice the cones have 4000 numbers, more than 2048", solve,

@@ -376,6 +376,8 @@ local Ncp = {}
 ---@field no_progress_max? integer steps in excess without progress before undercut grows; 3
 ---@field no_progress_undercut? number factor of undercut then; 10
 ---@field reg? number added to y and z in a matrix that shows no way; 1e-10
+---@field corrector? boolean correct the direction for what the affine one neglects; true
+---@field centering? number aim at this part of the mean product, 0 to 1; else as far as the affine direction says
 
 ---@class sim2d.NcpDef
 ---@field residual sim2d.NcpFunction returns c, a list: dimensions of x + size of the cones

@@ -1,0 +1,96 @@
+-- One number makes a joint rigid, stiff or soft: its compliance C, from 0 on. The row of the step is
+--
+--     J v + C/(h^2 alpha beta) l = -b,        l the impulse over the step h
+--
+-- so C = 0 is a rigid joint, and nothing happens to the equations on the way there. At rest a joint gives
+-- way by C times its force, exactly. A chain let go level swings as the rigid one does up to O(C), and what
+-- remains at tiny C is what the linearised rows of a step leave out: it goes with h.
+-- The notes take b = g/(h alpha beta) + .. (37) for all C, and expect it to become (24), without alpha, at
+-- C = 0. It does not: with alpha = 1/2, (37) keeps the error's size and turns its sign in every step.
+local sim = require "sim2d"
+
+local e = sim.experiment "Chains of five bodies, compliance from 0 to 0.1 m/N"
+local n, m, g = 5, 2, 9.81 -- bodies; kg; m/s^2
+
+-- Bodies one metre apart in direction (x, y), the first held at the origin.
+local function chain(C, settings, x, y)
+  local world = sim.world(settings)
+  local last
+  for i = 1, n do
+    local bob = world:circle { position = { i * x, i * y }, radius = 0.1, mass = m }
+    world:distance { bob, last, anchor_b = { (i - 1) * x, (i - 1) * y }, compliance = C }
+    last = bob
+  end
+  return world, last
+end
+
+-- Hung up and at rest: link i carries (n + 1 - i) m g.
+local static, cs, relative, absolute = {}, {}, 0, 0
+for i = 0, 22 do
+  local C = 10 ^ (i / 2 - 12)
+  local world, last = chain(C, {}, 0, -1)
+  assert(world:solve_static { tolerance = 1e-9 })
+  cs[#cs + 1], static[#static + 1] = C, -n - last.y
+  local want = C * m * g * n * (n + 1) / 2
+  local off = math.abs(static[#static] - want)
+  if C > 1e-6 then relative = math.max(relative, off / want) else absolute = math.max(absolute, off) end
+end
+e:equal("at rest, C > 1e-6 m/N: deflection / (C F) - 1", 0, relative, 1e-9)
+e:equal("at rest, below: deflection - C F, m", 0, absolute, 1e-13)
+local world, last = chain(0, {}, 0, -1)
+assert(world:solve_static { tolerance = 1e-9 })
+e:equal("at rest, C = 0: deflection, m", 0, -n - last.y, 1e-15)
+
+-- One step from rest of a bob kicked along its link: (m + h^2/C) v+ = m v - m g h.
+local h, v, kicked = 1 / 120, -3, 0
+for _, C in ipairs(cs) do
+  local one = sim.world { dt = h }
+  local bob = one:circle { position = { 0, -1 }, radius = 0.1, mass = m, velocity = { 0, v } }
+  one:distance { bob, nil, anchor_b = { 0, 0 }, compliance = C }
+  one:step()
+  kicked = math.max(kicked, math.abs(bob.vy - C * (m * v - m * g * h) / (C * m + h * h)))
+end
+e:equal("kicked: from the closed form, m/s", 0, kicked, 1e-13)
+
+-- Let go level: how far the end is from that of the rigid chain after half a second.
+local plot = { title = "Let go level: from the rigid chain", x = { label = "compliance", unit = "m/N", log = true },
+  y = { label = "distance, m", log = true } }
+local plateau = {}
+for k, rate in ipairs { 60, 240, 960 } do
+  local function swing(C)
+    local run, bob = chain(C, { dt = 1 / rate }, 1, 0)
+    run:run { duration = 0.5, progress = false }
+    return bob.position
+  end
+  local rigid, away = swing(0), {}
+  for i, C in ipairs(cs) do
+    local d = swing(C) - rigid
+    away[i] = math.sqrt(d.x ^ 2 + d.y ^ 2)
+  end
+  plot[k] = { cs, away, label = ("h = 1/%d s"):format(rate) }
+  plateau[k] = away[1]
+  if k == 3 then
+    e:equal("let go, 1e-7 to 1e-5 m/N: order in C", 1, math.log(away[15] / away[11], 10) / 2, 0.01)
+  end
+end
+e:above("let go, 1e-12 m/N: order in h", 2, math.log(plateau[1] / plateau[3], 4) / 2)
+
+-- A bob that begins 0.1 m off its joint, alpha = 1/2: (24) for what is rigid, (37) for what is stiff.
+local function off(C, steps)
+  local one = sim.world { dt = h, gravity = { 0, 0 }, alpha = 0.5 }
+  local bob = one:circle { position = { 0, -1 }, radius = 0.1, mass = m }
+  one:distance { bob, nil, anchor_b = { 0, 0 }, compliance = C }
+  bob.position = { 0, -1.1 }
+  one:step(steps)
+  return -1 - bob.y
+end
+e:equal("alpha = 1/2, 0.1 m off: C = 0, step 1, m", 0, off(0, 1), 1e-9)
+e:equal("C = 1e-12 m/N, step 1, m", -0.1, off(1e-12, 1), 1e-6)
+e:equal("C = 1e-12 m/N, step 2, m", 0.1, off(1e-12, 2), 1e-6)
+
+e:figure(sim.plot.grid { columns = 2, width = 640, height = 380,
+  sim.plot { title = "Hung up: deflection", x = { label = "compliance", unit = "m/N", log = true },
+    y = { label = "deflection, m", log = true }, legend = "inside",
+    { cs, static, kind = "scatter", label = "at rest" },
+    { function(C) return C * m * g * n * (n + 1) / 2 end, 1e-12, 0.1, label = "C F" } }, sim.plot(plot) })
+e:finish()
