@@ -165,6 +165,9 @@ static bool run_script(Command *command, lua_State *L, int script) {
     command->status = EXIT_USAGE;
     return false;
   }
+  if (path != NULL) {
+    s2_script_find_beside(L, path);
+  }
   int arguments = 0;
   if (status == LUA_OK) {
     luaL_checkstack(L, command->argc, "too many arguments");

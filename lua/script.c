@@ -94,6 +94,22 @@ int s2_script_load(lua_State *L, const char *path, bool *missing) {
   return luaL_loadfile(L, path);
 }
 
+// package.path is a list of templates: a folder whose name has its punctuation cannot be in it.
+void s2_script_find_beside(lua_State *L, const char *path) {
+  const char *slash = strrchr(path, '/');
+  size_t length = slash != NULL ? (size_t)(slash - path) : 0;
+  if (slash == NULL || memchr(path, ';', length) != NULL || memchr(path, '?', length) != NULL) {
+    return;
+  }
+  int top = lua_gettop(L);
+  if (lua_getglobal(L, "package") == LUA_TTABLE && lua_getfield(L, -1, "path") == LUA_TSTRING) {
+    lua_pushlstring(L, path, length);
+    lua_pushfstring(L, "%s/?.lua;%s", lua_tostring(L, -1), lua_tostring(L, -2));
+    lua_setfield(L, top + 1, "path");
+  }
+  lua_settop(L, top);
+}
+
 void s2_script_report(lua_State *L) {
   const char *message = luaL_tolstring(L, -1, NULL);
   const char *end = interrupted != 0 ? strstr(message, "\nstack traceback:") : NULL;

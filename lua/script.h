@@ -11,6 +11,9 @@
 // message on the stack; *missing tells that the file could not be opened.
 int s2_script_load(lua_State *L, const char *path, bool *missing);
 
+// Lets `require` find modules in the folder of the script `path`, before any other.
+void s2_script_find_beside(lua_State *L, const char *path);
+
 // From now on the first SIGINT sets the flag below and raises "interrupted" in the Lua code that
 // s2_script_call is running, which scripts cannot catch for good; the second one kills the process.
 // Clears the flag.

@@ -139,7 +139,8 @@ local function sentence(script)
     words[#words + 1] = text
   end
   local text = table.concat(words, " ")
-  return text:match "^(.-%.)%f[%s\0]" or text
+  text = text:match "^(.-%.)%f[%s\0]" or text
+  return (text:gsub("|", "\\|")) -- which ends a cell of a table
 end
 
 -- Of the two files the smaller stays; its name is returned.

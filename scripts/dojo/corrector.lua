@@ -7,7 +7,7 @@
 -- The text says that about 10 iterations are typical and that the correction often halves their number. Here
 -- they are fewer than 10, and it spares a sixth to a third of them, the more the more contacts there are.
 local sim = require "sim2d"
-local contacts = require "scripts.dojo.contacts"
+local contacts = require "contacts"
 
 local e = sim.experiment("Iterations with the correction and without, mu = 0.3", { sets = { 60, "of each size" } })
 local random = sim.random.split()

@@ -10,7 +10,7 @@
 -- choice is better in the sum. What the end is may be chosen, too: with a final kappa above 0 the answer lies on
 -- the central path, of a contact without friction (z = y - v) at y = (v + sqrt(v^2 + 4 kappa)) / 2.
 local sim = require "sim2d"
-local contacts = require "scripts.dojo.contacts"
+local contacts = require "contacts"
 
 local e = sim.experiment("Iterations by the choice of kappa, 4 contacts, mu = 0.3", { sets = { 30, "at each speed" } })
 local choices = {

@@ -10,7 +10,7 @@
 -- rule that wants both would refuse these steps. And a mere decrease is little: with s = 0.8 the first step that
 -- does not overshoot by more than it gains is taken, and many such are needed.
 local sim = require "sim2d"
-local contacts = require "scripts.dojo.contacts"
+local contacts = require "contacts"
 
 local e = sim.experiment "Newton's method on atan(x) with a line search"
 

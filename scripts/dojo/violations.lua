@@ -8,7 +8,7 @@
 -- products stay at 2 b_tol for ever, unless the rule against no progress lowers the floor. The published code
 -- comes to that with undercut = 1, as its corrector adds kappa to that of the last iteration.
 local sim = require "sim2d"
-local contacts = require "scripts.dojo.contacts"
+local contacts = require "contacts"
 
 local e = sim.experiment "r_vio and b_vio of eight contacts, mu = 0.3"
 local problem = contacts(sim.random.split(), 8, 0.3)
