@@ -1,12 +1,13 @@
--- The friction law as a linear programme is found exactly from some thirty steps, but not by the note's epsilon.
+-- The friction law as a linear programme is found exactly from thirty to fifty steps, but not by the note's epsilon.
 --
 -- For known l = (l+, l-, gamma) and d = (v, u, 1), M and W of 0 <= l _|_ M l + W d >= 0 solve, row by row,
 --   minimise sum l_r (M_r l + W_r d)     such that M_r l + W_r d >= eps for every step.
--- The note takes eps > 0 against the solution 0. But then no row costs less than eps sum l_r, and M = 0, W = (0, 0, eps)
--- costs just that: 0 is as good as ever, and smaller. Without the bias W_r3 of rows 1 and 2 the truth is forbidden (its
--- w is 0 in places) and the best is something else. What works is eps = 0 and bounds M11 >= 1, M21 <= -1, M31 <= -1,
--- biases and all. Then every multiple >= 1 of a row is as good (an interior point method ends amid them), and M12 >= -1
--- is free; L1 regularisation, + c sum |x| by the columns s >= x, s >= -x, picks the smallest, the truth with M12 = 0.
+-- The note takes eps > 0 against the solution 0. But then no row costs less than eps sum l_r, and M = 0,
+-- W = (0, 0, eps) costs just that: 0 is as good as ever, and smaller. Without the bias W_r3 of rows 1 and 2 the truth,
+-- whose w is 0 in places, is forbidden, and the best is something else. What works is eps = 0 and bounds M11 >= 1,
+-- M21 <= -1, M31 <= -1, biases and all. Then every multiple >= 1 of a row is as good (an interior point method ends
+-- amid them) and M12 >= -1 is free; L1 regularisation, + c sum |x| by the columns s >= x, s >= -x, picks the smallest,
+-- the truth with M12 = 0.
 local sim = require "sim2d"
 local e = sim.experiment("The linear programme of the notes", { seeds = { 40, "runs of each size" } })
 
@@ -72,11 +73,13 @@ for r = 1, 3 do
 end
 for r = 1, 2 do
   local x = programme(X, r, { eps = eps, no_bias = true })
-  e:above(("eps = 0.1, no bias, row %d: error beyond scale"):format(r), 0.1, error_of(x, r, true))
+  local found, right = sim.array(x):slice { 3, 6 }, sim.array(truth[r]):slice { 3, 6 }
+  local cosine = found:dot(right) / (found:norm() * right:norm())
+  e:below(("eps = 0.1, no bias, row %d: cosine of it and the truth"):format(r), 0.9, cosine)
 end
 
--- 2. Bounds instead: exact runs of all, beside 85, 95 and 100 % of forty others; two deviations of either share.
-local sizes, share, spread = { 8, 12, 20, 30, 50 }, {}, { [20] = { 85, 16 }, [30] = { 95, 10 }, [50] = { 100, 0 } }
+-- 2. Bounds instead: exact runs of all, beside 85, 95 and 100 % of forty others; within two deviations.
+local sizes, share, spread = { 8, 12, 20, 30, 50 }, {}, { [20] = { 85, 16 }, [30] = { 95, 10 }, [50] = { 100, 3 } }
 for k, n in ipairs(sizes) do
   local exact = 0
   for _ = 1, e.options.seeds do
