@@ -11,7 +11,6 @@ local sim = require "sim2d"
 local e = sim.experiment "The direct formulation on two feet"
 
 local JJ = sim.ones(2, 2)
-
 local function direct(A, b, c)
   local q = A:mm { b, b }
   local M = sim.concat({ sim.concat({ A, -A }, 2), sim.concat({ -A, A }, 2) }, 1)
@@ -31,8 +30,8 @@ local function engine(b) -- speed and c, from the loads its contacts had
   world:step()
   local c = { 0, 0 }
   for _, contact in ipairs(world:contacts()) do
-    local foot = contact.point.x < box.x and 1 or 2
-    c[foot] = c[foot] + (foot == 1 and 0.2 or 0.8) * contact.normal_impulse
+    local i = contact.point.x < box.x and 1 or 2
+    c[i] = c[i] + (i == 1 and left or right).friction * contact.normal_impulse
   end
   return box.vx, c
 end

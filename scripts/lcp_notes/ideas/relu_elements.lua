@@ -4,12 +4,10 @@
 -- x = relu(p) - relu(n) is 0 and has no derivative, so it stays. A start may be there already; what drives p and n
 -- there is c (relu(p) + relu(n)), that is c |x|. Rows of G and f are learned from known friction with noise 0.001, by
 -- (l_r w_r)^2 + max(0, -w_r)^2. Five entries are truly 0 and determined by the data; G12, G21 are -1 and unseen.
--- The sum with c |x| is least off the truth, where no true zero is one: sliding leaves a direction open (13b).
+-- The sum with c |x| is least off the truth, with no true zero: sliding leaves a direction open (13b).
 local sim = require "sim2d"
 local e = sim.experiment "Exact zeros by relu(p) - relu(n)"
-
-local truth = { { 1, -1, 1, 1, 1, 0 }, { -1, 1, 1, -1, -1, 0 }, { -1, -1, 0, 0, 0, 1 } }
-local given = { 1, 2, 1 }
+local truth, given = { { 1, -1, 1, 1, 1, 0 }, { -1, 1, 1, -1, -1, 0 }, { -1, -1, 0, 0, 0, 1 } }, { 1, 2, 1 }
 local X, v = {}, 0
 for i = 1, 200 do
   local u = sim.random.uniform(-3, 3)
@@ -44,7 +42,6 @@ local function count(c, start, bounded, cut)
   return right, unseen, killed, worst
 end
 local function alive() return { p = sim.ones(6), n = sim.ones(6) } end
-local function anywhere() return { p = sim.randn { 6 }, n = sim.randn { 6 } } end
 local right, unseen, killed, worst = count(1e-3, alive, true, 0)
 e:equal("least sum with |x|: true zeros of 5", 0, right)
 e:equal("   zeros of the two unseen", 2, unseen)
@@ -52,7 +49,7 @@ right, _, killed, worst = count(1e-3, alive, false, 0)
 e:above("relu, from p = n = 1: true zeros of 5", 2, right)
 e:equal("   false zeros", 0, killed)
 e:below("   largest error", 0.03, worst)
-right, _, killed = count(0, anywhere, false, 0)
+_, _, killed = count(0, function() return { p = sim.randn { 6 }, n = sim.randn { 6 } } end, false, 0)
 e:above("relu, random starts: false zeros", 1, killed)
 right, _, killed, worst = count(0, alive, false, 0.1)
 e:equal("without c, what is below 0.1: true zeros of 5", 5, right)
