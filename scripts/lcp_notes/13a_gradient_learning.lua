@@ -12,11 +12,11 @@ local truth = sim.array { { 1, -1, 1, 1, 1, 0 }, { -1, 1, 1, -1, -1, 0 }, { -1, 
 local set = { 1, 2, 1 } -- the entry of each row that is given
 local random = sim.random.split()
 
--- Rows (l+, l-, gamma, v, u, 1), 30 to a run. Stress: what both l+ and l- have too much while at rest, unseen.
+-- Rows (l+, l-, gamma, v, u, 1), ten to a run. Stress: what both l+ and l- have too much while at rest, unseen.
 local function data(count, stress)
   local X, v = {}, 0
   for i = 1, count do
-    if i % 30 == 1 then v = random:uniform(-3, 3) end
+    if i % 10 == 1 then v = random:uniform(-3, 3) end
     local u = random:uniform(-3, 3)
     local z = assert(sim.lcp.solve(truth:slice(nil, { 1, 3 }), { v + u, -v - u, 1 }))
     local extra = stress and z[3] == 0 and random:uniform(0, (1 - z[1] - z[2]) / 2) or 0
