@@ -42,6 +42,16 @@ local chosen = {
   ["gradients/dt_refinement"] = { world = "last", strobe = 0.1, trails = true, contacts = false },
   ["gradients/friction"] = { world = "last", strobe = 0.1, contacts = false },
   ["gradients/ramp"] = { world = "last", strobe = 0.1, trails = true, contacts = false },
+  ["lcp_notes/10_antisymmetric_weights"] = { out = "--out" },
+  ["lcp_notes/11_relu_learning"] = { out = "--out" },
+  ["lcp_notes/12_slack_friction"] = { out = "--out" },
+  ["lcp_notes/13a_gradient_learning"] = { out = "--out" },
+  ["lcp_notes/13b_degenerate_row"] = { out = "--out" },
+  ["lcp_notes/13c_basis"] = { out = "--out" },
+  ["lcp_notes/14_linear_programme"] = { out = "--out" },
+  ["lcp_notes/15_bilevel"] = { out = "--out" },
+  ["lcp_notes/16_point_on_plane"] = { out = "--out" },
+  ["lcp_notes/17_unknown_friction"] = { out = "--out" },
 }
 
 -- ---- One of them, in a process of its own ---------------------------------------------------------

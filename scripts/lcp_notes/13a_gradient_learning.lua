@@ -1,4 +1,4 @@
--- Learning f and G of 0 <= l _|_ f + G l >= 0 from known friction finds what the data determine: all but two numbers.
+-- Learning the matrix of a friction law from known friction finds what the data determine: all but two numbers.
 --
 -- l = (l+, l-, gamma) of the traditional problem is known, f is affine in (v, u), G constant: row r has six numbers,
 --   w_r = G_r1 l+ + G_r2 l- + G_r3 gamma + f_rv v + f_ru u + f_r1,
