@@ -61,6 +61,16 @@ local chosen = {
   ["lcp_notes/07_point_mass"] = { out = "--out" },
   ["lcp_notes/08_noise"] = { out = "--out" },
   ["lcp_notes/09_bias"] = { out = "--out" },
+  ["lcp_notes/10_antisymmetric_weights"] = { out = "--out" },
+  ["lcp_notes/11_relu_learning"] = { out = "--out" },
+  ["lcp_notes/12_slack_friction"] = { out = "--out" },
+  ["lcp_notes/13a_gradient_learning"] = { out = "--out" },
+  ["lcp_notes/13b_degenerate_row"] = { out = "--out" },
+  ["lcp_notes/13c_basis"] = { out = "--out" },
+  ["lcp_notes/14_linear_programme"] = { out = "--out" },
+  ["lcp_notes/15_bilevel"] = { out = "--out" },
+  ["lcp_notes/16_point_on_plane"] = { out = "--out" },
+  ["lcp_notes/17_unknown_friction"] = { out = "--out" },
 }
 
 -- ---- One of them, in a process of its own ---------------------------------------------------------
