@@ -4,7 +4,8 @@ local BEYOND = 60 -- px: what reaches further out of the box is cut
 local FAR = 1e9 -- px: beyond this, directions no longer count
 local UNSEEN = 0.05 -- px: nobody sees that a curve is so far off
 local FEW = 200 -- numbers of a curve that is drawn as it is
-local MARKER_EVERY = 70 -- px along a curve that has markers
+local MARKER_EVERY = 70 -- px along a curve that has markers, where its points are more than
+local MARKED = 40 -- points, each of which has its own
 local ARROW_EVERY = 120 -- px along a trajectory
 local HEAD = 10 -- px, of an arrow
 local FIELD_CELL, FIELD_LEAST = 34, 20 -- px between the arrows of a field
@@ -179,10 +180,20 @@ return function(_, host)
   function draw.line(plot, series, sheet, ink)
     local runs = curve(plot, series, sheet, ink)
     if not series.marker then return end
-    local at = {}
-    along(runs, MARKER_EVERY * (0.3 + 0.17 * (series.index % 5)), MARKER_EVERY, function(x, y)
-      at[#at + 1], at[#at + 2] = x, y
-    end)
+    local at, count = {}, 0
+    for _, run in ipairs(series.runs) do count = count + #run // 2 end
+    if count <= MARKED then
+      for _, run in ipairs(series.runs) do
+        local pixels = to_pixels(plot, run)
+        for i = 1, #pixels, 2 do
+          if inside(plot, pixels[i], pixels[i + 1], 8) then at[#at + 1], at[#at + 2] = pixels[i], pixels[i + 1] end
+        end
+      end
+    else
+      along(runs, MARKER_EVERY * (0.3 + 0.17 * (series.index % 5)), MARKER_EVERY, function(x, y)
+        at[#at + 1], at[#at + 2] = x, y
+      end)
+    end
     parts.draw_markers(sheet, series.marker, at, 4, series.color, plot.theme.paper)
   end
 

@@ -26,6 +26,17 @@ test("a line goes through its points in proportion", function()
   ok(p[2][2] < p[1][2], "up is up")
 end)
 
+test("markers of a curve of few points stand on them", function()
+  local svg = sim.plot { { { 0, 1, 5 }, { 0, 2, 1 }, marker = "circle" } }:svg()
+  local p, marks = points(svg), {}
+  for x, y in svg:gmatch '<circle cx="([%d.]+)" cy="([%d.]+)"' do marks[#marks + 1] = { tonumber(x), tonumber(y) } end
+  near(marks, p, 0.1)
+  local many = {}
+  for i = 1, 400 do many[i] = i end
+  local some = count(sim.plot { { many, marker = "circle" } }:svg(), "<circle")
+  ok(some > 3 and some < 30, some)
+end)
+
 test("on logarithmic axes powers are straight", function()
   local p = points(sim.plot { x = { log = true }, y = { log = true }, { { 1, 10, 100 }, { 1, 100, 1e4 } } }:svg())
   near(p[2][1] * 2, p[1][1] + p[3][1], 0.02)
