@@ -125,6 +125,25 @@ static void put_state(S2Live *live, const S2LuaSession *session) {
   live->state.capacity = text.capacity;
 }
 
+void s2_live_plots(S2Live *live, const S2Plots *plots) {
+  if (live == NULL || live->server == NULL || live->plots == plots->changes) {
+    return;
+  }
+  Text text = {0};
+  add(&text, "{\"type\":\"plots\",\"plots\":[");
+  for (int i = 0; i < plots->list.count; i++) {
+    add(&text, i > 0 ? ",{\"name\":" : "{\"name\":");
+    add_string(&text, plots->list.at[i].name);
+    add(&text, ",\"svg\":");
+    add_string(&text, plots->list.at[i].svg);
+    add_char(&text, '}');
+  }
+  add(&text, "]}");
+  s2_server_put(live->server, S2_SERVER_PLOTS, text.at, (size_t)text.count);
+  s2_array_free(text);
+  live->plots = plots->changes;
+}
+
 // ---- The script's side ------------------------------------------------------------------------
 
 // Calls the function of live.lua with the verb and the values on top of the stack (popped); pushes
@@ -174,6 +193,7 @@ static void show(lua_State *L, S2Live *live, const S2LuaSession *session, int wo
     return;
   }
   put_state(live, session);
+  s2_live_plots(live, &session->open.plots);
   call_handler(L, live, "controls", 0);
   put_result(L, live, S2_SERVER_CONTROLS);
   if (live->shown == NULL || !live->stale) {
@@ -514,6 +534,7 @@ void s2_live_begin(S2Live *live) {
   memset(live->drags, 0, sizeof live->drags);
   s2_frames_restart(&live->frames);
   s2_live_notice(live, "");
+  s2_live_plots(live, &(S2Plots){0});
   if (live->run == 1) {
     (void)look(live); // what it is like before it is saved
   }

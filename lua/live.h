@@ -58,6 +58,7 @@ struct S2Live {
 
   S2_ARRAY(S2LiveSetting) settings;
   S2_ARRAY(char) state; // last text put
+  int plots;            // changes of the script's plots that were put
 };
 
 // Opens the server and prints its address to stderr.
@@ -66,6 +67,8 @@ S2Status s2_live_serve(S2Live *live, int port);
 void s2_live_begin(S2Live *live);
 // Shows an error to the clients, "" none, and prints nothing.
 void s2_live_notice(S2Live *live, const char *message);
+// Shows the plots, if they have changed since.
+void s2_live_plots(S2Live *live, const S2Plots *plots);
 // The script is over: serves the last state until Ctrl-C, or until the script is to be run again.
 void s2_live_linger(lua_State *L, S2Live *live, const volatile sig_atomic_t *interrupted);
 void s2_live_stop(S2Live *live); // the server

@@ -118,7 +118,7 @@ function Experiment:below(what, bound, obtained) end
 ---@return boolean ok
 function Experiment:above(what, bound, obtained) end
 
----Draws the plot, and writes it where `--out` says.
+---Draws the plot, writes it where `--out` says and shows it in a player.
 ---@param plot sim2d.Plot
 function Experiment:figure(plot) end
 
@@ -191,6 +191,11 @@ function Plot:svg() end
 ---@return true? done
 ---@return string? message
 function Plot:save(path, options) end
+
+---Shows it in the page of `--record` and in the live viewer; false: there is neither.
+---@param name? string its title
+---@return boolean shown
+function Plot:show(name) end
 
 ---The plot in letters.
 ---@param options? { width: integer?, height: integer? } letters, 80 and 20

@@ -3,6 +3,7 @@
 import { createAbout } from "./about.js";
 import { attachCamera } from "./camera.js";
 import { bodyName, h, iconButton } from "./dom.js";
+import { createFigures } from "./figures.js";
 import { createHelp } from "./help.js";
 import { createInspector } from "./inspector.js";
 import { listenForKeys } from "./keyboard.js";
@@ -97,6 +98,7 @@ export function createPlayer(root, recording_, { live = false } = {}) {
     state.dirty = true;
   });
   const plots = createPlots({ theme: themeOf(state.dark), onSeek: (at) => seekClock(at) });
+  const figures = createFigures();
   const about = createAbout();
   const help = createHelp();
   const themeButton = iconButton("moon", "Dark", () => setDark(!state.dark));
@@ -114,6 +116,7 @@ export function createPlayer(root, recording_, { live = false } = {}) {
     sections,
     h("section", {}, h("h2", {}, "Selected"), inspector.element),
     h("section", {}, h("h2", {}, "Show"), overlayPanel.element),
+    figures.element,
     h("section", {}, h("h2", {}, "Plots"), plots.element),
     h("section", {}, h("h2", {}, "Run"), about.element),
   );
@@ -133,7 +136,7 @@ export function createPlayer(root, recording_, { live = false } = {}) {
     notice,
     big,
   );
-  root.replaceChildren(stage, panel, bar.element, help.element);
+  root.replaceChildren(stage, panel, bar.element, help.element, figures.dialog);
   root.classList.add("player");
 
   // ---- Time -----------------------------------------------------------------------------------
@@ -390,7 +393,11 @@ export function createPlayer(root, recording_, { live = false } = {}) {
     d: () => setDark(!state.dark),
     p: () => showPanel(!root.classList.contains("with-panel")),
     "?": () => help.toggle(),
-    Escape: () => (help.open ? help.toggle() : select(null)),
+    Escape: () => {
+      if (help.open) help.toggle();
+      else if (figures.dialog.open) figures.dialog.close();
+      else select(null);
+    },
   };
   listenForKeys(keys, keyHooks, (n) => {
     const overlay = OVERLAYS[n - 1]?.key;
@@ -406,6 +413,7 @@ export function createPlayer(root, recording_, { live = false } = {}) {
     series = new Series(recording, clock);
     plots.reset();
     about.update(recording);
+    if (!live) figures.update(recording.plots);
     plotsDue = 0;
     decimals = decimalsFor(recording);
     Object.assign(state, {
@@ -444,6 +452,7 @@ export function createPlayer(root, recording_, { live = false } = {}) {
       if (!root.classList.contains("with-panel") && innerWidth >= 760) showPanel(true);
       return content;
     },
+    showPlots: (pairs) => figures.update(pairs),
     notice: tell,
     onDraw: (hook) => drawHooks.push(hook),
     onKey: (hook) => keyHooks.push(hook),
