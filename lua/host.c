@@ -3,6 +3,7 @@
 #include "binding.h"
 #include "canvas.h"
 #include "live.h"
+#include "replay.h"
 #include "solve_tracked.h"
 #include "traceback.h"
 #include "tracked.h"
@@ -149,6 +150,8 @@ void s2_host_push(lua_State *L) {
   luaL_newlib(L, functions);
   s2_lua_push_tracked_solvers(L);
   lua_setfield(L, -2, "tracked_solvers");
+  s2_lua_push_replay_host(L);
+  lua_setfield(L, -2, "replay");
   s2_lua_push_live_host(L);
   lua_setfield(L, -2, "live");
 }

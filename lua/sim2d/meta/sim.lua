@@ -258,6 +258,12 @@ function sim.key(name) end
 ---@param unit? string
 function sim.watch(name, f, unit) end
 
+---Reads a .s2d file, also one that was cut short or is still being written.
+---@param path string
+---@return sim2d.ReadRecording?
+---@return string? message
+function sim.read_recording(path) end
+
 ---Random numbers, the same on every machine for the same seed (`--seed`).
 ---`sim.random` itself takes a dot as well: `sim.random.uniform()`.
 ---@class sim2d.Random
