@@ -176,6 +176,11 @@ void s2_lua_push_watched(lua_State *L, S2LuaWorld *lw) {
   call_handler(L, lw->session->open.live, "watched", 1);
 }
 
+void s2_lua_push_watch(lua_State *L, const char *name) {
+  lua_pushstring(L, name);
+  call_handler(L, s2_session(L)->live, "watch", 1);
+}
+
 static void put_result(lua_State *L, S2Live *live, S2ServerMessage message) {
   size_t size = 0;
   const char *text = lua_tolstring(L, -1, &size);

@@ -87,6 +87,9 @@ void s2_lua_live_world_closes(S2LuaWorld *lw);
 // world is at stack position 1.
 void s2_lua_push_watched(lua_State *L, S2LuaWorld *lw);
 
+// Pushes {f =, unit =} of the value watched under the name; nil: there is none.
+void s2_lua_push_watch(lua_State *L, const char *name);
+
 // Makes the session's viewer, if it has none yet.
 S2Live *s2_lua_live_of(lua_State *L);
 
