@@ -7,8 +7,7 @@
 #include "binding.h"
 #include "view/frames.h"
 #include "view/server.h"
-
-#include <time.h>
+#include "watch.h"
 
 // A value that was set in the page and outlives the run: of a slider or an option.
 typedef struct S2LiveSetting {
@@ -36,12 +35,9 @@ struct S2Live {
   // Runs. unwind makes the Lua code that runs stop, so that its caller can start the script again;
   // NULL: nobody can, and a reset restores the world that is shown.
   void (*unwind)(void);
-  const char *script;  // name for the page
-  const char *watched; // --watch: the file; NULL: none
-  struct timespec saved;
-  int64_t saved_size;
-  double looked; // s, when the file was looked at
-  bool again;    // the script is to be run again
+  const char *script; // name for the page
+  S2Watch watch;      // --watch
+  bool again;         // the script is to be run again
   bool ended;
   int run;
 
@@ -75,7 +71,7 @@ void s2_live_stop(S2Live *live); // the server
 void s2_live_free(S2Live *live);
 
 static inline bool s2_live_is_on(const S2Live *live) {
-  return live != NULL && (live->server != NULL || live->watched != NULL);
+  return live != NULL && (live->server != NULL || live->watch.files.count > 0);
 }
 
 // Between two steps of `lw`, which is at stack position 1; `first`: before its first one. Returns

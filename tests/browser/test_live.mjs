@@ -312,6 +312,25 @@ test("--watch alone", { timeout: 60000 }, async () => {
   assert.equal(await run.quit(), 0);
 });
 
+test("--watch looks at what the script loads, too", { timeout: 60000 }, async () => {
+  const module = join(folder, "watched_part.lua"), other = join(folder, "watched_other.lua");
+  writeFileSync(module, 'return "first"');
+  writeFileSync(other, "extra = 1");
+  const path = script(`package.path = [[${folder}/?.lua]] print(require "watched_part", loadfile [[${other}]]) ` +
+    `dofile [[${other}]] print("extra", extra)`);
+  const run = sim2d(["--watch", path]);
+  await run.says("first");
+  await run.says("extra\t1\n");
+  writeFileSync(module, "return syntax error");
+  await run.says("watched_part.lua:1:");
+  writeFileSync(module, 'return "second"');
+  await run.says("second");
+  writeFileSync(other, "extra = 22");
+  await run.says("extra\t22\n");
+  await until("it waits", () => run.err.match(/the script has ended/g).length === 4);
+  assert.equal(await run.quit(), 0);
+});
+
 test("a script from stdin: reset restores the world", { timeout: 60000 }, async () => {
   const path = script(BOX + "box.velocity = { 5, 0 }\n" + LONG);
   const { openSync } = await import("node:fs");
