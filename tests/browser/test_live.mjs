@@ -312,6 +312,22 @@ test("--watch alone", { timeout: 60000 }, async () => {
   assert.equal(await run.quit(), 0);
 });
 
+test("the end does not wait for those who look on", { timeout: 60000 }, async () => {
+  const path = script(BOX + LONG), took = [];
+  for (let i = 0; i < 3; i++) {
+    const run = sim2d(["--view", path]), address = await run.address();
+    const pages = await Promise.all([client(address), client(address), client(address)]);
+    await Promise.all(pages.map((page) => page.until("there is a frame", (seen) => seen.frame)));
+    const before = performance.now();
+    await run.quit();
+    took.push(performance.now() - before);
+    await pages[0].until("it is closed", (seen) => seen.closed);
+    assert.equal(pages[0].goodbye, 1001); // going away
+  }
+  // civetweb's own pace is two seconds
+  assert.ok(Math.min(...took) < 1000, `${took.map(Math.round)} ms`);
+});
+
 test("--watch looks at what the script loads, too", { timeout: 60000 }, async () => {
   const module = join(folder, "watched_part.lua"), other = join(folder, "watched_other.lua");
   writeFileSync(module, 'return "first"');
