@@ -17,6 +17,7 @@ import { SPEEDS, createTransport } from "./transport.js";
 import { View, runBox } from "./view.js";
 
 const BACKGROUND_WORK = 5; // ms a picture may spend on the plots' data
+const PANEL_INTERVAL = 90; // ms between the panel's numbers while time passes: nobody reads faster
 const PLOT_INTERVAL = 300; // ms between redraws of plots that still grow
 
 // Digits after the point of a time, so that neighbouring frames differ.
@@ -67,6 +68,8 @@ export function createPlayer(root, recording_, { live = false } = {}) {
     sizedAt = "",
     plotsDue = 0,
     plotsAt = -Infinity,
+    panelAt = -Infinity,
+    panelStale = false,
     box = null;
 
   // ---- Elements -------------------------------------------------------------------------------
@@ -273,7 +276,8 @@ export function createPlayer(root, recording_, { live = false } = {}) {
 
   function describe() {
     const { frame } = state;
-    title.textContent = document.title = titleOf(player.recording);
+    const name = titleOf(player.recording);
+    if (title.textContent !== name) title.textContent = document.title = name;
     if (!frame) {
       facts.textContent = "";
       return;
@@ -329,6 +333,11 @@ export function createPlayer(root, recording_, { live = false } = {}) {
         playing: playing(),
         decimals,
       });
+      panelStale = true;
+    }
+    if (panelStale && (!playing() || now - panelAt >= PANEL_INTERVAL)) {
+      panelStale = false;
+      panelAt = now;
       if (root.classList.contains("with-panel")) {
         inspector.update(state.frame, state.selection, same(state.follow, state.selection));
         plots.present(clock.at[state.index] ?? 0);
