@@ -313,6 +313,12 @@ void s2_lua_record_first(lua_State *L, S2LuaWorld *lw); // --record, frame 0
 void s2_lua_record_step(lua_State *L, S2LuaWorld *lw);
 bool s2_lua_recorders_close(S2LuaWorld *lw, S2Status *status);
 void s2_lua_open_recording(lua_State *L);
+S2Status s2_lua_page_close(S2Session *session); // gives it its plots
+// For plot_show.lua, see host.h.
+int s2_lua_plots_wanted(lua_State *L);
+int s2_lua_plot_show(lua_State *L);
+int s2_lua_plot_record(lua_State *L);
+int s2_lua_recording_methods(lua_State *L);
 S2LuaRows *s2_lua_rows_find(S2LuaWorld *lw, int64_t id); // NULL: closed
 
 // record_columns.c

@@ -190,7 +190,7 @@ static const Option options[] = {
     {"--view", "[=PORT]", set_view, "serve the live viewer and print its address"},
     {"--threads", "N", NULL, "worker threads (not available yet)"},
     {"--sandbox", NULL, NULL, "for scripts of strangers (not available yet)"},
-    {"--watch", NULL, set_watch, "run again when the script is saved"},
+    {"--watch", NULL, set_watch, "run again when the script, or a file it loads, is saved"},
 };
 
 enum { OPTION_COUNT = sizeof options / sizeof options[0] };

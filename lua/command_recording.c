@@ -37,6 +37,7 @@ typedef struct Summary {
   int bodies_least, bodies_most, joints_most, contacts_most;
   double energy_least, energy_most; // J; NAN: not recorded
   double residual;
+  S2Plots plots;
 } Summary;
 
 static S2Status summarise(S2Replay *replay, Summary *summary) {
@@ -47,6 +48,7 @@ static S2Status summarise(S2Replay *replay, Summary *summary) {
                        .energy_least = (double)NAN,
                        .energy_most = (double)NAN,
                        .residual = (double)NAN};
+  s2_replay_plots(replay, &summary->plots);
   for (uint64_t i = 0; i < summary->frames; i++) {
     const S2Moment *moment = NULL;
     S2_TRY(s2_replay_frame(replay, i, &moment));
@@ -93,6 +95,9 @@ static void print_summary(const char *path, S2Replay *replay, const Summary *sum
          summary->cut ? "cut short (it was not closed; all whole frames are there)" : "complete");
   print_run(s2_replay_run(replay));
   printf("  %-15s %" PRIu64 "\n", "frames", summary->frames);
+  for (int i = 0; i < summary->plots.list.count; i++) {
+    printf("  %-15s %s\n", i == 0 ? "plots" : "", summary->plots.list.at[i].name);
+  }
   if (summary->frames == 0) {
     return;
   }
@@ -167,7 +172,12 @@ static void json_summary(S2Replay *replay, const Summary *summary) {
   json_numbers("energy", (const double[2]){summary->energy_least, summary->energy_most}, 2);
   putchar(',');
   json_value("residual", summary->residual);
-  puts("}");
+  printf(",\"plots\":[");
+  for (int i = 0; i < summary->plots.list.count; i++) {
+    fputs(i > 0 ? "," : "", stdout);
+    json_text(summary->plots.list.at[i].name);
+  }
+  puts("]}");
 }
 
 static void json_bodies(const S2Moment *moment) {
@@ -348,6 +358,7 @@ int s2_command_inspect(int argc, char **argv) {
     } else if (status.code == S2_OK) {
       print_summary(words.path, replay, &summary);
     }
+    s2_plots_free(&summary.plots);
   }
   s2_replay_close(replay);
   return status.code == S2_OK ? EXIT_SUCCESS : fail(EXIT_FAILURE, status.message);
@@ -373,6 +384,13 @@ static int convert(S2Replay *replay, const char *output) {
       status = s2_recorder_moment(recorder, moment);
     }
   }
+  S2Plots plots = {0};
+  s2_replay_plots(replay, &plots);
+  for (int i = 0; status.code == S2_OK && s2_recorder_holds_plots(recorder) && i < plots.list.count;
+       i++) {
+    status = s2_recorder_plot(recorder, plots.list.at[i].name, plots.list.at[i].svg);
+  }
+  s2_plots_free(&plots);
   S2Status closed = s2_recorder_close(recorder);
   if (status.code == S2_OK) {
     status = closed;
@@ -444,6 +462,7 @@ int s2_command_replay(int argc, char **argv, const char *output, S2RunAgain *run
              words.path);
     }
     result = status.code == S2_OK ? result : fail(EXIT_FAILURE, status.message);
+    s2_plots_free(&summary.plots);
   }
   s2_replay_close(replay);
   return result;

@@ -3,6 +3,7 @@
 #include "binding.h"
 #include "canvas.h"
 #include "live.h"
+#include "replay.h"
 #include "solve_tracked.h"
 #include "traceback.h"
 #include "tracked.h"
@@ -137,6 +138,10 @@ void s2_host_push(lua_State *L) {
                                        {"world", host_world},
                                        {"world_methods", host_world_methods},
                                        {"counterpart", host_counterpart},
+                                       {"recording_methods", s2_lua_recording_methods},
+                                       {"plots_wanted", s2_lua_plots_wanted},
+                                       {"plot_show", s2_lua_plot_show},
+                                       {"plot_record", s2_lua_plot_record},
                                        {"canvas", s2_lua_canvas},
                                        {"color", s2_lua_color},
                                        {"traceback", s2_traceback_handler},
@@ -145,6 +150,8 @@ void s2_host_push(lua_State *L) {
   luaL_newlib(L, functions);
   s2_lua_push_tracked_solvers(L);
   lua_setfield(L, -2, "tracked_solvers");
+  s2_lua_push_replay_host(L);
+  lua_setfield(L, -2, "replay");
   s2_lua_push_live_host(L);
   lua_setfield(L, -2, "live");
 }

@@ -8,6 +8,9 @@
 //   nearest(word, names) -> the nearest of a list of names, or nil (s2_text_nearest)
 //   canvas(width, height, scale), color(text): see canvas.h
 //   progress(n)          -> a bar for n items: bar:update(i), bar:done(), `for i in bar do`
+//   plots_wanted()       -> does the run have a page or a viewer that shows plots?
+//   plot_show(name, svg) -> the same, and shows it there
+//   plot_record(recording, name, svg), recording_methods(): table of methods, to add to
 //   tracked_solvers      -> table to fill: library -> solve of problems with tracked numbers
 //   value_and_grad(f, p) -> as sim.value_and_grad; what is not finite does not raise (a loss that
 //   is

@@ -9,14 +9,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 static const double FRAME = 0.012; // s between frames: below a frame of 60 Hz screens
 static const double SHARE = 10;   // frames take at most this part of the time of a run that is late
 static const double SLICE = 0.05; // s: Ctrl-C and saved files are noticed after so long
 static const double LATE = 0.1;   // s behind its time that a run makes good
 static const double QUIET = 0.5;  // s without a step, after which another world is shown
-static const double LOOK = 0.1;   // s between looks at the file
 
 // A hand on a body swings it at this frequency (Hz), critically damped.
 static const double HAND = 5;
@@ -125,6 +123,25 @@ static void put_state(S2Live *live, const S2LuaSession *session) {
   live->state.capacity = text.capacity;
 }
 
+void s2_live_plots(S2Live *live, const S2Plots *plots) {
+  if (live == NULL || live->server == NULL || live->plots == plots->changes) {
+    return;
+  }
+  Text text = {0};
+  add(&text, "{\"type\":\"plots\",\"plots\":[");
+  for (int i = 0; i < plots->list.count; i++) {
+    add(&text, i > 0 ? ",{\"name\":" : "{\"name\":");
+    add_string(&text, plots->list.at[i].name);
+    add(&text, ",\"svg\":");
+    add_string(&text, plots->list.at[i].svg);
+    add_char(&text, '}');
+  }
+  add(&text, "]}");
+  s2_server_put(live->server, S2_SERVER_PLOTS, text.at, (size_t)text.count);
+  s2_array_free(text);
+  live->plots = plots->changes;
+}
+
 // ---- The script's side ------------------------------------------------------------------------
 
 // Calls the function of live.lua with the verb and the values on top of the stack (popped); pushes
@@ -157,6 +174,11 @@ void s2_lua_push_watched(lua_State *L, S2LuaWorld *lw) {
   call_handler(L, lw->session->open.live, "watched", 1);
 }
 
+void s2_lua_push_watch(lua_State *L, const char *name) {
+  lua_pushstring(L, name);
+  call_handler(L, s2_session(L)->live, "watch", 1);
+}
+
 static void put_result(lua_State *L, S2Live *live, S2ServerMessage message) {
   size_t size = 0;
   const char *text = lua_tolstring(L, -1, &size);
@@ -174,6 +196,7 @@ static void show(lua_State *L, S2Live *live, const S2LuaSession *session, int wo
     return;
   }
   put_state(live, session);
+  s2_live_plots(live, &session->open.plots);
   call_handler(L, live, "controls", 0);
   put_result(L, live, S2_SERVER_CONTROLS);
   if (live->shown == NULL || !live->stale) {
@@ -368,26 +391,6 @@ static void start_over(lua_State *L, S2Live *live) {
   live->resets = live->anchored = false;
 }
 
-// ---- The file ---------------------------------------------------------------------------------
-
-static bool look(S2Live *live) {
-  struct stat info;
-  double now = s2_lua_clock();
-  if (live->watched == NULL || now < live->looked + LOOK) {
-    return false;
-  }
-  live->looked = now;
-  // An editor that replaces a file leaves none for a moment.
-  if (stat(live->watched, &info) != 0 ||
-      (info.st_mtim.tv_sec == live->saved.tv_sec && info.st_mtim.tv_nsec == live->saved.tv_nsec &&
-       info.st_size == live->saved_size)) {
-    return false;
-  }
-  live->saved = info.st_mtim;
-  live->saved_size = info.st_size;
-  return true;
-}
-
 // ---- Between steps ----------------------------------------------------------------------------
 
 static void follow(S2Live *live, S2LuaWorld *lw, double now) {
@@ -444,7 +447,7 @@ void s2_lua_live(lua_State *L, S2LuaWorld *lw, bool first) {
   bool wanted = first;
   for (;;) {
     obey_all(L, live, session, lw);
-    live->again |= look(live) && live->unwind != NULL;
+    live->again |= s2_watch_look(&live->watch, s2_lua_clock()) && live->unwind != NULL;
     raise_if_over(L, live, session);
     if (live->resets && live->shown == lw) {
       start_over(L, live);
@@ -514,9 +517,7 @@ void s2_live_begin(S2Live *live) {
   memset(live->drags, 0, sizeof live->drags);
   s2_frames_restart(&live->frames);
   s2_live_notice(live, "");
-  if (live->run == 1) {
-    (void)look(live); // what it is like before it is saved
-  }
+  s2_live_plots(live, &(S2Plots){0});
 }
 
 void s2_live_linger(lua_State *L, S2Live *live, const volatile sig_atomic_t *interrupted) {
@@ -525,7 +526,7 @@ void s2_live_linger(lua_State *L, S2Live *live, const volatile sig_atomic_t *int
   if (live->server == NULL) {
     struct timespec slice = {0, (long)(1e9 * SLICE)};
     while (!live->again && *interrupted == 0) {
-      live->again = look(live);
+      live->again = s2_watch_look(&live->watch, s2_lua_clock());
       if (!live->again) {
         nanosleep(&slice, NULL);
       }
@@ -535,7 +536,7 @@ void s2_live_linger(lua_State *L, S2Live *live, const volatile sig_atomic_t *int
   show(L, live, session, 0);
   while (!live->again && *interrupted == 0) {
     obey_all(L, live, session, NULL);
-    live->again |= look(live);
+    live->again |= s2_watch_look(&live->watch, s2_lua_clock());
     s2_server_wait(live->server, s2_lua_clock() + SLICE);
   }
 }
@@ -548,6 +549,7 @@ void s2_live_stop(S2Live *live) {
 
 void s2_live_free(S2Live *live) {
   s2_live_stop(live);
+  s2_watch_free(&live->watch);
   s2_frames_free(&live->frames);
   for (int i = 0; i < live->settings.count; i++) {
     s2_memory_free(live->settings.at[i].key);

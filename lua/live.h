@@ -7,8 +7,7 @@
 #include "binding.h"
 #include "view/frames.h"
 #include "view/server.h"
-
-#include <time.h>
+#include "watch.h"
 
 // A value that was set in the page and outlives the run: of a slider or an option.
 typedef struct S2LiveSetting {
@@ -36,12 +35,9 @@ struct S2Live {
   // Runs. unwind makes the Lua code that runs stop, so that its caller can start the script again;
   // NULL: nobody can, and a reset restores the world that is shown.
   void (*unwind)(void);
-  const char *script;  // name for the page
-  const char *watched; // --watch: the file; NULL: none
-  struct timespec saved;
-  int64_t saved_size;
-  double looked; // s, when the file was looked at
-  bool again;    // the script is to be run again
+  const char *script; // name for the page
+  S2Watch watch;      // --watch
+  bool again;         // the script is to be run again
   bool ended;
   int run;
 
@@ -58,6 +54,7 @@ struct S2Live {
 
   S2_ARRAY(S2LiveSetting) settings;
   S2_ARRAY(char) state; // last text put
+  int plots;            // changes of the script's plots that were put
 };
 
 // Opens the server and prints its address to stderr.
@@ -66,13 +63,15 @@ S2Status s2_live_serve(S2Live *live, int port);
 void s2_live_begin(S2Live *live);
 // Shows an error to the clients, "" none, and prints nothing.
 void s2_live_notice(S2Live *live, const char *message);
+// Shows the plots, if they have changed since.
+void s2_live_plots(S2Live *live, const S2Plots *plots);
 // The script is over: serves the last state until Ctrl-C, or until the script is to be run again.
 void s2_live_linger(lua_State *L, S2Live *live, const volatile sig_atomic_t *interrupted);
 void s2_live_stop(S2Live *live); // the server
 void s2_live_free(S2Live *live);
 
 static inline bool s2_live_is_on(const S2Live *live) {
-  return live != NULL && (live->server != NULL || live->watched != NULL);
+  return live != NULL && (live->server != NULL || live->watch.files.count > 0);
 }
 
 // Between two steps of `lw`, which is at stack position 1; `first`: before its first one. Returns
@@ -83,6 +82,9 @@ void s2_lua_live_world_closes(S2LuaWorld *lw);
 // Pushes the values the script watches now: name, unit, value, name ...; nil: there are none. The
 // world is at stack position 1.
 void s2_lua_push_watched(lua_State *L, S2LuaWorld *lw);
+
+// Pushes {f =, unit =} of the value watched under the name; nil: there is none.
+void s2_lua_push_watch(lua_State *L, const char *name);
 
 // Makes the session's viewer, if it has none yet.
 S2Live *s2_lua_live_of(lua_State *L);

@@ -61,9 +61,10 @@ static void linger(Command *command, lua_State *L, bool exited) {
     return;
   }
   fprintf(stderr, "sim2d: the script has ended; %s (Ctrl-C to quit)\n",
-          live->server == NULL    ? "it runs again when it is saved"
-          : live->watched == NULL ? "its last state is served"
-                                  : "its last state is served, and it runs again when it is saved");
+          live->server == NULL ? "it runs again when it is saved"
+          : live->watch.files.count == 0
+              ? "its last state is served"
+              : "its last state is served, and it runs again when it is saved");
   s2_live_linger(L, live, s2_script_interrupted());
 }
 
@@ -103,6 +104,9 @@ static void open_libraries(Command *command, lua_State *L) {
   session->interrupted = s2_script_interrupted();
   session->task = s2_script_task();
   session->live = &command->live;
+  if (command->line.watch) {
+    s2_lua_watch_loads(L, &command->live.watch);
+  }
 }
 
 // The global `arg`: the script at 0, its arguments from 1, what came before it below 0.
@@ -253,7 +257,9 @@ static bool open_live(Command *command) {
   const char *script = line->script < command->argc ? command->argv[line->script] : NULL;
   *live = (S2Live){.pace = 1, .stays = line->view, .script = script};
   live->unwind = can_run_again(command) ? s2_script_unwind : NULL;
-  live->watched = line->watch ? script : NULL;
+  if (line->watch && script != NULL) {
+    s2_watch_add(&live->watch, script);
+  }
   if (line->view) {
     S2Status status = s2_live_serve(live, line->view_port);
     if (status.code != S2_OK) {

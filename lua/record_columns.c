@@ -1,5 +1,5 @@
 // world:record(path, {columns = ...}): a table over time of numbers by name and of functions.
-#include "binding.h"
+#include "live.h"
 #include "tracked.h"
 
 #include <string.h>
@@ -111,6 +111,24 @@ static void check_units(lua_State *L, const S2Keys *keys, int units, int names) 
   }
 }
 
+// Makes the value that the script watches under this name the function of a column.
+static bool take_watched(lua_State *L, int functions, int column, const char *name,
+                         const char **unit) {
+  s2_lua_push_watch(L, name);
+  if (!lua_istable(L, -1)) {
+    lua_pop(L, 1);
+    return false;
+  }
+  lua_getfield(L, -1, "f");
+  lua_rawseti(L, functions, column);
+  lua_pushstring(L, name);
+  lua_rawseti(L, functions, -column);
+  lua_getfield(L, -1, "unit");
+  *unit = lua_tostring(L, -1); // lives with the watch
+  lua_pop(L, 2);
+  return true;
+}
+
 S2LuaRows *s2_lua_rows_read(lua_State *L, S2LuaWorld *lw, const S2Keys *keys, const char *path,
                             S2Status *status) {
   if (s2_keys_push(keys, "columns") != LUA_TTABLE) {
@@ -137,10 +155,12 @@ S2LuaRows *s2_lua_rows_read(lua_State *L, S2LuaWorld *lw, const S2Keys *keys, co
     column[i] = (S2Column){.number = FUNCTION};
     if (lua_rawgeti(L, functions, i + 1) == LUA_TNIL) {
       S2Status found = s2_column_find(lw->world, name, &column[i]);
-      if (found.code != S2_OK) {
-        s2_keys_fail(keys, "columns", "%s", found.message);
-      }
       unit = column[i].unit;
+      if (found.code != S2_OK && !take_watched(L, functions, i + 1, name, &unit)) {
+        s2_keys_fail(keys, "columns", "%s", found.message);
+      } else if (found.code != S2_OK) {
+        column[i] = (S2Column){.number = FUNCTION};
+      }
     }
     lua_settop(L, units + 2);
     titles[i + 1] = (S2RowTitle){name, unit_of(L, units, name, unit)};

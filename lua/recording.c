@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 
 typedef struct Recording {
@@ -30,8 +31,12 @@ static int place_of(const S2LuaWorld *lw, int64_t id) {
 
 static S2Status close_recorder(S2LuaWorld *lw, int at) {
   S2LuaRecorder *closed = &lw->recorders.at[at];
-  S2Status status =
-      closed->rows != NULL ? s2_lua_rows_close(closed->rows) : s2_recorder_close(closed->recorder);
+  S2Status status = s2_ok();
+  if (closed->rows != NULL) {
+    status = s2_lua_rows_close(closed->rows);
+  } else if (closed->recorder == NULL || closed->recorder != lw->session->open.page) {
+    status = s2_recorder_close(closed->recorder);
+  } // else its plots are still to come
   lw->recorders.count--;
   for (int i = at; i < lw->recorders.count; i++) {
     lw->recorders.at[i] = lw->recorders.at[i + 1];
@@ -184,6 +189,20 @@ bool s2_lua_recorders_close(S2LuaWorld *lw, S2Status *status) {
   return status->code == S2_OK;
 }
 
+S2Status s2_lua_page_close(S2Session *session) {
+  S2Status status = s2_ok();
+  s2_live_plots(session->live, &session->plots);
+  for (int i = 0; session->page != NULL && status.code == S2_OK && i < session->plots.list.count;
+       i++) {
+    const S2Plot *plot = &session->plots.list.at[i];
+    status = s2_recorder_plot(session->page, plot->name, plot->svg);
+  }
+  S2Status closed = s2_recorder_close(session->page);
+  session->page = NULL;
+  s2_plots_free(&session->plots);
+  return status.code == S2_OK ? closed : status;
+}
+
 // The path of the nth world: "run.csv", "run-2.csv", ...
 static void numbered(const char *path, int n, char *result) {
   if (n == 1) {
@@ -206,6 +225,10 @@ void s2_lua_record_first(lua_State *L, S2LuaWorld *lw) {
     int64_t id;
     numbered(session->record_path, session->worlds, path);
     s2_lua_try(L, open_recorder(L, lw, path, NULL, 1, &id));
+    S2Recorder *recorder = lw->recorders.at[lw->recorders.count - 1].recorder;
+    if (session->worlds == 1 && recorder != NULL && s2_recorder_holds_plots(recorder)) {
+      session->page = recorder;
+    }
   }
   if (session->dump_directory != NULL) {
     numbered(session->dump_directory, session->worlds, path);
@@ -366,6 +389,64 @@ static int recording_tostring(lua_State *L) {
 
 static int recording_no_field(lua_State *L) {
   return s2_lua_no_field(L, "Recording", 2, lua_upvalueindex(1));
+}
+
+// ---- Plots ------------------------------------------------------------------------------------
+
+// Whoever records a page or looks on sees the plots of the script: is there anyone?
+static bool plots_wanted(const S2Session *session) {
+  const char *suffix = session->record_path == NULL ? "" : s2_path_suffix(session->record_path);
+  bool records = session->validator == NULL &&
+                 (strcasecmp(suffix, ".html") == 0 || strcasecmp(suffix, ".s2d") == 0);
+  return records || (session->live != NULL && session->live->server != NULL);
+}
+
+int s2_lua_plots_wanted(lua_State *L) {
+  lua_pushboolean(L, plots_wanted(s2_session(L)));
+  return 1;
+}
+
+// (name, svg): true, or false when nobody wants it.
+int s2_lua_plot_show(lua_State *L) {
+  S2Session *session = s2_session(L);
+  bool wanted = plots_wanted(session);
+  if (wanted) {
+    s2_plots_put(&session->plots, luaL_checkstring(L, 1), luaL_checkstring(L, 2));
+  }
+  lua_pushboolean(L, wanted);
+  return 1;
+}
+
+// (recording, name, svg): true, or nil and a message.
+int s2_lua_plot_record(lua_State *L) {
+  const Recording *recording = s2_lua_check(L, 1, s2_type_recording);
+  S2LuaWorld *lw = recording->lw;
+  int at = place_of(lw, recording->id);
+  if (at < 0) {
+    return s2_lua_fail(L, "'plot': the recording is closed");
+  }
+  const S2LuaRecorder *recorder = &lw->recorders.at[at];
+  S2Status status = s2_ok();
+  if (recorder->rows != NULL) {
+    status = s2_error(S2_INVALID, "a recording with columns holds no plots");
+  } else if (recorder->recorder != NULL) {
+    status = s2_recorder_plot(recorder->recorder, luaL_checkstring(L, 2), luaL_checkstring(L, 3));
+  }
+  if (status.code == S2_INVALID) {
+    return s2_lua_fail(L, "bad argument #1 to 'plot' (%s)", status.message);
+  }
+  if (status.code != S2_OK) {
+    return result(L, status);
+  }
+  lua_pushboolean(L, 1);
+  return 1;
+}
+
+// The table of Recording's methods, to add to.
+int s2_lua_recording_methods(lua_State *L) {
+  luaL_getmetatable(L, "sim2d.Recording");
+  lua_getfield(L, -1, "__index");
+  return 1;
 }
 
 const luaL_Reg s2_world_record_methods[] = {

@@ -8,6 +8,12 @@
 
 static const char SESSION = 's'; // registry key, by address
 
+static int session_collect(lua_State *L) {
+  S2LuaSession *session = lua_touserdata(L, 1);
+  s2_plots_free(&session->open.plots);
+  return 0;
+}
+
 S2LuaSession *s2_lua_session(lua_State *L) {
   if (lua_rawgetp(L, LUA_REGISTRYINDEX, &SESSION) == LUA_TUSERDATA) {
     S2LuaSession *session = lua_touserdata(L, -1);
@@ -17,6 +23,10 @@ S2LuaSession *s2_lua_session(lua_State *L) {
   lua_pop(L, 1);
   S2LuaSession *session = lua_newuserdatauv(L, sizeof *session, 0);
   *session = (S2LuaSession){.open = {.dt = (double)NAN}};
+  lua_createtable(L, 0, 1);
+  lua_pushcfunction(L, session_collect);
+  lua_setfield(L, -2, "__gc");
+  lua_setmetatable(L, -2);
   lua_rawsetp(L, LUA_REGISTRYINDEX, &SESSION);
   return session;
 }
@@ -88,6 +98,8 @@ int s2_session_close(lua_State *L) {
     }
     s2_lua_world_gather(lw);
   }
+  S2Status page = s2_lua_page_close(&session->open);
+  failure = failure.code == S2_OK ? page : failure;
   if (failure.code == S2_OK) {
     return 0;
   }

@@ -93,6 +93,11 @@ S2Status s2_html_frame(S2HtmlWriter *writer, S2Output *output, const S2Moment *m
   return write_line(writer, output);
 }
 
+S2Status s2_html_plot(S2HtmlWriter *writer, S2Output *output, const char *name, const char *svg) {
+  S2_TRY(s2_s2d_plot(&writer->s2d, &writer->memory, name, svg));
+  return write_line(writer, output);
+}
+
 S2Status s2_html_end(S2HtmlWriter *writer, S2Output *output) {
   if (writer->memory.file == NULL) {
     return s2_ok(); // it could not be started

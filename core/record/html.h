@@ -22,6 +22,7 @@ S2Status s2_html_available(void);
 // Later failures of the file are kept in `output`.
 S2Status s2_html_start(S2HtmlWriter *writer, S2Output *output, const S2Run *run);
 S2Status s2_html_frame(S2HtmlWriter *writer, S2Output *output, const S2Moment *moment);
+S2Status s2_html_plot(S2HtmlWriter *writer, S2Output *output, const char *name, const char *svg);
 S2Status s2_html_end(S2HtmlWriter *writer, S2Output *output);
 void s2_html_free(S2HtmlWriter *writer); // safe on all zeros
 

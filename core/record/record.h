@@ -79,6 +79,10 @@ void s2_recorder_set(S2Recorder *recorder, int channel, double value);
 S2Status s2_recorder_frame(S2Recorder *recorder, S2World *world);
 // A frame of another recording.
 S2Status s2_recorder_moment(S2Recorder *recorder, const S2Moment *moment);
+// A plot of the script, to be shown beside the frames; the last one of a name counts. S2_INVALID:
+// the format holds none.
+bool s2_recorder_holds_plots(const S2Recorder *recorder);
+S2Status s2_recorder_plot(S2Recorder *recorder, const char *name, const char *svg);
 S2Status s2_recorder_close(S2Recorder *recorder); // also frees; safe on NULL
 
 #endif

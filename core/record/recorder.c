@@ -232,6 +232,23 @@ S2Status s2_recorder_moment(S2Recorder *recorder, const S2Moment *moment) {
   return is_wanted(recorder, moment->time) ? write_moment(recorder, moment) : s2_ok();
 }
 
+bool s2_recorder_holds_plots(const S2Recorder *recorder) {
+  return recorder->format == S2D || recorder->format == HTML;
+}
+
+S2Status s2_recorder_plot(S2Recorder *recorder, const char *name, const char *svg) {
+  if (!s2_recorder_holds_plots(recorder)) {
+    return s2_error(S2_INVALID, "only .html and .s2d recordings hold plots");
+  }
+  S2_TRY(start(recorder));
+  if (recorder->format == HTML) {
+    S2_TRY(s2_html_plot(&recorder->html, &recorder->output, name, svg));
+  } else {
+    S2_TRY(s2_s2d_plot(&recorder->writer, &recorder->output, name, svg));
+  }
+  return s2_output_flush(&recorder->output);
+}
+
 static S2Status write_track(S2Recorder *recorder) {
   bool ended = recorder->format == NPZ && s2_track_bytes(recorder->track) > MOST_BYTES;
   S2DataSet set = {0};

@@ -600,6 +600,37 @@ S2Status s2_replay_frame(S2Replay *replay, uint64_t index, const S2Moment **mome
   return s2_ok();
 }
 
+// Two texts that fill the chunk read last.
+static void take_plot(const S2Replay *replay, uint32_t size, S2Plots *plots) {
+  Cursor cursor = {replay->contents};
+  const unsigned char *end = cursor.at + size;
+  uint32_t name_size, svg_size;
+  const unsigned char *name = get_text(&cursor, end, &name_size);
+  const unsigned char *svg = name == NULL ? NULL : get_text(&cursor, end, &svg_size);
+  if (svg == NULL || cursor.at != end) {
+    return;
+  }
+  s2_plots_put_bytes(plots, (const char *)name, name_size, (const char *)svg, svg_size);
+}
+
+void s2_replay_plots(S2Replay *replay, S2Plots *plots) {
+  off_t offset = S2_S2D_FILE_HEADER;
+  unsigned char header[S2_S2D_CHUNK_HEADER];
+  while (replay->length - offset >= S2_S2D_CHUNK_HEADER &&
+         fseeko(replay->file, offset, SEEK_SET) == 0 &&
+         fread(header, 1, sizeof header, replay->file) == sizeof header) {
+    uint32_t kind = s2_s2d_get32(header);
+    Chunk chunk;
+    if (kind == S2_S2D_END) {
+      return;
+    }
+    if (kind == S2_S2D_PLOT && read_chunk(replay, offset, &chunk)) {
+      take_plot(replay, chunk.size, plots);
+    }
+    offset += S2_S2D_CHUNK_HEADER + (off_t)s2_s2d_get32(header + 4);
+  }
+}
+
 void s2_replay_close(S2Replay *replay) {
   if (replay == NULL) {
     return;

@@ -6,6 +6,7 @@
 #define S2_REPLAY_H
 
 #include "record/moment.h"
+#include "record/plots.h"
 #include "record/run.h"
 
 typedef struct S2Replay S2Replay;
@@ -27,6 +28,9 @@ bool s2_replay_complete(const S2Replay *replay);
 // S2_INVALID: no such frame; S2_IO: the file cannot be read any more, is damaged there, or has
 // changed since it was opened.
 S2Status s2_replay_frame(S2Replay *replay, uint64_t index, const S2Moment **moment);
+
+// The plots of the script that the file holds, in order.
+void s2_replay_plots(S2Replay *replay, S2Plots *plots);
 
 void s2_replay_close(S2Replay *replay); // safe on NULL
 

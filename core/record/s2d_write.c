@@ -325,6 +325,16 @@ S2Status s2_s2d_frame(S2S2dWriter *writer, S2Output *output, const S2Moment *mom
   return s2_ok();
 }
 
+S2Status s2_s2d_plot(S2S2dWriter *writer, S2Output *output, const char *name, const char *svg) {
+  S2S2dBytes *chunk = &writer->chunk;
+  size_t start = chunk_start(chunk);
+  put_text(chunk, name);
+  put_text(chunk, svg);
+  S2_TRY(chunk_end(chunk, start, S2_S2D_PLOT));
+  send_chunk(writer, output);
+  return s2_ok();
+}
+
 void s2_s2d_end(S2S2dWriter *writer, S2Output *output) {
   S2S2dBytes *chunk = &writer->chunk;
   uint64_t index = writer->offset;

@@ -47,6 +47,8 @@ void s2_s2d_start(S2S2dWriter *writer, S2Output *output, const S2Run *run);
 // Writes the moment, and before it the scene if that differs from the last one written. Fails with
 // S2_INVALID when a chunk would not fit into 4 GB; failures of the file are kept in `output`.
 S2Status s2_s2d_frame(S2S2dWriter *writer, S2Output *output, const S2Moment *moment);
+// A plot of the script, anywhere before the end. S2_INVALID: it would not fit into 4 GB.
+S2Status s2_s2d_plot(S2S2dWriter *writer, S2Output *output, const char *name, const char *svg);
 void s2_s2d_end(S2S2dWriter *writer, S2Output *output);
 void s2_s2d_free(S2S2dWriter *writer);
 

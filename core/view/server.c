@@ -83,6 +83,7 @@ typedef struct Client {
   pthread_t sender;
   bool sending; // there is a sender
   bool leaving; // asks the sender to end
+  bool left;    // the sender took its leave
   bool gone;    // the simulation has not heard of its end yet; until then the place stays taken
 } Client;
 
@@ -101,6 +102,7 @@ struct S2Server {
   Client clients[S2_SERVER_CLIENTS];
   S2ServerCommand queue[QUEUE];
   int first, count;
+  bool closing; // senders take their leave
   bool stopped;
 };
 
@@ -198,6 +200,14 @@ static bool copy_next(S2Server *server, uint64_t sent[S2_SERVER_MESSAGES], Messa
   return false;
 }
 
+// A client that hears of the end answers, which wakes up civetweb's thread: else that looks every
+// two seconds whether it is to stop.
+static void say_goodbye(struct mg_connection *connection) {
+  static const char going_away[] = {0x03, (char)0xe9}; // 1001
+  (void)mg_websocket_write(connection, MG_WEBSOCKET_OPCODE_CONNECTION_CLOSE, going_away,
+                           sizeof going_away);
+}
+
 // A thread for each client: a write may take as long as the client likes.
 static void *send_messages(void *user) {
   Client *client = user;
@@ -207,11 +217,18 @@ static void *send_messages(void *user) {
   S2ServerMessage kind = S2_SERVER_STATE;
   pthread_mutex_lock(&server->mutex);
   while (!client->leaving) {
+    struct mg_connection *connection = client->connection;
+    if (server->closing) {
+      pthread_mutex_unlock(&server->mutex);
+      say_goodbye(connection);
+      pthread_mutex_lock(&server->mutex);
+      client->left = true;
+      break;
+    }
     if (!copy_next(server, sent, &copy, &kind)) {
       pthread_cond_wait(&server->news, &server->mutex);
       continue;
     }
-    struct mg_connection *connection = client->connection;
     pthread_mutex_unlock(&server->mutex);
     bool binary = kind == S2_SERVER_SCENE || kind == S2_SERVER_FRAME;
     int opcode = binary ? MG_WEBSOCKET_OPCODE_BINARY : MG_WEBSOCKET_OPCODE_TEXT;
@@ -439,9 +456,34 @@ static bool has_stopped(S2Server *server) {
   return stopped;
 }
 
+static bool all_left(S2Server *server) {
+  bool left = true;
+  pthread_mutex_lock(&server->mutex);
+  for (int i = 0; i < S2_SERVER_CLIENTS; i++) {
+    const Client *client = &server->clients[i];
+    left = left && (!client->sending || client->leaving || client->left);
+  }
+  pthread_mutex_unlock(&server->mutex);
+  return left;
+}
+
+// Once civetweb is to stop, it sends nothing any more. Who does not read is not waited for.
+static void take_leave(S2Server *server) {
+  enum { PATIENCE = 100 }; // ms
+  struct timespec pause = {0, 1000000};
+  pthread_mutex_lock(&server->mutex);
+  server->closing = true;
+  pthread_cond_broadcast(&server->news);
+  pthread_mutex_unlock(&server->mutex);
+  for (int i = 0; i < PATIENCE && !all_left(server); i++) {
+    nanosleep(&pause, NULL);
+  }
+}
+
 // civetweb looks every two seconds whether it is to stop, and when somebody connects.
 static void stop_soon(S2Server *server) {
   pthread_t stopper;
+  take_leave(server);
   if (pthread_create(&stopper, NULL, stop, server) != 0) {
     stop(server);
     return;

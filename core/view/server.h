@@ -21,6 +21,7 @@ typedef enum S2ServerMessage {
   S2_SERVER_SCENE,    // binary: header of a .s2d file and a scene
   S2_SERVER_FRAME,    // binary: a frame that needs no frame before it
   S2_SERVER_WATCH,    // text: values of the moment
+  S2_SERVER_PLOTS,    // text: plots of the script, as SVG
   S2_SERVER_NOTICE,   // text: errors
   S2_SERVER_MESSAGES
 } S2ServerMessage;

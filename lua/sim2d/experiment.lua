@@ -83,13 +83,14 @@ function Experiment:above(what, bound, obtained)
     bar = "", ok = obtained >= bound })
 end
 
--- experiment:figure(plot): writes the plot where --out says; drawn in any case.
+-- experiment:figure(plot): writes the plot where --out says, shows it in a player; drawn in any case.
 function Experiment:figure(plot)
   if self.options.out ~= "" then
     assert(plot:save(self.options.out))
     self.figures = self.options.out
   else
     plot:svg()
+    if plot.show then plot:show() end
     self.figures = self.figures or ""
   end
 end

@@ -303,6 +303,12 @@ return function(sim, host)
     return list
   end
 
+  function calls.watch(name)
+    for i, watch in ipairs(watches) do
+      if watch.name == name and watch.f then return { f = watch.f, unit = controls.watches[i].unit } end
+    end
+  end
+
   function calls.start(world)
     starts[world] = world:snapshot()
   end

@@ -210,6 +210,24 @@ return function(sim, host)
     return self.text_of_svg
   end
 
+  local nameless = 0 -- plots shown
+
+  -- What a plot is called where it is shown.
+  local function name_of(plot, otherwise)
+    if not plot.name then
+      if not plot.plot.title and not otherwise then nameless = nameless + 1 end
+      plot.name = plot.plot.title or otherwise or ("Plot %d"):format(nameless)
+    end
+    return plot.name
+  end
+
+  local function check_name(plot, name, what, argument)
+    if name ~= nil and (type(name) ~= "string" or name == "") then
+      host.fail("bad argument #%d to '%s' (a name expected, got %s)", argument, what, host.describe(name))
+    end
+    return name or name_of(plot)
+  end
+
   local function write(path, text)
     local file, message = io.open(path, "w")
     if not file then return nil, message end
@@ -243,8 +261,25 @@ return function(sim, host)
       host.fail("bad argument #2 to 'save' (scale: 0.1 to 20 pixels for each px expected, got %s)",
         host.describe(scale))
     end
+    if host.plots_wanted() then host.plot_show(name_of(self, path:match "[^/]*$"), self:svg()) end
     if suffix == "svg" then return write(path, self:svg()) end
     return sheet_of(self):save_png(path, scale or SCALE)
+  end
+
+  -- plot:show([name]): to the page of --record and the live viewer, in place of what had the name before.
+  function methods:show(name)
+    check_self(self, "show")
+    name = check_name(self, name, "show", 1)
+    return host.plots_wanted() and host.plot_show(name, self:svg())
+  end
+
+  -- recording:plot(plot [, name])
+  local recording_methods = host.recording_methods()
+  function recording_methods.plot(recording, plot, name)
+    if getmetatable(plot) ~= Plot then
+      host.fail("bad argument #1 to 'plot' (Plot expected, got %s)", host.describe(plot))
+    end
+    return host.plot_record(recording, check_name(plot, name, "plot", 2), plot:svg())
   end
 
   local function letters(options, what)

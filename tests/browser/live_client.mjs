@@ -113,6 +113,9 @@ export async function client(address, { read = true } = {}) {
     } else if (opcode === 2) {
       seen.bytes += payload.length;
       take(seen, payload);
+    } else if (opcode === 8) {
+      seen.goodbye = payload.readUInt16BE(0);
+      socket.write(masked(8, payload));
     } else if (opcode === 9) {
       socket.write(masked(10, payload));
     }

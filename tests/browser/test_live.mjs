@@ -312,6 +312,41 @@ test("--watch alone", { timeout: 60000 }, async () => {
   assert.equal(await run.quit(), 0);
 });
 
+test("the end does not wait for those who look on", { timeout: 60000 }, async () => {
+  const path = script(BOX + LONG), took = [];
+  for (let i = 0; i < 3; i++) {
+    const run = sim2d(["--view", path]), address = await run.address();
+    const pages = await Promise.all([client(address), client(address), client(address)]);
+    await Promise.all(pages.map((page) => page.until("there is a frame", (seen) => seen.frame)));
+    const before = performance.now();
+    await run.quit();
+    took.push(performance.now() - before);
+    await pages[0].until("it is closed", (seen) => seen.closed);
+    assert.equal(pages[0].goodbye, 1001); // going away
+  }
+  // civetweb's own pace is two seconds
+  assert.ok(Math.min(...took) < 1000, `${took.map(Math.round)} ms`);
+});
+
+test("--watch looks at what the script loads, too", { timeout: 60000 }, async () => {
+  const module = join(folder, "watched_part.lua"), other = join(folder, "watched_other.lua");
+  writeFileSync(module, 'return "first"');
+  writeFileSync(other, "extra = 1");
+  const path = script(`package.path = [[${folder}/?.lua]] print(require "watched_part", loadfile [[${other}]]) ` +
+    `dofile [[${other}]] print("extra", extra)`);
+  const run = sim2d(["--watch", path]);
+  await run.says("first");
+  await run.says("extra\t1\n");
+  writeFileSync(module, "return syntax error");
+  await run.says("watched_part.lua:1:");
+  writeFileSync(module, 'return "second"');
+  await run.says("second");
+  writeFileSync(other, "extra = 22");
+  await run.says("extra\t22\n");
+  await until("it waits", () => run.err.match(/the script has ended/g).length === 4);
+  assert.equal(await run.quit(), 0);
+});
+
 test("a script from stdin: reset restores the world", { timeout: 60000 }, async () => {
   const path = script(BOX + "box.velocity = { 5, 0 }\n" + LONG);
   const { openSync } = await import("node:fs");

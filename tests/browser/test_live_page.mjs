@@ -128,6 +128,26 @@ shown("a body is dragged with the mouse", async ({ page, is, pose }) => {
   assert.ok(Math.abs(after.screen[0] - before.screen[0] - 40) < 1);
 });
 
+shown("plots of the script as they grow", async ({ page, is }) => {
+  await is("the plot is there and grows", () => window.sim2d.time > 0.5 && [...document.querySelectorAll(".figures img")]
+    .some((image) => image.alt === "Height" && image.naturalWidth === 640));
+  const first = await page.getAttribute(".figures img", "src");
+  await is("it is replaced", (before) => {
+    const images = document.querySelectorAll(".figures img");
+    return images.length === 1 && images[0].src !== before;
+  }, first);
+}, { text: `
+local sim = require "sim2d"
+local world = sim.world {}
+local ball = world:circle { radius = 0.4, position = { 0, 0.4 }, velocity = { 0, 9 } }
+local t, y = { 0 }, { ball.y }
+world:every(0.2, function(_, time)
+  t[#t + 1], y[#y + 1] = world.time, ball.y
+  sim.plot { title = "Height", { t, y } }:show()
+end)
+world:run { duration = 1000, progress = false }
+` });
+
 shown("sliders, buttons, keys, plots of what the script watches", async ({ page, is, pose, run }) => {
   const slider = page.locator(".lil-controller", { hasText: "push (N)" });
   await slider.locator("input").fill("12");

@@ -291,6 +291,54 @@ test("plots: lines, present values, a click goes there", async () => {
   await page.done();
 });
 
+test("plots of the script: those shown and saved, enlarged by a click, without scripts of theirs", async () => {
+  script(
+    "figures",
+    `
+    local world = sim.world {}
+    local ball = world:circle { radius = 0.3, position = { 0, 3 } }
+    local early = sim.plot { title = "Growing", { { 1, 2 }, { 1, 2 } } }
+    print(early:show())
+    world:step(20)
+    world:close() -- its page waits for the plots
+    sim.plot { title = "Growing", { { 1, 2, 3 }, { 1, 2, 4 } } }:show()
+    sim.plot { { { 1, 2, 3 }, { 3, 1, 2 } } }:save "figure.svg"
+    sim.plot { { { 1, 2 }, { 2, 1 } } }:show "<b>&\\"name"`,
+  );
+  const page = await player("figures");
+  const images = page.locator(".figures img");
+  const names = () => images.evaluateAll((all) => all.map((image) => image.alt));
+  assert.deepEqual(await names(), ["Growing", "figure.svg", '<b>&"name']);
+  assert.ok(
+    await images.evaluateAll((all) =>
+      all.every((image) => image.complete && image.naturalWidth === 640 && image.clientWidth > 200),
+    ),
+  );
+  // The one that was saved is the one that is seen.
+  const seen = await images.nth(1).getAttribute("src");
+  const saved = readFileSync(file("figure.svg"), "utf8");
+  assert.equal(decodeURIComponent(seen.replace(/^[^,]*,/, "")), saved);
+  await images.nth(0).scrollIntoViewIfNeeded();
+  await page.screenshot({ path: file("figures.png") });
+  await images.nth(0).click();
+  assert.ok(await page.isVisible(".figure-dialog img"));
+  assert.ok((await page.locator(".figure-dialog img").boundingBox()).width > 700);
+  await page.screenshot({ path: file("figure-large.png") });
+  await page.keyboard.press("Escape");
+  assert.ok(!(await page.isVisible(".figure-dialog")));
+  // What somebody else wrote into a file stays an image: nothing in it runs.
+  await page.evaluate(() => {
+    window.ran = false;
+    const svg =
+      '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><script>top.ran = true</script>' +
+      '<image href="https://example.org/x.png" onload="top.ran = true"/></svg>';
+    sim2d.player.showPlots([["evil", svg]]);
+  });
+  await page.waitForFunction(() => document.querySelector(".figures img").naturalWidth === 9);
+  assert.equal(await page.evaluate(() => window.ran), false);
+  await page.done();
+});
+
 test("a phone: nothing is wider than the screen, touch selects and pinches", async () => {
   const page = await player("disc_pile", {
     viewport: { width: 360, height: 740 },

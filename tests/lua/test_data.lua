@@ -346,6 +346,25 @@ test("columns by name and by function, in every format", function()
   run "wide.h5"
 end)
 
+test("what the script watches is a column by its name, where it was asked for", function()
+  local world = scene()
+  sim.watch("tilt of the pole", function(w) return math.deg(w.bodies.pole.angle) end, "deg")
+  sim.watch("cart.x", function() return -1 end) -- the name of a number of the world stays that
+  local recording = assert(world:record(path "watched.csv", {
+    columns = { "cart.x", "tilt of the pole", "cart.vx", f = function() return 5 end } }))
+  world:step(4)
+  recording:close()
+  local data, about = sim.data.load(path "watched.csv")
+  eq(about.names, { "time", "cart.x", "tilt of the pole", "cart.vx", "f" })
+  eq(about.units["tilt of the pole"], "deg")
+  eq({ data["cart.x"][5], data["tilt of the pole"][5], data.f[5] },
+    { world.bodies.cart.x, math.deg(world.bodies.pole.angle), 5 })
+  raises("a world has no 'tilt'", function() world:record(path "w.csv", { columns = { "tilt" } }) end)
+  sim.watch("no number", function() return "x" end)
+  raises("column 'no number' of a recording: its function must return a number",
+    function() world:record(path "w.csv", { columns = { "no number" } }) end)
+end)
+
 test("mistakes in columns raise and leave no recording", function()
   local world = scene()
   local function wrong(pattern, columns, units)

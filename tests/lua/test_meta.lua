@@ -93,4 +93,17 @@ test("ContactLibrary", function() compare(".ContactLibrary", sim.contact) end)
 test("Kkt", function() compare(".Kkt", sim.kkt) end)
 test("Qp", function() compare(".Qp", sim.qp) end)
 test("Data", function() compare(".Data", sim.data) end)
+test("ReadRecording", function()
+  local path = os.tmpname() .. ".s2d"
+  local recorded <close> = assert(sim.world {}:record(path))
+  recorded:close()
+  local recording <close> = assert(sim.read_recording(path))
+  os.remove(path)
+  local said = declared()["sim2d.ReadRecording"]
+  for name in select(2, pcall(function() return recording.no_such end)):match "it has (.*)":gmatch "[%w_]+" do
+    ok(said[name], name .. " is missing in meta/*.lua")
+    said[name] = nil
+  end
+  eq(next(said), nil, "only in meta/*.lua")
+end)
 test("Lp", function() compare(".Lp", sim.lp) end)

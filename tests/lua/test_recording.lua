@@ -222,4 +222,76 @@ print(assert(world:record("twice.s2d")))
   eq(result.out, "nil\tcannot write 'twice.s2d': it is being written already\nRecording\n")
 end)
 
+write_file("plots.lua", [[
+local sim = require "sim2d"
+local ways = sim.options { worlds = { 1, "how many" } }
+print(sim.plot { title = "early", { { 1, 2 } } }:show())
+for i = 1, ways.worlds do
+  local world = sim.world {}
+  world:circle { radius = 1 }
+  world:step(3)
+  world:close()
+end
+print(sim.plot { title = "late", { { 2, 1 } } }:show "a name")
+print(sim.plot { { { 2, 1 } } }:show(), sim.plot { { { 2, 1 } } }:show())
+print(sim.plot { title = "early", { { 5, 7 } } }:show())
+assert(sim.plot { { { 3, 1 } } }:save "saved.svg")
+]])
+
+test("plots a script shows or saves are in the recording of its first world", function()
+  local result = run "--record plots.s2d plots.lua --worlds 2"
+  eq(result.err, "")
+  eq(result.out, "true\ntrue\ntrue\ttrue\ntrue\n")
+  has(run("inspect plots.s2d").out, [[
+  plots           early
+                  a name
+                  Plot 1
+                  Plot 2
+                  saved.svg
+]])
+  has(run("inspect plots.s2d --json").out, '"plots":["early","a name","Plot 1","Plot 2","saved.svg"]')
+  ok(not run("inspect plots-2.s2d").out:find "plots  ", "plots are in the first file alone")
+  ok(read_file("plots.s2d"):find(read_file "saved.svg", 1, true), "the plot is not in the file")
+  eq(run("replay plots.s2d copy.s2d").status, 0)
+  ok(read_file "copy.s2d" == read_file "plots.s2d", "plots are lost on the way")
+  eq(run("replay plots.s2d copy.csv").status, 0)
+  eq(run("replay --validate plots.s2d").status, 0)
+end)
+
+test("without a page nobody sees plots", function()
+  for _, words in ipairs { "", "--record plots.csv ", "--record plots.svg " } do
+    local result = run(words .. "plots.lua")
+    eq(result.err, "")
+    eq(result.out, "false\nfalse\nfalse\tfalse\nfalse\n")
+  end
+end)
+
+test("plots of a recording the script asked for", function()
+  write_file("own_plots.lua", [[
+local sim = require "sim2d"
+local world = sim.world {}
+local plot = sim.plot { title = "mine", { { 1, 2 } } }
+local recording = assert(world:record "own.s2d")
+assert(recording:plot(plot))
+world:step()
+assert(recording:plot(plot, "another"))
+recording:close()
+print(select(2, pcall(recording.plot, recording, plot)))
+print(select(2, pcall(recording.plot, recording, {})))
+print(select(2, pcall(recording.plot, recording, plot, 7)))
+print(select(2, pcall(plot.show, plot, "")))
+local table_ = assert(world:record("own.csv"))
+print(select(2, pcall(table_.plot, table_, plot)))
+local columns = assert(world:record("columns.csv", { columns = { "energy.total" } }))
+print(select(2, pcall(columns.plot, columns, plot)))
+]])
+  local result = run "own_plots.lua"
+  eq(result.err, "")
+  for _, part in ipairs { "the recording is closed", "Plot expected, got table", "a name expected, got 7",
+    "a name expected, got ''", "only .html and .s2d recordings hold plots", "a recording with columns holds no plots" } do
+    has(result.out, part)
+  end
+  has(run("inspect own.s2d").out, "  plots           mine\n                  another\n")
+end)
+
 test("end", function() os.execute("rm -r '" .. FOLDER .. "'") end)

@@ -118,7 +118,7 @@ function Experiment:below(what, bound, obtained) end
 ---@return boolean ok
 function Experiment:above(what, bound, obtained) end
 
----Draws the plot, and writes it where `--out` says.
+---Draws the plot, writes it where `--out` says and shows it in a player.
 ---@param plot sim2d.Plot
 function Experiment:figure(plot) end
 
@@ -192,6 +192,11 @@ function Plot:svg() end
 ---@return string? message
 function Plot:save(path, options) end
 
+---Shows it in the page of `--record` and in the live viewer; false: there is neither.
+---@param name? string its title
+---@return boolean shown
+function Plot:show(name) end
+
 ---The plot in letters.
 ---@param options? { width: integer?, height: integer? } letters, 80 and 20
 ---@return string
@@ -252,6 +257,12 @@ function sim.key(name) end
 ---@param f fun(world: sim2d.World): number
 ---@param unit? string
 function sim.watch(name, f, unit) end
+
+---Reads a .s2d file, also one that was cut short or is still being written.
+---@param path string
+---@return sim2d.ReadRecording?
+---@return string? message
+function sim.read_recording(path) end
 
 ---Random numbers, the same on every machine for the same seed (`--seed`).
 ---`sim.random` itself takes a dot as well: `sim.random.uniform()`.

@@ -570,6 +570,13 @@ local Recording = {}
 ---@return string? message
 function Recording:close() end
 
+---Shows a plot of the script beside the run (.html, .s2d), in place of what had the name before.
+---@param plot sim2d.Plot
+---@param name? string its title
+---@return true? success
+---@return string? message
+function Recording:plot(plot, name) end
+
 ---Closes recordings and frees the world.
 function World:close() end
 

@@ -1,6 +1,6 @@
 // Draws the bodies of a frame.
 import { bodyPaint } from "./palette.js";
-import { addOutline, clipped, markOf, reachOf } from "./shapes.js";
+import { addOutline, clipped, markOf, reachOf, rimsOf } from "./shapes.js";
 
 const HUGE = 20000; // pixels: beyond, outlines are clipped before they are drawn
 const SMALLEST_DOTTED = 9; // pixels from centre to rim of a body that gets a dot in its centre
@@ -33,6 +33,8 @@ function prepare(scene) {
       reach,
       bare,
       pieces: body.shapes.length > 1 && !bare,
+      rims: null, // for lines of width `rimmed`
+      rimmed: 0,
       dot: body.type !== "static" && !body.sensor,
     };
   });
@@ -91,6 +93,27 @@ export function lineWidth(prepared, view) {
   return Math.max(Math.min(1.5, 0.07 * size), 0.4);
 }
 
+// A line around a body is what a larger one leaves uncovered: filling twice takes half the time that
+// filling and stroking takes where no graphics card draws. False: not for this body.
+function paintRims(ctx, entry, paths, width) {
+  const { body, paint } = entry;
+  if (body.shapes.length !== 1 || entry.bare || paths !== entry) return false;
+  if (entry.rimmed !== width) {
+    entry.rimmed = width;
+    entry.rims = rimsOf(body.shapes[0], width);
+  }
+  if (entry.rims === null) return false;
+  ctx.fillStyle = paint.stroke;
+  ctx.fill(entry.rims.outer);
+  ctx.fillStyle = paint.fill;
+  ctx.fill(entry.rims.inner);
+  if (entry.mark > 0) {
+    ctx.fillStyle = paint.stroke;
+    ctx.fillRect(0, -0.5 * width, entry.mark, width);
+  }
+  return true;
+}
+
 function paintBody(ctx, entry, paths, width, pixel) {
   const { paint } = entry;
   ctx.fillStyle = paint.fill;
@@ -115,6 +138,7 @@ function paintBody(ctx, entry, paths, width, pixel) {
     }
     return;
   }
+  if (paint.opaque && !paint.dash && paintRims(ctx, entry, paths, w)) return;
   if (!entry.bare) ctx.fill(paths.path);
   ctx.lineWidth = w;
   ctx.stroke(paths.outline);

@@ -121,6 +121,7 @@ export function connectLive(player) {
       }
     },
     values: (message) => release(message),
+    plots: (message) => player.showPlots(message.plots.map(({ name, svg }) => [name, svg])),
     notice(message) { error = message.text; },
   };
 

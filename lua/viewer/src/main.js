@@ -14,6 +14,7 @@
 //   transport = { toggle(), step(n), reset(), setSpeed(x), playing }   what the buttons do instead
 //   showReset()                shows the button that resets
 //   section(title)             an element of the side panel for more controls
+//   showPlots([[name, svg], ...])  those of the script
 //   notice(text, kind)         a line of text to the reader; kind "info", "error"; "" removes it
 //   onDraw(fn(ctx, view, frame)), onKey(fn(event) -> true when taken)
 import "./style.css";

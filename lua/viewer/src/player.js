@@ -3,6 +3,7 @@
 import { createAbout } from "./about.js";
 import { attachCamera } from "./camera.js";
 import { bodyName, h, iconButton } from "./dom.js";
+import { createFigures } from "./figures.js";
 import { createHelp } from "./help.js";
 import { createInspector } from "./inspector.js";
 import { listenForKeys } from "./keyboard.js";
@@ -16,6 +17,7 @@ import { SPEEDS, createTransport } from "./transport.js";
 import { View, runBox } from "./view.js";
 
 const BACKGROUND_WORK = 5; // ms a picture may spend on the plots' data
+const PANEL_INTERVAL = 90; // ms between the panel's numbers while time passes: nobody reads faster
 const PLOT_INTERVAL = 300; // ms between redraws of plots that still grow
 
 // Digits after the point of a time, so that neighbouring frames differ.
@@ -66,6 +68,8 @@ export function createPlayer(root, recording_, { live = false } = {}) {
     sizedAt = "",
     plotsDue = 0,
     plotsAt = -Infinity,
+    panelAt = -Infinity,
+    panelStale = false,
     box = null;
 
   // ---- Elements -------------------------------------------------------------------------------
@@ -97,6 +101,7 @@ export function createPlayer(root, recording_, { live = false } = {}) {
     state.dirty = true;
   });
   const plots = createPlots({ theme: themeOf(state.dark), onSeek: (at) => seekClock(at) });
+  const figures = createFigures();
   const about = createAbout();
   const help = createHelp();
   const themeButton = iconButton("moon", "Dark", () => setDark(!state.dark));
@@ -114,6 +119,7 @@ export function createPlayer(root, recording_, { live = false } = {}) {
     sections,
     h("section", {}, h("h2", {}, "Selected"), inspector.element),
     h("section", {}, h("h2", {}, "Show"), overlayPanel.element),
+    figures.element,
     h("section", {}, h("h2", {}, "Plots"), plots.element),
     h("section", {}, h("h2", {}, "Run"), about.element),
   );
@@ -133,7 +139,7 @@ export function createPlayer(root, recording_, { live = false } = {}) {
     notice,
     big,
   );
-  root.replaceChildren(stage, panel, bar.element, help.element);
+  root.replaceChildren(stage, panel, bar.element, help.element, figures.dialog);
   root.classList.add("player");
 
   // ---- Time -----------------------------------------------------------------------------------
@@ -270,7 +276,8 @@ export function createPlayer(root, recording_, { live = false } = {}) {
 
   function describe() {
     const { frame } = state;
-    title.textContent = document.title = titleOf(player.recording);
+    const name = titleOf(player.recording);
+    if (title.textContent !== name) title.textContent = document.title = name;
     if (!frame) {
       facts.textContent = "";
       return;
@@ -326,6 +333,11 @@ export function createPlayer(root, recording_, { live = false } = {}) {
         playing: playing(),
         decimals,
       });
+      panelStale = true;
+    }
+    if (panelStale && (!playing() || now - panelAt >= PANEL_INTERVAL)) {
+      panelStale = false;
+      panelAt = now;
       if (root.classList.contains("with-panel")) {
         inspector.update(state.frame, state.selection, same(state.follow, state.selection));
         plots.present(clock.at[state.index] ?? 0);
@@ -390,7 +402,11 @@ export function createPlayer(root, recording_, { live = false } = {}) {
     d: () => setDark(!state.dark),
     p: () => showPanel(!root.classList.contains("with-panel")),
     "?": () => help.toggle(),
-    Escape: () => (help.open ? help.toggle() : select(null)),
+    Escape: () => {
+      if (help.open) help.toggle();
+      else if (figures.dialog.open) figures.dialog.close();
+      else select(null);
+    },
   };
   listenForKeys(keys, keyHooks, (n) => {
     const overlay = OVERLAYS[n - 1]?.key;
@@ -406,6 +422,7 @@ export function createPlayer(root, recording_, { live = false } = {}) {
     series = new Series(recording, clock);
     plots.reset();
     about.update(recording);
+    if (!live) figures.update(recording.plots);
     plotsDue = 0;
     decimals = decimalsFor(recording);
     Object.assign(state, {
@@ -444,6 +461,7 @@ export function createPlayer(root, recording_, { live = false } = {}) {
       if (!root.classList.contains("with-panel") && innerWidth >= 760) showPanel(true);
       return content;
     },
+    showPlots: (pairs) => figures.update(pairs),
     notice: tell,
     onDraw: (hook) => drawHooks.push(hook),
     onKey: (hook) => keyHooks.push(hook),

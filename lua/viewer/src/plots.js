@@ -139,7 +139,7 @@ class Plot {
       {
         width,
         height: HEIGHT,
-        padding: [8, 8, 0, 0],
+        padding: [8, 14, 0, 0],
         pxAlign: false,
         legend: { show: false },
         cursor: {

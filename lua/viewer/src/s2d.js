@@ -5,7 +5,7 @@
 const FILE_HEADER = 16;
 const CHUNK_HEADER = 16;
 const MAGIC = [0x73, 0x69, 0x6d, 0x32, 0x64, 0x0d, 0x0a, 0x1a];
-const [SCENE, FRAME, END, RUN, CHANNELS] = [1, 2, 3, 4, 5];
+const [SCENE, FRAME, END, RUN, CHANNELS, PLOT] = [1, 2, 3, 4, 5, 7];
 const KEPT_FRAMES = 256; // decoded ones, those of a stretch between two key frames at most
 
 const BODY_TYPES = ["dynamic", "static", "kinematic"];
@@ -503,6 +503,7 @@ export class Recording {
     this.bytes = new Uint8Array(1 << 16);
     this.size = 0; // bytes held
     this.read = 0; // of whole chunks
+    this.plots = new Map(); // of the script: name -> SVG
     this.channels = [];
     this.scene = null; // in force
     this.offsets = []; // of the frames' contents, their sizes and scenes, and frames since the key
@@ -577,6 +578,8 @@ export class Recording {
       this.run = readRun(cursor);
     } else if (kind === CHANNELS) {
       this.channels = readChannels(cursor);
+    } else if (kind === PLOT) {
+      this.plots.set(cursor.text(cursor.u32()), cursor.text(cursor.u32()));
     } else if (kind === END) {
       this.complete = true;
     } // others: an index, which this reader does without, or of a later writer

@@ -32,6 +32,65 @@ export function addOutline(path, at, radius) {
   path.closePath();
 }
 
+// Corners of a convex polygon whose edges are moved outwards by `by` (inwards: below 0); null where that
+// is no such polygon any more, or one with corners far away.
+export function moved(at, by) {
+  const n = at.length / 2,
+    corners = [];
+  if (n < 3) return null;
+  const edge = (i) => {
+    const j = (i + 1) % n;
+    const x = at[2 * j] - at[2 * i],
+      y = at[2 * j + 1] - at[2 * i + 1],
+      length = Math.hypot(x, y);
+    return [x / length, y / length];
+  };
+  let [px, py] = edge(n - 1);
+  for (let i = 0; i < n; i++) {
+    const [ex, ey] = edge(i);
+    const turn = px * ey - py * ex, // sine of the angle between the edges
+      along = px * ex + py * ey;
+    if (!(turn > 0.1) && !(along > 0.9)) return null; // sharp, or nothing a polygon has
+    // The corner moves along the mean of the normals.
+    const shift = by / (1 + along);
+    if (!(1 + along > 0.4)) return null;
+    corners.push(at[2 * i] + shift * (py + ey), at[2 * i + 1] - shift * (px + ex));
+    [px, py] = [ex, ey];
+  }
+  for (let i = 0; i < n; i++) {
+    const j = (i + 1) % n;
+    const [ex, ey] = edge(i);
+    // An edge that has turned round: the polygon is thinner than it was to become.
+    if (
+      !(
+        (corners[2 * j] - corners[2 * i]) * ex + (corners[2 * j + 1] - corners[2 * i + 1]) * ey >
+        0
+      )
+    )
+      return null;
+  }
+  return corners;
+}
+
+// The two outlines between which a line around the shape lies; null where they are not to be had.
+export function rimsOf(shape, width) {
+  const { vertices, radius } = shape,
+    half = 0.5 * width;
+  const outer = new Path2D(),
+    inner = new Path2D();
+  if (radius > half) {
+    addOutline(outer, vertices, radius + half);
+    addOutline(inner, vertices, radius - half);
+    return { outer, inner };
+  }
+  const out = radius > 0 ? null : moved(vertices, half),
+    into = out && moved(vertices, -half);
+  if (!into) return null;
+  addOutline(outer, out, 0);
+  addOutline(inner, into, 0);
+  return { outer, inner };
+}
+
 export function shapeContains(shape, x, y, tolerance = 0) {
   const at = shape.vertices,
     n = at.length / 2;

@@ -1,0 +1,23 @@
+// Plots of a script, kept to be shown beside a run: SVG under a name.
+#ifndef S2_PLOTS_H
+#define S2_PLOTS_H
+
+#include "base/array.h"
+
+typedef struct S2Plot {
+  char *name, *svg; // owned
+} S2Plot;
+
+// All zeros: none.
+typedef struct S2Plots {
+  S2_ARRAY(S2Plot) list;
+  int changes; // how often something was put
+} S2Plots;
+
+// Copy; the new plot takes the place of the plot of that name, if there is one.
+void s2_plots_put(S2Plots *plots, const char *name, const char *svg);
+void s2_plots_put_bytes(S2Plots *plots, const char *name, size_t name_size, const char *svg,
+                        size_t svg_size);
+void s2_plots_free(S2Plots *plots);
+
+#endif
