@@ -41,6 +41,7 @@ local chosen = {
   ["gradients/controller"] = { world = "last", strobe = 0.1, trails = true },
   ["gradients/dt_refinement"] = { world = "last", strobe = 0.1, trails = true, contacts = false },
   ["gradients/friction"] = { world = "last", strobe = 0.1, contacts = false },
+  ["physics_paper/billiards"] = { out = "--out" },
   ["physics_paper/chain"] = { out = "--out" },
   ["gradients/ramp"] = { world = "last", strobe = 0.1, trails = true, contacts = false },
 }
