@@ -43,6 +43,7 @@ local chosen = {
   ["gradients/friction"] = { world = "last", strobe = 0.1, contacts = false },
   ["physics_paper/billiards"] = { out = "--out" },
   ["physics_paper/chain"] = { out = "--out" },
+  ["physics_paper/many_parameters"] = { out = "--out" },
   ["gradients/ramp"] = { world = "last", strobe = 0.1, trails = true, contacts = false },
 }
 
