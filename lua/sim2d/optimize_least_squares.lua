@@ -7,6 +7,7 @@ local FIRST_DAMPING = 1e-3 -- of squared columns of length 1
 local MOST_DAMPING = 1e32  -- steps are 1e-16 of a Gauss-Newton step then
 local GAIN = 1e-4          -- of the promised decrease, that a step has to give to be taken
 local RANK = 1e-12         -- singular values below this part of the largest count as 0
+local NOTHING = 1e-14      -- a change of the residuals by this part of them, or of other changes, is rounding
 local ROUNDING = 1e-15     -- smallest relative change of a sum of squares that can be seen
 
 return function(sim, host)
@@ -59,8 +60,12 @@ return function(sim, host)
     here.g = J:t():mm(here.r):table()
     here.cosine, here.norm = 0.0, 0.0
     local weight, length = {}, math.sqrt(here.value)
+    run.largest = math.max(run.largest, length)
+    for i = 1, run.n do run.largest = math.max(run.largest, math.sqrt(lengths[i]) * math.abs(here.x[i])) end
     for i = 1, run.n do
       local column = math.sqrt(lengths[i])
+      -- What a parameter that does nothing has for a derivative is rounding: it must not be moved by that.
+      if column * math.max(1, math.abs(here.x[i])) <= NOTHING * run.largest then column = 0.0 end
       run.scale[i] = math.max(run.scale[i] or 0, column)
       local held = run:held(here.x, here.g, i)
       weight[i] = (held or run.scale[i] == 0) and 0.0 or 1 / run.scale[i]
@@ -162,7 +167,7 @@ return function(sim, host)
     if not here.r then
       host.fail("least_squares: %s at the start; it has to be finite there", here.value)
     end
-    run.scale, run.damping, run.growth = {}, FIRST_DAMPING, 2
+    run.scale, run.largest, run.damping, run.growth = {}, 0.0, FIRST_DAMPING, 2
     while true do
       linearise(run, here)
       if here.value == 0 or here.cosine <= run.options.tolerance then
