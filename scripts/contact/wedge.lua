@@ -77,7 +77,8 @@ e:figure(sim.plot.grid { columns = 1, height = 680,
   { title = "Jaws at 40 degrees: the ball is thrown out or caught", x = "friction", y = "acceleration, m/s²",
     { exact, 0, 0.6, label = "exact" }, { mus, found, kind = "scatter", label = "found" },
     { x = math.tan(phi), label = "tan 20°" } },
-  { title = "A ball in a groove: forces that are possible", x = "friction", y = { label = "N / (m g)", range = { 0, 6 } },
+  { title = "A ball in a groove: forces that are possible", x = "friction",
+    y = { label = "N / (m g)", range = { 0, 6 } },
     { mus, low = low, high = high, kind = "band", label = "possible" },
     { mus, forces, kind = "scatter", label = "found" }, { x = math.tan(phi), label = "tan 20°" } } })
 e:finish()
