@@ -88,7 +88,9 @@ if sim.is_main() then
       -- with a fixed step the blow is up to a step off: 2 v dt of the height of 1 m
       local bar = stepping == "speculative" and name == "bounce" and 2 * math.sqrt(2 * g) / 120 or item[3]
       e:below(stepping .. ", " .. name .. ": " .. item[1], bar, item[2])
-      if name == "bounce" or t[1] and stepping == "event" then plot[#plot + 1] = { t, energy, label = name .. ", " .. stepping } end
+      if name == "bounce" or name == "heap" and stepping == "event" then
+        plot[#plot + 1] = { t, energy, label = name .. ", " .. stepping }
+      end
     end
   end
   e:figure(sim.plot(plot))

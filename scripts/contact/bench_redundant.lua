@@ -48,9 +48,7 @@ end
 -- A box of 1 m thrown, spinning, into a slot 1 m wide, with friction 1: all four corners touch.
 local function jammed(settings)
   local world = make(settings, 1e-11)
-  for _, x in ipairs { -1, 1 } do
-    world:segment { from = { x / 2, -9 }, to = { x / 2, 9 }, friction = 1 }
-  end
+  for _, x in ipairs { -0.5, 0.5 } do world:segment { from = { x, -9 }, to = { x, 9 }, friction = 1 } end
   world:box(body(settings, { size = { 1, 1 }, mass = 1, friction = 1, velocity = { 0, -1 }, angular_velocity = 0.5 }))
   local residual, largest = 0, 0
   for _ in world:steps(0.25) do
@@ -76,9 +74,7 @@ local function slid(settings, order)
   local world = make(settings, 1e-11)
   world:segment { from = { -9, 0 }, to = { 9, 0 }, friction = 0.5 }
   local shapes = { { size = { 2, 0.2 }, position = { 0, 0.5 } } }
-  for i, foot in ipairs(order) do
-    shapes[i + 1] = { radius = 0.2, position = { (foot - 2.5) * 0.5, 0.2 } }
-  end
+  for i, foot in ipairs(order) do shapes[i + 1] = { radius = 0.2, position = { (foot - 2.5) * 0.5, 0.2 } } end
   local bench = world:compound(body(settings, { mass = 1, shapes = shapes, friction = 0.5, velocity = { 1, 0 } }))
   world:run { steps = 10, progress = false }
   return bench
