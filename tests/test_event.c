@@ -140,6 +140,54 @@ static void stacks_rest(void **state) {
 }
 
 // It stops within one step, in which friction acts for a part of it: x is off by O(h^2).
+// A box that stands on another turns by next to nothing. Both fall as one, so that forces change
+// nothing of their approach; the corner that leaves must count all the same, for the floor stops
+// the lower one.
+static void what_hardly_lifts_off_still_rests(void **state) {
+  (void)state;
+  const double ratios[] = {1, 10, 1e3, 1e6}, spins[] = {1e-6, 1e-4, 1e-2};
+  for (int i = 0; i < 12; i++) {
+    S2World *world = event_world(-9.81, 1.0 / 120);
+    add_floor(world, 0.9, 0);
+    S2BodyDef def = rough(at(0, 0.1), 0.9, 0);
+    S2BodyId low = add_box(world, def, 0.2, 0.2);
+    def.position.y = 0.3;
+    def.density = ratios[i / 3];
+    def.angular_velocity = spins[i % 3];
+    def.velocity = s2_vec2(-0.1 * spins[i % 3], 0.1 * spins[i % 3]);
+    S2BodyId high = add_box(world, def, 0.2, 0.2);
+    for (int k = 0; k < 60; k++) {
+      steps(world, 1);
+      near(get(world, low, S2_BODY_X), 0, 1e-10);
+      near(get(world, low, S2_BODY_Y), 0.1, 1e-10);
+    }
+    near(get(world, high, S2_BODY_Y), 0.3, 1e-9);
+    near(get(world, high, S2_BODY_ANGLE), 0, 1e-8);
+    s2_world_destroy(world);
+  }
+}
+
+// Two boxes, face to face, turn alike and part at a corner: on the way to their meeting there are
+// times at which no point but the one that rests is in reach.
+static void a_meeting_is_found_from_out_of_reach(void **state) {
+  (void)state;
+  S2World *world = event_world(-9.81, 1.0 / 120);
+  S2BodyDef def = at(-1.1002406039839558, 1.0468654981008438);
+  def.angle = 1.3625426110919157;
+  def.velocity = s2_vec2(-1.0170548968130713, -0.6306426303344469);
+  def.angular_velocity = 4.4190515321015837;
+  S2BodyId a = add_box(world, def, 0.4, 0.4);
+  def.position = s2_vec2(-1.0224244103968292, 1.439255053850953);
+  def.velocity = s2_vec2(-0.28072461013969169, -0.93545043064510336);
+  def.angular_velocity = 4.4190515321015846;
+  add_box(world, def, 0.4, 0.4);
+  steps(world, 1);
+  assert_int_equal(s2_world_stats(world)->unsolved, 0);
+  assert_true(s2_world_residuals(world).solve.scaled < 1e-9);
+  near(get(world, a, S2_BODY_ANGLE), 1.3625426110919157 + 4.28 / 120, 2e-3);
+  s2_world_destroy(world);
+}
+
 static void sliding_stops(void **state) {
   (void)state;
   double off[3];
@@ -478,6 +526,8 @@ int main(void) {
       cmocka_unit_test(a_tumbling_box_does_not_depend_on_the_step),
       cmocka_unit_test(a_cradle_with_gaps_passes_the_blow_on),
       cmocka_unit_test(stacks_rest),
+      cmocka_unit_test(what_hardly_lifts_off_still_rests),
+      cmocka_unit_test(a_meeting_is_found_from_out_of_reach),
       cmocka_unit_test(sliding_stops),
       cmocka_unit_test(a_landing_is_exact),
       cmocka_unit_test(impacts_move_with_what_they_depend_on),

@@ -176,6 +176,25 @@ static double slow(const S2EventRun *event, const S2Touch *touch, int k) {
   return fmax(fabs(free_then - then) / 2, event->tiny);
 }
 
+// m/s: the same were the other body held. Forces change nothing of the approach of bodies that fall
+// as one, but as soon as a third one stops the one, the other is back: faster than `slow` is no
+// reason to leave such a point out.
+static double slow_if_held(const S2EventRun *event, const S2Touch *touch, int k) {
+  const S2TouchPoint *point = &touch->points[k];
+  S2Vec2 n = point->at.normal;
+  double ja[3] = {s2_cross(point->at.point, n), n.x, n.y};
+  double jb[3] = {s2_cross(point->arm_b, n), n.x, n.y};
+  const double *a = event->v_start + 3 * touch->body_a, *b = event->v_start + 3 * touch->body_b;
+  const double *free_a = event->free_start + 3 * touch->body_a;
+  const double *free_b = event->free_start + 3 * touch->body_b;
+  double of_a = 0, of_b = 0;
+  for (int c = 0; c < 3; c++) {
+    of_a += ja[c] * (free_a[c] - a[c]);
+    of_b += jb[c] * (free_b[c] - b[c]);
+  }
+  return fmax(fmax(fabs(of_a), fabs(of_b)) / 2, slow(event, touch, k));
+}
+
 static bool strikes(const S2EventRun *event, const double *v) {
   const S2Step *step = event->step;
   for (int i = 0; i < event->island->touches; i++) {
@@ -238,8 +257,9 @@ static bool choose_resting(const S2EventRun *event) {
     for (int k = 0; k < touch->count; k++) {
       const S2ManifoldPoint *at = &touch->points[k].at;
       bool soft = s2_touch_soft(touch);
-      bool rests = !soft && at->gap <= event->slop &&
-                   s2_touch_velocity(touch, k, at->normal, step->v0) <= slow(event, touch, k);
+      bool rests =
+          !soft && at->gap <= event->slop &&
+          s2_touch_velocity(touch, k, at->normal, step->v0) <= slow_if_held(event, touch, k);
       event->choices[2 * index + k] = (S2Choice){.use = soft || rests};
       some |= soft || rests;
       if (rests) {

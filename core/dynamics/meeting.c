@@ -87,7 +87,7 @@ static bool search_meeting(const S2EventRun *event, const S2Meeting *meeting, Br
   double least = S2_EVENT_LEAVING * event->left; // what touches at first has left by then
   bool meets = isfinite(at.hi);
   for (int pass = 0; pass < S2_EVENT_NARROWINGS && meets && at.hi > least; pass++) {
-    bool secant = at.gap_lo > met && pass % 4 < 3;
+    bool secant = isfinite(at.gap_lo) && at.gap_lo > met && pass % 4 < 3; // infinite: out of reach
     double part = secant ? at.gap_lo / (at.gap_lo - at.gap_hi) : 0.5;
     *tau = at.lo + (at.hi - at.lo) * part;
     if (!flow_for(event, meeting, *tau, &gap)) {

@@ -1,0 +1,70 @@
+-- Nine scenes for every way to step and every contact model: each gives up something, and it shows.
+-- A cell is the largest error of a scene over its bar (`bench_friction.lua`, `bench_redundant.lua`,
+-- `bench_energy.lua` say which): passed up to 1. The solver is `auto`, so that what differs is
+-- what the step problem says: when contacts act, what overlaps, what the surface gives.
+local sim = require "sim2d"
+
+local e = sim.experiment "ContactBench's scenes by contact model: error / bar"
+local files = {}
+for i, name in ipairs { "friction", "redundant", "energy" } do files[i] = require("scripts.contact.bench_" .. name) end
+
+-- What each gives up, and why (docs/stepping.md): with a fixed step a blow comes up to dt early; bisect
+-- keeps whatever gap there was; (1/2, 1/2) moves bodies with velocities from before the blow; springs
+-- sink by m g C, rock, and have no restitution.
+local late, soft = "bounce", { contact_compliance = 1e-6, contact_damping = 100 }
+local models = {
+  { "event", world = { stepping = "event" }, misses = "nothing" },
+  { "speculative", misses = late },
+  { "4 sub-steps", world = { substeps = 4 }, misses = late },
+  { "bisect", world = { stepping = "bisect" }, misses = "land, " .. late },
+  { "reflections", world = { restitution_model = "reflections" }, misses = late },
+  { "no projection", world = { stabilization = "none" }, misses = late },
+  { "baumgarte", world = { stabilization = "baumgarte" }, misses = late },
+  { "pre", world = { stabilization = "pre" }, misses = late },
+  { "post_assembly", world = { stabilization = "post_assembly" }, misses = late },
+  { "alpha, beta 1/2", world = { alpha = 0.5, beta = 0.5, geometric_stiffness = "on" }, misses = "heap" },
+  { "soft, 1e-6 m/N", body = soft, misses = "slide, drag, ratio, bounce, heap" },
+  { "soft, 1e-4 m/N", body = { contact_compliance = 1e-4, contact_damping = 10 } },
+}
+
+local columns, rows, failed = { "model" }, {}, {}
+for i, model in ipairs(models) do
+  local name = model[1]
+  local row, misses = { name }, {}
+  for _, file in ipairs(files) do
+    for _, scene in ipairs(file.names) do
+      local worst, what = 0, nil
+      for _, item in ipairs(file[scene](model)) do
+        local ratio = item[2] == 0 and 0 or item[2] / item[3]
+        if not (ratio <= worst) then worst, what = ratio, item[1] end
+      end
+      if worst > 1 then
+        misses[#misses + 1] = scene
+        failed[#failed + 1] = { name, scene, what, worst }
+      end
+      row[#row + 1] = ("%.0e"):format(worst)
+      if i == 1 then columns[#columns + 1] = scene end
+    end
+  end
+  row[#row + 1], rows[i] = 9 - #misses, row
+  if model.misses then
+    e:equal(name .. " misses", model.misses, #misses > 0 and table.concat(misses, ", ") or "nothing")
+  end
+end
+columns[#columns + 1] = "passed"
+sim.table { columns = columns, table.unpack(rows) }
+sim.table { columns = { "fails", "scene", "by", { "error / bar", format = "%.0e" } }, table.unpack(failed) }
+
+-- Pulled by less than mu m g until 0.1 s, the cube must not move at all. On springs it tilts: a pull F at
+-- the height a has the moment F a, two springs 2 a apart have the stiffness 2 a^2 / C, so v = F' C / 2.
+local plot = { title = "A cube pulled by less than friction holds", x = { label = "time, s", range = { 0, 0.13 } },
+  y = { label = "speed, m/s", log = true, range = { 1e-19, 1 } } }
+for _, compliance in ipairs { 1e-4, 1e-6, 1e-8, 0 } do
+  local t, v = {}, {}
+  soft.contact_compliance, soft.contact_damping = compliance, 1e-2 / math.sqrt(math.max(1e-12, compliance))
+  files[1].drag({ body = soft }, function(now, speed) t[#t + 1], v[#v + 1] = now, math.abs(speed) end)
+  if compliance == 1e-6 then e:equal("1e-6 m/N: tilts at 2 g C, m/s", 2 * 9.81 * 1e-6, v[50], 1e-9) end
+  plot[#plot + 1] = { t, v, label = compliance > 0 and ("%.0e m/N"):format(compliance) or "rigid" }
+end
+e:figure(sim.plot(plot))
+e:finish()

@@ -1,0 +1,78 @@
+-- A block that rocks loses speed at every impact: 1 - 3/2 sin^2 alpha is left, as Housner said in 1963.
+-- A block 2b wide and 2h high, alpha = atan(b / h), R^2 = b^2 + h^2, turns about one corner, lands on the
+-- other and turns on about that. Housner takes the blow at the new corner alone; the angular momentum
+-- about it is kept, and with the inertia 4/3 m R^2 about a corner
+--     w+ / w- = 1 - 3/2 sin^2 alpha.
+-- Newton's law with e = 0 at both corners says the same, as the old corner lifts off by itself. Beyond
+-- sin^2 alpha = 2/3 (a block 1.41 times as wide as high) Housner's number is negative: the corner would
+-- have to go into the floor. There both corners are struck, and the block lies still.
+--     After n impacts: cos(alpha - theta_n) - cos(alpha) = r^(2n) (cos(alpha - theta_0) - cos(alpha)).
+local sim = require "sim2d"
+
+local e = sim.experiment "A rocking block against Housner's restitution"
+
+-- A block with R = 1 m on the floor, tilted by theta and turning at w about its left corner at the origin
+local function make(alpha, theta, w, settings)
+  local b, h = math.sin(alpha), math.cos(alpha)
+  local world = sim.world(settings)
+  world:segment { from = { -9, 0 }, to = { 9, 0 }, friction = 5 }
+  local x, y = b * math.cos(theta) - h * math.sin(theta), b * math.sin(theta) + h * math.cos(theta)
+  return world, world:box { size = { 2 * b, 2 * h }, mass = 1, friction = 5, angle = theta, position = { x, y },
+    velocity = { -w * y, w * x }, angular_velocity = w }
+end
+
+local degrees, kept, rule = {}, { speculative = {}, event = {} }, {}
+for i = 1, 15 do
+  local alpha = math.rad(5 * i)
+  degrees[i], rule[i] = 5 * i, math.max(0, 1 - 1.5 * math.sin(alpha) ^ 2)
+  for _, stepping in ipairs { "speculative", "event" } do
+    local world, block = make(alpha, 0, -1, { gravity = { 0, 0 }, stepping = stepping })
+    world:step()
+    kept[stepping][i] = -block.omega
+  end
+end
+for _, stepping in ipairs { "speculative", "event" } do
+  local worst = 0
+  for i, ratio in ipairs(kept[stepping]) do worst = math.max(worst, math.abs(ratio - rule[i])) end
+  e:equal("w+ / w-, 5 to 75 degrees, largest error, " .. stepping, 0, worst, 1e-12)
+end
+
+-- Let go at 12 degrees: a slender block (alpha = 15 degrees) rocks between lower and lower peaks.
+local alpha, start = math.rad(15), math.rad(12)
+local ratio = 1 - 1.5 * math.sin(alpha) ^ 2
+local function peak(n)
+  local lift = ratio ^ (2 * n) * (math.cos(alpha - start) - math.cos(alpha))
+  return alpha - math.acos(math.cos(alpha) + lift)
+end
+
+-- angles over time, and the peaks between impacts with their times
+local function rock(dt)
+  local world, block = make(alpha, start, 0, { dt = dt, stepping = "event" })
+  local t, angle, peaks, times, sign = {}, {}, { 0 }, { 0 }, 1
+  for now in world:steps(4) do
+    if block.angle * sign < 0 then -- over to the other corner
+      peaks[#peaks + 1], times[#peaks + 1], sign = 0, now, -sign
+    end
+    if math.abs(block.angle) > peaks[#peaks] then peaks[#peaks], times[#peaks] = math.abs(block.angle), now end
+    t[#t + 1], angle[#angle + 1] = now, math.deg(block.angle)
+  end
+  return peaks, times, t, angle
+end
+
+-- A turn about a corner is of first order in dt; two steps tell where it goes to.
+local peaks, times, t, angle = rock(1e-3)
+local finer = rock(5e-4)
+local envelope = {}
+for n = 0, 4 do
+  envelope[n + 1] = (-1) ^ n * math.deg(peak(n))
+  e:equal(("peak after impact %d, degrees, dt to 0"):format(n), math.deg(peak(n)),
+    math.deg(2 * finer[n + 1] - peaks[n + 1]), 5e-3)
+end
+e:below("error at dt = 1 ms, degrees", 0.1, math.deg(math.abs(peaks[3] - peak(2))))
+e:figure(sim.plot.grid { columns = 1, height = 680,
+  { title = "Speed left by an impact", x = "alpha, degrees", y = "w+ / w-",
+    { function(a) return 1 - 1.5 * math.sin(math.rad(a)) ^ 2 end, 0, 80, label = "1 - 3/2 sin²", dash = true },
+    { degrees, kept.event, label = "found", kind = "scatter" } },
+  { title = "A slender block, alpha = 15 degrees", x = "time, s", y = "angle, degrees", { t, angle, label = "angle" },
+    { { table.unpack(times, 1, 5) }, envelope, kind = "scatter", label = "peaks after Housner" } } })
+e:finish()

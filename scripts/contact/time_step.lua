@@ -1,0 +1,100 @@
+-- Halve the time step, and see the error halve, quarter, or vanish: the order of each way to step.
+-- Four motions with closed forms in which contacts begin, end, bounce and change from sliding to rolling:
+--   land:  a box falls, strikes (v -> v - mu v_n) and slides on:  x = v t_1 + v' (T - t_1) - mu g (T - t_1)^2 / 2
+--   roll:  a disc slides until it rolls, at t = v / (3 mu g), and rolls on with 2 v / 3
+--   jump:  a ball with e = 0.8 after two bounces
+--   rest:  a box slides to rest at v^2 / (2 mu g)
+-- log(error) against log(dt) has the slope of the order: 1 for a fixed step, as a contact begins and
+-- ends with a step; more only where the time of the blow is sought (event) or forces act half and half.
+local sim = require "sim2d"
+
+local e = sim.experiment "Error by time step"
+local g, mu = 9.81, 0.3
+
+local function world_of(settings, T, steps, e_floor)
+  local given = { dt = T / steps, gravity = { 0, -g } }
+  for key, value in pairs(settings) do given[key] = value end
+  local world = sim.world(given)
+  world:segment { from = { -99, 0 }, to = { 99, 0 }, friction = mu, restitution = e_floor or 0 }
+  return world
+end
+
+local motions = {}
+function motions.land(settings, steps)
+  local T, v, h = 0.7, 6, 0.5
+  local world = world_of(settings, T, steps)
+  local box = world:box { size = { 0.4, 0.2 }, position = { 0, 0.1 + h }, friction = mu, velocity = { v, 0 } }
+  world:run { steps = steps, progress = false }
+  local t = math.sqrt(2 * h / g)
+  return box.x - (v * t + (v - mu * g * t) * (T - t) - mu * g * (T - t) ^ 2 / 2)
+end
+function motions.roll(settings, steps)
+  local T, v = 0.8, 5
+  local world = world_of(settings, T, steps)
+  local disc = world:circle { radius = 0.2, position = { 0, 0.2 }, friction = mu, velocity = { v, 0 } }
+  world:run { steps = steps, progress = false }
+  local t = v / (3 * mu * g)
+  return disc.x - (v * t - mu * g * t ^ 2 / 2 + 2 / 3 * v * (T - t))
+end
+function motions.jump(settings, steps)
+  local T, h, r = 1.5, 1, 0.8
+  local world = world_of(settings, T, steps, r)
+  local ball = world:circle { radius = 0.2, position = { 0, 0.2 + h }, restitution = r }
+  world:run { steps = steps, progress = false }
+  local t = math.sqrt(2 * h / g)
+  local second = t + 2 * r * t -- of the second bounce
+  local after = T - second
+  return ball.y - 0.2 - (r ^ 2 * g * t * after - g * after ^ 2 / 2)
+end
+function motions.rest(settings, steps)
+  local v, T = 1.5, 1
+  local world = world_of(settings, T, steps)
+  local box = world:box { size = { 0.4, 0.2 }, position = { 0, 0.1 }, friction = mu, velocity = { v, 0 } }
+  world:run { steps = steps, progress = false }
+  return box.x - v ^ 2 / (2 * mu * g)
+end
+local ways = {
+  { "speculative", {} },
+  { "bisect", { stepping = "bisect" } },
+  { "alpha = beta = 1/2", { alpha = 0.5, beta = 0.5, geometric_stiffness = "on" } },
+  { "event", { stepping = "event" } },
+}
+
+-- errors at 25 ... 800 steps, and the slope of the line through them
+local counts = { 25, 50, 100, 200, 400, 800 }
+local function refine(motion, settings)
+  local errors, largest, sx, sy, sxx, sxy = {}, 0, 0, 0, 0, 0
+  for i, steps in ipairs(counts) do
+    errors[i] = math.abs(motion(settings, steps))
+    largest = math.max(largest, errors[i])
+    local x, y = -math.log(steps), math.log(errors[i])
+    sx, sy, sxx, sxy = sx + x, sy + y, sxx + x * x, sxy + x * y
+  end
+  return errors, (#counts * sxy - sx * sy) / (#counts * sxx - sx * sx), largest
+end
+
+-- What is expected: an order, or "exact"; nil where none is promised: bisection keeps the gaps it found,
+-- and a blow between two halves of forces is off by whatever part of the step it comes at.
+local expected = {
+  land = { 1, nil, 2, "exact" },
+  roll = { 1, 1, 2, 2 },
+  rest = { 1, 1, 2, 2 },
+  jump = { 1, nil, nil, "exact" },
+}
+local plots = {}
+for _, name in ipairs { "land", "roll", "rest", "jump" } do
+  plots[name] = { title = name, x = { label = "steps", log = true }, y = { label = "error, m", log = true } }
+  for i, way in ipairs(ways) do
+    local errors, order, largest = refine(motions[name], way[2])
+    local want = expected[name][i]
+    if want == "exact" then
+      e:equal(("%s, %s: error, m"):format(name, way[1]), 0, largest, 1e-12)
+    elseif want then
+      e:equal(("%s, %s: order"):format(name, way[1]), want, order, want == 1 and 0.05 or 0.2)
+    end
+    plots[name][i] = { counts, errors, label = way[1] }
+  end
+end
+plots.land.title, plots.roll.title = "A box falls and slides on", "A disc slides, then rolls"
+e:figure(sim.plot.grid { columns = 1, height = 680, plots.land, plots.roll })
+e:finish()
