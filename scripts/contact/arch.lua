@@ -1,4 +1,4 @@
--- An arch stands as long as some forces within its stones balance: how far may it be tilted, how smooth be?
+-- An arch stands as long as some forces within its stones balance, and they say at which tilt it falls.
 -- Heyman's safe theorem, as a linear programme: a joint pushes with n1, n2 >= 0 at its two corners and with
 -- |t| <= mu (n1 + n2) along itself. Of all forces that balance the weights w and k w sideways,
 --     max k = tan(tilt)   subject to the 3 equations of every stone

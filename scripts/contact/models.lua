@@ -1,4 +1,4 @@
--- Nine scenes for every way to step and every contact model: each gives up something, and it shows.
+-- Nine scenes for every way to step and every contact model: most give up something, and it shows.
 -- A cell is the largest error of a scene over its bar (`bench_friction.lua`, `bench_redundant.lua`,
 -- `bench_energy.lua` say which): passed up to 1. The solver is `auto`, so that what differs is
 -- what the step problem says: when contacts act, what overlaps, what the surface gives.

@@ -1,4 +1,4 @@
--- A rod pushed along a rough floor jams: beyond a friction of 4/3 no finite force can hold its tip down.
+-- A rod pushed along a rough floor jams: beyond a friction of 4/3 no finite force can hold its tip up.
 -- Tip at the origin, half length 1 m, leaning by theta, tip sliding to -x (towards where it is pushed).
 -- With a force N up and mu N along the floor the tip accelerates upwards by
 --     A N - g,    A = W_nn - mu W_nt,    W_nn = (1 + 3 cos^2)/m,  W_nt = 3 sin cos / m,
