@@ -199,14 +199,12 @@ local function picture(sim2d, script, name, folder)
   return smaller(stem)
 end
 
-local function page(folder, items)
-  local out = { "# Gallery", "",
-    "Every scene and script, drawn by `tools/gallery`: moments of one run fade into the past, thin lines",
-    "are where centres have been. `tools/run scenes/NAME.lua` runs one of them.", "" }
-  local columns = 3
-  for first = 1, #items, columns do
+local COLUMNS = 3
+
+local function grid(out, items)
+  for first = 1, #items, COLUMNS do
     local pictures, titles, rule = {}, {}, {}
-    for i = first, first + columns - 1 do
+    for i = first, first + COLUMNS - 1 do
       local item = items[i]
       pictures[#pictures + 1] = item and ("[![%s](%s)](../../%s)"):format(item.title, item.file, item.script) or " "
       titles[#titles + 1] = item and ("**%s**<br>%s"):format(item.title, item.text) or " "
@@ -216,6 +214,16 @@ local function page(folder, items)
     out[#out + 1] = "| " .. table.concat(rule, " | ") .. " |"
     out[#out + 1] = "| " .. table.concat(titles, " | ") .. " |"
     out[#out + 1] = ""
+  end
+end
+
+local function page(folder, items)
+  local out = { "# Gallery", "",
+    "Every scene and script, drawn by `tools/gallery`: moments of one run fade into the past, thin lines",
+    "are where centres have been.", "" }
+  for _, group in ipairs(items) do
+    table.move({ "## " .. group.title, "", group.text, "" }, 1, 4, #out + 1, out)
+    grid(out, group)
   end
   local file <close> = assert(io.open(folder .. "/README.md", "wb"))
   file:write(table.concat(out, "\n"))
@@ -234,13 +242,33 @@ end
 local folder = what
 
 assert(os.execute(command("mkdir", "-p", folder)))
-local items = {}
-for _, path in ipairs { "scenes/*.lua", "scripts/*/*.lua" } do
-  for _, file in ipairs(list(path)) do
-    local short = file:match "^[^/]*/(.*)%.lua$"
-    items[#items + 1] = { script = file, title = short:match("[^/]*$"):gsub("_", " "), text = sentence(file),
-      file = picture(arg[-1], file, short, folder) }
+local EXPERIMENTS = "Told in [experiments](../experiments.md)."
+local groups, count = {
+  { "scenes/*.lua", title = "Scenes", text = "`tools/run scenes/NAME.lua` runs one of them." },
+  { "scripts/lcp_notes/*.lua", title = "The notes on learning contact", text = EXPERIMENTS },
+  { "scripts/physics_paper/*.lua", title = "The paper on differentiable physics", text = EXPERIMENTS },
+  { "scripts/contact/*.lua", title = "Contact", text = EXPERIMENTS },
+  { "scripts/compliant/*.lua", title = "Compliance", text = EXPERIMENTS },
+  { "scripts/dojo/*.lua", title = "The interior point", text = EXPERIMENTS },
+  { "scripts/real_cube/*.lua", title = "A real cube", text = EXPERIMENTS },
+  { "scripts/gradients/*.lua", title = "Gradients", text = "Told in [gradients](../gradients.md)." },
+  { "scripts/live/*.lua", "scripts/plots/*.lua", title = "Seeing", text = "Told in [the Lua interface](../lua.md)." },
+}, 0
+local shown = {}
+for g, group in ipairs(groups) do
+  local items = { title = group.title, text = group.text }
+  for _, pattern in ipairs(group) do
+    for _, file in ipairs(list(pattern)) do
+      local short = file:match "^[^/]*/(.*)%.lua$"
+      items[#items + 1] = { script = file, title = short:match("[^/]*$"):gsub("_", " "), text = sentence(file),
+        file = picture(arg[-1], file, short, folder) }
+      shown[file], count = true, count + 1
+    end
   end
+  groups[g] = items
 end
-page(folder, items)
-print(("%d pictures and %s/README.md"):format(#items, folder))
+for _, pattern in ipairs { "scenes/*.lua", "scripts/*/*.lua" } do
+  for _, file in ipairs(list(pattern)) do assert(shown[file], file .. " is in no group of the gallery") end
+end
+page(folder, groups)
+print(("%d pictures and %s/README.md"):format(count, folder))
