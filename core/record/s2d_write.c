@@ -309,22 +309,21 @@ static S2Status update_scene(S2S2dWriter *writer, S2Output *output, const S2Mome
   return s2_ok();
 }
 
-// Often enough to find any frame quickly, seldom enough to cost little: more often where frames are
-// large, as they take longer to read.
-static bool key_due(const S2S2dWriter *writer) {
-  enum { LEAST = 32, MOST = 256, PART = 8 };
-  return writer->since_key >= MOST ||
-         (writer->since_key >= LEAST && writer->bytes >= PART * writer->key_bytes);
+// Often enough to find any frame quickly, seldom enough to cost little. The player reads some
+// million bodies and contacts a second.
+static bool key_due(S2S2dWriter *writer, const S2Moment *moment) {
+  enum { LEAST = 32, MOST = 256, ITEMS = 400000 };
+  writer->items += (uint64_t)moment->bodies.count + (uint64_t)moment->contacts.count;
+  return writer->since_key >= MOST || (writer->since_key >= LEAST && writer->items >= ITEMS);
 }
 
 S2Status s2_s2d_frame(S2S2dWriter *writer, S2Output *output, const S2Moment *moment) {
   bool changed = false;
   S2_TRY(update_scene(writer, output, moment, &changed));
-  bool key = changed || key_due(writer);
+  bool key = key_due(writer, moment) || changed;
   S2_TRY(s2_s2d_put_frame(&writer->chunk, &writer->past, moment, key));
   if (key) {
-    writer->since_key = writer->bytes = 0;
-    writer->key_bytes = writer->chunk.size;
+    writer->since_key = writer->items = 0;
   }
   *s2_array_append(writer->frames) = (S2S2dIndexFrame){
       .offset = writer->offset,
@@ -332,7 +331,6 @@ S2Status s2_s2d_frame(S2S2dWriter *writer, S2Output *output, const S2Moment *mom
       .behind = (uint32_t)writer->since_key,
   };
   writer->since_key += 1;
-  writer->bytes += writer->chunk.size;
   send_chunk(writer, output);
   return s2_ok();
 }

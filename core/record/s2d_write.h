@@ -44,7 +44,7 @@ typedef struct S2S2dWriter {
   S2S2dScene scene;
   S2S2dBytes chunk; // being made
   S2S2dPast past;
-  uint64_t since_key, key_bytes, bytes; // frames, the last key frame, all since it
+  uint64_t since_key, items; // frames since the last key frame; bodies and contacts in them
   S2_ARRAY(S2S2dIndexScene) scenes;
   S2_ARRAY(S2S2dIndexFrame) frames;
 } S2S2dWriter;
