@@ -124,14 +124,9 @@ static inline void s2_s2d_code_small(S2S2dBits *bits, int32_t *value) {
   *value = (int32_t)s2_s2d_unzigzag((s2_s2d_take(bits, zeros) | 1u << zeros) - 1);
 }
 
-// Bits that s2_s2d_code_small and s2_s2d_code_near take.
+// Bits that it takes.
 static inline int s2_s2d_small_cost(int value) {
   return 63 - 2 * __builtin_clz((uint32_t)s2_s2d_zigzag(value) + 1);
-}
-
-static inline int s2_s2d_near_cost(uint64_t value, uint8_t length) {
-  int n = s2_s2d_length(value);
-  return s2_s2d_small_cost(n - length) + (n > 1 ? n - 1 : 0);
 }
 
 // A number whose length in bits is about that of the one before in its place, which `length` keeps:

@@ -52,16 +52,18 @@ static int cost(const double *value, const double *guess) {
 }
 
 static uint8_t best_guess(const S2S2dBodyPast *past, const double *v) {
-  uint8_t best = S2_S2D_AS_LAST;
-  int least = cost(v, past->v[0]);
-  for (uint8_t how = S2_S2D_STRAIGHT; how < GUESSES; how++) {
-    double guess[3];
-    guess_v(past, how, guess);
-    int bits = cost(v, guess);
-    best = bits < least ? how : best;
-    least = bits < least ? bits : least;
+  int bits[GUESSES] = {0}, best = S2_S2D_AS_LAST;
+  for (int k = 0; k < 3; k++) {
+    double last = past->v[0][k], second = past->v[1][k], third = past->v[2][k];
+    const double guesses[GUESSES] = {last, 2 * last - second, second, third};
+    for (int how = 0; how < GUESSES; how++) {
+      bits[how] += s2_s2d_length(s2_s2d_miss(v[k], guesses[how]));
+    }
   }
-  return best;
+  for (int how = 1; how < GUESSES; how++) {
+    best = bits[how] < bits[best] ? how : best;
+  }
+  return (uint8_t)best;
 }
 
 // ---- Speeds that are short numbers ------------------------------------------------------------
@@ -110,9 +112,8 @@ static void code_speed(S2S2dBits *bits, S2S2dBodyPast *past, int k, double *valu
   if (brief) {
     number = *value * power_of_two(-exponent);
     miss = s2_s2d_zigzag((int64_t)(number - short_guess(guess, exponent)));
-    int bits_short = s2_s2d_small_cost(exponent - past->exponent[k]) +
-                     s2_s2d_near_cost(miss, past->short_length[k]);
-    brief = bits_short < s2_s2d_near_cost(s2_s2d_miss(*value, guess), past->length[3 + k]);
+    brief = s2_s2d_small_cost(exponent - past->exponent[k]) + s2_s2d_length(miss) <
+            s2_s2d_length(s2_s2d_miss(*value, guess));
   }
   s2_s2d_code_flag(bits, &brief);
   if (!brief) {
