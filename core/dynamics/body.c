@@ -311,6 +311,7 @@ S2Status s2_body_create(S2World *world, const S2BodyDef *def, S2BodyId *id) {
   *s2_array_append(world->order) = slot;
   world->boxes_stale = true;
   world->kept.fresh = true;
+  s2_world_revised(world);
   *id = s2_body_id(world, slot);
   return s2_ok();
 }
@@ -359,6 +360,7 @@ S2Status s2_body_destroy(S2World *world, S2BodyId id) {
   memset(world->v.at + 3 * slot, 0, 3 * sizeof(double));
   memset(world->f.at + 3 * slot, 0, 3 * sizeof(double));
   world->contacts_stale = true;
+  s2_world_revised(world);
   return s2_ok();
 }
 

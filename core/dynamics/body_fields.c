@@ -175,6 +175,7 @@ static S2Status set_type(S2World *world, int32_t slot, S2BodyType type) {
     return s2_error(S2_INVALID, "type: a body without area or mass cannot be dynamic");
   }
   body->type = type;
+  s2_world_revised(world);
   moved(world, slot);
   return s2_ok();
 }
@@ -204,6 +205,7 @@ S2Status s2_body_set(S2World *world, S2BodyId id, S2BodyField field, double valu
       return s2_error(S2_INVALID, "%s: only a dynamic body has one", fields[field].name);
     }
     *(field == S2_BODY_MASS ? &body->mass : &body->inertia) = value;
+    s2_world_revised(world);
     break;
   case S2_BODY_FRICTION:
     body->friction = value;
@@ -240,9 +242,11 @@ S2Status s2_body_set(S2World *world, S2BodyId id, S2BodyField field, double valu
     break;
   case S2_BODY_SENSOR:
     body->sensor = value != 0;
+    s2_world_revised(world);
     break;
   case S2_BODY_COLOR:
     body->color = (uint32_t)value;
+    s2_world_revised(world);
     break;
   case S2_BODY_TYPE:
     return set_type(world, slot, (S2BodyType)value);
@@ -251,6 +255,7 @@ S2Status s2_body_set(S2World *world, S2BodyId id, S2BodyField field, double valu
       s2_world_drop_boxes(world, slot);
     }
     body->enabled = value != 0;
+    s2_world_revised(world);
     moved(world, slot);
     break;
   case S2_BODY_FIELD_COUNT:
@@ -313,6 +318,7 @@ S2Status s2_body_set_name(S2World *world, S2BodyId id, const char *name) {
                     strlen(name));
   }
   snprintf(world->bodies.at[slot].name, S2_NAME_SIZE, "%s", name);
+  s2_world_revised(world);
   return s2_ok();
 }
 

@@ -154,6 +154,7 @@ static void break_joint(S2World *world, int32_t slot, double force) {
   S2Joint *joint = &world->joints.at[slot];
   joint->enabled = false;
   joint->broken = true;
+  s2_world_revised(world);
   S2Event *event = s2_world_event(world, S2_JOINT_BREAK);
   event->a = s2_body_id(world, joint->a);
   event->b = s2_body_id(world, joint->b);

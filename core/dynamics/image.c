@@ -107,6 +107,7 @@ S2Status s2_world_image_read(S2World *world, const void *image, size_t size) {
   }
   world->boxes_stale = true;
   world->contacts_stale = true;
+  s2_world_revised(world);
   return s2_ok();
 }
 

@@ -343,6 +343,7 @@ static S2JointId add(S2World *world, const S2Joint *joint) {
   world->joints.at[slot] = *joint;
   world->joints.at[slot].serial = world->next_serial++;
   *s2_array_append(world->joint_order) = slot;
+  s2_world_revised(world);
   if (!joint->collide && joint->a != S2_NONE && joint->b != S2_NONE) {
     s2_world_exclude(world, joint->a, joint->b, false);
   }
@@ -411,6 +412,7 @@ static void destroy_one(S2World *world, int32_t slot) {
   memmove(world->joint_order.at + i, world->joint_order.at + i + 1,
           sizeof(int32_t) * (size_t)(world->joint_order.count - 1 - i));
   world->joint_order.count -= 1;
+  s2_world_revised(world);
   memset(joint, 0, sizeof *joint);
   joint->a = world->kept.free_joint;
   world->kept.free_joint = slot;

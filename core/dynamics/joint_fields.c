@@ -274,6 +274,7 @@ S2Status s2_joint_set(S2World *world, S2JointId id, S2JointField field, double v
     break;
   case S2_JOINT_COMPLIANCE:
     joint->compliance = (S2JointWeights){.linear = value, .angular = value};
+    s2_world_revised(world);
     break;
   case S2_JOINT_DAMPING:
     joint->damping = (S2JointWeights){.linear = value, .angular = value};
@@ -304,6 +305,7 @@ S2Status s2_joint_set(S2World *world, S2JointId id, S2JointField field, double v
     break;
   case S2_JOINT_ENABLED:
     enable(world, joint, value != 0);
+    s2_world_revised(world);
     break;
   default: // read-only: check() has refused
     break;

@@ -185,6 +185,14 @@ uint64_t s2_world_step_count(const S2World *world) {
   return world->kept.steps;
 }
 
+uint64_t s2_world_revision(S2World *world) {
+  static _Atomic uint64_t last; // worlds may live in several threads
+  if (world->revision == 0) {
+    world->revision = ++last;
+  }
+  return world->revision;
+}
+
 S2Status s2_world_idle(const S2World *world) {
   if (world->stepping) {
     return s2_error(S2_BUSY, "the world is in the middle of a step");

@@ -19,8 +19,11 @@ static void copy_moment(S2Moment *to, const S2Moment *from) {
   to->step = from->step;
   to->hash = from->hash;
   COPY(to, from, bodies);
-  COPY(to, from, shapes);
-  COPY(to, from, vertices);
+  if (from->revision == 0 || to->revision != from->revision) {
+    COPY(to, from, shapes);
+    COPY(to, from, vertices);
+  }
+  to->revision = from->revision;
   COPY(to, from, contacts);
   COPY(to, from, joints);
 }

@@ -46,8 +46,6 @@ static S2Status capture_body(S2Moment *moment, S2World *world, S2BodyId id) {
       .color = info.color,
       .mass = info.mass,
       .inertia = info.inertia,
-      .q = {info.q[0], info.q[1], info.q[2]},
-      .v = {info.v[0], info.v[1], info.v[2]},
       .shape_count = info.shape_count,
   };
   name_copy(body->name, info.name);
@@ -105,38 +103,67 @@ static void capture_contacts(S2Moment *moment, S2World *world) {
   }
 }
 
-static S2Status capture_joints(S2Moment *moment, S2World *world) {
+static S2Status capture_poses(S2Moment *moment, const S2World *world) {
+  for (int i = 0; i < moment->bodies.count; i++) {
+    S2MomentBody *body = &moment->bodies.at[i];
+    S2_TRY(s2_body_q(world, body->id, body->q));
+    S2_TRY(s2_body_v(world, body->id, body->v));
+  }
+  return s2_ok();
+}
+
+// Those that are there already are of the same revision, or there are none.
+static S2Status capture_joints(S2Moment *moment, const S2World *world) {
   int count = s2_world_joints(world, NULL, 0);
-  s2_array_reserve(moment->joint_ids, count);
-  s2_world_joints(world, moment->joint_ids.at, count);
-  moment->joints.count = 0;
-  for (int i = 0; i < count; i++) {
+  bool anew = moment->joints.count != count;
+  if (anew) {
+    s2_array_reserve(moment->joint_ids, count);
+    s2_array_reserve(moment->joints, count);
+    s2_world_joints(world, moment->joint_ids.at, count);
+    moment->joints.count = count;
+  }
+  for (int i = 0; i < moment->joints.count; i++) {
     S2JointInfo info;
     S2_TRY(s2_joint_info(world, moment->joint_ids.at[i], &info));
-    int at = s2_array_push(moment->joints);
-    S2MomentJoint *joint = &moment->joints.at[at];
-    *joint = (S2MomentJoint){
-        .id = moment->joint_ids.at[i],
-        .type = info.type,
-        .enabled = info.enabled,
-        .collide = info.collide,
-        .compliant = info.compliant,
-        .a = body_position(moment, info.a),
-        .b = body_position(moment, info.b),
-        .anchor_a = info.anchor_a,
-        .anchor_b = info.anchor_b,
-        .impulse = info.impulse,
-        .angle = info.angle,
-        .speed = info.speed,
-    };
-    name_copy(joint->name, info.name);
+    S2MomentJoint *joint = &moment->joints.at[i];
+    if (anew) {
+      *joint = (S2MomentJoint){
+          .id = moment->joint_ids.at[i],
+          .type = info.type,
+          .enabled = info.enabled,
+          .collide = info.collide,
+          .compliant = info.compliant,
+          .a = body_position(moment, info.a),
+          .b = body_position(moment, info.b),
+      };
+      name_copy(joint->name, info.name);
+    }
+    joint->anchor_a = info.anchor_a;
+    joint->anchor_b = info.anchor_b;
+    joint->impulse = info.impulse;
+    joint->angle = info.angle;
+    joint->speed = info.speed;
   }
+  return s2_ok();
+}
+
+S2Status s2_moment_capture_bodies(S2Moment *moment, S2World *world) {
+  uint64_t revision = s2_world_revision(world);
+  bool anew = moment->revision != revision;
+  moment->time = s2_world_time(world);
+  moment->contacts.count = 0;
+  moment->joints.count = anew ? 0 : moment->joints.count;
+  moment->revision = 0;
+  if (anew) {
+    S2_TRY(capture_bodies(moment, world));
+  }
+  S2_TRY(capture_poses(moment, world));
+  moment->revision = revision;
   return s2_ok();
 }
 
 S2Status s2_moment_capture(S2Moment *moment, S2World *world) {
   moment->settings = *s2_world_settings(world);
-  moment->time = s2_world_time(world);
   moment->step = s2_world_step_count(world);
   moment->hash = s2_world_hash(world);
   S2Energy energy = s2_world_energy(world);
@@ -145,7 +172,7 @@ S2Status s2_moment_capture(S2Moment *moment, S2World *world) {
   s2_world_momentum(world, moment->momentum);
   moment->residual = s2_world_residuals(world).solve.scaled;
   moment->iterations = s2_world_stats(world)->last_iterations;
-  S2_TRY(capture_bodies(moment, world));
+  S2_TRY(s2_moment_capture_bodies(moment, world));
   capture_contacts(moment, world);
   return capture_joints(moment, world);
 }

@@ -56,9 +56,10 @@ typedef struct S2MomentChannel {
 // All zeros is an empty moment.
 typedef struct S2Moment {
   S2WorldDef settings;
-  double time;               // s
-  uint64_t step;             // steps done
-  uint64_t hash;             // s2_world_hash
+  double time;       // s
+  uint64_t step;     // steps done
+  uint64_t hash;     // s2_world_hash
+  uint64_t revision; // s2_world_revision of bodies, shapes and joints; 0: they are of no world
   double kinetic, potential; // J; NAN, as those below: not recorded
   double momentum[3];        // angular about the origin, x, y
   double residual;           // scaled, worst of the last step
@@ -75,8 +76,11 @@ typedef struct S2Moment {
 } S2Moment;
 
 // Replaces the contents of `moment` by what `world` shows now; channels stay as they are. Touches
-// the heap only while the world grows.
+// the heap only while the world grows. Bodies, shapes and joints that `moment` has already by its
+// revision are not looked at again: whoever writes to them sets that to 0.
 S2Status s2_moment_capture(S2Moment *moment, S2World *world);
+// Only the time and the bodies; there are no contacts then, and joints show nothing of now.
+S2Status s2_moment_capture_bodies(S2Moment *moment, S2World *world);
 void s2_moment_free(S2Moment *moment);
 
 // Geometry of a shape; borrowed from the moment.

@@ -138,11 +138,12 @@ static bool special(char text[S2_NUMBER_SIZE], double value) {
   return true;
 }
 
-void s2_number_exact(char text[S2_NUMBER_SIZE], double value) {
+size_t s2_number_printed(char text[S2_NUMBER_SIZE], double value) {
   if (!special(text, value)) {
     snprintf(text, S2_NUMBER_SIZE, "%.17g", value);
     point_decimal(text);
   }
+  return strlen(text);
 }
 
 void s2_number_short(char text[S2_NUMBER_SIZE], double value, int decimals) {

@@ -224,7 +224,8 @@ S2Status s2_recorder_frame(S2Recorder *recorder, S2World *world) {
   if (!is_wanted(recorder, s2_world_time(world))) {
     return s2_ok();
   }
-  S2_TRY(s2_moment_capture(&recorder->moment, world));
+  S2_TRY(recorder->format == CSV ? s2_moment_capture_bodies(&recorder->moment, world)
+                                 : s2_moment_capture(&recorder->moment, world));
   return write_moment(recorder, &recorder->moment);
 }
 

@@ -201,6 +201,7 @@ static bool get_scene(const unsigned char *contents, uint32_t size, uint32_t ver
     past->grain = get_double(&cursor);
     past->impulse_grain = get_double(&cursor);
     past->any = false;
+    past->version_4 = version == 4;
     ok = ok && past->grain > 0 && past->impulse_grain > 0;
   }
   uint32_t bodies = get32(&cursor), shapes = get32(&cursor);

@@ -6,6 +6,8 @@
 
 #include "record/s2d.h"
 
+#include <stdbool.h>
+
 typedef struct S2S2dBits {
   bool writing;
   bool bad;          // reading: not what a writer makes
@@ -102,6 +104,29 @@ static inline int64_t s2_s2d_unzigzag(uint64_t value) {
 
 static inline int s2_s2d_length(uint64_t value) {
   return value == 0 ? 0 : 64 - __builtin_clzll(value);
+}
+
+// A small number, most likely 0: Elias gamma code of the zigzag. 2^14 at most.
+static inline void s2_s2d_code_small(S2S2dBits *bits, int32_t *value) {
+  if (bits->writing) {
+    uint32_t number = (uint32_t)s2_s2d_zigzag(*value) + 1;
+    int zeros = 31 - __builtin_clz(number);
+    s2_s2d_put(bits, ((number ^ 1u << zeros) << 1 | 1u) << zeros, 2 * zeros + 1);
+    return;
+  }
+  s2_s2d_fill(bits);
+  int zeros = (bits->held & 0xffff) == 0 ? 16 : __builtin_ctzll(bits->held);
+  if (zeros > 15) {
+    zeros = 0;
+    bits->bad = true;
+  }
+  s2_s2d_take(bits, zeros + 1);
+  *value = (int32_t)s2_s2d_unzigzag((s2_s2d_take(bits, zeros) | 1u << zeros) - 1);
+}
+
+// Bits that it takes.
+static inline int s2_s2d_small_cost(int value) {
+  return 63 - 2 * __builtin_clz((uint32_t)s2_s2d_zigzag(value) + 1);
 }
 
 // A number whose length in bits is about that of the one before in its place, which `length` keeps:

@@ -1,15 +1,13 @@
 #include "record/s2d_frame.h"
 
 #include "base/same_bits.h"
-#include "record/s2d_bits.h"
+#include "record/s2d_body.h"
 
 #include <math.h>
 
 enum {
   PASSED_OVER = 64, // contacts of the last frame that are looked through for the next one
-  FIRST_Q = 32,     // bits that places and speeds are expected to be missed by at first
-  FIRST_V = 48,
-  VOTES = 64, // bodies that are asked how they moved
+  PLACE = 4,        // values of a contact before its impulses
 };
 // Whole numbers of grains beyond this are no longer worth it: the frame keeps plain numbers.
 #define LARGEST       0x1p40
@@ -172,6 +170,7 @@ static void start_again(S2S2dPast *past, const S2Moment *moment) {
   past->time = 0;
   past->step = 0;
   memset(past->head, 0, sizeof past->head);
+  memset(past->sums, 0, sizeof past->sums);
   memset(past->head_length, 62, sizeof past->head_length);
   past->step_length = past->count_length = 0;
   past->time_length = 62;
@@ -196,115 +195,64 @@ static void start_again(S2S2dPast *past, const S2Moment *moment) {
   }
 }
 
-static void code_head(S2S2dBits *bits, S2S2dPast *past, S2Moment *moment) {
+static void code_start(S2S2dBits *bits, S2S2dPast *past, S2Moment *moment) {
   uint64_t steps = s2_s2d_zigzag((int64_t)(moment->step - past->step));
   s2_s2d_code_near(bits, &steps, &past->step_length);
   moment->step = past->step + (uint64_t)s2_s2d_unzigzag(steps);
   double guess = past->any ? past->time + moment->settings.dt : 0;
   s2_s2d_code_double(bits, &moment->time, guess, &past->time_length);
   s2_s2d_code_word(bits, &moment->hash);
+}
+
+// Energies and momentum as far as the bodies of a frame tell, in the order and with the roundings
+// of s2_world_energy and s2_world_momentum.
+static void add_up(const S2Moment *moment, double sums[S2_S2D_SUMS]) {
+  S2Vec2 gravity = moment->settings.gravity;
+  double kinetic = 0, potential = 0, angular = 0, x = 0, y = 0;
+  for (int i = 0; i < moment->bodies.count; i++) {
+    const S2MomentBody *body = &moment->bodies.at[i];
+    if (body->type == S2_DYNAMIC && body->enabled) {
+      const double *q = body->q, *v = body->v;
+      kinetic += 0.5 * (body->inertia * v[0] * v[0] + body->mass * (v[1] * v[1] + v[2] * v[2]));
+      potential -= body->mass * (gravity.x * q[1] + gravity.y * q[2]);
+      angular += body->inertia * v[0] + body->mass * (q[1] * v[2] - q[2] * v[1]);
+      x += body->mass * v[1];
+      y += body->mass * v[2];
+    }
+  }
+  const double all[S2_S2D_SUMS] = {kinetic, potential, angular, x, y};
+  memcpy(sums, all, sizeof all);
+}
+
+// A sum that was right is taken, else the change of it.
+static double guess_head(const S2S2dPast *past, int i, const double *sums) {
+  if (i >= S2_S2D_SUMS || past->version_4) {
+    return past->head[i];
+  }
+  double guess = s2_same_bits(&past->head[i], &past->sums[i], 1)
+                     ? sums[i]
+                     : past->head[i] + (sums[i] - past->sums[i]);
+  return isnan(guess) ? past->head[i] : guess;
+}
+
+static void code_head(S2S2dBits *bits, S2S2dPast *past, S2Moment *moment) {
   double *const heads[S2_S2D_HEAD_VALUES] = {
       &moment->kinetic,     &moment->potential, &moment->momentum[0], &moment->momentum[1],
       &moment->momentum[2], &moment->residual,  &moment->iterations,
   };
+  double sums[S2_S2D_SUMS] = {0};
+  if (!past->version_4) {
+    add_up(moment, sums);
+  }
   for (int i = 0; i < S2_S2D_HEAD_VALUES; i++) {
-    s2_s2d_code_double(bits, heads[i], past->head[i], &past->head_length[i]);
+    s2_s2d_code_double(bits, heads[i], guess_head(past, i, sums), &past->head_length[i]);
     past->head[i] = *heads[i];
   }
+  memcpy(past->sums, sums, sizeof sums);
   for (int i = 0; i < past->channels.count; i++) {
     double *value = &moment->channels.at[i].value;
     s2_s2d_code_double(bits, value, past->channels.at[i], &past->channel_length.at[i]);
     past->channels.at[i] = *value;
-  }
-}
-
-static void code_first_body(S2S2dBits *bits, S2S2dBodyPast *past, S2MomentBody *body) {
-  for (int k = 0; k < 6; k++) {
-    double *value = k < 3 ? &body->q[k] : &body->v[k - 3];
-    uint64_t word = s2_s2d_bits_of(*value);
-    s2_s2d_code_word(bits, &word);
-    *value = s2_s2d_double_of(word);
-    past->length[k] = k < 3 ? FIRST_Q : FIRST_V;
-  }
-  past->straight = false;
-  memcpy(past->q, body->q, sizeof past->q);
-  memcpy(past->v, body->v, sizeof past->v);
-  memcpy(past->v_before, body->v, sizeof past->v_before);
-}
-
-// Where a body is if it moved for `h` with its new speeds, or with the mean of old and new.
-static void guess_q(const S2S2dBodyPast *past, const double *v, double h, bool mean,
-                    double guess[3]) {
-  for (int k = 0; k < 3; k++) {
-    guess[k] = past->q[k] + h * (mean ? 0.5 * (past->v[k] + v[k]) : v[k]);
-  }
-}
-
-static int cost(const double *value, const double *guess) {
-  int bits = 0;
-  for (int k = 0; k < 3; k++) {
-    bits += s2_s2d_length(s2_s2d_miss(value[k], guess[k]));
-  }
-  return bits;
-}
-
-static void code_body(S2S2dBits *bits, S2S2dBodyPast *past, S2MomentBody *body, double h,
-                      bool mean) {
-  double guess[3], line[3], q[3];
-  for (int k = 0; k < 3; k++) {
-    line[k] = 2 * past->v[k] - past->v_before[k];
-    guess[k] = past->straight ? line[k] : past->v[k];
-  }
-  guess_q(past, guess, h, mean, q);
-  bool as_guessed = bits->writing && s2_same_bits(body->v, guess, 3) && s2_same_bits(body->q, q, 3);
-  s2_s2d_code_flag(bits, &as_guessed);
-  if (as_guessed) {
-    memcpy(body->v, guess, sizeof guess);
-    memcpy(body->q, q, sizeof q);
-  } else {
-    if (bits->writing) {
-      past->straight = cost(body->v, line) < cost(body->v, past->v);
-    }
-    s2_s2d_code_flag(bits, &past->straight);
-    for (int k = 0; k < 3; k++) {
-      s2_s2d_code_double(bits, &body->v[k], past->straight ? line[k] : past->v[k],
-                         &past->length[3 + k]);
-    }
-    guess_q(past, body->v, h, mean, q);
-    for (int k = 0; k < 3; k++) {
-      s2_s2d_code_double_or_hit(bits, &body->q[k], q[k], &past->length[k]);
-    }
-  }
-  memcpy(past->v_before, past->v, sizeof past->v);
-  memcpy(past->v, body->v, sizeof past->v);
-  memcpy(past->q, body->q, sizeof past->q);
-}
-
-static void code_bodies(S2S2dBits *bits, S2S2dPast *past, S2Moment *moment, double h) {
-  bool mean = false;
-  if (!past->any) {
-    for (int i = 0; i < past->bodies.count; i++) {
-      code_first_body(bits, &past->bodies.at[i], &moment->bodies.at[i]);
-    }
-    return;
-  }
-  if (bits->writing) {
-    int better = 0, votes = 0; // some bodies speak for all: one way of stepping moves them
-    for (int i = 0; i < past->bodies.count && votes < VOTES; i++) {
-      const S2MomentBody *body = &moment->bodies.at[i];
-      double ends[3], means[3];
-      guess_q(&past->bodies.at[i], body->v, h, false, ends);
-      if (!s2_same_bits(body->q, ends, 3)) {
-        guess_q(&past->bodies.at[i], body->v, h, true, means);
-        votes++;
-        better += cost(body->q, means) < cost(body->q, ends) ? 1 : -1;
-      }
-    }
-    mean = better > 0;
-  }
-  s2_s2d_code_flag(bits, &mean);
-  for (int i = 0; i < past->bodies.count; i++) {
-    code_body(bits, &past->bodies.at[i], &moment->bodies.at[i], h, mean);
   }
 }
 
@@ -317,9 +265,10 @@ static void code_joint_values(S2S2dBits *bits, int64_t *values, const int64_t *g
   }
 }
 
+// Those from `first` on.
 static void code_contact_values(S2S2dBits *bits, int32_t *values, const int32_t *guess,
-                                uint8_t *length) {
-  for (int k = 0; k < S2_S2D_CONTACT_VALUES; k++) {
+                                uint8_t *length, int first) {
+  for (int k = first; k < S2_S2D_CONTACT_VALUES; k++) {
     uint64_t miss = s2_s2d_zigzag((int64_t)values[k] - guess[k]);
     s2_s2d_code_near(bits, &miss, &length[k]);
     values[k] = (int32_t)((uint32_t)guess[k] + (uint32_t)s2_s2d_unzigzag(miss));
@@ -343,7 +292,11 @@ static void code_kept_contact(S2S2dBits *bits, const S2S2dPast *past, const S2Mo
   memcpy(next->length, old->length, sizeof next->length);
   if (!same) {
     s2_s2d_code_flag(bits, &next->sliding);
-    code_contact_values(bits, next->value, old->value, next->length);
+    bool pushed = bits->writing && memcmp(next->value, old->value, PLACE * sizeof(int32_t)) == 0;
+    if (!past->version_4) {
+      s2_s2d_code_flag(bits, &pushed);
+    }
+    code_contact_values(bits, next->value, old->value, next->length, pushed ? PLACE : 0);
   }
   if (!bits->writing) {
     *contact = contact_of(past, moment, next);
@@ -369,7 +322,7 @@ static void code_fresh_contact(S2S2dBits *bits, S2S2dPast *past, const S2Moment 
     s2_s2d_code_near(bits, &keys[k], &past->key_length[k]);
   }
   s2_s2d_code_flag(bits, &next->sliding);
-  code_contact_values(bits, next->value, zeros, past->fresh_length);
+  code_contact_values(bits, next->value, zeros, past->fresh_length, 0);
   memcpy(next->length, past->fresh_length, sizeof next->length);
   int64_t a = (int64_t)((uint64_t)s2_s2d_unzigzag(keys[0]) + (uint64_t)*last);
   int64_t b = (int64_t)((uint64_t)s2_s2d_unzigzag(keys[1]) + (uint64_t)a);
@@ -546,9 +499,15 @@ static void code_frame(S2S2dBits *bits, S2S2dPast *past, S2Moment *moment) {
     return;
   }
   uint64_t old_step = past->step;
-  code_head(bits, past, moment);
+  code_start(bits, past, moment);
+  if (past->version_4) {
+    code_head(bits, past, moment);
+  }
   double h = moment->step == old_step + 1 ? moment->settings.dt : moment->time - past->time;
-  code_bodies(bits, past, moment, h);
+  s2_s2d_code_bodies(bits, past, moment, h);
+  if (!past->version_4) {
+    code_head(bits, past, moment);
+  }
   if (bits->writing) {
     plain = !round_all(past, moment);
   }

@@ -6,12 +6,27 @@
 #include "record/moment.h"
 #include "record/s2d.h"
 
-enum { S2_S2D_CONTACT_VALUES = 6, S2_S2D_JOINT_VALUES = 8, S2_S2D_HEAD_VALUES = 7 };
+enum {
+  S2_S2D_CONTACT_VALUES = 6,
+  S2_S2D_JOINT_VALUES = 8,
+  S2_S2D_HEAD_VALUES = 7,
+  S2_S2D_SUMS = 5, // of them, which bodies add up to: energies and momentum
+};
+
+// What the speeds of a body are guessed to be.
+typedef enum S2S2dGuess {
+  S2_S2D_AS_LAST,
+  S2_S2D_STRAIGHT, // they go on changing as between the last two frames
+  S2_S2D_AS_SECOND,
+  S2_S2D_AS_THIRD, // as in the third last frame
+} S2S2dGuess;
 
 typedef struct S2S2dBodyPast {
-  double q[3], v[3], v_before[3]; // of the last frame, and the one before it
-  uint8_t length[6];              // of what q and v were missed by, bits
-  bool straight;                  // the speeds went on changing as before
+  double q[3], v[3][3];    // of the last frame; of the last one, the one before it ...
+  uint8_t length[6];       // of what q and v were missed by, bits
+  uint8_t short_length[3]; // the same of speeds as whole numbers of 2^exponent
+  int16_t exponent[3];
+  uint8_t guess; // S2S2dGuess
 } S2S2dBodyPast;
 
 typedef struct S2S2dContactPast {
@@ -29,11 +44,12 @@ typedef struct S2S2dJointPast {
 
 // What a writer and its reader remember of the frames so far. All zeros: nothing.
 typedef struct S2S2dPast {
+  bool version_4;              // is read
   double grain, impulse_grain; // m, N s; of the scene: what lengths and impulses are rounded to
   bool any;
   double time;
   uint64_t step;
-  double head[S2_S2D_HEAD_VALUES];
+  double head[S2_S2D_HEAD_VALUES], sums[S2_S2D_SUMS];
   uint8_t head_length[S2_S2D_HEAD_VALUES], step_length, time_length, count_length;
   uint8_t run_length[3], key_length[3]; // of runs and names of contacts
   uint8_t fresh_length[S2_S2D_CONTACT_VALUES];

@@ -75,7 +75,6 @@ static void put_settings(S2S2dBytes *bytes, const S2WorldDef *settings) {
   put_double(bytes, settings->smoothing);
 }
 
-// These two are compared with the last scene in every frame, so they are made in one go each.
 static void put_body(S2S2dBytes *bytes, const S2MomentBody *body) {
   unsigned char *at = put_room(bytes, S2_S2D_BODY);
   s2_s2d_set32(at, body->id.index);
@@ -146,10 +145,7 @@ static void find_grains(const S2Moment *moment, double *grain, double *impulse) 
   *impulse = 0x1p-20 * power_below(least > 1e-60 && least < 1e60 ? least : 1);
 }
 
-static void put_scene(S2S2dBytes *bytes, const S2Moment *moment, double grain, double impulse) {
-  put_settings(bytes, &moment->settings);
-  put_double(bytes, grain);
-  put_double(bytes, impulse);
+static void put_tables(S2S2dBytes *bytes, const S2Moment *moment) {
   put32(bytes, (uint32_t)moment->bodies.count);
   put32(bytes, (uint32_t)moment->shapes.count);
   put32(bytes, (uint32_t)moment->vertices.count);
@@ -233,20 +229,36 @@ S2Status s2_s2d_put_scene(S2S2dBytes *bytes, S2S2dPast *past, const S2Moment *mo
   }
   find_grains(moment, &past->grain, &past->impulse_grain);
   size_t start = chunk_start(bytes);
-  put_scene(bytes, moment, past->grain, past->impulse_grain);
+  put_settings(bytes, &moment->settings);
+  put_double(bytes, past->grain);
+  put_double(bytes, past->impulse_grain);
+  put_tables(bytes, moment);
   return chunk_end(bytes, start, S2_S2D_SCENE);
 }
 
-bool s2_s2d_same_scene(S2S2dBytes *last, S2S2dBytes *fresh, const S2Moment *moment) {
+bool s2_s2d_same_scene(S2S2dScene *last, const S2Moment *moment) {
+  S2S2dBytes *fresh = &last->fresh, *bytes = &last->bytes;
   fresh->size = 0;
   put_channels(fresh, moment);
-  put_scene(fresh, moment, 0, 0);
-  if (fresh->size == last->size && memcmp(fresh->at, last->at, fresh->size) == 0) {
+  put_settings(fresh, &moment->settings);
+  bool same = fresh->size <= bytes->size && memcmp(fresh->at, bytes->at, fresh->size) == 0;
+  if (same && moment->revision != 0 && moment->revision == last->revision) {
     return true;
   }
-  last->size = 0;
-  memcpy(put_room(last, fresh->size), fresh->at, fresh->size);
+  put_tables(fresh, moment);
+  last->revision = moment->revision;
+  if (fresh->size == bytes->size && memcmp(fresh->at, bytes->at, fresh->size) == 0) {
+    return true;
+  }
+  bytes->size = 0;
+  memcpy(put_room(bytes, fresh->size), fresh->at, fresh->size);
   return false;
+}
+
+void s2_s2d_scene_free(S2S2dScene *scene) {
+  s2_s2d_bytes_free(&scene->bytes);
+  s2_s2d_bytes_free(&scene->fresh);
+  scene->revision = 0;
 }
 
 S2Status s2_s2d_put_frame(S2S2dBytes *bytes, S2S2dPast *past, const S2Moment *moment, bool key) {
@@ -282,7 +294,7 @@ void s2_s2d_start(S2S2dWriter *writer, S2Output *output, const S2Run *run) {
 // The scene as it is now, if it is not the one in force.
 static S2Status update_scene(S2S2dWriter *writer, S2Output *output, const S2Moment *moment,
                              bool *changed) {
-  *changed = !s2_s2d_same_scene(&writer->scene, &writer->fresh, moment);
+  *changed = !s2_s2d_same_scene(&writer->scene, moment);
   if (!*changed) {
     return s2_ok();
   }
@@ -297,22 +309,21 @@ static S2Status update_scene(S2S2dWriter *writer, S2Output *output, const S2Mome
   return s2_ok();
 }
 
-// Often enough to find any frame quickly, seldom enough to cost little: more often where frames are
-// large, as they take longer to read.
-static bool key_due(const S2S2dWriter *writer) {
-  enum { LEAST = 32, MOST = 256, PART = 8 };
-  return writer->since_key >= MOST ||
-         (writer->since_key >= LEAST && writer->bytes >= PART * writer->key_bytes);
+// Often enough to find any frame quickly, seldom enough to cost little. The player reads some
+// million bodies and contacts a second.
+static bool key_due(S2S2dWriter *writer, const S2Moment *moment) {
+  enum { LEAST = 32, MOST = 256, ITEMS = 400000 };
+  writer->items += (uint64_t)moment->bodies.count + (uint64_t)moment->contacts.count;
+  return writer->since_key >= MOST || (writer->since_key >= LEAST && writer->items >= ITEMS);
 }
 
 S2Status s2_s2d_frame(S2S2dWriter *writer, S2Output *output, const S2Moment *moment) {
   bool changed = false;
   S2_TRY(update_scene(writer, output, moment, &changed));
-  bool key = changed || key_due(writer);
+  bool key = key_due(writer, moment) || changed;
   S2_TRY(s2_s2d_put_frame(&writer->chunk, &writer->past, moment, key));
   if (key) {
-    writer->since_key = writer->bytes = 0;
-    writer->key_bytes = writer->chunk.size;
+    writer->since_key = writer->items = 0;
   }
   *s2_array_append(writer->frames) = (S2S2dIndexFrame){
       .offset = writer->offset,
@@ -320,7 +331,6 @@ S2Status s2_s2d_frame(S2S2dWriter *writer, S2Output *output, const S2Moment *mom
       .behind = (uint32_t)writer->since_key,
   };
   writer->since_key += 1;
-  writer->bytes += writer->chunk.size;
   send_chunk(writer, output);
   return s2_ok();
 }
@@ -361,8 +371,7 @@ void s2_s2d_end(S2S2dWriter *writer, S2Output *output) {
 }
 
 void s2_s2d_free(S2S2dWriter *writer) {
-  s2_s2d_bytes_free(&writer->scene);
-  s2_s2d_bytes_free(&writer->fresh);
+  s2_s2d_scene_free(&writer->scene);
   s2_s2d_bytes_free(&writer->chunk);
   s2_s2d_past_free(&writer->past);
   s2_array_free(writer->scenes);

@@ -13,8 +13,16 @@ void s2_s2d_put_run(S2S2dBytes *bytes, const S2Run *run);
 // The table of channels, if there are any, and the scene. Sets the grains that frames of this scene
 // are rounded to.
 S2Status s2_s2d_put_scene(S2S2dBytes *bytes, S2S2dPast *past, const S2Moment *moment);
-// Are scene and channels those that `last` holds (all zeros: none)? If not, they are from now on.
-bool s2_s2d_same_scene(S2S2dBytes *last, S2S2dBytes *fresh, const S2Moment *moment);
+// The scene and the channels written last. All zeros: none.
+typedef struct S2S2dScene {
+  S2S2dBytes bytes;  // the contents, without the grains
+  S2S2dBytes fresh;  // of the moment that is compared
+  uint64_t revision; // of that moment
+} S2S2dScene;
+
+// Are scene and channels of the moment those of `last`? If not, they are from now on.
+bool s2_s2d_same_scene(S2S2dScene *last, const S2Moment *moment);
+void s2_s2d_scene_free(S2S2dScene *scene);
 // A frame: one that stands for itself if `key`, else one that follows the last one of `past`. For a
 // row of frames without memory always `key`. S2_INVALID: it would not fit into 4 GB.
 S2Status s2_s2d_put_frame(S2S2dBytes *bytes, S2S2dPast *past, const S2Moment *moment, bool key);
@@ -32,12 +40,11 @@ typedef struct S2S2dIndexFrame {
 
 // All zeros: nothing written yet.
 typedef struct S2S2dWriter {
-  uint64_t offset;  // bytes written so far
-  S2S2dBytes scene; // last written, with its channels, contents only
-  S2S2dBytes fresh; // of this frame
+  uint64_t offset; // bytes written so far
+  S2S2dScene scene;
   S2S2dBytes chunk; // being made
   S2S2dPast past;
-  uint64_t since_key, key_bytes, bytes; // frames, the last key frame, all since it
+  uint64_t since_key, items; // frames since the last key frame; bodies and contacts in them
   S2_ARRAY(S2S2dIndexScene) scenes;
   S2_ARRAY(S2S2dIndexFrame) frames;
 } S2S2dWriter;

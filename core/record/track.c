@@ -141,24 +141,40 @@ static void add_poses(S2Track *track, const S2Moment *moment) {
   }
   track->q.count += 3 * stride;
   track->v.count += 3 * stride;
+  reserve(&track->contact_bodies, 2 * (size_t)moment->contacts.count);
+  int64_t *of = track->contact_bodies.integers + track->contact_bodies.count;
   for (int i = 0; i < moment->contacts.count; i++) {
-    append_integer(&track->contact_bodies, places[moment->contacts.at[i].a]);
-    append_integer(&track->contact_bodies, places[moment->contacts.at[i].b]);
+    *of++ = places[moment->contacts.at[i].a];
+    *of++ = places[moment->contacts.at[i].b];
   }
+  track->contact_bodies.count += 2 * (size_t)moment->contacts.count;
 }
 
 // ---- Frames -----------------------------------------------------------------------------------
 
 static void add_contacts(S2Track *track, const S2Moment *moment) {
-  for (int i = 0; i < moment->contacts.count; i++) {
+  size_t count = (size_t)moment->contacts.count;
+  reserve(&track->contact_frame, count);
+  reserve(&track->contact_numbers, CONTACT_NUMBERS * count);
+  reserve(&track->contact_sliding, count);
+  int64_t *frame = track->contact_frame.integers + track->contact_frame.count;
+  int64_t *sliding = track->contact_sliding.integers + track->contact_sliding.count;
+  double *numbers = track->contact_numbers.numbers + track->contact_numbers.count;
+  for (size_t i = 0; i < count; i++, numbers += CONTACT_NUMBERS) {
     const S2MomentContact *contact = &moment->contacts.at[i];
-    const double numbers[CONTACT_NUMBERS] = {
-        contact->point.x, contact->point.y,        contact->normal.x,       contact->normal.y,
-        contact->gap,     contact->normal_impulse, contact->tangent_impulse};
-    append_integer(&track->contact_frame, (int64_t)track->frames);
-    append(&track->contact_numbers, CONTACT_NUMBERS, numbers);
-    append_integer(&track->contact_sliding, contact->sliding);
+    frame[i] = (int64_t)track->frames;
+    sliding[i] = contact->sliding;
+    numbers[0] = contact->point.x;
+    numbers[1] = contact->point.y;
+    numbers[2] = contact->normal.x;
+    numbers[3] = contact->normal.y;
+    numbers[4] = contact->gap;
+    numbers[5] = contact->normal_impulse;
+    numbers[6] = contact->tangent_impulse;
   }
+  track->contact_frame.count += count;
+  track->contact_sliding.count += count;
+  track->contact_numbers.count += CONTACT_NUMBERS * count;
   append_integer(&track->contacts, moment->contacts.count);
 }
 

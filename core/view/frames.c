@@ -3,7 +3,7 @@
 S2Status s2_frames_show(S2Frames *frames, S2Server *server, S2World *world) {
   S2_TRY(s2_moment_capture(&frames->moment, world));
   S2S2dBytes *bytes = &frames->bytes;
-  if (!s2_s2d_same_scene(&frames->scene, &frames->fresh, &frames->moment)) {
+  if (!s2_s2d_same_scene(&frames->scene, &frames->moment)) {
     bytes->size = 0;
     s2_s2d_put_header(bytes);
     S2_TRY(s2_s2d_put_scene(bytes, &frames->past, &frames->moment));
@@ -16,13 +16,12 @@ S2Status s2_frames_show(S2Frames *frames, S2Server *server, S2World *world) {
 }
 
 void s2_frames_restart(S2Frames *frames) {
-  frames->scene.size = 0;
+  frames->scene.bytes.size = 0;
 }
 
 void s2_frames_free(S2Frames *frames) {
   s2_moment_free(&frames->moment);
   s2_s2d_past_free(&frames->past);
-  s2_s2d_bytes_free(&frames->scene);
-  s2_s2d_bytes_free(&frames->fresh);
+  s2_s2d_scene_free(&frames->scene);
   s2_s2d_bytes_free(&frames->bytes);
 }

@@ -9,8 +9,8 @@
 typedef struct S2Frames {
   S2Moment moment;
   S2S2dPast past;
-  S2S2dBytes scene, fresh; // shown last; being compared with it
-  S2S2dBytes bytes;        // of a message
+  S2S2dScene scene; // shown last
+  S2S2dBytes bytes; // of a message
 } S2Frames;
 
 // Puts the world as it is before the clients: a frame, and the scene before it where that differs

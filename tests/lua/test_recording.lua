@@ -47,7 +47,7 @@ test("inspect tells what a recording holds", function()
   local result = run "inspect run.s2d"
   eq(result.err, "")
   eq(result.status, 0)
-  for _, part in ipairs { "version 4, complete", "seed            7", "script          bounce.lua",
+  for _, part in ipairs { "version 5, complete", "seed            7", "script          bounce.lua",
     "command         sim2d --seed 7 --record run.s2d bounce.lua --count 3",
     "frames          151", "time            1.5 s, from 0 s to 1.5 s", "bodies          4",
     "energy", "worst residual" } do

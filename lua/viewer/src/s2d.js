@@ -1,4 +1,4 @@
-// Reading .s2d recordings of version 4 (docs/replay-format.md), in a browser or in node. Takes the
+// Reading .s2d recordings of version 5 (docs/replay-format.md), in a browser or in node. Takes the
 // bytes in pieces of any size and keeps them as they are; frames are decoded when they are asked
 // for. What the bytes say is not trusted: whatever cannot be, ends the recording.
 
@@ -16,6 +16,10 @@ const ANGLE_GRAIN = 2 ** -20;
 const SPEED_GRAIN = 2 ** -20;
 const NORMAL_GRAIN = 2 ** -13;
 const NORMAL_QUARTER = 2 ** 15;
+const PLACE = 4; // values of a contact before its impulses
+const SUMS = 5; // numbers of a frame's head that bodies add up to
+const LONGEST_SHORT = 2 ** 40; // whole number of a short speed
+const FARTHEST_EXPONENT = 1000; // of one
 
 // Doubles and their bits: low word first, as all machines that run browsers have it.
 const double = new Float64Array(1);
@@ -89,6 +93,16 @@ class Bits {
     return (this.low & 1) === 0 ? value : -value - 1;
   }
 
+  // A small number, most likely 0.
+  change() {
+    let zeros = 0;
+    while (!this.flag()) {
+      if (++zeros > 15) throw new Damaged("a change");
+    }
+    const number = (this.take(zeros) | 1 << zeros) - 1;
+    return (number >>> 1) ^ -(number & 1);
+  }
+
   count_(lengths, k) {
     this.near(lengths, k);
     return this.high * 2 ** 32 + this.low;
@@ -117,6 +131,10 @@ class Bits {
     words[1] = positive ? (newHigh ^ 0x80000000) >>> 0 : ~newHigh >>> 0;
     return double[0];
   }
+}
+
+function sameBits(a, b) {
+  return Object.is(a, b);
 }
 
 // FNV-1a over words of 8 bytes, each stirred; carries on from `hash` = [low, high].
@@ -158,6 +176,19 @@ function ofNormal(code) {
     case 2: return [-major, -minor];
     default: return [minor, -major];
   }
+}
+
+function powerOfTwo(exponent) {
+  words[0] = 0;
+  words[1] = (1023 + exponent) << 20;
+  return double[0];
+}
+
+// A number as a whole one of 2^exponent; 0 where it is too large.
+function asShort(number, exponent) {
+  const whole = number * powerOfTwo(-exponent);
+  if (!(whole > -LONGEST_SHORT && whole < LONGEST_SHORT)) return 0;
+  return Math.trunc(whole < 0 ? whole - 0.5 : whole + 0.5);
 }
 
 // ---- Scenes -------------------------------------------------------------------------------------
@@ -292,12 +323,16 @@ class Past {
     this.scene = scene;
     const n = scene.bodies.length;
     this.moving = scene.bodies.map((body) => body.type === "dynamic");
+    this.counted = scene.bodies.map((body) => body.type === "dynamic" && body.enabled);
     this.q = new Float64Array(3 * n);
     this.v = new Float64Array(3 * n);
-    this.before = new Float64Array(3 * n); // v of the frame before
+    this.second = new Float64Array(3 * n); // v of the frame before, and of the one before that
+    this.third = new Float64Array(3 * n);
     this.guess = new Float64Array(3);
     this.lengths = new Uint8Array(6 * n);
-    this.straight = new Uint8Array(n);
+    this.shorts = new Uint8Array(3 * n); // lengths of short speeds, and their exponents
+    this.exponents = new Int16Array(3 * n);
+    this.guesses = new Uint8Array(n);
     this.any = false;
   }
 
@@ -306,6 +341,7 @@ class Past {
     this.time = 0;
     this.step = 0;
     this.head = new Float64Array(7);
+    this.sums = new Float64Array(SUMS);
     this.headLengths = new Uint8Array(7).fill(62);
     this.channels = new Float64Array(channels.length);
     this.channelLengths = new Uint8Array(channels.length).fill(62);
@@ -316,7 +352,9 @@ class Past {
     this.contacts = []; // { a, b, feature, sliding, value, lengths }
     this.joints = joints.map(() => ({ value: new Float64Array(8), lengths: new Uint8Array(8) }));
     for (let i = 0; i < this.lengths.length; i++) this.lengths[i] = i % 6 < 3 ? 32 : 48;
-    this.straight.fill(0);
+    this.shorts.fill(0);
+    this.exponents.fill(0);
+    this.guesses.fill(0);
   }
 
   read(bits) {
@@ -331,18 +369,10 @@ class Past {
     frame.time = bits.double(key ? 0 : oldTime + dt, this.other, 1);
     bits.word();
     frame.hash = bits.high.toString(16).padStart(8, "0") + bits.low.toString(16).padStart(8, "0");
-    for (let i = 0; i < 7; i++) this.head[i] = bits.double(this.head[i], this.headLengths, i);
-    frame.energy = { kinetic: this.head[0], potential: this.head[1] };
-    frame.momentum = [this.head[2], this.head[3], this.head[4]];
-    frame.residual = this.head[5];
-    frame.iterations = this.head[6];
-    for (let i = 0; i < this.channels.length; i++) {
-      this.channels[i] = bits.double(this.channels[i], this.channelLengths, i);
-    }
-    frame.channels = this.channels.slice();
     this.readBodies(bits, key, frame.step === oldStep + 1 ? dt : frame.time - oldTime);
     frame.q = this.q.slice();
     frame.v = this.v.slice();
+    this.readHead(bits, frame);
     const plain = bits.flag();
     const count = this.contacts.length + bits.small(this.other, 2);
     if (count < 0 || count > this.contacts.length + (bits.count - bits.bit) / 8) {
@@ -362,13 +392,49 @@ class Past {
     return frame;
   }
 
+  // Energies and momentum as far as bodies tell, in the order and with the roundings of the engine.
+  addUp() {
+    const { q, v, counted, scene } = this;
+    const [gx, gy] = scene.settings.gravity;
+    let kinetic = 0, potential = 0, angular = 0, x = 0, y = 0;
+    scene.bodies.forEach(({ mass, inertia }, i) => {
+      if (!counted[i]) return;
+      const k = 3 * i, vx = v[k + 1], vy = v[k + 2];
+      kinetic += 0.5 * (inertia * v[k] * v[k] + mass * (vx * vx + vy * vy));
+      potential -= mass * (gx * q[k + 1] + gy * q[k + 2]);
+      angular += inertia * v[k] + mass * (q[k + 1] * vy - q[k + 2] * vx);
+      x += mass * vx;
+      y += mass * vy;
+    });
+    return [kinetic, potential, angular, x, y];
+  }
+
+  readHead(bits, frame) {
+    const sums = this.addUp();
+    for (let i = 0; i < 7; i++) {
+      const old = this.head[i];
+      let guess = old;
+      if (i < SUMS) guess = sameBits(old, this.sums[i]) ? sums[i] : old + (sums[i] - this.sums[i]);
+      this.head[i] = bits.double(Number.isNaN(guess) ? old : guess, this.headLengths, i);
+    }
+    this.sums.set(sums);
+    frame.energy = { kinetic: this.head[0], potential: this.head[1] };
+    frame.momentum = [this.head[2], this.head[3], this.head[4]];
+    frame.residual = this.head[5];
+    frame.iterations = this.head[6];
+    for (let i = 0; i < this.channels.length; i++) {
+      this.channels[i] = bits.double(this.channels[i], this.channelLengths, i);
+    }
+    frame.channels = this.channels.slice();
+  }
+
   readBodies(bits, key, h) {
-    const { q, v, before } = this;
+    const { q, v, second, third } = this;
     const n = q.length / 3;
     if (key) {
       for (let i = 0; i < 3 * n; i += 3) {
         for (let k = i; k < i + 3; k++) q[k] = bits.plain();
-        for (let k = i; k < i + 3; k++) v[k] = before[k] = bits.plain();
+        for (let k = i; k < i + 3; k++) v[k] = second[k] = third[k] = bits.plain();
       }
       return;
     }
@@ -376,23 +442,39 @@ class Past {
     for (let i = 0; i < n; i++) this.readBody(bits, i, h, mean);
   }
 
+  guessSpeed(how, at) {
+    if (how === 0) return this.v[at];
+    if (how === 1) return 2 * this.v[at] - this.second[at];
+    return how === 2 ? this.second[at] : this.third[at];
+  }
+
+  readSpeed(bits, i, k, guess) {
+    const at = 3 * i + k;
+    if (!bits.flag()) return bits.double(guess, this.lengths, 6 * i + 3 + k);
+    const exponent = this.exponents[at] + bits.change();
+    if (Math.abs(exponent) > FARTHEST_EXPONENT) throw new Damaged("a speed");
+    this.exponents[at] = exponent;
+    const number = bits.small(this.shorts, at) + asShort(guess, exponent);
+    return number * powerOfTwo(exponent);
+  }
+
   readBody(bits, i, h, mean) {
-    const { q, v, before, lengths, guess } = this;
+    const { q, v, second, third, lengths, guess } = this;
     const guessed = bits.flag();
-    if (!guessed) this.straight[i] = bits.flag() ? 1 : 0;
-    const straight = this.straight[i] === 1;
+    if (!guessed) this.guesses[i] = bits.take(2);
     for (let k = 0; k < 3; k++) {
-      const old = v[3 * i + k];
-      guess[k] = straight ? 2 * old - before[3 * i + k] : old;
+      guess[k] = this.guessSpeed(this.guesses[i], 3 * i + k);
+      if (!guessed) guess[k] = this.readSpeed(bits, i, k, guess[k]);
     }
-    if (!guessed) {
-      for (let k = 0; k < 3; k++) guess[k] = bits.double(guess[k], lengths, 6 * i + 3 + k);
-    }
+    const hit = guessed || bits.flag(), still = !hit && bits.flag();
     for (let k = 0; k < 3; k++) {
       const at = 3 * i + k, old = v[at];
       const moved = q[at] + h * (mean ? 0.5 * (old + guess[k]) : guess[k]);
-      q[at] = guessed || !bits.flag() ? moved : bits.double(moved, lengths, 6 * i + k);
-      before[at] = old;
+      if (hit) q[at] = moved;
+      else if (bits.flag()) q[at] = bits.double(still ? q[at] : moved, lengths, 6 * i + k);
+      else if (!still) q[at] = moved;
+      third[at] = second[at];
+      second[at] = old;
       v[at] = guess[k];
     }
   }
@@ -413,7 +495,7 @@ class Past {
     if (bits.flag()) return old;
     const next = { a: old.a, b: old.b, feature: old.feature, sliding: bits.flag(),
       value: old.value.slice(), lengths: old.lengths };
-    for (let k = 0; k < 6; k++) next.value[k] += bits.small(next.lengths, k);
+    for (let k = bits.flag() ? PLACE : 0; k < 6; k++) next.value[k] += bits.small(next.lengths, k);
     return next;
   }
 
@@ -544,7 +626,7 @@ export class Recording {
   readHeader() {
     if (MAGIC.some((byte, i) => this.bytes[i] !== byte)) throw new Damaged("no .s2d recording");
     const version = new DataView(this.bytes.buffer).getUint32(8, true);
-    if (version !== 4) throw new Damaged(`format version ${version}; this reader knows 4`);
+    if (version !== 5) throw new Damaged(`format version ${version}; this reader knows 5`);
     this.read = FILE_HEADER;
   }
 
