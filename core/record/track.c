@@ -72,12 +72,6 @@ static void append_integer(S2Track *track, Column *column, int64_t value) {
   }
 }
 
-static void append_flag(S2Track *track, Column *column, bool value) {
-  if (reserve_bytes(track, column, 1, 1)) {
-    column->flags[column->count++] = value;
-  }
-}
-
 // Fills up with nan.
 static void pad(S2Track *track, Column *column, size_t count) {
   const double none = (double)NAN;
@@ -154,28 +148,54 @@ static void add_poses(S2Track *track, const S2Moment *moment) {
   }
   track->q.count += 3 * stride;
   track->v.count += 3 * stride;
-  for (int i = 0; i < moment->contacts.count; i++) {
-    append_integer(track, &track->contact_bodies, places[moment->contacts.at[i].a]);
-    append_integer(track, &track->contact_bodies, places[moment->contacts.at[i].b]);
-  }
 }
 
 // ---- Frames -----------------------------------------------------------------------------------
 
+static bool reserve_contacts(S2Track *track, size_t count) {
+  return reserve(track, &track->contact_frame, count) &&
+         reserve(track, &track->contact_bodies, 2 * count) &&
+         reserve(track, &track->contact_point, 2 * count) &&
+         reserve(track, &track->contact_normal, 2 * count) &&
+         reserve(track, &track->contact_gap, count) &&
+         reserve(track, &track->contact_impulse, 2 * count) &&
+         reserve_bytes(track, &track->contact_sliding, count, 1);
+}
+
 static void add_contacts(S2Track *track, const S2Moment *moment) {
-  for (int i = 0; i < moment->contacts.count; i++) {
-    const S2MomentContact *contact = &moment->contacts.at[i];
-    const double point[2] = {contact->point.x, contact->point.y};
-    const double normal[2] = {contact->normal.x, contact->normal.y};
-    const double impulse[2] = {contact->normal_impulse, contact->tangent_impulse};
-    append_integer(track, &track->contact_frame, (int64_t)track->frames);
-    append(track, &track->contact_point, 2, point);
-    append(track, &track->contact_normal, 2, normal);
-    append(track, &track->contact_gap, 1, &contact->gap);
-    append(track, &track->contact_impulse, 2, impulse);
-    append_flag(track, &track->contact_sliding, contact->sliding);
-  }
   append_integer(track, &track->contacts, moment->contacts.count);
+  size_t count = (size_t)moment->contacts.count;
+  if (count == 0 || !reserve_contacts(track, count)) {
+    return;
+  }
+  int64_t *frame = track->contact_frame.integers + track->contact_frame.count;
+  int64_t *bodies = track->contact_bodies.integers + track->contact_bodies.count;
+  double *point = track->contact_point.numbers + track->contact_point.count;
+  double *normal = track->contact_normal.numbers + track->contact_normal.count;
+  double *gap = track->contact_gap.numbers + track->contact_gap.count;
+  double *impulse = track->contact_impulse.numbers + track->contact_impulse.count;
+  unsigned char *sliding = track->contact_sliding.flags + track->contact_sliding.count;
+  for (size_t i = 0; i < count; i++) {
+    const S2MomentContact *contact = &moment->contacts.at[i];
+    frame[i] = (int64_t)track->frames;
+    bodies[2 * i] = track->places.at[contact->a];
+    bodies[2 * i + 1] = track->places.at[contact->b];
+    point[2 * i] = contact->point.x;
+    point[2 * i + 1] = contact->point.y;
+    normal[2 * i] = contact->normal.x;
+    normal[2 * i + 1] = contact->normal.y;
+    gap[i] = contact->gap;
+    impulse[2 * i] = contact->normal_impulse;
+    impulse[2 * i + 1] = contact->tangent_impulse;
+    sliding[i] = contact->sliding;
+  }
+  track->contact_frame.count += count;
+  track->contact_bodies.count += 2 * count;
+  track->contact_point.count += 2 * count;
+  track->contact_normal.count += 2 * count;
+  track->contact_gap.count += count;
+  track->contact_impulse.count += 2 * count;
+  track->contact_sliding.count += count;
 }
 
 // Channels come but do not go; one that is not in this frame keeps nan.
