@@ -77,7 +77,9 @@ void s2_data_free(S2DataSet *set) {
   for (int i = 0; i < set->arrays.count; i++) {
     s2_memory_free(set->arrays.at[i].name);
     s2_memory_free(set->arrays.at[i].unit);
-    s2_memory_free(set->arrays.at[i].values);
+    if (!set->arrays.at[i].borrowed) {
+      s2_memory_free(set->arrays.at[i].values);
+    }
   }
   s2_run_free(&set->run);
   s2_array_free(set->arrays);

@@ -26,6 +26,7 @@ typedef struct S2DataArray {
   size_t shape[S2_DATA_AXES]; // the last axis changes fastest
   void *values;               // owned
   size_t bytes;               // of the values, when they are text
+  bool borrowed;              // the values are somebody else's
 } S2DataArray;
 
 // All zeros is an empty set.

@@ -61,7 +61,7 @@ S2RecordOptions s2_record_options(void);
 //   .csv  one row per body and frame: time, body index, name, angle, x, y, omega, vx, vy
 //   .html a page that plays it, with the .s2d in it; S2_UNAVAILABLE in a build without the page
 //   .s2d  binary, append-only (docs/replay-format.md)
-//   .npz, .h5  arrays over time (record/track.h), kept in memory and written at the end
+//   .npz, .h5  arrays over time (record/track.h), written at the end
 //   .svg, .png  the last frame, or a strobe picture
 //   .gif, .mp4  a video, made by ffmpeg when the recorder is closed
 typedef struct S2Recorder S2Recorder;

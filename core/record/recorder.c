@@ -191,11 +191,9 @@ static S2Status write_moment(S2Recorder *recorder, const S2Moment *moment) {
     if (s2_track_bytes(recorder->track) > MOST_BYTES) {
       return too_long(recorder);
     }
-    s2_track_frame(recorder->track, moment);
-    return s2_ok();
+    return s2_track_frame(recorder->track, moment);
   case HDF5:
-    s2_track_frame(recorder->track, moment);
-    return s2_ok();
+    return s2_track_frame(recorder->track, moment);
   case SVG:
   case PNG:
     return s2_album_add(&recorder->album, moment, &recorder->options);
@@ -254,10 +252,13 @@ static S2Status write_track(S2Recorder *recorder) {
   bool ended = recorder->format == NPZ && s2_track_bytes(recorder->track) > MOST_BYTES;
   S2DataSet set = {0};
   s2_run_copy(&set.run, &recorder->run);
-  s2_track_move(recorder->track, &set);
+  S2Status gathered = s2_track_arrays(recorder->track, &set);
   S2Status status = s2_data_write(&set, recorder->output.path, &recorder->output);
   s2_data_free(&set);
-  return status.code == S2_OK && ended ? too_long(recorder) : status;
+  if (status.code == S2_OK) {
+    return ended ? too_long(recorder) : gathered;
+  }
+  return status;
 }
 
 static S2Status write_picture(S2Recorder *recorder, S2Scene *scene) {

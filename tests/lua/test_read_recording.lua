@@ -43,7 +43,8 @@ local said = record(PATH, 60)
 test("frames hold what the world was, bit for bit where the file does", function()
   local recording <close> = assert(sim.read_recording(PATH))
   eq(#recording, 61)
-  eq({ recording.count, recording.complete, recording.version, recording.path }, { 61, true, 4, PATH })
+  eq({ recording.count, recording.complete, recording.path }, { 61, true, PATH })
+  ok(recording.version >= 4)
   eq({ recording.settings.dt, recording.settings.solver, recording.settings.gravity.y }, { 0.01, "pdipm", -10 })
   local touched = 0
   for i, frame in recording:frames() do

@@ -201,6 +201,57 @@ print(math.floor(world.time * 100 + 0.5), recording:close())
   has(run("inspect filling.s2d").out, "cut short")
 end)
 
+write_file("large.lua", [[
+local sim = require "sim2d"
+local world = sim.world { dt = 0.01, gravity = { 0, 0 } }
+local function more(n, x)
+  for i = 1, n do
+    world:circle { radius = 0.1, position = { x, i }, velocity = { 1e-3 * i, 0 }, angular_velocity = i }
+  end
+end
+more(60, 0)
+local recording = assert(world:record "large.npz")
+local exact = arg[1] and assert(world:record "large.s2d")
+world:step(400)
+more(240, 10) -- the arrays of poses are spread in the file they have gone to
+world:step(400)
+print(math.floor(world.time * 100 + 0.5), recording:close())
+if exact then exact:close() end
+]])
+
+test("arrays that have grown into temporary files are those of the run", function()
+  eq(run("large.lua exact").out, "800\ttrue\n")
+  local sim = require "sim2d"
+  local data = assert(sim.data.load(FOLDER .. "/large.npz"))
+  local recording <close> = assert(sim.read_recording(FOLDER .. "/large.s2d"))
+  eq({ data.q.shape[1], data.q.shape[2], data.time[801] }, { 801, 900, recording.times[801] })
+  for _, i in ipairs { 1, 200, 401, 402, 500, 801 } do
+    local bodies, q, v = recording:frame(i).bodies, data.q[i], data.v[i]
+    eq(#bodies, i > 401 and 300 or 60)
+    for k = 1, 300 do
+      local body = bodies[k] or { angle = 0 / 0, x = 0 / 0, y = 0 / 0, omega = 0 / 0, vx = 0 / 0, vy = 0 / 0 }
+      eq({ q[3 * k - 2], q[3 * k - 1], q[3 * k] }, { body.angle, body.x, body.y })
+      eq({ v[3 * k - 2], v[3 * k - 1], v[3 * k] }, { body.omega, body.vx, body.vy })
+    end
+  end
+  os.remove(FOLDER .. "/large.s2d")
+end)
+
+test("no room for the temporary files of arrays: what was recorded until then is written", function()
+  -- 12000 blocks of 512 or 1024 bytes: less than the next size of such a file
+  local _, kind, status = os.execute(
+    ("cd '%s' && (trap '' XFSZ; ulimit -f 12000; exec '%s' large.lua) 2>&1 | cat >out; true"):format(FOLDER, SIM2D))
+  eq(kind .. status, "exit0")
+  local out = read_file "out"
+  has(out, "warning: the recording ends here: no room for a recording in a temporary file: File too large")
+  has(out, "800\tnil\tno room for a recording in a temporary file: File too large")
+  local sim = require "sim2d"
+  local data = assert(sim.data.load(FOLDER .. "/large.npz"))
+  ok(data.time.size > 300 and data.time.size < 801, "some of the run is there")
+  eq(data.q.shape[1], data.time.size)
+  near(data.time[data.time.size], (data.time.size - 1) * 0.01, 1e-12)
+end)
+
 test("paths that cannot be written", function()
   local result = run "--record no/such/run.s2d bounce.lua"
   eq(result.status, 1)
