@@ -44,6 +44,7 @@ local chosen = {
   ["physics_paper/billiards"] = { out = "--out" },
   ["physics_paper/chain"] = { out = "--out" },
   ["physics_paper/many_parameters"] = { out = "--out" },
+  ["poster/tumbling_polygon"] = { out = "--out" },
   ["gradients/ramp"] = { world = "last", strobe = 0.1, trails = true, contacts = false },
 }
 
