@@ -41,11 +41,12 @@ local chosen = {
   ["gradients/controller"] = { world = "last", strobe = 0.1, trails = true },
   ["gradients/dt_refinement"] = { world = "last", strobe = 0.1, trails = true, contacts = false },
   ["gradients/friction"] = { world = "last", strobe = 0.1, contacts = false },
+  ["gradients/ramp"] = { world = "last", strobe = 0.1, trails = true, contacts = false },
   ["physics_paper/billiards"] = { out = "--out" },
   ["physics_paper/chain"] = { out = "--out" },
   ["physics_paper/many_parameters"] = { out = "--out" },
+  ["physics_paper/sliding_disc"] = { out = "--out" },
   ["poster/tumbling_polygon"] = { out = "--out" },
-  ["gradients/ramp"] = { world = "last", strobe = 0.1, trails = true, contacts = false },
 }
 
 -- ---- One of them, in a process of its own ---------------------------------------------------------
