@@ -6,7 +6,7 @@ local WIDTH = 480 -- pixels: three in a row of a page, sharp on fine screens
 local LARGEST = 40 * 1024 -- bytes of a picture
 
 -- What is shown of each: options of world:record. `world`: which of those it makes, the first unless
--- said otherwise; `trails`: names of bodies; `out`: an option of the script that writes its plot.
+-- said otherwise; `trails`: names of bodies. Of scripts that are not here, what their --out writes.
 local chosen = {
   arch = {},
   bead_on_wire = { strobe = 0.125, to = 1, trails = { "bead" }, view = { { -1.4, -0.2 }, { 1.4, 0.75 } } },
@@ -35,57 +35,13 @@ local chosen = {
   sliding_block = { strobe = 0.2 },
   stack = {},
   trampoline = { strobe = { 0, 0.25, 0.45 }, contacts = false, joints = false },
-  ["compliant/conditioning"] = { out = "--out" },
-  ["compliant/energy_map"] = { out = "--out" },
-  ["compliant/hard_to_soft"] = { out = "--out" },
   ["compliant/programs"] = { world = "last", view = { { -4, -0.3 }, { 4.5, 6.2 } } },
-  ["compliant/solvers"] = { out = "--out" },
-  ["dojo/contacts"] = { out = "--out" },
-  ["dojo/corrector"] = { out = "--out" },
-  ["dojo/kappa"] = { out = "--out" },
-  ["dojo/line_search"] = { out = "--out" },
-  ["dojo/violations"] = { out = "--out" },
-  ["contact/arch"] = { out = "--out" },
-  ["contact/bench_energy"] = { out = "--out" },
-  ["contact/bench_friction"] = { out = "--out" },
-  ["contact/bench_redundant"] = { out = "--out" },
-  ["contact/models"] = { out = "--out" },
-  ["contact/painleve"] = { out = "--out" },
-  ["contact/rocking"] = { out = "--out" },
-  ["contact/smooth_push"] = { out = "--out" },
-  ["contact/solvers"] = { out = "--out" },
-  ["contact/stick_slip"] = { out = "--out" },
-  ["contact/time_step"] = { out = "--out" },
-  ["contact/wedge"] = { out = "--out" },
   ["gradients/bucket"] = { world = "last", strobe = 0.1, trails = true, contacts = false },
   ["gradients/chain_mass"] = { world = "last", strobe = 0.2 },
-  ["gradients/contact_change"] = { out = "--out" },
   ["gradients/controller"] = { world = "last", strobe = 0.1, trails = true },
   ["gradients/dt_refinement"] = { world = "last", strobe = 0.1, trails = true, contacts = false },
   ["gradients/friction"] = { world = "last", strobe = 0.1, contacts = false },
-  ["physics_paper/billiards"] = { out = "--out" },
-  ["physics_paper/chain"] = { out = "--out" },
-  ["physics_paper/many_parameters"] = { out = "--out" },
   ["gradients/ramp"] = { world = "last", strobe = 0.1, trails = true, contacts = false },
-  ["lcp_notes/01_falling_block"] = { out = "--out" },
-  ["lcp_notes/02_sliding_forwards"] = { out = "--out" },
-  ["lcp_notes/03_direct"] = { out = "--out" },
-  ["lcp_notes/04_direct_2"] = { out = "--out" },
-  ["lcp_notes/05_traditional"] = { out = "--out" },
-  ["lcp_notes/06_mixed"] = { out = "--out" },
-  ["lcp_notes/07_point_mass"] = { out = "--out" },
-  ["lcp_notes/08_noise"] = { out = "--out" },
-  ["lcp_notes/09_bias"] = { out = "--out" },
-  ["lcp_notes/10_antisymmetric_weights"] = { out = "--out" },
-  ["lcp_notes/11_relu_learning"] = { out = "--out" },
-  ["lcp_notes/12_slack_friction"] = { out = "--out" },
-  ["lcp_notes/13a_gradient_learning"] = { out = "--out" },
-  ["lcp_notes/13b_degenerate_row"] = { out = "--out" },
-  ["lcp_notes/13c_basis"] = { out = "--out" },
-  ["lcp_notes/14_linear_programme"] = { out = "--out" },
-  ["lcp_notes/15_bilevel"] = { out = "--out" },
-  ["lcp_notes/16_point_on_plane"] = { out = "--out" },
-  ["lcp_notes/17_unknown_friction"] = { out = "--out" },
 }
 
 -- ---- One of them, in a process of its own ---------------------------------------------------------
@@ -184,10 +140,9 @@ local function smaller(stem)
 end
 
 local function picture(sim2d, script, name, folder)
-  local options = chosen[name] or {}
-  local stem = folder .. "/" .. name:gsub("/", "_")
-  if options.out then
-    execute(sim2d, script, options.out, stem .. ".svg")
+  local options, stem = chosen[name], folder .. "/" .. name:gsub("/", "_")
+  if not options then
+    execute(sim2d, script, "--out", stem .. ".svg")
   else
     local world = options.world or 1
     if world == "last" then
@@ -250,6 +205,7 @@ local groups, count = {
   { "scripts/contact/*.lua", title = "Contact", text = EXPERIMENTS },
   { "scripts/compliant/*.lua", title = "Compliance", text = EXPERIMENTS },
   { "scripts/dojo/*.lua", title = "The interior point", text = EXPERIMENTS },
+  { "scripts/poster/*.lua", title = "The poster", text = EXPERIMENTS },
   { "scripts/real_cube/*.lua", title = "A real cube", text = EXPERIMENTS },
   { "scripts/gradients/*.lua", title = "Gradients", text = "Told in [gradients](../gradients.md)." },
   { "scripts/live/*.lua", "scripts/plots/*.lua", title = "Seeing", text = "Told in [the Lua interface](../lua.md)." },
