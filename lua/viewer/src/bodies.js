@@ -33,6 +33,7 @@ function prepare(scene) {
       reach,
       bare,
       pieces: body.shapes.length > 1 && !bare,
+      disc: body.shapes.length === 1 && body.shapes[0].vertices.length === 2 ? body.shapes[0] : null,
       rims: null, // for lines of width `rimmed`
       rimmed: 0,
       dot: body.type !== "static" && !body.sensor,
@@ -114,6 +115,37 @@ function paintRims(ctx, entry, paths, width) {
   return true;
 }
 
+// A disc, in pixels of the view: circles are drawn faster than paths that hold one.
+function paintDisc(ctx, entry, view, angle, sx, sy, width) {
+  const { disc, paint } = entry,
+    { scale } = view;
+  const c = Math.cos(angle),
+    s = Math.sin(angle);
+  const [vx, vy] = disc.vertices;
+  const x = sx + scale * (c * vx - s * vy),
+    y = sy - scale * (s * vx + c * vy);
+  const w = (paint.wide ? 1.7 : 1) * width,
+    radius = disc.radius * scale;
+  ctx.fillStyle = paint.stroke;
+  ctx.beginPath();
+  ctx.arc(x, y, radius + 0.5 * w, 0, 2 * Math.PI);
+  ctx.fill();
+  if (radius <= 0.5 * w) return;
+  ctx.fillStyle = paint.fill;
+  ctx.beginPath();
+  ctx.arc(x, y, radius - 0.5 * w, 0, 2 * Math.PI);
+  ctx.fill();
+  if (entry.mark > 0) {
+    const length = entry.mark * scale;
+    ctx.strokeStyle = paint.stroke;
+    ctx.lineWidth = w;
+    ctx.beginPath();
+    ctx.moveTo(sx, sy);
+    ctx.lineTo(sx + length * c, sy - length * s);
+    ctx.stroke();
+  }
+}
+
 function paintBody(ctx, entry, paths, width, pixel) {
   const { paint } = entry;
   ctx.fillStyle = paint.fill;
@@ -145,12 +177,20 @@ function paintBody(ctx, entry, paths, width, pixel) {
   if (paint.dash) ctx.setLineDash([]);
 }
 
+function dot(ctx, paint, x, y, radius) {
+  ctx.fillStyle = paint.stroke;
+  ctx.beginPath();
+  ctx.arc(x, y, radius, 0, 2 * Math.PI);
+  ctx.fill();
+}
+
 // Returns how many bodies have no finite pose; they are not drawn.
 export function drawBodies(ctx, view, frame, theme, ratio) {
   const prepared = preparedScene(frame.scene, theme);
   const { q } = frame,
     width = lineWidth(prepared, view);
-  let lost = 0;
+  let lost = 0,
+    turned = true; // the canvas, to a body's frame
   for (const entry of prepared.order) {
     const i = entry.index;
     if (!finitePose(q, i)) {
@@ -172,19 +212,24 @@ export function drawBodies(ctx, view, frame, theme, ratio) {
     if (reach > HUGE) {
       const path = hugeOutline(entry, view, angle, sx, sy);
       ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
+      turned = false;
       paintBody(ctx, entry, { path, outline: path, mark: 0 }, width, 1);
+      continue;
+    }
+    const { paint } = entry;
+    if (entry.disc && paint.opaque && !paint.dash) {
+      if (turned) ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
+      turned = false;
+      paintDisc(ctx, entry, view, angle, sx, sy, width);
+      if (entry.dot && reach > SMALLEST_DOTTED) dot(ctx, paint, sx, sy, 1.1 * width);
       continue;
     }
     const c = ratio * view.scale * Math.cos(angle),
       s = ratio * view.scale * Math.sin(angle);
     ctx.setTransform(c, -s, -s, -c, ratio * sx, ratio * sy);
+    turned = true;
     paintBody(ctx, entry, entry, width, 1 / view.scale);
-    if (entry.dot && reach > SMALLEST_DOTTED) {
-      ctx.fillStyle = entry.paint.stroke;
-      ctx.beginPath();
-      ctx.arc(0, 0, (1.1 * width) / view.scale, 0, 2 * Math.PI);
-      ctx.fill();
-    }
+    if (entry.dot && reach > SMALLEST_DOTTED) dot(ctx, paint, 0, 0, (1.1 * width) / view.scale);
   }
   ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
   return lost;

@@ -506,7 +506,8 @@ export function createPlayer(root, recording_, { live = false } = {}) {
       return state.follow;
     },
     get ready() {
-      return series.done && !state.dirty;
+      const plotted = count() === 0 || plotsDue === Infinity || !root.classList.contains("with-panel");
+      return series.done && !state.dirty && plotted;
     },
     get series() {
       return series;
