@@ -14,6 +14,7 @@ enum {
   APART = 28,   // powers of ten of the far ones
   LOWEST = -12, // of them, times APART
   BIAS = 1024,  // keeps what is shifted positive
+  DOUBT = 32,   // 2^-64, more than what is known of a number is off by
 };
 #define TEN_16 UINT64_C(10000000000000000)
 
@@ -91,19 +92,21 @@ static Power power_of_ten(int power) {
   return (Power){upper(high), low, exponent};
 }
 
-// mantissa 2^exponent 10^power, which is below 2^61 and not below 2^49, rounded to the nearest; the
-// highest bit of the mantissa is set. False: not to be told.
-static bool scale(uint64_t mantissa, int exponent, int power, uint64_t *rounded) {
+// A number whole + fraction / 2^64.
+typedef struct Scaled {
+  uint64_t whole, fraction;
+} Scaled;
+
+// mantissa 2^exponent 10^power, which is below 2^61 and not below 2^49; the highest bit of the
+// mantissa is set.
+static Scaled scale(uint64_t mantissa, int exponent, int power) {
   Power ten = power_of_ten(power);
   Product high = (Product)mantissa * ten.high + upper((Product)mantissa * ten.low);
   int shift = -(exponent + ten.exponent) - 128;
-  uint64_t fraction = upper(high) << (64 - shift) | (uint64_t)high >> shift;
-  *rounded = (upper(high) >> shift) + (fraction >> 63);
-  uint64_t past_half = fraction - (UINT64_C(1) << 63) + 2;
-  return past_half > 4;
+  return (Scaled){upper(high) >> shift, upper(high) << (64 - shift) | (uint64_t)high >> shift};
 }
 
-// The digits of a finite positive number and the power of ten of the first.
+// The digits of a finite positive number and the power of ten of the first. False: not to be told.
 static bool find_digits(double value, uint64_t *digits, int *power) {
   uint64_t bits;
   memcpy(&bits, &value, sizeof bits);
@@ -115,18 +118,20 @@ static bool find_digits(double value, uint64_t *digits, int *power) {
   mantissa <<= zeros;
   exponent -= 1075 + zeros;
   // log10(2) is 78913 / 2^18 as far as matters here. The first digit may be one place higher.
-  int first = (((exponent + 63) * 78913 + (BIAS << 18)) >> 18) - BIAS;
-  if (!scale(mantissa, exponent, DIGITS - 1 - first, digits)) {
-    return false;
+  *power = (((exponent + 63) * 78913 + (BIAS << 18)) >> 18) - BIAS;
+  Scaled number = scale(mantissa, exponent, DIGITS - 1 - *power);
+  if (number.whole >= 10 * TEN_16) {
+    *power += 1;
+    number.fraction = number.whole % 10 * (UINT64_MAX / 10) + number.fraction / 10;
+    number.whole /= 10;
   }
-  if (*digits >= 10 * TEN_16) {
-    first += 1;
-    if (!scale(mantissa, exponent, DIGITS - 1 - first, digits)) {
-      return false;
-    }
+  *digits = number.whole + (number.fraction >> 63);
+  if (*digits == 10 * TEN_16) {
+    *power += 1;
+    *digits = TEN_16;
   }
-  *power = first;
-  return true;
+  uint64_t past_half = number.fraction - (UINT64_C(1) << 63) + DOUBT;
+  return past_half > 2 * DOUBT;
 }
 
 // Two by two, which do not wait for each other.
@@ -191,7 +196,12 @@ size_t s2_number_exact(char text[S2_NUMBER_SIZE], double value) {
   char digits[DIGITS], *at = text;
   uint64_t number = 0;
   int first = 0, count = DIGITS;
-  if (value == 0 || !isfinite(value) || !find_digits(fabs(value), &number, &first)) {
+  if (value == 0) {
+    bool minus = signbit(value) != 0;
+    memcpy(text, minus ? "-0" : "0", minus ? 3 : 2);
+    return minus ? 2 : 1;
+  }
+  if (!isfinite(value) || !find_digits(fabs(value), &number, &first)) {
     return s2_number_printed(text, value);
   }
   write_digits(digits, number);
