@@ -111,5 +111,5 @@ for _, kind in ipairs(kinds) do
     plot[#plot + 1] = { kind.n, list, kind = "scatter", color = kind.color }
   end
 end
-e:figure(sim.plot.grid { width = e.options.time and 900 or 560, height = 360, counts, e.options.time and times })
+e:figure(sim.plot.grid { width = e.options.time and 900 or 560, height = 360, counts, e.options.time and times or nil })
 e:finish()
