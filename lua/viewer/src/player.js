@@ -301,7 +301,8 @@ export function createPlayer(root, recording_, { live = false } = {}) {
     const fresh = series.work(state.playing ? BACKGROUND_WORK : 3 * BACKGROUND_WORK);
     if (fresh && (overlays.trails || overlays.normals || overlays.friction || overlays.velocities))
       state.dirty = true;
-    if (fresh) plotsDue = Math.min(plotsDue, plotsAt + PLOT_INTERVAL);
+    const whole = series.done && player.recording.complete; // nothing more will come
+    if (fresh) plotsDue = whole ? now : Math.min(plotsDue, plotsAt + PLOT_INTERVAL);
     if (count() === 0 || now < plotsDue || !root.classList.contains("with-panel")) return;
     plotsAt = now;
     plotsDue = series.done ? Infinity : now + PLOT_INTERVAL;
