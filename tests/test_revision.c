@@ -149,7 +149,7 @@ static void joints_change(void **state) {
   watch_free(&watch);
 }
 
-static void worlds_share_none(void **state) {
+static void images_and_clones(void **state) {
   (void)state;
   Watch watch = watch_new();
   size_t size = s2_world_image_size(watch.world);
@@ -162,12 +162,12 @@ static void worlds_share_none(void **state) {
   s2_memory_free(image);
   S2World *clone = NULL;
   must(s2_world_clone(watch.world, &clone));
-  assert_int_not_equal(s2_world_revision(clone), watch.revision);
   assert_unchanged(&watch);
   s2_world_destroy(watch.world);
   watch.world = clone;
   watch.revision = s2_world_revision(clone);
-  assert_unchanged(&watch); // another number, the same scene
+  watch.moment.revision = 0; // of another world
+  assert_unchanged(&watch);
   watch_free(&watch);
 }
 
@@ -195,7 +195,7 @@ static void bodies_alone(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(bodies_change), cmocka_unit_test(motion_does_not),
-      cmocka_unit_test(joints_change), cmocka_unit_test(worlds_share_none),
+      cmocka_unit_test(joints_change), cmocka_unit_test(images_and_clones),
       cmocka_unit_test(bodies_alone),
   };
   return cmocka_run_group_tests(tests, make_directory, remove_directory);

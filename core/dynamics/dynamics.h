@@ -111,8 +111,8 @@ double s2_world_time(const S2World *world); // s
 uint64_t s2_world_step_count(const S2World *world);
 // Stands for what the world is made of: bodies, shapes and joints, their names, types, colours and
 // masses, whether they are enabled; not for what moves. The same number a second time: nothing of
-// that has changed. No two worlds share a number, and none is 0.
-uint64_t s2_world_revision(S2World *world);
+// that has changed. Never 0. Each world counts for itself: numbers of two say nothing.
+uint64_t s2_world_revision(const S2World *world);
 
 // ---- Bodies -----------------------------------------------------------------------------------
 

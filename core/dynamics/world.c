@@ -185,12 +185,8 @@ uint64_t s2_world_step_count(const S2World *world) {
   return world->kept.steps;
 }
 
-uint64_t s2_world_revision(S2World *world) {
-  static _Atomic uint64_t last; // worlds may live in several threads
-  if (world->revision == 0) {
-    world->revision = ++last;
-  }
-  return world->revision;
+uint64_t s2_world_revision(const S2World *world) {
+  return world->revision + 1;
 }
 
 S2Status s2_world_idle(const S2World *world) {

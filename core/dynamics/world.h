@@ -293,7 +293,7 @@ struct S2World {
   S2_ARRAY(S2Event) events;
   S2_ARRAY(S2Contact) contacts; // view made on demand
   bool contacts_stale;
-  uint64_t revision;             // s2_world_revision; 0: to be renewed
+  uint64_t revision;             // changes counted by s2_world_revised
   char warning[S2_MESSAGE_SIZE]; // text of the warnings of this step
   unsigned char *marked;         // s2_world_mark
   size_t marked_size, marked_capacity;
@@ -313,7 +313,7 @@ S2Status s2_world_idle(const S2World *world); // S2_BUSY inside a step
 S2Status s2_body_slot(const S2World *world, S2BodyId body, int32_t *slot);
 // To be called wherever what s2_world_revision stands for changes.
 static inline void s2_world_revised(S2World *world) {
-  world->revision = 0;
+  world->revision++;
 }
 static inline S2BodyId s2_body_id(const S2World *world, int32_t slot) {
   return slot < 0 ? (S2BodyId){0, 0}

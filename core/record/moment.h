@@ -77,7 +77,8 @@ typedef struct S2Moment {
 
 // Replaces the contents of `moment` by what `world` shows now; channels stay as they are. Touches
 // the heap only while the world grows. Bodies, shapes and joints that `moment` has already by its
-// revision are not looked at again: whoever writes to them sets that to 0.
+// revision are not looked at again: whoever writes to them, or captures another world, sets that
+// to 0 first.
 S2Status s2_moment_capture(S2Moment *moment, S2World *world);
 // Only the time and the bodies; there are no contacts then, and joints show nothing of now.
 S2Status s2_moment_capture_bodies(S2Moment *moment, S2World *world);

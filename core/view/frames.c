@@ -17,6 +17,7 @@ S2Status s2_frames_show(S2Frames *frames, S2Server *server, S2World *world) {
 
 void s2_frames_restart(S2Frames *frames) {
   frames->scene.bytes.size = 0;
+  frames->moment.revision = 0; // another world may come, which counts for itself
 }
 
 void s2_frames_free(S2Frames *frames) {
