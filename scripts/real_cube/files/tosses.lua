@@ -6,7 +6,6 @@ local tosses = {
   DT = 1 / 148,    -- s, between frames
   HALF = 0.0524,   -- m, half the cube's width
   GRAVITY = 9.81,  -- m/s^2
-  INERTIA = 0.797, -- of the cube, in m HALF^2: published; 2/3 if it were of one piece
 }
 
 local function fail(path, row, ...) error(("%s: row %d: %s"):format(path, row, string.format(...)), 0) end
@@ -19,19 +18,36 @@ local function check(path, row, values, names)
   end
 end
 
+-- The rows of a file as lists. A first row that begins with a number is no header: text in it is a mistake.
+local function load(path, columns)
+  local lists = {}
+  for row, values in ipairs(assert(sim.data.load(path, { ragged = true }))) do lists[row] = values:table() end
+  for line in io.lines(path) do
+    if not line:find "^#" then
+      local fields = {}
+      for field in line:gmatch "[^,%s]+" do fields[#fields + 1] = field end
+      for _, field in ipairs(tonumber(fields[1]) and fields or {}) do
+        if not tonumber(field) and not ("nan inf na null"):find(field:lower():match "%a*") then
+          fail(path, 1, "'%s' is no number", field)
+        end
+      end
+      break
+    end
+  end
+  if #lists == 0 then error(("%s: no rows of %s"):format(path, columns), 0) end
+  return lists
+end
+
 -- A row: toss, group, start frame, n, v0 (m/s), x_0 ... x_{n-1} (m). Rows of one group are one toss, or copies of it.
 local SLIDE = { "toss", "group", "start frame", "n", "v0" }
 function tosses.slides(path)
   local list = {}
-  for row, values in ipairs(assert(sim.data.load(path, { ragged = true }))) do
-    if type(values) ~= "userdata" then fail(path, row, "numbers expected") end
-    local v = values:table()
+  for row, v in ipairs(load(path, "slides")) do
     if #v < 5 then fail(path, row, "%d values; toss, group, start frame, n, v0 and n positions expected", #v) end
     check(path, row, v, function(i) return SLIDE[i] or "position " .. i - 5 end)
     if v[4] < 2 or v[4] ~= #v - 5 then fail(path, row, "n is %g, but there are %d positions", v[4], #v - 5) end
     list[row] = { toss = v[1], group = v[2], v0 = v[5], n = #v - 5, x = { table.unpack(v, 6) } }
   end
-  if #list == 0 then error(path .. ": no rows", 0) end
   return list
 end
 
@@ -39,9 +55,7 @@ end
 local PLANAR = { "toss", "frame", "t", "x", "z", "theta" }
 function tosses.planar(path)
   local list, now = {}, nil
-  for row, values in ipairs(assert(sim.data.load(path, { ragged = true }))) do
-    if type(values) ~= "userdata" then fail(path, row, "numbers expected") end
-    local v = values:table()
+  for row, v in ipairs(load(path, "frames")) do
     if #v ~= #PLANAR then fail(path, row, "%d values; %s expected", #v, table.concat(PLANAR, ", ")) end
     check(path, row, v, function(i) return PLANAR[i] end)
     if not now or now.toss ~= v[1] then
@@ -53,11 +67,10 @@ function tosses.planar(path)
     if math.abs(v[3] - v[2] * tosses.DT) > tosses.DT / 10 then fail(path, row, "t is not frame / 148 s") end
     now.t[now.n], now.x[now.n], now.z[now.n], now.theta[now.n] = v[3], v[4], v[5], v[6]
   end
-  if #list == 0 then error(path .. ": no rows", 0) end
   return list
 end
 
--- Halves: every other group, in the order of their numbers, so that copies of one toss stay together.
+-- Halves: every other group in the order of their numbers; copies of one toss stay together.
 function tosses.halves(list)
   local groups, seen = {}, {}
   for _, toss in ipairs(list) do
@@ -82,7 +95,6 @@ function tosses.quantile(list, part)
   return sorted[low] + (place - low) * ((sorted[low + 1] or sorted[low]) - sorted[low])
 end
 function tosses.median(list) return tosses.quantile(list, 0.5) end
-
 -- The root of the mean square of predicted - measured, from a frame on.
 function tosses.rmse(predicted, measured, from)
   local sum = 0
