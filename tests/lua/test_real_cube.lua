@@ -49,7 +49,8 @@ test("tumbles", function()
 end)
 
 test("bad tumbles", function()
-  bad("planar", "row 2: 5 values; toss, frame, t, x, z, theta expected", frame(7, 0), { table.unpack(frame(7, 1), 1, 5) })
+  local short = { table.unpack(frame(7, 1), 1, 5) }
+  bad("planar", "row 2: 5 values; toss, frame, t, x, z, theta expected", frame(7, 0), short)
   bad("planar", "row 1: 7 values", changed(frame(7, 0), 7, 1))
   bad("planar", "row 2: z is no number", frame(7, 0), changed(frame(7, 1), 5, "nan"))
   bad("planar", "row 3: frame 3 does not follow", frame(7, 0), frame(7, 1), frame(7, 3))

@@ -1,15 +1,11 @@
--- Files of cube tosses, read and checked: flat slides, a row each, and tumbles in a plane, a row a frame. --slides FILE
--- and --planar FILE say what is in a file; without them two small ones are written and read back.
+-- Files of cube tosses, read and checked: flat slides, a row each, and tumbles in a plane, a row a frame.
+-- --slides FILE and --planar FILE say how much is in a file.
 local sim = require "sim2d"
 
-local tosses = {
-  DT = 1 / 148,    -- s, between frames
-  HALF = 0.0524,   -- m, half the cube's width
-  GRAVITY = 9.81,  -- m/s^2
-}
+-- s between frames, m (half the cube's width), m/s^2
+local tosses = { DT = 1 / 148, HALF = 0.0524, GRAVITY = 9.81 }
 
 local function fail(path, row, ...) error(("%s: row %d: %s"):format(path, row, string.format(...)), 0) end
-
 local function check(path, row, values, names)
   for i, value in ipairs(values) do
     if type(value) ~= "number" or value ~= value or math.abs(value) == math.huge then
@@ -23,16 +19,14 @@ local function load(path, columns)
   local lists = {}
   for row, values in ipairs(assert(sim.data.load(path, { ragged = true }))) do lists[row] = values:table() end
   for line in io.lines(path) do
-    if not line:find "^#" then
-      local fields = {}
-      for field in line:gmatch "[^,%s]+" do fields[#fields + 1] = field end
-      for _, field in ipairs(tonumber(fields[1]) and fields or {}) do
+    if tonumber(line:match "^[^,#]*") then
+      for field in line:gmatch "[^,%s]+" do
         if not tonumber(field) and not ("nan inf na null"):find(field:lower():match "%a*") then
           fail(path, 1, "'%s' is no number", field)
         end
       end
-      break
     end
+    if not line:find "^#" then break end
   end
   if #lists == 0 then error(("%s: no rows of %s"):format(path, columns), 0) end
   return lists
@@ -118,15 +112,10 @@ end
 
 if sim.is_main() then
   local o = sim.options { slides = { "", "FILE.csv with slides" }, planar = { "", "FILE.csv with tumbles" } }
-  local made = { slides = { { 1, 1, 0, 3, 0.3, 0, 0.002, 0.004 }, { 2, 2, 5, 2, 0.2, 0, 0.001 } },
-    planar = { { 7, 0, 0, 0, 0.1, 0 }, { 7, 1, 1 / 148, 0.001, 0.1, 0.01 } } }
   for _, kind in ipairs { "slides", "planar" } do
-    local read = tosses[kind]
-    local list = o[kind] ~= "" and read(o[kind]) or tosses.through_file(made[kind], read)
-    local frames = {}
-    for i, toss in ipairs(list) do frames[i] = toss.n end
-    print(("%s: %d tosses, %g to %g frames, median %g"):format(kind, #list, tosses.quantile(frames, 0),
-      tosses.quantile(frames, 1), tosses.median(frames)))
+    local list, frames = o[kind] ~= "" and tosses[kind](o[kind]) or {}, 0
+    for _, toss in ipairs(list) do frames = frames + toss.n end
+    print(("%s: %d tosses, %d frames"):format(kind, #list, frames))
   end
 end
 return tosses
