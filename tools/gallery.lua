@@ -42,6 +42,7 @@ local chosen = {
   ["gradients/dt_refinement"] = { world = "last", strobe = 0.1, trails = true, contacts = false },
   ["gradients/friction"] = { world = "last", strobe = 0.1, contacts = false },
   ["gradients/ramp"] = { world = "last", strobe = 0.1, trails = true, contacts = false },
+  ["real_cube/blows"] = { out = "--out" },
   ["real_cube/mass"] = { out = "--out" },
   ["real_cube/slides"] = { out = "--out" },
   ["real_cube/tumbles"] = { out = "--out" },

@@ -4,7 +4,6 @@ local sim = require "sim2d"
 
 -- s between frames, m (half the cube's width), m/s^2
 local tosses = { DT = 1 / 148, HALF = 0.0524, GRAVITY = 9.81 }
-
 local function fail(path, row, ...) error(("%s: row %d: %s"):format(path, row, string.format(...)), 0) end
 local function check(path, row, values, names)
   for i, value in ipairs(values) do
