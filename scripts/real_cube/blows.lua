@@ -65,7 +65,7 @@ else
   e:equal("I / (m a^2)", square.TRUTH.inertia, median[3], 0.04)
   e:equal("depth, mm", 0, median[4], 0.2)
 end
-local plot = { title = "First blows", x = "approach of the corner, m/s", y = { label = "", range = { 0, 0.5 } } }
+local plot = { title = "First blows", x = "approach of the corner, m/s", y = { label = "", range = { 0, 0.55 } } }
 local approach = {}
 for i, row in ipairs(rows) do approach[i] = row[2] end
 plot[1] = { approach, all[1], kind = "scatter", label = "restitution" }

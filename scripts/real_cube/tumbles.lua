@@ -9,12 +9,13 @@ local tosses, square = require "tosses", require "square"
 local e = sim.experiment("Tumbling cube: what some tosses say, tried on others", {
   data = { "", "FILE.csv of tosses; each is predicted from what the others say" },
   held = { "", "FILE.csv of tosses to predict, from what those of --data say" },
-  mu = { 0.0, "friction of slides, if it is known" },
+  mu = { 0.2, "friction of slides, as slides.lua finds it; 0: to be found from tumbles as well" },
   seed = { 1, "of the neighbours that the loss is averaged over" } })
 local NAMES = { "slide", "blow", "fast", "slow", "inertia" } -- friction, restitution, I / (m half^2)
 local START = { slide = 0.2, blow = 0.15, fast = 0.3, slow = 0.15, inertia = 0.9 }
 local SPREAD = { slide = 0.008, blow = 0.008, fast = 0.04, slow = 0.04, inertia = 0.08 }
 local real = e.options.data ~= ""
+local known = real and e.options.mu > 0 and e.options.mu
 sim.random.seed(e.options.seed)
 
 -- Shifts of the parameters, in pairs, one to each side; a single one is none.
@@ -40,7 +41,7 @@ local function fit(list, count, iterations)
     for _, shift in ipairs(shifts) do
       local q = { half = half, gravity = gravity }
       for _, name in ipairs(NAMES) do q[name] = sim.max(p[name] + shift[name], 0.01) end
-      if e.options.mu > 0 then q.slide = e.options.mu end
+      q.slide = known or q.slide
       for i, toss in ipairs(list) do sum = sum + square.loss(toss, lines[i], q) end
     end
     return sum / (#list * count)
@@ -48,7 +49,7 @@ local function fit(list, count, iterations)
   local p = sim.optimize.minimize(loss, START, { method = "adam", max_iterations = iterations, lower = 0.02,
     upper = 1.5, learning_rate = function(i) return 0.015 * (1 - i / (iterations + 1)) end })
   p.half, p.gravity = half, gravity
-  if e.options.mu > 0 then p.slide = e.options.mu end
+  p.slide = known or p.slide
   return p
 end
 

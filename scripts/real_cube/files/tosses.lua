@@ -2,8 +2,8 @@
 -- --slides FILE and --planar FILE say how much is in a file.
 local sim = require "sim2d"
 
--- s between frames, m (half the cube's width), m/s^2
-local tosses = { DT = 1 / 148, HALF = 0.0524, GRAVITY = 9.81 }
+local tosses = { DT = 1 / 148, HALF = 0.0524, GRAVITY = 9.81 } -- s a frame, m (half the cube's width), m/s^2
+
 local function fail(path, row, ...) error(("%s: row %d: %s"):format(path, row, string.format(...)), 0) end
 local function check(path, row, values, names)
   for i, value in ipairs(values) do
@@ -102,11 +102,10 @@ function tosses.through_file(rows, read)
   local file <close> = assert(io.open(path, "w"))
   for _, row in ipairs(rows) do file:write(table.concat(row, ","), "\n") end
   file:close()
-  local results = table.pack(pcall(read, path))
+  local success, result = pcall(read, path)
   os.remove(path)
   os.remove(name)
-  if not results[1] then error(results[2], 0) end
-  return table.unpack(results, 2, results.n)
+  return success and result or error(result, 0)
 end
 
 if sim.is_main() then
