@@ -6,7 +6,8 @@ local WIDTH = 480 -- pixels: three in a row of a page, sharp on fine screens
 local LARGEST = 40 * 1024 -- bytes of a picture
 
 -- What is shown of each: options of world:record. `world`: which of those it makes, the first unless
--- said otherwise; `trails`: names of bodies. Of scripts that are not here, what their --out writes.
+-- said otherwise; `trails`: names of bodies. Of scripts that are not here, what their --out writes; of
+-- false ones nothing.
 local chosen = {
   arch = {},
   bead_on_wire = { strobe = 0.125, to = 1, trails = { "bead" }, view = { { -1.4, -0.2 }, { 1.4, 0.75 } } },
@@ -43,6 +44,8 @@ local chosen = {
   ["gradients/friction"] = { world = "last", strobe = 0.1, contacts = false },
   ["gradients/ramp"] = { world = "last", strobe = 0.1, trails = true, contacts = false },
   ["live/balance"] = {},
+  ["real_cube/square"] = false, -- modules of those beside them
+  ["real_cube/tosses"] = false,
 }
 
 -- ---- One of them, in a process of its own ---------------------------------------------------------
@@ -217,12 +220,14 @@ for g, group in ipairs(groups) do
   for _, pattern in ipairs(group) do
     for _, file in ipairs(list(pattern)) do
       local short = file:match "^[^/]*/(.*)%.lua$"
-      items[#items + 1] = { script = file, title = short:match("[^/]*$"):gsub("_", " "), text = sentence(file),
-        file = picture(arg[-1], file, short, folder) }
-      shown[file], count = true, count + 1
+      if chosen[short] ~= false then
+        items[#items + 1] = { script = file, title = short:match("[^/]*$"):gsub("_", " "), text = sentence(file),
+          file = picture(arg[-1], file, short, folder) }
+      end
+      shown[file] = true
     end
   end
-  groups[g] = items
+  groups[g], count = items, count + #items
 end
 for _, pattern in ipairs { "scenes/*.lua", "scripts/*/*.lua" } do
   for _, file in ipairs(list(pattern)) do assert(shown[file], file .. " is in no group of the gallery") end

@@ -3,7 +3,6 @@
 -- e = -u_n+ / u_n-, p_t / p_n <= mu (equal while it slides on), and k = I / (m a^2) = (r x p) / (a^2 jump of omega).
 -- --data FILE reads measured tosses; without it tosses of known parameters are made, with noise.
 local sim = require "sim2d"
-package.path = (arg[0]:match "^(.*)/" or ".") .. "/files/?.lua;" .. package.path
 local tosses, square = require "tosses", require "square"
 
 local e = sim.experiment("First blows: restitution, friction and inertia of jumps", {

@@ -2,7 +2,6 @@
 -- M = m diag(1, 1, k a^2) has the same motion for any m: friction, restitution and k = I / (m a^2) are left to find.
 -- The derivatives of how far a toss is from what was measured say so. --data FILE takes one of measured tosses.
 local sim = require "sim2d"
-package.path = (arg[0]:match "^(.*)/" or ".") .. "/files/?.lua;" .. package.path
 local tosses, square = require "tosses", require "square"
 
 local e = sim.experiment("What can be found of a toss: derivatives of its error", {

@@ -2,7 +2,6 @@
 -- In each step of h = 1/148 s the engine solves v+ = max(0, v - mu g h - (c/m) v+ h), x+ = x + h v+.
 -- --data FILE reads measured slides; without it slides of known mu are made, with the errors of the measured ones.
 local sim = require "sim2d"
-package.path = (arg[0]:match "^(.*)/" or ".") .. "/files/?.lua;" .. package.path
 local tosses = require "tosses"
 
 local e = sim.experiment("Sliding cube: friction from half of the tosses, tried on the others", {

@@ -3,7 +3,6 @@
 -- Newton's restitution u_n+ = -e u_n and Coulomb's |p_t| <= mu p_n at the corners of a square, with event stepping.
 -- --data FILE reads measured tosses; without it tosses of known parameters are made, with noise.
 local sim = require "sim2d"
-package.path = (arg[0]:match "^(.*)/" or ".") .. "/files/?.lua;" .. package.path
 local tosses, square = require "tosses", require "square"
 
 local e = sim.experiment("Tumbling cube: what some tosses say, tried on others", {

@@ -1,7 +1,7 @@
 -- The files that scripts/real_cube reads: what is wrong with one is said with its name and its row.
 local sim = require "sim2d"
 
-package.path = os.getenv "S2_SOURCE" .. "/scripts/real_cube/files/?.lua;" .. package.path
+package.path = os.getenv "S2_SOURCE" .. "/scripts/real_cube/?.lua;" .. package.path
 local tosses = require "tosses"
 
 local SLIDE = { 3, 3, 40, 4, 0.5, 0, 0.003, 0.006, 0.009 }

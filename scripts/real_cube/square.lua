@@ -1,7 +1,6 @@
 -- A cube that tumbles in a plane, as a square over a board: its flight from measured frames, and the toss that follows.
 -- By itself it rolls one and says how far that is from its measured frames.
 local sim = require "sim2d"
-package.path = (arg[0]:match "^(.*)/" or ".") .. "/?.lua;" .. package.path
 local tosses = require "tosses"
 
 local square = {}
