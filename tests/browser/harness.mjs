@@ -1,6 +1,6 @@
 // Tests in a headless browser: node test_NAME.mjs, run by ctest. S2_SIM2D is the command,
-// S2_NODE_MODULES the folder of that name with playwright-core, S2_SOURCE the source tree. What is
-// missing is told, and the test skipped.
+// S2_NODE_MODULES the folder of that name with playwright-core, S2_SOURCE the source tree; without
+// them those of the folder build, seen from the top. What is missing is told, and the test skipped.
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -14,9 +14,10 @@ const BROWSERS = [
   "/usr/bin/google-chrome",
 ];
 
-export const source = process.env.S2_SOURCE;
-export const command = process.env.S2_SIM2D;
-export const work = resolve("browser"); // recordings and screenshots
+export const source = process.env.S2_SOURCE ?? resolve(".");
+export const command = process.env.S2_SIM2D ?? resolve("build/sim2d");
+export const work = resolve(process.env.S2_SIM2D ? "browser" : "build/browser"); // recordings and screenshots
+const modules = process.env.S2_NODE_MODULES ?? resolve("build/lua/viewer/npm/node_modules");
 mkdirSync(work, { recursive: true });
 
 function skip(reason) {
@@ -29,7 +30,7 @@ export async function launch() {
   if (!executablePath) skip("there is no chromium (S2_CHROMIUM names one elsewhere)");
   let chromium;
   try {
-    ({ chromium } = createRequire(join(process.env.S2_NODE_MODULES ?? "/", "/"))(
+    ({ chromium } = createRequire(join(modules, "/"))(
       "playwright-core",
     ));
   } catch {
