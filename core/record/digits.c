@@ -1,5 +1,6 @@
-// Numbers as text of 17 digits, as printf("%.17g") gives them: tables over time are millions of
-// them, and printf takes ten times as long. A number m 2^e is multiplied by the power of ten that
+// Numbers as text that reads back the same: of up to 15 digits where that does, as for 0.1, else of
+// 17 as printf("%.17g") gives them. Tables over time are millions of them, and printf takes ten
+// times as long. A number m 2^e is multiplied by the power of ten that
 // leaves 17 digits before the point, of which 128 bits are known. Where these cannot tell which way
 // to round, printf is asked.
 #include "record/output.h"
@@ -192,6 +193,30 @@ static size_t write_scientific(char *text, const char *digits, int count, int fi
   return (size_t)(at - text);
 }
 
+// 15 digits and these powers of ten are doubles, so their quotient is rounded once, as it is when
+// the text is read.
+static void prefer_few_digits(double value, uint64_t *digits, int *first) {
+  static const double tens[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                                1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
+                                1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+  enum { LARGEST = sizeof tens / sizeof *tens - 1, FEW = 15, CUT = 100 }; // CUT: of 17 digits
+  uint64_t few = (*digits + CUT / 2) / CUT, shortest = few;
+  int power = *first - (FEW - 1);
+  while (power < -LARGEST && shortest % 10 == 0) {
+    shortest /= 10;
+    power++;
+  }
+  if (power < -LARGEST || power > 0) {
+    return;
+  }
+  double read = (double)shortest / tens[-power];
+  if (read == value) {
+    bool carried = few * CUT == 10 * TEN_16;
+    *digits = carried ? TEN_16 : few * CUT;
+    *first += carried;
+  }
+}
+
 size_t s2_number_exact(char text[S2_NUMBER_SIZE], double value) {
   char digits[DIGITS], *at = text;
   uint64_t number = 0;
@@ -204,6 +229,7 @@ size_t s2_number_exact(char text[S2_NUMBER_SIZE], double value) {
   if (!isfinite(value) || !find_digits(fabs(value), &number, &first)) {
     return s2_number_printed(text, value);
   }
+  prefer_few_digits(fabs(value), &number, &first);
   write_digits(digits, number);
   while (digits[count - 1] == '0') {
     count--;

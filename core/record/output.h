@@ -29,10 +29,9 @@ S2Status s2_output_close(S2Output *output); // reports failures of all that came
 
 // Numbers with a decimal point whatever the locale. `text` gets the digits; "nan", never "-nan".
 enum { S2_NUMBER_SIZE = 340 }; // bytes: %.2f of the largest double has 313 characters
-// 17 digits: reads back the same. Returns the length.
+// At most 15 digits where that reads back the same, else 17, which does. Returns the length.
 size_t s2_number_exact(char text[S2_NUMBER_SIZE], double value);
-size_t s2_number_printed(char text[S2_NUMBER_SIZE],
-                         double value); // the same text, slower: printf's
+size_t s2_number_printed(char text[S2_NUMBER_SIZE], double value);           // 17 digits, by printf
 void s2_number_short(char text[S2_NUMBER_SIZE], double value, int decimals); // no trailing zeros
 
 // The end of a path, for messages that must have room for the reason.

@@ -84,7 +84,7 @@ end)
 test("columns of a .csv file, in the order asked for", function()
   local values = { t = { 0, 0.1 }, x = sim.array { 1 / 3, 2 / 3 }, name = { "a b", "c,d" }, on = { true, false } }
   ok(sim.data.save(path "c.csv", values, { columns = { "t", "x", "name" }, units = { t = "s", x = "m" } }))
-  eq(read_file "c.csv", "t [s],x [m],name\n0,0.33333333333333331,a b\n0.10000000000000001,0.66666666666666663,\"c,d\"\n")
+  eq(read_file "c.csv", "t [s],x [m],name\n0,0.33333333333333331,a b\n0.1,0.66666666666666663,\"c,d\"\n")
   local data, about = sim.data.load(path "c.csv")
   eq(data.x == values.x, true)
   eq(data.name, values.name)
@@ -191,8 +191,8 @@ test("tables of results are saved with all digits", function()
   local bare = sim.table { { 1, 2 } }
   print = before
   ok(results:save(path "results.csv"))
-  eq(read_file "results.csv", "mu,error [m],solver\n0.10000000000000001,0.33333333333333331,pgs\n"
-    .. "0.20000000000000001,nan,lemke\n")
+  eq(read_file "results.csv", "mu,error [m],solver\n0.1,0.33333333333333331,pgs\n"
+    .. "0.2,nan,lemke\n")
   eq(results:save "/no/such/folder/x.csv", nil)
   raises("columns have no names", function() bare:save "x.csv" end)
   raises("unknown suffix", function() results:save "x.tab" end)
