@@ -9,9 +9,9 @@ typedef double S2Quad __attribute__((vector_size(32)));
 // Marks a function to be compiled twice, the processor choosing at start: a solve is three times as
 // fast on AVX2 as with the 16-byte registers every x86-64 has. What such a function calls must be
 // S2_INLINE to profit. Not with clang (14 cannot call such functions across files) or under the
-// address sanitizer (which does not survive the choosing).
+// address and thread sanitizers (which do not survive the choosing).
 #if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__) && !defined(__clang__) &&       \
-    !defined(__AVX2__) && !defined(__SANITIZE_ADDRESS__)
+    !defined(__AVX2__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define S2_WIDE __attribute__((target_clones("avx2", "default")))
 #else
 #define S2_WIDE
