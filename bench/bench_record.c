@@ -6,31 +6,17 @@
 //
 // A pyramid of 1275 boxes at rest, discs falling into a pile, and a gas of discs. Steps with and
 // without a recording alternate in one run, so the ratio does not depend on the machine's load.
+#include "bench.h"
 #include "record/record.h"
 #include "record/replay.h"
 #include "record/s2d_write.h"
-#include "sim2d.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
-
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-  return 1e3 * (double)t.tv_sec + 1e-6 * (double)t.tv_nsec;
-}
-
-static void must(S2Status status) {
-  if (status.code != S2_OK) {
-    fprintf(stderr, "bench_record: %s\n", status.message);
-    exit(1);
-  }
-}
 
 static S2World *world_new(double gravity) {
   S2WorldDef def = s2_world_def();
@@ -124,11 +110,11 @@ static void measure(const char *name, S2World *world, int steps) {
   must(s2_recorder_open(path, &recorder));
   double stepping = 0, recording = 0;
   for (int i = 0; i < steps; i++) {
-    double start = now();
+    double start = bench_ms();
     must(s2_world_step(world));
-    double stepped = now();
+    double stepped = bench_ms();
     must(s2_recorder_frame(recorder, world));
-    recording += now() - stepped;
+    recording += bench_ms() - stepped;
     stepping += stepped - start;
   }
   must(s2_recorder_close(recorder));
@@ -137,11 +123,11 @@ static void measure(const char *name, S2World *world, int steps) {
   S2Replay *replay = NULL;
   const S2Moment *read = NULL;
   must(s2_replay_open(path, &replay));
-  double start = now();
+  double start = bench_ms();
   for (int i = 0; i < steps; i++) {
     must(s2_replay_frame(replay, (uint64_t)i, &read));
   }
-  double reading = now() - start;
+  double reading = bench_ms() - start;
   int bodies = read == NULL ? 0 : read->bodies.count; // no frames: no steps were asked for
   s2_replay_close(replay);
   printf("%-10s %6d %9.3f %9.3f %7.1f %% %9.3f %8.1f\n", name, bodies, stepping / steps,
