@@ -5,8 +5,11 @@
 #include "worlds.h"
 
 #include "base/memory.h"
+#include "record/record.h"
 #include "record/s2d.h"
 
+#include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static char directory[] = "/tmp/sim2d-test-XXXXXX";
@@ -153,6 +156,25 @@ static inline int remove_directory(void **state) {
   char command[64];
   snprintf(command, sizeof command, "rm -r '%s'", directory);
   return system(command);
+}
+
+// Five frames of a disc, by a process that is killed before it closes the recording.
+static inline void record_until_killed(const char *path) {
+  pid_t child = fork();
+  assert_true(child >= 0);
+  if (child == 0) {
+    S2World *world = world_new(0, 1.0 / 120);
+    add_disc(world, at(0, 0), 1);
+    S2Recorder *recorder = NULL;
+    bool ok = s2_recorder_open(path, &recorder).code == S2_OK;
+    for (int i = 0; ok && i < 5; i++) {
+      ok = s2_recorder_frame(recorder, world).code == S2_OK;
+    }
+    kill(getpid(), ok ? SIGKILL : SIGTERM);
+  }
+  int how = 0;
+  assert_int_equal(waitpid(child, &how, 0), child);
+  assert_true(WIFSIGNALED(how) && WTERMSIG(how) == SIGKILL);
 }
 
 // Makes the checksums of the chunks of a .s2d file right again.

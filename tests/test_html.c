@@ -4,9 +4,6 @@
 #include "record/page.h"
 #include "record/record.h"
 
-#include <signal.h>
-#include <sys/wait.h>
-
 enum { LARGEST_PAGE = 200000 }; // bytes: every recording that is a page has it
 
 static const char block_start[] = "<script type=\"application/x-s2d\">\n";
@@ -123,21 +120,7 @@ static void test_after_a_kill(void **state) {
   (void)state;
   need_page();
   const char *path = in_directory("killed.html");
-  pid_t child = fork();
-  assert_true(child >= 0);
-  if (child == 0) {
-    S2World *world = world_new(0, 1.0 / 120);
-    add_disc(world, at(0, 0), 1);
-    S2Recorder *recorder = NULL;
-    bool ok = s2_recorder_open(path, &recorder).code == S2_OK;
-    for (int i = 0; ok && i < 5; i++) {
-      ok = s2_recorder_frame(recorder, world).code == S2_OK;
-    }
-    kill(getpid(), ok ? SIGKILL : SIGTERM);
-  }
-  int how = 0;
-  assert_int_equal(waitpid(child, &how, 0), child);
-  assert_true(WIFSIGNALED(how) && WTERMSIG(how) == SIGKILL);
+  record_until_killed(path);
   size_t size = 0, count = 0;
   int blocks = 0;
   char *text = read_all(path, &size);

@@ -5,9 +5,6 @@
 #include "record/record.h"
 #include "record/replay.h"
 
-#include <signal.h>
-#include <sys/wait.h>
-
 // A recording of a few frames, with a change of the scene in the middle.
 // The four frames lie before the index and the end mark.
 static unsigned char *sample_recording(const char *path, size_t *size) {
@@ -203,21 +200,7 @@ static void test_s2d_not_one(void **state) {
 static void test_s2d_after_a_kill(void **state) {
   (void)state;
   const char *path = in_directory("killed.s2d");
-  pid_t child = fork();
-  assert_true(child >= 0);
-  if (child == 0) {
-    S2World *world = world_new(0, 1.0 / 120);
-    add_disc(world, at(0, 0), 1);
-    S2Recorder *recorder = NULL;
-    bool ok = s2_recorder_open(path, &recorder).code == S2_OK;
-    for (int i = 0; ok && i < 5; i++) {
-      ok = s2_recorder_frame(recorder, world).code == S2_OK;
-    }
-    kill(getpid(), ok ? SIGKILL : SIGTERM);
-  }
-  int how = 0;
-  assert_int_equal(waitpid(child, &how, 0), child);
-  assert_true(WIFSIGNALED(how) && WTERMSIG(how) == SIGKILL);
+  record_until_killed(path);
   S2Replay *replay = NULL;
   must(s2_replay_open(path, &replay));
   assert_int_equal(s2_replay_frame_count(replay), 5);
