@@ -169,7 +169,7 @@ static void look(const S2World *start, int steps, Seen *seen) {
       seen->meetings += note->act == S2_ACT_ARRIVE && note->meets;
       seen->with_rows += note->act == S2_ACT_ARRIVE && note->meets &&
                          s2_note_at(&trace->notes, i - 1)->act == S2_ACT_SOLVE;
-      seen->rebounds += note->act == S2_ACT_SOLVE && note->kind == S2_REBOUND;
+      seen->rebounds += note->act == S2_ACT_REBOUND;
     }
   }
   s2_trace_free(trace);

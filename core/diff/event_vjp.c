@@ -346,43 +346,6 @@ static void energy_vjp(S2Undo *undo, const S2Note *note) {
   }
 }
 
-// a part^2 + b part = room, as keep_energy() of event.c has it.
-static void keep_vjp(S2Undo *undo, const S2Note *note) {
-  S2StepAdjoint *bar = &undo->bar;
-  const S2Step *step = &undo->step;
-  double a = 0, b = 0, room = 0, part_bar = 0, part = note->part;
-  for (int i = 0; i < 3 * note->of->island.nodes; i++) {
-    int32_t slot = note->of->island.node[i / 3];
-    int at = 3 * slot + i % 3;
-    const S2Body *body = &undo->world->bodies.at[slot];
-    double inertial = i % 3 == 0 ? body->inertia : body->mass;
-    double v0 = step->v0[at], v1 = step->v1[at], more = note->before[i] - v1;
-    a += inertial * more * more / 2;
-    b += inertial * more * v1;
-    room += inertial * (v0 * v0 - v1 * v1) / 2 + step->force[at] * (step->q1[at] - step->q0[at]);
-    part_bar += bar->v2[at] * more;
-  }
-  double to = part > 0 && room > 0 ? part_bar / (2 * a * part + b) : 0;
-  for (int i = 0; i < 3 * note->of->island.nodes; i++) {
-    int32_t slot = note->of->island.node[i / 3];
-    int at = 3 * slot + i % 3;
-    const S2Body *body = &undo->world->bodies.at[slot];
-    S2BodyGradient *g = &undo->gradient->body[slot];
-    double inertial = i % 3 == 0 ? body->inertia : body->mass;
-    double v0 = step->v0[at], v1 = step->v1[at], more = note->before[i] - v1;
-    double more_bar = part * bar->v2[at] - to * inertial * part * (part * more + v1);
-    bar->v1[at] += bar->v2[at] - more_bar - to * inertial * (part * more + v1);
-    bar->v2[at] = more_bar;
-    bar->v0[at] += to * inertial * v0;
-    bar->q1[at] += to * step->force[at];
-    bar->q0[at] -= to * step->force[at];
-    bar->force[at] += to * (step->q1[at] - step->q0[at]);
-    *(i % 3 == 0 ? &g->inertia : &g->mass) +=
-        to * ((v0 * v0 - v1 * v1) / 2 - part * more * (part * more / 2 + v1));
-    undo->step.v2[at] = note->before[i];
-  }
-}
-
 // As brought() of event.c: normal * u/2 and tangent * (along + then)/2 of a point, where above 0.
 static void brought_vjp(S2Undo *undo, int index, int i, int k, double bar, S2TouchBar *pair) {
   const S2Note *note = s2_note_at(undo->notes, index);
@@ -429,9 +392,6 @@ void s2_undo_piece(S2Undo *undo, int index) {
   switch (note->act) {
   case S2_ACT_PIECE_END:
     end_vjp(undo, index);
-    break;
-  case S2_ACT_KEEP:
-    keep_vjp(undo, note);
     break;
   case S2_ACT_REPAY:
     repay_vjp(undo, index);

@@ -177,9 +177,7 @@ static void add_reaction(const S2JointUndo *undo, double z[N]) {
 void s2_joint_geometric_vjp(S2JointUndo *undo) {
   const S2Step *step = undo->step;
   const S2Joint *joint = undo->joint;
-  bool asked = !step->stiff[undo->slot];
-  bool acts = undo->kind == S2_MOTION || (undo->kind == S2_REBOUND && asked);
-  if (s2_step_geometric(step, undo->slot) == S2_GEOMETRIC_OFF || !acts ||
+  if (s2_step_geometric(step, undo->slot) == S2_GEOMETRIC_OFF || undo->kind != S2_MOTION ||
       !(joint->reaction_time > 0)) {
     return;
   }
@@ -218,7 +216,7 @@ void s2_joint_geometric_vjp(S2JointUndo *undo) {
     *given += step->node_of[slot] == S2_GROUND ? by * beta * up[i] : 0;
   }
   undo->bar->h += -2 * h * alpha * (along_mean + along_down);
-  if (asked) {
+  if (!step->stiff[undo->slot]) { // else they are not the world's
     undo->bar->gradient->alpha += -h * h * (along_mean + along_down);
     undo->bar->gradient->beta += by * along_more;
   }

@@ -126,7 +126,7 @@ static void sides_vjp(S2JointUndo *undo, const S2JointRow *row, double sign, int
 static void rigid_vjp(S2JointUndo *undo, const S2JointRow *row, double bias, S2RowBar *bar) {
   const S2WorldDef *def = &undo->step->world->kept.def;
   const S2Blend *blend = &undo->blend;
-  bool motion = undo->kind == S2_MOTION || undo->kind == S2_REBOUND;
+  bool motion = undo->kind == S2_MOTION;
   bool biased = motion && def->stabilization == S2_BAUMGARTE;
   double h = undo->step->h, mended = biased ? S2_BAUMGARTE_FACTOR / h : 0;
   if (undo->kind == S2_POSITIONS) {

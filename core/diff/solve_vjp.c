@@ -139,7 +139,7 @@ void s2_solve_bodies_vjp(const S2SolveUndo *solve) {
   const S2Step *step = &undo->step;
   S2Kind kind = solve->note->kind;
   bool forces = s2_kind_takes_time(kind);
-  bool from_v2 = kind != S2_MOTION && kind != S2_REBOUND && kind != S2_POSITIONS;
+  bool from_v2 = kind != S2_MOTION && kind != S2_POSITIONS;
   for (int i = 0; i < solve->note->of->island.nodes && kind == S2_POSITIONS; i++) {
     solve->data.mass[3 * i] *= solve->note->of->stiffness;
   }
@@ -256,8 +256,8 @@ static void target_vjp(const S2SolveUndo *solve, int i, int k, double bar, S2Poi
     undo->bar.h -= bar * part * gap / (h * h);
     break;
   }
-  case S2_TARGET_ARRIVAL:
-    pair->restitution += bar * s2_arrival_vjp(undo, touch, k, bar * touch->restitution, point);
+  case S2_TARGET_ARRIVAL: // S2_ACT_REBOUND has it
+    undo->more[at] += bar;
     break;
   case S2_TARGET_APPROACH:
     pair->restitution +=
@@ -425,7 +425,7 @@ static void take_impulses(S2SolveUndo *solve) {
   }
   s2_undo_contact_impulses(undo, note, assembly, solve->dl_dlambda);
   solve->reaction = s2_undo_reaction(undo, note, 1);
-  if (note->kind == S2_MOTION || note->kind == S2_REBOUND) { // replaced by this solve
+  if (note->kind == S2_MOTION) { // replaced by this solve
     s2_undo_forget_joints(undo, note);
     s2_undo_forget_contacts(undo, note);
   }
@@ -443,6 +443,9 @@ static void take_impulses(S2SolveUndo *solve) {
           solve->dl_dlambda[r] += undo->pushed[at];
           solve->dl_dlambda[r + rough] += rough ? undo->rubbed[at] : 0;
           undo->pushed[at] = undo->rubbed[at] = 0;
+        } else if (note->kind == S2_IMPACT) {
+          solve->dl_dlambda[r] += undo->struck[2 * at];
+          solve->dl_dlambda[r + rough] += rough ? undo->struck[2 * at + 1] : 0;
         }
         r += 1 + rough;
       }

@@ -456,6 +456,19 @@ static void undo_act(S2Undo *undo, int index) {
     s2_undo_forget_joints(undo, note);
     of_island(undo, note, undo->bar.v2, undo->bar.v0, undo->step.v2);
     break;
+  case S2_ACT_REBOUND:
+    of_island(undo, note, undo->bar.v2, undo->bar.v1, undo->step.v2);
+    s2_undo_rebound(undo, index);
+    break;
+  case S2_ACT_KEEP:
+    if (!s2_undo_refuses_impulses(undo, note, "a blow that targets would give energy to")) {
+      s2_undo_keep(undo, index);
+    }
+    break;
+  case S2_ACT_RECALL:
+    s2_undo_recall(undo, note);
+    of_island(undo, note, undo->bar.v2, undo->bar.v0, undo->step.v2);
+    break;
   case S2_ACT_BLOW:
     s2_undo_forget_contacts(undo, note);
     start_vjp(undo, note);
@@ -524,7 +537,6 @@ static void undo_act(S2Undo *undo, int index) {
   case S2_ACT_SET_OUT:
   case S2_ACT_COAST:
   case S2_ACT_ARRIVE:
-  case S2_ACT_KEEP:
   case S2_ACT_REPAY:
   case S2_ACT_SLOWER:
     s2_undo_piece(undo, index);
@@ -591,6 +603,8 @@ static void begin(S2Undo *undo, const S2Notes *notes, S2WorldGradient *gradient,
       {&step->pushed, 2 * joints},
       {&undo->feed, joints},
       {&undo->impulse_bar, rows},
+      {&undo->waiting_impulse, rows},
+      {&undo->waiting_reaction, 3 * joints},
   };
   enum { ARRAYS = sizeof arrays / sizeof *arrays };
   size_t total = 0;
@@ -645,10 +659,11 @@ static void undo_contacts_act(S2Undo *undo, int index) {
 static void find_late(S2Undo *undo) {
   const S2Notes *notes = undo->notes;
   int touches = notes->touches;
-  undo->lean = S2_TAKE_ZEROED(undo->arena, double, 8 * touches);
+  undo->lean = S2_TAKE_ZEROED(undo->arena, double, 12 * touches);
   undo->more = undo->lean + 2 * (size_t)touches;
   undo->pushed = undo->lean + 4 * (size_t)touches;
   undo->rubbed = undo->lean + 6 * (size_t)touches;
+  undo->struck = undo->lean + 8 * (size_t)touches;
   undo->touches = touches;
   if (!notes->linearised) {
     return;

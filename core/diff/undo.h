@@ -42,17 +42,22 @@ typedef struct S2Undo {
   // A note: which of its touches are those of a S2_ACT_LINEARISE before it; NULL: there is none.
   const bool *const *late;
   S2PointBar *late_bar; // 2 a touch: adjoint of such points
-  double *lean, *more;  // 2 a touch: of the impulses that bound friction; of what is still gained
-  double *displaced;    // 3 a slot: of what joints displaced in mends
-  double *feed;         // a joint slot: part of a mend's impulse that it kept
-  S2Remade **remade;    // a note; NULL: there is none
-  double spin, most;    // of the angular momentum that S2_ACT_SPIN measured, and of the energy
-  double *back;         // 3 a slot: of q1 as it was before note back_at, where S2_ACT_GO_BACK went
-  int back_at;          // S2_NONE: nowhere
+  // 2 a touch: of the impulses that bound friction; of targets, or of what is still gained
+  double *lean, *more;
+  double *displaced; // 3 a slot: of what joints displaced in mends
+  double *feed;      // a joint slot: part of a mend's impulse that it kept
+  S2Remade **remade; // a note; NULL: there is none
+  double spin, most; // of the angular momentum that S2_ACT_SPIN measured, and of the energy
+  double *back;      // 3 a slot: of q1 as it was before note back_at, where S2_ACT_GO_BACK went
+  int back_at;       // S2_NONE: nowhere
   double *reflected, *start; // 3 a slot: of v2 after the passes of a blow, and at its start
+  // S2_JOINT_ROWS and 3 a joint slot: of impulses and reactions of joints, while what only told how
+  // fast things arrive is undone
+  double *waiting_impulse, *waiting_reaction;
   // Event stepping (event_vjp.c): of the length of a step, and of what is left of it at the end of
   // a piece; of the energy that its mends lifted
-  double *pushed, *rubbed; // 2 a touch: of the impulses of the flow
+  double *pushed, *rubbed; // 2 a touch: of the impulses of the flow, or of a motion
+  double *struck;          // S2_TOUCH_IMPULSES a touch: of the impulses of a blow
   int touches;             // of the step
   double length_bar, left_bar, lifted_bar;
   double *impulse_bar; // as S2StepAdjoint.joint_impulse: of the sum over the pieces of a step
@@ -126,6 +131,11 @@ void s2_undo_feedback(S2Undo *undo, const S2Note *note);
 
 // shake_vjp.c: of S2_ACT_SLOWER; returns the adjoint of the energy.
 double s2_undo_slower(S2Undo *undo, const S2Note *note);
+
+// rebound_vjp.c: of S2_ACT_RECALL and REBOUND, but for v2; of S2_ACT_KEEP.
+void s2_undo_recall(S2Undo *undo, const S2Note *note);
+void s2_undo_rebound(S2Undo *undo, int index);
+void s2_undo_keep(S2Undo *undo, int index);
 
 // event_vjp.c: of what belongs to a piece, and of S2_ACT_DRIFT.
 void s2_undo_piece(S2Undo *undo, int index);

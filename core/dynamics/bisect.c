@@ -77,7 +77,7 @@ static bool attempt(S2Step *step, double *overlap_before) {
       bool reflect = bounces && world->kept.def.restitution_model == S2_REFLECTIONS;
       if (reflect) { // joints' impulses of the blow are to come
         s2_step_scale_joints(step, island, 0);
-        if (!s2_step_before_impact(step, island)) {
+        if (!s2_step_before_impact(step, island, false)) {
           return false;
         }
       }

@@ -212,7 +212,7 @@ static bool strikes(const S2EventRun *event, const double *v) {
 static bool blow(const S2EventRun *event) {
   S2Step *step = event->step;
   forget_impulses(event);
-  if (!s2_step_before_impact(step, event->island)) {
+  if (!s2_step_before_impact(step, event->island, false)) {
     return false;
   }
   for (int i = 0; i < event->island->touches; i++) {
@@ -395,45 +395,6 @@ static bool end_piece(S2EventRun *event, double h, bool holds) {
   return true;
 }
 
-// Positions go with v1, which gains no energy, but v2 bounces back from them as they were. Of its
-// difference, and that of the impulses (from those in `ahead`), only the part is taken that gains
-// none, either.
-static void keep_energy(const S2EventRun *event, const S2Touch *ahead) {
-  S2Step *step = event->step;
-  double a = 0, b = 0, room = 0; // of the part: a part^2 + b part <= room
-  for (int i = 0; i < event->island->nodes; i++) {
-    int32_t at = 3 * event->island->node[i];
-    const S2Body *body = &step->world->bodies.at[event->island->node[i]];
-    const double inertial[3] = {body->inertia, body->mass, body->mass};
-    for (int c = 0; c < 3; c++) {
-      double v0 = step->v0[at + c], v1 = step->v1[at + c], more = step->v2[at + c] - v1;
-      a += inertial[c] * more * more / 2;
-      b += inertial[c] * more * v1;
-      room += inertial[c] * (v0 * v0 - v1 * v1) / 2 +
-              step->force[at + c] * (step->q1[at + c] - step->q0[at + c]);
-    }
-  }
-  if (event->island->joints > 0 || a + b <= room || !(a > 0)) {
-    return;
-  }
-  room = fmax(room, 0);
-  double root = sqrt(b * b + 4 * a * room);
-  double part = b > 0 ? 2 * room / (b + root) : (root - b) / (2 * a);
-  s2_note_energy(step, event->island, S2_ACT_KEEP, part, false);
-  for (int i = 0; i < 3 * event->island->nodes; i++) {
-    int32_t at = 3 * event->island->node[i / 3] + i % 3;
-    step->v2[at] = step->v1[at] + part * (step->v2[at] - step->v1[at]);
-  }
-  s2_step_scale_contacts(step, event->island, part);
-  for (int i = 0; i < event->island->touches; i++) {
-    S2Touch *touch = &step->touches[event->island->touch[i]];
-    for (int k = 0; k < touch->count; k++) {
-      touch->points[k].normal_impulse += (1 - part) * ahead[i].points[k].normal_impulse;
-      touch->points[k].tangent_impulse += (1 - part) * ahead[i].points[k].tangent_impulse;
-    }
-  }
-}
-
 // The rest of the step as a speculative one.
 static bool finish_speculatively(S2EventRun *event) {
   S2Step *step = event->step;
@@ -448,12 +409,9 @@ static bool finish_speculatively(S2EventRun *event) {
   }
   s2_note_arrive(step, island, S2_NONE, 0);
   copy_nodes(event, step->v1, step->v2);
-  S2Touch *ahead = S2_TAKE(step->arena, S2Touch, island->touches);
-  take_touches(event, ahead);
   if (!s2_island_blow(step, island, event->choices, event->touching)) {
     return false;
   }
-  keep_energy(event, ahead);
   keep_contacts(event, NULL);
   collide(event, step->q1);
   return end_piece(event, h, false);

@@ -28,8 +28,32 @@ static double force_speed(const S2Step *step, const S2Island *island) {
   return speed;
 }
 
-bool s2_step_before_impact(S2Step *step, const S2Island *island) {
-  s2_note_island(step, island, S2_ACT_RESTART);
+S2JointImpulses s2_step_take_joints(S2Step *step, const S2Island *island) {
+  S2JointImpulses kept = {
+      .row = S2_TAKE(step->arena, double, S2_JOINT_ROWS * island->joints),
+      .reaction = S2_TAKE(step->arena, double, 3 * island->joints),
+  };
+  for (int i = 0; i < island->joints; i++) {
+    int32_t slot = island->joint[i];
+    memcpy(kept.row + S2_JOINT_ROWS * i, step->joint_impulse + S2_JOINT_ROWS * slot,
+           sizeof(double) * S2_JOINT_ROWS);
+    memcpy(kept.reaction + 3 * i, step->joint_reaction + 3 * slot, 3 * sizeof(double));
+  }
+  s2_step_scale_joints(step, island, 0);
+  return kept;
+}
+
+void s2_step_put_joints(S2Step *step, const S2Island *island, const S2JointImpulses *kept) {
+  for (int i = 0; i < island->joints; i++) {
+    int32_t slot = island->joint[i];
+    memcpy(step->joint_impulse + S2_JOINT_ROWS * slot, kept->row + S2_JOINT_ROWS * i,
+           sizeof(double) * S2_JOINT_ROWS);
+    memcpy(step->joint_reaction + 3 * slot, kept->reaction + 3 * i, 3 * sizeof(double));
+  }
+}
+
+bool s2_step_before_impact(S2Step *step, const S2Island *island, bool recalled) {
+  s2_note_island(step, island, recalled ? S2_ACT_RECALL : S2_ACT_RESTART);
   for (int i = 0; i < island->nodes; i++) {
     int32_t at = 3 * island->node[i];
     memcpy(step->v2 + at, step->v0 + at, 3 * sizeof(double));
@@ -42,6 +66,92 @@ bool s2_step_before_impact(S2Step *step, const S2Island *island) {
   bool going = s2_step_solve(step, island, joints_only, S2_IMPACT, step->v2, NULL);
   s2_arena_rewind(step->arena, mark);
   return going;
+}
+
+double *s2_step_contact_impulses(const S2Step *step, const S2Island *island) {
+  double *of = S2_TAKE_ZEROED(step->arena, double, S2_TOUCH_IMPULSES * island->touches);
+  for (int i = 0; i < island->touches; i++) {
+    const S2Touch *touch = &step->touches[island->touch[i]];
+    for (int k = 0; k < touch->count; k++) {
+      of[S2_TOUCH_IMPULSES * i + 2 * k] = touch->points[k].normal_impulse;
+      of[S2_TOUCH_IMPULSES * i + 2 * k + 1] = touch->points[k].tangent_impulse;
+    }
+  }
+  return of;
+}
+
+S2BlowEnergy s2_blow_energy(const S2Step *step, const S2Island *island, const double *pressed,
+                            const double *struck, const double *v2) {
+  S2BlowEnergy energy = {0};
+  for (int i = 0; i < island->nodes; i++) {
+    const S2Body *body = &step->world->bodies.at[island->node[i]];
+    const double inertial[3] = {body->inertia, body->mass, body->mass};
+    for (int c = 0; c < 3; c++) {
+      int at = 3 * island->node[i] + c;
+      double stopped = step->v1[at] - step->v0[at], thrown = v2[3 * i + c] - step->v1[at];
+      energy.room += inertial[c] * stopped * stopped / 2;
+      energy.square += inertial[c] * thrown * thrown / 2;
+    }
+  }
+  for (int i = 0; i < island->touches; i++) {
+    const S2Touch *touch = &step->touches[island->touch[i]];
+    for (int k = 0; k < touch->count && !s2_touch_soft(touch); k++) {
+      S2Vec2 n = touch->points[k].at.normal;
+      double across = s2_touch_velocity(touch, k, n, step->v1);
+      double along = s2_touch_velocity(touch, k, s2_left(n), step->v1) - touch->surface_speed;
+      const double *by = pressed + S2_TOUCH_IMPULSES * i + 2 * k;
+      const double *then = struck + S2_TOUCH_IMPULSES * i + 2 * k;
+      energy.room -= by[0] * across + by[1] * along;
+      energy.linear += then[0] * across + then[1] * along;
+    }
+  }
+  energy.room = fmax(energy.room, 0);
+  return energy;
+}
+
+void s2_step_keep_energy(S2Step *step, const S2Island *island, const double *pressed,
+                         const S2JointImpulses *held) {
+  S2ArenaMark mark = s2_arena_mark(step->arena);
+  double *v2 = S2_TAKE(step->arena, double, 3 * island->nodes);
+  double *struck = s2_step_contact_impulses(step, island);
+  for (int i = 0; i < S2_TOUCH_IMPULSES * island->touches; i++) {
+    struck[i] -= pressed[i];
+  }
+  for (int i = 0; i < island->nodes; i++) {
+    memcpy(v2 + 3 * i, step->v2 + 3 * island->node[i], 3 * sizeof(double));
+  }
+  // linear part + square part^2 <= room
+  S2BlowEnergy energy = s2_blow_energy(step, island, pressed, struck, v2);
+  double b = energy.linear, a = energy.square, room = energy.room;
+  if (!(a > 0) || a + b <= room * (1 + S2_KEEP_ROUNDING)) {
+    s2_arena_rewind(step->arena, mark);
+    return;
+  }
+  double root = sqrt(b * b + 4 * a * room);
+  double part = b > 0 ? 2 * room / (b + root) : (root - b) / (2 * a);
+  s2_note_keep(step, island, part, pressed, struck);
+  for (int i = 0; i < 3 * island->nodes; i++) {
+    int32_t at = 3 * island->node[i / 3] + i % 3;
+    step->v2[at] = step->v1[at] + part * (v2[i] - step->v1[at]);
+  }
+  s2_step_scale_contacts(step, island, part);
+  s2_step_scale_joints(step, island, part);
+  for (int i = 0; i < 2 * island->touches; i++) {
+    S2TouchPoint *point = &step->touches[island->touch[i / 2]].points[i % 2];
+    point->normal_impulse += (1 - part) * pressed[2 * i];
+    point->tangent_impulse += (1 - part) * pressed[2 * i + 1];
+  }
+  for (int i = 0; i < island->joints; i++) {
+    int32_t slot = island->joint[i];
+    for (int r = 0; r < S2_JOINT_ROWS; r++) {
+      step->joint_impulse[S2_JOINT_ROWS * slot + r] +=
+          (1 - part) * held->row[S2_JOINT_ROWS * i + r];
+    }
+    for (int c = 0; c < 3; c++) {
+      step->joint_reaction[3 * slot + c] += (1 - part) * held->reaction[3 * i + c];
+    }
+  }
+  s2_arena_rewind(step->arena, mark);
 }
 
 bool s2_step_later_impacts(S2Step *step, const S2Island *island, S2Choice *choices,

@@ -153,7 +153,7 @@ static void boxed(const Builder *builder, List *list, const S2JointRow *of, int 
 
 // How fast an error is to vanish: in a mend all of it, else what S2_BAUMGARTE asks, 1/s.
 static double mended(const Builder *builder) {
-  bool motion = builder->kind == S2_MOTION || builder->kind == S2_REBOUND;
+  bool motion = builder->kind == S2_MOTION;
   bool biased = builder->step->world->kept.def.stabilization == S2_BAUMGARTE;
   return builder->kind == S2_POSITIONS ? 1
          : motion && biased            ? S2_BAUMGARTE_FACTOR / builder->step->h
@@ -247,11 +247,7 @@ static void add_equations(Builder *builder, List *list) {
 // have a negative stiffness: that is taken at v0 alone, or ("psd") left out.
 static void add_geometric(const Builder *builder, List *list) {
   S2GeometricStiffness setting = s2_step_geometric(builder->step, builder->slot);
-  // Where the world did not ask for it only the positions need it: with K_geo in W targets of a
-  // blow would not keep the energy.
-  bool asked = !builder->step->stiff[builder->slot];
-  bool acts = builder->kind == S2_MOTION || (builder->kind == S2_REBOUND && asked);
-  if (setting == S2_GEOMETRIC_OFF || !acts) {
+  if (setting == S2_GEOMETRIC_OFF || builder->kind != S2_MOTION) {
     return;
   }
   S2Blend blend = blend_of(builder);
@@ -325,7 +321,7 @@ static void add_limit(const Builder *builder, List *list, const S2JointRow *row,
   if (builder->kind != S2_POSITIONS) {
     // Met before: stopped there, without rebound.
     const double *impulse = builder->step->joint_impulse + S2_JOINT_ROWS * builder->slot;
-    bool again = builder->kind == S2_REBOUND || builder->kind == S2_STOP;
+    bool again = builder->kind == S2_IMPACT || builder->kind == S2_STOP;
     bool met = touches_limit(builder->island, row, distance) || (again && impulse[index] > 0);
     bool bisect = builder->step->world->kept.def.stepping == S2_BISECT; // its blows move bodies
     bool ahead = builder->kind == S2_MOTION || (builder->kind == S2_FOLLOW && bisect);
@@ -416,8 +412,7 @@ static void add_drive(const Builder *builder, List *equal, List *boxes) {
 static void add_ground_friction(const Builder *builder, List *boxes) {
   const S2Step *step = builder->step;
   const S2Joint *joint = builder->joint;
-  if (joint->type != S2_GROUND_FRICTION ||
-      (builder->kind != S2_MOTION && builder->kind != S2_REBOUND)) {
+  if (joint->type != S2_GROUND_FRICTION || builder->kind != S2_MOTION) {
     return;
   }
   const double *mass = step->mass + 3 * joint->a, *free_v = step->free_v + 3 * joint->a;
@@ -522,7 +517,7 @@ int s2_step_joint_rows(const S2Step *step, const S2Island *island, S2Kind kind, 
   }
   s2_arena_rewind(step->arena, mark);
   *speed = raised;
-  bool warm = kind == S2_MOTION || kind == S2_REBOUND;
+  bool warm = kind == S2_MOTION;
   for (int i = 0; i < all.count; i++) {
     const S2JointPart *part = &parts[i];
     bool known = warm && part->row != S2_NONE;

@@ -544,7 +544,7 @@ static bool solve(Midpoint *m) {
     m->v[i] = step->v1[at];
   }
   if (off_joints(m) > S2_MIDPOINT_OFF * speed) { // the rule would keep that, with changing sign
-    if (!s2_step_before_impact(step, m->island)) {
+    if (!s2_step_before_impact(step, m->island, false)) {
       m->aborted = true;
       return false;
     }

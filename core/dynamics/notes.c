@@ -632,10 +632,26 @@ void s2_note_feedback(const S2Step *step, const S2Island *island, double part,
   }
 }
 
-void s2_note_blow(const S2Step *step, const S2Island *island, const S2Choice *choices) {
+void s2_note_blow(const S2Step *step, const S2Island *island, const S2Choice *choices, S2Act act) {
   if (step->world->notes != NULL) {
-    S2Note *note = note_island(step, island, S2_ACT_BLOW);
+    S2Note *note = note_island(step, island, act);
     keep_touches(step, island, choices, step->touches, note);
+    note->before = act == S2_ACT_REBOUND ? of_nodes(step->world->notes, island, step->v2) : NULL;
+  }
+}
+
+void s2_note_keep(const S2Step *step, const S2Island *island, double part, const double *pressed,
+                  const double *struck) {
+  S2Notes *notes = step->world->notes;
+  if (notes != NULL) {
+    size_t count = S2_TOUCH_IMPULSES * (size_t)island->touches;
+    S2Note *note = note_island(step, island, S2_ACT_KEEP);
+    keep_touches(step, island, NULL, step->touches, note);
+    note->part = part;
+    note->before = of_nodes(notes, island, step->v2);
+    note->of->lambda = take(notes, sizeof(double) * 2 * count);
+    memcpy(note->of->lambda, pressed, sizeof(double) * count);
+    memcpy(note->of->lambda + count, struck, sizeof(double) * count);
   }
 }
 

@@ -19,10 +19,14 @@ typedef enum S2Act {
   S2_ACT_LINEARISE, // touches are those of q0 + h carry, carried back to q0 (all that are listed)
   S2_ACT_V2_IS_V1,  // all bodies
   S2_ACT_V1_IS_V2,  // all bodies (bisect)
-  S2_ACT_RESTART,   // v2 = v0 of an island's nodes
+  S2_ACT_RESTART,   // v2 = v0 of an island's nodes; impulses of joints begin anew
+  S2_ACT_RECALL,    // v2 = v0 of an island's nodes, to see how fast things arrive
+  S2_ACT_REBOUND,   // targets are those of v2 and the touches as they are; then v2 = v1 of an
+                    // island's nodes, and impulses of joints are those before S2_ACT_RECALL
   S2_ACT_BLOW,      // reflections begin: v2 and the touches as they are
   S2_ACT_BLEND,     // v2 = e reflected + (1 - e) v2; undoing it brings S2_ACT_REWIND's v2
   S2_ACT_REWIND,    // v2 of an island's nodes is that of its S2_ACT_BLOW again
+  S2_ACT_KEEP,      // v2 = v1 + part (v2 - v1), as much as gains no energy
   S2_ACT_MIDPOINT,  // v1 and v2 of an island's nodes
   S2_ACT_INTEGRATE, // carry and q1 (all bodies); touches are those of q1 from here
   S2_ACT_MEND,      // q1 += part v
@@ -46,7 +50,6 @@ typedef enum S2Act {
   S2_ACT_SET_OUT,  // mass and free_v for h, from v0 and force
   S2_ACT_COAST,    // v1 = free_v
   S2_ACT_ARRIVE,   // q1 = q0 + h ((1 - part) v0 + part v1), v2 = v1; h is when `touches` meet
-  S2_ACT_KEEP,     // v2 = v1 + part (v2 - v1), as much as gains no energy
   S2_ACT_REPAY,    // v2 loses the energy that contacts brought on the way
   S2_ACT_SLOWER,   // v2 loses the energy that mends have lifted since ARRIVE
   S2_ACT_PIECE_END // ends
@@ -67,7 +70,8 @@ typedef struct S2ShakenRow { // as in S2JointPart
 // island.touches of them, in its order, island.touch[i] = i.
 typedef struct S2NoteIsland {
   S2Island island;
-  double *lambda;       // SOLVE, MEND, SHAKE: 1 a row; FEEDBACK: of `shaken`
+  double *lambda;       // SOLVE, MEND, SHAKE: 1 a row; FEEDBACK: of `shaken`; KEEP: of contacts in
+                        // the motion, and behind those in the blow, S2_TOUCH_IMPULSES a touch each
   double *impulse;      // S2_JOINT_ROWS a joint of the island, before; NULL: no row looks at them,
                         // or (a SOLVE) as the part began
   double *pushed;       // 2 a joint of the island; NULL: 0
@@ -205,9 +209,11 @@ void s2_notes_end(S2Notes *notes);
 
 // Each does nothing when the step keeps no notes.
 void s2_note_part(const S2Step *step);
-void s2_note_plain(const S2Step *step, S2Act act);                          // acts on all bodies
-void s2_note_island(const S2Step *step, const S2Island *island, S2Act act); // RESTART, REWIND
-void s2_note_blow(const S2Step *step, const S2Island *island, const S2Choice *choices);
+void s2_note_plain(const S2Step *step, S2Act act); // acts on all bodies
+void s2_note_island(const S2Step *step, const S2Island *island,
+                    S2Act act); // RESTART, RECALL, REWIND
+// S2_ACT_BLOW, S2_ACT_REBOUND
+void s2_note_blow(const S2Step *step, const S2Island *island, const S2Choice *choices, S2Act act);
 // Before the solution goes to v (3 a slot).
 void s2_note_solve(const S2Step *step, const S2Island *island, const S2Choice *choices, S2Kind kind,
                    const S2Assembly *assembly, const double *v, const S2Solution *solution);
@@ -247,7 +253,10 @@ void s2_note_arrive(const S2Step *step, const S2Island *island, int32_t met, int
 // `touches`: of the island, in its order, as the flow left them.
 void s2_note_repay(const S2Step *step, const S2Island *island, const S2Touch *touches,
                    double energy);
-// S2_ACT_KEEP, S2_ACT_SLOWER
+// `pressed`, `struck`: as s2_blow_energy has them.
+void s2_note_keep(const S2Step *step, const S2Island *island, double part, const double *pressed,
+                  const double *struck);
+// S2_ACT_SLOWER
 void s2_note_energy(const S2Step *step, const S2Island *island, S2Act act, double part, bool edge);
 // Attempts: what was noted since the mark is forgotten.
 int s2_notes_mark(const S2Step *step);

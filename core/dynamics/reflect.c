@@ -239,9 +239,9 @@ bool s2_step_reflect(S2Step *step, const S2Island *island, S2Choice *choices,
   }
   if (!bounces) {
     s2_arena_rewind(step->arena, mark);
-    return s2_step_impact(step, island, choices, S2_REBOUND);
+    return s2_step_impact(step, island, choices, S2_MOTION);
   }
-  s2_note_blow(step, island, choices);
+  s2_note_blow(step, island, choices, S2_ACT_BLOW);
   find_restitution(&blow);
   s2_step_scale_contacts(step, island, 0);
   bool blended = blow.one && blow.e < 1;

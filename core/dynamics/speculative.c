@@ -3,12 +3,12 @@
 //
 // 1. Every contact that can close within the step has a row J v + max(gap, 0)/h >= 0: the solve
 //    stops it exactly at the surface. These velocities v1 carry the positions.
-// 2. Where something arrives with speed, the SAME step is solved again with the touching rows only
-//    and restitution targets from the speeds before the step: these velocities v2 go on.
-// 3. A blow may drive bodies into contacts that were opening. As the positions stand still while
-//    that is sorted out, it must be sorted out within the step, or gravity feeds the to and fro of
-//    velocities that move nothing: further impacts, without forces, until nothing touching
-//    approaches; what is slower than one step of the forces, or does not end, ends inelastically.
+// 2. Where something arrives with speed, a blow follows, from v1 and in no time, with restitution
+//    targets from the speeds before the step: these velocities v2 go on. Forces have no part in it:
+//    along velocities that move nothing they would bring energy that no fall pays for.
+// 3. A blow may drive bodies into contacts that were opening: further impacts, until nothing
+//    touching approaches; what is slower than one step of the forces, or does not end, ends
+//    inelastically.
 //
 // Three things can make the look-ahead wrong, and all are found after the solve and mended:
 // - an impact sends a body further than its free motion said: search again with what is known now;
@@ -126,25 +126,14 @@ bool s2_island_look_ahead(S2Step *step, const S2Island *island, S2Choice *choice
   return true;
 }
 
-static bool has_springs(const S2Step *step, const S2Island *island) {
-  bool has = false;
-  for (int i = 0; i < island->touches; i++) {
-    has |= s2_touch_soft(&step->touches[island->touch[i]]);
-  }
-  return has;
-}
-
-// Chooses the rows of the second solve, for velocities v before the step; false when nothing
-// arrives with speed. Beside springs only what bounces is worth it: they push along velocities that
-// are not those of the positions then, and may gain energy. `touching` (2 a touch, as the choices)
-// gets the contacts that are closed at the end of the step.
+// Chooses the rows of a blow for the velocities v before the step: `touching` (2 a touch, as the
+// choices) gets the rigid contacts that are closed at the end of the step, and what arrives there a
+// target by its restitution. Does anything arrive with speed; and does anything bounce?
 static bool choose_impact(const S2Step *step, const S2Island *island, const double *v,
-                          S2Choice *choices, bool *touching) {
-  if (island->touches == 0) {
-    return false;
-  }
+                          S2Choice *choices, bool *touching, bool *bounces) {
   double h = step->h, tiny = s2_island_rest_speed(step, island);
-  bool impact = false, springs = has_springs(step, island);
+  bool impact = false;
+  *bounces = false;
   for (int i = 0; i < island->touches; i++) {
     int32_t index = island->touch[i];
     const S2Touch *touch = &step->touches[index];
@@ -155,16 +144,16 @@ static bool choose_impact(const S2Step *step, const S2Island *island, const doub
       double a = (s2_touch_velocity(touch, k, point->at.normal, step->free_v) - given) / h;
       S2Choice *choice = &choices[2 * index + k];
       bool closed = point->normal_impulse > 0 || point->at.gap <= S2_TOUCH_SLOP * island->length;
-      bool soft =
-          s2_touch_soft(touch); // it pushes as in the first solve, and takes no part in blows
-      touching[2 * index + k] = closed && !soft;
-      *choice = (S2Choice){.use = closed && (soft || u <= tiny)};
-      if (choice->use && !soft && u < 0) {
+      bool hard = closed && !s2_touch_soft(touch); // springs take no part in blows
+      touching[2 * index + k] = hard;
+      *choice = (S2Choice){.use = hard};
+      if (hard && u < 0 && u <= tiny) {
         // The speed it would have had on arrival, falling the gap at its free acceleration.
         double arrival = -sqrt(u * u + 2 * fmax(0, -a) * fmax(point->at.gap, 0));
         choice->bias = touch->restitution * arrival;
         choice->target = S2_TARGET_ARRIVAL;
-        impact |= u < -fabs(a) * h / 2 - tiny && (choice->bias < 0 || !springs);
+        impact |= u < -fabs(a) * h / 2 - tiny;
+        *bounces |= choice->bias < 0;
       }
     }
   }
@@ -221,23 +210,87 @@ static bool solve_motion(S2Step *step, S2Choice **choices) {
   return true;
 }
 
+// A landing without rebound: from the velocities that brought the bodies there, in no time, all
+// that is closed stops approaching. It takes energy, whatever the contacts are.
+static bool land(S2Step *step, const S2Island *island, S2Choice *choices, const bool *touching) {
+  bool approaches = false;
+  double tiny = s2_island_rest_speed(step, island);
+  for (int i = 0; i < island->touches; i++) {
+    int32_t index = island->touch[i];
+    const S2Touch *touch = &step->touches[index];
+    for (int k = 0; k < touch->count; k++) {
+      bool use = touching[2 * index + k];
+      choices[2 * index + k] = (S2Choice){.use = use};
+      approaches |=
+          use && s2_touch_velocity(touch, k, touch->points[k].at.normal, step->v2) < -tiny;
+    }
+  }
+  step->world->stats.second_solves += approaches;
+  return !approaches || s2_step_solve(step, island, choices, S2_IMPACT, step->v2, NULL);
+}
+
+// What leaves as it is has no row in the first blow: keeping it from leaving would bring energy.
+static bool rebound(S2Step *step, const S2Island *island, S2Choice *choices, const bool *touching,
+                    const S2JointImpulses *held) {
+  double tiny = s2_island_rest_speed(step, island);
+  for (int i = 0; i < island->touches; i++) {
+    int32_t index = island->touch[i];
+    const S2Touch *touch = &step->touches[index];
+    for (int k = 0; k < touch->count; k++) {
+      S2Choice *choice = &choices[2 * index + k];
+      double u = s2_touch_velocity(touch, k, touch->points[k].at.normal, step->v2);
+      choice->use = touching[2 * index + k] && (choice->bias < 0 || u <= tiny);
+    }
+  }
+  step->world->stats.second_solves += 1;
+  S2ArenaMark mark = s2_arena_mark(step->arena);
+  const double *pressed = s2_step_contact_impulses(step, island);
+  bool going = s2_step_impact(step, island, choices, S2_IMPACT) &&
+               s2_step_later_impacts(step, island, choices, touching);
+  if (going) {
+    s2_step_keep_energy(step, island, pressed, held);
+  }
+  s2_arena_rewind(step->arena, mark);
+  return going;
+}
+
 bool s2_island_blow(S2Step *step, const S2Island *island, S2Choice *choices, bool *touching) {
-  S2World *world = step->world;
-  if (!choose_impact(step, island, step->v0, choices, touching)) {
+  bool bounces;
+  if (island->touches == 0 || !choose_impact(step, island, step->v0, choices, touching, &bounces)) {
     return true;
   }
-  world->stats.second_solves += 1;
-  bool reflect = world->kept.def.restitution_model == S2_REFLECTIONS;
-  if (reflect) { // those of the blow are to come
-    s2_step_scale_joints(step, island, 0);
+  if (!bounces) {
+    return land(step, island, choices, touching);
   }
-  if (!s2_step_before_impact(step, island)) {
+  // How fast things arrive is told by the velocities before the step as the joints allow them.
+  bool reflect = step->world->kept.def.restitution_model == S2_REFLECTIONS;
+  S2ArenaMark mark = s2_arena_mark(step->arena);
+  int noted = s2_notes_mark(step);
+  S2JointImpulses held = s2_step_take_joints(step, island);
+  if (!s2_step_before_impact(step, island, !reflect)) {
     return false;
   }
-  choose_impact(step, island, step->v2, choices, touching);
-  return (reflect ? s2_step_reflect(step, island, choices, touching)
-                  : s2_step_impact(step, island, choices, S2_REBOUND)) &&
-         s2_step_later_impacts(step, island, choices, touching);
+  choose_impact(step, island, step->v2, choices, touching, &bounces);
+  if (reflect && bounces) {
+    step->world->stats.second_solves += 1;
+    s2_arena_rewind(step->arena, mark);
+    return s2_step_reflect(step, island, choices, touching) &&
+           s2_step_later_impacts(step, island, choices, touching);
+  }
+  if (reflect) {
+    s2_notes_rewind(step, noted);
+  } else {
+    s2_note_blow(step, island, choices, S2_ACT_REBOUND);
+  }
+  for (int i = 0; i < island->nodes; i++) {
+    int32_t at = 3 * island->node[i];
+    memcpy(step->v2 + at, step->v1 + at, 3 * sizeof(double));
+  }
+  s2_step_put_joints(step, island, &held);
+  bool going = bounces ? rebound(step, island, choices, touching, &held)
+                       : land(step, island, choices, touching);
+  s2_arena_rewind(step->arena, mark);
+  return going;
 }
 
 bool s2_step_speculative(S2Step *step) {

@@ -127,20 +127,20 @@ double s2_touch_velocity(const S2Touch *touch, int k, S2Vec2 direction, const do
 
 // What a solve is about.
 typedef enum S2Kind {
-  S2_MOTION,    // velocities at the end of the step: from v0, forces act
-  S2_REBOUND,   // the same once more, with targets: limits act where they were met
-  S2_IMPACT,    // velocities after a blow that takes no time: from v2, no forces, no damping
-  S2_REFLECT,   // an impact without friction
-  S2_RUB,       // friction of an impact, with bounds that are known: no normal rows
-  S2_STOP,      // an impact at q1: what arrived at limits of joints loses what takes it beyond
-  S2_FOLLOW,    // the forces of the step after an impact: from v2
+  S2_MOTION,  // velocities at the end of the step: from v0, forces act
+  S2_IMPACT,  // velocities after a blow that takes no time: from v2, no forces, no damping; limits
+              // act that are touched, or were met in the motion before
+  S2_REFLECT, // an impact without friction
+  S2_RUB,     // friction of an impact, with bounds that are known: no normal rows
+  S2_STOP,    // an impact at q1: what arrived at limits of joints loses what takes it beyond
+  S2_FOLLOW,  // the forces of the step after an impact: from v2
   S2_POSITIONS, // displacements that mend q1: no velocities, no friction, no moving ground; joint
                 // biases are their position errors
 } S2Kind;
 
 // Do forces act, or is it a blow (or a mend) that takes no time?
 static inline bool s2_kind_takes_time(S2Kind kind) {
-  return kind == S2_MOTION || kind == S2_REBOUND || kind == S2_FOLLOW;
+  return kind == S2_MOTION || kind == S2_FOLLOW;
 }
 
 // Do contact points of this touch act? Springs do nothing in no time, and are not snapped to rest.
@@ -252,8 +252,35 @@ bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices
 
 // The velocities before a blow, into v2: v0 as the joints allow it at q0. A body that turned far in
 // the last step has left its joints with v0, and targets taken from there could ask for any energy.
-// The joints' impulses are those of the next solve. False: aborted. (impact.c)
-bool s2_step_before_impact(S2Step *step, const S2Island *island);
+// `recalled`: they only tell how fast things arrive, and are no part of the motion. False: aborted.
+// (impact.c)
+bool s2_step_before_impact(S2Step *step, const S2Island *island, bool recalled);
+
+// The impulses and reactions of an island's joints, taken out (into the arena) and put back.
+// (impact.c)
+typedef struct S2JointImpulses {
+  double *row, *reaction; // S2_JOINT_ROWS and 3 a joint of the island
+} S2JointImpulses;
+S2JointImpulses s2_step_take_joints(S2Step *step, const S2Island *island);
+void s2_step_put_joints(S2Step *step, const S2Island *island, const S2JointImpulses *kept);
+
+// Normal and tangent impulses of the two points of each touch of an island, into the arena.
+enum { S2_TOUCH_IMPULSES = 4 };
+double *s2_step_contact_impulses(const S2Step *step, const S2Island *island);
+
+// What contacts took from an island's energy on the way to v1, and what a part of the blow from
+// there to `v2` (3 a node) gives back: linear part + square part^2, J. All of it in velocities
+// relative to what is touched: bodies that move as given may do any work beside that. `pressed`,
+// `struck`: impulses of contacts in the motion, and in the blow.
+typedef struct S2BlowEnergy {
+  double room, linear, square;
+} S2BlowEnergy;
+S2BlowEnergy s2_blow_energy(const S2Step *step, const S2Island *island, const double *pressed,
+                            const double *struck, const double *v2);
+// Of the blow from v1 to v2 only the part is taken that gives back no more than was taken: targets
+// of several contacts at once, or with friction, may ask for more. `held`: what joints gave before.
+void s2_step_keep_energy(S2Step *step, const S2Island *island, const double *pressed,
+                         const S2JointImpulses *held);
 
 // A solve with restitution targets into v2. Targets may contradict each other (a ball between two
 // closing walls cannot leave both), or no solver may meet them: then the blow is taken as inelastic

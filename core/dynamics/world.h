@@ -73,6 +73,8 @@
 // Blows that follow each other within one step before the rest is taken as inelastic (a ball
 // between two walls, a stack that is hit: the sequence may be endless).
 #define S2_IMPACT_PASSES 10
+// Part of the energy that contacts took by which a blow may give back more: rounding.
+#define S2_KEEP_ROUNDING 1e-12
 // Reflections of one blow before what is left of it ends inelastically. n discs in a row need up to
 // n passes; contacts with different restitution may go on for ever.
 #define S2_REFLECTION_PASSES 50
