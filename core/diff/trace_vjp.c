@@ -306,6 +306,16 @@ static void of_island(S2Undo *undo, const S2Note *note, double *from_bar, double
   (void)undo;
 }
 
+// When it ends does not move with the inputs here, though it does.
+static void short_vjp(S2Undo *undo, const S2Note *note) {
+  for (int i = 0; i < 3 * note->of->island.nodes; i++) {
+    int at = 3 * note->of->island.node[i / 3] + i % 3;
+    undo->bar.q0[at] += (1 - note->part) * undo->bar.q1[at];
+    undo->bar.q1[at] *= note->part;
+  }
+  undo->gradient->flags |= S2_GRADIENT_PARTIAL;
+}
+
 static void midpoint_vjp(S2Undo *undo, const S2Note *note) {
   S2ArenaMark mark = s2_arena_mark(undo->arena);
   double *bar = S2_TAKE_ZEROED(undo->arena, double, 3 * note->of->island.nodes);
@@ -489,6 +499,9 @@ static void undo_act(S2Undo *undo, int index) {
     break;
   case S2_ACT_INTEGRATE:
     integrate_vjp(undo, note);
+    break;
+  case S2_ACT_SHORT:
+    short_vjp(undo, note);
     break;
   case S2_ACT_MEND:
     s2_undo_mend(undo, index);

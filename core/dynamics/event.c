@@ -395,6 +395,15 @@ static bool end_piece(S2EventRun *event, double h, bool holds) {
   return true;
 }
 
+static void stop_short(const S2EventRun *event) {
+  double first = INFINITY;
+  for (int i = 0; i < event->island->touches; i++) {
+    first =
+        fmin(first, s2_step_passage(event->step, &event->step->touches[event->island->touch[i]]));
+  }
+  (void)s2_island_stop_short(event->step, event->island, fmin(1, first / event->step->h));
+}
+
 // The rest of the step as a speculative one.
 static bool finish_speculatively(S2EventRun *event) {
   S2Step *step = event->step;
@@ -413,6 +422,7 @@ static bool finish_speculatively(S2EventRun *event) {
     return false;
   }
   keep_contacts(event, NULL);
+  stop_short(event);
   collide(event, step->q1);
   return end_piece(event, h, false);
 }

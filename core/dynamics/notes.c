@@ -766,6 +766,12 @@ void s2_note_energy(const S2Step *step, const S2Island *island, S2Act act, doubl
   }
 }
 
+void s2_note_short(const S2Step *step, const S2Island *island, double part) {
+  if (step->world->notes != NULL) {
+    note_island(step, island, S2_ACT_SHORT)->part = part;
+  }
+}
+
 void s2_note_repay(const S2Step *step, const S2Island *island, const S2Touch *touches,
                    double energy) {
   S2Notes *notes = step->world->notes;

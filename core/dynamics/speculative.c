@@ -10,11 +10,12 @@
 //    touching approaches; what is slower than one step of the forces, or does not end, ends
 //    inelastically.
 //
-// Three things can make the look-ahead wrong, and all are found after the solve and mended:
+// Four things can make the look-ahead wrong, and all are found after the solve and mended:
 // - an impact sends a body further than its free motion said: search again with what is known now;
 // - a row is the tangent plane at the nearest points, and a fast body may pass beside the real
 //   surface: where a row far from touching carried an impulse but the true gap at the end is open,
 //   the contact is linearised anew at the end of the step, and the island solved again;
+// - it may pass through the real one, if it is fast and thin: passage.c ends its way there;
 // - two shapes without any point in reach overlap at the end all the same (a corner that crosses
 //   from one segment of a bent chain to the next): they get points there, and all is solved again.
 #include "dynamics/notes.h"
@@ -83,7 +84,7 @@ static bool relinearise_touch(S2Step *step, const S2Island *island, int32_t inde
   }
   // One percent of the way is as good as the curvature of any surface deserves.
   double tolerance = 0.01 * nearest + fine;
-  bool missed = far_impulse && gap > tolerance;
+  bool missed = far_impulse && gap > tolerance && s2_step_passage(step, touch) > step->h;
   bool fell_in = *replaced && gap < fmin(predicted, 0) - tolerance;
   if (there.count == 0 || !(missed || fell_in)) {
     return false;
@@ -338,6 +339,7 @@ bool s2_step_speculative(S2Step *step) {
   }
   s2_note_plain(step, S2_ACT_INTEGRATE);
   s2_step_integrate(step);
+  s2_step_stop_short(step);
   s2_step_settle(step);
   s2_step_stabilise(step);
   return s2_step_stop_at_limits(step);

@@ -100,6 +100,7 @@ bool s2_step_outran(S2Step *step);                        // speculative.c
 bool s2_step_same_points(const S2Step *step, const S2Touch *known, int count);
 bool s2_step_unforeseen(const S2Step *step, bool *found); // touch.c; false: aborted
 void s2_step_settle(S2Step *step);                        // touch.c: contact geometry at q1
+void s2_step_stop_short(S2Step *step);                    // passage.c: what would pass through
 void s2_step_stabilise(S2Step *step);                     // stabilise.c
 void s2_step_project(S2Step *step);                       // stabilise.c: until nothing is left
 bool s2_step_pre_stabilise(S2Step *step);                 // stabilise.c: q0; false: aborted
@@ -116,6 +117,12 @@ void s2_island_project(S2Step *step, S2Island *island); // stabilise.c
 void s2_touch_collide(const S2World *world, S2Touch *touch, const double *q, double reach);
 // touch.c: friction, restitution, surface speed and softness of the pair
 void s2_touch_set_material(const S2World *world, S2Touch *touch);
+// passage.c: s from the start of the step, on the ways that `carry` says, after which the shapes of
+// a touch are so deep in each other that they would soon come out on the wrong side; INFINITY:
+// never.
+double s2_step_passage(const S2Step *step, const S2Touch *touch);
+// Its bodies go a part of their way; false: all of it.
+bool s2_island_stop_short(S2Step *step, const S2Island *island, double part);
 // overlap.c: after each search, speaks after the first one since bodies were made or placed
 void s2_step_warn_of_overlaps(const S2Step *step);
 

@@ -327,7 +327,8 @@ bool s2_step_unforeseen(const S2Step *step, bool *found) {
   *found = false;
   for (int i = 0; i < step->touch_count; i++) {
     S2Touch *touch = &step->touches[i];
-    if (touch->count > 0 || !touch->allowed || !touch->enabled || touch->sensor) {
+    if (touch->count > 0 || !touch->allowed || !touch->enabled || touch->sensor ||
+        s2_step_passage(step, touch) <= step->h) { // there it would be told the wrong side
       continue;
     }
     linearise_at_end(step, touch);
