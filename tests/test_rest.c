@@ -1,0 +1,186 @@
+// Landings without restitution take energy: heaps, overhangs, wedges and jointed chains of all
+// sorts come to rest in every stepping, and the total energy of none of them ever grows. And no
+// blow, whatever its restitution and friction, gives back more than the contacts took.
+//
+//     S2_SCENES=2000 build/tests/test_rest     that many scenes of each kind and stepping
+#include "worlds.h"
+
+// Of the energy at the start: what a step may bring by rounding, and below which all is at rest.
+static const double ROUNDING = 1e-12, AT_REST = 1e-12;
+
+typedef enum Kind { HEAP, OVERHANG, WEDGE, CHAINS, KINDS } Kind;
+static const char *const kind_name[KINDS] = {"heap", "overhang", "wedge", "chains"};
+static const char *const stepping_name[] = {"speculative", "bisect", "event"};
+
+static double between(S2Rng *rng, double lo, double hi) {
+  return lo + (hi - lo) * s2_rng_uniform(rng);
+}
+
+static S2BodyId any_polygon(S2World *world, S2Rng *rng, S2BodyDef def) {
+  if (s2_rng_uniform(rng) < 0.6) {
+    return add_box(world, def, between(rng, 0.3, 0.8), between(rng, 0.3, 0.8));
+  }
+  const S2Vec2 v[3] = {{-0.3, -0.2}, {0.3, -0.2}, {between(rng, -0.2, 0.2), 0.4}};
+  double radius = s2_rng_uniform(rng) < 0.3 ? 0.05 : 0;
+  return add_body(world, def, v, 3, radius);
+}
+
+// Between a floor and two walls; discs are left out: what rolls or spins without friction goes on.
+static S2World *scene_of(Kind kind, S2Stepping stepping, uint64_t seed, double restitution) {
+  S2Rng rng = s2_rng_seeded(seed);
+  S2WorldDef def = s2_world_def();
+  def.gravity = s2_vec2(0, -9.81);
+  def.dt = s2_rng_uniform(&rng) < 0.5 ? 1.0 / 60 : 1.0 / 240;
+  def.stepping = stepping;
+  S2World *world;
+  must(s2_world_create(&def, &world));
+  double friction = between(&rng, 0.2, 1);
+  add_box(world, rough(fixed_at(0, -0.5), friction, restitution), 20, 1);
+  add_box(world, rough(fixed_at(-3, 5), friction, restitution), 1, 10);
+  add_box(world, rough(fixed_at(3, 5), friction, restitution), 1, 10);
+  if (kind == OVERHANG) {
+    add_box(world, rough(at(0, 0.2), friction, restitution), 0.5, 0.4);
+    S2BodyDef top = rough(at(between(&rng, -0.22, 0.22), 0.6502), friction, restitution);
+    top.angle = between(&rng, -1e-3, 1e-3);
+    top.angular_velocity = between(&rng, -0.1, 0.1);
+    add_box(world, top, 0.4, 0.5);
+    return world;
+  }
+  if (kind == WEDGE) {
+    const S2Vec2 left[3] = {{-2.5, 0}, {0, 0}, {-2.5, 2}}, right[3] = {{2.5, 0}, {2.5, 2}, {0, 0}};
+    add_body(world, rough(fixed_at(0, 0), friction, restitution), left, 3, 0);
+    add_body(world, rough(fixed_at(0, 0), friction, restitution), right, 3, 0);
+  }
+  int count = 1 + (int)(8 * s2_rng_uniform(&rng));
+  S2BodyId last = no_body;
+  double last_x = 0, last_y = 0;
+  for (int i = 0; i < count; i++) {
+    double x = between(&rng, -1.5, 1.5), y = 1 + 0.8 * i;
+    S2BodyDef body = rough(at(x, y), friction, restitution);
+    body.angle = between(&rng, 0, 6);
+    body.velocity = s2_vec2(between(&rng, -2, 2), between(&rng, -3, 0));
+    body.angular_velocity = between(&rng, -5, 5);
+    body.mass = pow(10, between(&rng, -1, 1));
+    S2BodyId id = any_polygon(world, &rng, body);
+    if (kind == CHAINS && i % 3 != 0) {
+      S2JointDef joint = hinge_def(last, id, (x + last_x) / 2, (y + last_y) / 2);
+      joint.friction = 0.05; // N m: what hangs swings no longer than the test runs
+      S2JointId made;
+      must(s2_joint_create(world, &joint, &made));
+    }
+    last = id;
+    last_x = x;
+    last_y = y;
+  }
+  return world;
+}
+
+static double total(const S2World *world, double *kinetic) {
+  S2Energy energy = s2_world_energy(world);
+  *kinetic = energy.kinetic;
+  return energy.kinetic + energy.potential;
+}
+
+static int scenes(int fewest) {
+  const char *more = getenv("S2_SCENES");
+  return more != NULL ? atoi(more) : fewest;
+}
+
+// Of the scenes of one kind: how many grew, and how many still move after `most` seconds.
+static void run_kind(Kind kind, S2Stepping stepping, int count, double most) {
+  int grew = 0, moving = 0;
+  double worst = 0;
+  for (int k = 0; k < count; k++) {
+    S2World *world = scene_of(kind, stepping, 1000 * (uint64_t)kind + (uint64_t)k, 0);
+    double kinetic, start = total(world, &kinetic), before = start, gain = 0;
+    int rested = 0, limit = (int)(most / s2_world_settings(world)->dt);
+    for (int i = 0; i < limit && rested < 30; i++) {
+      must(s2_world_step(world));
+      double now = total(world, &kinetic);
+      gain = fmax(gain, (now - before) / start);
+      before = now;
+      rested = kinetic < AT_REST * start ? rested + 1 : 0;
+    }
+    if (gain > ROUNDING) {
+      print_message("%s, %s, scene %d: %.2e of the energy gained in a step\n", kind_name[kind],
+                    stepping_name[stepping], k, gain);
+    }
+    if (rested < 30) {
+      print_message("%s, %s, scene %d: %.2e J of %.3g still moving\n", kind_name[kind],
+                    stepping_name[stepping], k, kinetic, start);
+    }
+    grew += gain > ROUNDING;
+    moving += rested < 30;
+    worst = fmax(worst, gain);
+    s2_world_destroy(world);
+  }
+  if (getenv("S2_SCENES") != NULL) {
+    print_message("%s, %s: %d scenes, %d grew (most %.1e), %d still move\n", kind_name[kind],
+                  stepping_name[stepping], count, grew, worst, moving);
+  }
+  assert_int_equal(grew, 0);
+  assert_int_equal(moving, 0);
+}
+
+static void landings_take_energy_and_end(void **state) {
+  (void)state;
+  for (Kind kind = HEAP; kind < KINDS; kind++) {
+    for (S2Stepping stepping = S2_SPECULATIVE; stepping <= S2_EVENT; stepping++) {
+      run_kind(kind, stepping, scenes(8), 40);
+    }
+  }
+}
+
+// What moved for ever: .05 rad/s, which rocks a box that overhangs another.
+static void an_overhang_rests(void **state) {
+  (void)state;
+  for (S2Stepping stepping = S2_SPECULATIVE; stepping <= S2_EVENT; stepping++) {
+    S2WorldDef def = s2_world_def();
+    def.gravity = s2_vec2(0, -9.81);
+    def.stepping = stepping;
+    S2World *world;
+    must(s2_world_create(&def, &world));
+    add_box(world, rough(fixed_at(0, -0.5), 0.5, 0), 10, 1);
+    add_box(world, rough(at(0, 0.25), 0.5, 0), 0.5, 0.5);
+    S2BodyDef top = rough(at(0.21, 0.75), 0.5, 0);
+    top.angular_velocity = 0.05;
+    S2BodyId box = add_box(world, top, 0.5, 0.5);
+    steps(world, 1200);
+    near(get(world, box, S2_BODY_OMEGA), 0, 1e-11);
+    near(get(world, box, S2_BODY_X), 0.21, 1e-3);
+    double x = get(world, box, S2_BODY_X);
+    steps(world, 1200);
+    near(get(world, box, S2_BODY_X), x, 1e-12);
+    s2_world_destroy(world);
+  }
+}
+
+static void blows_give_back_no_more_than_they_took(void **state) {
+  (void)state;
+  const double restitution[] = {0.3, 0.9, 1};
+  for (int e = 0; e < 3; e++) {
+    for (int k = 0; k < scenes(6); k++) {
+      S2World *world = scene_of(HEAP, S2_SPECULATIVE, 500 + (uint64_t)k, restitution[e]);
+      double kinetic, start = total(world, &kinetic), before = start;
+      for (int i = 0; i < 400; i++) {
+        must(s2_world_step(world));
+        double now = total(world, &kinetic);
+        if (now > before + ROUNDING * start) {
+          fail_msg("e = %g, scene %d, step %d: %.2e of the energy gained", restitution[e], k, i + 1,
+                   (now - before) / start);
+        }
+        before = now;
+      }
+      s2_world_destroy(world);
+    }
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(an_overhang_rests),
+      cmocka_unit_test(landings_take_energy_and_end),
+      cmocka_unit_test(blows_give_back_no_more_than_they_took),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
