@@ -161,7 +161,7 @@ static bool proved_impossible(S2World *before) {
   must(s2_world_problem(before, &problem, nodes, 4));
   S2Arena arena;
   s2_arena_init(&arena);
-  bool proved = s2_mcp_conflict(problem, &arena);
+  bool proved = s2_mcp_conflict(problem, NULL, &arena);
   s2_arena_free(&arena);
   s2_problem_free(problem);
   return proved;

@@ -545,9 +545,10 @@ S2WorldResiduals s2_world_residuals(const S2World *world);
 
 typedef struct S2WorldStats {
   uint64_t steps, solves, second_solves, projections, relinearisations, bisections, splits;
-  uint64_t iterations; // interior-point iterations and pivots
-  uint64_t unsolved;   // island solves that missed the tolerance
-  uint64_t stiffened;  // islands that took implicit Euler with "psd", as forces turned too fast
+  uint64_t iterations;      // interior-point iterations and pivots
+  uint64_t unsolved;        // steps with a solve that missed the tolerance
+  uint64_t unsolved_solves; // island solves that did: of one step several may
+  uint64_t stiffened; // islands that took implicit Euler with "psd", as forces turned too fast
   // Impacts taken as inelastic: those whose restitution targets were proved to have no solution,
   // and those where none was found to the tolerance and nothing is proved.
   uint64_t contradictions, unsolved_impacts;
