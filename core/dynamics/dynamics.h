@@ -298,8 +298,10 @@ typedef struct S2JointDef {
   bool unilateral;                 // constraint: value >= 0 (velocity_only: J v + rate >= 0)
   bool has_jacobian, has_hessian;  // constraint: its callback knows them; else by differences
   bool has_rate;                   // the same; else 0 (velocity_only) or a difference over dt
-  double max_force, max_torque;    // ground friction: N, N m, >= 0
-  bool collide;                    // do the two bodies still touch each other (default no)
+  // Ground friction: N, N m, >= 0. Lock: the most it pushes with along x, along y (each by itself)
+  // and turns with, >= 0; infinite (the default): as much as it takes. What has a bound yields.
+  double max_force, max_torque;
+  bool collide; // do the two bodies still touch each other (default no)
   const char *name;
 } S2JointDef;
 
@@ -431,6 +433,9 @@ typedef struct S2MotionCall {
   double v[3];    // the mean velocity, rad/s, m/s; what is there already is that of the last step
   S2Slope *slope; // NULL, or of v
   bool sloped;
+  // Set where v leads to a place that is given, p(t + h): a lock or body with a bound on its force
+  // goes back there when it has yielded. Else it goes on from where it is.
+  bool place[3];
 } S2MotionCall;
 
 // Called from inside s2_world_step. The world must not be changed from them (S2_BUSY) apart from

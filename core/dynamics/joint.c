@@ -136,6 +136,7 @@ double s2_joint_violation(const S2JointAt *at, double length) {
 
 S2JointDef s2_joint_def(S2JointType type) {
   S2Vec2 nowhere = {NAN, NAN};
+  double bound = type == S2_LOCK ? INFINITY : 0;
   return (S2JointDef){
       .type = type,
       .anchor_a = nowhere,
@@ -150,6 +151,8 @@ S2JointDef s2_joint_def(S2JointType type) {
       .limit_hi = INFINITY,
       .motor_max = INFINITY,
       .break_force = INFINITY,
+      .max_force = bound,
+      .max_torque = bound,
   };
 }
 

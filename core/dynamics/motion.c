@@ -75,6 +75,7 @@ static bool drive_lock(S2Step *step, int32_t slot, double h) {
   for (int c = 0; c < 3; c++) {
     drive->goal[c] = call.q[c];
     drive->rate[c] = joint->locked[c] ? call.v[c] : 0;
+    drive->place[c] = call.place[c];
   }
   return true;
 }

@@ -193,7 +193,7 @@ typedef struct S2Joint {
   int rows; // constraint
   bool velocity_only, unilateral, has_jacobian, has_hessian, has_rate;
   S2JointRow last[S2_JOINT_EQUATIONS]; // constraint: as evaluated last
-  double max_force, max_torque;        // ground friction
+  double max_force, max_torque;        // ground friction; lock: of what it locks, infinite: rigid
   double pushed[2];                    // N, by all but the ground and applied forces, last step
   double impulse[S2_JOINT_ROWS];       // of the last step, warm start
   double reaction[3];   // on a, of the last step: N m s about its anchor, N s (world axes)
@@ -221,6 +221,7 @@ typedef struct S2Drive { // a lock that moves as the program says, in the (sub-)
   bool valid;
   double start;            // s since the state the world is in
   double goal[3], rate[3]; // at its start, and until its end
+  bool place[3];           // the goal is a place, not what a velocity leads to
 } S2Drive;
 
 // A pair of shapes whose boxes met in the last step, with its contact points.
