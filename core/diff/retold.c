@@ -252,9 +252,9 @@ void s2_undo_given_up(S2Undo *undo, int32_t slot, double elapsed) {
     if (held) {
       continue;
     }
-    // it is q and, on the goal's side, push elapsed^2 of it
+    // it is q and, on the goal's side, S2_LOCK_LAG push elapsed^2 of it
     S2BodyGradient *body = &undo->gradient->body[joint->a];
-    double reach_bar = rows[i].row.value > 0 ? -bar : bar;
+    double reach_bar = S2_LOCK_LAG * (rows[i].row.value > 0 ? -bar : bar);
     double push_bar = reach_bar * elapsed * elapsed;
     undo->bar.q1[3 * joint->a + c] += bar;
     undo->gradient->dt += reach_bar * 2 * push * elapsed * elapsed / world->kept.def.dt;

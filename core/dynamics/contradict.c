@@ -125,7 +125,7 @@ static void write_remedy(Writer *to, const S2Step *step, const Culprits *list) {
     char label[S2_NAME_SIZE + 32];
     for (int k = 0; k < 2; k++) {
       const S2Body *body = slot[k] == S2_NONE ? NULL : &world->bodies.at[slot[k]];
-      if (body != NULL && body->type == S2_KINEMATIC && body->enabled) {
+      if (body != NULL && body->type == S2_KINEMATIC && !s2_body_yields(body)) {
         s2_body_label(world, slot[k], label);
         write_on(to, ": with a max_force %s would yield", label);
         return;

@@ -158,9 +158,9 @@ typedef struct S2LockReturn {
 } S2LockReturn;
 S2LockReturn s2_lock_return(double off, double push, double h);
 // The goal that a bounded component keeps at the end of a step of length h, where it follows a
-// velocity: it is away from the body, at q, by no more than its bound makes up in one step. What it
-// yielded is lost, and it does not push for long after it is told to go back. *held: it is as it
-// was. (Goals that are functions of time stay where they are.)
+// velocity: it is away from the body, at q, by no more than S2_LOCK_LAG of what its bound makes up
+// in one step. What it yielded is lost, and it does not push for long after it is told to go back.
+// *held: it is as it was. (Goals that are functions of time stay where they are.)
 double s2_lock_goal_kept(double goal, double q, double push, double h, bool *held);
 // Around a step: outside of it locks are where they were at its end.
 void s2_motions_begin(S2World *world);
