@@ -14,7 +14,7 @@ static const double TAKES_PART = 1e-4;
 
 typedef struct Culprit {
   int32_t touch, joint; // index, slot; one of the two is S2_NONE
-  double off;
+  double off, rank;
 } Culprit;
 
 typedef struct Culprits { // the worst first
@@ -22,7 +22,7 @@ typedef struct Culprits { // the worst first
   int count;
 } Culprits;
 
-static void add(Culprits *list, int32_t touch, int32_t joint, double off) {
+static void add(Culprits *list, int32_t touch, int32_t joint, double off, double rank) {
   Culprit *at = list->at;
   int i = 0;
   while (i < list->count && (at[i].joint != joint || at[i].touch != touch)) {
@@ -30,15 +30,16 @@ static void add(Culprits *list, int32_t touch, int32_t joint, double off) {
   }
   if (i < list->count) {
     at[i].off = fmax(at[i].off, off);
+    at[i].rank = fmax(at[i].rank, rank);
   } else {
     i = list->count < NAMED ? list->count : NAMED - 1;
-    if (list->count >= NAMED && at[i].off >= off) {
+    if (list->count >= NAMED && at[i].rank >= rank) {
       return;
     }
-    at[i] = (Culprit){touch, joint, off};
+    at[i] = (Culprit){touch, joint, off, rank};
     list->count = i + 1;
   }
-  for (; i > 0 && at[i].off > at[i - 1].off; i--) {
+  for (; i > 0 && at[i].rank > at[i - 1].rank; i--) {
     Culprit swap = at[i];
     at[i] = at[i - 1];
     at[i - 1] = swap;
@@ -113,11 +114,13 @@ static void touches_of_rows(const S2Step *step, const S2Island *island, const S2
   }
 }
 
-// What moves its body without a bound, of a culprit: a kinematic body, a lock, a motor.
-static void write_remedy(Writer *to, const S2Step *step, const Culprits *list) {
+// What moves its body without a bound, of these: a kinematic body, a lock, a motor. `sure`: it has
+// a part in a proof.
+static void write_remedy(Writer *to, const S2Step *step, const Culprit *list, int count,
+                         bool sure) {
   const S2World *world = step->world;
-  for (int i = 0; i < list->count; i++) {
-    const Culprit *culprit = &list->at[i];
+  for (int i = 0; i < count; i++) {
+    const Culprit *culprit = &list[i];
     const S2Joint *joint = culprit->joint == S2_NONE ? NULL : &world->joints.at[culprit->joint];
     const S2Touch *touch = joint == NULL ? &step->touches[culprit->touch] : NULL;
     const int32_t slot[2] = {joint == NULL ? touch->body_a : joint->a,
@@ -127,17 +130,35 @@ static void write_remedy(Writer *to, const S2Step *step, const Culprits *list) {
       const S2Body *body = slot[k] == S2_NONE ? NULL : &world->bodies.at[slot[k]];
       if (body != NULL && body->type == S2_KINEMATIC && !s2_body_yields(body)) {
         s2_body_label(world, slot[k], label);
-        write_on(to, ": with a max_force %s would yield", label);
+        write_on(to, "%s with a max_force %s would yield",
+                 sure ? ":" : "; if it crushes them:", label);
         return;
       }
     }
     if (joint != NULL &&
         (joint->type == S2_LOCK || (joint->has_motor && joint->motor_max == INFINITY))) {
       s2_joint_label(world, culprit->joint, label);
-      write_on(to, ": with a max_force or max_torque %s would yield", label);
+      write_on(to, "%s with a max_force or max_torque %s would yield",
+               sure ? ":" : "; if it crushes them:", label);
       return;
     }
   }
+}
+
+// Rows on what nothing pushes come first: they tell what crushes, the others in a stack are alike.
+static bool grounded(const S2Row *row) {
+  return row->a == S2_GROUND || row->b == S2_GROUND;
+}
+
+// Without such a row rest meets all of them, and no proof needs to be looked for.
+static bool asks_for_motion(const S2Problem *problem) {
+  bool asks = false;
+  for (int r = 0; r < problem->rows; r++) {
+    const S2Row *row = &problem->row[r];
+    bool hard = row->coupled_to < 0 && row->hi == INFINITY && !(row->compliance > 0);
+    asks |= hard && (row->lo < 0 ? row->bias != 0 : row->bias < 0);
+  }
+  return asks;
 }
 
 // Those whose rows have a part in the proof that no velocities meet all of them.
@@ -147,8 +168,9 @@ static Culprits proved(const S2Step *step, const S2Assembly *assembly, const int
   const S2WorldDef *def = &step->world->kept.def;
   S2SolverOptions options = {.tolerance = def->tolerance, .max_iterations = def->max_iterations};
   double *proof = S2_TAKE_ZEROED(step->arena, double, problem->rows), largest = 0;
-  if (!s2_mcp_conflict(problem, proof, step->arena) &&
-      !s2_mcp_conflict_quick(problem, &options, proof, step->arena)) {
+  if (!asks_for_motion(problem) ||
+      (!s2_mcp_conflict(problem, proof, step->arena) &&
+       !s2_mcp_conflict_quick(problem, &options, proof, step->arena))) {
     return list;
   }
   for (int pass = 0; pass < 2; pass++) {
@@ -159,7 +181,8 @@ static Culprits proved(const S2Step *step, const S2Assembly *assembly, const int
       largest = pass == 0 ? fmax(largest, part) : largest;
       if (pass == 1 && part > TAKES_PART * largest) {
         int32_t touch = contact ? touch_of[r - assembly->parts] : S2_NONE;
-        add(&list, touch, contact ? S2_NONE : assembly->part[r].joint, part);
+        add(&list, touch, contact ? S2_NONE : assembly->part[r].joint, part,
+            part + (grounded(row) ? largest : 0));
       }
     }
   }
@@ -184,7 +207,7 @@ static Culprits missed(const S2Step *step, const S2Island *island, const S2Assem
     int32_t touch = r < assembly->parts ? S2_NONE : touch_of[r - assembly->parts];
     // Motors with a bound and friction may give way.
     if ((joint != S2_NONE || touch != S2_NONE) && off > enough && row->hi == INFINITY) {
-      add(&list, touch, joint, off);
+      add(&list, touch, joint, off, touch != S2_NONE && grounded(row) ? 2 * off : off);
     }
   }
   return list;
@@ -196,6 +219,18 @@ static bool has_contact(const Culprits *list) {
     has |= list->at[i].touch != S2_NONE;
   }
   return has;
+}
+
+// Nothing is proved, but something of the island moves as given.
+static void write_doubt(Writer *to, const S2Step *step, const S2Island *island) {
+  int count = island->touches + island->joints;
+  Culprit *all = S2_TAKE_ZEROED(step->arena, Culprit, count);
+  for (int i = 0; i < count; i++) {
+    bool joint = i >= island->touches;
+    all[i].touch = joint ? S2_NONE : island->touch[i];
+    all[i].joint = joint ? island->joint[i - island->touches] : S2_NONE;
+  }
+  write_remedy(to, step, all, count, false);
 }
 
 void s2_step_warn_of_unsolved(const S2Step *step, const S2Island *island, const S2Choice *choices,
@@ -211,7 +246,7 @@ void s2_step_warn_of_unsolved(const S2Step *step, const S2Island *island, const 
   Culprits cause = proved(step, assembly, touch_of);
   char text[S2_MESSAGE_SIZE] = "";
   Writer to = {text, sizeof text, 0};
-  if (cause.count > 0 && has_contact(&cause)) {
+  if (has_contact(&cause)) {
     write_on(&to, "no velocities meet ");
     write_list(&to, step, &cause, NULL);
     write_on(&to, " at once (residual %.1e)", solution->residual.scaled);
@@ -221,10 +256,13 @@ void s2_step_warn_of_unsolved(const S2Step *step, const S2Island *island, const 
              "an island of %d bod%s was solved to a scaled residual of %.1e only, tolerance %.1e",
              island->nodes, island->nodes == 1 ? "y" : "ies", solution->residual.scaled,
              world->kept.def.tolerance);
+    if (cause.count == 0 && asks_for_motion(&assembly->problem)) {
+      write_doubt(&to, step, island);
+    }
     write_on(&to, "%s", off.count == 0 ? "" : has_contact(&off) ? "; off: " : "; joints off: ");
     write_list(&to, step, &off, "m/s");
   }
-  write_remedy(&to, step, &cause);
+  write_remedy(&to, step, cause.at, cause.count, true);
   s2_world_warn(world, "step %llu (t = %.6g s): %s", (unsigned long long)world->kept.steps + 1,
                 step->t, text);
   s2_arena_rewind(step->arena, mark);
@@ -238,7 +276,7 @@ void s2_step_warn_of_misfits(const S2Step *step, const S2Island *island) {
                     NULL,        NULL};
     double off = s2_joint_violation(&at, island->length);
     if (off > S2_MISFIT * island->length) {
-      add(&list, S2_NONE, island->joint[i], off);
+      add(&list, S2_NONE, island->joint[i], off, off);
     }
   }
   if (list.count > 0) {
