@@ -52,9 +52,15 @@ local function fit(list, count, iterations)
   return p
 end
 
-local all = real and tosses.planar(e.options.data) or square.made(12)
+local function read(path)
+  local list, out = square.flying(tosses.planar(path))
+  for _, text in ipairs(out) do print("left out: " .. text) end
+  return list
+end
+
+local all = real and read(e.options.data) or square.made(12)
 local train, held = tosses.halves(all)
-if e.options.held ~= "" then train, held = all, tosses.planar(e.options.held) end
+if e.options.held ~= "" then train, held = all, read(e.options.held) end
 local each = real and e.options.held == "" -- leave one out
 if each then held = all end
 local p = not each and fit(train, real and 24 or 1, real and 30 or 80)
