@@ -15,6 +15,7 @@ enum {
   FIELD_AWAKE,
   FIELD_DATA,
   FIELD_WORLD,
+  FIELD_DRIVE,
   FIELD_ALIVE
 };
 
@@ -46,6 +47,9 @@ static const struct {
     {"enabled", S2_BODY_ENABLED},
     {"type", S2_BODY_TYPE},
     {"color", S2_BODY_COLOR},
+    {"max_force", S2_BODY_MAX_FORCE},
+    {"max_torque", S2_BODY_MAX_TORQUE},
+    {"drive", FIELD_DRIVE},
     {"position", FIELD_POSITION},
     {"velocity", FIELD_VELOCITY},
     {"q", FIELD_Q},
@@ -218,6 +222,11 @@ static bool place_of(const S2LuaBody *body, int field, S2Place *place) {
     *place = s2_place(S2_PLACE_V, slot_of(body), field - S2_BODY_OMEGA);
   } else if (field <= S2_BODY_CONTACT_VISCOSITY) {
     *place = s2_place(S2_PLACE_BODY, slot_of(body), field - S2_BODY_MASS);
+  } else if (field == S2_BODY_MAX_FORCE || field == S2_BODY_MAX_TORQUE) {
+    S2JointId drive = s2_body_drive(body->lw->world, body->id);
+    *place = s2_place(S2_PLACE_JOINT, (int32_t)drive.index - 1,
+                      field == S2_BODY_MAX_FORCE ? S2_OF_MAX_FORCE : S2_OF_MAX_TORQUE);
+    return drive.index != 0;
   } else {
     return false;
   }
@@ -225,6 +234,25 @@ static bool place_of(const S2LuaBody *body, int field, S2Place *place) {
 }
 _Static_assert((int)S2_BODY_CONTACT_VISCOSITY - (int)S2_BODY_MASS == (int)S2_OF_CONTACT_VISCOSITY,
                "the order of S2BodyNumber");
+
+// Notes that numbers of q or v were written, of a body that yields where its drive goes on, too.
+static void wrote_state(lua_State *L, const S2LuaBody *body, int begin, const double *base,
+                        int count, const S2Place *places) {
+  enum { MOST = 3 };
+  S2JointId drive = s2_body_drive(body->lw->world, body->id);
+  S2Place all[2 * MOST];
+  int from[2 * MOST], used = 0;
+  for (int i = 0; i < count; i++) {
+    all[used] = places[i];
+    from[used++] = i;
+    if (drive.index != 0 && (places[i].kind == S2_PLACE_Q || places[i].kind == S2_PLACE_V)) {
+      int of = places[i].kind == S2_PLACE_Q ? S2_OF_GOAL : S2_OF_RATE;
+      all[used] = s2_place(S2_PLACE_JOINT, (int32_t)drive.index - 1, of + (int)places[i].number);
+      from[used++] = i;
+    }
+  }
+  s2_lua_wrote_from(L, body->lw, begin, base, count, used, from, all);
+}
 
 // Places of a vector: q, v, or the last two of them.
 static int places_of(const S2LuaBody *body, int field, S2Place places[3]) {
@@ -261,6 +289,17 @@ static void push_state(lua_State *L, const S2LuaBody *body, int field) {
     s2_lua_push_vector(L, S2_VECTOR_VELOCITY, state, "body.v");
     return;
   }
+}
+
+static int push_drive(lua_State *L, const S2LuaBody *body) {
+  S2JointId drive = s2_body_drive(body->lw->world, body->id);
+  if (drive.index == 0) {
+    lua_pushnil(L);
+  } else {
+    lua_getiuservalue(L, 1, 1);
+    s2_lua_push_joint(L, -1, drive);
+  }
+  return 1;
 }
 
 // Upvalue 1: name -> number of a field, or method.
@@ -313,6 +352,8 @@ static int body_index(lua_State *L) {
   case FIELD_WORLD:
     lua_getiuservalue(L, 1, 1);
     return 1;
+  case FIELD_DRIVE:
+    return push_drive(L, body);
   default:
     push_state(L, body, field);
     return 1;
@@ -357,6 +398,11 @@ static bool read_scalar(lua_State *L, S2BodyField field, double *value, S2Compla
   case S2_BODY_MASS:
   case S2_BODY_INERTIA:
     return s2_value_number(L, 3, S2_POSITIVE, value, complaint);
+  case S2_BODY_MAX_FORCE:
+  case S2_BODY_MAX_TORQUE:
+    *value = INFINITY;
+    return (lua_type(L, 3) == LUA_TNUMBER && lua_tonumber(L, 3) == INFINITY) ||
+           s2_value_number(L, 3, S2_NON_NEGATIVE, value, complaint);
   case S2_BODY_FRICTION:
   case S2_BODY_RESTITUTION:
   case S2_BODY_LINEAR_DAMPING:
@@ -380,12 +426,17 @@ static bool write_state(lua_State *L, const S2LuaBody *body, int field, S2Compla
     good = s2_value_vector(L, 3, 3, is_q ? q_names : v_names, is_q ? "{a, x, y}" : "{va, vx, vy}",
                            state, complaint);
   }
-  if (good) {
+  if (good && field == FIELD_VELOCITY) { // what drives its angle goes on as it does
+    try_body(L, body, s2_body_set(world, body->id, S2_BODY_VX, state[1]));
+    try_body(L, body, s2_body_set(world, body->id, S2_BODY_VY, state[2]));
+  } else if (good) {
     try_body(L, body,
              is_q ? s2_body_set_q(world, body->id, state) : s2_body_set_v(world, body->id, state));
+  }
+  if (good) {
     S2Place places[3];
     int count = places_of(body, field, places);
-    s2_lua_wrote(L, body->lw, begin, state + 3 - count, count, places);
+    wrote_state(L, body, begin, state + 3 - count, count, places);
   }
   return good;
 }
@@ -410,6 +461,10 @@ static bool write_field(lua_State *L, S2LuaBody *body, int field, S2Complaint *c
     if (field == S2_BODY_TYPE) {
       s2_lua_not_on_tape(L, body->lw, "changing a body's type");
     }
+    bool bound = field == S2_BODY_MAX_FORCE || field == S2_BODY_MAX_TORQUE;
+    if (bound && !differentiable) {
+      s2_lua_not_on_tape(L, body->lw, "giving a body its first bound");
+    }
     if (!read_scalar(L, (S2BodyField)field, &value, complaint)) {
       return false;
     }
@@ -419,7 +474,7 @@ static bool write_field(lua_State *L, S2LuaBody *body, int field, S2Complaint *c
       return s2_lua_fail(L, "Body.%s", status.message) == 0;
     }
     try_body(L, body, status);
-    s2_lua_wrote(L, body->lw, begin, &value, differentiable, &place);
+    wrote_state(L, body, begin, &value, differentiable, &place);
     return true;
   }
   bool awake;
@@ -436,6 +491,7 @@ static bool write_field(lua_State *L, S2LuaBody *body, int field, S2Complaint *c
     lua_rawseti(L, -2, body->id.serial);
     return true;
   case FIELD_WORLD:
+  case FIELD_DRIVE:
   case FIELD_ALIVE:
     return s2_complain(complaint, "read-only");
   default:

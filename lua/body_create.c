@@ -34,6 +34,8 @@ static const char *const common_keys[] = {"position",
                                           "contact_compliance",
                                           "contact_damping",
                                           "contact_viscosity",
+                                          "max_force",
+                                          "max_torque",
                                           "data",
                                           NULL};
 
@@ -323,6 +325,8 @@ static void read_body(const S2Keys *keys, S2BodyDef *def) {
   s2_keys_number(keys, "contact_compliance", S2_NON_NEGATIVE, &def->contact_compliance);
   s2_keys_number(keys, "contact_damping", S2_NON_NEGATIVE, &def->contact_damping);
   s2_keys_number(keys, "contact_viscosity", S2_NON_NEGATIVE, &def->contact_viscosity);
+  s2_lua_read_bound(keys, "max_force", &def->max_force);
+  s2_lua_read_bound(keys, "max_torque", &def->max_torque);
   s2_keys_choice(keys, "type", type_names, &type);
   def->type = (S2BodyType)type;
   s2_keys_name(keys, "name", &def->name);

@@ -42,7 +42,8 @@ void s2_command_stats_print(const S2Session *session) {
   print_count("unsolved impacts", total->unsolved_impacts);
   print_count("stiffened islands", total->stiffened);
   print_count("iterations", total->iterations);
-  print_count("unsolved", total->unsolved);
+  print_count("unsolved steps", total->unsolved);
+  print_count("unsolved solves", total->unsolved_solves);
   print_small("worst residual", total->worst_scaled, "(scaled)");
   print_small("worst penetration", total->worst_penetration, "m");
   print_small("worst joint error", total->worst_joint_error, "m");

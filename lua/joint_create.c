@@ -226,7 +226,7 @@ static const struct {
     [S2_ROPE] = {{LENGTH, "max_length", NULL}, 2},
     [S2_GEAR] = {{"joint_a", "joint_b", "ratio", "compliance", "damping", NULL}, 2},
     [S2_LOCK] = {{"body", "x", "y", "angle", "velocity", "angular_velocity", "compliance",
-                  "damping", NULL},
+                  "damping", "max_force", "max_torque", NULL},
                  1},
     [S2_MOUSE] = {{"body", "anchor", "target", "stiffness", "damping", NULL}, 1},
     [S2_GROUND_FRICTION] = {{"body", "max_force", "max_torque", NULL}, 1},
@@ -284,8 +284,13 @@ static void read_keys(const S2Keys *keys, S2JointDef *def) {
   read_number(keys, type, "length", S2_POSITIVE, &def->length);
   read_number(keys, type, "rest_length", S2_NON_NEGATIVE, &def->rest_length);
   read_number(keys, type, "max_length", S2_POSITIVE, &def->max_length);
-  read_number(keys, type, "max_force", S2_NON_NEGATIVE, &def->max_force);
-  read_number(keys, type, "max_torque", S2_NON_NEGATIVE, &def->max_torque);
+  if (type == S2_LOCK) {
+    s2_lua_read_bound(keys, "max_force", &def->max_force);
+    s2_lua_read_bound(keys, "max_torque", &def->max_torque);
+  } else {
+    read_number(keys, type, "max_force", S2_NON_NEGATIVE, &def->max_force);
+    read_number(keys, type, "max_torque", S2_NON_NEGATIVE, &def->max_torque);
+  }
   read_number(keys, type, "ratio", S2_ANY_NUMBER, &def->ratio);
   if (takes(type, "stiffness")) {
     if (!takes(type, "force") || !s2_lua_spring_law(keys, def)) {

@@ -71,6 +71,7 @@ static void reach(lua_State *L, const Asked *asked, int c, double p, const S2Slo
   S2Slope ends = {.origin = of->origin}, slope = {.by = {0}};
   ends.by[3] = ends.by[4] = of->by[0];
   s2_lua_slopes_add(&slopes, &slope, 1 / call->h, &ends);
+  call->place[c] = true;
   slope.by[c] -= 1 / call->h;
   slope.by[4] -= v / call->h;
   tell(call, c, v, &slope);

@@ -58,6 +58,7 @@ static void add_stats(S2WorldStats *total, const S2WorldStats *stats) {
   total->splits += stats->splits;
   total->iterations += stats->iterations;
   total->unsolved += stats->unsolved;
+  total->unsolved_solves += stats->unsolved_solves;
   for (int i = 0; i < S2_SOLVER_COUNT; i++) {
     total->used[i] += stats->used[i];
   }

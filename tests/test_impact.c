@@ -103,13 +103,13 @@ static void the_proof_agrees_with_enumeration(void **state) {
                          .row = row,
                          .velocity_scale = 1,
                          .length = 1};
-    bool conflict = s2_mcp_conflict(&problem, &arena);
+    bool conflict = s2_mcp_conflict(&problem, NULL, &arena);
     assert_int_equal(arena.used, 0);
     assert_int_equal(conflict, solution.status == S2_INFEASIBLE);
     assert_int_equal(conflict, solution.status != S2_SOLVED);
     conflicts += conflict;
     S2SolverOptions quickly = {.tolerance = 1e-12, .max_iterations = 100};
-    bool proved = s2_mcp_conflict_quick(&problem, &quickly, &arena);
+    bool proved = s2_mcp_conflict_quick(&problem, &quickly, NULL, &arena);
     assert_int_equal(arena.used, 0);
     assert_true(!proved || conflict);
     quick += proved;
@@ -149,9 +149,9 @@ static void joints_take_part(void **state) {
                          .row = row,
                          .velocity_scale = 1,
                          .length = 1};
-    assert_int_equal(s2_mcp_conflict(&problem, &arena), !soft);
+    assert_int_equal(s2_mcp_conflict(&problem, NULL, &arena), !soft);
     S2SolverOptions options = {.tolerance = 1e-12, .max_iterations = 100};
-    assert_int_equal(s2_mcp_conflict_quick(&problem, &options, &arena), !soft);
+    assert_int_equal(s2_mcp_conflict_quick(&problem, &options, NULL, &arena), !soft);
   }
   s2_arena_free(&arena);
 }
@@ -176,8 +176,8 @@ static void motors_with_a_bound_give_way(void **state) {
   for (int strong = 0; strong < 2; strong++) {
     row[0].lo = strong ? -INFINITY : -1;
     row[0].hi = -row[0].lo;
-    assert_int_equal(s2_mcp_conflict(&problem, &arena), strong);
-    assert_int_equal(s2_mcp_conflict_quick(&problem, &options, &arena), strong);
+    assert_int_equal(s2_mcp_conflict(&problem, NULL, &arena), strong);
+    assert_int_equal(s2_mcp_conflict_quick(&problem, &options, NULL, &arena), strong);
   }
   s2_arena_free(&arena);
 }

@@ -133,6 +133,10 @@ static void add_joint(S2World *world, S2Rng *rng, S2JointType type, unsigned par
     } else if (type == S2_GROUND_FRICTION) {
       def.max_torque = (parts & MOTOR) != 0 ? def.max_torque : 0;
       parts = 0;
+    } else if (type == S2_LOCK) { // what is soft has no bound
+      bool soft = (parts & SOFT) != 0;
+      def.max_force = soft || coin(rng) ? INFINITY : def.max_force;
+      def.max_torque = soft || coin(rng) ? INFINITY : def.max_torque;
     }
     add_parts(rng, parts, &def);
     if (def.unilateral) { // one number for it
@@ -161,7 +165,7 @@ static bool proved_impossible(S2World *before) {
   must(s2_world_problem(before, &problem, nodes, 4));
   S2Arena arena;
   s2_arena_init(&arena);
-  bool proved = s2_mcp_conflict(problem, &arena);
+  bool proved = s2_mcp_conflict(problem, NULL, &arena);
   s2_arena_free(&arena);
   s2_problem_free(problem);
   return proved;

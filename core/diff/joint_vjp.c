@@ -430,6 +430,30 @@ static void drive_vjp(S2JointUndo *undo, int r, int index) {
   s2_joint_function_vjp(&undo->at, S2_OF_DRIVE, &bar, &undo->place);
 }
 
+// A lock that yields: its row aims at the goal's speed and back to the goal.
+static void bounded_lock_vjp(S2JointUndo *undo, int r, int index) {
+  S2BoundedRow rows[S2_JOINT_EQUATIONS];
+  int count = s2_lock_bounded_rows(&undo->at, rows), k = 0;
+  while (k + 1 < count && rows[k].index != index) {
+    k += 1;
+  }
+  const S2BoundedRow *of = &rows[k];
+  double bias = undo->rows->bias[r], push = of->most / of->mass;
+  S2LockReturn back = s2_lock_return(of->row.value, push, undo->step->h);
+  S2RowBar bar = {0};
+  sides_vjp(undo, &of->row, 1, r, &bar);
+  bar.rate = bias;
+  bar.value = bias * back.by_off;
+  undo->bar->h += bias * back.by_h;
+  S2JointGradient *g = undo->gradient;
+  double *most_bar = of->component == 0 ? &g->max_torque : &g->max_force;
+  S2BodyGradient *body = &undo->bar->gradient->body[undo->joint->a];
+  *most_bar += bias * back.by_push / of->mass;
+  *(of->component == 0 ? &body->inertia : &body->mass) -= bias * back.by_push * push / of->mass;
+  bound_vjp(undo, r, of->most, most_bar);
+  s2_joint_function_vjp(&undo->at, index, &bar, &undo->place);
+}
+
 // Rows lie along the momentum so that their solution is that of the disc to first order, wherever
 // it turns to: of all that they are made of only the bounds count.
 static void ground_friction_vjp(S2JointUndo *undo, int r, int index) {
@@ -525,6 +549,8 @@ static void one_sided_vjp(S2JointUndo *undo, int r, int index) {
     soft_stop_vjp(undo, r);
   } else if (undo->joint->type == S2_GROUND_FRICTION) {
     ground_friction_vjp(undo, r, index);
+  } else if (undo->joint->type == S2_LOCK) {
+    bounded_lock_vjp(undo, r, index);
   } else if (index == S2_JOINT_LO || index == S2_JOINT_HI) {
     limit_vjp(undo, r, index == S2_JOINT_HI);
   } else {

@@ -67,8 +67,8 @@ static S2Status columns_of(const S2World *world, const S2Input *inputs, int coun
     }
     S2_TRY(s2_body_slot(world, input->body, &columns[i].slot[0]));
     memcpy(columns[i].f[0], input->amount, sizeof input->amount);
-    if (world->bodies.at[columns[i].slot[0]].type != S2_DYNAMIC) {
-      return s2_error(S2_INVALID, "inputs[%d]: forces do not move a body that is not dynamic",
+    if (!s2_body_yields(&world->bodies.at[columns[i].slot[0]])) {
+      return s2_error(S2_INVALID, "inputs[%d]: forces do not move a body that nothing pushes",
                       i + 1);
     }
   }
@@ -86,7 +86,7 @@ static double along(const S2World *world, const Column *column, const S2WorldGra
   for (int side = 0; side < 2; side++) {
     int32_t slot = column->slot[side];
     for (int c = 0; c < 3 && slot != S2_NONE; c++) {
-      bool moves = world->bodies.at[slot].type == S2_DYNAMIC;
+      bool moves = s2_body_yields(&world->bodies.at[slot]);
       sum += moves ? g->f[3 * slot + c] * column->f[side][c] : 0;
     }
   }
@@ -117,7 +117,7 @@ static S2Status sweep(const S2World *world, const S2Trace *trace, const Column *
   s2_world_gradient_clear(g);
   for (int i = 0, at = 0; i < world->order.count; i++) {
     int32_t slot = world->order.at[i];
-    bool moves = world->bodies.at[slot].type == S2_DYNAMIC;
+    bool moves = s2_body_yields(&world->bodies.at[slot]);
     if (moves && of >= at && of < at + 6) {
       (of - at < 3 ? g->q : g->v)[3 * slot + (of - at) % 3] = 1;
     }
@@ -127,7 +127,7 @@ static S2Status sweep(const S2World *world, const S2Trace *trace, const Column *
   double *row = linear->a + (size_t)of * (size_t)linear->states;
   for (int i = 0, at = 0; i < world->order.count; i++) {
     int32_t slot = world->order.at[i];
-    if (world->bodies.at[slot].type == S2_DYNAMIC) {
+    if (s2_body_yields(&world->bodies.at[slot])) {
       memcpy(row + at, g->q + 3 * slot, 3 * sizeof(double));
       memcpy(row + at + 3, g->v + 3 * slot, 3 * sizeof(double));
       at += 6;

@@ -253,10 +253,7 @@ static void length_vjp(const S2JointAt *at, const S2RowBar *bar, const S2PlaceBa
 static void lock_vjp(const S2JointAt *at, int row, const S2RowBar *bar, const S2PlaceBar *to) {
   const S2Joint *joint = at->joint;
   S2JointGradient *g = &to->gradient->joint[joint - at->world->joints.at];
-  int c = -1;
-  for (int found = -1; found < row;) {
-    found += joint->locked[++c];
-  }
+  int c = s2_lock_component(joint, row);
   to->q[3 * joint->a + c] += bar->value;
   const S2World *world = at->world;
   const S2Drive *drive =

@@ -26,7 +26,7 @@ static Lines lines_of(const S2World *world, S2Arena *arena) {
   Lines lines = {world, arena, 0, S2_TAKE(arena, int32_t, world->bodies.count + 1)};
   for (int i = 0; i < world->order.count; i++) {
     int32_t slot = world->order.at[i];
-    bool moves = world->bodies.at[slot].type == S2_DYNAMIC;
+    bool moves = s2_body_yields(&world->bodies.at[slot]);
     lines.column[slot] = moves ? lines.n : S2_NONE;
     lines.n += moves ? 3 : 0;
   }

@@ -233,6 +233,37 @@ void s2_undo_motions(S2Undo *undo, int index) {
   }
 }
 
+void s2_undo_given_up(S2Undo *undo, int32_t slot, double elapsed) {
+  S2World *world = undo->world;
+  const S2Joint *joint = &world->joints.at[slot];
+  const S2Drive *drive = world->drives.count > 0 ? &world->drives.at[slot] : NULL;
+  S2JointGradient *g = &undo->gradient->joint[slot];
+  S2JointAt at = {.world = world, .joint = joint, .q = undo->step.q1, .elapsed = elapsed};
+  S2BoundedRow rows[S2_JOINT_EQUATIONS];
+  int count = s2_lock_yields(joint) ? s2_lock_bounded_rows(&at, rows) : 0;
+  for (int i = 0; i < count; i++) {
+    int c = rows[i].component;
+    double push = rows[i].most / rows[i].mass, q = undo->step.q1[3 * joint->a + c],
+           bar = g->goal[c];
+    bool held = joint->driven && drive != NULL && drive->place[c];
+    if (!held) {
+      (void)s2_lock_goal_kept(q - rows[i].row.value, q, push, elapsed, &held);
+    }
+    if (held) {
+      continue;
+    }
+    // it is q and, on the goal's side, S2_LOCK_LAG push elapsed^2 of it
+    S2BodyGradient *body = &undo->gradient->body[joint->a];
+    double reach_bar = S2_LOCK_LAG * (rows[i].row.value > 0 ? -bar : bar);
+    double push_bar = reach_bar * elapsed * elapsed;
+    undo->bar.q1[3 * joint->a + c] += bar;
+    undo->gradient->dt += reach_bar * 2 * push * elapsed * elapsed / world->kept.def.dt;
+    *(c == 0 ? &g->max_torque : &g->max_force) += push_bar / rows[i].mass;
+    *(c == 0 ? &body->inertia : &body->mass) -= push_bar * push / rows[i].mass;
+    g->goal[c] = 0;
+  }
+}
+
 void s2_undo_locks(S2Undo *undo, double elapsed) {
   const S2World *world = undo->world;
   for (int i = 0; i < world->joint_order.count && world->drives.count > 0; i++) {
@@ -240,6 +271,9 @@ void s2_undo_locks(S2Undo *undo, double elapsed) {
     const S2Drive *drive = &world->drives.at[slot];
     S2JointGradient *g = &undo->gradient->joint[slot];
     S2JointAt at = {.world = world, .joint = &world->joints.at[slot]};
+    if (drive->valid) {
+      s2_undo_given_up(undo, slot, elapsed);
+    }
     for (int c = 0; c < 3 && drive->valid; c++) {
       s2_retold_lock_vjp(&at, c, elapsed - drive->start, g->goal[c], g->rate[c]);
       g->goal[c] = g->rate[c] = 0;

@@ -376,6 +376,9 @@ static void commit_vjp(S2Undo *undo, int index) {
     joint->reaction_time = 0;
     // else goals wait, or moved as the program says
     bool goes_on = of->type == S2_LOCK && !of->driven && s2_joint_active(undo->world, of);
+    if (goes_on) {
+      s2_undo_given_up(undo, slot, elapsed);
+    }
     for (int c = 0; c < 3 && goes_on; c++) {
       joint->rate[c] += elapsed * joint->goal[c];
       g->dt += elapsed / def->dt * of->rate[c] * joint->goal[c];

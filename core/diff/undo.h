@@ -87,6 +87,8 @@ S2Status s2_trace_sweep(const S2Trace *trace, bool beyond, bool *edge, S2WorldGr
 void s2_undo_retell(S2Undo *undo);
 // Of note `index`, S2_ACT_FREE: v0 of bodies that move as the program says, and how locks move.
 void s2_undo_motions(S2Undo *undo, int index);
+// Of the goal that a lock with a bound keeps at the end of a part of this length.
+void s2_undo_given_up(S2Undo *undo, int32_t slot, double elapsed);
 // Of what locks are at when the step ends: their goals and rates in the gradient.
 void s2_undo_locks(S2Undo *undo, double elapsed);
 

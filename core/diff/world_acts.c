@@ -7,7 +7,7 @@ void s2_world_tape_push(S2WorldTape *tape, const S2World *world, int32_t slot, b
                         const double push[4], bool at, int arguments, const S2Argument *argument) {
   enum { MOST = 2 * 4 + 2 + 3 };
   const S2Body *body = &world->bodies.at[slot];
-  if (impulse && body->type != S2_DYNAMIC) {
+  if (impulse && !s2_body_yields(body)) {
     return; // does nothing
   }
   const double *q = world->q.at + 3 * slot;

@@ -152,6 +152,10 @@ int s2_body_places(const S2World *world, int32_t slot, S2Place *places, int capa
   for (int i = 0; i < S2_BODY_NUMBERS; i++) {
     count = add(places, capacity, count, s2_place(S2_PLACE_BODY, slot, i));
   }
+  int32_t drive = world->bodies.at[slot].drive; // made with it
+  for (int i = 0; i < S2_JOINT_NUMBERS && drive != S2_NONE; i++) {
+    count = add(places, capacity, count, s2_place(S2_PLACE_JOINT, drive, i));
+  }
   for (int32_t p = world->bodies.at[slot].first_shape; p != S2_NONE; p = world->pieces.at[p].next) {
     const S2Piece *piece = &world->pieces.at[p];
     for (int i = 0; i < PIECE_NUMBERS; i++) {
@@ -177,7 +181,7 @@ void s2_state_places(const S2World *world, S2Place *places) {
   int count = 0;
   for (int i = 0; i < world->order.count; i++) {
     int32_t slot = world->order.at[i];
-    for (int k = 0; k < 6 && world->bodies.at[slot].type == S2_DYNAMIC; k++) {
+    for (int k = 0; k < 6 && s2_body_yields(&world->bodies.at[slot]); k++) {
       places[count++] = s2_place(k < 3 ? S2_PLACE_Q : S2_PLACE_V, slot, k % 3);
     }
   }

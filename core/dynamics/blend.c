@@ -9,7 +9,9 @@ static bool has_rigid_row(const S2World *world, const S2Joint *joint) {
   S2SoftRow soft[S2_JOINT_EQUATIONS];
   int count = kind->rows(&at, rows);
   s2_joint_soften(joint, rows, count, s2_joint_blend(&world->kept.def, 0), soft);
-  bool rigid = kind->coordinate != NULL && joint->limit_lo == joint->limit_hi;
+  // A lock that yields goes back to its goal by a speed, which alone would not move it.
+  bool rigid = s2_lock_yields(joint);
+  rigid |= kind->coordinate != NULL && joint->limit_lo == joint->limit_hi;
   for (int i = 0; i < count; i++) {
     rigid |= soft[i].rigid;
   }

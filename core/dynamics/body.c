@@ -12,6 +12,8 @@ S2BodyDef s2_body_def(void) {
       .density = 1,
       .friction = 0.5,
       .gravity_scale = 1,
+      .max_force = INFINITY,
+      .max_torque = INFINITY,
       .category = 1,
       .mask = UINT32_MAX,
       .enabled = true,
@@ -185,6 +187,11 @@ static S2Status check_body_def(const S2BodyDef *def) {
     return s2_error(S2_INVALID, "contact_compliance: a number from 0 to %g expected, got %g",
                     S2_SOFTEST_CONTACT, def->contact_compliance);
   }
+  if (!(def->max_force >= 0) || !(def->max_torque >= 0)) {
+    return s2_error(S2_INVALID, "%s: a number not below 0 expected, got %g",
+                    def->max_force >= 0 ? "max_torque" : "max_force",
+                    def->max_force >= 0 ? def->max_torque : def->max_force);
+  }
   S2_TRY(check_number("contact_damping", def->contact_damping, 0, false, false));
   S2_TRY(check_number("contact_viscosity", def->contact_viscosity, 0, false, false));
   if (def->name != NULL && strlen(def->name) >= S2_NAME_SIZE) {
@@ -263,8 +270,16 @@ S2Status s2_body_create(S2World *world, const S2BodyDef *def, S2BodyId *id) {
   double inertia = !isnan(def->inertia) ? def->inertia
                    : sum.mass > 0       ? sum.inertia * (mass / sum.mass)
                                         : 0;
-  if (def->type == S2_DYNAMIC && (!(mass > 0) || !(inertia > 0))) {
-    return s2_error(S2_INVALID, "a dynamic body needs an area, or mass and inertia");
+  bool yields = isfinite(def->max_force) || isfinite(def->max_torque);
+  if (yields && def->type != S2_KINEMATIC) {
+    return s2_error(S2_INVALID,
+                    "%s: only a kinematic body has one; a dynamic one is moved by a "
+                    "lock, which has one",
+                    isfinite(def->max_force) ? "max_force" : "max_torque");
+  }
+  if ((def->type == S2_DYNAMIC || yields) && (!(mass > 0) || !(inertia > 0))) {
+    return s2_error(S2_INVALID, "a %s needs an area, or mass and inertia",
+                    yields ? "kinematic body that yields" : "dynamic body");
   }
   if (!isfinite(mass) || !isfinite(inertia)) {
     return s2_error(S2_INVALID, "mass: finite number expected, got %g (inertia %g)", mass, inertia);
@@ -292,6 +307,7 @@ S2Status s2_body_create(S2World *world, const S2BodyDef *def, S2BodyId *id) {
       .mask = def->mask,
       .color = def->color,
       .first_shape = S2_NONE,
+      .drive = S2_NONE,
   };
   snprintf(body->name, sizeof body->name, "%s", def->name == NULL ? "" : def->name);
   S2Vec2 position = s2_add(def->position, s2_rotate(s2_rot(def->angle), sum.centre));
@@ -312,6 +328,9 @@ S2Status s2_body_create(S2World *world, const S2BodyDef *def, S2BodyId *id) {
   world->boxes_stale = true;
   world->kept.fresh = true;
   s2_world_revised(world);
+  if (yields) {
+    s2_body_add_drive(world, slot, def->max_force, def->max_torque);
+  }
   *id = s2_body_id(world, slot);
   return s2_ok();
 }

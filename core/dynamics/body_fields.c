@@ -4,7 +4,17 @@
 #include <stdio.h>
 #include <string.h>
 
-typedef enum Domain { ANY, POSITIVE, NOT_NEGATIVE, UNIT, COMPLIANCE, BITS, FLAG, TYPE } Domain;
+typedef enum Domain {
+  ANY,
+  POSITIVE,
+  NOT_NEGATIVE,
+  UNIT,
+  COMPLIANCE,
+  BITS,
+  FLAG,
+  TYPE,
+  BOUND
+} Domain;
 
 static const struct {
   const char *name;
@@ -33,6 +43,8 @@ static const struct {
     [S2_BODY_ENABLED] = {"enabled", FLAG},
     [S2_BODY_TYPE] = {"type", TYPE},
     [S2_BODY_COLOR] = {"color", BITS},
+    [S2_BODY_MAX_FORCE] = {"max_force", BOUND},
+    [S2_BODY_MAX_TORQUE] = {"max_torque", BOUND},
 };
 
 const char *s2_body_field_name(S2BodyField field) {
@@ -64,10 +76,10 @@ S2Status s2_body_get(const S2World *world, S2BodyId id, S2BodyField field, doubl
     *value = v[2];
     break;
   case S2_BODY_MASS:
-    *value = body->type == S2_DYNAMIC ? body->mass : INFINITY;
+    *value = s2_body_yields(body) ? body->mass : INFINITY;
     break;
   case S2_BODY_INERTIA:
-    *value = body->type == S2_DYNAMIC ? body->inertia : INFINITY;
+    *value = s2_body_yields(body) ? body->inertia : INFINITY;
     break;
   case S2_BODY_FRICTION:
     *value = body->friction;
@@ -114,6 +126,12 @@ S2Status s2_body_get(const S2World *world, S2BodyId id, S2BodyField field, doubl
   case S2_BODY_COLOR:
     *value = body->color;
     break;
+  case S2_BODY_MAX_FORCE:
+    *value = body->drive == S2_NONE ? INFINITY : world->joints.at[body->drive].max_force;
+    break;
+  case S2_BODY_MAX_TORQUE:
+    *value = body->drive == S2_NONE ? INFINITY : world->joints.at[body->drive].max_torque;
+    break;
   case S2_BODY_FIELD_COUNT:
     break;
   }
@@ -123,13 +141,16 @@ S2Status s2_body_get(const S2World *world, S2BodyId id, S2BodyField field, doubl
 static S2Status check(S2BodyField field, double value) {
   const char *name = fields[field].name;
   Domain domain = fields[field].domain;
+  if (domain == BOUND && value == INFINITY) {
+    return s2_ok();
+  }
   if (!isfinite(value)) {
     return s2_error(S2_INVALID, "%s: finite number expected, got %g", name, value);
   }
   if (domain == POSITIVE && value <= 0) {
     return s2_error(S2_INVALID, "%s: a number above 0 expected, got %g", name, value);
   }
-  if (domain == NOT_NEGATIVE && value < 0) {
+  if ((domain == NOT_NEGATIVE || domain == BOUND) && value < 0) {
     return s2_error(S2_INVALID, "%s: a number not below 0 expected, got %g", name, value);
   }
   if (domain == UNIT && (value < 0 || value > 1)) {
@@ -174,10 +195,49 @@ static S2Status set_type(S2World *world, int32_t slot, S2BodyType type) {
   if (type == S2_DYNAMIC && (!(body->mass > 0) || !(body->inertia > 0))) {
     return s2_error(S2_INVALID, "type: a body without area or mass cannot be dynamic");
   }
+  if (body->drive != S2_NONE && type != S2_KINEMATIC) {
+    s2_joint_destroy_slot(world, body->drive);
+  }
   body->type = type;
   s2_world_revised(world);
   moved(world, slot);
   return s2_ok();
+}
+
+// What a body that yields is given by hand its drive goes on from.
+static void lead(S2World *world, int32_t slot, int component, bool place) {
+  int32_t drive = world->bodies.at[slot].drive;
+  if (drive != S2_NONE) {
+    S2Joint *joint = &world->joints.at[drive];
+    *(place ? &joint->goal[component] : &joint->rate[component]) =
+        (place ? world->q.at : world->v.at)[3 * slot + component];
+  }
+}
+
+static S2Status set_bound(S2World *world, int32_t slot, S2BodyField field, double value) {
+  const S2Body *body = &world->bodies.at[slot];
+  if (body->type != S2_KINEMATIC) {
+    return s2_error(S2_INVALID,
+                    "%s: only a kinematic body has one; a dynamic one is moved by a "
+                    "lock, which has one",
+                    fields[field].name);
+  }
+  if (body->drive == S2_NONE && value == INFINITY) {
+    return s2_ok();
+  }
+  if (!(body->mass > 0) || !(body->inertia > 0)) {
+    return s2_error(S2_INVALID, "%s: a body without area or mass cannot yield", fields[field].name);
+  }
+  if (body->drive == S2_NONE) {
+    s2_body_add_drive(world, slot, INFINITY, INFINITY);
+  }
+  const S2Joint *joint = &world->joints.at[body->drive];
+  S2JointId id = {(uint32_t)body->drive + 1, joint->serial};
+  bool force = field == S2_BODY_MAX_FORCE;
+  if (value == INFINITY && isinf(force ? joint->max_torque : joint->max_force)) {
+    return s2_joint_destroy(world, id);
+  }
+  return s2_joint_set(world, id, force ? S2_JOINT_MAX_FORCE : S2_JOINT_MAX_TORQUE, value);
 }
 
 S2Status s2_body_set(S2World *world, S2BodyId id, S2BodyField field, double value) {
@@ -192,17 +252,22 @@ S2Status s2_body_set(S2World *world, S2BodyId id, S2BodyField field, double valu
   case S2_BODY_X:
   case S2_BODY_Y:
     q[field - S2_BODY_ANGLE] = value;
+    lead(world, slot, (int)field - S2_BODY_ANGLE, true);
     moved(world, slot);
     break;
   case S2_BODY_OMEGA:
   case S2_BODY_VX:
   case S2_BODY_VY:
     v[field - S2_BODY_OMEGA] = value;
+    lead(world, slot, (int)field - S2_BODY_OMEGA, false);
     break;
   case S2_BODY_MASS:
   case S2_BODY_INERTIA:
-    if (body->type != S2_DYNAMIC) {
-      return s2_error(S2_INVALID, "%s: only a dynamic body has one", fields[field].name);
+    if (!s2_body_yields(body)) {
+      return s2_error(S2_INVALID,
+                      "%s: only a dynamic body has one, or a kinematic one with a "
+                      "max_force or max_torque",
+                      fields[field].name);
     }
     *(field == S2_BODY_MASS ? &body->mass : &body->inertia) = value;
     s2_world_revised(world);
@@ -248,6 +313,9 @@ S2Status s2_body_set(S2World *world, S2BodyId id, S2BodyField field, double valu
     body->color = (uint32_t)value;
     s2_world_revised(world);
     break;
+  case S2_BODY_MAX_FORCE:
+  case S2_BODY_MAX_TORQUE:
+    return set_bound(world, slot, field, value);
   case S2_BODY_TYPE:
     return set_type(world, slot, (S2BodyType)value);
   case S2_BODY_ENABLED:
@@ -286,6 +354,9 @@ S2Status s2_body_set_q(S2World *world, S2BodyId id, const double q[3]) {
     S2_TRY(check(S2_BODY_ANGLE + (S2BodyField)k, q[k]));
   }
   memcpy(world->q.at + 3 * slot, q, 3 * sizeof(double));
+  for (int k = 0; k < 3; k++) {
+    lead(world, slot, k, true);
+  }
   moved(world, slot);
   return s2_ok();
 }
@@ -298,6 +369,9 @@ S2Status s2_body_set_v(S2World *world, S2BodyId id, const double v[3]) {
     S2_TRY(check(S2_BODY_OMEGA + (S2BodyField)k, v[k]));
   }
   memcpy(world->v.at + 3 * slot, v, 3 * sizeof(double));
+  for (int k = 0; k < 3; k++) {
+    lead(world, slot, k, false);
+  }
   return s2_ok();
 }
 
@@ -375,7 +449,7 @@ S2Status s2_body_apply_impulse(S2World *world, S2BodyId id, S2Vec2 impulse, cons
     S2_TRY(check_vector("at", *at));
   }
   const S2Body *body = &world->bodies.at[slot];
-  if (body->type == S2_DYNAMIC) {
+  if (s2_body_yields(body)) {
     double *v = world->v.at + 3 * slot;
     v[0] += torque_of(world, slot, impulse, at) / body->inertia;
     v[1] += impulse.x / body->mass;
@@ -400,7 +474,16 @@ S2Status s2_body_set_motion(S2World *world, S2BodyId id, bool has_motion) {
     return s2_error(S2_INVALID, "motion: a kinematic body expected; a lock drives dynamic ones");
   }
   body->has_motion = has_motion;
+  if (body->drive != S2_NONE) {
+    world->joints.at[body->drive].driven = has_motion;
+  }
   return s2_ok();
+}
+
+S2JointId s2_body_drive(const S2World *world, S2BodyId id) {
+  int32_t drive = s2_body_alive(world, id) ? world->bodies.at[id.index - 1].drive : S2_NONE;
+  return drive == S2_NONE ? (S2JointId){0, 0}
+                          : (S2JointId){(uint32_t)drive + 1, world->joints.at[drive].serial};
 }
 
 bool s2_body_has_motion(const S2World *world, S2BodyId id) {
@@ -419,7 +502,7 @@ S2Status s2_body_info(const S2World *world, S2BodyId id, S2BodyInfo *info) {
   int32_t slot;
   S2_TRY(s2_body_slot(world, id, &slot));
   const S2Body *body = &world->bodies.at[slot];
-  bool dynamic = body->type == S2_DYNAMIC;
+  bool dynamic = s2_body_yields(body);
   *info = (S2BodyInfo){
       .type = body->type,
       .sensor = body->sensor,

@@ -14,7 +14,7 @@ void s2_world_refresh_boxes(S2World *world) {
     S2Pose pose = s2_slot_pose(world->q.at, slot);
     for (int32_t p = body->first_shape; p != S2_NONE; p = world->pieces.at[p].next) {
       S2Shape shape = s2_piece_shape(world, &world->pieces.at[p]);
-      s2_broadphase_set(world->broadphase, p, s2_shape_box(&shape, pose), body->type == S2_DYNAMIC);
+      s2_broadphase_set(world->broadphase, p, s2_shape_box(&shape, pose), s2_body_yields(body));
     }
   }
   world->boxes_stale = false;

@@ -173,6 +173,23 @@ static void keep_own(const S2Step *step, S2Joint *joint, double elapsed) {
   memcpy(joint->pushed, step->pushed + 2 * slot, sizeof joint->pushed);
 }
 
+// What a lock with a bound yielded where it follows a velocity is not made up for.
+static void give_up(const S2Step *step, const S2Joint *joint, double elapsed, double goal[3]) {
+  const S2World *world = step->world;
+  const S2Drive *drive = &world->drives.at[joint - world->joints.at];
+  S2JointAt at = {world, joint, step->q1, elapsed, NULL, NULL};
+  S2BoundedRow rows[S2_JOINT_EQUATIONS];
+  int count = s2_lock_yields(joint) ? s2_lock_bounded_rows(&at, rows) : 0;
+  for (int i = 0; i < count; i++) {
+    int c = rows[i].component;
+    bool held, place = joint->driven && drive->valid && drive->place[c];
+    if (!place) {
+      goal[c] = s2_lock_goal_kept(goal[c], step->q1[3 * joint->a + c], rows[i].most / rows[i].mass,
+                                  elapsed, &held);
+    }
+  }
+}
+
 // Impulses and reactions are kept, moving goals move on, what carried too much breaks.
 static void commit_joints(const S2Step *step, double elapsed) {
   S2World *world = step->world;
@@ -186,6 +203,7 @@ static void commit_joints(const S2Step *step, double elapsed) {
     keep_own(step, joint, elapsed);
     if (joint->type == S2_LOCK && s2_joint_active(world, joint)) { // else goals wait, too
       s2_lock_goal(&(S2JointAt){world, joint, step->q1, elapsed, NULL, NULL}, goal, rate);
+      give_up(step, joint, elapsed, goal);
       memcpy(joint->goal, goal, sizeof goal);
       memcpy(joint->rate, rate, sizeof rate);
     }

@@ -149,7 +149,11 @@ typedef struct S2BodyDef {
   double contact_compliance; // m/N, of each contact point; 0: rigid. Those of a pair add up
   double contact_damping;    // N s/m, beside the compliance; without one it does nothing
   double
-      contact_viscosity;   // N s/m along the surface, of each contact point; those of a pair add up
+      contact_viscosity; // N s/m along the surface, of each contact point; those of a pair add up
+  // Kinematic: N and N m it is moved with at most, infinite (the default): by whatever it takes.
+  // With a bound it yields: it has its mass, gravity does not act on it, and a lock (s2_body_drive)
+  // moves it along x, y and the angle as its velocity or motion says.
+  double max_force, max_torque;
   uint32_t category, mask; // two shapes may touch when each one's mask has a bit of the other's
   bool sensor, enabled;
   const char *name;         // "" or NULL: none; at most S2_NAME_SIZE - 1 bytes
@@ -172,7 +176,7 @@ typedef enum S2BodyField {
   S2_BODY_OMEGA,
   S2_BODY_VX,
   S2_BODY_VY,
-  S2_BODY_MASS, // static and kinematic bodies: infinite, cannot be set
+  S2_BODY_MASS, // of what nothing pushes: infinite, cannot be set
   S2_BODY_INERTIA,
   S2_BODY_FRICTION,
   S2_BODY_RESTITUTION,
@@ -189,6 +193,8 @@ typedef enum S2BodyField {
   S2_BODY_ENABLED,
   S2_BODY_TYPE, // S2BodyType
   S2_BODY_COLOR,
+  S2_BODY_MAX_FORCE, // of a kinematic body, >= 0, may be infinite
+  S2_BODY_MAX_TORQUE,
   S2_BODY_FIELD_COUNT
 } S2BodyField;
 
@@ -228,6 +234,9 @@ S2Status s2_body_force(const S2World *world, S2BodyId body, double force[3]); //
 S2Status s2_body_set_force_law(S2World *world, S2BodyId body, bool has_law);
 // Asks for S2Callbacks.motion to be called for this kinematic body.
 S2Status s2_body_set_motion(S2World *world, S2BodyId body, bool has_motion);
+// The lock that moves a kinematic body with a bound on its force; null: there is none. It goes when
+// both bounds are infinite again.
+S2JointId s2_body_drive(const S2World *world, S2BodyId body);
 bool s2_body_has_motion(const S2World *world, S2BodyId body);
 
 // Shapes of a body, in creation order, vertices in the body frame (borrowed until the next change).
@@ -298,8 +307,10 @@ typedef struct S2JointDef {
   bool unilateral;                 // constraint: value >= 0 (velocity_only: J v + rate >= 0)
   bool has_jacobian, has_hessian;  // constraint: its callback knows them; else by differences
   bool has_rate;                   // the same; else 0 (velocity_only) or a difference over dt
-  double max_force, max_torque;    // ground friction: N, N m, >= 0
-  bool collide;                    // do the two bodies still touch each other (default no)
+  // Ground friction: N, N m, >= 0. Lock: the most it pushes with along x, along y (each by itself)
+  // and turns with, >= 0; infinite (the default): as much as it takes. What has a bound yields.
+  double max_force, max_torque;
+  bool collide; // do the two bodies still touch each other (default no)
   const char *name;
 } S2JointDef;
 
@@ -431,6 +442,9 @@ typedef struct S2MotionCall {
   double v[3];    // the mean velocity, rad/s, m/s; what is there already is that of the last step
   S2Slope *slope; // NULL, or of v
   bool sloped;
+  // Set where v leads to a place that is given, p(t + h): a lock or body with a bound on its force
+  // goes back there when it has yielded. Else it goes on from where it is.
+  bool place[3];
 } S2MotionCall;
 
 // Called from inside s2_world_step. The world must not be changed from them (S2_BUSY) apart from
@@ -545,9 +559,10 @@ S2WorldResiduals s2_world_residuals(const S2World *world);
 
 typedef struct S2WorldStats {
   uint64_t steps, solves, second_solves, projections, relinearisations, bisections, splits;
-  uint64_t iterations; // interior-point iterations and pivots
-  uint64_t unsolved;   // island solves that missed the tolerance
-  uint64_t stiffened;  // islands that took implicit Euler with "psd", as forces turned too fast
+  uint64_t iterations;      // interior-point iterations and pivots
+  uint64_t unsolved;        // steps with a solve that missed the tolerance
+  uint64_t unsolved_solves; // island solves that did: of one step several may
+  uint64_t stiffened; // islands that took implicit Euler with "psd", as forces turned too fast
   // Impacts taken as inelastic: those whose restitution targets were proved to have no solution,
   // and those where none was found to the tolerance and nothing is proved.
   uint64_t contradictions, unsolved_impacts;

@@ -127,7 +127,7 @@ S2Status s2_world_clone(const S2World *world, S2World **clone) {
 int s2_world_state_size(const S2World *world) {
   int size = 0;
   for (int i = 0; i < world->order.count; i++) {
-    size += world->bodies.at[world->order.at[i]].type == S2_DYNAMIC ? 6 : 0;
+    size += s2_body_yields(&world->bodies.at[world->order.at[i]]) ? 6 : 0;
   }
   return size;
 }
@@ -135,7 +135,7 @@ int s2_world_state_size(const S2World *world) {
 void s2_world_state(const S2World *world, double *state) {
   for (int i = 0; i < world->order.count; i++) {
     int32_t slot = world->order.at[i];
-    if (world->bodies.at[slot].type == S2_DYNAMIC) {
+    if (s2_body_yields(&world->bodies.at[slot])) {
       memcpy(state, world->q.at + 3 * slot, 3 * sizeof(double));
       memcpy(state + 3, world->v.at + 3 * slot, 3 * sizeof(double));
       state += 6;
@@ -157,7 +157,7 @@ S2Status s2_world_set_state(S2World *world, const double *state, int count) {
   }
   for (int i = 0; i < world->order.count; i++) {
     int32_t slot = world->order.at[i];
-    if (world->bodies.at[slot].type == S2_DYNAMIC) {
+    if (s2_body_yields(&world->bodies.at[slot])) {
       memcpy(world->q.at + 3 * slot, state, 3 * sizeof(double));
       memcpy(world->v.at + 3 * slot, state + 3, 3 * sizeof(double));
       state += 6;

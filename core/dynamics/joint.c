@@ -136,6 +136,7 @@ double s2_joint_violation(const S2JointAt *at, double length) {
 
 S2JointDef s2_joint_def(S2JointType type) {
   S2Vec2 nowhere = {NAN, NAN};
+  double bound = type == S2_LOCK ? INFINITY : 0;
   return (S2JointDef){
       .type = type,
       .anchor_a = nowhere,
@@ -150,6 +151,8 @@ S2JointDef s2_joint_def(S2JointType type) {
       .limit_hi = INFINITY,
       .motor_max = INFINITY,
       .break_force = INFINITY,
+      .max_force = bound,
+      .max_torque = bound,
   };
 }
 
@@ -171,7 +174,7 @@ static S2Status find_bodies(const S2World *world, const S2JointDef *def, S2Joint
 static S2Status check_moving(const S2World *world, const S2Joint *joint) {
   const int32_t slots[4] = {joint->a, joint->b, joint->more[0], joint->more[1]};
   for (int i = 0; i < 4; i++) {
-    if (slots[i] != S2_NONE && world->bodies.at[slots[i]].type == S2_DYNAMIC) {
+    if (slots[i] != S2_NONE && s2_body_yields(&world->bodies.at[slots[i]])) {
       return s2_ok();
     }
   }
@@ -398,6 +401,33 @@ S2Status s2_joint_create(S2World *world, const S2JointDef *def, S2JointId *id) {
   return s2_ok();
 }
 
+void s2_body_add_drive(S2World *world, int32_t slot, double max_force, double max_torque) {
+  S2Body *body = &world->bodies.at[slot];
+  S2Joint joint = {
+      .type = S2_LOCK,
+      .enabled = true,
+      .driven = body->has_motion,
+      .locked = {true, true, true},
+      .a = slot,
+      .b = S2_NONE,
+      .joint_a = S2_NONE,
+      .joint_b = S2_NONE,
+      .more = {S2_NONE, S2_NONE},
+      .limit_lo = -INFINITY,
+      .limit_hi = INFINITY,
+      .motor_max = INFINITY,
+      .break_force = INFINITY,
+      .max_force = max_force,
+      .max_torque = max_torque,
+  };
+  memcpy(joint.goal, world->q.at + 3 * slot, sizeof joint.goal);
+  memcpy(joint.rate, world->v.at + 3 * slot, sizeof joint.rate);
+  memcpy(joint.name, body->name, sizeof joint.name);
+  body->drive = (int32_t)add(world, &joint).index - 1;
+  world->boxes_stale = true; // it meets what stands still from now on
+  world->kept.fresh = true;
+}
+
 // ---- Destroying -------------------------------------------------------------------------------
 
 static void destroy_one(S2World *world, int32_t slot) {
@@ -412,6 +442,10 @@ static void destroy_one(S2World *world, int32_t slot) {
   memmove(world->joint_order.at + i, world->joint_order.at + i + 1,
           sizeof(int32_t) * (size_t)(world->joint_order.count - 1 - i));
   world->joint_order.count -= 1;
+  if (joint->type == S2_LOCK && world->bodies.at[joint->a].drive == slot) {
+    world->bodies.at[joint->a].drive = S2_NONE; // nothing pushes it again
+    world->boxes_stale = true;
+  }
   s2_world_revised(world);
   memset(joint, 0, sizeof *joint);
   joint->a = world->kept.free_joint;

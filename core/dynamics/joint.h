@@ -140,6 +140,28 @@ double s2_constraint_back(const S2JointAt *at, int row, const S2ConstraintBar *b
 
 // Where a lock holds its body, and how fast that moves.
 void s2_lock_goal(const S2JointAt *at, double goal[3], double rate[3]);
+// lock.c: does any of what it locks have a bound on its force?
+bool s2_lock_yields(const S2Joint *joint);
+// Which of angle, x, y is row 0, 1, 2 of S2Joint.impulse: equations, then what has a bound.
+int s2_lock_component(const S2Joint *joint, int row);
+typedef struct S2BoundedRow { // |lambda| <= most h
+  S2JointRow row;             // its value is how far it is from its goal
+  int component, index;       // of angle, x, y; in S2Joint.impulse
+  double most, mass;          // N or N m; kg or kg m^2, of the body
+} S2BoundedRow;
+int s2_lock_bounded_rows(const S2JointAt *at, S2BoundedRow rows[S2_JOINT_EQUATIONS]);
+// How fast a lock goes back to a goal that is `off` away, beside the goal's own speed: all the way
+// within the step, but not faster than an acceleration of `push` (its bound over its body's mass)
+// can brake again, step by step. So it comes to its goal without going to and fro.
+typedef struct S2LockReturn {
+  double speed, by_off, by_push, by_h; // and its derivatives
+} S2LockReturn;
+S2LockReturn s2_lock_return(double off, double push, double h);
+// The goal that a bounded component keeps at the end of a step of length h, where it follows a
+// velocity: it is away from the body, at q, by no more than S2_LOCK_LAG of what its bound makes up
+// in one step. What it yielded is lost, and it does not push for long after it is told to go back.
+// *held: it is as it was. (Goals that are functions of time stay where they are.)
+double s2_lock_goal_kept(double goal, double q, double push, double h, bool *held);
 // Around a step: outside of it locks are where they were at its end.
 void s2_motions_begin(S2World *world);
 void s2_motions_end(S2World *world);

@@ -53,7 +53,7 @@ bool s2_joint_type_has(S2JointType type, S2JointField field) {
     return type == S2_GEAR;
   case S2_JOINT_MAX_FORCE:
   case S2_JOINT_MAX_TORQUE:
-    return type == S2_GROUND_FRICTION;
+    return type == S2_GROUND_FRICTION || type == S2_LOCK;
   default:
     return fields[field].parts == 0 || (s2_joint_kind(type)->parts & fields[field].parts) != 0;
   }
@@ -194,6 +194,10 @@ static S2Status check(const S2Joint *joint, S2JointField field, double value) {
     double hi = field == S2_JOINT_LIMIT_HI ? value : joint->limit_hi;
     return s2_joint_check_limits(joint->type, lo, hi);
   }
+  bool bound = field == S2_JOINT_MAX_FORCE || field == S2_JOINT_MAX_TORQUE;
+  if (bound && joint->type == S2_LOCK) { // infinite: rigid
+    domain = MAXIMUM;
+  }
   if (domain != MAXIMUM && !isfinite(value)) {
     return s2_error(S2_INVALID, "%s: finite number expected, got %g", name, value);
   }
@@ -212,6 +216,11 @@ static S2Status check(const S2Joint *joint, S2JointField field, double value) {
   bool rigid = joint->compliance.size == 0 && joint->compliance.linear == 0 &&
                joint->compliance.angular == 0;
   bool springs = (s2_joint_kind(joint->type)->parts & S2_HAS_STIFFNESS) != 0;
+  if (joint->type == S2_LOCK &&
+      ((bound && isfinite(value) && !rigid) ||
+       (field == S2_JOINT_COMPLIANCE && value > 0 && s2_lock_yields(joint)))) {
+    return s2_error(S2_INVALID, "%s: a lock has a bound or compliance, not both", name);
+  }
   if (field == S2_JOINT_DAMPING && value > 0 && rigid && !springs) {
     return s2_error(S2_INVALID, "damping: nothing to damp where compliance is 0");
   }
@@ -235,6 +244,18 @@ static void enable(const S2World *world, S2Joint *joint, bool enabled) {
   for (int c = 0; c < 3 && again && joint->type == S2_LOCK; c++) {
     joint->goal[c] = world->q.at[3 * joint->a + c]; // held where it is now
   }
+}
+
+// A lock that begins or ends to yield has other rows, and what has yielded is rigid where it is.
+static void set_bound(const S2World *world, S2Joint *joint, double *bound, double value) {
+  if (joint->type == S2_LOCK && isfinite(*bound) != isfinite(value)) {
+    forget(joint);
+    for (int c = 0; c < 3; c++) {
+      bool of = (c == 0) == (bound == &joint->max_torque);
+      joint->goal[c] = of ? world->q.at[3 * joint->a + c] : joint->goal[c];
+    }
+  }
+  *bound = value;
 }
 
 static void set_ratio(const S2World *world, S2Joint *joint, double ratio) {
@@ -295,10 +316,9 @@ S2Status s2_joint_set(S2World *world, S2JointId id, S2JointField field, double v
     joint->cubic = value;
     break;
   case S2_JOINT_MAX_FORCE:
-    joint->max_force = value;
-    break;
   case S2_JOINT_MAX_TORQUE:
-    joint->max_torque = value;
+    set_bound(world, joint, field == S2_JOINT_MAX_FORCE ? &joint->max_force : &joint->max_torque,
+              value);
     break;
   case S2_JOINT_RATIO:
     set_ratio(world, joint, value);

@@ -409,6 +409,23 @@ static void add_drive(const Builder *builder, List *equal, List *boxes) {
   }
 }
 
+// Locks that yield: as motors, they do nothing in no time.
+static void add_bounded_locks(const Builder *builder, List *boxes) {
+  S2BoundedRow rows[S2_JOINT_EQUATIONS];
+  if (!s2_lock_yields(builder->joint) || !s2_kind_takes_time(builder->kind)) {
+    return;
+  }
+  double h = builder->step->h;
+  int count = s2_lock_bounded_rows(&builder->at, rows);
+  for (int i = 0; i < count; i++) {
+    if (rows[i].most * h > 0) {
+      S2LockReturn back = s2_lock_return(rows[i].row.value, rows[i].most / rows[i].mass, h);
+      boxed(builder, boxes, &rows[i].row, rows[i].index, rows[i].row.rate + back.speed,
+            rows[i].most * h);
+    }
+  }
+}
+
 static void add_ground_friction(const Builder *builder, List *boxes) {
   const S2Step *step = builder->step;
   const S2Joint *joint = builder->joint;
@@ -504,6 +521,7 @@ int s2_step_joint_rows(const S2Step *step, const S2Island *island, S2Kind kind, 
         add_geometric(&builder, &all);
         add_equal_limits(&builder, &all);
         add_drive(&builder, &all, &boxes);
+        add_bounded_locks(&builder, &boxes);
         add_ground_friction(&builder, &boxes);
       } else if (kind != S2_RUB) { // its rows with bounds come behind
         add_limits(&builder, &limits);

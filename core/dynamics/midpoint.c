@@ -386,7 +386,7 @@ static bool is_known(const S2Joint *joint, const double *impulse) {
   // mean.
   bool given = joint->driven, wide = joint->more[0] != S2_NONE, curved = s2_spring_curved(joint);
   bool other = joint->velocity_only || joint->unilateral || joint->type == S2_GROUND_FRICTION ||
-               given || wide || curved;
+               s2_lock_yields(joint) || given || wide || curved;
   bool stopped =
       joint->limit_lo < joint->limit_hi && (impulse[S2_JOINT_LO] != 0 || impulse[S2_JOINT_HI] != 0);
   return !matrix && !other && !stopped;

@@ -5,7 +5,8 @@
 
 #include <string.h>
 
-static bool ask(S2World *world, S2MotionCall *call) {
+// `joint`: the slot of the lock, of a body the one that moves it if it yields; else S2_NONE.
+static bool ask(S2World *world, S2MotionCall *call, int32_t joint) {
   S2Slope slope[3] = {{{0}, 0}, {{0}, 0}, {{0}, 0}};
   call->slope = world->notes == NULL ? NULL : slope;
   if (!world->callbacks.motion(world->callbacks.user, world, call)) {
@@ -23,15 +24,14 @@ static bool ask(S2World *world, S2MotionCall *call) {
       return false;
     }
   }
-  bool lock = call->joint.index != 0;
-  s2_note_answer(world,
-                 &(S2Answer){.asked = lock ? S2_ASKED_LOCK : S2_ASKED_BODY,
-                             .slot = (int32_t)(lock ? call->joint.index : call->body.index) - 1,
-                             .t = call->t,
-                             .q = {call->h},
-                             .count = 3,
-                             .number = call->v,
-                             .slope = call->sloped ? slope : NULL});
+  bool lock = joint != S2_NONE;
+  s2_note_answer(world, &(S2Answer){.asked = lock ? S2_ASKED_LOCK : S2_ASKED_BODY,
+                                    .slot = lock ? joint : (int32_t)call->body.index - 1,
+                                    .t = call->t,
+                                    .q = {call->h},
+                                    .count = 3,
+                                    .number = call->v,
+                                    .slope = call->sloped ? slope : NULL});
   call->slope = NULL;
   return true;
 }
@@ -43,7 +43,7 @@ static bool move_body(S2Step *step, int32_t slot, double h) {
   memcpy(call.q, step->q0 + 3 * slot, sizeof call.q);
   if (world->callbacks.motion != NULL) {
     memcpy(call.v, v0, sizeof call.v);
-    if (!ask(world, &call)) {
+    if (!ask(world, &call, S2_NONE)) {
       return false;
     }
   }
@@ -61,6 +61,10 @@ static bool drive_lock(S2Step *step, int32_t slot, double h) {
   S2Drive *drive = &world->drives.at[slot];
   double elapsed = step->t - world->kept.time;
   S2MotionCall call = {.joint = {(uint32_t)slot + 1, joint->serial}, .t = step->t, .h = h};
+  if (world->bodies.at[joint->a].drive == slot) { // it is the body's motion
+    call.joint = (S2JointId){0, 0};
+    call.body = s2_body_id(world, joint->a);
+  }
   for (int c = 0; c < 3; c++) {
     call.q[c] =
         drive->valid ? drive->goal[c] + (elapsed - drive->start) * drive->rate[c] : joint->goal[c];
@@ -68,13 +72,14 @@ static bool drive_lock(S2Step *step, int32_t slot, double h) {
   }
   if (world->callbacks.motion == NULL) {
     memset(call.v, 0, sizeof call.v);
-  } else if (!ask(world, &call)) {
+  } else if (!ask(world, &call, slot)) {
     return false;
   }
   *drive = (S2Drive){.valid = true, .start = elapsed};
   for (int c = 0; c < 3; c++) {
     drive->goal[c] = call.q[c];
     drive->rate[c] = joint->locked[c] ? call.v[c] : 0;
+    drive->place[c] = call.place[c];
   }
   return true;
 }
@@ -96,7 +101,7 @@ bool s2_step_motions(S2Step *step, double h) {
   for (int i = 0; i < world->order.count; i++) {
     int32_t slot = world->order.at[i];
     const S2Body *body = &world->bodies.at[slot];
-    if (body->has_motion && body->type == S2_KINEMATIC && body->enabled &&
+    if (body->has_motion && body->type == S2_KINEMATIC && body->enabled && body->drive == S2_NONE &&
         !move_body(step, slot, h)) {
       return false;
     }

@@ -30,7 +30,8 @@ S2Energy s2_world_energy(const S2World *world) {
     if (s2_body_moves(body)) {
       energy.kinetic +=
           0.5 * (body->inertia * v[0] * v[0] + body->mass * (v[1] * v[1] + v[2] * v[2]));
-      energy.potential -= body->mass * body->gravity_scale * (gravity.x * q[1] + gravity.y * q[2]);
+      double scale = body->type == S2_DYNAMIC ? body->gravity_scale : 0; // drives carry theirs
+      energy.potential -= body->mass * scale * (gravity.x * q[1] + gravity.y * q[2]);
     }
   }
   for (int i = 0; i < world->joint_order.count; i++) {

@@ -26,8 +26,8 @@ void s2_keep_worst(S2Residual *worst, const S2Residual *residual) {
   worst->scaled = fmax(worst->scaled, residual->scaled);
 }
 
-static void account(S2Step *step, const S2Island *island, const S2Assembly *assembly,
-                    const S2Solution *solution) {
+static void account(S2Step *step, const S2Island *island, const S2Choice *choices, S2Kind kind,
+                    const S2Assembly *assembly, const S2Solution *solution) {
   S2World *world = step->world;
   S2WorldStats *stats = &world->stats;
   stats->solves += 1;
@@ -36,16 +36,12 @@ static void account(S2Step *step, const S2Island *island, const S2Assembly *asse
   stats->used[solution->used] += 1;
   s2_keep_worst(&step->residuals.solve, &solution->residual);
   if (solution->status != S2_SOLVED) {
-    step->unsolved += 1;
-    stats->unsolved += 1;
+    stats->unsolved += !world->missed;
+    stats->unsolved_solves += 1;
     stats->last_status = solution->status;
-    S2Contradiction unmet = s2_step_contradiction(step, island, assembly, solution);
-    s2_world_warn(world,
-                  "step %llu (t = %.6g s): an island of %d bod%s was solved to a scaled residual "
-                  "of %.1e only, tolerance %.1e%s%s",
-                  (unsigned long long)world->kept.steps + 1, step->t, island->nodes,
-                  island->nodes == 1 ? "y" : "ies", solution->residual.scaled,
-                  world->kept.def.tolerance, unmet.at[0] != 0 ? "; joints off: " : "", unmet.at);
+    world->missed = true;
+    step->unsolved += 1;
+    s2_step_warn_of_unsolved(step, island, choices, kind, assembly, solution);
   }
 }
 
@@ -137,7 +133,7 @@ bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices
     *outcome = solution.status;
     if (!good) {
       bool proved =
-          solution.status == S2_INFEASIBLE || s2_mcp_conflict(&assembly.problem, step->arena);
+          solution.status == S2_INFEASIBLE || s2_mcp_conflict(&assembly.problem, NULL, step->arena);
       *outcome = proved ? S2_INFEASIBLE : S2_MAX_ITERATIONS;
       world->stats.solves += 1;
       world->stats.iterations += (uint64_t)solution.iterations;
@@ -148,7 +144,7 @@ bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices
   }
   drop_rounding(&assembly.problem, &solution);
   s2_note_solve(step, island, choices, kind, &assembly, v, &solution);
-  account(step, island, &assembly, &solution);
+  account(step, island, choices, kind, &assembly, &solution);
 
   for (int i = 0; i < island->nodes; i++) {
     memcpy(v + 3 * island->node[i], solution.v + 3 * i, 3 * sizeof(double));

@@ -42,6 +42,7 @@ S2Step s2_step_begin(S2World *world, int part, int parts) {
   s2_arena_reset(arena);
   if (part == 0) {
     world->dumped = 0;
+    world->missed = false;
     world->stats.last_iterations = 0;
     world->stats.last_status = S2_SOLVED;
   }

@@ -382,13 +382,11 @@ void s2_step_unpose(const S2Step *step, const S2Assembly *assembly, const double
 // Did a limit that was out of touch at q0 stop its joint, but for speed that goes on at q1 with v2?
 bool s2_step_limit_arrives(const S2Step *step, const S2Island *island); // joint_rows.c
 
-// contradict.c: the joints whose rows a solution leaves most unmet, as text ("" if there are none);
-// and a warning that names those that are far from where they should be at q1.
-typedef struct S2Contradiction {
-  char at[160];
-} S2Contradiction;
-S2Contradiction s2_step_contradiction(const S2Step *step, const S2Island *island,
-                                      const S2Assembly *assembly, const S2Solution *solution);
+// contradict.c: a warning that names what a solution that missed the tolerance leaves unmet: the
+// contacts and joints that were proved to contradict each other, else those that are off by most;
+// and one that names the joints that are far from where they should be at q1.
+void s2_step_warn_of_unsolved(const S2Step *step, const S2Island *island, const S2Choice *choices,
+                              S2Kind kind, const S2Assembly *assembly, const S2Solution *solution);
 void s2_step_warn_of_misfits(const S2Step *step, const S2Island *island);
 
 void s2_keep_worst(S2Residual *worst, const S2Residual *residual); // solve.c

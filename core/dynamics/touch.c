@@ -147,7 +147,7 @@ static void set_boxes(S2Step *step) {
       S2Box box = s2_shape_box(&shape, pose);
       box.lo = s2_vec2(box.lo.x + (dx < 0 ? dx : 0) - grow, box.lo.y + (dy < 0 ? dy : 0) - grow);
       box.hi = s2_vec2(box.hi.x + (dx > 0 ? dx : 0) + grow, box.hi.y + (dy > 0 ? dy : 0) + grow);
-      s2_broadphase_set(world->broadphase, p, box, body->type == S2_DYNAMIC);
+      s2_broadphase_set(world->broadphase, p, box, s2_body_yields(body));
     }
   }
   step->turned = true;

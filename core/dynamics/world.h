@@ -82,6 +82,10 @@
 #define S2_MISS_TOLERANCE 1e-6
 // m: closer than this two anchors have no direction between them.
 #define S2_NO_LENGTH 1e-12
+// A lock that yields and follows a velocity stays behind its goal by this part of what its bound
+// makes up in one step, at most. Of all of it the way back would take just the bound, where slopes
+// change.
+#define S2_LOCK_LAG 0.5
 // Limits are met in a step when they are closer than this many times what the bodies could go at
 // the island's speed: a light body may leave a heavy one faster than that.
 #define S2_LIMIT_REACH 4
@@ -137,6 +141,8 @@ typedef struct S2Body {
   uint32_t category, mask, color;
   double reach;        // m, farthest point of its shapes from the centre of mass
   int32_t first_shape; // list through S2Piece.next, creation order
+  int32_t drive;       // kinematic with a bound on its force: the slot of the lock that moves it;
+                       // S2_NONE: none, nothing pushes it
   char name[S2_NAME_SIZE];
 } S2Body;
 
@@ -195,7 +201,7 @@ typedef struct S2Joint {
   int rows; // constraint
   bool velocity_only, unilateral, has_jacobian, has_hessian, has_rate;
   S2JointRow last[S2_JOINT_EQUATIONS]; // constraint: as evaluated last
-  double max_force, max_torque;        // ground friction
+  double max_force, max_torque;        // ground friction; lock: of what it locks, infinite: rigid
   double pushed[2];                    // N, by all but the ground and applied forces, last step
   double impulse[S2_JOINT_ROWS];       // of the last step, warm start
   double reaction[3];   // on a, of the last step: N m s about its anchor, N s (world axes)
@@ -223,6 +229,7 @@ typedef struct S2Drive { // a lock that moves as the program says, in the (sub-)
   bool valid;
   double start;            // s since the state the world is in
   double goal[3], rate[3]; // at its start, and until its end
+  bool place[3];           // the goal is a place, not what a velocity leads to
 } S2Drive;
 
 // A pair of shapes whose boxes met in the last step, with its contact points.
@@ -287,6 +294,7 @@ struct S2World {
   S2_ARRAY(S2Drive) drives;         // a joint slot, within a step
   uint32_t next_serial;             // only ever grows, so an old handle never names a newer thing
   bool stepping;
+  bool missed;      // a solve of the step under way missed its tolerance
   bool boxes_stale; // positions changed since the broad phase saw them
   S2Callbacks callbacks;
   S2Arena arena; // of one step
@@ -321,8 +329,11 @@ static inline S2BodyId s2_body_id(const S2World *world, int32_t slot) {
   return slot < 0 ? (S2BodyId){0, 0}
                   : (S2BodyId){(uint32_t)slot + 1, world->bodies.at[slot].serial};
 }
+static inline bool s2_body_yields(const S2Body *body) { // has a mass and is pushed, if enabled
+  return body->type == S2_DYNAMIC || body->drive != S2_NONE;
+}
 static inline bool s2_body_moves(const S2Body *body) { // takes part in the solve
-  return body->type == S2_DYNAMIC && body->enabled;
+  return s2_body_yields(body) && body->enabled;
 }
 // "'name'" or "#3": how messages call a body.
 void s2_body_label(const S2World *world, int32_t slot, char label[S2_NAME_SIZE + 8]);
@@ -340,6 +351,8 @@ void s2_world_include(S2World *world, int32_t body_a, int32_t body_b, bool by_us
 void s2_world_include_all(S2World *world, int32_t body); // the body goes
 
 void s2_joint_destroy_slot(S2World *world, int32_t slot);
+// joint.c: the lock that moves a kinematic body, as it goes now, and yields.
+void s2_body_add_drive(S2World *world, int32_t slot, double max_force, double max_torque);
 
 // events.c
 S2Event *s2_world_event(S2World *world, S2EventType type);

@@ -73,7 +73,7 @@ static bool proves(const S2Problem *problem, const double *lambda, S2Arena *aren
 
 // Where rows give way a little, the forces of the best compromise are in the ratio of what is
 // missed: in the limit the proof of Farkas.
-bool s2_mcp_conflict_quick(const S2Problem *problem, const S2SolverOptions *options,
+bool s2_mcp_conflict_quick(const S2Problem *problem, const S2SolverOptions *options, double *proof,
                            S2Arena *arena) {
   if (problem->mass == NULL) {
     return false;
@@ -83,8 +83,7 @@ bool s2_mcp_conflict_quick(const S2Problem *problem, const S2SolverOptions *opti
   untold.keep = NULL;
   S2ArenaMark mark = s2_arena_mark(arena);
   S2Row *row = S2_TAKE(arena, S2Row, problem->rows);
-  int kept = 0;
-  bool proved = false;
+  int kept = 0, impossible = -1; // a row that nothing can move and that asks for motion
   for (int i = 0; i < problem->rows; i++) {
     if (is_hard(&problem->row[i])) {
       row[kept] = problem->row[i];
@@ -92,10 +91,12 @@ bool s2_mcp_conflict_quick(const S2Problem *problem, const S2SolverOptions *opti
       if (row[kept].compliance > 0) {
         kept++;
       } else { // asks for 0 + b >= 0, or = 0
-        proved |= is_bilateral(&row[kept]) ? row[kept].bias != 0 : row[kept].bias < 0;
+        bool asks = is_bilateral(&row[kept]) ? row[kept].bias != 0 : row[kept].bias < 0;
+        impossible = asks ? i : impossible;
       }
     }
   }
+  bool proved = impossible >= 0;
   S2Problem soft = *problem;
   soft.row = row;
   soft.rows = kept;
@@ -105,11 +106,16 @@ bool s2_mcp_conflict_quick(const S2Problem *problem, const S2SolverOptions *opti
     s2_pdipm_quick_solve(&soft, &untold, arena, &solution);
     proved = proves(&soft, solution.lambda, arena);
   }
+  for (int i = 0, k = 0; i < problem->rows && proved && proof != NULL; i++) {
+    bool in = is_hard(&problem->row[i]) && diagonal(problem, &problem->row[i]) > 0;
+    proof[i] = i == impossible ? 1 : impossible < 0 && in ? solution.lambda[k] : 0;
+    k += in;
+  }
   s2_arena_rewind(arena, mark);
   return proved;
 }
 
-bool s2_mcp_conflict(const S2Problem *problem, S2Arena *arena) {
+bool s2_mcp_conflict(const S2Problem *problem, double *proof, S2Arena *arena) {
   int free = 3 * problem->nodes, equations = 0, inequalities = 0;
   for (int i = 0; i < problem->rows; i++) {
     const S2Row *row = &problem->row[i];
@@ -148,6 +154,11 @@ bool s2_mcp_conflict(const S2Problem *problem, S2Arena *arena) {
       .d_constant = b,
   };
   bool proved = s2_conditions_conflict(&conditions, p, t, arena);
+  equation = inequality = 0;
+  for (int i = 0; i < problem->rows && proved && proof != NULL; i++) {
+    const S2Row *row = &problem->row[i];
+    proof[i] = !is_hard(row) ? 0 : is_bilateral(row) ? p[equation++] : t[inequality++];
+  }
   s2_arena_rewind(arena, mark);
   return proved;
 }

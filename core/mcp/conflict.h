@@ -14,12 +14,13 @@ enum { S2_CONFLICT_MAX = 512 };
 // J' d = 0 and b' d < 0 (Farkas). Friction acts on impulses only and rows with compliance give way,
 // so neither takes part. The step problem has a solution just where there is such a v (Stewart and
 // Trinkle 1996, and Lemke's theorem for copositive matrices). False proves nothing: conditions that
-// miss a common point by about rounding, or more than S2_CONFLICT_MAX numbers.
-bool s2_mcp_conflict(const S2Problem *problem, S2Arena *arena);
+// miss a common point by about rounding, or more than S2_CONFLICT_MAX numbers. `proof`: NULL, or 1
+// a row, where d goes (0 on rows that take no part; left alone where nothing is proved).
+bool s2_mcp_conflict(const S2Problem *problem, double *proof, S2Arena *arena);
 
 // The same for problems with masses of any size, by one interior point on sparse matrices. What it
 // proves is as sure; it misses a few that the other proves.
-bool s2_mcp_conflict_quick(const S2Problem *problem, const S2SolverOptions *options,
+bool s2_mcp_conflict_quick(const S2Problem *problem, const S2SolverOptions *options, double *proof,
                            S2Arena *arena);
 
 #endif

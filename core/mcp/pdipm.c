@@ -92,7 +92,7 @@ static bool solve_cold(S2SolveRun *chain, const S2SolverOptions *options, bool t
       return false;
     }
     if (!s2_run_solved(chain)) {
-      if (i == 0 && s2_mcp_conflict_quick(chain->system.problem, options, chain->arena)) {
+      if (i == 0 && s2_mcp_conflict_quick(chain->system.problem, options, NULL, chain->arena)) {
         return true;
       }
       s2_run_back(chain);

@@ -150,7 +150,7 @@ static void solve_small(const S2Problem *problem, const S2SolverOptions *options
     return;
   }
   if (contacts > 0 && !(solution->residual.scaled <= options->tolerance) &&
-      s2_mcp_conflict_quick(problem, &strict, arena)) {
+      s2_mcp_conflict_quick(problem, &strict, NULL, arena)) {
     solution->status = S2_INFEASIBLE; // no other method would find more
     return;
   }

@@ -14,12 +14,16 @@ function square.scale(list)
   return half, tosses.GRAVITY * half / tosses.HALF
 end
 
+local function clearance_at(z, theta, half) -- of the lowest corner
+  return z - half * (math.abs(math.cos(theta)) + math.abs(math.sin(theta)))
+end
+
 -- The state at frame 0 from the flight: x, z + g t^2/2 and theta are lines there, each {value, rate}. The last frame
 -- used is the one after which, as fast as it comes, the lowest corner would be at the board.
 function square.flight(toss, half, gravity)
   local rows, right, before = {}, { x = {}, z = {}, theta = {} }, math.huge
   for i = 1, toss.n do
-    local clearance = toss.z[i] - half * (math.abs(math.cos(toss.theta[i])) + math.abs(math.sin(toss.theta[i])))
+    local clearance = clearance_at(toss.z[i], toss.theta[i], half)
     rows[i] = { 1, toss.t[i] }
     right.x[i], right.z[i], right.theta[i] = toss.x[i], toss.z[i] + gravity * toss.t[i] ^ 2 / 2, toss.theta[i]
     if i > 1 and 2 * clearance - before < MARGIN then break end
@@ -28,7 +32,24 @@ function square.flight(toss, half, gravity)
   if #rows < 4 then error(("toss %g: %d frames of flight; 4 are needed"):format(toss.toss, #rows), 0) end
   local line = { frames = #rows }
   for name, list in pairs(right) do line[name] = sim.linalg.lstsq(sim.array(rows), sim.array(list)) end
+  line.clearance = clearance_at(line.z[1], line.theta[1], half)
   return line
+end
+
+-- Tosses whose flight begins above the board, but for noise; what begins inside of it is no flight that a simulation
+-- could start with. And what was left out, a text each.
+function square.flying(list)
+  local half, gravity = square.scale(list)
+  local kept, out = {}, {}
+  for _, toss in ipairs(list) do
+    local clearance = square.flight(toss, half, gravity).clearance
+    if clearance < -MARGIN then
+      out[#out + 1] = ("toss %g: its flight begins %.1f mm inside of the board"):format(toss.toss, -1000 * clearance)
+    else
+      kept[#kept + 1] = toss
+    end
+  end
+  return kept, out
 end
 
 -- n frames from a line of flight. Blows (v_n < -0.1 m/s) and slides have a friction of their own, fast blows

@@ -173,7 +173,7 @@ test("a field that its type lacks is an error that says which it has", function(
     hinge = soft .. driven, weld = soft, slider = soft .. driven .. "axis translation",
     wheel = driven .. "damping stiffness axis translation", distance = soft .. "length",
     spring = driven .. "damping length stiffness quadratic cubic rest_length", rope = "length max_length",
-    gear = soft .. "ratio joint_a joint_b", lock = soft .. "velocity angular_velocity",
+    gear = soft .. "ratio joint_a joint_b", lock = soft .. "max_force max_torque velocity angular_velocity",
     mouse = "damping length stiffness target", ground_friction = "max_force max_torque", constraint = soft,
   }
   local all = table.concat({ own.slider, own.spring, own.rope, own.gear, own.lock, own.mouse, own.ground_friction }, " ")

@@ -58,6 +58,23 @@ test("bad tumbles", function()
   bad("planar", "no rows")
 end)
 
+test("tosses whose flight begins inside of the board are left out", function()
+  local square = require "square"
+  local half, list = 0.05, {}
+  for k, z in ipairs { 0.035, 0.0495, 0.06 } do -- thrown up; 15 mm inside, .5 mm inside, above
+    list[k] = { toss = k, n = 60, t = {}, x = {}, z = {}, theta = {} }
+    for i = 1, 60 do
+      local t = (i - 1) * tosses.DT
+      list[k].t[i], list[k].x[i], list[k].theta[i] = t, t, 0
+      list[k].z[i] = z + 1.4 * t - tosses.GRAVITY * half / tosses.HALF * t ^ 2 / 2
+      if i > 20 then list[k].z[i] = math.max(list[k].z[i], half) end -- it lands
+    end
+  end
+  local kept, out = square.flying(list)
+  eq({ #kept, kept[1].toss, kept[2].toss }, { 2, 2, 3 })
+  eq(out, { "toss 1: its flight begins 15.0 mm inside of the board" })
+end)
+
 test("halves keep copies of a toss together", function()
   local list = {}
   for i = 1, 30 do list[i] = { group = (i * 7) % 10 } end

@@ -20,6 +20,8 @@
 ---@field contact_damping? number N s/m, beside the compliance
 ---@field contact_viscosity? number N s/m, along the surface
 ---@field type? sim2d.BodyType default "dynamic"
+---@field max_force? number N along x and along y, of a kinematic body: beyond it yields; default math.huge
+---@field max_torque? number N m, the same
 ---@field name? string
 ---@field color? string "#rrggbb", "#rrggbbaa" or a name
 ---@field category? integer bits
@@ -77,6 +79,9 @@
 ---@field contact_compliance number m/N
 ---@field contact_damping number N s/m
 ---@field contact_viscosity number N s/m
+---@field max_force number N, of a kinematic body; math.huge: nothing pushes it
+---@field max_torque number N m
+---@field drive sim2d.Joint? the lock that moves a kinematic body with a bound
 ---@field name string
 ---@field type sim2d.BodyType
 ---@field color string
@@ -160,7 +165,7 @@ function Body:destroy() end
 ---@field rest_length number? m
 ---@field max_length number? m
 ---@field ratio number?
----@field max_force number? N, of ground friction
+---@field max_force number? N, of ground friction and locks
 ---@field max_torque number? N m
 ---@field break_force number N
 ---@field target sim2d.XY? m, of a mouse

@@ -198,6 +198,8 @@ function World:gear(def) end
 ---@field angular_velocity? number rad/s
 ---@field compliance? sim2d.Weights m/N, rad/(N m); default 0, rigid
 ---@field damping? sim2d.Weights N s/m, N m s/rad
+---@field max_force? number N along x and along y: beyond it yields; default math.huge
+---@field max_torque? number N m, the same of the angle
 
 ---Holds x, y or angle of a body where they are, or moves them.
 ---@param def sim2d.LockDef
@@ -388,7 +390,7 @@ function World:momentum() end
 ---@return sim2d.Residuals
 function World:residuals() end
 
----Counts and times since the world was made.
+---Counts and times since the world was made. `unsolved` counts steps, `unsolved_solves` island solves.
 ---@return table<string, any>
 function World:stats() end
 
