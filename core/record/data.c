@@ -1,5 +1,6 @@
 #include "record/data.h"
 
+#include "base/text.h"
 #include "record/data_formats.h"
 #include "record/suffix.h"
 
@@ -130,12 +131,13 @@ S2RunKey *s2_data_run_keys(const S2Run *run) {
 typedef enum Format { CSV, NPY, NPZ, HDF5, FORMATS } Format;
 
 S2Status s2_data_refuse(const char *path, const char *format, ...) {
-  char reason[S2_MESSAGE_SIZE];
+  char reason[S2_MESSAGE_SIZE], clean[S2_MESSAGE_SIZE];
   va_list args;
   va_start(args, format);
   vsnprintf(reason, sizeof reason, format, args);
   va_end(args);
-  return s2_error(S2_INVALID, "cannot read '%s': %s", s2_path_tail(path), reason);
+  s2_text_escape(clean, sizeof clean, reason); // it quotes the file
+  return s2_error(S2_INVALID, "cannot read '%s': %s", s2_path_tail(path), clean);
 }
 
 static S2Status find_format(const char *path, int *format) {

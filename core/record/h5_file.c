@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-static const char DAMAGED[] = "not an HDF5 file, or damaged";
+static const char DAMAGED[] = "not an HDF5 file, or damaged (versions 0 to 3 are known)";
 
 enum { LEAST_BLOCK = 512 }; // bytes before the superblock: 0, 512, 1024, 2048, ...
 
@@ -88,8 +88,7 @@ static bool read_superblock(S2H5 *h5, S2H5View view) {
   h5->lengths = (unsigned)s2_h5_number(&view, 1);
   bool sizes = (h5->offsets == 4 || h5->offsets == 8) && (h5->lengths == 4 || h5->lengths == 8);
   if (version > 3 || !sizes) {
-    return s2_h5_fail(h5, version > 3 && !view.bad ? "HDF5 files of versions 0 to 3 are known"
-                                                   : DAMAGED);
+    return s2_h5_fail(h5, DAMAGED);
   }
   s2_h5_part(&view, old ? 1 + OLD_NUMBERS + OLD_FLAGS : 1);
   s2_h5_part(&view, version == 1 ? 4 : 0);
