@@ -202,6 +202,33 @@ static void test_damage_of_ours(void **state) {
   assert_in_range(damage(in_directory("ours.h5"), ROUNDS, false), 1, ROUNDS - 1);
 }
 
+// What is said of a run never costs its numbers.
+static void test_long_runs(void **state) {
+  (void)state;
+  if (!s2_hdf5_available()) {
+    print_message("skipped: built without HDF5\n");
+    return;
+  }
+  enum { LONG = 100000 };
+  S2DataSet set = {0}, read;
+  char *text = s2_memory_take(LONG + 1);
+  memset(text, 'x', LONG);
+  text[LONG] = '\0';
+  *(double *)s2_data_add(&set, "x", "", S2_DATA_NUMBER, 0, NULL)->values = 3;
+  s2_run_add(&set.run, "word", text);
+  for (int i = 0; i < 1500; i++) {
+    s2_run_add(&set.run, "word", "w");
+  }
+  must(s2_data_save(&set, in_directory("long.h5")));
+  must(s2_data_load(in_directory("long.h5"), NULL, &read));
+  assert_true(*(const double *)found(&read, "x", S2_DATA_NUMBER, 0)->values == 3);
+  assert_int_equal(read.run.entries.count, 999);
+  assert_string_equal(s2_run_get(&read.run, "word_2", 0), "w");
+  s2_memory_free(text);
+  s2_data_free(&set);
+  s2_data_free(&read);
+}
+
 // Where a run of bytes lies in a file.
 static unsigned char *find(unsigned char *bytes, size_t size, const void *what, size_t length) {
   for (size_t i = 0; i + length <= size; i++) {
@@ -262,11 +289,9 @@ static void test_names_that_cannot_be(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_h5py),
-      cmocka_unit_test(test_damage),
-      cmocka_unit_test(test_claims),
-      cmocka_unit_test(test_damage_of_ours),
-      cmocka_unit_test(test_names_that_cannot_be),
+      cmocka_unit_test(test_h5py),      cmocka_unit_test(test_damage),
+      cmocka_unit_test(test_claims),    cmocka_unit_test(test_damage_of_ours),
+      cmocka_unit_test(test_long_runs), cmocka_unit_test(test_names_that_cannot_be),
   };
   return cmocka_run_group_tests(tests, make_directory, remove_directory);
 }

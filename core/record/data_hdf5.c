@@ -10,7 +10,8 @@
 
 enum {
   LONGEST_NAME = 1000,  // bytes; what is longer is not read either
-  LONGEST_UNIT = 60000, // an attribute and all about it are less than 64 KiB
+  LONGEST_TEXT = 60000, // an attribute and all about it are less than 64 KiB
+  MOST_ENTRIES = 1000,  // of what is said of a run
 };
 
 // As texts, but what is in a group comes right behind the group.
@@ -47,9 +48,9 @@ S2Status s2_hdf5_check(const S2DataSet *set) {
                         "an array of an .h5 file cannot have the name '%.60s': between slashes "
                         "there is a name that is not '.', in all up to %d bytes",
                         names[i], (int)LONGEST_NAME);
-    } else if (strlen(set->arrays.at[i].unit) > LONGEST_UNIT) {
+    } else if (strlen(set->arrays.at[i].unit) > LONGEST_TEXT) {
       status = s2_error(S2_INVALID, "the unit of '%.60s' is longer than %d bytes", names[i],
-                        (int)LONGEST_UNIT);
+                        (int)LONGEST_TEXT);
     }
   }
   if (status.code == S2_OK && count > 1) {
@@ -170,10 +171,14 @@ static S2Status write_all(hid_t file, S2Output *output, const S2DataSet *set) {
                       set->arrays.at[i].name);
     }
   }
+  // For what is left out no run shall be lost, nor wait: the library takes the longer the more
+  // there are.
   S2RunKey *keys = s2_data_run_keys(&set->run);
   S2Status status = s2_ok();
-  for (int i = 0; i < set->run.entries.count && status.code == S2_OK; i++) {
-    if (!write_attribute(file, keys[i], set->run.entries.at[i].value)) {
+  for (int i = 0; i < set->run.entries.count && i < MOST_ENTRIES && status.code == S2_OK; i++) {
+    const char *value = set->run.entries.at[i].value;
+    if (strlen(value) <= LONGEST_TEXT && keys[i][0] != '\0' &&
+        !write_attribute(file, keys[i], value)) {
       status =
           s2_error(S2_INVALID, "HDF5 cannot hold what is said of the run under '%.60s'", keys[i]);
     }
