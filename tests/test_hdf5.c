@@ -62,7 +62,7 @@ static void test_h5py(void **state) {
     assert_texts(&set, "words", words, sizeof words);
     assert_texts(&set, "fixed", fixed, sizeof fixed);
     for (int i = 0; i < (k == 0 ? 12 : 60); i++) {
-      char name[16];
+      char name[24];
       snprintf(name, sizeof name, "many/d%d", i);
       assert_true(*(const double *)found(&set, name, S2_DATA_NUMBER, 0)->values == i);
     }
@@ -176,7 +176,7 @@ static void test_damage_of_ours(void **state) {
   S2DataSet set = {0}, read;
   const size_t three = 3;
   for (int i = 0; i < 70; i++) {
-    char name[16];
+    char name[24];
     snprintf(name, sizeof name, i % 7 == 0 ? "g%d/x" : "x%d", i);
     double *values = s2_data_add(&set, name, "m", S2_DATA_NUMBER, 1, &three)->values;
     values[0] = values[1] = values[2] = i;

@@ -24,7 +24,7 @@ static unsigned char *extend(Archive *archive, size_t size) {
 }
 
 typedef struct Entry {
-  char name[16]; // with its suffix
+  char name[32]; // with its suffix
   uint32_t crc, size, unpacked, local;
 } Entry;
 
@@ -157,7 +157,7 @@ static void test_many_entries(void **state) {
   static Entry entries[ENTRIES];
   for (int again = 0; again < 2; again++) {
     for (int i = 0; i < ENTRIES; i++) {
-      char name[8];
+      char name[16];
       snprintf(name, sizeof name, "x%d", ENTRIES - i);
       entries[i] = put_zeros(&archive, name, i % 3);
     }

@@ -15,8 +15,9 @@ bool s2_h5_fail(S2H5 *h5, const char *trouble) {
 
 S2H5View s2_h5_view(S2H5 *h5, uint64_t address, uint64_t size) {
   static const unsigned char nothing = 0;
-  uint64_t room = address <= h5->size - h5->base ? h5->size - h5->base - address : 0;
-  if (address == S2_H5_NOWHERE || size > room || size > h5->structure) {
+  uint64_t all = h5->size - h5->base;
+  if (address > all || size > all - address || size > h5->structure) { // nowhere is far beyond
+
     return (S2H5View){&nothing, &nothing, true};
   }
   h5->structure -= size;
