@@ -1,6 +1,7 @@
 #include "command_line.h"
 
 #include "base/memory.h"
+#include "base/number.h"
 
 #include <errno.h>
 #include <math.h>
@@ -13,11 +14,15 @@
 // Text after the name of an option, or NULL; the setter checks it.
 typedef S2Status SetFn(S2CommandLine *line, const char *value);
 
+// What an option does that stands in a recording and not on the command line.
+typedef enum Recorded { TAKEN, PASSED_OVER, REFUSED } Recorded;
+
 typedef struct Option {
   const char *name;  // with its dashes
   const char *value; // what --help calls its value; NULL: it takes none; "[=...": only after =
   SetFn *set;        // NULL: not available yet
   const char *help;
+  Recorded recorded;
 } Option;
 
 // ---- Setters ----------------------------------------------------------------------------------
@@ -78,7 +83,7 @@ static S2Status set_seed(S2CommandLine *line, const char *value) {
 
 static S2Status set_dt(S2CommandLine *line, const char *value) {
   char *end = NULL;
-  double dt = strtod(value, &end);
+  double dt = s2_number_read(value, &end);
   if (end == value || *end != '\0' || !isfinite(dt) || dt <= 0) {
     return s2_error(S2_INVALID, "--dt '%s': a positive number of seconds is expected", value);
   }
@@ -173,24 +178,27 @@ static S2Status set_dump(S2CommandLine *line, const char *value) {
 // ---- The table --------------------------------------------------------------------------------
 
 static const Option options[] = {
-    {"-e", "CODE", set_code, "run CODE, before the script if there is one"},
-    {"-i", NULL, set_interactive, "read and run lines, after the script if there is one"},
-    {"-v", NULL, set_version, "print the version, then go on"},
-    {"--version", NULL, set_version, "print the version"},
-    {"--help", NULL, set_help, "print this; after the script: the script's own options"},
+    {"-e", "CODE", set_code, "run CODE, before the script if there is one", REFUSED},
+    {"-i", NULL, set_interactive, "read and run lines, after the script if there is one", REFUSED},
+    {"-v", NULL, set_version, "print the version, then go on", PASSED_OVER},
+    {"--version", NULL, set_version, "print the version", PASSED_OVER},
+    {"--help", NULL, set_help, "print this; after the script: the script's own options",
+     PASSED_OVER},
     {"--record", "FILE", set_record,
-     "record worlds: .s2d, .html, .csv, .npz, .h5, .svg, .png, .gif, .mp4"},
-    {"--seed", "N", set_seed, "seed of sim.random (default 0)"},
-    {"--dt", "S", set_dt, "time step of worlds that do not set their own, in s"},
-    {"--solver", "NAME", set_solver, "solver of worlds that do not set their own"},
-    {"--stats", NULL, set_stats, "after the run: steps, times, iterations, worst residuals"},
-    {"--quiet", NULL, set_quiet, "no progress bar"},
-    {"--strict", NULL, set_strict, "a step that misses its tolerance raises (exit status 3)"},
-    {"--dump-problems", "DIR", set_dump, "write each step problem to a file in DIR"},
-    {"--view", "[=PORT]", set_view, "serve the live viewer and print its address"},
-    {"--threads", "N", NULL, "worker threads (not available yet)"},
-    {"--sandbox", NULL, NULL, "for scripts of strangers (not available yet)"},
-    {"--watch", NULL, set_watch, "run again when the script, or a file it loads, is saved"},
+     "record worlds: .s2d, .html, .csv, .npz, .h5, .svg, .png, .gif, .mp4", TAKEN},
+    {"--seed", "N", set_seed, "seed of sim.random (default 0)", TAKEN},
+    {"--dt", "S", set_dt, "time step of worlds that do not set their own, in s", TAKEN},
+    {"--solver", "NAME", set_solver, "solver of worlds that do not set their own", TAKEN},
+    {"--stats", NULL, set_stats, "after the run: steps, times, iterations, worst residuals", TAKEN},
+    {"--quiet", NULL, set_quiet, "no progress bar", TAKEN},
+    {"--strict", NULL, set_strict, "a step that misses its tolerance raises (exit status 3)",
+     TAKEN},
+    {"--dump-problems", "DIR", set_dump, "write each step problem to a file in DIR", PASSED_OVER},
+    {"--view", "[=PORT]", set_view, "serve the live viewer and print its address", PASSED_OVER},
+    {"--threads", "N", NULL, "worker threads (not available yet)", TAKEN},
+    {"--sandbox", NULL, NULL, "for scripts of strangers (not available yet)", TAKEN},
+    {"--watch", NULL, set_watch, "run again when the script, or a file it loads, is saved",
+     PASSED_OVER},
 };
 
 enum { OPTION_COUNT = sizeof options / sizeof options[0] };
@@ -215,7 +223,7 @@ void s2_command_line_help(void) {
   puts("  inspect FILE.s2d     instead of a script: what a recording holds (--json, --frame N)\n"
        "  replay FILE.s2d [OUT]\n"
        "                       instead of a script: the recording as another file (.csv ...);\n"
-       "                       --validate: run it again and compare state by state");
+       "                       --validate --run: run it again and compare state by state");
   puts("  --NAME VALUE         after the script: a value of its sim.options{}\n"
        "\n"
        "Exit status: 0 done, 1 the script raised, 2 wrong usage, 3 a step was not solved under\n"
@@ -239,7 +247,7 @@ static S2Status unknown_option(const char *name) {
 }
 
 // Reads the option at argv[*at], and its value, and leaves *at behind them.
-static S2Status read_option(S2CommandLine *line, int argc, char **argv, int *at) {
+static S2Status read_option(S2CommandLine *line, int argc, char **argv, bool recorded, int *at) {
   const char *word = argv[*at];
   bool is_long = word[1] == '-';
   const char *equals = is_long ? strchr(word, '=') : NULL;
@@ -277,17 +285,20 @@ static S2Status read_option(S2CommandLine *line, int argc, char **argv, int *at)
     value = argv[++*at];
   }
   ++*at;
-  return option->set(line, value);
+  if (recorded && option->recorded == REFUSED) {
+    return s2_error(S2_INVALID, "%s is never taken from a recording", option->name);
+  }
+  return recorded && option->recorded == PASSED_OVER ? s2_ok() : option->set(line, value);
 }
 
-static S2Status read_all(S2CommandLine *line, int argc, char **argv) {
+static S2Status read_all(S2CommandLine *line, int argc, char **argv, bool recorded) {
   int at = 1;
   while (at < argc && argv[at][0] == '-' && argv[at][1] != '\0') {
     if (strcmp(argv[at], "--") == 0) {
       at++;
       break;
     }
-    S2_TRY(read_option(line, argc, argv, &at));
+    S2_TRY(read_option(line, argc, argv, recorded, &at));
   }
   line->script = at;
   if (line->watch && (at >= argc || strcmp(argv[at], "-") == 0)) {
@@ -301,14 +312,22 @@ static S2Status read_all(S2CommandLine *line, int argc, char **argv) {
   return s2_ok();
 }
 
-S2Status s2_command_line_read(S2CommandLine *line, int argc, char **argv) {
+static S2Status read_line(S2CommandLine *line, int argc, char **argv, bool recorded) {
   *line = (S2CommandLine){.session = {.dt = (double)NAN}};
   line->code = s2_memory_take((size_t)(argc + 1) * sizeof *line->code);
-  S2Status status = read_all(line, argc, argv);
+  S2Status status = read_all(line, argc, argv, recorded);
   if (status.code != S2_OK) {
     s2_command_line_free(line);
   }
   return status;
+}
+
+S2Status s2_command_line_read(S2CommandLine *line, int argc, char **argv) {
+  return read_line(line, argc, argv, false);
+}
+
+S2Status s2_command_line_read_recorded(S2CommandLine *line, int argc, char **argv) {
+  return read_line(line, argc, argv, true);
 }
 
 void s2_command_line_free(S2CommandLine *line) {

@@ -22,6 +22,11 @@ typedef struct S2CommandLine {
 // Reads argv. A failure is S2_INVALID, or S2_UNAVAILABLE for options of later issues, with a
 // message for the user; nothing has to be freed then.
 S2Status s2_command_line_read(S2CommandLine *line, int argc, char **argv);
+// The same with the words of a recording, which may come from anybody: what runs code that stands
+// in them (-e) or asks for some (-i) is S2_INVALID; what writes files, serves pages or prints is
+// passed over.
+// --record stays, since it says which recording to compare with: under a validator none is written.
+S2Status s2_command_line_read_recorded(S2CommandLine *line, int argc, char **argv);
 void s2_command_line_free(S2CommandLine *line);
 
 void s2_command_line_help(void);    // to stdout

@@ -1,6 +1,8 @@
 #include "command_recording.h"
 
 #include "base/memory.h"
+#include "base/text.h"
+#include "record/data.h"
 #include "record/output.h"
 
 #include <errno.h>
@@ -23,7 +25,7 @@ static int usage(const char *problem, const char *word) {
   fprintf(stderr,
           "sim2d: %s%s%s\n"
           "usage: sim2d inspect FILE.s2d [--json] [--frame N]\n"
-          "       sim2d replay FILE.s2d [OUT | --validate]\n",
+          "       sim2d replay FILE.s2d [OUT | --validate [--run[=SCRIPT]]]\n",
           problem, word == NULL ? "" : ": ", word == NULL ? "" : word);
   return EXIT_WRONG_USAGE;
 }
@@ -72,21 +74,54 @@ static S2Status summarise(S2Replay *replay, Summary *summary) {
   return s2_ok();
 }
 
+static bool is_plain(const char *word) {
+  return *word != '\0' &&
+         word[strspn(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+                           "-_./=:,+@%")] == '\0';
+}
+
+void s2_command_print_run(FILE *file, const S2Run *run) {
+  int at = 0;
+  fputs("sim2d", file);
+  for (const char *word; (word = s2_run_next(run, "word", &at)) != NULL;) {
+    if (is_plain(word)) {
+      fprintf(file, " %s", word);
+      continue;
+    }
+    fputs(" '", file);
+    for (const char *end; (end = strchr(word, '\'')) != NULL; word = end + 1) {
+      char *part = s2_data_copy_text(word, (size_t)(end - word));
+      s2_text_print(file, part);
+      s2_memory_free(part);
+      fputs("'\\''", file);
+    }
+    s2_text_print(file, word);
+    fputs("'", file);
+  }
+  fputs("\n", file);
+}
+
+// A line of the summary; both texts come from the file.
+static void print_entry(const char *key, const char *value) {
+  enum { WIDTH = 15 };
+  char name[4 * WIDTH + 1];
+  s2_text_escape(name, sizeof name, key);
+  printf("  %-15s ", name);
+  s2_text_print(stdout, value);
+  puts("");
+}
+
 static void print_run(const S2Run *run) {
   for (int i = 0; i < run->entries.count; i++) {
     const char *key = run->entries.at[i].key;
     if (strcmp(key, "word") != 0 &&
         (strcmp(key, "every") != 0 || strcmp(run->entries.at[i].value, "1") != 0)) {
-      printf("  %-15s %s\n", key, run->entries.at[i].value);
+      print_entry(key, run->entries.at[i].value);
     }
   }
-  const char *word = s2_run_get(run, "word", 0);
-  if (word != NULL) {
-    printf("  %-15s sim2d", "command");
-    for (int i = 0; (word = s2_run_get(run, "word", i)) != NULL; i++) {
-      printf(strchr(word, ' ') != NULL || *word == '\0' ? " '%s'" : " %s", word);
-    }
-    puts("");
+  if (s2_run_get(run, "word", 0) != NULL) {
+    printf("  %-15s ", "command");
+    s2_command_print_run(stdout, run);
   }
 }
 
@@ -96,7 +131,7 @@ static void print_summary(const char *path, S2Replay *replay, const Summary *sum
   print_run(s2_replay_run(replay));
   printf("  %-15s %" PRIu64 "\n", "frames", summary->frames);
   for (int i = 0; i < summary->plots.list.count; i++) {
-    printf("  %-15s %s\n", i == 0 ? "plots" : "", summary->plots.list.at[i].name);
+    print_entry(i == 0 ? "plots" : "", summary->plots.list.at[i].name);
   }
   if (summary->frames == 0) {
     return;
@@ -141,14 +176,20 @@ static void json_value(const char *name, double value) {
   json_number(value);
 }
 
+// What is no UTF-8 becomes U+FFFD.
 static void json_text(const char *text) {
   putchar('"');
-  for (const unsigned char *at = (const unsigned char *)text; *at != '\0'; at++) {
-    if (*at < 0x20) {
-      printf("\\u%04x", *at);
+  for (const unsigned char *at = (const unsigned char *)text; *at != '\0';) {
+    int length = s2_text_utf8((const char *)at);
+    if (*at < 0x20 || *at == 0x7f) {
+      printf("\\u%04x", *at++);
+    } else if (length == 0) {
+      fputs(S2_TEXT_REPLACEMENT, stdout);
+      at++;
     } else {
       fputs(*at == '"' || *at == '\\' ? "\\" : "", stdout);
-      putchar(*at);
+      fwrite(at, 1, (size_t)length, stdout);
+      at += length;
     }
   }
   putchar('"');
@@ -275,16 +316,21 @@ static void print_frame(uint64_t index, const S2Moment *moment) {
   }
   for (int i = 0; i < moment->channels.count; i++) {
     const S2MomentChannel *channel = &moment->channels.at[i];
-    printf("  %s = %.9g %s\n", channel->name, channel->value, channel->unit);
+    char name[4 * S2_NAME_SIZE], unit[4 * S2_UNIT_SIZE];
+    s2_text_escape(name, sizeof name, channel->name);
+    s2_text_escape(unit, sizeof unit, channel->unit);
+    printf("  %s = %.9g %s\n", name, channel->value, unit);
   }
   printf("  %-16s %12s %12s %12s %12s %12s %12s\n", "body", "angle", "x", "y", "omega", "vx", "vy");
   for (int i = 0; i < moment->bodies.count; i++) {
     const S2MomentBody *body = &moment->bodies.at[i];
-    char number[16];
-    snprintf(number, sizeof number, "%d", i + 1);
-    printf("  %-16.16s %12.6g %12.6g %12.6g %12.6g %12.6g %12.6g\n",
-           body->name[0] != '\0' ? body->name : number, body->q[0], body->q[1], body->q[2],
-           body->v[0], body->v[1], body->v[2]);
+    char name[17]; // the width of the column
+    s2_text_escape(name, sizeof name, body->name);
+    if (name[0] == '\0') {
+      snprintf(name, sizeof name, "%d", i + 1);
+    }
+    printf("  %-16s %12.6g %12.6g %12.6g %12.6g %12.6g %12.6g\n", name, body->q[0], body->q[1],
+           body->q[2], body->v[0], body->v[1], body->v[2]);
   }
   printf("  %d contacts, %d joints\n", moment->contacts.count, moment->joints.count);
 }
@@ -292,8 +338,8 @@ static void print_frame(uint64_t index, const S2Moment *moment) {
 // ---- Commands ---------------------------------------------------------------------------------
 
 typedef struct Words {
-  const char *path, *output;
-  bool json, validate, has_frame;
+  const char *path, *output, *script; // "": of --run alone
+  bool json, validate, run, has_frame;
   uint64_t frame;
 } Words;
 
@@ -307,6 +353,9 @@ static const char *read_words(int argc, char **argv, bool inspect, Words *words,
       words->json = true;
     } else if (!inspect && strcmp(word, "--validate") == 0) {
       words->validate = true;
+    } else if (!inspect && (strcmp(word, "--run") == 0 || strncmp(word, "--run=", 6) == 0)) {
+      words->run = true;
+      words->script = word[5] == '=' ? word + 6 : "";
     } else if (inspect && strcmp(word, "--frame") == 0) {
       const char *number = i + 1 < argc ? argv[++i] : "";
       char *end = NULL;
@@ -328,6 +377,9 @@ static const char *read_words(int argc, char **argv, bool inspect, Words *words,
     }
   }
   *wrong = NULL;
+  if (words->run && !words->validate) {
+    return "--run belongs to --validate";
+  }
   return words->path == NULL ? "the name of a recording is missing" : NULL;
 }
 
@@ -398,39 +450,6 @@ static int convert(S2Replay *replay, const char *output) {
   return status.code == S2_OK ? EXIT_SUCCESS : fail(EXIT_FAILURE, status.message);
 }
 
-static int validate(S2Replay *replay, const char *path, S2RunAgain *run) {
-  const S2Run *recorded = s2_replay_run(replay);
-  int count = 0;
-  bool asks = false; // the run was typed in
-  for (const char *word; (word = s2_run_get(recorded, "word", count)) != NULL; count++) {
-    asks = asks || strcmp(word, "-i") == 0;
-  }
-  const char *script = s2_run_get(recorded, "script", 0);
-  if (count == 0 || asks || (script != NULL && strcmp(script, "-") == 0)) {
-    return fail(EXIT_WRONG_USAGE,
-                "--validate: the recording does not say how to make it again (it was made by a "
-                "program, by a script from stdin or from the prompt)");
-  }
-  char **argv = s2_memory_take_zeroed((size_t)(count + 2) * sizeof *argv);
-  // NOLINTBEGIN(performance-no-int-to-ptr): words are read only
-  argv[0] = (char *)(uintptr_t) "sim2d";
-  for (int i = 0; i < count; i++) {
-    argv[i + 1] = (char *)(uintptr_t)s2_run_get(recorded, "word", i);
-  }
-  // NOLINTEND(performance-no-int-to-ptr)
-  const char *build = s2_run_get(recorded, "build", 0);
-  if (build != NULL && strcmp(build, s2_build()) != 0) {
-    fprintf(stderr, "sim2d: note: recorded by another build (%s; this one: %s)\n", build,
-            s2_build());
-  }
-  S2Validator *validator = s2_validator_new(replay);
-  int status = run(count + 1, argv, validator);
-  bool same = s2_validator_report(validator, path);
-  s2_validator_free(validator);
-  s2_memory_free(argv);
-  return same ? EXIT_SUCCESS : status == EXIT_WRONG_USAGE ? status : EXIT_FAILURE;
-}
-
 int s2_command_replay(int argc, char **argv, const char *output, S2RunAgain *run) {
   Words words;
   const char *wrong = NULL, *problem = read_words(argc, argv, false, &words, &wrong);
@@ -448,7 +467,7 @@ int s2_command_replay(int argc, char **argv, const char *output, S2RunAgain *run
   }
   int result = EXIT_SUCCESS;
   if (words.validate) {
-    result = validate(replay, words.path, run);
+    result = s2_command_validate(replay, words.path, words.run ? words.script : NULL, run);
   } else if (output != NULL && same_file(output, words.path)) {
     result = usage("a recording cannot be written over itself", output);
   } else if (output != NULL) {

@@ -1,6 +1,7 @@
 #include "live.h"
 
 #include "base/memory.h"
+#include "base/number.h"
 #include "on_tape.h"
 #include "record/page.h"
 #include "traceback.h"
@@ -233,7 +234,7 @@ void s2_live_choose(S2Live *live, S2LuaWorld *lw) {
 // The next word as a number; false: it is none.
 static bool read_number(const char **at, double *value) {
   char *end = NULL;
-  *value = strtod(*at, &end);
+  *value = s2_number_read(*at, &end);
   bool good = end != *at && (*end == ' ' || *end == '\0') && isfinite(*value);
   *at = end;
   return good;

@@ -22,6 +22,7 @@ typedef struct Command {
   int argc;
   char **argv;
   int status;
+  bool exited; // os.exit of a run that is validated, which ends the run and not the process
   S2Live live;
 } Command;
 
@@ -76,6 +77,11 @@ static int command_exit(lua_State *L) {
   } else {
     command->status = (int)luaL_optinteger(L, 1, EXIT_SUCCESS);
   }
+  if (command->line.session.validator != NULL) {
+    command->exited = true;
+    s2_script_unwind();
+    return luaL_error(L, "the script ends");
+  }
   finish(command, L);
   linger(command, L, true);
   if (command->live.again) {
@@ -124,13 +130,17 @@ static void set_arg(Command *command, lua_State *L) {
 static bool run_chunk(Command *command, lua_State *L, int load_status, int arguments) {
   int status = load_status == LUA_OK ? s2_script_call(L, arguments, 0) : load_status;
   if (status != LUA_OK || *s2_script_interrupted() != 0) {
-    if (command->live.again) {
+    if (command->live.again || command->exited) {
       lua_settop(L, status != LUA_OK ? -2 : -1); // not a failure of the script
       return false;
     }
     command->status = failure_status(L);
-    const S2Validator *validator = command->line.session.validator;
-    if (status != LUA_OK && (validator == NULL || !s2_validator_ended(validator))) {
+    S2Validator *validator = command->line.session.validator;
+    bool compared = validator != NULL && s2_validator_ended(validator);
+    if (validator != NULL && !compared) {
+      s2_validator_fail(validator);
+    }
+    if (status != LUA_OK && !compared) {
       s2_live_notice(&command->live, luaL_tolstring(L, -1, NULL));
       lua_pop(L, 1);
       s2_script_report(L);
@@ -167,6 +177,9 @@ static bool run_script(Command *command, lua_State *L, int script) {
     s2_live_notice(&command->live, lua_tostring(L, -1));
     s2_script_report(L);
     command->status = EXIT_USAGE;
+    if (command->line.session.validator != NULL) {
+      s2_validator_fail(command->line.session.validator);
+    }
     return false;
   }
   if (path != NULL) {
@@ -213,13 +226,19 @@ static int protected_main(lua_State *L) {
   return 0;
 }
 
-// What recordings are to know of this run.
+// What recordings are to know of this run. Before each, since what is watched may have changed.
 static void describe(const Command *command, S2Run *run) {
+  s2_run_free(run);
   for (int i = 1; i < command->argc; i++) {
     s2_run_add(run, "word", command->argv[i]);
   }
   if (command->line.script < command->argc) {
-    s2_run_add(run, "script", command->argv[command->line.script]);
+    const char *script = command->argv[command->line.script];
+    char hash[S2_SHA256_SIZE];
+    s2_run_add(run, "script", script);
+    if (strcmp(script, "-") != 0 && s2_script_hash(script, hash)) {
+      s2_run_add(run, "script_hash", hash);
+    }
   }
 }
 
@@ -273,10 +292,10 @@ static bool open_live(Command *command) {
 
 static int run_lua(Command *command) {
   S2Run run = {0};
-  describe(command, &run);
   command->line.session.run = &run;
   if (open_live(command)) {
     do {
+      describe(command, &run);
       run_once(command);
     } while (command->live.again);
   }
@@ -292,7 +311,7 @@ static int usage_error(S2Status status) {
 
 static int run_again(int argc, char **argv, S2Validator *validator) {
   Command command = {.argc = argc, .argv = argv};
-  S2Status status = s2_command_line_read(&command.line, argc, argv);
+  S2Status status = s2_command_line_read_recorded(&command.line, argc, argv);
   if (status.code != S2_OK) {
     return usage_error(status);
   }

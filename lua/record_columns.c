@@ -15,6 +15,12 @@ enum { FUNCTION = -1 };
 
 // ---- What is asked for ------------------------------------------------------------------------
 
+static void check_name(lua_State *L, const S2Keys *keys, int index) {
+  if (strlen(lua_tostring(L, index)) != lua_rawlen(L, index)) {
+    s2_keys_fail(keys, "columns", "the name '%s...' has a byte 0 inside", lua_tostring(L, index));
+  }
+}
+
 // Appends what lies on top of the stack (popped) to the list.
 static void append(lua_State *L, int list) {
   lua_rawseti(L, list, (lua_Integer)lua_rawlen(L, list) + 1);
@@ -41,6 +47,7 @@ static void push_function_names(lua_State *L, const S2Keys *keys, int columns) {
                    "names, as \"cart.x\", and functions, as force = function(world, "
                    "t) ... end, expected");
     }
+    check_name(L, keys, -2);
     lua_Integer at = (lua_Integer)lua_rawlen(L, list) + 1;
     const char *name = lua_tostring(L, -2);
     for (; at > 1 && less(L, name, list, at - 1); at--) {
@@ -64,6 +71,7 @@ static void push_columns(lua_State *L, const S2Keys *keys, int columns) {
       s2_keys_fail(keys, "columns", "[%d]: a name like \"cart.x\" expected, got %s", (int)i,
                    s2_lua_describe(L, -1, text));
     }
+    check_name(L, keys, -1);
     append(L, names);
   }
   push_function_names(L, keys, columns);

@@ -94,6 +94,23 @@ int s2_script_load(lua_State *L, const char *path, bool *missing) {
   return luaL_loadfile(L, path);
 }
 
+bool s2_script_hash(const char *path, char text[S2_SHA256_SIZE]) {
+  FILE *file = fopen(path, "rb");
+  if (file == NULL) {
+    return false;
+  }
+  S2Sha256 hash = {0};
+  char bytes[4096];
+  size_t got;
+  while ((got = fread(bytes, 1, sizeof bytes, file)) > 0) {
+    s2_sha256_add(&hash, bytes, got);
+  }
+  bool good = ferror(file) == 0;
+  fclose(file);
+  s2_sha256_end(&hash, text);
+  return good;
+}
+
 // package.path is a list of templates: a folder whose name has its punctuation cannot be in it.
 void s2_script_find_beside(lua_State *L, const char *path) {
   const char *slash = strrchr(path, '/');

@@ -3,6 +3,8 @@
 #ifndef S2_SCRIPT_H
 #define S2_SCRIPT_H
 
+#include "base/sha256.h"
+
 #include <lua.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -10,6 +12,9 @@
 // Loads the file `path`, NULL: stdin. Returns what luaL_loadfile returns, with the chunk or a
 // message on the stack; *missing tells that the file could not be opened.
 int s2_script_load(lua_State *L, const char *path, bool *missing);
+
+// SHA-256 of the file as text. False: it cannot be read.
+bool s2_script_hash(const char *path, char hash[S2_SHA256_SIZE]);
 
 // Lets `require` find modules in the folder of the script `path`, before any other.
 void s2_script_find_beside(lua_State *L, const char *path);

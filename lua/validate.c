@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 #include "base/same_bits.h"
+#include "base/text.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -12,7 +13,7 @@ struct S2Validator {
   S2Replay *replay;
   int recording; // the nth of the run
   uint64_t next; // frame to be compared
-  bool ended, differs;
+  bool ended, differs, failed;
   char message[S2_MESSAGE_SIZE]; // what differs
   S2Moment moment;
 };
@@ -38,7 +39,9 @@ bool s2_validator_wants(const S2Validator *validator, int recording) {
 
 static void describe_body(const S2MomentBody *body, int at, char *text, size_t size) {
   if (body->name[0] != '\0') {
-    snprintf(text, size, "'%s'", body->name);
+    char name[S2_NAME_SIZE + 16]; // longer only if much of it is escaped
+    s2_text_escape(name, sizeof name, body->name);
+    snprintf(text, size, "'%s'", name);
   } else {
     snprintf(text, size, "%d", at + 1);
   }
@@ -67,7 +70,7 @@ static void find_difference(S2Validator *validator, const S2Moment *was) {
     for (int k = 0; k < 6; k++) {
       double now = k < 3 ? a->q[k] : a->v[k - 3], then = k < 3 ? b->q[k] : b->v[k - 3];
       if (!s2_same_bits(&now, &then, 1)) {
-        char name[S2_NAME_SIZE + 2];
+        char name[S2_NAME_SIZE + 18];
         describe_body(b, i, name, sizeof name);
         snprintf(rest, left, "%s of body %s is %.17g, recorded was %.17g", names[k], name, now,
                  then);
@@ -108,6 +111,10 @@ bool s2_validator_ended(const S2Validator *validator) {
   return validator->ended;
 }
 
+void s2_validator_fail(S2Validator *validator) {
+  validator->failed = true;
+}
+
 bool s2_validator_report(const S2Validator *validator, const char *path) {
   uint64_t count = s2_replay_frame_count(validator->replay);
   fflush(stdout);
@@ -115,7 +122,13 @@ bool s2_validator_report(const S2Validator *validator, const char *path) {
     printf("%s: differs\n  %s\n", path, validator->message);
     return false;
   }
-  if (validator->next < count) {
+  if (validator->failed) {
+    printf("%s: differs\n  the new run ended with an error; %" PRIu64 " of %" PRIu64
+           " frames agree\n",
+           path, validator->next, count);
+    return false;
+  }
+  if (validator->next < count || count == 0) {
     printf("%s: differs\n  the recording has %" PRIu64 " frames, the new run made %" PRIu64 "\n",
            path, count, validator->next);
     return false;

@@ -20,7 +20,10 @@ S2Status s2_validator_frame(S2Validator *validator, S2World *world);
 // Did it end the run?
 bool s2_validator_ended(const S2Validator *validator);
 
-// After the run: did all frames agree? Prints what came out.
+// The run raised, or could not begin: whatever agrees, it is not the run that was recorded.
+void s2_validator_fail(S2Validator *validator);
+
+// After the run: did all frames agree, and was there one? Prints what came out.
 bool s2_validator_report(const S2Validator *validator, const char *path);
 
 #endif

@@ -8,6 +8,7 @@
 #include "record/record.h"
 #include "record/s2d.h"
 
+#include <locale.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -144,6 +145,28 @@ static inline void assert_well_formed(const char *text) {
   }
   assert_int_equal(depth, 0);
   assert_int_equal(roots, 1);
+}
+
+// A locale with a decimal comma, made in the directory. False: there is none here.
+static inline bool take_comma_locale(void) {
+  char command[256], text[16];
+  snprintf(command, sizeof command, "localedef -i de_DE -f UTF-8 '%s/de_DE.UTF-8' >/dev/null 2>&1",
+           directory);
+  bool made = access(in_directory("de_DE.UTF-8"), F_OK) == 0 || system(command) == 0;
+  setenv("LOCPATH", directory, 1);
+  if (!made || setlocale(LC_ALL, "de_DE.UTF-8") == NULL) {
+    unsetenv("LOCPATH");
+    print_message("no locale de_DE here\n");
+    return false;
+  }
+  snprintf(text, sizeof text, "%.1f", 0.5);
+  assert_string_equal(text, "0,5");
+  return true;
+}
+
+static inline void leave_locale(void) {
+  setlocale(LC_ALL, "C");
+  unsetenv("LOCPATH");
 }
 
 static inline int make_directory(void **state) {

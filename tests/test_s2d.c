@@ -41,6 +41,26 @@ static void version_4_is_read(void **state) {
   s2_replay_close(replay);
 }
 
+// Of a build of that version: it does not know what was in the script.
+static void version_5_is_read(void **state) {
+  (void)state;
+  S2Replay *replay = NULL;
+  const S2Moment *moment = NULL;
+  must(s2_replay_open(S2_TEST_DATA "/recordings/version5.s2d", &replay));
+  assert_int_equal(s2_replay_version(replay), 5);
+  assert_int_equal(s2_replay_frame_count(replay), 21);
+  assert_true(s2_replay_complete(replay));
+  for (uint64_t i = 0; i < 21; i++) {
+    must(s2_replay_frame(replay, i, &moment));
+    assert_true(moment->step == i && moment->hash == hash_of(moment));
+  }
+  assert_true(moment->hash == UINT64_C(0x5bfdc8e52431c3d0));
+  assert_true(moment->kinetic == 0.00018049999999999121 && moment->potential == 4.905);
+  assert_string_equal(s2_run_get(s2_replay_run(replay), "script", 0), "fall.lua");
+  assert_null(s2_run_get(s2_replay_run(replay), "script_hash", 0));
+  s2_replay_close(replay);
+}
+
 // A speed: none, one of few bits (of any size), one like before, a bit pattern.
 static double any_speed(S2Rng *rng, const double *before) {
   uint64_t bits = s2_rng_next(rng);
@@ -150,6 +170,7 @@ static void rest_takes_little(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(version_4_is_read),
+      cmocka_unit_test(version_5_is_read),
       cmocka_unit_test(any_speeds_come_back),
       cmocka_unit_test(rest_takes_little),
   };

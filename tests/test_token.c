@@ -170,7 +170,8 @@ static void reals(void **state) {
       {"1,5", S2_ANY_REAL, ":1: x must be a number, not '1,5'"},
       {"1.5x", S2_ANY_REAL, ":1: x must be a number, not '1.5x'"},
       {"1e", S2_ANY_REAL, ":1: x must be a number, not '1e'"},
-      {"\xff\xfe", S2_ANY_REAL, ":1: x must be a number, not '\xff\xfe'"},
+      {"\xff\xfe", S2_ANY_REAL, ":1: x must be a number, not '\\xFF\\xFE'"},
+      {"\x1b[2J", S2_ANY_REAL, ":1: x must be a number, not '\\x1B[2J'"},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     S2Tokens tokens;

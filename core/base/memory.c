@@ -26,6 +26,11 @@ void *s2_memory_grow(void *memory, size_t bytes) {
   return checked(realloc(memory, bytes), bytes);
 }
 
+void *s2_memory_try(size_t bytes) {
+  taken += 1;
+  return malloc(bytes > 0 ? bytes : 1);
+}
+
 void s2_memory_free(void *memory) {
   free(memory);
 }

@@ -9,6 +9,8 @@
 void *s2_memory_take(size_t bytes);
 void *s2_memory_take_zeroed(size_t bytes);
 void *s2_memory_grow(void *memory, size_t bytes);
+// For what a file asks for, which may be anything: NULL when there is no room.
+void *s2_memory_try(size_t bytes);
 void s2_memory_free(void *memory);
 
 // Calls of take and grow in this thread since it started.

@@ -1,6 +1,8 @@
 #include "base/token.h"
 
 #include "base/memory.h"
+#include "base/number.h"
+#include "base/text.h"
 
 #include <errno.h>
 #include <math.h>
@@ -62,12 +64,13 @@ void s2_tokens_close(S2Tokens *tokens) {
 }
 
 S2Status s2_tokens_complain(const S2Tokens *tokens, const char *format, ...) {
-  char message[S2_MESSAGE_SIZE / 2];
+  char message[S2_MESSAGE_SIZE / 2], clean[S2_MESSAGE_SIZE / 2];
   va_list args;
   va_start(args, format);
   vsnprintf(message, sizeof message, format, args);
   va_end(args);
-  return s2_error(S2_INVALID, "%s:%d: %s", tokens->path, tokens->line, message);
+  s2_text_escape(clean, sizeof clean, message); // it quotes the file
+  return s2_error(S2_INVALID, "%s:%d: %s", tokens->path, tokens->line, clean);
 }
 
 static int shown(const S2Tokens *tokens) {
@@ -164,7 +167,7 @@ S2Status s2_tokens_real(S2Tokens *tokens, const char *name, S2Reals allowed, dou
     return s2_tokens_complain(tokens, "%s is missing", name);
   }
   char *stop;
-  *value = strtod(tokens->word, &stop);
+  *value = s2_number_read(tokens->word, &stop);
   if (stop != tokens->at) {
     return s2_tokens_complain(tokens, "%s must be a number, not '%.*s'", name, shown(tokens),
                               tokens->word);

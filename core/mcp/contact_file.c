@@ -3,6 +3,7 @@
 #include "mcp/contact.h"
 
 #include "base/memory.h"
+#include "base/number.h"
 #include "base/token.h"
 
 #include <errno.h>
@@ -16,7 +17,8 @@ enum { LEAST_WORD = 2 }; // bytes of a number and a blank
 static void write_vector(FILE *file, const char *name, const double *x, int count) {
   fprintf(file, "%s\n", name);
   for (int i = 0; i < count; i++) {
-    fprintf(file, "%s%.17g", i > 0 ? " " : "", x[i]);
+    fputs(i > 0 ? " " : "", file);
+    s2_number_put(file, x[i]);
   }
   fputc('\n', file);
 }
@@ -26,7 +28,9 @@ static void write_matrix(FILE *file, const char *name, const S2Csr *matrix) {
           (int)matrix->start[matrix->rows]);
   for (int i = 0; i < matrix->rows; i++) {
     for (int32_t p = matrix->start[i]; p < matrix->start[i + 1]; p++) {
-      fprintf(file, "%d %d %.17g\n", i, (int)matrix->column[p], matrix->value[p]);
+      fprintf(file, "%d %d ", i, (int)matrix->column[p]);
+      s2_number_put(file, matrix->value[p]);
+      fputc('\n', file);
     }
   }
 }

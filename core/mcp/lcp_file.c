@@ -2,6 +2,7 @@
 #include "mcp/lcp.h"
 
 #include "base/memory.h"
+#include "base/number.h"
 #include "base/token.h"
 
 #include <errno.h>
@@ -17,7 +18,8 @@ enum {
 
 static void write_numbers(FILE *file, const double *x, int count) {
   for (int i = 0; i < count; ++i) {
-    fprintf(file, "%s%.17g", i > 0 ? " " : "", x[i]);
+    fputs(i > 0 ? " " : "", file);
+    s2_number_put(file, x[i]);
   }
   fputc('\n', file);
 }

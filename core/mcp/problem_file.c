@@ -1,6 +1,7 @@
 // Problems as text (docs/problem-format.md): one word and its numbers per line, so that a dumped
 // problem can be read, cut down and kept as a test.
 #include "base/memory.h"
+#include "base/number.h"
 #include "base/token.h"
 #include "mcp/mcp.h"
 
@@ -21,14 +22,18 @@ enum {
 
 static void write_numbers(FILE *file, const double *x, int count) {
   for (int i = 0; i < count; ++i) {
-    fprintf(file, " %.17g", x[i]);
+    fputc(' ', file);
+    s2_number_put(file, x[i]);
   }
 }
 
 static void write_problem(FILE *file, const S2Problem *problem) {
   fprintf(file, "sim2d-problem %d\n", VERSION);
-  fprintf(file, "velocity_scale %.17g\nlength %.17g\n", problem->velocity_scale, problem->length);
-  fprintf(file, "nodes %d\nrows %d\n", problem->nodes, problem->rows);
+  fprintf(file, "velocity_scale");
+  write_numbers(file, &problem->velocity_scale, 1);
+  fprintf(file, "\nlength");
+  write_numbers(file, &problem->length, 1);
+  fprintf(file, "\nnodes %d\nrows %d\n", problem->nodes, problem->rows);
   fprintf(file, "# node: mass (I m m), right side (3)\n");
   for (int i = 0; i < problem->nodes; ++i) {
     fprintf(file, "node");

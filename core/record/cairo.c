@@ -30,7 +30,7 @@ S2Status s2_png_write(S2Output *output, const S2Scene *scene) {
 #else
 
 #include "base/memory.h"
-#include "record/text.h"
+#include "base/text.h"
 
 #include <cairo/cairo.h>
 #include <math.h>

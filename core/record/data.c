@@ -1,5 +1,6 @@
 #include "record/data.h"
 
+#include "base/text.h"
 #include "record/data_formats.h"
 #include "record/suffix.h"
 
@@ -7,6 +8,7 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 // ---- Sets of arrays ---------------------------------------------------------------------------
@@ -49,19 +51,25 @@ S2DataArray *s2_data_add(S2DataSet *set, const char *name, const char *unit, S2D
   return array;
 }
 
-void s2_data_add_text(S2DataArray *array, const char *text) {
+void s2_data_add_text_part(S2DataArray *array, const char *text, size_t length) {
   assert(array->type == S2_DATA_TEXT);
-  size_t length = strlen(text) + 1, wanted = array->bytes + length;
-  // The room is the next power of two; it need not be kept.
-  size_t room = 64;
-  while (room < wanted) {
-    room *= 2;
+  length = strnlen(text, length);
+  size_t wanted = array->bytes + length + 1;
+  if (wanted > array->room) {
+    array->room = array->room < 64 ? 64 : array->room;
+    while (array->room < wanted) {
+      array->room *= 2;
+    }
+    array->values = s2_memory_grow(array->values, array->room);
   }
-  if (array->values == NULL || array->bytes <= room / 2) {
-    array->values = s2_memory_grow(array->values, room);
-  }
-  memcpy((char *)array->values + array->bytes, text, length);
+  char *to = (char *)array->values + array->bytes;
+  memcpy(to, text, length);
+  to[length] = '\0';
   array->bytes = wanted;
+}
+
+void s2_data_add_text(S2DataArray *array, const char *text) {
+  s2_data_add_text_part(array, text, strlen(text));
 }
 
 const S2DataArray *s2_data_find(const S2DataSet *set, const char *name) {
@@ -86,16 +94,36 @@ void s2_data_free(S2DataSet *set) {
   *set = (S2DataSet){0};
 }
 
-void s2_data_run_key(const S2Run *run, int entry, char key[S2_RUN_KEY_SIZE]) {
-  int before = 0;
-  for (int i = 0; i < entry; i++) {
-    before += strcmp(run->entries.at[i].key, run->entries.at[entry].key) == 0;
+typedef struct Keyed {
+  const char *key;
+  int entry;
+} Keyed;
+
+static int by_key(const void *a, const void *b) {
+  const Keyed *x = a, *y = b;
+  int order = strcmp(x->key, y->key);
+  return order != 0 ? order : (x->entry > y->entry) - (x->entry < y->entry);
+}
+
+S2RunKey *s2_data_run_keys(const S2Run *run) {
+  int count = run->entries.count;
+  S2RunKey *keys = s2_memory_take(((size_t)count + 1) * sizeof *keys);
+  Keyed *sorted = s2_memory_take(((size_t)count + 1) * sizeof *sorted);
+  for (int i = 0; i < count; i++) {
+    sorted[i] = (Keyed){run->entries.at[i].key, i};
   }
-  if (before == 0) {
-    snprintf(key, S2_RUN_KEY_SIZE, "%.60s", run->entries.at[entry].key);
-  } else {
-    snprintf(key, S2_RUN_KEY_SIZE, "%.60s_%d", run->entries.at[entry].key, before + 1);
+  qsort(sorted, (size_t)count, sizeof *sorted, by_key);
+  for (int i = 0, nth = 0; i < count; i++) {
+    nth = i > 0 && strcmp(sorted[i - 1].key, sorted[i].key) == 0 ? nth + 1 : 1;
+    char *key = keys[sorted[i].entry];
+    if (nth == 1) {
+      snprintf(key, S2_RUN_KEY_SIZE, "%.60s", sorted[i].key);
+    } else {
+      snprintf(key, S2_RUN_KEY_SIZE, "%.60s_%d", sorted[i].key, nth);
+    }
   }
+  s2_memory_free(sorted);
+  return keys;
 }
 
 // ---- Files ------------------------------------------------------------------------------------
@@ -103,18 +131,23 @@ void s2_data_run_key(const S2Run *run, int entry, char key[S2_RUN_KEY_SIZE]) {
 typedef enum Format { CSV, NPY, NPZ, HDF5, FORMATS } Format;
 
 S2Status s2_data_refuse(const char *path, const char *format, ...) {
-  char reason[S2_MESSAGE_SIZE];
+  char reason[S2_MESSAGE_SIZE], clean[S2_MESSAGE_SIZE];
   va_list args;
   va_start(args, format);
   vsnprintf(reason, sizeof reason, format, args);
   va_end(args);
-  return s2_error(S2_INVALID, "cannot read '%s': %s", s2_path_tail(path), reason);
+  s2_text_escape(clean, sizeof clean, reason); // it quotes the file
+  return s2_error(S2_INVALID, "cannot read '%s': %s", s2_path_tail(path), clean);
 }
 
 static S2Status find_format(const char *path, int *format) {
   static const char *const suffixes[FORMATS] = {
       [CSV] = ".csv", [NPY] = ".npy", [NPZ] = ".npz", [HDF5] = ".h5"};
-  S2_TRY(s2_suffix_find(path, suffixes, FORMATS, format));
+  return s2_suffix_find(path, suffixes, FORMATS, format);
+}
+
+static S2Status find_writer(const char *path, int *format) {
+  S2_TRY(find_format(path, format));
   if (*format == HDF5 && !s2_hdf5_available()) {
     return s2_error(S2_UNAVAILABLE,
                     "'%s': this sim2d was built without HDF5; take .npz, or install the HDF5 "
@@ -122,11 +155,6 @@ static S2Status find_format(const char *path, int *format) {
                     s2_path_tail(path));
   }
   return s2_ok();
-}
-
-S2Status s2_data_check_path(const char *path) {
-  int format = 0;
-  return find_format(path, &format);
 }
 
 static S2Status check(const S2DataSet *set, Format format) {
@@ -142,9 +170,43 @@ static S2Status check(const S2DataSet *set, Format format) {
   case NPZ:
     return s2_npz_check(set);
   case HDF5:
+    return s2_hdf5_check(set);
   case FORMATS:
     break;
   }
+  return s2_ok();
+}
+
+S2Status s2_data_check_path(const char *path) {
+  int format = 0;
+  return find_writer(path, &format);
+}
+
+S2Status s2_data_check(const S2DataSet *set, const char *path) {
+  int format = 0;
+  S2_TRY(find_writer(path, &format));
+  return check(set, (Format)format);
+}
+
+S2Status s2_data_add_read(const char *path, S2DataSet *set, const char *name, S2DataType type,
+                          int axes, const size_t *shape, size_t text_bytes, S2DataArray **added) {
+  S2DataArray array = {.type = type, .axes = axes};
+  memcpy(array.shape, shape, (size_t)axes * sizeof *shape);
+  size_t count = s2_data_count(&array), most = UINT32_MAX;
+  bool large = count > most / size_of(type);
+  array.room = large ? 0 : type == S2_DATA_TEXT ? text_bytes : count * size_of(type);
+  if (large || array.room > most || set->room > most - array.room) {
+    return s2_data_refuse(path, "arrays of 4 GB and more are not supported");
+  }
+  array.values = s2_memory_try(array.room);
+  if (array.values == NULL) {
+    return s2_data_refuse(path, "not enough memory for %zu bytes of '%.60s'", array.room, name);
+  }
+  array.name = s2_data_copy_text(name, strlen(name));
+  array.unit = s2_data_copy_text("", 0);
+  set->room += array.room;
+  *added = s2_array_append(set->arrays);
+  **added = array;
   return s2_ok();
 }
 
@@ -173,14 +235,14 @@ static S2Status write_file(S2Output *output, const S2DataSet *set, Format format
 
 S2Status s2_data_write(const S2DataSet *set, const char *path, S2Output *output) {
   int format = 0;
-  S2_TRY(find_format(path, &format));
+  S2_TRY(find_writer(path, &format));
   S2_TRY(check(set, (Format)format));
   return write_file(output, set, (Format)format);
 }
 
 S2Status s2_data_save(const S2DataSet *set, const char *path) {
   int format = 0;
-  S2_TRY(find_format(path, &format));
+  S2_TRY(find_writer(path, &format));
   S2_TRY(check(set, (Format)format)); // before a file of that name is emptied
   S2Output output;
   S2_TRY(s2_output_open(&output, path));

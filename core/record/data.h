@@ -25,15 +25,16 @@ typedef struct S2DataArray {
   int axes;                   // 0: a single value
   size_t shape[S2_DATA_AXES]; // the last axis changes fastest
   void *values;               // owned
-  size_t bytes;               // of the values, when they are text
+  size_t bytes, room;         // of the values, when they are text, and what these may take
   bool borrowed;              // the values are somebody else's
 } S2DataArray;
 
 // All zeros is an empty set.
 typedef struct S2DataSet {
   S2_ARRAY(S2DataArray) arrays;
-  S2Run run; // where it comes from; not kept by .csv and .npy
-  bool bare; // arrays without names: one, or the rows of a ragged table
+  S2Run run;   // where it comes from; not kept by .csv and .npy
+  bool bare;   // arrays without names: one, or the rows of a ragged table
+  size_t room; // bytes of the values of all that a file was asked for
 } S2DataSet;
 
 // Appends an array whose values are not set (of text: there are none yet); the address is good
@@ -41,12 +42,13 @@ typedef struct S2DataSet {
 S2DataArray *s2_data_add(S2DataSet *set, const char *name, const char *unit, S2DataType type,
                          int axes, const size_t *shape);
 void s2_data_add_text(S2DataArray *array, const char *text);
-const S2DataArray *s2_data_find(const S2DataSet *set, const char *name); // or NULL
-size_t s2_data_count(const S2DataArray *array);                          // of values
+void s2_data_add_text_part(S2DataArray *array, const char *text, size_t length); // up to a 0 in it
+const S2DataArray *s2_data_find(const S2DataSet *set, const char *name);         // or NULL
+size_t s2_data_count(const S2DataArray *array);                                  // of values
 void s2_data_free(S2DataSet *set);
 char *s2_data_copy_text(const char *text, size_t length); // with a final 0; to be freed
 
-// Is there a suffix of ours? S2_UNAVAILABLE: .h5 in a build without HDF5.
+// Is there a suffix of ours that can be written? S2_UNAVAILABLE: .h5 in a build without HDF5.
 S2Status s2_data_check_path(const char *path);
 
 // The suffix picks the format. S2_INVALID: the format cannot hold these arrays. A file that could

@@ -16,9 +16,23 @@ typedef struct S2DataFile {
 S2Status s2_data_refuse(const char *path, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-// The key of an entry, made unique: "argument", "argument_2", ...
+// Appends an array whose values are to be read from a file; `text_bytes`: of texts, about. Refuses
+// what does not fit into memory, and sets of 4 GB.
+S2Status s2_data_add_read(const char *path, S2DataSet *set, const char *name, S2DataType type,
+                          int axes, const size_t *shape, size_t text_bytes, S2DataArray **added);
+
+// The keys of all entries, made unique: "argument", "argument_2", ... To be freed.
 enum { S2_RUN_KEY_SIZE = 80 };
-void s2_data_run_key(const S2Run *run, int entry, char key[S2_RUN_KEY_SIZE]);
+typedef char S2RunKey[S2_RUN_KEY_SIZE];
+S2RunKey *s2_data_run_keys(const S2Run *run);
+
+// Can the format of the path's suffix hold these arrays, whatever their values are?
+S2Status s2_data_check(const S2DataSet *set, const char *path);
+
+enum { S2_DEFLATE_MOST = 1032 }; // bytes that a byte of deflate can become
+// All of `from` becomes exactly `unpacked` bytes, or false. `zlib`: with its header and checksum.
+bool s2_data_inflate(const unsigned char *from, size_t size, unsigned char *to, size_t unpacked,
+                     bool zlib);
 
 // Writes the set to an open file, in the format of the path's suffix; failures of the file are kept
 // in `output`.
@@ -49,7 +63,8 @@ S2Status s2_npz_check(const S2DataSet *set);
 void s2_npz_save(S2Output *output, const S2DataSet *set);
 S2Status s2_npz_load(const S2DataFile *file, S2DataSet *set);
 
-bool s2_hdf5_available(void);
+bool s2_hdf5_available(void); // to write; any build reads
+S2Status s2_hdf5_check(const S2DataSet *set);
 S2Status s2_hdf5_save(S2Output *output, const S2DataSet *set);
 S2Status s2_hdf5_load(const S2DataFile *file, S2DataSet *set);
 

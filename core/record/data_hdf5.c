@@ -1,17 +1,81 @@
 // HDF5: a dataset an array, its unit as the attribute "units"; what was run as attributes of the
 // file. The file is made in memory and then written, so that a full disk is told like everywhere
-// else: the library itself cannot close a file that it cannot write.
+// else: the library itself cannot close a file that it cannot write. It only writes: h5.h reads.
 #include "record/data_formats.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+// ---- What can be held -------------------------------------------------------------------------
+
+enum {
+  LONGEST_NAME = 1000,  // bytes; what is longer is not read either
+  LONGEST_TEXT = 60000, // an attribute and all about it are less than 64 KiB
+  MOST_ENTRIES = 1000,  // of what is said of a run
+};
+
+// As texts, but what is in a group comes right behind the group.
+static int by_place(const void *a, const void *b) {
+  const unsigned char *x = *(const unsigned char *const *)a, *y = *(const unsigned char *const *)b;
+  for (; *x == *y && *x != '\0'; x++, y++) {
+  }
+  int first = *x == '/' ? 1 : *x + (*x != '\0'), second = *y == '/' ? 1 : *y + (*y != '\0');
+  return first - second;
+}
+
+// Between slashes there is something, and not a dot alone.
+static bool is_path(const char *name) {
+  for (const char *at = name;; at++) {
+    size_t length = strcspn(at, "/");
+    if (length == 0 || (length == 1 && *at == '.')) {
+      return false;
+    }
+    at += length;
+    if (*at == '\0') {
+      return true;
+    }
+  }
+}
+
+S2Status s2_hdf5_check(const S2DataSet *set) {
+  size_t count = (size_t)set->arrays.count;
+  S2Status status = s2_ok();
+  const char **names = s2_memory_take((count + 1) * sizeof *names);
+  for (size_t i = 0; i < count && status.code == S2_OK; i++) {
+    names[i] = set->arrays.at[i].name;
+    if (!is_path(names[i]) || strlen(names[i]) > LONGEST_NAME) {
+      status = s2_error(S2_INVALID,
+                        "an array of an .h5 file cannot have the name '%.60s': between slashes "
+                        "there is a name that is not '.', in all up to %d bytes",
+                        names[i], (int)LONGEST_NAME);
+    } else if (strlen(set->arrays.at[i].unit) > LONGEST_TEXT) {
+      status = s2_error(S2_INVALID, "the unit of '%.60s' is longer than %d bytes", names[i],
+                        (int)LONGEST_TEXT);
+    }
+  }
+  if (status.code == S2_OK && count > 1) {
+    qsort(names, count, sizeof *names, by_place);
+  }
+  for (size_t i = 1; i < count && status.code == S2_OK; i++) {
+    size_t length = strlen(names[i - 1]);
+    bool inside = strncmp(names[i], names[i - 1], length) == 0 &&
+                  (names[i][length] == '/' || names[i][length] == '\0');
+    if (inside) {
+      status = s2_error(S2_INVALID,
+                        "an .h5 file cannot hold '%.60s' beside '%.60s': slashes name groups",
+                        names[i], names[i - 1]);
+    }
+  }
+  s2_memory_free(names);
+  return status;
+}
 
 #ifdef S2_HAVE_HDF5
 
 #include <hdf5.h>
-#include <string.h>
 
 static const char UNITS[] = "units";
 static const size_t GROWTH = (size_t)1 << 20; // bytes that the file in memory grows by
-static const size_t MOST_BYTES =
-    UINT32_MAX; // of an array read: a file of a few bytes can claim any
 
 bool s2_hdf5_available(void) {
   return true;
@@ -107,13 +171,20 @@ static S2Status write_all(hid_t file, S2Output *output, const S2DataSet *set) {
                       set->arrays.at[i].name);
     }
   }
-  for (int i = 0; i < set->run.entries.count; i++) {
-    char key[S2_RUN_KEY_SIZE];
-    s2_data_run_key(&set->run, i, key);
-    if (!write_attribute(file, key, set->run.entries.at[i].value)) {
-      return s2_error(S2_INVALID, "HDF5 cannot hold what is said of the run under '%.60s'", key);
+  // For what is left out no run shall be lost, nor wait: the library takes the longer the more
+  // there are.
+  S2RunKey *keys = s2_data_run_keys(&set->run);
+  S2Status status = s2_ok();
+  for (int i = 0; i < set->run.entries.count && i < MOST_ENTRIES && status.code == S2_OK; i++) {
+    const char *value = set->run.entries.at[i].value;
+    if (strlen(value) <= LONGEST_TEXT && keys[i][0] != '\0' &&
+        !write_attribute(file, keys[i], value)) {
+      status =
+          s2_error(S2_INVALID, "HDF5 cannot hold what is said of the run under '%.60s'", keys[i]);
     }
   }
+  s2_memory_free(keys);
+  S2_TRY(status);
   H5Fflush(file, H5F_SCOPE_GLOBAL);
   ssize_t size = H5Fget_file_image(file, NULL, 0);
   if (size <= 0) {
@@ -144,183 +215,6 @@ S2Status s2_hdf5_save(S2Output *output, const S2DataSet *set) {
   return status;
 }
 
-// ---- Reading ----------------------------------------------------------------------------------
-
-typedef struct Reading {
-  const char *path;
-  S2DataSet *set;
-  S2Status status;
-} Reading;
-
-// Texts of a dataset or attribute of one type, one behind the other in the array.
-static bool take_texts(hid_t type, hid_t space, size_t count, S2DataArray *array,
-                       bool (*read)(hid_t object, hid_t type, void *to), hid_t object) {
-  bool good = true;
-  hid_t memory = H5Tcopy(H5T_C_S1);
-  H5Tset_cset(memory, H5Tget_cset(type));
-  if (H5Tis_variable_str(type) > 0) {
-    H5Tset_size(memory, H5T_VARIABLE);
-    char **texts = s2_memory_take_zeroed((count + 1) * sizeof *texts);
-    good = read(object, memory, texts);
-    for (size_t i = 0; i < count && good; i++) {
-      s2_data_add_text(array, texts[i] != NULL ? texts[i] : "");
-    }
-    H5Dvlen_reclaim(memory, space, H5P_DEFAULT, texts);
-    s2_memory_free(texts);
-  } else {
-    size_t width = H5Tget_size(type) + 1; // with a 0
-    H5Tset_size(memory, width);
-    char *texts = count <= MOST_BYTES / width ? s2_memory_take_zeroed(count * width + 1) : NULL;
-    good = texts != NULL && read(object, memory, texts);
-    for (size_t i = 0; i < count && good; i++) {
-      texts[i * width + width - 1] = '\0';
-      s2_data_add_text(array, texts + i * width);
-    }
-    s2_memory_free(texts);
-  }
-  H5Tclose(memory);
-  return good;
-}
-
-static bool read_dataset(hid_t dataset, hid_t type, void *to) {
-  return H5Dread(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, to) >= 0;
-}
-
-static bool read_attribute(hid_t attribute, hid_t type, void *to) {
-  return H5Aread(attribute, type, to) >= 0;
-}
-
-// A single text; false: it is none.
-static bool attribute_text(hid_t object, const char *name, S2DataArray *text) {
-  hid_t attribute = H5Aopen(object, name, H5P_DEFAULT);
-  if (attribute < 0) {
-    return false;
-  }
-  hid_t type = H5Aget_type(attribute), space = H5Aget_space(attribute);
-  *text = (S2DataArray){.type = S2_DATA_TEXT};
-  bool good = H5Tget_class(type) == H5T_STRING && H5Sget_simple_extent_npoints(space) == 1 &&
-              take_texts(type, space, 1, text, read_attribute, attribute);
-  H5Sclose(space);
-  H5Tclose(type);
-  H5Aclose(attribute);
-  if (!good) {
-    s2_memory_free(text->values);
-  }
-  return good;
-}
-
-static bool read_shape(hid_t space, size_t shape[S2_DATA_AXES], int *axes) {
-  hsize_t sizes[H5S_MAX_RANK];
-  *axes = H5Sget_simple_extent_ndims(space);
-  if (*axes < 0 || *axes > S2_DATA_AXES || H5Sget_simple_extent_dims(space, sizes, NULL) < 0) {
-    return false;
-  }
-  size_t count = 1;
-  for (int i = 0; i < *axes; i++) {
-    shape[i] = (size_t)sizes[i];
-    if (shape[i] != 0 && count > MOST_BYTES / sizeof(double) / shape[i]) {
-      return false;
-    }
-    count *= shape[i];
-  }
-  return H5Sget_simple_extent_type(space) != H5S_NULL;
-}
-
-static S2Status read_array(const Reading *reading, const char *name, hid_t dataset, hid_t type,
-                           hid_t space) {
-  size_t shape[S2_DATA_AXES];
-  int axes = 0;
-  if (!read_shape(space, shape, &axes)) {
-    return s2_data_refuse(reading->path, "'%.60s' is empty, too large or has more than %d axes",
-                          name, S2_DATA_AXES);
-  }
-  H5T_class_t class = H5Tget_class(type);
-  bool is_flag = class == H5T_ENUM && H5Tget_size(type) == 1; // as h5py keeps them
-  if (class != H5T_FLOAT && class != H5T_INTEGER && class != H5T_STRING && !is_flag) {
-    return s2_data_refuse(reading->path, "'%.60s' is neither numbers nor texts", name);
-  }
-  S2DataType kind = class == H5T_FLOAT     ? S2_DATA_NUMBER
-                    : class == H5T_INTEGER ? S2_DATA_INTEGER
-                    : is_flag              ? S2_DATA_FLAG
-                                           : S2_DATA_TEXT;
-  S2DataArray *array = s2_data_add(reading->set, name, "", kind, axes, shape);
-  size_t count = s2_data_count(array);
-  bool good = true;
-  if (kind == S2_DATA_TEXT) {
-    good = take_texts(type, space, count, array, read_dataset, dataset);
-  } else if (count > 0) {
-    hid_t memory = kind == S2_DATA_NUMBER    ? H5T_NATIVE_DOUBLE
-                   : kind == S2_DATA_INTEGER ? H5T_NATIVE_INT64
-                                             : type;
-    good = read_dataset(dataset, memory, array->values);
-  }
-  for (size_t i = 0; i < count && kind == S2_DATA_FLAG && good; i++) {
-    unsigned char *flag = (unsigned char *)array->values + i;
-    *flag = *flag != 0;
-  }
-  if (!good) {
-    return s2_data_refuse(reading->path, "HDF5 cannot read '%.60s'", name);
-  }
-  S2DataArray unit;
-  if (H5Aexists(dataset, UNITS) > 0 && attribute_text(dataset, UNITS, &unit)) {
-    s2_memory_free(array->unit);
-    array->unit = unit.values;
-  }
-  return s2_ok();
-}
-
-static herr_t visit(hid_t file, const char *name, const H5O_info_t *info, void *user) {
-  Reading *reading = user;
-  if (info->type != H5O_TYPE_DATASET) {
-    return 0;
-  }
-  hid_t dataset = H5Dopen2(file, name, H5P_DEFAULT);
-  if (dataset < 0) {
-    reading->status = s2_data_refuse(reading->path, "HDF5 cannot read '%.60s'", name);
-    return 1;
-  }
-  hid_t type = H5Dget_type(dataset), space = H5Dget_space(dataset);
-  reading->status = read_array(reading, name, dataset, type, space);
-  H5Sclose(space);
-  H5Tclose(type);
-  H5Dclose(dataset);
-  return reading->status.code != S2_OK;
-}
-
-static herr_t visit_run(hid_t file, const char *name, const H5A_info_t *info, void *user) {
-  (void)info;
-  Reading *reading = user;
-  S2DataArray text;
-  if (attribute_text(file, name, &text)) {
-    s2_run_add(&reading->set->run, name, text.values);
-    s2_memory_free(text.values);
-  }
-  return 0;
-}
-
-S2Status s2_hdf5_load(const S2DataFile *bytes, S2DataSet *set) {
-  Hush before = hush();
-  Reading reading = {.path = bytes->path, .set = set};
-  hid_t access = H5Pcreate(H5P_FILE_ACCESS);
-  H5Pset_fapl_core(access, GROWTH, 0);
-  H5Pset_file_image(access, bytes->bytes, bytes->size);
-  hid_t file = bytes->size > 0 ? H5Fopen("sim2d", H5F_ACC_RDONLY, access) : -1;
-  if (file < 0) {
-    reading.status = s2_data_refuse(bytes->path, "not an HDF5 file, or damaged");
-  } else {
-    // In the order they were made; groups that do not keep that are read by name.
-    herr_t result = H5Ovisit(file, H5_INDEX_CRT_ORDER, H5_ITER_INC, visit, &reading);
-    if (result < 0 && reading.status.code == S2_OK) {
-      reading.status = s2_data_refuse(bytes->path, "HDF5 cannot list what is in it");
-    }
-    H5Aiterate2(file, H5_INDEX_NAME, H5_ITER_INC, NULL, visit_run, &reading);
-    H5Fclose(file);
-  }
-  H5Pclose(access);
-  unhush(before);
-  return reading.status;
-}
-
 #else
 
 bool s2_hdf5_available(void) {
@@ -330,12 +224,6 @@ bool s2_hdf5_available(void) {
 // Never asked: the path is refused before.
 S2Status s2_hdf5_save(S2Output *output, const S2DataSet *set) {
   (void)output;
-  (void)set;
-  return s2_error(S2_UNAVAILABLE, "built without HDF5");
-}
-
-S2Status s2_hdf5_load(const S2DataFile *file, S2DataSet *set) {
-  (void)file;
   (void)set;
   return s2_error(S2_UNAVAILABLE, "built without HDF5");
 }

@@ -371,7 +371,9 @@ static S2Status decode_values(const char *path, const char *what, const Line *li
                     : type.kind == 'b'                     ? S2_DATA_FLAG
                     : type.kind == 'U' || type.kind == 'S' ? S2_DATA_TEXT
                                                            : S2_DATA_INTEGER;
-  S2DataArray *array = s2_data_add(set, name, "", kind, line->axes, line->shape);
+  size_t text_bytes = kind == S2_DATA_TEXT ? size + count : 0;
+  S2DataArray *array = NULL;
+  S2_TRY(s2_data_add_read(path, set, name, kind, line->axes, line->shape, text_bytes, &array));
   if (!fill(array, line, &type, bytes, count)) {
     return s2_data_refuse(path,
                           kind == S2_DATA_TEXT ? "%s has a text with a zero inside"

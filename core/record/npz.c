@@ -5,6 +5,7 @@
 #include "record/s2d.h" // little-endian numbers
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
 
@@ -53,11 +54,11 @@ static void add_extras(S2DataSet *extras, const S2DataSet *set) {
   }
   if (set->run.entries.count > 0) {
     S2DataArray *run = s2_data_add(extras, RUN, "", S2_DATA_TEXT, 2, none);
+    S2RunKey *keys = s2_data_run_keys(&set->run);
     for (int i = 0; i < set->run.entries.count; i++) {
-      char key[S2_RUN_KEY_SIZE];
-      s2_data_run_key(&set->run, i, key);
-      add_pair(run, key, set->run.entries.at[i].value);
+      add_pair(run, keys[i], set->run.entries.at[i].value);
     }
+    s2_memory_free(keys);
   }
 }
 
@@ -211,7 +212,8 @@ typedef struct Packed {
   char name[LONGEST_NAME + 8];
   unsigned flags, method;
   uint32_t crc;
-  size_t size, unpacked, local; // bytes; where its own header is
+  size_t size, unpacked, local, start; // bytes; where its own header and its bytes are
+  unsigned entry;                      // in the directory
 } Packed;
 
 // Reads one entry of the directory and leaves *at behind it.
@@ -241,10 +243,11 @@ static S2Status read_entry(const S2DataFile *file, const Directory *directory, s
   return s2_ok();
 }
 
-static bool inflate_all(const unsigned char *from, size_t size, unsigned char *to,
-                        size_t unpacked) {
+bool s2_data_inflate(const unsigned char *from, size_t size, unsigned char *to, size_t unpacked,
+                     bool zlib) {
   z_stream stream = {0};
-  if (inflateInit2(&stream, -MAX_WBITS) != Z_OK) {
+  if (size > UINT32_MAX || unpacked > UINT32_MAX ||
+      inflateInit2(&stream, zlib ? MAX_WBITS : -MAX_WBITS) != Z_OK) {
     return false;
   }
   stream.next_in = from;
@@ -257,59 +260,90 @@ static bool inflate_all(const unsigned char *from, size_t size, unsigned char *t
   return good;
 }
 
-// The bytes of an entry: in the file, or in *owned.
-static S2Status unpack(const S2DataFile *file, const Packed *packed, const unsigned char **bytes,
-                       unsigned char **owned) {
-  static const size_t most_ratio = 1032; // of deflate; more is a lie that would cost memory
-  *owned = NULL;
+// Finds the bytes of an entry in the file and checks what can be told before they are unpacked.
+static S2Status find_bytes(const S2DataFile *file, const Directory *directory, Packed *packed) {
+  size_t length = strlen(packed->name), start = packed->local, end = directory->offset;
+  if (length < 4 || strcmp(packed->name + length - 4, ".npy") != 0) {
+    return s2_data_refuse(file->path, "'%s' in it is no array (.npy)", packed->name);
+  }
   if (packed->size == UINT32_MAX || packed->unpacked == UINT32_MAX) {
     return s2_data_refuse(file->path, "'%s': arrays of 4 GB and more are not supported",
                           packed->name);
   }
-  size_t start = packed->local;
-  if (start > file->size || file->size - start < LOCAL_HEADER ||
+  if (start > end || end - start < LOCAL_HEADER ||
       s2_s2d_get32(file->bytes + start) != LOCAL_MAGIC) {
     return s2_data_refuse(file->path, "'%s' is not where the directory says", packed->name);
   }
   start += LOCAL_HEADER + get16(file->bytes + start + 26) + get16(file->bytes + start + 28);
-  if (start > file->size || packed->size > file->size - start) {
+  if (start > end || packed->size > end - start) {
     return s2_data_refuse(file->path, "'%s' is cut short", packed->name);
   }
-  *bytes = file->bytes + start;
+  packed->start = start;
   if ((packed->flags & ENCRYPTED) != 0 ||
       (packed->method != STORED && packed->method != DEFLATED)) {
     return s2_data_refuse(file->path, "'%s' is packed or encrypted in a way not known here",
                           packed->name);
   }
-  bool good = packed->size == packed->unpacked;
-  if (packed->method == DEFLATED) {
-    good = packed->unpacked / most_ratio <= packed->size;
-    if (good) {
-      *owned = s2_memory_take(packed->unpacked + 1);
-      good = inflate_all(*bytes, packed->size, *owned, packed->unpacked);
-      *bytes = *owned;
-    }
+  bool possible = packed->method == DEFLATED ? packed->unpacked / S2_DEFLATE_MOST <= packed->size
+                                             : packed->size == packed->unpacked;
+  if (!possible) {
+    return s2_data_refuse(file->path, "'%s' is damaged (it cannot have the size it claims)",
+                          packed->name);
   }
-  if (!good || crc_of(0, *bytes, packed->unpacked) != packed->crc) {
-    s2_memory_free(*owned);
-    *owned = NULL;
-    return s2_data_refuse(file->path, "'%s' is damaged (its checksum does not fit)", packed->name);
-  }
+  packed->name[length - 4] = '\0';
   return s2_ok();
 }
 
-static S2Status load_entry(const S2DataFile *file, Packed *packed, S2DataSet *set) {
-  size_t length = strlen(packed->name);
-  if (length < 4 || strcmp(packed->name + length - 4, ".npy") != 0) {
-    return s2_data_refuse(file->path, "'%s' in it is no array (.npy)", packed->name);
+static int by_place(const void *a, const void *b) {
+  size_t x = ((const Packed *)a)->local, y = ((const Packed *)b)->local;
+  return (x > y) - (x < y);
+}
+
+static int by_name(const void *a, const void *b) {
+  return strcmp(((const Packed *)a)->name, ((const Packed *)b)->name);
+}
+
+static int by_entry(const void *a, const void *b) {
+  size_t x = ((const Packed *)a)->entry, y = ((const Packed *)b)->entry;
+  return (x > y) - (x < y);
+}
+
+// Entries that share bytes can unpack to any multiple of the file.
+static S2Status check_entries(const S2DataFile *file, Packed *packed, unsigned count) {
+  qsort(packed, count, sizeof *packed, by_place);
+  for (unsigned i = 1; i < count; i++) {
+    if (packed[i].local < packed[i - 1].start + packed[i - 1].size) {
+      return s2_data_refuse(file->path, "'%s' and '%s' in it overlap", packed[i - 1].name,
+                            packed[i].name);
+    }
   }
-  const unsigned char *bytes = NULL;
+  qsort(packed, count, sizeof *packed, by_name);
+  for (unsigned i = 1; i < count; i++) {
+    if (strcmp(packed[i - 1].name, packed[i].name) == 0) {
+      return s2_data_refuse(file->path, "it has two arrays '%s'", packed[i].name);
+    }
+  }
+  qsort(packed, count, sizeof *packed, by_entry);
+  return s2_ok();
+}
+
+static S2Status load_entry(const S2DataFile *file, const Packed *packed, S2DataSet *set) {
+  const unsigned char *bytes = file->bytes + packed->start;
   unsigned char *owned = NULL;
-  S2_TRY(unpack(file, packed, &bytes, &owned));
-  packed->name[length - 4] = '\0';
+  bool good = true;
+  if (packed->method == DEFLATED) {
+    owned = s2_memory_try(packed->unpacked + 1);
+    if (owned == NULL) {
+      return s2_data_refuse(file->path, "not enough memory for the %zu bytes of '%s'",
+                            packed->unpacked, packed->name);
+    }
+    good = s2_data_inflate(bytes, packed->size, owned, packed->unpacked, false);
+    bytes = owned;
+  }
   S2Status status;
-  if (s2_data_find(set, packed->name) != NULL) {
-    status = s2_data_refuse(file->path, "it has two arrays '%s'", packed->name);
+  if (!good || crc_of(0, bytes, packed->unpacked) != packed->crc) {
+    status =
+        s2_data_refuse(file->path, "'%s' is damaged (its checksum does not fit)", packed->name);
   } else {
     char what[sizeof packed->name + 8];
     snprintf(what, sizeof what, "'%s'", packed->name);
@@ -340,23 +374,37 @@ static void free_pairs(S2DataArray *pairs) {
   s2_memory_free(pairs->values);
 }
 
+typedef struct Named {
+  const char *name;
+  S2DataArray *array;
+} Named;
+
+static int by_array_name(const void *a, const void *b) {
+  return strcmp(((const Named *)a)->name, ((const Named *)b)->name);
+}
+
 static void read_units(S2DataSet *set) {
   S2DataArray pairs;
   if (!take_pairs(set, UNITS, &pairs)) {
     return;
   }
+  size_t count = (size_t)set->arrays.count;
+  Named *named = s2_memory_take((count + 1) * sizeof *named);
+  for (size_t i = 0; i < count; i++) {
+    named[i] = (Named){set->arrays.at[i].name, &set->arrays.at[i]};
+  }
+  qsort(named, count, sizeof *named, by_array_name);
   const char *at = pairs.values;
   for (size_t i = 0; i < pairs.shape[0]; i++) {
-    const char *name = at, *unit = name + strlen(name) + 1;
-    at = unit + strlen(unit) + 1;
-    for (int k = 0; k < set->arrays.count; k++) {
-      S2DataArray *array = &set->arrays.at[k];
-      if (strcmp(array->name, name) == 0) {
-        s2_memory_free(array->unit);
-        array->unit = s2_data_copy_text(unit, strlen(unit));
-      }
+    const char *unit = at + strlen(at) + 1;
+    const Named key = {at, NULL}, *found = bsearch(&key, named, count, sizeof key, by_array_name);
+    if (found != NULL) {
+      s2_memory_free(found->array->unit);
+      found->array->unit = s2_data_copy_text(unit, strlen(unit));
     }
+    at = unit + strlen(unit) + 1;
   }
+  s2_memory_free(named);
   free_pairs(&pairs);
 }
 
@@ -377,12 +425,24 @@ static void read_run(S2DataSet *set) {
 S2Status s2_npz_load(const S2DataFile *file, S2DataSet *set) {
   Directory directory = {0};
   S2_TRY(find_directory(file, &directory));
+  Packed *packed = s2_memory_take(((size_t)directory.count + 1) * sizeof *packed);
+  S2Status status = s2_ok();
   size_t at = directory.offset;
-  for (unsigned i = 0; i < directory.count; i++) {
-    Packed packed = {0};
-    S2_TRY(read_entry(file, &directory, &at, &packed));
-    S2_TRY(load_entry(file, &packed, set));
+  for (unsigned i = 0; i < directory.count && status.code == S2_OK; i++) {
+    status = read_entry(file, &directory, &at, &packed[i]);
+    if (status.code == S2_OK) {
+      packed[i].entry = i;
+      status = find_bytes(file, &directory, &packed[i]);
+    }
   }
+  if (status.code == S2_OK) {
+    status = check_entries(file, packed, directory.count);
+  }
+  for (unsigned i = 0; i < directory.count && status.code == S2_OK; i++) {
+    status = load_entry(file, &packed[i], set);
+  }
+  s2_memory_free(packed);
+  S2_TRY(status);
   read_units(set);
   read_run(set);
   return s2_ok();

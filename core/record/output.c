@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <math.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <string.h>
@@ -118,51 +117,4 @@ S2Status s2_output_close(S2Output *output) {
   s2_memory_free(output->path);
   *output = (S2Output){0};
   return status;
-}
-
-// printf writes the decimal point of the locale, which a host program may have set. It stands
-// before the exponent, so that the search ends there.
-static void point_decimal(char *text) {
-  for (char *at = text; *at != '\0' && *at != 'e'; at++) {
-    if ((*at < '0' || *at > '9') && *at != '-') {
-      *at = '.';
-    }
-  }
-}
-
-static bool special(char text[S2_NUMBER_SIZE], double value) {
-  if (isfinite(value)) {
-    return false;
-  }
-  snprintf(text, S2_NUMBER_SIZE, "%s", isnan(value) ? "nan" : value > 0 ? "inf" : "-inf");
-  return true;
-}
-
-size_t s2_number_printed(char text[S2_NUMBER_SIZE], double value) {
-  if (!special(text, value)) {
-    snprintf(text, S2_NUMBER_SIZE, "%.17g", value);
-    point_decimal(text);
-  }
-  return strlen(text);
-}
-
-void s2_number_short(char text[S2_NUMBER_SIZE], double value, int decimals) {
-  if (special(text, value)) {
-    return;
-  }
-  snprintf(text, S2_NUMBER_SIZE, "%.*f", decimals, value);
-  point_decimal(text);
-  if (strchr(text, '.') != NULL) {
-    char *end = text + strlen(text);
-    while (end[-1] == '0') {
-      end--;
-    }
-    if (end[-1] == '.') {
-      end--;
-    }
-    *end = '\0';
-  }
-  if (strcmp(text, "-0") == 0) {
-    snprintf(text, S2_NUMBER_SIZE, "0");
-  }
 }

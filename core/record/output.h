@@ -3,6 +3,7 @@
 #ifndef S2_OUTPUT_H
 #define S2_OUTPUT_H
 
+#include "base/number.h"
 #include "base/status.h"
 
 #include <stddef.h>
@@ -26,13 +27,6 @@ void s2_output_format(S2Output *output, const char *format, ...)
 // Hands everything to the operating system: what was written survives the end of this process.
 S2Status s2_output_flush(S2Output *output);
 S2Status s2_output_close(S2Output *output); // reports failures of all that came before, too
-
-// Numbers with a decimal point whatever the locale. `text` gets the digits; "nan", never "-nan".
-enum { S2_NUMBER_SIZE = 340 }; // bytes: %.2f of the largest double has 313 characters
-// At most 15 digits where that reads back the same, else 17, which does. Returns the length.
-size_t s2_number_exact(char text[S2_NUMBER_SIZE], double value);
-size_t s2_number_printed(char text[S2_NUMBER_SIZE], double value);           // 17 digits, by printf
-void s2_number_short(char text[S2_NUMBER_SIZE], double value, int decimals); // no trailing zeros
 
 // The end of a path, for messages that must have room for the reason.
 const char *s2_path_tail(const char *path);

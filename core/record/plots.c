@@ -1,5 +1,6 @@
 #include "record/plots.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static char *copy(const char *text, size_t size) {
@@ -8,9 +9,8 @@ static char *copy(const char *text, size_t size) {
   return result;
 }
 
-void s2_plots_put_bytes(S2Plots *plots, const char *name, size_t name_size, const char *svg,
-                        size_t svg_size) {
-  S2Plot plot = {copy(name, name_size), copy(svg, svg_size)};
+void s2_plots_put(S2Plots *plots, const char *name, const char *svg) {
+  S2Plot plot = {copy(name, strlen(name)), copy(svg, strlen(svg))};
   plots->changes++;
   for (int i = 0; i < plots->list.count; i++) {
     S2Plot *before = &plots->list.at[i];
@@ -24,8 +24,45 @@ void s2_plots_put_bytes(S2Plots *plots, const char *name, size_t name_size, cons
   *s2_array_append(plots->list) = plot;
 }
 
-void s2_plots_put(S2Plots *plots, const char *name, const char *svg) {
-  s2_plots_put_bytes(plots, name, strlen(name), svg, strlen(svg));
+void s2_plots_append(S2Plots *plots, const char *name, size_t name_size, const char *svg,
+                     size_t svg_size) {
+  *s2_array_append(plots->list) = (S2Plot){copy(name, name_size), copy(svg, svg_size)};
+  plots->changes++;
+}
+
+// By name, those of one name in order.
+static int by_name(const void *a, const void *b) {
+  const S2Plot *x = *(const S2Plot *const *)a, *y = *(const S2Plot *const *)b;
+  int order = strcmp(x->name, y->name);
+  return order != 0 ? order : (x > y) - (x < y);
+}
+
+void s2_plots_settle(S2Plots *plots) {
+  int count = plots->list.count;
+  S2Plot **sorted = s2_memory_take(((size_t)count + 1) * sizeof *sorted);
+  for (int i = 0; i < count; i++) {
+    sorted[i] = &plots->list.at[i];
+  }
+  qsort(sorted, (size_t)count, sizeof *sorted, by_name);
+  for (int first = 0, i = 1; i < count; i++) {
+    if (strcmp(sorted[first]->name, sorted[i]->name) != 0) {
+      first = i;
+      continue;
+    }
+    s2_memory_free(sorted[first]->svg);
+    sorted[first]->svg = sorted[i]->svg;
+    sorted[i]->svg = NULL; // to be left out
+  }
+  s2_memory_free(sorted);
+  int kept = 0;
+  for (int i = 0; i < count; i++) {
+    if (plots->list.at[i].svg != NULL) {
+      plots->list.at[kept++] = plots->list.at[i];
+    } else {
+      s2_memory_free(plots->list.at[i].name);
+    }
+  }
+  plots->list.count = kept;
 }
 
 void s2_plots_free(S2Plots *plots) {

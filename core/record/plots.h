@@ -16,8 +16,11 @@ typedef struct S2Plots {
 
 // Copy; the new plot takes the place of the plot of that name, if there is one.
 void s2_plots_put(S2Plots *plots, const char *name, const char *svg);
-void s2_plots_put_bytes(S2Plots *plots, const char *name, size_t name_size, const char *svg,
-                        size_t svg_size);
+// For many at a time: appends, whatever their names are; then, once, each name keeps its first
+// place and its last plot.
+void s2_plots_append(S2Plots *plots, const char *name, size_t name_size, const char *svg,
+                     size_t svg_size);
+void s2_plots_settle(S2Plots *plots);
 void s2_plots_free(S2Plots *plots);
 
 #endif

@@ -611,7 +611,7 @@ static void take_plot(const S2Replay *replay, uint32_t size, S2Plots *plots) {
   if (svg == NULL || cursor.at != end) {
     return;
   }
-  s2_plots_put_bytes(plots, (const char *)name, name_size, (const char *)svg, svg_size);
+  s2_plots_append(plots, (const char *)name, name_size, (const char *)svg, svg_size);
 }
 
 void s2_replay_plots(S2Replay *replay, S2Plots *plots) {
@@ -623,13 +623,14 @@ void s2_replay_plots(S2Replay *replay, S2Plots *plots) {
     uint32_t kind = s2_s2d_get32(header);
     Chunk chunk;
     if (kind == S2_S2D_END) {
-      return;
+      break;
     }
     if (kind == S2_S2D_PLOT && read_chunk(replay, offset, &chunk)) {
       take_plot(replay, chunk.size, plots);
     }
     offset += S2_S2D_CHUNK_HEADER + (off_t)s2_s2d_get32(header + 4);
   }
+  s2_plots_settle(plots);
 }
 
 void s2_replay_close(S2Replay *replay) {

@@ -25,13 +25,23 @@ void s2_run_copy(S2Run *to, const S2Run *from) {
   }
 }
 
-const char *s2_run_get(const S2Run *run, const char *key, int n) {
-  for (int i = 0; i < run->entries.count; i++) {
-    if (strcmp(run->entries.at[i].key, key) == 0 && n-- == 0) {
-      return run->entries.at[i].value;
+const char *s2_run_next(const S2Run *run, const char *key, int *at) {
+  while (*at < run->entries.count) {
+    const S2RunEntry *entry = &run->entries.at[(*at)++];
+    if (strcmp(entry->key, key) == 0) {
+      return entry->value;
     }
   }
   return NULL;
+}
+
+const char *s2_run_get(const S2Run *run, const char *key, int n) {
+  int at = 0;
+  const char *value = s2_run_next(run, key, &at);
+  for (; n > 0 && value != NULL; n--) {
+    value = s2_run_next(run, key, &at);
+  }
+  return value;
 }
 
 void s2_run_free(S2Run *run) {

@@ -11,6 +11,7 @@
 //   seed           of sim.random
 //   word           of the command line, one entry each, in order; none: not run by the command
 //   script         which of them is the script
+//   script_hash    SHA-256 of its contents
 //   recording      which one of the run it is, from 1
 //   every          steps from one frame to the next
 typedef struct S2RunEntry {
@@ -26,7 +27,9 @@ void s2_run_add(S2Run *run, const char *key, const char *value); // copies
 void s2_run_add_bytes(S2Run *run, const char *key, size_t key_size, const char *value,
                       size_t value_size);
 void s2_run_copy(S2Run *to, const S2Run *from); // appends
-// The nth value of the key, from 0; NULL: none.
+// The value of the next entry of the key from entry *at on, and moves *at behind it; NULL: none.
+const char *s2_run_next(const S2Run *run, const char *key, int *at);
+// The nth value of the key, from 0; NULL: none. For few: it looks from the start.
 const char *s2_run_get(const S2Run *run, const char *key, int n);
 void s2_run_free(S2Run *run);
 

@@ -1,4 +1,4 @@
-// The binary recording, format version 5 (docs/replay-format.md): what its writer and its reader
+// The binary recording, format version 6 (docs/replay-format.md): what its writer and its reader
 // share. A file is a header and a row of chunks; a chunk is complete when its checksum fits.
 #ifndef S2_S2D_H
 #define S2_S2D_H
@@ -11,7 +11,7 @@
 #define S2_S2D_MAGIC "sim2d\r\n\x1a"
 
 enum {
-  S2_S2D_VERSION = 5,
+  S2_S2D_VERSION = 6,
   S2_S2D_OLDEST = 2, // that is still read
   // bytes
   S2_S2D_FILE_HEADER = 16,

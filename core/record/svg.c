@@ -1,6 +1,6 @@
 #include "record/svg.h"
 
-#include "record/text.h"
+#include "base/text.h"
 
 enum { DECIMALS = 2 }; // of a pixel: finer than any screen or printer shows
 

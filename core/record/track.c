@@ -267,6 +267,8 @@ static void add_pose_array(S2DataSet *set, const char *name, Column *column, con
              shape);
 }
 
+enum { CHANNEL_SIZE = S2_NAME_SIZE + 24 }; // bytes, with what is put before a name
+
 static void add_contact_arrays(S2DataSet *set, const S2Track *track) {
   const size_t rows[2] = {track->rows, 2};
   add_column(set, "contact_frame", "", S2_DATA_INTEGER, &track->contact_frame, 1, rows);
@@ -278,12 +280,35 @@ static void add_contact_arrays(S2DataSet *set, const S2Track *track) {
   add_column(set, "contact_sliding", "", S2_DATA_FLAG, &track->contact_sliding, 1, rows);
 }
 
+// A name that the formats can hold and that is free: of those that the script chose there is no
+// other check, and at the end of a run none of its numbers shall be lost for one.
+static void pick_name(const S2DataSet *set, const char *wanted, char name[CHANNEL_SIZE]) {
+  static const char *const kept[] = {"", ".", "units", "run"};
+  snprintf(name, CHANNEL_SIZE, "%s", wanted);
+  for (int i = 0;; i++) {
+    for (char *at = strchr(name, '/'); at != NULL; at = strchr(at, '/')) {
+      *at = '_'; // in .h5 there are groups before it
+    }
+    bool free = s2_data_find(set, name) == NULL;
+    for (size_t k = 0; k < sizeof kept / sizeof kept[0]; k++) {
+      free = free && strcmp(name, kept[k]) != 0;
+    }
+    if (free) {
+      return;
+    }
+    char number[16] = "";
+    if (i > 0) {
+      snprintf(number, sizeof number, "%d_", i + 1);
+    }
+    snprintf(name, CHANNEL_SIZE, "channel_%s%s", number, wanted);
+  }
+}
+
 static void add_channel_arrays(S2DataSet *set, const S2Track *track) {
   for (int i = 0; i < track->channels.count; i++) {
     const Channel *channel = &track->channels.at[i];
-    char name[S2_NAME_SIZE + 16];
-    bool taken = s2_data_find(set, channel->name) != NULL;
-    snprintf(name, sizeof name, "%s%s", taken ? "channel_" : "", channel->name);
+    char name[CHANNEL_SIZE];
+    pick_name(set, channel->name, name);
     size_t count = channel->values.count;
     if (count >= track->frames) {
       add_column(set, name, channel->unit, S2_DATA_NUMBER, &channel->values, 1, &track->frames);

@@ -1,5 +1,7 @@
 -- The live viewer as scripts see it: world:view, sliders, buttons, keys and watched values.
 
+local LONGEST_NAME, LONGEST_UNIT = 47, 15 -- bytes, of channels of recordings
+
 local function json_string(text)
   if not utf8.len(text) then text = text:gsub("[\x80-\xff]", "?") end
   return '"' .. text:gsub('[%c"\\]', function(c) return ("\\u%04x"):format(c:byte()) end) .. '"'
@@ -8,7 +10,8 @@ end
 -- Numbers, texts, booleans and lists; tables with a `type` are objects. What is no finite number is null.
 local function json(value)
   if type(value) == "number" then
-    return value == value and math.abs(value) < math.huge and ("%.17g"):format(value) or "null"
+    -- the point of the locale, which a script may have set, is a comma in some
+    return value == value and math.abs(value) < math.huge and ("%.17g"):format(value):gsub("[^%de+-]+", ".") or "null"
   elseif type(value) == "string" then
     return json_string(value)
   elseif type(value) ~= "table" then
@@ -175,6 +178,10 @@ return function(sim, host)
     if type(name) ~= "string" or name == "" then
       host.fail("bad argument #1 to 'watch' (a name expected, got %s)", host.describe(name))
     end
+    if #name > LONGEST_NAME or name:find("\0", 1, true) then
+      host.fail("bad argument #1 to 'watch' (a name of up to %d bytes, none of them 0, expected: recordings have no "
+        .. "room for more; got %d bytes)", LONGEST_NAME, #name)
+    end
     for _, watch in ipairs(watches) do
       if watch.name == name then
         host.fail("bad argument #1 to 'watch' (there is a watch '%s' already)", name)
@@ -184,6 +191,10 @@ return function(sim, host)
       host.fail("bad argument #2 to 'watch' (function expected, got %s)", host.describe(f))
     end
     unit = check_text("watch", unit, "argument #3")
+    if unit and (#unit > LONGEST_UNIT or unit:find("\0", 1, true)) then
+      host.fail("bad argument #3 to 'watch' (a unit of up to %d bytes, none of them 0, expected; got %d bytes)",
+        LONGEST_UNIT, #unit)
+    end
     watches[#watches + 1] = { name = name, f = f }
     controls.watches[#controls.watches + 1] = { type = "watch", name = name, unit = unit }
     changed = true

@@ -120,13 +120,20 @@ return function(sim, host)
   local function read_grid(def)
     if type(def) ~= "table" then parts.fail("a table of plots expected, got %s", host.describe(def)) end
     parts.check_keys(def, GRID_KEYS, "grid")
-    if #def == 0 then parts.fail("nothing to show: give one plot or more") end
+    local items = {}
+    for i, item in ipairs(def) do items[i] = item end
+    local count = #items
+    if #def ~= count then -- a hole, or a __len of its own
+      parts.fail("plot %d: a plot expected, got nil", count + 1)
+    elseif count == 0 then
+      parts.fail("nothing to show: give one plot or more")
+    end
     local columns = def.columns
     if columns ~= nil and (math.type(columns) ~= "integer" or columns < 1 or columns > 20) then
       parts.fail("columns: 1 to 20 expected, got %s", host.describe(columns))
     end
-    columns = math.min(columns or COLUMNS, #def)
-    local grid = { columns = columns, rows = math.ceil(#def / columns), panels = {} }
+    columns = math.min(columns or COLUMNS, count)
+    local grid = { columns = columns, rows = math.ceil(count / columns), panels = {} }
     for _, key in ipairs { "share_x", "share_y" } do
       if def[key] ~= nil and type(def[key]) ~= "boolean" then
         parts.fail("%s: true or false expected, got %s", key, host.describe(def[key]))
@@ -137,7 +144,7 @@ return function(sim, host)
     grid.height = def.height
       or math.min(10000, grid.rows * ROW + (def.title and 28 or 0) + (def.share_x and SHARED or 0))
     parts.read_sizes(def, grid)
-    for i, item in ipairs(def) do
+    for i, item in ipairs(items) do
       if getmetatable(item) == Plot then
         if item.plot.panels then parts.fail("plot %d: a grid in a grid", i) end
         grid.panels[i] = item.plot

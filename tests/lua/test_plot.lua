@@ -199,6 +199,11 @@ test("mistakes are named", function()
   local function wrong_grid(pattern, def) raises(pattern, function() sim.plot.grid(def) end) end
   wrong_grid("bad argument #1 to 'grid' %(nothing to show", {})
   wrong_grid("plot 1: a plot expected, got 3", { 3 })
+  local plot = { line = { { x = { 1, 2 }, y = { 1, 2 } } } }
+  for _, lie in ipairs { 0, 2, 9, -1, 1.5, "many" } do
+    wrong_grid("plot 2: a plot expected, got nil", setmetatable({ plot }, { __len = function() return lie end }))
+  end
+  wrong_grid("plot 1: a plot expected, got nil", setmetatable({}, { __len = function() return 1 end }))
   wrong_grid("unknown key 'colums'; did you mean 'columns'", { colums = 2, { { { 1 } } } })
   wrong_grid("columns: 1 to 20 expected, got 0", { columns = 0, { { { 1 } } } })
   wrong_grid("plot 1: a grid in a grid", { sim.plot.grid { { { { 1 } } } } })

@@ -47,7 +47,7 @@ test("inspect tells what a recording holds", function()
   local result = run "inspect run.s2d"
   eq(result.err, "")
   eq(result.status, 0)
-  for _, part in ipairs { "version 5, complete", "seed            7", "script          bounce.lua",
+  for _, part in ipairs { "version 6, complete", "seed            7", "script          bounce.lua",
     "command         sim2d --seed 7 --record run.s2d bounce.lua --count 3",
     "frames          151", "time            1.5 s, from 0 s to 1.5 s", "bodies          4",
     "energy", "worst residual" } do
@@ -99,7 +99,7 @@ end)
 
 test("validate takes the same path", function()
   local before = read_file "run.s2d"
-  local result = run "replay --validate run.s2d"
+  local result = run "replay --validate --run run.s2d"
   eq(result.status, 0)
   has(result.out, "took the same path, bit for bit (151 frames)")
   ok(read_file "run.s2d" == before, "the recording was touched")
@@ -109,15 +109,15 @@ test("validate finds the first difference", function()
   local script = read_file "bounce.lua"
   write_file("bounce.lua", (script:gsub("world:step%(150%)",
     "world:step(60) world.bodies[3].vx = 1e-12 world:step(90)")))
-  local result = run "replay --validate run.s2d"
+  local result = run "replay --validate --run run.s2d"
   eq(result.status, 1)
   has(result.out, "frame 61 (step 61, t = 0.61 s): x of body 'disc 2' is ")
   write_file("bounce.lua", (script:gsub("150", "100")))
-  result = run "replay --validate run.s2d"
+  result = run "replay --validate --run run.s2d"
   eq(result.status, 1)
   has(result.out, "the recording has 151 frames, the new run made 101")
   write_file("bounce.lua", (script:gsub("150", "200")))
-  result = run "replay --validate run.s2d"
+  result = run "replay --validate --run run.s2d"
   eq(result.status, 1)
   has(result.out, "the recording ends after 151 frames, the new run goes on")
   write_file("bounce.lua", script)
@@ -136,12 +136,152 @@ end
 ]])
   eq(run("own.lua").status, 0)
   local first = read_file "own1.s2d"
-  local result = run "replay own2.s2d --validate"
+  local result = run "replay own2.s2d --validate --run"
   eq(result.err, "")
   has(result.out, "bit for bit (5 frames)")
   ok(read_file "own1.s2d" == first)
   eq(run("--record piped.s2d - <bounce.lua").status, 0)
-  eq(run("replay piped.s2d --validate").status, 2)
+  eq(run("replay piped.s2d --validate --run").status, 2)
+end)
+
+local function exists(name)
+  local file = io.open(FOLDER .. "/" .. name)
+  if file then file:close() end
+  return file ~= nil
+end
+
+test("validate asks before it runs a script, and shows what it would run", function()
+  write_file("mark.lua", [[
+local sim = require "sim2d"
+io.open("ran", "w"):close()
+local world = sim.world {}
+world:circle { radius = 1 }
+world:step(3)
+]])
+  eq(run("--record mark.s2d mark.lua 'a b' \"it's\"").status, 0)
+  local hash = io.popen(("sha256sum '%s/mark.lua'"):format(FOLDER)):read "a":match "^%x+"
+  ok(not hash or run("inspect mark.s2d").out:find("script_hash     " .. hash, 1, true), "another hash")
+  os.remove(FOLDER .. "/ran")
+  local result = run "replay mark.s2d --validate"
+  eq(result.status, 2)
+  eq(result.out, "")
+  has(result.err, "this runs 'mark.lua', which is the script that was recorded; to let it run, add --run\n")
+  has(result.err, "the recorded command line: sim2d --record mark.s2d mark.lua 'a b' 'it'\\''s'\n")
+  ok(not exists "ran")
+  write_file("mark.lua", read_file "mark.lua" .. "-- more\n")
+  has(run("replay mark.s2d --validate").err, "which has changed since it was recorded")
+  result = run "replay mark.s2d --validate --run"
+  eq(result.status, 0)
+  has(result.err, "note: 'mark.lua' has changed since it was recorded")
+  ok(exists "ran")
+  eq(run("replay mark.s2d --run").status, 2)
+  os.remove(FOLDER .. "/mark.lua")
+  result = run "replay mark.s2d --validate --run"
+  eq(result.status, 2)
+  has(result.err, "cannot open 'mark.lua': No such file or directory")
+end)
+
+test("validate runs no script outside of the folder, unless it is named", function()
+  assert(os.execute(("mkdir '%s/inner'"):format(FOLDER)))
+  write_file("outer.lua", 'local w = require "sim2d".world {} w:circle { radius = 1 } w:step(3) print "ran"')
+  assert(os.execute(("cd '%s' && ln -s ../outer.lua inner/link.lua"):format(FOLDER)))
+  local function inner(line)
+    local _, kind, status = os.execute(("cd '%s/inner' && '%s' %s >../out 2>../err"):format(FOLDER, SIM2D, line))
+    return { status = kind == "exit" and status, out = read_file "out", err = read_file "err" }
+  end
+  for _, script in ipairs { "../outer.lua", "link.lua", FOLDER .. "/outer.lua" } do
+    eq(inner("--record outer.s2d " .. script).status, 0)
+    local result = inner "replay outer.s2d --validate --run"
+    eq({ result.status, result.out }, { 2, "" })
+    has(result.err, "lies outside this folder; to let it run, name it: --run=" .. script)
+    has(result.err, "the recorded command line: sim2d --record outer.s2d " .. script)
+    eq(inner("replay outer.s2d --validate --run=../other.lua").status, 2)
+    eq(inner("replay outer.s2d --validate --run=" .. script).status, 0)
+  end
+end)
+
+test("validate takes no code from a recording, and writes nothing that it names", function()
+  write_file("plain.lua", "require 'sim2d'")
+  local code = [["io.open('ran', 'w'):close() local w = sim.world {} w:circle { radius = 1 } w:step(3)"]]
+  for _, line in ipairs { "-e " .. code, "-e " .. code .. " plain.lua", "-i plain.lua" } do
+    local words = line:find "^-i" and '-i -e "w = sim.world {} w:circle {radius = 1} w:step(3)" plain.lua' or line
+    eq(run("--record code.s2d " .. words).status, 0)
+    os.remove(FOLDER .. "/ran")
+    local result = run "replay code.s2d --validate --run"
+    eq({ result.status, result.out }, { 2, "" })
+    has(result.err, " is never taken from a recording\n  the recorded command line: sim2d --record code.s2d -")
+    ok(not exists "ran")
+  end
+  eq(run("--seed 3 --dump-problems dumped --record run2.s2d bounce.lua").status, 0)
+  assert(os.execute(("rm -r '%s/dumped'"):format(FOLDER)))
+  local before = read_file "run2.s2d"
+  eq(run("replay run2.s2d --validate --run").status, 0)
+  ok(not exists "dumped", "--dump-problems acted")
+  ok(read_file "run2.s2d" == before, "the recording was touched")
+end)
+
+test("a run that raises, or has no frames, is not the same path", function()
+  write_file("raises.lua", [[
+local world = require "sim2d".world {}
+world:circle { radius = 1 }
+world:step(5)
+if io.open "armed" then error "late trouble" end
+]])
+  eq(run("--record raises.s2d raises.lua").status, 0)
+  eq(run("replay raises.s2d --validate --run").status, 0)
+  write_file("armed", "")
+  local result = run "replay raises.s2d --validate --run"
+  eq(result.status, 1)
+  has(result.err, "late trouble")
+  has(result.out, "differs\n  the new run ended with an error; 6 of 6 frames agree")
+  os.remove(FOLDER .. "/armed")
+  write_file("none.s2d", read_file("raises.s2d"):sub(1, 400))
+  has(run("inspect none.s2d").out, "frames          0\n")
+  result = run "replay none.s2d --validate --run"
+  eq({ result.status, result.out }, { 1, "" })
+  has(result.err, "'none.s2d' has no frames: there is nothing to compare with")
+  -- os.exit ends the run, not the comparison.
+  write_file("exits.lua", [[
+local world = require "sim2d".world {}
+world:circle { radius = 1 }
+world:step(io.open "armed" and 3 or 5)
+pcall(os.exit, 0)
+world:step(1)
+]])
+  eq(run("--record exits.s2d exits.lua").status, 0)
+  result = run "replay exits.s2d --validate --run"
+  eq(result.status, 0)
+  has(result.out, "the same path, bit for bit (6 frames)")
+  write_file("armed", "")
+  result = run "replay exits.s2d --validate --run"
+  eq(result.status, 1)
+  has(result.out, "the recording has 6 frames, the new run made 4")
+  os.remove(FOLDER .. "/armed")
+end)
+
+test("what a file holds cannot steer the terminal, and is JSON", function()
+  local script = "a\27[31m\n\127\xc2\x9b\xff.lua"
+  write_file(script, [[
+local sim = require "sim2d"
+local world = sim.world {}
+world:circle { name = "b\27]0;t\7\xfe\xc3\xa5", radius = 1 }
+sim.watch("c\r\xc3", function() return 1 end, "\8m")
+world:step(3)
+]])
+  eq(run("--record steer.s2d '" .. script .. "' 'x\nframes 9'").status, 0)
+  for _, line in ipairs { "inspect steer.s2d", "inspect steer.s2d --frame 1", "replay steer.s2d",
+    "inspect --json steer.s2d", "inspect --json steer.s2d --frame 1", "replay steer.s2d --validate" } do
+    local result = run(line)
+    local text = result.out .. result.err
+    ok(utf8.len(text), line)
+    eq(text:gsub("\n", ""):match "%c", nil, line)
+    eq(text:find("\xc2\x9b", 1, true), nil, line)
+  end
+  has(run("inspect steer.s2d").out, [[script          a\x1B[31m\x0A\x7F\xC2\x9B\xFF.lua]])
+  has(run("inspect steer.s2d --frame 1").out, [[c\x0D\xC3 = 1 \x08m]])
+  has(run("inspect steer.s2d --frame 1").out, [[b\x1B]0;t\x07 ]])
+  has(run("inspect --json steer.s2d").out, [["a\u001b[31m\u000a\u007f]] .. ("\xef\xbf\xbd"):rep(3) .. '.lua"')
+  has(run("inspect --json steer.s2d --frame 1").out, [["name":"b\u001b]0;t\u0007]] .. "\xef\xbf\xbd\xc3\xa5")
 end)
 
 test("a killed run leaves all frames it made", function()
@@ -306,7 +446,7 @@ test("plots a script shows or saves are in the recording of its first world", fu
   eq(run("replay plots.s2d copy.s2d").status, 0)
   ok(read_file "copy.s2d" == read_file "plots.s2d", "plots are lost on the way")
   eq(run("replay plots.s2d copy.csv").status, 0)
-  eq(run("replay --validate plots.s2d").status, 0)
+  eq(run("replay --validate --run plots.s2d").status, 0)
 end)
 
 test("without a page nobody sees plots", function()

@@ -3,7 +3,7 @@
 // times as long. A number m 2^e is multiplied by the power of ten that
 // leaves 17 digits before the point, of which 128 bits are known. Where these cannot tell which way
 // to round, printf is asked.
-#include "record/output.h"
+#include "base/number.h"
 
 #include <math.h>
 #include <stdbool.h>

@@ -1,0 +1,20 @@
+// Numbers as text and back, with a decimal point whatever the locale: a host program may have set
+// one, and files travel.
+#ifndef S2_NUMBER_H
+#define S2_NUMBER_H
+
+#include <stddef.h>
+#include <stdio.h>
+
+// `text` gets the digits; "nan", never "-nan".
+enum { S2_NUMBER_SIZE = 340 }; // bytes: %.2f of the largest double has 313 characters
+// At most 15 digits where that reads back the same, else 17, which does. Returns the length.
+size_t s2_number_exact(char text[S2_NUMBER_SIZE], double value);
+size_t s2_number_printed(char text[S2_NUMBER_SIZE], double value);           // 17 digits, by printf
+void s2_number_short(char text[S2_NUMBER_SIZE], double value, int decimals); // no trailing zeros
+void s2_number_put(FILE *file, double value); // as s2_number_exact gives it
+
+// As strtod.
+double s2_number_read(const char *text, char **end);
+
+#endif

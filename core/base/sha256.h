@@ -1,0 +1,21 @@
+// SHA-256 (FIPS 180-4): tells whether two files are the same, also where somebody wants them to
+// seem so.
+#ifndef S2_SHA256_H
+#define S2_SHA256_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { S2_SHA256_SIZE = 65 }; // bytes of the hash as text: 64 hexadecimal digits and a 0
+
+// All zeros: nothing yet.
+typedef struct S2Sha256 {
+  uint32_t state[8]; // xored with its start
+  unsigned char block[64];
+  uint64_t bytes;
+} S2Sha256;
+
+void s2_sha256_add(S2Sha256 *hash, const void *bytes, size_t size);
+void s2_sha256_end(S2Sha256 *hash, char text[S2_SHA256_SIZE]);
+
+#endif
