@@ -223,6 +223,7 @@ static bool solve_motion(S2Step *step, S2Choice **choices) {
 
 bool s2_island_blow(S2Step *step, const S2Island *island, S2Choice *choices, bool *touching) {
   S2World *world = step->world;
+  s2_note_hit(step, island, 0);
   if (!choose_impact(step, island, step->v0, choices, touching)) {
     return true;
   }
