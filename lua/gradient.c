@@ -438,8 +438,8 @@ static int sim_checkpoint(lua_State *L) {
   return 1;
 }
 
-static const char *const flag_names[] = {"weak",     "redundant", "undetermined",
-                                         "singular", "partial",   "grazing", "impact"};
+static const char *const flag_names[] = {"weak",    "redundant", "undetermined", "singular",
+                                         "partial", "grazing",   "impact"};
 
 // What the gradients of worlds are worth, see S2GradientFlag.
 static void push_flags(lua_State *L, unsigned flags) {

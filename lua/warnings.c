@@ -22,7 +22,8 @@ static void find_kind(const char *message, char kind[S2_LUA_KIND]) {
   kind[length] = '\0';
 }
 
-// How many worlds (or calls) have told of this kind, with this one. Kinds beyond the last are taken for that.
+// How many worlds (or calls) have told of this kind, with this one. Kinds beyond the last are taken
+// for that.
 static int count_worlds(S2LuaSession *session, const char kind[S2_LUA_KIND]) {
   int i = 0;
   while (i < S2_LUA_KINDS - 1 && session->warned[i].worlds > 0 &&

@@ -15,8 +15,8 @@ static bool arrives(const S2Step *step, const S2Island *island, const S2Touch *t
     double u = s2_touch_velocity(touch, k, point->at.normal, step->v0);
     double change = s2_touch_velocity(touch, k, point->at.normal, step->free_v) - u;
     bool meets = point->normal_impulse > 0 || point->at.gap <= reach;
-    any |= meets && point->at.gap > far &&
-           u < -fabs(change) / 2 - s2_island_rest_speed(step, island);
+    any |=
+        meets && point->at.gap > far && u < -fabs(change) / 2 - s2_island_rest_speed(step, island);
   }
   return any;
 }
