@@ -27,9 +27,10 @@ typedef struct S2LuaRandom {
 } S2LuaRandom;
 
 enum {
-  S2_LUA_KIND = 16,       // letters that tell a kind of warning, and the final 0
-  S2_LUA_KINDS = 16,      // kinds that a session tells apart
-  S2_LUA_WARN_WORLDS = 10 // worlds of a session that print a warning of one kind
+  S2_LUA_KIND = 16,        // letters that tell a kind of warning, and the final 0
+  S2_LUA_KINDS = 16,       // kinds that a session tells apart
+  S2_LUA_WARN_WORLDS = 10, // worlds of a session that print a warning of one kind
+  S2_LUA_WARN_CALLS = 3    // calls, of warnings that no world tells: they are made again and again
 };
 
 // Worlds of a session that told of a warning of one kind.
@@ -301,7 +302,8 @@ void s2_lua_open_contact(lua_State *L);
 
 // warnings.c
 void s2_lua_warn(S2LuaWorld *lw, const char *message);
-void s2_lua_warnings_close(S2LuaWorld *lw); // tells what was held back, frees
+void s2_lua_warn_call(lua_State *L, const char *message); // at most once a call
+void s2_lua_warnings_close(S2LuaWorld *lw);               // tells what was held back, frees
 
 // timers.c
 void s2_lua_timers_call(lua_State *L, S2LuaWorld *lw, S2Hook hook, double before, double now);

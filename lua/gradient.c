@@ -1,6 +1,7 @@
 // sim.value_and_grad and its like: record a tape while a function runs, sweep it, give back the
 // derivatives in the shape of the parameters.
 #include "array.h"
+#include "diff/world_gradient.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -57,6 +58,15 @@ static int keep_first_traceback(lua_State *L) {
   return s2_lua_keep_traceback(L);
 }
 
+// What to do about it belongs with the number: differences of the same steps agree with it.
+static void warn_of_impacts(lua_State *L, const S2LuaDiff *diff) {
+  if ((diff->flags & S2_GRADIENT_IMPACT) != 0) {
+    s2_lua_warn_call(L, "the gradient goes through impacts in steps of a given length: it knows "
+                        "nothing of their times and is off by that, however small dt is; "
+                        "sim.world { stepping = \"event\" } gives that of the motion");
+  }
+}
+
 // Protected: a coroutine that dies of an error closes nothing.
 int s2_lua_record(lua_State *L, lua_CFunction body) {
   S2LuaDiff *diff = s2_lua_diff(L);
@@ -72,6 +82,7 @@ int s2_lua_record(lua_State *L, lua_CFunction body) {
   if (status != LUA_OK) {
     return lua_error(L);
   }
+  warn_of_impacts(L, diff);
   lua_remove(L, 1);
   return lua_gettop(L);
 }
@@ -427,8 +438,8 @@ static int sim_checkpoint(lua_State *L) {
   return 1;
 }
 
-static const char *const flag_names[] = {"weak",     "redundant", "undetermined",
-                                         "singular", "partial",   "grazing"};
+static const char *const flag_names[] = {"weak",    "redundant", "undetermined", "singular",
+                                         "partial", "grazing",   "impact"};
 
 // What the gradients of worlds are worth, see S2GradientFlag.
 static void push_flags(lua_State *L, unsigned flags) {

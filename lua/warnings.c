@@ -22,7 +22,8 @@ static void find_kind(const char *message, char kind[S2_LUA_KIND]) {
   kind[length] = '\0';
 }
 
-// How many worlds have told of this kind, with this one. Kinds beyond the last are taken for that.
+// How many worlds (or calls) have told of this kind, with this one. Kinds beyond the last are taken
+// for that.
 static int count_worlds(S2LuaSession *session, const char kind[S2_LUA_KIND]) {
   int i = 0;
   while (i < S2_LUA_KINDS - 1 && session->warned[i].worlds > 0 &&
@@ -52,6 +53,17 @@ void s2_lua_warn(S2LuaWorld *lw, const char *message) {
   if (!warning->quiet) {
     fprintf(stderr, "sim2d: warning: %s%s\n", message,
             worlds < S2_LUA_WARN_WORLDS ? "" : " (further worlds are silent about this)");
+  }
+}
+
+// Of no world: a call counts as one.
+void s2_lua_warn_call(lua_State *L, const char *message) {
+  char kind[S2_LUA_KIND];
+  find_kind(message, kind);
+  int calls = count_worlds(s2_lua_session(L), kind);
+  if (calls <= S2_LUA_WARN_CALLS) {
+    fprintf(stderr, "sim2d: warning: %s%s\n", message,
+            calls < S2_LUA_WARN_CALLS ? "" : " (further calls are silent about this)");
   }
 }
 

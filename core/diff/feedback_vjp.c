@@ -5,6 +5,11 @@
 // What rounding leaves of a sum, in parts of its terms; a part that is in doubt by more than this
 // is on an edge.
 static const double ROUNDING = 1e-14, DOUBT = 1e-7;
+// A part that is in doubt by more than this share of itself has no digits, and its derivative none.
+// Below that there is one to as many digits as the part has. It is not small, however small the
+// part: the room is a square (of what joints take from the free motion), so that what velocities
+// get, the root of it, goes with the data as that impulse does.
+static const double LOST = 0.1;
 
 typedef struct Room { // a s^2 + b s <= room
   double a, b, room;
@@ -83,10 +88,10 @@ static const Room *binding(S2Undo *undo, const S2Note *note, const Room rooms[2]
     room = NULL;
   } else {
     bool both = fabs(of[0] - of[1]) <= DOUBT && part > 0 && part < 1;
-    bool unsure = doubtful_part(*room, 1) - doubtful_part(*room, -1) > DOUBT;
-    bool alike = part < DOUBT && is_nothing(room);
-    other = both || (unsure && !alike);
-    room = (unsure || part == 0 || part == 1) && !alike ? NULL : room;
+    double doubt = doubtful_part(*room, 1) - doubtful_part(*room, -1);
+    bool alike = part < DOUBT && is_nothing(room), lost = doubt > LOST * part;
+    other = both || (doubt > DOUBT && !alike);
+    room = (lost || part == 0 || part == 1) && !alike ? NULL : room;
   }
   undo->gradient->flags |= other ? S2_GRADIENT_WEAK : 0;
   return room;

@@ -286,6 +286,22 @@ static void start_vjp(S2Undo *undo, const S2Note *note) {
   }
 }
 
+// A blow whose time does not move with the data: does the loss depend on what it strikes? (Of a
+// short rest of a step in event stepping its flag says so, there is nothing better to be had.)
+static void hit_vjp(S2Undo *undo, const S2Note *note) {
+  const S2StepAdjoint *bar = &undo->bar;
+  const double *const of[] = {bar->q0, bar->v0, bar->v1, bar->v2, bar->free_v};
+  bool depends = false;
+  for (int i = 0; i < 3 * note->of->island.nodes && !depends; i++) {
+    int at = 3 * note->of->island.node[i / 3] + i % 3;
+    for (size_t k = 0; k < sizeof of / sizeof *of; k++) {
+      depends |= of[k][at] != 0;
+    }
+  }
+  unsigned flag = undo->in_piece ? S2_GRADIENT_PARTIAL : S2_GRADIENT_IMPACT;
+  undo->gradient->flags |= depends ? flag : 0;
+}
+
 // ---- Acts -------------------------------------------------------------------------------------
 
 // What an abandoned way of q1 started from: its adjoint waited while the way was undone.
@@ -539,16 +555,21 @@ static void undo_act(S2Undo *undo, int index) {
   case S2_ACT_COMMIT:
     commit_vjp(undo, index);
     break;
+  case S2_ACT_HIT:
+    hit_vjp(undo, note);
+    break;
   case S2_ACT_DRIFT:
     enter(undo, index);
     s2_undo_drift(undo, note);
     break;
   case S2_ACT_PIECE_END:
+    undo->in_piece = true;
     if (!s2_undo_refuses_impulses(undo, note, "event stepping")) {
       s2_undo_piece(undo, index);
     }
     break;
   case S2_ACT_PIECE:
+    undo->in_piece = false; // fall through
   case S2_ACT_STRUCK:
   case S2_ACT_SET_OUT:
   case S2_ACT_COAST:

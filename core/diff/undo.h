@@ -70,6 +70,7 @@ typedef struct S2Undo {
   double *reaction;
   S2ContactGradient *contact;
   bool asked;
+  bool in_piece;    // between the end of a piece of event stepping and its begin
   bool beyond;      // contacts on an edge of two modes are taken as on its other side
   bool edge;        // there was one
   S2Status *failed; // S2_OK until something has no derivative

@@ -74,6 +74,8 @@ typedef enum S2GradientFlag {
                                 // solve that was to be smooth as exact, or one that missed its
                                 // tolerance as solved
   S2_GRADIENT_GRAZING = 32,     // event: an impact at (nearly) no speed
+  S2_GRADIENT_IMPACT = 64,      // an impact in a step of given length: derivatives do not know of
+                                // its time
 } S2GradientFlag;
 
 // Zero, large enough for this world as it is; grows (keeping contents) when asked again.

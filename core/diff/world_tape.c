@@ -493,6 +493,18 @@ static void forces_vjp(const Step *step, const double *later) {
   }
 }
 
+// Impulses of contacts are summed over the parts of a step: what is asked of them is asked of the
+// part before as well. (Those of joints are the last part's.) NULL: there is none before.
+static S2ContactGradient *asked_of_earlier(const Step *step, S2Arena *arena) {
+  const S2WorldGradient *gradient = &step->world->gradient;
+  if (step->earlier == NULL || gradient->contacts == 0) {
+    return NULL;
+  }
+  S2ContactGradient *asked = S2_TAKE(arena, S2ContactGradient, gradient->contacts);
+  memcpy(asked, gradient->contact, sizeof *asked * (size_t)gradient->contacts);
+  return asked;
+}
+
 // What the sweep over a step is worth.
 static S2Status swept(const S2WorldTape *world) {
   if (world->flags != NULL) {
@@ -523,7 +535,11 @@ static S2Status undo_step(S2Tape *tape, S2Var node, void *data) {
     size_t made = s2_segment_traces(step->segment) - before; // all or none
     s2_tape_count_bytes(tape, (ptrdiff_t)made);
   }
+  const S2ContactGradient *asked = asked_of_earlier(step, &world->arena);
   S2_TRY(s2_trace_vjp(trace, gradient, &world->arena));
+  if (asked != NULL) {
+    memcpy(gradient->contact, asked, sizeof *asked * (size_t)gradient->contacts);
+  }
   forces_vjp(step, later);
   if (step->segment != NULL && step->index == 0) {
     s2_tape_count_bytes(tape, -(ptrdiff_t)s2_segment_traces(step->segment));

@@ -73,6 +73,7 @@ static bool attempt(S2Step *step, double *overlap_before) {
     memcpy(step->v2, step->free_v, bytes);
     for (int i = 0; i < step->island_count; i++) {
       const S2Island *island = &step->islands[i];
+      s2_note_hit(step, island, world->kept.def.contact_margin);
       bool bounces = choose(step, island, choices, touching);
       bool reflect = bounces && world->kept.def.restitution_model == S2_REFLECTIONS;
       if (reflect) { // joints' impulses of the blow are to come

@@ -42,6 +42,7 @@ typedef enum S2Act {
   S2_ACT_Q0_IS_Q1,  // all bodies (mended before the step)
   S2_ACT_ON,        // q0 = q1, v0 = v2 (all bodies; the next sub-step of bisect)
   S2_ACT_COMMIT,    // ends
+  S2_ACT_HIT,       // of an island: what follows has a blow whose time is that of the step
   // Event stepping. What is moved by none of its islands:
   S2_ACT_DRIFT, // v1 = v2 = free_v and q1 = q0 + h (v0 + v1)/2 of all bodies
   // A piece of an island's step, of its nodes:
@@ -246,6 +247,9 @@ void s2_note_blend(const S2Step *step, const S2Island *island, const S2Choice *c
 // `restarted`: v0 (3 a node) is from v2.
 void s2_note_midpoint(const S2Step *step, const S2Island *island, bool restarted, const double *v0,
                       const double *linear);
+// Before a blow of a step of given length, if something within `reach` (m, or in the solve's rows)
+// arrives with speed. (notes_hit.c)
+void s2_note_hit(const S2Step *step, const S2Island *island, double reach);
 // Event stepping. `before`: pieces of the island before this one; `share`, `met` as S2Note says:
 // the index of a touch, or S2_NONE, and which of its points.
 void s2_note_piece(const S2Step *step, const S2Island *island, int before);

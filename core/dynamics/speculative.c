@@ -256,6 +256,7 @@ static bool rebound(S2Step *step, const S2Island *island, S2Choice *choices, con
 }
 
 bool s2_island_blow(S2Step *step, const S2Island *island, S2Choice *choices, bool *touching) {
+  s2_note_hit(step, island, 0);
   bool bounces;
   if (island->touches == 0 || !choose_impact(step, island, step->v0, choices, touching, &bounces)) {
     return true;

@@ -14,6 +14,12 @@ local DOUBT, CLOSER = 1e-6, 100
 -- that a smaller step changes and that show less than this are noise.
 local NOISE = 1e-12
 
+-- What differences cannot find: they are those of the same steps.
+local TOLD = {
+  impact = "impact: neither knows the times of impacts, which do not move with the parameters in steps of "
+    .. 'a given length; the derivative of the motion is that of stepping = "event"',
+}
+
 return function(sim, host)
   local fail = host.fail
 
@@ -118,12 +124,13 @@ return function(sim, host)
   end
 
   -- Compares the gradient of f at p with differences of its values; prints a line a parameter and
-  -- returns the largest relative error.
+  -- returns the largest relative error, and the flags of the gradient.
   function sim.check_grad(f, p, options)
     host.check_function("check_grad", 1, f)
     options = read_options(options)
     local layout = host.layout(p, "p")
     local gradient, value = sim.grad(f, p)
+    local flags = sim.tape_stats().flags
     local x, g = layout.start, layout:read(gradient, "gradient")
     local rows, worst = { columns = { "parameter", "value", "gradient", "difference", "error" } }, 0
     local slopes, steps = {}, {}
@@ -147,6 +154,7 @@ return function(sim, host)
     local case = { g = g, slopes = slopes, steps = steps, value = value, step = options.step,
       least = SMALL * math.max(largest(g), largest(slopes)) }
     local notes = {}
+    for _, flag in ipairs(flags) do notes[#notes + 1] = TOLD[flag] end
     for i = 1, #x do
       local err, note = compare(f, layout, x, i, case)
       worst = math.max(worst, err)
@@ -158,6 +166,6 @@ return function(sim, host)
       sim.table(rows)
       for _, line in ipairs(notes) do print(line) end
     end
-    return worst
+    return worst, flags
   end
 end

@@ -334,3 +334,84 @@ test("a joint that is switched off has no force that depends on anything", funct
     return joint.force.y + p.m
   end, { m = 1 }).m, 1, 1e-12)
 end)
+
+-- ---- Parts of a step --------------------------------------------------------------------------
+
+-- Functions in steps have each part noted by itself; impulses are those of all parts.
+local ASKED = {
+  ["force law"] = function(_, ball, p)
+    ball:force_law(function(b) return -p.k * b.vx, 0, 0 end)
+  end,
+  constraint = function(w, _, p)
+    local bead = w:circle { radius = 0.1, position = { 5, 2 }, mass = 1 }
+    w:constraint { bodies = { bead }, phi = function(q) return q.y - 2 - p.k * (q.x - 5) end }
+  end,
+  spring = function(w, ball, p)
+    w:spring { ball, anchor_b = { 0, 3 }, rest_length = 2.8, force = function(x) return p.k * x + x ^ 3 end }
+  end,
+  motion = function(w, _, p)
+    local tray = w:box { type = "kinematic", size = { 1, 0.1 }, position = { 8, 3 } }
+    tray:motion(function(t) return nil, p.k * math.sin(6 * t) end)
+  end,
+}
+
+-- The blow is in the fifth step; `later` looks at the sliding after it.
+local function pushed(kind, settings, e, later)
+  return function(p)
+    local given = { dt = 0.01 }
+    for key, value in pairs(settings) do given[key] = value end
+    local w = sim.world(given)
+    w:segment { from = { -9, 0 }, to = { 9, 0 }, friction = 0.3, restitution = e }
+    local ball = w:circle {
+      radius = 0.1, position = { 0, p.y }, velocity = { 1, -p.v }, mass = p.m, friction = 0.3, restitution = e,
+    }
+    ASKED[kind](w, ball, p)
+    w:run { steps = later and 6 or 5 }
+    local sum = 0
+    for _, contact in ipairs(ball:contacts()) do
+      sum = sum + contact.normal_impulse + 2 * contact.tangent_impulse
+    end
+    return sum
+  end
+end
+
+test("impulses of all parts of a step with functions in it", function()
+  for kind in pairs(ASKED) do
+    for _, substeps in ipairs { 1, 2, 3 } do
+      for _, later in ipairs { false, true } do
+        local loss = pushed(kind, { substeps = substeps, stepping = "speculative" }, later and 0 or 0.5, later)
+        local p = { y = 0.2, v = 2, m = 1.5, k = 0.7 }
+        ok(loss(p) ~= 0, kind)
+        local error = sim.check_grad(loss, p, { print = false })
+        ok(error < 1e-6, ("%s, %d parts, later %s: %.3g"):format(kind, substeps, tostring(later), error))
+      end
+    end
+  end
+end)
+
+test("what a ball at rest weighs, in parts and with a force law that does nothing", function()
+  for _, stepping in ipairs { "speculative", "bisect" } do
+    for _, substeps in ipairs { 1, 2, 4 } do
+      local slope = sim.grad(function(m)
+        local w = sim.world { dt = 0.01, substeps = substeps, stepping = stepping }
+        w:segment { from = { -9, 0 }, to = { 9, 0 } }
+        local ball = w:circle { radius = 0.1, position = { 0, 0.1 }, mass = m }
+        ball:force_law(function() return 0, 0, 0 end)
+        w:run { steps = 5 }
+        return ball:contacts()[1].normal_impulse
+      end, 2)
+      near(slope, 9.81 * 0.01, 1e-12)
+    end
+  end
+end)
+
+test("a blow of reflections in an earlier part is refused as one in the last", function()
+  for kind in pairs(ASKED) do
+    for _, substeps in ipairs { 1, 2, 3 } do
+      local loss = pushed(kind, {
+        substeps = substeps, stepping = "speculative", restitution_model = "reflections",
+      }, 0.5)
+      raises("a blow of generalised reflections", sim.grad, loss, { y = 0.2, v = 2, m = 1.5, k = 0.7 })
+    end
+  end
+end)

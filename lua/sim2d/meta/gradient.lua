@@ -60,11 +60,13 @@ function sim.jacobian(f, x) end
 ---@return any
 function sim.hvp(f, p, d) end
 
----Compares the gradient of f at p with differences of f; prints a table.
+---Compares the gradient of f at p with differences of f; prints a table, and a line where both of them
+---know nothing of the times of impacts.
 ---@param f fun(p): sim2d.Number
 ---@param p sim2d.Parameters
 ---@param options? { step?: number, print?: boolean }
 ---@return number error the largest relative one
+---@return string[] flags of the gradient, as sim.tape_stats() has them
 function sim.check_grad(f, p, options) end
 
 ---The plain value of what is tracked, also in tables: derivatives end here.

@@ -1,0 +1,242 @@
+-- Derivatives through impacts: wrong in steps of a given length, which they say.
+local sim = require "sim2d"
+
+local SIM2D = os.getenv "S2_SIM2D" or arg[-1]
+
+local function flagged(name)
+  for _, flag in ipairs(sim.tape_stats().flags) do
+    if flag == name then return true end
+  end
+  return false
+end
+
+-- A number that everything a body does goes into, after a while of `make`'s scene.
+local function loss(make, settings, steps)
+  return function(m)
+    local given = { dt = 1 / 100 }
+    for key, value in pairs(settings) do given[key] = value end
+    local w = sim.world(given)
+    local body = make(w, m)
+    w:run { steps = steps or 60 }
+    return body.x + 2 * body.y + body.angle + body.vx, w
+  end
+end
+
+local function floor(w, friction, restitution)
+  w:segment { from = { -9, 0 }, to = { 9, 0 }, friction = friction, restitution = restitution }
+end
+
+local function box(w, m, def)
+  def.size, def.mass, def.friction = { 1, 1 }, m, 0.5
+  def.position = def.position or { 0, 0.5 }
+  return w:box(def)
+end
+
+local HIT = {
+  ["a bounce"] = function(w, m)
+    floor(w, 0, 0.8)
+    return w:circle { radius = 0.1, position = { 0, 0.3 * m }, restitution = 0.8 }
+  end,
+  ["a landing"] = function(w, m)
+    floor(w, 0.3, 0)
+    return box(w, m, { position = { 0, 0.6 + 0.01 * m }, velocity = { 1, 0 } })
+  end,
+  ["a row"] = function(w, m)
+    w:circle { radius = 0.5, position = { 1.1, 0 } }
+    return w:circle { radius = 0.5, position = { 0, 0 }, velocity = { m, 0 } }
+  end,
+  ["a polygon that rolls"] = function(w, m)
+    floor(w, 0.9, 0)
+    local disc = {}
+    for i = 1, 6 do disc[i] = { math.cos(i * math.pi / 3), math.sin(i * math.pi / 3) } end
+    return w:polygon {
+      vertices = disc, mass = m, friction = 0.9, position = { 0, math.sqrt(0.75) }, angular_velocity = -4,
+      velocity = { 4, 0 },
+    }
+  end,
+}
+
+local NOT = {
+  ["what rests"] = function(w, m)
+    floor(w, 0.5, 0)
+    return box(w, m, {})
+  end,
+  ["what rests and could bounce"] = function(w, m)
+    floor(w, 0.5, 0.8)
+    return box(w, m, { restitution = 0.8 })
+  end,
+  ["what slides to rest"] = function(w, m)
+    floor(w, 0.5, 0)
+    return box(w, m, { velocity = { 2, 0 } })
+  end,
+  ["what is pushed and slips"] = function(w, m)
+    floor(w, 0.5, 0)
+    local body = box(w, m, {})
+    w:before_step(function() body:apply_force { 8, 0 } end)
+    return body
+  end,
+  ["what rolls over a seam"] = function(w, m)
+    w:chain { points = { { -9, 0 }, { 0, 0 }, { 1, 0 }, { 9, 0 } }, friction = 0.5 }
+    return w:circle { radius = 0.5, position = { -0.3, 0.5 }, velocity = { 2, 0 }, mass = m, friction = 0.5 }
+  end,
+  ["what rolls down on a disc"] = function(w, m)
+    w:circle { type = "static", radius = 1, friction = 1 }
+    return w:circle {
+      radius = 0.5, position = { 0.05, math.sqrt(2.25 - 0.0025) }, mass = m, friction = 1,
+    }
+  end,
+  ["a stack"] = function(w, m)
+    floor(w, 0.5, 0)
+    for i = 1, 3 do box(w, 1, { position = { 0, i - 0.5 } }) end
+    return box(w, m, { position = { 0, 3.5 } })
+  end,
+  ["what tips"] = function(w, m)
+    floor(w, 0.9, 0)
+    local body = box(w, m, {})
+    w:before_step(function() body:apply_force({ 6, 0 }, { at = { body.x, body.y + 0.5 } }) end)
+    return body
+  end,
+  ["what a lift carries"] = function(w, m)
+    w:box { type = "kinematic", size = { 4, 1 }, position = { 0, -0.5 }, velocity = { 0, 1 } }
+    return box(w, m, { velocity = { 0, 1 } })
+  end,
+  ["a pendulum"] = function(w, m)
+    local body = w:circle { radius = 0.1, position = { 1, 0 }, mass = m }
+    w:distance { body, anchor_b = { 0, 0 } }
+    return body
+  end,
+  ["a soft landing"] = function(w, m)
+    w:segment { from = { -9, 0 }, to = { 9, 0 }, contact_compliance = 1e-3 }
+    return w:circle { radius = 0.5, position = { 0, 0.7 }, mass = m, contact_compliance = 1e-3 }
+  end,
+}
+
+local WAYS = {
+  speculative = { stepping = "speculative" },
+  bisect = { stepping = "bisect" },
+  substeps = { stepping = "speculative", substeps = 2 },
+  reflections = { stepping = "speculative", restitution_model = "reflections" },
+}
+
+for way, settings in pairs(WAYS) do
+  test("impacts are told of in steps of a given length: " .. way, function()
+    for name, make in pairs(HIT) do
+      sim.grad(loss(make, settings), 1.5)
+      ok(flagged "impact", name)
+    end
+    for name, make in pairs(NOT) do
+      sim.grad(loss(make, settings), 1.5)
+      ok(not flagged "impact", name)
+    end
+  end)
+end
+
+test("event stepping splits at them: nothing to tell", function()
+  for name, make in pairs(HIT) do
+    if name ~= "a polygon that rolls" then -- whose meetings are many
+      sim.grad(loss(make, { stepping = "event" }), 1.5)
+      ok(not flagged "impact" and not flagged "partial", name)
+    end
+  end
+end)
+
+test("what the loss does not depend on is not told of", function()
+  local make = HIT["a bounce"]
+  sim.grad(function(m)
+    local w = sim.world { dt = 1 / 100, stepping = "speculative" }
+    local ball = make(w, m)
+    w:run { steps = 5 }
+    local y = ball.y
+    w:run { steps = 60 } -- it bounces afterwards
+    return y
+  end, 1.5)
+  ok(not flagged "impact", "steps after it")
+  sim.grad(function(m)
+    local w = sim.world { dt = 1 / 100, stepping = "speculative" }
+    make(w, 1.5)
+    local other = w:circle { radius = 0.1, position = { 5, 3 }, mass = 1, velocity = { m, 0 } }
+    w:run { steps = 60 }
+    return other.x
+  end, 1.5)
+  ok(not flagged "impact", "another island")
+end)
+
+test("steps made again between images tell, too", function()
+  sim.checkpoint(7)
+  sim.grad(loss(HIT["a bounce"], WAYS.speculative), 1.5)
+  sim.checkpoint()
+  ok(flagged "impact")
+end)
+
+-- A fall of 1.4 m, a bounce, and on until 1.2 s: y = r + e v s - g s^2/2, v = g t, s = 1.2 - t.
+test("the flag is where the derivative is wrong", function()
+  local g, e, r = 9.81, 0.8, 0.1
+  local t = math.sqrt(2 * 1.4 / g)
+  local s, v = 1.2 - t, g * t
+  local right = (e * g * s - e * v + g * s) / v
+  near(right, 1.44305118, 1e-8)
+  for _, stepping in ipairs { "speculative", "bisect", "event" } do
+    local slope = sim.grad(function(y)
+      local w = sim.world { stepping = stepping, dt = 1 / 1000 }
+      floor(w, 0, e)
+      local ball = w:circle { radius = r, position = { 0, y }, restitution = e }
+      w:run { steps = 1200 }
+      return ball.y
+    end, 1.5)
+    local off = math.abs(slope - right)
+    ok(flagged "impact" == (off > 1e-9) and (stepping == "event") == (off <= 1e-9),
+      ("%s: %.6f"):format(stepping, slope))
+  end
+end)
+
+test("check_grad says it, as differences of the same steps agree", function()
+  local lines, print_ = {}, print
+  print = function(line) lines[#lines + 1] = tostring(line) end
+  local success, worst, flags = pcall(sim.check_grad, loss(HIT["a bounce"], WAYS.speculative), 1.5)
+  print = print_
+  ok(success, worst)
+  ok(worst < 1e-6)
+  eq(flags, { "impact" })
+  local text = table.concat(lines, "\n")
+  ok(text:find("impact: ", 1, true) and text:find('stepping = "event"', 1, true), text)
+  local _, none = sim.check_grad(loss(NOT["a pendulum"], { stepping = "event" }), 1.5, { print = false })
+  ok(#none == 0 or none[1] == "weak")
+end)
+
+test("a warning a call, the first few of them", function()
+  local folder = os.tmpname()
+  os.remove(folder)
+  assert(os.execute("mkdir '" .. folder .. "'"))
+  local script = assert(io.open(folder .. "/script.lua", "w"))
+  script:write [[
+local sim = require "sim2d"
+local function height(stepping)
+  return function(y)
+    local w = sim.world { stepping = stepping }
+    w:segment { from = { -9, 0 }, to = { 9, 0 }, restitution = 0.5 }
+    local ball = w:circle { radius = 0.1, position = { 0, y }, restitution = 0.5 }
+    w:run { steps = 50 }
+    return ball.y
+  end
+end
+sim.grad(height "event", 0.5)
+for _ = 1, tonumber(arg[1]) do sim.value_and_grad(height "speculative", 0.5) end
+]]
+  script:close()
+  local function warnings(calls)
+    local pipe <close> = assert(io.popen(("cd '%s' && '%s' script.lua %d 2>&1"):format(folder, SIM2D, calls)))
+    local count, last = 0, ""
+    for line in pipe:lines() do
+      ok(line:find("^sim2d: warning: the gradient goes through impacts") and line:find('stepping = "event"', 1, true),
+        line)
+      count, last = count + 1, line
+    end
+    return count, last
+  end
+  eq(warnings(0), 0)
+  eq(warnings(1), 1)
+  local count, last = warnings(7)
+  eq(count, 3)
+  ok(last:find("further calls are silent", 1, true), last)
+  os.execute("rm -r '" .. folder .. "'")
+end)
