@@ -202,6 +202,13 @@ static S2World *rattle(int seed) {
   return world;
 }
 
+// A way that ends before a wall says that its derivative is not the whole one.
+static bool ends_short(const S2World *world, int steps) {
+  Seen seen = {0};
+  look(world, steps, &seen);
+  return seen.acts[S2_ACT_SHORT] > 0;
+}
+
 // More meetings in a step than it is split at: the rest is speculative.
 static void a_ball_rattles(void **state) {
   (void)state;
@@ -219,19 +226,29 @@ static void a_ball_rattles(void **state) {
     look(world, 6, &seen);
     s2_world_destroy(world);
   }
+  int left_out = 0;
   for (int k = 0; k < RATTLES; k++) {
     S2World *world = rattle(k);
-    compare("three rattle", world, 1, 70 + (uint64_t)k, counts);
-    look(world, 1, &seen);
+    if (ends_short(world, 1)) {
+      left_out += 1;
+    } else {
+      compare("three rattle", world, 1, 70 + (uint64_t)k, counts);
+      look(world, 1, &seen);
+    }
     s2_world_destroy(world);
   }
-  const int kept[] = {988, 1066, 1683, 1801, 2171}; // a part of the last blow is taken
-  for (int k = 0; k < 5; k++) {
-    S2World *world = rattle(kept[k]);
-    int before = counts[OF_NOTHING].compared;
-    compare("kept in part", world, 1, 170 + (uint64_t)k, counts);
+  assert_true(left_out <= RATTLES / 20);
+  // A part of the last blow is taken; the latter as steps of given length.
+  const int kept[2][4] = {{1487, 2086, 2522, 2664}, {18, 96, 1390, 1541}};
+  for (int k = 0; k < 8; k++) {
+    S2World *world = rattle(kept[k / 4][k % 4]);
+    S2WorldDef settings = *s2_world_settings(world);
+    settings.stepping = k < 4 ? S2_EVENT : S2_SPECULATIVE;
+    must(s2_world_configure(world, &settings));
+    int before = counts[OF_NOTHING].compared, most = k < 4 ? 1 : 2;
+    compare("kept in part", world, most, 170 + (uint64_t)k, counts);
     if (counts[OF_NOTHING].compared > before) {
-      look(world, 1, &seen);
+      look(world, most, &seen);
     }
     s2_world_destroy(world);
   }
@@ -239,7 +256,7 @@ static void a_ball_rattles(void **state) {
   if (getenv("S2_SHOW") != NULL) {
     printf("rebounds %d, kept in part %d\n", seen.rebounds, seen.kept);
   }
-  assert_true(seen.rebounds > 50 && seen.kept > 0);
+  assert_true(seen.rebounds > 50 && seen.kept > 4);
   assert_true(counts[OF_NOTHING].compared > RATTLES && counts[OF_RESTITUTION].nonzero > 0);
 }
 
