@@ -50,7 +50,7 @@ char *s2_data_copy_text(const char *text, size_t length); // with a final 0; to 
 S2Status s2_data_check_path(const char *path);
 
 // The suffix picks the format. S2_INVALID: the format cannot hold these arrays. A file that could
-// not be finished is left as it is, and the status says so.
+// not be finished leaves the one before as it was, and the status says so.
 S2Status s2_data_save(const S2DataSet *set, const char *path);
 
 typedef struct S2DataOptions { // of .csv
