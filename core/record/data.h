@@ -34,6 +34,7 @@ typedef struct S2DataSet {
   S2_ARRAY(S2DataArray) arrays;
   S2Run run; // where it comes from; not kept by .csv and .npy
   bool bare; // arrays without names: one, or the rows of a ragged table
+  int open;  // .csv: the number of a last line that does not end, as of a file that was cut; else 0
 } S2DataSet;
 
 // Appends an array whose values are not set (of text: there are none yet); the address is good
