@@ -227,7 +227,7 @@ void s2_command_line_help(void) {
   puts("  --NAME VALUE         after the script: a value of its sim.options{}\n"
        "\n"
        "Exit status: 0 done, 1 the script raised, 2 wrong usage, 3 a step was not solved under\n"
-       "--strict, 130 interrupted.");
+       "--strict, 130 interrupted (143 by SIGTERM).");
 }
 
 // ---- Parsing ----------------------------------------------------------------------------------

@@ -422,7 +422,19 @@ static bool same_file(const char *a, const char *b) {
          one.st_ino == two.st_ino;
 }
 
-static int convert(S2Replay *replay, const char *output) {
+// What was converted is not all of the run.
+static int told_cut(S2Replay *replay, const char *path, const char *output) {
+  if (s2_replay_complete(replay)) {
+    return EXIT_SUCCESS;
+  }
+  fprintf(stderr,
+          "sim2d: note: '%s' is cut short or damaged; '%s' holds the %" PRIu64
+          " frames up to there\n",
+          path, output, s2_replay_frame_count(replay));
+  return EXIT_FAILURE;
+}
+
+static int convert(S2Replay *replay, const char *path, const char *output) {
   S2Recorder *recorder = NULL;
   S2Status status = s2_recorder_open(output, &recorder);
   if (status.code != S2_OK) {
@@ -447,7 +459,7 @@ static int convert(S2Replay *replay, const char *output) {
   if (status.code == S2_OK) {
     status = closed;
   }
-  return status.code == S2_OK ? EXIT_SUCCESS : fail(EXIT_FAILURE, status.message);
+  return status.code == S2_OK ? told_cut(replay, path, output) : fail(EXIT_FAILURE, status.message);
 }
 
 int s2_command_replay(int argc, char **argv, const char *output, S2RunAgain *run) {
@@ -471,7 +483,7 @@ int s2_command_replay(int argc, char **argv, const char *output, S2RunAgain *run
   } else if (output != NULL && same_file(output, words.path)) {
     result = usage("a recording cannot be written over itself", output);
   } else if (output != NULL) {
-    result = convert(replay, output);
+    result = convert(replay, words.path, output);
   } else {
     Summary summary;
     status = summarise(replay, &summary);

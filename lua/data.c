@@ -494,6 +494,12 @@ static int data_load(lua_State *L) {
   if (status.code != S2_OK) {
     return trouble(L, status.message);
   }
+  if (set->open > 0) { // many programs leave the last line end out: no reason to refuse it
+    fprintf(stderr,
+            "sim2d: warning: '%s' ends within line %d: if it was cut there, its last value may "
+            "lack digits (a line end behind it silences this)\n",
+            s2_path_tail(path), set->open);
+  }
   if (set->bare && !options.ragged) {
     push_value(L, &set->arrays.at[0]);
   } else {

@@ -3,6 +3,7 @@
 #include "binding.h"
 #include "canvas.h"
 #include "live.h"
+#include "record/output.h"
 #include "replay.h"
 #include "solve_tracked.h"
 #include "traceback.h"
@@ -82,6 +83,27 @@ static int host_progress(lua_State *L) {
   return 4;
 }
 
+// ---- Files ------------------------------------------------------------------------------------
+
+// (path, text): a file of this text, whole or not at all. True, or nil and a message.
+static int host_write_file(lua_State *L) {
+  size_t size = 0;
+  const char *path = luaL_checkstring(L, 1), *text = luaL_checklstring(L, 2, &size);
+  S2Output output;
+  S2Status status = s2_output_open_whole(&output, path);
+  if (status.code == S2_OK) {
+    s2_output_bytes(&output, text, size);
+    status = s2_output_close(&output);
+  }
+  if (status.code != S2_OK) {
+    lua_pushnil(L);
+    lua_pushstring(L, status.message);
+    return 2;
+  }
+  lua_pushboolean(L, 1);
+  return 1;
+}
+
 // ---- Worlds -----------------------------------------------------------------------------------
 
 // The table of World's methods, to add to.
@@ -143,6 +165,7 @@ void s2_host_push(lua_State *L) {
                                        {"plot_show", s2_lua_plot_show},
                                        {"plot_record", s2_lua_plot_record},
                                        {"canvas", s2_lua_canvas},
+                                       {"write_file", host_write_file},
                                        {"color", s2_lua_color},
                                        {"traceback", s2_traceback_handler},
                                        {"value_and_grad", s2_lua_value_and_grad_any},

@@ -5,7 +5,9 @@
 #include "live.h"
 #include "repl.h"
 #include "script.h"
+#include "streams.h"
 #include "traceback.h"
+#include "ulimits.h"
 
 #include <lauxlib.h>
 #include <lualib.h>
@@ -15,7 +17,12 @@
 #include <unistd.h>
 
 // Exit statuses are part of the contract of the command line (docs).
-enum { EXIT_RAISED = 1, EXIT_USAGE = 2, EXIT_UNSOLVED = 3, EXIT_INTERRUPTED = 130 };
+enum { EXIT_RAISED = 1, EXIT_USAGE = 2, EXIT_UNSOLVED = 3 };
+
+// That of a process which a signal ended: 130 for Ctrl-C.
+static int interrupted_status(void) {
+  return 128 + *s2_script_interrupted();
+}
 
 typedef struct Command {
   S2CommandLine line;
@@ -28,7 +35,7 @@ typedef struct Command {
 
 static int failure_status(lua_State *L) {
   if (*s2_script_interrupted() != 0) {
-    return EXIT_INTERRUPTED;
+    return interrupted_status();
   }
   return s2_session(L)->unsolved ? EXIT_UNSOLVED : EXIT_RAISED;
 }
@@ -40,6 +47,7 @@ static int close_session(lua_State *L) {
 // Closes the recordings and prints the statistics.
 static void finish(Command *command, lua_State *L) {
   lua_sethook(L, NULL, 0, 0); // nothing below may be interrupted half-way
+  s2_script_stopped();
   lua_pushcfunction(L, close_session);
   if (lua_pcall(L, 0, 1, 0) != LUA_OK || !lua_isnil(L, -1)) {
     s2_script_report(L);
@@ -92,7 +100,7 @@ static int command_exit(lua_State *L) {
   if (lua_toboolean(L, 2)) {
     lua_close(L);
   }
-  exit(command->status);
+  exit(s2_streams_close(command->status));
 }
 
 static void open_libraries(Command *command, lua_State *L) {
@@ -206,7 +214,7 @@ static void run_all(Command *command, lua_State *L) {
   if (line->interactive || (nothing_else && isatty(STDIN_FILENO) == 1)) {
     s2_repl_run(L);
     if (*s2_script_interrupted() != 0) {
-      command->status = EXIT_INTERRUPTED;
+      command->status = interrupted_status();
     }
   } else if (nothing_else) {
     run_script(command, L, command->argc);
@@ -322,6 +330,12 @@ static int run_again(int argc, char **argv, S2Validator *validator) {
 }
 
 int main(int argc, char **argv) {
+  if (!s2_streams_open()) {
+    return EXIT_RAISED; // there is nowhere to say why
+  }
+  if (!s2_ulimits_obey(argv)) {
+    _exit(EXIT_RAISED); // at exit OpenBLAS would wait for its threads, if it has any
+  }
   Command command = {.argc = argc, .argv = argv};
   S2Status status = s2_command_line_read(&command.line, argc, argv);
   if (status.code != S2_OK) {
@@ -343,5 +357,5 @@ int main(int argc, char **argv) {
     result = run_lua(&command);
   }
   s2_command_line_free(&command.line);
-  return result;
+  return s2_streams_close(result);
 }

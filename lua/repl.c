@@ -4,6 +4,7 @@
 #include "sim2d.h"
 
 #include <lauxlib.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -301,8 +302,10 @@ static void run_lines(lua_State *L, bool terminal) {
       s2_script_report(L);
     }
     lua_settop(L, base);
-    if (*s2_script_interrupted() != 0) { // Ctrl-C ended that line only
+    if (*s2_script_interrupted() == SIGINT) { // Ctrl-C ended that line only
       s2_script_watch();
+    } else if (*s2_script_interrupted() != 0) {
+      break;
     }
   }
   lua_settop(L, base);

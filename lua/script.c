@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 // A signal handler receives nothing but the signal's number, so what it acts on has to be static.
 static lua_State *volatile running; // NULL: no Lua code is running
@@ -43,10 +44,19 @@ void s2_script_unwind(void) {
   }
 }
 
+// s: who ends programs in good order waits this long for them at least
+enum { PATIENCE = 10 };
+
 static void on_interrupt(int number) {
-  (void)number;
-  interrupted = 1;
+  interrupted = number;
+  if (number != SIGINT) { // nobody may be there to ask a second time when C code does not return
+    alarm(PATIENCE);
+  }
   s2_script_unwind();
+}
+
+void s2_script_stopped(void) {
+  alarm(0);
 }
 
 void s2_script_watch(void) {
@@ -55,6 +65,14 @@ void s2_script_watch(void) {
   sigemptyset(&action.sa_mask);
   interrupted = 0;
   sigaction(SIGINT, &action, NULL);
+  static const int ends[] = {SIGTERM, SIGHUP};
+  for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
+    struct sigaction before;
+    // nohup has the end of its terminal ignored
+    if (sigaction(ends[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN) {
+      sigaction(ends[i], &action, NULL);
+    }
+  }
 }
 
 // An error of a callback inside the engine was caught there and thrown again from outside: what

@@ -19,15 +19,19 @@ bool s2_script_hash(const char *path, char hash[S2_SHA256_SIZE]);
 // Lets `require` find modules in the folder of the script `path`, before any other.
 void s2_script_find_beside(lua_State *L, const char *path);
 
-// From now on the first SIGINT sets the flag below and raises "interrupted" in the Lua code that
-// s2_script_call is running, which scripts cannot catch for good; the second one kills the process.
-// Clears the flag.
+// From now on the first SIGINT, SIGTERM or SIGHUP sets the flag below and raises "interrupted" in
+// the Lua code that s2_script_call is running, which scripts cannot catch for good; the second one
+// kills the process. Clears the flag.
 void s2_script_watch(void);
+
+// The script runs no more: what follows, closing recordings, may take its time. After SIGTERM or
+// SIGHUP a script that is in C code and does not return is ended all the same, some seconds later.
+void s2_script_stopped(void);
 
 // Makes the Lua code that s2_script_call is running stop, as Ctrl-C does.
 void s2_script_unwind(void);
 
-// Non-zero after a SIGINT; what S2Session.interrupted points to.
+// The signal, 0 before one; what S2Session.interrupted points to.
 volatile sig_atomic_t *s2_script_interrupted(void);
 // Where the coroutine that runs is to be put; what S2Session.task points to.
 lua_State *volatile *s2_script_task(void);

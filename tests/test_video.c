@@ -338,7 +338,7 @@ static void test_frames(void **state) {
     options.speed = cases[i].speed;
     must(record_video("run.mp4", &options, 1));
     size_t size = 0;
-    char *raw = read_all(in_directory("run.mp4.raw"), &size);
+    char *raw = read_all(in_directory("run.mp4.part.raw"), &size);
     assert_int_equal(size, (size_t)cases[i].frames * 82 * 42 * 4); // 41 rows are made 42
     s2_memory_free(raw);
   }
@@ -371,7 +371,16 @@ static void test_ffmpeg_fails(void **state) {
                  "ended by signal 9");
   expect_failure("#!/bin/sh\nexit 0\n", "run.gif", "ended before the last frame");
   expect_failure(keeping, "no/such/run.mp4", "No such file or directory");
-  assert_true(access(in_directory("run.mp4"), F_OK) != 0); // half a video is none
+  // Half a video is none: the one before stays.
+  expect_failure("#!/bin/sh\nfor last; do :; done\ncase $last in -version) exit 0;; esac\n"
+                 "echo half > \"${last#file:}\"\nexit 1\n",
+                 "run.mp4", "ffmpeg");
+  assert_true(access(in_directory("run.mp4.part"), F_OK) != 0);
+  size_t size = 0;
+  char *video = read_all(in_directory("run.mp4"), &size);
+  assert_string_equal(video, "made\n");
+  s2_memory_free(video);
+  assert_true(access(in_directory("run.gif"), F_OK) != 0); // there never was one
 }
 
 static void test_bad_options(void **state) {

@@ -1,12 +1,26 @@
+#define _DEFAULT_SOURCE // MAP_ANON
 #include "linalg/dense.h"
 
 #include <lapacke.h>
+#include <sys/mman.h>
 
 // OpenBLAS has no header of its own that is installed everywhere under one name.
 void openblas_set_num_threads(int threads);
 
 void s2_dense_single_threaded(void) {
   openblas_set_num_threads(1);
+}
+
+bool s2_dense_take_buffer(void) {
+  const size_t buffer = (size_t)S2_DENSE_BUFFER;
+  void *room = mmap(NULL, buffer, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANON, -1, 0);
+  if (room == MAP_FAILED) {
+    return false;
+  }
+  munmap(room, buffer);
+  double a[] = {2, 1, 1, 2};
+  lapack_int pivot[2];
+  return LAPACKE_dgetrf_work(LAPACK_COL_MAJOR, 2, 2, a, 2, pivot) == 0;
 }
 
 bool s2_dense_factor(S2Dense *matrix) {

@@ -23,4 +23,9 @@ void s2_dense_solve(const S2Dense *matrix, double *x);
 // wake than these systems take. Cheap; the solvers call it once a problem.
 void s2_dense_single_threaded(void);
 
+// OpenBLAS takes its working memory with the first call that needs it, keeps it, and asks again and
+// again, for ever, when there is none. This takes it now; false: there is no room for it.
+enum { S2_DENSE_BUFFER = 1 << 27 }; // bytes; its BUFFER_SIZE where that is largest
+bool s2_dense_take_buffer(void);
+
 #endif

@@ -130,18 +130,18 @@ static cairo_status_t put(void *output, const unsigned char *bytes, unsigned siz
 
 S2Status s2_canvas_save(S2Canvas *canvas, const char *path) {
   S2Output output;
-  S2_TRY(s2_output_open(&output, path));
+  S2_TRY(s2_output_open_whole(&output, path));
   cairo_surface_flush(canvas->surface);
   cairo_status_t drawn = cairo_status(canvas->cairo);
   if (drawn == CAIRO_STATUS_SUCCESS) {
     drawn = cairo_surface_write_to_png_stream(canvas->surface, put, &output);
   }
-  S2Status status = s2_output_close(&output);
-  if (status.code == S2_OK && drawn != CAIRO_STATUS_SUCCESS) {
+  if (drawn != CAIRO_STATUS_SUCCESS) {
+    s2_output_abandon(&output);
     return s2_error(S2_IO, "cannot write '%s': %s", s2_path_tail(path),
                     cairo_status_to_string(drawn));
   }
-  return status;
+  return s2_output_close(&output);
 }
 
 #else

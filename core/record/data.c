@@ -243,12 +243,15 @@ S2Status s2_data_write(const S2DataSet *set, const char *path, S2Output *output)
 S2Status s2_data_save(const S2DataSet *set, const char *path) {
   int format = 0;
   S2_TRY(find_writer(path, &format));
-  S2_TRY(check(set, (Format)format)); // before a file of that name is emptied
+  S2_TRY(check(set, (Format)format)); // before anything is written
   S2Output output;
-  S2_TRY(s2_output_open(&output, path));
+  S2_TRY(s2_output_open_whole(&output, path));
   S2Status written = write_file(&output, set, (Format)format);
-  S2Status closed = s2_output_close(&output);
-  return written.code != S2_OK ? written : closed;
+  if (written.code != S2_OK) {
+    s2_output_abandon(&output);
+    return written;
+  }
+  return s2_output_close(&output);
 }
 
 // Pipes and devices have no size: the file is read until it ends.

@@ -35,6 +35,7 @@ typedef struct S2DataSet {
   S2Run run;   // where it comes from; not kept by .csv and .npy
   bool bare;   // arrays without names: one, or the rows of a ragged table
   size_t room; // bytes of the values of all that a file was asked for
+  int open;    // .csv: the number of a last line that does not end, as of a file that was cut; else 0
 } S2DataSet;
 
 // Appends an array whose values are not set (of text: there are none yet); the address is good
@@ -52,7 +53,7 @@ char *s2_data_copy_text(const char *text, size_t length); // with a final 0; to 
 S2Status s2_data_check_path(const char *path);
 
 // The suffix picks the format. S2_INVALID: the format cannot hold these arrays. A file that could
-// not be finished is left as it is, and the status says so.
+// not be finished leaves the one before as it was, and the status says so.
 S2Status s2_data_save(const S2DataSet *set, const char *path);
 
 typedef struct S2DataOptions { // of .csv

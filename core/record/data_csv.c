@@ -130,6 +130,7 @@ typedef struct Cells {
   char separator;
   S2_ARRAY(const char *) cells; // each ends with a 0, in the file's bytes
   S2_ARRAY(Row) rows;
+  int open; // line that ends with the file, 0: none
 } Cells;
 
 static char *skip_blanks(const Cells *cells, char *at) {
@@ -236,6 +237,7 @@ static S2Status read_cells(Cells *cells, char *text, size_t size) {
         return s2_data_refuse(cells->path, "more than a thousand million cells");
       }
     } while (cursor.more);
+    cells->open = *cursor.at == '\0' ? row.line : 0;
     end_row(&cursor);
     row.count = cells->cells.count - row.first;
     *s2_array_append(cells->rows) = row;
@@ -412,6 +414,7 @@ S2Status s2_csv_load(const S2DataFile *file, const S2DataOptions *options, S2Dat
   }
   locale_t before = uselocale(plain);
   S2Status status = load(&cells, file, options, set);
+  set->open = status.code == S2_OK ? cells.open : 0;
   uselocale(before);
   freelocale(plain);
   s2_array_free(cells.cells);

@@ -17,15 +17,18 @@ static S2Status draw(S2World *world, const char *path, bool png, const S2DrawOpt
   S2_TRY(s2_moment_capture(moment, world));
   S2_TRY(s2_picture_build(scene, moment, options));
   S2Output output;
-  S2_TRY(s2_output_open(&output, path));
+  S2_TRY(s2_output_open_whole(&output, path));
   S2Status drawn = s2_ok();
   if (png) {
     drawn = s2_png_write(&output, scene);
   } else {
     s2_svg_write(&output, scene);
   }
-  S2Status closed = s2_output_close(&output);
-  return drawn.code != S2_OK ? drawn : closed;
+  if (drawn.code != S2_OK) {
+    s2_output_abandon(&output);
+    return drawn;
+  }
+  return s2_output_close(&output);
 }
 
 S2Status s2_world_draw(S2World *world, const char *path, const S2DrawOptions *options) {

@@ -1,3 +1,4 @@
+#define _XOPEN_SOURCE 700 // realpath
 #include "record/output.h"
 
 #include "base/memory.h"
@@ -6,6 +7,7 @@
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -24,35 +26,128 @@ const char *s2_path_suffix(const char *path) {
   return dot == NULL ? "" : dot;
 }
 
-// Emptied only once it is ours: two recordings into one file would leave neither.
-static FILE *open_alone(const char *path) {
-  int file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+// Standard streams that somebody closed leave their numbers to the next file, which then gets what
+// is printed.
+static int above_streams(int file) {
+  if (file < 0 || file > STDERR_FILENO) {
+    return file;
+  }
+  int moved = fcntl(file, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+  int reason = errno;
+  close(file);
+  errno = reason;
+  return moved;
+}
+
+static int give_up(int file, int reason) {
+  close(file);
+  errno = reason;
+  return -1;
+}
+
+// Opens and locks: two recordings into one file would leave neither. -1: errno tells.
+static int open_alone(const char *path) {
+  for (;;) {
+    struct stat info, named;
+    int file = above_streams(open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666));
+    if (file < 0) {
+      return -1;
+    }
+    if (fstat(file, &info) != 0) {
+      return give_up(file, errno);
+    }
+    if (!S_ISREG(info.st_mode)) { // devices belong to everybody
+      return file;
+    }
+    if (flock(file, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+      return give_up(file, EWOULDBLOCK);
+    }
+    // Another process may have given the file its final name before we had the lock.
+    if (stat(path, &named) == 0 && named.st_ino == info.st_ino && named.st_dev == info.st_dev) {
+      return file;
+    }
+    close(file);
+  }
+}
+
+// Emptied only once it is ours.
+static FILE *open_emptied(const char *path) {
+  struct stat info;
+  int file = open_alone(path);
   if (file < 0) {
     return NULL;
   }
-  struct stat info;
-  bool taken = flock(file, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
-  bool emptied =
-      !taken && fstat(file, &info) == 0 && (!S_ISREG(info.st_mode) || ftruncate(file, 0) == 0);
+  bool emptied = fstat(file, &info) == 0 && (!S_ISREG(info.st_mode) || ftruncate(file, 0) == 0);
   FILE *stream = emptied ? fdopen(file, "wb") : NULL;
   if (stream == NULL) {
-    int reason = errno;
-    close(file);
-    errno = reason;
+    (void)give_up(file, errno);
   }
   return stream;
 }
 
+static char *joined(const char *a, const char *b) {
+  size_t length = strlen(a), more = strlen(b) + 1;
+  char *text = s2_memory_take(length + more);
+  memcpy(text, a, length);
+  memcpy(text + length, b, more);
+  return text;
+}
+
+static S2Status cannot_write(const char *path, int reason) {
+  return s2_error(S2_IO, "cannot write '%s': %s", s2_path_tail(path),
+                  reason == EWOULDBLOCK ? "it is being written already" : strerror(reason));
+}
+
 S2Status s2_output_open(S2Output *output, const char *path) {
   *output = (S2Output){0};
-  FILE *file = open_alone(path);
-  if (file == NULL) {
-    return s2_error(S2_IO, "cannot write '%s': %s", s2_path_tail(path),
-                    errno == EWOULDBLOCK ? "it is being written already" : strerror(errno));
+  output->file = open_emptied(path);
+  if (output->file == NULL) {
+    return cannot_write(path, errno);
   }
-  output->file = file;
-  size_t bytes = strlen(path) + 1;
-  output->path = memcpy(s2_memory_take(bytes), path, bytes);
+  output->path = joined(path, "");
+  return s2_ok();
+}
+
+// The file that the path leads to; NULL: there is none yet, or it is a device.
+static char *find_old(const char *path, struct stat *info) {
+  if (stat(path, info) != 0 || !S_ISREG(info->st_mode)) {
+    return NULL;
+  }
+  char *real = realpath(path, NULL); // of the C library's heap
+  char *old = real != NULL ? joined(real, "") : NULL;
+  free(real);
+  return old;
+}
+
+S2Status s2_output_open_whole(S2Output *output, const char *path) {
+  struct stat info;
+  char *old = find_old(path, &info);
+  if (old == NULL && lstat(path, &info) == 0) {
+    return s2_output_open(output, path); // a device, or a link to nothing yet
+  }
+  *output = (S2Output){0};
+  if (old != NULL) { // may it be written, and does nobody else write it?
+    int file = open_alone(old);
+    if (file < 0) {
+      s2_memory_free(old);
+      return cannot_write(path, errno);
+    }
+    close(file);
+  }
+  output->target = old != NULL ? old : joined(path, "");
+  output->part = joined(output->target, S2_OUTPUT_PART);
+  output->file = open_emptied(output->part);
+  if (output->file == NULL) {
+    int reason = errno;
+    s2_memory_free(output->target);
+    s2_memory_free(output->part);
+    // A folder in which nothing can be made, but the file can be written; a name that is too long.
+    return reason == EWOULDBLOCK ? cannot_write(path, reason) : s2_output_open(output, path);
+  }
+  if (old != NULL) {
+    (void)fchmod(fileno(output->file), info.st_mode & 0777);
+  }
+  output->path = joined(path, "");
   return s2_ok();
 }
 
@@ -105,16 +200,43 @@ S2Status s2_output_flush(S2Output *output) {
   return state(output);
 }
 
+static void release(S2Output *output) {
+  s2_memory_free(output->path);
+  s2_memory_free(output->part);
+  s2_memory_free(output->target);
+  *output = (S2Output){0};
+}
+
 S2Status s2_output_close(S2Output *output) {
   if (output->file == NULL) {
     return s2_ok();
   }
+  int lock = output->part != NULL ? dup(fileno(output->file)) : -1; // held until it has its name
   errno = 0;
   if (fclose(output->file) != 0) {
     fail(output);
   }
+  if (output->part != NULL && output->error == 0 && rename(output->part, output->target) != 0) {
+    fail(output);
+  }
+  if (output->part != NULL && output->error != 0) {
+    (void)unlink(output->part);
+  }
+  if (lock >= 0) {
+    close(lock);
+  }
   S2Status status = state(output);
-  s2_memory_free(output->path);
-  *output = (S2Output){0};
+  release(output);
   return status;
+}
+
+void s2_output_abandon(S2Output *output) {
+  if (output->file == NULL) {
+    return;
+  }
+  if (output->part != NULL) {
+    (void)unlink(output->part);
+  }
+  (void)fclose(output->file);
+  release(output);
 }

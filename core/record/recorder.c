@@ -50,6 +50,11 @@ static bool is_picture(Format format) {
   return format == SVG || format == PNG;
 }
 
+// Can it be read before it is whole? Then it is where it is looked for, also when a run is killed.
+static bool is_stream(Format format) {
+  return format == CSV || format == S2D || format == HTML;
+}
+
 static bool is_video(Format format) {
   return format == GIF || format == MP4;
 }
@@ -106,10 +111,8 @@ S2Status s2_recorder_open_with(const char *path, const S2RecordOptions *options,
   S2_TRY(check_options(used));
   S2_TRY(check_format((Format)format, path, &video));
   S2Output output;
-  S2_TRY(s2_output_open(&output, path));
-  if (is_video((Format)format)) {
-    S2_TRY(s2_output_close(&output)); // it can be written; ffmpeg does, when the run is over
-  }
+  S2_TRY(is_stream((Format)format) ? s2_output_open(&output, path)
+                                   : s2_output_open_whole(&output, path));
   S2Recorder *opened = s2_memory_take_zeroed(sizeof *opened);
   opened->format = (Format)format;
   opened->options = *used;
@@ -248,14 +251,16 @@ S2Status s2_recorder_plot(S2Recorder *recorder, const char *name, const char *sv
   return s2_output_flush(&recorder->output);
 }
 
-static S2Status write_track(S2Recorder *recorder) {
+// `whole`: is there a file, be it one that lacks its end?
+static S2Status write_track(S2Recorder *recorder, bool *whole) {
   bool ended = recorder->format == NPZ && s2_track_bytes(recorder->track) > MOST_BYTES;
   S2DataSet set = {0};
   s2_run_copy(&set.run, &recorder->run);
   S2Status gathered = s2_track_arrays(recorder->track, &set);
   S2Status status = s2_data_write(&set, recorder->output.path, &recorder->output);
   s2_data_free(&set);
-  if (status.code == S2_OK) {
+  *whole = status.code == S2_OK;
+  if (*whole) {
     return ended ? too_long(recorder) : gathered;
   }
   return status;
@@ -270,22 +275,40 @@ static S2Status write_picture(S2Recorder *recorder, S2Scene *scene) {
   return s2_ok();
 }
 
-static S2Status finish(S2Recorder *recorder) {
-  S2_TRY(start(recorder));
-  S2Status status = s2_ok();
+static S2Status write_video(S2Recorder *recorder) {
+  const S2Output *output = &recorder->output; // holds the place for ffmpeg
+  const char *path = output->part != NULL ? output->part : recorder->path;
+  S2Status status = s2_video_write(&recorder->video, path, &recorder->options);
+  if (status.code == S2_OK) {
+    return status;
+  }
+  if (output->part == NULL) {
+    (void)remove(path); // half a video is none
+  }
+  return s2_error(status.code, "cannot write '%s': %s", s2_path_tail(recorder->path),
+                  status.message);
+}
+
+static S2Status finish(S2Recorder *recorder, bool *whole) {
+  S2Status status = start(recorder);
+  *whole = is_stream(recorder->format);
+  if (status.code != S2_OK) {
+    return status;
+  }
   if (recorder->format == S2D) {
     s2_s2d_end(&recorder->writer, &recorder->output);
   } else if (recorder->format == HTML) {
     status = s2_html_end(&recorder->html, &recorder->output);
   } else if (recorder->track != NULL) {
-    status = write_track(recorder);
+    return write_track(recorder, whole);
   } else if (is_picture(recorder->format)) {
     S2Scene scene = {0};
     status = write_picture(recorder, &scene);
     s2_scene_free(&scene);
   } else if (is_video(recorder->format)) {
-    status = s2_video_write(&recorder->video, recorder->path, &recorder->options);
+    status = write_video(recorder);
   }
+  *whole = *whole || status.code == S2_OK;
   return status;
 }
 
@@ -293,7 +316,11 @@ S2Status s2_recorder_close(S2Recorder *recorder) {
   if (recorder == NULL) {
     return s2_ok();
   }
-  S2Status finished = finish(recorder);
+  bool whole = false;
+  S2Status finished = finish(recorder, &whole);
+  if (!whole) {
+    s2_output_abandon(&recorder->output);
+  }
   S2Status closed = s2_output_close(&recorder->output);
   s2_html_free(&recorder->html);
   s2_s2d_free(&recorder->writer);

@@ -49,7 +49,7 @@ S2Status s2_rows_open(const char *path, int count, const S2RowTitle *titles, S2R
   S2_TRY(s2_suffix_find(path, suffixes, FORMATS, &format));
   S2_TRY(check_titles(path, count, titles));
   S2Output output;
-  S2_TRY(s2_output_open(&output, path));
+  S2_TRY(format == CSV ? s2_output_open(&output, path) : s2_output_open_whole(&output, path));
   S2Rows *opened = s2_memory_take_zeroed(sizeof *opened);
   opened->format = (Format)format;
   opened->output = output;
@@ -137,7 +137,9 @@ S2Status s2_rows_close(S2Rows *rows) {
     return s2_ok();
   }
   S2Status written = rows->format == CSV ? s2_ok() : write_arrays(rows);
-  if (written.code == S2_OK && is_full(rows)) {
+  if (written.code != S2_OK) {
+    s2_output_abandon(&rows->output);
+  } else if (is_full(rows)) {
     written = too_long(rows);
   }
   S2Status closed = s2_output_close(&rows->output);

@@ -180,10 +180,6 @@ S2Status s2_video_write(S2Video *video, const char *path, const S2RecordOptions 
   s2_canvas_destroy(film.canvas);
   s2_scene_free(&film.scene);
   s2_moment_free(&film.moment);
-  if (status.code != S2_OK) {
-    remove(path); // half a video is none
-    return s2_error(status.code, "cannot write '%s': %s", s2_path_tail(path), status.message);
-  }
   return status;
 }
 

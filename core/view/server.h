@@ -1,6 +1,6 @@
 // The server of the live viewer: one page and one websocket on the loopback interface.
 //
-// It runs on threads of its own and never sees a world. The simulation's thread puts down what is
+// It runs on a thread of its own and never sees a world. The simulation's thread puts down what is
 // to be shown and takes up what clients ask for; neither ever waits for a client. Of each kind of
 // message only the newest is kept, so a client that does not read gets fewer of them, whatever it
 // costs it, and memory stays bounded. A client that comes late gets what is kept at once.
@@ -37,8 +37,8 @@ typedef struct S2ServerCommand {
   char text[S2_SERVER_COMMAND];
 } S2ServerCommand;
 
-// Serves `page` (borrowed) at a free port, or at `port` if that is not 0. Fails with S2_UNAVAILABLE
-// in a build without civetweb, S2_IO when the port is taken.
+// Serves `page` (borrowed) at a free port, or at `port` if that is not 0. Fails with S2_IO when the
+// port is taken.
 S2Status s2_server_open(int port, const unsigned char *page, size_t size, S2Server **server);
 void s2_server_close(S2Server *server); // safe on NULL
 

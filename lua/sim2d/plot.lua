@@ -235,16 +235,6 @@ return function(sim, host)
     return name or name_of(plot)
   end
 
-  local function write(path, text)
-    local file, message = io.open(path, "w")
-    if not file then return nil, message end
-    local done
-    done, message = file:write(text)
-    local closed, trouble = file:close()
-    if not done or not closed then return nil, ("%s: %s"):format(path, message or trouble) end
-    return true
-  end
-
   function methods:save(path, options)
     check_self(self, "save")
     if type(path) ~= "string" then
@@ -269,7 +259,7 @@ return function(sim, host)
         host.describe(scale))
     end
     if host.plots_wanted() then host.plot_show(name_of(self, path:match "[^/]*$"), self:svg()) end
-    if suffix == "svg" then return write(path, self:svg()) end
+    if suffix == "svg" then return host.write_file(path, self:svg()) end
     return sheet_of(self):save_png(path, scale or SCALE)
   end
 

@@ -1,4 +1,5 @@
 // Bundles src/ into one HTML file that needs nothing else: node build.mjs NODE_MODULES OUTPUT
+import { createHash } from "node:crypto";
 import { createRequire } from "node:module";
 import { readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -23,7 +24,13 @@ const bundled = await build({
 const text = (suffix) => bundled.outputFiles.find((file) => file.path.endsWith(suffix))?.text ?? "";
 // A "</script" or "</style" inside of what is embedded would end it.
 const script = text(".js").replaceAll("</script", "<\\/script");
+// A second wall around what recordings hold: no script runs but this one, and nothing is loaded from
+// elsewhere. The live viewer's page opens its websocket at its own host.
+const digest = createHash("sha256").update(script).digest("base64");
+const policy = `default-src 'none'; script-src 'sha256-${digest}'; style-src 'unsafe-inline'; ` +
+  "img-src data: blob:; font-src data:; connect-src 'self'; base-uri 'none'; form-action 'none'";
 const page = readFileSync(here("page.html"), "utf8")
+  .replace("/*POLICY*/", () => policy)
   .replace("/*STYLE*/", () => text(".css"))
   .replace("/*SCRIPT*/", () => script);
 const LIMIT = 200_000; // bytes; it goes into every recording that is a page

@@ -2,7 +2,7 @@
 // browser.
 import test from "node:test";
 import assert from "node:assert/strict";
-import { createServer } from "node:net";
+import { connect, createServer } from "node:net";
 import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync, renameSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -90,6 +90,45 @@ live("more clients than places are refused, and places become free", BOX + LONG,
   assert.equal(await refusal(address), 503);
   others.forEach((other) => other.close());
   await until("a place is free", async () => (await refusal(address)) === 101);
+});
+
+// Each of them, sent by anybody, ended the program when errors were answered on a thread with too
+// small a stack.
+live("refused handshakes and broken frames end nothing but themselves", BOX + LONG, async ({ address, page }) => {
+  const key = "Sec-WebSocket-Key", version = "Sec-WebSocket-Version";
+  const evil = { Host: "evil.example", Origin: "http://evil.example" };
+  const live = `/live${address.search}`;
+  for (const [path, headers, status] of [
+    ["/", evil, 403], ["/other", {}, 403], ["/live", { [version]: 12 }, 403], ["/live", { [key]: "" }, 403],
+    ["/live", { [key]: "A".repeat(3000) }, 403], [`/other${address.search}`, {}, 404],
+    [live, { [version]: 12 }, 426], [live, { [key]: "" }, 400], [live, { [key]: "A".repeat(3000) }, 400],
+    ["/live", { Cookie: "x".repeat(20000) }, 431],
+  ]) assert.equal(await refusal(address, { path, headers }), status);
+  for (const length of [[0, 0, 0, 0, 0x80, 0, 0, 0], [0, 0, 0, 1, 0, 0, 0, 0], Array(8).fill(0xff)]) {
+    const other = await client(address);
+    other.raw(Buffer.from([0x81, 0xff, ...length, 1, 2, 3, 4]));
+    await other.until("it is closed", (seen) => seen.closed);
+  }
+  for (const bytes of [[0x81], [0x81, 0x87, 0, 0, 0, 0]]) { // and goes away
+    const other = await client(address);
+    other.raw(Buffer.from(bytes));
+    other.close();
+  }
+  const { step } = page.frame;
+  await page.until("it goes on", (seen) => seen.frame.step > step + 10);
+  await until("all places are free", async () => (await refusal(address, { path: live })) === 101);
+});
+
+live("who says nothing does not keep the page from loading", BOX + LONG, async ({ address, page }) => {
+  const silent = [];
+  for (let i = 0; i < 378; i++) {
+    const one = connect(Number(address.port), address.hostname).on("error", () => {});
+    await once(one, "connect");
+    silent.push(one);
+  }
+  assert.equal((await get(address)).status, 200);
+  assert.equal(page.closed, false);
+  silent.forEach((one) => one.destroy());
 });
 
 // ---- Commands -----------------------------------------------------------------------------------
@@ -324,7 +363,6 @@ test("the end does not wait for those who look on", { timeout: 60000 }, async ()
     await pages[0].until("it is closed", (seen) => seen.closed);
     assert.equal(pages[0].goodbye, 1001); // going away
   }
-  // civetweb's own pace is two seconds
   assert.ok(Math.min(...took) < 1000, `${took.map(Math.round)} ms`);
 });
 

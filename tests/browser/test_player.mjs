@@ -26,6 +26,24 @@ async function player(name, options) {
   return page;
 }
 
+test("a page runs its own script and no other, and asks nobody for anything", async () => {
+  const policy = /<meta http-equiv="Content-Security-Policy" content="default-src 'none'; script-src 'sha256-[^' ]+';/;
+  assert.match(readFileSync(file(`${SCENES[0]}.html`), "utf8"), policy);
+  const page = await player(SCENES[0]);
+  await page.evaluate(() => {
+    const box = document.body.appendChild(document.createElement("div"));
+    box.innerHTML = '<svg onload="window.pwned = 1"></svg><img src="http://127.0.0.1:9/x" onerror="window.pwned = 2">';
+    const script = document.createElement("script");
+    script.textContent = "window.pwned = 3";
+    box.append(script);
+  });
+  await page.waitForTimeout(200);
+  assert.equal(await page.evaluate(() => window.pwned), undefined);
+  assert.ok(page.trouble.length >= 3 && page.trouble.every((text) => /Content Security Policy|ERR_BLOCKED_BY_CSP|request to http/.test(text)),
+    page.trouble.join("\n"));
+  await page.context().close();
+});
+
 // Colour of the picture at a place of the screen.
 const installPixel = (page) =>
   page.evaluate(() => {

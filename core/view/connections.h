@@ -1,0 +1,100 @@
+// What the two halves of the live viewer's server share: server.c is called by the simulation,
+// connections.c runs on the server's own thread.
+#ifndef S2_CONNECTIONS_H
+#define S2_CONNECTIONS_H
+
+#include "base/memory.h"
+#include "view/http.h"
+#include "view/server.h"
+
+#include <pthread.h>
+#include <stdint.h>
+
+enum {
+  S2_SERVER_TOKEN = 33,  // bytes with the final 0
+  S2_SERVER_QUEUE = 256, // commands; moves of one hand take one place
+  // Connections at once. When all places are taken a new one gets that of the oldest that is no
+  // client, so that those that say nothing do not keep a page from loading.
+  S2_SERVER_PLACES = 64,
+  S2_SERVER_REQUEST = 16384, // bytes: browsers send the cookies of everything at this host
+};
+
+typedef struct S2ServerKept {
+  unsigned char *at;
+  size_t size, capacity;
+  uint64_t number; // of its put; 0: never
+} S2ServerKept;
+
+typedef enum S2ConnectionState {
+  S2_CONNECTION_READING,   // a request
+  S2_CONNECTION_ANSWERING, // and then closing
+  S2_CONNECTION_CLIENT,
+  S2_CONNECTION_ENDING, // all is said: until the other side closes, what it still sends is dropped
+} S2ConnectionState;
+
+// Seen by the server's thread alone.
+typedef struct S2Connection {
+  int socket; // -1: a free place
+  S2ConnectionState state;
+  uint64_t number; // they are counted as they come
+  double since;    // s: when it came, or last took something
+  double heard;    // s: when the client last sent something
+  bool pinged;     // since then
+  int client;
+  int end; // an S2SocketEnd that the client is to be told; 0: it stays
+  bool owes_pong;
+  unsigned char pong[S2_SOCKET_CONTROL];
+  size_t pong_size;
+  uint64_t told[S2_SERVER_MESSAGES]; // numbers of the messages it got
+  S2ServerKept out;                  // to be sent
+  const unsigned char *page;         // and what follows that, NULL: nothing
+  size_t page_size, sent;            // sent: of both
+  unsigned char in[S2_SERVER_REQUEST];
+  size_t got;
+} S2Connection;
+
+typedef struct S2ServerClient {
+  bool taken;
+  bool gone; // the simulation has not heard of its end yet; until then the place stays taken
+} S2ServerClient;
+
+struct S2Server {
+  const unsigned char *page;
+  size_t page_size;
+  int port;
+  char token[S2_SERVER_TOKEN], address[100];
+  pthread_t thread;
+  bool serving; // there is a thread
+
+  // The thread's own
+  int listener;
+  double deaf; // s: until then nobody is let in
+  uint64_t count_connections;
+  S2Connection connections[S2_SERVER_PLACES];
+
+  int wake[2]; // a pipe: a byte in it ends the thread's wait
+
+  pthread_mutex_t mutex; // guards all below
+  pthread_cond_t asked;  // a command
+  S2ServerKept messages[S2_SERVER_MESSAGES];
+  uint64_t puts;
+  S2ServerClient clients[S2_SERVER_CLIENTS];
+  S2ServerCommand queue[S2_SERVER_QUEUE];
+  int first, count;
+  bool woken;   // there is a byte in the pipe
+  bool closing; // the thread takes its leave
+};
+
+// Serves connections until the server is to close; the function of its thread.
+void *s2_connections_serve(void *server);
+// Closed on exec, never waited for.
+bool s2_connections_set_flags(int file);
+
+static inline void s2_server_make_room(S2ServerKept *message, size_t size) {
+  if (size > message->capacity) {
+    message->capacity = size + size / 2;
+    message->at = s2_memory_grow(message->at, message->capacity);
+  }
+}
+
+#endif
