@@ -109,6 +109,10 @@ static void impulses(S2WorldTape *tape, const S2World *world, const S2Acted *act
     used = add_along(terms, used, 0, at, OF_PRESS, s2_scale(-turn * normal, t));
     vars->tangent_impulse = s2_world_tape_read(tape, world, 1, &tangent, used, terms);
   }
+  const S2Term angular_a = {.source = s2_place(S2_PLACE_CONTACT, at, OF_ANGULAR_A), .factor = 1};
+  const S2Term angular_b = {.source = s2_place(S2_PLACE_CONTACT, at, OF_ANGULAR_B), .factor = 1};
+  vars->angular_impulse_a = s2_world_tape_read(tape, world, 1, &acted->angular_a, 1, &angular_a);
+  vars->angular_impulse_b = s2_world_tape_read(tape, world, 1, &acted->angular_b, 1, &angular_b);
   if (turn > 0) {
     const double numbers[2] = {n.x, n.y};
     int used = add_along(terms, 0, 0, at, OF_PRESS, s2_scale(turn * t.x, t));

@@ -66,7 +66,7 @@ void s2_world_tape_ratio(S2WorldTape *tape, S2World *world, int32_t slot, S2Var 
 // normal and tangential impulse. 0: a constant. Where bodies were moved by hand since the step
 // point and gap are those of the step, and constant.
 typedef struct S2ContactVars {
-  S2Var point, normal, gap, normal_impulse, tangent_impulse;
+  S2Var point, normal, gap, normal_impulse, tangent_impulse, angular_impulse_a, angular_impulse_b;
 } S2ContactVars;
 S2ContactVars s2_world_tape_contact(S2WorldTape *tape, const S2World *world,
                                     const S2Contact *contact);

@@ -419,10 +419,10 @@ static void keep_energy(const S2EventRun *event, const S2Touch *ahead) {
               step->force[at + c] * (step->q1[at + c] - step->q0[at + c]);
     }
   }
+  room = fmax(room, 0);
   if (event->island->joints > 0 || a + b <= room || !(a > 0)) {
     return;
   }
-  room = fmax(room, 0);
   double root = sqrt(b * b + 4 * a * room);
   double part = b > 0 ? 2 * room / (b + root) : (root - b) / (2 * a);
   s2_note_energy(step, event->island, S2_ACT_KEEP, part, false);
