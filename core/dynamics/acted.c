@@ -150,7 +150,7 @@ static void put(S2ActedList *list, int first, const S2Acted *acted) {
     }
   }
   int at = s2_array_push(*list);
-  list->at[at] = *acted;
+  memcpy(&list->at[at], acted, sizeof *acted);
 }
 
 void s2_log_keep(S2Step *step) {

@@ -195,19 +195,17 @@ static void tell_touch(const S2Step *step, const S2Couple *couple, Pairs pairs) 
 
 // ---- Couples ----------------------------------------------------------------------------------
 
-static S2Couple new_couple(const S2Step *step, const Found *found) {
+static void begin_couple(const S2Step *step, const Found *found, S2Couple *couple) {
   const S2Body *bodies = step->world->bodies.at;
-  S2Couple couple;
-  memset(&couple, 0, sizeof couple); // its bytes go into images
-  couple.lo = found->lo;
-  couple.hi = found->hi;
-  couple.serial_lo = bodies[found->lo].serial;
-  couple.serial_hi = bodies[found->hi].serial;
-  couple.sensor = found->sensor;
+  memset(couple, 0, sizeof *couple); // its bytes go into images
+  couple->lo = found->lo;
+  couple->hi = found->hi;
+  couple->serial_lo = bodies[found->lo].serial;
+  couple->serial_hi = bodies[found->hi].serial;
+  couple->sensor = found->sensor;
   int32_t a = found->touch != S2_NONE ? step->touches[found->touch].body_a
                                       : step->world->acted.at[found->acted].body_a;
-  couple.flipped = found->sensor ? !bodies[found->lo].sensor : a != found->lo;
-  return couple;
+  couple->flipped = found->sensor ? !bodies[found->lo].sensor : a != found->lo;
 }
 
 // Of a whole step that is over: between its parts touches neither begin nor end.
@@ -283,7 +281,7 @@ void s2_step_contact_events(S2Step *step, bool last) {
     int which = o == olds ? 1 : f == count ? -1 : compare_couple(&old[o], &found[f]);
     S2Couple *couple = &world->couples.at[world->couples.count];
     if (which <= 0) {
-      *couple = old[o++];
+      memcpy(couple, &old[o++], sizeof *couple);
     }
     if (which <= 0 && !alive(world, couple)) { // there may be others in the same slots
       (void)follow(step, couple, (Pairs){NULL, 0}, true);
@@ -291,7 +289,7 @@ void s2_step_contact_events(S2Step *step, bool last) {
     }
     Pairs pairs = which < 0 ? (Pairs){NULL, 0} : pairs_at(&found[f], count - f);
     if (which > 0) {
-      *couple = new_couple(step, &found[f]);
+      begin_couple(step, &found[f], couple);
     }
     f += pairs.count;
     world->couples.count += follow(step, couple, pairs, last);
