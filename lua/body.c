@@ -676,6 +676,23 @@ static int body_contacts(lua_State *L) {
   return 1;
 }
 
+// x, y, and what turned it about its centre.
+static int body_net_contact_impulse(lua_State *L) {
+  S2LuaBody *body = s2_lua_body(L, 1);
+  double impulse[3];
+  try_body(L, body, s2_body_contact_impulse(body->lw->world, body->id, impulse));
+  S2WorldTape *tape = s2_lua_on_tape(body->lw);
+  S2Var var = tape == NULL
+                  ? 0
+                  : s2_world_tape_contact_impulse(tape, body->lw->world, slot_of(body), impulse);
+  s2_lua_push_list(L, 3, impulse, var);
+  int list = lua_gettop(L);
+  lua_geti(L, list, 2);
+  lua_geti(L, list, 3);
+  lua_geti(L, list, 1);
+  return 3;
+}
+
 void s2_lua_open_body(lua_State *L) {
   static const luaL_Reg methods[] = {{"apply_force", body_apply_force},
                                      {"apply_torque", body_apply_torque},
@@ -686,6 +703,7 @@ void s2_lua_open_body(lua_State *L) {
                                      {"local_point", body_local_point},
                                      {"kinetic_energy", body_kinetic_energy},
                                      {"contacts", body_contacts},
+                                     {"net_contact_impulse", body_net_contact_impulse},
                                      {"destroy", body_destroy},
                                      {NULL, NULL}};
   s2_lua_metatable(L, s2_type_body);

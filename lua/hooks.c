@@ -213,6 +213,7 @@ void s2_lua_hooks_call(lua_State *L, S2LuaWorld *lw, S2Hook hook, double t) {
 static const char *const event_names[] = {
     [S2_CONTACT_BEGIN] = "contact_begin",     [S2_CONTACT_END] = "contact_end",
     [S2_CONTACT_IMPULSE] = "contact_impulse", [S2_SENSOR_BEGIN] = "sensor_begin",
+    [S2_TOUCH_BEGIN] = "touch_begin",         [S2_TOUCH_END] = "touch_end",
     [S2_SENSOR_END] = "sensor_end",           [S2_SOLVER_WARNING] = "solver_warning",
     [S2_JOINT_BREAK] = "joint_break",         [S2_SOLVER_WARNING + 1] = NULL};
 
@@ -223,7 +224,7 @@ static void set_number(lua_State *L, const char *key, double value) {
 
 // Pushes what a handler sees of an event.
 static void push_event(lua_State *L, const S2Event *event) {
-  lua_createtable(L, 0, 9);
+  lua_createtable(L, 0, 10);
   lua_pushstring(L, event_names[event->type]);
   lua_setfield(L, -2, "type");
   if (event->type == S2_SOLVER_WARNING) {
@@ -250,6 +251,8 @@ static void push_event(lua_State *L, const S2Event *event) {
   set_number(L, "normal_impulse", event->normal_impulse);
   set_number(L, "tangent_impulse", event->tangent_impulse);
   set_number(L, "speed", event->speed);
+  s2_lua_push_vec2(L, event->impulse, NULL);
+  lua_setfield(L, -2, "impulse");
 }
 
 void s2_lua_events_call(lua_State *L, S2LuaWorld *lw) {

@@ -48,7 +48,7 @@ void s2_lua_push_contacts(lua_State *L, int world, S2BodyId body) {
     if (body.index != 0 && contact.a.serial != body.serial && contact.b.serial != body.serial) {
       continue;
     }
-    lua_createtable(L, 0, 8);
+    lua_createtable(L, 0, 10);
     set_body(L, world, "a", contact.a);
     set_body(L, world, "b", contact.b);
     S2WorldTape *tape = s2_lua_on_tape(lw);
@@ -61,6 +61,8 @@ void s2_lua_push_contacts(lua_State *L, int world, S2BodyId body) {
     set_tracked(L, "gap", contact.gap, vars.gap);
     set_tracked(L, "normal_impulse", contact.normal_impulse, vars.normal_impulse);
     set_tracked(L, "tangent_impulse", contact.tangent_impulse, vars.tangent_impulse);
+    set_tracked(L, "angular_impulse_a", contact.angular_impulse_a, vars.angular_impulse_a);
+    set_tracked(L, "angular_impulse_b", contact.angular_impulse_b, vars.angular_impulse_b);
     lua_pushboolean(L, contact.sliding);
     lua_setfield(L, -2, "sliding");
     lua_rawseti(L, -2, ++listed);

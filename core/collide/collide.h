@@ -48,6 +48,9 @@ void s2_collide(const S2Shape *a, S2Pose pose_a, const S2Shape *b, S2Pose pose_b
 void s2_manifold_point_update(S2ManifoldPoint *point, const S2Shape *a, S2Pose pose_a,
                               const S2Shape *b, S2Pose pose_b);
 
+// The features that an id stands for, to be placed by the update.
+S2ManifoldPoint s2_manifold_point_of(uint32_t id, const S2Shape *a, const S2Shape *b);
+
 typedef struct S2Closest {
   double distance; // m; negative when overlapping (least translation that separates)
   S2Vec2 point_a;  // on the surface of a, world

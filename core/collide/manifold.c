@@ -192,22 +192,35 @@ static Candidates search(const Pair *pair, const S2Axis axes[2], double separati
 
 // ---- Points -----------------------------------------------------------------------------------
 
-static S2ManifoldPoint point_of(const Pair *pair, const Candidate *candidate) {
-  const S2Shape *a = pair->a.shape;
-  const S2Shape *b = pair->b.shape;
+enum { INDEX_BITS = 15, INDEX_MASK = (1 << INDEX_BITS) - 1 }; // of S2ManifoldPoint.id
+
+static inline S2ManifoldPoint of_features(S2Feature feature, int index_a, int index_b,
+                                          const S2Shape *a, const S2Shape *b) {
   S2ManifoldPoint point = {
-      .feature = candidate->feature,
-      .id = (uint32_t)candidate->feature << 30 | (uint32_t)candidate->index_a << 15 |
-            (uint32_t)candidate->index_b,
-      .local_a = a->vertices[candidate->index_a],
-      .local_b = b->vertices[candidate->index_b],
+      .feature = feature,
+      .id =
+          (uint32_t)feature << 2 * INDEX_BITS | (uint32_t)index_a << INDEX_BITS | (uint32_t)index_b,
+      .local_a = a->vertices[index_a],
+      .local_b = b->vertices[index_b],
       .normal = {0, 1}, // of two circles with the same centre; else replaced
   };
-  if (candidate->feature == S2_EDGE_A) {
-    point.local_normal = s2_edge_normal(a, candidate->index_a);
-  } else if (candidate->feature == S2_EDGE_B) {
-    point.local_normal = s2_edge_normal(b, candidate->index_b);
-  } else {
+  if (feature == S2_EDGE_A) {
+    point.local_normal = s2_edge_normal(a, index_a);
+  } else if (feature == S2_EDGE_B) {
+    point.local_normal = s2_edge_normal(b, index_b);
+  }
+  return point;
+}
+
+S2ManifoldPoint s2_manifold_point_of(uint32_t id, const S2Shape *a, const S2Shape *b) {
+  return of_features((S2Feature)(id >> 2 * INDEX_BITS), (int)(id >> INDEX_BITS) & INDEX_MASK,
+                     (int)id & INDEX_MASK, a, b);
+}
+
+static S2ManifoldPoint point_of(const Pair *pair, const Candidate *candidate) {
+  S2ManifoldPoint point = of_features(candidate->feature, candidate->index_a, candidate->index_b,
+                                      pair->a.shape, pair->b.shape);
+  if (point.feature == S2_VERTEX_VERTEX) {
     S2Vec2 from_b = s2_sub(s2_placed_vertex(&pair->a, candidate->index_a),
                            s2_placed_vertex(&pair->b, candidate->index_b));
     if (s2_length2(from_b) > 0) {

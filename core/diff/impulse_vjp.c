@@ -11,6 +11,11 @@ void s2_undo_open_impulses(S2Undo *undo) {
   undo->contact = S2_TAKE_ZEROED(undo->arena, S2ContactGradient, undo->gradient->contacts);
 }
 
+static bool is_asked(const S2ContactGradient *at) {
+  return at->impulse.x != 0 || at->impulse.y != 0 || at->press.x != 0 || at->press.y != 0 ||
+         at->angular_a != 0 || at->angular_b != 0;
+}
+
 void s2_undo_end_impulses(S2Undo *undo) {
   S2WorldGradient *g = undo->gradient;
   for (int i = 0; i < undo->world->joint_order.count; i++) {
@@ -18,23 +23,25 @@ void s2_undo_end_impulses(S2Undo *undo) {
     memcpy(undo->reaction + 3 * slot, g->joint[slot].reaction, sizeof g->joint[slot].reaction);
     memset(g->joint[slot].reaction, 0, sizeof g->joint[slot].reaction);
   }
-  s2_undo_end_sub_step(undo);
   undo->asked = false;
   for (int i = 0; i < undo->gradient->contacts; i++) {
-    undo->contact[i] = undo->gradient->contact[i];
-    undo->asked |= undo->contact[i].normal != 0 || undo->contact[i].tangent != 0;
+    undo->asked |= is_asked(&undo->gradient->contact[i]);
   }
+  s2_undo_end_sub_step(undo);
 }
 
-// Reactions are those of all sub-steps, impulses of contacts those of the last.
+// Reactions and impulses of contacts are those of all sub-steps.
 void s2_undo_end_sub_step(S2Undo *undo) {
   size_t joints = 3 * (size_t)undo->notes->joint_slots;
   memcpy(undo->bar.joint_reaction, undo->reaction, sizeof(double) * joints);
+  for (int i = 0; i < undo->gradient->contacts; i++) {
+    undo->contact[i] = undo->gradient->contact[i];
+  }
 }
 
 void s2_undo_begin_impulses(S2Undo *undo) {
   for (int i = 0; i < undo->gradient->contacts; i++) {
-    undo->gradient->contact[i].normal = undo->gradient->contact[i].tangent = 0;
+    s2_contact_gradient_clear(&undo->gradient->contact[i]);
   }
 }
 
@@ -64,8 +71,8 @@ static bool is_of(const S2Undo *undo, const S2ContactGradient *contact, const S2
 void s2_undo_forget_contacts(S2Undo *undo, const S2Note *note) {
   for (int i = 0; i < undo->gradient->contacts && undo->asked; i++) {
     S2ContactGradient *at = &undo->contact[i];
-    if ((at->normal != 0 || at->tangent != 0) && is_of(undo, at, &note->of->island)) {
-      at->normal = at->tangent = 0;
+    if (is_asked(at) && is_of(undo, at, &note->of->island)) {
+      s2_contact_gradient_clear(at);
     }
   }
 }
@@ -82,7 +89,7 @@ bool s2_undo_refuses_impulses(const S2Undo *undo, const S2Note *note, const char
   bool contacts = false, joints = false;
   for (int i = 0; i < undo->gradient->contacts && undo->asked; i++) {
     const S2ContactGradient *at = &undo->contact[i];
-    contacts |= (at->normal != 0 || at->tangent != 0) && is_of(undo, at, &note->of->island);
+    contacts |= is_asked(at) && is_of(undo, at, &note->of->island);
   }
   for (int i = 0; i < 3 * note->of->island.joints; i++) {
     joints |= undo->bar.joint_reaction[3 * note->of->island.joint[i / 3] + i % 3] != 0;
@@ -120,8 +127,35 @@ double s2_undo_impulse(const S2Undo *undo, int32_t joint, int row, const double 
   return bar + (row == S2_NONE ? 0 : undo->bar.joint_impulse[S2_JOINT_ROWS * joint + row]);
 }
 
-void s2_undo_contact_impulses(S2Undo *undo, const S2Note *note, const S2Assembly *assembly,
+// Of normal and tangential impulses of one solve to the sums: of the impulses themselves, and of
+// the geometry they acted with.
+static void point_impulses(S2Undo *undo, int index, int touch, int k, const double lambda[2],
+                           double lambda_bar[2]) {
+  const S2Touch *of = &undo->open.touches[touch];
+  const S2ContactGradient *at = find(undo, of, k);
+  if (at == NULL || !is_asked(at)) {
+    return;
+  }
+  const S2TouchPoint *point = &of->points[k];
+  S2Vec2 n = point->at.normal, t = s2_left(n), a = point->at.point, b = point->arm_b;
+  S2Vec2 all = s2_add_scaled(s2_scale(lambda[0], n), lambda[1], t);
+  S2Vec2 all_bar = s2_add_scaled(at->impulse, at->angular_a, s2_left(a));
+  all_bar = s2_add_scaled(all_bar, -at->angular_b, s2_left(b));
+  S2Vec2 normal_bar = s2_add(all_bar, at->press); // of lambda[0] n
+  lambda_bar[0] += s2_dot(n, normal_bar);
+  lambda_bar[1] += s2_dot(t, all_bar);
+  S2PointBar bar = {
+      .normal = s2_add_scaled(s2_scale(lambda[0], normal_bar), lambda[1], s2_right(all_bar)),
+      .point = s2_scale(at->angular_a, s2_right(all)),
+      .arm_b = s2_scale(-at->angular_b, s2_right(all)),
+  };
+  s2_undo_solved_point(undo, index, touch, k, &bar);
+}
+
+void s2_undo_contact_impulses(S2Undo *undo, int index, const S2Assembly *assembly,
                               double *dl_dlambda) {
+  const S2Note *note = s2_note_at(undo->notes, index);
+  const double *lambda = note->of->lambda;
   int r = assembly->parts;
   for (int i = 0; i < 2 * note->of->island.touches && undo->asked; i++) {
     const S2Touch *touch = &undo->open.touches[i / 2];
@@ -130,19 +164,25 @@ void s2_undo_contact_impulses(S2Undo *undo, const S2Note *note, const S2Assembly
     if (!used) {
       continue;
     }
-    const S2ContactGradient *at = find(undo, touch, i % 2);
     bool normal = note->kind != S2_RUB, rough = s2_kind_is_rough(note->kind, touch);
-    if (at != NULL) {
-      dl_dlambda[r] += normal ? at->normal : 0;
-      dl_dlambda[r + normal] += rough ? at->tangent : 0;
+    const double here[2] = {normal ? lambda[r] : 0, rough ? lambda[r + normal] : 0};
+    double bar[2] = {0};
+    point_impulses(undo, index, i / 2, i % 2, here, bar);
+    if (normal) {
+      dl_dlambda[r] += bar[0];
+    }
+    if (rough) {
+      dl_dlambda[r + normal] += bar[1];
     }
     r += normal + rough;
   }
   for (int p = 0; p < assembly->parts && undo->asked; p++) { // viscosity
     int point = assembly->part[p].row;
     if (assembly->part[p].joint == S2_NONE) {
-      const S2ContactGradient *at = find(undo, &undo->open.touches[point / 2], point % 2);
-      dl_dlambda[p] += at != NULL ? at->tangent : 0;
+      const double here[2] = {0, lambda[p]};
+      double bar[2] = {0};
+      point_impulses(undo, index, point / 2, point % 2, here, bar);
+      dl_dlambda[p] += bar[1];
     }
   }
 }

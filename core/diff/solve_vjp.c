@@ -398,14 +398,17 @@ void s2_solve_contacts_vjp(S2SolveUndo *solve, S2PutPoint *put) {
 
 // ---- Solves -----------------------------------------------------------------------------------
 
-static void put_solved(S2SolveUndo *solve, int i, int k, const S2PointBar *point) {
-  S2Undo *undo = solve->undo;
-  if (solve->note->kind == S2_STOP) { // at q1
-    s2_touch_point_vjp(undo->world, &solve->touches[i], k, undo->step.q1, point, undo->bar.q1,
+void s2_undo_solved_point(S2Undo *undo, int index, int touch, int k, const S2PointBar *bar) {
+  if (s2_note_at(undo->notes, index)->kind == S2_STOP) { // at q1
+    s2_touch_point_vjp(undo->world, &undo->open.solved[touch], k, undo->step.q1, bar, undo->bar.q1,
                        undo->gradient);
     return;
   }
-  s2_undo_point(solve->undo, solve->index, i, k, point);
+  s2_undo_point(undo, index, touch, k, bar);
+}
+
+static void put_solved(S2SolveUndo *solve, int i, int k, const S2PointBar *point) {
+  s2_undo_solved_point(solve->undo, solve->index, i, k, point);
 }
 
 // The adjoints of kept impulses, of those that bound friction.
@@ -423,7 +426,7 @@ static void take_impulses(S2SolveUndo *solve) {
       solve->dl_dlambda[r] += bar;
     }
   }
-  s2_undo_contact_impulses(undo, note, assembly, solve->dl_dlambda);
+  s2_undo_contact_impulses(undo, solve->index, assembly, solve->dl_dlambda);
   solve->reaction = s2_undo_reaction(undo, note, 1);
   if (note->kind == S2_MOTION) { // replaced by this solve
     s2_undo_forget_joints(undo, note);

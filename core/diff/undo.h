@@ -105,10 +105,10 @@ void s2_undo_forget_joints(S2Undo *undo, const S2Note *note);
 // Are such impulses asked for? Then it fails.
 bool s2_undo_refuses_impulses(const S2Undo *undo, const S2Note *note, const char *what);
 // Of the reactions, times a factor, for S2RowsAdjoint; of an impulse of that row; and of those of
-// the note's contact points, added to its rows'.
+// the contact points of note `index`, added to its rows' and to where the points come from.
 const double *s2_undo_reaction(const S2Undo *undo, const S2Note *note, double factor);
 double s2_undo_impulse(const S2Undo *undo, int32_t joint, int row, const double push[3]);
-void s2_undo_contact_impulses(S2Undo *undo, const S2Note *note, const S2Assembly *assembly,
+void s2_undo_contact_impulses(S2Undo *undo, int index, const S2Assembly *assembly,
                               double *dl_dlambda);
 
 // undo.c
@@ -122,6 +122,8 @@ void s2_undo_point(S2Undo *undo, int index, int touch, int k, const S2PointBar *
 // solve_vjp.c, mend_vjp.c: the island's velocities, or q1, are those before; their adjoint is that
 // before.
 void s2_undo_solve(S2Undo *undo, int index);
+// As s2_undo_point, of a point that a S2_ACT_SOLVE had a row of.
+void s2_undo_solved_point(S2Undo *undo, int index, int touch, int k, const S2PointBar *bar);
 void s2_undo_mend(S2Undo *undo, int index);
 
 // shake_vjp.c: of S2_ACT_SHAKE; of SPIN, SPIN_V2, SPIN_DQ and CAP; of BALANCE

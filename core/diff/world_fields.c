@@ -125,8 +125,12 @@ double *s2_place_gradient(S2WorldGradient *gradient, S2Place place) {
     return number == 0 ? &gradient->vertex[slot].x : &gradient->vertex[slot].y;
   case S2_PLACE_JOINT:
     return at(&gradient->joint[slot], joint_pairs[number].gradient);
-  case S2_PLACE_CONTACT:
-    return number == 0 ? &gradient->contact[slot].normal : &gradient->contact[slot].tangent;
+  case S2_PLACE_CONTACT: {
+    S2ContactGradient *contact = &gradient->contact[slot];
+    double *const of_contact[] = {&contact->impulse.x, &contact->impulse.y, &contact->press.x,
+                                  &contact->press.y,   &contact->angular_a, &contact->angular_b};
+    return of_contact[number];
+  }
   case S2_PLACE_WORLD:
     break;
   }

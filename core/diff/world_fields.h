@@ -14,7 +14,7 @@ typedef enum S2PlaceKind {
   S2_PLACE_VERTEX,  // x, y
   S2_PLACE_JOINT,   // `number` a S2JointNumber
   S2_PLACE_WORLD,   // `number` a S2WorldNumber
-  S2_PLACE_CONTACT, // `slot` in S2WorldGradient.contact; normal, tangent impulse; not in the world
+  S2_PLACE_CONTACT, // `slot` in S2WorldGradient.contact; impulse, press, angular; not in the world
 } S2PlaceKind;
 
 typedef enum S2BodyNumber {

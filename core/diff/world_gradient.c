@@ -43,8 +43,14 @@ int s2_world_gradient_contact(S2WorldGradient *g, int32_t shape_a, int32_t shape
     size_t capacity = g->contacts == 0 ? 1 : 2 * (size_t)g->contacts;
     g->contact = s2_memory_grow(g->contact, capacity * sizeof *g->contact);
   }
-  g->contact[g->contacts] = (S2ContactGradient){shape_a, shape_b, feature, 0, 0};
+  g->contact[g->contacts] =
+      (S2ContactGradient){.shape_a = shape_a, .shape_b = shape_b, .feature = feature};
   return g->contacts++;
+}
+
+void s2_contact_gradient_clear(S2ContactGradient *contact) {
+  *contact = (S2ContactGradient){
+      .shape_a = contact->shape_a, .shape_b = contact->shape_b, .feature = contact->feature};
 }
 
 static void *copied(void *to, const void *from, size_t bytes) {
@@ -122,8 +128,11 @@ void s2_world_gradient_add(S2WorldGradient *g, const S2WorldGradient *other) {
   for (int i = 0; i < other->contacts; i++) {
     const S2ContactGradient *from = &other->contact[i];
     int to = s2_world_gradient_contact(g, from->shape_a, from->shape_b, from->feature);
-    g->contact[to].normal += from->normal;
-    g->contact[to].tangent += from->tangent;
+    S2ContactGradient *at = &g->contact[to];
+    at->impulse = s2_add(at->impulse, from->impulse);
+    at->press = s2_add(at->press, from->press);
+    at->angular_a += from->angular_a;
+    at->angular_b += from->angular_b;
   }
   g->gravity = s2_add(g->gravity, other->gravity);
   g->dt += other->dt;
@@ -148,7 +157,7 @@ void s2_world_gradient_clear(S2WorldGradient *g) {
   zero(g->vertex, g->vertices, sizeof *g->vertex);
   zero(g->joint, g->joints, sizeof *g->joint);
   for (int i = 0; i < g->contacts; i++) {
-    g->contact[i].normal = g->contact[i].tangent = 0;
+    s2_contact_gradient_clear(&g->contact[i]);
   }
   g->gravity = s2_vec2(0, 0);
   g->dt = g->alpha = g->beta = g->time = 0;

@@ -41,12 +41,15 @@ typedef struct S2JointGradient { // fields of S2Joint of the same names
   double reaction[3];                                  // of the last step
 } S2JointGradient;
 
-// Impulses of a contact point in the last step. Touches are new ones in every step; a feature of a
-// pair of shapes goes on.
+// What acted at a contact point in the last step, as the sums that its impulses, its normal and
+// what it turned are told from. Touches are new ones in every step; a feature of a pair of shapes
+// goes on.
 typedef struct S2ContactGradient {
   int32_t shape_a, shape_b;
   uint32_t feature;
-  double normal, tangent;
+  S2Vec2 impulse;              // on a
+  S2Vec2 press;                // of normal impulses alone, as vectors
+  double angular_a, angular_b; // as in S2Contact
 } S2ContactGradient;
 
 typedef struct S2WorldGradient {
@@ -83,6 +86,7 @@ void s2_world_gradient_fit(S2WorldGradient *gradient, const S2World *world);
 // The place of a contact point in `contact`, made where there is none.
 int s2_world_gradient_contact(S2WorldGradient *gradient, int32_t shape_a, int32_t shape_b,
                               uint32_t feature);
+void s2_contact_gradient_clear(S2ContactGradient *contact);
 // Another of its size, in the arena: zero, and without contacts.
 S2WorldGradient *s2_world_gradient_like(const S2WorldGradient *gradient, S2Arena *arena);
 // As it is, in the arena, but for contacts (s2_memory_free(contact)), and without the tape.

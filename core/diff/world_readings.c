@@ -62,54 +62,122 @@ static S2Var geometry(S2WorldTape *tape, const Point *point, int count, const do
   return s2_world_tape_read(tape, point->world, count, values, used, terms);
 }
 
-static const S2Touch *find(const S2World *world, const S2Contact *contact, int *k) {
-  for (int i = 0; i < world->touches.count; i++) {
-    const S2Touch *touch = &world->touches.at[i];
-    for (*k = 0; touch->shape_a == contact->shape_a && touch->shape_b == contact->shape_b &&
-                 *k < touch->count;
-         ++*k) {
-      if (touch->points[*k].at.id == contact->feature) {
-        return touch;
-      }
+// ---- Impulses ---------------------------------------------------------------------------------
+
+static const S2Acted *find_acted(const S2World *world, const S2Contact *contact) {
+  for (int i = 0; i < world->acted.count; i++) {
+    const S2Acted *acted = &world->acted.at[i];
+    if (acted->shape_a == contact->shape_a && acted->shape_b == contact->shape_b &&
+        acted->feature == contact->feature) {
+      return acted;
     }
   }
   return NULL;
 }
 
-// Is the point that of the present poses?
-static bool is_present(const S2World *world, const S2Touch *touch, int k) {
-  S2Touch now = *touch;
-  s2_touch_collide(world, &now, world->q.at, INFINITY);
-  double size = world->bodies.at[touch->body_a].reach + world->bodies.at[touch->body_b].reach;
-  for (int i = 0; i < now.count; i++) {
-    if (now.points[i].at.id == touch->points[k].at.id) {
-      return fabs(now.points[i].at.gap - touch->points[k].at.gap) <= SAME_GAP * size;
-    }
+enum {
+  OF_IMPULSE = 0,
+  OF_PRESS = 2,
+  OF_ANGULAR_A = 4,
+  OF_ANGULAR_B
+}; // numbers of S2_PLACE_CONTACT
+
+static int add_along(S2Term *terms, int used, int to, int at, int number, S2Vec2 along) {
+  const double factor[2] = {along.x, along.y};
+  for (int c = 0; c < 2; c++) {
+    S2Place place = s2_place(S2_PLACE_CONTACT, at, number + c);
+    terms[used + c] = (S2Term){.to = to, .source = place, .factor = factor[c]};
   }
-  return false;
+  return used + 2;
 }
 
-// An impulse of zero is that of what does not press: it stays zero.
-static S2Var impulse(S2WorldTape *tape, const S2World *world, int at, int which, double value) {
-  const S2Term term = {.source = s2_place(S2_PLACE_CONTACT, at, which), .factor = 1};
-  return value == 0 ? 0 : s2_world_tape_read(tape, world, 1, &value, 1, &term);
+// With the impulse F, its tangent t and the sum P of normal impulses as vectors, n = P/|P|:
+// dn = t t'dP/|P|, d(n'F) = n'dF + (t'F) t'dP/|P|, d(t'F) = t'dF - (n'F) t'dP/|P|.
+static void impulses(S2WorldTape *tape, const S2World *world, const S2Acted *acted, int at,
+                     S2ContactVars *vars) {
+  S2Vec2 n = acted->normal, t = s2_left(n);
+  double normal = acted->normal_impulse, tangent = acted->tangent_impulse;
+  double turn = acted->press > 0 ? 1 / acted->press : 0; // viscosity alone acts without
+  S2Term terms[4];
+  if (normal != 0) { // zero is that of what does not press: it stays zero
+    int used = add_along(terms, 0, 0, at, OF_IMPULSE, n);
+    used = add_along(terms, used, 0, at, OF_PRESS, s2_scale(turn * tangent, t));
+    vars->normal_impulse = s2_world_tape_read(tape, world, 1, &normal, used, terms);
+  }
+  if (tangent != 0) {
+    int used = add_along(terms, 0, 0, at, OF_IMPULSE, t);
+    used = add_along(terms, used, 0, at, OF_PRESS, s2_scale(-turn * normal, t));
+    vars->tangent_impulse = s2_world_tape_read(tape, world, 1, &tangent, used, terms);
+  }
+  const S2Term angular_a = {.source = s2_place(S2_PLACE_CONTACT, at, OF_ANGULAR_A), .factor = 1};
+  const S2Term angular_b = {.source = s2_place(S2_PLACE_CONTACT, at, OF_ANGULAR_B), .factor = 1};
+  vars->angular_impulse_a = s2_world_tape_read(tape, world, 1, &acted->angular_a, 1, &angular_a);
+  vars->angular_impulse_b = s2_world_tape_read(tape, world, 1, &acted->angular_b, 1, &angular_b);
+  if (turn > 0) {
+    const double numbers[2] = {n.x, n.y};
+    int used = add_along(terms, 0, 0, at, OF_PRESS, s2_scale(turn * t.x, t));
+    used = add_along(terms, used, 1, at, OF_PRESS, s2_scale(turn * t.y, t));
+    vars->normal = s2_world_tape_read(tape, world, 2, numbers, used, terms);
+  }
+}
+
+S2Var s2_world_tape_contact_impulse(S2WorldTape *tape, const S2World *world, int32_t slot,
+                                    const double impulse[3]) {
+  S2WorldGradient *gradient = s2_world_tape_gradient(tape, world);
+  S2Arena *arena = s2_world_tape_arena(tape);
+  s2_arena_reset(arena);
+  S2Term *terms = S2_TAKE(arena, S2Term, 3 * world->acted.count);
+  int used = 0;
+  for (int i = 0; i < world->acted.count; i++) {
+    const S2Acted *acted = &world->acted.at[i];
+    bool is_a = acted->body_a == slot && acted->serial_a == world->bodies.at[slot].serial;
+    bool is_b = acted->body_b == slot && acted->serial_b == world->bodies.at[slot].serial;
+    if (is_a || is_b) {
+      int at = s2_world_gradient_contact(gradient, acted->shape_a, acted->shape_b, acted->feature);
+      for (int c = 0; c < 2; c++) {
+        S2Place place = s2_place(S2_PLACE_CONTACT, at, OF_IMPULSE + c);
+        terms[used++] = (S2Term){.to = 1 + c, .source = place, .factor = is_a ? 1 : -1};
+      }
+      S2Place angular = s2_place(S2_PLACE_CONTACT, at, is_a ? OF_ANGULAR_A : OF_ANGULAR_B);
+      terms[used++] = (S2Term){.to = 0, .source = angular, .factor = 1};
+    }
+  }
+  return used == 0 ? 0 : s2_world_tape_read(tape, world, 3, impulse, used, terms);
+}
+
+// The feature of a contact as a point of a touch at the poses now: of one that is gone, too.
+static bool touch_of(const S2World *world, const S2Contact *contact, S2Touch *touch) {
+  const S2Piece *a = &world->pieces.at[contact->shape_a], *b = &world->pieces.at[contact->shape_b];
+  *touch = (S2Touch){.shape_a = contact->shape_a,
+                     .shape_b = contact->shape_b,
+                     .body_a = a->body,
+                     .body_b = b->body,
+                     .count = 1};
+  S2Shape of_a = s2_piece_shape(world, a), of_b = s2_piece_shape(world, b);
+  S2ManifoldPoint *at = &touch->points[0].at;
+  *at = s2_manifold_point_of(contact->feature, &of_a, &of_b);
+  at->normal = contact->normal;
+  s2_manifold_point_update(at, &of_a, s2_slot_pose(world->q.at, a->body), &of_b,
+                           s2_slot_pose(world->q.at, b->body));
+  double size = world->bodies.at[a->body].reach + world->bodies.at[b->body].reach;
+  return fabs(at->gap - contact->gap) <= SAME_GAP * size;
 }
 
 S2ContactVars s2_world_tape_contact(S2WorldTape *tape, const S2World *world,
                                     const S2Contact *contact) {
   S2ContactVars vars = {0};
   S2WorldGradient *gradient = s2_world_tape_gradient(tape, world);
-  if (contact->normal_impulse != 0 || contact->tangent_impulse != 0) {
+  const S2Acted *acted = find_acted(world, contact);
+  if (acted != NULL) {
     int at =
         s2_world_gradient_contact(gradient, contact->shape_a, contact->shape_b, contact->feature);
-    vars.normal_impulse = impulse(tape, world, at, 0, contact->normal_impulse);
-    vars.tangent_impulse = impulse(tape, world, at, 1, contact->tangent_impulse);
+    impulses(tape, world, acted, at, &vars);
   }
-  Point point = {.world = world};
-  point.touch = find(world, contact, &point.k);
-  if (point.touch == NULL || !is_present(world, point.touch, point.k)) {
+  S2Touch touch;
+  if (!touch_of(world, contact, &touch)) { // bodies were moved by hand since
     return vars;
   }
+  Point point = {.world = world, .touch = &touch};
   static const S2PointBar points[2] = {{.point = {1, 0}}, {.point = {0, 1}}};
   static const S2PointBar normals[2] = {{.normal = {1, 0}}, {.normal = {0, 1}}};
   static const S2PointBar gap = {.gap = 1};
@@ -120,7 +188,9 @@ S2ContactVars s2_world_tape_contact(S2WorldTape *tape, const S2World *world,
   point.scratch = s2_world_gradient_like(gradient, arena);
   list_places(&point, arena);
   vars.point = geometry(tape, &point, 2, at, points, true);
-  vars.normal = geometry(tape, &point, 2, normal, normals, false);
+  if (acted == NULL || !(acted->press > 0)) {
+    vars.normal = geometry(tape, &point, 2, normal, normals, false);
+  }
   vars.gap = geometry(tape, &point, 1, &contact->gap, &gap, false);
   return vars;
 }

@@ -63,13 +63,16 @@ void s2_world_tape_enabled(S2WorldTape *tape, const S2World *world, int32_t slot
 void s2_world_tape_ratio(S2WorldTape *tape, S2World *world, int32_t slot, S2Var ratio);
 
 // The nodes of what a contact (of s2_world_contacts) tells: point and normal (2 numbers each), gap,
-// normal and tangential impulse. 0: a constant. Where bodies were moved by hand since the step the
-// geometry is that of the step, and constant.
+// normal and tangential impulse. 0: a constant. Where bodies were moved by hand since the step
+// point and gap are those of the step, and constant.
 typedef struct S2ContactVars {
-  S2Var point, normal, gap, normal_impulse, tangent_impulse;
+  S2Var point, normal, gap, normal_impulse, tangent_impulse, angular_impulse_a, angular_impulse_b;
 } S2ContactVars;
 S2ContactVars s2_world_tape_contact(S2WorldTape *tape, const S2World *world,
                                     const S2Contact *contact);
+// The node of what s2_body_contact_impulse gives; 0: nothing acted.
+S2Var s2_world_tape_contact_impulse(S2WorldTape *tape, const S2World *world, int32_t slot,
+                                    const double impulse[3]);
 // The nodes of the force (x, y) and of the torque of a joint, or of the impulses of these.
 S2Var s2_world_tape_reaction(S2WorldTape *tape, const S2World *world, int32_t slot, bool torque,
                              bool impulse);

@@ -92,6 +92,7 @@ static bool attempt(S2Step *step, double *overlap_before) {
     memcpy(step->v1, step->v2, bytes);
     searches += 1;
   } while (s2_step_outran(step) && searches < S2_REACH_PASSES);
+  s2_log_islands(step);
   s2_note_plain(step, S2_ACT_INTEGRATE);
   s2_step_integrate(step);
   s2_step_settle(step);
@@ -152,6 +153,7 @@ bool s2_step_bisect(S2Step *step) {
     if (!s2_step_stop_at_limits(step)) {
       return false;
     }
+    s2_log_keep(step);
     s2_note_plain(step, S2_ACT_ON);
     memcpy(step->q0, step->q1, bytes);
     step->turned = false;
@@ -161,7 +163,8 @@ bool s2_step_bisect(S2Step *step) {
     }
     step->acted += h;
     step->t += h;
-    left = h < left ? left - h : 0;
+    left -= h; // of its parts the whole may leave rounding, which is no step
+    left = left > S2_BISECT_ROUNDING * step->dt ? left : 0;
     next = 2 * h;
     if (left > 0 && world->kept.def.stepping_partial) {
       step->cut_short = true;

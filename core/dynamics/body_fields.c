@@ -178,7 +178,6 @@ void s2_body_drop_warm_start(S2World *world, int32_t slot) {
     if (touch->body_a == slot || touch->body_b == slot) {
       for (int k = 0; k < 2; k++) {
         touch->points[k].normal_impulse = touch->points[k].tangent_impulse = 0;
-        touch->points[k].earlier_normal = touch->points[k].earlier_tangent = 0;
       }
     }
   }

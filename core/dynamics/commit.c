@@ -30,97 +30,6 @@ static S2Status check(const S2Step *step) {
   return s2_ok();
 }
 
-static S2BodyId id_a(const S2Touch *touch) {
-  return (S2BodyId){(uint32_t)touch->body_a + 1, touch->serial_a};
-}
-
-static S2BodyId id_b(const S2Touch *touch) {
-  return (S2BodyId){(uint32_t)touch->body_b + 1, touch->serial_b};
-}
-
-static void pair_event(S2World *world, S2EventType type, const S2Touch *touch) {
-  S2Event *event = s2_world_event(world, type);
-  event->a = touch->flipped ? id_b(touch) : id_a(touch);
-  event->b = touch->flipped ? id_a(touch) : id_b(touch);
-}
-
-static void point_event(const S2Step *step, S2EventType type, const S2Touch *touch, int k) {
-  const S2TouchPoint *point = &touch->points[k];
-  const double *qa = step->q1 + 3 * touch->body_a;
-  pair_event(step->world, type, touch);
-  S2Event *event = &step->world->events.at[step->world->events.count - 1];
-  event->point = s2_vec2(qa[1] + point->at.point.x, qa[2] + point->at.point.y);
-  event->normal = point->at.normal;
-  event->normal_impulse = point->normal_impulse;
-  event->tangent_impulse = point->tangent_impulse;
-  event->speed = -s2_touch_velocity(touch, k, point->at.normal, step->v_start);
-}
-
-// Nearest point, or -1.
-static int nearest(const S2Touch *touch) {
-  return touch->count == 0                                                        ? -1
-         : touch->count == 2 && touch->points[1].at.gap < touch->points[0].at.gap ? 1
-                                                                                  : 0;
-}
-
-static void touch_events(const S2Step *step, S2Touch *touch) {
-  S2World *world = step->world;
-  int k = nearest(touch);
-  double limit = touch->sensor ? 0 : world->kept.def.contact_margin;
-  bool near = k >= 0 && touch->points[k].at.gap <= limit;
-  for (int i = 0; i < touch->count && world->kept.def.stepping == S2_EVENT; i++) {
-    near |= touch->points[i].normal_impulse > 0; // it came and went within the step
-  }
-  bool begun = near && touch->allowed && touch->enabled;
-  if (begun && !touch->begun) {
-    point_event(step, touch->sensor ? S2_SENSOR_BEGIN : S2_CONTACT_BEGIN, touch, k);
-  } else if (!begun && touch->begun) {
-    pair_event(world, touch->sensor ? S2_SENSOR_END : S2_CONTACT_END, touch);
-  }
-  touch->begun = begun;
-  for (k = 0; k < touch->count; k++) {
-    S2TouchPoint *point = &touch->points[k];
-    if (point->normal_impulse > 0 && point->event == S2_NONE) {
-      point->event = world->events.count;
-      point_event(step, S2_CONTACT_IMPULSE, touch, k);
-    } else if (point->normal_impulse > 0) { // told already for earlier parts of the step
-      S2Event *event = &world->events.at[point->event];
-      event->normal_impulse += point->normal_impulse;
-      event->tangent_impulse += point->tangent_impulse;
-    }
-  }
-}
-
-// What the last step began goes on or ends (both lists are sorted by shapes). The searches of this
-// step are not asked: between its parts they may have lost a pair and found it anew.
-static void carry_begun(S2Step *step) {
-  S2World *world = step->world;
-  for (int i = 0; i < step->touch_count; i++) {
-    step->touches[i].begun = false;
-  }
-  int n = 0;
-  for (int i = 0; i < world->touches.count; i++) {
-    const S2Touch *old = &world->touches.at[i];
-    S2Touch *now = NULL;
-    while (n < step->touch_count &&
-           (step->touches[n].shape_a < old->shape_a || (step->touches[n].shape_a == old->shape_a &&
-                                                        step->touches[n].shape_b < old->shape_b))) {
-      n += 1;
-    }
-    if (n < step->touch_count) {
-      now = &step->touches[n];
-    }
-    bool lives = now != NULL && now->shape_a == old->shape_a && now->shape_b == old->shape_b &&
-                 now->serial_a == old->serial_a && now->serial_b == old->serial_b &&
-                 now->sensor == old->sensor;
-    if (lives) {
-      now->begun = old->begun;
-    } else if (old->begun) {
-      pair_event(world, old->sensor ? S2_SENSOR_END : S2_CONTACT_END, old);
-    }
-  }
-}
-
 // m: size of the bodies that a joint's angles are measured by
 static double joint_length(const S2World *world, const S2Joint *joint) {
   double length = 0;
@@ -257,10 +166,8 @@ S2Status s2_step_commit(S2Step *step) {
   if (step->unsolved > 0) {
     s2_note_unsolved(step);
   }
-  carry_begun(step);
-  for (int i = 0; i < step->touch_count; i++) {
-    touch_events(step, &step->touches[i]);
-  }
+  s2_acted_commit(step);
+  s2_step_contact_events(step, last_part(step));
   for (int i = 0; i < world->order.count; i++) {
     int32_t at = 3 * world->order.at[i];
     memcpy(world->q.at + at, step->q1 + at, 3 * sizeof(double));
@@ -285,5 +192,6 @@ S2Status s2_step_commit(S2Step *step) {
   world->kept.fresh = false;
   world->boxes_stale = true;
   world->contacts_stale = true;
+  world->impulses_told = false;
   return s2_ok();
 }

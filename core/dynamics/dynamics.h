@@ -501,44 +501,63 @@ void s2_world_mark(S2World *world);
 void s2_world_rollback(S2World *world);
 
 typedef enum S2EventType {
-  S2_CONTACT_BEGIN, // gap went below contact_margin
+  // Of two bodies, whatever shapes and features of them it is that meet:
+  S2_CONTACT_BEGIN, // nearer than contact_margin, or they touched within the step
   S2_CONTACT_END,
-  S2_CONTACT_IMPULSE, // the normal impulse of this step, one event a contact that has one
-  S2_SENSOR_BEGIN,    // `a` is the sensor
+  S2_TOUCH_BEGIN,  // they met: an impulse acted between them in the step, or there is no gap
+  S2_TOUCH_END,    // a step without
+  S2_SENSOR_BEGIN, // `a` is the sensor
   S2_SENSOR_END,
-  S2_JOINT_BREAK,    // a joint carried more than its break_force and is disabled
-  S2_SOLVER_WARNING, // numbers: unsolved step, overlap at the start, smallest dt reached
+  S2_CONTACT_IMPULSE, // the impulse of this step, one event a contact that has a normal one
+  S2_JOINT_BREAK,     // a joint carried more than its break_force and is disabled
+  S2_SOLVER_WARNING,  // numbers: unsolved step, overlap at the start, smallest dt reached
 } S2EventType;
 
 typedef struct S2Event {
   S2EventType type;
-  S2BodyId a, b; // may be null (warnings), may be stale by the time they are read
-  S2Vec2 point, normal;
-  double normal_impulse, tangent_impulse; // N s
-  double speed;                           // approach speed before the step, m/s (begin and impulse)
-  S2JointId joint;                        // that broke, at `point`
-  double force;                           // N, that broke it
-  const char *message;                    // warnings; else ""
+  S2BodyId a, b;        // may be null (warnings), may be stale by the time they are read
+  S2Vec2 point, normal; // of touch_begin: where the largest impulse acted
+  // N s; of touch_begin all of the step between the two, of touch_end all since touch_begin
+  double normal_impulse, tangent_impulse; // of touch_end only the former
+  S2Vec2 impulse;      // N s, on a: the same as a vector (contact_impulse, touch_begin, touch_end)
+  double speed;        // approach before the step, m/s; of touch_begin that with which they met
+  S2JointId joint;     // that broke, at `point`
+  double force;        // N, that broke it
+  const char *message; // warnings; else ""
 } S2Event;
 
 // Events of the last step, valid until the next.
-const S2Event *s2_world_events(const S2World *world, int *count);
+const S2Event *s2_world_events(S2World *world, int *count);
 
 // ---- Reading ----------------------------------------------------------------------------------
 
 typedef struct S2Contact {
   S2BodyId a, b;
-  S2Vec2 point, normal;                   // world; normal from b to a
-  double gap;                             // m
-  double normal_impulse, tangent_impulse; // N s on a, along the normal and the left-turned normal
-  bool sliding;                           // carries an impulse and its friction is at its bound
-  int32_t shape_a, shape_b;               // which of the world's
-  uint32_t feature;                       // of those, the same in the next step
+  S2Vec2 point;  // world: where this feature of the two is at the end of the step, touching or not
+  S2Vec2 normal; // from b to a: along which the impulse acted; without one, of the end of the step
+  double gap;    // m, at the end of the step
+  // N s on a, along the normal and the left-turned normal: all that acted at this feature in the
+  // step, so that the sum over contacts is what the bodies got.
+  double normal_impulse, tangent_impulse;
+  // N m s of both on a and on b about their centres, with the arms as they acted: the bodies move
+  // within a step, so those of `point` are off by as much.
+  double angular_impulse_a, angular_impulse_b;
+  bool sliding;             // carries an impulse and its friction is at its bound
+  int32_t shape_a, shape_b; // which of the world's
+  uint32_t feature;         // of those, the same in the next step
 } S2Contact;
 
-// Contacts (sensors excluded) closer than contact_margin after the last step; valid until the next
-// change of the world. Bodies moved by hand since: geometry is that of the last step.
+// Contacts (sensors excluded) closer than contact_margin after the last step, and those that
+// carried an impulse in it wherever they are now; valid until the next change of the world. Bodies
+// moved by hand since: geometry is that of the last step.
 const S2Contact *s2_world_contacts(S2World *world, int *count);
+
+// What all contacts of the last step gave a body: angular about its centre (N m s), x, y (N s).
+S2Status s2_body_contact_impulse(const S2World *world, S2BodyId body, double impulse[3]);
+// What the stepping itself took or gave in it, of the same kind: event stepping takes back the
+// energy that mends of positions lift; bodies that hang together by joints alone keep their spin.
+// With forces, contacts and joints it is all that changed the body's momentum.
+S2Status s2_body_correction(const S2World *world, S2BodyId body, double impulse[3]);
 
 typedef struct S2Energy {
   // J; potential: -m g'x, zero at the origin, and the elastic energy 1/2 g' C^-1 g of springs,

@@ -18,34 +18,14 @@
 
 enum { JOINT_SUM = S2_JOINT_ROWS + 3 };
 
-// ---- S2EventImpulses
-// ---------------------------------------------------------------------------------
+// ---- Impulses ---------------------------------------------------------------------------------
 
-static void add_to(S2EventImpulses *sum, const S2TouchPoint *point) {
-  if (point->normal_impulse == 0 && point->tangent_impulse == 0) {
-    return;
-  }
-  int i = 0;
-  while (i < sum->count && sum->id[i] != point->at.id) {
-    i += 1;
-  }
-  if (i == 4) { // features change with every piece: what they carry goes together
-    i = 3;
-  } else if (i == sum->count) {
-    sum->id[sum->count++] = point->at.id;
-  }
-  sum->normal[i] += point->normal_impulse;
-  sum->tangent[i] += point->tangent_impulse;
-}
-
-// What the last solve gave `touches` of the island goes to the sums; the warm start stays.
+// Logs what the last solve gave `touches` of the island; the warm start stays.
 static void keep_contacts(const S2EventRun *event, const S2Touch *touches) {
   for (int i = 0; i < event->island->touches; i++) {
-    const S2Touch *touch =
-        touches != NULL ? &touches[i] : &event->step->touches[event->island->touch[i]];
-    for (int k = 0; k < touch->count; k++) {
-      add_to(&event->sum[i], &touch->points[k]);
-    }
+    int32_t index = event->island->touch[i];
+    s2_log_touch(event->step, index, touches != NULL ? &touches[i] : &event->step->touches[index],
+                 NULL);
   }
 }
 
@@ -68,23 +48,25 @@ static void forget_impulses(const S2EventRun *event) {
   s2_step_scale_joints(event->step, event->island, 0);
 }
 
-// Those of the whole step to the touches as they are at its end. A feature that is no more gives
-// what it carried to the nearest.
+// Those of the whole step to the touches as they are at its end: guesses for the next one. A
+// feature that is no more gives what it carried to the nearest.
 static void hand_out_impulses(const S2EventRun *event) {
   S2Step *step = event->step;
   double margin = step->world->kept.def.contact_margin;
   forget_impulses(event);
   for (int i = 0; i < event->island->touches; i++) {
-    S2Touch *touch = &step->touches[event->island->touch[i]];
-    const S2EventImpulses *sum = &event->sum[i];
-    s2_touch_collide(step->world, touch, step->q1, sum->count > 0 ? INFINITY : margin);
-    for (int s = 0; s < sum->count && touch->count > 0; s++) {
+    int32_t index = event->island->touch[i];
+    S2Touch *touch = &step->touches[index];
+    s2_touch_collide(step->world, touch, step->q1, margin);
+    for (int32_t at = step->logged[index]; at != S2_NONE && touch->count > 0;) {
+      const S2Acted *acted = &step->world->log.at[at];
       int k = touch->count == 2 && touch->points[1].at.gap < touch->points[0].at.gap;
-      k = touch->points[0].at.id == sum->id[s]                        ? 0
-          : touch->count == 2 && touch->points[1].at.id == sum->id[s] ? 1
-                                                                      : k;
-      touch->points[k].normal_impulse += sum->normal[s];
-      touch->points[k].tangent_impulse += sum->tangent[s];
+      k = touch->points[0].at.id == acted->feature                        ? 0
+          : touch->count == 2 && touch->points[1].at.id == acted->feature ? 1
+                                                                          : k;
+      touch->points[k].normal_impulse += acted->normal_impulse;
+      touch->points[k].tangent_impulse += acted->tangent_impulse;
+      at = acted->next;
     }
   }
   for (int i = 0; i < event->island->joints; i++) {
@@ -149,6 +131,14 @@ static void copy_nodes(const S2EventRun *event, const double *from, double *to) 
     int32_t at = 3 * event->island->node[i];
     memcpy(to + at, from + at, 3 * sizeof(double));
   }
+}
+
+static double *nodes_of(const S2EventRun *event, const double *from) {
+  double *v = S2_TAKE(event->step->arena, double, 3 * event->island->nodes);
+  for (int i = 0; i < event->island->nodes; i++) {
+    memcpy(v + 3 * i, from + 3 * event->island->node[i], 3 * sizeof(double));
+  }
+  return v;
 }
 
 static void look_how_far(const S2EventRun *event) {
@@ -372,20 +362,36 @@ static void mend(const S2EventRun *event, bool holds) {
   s2_arena_rewind(step->arena, mark);
 }
 
+// Keeps account of what was done to v2 since it was `before` (3 a node) beside impulses.
+static void keep_correction(const S2EventRun *event, const double *before) {
+  const S2Step *step = event->step;
+  for (int i = 0; i < event->island->nodes; i++) {
+    int32_t slot = event->island->node[i];
+    const double *now = step->v2 + 3 * slot, *was = before + 3 * i;
+    const double dv[3] = {now[0] - was[0], now[1] - was[1], now[2] - was[2]};
+    s2_step_correct(step, slot, dv, 1);
+  }
+}
+
 // What the flow left is mended, and what arrived at limits stops; the next piece begins there. The
 // touches are those of q1.
 static bool end_piece(S2EventRun *event, double h, bool holds) {
   S2Step *step = event->step;
   const S2Island *island = event->island;
   if (step->world->kept.def.stabilization == S2_PROJECTION) {
+    S2ArenaMark mark = s2_arena_mark(step->arena);
+    double *before = nodes_of(event, step->v2);
     mend(event, holds);
+    if (island->joints == 0) { // else what joints got is their reaction
+      keep_correction(event, before);
+    }
+    s2_arena_rewind(step->arena, mark);
   }
   if (event->limited && s2_step_limit_arrives(step, island)) {
-    s2_step_scale_contacts(step, island, 0); // they are kept already
-    if (!s2_island_stop_at_limits(step, island)) {
+    s2_step_scale_contacts(step, island, 0);       // they are kept already
+    if (!s2_island_stop_at_limits(step, island)) { // logs what it gives
       return false;
     }
-    keep_contacts(event, NULL);
   }
   keep_joints(event);
   look_how_far(event);
@@ -506,7 +512,9 @@ static bool next_piece(S2EventRun *event, int splits) {
   double gained = event->plain ? 0 : brought(event, solved);
   if (gained > 0) {
     s2_note_repay(step, event->island, solved, gained);
+    double *before = nodes_of(event, step->v2);
     slow_down(event, gained, S2_TAKE(step->arena, double, 3 * event->island->nodes));
+    keep_correction(event, before);
   }
   return end_piece(event, h, !event->limited);
 }
@@ -515,7 +523,6 @@ static bool run_island(S2EventRun *event) {
   S2Step *step = event->step;
   int touches = event->island->touches, joints = event->island->joints;
   event->resting = S2_TAKE_ZEROED(step->arena, S2Resting, touches);
-  event->sum = S2_TAKE_ZEROED(step->arena, S2EventImpulses, touches);
   event->joint_sum = S2_TAKE_ZEROED(step->arena, double, JOINT_SUM *joints);
   event->done = 0;
   event->left = step->dt;
@@ -582,6 +589,8 @@ static bool run_islands(S2Step *step, const Start *start, double *astray, int *s
       .astray = astray,
   };
   step->turned = false; // q0 moves
+  s2_log_begin(step);
+  memset(step->corrected, 0, sizeof(double) * 3 * (size_t)slots);
   bool going = true;
   for (int i = 0; i < step->island_count && going; i++) {
     event.island = &step->islands[i];

@@ -6,25 +6,18 @@
 #include "dynamics/flow.h"
 #include "dynamics/notes.h"
 
-typedef struct S2EventImpulses { // of one touch in the pieces before, and of its features
-  int count;
-  uint32_t id[4];
-  double normal[4], tangent[4];
-} S2EventImpulses;
-
 typedef struct S2EventRun {
   S2Step *step;
   S2Island *island;
-  S2Choice *choices;    // 2 a touch of the step
-  bool *touching;       // the same, of the speculative rest
-  S2Resting *resting;   // a touch of the island
-  S2EventImpulses *sum; // the same
-  double *joint_sum;    // S2_JOINT_ROWS + 3 a joint of the island
-  double slop;          // m
-  double done, left;    // s of the step
-  double tiny;          // m/s: what is slower is left over by a solve
-  bool limited;         // it has joints with limits
-  bool plain;           // implicit Euler in place of the trapezoid
+  S2Choice *choices;  // 2 a touch of the step
+  bool *touching;     // the same, of the speculative rest
+  S2Resting *resting; // a touch of the island
+  double *joint_sum;  // S2_JOINT_ROWS + 3 a joint of the island
+  double slop;        // m
+  double done, left;  // s of the step
+  double tiny;        // m/s: what is slower is left over by a solve
+  bool limited;       // it has joints with limits
+  bool plain;         // implicit Euler in place of the trapezoid
   // Of all slots at the start of the step, and how far (m) each has been from where it would be
   // with free_v.
   const double *q_start, *v_start, *free_start;

@@ -24,7 +24,29 @@ void s2_world_warn(S2World *world, const char *format, ...) {
   s2_world_event(world, S2_SOLVER_WARNING)->message = world->warning;
 }
 
-const S2Event *s2_world_events(const S2World *world, int *count) {
+// What acted is told when somebody asks: few do, and of most of it in every step.
+static void tell_impulses(S2World *world) {
+  for (int i = 0; i < world->acted.count; i++) {
+    const S2Acted *acted = &world->acted.at[i];
+    if (acted->normal_impulse > 0) {
+      S2Event *event = s2_world_event(world, S2_CONTACT_IMPULSE);
+      event->a = (S2BodyId){(uint32_t)acted->body_a + 1, acted->serial_a};
+      event->b = (S2BodyId){(uint32_t)acted->body_b + 1, acted->serial_b};
+      event->point = acted->point;
+      event->normal = acted->normal;
+      event->normal_impulse = acted->normal_impulse;
+      event->tangent_impulse = acted->tangent_impulse;
+      event->impulse = s2_acted_impulse(acted);
+      event->speed = acted->speed;
+    }
+  }
+}
+
+const S2Event *s2_world_events(S2World *world, int *count) {
+  if (!world->impulses_told) {
+    tell_impulses(world);
+    world->impulses_told = true;
+  }
   *count = world->events.count;
   return world->events.at;
 }

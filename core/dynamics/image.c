@@ -3,13 +3,14 @@
 
 #include <string.h>
 
-#define IMAGE_MAGIC UINT64_C(0x32643270616e7339) // changes with the layout
+#define IMAGE_MAGIC UINT64_C(0x32643270616e733a) // changes with the layout
 
 typedef struct ImageHeader {
   uint64_t magic;
   uint64_t size;
   uint32_t next_serial;
-  int32_t slots, order, pieces, vertices, joints, joint_order, touches, excluded;
+  int32_t slots, order, pieces, vertices, joints, joint_order, touches, acted, corrected, couples,
+      excluded;
   uint64_t broadphase;
 } ImageHeader;
 
@@ -25,6 +26,9 @@ static ImageHeader header_of(const S2World *world) {
   header.joints = world->joints.count;
   header.joint_order = world->joint_order.count;
   header.touches = world->touches.count;
+  header.acted = world->acted.count;
+  header.corrected = world->corrected.count;
+  header.couples = world->couples.count;
   header.excluded = world->excluded.count;
   header.broadphase = s2_broadphase_image_size(world->broadphase);
   header.size = sizeof(ImageHeader) + sizeof(S2Kept) +
@@ -32,7 +36,9 @@ static ImageHeader header_of(const S2World *world) {
                 (size_t)header.order * sizeof(int32_t) + (size_t)header.pieces * sizeof(S2Piece) +
                 (size_t)header.vertices * sizeof(S2Vec2) + (size_t)header.joints * sizeof(S2Joint) +
                 (size_t)header.joint_order * sizeof(int32_t) +
-                (size_t)header.touches * sizeof(S2Touch) +
+                (size_t)header.touches * sizeof(S2Touch) + (size_t)header.acted * sizeof(S2Acted) +
+                (size_t)header.corrected * sizeof(double) +
+                (size_t)header.couples * sizeof(S2Couple) +
                 (size_t)header.excluded * sizeof(S2SlotPair) + header.broadphase;
   return header;
 }
@@ -74,6 +80,9 @@ void s2_world_image_write(const S2World *world, void *image) {
   to = PUT(to, world->joints);
   to = PUT(to, world->joint_order);
   to = PUT(to, world->touches);
+  to = PUT(to, world->acted);
+  to = PUT(to, world->corrected);
+  to = PUT(to, world->couples);
   to = PUT(to, world->excluded);
   s2_broadphase_image_write(world->broadphase, to);
 }
@@ -100,6 +109,9 @@ S2Status s2_world_image_read(S2World *world, const void *image, size_t size) {
   from = GET(from, world->joints, header.joints);
   from = GET(from, world->joint_order, header.joint_order);
   from = GET(from, world->touches, header.touches);
+  from = GET(from, world->acted, header.acted);
+  from = GET(from, world->corrected, header.corrected);
+  from = GET(from, world->couples, header.couples);
   from = GET(from, world->excluded, header.excluded);
   s2_broadphase_image_read(world->broadphase, from, header.broadphase);
   if (header.next_serial > world->next_serial) {
@@ -107,6 +119,7 @@ S2Status s2_world_image_read(S2World *world, const void *image, size_t size) {
   }
   world->boxes_stale = true;
   world->contacts_stale = true;
+  world->impulses_told = true; // of another step
   s2_world_revised(world);
   return s2_ok();
 }
@@ -168,9 +181,9 @@ S2Status s2_world_set_state(S2World *world, const double *state, int count) {
     for (int k = 0; k < 2; k++) {
       S2TouchPoint *point = &world->touches.at[i].points[k];
       point->normal_impulse = point->tangent_impulse = 0;
-      point->earlier_normal = point->earlier_tangent = 0;
     }
   }
+  world->acted.count = world->corrected.count = 0;
   for (int i = 0; i < world->joints.count; i++) {
     memset(world->joints.at[i].impulse, 0, sizeof world->joints.at[i].impulse);
     memset(world->joints.at[i].pushed, 0, sizeof world->joints.at[i].pushed);

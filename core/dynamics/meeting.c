@@ -86,6 +86,12 @@ static bool search_meeting(const S2EventRun *event, const S2Meeting *meeting, Br
   int side = 0;
   double least = S2_EVENT_LEAVING * event->left; // what touches at first has left by then
   bool meets = isfinite(at.hi);
+  if (meets && at.hi <= least) { // nothing to search in: the length last thought of has to do
+    if (!flow_for(event, meeting, *tau, &gap)) {
+      return false;
+    }
+    meets = false;
+  }
   for (int pass = 0; pass < S2_EVENT_NARROWINGS && meets && at.hi > least; pass++) {
     bool secant = isfinite(at.gap_lo) && at.gap_lo > met && pass % 4 < 3; // infinite: out of reach
     double part = secant ? at.gap_lo / (at.gap_lo - at.gap_hi) : 0.5;

@@ -1,6 +1,8 @@
 // Reading a world: energy, momentum, contacts.
 #include "dynamics/joint.h"
 
+#include <string.h>
+
 static bool touch_alive(const S2World *world, const S2Touch *touch) {
   return world->bodies.at[touch->body_a].serial == touch->serial_a &&
          world->bodies.at[touch->body_b].serial == touch->serial_b;
@@ -65,34 +67,105 @@ void s2_world_momentum(const S2World *world, double momentum[3]) {
   }
 }
 
-static void list_contacts(S2World *world) {
-  double margin = world->kept.def.contact_margin;
-  world->contacts.count = 0;
-  for (int i = 0; i < world->touches.count; i++) {
-    const S2Touch *touch = &world->touches.at[i];
-    bool alive = touch_alive(world, touch);
-    for (int k = 0; k < touch->count && alive && !touch->sensor && touch->enabled; k++) {
-      const S2TouchPoint *point = &touch->points[k];
-      const double *qa = world->q.at + 3 * touch->body_a;
-      double impulse = point->earlier_normal + point->normal_impulse;
-      if (point->at.gap > margin && !(impulse > 0)) {
-        continue;
-      }
+static void list_acted(S2World *world, const S2Acted *acted) {
+  if (world->bodies.at[acted->body_a].serial == acted->serial_a &&
+      world->bodies.at[acted->body_b].serial == acted->serial_b) {
+    *s2_array_append(world->contacts) = (S2Contact){
+        .a = s2_body_id(world, acted->body_a),
+        .b = s2_body_id(world, acted->body_b),
+        .point = acted->point,
+        .normal = acted->normal,
+        .gap = acted->gap,
+        .normal_impulse = acted->normal_impulse,
+        .tangent_impulse = acted->tangent_impulse,
+        .angular_impulse_a = acted->angular_a,
+        .angular_impulse_b = acted->angular_b,
+        .sliding = acted->sliding,
+        .shape_a = acted->shape_a,
+        .shape_b = acted->shape_b,
+        .feature = acted->feature,
+    };
+  }
+}
+
+// The points of a touch, with what acted there: some of `count` of its pair.
+static void list_touch(S2World *world, const S2Touch *touch, const S2Acted *acted, int count) {
+  bool shown = touch_alive(world, touch) && !touch->sensor && touch->enabled;
+  const double *qa = world->q.at + 3 * touch->body_a;
+  for (int k = 0; k < touch->count; k++) {
+    const S2ManifoldPoint *at = &touch->points[k].at;
+    int i = 0;
+    while (i < count && acted[i].feature != at->id) {
+      i += 1;
+    }
+    if (i < count) {
+      list_acted(world, &acted[i]);
+    } else if (shown && at->gap <= world->kept.def.contact_margin) {
       *s2_array_append(world->contacts) = (S2Contact){
           .a = s2_body_id(world, touch->body_a),
           .b = s2_body_id(world, touch->body_b),
-          .point = s2_vec2(qa[1] + point->at.point.x, qa[2] + point->at.point.y),
-          .normal = point->at.normal,
-          .gap = point->at.gap,
-          .normal_impulse = impulse,
-          .tangent_impulse = point->earlier_tangent + point->tangent_impulse,
-          .sliding = point->sliding,
+          .point = s2_vec2(qa[1] + at->point.x, qa[2] + at->point.y),
+          .normal = at->normal,
+          .gap = at->gap,
           .shape_a = touch->shape_a,
           .shape_b = touch->shape_b,
-          .feature = point->at.id,
+          .feature = at->id,
       };
     }
   }
+}
+
+// Both lists are sorted by shapes. What acted at features that are gone follows those of its pair.
+static void list_contacts(S2World *world) {
+  const S2ActedList *acted = &world->acted;
+  int a = 0;
+  world->contacts.count = 0;
+  for (int i = 0; i <= world->touches.count; i++) {
+    const S2Touch *touch = i < world->touches.count ? &world->touches.at[i] : NULL;
+    for (; a < acted->count && (touch == NULL || s2_acted_compare(&acted->at[a], touch) < 0); a++) {
+      list_acted(world, &acted->at[a]);
+    }
+    int first = a;
+    while (touch != NULL && a < acted->count && s2_acted_compare(&acted->at[a], touch) == 0) {
+      a += 1;
+    }
+    if (touch != NULL) {
+      list_touch(world, touch, acted->at + first, a - first);
+    }
+    for (int k = first; k < a; k++) {
+      if (acted->at[k].gone) {
+        list_acted(world, &acted->at[k]);
+      }
+    }
+  }
+}
+
+S2Status s2_body_contact_impulse(const S2World *world, S2BodyId body, double impulse[3]) {
+  int32_t slot;
+  S2_TRY(s2_body_slot(world, body, &slot));
+  memset(impulse, 0, 3 * sizeof(double));
+  for (int i = 0; i < world->acted.count; i++) {
+    const S2Acted *acted = &world->acted.at[i];
+    bool is_a = acted->body_a == slot && acted->serial_a == body.serial;
+    bool is_b = acted->body_b == slot && acted->serial_b == body.serial;
+    if (is_a || is_b) {
+      S2Vec2 on_a = s2_acted_impulse(acted);
+      impulse[0] += is_a ? acted->angular_a : acted->angular_b;
+      impulse[1] += is_a ? on_a.x : -on_a.x;
+      impulse[2] += is_a ? on_a.y : -on_a.y;
+    }
+  }
+  return s2_ok();
+}
+
+S2Status s2_body_correction(const S2World *world, S2BodyId body, double impulse[3]) {
+  int32_t slot;
+  S2_TRY(s2_body_slot(world, body, &slot));
+  for (int c = 0; c < 3; c++) {
+    bool known = 3 * slot + c < world->corrected.count; // made since the step
+    impulse[c] = known ? world->corrected.at[3 * slot + c] : 0;
+  }
+  return s2_ok();
 }
 
 const S2Contact *s2_world_contacts(S2World *world, int *count) {

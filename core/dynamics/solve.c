@@ -78,6 +78,21 @@ static bool presses(const S2Problem *problem, const S2Solution *solution, int in
   return lambda * w > speed + row->compliance * lambda;
 }
 
+// Takes an impulse back from the velocities, too: what did not act has changed nothing.
+static void take_back(const S2Problem *problem, S2Solution *solution, int r) {
+  const S2Row *row = &problem->row[r];
+  double lambda = solution->lambda[r];
+  solution->lambda[r] = 0;
+  for (int c = 0; c < 3; c++) {
+    if (row->a >= 0) {
+      solution->v[3 * row->a + c] -= row->ja[c] * lambda / problem->mass[3 * row->a + c];
+    }
+    if (row->b >= 0) {
+      solution->v[3 * row->b + c] -= row->jb[c] * lambda / problem->mass[3 * row->b + c];
+    }
+  }
+}
+
 // Impulses of rounding on contacts and limits that do not act. On a corner that stays away from the
 // floor, or a limit that is not reached, such a one would count as a touch, which a blow then
 // stops.
@@ -85,9 +100,9 @@ static void drop_rounding(const S2Problem *problem, S2Solution *solution) {
   for (int r = 0; r < problem->rows; r++) {
     bool one_sided = problem->row[r].lo == 0 && problem->row[r].hi == INFINITY;
     if (one_sided && solution->lambda[r] > 0 && !presses(problem, solution, r)) {
-      solution->lambda[r] = 0;
+      take_back(problem, solution, r);
       if (r + 1 < problem->rows && problem->row[r + 1].coupled_to == r) {
-        solution->lambda[r + 1] = 0;
+        take_back(problem, solution, r + 1);
       }
     }
   }

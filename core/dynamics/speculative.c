@@ -338,6 +338,7 @@ bool s2_step_speculative(S2Step *step) {
       return false;
     }
   }
+  s2_log_islands(step);
   s2_note_plain(step, S2_ACT_INTEGRATE);
   s2_step_integrate(step);
   s2_step_stop_short(step);

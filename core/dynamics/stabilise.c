@@ -345,7 +345,11 @@ static void give_back_spin(const S2Step *step, const S2Island *island, const Spi
     }
     s2_island_cap(step, island, most, spin->v);
     for (int i = 0; i < island->nodes; i++) {
-      memcpy(step->v2 + 3 * island->node[i], spin->v + 3 * i, 3 * sizeof(double));
+      double *v2 = step->v2 + 3 * island->node[i];
+      const double *v = spin->v + 3 * i;
+      const double dv[3] = {v[0] - v2[0], v[1] - v2[1], v[2] - v2[2]};
+      s2_step_correct(step, island->node[i], dv, 1);
+      memcpy(v2, v, 3 * sizeof(double));
     }
   }
 }
@@ -381,11 +385,18 @@ static double shake(S2Step *step, S2Island *island, S2JointErrors *errors, doubl
   bool converges = s2_step_shake(step, island, errors, &shaken, &worst) ||
                    shake_by_passes(step, island, &shaken, &worst);
   give_back_spin(step, island, spin, INFINITY);
+  double *by_joints = NULL;
   if (spin->kept) { // what is left of it has none
+    by_joints = s2_arena_copy(step->arena, shaken.dq, 3 * island->nodes);
     s2_note_set_spin(step, island, S2_ACT_SPIN_DQ, 0, shaken.dq);
     s2_island_set_spin(step, island, 0, shaken.dq);
   }
   double part = converges ? harmless_part(step, island, shaken.dq) : 0;
+  for (int i = 0; i < island->nodes && spin->kept; i++) {
+    const double *all = shaken.dq + 3 * i, *less = by_joints + 3 * i;
+    const double turn[3] = {all[0] - less[0], all[1] - less[1], all[2] - less[2]};
+    s2_step_correct(step, island->node[i], turn, part / step->h);
+  }
   s2_note_feedback(step, island, part, &shaken);
   s2_step_add_joints(step, shaken.part, shaken.count, shaken.lambda, part / step->h);
   for (int i = 0; i < island->nodes; i++) {

@@ -72,6 +72,7 @@ S2Step s2_step_begin(S2World *world, int part, int parts) {
       .joint_impulse = S2_TAKE_ZEROED(arena, double, S2_JOINT_ROWS *joints),
       .joint_reaction = S2_TAKE_ZEROED(arena, double, 3 * joints),
       .stiff = S2_TAKE_ZEROED(arena, bool, joints),
+      .corrected = S2_TAKE_ZEROED(arena, double, 3 * slots),
       .pushed = S2_TAKE_ZEROED(arena, double, 2 * joints),
       .node_of = S2_TAKE(arena, int32_t, slots),
   };
@@ -116,6 +117,7 @@ S2WorldDef s2_step_settings(const S2Step *step, int32_t joint) {
 
 static S2Status step_part(S2World *world, int part, int parts, bool *cut_short) {
   S2Step step = s2_step_begin(world, part, parts);
+  s2_acted_begin(&step);
   world->stepping = true;
   s2_note_part(&step);
   s2_constraints_begin(world);
@@ -181,6 +183,7 @@ S2Status s2_world_step(S2World *world) {
   int parts = world->kept.def.substeps;
   bool cut_short;
   world->events.count = 0;
+  world->impulses_told = true; // there are none yet
   world->warning[0] = 0;
   S2Status status = parts == 1 ? step_part(world, 0, 1, &cut_short) : step_parts(world, parts);
   world->stats.seconds_total += s2_clock() - start;

@@ -67,10 +67,12 @@ typedef struct S2Step {
   double acted;           // s, they and the impulses of joints
   bool *stiff;            // a joint slot: in an island that takes implicit Euler with the positive
                           // part of the geometric stiffness, as the step is too long without
+  double *corrected;      // 3 a slot: N m s, N s that neither forces nor contacts nor joints gave
   double *pushed;         // 2 a joint slot: N, on bodies with ground friction, by all but it
   S2Touch *touches;
   S2Touch *touches_solved; // S2_POST: as the solve had them; else NULL
   int touch_count;
+  int32_t *logged; // a touch: the first of S2World.log that is of it, or S2_NONE
   S2Island *islands;
   int island_count;
   int32_t *node_of; // a slot: its node within its island, or S2_GROUND
@@ -125,6 +127,24 @@ double s2_step_passage(const S2Step *step, const S2Touch *touch);
 bool s2_island_stop_short(S2Step *step, const S2Island *island, double part);
 // overlap.c: after each search, speaks after the first one since bodies were made or placed
 void s2_step_warn_of_overlaps(const S2Step *step);
+
+// acted.c: what acted where, apart from the impulses that touches keep for the next step's guess.
+void s2_acted_begin(const S2Step *step); // of a part of a step
+// Begins the log of an attempt, for the touches as they are now.
+void s2_log_begin(S2Step *step);
+// Adds the impulses of a touch (of index `touch`; `as` the solves had it), less those in `less`
+// (normal, tangent; 2 points), or NULL.
+void s2_log_touch(const S2Step *step, int32_t touch, const S2Touch *as, const double *less);
+void s2_log_islands(S2Step *step); // begins it, with all touches of the step's islands
+// What the log has is part of the step now (S2World.acting); it is empty then.
+void s2_log_keep(S2Step *step);
+// What changed v2 of a body by dv beside them, times `part`.
+void s2_step_correct(const S2Step *step, int32_t slot, const double dv[3], double part);
+// The step is over: S2World.acted is what acted, with features where they are at q1.
+void s2_acted_commit(S2Step *step);
+// contact_events.c: bodies that come near and part, meet and part, and (at the `last` part of the
+// step) what acted between them.
+void s2_step_contact_events(S2Step *step, bool last);
 
 double s2_step_penetration(const S2Step *step); // deepest overlap of rigid touches, m
 bool s2_touch_solid(const S2Touch *touch);      // may carry impulses in this step

@@ -58,7 +58,6 @@ static void set_material(const S2World *world, S2Touch *touch) {
   s2_touch_set_material(world, touch);
   const S2Body *a = &world->bodies.at[touch->body_a], *b = &world->bodies.at[touch->body_b];
   touch->sensor = a->sensor || b->sensor;
-  touch->flipped = b->sensor && !a->sensor;
   touch->asked = false;
   touch->enabled = true;
 }
@@ -72,9 +71,6 @@ static void carry_impulses(S2Touch *touch, const S2TouchPoint *old, int old_coun
       if (old[j].at.id == point->at.id) {
         point->normal_impulse = old[j].normal_impulse;
         point->tangent_impulse = old[j].tangent_impulse;
-        point->earlier_normal = old[j].earlier_normal;
-        point->earlier_tangent = old[j].earlier_tangent;
-        point->event = old[j].event;
         point->sliding = old[j].sliding;
       }
     }
@@ -105,7 +101,6 @@ void s2_touch_collide(const S2World *world, S2Touch *touch, const double *q, dou
     touch->points[k] = (S2TouchPoint){
         .at = manifold.points[k],
         .arm_b = s2_add(manifold.points[k].point, apart),
-        .event = S2_NONE,
     };
   }
   carry_impulses(touch, old, old_count);
@@ -243,16 +238,6 @@ static S2Touch fresh_touch(const S2World *world, const S2Pair *pair) {
   return touch;
 }
 
-// What the parts of the step before this one gave, over what the last step did.
-static void gather_impulses(S2Touch *touch, int part) {
-  for (int k = 0; k < touch->count; k++) {
-    S2TouchPoint *point = &touch->points[k];
-    point->earlier_normal = part == 0 ? 0 : point->earlier_normal + point->normal_impulse;
-    point->earlier_tangent = part == 0 ? 0 : point->earlier_tangent + point->tangent_impulse;
-    point->event = part == 0 ? S2_NONE : point->event;
-  }
-}
-
 bool s2_step_touches(S2Step *step) {
   S2World *world = step->world;
   double start = s2_clock();
@@ -278,9 +263,6 @@ bool s2_step_touches(S2Step *step) {
     bool known = o < old_count && compare(&old[o], &pairs[i]) == 0 && same_bodies(world, &old[o]);
     S2Touch *touch = &touches[count++];
     *touch = known ? old[o] : fresh_touch(world, &pairs[i]);
-    if (known && !again) {
-      gather_impulses(touch, step->part);
-    }
     if (!(known && again)) {
       set_material(world, touch);
     }

@@ -152,6 +152,12 @@ void s2_world_destroy(S2World *world) {
   s2_array_free(world->joints);
   s2_array_free(world->joint_order);
   s2_array_free(world->touches);
+  s2_array_free(world->acted);
+  s2_array_free(world->corrected);
+  s2_array_free(world->couples);
+  s2_array_free(world->acting);
+  s2_array_free(world->log);
+  s2_array_free(world->merged);
   s2_array_free(world->excluded);
   s2_array_free(world->events);
   s2_array_free(world->memos);

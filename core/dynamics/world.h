@@ -104,6 +104,8 @@
 // end, and the smallest part of dt tried.
 #define S2_BISECT_TOLERANCE 1e-6
 #define S2_BISECT_SMALLEST  (1.0 / 1024)
+// bisect: a rest of the step below this part of it is what rounding left: 1e-16, never 1e-4.
+#define S2_BISECT_ROUNDING 1e-12
 
 // Times at which an island's step may be split under event stepping; the rest is speculative.
 #define S2_EVENT_SPLITS 4
@@ -213,8 +215,6 @@ typedef struct S2TouchPoint {
   S2ManifoldPoint at;                     // at.point is the arm on a
   S2Vec2 arm_b;                           // the same point relative to the centre of b
   double normal_impulse, tangent_impulse; // of the last (sub-)step, N s
-  double earlier_normal, earlier_tangent; // of the sub-steps of the same step before it, N s
-  int32_t event;                          // of this step that tells its impulse; S2_NONE
   bool sliding;
 } S2TouchPoint;
 
@@ -239,8 +239,6 @@ typedef struct S2Touch {
   uint32_t serial_a, serial_b;
   bool allowed; // the filter's answer
   bool sensor;  // one of the two is
-  bool flipped; // b is the sensor and a is not: events name the sensor first
-  bool begun;   // a begin event was sent, the end event is still owed
   bool asked;   // pre-solve was asked in this step
   bool enabled; // pre-solve's answer
   double friction, restitution, surface_speed;
@@ -249,6 +247,51 @@ typedef struct S2Touch {
   int count;
   S2TouchPoint points[2];
 } S2Touch;
+
+// What acted at one feature of a pair of shapes in the last step: the sum over its blows, pieces
+// and parts, of each as its solve had the point. Touches are those of the end of the step, where
+// that feature may be gone; these are what is told.
+typedef struct S2Acted {
+  int32_t shape_a, shape_b, body_a, body_b; // as in S2Touch
+  uint32_t serial_a, serial_b;
+  uint32_t feature; // S2ManifoldPoint.id
+  int32_t next;     // of the same touch, while a step gathers; S2_NONE
+  bool sliding;     // when it acted last
+  bool gone;        // is no point of the touch at the end of the step
+  S2Vec2 point;     // world; where the feature is at the end of the step, and how far apart, m
+  double gap;
+  S2Vec2 normal;                          // from b to a, along which it acted
+  double normal_impulse, tangent_impulse; // N s on a, along it and the left-turned normal
+  double press;                // N s, the length of the sum of normal impulses as vectors
+  double angular_a, angular_b; // N m s on a and on b about their centres, of both impulses
+  double speed;                // m/s, with which it met
+} S2Acted;
+
+typedef S2_ARRAY(S2Acted) S2ActedList;
+
+static inline S2Vec2 s2_acted_impulse(const S2Acted *acted) { // N s on a
+  return s2_add_scaled(s2_scale(acted->normal_impulse, acted->normal), acted->tangent_impulse,
+                       s2_left(acted->normal));
+}
+
+// In the order of touches: below, at or above this one?
+static inline int s2_acted_compare(const S2Acted *acted, const S2Touch *touch) {
+  if (acted->shape_a != touch->shape_a) {
+    return acted->shape_a < touch->shape_a ? -1 : 1;
+  }
+  return acted->shape_b < touch->shape_b ? -1 : acted->shape_b > touch->shape_b;
+}
+
+// Two bodies that are near or touch: what their events are about.
+typedef struct S2Couple {
+  int32_t lo, hi; // slots, lo < hi; the array is sorted by (lo, hi, sensor)
+  uint32_t serial_lo, serial_hi;
+  bool sensor;           // one of the two is
+  bool flipped;          // events name hi first
+  bool near, touching;   // a begin event was sent, the end event is still owed
+  S2Vec2 impulse;        // N s, on the one that events name first, of this touch so far
+  double normal_impulse; // the same, along the normals
+} S2Couple;
 
 typedef struct S2SlotPair { // lo < hi
   int32_t lo, hi;
@@ -284,6 +327,9 @@ struct S2World {
   S2_ARRAY(S2Joint) joints;
   S2_ARRAY(int32_t) joint_order;
   S2_ARRAY(S2Touch) touches;
+  S2ActedList acted;          // sorted by (shape_a, shape_b), then as they came
+  S2_ARRAY(double) corrected; // 3 a slot, of the last step: S2Step.corrected
+  S2_ARRAY(S2Couple) couples;
   S2_ARRAY(S2SlotPair) excluded; // sorted by (lo, hi)
   S2Broadphase *broadphase;
 
@@ -300,7 +346,11 @@ struct S2World {
   S2Arena arena; // of one step
   S2WorldStats stats;
   S2WorldResiduals residuals;
+  S2ActedList acting; // `acted` of the step under way
+  S2ActedList log;    // the same of its attempt or part under way, by touch (S2Step.logged)
+  S2ActedList merged; // scratch
   S2_ARRAY(S2Event) events;
+  bool impulses_told;           // are those of `acted` among the events?
   S2_ARRAY(S2Contact) contacts; // view made on demand
   bool contacts_stale;
   uint64_t revision;             // changes counted by s2_world_revised

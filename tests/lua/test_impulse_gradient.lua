@@ -313,6 +313,81 @@ test("the weight that hangs on a joint", function()
   near(g.m, 10, 1e-9)
 end)
 
+-- ---- What acted at features that are gone at the end -------------------------------------------
+
+test("two corners bear a box that slides over others", function()
+  local g, value = agrees(function(p)
+    local w = sim.world { gravity = { 0, -p.g }, dt = 1 / 120 }
+    w:box { type = "static", position = { 0, -0.5 }, size = { 20, 1 }, friction = 0.8 }
+    w:box { position = { 0, 0.5 }, size = { 1, 1 }, friction = 0.3, mass = 1 }
+    local b = w:box { position = { 0, 1.5 }, size = { 1, 1 }, velocity = { -1, 0 }, friction = 0.1, mass = 1 }
+    w:step()
+    local sum = 0
+    for _, c in ipairs(b:contacts()) do sum = sum + c.normal_impulse end
+    return sum
+  end, { g = 9.81 })
+  near(value, 9.81 / 120, 1e-12)
+  near(g.g, 1 / 120, 1e-9)
+end)
+
+for name, settings in pairs {
+  speculative = {}, substeps = { substeps = 3 }, bisect = { stepping = "bisect" },
+} do
+  test("all that contacts gave a body: " .. name, function()
+    agrees(function(p)
+      settings.gravity = { 0, -p.g }
+      settings.dt = 1 / 60
+      local w = sim.world(settings)
+      w:box { type = "static", position = { 0, -0.5 }, size = { 20, 1 }, friction = 0.8 }
+      local b = w:box {
+        position = { 0, 0.38 }, size = { 1, 0.7 }, angle = p.a, velocity = { p.vx, -1 }, friction = 0.4, mass = 1,
+        angular_velocity = 0.5,
+      }
+      w:circle { position = { 0.2, 1.6 }, radius = 0.3, velocity = { 0, -3 }, friction = 0.5 }
+      local sum = 0
+      for i = 1, 6 do
+        w:step()
+        local x, y, angular = b:net_contact_impulse()
+        sum = sum + 0.3 * x + 0.2 * y + 1.7 * i * angular
+        for _, c in ipairs(b:contacts()) do
+          sum = sum + 0.3 * c.normal_impulse + i * c.tangent_impulse + 0.7 * c.normal_impulse * c.normal[1]
+            + 0.1 * c.point[1] * c.normal_impulse + 0.2 * c.angular_impulse_a - 0.4 * c.angular_impulse_b
+        end
+      end
+      return sum
+    end, { g = 9.81, a = 0.03, vx = 0.3 }, name == "bisect" and 1e-4 or 1e-6)
+  end)
+end
+
+test("bounces by bisect: their impulses", function()
+  local function bounce(p)
+    local w = sim.world { gravity = { 0, 0 }, stepping = "bisect" }
+    w:box { type = "static", position = { 0, -0.5 }, size = { 4, 1 }, restitution = 1 }
+    local b = w:circle { radius = 0.1, position = { 0, 0.9 }, mass = p.m, velocity = { 0, -p.v }, restitution = 1 }
+    local sum = 0
+    for _ = 1, 40 do
+      w:step()
+      for _, c in ipairs(b:contacts()) do sum = sum + c.normal_impulse end
+    end
+    return sum
+  end
+  local g, value = agrees(bounce, { m = 3, v = 5 })
+  near(value, 30, 1e-9)
+  near(g.v, 6, 1e-9)
+end)
+
+test("such impulses have no derivative in event stepping, which is said", function()
+  local ok_, message = pcall(sim.grad, function(p)
+    local w = sim.world { stepping = "event" }
+    w:box { type = "static", position = { 0, -0.5 }, size = { 4, 1 } }
+    local b = w:circle { radius = 0.1, position = { 0, 0.1 }, mass = p.m }
+    w:step()
+    local _, y = b:net_contact_impulse()
+    return y
+  end, { m = 3 })
+  ok(not ok_ and message:find("impulses of contacts", 1, true), tostring(message))
+end)
+
 test("what a joint is off by", function()
   agrees(function(p)
     local w = sim.world { dt = 0.01, stabilization = "none" }

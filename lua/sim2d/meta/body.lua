@@ -133,6 +133,12 @@ function Body:kinetic_energy() end
 ---@return sim2d.Contact[]
 function Body:contacts() end
 
+---All that contacts gave it in the last step: x, y in N s, and about its centre in N m s.
+---@return number x
+---@return number y
+---@return number angular
+function Body:net_contact_impulse() end
+
 ---Its joints go with it.
 function Body:destroy() end
 

@@ -304,6 +304,8 @@ function World:start(fn) end
 ---@alias sim2d.EventName
 ---| "contact_begin"
 ---| "contact_end"
+---| "touch_begin"
+---| "touch_end"
 ---| "contact_impulse"
 ---| "sensor_begin"
 ---| "sensor_end"
@@ -318,7 +320,8 @@ function World:start(fn) end
 ---@field normal? sim2d.Vector from b to a
 ---@field normal_impulse? number N s
 ---@field tangent_impulse? number N s
----@field speed? number m/s, of approach before the step
+---@field impulse? sim2d.Vector N s, on a; of touch_end: of the whole touch
+---@field speed? number m/s, with which they met; of contact_begin: of approach before the step
 ---@field joint? sim2d.Joint that broke
 ---@field force? number N, that broke it
 ---@field message? string of a solver_warning
@@ -360,11 +363,13 @@ function Handle:remove() end
 ---@class sim2d.Contact
 ---@field a sim2d.Body
 ---@field b sim2d.Body
----@field point sim2d.Vector
----@field normal sim2d.Vector from b to a
+---@field point sim2d.Vector of its features at the end of the step
+---@field normal sim2d.Vector from b to a, along which it acted
 ---@field gap number m
----@field normal_impulse number N s, on a
+---@field normal_impulse number N s, on a, all of the last step
 ---@field tangent_impulse number N s, on a
+---@field angular_impulse_a number N m s of both, on a about its centre
+---@field angular_impulse_b number N m s of both, on b about its centre
 ---@field sliding boolean
 
 ---@return sim2d.Contact[]
