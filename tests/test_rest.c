@@ -86,8 +86,8 @@ static int scenes(int fewest) {
   return more != NULL ? atoi(more) : fewest;
 }
 
-// Of the scenes of one kind: how many grew, and how many still move after `most` seconds.
-static void run_kind(Kind kind, S2Stepping stepping, int count, double most) {
+// Of the scenes of one kind: how many grew, or still move after `most` seconds.
+static int run_kind(Kind kind, S2Stepping stepping, int count, double most) {
   int grew = 0, moving = 0;
   double worst = 0;
   for (int k = 0; k < count; k++) {
@@ -118,17 +118,18 @@ static void run_kind(Kind kind, S2Stepping stepping, int count, double most) {
     print_message("%s, %s: %d scenes, %d grew (most %.1e), %d still move\n", kind_name[kind],
                   stepping_name[stepping], count, grew, worst, moving);
   }
-  assert_int_equal(grew, 0);
-  assert_int_equal(moving, 0);
+  return grew + moving;
 }
 
 static void landings_take_energy_and_end(void **state) {
   (void)state;
+  int wrong = 0;
   for (Kind kind = HEAP; kind < KINDS; kind++) {
     for (S2Stepping stepping = S2_SPECULATIVE; stepping <= S2_EVENT; stepping++) {
-      run_kind(kind, stepping, scenes(8), 40);
+      wrong += run_kind(kind, stepping, scenes(8), 40);
     }
   }
+  assert_int_equal(wrong, 0);
 }
 
 // What moved for ever: .05 rad/s, which rocks a box that overhangs another.

@@ -40,7 +40,7 @@ static S2JointId make(S2World *world, S2JointDef def) {
   return joint;
 }
 
-static const char *warning_of(const S2World *world) {
+static const char *warning_of(S2World *world) {
   int count;
   const S2Event *events = s2_world_events(world, &count);
   for (int i = 0; i < count; i++) {

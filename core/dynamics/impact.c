@@ -105,7 +105,6 @@ S2BlowEnergy s2_blow_energy(const S2Step *step, const S2Island *island, const do
       energy.linear += then[0] * across + then[1] * along;
     }
   }
-  energy.room = fmax(energy.room, 0);
   return energy;
 }
 
@@ -122,7 +121,7 @@ void s2_step_keep_energy(S2Step *step, const S2Island *island, const double *pre
   }
   // linear part + square part^2 <= room
   S2BlowEnergy energy = s2_blow_energy(step, island, pressed, struck, v2);
-  double b = energy.linear, a = energy.square, room = energy.room;
+  double b = energy.linear, a = energy.square, room = fmax(energy.room, 0);
   if (!(a > 0) || a + b <= room * (1 + S2_KEEP_ROUNDING)) {
     s2_arena_rewind(step->arena, mark);
     return;
