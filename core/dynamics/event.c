@@ -302,84 +302,33 @@ static void take_touches(const S2EventRun *event, S2Touch *to) {
   }
 }
 
-// Takes energy from v2: from what moves within the island first, as momenta stay in that.
-static void slow_down(const S2EventRun *event, double energy, double *v) {
-  S2Step *step = event->step;
-  const S2Island *island = event->island;
-  for (int i = 0; i < island->nodes; i++) {
-    memcpy(v + 3 * i, step->v2 + 3 * island->node[i], 3 * sizeof(double));
-  }
-  double most = fmax(0, s2_island_kinetic(step, event->island, v) - energy);
-  s2_island_cap(step, island, most, v);
-  double kinetic = s2_island_kinetic(step, event->island, v),
-         part = kinetic > most ? sqrt(most / kinetic) : 1;
-  for (int i = 0; i < 3 * island->nodes; i++) {
-    step->v2[3 * island->node[i / 3] + i % 3] = part * v[i];
-  }
-}
-
-// J that the points of the flow brought over the mean of the velocities before and after, though
-// such points bring none: what rests left slowly before it was held, or friction has turned a
-// motion back. (`solved`: the touches as the flow had them.)
-static double brought(const S2EventRun *event, const S2Touch *solved) {
-  const S2Step *step = event->step;
-  double sum = 0;
-  for (int i = 0; i < event->island->touches; i++) {
-    const S2Touch *touch = &solved[i];
-    for (int k = 0; k < touch->count; k++) {
-      const S2TouchPoint *point = &touch->points[k];
-      S2Vec2 n = point->at.normal, t = s2_left(n);
-      double u = s2_touch_velocity(touch, k, n, step->v0);
-      double along = s2_touch_velocity(touch, k, t, step->v0) - touch->surface_speed;
-      double then = s2_touch_velocity(touch, k, t, step->v1) - touch->surface_speed;
-      sum += u > event->tiny ? point->normal_impulse * u / 2 : 0;
-      sum += fabs(along) > event->tiny ? fmax(0, point->tangent_impulse * (along + then) / 2) : 0;
-    }
-  }
-  return sum;
-}
-
-// Positions are mended. What that lifts against the forces is taken from the velocities, where
-// nothing else keeps account of it.
 static void mend(const S2EventRun *event, bool holds) {
   S2Step *step = event->step;
-  S2Island *island = event->island;
-  S2ArenaMark mark = s2_arena_mark(step->arena);
-  double *before = S2_TAKE(step->arena, double, 3 * island->nodes), lifted = 0;
-  for (int i = 0; i < island->nodes; i++) {
-    memcpy(before + 3 * i, step->q1 + 3 * island->node[i], 3 * sizeof(double));
+  if (step->world->kept.def.stabilization == S2_PROJECTION) {
+    step->holds = holds;
+    s2_island_project(step, event->island);
+    step->holds = false;
   }
-  step->holds = holds;
-  s2_island_project(step, island);
-  step->holds = false;
-  double most = 0; // J, with displacements along the forces
-  for (int i = 0; i < island->nodes; i++) {
-    const double *f = step->force + 3 * island->node[i];
-    double gone[3];
-    for (int c = 0; c < 3; c++) {
-      gone[c] = step->q1[3 * island->node[i] + c] - before[3 * i + c];
-      lifted -= f[c] * gone[c];
-    }
-    most += fabs(f[0] * gone[0]) + hypot(f[1], f[2]) * hypot(gone[1], gone[2]);
-  }
-  bool counts = island->joints == 0, edge = counts && fabs(lifted) < S2_EVENT_LEVEL * most;
-  if (counts && (lifted > 0 || edge)) {
-    s2_note_energy(step, island, S2_ACT_SLOWER, fmax(0, lifted), edge);
-  }
-  if (counts && lifted > 0) {
-    slow_down(event, lifted, before);
-  }
-  s2_arena_rewind(step->arena, mark);
 }
 
-// What the flow left is mended, and what arrived at limits stops; the next piece begins there. The
-// touches are those of q1.
-static bool end_piece(S2EventRun *event, double h, bool holds) {
+// What the flow left is mended, the contacts' impulses are kept, and what arrived at limits stops;
+// the next piece begins there. The touches are those of q1; `solved` as s2_event_repay has it.
+static bool end_piece(S2EventRun *event, double h, const S2Touch *solved) {
   S2Step *step = event->step;
   const S2Island *island = event->island;
-  if (step->world->kept.def.stabilization == S2_PROJECTION) {
-    mend(event, holds);
+  double *flowed = S2_TAKE(step->arena, double, 3 * island->nodes);
+  for (int i = 0; i < island->nodes; i++) {
+    memcpy(flowed + 3 * i, step->q1 + 3 * island->node[i], 3 * sizeof(double));
   }
+  bool turned = false;
+  mend(event, solved != NULL && !event->limited);
+  if (solved != NULL) {
+    if (!s2_event_turn(event, solved, &turned)) {
+      return false;
+    }
+    keep_contacts(event, turned ? NULL : solved);
+  }
+  s2_event_repay(event, solved, flowed, turned);
   if (event->limited && s2_step_limit_arrives(step, island)) {
     s2_step_scale_contacts(step, island, 0); // they are kept already
     if (!s2_island_stop_at_limits(step, island)) {
@@ -393,45 +342,6 @@ static bool end_piece(S2EventRun *event, double h, bool holds) {
   event->done += h;
   event->left -= h;
   return true;
-}
-
-// Positions go with v1, which gains no energy, but v2 bounces back from them as they were. Of its
-// difference, and that of the impulses (from those in `ahead`), only the part is taken that gains
-// none, either.
-static void keep_energy(const S2EventRun *event, const S2Touch *ahead) {
-  S2Step *step = event->step;
-  double a = 0, b = 0, room = 0; // of the part: a part^2 + b part <= room
-  for (int i = 0; i < event->island->nodes; i++) {
-    int32_t at = 3 * event->island->node[i];
-    const S2Body *body = &step->world->bodies.at[event->island->node[i]];
-    const double inertial[3] = {body->inertia, body->mass, body->mass};
-    for (int c = 0; c < 3; c++) {
-      double v0 = step->v0[at + c], v1 = step->v1[at + c], more = step->v2[at + c] - v1;
-      a += inertial[c] * more * more / 2;
-      b += inertial[c] * more * v1;
-      room += inertial[c] * (v0 * v0 - v1 * v1) / 2 +
-              step->force[at + c] * (step->q1[at + c] - step->q0[at + c]);
-    }
-  }
-  if (event->island->joints > 0 || a + b <= room || !(a > 0)) {
-    return;
-  }
-  room = fmax(room, 0);
-  double root = sqrt(b * b + 4 * a * room);
-  double part = b > 0 ? 2 * room / (b + root) : (root - b) / (2 * a);
-  s2_note_energy(step, event->island, S2_ACT_KEEP, part, false);
-  for (int i = 0; i < 3 * event->island->nodes; i++) {
-    int32_t at = 3 * event->island->node[i / 3] + i % 3;
-    step->v2[at] = step->v1[at] + part * (step->v2[at] - step->v1[at]);
-  }
-  s2_step_scale_contacts(step, event->island, part);
-  for (int i = 0; i < event->island->touches; i++) {
-    S2Touch *touch = &step->touches[event->island->touch[i]];
-    for (int k = 0; k < touch->count; k++) {
-      touch->points[k].normal_impulse += (1 - part) * ahead[i].points[k].normal_impulse;
-      touch->points[k].tangent_impulse += (1 - part) * ahead[i].points[k].tangent_impulse;
-    }
-  }
 }
 
 // The rest of the step as a speculative one.
@@ -453,10 +363,10 @@ static bool finish_speculatively(S2EventRun *event) {
   if (!s2_island_blow(step, island, event->choices, event->touching)) {
     return false;
   }
-  keep_energy(event, ahead);
+  s2_event_keep_energy(event, ahead);
   keep_contacts(event, NULL);
   collide(event, step->q1);
-  return end_piece(event, h, false);
+  return end_piece(event, h, NULL);
 }
 
 // ---- The step of an island --------------------------------------------------------------------
@@ -532,15 +442,9 @@ static bool next_piece(S2EventRun *event, int splits) {
     take_touches(event, solved);
     collide(event, step->q1);
   }
-  keep_contacts(event, solved);
   note_arrival(event, meets ? first : S2_NONE);
   copy_nodes(event, step->v1, step->v2);
-  double gained = event->plain ? 0 : brought(event, solved);
-  if (gained > 0) {
-    s2_note_repay(step, event->island, solved, gained);
-    slow_down(event, gained, S2_TAKE(step->arena, double, 3 * event->island->nodes));
-  }
-  return end_piece(event, h, !event->limited);
+  return end_piece(event, h, solved);
 }
 
 static bool run_island(S2EventRun *event) {

@@ -53,4 +53,16 @@ double s2_event_find_meeting(const S2EventRun *event, const S2Touch *before, int
 // of the step: after all nothing does. False: aborted.
 bool s2_event_flow_to_meeting(const S2EventRun *event, const S2Meeting *meeting, double *tau);
 
+// energy.c: v2 as the rows of the flow say at its end, where they have turned; `solved` are the
+// island's touches as the flow had them. False: aborted.
+bool s2_event_turn(const S2EventRun *event, const S2Touch *solved, bool *turned);
+// Takes from v2 what the piece has brought; `solved` as above, NULL: the rest was speculative;
+// `before`: q1 before it was mended, 3 a node.
+void s2_event_repay(const S2EventRun *event, const S2Touch *solved, const double *before,
+                    bool turned);
+// Positions of the speculative rest go with v1, which gains no energy, but v2 bounces back from
+// them as they were. Of its difference, and that of the impulses (from those in `ahead`), only the
+// part is taken that gains none, either.
+void s2_event_keep_energy(const S2EventRun *event, const S2Touch *ahead);
+
 #endif

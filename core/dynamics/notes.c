@@ -740,33 +740,41 @@ void s2_note_arrive(const S2Step *step, const S2Island *island, int32_t met, int
   }
 }
 
-void s2_note_energy(const S2Step *step, const S2Island *island, S2Act act, double part, bool edge) {
+void s2_note_keep(const S2Step *step, const S2Island *island, double part, bool beside_movers) {
   S2Notes *notes = step->world->notes;
   if (notes != NULL) {
-    S2Note *note = note_island(step, island, act);
+    S2Note *note = note_island(step, island, S2_ACT_KEEP);
     note->part = part;
-    note->edge = edge;
+    note->edge = beside_movers;
     note->before = of_nodes(notes, island, step->v2);
   }
 }
 
-void s2_note_repay(const S2Step *step, const S2Island *island, const S2Touch *touches,
-                   double energy) {
+void s2_note_repay(const S2Step *step, const S2Island *island, const S2Repaid *repaid) {
   S2Notes *notes = step->world->notes;
-  if (notes != NULL) {
-    S2Note *note = note_island(step, island, S2_ACT_REPAY);
-    S2NoteIsland *of = note->of;
-    size_t count = (size_t)island->touches;
-    note->part = energy;
-    note->before = of_nodes(notes, island, step->v2);
-    of->island.touches = island->touches;
-    of->touch = take(notes, sizeof(const void *) * count);
-    for (int i = 0; i < island->touches; i++) {
-      of->touch[i] = keep_touch(step, island->touch[i], &touches[i]);
-    }
-    of->touch_index = keep(notes, island->touch, sizeof(int32_t) * count);
-    of->choices = take(notes, 2 * count);
-    memset(of->choices, 0, 2 * count);
+  if (notes == NULL) {
+    return;
+  }
+  S2Note *note = note_island(step, island, S2_ACT_REPAY);
+  S2NoteIsland *of = note->of;
+  int count = repaid->flowed ? island->touches : 0;
+  note->part = repaid->energy;
+  note->edge = repaid->edge;
+  note->flowed = repaid->flowed;
+  note->turned = repaid->turned;
+  note->before = of_nodes(notes, island, step->v2);
+  of->tiny = repaid->tiny;
+  of->ground = keep(notes, repaid->ground, sizeof(int32_t) * (size_t)repaid->grounds);
+  of->grounds = repaid->grounds;
+  of->island.touches = count;
+  of->touch = take(notes, sizeof(const void *) * (size_t)count);
+  of->touch_index = take(notes, sizeof(int32_t) * (size_t)count);
+  of->choices = take(notes, 2 * (size_t)count);
+  memset(of->choices, 0, 2 * (size_t)count);
+  for (int i = 0; i < count; i++) {
+    int32_t at = island->touch[i];
+    of->touch_index[i] = repaid->index[at];
+    of->touch[i] = keep_touch(step, repaid->index[at], &repaid->touches[at]);
   }
 }
 

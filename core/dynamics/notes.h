@@ -47,8 +47,7 @@ typedef enum S2Act {
   S2_ACT_COAST,    // v1 = free_v
   S2_ACT_ARRIVE,   // q1 = q0 + h ((1 - part) v0 + part v1), v2 = v1; h is when `touches` meet
   S2_ACT_KEEP,     // v2 = v1 + part (v2 - v1), as much as gains no energy
-  S2_ACT_REPAY,    // v2 loses the energy that contacts brought on the way
-  S2_ACT_SLOWER,   // v2 loses the energy that mends have lifted since ARRIVE
+  S2_ACT_REPAY,    // v2 of a part of them loses the energy that the piece has brought
   S2_ACT_PIECE_END // ends
 } S2Act;
 
@@ -78,10 +77,12 @@ typedef struct S2NoteIsland {
   int32_t *touch_index; // what they are in S2Step.touches
   unsigned char *choices; // a point of them: S2Choice.use, and above that its target
   double *biases;         // of those that are in use
-  int32_t *ground;        // PIECE: slots of bodies that its nodes touch or are joined to
+  int32_t *ground;        // PIECE: slots of bodies that its nodes touch or are joined to; REPAY:
+                          // that hold them; FEEDBACK: S2Frame
   int grounds;
   double stiffness; // MEND: of angles
   double spin;      // SPIN_V2: what v2 got
+  double tiny;      // REPAY: m/s, what is slower at a point counts as nothing
 } S2NoteIsland;
 
 typedef struct S2Note {
@@ -91,14 +92,16 @@ typedef struct S2Note {
   bool into_v1 : 1;   // SOLVE
   bool restarted : 1; // MIDPOINT: `more` was v2, not v0
   bool holds : 1;     // MEND: S2Step.holds
-  bool edge : 1;      // SLOWER: as good as nothing was lifted
+  bool edge : 1;      // REPAY: as good as nothing was brought; KEEP: beside what moves by itself
+  bool flowed : 1;    // REPAY: by contacts, too
+  bool turned : 1;    // REPAY: v2 is of rows at q1, as are its touches
   bool meets : 1;     // ARRIVE: something does, at the point `rows` of its touch
   bool of_motion : 1; // SHAKE: its rows are those of the first solve
   bool from_v2 : 1;   // SPIN: the most energy is that of v2, else of free_v
   int rows;           // SOLVE, MEND, SHAKE: of the problem; PIECE: how many there were before
   double h, t;        // FREE; PART: t
   union {
-    double part;     // MEND, FEEDBACK; ARRIVE: S2Step.share; KEEP; REPAY, SLOWER, CAP: J
+    double part;     // MEND, FEEDBACK; ARRIVE: S2Step.share; KEEP; REPAY, CAP: J
     S2Drive *drives; // FREE: a joint slot, where locks move as the program says; else NULL
     int since;       // GO_BACK
   };
@@ -113,7 +116,7 @@ typedef struct S2Note {
                   // MIDPOINT: v0 as it took it; BLEND: reflected; MEND, SHAKE,
                   // FEEDBACK: displacements, by the joints alone
                   // PIECE_END: before, more and v1 are q1, v2 and v1; SET_OUT: q0 and v0;
-                  // STRUCK, KEEP, REPAY, SLOWER: before is what is overwritten
+                  // STRUCK, KEEP, REPAY: before is what is overwritten
                   // PART: S2_NOTE_GOALS a joint slot; NULL: there is no lock
     bool *ahead;  // LINEARISE, INTEGRATE, where beta < 1: S2Step.ahead; else NULL
   };
@@ -244,11 +247,24 @@ void s2_note_midpoint(const S2Step *step, const S2Island *island, bool restarted
 void s2_note_piece(const S2Step *step, const S2Island *island, int before);
 void s2_note_of_piece(const S2Step *step, const S2Island *island, S2Act act);
 void s2_note_arrive(const S2Step *step, const S2Island *island, int32_t met, int point);
-// `touches`: of the island, in its order, as the flow left them.
-void s2_note_repay(const S2Step *step, const S2Island *island, const S2Touch *touches,
-                   double energy);
-// S2_ACT_KEEP, S2_ACT_SLOWER
-void s2_note_energy(const S2Step *step, const S2Island *island, S2Act act, double part, bool edge);
+typedef struct S2Repaid {
+  double energy, tiny;
+  bool edge, flowed, turned;
+  const int32_t *ground; // slots
+  int grounds;
+  const S2Touch *touches; // those that island->touch counts, with the impulses that brought it
+  const int32_t *index;   // of them: what they are in S2Step.touches
+} S2Repaid;
+void s2_note_repay(const S2Step *step, const S2Island *island, const S2Repaid *repaid);
+void s2_note_keep(const S2Step *step, const S2Island *island, double part, bool beside_movers);
+// energy.c: speeds (m/s) of a touching point before and after, along the normal and across it.
+typedef struct S2Work {
+  double u0, u2, along0, along2;
+} S2Work;
+S2Work s2_touch_work(const S2Touch *touch, int k, const double *v0, const double *v2, double tiny);
+// The velocity of a body that rode on the ground bodies, as their mean.
+void s2_event_ride(const S2Step *step, const int32_t *ground, int grounds, int32_t slot,
+                   double ride[3]);
 // Attempts: what was noted since the mark is forgotten.
 int s2_notes_mark(const S2Step *step);
 void s2_notes_rewind(const S2Step *step, int mark);

@@ -129,6 +129,7 @@ double s2_touch_velocity(const S2Touch *touch, int k, S2Vec2 direction, const do
 typedef enum S2Kind {
   S2_MOTION,    // velocities at the end of the step: from v0, forces act
   S2_REBOUND,   // the same once more, with targets: limits act where they were met
+  S2_TURNED,    // the same once more, with contacts as they are at the end (event stepping)
   S2_IMPACT,    // velocities after a blow that takes no time: from v2, no forces, no damping
   S2_REFLECT,   // an impact without friction
   S2_RUB,       // friction of an impact, with bounds that are known: no normal rows
@@ -138,9 +139,14 @@ typedef enum S2Kind {
                 // biases are their position errors
 } S2Kind;
 
+// Does it go from v0, with the forces of the step?
+static inline bool s2_kind_moves(S2Kind kind) {
+  return kind == S2_MOTION || kind == S2_REBOUND || kind == S2_TURNED;
+}
+
 // Do forces act, or is it a blow (or a mend) that takes no time?
 static inline bool s2_kind_takes_time(S2Kind kind) {
-  return kind == S2_MOTION || kind == S2_REBOUND || kind == S2_FOLLOW;
+  return s2_kind_moves(kind) || kind == S2_FOLLOW;
 }
 
 // Do contact points of this touch act? Springs do nothing in no time, and are not snapped to rest.

@@ -1,0 +1,358 @@
+// Energy in event stepping: what a piece must not bring. All of it is counted between what touches,
+// so that it is the same for everybody who looks on, however fast they go: of obstacles that move
+// by themselves, what they bring is theirs.
+//
+// A flow pushes along rows of its start. Bodies turn on the way, and the rows with them: what
+// pivots about a corner has left it by q1, or goes into it, by v1. So v2 is what the rows at q1 say
+// (Newmark's q with v of implicit Euler, so to say); with v1 the next flow would begin from a
+// corner that leaves, and a contact that is to press would open. What the two ways and mends still
+// bring, of the order of h^3 a step, is taken from the velocities of what hangs together.
+#include "dynamics/event.h"
+
+#include <string.h>
+
+static bool rested(const S2Resting *resting, uint32_t id) {
+  return (resting->count > 0 && resting->id[0] == id) ||
+         (resting->count > 1 && resting->id[1] == id);
+}
+
+// ---- Rows at the end --------------------------------------------------------------------------
+
+// Do the points that pressed move otherwise, by v1, than the flow's rows say? False, too, where one
+// of them is no more.
+static bool has_turned(const S2EventRun *event, const S2Touch *solved) {
+  const S2Step *step = event->step;
+  bool turned = false, there = true;
+  for (int i = 0; i < event->island->touches && there; i++) {
+    const S2Touch *now = &step->touches[event->island->touch[i]];
+    for (int k = 0; k < solved[i].count; k++) {
+      const S2TouchPoint *point = &solved[i].points[k];
+      if (!(point->normal_impulse > 0)) {
+        continue;
+      }
+      int j = 0;
+      while (j < now->count && now->points[j].at.id != point->at.id) {
+        j += 1;
+      }
+      there &= j < now->count;
+      for (int c = 0; c < 2 && j < now->count; c++) {
+        S2Vec2 then_n = point->at.normal, now_n = now->points[j].at.normal;
+        double then = s2_touch_velocity(&solved[i], k, c == 0 ? then_n : s2_left(then_n), step->v1);
+        double u = s2_touch_velocity(now, j, c == 0 ? now_n : s2_left(now_n), step->v1);
+        turned |= fabs(u - then) > event->tiny;
+      }
+    }
+  }
+  return turned && there;
+}
+
+bool s2_event_turn(const S2EventRun *event, const S2Touch *solved, bool *turned) {
+  S2Step *step = event->step;
+  *turned = !event->plain && has_turned(event, solved);
+  if (!*turned) {
+    return true;
+  }
+  for (int i = 0; i < event->island->touches; i++) {
+    int32_t index = event->island->touch[i];
+    const S2Touch *touch = &step->touches[index];
+    for (int k = 0; k < touch->count; k++) {
+      const S2TouchPoint *point = &touch->points[k];
+      bool closed = point->normal_impulse > 0 || point->at.gap <= event->slop;
+      event->choices[2 * index + k] =
+          (S2Choice){.use = closed && rested(&event->resting[i], point->at.id)};
+    }
+  }
+  return s2_step_solve(step, event->island, event->choices, S2_TURNED, step->v2, NULL);
+}
+
+// ---- What hangs together ----------------------------------------------------------------------
+
+typedef struct Parts { // of an island
+  int32_t *root;       // a node: the first node of its part
+  double *gain, *most; // a node that is a root: J, and the sum of the sizes of what that is made of
+} Parts;
+
+static int32_t root_of(const Parts *parts, int32_t node) {
+  while (parts->root[node] != node) {
+    node = parts->root[node] = parts->root[parts->root[node]];
+  }
+  return node;
+}
+
+static void join(const Parts *parts, int32_t a, int32_t b) {
+  a = root_of(parts, a);
+  b = root_of(parts, b);
+  parts->root[a < b ? b : a] = a < b ? a : b;
+}
+
+// A node of the touch; S2_GROUND: neither side has one.
+static int32_t node_of(const S2Step *step, const S2Touch *touch) {
+  int32_t a = step->node_of[touch->body_a];
+  return a != S2_GROUND ? a : step->node_of[touch->body_b];
+}
+
+static bool presses(const S2Touch *touch) {
+  bool any = false;
+  for (int k = 0; k < touch->count; k++) {
+    any |= touch->points[k].normal_impulse > 0 || touch->points[k].tangent_impulse != 0;
+  }
+  return any;
+}
+
+static bool closed(const S2EventRun *event, const S2Touch *touch) {
+  bool any = false;
+  for (int k = 0; k < touch->count; k++) {
+    any |= touch->points[k].at.gap <= event->slop;
+  }
+  return any;
+}
+
+// Does the touch (index i of the island) hold what it is between? `solved` as s2_event_repay has it.
+static bool holds(const S2EventRun *event, const S2Touch *solved, int i) {
+  return presses(&solved[i]) || closed(event, &event->step->touches[event->island->touch[i]]);
+}
+
+static double beyond(double u, double tiny) {
+  return fabs(u) > tiny ? u : 0;
+}
+
+S2Work s2_touch_work(const S2Touch *touch, int k, const double *v0, const double *v2, double tiny) {
+  const S2TouchPoint *point = &touch->points[k];
+  S2Vec2 n = point->at.normal, t = s2_left(n);
+  double along0 = s2_touch_velocity(touch, k, t, v0) - touch->surface_speed;
+  double along2 = s2_touch_velocity(touch, k, t, v2) - touch->surface_speed;
+  return (S2Work){.u0 = beyond(s2_touch_velocity(touch, k, n, v0), tiny),
+                  .u2 = beyond(s2_touch_velocity(touch, k, n, v2), tiny),
+                  .along0 = beyond(along0, tiny),
+                  .along2 = beyond(along2, tiny)};
+}
+
+static void add(const Parts *parts, int32_t node, double gain) {
+  int32_t root = root_of(parts, node);
+  parts->gain[root] += gain;
+  parts->most[root] += fabs(gain);
+}
+
+// ---- Less of the velocities -------------------------------------------------------------------
+
+// The island of one part: its nodes, the touches with impulses, and in `ground` (room for one a
+// touch) what holds it that is not solved for.
+static S2Island part_of(const S2EventRun *event, const Parts *parts, const S2Touch *solved,
+                        int32_t root, int32_t *ground, int *grounds) {
+  const S2Step *step = event->step;
+  const S2Island *all = event->island;
+  S2Island part = {.length = all->length,
+                   .node = S2_TAKE(step->arena, int32_t, all->nodes),
+                   .touch = S2_TAKE(step->arena, int32_t, all->touches)};
+  *grounds = 0;
+  for (int i = 0; i < all->nodes; i++) {
+    if (root_of(parts, i) == root) {
+      part.node[part.nodes++] = all->node[i];
+    }
+  }
+  for (int i = 0; i < all->touches; i++) {
+    if (!holds(event, solved, i) || root_of(parts, node_of(step, &solved[i])) != root) {
+      continue;
+    }
+    const int32_t body[2] = {solved[i].body_a, solved[i].body_b};
+    for (int k = 0; k < 2; k++) {
+      bool known = step->node_of[body[k]] != S2_GROUND;
+      for (int g = 0; g < *grounds && !known; g++) {
+        known = ground[g] == body[k];
+      }
+      if (!known) {
+        ground[(*grounds)++] = body[k];
+      }
+    }
+    if (presses(&solved[i])) {
+      part.touch[part.touches++] = i; // of the island, as `solved`
+    }
+  }
+  return part;
+}
+
+void s2_event_ride(const S2Step *step, const int32_t *ground, int grounds, int32_t slot,
+                   double ride[3]) {
+  const double *q = step->q1 + 3 * slot;
+  ride[0] = ride[1] = ride[2] = 0;
+  for (int g = 0; g < grounds; g++) {
+    const double *v = step->free_v + 3 * ground[g], *at = step->q1 + 3 * ground[g];
+    ride[0] += v[0] / grounds;
+    ride[1] += (v[1] - v[0] * (q[2] - at[2])) / grounds;
+    ride[2] += (v[2] + v[0] * (q[1] - at[1])) / grounds;
+  }
+}
+
+// Of what is held all velocities alike, against those that it would have if it rode on what holds
+// it: turns of what pivots are as much its motion as that of its centre. Of what nothing holds, the
+// momentum is its own: what moves within first, then the turn of the whole.
+static void slow_down(const S2Step *step, const S2Island *part, const int32_t *ground, int grounds,
+                      double energy) {
+  double *v = S2_TAKE(step->arena, double, 3 * part->nodes);
+  double *ride = S2_TAKE_ZEROED(step->arena, double, 3 * part->nodes);
+  for (int i = 0; i < part->nodes; i++) {
+    if (grounds > 0) {
+      s2_event_ride(step, ground, grounds, part->node[i], ride + 3 * i);
+    }
+    for (int c = 0; c < 3; c++) {
+      v[3 * i + c] = step->v2[3 * part->node[i] + c] - ride[3 * i + c];
+    }
+  }
+  double kinetic = s2_island_kinetic(step, part, v), most = fmax(0, kinetic - energy), less = 1;
+  if (grounds == 0) {
+    s2_island_cap(step, part, most, v);
+  } else {
+    less = kinetic > 0 ? sqrt(most / kinetic) : 0;
+  }
+  for (int i = 0; i < 3 * part->nodes; i++) {
+    step->v2[3 * part->node[i / 3] + i % 3] = ride[i] + less * v[i];
+  }
+}
+
+static void repay_part(const S2EventRun *event, const Parts *parts, const S2Touch *solved,
+                       bool flowed, bool turned, int32_t root) {
+  double gain = parts->gain[root];
+  bool edge = fabs(gain) < S2_EVENT_LEVEL * parts->most[root];
+  if (!(gain > 0 || edge)) {
+    return;
+  }
+  int grounds;
+  int32_t *ground = S2_TAKE(event->step->arena, int32_t, 2 * event->island->touches);
+  S2Island part = part_of(event, parts, solved, root, ground, &grounds);
+  S2Repaid repaid = {.energy = fmax(0, gain),
+                     .tiny = event->tiny,
+                     .edge = edge,
+                     .flowed = flowed,
+                     .turned = turned,
+                     .ground = ground,
+                     .grounds = grounds,
+                     .touches = solved,
+                     .index = event->island->touch};
+  s2_note_repay(event->step, &part, &repaid);
+  if (gain > 0) {
+    slow_down(event->step, &part, ground, grounds, gain);
+  }
+}
+
+// The island's touches as they are now.
+static const S2Touch *touches_of(const S2EventRun *event) {
+  S2Touch *touches = S2_TAKE(event->step->arena, S2Touch, event->island->touches);
+  for (int i = 0; i < event->island->touches; i++) {
+    touches[i] = event->step->touches[event->island->touch[i]];
+  }
+  return touches;
+}
+
+void s2_event_repay(const S2EventRun *event, const S2Touch *solved, const double *before,
+                    bool turned) {
+  const S2Step *step = event->step;
+  const S2Island *island = event->island;
+  if (island->joints > 0) { // SHAKE keeps account
+    return;
+  }
+  S2ArenaMark mark = s2_arena_mark(step->arena);
+  bool flowed = solved != NULL && !event->plain;
+  solved = solved == NULL || turned ? touches_of(event) : solved;
+  Parts parts = {S2_TAKE(step->arena, int32_t, island->nodes),
+                 S2_TAKE_ZEROED(step->arena, double, island->nodes),
+                 S2_TAKE_ZEROED(step->arena, double, island->nodes)};
+  for (int i = 0; i < island->nodes; i++) {
+    parts.root[i] = i;
+  }
+  for (int i = 0; i < island->touches; i++) {
+    int32_t a = step->node_of[solved[i].body_a], b = step->node_of[solved[i].body_b];
+    if (a != S2_GROUND && b != S2_GROUND && holds(event, solved, i)) {
+      join(&parts, a, b);
+    }
+  }
+  for (int i = 0; i < 3 * island->nodes; i++) {
+    int at = 3 * island->node[i / 3] + i % 3;
+    add(&parts, i / 3, -step->force[at] * (step->q1[at] - before[i]));
+    if (turned) {
+      add(&parts, i / 3, step->h * step->force[at] * (step->v2[at] - step->v1[at]) / 2);
+    }
+  }
+  for (int i = 0; i < island->touches && flowed; i++) {
+    for (int k = 0; k < solved[i].count && presses(&solved[i]); k++) {
+      const S2TouchPoint *point = &solved[i].points[k];
+      S2Work work = s2_touch_work(&solved[i], k, step->v0, step->v2, event->tiny);
+      int32_t node = node_of(step, &solved[i]);
+      add(&parts, node, point->normal_impulse * (work.u0 + work.u2) / 2);
+      add(&parts, node, point->tangent_impulse * (work.along0 + work.along2) / 2);
+    }
+  }
+  for (int i = 0; i < island->nodes; i++) {
+    if (parts.root[i] == i) {
+      repay_part(event, &parts, solved, flowed, turned, i);
+    }
+  }
+  s2_arena_rewind(step->arena, mark);
+}
+
+// ---- The speculative rest ---------------------------------------------------------------------
+
+// J that bodies which are not solved for, and belts, bring with the impulses of a touch.
+static double brought_by_ground(const S2Step *step, const S2Touch *touch) {
+  double sum = 0;
+  for (int k = 0; k < touch->count; k++) {
+    const S2TouchPoint *point = &touch->points[k];
+    S2Vec2 n = point->at.normal, t = s2_left(n);
+    const int32_t slot[2] = {touch->body_a, touch->body_b};
+    double u = 0, along = -touch->surface_speed;
+    for (int side = 0; side < 2; side++) {
+      if (step->node_of[slot[side]] == S2_GROUND) {
+        S2Vec2 arm = side == 0 ? point->at.point : point->arm_b;
+        const double *w = step->free_v + 3 * slot[side];
+        S2Vec2 v = s2_add_scaled(s2_vec2(w[1], w[2]), w[0], s2_left(arm));
+        u += (side == 0 ? 1 : -1) * s2_dot(n, v);
+        along += (side == 0 ? 1 : -1) * s2_dot(t, v);
+      }
+    }
+    sum -= point->normal_impulse * u + point->tangent_impulse * along;
+  }
+  return sum;
+}
+
+void s2_event_keep_energy(const S2EventRun *event, const S2Touch *ahead) {
+  S2Step *step = event->step;
+  double a = 0, b = 0, room = 0; // of the part: a part^2 + b part <= room
+  for (int i = 0; i < event->island->nodes; i++) {
+    int32_t at = 3 * event->island->node[i];
+    const S2Body *body = &step->world->bodies.at[event->island->node[i]];
+    const double inertial[3] = {body->inertia, body->mass, body->mass};
+    for (int c = 0; c < 3; c++) {
+      double v0 = step->v0[at + c], v1 = step->v1[at + c], more = step->v2[at + c] - v1;
+      a += inertial[c] * more * more / 2;
+      b += inertial[c] * more * v1;
+      room += inertial[c] * (v0 * v0 - v1 * v1) / 2 +
+              step->force[at + c] * (step->q1[at + c] - step->q0[at + c]);
+    }
+  }
+  bool beside_movers = false;
+  for (int i = 0; i < event->island->touches; i++) {
+    double brought = brought_by_ground(step, &ahead[i]);
+    double again = brought_by_ground(step, &step->touches[event->island->touch[i]]);
+    room += brought;
+    b -= again - brought;
+    beside_movers |= brought != 0 || again != 0;
+  }
+  if (event->island->joints > 0 || a + b <= room || !(a > 0)) {
+    return;
+  }
+  room = fmax(room, 0); // less is rounding
+  double root = sqrt(b * b + 4 * a * room);
+  double part = fmin(1, b > 0 ? 2 * room / (b + root) : (root - b) / (2 * a));
+  s2_note_keep(step, event->island, part, beside_movers);
+  for (int i = 0; i < 3 * event->island->nodes; i++) {
+    int32_t at = 3 * event->island->node[i / 3] + i % 3;
+    step->v2[at] = step->v1[at] + part * (step->v2[at] - step->v1[at]);
+  }
+  s2_step_scale_contacts(step, event->island, part);
+  for (int i = 0; i < event->island->touches; i++) {
+    S2Touch *touch = &step->touches[event->island->touch[i]];
+    for (int k = 0; k < touch->count; k++) {
+      touch->points[k].normal_impulse += (1 - part) * ahead[i].points[k].normal_impulse;
+      touch->points[k].tangent_impulse += (1 - part) * ahead[i].points[k].tangent_impulse;
+    }
+  }
+}
