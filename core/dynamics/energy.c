@@ -57,7 +57,7 @@ bool s2_event_turn(const S2EventRun *event, const S2Touch *solved, bool *turned)
     const S2Touch *touch = &step->touches[index];
     for (int k = 0; k < touch->count; k++) {
       const S2TouchPoint *point = &touch->points[k];
-      bool closed = point->normal_impulse > 0 || point->at.gap <= event->slop;
+      bool closed = point->normal_impulse > 0;
       event->choices[2 * index + k] =
           (S2Choice){.use = closed && rested(&event->resting[i], point->at.id)};
     }

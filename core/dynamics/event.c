@@ -296,6 +296,12 @@ bool s2_event_flow(const S2EventRun *event, double h, bool rows) {
   return true;
 }
 
+static void put_touches(const S2EventRun *event, const S2Touch *from) {
+  for (int i = 0; i < event->island->touches; i++) {
+    event->step->touches[event->island->touch[i]] = from[i];
+  }
+}
+
 static void take_touches(const S2EventRun *event, S2Touch *to) {
   for (int i = 0; i < event->island->touches; i++) {
     to[i] = event->step->touches[event->island->touch[i]];
@@ -391,6 +397,30 @@ static bool has_limits(const S2Step *step, const S2Island *island) {
   return has;
 }
 
+// What touches, leaves, and is back on the same way, though forces alone would bring it later than
+// the step ends, is driven back by others that touch, and turns: it rests.
+static bool comes_back(const S2EventRun *event, const S2Touch *before, int first, double tau) {
+  S2Resting *resting = &event->resting[first];
+  if (event->plain || !(tau < event->left) || resting->count == 2) {
+    return false;
+  }
+  const S2TouchPoint *point = s2_flow_nearest(&before[first], resting);
+  if (point == NULL || point->at.gap > event->slop) {
+    return false;
+  }
+  const S2Step *step = event->step;
+  int k = (int)(point - before[first].points);
+  double u = s2_touch_velocity(&before[first], k, point->at.normal, step->v0);
+  double driven = s2_touch_velocity(&before[first], k, point->at.normal, step->v1) -
+                  s2_touch_velocity(&before[first], k, point->at.normal, step->free_v);
+  bool back = u <= -driven;
+  if (back) {
+    event->choices[2 * event->island->touch[first] + k].use = true;
+    resting->id[resting->count++] = point->at.id;
+  }
+  return back;
+}
+
 // For the derivative of when it is: the point of touch `first` that meets at q1.
 static void note_arrival(const S2EventRun *event, int first) {
   const S2Step *step = event->step;
@@ -429,6 +459,17 @@ static bool next_piece(S2EventRun *event, int splits) {
   collide(event, step->q1);
   int first = 0;
   double h = event->left, tau = s2_event_find_meeting(event, solved, &first);
+  for (int more = 0; more < S2_EVENT_RETURNS && comes_back(event, solved, first, tau); more++) {
+    rows = true;
+    put_touches(event, solved);
+    s2_notes_rewind(step, noted);
+    if (!s2_event_flow(event, h, rows)) {
+      return false;
+    }
+    take_touches(event, solved);
+    collide(event, step->q1);
+    tau = s2_event_find_meeting(event, solved, &first);
+  }
   bool meets = tau < h * (1 - S2_EVENT_ROUNDING);
   if (meets) {
     tau = fmax(tau, S2_EVENT_ROUNDING * h);
