@@ -261,6 +261,10 @@ static void meeting_vjp(S2Undo *undo, int index) {
 
 static void arrival_vjp(S2Undo *undo, int index) {
   const S2Note *note = s2_note_at(undo->notes, index);
+  if (undo->drove) { // the blow is before this now
+    memset(undo->struck, 0, sizeof(double) * 4 * (size_t)undo->touches);
+    undo->drove = false;
+  }
   const S2Note *piece = s2_note_at(undo->notes, s2_undo_last(undo, index, S2_ACT_PIECE));
   undo->share = 1;
   if (note->meets) {
@@ -324,13 +328,65 @@ static void begin_vjp(S2Undo *undo, int index) {
   }
 }
 
-// a part^2 + b part = room, as s2_event_keep_energy() has it. What moving obstacles
-// bring, and belts, goes with the impulses: beside them the part is taken as constant.
-static void keep_vjp(S2Undo *undo, const S2Note *note) {
+// J that what moves by itself brings, in the solve that looked ahead and after the blow; where `bar`
+// is not NULL, times its two, to all that this is made of.
+static void driven(S2Undo *undo, int index, const double *bar, double brought[2]) {
+  const S2Note *note = s2_note_at(undo->notes, index);
+  S2ArenaMark mark = s2_arena_mark(undo->arena);
+  double *v = S2_TAKE_ZEROED(undo->arena, double, 3 * undo->notes->slots);
+  double *v_bar = S2_TAKE_ZEROED(undo->arena, double, 3 * undo->notes->slots);
+  brought[0] = brought[1] = 0;
+  for (int i = 0; i < note->of->island.touches; i++) {
+    const S2Touch *both[2] = {&undo->open.touches[i], &undo->open.solved[i]};
+    const int32_t body[2] = {both[0]->body_a, both[0]->body_b};
+    S2TouchBar pair = {0};
+    s2_ground_velocity(&undo->step, body[0], v);
+    s2_ground_velocity(&undo->step, body[1], v);
+    for (int k = 0; k < both[0]->count; k++) {
+      int at = 2 * note->of->touch_index[i] + k;
+      S2Vec2 n = both[0]->points[k].at.normal, t = s2_left(n), t_bar = {0};
+      S2PointBar point = {0};
+      double u = s2_touch_velocity(both[0], k, n, v);
+      double along = s2_touch_velocity(both[0], k, t, v) - both[0]->surface_speed;
+      double *pushed[2] = {&undo->pushed[at], &undo->struck[at]};
+      double *rubbed[2] = {&undo->rubbed[at], &undo->scraped[at]};
+      for (int later = 0; later < 2 && k < both[later]->count; later++) {
+        const S2TouchPoint *of = &both[later]->points[k];
+        brought[later] -= of->normal_impulse * u + of->tangent_impulse * along;
+        if (bar != NULL) {
+          *pushed[later] -= bar[later] * u;
+          *rubbed[later] -= bar[later] * along;
+          s2_touch_velocity_vjp(both[0], k, n, v, -bar[later] * of->normal_impulse, v_bar, &point,
+                                &point.normal);
+          s2_touch_velocity_vjp(both[0], k, t, v, -bar[later] * of->tangent_impulse, v_bar, &point,
+                                &t_bar);
+          pair.surface_speed += bar[later] * of->tangent_impulse;
+        }
+      }
+      if (bar != NULL) {
+        point.normal = s2_add(point.normal, s2_right(t_bar));
+        s2_undo_point(undo, index, i, k, &point);
+      }
+    }
+    for (int side = 0; side < 2 && bar != NULL; side++) {
+      for (int c = 3 * body[side]; c < 3 * body[side] + 3; c++) {
+        undo->bar.free_v[c] += undo->step.node_of[body[side]] == S2_GROUND ? v_bar[c] : 0;
+        v_bar[c] = 0;
+      }
+    }
+    if (bar != NULL) {
+      s2_touch_material_vjp(undo->world, both[0], &pair, undo->gradient);
+    }
+  }
+  s2_arena_rewind(undo->arena, mark);
+}
+
+// a part^2 + b part = room, as s2_event_keep_energy() has it.
+static void keep_vjp(S2Undo *undo, int index) {
+  const S2Note *note = s2_note_at(undo->notes, index);
   S2StepAdjoint *bar = &undo->bar;
   const S2Step *step = &undo->step;
   double a = 0, b = 0, room = 0, part_bar = 0, part = note->part;
-  undo->gradient->flags |= note->edge ? S2_GRADIENT_PARTIAL : 0;
   for (int i = 0; i < 3 * note->of->island.nodes; i++) {
     int32_t slot = note->of->island.node[i / 3];
     int at = 3 * slot + i % 3;
@@ -342,7 +398,21 @@ static void keep_vjp(S2Undo *undo, const S2Note *note) {
     room += inertial * (v0 * v0 - v1 * v1) / 2 + step->force[at] * (step->q1[at] - step->q0[at]);
     part_bar += bar->v2[at] * more;
   }
-  double to = part > 0 && room > 0 && !note->edge ? part_bar / (2 * a * part + b) : 0;
+  double brought[2];
+  for (int i = 0; i < note->of->island.nodes; i++) {
+    undo->step.node_of[note->of->island.node[i]] = i;
+  }
+  driven(undo, index, NULL, brought);
+  room += brought[0];
+  b -= brought[1] - brought[0];
+  double to = part > 0 && room > 0 ? part_bar / (2 * a * part + b) : 0;
+  if (to != 0) {
+    undo->drove = true;
+    driven(undo, index, (const double[2]){(1 - part) * to, part * to}, brought);
+  }
+  for (int i = 0; i < note->of->island.nodes; i++) {
+    undo->step.node_of[note->of->island.node[i]] = S2_GROUND;
+  }
   for (int i = 0; i < 3 * note->of->island.nodes; i++) {
     int32_t slot = note->of->island.node[i / 3];
     int at = 3 * slot + i % 3;
@@ -495,7 +565,7 @@ void s2_undo_piece(S2Undo *undo, int index) {
     end_vjp(undo, index);
     break;
   case S2_ACT_KEEP:
-    keep_vjp(undo, note);
+    keep_vjp(undo, index);
     break;
   case S2_ACT_REPAY:
     repay_vjp(undo, index);

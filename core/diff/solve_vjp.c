@@ -451,6 +451,9 @@ static void take_impulses(S2SolveUndo *solve) {
           solve->dl_dlambda[r] += undo->pushed[at];
           solve->dl_dlambda[r + rough] += rough ? undo->rubbed[at] : 0;
           undo->pushed[at] = undo->rubbed[at] = 0;
+        } else if (note->kind == S2_REBOUND || note->kind == S2_IMPACT) {
+          solve->dl_dlambda[r] += undo->struck[at];
+          solve->dl_dlambda[r + rough] += rough ? undo->scraped[at] : 0;
         }
         r += 1 + rough;
       }

@@ -644,10 +644,12 @@ static void undo_contacts_act(S2Undo *undo, int index) {
 static void find_late(S2Undo *undo) {
   const S2Notes *notes = undo->notes;
   int touches = notes->touches;
-  undo->lean = S2_TAKE_ZEROED(undo->arena, double, 8 * touches);
+  undo->lean = S2_TAKE_ZEROED(undo->arena, double, 12 * touches);
   undo->more = undo->lean + 2 * (size_t)touches;
   undo->pushed = undo->lean + 4 * (size_t)touches;
   undo->rubbed = undo->lean + 6 * (size_t)touches;
+  undo->struck = undo->lean + 8 * (size_t)touches;
+  undo->scraped = undo->lean + 10 * (size_t)touches;
   undo->touches = touches;
   if (!notes->linearised) {
     return;

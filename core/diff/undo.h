@@ -52,7 +52,9 @@ typedef struct S2Undo {
   double *reflected, *start; // 3 a slot: of v2 after the passes of a blow, and at its start
   // Event stepping (event_vjp.c): of the length of a step, and of what is left of it at the end of
   // a piece
-  double *pushed, *rubbed; // 2 a touch: of the impulses of the flow
+  double *pushed, *rubbed;  // 2 a touch: of the impulses of the flow
+  double *struck, *scraped; // the same, of those of the blow that ends a speculative rest
+  bool drove;               // are there any of the latter?
   int touches;             // of the step
   double length_bar, left_bar;
   double *impulse_bar; // as S2StepAdjoint.joint_impulse: of the sum over the pieces of a step

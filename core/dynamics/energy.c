@@ -186,8 +186,18 @@ void s2_event_ride(const S2Step *step, const int32_t *ground, int grounds, int32
 // Of what is held all velocities alike, against those that it would have if it rode on what holds
 // it: turns of what pivots are as much its motion as that of its centre. Of what nothing holds, the
 // momentum is its own: what moves within first, then the turn of the whole.
-static void slow_down(const S2Step *step, const S2Island *part, const int32_t *ground, int grounds,
-                      double energy) {
+static void repay_part(const S2EventRun *event, const Parts *parts, const S2Touch *solved,
+                       bool flowed, bool turned, int32_t root) {
+  S2Step *step = event->step;
+  double gain = parts->gain[root];
+  bool edge = fabs(gain) < S2_EVENT_LEVEL * parts->most[root];
+  if (!(gain > 0 || edge)) {
+    return;
+  }
+  int grounds;
+  int32_t *ground = S2_TAKE(step->arena, int32_t, 2 * event->island->touches);
+  S2Island held = part_of(event, parts, solved, root, ground, &grounds);
+  const S2Island *part = &held;
   double *v = S2_TAKE(step->arena, double, 3 * part->nodes);
   double *ride = S2_TAKE_ZEROED(step->arena, double, 3 * part->nodes);
   for (int i = 0; i < part->nodes; i++) {
@@ -198,28 +208,8 @@ static void slow_down(const S2Step *step, const S2Island *part, const int32_t *g
       v[3 * i + c] = step->v2[3 * part->node[i] + c] - ride[3 * i + c];
     }
   }
-  double kinetic = s2_island_kinetic(step, part, v), most = fmax(0, kinetic - energy), less = 1;
-  if (grounds == 0) {
-    s2_island_cap(step, part, most, v);
-  } else {
-    less = kinetic > 0 ? sqrt(most / kinetic) : 0;
-  }
-  for (int i = 0; i < 3 * part->nodes; i++) {
-    step->v2[3 * part->node[i / 3] + i % 3] = ride[i] + less * v[i];
-  }
-}
-
-static void repay_part(const S2EventRun *event, const Parts *parts, const S2Touch *solved,
-                       bool flowed, bool turned, int32_t root) {
-  double gain = parts->gain[root];
-  bool edge = fabs(gain) < S2_EVENT_LEVEL * parts->most[root];
-  if (!(gain > 0 || edge)) {
-    return;
-  }
-  int grounds;
-  int32_t *ground = S2_TAKE(event->step->arena, int32_t, 2 * event->island->touches);
-  S2Island part = part_of(event, parts, solved, root, ground, &grounds);
-  S2Repaid repaid = {.energy = fmax(0, gain),
+  double kinetic = s2_island_kinetic(step, part, v), most = fmax(0, kinetic - gain), less = 1;
+  S2Repaid repaid = {.energy = gain > S2_SPIN_ROUNDING * kinetic ? gain : 0, // else it is rounding
                      .tiny = event->tiny,
                      .edge = edge,
                      .flowed = flowed,
@@ -228,9 +218,17 @@ static void repay_part(const S2EventRun *event, const Parts *parts, const S2Touc
                      .grounds = grounds,
                      .touches = solved,
                      .index = event->island->touch};
-  s2_note_repay(event->step, &part, &repaid);
-  if (gain > 0) {
-    slow_down(event->step, &part, ground, grounds, gain);
+  s2_note_repay(step, part, &repaid);
+  if (!(gain > 0)) {
+    return;
+  }
+  if (grounds == 0) {
+    s2_island_cap(step, part, most, v);
+  } else {
+    less = kinetic > 0 ? sqrt(most / kinetic) : 0;
+  }
+  for (int i = 0; i < 3 * part->nodes; i++) {
+    step->v2[3 * part->node[i / 3] + i % 3] = ride[i] + less * v[i];
   }
 }
 
@@ -292,23 +290,14 @@ void s2_event_repay(const S2EventRun *event, const S2Touch *solved, const double
 // ---- The speculative rest ---------------------------------------------------------------------
 
 // J that bodies which are not solved for, and belts, bring with the impulses of a touch.
-static double brought_by_ground(const S2Step *step, const S2Touch *touch) {
+static double brought_by_ground(const double *ground_v, const S2Touch *touch) {
   double sum = 0;
   for (int k = 0; k < touch->count; k++) {
     const S2TouchPoint *point = &touch->points[k];
     S2Vec2 n = point->at.normal, t = s2_left(n);
-    const int32_t slot[2] = {touch->body_a, touch->body_b};
-    double u = 0, along = -touch->surface_speed;
-    for (int side = 0; side < 2; side++) {
-      if (step->node_of[slot[side]] == S2_GROUND) {
-        S2Vec2 arm = side == 0 ? point->at.point : point->arm_b;
-        const double *w = step->free_v + 3 * slot[side];
-        S2Vec2 v = s2_add_scaled(s2_vec2(w[1], w[2]), w[0], s2_left(arm));
-        u += (side == 0 ? 1 : -1) * s2_dot(n, v);
-        along += (side == 0 ? 1 : -1) * s2_dot(t, v);
-      }
-    }
-    sum -= point->normal_impulse * u + point->tangent_impulse * along;
+    sum -= point->normal_impulse * s2_touch_velocity(touch, k, n, ground_v) +
+           point->tangent_impulse *
+               (s2_touch_velocity(touch, k, t, ground_v) - touch->surface_speed);
   }
   return sum;
 }
@@ -329,9 +318,13 @@ void s2_event_keep_energy(const S2EventRun *event, const S2Touch *ahead) {
     }
   }
   bool beside_movers = false;
+  double *ground_v = event->v; // a slot; nobody looks at it here
   for (int i = 0; i < event->island->touches; i++) {
-    double brought = brought_by_ground(step, &ahead[i]);
-    double again = brought_by_ground(step, &step->touches[event->island->touch[i]]);
+    const S2Touch *now = &step->touches[event->island->touch[i]];
+    s2_ground_velocity(step, now->body_a, ground_v);
+    s2_ground_velocity(step, now->body_b, ground_v);
+    double brought = brought_by_ground(ground_v, &ahead[i]);
+    double again = brought_by_ground(ground_v, now);
     room += brought;
     b -= again - brought;
     beside_movers |= brought != 0 || again != 0;
@@ -342,7 +335,7 @@ void s2_event_keep_energy(const S2EventRun *event, const S2Touch *ahead) {
   room = fmax(room, 0); // less is rounding
   double root = sqrt(b * b + 4 * a * room);
   double part = fmin(1, b > 0 ? 2 * room / (b + root) : (root - b) / (2 * a));
-  s2_note_keep(step, event->island, part, beside_movers);
+  s2_note_keep(step, event->island, part, beside_movers ? ahead : NULL);
   for (int i = 0; i < 3 * event->island->nodes; i++) {
     int32_t at = 3 * event->island->node[i / 3] + i % 3;
     step->v2[at] = step->v1[at] + part * (step->v2[at] - step->v1[at]);

@@ -607,7 +607,7 @@ void s2_note_unsolved(const S2Step *step) {
 }
 
 void s2_note_feedback(const S2Step *step, const S2Island *island, double part,
-                      const S2Shaken *shaken) {
+                      const S2Shaken *shaken, const int32_t *ground, int grounds) {
   S2Notes *notes = step->world->notes;
   if (notes != NULL) {
     S2Note *note = note_island(step, island, S2_ACT_FEEDBACK);
@@ -629,6 +629,8 @@ void s2_note_feedback(const S2Step *step, const S2Island *island, double part,
       memcpy(row->push, of->push, sizeof row->push);
     }
     note->rows = shaken->count;
+    note->of->ground = keep(notes, ground, sizeof(int32_t) * (size_t)grounds);
+    note->of->grounds = grounds;
   }
 }
 
@@ -740,13 +742,43 @@ void s2_note_arrive(const S2Step *step, const S2Island *island, int32_t met, int
   }
 }
 
-void s2_note_keep(const S2Step *step, const S2Island *island, double part, bool beside_movers) {
+// The touches that island->touch counts, of `touches`; `index`: what they are in S2Step.touches.
+static void keep_these(const S2Step *step, const S2Island *island, const S2Touch *touches,
+                       const int32_t *index, S2NoteIsland *of) {
   S2Notes *notes = step->world->notes;
-  if (notes != NULL) {
-    S2Note *note = note_island(step, island, S2_ACT_KEEP);
-    note->part = part;
-    note->edge = beside_movers;
-    note->before = of_nodes(notes, island, step->v2);
+  size_t count = (size_t)island->touches;
+  of->island.touches = island->touches;
+  of->touch = take(notes, sizeof(const void *) * count);
+  of->touch_index = take(notes, sizeof(int32_t) * count);
+  of->choices = take(notes, 2 * count);
+  memset(of->choices, 0, 2 * count);
+  for (int i = 0; i < island->touches; i++) {
+    int32_t at = island->touch[i];
+    of->touch_index[i] = index[at];
+    of->touch[i] = keep_touch(step, index[at], &touches[at]);
+  }
+}
+
+void s2_note_keep(const S2Step *step, const S2Island *island, double part, const S2Touch *ahead) {
+  S2Notes *notes = step->world->notes;
+  if (notes == NULL) {
+    return;
+  }
+  S2Note *note = note_island(step, island, S2_ACT_KEEP);
+  S2NoteIsland *of = note->of;
+  note->part = part;
+  note->before = of_nodes(notes, island, step->v2);
+  if (ahead != NULL) {
+    S2Island all = *island;
+    all.touch = S2_TAKE(step->arena, int32_t, island->touches);
+    for (int i = 0; i < island->touches; i++) {
+      all.touch[i] = i;
+    }
+    keep_these(step, &all, ahead, island->touch, of);
+    of->solved = take(notes, sizeof(const void *) * (size_t)island->touches);
+    for (int i = 0; i < island->touches; i++) {
+      of->solved[i] = keep_touch(step, island->touch[i], &step->touches[island->touch[i]]);
+    }
   }
 }
 
@@ -757,7 +789,6 @@ void s2_note_repay(const S2Step *step, const S2Island *island, const S2Repaid *r
   }
   S2Note *note = note_island(step, island, S2_ACT_REPAY);
   S2NoteIsland *of = note->of;
-  int count = repaid->flowed ? island->touches : 0;
   note->part = repaid->energy;
   note->edge = repaid->edge;
   note->flowed = repaid->flowed;
@@ -766,16 +797,9 @@ void s2_note_repay(const S2Step *step, const S2Island *island, const S2Repaid *r
   of->tiny = repaid->tiny;
   of->ground = keep(notes, repaid->ground, sizeof(int32_t) * (size_t)repaid->grounds);
   of->grounds = repaid->grounds;
-  of->island.touches = count;
-  of->touch = take(notes, sizeof(const void *) * (size_t)count);
-  of->touch_index = take(notes, sizeof(int32_t) * (size_t)count);
-  of->choices = take(notes, 2 * (size_t)count);
-  memset(of->choices, 0, 2 * (size_t)count);
-  for (int i = 0; i < count; i++) {
-    int32_t at = island->touch[i];
-    of->touch_index[i] = repaid->index[at];
-    of->touch[i] = keep_touch(step, repaid->index[at], &repaid->touches[at]);
-  }
+  S2Island pressed = *island;
+  pressed.touches = repaid->flowed ? island->touches : 0;
+  keep_these(step, &pressed, repaid->touches, repaid->index, of);
 }
 
 void s2_notes_end(S2Notes *notes) {

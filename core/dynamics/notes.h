@@ -73,12 +73,13 @@ typedef struct S2NoteIsland {
   bool *stiff;          // a joint of the island; NULL: none
   S2ShakenRow *shaken;  // FEEDBACK
   const void **touch;   // as the act found them: s2_note_touch
-  const void **solved;  // MEND, S2_MEND_SOLVED: as the solve had them, in the same order
+  const void **solved;  // MEND, S2_MEND_SOLVED: as the solve had them, in the same order; KEEP:
+                        // after the blow, where something moves by itself
   int32_t *touch_index; // what they are in S2Step.touches
   unsigned char *choices; // a point of them: S2Choice.use, and above that its target
   double *biases;         // of those that are in use
   int32_t *ground;        // PIECE: slots of bodies that its nodes touch or are joined to; REPAY:
-                          // that hold them; FEEDBACK: S2Frame
+                          // that hold them; FEEDBACK: s2_island_holders
   int grounds;
   double stiffness; // MEND: of angles
   double spin;      // SPIN_V2: what v2 got
@@ -92,7 +93,7 @@ typedef struct S2Note {
   bool into_v1 : 1;   // SOLVE
   bool restarted : 1; // MIDPOINT: `more` was v2, not v0
   bool holds : 1;     // MEND: S2Step.holds
-  bool edge : 1;      // REPAY: as good as nothing was brought; KEEP: beside what moves by itself
+  bool edge : 1;      // REPAY: as good as nothing was brought
   bool flowed : 1;    // REPAY: by contacts, too
   bool turned : 1;    // REPAY: v2 is of rows at q1, as are its touches
   bool meets : 1;     // ARRIVE: something does, at the point `rows` of its touch
@@ -235,8 +236,9 @@ void s2_note_go_back(const S2Step *step, const S2Island *island, int since, cons
 void s2_note_refuse(const S2Step *step, const char *what);
 void s2_note_refuse_joints(const S2Step *step, const S2Island *island, const char *what);
 void s2_note_unsolved(const S2Step *step);
+// `ground`: s2_island_holders
 void s2_note_feedback(const S2Step *step, const S2Island *island, double part,
-                      const S2Shaken *shaken);
+                      const S2Shaken *shaken, const int32_t *ground, int grounds);
 void s2_note_blend(const S2Step *step, const S2Island *island, const S2Choice *choices, double e,
                    const double *reflected);
 // `restarted`: v0 (3 a node) is from v2.
@@ -256,7 +258,16 @@ typedef struct S2Repaid {
   const int32_t *index;   // of them: what they are in S2Step.touches
 } S2Repaid;
 void s2_note_repay(const S2Step *step, const S2Island *island, const S2Repaid *repaid);
-void s2_note_keep(const S2Step *step, const S2Island *island, double part, bool beside_movers);
+// `ahead`: the island's touches as the solve that looked ahead left them; NULL: none of them, nor
+// as they are now, is driven by what moves by itself.
+void s2_note_keep(const S2Step *step, const S2Island *island, double part, const S2Touch *ahead);
+// 3 of a body's slot: its velocity if it is not solved for, else 0.
+static inline void s2_ground_velocity(const S2Step *step, int32_t slot, double *v) {
+  bool ground = step->node_of[slot] == S2_GROUND;
+  for (int c = 3 * slot; c < 3 * slot + 3; c++) {
+    v[c] = ground ? step->free_v[c] : 0;
+  }
+}
 // energy.c: speeds (m/s) of a touching point before and after, along the normal and across it.
 typedef struct S2Work {
   double u0, u2, along0, along2;

@@ -201,6 +201,15 @@ static inline bool s2_point_held(const S2Step *step, const S2TouchPoint *point) 
 // `errors` may be NULL, its arrays have room for S2_JOINT_EQUATIONS + 1 rows a joint. (stabilise.c)
 double s2_step_violation(const S2Step *step, S2Island *island, S2JointErrors *errors);
 
+// What is not solved for and holds an island, by joints or contacts that press: slots, S2_NONE is
+// the world, into `ground` (room for S2_HOLDERS of it). Bounds on the energy count velocities
+// against their mean, so that it does not matter how fast all of it goes; where there is nothing,
+// against the first body's. (stabilise.c)
+#define S2_HOLDERS(island) (2 * (island)->touches + 4 * (island)->joints)
+int s2_island_holders(const S2Step *step, const S2Island *island, int32_t *ground);
+S2Vec2 s2_island_frame(const S2Step *step, const S2Island *island, const int32_t *ground,
+                       int grounds);
+
 typedef struct S2Shaken { // what joints displaced so far
   double *dq;             // 3 a node, those of gears too
   double *lambda;         // 1 a joint equation, S2_JOINT_ROWS a joint at most
