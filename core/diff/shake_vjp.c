@@ -320,18 +320,28 @@ static double set_spin_vjp(S2Undo *undo, const S2Note *note, double spin, double
   return spin_bar;
 }
 
-// Of the kinetic energy at velocities v, to them (both 3 a slot).
+// Of the kinetic energy beside the motion of the centre at velocities v, to them (both 3 a slot).
+// The centre's is the one that leaves the least, so that nothing goes through it.
 static void kinetic_vjp(S2Undo *undo, const S2Note *note, double energy_bar, const double *v,
                         double *v_bar) {
+  S2Vec2 drift = {0, 0};
+  double mass = 0;
+  for (int i = 0; i < note->of->island.nodes; i++) {
+    int32_t slot = note->of->island.node[i];
+    double m = undo->world->bodies.at[slot].mass;
+    mass += m;
+    drift = s2_add_scaled(drift, m, s2_vec2(v[3 * slot + 1], v[3 * slot + 2]));
+  }
   for (int i = 0; i < note->of->island.nodes; i++) {
     int32_t slot = note->of->island.node[i], at = 3 * slot;
     const S2Body *body = &undo->world->bodies.at[slot];
     S2BodyGradient *g = &undo->gradient->body[slot];
+    S2Vec2 within = s2_add_scaled(s2_vec2(v[at + 1], v[at + 2]), -1 / mass, drift);
     v_bar[at] += energy_bar * body->inertia * v[at];
-    v_bar[at + 1] += energy_bar * body->mass * v[at + 1];
-    v_bar[at + 2] += energy_bar * body->mass * v[at + 2];
+    v_bar[at + 1] += energy_bar * body->mass * within.x;
+    v_bar[at + 2] += energy_bar * body->mass * within.y;
     g->inertia += energy_bar * v[at] * v[at] / 2;
-    g->mass += energy_bar * s2_length2(s2_vec2(v[at + 1], v[at + 2])) / 2;
+    g->mass += energy_bar * s2_length2(within) / 2;
   }
 }
 

@@ -208,7 +208,9 @@ static void repay_part(const S2EventRun *event, const Parts *parts, const S2Touc
       v[3 * i + c] = step->v2[3 * part->node[i] + c] - ride[3 * i + c];
     }
   }
-  double kinetic = s2_island_kinetic(step, part, v), most = fmax(0, kinetic - gain), less = 1;
+  double kinetic = grounds > 0 ? s2_island_kinetic(step, part, v)
+                               : s2_island_kinetic_within(step, part, v);
+  double most = fmax(0, kinetic - gain), less = 1;
   S2Repaid repaid = {.energy = gain > S2_SPIN_ROUNDING * kinetic ? gain : 0, // else it is rounding
                      .tiny = event->tiny,
                      .edge = edge,

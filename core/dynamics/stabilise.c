@@ -383,7 +383,7 @@ static void give_back_spin(const S2Step *step, const S2Island *island, const Spi
     get_velocities(step, island, spin->v);
     s2_note_set_spin(step, island, S2_ACT_SPIN_V2, spin->value, spin->v);
     s2_island_set_spin(step, island, spin->value, spin->v);
-    double excess = s2_island_kinetic(step, island, spin->v) - most;
+    double excess = s2_island_kinetic_within(step, island, spin->v) - most;
     if (excess > 0) {
       s2_note_cap(step, island, excess, spin->v);
     }
