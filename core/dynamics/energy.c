@@ -70,6 +70,9 @@ bool s2_event_turn(const S2EventRun *event, const S2Touch *solved, bool *turned)
 typedef struct Parts { // of an island
   int32_t *root;       // a node: the first node of its part
   double *gain, *most; // a node that is a root: J, and the sum of the sizes of what that is made of
+  // The touches of the island as they carried the positions, and the velocities.
+  const S2Touch *carried, *acted;
+  bool flowed, turned; // as S2Repaid
 } Parts;
 
 static int32_t root_of(const Parts *parts, int32_t node) {
@@ -107,9 +110,10 @@ static bool closed(const S2EventRun *event, const S2Touch *touch) {
   return any;
 }
 
-// Does the touch (index i of the island) hold what it is between? `solved` as s2_event_repay has it.
-static bool holds(const S2EventRun *event, const S2Touch *solved, int i) {
-  return presses(&solved[i]) || closed(event, &event->step->touches[event->island->touch[i]]);
+// Does touch i of the island hold what it is between?
+static bool holds(const S2EventRun *event, const Parts *parts, int i) {
+  return presses(&parts->carried[i]) || presses(&parts->acted[i]) ||
+         closed(event, &event->step->touches[event->island->touch[i]]);
 }
 
 static double beyond(double u, double tiny) {
@@ -137,8 +141,8 @@ static void add(const Parts *parts, int32_t node, double gain) {
 
 // The island of one part: its nodes, the touches with impulses, and in `ground` (room for one a
 // touch) what holds it that is not solved for.
-static S2Island part_of(const S2EventRun *event, const Parts *parts, const S2Touch *solved,
-                        int32_t root, int32_t *ground, int *grounds) {
+static S2Island part_of(const S2EventRun *event, const Parts *parts, int32_t root, int32_t *ground,
+                        int *grounds) {
   const S2Step *step = event->step;
   const S2Island *all = event->island;
   S2Island part = {.length = all->length,
@@ -151,10 +155,11 @@ static S2Island part_of(const S2EventRun *event, const Parts *parts, const S2Tou
     }
   }
   for (int i = 0; i < all->touches; i++) {
-    if (!holds(event, solved, i) || root_of(parts, node_of(step, &solved[i])) != root) {
+    const S2Touch *touch = &parts->acted[i];
+    if (!holds(event, parts, i) || root_of(parts, node_of(step, touch)) != root) {
       continue;
     }
-    const int32_t body[2] = {solved[i].body_a, solved[i].body_b};
+    const int32_t body[2] = {touch->body_a, touch->body_b};
     for (int k = 0; k < 2; k++) {
       bool known = step->node_of[body[k]] != S2_GROUND;
       for (int g = 0; g < *grounds && !known; g++) {
@@ -164,8 +169,8 @@ static S2Island part_of(const S2EventRun *event, const Parts *parts, const S2Tou
         ground[(*grounds)++] = body[k];
       }
     }
-    if (presses(&solved[i])) {
-      part.touch[part.touches++] = i; // of the island, as `solved`
+    if (presses(touch)) {
+      part.touch[part.touches++] = i; // of the island, as `acted`
     }
   }
   return part;
@@ -186,8 +191,7 @@ void s2_event_ride(const S2Step *step, const int32_t *ground, int grounds, int32
 // Of what is held all velocities alike, against those that it would have if it rode on what holds
 // it: turns of what pivots are as much its motion as that of its centre. Of what nothing holds, the
 // momentum is its own: what moves within first, then the turn of the whole.
-static void repay_part(const S2EventRun *event, const Parts *parts, const S2Touch *solved,
-                       bool flowed, bool turned, int32_t root) {
+static void repay_part(const S2EventRun *event, const Parts *parts, int32_t root) {
   S2Step *step = event->step;
   double gain = parts->gain[root];
   bool edge = fabs(gain) < S2_EVENT_LEVEL * parts->most[root];
@@ -196,7 +200,7 @@ static void repay_part(const S2EventRun *event, const Parts *parts, const S2Touc
   }
   int grounds;
   int32_t *ground = S2_TAKE(step->arena, int32_t, 2 * event->island->touches);
-  S2Island held = part_of(event, parts, solved, root, ground, &grounds);
+  S2Island held = part_of(event, parts, root, ground, &grounds);
   const S2Island *part = &held;
   double *v = S2_TAKE(step->arena, double, 3 * part->nodes);
   double *ride = S2_TAKE_ZEROED(step->arena, double, 3 * part->nodes);
@@ -214,11 +218,11 @@ static void repay_part(const S2EventRun *event, const Parts *parts, const S2Touc
   S2Repaid repaid = {.energy = gain > S2_SPIN_ROUNDING * kinetic ? gain : 0, // else it is rounding
                      .tiny = event->tiny,
                      .edge = edge,
-                     .flowed = flowed,
-                     .turned = turned,
+                     .flowed = parts->flowed,
+                     .turned = parts->turned,
                      .ground = ground,
                      .grounds = grounds,
-                     .touches = solved,
+                     .touches = parts->acted,
                      .index = event->island->touch};
   s2_note_repay(step, part, &repaid);
   if (!(gain > 0)) {
@@ -251,17 +255,20 @@ void s2_event_repay(const S2EventRun *event, const S2Touch *solved, const double
     return;
   }
   S2ArenaMark mark = s2_arena_mark(step->arena);
-  bool flowed = solved != NULL && !event->plain;
-  solved = solved == NULL || turned ? touches_of(event) : solved;
-  Parts parts = {S2_TAKE(step->arena, int32_t, island->nodes),
-                 S2_TAKE_ZEROED(step->arena, double, island->nodes),
-                 S2_TAKE_ZEROED(step->arena, double, island->nodes)};
+  const S2Touch *now = touches_of(event);
+  Parts parts = {.root = S2_TAKE(step->arena, int32_t, island->nodes),
+                 .gain = S2_TAKE_ZEROED(step->arena, double, island->nodes),
+                 .most = S2_TAKE_ZEROED(step->arena, double, island->nodes),
+                 .carried = solved == NULL ? now : solved,
+                 .acted = solved == NULL || turned ? now : solved,
+                 .flowed = solved != NULL && !event->plain,
+                 .turned = turned};
   for (int i = 0; i < island->nodes; i++) {
     parts.root[i] = i;
   }
   for (int i = 0; i < island->touches; i++) {
-    int32_t a = step->node_of[solved[i].body_a], b = step->node_of[solved[i].body_b];
-    if (a != S2_GROUND && b != S2_GROUND && holds(event, solved, i)) {
+    int32_t a = step->node_of[now[i].body_a], b = step->node_of[now[i].body_b];
+    if (a != S2_GROUND && b != S2_GROUND && holds(event, &parts, i)) {
       join(&parts, a, b);
     }
   }
@@ -272,18 +279,19 @@ void s2_event_repay(const S2EventRun *event, const S2Touch *solved, const double
       add(&parts, i / 3, step->h * step->force[at] * (step->v2[at] - step->v1[at]) / 2);
     }
   }
-  for (int i = 0; i < island->touches && flowed; i++) {
-    for (int k = 0; k < solved[i].count && presses(&solved[i]); k++) {
-      const S2TouchPoint *point = &solved[i].points[k];
-      S2Work work = s2_touch_work(&solved[i], k, step->v0, step->v2, event->tiny);
-      int32_t node = node_of(step, &solved[i]);
+  for (int i = 0; i < island->touches && parts.flowed; i++) {
+    const S2Touch *touch = &parts.acted[i];
+    for (int k = 0; k < touch->count && presses(touch); k++) {
+      const S2TouchPoint *point = &touch->points[k];
+      S2Work work = s2_touch_work(touch, k, step->v0, step->v2, event->tiny);
+      int32_t node = node_of(step, touch);
       add(&parts, node, point->normal_impulse * (work.u0 + work.u2) / 2);
       add(&parts, node, point->tangent_impulse * (work.along0 + work.along2) / 2);
     }
   }
   for (int i = 0; i < island->nodes; i++) {
     if (parts.root[i] == i) {
-      repay_part(event, &parts, solved, flowed, turned, i);
+      repay_part(event, &parts, i);
     }
   }
   s2_arena_rewind(step->arena, mark);

@@ -458,7 +458,7 @@ static bool next_piece(S2EventRun *event, int splits) {
   take_touches(event, solved);
   collide(event, step->q1);
   int first = 0;
-  double h = event->left, tau = s2_event_find_meeting(event, solved, &first);
+  double h = event->left, tau = s2_event_find_meeting(event, solved, S2_NONE, &first);
   for (int more = 0; more < S2_EVENT_RETURNS && comes_back(event, solved, first, tau); more++) {
     rows = true;
     put_touches(event, solved);
@@ -468,21 +468,25 @@ static bool next_piece(S2EventRun *event, int splits) {
     }
     take_touches(event, solved);
     collide(event, step->q1);
-    tau = s2_event_find_meeting(event, solved, &first);
+    tau = s2_event_find_meeting(event, solved, S2_NONE, &first);
   }
-  bool meets = tau < h * (1 - S2_EVENT_ROUNDING);
-  if (meets) {
+  bool meets = false;
+  for (int more = 0; more < S2_EVENT_RETURNS && !meets && tau < h * (1 - S2_EVENT_ROUNDING);
+       more++) {
     tau = fmax(tau, S2_EVENT_ROUNDING * h);
     S2Meeting meeting = {solved, first, rows, noted};
     if (!s2_event_flow_to_meeting(event, &meeting, &tau)) {
       return false;
     }
     meets = tau < h;
-    h = tau;
-    event->splits += meets;
     take_touches(event, solved);
     collide(event, step->q1);
+    if (!meets) { // after all, as the length of a flow bends it; but others may
+      tau = s2_event_find_meeting(event, solved, first, &first);
+    }
   }
+  h = meets ? tau : h;
+  event->splits += meets;
   note_arrival(event, meets ? first : S2_NONE);
   copy_nodes(event, step->v1, step->v2);
   return end_piece(event, h, solved);

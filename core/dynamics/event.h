@@ -47,8 +47,9 @@ bool s2_event_flow(const S2EventRun *event, double h, bool rows);
 void s2_event_place_ground(const S2EventRun *event);
 
 // meeting.c: when others meet on the way from the touches as they were `before` to those at the
-// end; *first is that touch of the island. Infinite: nothing does.
-double s2_event_find_meeting(const S2EventRun *event, const S2Touch *before, int *first);
+// end; *first is that touch of the island. Infinite: nothing does. Touch `but` is not looked at
+// (S2_NONE: all are).
+double s2_event_find_meeting(const S2EventRun *event, const S2Touch *before, int but, int *first);
 // The flow that ends when the touch meets, about the time *tau, which becomes exact; what is left
 // of the step: after all nothing does. False: aborted.
 bool s2_event_flow_to_meeting(const S2EventRun *event, const S2Meeting *meeting, double *tau);
