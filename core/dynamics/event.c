@@ -421,6 +421,21 @@ static bool comes_back(const S2EventRun *event, const S2Touch *before, int first
   return back;
 }
 
+// Are there, at the end of a flow on which nothing was found to meet, overlaps of what does not
+// rest? Rows that look ahead stop what a mend would lift.
+static bool runs_into(const S2EventRun *event) {
+  const S2Step *step = event->step;
+  bool any = false;
+  for (int i = 0; i < event->island->touches && !event->plain; i++) {
+    const S2Touch *touch = &step->touches[event->island->touch[i]];
+    const S2TouchPoint *point = s2_flow_nearest(touch, &event->resting[i]);
+    bool rests = event->resting[i].count > 0;
+    any |= !rests && !s2_touch_soft(touch) && point != NULL &&
+           point->at.gap < -S2_EVENT_MISSED * event->slop;
+  }
+  return any;
+}
+
 // For the derivative of when it is: the point of touch `first` that meets at q1.
 static void note_arrival(const S2EventRun *event, int first) {
   const S2Step *step = event->step;
@@ -487,6 +502,11 @@ static bool next_piece(S2EventRun *event, int splits) {
   }
   h = meets ? tau : h;
   event->splits += meets;
+  if (!meets && runs_into(event)) {
+    put_touches(event, solved);
+    s2_notes_rewind(step, noted);
+    return finish_speculatively(event);
+  }
   note_arrival(event, meets ? first : S2_NONE);
   copy_nodes(event, step->v1, step->v2);
   return end_piece(event, h, solved);
