@@ -328,8 +328,8 @@ static void begin_vjp(S2Undo *undo, int index) {
   }
 }
 
-// J that what moves by itself brings, in the solve that looked ahead and after the blow; where `bar`
-// is not NULL, times its two, to all that this is made of.
+// J that what moves by itself brings, in the solve that looked ahead and after the blow; where
+// `bar` is not NULL, times its two, to all that this is made of.
 static void driven(S2Undo *undo, int index, const double *bar, double brought[2]) {
   const S2Note *note = s2_note_at(undo->notes, index);
   S2ArenaMark mark = s2_arena_mark(undo->arena);
@@ -474,8 +474,8 @@ static void gain_vjp(S2Undo *undo, int index, double bar) {
   for (int i = 0; i < note->of->island.nodes; i++) {
     for (int at = 3 * note->of->island.node[i], c = 0; c < 3; c++, at++) {
       double f = step->force[at], *later = note->flowed ? &to->v2[at] : &to->v1[at];
-      double mean = share * step->v0[at] +
-                    (1 - share) * (note->flowed ? step->v2[at] : step->v1[at]);
+      double mean =
+          share * step->v0[at] + (1 - share) * (note->flowed ? step->v2[at] : step->v1[at]);
       to->force[at] += bar * (step->h * mean - (step->q1[at] - step->q0[at]));
       to->h += bar * f * mean;
       to->v0[at] += bar * f * step->h * share;

@@ -55,7 +55,7 @@ typedef struct S2Undo {
   double *pushed, *rubbed;  // 2 a touch: of the impulses of the flow
   double *struck, *scraped; // the same, of those of the blow that ends a speculative rest
   bool drove;               // are there any of the latter?
-  int touches;             // of the step
+  int touches;              // of the step
   double length_bar, left_bar;
   double *impulse_bar; // as S2StepAdjoint.joint_impulse: of the sum over the pieces of a step
   double share; // of what was left that a piece took; 0: until a meeting, whose gap has the rest

@@ -212,8 +212,8 @@ static void repay_part(const S2EventRun *event, const Parts *parts, int32_t root
       v[3 * i + c] = step->v2[3 * part->node[i] + c] - ride[3 * i + c];
     }
   }
-  double kinetic = grounds > 0 ? s2_island_kinetic(step, part, v)
-                               : s2_island_kinetic_within(step, part, v);
+  double kinetic =
+      grounds > 0 ? s2_island_kinetic(step, part, v) : s2_island_kinetic_within(step, part, v);
   double most = fmax(0, kinetic - gain), less = 1;
   S2Repaid repaid = {.energy = gain > S2_SPIN_ROUNDING * kinetic ? gain : 0, // else it is rounding
                      .tiny = event->tiny,
@@ -305,9 +305,9 @@ static double brought_by_ground(const double *ground_v, const S2Touch *touch) {
   for (int k = 0; k < touch->count; k++) {
     const S2TouchPoint *point = &touch->points[k];
     S2Vec2 n = point->at.normal, t = s2_left(n);
-    sum -= point->normal_impulse * s2_touch_velocity(touch, k, n, ground_v) +
-           point->tangent_impulse *
-               (s2_touch_velocity(touch, k, t, ground_v) - touch->surface_speed);
+    sum -=
+        point->normal_impulse * s2_touch_velocity(touch, k, n, ground_v) +
+        point->tangent_impulse * (s2_touch_velocity(touch, k, t, ground_v) - touch->surface_speed);
   }
   return sum;
 }

@@ -241,8 +241,8 @@ void s2_island_balance(const S2Step *step, const S2Island *island);
 double s2_island_kinetic(const S2Step *step, const S2Island *island, const double *v);
 // The same beside the motion of its centre of mass.
 double s2_island_kinetic_within(const S2Step *step, const S2Island *island, const double *v);
-// The latter that it may have, J: that of v2 or of the free motion; infinite where joints bring energy.
-// `v` is for its use; `from_v2`: is it the former?
+// The latter that it may have, J: that of v2 or of the free motion; infinite where joints bring
+// energy. `v` is for its use; `from_v2`: is it the former?
 double s2_island_most_kinetic(const S2Step *step, const S2Island *island, double *v, bool *from_v2);
 // Less of v, so that its energy within is at most this; linear momentum and, if it can be, spin
 // stay.
