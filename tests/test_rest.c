@@ -64,7 +64,7 @@ static S2World *scene_of(Kind kind, S2Stepping stepping, uint64_t seed, double r
     S2BodyId id = any_polygon(world, &rng, body);
     if (kind == CHAINS && i % 3 != 0) {
       S2JointDef joint = hinge_def(last, id, (x + last_x) / 2, (y + last_y) / 2);
-      joint.friction = 0.05; // N m: what hangs swings no longer than the test runs
+      joint.friction = 0.3; // N m: what hangs swings no longer than the test runs
       S2JointId made;
       must(s2_joint_create(world, &joint, &made));
     }

@@ -26,7 +26,7 @@ static void use(S2World *world, S2Stepping stepping, S2RestitutionModel model) {
   must(s2_world_configure(world, &def));
 }
 
-static int warnings(const S2World *world) {
+static int warnings(S2World *world) {
   int count, found = 0;
   const S2Event *event = s2_world_events(world, &count);
   for (int i = 0; i < count; i++) {

@@ -1,7 +1,7 @@
 // What a step does in the corners: contacts found late, bodies that change their kind, sub-steps.
 #include "worlds.h"
 
-static int count_events(const S2World *world, S2EventType type) {
+static int count_events(S2World *world, S2EventType type) {
   int count, n = 0;
   const S2Event *events = s2_world_events(world, &count);
   for (int i = 0; i < count; i++) {

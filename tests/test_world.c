@@ -287,7 +287,7 @@ static void marks_roll_back_everything(void **state) {
 
 // ---- Events -----------------------------------------------------------------------------------
 
-static int count_events(const S2World *world, S2EventType type) {
+static int count_events(S2World *world, S2EventType type) {
   int count, n = 0;
   const S2Event *events = s2_world_events(world, &count);
   for (int i = 0; i < count; i++) {

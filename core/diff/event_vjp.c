@@ -262,13 +262,6 @@ static void meeting_vjp(S2Undo *undo, int index) {
 static void arrival_vjp(S2Undo *undo, int index) {
   const S2Note *note = s2_note_at(undo->notes, index);
   const S2Note *piece = s2_note_at(undo->notes, s2_undo_last(undo, index, S2_ACT_PIECE));
-  for (int i = 0; i < note->of->island.nodes && undo->lifted_bar != 0; i++) {
-    for (int at = 3 * note->of->island.node[i], c = 0; c < 3; c++, at++) {
-      undo->bar.q1[at] += undo->lifted_bar * undo->step.force[at];
-      undo->bar.force[at] += undo->lifted_bar * (undo->step.q1[at] - undo->step.q0[at]);
-    }
-  }
-  undo->lifted_bar = 0;
   undo->share = 1;
   if (note->meets) {
     meeting_vjp(undo, index);
@@ -331,59 +324,128 @@ static void begin_vjp(S2Undo *undo, int index) {
   }
 }
 
-static void energy_vjp(S2Undo *undo, const S2Note *note) {
-  undo->gradient->flags |= note->edge ? S2_GRADIENT_WEAK : 0;
-  if (note->part == 0) {
-    return;
-  }
-  double bar = s2_undo_slower(undo, note); // of J = -force'(q1 - q1 of the arrival)
-  undo->lifted_bar = bar;
-  for (int i = 0; i < note->of->island.nodes; i++) {
-    for (int at = 3 * note->of->island.node[i], c = 0; c < 3; c++, at++) {
-      undo->bar.q1[at] -= bar * undo->step.force[at];
-      undo->bar.force[at] -= bar * (undo->step.q1[at] - undo->step.q0[at]);
-    }
-  }
-}
-
-// As brought() of event.c: normal * u/2 and tangent * (along + then)/2 of a point, where above 0.
-static void brought_vjp(S2Undo *undo, int index, int i, int k, double bar, S2TouchBar *pair) {
+// J by point k of a touch that pressed, times `bar`.
+static void work_vjp(S2Undo *undo, int index, int i, int k, double bar, S2TouchBar *pair) {
   const S2Note *note = s2_note_at(undo->notes, index);
   const S2Touch *touch = &undo->open.touches[i];
   const S2TouchPoint *at = &touch->points[k];
-  const double *v0 = undo->step.v0, *v1 = undo->step.v1;
+  const double *v0 = undo->step.v0, *v2 = undo->step.v2;
   S2Vec2 n = at->at.normal, t = s2_left(n), t_bar = {0};
   S2PointBar point = {0};
-  double tiny = s2_island_rest_speed(&undo->step, &note->of->island);
-  double u = s2_touch_velocity(touch, k, n, v0);
-  double along = s2_touch_velocity(touch, k, t, v0) - touch->surface_speed;
-  double then = s2_touch_velocity(touch, k, t, v1) - touch->surface_speed;
-  double half = bar / 2, normal = at->normal_impulse, tangent = at->tangent_impulse;
-  double *pushed = &undo->pushed[2 * note->of->touch_index[i] + k];
-  double *rubbed = &undo->rubbed[2 * note->of->touch_index[i] + k];
-  if (u > tiny && normal > 0) {
-    *pushed += half * u;
-    s2_touch_velocity_vjp(touch, k, n, v0, half * normal, undo->bar.v0, &point, &point.normal);
-  }
-  if (fabs(along) > tiny && tangent * (along + then) > 0) {
-    *rubbed += half * (along + then);
-    s2_touch_velocity_vjp(touch, k, t, v0, half * tangent, undo->bar.v0, &point, &t_bar);
-    s2_touch_velocity_vjp(touch, k, t, v1, half * tangent, undo->bar.v1, &point, &t_bar);
-    pair->surface_speed -= bar * tangent;
+  S2Work work = s2_touch_work(touch, k, v0, v2, note->of->tiny);
+  double normal = bar * at->normal_impulse / 2, tangent = bar * at->tangent_impulse / 2;
+  undo->pushed[2 * note->of->touch_index[i] + k] += bar * (work.u0 + work.u2) / 2;
+  undo->rubbed[2 * note->of->touch_index[i] + k] += bar * (work.along0 + work.along2) / 2;
+  for (int after = 0; after < 2; after++) {
+    const double *v = after ? v2 : v0;
+    double *v_bar = after ? undo->bar.v2 : undo->bar.v0;
+    if ((after ? work.u2 : work.u0) != 0) {
+      s2_touch_velocity_vjp(touch, k, n, v, normal, v_bar, &point, &point.normal);
+    }
+    if ((after ? work.along2 : work.along0) != 0) {
+      s2_touch_velocity_vjp(touch, k, t, v, tangent, v_bar, &point, &t_bar);
+      pair->surface_speed -= tangent;
+    }
   }
   point.normal = s2_add(point.normal, s2_right(t_bar));
-  s2_undo_point(undo, index, i, k, &point);
+  if (note->turned) {
+    s2_touch_point_vjp(undo->world, touch, k, undo->step.q1, &point, undo->bar.q1, undo->gradient);
+  } else {
+    s2_undo_point(undo, index, i, k, &point);
+  }
+}
+
+// f'(h m - (q1 - q0)) and what contacts brought, times `bar`; m is the mean of v0 and v2 where
+// there was a flow, else v1.
+static void gain_vjp(S2Undo *undo, int index, double bar) {
+  const S2Note *note = s2_note_at(undo->notes, index);
+  S2Step *step = &undo->step;
+  S2StepAdjoint *to = &undo->bar;
+  double share = note->flowed ? 0.5 : 0;
+  for (int i = 0; i < note->of->island.nodes; i++) {
+    for (int at = 3 * note->of->island.node[i], c = 0; c < 3; c++, at++) {
+      double f = step->force[at], *later = note->flowed ? &to->v2[at] : &to->v1[at];
+      double mean =
+          share * step->v0[at] + (1 - share) * (note->flowed ? step->v2[at] : step->v1[at]);
+      to->force[at] += bar * (step->h * mean - (step->q1[at] - step->q0[at]));
+      to->h += bar * f * mean;
+      to->v0[at] += bar * f * step->h * share;
+      *later += bar * f * step->h * (1 - share);
+      to->q1[at] -= bar * f;
+      to->q0[at] += bar * f;
+    }
+  }
+  for (int i = 0; i < note->of->island.touches; i++) {
+    S2TouchBar pair = {0};
+    for (int k = 0; k < undo->open.touches[i].count; k++) {
+      work_vjp(undo, index, i, k, bar, &pair);
+    }
+    s2_touch_material_vjp(undo->world, &undo->open.touches[i], &pair, undo->gradient);
+  }
+}
+
+// To what a body rides on, as s2_event_ride() has it.
+static void ride_vjp(S2Undo *undo, const S2Note *note, int32_t slot, const double ride_bar[3]) {
+  const double *q = undo->step.q1 + 3 * slot;
+  double *q_bar = undo->bar.q1;
+  S2Vec2 bar = s2_scale(1.0 / note->of->grounds, s2_vec2(ride_bar[1], ride_bar[2]));
+  for (int g = 0; g < note->of->grounds; g++) {
+    int32_t at = 3 * note->of->ground[g];
+    const double *v = undo->step.free_v + at, *from = undo->step.q1 + at;
+    S2Vec2 arm = s2_vec2(q[1] - from[1], q[2] - from[2]), arm_bar = s2_scale(v[0], s2_right(bar));
+    undo->bar.free_v[at] += ride_bar[0] / note->of->grounds + s2_dot(bar, s2_left(arm));
+    undo->bar.free_v[at + 1] += bar.x;
+    undo->bar.free_v[at + 2] += bar.y;
+    q_bar[3 * slot + 1] += arm_bar.x;
+    q_bar[3 * slot + 2] += arm_bar.y;
+    q_bar[at + 1] -= arm_bar.x;
+    q_bar[at + 2] -= arm_bar.y;
+  }
+}
+
+// v2 = ride + s (v2 - ride) with s^2 = 1 - energy/kinetic; returns the adjoint of the energy.
+static double slower_vjp(S2Undo *undo, const S2Note *note) {
+  S2ArenaMark mark = s2_arena_mark(undo->arena);
+  int nodes = note->of->island.nodes;
+  double *v = S2_TAKE(undo->arena, double, 3 * nodes), kinetic = 0, s_bar = 0;
+  for (int i = 0; i < nodes; i++) {
+    int32_t slot = note->of->island.node[i];
+    const S2Body *body = &undo->world->bodies.at[slot];
+    double ride[3];
+    s2_event_ride(&undo->step, note->of->ground, note->of->grounds, slot, ride);
+    for (int c = 0; c < 3; c++) {
+      double now = v[3 * i + c] = note->before[3 * i + c] - ride[c];
+      kinetic += (c == 0 ? body->inertia : body->mass) * now * now / 2;
+      s_bar += undo->bar.v2[3 * slot + c] * now;
+    }
+  }
+  double s = kinetic > note->part ? sqrt(1 - note->part / kinetic) : 0;
+  double energy_bar = s > 0 ? -s_bar / (2 * s * kinetic) : 0;
+  double kinetic_bar = s > 0 ? -energy_bar * note->part / kinetic : 0;
+  for (int i = 0; i < nodes; i++) {
+    int32_t slot = note->of->island.node[i];
+    const S2Body *body = &undo->world->bodies.at[slot];
+    S2BodyGradient *g = &undo->gradient->body[slot];
+    double ride_bar[3];
+    for (int c = 0; c < 3; c++) {
+      double now = v[3 * i + c], *bar = &undo->bar.v2[3 * slot + c], all = *bar;
+      *bar = s * all + kinetic_bar * (c == 0 ? body->inertia : body->mass) * now;
+      ride_bar[c] = all - *bar;
+      *(c == 0 ? &g->inertia : &g->mass) += kinetic_bar * now * now / 2;
+      undo->step.v2[3 * slot + c] = note->before[3 * i + c];
+    }
+    ride_vjp(undo, note, slot, ride_bar);
+  }
+  s2_arena_rewind(undo->arena, mark);
+  return energy_bar;
 }
 
 static void repay_vjp(S2Undo *undo, int index) {
   const S2Note *note = s2_note_at(undo->notes, index);
-  double bar = s2_undo_slower(undo, note);
-  for (int i = 0; i < note->of->island.touches; i++) {
-    S2TouchBar pair = {0};
-    for (int k = 0; k < undo->open.touches[i].count; k++) {
-      brought_vjp(undo, index, i, k, bar, &pair);
-    }
-    s2_touch_material_vjp(undo->world, &undo->open.touches[i], &pair, undo->gradient);
+  undo->gradient->flags |= note->edge ? S2_GRADIENT_WEAK : 0;
+  if (note->part > 0) {
+    gain_vjp(undo, index,
+             note->of->grounds > 0 ? slower_vjp(undo, note) : s2_undo_slower(undo, note));
   }
 }
 
@@ -395,9 +457,6 @@ void s2_undo_piece(S2Undo *undo, int index) {
     break;
   case S2_ACT_REPAY:
     repay_vjp(undo, index);
-    break;
-  case S2_ACT_SLOWER:
-    energy_vjp(undo, note);
     break;
   case S2_ACT_ARRIVE:
     arrival_vjp(undo, index);

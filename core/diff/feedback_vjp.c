@@ -30,8 +30,9 @@ static double doubtful_part(Room of, double sign) {
 }
 
 // The two of stabilise.c's harmless_part: of the free motion's energy, and of what forces brought.
-static void find_rooms(const S2Undo *undo, const S2Note *note, Room room[2]) {
+static void find_rooms(const S2Undo *undo, const S2Note *note, S2Vec2 frame, Room room[2]) {
   const S2Step *step = &undo->step;
+  const double ride[3] = {0, frame.x, frame.y};
   double of_b = 0, of_room = 0;
   room[0] = room[1] = (Room){0};
   for (int i = 0; i < 3 * note->of->island.nodes; i++) {
@@ -39,7 +40,8 @@ static void find_rooms(const S2Undo *undo, const S2Note *note, Room room[2]) {
     const S2Body *body = &undo->world->bodies.at[slot];
     int at = 3 * slot + i % 3;
     double inertial = i % 3 == 0 ? body->inertia : body->mass;
-    double v0 = step->v0[at], v2 = step->v2[at], free_v = step->free_v[at];
+    double v0 = step->v0[at] - ride[i % 3], v2 = step->v2[at] - ride[i % 3];
+    double free_v = step->free_v[at] - ride[i % 3];
     double push = note->h * step->force[at] / 2, more = note->more[i] / note->h;
     room[0].a += inertial * more * more / 2;
     room[0].b += inertial * v2 * more;
@@ -97,6 +99,19 @@ static const Room *binding(S2Undo *undo, const S2Note *note, const Room rooms[2]
   return room;
 }
 
+// To the velocities of what holds the island, as s2_island_frame() has it.
+static void frame_vjp(S2Undo *undo, const S2Note *note, const double ride_bar[3]) {
+  const S2NoteIsland *of = note->of;
+  for (int i = 0; i < of->grounds; i++) {
+    for (int c = 1; c < 3 && of->ground[i] != S2_NONE; c++) {
+      undo->bar.free_v[3 * of->ground[i] + c] += ride_bar[c] / of->grounds;
+    }
+  }
+  for (int c = 1; c < 3 && of->grounds == 0; c++) {
+    undo->bar.v0[3 * of->island.node[0] + c] += ride_bar[c];
+  }
+}
+
 static void part_vjp(S2Undo *undo, const S2Note *note, double part_bar) {
   const S2Step *step = &undo->step;
   S2StepAdjoint *bar = &undo->bar;
@@ -104,7 +119,10 @@ static void part_vjp(S2Undo *undo, const S2Note *note, double part_bar) {
   if (part_bar == 0) {
     return;
   }
-  find_rooms(undo, note, rooms);
+  S2Vec2 frame = s2_island_frame(step, &note->of->island, note->of->ground, note->of->grounds);
+  const double ride[3] = {0, frame.x, frame.y};
+  double ride_bar[3] = {0};
+  find_rooms(undo, note, frame, rooms);
   const Room *bound = binding(undo, note, rooms);
   if (bound == NULL) {
     return;
@@ -120,25 +138,31 @@ static void part_vjp(S2Undo *undo, const S2Note *note, double part_bar) {
     S2BodyGradient *g = &undo->gradient->body[slot];
     int at = 3 * slot + i % 3;
     double h = note->h, inertial = i % 3 == 0 ? body->inertia : body->mass;
-    double v0 = step->v0[at], v2 = step->v2[at], free_v = step->free_v[at];
+    double v0 = step->v0[at] - ride[i % 3], v2 = step->v2[at] - ride[i % 3];
+    double free_v = step->free_v[at] - ride[i % 3], v0_bar = 0, free_bar = 0;
     double push = free_one ? 0 : h * step->force[at] / 2, more = note->more[i] / h;
+    double v2_bar = b_bar * inertial * more - room_bar * inertial * v2;
     double more_bar = a_bar * inertial * more + b_bar * (inertial * v2 - push);
     double weight = a_bar * more * more / 2 + b_bar * v2 * more, push_bar = 0;
-    bar->v2[at] += b_bar * inertial * more - room_bar * inertial * v2;
     if (free_one) {
-      bar->free_v[at] += room_bar * inertial * free_v;
+      free_bar = room_bar * inertial * free_v;
       weight += room_bar * (free_v * free_v - v2 * v2) / 2;
     } else {
-      bar->v0[at] += room_bar * (inertial * v0 + push);
-      bar->v2[at] += room_bar * push;
+      v0_bar = room_bar * (inertial * v0 + push);
+      v2_bar += room_bar * push;
       weight += room_bar * (v0 * v0 - v2 * v2) / 2;
       push_bar = room_bar * (v0 + v2) - b_bar * more;
     }
+    bar->v0[at] += v0_bar;
+    bar->v2[at] += v2_bar;
+    bar->free_v[at] += free_bar;
+    ride_bar[i % 3] -= v0_bar + v2_bar + free_bar;
     bar->force[at] += push_bar * h / 2;
     bar->h += push_bar * step->force[at] / 2 - more_bar * more / h;
     undo->displaced[at] += more_bar / h;
     *(i % 3 == 0 ? &g->inertia : &g->mass) += weight;
   }
+  frame_vjp(undo, note, ride_bar);
 }
 
 void s2_undo_feedback(S2Undo *undo, const S2Note *note) {

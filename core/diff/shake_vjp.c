@@ -320,18 +320,28 @@ static double set_spin_vjp(S2Undo *undo, const S2Note *note, double spin, double
   return spin_bar;
 }
 
-// Of the kinetic energy at velocities v, to them (both 3 a slot).
+// Of the kinetic energy beside the motion of the centre at velocities v, to them (both 3 a slot).
+// The centre's is the one that leaves the least, so that nothing goes through it.
 static void kinetic_vjp(S2Undo *undo, const S2Note *note, double energy_bar, const double *v,
                         double *v_bar) {
+  S2Vec2 drift = {0, 0};
+  double mass = 0;
+  for (int i = 0; i < note->of->island.nodes; i++) {
+    int32_t slot = note->of->island.node[i];
+    double m = undo->world->bodies.at[slot].mass;
+    mass += m;
+    drift = s2_add_scaled(drift, m, s2_vec2(v[3 * slot + 1], v[3 * slot + 2]));
+  }
   for (int i = 0; i < note->of->island.nodes; i++) {
     int32_t slot = note->of->island.node[i], at = 3 * slot;
     const S2Body *body = &undo->world->bodies.at[slot];
     S2BodyGradient *g = &undo->gradient->body[slot];
+    S2Vec2 within = s2_add_scaled(s2_vec2(v[at + 1], v[at + 2]), -1 / mass, drift);
     v_bar[at] += energy_bar * body->inertia * v[at];
-    v_bar[at + 1] += energy_bar * body->mass * v[at + 1];
-    v_bar[at + 2] += energy_bar * body->mass * v[at + 2];
+    v_bar[at + 1] += energy_bar * body->mass * within.x;
+    v_bar[at + 2] += energy_bar * body->mass * within.y;
     g->inertia += energy_bar * v[at] * v[at] / 2;
-    g->mass += energy_bar * s2_length2(s2_vec2(v[at + 1], v[at + 2])) / 2;
+    g->mass += energy_bar * s2_length2(within) / 2;
   }
 }
 
@@ -447,8 +457,8 @@ static Parts parts_of(const S2Undo *undo, const S2Note *note, const Whole *whole
   return parts;
 }
 
-// v is drift, turn of the whole and the rest. What is taken comes from the rest, then from the
-// turn, then from the drift (s2_island_cap, slow_down of event.c), by one factor s of one of them.
+// v is drift, turn of the whole and the rest. What is taken comes from the rest, then from the turn
+// (s2_island_cap), by one factor s of one of them; the drift stays.
 double s2_undo_slower(S2Undo *undo, const S2Note *note) {
   S2ArenaMark mark = s2_arena_mark(undo->arena);
   const double *v = note->before;
@@ -456,26 +466,17 @@ double s2_undo_slower(S2Undo *undo, const S2Note *note) {
   Whole whole = whole_of(undo, note, v);
   Parts at = parts_of(undo, note, &whole, v), to = {0}; // `to`: adjoints
   double inertia_bar = 0, energy_bar = 0, s, s_bar = 0;
-  bool from_rest = at.rest > energy, from_turn = !from_rest && at.turning + at.rest > energy;
-  s = from_rest   ? sqrt(1 - energy / at.rest)
-      : from_turn ? sqrt(1 - (energy - at.rest) / at.turning)
-                  : sqrt(fmax(0, at.kinetic - energy) / at.drifting);
-  s = isfinite(s) ? s : 0; // nothing was left
-  double drift = from_rest   ? 1 - s
-                 : from_turn ? 1
-                             : s,
-         turn = from_rest   ? 1 - s
-                : from_turn ? s
-                            : 0;
+  bool from_rest = at.rest > energy;
+  s = from_rest ? sqrt(1 - energy / at.rest) : sqrt(fmax(0, 1 - (energy - at.rest) / at.turning));
+  s = isfinite(s) ? s : 0; // it did not turn
+  double drift = from_rest ? 1 - s : 1, turn = from_rest ? 1 - s : s;
   for (int i = 0; i < note->of->island.nodes; i++) {
     int32_t slot = note->of->island.node[i];
     double *of = bar + 3 * slot;
     S2Vec2 arm = whole.arm[i], moves = s2_vec2(of[1], of[2]);
     double by_turn = of[0] + s2_dot(s2_left(arm), moves), by_drift = s2_dot(moves, at.drift);
     double all = of[0] * v[3 * i] + of[1] * v[3 * i + 1] + of[2] * v[3 * i + 2];
-    s_bar += from_rest   ? all - by_drift - at.turn * by_turn
-             : from_turn ? at.turn * by_turn
-                         : by_drift;
+    s_bar += from_rest ? all - by_drift - at.turn * by_turn : at.turn * by_turn;
     to.turn += turn * by_turn;
     to.drift = s2_add_scaled(to.drift, drift, moves);
     whole.arm_bar[i] = s2_scale(-turn * at.turn, s2_left(moves));
@@ -488,14 +489,10 @@ double s2_undo_slower(S2Undo *undo, const S2Note *note) {
   if (from_rest) {
     energy_bar = -slope / at.rest;
     to.rest = slope * energy / (at.rest * at.rest);
-  } else if (from_turn) {
+  } else if (s > 0) {
     energy_bar = -slope / at.turning;
     to.rest = note->of->island.nodes == 1 ? 0 : slope / at.turning;
     to.turning = slope * (energy - at.rest) / (at.turning * at.turning);
-  } else if (s > 0) {
-    energy_bar = -slope / at.drifting;
-    to.kinetic = slope / at.drifting;
-    to.drifting = -slope * s * s / at.drifting;
   }
   to.kinetic += to.rest;
   to.drifting -= to.rest;

@@ -139,7 +139,7 @@ void s2_solve_bodies_vjp(const S2SolveUndo *solve) {
   const S2Step *step = &undo->step;
   S2Kind kind = solve->note->kind;
   bool forces = s2_kind_takes_time(kind);
-  bool from_v2 = kind != S2_MOTION && kind != S2_POSITIONS;
+  bool from_v2 = !s2_kind_moves(kind) && kind != S2_POSITIONS;
   for (int i = 0; i < solve->note->of->island.nodes && kind == S2_POSITIONS; i++) {
     solve->data.mass[3 * i] *= solve->note->of->stiffness;
   }
@@ -399,7 +399,8 @@ void s2_solve_contacts_vjp(S2SolveUndo *solve, S2PutPoint *put) {
 // ---- Solves -----------------------------------------------------------------------------------
 
 void s2_undo_solved_point(S2Undo *undo, int index, int touch, int k, const S2PointBar *bar) {
-  if (s2_note_at(undo->notes, index)->kind == S2_STOP) { // at q1
+  S2Kind kind = s2_note_at(undo->notes, index)->kind;
+  if (kind == S2_STOP || kind == S2_TURNED) { // at q1
     s2_touch_point_vjp(undo->world, &undo->open.solved[touch], k, undo->step.q1, bar, undo->bar.q1,
                        undo->gradient);
     return;
@@ -428,9 +429,17 @@ static void take_impulses(S2SolveUndo *solve) {
   }
   s2_undo_contact_impulses(undo, solve->index, assembly, solve->dl_dlambda);
   solve->reaction = s2_undo_reaction(undo, note, 1);
-  if (note->kind == S2_MOTION) { // replaced by this solve
+  if (s2_kind_moves(note->kind)) { // replaced by this solve
     s2_undo_forget_joints(undo, note);
     s2_undo_forget_contacts(undo, note);
+  }
+  bool flows = note->kind == S2_MOTION || note->kind == S2_TURNED;
+  for (int i = 0; i < assembly->parts && flows; i++) {
+    const S2JointPart *part = &assembly->part[i];
+    if (part->joint == S2_NONE) { // viscosity, of the same tangent impulse
+      int point = 2 * note->of->touch_index[part->row / 2] + part->row % 2;
+      solve->dl_dlambda[i] += undo->rubbed[point];
+    }
   }
   int r = assembly->parts;
   for (int i = 0; i < note->of->island.touches && note->kind != S2_RUB; i++) {
@@ -442,7 +451,7 @@ static void take_impulses(S2SolveUndo *solve) {
         if (note->kind == S2_REFLECT) {
           solve->dl_dlambda[r] += undo->lean[at];
           undo->lean[at] = 0;
-        } else if (note->kind == S2_MOTION) {
+        } else if (flows) {
           solve->dl_dlambda[r] += undo->pushed[at];
           solve->dl_dlambda[r + rough] += rough ? undo->rubbed[at] : 0;
           undo->pushed[at] = undo->rubbed[at] = 0;

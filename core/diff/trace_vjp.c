@@ -588,7 +588,6 @@ static void undo_act(S2Undo *undo, int index) {
   case S2_ACT_COAST:
   case S2_ACT_ARRIVE:
   case S2_ACT_REPAY:
-  case S2_ACT_SLOWER:
     s2_undo_piece(undo, index);
     break;
   }

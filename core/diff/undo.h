@@ -55,11 +55,11 @@ typedef struct S2Undo {
   // fast things arrive is undone
   double *waiting_impulse, *waiting_reaction;
   // Event stepping (event_vjp.c): of the length of a step, and of what is left of it at the end of
-  // a piece; of the energy that its mends lifted
+  // a piece
   double *pushed, *rubbed; // 2 a touch: of the impulses of the flow, or of a motion
   double *struck;          // S2_TOUCH_IMPULSES a touch: of the impulses of a blow
   int touches;             // of the step
-  double length_bar, left_bar, lifted_bar;
+  double length_bar, left_bar;
   double *impulse_bar; // as S2StepAdjoint.joint_impulse: of the sum over the pieces of a step
   double share; // of what was left that a piece took; 0: until a meeting, whose gap has the rest
   double *ground0, *ground1; // 3 a slot: what waits while q0 and q1 of ground are of a piece's time
@@ -134,7 +134,8 @@ void s2_undo_balance(S2Undo *undo, const S2Note *note);
 // feedback_vjp.c
 void s2_undo_feedback(S2Undo *undo, const S2Note *note);
 
-// shake_vjp.c: of S2_ACT_SLOWER; returns the adjoint of the energy.
+// shake_vjp.c: of S2_ACT_CAP, and of S2_ACT_REPAY where nothing holds; returns the adjoint of the
+// energy.
 double s2_undo_slower(S2Undo *undo, const S2Note *note);
 
 // rebound_vjp.c: of S2_ACT_RECALL and REBOUND, but for v2; of S2_ACT_KEEP.

@@ -151,7 +151,7 @@ S2Assembly s2_assemble(const S2Step *step, const S2Island *island, const S2Choic
     of_joints += turns ? S2_GEOMETRIC_ROWS : 0;
   }
   int of_drag = 2 * island->touches, most = of_joints + of_drag + 4 * island->touches;
-  bool motion = kind == S2_MOTION;
+  bool motion = s2_kind_moves(kind);
   S2Row *rows = S2_TAKE(step->arena, S2Row, most);
   double *lambda = S2_TAKE(step->arena, double, most);
   S2JointPart *parts = S2_TAKE(step->arena, S2JointPart, of_joints + of_drag);

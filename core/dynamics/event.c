@@ -133,14 +133,6 @@ static void copy_nodes(const S2EventRun *event, const double *from, double *to) 
   }
 }
 
-static double *nodes_of(const S2EventRun *event, const double *from) {
-  double *v = S2_TAKE(event->step->arena, double, 3 * event->island->nodes);
-  for (int i = 0; i < event->island->nodes; i++) {
-    memcpy(v + 3 * i, from + 3 * event->island->node[i], 3 * sizeof(double));
-  }
-  return v;
-}
-
 static void look_how_far(const S2EventRun *event) {
   const S2Step *step = event->step;
   double end = event->done + step->h;
@@ -286,107 +278,45 @@ bool s2_event_flow(const S2EventRun *event, double h, bool rows) {
   return true;
 }
 
+static void put_touches(const S2EventRun *event, const S2Touch *from) {
+  for (int i = 0; i < event->island->touches; i++) {
+    event->step->touches[event->island->touch[i]] = from[i];
+  }
+}
+
 static void take_touches(const S2EventRun *event, S2Touch *to) {
   for (int i = 0; i < event->island->touches; i++) {
     to[i] = event->step->touches[event->island->touch[i]];
   }
 }
 
-// Takes energy from v2: from what moves within the island first, as momenta stay in that.
-static void slow_down(const S2EventRun *event, double energy, double *v) {
-  S2Step *step = event->step;
-  const S2Island *island = event->island;
-  for (int i = 0; i < island->nodes; i++) {
-    memcpy(v + 3 * i, step->v2 + 3 * island->node[i], 3 * sizeof(double));
-  }
-  double most = fmax(0, s2_island_kinetic(step, event->island, v) - energy);
-  s2_island_cap(step, island, most, v);
-  double kinetic = s2_island_kinetic(step, event->island, v),
-         part = kinetic > most ? sqrt(most / kinetic) : 1;
-  for (int i = 0; i < 3 * island->nodes; i++) {
-    step->v2[3 * island->node[i / 3] + i % 3] = part * v[i];
-  }
-}
-
-// J that the points of the flow brought over the mean of the velocities before and after, though
-// such points bring none: what rests left slowly before it was held, or friction has turned a
-// motion back. (`solved`: the touches as the flow had them.)
-static double brought(const S2EventRun *event, const S2Touch *solved) {
-  const S2Step *step = event->step;
-  double sum = 0;
-  for (int i = 0; i < event->island->touches; i++) {
-    const S2Touch *touch = &solved[i];
-    for (int k = 0; k < touch->count; k++) {
-      const S2TouchPoint *point = &touch->points[k];
-      S2Vec2 n = point->at.normal, t = s2_left(n);
-      double u = s2_touch_velocity(touch, k, n, step->v0);
-      double along = s2_touch_velocity(touch, k, t, step->v0) - touch->surface_speed;
-      double then = s2_touch_velocity(touch, k, t, step->v1) - touch->surface_speed;
-      sum += u > event->tiny ? point->normal_impulse * u / 2 : 0;
-      sum += fabs(along) > event->tiny ? fmax(0, point->tangent_impulse * (along + then) / 2) : 0;
-    }
-  }
-  return sum;
-}
-
-// Positions are mended. What that lifts against the forces is taken from the velocities, where
-// nothing else keeps account of it.
 static void mend(const S2EventRun *event, bool holds) {
   S2Step *step = event->step;
-  S2Island *island = event->island;
-  S2ArenaMark mark = s2_arena_mark(step->arena);
-  double *before = S2_TAKE(step->arena, double, 3 * island->nodes), lifted = 0;
-  for (int i = 0; i < island->nodes; i++) {
-    memcpy(before + 3 * i, step->q1 + 3 * island->node[i], 3 * sizeof(double));
-  }
-  step->holds = holds;
-  s2_island_project(step, island);
-  step->holds = false;
-  double most = 0; // J, with displacements along the forces
-  for (int i = 0; i < island->nodes; i++) {
-    const double *f = step->force + 3 * island->node[i];
-    double gone[3];
-    for (int c = 0; c < 3; c++) {
-      gone[c] = step->q1[3 * island->node[i] + c] - before[3 * i + c];
-      lifted -= f[c] * gone[c];
-    }
-    most += fabs(f[0] * gone[0]) + hypot(f[1], f[2]) * hypot(gone[1], gone[2]);
-  }
-  bool counts = island->joints == 0, edge = counts && fabs(lifted) < S2_EVENT_LEVEL * most;
-  if (counts && (lifted > 0 || edge)) {
-    s2_note_energy(step, island, S2_ACT_SLOWER, fmax(0, lifted), edge);
-  }
-  if (counts && lifted > 0) {
-    slow_down(event, lifted, before);
-  }
-  s2_arena_rewind(step->arena, mark);
-}
-
-// Keeps account of what was done to v2 since it was `before` (3 a node) beside impulses.
-static void keep_correction(const S2EventRun *event, const double *before) {
-  const S2Step *step = event->step;
-  for (int i = 0; i < event->island->nodes; i++) {
-    int32_t slot = event->island->node[i];
-    const double *now = step->v2 + 3 * slot, *was = before + 3 * i;
-    const double dv[3] = {now[0] - was[0], now[1] - was[1], now[2] - was[2]};
-    s2_step_correct(step, slot, dv, 1);
+  if (step->world->kept.def.stabilization == S2_PROJECTION) {
+    step->holds = holds;
+    s2_island_project(step, event->island);
+    step->holds = false;
   }
 }
 
-// What the flow left is mended, and what arrived at limits stops; the next piece begins there. The
-// touches are those of q1.
-static bool end_piece(S2EventRun *event, double h, bool holds) {
+// What the flow left is mended, the contacts' impulses are kept, and what arrived at limits stops;
+// the next piece begins there. The touches are those of q1; `solved` as s2_event_repay has it.
+static bool end_piece(S2EventRun *event, double h, const S2Touch *solved) {
   S2Step *step = event->step;
   const S2Island *island = event->island;
-  if (step->world->kept.def.stabilization == S2_PROJECTION) {
-    S2ArenaMark mark = s2_arena_mark(step->arena);
-    double *before = nodes_of(event, step->v2);
-    mend(event, holds);
-    if (island->joints == 0) { // else what joints got is their reaction
-      keep_correction(event, before);
-    }
-    s2_arena_rewind(step->arena, mark);
+  double *flowed = S2_TAKE(step->arena, double, 3 * island->nodes);
+  for (int i = 0; i < island->nodes; i++) {
+    memcpy(flowed + 3 * i, step->q1 + 3 * island->node[i], 3 * sizeof(double));
   }
+  bool turned = false;
+  mend(event, solved != NULL && !event->limited);
+  if (solved != NULL) {
+    if (!s2_event_turn(event, solved, &turned)) {
+      return false;
+    }
+    keep_contacts(event, turned ? NULL : solved);
+  }
+  s2_event_repay(event, solved, flowed, turned);
   if (event->limited && s2_step_limit_arrives(step, island)) {
     s2_step_scale_contacts(step, island, 0);       // they are kept already
     if (!s2_island_stop_at_limits(step, island)) { // logs what it gives
@@ -430,7 +360,7 @@ static bool finish_speculatively(S2EventRun *event) {
   keep_contacts(event, NULL);
   stop_short(event);
   collide(event, step->q1);
-  return end_piece(event, h, false);
+  return end_piece(event, h, NULL);
 }
 
 // ---- The step of an island --------------------------------------------------------------------
@@ -453,6 +383,45 @@ static bool has_limits(const S2Step *step, const S2Island *island) {
     has |= joint->unilateral || (limited && joint->limit_lo < joint->limit_hi);
   }
   return has;
+}
+
+// What touches, leaves, and is back on the same way, though forces alone would bring it later than
+// the step ends, is driven back by others that touch, and turns: it rests.
+static bool comes_back(const S2EventRun *event, const S2Touch *before, int first, double tau) {
+  S2Resting *resting = &event->resting[first];
+  if (event->plain || !(tau < event->left) || resting->count == 2) {
+    return false;
+  }
+  const S2TouchPoint *point = s2_flow_nearest(&before[first], resting);
+  if (point == NULL || point->at.gap > event->slop) {
+    return false;
+  }
+  const S2Step *step = event->step;
+  int k = (int)(point - before[first].points);
+  double u = s2_touch_velocity(&before[first], k, point->at.normal, step->v0);
+  double driven = s2_touch_velocity(&before[first], k, point->at.normal, step->v1) -
+                  s2_touch_velocity(&before[first], k, point->at.normal, step->free_v);
+  bool back = u <= -driven;
+  if (back) {
+    event->choices[2 * event->island->touch[first] + k].use = true;
+    resting->id[resting->count++] = point->at.id;
+  }
+  return back;
+}
+
+// Are there, at the end of a flow on which nothing was found to meet, overlaps of what does not
+// rest? Rows that look ahead stop what a mend would lift.
+static bool runs_into(const S2EventRun *event) {
+  const S2Step *step = event->step;
+  bool any = false;
+  for (int i = 0; i < event->island->touches && !event->plain; i++) {
+    const S2Touch *touch = &step->touches[event->island->touch[i]];
+    const S2TouchPoint *point = s2_flow_nearest(touch, &event->resting[i]);
+    bool rests = event->resting[i].count > 0;
+    any |= !rests && !s2_touch_soft(touch) && point != NULL &&
+           point->at.gap < -S2_EVENT_MISSED * event->slop;
+  }
+  return any;
 }
 
 // For the derivative of when it is: the point of touch `first` that meets at q1.
@@ -492,31 +461,43 @@ static bool next_piece(S2EventRun *event, int splits) {
   take_touches(event, solved);
   collide(event, step->q1);
   int first = 0;
-  double h = event->left, tau = s2_event_find_meeting(event, solved, &first);
-  bool meets = tau < h * (1 - S2_EVENT_ROUNDING);
-  if (meets) {
+  double h = event->left, tau = s2_event_find_meeting(event, solved, S2_NONE, &first);
+  for (int more = 0; more < S2_EVENT_RETURNS && comes_back(event, solved, first, tau); more++) {
+    rows = true;
+    put_touches(event, solved);
+    s2_notes_rewind(step, noted);
+    if (!s2_event_flow(event, h, rows)) {
+      return false;
+    }
+    take_touches(event, solved);
+    collide(event, step->q1);
+    tau = s2_event_find_meeting(event, solved, S2_NONE, &first);
+  }
+  bool meets = false;
+  for (int more = 0; more < S2_EVENT_RETURNS && !meets && tau < h * (1 - S2_EVENT_ROUNDING);
+       more++) {
     tau = fmax(tau, S2_EVENT_ROUNDING * h);
     S2Meeting meeting = {solved, first, rows, noted};
     if (!s2_event_flow_to_meeting(event, &meeting, &tau)) {
       return false;
     }
     meets = tau < h;
-    h = tau;
-    event->splits += meets;
     take_touches(event, solved);
     collide(event, step->q1);
+    if (!meets) { // after all, as the length of a flow bends it; but others may
+      tau = s2_event_find_meeting(event, solved, first, &first);
+    }
   }
-  keep_contacts(event, solved);
+  h = meets ? tau : h;
+  event->splits += meets;
+  if (!meets && runs_into(event)) {
+    put_touches(event, solved);
+    s2_notes_rewind(step, noted);
+    return finish_speculatively(event);
+  }
   note_arrival(event, meets ? first : S2_NONE);
   copy_nodes(event, step->v1, step->v2);
-  double gained = event->plain ? 0 : brought(event, solved);
-  if (gained > 0) {
-    s2_note_repay(step, event->island, solved, gained);
-    double *before = nodes_of(event, step->v2);
-    slow_down(event, gained, S2_TAKE(step->arena, double, 3 * event->island->nodes));
-    keep_correction(event, before);
-  }
-  return end_piece(event, h, !event->limited);
+  return end_piece(event, h, solved);
 }
 
 static bool run_island(S2EventRun *event) {

@@ -40,10 +40,19 @@ bool s2_event_flow(const S2EventRun *event, double h, bool rows);
 void s2_event_place_ground(const S2EventRun *event);
 
 // meeting.c: when others meet on the way from the touches as they were `before` to those at the
-// end; *first is that touch of the island. Infinite: nothing does.
-double s2_event_find_meeting(const S2EventRun *event, const S2Touch *before, int *first);
+// end; *first is that touch of the island. Infinite: nothing does. Touch `but` is not looked at
+// (S2_NONE: all are).
+double s2_event_find_meeting(const S2EventRun *event, const S2Touch *before, int but, int *first);
 // The flow that ends when the touch meets, about the time *tau, which becomes exact; what is left
 // of the step: after all nothing does. False: aborted.
 bool s2_event_flow_to_meeting(const S2EventRun *event, const S2Meeting *meeting, double *tau);
+
+// energy.c: v2 as the rows of the flow say at its end, where they have turned; `solved` are the
+// island's touches as the flow had them. False: aborted.
+bool s2_event_turn(const S2EventRun *event, const S2Touch *solved, bool *turned);
+// Takes from v2 what the piece has brought; `solved` as above, NULL: the rest was speculative;
+// `before`: q1 before it was mended, 3 a node.
+void s2_event_repay(const S2EventRun *event, const S2Touch *solved, const double *before,
+                    bool turned);
 
 #endif

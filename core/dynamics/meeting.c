@@ -30,12 +30,12 @@ static void put_touches(const S2EventRun *event, const S2Touch *from) {
   }
 }
 
-double s2_event_find_meeting(const S2EventRun *event, const S2Touch *before, int *first) {
+double s2_event_find_meeting(const S2EventRun *event, const S2Touch *before, int but, int *first) {
   const S2Step *step = event->step;
   S2Flow way = as_function(event, step->h);
   double earliest = INFINITY;
   for (int i = 0; i < event->island->touches; i++) {
-    if (!s2_touch_soft(&before[i])) {
+    if (i != but && !s2_touch_soft(&before[i])) {
       const S2Touch *end = &step->touches[event->island->touch[i]];
       double s = s2_flow_meet(&way, &before[i], &event->resting[i], end);
       *first = s < earliest ? i : *first;

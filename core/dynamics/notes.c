@@ -607,7 +607,7 @@ void s2_note_unsolved(const S2Step *step) {
 }
 
 void s2_note_feedback(const S2Step *step, const S2Island *island, double part,
-                      const S2Shaken *shaken) {
+                      const S2Shaken *shaken, const int32_t *ground, int grounds) {
   S2Notes *notes = step->world->notes;
   if (notes != NULL) {
     S2Note *note = note_island(step, island, S2_ACT_FEEDBACK);
@@ -629,6 +629,8 @@ void s2_note_feedback(const S2Step *step, const S2Island *island, double part,
       memcpy(row->push, of->push, sizeof row->push);
     }
     note->rows = shaken->count;
+    note->of->ground = keep(notes, ground, sizeof(int32_t) * (size_t)grounds);
+    note->of->grounds = grounds;
   }
 }
 
@@ -756,13 +758,20 @@ void s2_note_arrive(const S2Step *step, const S2Island *island, int32_t met, int
   }
 }
 
-void s2_note_energy(const S2Step *step, const S2Island *island, S2Act act, double part, bool edge) {
+// The touches that island->touch counts, of `touches`; `index`: what they are in S2Step.touches.
+static void keep_these(const S2Step *step, const S2Island *island, const S2Touch *touches,
+                       const int32_t *index, S2NoteIsland *of) {
   S2Notes *notes = step->world->notes;
-  if (notes != NULL) {
-    S2Note *note = note_island(step, island, act);
-    note->part = part;
-    note->edge = edge;
-    note->before = of_nodes(notes, island, step->v2);
+  size_t count = (size_t)island->touches;
+  of->island.touches = island->touches;
+  of->touch = take(notes, sizeof(const void *) * count);
+  of->touch_index = take(notes, sizeof(int32_t) * count);
+  of->choices = take(notes, 2 * count);
+  memset(of->choices, 0, 2 * count);
+  for (int i = 0; i < island->touches; i++) {
+    int32_t at = island->touch[i];
+    of->touch_index[i] = index[at];
+    of->touch[i] = keep_touch(step, index[at], &touches[at]);
   }
 }
 
@@ -780,24 +789,24 @@ void s2_note_short(const S2Step *step, const S2Island *island, double part) {
   }
 }
 
-void s2_note_repay(const S2Step *step, const S2Island *island, const S2Touch *touches,
-                   double energy) {
+void s2_note_repay(const S2Step *step, const S2Island *island, const S2Repaid *repaid) {
   S2Notes *notes = step->world->notes;
-  if (notes != NULL) {
-    S2Note *note = note_island(step, island, S2_ACT_REPAY);
-    S2NoteIsland *of = note->of;
-    size_t count = (size_t)island->touches;
-    note->part = energy;
-    note->before = of_nodes(notes, island, step->v2);
-    of->island.touches = island->touches;
-    of->touch = take(notes, sizeof(const void *) * count);
-    for (int i = 0; i < island->touches; i++) {
-      of->touch[i] = keep_touch(step, island->touch[i], &touches[i]);
-    }
-    of->touch_index = keep(notes, island->touch, sizeof(int32_t) * count);
-    of->choices = take(notes, 2 * count);
-    memset(of->choices, 0, 2 * count);
+  if (notes == NULL) {
+    return;
   }
+  S2Note *note = note_island(step, island, S2_ACT_REPAY);
+  S2NoteIsland *of = note->of;
+  note->part = repaid->energy;
+  note->edge = repaid->edge;
+  note->flowed = repaid->flowed;
+  note->turned = repaid->turned;
+  note->before = of_nodes(notes, island, step->v2);
+  of->tiny = repaid->tiny;
+  of->ground = keep(notes, repaid->ground, sizeof(int32_t) * (size_t)repaid->grounds);
+  of->grounds = repaid->grounds;
+  S2Island pressed = *island;
+  pressed.touches = repaid->flowed ? island->touches : 0;
+  keep_these(step, &pressed, repaid->touches, repaid->index, of);
 }
 
 void s2_notes_end(S2Notes *notes) {

@@ -53,8 +53,7 @@ typedef enum S2Act {
   S2_ACT_SET_OUT,  // mass and free_v for h, from v0 and force
   S2_ACT_COAST,    // v1 = free_v
   S2_ACT_ARRIVE,   // q1 = q0 + h ((1 - part) v0 + part v1), v2 = v1; h is when `touches` meet
-  S2_ACT_REPAY,    // v2 loses the energy that contacts brought on the way
-  S2_ACT_SLOWER,   // v2 loses the energy that mends have lifted since ARRIVE
+  S2_ACT_REPAY,    // v2 of a part of them loses the energy that the piece has brought
   S2_ACT_PIECE_END // ends
 } S2Act;
 
@@ -81,14 +80,17 @@ typedef struct S2NoteIsland {
   bool *stiff;          // a joint of the island; NULL: none
   S2ShakenRow *shaken;  // FEEDBACK
   const void **touch;   // as the act found them: s2_note_touch
-  const void **solved;  // MEND, S2_MEND_SOLVED: as the solve had them, in the same order
+  const void **solved;  // MEND, S2_MEND_SOLVED: as the solve had them, in the same order; KEEP:
+                        // after the blow, where something moves by itself
   int32_t *touch_index; // what they are in S2Step.touches
   unsigned char *choices; // a point of them: S2Choice.use, and above that its target
   double *biases;         // of those that are in use
-  int32_t *ground;        // PIECE: slots of bodies that its nodes touch or are joined to
+  int32_t *ground;        // PIECE: slots of bodies that its nodes touch or are joined to; REPAY:
+                          // that hold them; FEEDBACK: s2_island_holders
   int grounds;
   double stiffness; // MEND: of angles
   double spin;      // SPIN_V2: what v2 got
+  double tiny;      // REPAY: m/s, what is slower at a point counts as nothing
 } S2NoteIsland;
 
 typedef struct S2Note {
@@ -98,14 +100,16 @@ typedef struct S2Note {
   bool into_v1 : 1;   // SOLVE
   bool restarted : 1; // MIDPOINT: `more` was v2, not v0
   bool holds : 1;     // MEND: S2Step.holds
-  bool edge : 1;      // SLOWER: as good as nothing was lifted
+  bool edge : 1;      // REPAY: as good as nothing was brought
+  bool flowed : 1;    // REPAY: by contacts, too
+  bool turned : 1;    // REPAY: v2 is of rows at q1, as are its touches
   bool meets : 1;     // ARRIVE: something does, at the point `rows` of its touch
   bool of_motion : 1; // SHAKE: its rows are those of the first solve
   bool from_v2 : 1;   // SPIN: the most energy is that of v2, else of free_v
   int rows;           // SOLVE, MEND, SHAKE: of the problem; PIECE: how many there were before
   double h, t;        // FREE; PART: t
   union {
-    double part;     // MEND, FEEDBACK; ARRIVE: S2Step.share; KEEP; REPAY, SLOWER, CAP: J
+    double part;     // MEND, FEEDBACK; ARRIVE: S2Step.share; KEEP; REPAY, CAP: J
     S2Drive *drives; // FREE: a joint slot, where locks move as the program says; else NULL
     int since;       // GO_BACK
   };
@@ -120,7 +124,7 @@ typedef struct S2Note {
                   // MIDPOINT: v0 as it took it; BLEND: reflected; MEND, SHAKE,
                   // FEEDBACK: displacements, by the joints alone
                   // PIECE_END: before, more and v1 are q1, v2 and v1; SET_OUT: q0 and v0;
-                  // STRUCK, KEEP, REPAY, SLOWER: before is what is overwritten
+                  // STRUCK, KEEP, REPAY: before is what is overwritten
                   // PART: S2_NOTE_GOALS a joint slot; NULL: there is no lock
     bool *ahead;  // LINEARISE, INTEGRATE, where beta < 1: S2Step.ahead; else NULL
   };
@@ -241,8 +245,9 @@ void s2_note_go_back(const S2Step *step, const S2Island *island, int since, cons
 void s2_note_refuse(const S2Step *step, const char *what);
 void s2_note_refuse_joints(const S2Step *step, const S2Island *island, const char *what);
 void s2_note_unsolved(const S2Step *step);
+// `ground`: s2_island_holders
 void s2_note_feedback(const S2Step *step, const S2Island *island, double part,
-                      const S2Shaken *shaken);
+                      const S2Shaken *shaken, const int32_t *ground, int grounds);
 void s2_note_blend(const S2Step *step, const S2Island *island, const S2Choice *choices, double e,
                    const double *reflected);
 // `restarted`: v0 (3 a node) is from v2.
@@ -256,16 +261,35 @@ void s2_note_hit(const S2Step *step, const S2Island *island, double reach);
 void s2_note_piece(const S2Step *step, const S2Island *island, int before);
 void s2_note_of_piece(const S2Step *step, const S2Island *island, S2Act act);
 void s2_note_arrive(const S2Step *step, const S2Island *island, int32_t met, int point);
-// `touches`: of the island, in its order, as the flow left them.
-void s2_note_repay(const S2Step *step, const S2Island *island, const S2Touch *touches,
-                   double energy);
 // `pressed`, `struck`: as s2_blow_energy has them.
 void s2_note_keep(const S2Step *step, const S2Island *island, double part, const double *pressed,
                   const double *struck);
 void s2_note_slow(const S2Step *step, const S2Island *island, double part);
 void s2_note_short(const S2Step *step, const S2Island *island, double part);
-// S2_ACT_SLOWER
-void s2_note_energy(const S2Step *step, const S2Island *island, S2Act act, double part, bool edge);
+typedef struct S2Repaid {
+  double energy, tiny;
+  bool edge, flowed, turned;
+  const int32_t *ground; // slots
+  int grounds;
+  const S2Touch *touches; // those that island->touch counts, with the impulses that brought it
+  const int32_t *index;   // of them: what they are in S2Step.touches
+} S2Repaid;
+void s2_note_repay(const S2Step *step, const S2Island *island, const S2Repaid *repaid);
+// 3 of a body's slot: its velocity if it is not solved for, else 0.
+static inline void s2_ground_velocity(const S2Step *step, int32_t slot, double *v) {
+  bool ground = step->node_of[slot] == S2_GROUND;
+  for (int c = 3 * slot; c < 3 * slot + 3; c++) {
+    v[c] = ground ? step->free_v[c] : 0;
+  }
+}
+// energy.c: speeds (m/s) of a touching point before and after, along the normal and across it.
+typedef struct S2Work {
+  double u0, u2, along0, along2;
+} S2Work;
+S2Work s2_touch_work(const S2Touch *touch, int k, const double *v0, const double *v2, double tiny);
+// The velocity of a body that rode on the ground bodies, as their mean.
+void s2_event_ride(const S2Step *step, const int32_t *ground, int grounds, int32_t slot,
+                   double ride[3]);
 // Attempts: what was noted since the mark is forgotten.
 int s2_notes_mark(const S2Step *step);
 void s2_notes_rewind(const S2Step *step, int mark);

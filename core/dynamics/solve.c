@@ -56,7 +56,7 @@ static void solve_posed(const S2Step *step, const S2Assembly *assembly, S2Kind k
       .linear = def->linear_solver,
       .keep = keep,
   };
-  const double *before = kind == S2_MOTION ? step->v0 : step->v2;
+  const double *before = s2_kind_moves(kind) ? step->v0 : step->v2;
   *posed = s2_step_pose(step, assembly, before);
   *solution = (S2Solution){.v = assembly->v, .lambda = assembly->lambda};
   s2_mcp_solve(posed, &options, step->arena, solution);
@@ -132,7 +132,7 @@ bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices
   if (keep != NULL) {
     mark = s2_arena_mark(step->arena); // all of it stays
   }
-  bool motion = kind == S2_MOTION;
+  bool motion = s2_kind_moves(kind);
   for (int pass = 0; pass < S2_GROUND_PASSES && motion && solution.status == S2_SOLVED &&
                      s2_step_ground_turned(step, island, &assembly, solution.v, solution.lambda);
        pass++) {

@@ -70,12 +70,16 @@ static Whole whole_of(const S2Step *step, const S2Island *island) {
   return whole;
 }
 
+// (Velocities against the first body's, which changes nothing but rounding: arms are from the
+// centre.)
 static double spin_of(const S2Step *step, const S2Island *island, const Whole *whole,
                       const double *v) {
+  S2Vec2 first = s2_vec2(v[1], v[2]);
   double spin = 0;
   for (int i = 0; i < island->nodes; i++) {
     const S2Body *body = &step->world->bodies.at[island->node[i]];
-    S2Vec2 arm = arm_of(step, island, whole, i), moves = s2_vec2(v[3 * i + 1], v[3 * i + 2]);
+    S2Vec2 arm = arm_of(step, island, whole, i);
+    S2Vec2 moves = s2_sub(s2_vec2(v[3 * i + 1], v[3 * i + 2]), first);
     spin += body->inertia * v[3 * i] + body->mass * s2_cross(arm, moves);
   }
   return spin;
@@ -142,6 +146,28 @@ double s2_island_kinetic(const S2Step *step, const S2Island *island, const doubl
   return sum / 2;
 }
 
+static S2Vec2 drift_of(const S2Step *step, const S2Island *island, const double *v) {
+  S2Vec2 sum = {0, 0}, first = s2_vec2(v[1], v[2]); // the first body's: keeps the digits of others
+  double mass = 0;
+  for (int i = 0; i < island->nodes; i++) {
+    double m = step->world->bodies.at[island->node[i]].mass;
+    mass += m;
+    sum = s2_add_scaled(sum, m, s2_sub(s2_vec2(v[3 * i + 1], v[3 * i + 2]), first));
+  }
+  return s2_add_scaled(first, 1 / mass, sum);
+}
+
+double s2_island_kinetic_within(const S2Step *step, const S2Island *island, const double *v) {
+  S2Vec2 drift = drift_of(step, island, v);
+  double sum = 0;
+  for (int i = 0; i < island->nodes; i++) {
+    const S2Body *body = &step->world->bodies.at[island->node[i]];
+    S2Vec2 within = s2_sub(s2_vec2(v[3 * i + 1], v[3 * i + 2]), drift);
+    sum += body->inertia * v[3 * i] * v[3 * i] + body->mass * s2_length2(within);
+  }
+  return sum / 2;
+}
+
 // Do springs bring energy that the free motion does not know of?
 static bool is_elastic(const S2Joint *joint) {
   const S2JointWeights *weights = &joint->compliance;
@@ -164,7 +190,7 @@ double s2_island_most_kinetic(const S2Step *step, const S2Island *island, double
       const double *from = way == 0 ? step->free_v : step->v2;
       memcpy(v + 3 * i, from + 3 * island->node[i], 3 * sizeof(double));
     }
-    double kinetic = s2_island_kinetic(step, island, v);
+    double kinetic = s2_island_kinetic_within(step, island, v);
     *from_v2 = kinetic > most && way == 1;
     most = fmax(most, kinetic);
   }
@@ -174,26 +200,21 @@ double s2_island_most_kinetic(const S2Step *step, const S2Island *island, double
 // The motion of the centre stays, the rest is made smaller, and where that is not enough (masses
 // were moved inwards by much) the rotation. Small changes to v are added, for the sake of rounding.
 void s2_island_cap(const S2Step *step, const S2Island *island, double most, double *v) {
-  double kinetic = s2_island_kinetic(step, island, v);
+  double kinetic = s2_island_kinetic_within(step, island, v);
   if (kinetic <= most) {
     return;
   }
   Whole whole = whole_of(step, island);
+  S2Vec2 drift = drift_of(step, island, v);
   double spin = spin_of(step, island, &whole, v), turn = spin / whole.inertia;
-  S2Vec2 drift = {0, 0};
-  for (int i = 0; i < island->nodes; i++) {
-    double m = step->world->bodies.at[island->node[i]].mass / whole.mass;
-    drift = s2_add(drift, s2_scale(m, s2_vec2(v[3 * i + 1], v[3 * i + 2])));
-  }
-  double turning = spin * turn / 2, drifting = whole.mass * s2_length2(drift) / 2;
-  double rest = kinetic - turning - drifting, room = fmax(0, most - drifting);
-  double less = rest > 0 ? 1 - sqrt(fmin(1, fmax(0, room - turning) / rest)) : 0;
+  double turning = spin * turn / 2, rest = kinetic - turning;
+  double less = rest > 0 ? 1 - sqrt(fmin(1, fmax(0, most - turning) / rest)) : 0;
   for (int i = 0; i < island->nodes; i++) {
     S2Vec2 arm = arm_of(step, island, &whole, i);
     v[3 * i] -= less * (v[3 * i] - turn);
     v[3 * i + 1] -= less * (v[3 * i + 1] - drift.x + turn * arm.y);
     v[3 * i + 2] -= less * (v[3 * i + 2] - drift.y - turn * arm.x);
   }
-  double slower = turning > room ? sqrt(room / turning) - 1 : 0;
+  double slower = turning > most ? sqrt(most / turning) - 1 : 0;
   add_turn(step, island, &whole, turn * slower, v);
 }

@@ -280,11 +280,55 @@ static double largest_part(double a, double b, double room) {
   return a + b <= room ? 1 : b > 0 ? 2 * room / (b + root) : (root - b) / (2 * a);
 }
 
+static int add_holder(const S2Step *step, int32_t slot, int32_t *ground, int count) {
+  bool known = slot != S2_NONE && step->node_of[slot] != S2_GROUND;
+  for (int i = 0; i < count && !known; i++) {
+    known = ground[i] == slot;
+  }
+  if (!known) {
+    ground[count++] = slot;
+  }
+  return count;
+}
+
+int s2_island_holders(const S2Step *step, const S2Island *island, int32_t *ground) {
+  int count = 0;
+  for (int i = 0; i < island->joints; i++) {
+    const S2Joint *joint = &step->world->joints.at[island->joint[i]];
+    count = add_holder(step, joint->a, ground, count);
+    count = add_holder(step, joint->b, ground, count);
+  }
+  for (int i = 0; i < island->touches; i++) {
+    const S2Touch *touch = &step->touches[island->touch[i]];
+    bool presses = false;
+    for (int k = 0; k < touch->count; k++) {
+      presses |= touch->points[k].normal_impulse > 0;
+    }
+    if (presses) {
+      count = add_holder(step, touch->body_a, ground, count);
+      count = add_holder(step, touch->body_b, ground, count);
+    }
+  }
+  return count;
+}
+
+S2Vec2 s2_island_frame(const S2Step *step, const S2Island *island, const int32_t *ground,
+                       int grounds) {
+  S2Vec2 sum = {0, 0};
+  for (int i = 0; i < grounds; i++) {
+    const double *v = step->free_v + 3 * ground[i];
+    sum = ground[i] == S2_NONE ? sum : s2_add(sum, s2_vec2(v[1], v[2]));
+  }
+  const double *first = step->v0 + 3 * island->node[0];
+  return grounds > 0 ? s2_scale(1.0 / grounds, sum) : s2_vec2(first[1], first[2]);
+}
+
 // The part of the displacements by joints that the velocities can take (over h): never more than
 // leaves them the energy of the free motion. Where the step turns a body far or a contact is near,
 // neither more than the forces brought since the start of the step: the energy of SHAKE sways about
 // the true one by a part that grows with the turn of a step.
-static double harmless_part(const S2Step *step, const S2Island *island, const double *by_joints) {
+static double harmless_part(const S2Step *step, const S2Island *island, const double *by_joints,
+                            S2Vec2 frame) {
   double a = 0, free_b = 0, free_room = 0, b = 0, room = 0, turn = 0;
   for (int i = 0; i < island->nodes; i++) {
     int32_t slot = island->node[i];
@@ -293,7 +337,8 @@ static double harmless_part(const S2Step *step, const S2Island *island, const do
     turn = fmax(turn, step->h * fabs(step->v1[3 * slot]));
     for (int c = 0; c < 3; c++) {
       int at = 3 * slot + c;
-      double v0 = step->v0[at], v2 = step->v2[at], free_v = step->free_v[at];
+      double ride = c == 0 ? 0 : c == 1 ? frame.x : frame.y;
+      double v0 = step->v0[at] - ride, v2 = step->v2[at] - ride, free_v = step->free_v[at] - ride;
       double push = step->h * step->force[at] / 2, more = by_joints[3 * i + c] / step->h;
       a += inertial[c] * more * more / 2;
       free_b += inertial[c] * v2 * more;
@@ -339,7 +384,7 @@ static void give_back_spin(const S2Step *step, const S2Island *island, const Spi
     get_velocities(step, island, spin->v);
     s2_note_set_spin(step, island, S2_ACT_SPIN_V2, spin->value, spin->v);
     s2_island_set_spin(step, island, spin->value, spin->v);
-    double excess = s2_island_kinetic(step, island, spin->v) - most;
+    double excess = s2_island_kinetic_within(step, island, spin->v) - most;
     if (excess > 0) {
       s2_note_cap(step, island, excess, spin->v);
     }
@@ -391,13 +436,16 @@ static double shake(S2Step *step, S2Island *island, S2JointErrors *errors, doubl
     s2_note_set_spin(step, island, S2_ACT_SPIN_DQ, 0, shaken.dq);
     s2_island_set_spin(step, island, 0, shaken.dq);
   }
-  double part = converges ? harmless_part(step, island, shaken.dq) : 0;
+  int32_t *ground = S2_TAKE(step->arena, int32_t, S2_HOLDERS(island));
+  int grounds = s2_island_holders(step, island, ground);
+  S2Vec2 frame = s2_island_frame(step, island, ground, grounds);
+  double part = converges ? harmless_part(step, island, shaken.dq, frame) : 0;
   for (int i = 0; i < island->nodes && spin->kept; i++) {
     const double *all = shaken.dq + 3 * i, *less = by_joints + 3 * i;
     const double turn[3] = {all[0] - less[0], all[1] - less[1], all[2] - less[2]};
     s2_step_correct(step, island->node[i], turn, part / step->h);
   }
-  s2_note_feedback(step, island, part, &shaken);
+  s2_note_feedback(step, island, part, &shaken, ground, grounds);
   s2_step_add_joints(step, shaken.part, shaken.count, shaken.lambda, part / step->h);
   for (int i = 0; i < island->nodes; i++) {
     for (int c = 0; c < 3; c++) {

@@ -157,6 +157,7 @@ double s2_touch_velocity(const S2Touch *touch, int k, S2Vec2 direction, const do
 // What a solve is about.
 typedef enum S2Kind {
   S2_MOTION,  // velocities at the end of the step: from v0, forces act
+  S2_TURNED,  // the same once more, with contacts as they are at the end (event stepping)
   S2_IMPACT,  // velocities after a blow that takes no time: from v2, no forces, no damping; limits
               // act that are touched, or were met in the motion before
   S2_REFLECT, // an impact without friction
@@ -167,9 +168,14 @@ typedef enum S2Kind {
                 // biases are their position errors
 } S2Kind;
 
+// Does it go from v0, with the forces of the step?
+static inline bool s2_kind_moves(S2Kind kind) {
+  return kind == S2_MOTION || kind == S2_TURNED;
+}
+
 // Do forces act, or is it a blow (or a mend) that takes no time?
 static inline bool s2_kind_takes_time(S2Kind kind) {
-  return kind == S2_MOTION || kind == S2_FOLLOW;
+  return s2_kind_moves(kind) || kind == S2_FOLLOW;
 }
 
 // Do contact points of this touch act? Springs do nothing in no time, and are not snapped to rest.
@@ -224,6 +230,15 @@ static inline bool s2_point_held(const S2Step *step, const S2TouchPoint *point) 
 // `errors` may be NULL, its arrays have room for S2_JOINT_EQUATIONS + 1 rows a joint. (stabilise.c)
 double s2_step_violation(const S2Step *step, S2Island *island, S2JointErrors *errors);
 
+// What is not solved for and holds an island, by joints or contacts that press: slots, S2_NONE is
+// the world, into `ground` (room for S2_HOLDERS of it). Bounds on the energy count velocities
+// against their mean, so that it does not matter how fast all of it goes; where there is nothing,
+// against the first body's. (stabilise.c)
+#define S2_HOLDERS(island) (2 * (island)->touches + 4 * (island)->joints)
+int s2_island_holders(const S2Step *step, const S2Island *island, int32_t *ground);
+S2Vec2 s2_island_frame(const S2Step *step, const S2Island *island, const int32_t *ground,
+                       int grounds);
+
 typedef struct S2Shaken { // what joints displaced so far
   double *dq;             // 3 a node, those of gears too
   double *lambda;         // 1 a joint equation, S2_JOINT_ROWS a joint at most
@@ -253,10 +268,13 @@ void s2_island_set_spin(const S2Step *step, const S2Island *island, double spin,
 void s2_island_balance(const S2Step *step, const S2Island *island);
 // Kinetic energy of an island at velocities v (3 a node), J.
 double s2_island_kinetic(const S2Step *step, const S2Island *island, const double *v);
-// The energy it may have, J: that of v2 or of the free motion; infinite where joints bring energy.
-// `v` is for its use; `from_v2`: is it the former?
+// The same beside the motion of its centre of mass.
+double s2_island_kinetic_within(const S2Step *step, const S2Island *island, const double *v);
+// The latter that it may have, J: that of v2 or of the free motion; infinite where joints bring
+// energy. `v` is for its use; `from_v2`: is it the former?
 double s2_island_most_kinetic(const S2Step *step, const S2Island *island, double *v, bool *from_v2);
-// Less of v, so that its energy is at most this; linear momentum and, if it can be, spin stay.
+// Less of v, so that its energy within is at most this; linear momentum and, if it can be, spin
+// stay.
 void s2_island_cap(const S2Step *step, const S2Island *island, double most, double *v);
 
 // What a gap asks of the speed in a motion: its bias, m/s (speculative.c).

@@ -118,9 +118,16 @@ static bool passes_through(const S2Body *body) {
   return body->mask == 0 || body->category == 0;
 }
 
+// m: how far from where its velocity takes it a body may be within the step, for the search.
+static double box_growth(const S2Step *step, int32_t slot) {
+  const S2World *world = step->world;
+  bool still = world->bodies.at[slot].type == S2_STATIC;
+  return still ? 0 : world->kept.def.contact_margin + turn_reach(step, slot) + step->slack[slot];
+}
+
 static void set_boxes(S2Step *step) {
   S2World *world = step->world;
-  double h = step->h, margin = world->kept.def.contact_margin;
+  double h = step->h;
   for (int i = 0; i < world->order.count; i++) {
     int32_t slot = world->order.at[i];
     const S2Body *body = &world->bodies.at[slot];
@@ -136,7 +143,7 @@ static void set_boxes(S2Step *step) {
       continue;
     }
     double dx = h * step->free_v[3 * slot + 1], dy = h * step->free_v[3 * slot + 2];
-    double grow = body->type == S2_STATIC ? 0 : margin + turn_reach(step, slot) + step->slack[slot];
+    double grow = box_growth(step, slot);
     for (int32_t p = body->first_shape; p != S2_NONE; p = world->pieces.at[p].next) {
       S2Shape shape = s2_piece_shape(world, &world->pieces.at[p]);
       S2Box box = s2_shape_box(&shape, pose);
@@ -155,6 +162,36 @@ static double pair_reach(const S2Step *step, const S2Touch *touch) {
   const double *va = step->free_v + 3 * a, *vb = step->free_v + 3 * b;
   return step->world->kept.def.contact_margin + step->h * hypot(va[1] - vb[1], va[2] - vb[2]) +
          turn_reach(step, a) + turn_reach(step, b) + step->slack[a] + step->slack[b];
+}
+
+// Of the times [*from, *to] those at which [a], which goes by v, overlaps [b].
+static void overlap_times(double a_lo, double a_hi, double b_lo, double b_hi, double v,
+                          double *from, double *to) {
+  if (v == 0) {
+    *to = a_lo <= b_hi && b_lo <= a_hi ? *to : -INFINITY;
+    return;
+  }
+  double one = (b_hi - a_lo) / v, other = (b_lo - a_hi) / v;
+  *from = fmax(*from, fmin(one, other));
+  *to = fmin(*to, fmax(one, other));
+}
+
+// Do the boxes of a pair meet on their ways? The broad phase asks whether the boxes around their
+// ways do, which depends on how fast all of them go together, and with that who is in one island.
+static bool boxes_meet(const S2Step *step, const S2Touch *touch) {
+  const S2World *world = step->world;
+  int32_t a = touch->body_a, b = touch->body_b;
+  S2Shape shape_a = s2_piece_shape(world, &world->pieces.at[touch->shape_a]);
+  S2Shape shape_b = s2_piece_shape(world, &world->pieces.at[touch->shape_b]);
+  S2Box box_a = s2_shape_box(&shape_a, relative_pose(step->q0, a, a));
+  S2Box box_b = s2_shape_box(&shape_b, relative_pose(step->q0, b, a));
+  double grow = box_growth(step, a) + box_growth(step, b), from = 0, to = step->h;
+  const double *va = step->free_v + 3 * a, *vb = step->free_v + 3 * b;
+  overlap_times(box_a.lo.x - grow, box_a.hi.x + grow, box_b.lo.x, box_b.hi.x, va[1] - vb[1], &from,
+                &to);
+  overlap_times(box_a.lo.y - grow, box_a.hi.y + grow, box_b.lo.y, box_b.hi.y, va[2] - vb[2], &from,
+                &to);
+  return from <= to;
 }
 
 static bool may_meet(const S2World *world, const S2Pair *pair) {
@@ -274,6 +311,7 @@ bool s2_step_touches(S2Step *step) {
       continue;
     }
     s2_touch_collide(world, touch, step->q0, pair_reach(step, touch));
+    touch->count = touch->count > 0 && boxes_meet(step, touch) ? touch->count : 0;
     // A later search may be the first to find points.
     if (touch->count > 0 && !touch->asked && !ask_pre_solve(step, touch)) {
       return false;

@@ -126,6 +126,10 @@
 // Part of the energy that a mend could have lifted below which (either way) derivatives are told to
 // be one-sided.
 #define S2_EVENT_LEVEL 1e-6
+// Overlap, in parts of what counts as touching, at the end of a flow that has missed a meeting.
+#define S2_EVENT_MISSED 10
+// Solves of a flow with more points that rest, as they would be back at once.
+#define S2_EVENT_RETURNS 4
 // Part of a flow by which its end is told from a meeting.
 #define S2_EVENT_ROUNDING 1e-13
 
