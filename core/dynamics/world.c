@@ -146,13 +146,13 @@ void s2_world_destroy(S2World *world) {
   s2_array_free(world->v);
   s2_array_free(world->f);
   s2_array_free(world->bodies);
-  s2_array_free(world->order);
+  s2_line_free(world->order);
   s2_array_free(world->pieces);
   s2_array_free(world->vertices);
   s2_array_free(world->joints);
-  s2_array_free(world->joint_order);
+  s2_line_free(world->joint_order);
   s2_array_free(world->touches);
-  s2_array_free(world->excluded);
+  s2_line_free(world->excluded);
   s2_array_free(world->events);
   s2_array_free(world->memos);
   s2_array_free(world->drives);
