@@ -52,8 +52,8 @@ void s2_world_include(S2World *world, int32_t body_a, int32_t body_b, bool by_us
 }
 
 void s2_world_include_all(S2World *world, int32_t body) {
-  for (int i = find(world, body, 0); i < world->excluded.count && world->excluded.at[i].body == body;
-       i = find(world, body, 0)) {
+  for (int i = find(world, body, 0);
+       i < world->excluded.count && world->excluded.at[i].body == body; i = find(world, body, 0)) {
     S2SlotPair pair = world->excluded.at[i];
     s2_world_include(world, body, pair.other, pair.by_user);
   }
