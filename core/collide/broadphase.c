@@ -219,6 +219,10 @@ static void build_node(S2Broadphase *b, int32_t node, int32_t *order, int32_t co
 
 static void build(S2Broadphase *b) {
   int32_t count = 0;
+  if (2 * b->capacity > b->node_room) { // before anything changes: there may be no memory
+    b->nodes = s2_memory_grow(b->nodes, 2 * (size_t)b->capacity * sizeof *b->nodes);
+    b->node_room = 2 * b->capacity;
+  }
   for (int32_t i = 0; i < b->capacity; i++) {
     b->leaves[i] = NO_LEAF;
     if (b->states[i] != ABSENT) {
@@ -229,10 +233,6 @@ static void build(S2Broadphase *b) {
   b->leaf_count = count;
   b->node_count = count > 0 ? 2 * count - 1 : 0;
   b->visits_fresh = 0;
-  if (b->node_count > b->node_room) {
-    b->node_room = 2 * b->node_count;
-    b->nodes = s2_memory_grow(b->nodes, (size_t)b->node_room * sizeof *b->nodes);
-  }
   if (count > 0) {
     build_node(b, 0, b->order, count);
   }
@@ -275,8 +275,9 @@ void s2_broadphase_remove(S2Broadphase *b, int32_t proxy) {
 
 static void add_pair(S2Broadphase *b, int32_t p, int32_t q) {
   if (b->found_count == b->found_room) {
-    b->found_room = b->found_room < 64 ? 64 : 2 * b->found_room;
-    b->found = s2_memory_grow(b->found, (size_t)b->found_room * sizeof *b->found);
+    int64_t room = b->found_room < 64 ? 64 : 2 * b->found_room;
+    b->found = s2_memory_grow(b->found, (size_t)room * sizeof *b->found);
+    b->found_room = room;
   }
   b->found[b->found_count++] = p < q ? (S2Pair){p, q} : (S2Pair){q, p};
 }

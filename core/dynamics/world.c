@@ -196,6 +196,21 @@ S2Status s2_world_idle(const S2World *world) {
   return s2_ok();
 }
 
+S2Status s2_world_within_memory(S2World *world, S2MemoryRun *run, void *user) {
+  S2Callbacks callbacks = world->callbacks;
+  S2Status status = s2_memory_guarded(run, user);
+  if (status.code == S2_MEMORY) {
+    world->callbacks = callbacks;
+    world->stepping = world->evaluating = false;
+    world->refused = s2_ok();
+    world->drives.count = 0;
+    world->events.count = 0;
+    world->boxes_stale = true;
+    s2_arena_free(&world->arena); // a small step can be done still
+  }
+  return status;
+}
+
 void s2_world_set_callbacks(S2World *world, const S2Callbacks *callbacks) {
   static const S2Callbacks none = {0};
   world->callbacks = callbacks == NULL ? none : *callbacks;

@@ -310,7 +310,7 @@ struct S2World {
   unsigned char *marked;         // s2_world_mark
   size_t marked_size, marked_capacity;
   unsigned char *before; // the world at the start of a step of several parts
-  size_t before_capacity;
+  size_t before_size, before_capacity;
   void (*parted)(void *user); // NULL, or called between the parts of a step
   void *parted_user;
   struct S2Notes *notes; // of the step under way, for its derivative; NULL: none (notes.h)
@@ -354,6 +354,10 @@ void s2_joint_destroy_slot(S2World *world, int32_t slot);
 // Where a living slot is in the order of creation.
 int s2_world_body_place(const S2World *world, int32_t slot);
 int s2_world_joint_place(const S2World *world, int32_t slot);
+
+// world.c: runs a part of what may be called between steps so that running out of memory within it
+// is S2_MEMORY, and the world as it was or as after a whole part of the work.
+S2Status s2_world_within_memory(S2World *world, S2MemoryRun *run, void *user);
 
 // events.c
 S2Event *s2_world_event(S2World *world, S2EventType type);

@@ -357,8 +357,8 @@ static bool read_chunk(S2Replay *replay, off_t offset, Chunk *chunk) {
     return false; // also keeps what we allocate below the size of the file
   }
   if (size > replay->contents_capacity) {
+    replay->contents = s2_memory_grow(replay->contents, 2 * (size_t)size);
     replay->contents_capacity = 2 * (size_t)size;
-    replay->contents = s2_memory_grow(replay->contents, replay->contents_capacity);
   }
   if (fread(replay->contents, 1, size, replay->file) != size) {
     return false;
@@ -396,8 +396,9 @@ static bool load_scene(S2Replay *replay, int32_t at) {
 
 static void add_frame(S2Replay *replay, Frame frame) {
   if (replay->frame_count == replay->frame_capacity) {
-    replay->frame_capacity = replay->frame_capacity == 0 ? 256 : 2 * replay->frame_capacity;
-    replay->frames = s2_memory_grow(replay->frames, sizeof(Frame) * (size_t)replay->frame_capacity);
+    uint64_t capacity = replay->frame_capacity == 0 ? 256 : 2 * replay->frame_capacity;
+    replay->frames = s2_memory_grow(replay->frames, sizeof(Frame) * (size_t)capacity);
+    replay->frame_capacity = capacity;
   }
   replay->frames[replay->frame_count++] = frame;
 }
