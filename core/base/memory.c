@@ -22,7 +22,7 @@ static _Thread_local uint64_t taken; // a statistic only: nothing depends on it
 static _Thread_local Guard *guard;   // the innermost
 static _Thread_local bool masked;    // it must not be jumped to
 static _Thread_local uint64_t failing_at;
-static _Thread_local bool failing_on;
+static _Thread_local bool failing_on, failed;
 
 static char gone; // its address marks places that were used
 
@@ -78,6 +78,7 @@ static bool fails(void) {
     return false;
   }
   failing_at = failing_on ? failing_at : 0;
+  failed = true;
   return true;
 }
 
@@ -225,7 +226,10 @@ uint64_t s2_memory_count(void) {
   return taken;
 }
 
-void s2_memory_fail(uint64_t nth, bool all) {
+bool s2_memory_fail(uint64_t nth, bool all) {
+  bool before = failed;
+  failed = false;
   failing_at = nth == 0 ? 0 : taken + nth;
   failing_on = all;
+  return before;
 }

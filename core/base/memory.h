@@ -42,7 +42,7 @@ bool s2_memory_mask(bool masked); // returns what it was, to be set again
 uint64_t s2_memory_count(void);
 
 // For tests: the nth of them from now on fails in this thread (1: the next), and all after it when
-// `all`. 0: none does any more.
-void s2_memory_fail(uint64_t nth, bool all);
+// `all`. 0: none does any more. Returns whether one has failed since the last call of this.
+bool s2_memory_fail(uint64_t nth, bool all);
 
 #endif

@@ -34,10 +34,9 @@ S2DataArray *s2_data_add(S2DataSet *set, const char *name, const char *unit, S2D
                          int axes, const size_t *shape) {
   assert(axes <= S2_DATA_AXES);
   S2DataArray *array = s2_array_append(set->arrays);
-  *array = (S2DataArray){.name = s2_data_copy_text(name, strlen(name)),
-                         .unit = s2_data_copy_text(unit, strlen(unit)),
-                         .type = type,
-                         .axes = axes};
+  *array = (S2DataArray){.type = type, .axes = axes}; // sound, should memory run out below
+  array->name = s2_data_copy_text(name, strlen(name));
+  array->unit = s2_data_copy_text(unit, strlen(unit));
   for (int i = 0; i < axes; i++) {
     array->shape[i] = shape[i];
   }
@@ -171,11 +170,29 @@ static S2Status write_file(S2Output *output, const S2DataSet *set, Format format
   return s2_ok();
 }
 
+typedef struct Writing {
+  const S2DataSet *set;
+  S2Output *output;
+  Format format;
+} Writing;
+
+static S2Status check_and_write(void *user) {
+  const Writing *writing = user;
+  S2_TRY(check(writing->set, writing->format));
+  return write_file(writing->output, writing->set, writing->format);
+}
+
+// The HDF5 library would not stand being left in the middle.
+static S2Status write_guarded(Writing *writing) {
+  return writing->format == HDF5 ? check_and_write(writing)
+                                 : s2_memory_building(check_and_write, writing);
+}
+
 S2Status s2_data_write(const S2DataSet *set, const char *path, S2Output *output) {
   int format = 0;
   S2_TRY(find_format(path, &format));
-  S2_TRY(check(set, (Format)format));
-  return write_file(output, set, (Format)format);
+  Writing writing = {set, output, (Format)format};
+  return write_guarded(&writing);
 }
 
 S2Status s2_data_save(const S2DataSet *set, const char *path) {
@@ -184,7 +201,8 @@ S2Status s2_data_save(const S2DataSet *set, const char *path) {
   S2_TRY(check(set, (Format)format)); // before a file of that name is emptied
   S2Output output;
   S2_TRY(s2_output_open(&output, path));
-  S2Status written = write_file(&output, set, (Format)format);
+  Writing writing = {set, &output, (Format)format};
+  S2Status written = write_guarded(&writing);
   S2Status closed = s2_output_close(&output);
   return written.code != S2_OK ? written : closed;
 }
@@ -197,15 +215,21 @@ static S2Status read_file(const char *path, S2DataFile *file) {
     return s2_error(S2_IO, "cannot read '%s': %s", s2_path_tail(path), strerror(errno));
   }
   size_t capacity = (size_t)1 << 16, used = 0;
-  unsigned char *bytes = s2_memory_take(capacity);
+  unsigned char *bytes = s2_memory_try(capacity), *grown = bytes;
   errno = 0;
-  while ((used += fread(bytes + used, 1, capacity - 1 - used, stream)) == capacity - 1 &&
+  while (grown != NULL &&
+         (used += fread(bytes + used, 1, capacity - 1 - used, stream)) == capacity - 1 &&
          used < most) {
     capacity *= 2;
-    bytes = s2_memory_grow(bytes, capacity);
+    grown = s2_memory_try_grow(bytes, capacity);
+    bytes = grown != NULL ? grown : bytes;
   }
   int reason = ferror(stream) != 0 ? (errno != 0 ? errno : EIO) : 0;
   fclose(stream);
+  if (grown == NULL) {
+    s2_memory_free(bytes);
+    return s2_memory_exhausted(capacity);
+  }
   bytes[used] = 0;
   *file = (S2DataFile){path, bytes, used};
   if (reason == 0 && used < most) {
@@ -218,6 +242,41 @@ static S2Status read_file(const char *path, S2DataFile *file) {
   return s2_data_refuse(path, "files of 4 GB and more are not supported");
 }
 
+typedef struct Loading {
+  const S2DataFile *file;
+  const S2DataOptions *options;
+  S2DataSet *set;
+  Format format;
+} Loading;
+
+static S2Status load_format(void *user) {
+  const Loading *loading = user;
+  const S2DataFile *file = loading->file;
+  S2DataSet *set = loading->set;
+  S2Status status = s2_ok();
+  switch (loading->format) {
+  case CSV:
+    status = s2_csv_load(file, loading->options, set);
+    break;
+  case NPY:
+    status = s2_npy_decode(file->path, "the file", file->bytes, file->size, "", set);
+    set->bare = true;
+    break;
+  case NPZ:
+    status = s2_npz_load(file, set);
+    break;
+  case HDF5:
+    status = s2_hdf5_load(file, set);
+    break;
+  case FORMATS:
+    break;
+  }
+  if (status.code != S2_OK) {
+    s2_data_free(set);
+  }
+  return status;
+}
+
 S2Status s2_data_load(const char *path, const S2DataOptions *options, S2DataSet *set) {
   static const S2DataOptions none = {0};
   *set = (S2DataSet){0};
@@ -225,27 +284,12 @@ S2Status s2_data_load(const char *path, const S2DataOptions *options, S2DataSet 
   S2_TRY(find_format(path, &format));
   S2DataFile file = {0};
   S2_TRY(read_file(path, &file));
-  S2Status status = s2_ok();
-  switch ((Format)format) {
-  case CSV:
-    status = s2_csv_load(&file, options != NULL ? options : &none, set);
-    break;
-  case NPY:
-    status = s2_npy_decode(path, "the file", file.bytes, file.size, "", set);
-    set->bare = true;
-    break;
-  case NPZ:
-    status = s2_npz_load(&file, set);
-    break;
-  case HDF5:
-    status = s2_hdf5_load(&file, set);
-    break;
-  case FORMATS:
-    break;
-  }
+  Loading loading = {&file, options != NULL ? options : &none, set, (Format)format};
+  S2Status status =
+      format == HDF5 ? load_format(&loading) : s2_memory_building(load_format, &loading);
   s2_memory_free(file.bytes);
-  if (status.code != S2_OK) {
-    s2_data_free(set);
+  if (status.code == S2_MEMORY) {
+    *set = (S2DataSet){0}; // what was in it is gone
   }
   return status;
 }

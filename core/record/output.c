@@ -51,9 +51,14 @@ S2Status s2_output_open(S2Output *output, const char *path) {
     return s2_error(S2_IO, "cannot write '%s': %s", s2_path_tail(path),
                     errno == EWOULDBLOCK ? "it is being written already" : strerror(errno));
   }
-  output->file = file;
   size_t bytes = strlen(path) + 1;
-  output->path = memcpy(s2_memory_take(bytes), path, bytes);
+  output->path = s2_memory_try(bytes);
+  if (output->path == NULL) {
+    fclose(file);
+    return s2_memory_exhausted(bytes);
+  }
+  memcpy(output->path, path, bytes);
+  output->file = file;
   return s2_ok();
 }
 

@@ -95,15 +95,22 @@ S2Status s2_rows_add(S2Rows *rows, const double *values) {
     return too_long(rows);
   }
   if (rows->rows == rows->capacity) {
-    rows->capacity = rows->capacity == 0 ? 256 : 2 * rows->capacity;
-    rows->values = s2_memory_grow(rows->values, rows->capacity * width * sizeof *rows->values);
+    size_t capacity = rows->capacity == 0 ? 256 : 2 * rows->capacity;
+    size_t bytes = capacity * width * sizeof *rows->values;
+    double *grown = s2_memory_try_grow(rows->values, bytes);
+    if (grown == NULL) {
+      return s2_memory_exhausted(bytes);
+    }
+    rows->values = grown;
+    rows->capacity = capacity;
   }
   memcpy(rows->values + rows->rows * width, values, width * sizeof *values);
   rows->rows++;
   return s2_ok();
 }
 
-static S2Status write_arrays(S2Rows *rows) {
+static S2Status write_arrays(void *user) {
+  S2Rows *rows = user;
   S2DataSet set = {0};
   s2_run_copy(&set.run, &rows->run);
   const char *at = rows->titles;
@@ -124,7 +131,9 @@ S2Status s2_rows_close(S2Rows *rows) {
   if (rows == NULL) {
     return s2_ok();
   }
-  S2Status written = rows->format == CSV ? s2_ok() : write_arrays(rows);
+  S2Status written = rows->format == CSV    ? s2_ok()
+                     : rows->format == HDF5 ? write_arrays(rows) // the library cannot be left
+                                            : s2_memory_building(write_arrays, rows);
   if (written.code == S2_OK && is_full(rows)) {
     written = too_long(rows);
   }
