@@ -120,13 +120,13 @@ return function(sim, host)
   local function read_grid(def)
     if type(def) ~= "table" then parts.fail("a table of plots expected, got %s", host.describe(def)) end
     parts.check_keys(def, GRID_KEYS, "grid")
-    if #def == 0 then parts.fail("nothing to show: give one plot or more") end
+    if rawlen(def) == 0 then parts.fail("nothing to show: give one plot or more") end
     local columns = def.columns
     if columns ~= nil and (math.type(columns) ~= "integer" or columns < 1 or columns > 20) then
       parts.fail("columns: 1 to 20 expected, got %s", host.describe(columns))
     end
-    columns = math.min(columns or COLUMNS, #def)
-    local grid = { columns = columns, rows = math.ceil(#def / columns), panels = {} }
+    columns = math.min(columns or COLUMNS, rawlen(def))
+    local grid = { columns = columns, rows = math.ceil(rawlen(def) / columns), panels = {} }
     for _, key in ipairs { "share_x", "share_y" } do
       if def[key] ~= nil and type(def[key]) ~= "boolean" then
         parts.fail("%s: true or false expected, got %s", key, host.describe(def[key]))
