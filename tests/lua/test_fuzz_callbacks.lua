@@ -83,7 +83,14 @@ local HOOKS = {
     end } })
   end,
   until_ = function(s, act)
-    s.run = function() s.world:run { duration = 0.02 * STEPS, until_ = function() act(s.a) end } end
+    local n = 0 -- of calls: who restores never gets to the end
+    s.run = function()
+      s.world:run { duration = 1, until_ = function()
+        n = n + 1
+        act(s.a)
+        return n >= STEPS
+      end }
+    end
   end,
   gradient = function(s, act)
     s.run = function()
@@ -107,7 +114,10 @@ local ACTIONS = {
   ["destroys its body"] = function(_, body) body:destroy() end,
   ["destroys another"] = function(s) s.c:destroy() end,
   ["destroys the joint"] = function(s) s.joint:destroy() end,
-  ["makes a body"] = function(s) s.world:circle { radius = 0.1, position = { 3, 3 } } end,
+  ["makes a body"] = function(s) -- apart from all others, else each made more in turn
+    s.made = (s.made or 0) + 1
+    s.world:circle { radius = 0.1, position = { 20 + s.made, 30 } }
+  end,
   ["makes a joint"] = function(s) s.world:weld { s.a, s.b, anchor = { 0, 1 } } end,
   ["takes a snapshot"] = function(s) s.snapshot = s.world:snapshot() end,
   ["restores"] = function(s) s.world:restore(s.snapshot) end,
