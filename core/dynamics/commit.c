@@ -261,6 +261,9 @@ S2Status s2_step_commit(S2Step *step) {
   for (int i = 0; i < step->touch_count; i++) {
     touch_events(step, &step->touches[i]);
   }
+  // The last memory that is wanted: from here on the world changes.
+  s2_array_reserve(world->touches, step->touch_count);
+  s2_array_reserve(world->events, world->events.count + world->joint_order.count);
   for (int i = 0; i < world->order.count; i++) {
     int32_t at = 3 * world->order.at[i];
     memcpy(world->q.at + at, step->q1 + at, 3 * sizeof(double));
@@ -273,7 +276,6 @@ S2Status s2_step_commit(S2Step *step) {
       memset(world->f.at + at, 0, 3 * sizeof(double));
     }
   }
-  s2_array_reserve(world->touches, step->touch_count);
   world->touches.count = step->touch_count;
   if (step->touch_count > 0) {
     memcpy(world->touches.at, step->touches, sizeof(S2Touch) * (size_t)step->touch_count);
