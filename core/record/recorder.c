@@ -338,12 +338,21 @@ static S2Status write_track(S2Recorder *recorder, bool *whole) {
   return status;
 }
 
-static S2Status write_picture(S2Recorder *recorder, S2Scene *scene) {
-  S2_TRY(s2_album_scene(&recorder->album, &recorder->options, scene));
-  if (recorder->format == PNG) {
-    return s2_png_write(&recorder->output, scene);
+static S2Status make_scene(void *user) {
+  S2Recorder *recorder = user;
+  return s2_album_scene(&recorder->album, &recorder->options, &recorder->scene);
+}
+
+static S2Status write_picture(S2Recorder *recorder) {
+  S2Status made = s2_memory_building(make_scene, recorder);
+  if (made.code == S2_MEMORY) {
+    recorder->scene = (S2Scene){0}; // what was in it is gone
   }
-  s2_svg_write(&recorder->output, scene);
+  S2_TRY(made);
+  if (recorder->format == PNG) {
+    return s2_png_write(&recorder->output, &recorder->scene);
+  }
+  s2_svg_write(&recorder->output, &recorder->scene);
   return s2_ok();
 }
 
@@ -380,7 +389,7 @@ static S2Status finish(void *user) {
   } else if (recorder->track != NULL) {
     return write_track(recorder, whole);
   } else if (is_picture(recorder->format)) {
-    status = write_picture(recorder, &recorder->scene);
+    status = write_picture(recorder);
   } else if (is_video(recorder->format)) {
     status = write_video(recorder);
   }

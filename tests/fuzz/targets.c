@@ -288,9 +288,8 @@ static bool run_contact(const uint8_t *bytes, size_t size) {
 }
 
 const S2FuzzTarget s2_fuzz_targets[] = {
-    {"s2d", run_s2d, false},         {"npz", run_npz, false}, {"npy", run_npy, false},
-    {"csv", run_csv, false},         {"lcp", run_lcp, false}, {"contact", run_contact, false},
-    {"problem", run_problem, false}, {"h5", run_h5, true},
+    {"s2d", run_s2d}, {"npz", run_npz},         {"npy", run_npy},         {"csv", run_csv},
+    {"lcp", run_lcp}, {"contact", run_contact}, {"problem", run_problem}, {"h5", run_h5},
 };
 const int s2_fuzz_target_count = sizeof s2_fuzz_targets / sizeof *s2_fuzz_targets;
 

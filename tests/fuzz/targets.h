@@ -12,7 +12,6 @@ typedef struct S2FuzzTarget {
   // Returns whether the bytes were read: else they were refused with a message. Ends the process on
   // anything else.
   bool (*run)(const uint8_t *bytes, size_t size);
-  bool foreign; // a library of others reads it, which is known not to stand this
 } S2FuzzTarget;
 
 extern const S2FuzzTarget s2_fuzz_targets[];
