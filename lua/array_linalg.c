@@ -25,13 +25,22 @@ static S2Array check_matrix(lua_State *L, int argument, bool square, double *num
 
 // ---- Functions of one matrix ------------------------------------------------------------------
 
-// No call into Lua between the arena's beginning and its end: an error would leak it.
-static S2Status compute(S2ArrayFactor factor, const S2Array *a, double *out) {
-  S2Arena arena;
-  s2_arena_init(&arena);
-  S2Status status = s2_array_factor(factor, a->shape, a->data, out, &arena);
-  s2_arena_free(&arena);
-  return status;
+typedef struct Factoring {
+  S2ArrayFactor factor;
+  const S2Array *a;
+  double *out;
+  S2Status status;
+} Factoring;
+
+static void run_factor(void *user, S2Arena *arena) {
+  Factoring *of = user;
+  of->status = s2_array_factor(of->factor, of->a->shape, of->a->data, of->out, arena);
+}
+
+static S2Status compute(lua_State *L, S2ArrayFactor factor, const S2Array *a, double *out) {
+  Factoring factoring = {factor, a, out, s2_ok()};
+  s2_lua_with_arena(L, run_factor, &factoring);
+  return factoring.status;
 }
 
 // Pushes one result, which begins at `start` of the whole node.
@@ -49,7 +58,7 @@ static int one_square(lua_State *L, S2ArrayFactor factor) {
   double number;
   S2Array a = check_matrix(L, 1, true, &number);
   S2LuaArray *out = s2_lua_array_push(L, a.shape);
-  S2Status status = compute(factor, &a, out->data);
+  S2Status status = compute(L, factor, &a, out->data);
   if (status.code != S2_OK) {
     return failed(L, status);
   }
@@ -74,7 +83,7 @@ static int linalg_expm(lua_State *L) {
 static int linalg_det(lua_State *L) {
   double number, out;
   S2Array a = check_matrix(L, 1, true, &number);
-  compute(S2_ARRAY_DETERMINANT, &a, &out);
+  compute(L, S2_ARRAY_DETERMINANT, &a, &out);
   S2Var var = a.var != 0 ? s2_note_factor(s2_lua_tape(L), S2_ARRAY_DETERMINANT, &a, &out) : 0;
   s2_lua_array_push_number(L, out, var);
   return 1;
@@ -86,7 +95,7 @@ static S2Status factorise(lua_State *L, S2ArrayFactor factor, const S2Array *a, 
   size_t more = factor == S2_ARRAY_EIGEN ? (size_t)a->shape.rows : 0; // imaginary parts
   double *out = s2_lua_take_numbers(L, size + more);
   *whole = (S2Array){s2_size_list((int)size), out, 0};
-  return compute(factor, a, out);
+  return compute(L, factor, a, out);
 }
 
 static int linalg_qr(lua_State *L) {
@@ -165,14 +174,18 @@ static S2LuaArray *push_solution(lua_State *L, const S2Array *b, int n, int colu
   return s2_lua_array_push(L, b->shape.axes == 1 ? s2_size_list(n) : s2_size_matrix(n, columns));
 }
 
-static S2Status solve(int columns, const S2Array *a, const S2Array *b, double *x, double *factors,
-                      int *pivot) {
-  S2Arena arena;
-  s2_arena_init(&arena);
-  S2Status status =
-      s2_array_solve(a->shape.rows, columns, a->data, b->data, x, factors, pivot, &arena);
-  s2_arena_free(&arena);
-  return status;
+typedef struct Solving { // a x = b
+  int columns;
+  const S2Array *a, *b;
+  double *x, *factors;
+  int *pivot, rank;
+  S2Status status;
+} Solving;
+
+static void run_solve(void *user, S2Arena *arena) {
+  Solving *of = user;
+  of->status = s2_array_solve(of->a->shape.rows, of->columns, of->a->data, of->b->data, of->x,
+                              of->factors, of->pivot, arena);
 }
 
 static int linalg_solve(lua_State *L) {
@@ -184,9 +197,10 @@ static int linalg_solve(lua_State *L) {
   double *factors = s2_lua_take_numbers(L, (size_t)n * (size_t)n);
   int *pivot = lua_newuserdatauv(L, ((size_t)n + 1) * sizeof *pivot, 0);
   S2LuaArray *x = push_solution(L, &b, n, columns);
-  S2Status status = solve(columns, &a, &b, x->data, factors, pivot);
-  if (status.code != S2_OK) {
-    return failed(L, status);
+  Solving solving = {columns, &a, &b, x->data, factors, pivot, 0, s2_ok()};
+  s2_lua_with_arena(L, run_solve, &solving);
+  if (solving.status.code != S2_OK) {
+    return failed(L, solving.status);
   }
   if (a.var != 0 || b.var != 0) {
     S2Var var = s2_note_array_solve(s2_lua_tape(L), n, columns, &a, &b, x->data, factors, pivot);
@@ -195,31 +209,28 @@ static int linalg_solve(lua_State *L) {
   return 1;
 }
 
-static S2Status least_squares(int columns, const S2Array *a, const S2Array *b, double *x,
-                              int *rank) {
-  S2Arena arena;
-  s2_arena_init(&arena);
-  S2Status status = s2_array_least_squares(a->shape.rows, a->shape.columns, columns, a->data,
-                                           b->data, x, rank, &arena);
-  s2_arena_free(&arena);
-  return status;
+static void run_least_squares(void *user, S2Arena *arena) {
+  Solving *of = user;
+  of->status = s2_array_least_squares(of->a->shape.rows, of->a->shape.columns, of->columns,
+                                      of->a->data, of->b->data, of->x, &of->rank, arena);
 }
 
 // x, rank
 static int linalg_lstsq(lua_State *L) {
   double number, right;
-  int columns, rank = 0;
+  int columns;
   lua_settop(L, 2);
   S2Array a = check_matrix(L, 1, false, &number), b = check_right(L, &a, &right, &columns);
   S2LuaArray *x = push_solution(L, &b, a.shape.columns, columns);
-  S2Status status = least_squares(columns, &a, &b, x->data, &rank);
-  if (status.code != S2_OK) {
-    return failed(L, status);
+  Solving solving = {columns, &a, &b, x->data, NULL, NULL, 0, s2_ok()};
+  s2_lua_with_arena(L, run_least_squares, &solving);
+  if (solving.status.code != S2_OK) {
+    return failed(L, solving.status);
   }
   if (a.var != 0 || b.var != 0) {
     s2_lua_array_track(L, x, s2_note_least_squares(s2_lua_tape(L), columns, &a, &b, x->data));
   }
-  lua_pushinteger(L, rank);
+  lua_pushinteger(L, solving.rank);
   return 2;
 }
 

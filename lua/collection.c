@@ -44,36 +44,30 @@ static Collection *check(lua_State *L) {
 }
 
 static int length(const Collection *list) {
-  int count;
-  if (list->type == s2_type_bodies) {
-    s2_lua_bodies(list->lw, &count);
-  } else {
-    s2_lua_joints(list->lw, &count);
-  }
-  return count;
+  const S2World *world = list->lw->world;
+  return list->type == s2_type_bodies ? s2_world_bodies(world, NULL, 0)
+                                      : s2_world_joints(world, NULL, 0);
 }
 
 // Item 0 .. length - 1; the collection is at stack index 1.
 static void push_item(lua_State *L, const Collection *list, int item) {
-  int count;
   lua_getiuservalue(L, 1, 1);
   if (list->type == s2_type_bodies) {
-    s2_lua_push_body(L, -1, s2_lua_bodies(list->lw, &count)[item]);
+    s2_lua_push_body(L, -1, s2_world_body(list->lw->world, item));
   } else {
-    s2_lua_push_joint(L, -1, s2_lua_joints(list->lw, &count)[item]);
+    s2_lua_push_joint(L, -1, s2_world_joint(list->lw->world, item));
   }
   lua_remove(L, -2);
 }
 
 static const char *item_name(const Collection *list, int item) {
-  int count;
   const char *name = "";
   if (list->type == s2_type_bodies) {
-    (void)s2_body_name(list->lw->world, s2_lua_bodies(list->lw, &count)[item], &name);
+    (void)s2_body_name(list->lw->world, s2_world_body(list->lw->world, item), &name);
     return name;
   }
   S2JointInfo info = {.name = ""};
-  (void)s2_joint_info(list->lw->world, s2_lua_joints(list->lw, &count)[item], &info);
+  (void)s2_joint_info(list->lw->world, s2_world_joint(list->lw->world, item), &info);
   return info.name;
 }
 

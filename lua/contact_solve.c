@@ -134,21 +134,19 @@ static void solve_global(const Call *call, const S2Csr *m, const S2Csr *h, S2Are
   }
 }
 
-// No call into Lua between the arena's beginning and its end: an error would leak it.
-static void solve(Call *call) {
+// For s2_lua_with_arena.
+static void solve(void *user, S2Arena *arena) {
+  Call *call = user;
   call->options.history = call->solve.record ? &call->solve.history : NULL;
-  S2Arena arena;
-  s2_arena_init(&arena);
-  S2Csr first = matrix_of(&call->matrix[0], &arena);
+  S2Csr first = matrix_of(&call->matrix[0], arena);
   double start = s2_lua_clock();
   if (call->global) {
-    S2Csr h = matrix_of(&call->matrix[1], &arena);
-    solve_global(call, &first, &h, &arena, &call->solution);
+    S2Csr h = matrix_of(&call->matrix[1], arena);
+    solve_global(call, &first, &h, arena, &call->solution);
   } else {
-    solve_local(call, &first, &arena, &call->solution);
+    solve_local(call, &first, arena, &call->solution);
   }
   call->time = s2_lua_clock() - start;
-  s2_arena_free(&arena);
 }
 
 static void push_info(lua_State *L, const Call *call) {
@@ -181,7 +179,7 @@ static int contact_solve(lua_State *L) {
   read_problem(&keys, &call, false);
   read_options(&keys, &call);
   take_solution(&keys, &call);
-  solve(&call);
+  s2_lua_with_arena(L, solve, &call);
   if (call.solution.status == S2_SOLVED) {
     s2_lua_push_numbers(L, call.solution.r, 2 * call.contacts);
     s2_lua_push_numbers(L, call.solution.u, 2 * call.contacts);

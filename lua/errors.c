@@ -1,5 +1,6 @@
 #include "errors.h"
 
+#include "base/memory.h"
 #include "base/text.h"
 #include "embedded.h"
 #include "traceback.h"
@@ -156,6 +157,26 @@ int s2_lua_bad_argument(lua_State *L, int argument, const char *format, ...) {
     snprintf(text, sizeof text, "bad argument #%d to '%s' (%s)", argument, name, message);
   }
   return raise(L, text);
+}
+
+typedef struct Work {
+  S2LuaWork *run;
+  void *user;
+  S2Arena arena;
+} Work;
+
+static S2Status run_work(void *user) {
+  Work *work = user;
+  work->run(work->user, &work->arena);
+  return s2_ok();
+}
+
+void s2_lua_with_arena(lua_State *L, S2LuaWork *work, void *user) {
+  Work with = {.run = work, .user = user};
+  s2_arena_init(&with.arena);
+  S2Status status = s2_memory_guarded(run_work, &with);
+  s2_arena_free(&with.arena);
+  s2_lua_try(L, status);
 }
 
 void s2_lua_try(lua_State *L, S2Status status) {

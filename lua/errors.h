@@ -3,6 +3,7 @@
 #ifndef S2_ERRORS_H
 #define S2_ERRORS_H
 
+#include "base/arena.h"
 #include "base/status.h"
 
 #include <lauxlib.h>
@@ -28,6 +29,10 @@ int s2_lua_bad_argument(lua_State *L, int argument, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 // Raises unless the status is good.
 void s2_lua_try(lua_State *L, S2Status status);
+// Runs `work` with an arena of its own, which is gone afterwards; raises an error where memory runs
+// out. Within there may be no call into Lua: an error would leave the arena behind.
+typedef void S2LuaWork(void *user, S2Arena *arena);
+void s2_lua_with_arena(lua_State *L, S2LuaWork *work, void *user);
 // "OWNER has no field 'KEY'; did you mean ...": the names are the string keys of the table at
 // `names`. What the engine will have one day is "not available yet".
 int s2_lua_no_field(lua_State *L, const char *owner, int key, int names);

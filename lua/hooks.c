@@ -102,14 +102,12 @@ void s2_lua_laws_sync(lua_State *L, int world) {
 void s2_lua_laws_sweep(lua_State *L, int world) {
   S2LuaWorld *lw = lua_touserdata(L, world);
   enum { SMALL = 64 }; // not worth a sweep
+  if (lw->phase != S2_IDLE || lw->destroyed < SMALL ||
+      lw->destroyed < s2_world_bodies(lw->world, NULL, 0)) {
+    return;
+  }
   int count;
-  if (lw->phase != S2_IDLE || lw->destroyed < SMALL) {
-    return;
-  }
   const S2BodyId *bodies = s2_lua_bodies(lw, &count);
-  if (lw->destroyed < count) {
-    return;
-  }
   lw->destroyed = 0;
   for (int store = S2_STORE_DATA; store <= S2_STORE_LAWS; store++) {
     lua_getiuservalue(L, world, store);

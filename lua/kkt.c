@@ -50,25 +50,23 @@ static void read_solver(const S2Keys *keys, Call *call) {
   call->solver = (S2KktSolver)solver;
 }
 
-// No call into Lua between the arena's beginning and its end: an error would leak it.
-static void solve(Call *call) {
+// For s2_lua_with_arena.
+static void solve(void *user, S2Arena *arena) {
+  Call *call = user;
   S2KktOptions options = {call->solver, call->solve.tolerance, call->solve.max_iterations,
                           call->solve.record ? &call->solve.history : NULL};
-  S2Arena arena;
-  s2_arena_init(&arena);
   double start = s2_lua_clock();
   S2Kkt kkt = {
       .n = call->n,
       .m = call->m,
-      .w = s2_csr_from_triplets(call->n, call->n, call->w.count, call->w.triplet, &arena),
-      .j = s2_csr_from_triplets(call->m, call->n, call->j.count, call->j.triplet, &arena),
+      .w = s2_csr_from_triplets(call->n, call->n, call->w.count, call->w.triplet, arena),
+      .j = s2_csr_from_triplets(call->m, call->n, call->j.count, call->j.triplet, arena),
       .compliance = call->compliance,
       .c = call->c,
       .b = call->b,
   };
-  s2_kkt_solve(&kkt, &options, &arena, &call->solution);
+  s2_kkt_solve(&kkt, &options, arena, &call->solution);
   call->time = s2_lua_clock() - start;
-  s2_arena_free(&arena);
 }
 
 static void push_info(lua_State *L, const Call *call) {
@@ -98,7 +96,7 @@ static int kkt_solve(lua_State *L) {
   size_t n = (size_t)call.n, m = (size_t)call.m;
   double *memory = lua_newuserdatauv(L, sizeof(double) * (n + 2 * m + 1), 0);
   call.solution = (S2KktSolution){.v = memory, .lambda = memory + n, .proof = memory + n + m};
-  solve(&call);
+  s2_lua_with_arena(L, solve, &call);
   if (call.solution.status == S2_SOLVED) {
     s2_lua_push_numbers(L, call.solution.v, call.n);
     s2_lua_push_numbers(L, call.solution.lambda, call.m);

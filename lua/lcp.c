@@ -85,24 +85,22 @@ static void push_info(lua_State *L, const Call *call) {
   }
 }
 
-// No call into Lua between the arena's beginning and its end: an error would leak it.
-static void solve(Call *call) {
+// For s2_lua_with_arena.
+static void solve(void *user, S2Arena *arena) {
+  Call *call = user;
   call->options.history = call->solve.record ? &call->solve.history : NULL;
-  S2Arena arena;
-  s2_arena_init(&arena);
   S2Csr m = {0};
   if (call->sparse) {
     m = s2_csr_from_triplets(call->matrix.rows, call->matrix.columns, call->matrix.count,
-                             call->matrix.triplet, &arena);
+                             call->matrix.triplet, arena);
   }
   double start = s2_lua_clock();
   if (call->sparse) {
-    s2_lcp_sparse_solve(&m, call->problem.q, &call->options, &arena, &call->solution);
+    s2_lcp_sparse_solve(&m, call->problem.q, &call->options, arena, &call->solution);
   } else {
-    s2_lcp_solve(&call->problem, &call->options, &arena, &call->solution);
+    s2_lcp_solve(&call->problem, &call->options, arena, &call->solution);
   }
   call->time = s2_lua_clock() - start;
-  s2_arena_free(&arena);
 }
 
 static int lcp_solve(lua_State *L) {
@@ -124,7 +122,7 @@ static int lcp_solve(lua_State *L) {
   size_t n = (size_t)call.problem.n;
   double *memory = lua_newuserdatauv(L, sizeof(double) * (3 * n + 1), 0);
   call.solution = (S2LcpSolution){.z = memory, .w = memory + n, .ray = memory + 2 * n};
-  solve(&call);
+  s2_lua_with_arena(L, solve, &call);
   if (call.solution.status == S2_SOLVED) {
     s2_lua_push_numbers(L, call.solution.z, call.problem.n);
     s2_lua_push_numbers(L, call.solution.w, call.problem.n);

@@ -47,18 +47,16 @@ static void read_problem(const S2Keys *keys, S2Mlcp *problem) {
   problem->m = m;
 }
 
-// No call into Lua between the arena's beginning and its end: an error would leak it.
-static void solve(Call *call) {
+// For s2_lua_with_arena.
+static void solve(void *user, S2Arena *arena) {
+  Call *call = user;
   S2MlcpOptions options = {.tolerance = call->solve.tolerance,
                            .max_iterations = call->solve.max_iterations,
                            .history = call->solve.record ? &call->solve.history : NULL,
                            .kappa = call->solve.kappa};
-  S2Arena arena;
-  s2_arena_init(&arena);
   double start = s2_lua_clock();
-  s2_mlcp_solve(&call->problem, &options, &arena, &call->solution);
+  s2_mlcp_solve(&call->problem, &options, arena, &call->solution);
   call->time = s2_lua_clock() - start;
-  s2_arena_free(&arena);
 }
 
 static void push_info(lua_State *L, const Call *call) {
@@ -99,7 +97,7 @@ static int mlcp_solve(lua_State *L) {
       .proof_free = memory + n + 2 * m,
       .proof_row = memory + 2 * n + 2 * m,
   };
-  solve(&call);
+  s2_lua_with_arena(L, solve, &call);
   if (call.solution.status == S2_SOLVED) {
     s2_lua_push_numbers(L, call.solution.u, call.problem.n);
     s2_lua_push_numbers(L, call.solution.v, call.problem.m);

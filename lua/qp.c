@@ -147,22 +147,20 @@ static void solve_qp(Call *call, const S2QpOptions *options, S2Arena *arena) {
   to->residual = s.residual;
 }
 
-// No call into Lua between the arena's beginning and its end: an error would leak it.
-static void solve(Call *call) {
+// For s2_lua_with_arena.
+static void solve(void *user, S2Arena *arena) {
+  Call *call = user;
   S2QpOptions options = {.tolerance = call->solve.tolerance,
                          .max_iterations = call->solve.max_iterations,
                          .history = call->solve.record ? &call->solve.history : NULL,
                          .kappa = call->solve.kappa};
-  S2Arena arena;
-  s2_arena_init(&arena);
   double start = s2_lua_clock();
   if (call->linear) {
-    s2_lp_solve(&call->lp, &options, &arena, &call->solution);
+    s2_lp_solve(&call->lp, &options, arena, &call->solution);
   } else {
-    solve_qp(call, &options, &arena);
+    solve_qp(call, &options, arena);
   }
   call->time = s2_lua_clock() - start;
-  s2_arena_free(&arena);
 }
 
 static void set_multipliers(lua_State *L, const Call *call, const double *y, const double *z,
@@ -220,7 +218,7 @@ static int solve_program(lua_State *L, bool linear) {
     call.solution.proof_lower = s2_lua_take_numbers(L, n);
     call.solution.proof_upper = s2_lua_take_numbers(L, n);
   }
-  solve(&call);
+  s2_lua_with_arena(L, solve, &call);
   if (call.solution.status == S2_SOLVED) {
     s2_lua_push_numbers(L, call.solution.x, call.n);
     push_info(L, &call);

@@ -43,8 +43,9 @@ if sim.is_main() then
   for bin = 0, ROWS + 1 do
     print(("%2d %s"):format(bin, ("o"):rep(counts[bin] or 0)))
   end
-  print(("%d of %d balls are within two bins of the middle"):format(middle, BALLS))
-  assert(middle > BALLS / 2)
+  local even = BALLS * 4 / (ROWS + 2)
+  print(("%d of %d balls are within two bins of the middle (spread evenly: %d)"):format(middle, BALLS, even))
+  assert(middle > even)
 end
 
 return build

@@ -1,4 +1,5 @@
 #include "base/rng.h"
+#include "shape/mesh.h"
 #include "shape/shape.h"
 
 #include <math.h>
@@ -361,6 +362,144 @@ static void test_decompose_errors(void **state) {
   decompose_refuses(bad, 3, "vertex 2 is (1, nan)");
 }
 
+// ---- Large polygons ---------------------------------------------------------------------------
+
+// The ear with the shortest diagonal, by looking at all: what the trees must find, bit for bit.
+static int plain_ear(const S2Mesh *mesh, int start) {
+  const S2HalfEdge *e = mesh->edges;
+  int ear = -1, fallback = start, at = start;
+  double shortest = INFINITY, sharpest = -INFINITY;
+  do {
+    int before = e[at].previous, after = e[at].next;
+    S2Vec2 p = mesh->points[e[before].origin], q = mesh->points[e[at].origin];
+    S2Vec2 r = mesh->points[e[after].origin];
+    double diagonal = s2_length2(s2_sub(r, p)), sine = s2_corner_sine(p, q, r);
+    bool free = sine > S2_STRAIGHT_SINE;
+    for (int k = e[after].next; k != before && free; k = e[k].next) {
+      S2Vec2 v = mesh->points[e[k].origin];
+      free = !(s2_side(p, q, v) >= 0 && s2_side(q, r, v) >= 0 && s2_side(r, p, v) >= 0);
+    }
+    if (free && diagonal < shortest) {
+      ear = at;
+      shortest = diagonal;
+    }
+    if (sine > sharpest) {
+      fallback = at;
+      sharpest = sine;
+    }
+    at = after;
+  } while (at != start);
+  return ear >= 0 ? ear : fallback;
+}
+
+static void plain_triangulate(S2Mesh *mesh, int count) {
+  S2HalfEdge *e = mesh->edges;
+  for (int i = 0; i < count; i++) {
+    e[i] = (S2HalfEdge){i, (i + 1) % count, (i + count - 1) % count, -1};
+  }
+  mesh->count = count;
+  int start = 0;
+  for (int left = count; left > 3; left--) {
+    int at = plain_ear(mesh, start), before = e[at].previous, after = e[at].next;
+    int inner = mesh->count, outer = inner + 1;
+    e[inner] = (S2HalfEdge){e[after].origin, before, at, outer};
+    e[outer] = (S2HalfEdge){e[before].origin, after, e[before].previous, inner};
+    e[e[before].previous].next = outer;
+    e[after].previous = outer;
+    e[at].next = inner;
+    e[before].previous = inner;
+    mesh->count += 2;
+    start = outer;
+  }
+}
+
+// Heights on a grid (many equal diagonals), stars and noise, counter-clockwise.
+static int some_outline(S2Rng *rng, S2Vec2 *points) {
+  int kind = (int)s2_rng_integer(rng, 0, 3), n = (int)s2_rng_integer(rng, 2, 24), count = 0;
+  if (kind == 0) {
+    points[count++] = s2_vec2(0, -1);
+    points[count++] = s2_vec2(n, -1);
+    for (int i = n; i > 0; i--) {
+      double height = (double)s2_rng_integer(rng, 0, 4);
+      points[count++] = s2_vec2(i, height);
+      points[count++] = s2_vec2(i - 0.5 * (double)s2_rng_integer(rng, 1, 2), height);
+    }
+    return count;
+  }
+  for (int i = 0; i < n + 2; i++) {
+    double r = kind == 1   ? 1 + i % 2
+               : kind == 2 ? random_in(rng, 1, 2)
+                           : 1,
+           t = 2 * PI * i / (n + 2);
+    points[count++] = s2_vec2(r * cos(t), r * sin(t));
+  }
+  return count;
+}
+
+static void test_ears(void **state) {
+  (void)state;
+  S2Rng rng = s2_rng_seeded(11);
+  S2Arena arena;
+  s2_arena_init(&arena);
+  int simple = 0;
+  for (int round = 0; round < 3000; round++) {
+    S2Vec2 points[64];
+    int count = some_outline(&rng, points);
+    s2_arena_reset(&arena);
+    if (s2_outline_check(points, count, &arena).code != S2_OK) {
+      continue;
+    }
+    simple += 1;
+    S2HalfEdge edges[2][3 * 64];
+    S2Mesh found = {points, edges[0], 0}, plain = {points, edges[1], 0};
+    s2_triangulate(&found, count, &arena);
+    plain_triangulate(&plain, count);
+    assert_int_equal(found.count, plain.count);
+    assert_memory_equal(edges[0], edges[1], sizeof(S2HalfEdge) * (size_t)found.count);
+  }
+  assert_true(simple > 1500);
+  s2_arena_free(&arena);
+}
+
+static void test_decompose_large(void **state) {
+  (void)state;
+  enum { COUNT = 10000 };
+  static S2Vec2 points[COUNT];
+  S2Arena arena;
+  s2_arena_init(&arena);
+  S2Rng rng = s2_rng_seeded(12);
+  for (int kind = 0; kind < 3; kind++) {
+    double area = 0;
+    for (int i = 0; i < COUNT; i++) {
+      double r = kind == 0 ? 1 : kind == 1 ? 1 + i % 2 : random_in(&rng, 9, 10);
+      points[i] = s2_vec2(r * cos(2 * PI * i / COUNT), r * sin(2 * PI * i / COUNT));
+    }
+    for (int i = 0; i < COUNT; i++) {
+      area += s2_cross(points[i], points[(i + 1) % COUNT]) / 2;
+    }
+    S2Pieces pieces;
+    s2_arena_reset(&arena);
+    assert_int_equal(s2_decompose(points, COUNT, &arena, &pieces).code, S2_OK);
+    assert_in_range(pieces.count, kind == 0 ? 1 : 2000, kind == 0 ? 1 : COUNT);
+    double sum = 0;
+    for (int i = 0; i < pieces.count; i++) {
+      S2Shape shape = shape_of(pieces.vertices[i], pieces.sizes[i], 0);
+      sum += s2_shape_mass(&shape).area;
+    }
+    assert_near(sum, area, 1e-9 * area);
+    S2Vec2 moved = points[COUNT / 3]; // the first pair of edges that cross is named
+    points[COUNT / 3] = s2_scale(-1.5, points[COUNT / 3]);
+    S2Status status = s2_decompose(points, COUNT, &arena, &pieces);
+    assert_int_equal(status.code, S2_INVALID);
+    assert_non_null(strstr(status.message, "meets edge"));
+    points[COUNT / 3] = moved;
+    points[7] = points[COUNT - 1];
+    status = s2_decompose(points, COUNT, &arena, &pieces);
+    assert_non_null(strstr(status.message, "vertices 8 and 10000 are the same point"));
+  }
+  s2_arena_free(&arena);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_check),
@@ -371,6 +510,8 @@ int main(void) {
       cmocka_unit_test(test_decompose_known),
       cmocka_unit_test(test_decompose_random),
       cmocka_unit_test(test_decompose_errors),
+      cmocka_unit_test(test_ears),
+      cmocka_unit_test(test_decompose_large),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

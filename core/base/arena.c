@@ -10,8 +10,13 @@ enum {
   FIRST_BLOCK = 32768, // bytes; a small world never needs a second block
 };
 
-static S2ArenaBlock *block_new(size_t size) {
-  unsigned char *raw = s2_memory_take(sizeof(S2ArenaBlock) + size + ALIGNMENT);
+static const size_t DOUBLED = (size_t)1 << 26; // bytes; larger arenas grow by a quarter
+
+static size_t raw_bytes(size_t size) {
+  return sizeof(S2ArenaBlock) + size + ALIGNMENT;
+}
+
+static S2ArenaBlock *block_in(unsigned char *raw, size_t size) {
   S2ArenaBlock *block = (S2ArenaBlock *)(void *)raw;
   uintptr_t start = (uintptr_t)(raw + sizeof(S2ArenaBlock));
   uintptr_t aligned = (start + ALIGNMENT - 1) & ~(uintptr_t)(ALIGNMENT - 1);
@@ -43,7 +48,8 @@ void s2_arena_reset(S2Arena *arena) {
       total += block->size;
     }
     free_until(arena, NULL);
-    arena->block = block_new(total);
+    unsigned char *raw = s2_memory_try(raw_bytes(total)); // else it grows again
+    arena->block = raw == NULL ? NULL : block_in(raw, total);
   }
   if (arena->block != NULL) {
     arena->block->at = 0;
@@ -52,8 +58,17 @@ void s2_arena_reset(S2Arena *arena) {
 }
 
 void s2_arena_grow(S2Arena *arena, size_t bytes) {
-  size_t size = arena->block == NULL ? FIRST_BLOCK : 2 * arena->block->size;
-  S2ArenaBlock *fresh = block_new(size < bytes ? bytes : size);
+  size_t size = arena->block == NULL           ? FIRST_BLOCK
+                : arena->block->size < DOUBLED ? 2 * arena->block->size
+                                               : arena->block->size;
+  size = size < arena->used / 4 ? arena->used / 4 : size;
+  size = size < bytes ? bytes : size;
+  unsigned char *raw = s2_memory_try(raw_bytes(size));
+  if (raw == NULL) { // what is wanted now may be there still
+    size = bytes;
+    raw = s2_memory_take(raw_bytes(size));
+  }
+  S2ArenaBlock *fresh = block_in(raw, size);
   fresh->older = arena->block;
   arena->block = fresh;
 }

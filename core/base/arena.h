@@ -38,7 +38,7 @@ void s2_arena_reset(S2Arena *arena);
 
 void s2_arena_grow(S2Arena *arena, size_t bytes); // arena.c's: a block with room for them
 
-// Aligned, uninitialised. Running out of memory ends the process: a step cannot go on.
+// Aligned, uninitialised. Running out of memory ends what runs (memory.h).
 static inline void *s2_arena_take(S2Arena *arena, size_t bytes) {
   size_t rounded = (bytes + S2_ARENA_ALIGNMENT - 1) & ~(size_t)(S2_ARENA_ALIGNMENT - 1);
   if (arena->block == NULL || arena->block->size - arena->block->at < rounded) {

@@ -4,6 +4,7 @@
 
 #include "base/memory.h"
 
+#include <limits.h>
 #include <stddef.h>
 
 #define S2_ARRAY(Type)                                                                             \
@@ -18,10 +19,11 @@ static inline void *s2_array_grown(void *at, int *capacity, int wanted, size_t i
   }
   int grown = *capacity < 8 ? 8 : *capacity;
   while (grown < wanted) {
-    grown *= 2;
+    grown = grown > INT_MAX / 2 ? INT_MAX : 2 * grown;
   }
+  at = s2_memory_grow(at, (size_t)grown * item); // does not come back when there is none
   *capacity = grown;
-  return s2_memory_grow(at, (size_t)grown * item);
+  return at;
 }
 
 #define s2_array_reserve(array, wanted)                                                            \

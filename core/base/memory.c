@@ -1,40 +1,235 @@
 #include "base/memory.h"
 
+#include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+// What was taken under a guard that gives it back: a table with open addressing, at most half full.
+typedef struct Held {
+  void **at;
+  size_t count, room; // count: with the places of those that are gone; room: a power of two
+} Held;
+
+typedef struct Guard {
+  jmp_buf back;
+  size_t wanted; // bytes
+  bool building, was_masked;
+  Held held;
+  struct Guard *outer;
+} Guard;
+
 static _Thread_local uint64_t taken; // a statistic only: nothing depends on it
+static _Thread_local Guard *guard;   // the innermost
+static _Thread_local bool masked;    // it must not be jumped to
+static _Thread_local uint64_t failing_at;
+static _Thread_local bool failing_on, failed;
+
+static char gone; // its address marks places that were used
+
+// ---- What is held -----------------------------------------------------------------------------
+
+static void **place_of(const Held *held, const void *memory) {
+  size_t mask = held->room - 1, at = (size_t)((uintptr_t)memory >> 4) * (size_t)0x9e3779b97f4a7c15u;
+  for (at = (at ^ at >> 32) & mask; held->at[at] != memory && held->at[at] != NULL;) {
+    at = (at + 1) & mask;
+  }
+  return &held->at[at];
+}
+
+static bool hold(Held *held, void *memory) {
+  if (2 * (held->count + 1) > held->room) {
+    Held larger = {.room = held->room == 0 ? 64 : 2 * held->room};
+    larger.at = calloc(larger.room, sizeof(void *));
+    if (larger.at == NULL) {
+      return false;
+    }
+    for (size_t i = 0; i < held->room; i++) {
+      if (held->at[i] != NULL && held->at[i] != &gone) {
+        *place_of(&larger, held->at[i]) = held->at[i];
+        larger.count += 1;
+      }
+    }
+    free(held->at);
+    *held = larger;
+  }
+  *place_of(held, memory) = memory;
+  held->count += 1;
+  return true;
+}
+
+// Which guard has it, if any, has it no more.
+static Guard *let_go(const void *memory) {
+  for (Guard *at = guard; at != NULL && memory != NULL; at = at->outer) {
+    void **place = at->held.room == 0 ? NULL : place_of(&at->held, memory);
+    if (place != NULL && *place == memory) {
+      *place = &gone;
+      return at;
+    }
+  }
+  return NULL;
+}
+
+// ---- The door ---------------------------------------------------------------------------------
+
+// Is it this call's turn to fail?
+static bool fails(void) {
+  taken += 1;
+  if (failing_at == 0 || taken < failing_at) {
+    return false;
+  }
+  failing_at = failing_on ? failing_at : 0;
+  failed = true;
+  return true;
+}
+
+// The innermost guard that builds something; NULL: none does.
+static Guard *builder(void) {
+  Guard *at = guard;
+  while (at != NULL && !at->building) {
+    at = at->outer;
+  }
+  return at;
+}
+
+static void *keep(void *memory) {
+  Guard *holder = memory == NULL ? NULL : builder();
+  if (holder == NULL || hold(&holder->held, memory)) {
+    return memory;
+  }
+  free(memory);
+  return NULL;
+}
+
+void *s2_memory_try(size_t bytes) {
+  return fails() ? NULL : keep(malloc(bytes > 0 ? bytes : 1)); // nothing is not NULL
+}
+
+void *s2_memory_try_grow(void *memory, size_t bytes) {
+  if (memory == NULL) {
+    return s2_memory_try(bytes);
+  }
+  if (fails()) {
+    return NULL;
+  }
+  Guard *holder = let_go(memory);
+  void *grown = realloc(memory, bytes);
+  if (holder != NULL) {
+    (void)hold(&holder->held, grown != NULL ? grown : memory); // else it would leak, no more
+  }
+  return grown;
+}
 
 static void *checked(void *memory, size_t bytes) {
   if (memory == NULL && bytes > 0) {
+    if (guard != NULL && !masked) {
+      guard->wanted = bytes;
+      longjmp(guard->back, 1);
+    }
     fprintf(stderr, "sim2d: out of memory (%zu bytes)\n", bytes);
     abort();
   }
-  taken += 1;
   return memory;
 }
 
 void *s2_memory_take(size_t bytes) {
-  return checked(malloc(bytes), bytes);
+  return checked(s2_memory_try(bytes), bytes);
 }
 
 void *s2_memory_take_zeroed(size_t bytes) {
-  return checked(calloc(1, bytes), bytes);
+  return checked(fails() ? NULL : keep(calloc(1, bytes)), bytes);
 }
 
 void *s2_memory_grow(void *memory, size_t bytes) {
-  return checked(realloc(memory, bytes), bytes);
-}
-
-void *s2_memory_try(size_t bytes) {
-  taken += 1;
-  return malloc(bytes > 0 ? bytes : 1);
+  return checked(s2_memory_try_grow(memory, bytes), bytes);
 }
 
 void s2_memory_free(void *memory) {
+  if (guard != NULL) {
+    (void)let_go(memory);
+  }
   free(memory);
+}
+
+S2Status s2_memory_exhausted(size_t bytes) {
+  return s2_error(S2_MEMORY, "out of memory (%.3g MB more are wanted)", 1e-6 * (double)bytes);
+}
+
+S2Status s2_memory_room(size_t count, size_t item, const char *what) {
+  enum { SMALL = 1 << 20 }; // bytes, that are there or nothing is
+  if (count <= SMALL / item) {
+    return s2_ok();
+  }
+  void *memory = count > SIZE_MAX / 2 / item ? NULL : s2_memory_try(count * item);
+  s2_memory_free(memory);
+  return memory != NULL ? s2_ok()
+                        : s2_error(S2_MEMORY, "out of memory: %s of %.3g MB", what,
+                                   1e-6 * (double)count * (double)item);
+}
+
+// ---- Guards -----------------------------------------------------------------------------------
+
+// What an inner guard held is the outer one's, if there is one.
+static void pass_on(Held *held) {
+  Guard *outer = builder();
+  for (size_t i = 0; i < held->room && outer != NULL; i++) {
+    if (held->at[i] != NULL && held->at[i] != &gone) {
+      (void)hold(&outer->held, held->at[i]); // else it would leak should the outer one fail, too
+    }
+  }
+  free(held->at);
+}
+
+static void give_back(Held *held) {
+  for (size_t i = 0; i < held->room; i++) {
+    if (held->at[i] != &gone) {
+      free(held->at[i]);
+    }
+  }
+  free(held->at);
+}
+
+static S2Status under(Guard *inner, S2MemoryRun *run, void *user) {
+  inner->outer = guard;
+  inner->was_masked = masked;
+  guard = inner;
+  masked = false;
+  if (setjmp(inner->back) != 0) {
+    guard = inner->outer;
+    masked = inner->was_masked;
+    give_back(&inner->held);
+    return s2_memory_exhausted(inner->wanted);
+  }
+  S2Status status = run(user);
+  guard = inner->outer;
+  masked = inner->was_masked;
+  pass_on(&inner->held);
+  return status;
+}
+
+S2Status s2_memory_building(S2MemoryRun *run, void *user) {
+  Guard here = {.building = true};
+  return under(&here, run, user);
+}
+
+S2Status s2_memory_guarded(S2MemoryRun *run, void *user) {
+  Guard here = {.building = false};
+  return under(&here, run, user);
+}
+
+bool s2_memory_mask(bool now) {
+  bool before = masked;
+  masked = now;
+  return before;
 }
 
 uint64_t s2_memory_count(void) {
   return taken;
+}
+
+bool s2_memory_fail(uint64_t nth, bool all) {
+  bool before = failed;
+  failed = false;
+  failing_at = nth == 0 ? 0 : taken + nth;
+  failing_on = all;
+  return before;
 }

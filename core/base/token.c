@@ -37,17 +37,22 @@ S2Status s2_tokens_open(S2Tokens *tokens, const char *path) {
     return s2_error(S2_IO, "cannot read '%s': %s", path, strerror(errno));
   }
   size_t capacity = READ_CHUNK, used = 0;
-  char *bytes = s2_memory_take(capacity);
-  while ((used += fread(bytes + used, 1, capacity - 1 - used, file)) == capacity - 1 &&
+  char *bytes = s2_memory_try(capacity), *grown = bytes;
+  while (grown != NULL &&
+         (used += fread(bytes + used, 1, capacity - 1 - used, file)) == capacity - 1 &&
          used < LARGEST_FILE) {
     capacity *= 2;
-    bytes = s2_memory_grow(bytes, capacity);
+    grown = s2_memory_try_grow(bytes, capacity);
+    bytes = grown != NULL ? grown : bytes;
   }
   bool failed = ferror(file) != 0;
   int reason = errno;
   fclose(file);
-  bytes[used] = 0;
   tokens->at = tokens->text = bytes;
+  if (grown == NULL) {
+    return s2_memory_exhausted(capacity);
+  }
+  bytes[used] = 0;
   tokens->size = used;
   if (failed) {
     return s2_error(S2_IO, "cannot read '%s': %s", path, strerror(reason));

@@ -23,7 +23,12 @@ static const double WORN = 1.5;
 
 enum { ABSENT, INACTIVE, ACTIVE };
 
+// In place of the leaf of a proxy: none, or where in the list of loose ones it is.
 enum { NO_LEAF = -1 };
+
+static int32_t loose_at(int32_t place) { // and back: it is its own inverse
+  return NO_LEAF - 1 - place;
+}
 
 typedef struct Node {
   S2Box box;
@@ -35,8 +40,8 @@ struct S2Broadphase {
   int32_t capacity; // proxies are 0 .. capacity - 1
   S2Box *boxes;     // as given; of absent proxies: empty
   uint8_t *states;
-  int32_t *leaves; // node of a proxy, NO_LEAF when loose or absent
-  int32_t *loose;  // proxies without a leaf, in the order they came
+  int32_t *leaves; // node of a proxy, loose_at(place in `loose`) or NO_LEAF
+  int32_t *loose;  // proxies without a leaf, in any order: pairs and finds are sorted
   int32_t loose_count;
   Node *nodes;
   int32_t node_count, node_room;
@@ -214,6 +219,10 @@ static void build_node(S2Broadphase *b, int32_t node, int32_t *order, int32_t co
 
 static void build(S2Broadphase *b) {
   int32_t count = 0;
+  if (2 * b->capacity > b->node_room) { // before anything changes: there may be no memory
+    b->nodes = s2_memory_grow(b->nodes, 2 * (size_t)b->capacity * sizeof *b->nodes);
+    b->node_room = 2 * b->capacity;
+  }
   for (int32_t i = 0; i < b->capacity; i++) {
     b->leaves[i] = NO_LEAF;
     if (b->states[i] != ABSENT) {
@@ -224,10 +233,6 @@ static void build(S2Broadphase *b) {
   b->leaf_count = count;
   b->node_count = count > 0 ? 2 * count - 1 : 0;
   b->visits_fresh = 0;
-  if (b->node_count > b->node_room) {
-    b->node_room = 2 * b->node_count;
-    b->nodes = s2_memory_grow(b->nodes, (size_t)b->node_room * sizeof *b->nodes);
-  }
   if (count > 0) {
     build_node(b, 0, b->order, count);
   }
@@ -242,9 +247,10 @@ void s2_broadphase_set(S2Broadphase *b, int32_t proxy, S2Box box, bool active) {
   bool fresh = b->states[proxy] == ABSENT;
   b->boxes[proxy] = box;
   b->states[proxy] = active ? ACTIVE : INACTIVE;
-  if (b->leaves[proxy] != NO_LEAF) {
+  if (b->leaves[proxy] >= 0) {
     set_leaf(b, b->leaves[proxy], box, active);
   } else if (fresh) {
+    b->leaves[proxy] = loose_at(b->loose_count);
     b->loose[b->loose_count++] = proxy;
   }
 }
@@ -255,25 +261,23 @@ void s2_broadphase_remove(S2Broadphase *b, int32_t proxy) {
   }
   b->boxes[proxy] = EMPTY;
   b->states[proxy] = ABSENT;
-  if (b->leaves[proxy] != NO_LEAF) {
+  if (b->leaves[proxy] >= 0) {
     set_leaf(b, b->leaves[proxy], EMPTY, false); // the leaf waits for the proxy to come back
     return;
   }
-  int32_t kept = 0;
-  for (int32_t i = 0; i < b->loose_count; i++) {
-    if (b->loose[i] != proxy) {
-      b->loose[kept++] = b->loose[i];
-    }
-  }
-  b->loose_count = kept;
+  int32_t place = loose_at(b->leaves[proxy]), last = b->loose[--b->loose_count];
+  b->loose[place] = last;
+  b->leaves[last] = loose_at(place);
+  b->leaves[proxy] = NO_LEAF;
 }
 
 // ---- Pairs ------------------------------------------------------------------------------------
 
 static void add_pair(S2Broadphase *b, int32_t p, int32_t q) {
   if (b->found_count == b->found_room) {
-    b->found_room = b->found_room < 64 ? 64 : 2 * b->found_room;
-    b->found = s2_memory_grow(b->found, (size_t)b->found_room * sizeof *b->found);
+    int64_t room = b->found_room < 64 ? 64 : 2 * b->found_room;
+    b->found = s2_memory_grow(b->found, (size_t)room * sizeof *b->found);
+    b->found_room = room;
   }
   b->found[b->found_count++] = p < q ? (S2Pair){p, q} : (S2Pair){q, p};
 }

@@ -39,12 +39,22 @@ void s2_body_label(const S2World *world, int32_t slot, char label[S2_NAME_SIZE +
   } else if (world->bodies.at[slot].name[0] != 0) {
     snprintf(label, S2_NAME_SIZE + 8, "'%s'", world->bodies.at[slot].name);
   } else {
-    int nth = 0;
-    while (nth < world->order.count && world->order.at[nth] != slot) {
-      nth += 1;
-    }
-    snprintf(label, S2_NAME_SIZE + 8, "#%d", nth + 1);
+    snprintf(label, S2_NAME_SIZE + 8, "#%d", s2_world_body_place(world, slot) + 1);
   }
+}
+
+int s2_world_body_place(const S2World *world, int32_t slot) {
+  uint32_t serial = world->bodies.at[slot].serial;
+  int first = 0, last = world->order.count;
+  while (first < last) {
+    int middle = first + (last - first) / 2;
+    if (world->bodies.at[world->order.at[middle]].serial < serial) {
+      first = middle + 1;
+    } else {
+      last = middle;
+    }
+  }
+  return first;
 }
 
 S2Shape s2_piece_shape(const S2World *world, const S2Piece *piece) {
@@ -308,6 +318,7 @@ S2Status s2_body_create(S2World *world, const S2BodyDef *def, S2BodyId *id) {
       .color = def->color,
       .first_shape = S2_NONE,
       .drive = S2_NONE,
+      .first_link = S2_NONE,
   };
   snprintf(body->name, sizeof body->name, "%s", def->name == NULL ? "" : def->name);
   S2Vec2 position = s2_add(def->position, s2_rotate(s2_rot(def->angle), sum.centre));
@@ -324,7 +335,8 @@ S2Status s2_body_create(S2World *world, const S2BodyDef *def, S2BodyId *id) {
     reach = fmax(reach, s2_shape_reach(&shape));
   }
   world->bodies.at[slot].reach = reach;
-  *s2_array_append(world->order) = slot;
+  s2_line_insert(world->order, world->order.count);
+  world->order.at[world->order.count - 1] = slot;
   world->boxes_stale = true;
   world->kept.fresh = true;
   s2_world_revised(world);
@@ -337,24 +349,12 @@ S2Status s2_body_create(S2World *world, const S2BodyDef *def, S2BodyId *id) {
 
 // ---- Destroying -------------------------------------------------------------------------------
 
-static void order_remove(int32_t *order, int *count, int32_t slot) {
-  int i = 0;
-  while (order[i] != slot) {
-    i += 1;
-  }
-  memmove(order + i, order + i + 1, sizeof *order * (size_t)(*count - 1 - i));
-  *count -= 1;
-}
-
 S2Status s2_body_destroy(S2World *world, S2BodyId id) {
   int32_t slot;
   S2_TRY(s2_world_idle(world));
   S2_TRY(s2_body_slot(world, id, &slot));
-  for (int i = world->joint_order.count - 1; i >= 0; i--) {
-    const S2Joint *joint = &world->joints.at[world->joint_order.at[i]];
-    if (joint->a == slot || joint->b == slot) {
-      s2_joint_destroy_slot(world, world->joint_order.at[i]);
-    }
+  while (world->bodies.at[slot].first_link != S2_NONE) {
+    s2_joint_destroy_slot(world, world->bodies.at[slot].first_link / S2_JOINT_LINKS);
   }
   s2_world_include_all(world, slot);
   if (world->bodies.at[slot].enabled) {
@@ -371,7 +371,7 @@ S2Status s2_body_destroy(S2World *world, S2BodyId id) {
     world->kept.free_piece = p;
     p = next;
   }
-  order_remove(world->order.at, &world->order.count, slot);
+  s2_line_remove(world->order, s2_world_body_place(world, slot));
   memset(body, 0, sizeof *body);
   body->first_shape = world->kept.free_body;
   world->kept.free_body = slot;
@@ -416,6 +416,11 @@ int s2_world_bodies(const S2World *world, S2BodyId *bodies, int capacity) {
     bodies[i] = s2_body_id(world, world->order.at[i]);
   }
   return world->order.count;
+}
+
+S2BodyId s2_world_body(const S2World *world, int index) {
+  return index < 0 || index >= world->order.count ? (S2BodyId){0, 0}
+                                                  : s2_body_id(world, world->order.at[index]);
 }
 
 S2Status s2_world_no_contact(S2World *world, S2BodyId a, S2BodyId b, bool forbidden) {

@@ -166,6 +166,10 @@ S2Status s2_step_commit(S2Step *step) {
   if (step->unsolved > 0) {
     s2_note_unsolved(step);
   }
+  // The last memory that is wanted but for the lists of what acted and of events: from here on the
+  // world changes.
+  s2_array_reserve(world->touches, step->touch_count);
+  s2_array_reserve(world->events, world->events.count + world->joint_order.count);
   s2_acted_commit(step);
   s2_step_contact_events(step, last_part(step));
   for (int i = 0; i < world->order.count; i++) {
@@ -180,7 +184,6 @@ S2Status s2_step_commit(S2Step *step) {
       memset(world->f.at + at, 0, 3 * sizeof(double));
     }
   }
-  s2_array_reserve(world->touches, step->touch_count);
   world->touches.count = step->touch_count;
   if (step->touch_count > 0) {
     memcpy(world->touches.at, step->touches, sizeof(S2Touch) * (size_t)step->touch_count);

@@ -78,7 +78,9 @@ static bool ask(Probe *probe, S2Asked what, Answer *answer) {
   bool stepping = world->stepping, evaluating = world->evaluating;
   world->stepping = true;
   world->evaluating = false; // who reads a joint meanwhile does not ask again
+  bool masked = s2_memory_mask(true);
   bool going = world->callbacks.constraint(world->callbacks.user, world, &call);
+  s2_memory_mask(masked);
   world->stepping = stepping;
   world->evaluating = evaluating;
   if (!going) {

@@ -245,6 +245,7 @@ S2Status s2_body_shape(const S2World *world, S2BodyId body, int index, S2Shape *
 
 // Living bodies in creation order; writes at most `capacity`, returns how many there are.
 int s2_world_bodies(const S2World *world, S2BodyId *bodies, int capacity);
+S2BodyId s2_world_body(const S2World *world, int index); // {0, 0}: there are fewer
 
 // Two bodies that shall never touch (order does not matter), and back.
 S2Status s2_world_no_contact(S2World *world, S2BodyId a, S2BodyId b, bool forbidden);
@@ -385,6 +386,7 @@ typedef struct S2JointInfo {
 
 S2Status s2_joint_info(const S2World *world, S2JointId joint, S2JointInfo *info);
 int s2_world_joints(const S2World *world, S2JointId *joints, int capacity); // creation order
+S2JointId s2_world_joint(const S2World *world, int index); // {0, 0}: there are fewer
 
 // ---- Stepping ---------------------------------------------------------------------------------
 

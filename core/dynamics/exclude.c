@@ -1,15 +1,13 @@
 // Pairs of bodies that never touch: by the user's word, or because a joint holds them together.
 #include "dynamics/world.h"
 
-#include <string.h>
-
-// First entry not below (lo, hi).
-static int find(const S2World *world, int32_t lo, int32_t hi) {
+// First entry not below (body, other).
+static int find(const S2World *world, int32_t body, int32_t other) {
   int first = 0, last = world->excluded.count;
   while (first < last) {
-    int middle = (first + last) / 2;
+    int middle = first + (last - first) / 2;
     const S2SlotPair *pair = &world->excluded.at[middle];
-    if (pair->lo < lo || (pair->lo == lo && pair->hi < hi)) {
+    if (pair->body < body || (pair->body == body && pair->other < other)) {
       first = middle + 1;
     } else {
       last = middle;
@@ -18,48 +16,45 @@ static int find(const S2World *world, int32_t lo, int32_t hi) {
   return first;
 }
 
-static bool is(const S2World *world, int i, int32_t lo, int32_t hi) {
-  return i < world->excluded.count && world->excluded.at[i].lo == lo &&
-         world->excluded.at[i].hi == hi;
+static bool is(const S2World *world, int i, int32_t body, int32_t other) {
+  return i < world->excluded.count && world->excluded.at[i].body == body &&
+         world->excluded.at[i].other == other;
 }
 
 bool s2_world_excluded(const S2World *world, int32_t body_a, int32_t body_b) {
-  if (world->excluded.count == 0) {
-    return false;
-  }
-  int32_t lo = body_a < body_b ? body_a : body_b, hi = body_a < body_b ? body_b : body_a;
-  return is(world, find(world, lo, hi), lo, hi);
+  return world->excluded.count > 0 && is(world, find(world, body_a, body_b), body_a, body_b);
 }
 
-void s2_world_exclude(S2World *world, int32_t body_a, int32_t body_b, bool by_user) {
-  int32_t lo = body_a < body_b ? body_a : body_b, hi = body_a < body_b ? body_b : body_a;
-  int i = find(world, lo, hi);
-  (void)s2_array_push(world->excluded);
-  S2SlotPair *at = world->excluded.at + i;
-  memmove(at + 1, at, sizeof *at * (size_t)(world->excluded.count - 1 - i));
-  *at = (S2SlotPair){lo, hi, by_user};
+static void insert(S2World *world, int32_t body, int32_t other, bool by_user) {
+  int i = find(world, body, other);
+  s2_line_insert(world->excluded, i);
+  world->excluded.at[i] = (S2SlotPair){body, other, by_user};
 }
 
 // One entry a reason: two joints between the same bodies leave two.
-void s2_world_include(S2World *world, int32_t body_a, int32_t body_b, bool by_user) {
-  int32_t lo = body_a < body_b ? body_a : body_b, hi = body_a < body_b ? body_b : body_a;
-  for (int i = find(world, lo, hi); is(world, i, lo, hi); i++) {
-    S2SlotPair *at = world->excluded.at + i;
-    if (at->by_user == by_user) {
-      memmove(at, at + 1, sizeof *at * (size_t)(world->excluded.count - 1 - i));
-      world->excluded.count -= 1;
+static void erase(S2World *world, int32_t body, int32_t other, bool by_user) {
+  for (int i = find(world, body, other); is(world, i, body, other); i++) {
+    if (world->excluded.at[i].by_user == by_user) {
+      s2_line_remove(world->excluded, i);
       return;
     }
   }
 }
 
+void s2_world_exclude(S2World *world, int32_t body_a, int32_t body_b, bool by_user) {
+  insert(world, body_a, body_b, by_user);
+  insert(world, body_b, body_a, by_user);
+}
+
+void s2_world_include(S2World *world, int32_t body_a, int32_t body_b, bool by_user) {
+  erase(world, body_a, body_b, by_user);
+  erase(world, body_b, body_a, by_user);
+}
+
 void s2_world_include_all(S2World *world, int32_t body) {
-  int kept = 0;
-  for (int i = 0; i < world->excluded.count; i++) {
+  for (int i = find(world, body, 0);
+       i < world->excluded.count && world->excluded.at[i].body == body; i = find(world, body, 0)) {
     S2SlotPair pair = world->excluded.at[i];
-    if (pair.lo != body && pair.hi != body) {
-      world->excluded.at[kept++] = pair;
-    }
+    s2_world_include(world, body, pair.other, pair.by_user);
   }
-  world->excluded.count = kept;
 }

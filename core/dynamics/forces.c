@@ -17,9 +17,14 @@ bool s2_step_forces(const S2Step *step) {
     }
     force[1] += body->mass * body->gravity_scale * gravity.x;
     force[2] += body->mass * body->gravity_scale * gravity.y;
-    if (body->has_law && body->enabled && call->force != NULL &&
-        !call->force(call->user, world, s2_body_id(world, slot), step->t, step->dt, force)) {
-      return false;
+    if (body->has_law && body->enabled && call->force != NULL) {
+      bool masked = s2_memory_mask(true);
+      bool going =
+          call->force(call->user, world, s2_body_id(world, slot), step->t, step->dt, force);
+      s2_memory_mask(masked);
+      if (!going) {
+        return false;
+      }
     }
   }
   return true;

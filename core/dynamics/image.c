@@ -62,6 +62,9 @@ static const unsigned char *get(const unsigned char *from, void *to, size_t byte
 }
 
 #define PUT(to, array) put((to), (array).at, sizeof *(array).at *(size_t)(array).count)
+#define GET_LINE(from, line, n)                                                                    \
+  (s2_line_reserve((line), (n)), (line).count = (n),                                               \
+   get((from), (line).at, sizeof *(line).at * (size_t)(n)))
 #define GET(from, array, n)                                                                        \
   (s2_array_reserve((array), (n)), (array).count = (n),                                            \
    get((from), (array).at, sizeof *(array).at * (size_t)(n)))
@@ -103,16 +106,16 @@ S2Status s2_world_image_read(S2World *world, const void *image, size_t size) {
   from = GET(from, world->v, 3 * header.slots);
   from = GET(from, world->f, 3 * header.slots);
   from = GET(from, world->bodies, header.slots);
-  from = GET(from, world->order, header.order);
+  from = GET_LINE(from, world->order, header.order);
   from = GET(from, world->pieces, header.pieces);
   from = GET(from, world->vertices, header.vertices);
   from = GET(from, world->joints, header.joints);
-  from = GET(from, world->joint_order, header.joint_order);
+  from = GET_LINE(from, world->joint_order, header.joint_order);
   from = GET(from, world->touches, header.touches);
   from = GET(from, world->acted, header.acted);
   from = GET(from, world->corrected, header.corrected);
   from = GET(from, world->couples, header.couples);
-  from = GET(from, world->excluded, header.excluded);
+  from = GET_LINE(from, world->excluded, header.excluded);
   s2_broadphase_image_read(world->broadphase, from, header.broadphase);
   if (header.next_serial > world->next_serial) {
     world->next_serial = header.next_serial;

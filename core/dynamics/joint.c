@@ -29,14 +29,11 @@ const char *s2_joint_type_name(S2JointType type) {
 
 void s2_joint_label(const S2World *world, int32_t slot, char label[S2_NAME_SIZE + 32]) {
   const S2Joint *joint = &world->joints.at[slot];
-  int nth = 0;
-  while (nth < world->joint_order.count && world->joint_order.at[nth] != slot) {
-    nth += 1;
-  }
   if (joint->name[0] != 0) {
     snprintf(label, S2_NAME_SIZE + 32, "%s '%s'", kinds[joint->type]->name, joint->name);
   } else {
-    snprintf(label, S2_NAME_SIZE + 32, "%s #%d", kinds[joint->type]->name, nth + 1);
+    snprintf(label, S2_NAME_SIZE + 32, "%s #%d", kinds[joint->type]->name,
+             s2_world_joint_place(world, slot) + 1);
   }
 }
 
@@ -336,6 +333,64 @@ static S2Status read_softness(const S2JointDef *def, S2Joint *joint) {
   return s2_ok();
 }
 
+// ---- Lists --------------------------------------------------------------------------------------
+
+int s2_world_joint_place(const S2World *world, int32_t slot) {
+  uint32_t serial = world->joints.at[slot].serial;
+  int first = 0, last = world->joint_order.count;
+  while (first < last) {
+    int middle = first + (last - first) / 2;
+    if (world->joints.at[world->joint_order.at[middle]].serial < serial) {
+      first = middle + 1;
+    } else {
+      last = middle;
+    }
+  }
+  return first;
+}
+
+static S2JointLink *link_at(S2World *world, int32_t place) {
+  return &world->joints.at[place / S2_JOINT_LINKS].link[place % S2_JOINT_LINKS];
+}
+
+// The head of the list that a joint is in by one of its links; NULL: in none.
+static int32_t *list_of(S2World *world, int32_t slot, int which) {
+  const S2Joint *joint = &world->joints.at[slot];
+  const int32_t owners[S2_JOINT_LINKS] = {joint->a, joint->b, joint->joint_a, joint->joint_b};
+  int32_t owner = owners[which];
+  return owner == S2_NONE     ? NULL
+         : which <= S2_LINK_B ? &world->bodies.at[owner].first_link
+                              : &world->joints.at[owner].first_link;
+}
+
+static void join_lists(S2World *world, int32_t slot) {
+  for (int which = 0; which < S2_JOINT_LINKS; which++) {
+    int32_t *first = list_of(world, slot, which), place = S2_JOINT_LINKS * slot + which;
+    if (first == NULL) {
+      continue;
+    }
+    *link_at(world, place) = (S2JointLink){S2_NONE, *first};
+    if (*first != S2_NONE) {
+      link_at(world, *first)->before = place;
+    }
+    *first = place;
+  }
+}
+
+static void leave_lists(S2World *world, int32_t slot) {
+  for (int which = 0; which < S2_JOINT_LINKS; which++) {
+    int32_t *first = list_of(world, slot, which);
+    if (first == NULL) {
+      continue;
+    }
+    S2JointLink link = world->joints.at[slot].link[which];
+    *(link.before == S2_NONE ? first : &link_at(world, link.before)->after) = link.after;
+    if (link.after != S2_NONE) {
+      link_at(world, link.after)->before = link.before;
+    }
+  }
+}
+
 static S2JointId add(S2World *world, const S2Joint *joint) {
   int32_t slot = world->kept.free_joint;
   if (slot != S2_NONE) {
@@ -345,7 +400,10 @@ static S2JointId add(S2World *world, const S2Joint *joint) {
   }
   world->joints.at[slot] = *joint;
   world->joints.at[slot].serial = world->next_serial++;
-  *s2_array_append(world->joint_order) = slot;
+  world->joints.at[slot].first_link = S2_NONE;
+  s2_line_insert(world->joint_order, world->joint_order.count);
+  world->joint_order.at[world->joint_order.count - 1] = slot;
+  join_lists(world, slot);
   s2_world_revised(world);
   if (!joint->collide && joint->a != S2_NONE && joint->b != S2_NONE) {
     s2_world_exclude(world, joint->a, joint->b, false);
@@ -435,30 +493,22 @@ static void destroy_one(S2World *world, int32_t slot) {
   if (!joint->collide && joint->a != S2_NONE && joint->b != S2_NONE) {
     s2_world_include(world, joint->a, joint->b, false);
   }
-  int i = 0;
-  while (world->joint_order.at[i] != slot) {
-    i += 1;
-  }
-  memmove(world->joint_order.at + i, world->joint_order.at + i + 1,
-          sizeof(int32_t) * (size_t)(world->joint_order.count - 1 - i));
-  world->joint_order.count -= 1;
   if (joint->type == S2_LOCK && world->bodies.at[joint->a].drive == slot) {
     world->bodies.at[joint->a].drive = S2_NONE; // nothing pushes it again
     world->boxes_stale = true;
   }
+  leave_lists(world, slot);
+  s2_line_remove(world->joint_order, s2_world_joint_place(world, slot));
   s2_world_revised(world);
   memset(joint, 0, sizeof *joint);
   joint->a = world->kept.free_joint;
   world->kept.free_joint = slot;
 }
 
-// Gears are younger than their joints, so that going backwards sees them first.
+// With the gears on it.
 void s2_joint_destroy_slot(S2World *world, int32_t slot) {
-  for (int i = world->joint_order.count - 1; i >= 0; i--) {
-    const S2Joint *other = &world->joints.at[world->joint_order.at[i]];
-    if (other->type == S2_GEAR && (other->joint_a == slot || other->joint_b == slot)) {
-      destroy_one(world, world->joint_order.at[i]);
-    }
+  while (world->joints.at[slot].first_link != S2_NONE) {
+    destroy_one(world, world->joints.at[slot].first_link / S2_JOINT_LINKS);
   }
   destroy_one(world, slot);
 }
@@ -482,6 +532,14 @@ S2Status s2_joint_destroy(S2World *world, S2JointId id) {
 bool s2_joint_alive(const S2World *world, S2JointId id) {
   return id.index != 0 && id.index <= (uint32_t)world->joints.count && id.serial != 0 &&
          world->joints.at[id.index - 1].serial == id.serial;
+}
+
+S2JointId s2_world_joint(const S2World *world, int index) {
+  if (index < 0 || index >= world->joint_order.count) {
+    return (S2JointId){0, 0};
+  }
+  int32_t slot = world->joint_order.at[index];
+  return (S2JointId){(uint32_t)slot + 1, world->joints.at[slot].serial};
 }
 
 int s2_world_joints(const S2World *world, S2JointId *joints, int capacity) {

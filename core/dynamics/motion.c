@@ -9,7 +9,10 @@
 static bool ask(S2World *world, S2MotionCall *call, int32_t joint) {
   S2Slope slope[3] = {{{0}, 0}, {{0}, 0}, {{0}, 0}};
   call->slope = world->notes == NULL ? NULL : slope;
-  if (!world->callbacks.motion(world->callbacks.user, world, call)) {
+  bool masked = s2_memory_mask(true);
+  bool going = world->callbacks.motion(world->callbacks.user, world, call);
+  s2_memory_mask(masked);
+  if (!going) {
     world->refused = s2_error(S2_ABORTED, "the step was stopped by a callback");
     return false;
   }

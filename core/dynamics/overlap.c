@@ -118,15 +118,20 @@ void s2_step_warn_of_overlaps(const S2Step *step) {
                 count, count == 1 ? "" : "s", text, count > NAMED_IN_WARNING ? ", ..." : "");
 }
 
-S2Status s2_world_resolve_overlaps(S2World *world, double *remaining) {
-  *remaining = 0;
-  S2_TRY(s2_world_idle(world));
+typedef struct Resolving {
+  S2World *world;
+  double remaining;
+} Resolving;
+
+static S2Status resolve(void *user) {
+  Resolving *resolving = user;
+  S2World *world = resolving->world;
   for (int round = 0; round < RESOLVE_ROUNDS; round++) {
     S2Step step = survey(world);
     search(&step);
     s2_step_islands(&step);
-    *remaining = s2_step_penetration(&step);
-    double before = *remaining;
+    resolving->remaining = s2_step_penetration(&step);
+    double before = resolving->remaining;
     s2_step_project(&step);
     bool moved = false;
     for (int i = 0; i < 3 * world->bodies.count; i++) {
@@ -141,4 +146,13 @@ S2Status s2_world_resolve_overlaps(S2World *world, double *remaining) {
     world->kept.fresh = true;
   }
   return s2_ok();
+}
+
+S2Status s2_world_resolve_overlaps(S2World *world, double *remaining) {
+  *remaining = 0;
+  S2_TRY(s2_world_idle(world));
+  Resolving resolving = {world, 0};
+  S2Status status = s2_world_within_memory(world, resolve, &resolving);
+  *remaining = resolving.remaining;
+  return status;
 }

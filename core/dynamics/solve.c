@@ -111,7 +111,10 @@ static void drop_rounding(const S2Problem *problem, S2Solution *solution) {
 bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices, S2Kind kind,
                    double *v, S2SolveStatus *outcome) {
   S2World *world = step->world;
-  if (world->callbacks.proceed != NULL && !world->callbacks.proceed(world->callbacks.user)) {
+  bool masked = s2_memory_mask(true);
+  bool going = world->callbacks.proceed == NULL || world->callbacks.proceed(world->callbacks.user);
+  s2_memory_mask(masked);
+  if (!going) {
     return false;
   }
   double start = s2_clock();

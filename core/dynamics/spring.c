@@ -39,7 +39,9 @@ void s2_spring_ask(S2World *world, int32_t slot, S2JointRow *row) {
                        .slope = world->notes == NULL ? NULL : slope};
   bool stepping = world->stepping;
   world->stepping = true;
+  bool masked = s2_memory_mask(true);
   bool going = world->callbacks.spring(world->callbacks.user, world, &call);
+  s2_memory_mask(masked);
   world->stepping = stepping;
   row->force = call.force;
   row->tangent = call.tangent;

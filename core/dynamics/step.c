@@ -140,11 +140,14 @@ static S2Status step_parts(S2World *world, int parts) {
   size_t size = s2_world_image_size(world);
   if (size > world->before_capacity) {
     // A quarter more, so that a slowly growing world does not reallocate in every step.
-    world->before_capacity = size + size / 4;
     s2_memory_free(world->before);
-    world->before = s2_memory_take(world->before_capacity);
+    world->before = NULL;
+    world->before_capacity = 0;
+    world->before = s2_memory_take(size + size / 4);
+    world->before_capacity = size + size / 4;
   }
   s2_world_image_write(world, world->before);
+  world->before_size = size;
   double end = world->kept.time + world->kept.def.dt;
   bool cut_short = false;
   S2Status status = s2_ok();
@@ -175,17 +178,45 @@ static S2Status check_ground(const S2World *world) {
   return s2_ok();
 }
 
+typedef struct Work {
+  S2World *world;
+  int parts;
+} Work;
+
+static S2Status step_all(void *user) {
+  const Work *work = user;
+  bool cut_short;
+  return work->parts == 1 ? step_part(work->world, 0, 1, &cut_short)
+                          : step_parts(work->world, work->parts);
+}
+
+static S2Status step_within_memory(S2World *world, int parts) {
+  Work work = {world, parts};
+  uint64_t steps = world->kept.steps;
+  double time = world->kept.time;
+  S2Status status = s2_world_within_memory(world, step_all, &work);
+  if (status.code != S2_MEMORY) {
+    return status;
+  }
+  if (parts > 1 && (world->kept.steps != steps || world->kept.time != time)) { // room is there
+    (void)s2_world_image_read(world, world->before, world->before_size);
+  }
+  return s2_error(S2_MEMORY,
+                  "out of memory in step %llu of %d bodies, which is left out: are there too many "
+                  "contacts in one place?",
+                  (unsigned long long)world->kept.steps + 1, world->order.count);
+}
+
 S2Status s2_world_step(S2World *world) {
   S2_TRY(s2_world_idle(world));
   double start = s2_clock();
   S2_TRY(s2_world_check_blend(world));
   S2_TRY(check_ground(world));
   int parts = world->kept.def.substeps;
-  bool cut_short;
   world->events.count = 0;
   world->impulses_told = true; // there are none yet
   world->warning[0] = 0;
-  S2Status status = parts == 1 ? step_part(world, 0, 1, &cut_short) : step_parts(world, parts);
+  S2Status status = step_within_memory(world, parts);
   world->stats.seconds_total += s2_clock() - start;
   return status;
 }

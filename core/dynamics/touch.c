@@ -224,8 +224,12 @@ static bool ask_filter(const S2Step *step, S2Touch *touch) {
   S2World *world = step->world;
   const S2Callbacks *call = &world->callbacks;
   touch->allowed = true;
-  return call->filter == NULL || call->filter(call->user, world, s2_body_id(world, touch->body_a),
-                                              s2_body_id(world, touch->body_b), &touch->allowed);
+  bool masked = s2_memory_mask(true);
+  bool going =
+      call->filter == NULL || call->filter(call->user, world, s2_body_id(world, touch->body_a),
+                                           s2_body_id(world, touch->body_b), &touch->allowed);
+  s2_memory_mask(masked);
+  return going;
 }
 
 static bool ask_pre_solve(const S2Step *step, S2Touch *touch) {
@@ -249,7 +253,10 @@ static bool ask_pre_solve(const S2Step *step, S2Touch *touch) {
       .surface_speed = touch->surface_speed,
       .enabled = true,
   };
-  if (!call->pre_solve(call->user, world, &contact)) {
+  bool masked = s2_memory_mask(true);
+  bool going = call->pre_solve(call->user, world, &contact);
+  s2_memory_mask(masked);
+  if (!going) {
     return false;
   }
   touch->friction = contact.friction;

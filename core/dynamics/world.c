@@ -146,11 +146,11 @@ void s2_world_destroy(S2World *world) {
   s2_array_free(world->v);
   s2_array_free(world->f);
   s2_array_free(world->bodies);
-  s2_array_free(world->order);
+  s2_line_free(world->order);
   s2_array_free(world->pieces);
   s2_array_free(world->vertices);
   s2_array_free(world->joints);
-  s2_array_free(world->joint_order);
+  s2_line_free(world->joint_order);
   s2_array_free(world->touches);
   s2_array_free(world->acted);
   s2_array_free(world->corrected);
@@ -158,7 +158,7 @@ void s2_world_destroy(S2World *world) {
   s2_array_free(world->acting);
   s2_array_free(world->log);
   s2_array_free(world->merged);
-  s2_array_free(world->excluded);
+  s2_line_free(world->excluded);
   s2_array_free(world->events);
   s2_array_free(world->memos);
   s2_array_free(world->drives);
@@ -200,6 +200,21 @@ S2Status s2_world_idle(const S2World *world) {
     return s2_error(S2_BUSY, "the world is in the middle of a step");
   }
   return s2_ok();
+}
+
+S2Status s2_world_within_memory(S2World *world, S2MemoryRun *run, void *user) {
+  S2Callbacks callbacks = world->callbacks;
+  S2Status status = s2_memory_guarded(run, user);
+  if (status.code == S2_MEMORY) {
+    world->callbacks = callbacks;
+    world->stepping = world->evaluating = false;
+    world->refused = s2_ok();
+    world->drives.count = 0;
+    world->events.count = 0;
+    world->boxes_stale = true;
+    s2_arena_free(&world->arena); // a small step can be done still
+  }
+  return status;
 }
 
 void s2_world_set_callbacks(S2World *world, const S2Callbacks *callbacks) {

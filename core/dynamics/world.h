@@ -7,6 +7,7 @@
 #define S2_WORLD_H
 
 #include "base/array.h"
+#include "base/line.h"
 #include "collide/collide.h"
 #include "dynamics/dynamics.h"
 
@@ -149,6 +150,7 @@ typedef struct S2Body {
   int32_t first_shape; // list through S2Piece.next, creation order
   int32_t drive;       // kinematic with a bound on its force: the slot of the lock that moves it;
                        // S2_NONE: none, nothing pushes it
+  int32_t first_link;  // list of its joints through S2Joint.link, youngest first
   char name[S2_NAME_SIZE];
 } S2Body;
 
@@ -183,6 +185,14 @@ typedef struct S2JointRow {
   double bend;  // v0' Hess v0: how that changes by the motion alone (where s2_joint_bends was)
 } S2JointRow;
 
+// A joint is in the lists of its two bodies; a gear in those of its two joints, too. What a list
+// links are places: S2_JOINT_LINKS * slot + which.
+enum { S2_LINK_A, S2_LINK_B, S2_LINK_JOINT_A, S2_LINK_JOINT_B, S2_JOINT_LINKS };
+
+typedef struct S2JointLink {
+  int32_t before, after; // places, S2_NONE
+} S2JointLink;
+
 typedef struct S2Joint {
   uint32_t serial; // 0: free slot
   S2JointType type;
@@ -212,6 +222,8 @@ typedef struct S2Joint {
   double impulse[S2_JOINT_ROWS];       // of the last step, warm start
   double reaction[3];   // on a, of the last step: N m s about its anchor, N s (world axes)
   double reaction_time; // s it acted
+  S2JointLink link[S2_JOINT_LINKS];
+  int32_t first_link; // list of the gears on it, youngest first
   char name[S2_NAME_SIZE];
 } S2Joint;
 
@@ -297,8 +309,8 @@ typedef struct S2Couple {
   double normal_impulse; // the same, along the normals
 } S2Couple;
 
-typedef struct S2SlotPair { // lo < hi
-  int32_t lo, hi;
+typedef struct S2SlotPair { // each pair is there twice, so that those of a body lie together
+  int32_t body, other;
   bool by_user; // no_contact; else because of a joint
 } S2SlotPair;
 
@@ -325,16 +337,16 @@ struct S2World {
   S2_ARRAY(double) v;
   S2_ARRAY(double) f; // applied by hand, for the next step
   S2_ARRAY(S2Body) bodies;
-  S2_ARRAY(int32_t) order; // living slots in creation order
+  S2_LINE(int32_t) order; // living slots in creation order: of growing serials
   S2_ARRAY(S2Piece) pieces;
   S2_ARRAY(S2Vec2) vertices;
   S2_ARRAY(S2Joint) joints;
-  S2_ARRAY(int32_t) joint_order;
+  S2_LINE(int32_t) joint_order;
   S2_ARRAY(S2Touch) touches;
   S2ActedList acted;          // sorted by (shape_a, shape_b), then as they came
   S2_ARRAY(double) corrected; // 3 a slot, of the last step: S2Step.corrected
   S2_ARRAY(S2Couple) couples;
-  S2_ARRAY(S2SlotPair) excluded; // sorted by (lo, hi)
+  S2_LINE(S2SlotPair) excluded; // sorted by (body, other)
   S2Broadphase *broadphase;
 
   // Not in a snapshot.
@@ -362,7 +374,7 @@ struct S2World {
   unsigned char *marked;         // s2_world_mark
   size_t marked_size, marked_capacity;
   unsigned char *before; // the world at the start of a step of several parts
-  size_t before_capacity;
+  size_t before_size, before_capacity;
   void (*parted)(void *user); // NULL, or called between the parts of a step
   void *parted_user;
   struct S2Notes *notes; // of the step under way, for its derivative; NULL: none (notes.h)
@@ -407,6 +419,14 @@ void s2_world_include_all(S2World *world, int32_t body); // the body goes
 void s2_joint_destroy_slot(S2World *world, int32_t slot);
 // joint.c: the lock that moves a kinematic body, as it goes now, and yields.
 void s2_body_add_drive(S2World *world, int32_t slot, double max_force, double max_torque);
+
+// Where a living slot is in the order of creation.
+int s2_world_body_place(const S2World *world, int32_t slot);
+int s2_world_joint_place(const S2World *world, int32_t slot);
+
+// world.c: runs a part of what may be called between steps so that running out of memory within it
+// is S2_MEMORY, and the world as it was or as after a whole part of the work.
+S2Status s2_world_within_memory(S2World *world, S2MemoryRun *run, void *user);
 
 // events.c
 S2Event *s2_world_event(S2World *world, S2EventType type);

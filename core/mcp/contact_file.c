@@ -186,22 +186,33 @@ static S2Status read_file(S2Tokens *reader, S2ContactFile *file) {
   return file->global ? read_global(reader, n, file) : read_local(reader, n, file);
 }
 
-S2Status s2_contact_read(const char *path, S2ContactFile **file) {
-  *file = NULL;
-  S2Tokens reader;
-  S2Status status = s2_tokens_open(&reader, path);
+typedef struct Reading {
+  S2Tokens tokens;
+  S2ContactFile *file;
+} Reading;
+
+static S2Status read_tokens(void *user) {
+  Reading *reading = user;
+  S2ContactFile *result = s2_memory_take(sizeof *result);
+  *result = (S2ContactFile){0};
+  s2_arena_init(&result->memory);
+  S2Status status = read_file(&reading->tokens, result);
   if (status.code == S2_OK) {
-    S2ContactFile *result = s2_memory_take(sizeof *result);
-    *result = (S2ContactFile){0};
-    s2_arena_init(&result->memory);
-    status = read_file(&reader, result);
-    if (status.code == S2_OK) {
-      *file = result;
-    } else {
-      s2_contact_free(result);
-    }
+    reading->file = result;
+  } else {
+    s2_contact_free(result);
   }
-  s2_tokens_close(&reader);
+  return status;
+}
+
+S2Status s2_contact_read(const char *path, S2ContactFile **file) {
+  Reading reading = {.file = NULL};
+  S2Status status = s2_tokens_open(&reading.tokens, path);
+  if (status.code == S2_OK) {
+    status = s2_memory_building(read_tokens, &reading);
+  }
+  s2_tokens_close(&reading.tokens);
+  *file = status.code == S2_OK ? reading.file : NULL;
   return status;
 }
 

@@ -210,14 +210,25 @@ static S2Status read_problem(S2Tokens *reader, S2Problem **problem) {
   return status;
 }
 
+typedef struct Reading {
+  S2Tokens tokens;
+  S2Problem *problem;
+} Reading;
+
+static S2Status read_tokens(void *user) {
+  Reading *reading = user;
+  return read_problem(&reading->tokens, &reading->problem);
+}
+
 S2Status s2_problem_read(const char *path, S2Problem **problem) {
   *problem = NULL;
-  S2Tokens reader;
-  S2Status status = s2_tokens_open(&reader, path);
+  Reading reading = {.problem = NULL};
+  S2Status status = s2_tokens_open(&reading.tokens, path);
   if (status.code == S2_OK) {
-    status = read_problem(&reader, problem);
+    status = s2_memory_building(read_tokens, &reading);
   }
-  s2_tokens_close(&reader);
+  s2_tokens_close(&reading.tokens);
+  *problem = status.code == S2_OK ? reading.problem : NULL;
   return status;
 }
 

@@ -32,7 +32,8 @@ static void keep(S2Album *album, const S2Moment *moment) {
   if (album->count == album->moments.count) {
     *s2_array_append(album->moments) = (S2Moment){0};
   }
-  copy_moment(&album->moments.at[album->count++], moment);
+  copy_moment(&album->moments.at[album->count], moment);
+  album->count += 1; // when it is whole
 }
 
 static void leave_out_every_other(S2Album *album) {

@@ -36,10 +36,9 @@ S2DataArray *s2_data_add(S2DataSet *set, const char *name, const char *unit, S2D
                          int axes, const size_t *shape) {
   assert(axes <= S2_DATA_AXES);
   S2DataArray *array = s2_array_append(set->arrays);
-  *array = (S2DataArray){.name = s2_data_copy_text(name, strlen(name)),
-                         .unit = s2_data_copy_text(unit, strlen(unit)),
-                         .type = type,
-                         .axes = axes};
+  *array = (S2DataArray){.type = type, .axes = axes}; // sound, should memory run out below
+  array->name = s2_data_copy_text(name, strlen(name));
+  array->unit = s2_data_copy_text(unit, strlen(unit));
   for (int i = 0; i < axes; i++) {
     array->shape[i] = shape[i];
   }
@@ -198,10 +197,7 @@ S2Status s2_data_add_read(const char *path, S2DataSet *set, const char *name, S2
   if (large || array.room > most || set->room > most - array.room) {
     return s2_data_refuse(path, "arrays of 4 GB and more are not supported");
   }
-  array.values = s2_memory_try(array.room);
-  if (array.values == NULL) {
-    return s2_data_refuse(path, "not enough memory for %zu bytes of '%.60s'", array.room, name);
-  }
+  array.values = s2_memory_take(array.room);
   array.name = s2_data_copy_text(name, strlen(name));
   array.unit = s2_data_copy_text("", 0);
   set->room += array.room;
@@ -233,20 +229,38 @@ static S2Status write_file(S2Output *output, const S2DataSet *set, Format format
   return s2_ok();
 }
 
+typedef struct Writing {
+  const S2DataSet *set;
+  S2Output *output;
+  Format format;
+} Writing;
+
+static S2Status check_all(void *user) {
+  const Writing *writing = user;
+  return check(writing->set, writing->format);
+}
+
+static S2Status write_all(void *user) {
+  const Writing *writing = user;
+  return write_file(writing->output, writing->set, writing->format);
+}
+
 S2Status s2_data_write(const S2DataSet *set, const char *path, S2Output *output) {
   int format = 0;
   S2_TRY(find_writer(path, &format));
-  S2_TRY(check(set, (Format)format));
-  return write_file(output, set, (Format)format);
+  Writing writing = {set, output, (Format)format};
+  S2_TRY(s2_memory_building(check_all, &writing));
+  return s2_memory_building(write_all, &writing);
 }
 
 S2Status s2_data_save(const S2DataSet *set, const char *path) {
   int format = 0;
   S2_TRY(find_writer(path, &format));
-  S2_TRY(check(set, (Format)format)); // before anything is written
   S2Output output;
+  Writing writing = {set, &output, (Format)format};
+  S2_TRY(s2_memory_building(check_all, &writing)); // before anything is written
   S2_TRY(s2_output_open_whole(&output, path));
-  S2Status written = write_file(&output, set, (Format)format);
+  S2Status written = s2_memory_building(write_all, &writing);
   if (written.code != S2_OK) {
     s2_output_abandon(&output);
     return written;
@@ -262,15 +276,21 @@ static S2Status read_file(const char *path, S2DataFile *file) {
     return s2_error(S2_IO, "cannot read '%s': %s", s2_path_tail(path), strerror(errno));
   }
   size_t capacity = (size_t)1 << 16, used = 0;
-  unsigned char *bytes = s2_memory_take(capacity);
+  unsigned char *bytes = s2_memory_try(capacity), *grown = bytes;
   errno = 0;
-  while ((used += fread(bytes + used, 1, capacity - 1 - used, stream)) == capacity - 1 &&
+  while (grown != NULL &&
+         (used += fread(bytes + used, 1, capacity - 1 - used, stream)) == capacity - 1 &&
          used < most) {
     capacity *= 2;
-    bytes = s2_memory_grow(bytes, capacity);
+    grown = s2_memory_try_grow(bytes, capacity);
+    bytes = grown != NULL ? grown : bytes;
   }
   int reason = ferror(stream) != 0 ? (errno != 0 ? errno : EIO) : 0;
   fclose(stream);
+  if (grown == NULL) {
+    s2_memory_free(bytes);
+    return s2_memory_exhausted(capacity);
+  }
   bytes[used] = 0;
   *file = (S2DataFile){path, bytes, used};
   if (reason == 0 && used < most) {
@@ -283,6 +303,41 @@ static S2Status read_file(const char *path, S2DataFile *file) {
   return s2_data_refuse(path, "files of 4 GB and more are not supported");
 }
 
+typedef struct Loading {
+  const S2DataFile *file;
+  const S2DataOptions *options;
+  S2DataSet *set;
+  Format format;
+} Loading;
+
+static S2Status load_format(void *user) {
+  const Loading *loading = user;
+  const S2DataFile *file = loading->file;
+  S2DataSet *set = loading->set;
+  S2Status status = s2_ok();
+  switch (loading->format) {
+  case CSV:
+    status = s2_csv_load(file, loading->options, set);
+    break;
+  case NPY:
+    status = s2_npy_decode(file->path, "the file", file->bytes, file->size, "", set);
+    set->bare = true;
+    break;
+  case NPZ:
+    status = s2_npz_load(file, set);
+    break;
+  case HDF5:
+    status = s2_hdf5_load(file, set);
+    break;
+  case FORMATS:
+    break;
+  }
+  if (status.code != S2_OK) {
+    s2_data_free(set);
+  }
+  return status;
+}
+
 S2Status s2_data_load(const char *path, const S2DataOptions *options, S2DataSet *set) {
   static const S2DataOptions none = {0};
   *set = (S2DataSet){0};
@@ -290,27 +345,12 @@ S2Status s2_data_load(const char *path, const S2DataOptions *options, S2DataSet 
   S2_TRY(find_format(path, &format));
   S2DataFile file = {0};
   S2_TRY(read_file(path, &file));
-  S2Status status = s2_ok();
-  switch ((Format)format) {
-  case CSV:
-    status = s2_csv_load(&file, options != NULL ? options : &none, set);
-    break;
-  case NPY:
-    status = s2_npy_decode(path, "the file", file.bytes, file.size, "", set);
-    set->bare = true;
-    break;
-  case NPZ:
-    status = s2_npz_load(&file, set);
-    break;
-  case HDF5:
-    status = s2_hdf5_load(&file, set);
-    break;
-  case FORMATS:
-    break;
-  }
+  Loading loading = {&file, options != NULL ? options : &none, set, (Format)format};
+  S2Status status = s2_memory_building(load_format, &loading);
   s2_memory_free(file.bytes);
-  if (status.code != S2_OK) {
-    s2_data_free(set);
+  if (status.code == S2_MEMORY) {
+    *set = (S2DataSet){0}; // what was in it is gone
+    return s2_error(S2_MEMORY, "cannot read '%s': %s", s2_path_tail(path), status.message);
   }
   return status;
 }

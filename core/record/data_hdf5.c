@@ -1,6 +1,7 @@
 // HDF5: a dataset an array, its unit as the attribute "units"; what was run as attributes of the
 // file. The file is made in memory and then written, so that a full disk is told like everywhere
 // else: the library itself cannot close a file that it cannot write. It only writes: h5.h reads.
+// While it does, memory is tried, not taken: it must not be left in the middle.
 #include "record/data_formats.h"
 
 #include <stdlib.h>
@@ -114,25 +115,37 @@ static bool write_attribute(hid_t object, const char *name, const char *text) {
   return good;
 }
 
-static bool write_values(hid_t dataset, hid_t type, const S2DataArray *array) {
+static S2Status written(bool good, const S2DataArray *array) {
+  return good ? s2_ok()
+              : s2_error(S2_INVALID,
+                         "HDF5 cannot hold the array '%.60s': is the name free and without"
+                         " '.' alone between slashes?",
+                         array->name);
+}
+
+static S2Status write_values(hid_t dataset, hid_t type, const S2DataArray *array) {
   size_t count = s2_data_count(array);
   if (count == 0) {
-    return true;
+    return s2_ok();
   }
   if (array->type != S2_DATA_TEXT) {
-    return H5Dwrite(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, array->values) >= 0;
+    return written(H5Dwrite(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, array->values) >= 0,
+                   array);
   }
-  const char **texts = s2_memory_take(count * sizeof *texts), *at = array->values;
+  const char **texts = s2_memory_try(count * sizeof *texts), *at = array->values;
+  if (texts == NULL) {
+    return s2_memory_exhausted(count * sizeof *texts);
+  }
   for (size_t i = 0; i < count; i++) {
     texts[i] = at;
     at += strlen(at) + 1;
   }
   bool good = H5Dwrite(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, texts) >= 0;
   s2_memory_free(texts);
-  return good;
+  return written(good, array);
 }
 
-static bool write_array(hid_t file, const S2DataArray *array) {
+static S2Status write_array(hid_t file, const S2DataArray *array) {
   hsize_t shape[S2_DATA_AXES];
   for (int i = 0; i < array->axes; i++) {
     shape[i] = array->shape[i];
@@ -151,46 +164,61 @@ static bool write_array(hid_t file, const S2DataArray *array) {
   H5Pset_create_intermediate_group(links, 1);
   H5Pset_char_encoding(links, H5T_CSET_UTF8);
   hid_t dataset = H5Dcreate2(file, array->name, type, space, links, H5P_DEFAULT, H5P_DEFAULT);
-  bool good = dataset >= 0 && write_values(dataset, type, array) &&
-              (array->unit[0] == '\0' || write_attribute(dataset, UNITS, array->unit));
+  S2Status status = written(dataset >= 0, array);
+  if (status.code == S2_OK) {
+    status = write_values(dataset, type, array);
+  }
+  if (status.code == S2_OK && array->unit[0] != '\0') {
+    status = written(write_attribute(dataset, UNITS, array->unit), array);
+  }
   if (dataset >= 0) {
     H5Dclose(dataset);
   }
   H5Pclose(links);
   H5Sclose(space);
   H5Tclose(type);
-  return good;
+  return status;
+}
+
+typedef struct Keys {
+  const S2Run *run;
+  S2RunKey *at;
+} Keys;
+
+static S2Status make_keys(void *user) {
+  Keys *keys = user;
+  keys->at = s2_data_run_keys(keys->run);
+  return s2_ok();
 }
 
 static S2Status write_all(hid_t file, S2Output *output, const S2DataSet *set) {
   for (int i = 0; i < set->arrays.count; i++) {
-    if (!write_array(file, &set->arrays.at[i])) {
-      return s2_error(S2_INVALID,
-                      "HDF5 cannot hold the array '%.60s': is the name free and without"
-                      " '.' alone between slashes?",
-                      set->arrays.at[i].name);
-    }
+    S2_TRY(write_array(file, &set->arrays.at[i]));
   }
   // For what is left out no run shall be lost, nor wait: the library takes the longer the more
   // there are.
-  S2RunKey *keys = s2_data_run_keys(&set->run);
+  Keys keys = {.run = &set->run};
+  S2_TRY(s2_memory_building(make_keys, &keys));
   S2Status status = s2_ok();
   for (int i = 0; i < set->run.entries.count && i < MOST_ENTRIES && status.code == S2_OK; i++) {
     const char *value = set->run.entries.at[i].value;
-    if (strlen(value) <= LONGEST_TEXT && keys[i][0] != '\0' &&
-        !write_attribute(file, keys[i], value)) {
-      status =
-          s2_error(S2_INVALID, "HDF5 cannot hold what is said of the run under '%.60s'", keys[i]);
+    if (strlen(value) <= LONGEST_TEXT && keys.at[i][0] != '\0' &&
+        !write_attribute(file, keys.at[i], value)) {
+      status = s2_error(S2_INVALID, "HDF5 cannot hold what is said of the run under '%.60s'",
+                        keys.at[i]);
     }
   }
-  s2_memory_free(keys);
+  s2_memory_free(keys.at);
   S2_TRY(status);
   H5Fflush(file, H5F_SCOPE_GLOBAL);
   ssize_t size = H5Fget_file_image(file, NULL, 0);
   if (size <= 0) {
     return s2_error(S2_INVALID, "HDF5 cannot make the file");
   }
-  void *image = s2_memory_take((size_t)size);
+  void *image = s2_memory_try((size_t)size);
+  if (image == NULL) {
+    return s2_memory_exhausted((size_t)size);
+  }
   bool good = H5Fget_file_image(file, image, (size_t)size) == size;
   s2_output_bytes(output, image, (size_t)size);
   s2_memory_free(image);

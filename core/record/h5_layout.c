@@ -9,7 +9,6 @@ static const char OTHER[] =
     "it is laid out in a way not known here (known: together, or in chunks as h5py "
     "makes them without libver=\"latest\"; h5repack -l CONTI gives the former)";
 static const char FILTER[] = "it is packed by a filter not known here (known: deflate and shuffle)";
-static const char MEMORY[] = "not enough memory for it";
 
 enum { MOST_FILTERS = 8 };
 
@@ -192,10 +191,7 @@ static bool read_chunks(S2H5 *h5, S2H5View view, const S2H5Object *object, Layou
     return s2_h5_fail(h5, DAMAGED);
   }
   for (int i = 0; i < 2; i++) {
-    layout->one[i] = s2_memory_try(layout->chunk_size);
-    if (layout->one[i] == NULL) {
-      return s2_h5_fail(h5, MEMORY);
-    }
+    layout->one[i] = s2_memory_take(layout->chunk_size);
   }
   return read_tree(h5, layout, tree, DEEPEST);
 }
@@ -260,10 +256,7 @@ static bool take_values(S2H5 *h5, const S2H5Object *object, Layout *layout, S2H5
   if (bytes.at != NULL) {
     return true;
   }
-  values->bytes = values->owned = layout->values = s2_memory_try(layout->size);
-  if (layout->values == NULL) {
-    return s2_h5_fail(h5, MEMORY);
-  }
+  values->bytes = values->owned = layout->values = s2_memory_take(layout->size);
   fill(object, layout);
   return class == TOGETHER || read_chunks(h5, view, object, layout);
 }

@@ -58,8 +58,8 @@ static S2Status write_line(S2HtmlWriter *writer, S2Output *output) {
   }
   size_t length = encoded_size((size_t)size) + 1;
   if (length > writer->text_capacity) {
+    writer->text = s2_memory_grow(writer->text, 2 * length);
     writer->text_capacity = 2 * length;
-    writer->text = s2_memory_grow(writer->text, writer->text_capacity);
   }
   encode(writer->text, (const unsigned char *)writer->bytes, (size_t)size);
   writer->text[length - 1] = '\n';

@@ -332,11 +332,7 @@ static S2Status load_entry(const S2DataFile *file, const Packed *packed, S2DataS
   unsigned char *owned = NULL;
   bool good = true;
   if (packed->method == DEFLATED) {
-    owned = s2_memory_try(packed->unpacked + 1);
-    if (owned == NULL) {
-      return s2_data_refuse(file->path, "not enough memory for the %zu bytes of '%s'",
-                            packed->unpacked, packed->name);
-    }
+    owned = s2_memory_take(packed->unpacked + 1);
     good = s2_data_inflate(bytes, packed->size, owned, packed->unpacked, false);
     bytes = owned;
   }

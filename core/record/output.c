@@ -87,67 +87,85 @@ static FILE *open_emptied(const char *path) {
 
 static char *joined(const char *a, const char *b) {
   size_t length = strlen(a), more = strlen(b) + 1;
-  char *text = s2_memory_take(length + more);
-  memcpy(text, a, length);
-  memcpy(text + length, b, more);
+  char *text = s2_memory_try(length + more);
+  if (text != NULL) {
+    memcpy(text, a, length);
+    memcpy(text + length, b, more);
+  }
   return text;
 }
 
-static S2Status cannot_write(const char *path, int reason) {
-  return s2_error(S2_IO, "cannot write '%s': %s", s2_path_tail(path),
-                  reason == EWOULDBLOCK ? "it is being written already" : strerror(reason));
+static void release(S2Output *output) {
+  s2_memory_free(output->path);
+  s2_memory_free(output->part);
+  s2_memory_free(output->target);
+  *output = (S2Output){0};
 }
 
-S2Status s2_output_open(S2Output *output, const char *path) {
-  *output = (S2Output){0};
-  output->file = open_emptied(path);
-  if (output->file == NULL) {
-    return cannot_write(path, errno);
+// `target`: NULL, or the file whose place it takes at the end.
+static S2Status set_names(S2Output *output, const char *path, const char *target) {
+  *output = (S2Output){.path = joined(path, "")};
+  if (target != NULL) {
+    output->target = joined(target, "");
+    output->part = joined(target, S2_OUTPUT_PART);
   }
-  output->path = joined(path, "");
+  if (output->path == NULL ||
+      (target != NULL && (output->target == NULL || output->part == NULL))) {
+    release(output);
+    return s2_memory_exhausted(strlen(path));
+  }
   return s2_ok();
 }
 
-// The file that the path leads to; NULL: there is none yet, or it is a device.
+static S2Status cannot_write(S2Output *output, int reason) {
+  S2Status status =
+      s2_error(S2_IO, "cannot write '%s': %s", s2_path_tail(output->path),
+               reason == EWOULDBLOCK ? "it is being written already" : strerror(reason));
+  release(output);
+  return status;
+}
+
+S2Status s2_output_open(S2Output *output, const char *path) {
+  S2_TRY(set_names(output, path, NULL));
+  output->file = open_emptied(path);
+  return output->file != NULL ? s2_ok() : cannot_write(output, errno);
+}
+
+// The file that the path leads to, of the C library's heap; NULL: there is none yet, or it is a
+// device.
 static char *find_old(const char *path, struct stat *info) {
-  if (stat(path, info) != 0 || !S_ISREG(info->st_mode)) {
-    return NULL;
-  }
-  char *real = realpath(path, NULL); // of the C library's heap
-  char *old = real != NULL ? joined(real, "") : NULL;
-  free(real);
-  return old;
+  return stat(path, info) == 0 && S_ISREG(info->st_mode) ? realpath(path, NULL) : NULL;
 }
 
 S2Status s2_output_open_whole(S2Output *output, const char *path) {
   struct stat info;
   char *old = find_old(path, &info);
-  if (old == NULL && lstat(path, &info) == 0) {
+  bool replaces = old != NULL;
+  if (!replaces && lstat(path, &info) == 0) {
     return s2_output_open(output, path); // a device, or a link to nothing yet
   }
-  *output = (S2Output){0};
-  if (old != NULL) { // may it be written, and does nobody else write it?
-    int file = open_alone(old);
+  S2Status named = set_names(output, path, replaces ? old : path);
+  free(old);
+  S2_TRY(named);
+  if (replaces) { // may it be written, and does nobody else write it?
+    int file = open_alone(output->target);
     if (file < 0) {
-      s2_memory_free(old);
-      return cannot_write(path, errno);
+      return cannot_write(output, errno);
     }
     close(file);
   }
-  output->target = old != NULL ? old : joined(path, "");
-  output->part = joined(output->target, S2_OUTPUT_PART);
   output->file = open_emptied(output->part);
   if (output->file == NULL) {
-    int reason = errno;
-    s2_memory_free(output->target);
-    s2_memory_free(output->part);
+    if (errno == EWOULDBLOCK) {
+      return cannot_write(output, errno);
+    }
+    release(output);
     // A folder in which nothing can be made, but the file can be written; a name that is too long.
-    return reason == EWOULDBLOCK ? cannot_write(path, reason) : s2_output_open(output, path);
+    return s2_output_open(output, path);
   }
-  if (old != NULL) {
+  if (replaces) {
     (void)fchmod(fileno(output->file), info.st_mode & 0777);
   }
-  output->path = joined(path, "");
   return s2_ok();
 }
 
@@ -198,13 +216,6 @@ S2Status s2_output_flush(S2Output *output) {
     fail(output);
   }
   return state(output);
-}
-
-static void release(S2Output *output) {
-  s2_memory_free(output->path);
-  s2_memory_free(output->part);
-  s2_memory_free(output->target);
-  *output = (S2Output){0};
 }
 
 S2Status s2_output_close(S2Output *output) {

@@ -34,6 +34,9 @@ struct S2Recorder {
   S2Track *track; // .npz, .h5
   S2Album album;  // .svg, .png
   S2Video video;  // .gif, .mp4
+  S2Scene scene;  // at the end: the picture
+  S2DataSet set;  // and the arrays
+  bool exhausted; // memory ran out: the frames before are all there is
 };
 
 // Of an .npz file, with room for its headers; a recording that grows larger ends here.
@@ -97,6 +100,38 @@ S2Status s2_recorder_open(const char *path, S2Recorder **recorder) {
   return s2_recorder_open_with(path, NULL, recorder);
 }
 
+typedef struct Making {
+  const char *path;
+  const S2RecordOptions *options;
+  Format format;
+  S2Output output;
+  S2Video video;
+  S2Recorder *recorder;
+} Making;
+
+static S2Status make(void *user) {
+  Making *making = user;
+  const S2RecordOptions *used = making->options;
+  S2Recorder *opened = s2_memory_take_zeroed(sizeof *opened);
+  opened->format = making->format;
+  opened->options = *used;
+  opened->options.trail_bodies = opened->trail_bodies =
+      copy_of(used->trail_bodies, sizeof(S2BodyId) * (size_t)used->trail_count);
+  opened->options.strobe_times = opened->strobe_times =
+      copy_of(used->strobe_times, sizeof(double) * (size_t)used->strobe_count);
+  if (is_picture(opened->format) && used->draw.width == 0) {
+    opened->options.draw.width = s2_draw_options().width;
+  }
+  opened->path = copy_of(making->path, strlen(making->path) + 1);
+  opened->output = making->output;
+  opened->video = making->video;
+  if (opened->format == NPZ || opened->format == HDF5) {
+    opened->track = s2_track_new();
+  }
+  making->recorder = opened;
+  return s2_ok();
+}
+
 S2Status s2_recorder_open_with(const char *path, const S2RecordOptions *options,
                                S2Recorder **recorder) {
   static const char *const suffixes[FORMATS] = {
@@ -106,32 +141,22 @@ S2Status s2_recorder_open_with(const char *path, const S2RecordOptions *options,
   const S2RecordOptions defaults = s2_record_options();
   const S2RecordOptions *used = options == NULL ? &defaults : options;
   int format = 0;
-  S2Video video = {0};
+  Making making = {.path = path, .options = used};
   S2_TRY(s2_suffix_find(path, suffixes, FORMATS, &format));
+  making.format = (Format)format;
   S2_TRY(check_options(used));
-  S2_TRY(check_format((Format)format, path, &video));
-  S2Output output;
-  S2_TRY(is_stream((Format)format) ? s2_output_open(&output, path)
-                                   : s2_output_open_whole(&output, path));
-  S2Recorder *opened = s2_memory_take_zeroed(sizeof *opened);
-  opened->format = (Format)format;
-  opened->options = *used;
-  opened->options.trail_bodies = opened->trail_bodies =
-      copy_of(used->trail_bodies, sizeof(S2BodyId) * (size_t)used->trail_count);
-  opened->options.strobe_times = opened->strobe_times =
-      copy_of(used->strobe_times, sizeof(double) * (size_t)used->strobe_count);
-  if (is_picture(opened->format) && used->draw.width == 0) {
-    opened->options.draw.width = s2_draw_options().width;
+  S2_TRY(check_format(making.format, path, &making.video));
+  S2_TRY(is_stream(making.format) ? s2_output_open(&making.output, path)
+                                  : s2_output_open_whole(&making.output, path));
+  S2Status made = s2_memory_building(make, &making);
+  if (made.code != S2_OK) {
+    s2_output_abandon(&making.output);
+    return made;
   }
-  opened->path = copy_of(path, strlen(path) + 1);
-  opened->output = output;
-  opened->video = video;
-  if (opened->format == CSV) {
-    s2_csv_header(&opened->output);
-  } else if (opened->format == NPZ || opened->format == HDF5) {
-    opened->track = s2_track_new();
+  if (making.format == CSV) {
+    s2_csv_header(&making.recorder->output);
   }
-  *recorder = opened;
+  *recorder = making.recorder;
   return s2_ok();
 }
 
@@ -146,8 +171,18 @@ static void text_set(char *to, size_t size, const char *from) {
   memcpy(to, from, strnlen(from, size - 1));
 }
 
+static S2Status add_channel(void *user) {
+  S2Recorder *recorder = user;
+  (void)s2_array_append(recorder->moment.channels);
+  return s2_ok();
+}
+
 int s2_recorder_channel(S2Recorder *recorder, const char *name, const char *unit) {
-  S2MomentChannel *channel = s2_array_append(recorder->moment.channels);
+  if (s2_memory_guarded(add_channel, recorder).code != S2_OK) {
+    recorder->exhausted = true; // told with the next frame
+    return -1;
+  }
+  S2MomentChannel *channel = &recorder->moment.channels.at[recorder->moment.channels.count - 1];
   text_set(channel->name, sizeof channel->name, name);
   text_set(channel->unit, sizeof channel->unit, unit == NULL ? "" : unit);
   channel->value = (double)NAN;
@@ -155,7 +190,9 @@ int s2_recorder_channel(S2Recorder *recorder, const char *name, const char *unit
 }
 
 void s2_recorder_set(S2Recorder *recorder, int channel, double value) {
-  recorder->moment.channels.at[channel].value = value;
+  if (channel >= 0) {
+    recorder->moment.channels.at[channel].value = value;
+  }
 }
 
 // With the first frame, or the end: what is known of the run comes before it.
@@ -221,17 +258,47 @@ static bool is_wanted(const S2Recorder *recorder, double time) {
   return !is_video(recorder->format) || s2_video_wants(&recorder->video, time, &recorder->options);
 }
 
-S2Status s2_recorder_frame(S2Recorder *recorder, S2World *world) {
-  if (!is_wanted(recorder, s2_world_time(world))) {
-    return s2_ok();
+static S2Status no_memory(const S2Recorder *recorder) {
+  return s2_error(S2_MEMORY, "'%s': out of memory; what was recorded before is kept",
+                  s2_path_tail(recorder->path));
+}
+
+// Half a frame is none, and frames build on each other: after one there is no other.
+static S2Status within_memory(S2Recorder *recorder, S2MemoryRun *run, void *user) {
+  if (recorder->exhausted) {
+    return no_memory(recorder);
   }
-  S2_TRY(recorder->format == CSV ? s2_moment_capture_bodies(&recorder->moment, world)
-                                 : s2_moment_capture(&recorder->moment, world));
+  S2Status status = s2_memory_guarded(run, user);
+  recorder->exhausted = status.code == S2_MEMORY;
+  return recorder->exhausted ? no_memory(recorder) : status;
+}
+
+typedef struct Adding {
+  S2Recorder *recorder;
+  S2World *world;         // its present ...
+  const S2Moment *moment; // ... or this
+} Adding;
+
+static S2Status add(void *user) {
+  const Adding *adding = user;
+  S2Recorder *recorder = adding->recorder;
+  if (adding->world == NULL) {
+    return write_moment(recorder, adding->moment);
+  }
+  S2_TRY(recorder->format == CSV ? s2_moment_capture_bodies(&recorder->moment, adding->world)
+                                 : s2_moment_capture(&recorder->moment, adding->world));
   return write_moment(recorder, &recorder->moment);
 }
 
+S2Status s2_recorder_frame(S2Recorder *recorder, S2World *world) {
+  Adding adding = {recorder, world, NULL};
+  return is_wanted(recorder, s2_world_time(world)) ? within_memory(recorder, add, &adding)
+                                                   : s2_ok();
+}
+
 S2Status s2_recorder_moment(S2Recorder *recorder, const S2Moment *moment) {
-  return is_wanted(recorder, moment->time) ? write_moment(recorder, moment) : s2_ok();
+  Adding adding = {recorder, NULL, moment};
+  return is_wanted(recorder, moment->time) ? within_memory(recorder, add, &adding) : s2_ok();
 }
 
 bool s2_recorder_holds_plots(const S2Recorder *recorder) {
@@ -251,14 +318,19 @@ S2Status s2_recorder_plot(S2Recorder *recorder, const char *name, const char *sv
   return s2_output_flush(&recorder->output);
 }
 
-// `whole`: is there a file, be it one that lacks its end?
+static S2Status gather(void *user) {
+  S2Recorder *recorder = user;
+  s2_run_copy(&recorder->set.run, &recorder->run);
+  return s2_track_arrays(recorder->track, &recorder->set);
+}
+
 static S2Status write_track(S2Recorder *recorder, bool *whole) {
   bool ended = recorder->format == NPZ && s2_track_bytes(recorder->track) > MOST_BYTES;
-  S2DataSet set = {0};
-  s2_run_copy(&set.run, &recorder->run);
-  S2Status gathered = s2_track_arrays(recorder->track, &set);
-  S2Status status = s2_data_write(&set, recorder->output.path, &recorder->output);
-  s2_data_free(&set);
+  S2Status gathered = s2_memory_guarded(gather, recorder);
+  if (gathered.code == S2_MEMORY) {
+    return gathered;
+  }
+  S2Status status = s2_data_write(&recorder->set, recorder->output.path, &recorder->output);
   *whole = status.code == S2_OK;
   if (*whole) {
     return ended ? too_long(recorder) : gathered;
@@ -266,12 +338,21 @@ static S2Status write_track(S2Recorder *recorder, bool *whole) {
   return status;
 }
 
-static S2Status write_picture(S2Recorder *recorder, S2Scene *scene) {
-  S2_TRY(s2_album_scene(&recorder->album, &recorder->options, scene));
-  if (recorder->format == PNG) {
-    return s2_png_write(&recorder->output, scene);
+static S2Status make_scene(void *user) {
+  S2Recorder *recorder = user;
+  return s2_album_scene(&recorder->album, &recorder->options, &recorder->scene);
+}
+
+static S2Status write_picture(S2Recorder *recorder) {
+  S2Status made = s2_memory_building(make_scene, recorder);
+  if (made.code == S2_MEMORY) {
+    recorder->scene = (S2Scene){0}; // what was in it is gone
   }
-  s2_svg_write(&recorder->output, scene);
+  S2_TRY(made);
+  if (recorder->format == PNG) {
+    return s2_png_write(&recorder->output, &recorder->scene);
+  }
+  s2_svg_write(&recorder->output, &recorder->scene);
   return s2_ok();
 }
 
@@ -289,12 +370,18 @@ static S2Status write_video(S2Recorder *recorder) {
                   status.message);
 }
 
-static S2Status finish(S2Recorder *recorder, bool *whole) {
-  S2Status status = start(recorder);
+typedef struct Finishing {
+  S2Recorder *recorder;
+  bool whole; // is there a file, be it one that lacks its end?
+} Finishing;
+
+static S2Status finish(void *user) {
+  Finishing *finishing = user;
+  S2Recorder *recorder = finishing->recorder;
+  bool *whole = &finishing->whole;
   *whole = is_stream(recorder->format);
-  if (status.code != S2_OK) {
-    return status;
-  }
+  S2_TRY(start(recorder));
+  S2Status status = s2_ok();
   if (recorder->format == S2D) {
     s2_s2d_end(&recorder->writer, &recorder->output);
   } else if (recorder->format == HTML) {
@@ -302,9 +389,7 @@ static S2Status finish(S2Recorder *recorder, bool *whole) {
   } else if (recorder->track != NULL) {
     return write_track(recorder, whole);
   } else if (is_picture(recorder->format)) {
-    S2Scene scene = {0};
-    status = write_picture(recorder, &scene);
-    s2_scene_free(&scene);
+    status = write_picture(recorder);
   } else if (is_video(recorder->format)) {
     status = write_video(recorder);
   }
@@ -316,10 +401,15 @@ S2Status s2_recorder_close(S2Recorder *recorder) {
   if (recorder == NULL) {
     return s2_ok();
   }
-  bool whole = false;
-  S2Status finished = finish(recorder, &whole);
-  if (!whole) {
+  // Of other programs and libraries nothing may be left in the middle.
+  bool foreign = is_video(recorder->format) || recorder->format == PNG;
+  Finishing finishing = {.recorder = recorder};
+  S2Status finished = foreign ? finish(&finishing) : s2_memory_guarded(finish, &finishing);
+  if (!finishing.whole) {
     s2_output_abandon(&recorder->output);
+  }
+  if (finished.code == S2_OK && recorder->exhausted) {
+    finished = no_memory(recorder);
   }
   S2Status closed = s2_output_close(&recorder->output);
   s2_html_free(&recorder->html);
@@ -329,6 +419,8 @@ S2Status s2_recorder_close(S2Recorder *recorder) {
   s2_video_free(&recorder->video);
   s2_run_free(&recorder->run);
   s2_moment_free(&recorder->moment);
+  s2_scene_free(&recorder->scene);
+  s2_data_free(&recorder->set);
   s2_memory_free(recorder->trail_bodies);
   s2_memory_free(recorder->strobe_times);
   s2_memory_free(recorder->path);

@@ -357,8 +357,8 @@ static bool read_chunk(S2Replay *replay, off_t offset, Chunk *chunk) {
     return false; // also keeps what we allocate below the size of the file
   }
   if (size > replay->contents_capacity) {
+    replay->contents = s2_memory_grow(replay->contents, 2 * (size_t)size);
     replay->contents_capacity = 2 * (size_t)size;
-    replay->contents = s2_memory_grow(replay->contents, replay->contents_capacity);
   }
   if (fread(replay->contents, 1, size, replay->file) != size) {
     return false;
@@ -396,8 +396,9 @@ static bool load_scene(S2Replay *replay, int32_t at) {
 
 static void add_frame(S2Replay *replay, Frame frame) {
   if (replay->frame_count == replay->frame_capacity) {
-    replay->frame_capacity = replay->frame_capacity == 0 ? 256 : 2 * replay->frame_capacity;
-    replay->frames = s2_memory_grow(replay->frames, sizeof(Frame) * (size_t)replay->frame_capacity);
+    uint64_t capacity = replay->frame_capacity == 0 ? 256 : 2 * replay->frame_capacity;
+    replay->frames = s2_memory_grow(replay->frames, sizeof(Frame) * (size_t)capacity);
+    replay->frame_capacity = capacity;
   }
   replay->frames[replay->frame_count++] = frame;
 }
@@ -522,27 +523,46 @@ static S2Status read_header(S2Replay *replay) {
   return s2_ok();
 }
 
-S2Status s2_replay_open(const char *path, S2Replay **replay) {
-  *replay = NULL;
-  FILE *file = fopen(path, "rb");
-  if (file == NULL) {
-    return s2_error(S2_IO, "cannot read '%s': %s", s2_path_tail(path), strerror(errno));
-  }
+typedef struct Opening {
+  const char *path;
+  FILE *file;
+  S2Replay *replay;
+} Opening;
+
+static S2Status open_replay(void *user) {
+  Opening *opening = user;
   S2Replay *opened = s2_memory_take_zeroed(sizeof *opened);
-  opened->file = file;
+  opened->file = opening->file;
   opened->scene_loaded = -1;
-  size_t bytes = strlen(path) + 1;
-  opened->path = memcpy(s2_memory_take(bytes), path, bytes);
+  size_t bytes = strlen(opening->path) + 1;
+  opened->path = memcpy(s2_memory_take(bytes), opening->path, bytes);
   S2Status status = read_header(opened);
   if (status.code != S2_OK) {
+    opened->file = NULL;
     s2_replay_close(opened);
     return status;
   }
   if (!find_index(opened)) {
     find_frames(opened);
   }
-  *replay = opened;
+  opening->replay = opened;
   return s2_ok();
+}
+
+S2Status s2_replay_open(const char *path, S2Replay **replay) {
+  *replay = NULL;
+  FILE *file = fopen(path, "rb");
+  if (file == NULL) {
+    return s2_error(S2_IO, "cannot read '%s': %s", s2_path_tail(path), strerror(errno));
+  }
+  Opening opening = {path, file, NULL};
+  S2Status status = s2_memory_building(open_replay, &opening);
+  if (status.code == S2_OK) {
+    *replay = opening.replay;
+  } else {
+    fclose(file);
+  }
+  return status;
 }
 
 uint64_t s2_replay_frame_count(const S2Replay *replay) {
@@ -562,7 +582,7 @@ bool s2_replay_complete(const S2Replay *replay) {
 }
 
 // Reads frame `index` and those that lead to it.
-static bool read_frame(S2Replay *replay, uint64_t index) {
+static bool read_frames(S2Replay *replay, uint64_t index) {
   const Frame *frame = &replay->frames[index];
   uint64_t from = index - frame->behind;
   if (replay->scene_loaded != frame->scene) {
@@ -583,6 +603,18 @@ static bool read_frame(S2Replay *replay, uint64_t index) {
   return true;
 }
 
+typedef struct Wanted {
+  S2Replay *replay;
+  uint64_t index;
+  bool good;
+} Wanted;
+
+static S2Status read_frame(void *user) {
+  Wanted *wanted = user;
+  wanted->good = read_frames(wanted->replay, wanted->index);
+  return s2_ok();
+}
+
 S2Status s2_replay_frame(S2Replay *replay, uint64_t index, const S2Moment **moment) {
   *moment = NULL;
   if (index >= replay->frame_count) {
@@ -590,8 +622,12 @@ S2Status s2_replay_frame(S2Replay *replay, uint64_t index, const S2Moment **mome
                     (unsigned long long)index, s2_path_tail(replay->path),
                     (unsigned long long)replay->frame_count);
   }
-  if (!read_frame(replay, index)) {
+  Wanted wanted = {replay, index, false};
+  S2Status status = s2_memory_guarded(read_frame, &wanted);
+  if (!wanted.good) {
     replay->read = 0;
+    replay->scene_loaded = -1; // it may be half of one
+    S2_TRY(status);
     return s2_error(S2_IO,
                     "cannot read frame %llu of '%s': the file is damaged there, or changed while "
                     "it was open",
@@ -637,7 +673,9 @@ void s2_replay_close(S2Replay *replay) {
   if (replay == NULL) {
     return;
   }
-  fclose(replay->file);
+  if (replay->file != NULL) {
+    fclose(replay->file);
+  }
   s2_memory_free(replay->path);
   s2_memory_free(replay->frames);
   s2_memory_free(replay->contents);

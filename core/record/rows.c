@@ -30,16 +30,50 @@ static void write_header(S2Rows *rows) {
   s2_output_text(&rows->output, "\n");
 }
 
+typedef struct Making {
+  const char *path;
+  int count;
+  const S2RowTitle *titles;
+  Format format;
+  S2Output output;
+  S2Rows *rows;
+} Making;
+
 // What the format cannot hold is told now: at the end of a run the numbers would be lost.
-static S2Status check_titles(const char *path, int count, const S2RowTitle *titles) {
+static S2Status check_titles(void *user) {
+  const Making *making = user;
   S2DataSet set = {0};
-  for (int i = 0; i < count; i++) {
-    s2_data_add(&set, titles[i].name, titles[i].unit, S2_DATA_NUMBER, 1, &(size_t){0});
+  for (int i = 0; i < making->count; i++) {
+    s2_data_add(&set, making->titles[i].name, making->titles[i].unit, S2_DATA_NUMBER, 1,
+                &(size_t){0});
   }
   s2_run_add(&set.run, "sim2d", ""); // there may be a run to tell of
-  S2Status status = s2_data_check(&set, path);
+  S2Status status = s2_data_check(&set, making->path);
   s2_data_free(&set);
   return status;
+}
+
+static S2Status make(void *user) {
+  Making *making = user;
+  S2Rows *opened = s2_memory_take_zeroed(sizeof *opened);
+  opened->format = making->format;
+  opened->output = making->output;
+  opened->width = making->count;
+  size_t bytes = 0;
+  for (int i = 0; i < making->count; i++) {
+    bytes += strlen(making->titles[i].name) + strlen(making->titles[i].unit) + 2;
+  }
+  char *at = opened->titles = s2_memory_take(bytes + 1);
+  for (int i = 0; i < making->count; i++) {
+    const char *const texts[2] = {making->titles[i].name, making->titles[i].unit};
+    for (int k = 0; k < 2; k++) {
+      size_t length = strlen(texts[k]) + 1;
+      memcpy(at, texts[k], length);
+      at += length;
+    }
+  }
+  making->rows = opened;
+  return s2_ok();
 }
 
 S2Status s2_rows_open(const char *path, int count, const S2RowTitle *titles, S2Rows **rows) {
@@ -47,30 +81,19 @@ S2Status s2_rows_open(const char *path, int count, const S2RowTitle *titles, S2R
   *rows = NULL;
   int format = 0;
   S2_TRY(s2_suffix_find(path, suffixes, FORMATS, &format));
-  S2_TRY(check_titles(path, count, titles));
-  S2Output output;
-  S2_TRY(format == CSV ? s2_output_open(&output, path) : s2_output_open_whole(&output, path));
-  S2Rows *opened = s2_memory_take_zeroed(sizeof *opened);
-  opened->format = (Format)format;
-  opened->output = output;
-  opened->width = count;
-  size_t bytes = 0;
-  for (int i = 0; i < count; i++) {
-    bytes += strlen(titles[i].name) + strlen(titles[i].unit) + 2;
-  }
-  char *at = opened->titles = s2_memory_take(bytes + 1);
-  for (int i = 0; i < count; i++) {
-    const char *const texts[2] = {titles[i].name, titles[i].unit};
-    for (int k = 0; k < 2; k++) {
-      size_t length = strlen(texts[k]) + 1;
-      memcpy(at, texts[k], length);
-      at += length;
-    }
+  Making making = {.path = path, .count = count, .titles = titles, .format = (Format)format};
+  S2_TRY(s2_memory_building(check_titles, &making));
+  S2_TRY(format == CSV ? s2_output_open(&making.output, path)
+                       : s2_output_open_whole(&making.output, path));
+  S2Status made = s2_memory_building(make, &making);
+  if (made.code != S2_OK) {
+    s2_output_abandon(&making.output);
+    return made;
   }
   if (format == CSV) {
-    write_header(opened);
+    write_header(making.rows);
   }
-  *rows = opened;
+  *rows = making.rows;
   return s2_ok();
 }
 
@@ -107,28 +130,47 @@ S2Status s2_rows_add(S2Rows *rows, const double *values) {
     return too_long(rows);
   }
   if (rows->rows == rows->capacity) {
-    rows->capacity = rows->capacity == 0 ? 256 : 2 * rows->capacity;
-    rows->values = s2_memory_grow(rows->values, rows->capacity * width * sizeof *rows->values);
+    size_t capacity = rows->capacity == 0 ? 256 : 2 * rows->capacity;
+    size_t bytes = capacity * width * sizeof *rows->values;
+    double *grown = s2_memory_try_grow(rows->values, bytes);
+    if (grown == NULL) {
+      return s2_memory_exhausted(bytes);
+    }
+    rows->values = grown;
+    rows->capacity = capacity;
   }
   memcpy(rows->values + rows->rows * width, values, width * sizeof *values);
   rows->rows++;
   return s2_ok();
 }
 
-static S2Status write_arrays(S2Rows *rows) {
-  S2DataSet set = {0};
-  s2_run_copy(&set.run, &rows->run);
+typedef struct Gathering {
+  const S2Rows *rows;
+  S2DataSet set;
+} Gathering;
+
+static S2Status gather(void *user) {
+  Gathering *gathering = user;
+  const S2Rows *rows = gathering->rows;
+  s2_run_copy(&gathering->set.run, &rows->run);
   const char *at = rows->titles;
   for (int k = 0; k < rows->width; k++) {
     const char *name = at, *unit = name + strlen(name) + 1;
     at = unit + strlen(unit) + 1;
-    double *values = s2_data_add(&set, name, unit, S2_DATA_NUMBER, 1, &rows->rows)->values;
+    double *values =
+        s2_data_add(&gathering->set, name, unit, S2_DATA_NUMBER, 1, &rows->rows)->values;
     for (size_t i = 0; i < rows->rows; i++) {
       values[i] = rows->values[i * (size_t)rows->width + (size_t)k];
     }
   }
-  S2Status status = s2_data_write(&set, rows->output.path, &rows->output);
-  s2_data_free(&set);
+  return s2_ok();
+}
+
+static S2Status write_arrays(S2Rows *rows) {
+  Gathering gathering = {.rows = rows};
+  S2_TRY(s2_memory_building(gather, &gathering));
+  S2Status status = s2_data_write(&gathering.set, rows->output.path, &rows->output);
+  s2_data_free(&gathering.set);
   return status;
 }
 

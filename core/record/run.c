@@ -11,8 +11,10 @@ static char *copy(const char *text, size_t size) {
 
 void s2_run_add_bytes(S2Run *run, const char *key, size_t key_size, const char *value,
                       size_t value_size) {
-  S2RunEntry entry = {copy(key, key_size), copy(value, value_size)};
-  *s2_array_append(run->entries) = entry;
+  int at = s2_array_push(run->entries);
+  run->entries.at[at] = (S2RunEntry){0}; // sound, should memory run out below
+  run->entries.at[at].key = copy(key, key_size);
+  run->entries.at[at].value = copy(value, value_size);
 }
 
 void s2_run_add(S2Run *run, const char *key, const char *value) {

@@ -11,8 +11,9 @@ _Static_assert(S2_NAME_SIZE + S2_UNIT_SIZE == S2_S2D_CHANNEL, "and 16 for a unit
 
 static unsigned char *put_room(S2S2dBytes *bytes, size_t size) {
   if (bytes->size + size > bytes->capacity) {
-    bytes->capacity = 2 * (bytes->size + size);
-    bytes->at = s2_memory_grow(bytes->at, bytes->capacity);
+    size_t capacity = 2 * (bytes->size + size);
+    bytes->at = s2_memory_grow(bytes->at, capacity);
+    bytes->capacity = capacity;
   }
   bytes->size += size;
   return bytes->at + bytes->size - size;
@@ -347,6 +348,7 @@ S2Status s2_s2d_plot(S2S2dWriter *writer, S2Output *output, const char *name, co
 
 void s2_s2d_end(S2S2dWriter *writer, S2Output *output) {
   S2S2dBytes *chunk = &writer->chunk;
+  chunk->size = 0; // of a frame that was given up
   uint64_t index = writer->offset;
   size_t start = chunk_start(chunk);
   put64(chunk, (uint64_t)writer->frames.count);

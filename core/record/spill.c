@@ -60,7 +60,11 @@ S2Status s2_spill_grow(S2Spill *spill, size_t size) {
     room += room < DOUBLED ? room : room / 4;
   }
   if (room <= MOST_IN_MEMORY) {
-    spill->at = s2_memory_grow(spill->at, room);
+    void *grown = s2_memory_try_grow(spill->at, room);
+    if (grown == NULL) {
+      return s2_memory_exhausted(room);
+    }
+    spill->at = grown;
     spill->size = room;
     return s2_ok();
   }

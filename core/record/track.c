@@ -118,6 +118,7 @@ static int place_of(S2Track *track, const S2MomentBody *body, int after) {
 
 static void add_poses(S2Track *track, const S2Moment *moment) {
   s2_array_reserve(track->places, moment->bodies.count);
+  s2_array_reserve(track->bodies, track->bodies.count + moment->bodies.count); // none fails below
   int *places = track->places.at;
   int before = track->bodies.count, after = -1;
   for (int i = 0; i < moment->bodies.count; i++) {

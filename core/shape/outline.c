@@ -13,23 +13,27 @@ static bool turns(S2Vec2 before, S2Vec2 vertex, S2Vec2 after) {
   return fabs(s2_cross(in, out)) > IN_LINE_SINE * s2_length(in) * s2_length(out);
 }
 
+// One round, from the first vertex to the last, each against what is left of those before it.
+static int straighten_once(S2Vec2 *vertices, int count) {
+  int kept = 0, i = 0;
+  for (; i < count && kept + count - i >= 3; i++) {
+    S2Vec2 before = vertices[kept > 0 ? kept - 1 : count - 1];
+    S2Vec2 after = vertices[i + 1 < count ? i + 1 : 0]; // the first that is left
+    if (turns(before, vertices[i], after)) {
+      vertices[kept++] = vertices[i];
+    }
+  }
+  for (; i < count; i++) {
+    vertices[kept++] = vertices[i];
+  }
+  return kept;
+}
+
 int s2_outline_straighten(S2Vec2 *vertices, int count) {
   // Dropping one vertex may bring its neighbours in line, hence until nothing changes.
-  bool changed = true;
-  while (changed && count >= 3) {
-    changed = false;
-    for (int i = 0; i < count && count >= 3;) {
-      S2Vec2 before = vertices[(i + count - 1) % count];
-      if (turns(before, vertices[i], vertices[(i + 1) % count])) {
-        i += 1;
-        continue;
-      }
-      for (int k = i; k + 1 < count; k++) {
-        vertices[k] = vertices[k + 1];
-      }
-      count -= 1;
-      changed = true;
-    }
+  for (int before = count + 1; count < before && count >= 3;) {
+    before = count;
+    count = straighten_once(vertices, count);
   }
   return count;
 }

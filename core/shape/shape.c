@@ -62,11 +62,12 @@ static S2Status check_convex(const S2Shape *shape) {
   for (int i = 0; i < n; i++) {
     S2Vec2 start = shape->vertices[i];
     S2Vec2 along = s2_sub(shape->vertices[(i + 1) % n], start);
-    double thickness = 0;
-    for (int k = 0; k < n; k++) {
-      thickness = fmax(thickness, s2_cross(along, s2_sub(shape->vertices[k], start)));
+    double length = s2_length(along), thickness = 0;
+    for (int k = 0; k < n && thickness < S2_SHAPE_MIN_SIZE; k++) { // the other side first
+      S2Vec2 vertex = shape->vertices[(i + n / 2 + k) % n];
+      double height = s2_cross(along, s2_sub(vertex, start)) / length;
+      thickness = height > thickness ? height : thickness;
     }
-    thickness /= s2_length(along);
     if (thickness < S2_SHAPE_MIN_SIZE) {
       return s2_error(S2_INVALID,
                       "the polygon is %g m thick above edge %d; at least %g m are needed",

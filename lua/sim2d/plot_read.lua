@@ -423,7 +423,7 @@ return function(_, host)
   function parts.read(def)
     if type(def) ~= "table" then fail("a table expected, got %s", host.describe(def)) end
     parts.check_keys(def, KEYS, "plot")
-    if #def == 0 then fail("nothing to show: give one {xs, ys} or more") end
+    if rawlen(def) == 0 then fail("nothing to show: give one {xs, ys} or more") end
     local plot = { width = def.width or WIDTH, height = def.height or HEIGHT, x = read_axis(def, "x"),
       y = read_axis(def, "y"), equal = read_flag(def.equal, "equal"), legend = def.legend,
       series = {}, references = {}, notes = {} }
@@ -432,7 +432,7 @@ return function(_, host)
     if plot.legend ~= nil and plot.legend ~= false and not includes(LEGENDS, plot.legend) then
       fail("legend: %s, or false for none, expected, got %s", quoted(LEGENDS), host.describe(plot.legend))
     end
-    for i = 1, #def do read_series(plot, def[i], i) end
+    for i = 1, rawlen(def) do read_series(plot, def[i], i) end
     return plot
   end
 

@@ -85,7 +85,7 @@ local function lines_of(def)
   end
   local columns, has_header = read_columns(def)
   local lines = {}
-  for i = 1, #def + (has_header and 1 or 0) do lines[i] = {} end
+  for i = 1, rawlen(def) + (has_header and 1 or 0) do lines[i] = {} end
   for _, column in ipairs(columns) do
     local cells, right = {}, true
     if has_header then cells[1] = column[1] end

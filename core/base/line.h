@@ -1,0 +1,41 @@
+// Growable arrays of plain values with room at both ends: putting in or taking out at a place moves
+// the shorter side. What is taken from the front, or from the end, moves nothing.
+#ifndef S2_LINE_H
+#define S2_LINE_H
+
+#include "base/memory.h"
+
+#include <stddef.h>
+#include <string.h>
+
+// `at` is the first item; `before` items of room lie in front of it, of `capacity` in all.
+#define S2_LINE(Type)                                                                              \
+  struct {                                                                                         \
+    Type *at;                                                                                      \
+    int count, capacity, before;                                                                   \
+  }
+
+typedef struct S2LinePlace { // of any type: what the functions below change
+  int *count, *capacity, *before;
+  size_t item;
+} S2LinePlace;
+
+#define s2_line_place(line)                                                                        \
+  ((S2LinePlace){&(line).count, &(line).capacity, &(line).before, sizeof *(line).at})
+
+// Room for `wanted` items in all; those there keep their place.
+void *s2_line_reserved(void *at, S2LinePlace line, int wanted);
+// Room for an item (contents undefined) before item `index`, or at the end; and it gone again.
+void *s2_line_opened(void *at, S2LinePlace line, int index);
+void *s2_line_closed(void *at, S2LinePlace line, int index);
+void s2_line_freed(void *at, S2LinePlace line);
+
+#define s2_line_reserve(line, wanted)                                                              \
+  ((line).at = s2_line_reserved((line).at, s2_line_place(line), (wanted)))
+#define s2_line_insert(line, index)                                                                \
+  ((line).at = s2_line_opened((line).at, s2_line_place(line), (index)))
+#define s2_line_remove(line, index)                                                                \
+  ((line).at = s2_line_closed((line).at, s2_line_place(line), (index)))
+#define s2_line_free(line) (s2_line_freed((line).at, s2_line_place(line)), (line).at = NULL)
+
+#endif

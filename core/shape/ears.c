@@ -1,0 +1,230 @@
+// Ears (Meisters 1975), the one with the shortest diagonal first. Whether a corner is one is asked
+// when its turn comes; one that holds a vertex waits for that vertex to be cut off.
+#include "shape/mesh.h"
+
+#include <math.h>
+
+enum { NOBODY = -1 };
+
+typedef struct Ears {
+  S2Mesh *mesh;
+  int count;
+  int *half;        // of a vertex left: the half-edge of what remains that leaves it
+  S2BoxTree left;   // of the vertices left
+  double *diagonal; // a tree like it: least square of what may be cut, INFINITY: nothing
+  int *waits_for;   // the vertex in the way, NOBODY
+  int *first_waiting, *next_waiting, *previous_waiting; // lists of those that wait
+} Ears;
+
+static S2Vec2 point_of(const Ears *ears, int edge) {
+  return ears->mesh->points[ears->mesh->edges[edge].origin];
+}
+
+static void set_diagonal(Ears *ears, int vertex, double value) {
+  int k = ears->left.leaves + vertex;
+  ears->diagonal[k] = value;
+  for (k /= 2; k > 0; k /= 2) {
+    ears->diagonal[k] = fmin(ears->diagonal[2 * k], ears->diagonal[2 * k + 1]);
+  }
+}
+
+// Of the shortest among vertices from `from` on, the first; the tree has one.
+static int first_of(const Ears *ears, double value, int from, int k, int lo, int width) {
+  if (lo + width <= from || !(ears->diagonal[k] <= value)) {
+    return NOBODY;
+  }
+  if (width == 1) {
+    return lo;
+  }
+  int half = width / 2, found = first_of(ears, value, from, 2 * k, lo, half);
+  return found != NOBODY ? found : first_of(ears, value, from, 2 * k + 1, lo + half, half);
+}
+
+// The shortest candidate, the first of equals around the outline from `start`.
+static int shortest(const Ears *ears, int start) {
+  double value = ears->diagonal[1];
+  if (!(value < INFINITY)) {
+    return NOBODY;
+  }
+  int vertex = first_of(ears, value, start, 1, 0, ears->left.leaves);
+  return vertex != NOBODY ? vertex : first_of(ears, value, 0, 1, 0, ears->left.leaves);
+}
+
+// ---- Waiting ----------------------------------------------------------------------------------
+
+static void wait_for(Ears *ears, int vertex, int other) {
+  int next = ears->first_waiting[other];
+  ears->waits_for[vertex] = other;
+  ears->next_waiting[vertex] = next;
+  ears->previous_waiting[vertex] = NOBODY;
+  if (next != NOBODY) {
+    ears->previous_waiting[next] = vertex;
+  }
+  ears->first_waiting[other] = vertex;
+}
+
+static void wait_no_more(Ears *ears, int vertex) {
+  int other = ears->waits_for[vertex];
+  if (other == NOBODY) {
+    return;
+  }
+  int next = ears->next_waiting[vertex], previous = ears->previous_waiting[vertex];
+  *(previous == NOBODY ? &ears->first_waiting[other] : &ears->next_waiting[previous]) = next;
+  if (next != NOBODY) {
+    ears->previous_waiting[next] = previous;
+  }
+  ears->waits_for[vertex] = NOBODY;
+}
+
+// May be an ear, for all that is known.
+static void make_candidate(Ears *ears, int vertex) {
+  const S2HalfEdge *e = ears->mesh->edges;
+  int at = ears->half[vertex];
+  wait_no_more(ears, vertex);
+  set_diagonal(ears, vertex,
+               s2_length2(s2_sub(point_of(ears, e[at].next), point_of(ears, e[at].previous))));
+}
+
+// ---- Corners ----------------------------------------------------------------------------------
+
+typedef struct Corner {
+  S2Vec2 p, q, r;
+  int before, at, after; // vertices
+} Corner;
+
+static bool in_triangle(const Corner *corner, S2Vec2 v) {
+  return s2_side(corner->p, corner->q, v) >= 0 && s2_side(corner->q, corner->r, v) >= 0 &&
+         s2_side(corner->r, corner->p, v) >= 0;
+}
+
+// A vertex in the triangle of a corner that is none of its own; NOBODY.
+static int find_within(const Ears *ears, const Corner *corner, int k, int lo, int width) {
+  S2Box box = ears->left.box[k];
+  if (s2_box_right_of(box, corner->p, corner->q) || s2_box_right_of(box, corner->q, corner->r) ||
+      s2_box_right_of(box, corner->r, corner->p)) {
+    return NOBODY;
+  }
+  if (width == 1) {
+    bool own = lo == corner->before || lo == corner->at || lo == corner->after;
+    return !own && in_triangle(corner, ears->mesh->points[lo]) ? lo : NOBODY;
+  }
+  int half = width / 2, found = find_within(ears, corner, 2 * k, lo, half);
+  return found != NOBODY ? found : find_within(ears, corner, 2 * k + 1, lo + half, half);
+}
+
+// Whether the corner at a vertex can be cut off without touching the rest. If not, it is no
+// candidate any more.
+static bool is_ear(Ears *ears, int vertex) {
+  const S2HalfEdge *e = ears->mesh->edges;
+  int at = ears->half[vertex], before = e[at].previous, after = e[at].next;
+  Corner corner = {
+      point_of(ears, before), point_of(ears, at), point_of(ears, after), e[before].origin, vertex,
+      e[after].origin};
+  bool turns = s2_corner_sine(corner.p, corner.q, corner.r) > S2_STRAIGHT_SINE;
+  int other = turns ? find_within(ears, &corner, 1, 0, ears->left.leaves) : NOBODY;
+  if (turns && other == NOBODY) {
+    return true;
+  }
+  set_diagonal(ears, vertex, INFINITY);
+  if (other != NOBODY) {
+    wait_for(ears, vertex, other);
+  }
+  return false;
+}
+
+// When rounding leaves no ear (what remains is flat): the corner that turns most to the left.
+static int sharpest(const Ears *ears, int start) {
+  const S2HalfEdge *e = ears->mesh->edges;
+  int found = ears->half[start], at = found;
+  double most = -INFINITY;
+  do {
+    double sine = s2_corner_sine(point_of(ears, e[at].previous), point_of(ears, at),
+                                 point_of(ears, e[at].next));
+    if (sine > most) {
+      found = at;
+      most = sine;
+    }
+    at = e[at].next;
+  } while (at != ears->half[start]);
+  return e[found].origin;
+}
+
+static int choose(Ears *ears, int start) {
+  for (int vertex = shortest(ears, start); vertex != NOBODY; vertex = shortest(ears, start)) {
+    if (is_ear(ears, vertex)) {
+      return vertex;
+    }
+  }
+  return sharpest(ears, start);
+}
+
+// ---- Cutting ----------------------------------------------------------------------------------
+
+static int *numbers(S2Arena *arena, int count, int value) {
+  int *list = S2_TAKE(arena, int, count);
+  for (int i = 0; i < count; i++) {
+    list[i] = value;
+  }
+  return list;
+}
+
+static Ears begin(S2Mesh *mesh, int count, S2Arena *arena) {
+  Ears ears = {.mesh = mesh,
+               .count = count,
+               .half = S2_TAKE(arena, int, count),
+               .left = s2_box_tree(arena, count),
+               .waits_for = numbers(arena, count, NOBODY),
+               .first_waiting = numbers(arena, count, NOBODY),
+               .next_waiting = numbers(arena, count, NOBODY),
+               .previous_waiting = numbers(arena, count, NOBODY)};
+  ears.diagonal = S2_TAKE(arena, double, 2 * ears.left.leaves);
+  for (int k = 0; k < 2 * ears.left.leaves; k++) {
+    ears.diagonal[k] = INFINITY;
+  }
+  for (int i = 0; i < count; i++) {
+    mesh->edges[i] = (S2HalfEdge){i, (i + 1) % count, (i + count - 1) % count, -1};
+    ears.half[i] = i;
+    ears.left.box[ears.left.leaves + i] = (S2Box){mesh->points[i], mesh->points[i]};
+  }
+  mesh->count = count;
+  s2_box_tree_build(&ears.left);
+  for (int i = 0; i < count; i++) {
+    make_candidate(&ears, i);
+  }
+  return ears;
+}
+
+// Takes the corner at a vertex off; returns the vertex before it.
+static int cut(Ears *ears, int vertex) {
+  S2Mesh *mesh = ears->mesh;
+  S2HalfEdge *e = mesh->edges;
+  int at = ears->half[vertex], before = e[at].previous, after = e[at].next;
+  int inner = mesh->count; // closes the ear
+  int outer = inner + 1;   // takes the ear's place in the remaining outline
+  e[inner] = (S2HalfEdge){e[after].origin, before, at, outer};
+  e[outer] = (S2HalfEdge){e[before].origin, after, e[before].previous, inner};
+  e[e[before].previous].next = outer;
+  e[after].previous = outer;
+  e[at].next = inner;
+  e[before].previous = inner;
+  mesh->count += 2;
+  int start = e[outer].origin;
+  ears->half[start] = outer;
+  set_diagonal(ears, vertex, INFINITY);
+  wait_no_more(ears, vertex);
+  s2_box_tree_remove(&ears->left, vertex);
+  while (ears->first_waiting[vertex] != NOBODY) {
+    make_candidate(ears, ears->first_waiting[vertex]);
+  }
+  make_candidate(ears, start);
+  make_candidate(ears, e[after].origin);
+  return start;
+}
+
+void s2_triangulate(S2Mesh *mesh, int count, S2Arena *arena) {
+  Ears ears = begin(mesh, count, arena);
+  int start = 0;
+  for (int left = count; left > 3; left--) {
+    start = cut(&ears, choose(&ears, start));
+  }
+}
