@@ -332,16 +332,6 @@ static void short_vjp(S2Undo *undo, const S2Note *note) {
   undo->gradient->flags |= S2_GRADIENT_PARTIAL;
 }
 
-// How much is taken does not move with the inputs here, though it does.
-static void slow_vjp(S2Undo *undo, const S2Note *note) {
-  for (int i = 0; i < 3 * note->of->island.nodes; i++) {
-    int at = 3 * note->of->island.node[i / 3] + i % 3;
-    undo->bar.v2[at] *= note->part;
-    undo->step.v2[at] = note->before[i];
-  }
-  undo->gradient->flags |= S2_GRADIENT_PARTIAL;
-}
-
 static void midpoint_vjp(S2Undo *undo, const S2Note *note) {
   S2ArenaMark mark = s2_arena_mark(undo->arena);
   double *bar = S2_TAKE_ZEROED(undo->arena, double, 3 * note->of->island.nodes);
@@ -531,9 +521,6 @@ static void undo_act(S2Undo *undo, int index) {
     break;
   case S2_ACT_SHORT:
     short_vjp(undo, note);
-    break;
-  case S2_ACT_SLOW:
-    slow_vjp(undo, note);
     break;
   case S2_ACT_MEND:
     s2_undo_mend(undo, index);

@@ -93,14 +93,6 @@ static bool attempt(S2Step *step, double *overlap_before) {
     searches += 1;
   } while (s2_step_outran(step) && searches < S2_REACH_PASSES);
   s2_log_islands(step);
-  for (int i = 0; i < step->island_count; i++) {
-    S2Island *island = &step->islands[i];
-    S2ArenaMark mark = s2_arena_mark(step->arena);
-    if (island->touches > 0) {
-      s2_island_account(step, island, s2_step_contact_impulses(step, island));
-    }
-    s2_arena_rewind(step->arena, mark);
-  }
   s2_note_plain(step, S2_ACT_INTEGRATE);
   s2_step_integrate(step);
   s2_step_settle(step);

@@ -137,7 +137,7 @@ void s2_step_islands(S2Step *step) {
       island->motion = S2_TAKE_ZEROED(step->arena, S2Assembly, 1);
     }
     island->nodes = island->touches = island->joints = 0;
-    island->joint_error = island->room = NAN;
+    island->joint_error = NAN;
     if (!(island->length > 0)) {
       island->length = 1; // bodies without shapes: any length does
     }

@@ -775,14 +775,6 @@ static void keep_these(const S2Step *step, const S2Island *island, const S2Touch
   }
 }
 
-void s2_note_slow(const S2Step *step, const S2Island *island, double part) {
-  if (step->world->notes != NULL) {
-    S2Note *note = note_island(step, island, S2_ACT_SLOW);
-    note->part = part;
-    note->before = of_nodes(step->world->notes, island, step->v2);
-  }
-}
-
 void s2_note_short(const S2Step *step, const S2Island *island, double part) {
   if (step->world->notes != NULL) {
     note_island(step, island, S2_ACT_SHORT)->part = part;

@@ -30,7 +30,6 @@ typedef enum S2Act {
   S2_ACT_MIDPOINT,  // v1 and v2 of an island's nodes
   S2_ACT_INTEGRATE, // carry and q1 (all bodies); touches are those of q1 from here
   S2_ACT_SHORT,     // carry is a part of itself, and q1 = q0 + h carry; of an island's nodes
-  S2_ACT_SLOW,      // v2 is as a part of itself, for what a mend has lifted; of an island's nodes
   S2_ACT_MEND,      // q1 += part v
   S2_ACT_SHAKE,     // q1 += what removes the errors of the joints' equations (shake.c)
   S2_ACT_SPIN,      // measured: angular momentum of an island that floats
@@ -264,7 +263,6 @@ void s2_note_arrive(const S2Step *step, const S2Island *island, int32_t met, int
 // `pressed`, `struck`: as s2_blow_energy has them.
 void s2_note_keep(const S2Step *step, const S2Island *island, double part, const double *pressed,
                   const double *struck);
-void s2_note_slow(const S2Step *step, const S2Island *island, double part);
 void s2_note_short(const S2Step *step, const S2Island *island, double part);
 typedef struct S2Repaid {
   double energy, tiny;

@@ -295,33 +295,6 @@ bool s2_island_blow(S2Step *step, const S2Island *island, S2Choice *choices, boo
   return going;
 }
 
-static bool moves(const S2Step *step, const S2Island *island) {
-  double tiny = s2_island_rest_speed(step, island);
-  bool any = false;
-  for (int i = 0; i < island->nodes && !any; i++) {
-    const double *v = step->v1 + 3 * island->node[i];
-    any = fabs(v[0]) * island->length > tiny || fabs(v[1]) > tiny || fabs(v[2]) > tiny;
-  }
-  return any;
-}
-
-// What rests takes nothing.
-static bool blow_with_account(S2Step *step, S2Island *island, S2Choice *choices, bool *touching) {
-  if (step->world->kept.def.stabilization != S2_PROJECTION || island->touches == 0) {
-    return s2_island_blow(step, island, choices, touching);
-  }
-  S2ArenaMark mark = s2_arena_mark(step->arena);
-  bool any = moves(step, island);
-  const double *pressed = any ? s2_step_contact_impulses(step, island) : NULL;
-  bool going = s2_island_blow(step, island, choices, touching);
-  island->room = 0;
-  if (going && any) {
-    s2_island_account(step, island, pressed);
-  }
-  s2_arena_rewind(step->arena, mark);
-  return going;
-}
-
 bool s2_step_speculative(S2Step *step) {
   S2World *world = step->world;
   if (!s2_step_forces(step) || !s2_step_free_motion(step, step->dt) ||
@@ -361,7 +334,7 @@ bool s2_step_speculative(S2Step *step) {
     if (world->kept.def.nonlinear && !s2_step_midpoint(step, island, &done)) {
       return false;
     }
-    if (!done && !blow_with_account(step, &step->islands[i], choices, touching)) {
+    if (!done && !s2_island_blow(step, island, choices, touching)) {
       return false;
     }
   }

@@ -589,13 +589,6 @@ void s2_island_project(S2Step *step, S2Island *island) {
     s2_arena_rewind(step->arena, start_mark);
     return;
   }
-  bool counts = !isnan(island->room);
-  double *q = counts ? S2_TAKE(step->arena, double, 3 * island->nodes) : NULL;
-  double *v = counts ? S2_TAKE(step->arena, double, 3 * island->nodes) : NULL;
-  for (int i = 0; i < island->nodes && counts; i++) {
-    memcpy(q + 3 * i, step->q1 + 3 * island->node[i], 3 * sizeof(double));
-    memcpy(v + 3 * i, step->v2 + 3 * island->node[i], 3 * sizeof(double));
-  }
   Best best = {worst, S2_TAKE(step->arena, double, 3 * island->nodes), 0};
   keep_best(step, island, worst, &best);
   Spin spin = keep_spin(step, island);
@@ -635,9 +628,6 @@ void s2_island_project(S2Step *step, S2Island *island) {
     s2_step_warn_of_misfits(step, island);
   }
   give_back_spin(step, island, &spin, spin.energy);
-  if (counts) {
-    s2_island_repay(step, island, q, v);
-  }
   s2_arena_rewind(step->arena, start_mark);
 }
 

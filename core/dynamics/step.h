@@ -21,8 +21,6 @@ typedef struct S2Island { // bodies that act on each other, in ascending order e
   // m, the largest error of its joints when they were looked at last, where no length was needed to
   // tell it (no angles, no limits); else NAN.
   double joint_error;
-  // J: what contacts took in this step and no blow gave back; NAN where nobody counts it (repay.c).
-  double room;
 } S2Island;
 
 // What the bias of a chosen point was made of (for its derivative).
@@ -356,12 +354,6 @@ void s2_step_add_joints(S2Step *step, const S2JointPart *parts, int count, const
 // (impact.c)
 bool s2_step_stop_at_limits(S2Step *step);
 bool s2_island_stop_at_limits(S2Step *step, const S2Island *island);
-
-// repay.c: sets the island's room; `pressed`: impulses of its contacts in the motion.
-void s2_island_account(const S2Step *step, S2Island *island, const double *pressed);
-// Takes from v2 what projection brought beyond the room, from q1 and v2 as they were before (3 a
-// node): from the motion against what holds the island, or within it where nothing does.
-void s2_island_repay(S2Step *step, const S2Island *island, const double *q, const double *v);
 
 // gear_rows.c: gears that move more than two bodies.
 typedef struct S2GearMovers {
