@@ -69,6 +69,8 @@ bool s2_event_turn(const S2EventRun *event, const S2Touch *solved, bool *turned)
 
 typedef struct Parts { // of an island
   int32_t *root;       // a node: the first node of its part
+  double *rounding;    // a node that is a root: J, by what is so slow that solves leave it over; it
+                       // has no derivative
   double *gain, *most; // a node that is a root: J, and the sum of the sizes of what that is made of
   // The touches of the island as they carried the positions, and the velocities.
   const S2Touch *carried, *acted;
@@ -222,15 +224,15 @@ static Part get_part(const S2EventRun *event, const Parts *parts, int32_t root) 
 
 static void repay_part(const S2EventRun *event, const Parts *parts, int32_t root) {
   S2Step *step = event->step;
-  double gain = parts->gain[root];
-  bool edge = fabs(gain) < S2_EVENT_LEVEL * parts->most[root];
+  double noted = parts->gain[root], gain = noted + parts->rounding[root];
+  bool edge = fabs(noted) < S2_EVENT_LEVEL * parts->most[root];
   if (!(gain > 0 || edge)) {
     return;
   }
   Part part = get_part(event, parts, root);
   double most = fmax(0, part.kinetic - gain), less = 1;
   S2Repaid repaid = {.energy =
-                         gain > S2_SPIN_ROUNDING * part.kinetic ? gain : 0, // else it is rounding
+                         noted > S2_SPIN_ROUNDING * part.kinetic ? noted : 0, // else it is rounding
                      .tiny = event->tiny,
                      .edge = edge,
                      .flowed = parts->flowed,
@@ -262,6 +264,7 @@ static void join_all_if_short(const S2EventRun *event, Parts *parts) {
   }
   for (int i = 1; i < event->island->nodes && !enough; i++) {
     parts->gain[0] += parts->gain[i];
+    parts->rounding[0] += parts->rounding[i];
     parts->most[0] += parts->most[i];
     parts->root[i] = 0;
   }
@@ -287,6 +290,7 @@ void s2_event_repay(const S2EventRun *event, const S2Touch *solved, const double
   S2ArenaMark mark = s2_arena_mark(step->arena);
   const S2Touch *now = touches_of(event);
   Parts parts = {.root = S2_TAKE(step->arena, int32_t, island->nodes),
+                 .rounding = S2_TAKE_ZEROED(step->arena, double, island->nodes),
                  .gain = S2_TAKE_ZEROED(step->arena, double, island->nodes),
                  .most = S2_TAKE_ZEROED(step->arena, double, island->nodes),
                  .carried = solved == NULL ? now : solved,
@@ -314,9 +318,15 @@ void s2_event_repay(const S2EventRun *event, const S2Touch *solved, const double
     for (int k = 0; k < touch->count && presses(touch); k++) {
       const S2TouchPoint *point = &touch->points[k];
       S2Work work = s2_touch_work(touch, k, step->v0, step->v2, event->tiny);
+      S2Work all = s2_touch_work(touch, k, step->v0, step->v2, 0);
       int32_t node = node_of(step, touch);
-      add(&parts, node, point->normal_impulse * (work.u0 + work.u2) / 2);
-      add(&parts, node, point->tangent_impulse * (work.along0 + work.along2) / 2);
+      double by_normal = point->normal_impulse * (work.u0 + work.u2) / 2;
+      double by_tangent = point->tangent_impulse * (work.along0 + work.along2) / 2;
+      add(&parts, node, by_normal);
+      add(&parts, node, by_tangent);
+      parts.rounding[root_of(&parts, node)] +=
+          point->normal_impulse * (all.u0 + all.u2) / 2 - by_normal +
+          point->tangent_impulse * (all.along0 + all.along2) / 2 - by_tangent;
     }
   }
   join_all_if_short(event, &parts);
