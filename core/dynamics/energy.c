@@ -69,10 +69,13 @@ bool s2_event_turn(const S2EventRun *event, const S2Touch *solved, bool *turned)
 
 typedef struct Parts { // of an island
   int32_t *root;       // a node: the first node of its part
+  double *rounding;    // a node that is a root: J, by what is so slow that solves leave it over; it
+                       // has no derivative
   double *gain, *most; // a node that is a root: J, and the sum of the sizes of what that is made of
   // The touches of the island as they carried the positions, and the velocities.
   const S2Touch *carried, *acted;
   bool flowed, turned; // as S2Repaid
+  bool whole;          // all of the island is one
 } Parts;
 
 static int32_t root_of(const Parts *parts, int32_t node) {
@@ -112,7 +115,7 @@ static bool closed(const S2EventRun *event, const S2Touch *touch) {
 
 // Does touch i of the island hold what it is between?
 static bool holds(const S2EventRun *event, const Parts *parts, int i) {
-  return presses(&parts->carried[i]) || presses(&parts->acted[i]) ||
+  return parts->whole || presses(&parts->carried[i]) || presses(&parts->acted[i]) ||
          closed(event, &event->step->touches[event->island->touch[i]]);
 }
 
@@ -191,57 +194,87 @@ void s2_event_ride(const S2Step *step, const int32_t *ground, int grounds, int32
 // Of what is held all velocities alike, against those that it would have if it rode on what holds
 // it: turns of what pivots are as much its motion as that of its centre. Of what nothing holds, the
 // momentum is its own: what moves within first, then the turn of the whole.
+typedef struct Part {
+  S2Island island;
+  int32_t *ground;
+  int grounds;
+  double *v, *ride; // 3 a node: against those that it rides with, and these
+  double kinetic;   // J, that can be taken
+} Part;
+
+static Part get_part(const S2EventRun *event, const Parts *parts, int32_t root) {
+  const S2Step *step = event->step;
+  Part part = {.ground = S2_TAKE(step->arena, int32_t, 2 * event->island->touches)};
+  part.island = part_of(event, parts, root, part.ground, &part.grounds);
+  int nodes = part.island.nodes;
+  part.v = S2_TAKE(step->arena, double, 3 * nodes);
+  part.ride = S2_TAKE_ZEROED(step->arena, double, 3 * nodes);
+  for (int i = 0; i < nodes; i++) {
+    if (part.grounds > 0) {
+      s2_event_ride(step, part.ground, part.grounds, part.island.node[i], part.ride + 3 * i);
+    }
+    for (int c = 0; c < 3; c++) {
+      part.v[3 * i + c] = step->v2[3 * part.island.node[i] + c] - part.ride[3 * i + c];
+    }
+  }
+  part.kinetic = part.grounds > 0 ? s2_island_kinetic(step, &part.island, part.v)
+                                  : s2_island_kinetic_within(step, &part.island, part.v);
+  return part;
+}
+
 static void repay_part(const S2EventRun *event, const Parts *parts, int32_t root) {
   S2Step *step = event->step;
-  double gain = parts->gain[root];
-  bool edge = fabs(gain) < S2_EVENT_LEVEL * parts->most[root];
+  double noted = parts->gain[root], gain = noted + parts->rounding[root];
+  bool edge = fabs(noted) < S2_EVENT_LEVEL * parts->most[root];
   if (!(gain > 0 || edge)) {
     return;
   }
-  int grounds;
-  int32_t *ground = S2_TAKE(step->arena, int32_t, 2 * event->island->touches);
-  S2Island held = part_of(event, parts, root, ground, &grounds);
-  const S2Island *part = &held;
-  double *v = S2_TAKE(step->arena, double, 3 * part->nodes);
-  double *ride = S2_TAKE_ZEROED(step->arena, double, 3 * part->nodes);
-  for (int i = 0; i < part->nodes; i++) {
-    if (grounds > 0) {
-      s2_event_ride(step, ground, grounds, part->node[i], ride + 3 * i);
-    }
-    for (int c = 0; c < 3; c++) {
-      v[3 * i + c] = step->v2[3 * part->node[i] + c] - ride[3 * i + c];
-    }
-  }
-  double kinetic =
-      grounds > 0 ? s2_island_kinetic(step, part, v) : s2_island_kinetic_within(step, part, v);
-  double most = fmax(0, kinetic - gain), less = 1;
-  S2Repaid repaid = {.energy = gain > S2_SPIN_ROUNDING * kinetic ? gain : 0, // else it is rounding
+  Part part = get_part(event, parts, root);
+  double most = fmax(0, part.kinetic - gain), less = 1;
+  S2Repaid repaid = {.energy =
+                         noted > S2_SPIN_ROUNDING * part.kinetic ? noted : 0, // else it is rounding
                      .tiny = event->tiny,
                      .edge = edge,
                      .flowed = parts->flowed,
                      .turned = parts->turned,
-                     .ground = ground,
-                     .grounds = grounds,
+                     .ground = part.ground,
+                     .grounds = part.grounds,
                      .touches = parts->acted,
                      .index = event->island->touch};
-  s2_note_repay(step, part, &repaid);
+  s2_note_repay(step, &part.island, &repaid);
   if (!(gain > 0)) {
     return;
   }
-  if (grounds == 0) {
-    s2_island_cap(step, part, most, v);
+  if (part.grounds == 0) {
+    s2_island_cap(step, &part.island, most, part.v);
   } else {
-    less = kinetic > 0 ? sqrt(most / kinetic) : 0;
+    less = part.kinetic > 0 ? sqrt(most / part.kinetic) : 0;
   }
-  for (int i = 0; i < part->nodes; i++) {
-    double *v2 = step->v2 + 3 * part->node[i], dv[3];
+  for (int i = 0; i < part.island.nodes; i++) {
+    double *v2 = step->v2 + 3 * part.island.node[i], dv[3];
     for (int c = 0; c < 3; c++) {
-      double now = ride[3 * i + c] + less * v[3 * i + c];
+      double now = part.ride[3 * i + c] + less * part.v[3 * i + c];
       dv[c] = now - v2[c];
       v2[c] = now;
     }
-    s2_step_correct(step, part->node[i], dv, 1);
+    s2_step_correct(step, part.island.node[i], dv, 1);
   }
+}
+
+// Mends may lift what nothing is known to hold at their end: then the whole island pays.
+static void join_all_if_short(const S2EventRun *event, Parts *parts) {
+  bool enough = true;
+  for (int i = 0; i < event->island->nodes && enough; i++) {
+    enough = parts->root[i] != i || !(parts->gain[i] > 0) ||
+             parts->gain[i] <= get_part(event, parts, i).kinetic;
+  }
+  for (int i = 1; i < event->island->nodes && !enough; i++) {
+    parts->gain[0] += parts->gain[i];
+    parts->rounding[0] += parts->rounding[i];
+    parts->most[0] += parts->most[i];
+    parts->root[i] = 0;
+  }
+  parts->whole = !enough;
 }
 
 // The island's touches as they are now.
@@ -263,6 +296,7 @@ void s2_event_repay(const S2EventRun *event, const S2Touch *solved, const double
   S2ArenaMark mark = s2_arena_mark(step->arena);
   const S2Touch *now = touches_of(event);
   Parts parts = {.root = S2_TAKE(step->arena, int32_t, island->nodes),
+                 .rounding = S2_TAKE_ZEROED(step->arena, double, island->nodes),
                  .gain = S2_TAKE_ZEROED(step->arena, double, island->nodes),
                  .most = S2_TAKE_ZEROED(step->arena, double, island->nodes),
                  .carried = solved == NULL ? now : solved,
@@ -290,11 +324,18 @@ void s2_event_repay(const S2EventRun *event, const S2Touch *solved, const double
     for (int k = 0; k < touch->count && presses(touch); k++) {
       const S2TouchPoint *point = &touch->points[k];
       S2Work work = s2_touch_work(touch, k, step->v0, step->v2, event->tiny);
+      S2Work all = s2_touch_work(touch, k, step->v0, step->v2, 0);
       int32_t node = node_of(step, touch);
-      add(&parts, node, point->normal_impulse * (work.u0 + work.u2) / 2);
-      add(&parts, node, point->tangent_impulse * (work.along0 + work.along2) / 2);
+      double by_normal = point->normal_impulse * (work.u0 + work.u2) / 2;
+      double by_tangent = point->tangent_impulse * (work.along0 + work.along2) / 2;
+      add(&parts, node, by_normal);
+      add(&parts, node, by_tangent);
+      parts.rounding[root_of(&parts, node)] +=
+          point->normal_impulse * (all.u0 + all.u2) / 2 - by_normal +
+          point->tangent_impulse * (all.along0 + all.along2) / 2 - by_tangent;
     }
   }
+  join_all_if_short(event, &parts);
   for (int i = 0; i < island->nodes; i++) {
     if (parts.root[i] == i) {
       repay_part(event, &parts, i);

@@ -147,7 +147,7 @@ static bool choose_impact(const S2Step *step, const S2Island *island, const doub
       bool closed = point->normal_impulse > 0 || point->at.gap <= S2_TOUCH_SLOP * island->length;
       bool hard = closed && !s2_touch_soft(touch); // springs take no part in blows
       touching[2 * index + k] = hard;
-      *choice = (S2Choice){.use = hard};
+      *choice = (S2Choice){.use = hard ? u <= tiny : closed};
       if (hard && u < 0 && u <= tiny) {
         // The speed it would have had on arrival, falling the gap at its free acceleration.
         double arrival = -sqrt(u * u + 2 * fmax(0, -a) * fmax(point->at.gap, 0));
@@ -214,7 +214,8 @@ static bool solve_motion(S2Step *step, S2Choice **choices) {
 // A landing without rebound: from the velocities that brought the bodies there, in no time, all
 // that is closed stops approaching. It takes energy, whatever the contacts are.
 static bool land(S2Step *step, const S2Island *island, S2Choice *choices, const bool *touching) {
-  bool approaches = false;
+  // With beta below 1 a velocity error of joints changes its sign in each step: a blow ends it.
+  bool approaches = island->joints > 0 && step->world->kept.def.beta < 1;
   double tiny = s2_island_rest_speed(step, island);
   for (int i = 0; i < island->touches; i++) {
     int32_t index = island->touch[i];

@@ -297,6 +297,12 @@ int s2_island_holders(const S2Step *step, const S2Island *island, int32_t *groun
     const S2Joint *joint = &step->world->joints.at[island->joint[i]];
     count = add_holder(step, joint->a, ground, count);
     count = add_holder(step, joint->b, ground, count);
+    for (int k = 0; k < 2 && joint->more[k] != S2_NONE; k++) {
+      count = add_holder(step, joint->more[k], ground, count);
+    }
+    if (joint->type == S2_CONSTRAINT && !s2_island_floats(step, island)) {
+      count = add_holder(step, S2_NONE, ground, count); // whatever bodies it names
+    }
   }
   for (int i = 0; i < island->touches; i++) {
     const S2Touch *touch = &step->touches[island->touch[i]];

@@ -232,7 +232,7 @@ double s2_step_violation(const S2Step *step, S2Island *island, S2JointErrors *er
 // the world, into `ground` (room for S2_HOLDERS of it). Bounds on the energy count velocities
 // against their mean, so that it does not matter how fast all of it goes; where there is nothing,
 // against the first body's. (stabilise.c)
-#define S2_HOLDERS(island) (2 * (island)->touches + 4 * (island)->joints)
+#define S2_HOLDERS(island) (2 * (island)->touches + 5 * (island)->joints)
 int s2_island_holders(const S2Step *step, const S2Island *island, int32_t *ground);
 S2Vec2 s2_island_frame(const S2Step *step, const S2Island *island, const int32_t *ground,
                        int grounds);

@@ -308,9 +308,10 @@ local function difference(s, path, h, middle)
   return d, math.abs(one - d)
 end
 
--- "right", "wrong", or "switch" where differences of no two steps agree, or those of both sides do not.
+-- "right", "wrong", or "switch" where differences of no two steps agree, or those of both sides do
+-- not, or the value jumps (the smaller the step, the more these differ).
 local function judge(s, path, g, floor, middle)
-  local x, last = at(s.p, path), nil
+  local x, last, last_kink = at(s.p, path), nil, nil
   local size = class_of(path):find "compliance" and math.abs(x) or math.max(math.abs(x), 0.1)
   local verdict = "switch"
   for _, part in ipairs { 1e-4, 1e-5, 1e-3, 1e-6 } do
@@ -318,6 +319,8 @@ local function judge(s, path, g, floor, middle)
     local scale = math.max(math.abs(g), math.abs(d), floor)
     local noise = 1e-14 * math.max(1, math.abs(middle)) / (part * size)
     if math.abs(d - g) <= 1e-6 * scale + noise then return "right" end
+    if part == 1e-5 and kink > 5 * last_kink and kink > noise then return "switch" end
+    last_kink = kink
     if last and math.abs(d - last) < 0.1 * math.abs(d - g) and kink < 0.1 * math.abs(d - g) then
       verdict = "wrong"
     end
