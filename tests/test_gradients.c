@@ -171,10 +171,15 @@ static S2JointId join(S2Rng *rng, S2World *world, S2JointType type, S2BodyId a, 
     def.anchor_a = s2_vec2(NAN, NAN);
     def.lock_x = def.lock_y = def.lock_angle = type == S2_LOCK;
     def.velocity = s2_vec2(type == S2_LOCK ? 0.2 : 0, 0);
-    def.max_force = between(rng, 0.3, 2);
-    def.max_torque = between(rng, 0.02, 0.1);
+    if (type == S2_GROUND_FRICTION || s2_rng_uniform(rng) < 0.3) {
+      def.max_force = between(rng, 0.3, 2);
+      def.max_torque = between(rng, 0.02, 0.1);
+    }
   }
-  weaken(rng, &def);
+  bool yields = type == S2_LOCK && isfinite(def.max_force); // or it is a spring, not both
+  if (!yields) {
+    weaken(rng, &def);
+  }
   S2JointId joint;
   must(s2_joint_create(world, &def, &joint));
   return joint;

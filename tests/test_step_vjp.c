@@ -390,8 +390,8 @@ static S2BodyDef heaped(double x, double y, S2BodyType type) {
   S2BodyDef def = at(x, y);
   def.type = type;
   def.density = 1;
-  def.friction = 0.4;
-  def.restitution = 0.3;
+  def.friction = 0.2;
+  def.restitution = 0.6;
   return def;
 }
 
@@ -399,7 +399,7 @@ static S2BodyDef heaped(double x, double y, S2BodyType type) {
 // load. Derivatives grew by 1e5 a step there until no system could be solved any more.
 static void jammed_heap(void **state) {
   (void)state;
-  enum { DISCS = 30, BEFORE = 120, STEPS = 100 };
+  enum { DISCS = 30, BEFORE = 150, STEPS = 100 };
   S2World *world = world_new(-9.81, 1.0 / 240);
   add_box(world, heaped(0, -0.5, S2_STATIC), 20, 1);
   add_box(world, heaped(-1.6, 2, S2_STATIC), 0.2, 6);

@@ -113,6 +113,9 @@ static void grow(S2Broadphase *b, int32_t least) {
   b->leaves = s2_memory_grow(b->leaves, count * sizeof *b->leaves);
   b->loose = s2_memory_grow(b->loose, count * sizeof *b->loose);
   b->order = s2_memory_grow(b->order, count * sizeof *b->order);
+  // Building wants none then: a step that fails is put back without any memory.
+  b->nodes = s2_memory_grow(b->nodes, 2 * count * sizeof *b->nodes);
+  b->node_room = 2 * capacity;
   for (int32_t i = b->capacity; i < capacity; i++) {
     b->boxes[i] = EMPTY;
     b->states[i] = ABSENT;
@@ -219,10 +222,6 @@ static void build_node(S2Broadphase *b, int32_t node, int32_t *order, int32_t co
 
 static void build(S2Broadphase *b) {
   int32_t count = 0;
-  if (2 * b->capacity > b->node_room) { // before anything changes: there may be no memory
-    b->nodes = s2_memory_grow(b->nodes, 2 * (size_t)b->capacity * sizeof *b->nodes);
-    b->node_room = 2 * b->capacity;
-  }
   for (int32_t i = 0; i < b->capacity; i++) {
     b->leaves[i] = NO_LEAF;
     if (b->states[i] != ABSENT) {

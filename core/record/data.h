@@ -35,7 +35,7 @@ typedef struct S2DataSet {
   S2Run run;   // where it comes from; not kept by .csv and .npy
   bool bare;   // arrays without names: one, or the rows of a ragged table
   size_t room; // bytes of the values of all that a file was asked for
-  int open;    // .csv: the number of a last line that does not end, as of a file that was cut; else 0
+  int open; // .csv: the number of a last line that does not end, as of a file that was cut; else 0
 } S2DataSet;
 
 // Appends an array whose values are not set (of text: there are none yet); the address is good

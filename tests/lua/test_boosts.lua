@@ -131,7 +131,7 @@ test("boosts: a hinged chain on a moving floor", function()
 end)
 
 test("boosts: discs in a closed box", function()
-  check("box", box, 0, 8)
+  check("box", box, 0, 3) -- in the fourth step one of those decisions below parts them from 30 m/s on
 end)
 
 -- Later decisions between which rounding chooses (is an overlap of 1e-9 of a body mended, does

@@ -698,18 +698,19 @@ end
 
 test("checkpoints: the same gradient, its bits too", function()
   local p = { mu = 0.3, v = 1.5, k = 0.2 }
-  local value, g = sim.value_and_grad(long(300), p)
+  local value, g = sim.value_and_grad(long(400), p)
   local bytes = sim.tape_stats().bytes
   for _, every in ipairs { 1, 7, 40, 1000 } do
     eq(sim.checkpoint(every), nil)
-    local again, h = sim.value_and_grad(long(300), p)
+    local again, h = sim.value_and_grad(long(400), p)
     local kept = sim.tape_stats().bytes
     eq(sim.checkpoint(), every)
     eq(again, value, "value")
     for name, derivative in pairs(g) do
       eq(h[name], derivative, name)
     end
-    ok(kept < bytes, ("%d bytes with checkpoints, %d without"):format(kept, bytes))
+    -- An image of each step is more than what it notes.
+    ok(kept < bytes or every == 1, ("%d bytes with checkpoints, %d without"):format(kept, bytes))
   end
   raises("bad argument #1 to 'checkpoint'", sim.checkpoint, 0)
   raises("bad argument #1 to 'checkpoint'", sim.checkpoint, "often")
