@@ -181,6 +181,11 @@ static void overlap_times(double a_lo, double a_hi, double b_lo, double b_hi, do
 static bool boxes_meet(const S2Step *step, const S2Touch *touch) {
   const S2World *world = step->world;
   int32_t a = touch->body_a, b = touch->body_b;
+  for (int k = 0; k < touch->count; k++) {
+    if (touch->points[k].at.gap <= world->kept.def.contact_margin) { // they do at once
+      return true;
+    }
+  }
   S2Shape shape_a = s2_piece_shape(world, &world->pieces.at[touch->shape_a]);
   S2Shape shape_b = s2_piece_shape(world, &world->pieces.at[touch->shape_b]);
   S2Box box_a = s2_shape_box(&shape_a, relative_pose(step->q0, a, a));

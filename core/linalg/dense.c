@@ -1,4 +1,4 @@
-#define _DEFAULT_SOURCE // MAP_ANON
+#define _DEFAULT_SOURCE // NOLINT(bugprone-reserved-identifier): MAP_ANON
 #include "linalg/dense.h"
 
 #include <lapacke.h>

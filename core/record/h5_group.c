@@ -168,7 +168,7 @@ static bool find_object(S2H5 *h5, const Heap *heap, S2H5View place, S2H5View *ob
     return s2_h5_fail(h5, LARGE); // an object of its own
   }
   uint64_t offset = s2_h5_number(&place, heap->offset_size);
-  uint64_t length = s2_h5_number(&place, heap->length_size), block, start;
+  uint64_t length = s2_h5_number(&place, heap->length_size), block = 0, start = 0;
   if (place.bad || !find_block(h5, heap, offset, &block, &start)) {
     return s2_h5_fail(h5, DAMAGED);
   }

@@ -103,7 +103,7 @@ static const unsigned char *unpack(S2H5 *h5, const Layout *layout, S2H5View pack
 // Copies what of the chunk lies in the array, row by row.
 static void place(const Layout *layout, const uint64_t *offset, const unsigned char *chunk) {
   int last = layout->space->axes - 1;
-  uint64_t size = layout->type->size, index[S2_DATA_AXES] = {0}, within[S2_DATA_AXES];
+  uint64_t size = layout->type->size, index[S2_DATA_AXES] = {0}, within[S2_DATA_AXES] = {0};
   for (int i = 0; i <= last; i++) {
     if (offset[i] >= layout->space->shape[i]) {
       return;
@@ -119,7 +119,7 @@ static void place(const Layout *layout, const uint64_t *offset, const unsigned c
     }
     memcpy(layout->values + to * size, chunk + from * size, within[last] * size);
     int axis = last - 1;
-    while (axis >= 0 && ++index[axis] == within[axis]) {
+    while (axis >= 0 && axis < S2_DATA_AXES && ++index[axis] == within[axis]) {
       index[axis--] = 0;
     }
     if (axis < 0) {

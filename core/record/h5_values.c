@@ -158,7 +158,7 @@ static bool add_heap_text(S2H5 *h5, S2H5View place, S2DataArray *array) {
     s2_data_add_text(array, "");
     return true;
   }
-  S2H5Collection collection;
+  S2H5Collection collection = {0};
   if (!find_collection(h5, address, &collection)) {
     return false;
   }
@@ -202,7 +202,7 @@ static double load_float(const S2H5Type *type, const unsigned char *at) {
 // False: larger than an int64_t.
 static bool load_integer(const S2H5Type *type, const unsigned char *at, int64_t *value) {
   uint64_t bits = load(type, at);
-  unsigned unused = 64 - 8 * type->size;
+  unsigned unused = type->size < 8 ? 64 - 8 * type->size : 0;
   if (type->has_sign && unused > 0 && (bits >> (63 - unused) & 1) != 0) {
     bits |= UINT64_MAX << (64 - unused);
   }
@@ -272,8 +272,8 @@ bool s2_h5_attribute(S2H5 *h5, const S2H5Message *message, char **name, char **v
   if (view.bad || sizes[0] == 0 || parts[0].end[-1] != 0) {
     return s2_h5_fail(h5, ATTRIBUTE);
   }
-  S2H5Type type;
-  S2H5Space space;
+  S2H5Type type = {0};
+  S2H5Space space = {0};
   bool text = s2_h5_type(h5, parts[1], &type) && type.class == S2_H5_TEXT &&
               s2_h5_space(h5, parts[2], &space) && space.count == 1;
   h5->trouble = NULL; // what is no single text is of no interest

@@ -1,4 +1,4 @@
-#define _XOPEN_SOURCE 700 // realpath
+#define _XOPEN_SOURCE 700 // NOLINT(bugprone-reserved-identifier): realpath
 #include "record/output.h"
 
 #include "base/memory.h"
@@ -89,7 +89,7 @@ static char *joined(const char *a, const char *b) {
   size_t length = strlen(a), more = strlen(b) + 1;
   char *text = s2_memory_try(length + more);
   if (text != NULL) {
-    memcpy(text, a, length);
+    memcpy(text, a, length); // NOLINT(bugprone-not-null-terminated-result): b ends it
     memcpy(text + length, b, more);
   }
   return text;

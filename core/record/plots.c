@@ -39,11 +39,12 @@ static int by_name(const void *a, const void *b) {
 
 void s2_plots_settle(S2Plots *plots) {
   int count = plots->list.count;
+  // NOLINTNEXTLINE(bugprone-sizeof-expression): of pointers
   S2Plot **sorted = s2_memory_take(((size_t)count + 1) * sizeof *sorted);
   for (int i = 0; i < count; i++) {
     sorted[i] = &plots->list.at[i];
   }
-  qsort(sorted, (size_t)count, sizeof *sorted, by_name);
+  qsort(sorted, (size_t)count, sizeof *sorted, by_name); // NOLINT(bugprone-sizeof-expression)
   for (int first = 0, i = 1; i < count; i++) {
     if (strcmp(sorted[first]->name, sorted[i]->name) != 0) {
       first = i;

@@ -1,5 +1,6 @@
 #include "view/http.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -15,7 +16,7 @@ size_t s2_http_head_size(const char *bytes, size_t count) {
 }
 
 // Cuts the line at `at` off, with a 0 for its end; the line after it.
-static char *cut_line(char *at, char *end) {
+static char *cut_line(char *at, const char *end) {
   for (; at + 1 < end; at++) {
     if (at[0] == '\r' && at[1] == '\n') {
       *at = '\0';
@@ -165,13 +166,13 @@ static void sha1(const char *text, unsigned char digest[20]) {
   enum { BLOCK = 64, ROUNDS = 80 };
   unsigned char padded[2 * BLOCK] = {0};
   size_t size = strlen(text), blocks = size + 9 > BLOCK ? 2 : 1;
-  memcpy(padded, text, size);
+  memcpy(padded, text, size); // NOLINT(bugprone-not-null-terminated-result): bytes
   padded[size] = 0x80;
   padded[blocks * BLOCK - 2] = (unsigned char)(size * 8 >> 8);
   padded[blocks * BLOCK - 1] = (unsigned char)(size * 8);
   uint32_t hash[5] = {0x67452301, 0xefcdab89, 0x98badcfe, 0x10325476, 0xc3d2e1f0};
   for (size_t block = 0; block < blocks; block++) {
-    uint32_t w[ROUNDS], a = hash[0], b = hash[1], c = hash[2], d = hash[3], e = hash[4];
+    uint32_t w[ROUNDS] = {0}, a = hash[0], b = hash[1], c = hash[2], d = hash[3], e = hash[4];
     for (size_t i = 0; i < ROUNDS; i++) {
       const unsigned char *at = padded + block * BLOCK + 4 * i;
       w[i] = i < 16 ? (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3]
@@ -203,8 +204,7 @@ void s2_socket_accept(const char *key, char accept[S2_SOCKET_ACCEPT]) {
   static const char secret[] = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"; // RFC 6455, 1.3
   char text[S2_SOCKET_KEY + sizeof secret] = "";
   unsigned char digest[21] = {0}; // a byte of padding
-  memcpy(text, key, strnlen(key, S2_SOCKET_KEY));
-  strcat(text, secret);
+  snprintf(text, sizeof text, "%.*s%s", S2_SOCKET_KEY, key, secret);
   sha1(text, digest);
   for (size_t i = 0; i < 7; i++) {
     uint32_t three =
