@@ -245,7 +245,7 @@ static bool find_sizes(Tree *tree, uint64_t node, unsigned depth) {
 bool s2_h5_dense(S2H5 *h5, uint64_t heap_address, uint64_t tree_address, S2H5Kind kind,
                  S2H5Object *object) {
   enum { BY_NAME = 5, OF_ATTRIBUTES = 8 };
-  Heap heap;
+  Heap heap = {0};
   if (!read_heap(h5, heap_address, &heap)) {
     return false;
   }

@@ -202,7 +202,7 @@ static double load_float(const S2H5Type *type, const unsigned char *at) {
 // False: larger than an int64_t.
 static bool load_integer(const S2H5Type *type, const unsigned char *at, int64_t *value) {
   uint64_t bits = load(type, at);
-  unsigned unused = type->size < 8 ? 64 - 8 * type->size : 0;
+  unsigned unused = type->size > 0 && type->size < 8 ? 64 - 8 * type->size : 0;
   if (type->has_sign && unused > 0 && (bits >> (63 - unused) & 1) != 0) {
     bits |= UINT64_MAX << (64 - unused);
   }
