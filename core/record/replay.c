@@ -562,7 +562,7 @@ S2Status s2_replay_open(const char *path, S2Replay **replay) {
   } else {
     fclose(file);
   }
-  return status;
+  return status; // cppcheck-suppress resourceLeak ; the replay has the file
 }
 
 uint64_t s2_replay_frame_count(const S2Replay *replay) {
