@@ -37,6 +37,7 @@ static void run_factor(void *user, S2Arena *arena) {
   of->status = s2_array_factor(of->factor, of->a->shape, of->a->data, of->out, arena);
 }
 
+// NOLINTNEXTLINE(readability-non-const-parameter): written to through factoring
 static S2Status compute(lua_State *L, S2ArrayFactor factor, const S2Array *a, double *out) {
   Factoring factoring = {factor, a, out, s2_ok()};
   s2_lua_with_arena(L, run_factor, &factoring);
