@@ -97,6 +97,7 @@ local LIBRARIES = { ["sim2d"] = sim, ["sim2d.Linalg"] = sim.linalg, ["sim2d.Opti
 -- ---- Values -------------------------------------------------------------------------------------
 
 local pool, steps, depth = {}, 0, 0 -- objects by class; steps left to a call; functions within another
+local worlds = {} -- all that were seen, to be closed before their recordings' files are removed
 local make, random_call
 
 local function chance(p) return math.random() < p end
@@ -138,6 +139,7 @@ local function keep(value)
   local list = pool[class]
   list[#list < POOL and #list + 1 or math.random(POOL)] = value
   if class == "sim2d.World" then -- no run without end
+    worlds[#worlds + 1] = value
     pcall(value.after_step, value, function()
       steps = steps - 1
       if steps < 0 then error "enough steps" end
@@ -455,6 +457,8 @@ for seed = math.tointeger(FIRST), math.tointeger(LAST) do
       end
     end
     io.output(output)
+    for _, world in ipairs(worlds) do pcall(world.close, world) end
+    worlds = {}
     os.execute("rm -f '" .. folder .. "'*")
     ok(tried - before > CALLS / 2, tried .. " calls")
     ok(raised < 0.9 * tried, ("%d of %d raised"):format(raised, tried))
