@@ -48,7 +48,7 @@ static bool has_turned(const S2EventRun *event, const S2Touch *solved) {
 
 bool s2_event_turn(const S2EventRun *event, const S2Touch *solved, bool *turned) {
   S2Step *step = event->step;
-  *turned = !event->plain && has_turned(event, solved);
+  *turned = !event->straight && has_turned(event, solved);
   if (!*turned) {
     return true;
   }
@@ -286,22 +286,17 @@ static const S2Touch *touches_of(const S2EventRun *event) {
   return touches;
 }
 
-void s2_event_repay(const S2EventRun *event, const S2Touch *solved, const double *before,
-                    bool turned) {
+static Parts new_parts(const S2EventRun *event, const S2Touch *now, const S2Touch *solved,
+                       bool turned) {
   const S2Step *step = event->step;
   const S2Island *island = event->island;
-  if (island->joints > 0) { // SHAKE keeps account
-    return;
-  }
-  S2ArenaMark mark = s2_arena_mark(step->arena);
-  const S2Touch *now = touches_of(event);
   Parts parts = {.root = S2_TAKE(step->arena, int32_t, island->nodes),
                  .rounding = S2_TAKE_ZEROED(step->arena, double, island->nodes),
                  .gain = S2_TAKE_ZEROED(step->arena, double, island->nodes),
                  .most = S2_TAKE_ZEROED(step->arena, double, island->nodes),
                  .carried = solved == NULL ? now : solved,
                  .acted = solved == NULL || turned ? now : solved,
-                 .flowed = solved != NULL && !event->plain,
+                 .flowed = solved != NULL && !event->straight,
                  .turned = turned};
   for (int i = 0; i < island->nodes; i++) {
     parts.root[i] = i;
@@ -312,15 +307,14 @@ void s2_event_repay(const S2EventRun *event, const S2Touch *solved, const double
       join(&parts, a, b);
     }
   }
-  for (int i = 0; i < 3 * island->nodes; i++) {
-    int at = 3 * island->node[i / 3] + i % 3;
-    add(&parts, i / 3, -step->force[at] * (step->q1[at] - before[i]));
-    if (turned) {
-      add(&parts, i / 3, step->h * step->force[at] * (step->v2[at] - step->v1[at]) / 2);
-    }
-  }
-  for (int i = 0; i < island->touches && parts.flowed; i++) {
-    const S2Touch *touch = &parts.acted[i];
+  return parts;
+}
+
+// By contacts on the mean of the velocities before and after.
+static void add_work(const S2EventRun *event, const Parts *parts) {
+  const S2Step *step = event->step;
+  for (int i = 0; i < event->island->touches && parts->flowed; i++) {
+    const S2Touch *touch = &parts->acted[i];
     for (int k = 0; k < touch->count && presses(touch); k++) {
       const S2TouchPoint *point = &touch->points[k];
       S2Work work = s2_touch_work(touch, k, step->v0, step->v2, event->tiny);
@@ -328,13 +322,45 @@ void s2_event_repay(const S2EventRun *event, const S2Touch *solved, const double
       int32_t node = node_of(step, touch);
       double by_normal = point->normal_impulse * (work.u0 + work.u2) / 2;
       double by_tangent = point->tangent_impulse * (work.along0 + work.along2) / 2;
-      add(&parts, node, by_normal);
-      add(&parts, node, by_tangent);
-      parts.rounding[root_of(&parts, node)] +=
+      add(parts, node, by_normal);
+      add(parts, node, by_tangent);
+      parts->rounding[root_of(parts, node)] +=
           point->normal_impulse * (all.u0 + all.u2) / 2 - by_normal +
           point->tangent_impulse * (all.along0 + all.along2) / 2 - by_tangent;
     }
   }
+}
+
+bool s2_event_falls_short(const S2EventRun *event, const S2Touch *solved) {
+  S2ArenaMark mark = s2_arena_mark(event->step->arena);
+  Parts parts = new_parts(event, touches_of(event), solved, false);
+  add_work(event, &parts);
+  bool falls = false;
+  for (int i = 0; i < event->island->nodes && !falls; i++) {
+    falls = parts.root[i] == i && parts.gain[i] > 0 &&
+            parts.gain[i] > get_part(event, &parts, i).kinetic;
+  }
+  s2_arena_rewind(event->step->arena, mark);
+  return falls;
+}
+
+void s2_event_repay(const S2EventRun *event, const S2Touch *solved, const double *before,
+                    bool turned) {
+  const S2Step *step = event->step;
+  const S2Island *island = event->island;
+  if (island->joints > 0) { // SHAKE keeps account
+    return;
+  }
+  S2ArenaMark mark = s2_arena_mark(step->arena);
+  Parts parts = new_parts(event, touches_of(event), solved, turned);
+  for (int i = 0; i < 3 * island->nodes; i++) {
+    int at = 3 * island->node[i / 3] + i % 3;
+    add(&parts, i / 3, -step->force[at] * (step->q1[at] - before[i]));
+    if (turned) {
+      add(&parts, i / 3, step->h * step->force[at] * (step->v2[at] - step->v1[at]) / 2);
+    }
+  }
+  add_work(event, &parts);
   join_all_if_short(event, &parts);
   for (int i = 0; i < island->nodes; i++) {
     if (parts.root[i] == i) {

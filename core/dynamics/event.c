@@ -389,7 +389,7 @@ static bool has_limits(const S2Step *step, const S2Island *island) {
 // the step ends, is driven back by others that touch, and turns: it rests.
 static bool comes_back(const S2EventRun *event, const S2Touch *before, int first, double tau) {
   S2Resting *resting = &event->resting[first];
-  if (event->plain || !(tau < event->left) || resting->count == 2) {
+  if (event->straight || !(tau < event->left) || resting->count == 2) {
     return false;
   }
   const S2TouchPoint *point = s2_flow_nearest(&before[first], resting);
@@ -437,9 +437,66 @@ static void note_arrival(const S2EventRun *event, int first) {
   s2_note_arrive(step, event->island, met, k);
 }
 
+// A way from where the touches are `before`, and when others meet on it.
+typedef struct Way {
+  S2Touch *solved; // the island's touches as the flow had them
+  int first;       // the touch that meets
+  double h;        // s that it takes: until they meet, or all that is left
+  bool meets;
+} Way;
+
+// By rows where there are any; what is noted begins at `noted`. False: aborted.
+static bool find_way(S2EventRun *event, bool rows, int noted, Way *way) {
+  S2Step *step = event->step;
+  way->h = event->left;
+  way->first = 0;
+  way->meets = false;
+  if (!s2_event_flow(event, event->left, rows)) {
+    return false;
+  }
+  take_touches(event, way->solved);
+  collide(event, step->q1);
+  double tau = s2_event_find_meeting(event, way->solved, S2_NONE, &way->first);
+  for (int more = 0; more < S2_EVENT_RETURNS && comes_back(event, way->solved, way->first, tau);
+       more++) {
+    rows = true;
+    put_touches(event, way->solved);
+    s2_notes_rewind(step, noted);
+    if (!s2_event_flow(event, way->h, rows)) {
+      return false;
+    }
+    take_touches(event, way->solved);
+    collide(event, step->q1);
+    tau = s2_event_find_meeting(event, way->solved, S2_NONE, &way->first);
+  }
+  for (int more = 0;
+       more < S2_EVENT_RETURNS && !way->meets && tau < way->h * (1 - S2_EVENT_ROUNDING); more++) {
+    tau = fmax(tau, S2_EVENT_ROUNDING * way->h);
+    S2Meeting meeting = {way->solved, way->first, rows, noted};
+    if (!s2_event_flow_to_meeting(event, &meeting, &tau)) {
+      return false;
+    }
+    way->meets = tau < way->h;
+    take_touches(event, way->solved);
+    collide(event, step->q1);
+    if (!way->meets) { // after all, as the length of a flow bends it; but others may
+      tau = s2_event_find_meeting(event, way->solved, way->first, &way->first);
+    }
+  }
+  way->h = way->meets ? tau : way->h;
+  copy_nodes(event, step->v1, step->v2);
+  return true;
+}
+
+static void set_straight(S2EventRun *event, bool straight) {
+  event->straight = straight;
+  event->step->share = straight ? 1 : 0.5;
+}
+
 // One piece; false: aborted.
 static bool next_piece(S2EventRun *event, int splits) {
   S2Step *step = event->step;
+  set_straight(event, event->plain);
   set_piece(event, event->left);
   s2_event_place_ground(event);
   s2_note_piece(step, event->island, splits);
@@ -453,51 +510,29 @@ static bool next_piece(S2EventRun *event, int splits) {
     return finish_speculatively(event);
   }
   bool rows = choose_resting(event);
-  S2Touch *solved = S2_TAKE(step->arena, S2Touch, event->island->touches);
+  Way way = {.solved = S2_TAKE(step->arena, S2Touch, event->island->touches)};
   int noted = s2_notes_mark(step);
-  if (!s2_event_flow(event, event->left, rows)) {
+  if (!find_way(event, rows, noted, &way)) {
     return false;
   }
-  take_touches(event, solved);
-  collide(event, step->q1);
-  int first = 0;
-  double h = event->left, tau = s2_event_find_meeting(event, solved, S2_NONE, &first);
-  for (int more = 0; more < S2_EVENT_RETURNS && comes_back(event, solved, first, tau); more++) {
-    rows = true;
-    put_touches(event, solved);
+  // What stops on its way up would be carried further up than its speed can pay for: friction,
+  // which holds it then, has worked on the mean of the velocities.
+  if (!event->straight && s2_event_falls_short(event, way.solved)) {
+    set_straight(event, true);
+    put_touches(event, way.solved);
     s2_notes_rewind(step, noted);
-    if (!s2_event_flow(event, h, rows)) {
+    if (!find_way(event, true, noted, &way)) {
       return false;
     }
-    take_touches(event, solved);
-    collide(event, step->q1);
-    tau = s2_event_find_meeting(event, solved, S2_NONE, &first);
   }
-  bool meets = false;
-  for (int more = 0; more < S2_EVENT_RETURNS && !meets && tau < h * (1 - S2_EVENT_ROUNDING);
-       more++) {
-    tau = fmax(tau, S2_EVENT_ROUNDING * h);
-    S2Meeting meeting = {solved, first, rows, noted};
-    if (!s2_event_flow_to_meeting(event, &meeting, &tau)) {
-      return false;
-    }
-    meets = tau < h;
-    take_touches(event, solved);
-    collide(event, step->q1);
-    if (!meets) { // after all, as the length of a flow bends it; but others may
-      tau = s2_event_find_meeting(event, solved, first, &first);
-    }
-  }
-  h = meets ? tau : h;
-  event->splits += meets;
-  if (!meets && runs_into(event)) {
-    put_touches(event, solved);
+  if (!way.meets && runs_into(event)) {
+    put_touches(event, way.solved);
     s2_notes_rewind(step, noted);
     return finish_speculatively(event);
   }
-  note_arrival(event, meets ? first : S2_NONE);
-  copy_nodes(event, step->v1, step->v2);
-  return end_piece(event, h, solved);
+  event->splits += way.meets;
+  note_arrival(event, way.meets ? way.first : S2_NONE);
+  return end_piece(event, way.h, way.solved);
 }
 
 static bool run_island(S2EventRun *event) {
@@ -511,7 +546,6 @@ static bool run_island(S2EventRun *event) {
   event->tiny = s2_island_rest_speed(step, event->island);
   event->limited = has_limits(step, event->island);
   event->plain = needs_euler(step, event->island);
-  step->share = event->plain ? 1 : 0.5;
   event->most = joints > 0 ? S2_EVENT_JOINTED_SPLITS : S2_EVENT_SPLITS;
   bool going = true;
   for (int splits = 0; going && event->left > 0; splits++) {

@@ -17,7 +17,8 @@ typedef struct S2EventRun {
   double done, left;  // s of the step
   double tiny;        // m/s: what is slower is left over by a solve
   bool limited;       // it has joints with limits
-  bool plain;         // implicit Euler in place of the trapezoid
+  bool plain;         // it always flows by implicit Euler in place of the trapezoid
+  bool straight;      // this piece does
   // Of all slots at the start of the step, and how far (m) each has been from where it would be
   // with free_v.
   const double *q_start, *v_start, *free_start;
@@ -50,6 +51,9 @@ bool s2_event_flow_to_meeting(const S2EventRun *event, const S2Meeting *meeting,
 // energy.c: v2 as the rows of the flow say at its end, where they have turned; `solved` are the
 // island's touches as the flow had them. False: aborted.
 bool s2_event_turn(const S2EventRun *event, const S2Touch *solved, bool *turned);
+// Has the flow brought more, by contacts on the mean of the velocities before and after, than what
+// hangs together has left? `solved` as above; the touches are those of q1, v2 is v1.
+bool s2_event_falls_short(const S2EventRun *event, const S2Touch *solved);
 // Takes from v2 what the piece has brought; `solved` as above, NULL: the rest was speculative;
 // `before`: q1 before it was mended, 3 a node.
 void s2_event_repay(const S2EventRun *event, const S2Touch *solved, const double *before,

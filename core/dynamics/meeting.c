@@ -7,7 +7,7 @@ static S2Flow as_function(const S2EventRun *event, double until) {
   for (int i = 0; i < 2 * event->island->touches; i++) {
     const S2Touch *touch = &step->touches[event->island->touch[i / 2]];
     int32_t slot = i % 2 == 0 ? touch->body_a : touch->body_b;
-    bool straight = event->plain || step->node_of[slot] == S2_GROUND;
+    bool straight = event->straight || step->node_of[slot] == S2_GROUND;
     for (int c = 3 * slot; c < 3 * slot + 3; c++) {
       event->v[c] = straight ? step->carry[c] : step->v0[c];
       event->bend[c] = straight ? 0 : (step->v1[c] - step->v0[c]) / (2 * step->h);
