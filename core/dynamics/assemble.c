@@ -10,21 +10,23 @@ double s2_touch_velocity(const S2Touch *touch, int k, S2Vec2 direction, const do
          s2_cross(point->at.point, direction) * va[0] - s2_cross(point->arm_b, direction) * vb[0];
 }
 
-// The larger of both; hypot only where it can be.
-static double faster(double speed, double length, const double *v) {
-  if (fabs(v[1]) + fabs(v[2]) > speed) {
-    speed = fmax(speed, hypot(v[1], v[2]));
+// The larger of both, v counted against the frame; hypot only where it can be.
+static double faster(double speed, double length, const double *v, S2Vec2 frame) {
+  double vx = v[1] - frame.x, vy = v[2] - frame.y;
+  if (fabs(vx) + fabs(vy) > speed) {
+    speed = fmax(speed, hypot(vx, vy));
   }
   return length * fabs(v[0]) > speed ? length * fabs(v[0]) : speed;
 }
 
 double s2_island_speed(const S2Step *step, const S2Island *island) {
-  S2Vec2 gravity = step->world->kept.def.gravity;
+  S2Vec2 gravity = step->world->kept.def.gravity, frame = island->frame;
   double h = step->h, length = island->length;
   double speed = fmax(h * s2_length(gravity), 1e-6 * length / h);
+  speed = fmax(speed, S2_FRAME_ROUNDING * s2_length(frame));
   for (int i = 0; i < island->nodes; i++) {
-    speed = faster(speed, length, step->v0 + 3 * island->node[i]);
-    speed = faster(speed, length, step->free_v + 3 * island->node[i]);
+    speed = faster(speed, length, step->v0 + 3 * island->node[i], frame);
+    speed = faster(speed, length, step->free_v + 3 * island->node[i], frame);
   }
   return speed;
 }

@@ -96,6 +96,36 @@ static S2Island *edge_island(const S2Step *step, const int32_t *island_of, Edge 
   return slot == S2_NONE ? NULL : &step->islands[island_of[slot]];
 }
 
+static void add_holder(const S2Step *step, int32_t slot, S2Vec2 *sum, int *count) {
+  if (slot == S2_NONE) { // the world
+    *count += 1;
+  } else if (step->node_of[slot] == S2_GROUND) {
+    *sum = s2_add(*sum, s2_vec2(step->free_v[3 * slot + 1], step->free_v[3 * slot + 2]));
+    *count += 1;
+  }
+}
+
+// The mean velocity of what is not solved for; of its own bodies where there is nothing of that.
+static S2Vec2 frame_of(const S2Step *step, const S2Island *island) {
+  S2Vec2 sum = {0, 0};
+  int count = 0;
+  for (int i = 0; i < island->touches; i++) {
+    add_holder(step, step->touches[island->touch[i]].body_a, &sum, &count);
+    add_holder(step, step->touches[island->touch[i]].body_b, &sum, &count);
+  }
+  for (int i = 0; i < island->joints; i++) {
+    const S2Joint *joint = &step->world->joints.at[island->joint[i]];
+    add_holder(step, joint->a, &sum, &count);
+    add_holder(step, joint->b, &sum, &count);
+  }
+  bool held = count > 0;
+  for (int i = 0; i < island->nodes && !held; i++, count++) {
+    const double *v = step->v0 + 3 * island->node[i];
+    sum = s2_add(sum, s2_vec2(v[1], v[2]));
+  }
+  return s2_scale(1.0 / count, sum);
+}
+
 void s2_step_islands(S2Step *step) {
   S2World *world = step->world;
   int slots = world->bodies.count, touches = step->touch_count, joints = world->joint_order.count;
@@ -157,5 +187,8 @@ void s2_step_islands(S2Step *step) {
     } else if (island != NULL) {
       island->joint[island->joints++] = world->joint_order.at[i - touches];
     }
+  }
+  for (int i = 0; i < step->island_count; i++) {
+    step->islands[i].frame = frame_of(step, &step->islands[i]);
   }
 }

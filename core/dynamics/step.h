@@ -15,6 +15,7 @@ typedef struct S2Island { // bodies that act on each other, in ascending order e
   int32_t *touch; // indices into S2Step.touches
   int32_t *joint; // slots of joints
   double length;  // m: size of its largest body
+  S2Vec2 frame;   // m/s: how all of it goes along; what is slow is so against that
   // Where joints alone act and steps are speculative: the problem of its first S2_MOTION, whose
   // rows are those of q0 (no parts before that). Else NULL.
   S2Assembly *motion;
@@ -393,7 +394,8 @@ S2Blend s2_contact_blend(const S2Step *step, const S2Island *island, S2Kind kind
 // What a joint's rows follow in a solve; `world` is s2_joint_blend of the world's settings.
 S2Blend s2_step_blend(const S2Step *step, int32_t joint, S2Kind kind, const S2Blend *world);
 
-// The velocity scale V of an island (MATH: max(|g| h, |v|, 1e-6 L/h), m/s), forces included.
+// The velocity scale V of an island (MATH: max(|g| h, |v|, 1e-6 L/h), m/s), forces included, v
+// against its frame.
 double s2_island_speed(const S2Step *step, const S2Island *island);
 // Speeds below this are what the tolerance of the last solve left over, m/s.
 double s2_island_rest_speed(const S2Step *step, const S2Island *island);

@@ -66,6 +66,9 @@
 // An approach slower than this many solver tolerances (times the velocity scale) is what the last
 // solve left over, not an approach.
 #define S2_REST_TOLERANCES 10
+// Part of the speed at which an island goes along with what holds it that its own speed counts at
+// least: relative velocities are rounded by 1e-16 of it.
+#define S2_FRAME_ROUNDING 1e-4
 // Searches for contacts of one step: one, plus one for each time an impact makes a body move
 // further than foreseen; more than 4 have not been seen.
 #define S2_REACH_PASSES 8

@@ -117,11 +117,12 @@ if arg and arg[1] == "scan" then -- sim2d tests/lua/test_boosts.lua scan FIRST L
   return
 end
 
-local function check(what, make, seed, steps, jointed)
+local function check(what, make, seed, steps, jointed, bar)
+  bar = bar or 1e-9
   for _, stepping in ipairs(steppings) do
     for _, boost in ipairs(boosts) do
       local most = difference(make, seed, stepping, boost, steps, jointed)
-      ok(most <= 1e-9, ("%s, %s, %g, %g m/s: %.1e"):format(what, stepping, boost[1], boost[2], most))
+      ok(most <= bar, ("%s, %s, %g, %g m/s: %.1e"):format(what, stepping, boost[1], boost[2], most))
     end
   end
 end
@@ -131,7 +132,8 @@ test("boosts: a hinged chain on a moving floor", function()
 end)
 
 test("boosts: discs in a closed box", function()
-  check("box", box, 0, 3) -- in the fourth step one of those decisions below parts them from 30 m/s on
+  check("box", box, 0, 3)
+  check("box", box, 0, 8, false, 1e-8) -- a blow of the fourth step has rounding 1e5 to 1e6 times as large
 end)
 
 -- Later decisions between which rounding chooses (is an overlap of 1e-9 of a body mended, does
