@@ -105,7 +105,7 @@ static void add_holder(const S2Step *step, int32_t slot, S2Vec2 *sum, int *count
   }
 }
 
-// The mean velocity of what is not solved for; of its own bodies where there is nothing of that.
+// The mean velocity of what is not solved for; none where nothing holds it.
 static S2Vec2 frame_of(const S2Step *step, const S2Island *island) {
   S2Vec2 sum = {0, 0};
   int count = 0;
@@ -118,12 +118,7 @@ static S2Vec2 frame_of(const S2Step *step, const S2Island *island) {
     add_holder(step, joint->a, &sum, &count);
     add_holder(step, joint->b, &sum, &count);
   }
-  bool held = count > 0;
-  for (int i = 0; i < island->nodes && !held; i++, count++) {
-    const double *v = step->v0 + 3 * island->node[i];
-    sum = s2_add(sum, s2_vec2(v[1], v[2]));
-  }
-  return s2_scale(1.0 / count, sum);
+  return count > 0 ? s2_scale(1.0 / count, sum) : sum;
 }
 
 void s2_step_islands(S2Step *step) {
