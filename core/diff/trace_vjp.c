@@ -47,7 +47,7 @@ static void enter(S2Undo *undo, int end) {
   undo->world->drives.at = note->drives;
   undo->world->drives.count = note->drives == NULL ? 0 : undo->notes->joint_slots;
   // Rows of joints ask for them; in event stepping q0 moves with the pieces.
-  bool event = undo->world->kept.def.stepping == S2_EVENT;
+  bool event = s2_world_way(&undo->world->kept.def) == S2_EVENT;
   undo->step.turned = undo->world->joint_order.count > 0 && !event;
   for (int i = 0; i < undo->world->order.count && undo->step.turned; i++) {
     int32_t slot = undo->world->order.at[i];
@@ -132,7 +132,7 @@ int s2_undo_last(const S2Undo *undo, int index, S2Act act) {
 
 static bool carried_ahead(const S2Undo *undo, const S2Note *note, int32_t slot) {
   const S2WorldDef *def = &undo->world->kept.def;
-  return def->beta == 1 || def->stepping == S2_EVENT || (note->ahead != NULL && note->ahead[slot]);
+  return def->beta == 1 || s2_world_way(def) == S2_EVENT || (note->ahead != NULL && note->ahead[slot]);
 }
 
 // The velocity that carries a body in the note's step, and what depends on it.

@@ -18,6 +18,7 @@ typedef struct S2EventRun {
   double tiny;        // m/s: what is slower is left over by a solve
   bool limited;       // it has joints with limits
   bool plain;         // implicit Euler in place of the trapezoid
+  bool ahead;         // all of its step is speculative
   // Of all slots at the start of the step, and how far (m) each has been from where it would be
   // with free_v.
   const double *q_start, *v_start, *free_start;
