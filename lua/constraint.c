@@ -125,7 +125,7 @@ static int answer(lua_State *L) {
     lua_pushvalue(L, reader.function);
     push_pose(L, &reader.slopes, call->qa, true, 0);
     push_pose(L, &reader.slopes, call->qb, call->has_b, 3);
-    if (s2_world_settings(lw->world)->stepping == S2_EVENT) { // it asks when others meet, too
+    if (s2_world_way(s2_world_settings(lw->world)) == S2_EVENT) { // it asks when others meet, too
       s2_lua_slopes_number(L, &reader.slopes, call->t, 6);
     } else {
       s2_lua_slopes_time(L, lw, &reader.slopes, call->t, 6);

@@ -62,7 +62,7 @@ const char *const s2_setting_names[] = {
 
 // The values of the contract, in the order of the engine's enums; what follows those is not built.
 static const char *const contact_names[] = {"coulomb", "frictionless", "convex", NULL};
-static const char *const stepping_names[] = {"speculative", "bisect", "event", NULL};
+static const char *const stepping_names[] = {"speculative", "bisect", "event", "auto", NULL};
 static const char *const stabilization_names[] = {"projection", "none",          "baumgarte", "pre",
                                                   "post",       "post_assembly", NULL};
 static const char *const combine_names[] = {"geometric", "average", "multiply", "min", "max", NULL};
@@ -146,7 +146,7 @@ bool s2_setting_read(lua_State *L, int index, int setting, S2WorldDef *def,
     def->contact = good ? (S2ContactModel)choice : def->contact;
     return good;
   case STEPPING:
-    good = read_choice(L, index, stepping_names, 3, &choice, complaint);
+    good = read_choice(L, index, stepping_names, 4, &choice, complaint);
     def->stepping = good ? (S2Stepping)choice : def->stepping;
     return good;
   case STABILIZATION:

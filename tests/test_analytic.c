@@ -82,7 +82,7 @@ static void sliding_box_stops(void **state) {
 
 static void incline(double factor, double *x, double *vx) {
   const double angle = 0.5, g = 9.81, h = 1.0 / 120;
-  S2WorldDef def = s2_world_def();
+  S2WorldDef def = fixed_def();
   def.gravity = s2_vec2(g * sin(angle), -g * cos(angle));
   def.dt = h;
   S2World *world;
@@ -112,7 +112,7 @@ static void incline_holds_and_slides(void **state) {
 static void rolling_disc_on_an_incline(void **state) {
   (void)state;
   const double angle = 0.3, g = 9.81, h = 1.0 / 120, r = 0.5;
-  S2WorldDef def = s2_world_def();
+  S2WorldDef def = fixed_def();
   def.gravity = s2_vec2(g * sin(angle), -g * cos(angle));
   def.dt = h;
   S2World *world;

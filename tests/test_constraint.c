@@ -366,7 +366,7 @@ static void nonlinear_steps_keep_energy(void **state) {
   for (int kind = 0; kind < 4; kind++) {
     bool pair = kind >= 2;
     Program program = {.what = pair ? DISTANCE : PARABOLA};
-    S2WorldDef def = s2_world_def();
+    S2WorldDef def = fixed_def();
     def.dt = 1.0 / 240;
     def.nonlinear = true;
     def.gravity = s2_vec2(0, pair ? 0 : -9.81);

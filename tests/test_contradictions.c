@@ -168,7 +168,7 @@ static const Case cases[] = {
 enum { CASES = sizeof cases / sizeof cases[0], VARIANTS = 7 };
 
 static S2World *variant(int k) {
-  S2WorldDef def = s2_world_def();
+  S2WorldDef def = fixed_def();
   def.dt = 1.0 / 120;
   def.stepping = k == 1 ? S2_BISECT : S2_SPECULATIVE;
   def.nonlinear = k == 2;

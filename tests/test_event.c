@@ -506,7 +506,7 @@ static void settings_that_do_not_go_with_it_are_refused(void **state) {
   def[3].beta = 0.5;
   def[4].geometric_stiffness = S2_GEOMETRIC_PSD;
   def[5].stabilization = S2_BAUMGARTE;
-  def[6].stepping = (S2Stepping)(S2_EVENT + 1);
+  def[6].stepping = (S2Stepping)(S2_AUTO + 1);
   const char *says[7] = {"nonlinear",           "restitution_model", "alpha",   "beta",
                          "geometric_stiffness", "stabilization",     "stepping"};
   for (int i = 0; i < 7; i++) {

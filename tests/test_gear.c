@@ -48,7 +48,7 @@ static void a_planetary_gear_keeps_its_ratios(void **state) {
                                   i_planet * planet_part * planet_part +
                                   mass * arm * arm * carrier_part * carrier_part;
   for (int i = 0; i < 4; i++) {
-    S2WorldDef def = s2_world_def();
+    S2WorldDef def = fixed_def();
     def.gravity = s2_vec2(0, 0);
     def.dt = 1.0 / 240;
     def.substeps = i == 1 ? 2 : 1;
@@ -100,7 +100,7 @@ static void four_bodies_share_an_impulse(void **state) {
       continue; // one contact; contacts
     }
     for (int form = 0; form < 3; form++) {
-      S2WorldDef def = s2_world_def();
+      S2WorldDef def = fixed_def();
       def.gravity = s2_vec2(0, 0);
       def.solver = (S2Solver)solver;
       def.formulation = (S2Formulation)form;

@@ -233,7 +233,7 @@ static void jointed(S2Rng *rng, S2World *world, int bodies, bool lands) {
 // ---- Scenes -----------------------------------------------------------------------------------
 
 static S2WorldDef settings_of(S2Rng *rng) {
-  S2WorldDef def = s2_world_def();
+  S2WorldDef def = fixed_def();
   def.gravity = s2_vec2(between(rng, -0.5, 0.5), -9.8);
   def.dt = 1 / between(rng, 60, 200);
   def.tolerance = 1e-12;

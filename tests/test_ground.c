@@ -12,7 +12,7 @@ typedef struct Cluster {
 } Cluster;
 
 static Cluster cluster_new(S2Solver solver, S2Stepping stepping, double dt) {
-  S2WorldDef def = s2_world_def();
+  S2WorldDef def = fixed_def();
   def.gravity = s2_vec2(0, 0);
   def.dt = dt;
   def.solver = solver;

@@ -2,7 +2,7 @@
 #include "worlds.h"
 
 static S2World *blended(double gravity, double dt, double alpha, double beta) {
-  S2WorldDef def = s2_world_def();
+  S2WorldDef def = fixed_def();
   def.gravity = s2_vec2(0, gravity);
   def.dt = dt;
   def.alpha = alpha;

@@ -2,7 +2,7 @@
 #include "worlds.h"
 
 static S2World *limit_world(double gravity, double dt, S2Stepping stepping) {
-  S2WorldDef def = s2_world_def();
+  S2WorldDef def = fixed_def();
   def.gravity = s2_vec2(0, gravity);
   def.dt = dt;
   def.stepping = stepping;
@@ -115,7 +115,7 @@ static void a_stop_loses_what_an_inelastic_one_does(void **state) {
 static void stops_keep_momentum(void **state) {
   (void)state;
   for (int k = 0; k < 20; k++) {
-    S2WorldDef settings = s2_world_def();
+    S2WorldDef settings = fixed_def();
     settings.gravity = s2_vec2(0, 0);
     settings.stepping = steppings[k % 2];
     settings.stabilization = S2_NO_STABILIZATION;

@@ -4,7 +4,7 @@
 static const double LINK = 0.5, GRAVITY = 9.81;
 
 static S2World *double_pendulum(double dt, S2BodyId link[2]) {
-  S2WorldDef def = s2_world_def();
+  S2WorldDef def = fixed_def();
   def.dt = dt;
   def.nonlinear = true;
   S2World *world;
@@ -257,7 +257,7 @@ static const Scene scenes[] = {
 enum { SCENES = sizeof scenes / sizeof scenes[0] };
 
 static S2World *scene_world(const Scene *scene, double dt, S2BodyId body[2]) {
-  S2WorldDef def = s2_world_def();
+  S2WorldDef def = fixed_def();
   def.dt = dt;
   def.nonlinear = true;
   S2World *world;
@@ -328,7 +328,7 @@ static void momentum_of_free_pairs(void **state) {
   for (int k = 0; k < 2 * 6; k++) {
     S2JointType type = types[k / 2];
     bool soft = k % 2 == 1 && type != S2_SPRING && type != S2_WHEEL;
-    S2WorldDef def = s2_world_def();
+    S2WorldDef def = fixed_def();
     def.dt = 1.0 / 120;
     def.nonlinear = true;
     def.gravity = s2_vec2(0, 0);
@@ -370,7 +370,7 @@ static void momentum_of_free_pairs(void **state) {
 static void long_chains_run(void **state) {
   (void)state;
   for (int links = 100; links <= 400; links *= 4) {
-    S2WorldDef def = s2_world_def();
+    S2WorldDef def = fixed_def();
     def.dt = 1.0 / 240;
     def.nonlinear = true;
     S2World *world;
@@ -405,7 +405,7 @@ static void long_chains_run(void **state) {
 static void motors_and_friction(void **state) {
   (void)state;
   for (int k = 0; k < 3; k++) {
-    S2WorldDef def = s2_world_def();
+    S2WorldDef def = fixed_def();
     def.dt = 1.0 / 240;
     def.nonlinear = true;
     S2World *world;
@@ -439,7 +439,7 @@ static void joints_to_what_moves_as_given(void **state) {
   double angle[2], x[3];
   for (int k = 0; k < 5; k++) {
     const int rate[5] = {240, 240, 120, 240, 7680};
-    S2WorldDef def = s2_world_def();
+    S2WorldDef def = fixed_def();
     def.dt = 1.0 / rate[k];
     def.nonlinear = true;
     S2World *world;

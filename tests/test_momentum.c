@@ -140,7 +140,7 @@ typedef struct Scene {
 
 static Scene make(S2Rng *rng, S2Stepping stepping, bool jointed) {
   Scene scene = {.count = (int)s2_rng_integer(rng, 1, jointed ? 8 : 14)};
-  S2WorldDef def = s2_world_def();
+  S2WorldDef def = fixed_def();
   def.gravity = s2_vec2(chance(rng, 0.2) ? 1 : 0, chance(rng, 0.1) ? 0 : -9.81);
   def.dt = chance(rng, 0.5) ? 1.0 / 60 : 1.0 / 240;
   def.stepping = stepping;

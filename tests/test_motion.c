@@ -49,7 +49,7 @@ static S2JointId drive(S2World *world, S2BodyId body, bool x, bool y, bool angle
 static void a_shaker_is_where_it_should_be(void **state) {
   (void)state;
   for (int i = 0; i < 5; i++) {
-    S2WorldDef def = s2_world_def();
+    S2WorldDef def = fixed_def();
     Script script = {0};
     def.stepping = i == 1 ? S2_BISECT : S2_SPECULATIVE;
     def.substeps = i == 2 ? 4 : 1;
@@ -98,7 +98,7 @@ static void a_shaker_is_where_it_should_be(void **state) {
 static void kinematic_bodies_do_not_drift(void **state) {
   (void)state;
   for (int i = 0; i < 3; i++) {
-    S2WorldDef def = s2_world_def();
+    S2WorldDef def = fixed_def();
     Script script = {0};
     def.stepping = i == 1 ? S2_BISECT : S2_SPECULATIVE;
     def.substeps = i == 2 ? 3 : 1;
@@ -141,7 +141,7 @@ static bool lift(void *user, S2World *world, S2MotionCall *call) {
 static void a_tray_carries_a_box(void **state) {
   (void)state;
   for (int i = 0; i < 3; i++) {
-    S2WorldDef def = s2_world_def();
+    S2WorldDef def = fixed_def();
     def.gravity = s2_vec2(0, -20); // A w^2 = 14.7 up and down, a quarter of it to and fro
     def.stepping = i == 1 ? S2_BISECT : S2_SPECULATIVE;
     def.substeps = i == 2 ? 3 : 1;
@@ -171,7 +171,7 @@ static void a_tray_carries_a_box(void **state) {
 static void failures_undo_the_step(void **state) {
   (void)state;
   for (int i = 0; i < 4; i++) {
-    S2WorldDef def = s2_world_def();
+    S2WorldDef def = fixed_def();
     Script script = {0};
     def.stepping = i % 2 == 0 ? S2_SPECULATIVE : S2_BISECT;
     def.substeps = 2;
@@ -213,7 +213,7 @@ static void failures_undo_the_step(void **state) {
 static void clones_go_on_with_the_same_bits(void **state) {
   (void)state;
   Script script = {0};
-  S2World *world = swinging(s2_world_def(), &script), *copy;
+  S2World *world = swinging(fixed_def(), &script), *copy;
   S2BodyId body = add_box(world, at(0, 0), 1, 1);
   S2JointId lock = drive(world, body, true, true, false);
   for (int i = 0; i < 50; i++) {
@@ -245,7 +245,7 @@ static void clones_go_on_with_the_same_bits(void **state) {
 static void statics_wait(void **state) {
   (void)state;
   Script script = {0};
-  S2World *world = swinging(s2_world_def(), &script);
+  S2World *world = swinging(fixed_def(), &script);
   S2BodyDef kinematic = at(0, -1);
   kinematic.type = S2_KINEMATIC;
   S2BodyId floor = add_box(world, kinematic, 4, 0.2), box = add_box(world, at(0, -0.6), 0.5, 0.5);

@@ -7,7 +7,7 @@ enum { PLATE, BOX, DISC, BODIES };
 static S2World *thrown(int what, double speed, S2Stepping stepping, uint64_t seed,
                        S2BodyId *projectile) {
   S2Rng rng = s2_rng_seeded(seed);
-  S2WorldDef def = s2_world_def();
+  S2WorldDef def = fixed_def();
   def.dt = 1.0 / 60;
   def.stepping = stepping;
   S2World *world;
@@ -55,7 +55,7 @@ static void nothing_passes_through_walls(void **state) {
 // The tip of a plate meets a wall: it turns by more than a right angle within the step.
 static void a_plate_stays_before_the_wall(void **state) {
   (void)state;
-  S2WorldDef def = s2_world_def();
+  S2WorldDef def = fixed_def();
   def.gravity = s2_vec2(0, -9.81);
   def.dt = 1.0 / 60;
   S2World *world;

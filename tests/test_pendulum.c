@@ -91,7 +91,7 @@ static const Way DEFAULT = {1, 1, false, S2_GEOMETRIC_OFF},
                  BLENDED = {0.5, 0.5, false, S2_GEOMETRIC_ON};
 
 static S2World *pendulum(int links, double dt, Way way, S2BodyId link[LINKS]) {
-  S2WorldDef def = s2_world_def();
+  S2WorldDef def = fixed_def();
   def.dt = dt;
   def.gravity = s2_vec2(0, -GRAVITY);
   def.alpha = way.alpha;

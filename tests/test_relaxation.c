@@ -378,7 +378,7 @@ static void test_worlds_run(void **state) {
   enum { STEPS = 100 };
   for (int s = 0; s < SOLVER_COUNT; s++) {
     for (int pyramid = 0; pyramid < 2; pyramid++) {
-      S2WorldDef def = s2_world_def();
+      S2WorldDef def = fixed_def();
       def.solver = SOLVERS[s];
       S2World *world = NULL;
       must(s2_world_create(&def, &world));

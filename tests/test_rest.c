@@ -28,7 +28,7 @@ static S2BodyId any_polygon(S2World *world, S2Rng *rng, S2BodyDef def) {
 // Between a floor and two walls; discs are left out: what rolls or spins without friction goes on.
 static S2World *scene_of(Kind kind, S2Stepping stepping, uint64_t seed, double restitution) {
   S2Rng rng = s2_rng_seeded(seed);
-  S2WorldDef def = s2_world_def();
+  S2WorldDef def = fixed_def();
   def.gravity = s2_vec2(0, -9.81);
   def.dt = s2_rng_uniform(&rng) < 0.5 ? 1.0 / 60 : 1.0 / 240;
   def.stepping = stepping;
@@ -136,7 +136,7 @@ static void landings_take_energy_and_end(void **state) {
 static void an_overhang_rests(void **state) {
   (void)state;
   for (S2Stepping stepping = S2_SPECULATIVE; stepping <= S2_EVENT; stepping++) {
-    S2WorldDef def = s2_world_def();
+    S2WorldDef def = fixed_def();
     def.gravity = s2_vec2(0, -9.81);
     def.stepping = stepping;
     S2World *world;

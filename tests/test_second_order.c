@@ -349,7 +349,7 @@ static void test_steady_state_calls_no_heap(void **state) {
 // ---- Worlds -----------------------------------------------------------------------------------
 
 static void run_world(S2Solver solver, int base, int height) {
-  S2WorldDef def = s2_world_def();
+  S2WorldDef def = fixed_def();
   def.gravity = s2_vec2(0, -10);
   def.dt = STEP;
   def.solver = solver;

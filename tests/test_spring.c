@@ -8,7 +8,7 @@ typedef struct Duffing { // x'' m = -k x - quadratic x^2 - cubic x^3
 static const double REST = 5; // m, so that the extension has a sign
 
 static S2World *blended(double dt, double alpha, double beta) {
-  S2WorldDef def = s2_world_def();
+  S2WorldDef def = fixed_def();
   def.gravity = s2_vec2(0, 0);
   def.dt = dt;
   def.alpha = alpha;
@@ -252,7 +252,7 @@ static void what_makes_no_sense_is_refused(void **state) {
 // Let go level; what it gains of energy, in the largest that gravity could bring.
 static double gain_of_chain(double alpha, S2GeometricStiffness geometric, double compliance) {
   enum { LINKS = 8, STEPS = 960 };
-  S2WorldDef def = s2_world_def();
+  S2WorldDef def = fixed_def();
   def.dt = 1.0 / 240;
   def.alpha = def.beta = alpha;
   def.geometric_stiffness = geometric;

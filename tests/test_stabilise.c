@@ -4,7 +4,7 @@
 // Links of 0.2 kg and 0.5 m in a row to the right of the origin, hinged there and to each other.
 static S2World *row_of_links(int links, double dt, S2Stabilization stabilization, double height,
                              S2BodyId *body) {
-  S2WorldDef def = s2_world_def();
+  S2WorldDef def = fixed_def();
   def.dt = dt;
   def.stabilization = stabilization;
   S2World *world;
@@ -151,7 +151,7 @@ typedef struct Left {
 } Left;
 
 static Left try_out(S2Stabilization stabilization, S2Stepping stepping) {
-  S2WorldDef def = s2_world_def();
+  S2WorldDef def = fixed_def();
   def.dt = 1.0 / 30;
   def.stabilization = stabilization;
   def.stepping = stepping;

@@ -14,7 +14,7 @@ static double field(const S2World *world, S2JointId joint, S2JointField which) {
 }
 
 static S2World *world_with(double gravity, void (*set)(S2WorldDef *def)) {
-  S2WorldDef def = s2_world_def();
+  S2WorldDef def = fixed_def();
   def.gravity = s2_vec2(0, gravity);
   def.dt = 0.01;
   set(&def);

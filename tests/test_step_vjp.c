@@ -269,7 +269,7 @@ static S2World *random_scene(uint64_t seed, const S2WorldDef *settings) {
 }
 
 static S2WorldDef settings_of(int variant) {
-  S2WorldDef def = s2_world_def();
+  S2WorldDef def = fixed_def();
   def.gravity = s2_vec2(0.2, -9.8);
   def.dt = 1.0 / 60;
   def.tolerance = 1e-12;

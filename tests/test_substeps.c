@@ -2,7 +2,7 @@
 #include "worlds.h"
 
 static S2World *world_of(double gravity, double dt, int substeps, S2Stepping stepping) {
-  S2WorldDef def = s2_world_def();
+  S2WorldDef def = fixed_def();
   def.gravity = s2_vec2(0, gravity);
   def.dt = dt;
   def.substeps = substeps;
@@ -202,7 +202,7 @@ static void snapshots_hold_between_steps(void **state) {
 
 static void none_is_an_error(void **state) {
   (void)state;
-  S2WorldDef def = s2_world_def();
+  S2WorldDef def = fixed_def();
   def.substeps = 0;
   S2World *world;
   assert_int_equal(s2_world_create(&def, &world).code, S2_INVALID);

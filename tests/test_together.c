@@ -30,7 +30,7 @@ static void blending_refuses_what_does_without(void **state) {
   (void)state;
   for (int option = 0; option < 3; option++) {
     for (int blend = 0; blend < 4; blend++) {
-      S2WorldDef def = s2_world_def();
+      S2WorldDef def = fixed_def();
       def.nonlinear = option == 0;
       def.restitution_model = option == 1 ? S2_REFLECTIONS : S2_NEWTON;
       def.stabilization = option == 2 ? S2_BAUMGARTE : S2_PROJECTION;
@@ -86,7 +86,7 @@ static void formulations_go_with_everything(void **state) {
   for (int option = 0; option < 6; option++) {
     double first = 0;
     for (int form = 0; form < 4; form++) {
-      S2WorldDef def = s2_world_def();
+      S2WorldDef def = fixed_def();
       def.dt = 0.01;
       def.restitution_model = option == 1 ? S2_REFLECTIONS : S2_NEWTON;
       def.substeps = option == 2 ? 3 : 1;
@@ -118,7 +118,7 @@ static void substeps_are_steps(void **state) {
   for (int option = 0; option < 4; option++) {
     double sum[2] = {0, 0};
     for (int parts = 0; parts < 2; parts++) {
-      S2WorldDef def = s2_world_def();
+      S2WorldDef def = fixed_def();
       def.dt = parts == 0 ? 1.0 / 64 : 1.0 / 16;
       def.substeps = parts == 0 ? 1 : 4;
       def.alpha = def.beta = option == 1 || option == 2 ? 0.6 : 1;
@@ -145,7 +145,7 @@ static void constraints_in_parts(void **state) {
   (void)state;
   double speed = 0.7;
   for (int option = 0; option < 4; option++) {
-    S2WorldDef def = s2_world_def();
+    S2WorldDef def = fixed_def();
     def.gravity = s2_vec2(0, 0);
     def.dt = 0.02;
     def.substeps = option == 0 ? 1 : 5;
@@ -169,7 +169,7 @@ static void constraints_in_parts(void **state) {
 static void runners_do_not_go_sideways_when_blended(void **state) {
   (void)state;
   double speed = 0;
-  S2WorldDef settings = s2_world_def();
+  S2WorldDef settings = fixed_def();
   settings.gravity = s2_vec2(0, 0);
   settings.dt = 0.01;
   settings.alpha = settings.beta = 0.5;
@@ -191,7 +191,7 @@ static void runners_do_not_go_sideways_when_blended(void **state) {
 
 static void reflections_refuse_ground_friction(void **state) {
   (void)state;
-  S2WorldDef settings = s2_world_def();
+  S2WorldDef settings = fixed_def();
   settings.restitution_model = S2_REFLECTIONS;
   S2World *world = world_of(settings);
   S2JointDef ground = s2_joint_def(S2_GROUND_FRICTION);

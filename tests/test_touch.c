@@ -40,7 +40,7 @@ static Told follow(S2World *world, int count) {
 }
 
 static S2World *world_of(S2Stepping stepping, double gravity, double dt) {
-  S2WorldDef def = s2_world_def();
+  S2WorldDef def = fixed_def();
   def.stepping = stepping;
   def.gravity = s2_vec2(0, gravity);
   def.dt = dt;

@@ -43,6 +43,7 @@ static S2BodyDef ball(double radius, S2ShapeDef *shape) {
 
 static S2World *world_of_a_ball(double gravity, S2BodyId *id) {
   S2WorldDef def = s2_world_def();
+  def.stepping = S2_SPECULATIVE;
   S2World *world;
   S2ShapeDef shape;
   def.gravity = s2_vec2(0, gravity);

@@ -6,7 +6,7 @@ static const S2Stepping steppings[] = {S2_SPECULATIVE, S2_BISECT, S2_EVENT};
 enum { STEPPINGS = 3 };
 
 static S2World *stepped(S2Stepping stepping, double gravity, double dt) {
-  S2WorldDef def = s2_world_def();
+  S2WorldDef def = fixed_def();
   def.gravity = s2_vec2(0, gravity);
   def.dt = dt;
   def.stepping = stepping;

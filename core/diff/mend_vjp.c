@@ -341,7 +341,7 @@ void s2_undo_mend(S2Undo *undo, int index) {
   }
   bool edge = undo->edge;
   if (same && s2_solve_differentiate(&solve)) {
-    if (undo->world->kept.def.stepping == S2_EVENT || is_later_pass(undo, index)) {
+    if (s2_world_way(&undo->world->kept.def) == S2_EVENT || is_later_pass(undo, index)) {
       undo->edge = edge;
     }
     for (int i = 0; i < 3 * note->rows; i++) {

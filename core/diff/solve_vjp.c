@@ -105,7 +105,7 @@ bool s2_solve_differentiate(S2SolveUndo *solve) {
 static void scale_piece(const S2SolveUndo *solve) {
   const S2Undo *undo = solve->undo;
   const S2WorldDef *def = &undo->world->kept.def;
-  if (def->stepping == S2_EVENT) {
+  if (s2_world_way(def) == S2_EVENT) {
     double h = s2_kind_takes_time(solve->note->kind) ? solve->note->h : 0;
     double least = RESOLVED * def->tolerance / S2_VJP_EDGE;
     solve->assembly->problem.velocity_scale *= fmin(1, fmax(h / undo->step.dt, least));

@@ -103,7 +103,7 @@ S2Status s2_world_rest_traced(S2World *world, const double *f, S2Trace *trace) {
   world->callbacks.motion = NULL;
   def->alpha = plain.alpha;
   def->beta = plain.beta;
-  def->stepping = plain.stepping;
+  def->stepping = S2_SPECULATIVE; // one solve
   def->substeps = plain.substeps;
   def->stabilization = plain.stabilization;
   def->geometric_stiffness = plain.geometric_stiffness;

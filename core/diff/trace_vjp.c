@@ -47,7 +47,7 @@ static void enter(S2Undo *undo, int end) {
   undo->world->drives.at = note->drives;
   undo->world->drives.count = note->drives == NULL ? 0 : undo->notes->joint_slots;
   // Rows of joints ask for them; in event stepping q0 moves with the pieces.
-  bool event = undo->world->kept.def.stepping == S2_EVENT;
+  bool event = s2_world_way(&undo->world->kept.def) == S2_EVENT;
   undo->step.turned = undo->world->joint_order.count > 0 && !event;
   for (int i = 0; i < undo->world->order.count && undo->step.turned; i++) {
     int32_t slot = undo->world->order.at[i];
@@ -132,7 +132,7 @@ int s2_undo_last(const S2Undo *undo, int index, S2Act act) {
 
 static bool carried_ahead(const S2Undo *undo, const S2Note *note, int32_t slot) {
   const S2WorldDef *def = &undo->world->kept.def;
-  return def->beta == 1 || def->stepping == S2_EVENT || (note->ahead != NULL && note->ahead[slot]);
+  return def->beta == 1 || s2_world_way(def) == S2_EVENT || (note->ahead != NULL && note->ahead[slot]);
 }
 
 // The velocity that carries a body in the note's step, and what depends on it.
@@ -286,9 +286,16 @@ static void start_vjp(S2Undo *undo, const S2Note *note) {
   }
 }
 
+// Is all of the step at the note given to large islands, which only event stepping itself splits?
+static bool left_whole(const S2Undo *undo, int index) {
+  return undo->world->kept.def.stepping == S2_AUTO &&
+         s2_note_at(undo->notes, s2_undo_last(undo, index, S2_ACT_PIECE))->rows == 0;
+}
+
 // A blow whose time does not move with the data: does the loss depend on what it strikes? (Of a
 // short rest of a step in event stepping its flag says so, there is nothing better to be had.)
-static void hit_vjp(S2Undo *undo, const S2Note *note) {
+static void hit_vjp(S2Undo *undo, int index) {
+  const S2Note *note = s2_note_at(undo->notes, index);
   const S2StepAdjoint *bar = &undo->bar;
   const double *const of[] = {bar->q0, bar->v0, bar->v1, bar->v2, bar->free_v};
   bool depends = false;
@@ -298,7 +305,8 @@ static void hit_vjp(S2Undo *undo, const S2Note *note) {
       depends |= of[k][at] != 0;
     }
   }
-  unsigned flag = undo->in_piece ? S2_GRADIENT_PARTIAL : S2_GRADIENT_IMPACT;
+  bool rest = undo->in_piece && !left_whole(undo, index);
+  unsigned flag = rest ? S2_GRADIENT_PARTIAL : S2_GRADIENT_IMPACT;
   undo->gradient->flags |= depends ? flag : 0;
 }
 
@@ -556,7 +564,7 @@ static void undo_act(S2Undo *undo, int index) {
     commit_vjp(undo, index);
     break;
   case S2_ACT_HIT:
-    hit_vjp(undo, note);
+    hit_vjp(undo, index);
     break;
   case S2_ACT_DRIFT:
     enter(undo, index);

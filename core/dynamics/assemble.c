@@ -66,7 +66,7 @@ static const double RESOLVED = 0.25;
 
 bool s2_step_blends_contacts(const S2Step *step, const S2Island *island) {
   const S2WorldDef *def = &step->world->kept.def;
-  bool blends = def->stepping == S2_SPECULATIVE && def->beta < 1 && def->beta >= 0.5 &&
+  bool blends = s2_world_way(def) == S2_SPECULATIVE && def->beta < 1 && def->beta >= 0.5 &&
                 def->alpha >= 0.5 && !(island->joints > 0 && step->stiff[island->joint[0]]);
   for (int i = 0; i < island->touches && blends; i++) {
     const S2Touch *touch = &step->touches[island->touch[i]];

@@ -30,7 +30,13 @@ typedef struct S2JointId {
 
 // ---- World ------------------------------------------------------------------------------------
 
-typedef enum S2Stepping { S2_SPECULATIVE, S2_BISECT, S2_EVENT } S2Stepping;
+typedef enum S2Stepping {
+  S2_SPECULATIVE,
+  S2_BISECT,
+  S2_EVENT,
+  S2_AUTO, // event for islands of few bodies, speculative for larger ones, and for worlds with other
+           // settings that event stepping does not take
+} S2Stepping;
 typedef enum S2ContactModel { S2_COULOMB, S2_FRICTIONLESS } S2ContactModel;
 typedef enum S2Stabilization { // what is done about joint errors and overlaps
   S2_PROJECTION,               // positions mended until nothing is left; velocities by SHAKE
@@ -101,6 +107,9 @@ typedef struct S2WorldDef {
 } S2WorldDef;
 
 S2WorldDef s2_world_def(void); // the defaults
+// What `stepping` comes to, where S2_AUTO is one of S2_EVENT (its large islands by themselves are
+// speculative) and S2_SPECULATIVE; never S2_AUTO.
+S2Stepping s2_world_way(const S2WorldDef *def);
 S2Status s2_world_create(const S2WorldDef *def, S2World **world);
 void s2_world_destroy(S2World *world);
 const S2WorldDef *s2_world_settings(const S2World *world);

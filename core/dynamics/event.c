@@ -10,7 +10,8 @@
 // 4. where others meet on that way, the flow ends at the first of these times, and all begins anew
 //    with what is left.
 //
-// After S2_EVENT_SPLITS of them the rest is a speculative step. Islands are found from how far
+// After S2_EVENT_SPLITS of them the rest is a speculative step. That is all of it where joints alone
+// act, and of large islands where S2_AUTO chose the way. Islands are found from how far
 // bodies may go in the whole step, so that those that meet within it are in one.
 #include "dynamics/event.h"
 
@@ -263,10 +264,6 @@ bool s2_event_flow(const S2EventRun *event, double h, bool rows) {
     if (!s2_step_solve(step, island, event->choices, S2_MOTION, step->v1, NULL)) {
       return false;
     }
-    if (island->joints > 0 && step->stiff[island->joint[0]] && s2_island_floats(step, island)) {
-      s2_note_refuse(step, "an island that floats and is too stiff for its step");
-      s2_island_balance(step, island);
-    }
   } else {
     s2_note_of_piece(step, island, S2_ACT_COAST);
     copy_nodes(event, step->free_v, step->v1);
@@ -359,7 +356,13 @@ static bool finish_speculatively(S2EventRun *event) {
   }
   keep_contacts(event, NULL);
   stop_short(event);
-  collide(event, step->q1);
+  if (event->ahead) { // q0 is where the whole step began
+    for (int i = 0; i < island->touches; i++) {
+      s2_touch_settle(step, &step->touches[island->touch[i]]);
+    }
+  } else {
+    collide(event, step->q1);
+  }
   return end_piece(event, h, NULL);
 }
 
@@ -373,6 +376,12 @@ static bool needs_euler(const S2Step *step, const S2Island *island) {
     needs |= s2_touch_soft(&step->touches[island->touch[i]]);
   }
   return needs;
+}
+
+bool s2_island_looks_ahead(const S2Step *step, const S2Island *island) {
+  bool many = step->world->kept.def.stepping == S2_AUTO && island->nodes > S2_AUTO_BODIES;
+  bool stiff = island->joints > 0 && step->stiff[island->joint[0]];
+  return island->touches == 0 || many || (stiff && s2_island_floats(step, island));
 }
 
 static bool has_limits(const S2Step *step, const S2Island *island) {
@@ -500,6 +509,9 @@ static bool next_piece(S2EventRun *event, int splits) {
   set_piece(event, event->left);
   s2_event_place_ground(event);
   s2_note_piece(step, event->island, splits);
+  if (event->ahead) {
+    return finish_speculatively(event);
+  }
   if (strikes(event, step->v0)) {
     if (!blow(event)) {
       return false;
@@ -546,6 +558,7 @@ static bool run_island(S2EventRun *event) {
   event->tiny = s2_island_rest_speed(step, event->island);
   event->limited = has_limits(step, event->island);
   event->plain = needs_euler(step, event->island);
+  event->ahead = s2_island_looks_ahead(step, event->island);
   event->most = joints > 0 ? S2_EVENT_JOINTED_SPLITS : S2_EVENT_SPLITS;
   bool going = true;
   for (int splits = 0; going && event->left > 0; splits++) {
@@ -559,7 +572,9 @@ static bool run_island(S2EventRun *event) {
     going = next_piece(event, splits);
     s2_arena_rewind(step->arena, mark);
   }
-  hand_out_impulses(event);
+  if (!event->ahead || event->limited) { // else what the one solve gave is where it was
+    hand_out_impulses(event);
+  }
   return going;
 }
 
@@ -609,7 +624,9 @@ static bool run_islands(S2Step *step, const Start *start, double *astray, int *s
   bool going = true;
   for (int i = 0; i < step->island_count && going; i++) {
     event.island = &step->islands[i];
-    event.island->motion = NULL; // so do the rows of the first solve
+    if (event.island->touches > 0) {
+      event.island->motion = NULL; // so do the rows of the first solve
+    }
     S2ArenaMark mark = s2_arena_mark(step->arena);
     step->h = step->dt;
     going = run_island(&event);

@@ -158,7 +158,7 @@ void s2_step_islands(S2Step *step) {
     island->node = S2_TAKE(step->arena, int32_t, island->nodes);
     island->touch = S2_TAKE(step->arena, int32_t, island->touches);
     island->joint = S2_TAKE(step->arena, int32_t, island->joints);
-    if (island->touches == 0 && world->kept.def.stepping == S2_SPECULATIVE) {
+    if (island->touches == 0 && world->kept.def.stepping != S2_BISECT) {
       island->motion = S2_TAKE_ZEROED(step->arena, S2Assembly, 1);
     }
     island->nodes = island->touches = island->joints = 0;

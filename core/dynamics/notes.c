@@ -329,7 +329,7 @@ void s2_note_island(const S2Step *step, const S2Island *island, S2Act act) {
 enum { HEAD_OF_TOUCH = offsetof(S2Touch, points) };
 
 static size_t size_of_point(const S2WorldDef *def, const S2Touch *touch) {
-  bool whole = def->stepping == S2_EVENT || touch->viscosity > 0;
+  bool whole = s2_world_way(def) == S2_EVENT || touch->viscosity > 0;
   return whole ? sizeof(S2TouchPoint) : offsetof(S2TouchPoint, normal_impulse);
 }
 
@@ -570,12 +570,6 @@ void s2_note_go_back(const S2Step *step, const S2Island *island, int since, cons
     S2Note *note = note_island(step, island, S2_ACT_GO_BACK);
     note->since = since;
     note->before = keep_doubles(notes, q, 3 * island->nodes);
-  }
-}
-
-void s2_note_refuse(const S2Step *step, const char *what) {
-  if (step->world->notes != NULL) {
-    step->world->notes->reason = what;
   }
 }
 

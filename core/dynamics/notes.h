@@ -240,8 +240,7 @@ void s2_note_cap(const S2Step *step, const S2Island *island, double excess, cons
 void s2_note_balance(const S2Step *step, const S2Island *island); // before v1 is changed
 // `q`: q1 as the notes from `since` on leave it, 3 a node.
 void s2_note_go_back(const S2Step *step, const S2Island *island, int since, const double *q);
-// The step used something that has no derivative. A constant text.
-void s2_note_refuse(const S2Step *step, const char *what);
+// The step used something that has no derivative.
 void s2_note_refuse_joints(const S2Step *step, const S2Island *island, const char *what);
 void s2_note_unsolved(const S2Step *step);
 // `ground`: s2_island_holders

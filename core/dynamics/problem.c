@@ -77,14 +77,16 @@ S2Status s2_world_problem(S2World *world, S2Problem **problem, S2BodyId *nodes, 
     step.node_of[i] = S2_GROUND;
   }
   S2Island all = everything(&step);
+  bool ahead = s2_world_way(&world->kept.def) == S2_SPECULATIVE ||
+               (world->kept.def.stepping == S2_AUTO && s2_island_looks_ahead(&step, &all));
+  bool event = s2_world_way(&world->kept.def) == S2_EVENT;
   S2Choice *choices = S2_TAKE_ZEROED(step.arena, S2Choice, 2 * step.touch_count);
   for (int i = 0; i < step.touch_count; i++) {
     for (int k = 0; k < step.touches[i].count; k++) {
       double gap = step.touches[i].points[k].at.gap;
       bool near = gap <= world->kept.def.contact_margin;
-      S2Stepping stepping = world->kept.def.stepping;
-      near = stepping == S2_EVENT ? gap <= S2_TOUCH_SLOP * all.length : near;
-      choices[2 * i + k] = stepping == S2_SPECULATIVE
+      near = event ? gap <= S2_TOUCH_SLOP * all.length : near;
+      choices[2 * i + k] = ahead
                                ? (S2Choice){true, s2_step_gap_bias(&step, gap), S2_TARGET_GAP}
                                : (S2Choice){.use = near || s2_touch_soft(&step.touches[i])};
     }

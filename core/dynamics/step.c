@@ -122,7 +122,7 @@ static S2Status step_part(S2World *world, int part, int parts, bool *cut_short) 
   s2_note_part(&step);
   s2_constraints_begin(world);
   s2_motions_begin(world);
-  S2Stepping stepping = world->kept.def.stepping;
+  S2Stepping stepping = s2_world_way(&world->kept.def);
   bool done = stepping == S2_BISECT  ? s2_step_bisect(&step)
               : stepping == S2_EVENT ? s2_step_event(&step)
                                      : s2_step_speculative(&step);

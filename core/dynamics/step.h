@@ -103,6 +103,7 @@ bool s2_step_outran(S2Step *step);                        // speculative.c
 bool s2_step_same_points(const S2Step *step, const S2Touch *known, int count);
 bool s2_step_unforeseen(const S2Step *step, bool *found); // touch.c; false: aborted
 void s2_step_settle(S2Step *step);                        // touch.c: contact geometry at q1
+void s2_touch_settle(const S2Step *step, S2Touch *touch); // the same of one that is no sensor
 void s2_step_stop_short(S2Step *step);                    // passage.c: what would pass through
 void s2_step_stabilise(S2Step *step);                     // stabilise.c
 void s2_step_project(S2Step *step);                       // stabilise.c: until nothing is left
@@ -111,6 +112,8 @@ S2Status s2_step_commit(S2Step *step);                    // commit.c
 bool s2_step_speculative(S2Step *step);                   // speculative.c; false: aborted
 bool s2_step_bisect(S2Step *step);                        // bisect.c; false: aborted
 bool s2_step_event(S2Step *step);                         // event.c; false: aborted
+// event.c: is all of its step speculative, in event stepping?
+bool s2_island_looks_ahead(const S2Step *step, const S2Island *island);
 // speculative.c, of one island: the solve that looks ahead, into v1 and q1; what arrived, into v2.
 bool s2_island_look_ahead(S2Step *step, const S2Island *island, S2Choice *choices);
 bool s2_island_blow(S2Step *step, const S2Island *island, S2Choice *choices, bool *touching);

@@ -385,6 +385,24 @@ static double moved(const S2Step *step, int32_t a, int32_t b) {
          fabs(rb[0] - qb[0]) * bodies[b].reach;
 }
 
+void s2_touch_settle(const S2Step *step, S2Touch *touch) {
+  const S2World *world = step->world;
+  int32_t a = touch->body_a, b = touch->body_b;
+  double size = fmin(world->bodies.at[a].reach, world->bodies.at[b].reach);
+  if (touch->count == 0 || moved(step, a, b) > S2_KEEP_FEATURES * size) {
+    s2_touch_collide(world, touch, step->q1, world->kept.def.contact_margin);
+    return;
+  }
+  S2Shape sa = s2_piece_shape(world, &world->pieces.at[touch->shape_a]);
+  S2Shape sb = s2_piece_shape(world, &world->pieces.at[touch->shape_b]);
+  S2Pose pa = relative_pose(step->q1, a, a), pb = relative_pose(step->q1, b, a);
+  for (int k = 0; k < touch->count; k++) {
+    S2TouchPoint *point = &touch->points[k];
+    s2_manifold_point_update(&point->at, &sa, pa, &sb, pb);
+    point->arm_b = s2_add(point->at.point, offset(step->q1, touch));
+  }
+}
+
 void s2_step_settle(S2Step *step) {
   if (step->touch_count == 0) {
     return;
@@ -400,21 +418,10 @@ void s2_step_settle(S2Step *step) {
     if (!touch->allowed) {
       continue;
     }
-    int32_t a = touch->body_a, b = touch->body_b;
-    double size = fmin(world->bodies.at[a].reach, world->bodies.at[b].reach);
     if (touch->sensor) {
       s2_touch_collide(world, touch, step->q1, 0);
-    } else if (touch->count == 0 || moved(step, a, b) > S2_KEEP_FEATURES * size) {
-      s2_touch_collide(world, touch, step->q1, world->kept.def.contact_margin);
     } else {
-      S2Shape sa = s2_piece_shape(world, &world->pieces.at[touch->shape_a]);
-      S2Shape sb = s2_piece_shape(world, &world->pieces.at[touch->shape_b]);
-      S2Pose pa = relative_pose(step->q1, a, a), pb = relative_pose(step->q1, b, a);
-      for (int k = 0; k < touch->count; k++) {
-        S2TouchPoint *point = &touch->points[k];
-        s2_manifold_point_update(&point->at, &sa, pa, &sb, pb);
-        point->arm_b = s2_add(point->at.point, offset(step->q1, touch));
-      }
+      s2_touch_settle(step, touch);
     }
   }
   world->stats.seconds_narrow += s2_clock() - start;

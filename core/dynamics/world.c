@@ -9,7 +9,7 @@ S2WorldDef s2_world_def(void) {
       .dt = 1.0 / 120,
       .solver = S2_SOLVER_AUTO,
       .contact = S2_COULOMB,
-      .stepping = S2_SPECULATIVE,
+      .stepping = S2_AUTO,
       .stabilization = S2_PROJECTION,
       .tolerance = 1e-9,
       .max_iterations = 100,
@@ -57,20 +57,35 @@ static S2Status check_together(const S2WorldDef *def) {
   return s2_ok();
 }
 
-// Its flow, its rows and what mends it are its own.
+// Its flow, its rows and what mends it are its own. NULL: all is as event stepping takes it.
+static const char *not_with_event(const S2WorldDef *def) {
+  return def->nonlinear                                 ? "nonlinear"
+         : def->restitution_model == S2_REFLECTIONS     ? "restitution_model reflections"
+         : def->alpha < 1 || def->beta < 1              ? "alpha or beta below 1"
+         : def->geometric_stiffness != S2_GEOMETRIC_OFF ? "geometric_stiffness"
+                                                        : NULL;
+}
+
+static bool event_mends(const S2WorldDef *def) {
+  return def->stabilization == S2_PROJECTION || def->stabilization == S2_NO_STABILIZATION;
+}
+
 static S2Status check_event(const S2WorldDef *def) {
-  const char *option = def->nonlinear                             ? "nonlinear"
-                       : def->restitution_model == S2_REFLECTIONS ? "restitution_model reflections"
-                       : def->alpha < 1 || def->beta < 1          ? "alpha or beta below 1"
-                       : def->geometric_stiffness != S2_GEOMETRIC_OFF ? "geometric_stiffness"
-                                                                      : NULL;
+  const char *option = not_with_event(def);
   if (option != NULL) {
     return s2_error(S2_INVALID, "%s: not with stepping event, use speculative", option);
   }
-  if (def->stabilization != S2_PROJECTION && def->stabilization != S2_NO_STABILIZATION) {
+  if (!event_mends(def)) {
     return s2_error(S2_INVALID, "stabilization: projection or none expected with stepping event");
   }
   return s2_ok();
+}
+
+S2Stepping s2_world_way(const S2WorldDef *def) {
+  if (def->stepping != S2_AUTO) {
+    return def->stepping;
+  }
+  return not_with_event(def) == NULL && event_mends(def) ? S2_EVENT : S2_SPECULATIVE;
 }
 
 static S2Status check_def(const S2WorldDef *def) {
@@ -113,7 +128,7 @@ static S2Status check_def(const S2WorldDef *def) {
     return s2_error(S2_INVALID, "smoothing: a number above 0 expected, got %g", def->smoothing);
   }
   S2_TRY(check_blend(def));
-  if ((int)def->stepping < 0 || def->stepping > S2_EVENT) {
+  if ((int)def->stepping < 0 || def->stepping > S2_AUTO) {
     return s2_error(S2_INVALID, "stepping: unknown");
   }
   if (def->stepping == S2_EVENT) {

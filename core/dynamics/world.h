@@ -111,6 +111,9 @@
 // bisect: a rest of the step below this part of it is what rounding left: 1e-16, never 1e-4.
 #define S2_BISECT_ROUNDING 1e-12
 
+// auto: bodies of an island, above which it is stepped speculatively. Splitting a step at each
+// meeting costs a solve of the whole island, of which there are the more the larger it is.
+#define S2_AUTO_BODIES 8
 // Times at which an island's step may be split under event stepping; the rest is speculative.
 #define S2_EVENT_SPLITS 4
 // The same of islands with joints: mending those moves what has met, and it meets again, up to

@@ -96,7 +96,7 @@ static bool get_settings(Cursor *cursor, uint32_t version, S2WorldDef *settings)
     settings->smoothing = s2_world_def().smoothing;
     model = S2_NEWTON; // was reserved
   }
-  if (solver >= S2_SOLVER_COUNT || contact > S2_FRICTIONLESS || stepping > S2_EVENT ||
+  if (solver >= S2_SOLVER_COUNT || contact > S2_FRICTIONLESS || stepping > S2_AUTO ||
       stabilization > S2_POST_ASSEMBLY || friction > S2_COMBINE_MAX ||
       restitution > S2_COMBINE_MAX || iterations > INT32_MAX || formulation > S2_FORM_VARIATION ||
       elasticity > S2_AS_STIFFNESS || geometric > S2_GEOMETRIC_PSD || model > S2_REFLECTIONS ||

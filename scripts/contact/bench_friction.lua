@@ -82,10 +82,10 @@ if sim.is_main() then
     end
     plot[#plot + 1] = { t, v, label = name == "slide" and "sliding" or "dragged" }
   end
-  local _, coarse, fine = scenes.land {}
-  e:equal("land: error at dt : at dt/16, of first order", 16, coarse / fine, 0.1)
-  _, coarse = scenes.land { world = { stepping = "event" } }
-  e:equal("land: error with event stepping, m", 0, coarse, 1e-12)
+  local _, coarse, fine = scenes.land { world = { stepping = "speculative" } }
+  e:equal("land: steps of given length, error at dt : at dt/16", 16, coarse / fine, 0.1)
+  _, coarse = scenes.land {}
+  e:equal("land: error where steps are split, m", 0, coarse, 1e-12)
   plot[#plot + 1] = { x = 1 / (mu * g), label = "v / (mu g)" }
   plot[#plot + 1] = { x = 0.1, label = "F = mu m g" }
   e:figure(sim.plot(plot))

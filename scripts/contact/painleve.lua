@@ -13,7 +13,7 @@ local g, m, v = 9.81, 1, 1
 
 -- One step of length dt, pulled up by `lift` N: the rod, its normal impulse, the world.
 local function step(theta, mu, dt, lift)
-  local world = sim.world { dt = dt, gravity = { 0, -g } }
+  local world = sim.world { stepping = "speculative", dt = dt, gravity = { 0, -g } }
   world:segment { from = { -9, 0 }, to = { 9, 0 }, friction = mu }
   local s, c = math.sin(theta), math.cos(theta)
   local rod = world:segment { type = "dynamic", from = { 0, 0 }, to = { 2 * c, 2 * s }, mass = m, inertia = m / 3,

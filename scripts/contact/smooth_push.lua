@@ -13,7 +13,8 @@ local m, g, dt, mu = 1, 9.81, 0.05, 0.5
 
 local function lift(mode, kappa)
   return function(push)
-    local world = sim.world { dt = dt, gravity = { 0, -g }, gradient = mode, smoothing = kappa }
+    local world = sim.world { stepping = "speculative", dt = dt, gravity = { 0, -g }, gradient = mode,
+      smoothing = kappa }
     world:segment { from = { -9, 0 }, to = { 9, 0 } }
     local ball = world:circle { radius = 0.25, position = { 0, 0.25 }, mass = m }
     ball:apply_force { 0, push }
@@ -76,7 +77,8 @@ e:below("bundle of 50: squared error over its variance, mean", 2, chi / #pushes)
 local steps = 20
 local function flight(mode, kappa)
   return function(p)
-    local world = sim.world { dt = dt, gravity = { 0, -g }, gradient = mode, smoothing = kappa }
+    local world = sim.world { stepping = "speculative", dt = dt, gravity = { 0, -g }, gradient = mode,
+      smoothing = kappa }
     world:segment { from = { -9, 0 }, to = { 9, 0 }, friction = mu }
     local box = world:box { size = { 0.5, 0.5 }, position = { 0, 0.25 }, mass = m, friction = mu }
     for _ = 1, steps do

@@ -54,7 +54,7 @@ function motions.rest(settings, steps)
   return box.x - v ^ 2 / (2 * mu * g)
 end
 local ways = {
-  { "speculative", {} },
+  { "speculative", { stepping = "speculative" } },
   { "bisect", { stepping = "bisect" } },
   { "alpha = beta = 1/2", { alpha = 0.5, beta = 0.5, geometric_stiffness = "on" } },
   { "event", { stepping = "event" } },

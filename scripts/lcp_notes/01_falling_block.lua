@@ -33,7 +33,7 @@ end
 -- the LCP above with z and w exchanged: the sum of the impulses r is h l. With `carried` the box takes
 -- on the velocity it moved with, (x+ - x) / h, as the LCP does, in place of that after the impact.
 local function engine(h, steps, carried)
-  local world = sim.world { dt = h, gravity = { 0, -G } }
+  local world = sim.world { stepping = "speculative", dt = h, gravity = { 0, -G } }
   world:segment { from = { -5, 0 }, to = { 5, 0 } }
   local box = world:box { size = { 1, 1 }, mass = 1, friction = 0, position = { 0, X0 + 0.5 }, velocity = { 0, V0 } }
   local run = { x = {}, v = {}, impulse = {}, posed = {} }

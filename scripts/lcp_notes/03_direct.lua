@@ -20,7 +20,7 @@ end
 
 -- A flat box on a floor, which is the same to the engine: it only knows v.
 local function block(c)
-  local world = sim.world { dt = c.h, gravity = { 0, -c.g }, combine_friction = "min" }
+  local world = sim.world { stepping = "speculative", dt = c.h, gravity = { 0, -c.g }, combine_friction = "min" }
   world:segment { from = { -1e4, 0 }, to = { 1e4, 0 }, friction = 100 }
   return world, world:box { size = { 4, 0.2 }, position = { 0, 0.1 }, mass = 1, friction = c.mu }
 end

@@ -31,7 +31,7 @@ end
 
 local function threshold(x) return x > H * MU and x - H * MU or x < -H * MU and x + H * MU or 0 end
 
-local world = sim.world { dt = H, gravity = { 0, -1 }, combine_friction = "min" }
+local world = sim.world { stepping = "speculative", dt = H, gravity = { 0, -1 }, combine_friction = "min" }
 world:segment { from = { -1e3, 0 }, to = { 1e3, 0 }, friction = 100 }
 local box = world:box { size = { 4, 0.2 }, mass = 1, friction = MU }
 local function engine_step(v, u)

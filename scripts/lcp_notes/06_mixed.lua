@@ -35,7 +35,7 @@ end
 
 local function threshold(x, limit) return x > limit and x - limit or x < -limit and x + limit or 0 end
 
-local world = sim.world { combine_friction = "min" }
+local world = sim.world { stepping = "speculative", combine_friction = "min" }
 world:segment { from = { -1e4, 0 }, to = { 1e4, 0 }, friction = 100 }
 local box = world:box { size = { 4, 0.2 } }
 local function engine_step(c)

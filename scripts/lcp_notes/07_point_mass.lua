@@ -27,7 +27,8 @@ local function closed(c)
 end
 
 -- A box that cannot turn, touching the floor, under the force f. Gravity is part of f here.
-local world = sim.world { combine_friction = "min", combine_restitution = "min", gravity = { 0, 0 } }
+local world = sim.world { stepping = "speculative", combine_friction = "min",
+  combine_restitution = "min", gravity = { 0, 0 } }
 world:segment { from = { -1e4, 0 }, to = { 1e4, 0 }, friction = 100, restitution = 1 }
 local box = world:box { size = { 1, 1 } }
 world:lock { box, angle = true }

@@ -16,7 +16,7 @@ local function solve(q1, q2, c)
 end
 
 -- A box at rest on a belt of the given speed to the right, one step. Surface speeds count counter-clockwise.
-local world = sim.world { combine_friction = "min" }
+local world = sim.world { stepping = "speculative", combine_friction = "min" }
 local belt = world:box { type = "static", size = { 100, 1 }, position = { 0, -0.5 }, friction = 100 }
 local box = world:box { size = { 4, 0.2 } }
 local function engine_step(speed, c)

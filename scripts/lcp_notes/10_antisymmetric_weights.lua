@@ -54,7 +54,7 @@ end
 -- the first two lines say gamma + d >= |V|: a block pushed by a u instead of u. With d <= 0 it rests, V = 0;
 -- with d > 0 (gamma = 0) it goes along with V = d, as on a belt of that speed.
 local function engine(a1, a2)
-  local world = sim.world { dt = 1, gravity = { 0, -1 } }
+  local world = sim.world { stepping = "speculative", dt = 1, gravity = { 0, -1 } }
   local d = math.max(0, (a1 - a2) * u / 2)
   world:box { type = "static", position = { 0, -0.5 }, size = { 9, 1 }, friction = mu, surface_speed = -d }
   local box = world:box { position = { 0, 0.05 }, size = { 2, 0.1 }, mass = 1, friction = mu }

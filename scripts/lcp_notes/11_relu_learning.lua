@@ -26,7 +26,7 @@ end
 -- The same runs by the engine: the speeds, and the friction read from its contacts.
 local worst = 0
 for i, row in ipairs(rows) do
-  local world = sim.world { dt = 1, gravity = { 0, -1 } }
+  local world = sim.world { stepping = "speculative", dt = 1, gravity = { 0, -1 } }
   world:box { type = "static", position = { 0, -0.5 }, size = { 99, 1 }, friction = 1 }
   local box = world:box { position = { 0, 0.05 }, size = { 2, 0.1 }, mass = 1, friction = 1, velocity = { row.v, 0 } }
   box:apply_force { row.u, 0 }

@@ -20,7 +20,7 @@ end
 
 -- The same step by the engine: its speed, and what its friction leaves of mu g.
 local function engine(v, u)
-  local world = sim.world { dt = 1, gravity = { 0, -1 } }
+  local world = sim.world { stepping = "speculative", dt = 1, gravity = { 0, -1 } }
   world:box { type = "static", position = { 0, -0.5 }, size = { 99, 1 }, friction = mu }
   local box = world:box { position = { 0, 0.05 }, size = { 2, 0.1 }, mass = 1, friction = mu, velocity = { v, 0 } }
   box:apply_force { u, 0 }

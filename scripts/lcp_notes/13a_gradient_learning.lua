@@ -97,7 +97,7 @@ local worst = 0
 for _ = 1, 100 do
   local v, u, a, b = random:uniform(-3, 3), random:uniform(-3, 3), random:uniform(-1, 2), random:uniform(-1, 2)
   local z = assert(sim.lcp.solve({ { 1, a, 1 }, { b, 1, 1 }, { -1, -1, 0 } }, { v + u, -v - u, 1 }))
-  local world = sim.world { dt = 1, gravity = { 0, -1 } }
+  local world = sim.world { stepping = "speculative", dt = 1, gravity = { 0, -1 } }
   world:box { type = "static", position = { 0, -0.5 }, size = { 99, 1 }, friction = 1 }
   local box = world:box { position = { 0, 0.05 }, size = { 2, 0.1 }, mass = 1, friction = 1, velocity = { v, 0 } }
   box:apply_force { u, 0 }

@@ -78,7 +78,7 @@ for j, weight in ipairs { 1, 1, 0, 1, -1 } do
 end
 
 -- f, G and h together for 200 steps, beside the engine.
-local world = sim.world { dt = 1, gravity = { 0, -1 } }
+local world = sim.world { stepping = "speculative", dt = 1, gravity = { 0, -1 } }
 world:box { type = "static", position = { 0, -0.5 }, size = { 999, 1 }, friction = 1 }
 local box = world:box { position = { 0, 0.05 }, size = { 2, 0.1 }, mass = 1, friction = 1 }
 local model, worst = 0, 0

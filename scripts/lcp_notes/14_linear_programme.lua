@@ -105,7 +105,7 @@ for _ = 1, 100 do
   local v, u, q, M = random:uniform(-3, 3), random:uniform(-3, 3), {}, {}
   for r, x in ipairs(rows) do M[r], q[r] = { x[1], x[2], x[3] }, x[4] * v + x[5] * u + x[6] end
   local z = assert(sim.lcp.solve(M, q))
-  local world = sim.world { dt = 1, gravity = { 0, -1 } }
+  local world = sim.world { stepping = "speculative", dt = 1, gravity = { 0, -1 } }
   world:box { type = "static", position = { 0, -0.5 }, size = { 99, 1 }, friction = 1 }
   local box = world:box { position = { 0, 0.05 }, size = { 2, 0.1 }, mass = 1, friction = 1, velocity = { v, 0 } }
   box:apply_force { u, 0 }

@@ -99,7 +99,7 @@ end
 
 -- The engine makes the same step; its loss is that of the exact law, and as flat.
 local function engine(mu)
-  local world = sim.world { dt = 1, gravity = { 0, -1 } }
+  local world = sim.world { stepping = "speculative", dt = 1, gravity = { 0, -1 } }
   world:box { type = "static", position = { 0, -0.5 }, size = { 99, 1 }, friction = mu }
   local box = world:box { position = { 0, 0.05 }, size = { 4, 0.1 }, mass = 1, friction = mu, velocity = { v, 0 } }
   box:apply_force { u, 0 }

@@ -99,7 +99,7 @@ local G, W = psd { A = A }, sim.array { { 0, 0, -1 }, { -1, -1, -1 }, { -2, -2, 
 local worst = 0
 for i = 1, 100 do
   local v, u = test[i][1], test[i][2]
-  local world = sim.world { dt = 1, gravity = { 0, -1 } }
+  local world = sim.world { stepping = "speculative", dt = 1, gravity = { 0, -1 } }
   world:box { type = "static", position = { 0, -0.5 }, size = { 99, 1 }, friction = 1 }
   local box = world:box { position = { 0, 0.05 }, size = { 2, 0.1 }, mass = 1, friction = 1, velocity = { v, 0 } }
   box:apply_force { u, 0 }

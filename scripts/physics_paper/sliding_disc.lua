@@ -19,7 +19,8 @@ local e = sim.experiment("A sliding disc: derivatives by speed and friction")
 local G, T, FLOOR = 1, 10 / 3, 0.9
 
 local function run(p, steps)
-  local world = sim.world { gravity = { 0, -G }, dt = T / steps, combine_friction = "average" }
+  local world = sim.world { stepping = "speculative", gravity = { 0, -G }, dt = T / steps,
+    combine_friction = "average" }
   world:segment { from = { 30, 0 }, to = { -30, 0 }, friction = FLOOR }
   local disc = world:circle { radius = 0.3, position = { 0, 0.3 }, velocity = { p.v, 0 }, friction = p.mu }
   world:run { steps = steps, progress = false }

@@ -38,7 +38,7 @@ test("a box that slides to rest tends to v^2 / (2 mu g)", function()
   local gravity, p = 9.81, { v = 3, mu = 0.4, m = 1.7 }
   local function stop(dt)
     return function(q)
-      local w = sim.world { gravity = { 0, -gravity }, dt = dt }
+      local w = sim.world { gravity = { 0, -gravity }, dt = dt, stepping = "speculative" }
       w:segment { from = { -5, 0 }, to = { 50, 0 }, friction = q.mu }
       local box = w:box { size = { 1, 0.2 }, position = { 0, 0.1 }, velocity = { q.v, 0 },
         friction = q.mu, mass = q.m }
@@ -64,7 +64,8 @@ end)
 test("a disc that slides until it rolls", function()
   local function run(radius, inertia, steps)
     return function(p)
-      local w = sim.world { gravity = { 0, 100 }, dt = 1 / 30, combine_friction = "average" }
+      local w = sim.world { gravity = { 0, 100 }, dt = 1 / 30, combine_friction = "average",
+        stepping = "speculative" }
       w:box { type = "static", position = { 500, 505 }, size = { 900, 10 }, friction = 0.9,
         restitution = 0.5 }
       local disc = w:circle { radius = radius, position = { 200, 500 - radius }, velocity = { p.v, 0 },

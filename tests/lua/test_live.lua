@@ -89,6 +89,6 @@ test("recordings hold what is watched", function()
   world:run { steps = 5 }
   local out <close> = io.popen(("'%s' inspect --frame 1 watched.s2d"):format(os.getenv "S2_SIM2D"))
   local text = out:read "a"
-  ok(text:find("height = %-0%.00068125 m"), text)
+  ok(text:find("height = %-0%.000340625 m"), text)
   ok(text:find "closes = 7", text)
 end)

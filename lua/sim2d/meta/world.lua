@@ -8,7 +8,7 @@
 ---@field dt? number s, default 1/120
 ---@field solver? sim2d.Solver default "auto"
 ---@field contact? "coulomb"|"frictionless" default "coulomb"
----@field stepping? "speculative"|"event"|"bisect" default "speculative"
+---@field stepping? "auto"|"speculative"|"event"|"bisect" default "speculative"
 ---@field stabilization? "projection"|"none"|"baumgarte"|"pre"|"post"|"post_assembly" default "projection"
 ---@field tolerance? number of the scaled residual, default 1e-9
 ---@field max_iterations? integer default 100

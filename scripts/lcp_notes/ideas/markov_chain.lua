@@ -8,7 +8,7 @@
 local sim = require "sim2d"
 local e = sim.experiment("A Markov chain over contact modes", { steps = { 8000, "to learn from" } })
 
-local world = sim.world { dt = 1, gravity = { 0, -1 } }
+local world = sim.world { stepping = "speculative", dt = 1, gravity = { 0, -1 } }
 world:segment { from = { -1e5, 0 }, to = { 1e5, 0 }, friction = 1 }
 local box = world:box { position = { 0, 0.05 }, size = { 2, 0.1 }, mass = 1, friction = 1 }
 

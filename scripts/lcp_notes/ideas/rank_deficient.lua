@@ -22,7 +22,7 @@ local function mixed(b, c)
   return info.w[1], b + l[1] + l[2]
 end
 local function engine(b) -- speed and c, from the loads its contacts had
-  local world = sim.world { dt = 1, gravity = { 0, -1 }, combine_friction = "multiply" }
+  local world = sim.world { stepping = "speculative", dt = 1, gravity = { 0, -1 }, combine_friction = "multiply" }
   world:box { type = "static", position = { 0, -0.5 }, size = { 99, 1 }, friction = 1 }
   local left = { size = { 0.1, 0.1 }, position = { -1, 0 }, friction = 0.2 }
   local right = { size = { 0.1, 0.1 }, position = { 1, 0 }, friction = 0.8 }
