@@ -8,7 +8,8 @@ void s2_undo_open_impulses(S2Undo *undo) {
   size_t joints = 3 * (size_t)undo->notes->joint_slots;
   undo->bar.joint_reaction = S2_TAKE_ZEROED(undo->arena, double, joints);
   undo->reaction = S2_TAKE_ZEROED(undo->arena, double, joints);
-  undo->contact = S2_TAKE_ZEROED(undo->arena, S2ContactGradient, undo->gradient->contacts);
+  undo->contacts = undo->gradient->contacts;
+  undo->contact = S2_TAKE_ZEROED(undo->arena, S2ContactGradient, undo->contacts);
 }
 
 static bool is_asked(const S2ContactGradient *at) {
@@ -24,29 +25,42 @@ void s2_undo_end_impulses(S2Undo *undo) {
     memset(g->joint[slot].reaction, 0, sizeof g->joint[slot].reaction);
   }
   undo->asked = false;
-  for (int i = 0; i < undo->gradient->contacts; i++) {
+  for (int i = 0; i < undo->contacts; i++) {
     undo->asked |= is_asked(&undo->gradient->contact[i]);
   }
   s2_undo_end_sub_step(undo);
+}
+
+void s2_undo_sum_contacts(S2Undo *undo) {
+  for (int i = 0; i < undo->contacts && undo->asked; i++) {
+    undo->contact[i] = undo->gradient->contact[i];
+  }
 }
 
 // Reactions and impulses of contacts are those of all sub-steps.
 void s2_undo_end_sub_step(S2Undo *undo) {
   size_t joints = 3 * (size_t)undo->notes->joint_slots;
   memcpy(undo->bar.joint_reaction, undo->reaction, sizeof(double) * joints);
-  for (int i = 0; i < undo->gradient->contacts; i++) {
-    undo->contact[i] = undo->gradient->contact[i];
+  s2_undo_sum_contacts(undo);
+}
+
+S2ContactGradient *s2_undo_copy_contacts(const S2Undo *undo) {
+  int count = undo->contacts;
+  S2ContactGradient *copy = S2_TAKE(undo->arena, S2ContactGradient, count);
+  for (int i = 0; i < count; i++) {
+    copy[i] = undo->contact[i];
   }
+  return copy;
 }
 
 void s2_undo_begin_impulses(S2Undo *undo) {
-  for (int i = 0; i < undo->gradient->contacts; i++) {
+  for (int i = 0; i < undo->contacts; i++) {
     s2_contact_gradient_clear(&undo->gradient->contact[i]);
   }
 }
 
 static S2ContactGradient *find(const S2Undo *undo, const S2Touch *touch, int k) {
-  for (int i = 0; i < undo->gradient->contacts; i++) {
+  for (int i = 0; i < undo->contacts; i++) {
     S2ContactGradient *at = &undo->contact[i];
     if (at->shape_a == touch->shape_a && at->shape_b == touch->shape_b &&
         at->feature == touch->points[k].at.id) {
@@ -69,7 +83,7 @@ static bool is_of(const S2Undo *undo, const S2ContactGradient *contact, const S2
 }
 
 void s2_undo_forget_contacts(S2Undo *undo, const S2Note *note) {
-  for (int i = 0; i < undo->gradient->contacts && undo->asked; i++) {
+  for (int i = 0; i < undo->contacts && undo->asked; i++) {
     S2ContactGradient *at = &undo->contact[i];
     if (is_asked(at) && is_of(undo, at, &note->of->island)) {
       s2_contact_gradient_clear(at);
@@ -87,7 +101,7 @@ void s2_undo_forget_joints(S2Undo *undo, const S2Note *note) {
 
 bool s2_undo_refuses_impulses(const S2Undo *undo, const S2Note *note, const char *what) {
   bool contacts = false, joints = false;
-  for (int i = 0; i < undo->gradient->contacts && undo->asked; i++) {
+  for (int i = 0; i < undo->contacts && undo->asked; i++) {
     const S2ContactGradient *at = &undo->contact[i];
     contacts |= is_asked(at) && is_of(undo, at, &note->of->island);
   }

@@ -73,8 +73,10 @@ static void point_vjp(const Keep *keep, int i, int k, S2TouchBar *pair) {
   double along = s2_touch_velocity(touch, k, t, v1) - touch->surface_speed;
   double by = keep->linear * keep->struck[from] - keep->room * keep->pressed[from];
   double rub = keep->linear * keep->struck[from + 1] - keep->room * keep->pressed[from + 1];
-  undo->pushed[at] -= keep->room * across;
-  undo->rubbed[at] -= keep->room * along;
+  if (keep->pressed[from] != 0 || keep->pressed[from + 1] != 0) { // else no row takes it up
+    undo->pushed[at] -= keep->room * across;
+    undo->rubbed[at] -= keep->room * along;
+  }
   undo->struck[2 * at] += keep->linear * across;
   undo->struck[2 * at + 1] += keep->linear * along;
   s2_touch_velocity_vjp(touch, k, n, v1, by, undo->bar.v1, &point, &point.normal);

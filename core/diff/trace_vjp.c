@@ -564,9 +564,7 @@ static void undo_act(S2Undo *undo, int index) {
     break;
   case S2_ACT_PIECE_END:
     undo->in_piece = true;
-    if (!s2_undo_refuses_impulses(undo, note, "event stepping")) {
-      s2_undo_piece(undo, index);
-    }
+    s2_undo_piece(undo, index);
     break;
   case S2_ACT_PIECE:
     undo->in_piece = false; // fall through

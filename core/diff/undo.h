@@ -69,6 +69,7 @@ typedef struct S2Undo {
   // points in the solves before this act, as gradient->contact; is there any of those?
   double *reaction;
   S2ContactGradient *contact;
+  int contacts;
   bool asked;
   bool in_piece;    // between the end of a piece of event stepping and its begin
   bool beyond;      // contacts on an edge of two modes are taken as on its other side
@@ -99,6 +100,9 @@ void s2_undo_open_impulses(S2Undo *undo);
 void s2_undo_end_impulses(S2Undo *undo);
 void s2_undo_end_sub_step(S2Undo *undo);
 void s2_undo_begin_impulses(S2Undo *undo);
+// What acted before this act is a summand of what contacts tell of the step.
+void s2_undo_sum_contacts(S2Undo *undo);
+S2ContactGradient *s2_undo_copy_contacts(const S2Undo *undo); // those of `contact`, in the arena
 // What solves before the note gave to impulses of its island is not in the result.
 void s2_undo_forget_contacts(S2Undo *undo, const S2Note *note);
 void s2_undo_forget_joints(S2Undo *undo, const S2Note *note);
