@@ -141,6 +141,68 @@ double s2_undo_impulse(const S2Undo *undo, int32_t joint, int row, const double 
   return bar + (row == S2_NONE ? 0 : undo->bar.joint_impulse[S2_JOINT_ROWS * joint + row]);
 }
 
+// Adjoint of an impulse as a vector, by itself and by its moments.
+static S2Vec2 vector_bar(const S2ContactGradient *at, const S2TouchPoint *point) {
+  S2Vec2 bar = s2_add_scaled(at->impulse, at->angular_a, s2_left(point->at.point));
+  return s2_add_scaled(bar, -at->angular_b, s2_left(point->arm_b));
+}
+
+// Scales `bar` by the part of the blow that is kept, of `count` numbers at slots of joints; what
+// they are of waits. Returns the sum of the parts of the whole blow.
+static double keep_joints(const S2Note *note, int count, const double *struck, double *bar,
+                          double *waiting) {
+  double sum = 0;
+  for (int i = 0; i < count * note->of->island.joints; i++) {
+    int at = count * note->of->island.joint[i / count] + i % count;
+    sum += bar[at] * struck[i];
+    waiting[at] = bar[at];
+    bar[at] *= note->part;
+  }
+  return sum;
+}
+
+double s2_undo_keep_impulses(S2Undo *undo, const S2Note *note, const double *struck) {
+  const S2Island *island = &note->of->island;
+  double sum = 0;
+  for (int i = 0; i < 2 * island->touches; i++) {
+    const S2Touch *touch = &undo->open.touches[i / 2];
+    const S2ContactGradient *at =
+        undo->asked && i % 2 < touch->count ? find(undo, touch, i % 2) : NULL;
+    if (at != NULL) {
+      S2Vec2 n = touch->points[i % 2].at.normal, bar = vector_bar(at, &touch->points[i % 2]);
+      sum += s2_dot(n, s2_add(bar, at->press)) * struck[2 * i] +
+             s2_dot(s2_left(n), bar) * struck[2 * i + 1];
+    }
+  }
+  for (int i = 0; i < undo->contacts && undo->asked; i++) {
+    S2ContactGradient *at = &undo->contact[i];
+    if (is_of(undo, at, island)) {
+      at->impulse = s2_scale(note->part, at->impulse);
+      at->press = s2_scale(note->part, at->press);
+      at->angular_a *= note->part;
+      at->angular_b *= note->part;
+    }
+  }
+  undo->keeps = true;
+  sum += keep_joints(note, S2_JOINT_ROWS, note->of->impulse, undo->bar.joint_impulse,
+                     undo->waiting_impulse);
+  return sum + keep_joints(note, 3, note->more, undo->bar.joint_reaction, undo->waiting_reaction);
+}
+
+bool s2_undo_kept_impulses(S2Undo *undo, const S2Note *note) {
+  bool keeps = undo->keeps;
+  for (int i = 0; i < undo->contacts && undo->asked && keeps; i++) {
+    if (is_of(undo, &undo->contact[i], &note->of->island)) {
+      undo->contact[i] = undo->gradient->contact[i];
+    }
+  }
+  if (keeps) { // those of the motion wait already
+    s2_undo_forget_joints(undo, note);
+  }
+  undo->keeps = false;
+  return keeps;
+}
+
 // Of normal and tangential impulses of one solve to the sums: of the impulses themselves, and of
 // the geometry they acted with.
 static void point_impulses(S2Undo *undo, int index, int touch, int k, const double lambda[2],
@@ -150,11 +212,9 @@ static void point_impulses(S2Undo *undo, int index, int touch, int k, const doub
   if (at == NULL || !is_asked(at)) {
     return;
   }
-  const S2TouchPoint *point = &of->points[k];
-  S2Vec2 n = point->at.normal, t = s2_left(n), a = point->at.point, b = point->arm_b;
+  S2Vec2 n = of->points[k].at.normal, t = s2_left(n);
   S2Vec2 all = s2_add_scaled(s2_scale(lambda[0], n), lambda[1], t);
-  S2Vec2 all_bar = s2_add_scaled(at->impulse, at->angular_a, s2_left(a));
-  all_bar = s2_add_scaled(all_bar, -at->angular_b, s2_left(b));
+  S2Vec2 all_bar = vector_bar(at, &of->points[k]);
   S2Vec2 normal_bar = s2_add(all_bar, at->press); // of lambda[0] n
   lambda_bar[0] += s2_dot(n, normal_bar);
   lambda_bar[1] += s2_dot(t, all_bar);

@@ -47,7 +47,9 @@ void s2_undo_recall(S2Undo *undo, const S2Note *note) {
 void s2_undo_rebound(S2Undo *undo, int index) {
   const S2Note *note = s2_note_at(undo->notes, index);
   targets_vjp(undo, index);
-  exchange_joints(undo, note);
+  if (!s2_undo_kept_impulses(undo, note)) {
+    exchange_joints(undo, note);
+  }
   memset(undo->struck, 0, sizeof(double) * S2_TOUCH_IMPULSES * (size_t)undo->touches);
 }
 
@@ -103,6 +105,7 @@ void s2_undo_keep(S2Undo *undo, int index) {
     int at = 3 * island->node[i / 3] + i % 3;
     part_bar += bar->v2[at] * (note->before[i] - step->v1[at]);
   }
+  part_bar += s2_undo_keep_impulses(undo, note, struck);
   double to =
       part > 0 && energy.room > 0 ? part_bar / (energy.linear + 2 * energy.square * part) : 0;
   Keep keep = {undo, index, to, -part * to, pressed, struck};
@@ -113,12 +116,8 @@ void s2_undo_keep(S2Undo *undo, int index) {
       point_vjp(&keep, i, k, &pair);
     }
     s2_touch_material_vjp(undo->world, touch, &pair, undo->gradient);
-    // Drag along the surface is no friction row, and impulses of joints go on in part.
+    // Drag along the surface is no friction row.
     undo->gradient->flags |= touch->viscosity > 0 ? S2_GRADIENT_PARTIAL : 0;
-  }
-  for (int i = 0; i < S2_JOINT_ROWS * island->joints; i++) {
-    int r = S2_JOINT_ROWS * island->joint[i / S2_JOINT_ROWS] + i % S2_JOINT_ROWS;
-    undo->gradient->flags |= bar->joint_impulse[r] != 0 ? S2_GRADIENT_PARTIAL : 0;
   }
   for (int i = 0; i < 3 * island->nodes; i++) {
     int32_t slot = island->node[i / 3];

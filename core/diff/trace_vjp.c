@@ -490,9 +490,7 @@ static void undo_act(S2Undo *undo, int index) {
     s2_undo_rebound(undo, index);
     break;
   case S2_ACT_KEEP:
-    if (!s2_undo_refuses_impulses(undo, note, "a blow that targets would give energy to")) {
-      s2_undo_keep(undo, index);
-    }
+    s2_undo_keep(undo, index);
     break;
   case S2_ACT_RECALL:
     s2_undo_recall(undo, note);
