@@ -223,6 +223,8 @@ static void rate_of(S2Undo *undo, int index, bool gap, double *rate) {
     const S2Note *by = s2_note_at(undo->notes, at);
     if (by->act == S2_ACT_SOLVE) {
       s2_undo_solve(undo, at);
+    } else if (by->act == S2_ACT_BALANCE) {
+      s2_undo_balance(undo, by);
     } else {
       coast_vjp(undo, by);
     }

@@ -264,7 +264,7 @@ bool s2_event_flow(const S2EventRun *event, double h, bool rows) {
       return false;
     }
     if (island->joints > 0 && step->stiff[island->joint[0]] && s2_island_floats(step, island)) {
-      s2_note_refuse(step, "an island that floats and is too stiff for its step");
+      s2_note_balance(step, island);
       s2_island_balance(step, island);
     }
   } else {
