@@ -170,11 +170,13 @@ static void too_stiff(void **state) {
   (void)state;
   Count counts[CLASSES] = {{0}};
   int stiff = 0;
-  for (int k = 0; k < 8; k++) {
-    S2World *world = world_new(k % 2 == 0 ? 0 : -3, k % 4 < 2 ? 0.1 : 0.05);
+  for (int k = 0; k < 12; k++) {
+    bool event = k >= 8;
+    S2World *world = world_new(event || k % 2 == 1 ? -3 : 0, k % 4 < 2 ? 0.1 : 0.05);
     S2WorldDef def = exactly(world);
-    def.alpha = k < 4 ? 1 : 0.8;
-    def.beta = k < 4 ? 1 : 0.7;
+    def.alpha = k < 4 || event ? 1 : 0.8;
+    def.beta = k < 4 || event ? 1 : 0.7;
+    def.stepping = event ? S2_EVENT : S2_SPECULATIVE;
     def.geometric_stiffness = k == 5 ? S2_GEOMETRIC_ON : S2_GEOMETRIC_OFF;
     use(world, &def);
     S2BodyId body[3];

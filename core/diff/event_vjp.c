@@ -174,6 +174,8 @@ static void take_bars(S2Undo *undo, const S2StepAdjoint *from) {
   memcpy(undo->bar.mass, from->mass, bytes);
   memcpy(undo->bar.free_v, from->free_v, bytes);
   memcpy(undo->bar.joint_impulse, from->joint_impulse, sizeof(double) * impulses(undo));
+  memcpy(undo->bar.joint_reaction, from->joint_reaction,
+         sizeof(double) * 3 * (size_t)undo->notes->joint_slots);
   undo->bar.h = from->h;
 }
 
@@ -188,6 +190,8 @@ static void take_impulses(S2Undo *undo, bool none) {
   }
   undo->pushed = pushed;
   undo->rubbed = rubbed;
+  undo->contact = s2_undo_copy_contacts(undo);
+  undo->asked &= !none;
 }
 
 static void add_gap(S2Undo *undo, const S2Note *note, double part) {
@@ -219,6 +223,8 @@ static void rate_of(S2Undo *undo, int index, bool gap, double *rate) {
     const S2Note *by = s2_note_at(undo->notes, at);
     if (by->act == S2_ACT_SOLVE) {
       s2_undo_solve(undo, at);
+    } else if (by->act == S2_ACT_BALANCE) {
+      s2_undo_balance(undo, by);
     } else {
       coast_vjp(undo, by);
     }
@@ -273,12 +279,15 @@ static void arrival_vjp(S2Undo *undo, int index) {
 
 // ---- Pieces -----------------------------------------------------------------------------------
 
-// What joints carried in a step is the sum over its pieces.
-static void take_joint_impulses(S2Undo *undo, const S2Note *note) {
+// What joints and contacts carried in a step is the sum over the blows and flows of its pieces.
+static void take_sums(S2Undo *undo, const S2Note *note) {
   for (int i = 0; i < note->of->island.joints; i++) {
-    size_t at = S2_JOINT_ROWS * (size_t)note->of->island.joint[i];
+    int32_t slot = note->of->island.joint[i];
+    size_t at = S2_JOINT_ROWS * (size_t)slot;
     memcpy(undo->bar.joint_impulse + at, undo->impulse_bar + at, sizeof(double) * S2_JOINT_ROWS);
+    memcpy(undo->bar.joint_reaction + 3 * slot, undo->reaction + 3 * slot, 3 * sizeof(double));
   }
+  s2_undo_sum_contacts(undo);
 }
 
 static void end_vjp(S2Undo *undo, int index) {
@@ -291,7 +300,7 @@ static void end_vjp(S2Undo *undo, int index) {
   put_nodes(note, from->more, undo->step.v0);
   free_nodes(undo, note);
   place_ground(undo, s2_undo_last(undo, index, S2_ACT_PIECE));
-  take_joint_impulses(undo, note);
+  take_sums(undo, note);
 }
 
 static void struck_vjp(S2Undo *undo, const S2Note *note) {
@@ -302,7 +311,7 @@ static void struck_vjp(S2Undo *undo, const S2Note *note) {
   }
   put_nodes(note, note->before, undo->step.v0);
   free_nodes(undo, note);
-  take_joint_impulses(undo, note);
+  take_sums(undo, note);
 }
 
 static void begin_vjp(S2Undo *undo, int index) {
@@ -324,12 +333,15 @@ static void begin_vjp(S2Undo *undo, int index) {
   }
 }
 
-// J by point k of a touch that pressed, times `bar`.
+// J by point k of a touch, times `bar`.
 static void work_vjp(S2Undo *undo, int index, int i, int k, double bar, S2TouchBar *pair) {
   const S2Note *note = s2_note_at(undo->notes, index);
   const S2Touch *touch = &undo->open.touches[i];
   const S2TouchPoint *at = &touch->points[k];
   const double *v0 = undo->step.v0, *v2 = undo->step.v2;
+  if (at->normal_impulse == 0 && at->tangent_impulse == 0) { // no row of the flow takes it up
+    return;
+  }
   S2Vec2 n = at->at.normal, t = s2_left(n), t_bar = {0};
   S2PointBar point = {0};
   S2Work work = s2_touch_work(touch, k, v0, v2, note->of->tiny);

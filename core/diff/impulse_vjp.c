@@ -8,7 +8,8 @@ void s2_undo_open_impulses(S2Undo *undo) {
   size_t joints = 3 * (size_t)undo->notes->joint_slots;
   undo->bar.joint_reaction = S2_TAKE_ZEROED(undo->arena, double, joints);
   undo->reaction = S2_TAKE_ZEROED(undo->arena, double, joints);
-  undo->contact = S2_TAKE_ZEROED(undo->arena, S2ContactGradient, undo->gradient->contacts);
+  undo->contacts = undo->gradient->contacts;
+  undo->contact = S2_TAKE_ZEROED(undo->arena, S2ContactGradient, undo->contacts);
 }
 
 static bool is_asked(const S2ContactGradient *at) {
@@ -24,29 +25,42 @@ void s2_undo_end_impulses(S2Undo *undo) {
     memset(g->joint[slot].reaction, 0, sizeof g->joint[slot].reaction);
   }
   undo->asked = false;
-  for (int i = 0; i < undo->gradient->contacts; i++) {
+  for (int i = 0; i < undo->contacts; i++) {
     undo->asked |= is_asked(&undo->gradient->contact[i]);
   }
   s2_undo_end_sub_step(undo);
+}
+
+void s2_undo_sum_contacts(S2Undo *undo) {
+  for (int i = 0; i < undo->contacts && undo->asked; i++) {
+    undo->contact[i] = undo->gradient->contact[i];
+  }
 }
 
 // Reactions and impulses of contacts are those of all sub-steps.
 void s2_undo_end_sub_step(S2Undo *undo) {
   size_t joints = 3 * (size_t)undo->notes->joint_slots;
   memcpy(undo->bar.joint_reaction, undo->reaction, sizeof(double) * joints);
-  for (int i = 0; i < undo->gradient->contacts; i++) {
-    undo->contact[i] = undo->gradient->contact[i];
+  s2_undo_sum_contacts(undo);
+}
+
+S2ContactGradient *s2_undo_copy_contacts(const S2Undo *undo) {
+  int count = undo->contacts;
+  S2ContactGradient *copy = S2_TAKE(undo->arena, S2ContactGradient, count);
+  for (int i = 0; i < count; i++) {
+    copy[i] = undo->contact[i];
   }
+  return copy;
 }
 
 void s2_undo_begin_impulses(S2Undo *undo) {
-  for (int i = 0; i < undo->gradient->contacts; i++) {
+  for (int i = 0; i < undo->contacts; i++) {
     s2_contact_gradient_clear(&undo->gradient->contact[i]);
   }
 }
 
 static S2ContactGradient *find(const S2Undo *undo, const S2Touch *touch, int k) {
-  for (int i = 0; i < undo->gradient->contacts; i++) {
+  for (int i = 0; i < undo->contacts; i++) {
     S2ContactGradient *at = &undo->contact[i];
     if (at->shape_a == touch->shape_a && at->shape_b == touch->shape_b &&
         at->feature == touch->points[k].at.id) {
@@ -69,7 +83,7 @@ static bool is_of(const S2Undo *undo, const S2ContactGradient *contact, const S2
 }
 
 void s2_undo_forget_contacts(S2Undo *undo, const S2Note *note) {
-  for (int i = 0; i < undo->gradient->contacts && undo->asked; i++) {
+  for (int i = 0; i < undo->contacts && undo->asked; i++) {
     S2ContactGradient *at = &undo->contact[i];
     if (is_asked(at) && is_of(undo, at, &note->of->island)) {
       s2_contact_gradient_clear(at);
@@ -87,7 +101,7 @@ void s2_undo_forget_joints(S2Undo *undo, const S2Note *note) {
 
 bool s2_undo_refuses_impulses(const S2Undo *undo, const S2Note *note, const char *what) {
   bool contacts = false, joints = false;
-  for (int i = 0; i < undo->gradient->contacts && undo->asked; i++) {
+  for (int i = 0; i < undo->contacts && undo->asked; i++) {
     const S2ContactGradient *at = &undo->contact[i];
     contacts |= is_asked(at) && is_of(undo, at, &note->of->island);
   }
@@ -127,6 +141,68 @@ double s2_undo_impulse(const S2Undo *undo, int32_t joint, int row, const double 
   return bar + (row == S2_NONE ? 0 : undo->bar.joint_impulse[S2_JOINT_ROWS * joint + row]);
 }
 
+// Adjoint of an impulse as a vector, by itself and by its moments.
+static S2Vec2 vector_bar(const S2ContactGradient *at, const S2TouchPoint *point) {
+  S2Vec2 bar = s2_add_scaled(at->impulse, at->angular_a, s2_left(point->at.point));
+  return s2_add_scaled(bar, -at->angular_b, s2_left(point->arm_b));
+}
+
+// Scales `bar` by the part of the blow that is kept, of `count` numbers at slots of joints; what
+// they are of waits. Returns the sum of the parts of the whole blow.
+static double keep_joints(const S2Note *note, int count, const double *struck, double *bar,
+                          double *waiting) {
+  double sum = 0;
+  for (int i = 0; i < count * note->of->island.joints; i++) {
+    int at = count * note->of->island.joint[i / count] + i % count;
+    sum += bar[at] * struck[i];
+    waiting[at] = bar[at];
+    bar[at] *= note->part;
+  }
+  return sum;
+}
+
+double s2_undo_keep_impulses(S2Undo *undo, const S2Note *note, const double *struck) {
+  const S2Island *island = &note->of->island;
+  double sum = 0;
+  for (int i = 0; i < 2 * island->touches; i++) {
+    const S2Touch *touch = &undo->open.touches[i / 2];
+    const S2ContactGradient *at =
+        undo->asked && i % 2 < touch->count ? find(undo, touch, i % 2) : NULL;
+    if (at != NULL) {
+      S2Vec2 n = touch->points[i % 2].at.normal, bar = vector_bar(at, &touch->points[i % 2]);
+      sum += s2_dot(n, s2_add(bar, at->press)) * struck[2 * i] +
+             s2_dot(s2_left(n), bar) * struck[2 * i + 1];
+    }
+  }
+  for (int i = 0; i < undo->contacts && undo->asked; i++) {
+    S2ContactGradient *at = &undo->contact[i];
+    if (is_of(undo, at, island)) {
+      at->impulse = s2_scale(note->part, at->impulse);
+      at->press = s2_scale(note->part, at->press);
+      at->angular_a *= note->part;
+      at->angular_b *= note->part;
+    }
+  }
+  undo->keeps = true;
+  sum += keep_joints(note, S2_JOINT_ROWS, note->of->impulse, undo->bar.joint_impulse,
+                     undo->waiting_impulse);
+  return sum + keep_joints(note, 3, note->more, undo->bar.joint_reaction, undo->waiting_reaction);
+}
+
+bool s2_undo_kept_impulses(S2Undo *undo, const S2Note *note) {
+  bool keeps = undo->keeps;
+  for (int i = 0; i < undo->contacts && undo->asked && keeps; i++) {
+    if (is_of(undo, &undo->contact[i], &note->of->island)) {
+      undo->contact[i] = undo->gradient->contact[i];
+    }
+  }
+  if (keeps) { // those of the motion wait already
+    s2_undo_forget_joints(undo, note);
+  }
+  undo->keeps = false;
+  return keeps;
+}
+
 // Of normal and tangential impulses of one solve to the sums: of the impulses themselves, and of
 // the geometry they acted with.
 static void point_impulses(S2Undo *undo, int index, int touch, int k, const double lambda[2],
@@ -136,11 +212,9 @@ static void point_impulses(S2Undo *undo, int index, int touch, int k, const doub
   if (at == NULL || !is_asked(at)) {
     return;
   }
-  const S2TouchPoint *point = &of->points[k];
-  S2Vec2 n = point->at.normal, t = s2_left(n), a = point->at.point, b = point->arm_b;
+  S2Vec2 n = of->points[k].at.normal, t = s2_left(n);
   S2Vec2 all = s2_add_scaled(s2_scale(lambda[0], n), lambda[1], t);
-  S2Vec2 all_bar = s2_add_scaled(at->impulse, at->angular_a, s2_left(a));
-  all_bar = s2_add_scaled(all_bar, -at->angular_b, s2_left(b));
+  S2Vec2 all_bar = vector_bar(at, &of->points[k]);
   S2Vec2 normal_bar = s2_add(all_bar, at->press); // of lambda[0] n
   lambda_bar[0] += s2_dot(n, normal_bar);
   lambda_bar[1] += s2_dot(t, all_bar);

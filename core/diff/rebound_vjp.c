@@ -47,7 +47,9 @@ void s2_undo_recall(S2Undo *undo, const S2Note *note) {
 void s2_undo_rebound(S2Undo *undo, int index) {
   const S2Note *note = s2_note_at(undo->notes, index);
   targets_vjp(undo, index);
-  exchange_joints(undo, note);
+  if (!s2_undo_kept_impulses(undo, note)) {
+    exchange_joints(undo, note);
+  }
   memset(undo->struck, 0, sizeof(double) * S2_TOUCH_IMPULSES * (size_t)undo->touches);
 }
 
@@ -73,8 +75,10 @@ static void point_vjp(const Keep *keep, int i, int k, S2TouchBar *pair) {
   double along = s2_touch_velocity(touch, k, t, v1) - touch->surface_speed;
   double by = keep->linear * keep->struck[from] - keep->room * keep->pressed[from];
   double rub = keep->linear * keep->struck[from + 1] - keep->room * keep->pressed[from + 1];
-  undo->pushed[at] -= keep->room * across;
-  undo->rubbed[at] -= keep->room * along;
+  if (keep->pressed[from] != 0 || keep->pressed[from + 1] != 0) { // else no row takes it up
+    undo->pushed[at] -= keep->room * across;
+    undo->rubbed[at] -= keep->room * along;
+  }
   undo->struck[2 * at] += keep->linear * across;
   undo->struck[2 * at + 1] += keep->linear * along;
   s2_touch_velocity_vjp(touch, k, n, v1, by, undo->bar.v1, &point, &point.normal);
@@ -101,6 +105,7 @@ void s2_undo_keep(S2Undo *undo, int index) {
     int at = 3 * island->node[i / 3] + i % 3;
     part_bar += bar->v2[at] * (note->before[i] - step->v1[at]);
   }
+  part_bar += s2_undo_keep_impulses(undo, note, struck);
   double to =
       part > 0 && energy.room > 0 ? part_bar / (energy.linear + 2 * energy.square * part) : 0;
   Keep keep = {undo, index, to, -part * to, pressed, struck};
@@ -111,12 +116,8 @@ void s2_undo_keep(S2Undo *undo, int index) {
       point_vjp(&keep, i, k, &pair);
     }
     s2_touch_material_vjp(undo->world, touch, &pair, undo->gradient);
-    // Drag along the surface is no friction row, and impulses of joints go on in part.
+    // Drag along the surface is no friction row.
     undo->gradient->flags |= touch->viscosity > 0 ? S2_GRADIENT_PARTIAL : 0;
-  }
-  for (int i = 0; i < S2_JOINT_ROWS * island->joints; i++) {
-    int r = S2_JOINT_ROWS * island->joint[i / S2_JOINT_ROWS] + i % S2_JOINT_ROWS;
-    undo->gradient->flags |= bar->joint_impulse[r] != 0 ? S2_GRADIENT_PARTIAL : 0;
   }
   for (int i = 0; i < 3 * island->nodes; i++) {
     int32_t slot = island->node[i / 3];

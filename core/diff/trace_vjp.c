@@ -498,9 +498,7 @@ static void undo_act(S2Undo *undo, int index) {
     s2_undo_rebound(undo, index);
     break;
   case S2_ACT_KEEP:
-    if (!s2_undo_refuses_impulses(undo, note, "a blow that targets would give energy to")) {
-      s2_undo_keep(undo, index);
-    }
+    s2_undo_keep(undo, index);
     break;
   case S2_ACT_RECALL:
     s2_undo_recall(undo, note);
@@ -572,9 +570,7 @@ static void undo_act(S2Undo *undo, int index) {
     break;
   case S2_ACT_PIECE_END:
     undo->in_piece = true;
-    if (!s2_undo_refuses_impulses(undo, note, "event stepping")) {
-      s2_undo_piece(undo, index);
-    }
+    s2_undo_piece(undo, index);
     break;
   case S2_ACT_PIECE:
     undo->in_piece = false; // fall through

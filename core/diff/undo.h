@@ -69,6 +69,8 @@ typedef struct S2Undo {
   // points in the solves before this act, as gradient->contact; is there any of those?
   double *reaction;
   S2ContactGradient *contact;
+  int contacts;
+  bool keeps; // between S2_ACT_KEEP and its REBOUND
   bool asked;
   bool in_piece;    // between the end of a piece of event stepping and its begin
   bool beyond;      // contacts on an edge of two modes are taken as on its other side
@@ -99,11 +101,18 @@ void s2_undo_open_impulses(S2Undo *undo);
 void s2_undo_end_impulses(S2Undo *undo);
 void s2_undo_end_sub_step(S2Undo *undo);
 void s2_undo_begin_impulses(S2Undo *undo);
+// What acted before this act is a summand of what contacts tell of the step.
+void s2_undo_sum_contacts(S2Undo *undo);
+S2ContactGradient *s2_undo_copy_contacts(const S2Undo *undo); // those of `contact`, in the arena
 // What solves before the note gave to impulses of its island is not in the result.
 void s2_undo_forget_contacts(S2Undo *undo, const S2Note *note);
 void s2_undo_forget_joints(S2Undo *undo, const S2Note *note);
 // Are such impulses asked for? Then it fails.
 bool s2_undo_refuses_impulses(const S2Undo *undo, const S2Note *note, const char *what);
+// Of S2_ACT_KEEP: makes them those of the blow before its part was kept, and returns what they say
+// of that part; and of the REBOUND before it, the other way round. False: there was none to keep.
+double s2_undo_keep_impulses(S2Undo *undo, const S2Note *note, const double *struck);
+bool s2_undo_kept_impulses(S2Undo *undo, const S2Note *note);
 // Of the reactions, times a factor, for S2RowsAdjoint; of an impulse of that row; and of those of
 // the contact points of note `index`, added to its rows' and to where the points come from.
 const double *s2_undo_reaction(const S2Undo *undo, const S2Note *note, double factor);

@@ -104,7 +104,7 @@ static void impulses(S2WorldTape *tape, const S2World *world, const S2Acted *act
     used = add_along(terms, used, 0, at, OF_PRESS, s2_scale(turn * tangent, t));
     vars->normal_impulse = s2_world_tape_read(tape, world, 1, &normal, used, terms);
   }
-  if (tangent != 0) {
+  if (normal != 0 || tangent != 0) { // what rolls by itself has none, but would with a push
     int used = add_along(terms, 0, 0, at, OF_IMPULSE, t);
     used = add_along(terms, used, 0, at, OF_PRESS, s2_scale(-turn * normal, t));
     vars->tangent_impulse = s2_world_tape_read(tape, world, 1, &tangent, used, terms);

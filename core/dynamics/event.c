@@ -264,6 +264,10 @@ bool s2_event_flow(const S2EventRun *event, double h, bool rows) {
     if (!s2_step_solve(step, island, event->choices, S2_MOTION, step->v1, NULL)) {
       return false;
     }
+    if (island->joints > 0 && step->stiff[island->joint[0]] && s2_island_floats(step, island)) {
+      s2_note_balance(step, island);
+      s2_island_balance(step, island);
+    }
   } else {
     s2_note_of_piece(step, island, S2_ACT_COAST);
     copy_nodes(event, step->free_v, step->v1);
@@ -380,8 +384,7 @@ static bool needs_euler(const S2Step *step, const S2Island *island) {
 
 bool s2_island_looks_ahead(const S2Step *step, const S2Island *island) {
   bool many = step->world->kept.def.stepping == S2_AUTO && island->nodes > S2_AUTO_BODIES;
-  bool stiff = island->joints > 0 && step->stiff[island->joint[0]];
-  return island->touches == 0 || many || (stiff && s2_island_floats(step, island));
+  return island->touches == 0 || many;
 }
 
 static bool has_limits(const S2Step *step, const S2Island *island) {

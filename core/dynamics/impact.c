@@ -128,7 +128,7 @@ void s2_step_keep_energy(S2Step *step, const S2Island *island, const double *pre
   }
   double root = sqrt(b * b + 4 * a * room);
   double part = b > 0 ? 2 * room / (b + root) : (root - b) / (2 * a);
-  s2_note_keep(step, island, part, pressed, struck);
+  s2_note_keep(step, island, part, pressed, struck, held);
   for (int i = 0; i < 3 * island->nodes; i++) {
     int32_t at = 3 * island->node[i / 3] + i % 3;
     step->v2[at] = step->v1[at] + part * (v2[i] - step->v1[at]);

@@ -637,7 +637,7 @@ void s2_note_blow(const S2Step *step, const S2Island *island, const S2Choice *ch
 }
 
 void s2_note_keep(const S2Step *step, const S2Island *island, double part, const double *pressed,
-                  const double *struck) {
+                  const double *struck, const S2JointImpulses *held) {
   S2Notes *notes = step->world->notes;
   if (notes != NULL) {
     size_t count = S2_TOUCH_IMPULSES * (size_t)island->touches;
@@ -648,6 +648,17 @@ void s2_note_keep(const S2Step *step, const S2Island *island, double part, const
     note->of->lambda = take(notes, sizeof(double) * 2 * count);
     memcpy(note->of->lambda, pressed, sizeof(double) * count);
     memcpy(note->of->lambda + count, struck, sizeof(double) * count);
+    note->of->impulse = take(notes, sizeof(double) * S2_JOINT_ROWS * (size_t)island->joints);
+    note->more = take(notes, sizeof(double) * 3 * (size_t)island->joints);
+    for (int i = 0; i < S2_JOINT_ROWS * island->joints; i++) {
+      int32_t slot = island->joint[i / S2_JOINT_ROWS];
+      int at = S2_JOINT_ROWS * slot + i % S2_JOINT_ROWS;
+      note->of->impulse[i] = step->joint_impulse[at] - held->row[i];
+    }
+    for (int i = 0; i < 3 * island->joints; i++) {
+      int at = 3 * island->joint[i / 3] + i % 3;
+      note->more[i] = step->joint_reaction[at] - held->reaction[i];
+    }
   }
 }
 

@@ -74,7 +74,7 @@ typedef struct S2NoteIsland {
   double *lambda;       // SOLVE, MEND, SHAKE: 1 a row; FEEDBACK: of `shaken`; KEEP: of contacts in
                         // the motion, and behind those in the blow, S2_TOUCH_IMPULSES a touch each
   double *impulse;      // S2_JOINT_ROWS a joint of the island, before; NULL: no row looks at them,
-                        // or (a SOLVE) as the part began
+                        // or (a SOLVE) as the part began; KEEP: in the blow
   double *pushed;       // 2 a joint of the island; NULL: 0
   bool *stiff;          // a joint of the island; NULL: none
   S2ShakenRow *shaken;  // FEEDBACK
@@ -123,7 +123,8 @@ typedef struct S2Note {
                   // MIDPOINT: v0 as it took it; BLEND: reflected; MEND, SHAKE,
                   // FEEDBACK: displacements, by the joints alone
                   // PIECE_END: before, more and v1 are q1, v2 and v1; SET_OUT: q0 and v0;
-                  // STRUCK, KEEP, REPAY: before is what is overwritten
+                  // STRUCK, KEEP, REPAY: before is what is overwritten; KEEP: more is 3 a joint,
+                  // its reaction in the blow
                   // PART: S2_NOTE_GOALS a joint slot; NULL: there is no lock
     bool *ahead;  // LINEARISE, INTEGRATE, where beta < 1: S2Step.ahead; else NULL
   };
@@ -259,9 +260,9 @@ void s2_note_hit(const S2Step *step, const S2Island *island, double reach);
 void s2_note_piece(const S2Step *step, const S2Island *island, int before);
 void s2_note_of_piece(const S2Step *step, const S2Island *island, S2Act act);
 void s2_note_arrive(const S2Step *step, const S2Island *island, int32_t met, int point);
-// `pressed`, `struck`: as s2_blow_energy has them.
+// `pressed`, `struck`: as s2_blow_energy has them; `held`: of joints before the blow.
 void s2_note_keep(const S2Step *step, const S2Island *island, double part, const double *pressed,
-                  const double *struck);
+                  const double *struck, const S2JointImpulses *held);
 void s2_note_short(const S2Step *step, const S2Island *island, double part);
 typedef struct S2Repaid {
   double energy, tiny;
