@@ -15,7 +15,7 @@ static double between(S2Rng *rng, double lo, double hi) {
 // What a body is made of.
 static S2BodyDef stuff(Kind kind, S2Rng *rng, S2BodyDef def) {
   def.density = between(rng, 0.5, 2);
-  def.friction = kind == SMOOTH ? 0 : between(rng, 0.1, 0.8);
+  def.friction = kind == SMOOTH ? 0 : between(rng, 0.02, 0.2);
   def.restitution = kind == BOUNCING ? between(rng, 0.2, 0.8) : 0;
   def.surface_speed = kind == BELTS ? between(rng, -1, 1) : 0;
   def.linear_damping = between(rng, 0, 0.2);
@@ -23,7 +23,7 @@ static S2BodyDef stuff(Kind kind, S2Rng *rng, S2BodyDef def) {
   return def;
 }
 
-// A slope, and on it boxes and discs that are in it and in each other by up to a centimetre, and
+// A slope, and on it boxes and discs that are in it and in each other by up to two millimetres, and
 // move along it faster than what mending that takes.
 static S2World *scene_of(Kind kind, S2Stepping stepping, uint64_t seed) {
   S2Rng rng = s2_rng_seeded(seed);
@@ -45,8 +45,8 @@ static S2World *scene_of(Kind kind, S2Stepping stepping, uint64_t seed) {
   double x = 0, speed = between(&rng, 1, 3);
   S2BodyId last = no_body;
   for (int k = 0; k < count; k++) {
-    S2BodyDef body = stuff(kind, &rng, at(x, 0.25 - between(&rng, 1e-4, 1e-2)));
-    body.velocity = s2_vec2(speed + between(&rng, -0.2, 0.2), between(&rng, -0.3, 0.3));
+    S2BodyDef body = stuff(kind, &rng, at(x, 0.25 - between(&rng, 1e-4, 2e-3)));
+    body.velocity = s2_vec2(speed + between(&rng, -0.2, 0.2), between(&rng, -0.2, 0.3));
     body.angular_velocity = between(&rng, -1, 1);
     bool disc = s2_rng_uniform(&rng) < 0.3;
     body.angle = disc ? 0 : between(&rng, -0.05, 0.05);
@@ -57,7 +57,7 @@ static S2World *scene_of(Kind kind, S2Stepping stepping, uint64_t seed) {
       must(s2_joint_create(world, &joint, &made));
     }
     last = id;
-    x += (kind == JOINTED ? 0.6 : 0.5) - between(&rng, -5e-3, 5e-3);
+    x += (kind == JOINTED ? 0.6 : 0.5) - between(&rng, -1e-3, 1e-3);
   }
   return world;
 }
