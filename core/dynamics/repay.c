@@ -27,21 +27,20 @@ static double of_bodies(const S2Step *step, const S2Island *island, const double
   return gain;
 }
 
-// Geometry of the solve; impulses are those of the end of the step.
+// The log has the impulses of motion and blows with the arms of the solves.
 static double of_contacts(const S2Step *step, const S2Island *island) {
   double gain = 0;
   for (int i = 0; i < island->touches; i++) {
-    const S2Touch *touch = &step->touches_solved[island->touch[i]];
-    for (int k = 0; k < touch->count && !s2_touch_soft(touch); k++) {
-      const S2TouchPoint *point = &touch->points[k];
-      S2Vec2 n = point->at.normal;
-      if (point->normal_impulse != 0) {
-        gain += point->normal_impulse * s2_touch_velocity(touch, k, n, step->v1);
-      }
-      if (point->tangent_impulse != 0) {
-        gain += point->tangent_impulse *
-                (s2_touch_velocity(touch, k, s2_left(n), step->v1) - touch->surface_speed);
-      }
+    const S2Touch *touch = &step->touches[island->touch[i]];
+    int32_t at = s2_touch_soft(touch) ? S2_NONE : step->logged[island->touch[i]];
+    while (at != S2_NONE) {
+      const S2Acted *acted = &step->world->log.at[at];
+      const double *va = step->v1 + 3 * acted->body_a, *vb = step->v1 + 3 * acted->body_b;
+      S2Vec2 apart = s2_vec2(va[1] - vb[1], va[2] - vb[2]);
+      gain +=
+          s2_dot(s2_acted_impulse(acted), apart) - acted->tangent_impulse * touch->surface_speed;
+      gain += acted->angular_a * va[0] + acted->angular_b * vb[0];
+      at = acted->next;
     }
   }
   return gain;

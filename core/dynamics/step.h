@@ -71,7 +71,7 @@ typedef struct S2Step {
   double *corrected;      // 3 a slot: N m s, N s that neither forces nor contacts nor joints gave
   double *pushed;         // 2 a joint slot: N, on bodies with ground friction, by all but it
   S2Touch *touches;
-  S2Touch *touches_solved; // S2_POST, S2_PROJECTION: as the solve had them; else NULL
+  S2Touch *touches_solved; // as the solve had them: S2_POST; S2_PROJECTION with notes; else NULL
   int touch_count;
   int32_t *logged; // a touch: the first of S2World.log that is of it, or S2_NONE
   S2Island *islands;
