@@ -8,9 +8,10 @@
 // Of the energy at the start: what a step may bring by rounding, and below which all is at rest.
 static const double ROUNDING = 1e-12, AT_REST = 1e-12;
 
-typedef enum Kind { HEAP, OVERHANG, WEDGE, CHAINS, KINDS } Kind;
-static const char *const kind_name[KINDS] = {"heap", "overhang", "wedge", "chains"};
-static const char *const stepping_name[] = {"speculative", "bisect", "event"};
+// What slides without friction goes on for ever: of that kind only the energy is looked at.
+typedef enum Kind { HEAP, OVERHANG, WEDGE, CHAINS, SMOOTH, KINDS } Kind;
+static const char *const kind_name[KINDS] = {"heap", "overhang", "wedge", "chains", "smooth"};
+static const char *const stepping_name[] = {"speculative", "bisect", "event", "auto"};
 
 static double between(S2Rng *rng, double lo, double hi) {
   return lo + (hi - lo) * s2_rng_uniform(rng);
@@ -32,6 +33,7 @@ static S2World *scene_of(Kind kind, S2Stepping stepping, uint64_t seed, double r
   def.gravity = s2_vec2(0, -9.81);
   def.dt = s2_rng_uniform(&rng) < 0.5 ? 1.0 / 60 : 1.0 / 240;
   def.stepping = stepping;
+  def.contact = kind == SMOOTH ? S2_FRICTIONLESS : S2_COULOMB;
   S2World *world;
   must(s2_world_create(&def, &world));
   double friction = between(&rng, 0.2, 1);
@@ -83,6 +85,9 @@ static double total(const S2World *world, double *kinetic) {
 
 static int scenes(int fewest) {
   const char *more = getenv("S2_SCENES");
+#if defined(__SANITIZE_ADDRESS__)
+  fewest = (fewest + 1) / 2;
+#endif
   return more != NULL ? atoi(more) : fewest;
 }
 
@@ -105,12 +110,13 @@ static int run_kind(Kind kind, S2Stepping stepping, int count, double most) {
       print_message("%s, %s, scene %d: %.2e of the energy gained in a step\n", kind_name[kind],
                     stepping_name[stepping], k, gain);
     }
-    if (rested < 30) {
+    bool moves = rested < 30 && kind != SMOOTH;
+    if (moves) {
       print_message("%s, %s, scene %d: %.2e J of %.3g still moving\n", kind_name[kind],
                     stepping_name[stepping], k, kinetic, start);
     }
     grew += gain > ROUNDING;
-    moving += rested < 30;
+    moving += moves;
     worst = fmax(worst, gain);
     s2_world_destroy(world);
   }
@@ -124,10 +130,21 @@ static int run_kind(Kind kind, S2Stepping stepping, int count, double most) {
 static void landings_take_energy_and_end(void **state) {
   (void)state;
   int wrong = 0;
-  for (Kind kind = HEAP; kind < KINDS; kind++) {
-    for (S2Stepping stepping = S2_SPECULATIVE; stepping <= S2_EVENT; stepping++) {
+  for (Kind kind = HEAP; kind < SMOOTH; kind++) {
+    for (S2Stepping stepping = S2_SPECULATIVE; stepping <= S2_AUTO; stepping++) {
       wrong += run_kind(kind, stepping, scenes(8), 40);
     }
+  }
+  assert_int_equal(wrong, 0);
+}
+
+// Rows are those of the start of a step, and what turns within it ends in others: to mend that
+// lifts bodies, which velocities must pay for.
+static void smooth_heaps_gain_nothing(void **state) {
+  (void)state;
+  int wrong = 0;
+  for (S2Stepping stepping = S2_SPECULATIVE; stepping <= S2_BISECT; stepping++) {
+    wrong += run_kind(SMOOTH, stepping, scenes(10), 4);
   }
   assert_int_equal(wrong, 0);
 }
@@ -135,7 +152,7 @@ static void landings_take_energy_and_end(void **state) {
 // What moved for ever: .05 rad/s, which rocks a box that overhangs another.
 static void an_overhang_rests(void **state) {
   (void)state;
-  for (S2Stepping stepping = S2_SPECULATIVE; stepping <= S2_EVENT; stepping++) {
+  for (S2Stepping stepping = S2_SPECULATIVE; stepping <= S2_AUTO; stepping++) {
     S2WorldDef def = fixed_def();
     def.gravity = s2_vec2(0, -9.81);
     def.stepping = stepping;
@@ -181,6 +198,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(an_overhang_rests),
       cmocka_unit_test(landings_take_energy_and_end),
+      cmocka_unit_test(smooth_heaps_gain_nothing),
       cmocka_unit_test(blows_give_back_no_more_than_they_took),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

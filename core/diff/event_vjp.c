@@ -396,68 +396,11 @@ static void gain_vjp(S2Undo *undo, int index, double bar) {
   }
 }
 
-// To what a body rides on, as s2_event_ride() has it.
-static void ride_vjp(S2Undo *undo, const S2Note *note, int32_t slot, const double ride_bar[3]) {
-  const double *q = undo->step.q1 + 3 * slot;
-  double *q_bar = undo->bar.q1;
-  S2Vec2 bar = s2_scale(1.0 / note->of->grounds, s2_vec2(ride_bar[1], ride_bar[2]));
-  for (int g = 0; g < note->of->grounds; g++) {
-    int32_t at = 3 * note->of->ground[g];
-    const double *v = undo->step.free_v + at, *from = undo->step.q1 + at;
-    S2Vec2 arm = s2_vec2(q[1] - from[1], q[2] - from[2]), arm_bar = s2_scale(v[0], s2_right(bar));
-    undo->bar.free_v[at] += ride_bar[0] / note->of->grounds + s2_dot(bar, s2_left(arm));
-    undo->bar.free_v[at + 1] += bar.x;
-    undo->bar.free_v[at + 2] += bar.y;
-    q_bar[3 * slot + 1] += arm_bar.x;
-    q_bar[3 * slot + 2] += arm_bar.y;
-    q_bar[at + 1] -= arm_bar.x;
-    q_bar[at + 2] -= arm_bar.y;
-  }
-}
-
-// v2 = ride + s (v2 - ride) with s^2 = 1 - energy/kinetic; returns the adjoint of the energy.
-static double slower_vjp(S2Undo *undo, const S2Note *note) {
-  S2ArenaMark mark = s2_arena_mark(undo->arena);
-  int nodes = note->of->island.nodes;
-  double *v = S2_TAKE(undo->arena, double, 3 * nodes), kinetic = 0, s_bar = 0;
-  for (int i = 0; i < nodes; i++) {
-    int32_t slot = note->of->island.node[i];
-    const S2Body *body = &undo->world->bodies.at[slot];
-    double ride[3];
-    s2_event_ride(&undo->step, note->of->ground, note->of->grounds, slot, ride);
-    for (int c = 0; c < 3; c++) {
-      double now = v[3 * i + c] = note->before[3 * i + c] - ride[c];
-      kinetic += (c == 0 ? body->inertia : body->mass) * now * now / 2;
-      s_bar += undo->bar.v2[3 * slot + c] * now;
-    }
-  }
-  double s = kinetic > note->part ? sqrt(1 - note->part / kinetic) : 0;
-  double energy_bar = s > 0 ? -s_bar / (2 * s * kinetic) : 0;
-  double kinetic_bar = s > 0 ? -energy_bar * note->part / kinetic : 0;
-  for (int i = 0; i < nodes; i++) {
-    int32_t slot = note->of->island.node[i];
-    const S2Body *body = &undo->world->bodies.at[slot];
-    S2BodyGradient *g = &undo->gradient->body[slot];
-    double ride_bar[3];
-    for (int c = 0; c < 3; c++) {
-      double now = v[3 * i + c], *bar = &undo->bar.v2[3 * slot + c], all = *bar;
-      *bar = s * all + kinetic_bar * (c == 0 ? body->inertia : body->mass) * now;
-      ride_bar[c] = all - *bar;
-      *(c == 0 ? &g->inertia : &g->mass) += kinetic_bar * now * now / 2;
-      undo->step.v2[3 * slot + c] = note->before[3 * i + c];
-    }
-    ride_vjp(undo, note, slot, ride_bar);
-  }
-  s2_arena_rewind(undo->arena, mark);
-  return energy_bar;
-}
-
 static void repay_vjp(S2Undo *undo, int index) {
   const S2Note *note = s2_note_at(undo->notes, index);
   undo->gradient->flags |= note->edge ? S2_GRADIENT_WEAK : 0;
   if (note->part > 0) {
-    gain_vjp(undo, index,
-             note->of->grounds > 0 ? slower_vjp(undo, note) : s2_undo_slower(undo, note));
+    gain_vjp(undo, index, s2_undo_repaid(undo, note));
   }
 }
 

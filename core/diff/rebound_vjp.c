@@ -50,7 +50,9 @@ void s2_undo_rebound(S2Undo *undo, int index) {
   if (!s2_undo_kept_impulses(undo, note)) {
     exchange_joints(undo, note);
   }
-  memset(undo->struck, 0, sizeof(double) * S2_TOUCH_IMPULSES * (size_t)undo->touches);
+  if (undo->in_piece) { // else islands are undone side by side (S2_ACT_SLOW comes after all blows)
+    memset(undo->struck, 0, sizeof(double) * S2_TOUCH_IMPULSES * (size_t)undo->touches);
+  }
 }
 
 // ---- The energy of a blow ---------------------------------------------------------------------
@@ -88,6 +90,19 @@ static void point_vjp(const Keep *keep, int i, int k, S2TouchBar *pair) {
   s2_undo_point(undo, keep->index, i, k, &point);
 }
 
+// Impulses of the blow were made smaller, too: dl/d(part), and the adjoints of what they were.
+static double part_of_impulses(S2Undo *undo, const S2Note *note, const double *struck) {
+  double part_bar = 0;
+  for (int i = 0; i < S2_TOUCH_IMPULSES * note->of->island.touches; i++) {
+    int touch = i / S2_TOUCH_IMPULSES;
+    double *bar =
+        &undo->struck[S2_TOUCH_IMPULSES * note->of->touch_index[touch] + i % S2_TOUCH_IMPULSES];
+    part_bar += *bar * struck[i];
+    *bar *= note->part;
+  }
+  return part_bar;
+}
+
 // v2 = v1 + part (v2 - v1) with linear part + square part^2 = room (impact.c).
 void s2_undo_keep(S2Undo *undo, int index) {
   const S2Note *note = s2_note_at(undo->notes, index);
@@ -96,7 +111,7 @@ void s2_undo_keep(S2Undo *undo, int index) {
   const double *struck = pressed + S2_TOUCH_IMPULSES * island->touches;
   S2StepAdjoint *bar = &undo->bar;
   S2Step *step = &undo->step;
-  double part = note->part, part_bar = 0;
+  double part = note->part, part_bar = part_of_impulses(undo, note, struck);
   S2Touch *touches = step->touches; // the note's are listed in its order
   step->touches = undo->open.touches;
   S2BlowEnergy energy = s2_blow_energy(step, island, pressed, struck, note->before);

@@ -319,6 +319,14 @@ static void rejoin(S2Undo *undo) {
   undo->back_at = S2_NONE;
 }
 
+// Impulses before this act are in no energy that is undone.
+static void forget_energies(const S2Undo *undo) {
+  size_t bytes = sizeof(double) * 2 * (size_t)undo->touches;
+  memset(undo->pushed, 0, bytes);
+  memset(undo->rubbed, 0, bytes);
+  memset(undo->struck, 0, 2 * bytes);
+}
+
 static void of_island(S2Undo *undo, const S2Note *note, double *from_bar, double *to_bar,
                       double *now) {
   for (int i = 0; i < 3 * note->of->island.nodes; i++) {
@@ -462,6 +470,7 @@ static void undo_act(S2Undo *undo, int index) {
     free_vjp(undo, index);
     break;
   case S2_ACT_RESET:
+    forget_energies(undo);
     add(undo, undo->bar.v1, undo->bar.free_v);
     clear(undo, undo->bar.v1);
     if (note->before != NULL) {
@@ -469,6 +478,7 @@ static void undo_act(S2Undo *undo, int index) {
     }
     break;
   case S2_ACT_RESET_V2:
+    forget_energies(undo);
     add(undo, undo->bar.v2, undo->bar.free_v);
     clear(undo, undo->bar.v2);
     set(undo, undo->step.v2, note->before);
@@ -527,6 +537,9 @@ static void undo_act(S2Undo *undo, int index) {
     break;
   case S2_ACT_SHORT:
     short_vjp(undo, note);
+    break;
+  case S2_ACT_SLOW:
+    s2_undo_slow(undo, index);
     break;
   case S2_ACT_MEND:
     s2_undo_mend(undo, index);

@@ -147,6 +147,11 @@ void s2_undo_feedback(S2Undo *undo, const S2Note *note);
 // energy.
 double s2_undo_slower(S2Undo *undo, const S2Note *note);
 
+// repay_vjp.c: of S2_ACT_SLOW; of v2 of that and of S2_ACT_REPAY, returns the adjoint of the
+// energy.
+void s2_undo_slow(S2Undo *undo, int index);
+double s2_undo_repaid(S2Undo *undo, const S2Note *note);
+
 // rebound_vjp.c: of S2_ACT_RECALL and REBOUND, but for v2; of S2_ACT_KEEP.
 void s2_undo_recall(S2Undo *undo, const S2Note *note);
 void s2_undo_rebound(S2Undo *undo, int index);

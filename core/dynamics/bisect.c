@@ -93,6 +93,9 @@ static bool attempt(S2Step *step, double *overlap_before) {
     searches += 1;
   } while (s2_step_outran(step) && searches < S2_REACH_PASSES);
   s2_log_islands(step);
+  for (int i = 0; i < step->island_count; i++) {
+    step->islands[i].accounted = true;
+  }
   s2_note_plain(step, S2_ACT_INTEGRATE);
   s2_step_integrate(step);
   s2_step_settle(step);

@@ -184,6 +184,9 @@ void s2_event_ride(const S2Step *step, const int32_t *ground, int grounds, int32
   const double *q = step->q1 + 3 * slot;
   ride[0] = ride[1] = ride[2] = 0;
   for (int g = 0; g < grounds; g++) {
+    if (ground[g] == S2_NONE) { // the world, which stands still
+      continue;
+    }
     const double *v = step->free_v + 3 * ground[g], *at = step->q1 + 3 * ground[g];
     ride[0] += v[0] / grounds;
     ride[1] += (v[1] - v[0] * (q[2] - at[2])) / grounds;

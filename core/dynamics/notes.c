@@ -2,74 +2,11 @@
 
 #include "base/same_bits.h"
 
-#include <math.h>
 #include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
 #include <string.h>
 
-// Notes are taken from blocks that grow; the first one is what the last step needed.
-// A step that takes more than the last one gets it in parts of that.
-enum { FIRST_BLOCK = 1024, ALIGNMENT = 8, MORE = 8 };
-
-struct S2NoteBlock {
-  S2NoteBlock *older;
-  size_t size, at;
-};
-
-static const size_t HEAD = (sizeof(S2NoteBlock) + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
-
-void s2_notes_init(S2Notes *notes) {
-  *notes = (S2Notes){0};
-}
-
-static void free_blocks(S2NoteBlock *block) {
-  while (block != NULL) {
-    S2NoteBlock *older = block->older;
-    s2_memory_free(block);
-    block = older;
-  }
-}
-
-void s2_notes_clear(S2Notes *notes) {
-  free_blocks(notes->block);
-  free_blocks(notes->answer_block);
-  s2_array_free(notes->at);
-  s2_array_free(notes->latest);
-  s2_fixed_release(notes->fixed);
-  s2_memory_free(notes->text);
-  s2_notes_init(notes);
-}
-
-static size_t rounded(size_t bytes) {
-  return (bytes + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
-}
-
-void *s2_notes_take(S2Notes *notes, S2NoteBlock **blocks, size_t size, size_t bytes) {
-  S2NoteBlock *block = *blocks;
-  bytes = rounded(bytes);
-  if (block == NULL || block->size - block->at < bytes) {
-    size = size < bytes ? bytes : size;
-    S2NoteBlock *fresh = s2_memory_take(HEAD + size);
-    *fresh = (S2NoteBlock){.older = block, .size = size};
-    *blocks = block = fresh;
-    notes->bytes += HEAD + size;
-  }
-  void *memory = (unsigned char *)block + HEAD + block->at;
-  block->at += bytes;
-  return memory;
-}
-
-static void *take(S2Notes *notes, size_t bytes) {
-  size_t first = notes->expected > 0 ? notes->expected : FIRST_BLOCK;
-  size_t size = notes->block == NULL ? first : first / MORE;
-  void *memory = s2_notes_take(notes, &notes->block, size, bytes);
-  notes->used += rounded(bytes);
-  return memory;
-}
-
 static void *keep(S2Notes *notes, const void *from, size_t bytes) {
-  void *to = take(notes, bytes);
+  void *to = s2_note_take(notes, bytes);
   if (bytes > 0) {
     memcpy(to, from, bytes);
   }
@@ -88,40 +25,10 @@ static double *keep_doubles(S2Notes *notes, const double *from, int count) {
 
 static S2Note *note_of(const S2Step *step, S2Act act) {
   S2Notes *notes = step->world->notes;
-  S2Note *note = take(notes, sizeof(S2Note));
+  S2Note *note = s2_note_take(notes, sizeof(S2Note));
   *note = (S2Note){.act = act, .h = step->h, .t = step->t, .holds = step->holds};
   s2_array_append(notes->at)->note = note;
   return note;
-}
-
-int s2_notes_mark(const S2Step *step) {
-  return step->world->notes == NULL ? 0 : step->world->notes->at.count;
-}
-
-static bool holds(const S2NoteBlock *block, const void *memory) {
-  uintptr_t start = (uintptr_t)block + HEAD, at = (uintptr_t)memory;
-  return at >= start && at < start + block->size;
-}
-
-// A note is the first that its act takes, so what was taken since begins with it.
-void s2_notes_rewind(const S2Step *step, int mark) {
-  S2Notes *notes = step->world->notes;
-  if (notes == NULL || mark >= notes->at.count) {
-    return;
-  }
-  const S2Note *first = s2_note_at(notes, mark);
-  while (!holds(notes->block, first)) {
-    S2NoteBlock *older = notes->block->older;
-    notes->used -= notes->block->at;
-    notes->bytes -= HEAD + notes->block->size;
-    s2_memory_free(notes->block);
-    notes->block = older;
-  }
-  size_t at = (size_t)((uintptr_t)first - (uintptr_t)notes->block - HEAD);
-  notes->latest.count = 0; // they may be among it
-  notes->used -= notes->block->at - at;
-  notes->block->at = at;
-  notes->at.count = mark;
 }
 
 // ---- Parts of a step ----------------------------------------------------------------------------
@@ -142,8 +49,8 @@ void s2_note_part(const S2Step *step) {
   notes->part = notes->at.count;
   S2Note *note = note_of(step, S2_ACT_PART);
   note->t = world->kept.time;
-  note->before = take(notes, sizeof(double) * S2_JOINT_ROWS * (size_t)notes->joint_slots);
-  note->acted = take(notes, sizeof(double) * (size_t)notes->joint_slots);
+  note->before = s2_note_take(notes, sizeof(double) * S2_JOINT_ROWS * (size_t)notes->joint_slots);
+  note->acted = s2_note_take(notes, sizeof(double) * (size_t)notes->joint_slots);
   bool locks = false;
   for (int i = 0; i < notes->joint_slots; i++) {
     const S2Joint *joint = &world->joints.at[i];
@@ -152,7 +59,7 @@ void s2_note_part(const S2Step *step) {
     locks |= joint->type == S2_LOCK;
   }
   if (locks) {
-    note->more = take(notes, sizeof(double) * S2_NOTE_GOALS * (size_t)notes->joint_slots);
+    note->more = s2_note_take(notes, sizeof(double) * S2_NOTE_GOALS * (size_t)notes->joint_slots);
     for (int i = 0; i < notes->joint_slots; i++) {
       double *to = note->more + S2_NOTE_GOALS * i;
       memcpy(to, world->joints.at[i].goal, 3 * sizeof(double));
@@ -203,7 +110,7 @@ static void keep_end(const S2Step *step, S2Note *note) {
     note->v1 = keep_like(notes, step->v1, sizeof(double) * count, note->more);
     return;
   }
-  note->v1 = take(notes, sizeof(double) * (count + impulses));
+  note->v1 = s2_note_take(notes, sizeof(double) * (count + impulses));
   memcpy(note->v1, step->v1, sizeof(double) * count);
   memcpy(note->v1 + count, step->joint_impulse, sizeof(double) * impulses);
 }
@@ -262,7 +169,7 @@ void s2_note_plain(const S2Step *step, S2Act act) {
 }
 
 static double *of_nodes(S2Notes *notes, const S2Island *island, const double *from) {
-  double *to = take(notes, sizeof(double) * 3 * (size_t)island->nodes);
+  double *to = s2_note_take(notes, sizeof(double) * 3 * (size_t)island->nodes);
   for (int i = 0; i < island->nodes; i++) {
     memcpy(to + 3 * i, from + 3 * island->node[i], 3 * sizeof(double));
   }
@@ -305,7 +212,7 @@ static S2Note *note_island(const S2Step *step, const S2Island *island, S2Act act
   S2Notes *notes = step->world->notes;
   const S2Note *like = last_like(notes, island, S2_ACT_PART);
   S2Note *note = note_of(step, act);
-  S2NoteIsland *of = note->of = take(notes, sizeof(S2NoteIsland));
+  S2NoteIsland *of = note->of = s2_note_take(notes, sizeof(S2NoteIsland));
   *of = (S2NoteIsland){.island = *island};
   of->island.node = keep_like(notes, island->node, sizeof(int32_t) * (size_t)island->nodes,
                               like == NULL ? NULL : like->of->island.node);
@@ -363,7 +270,7 @@ static const void *keep_touch(const S2Step *step, int32_t index, const S2Touch *
   notes->touches = notes->touches > index ? notes->touches : index + 1;
   if (!is_kept(def, notes->latest.at[index], touch)) {
     size_t size = size_of_point(def, touch);
-    unsigned char *to = take(notes, HEAD_OF_TOUCH + (size_t)touch->count * size);
+    unsigned char *to = s2_note_take(notes, HEAD_OF_TOUCH + (size_t)touch->count * size);
     memcpy(to, touch, HEAD_OF_TOUCH);
     for (int k = 0; k < touch->count; k++) {
       memcpy(to + HEAD_OF_TOUCH + (size_t)k * size, &touch->points[k], size);
@@ -387,11 +294,11 @@ static void keep_touches(const S2Step *step, const S2Island *island, const S2Cho
     used += first + second;
   }
   of->island.touches = count;
-  of->touch = take(notes, sizeof(const void *) * (size_t)count);
-  of->biases = take(notes, sizeof(double) * (size_t)used);
-  of->island.touch = take(notes, sizeof(int32_t) * (size_t)count);
-  of->touch_index = take(notes, sizeof(int32_t) * (size_t)count);
-  of->choices = take(notes, 2 * (size_t)count);
+  of->touch = s2_note_take(notes, sizeof(const void *) * (size_t)count);
+  of->biases = s2_note_take(notes, sizeof(double) * (size_t)used);
+  of->island.touch = s2_note_take(notes, sizeof(int32_t) * (size_t)count);
+  of->touch_index = s2_note_take(notes, sizeof(int32_t) * (size_t)count);
+  of->choices = s2_note_take(notes, 2 * (size_t)count);
   int n = 0;
   const S2Choice none = {0};
   used = 0;
@@ -438,10 +345,10 @@ static void keep_joints(const S2Step *step, const S2Island *island, S2Note *note
   S2NoteIsland *of = note->of;
   size_t count = (size_t)island->joints;
   if (changed && note->kind != S2_POSITIONS) {
-    of->impulse = take(notes, sizeof(double) * S2_JOINT_ROWS * count);
+    of->impulse = s2_note_take(notes, sizeof(double) * S2_JOINT_ROWS * count);
   }
-  of->pushed = pushed ? take(notes, sizeof(double) * 2 * count) : NULL;
-  of->stiff = stiff ? take(notes, sizeof(bool) * count) : NULL;
+  of->pushed = pushed ? s2_note_take(notes, sizeof(double) * 2 * count) : NULL;
+  of->stiff = stiff ? s2_note_take(notes, sizeof(bool) * count) : NULL;
   for (int i = 0; i < island->joints; i++) {
     int32_t slot = island->joint[i];
     if (of->impulse != NULL) {
@@ -497,7 +404,7 @@ void s2_note_mend(const S2Step *step, const S2Island *island, S2Mend mend, const
   keep_touches(step, island, choices, step->touches, note);
   if (mend == S2_MEND_SOLVED) {
     S2NoteIsland *of = note->of;
-    of->solved = take(notes, sizeof(const void *) * (size_t)of->island.touches);
+    of->solved = s2_note_take(notes, sizeof(const void *) * (size_t)of->island.touches);
     for (int i = 0; i < of->island.touches; i++) {
       of->solved[i] =
           keep_touch(step, of->touch_index[i], &step->touches_solved[of->touch_index[i]]);
@@ -573,33 +480,6 @@ void s2_note_go_back(const S2Step *step, const S2Island *island, int since, cons
   }
 }
 
-// With the names of the first joints.
-void s2_note_refuse_joints(const S2Step *step, const S2Island *island, const char *what) {
-  enum { NAMED = 3, SIZE = 256 };
-  S2Notes *notes = step->world->notes;
-  if (notes == NULL) {
-    return;
-  }
-  notes->text = notes->text == NULL ? s2_memory_take(SIZE) : notes->text;
-  size_t at = (size_t)snprintf(notes->text, SIZE, "%s", what);
-  for (int i = 0; i < island->joints && i < NAMED && at < SIZE; i++) {
-    char label[S2_NAME_SIZE + 32];
-    s2_joint_label(step->world, island->joint[i], label);
-    bool last = i + 1 == island->joints || i + 1 == NAMED;
-    at += (size_t)snprintf(notes->text + at, SIZE - at, "%s%s%s", i == 0 ? " (" : ", ", label,
-                           !last                    ? ""
-                           : island->joints > NAMED ? ", ...)"
-                                                    : ")");
-  }
-  notes->reason = notes->text;
-}
-
-void s2_note_unsolved(const S2Step *step) {
-  if (step->world->notes != NULL) {
-    step->world->notes->unsolved = true;
-  }
-}
-
 void s2_note_feedback(const S2Step *step, const S2Island *island, double part,
                       const S2Shaken *shaken, const int32_t *ground, int grounds) {
   S2Notes *notes = step->world->notes;
@@ -615,7 +495,7 @@ void s2_note_feedback(const S2Step *step, const S2Island *island, double part,
                            shake == NULL ? NULL : shake->more);
     note->of->lambda = keep_like(notes, shaken->lambda, sizeof(double) * (size_t)shaken->count,
                                  alone ? shake->of->lambda : NULL);
-    note->of->shaken = take(notes, sizeof(S2ShakenRow) * (size_t)shaken->count);
+    note->of->shaken = s2_note_take(notes, sizeof(S2ShakenRow) * (size_t)shaken->count);
     for (int r = 0; r < shaken->count; r++) {
       const S2JointPart *of = &shaken->part[r];
       S2ShakenRow *row = &note->of->shaken[r];
@@ -645,11 +525,11 @@ void s2_note_keep(const S2Step *step, const S2Island *island, double part, const
     keep_touches(step, island, NULL, step->touches, note);
     note->part = part;
     note->before = of_nodes(notes, island, step->v2);
-    note->of->lambda = take(notes, sizeof(double) * 2 * count);
+    note->of->lambda = s2_note_take(notes, sizeof(double) * 2 * count);
     memcpy(note->of->lambda, pressed, sizeof(double) * count);
     memcpy(note->of->lambda + count, struck, sizeof(double) * count);
-    note->of->impulse = take(notes, sizeof(double) * S2_JOINT_ROWS * (size_t)island->joints);
-    note->more = take(notes, sizeof(double) * 3 * (size_t)island->joints);
+    note->of->impulse = s2_note_take(notes, sizeof(double) * S2_JOINT_ROWS * (size_t)island->joints);
+    note->more = s2_note_take(notes, sizeof(double) * 3 * (size_t)island->joints);
     for (int i = 0; i < S2_JOINT_ROWS * island->joints; i++) {
       int32_t slot = island->joint[i / S2_JOINT_ROWS];
       int at = S2_JOINT_ROWS * slot + i % S2_JOINT_ROWS;
@@ -708,7 +588,7 @@ void s2_note_piece(const S2Step *step, const S2Island *island, int before) {
     S2Note *note = note_island(step, island, S2_ACT_PIECE);
     note->rows = before;
     note->of->ground =
-        take(notes, sizeof(int32_t) * (size_t)(2 * island->touches + 4 * island->joints));
+        s2_note_take(notes, sizeof(int32_t) * (size_t)(2 * island->touches + 4 * island->joints));
     for (int i = 0; i < island->touches; i++) {
       const S2Touch *touch = &step->touches[island->touch[i]];
       add_ground(step, touch->body_a, note);
@@ -769,14 +649,38 @@ static void keep_these(const S2Step *step, const S2Island *island, const S2Touch
   S2Notes *notes = step->world->notes;
   size_t count = (size_t)island->touches;
   of->island.touches = island->touches;
-  of->touch = take(notes, sizeof(const void *) * count);
-  of->touch_index = take(notes, sizeof(int32_t) * count);
-  of->choices = take(notes, 2 * count);
+  of->touch = s2_note_take(notes, sizeof(const void *) * count);
+  of->touch_index = s2_note_take(notes, sizeof(int32_t) * count);
+  of->choices = s2_note_take(notes, 2 * count);
   memset(of->choices, 0, 2 * count);
   for (int i = 0; i < island->touches; i++) {
     int32_t at = island->touch[i];
     of->touch_index[i] = index[at];
     of->touch[i] = keep_touch(step, index[at], &touches[at]);
+  }
+}
+
+void s2_note_slow(const S2Step *step, const S2Island *island, double energy, bool fed,
+                  const int32_t *ground, int grounds) {
+  S2Notes *notes = step->world->notes;
+  if (notes == NULL) {
+    return;
+  }
+  S2Note *note = note_island(step, island, S2_ACT_SLOW);
+  S2NoteIsland *of = note->of;
+  keep_touches(step, island, NULL, step->touches_solved, note);
+  note->part = energy;
+  note->fed = fed;
+  note->before = of_nodes(notes, island, step->v2);
+  of->ground = keep(notes, ground, sizeof(int32_t) * (size_t)grounds);
+  of->grounds = grounds;
+  of->lambda = s2_note_take(notes, sizeof(double) * S2_TOUCH_IMPULSES * (size_t)island->touches);
+  for (int i = 0; i < S2_TOUCH_IMPULSES * island->touches; i++) {
+    int k = i % S2_TOUCH_IMPULSES;
+    const S2Touch *touch = &step->touches_solved[island->touch[i / S2_TOUCH_IMPULSES]];
+    const S2TouchPoint *point = &touch->points[k / 2];
+    double impulse = k % 2 == 0 ? point->normal_impulse : point->tangent_impulse;
+    of->lambda[i] = k / 2 < touch->count ? impulse : 0;
   }
 }
 
@@ -804,11 +708,4 @@ void s2_note_repay(const S2Step *step, const S2Island *island, const S2Repaid *r
   S2Island pressed = *island;
   pressed.touches = repaid->flowed ? island->touches : 0;
   keep_these(step, &pressed, repaid->touches, repaid->index, of);
-}
-
-void s2_notes_end(S2Notes *notes) {
-  s2_array_free(notes->latest);
-  if (notes->fixed != NULL) {
-    notes->fixed->expected = notes->used;
-  }
 }

@@ -30,6 +30,7 @@ typedef enum S2Act {
   S2_ACT_MIDPOINT,  // v1 and v2 of an island's nodes
   S2_ACT_INTEGRATE, // carry and q1 (all bodies); touches are those of q1 from here
   S2_ACT_SHORT,     // carry is a part of itself, and q1 = q0 + h carry; of an island's nodes
+  S2_ACT_SLOW,      // v2 of an island's nodes loses the energy that a mend has brought (repay.c)
   S2_ACT_MEND,      // q1 += part v
   S2_ACT_SHAKE,     // q1 += what removes the errors of the joints' equations (shake.c)
   S2_ACT_SPIN,      // measured: angular momentum of an island that floats
@@ -72,7 +73,8 @@ typedef struct S2ShakenRow { // as in S2JointPart
 typedef struct S2NoteIsland {
   S2Island island;
   double *lambda;       // SOLVE, MEND, SHAKE: 1 a row; FEEDBACK: of `shaken`; KEEP: of contacts in
-                        // the motion, and behind those in the blow, S2_TOUCH_IMPULSES a touch each
+                        // the motion, and behind those in the blow, S2_TOUCH_IMPULSES a touch each;
+                        // SLOW: of both together
   double *impulse;      // S2_JOINT_ROWS a joint of the island, before; NULL: no row looks at them,
                         // or (a SOLVE) as the part began; KEEP: in the blow
   double *pushed;       // 2 a joint of the island; NULL: 0
@@ -85,7 +87,7 @@ typedef struct S2NoteIsland {
   unsigned char *choices; // a point of them: S2Choice.use, and above that its target
   double *biases;         // of those that are in use
   int32_t *ground;        // PIECE: slots of bodies that its nodes touch or are joined to; REPAY:
-                          // that hold them; FEEDBACK: s2_island_holders
+                          // that hold them; FEEDBACK, SLOW: s2_island_holders
   int grounds;
   double stiffness; // MEND: of angles
   double spin;      // SPIN_V2: what v2 got
@@ -104,11 +106,12 @@ typedef struct S2Note {
   bool turned : 1;    // REPAY: v2 is of rows at q1, as are its touches
   bool meets : 1;     // ARRIVE: something does, at the point `rows` of its touch
   bool of_motion : 1; // SHAKE: its rows are those of the first solve
+  bool fed : 1;       // SLOW: what joints displaced has gone into v2
   bool from_v2 : 1;   // SPIN: the most energy is that of v2, else of free_v
   int rows;           // SOLVE, MEND, SHAKE: of the problem; PIECE: how many there were before
   double h, t;        // FREE; PART: t
   union {
-    double part;     // MEND, FEEDBACK; ARRIVE: S2Step.share; KEEP; REPAY, CAP: J
+    double part;     // MEND, FEEDBACK; ARRIVE: S2Step.share; KEEP; REPAY, CAP, SLOW: J
     S2Drive *drives; // FREE: a joint slot, where locks move as the program says; else NULL
     int since;       // GO_BACK
   };
@@ -123,8 +126,8 @@ typedef struct S2Note {
                   // MIDPOINT: v0 as it took it; BLEND: reflected; MEND, SHAKE,
                   // FEEDBACK: displacements, by the joints alone
                   // PIECE_END: before, more and v1 are q1, v2 and v1; SET_OUT: q0 and v0;
-                  // STRUCK, KEEP, REPAY: before is what is overwritten; KEEP: more is 3 a joint,
-                  // its reaction in the blow
+                  // STRUCK, KEEP, REPAY, SLOW: before is what is overwritten; KEEP: more is 3 a
+                  // joint, its reaction in the blow
                   // PART: S2_NOTE_GOALS a joint slot; NULL: there is no lock
     bool *ahead;  // LINEARISE, INTEGRATE, where beta < 1: S2Step.ahead; else NULL
   };
@@ -183,6 +186,7 @@ void s2_notes_clear(S2Notes *notes); // gives all memory back
 
 // Memory of the list `blocks`; `size`: of a block that is begun for it.
 void *s2_notes_take(S2Notes *notes, S2NoteBlock **blocks, size_t size, size_t bytes);
+void *s2_note_take(S2Notes *notes, size_t bytes); // of the step's notes
 
 // Does nothing when the world keeps no notes.
 void s2_note_answer(S2World *world, const S2Answer *answer);
@@ -263,6 +267,9 @@ void s2_note_arrive(const S2Step *step, const S2Island *island, int32_t met, int
 // `pressed`, `struck`: as s2_blow_energy has them; `held`: of joints before the blow.
 void s2_note_keep(const S2Step *step, const S2Island *island, double part, const double *pressed,
                   const double *struck, const S2JointImpulses *held);
+// Before v2 loses `energy`; `fed` as in s2_island_repay, `ground`: s2_island_holders.
+void s2_note_slow(const S2Step *step, const S2Island *island, double energy, bool fed,
+                  const int32_t *ground, int grounds);
 void s2_note_short(const S2Step *step, const S2Island *island, double part);
 typedef struct S2Repaid {
   double energy, tiny;
@@ -285,7 +292,7 @@ typedef struct S2Work {
   double u0, u2, along0, along2;
 } S2Work;
 S2Work s2_touch_work(const S2Touch *touch, int k, const double *v0, const double *v2, double tiny);
-// The velocity of a body that rode on the ground bodies, as their mean.
+// The velocity of a body that rode on the ground bodies (S2_NONE: the world), as their mean.
 void s2_event_ride(const S2Step *step, const int32_t *ground, int grounds, int32_t slot,
                    double ride[3]);
 // Attempts: what was noted since the mark is forgotten.

@@ -330,7 +330,7 @@ bool s2_step_speculative(S2Step *step) {
   memcpy(step->v2, step->v1, sizeof(double) * 3 * (size_t)world->bodies.count);
   bool *touching = S2_TAKE_ZEROED(step->arena, bool, 2 * step->touch_count);
   for (int i = 0; i < step->island_count; i++) {
-    const S2Island *island = &step->islands[i];
+    S2Island *island = &step->islands[i];
     bool done = false;
     if (world->kept.def.nonlinear && !s2_step_midpoint(step, island, &done)) {
       return false;
@@ -338,6 +338,7 @@ bool s2_step_speculative(S2Step *step) {
     if (!done && !s2_island_blow(step, island, choices, touching)) {
       return false;
     }
+    island->accounted = !done;
   }
   s2_log_islands(step);
   s2_note_plain(step, S2_ACT_INTEGRATE);

@@ -291,7 +291,7 @@ static int add_holder(const S2Step *step, int32_t slot, int32_t *ground, int cou
   return count;
 }
 
-int s2_island_holders(const S2Step *step, const S2Island *island, int32_t *ground) {
+int s2_island_holders(const S2Step *step, const S2Island *island, bool closed, int32_t *ground) {
   int count = 0;
   for (int i = 0; i < island->joints; i++) {
     const S2Joint *joint = &step->world->joints.at[island->joint[i]];
@@ -308,7 +308,8 @@ int s2_island_holders(const S2Step *step, const S2Island *island, int32_t *groun
     const S2Touch *touch = &step->touches[island->touch[i]];
     bool presses = false;
     for (int k = 0; k < touch->count; k++) {
-      presses |= touch->points[k].normal_impulse > 0;
+      presses |= touch->points[k].normal_impulse > 0 ||
+                 (closed && touch->points[k].at.gap <= S2_TOUCH_SLOP * island->length);
     }
     if (presses) {
       count = add_holder(step, touch->body_a, ground, count);
@@ -443,7 +444,7 @@ static double shake(S2Step *step, S2Island *island, S2JointErrors *errors, doubl
     s2_island_set_spin(step, island, 0, shaken.dq);
   }
   int32_t *ground = S2_TAKE(step->arena, int32_t, S2_HOLDERS(island));
-  int grounds = s2_island_holders(step, island, ground);
+  int grounds = s2_island_holders(step, island, false, ground);
   S2Vec2 frame = s2_island_frame(step, island, ground, grounds);
   double part = converges ? harmless_part(step, island, shaken.dq, frame) : 0;
   for (int i = 0; i < island->nodes && spin->kept; i++) {
@@ -599,7 +600,8 @@ void s2_island_project(S2Step *step, S2Island *island) {
   keep_best(step, island, worst, &best);
   Spin spin = keep_spin(step, island);
   S2ArenaMark mark = s2_arena_mark(step->arena);
-  if (feeds_back(step, island, &errors)) {
+  bool feeds = feeds_back(step, island, &errors);
+  if (feeds) {
     worst = shake(step, island, &errors, worst, &spin);
   }
   s2_arena_rewind(step->arena, mark);
@@ -634,6 +636,9 @@ void s2_island_project(S2Step *step, S2Island *island) {
     s2_step_warn_of_misfits(step, island);
   }
   give_back_spin(step, island, &spin, spin.energy);
+  if (island->accounted && island->touches > 0) {
+    s2_island_repay(step, island, feeds);
+  }
   s2_arena_rewind(step->arena, start_mark);
 }
 

@@ -22,6 +22,7 @@ typedef struct S2Island { // bodies that act on each other, in ascending order e
   // m, the largest error of its joints when they were looked at last, where no length was needed to
   // tell it (no angles, no limits); else NAN.
   double joint_error;
+  bool accounted; // what projection lifts in it is paid for (repay.c)
 } S2Island;
 
 // What the bias of a chosen point was made of (for its derivative).
@@ -71,7 +72,7 @@ typedef struct S2Step {
   double *corrected;      // 3 a slot: N m s, N s that neither forces nor contacts nor joints gave
   double *pushed;         // 2 a joint slot: N, on bodies with ground friction, by all but it
   S2Touch *touches;
-  S2Touch *touches_solved; // S2_POST: as the solve had them; else NULL
+  S2Touch *touches_solved; // as the solve had them: S2_POST; S2_PROJECTION with notes; else NULL
   int touch_count;
   int32_t *logged; // a touch: the first of S2World.log that is of it, or S2_NONE
   S2Island *islands;
@@ -237,7 +238,7 @@ double s2_step_violation(const S2Step *step, S2Island *island, S2JointErrors *er
 // against their mean, so that it does not matter how fast all of it goes; where there is nothing,
 // against the first body's. (stabilise.c)
 #define S2_HOLDERS(island) (2 * (island)->touches + 5 * (island)->joints)
-int s2_island_holders(const S2Step *step, const S2Island *island, int32_t *ground);
+int s2_island_holders(const S2Step *step, const S2Island *island, bool closed, int32_t *ground);
 S2Vec2 s2_island_frame(const S2Step *step, const S2Island *island, const int32_t *ground,
                        int grounds);
 
@@ -358,6 +359,10 @@ void s2_step_add_joints(S2Step *step, const S2JointPart *parts, int count, const
 // (impact.c)
 bool s2_step_stop_at_limits(S2Step *step);
 bool s2_island_stop_at_limits(S2Step *step, const S2Island *island);
+
+// repay.c: takes from v2 the energy that the step and its projection (to q1) have brought. `fed`:
+// the mend has put into v2 what joints displaced.
+void s2_island_repay(S2Step *step, const S2Island *island, bool fed);
 
 // gear_rows.c: gears that move more than two bodies.
 typedef struct S2GearMovers {

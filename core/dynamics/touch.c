@@ -409,7 +409,8 @@ void s2_step_settle(S2Step *step) {
   }
   S2World *world = step->world;
   double start = s2_clock();
-  if (world->kept.def.stabilization == S2_POST) {
+  S2Stabilization how = world->kept.def.stabilization;
+  if (how == S2_POST || (how == S2_PROJECTION && world->notes != NULL)) {
     step->touches_solved = S2_TAKE(step->arena, S2Touch, step->touch_count);
     memcpy(step->touches_solved, step->touches, sizeof(S2Touch) * (size_t)step->touch_count);
   }
