@@ -100,7 +100,8 @@ static void few_are_stepped_as_by_event(void **state) {
     of[k] = stepped(k == 0 ? S2_AUTO : S2_EVENT, -9.81, 1.0 / 60);
     add_box(of[k], springy(fixed_at(0, -1), 0.5), 40, 2);
     for (int i = 0; i < 8; i++) { // as many as an island may have
-      add_box(of[k], springy(thrown(0.1 * i, 0.5 + 0.7 * i, 0.2 * i - 0.5, 0, 1 - i), 0.5), 0.6, 0.4);
+      add_box(of[k], springy(thrown(0.1 * i, 0.5 + 0.7 * i, 0.2 * i - 0.5, 0, 1 - i), 0.5), 0.6,
+              0.4);
     }
   }
   the_two_go_alike(of[0], of[1], 200);

@@ -145,13 +145,13 @@ static Scene make(S2Rng *rng, S2Stepping stepping, bool jointed) {
   def.dt = chance(rng, 0.5) ? 1.0 / 60 : 1.0 / 240;
   def.stepping = stepping;
   def.substeps = jointed || chance(rng, 0.6) ? 1 : (int)s2_rng_integer(rng, 2, 4);
-  bool reflects = !jointed && stepping != S2_EVENT && chance(rng, 0.25);
+  bool reflects = !jointed && stepping < S2_EVENT && chance(rng, 0.25);
   def.restitution_model = reflects ? S2_REFLECTIONS : S2_NEWTON;
   // The rows of S2_PRE are those of the mended start, which only contacts tell; without any the
   // ends of joints drift away from each other.
   static const S2Stabilization some[] = {S2_POST, S2_POST_ASSEMBLY, S2_BAUMGARTE,
                                          S2_NO_STABILIZATION, S2_PRE};
-  bool other = stepping != S2_EVENT && chance(rng, 0.3); // which has that one alone
+  bool other = stepping < S2_EVENT && chance(rng, 0.3); // which has that one alone
   def.stabilization = other ? some[s2_rng_integer(rng, 0, jointed ? 2 : 4)] : S2_PROJECTION;
   must(s2_world_create(&def, &scene.world));
   if (!jointed || chance(rng, 0.8)) {
@@ -315,12 +315,12 @@ static void run(Scene *scene, bool angular, Worst *worst) {
 }
 
 static void check(S2Stepping stepping, bool jointed) {
-  static const char *const names[] = {"speculative", "bisect", "event"};
+  static const char *const names[] = {"speculative", "bisect", "event", "auto"};
   Worst all = {0};
   // Arms of joints are told by nobody where a step has pieces: only what they push.
   bool angular = !jointed || stepping == S2_SPECULATIVE;
-  for (int i = 0; i < scenes / 6; i++) {
-    S2Rng rng = s2_rng_seeded((uint64_t)(6 * i + 2 * (int)stepping + jointed + 1));
+  for (int i = 0; i < scenes / 8; i++) {
+    S2Rng rng = s2_rng_seeded((uint64_t)(8 * i + 2 * (int)stepping + jointed + 1));
     Scene scene = make(&rng, stepping, jointed);
     run(&scene, angular, &all);
     s2_world_destroy(scene.world);
@@ -332,7 +332,7 @@ static void check(S2Stepping stepping, bool jointed) {
   print_message(
       "%s%s: %d scenes, %lld times a body, off by %.1e, angular %.1e; %lld corrections of "
       "at most %.1e; %lld steps unsolved\n",
-      names[stepping], jointed ? ", joints" : "", scenes / 6, (long long)all.bodies, all.linear,
+      names[stepping], jointed ? ", joints" : "", scenes / 8, (long long)all.bodies, all.linear,
       all.angular, (long long)all.corrections, all.corrected, (long long)all.unsolved);
   assert_true(all.bodies > 100 * all.unsolved);
 }
@@ -343,6 +343,7 @@ static void all_is_told(void **state) {
     check(S2_SPECULATIVE, jointed);
     check(S2_BISECT, jointed);
     check(S2_EVENT, jointed);
+    check(S2_AUTO, jointed);
   }
 }
 

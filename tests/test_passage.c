@@ -32,8 +32,8 @@ static void nothing_passes_through_walls(void **state) {
   const double speed[] = {50, 150, 400};
   const char *more = getenv("S2_THROWS");
   int throws = more != NULL ? atoi(more) : 40;
-  const S2Stepping steppings[] = {S2_SPECULATIVE, S2_EVENT};
-  for (int s = 0; s < 2; s++) {
+  const S2Stepping steppings[] = {S2_SPECULATIVE, S2_EVENT, S2_AUTO};
+  for (int s = 0; s < 3; s++) {
     for (int what = PLATE; what < BODIES; what++) {
       for (int v = 0; v < 3; v++) {
         for (int k = 0; k < throws; k++) {

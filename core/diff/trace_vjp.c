@@ -132,7 +132,8 @@ int s2_undo_last(const S2Undo *undo, int index, S2Act act) {
 
 static bool carried_ahead(const S2Undo *undo, const S2Note *note, int32_t slot) {
   const S2WorldDef *def = &undo->world->kept.def;
-  return def->beta == 1 || s2_world_way(def) == S2_EVENT || (note->ahead != NULL && note->ahead[slot]);
+  return def->beta == 1 || s2_world_way(def) == S2_EVENT ||
+         (note->ahead != NULL && note->ahead[slot]);
 }
 
 // The velocity that carries a body in the note's step, and what depends on it.

@@ -34,8 +34,8 @@ typedef enum S2Stepping {
   S2_SPECULATIVE,
   S2_BISECT,
   S2_EVENT,
-  S2_AUTO, // event for islands of few bodies, speculative for larger ones, and for worlds with other
-           // settings that event stepping does not take
+  S2_AUTO, // event for islands of few bodies, speculative for larger ones, and for worlds with
+           // other settings that event stepping does not take
 } S2Stepping;
 typedef enum S2ContactModel { S2_COULOMB, S2_FRICTIONLESS } S2ContactModel;
 typedef enum S2Stabilization { // what is done about joint errors and overlaps

@@ -10,8 +10,8 @@
 // 4. where others meet on that way, the flow ends at the first of these times, and all begins anew
 //    with what is left.
 //
-// After S2_EVENT_SPLITS of them the rest is a speculative step. That is all of it where joints alone
-// act, and of large islands where S2_AUTO chose the way. Islands are found from how far
+// After S2_EVENT_SPLITS of them the rest is a speculative step. That is all of it where joints
+// alone act, and of large islands where S2_AUTO chose the way. Islands are found from how far
 // bodies may go in the whole step, so that those that meet within it are in one.
 #include "dynamics/event.h"
 

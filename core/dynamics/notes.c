@@ -528,7 +528,8 @@ void s2_note_keep(const S2Step *step, const S2Island *island, double part, const
     note->of->lambda = s2_note_take(notes, sizeof(double) * 2 * count);
     memcpy(note->of->lambda, pressed, sizeof(double) * count);
     memcpy(note->of->lambda + count, struck, sizeof(double) * count);
-    note->of->impulse = s2_note_take(notes, sizeof(double) * S2_JOINT_ROWS * (size_t)island->joints);
+    note->of->impulse =
+        s2_note_take(notes, sizeof(double) * S2_JOINT_ROWS * (size_t)island->joints);
     note->more = s2_note_take(notes, sizeof(double) * 3 * (size_t)island->joints);
     for (int i = 0; i < S2_JOINT_ROWS * island->joints; i++) {
       int32_t slot = island->joint[i / S2_JOINT_ROWS];

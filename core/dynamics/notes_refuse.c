@@ -3,7 +3,6 @@
 
 #include <stdio.h>
 
-
 // With the names of the first joints.
 void s2_note_refuse_joints(const S2Step *step, const S2Island *island, const char *what) {
   enum { NAMED = 3, SIZE = 256 };

@@ -86,9 +86,8 @@ S2Status s2_world_problem(S2World *world, S2Problem **problem, S2BodyId *nodes, 
       double gap = step.touches[i].points[k].at.gap;
       bool near = gap <= world->kept.def.contact_margin;
       near = event ? gap <= S2_TOUCH_SLOP * all.length : near;
-      choices[2 * i + k] = ahead
-                               ? (S2Choice){true, s2_step_gap_bias(&step, gap), S2_TARGET_GAP}
-                               : (S2Choice){.use = near || s2_touch_soft(&step.touches[i])};
+      choices[2 * i + k] = ahead ? (S2Choice){true, s2_step_gap_bias(&step, gap), S2_TARGET_GAP}
+                                 : (S2Choice){.use = near || s2_touch_soft(&step.touches[i])};
     }
   }
   s2_constraints_begin(world);

@@ -79,7 +79,8 @@ local function tumbling(settings)
 end
 
 for name, settings in pairs {
-  speculative = {}, bisect = { stepping = "bisect" }, substeps = { substeps = 3 },
+  speculative = { stepping = "speculative" }, bisect = { stepping = "bisect" },
+  substeps = { stepping = "speculative", substeps = 3 },
   event = { stepping = "event" }, bounces = { stepping = "event", e = 0.6 },
   parts = { stepping = "event", substeps = 2, e = 0.3 },
   baumgarte = { stabilization = "baumgarte" }, theta = { alpha = 0.7, beta = 0.7 },
