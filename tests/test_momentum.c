@@ -319,8 +319,8 @@ static void check(S2Stepping stepping, bool jointed) {
   Worst all = {0};
   // Arms of joints are told by nobody where a step has pieces: only what they push.
   bool angular = !jointed || stepping == S2_SPECULATIVE;
-  for (int i = 0; i < scenes / 8; i++) {
-    S2Rng rng = s2_rng_seeded((uint64_t)(8 * i + 2 * (int)stepping + jointed + 1));
+  for (int i = 0; i < scenes / 6; i++) {
+    S2Rng rng = s2_rng_seeded((uint64_t)(6 * i + 2 * (int)stepping + jointed + 1));
     Scene scene = make(&rng, stepping, jointed);
     run(&scene, angular, &all);
     s2_world_destroy(scene.world);
@@ -332,7 +332,7 @@ static void check(S2Stepping stepping, bool jointed) {
   print_message(
       "%s%s: %d scenes, %lld times a body, off by %.1e, angular %.1e; %lld corrections of "
       "at most %.1e; %lld steps unsolved\n",
-      names[stepping], jointed ? ", joints" : "", scenes / 8, (long long)all.bodies, all.linear,
+      names[stepping], jointed ? ", joints" : "", scenes / 6, (long long)all.bodies, all.linear,
       all.angular, (long long)all.corrections, all.corrected, (long long)all.unsolved);
   assert_true(all.bodies > 100 * all.unsolved);
 }
