@@ -2,6 +2,12 @@
 // speculative, and worlds that event stepping does not take are so throughout.
 #include "world_differences.h"
 
+#if defined(__SANITIZE_ADDRESS__)
+enum { HEAPS = 1 };
+#else
+enum { HEAPS = 3 };
+#endif
+
 static S2World *stepped(S2Stepping stepping, double gravity, double dt) {
   S2World *world = world_new(gravity, dt);
   S2WorldDef def = *s2_world_settings(world);
@@ -163,7 +169,7 @@ static double total(const S2World *world) {
 // Islands grow, merge and fall apart on the way.
 static void heaps_lose_energy_and_rest(void **state) {
   (void)state;
-  for (uint64_t seed = 3; seed < 6; seed++) {
+  for (uint64_t seed = 3; seed < 3 + HEAPS; seed++) {
     S2World *world = stepped(S2_AUTO, -9.81, 1.0 / 120);
     add_box(world, fixed_at(0, -1), 40, 2);
     add_heap(world, 24, 0, seed);
@@ -209,7 +215,7 @@ static void derivatives_are_those_of_differences(void **state) {
   }
   report("auto", counts);
   assert_true(counts[OF_NOTHING].compared >= 3);
-  assert_true(counts[OF_V].nonzero > 40);
+  assert_true(counts[OF_V].nonzero > (picked < 10 ? 2 : 20));
 }
 
 // What says that times of impacts are not in it: a heap, and not what is split.
@@ -233,6 +239,7 @@ static void only_heaps_are_flagged(void **state) {
 }
 
 int main(void) {
+  pick(10); // numbers of a class
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_ball_bounces_as_it_should_beside_a_heap),
       cmocka_unit_test(what_joints_alone_hold_is_speculative),
