@@ -143,7 +143,7 @@ static void landings_take_energy_and_end(void **state) {
 static void smooth_heaps_gain_nothing(void **state) {
   (void)state;
   int wrong = 0;
-  for (S2Stepping stepping = S2_SPECULATIVE; stepping <= S2_BISECT; stepping++) {
+  for (S2Stepping stepping = S2_SPECULATIVE; stepping <= S2_AUTO; stepping++) {
     wrong += run_kind(SMOOTH, stepping, scenes(10), 4);
   }
   assert_int_equal(wrong, 0);
