@@ -29,7 +29,7 @@ export function sim2d(args, options = {}) {
   const run = { child, out: "", err: "", status: undefined };
   child.stdout.on("data", (bytes) => (run.out += bytes));
   child.stderr.on("data", (bytes) => (run.err += bytes));
-  child.on("exit", (code, signal) => (run.status = code ?? signal));
+  child.on("close", (code, signal) => (run.status = code ?? signal)); // all it printed is here then
   run.ended = () => until("the program ends", () => run.status !== undefined).then(() => run.status);
   run.address = async () => {
     const found = await until("an address is printed", () => {
