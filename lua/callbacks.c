@@ -131,7 +131,13 @@ static int pre_solve_call(lua_State *L) {
     if (!((const S2LuaHandle *)lua_touserdata(L, -1))->removed) {
       lua_getiuservalue(L, -1, 1);
       lua_pushvalue(L, 4);
-      lua_call(L, 1, 0);
+      lua_call(L, 1, 1);
+      if (lua_isboolean(L, -1)) { // as a filter would answer: nothing would come of it
+        s2_lua_fail(L,
+                    "pre_solve returned %s: its answer is set on the contact, for instance "
+                    "contact.enabled = false",
+                    lua_toboolean(L, -1) != 0 ? "true" : "false");
+      }
     }
     lua_settop(L, 4);
   }

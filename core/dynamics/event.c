@@ -123,8 +123,21 @@ static void set_piece(const S2EventRun *event, double h) {
 static void collide(const S2EventRun *event, const double *q) {
   const S2Step *step = event->step;
   for (int i = 0; i < event->island->touches; i++) {
-    s2_touch_collide(step->world, &step->touches[event->island->touch[i]], q, INFINITY);
+    S2Touch *touch = &step->touches[event->island->touch[i]];
+    s2_touch_collide(step->world, touch, q, INFINITY);
+    touch->count = touch->enabled ? touch->count : 0; // what was hidden is asked for late
   }
+}
+
+// Of points that have turned up since the step began.
+static bool ask_for_new(const S2EventRun *event) {
+  bool going = true;
+  for (int i = 0; i < event->island->touches && going; i++) {
+    S2Touch *touch = &event->step->touches[event->island->touch[i]];
+    going = s2_touch_ask(event->step, touch);
+    touch->count = touch->enabled ? touch->count : 0;
+  }
+  return going;
 }
 
 static void copy_nodes(const S2EventRun *event, const double *from, double *to) {
@@ -571,8 +584,9 @@ static bool run_island(S2EventRun *event) {
       copy_nodes(event, step->v2, step->v0);
       s2_event_place_ground(event);
       collide(event, step->q0);
+      going = ask_for_new(event);
     }
-    going = next_piece(event, splits);
+    going = going && next_piece(event, splits);
     s2_arena_rewind(step->arena, mark);
   }
   if (!event->ahead || event->limited) { // else what the one solve gave is where it was

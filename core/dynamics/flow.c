@@ -146,7 +146,7 @@ static double narrow(const S2Flow *flow, const S2Touch *touch, const S2Resting *
       return s;
     }
   }
-  return lo;
+  return isfinite(gap_lo) ? lo : hi; // where there was no point before, it is there
 }
 
 // Does it overlap at the end? Then when it began.

@@ -122,6 +122,8 @@ void s2_island_project(S2Step *step, S2Island *island); // stabilise.c
 
 // touch.c: geometry of one touch at the poses q, keeping the impulses of points that stay.
 void s2_touch_collide(const S2World *world, S2Touch *touch, const double *q, double reach);
+// touch.c: asks pre-solve, once in a step, when there are points; false: aborted.
+bool s2_touch_ask(const S2Step *step, S2Touch *touch);
 // touch.c: friction, restitution, surface speed and softness of the pair
 void s2_touch_set_material(const S2World *world, S2Touch *touch);
 // passage.c: s from the start of the step, on the ways that `carry` says, after which the shapes of

@@ -287,6 +287,21 @@ static S2Touch fresh_touch(const S2World *world, const S2Pair *pair) {
   return touch;
 }
 
+bool s2_touch_ask(const S2Step *step, S2Touch *touch) {
+  return touch->count == 0 || touch->asked || ask_pre_solve(step, touch);
+}
+
+// At a corner of a chain the points of contact belong to one of its two segments: the other may
+// have none now and yet be what a body strikes in this step. Event stepping, which looks for
+// meetings only among the touches of an island, takes such a pair along; others find it when the
+// step ends.
+static bool may_hide(const S2Step *step, const S2Touch *touch) {
+  const S2World *world = step->world;
+  const S2Piece *a = &world->pieces.at[touch->shape_a], *b = &world->pieces.at[touch->shape_b];
+  bool chained = a->has_previous || a->has_next || b->has_previous || b->has_next;
+  return chained && s2_world_way(&world->kept.def) == S2_EVENT;
+}
+
 bool s2_step_touches(S2Step *step) {
   S2World *world = step->world;
   double start = s2_clock();
@@ -320,12 +335,15 @@ bool s2_step_touches(S2Step *step) {
     }
     if (!touch->allowed || touch->sensor) {
       touch->count = 0;
+      touch->hidden = false;
       continue;
     }
     s2_touch_collide(world, touch, step->q0, pair_reach(step, touch));
-    touch->count = touch->count > 0 && boxes_meet(step, touch) ? touch->count : 0;
+    bool meets = (touch->count > 0 || may_hide(step, touch)) && boxes_meet(step, touch);
+    touch->hidden = meets && touch->count == 0;
+    touch->count = meets ? touch->count : 0;
     // A later search may be the first to find points.
-    if (touch->count > 0 && !touch->asked && !ask_pre_solve(step, touch)) {
+    if (!s2_touch_ask(step, touch)) {
       return false;
     }
   }
@@ -364,7 +382,7 @@ bool s2_step_unforeseen(const S2Step *step, bool *found) {
       continue;
     }
     linearise_at_end(step, touch);
-    if (touch->count > 0 && !touch->asked && !ask_pre_solve(step, touch)) {
+    if (!s2_touch_ask(step, touch)) {
       return false;
     }
     *found |= s2_touch_solid(touch);

@@ -263,6 +263,8 @@ typedef struct S2Touch {
   bool sensor;  // one of the two is
   bool asked;   // pre-solve was asked in this step
   bool enabled; // pre-solve's answer
+  bool hidden;  // event stepping: no points as yet, as those of a chain's end belong to its other
+                // segment, but the bodies may turn so that some appear
   double friction, restitution, surface_speed;
   double compliance, damping; // m/N, N s/m, of each point; compliance 0: rigid
   double viscosity;           // N s/m, of each point, along the surface

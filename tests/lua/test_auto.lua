@@ -72,3 +72,47 @@ test("it may be changed while the world lives", function()
   eq(w.stepping, "auto")
   raises("'event', 'auto' expected", function() w.stepping = "exact" end)
 end)
+
+-- A box slides down a chain into a corner whose other segment has no points of contact until it is struck.
+local SLOPE = math.atan(0.25)
+local function valley(p, before)
+  local w = sim.world { gravity = { 0, -10 }, dt = 0.01 }
+  w:chain { points = { { 4, 1 }, { 0, 0 }, { -4, 1 } }, friction = 0.1 }
+  if before then w:pre_solve(before) end
+  local c, s = math.cos(SLOPE), math.sin(SLOPE)
+  local box = w:box {
+    size = { 1, 0.4 }, friction = 0.1, angle = SLOPE, velocity = { -p.speed * c, -p.speed * s },
+    position = { p.along * c - 0.2 * s, p.along * s + 0.2 * c },
+  }
+  return w, box
+end
+
+test("a box that slides into a corner of a chain has the derivative of its motion", function()
+  for _, along in ipairs { 2, 2.07, 2.14 } do
+    local worst = sim.check_grad(function(p)
+      local w, box = valley(p)
+      w:run { steps = 25, progress = false }
+      return box.x + 0.3 * box.y + 0.2 * box.angle
+    end, { along = along, speed = 15 }, { print = false, step = 1e-6 })
+    ok(worst < 1e-6, worst)
+    eq(sim.tape_stats().flags, {})
+  end
+end)
+
+test("pre_solve is asked about a segment that is met late in a step", function()
+  local beyond = 0
+  local w, box = valley({ along = 2, speed = 3 }, function(c)
+    if c.point[1] < -1e-3 then
+      beyond = beyond + 1
+      c.enabled = false
+    end
+  end)
+  local deepest = 0
+  for _ = 1, 100 do
+    w:step()
+    deepest = math.max(deepest, w:residuals().penetration)
+  end
+  ok(beyond > 0, beyond)
+  ok(box.y < -0.5, box.y) -- through the segment that was refused
+  ok(deepest < 1e-9, deepest) -- of the pair that stands
+end)
