@@ -650,8 +650,31 @@ static void bodies_come_and_go(void **state) {
   s2_world_destroy(world);
 }
 
+// What lies in one place has pairs as the square of its number: more than any heap needs is refused
+// before there is memory spent on it, and nothing has changed.
+static void crowds_are_refused(void **state) {
+  (void)state;
+  S2World *world = world_new(-9.81, 1.0 / 120);
+  for (int i = 0; i < 500; i++) {
+    add_disc(world, at(1e-6 * i, 0), 0.5);
+  }
+  uint64_t before = s2_world_hash(world);
+  double remaining;
+  for (int i = 0; i < 3; i++) {
+    S2Status status = i == 1 ? s2_world_resolve_overlaps(world, &remaining) : s2_world_step(world);
+    assert_int_equal(status.code, S2_INVALID);
+    assert_non_null(strstr(status.message, "over 100000 pairs of shapes overlap"));
+    assert_true(before == s2_world_hash(world));
+  }
+  S2Problem *problem;
+  assert_int_equal(s2_world_problem(world, &problem, NULL, 0).code, S2_INVALID);
+  assert_int_equal(s2_world_overlaps(world, NULL, 0), 0);
+  s2_world_destroy(world);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(crowds_are_refused),
       cmocka_unit_test(stale_handles_are_errors),
       cmocka_unit_test(worlds_refuse_nonsense),
       cmocka_unit_test(bodies_refuse_nonsense),

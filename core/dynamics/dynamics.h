@@ -625,7 +625,8 @@ typedef struct S2Overlap {
 } S2Overlap;
 
 // Rigid pairs that overlap by more than the tolerance now, deepest first; returns how many there
-// are. Compliant pairs overlap by what they give way: they are no overlaps here.
+// are. Compliant pairs overlap by what they give way: they are no overlaps here. 0 where a filter
+// stops it, or where they are too many for a step (which says so).
 int s2_world_overlaps(S2World *world, S2Overlap *overlaps, int capacity);
 // Moves bodies apart, as little as possible (mass-weighted); `remaining` is the largest overlap
 // left.

@@ -36,15 +36,18 @@ static S2Step survey(S2World *world) {
 }
 
 // The filter is asked about pairs it has not seen, and what it says is forgotten again; pre-solve
-// is for steps only.
-static void search(S2Step *step) {
+// is for steps only. Nothing is found where a filter stops it, or where there is too much (then
+// step->world->refused says so).
+static bool search(S2Step *step) {
   S2World *world = step->world;
   S2Callbacks callbacks = world->callbacks;
   world->callbacks.pre_solve = NULL;
   world->stepping = true; // a filter may not change the world here either
-  (void)s2_step_touches(step);
+  world->refused = s2_ok();
+  bool found = s2_step_touches(step);
   world->stepping = false;
   world->callbacks = callbacks;
+  return found;
 }
 
 static int deeper(const void *a, const void *b) {
@@ -84,7 +87,10 @@ int s2_world_overlaps(S2World *world, S2Overlap *overlaps, int capacity) {
     return 0;
   }
   S2Step step = survey(world);
-  search(&step);
+  if (!search(&step)) {
+    world->refused = s2_ok();
+    return 0;
+  }
   S2Overlap *all;
   int count = list_overlaps(&step, &all);
   for (int i = 0; i < count && i < capacity; i++) {
@@ -128,7 +134,11 @@ static S2Status resolve(void *user) {
   S2World *world = resolving->world;
   for (int round = 0; round < RESOLVE_ROUNDS; round++) {
     S2Step step = survey(world);
-    search(&step);
+    if (!search(&step)) {
+      S2Status refused = world->refused;
+      world->refused = s2_ok();
+      return refused.code != S2_OK ? refused : s2_error(S2_ABORTED, "stopped by a callback");
+    }
     s2_step_islands(&step);
     resolving->remaining = s2_step_penetration(&step);
     double before = resolving->remaining;

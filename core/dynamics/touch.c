@@ -4,6 +4,13 @@
 
 #include <string.h>
 
+// Pairs that overlap, for each shape and at the least, before a step is refused: what does not
+// overlap touches three others on average, and a heap made at one spot, whose pairs are the square
+// of its number and their solution the cube, would take gigabytes.
+enum { CROWD_PER_SHAPE = 100, CROWD_AT_LEAST = 100000 };
+// Depth, in parts of the smaller body, from which a pair counts as overlapping here.
+#define CROWD_DEPTH 1e-3
+
 bool s2_touch_solid(const S2Touch *touch) {
   return touch->allowed && touch->enabled && !touch->sensor && touch->count > 0;
 }
@@ -302,6 +309,30 @@ static bool may_hide(const S2Step *step, const S2Touch *touch) {
   return chained && s2_world_way(&world->kept.def) == S2_EVENT;
 }
 
+// Is this pair, one of `found` that overlap, one more than there may be?
+static bool crowded(const S2Step *step, const S2Touch *touch, int *found) {
+  S2World *world = step->world;
+  const S2Body *bodies = world->bodies.at;
+  double size = fmin(bodies[touch->body_a].reach, bodies[touch->body_b].reach);
+  if (touch->count == 0 || !(touch->points[0].at.gap < -CROWD_DEPTH * size)) {
+    return false;
+  }
+  int64_t most = (int64_t)CROWD_PER_SHAPE * world->pieces.count;
+  most = most < CROWD_AT_LEAST ? CROWD_AT_LEAST : most;
+  *found += 1;
+  if (*found <= most) {
+    return false;
+  }
+  char a[S2_NAME_SIZE + 8], b[S2_NAME_SIZE + 8];
+  s2_body_label(world, touch->body_a, a);
+  s2_body_label(world, touch->body_b, b);
+  world->refused = s2_error(S2_INVALID,
+                            "over %lld pairs of shapes overlap (%s and %s, for one): bodies lie in "
+                            "one another; place them side by side",
+                            (long long)most, a, b);
+  return true;
+}
+
 bool s2_step_touches(S2Step *step) {
   S2World *world = step->world;
   double start = s2_clock();
@@ -316,7 +347,7 @@ bool s2_step_touches(S2Step *step) {
   const S2Touch *old = again ? step->touches : world->touches.at;
   int old_count = again ? step->touch_count : world->touches.count, o = 0;
   S2Touch *touches = S2_TAKE(step->arena, S2Touch, pair_count);
-  int count = 0;
+  int count = 0, overlapping = 0;
   for (int i = 0; i < pair_count; i++) {
     if (!may_meet(world, &pairs[i])) {
       continue;
@@ -343,7 +374,7 @@ bool s2_step_touches(S2Step *step) {
     touch->hidden = meets && touch->count == 0;
     touch->count = meets ? touch->count : 0;
     // A later search may be the first to find points.
-    if (!s2_touch_ask(step, touch)) {
+    if (!s2_touch_ask(step, touch) || crowded(step, touch, &overlapping)) {
       return false;
     }
   }
