@@ -320,8 +320,11 @@ static void add_work(const S2EventRun *event, const Parts *parts) {
     const S2Touch *touch = &parts->acted[i];
     for (int k = 0; k < touch->count && presses(touch); k++) {
       const S2TouchPoint *point = &touch->points[k];
-      S2Work work = s2_touch_work(touch, k, step->v0, step->v2, event->tiny);
       S2Work all = s2_touch_work(touch, k, step->v0, step->v2, 0);
+      S2Work work = {.u0 = beyond(all.u0, event->tiny),
+                     .u2 = beyond(all.u2, event->tiny),
+                     .along0 = beyond(all.along0, event->tiny),
+                     .along2 = beyond(all.along2, event->tiny)};
       int32_t node = node_of(step, touch);
       double by_normal = point->normal_impulse * (work.u0 + work.u2) / 2;
       double by_tangent = point->tangent_impulse * (work.along0 + work.along2) / 2;

@@ -49,6 +49,17 @@ static void forget_impulses(const S2EventRun *event) {
   s2_step_scale_joints(event->step, event->island, 0);
 }
 
+static void follow_near(const S2Step *step, S2Touch *touch, double margin) {
+  s2_touch_follow(step, touch);
+  if (touch->count == 2 && touch->points[1].at.gap > margin) {
+    touch->count = 1;
+  }
+  if (touch->points[0].at.gap > margin) {
+    touch->points[0] = touch->points[1];
+    touch->count -= 1;
+  }
+}
+
 // Those of the whole step to the touches as they are at its end: guesses for the next one. A
 // feature that is no more gives what it carried to the nearest.
 static void hand_out_impulses(const S2EventRun *event) {
@@ -58,7 +69,11 @@ static void hand_out_impulses(const S2EventRun *event) {
   for (int i = 0; i < event->island->touches; i++) {
     int32_t index = event->island->touch[i];
     S2Touch *touch = &step->touches[index];
-    s2_touch_collide(step->world, touch, step->q1, margin);
+    if (s2_touch_still(step, touch, S2_AT_REST)) {
+      follow_near(step, touch, margin);
+    } else {
+      s2_touch_collide(step->world, touch, step->q1, margin);
+    }
     for (int32_t at = step->logged[index]; at != S2_NONE && touch->count > 0;) {
       const S2Acted *acted = &step->world->log.at[at];
       int k = touch->count == 2 && touch->points[1].at.gap < touch->points[0].at.gap;
@@ -138,6 +153,20 @@ static bool ask_for_new(const S2EventRun *event) {
     touch->count = touch->enabled ? touch->count : 0;
   }
   return going;
+}
+
+// The same at the end of a flow; of what rests the points are those that it had.
+static void collide_at_end(const S2EventRun *event) {
+  const S2Step *step = event->step;
+  for (int i = 0; i < event->island->touches; i++) {
+    S2Touch *touch = &step->touches[event->island->touch[i]];
+    if (s2_touch_still(step, touch, S2_AT_REST)) {
+      s2_touch_follow(step, touch);
+    } else {
+      s2_touch_collide(step->world, touch, step->q1, INFINITY);
+    }
+    touch->count = touch->enabled ? touch->count : 0;
+  }
 }
 
 static void copy_nodes(const S2EventRun *event, const double *from, double *to) {
@@ -378,7 +407,7 @@ static bool finish_speculatively(S2EventRun *event) {
       s2_touch_settle(step, &step->touches[island->touch[i]]);
     }
   } else {
-    collide(event, step->q1);
+    collide_at_end(event);
   }
   return end_piece(event, h, NULL);
 }
@@ -480,7 +509,7 @@ static bool find_way(S2EventRun *event, bool rows, int noted, Way *way) {
     return false;
   }
   take_touches(event, way->solved);
-  collide(event, step->q1);
+  collide_at_end(event);
   double tau = s2_event_find_meeting(event, way->solved, S2_NONE, &way->first);
   for (int more = 0; more < S2_EVENT_RETURNS && comes_back(event, way->solved, way->first, tau);
        more++) {
@@ -491,7 +520,7 @@ static bool find_way(S2EventRun *event, bool rows, int noted, Way *way) {
       return false;
     }
     take_touches(event, way->solved);
-    collide(event, step->q1);
+    collide_at_end(event);
     tau = s2_event_find_meeting(event, way->solved, S2_NONE, &way->first);
   }
   for (int more = 0;
@@ -503,7 +532,7 @@ static bool find_way(S2EventRun *event, bool rows, int noted, Way *way) {
     }
     way->meets = tau < way->h;
     take_touches(event, way->solved);
-    collide(event, step->q1);
+    collide_at_end(event);
     if (!way->meets) { // after all, as the length of a flow bends it; but others may
       tau = s2_event_find_meeting(event, way->solved, way->first, &way->first);
     }

@@ -105,6 +105,9 @@ bool s2_step_same_points(const S2Step *step, const S2Touch *known, int count);
 bool s2_step_unforeseen(const S2Step *step, bool *found); // touch.c; false: aborted
 void s2_step_settle(S2Step *step);                        // touch.c: contact geometry at q1
 void s2_touch_settle(const S2Step *step, S2Touch *touch); // the same of one that is no sensor
+// touch.c: is that what it takes, the bodies having moved by less than a part of their size?
+bool s2_touch_still(const S2Step *step, const S2Touch *touch, double part);
+void s2_touch_follow(const S2Step *step, S2Touch *touch); // touch.c: the points it has, at q1
 void s2_step_stop_short(S2Step *step);                    // passage.c: what would pass through
 void s2_step_stabilise(S2Step *step);                     // stabilise.c
 void s2_step_project(S2Step *step);                       // stabilise.c: until nothing is left

@@ -434,14 +434,15 @@ static double moved(const S2Step *step, int32_t a, int32_t b) {
          fabs(rb[0] - qb[0]) * bodies[b].reach;
 }
 
-void s2_touch_settle(const S2Step *step, S2Touch *touch) {
+bool s2_touch_still(const S2Step *step, const S2Touch *touch, double part) {
+  const S2Body *bodies = step->world->bodies.at;
+  int32_t a = touch->body_a, b = touch->body_b;
+  return touch->count > 0 && !(moved(step, a, b) > part * fmin(bodies[a].reach, bodies[b].reach));
+}
+
+void s2_touch_follow(const S2Step *step, S2Touch *touch) {
   const S2World *world = step->world;
   int32_t a = touch->body_a, b = touch->body_b;
-  double size = fmin(world->bodies.at[a].reach, world->bodies.at[b].reach);
-  if (touch->count == 0 || moved(step, a, b) > S2_KEEP_FEATURES * size) {
-    s2_touch_collide(world, touch, step->q1, world->kept.def.contact_margin);
-    return;
-  }
   S2Shape sa = s2_piece_shape(world, &world->pieces.at[touch->shape_a]);
   S2Shape sb = s2_piece_shape(world, &world->pieces.at[touch->shape_b]);
   S2Pose pa = relative_pose(step->q1, a, a), pb = relative_pose(step->q1, b, a);
@@ -449,6 +450,14 @@ void s2_touch_settle(const S2Step *step, S2Touch *touch) {
     S2TouchPoint *point = &touch->points[k];
     s2_manifold_point_update(&point->at, &sa, pa, &sb, pb);
     point->arm_b = s2_add(point->at.point, offset(step->q1, touch));
+  }
+}
+
+void s2_touch_settle(const S2Step *step, S2Touch *touch) {
+  if (s2_touch_still(step, touch, S2_KEEP_FEATURES)) {
+    s2_touch_follow(step, touch);
+  } else {
+    s2_touch_collide(step->world, touch, step->q1, step->world->kept.def.contact_margin);
   }
 }
 

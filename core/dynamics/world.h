@@ -95,6 +95,8 @@
 #define S2_LIMIT_REACH 4
 // Contacts that moved by less than this part of a body keep their features after a step.
 #define S2_KEEP_FEATURES 1e-3
+// And by less than this, between what rests, have no others in event stepping.
+#define S2_AT_REST 1e-10
 // (h w)^2 of a swing across a joint's force (w^2 = tension/(length mass) of a rod) from which on an
 // island is too stiff for forces posed along the start of a step. A lone swing is stable to 4;
 // neighbours add to it.
