@@ -439,7 +439,7 @@ static int sim_checkpoint(lua_State *L) {
 }
 
 static const char *const flag_names[] = {"weak",    "redundant", "undetermined", "singular",
-                                         "partial", "grazing",   "impact"};
+                                         "partial", "grazing",   "impact",       "together"};
 
 // What the gradients of worlds are worth, see S2GradientFlag.
 static void push_flags(lua_State *L, unsigned flags) {

@@ -270,6 +270,8 @@ static void arrival_vjp(S2Undo *undo, int index) {
   const S2Note *piece = s2_note_at(undo->notes, s2_undo_last(undo, index, S2_ACT_PIECE));
   undo->share = 1;
   if (note->meets) {
+    undo->gradient->flags |=
+        note->edge && s2_undo_depends(undo, note, true) ? S2_GRADIENT_TOGETHER : 0;
     meeting_vjp(undo, index);
   }
   if (s2_undo_good(undo)) {

@@ -287,6 +287,19 @@ static void start_vjp(S2Undo *undo, const S2Note *note) {
   }
 }
 
+bool s2_undo_depends(const S2Undo *undo, const S2Note *note, bool on_q1) {
+  const S2StepAdjoint *bar = &undo->bar;
+  const double *const of[] = {bar->q0, bar->v0, bar->v1, bar->v2, bar->free_v, bar->q1};
+  bool depends = false;
+  for (int i = 0; i < 3 * note->of->island.nodes && !depends; i++) {
+    int at = 3 * note->of->island.node[i / 3] + i % 3;
+    for (size_t k = 0; k < sizeof of / sizeof *of - !on_q1; k++) {
+      depends |= of[k][at] != 0;
+    }
+  }
+  return depends;
+}
+
 // Is all of the step at the note given to large islands, which only event stepping itself splits?
 static bool left_whole(const S2Undo *undo, int index) {
   return undo->world->kept.def.stepping == S2_AUTO &&
@@ -296,19 +309,9 @@ static bool left_whole(const S2Undo *undo, int index) {
 // A blow whose time does not move with the data: does the loss depend on what it strikes? (Of a
 // short rest of a step in event stepping its flag says so, there is nothing better to be had.)
 static void hit_vjp(S2Undo *undo, int index) {
-  const S2Note *note = s2_note_at(undo->notes, index);
-  const S2StepAdjoint *bar = &undo->bar;
-  const double *const of[] = {bar->q0, bar->v0, bar->v1, bar->v2, bar->free_v};
-  bool depends = false;
-  for (int i = 0; i < 3 * note->of->island.nodes && !depends; i++) {
-    int at = 3 * note->of->island.node[i / 3] + i % 3;
-    for (size_t k = 0; k < sizeof of / sizeof *of; k++) {
-      depends |= of[k][at] != 0;
-    }
-  }
   bool rest = undo->in_piece && !left_whole(undo, index);
   unsigned flag = rest ? S2_GRADIENT_PARTIAL : S2_GRADIENT_IMPACT;
-  undo->gradient->flags |= depends ? flag : 0;
+  undo->gradient->flags |= s2_undo_depends(undo, s2_note_at(undo->notes, index), false) ? flag : 0;
 }
 
 // ---- Acts -------------------------------------------------------------------------------------

@@ -167,6 +167,9 @@ void s2_undo_free_body(S2Undo *undo, int32_t slot, double h);
 // trace_vjp.c: the last note of an act before note `index`; the velocity that carried coordinate
 // `at` (of 3 a slot) in the note's motion, and what its adjoint means for v0, v1 and beta.
 int s2_undo_last(const S2Undo *undo, int index, S2Act act);
+// Does the loss depend on what the bodies of the note do from here on (on q1 too, where it is
+// told)?
+bool s2_undo_depends(const S2Undo *undo, const S2Note *note, bool on_q1);
 double s2_undo_carry(const S2Undo *undo, const S2Note *note, int at);
 void s2_undo_carried(S2Undo *undo, const S2Note *note, int at, double bar);
 

@@ -79,6 +79,8 @@ typedef enum S2GradientFlag {
   S2_GRADIENT_GRAZING = 32,     // event: an impact at (nearly) no speed
   S2_GRADIENT_IMPACT = 64,      // an impact in a step of given length: derivatives do not know of
                                 // its time
+  S2_GRADIENT_TOGETHER = 128,   // event: points that met at one time; derivatives by what parts
+                                // those times are not whole
 } S2GradientFlag;
 
 // Zero, large enough for this world as it is; grows (keeping contents) when asked again.

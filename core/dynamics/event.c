@@ -395,7 +395,7 @@ static bool finish_speculatively(S2EventRun *event) {
   if (!s2_island_look_ahead(step, island, event->choices)) {
     return false;
   }
-  s2_note_arrive(step, island, S2_NONE, 0);
+  s2_note_arrive(step, island, S2_NONE, 0, true);
   copy_nodes(event, step->v1, step->v2);
   if (!s2_island_blow(step, island, event->choices, event->touching)) {
     return false;
@@ -478,6 +478,25 @@ static bool runs_into(const S2EventRun *event) {
   return any;
 }
 
+// Do other points that did not rest arrive with point k of the touch? Which is the first changes
+// with the data, and the blow with it.
+static bool others_arrive(const S2EventRun *event, int first, int k) {
+  const S2Step *step = event->step;
+  bool any = false;
+  for (int i = 0; i < event->island->touches; i++) {
+    const S2Touch *touch = &step->touches[event->island->touch[i]];
+    const S2Resting *resting = &event->resting[i];
+    for (int j = 0; j < touch->count && !s2_touch_soft(touch); j++) {
+      const S2ManifoldPoint *at = &touch->points[j].at;
+      bool rests = (resting->count > 0 && resting->id[0] == at->id) ||
+                   (resting->count > 1 && resting->id[1] == at->id);
+      any |= !(i == first && j == k) && !rests && at->gap <= event->slop &&
+             s2_touch_velocity(touch, j, at->normal, step->v1) < -event->tiny;
+    }
+  }
+  return any;
+}
+
 // For the derivative of when it is: the point of touch `first` that meets at q1.
 static void note_arrival(const S2EventRun *event, int first) {
   const S2Step *step = event->step;
@@ -488,7 +507,8 @@ static void note_arrival(const S2EventRun *event, int first) {
     const S2TouchPoint *point = s2_flow_nearest(touch, &event->resting[first]);
     k = point == NULL ? S2_NONE : (int)(point - touch->points);
   }
-  s2_note_arrive(step, event->island, met, k);
+  bool alone = met == S2_NONE || !others_arrive(event, first, k);
+  s2_note_arrive(step, event->island, met, k, alone);
 }
 
 // A way from where the touches are `before`, and when others meet on it.

@@ -629,13 +629,15 @@ void s2_note_of_piece(const S2Step *step, const S2Island *island, S2Act act) {
   }
 }
 
-void s2_note_arrive(const S2Step *step, const S2Island *island, int32_t met, int point) {
+void s2_note_arrive(const S2Step *step, const S2Island *island, int32_t met, int point,
+                    bool alone) {
   S2Notes *notes = step->world->notes;
   if (notes != NULL) {
     S2Note *note = note_island(step, island, S2_ACT_ARRIVE);
     note->part = step->share;
     note->v1 = of_nodes(notes, island, step->v1);
     note->meets = met != S2_NONE;
+    note->edge = !alone;
     note->rows = point;
     if (note->meets) {
       S2Island one = {.touches = 1, .touch = &met};

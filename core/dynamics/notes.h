@@ -101,7 +101,7 @@ typedef struct S2Note {
   bool into_v1 : 1;   // SOLVE
   bool restarted : 1; // MIDPOINT: `more` was v2, not v0
   bool holds : 1;     // MEND: S2Step.holds
-  bool edge : 1;      // REPAY: as good as nothing was brought
+  bool edge : 1;      // REPAY: as good as nothing was brought; ARRIVE: others do at the same time
   bool flowed : 1;    // REPAY: by contacts, too
   bool turned : 1;    // REPAY: v2 is of rows at q1, as are its touches
   bool meets : 1;     // ARRIVE: something does, at the point `rows` of its touch
@@ -263,7 +263,8 @@ void s2_note_hit(const S2Step *step, const S2Island *island, double reach);
 // the index of a touch, or S2_NONE, and which of its points.
 void s2_note_piece(const S2Step *step, const S2Island *island, int before);
 void s2_note_of_piece(const S2Step *step, const S2Island *island, S2Act act);
-void s2_note_arrive(const S2Step *step, const S2Island *island, int32_t met, int point);
+// `alone`: no other point arrives with that one.
+void s2_note_arrive(const S2Step *step, const S2Island *island, int32_t met, int point, bool alone);
 // `pressed`, `struck`: as s2_blow_energy has them; `held`: of joints before the blow.
 void s2_note_keep(const S2Step *step, const S2Island *island, double part, const double *pressed,
                   const double *struck, const S2JointImpulses *held);

@@ -14,10 +14,12 @@ local DOUBT, CLOSER = 1e-6, 100
 -- that a smaller step changes and that show less than this are noise.
 local NOISE = 1e-12
 
--- What differences cannot find: they are those of the same steps.
+-- What differences cannot find, as they are those of the same steps, or make look like an error.
 local TOLD = {
   impact = "impact: neither knows the times of impacts, which do not move with the parameters in steps of "
     .. 'a given length; the derivative of the motion is that of stepping = "event"',
+  together = "together: points met at one and the same time; what turns one before the other (an angle, a spin) has no "
+    .. "whole derivative there",
 }
 
 return function(sim, host)

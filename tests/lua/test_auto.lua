@@ -116,3 +116,31 @@ test("pre_solve is asked about a segment that is met late in a step", function()
   ok(box.y < -0.5, box.y) -- through the segment that was refused
   ok(deepest < 1e-9, deepest) -- of the pair that stands
 end)
+
+-- Of two corners that land at one time a tilt lets one strike first: by it there is no derivative, and
+-- that is said; by the height there is.
+test("a box that lands flat has its derivative by the height, and says which it has not", function()
+  for _, size in ipairs { { 1, 0.4 }, { 0.3, 1 } } do
+    for _, e in ipairs { 0, 0.5 } do
+      local function drop(p)
+        local w = sim.world {}
+        w:box { type = "static", size = { 10, 1 }, position = { 0, -0.5 } }
+        local box = w:box {
+          size = size, position = { 0, size[2] / 2 + p.h }, angle = p.tilt, velocity = { 1, 0 },
+          restitution = e, friction = 0.4,
+        }
+        w:run { steps = 40, progress = false }
+        return box.x + box.y
+      end
+      local worst = sim.check_grad(function(p) return drop { h = p.h, tilt = 0 } end, { h = 0.5 },
+        { print = false, step = 1e-6 })
+      ok(worst < 1e-6, worst)
+      sim.value_and_grad(drop, { h = 0.5, tilt = 0 })
+      local flags = sim.tape_stats().flags
+      eq(flags[#flags], "together")
+      sim.value_and_grad(drop, { h = 0.5, tilt = 0.2 })
+      flags = sim.tape_stats().flags
+      ok(flags[#flags] ~= "together") -- corners that land one by one
+    end
+  end
+end)
