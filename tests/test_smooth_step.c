@@ -9,10 +9,11 @@ typedef struct Disc {
   S2BodyId body;
 } Disc;
 
-// A disc at rest so far above the floor (m).
-static Disc disc_above(double gap, double smoothing) {
+// A disc that slides so far above the floor (m).
+static Disc stepped_disc(S2Stepping stepping, double gap, double smoothing) {
   Disc disc = {.world = world_new(-9.8, 1.0 / 60)};
   S2WorldDef def = *s2_world_settings(disc.world);
+  def.stepping = stepping;
   def.tolerance = 1e-12;
   def.gradient = smoothing > 0 ? S2_GRADIENT_SMOOTH : S2_GRADIENT_EXACT;
   def.smoothing = smoothing > 0 ? smoothing : def.smoothing;
@@ -22,6 +23,10 @@ static Disc disc_above(double gap, double smoothing) {
   body.velocity = s2_vec2(0.3, 0);
   disc.body = add_disc(disc.world, body, 0.2);
   return disc;
+}
+
+static Disc disc_above(double gap, double smoothing) {
+  return stepped_disc(S2_SPECULATIVE, gap, smoothing);
 }
 
 static void free_disc(Disc disc) {
@@ -155,6 +160,71 @@ static void goes_to_the_exact_one(void **state) {
   assert_true(last < 1e-4);
 }
 
+static const S2Stepping split[] = {S2_AUTO, S2_EVENT};
+enum { SPLIT = sizeof split / sizeof *split };
+
+// What touches is smooth where steps are split, too, by the same kappa whatever is left of the
+// step.
+static void split_steps_smooth_what_touches(void **state) {
+  (void)state;
+  const double weight[3] = {0.7, -1.1, 0.9}, kappas[] = {1e-2, 1e-4, 1e-6};
+  for (int s = 0; s < SPLIT; s++) {
+    for (int k = 0; k < 3; k++) { // it rests all the step, which is as long as a fixed one
+      Disc disc = stepped_disc(split[s], 0, kappas[k]), fixed = disc_above(0, kappas[k]);
+      S2WorldGradient mine = {0}, known = {0};
+      derivative(disc, weight, &mine);
+      derivative(fixed, weight, &known);
+      assert_int_equal(mine.flags, 0);
+      for (int c = 0; c < 3; c++) {
+        int at = 3 * (int)(disc.body.index - 1) + c;
+        near(mine.f[at], known.f[at], 1e-9);
+      }
+      s2_world_gradient_free(&mine);
+      s2_world_gradient_free(&known);
+      free_disc(disc);
+      free_disc(fixed);
+    }
+    double last = INFINITY;
+    for (int k = 0; k < 3; k++) { // it lands within the step, and rests for the rest of it
+      Disc disc = stepped_disc(split[s], 1e-3, kappas[k]), plain = stepped_disc(split[s], 1e-3, 0);
+      S2WorldGradient mine = {0}, exact = {0};
+      derivative(disc, weight, &mine);
+      derivative(plain, weight, &exact);
+      assert_int_equal(mine.flags, 0);
+      int at = 3 * (int)(disc.body.index - 1);
+      double off = fabs(mine.v[at + 1] - exact.v[at + 1]);
+      assert_true(off > 10 * kappas[k] && off < 1e3 * kappas[k] && off < last / 10);
+      last = off;
+      s2_world_gradient_free(&mine);
+      s2_world_gradient_free(&exact);
+      free_disc(disc);
+      free_disc(plain);
+    }
+  }
+}
+
+// There contacts to come are met at a time, and have no row: that is told, of what is in reach.
+static void split_steps_tell_of_contacts_to_come(void **state) {
+  (void)state;
+  const double weight[3] = {0.7, -1.1, 0.9};
+  for (int s = 0; s < SPLIT; s++) {
+    for (int far = 0; far < 2; far++) {
+      double gap = far ? 1 : 6e-3;
+      Disc disc = stepped_disc(split[s], gap, 1e-4), plain = stepped_disc(split[s], gap, 0);
+      S2WorldGradient smooth = {0}, exact = {0};
+      derivative(disc, weight, &smooth);
+      derivative(plain, weight, &exact);
+      assert_int_equal(exact.flags, 0);
+      assert_int_equal(smooth.flags, far ? 0 : S2_GRADIENT_PARTIAL);
+      assert_memory_equal(smooth.v, exact.v, sizeof(double) * 3 * (size_t)exact.slots);
+      s2_world_gradient_free(&smooth);
+      s2_world_gradient_free(&exact);
+      free_disc(disc);
+      free_disc(plain);
+    }
+  }
+}
+
 // Boxed rows are none of the path's: such a solve counts exactly, and that is told.
 static void says_what_is_not_smooth(void **state) {
   (void)state;
@@ -199,8 +269,12 @@ static void leaves_steps_alone(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(is_that_of_the_path),   cmocka_unit_test(knows_of_contacts_to_come),
-      cmocka_unit_test(goes_to_the_exact_one), cmocka_unit_test(says_what_is_not_smooth),
+      cmocka_unit_test(is_that_of_the_path),
+      cmocka_unit_test(knows_of_contacts_to_come),
+      cmocka_unit_test(goes_to_the_exact_one),
+      cmocka_unit_test(split_steps_smooth_what_touches),
+      cmocka_unit_test(split_steps_tell_of_contacts_to_come),
+      cmocka_unit_test(says_what_is_not_smooth),
       cmocka_unit_test(leaves_steps_alone),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

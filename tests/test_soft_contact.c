@@ -191,11 +191,14 @@ static void stiff_springs_are_rigid(void **state) {
   const double none[5] = {0};
   double y0[5], x0[5], y[5], x[5];
   stack(none, 240, 1.5, y0, x0); // slides for 1.5 s, then stands
+  // Where steps are split it slides by the trapezoid, on springs by implicit Euler.
+  S2WorldDef def = fixed_def();
+  double euler = s2_world_way(&def) == S2_EVENT ? 1.5 * dt / 2 : 0;
   for (double c = 1e-2; c > 1e-13; c /= 10) {
     double all[5] = {c, c, c, c, c}, most = 0;
     stack(all, 240, 1.5, y, x);
     for (int i = 0; i < 5 && c <= 1e-5; i++) {
-      most = fmax(most, fmax(fabs(y[i] - y0[i]), fabs(x[i] - x0[i])));
+      most = fmax(most, fmax(fabs(y[i] - y0[i]), fabs(x[i] - (x0[i] - euler))));
     }
     // Five pairs of 2 c, at most 15 kg on two points, and rounding.
     if (!(most <= 5 * 2 * c * 15 * g + 1e-9)) {

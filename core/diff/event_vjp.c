@@ -126,6 +126,16 @@ static void arrive_vjp(S2Undo *undo, const S2Note *note, const S2Note *piece) {
   }
 }
 
+// What was to be smooth knows nothing of contacts to come that the step does not get to.
+static void flag_unseen(S2Undo *undo, const S2Note *note) {
+  bool depends = false, last = undo->share == 1; // else more of the step follows
+  for (int i = 0; i < 3 * note->of->island.nodes; i++) {
+    depends |= undo->bar.free_v[3 * note->of->island.node[i / 3] + i % 3] != 0;
+  }
+  bool smooth = undo->world->kept.def.gradient == S2_GRADIENT_SMOOTH;
+  undo->gradient->flags |= smooth && note->unseen && last && depends ? S2_GRADIENT_PARTIAL : 0;
+}
+
 static void set_out_vjp(S2Undo *undo, const S2Note *note) {
   for (int i = 0; i < note->of->island.nodes; i++) {
     s2_undo_free_body(undo, note->of->island.node[i], note->h);
@@ -422,6 +432,7 @@ void s2_undo_piece(S2Undo *undo, int index) {
     coast_vjp(undo, note);
     break;
   case S2_ACT_SET_OUT:
+    flag_unseen(undo, note);
     set_out_vjp(undo, note);
     undo->left_bar = (1 - undo->share) * undo->left_bar + undo->share * undo->bar.h;
     undo->bar.h = 0;

@@ -58,6 +58,10 @@ static bool has_contacts(const S2Problem *problem, bool *boxed) {
   return contacts;
 }
 
+static bool is_smooth(const S2WorldDef *def, const S2Note *note) {
+  return def->gradient == S2_GRADIENT_SMOOTH && note->kind != S2_POSITIONS;
+}
+
 // On the central path, at the data of the step; false where that is not to be had.
 static bool differentiate_smoothly(const S2SolveUndo *solve, double kappa, unsigned *flags) {
   const S2Problem *problem = &solve->assembly->problem;
@@ -89,8 +93,7 @@ bool s2_solve_differentiate(S2SolveUndo *solve) {
   make_gradient(&solve->data, problem, solve->undo->arena);
   const S2WorldDef *def = &solve->undo->world->kept.def;
   unsigned *flags = &solve->undo->gradient->flags; // S2VjpFlag and S2GradientFlag: the same bits
-  bool smooth = def->gradient == S2_GRADIENT_SMOOTH && note->kind != S2_POSITIONS;
-  if (!smooth || !differentiate_smoothly(solve, def->smoothing, flags)) {
+  if (!is_smooth(def, note) || !differentiate_smoothly(solve, def->smoothing, flags)) {
     unsigned found = (solve->undo->beyond ? s2_mcp_vjp_beyond : s2_mcp_vjp)(
         problem, note->more, note->of->lambda, solve->dl_dv, solve->dl_dlambda, &solve->data,
         solve->undo->arena);
@@ -101,11 +104,11 @@ bool s2_solve_differentiate(S2SolveUndo *solve) {
 }
 
 // Of a piece of a step loads are in proportion to its length, and those of blows may be of any
-// size: small ones are not 0, above what a solve may leave.
+// size: small ones are not 0, above what a solve may leave. How smooth a solve is does not change.
 static void scale_piece(const S2SolveUndo *solve) {
   const S2Undo *undo = solve->undo;
   const S2WorldDef *def = &undo->world->kept.def;
-  if (s2_world_way(def) == S2_EVENT) {
+  if (s2_world_way(def) == S2_EVENT && !is_smooth(def, solve->note)) {
     double h = s2_kind_takes_time(solve->note->kind) ? solve->note->h : 0;
     double least = RESOLVED * def->tolerance / S2_VJP_EDGE;
     solve->assembly->problem.velocity_scale *= fmin(1, fmax(h / undo->step.dt, least));

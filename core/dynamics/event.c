@@ -295,12 +295,24 @@ static bool choose_resting(const S2EventRun *event) {
   return some;
 }
 
+// Smooth derivatives know of contacts by their rows: here those to come have none, but a time.
+static bool leaves_out(const S2EventRun *event, bool rows) {
+  bool some = false;
+  for (int i = 0; i < event->island->touches; i++) {
+    int32_t index = event->island->touch[i];
+    for (int k = 0; k < event->step->touches[index].count; k++) {
+      some |= !rows || !event->choices[2 * index + k].use;
+    }
+  }
+  return some;
+}
+
 // v1 and q1 after `h`.
 bool s2_event_flow(const S2EventRun *event, double h, bool rows) {
   S2Step *step = event->step;
   const S2Island *island = event->island;
   set_piece(event, h);
-  s2_note_of_piece(step, island, S2_ACT_SET_OUT);
+  s2_note_set_out(step, island, leaves_out(event, rows));
   s2_event_place_ground(event);
   if (rows) {
     if (!s2_step_solve(step, island, event->choices, S2_MOTION, step->v1, NULL)) {
@@ -390,7 +402,7 @@ static bool finish_speculatively(S2EventRun *event) {
   double h = event->left;
   step->share = 1;
   set_piece(event, h);
-  s2_note_of_piece(step, island, S2_ACT_SET_OUT);
+  s2_note_set_out(step, island, false);
   s2_event_place_ground(event);
   if (!s2_island_look_ahead(step, island, event->choices)) {
     return false;

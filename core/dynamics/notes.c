@@ -615,10 +615,6 @@ void s2_note_of_piece(const S2Step *step, const S2Island *island, S2Act act) {
   case S2_ACT_STRUCK:
     note->before = of_nodes(notes, island, step->v0);
     break;
-  case S2_ACT_SET_OUT:
-    note->before = of_nodes(notes, island, step->q0);
-    note->more = of_nodes(notes, island, step->v0);
-    break;
   case S2_ACT_PIECE_END:
     note->before = of_nodes(notes, island, step->q1);
     note->more = of_nodes(notes, island, step->v2);
@@ -626,6 +622,16 @@ void s2_note_of_piece(const S2Step *step, const S2Island *island, S2Act act) {
     break;
   default:
     break;
+  }
+}
+
+void s2_note_set_out(const S2Step *step, const S2Island *island, bool unseen) {
+  S2Notes *notes = step->world->notes;
+  if (notes != NULL) {
+    S2Note *note = note_island(step, island, S2_ACT_SET_OUT);
+    note->before = of_nodes(notes, island, step->q0);
+    note->more = of_nodes(notes, island, step->v0);
+    note->unseen = unseen;
   }
 }
 

@@ -106,6 +106,7 @@ typedef struct S2Note {
   bool turned : 1;    // REPAY: v2 is of rows at q1, as are its touches
   bool meets : 1;     // ARRIVE: something does, at the point `rows` of its touch
   bool of_motion : 1; // SHAKE: its rows are those of the first solve
+  bool unseen : 1;    // SET_OUT: points in reach that have no row on this way
   bool fed : 1;       // SLOW: what joints displaced has gone into v2
   bool from_v2 : 1;   // SPIN: the most energy is that of v2, else of free_v
   int rows;           // SOLVE, MEND, SHAKE: of the problem; PIECE: how many there were before
@@ -263,6 +264,8 @@ void s2_note_hit(const S2Step *step, const S2Island *island, double reach);
 // the index of a touch, or S2_NONE, and which of its points.
 void s2_note_piece(const S2Step *step, const S2Island *island, int before);
 void s2_note_of_piece(const S2Step *step, const S2Island *island, S2Act act);
+// `unseen`: points in reach have no row on the way that begins.
+void s2_note_set_out(const S2Step *step, const S2Island *island, bool unseen);
 // `alone`: no other point arrives with that one.
 void s2_note_arrive(const S2Step *step, const S2Island *island, int32_t met, int point, bool alone);
 // `pressed`, `struck`: as s2_blow_energy has them; `held`: of joints before the blow.
