@@ -2,11 +2,7 @@
 // speculative, and worlds that event stepping does not take are so throughout.
 #include "world_differences.h"
 
-#if defined(__SANITIZE_ADDRESS__)
-enum { HEAPS = 1 };
-#else
-enum { HEAPS = 3 };
-#endif
+enum { HEAPS = S2_FEWER(3, 1) };
 
 static S2World *stepped(S2Stepping stepping, double gravity, double dt) {
   S2World *world = world_new(gravity, dt);

@@ -449,7 +449,7 @@ static S2World *heap(void) {
   add_floor(world, 0.6, 0.3);
   add_box(world, rough(fixed_at(-4.5, 5), 0.6, 0.3), 1, 10);
   add_box(world, rough(fixed_at(4.5, 5), 0.6, 0.3), 1, 10);
-  for (int k = 0; k < 20; k++) {
+  for (int k = 0; k < S2_FEWER(20, 12); k++) {
     S2BodyDef def = rough(at(-3 + (k % 6) * 1.1 + 0.01 * k, 0.6 + (k / 6) * 1.1), 0.6, 0.3);
     k % 2 ? add_disc(world, def, 0.5) : add_box(world, def, 0.8, 0.7);
   }

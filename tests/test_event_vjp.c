@@ -2,7 +2,13 @@
 // (world_differences.h).
 #include "world_differences.h"
 
-enum { SCENES = 48, RATTLES = 100, ROCKS = 60, CLIMBS = 24 };
+enum {
+  PART = S2_FEWER(1, 3),
+  SCENES = 48 / PART,
+  RATTLES = 100 / PART,
+  ROCKS = 60 / PART,
+  CLIMBS = 24
+};
 
 static S2World *event_world(double gravity, double dt) {
   S2World *world = world_new(gravity, dt);
@@ -256,7 +262,7 @@ static void a_ball_rattles(void **state) {
   if (getenv("S2_SHOW") != NULL) {
     printf("rebounds %d, kept in part %d\n", seen.rebounds, seen.kept);
   }
-  assert_true(seen.rebounds > 50 && seen.kept > 4);
+  assert_true(seen.rebounds > 50 / PART && seen.kept > 4);
   assert_true(counts[OF_NOTHING].compared > RATTLES && counts[OF_RESTITUTION].nonzero > 0);
 }
 
@@ -397,8 +403,8 @@ static void many_meet(void **state) {
     printf("meetings %d, of these with rows %d; repaid %d, mended %d, rebounds %d\n", seen.meetings,
            seen.with_rows, seen.acts[S2_ACT_REPAY], seen.acts[S2_ACT_MEND], seen.rebounds);
   }
-  assert_true(seen.meetings > 100 && seen.with_rows > 10 && seen.acts[S2_ACT_REPAY] > 10 &&
-              seen.acts[S2_ACT_MEND] > 50);
+  assert_true(seen.meetings > 100 / PART && seen.with_rows > 10 / PART &&
+              seen.acts[S2_ACT_REPAY] > 10 / PART && seen.acts[S2_ACT_MEND] > 50 / PART);
   const Class of[] = {OF_Q,
                       OF_V,
                       OF_MASS,

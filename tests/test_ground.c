@@ -1,7 +1,7 @@
 // Ground friction of many bodies at once: the force lies in its disc, and against the motion.
 #include "worlds.h"
 
-enum { MOST = 24 };
+enum { MOST = 24, CLUSTERS = S2_FEWER(60, 20) };
 
 typedef struct Cluster {
   S2World *world;
@@ -70,7 +70,7 @@ static void a_row_that_is_hit(void **state) {
   (void)state;
   const S2Stepping steppings[2] = {S2_SPECULATIVE, S2_BISECT};
   int unsettled = 0; // after all passes: within the bound, but not along the momentum
-  for (int i = 0; i < 60; i++) {
+  for (int i = 0; i < CLUSTERS; i++) {
     Cluster cluster = cluster_new(S2_SOLVER_AUTO, steppings[i % 2], i % 3 == 0 ? 0.02 : 1.0 / 240);
     double beyond = -1, askew = 0, aside = 0.02 * (i / 6);
     for (int k = 0; k < 4; k++) {
@@ -99,7 +99,7 @@ static void random_clusters(void **state) {
   (void)state;
   double beyond = -1, askew = 0;
   S2Rng rng = s2_rng_seeded(7);
-  for (int i = 0; i < 60; i++) {
+  for (int i = 0; i < CLUSTERS; i++) {
     Cluster cluster = cluster_new(S2_SOLVER_AUTO, i % 4 == 3 ? S2_BISECT : S2_SPECULATIVE, 0.01);
     int side = 2 + i % 3;
     for (int k = 0; k < side * side; k++) {

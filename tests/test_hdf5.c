@@ -1,6 +1,7 @@
 // HDF5 files: what others wrote is read (tests/data/h5py*.h5: by h5py 3.16, with the format's
 // oldest and newest structures); what is damaged, or lies, is told and never believed.
 #include "files.h"
+#include "sanitized.h"
 
 #include "base/rng.h"
 #include "record/data.h"
@@ -152,11 +153,7 @@ static int damage(const char *path, int rounds, bool flips) {
   return good;
 }
 
-#if defined(__SANITIZE_ADDRESS__)
-enum { ROUNDS = 1500 };
-#else
-enum { ROUNDS = 10000 };
-#endif
+enum { ROUNDS = S2_FEWER(10000, 1500) };
 
 static void test_damage(void **state) {
   (void)state;

@@ -135,7 +135,8 @@ static S2World *train(Way way) {
 
 static void gears(void **state) {
   (void)state;
-  picked = getenv("S2_ONLY") == NULL ? 6 : INFINITY;
+  const int part = S2_FEWER(1, 3);
+  picked = getenv("S2_ONLY") == NULL ? 6.0 / part : INFINITY;
   Count counts[CLASSES] = {{0}};
   for (int way = 0; way < WAYS; way++) {
     S2World *world = train((Way)way);
@@ -155,10 +156,11 @@ static void gears(void **state) {
     compare_to(name, world, 1, (uint64_t)way + 77, 1e-6, 1e-6, LEAST, counts);
     s2_world_destroy(world);
   }
+  picked *= part; // what comes next has few scenes
   report("gears", counts);
   if (getenv("S2_ONLY") == NULL) {
-    assert_true(counts[OF_RATIO].nonzero > 60 && counts[OF_SUM].nonzero > 20);
-    assert_true(counts[OF_INERTIA].nonzero > 100 && counts[OF_V].nonzero > 200);
+    assert_true(counts[OF_RATIO].nonzero > 60 / part && counts[OF_SUM].nonzero > 20 / part);
+    assert_true(counts[OF_INERTIA].nonzero > 100 / part && counts[OF_V].nonzero > 200 / part);
     assert_true(counts[OF_NOTHING].skipped < 6);
   }
 }

@@ -1,4 +1,6 @@
 // The methods for linear complementarity problems, each by itself and as the chain.
+#include "sanitized.h"
+
 #include "base/arena.h"
 #include "base/memory.h"
 #include "base/rng.h"
@@ -17,7 +19,13 @@
 
 #include <cmocka.h>
 
-enum { PATH_SIZE = 512, NAME_SIZE = 64, FUZZ = 30000, FUZZ_ROWS = 6, MAX_ROWS = 512 };
+enum {
+  PATH_SIZE = 512,
+  NAME_SIZE = 64,
+  FUZZ = S2_FEWER(30000, 5000),
+  FUZZ_ROWS = 6,
+  MAX_ROWS = 512
+};
 
 static const double TOLERANCE = 1e-9;
 

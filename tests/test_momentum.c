@@ -9,11 +9,7 @@
 // Of the sum of all that acted on a body, beside its own momentum: what rounding leaves of it.
 static const double TOLERANCE = 1e-12;
 
-#if defined(__SANITIZE_ADDRESS__)
-static int scenes = 12;
-#else
-static int scenes = 96;
-#endif
+static int scenes = S2_FEWER(96, 12);
 
 enum { STEPS = 90, MOST = 24 };
 

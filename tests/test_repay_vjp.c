@@ -5,11 +5,8 @@
 #include "world_differences.h"
 
 typedef enum Kind { SMOOTH, ROUGH, BOUNCING, JOINTED, MOVING, BELTS, KINDS } Kind;
-#if defined(__SANITIZE_ADDRESS__)
-enum { SEEDS = 2, LEAST = 0 };
-#else
-enum { SEEDS = 6, LEAST = 1 }; // LEAST: times that something is taken, of a kind
-#endif
+// LEAST: times that something is taken, of a kind
+enum { SEEDS = S2_FEWER(6, 2), LEAST = S2_FEWER(1, 0) };
 static const char *const kind_name[KINDS] = {"smooth",  "rough",  "bouncing",
                                              "jointed", "moving", "belts"};
 

@@ -10,6 +10,8 @@
 
 #include <cmocka.h>
 
+#include "sanitized.h"
+
 #include "base/rng.h"
 #include "dynamics/dynamics.h"
 
