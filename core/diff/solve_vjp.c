@@ -94,8 +94,9 @@ bool s2_solve_differentiate(S2SolveUndo *solve) {
     unsigned found = (solve->undo->beyond ? s2_mcp_vjp_beyond : s2_mcp_vjp)(
         problem, note->more, note->of->lambda, solve->dl_dv, solve->dl_dlambda, &solve->data,
         solve->undo->arena);
-    solve->undo->edge |= (found & S2_VJP_WEAK) != 0;
-    *flags |= found & ~(unsigned)S2_VJP_WEAK;
+    const unsigned told = S2_VJP_WEAK | S2_VJP_TIED; // by what the step makes of them (edge_vjp.c)
+    solve->undo->edge |= (found & told) != 0;
+    *flags |= found & ~told;
   }
   return true;
 }

@@ -58,6 +58,13 @@ static const double REMAINS = 1e-3, DOUBT = 1e-8;
 
 static const double SAME = 1e-9; // p of both sides of an edge, in parts of it
 
+// Of impulses that together do nothing: what of them counts, after PURE more passes have taken out
+// what is merely soft (they are next to none where nothing is tied); and how much of them another
+// derivative has, in parts of dl/d(v, lambda). Little, so that what they leave by rounding is none:
+// what is compared to 1e-9 with that much says of all of them 1e-6.
+enum { PURE = 15 };
+static const double TIES = 1e-2, OTHER = 1e-3;
+
 // ---- The adjoint system -----------------------------------------------------------------------
 
 static S2VjpPair take(const S2System *system, S2Arena *arena) {
@@ -283,6 +290,55 @@ static bool redundant(S2McpLinear *l) {
   return false;
 }
 
+// Rows of a joint beside a limit of it: where dry friction or a motor hold as well, it is at rest.
+static bool of_joint(const S2System *system, const S2Unit *unit) {
+  for (int k = 0; k < system->units; k++) {
+    const S2Unit *other = &system->unit[k];
+    bool joint = other->kind == S2_UNIT_BILATERAL || other->kind == S2_UNIT_BOX;
+    if (joint && other->a == unit->a && other->b == unit->b) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// What friction of a contact and its neighbours of the same two bodies pull together.
+static double pull_of(const S2System *system, const double *z, int k) {
+  const S2Unit *unit = &system->unit[k];
+  double pull = 0;
+  for (int j = k > 0 ? k - 1 : k; j <= k + 1 && j < system->units; j++) {
+    const S2Unit *other = &system->unit[j];
+    if (other->kind == S2_UNIT_CONTACT && other->a == unit->a && other->b == unit->b) {
+      pull += other->g[1] * z[2 * j + 1];
+    }
+  }
+  return pull / sqrt(unit->g[1]);
+}
+
+// Of impulses that together do nothing, in r: is there more to them than two points of one pair
+// that pull against each other along one tangent? These points move as one whatever the data are.
+static bool tied(const S2McpLinear *l) {
+  const S2System *system = &l->system;
+  const double *z = l->r.unit;
+  double most = 0;
+  for (int k = 0; k < 2 * system->units; k++) {
+    most = fmax(most, sqrt(system->unit[k / 2].g[k % 2]) * fabs(z[k]));
+  }
+  for (int k = 0; k < system->units; k++) {
+    const S2Unit *unit = &system->unit[k];
+    bool rough = unit->kind == S2_UNIT_CONTACT;
+    bool presses = rough || unit->kind == S2_UNIT_NORMAL;
+    if (presses && sqrt(unit->g[0]) * fabs(z[2 * k]) > TIES * most &&
+        (rough || !of_joint(system, unit))) {
+      return true;
+    }
+    if (rough && fabs(pull_of(system, z, k)) > TIES * most) {
+      return true;
+    }
+  }
+  return false;
+}
+
 // ---- Linearisation ----------------------------------------------------------------------------
 
 // y = A x, 3 numbers a node.
@@ -341,6 +397,7 @@ static S2McpLinear *make(const S2Problem *problem, const double *v, const double
   l->kept = take(system, arena);
   take_directions(l, arena);
   l->u = S2_TAKE_ZEROED(arena, double, 2 * system->units);
+  l->tie = S2_TAKE(arena, double, 2 * system->units);
   l->right = S2_TAKE(arena, S2Quad, system->nodes + 1);
   l->rest = S2_TAKE(arena, S2Quad, system->nodes + 1);
   l->bound = S2_TAKE_ZEROED(arena, signed char, problem->rows);
@@ -390,6 +447,14 @@ static void factor(S2McpLinear *l) {
     l->flags |= S2_VJP_SINGULAR;
   } else if (l->system.units > 0 && redundant(l)) {
     l->flags |= S2_VJP_REDUNDANT;
+    bool ties = l->kappa == 0 && tied(l);
+    for (int i = 0; i < PURE && ties; i++) {
+      sieve(l);
+    }
+    if (ties && tied(l)) {
+      l->flags |= S2_VJP_TIED;
+      memcpy(l->tie, l->r.unit, sizeof(double) * 2 * (size_t)l->system.units);
+    }
   }
 }
 
@@ -587,19 +652,27 @@ static bool solve_flagged(S2McpLinear *l, const double *dl_dv, const double *dl_
   return isfinite(dot(l, &l->x, &l->x)) && isfinite(dot(l, &l->r, &l->r));
 }
 
-// Is the derivative of both sides of all edges the same? Then they are none.
+// Is the derivative of both sides of all edges the same? Then they are none. (With rows that are
+// tied on the other side alone only p may be.)
 static bool same_beyond(S2McpLinear *l, const double *dl_dv, const double *dl_dlambda) {
   S2McpLinear *beyond = l->beyond;
   unsigned flags = beyond->flags;
-  if ((flags & S2_VJP_SINGULAR) != 0 || !solve_flagged(beyond, dl_dv, dl_dlambda, &flags) ||
+  if ((flags & ~l->flags & S2_VJP_TIED) != 0 || (flags & S2_VJP_SINGULAR) != 0 ||
+      !solve_flagged(beyond, dl_dv, dl_dlambda, &flags) ||
       (flags & (S2_VJP_UNDETERMINED | S2_VJP_SINGULAR)) != 0) {
     return false;
   }
   double size = reach(l);
-  for (int i = 0; i < l->system.nodes; i++) {
-    beyond->x.node[i] -= l->x.node[i];
-  }
+  add(l, -1, &l->x, &beyond->x);
   return reach(beyond) <= SAME * size;
+}
+
+// Another derivative where rows are tied: with impulses that together do nothing.
+static void add_tie(S2McpLinear *l, double size) {
+  S2VjpPair tie = {l->r.node, l->tie};
+  clear(l, &l->r); // a tie has no nodes
+  double own = sqrt(dot(l, &tie, &tie));
+  add(l, OTHER * size / own, &tie, &l->x);
 }
 
 unsigned s2_mcp_linear_vjp(S2McpLinear *l, const double *dl_dv, const double *dl_dlambda,
@@ -616,6 +689,9 @@ unsigned s2_mcp_linear_vjp(S2McpLinear *l, const double *dl_dv, const double *dl
   }
   if (l->beyond != NULL && same_beyond(l, dl_dv, dl_dlambda)) {
     flags &= ~(unsigned)S2_VJP_WEAK;
+  }
+  if (l->other && (flags & S2_VJP_TIED) != 0) {
+    add_tie(l, read(l, dl_dv, dl_dlambda));
   }
   unpack(l);
   s2_vjp_write(l, dl_dlambda, gradient);
@@ -648,6 +724,7 @@ unsigned s2_mcp_vjp_beyond(const S2Problem *problem, const double *v, const doub
   }
   S2ArenaMark mark = s2_arena_mark(arena);
   S2McpLinear *l = linearise(problem, v, lambda, true, arena);
+  l->other = true;
   unsigned flags = s2_mcp_linear_vjp(l, dl_dv, dl_dlambda, gradient);
   s2_arena_rewind(arena, mark);
   return flags;

@@ -67,7 +67,11 @@ typedef enum S2VjpFlag {
   // and rows that hold yield a little: an approximation that stays bounded.
   S2_VJP_UNDETERMINED = 4,
   // The linear system was not solved, or something is not finite: do not use the result.
-  S2_VJP_SINGULAR = 8
+  S2_VJP_SINGULAR = 8,
+  // With S2_VJP_REDUNDANT: rows of contacts repeat each other otherwise than those of two points
+  // that stick on one tangent. A change of the rows may make them contradict each other, and then
+  // there is no derivative by it (one side of it differs from the other).
+  S2_VJP_TIED = 1 << 16
 } S2VjpFlag;
 
 // dl/d(data); each may be NULL. Written, not added to. V and L count as constants.
@@ -90,7 +94,9 @@ unsigned s2_mcp_vjp(const S2Problem *problem, const double *v, const double *lam
                     const double *dl_dv, const double *dl_dlambda, const S2McpGradient *gradient,
                     S2Arena *arena);
 
-// The same, but what is on an edge counts as on its other side: it touches, or slides.
+// The same, but what is on an edge counts as on its other side: it touches, or slides. With
+// S2_VJP_TIED dl/d(bias, ja, jb, compliance) are not those of least norm but others, which are the
+// same for changes of the rows that keep them compatible.
 unsigned s2_mcp_vjp_beyond(const S2Problem *problem, const double *v, const double *lambda,
                            const double *dl_dv, const double *dl_dlambda,
                            const S2McpGradient *gradient, S2Arena *arena);
