@@ -165,8 +165,9 @@ static void rows_that_are_tied(void **state) {
     const unsigned tied = points == 3 ? S2_VJP_TIED : 0; // two share no more than friction
     assert_int_equal(vjp(&c, c.dv, NULL, &g, &arena), S2_VJP_REDUNDANT | tied);
     S2McpGradient to = pointers(&other);
-    assert_int_equal(s2_mcp_vjp_beyond(&c.problem, c.v, c.lambda, c.dv, NULL, &to, &arena),
-                     S2_VJP_REDUNDANT | tied);
+    assert_int_equal(
+        s2_mcp_vjp_other(&c.problem, S2_VJP_OTHER_SHARE, c.v, c.lambda, c.dv, NULL, &to, &arena),
+        S2_VJP_REDUNDANT | tied);
     double lift[2] = {0, 0}, turn[2] = {0, 0}, most = 0;
     for (int r = 0; r < 2 * points; r++) {
       most = fmax(most, fabs(g.bias[r] - other.bias[r]));

@@ -5,6 +5,13 @@
 // that in a blow or a mend after it both modes give the same motion. Then they give the same
 // derivative of the step, though not of the solve. So where a sweep met edges, another takes them
 // as on their other sides, all at once.
+//
+// Rows that are tied (mcp_vjp.h) have another derivative, too, which differs from the first by what
+// makes them contradict each other: the height of one of two boxes side by side.
+//
+// So have two points that land at once: the time is that of either. They differ by what turns the
+// body, which mostly is nothing that a loss asks for. That is told by a sweep of its own over all
+// steps, where there is one (s2_tape_doubt).
 #include "diff/undo.h"
 
 #include <math.h>
@@ -67,21 +74,39 @@ static bool same_gradients(const S2WorldGradient *a, const S2WorldGradient *b) {
          same(settings_a, settings_b, 1, sizeof settings_a, least);
 }
 
-S2Status s2_trace_vjp(const S2Trace *trace, S2WorldGradient *gradient, S2Arena *arena) {
-  bool edge = false, ignored = false;
+// One sweep, and where it met what `told` names another with the others of these: is that the same?
+static S2Status compare(const S2Trace *trace, unsigned told, unsigned *found,
+                        S2WorldGradient *gradient, S2Arena *arena) {
   if ((gradient->flags & S2_GRADIENT_WEAK) != 0) { // nothing more to tell
-    return s2_trace_sweep(trace, false, &edge, gradient, arena);
+    return s2_trace_sweep(trace, 0, found, gradient, arena);
   }
   S2ArenaMark mark = s2_arena_mark(arena);
   S2WorldGradient *other = s2_world_gradient_copy(gradient, arena);
-  S2Status status = s2_trace_sweep(trace, false, &edge, gradient, arena);
-  if (status.code == S2_OK && edge) {
-    status = s2_trace_sweep(trace, true, &ignored, other, arena);
+  S2Status status = s2_trace_sweep(trace, 0, found, gradient, arena);
+  if (status.code == S2_OK && (*found & told) != 0) {
+    unsigned ignored = 0;
+    status = s2_trace_sweep(trace, told, &ignored, other, arena);
     forget_zero_restitution(trace->notes.fixed, gradient, other);
     bool sound = status.code == S2_OK && (other->flags & ~gradient->flags) == 0;
     gradient->flags |= sound && same_gradients(gradient, other) ? 0 : S2_GRADIENT_WEAK;
   }
   s2_memory_free(other->contact);
   s2_arena_rewind(arena, mark);
+  return status;
+}
+
+static const unsigned TOLD = S2_VJP_OTHER_SIDE | S2_VJP_OTHER_SHARE;
+
+S2Status s2_trace_vjp(const S2Trace *trace, S2WorldGradient *gradient, S2Arena *arena) {
+  unsigned found = 0;
+  return compare(trace, TOLD | S2_OTHER_POINT, &found, gradient, arena);
+}
+
+S2Status s2_trace_vjp_again(const S2Trace *trace, bool again, bool *twins,
+                            S2WorldGradient *gradient, S2Arena *arena) {
+  unsigned found = 0;
+  S2Status status = again ? s2_trace_sweep(trace, S2_OTHER_POINT, &found, gradient, arena)
+                          : compare(trace, TOLD, &found, gradient, arena);
+  *twins = (found & S2_OTHER_POINT) != 0;
   return status;
 }

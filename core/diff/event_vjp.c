@@ -194,15 +194,16 @@ static void take_impulses(S2Undo *undo, bool none) {
   undo->asked &= !none;
 }
 
-static void add_gap(S2Undo *undo, const S2Note *note, double part) {
+static void add_gap(S2Undo *undo, int k, double part) {
   S2PointBar point = {.gap = part};
-  s2_touch_point_vjp(undo->world, &undo->open.touches[0], note->rows, undo->step.q1, &point,
-                     undo->bar.q1, undo->gradient);
+  s2_touch_point_vjp(undo->world, &undo->open.touches[0], k, undo->step.q1, &point, undo->bar.q1,
+                     undo->gradient);
 }
 
-// dl/dh of the flow that ends with note `index`, where l is the gap that vanishes there, or (`gap`
-// false) what the adjoints of its end say.
-static void rate_of(S2Undo *undo, int index, bool gap, double *rate) {
+// dl/dh of the flow that ends with note `index`, where l is the gap of point k that vanishes there,
+// or (S2_NONE) what the adjoints of its end say.
+static void rate_of(S2Undo *undo, int index, int k, double *rate) {
+  bool gap = k != S2_NONE;
   const S2Note *note = s2_note_at(undo->notes, index);
   const S2Note *piece = s2_note_at(undo->notes, s2_undo_last(undo, index, S2_ACT_PIECE));
   if (undo->scratch == NULL) { // it stays
@@ -212,7 +213,7 @@ static void rate_of(S2Undo *undo, int index, bool gap, double *rate) {
   S2Undo all = *undo;
   scratch_bars(undo);
   if (gap) {
-    add_gap(undo, note, 1);
+    add_gap(undo, k, 1);
   } else {
     take_bars(undo, &all.bar);
   }
@@ -238,6 +239,17 @@ static void rate_of(S2Undo *undo, int index, bool gap, double *rate) {
   s2_arena_rewind(undo->arena, mark);
 }
 
+// Two points that meet at once are one meeting, at the time of the first: which of them that is
+// depends on the way the data change. Returns the other one, S2_NONE where there is none.
+static int twin_of(const S2Undo *undo, const S2Note *note, double slop) {
+  const S2Touch *touch = &undo->open.touches[0];
+  int k = touch->count == 2 ? 1 - note->rows : S2_NONE;
+  double least = GRAZING * s2_island_speed(&undo->step, &note->of->island);
+  bool meets = k != S2_NONE && fabs(touch->points[k].at.gap) <= slop &&
+               s2_touch_velocity(touch, k, touch->points[k].at.normal, undo->step.v1) < -least;
+  return meets ? k : S2_NONE;
+}
+
 // When they meet.
 static void meeting_vjp(S2Undo *undo, int index) {
   const S2Note *note = s2_note_at(undo->notes, index);
@@ -256,12 +268,15 @@ static void meeting_vjp(S2Undo *undo, int index) {
   double closed = S2_EVENT_CLOSED * slop;
   undo->gradient->flags |=
       fabs(undo->open.touches[0].points[note->rows].at.gap) > closed ? S2_GRADIENT_PARTIAL : 0;
-  rate_of(undo, index, false, &h_bar);
-  rate_of(undo, index, true, &approach);
+  int k = note->rows, twin = twin_of(undo, note, slop);
+  undo->found |= twin != S2_NONE ? S2_OTHER_POINT : 0;
+  k = twin != S2_NONE && (undo->other & S2_OTHER_POINT) != 0 ? twin : k;
+  rate_of(undo, index, S2_NONE, &h_bar);
+  rate_of(undo, index, k, &approach);
   double least = GRAZING * s2_island_speed(&undo->step, &note->of->island);
   undo->gradient->flags |= approach > -least ? S2_GRADIENT_GRAZING : 0;
   if (approach < 0) {
-    add_gap(undo, note, -(h_bar - undo->left_bar) / approach);
+    add_gap(undo, k, -(h_bar - undo->left_bar) / approach);
   }
 }
 

@@ -4,9 +4,14 @@
 #include "base/memory.h"
 
 #include <assert.h>
+#include <math.h>
 #include <string.h>
 
 enum { FIRST_CAPACITY = 256 };
+
+// Two derivatives are the same that differ by this part of the larger one, or by that of LEAST of
+// the largest of all and of what they are made of.
+static const double SAME = 1e-9, LEAST = 1e-3;
 
 // Scalars name the places (indices into `value` and `adjoint`) of what they were computed from
 // rather than its node. Place 0 belongs to no node: whatever is handed to constants goes there.
@@ -44,6 +49,9 @@ struct S2Tape {
   ptrdiff_t outside, most_outside; // bytes
   size_t one_way;                  // nodes with a backward function
   bool full, sweeping;
+  unsigned *doubted, doubt; // flags and flag of s2_tape_doubt; NULL: none
+  double doubt_size;
+  bool again;
 };
 
 static void *grown(void *at, size_t *capacity, size_t wanted, size_t item) {
@@ -287,7 +295,7 @@ static S2Status sweep(S2Tape *tape, S2Var output, S2Var last) {
   return s2_ok();
 }
 
-S2Status s2_tape_sweep(S2Tape *tape, S2Var output, const double *seed) {
+static S2Status sweep_all(S2Tape *tape, S2Var output, const double *seed) {
   S2_TRY(begin(tape, output));
   for (size_t i = 0; i < tape->starts; i++) {
     tape->start[i].run(tape->start[i].data);
@@ -304,6 +312,78 @@ S2Status s2_tape_sweep(S2Tape *tape, S2Var output, const double *seed) {
   S2Status status = sweep(tape, output, 1);
   tape->sweeping = false;
   return status;
+}
+
+static bool is_input(const S2Tape *tape, S2Var var) {
+  uint32_t other = tape->node[var].other;
+  return other != 0 && tape->other[other - 1].backward == NULL;
+}
+
+// Adjoints of inputs, one after the other, from the tape (`in` NULL) or back into it; returns how
+// many.
+static size_t move_inputs(S2Tape *tape, double *out, const double *in) {
+  size_t total = 0;
+  for (S2Var var = 1; var < tape->nodes; var++) {
+    size_t count = is_input(tape, var) ? (size_t)s2_tape_count(tape, var) : 0;
+    double *at = s2_tape_adjoint(tape, var);
+    if (count > 0 && in != NULL) {
+      memcpy(at, in + total, count * sizeof *at);
+    } else if (count > 0 && out != NULL) {
+      memcpy(out + total, at, count * sizeof *at);
+    }
+    total += count;
+  }
+  return total;
+}
+
+static bool same_adjoints(const double *a, const double *b, size_t count, double most) {
+  for (size_t i = 0; i < count; i++) {
+    most = fmax(most, fmax(fabs(a[i]), fabs(b[i])));
+  }
+  for (size_t i = 0; i < count; i++) {
+    if (!(fabs(a[i] - b[i]) <= SAME * fmax(LEAST * most, fmax(fabs(a[i]), fabs(b[i]))))) {
+      return false; // or a NaN
+    }
+  }
+  return true;
+}
+
+// Another sweep, in which nodes take their other derivative: are those of inputs the same?
+static void resolve_doubt(S2Tape *tape, S2Var output, const double *seed) {
+  size_t count = move_inputs(tape, NULL, NULL);
+  double *first = s2_memory_take(2 * count * sizeof *first + 1), *other = first + count;
+  move_inputs(tape, first, NULL);
+  tape->again = true;
+  S2Status status = sweep_all(tape, output, seed);
+  tape->again = false;
+  move_inputs(tape, other, NULL);
+  if (status.code != S2_OK || !same_adjoints(first, other, count, tape->doubt_size)) {
+    *tape->doubted |= tape->doubt;
+  }
+  move_inputs(tape, NULL, first);
+  s2_memory_free(first);
+}
+
+S2Status s2_tape_sweep(S2Tape *tape, S2Var output, const double *seed) {
+  if (!tape->sweeping) {
+    tape->doubted = NULL;
+    tape->doubt_size = 0;
+  }
+  S2Status status = sweep_all(tape, output, seed);
+  if (status.code == S2_OK && tape->doubted != NULL && (*tape->doubted & tape->doubt) == 0) {
+    resolve_doubt(tape, output, seed);
+  }
+  return status;
+}
+
+void s2_tape_doubt(S2Tape *tape, unsigned *flags, unsigned flag, double size) {
+  tape->doubt_size = fmax(tape->doubt_size, size);
+  tape->doubted = flags;
+  tape->doubt = flag;
+}
+
+bool s2_tape_again(const S2Tape *tape) {
+  return tape->again;
 }
 
 S2Var s2_tape_next(const S2Tape *tape) {

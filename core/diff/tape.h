@@ -65,6 +65,15 @@ void s2_tape_at_start(S2Tape *tape, void (*start)(void *data), void *data);
 // no numbers; S2_BUSY from within a sweep, where no nodes may be made either.
 S2Status s2_tape_sweep(S2Tape *tape, S2Var output, const double *seed);
 bool s2_tape_sweeping(const S2Tape *tape);
+
+// From a backward function: the node has another derivative as well, which differs by some changes
+// of what it was computed from. After the sweep another one goes over the tape, in which
+// s2_tape_again is true and such nodes take it, and where the adjoint of an input
+// is not the same `flag` is added to *flags (unless it is there). What adjoints are found then are
+// those of the first sweep, of inputs alone. `size`: of what the node's derivative is made of,
+// whose rounding is no difference.
+void s2_tape_doubt(S2Tape *tape, unsigned *flags, unsigned flag, double size);
+bool s2_tape_again(const S2Tape *tape);
 // The same of one number `output`, through the nodes from `first` on alone: adjoints of those are
 // then the derivatives with respect to what was made since. Others have none that count.
 S2Status s2_tape_sweep_since(S2Tape *tape, S2Var output, S2Var first);

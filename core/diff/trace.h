@@ -25,4 +25,9 @@ S2Status s2_world_step_traced(S2World *world, S2Trace *trace);
 // of what a force law returned (of a step of several parts the sum over them).
 S2Status s2_trace_vjp(const S2Trace *trace, S2WorldGradient *gradient, S2Arena *arena);
 
+// The same for callers who tell themselves whether it matters which of two points was first that
+// met at once (`twins`: there were such); `again` gives the derivative with the other one.
+S2Status s2_trace_vjp_again(const S2Trace *trace, bool again, bool *twins,
+                            S2WorldGradient *gradient, S2Arena *arena);
+
 #endif

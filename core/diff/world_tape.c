@@ -516,6 +516,14 @@ static S2Status swept(const S2WorldTape *world) {
   return s2_ok();
 }
 
+static double state_size(const S2WorldGradient *gradient) {
+  double most = 0;
+  for (int i = 0; i < 3 * gradient->slots; i++) {
+    most = fmax(most, fmax(fabs(gradient->q[i]), fabs(gradient->v[i])));
+  }
+  return most;
+}
+
 static S2Status undo_step(S2Tape *tape, S2Var node, void *data) {
   const Step *step = data;
   S2WorldTape *world = step->world;
@@ -536,7 +544,12 @@ static S2Status undo_step(S2Tape *tape, S2Var node, void *data) {
     s2_tape_count_bytes(tape, (ptrdiff_t)made);
   }
   const S2ContactGradient *asked = asked_of_earlier(step, &world->arena);
-  S2_TRY(s2_trace_vjp(trace, gradient, &world->arena));
+  double size = state_size(gradient);
+  bool twins = false;
+  S2_TRY(s2_trace_vjp_again(trace, s2_tape_again(tape), &twins, gradient, &world->arena));
+  if (twins && world->flags != NULL) {
+    s2_tape_doubt(tape, world->flags, S2_GRADIENT_WEAK, size);
+  }
   if (asked != NULL) {
     memcpy(gradient->contact, asked, sizeof *asked * (size_t)gradient->contacts);
   }

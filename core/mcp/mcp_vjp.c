@@ -484,6 +484,10 @@ S2McpLinear *s2_mcp_linearise(const S2Problem *problem, const double *v, const d
   S2McpLinear *l = linearise(problem, v, lambda, false, arena);
   if ((l->flags & S2_VJP_WEAK) != 0) {
     l->beyond = linearise(problem, v, lambda, true, arena);
+    if ((l->beyond->flags & S2_VJP_TIED) != 0) { // with contacts that only touch
+      l->flags |= S2_VJP_TIED;
+      l->tie = l->beyond->tie;
+    }
   }
   return l;
 }
@@ -652,13 +656,11 @@ static bool solve_flagged(S2McpLinear *l, const double *dl_dv, const double *dl_
   return isfinite(dot(l, &l->x, &l->x)) && isfinite(dot(l, &l->r, &l->r));
 }
 
-// Is the derivative of both sides of all edges the same? Then they are none. (With rows that are
-// tied on the other side alone only p may be.)
+// Is the derivative of both sides of all edges the same? Then they are none.
 static bool same_beyond(S2McpLinear *l, const double *dl_dv, const double *dl_dlambda) {
   S2McpLinear *beyond = l->beyond;
   unsigned flags = beyond->flags;
-  if ((flags & ~l->flags & S2_VJP_TIED) != 0 || (flags & S2_VJP_SINGULAR) != 0 ||
-      !solve_flagged(beyond, dl_dv, dl_dlambda, &flags) ||
+  if ((flags & S2_VJP_SINGULAR) != 0 || !solve_flagged(beyond, dl_dv, dl_dlambda, &flags) ||
       (flags & (S2_VJP_UNDETERMINED | S2_VJP_SINGULAR)) != 0) {
     return false;
   }
@@ -715,16 +717,21 @@ unsigned s2_mcp_vjp(const S2Problem *problem, const double *v, const double *lam
   return flags;
 }
 
-unsigned s2_mcp_vjp_beyond(const S2Problem *problem, const double *v, const double *lambda,
-                           const double *dl_dv, const double *dl_dlambda,
-                           const S2McpGradient *gradient, S2Arena *arena) {
+unsigned s2_mcp_vjp_other(const S2Problem *problem, unsigned other, const double *v,
+                          const double *lambda, const double *dl_dv, const double *dl_dlambda,
+                          const S2McpGradient *gradient, S2Arena *arena) {
+  bool beyond = (other & S2_VJP_OTHER_SIDE) != 0;
   unsigned small = 0;
+  if (!beyond && s2_mcp_vjp_bilateral(problem, v, lambda, dl_dv, dl_dlambda, gradient, arena)) {
+    return 0;
+  }
   if (s2_mcp_vjp_small(problem, v, lambda, dl_dv, dl_dlambda, gradient, arena, &small)) {
     return small;
   }
   S2ArenaMark mark = s2_arena_mark(arena);
-  S2McpLinear *l = linearise(problem, v, lambda, true, arena);
-  l->other = true;
+  S2McpLinear *l = beyond ? linearise(problem, v, lambda, true, arena)
+                          : s2_mcp_linearise(problem, v, lambda, arena);
+  l->other = (other & S2_VJP_OTHER_SHARE) != 0;
   unsigned flags = s2_mcp_linear_vjp(l, dl_dv, dl_dlambda, gradient);
   s2_arena_rewind(arena, mark);
   return flags;
