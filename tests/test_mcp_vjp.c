@@ -94,7 +94,7 @@ static void box_on_four_contacts(void **state) {
     assert_true(s2_mcp_residual(&c.problem, c.v, c.lambda, &arena).scaled <= 1e-12);
     int way = fabs(slope) < mu ? 0 : slope > 0 ? 1 : -1;
     slid[way + 1]++;
-    assert_int_equal(vjp(&c, c.dv, NULL, &g, &arena), S2_VJP_REDUNDANT);
+    assert_int_equal(vjp(&c, c.dv, NULL, &g, &arena), S2_VJP_REDUNDANT | S2_VJP_TIED);
     double dmu = g.mu[1] + g.mu[3] + g.mu[5] + g.mu[7];
     check_number(c.v[1], way * (fabs(slope) - mu));
     check_number(g.rhs[0] * mass, 0); // a little turning load changes who bears what
@@ -107,11 +107,12 @@ static void box_on_four_contacts(void **state) {
     for (int i = 0; i < 8; i += 2) {
       c.dlambda[i] = 1;
     }
-    assert_int_equal(vjp(&c, NULL, c.dlambda, &g, &arena), S2_VJP_REDUNDANT);
+    const unsigned held = S2_VJP_REDUNDANT | S2_VJP_TIED;
+    assert_int_equal(vjp(&c, NULL, c.dlambda, &g, &arena), held);
     check_number(g.rhs[1], 0);
     check_number(g.rhs[2], -1);
     c.dlambda[0] = 2;
-    assert_int_equal(vjp(&c, NULL, c.dlambda, &g, &arena), S2_VJP_REDUNDANT | S2_VJP_UNDETERMINED);
+    assert_int_equal(vjp(&c, NULL, c.dlambda, &g, &arena), held | S2_VJP_UNDETERMINED);
   }
   assert_true(slid[0] >= 30 && slid[1] >= 30 && slid[2] >= 30);
   s2_arena_free(&arena);
@@ -139,10 +140,49 @@ static void undetermined_loads_are_those_of_least_norm(void **state) {
   for (int i = 0; i < 4; i++) {
     memset(c.dlambda, 0, sizeof c.dlambda);
     c.dlambda[i] = 1;
-    assert_int_equal(vjp(&c, NULL, c.dlambda, &g, &arena), S2_VJP_REDUNDANT | S2_VJP_UNDETERMINED);
+    assert_int_equal(vjp(&c, NULL, c.dlambda, &g, &arena),
+                     S2_VJP_REDUNDANT | S2_VJP_TIED | S2_VJP_UNDETERMINED);
     check_number(g.rhs[0], -(arm[i] * d - b) / w[i] / (a * d - b * b));
     check_number(g.rhs[1], 0);
     check_number(g.rhs[2], -(a - arm[i] * b) / w[i] / (a * d - b * b));
+  }
+  s2_arena_free(&arena);
+}
+
+// A change of the rows may make them contradict each other: derivatives by what does so are any,
+// those by what keeps the rows compatible are one.
+static void rows_that_are_tied(void **state) {
+  (void)state;
+  static Case c;
+  static Gradient g, other;
+  S2Arena arena;
+  s2_arena_init(&arena);
+  S2Rng rng = s2_rng_seeded(8);
+  const double arm[3] = {-1, 0.2, 0.7};
+  for (int points = 2; points <= 3; points++) {
+    make_box(&c, points, arm, 0.5, 2, 0.1, &rng);
+    assert_true(solve(&c, &arena));
+    const unsigned tied = points == 3 ? S2_VJP_TIED : 0; // two share no more than friction
+    assert_int_equal(vjp(&c, c.dv, NULL, &g, &arena), S2_VJP_REDUNDANT | tied);
+    S2McpGradient to = pointers(&other);
+    assert_int_equal(
+        s2_mcp_vjp_other(&c.problem, S2_VJP_OTHER_SHARE, c.v, c.lambda, c.dv, NULL, &to, &arena),
+        S2_VJP_REDUNDANT | tied);
+    double lift[2] = {0, 0}, turn[2] = {0, 0}, most = 0;
+    for (int r = 0; r < 2 * points; r++) {
+      most = fmax(most, fabs(g.bias[r] - other.bias[r]));
+      lift[0] += g.bias[r] * c.row[r].ja[2];
+      lift[1] += other.bias[r] * c.row[r].ja[2];
+      turn[0] += g.bias[r] * c.row[r].ja[0];
+      turn[1] += other.bias[r] * c.row[r].ja[0];
+    }
+    assert_true(points == 3 ? most > 1e-5 : most == 0);
+    check_number(lift[1], lift[0]);
+    check_number(turn[1], turn[0]);
+    for (int i = 0; i < 3; i++) {
+      check_number(other.rhs[i], g.rhs[i]);
+      check_number(other.mass[i], g.mass[i]);
+    }
   }
   s2_arena_free(&arena);
 }
@@ -531,6 +571,7 @@ int main(void) {
       cmocka_unit_test(exact_derivatives_agree_with_differences),
       cmocka_unit_test(box_on_four_contacts),
       cmocka_unit_test(undetermined_loads_are_those_of_least_norm),
+      cmocka_unit_test(rows_that_are_tied),
       cmocka_unit_test(contacts_on_the_boundary_are_flagged),
       cmocka_unit_test(what_is_near_a_boundary_is_on_its_side),
       cmocka_unit_test(a_boundary_with_the_same_on_both_sides_is_none),

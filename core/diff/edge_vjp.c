@@ -5,6 +5,9 @@
 // that in a blow or a mend after it both modes give the same motion. Then they give the same
 // derivative of the step, though not of the solve. So where a sweep met edges, another takes them
 // as on their other sides, all at once.
+//
+// Rows that are tied (mcp_vjp.h) have another derivative, too, which differs from the first by what
+// makes them contradict each other: the height of one of two boxes side by side.
 #include "diff/undo.h"
 
 #include <math.h>
@@ -68,15 +71,15 @@ static bool same_gradients(const S2WorldGradient *a, const S2WorldGradient *b) {
 }
 
 S2Status s2_trace_vjp(const S2Trace *trace, S2WorldGradient *gradient, S2Arena *arena) {
-  bool edge = false, ignored = false;
+  unsigned found = 0, ignored = 0;
   if ((gradient->flags & S2_GRADIENT_WEAK) != 0) { // nothing more to tell
-    return s2_trace_sweep(trace, false, &edge, gradient, arena);
+    return s2_trace_sweep(trace, 0, &found, gradient, arena);
   }
   S2ArenaMark mark = s2_arena_mark(arena);
   S2WorldGradient *other = s2_world_gradient_copy(gradient, arena);
-  S2Status status = s2_trace_sweep(trace, false, &edge, gradient, arena);
-  if (status.code == S2_OK && edge) {
-    status = s2_trace_sweep(trace, true, &ignored, other, arena);
+  S2Status status = s2_trace_sweep(trace, 0, &found, gradient, arena);
+  if (status.code == S2_OK && found != 0) {
+    status = s2_trace_sweep(trace, S2_VJP_OTHER_SIDE | S2_VJP_OTHER_SHARE, &ignored, other, arena);
     forget_zero_restitution(trace->notes.fixed, gradient, other);
     bool sound = status.code == S2_OK && (other->flags & ~gradient->flags) == 0;
     gradient->flags |= sound && same_gradients(gradient, other) ? 0 : S2_GRADIENT_WEAK;

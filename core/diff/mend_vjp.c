@@ -339,10 +339,10 @@ void s2_undo_mend(S2Undo *undo, int index) {
     equations = take_start(&start, &made, arena);
     feed_vjp(&solve, &start, equations, ja, jb);
   }
-  bool edge = undo->edge;
+  unsigned found = undo->found;
   if (same && s2_solve_differentiate(&solve)) {
     if (s2_world_way(&undo->world->kept.def) == S2_EVENT || is_later_pass(undo, index)) {
-      undo->edge = edge;
+      undo->found = found;
     }
     for (int i = 0; i < 3 * note->rows; i++) {
       solve.data.ja[i] += ja[i];

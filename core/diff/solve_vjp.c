@@ -94,11 +94,17 @@ bool s2_solve_differentiate(S2SolveUndo *solve) {
   const S2WorldDef *def = &solve->undo->world->kept.def;
   unsigned *flags = &solve->undo->gradient->flags; // S2VjpFlag and S2GradientFlag: the same bits
   if (!is_smooth(def, note) || !differentiate_smoothly(solve, def->smoothing, flags)) {
-    unsigned found = (solve->undo->beyond ? s2_mcp_vjp_beyond : s2_mcp_vjp)(
-        problem, note->more, note->of->lambda, solve->dl_dv, solve->dl_dlambda, &solve->data,
-        solve->undo->arena);
-    solve->undo->edge |= (found & S2_VJP_WEAK) != 0;
-    *flags |= found & ~(unsigned)S2_VJP_WEAK;
+    S2Undo *undo = solve->undo;
+    const double *v = note->more, *lambda = note->of->lambda;
+    unsigned found = undo->other == 0
+                         ? s2_mcp_vjp(problem, v, lambda, solve->dl_dv, solve->dl_dlambda,
+                                      &solve->data, undo->arena)
+                         : s2_mcp_vjp_other(problem, undo->other, v, lambda, solve->dl_dv,
+                                            solve->dl_dlambda, &solve->data, undo->arena);
+    // What of these matters is told by what the step makes of it.
+    undo->found |= (found & S2_VJP_WEAK) != 0 ? S2_VJP_OTHER_SIDE : 0;
+    undo->found |= (found & S2_VJP_TIED) != 0 ? S2_VJP_OTHER_SHARE : 0;
+    *flags |= found & ~(unsigned)(S2_VJP_WEAK | S2_VJP_TIED);
   }
   return true;
 }
@@ -356,9 +362,10 @@ static void stick(S2SolveUndo *solve, int i, int r) {
   const S2Choice *choice = &solve->undo->open.choices[2 * i];
   bool both = touch->count == 2 && choice[0].use && choice[1].use && note->kind != S2_RUB &&
               s2_kind_presses(note->kind, touch) && s2_kind_is_rough(note->kind, touch);
-  if (both && !s2_stick_vjp(&solve->assembly->problem, note->more, note->of->lambda,
-                            solve->dl_dlambda, r, solve->undo->beyond, &solve->data)) {
-    solve->undo->edge = true;
+  if (both &&
+      !s2_stick_vjp(&solve->assembly->problem, note->more, note->of->lambda, solve->dl_dlambda, r,
+                    (solve->undo->other & S2_VJP_OTHER_SIDE) != 0, &solve->data)) {
+    solve->undo->found |= S2_VJP_OTHER_SIDE;
   }
 }
 

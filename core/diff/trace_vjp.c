@@ -747,8 +747,8 @@ static void find_late(S2Undo *undo) {
   }
 }
 
-S2Status s2_trace_sweep(const S2Trace *trace, bool beyond, bool *edge, S2WorldGradient *gradient,
-                        S2Arena *arena) {
+S2Status s2_trace_sweep(const S2Trace *trace, unsigned other, unsigned *found,
+                        S2WorldGradient *gradient, S2Arena *arena) {
   const S2Notes *notes = &trace->notes;
   const S2Fixed *fixed = notes->fixed;
   if (notes->at.count == 0) {
@@ -767,7 +767,7 @@ S2Status s2_trace_sweep(const S2Trace *trace, bool beyond, bool *edge, S2WorldGr
   gradient->flags |= notes->unsolved ? S2_GRADIENT_PARTIAL : 0;
   S2ArenaMark mark = s2_arena_mark(arena);
   S2Status failed = s2_ok();
-  S2Undo undo = {.failed = &failed, .beyond = beyond};
+  S2Undo undo = {.failed = &failed, .other = other};
   begin(&undo, notes, gradient, arena);
   find_late(&undo);
   for (int i = 0; i < fixed->order; i++) { // forces by hand end with the step
@@ -790,7 +790,7 @@ S2Status s2_trace_sweep(const S2Trace *trace, bool beyond, bool *edge, S2WorldGr
     }
   }
   s2_undo_begin_impulses(&undo);
-  *edge = undo.edge;
+  *found = undo.found;
   s2_arena_rewind(arena, mark);
   return failed;
 }

@@ -73,8 +73,8 @@ typedef struct S2Undo {
   bool keeps; // between S2_ACT_KEEP and its REBOUND
   bool asked;
   bool in_piece;    // between the end of a piece of event stepping and its begin
-  bool beyond;      // contacts on an edge of two modes are taken as on its other side
-  bool edge;        // there was one
+  unsigned other;   // S2VjpOther: which of them are taken, where there are two derivatives
+  unsigned found;   // the same: which of them there are
   S2Status *failed; // S2_OK until something has no derivative
 } S2Undo;
 
@@ -82,9 +82,10 @@ static inline bool s2_undo_good(const S2Undo *undo) {
   return undo->failed->code == S2_OK;
 }
 
-// trace_vjp.c: s2_trace_vjp, with edges taken as on one of their sides. `edge`: is there any?
-S2Status s2_trace_sweep(const S2Trace *trace, bool beyond, bool *edge, S2WorldGradient *gradient,
-                        S2Arena *arena);
+// trace_vjp.c: s2_trace_vjp with those of `other` (S2VjpOther), where there are two derivatives.
+// `found`: which are there?
+S2Status s2_trace_sweep(const S2Trace *trace, unsigned other, unsigned *found,
+                        S2WorldGradient *gradient, S2Arena *arena);
 
 // retold.c: makes undo->world tell what was said; `undo` stays where it is.
 void s2_undo_retell(S2Undo *undo);

@@ -58,6 +58,13 @@ static const double REMAINS = 1e-3, DOUBT = 1e-8;
 
 static const double SAME = 1e-9; // p of both sides of an edge, in parts of it
 
+// Of impulses that together do nothing: what of them counts, after PURE more passes have taken out
+// what is merely soft (they are next to none where nothing is tied); and how much of them another
+// derivative has, in parts of dl/d(v, lambda). Little, so that what they leave by rounding is none:
+// what is compared to 1e-9 with that much says of all of them 1e-6.
+enum { PURE = 15, NO_UNIT = -1 };
+static const double TIES = 1e-2, OTHER = 1e-3;
+
 // ---- The adjoint system -----------------------------------------------------------------------
 
 static S2VjpPair take(const S2System *system, S2Arena *arena) {
@@ -283,6 +290,71 @@ static bool redundant(S2McpLinear *l) {
   return false;
 }
 
+// Rows of a joint beside a limit of it: where dry friction or a motor hold as well, it is at rest.
+static bool of_joint(const S2System *system, const S2Unit *unit) {
+  for (int k = 0; k < system->units; k++) {
+    const S2Unit *other = &system->unit[k];
+    bool joint = other->kind == S2_UNIT_BILATERAL || other->kind == S2_UNIT_BOX;
+    if (joint && other->a == unit->a && other->b == unit->b) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// What friction of a contact and its neighbours of the same two bodies pull together.
+static double pull_of(const S2System *system, const double *z, int k) {
+  const S2Unit *unit = &system->unit[k];
+  double pull = 0;
+  for (int j = k > 0 ? k - 1 : k; j <= k + 1 && j < system->units; j++) {
+    const S2Unit *other = &system->unit[j];
+    if (other->kind == S2_UNIT_CONTACT && other->a == unit->a && other->b == unit->b) {
+      pull += other->g[1] * z[2 * j + 1];
+    }
+  }
+  return pull / sqrt(unit->g[1]);
+}
+
+static double largest_impulse(const S2McpLinear *l, bool joints) {
+  const S2System *system = &l->system;
+  double most = 0;
+  for (int k = 0; k < 2 * system->units; k++) {
+    const S2Unit *unit = &system->unit[k / 2];
+    if (!joints || unit->kind == S2_UNIT_BILATERAL) {
+      most = fmax(most, sqrt(unit->g[k % 2]) * fabs(l->r.unit[k]));
+    }
+  }
+  return most;
+}
+
+typedef enum Tie { TIE_NONE, TIE_YIELDS, TIE_HOLDS } Tie;
+
+// Of impulses that together do nothing, in r: is there more to them than two points of one pair
+// that pull against each other along one tangent, which move as one whatever the data are? Where
+// that is friction of one pair beside joints, and nothing presses, it yields: what joints impose
+// against it makes it slide. `pair`: one of its contacts.
+static Tie tie_of(const S2McpLinear *l, int *pair) {
+  const S2System *system = &l->system;
+  double least = TIES * largest_impulse(l, false);
+  bool alone = largest_impulse(l, true) > least;
+  *pair = NO_UNIT;
+  for (int k = 0; k < system->units; k++) {
+    const S2Unit *unit = &system->unit[k];
+    bool rough = unit->kind == S2_UNIT_CONTACT;
+    bool presses = rough || unit->kind == S2_UNIT_NORMAL;
+    if (presses && sqrt(unit->g[0]) * fabs(l->r.unit[2 * k]) > least &&
+        (rough || !of_joint(system, unit))) {
+      return TIE_HOLDS;
+    }
+    if (rough && fabs(pull_of(system, l->r.unit, k)) > least) {
+      const S2Unit *first = *pair == NO_UNIT ? unit : &system->unit[*pair];
+      alone &= first->a == unit->a && first->b == unit->b;
+      *pair = k;
+    }
+  }
+  return *pair == NO_UNIT ? TIE_NONE : alone ? TIE_YIELDS : TIE_HOLDS;
+}
+
 // ---- Linearisation ----------------------------------------------------------------------------
 
 // y = A x, 3 numbers a node.
@@ -323,7 +395,11 @@ static void take_directions(S2McpLinear *l, S2Arena *arena) {
 static S2McpLinear *make(const S2Problem *problem, const double *v, const double *lambda,
                          S2Arena *arena) {
   S2McpLinear *l = S2_TAKE(arena, S2McpLinear, 1);
-  *l = (S2McpLinear){.v = v, .lambda = lambda, .problem = *problem, .mobility = problem->mobility};
+  *l = (S2McpLinear){.v = v,
+                     .lambda = lambda,
+                     .problem = *problem,
+                     .mobility = problem->mobility,
+                     .yields = NO_UNIT};
   S2System *system = &l->system;
   if (l->mobility != NULL) {
     l->problem.mobility = s2_mobility_transpose(l->mobility, problem->nodes, arena);
@@ -341,6 +417,7 @@ static S2McpLinear *make(const S2Problem *problem, const double *v, const double
   l->kept = take(system, arena);
   take_directions(l, arena);
   l->u = S2_TAKE_ZEROED(arena, double, 2 * system->units);
+  l->tie = S2_TAKE(arena, double, 2 * system->units);
   l->right = S2_TAKE(arena, S2Quad, system->nodes + 1);
   l->rest = S2_TAKE(arena, S2Quad, system->nodes + 1);
   l->bound = S2_TAKE_ZEROED(arena, signed char, problem->rows);
@@ -390,6 +467,17 @@ static void factor(S2McpLinear *l) {
     l->flags |= S2_VJP_SINGULAR;
   } else if (l->system.units > 0 && redundant(l)) {
     l->flags |= S2_VJP_REDUNDANT;
+    int pair = NO_UNIT;
+    Tie tie = l->kappa == 0 ? tie_of(l, &pair) : TIE_NONE;
+    for (int i = 0; i < PURE && tie != TIE_NONE; i++) {
+      sieve(l);
+    }
+    tie = tie != TIE_NONE ? tie_of(l, &pair) : TIE_NONE;
+    l->flags |= tie == TIE_HOLDS ? S2_VJP_TIED : 0;
+    l->yields = tie == TIE_YIELDS ? pair : NO_UNIT;
+    if (tie != TIE_NONE) {
+      memcpy(l->tie, l->r.unit, sizeof(double) * 2 * (size_t)l->system.units);
+    }
   }
 }
 
@@ -419,6 +507,11 @@ S2McpLinear *s2_mcp_linearise(const S2Problem *problem, const double *v, const d
   S2McpLinear *l = linearise(problem, v, lambda, false, arena);
   if ((l->flags & S2_VJP_WEAK) != 0) {
     l->beyond = linearise(problem, v, lambda, true, arena);
+    if ((l->beyond->flags & S2_VJP_TIED) != 0) { // with contacts that only touch
+      l->flags |= S2_VJP_TIED;
+      l->tie = l->beyond->tie;
+      l->yields = NO_UNIT;
+    }
   }
   return l;
 }
@@ -596,10 +689,24 @@ static bool same_beyond(S2McpLinear *l, const double *dl_dv, const double *dl_dl
     return false;
   }
   double size = reach(l);
-  for (int i = 0; i < l->system.nodes; i++) {
-    beyond->x.node[i] -= l->x.node[i];
-  }
+  add(l, -1, &l->x, &beyond->x);
   return reach(beyond) <= SAME * size;
+}
+
+// Another derivative where rows are tied: with impulses that together do nothing.
+static void add_tie(S2McpLinear *l, double size) {
+  S2VjpPair tie = {l->r.node, l->tie};
+  clear(l, &l->r); // a tie has no nodes
+  double own = sqrt(dot(l, &tie, &tie));
+  add(l, OTHER * size / own, &tie, &l->x);
+}
+
+// Friction that yields to joints takes no part: with what of the tie leaves it nothing.
+static void let_yield(S2McpLinear *l) {
+  S2VjpPair tie = {l->r.node, l->tie};
+  double pull = pull_of(&l->system, l->x.unit, l->yields);
+  clear(l, &l->r); // a tie has no nodes
+  add(l, -pull / pull_of(&l->system, l->tie, l->yields), &tie, &l->x);
 }
 
 unsigned s2_mcp_linear_vjp(S2McpLinear *l, const double *dl_dv, const double *dl_dlambda,
@@ -616,6 +723,12 @@ unsigned s2_mcp_linear_vjp(S2McpLinear *l, const double *dl_dv, const double *dl
   }
   if (l->beyond != NULL && same_beyond(l, dl_dv, dl_dlambda)) {
     flags &= ~(unsigned)S2_VJP_WEAK;
+  }
+  if (l->yields != NO_UNIT) {
+    let_yield(l);
+  }
+  if (l->other && (flags & S2_VJP_TIED) != 0) {
+    add_tie(l, read(l, dl_dv, dl_dlambda));
   }
   unpack(l);
   s2_vjp_write(l, dl_dlambda, gradient);
@@ -639,15 +752,21 @@ unsigned s2_mcp_vjp(const S2Problem *problem, const double *v, const double *lam
   return flags;
 }
 
-unsigned s2_mcp_vjp_beyond(const S2Problem *problem, const double *v, const double *lambda,
-                           const double *dl_dv, const double *dl_dlambda,
-                           const S2McpGradient *gradient, S2Arena *arena) {
+unsigned s2_mcp_vjp_other(const S2Problem *problem, unsigned other, const double *v,
+                          const double *lambda, const double *dl_dv, const double *dl_dlambda,
+                          const S2McpGradient *gradient, S2Arena *arena) {
+  bool beyond = (other & S2_VJP_OTHER_SIDE) != 0;
   unsigned small = 0;
+  if (!beyond && s2_mcp_vjp_bilateral(problem, v, lambda, dl_dv, dl_dlambda, gradient, arena)) {
+    return 0;
+  }
   if (s2_mcp_vjp_small(problem, v, lambda, dl_dv, dl_dlambda, gradient, arena, &small)) {
     return small;
   }
   S2ArenaMark mark = s2_arena_mark(arena);
-  S2McpLinear *l = linearise(problem, v, lambda, true, arena);
+  S2McpLinear *l = beyond ? linearise(problem, v, lambda, true, arena)
+                          : s2_mcp_linearise(problem, v, lambda, arena);
+  l->other = (other & S2_VJP_OTHER_SHARE) != 0;
   unsigned flags = s2_mcp_linear_vjp(l, dl_dv, dl_dlambda, gradient);
   s2_arena_rewind(arena, mark);
   return flags;

@@ -67,7 +67,12 @@ typedef enum S2VjpFlag {
   // and rows that hold yield a little: an approximation that stays bounded.
   S2_VJP_UNDETERMINED = 4,
   // The linear system was not solved, or something is not finite: do not use the result.
-  S2_VJP_SINGULAR = 8
+  S2_VJP_SINGULAR = 8,
+  // Rows of contacts, with those that only touch, repeat each other otherwise than those of two
+  // points that stick on one tangent. A change of the rows may make them contradict each other, and
+  // then
+  // there is no derivative by it (one side of it differs from the other).
+  S2_VJP_TIED = 1 << 16
 } S2VjpFlag;
 
 // dl/d(data); each may be NULL. Written, not added to. V and L count as constants.
@@ -90,10 +95,19 @@ unsigned s2_mcp_vjp(const S2Problem *problem, const double *v, const double *lam
                     const double *dl_dv, const double *dl_dlambda, const S2McpGradient *gradient,
                     S2Arena *arena);
 
-// The same, but what is on an edge counts as on its other side: it touches, or slides.
-unsigned s2_mcp_vjp_beyond(const S2Problem *problem, const double *v, const double *lambda,
-                           const double *dl_dv, const double *dl_dlambda,
-                           const S2McpGradient *gradient, S2Arena *arena);
+// Another derivative, where there is one.
+typedef enum S2VjpOther {
+  // What is on an edge counts as on its other side: it touches, or slides.
+  S2_VJP_OTHER_SIDE = 1,
+  // With S2_VJP_TIED dl/d(bias, ja, jb, compliance) are not those of least norm but others, the
+  // same
+  // for changes of the rows that keep them compatible.
+  S2_VJP_OTHER_SHARE = 2
+} S2VjpOther;
+
+unsigned s2_mcp_vjp_other(const S2Problem *problem, unsigned other, const double *v,
+                          const double *lambda, const double *dl_dv, const double *dl_dlambda,
+                          const S2McpGradient *gradient, S2Arena *arena);
 
 // The same as s2_mcp_vjp at a point of the central path. Takes into account that w depends on the
 // data.

@@ -23,6 +23,9 @@ typedef struct S2VjpModes {
 // it then separates, sticks, or is between its bounds; `beyond`: the other of the two.
 unsigned s2_vjp_modes(const S2VjpPoint *at, bool beyond, const S2VjpModes *to);
 
+// Do two contacts of the same bodies have one tangent?
+bool s2_vjp_same_tangents(const S2Unit *x, const S2Unit *y);
+
 // Smallest pivot, of rows scaled to 1, of rows that are sure not to repeat each other: below 3e-6
 // the general way calls them redundant.
 static const double S2_VJP_INDEPENDENT = 1e-4;
@@ -70,6 +73,9 @@ struct S2McpLinear {
   double *p_node, *rhs;          // p and dl/dc, 3 a node
   double *force;                 // J' lambda, 3 a node; local form only
   double *eta_row, *u_row;       // 1 a row; u_row = J p
+  bool other;  // where rows are tied not the derivative of least norm, but another one
+  double *tie; // 2 a unit: with S2_VJP_TIED or `yields`, impulses eta that together do nothing
+  int yields;  // a contact whose friction yields to joints, or -1
   S2McpLinear *beyond; // where a contact is on an edge: as on the other side of all; else NULL
 };
 
