@@ -61,14 +61,34 @@ static bool flow_for(const S2EventRun *event, const S2Meeting *meeting, double t
 
 typedef struct Bracket { // lengths of flows that end open, and overlapping
   double lo, hi, gap_lo, gap_hi;
+  double out, gap_out; // the end that was left last; gap 0: none
 } Bracket;
 
 static void tighten(Bracket *at, double s, double gap) {
   if (gap > 0 && s > at->lo) {
+    at->out = at->lo, at->gap_out = at->gap_lo;
     at->lo = s, at->gap_lo = gap;
   } else if (gap < 0 && s < at->hi) {
+    bool first = !isfinite(at->hi);
+    at->out = first ? at->out : at->hi;
+    at->gap_out = first ? at->gap_out : at->gap_hi;
     at->hi = s, at->gap_hi = gap;
   }
+}
+
+// Where the parabola through both ends and the one that was left last meets zero between them: what
+// forces turn back falls by the square of the time. The chord where there is no third point.
+static double interpolate(const Bracket *at) {
+  double width = at->hi - at->lo, chord = (at->gap_hi - at->gap_lo) / width;
+  double bend = 0;
+  if (at->gap_out != 0 && isfinite(at->gap_out)) {
+    bend = ((at->gap_out - at->gap_hi) / (at->out - at->hi) - chord) / (at->out - at->lo);
+  }
+  double slope = chord - bend * width; // at lo
+  double root = sqrt(fmax(slope * slope - 4 * bend * at->gap_lo, 0));
+  // Of the two forms of the root the one without a difference of near numbers.
+  double s = slope <= 0 ? 2 * at->gap_lo / (root - slope) : -(slope + root) / (2 * bend);
+  return s > 0 && s < width ? at->lo + s : at->lo + at->gap_lo / -chord;
 }
 
 // Where the straight way of a flow leads nowhere, as its length bends it (a spring turns back what
@@ -83,7 +103,6 @@ static bool search_meeting(const S2EventRun *event, const S2Meeting *meeting, Br
     }
     tighten(&at, *tau, gap);
   }
-  int side = 0;
   double least = S2_EVENT_LEAVING * event->left; // what touches at first has left by then
   bool meets = isfinite(at.hi);
   if (meets && at.hi <= least) { // nothing to search in: the length last thought of has to do
@@ -93,19 +112,14 @@ static bool search_meeting(const S2EventRun *event, const S2Meeting *meeting, Br
     meets = false;
   }
   for (int pass = 0; pass < S2_EVENT_NARROWINGS && meets && at.hi > least; pass++) {
-    bool secant = isfinite(at.gap_lo) && at.gap_lo > met && pass % 4 < 3; // infinite: out of reach
-    double part = secant ? at.gap_lo / (at.gap_lo - at.gap_hi) : 0.5;
-    *tau = at.lo + (at.hi - at.lo) * part;
+    bool smooth = isfinite(at.gap_lo) && at.gap_lo > met; // infinite: out of reach
+    *tau = smooth && pass % 4 < 3 ? interpolate(&at) : at.lo + (at.hi - at.lo) / 2;
     if (!flow_for(event, meeting, *tau, &gap)) {
       return false;
     }
     if (fabs(gap) <= met) {
       break;
     }
-    int now = gap > 0 ? 1 : 2; // Illinois: halve the other end when one stays twice
-    at.gap_hi = now == 1 && side == 1 ? at.gap_hi / 2 : at.gap_hi;
-    at.gap_lo = now == 2 && side == 2 ? at.gap_lo / 2 : at.gap_lo;
-    side = now;
     tighten(&at, *tau, gap);
   }
   go_to_end(event);
@@ -117,7 +131,7 @@ bool s2_event_flow_to_meeting(const S2EventRun *event, const S2Meeting *meeting,
   const S2Resting *resting = &event->resting[meeting->first];
   const S2TouchPoint *nearest = s2_flow_nearest(before, resting);
   double last = 0, last_s = 0, gap, met = S2_EVENT_MET * event->slop; // last: for a secant
-  Bracket at = {0, INFINITY, nearest == NULL ? 0 : nearest->at.gap, 0};
+  Bracket at = {.hi = INFINITY, .gap_lo = nearest == NULL ? 0 : nearest->at.gap};
   for (int pass = 0; pass < S2_EVENT_REFINEMENTS; pass++) {
     if (!flow_for(event, meeting, *tau, &gap)) {
       return false;

@@ -213,13 +213,22 @@ typedef struct Mend { // what a pass was made from, for its note
   double stiffness;
 } Mend;
 
+// Of the error that a projection is to remove, what its solve may leave; and of what is left of it
+// in the end, what no solve has to be better than: positions have no such digits, and where rows
+// are redundant every method would be tried on what rounding makes them contradict each other by.
+static const double SOLVED = 1e-9, LEFT = 1e-3;
+
 // Solves and moves q1; false when it could not be solved.
 static bool solve_positions(S2Step *step, const S2Island *island, S2Assembly *assembly,
                             double worst, const Mend *mend, S2Shaken *shaken) {
   S2World *world = step->world;
   // Relative to what is to be removed, so that the last digits come out, too.
-  assembly->problem.velocity_scale = fmax(worst, S2_PROJECTION_TRIGGER * island->length);
-  S2SolverOptions options = {.tolerance = 1e-9, .max_iterations = world->kept.def.max_iterations};
+  double scale = fmax(worst, S2_PROJECTION_TRIGGER * island->length);
+  assembly->problem.velocity_scale = scale;
+  S2SolverOptions options = {
+      .tolerance = fmax(SOLVED, LEFT * S2_PROJECTION_TOLERANCE * island->length / scale),
+      .max_iterations = world->kept.def.max_iterations,
+  };
   S2Solution solution = {.v = assembly->v, .lambda = assembly->lambda};
   s2_mcp_solve(&assembly->problem, &options, step->arena, &solution);
   world->stats.projections += 1;
