@@ -6,5 +6,5 @@ files["tests/lua/run.lua"] = { globals = { "eq", "near", "ok", "raises", "skip",
 files["tests/lua"] = {
   read_globals = { "eq", "near", "ok", "raises", "skip", "test" },
 }
-files["tests/lua/test_table.lua"] = { globals = { "print" } }
+files["tests/lua/sim2d/test_table.lua"] = { globals = { "print" } }
 files["tests/lua/module.lua"] = { globals = { "arg" } }

@@ -7,7 +7,7 @@
 // violations in the file's own units, and the best time of a few, in ms of this thread.
 #include "bench.h"
 
-#include "mcp/contact.h"
+#include "mcp/contact/contact.h"
 
 #include <math.h>
 #include <stdio.h>

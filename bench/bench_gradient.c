@@ -5,9 +5,9 @@
 //   bench_gradient [NAME ...]     all scenes, or those whose name starts so
 #include "bench.h"
 
-#include "diff/linearize.h"
-#include "diff/trace.h"
-#include "diff/world_checkpoint.h"
+#include "diff/linear/linearize.h"
+#include "diff/step/trace.h"
+#include "diff/world/world_checkpoint.h"
 
 #include <math.h>
 #include <stdio.h>

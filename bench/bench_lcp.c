@@ -13,7 +13,7 @@
 #include "base/arena.h"
 #include "base/rng.h"
 #include "linalg/dense.h"
-#include "mcp/lcp.h"
+#include "mcp/lcp/lcp.h"
 
 #include <lapacke.h>
 #include <math.h>

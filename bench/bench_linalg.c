@@ -12,8 +12,8 @@
 #include "base/arena.h"
 #include "base/rng.h"
 #include "linalg/dense.h"
-#include "mcp/kkt.h"
-#include "mcp/pdipm_system.h"
+#include "mcp/chain/pdipm_system.h"
+#include "mcp/kkt/kkt.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -8,8 +8,8 @@
 // without a recording alternate in one run, so the ratio does not depend on the machine's load.
 #include "bench.h"
 #include "record/record.h"
-#include "record/replay.h"
-#include "record/s2d_write.h"
+#include "record/s2d/replay.h"
+#include "record/s2d/s2d_write.h"
 
 #include <math.h>
 #include <stdio.h>

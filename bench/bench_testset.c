@@ -12,8 +12,8 @@
 
 #include "base/arena.h"
 #include "base/token.h"
-#include "mcp/lcp.h"
-#include "mcp/mlcp.h"
+#include "mcp/lcp/lcp.h"
+#include "mcp/mlcp/mlcp.h"
 
 #include <dirent.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 // require "sim2d"
-#include "array.h"
-#include "binding.h"
-#include "embedded.h"
+#include "lua/base/embedded.h"
+#include "lua/diff/array.h"
+#include "lua/world/binding.h"
 
 #include <string.h>
 

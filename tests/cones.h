@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "base/rng.h"
-#include "mcp/cone.h"
+#include "mcp/cone/cone.h"
 
 #include <math.h>
 

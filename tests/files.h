@@ -6,7 +6,7 @@
 
 #include "base/memory.h"
 #include "record/record.h"
-#include "record/s2d.h"
+#include "record/s2d/s2d.h"
 
 #include <locale.h>
 #include <signal.h>

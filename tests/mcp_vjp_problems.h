@@ -4,7 +4,7 @@
 #define S2_TEST_MCP_VJP_PROBLEMS_H
 
 #include "base/rng.h"
-#include "mcp/mcp_vjp.h"
+#include "mcp/adjoint/mcp_vjp.h"
 #include "mcp/solvers.h"
 
 #include <math.h>

@@ -4,7 +4,7 @@
 
 #include "base/arena.h"
 #include "cones.h"
-#include "mcp/ncp.h"
+#include "mcp/cone/ncp.h"
 
 #include <string.h>
 

@@ -10,8 +10,8 @@
 
 #include "worlds.h"
 
-#include "diff/trace_notes.h"
-#include "diff/world_gradient.h"
+#include "diff/step/trace_notes.h"
+#include "diff/world/world_gradient.h"
 
 enum { CLASSES = 51, MOST_STEPS = 256, LEVELS = 4 };
 static bool partial_too = true;  // compare also what says that it is not the whole derivative

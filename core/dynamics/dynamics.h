@@ -65,10 +65,10 @@ typedef enum S2GeometricStiffness {
   S2_GEOMETRIC_ON,
   S2_GEOMETRIC_PSD
 } S2GeometricStiffness;
-// Which derivative s2_trace_vjp (diff/trace.h) gives. What a step computes is the same.
+// Which derivative s2_trace_vjp (diff/step/trace.h) gives. What a step computes is the same.
 typedef enum S2GradientMode {
   S2_GRADIENT_EXACT,  // every contact goes on as it does
-  S2_GRADIENT_SMOOTH, // velocities as on the central path at `smoothing` (mcp/mcp_vjp.h)
+  S2_GRADIENT_SMOOTH, // velocities as on the central path at `smoothing` (mcp/adjoint/mcp_vjp.h)
 } S2GradientMode;
 typedef enum S2Combine {
   S2_COMBINE_GEOMETRIC, // sqrt(a b)
@@ -410,8 +410,9 @@ typedef struct S2PreContact {
 } S2PreContact;
 
 // How a number that a callback gives changes with what it was asked with; for the derivative of the
-// step (diff/trace.h). `by` of a constraint: (angle, x, y) of a, of b, then t; of a spring: the
-// extension; of a motion: angle, x, y, t, h, then the velocity of the same number that was there.
+// step (diff/step/trace.h). `by` of a constraint: (angle, x, y) of a, of b, then t; of a spring:
+// the extension; of a motion: angle, x, y, t, h, then the velocity of the same number that was
+// there.
 typedef struct S2Slope {
   double by[7];
   uint32_t origin; // what else it came from: a number of the callback's own, 0: nothing

@@ -2,8 +2,8 @@
 #ifndef S2_ALBUM_H
 #define S2_ALBUM_H
 
-#include "record/picture.h"
-#include "record/view.h"
+#include "record/draw/picture.h"
+#include "record/draw/view.h"
 
 // All zeros is empty.
 typedef struct S2Album {

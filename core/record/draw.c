@@ -1,8 +1,8 @@
-#include "record/cairo.h"
-#include "record/picture.h"
+#include "record/draw/cairo.h"
+#include "record/draw/picture.h"
+#include "record/draw/svg.h"
 #include "record/record.h"
 #include "record/suffix.h"
-#include "record/svg.h"
 
 S2DrawOptions s2_draw_options(void) {
   return (S2DrawOptions){

@@ -8,7 +8,7 @@
 #include "base/status.h"
 #include "dynamics/dynamics.h"
 #include "record/column.h"
-#include "record/data.h"
+#include "record/data/data.h"
 #include "record/moment.h"
 #include "record/rows.h"
 #include "record/run.h"

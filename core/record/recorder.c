@@ -2,15 +2,15 @@
 
 #include "base/memory.h"
 #include "record/album.h"
-#include "record/cairo.h"
-#include "record/csv.h"
-#include "record/data_formats.h"
-#include "record/html.h"
-#include "record/s2d_write.h"
+#include "record/data/csv.h"
+#include "record/data/data_formats.h"
+#include "record/draw/cairo.h"
+#include "record/draw/svg.h"
+#include "record/page/html.h"
+#include "record/s2d/s2d_write.h"
 #include "record/suffix.h"
-#include "record/svg.h"
 #include "record/track.h"
-#include "record/video.h"
+#include "record/video/video.h"
 
 #include <math.h>
 #include <string.h>

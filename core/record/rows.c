@@ -1,6 +1,6 @@
 #include "record/rows.h"
 
-#include "record/data_formats.h"
+#include "record/data/data_formats.h"
 #include "record/suffix.h"
 
 #include <string.h>

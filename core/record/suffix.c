@@ -1,6 +1,6 @@
 #include "record/suffix.h"
 
-#include "record/output.h"
+#include "record/s2d/output.h"
 
 #include <string.h>
 #include <strings.h>

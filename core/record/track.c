@@ -1,6 +1,6 @@
 #include "record/track.h"
 
-#include "record/spill.h"
+#include "record/data/spill.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -2,15 +2,15 @@
 #ifndef S2_TRACK_H
 #define S2_TRACK_H
 
-#include "record/data.h"
+#include "record/data/data.h"
 #include "record/moment.h"
 
 typedef struct S2Track S2Track;
 
 S2Track *s2_track_new(void);
 // Keeps 48 bytes a body, 81 a contact and 72 a frame, and up to as much again to grow: in memory
-// while it is little, then in temporary files (record/spill.h). S2_IO: there is no room for these;
-// the frames before are kept, no more are taken.
+// while it is little, then in temporary files (record/data/spill.h). S2_IO: there is no room for
+// these; the frames before are kept, no more are taken.
 S2Status s2_track_frame(S2Track *track, const S2Moment *moment);
 uint64_t s2_track_bytes(const S2Track *track); // of the arrays
 

@@ -2,7 +2,7 @@
 #ifndef S2_FRAMES_H
 #define S2_FRAMES_H
 
-#include "record/s2d_write.h"
+#include "record/s2d/s2d_write.h"
 #include "view/server.h"
 
 // All zeros is one that has shown nothing.

@@ -1,13 +1,13 @@
 #include "targets.h"
 
 #include "base/memory.h"
-#include "mcp/contact.h"
-#include "mcp/lcp.h"
+#include "mcp/contact/contact.h"
+#include "mcp/lcp/lcp.h"
 #include "mcp/mcp.h"
-#include "record/data.h"
-#include "record/picture.h"
-#include "record/replay_column.h"
-#include "record/s2d.h"
+#include "record/data/data.h"
+#include "record/draw/picture.h"
+#include "record/s2d/replay_column.h"
+#include "record/s2d/s2d.h"
 
 #include <math.h>
 #include <stdio.h>

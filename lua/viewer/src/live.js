@@ -1,5 +1,5 @@
 // The live viewer: feeds a player from the program that serves the page, and sends what the reader
-// does. Messages: core/view/server.h; texts of commands: lua/live.c and lua/sim2d/live.lua.
+// does. Messages: core/view/server.h; texts of commands: lua/record/live.c and lua/sim2d/live.lua.
 import "./live.css";
 import { createControls } from "./controls.js";
 import { createKeys } from "./keys.js";

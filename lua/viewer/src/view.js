@@ -1,5 +1,5 @@
 // The camera: which part of the world is on the screen. World: m, y upwards; screen: CSS pixels,
-// y downwards. fittedBox chooses a part to show as core/record/view.c does.
+// y downwards. fittedBox chooses a part to show as core/record/draw/view.c does.
 
 const SMALLEST_SCALE = 1e-9,
   LARGEST_SCALE = 1e9; // pixels a metre

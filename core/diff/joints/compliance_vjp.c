@@ -1,0 +1,218 @@
+// Backwards through dynamics/joints/compliance.c.
+//
+// However its rows are turned and divided, what gives way obeys
+//
+//     r = l/h + K (g + h alpha ((1 - beta) u_k + beta u)) + D (alpha u + (1 - alpha) u_k) = 0
+//
+// (g with the bend of the step where that is seen)
+// in the equations as they are, l being all of the impulse. With t' the adjoint of r and t = K t'
+// that of C r there is nothing of eigenvectors left: the derivative with respect to C is
+// t (l/h + D w)', and that with respect to D is t' w', w = alpha u + (1 - alpha) u_k. Directions in
+// which a matrix C gives no way stay as they are.
+#include "diff/joints/joint_vjp.h"
+#include "diff/step/retold.h"
+
+#include <string.h>
+
+enum { N = S2_JOINT_EQUATIONS };
+
+typedef struct Bend { // what is common to all rows
+  double h, alpha, beta, h_bar, alpha_bar, beta_bar;
+  double bent, bent_bar; // of S2Blend
+} Bend;
+
+static void take_bend(S2JointUndo *undo, const Bend *bend) {
+  undo->bar->h += bend->h_bar;
+  if (!undo->step->stiff[undo->slot]) { // else they are 1 whatever the world's are
+    undo->bar->gradient->alpha += bend->alpha_bar;
+    undo->bar->gradient->beta += bend->beta_bar;
+  }
+  if (bend->bent > 0) { // the world's alpha
+    undo->bar->gradient->alpha += bend->bent_bar;
+  }
+}
+
+// g with the bend of the step.
+static double seen(const Bend *b, const S2JointRow *row) {
+  return row->value + (b->bent > 0 ? b->bent * b->h * b->h / 2 * row->bend : 0);
+}
+
+static void seen_vjp(Bend *b, const S2JointRow *row, double t, S2RowBar *bar) {
+  bar->value += t;
+  if (b->bent > 0) {
+    bar->bend += t * b->bent * b->h * b->h / 2;
+    b->h_bar += t * b->bent * b->h * row->bend;
+    b->bent_bar += t * b->h * b->h / 2 * row->bend;
+  }
+}
+
+// One row of stiffness k: `t` of C r, `t_` of r, d_t of its damping.
+static void row_vjp(Bend *b, const S2JointRow *row, double t, double t_, double d_t, double l,
+                    double u, double u_k, S2RowBar *bar) {
+  seen_vjp(b, row, t, bar);
+  bar->speed += b->h * b->alpha * (1 - b->beta) * t + (1 - b->alpha) * d_t;
+  b->h_bar += t * b->alpha * (b->beta * u + (1 - b->beta) * u_k) - t_ * l / (b->h * b->h);
+  b->alpha_bar += t * b->h * (b->beta * u + (1 - b->beta) * u_k) + d_t * (u - u_k);
+  b->beta_bar += t * b->h * b->alpha * (u - u_k);
+}
+
+static void curve_vjp(S2JointUndo *undo, Bend *b, const S2JointRow *row, const S2SoftSum *sum,
+                      S2RowBar *bar) {
+  const S2Joint *joint = undo->joint;
+  S2JointGradient *g = undo->gradient;
+  S2JointRow at = *row;
+  at.value = seen(b, row);
+  double x = at.value, u = sum->speed[0], u_k = row->speed, t = sum->force[0];
+  double force, tangent, d = joint->damping.linear;
+  s2_spring_pull(joint, &at, &force, &tangent);
+  double beta = tangent > 0 ? b->beta : 0;
+  double along = b->h * b->alpha * ((1 - beta) * u_k + beta * u); // that the tangent acts on
+  double bent = 2 * joint->quadratic + 6 * joint->cubic * x;
+  if (joint->has_law) { // it was asked without the bend
+    bar->value += s2_retold_pull_vjp(undo->at.world, undo->slot, row->value, t, t * along);
+  } else {
+    seen_vjp(b, row, t * (tangent + bent * along), bar);
+  }
+  bar->speed += t * (b->h * b->alpha * (1 - beta) * tangent + (1 - b->alpha) * d);
+  g->stiffness += t * (x + along);
+  g->quadratic += t * x * (x + 2 * along);
+  g->cubic += t * x * x * (x + 3 * along);
+  g->damping.linear += t * (b->alpha * u + (1 - b->alpha) * u_k);
+  b->h_bar += t * (tangent * along / b->h - sum->impulse[0] / (b->h * b->h));
+  b->alpha_bar += t * (tangent * along / b->alpha + d * (u - u_k));
+  b->beta_bar += tangent > 0 ? t * b->h * b->alpha * tangent * (u - u_k) : 0;
+}
+
+static void scalars_vjp(S2JointUndo *undo, Bend *b, const S2JointRow *rows, const S2SoftSum *sum,
+                        S2RowBar *bars) {
+  const S2Joint *joint = undo->joint;
+  S2JointGradient *g = undo->gradient;
+  bool springs = (s2_joint_kind(joint->type)->parts & S2_HAS_STIFFNESS) != 0;
+  for (int i = 0; i < sum->count; i++) {
+    if (!sum->soft[i]) {
+      continue;
+    }
+    bool angular = s2_joint_row_angular(&rows[i]) && !springs;
+    double c = angular ? joint->compliance.angular : joint->compliance.linear;
+    double d = angular ? joint->damping.angular : joint->damping.linear;
+    double k = springs ? joint->stiffness : 1 / c, t_ = sum->force[i], t = k * t_;
+    double u = sum->speed[i], u_k = rows[i].speed, w = b->alpha * u + (1 - b->alpha) * u_k;
+    row_vjp(b, &rows[i], t, t_, d * t_, sum->impulse[i], u, u_k, &bars[i]);
+    *(angular ? &g->damping.angular : &g->damping.linear) += t_ * w;
+    if (springs) {
+      double x = seen(b, &rows[i]), along = b->h * b->alpha * ((1 - b->beta) * u_k + b->beta * u);
+      g->stiffness += t_ * (x + along);
+      g->quadratic += t_ * x * (x + 2 * along); // about 0
+      g->cubic += t_ * x * x * (x + 3 * along);
+    } else {
+      *(angular ? &g->compliance.angular : &g->compliance.linear) +=
+          t * (sum->impulse[i] / b->h + d * w);
+    }
+  }
+}
+
+static void weights_of(const S2JointWeights *weights, const S2JointRow *rows, int count,
+                       double matrix[N][N]) {
+  memset(matrix, 0, sizeof(double) * N * N);
+  for (int i = 0; i < count; i++) {
+    matrix[i][i] = s2_joint_row_angular(&rows[i]) ? weights->angular : weights->linear;
+    for (int j = 0; j < count && weights->size > 0; j++) {
+      matrix[i][j] = weights->matrix[i * weights->size + j];
+    }
+  }
+}
+
+// Symmetric matrices stay so: each entry has half of what both have.
+static void weights_bar(const S2JointRow *rows, int count, int size, double bar[N][N],
+                        S2WeightsGradient *to) {
+  for (int i = 0; i < count; i++) {
+    for (int j = 0; j < count && size > 0; j++) {
+      to->matrix[i * size + j] += (bar[i][j] + bar[j][i]) / 2;
+    }
+    if (size == 0) {
+      *(s2_joint_row_angular(&rows[i]) ? &to->angular : &to->linear) += bar[i][i];
+    }
+  }
+}
+
+static void multiply(int n, double a[N][N], const double *x, double *y) {
+  for (int i = 0; i < n; i++) {
+    y[i] = 0;
+    for (int j = 0; j < n; j++) {
+      y[i] += a[i][j] * x[j];
+    }
+  }
+}
+
+// y = C^-1 x where C gives way, and the part of x there.
+static void divide(int n, double c[N][N], double *x, double *y) {
+  double packed[N * N], value[N], q[N * N], largest = 0, part[N] = {0};
+  for (int i = 0; i < n * n; i++) {
+    packed[i] = c[i / n][i % n];
+  }
+  s2_joint_eigen(n, packed, value, q);
+  for (int k = 0; k < n; k++) {
+    largest = fmax(largest, value[k]);
+  }
+  memset(y, 0, sizeof(double) * (size_t)n);
+  for (int k = 0; k < n; k++) {
+    double along = 0;
+    for (int i = 0; i < n; i++) {
+      along += q[i * n + k] * x[i];
+    }
+    for (int i = 0; i < n && value[k] > 1e-13 * largest; i++) { // as compliance.c has it
+      y[i] += q[i * n + k] * along / value[k];
+      part[i] += q[i * n + k] * along;
+    }
+  }
+  memcpy(x, part, sizeof(double) * (size_t)n);
+}
+
+static void matrices_vjp(S2JointUndo *undo, Bend *b, const S2JointRow *rows, const S2SoftSum *sum,
+                         S2RowBar *bars) {
+  const S2Joint *joint = undo->joint;
+  int n = sum->count;
+  double c[N][N], d[N][N], t[N], t_[N], w[N] = {0}, u[N], u_k[N], none[N], d_t[N], d_w[N];
+  double c_bar[N][N] = {{0}}, d_bar[N][N] = {{0}};
+  weights_of(&joint->compliance, rows, n, c);
+  weights_of(&joint->damping, rows, n, d);
+  for (int i = 0; i < n; i++) {
+    t_[i] = sum->force[i];
+    u[i] = sum->speed[i];
+    u_k[i] = rows[i].speed;
+  }
+  divide(n, c, t_, t);
+  divide(n, c, u, none); // speeds in directions that give no way do not count
+  divide(n, c, u_k, none);
+  for (int i = 0; i < n; i++) {
+    w[i] = b->alpha * u[i] + (1 - b->alpha) * u_k[i];
+  }
+  multiply(n, d, t_, d_t);
+  multiply(n, d, w, d_w);
+  divide(n, c, d_t, none);
+  divide(n, c, d_w, none);
+  for (int i = 0; i < n; i++) {
+    row_vjp(b, &rows[i], t[i], t_[i], d_t[i], sum->impulse[i], u[i], u_k[i], &bars[i]);
+    for (int j = 0; j < n; j++) {
+      c_bar[i][j] = t[i] * (sum->impulse[j] / b->h + d_w[j]);
+      d_bar[i][j] = t_[i] * w[j];
+    }
+  }
+  weights_bar(rows, n, joint->compliance.size, c_bar, &undo->gradient->compliance);
+  weights_bar(rows, n, joint->damping.size, d_bar, &undo->gradient->damping);
+}
+
+void s2_joint_soften_vjp(S2JointUndo *undo, const S2JointRow *rows, const S2SoftSum *sum,
+                         S2RowBar *bars) {
+  const S2Joint *joint = undo->joint;
+  const S2Blend *blend = &undo->blend;
+  Bend bend = {.h = blend->h, .alpha = blend->alpha, .beta = blend->beta, .bent = blend->bent};
+  if (joint->compliance.size > 0 || joint->damping.size > 0) {
+    matrices_vjp(undo, &bend, rows, sum, bars);
+  } else if (s2_spring_curved(joint)) {
+    curve_vjp(undo, &bend, rows, sum, bars);
+  } else {
+    scalars_vjp(undo, &bend, rows, sum, bars);
+  }
+  take_bend(undo, &bend);
+}

@@ -1,0 +1,18 @@
+// Gears that move more than two bodies (dynamics/joints/gear_rows.c), backwards.
+#include "diff/step/step_adjoint.h"
+
+void s2_gear_join(const S2Step *step, const S2Island *island, int nodes, double *mass) {
+  double part = s2_gear_part(nodes - island->nodes);
+  int aside = nodes;
+  for (int i = island->joints - 1; i >= 0 && aside > island->nodes; i--) {
+    S2GearMovers movers = s2_gear_movers(step, &step->world->joints.at[island->joint[i]]);
+    if (movers.count <= 2) {
+      continue;
+    }
+    aside -= 1;
+    for (int c = movers.count - 2; c >= 0; c--) {
+      int from = 3 * step->node_of[movers.slot[c]];
+      mass[from] += part * (mass[3 * aside + c] - mass[from]);
+    }
+  }
+}

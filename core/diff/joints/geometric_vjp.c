@@ -1,0 +1,237 @@
+// Backwards through dynamics/joints/geometric.c and what joint_rows.c makes of it: with K+ and K-
+// the positive and the negative part of the geometric stiffness, V the velocities of a and b at the
+// end of the step and V0 those at its start, its impulse on them is
+//
+//     -h^2 alpha (K+ (beta V + (1 - beta) V0) + K- V0),      K- left out where it is to be "psd".
+//
+// Eigenvectors do not come into it: the derivative of the parts of a symmetric matrix is by divided
+// differences of its eigenvalues (Daleckii, Krein 1965).
+#include "diff/joints/joint_vjp.h"
+
+#include <string.h>
+
+enum { N = 6 };
+
+static double part_of(double x, bool positive) {
+  return positive ? fmax(x, 0) : fmin(x, 0);
+}
+
+// (part(x) - part(y))/(x - y); the derivative where they are equal, at 0 the mean of both sides.
+static double slope(double x, double y, double size, bool positive) {
+  if (fabs(x - y) > 1e-9 * size) { // nearer both have the same sign or neither counts
+    return (part_of(x, positive) - part_of(y, positive)) / (x - y);
+  }
+  if (fabs(x + y) <= 1e-13 * size) { // as in geometric.c: an anchor in the centre of a body
+    return 0.5;
+  }
+  return positive ? x + y > 0 : x + y < 0;
+}
+
+typedef struct Split { // K = Q diag(value) Q', and its parts
+  double value[N], q[N * N], size;
+} Split;
+
+static double along(const Split *split, int k, const double x[N]) {
+  double sum = 0;
+  for (int i = 0; i < N; i++) {
+    sum += split->q[N * i + k] * x[i];
+  }
+  return sum;
+}
+
+static void times_part(const Split *split, bool positive, const double x[N], double y[N]) {
+  memset(y, 0, N * sizeof(double));
+  for (int k = 0; k < N; k++) {
+    double by = part_of(split->value[k], positive) * along(split, k, x);
+    for (int i = 0; i < N; i++) {
+      y[i] += split->q[N * i + k] * by;
+    }
+  }
+}
+
+// k_bar += the adjoint of K where that of its part is z w'.
+static void part_vjp(const Split *split, bool positive, const double z[N], const double w[N],
+                     double k_bar[N][N]) {
+  double inner[N][N], half[N][N] = {{0}}, of_z[N], of_w[N];
+  for (int i = 0; i < N; i++) {
+    of_z[i] = along(split, i, z);
+    of_w[i] = along(split, i, w);
+  }
+  for (int i = 0; i < N; i++) {
+    for (int j = 0; j < N; j++) {
+      double of = of_z[i] * of_w[j] + of_z[j] * of_w[i];
+      inner[i][j] = of / 2 * slope(split->value[i], split->value[j], split->size, positive);
+    }
+  }
+  for (int i = 0; i < N; i++) {
+    for (int j = 0; j < N; j++) {
+      for (int k = 0; k < N; k++) {
+        half[i][j] += split->q[N * i + k] * inner[k][j];
+      }
+    }
+  }
+  for (int i = 0; i < N; i++) {
+    for (int j = 0; j < N; j++) {
+      for (int k = 0; k < N; k++) {
+        k_bar[i][j] += half[i][k] * split->q[N * j + k];
+      }
+    }
+  }
+}
+
+typedef struct Terms { // K = -sum impulse/time Hess
+  int count;
+  int function[S2_JOINT_EQUATIONS + 1];
+  double impulse[S2_JOINT_EQUATIONS + 1];
+  S2JointHessian hessian[S2_JOINT_EQUATIONS + 1];
+  S2SoftRow soft[S2_JOINT_EQUATIONS];
+  bool moves[2];
+} Terms;
+
+static void find_terms(const S2JointUndo *undo, Terms *terms) {
+  const S2Joint *joint = undo->joint;
+  const S2JointKind *kind = s2_joint_kind(joint->type);
+  S2JointRow rows[S2_JOINT_EQUATIONS];
+  int count = kind->rows(&undo->at, rows);
+  kind->hessians(&undo->at, terms->hessian);
+  s2_joint_speeds(joint, undo->step->v0, rows, count);
+  s2_joint_soften(joint, rows, count, undo->blend, terms->soft);
+  for (int r = 0; r < count; r++) {
+    terms->function[r] = r;
+    terms->impulse[r] = 0;
+    for (int k = 0; k < count; k++) {
+      terms->impulse[r] += joint->impulse[k] * terms->soft[k].mix[r];
+    }
+  }
+  double limit = joint->impulse[S2_JOINT_LO] - joint->impulse[S2_JOINT_HI];
+  if (limit != 0 && kind->coordinate != NULL) {
+    kind->coordinate(&undo->at, &rows[0], &terms->hessian[count]);
+    terms->function[count] = S2_OF_COORDINATE;
+    terms->impulse[count++] = limit;
+  }
+  terms->count = count;
+  for (int side = 0; side < 2; side++) {
+    int32_t slot = side == 0 ? joint->a : joint->b;
+    terms->moves[side] = slot != S2_NONE && undo->at.world->bodies.at[slot].type != S2_STATIC;
+  }
+}
+
+static Split split_of(const S2JointUndo *undo, const Terms *terms) {
+  Split split = {.size = 0};
+  double k[N * N] = {0};
+  for (int r = 0; r < terms->count; r++) {
+    for (int i = 0; i < N * N; i++) {
+      bool both = terms->moves[i / 18] && terms->moves[i % 6 / 3];
+      k[i] -=
+          both ? terms->impulse[r] / undo->joint->reaction_time * terms->hessian[r].at[i / 6][i % 6]
+               : 0;
+    }
+  }
+  s2_joint_eigen(N, k, split.value, split.q);
+  for (int i = 0; i < N; i++) {
+    split.size = fmax(split.size, fabs(split.value[i]));
+  }
+  return split;
+}
+
+// From the adjoint of K to the Hessians and the impulses of the last step.
+static void terms_vjp(S2JointUndo *undo, const Terms *terms, double k_bar[N][N]) {
+  const S2Joint *joint = undo->joint;
+  S2JointGradient *g = undo->gradient;
+  double time = joint->reaction_time;
+  for (int r = 0; r < terms->count; r++) {
+    S2RowBar bar = {.bent = true};
+    double impulse_bar = 0;
+    for (int i = 0; i < N * N; i++) {
+      if (terms->moves[i / 18] && terms->moves[i % 6 / 3]) {
+        bar.hessian.at[i / 6][i % 6] = -terms->impulse[r] / time * k_bar[i / 6][i % 6];
+        impulse_bar -= k_bar[i / 6][i % 6] * terms->hessian[r].at[i / 6][i % 6] / time;
+      }
+    }
+    g->reaction_time -= impulse_bar * terms->impulse[r] / time;
+    if (terms->function[r] == S2_OF_COORDINATE) {
+      g->impulse[S2_JOINT_LO] += impulse_bar;
+      g->impulse[S2_JOINT_HI] -= impulse_bar;
+    } else {
+      for (int k = 0; k < terms->count && k < S2_JOINT_EQUATIONS; k++) {
+        bool equation = terms->function[k] != S2_OF_COORDINATE;
+        g->impulse[k] += equation ? terms->soft[k].mix[r] * impulse_bar : 0;
+      }
+    }
+    s2_joint_function_vjp(&undo->at, terms->function[r], &bar, &undo->place);
+  }
+}
+
+// The reaction that is asked for as one of the momenta: it is what pushes on a, about its anchor.
+static void add_reaction(const S2JointUndo *undo, double z[N]) {
+  if (undo->rows->reaction == NULL) {
+    return;
+  }
+  const double *reaction = undo->rows->reaction + 3 * undo->slot;
+  S2Vec2 arm = s2_joint_arm(undo);
+  z[0] += reaction[0];
+  z[1] += reaction[1] + reaction[0] * arm.y;
+  z[2] += reaction[2] - reaction[0] * arm.x;
+}
+
+void s2_joint_geometric_vjp(S2JointUndo *undo) {
+  const S2Step *step = undo->step;
+  const S2Joint *joint = undo->joint;
+  if (s2_step_geometric(step, undo->slot) == S2_GEOMETRIC_OFF || undo->kind != S2_MOTION ||
+      !(joint->reaction_time > 0)) {
+    return;
+  }
+  S2WorldDef def = s2_step_settings(step, undo->slot);
+  Terms terms;
+  find_terms(undo, &terms);
+  Split split = split_of(undo, &terms);
+  if (split.size == 0) { // forces that come from 0 turn nothing, but to first order they will
+    split.size = 1;
+  }
+  bool whole = def.geometric_stiffness != S2_GEOMETRIC_PSD;
+  double h = step->h, alpha = def.alpha, beta = def.beta;
+  double z[N], v[N], v0[N], mean[N], up[N], down[N], k_bar[N][N] = {{0}};
+  s2_joint_momenta_bar(undo, z);
+  add_reaction(undo, z);
+  s2_joint_velocities(undo, v);
+  s2_joint_start(undo, v0);
+  times_part(&split, true, z, up);
+  times_part(&split, false, z, down);
+  double along_mean = 0, along_more = 0, along_down = 0;
+  for (int i = 0; i < N; i++) {
+    mean[i] = beta * v[i] + (1 - beta) * v0[i];
+    along_mean += up[i] * mean[i];
+    along_more += up[i] * (v[i] - v0[i]);
+    along_down += whole ? down[i] * v0[i] : 0;
+  }
+  double by = -h * h * alpha;
+  for (int i = 0; i < N; i++) {
+    double *start = s2_joint_number(joint, undo->bar->v0, i);
+    double *given = s2_joint_number(joint, undo->bar->free_v, i);
+    int32_t slot = i < 3 ? joint->a : joint->b;
+    if (slot == S2_NONE) {
+      continue;
+    }
+    *start += by * ((1 - beta) * up[i] + (whole ? down[i] : 0));
+    *given += step->node_of[slot] == S2_GROUND ? by * beta * up[i] : 0;
+  }
+  undo->bar->h += -2 * h * alpha * (along_mean + along_down);
+  if (!step->stiff[undo->slot]) { // else they are not the world's
+    undo->bar->gradient->alpha += -h * h * (along_mean + along_down);
+    undo->bar->gradient->beta += by * along_more;
+  }
+  for (int i = 0; i < N; i++) {
+    mean[i] *= by;
+    v0[i] *= by;
+  }
+  double push[N], still[N];
+  times_part(&split, true, mean, push);
+  times_part(&split, false, v0, still);
+  s2_joint_arm_vjp(undo,
+                   s2_vec2(push[1] + (whole ? still[1] : 0), push[2] + (whole ? still[2] : 0)));
+  part_vjp(&split, true, z, mean, k_bar);
+  if (whole) {
+    part_vjp(&split, false, z, v0, k_bar);
+  }
+  terms_vjp(undo, &terms, k_bar);
+}

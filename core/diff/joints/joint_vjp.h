@@ -1,0 +1,56 @@
+// Private to core/diff: the rows of one joint, backwards.
+#ifndef S2_JOINT_VJP_H
+#define S2_JOINT_VJP_H
+
+#include "diff/joints/measure_vjp.h"
+#include "diff/step/step_adjoint.h"
+
+typedef struct S2JointUndo { // a joint in a solve
+  const S2Step *step;
+  const S2RowsAdjoint *rows;
+  S2StepAdjoint *bar;
+  S2Kind kind;
+  const S2Joint *joint;
+  S2JointGradient *gradient;
+  int32_t slot;
+  S2JointAt at;
+  S2PlaceBar place;
+  S2Blend world_blend, blend; // the world's; the joint's in this solve
+  double length;              // m, of the island
+} S2JointUndo;
+
+// What rows that give way did, by equation (not by row of the problem).
+typedef struct S2SoftSum {
+  int count;
+  bool soft[S2_JOINT_EQUATIONS];      // none of it where this is false
+  double impulse[S2_JOINT_EQUATIONS]; // N s, all of it
+  // Adjoint of the residual l/h + K (g + h alpha ((1 - beta) u_k + beta u)) + D (alpha u + ...).
+  double force[S2_JOINT_EQUATIONS];
+  double speed[S2_JOINT_EQUATIONS]; // u, rate included
+} S2SoftSum;
+
+// From force to value and speed at the start of the rows (`bars`), to the joint's weights and
+// settings, and to h. (compliance_vjp.c)
+void s2_joint_soften_vjp(S2JointUndo *undo, const S2JointRow *rows, const S2SoftSum *sum,
+                         S2RowBar *bars);
+
+// Rows of geometric stiffness that the solve had, one for each in `acts`. (geometric_vjp.c)
+void s2_joint_geometric_vjp(S2JointUndo *undo);
+
+// From the anchor of a to its centre; what depends on that where an impulse pushes on a.
+S2Vec2 s2_joint_arm(const S2JointUndo *undo);
+void s2_joint_arm_vjp(S2JointUndo *undo, S2Vec2 push);
+
+// Velocities of a and b: those of the solution (of the ground as it moves), of the start; and the
+// adjoint of the momenta, 0 of the ground.
+void s2_joint_velocities(const S2JointUndo *undo, double v[6]);
+void s2_joint_start(const S2JointUndo *undo, double v[6]);
+void s2_joint_momenta_bar(const S2JointUndo *undo, double p[6]);
+// The place in arrays of 3 a slot of number i of a and b; NULL: the world.
+double *s2_joint_number(const S2Joint *joint, double *of, int i);
+
+// Of speed and bend of a row: to it and to v0.
+void s2_joint_speed_vjp(S2JointUndo *undo, const S2JointRow *row, const S2JointHessian *hessian,
+                        S2RowBar *bar);
+
+#endif

@@ -1,0 +1,75 @@
+// Friction of two points of a pair that stick on one tangent.
+//
+// Their rows are one, so that an adjoint is theirs together, and the system has it in equal parts.
+// Where the bodies approach at these points, as in a flat landing, the least change of a corner
+// makes two rows of one that cannot both hold, and so does a turn where the normal of one point
+// turns with one body, that of the other with the other. The one whose friction is used up first
+// gives way, and the other has it all.
+#include "diff/step/undo.h"
+#include "mcp/adjoint/mcp_vjp.h"
+
+#include <math.h>
+
+// Rows nearer to each other than this part of them are one.
+static const double ALIKE = 1e-9;
+
+static bool same_row(const S2Row *x, const S2Row *y) {
+  double size = 0, apart = 0;
+  for (int c = 0; c < 3; c++) {
+    size = fmax(size, fmax(fabs(x->ja[c]), fabs(x->jb[c])));
+    apart = fmax(apart, fmax(fabs(x->ja[c] - y->ja[c]), fabs(x->jb[c] - y->jb[c])));
+  }
+  return apart <= ALIKE * size;
+}
+
+static double speed_of(const S2Row *row, const double *v) {
+  double u = 0;
+  for (int c = 0; c < 3; c++) {
+    u += row->a >= 0 ? row->ja[c] * v[3 * row->a + c] : 0;
+    u += row->b >= 0 ? row->jb[c] * v[3 * row->b + c] : 0;
+  }
+  return u;
+}
+
+static void give(const S2Problem *problem, const double *v, int from, int to, S2McpGradient *data) {
+  const S2Row *row = &problem->row[from];
+  double eta = data->bias[from];
+  data->bias[from] -= eta;
+  data->bias[to] += eta;
+  for (int c = 0; c < 3; c++) {
+    double a = row->a >= 0 ? eta * v[3 * row->a + c] : 0;
+    double b = row->b >= 0 ? eta * v[3 * row->b + c] : 0;
+    data->ja[3 * from + c] -= a;
+    data->ja[3 * to + c] += a;
+    data->jb[3 * from + c] -= b;
+    data->jb[3 * to + c] += b;
+  }
+}
+
+bool s2_stick_vjp(const S2Problem *problem, const double *v, const double *lambda,
+                  const double *dl_dlambda, int normal, bool beyond, S2McpGradient *data) {
+  enum { FIRST, SECOND };
+  const int tangent[2] = {normal + 1, normal + 3};
+  double most[2], pull = 0, scale = S2_VJP_EDGE * problem->velocity_scale;
+  for (int k = 0; k < 2; k++) {
+    const S2Row *row = &problem->row[tangent[k]];
+    most[k] = row->mu * lambda[row->coupled_to];
+    pull += lambda[tangent[k]];
+    if (!(most[k] > 0 && fabs(speed_of(row, v) + row->bias) <= scale)) {
+      return true; // one that slides
+    }
+  }
+  bool one = same_row(&problem->row[tangent[FIRST]], &problem->row[tangent[SECOND]]);
+  bool together = dl_dlambda[tangent[FIRST]] == dl_dlambda[tangent[SECOND]];
+  bool approach = fmax(fabs(speed_of(&problem->row[normal], v)),
+                       fabs(speed_of(&problem->row[normal + 2], v))) > scale;
+  if (!one || !together || !approach) {
+    return true;
+  }
+  int strong = most[FIRST] >= most[SECOND] ? FIRST : SECOND;
+  bool sure = fabs(pull) + most[!strong] < most[strong];
+  if (sure || beyond) {
+    give(problem, v, tangent[!strong], tangent[strong], data);
+  }
+  return sure;
+}

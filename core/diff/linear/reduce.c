@@ -1,0 +1,410 @@
+#include "diff/linear/reduce.h"
+
+#include "dynamics/joints/joint.h"
+#include "linalg/dense.h"
+
+#include <string.h>
+
+// Part of a row, each number times the square root of what it moves, that must be left beside the
+// rows before it for a row of its own. Rows that repeat each other leave 1e-15.
+static const double INDEPENDENT = 1e-7;
+
+typedef struct Line { // a function of the poses
+  double *j;          // n: its gradient
+  double *turn;       // n: how J v changes with q
+  double rest;        // the part of its speed that bodies without a column and moving goals bring
+} Line;
+
+typedef struct Lines {
+  const S2World *world;
+  S2Arena *arena;
+  int n;
+  int32_t *column; // a body slot: its first column, S2_NONE: it has none
+} Lines;
+
+static Lines lines_of(const S2World *world, S2Arena *arena) {
+  Lines lines = {world, arena, 0, S2_TAKE(arena, int32_t, world->bodies.count + 1)};
+  for (int i = 0; i < world->order.count; i++) {
+    int32_t slot = world->order.at[i];
+    bool moves = s2_body_yields(&world->bodies.at[slot]);
+    lines.column[slot] = moves ? lines.n : S2_NONE;
+    lines.n += moves ? 3 : 0;
+  }
+  return lines;
+}
+
+static Line new_line(const Lines *lines) {
+  return (Line){.j = S2_TAKE_ZEROED(lines->arena, double, lines->n + 1),
+                .turn = S2_TAKE_ZEROED(lines->arena, double, lines->n + 1)};
+}
+
+static void add_slot(const Lines *lines, Line *line, int32_t slot, const double j[3]) {
+  for (int c = 0; c < 3 && slot != S2_NONE; c++) {
+    if (lines->column[slot] == S2_NONE) {
+      line->rest += j[c] * lines->world->v.at[3 * slot + c];
+    } else {
+      line->j[lines->column[slot] + c] += j[c];
+    }
+  }
+}
+
+// A row of a joint and its Hessian.
+static void add_row(const Lines *lines, Line *line, const S2Joint *joint, const S2JointRow *row,
+                    const S2JointHessian *hessian) {
+  const int32_t slot[2] = {joint->a, joint->b};
+  add_slot(lines, line, joint->a, row->ja);
+  add_slot(lines, line, joint->b, row->jb);
+  for (int i = 0; i < 2 && joint->more[i] != S2_NONE; i++) {
+    const double angle[3] = {row->more[i], 0, 0};
+    add_slot(lines, line, joint->more[i], angle);
+  }
+  line->rest += row->rate;
+  for (int i = 0; i < 6; i++) {
+    if (slot[i / 3] == S2_NONE || lines->column[slot[i / 3]] == S2_NONE) {
+      continue;
+    }
+    double *turn = &line->turn[lines->column[slot[i / 3]] + i % 3];
+    for (int k = 0; k < 6; k++) {
+      *turn += slot[k / 3] == S2_NONE
+                   ? 0
+                   : hessian->at[k][i] * lines->world->v.at[3 * slot[k / 3] + k % 3];
+    }
+  }
+}
+
+static S2JointAt joint_at(const S2World *world, const S2Joint *joint) {
+  return (S2JointAt){.world = world, .joint = joint, .q = world->q.at};
+}
+
+// ---- Rigid rows -------------------------------------------------------------------------------
+
+// Returns how many; combinations of the joint's equations where it has matrices.
+static int rigid_lines(const Lines *lines, const S2Joint *joint, Line out[S2_JOINT_EQUATIONS]) {
+  const S2JointKind *kind = s2_joint_kind(joint->type);
+  S2JointAt at = joint_at(lines->world, joint);
+  S2JointRow rows[S2_JOINT_EQUATIONS] = {0};
+  S2JointHessian hessians[S2_JOINT_EQUATIONS] = {0};
+  S2SoftRow soft[S2_JOINT_EQUATIONS] = {0};
+  int count = kind->rows(&at, rows), rigid = 0;
+  kind->hessians(&at, hessians);
+  bool all = s2_joint_is_rigid(joint);
+  if (!all) {
+    s2_joint_soften(joint, rows, count, s2_joint_blend(&lines->world->kept.def, 0), soft);
+  }
+  for (int i = 0; i < count; i++) {
+    if (!all && !soft[i].rigid) {
+      continue;
+    }
+    S2JointHessian hessian = {0};
+    for (int k = 0; k < count; k++) {
+      double part = all ? (i == k) : soft[i].mix[k];
+      for (int e = 0; e < 36; e++) {
+        hessian.at[e / 6][e % 6] += part * hessians[k].at[e / 6][e % 6];
+      }
+    }
+    out[rigid] = new_line(lines);
+    add_row(lines, &out[rigid++], joint, all ? &rows[i] : &soft[i].row, &hessian);
+  }
+  return rigid;
+}
+
+// ---- Coordinates ------------------------------------------------------------------------------
+
+static int parts_of(const S2Joint *joint) {
+  const S2JointKind *kind = s2_joint_kind(joint->type);
+  return joint->type == S2_WHEEL ? 2 : kind->coordinate != NULL;
+}
+
+static Line joint_line(const Lines *lines, const S2Joint *joint, int part) {
+  const S2JointKind *kind = s2_joint_kind(joint->type);
+  S2JointAt at = joint_at(lines->world, joint);
+  S2JointRow row = {0};
+  S2JointHessian hessian = {0};
+  (part == 0 ? kind->coordinate : kind->drive)(&at, &row, &hessian);
+  Line line = new_line(lines);
+  add_row(lines, &line, joint, &row, &hessian);
+  return line;
+}
+
+static Line coordinate_line(const Lines *lines, const S2Coordinate *coordinate) {
+  if (coordinate->joint.index != 0) {
+    return joint_line(lines, &lines->world->joints.at[coordinate->joint.index - 1],
+                      coordinate->part);
+  }
+  Line line = new_line(lines);
+  double j[3] = {0, 0, 0};
+  j[coordinate->part] = 1;
+  add_slot(lines, &line, (int32_t)coordinate->body.index - 1, j);
+  return line;
+}
+
+// ---- Which rows are independent ---------------------------------------------------------------
+
+typedef struct Basis { // orthonormal
+  int n, count;
+  double *at;
+  const double *scale; // n: square roots of masses, over which numbers of rows are measured
+  double *try;
+} Basis;
+
+// True: the row is none that the others make, and is one of them from now on.
+static bool extend(Basis *basis, const double *row) {
+  double size = 0, left = 0, *x = basis->try;
+  for (int i = 0; i < basis->n; i++) {
+    x[i] = row[i] / basis->scale[i];
+    size += x[i] * x[i];
+  }
+  for (int pass = 0; pass < 2; pass++) { // twice is enough
+    for (int k = 0; k < basis->count; k++) {
+      const double *e = basis->at + k * basis->n;
+      double along = 0;
+      for (int i = 0; i < basis->n; i++) {
+        along += e[i] * x[i];
+      }
+      for (int i = 0; i < basis->n; i++) {
+        x[i] -= along * e[i];
+      }
+    }
+  }
+  for (int i = 0; i < basis->n; i++) {
+    left += x[i] * x[i];
+  }
+  if (basis->count == basis->n || !(left > INDEPENDENT * INDEPENDENT * size)) {
+    return false;
+  }
+  for (int i = 0; i < basis->n; i++) {
+    basis->at[basis->count * basis->n + i] = x[i] / sqrt(left);
+  }
+  basis->count += 1;
+  return true;
+}
+
+static Basis new_basis(const Lines *lines) {
+  int n = lines->n;
+  double *scale = S2_TAKE(lines->arena, double, n + 1);
+  for (int i = 0; i < lines->world->order.count; i++) {
+    int32_t slot = lines->world->order.at[i], at = lines->column[slot];
+    const S2Body *body = &lines->world->bodies.at[slot];
+    for (int c = 0; c < 3 && at != S2_NONE; c++) {
+      scale[at + c] = sqrt(c == 0 ? body->inertia : body->mass);
+    }
+  }
+  return (Basis){n, 0, S2_TAKE(lines->arena, double, n *n + 1), scale,
+                 S2_TAKE(lines->arena, double, n + 1)};
+}
+
+// The independent rigid rows, into `kept` (n of them at most).
+static int constrain(const Lines *lines, Basis *basis, Line *kept) {
+  const S2World *world = lines->world;
+  for (int i = 0; i < world->joint_order.count; i++) {
+    const S2Joint *joint = &world->joints.at[world->joint_order.at[i]];
+    Line rigid[S2_JOINT_EQUATIONS];
+    int count = s2_joint_active(world, joint) ? rigid_lines(lines, joint, rigid) : 0;
+    for (int k = 0; k < count; k++) {
+      if (extend(basis, rigid[k].j)) {
+        kept[basis->count - 1] = rigid[k];
+      }
+    }
+  }
+  return basis->count;
+}
+
+// Takes those coordinates of a body or joint that are free; returns how many.
+static int take(const Lines *lines, Basis *basis, S2Coordinate of, int parts,
+                S2Reduction *reduction) {
+  int before = basis->count;
+  for (of.part = 0; of.part < parts; of.part++) {
+    if (extend(basis, coordinate_line(lines, &of).j)) {
+      reduction->coordinate[reduction->m++] = of;
+    }
+  }
+  return basis->count - before;
+}
+
+static void take_all(const Lines *lines, Basis *basis, S2Reduction *reduction) {
+  const S2World *world = lines->world;
+  for (int i = 0; i < world->joint_order.count; i++) {
+    int32_t slot = world->joint_order.at[i];
+    const S2Joint *joint = &world->joints.at[slot];
+    bool told = joint->type == S2_HINGE || joint->type == S2_SLIDER || joint->type == S2_WHEEL;
+    if (told && s2_joint_active(world, joint)) {
+      S2Coordinate of = {.joint = {(uint32_t)slot + 1, joint->serial}};
+      take(lines, basis, of, parts_of(joint), reduction);
+    }
+  }
+  for (int i = 0; i < world->order.count; i++) {
+    int32_t slot = world->order.at[i];
+    if (lines->column[slot] != S2_NONE) {
+      take(lines, basis, (S2Coordinate){.body = s2_body_id(world, slot)}, 3, reduction);
+    }
+  }
+}
+
+static S2Status take_wanted(const Lines *lines, Basis *basis, const S2Coordinate *wanted, int count,
+                            S2Reduction *reduction) {
+  const S2World *world = lines->world;
+  for (int i = 0; i < count; i++) {
+    S2Coordinate of = wanted[i];
+    int32_t slot;
+    int parts = 3;
+    if (of.joint.index != 0) {
+      S2_TRY(s2_joint_slot(world, of.joint, &slot));
+      parts =
+          s2_joint_active(world, &world->joints.at[slot]) ? parts_of(&world->joints.at[slot]) : 0;
+    } else {
+      S2_TRY(s2_body_slot(world, of.body, &slot));
+      parts = lines->column[slot] != S2_NONE ? 3 : 0;
+    }
+    if (take(lines, basis, of, parts, reduction) == 0) {
+      return s2_error(S2_INVALID,
+                      "coordinates[%d]: nothing of it is free to move that is not given by the "
+                      "joints and what is listed before it: leave it out",
+                      i + 1);
+    }
+  }
+  if (basis->count < lines->n) {
+    return s2_error(S2_INVALID,
+                    "coordinates: %d of the %d motions that joints allow are not determined by "
+                    "what is listed: add the joints or bodies that make them",
+                    lines->n - basis->count, lines->n - basis->count + reduction->m);
+  }
+  return s2_ok();
+}
+
+S2Status s2_reduction_choose(const S2World *world, const S2Coordinate *wanted, int wanted_count,
+                             S2Arena *arena, S2Reduction *reduction) {
+  Lines lines = lines_of(world, arena);
+  for (int i = 0; i < world->joint_order.count; i++) {
+    const S2Joint *joint = &world->joints.at[world->joint_order.at[i]];
+    if (joint->type == S2_CONSTRAINT && s2_joint_active(world, joint)) {
+      return s2_error(S2_INVALID, "reduced coordinates: not with constraints of the program's own");
+    }
+  }
+  *reduction = (S2Reduction){.n = lines.n, .coordinate = S2_TAKE(arena, S2Coordinate, lines.n + 1)};
+  S2ArenaMark mark = s2_arena_mark(arena);
+  Basis basis = new_basis(&lines);
+  constrain(&lines, &basis, S2_TAKE(arena, Line, lines.n + 1));
+  S2Status status = s2_ok();
+  if (wanted != NULL) {
+    status = take_wanted(&lines, &basis, wanted, wanted_count, reduction);
+  } else {
+    take_all(&lines, &basis, reduction);
+  }
+  s2_arena_rewind(arena, mark);
+  return status;
+}
+
+// ---- The square system ------------------------------------------------------------------------
+
+typedef struct System {
+  Lines lines;
+  Line *line;     // n: rigid rows, then coordinates
+  int rigid;      // how many of the former
+  S2Dense factor; // of K
+} System;
+
+static S2Status new_system(const S2World *world, const S2Reduction *reduction, S2Arena *arena,
+                           System *system) {
+  *system = (System){.lines = lines_of(world, arena)};
+  int n = reduction->n;
+  system->line = S2_TAKE(arena, Line, n + 1);
+  Basis basis = new_basis(&system->lines);
+  system->rigid = constrain(&system->lines, &basis, system->line);
+  if (system->rigid + reduction->m != n) { // a state where joints repeat each other otherwise
+    return s2_error(S2_INVALID,
+                    "coordinates: joints are in a position where %d motions are free, "
+                    "not %d",
+                    n - system->rigid, reduction->m);
+  }
+  system->factor = (S2Dense){.size = n,
+                             .nonsymmetric = true,
+                             .a = S2_TAKE(arena, double, n *n + 1),
+                             .pivot = S2_TAKE(arena, int32_t, n + 1)};
+  for (int i = 0; i < n; i++) {
+    if (i >= system->rigid) {
+      system->line[i] = coordinate_line(&system->lines, &reduction->coordinate[i - system->rigid]);
+    }
+    for (int k = 0; k < n; k++) {
+      system->factor.a[k * n + i] = system->line[i].j[k];
+    }
+  }
+  return s2_dense_factor(&system->factor)
+             ? s2_ok()
+             : s2_error(S2_INVALID, "coordinates: they do not tell the motions apart");
+}
+
+// Where number k of q and of v is in the state: {q, v} of each body.
+static int place(int k) {
+  return 6 * (k / 3) + k % 3;
+}
+
+S2Status s2_reduction_settle(S2World *world, const S2Reduction *reduction, S2Arena *arena) {
+  S2ArenaMark mark = s2_arena_mark(arena);
+  System system;
+  S2Status status = new_system(world, reduction, arena, &system);
+  if (status.code == S2_OK) {
+    double *v = S2_TAKE(arena, double, reduction->n + 1);
+    for (int i = 0; i < reduction->n; i++) {
+      v[i] = i < system.rigid ? -system.line[i].rest : 0;
+      for (int s = 0; s < world->order.count && i >= system.rigid; s++) {
+        int32_t slot = world->order.at[s], at = system.lines.column[slot];
+        for (int c = 0; c < 3 && at != S2_NONE; c++) {
+          v[i] += system.line[i].j[at + c] * world->v.at[3 * slot + c];
+        }
+      }
+    }
+    s2_dense_solve(&system.factor, v);
+    for (int s = 0; s < world->order.count; s++) {
+      int32_t slot = world->order.at[s], at = system.lines.column[slot];
+      if (at != S2_NONE) {
+        memcpy(world->v.at + 3 * slot, v + at, 3 * sizeof(double));
+      }
+    }
+  }
+  s2_arena_rewind(arena, mark);
+  return status;
+}
+
+S2Status s2_reduction_lift(const S2World *world, const S2Reduction *reduction, S2Arena *arena,
+                           double *lift) {
+  S2ArenaMark mark = s2_arena_mark(arena);
+  int n = reduction->n, m = reduction->m;
+  System system;
+  S2Status status = new_system(world, reduction, arena, &system);
+  memset(lift, 0, sizeof(double) * (size_t)(4 * n * m));
+  double *p = S2_TAKE(arena, double, n + 1), *s = S2_TAKE(arena, double, n + 1);
+  for (int k = 0; k < m && status.code == S2_OK; k++) {
+    memset(p, 0, sizeof(double) * (size_t)n);
+    p[n - m + k] = 1;
+    s2_dense_solve(&system.factor, p);
+    for (int i = 0; i < n; i++) {
+      s[i] = 0;
+      for (int c = 0; c < n; c++) {
+        s[i] -= system.line[i].turn[c] * p[c];
+      }
+    }
+    s2_dense_solve(&system.factor, s);
+    for (int i = 0; i < n; i++) {
+      lift[place(i) * 2 * m + k] = lift[(place(i) + 3) * 2 * m + m + k] = p[i];
+      lift[(place(i) + 3) * 2 * m + k] = s[i];
+    }
+  }
+  s2_arena_rewind(arena, mark);
+  return status;
+}
+
+void s2_reduction_lower(const S2World *world, const S2Reduction *reduction, S2Arena *arena,
+                        double *lower) {
+  S2ArenaMark mark = s2_arena_mark(arena);
+  int n = reduction->n, m = reduction->m;
+  Lines lines = lines_of(world, arena);
+  memset(lower, 0, sizeof(double) * (size_t)(4 * n * m));
+  for (int k = 0; k < m; k++) {
+    Line line = coordinate_line(&lines, &reduction->coordinate[k]);
+    for (int i = 0; i < n; i++) {
+      lower[k * 2 * n + place(i)] = lower[(m + k) * 2 * n + place(i) + 3] = line.j[i];
+      lower[(m + k) * 2 * n + place(i)] = line.turn[i];
+    }
+  }
+  s2_arena_rewind(arena, mark);
+}

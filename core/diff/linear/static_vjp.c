@@ -1,0 +1,167 @@
+// Bodies at rest, backwards, by the implicit function theorem.
+//
+// Where they rest a step from rest leaves them where they are, q = Q(q, p), whatever way led there:
+//
+//     (I - dQ/dq)' x = dl/dq,    dl/dp = (dQ/dp)' x.
+//
+// Each row of dQ/dq is a step backwards.
+#include "diff/linear/static_vjp.h"
+
+#include "diff/step/trace_notes.h"
+
+#include <math.h>
+#include <string.h>
+
+// Of I - dQ/dq: what rounding leaves of a direction in which bodies may rest anywhere; and of dl/dq
+// what such a direction may have.
+static const double NOTHING = 1e-11, OF_LOSS = 1e-8;
+
+static void swap(double *a, double *b) {
+  double was = *a;
+  *a = *b;
+  *b = was;
+}
+
+typedef struct System { // rows of `at`: n numbers and a right side
+  int n;
+  double *at;
+  int *column; // where its unknowns have gone
+} System;
+
+static double *row_of(const System *system, int i) {
+  return system->at + (size_t)i * (size_t)(system->n + 1);
+}
+
+// The largest number that is left comes to the diagonal; returns its size.
+static double pivot(const System *system, int k) {
+  int row = k, column = k, n = system->n;
+  for (int i = k; i < n; i++) {
+    for (int j = k; j < n; j++) {
+      if (fabs(row_of(system, i)[j]) > fabs(row_of(system, row)[column])) {
+        row = i;
+        column = j;
+      }
+    }
+  }
+  for (int j = 0; j <= n && row != k; j++) {
+    swap(&row_of(system, k)[j], &row_of(system, row)[j]);
+  }
+  for (int i = 0; i < n && column != k; i++) {
+    swap(&row_of(system, i)[k], &row_of(system, i)[column]);
+  }
+  int was = system->column[k];
+  system->column[k] = system->column[column];
+  system->column[column] = was;
+  return fabs(row_of(system, k)[k]);
+}
+
+// False: what the rows leave open is asked for.
+static bool solve(const System *system, double *x) {
+  int n = system->n, rank = 0;
+  double size = 0;
+  for (int i = 0; i < n; i++) {
+    size = fmax(size, fabs(row_of(system, i)[n]));
+    system->column[i] = i;
+    x[i] = 0;
+  }
+  for (; rank < n && pivot(system, rank) > NOTHING; rank++) {
+    const double *from = row_of(system, rank);
+    for (int i = rank + 1; i < n; i++) {
+      double *to = row_of(system, i), factor = to[rank] / from[rank];
+      for (int j = rank; j <= n && factor != 0; j++) {
+        to[j] -= factor * from[j];
+      }
+    }
+  }
+  for (int i = rank; i < n; i++) {
+    if (!(fabs(row_of(system, i)[n]) <= OF_LOSS * size)) {
+      return false;
+    }
+  }
+  for (int i = rank - 1; i >= 0; i--) {
+    const double *row = row_of(system, i);
+    double sum = row[n];
+    for (int j = i + 1; j < rank; j++) {
+      sum -= row[j] * x[system->column[j]];
+    }
+    x[system->column[i]] = sum / row[i];
+  }
+  return true;
+}
+
+S2Status s2_world_rest_traced(S2World *world, const double *f, S2Trace *trace) {
+  size_t size = s2_world_image_size(world), bytes = sizeof(double) * (size_t)world->v.count;
+  unsigned char *image = s2_memory_take(size);
+  S2WorldStats stats = world->stats;
+  S2Callbacks callbacks = world->callbacks;
+  S2WorldDef *def = &world->kept.def, plain = s2_world_def();
+  s2_world_image_write(world, image);
+  if (bytes > 0) {
+    memset(world->v.at, 0, bytes);
+    memcpy(world->f.at, f, bytes);
+  }
+  world->callbacks.motion = NULL;
+  def->alpha = plain.alpha;
+  def->beta = plain.beta;
+  def->stepping = S2_SPECULATIVE; // one solve
+  def->substeps = plain.substeps;
+  def->stabilization = plain.stabilization;
+  def->geometric_stiffness = plain.geometric_stiffness;
+  def->nonlinear = plain.nonlinear;
+  s2_notes_clear(&trace->notes);
+  trace->notes.mends = true;
+  world->notes = &trace->notes;
+  S2Status status = s2_world_step(world);
+  world->notes = NULL;
+  world->callbacks = callbacks;
+  world->stats = stats;
+  S2Status back = s2_world_image_read(world, image, size);
+  s2_memory_free(image);
+  return status.code != S2_OK ? status : back;
+}
+
+S2Status s2_static_vjp(const S2Trace *trace, int count, const int32_t *at,
+                       S2WorldGradient *gradient, S2Arena *arena) {
+  S2ArenaMark mark = s2_arena_mark(arena);
+  S2WorldGradient *one = s2_world_gradient_like(gradient, arena);
+  System system = {count, S2_TAKE(arena, double, (size_t)count *(size_t)(count + 1)),
+                   S2_TAKE(arena, int, count)};
+  double *x = S2_TAKE(arena, double, count);
+  S2Status status = s2_ok();
+  for (int i = 0; i < count && status.code == S2_OK; i++) {
+    s2_world_gradient_clear(one);
+    one->q[at[i]] = 1;
+    status = s2_trace_vjp(trace, one, arena);
+    for (int j = 0; j < count; j++) {
+      row_of(&system, j)[i] = (i == j) - one->q[at[j]];
+    }
+    row_of(&system, i)[count] = gradient->q[at[i]];
+  }
+  if (status.code == S2_OK && !solve(&system, x)) {
+    status = s2_error(S2_INVALID,
+                      "world:solve_static() ended where bodies could rest nearby as well (friction "
+                      "holds them, or nothing moves them back): where they do has no derivative");
+  }
+  s2_world_gradient_clear(one);
+  for (int i = 0; i < count; i++) {
+    one->q[at[i]] = x[i];
+  }
+  if (status.code == S2_OK) {
+    status = s2_trace_vjp(trace, one, arena);
+  }
+  size_t numbers = 3 * (size_t)gradient->slots;
+  memset(one->v, 0, sizeof(double) * numbers);
+  memset(gradient->f, 0, sizeof(double) * numbers); // forces have acted
+  for (int i = 0; i < count; i++) {                 // where they came from does not matter
+    one->q[at[i]] = gradient->q[at[i]] = gradient->v[at[i]] = 0;
+  }
+  for (int i = 0; i < gradient->joints; i++) { // nor what was kept
+    memset(one->joint[i].impulse, 0, sizeof one->joint[i].impulse);
+    memset(gradient->joint[i].impulse, 0, sizeof gradient->joint[i].impulse);
+    one->joint[i].reaction_time = gradient->joint[i].reaction_time = 0;
+  }
+  one->dt = one->alpha = one->beta = 0; // nor how long steps are
+  s2_world_gradient_add(gradient, one);
+  s2_arena_rewind(arena, mark);
+  return status;
+}

@@ -1,0 +1,189 @@
+// What joints displaced in mends goes into the velocities, by the part that brings no energy
+// (dynamics/project/stabilise.c): backwards.
+#include "diff/step/undo.h"
+
+// What rounding leaves of a sum, in parts of its terms; a part that is in doubt by more than this
+// is on an edge.
+static const double ROUNDING = 1e-14, DOUBT = 1e-7;
+// A part that is in doubt by more than this share of itself has no digits, and its derivative none.
+// Below that there is one to as many digits as the part has. It is not small, however small the
+// part: the room is a square (of what joints take from the free motion), so that what velocities
+// get, the root of it, goes with the data as that impulse does.
+static const double LOST = 0.1;
+
+typedef struct Room { // a s^2 + b s <= room
+  double a, b, room;
+  double b_doubt, room_doubt; // what rounding leaves of them
+  double b_left;              // what is left of a b that is 0, by the tolerance of the solve
+} Room;
+
+static double largest_part(Room of) {
+  double room = fmax(of.room, 0), root = sqrt(of.b * of.b + 4 * of.a * room);
+  return of.a + of.b <= room ? 1 : of.b > 0 ? 2 * room / (of.b + root) : (root - of.b) / (2 * of.a);
+}
+
+// The part where b or the room are others within rounding.
+static double doubtful_part(Room of, double sign) {
+  of.b -= sign * of.b_doubt;
+  of.room += sign * of.room_doubt;
+  return largest_part(of);
+}
+
+// The two of stabilise.c's harmless_part: of the free motion's energy, and of what forces brought.
+static void find_rooms(const S2Undo *undo, const S2Note *note, S2Vec2 frame, Room room[2]) {
+  const S2Step *step = &undo->step;
+  const double ride[3] = {0, frame.x, frame.y};
+  double of_b = 0, of_room = 0;
+  room[0] = room[1] = (Room){0};
+  for (int i = 0; i < 3 * note->of->island.nodes; i++) {
+    int32_t slot = note->of->island.node[i / 3];
+    const S2Body *body = &undo->world->bodies.at[slot];
+    int at = 3 * slot + i % 3;
+    double inertial = i % 3 == 0 ? body->inertia : body->mass;
+    double v0 = step->v0[at] - ride[i % 3], v2 = step->v2[at] - ride[i % 3];
+    double free_v = step->free_v[at] - ride[i % 3];
+    double push = note->h * step->force[at] / 2, more = note->more[i] / note->h;
+    room[0].a += inertial * more * more / 2;
+    room[0].b += inertial * v2 * more;
+    room[0].room += inertial * (free_v * free_v - v2 * v2) / 2;
+    room[1].b += (inertial * v2 - push) * more;
+    room[1].room += inertial * (v0 * v0 - v2 * v2) / 2 + push * (v0 + v2);
+    of_b += (inertial * fabs(v2) + fabs(push)) * fabs(more);
+    of_room += inertial * (v0 * v0 + free_v * free_v + v2 * v2) / 2;
+  }
+  room[1].a = room[0].a;
+  for (int k = 0; k < 2; k++) {
+    room[k].b_doubt = ROUNDING * of_b;
+    room[k].b_left = (ROUNDING + undo->world->kept.def.tolerance) * of_b;
+    room[k].room_doubt = ROUNDING * of_room;
+  }
+}
+
+// Do rigid joints of the island stand on something that may move?
+static bool stands_on_movers(const S2Undo *undo, const S2Island *island) {
+  bool moves = false;
+  for (int i = 0; i < island->joints; i++) {
+    const S2Joint *joint = &undo->world->joints.at[island->joint[i]];
+    const int32_t body[2] = {joint->a, joint->b};
+    for (int k = 0; k < 2 && s2_joint_is_rigid(joint); k++) {
+      moves |= joint->type == S2_LOCK ||
+               (body[k] != S2_NONE && undo->world->bodies.at[body[k]].type == S2_KINEMATIC);
+    }
+  }
+  return moves;
+}
+
+static bool is_nothing(const Room *room) { // but for rounding
+  return fabs(room->b) <= room->b_left && room->room < -room->room_doubt;
+}
+
+// The room that bounds the part; NULL: none does, or there is none whatever changes. Rigid joints
+// displace across the velocities that they allow, so b of the free motion's energy is 0 where
+// nothing moves them, and stays so; that of the other room has no such reason, and where it is 0,
+// as where all bodies fall alike, the part max(0, -b/a) is taken as the mean of both sides.
+static const Room *binding(S2Undo *undo, const S2Note *note, const Room rooms[2]) {
+  double part = note->part, of[2] = {largest_part(rooms[0]), largest_part(rooms[1])};
+  const Room *room = &rooms[fabs(of[0] - part) <= fabs(of[1] - part) ? 0 : 1];
+  bool other = false; // there is another derivative, on another side
+  if (is_nothing(&rooms[0])) {
+    other = stands_on_movers(undo, &note->of->island);
+    room = NULL;
+  } else {
+    bool both = fabs(of[0] - of[1]) <= DOUBT && part > 0 && part < 1;
+    double doubt = doubtful_part(*room, 1) - doubtful_part(*room, -1);
+    bool alike = part < DOUBT && is_nothing(room), lost = doubt > LOST * part;
+    other = both || (doubt > DOUBT && !alike);
+    room = (lost || part == 0 || part == 1) && !alike ? NULL : room;
+  }
+  undo->gradient->flags |= other ? S2_GRADIENT_WEAK : 0;
+  return room;
+}
+
+// To the velocities of what holds the island, as s2_island_frame() has it.
+static void frame_vjp(S2Undo *undo, const S2Note *note, const double ride_bar[3]) {
+  const S2NoteIsland *of = note->of;
+  for (int i = 0; i < of->grounds; i++) {
+    for (int c = 1; c < 3 && of->ground[i] != S2_NONE; c++) {
+      undo->bar.free_v[3 * of->ground[i] + c] += ride_bar[c] / of->grounds;
+    }
+  }
+  for (int c = 1; c < 3 && of->grounds == 0; c++) {
+    undo->bar.v0[3 * of->island.node[0] + c] += ride_bar[c];
+  }
+}
+
+static void part_vjp(S2Undo *undo, const S2Note *note, double part_bar) {
+  const S2Step *step = &undo->step;
+  S2StepAdjoint *bar = &undo->bar;
+  Room rooms[2];
+  if (part_bar == 0) {
+    return;
+  }
+  S2Vec2 frame = s2_island_frame(step, &note->of->island, note->of->ground, note->of->grounds);
+  const double ride[3] = {0, frame.x, frame.y};
+  double ride_bar[3] = {0};
+  find_rooms(undo, note, frame, rooms);
+  const Room *bound = binding(undo, note, rooms);
+  if (bound == NULL) {
+    return;
+  }
+  bool free_one = bound == &rooms[0], none = is_nothing(bound);
+  Room room = *bound;
+  double s = note->part, slope = 2 * room.a * s + room.b, to = none ? 0 : part_bar / slope;
+  double a_bar = -s * s * to, b_bar = none ? -part_bar / (2 * room.a) : -s * to;
+  double room_bar = room.room > 0 ? to : 0;
+  for (int i = 0; i < 3 * note->of->island.nodes; i++) {
+    int32_t slot = note->of->island.node[i / 3];
+    const S2Body *body = &undo->world->bodies.at[slot];
+    S2BodyGradient *g = &undo->gradient->body[slot];
+    int at = 3 * slot + i % 3;
+    double h = note->h, inertial = i % 3 == 0 ? body->inertia : body->mass;
+    double v0 = step->v0[at] - ride[i % 3], v2 = step->v2[at] - ride[i % 3];
+    double free_v = step->free_v[at] - ride[i % 3], v0_bar = 0, free_bar = 0;
+    double push = free_one ? 0 : h * step->force[at] / 2, more = note->more[i] / h;
+    double v2_bar = b_bar * inertial * more - room_bar * inertial * v2;
+    double more_bar = a_bar * inertial * more + b_bar * (inertial * v2 - push);
+    double weight = a_bar * more * more / 2 + b_bar * v2 * more, push_bar = 0;
+    if (free_one) {
+      free_bar = room_bar * inertial * free_v;
+      weight += room_bar * (free_v * free_v - v2 * v2) / 2;
+    } else {
+      v0_bar = room_bar * (inertial * v0 + push);
+      v2_bar += room_bar * push;
+      weight += room_bar * (v0 * v0 - v2 * v2) / 2;
+      push_bar = room_bar * (v0 + v2) - b_bar * more;
+    }
+    bar->v0[at] += v0_bar;
+    bar->v2[at] += v2_bar;
+    bar->free_v[at] += free_bar;
+    ride_bar[i % 3] -= v0_bar + v2_bar + free_bar;
+    bar->force[at] += push_bar * h / 2;
+    bar->h += push_bar * step->force[at] / 2 - more_bar * more / h;
+    undo->displaced[at] += more_bar / h;
+    *(i % 3 == 0 ? &g->inertia : &g->mass) += weight;
+  }
+  frame_vjp(undo, note, ride_bar);
+}
+
+void s2_undo_feedback(S2Undo *undo, const S2Note *note) {
+  double part_bar = 0, h = note->h;
+  for (int i = 0; i < 3 * note->of->island.nodes; i++) {
+    int at = 3 * note->of->island.node[i / 3] + i % 3;
+    double bar = undo->bar.v2[at];
+    undo->step.v2[at] = note->before[i];
+    undo->displaced[at] = note->part / h * bar;
+    part_bar += bar * note->more[i] / h;
+    undo->bar.h -= note->part * bar * note->more[i] / (h * h);
+  }
+  for (int i = 0; i < note->of->island.joints; i++) {
+    int32_t slot = note->of->island.joint[i];
+    undo->feed[slot] = note->part / h;
+  }
+  for (int r = 0; r < note->rows; r++) { // part/h of these went into the kept impulses
+    const S2ShakenRow *of = &note->of->shaken[r];
+    double bar = s2_undo_impulse(undo, of->joint, of->row, of->push);
+    part_bar += bar * note->of->lambda[r] / h;
+    undo->bar.h -= note->part * bar * note->of->lambda[r] / (h * h);
+  }
+  part_vjp(undo, note, part_bar);
+}

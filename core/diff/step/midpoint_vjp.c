@@ -1,0 +1,471 @@
+// Backwards through the nonlinear step of an island (dynamics/schemes/midpoint.c). Its result (v+,
+// l) solves equations F = 0, so with dF/d(v+, l)' y = dl/d(v+, l) the derivative with respect to
+// everything else in them is -y' dF. The matrix is exact here; Newton's is not quite.
+#include "diff/joints/joint_vjp.h"
+#include "dynamics/schemes/midpoint.h"
+#include "linalg/band.h"
+
+#include <string.h>
+
+typedef enum Law { RIGID, SOFT, DRIVEN, FORCED } Law;
+
+typedef struct Term { // as in midpoint.c
+  int index, function;
+  Law law;
+  double hold, damp, give;
+  S2JointRow start, end, chord;
+  double lambda;
+} Term;
+
+typedef struct Member {
+  const S2Joint *joint;
+  int32_t slot;
+  int of[2]; // nodes
+  int count, at;
+  Term term[S2_JOINT_ROWS];
+} Member;
+
+typedef struct Midpoint {
+  const S2Step *step;
+  const S2Island *island;
+  S2StepAdjoint *bar;
+  const double *v0;
+  double *v0_bar, *v;  // 3 a node
+  double *q1, *q1_bar; // 3 a slot
+  double *scratch;     // 6 a slot
+  S2WorldGradient unused;
+  int32_t *at; // a node: its first unknown
+  Member *member;
+  S2Band matrix; // transposed
+  double *y;
+} Midpoint;
+
+static S2JointAt at_of(const Midpoint *m, const S2Joint *joint, const double *q, const double *to) {
+  const S2Step *step = m->step;
+  double elapsed = step->t - step->world->kept.time + (q == m->q1 || to != NULL ? step->h : 0);
+  return (S2JointAt){step->world, joint, q, elapsed, NULL, to};
+}
+
+// ---- The rows ---------------------------------------------------------------------------------
+
+static int function_of(int index) {
+  return index < S2_JOINT_EQUATIONS ? index : index == S2_JOINT_LO ? S2_OF_COORDINATE : S2_OF_DRIVE;
+}
+
+static void evaluate(const S2JointAt *at, int function, S2JointRow *row, S2JointHessian *hessian) {
+  const S2JointKind *kind = s2_joint_kind(at->joint->type);
+  if (function == S2_OF_COORDINATE) {
+    kind->coordinate(at, row, hessian);
+    row->value -= at->joint->limit_lo;
+  } else if (function == S2_OF_DRIVE) {
+    kind->drive(at, row, hessian);
+  } else {
+    S2JointRow rows[S2_JOINT_EQUATIONS];
+    (void)kind->rows(at, rows);
+    *row = rows[function];
+    if (hessian != NULL) {
+      S2JointHessian hessians[S2_JOINT_EQUATIONS];
+      kind->hessians(at, hessians);
+      *hessian = hessians[function];
+    }
+  }
+}
+
+static void add_term(Midpoint *m, Member *member, int index, Law law) {
+  const S2Joint *joint = member->joint;
+  Term *term = &member->term[member->count++];
+  *term = (Term){.index = index, .function = function_of(index), .law = law};
+  S2JointAt start = at_of(m, joint, m->step->q0, NULL), end = at_of(m, joint, m->q1, NULL);
+  S2JointAt chord = at_of(m, joint, m->step->q0, m->q1);
+  evaluate(&start, term->function, &term->start, NULL);
+  evaluate(&end, term->function, &term->end, NULL);
+  evaluate(&chord, term->function, &term->chord, NULL);
+  term->lambda = m->step->joint_impulse[S2_JOINT_ROWS * member->slot + index];
+}
+
+static void add_equation(Midpoint *m, Member *member, int index, bool angular) {
+  const S2Joint *joint = member->joint;
+  bool springs = (s2_joint_kind(joint->type)->parts & S2_HAS_STIFFNESS) != 0;
+  double c = angular ? joint->compliance.angular : joint->compliance.linear;
+  bool sprung = springs && (joint->type != S2_WHEEL || index == 1);
+  add_term(m, member, index, sprung || (!springs && c > 0) ? SOFT : RIGID);
+  Term *term = &member->term[member->count - 1];
+  term->give = sprung ? 1 : c;
+  term->hold = sprung ? joint->stiffness : 1;
+  term->damp = sprung ? joint->damping.linear
+                      : c * (angular ? joint->damping.angular : joint->damping.linear);
+}
+
+static void add_driven(Midpoint *m, Member *member, int index, double bound) {
+  add_term(m, member, index, DRIVEN);
+  Term *term = &member->term[member->count - 1];
+  term->law = fabs(term->lambda) >= bound * (1 - 1e-9) ? FORCED : DRIVEN; // Newton's steps round
+}
+
+static void make_member(Midpoint *m, int32_t slot, Member *member) {
+  const S2Joint *joint = &m->step->world->joints.at[slot];
+  double h = m->step->h;
+  *member = (Member){.joint = joint, .slot = slot};
+  member->of[0] = joint->a == S2_NONE ? S2_GROUND : m->step->node_of[joint->a];
+  member->of[1] = joint->b == S2_NONE ? S2_GROUND : m->step->node_of[joint->b];
+  S2JointAt at = at_of(m, joint, m->step->q0, NULL);
+  S2JointRow rows[S2_JOINT_EQUATIONS];
+  int count = s2_joint_kind(joint->type)->rows(&at, rows);
+  for (int i = 0; i < count; i++) {
+    add_equation(m, member, i, s2_joint_row_angular(&rows[i]));
+  }
+  if (joint->limit_lo == joint->limit_hi) {
+    add_term(m, member, S2_JOINT_LO, RIGID);
+  }
+  if (joint->has_motor && joint->motor_max * h > 0) {
+    add_driven(m, member, S2_JOINT_MOTOR, joint->motor_max * h);
+  }
+  if (joint->friction * h > 0) {
+    add_driven(m, member, S2_JOINT_DRY, joint->friction * h);
+  }
+}
+
+// ---- The matrix -------------------------------------------------------------------------------
+
+static void number(Midpoint *m, S2Arena *arena, int *size, int *width) {
+  S2MidpointGraph graph = {.nodes = m->island->nodes, .joints = m->island->joints};
+  int32_t *body = S2_TAKE(arena, int32_t, 2 * graph.joints);
+  for (int i = 0; i < 2 * graph.joints; i++) {
+    body[i] = m->member[i / 2].of[i % 2];
+  }
+  graph.body = body;
+  const int32_t *order = s2_midpoint_order(&graph, arena);
+  *size = 0;
+  *width = 2;
+  for (int i = 0; i < graph.nodes + graph.joints; i++) {
+    Member *member = order[i] >= graph.nodes ? &m->member[order[i] - graph.nodes] : NULL;
+    *(member != NULL ? &member->at : &m->at[order[i]]) = *size;
+    *size += member != NULL ? member->count : 3;
+  }
+  for (int i = 0; i < graph.joints; i++) {
+    int lo = m->member[i].at, hi = lo + m->member[i].count;
+    for (int side = 0; side < 2; side++) {
+      int of = m->member[i].of[side];
+      lo = of != S2_GROUND && m->at[of] < lo ? m->at[of] : lo;
+      hi = of != S2_GROUND && m->at[of] + 3 > hi ? m->at[of] + 3 : hi;
+    }
+    *width = hi - 1 - lo > *width ? hi - 1 - lo : *width;
+  }
+}
+
+static double moved(const Midpoint *m, int i) { // h (v0 + v)/2
+  return m->step->h * (m->v0[i] + m->v[i]) / 2;
+}
+
+// d(what it moves)/d(h (v0 + v)/2)
+static double turned(const Midpoint *m, int i) {
+  double half = moved(m, i) / 2;
+  return i % 3 == 0 ? 1 / (1 + half * half) : 1;
+}
+
+static double carried(const Midpoint *m, int of, int c) { // d q1 / d v
+  return m->step->h / 2 * turned(m, 3 * of + c);
+}
+
+static void put(const Midpoint *m, int row, int column, double value) {
+  *s2_band_at(&m->matrix, column, row) += value;
+}
+
+static double j_of(const S2JointRow *row, int i) {
+  return i < 3 ? row->ja[i] : row->jb[i - 3];
+}
+
+static double *side_of(S2RowBar *bar, int i) {
+  return i < 3 ? &bar->ja[i] : &bar->jb[i - 3];
+}
+
+static void velocities(const Midpoint *m, const Member *member, double v[6]) {
+  for (int i = 0; i < 6; i++) {
+    const double *given = s2_joint_number(member->joint, m->step->free_v, i);
+    int of = member->of[i / 3];
+    v[i] = of != S2_GROUND ? m->v[3 * of + i % 3] : given != NULL ? *given : 0;
+  }
+}
+
+// -d(push_i lambda)/d(q1) of all terms: chords turn as their ends move.
+static void fill_turns(Midpoint *m, const Member *member) {
+  const S2Joint *joint = member->joint;
+  S2JointAt chord = at_of(m, joint, m->step->q0, m->q1);
+  int slots = m->step->world->bodies.count;
+  double elapsed;
+  S2PlaceBar place = {m->scratch, m->scratch + 3 * slots, &elapsed, &m->unused};
+  for (int i = 0; i < 6; i++) {
+    if (member->of[i / 3] == S2_GROUND) {
+      continue;
+    }
+    for (int j = 0; j < 6; j++) {
+      double *to = s2_joint_number(joint, place.to, j);
+      if (to != NULL) {
+        *to = 0;
+      }
+    }
+    for (int k = 0; k < member->count; k++) {
+      S2RowBar bar = {0};
+      *side_of(&bar, i) = member->term[k].lambda;
+      s2_joint_function_vjp(&chord, member->term[k].function, &bar, &place);
+    }
+    for (int j = 0; j < 6; j++) {
+      int of = member->of[j / 3];
+      if (of != S2_GROUND) {
+        put(m, m->at[member->of[i / 3]] + i % 3, m->at[of] + j % 3,
+            -*s2_joint_number(joint, place.to, j) * carried(m, of, j % 3));
+      }
+    }
+  }
+}
+
+static void fill_term(const Midpoint *m, const Member *member, const Term *term, int row) {
+  double h = m->step->h, by_value = 0, by_speed = 0, by_lambda = 0, w = 0, v[6];
+  S2JointHessian hessian = {0};
+  S2JointAt end = at_of(m, member->joint, m->q1, NULL);
+  for (int i = 0; i < 6; i++) {
+    int of = member->of[i / 3];
+    double j = j_of(&term->end, i);
+    w += of == S2_GROUND ? 0 : j * j / m->step->mass[3 * m->island->node[of] + i % 3];
+  }
+  if (term->law == RIGID) { // redundant rows: the impulses that Newton's steps choose
+    by_value = 1;
+    by_lambda = S2_MIDPOINT_REGULAR * w * h / 2;
+  } else if (term->law == SOFT) {
+    by_lambda = term->give;
+    by_value = h * term->hold / 2 + term->damp;
+  } else if (term->law == DRIVEN) {
+    S2JointRow again;
+    by_speed = 1;
+    by_lambda = S2_MIDPOINT_REGULAR * w;
+    evaluate(&end, term->function, &again, &hessian);
+  } else {
+    by_lambda = 1;
+  }
+  velocities(m, member, v);
+  put(m, row, row, by_lambda);
+  for (int i = 0; i < 6; i++) {
+    int of = member->of[i / 3];
+    if (of == S2_GROUND) {
+      continue;
+    }
+    double bent = 0;
+    for (int j = 0; j < 6; j++) {
+      bent += hessian.at[i][j] * v[j];
+    }
+    int unknown = m->at[of] + i % 3;
+    put(m, unknown, row, -j_of(&term->chord, i));
+    put(m, row, unknown,
+        by_speed * j_of(&term->end, i) +
+            (by_value * j_of(&term->end, i) + bent) * carried(m, of, i % 3));
+  }
+}
+
+static void fill(Midpoint *m) {
+  s2_band_clear(&m->matrix);
+  for (int i = 0; i < 3 * m->island->nodes; i++) {
+    int32_t slot = m->island->node[i / 3], at = 3 * slot + i % 3, row = m->at[i / 3] + i % 3;
+    const S2Body *body = &m->step->world->bodies.at[slot];
+    double mass = i % 3 == 0 ? body->inertia : body->mass;
+    put(m, row, row, mass + (m->step->mass[at] - mass) / 2);
+  }
+  for (int i = 0; i < m->island->joints; i++) {
+    const Member *member = &m->member[i];
+    fill_turns(m, member);
+    for (int k = 0; k < member->count; k++) {
+      fill_term(m, member, &member->term[k], member->at + k);
+    }
+  }
+}
+
+// ---- Everything else --------------------------------------------------------------------------
+
+static void bodies_vjp(Midpoint *m) {
+  const S2Step *step = m->step;
+  S2StepAdjoint *bar = m->bar;
+  double h = step->h;
+  for (int i = 0; i < 3 * m->island->nodes; i++) {
+    int32_t slot = m->island->node[i / 3], at = 3 * slot + i % 3;
+    const S2Body *body = &step->world->bodies.at[slot];
+    S2BodyGradient *g = &bar->gradient->body[slot];
+    double mass = i % 3 == 0 ? body->inertia : body->mass, y = m->y[m->at[i / 3] + i % 3];
+    double mean = (m->v0[i] + m->v[i]) / 2;
+    bar->mass[at] -= y * mean;
+    *(i % 3 == 0 ? &g->inertia : &g->mass) -= y * (m->v[i] - m->v0[i] - mean);
+    m->v0_bar[i] += y * (mass - (step->mass[at] - mass) / 2);
+    bar->force[at] += y * h;
+    bar->h += y * step->force[at];
+  }
+}
+
+static void soft_vjp(Midpoint *m, const Member *member, const Term *term, double y) {
+  S2JointGradient *g = &m->bar->gradient->joint[member->slot];
+  double h = m->step->h, sum = term->start.value + term->end.value;
+  double more = term->end.value - term->start.value;
+  bool springs = (s2_joint_kind(member->joint->type)->parts & S2_HAS_STIFFNESS) != 0;
+  bool angular = !springs && s2_joint_row_angular(&term->start);
+  m->bar->h -= y * term->hold * sum / 2;
+  double *damping = angular ? &g->damping.angular : &g->damping.linear;
+  if (springs) {
+    g->stiffness -= y * h * sum / 2;
+    *damping -= y * more;
+  } else {
+    double d = term->damp / term->give;
+    *(angular ? &g->compliance.angular : &g->compliance.linear) -= y * (term->lambda + d * more);
+    *damping -= y * term->give * more;
+  }
+}
+
+static void bound_vjp(Midpoint *m, const Member *member, const Term *term, double y) {
+  const S2Joint *joint = member->joint;
+  S2JointGradient *g = &m->bar->gradient->joint[member->slot];
+  bool dry = term->index == S2_JOINT_DRY;
+  double pushed = y * copysign(1, term->lambda);
+  *(dry ? &g->friction : &g->motor_max) += pushed * m->step->h;
+  m->bar->h += pushed * (dry ? joint->friction : joint->motor_max);
+}
+
+static void term_vjp(Midpoint *m, const Member *member, const Term *term, double y,
+                     const S2PlaceBar *start_bar, const S2PlaceBar *end_bar) {
+  const S2Joint *joint = member->joint;
+  S2RowBar start = {0}, end = {0}, chord = {0};
+  double h = m->step->h, v[6];
+  velocities(m, member, v);
+  if (term->law == RIGID) {
+    end.value = -y;
+  } else if (term->law == SOFT) {
+    end.value = -y * (h * term->hold / 2 + term->damp);
+    start.value = -y * (h * term->hold / 2 - term->damp);
+    soft_vjp(m, member, term, y);
+  } else if (term->law == DRIVEN) {
+    S2JointGradient *g = &m->bar->gradient->joint[member->slot];
+    end.rate = -y;
+    g->motor_speed += term->index == S2_JOINT_MOTOR ? y : 0;
+    for (int i = 0; i < 6; i++) {
+      double *given = s2_joint_number(joint, m->bar->free_v, i);
+      *side_of(&end, i) = -y * v[i];
+      if (member->of[i / 3] == S2_GROUND && given != NULL) {
+        *given -= y * j_of(&term->end, i);
+      }
+    }
+  } else {
+    bound_vjp(m, member, term, y);
+  }
+  for (int i = 0; i < 6; i++) {
+    int of = member->of[i / 3];
+    *side_of(&chord, i) = of == S2_GROUND ? 0 : term->lambda * m->y[m->at[of] + i % 3];
+  }
+  if (term->function == S2_OF_COORDINATE) {
+    m->bar->gradient->joint[member->slot].limit_lo -= start.value + end.value;
+  }
+  S2JointAt at_start = at_of(m, joint, m->step->q0, NULL), at_end = at_of(m, joint, m->q1, NULL);
+  S2JointAt at_chord = at_of(m, joint, m->step->q0, m->q1);
+  S2PlaceBar both = *end_bar;
+  both.q = start_bar->q;
+  both.to = end_bar->q;
+  s2_joint_function_vjp(&at_start, term->function, &start, start_bar);
+  s2_joint_function_vjp(&at_end, term->function, &end, end_bar);
+  s2_joint_function_vjp(&at_chord, term->function, &chord, &both);
+}
+
+static void joints_vjp(Midpoint *m) {
+  double at_start = 0, at_end = 0;
+  S2PlaceBar start = {m->bar->q0, NULL, &at_start, m->bar->gradient};
+  S2PlaceBar end = {m->q1_bar, NULL, &at_end, m->bar->gradient};
+  for (int i = 0; i < m->island->joints; i++) {
+    const Member *member = &m->member[i];
+    for (int k = 0; k < member->count; k++) {
+      term_vjp(m, member, &member->term[k], m->y[member->at + k], &start, &end);
+    }
+  }
+  m->bar->elapsed += at_start + at_end;
+  m->bar->h += at_end;
+}
+
+// q1 = q0 + what it moves by; v1 is that over h. Of the ground h free_v.
+static void places_vjp(Midpoint *m, const double *v1_bar) {
+  const S2Step *step = m->step;
+  S2StepAdjoint *bar = m->bar;
+  double h = step->h;
+  for (int i = 0; i < 3 * m->island->nodes; i++) {
+    int at = 3 * m->island->node[i / 3] + i % 3;
+    double by = m->q1[at] - step->q0[at];
+    double moved_bar = (m->q1_bar[at] + v1_bar[i] / h) * turned(m, i);
+    bar->q0[at] += m->q1_bar[at];
+    bar->h += moved_bar * (m->v0[i] + m->v[i]) / 2 - v1_bar[i] * by / (h * h);
+    m->v0_bar[i] += moved_bar * h / 2;
+    m->q1_bar[at] = 0;
+  }
+  for (int i = 0; i < 3 * step->world->bodies.count; i++) {
+    bar->q0[i] += m->q1_bar[i];
+    if (m->q1_bar[i] != 0) {
+      bar->free_v[i] += h * m->q1_bar[i];
+      bar->h += step->free_v[i] * m->q1_bar[i];
+    }
+  }
+}
+
+static void begin(Midpoint *m, S2Arena *arena) {
+  const S2Step *step = m->step;
+  int nodes = m->island->nodes, slots = step->world->bodies.count;
+  int joints = step->world->joints.count;
+  m->v = S2_TAKE(arena, double, 3 * nodes);
+  m->q1 = S2_TAKE(arena, double, 3 * slots);
+  m->q1_bar = S2_TAKE_ZEROED(arena, double, 3 * slots);
+  m->scratch = S2_TAKE_ZEROED(arena, double, 6 * slots);
+  m->unused = (S2WorldGradient){.joint = S2_TAKE_ZEROED(arena, S2JointGradient, joints)};
+  m->at = S2_TAKE(arena, int32_t, nodes);
+  m->member = S2_TAKE(arena, Member, m->island->joints);
+  for (int i = 0; i < 3 * slots; i++) {
+    bool ground = step->node_of[i / 3] == S2_GROUND;
+    m->q1[i] = step->q0[i] + (ground ? step->h * step->free_v[i] : 0);
+  }
+  for (int i = 0; i < 3 * nodes; i++) {
+    int at = 3 * m->island->node[i / 3] + i % 3;
+    m->v[i] = step->v2[at];
+    double by = moved(m, i);
+    m->q1[at] = step->q0[at] + (i % 3 == 0 ? 2 * atan(by / 2) : by);
+  }
+  for (int i = 0; i < m->island->joints; i++) {
+    make_member(m, m->island->joint[i], &m->member[i]);
+  }
+}
+
+// NOLINTBEGIN(readability-non-const-parameter): before_bar is added to through m
+void s2_midpoint_vjp(const S2Step *step, const S2Island *island, const double *before,
+                     double *before_bar, S2StepAdjoint *adjoint) {
+  // NOLINTEND(readability-non-const-parameter)
+  S2Arena *arena = step->arena;
+  S2ArenaMark mark = s2_arena_mark(arena);
+  Midpoint m = {.step = step, .island = island, .bar = adjoint, .v0 = before, .v0_bar = before_bar};
+  int size, width, nodes = island->nodes;
+  begin(&m, arena);
+  number(&m, arena, &size, &width);
+  m.matrix = s2_band_make(size, width, arena);
+  m.y = S2_TAKE_ZEROED(arena, double, size);
+  double *v1_bar = S2_TAKE(arena, double, 3 * nodes);
+  for (int i = 0; i < 3 * nodes; i++) {
+    int at = 3 * island->node[i / 3] + i % 3;
+    v1_bar[i] = adjoint->v1[at];
+    m.y[m.at[i / 3] + i % 3] = adjoint->v2[at] + v1_bar[i] * turned(&m, i) / 2;
+    adjoint->v1[at] = adjoint->v2[at] = 0;
+  }
+  for (int i = 0; i < island->joints; i++) {
+    const Member *member = &m.member[i];
+    double *kept = adjoint->joint_impulse + S2_JOINT_ROWS * member->slot;
+    for (int k = 0; k < member->count; k++) {
+      m.y[member->at + k] = kept[member->term[k].index];
+    }
+    memset(kept, 0, sizeof(double) * S2_JOINT_ROWS);
+  }
+  fill(&m);
+  if (!s2_band_factor(&m.matrix)) {
+    adjoint->gradient->flags |= S2_GRADIENT_SINGULAR;
+  } else {
+    s2_band_solve(&m.matrix, m.y);
+    bodies_vjp(&m);
+    joints_vjp(&m);
+    places_vjp(&m, v1_bar);
+  }
+  s2_arena_rewind(arena, mark);
+}

@@ -1,0 +1,34 @@
+// What solves and mends of an island share on the way back. Private to core/diff.
+#ifndef S2_SOLVE_VJP_H
+#define S2_SOLVE_VJP_H
+
+#include "diff/step/undo.h"
+#include "mcp/adjoint/mcp_vjp.h"
+
+typedef struct S2SolveUndo {
+  S2Undo *undo;
+  int index; // of the note
+  const S2Note *note;
+  const S2Touch *touches; // that the rows are taken from
+  S2Assembly *assembly;
+  S2Blend blend; // of soft contacts
+  S2McpGradient data;
+  double *dl_dv, *dl_dlambda, *given;
+  const double *reaction;
+} S2SolveUndo;
+
+// From dl_dv and dl_dlambda to `data`. False: nothing depends on this solve.
+bool s2_solve_differentiate(S2SolveUndo *solve);
+// False: it was made again with other rows, and that failed.
+bool s2_solve_same_rows(const S2SolveUndo *solve);
+// Nodes of its problem: of bodies, and beside them those of gears.
+int s2_solve_nodes(const S2Undo *undo, const S2Note *note);
+double *s2_inertial_bar(S2Undo *undo, int32_t slot, int c);
+
+// From `data` to masses, velocities and forces; to contact points and materials, where `put` hands
+// a point on.
+void s2_solve_bodies_vjp(const S2SolveUndo *solve);
+typedef void S2PutPoint(S2SolveUndo *solve, int i, int k, const S2PointBar *point);
+void s2_solve_contacts_vjp(S2SolveUndo *solve, S2PutPoint *put);
+
+#endif

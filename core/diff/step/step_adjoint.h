@@ -1,0 +1,56 @@
+// The adjoint of one step under way, and the parts that it is made of: assembly of joint rows, the
+// midpoint rule. Private to core/diff.
+//
+// A step is undone act by act (dynamics/trace/notes.h). For each act an S2Step over what was kept
+// looks as it did just before: the same numbers in the same arrays, so that the functions of
+// core/dynamics that made an island's problem make it again. What these functions read is what
+// adjoints go to.
+#ifndef S2_STEP_ADJOINT_H
+#define S2_STEP_ADJOINT_H
+
+#include "diff/world/world_gradient.h"
+#include "dynamics/step/step.h"
+
+// Adjoints of the fields of the S2Step of the same names. All are added to.
+typedef struct S2StepAdjoint {
+  double *q0, *v0, *force, *mass, *free_v, *v1, *v2, *q1; // 3 a slot
+  double *joint_impulse;                                  // S2_JOINT_ROWS a slot
+  double *joint_reaction;                                 // 3 a slot
+  double h;                                               // of S2Step.h, where it enters by itself
+  double elapsed; // of S2Step.t - kept.time, what moving goals have moved by at the start
+  S2WorldGradient *gradient; // of the fields of bodies, pieces, vertices, joints, and of settings
+} S2StepAdjoint;
+
+// dl/d(data of the rows of an assembled problem), as s2_mcp_vjp gives it.
+typedef struct S2RowsAdjoint {
+  const double *v, *lambda; // the solution itself: 3 a node, 1 a row
+  const double *ja, *jb;    // 3 a row
+  const double *bias, *compliance;
+  const double *lo, *hi; // of rows with finite bounds
+  const double *rhs;     // 3 a node: given impulses are in the right side
+  const double *given;   // 1 a part (parts + parts_given): beside that, as part of kept impulses
+  // 3 a joint slot: of the reactions that the impulses `pushed` (1 a row) are part of; NULL: none
+  const double *reaction, *pushed;
+} S2RowsAdjoint;
+
+// What joints put into the problem that s2_assemble(step, island, ..., kind) made: from the adjoint
+// of the first assembly->parts rows (and of rhs) to those of poses (adjoint->q1 in S2_POSITIONS,
+// where S2_POSITIONS takes poses and time from, else q0), v0, free_v (of ground that moves, and
+// what ground friction lies along), mass, h, elapsed, joint_impulse, joint fields, alpha and beta.
+// Arrays of `step` are those before the solve.
+void s2_joint_rows_vjp(const S2Step *step, const S2Island *island, S2Kind kind,
+                       const S2Assembly *assembly, const S2RowsAdjoint *rows,
+                       S2StepAdjoint *adjoint);
+
+// Adjoints of the masses of a problem's nodes (3 each): what s2_gear_split put into nodes of gears
+// goes back to the bodies'. (gear_vjp.c)
+void s2_gear_join(const S2Step *step, const S2Island *island, int nodes, double *mass);
+
+// The midpoint rule of an island: v1 (that carries the positions) and v2 from q0 and `before` (3 a
+// node: v0, or what the blow before it left in v2), force, h and the joints. v1, v2 and the
+// impulses in `step` are those it ended with. Takes adjoint->v1 and v2 of the island's nodes (then
+// 0) and adds to `before_bar` (3 a node) and the rest of `adjoint`.
+void s2_midpoint_vjp(const S2Step *step, const S2Island *island, const double *before,
+                     double *before_bar, S2StepAdjoint *adjoint);
+
+#endif

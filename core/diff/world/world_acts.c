@@ -1,0 +1,153 @@
+// Acts upon bodies and joints whose derivatives are closed forms.
+#include "diff/world/world_tape.h"
+
+#include "dynamics/joints/joint.h"
+
+void s2_world_tape_push(S2WorldTape *tape, const S2World *world, int32_t slot, bool impulse,
+                        const double push[4], bool at, int arguments, const S2Argument *argument) {
+  enum { MOST = 2 * 4 + 2 + 3 };
+  const S2Body *body = &world->bodies.at[slot];
+  if (impulse && !s2_body_yields(body)) {
+    return; // does nothing
+  }
+  const double *q = world->q.at + 3 * slot;
+  const double arm[2] = {at ? push[2] - q[1] : 0, at ? push[3] - q[2] : 0};
+  const double turn[4] = {-arm[1], arm[0], push[1], -push[0]}; // the torque by push
+  double inertia = impulse ? body->inertia : 1, mass = impulse ? body->mass : 1;
+  S2PlaceKind kind = impulse ? S2_PLACE_V : S2_PLACE_F;
+  S2Place places[3];
+  S2Term terms[MOST];
+  int used = 0;
+  for (int k = 0; k < 3; k++) {
+    places[k] = s2_place(kind, slot, k);
+  }
+  for (int i = 0; i < arguments; i++) {
+    int which = argument[i].which;
+    if (at) {
+      terms[used++] = (S2Term){.to = 0, .from = argument[i].var, .factor = turn[which] / inertia};
+    }
+    if (which < 2) {
+      terms[used++] = (S2Term){.to = 1 + which, .from = argument[i].var, .factor = 1 / mass};
+    }
+  }
+  for (int k = 1; k < 3 && at; k++) {
+    terms[used++] = (S2Term){
+        .to = 0, .source = s2_place(S2_PLACE_Q, slot, k), .factor = -turn[k + 1] / inertia};
+  }
+  if (impulse) {
+    double torque = arm[0] * push[1] - arm[1] * push[0];
+    S2Place at_inertia = s2_place(S2_PLACE_BODY, slot, S2_OF_INERTIA);
+    S2Place at_mass = s2_place(S2_PLACE_BODY, slot, S2_OF_MASS);
+    terms[used++] =
+        (S2Term){.to = 0, .source = at_inertia, .factor = -torque / (inertia * inertia)};
+    terms[used++] = (S2Term){.to = 1, .source = at_mass, .factor = -push[0] / (mass * mass)};
+    terms[used++] = (S2Term){.to = 2, .source = at_mass, .factor = -push[1] / (mass * mass)};
+  }
+  s2_world_tape_add(tape, world, 3, places, used, terms);
+}
+
+S2Var s2_world_tape_point(S2WorldTape *tape, const S2World *world, int32_t slot, bool back,
+                          const double point[2], int arguments, const S2Argument *argument) {
+  enum { MOST = 2 * (3 + 2) };
+  const double *q = world->q.at + 3 * slot;
+  S2Rot turn = s2_rot(q[0]);
+  const double r[2][2] = {{turn.c, back ? turn.s : -turn.s}, {back ? -turn.s : turn.s, turn.c}};
+  const double by_angle[2] = {back ? point[1] : -(point[1] - q[2]),
+                              back ? -point[0] : point[0] - q[1]};
+  S2Term terms[MOST];
+  int used = 0;
+  for (int i = 0; i < 2; i++) {
+    terms[used++] =
+        (S2Term){.to = i, .source = s2_place(S2_PLACE_Q, slot, 0), .factor = by_angle[i]};
+    for (int k = 0; k < 2; k++) {
+      terms[used++] = (S2Term){.to = i,
+                               .source = s2_place(S2_PLACE_Q, slot, 1 + k),
+                               .factor = back ? -r[i][k] : (double)(i == k)};
+    }
+    for (int k = 0; k < arguments; k++) {
+      terms[used++] = (S2Term){.to = i, .from = argument[k].var, .factor = r[i][argument[k].which]};
+    }
+  }
+  return s2_world_tape_read(tape, world, 2, point, used, terms);
+}
+
+// What the joints kept of the last step is gone with it.
+void s2_world_tape_set_state(S2WorldTape *tape, const S2World *world, int arguments,
+                             const S2Argument *argument) {
+  int size = s2_world_state_size(world), count = size;
+  int most = size + S2_GRADIENT_IMPULSES * world->joints.count;
+  S2Place *places = s2_memory_take(sizeof *places * (size_t)(most + 1));
+  S2Term *terms = s2_memory_take(sizeof *terms * (size_t)(arguments + 1));
+  s2_state_places(world, places);
+  for (int i = 0; i < world->joints.count; i++) {
+    for (int k = 0; k < S2_GRADIENT_IMPULSES; k++) {
+      places[count++] = s2_place(S2_PLACE_JOINT, i, S2_OF_IMPULSE + k);
+    }
+  }
+  for (int i = 0; i < arguments; i++) {
+    terms[i] = (S2Term){.to = argument[i].which, .from = argument[i].var, .factor = 1};
+  }
+  s2_world_tape_write(tape, world, count, places, arguments, terms);
+  s2_memory_free(places);
+  s2_memory_free(terms);
+}
+
+// What a gear's joints have turned or moved by.
+static void coordinates(const void *user, const S2World *world, double *numbers) {
+  const S2Joint *gear = &world->joints.at[*(const int32_t *)user];
+  const int32_t slots[2] = {gear->joint_a, gear->joint_b};
+  for (int i = 0; i < 2; i++) {
+    S2JointRow row;
+    const S2Joint *joint = &world->joints.at[slots[i]];
+    S2JointAt at = {world, joint, world->q.at, 0, NULL, NULL};
+    s2_joint_kind(joint->type)->coordinate(&at, &row, NULL);
+    numbers[i] = row.value;
+  }
+}
+
+void s2_world_tape_ratio(S2WorldTape *tape, S2World *world, int32_t slot, S2Var ratio) {
+  S2Place places[S2_MEASURE_PLACES];
+  double both[2];
+  int count = s2_measure_places(world, slot, places);
+  S2Var node = s2_world_tape_measure(tape, world, 2, both, coordinates, &slot, count, places);
+  const S2Place wrote[2] = {s2_place(S2_PLACE_JOINT, slot, S2_OF_RATIO),
+                            s2_place(S2_PLACE_JOINT, slot, S2_OF_SUM)};
+  S2Term terms[4];
+  int used = 0;
+  if (ratio != 0) {
+    terms[used++] = (S2Term){.to = 0, .from = ratio, .factor = 1};
+    terms[used++] = (S2Term){.to = 1, .from = ratio, .factor = both[1]};
+  }
+  for (int i = 0; i < 2 && node != 0; i++) {
+    double factor = i == 0 ? 1 : world->joints.at[slot].ratio;
+    terms[used++] = (S2Term){.to = 1, .from = node, .index = i, .factor = factor};
+  }
+  s2_world_tape_write(tape, world, 2, wrote, used, terms);
+}
+
+void s2_world_tape_enabled(S2WorldTape *tape, const S2World *world, int32_t slot) {
+  enum { GOALS = 3, REACTION = 3 };
+  const S2Joint *joint = &world->joints.at[slot];
+  S2Place places[S2_GRADIENT_IMPULSES + REACTION + GOALS];
+  S2Term terms[GOALS];
+  int count = 0, used = 0;
+  for (int i = 0; i < S2_GRADIENT_IMPULSES; i++) {
+    places[count++] = s2_place(S2_PLACE_JOINT, slot, S2_OF_IMPULSE + i);
+  }
+  for (int i = 0; i < REACTION; i++) {
+    places[count++] = s2_place(S2_PLACE_JOINT, slot, S2_OF_REACTION + i);
+  }
+  for (int c = 0; c < GOALS && joint->type == S2_LOCK && joint->enabled; c++) {
+    terms[used++] = (S2Term){.to = count, .source = s2_place(S2_PLACE_Q, joint->a, c), .factor = 1};
+    places[count++] = s2_place(S2_PLACE_JOINT, slot, S2_OF_GOAL + c);
+  }
+  s2_world_tape_write(tape, world, count, places, used, terms);
+}
+
+bool s2_world_has_soft_contacts(const S2World *world) {
+  bool has = false;
+  for (int i = 0; i < world->touches.count; i++) {
+    has |= s2_touch_soft(&world->touches.at[i]);
+  }
+  return has;
+}

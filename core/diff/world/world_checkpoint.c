@@ -1,0 +1,366 @@
+#include "diff/world/world_checkpoint.h"
+
+#include "dynamics/world/world.h"
+
+#include <assert.h>
+#include <string.h>
+
+enum {
+  NEAR = 16 // bytes: changes closer than this are one patch
+};
+
+typedef struct Patch { // bytes of the image before a step that the step before did not leave so
+  size_t at, size;
+  size_t from; // of the segment's bytes
+} Patch;
+
+typedef enum AnswerKind { FORCE, FILTER, PRE_SOLVE, MOTION } AnswerKind;
+
+typedef struct Answer { // of a callback, in the order they were asked
+  AnswerKind kind;
+  bool yes;         // PRE_SOLVE: enabled
+  double number[3]; // force; v; friction, restitution, surface speed
+  int slopes;       // MOTION: first of its three, -1: they are not known
+} Answer;
+
+typedef struct Kept {      // one step
+  int patches, answers;    // first of its own
+  unsigned char callbacks; // that there were
+} Kept;
+
+typedef struct Again {
+  S2Trace *trace;
+} Again;
+
+struct S2Segment {
+  size_t size; // of the image
+  unsigned char *image;
+  S2_ARRAY(Kept) steps;
+  S2_ARRAY(Patch) patches;
+  S2_ARRAY(unsigned char) bytes;
+  S2_ARRAY(Answer) answers;
+  S2_ARRAY(S2Slope) slopes;
+  S2_ARRAY(Again) traces; // while it is swept
+};
+
+struct S2Checkpoints {
+  S2Segment *segment;                    // that the next step may go to; NULL: it begins one
+  S2_ARRAY(unsigned char) before, after; // images around the last step
+};
+
+S2Checkpoints *s2_checkpoints_new(void) {
+  S2Checkpoints *checkpoints = s2_memory_take(sizeof *checkpoints);
+  *checkpoints = (S2Checkpoints){0};
+  return checkpoints;
+}
+
+void s2_checkpoints_free(S2Checkpoints *checkpoints) {
+  if (checkpoints != NULL) {
+    s2_array_free(checkpoints->before);
+    s2_array_free(checkpoints->after);
+    s2_memory_free(checkpoints);
+  }
+}
+
+void s2_checkpoints_break(S2Checkpoints *checkpoints) {
+  checkpoints->segment = NULL;
+}
+
+bool s2_checkpoints_can(const S2World *world) {
+  bool can = true;
+  for (int i = 0; i < world->joint_order.count; i++) {
+    const S2Joint *joint = &world->joints.at[world->joint_order.at[i]];
+    can &= joint->type != S2_CONSTRAINT && !joint->has_law;
+  }
+  return can;
+}
+
+// ---- Callbacks --------------------------------------------------------------------------------
+
+// Stands between the step and the callbacks: notes what they answer, or answers as noted.
+typedef struct Witness {
+  S2Callbacks real;
+  S2Segment *segment;
+  int next; // answer; when they are given
+  bool replays;
+} Witness;
+
+static bool next_answer(Witness *witness, AnswerKind kind, Answer *answer) {
+  const S2Segment *segment = witness->segment;
+  if (witness->next >= segment->answers.count || segment->answers.at[witness->next].kind != kind) {
+    return false; // steps differ: s2_segment_trace tells
+  }
+  *answer = segment->answers.at[witness->next++];
+  return true;
+}
+
+static void note_answer(Witness *witness, const Answer *answer) {
+  *s2_array_append(witness->segment->answers) = *answer;
+}
+
+static bool ask_force(void *user, S2World *world, S2BodyId body, double t, double dt,
+                      double force[3]) {
+  Witness *witness = user;
+  Answer answer = {.kind = FORCE};
+  if (witness->replays) {
+    bool good = next_answer(witness, FORCE, &answer);
+    memcpy(force, answer.number, sizeof answer.number);
+    return good;
+  }
+  bool good = witness->real.force(witness->real.user, world, body, t, dt, force);
+  memcpy(answer.number, force, sizeof answer.number);
+  note_answer(witness, &answer);
+  return good;
+}
+
+static bool ask_filter(void *user, S2World *world, S2BodyId a, S2BodyId b, bool *collide) {
+  Witness *witness = user;
+  Answer answer = {.kind = FILTER};
+  if (witness->replays) {
+    bool good = next_answer(witness, FILTER, &answer);
+    *collide = answer.yes;
+    return good;
+  }
+  bool good = witness->real.filter(witness->real.user, world, a, b, collide);
+  answer.yes = *collide;
+  note_answer(witness, &answer);
+  return good;
+}
+
+static bool ask_pre_solve(void *user, S2World *world, S2PreContact *contact) {
+  Witness *witness = user;
+  Answer answer = {.kind = PRE_SOLVE};
+  if (witness->replays) {
+    bool good = next_answer(witness, PRE_SOLVE, &answer);
+    contact->friction = answer.number[0];
+    contact->restitution = answer.number[1];
+    contact->surface_speed = answer.number[2];
+    contact->enabled = answer.yes;
+    return good;
+  }
+  bool good = witness->real.pre_solve(witness->real.user, world, contact);
+  answer = (Answer){.kind = PRE_SOLVE,
+                    .yes = contact->enabled,
+                    .number = {contact->friction, contact->restitution, contact->surface_speed}};
+  note_answer(witness, &answer);
+  return good;
+}
+
+static bool ask_motion(void *user, S2World *world, S2MotionCall *call) {
+  Witness *witness = user;
+  Answer answer = {.kind = MOTION};
+  if (witness->replays) {
+    bool good = next_answer(witness, MOTION, &answer);
+    memcpy(call->v, answer.number, sizeof answer.number);
+    call->sloped = good && answer.slopes >= 0;
+    if (call->sloped && call->slope != NULL) {
+      memcpy(call->slope, witness->segment->slopes.at + answer.slopes, 3 * sizeof(S2Slope));
+    }
+    return good;
+  }
+  S2Slope slope[3] = {{{0}, 0}, {{0}, 0}, {{0}, 0}};
+  call->slope = slope;
+  bool good = witness->real.motion(witness->real.user, world, call);
+  call->slope = NULL;
+  answer.slopes = call->sloped ? witness->segment->slopes.count : -1;
+  for (int c = 0; c < 3 && call->sloped; c++) {
+    *s2_array_append(witness->segment->slopes) = slope[c];
+  }
+  memcpy(answer.number, call->v, sizeof answer.number);
+  note_answer(witness, &answer);
+  return good;
+}
+
+static bool ask_proceed(void *user) {
+  const Witness *witness = user;
+  return witness->real.proceed(witness->real.user);
+}
+
+static void put_between(Witness *witness, S2World *world) {
+  const S2Callbacks *real = &witness->real; // those that were there, where it replays
+  world->callbacks = (S2Callbacks){
+      .user = witness,
+      .force = real->force != NULL ? ask_force : NULL,
+      .filter = real->filter != NULL ? ask_filter : NULL,
+      .pre_solve = real->pre_solve != NULL ? ask_pre_solve : NULL,
+      .motion = real->motion != NULL ? ask_motion : NULL,
+      .proceed = real->proceed != NULL ? ask_proceed : NULL,
+  };
+}
+
+// Which there were, and back: a step that is made again is to ask what it asked then.
+static unsigned char present(const S2Callbacks *real) {
+  return (unsigned char)((real->force != NULL) | (real->filter != NULL) << 1 |
+                         (real->pre_solve != NULL) << 2 | (real->motion != NULL) << 3);
+}
+
+static S2Callbacks stand_ins(unsigned char present) {
+  return (S2Callbacks){.force = present & 1 ? ask_force : NULL,
+                       .filter = present & 2 ? ask_filter : NULL,
+                       .pre_solve = present & 4 ? ask_pre_solve : NULL,
+                       .motion = present & 8 ? ask_motion : NULL};
+}
+
+// ---- Keeping ----------------------------------------------------------------------------------
+
+#define TAKE_IMAGE(array, world)                                                                   \
+  (s2_array_reserve(array, (int)s2_world_image_size(world)),                                       \
+   (array).count = (int)s2_world_image_size(world), s2_world_image_write(world, (array).at))
+
+static S2Segment *begin_segment(const S2Checkpoints *checkpoints) {
+  S2Segment *segment = s2_memory_take(sizeof *segment);
+  *segment = (S2Segment){.size = (size_t)checkpoints->before.count};
+  segment->image = s2_memory_take(segment->size);
+  memcpy(segment->image, checkpoints->before.at, segment->size);
+  return segment;
+}
+
+static void add_patch(S2Segment *segment, const unsigned char *image, size_t at, size_t size) {
+  Patch patch = {at, size, (size_t)segment->bytes.count};
+  s2_array_reserve(segment->bytes, segment->bytes.count + (int)size);
+  memcpy(segment->bytes.at + segment->bytes.count, image + at, size);
+  segment->bytes.count += (int)size;
+  *s2_array_append(segment->patches) = patch;
+}
+
+static void keep_changes(S2Segment *segment, const unsigned char *before,
+                         const unsigned char *after) {
+  size_t size = segment->size;
+  for (size_t i = 0; i < size; i++) {
+    if (before[i] == after[i]) {
+      continue;
+    }
+    size_t end = i + 1;
+    for (size_t k = end; k < size && k < end + NEAR; k++) {
+      end = before[k] != after[k] ? k + 1 : end;
+    }
+    add_patch(segment, before, i, end - i);
+    i = end;
+  }
+}
+
+S2Status s2_checkpoints_step(S2Checkpoints *checkpoints, S2World *world, int every, S2Segment **at,
+                             int *index) {
+  TAKE_IMAGE(checkpoints->before, world);
+  S2Segment *segment = checkpoints->segment;
+  bool goes_on = segment != NULL && segment->steps.count < every &&
+                 segment->size == (size_t)checkpoints->before.count &&
+                 checkpoints->after.count == checkpoints->before.count;
+  S2Segment *started = goes_on ? NULL : begin_segment(checkpoints);
+  segment = goes_on ? segment : started;
+  Kept kept = {segment->patches.count, segment->answers.count, present(&world->callbacks)};
+  int slopes = segment->slopes.count;
+  int bytes = segment->bytes.count;
+  if (goes_on) {
+    keep_changes(segment, checkpoints->before.at, checkpoints->after.at);
+  }
+  Witness witness = {.real = world->callbacks, .segment = segment};
+  put_between(&witness, world);
+  S2Status status = s2_world_step(world);
+  world->callbacks = witness.real;
+  if (status.code != S2_OK) {
+    segment->patches.count = kept.patches;
+    segment->answers.count = kept.answers;
+    segment->slopes.count = slopes;
+    segment->bytes.count = bytes;
+    s2_segment_free(started);
+    return status;
+  }
+  *s2_array_append(segment->steps) = kept;
+  TAKE_IMAGE(checkpoints->after, world);
+  checkpoints->segment = segment;
+  *at = segment;
+  *index = segment->steps.count - 1;
+  return status;
+}
+
+// ---- Making again -----------------------------------------------------------------------------
+
+static S2Status step_again(Witness *witness, S2World *world, unsigned char *image, int index) {
+  S2Segment *segment = witness->segment;
+  bool last = index + 1 == segment->steps.count;
+  int end = last ? segment->patches.count : segment->steps.at[index + 1].patches;
+  for (int i = segment->steps.at[index].patches; i < end; i++) {
+    const Patch *patch = &segment->patches.at[i];
+    memcpy(image + patch->at, segment->bytes.at + patch->from, patch->size);
+  }
+  S2_TRY(s2_world_image_read(world, image, segment->size));
+  witness->real = stand_ins(segment->steps.at[index].callbacks);
+  put_between(witness, world);
+  S2Trace *trace = s2_trace_new();
+  *s2_array_append(segment->traces) = (Again){trace};
+  S2_TRY(s2_world_step_traced(world, trace));
+  if (last) {
+    return s2_ok();
+  }
+  if (s2_world_image_size(world) != segment->size) {
+    return s2_error(S2_INVALID, "a step between checkpoints went another way the second time");
+  }
+  s2_world_image_write(world, image);
+  return s2_ok();
+}
+
+static S2Status make_again(S2Segment *segment) {
+  S2WorldDef def = s2_world_def();
+  S2World *world;
+  S2_TRY(s2_world_create(&def, &world));
+  Witness witness = {.segment = segment, .replays = true};
+  unsigned char *image = s2_memory_take(segment->size);
+  memcpy(image, segment->image, segment->size);
+  S2Status status = s2_ok();
+  for (int i = 0; i < segment->steps.count && status.code == S2_OK; i++) {
+    status = step_again(&witness, world, image, i);
+  }
+  s2_memory_free(image);
+  s2_world_destroy(world);
+  return status;
+}
+
+S2Status s2_segment_trace(S2Segment *segment, int index, const S2Trace **trace) {
+  if (segment->traces.count == 0) {
+    S2Status status = make_again(segment);
+    if (status.code != S2_OK) {
+      s2_segment_forget(segment);
+      return status;
+    }
+  }
+  assert(index < segment->traces.count);
+  *trace = segment->traces.at[index].trace;
+  return s2_ok();
+}
+
+void s2_segment_forget(S2Segment *segment) {
+  for (int i = 0; i < segment->traces.count; i++) {
+    s2_trace_free(segment->traces.at[i].trace);
+  }
+  segment->traces.count = 0;
+}
+
+size_t s2_segment_traces(const S2Segment *segment) {
+  size_t bytes = 0;
+  for (int i = 0; i < segment->traces.count; i++) {
+    bytes += s2_trace_bytes(segment->traces.at[i].trace);
+  }
+  return bytes;
+}
+
+size_t s2_segment_bytes(const S2Segment *segment) {
+  return sizeof *segment + segment->size + sizeof(Kept) * (size_t)segment->steps.capacity +
+         sizeof(Patch) * (size_t)segment->patches.capacity + (size_t)segment->bytes.capacity +
+         sizeof(Answer) * (size_t)segment->answers.capacity +
+         sizeof(S2Slope) * (size_t)segment->slopes.capacity;
+}
+
+void s2_segment_free(S2Segment *segment) {
+  if (segment != NULL) {
+    s2_segment_forget(segment);
+    s2_memory_free(segment->image);
+    s2_array_free(segment->steps);
+    s2_array_free(segment->patches);
+    s2_array_free(segment->bytes);
+    s2_array_free(segment->answers);
+    s2_array_free(segment->slopes);
+    s2_array_free(segment->traces);
+    s2_memory_free(segment);
+  }
+}

@@ -1,0 +1,244 @@
+#include "diff/world/world_fields.h"
+
+#include "dynamics/world/world.h"
+
+#include <assert.h>
+#include <stddef.h>
+#include <string.h>
+
+typedef struct Pair { // bytes from the start of both
+  uint16_t world, gradient;
+} Pair;
+
+// The number i of a field, and of the one of the same name.
+#define OF(Type, field, i)                                                                         \
+  {                                                                                                \
+    offsetof(S2##Type, field) + (i) * sizeof(double),                                              \
+        offsetof(S2##Type##Gradient, field) + (i) * sizeof(double)                                 \
+  }
+#define ONE(field)   OF(Joint, field, 0)
+#define TWO(field)   ONE(field), OF(Joint, field, 1)
+#define THREE(field) TWO(field), OF(Joint, field, 2)
+#define SEVEN(field)                                                                               \
+  THREE(field), OF(Joint, field, 3), OF(Joint, field, 4), OF(Joint, field, 5), OF(Joint, field, 6)
+#define NINE(field) SEVEN(field), OF(Joint, field, 7), OF(Joint, field, 8)
+
+static const Pair body_pairs[] = {OF(Body, mass, 0),
+                                  OF(Body, inertia, 0),
+                                  OF(Body, friction, 0),
+                                  OF(Body, restitution, 0),
+                                  OF(Body, linear_damping, 0),
+                                  OF(Body, angular_damping, 0),
+                                  OF(Body, gravity_scale, 0),
+                                  OF(Body, surface_speed, 0),
+                                  OF(Body, contact_compliance, 0),
+                                  OF(Body, contact_damping, 0),
+                                  OF(Body, contact_viscosity, 0)};
+_Static_assert(sizeof body_pairs / sizeof body_pairs[0] == S2_BODY_NUMBERS, "as S2BodyNumber");
+
+static const Pair joint_pairs[] = {TWO(local_a),
+                                   TWO(local_b),
+                                   TWO(axis),
+                                   ONE(angle0),
+                                   ONE(length),
+                                   ONE(ratio),
+                                   ONE(sum),
+                                   THREE(goal),
+                                   THREE(rate),
+                                   ONE(stiffness),
+                                   ONE(compliance.linear),
+                                   ONE(compliance.angular),
+                                   NINE(compliance.matrix),
+                                   ONE(damping.linear),
+                                   ONE(damping.angular),
+                                   NINE(damping.matrix),
+                                   ONE(limit_lo),
+                                   ONE(limit_hi),
+                                   ONE(motor_speed),
+                                   ONE(motor_max),
+                                   ONE(friction),
+                                   ONE(max_force),
+                                   ONE(max_torque),
+                                   SEVEN(impulse),
+                                   ONE(reaction_time),
+                                   ONE(quadratic),
+                                   ONE(cubic),
+                                   THREE(reaction)};
+_Static_assert(sizeof joint_pairs / sizeof joint_pairs[0] == S2_JOINT_NUMBERS, "as S2JointNumber");
+_Static_assert((int)S2_JOINT_ROWS == (int)S2_GRADIENT_IMPULSES, "one a row");
+
+static const Pair piece_pairs[] = {OF(Piece, radius, 0), OF(Piece, friction, 0),
+                                   OF(Piece, restitution, 0)};
+
+enum { PIECE_NUMBERS = sizeof piece_pairs / sizeof piece_pairs[0] };
+
+static double *at(void *base, size_t offset) {
+  return (double *)(void *)((unsigned char *)base + offset);
+}
+
+double *s2_place_in(S2World *world, S2Place place) {
+  int32_t slot = place.slot, number = place.number;
+  switch ((S2PlaceKind)place.kind) {
+  case S2_PLACE_Q:
+    return &world->q.at[3 * slot + number];
+  case S2_PLACE_V:
+    return &world->v.at[3 * slot + number];
+  case S2_PLACE_F:
+    return &world->f.at[3 * slot + number];
+  case S2_PLACE_BODY:
+    return at(&world->bodies.at[slot], body_pairs[number].world);
+  case S2_PLACE_PIECE:
+    return at(&world->pieces.at[slot], piece_pairs[number].world);
+  case S2_PLACE_VERTEX:
+    return number == 0 ? &world->vertices.at[slot].x : &world->vertices.at[slot].y;
+  case S2_PLACE_JOINT:
+    return at(&world->joints.at[slot], joint_pairs[number].world);
+  case S2_PLACE_WORLD:
+  case S2_PLACE_CONTACT:
+    break;
+  }
+  assert(place.kind == S2_PLACE_WORLD);
+  S2WorldDef *def = &world->kept.def;
+  double *const numbers[] = {&def->gravity.x, &def->gravity.y, &def->dt,
+                             &def->alpha,     &def->beta,      &world->kept.time};
+  return numbers[number];
+}
+
+double s2_place_value(const S2World *world, S2Place place) {
+  return *s2_place_in((S2World *)world, place); // which writes nothing
+}
+
+double *s2_place_gradient(S2WorldGradient *gradient, S2Place place) {
+  int32_t slot = place.slot, number = place.number;
+  switch ((S2PlaceKind)place.kind) {
+  case S2_PLACE_Q:
+    return &gradient->q[3 * slot + number];
+  case S2_PLACE_V:
+    return &gradient->v[3 * slot + number];
+  case S2_PLACE_F:
+    return &gradient->f[3 * slot + number];
+  case S2_PLACE_BODY:
+    return at(&gradient->body[slot], body_pairs[number].gradient);
+  case S2_PLACE_PIECE:
+    return at(&gradient->piece[slot], piece_pairs[number].gradient);
+  case S2_PLACE_VERTEX:
+    return number == 0 ? &gradient->vertex[slot].x : &gradient->vertex[slot].y;
+  case S2_PLACE_JOINT:
+    return at(&gradient->joint[slot], joint_pairs[number].gradient);
+  case S2_PLACE_CONTACT: {
+    S2ContactGradient *contact = &gradient->contact[slot];
+    double *const of_contact[] = {&contact->impulse.x, &contact->impulse.y, &contact->press.x,
+                                  &contact->press.y,   &contact->angular_a, &contact->angular_b};
+    return of_contact[number];
+  }
+  case S2_PLACE_WORLD:
+    break;
+  }
+  double *const numbers[] = {&gradient->gravity.x, &gradient->gravity.y, &gradient->dt,
+                             &gradient->alpha,     &gradient->beta,      &gradient->time};
+  return numbers[number];
+}
+
+static int add(S2Place *places, int capacity, int count, S2Place place) {
+  if (count < capacity) {
+    places[count] = place;
+  }
+  return count + 1;
+}
+
+int s2_body_places(const S2World *world, int32_t slot, S2Place *places, int capacity) {
+  int count = 0;
+  for (int k = 0; k < 3; k++) {
+    count = add(places, capacity, count, s2_place(S2_PLACE_Q, slot, k));
+    count = add(places, capacity, count, s2_place(S2_PLACE_V, slot, k));
+    count = add(places, capacity, count, s2_place(S2_PLACE_F, slot, k));
+  }
+  for (int i = 0; i < S2_BODY_NUMBERS; i++) {
+    count = add(places, capacity, count, s2_place(S2_PLACE_BODY, slot, i));
+  }
+  int32_t drive = world->bodies.at[slot].drive; // made with it
+  for (int i = 0; i < S2_JOINT_NUMBERS && drive != S2_NONE; i++) {
+    count = add(places, capacity, count, s2_place(S2_PLACE_JOINT, drive, i));
+  }
+  for (int32_t p = world->bodies.at[slot].first_shape; p != S2_NONE; p = world->pieces.at[p].next) {
+    const S2Piece *piece = &world->pieces.at[p];
+    for (int i = 0; i < PIECE_NUMBERS; i++) {
+      count = add(places, capacity, count, s2_place(S2_PLACE_PIECE, p, i));
+    }
+    for (int i = 0; i < piece->count; i++) {
+      count = add(places, capacity, count, s2_place(S2_PLACE_VERTEX, piece->first_vertex + i, 0));
+      count = add(places, capacity, count, s2_place(S2_PLACE_VERTEX, piece->first_vertex + i, 1));
+    }
+  }
+  return count;
+}
+
+int s2_joint_places(int32_t slot, S2Place *places, int capacity) {
+  int count = 0;
+  for (int i = 0; i < S2_JOINT_NUMBERS; i++) {
+    count = add(places, capacity, count, s2_place(S2_PLACE_JOINT, slot, i));
+  }
+  return count;
+}
+
+void s2_state_places(const S2World *world, S2Place *places) {
+  int count = 0;
+  for (int i = 0; i < world->order.count; i++) {
+    int32_t slot = world->order.at[i];
+    for (int k = 0; k < 6 && s2_body_yields(&world->bodies.at[slot]); k++) {
+      places[count++] = s2_place(k < 3 ? S2_PLACE_Q : S2_PLACE_V, slot, k % 3);
+    }
+  }
+}
+
+int s2_energy_places(const S2World *world, S2Place *places, int capacity) {
+  static const S2BodyNumber numbers[] = {S2_OF_MASS, S2_OF_INERTIA, S2_OF_GRAVITY_SCALE};
+  int count = add(places, capacity, 0, s2_place(S2_PLACE_WORLD, 0, S2_OF_GRAVITY_X));
+  count = add(places, capacity, count, s2_place(S2_PLACE_WORLD, 0, S2_OF_GRAVITY_Y));
+  for (int i = 0; i < world->order.count; i++) {
+    int32_t slot = world->order.at[i];
+    for (int k = 0; k < 3; k++) {
+      count = add(places, capacity, count, s2_place(S2_PLACE_Q, slot, k));
+      count = add(places, capacity, count, s2_place(S2_PLACE_V, slot, k));
+      count = add(places, capacity, count, s2_place(S2_PLACE_BODY, slot, (int)numbers[k]));
+    }
+  }
+  for (int i = 0; i < world->joint_order.count; i++) {
+    for (int k = 0; k < S2_OF_REACTION; k++) {
+      count = add(places, capacity, count, s2_place(S2_PLACE_JOINT, world->joint_order.at[i], k));
+    }
+  }
+  return count;
+}
+
+static int add_new(S2Place *places, int count, S2Place place) {
+  for (int i = 0; i < count; i++) {
+    if (places[i].kind == place.kind && places[i].number == place.number &&
+        places[i].slot == place.slot) {
+      return count;
+    }
+  }
+  places[count] = place;
+  return count + 1;
+}
+
+int s2_measure_places(const S2World *world, int32_t slot, S2Place places[S2_MEASURE_PLACES]) {
+  const S2Joint *joint = &world->joints.at[slot];
+  bool gear = joint->type == S2_GEAR;
+  const int32_t slots[3] = {slot, joint->joint_a, joint->joint_b};
+  int count = 0;
+  for (int i = 0; i < (gear ? 3 : 1); i++) {
+    const S2Joint *of = &world->joints.at[slots[i]];
+    const int32_t bodies[2] = {of->a, of->b};
+    for (int k = 0; k < 12; k++) {
+      if (bodies[k / 6] != S2_NONE) {
+        count = add_new(places, count,
+                        s2_place(k % 6 < 3 ? S2_PLACE_Q : S2_PLACE_V, bodies[k / 6], k % 3));
+      }
+    }
+    for (int number = 0; number <= S2_OF_ANGLE0; number++) {
+      count = add_new(places, count, s2_place(S2_PLACE_JOINT, slots[i], number));
+    }
+  }
+  return count;
+}

@@ -1,0 +1,99 @@
+// The numbers a world is made of, by place: where each lies in the world, and where its derivative
+// lies in a S2WorldGradient.
+#ifndef S2_WORLD_FIELDS_H
+#define S2_WORLD_FIELDS_H
+
+#include "diff/world/world_gradient.h"
+
+typedef enum S2PlaceKind {
+  S2_PLACE_Q, // `slot` a body, `number` 0 .. 2: angle, x, y
+  S2_PLACE_V,
+  S2_PLACE_F,
+  S2_PLACE_BODY,    // `number` a S2BodyNumber
+  S2_PLACE_PIECE,   // radius, friction, restitution
+  S2_PLACE_VERTEX,  // x, y
+  S2_PLACE_JOINT,   // `number` a S2JointNumber
+  S2_PLACE_WORLD,   // `number` a S2WorldNumber
+  S2_PLACE_CONTACT, // `slot` in S2WorldGradient.contact; impulse, press, angular; not in the world
+} S2PlaceKind;
+
+typedef enum S2BodyNumber {
+  S2_OF_MASS,
+  S2_OF_INERTIA,
+  S2_OF_FRICTION,
+  S2_OF_RESTITUTION,
+  S2_OF_LINEAR_DAMPING,
+  S2_OF_ANGULAR_DAMPING,
+  S2_OF_GRAVITY_SCALE,
+  S2_OF_SURFACE_SPEED,
+  S2_OF_CONTACT_COMPLIANCE,
+  S2_OF_CONTACT_DAMPING,
+  S2_OF_CONTACT_VISCOSITY,
+  S2_BODY_NUMBERS
+} S2BodyNumber;
+
+typedef enum S2JointNumber {
+  S2_OF_LOCAL_A = 0, // x, y
+  S2_OF_LOCAL_B = 2,
+  S2_OF_AXIS = 4,
+  S2_OF_ANGLE0 = 6,
+  S2_OF_LENGTH,
+  S2_OF_RATIO,
+  S2_OF_SUM,
+  S2_OF_GOAL = 10, // angle, x, y
+  S2_OF_RATE = 13,
+  S2_OF_STIFFNESS = 16,
+  S2_OF_COMPLIANCE = 17, // linear, angular, matrix
+  S2_OF_DAMPING = 28,
+  S2_OF_LIMIT_LO = 39,
+  S2_OF_LIMIT_HI,
+  S2_OF_MOTOR_SPEED,
+  S2_OF_MOTOR_MAX,
+  S2_OF_JOINT_FRICTION,
+  S2_OF_MAX_FORCE,
+  S2_OF_MAX_TORQUE,
+  S2_OF_IMPULSE = 46, // S2_GRADIENT_IMPULSES of them
+  S2_OF_REACTION_TIME = 53,
+  S2_OF_QUADRATIC,
+  S2_OF_CUBIC,
+  S2_OF_REACTION, // angular, x, y
+  S2_OF_LAST_REACTION = S2_OF_REACTION + 2,
+  S2_JOINT_NUMBERS
+} S2JointNumber;
+
+typedef enum S2WorldNumber {
+  S2_OF_GRAVITY_X,
+  S2_OF_GRAVITY_Y,
+  S2_OF_DT,
+  S2_OF_ALPHA,
+  S2_OF_BETA,
+  S2_OF_TIME,
+} S2WorldNumber;
+
+typedef struct S2Place {
+  uint16_t kind, number;
+  int32_t slot;
+} S2Place;
+
+static inline S2Place s2_place(S2PlaceKind kind, int32_t slot, int number) {
+  return (S2Place){(uint16_t)kind, (uint16_t)number, slot};
+}
+
+double *s2_place_in(S2World *world, S2Place place);
+double s2_place_value(const S2World *world, S2Place place);
+double *s2_place_gradient(S2WorldGradient *gradient, S2Place place);
+
+// Places of all that a body (its pieces and vertices too) or a joint is made of. Writes at most
+// `capacity`, returns how many there are; the same order for bodies made in the same way.
+int s2_body_places(const S2World *world, int32_t slot, S2Place *places, int capacity);
+int s2_joint_places(int32_t slot, S2Place *places, int capacity);
+
+// Places of what s2_world_state gives, of which there are as many as it has numbers.
+void s2_state_places(const S2World *world, S2Place *places);
+// Places of everything that energy and momentum depend on; at most `capacity` are written.
+int s2_energy_places(const S2World *world, S2Place *places, int capacity);
+// Places of what a joint measures: poses, velocities, anchors.
+enum { S2_MEASURE_PLACES = 3 * (12 + S2_OF_ANGLE0 + 1) };
+int s2_measure_places(const S2World *world, int32_t slot, S2Place places[S2_MEASURE_PLACES]);
+
+#endif

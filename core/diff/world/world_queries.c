@@ -1,0 +1,191 @@
+// Where a ray hits, on the tape. With the point P = f + t d, d = g - f, on what lies at c and has
+// the outward normal n: n'(P - c) = r, whatever moves. An edge turns; about a vertex n = (P - c)/r.
+#include "diff/world/world_readings.h"
+#include "dynamics/world/world.h"
+
+#include <math.h>
+
+static const double NEAR = 1e-11; // of the lengths a place is told from
+
+// What a hit depends on, and what a little more of it does to fraction, point and normal.
+enum { ARGUMENTS = 4, MOST = ARGUMENTS + 3 + 1 + 4 };
+typedef struct Source {
+  S2Place place; // of the ray itself: which argument, in `slot`
+  bool argument;
+  double speed;   // of the surface (or, of the ray, of its point) along the normal
+  S2Vec2 carried; // what it adds to the point at this fraction
+  double turn;    // of the normal of an edge
+  S2Vec2 centre;  // of the centre of an arc
+} Source;
+
+typedef struct Hit {
+  S2Vec2 along, point, normal;
+  double fraction;
+  bool arc;
+  int sources;
+  Source source[MOST];
+} Hit;
+
+static Source *add(Hit *hit, S2PlaceKind kind, int32_t slot, int number) {
+  Source *source = &hit->source[hit->sources++];
+  *source = (Source){.place = s2_place(kind, slot, number)};
+  return source;
+}
+
+static S2Vec2 axis(int c) {
+  return s2_vec2(c == 0, c == 1);
+}
+
+static void add_ray(Hit *hit) {
+  for (int i = 0; i < ARGUMENTS; i++) {
+    double part = i < 2 ? 1 - hit->fraction : hit->fraction;
+    Source *source = add(hit, S2_PLACE_Q, i, 0);
+    source->argument = true;
+    source->carried = s2_scale(part, axis(i % 2));
+    source->speed = -s2_dot(hit->normal, source->carried);
+  }
+}
+
+static void add_pose(Hit *hit, int32_t slot, S2Pose pose, S2Vec2 centre) {
+  S2Vec2 turn = s2_left(s2_sub(hit->point, pose.position));
+  Source *angle = add(hit, S2_PLACE_Q, slot, 0);
+  angle->speed = s2_dot(hit->normal, turn);
+  angle->turn = 1;
+  angle->centre = s2_left(s2_sub(centre, pose.position));
+  for (int c = 0; c < 2; c++) {
+    Source *place = add(hit, S2_PLACE_Q, slot, 1 + c);
+    place->speed = s2_dot(hit->normal, axis(c));
+    place->centre = axis(c);
+  }
+}
+
+static void add_vertex(Hit *hit, int32_t vertex, S2Pose pose, double part, double turn) {
+  for (int c = 0; c < 2; c++) {
+    S2Vec2 moved = s2_rotate(pose.rotation, axis(c));
+    Source *source = add(hit, S2_PLACE_VERTEX, vertex, c);
+    source->speed = part * s2_dot(hit->normal, moved);
+    source->turn = turn * s2_dot(hit->normal, moved);
+    source->centre = moved;
+  }
+}
+
+// The edge (its end in *end) or, of a rounded corner, the vertex (*end is then the same) whose
+// surface the point is on; -1: none.
+static int feature(const S2Shape *shape, S2Vec2 point, S2Vec2 normal, int *end, double *part) {
+  S2Vec2 core = s2_add_scaled(point, -shape->radius, normal);
+  for (int i = 0; i < shape->count && shape->radius > 0; i++) {
+    S2Vec2 off = s2_sub(core, shape->vertices[i]);
+    if (s2_length(off) <= NEAR * (s2_length(point) + shape->radius)) {
+      *end = i;
+      return i;
+    }
+  }
+  int best = -1;
+  double least = INFINITY;
+  for (int i = 0; i < shape->count && shape->count > 1; i++) {
+    int to = i + 1 < shape->count ? i + 1 : 0;
+    S2Vec2 edge = s2_sub(shape->vertices[to], shape->vertices[i]);
+    double length = s2_length(edge);
+    double at = s2_dot(s2_sub(core, shape->vertices[i]), edge) / (length * length);
+    double askew = s2_length(s2_sub(s2_scale(1 / length, s2_right(edge)), normal));
+    double off = askew + fmax(0, fmax(-at, at - 1));
+    if (off < least) {
+      least = off;
+      best = i;
+      *end = to;
+      *part = at;
+    }
+  }
+  return best;
+}
+
+static bool look_at(Hit *hit, const S2World *world, int32_t index) {
+  const S2Piece *piece = &world->pieces.at[index];
+  S2Shape shape = s2_piece_shape(world, piece);
+  S2Pose pose = s2_slot_pose(world->q.at, piece->body);
+  int end = 0;
+  double part = 0;
+  S2Vec2 local = s2_pose_local(pose, hit->point), n = s2_unrotate(pose.rotation, hit->normal);
+  int start = feature(&shape, local, n, &end, &part);
+  if (start < 0) {
+    return false;
+  }
+  hit->arc = start == end;
+  add_ray(hit);
+  add_pose(hit, piece->body, pose, s2_pose_point(pose, shape.vertices[start]));
+  add(hit, S2_PLACE_PIECE, index, 0)->speed = 1; // its radius
+  if (hit->arc) {
+    add_vertex(hit, piece->first_vertex + start, pose, 1, 0);
+  } else {
+    double length = s2_length(s2_sub(shape.vertices[end], shape.vertices[start]));
+    add_vertex(hit, piece->first_vertex + start, pose, 1 - part, 1 / length);
+    add_vertex(hit, piece->first_vertex + end, pose, part, -1 / length);
+  }
+  if (hit->arc) { // about a point that stays nothing turns but by the radius
+    for (int i = 0; i < hit->sources; i++) {
+      hit->source[i].turn = 0;
+    }
+  }
+  return true;
+}
+
+static S2Var read(S2WorldTape *tape, const S2World *world, const Hit *hit, int count,
+                  const double *values, double slope[][MOST], int arguments,
+                  const S2Argument *argument) {
+  S2Term terms[2 * MOST];
+  int used = 0;
+  for (int i = 0; i < count * hit->sources; i++) {
+    const Source *source = &hit->source[i % hit->sources];
+    S2Term term = {.to = i / hit->sources, .source = source->place};
+    term.factor = slope[i / hit->sources][i % hit->sources];
+    for (int k = 0; k < arguments && source->argument; k++) {
+      term.from = argument[k].which == source->place.slot ? argument[k].var : term.from;
+    }
+    if (term.factor != 0 && (!source->argument || term.from != 0)) {
+      terms[used++] = term;
+    }
+  }
+  return s2_world_tape_read(tape, world, count, values, used, terms);
+}
+
+S2RayVars s2_world_tape_ray(S2WorldTape *tape, const S2World *world, S2Vec2 from, S2Vec2 to,
+                            const S2RayResult *result, int arguments, const S2Argument *argument) {
+  Hit hit = {.along = s2_sub(to, from),
+             .point = result->point,
+             .normal = result->normal,
+             .fraction = result->fraction};
+  int32_t slot = (int32_t)result->body.index - 1, index = world->bodies.at[slot].first_shape;
+  for (; index != S2_NONE; index = world->pieces.at[index].next) {
+    S2Shape shape = s2_piece_shape(world, &world->pieces.at[index]);
+    S2RayHit again = s2_shape_raycast(&shape, s2_slot_pose(world->q.at, slot), from, to);
+    if (again.hit && again.fraction == result->fraction) {
+      break;
+    }
+  }
+  if (index == S2_NONE || !look_at(&hit, world, index)) {
+    return (S2RayVars){0};
+  }
+  double radius = world->pieces.at[index].radius, closing = s2_dot(hit.normal, hit.along);
+  double fraction[1][MOST] = {{0}}, point[2][MOST] = {{0}}, normal[2][MOST] = {{0}};
+  for (int i = 0; i < hit.sources; i++) {
+    const Source *source = &hit.source[i];
+    double by = source->speed / closing;
+    S2Vec2 moved = s2_add_scaled(source->carried, by, hit.along), turned;
+    turned = s2_scale(source->turn, s2_left(hit.normal));
+    if (hit.arc) {
+      S2Vec2 off = s2_sub(moved, source->centre);
+      turned = s2_scale(1 / radius, s2_add_scaled(off, -s2_dot(off, hit.normal), hit.normal));
+    }
+    fraction[0][i] = by;
+    point[0][i] = moved.x;
+    point[1][i] = moved.y;
+    normal[0][i] = turned.x;
+    normal[1][i] = turned.y;
+  }
+  const double at[2] = {hit.point.x, hit.point.y}, n[2] = {hit.normal.x, hit.normal.y};
+  return (S2RayVars){
+      .point = read(tape, world, &hit, 2, at, point, arguments, argument),
+      .normal = read(tape, world, &hit, 2, n, normal, arguments, argument),
+      .fraction = read(tape, world, &hit, 1, &hit.fraction, fraction, arguments, argument),
+  };
+}

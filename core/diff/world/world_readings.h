@@ -1,0 +1,11 @@
+// Private to core/diff: what acts upon a world on a tape use of it.
+#ifndef S2_WORLD_READINGS_H
+#define S2_WORLD_READINGS_H
+
+#include "diff/world/world_tape.h"
+
+S2WorldGradient *s2_world_tape_gradient(S2WorldTape *tape, const S2World *world); // fits the world
+S2Tape *s2_world_tape_of(const S2WorldTape *tape);
+S2Arena *s2_world_tape_arena(S2WorldTape *tape); // of one act
+
+#endif

@@ -1,0 +1,256 @@
+// Generalised reflections: blows that travel through bodies that touch (Smith, Kaufman, Vouga,
+// Tamstorf, Grinspun 2012, "Reflections on simultaneous impact").
+//
+// Newton's law asks all contacts of a blow for their targets at once, so a row of touching discs
+// flies apart together. Here only what approaches is reflected, again and again:
+//
+//     V = {contacts with J v < 0};   0 <= l  _|_  J_V M^-1 J_V' l + (1 + e) J_V v >= 0
+//     v += M^-1 J_V' l
+//
+// until nothing approaches. With e = 1 each pass keeps the energy. Friction acts after each pass,
+// as what takes most energy within mu times the normal impulses of that pass. Joints are rows of
+// every pass.
+//
+// One e < 1 for all contacts of the blow: e times the reflected velocities and 1 - e times the
+// inelastic ones. Different ones: each contact has its own e in the passes.
+#include "dynamics/trace/notes.h"
+
+#include <string.h>
+
+typedef struct Blow {
+  S2Step *step;
+  const S2Island *island;
+  S2Choice *choices;    // of the solve at hand
+  const bool *touching; // 2 a touch, as the choices
+  double tiny;          // m/s: slower is what a solve left over
+  bool one;             // all contacts have the restitution e
+  double e;
+} Blow;
+
+static double approach(const Blow *blow, int32_t index, int k) {
+  const S2Touch *touch = &blow->step->touches[index];
+  return -s2_touch_velocity(touch, k, touch->points[k].at.normal, blow->step->v2);
+}
+
+static void find_restitution(Blow *blow) {
+  blow->one = true;
+  blow->e = NAN;
+  for (int i = 0; i < blow->island->touches; i++) {
+    int32_t index = blow->island->touch[i];
+    const S2Touch *touch = &blow->step->touches[index];
+    for (int k = 0; k < touch->count; k++) {
+      if (blow->touching[2 * index + k]) {
+        blow->one &= isnan(blow->e) || blow->e == touch->restitution;
+        blow->e = touch->restitution;
+      }
+    }
+  }
+}
+
+// The contacts that approach, with their targets; false when there are none.
+static bool choose_approaching(const Blow *blow) {
+  bool some = false;
+  for (int i = 0; i < blow->island->touches; i++) {
+    int32_t index = blow->island->touch[i];
+    const S2Touch *touch = &blow->step->touches[index];
+    double e = blow->one ? 1 : touch->restitution;
+    for (int k = 0; k < touch->count; k++) {
+      double speed = approach(blow, index, k);
+      bool use = blow->touching[2 * index + k] && speed > blow->tiny;
+      blow->choices[2 * index + k] =
+          (S2Choice){.use = use,
+                     .bias = -e * speed,
+                     .target = blow->one ? S2_TARGET_MIRROR : S2_TARGET_APPROACH};
+      some |= use;
+    }
+  }
+  return some;
+}
+
+// Friction of one pass: `before` (2 a touch) are the normal impulses at its start.
+static bool rub(const Blow *blow, const double *before) {
+  bool rough = false;
+  for (int i = 0; i < blow->island->touches; i++) {
+    int32_t index = blow->island->touch[i];
+    const S2Touch *touch = &blow->step->touches[index];
+    for (int k = 0; k < touch->count; k++) {
+      S2Choice *choice = &blow->choices[2 * index + k];
+      double lean = touch->points[k].normal_impulse - before[2 * index + k];
+      *choice = (S2Choice){.use = choice->use && touch->friction > 0 && lean > 0,
+                           .bias = lean,
+                           .target = S2_TARGET_LEAN};
+      rough |= choice->use;
+    }
+  }
+  return !rough ||
+         s2_step_solve(blow->step, blow->island, blow->choices, S2_RUB, blow->step->v2, NULL);
+}
+
+// One solve without restitution over all contacts.
+static bool end_inelastically(const Blow *blow) {
+  for (int i = 0; i < blow->island->touches; i++) {
+    int32_t index = blow->island->touch[i];
+    for (int k = 0; k < 2; k++) {
+      blow->choices[2 * index + k] = (S2Choice){.use = blow->touching[2 * index + k]};
+    }
+  }
+  return s2_step_solve(blow->step, blow->island, blow->choices, S2_IMPACT, blow->step->v2, NULL);
+}
+
+static bool reflect(const Blow *blow) {
+  S2Step *step = blow->step;
+  S2ArenaMark mark = s2_arena_mark(step->arena);
+  double *before = S2_TAKE_ZEROED(step->arena, double, 2 * step->touch_count);
+  bool going = true;
+  int pass = 0;
+  while (going && pass < S2_REFLECTION_PASSES && choose_approaching(blow)) {
+    for (int i = 0; i < blow->island->touches; i++) {
+      int32_t index = blow->island->touch[i];
+      for (int k = 0; k < step->touches[index].count; k++) {
+        before[2 * index + k] = step->touches[index].points[k].normal_impulse;
+      }
+    }
+    going = s2_step_impact(step, blow->island, blow->choices, S2_REFLECT) && rub(blow, before);
+    pass += 1;
+  }
+  if (going && pass == S2_REFLECTION_PASSES) {
+    going = end_inelastically(blow);
+  }
+  s2_arena_rewind(step->arena, mark);
+  return going;
+}
+
+// e times what reflections gave, 1 - e times the inelastic blow from the same start. Impulses are
+// scaled so that those of the joints before the blow count once.
+static bool blend(const Blow *blow, const double *start) {
+  S2Step *step = blow->step;
+  const S2Island *island = blow->island;
+  S2ArenaMark mark = s2_arena_mark(step->arena);
+  double *reflected = S2_TAKE(step->arena, double, 3 * island->nodes), e = blow->e;
+  s2_step_scale_contacts(step, island, e / (1 - e));
+  s2_step_scale_joints(step, island, e / (1 - e));
+  s2_note_island(step, island, S2_ACT_REWIND);
+  for (int i = 0; i < island->nodes; i++) {
+    double *v = step->v2 + 3 * island->node[i];
+    memcpy(reflected + 3 * i, v, 3 * sizeof(double));
+    memcpy(v, start + 3 * i, 3 * sizeof(double));
+  }
+  bool going = end_inelastically(blow);
+  s2_step_scale_contacts(step, island, 1 - e);
+  s2_step_scale_joints(step, island, 1 - e);
+  s2_note_blend(step, island, blow->choices, e, reflected);
+  for (int i = 0; i < island->nodes; i++) {
+    for (int c = 0; c < 3; c++) {
+      double *v = &step->v2[3 * island->node[i] + c];
+      *v = e * reflected[3 * i + c] + (1 - e) * *v;
+    }
+  }
+  s2_arena_rewind(step->arena, mark);
+  return going;
+}
+
+// At e = 1 nothing is blended, but the derivative by e is that of the blend: its notes are taken,
+// and the step goes on as if nothing had been solved.
+static bool note_slope(const Blow *blow, const double *start) {
+  S2Step *step = blow->step;
+  const S2Island *island = blow->island;
+  S2ArenaMark mark = s2_arena_mark(step->arena);
+  const S2WorldStats stats = step->world->stats;
+  const S2WorldResiduals residuals = step->residuals;
+  size_t touches = sizeof(S2Touch) * (size_t)step->touch_count;
+  size_t joints = sizeof(double) * (size_t)step->world->joints.count;
+  S2Touch *touch = S2_TAKE(step->arena, S2Touch, step->touch_count);
+  double *impulse = S2_TAKE(step->arena, double, S2_JOINT_ROWS * step->world->joints.count);
+  double *reaction = S2_TAKE(step->arena, double, 3 * step->world->joints.count);
+  double *reflected = S2_TAKE(step->arena, double, 3 * island->nodes);
+  memcpy(touch, step->touches, touches);
+  if (joints > 0) {
+    memcpy(impulse, step->joint_impulse, S2_JOINT_ROWS * joints);
+    memcpy(reaction, step->joint_reaction, 3 * joints);
+  }
+  s2_note_island(step, island, S2_ACT_REWIND);
+  for (int i = 0; i < island->nodes; i++) {
+    double *v = step->v2 + 3 * island->node[i];
+    memcpy(reflected + 3 * i, v, 3 * sizeof(double));
+    memcpy(v, start + 3 * i, 3 * sizeof(double));
+  }
+  bool going = end_inelastically(blow);
+  s2_note_blend(step, island, blow->choices, 1, reflected);
+  for (int i = 0; i < island->nodes; i++) {
+    memcpy(step->v2 + 3 * island->node[i], reflected + 3 * i, 3 * sizeof(double));
+  }
+  memcpy(step->touches, touch, touches);
+  if (joints > 0) {
+    memcpy(step->joint_impulse, impulse, S2_JOINT_ROWS * joints);
+    memcpy(step->joint_reaction, reaction, 3 * joints);
+  }
+  step->residuals = residuals;
+  step->world->stats = stats;
+  s2_arena_rewind(step->arena, mark);
+  return going;
+}
+
+// The forces of the step, with rows that rest, and rows that leave at least as fast as reflections
+// say, and by as much faster as what arrived would still have gained on its way (`more`, 2 a touch;
+// negative: did not arrive). Springs act where `more` is 0.
+static bool follow(const Blow *blow, const double *more) {
+  for (int i = 0; i < blow->island->touches; i++) {
+    int32_t index = blow->island->touch[i];
+    const S2Touch *touch = &blow->step->touches[index];
+    for (int k = 0; k < touch->count; k++) {
+      double leaving = -approach(blow, index, k), gain = more[2 * index + k];
+      bool rests = leaving <= blow->tiny, thrown = !rests && gain >= 0;
+      bool pushes = s2_touch_soft(touch) && gain >= 0;
+      blow->choices[2 * index + k] =
+          (S2Choice){.use = pushes || (blow->touching[2 * index + k] && (rests || thrown)),
+                     .bias = thrown ? -(leaving + gain) : 0,
+                     .target = thrown ? S2_TARGET_LEAVING : S2_TARGET_FIXED};
+    }
+  }
+  return s2_step_impact(blow->step, blow->island, blow->choices, S2_FOLLOW);
+}
+
+bool s2_step_reflect(S2Step *step, const S2Island *island, S2Choice *choices,
+                     const bool *touching) {
+  Blow blow = {
+      .step = step,
+      .island = island,
+      .choices = choices,
+      .touching = touching,
+      .tiny = step->world->kept.def.tolerance * s2_island_speed(step, island),
+  };
+  S2ArenaMark mark = s2_arena_mark(step->arena);
+  double *start = S2_TAKE(step->arena, double, 3 * island->nodes);
+  double *more = S2_TAKE(step->arena, double, 2 * step->touch_count);
+  for (int i = 0; i < island->nodes; i++) {
+    memcpy(start + 3 * i, step->v2 + 3 * island->node[i], 3 * sizeof(double));
+  }
+  bool bounces = false;
+  for (int i = 0; i < island->touches; i++) {
+    int32_t index = island->touch[i];
+    const S2Touch *touch = &step->touches[index];
+    for (int k = 0; k < touch->count; k++) {
+      const S2Choice *choice = &choices[2 * index + k];
+      double now = touch->restitution * approach(&blow, index, k);
+      bool soft = s2_touch_soft(touch), arrives = choice->use && !soft && choice->bias < 0;
+      more[2 * index + k] = arrives ? fmax(-choice->bias - now, 0) : soft && choice->use ? 0 : -1;
+      bounces |= arrives;
+    }
+  }
+  if (!bounces) {
+    s2_arena_rewind(step->arena, mark);
+    return s2_step_impact(step, island, choices, S2_MOTION);
+  }
+  s2_note_blow(step, island, choices, S2_ACT_BLOW);
+  find_restitution(&blow);
+  s2_step_scale_contacts(step, island, 0);
+  bool blended = blow.one && blow.e < 1;
+  if (blended) {
+    s2_step_scale_joints(step, island, 1 / blow.e);
+  }
+  bool sloped = blow.one && blow.e == 1 && step->world->notes != NULL;
+  bool going = reflect(&blow) && (!blended || blend(&blow, start)) &&
+               (!sloped || note_slope(&blow, start)) && follow(&blow, more);
+  s2_arena_rewind(step->arena, mark);
+  return going;
+}

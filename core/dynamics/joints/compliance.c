@@ -1,0 +1,516 @@
+// Rows that give way: with stiffness K = C^-1 and damping D, alpha times the force at the end of
+// the step and 1 - alpha times that at its start give
+//
+//     lambda = -h (K (g + h alpha ((1 - beta) u_k + beta u)) + alpha D u + (1 - alpha) D u_k),
+//     u = J v + rate,    u_k the same at the start,
+//
+// which is the row u + C' lambda + b = 0 with C' = (h alpha (h beta K + D))^-1 and
+// b = h C' (K g + (h alpha (1 - beta) K + (1 - alpha) D) u_k) (the notes on Compliant, eq. 37, with
+// damping). Multiplied out by C there is nothing left that a rigid row, C = 0, could not pass
+// through. As stiffness, what is known of lambda before the solve is given, and the row has b = 0;
+// where C' would be infinite (alpha = 0, or beta = 0 without damping) that is all of it.
+#include "dynamics/joints/joint.h"
+
+#include <string.h>
+
+enum { N = S2_JOINT_EQUATIONS };
+
+// Parts of the largest eigenvalue: below it is rounding, and the row is rigid.
+static const double RIGID = 1e-13;
+// Below this alpha beta elastic forces are given as in "stiffness": C' grows like 1/(alpha beta),
+// and b with it, until rounding in b is as large as the tolerance of a solve.
+static const double NEARLY_EXPLICIT = 1e-3;
+// From this alpha and beta on each step leaves at most (1 - alpha)(1 - beta)/(alpha beta) = 0.44 of
+// a sway that is too fast for it.
+static const double DAMPED = 0.6;
+
+typedef struct Matrix {
+  double at[N][N];
+} Matrix;
+
+// One rotation that makes a[i][j] zero.
+static void rotate(int n, int i, int j, double *a, double *q) {
+  if (a[i * n + j] == 0) {
+    return;
+  }
+  double theta = (a[j * n + j] - a[i * n + i]) / (2 * a[i * n + j]);
+  double t = copysign(1, theta) / (fabs(theta) + hypot(theta, 1));
+  double c = 1 / hypot(t, 1), s = t * c;
+  for (int k = 0; k < n; k++) {
+    double x = a[k * n + i], y = a[k * n + j];
+    a[k * n + i] = c * x - s * y;
+    a[k * n + j] = s * x + c * y;
+  }
+  for (int k = 0; k < n; k++) {
+    double x = a[i * n + k], y = a[j * n + k];
+    a[i * n + k] = c * x - s * y;
+    a[j * n + k] = s * x + c * y;
+  }
+  for (int k = 0; k < n; k++) {
+    double x = q[k * n + i], y = q[k * n + j];
+    q[k * n + i] = c * x - s * y;
+    q[k * n + j] = s * x + c * y;
+  }
+}
+
+// Cyclic Jacobi rotations, which leave a diagonal matrix as it is.
+void s2_joint_eigen(int n, double *a, double *value, double *q) {
+  for (int i = 0; i < n * n; i++) {
+    q[i] = i % (n + 1) == 0;
+  }
+  enum { SWEEPS = 30 }; // converges quadratically: 4 to 6 are seen
+  for (int sweep = 0; sweep < SWEEPS; sweep++) {
+    double off = 0, size = 0;
+    for (int i = 0; i < n; i++) {
+      size = fmax(size, fabs(a[i * n + i]));
+      for (int j = i + 1; j < n; j++) {
+        off = fmax(off, fabs(a[i * n + j]));
+      }
+    }
+    if (!(off > 1e-300 && off > 1e-17 * size)) {
+      break;
+    }
+    for (int i = 0; i < n; i++) {
+      for (int j = i + 1; j < n; j++) {
+        rotate(n, i, j, a, q);
+      }
+    }
+  }
+  for (int i = 0; i < n; i++) {
+    value[i] = a[i * n + i];
+  }
+}
+
+static void eigen(int n, Matrix a, double value[N], Matrix *q) {
+  double packed[N * N], columns[N * N];
+  for (int i = 0; i < n * n; i++) {
+    packed[i] = a.at[i / n][i % n];
+  }
+  s2_joint_eigen(n, packed, value, columns);
+  *q = (Matrix){{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}};
+  for (int i = 0; i < n * n; i++) {
+    q->at[i / n][i % n] = columns[i];
+  }
+}
+
+bool s2_joint_row_angular(const S2JointRow *row) {
+  return row->ja[1] == 0 && row->ja[2] == 0 && row->jb[1] == 0 && row->jb[2] == 0;
+}
+
+static Matrix weights_matrix(const S2JointWeights *weights, const S2JointRow *rows, int count) {
+  Matrix matrix = {0};
+  for (int i = 0; i < count; i++) {
+    matrix.at[i][i] = s2_joint_row_angular(&rows[i]) ? weights->angular : weights->linear;
+    for (int j = 0; j < count && weights->size > 0; j++) {
+      matrix.at[i][j] = weights->matrix[i * weights->size + j];
+    }
+  }
+  return matrix;
+}
+
+// A rigid row that is to be met by the positions, g + h J ((1 - beta) u_k + beta u) + 1/2 h^2 bend
+// = 0, is u = -((1 - beta) u_k + g/h + h/2 bend)/beta: eq. 24, and the bend. That makes a pair with
+// geometric stiffness: the row and its force turn alike, u_k stays O(h^2), and what is seen of it
+// is error, to be forgotten. Without both u_k is half of what the row turns by in a step, and
+// turning it round keeps the energy. Where beta < 1/2 errors of speed would grow by (1 -
+// beta)/beta: there the row is that of 1/2. Projection does the rest; at beta = 1 rows are at
+// velocity level, and it does all.
+//
+// The force at the end of what gives way sees the bend, too: g + h alpha (..) + alpha/2 h^2 bend.
+// Without it a stiff spring that turns is stretched by the bend of each step, which is energy from
+// nothing. The bend is that of u_k: it takes a rule that damps what is too fast for the step, or
+// such a spring sways more and more, and below beta = 1 a force that turns with it.
+S2Blend s2_joint_blend(const S2WorldDef *def, double h) {
+  double beta = fmax(def->beta, 0.5);
+  bool met = h > 0 && def->beta < 1, turns = def->geometric_stiffness != S2_GEOMETRIC_OFF;
+  bool euler = def->alpha == 1 && def->beta == 1;
+  bool damped = fmin(def->alpha, def->beta) >= DAMPED;
+  return (S2Blend){
+      .h = h,
+      .alpha = def->alpha,
+      .beta = def->beta,
+      .reflect = met && !turns ? (1 - beta) / beta : 0,
+      .ahead = met && turns ? 1 / beta : 0,
+      .mend = met && turns && def->stabilization == S2_NO_STABILIZATION ? 1 / (beta * h) : 0,
+      .bent = h > 0 && (euler || (turns && damped)) ? def->alpha : 0,
+      .stiffness = def->elasticity == S2_AS_STIFFNESS || def->alpha * def->beta < NEARLY_EXPLICIT,
+  };
+}
+
+void s2_joint_speeds(const S2Joint *joint, const double *v, S2JointRow *rows, int count) {
+  for (int i = 0; i < count; i++) {
+    rows[i].speed = rows[i].rate;
+    for (int c = 0; c < 3; c++) {
+      rows[i].speed += joint->a == S2_NONE ? 0 : rows[i].ja[c] * v[3 * joint->a + c];
+      rows[i].speed += joint->b == S2_NONE ? 0 : rows[i].jb[c] * v[3 * joint->b + c];
+    }
+    for (int c = 0; c < 2; c++) {
+      rows[i].speed += joint->more[c] == S2_NONE ? 0 : rows[i].more[c] * v[3 * joint->more[c]];
+    }
+  }
+}
+
+void s2_joint_bends(const S2Joint *joint, const double *v, const S2JointHessian *hessians,
+                    S2JointRow *rows, int count) {
+  double both[6] = {0};
+  for (int c = 0; c < 3; c++) {
+    both[c] = joint->a == S2_NONE ? 0 : v[3 * joint->a + c];
+    both[3 + c] = joint->b == S2_NONE ? 0 : v[3 * joint->b + c];
+  }
+  for (int r = 0; r < count; r++) {
+    rows[r].bend = 0;
+    for (int i = 0; i < 36; i++) {
+      rows[r].bend += both[i / 6] * hessians[r].at[i / 6][i % 6] * both[i % 6];
+    }
+  }
+}
+
+double s2_joint_return(S2Blend blend, const S2JointRow *row) {
+  return blend.reflect * row->speed + blend.ahead * blend.h / 2 * row->bend +
+         blend.mend * row->value;
+}
+
+// A stiffness with its given impulse, both in the direction of a row.
+static void stiffen_row(S2SoftRow *soft, double stiffness, double given) {
+  soft->bias = soft->row.rate;
+  soft->compliance = stiffness > 0 ? 1 / stiffness : INFINITY;
+  soft->given = given;
+}
+
+static void see_bend(S2SoftRow *soft, S2Blend blend) {
+  soft->row.value += blend.bent * blend.h * blend.h / 2 * soft->row.bend;
+}
+
+// C' and b of one row; c may be infinite (damping alone). Of the forms the one that does not
+// overflow.
+static void soften_row(S2SoftRow *soft, double c, double d, S2Blend blend) {
+  double h = blend.h, alpha = blend.alpha, beta = blend.beta;
+  const S2JointRow *row = &soft->row;
+  if (c > 0) {
+    see_bend(soft, blend);
+  }
+  soft->rigid = c == 0;
+  soft->bias = row->rate;
+  if (h == 0) {
+    return;
+  }
+  if (c == 0) {
+    soft->bias += s2_joint_return(blend, row);
+    return;
+  }
+  if (blend.stiffness) {
+    double added = h * alpha * (h * beta / c + d);
+    double given =
+        -h * (row->value / c + (h * alpha * (1 - beta) / c + d * (1 - alpha)) * row->speed);
+    // Nothing else could take the force where alpha beta is 0.
+    if ((isfinite(added) && isfinite(given)) || alpha * beta < NEARLY_EXPLICIT) {
+      stiffen_row(soft, added, given);
+      return;
+    }
+  }
+  if (c <= 1) {
+    double known = row->value + (h * alpha * (1 - beta) + d * c * (1 - alpha)) * row->speed;
+    soft->compliance = c / (h * alpha * (h * beta + d * c));
+    soft->bias += known / (alpha * (h * beta + d * c));
+    return;
+  }
+  double force = h * beta / c + d; // of a unit speed over the step
+  double known = row->value / c + (h * alpha * (1 - beta) / c + d * (1 - alpha)) * row->speed;
+  soft->compliance = 1 / (h * alpha * force);
+  soft->bias += force > 0 ? known / (alpha * force) : 0;
+}
+
+S2SoftRow s2_soften_gap(double gap, double speed, double compliance, double damping,
+                        S2Blend blend) {
+  S2SoftRow soft = {.row = {.value = fmin(gap, 0), .rate = fmax(gap, 0) / blend.h, .speed = speed}};
+  if (gap >= 0) {
+    blend.alpha = blend.beta = 1;
+  }
+  soften_row(&soft, compliance, damping, blend);
+  return soft;
+}
+
+// Column `column` of q times the rows, which may be combinations themselves.
+static S2SoftRow combine(const S2SoftRow *rows, int count, const Matrix *q, int column) {
+  S2SoftRow sum = {0};
+  for (int k = 0; k < count; k++) {
+    double part = q->at[k][column];
+    sum.row.value += part * rows[k].row.value;
+    sum.row.rate += part * rows[k].row.rate;
+    sum.row.speed += part * rows[k].row.speed;
+    sum.row.bend += part * rows[k].row.bend;
+    sum.given += part * rows[k].given;
+    for (int c = 0; c < 3; c++) {
+      sum.row.ja[c] += part * rows[k].row.ja[c];
+      sum.row.jb[c] += part * rows[k].row.jb[c];
+    }
+    for (int c = 0; c < 2; c++) {
+      sum.row.more[c] += part * rows[k].row.more[c];
+    }
+    for (int i = 0; i < N; i++) {
+      sum.mix[i] += part * rows[k].mix[i];
+    }
+  }
+  return sum;
+}
+
+// x = a^-1 b for a symmetric positive definite 3 x 3 matrix, from its eigenvectors.
+static void solve(int n, Matrix a, const double *b, double *x) {
+  double value[N] = {0};
+  Matrix q;
+  eigen(n, a, value, &q);
+  memset(x, 0, sizeof(double) * (size_t)n);
+  for (int k = 0; k < n; k++) {
+    double part = 0;
+    for (int i = 0; i < n; i++) {
+      part += q.at[i][k] * b[i];
+    }
+    for (int i = 0; i < n; i++) {
+      x[i] += q.at[i][k] * part / value[k];
+    }
+  }
+}
+
+// The soft rows, already along the eigenvectors of C with eigenvalues c > 0, as rows along the
+// eigenvectors of h alpha (h beta K + D), with the rest of the force given.
+static void stiffen_coupled(S2SoftRow *soft, int n, const double *c, Matrix d, S2Blend blend) {
+  double h = blend.h, alpha = blend.alpha, beta = blend.beta, value[N] = {0}, largest = 0;
+  Matrix added = {0}, q;
+  S2SoftRow rows[N];
+  for (int i = 0; i < n; i++) {
+    rows[i] = soft[i];
+    rows[i].given = -h * (soft[i].row.value + h * alpha * (1 - beta) * soft[i].row.speed) / c[i];
+    for (int j = 0; j < n; j++) {
+      added.at[i][j] = h * alpha * (d.at[i][j] + (i == j ? h * beta / c[i] : 0));
+      rows[i].given -= h * (1 - alpha) * d.at[i][j] * soft[j].row.speed;
+    }
+  }
+  eigen(n, added, value, &q);
+  for (int k = 0; k < n; k++) {
+    largest = fmax(largest, value[k]);
+  }
+  for (int k = 0; k < n; k++) {
+    soft[k] = combine(rows, n, &q, k);
+    stiffen_row(&soft[k], value[k] > RIGID * largest ? value[k] : 0, soft[k].given);
+  }
+}
+
+// The same as compliance: with S = sqrt(C) and E = S D S, C' = S (h alpha (h beta + E))^-1 S and
+// b = S (alpha (h beta + E))^-1 (S^-1 g + (h alpha (1 - beta) S^-1 + (1 - alpha) S D) u_k), turned
+// so that C' is diagonal.
+static void soften_coupled(S2SoftRow *soft, int n, const double *c, Matrix d, S2Blend blend) {
+  double h = blend.h, alpha = blend.alpha, beta = blend.beta;
+  Matrix inner = {0}, outer = {0}, q;
+  double bias[N] = {0}, given[N] = {0}, column[N], value[N] = {0};
+  for (int i = 0; i < n; i++) {
+    given[i] = (soft[i].row.value + h * alpha * (1 - beta) * soft[i].row.speed) / sqrt(c[i]);
+    for (int j = 0; j < n; j++) {
+      inner.at[i][j] = alpha * (sqrt(c[i]) * d.at[i][j] * sqrt(c[j]) + (i == j ? h * beta : 0));
+      given[i] += (1 - alpha) * sqrt(c[i]) * d.at[i][j] * soft[j].row.speed;
+    }
+  }
+  solve(n, inner, given, bias);
+  for (int j = 0; j < n; j++) {
+    double unit[N] = {0};
+    unit[j] = sqrt(c[j]) / h;
+    solve(n, inner, unit, column);
+    for (int i = 0; i < n; i++) {
+      outer.at[i][j] = sqrt(c[i]) * column[i];
+    }
+  }
+  for (int i = 0; i < n; i++) {
+    bias[i] *= sqrt(c[i]);
+    for (int j = 0; j < i; j++) { // symmetric but for rounding
+      outer.at[i][j] = outer.at[j][i] = (outer.at[i][j] + outer.at[j][i]) / 2;
+    }
+  }
+  eigen(n, outer, value, &q);
+  S2SoftRow rows[N];
+  memcpy(rows, soft, sizeof(S2SoftRow) * (size_t)n);
+  for (int k = 0; k < n; k++) {
+    soft[k] = combine(rows, n, &q, k);
+    soft[k].compliance = value[k];
+    soft[k].bias = soft[k].row.rate;
+    for (int i = 0; i < n; i++) {
+      soft[k].bias += q.at[i][k] * bias[i];
+    }
+  }
+}
+
+static void soften_matrix(const S2Joint *joint, const S2JointRow *rows, int count, S2Blend blend,
+                          S2SoftRow *soft) {
+  Matrix c = weights_matrix(&joint->compliance, rows, count), q;
+  Matrix d = weights_matrix(&joint->damping, rows, count), turned = {0};
+  double give[N] = {0}, eigenvalue[N] = {0}, largest = 0;
+  int order[N] = {0}, rigid = 0, n = 0;
+  S2SoftRow plain[N];
+  for (int i = 0; i < count; i++) {
+    plain[i] = (S2SoftRow){.row = rows[i]};
+    plain[i].mix[i] = 1;
+  }
+  eigen(count, c, eigenvalue, &q);
+  for (int i = 0; i < count; i++) {
+    largest = fmax(largest, eigenvalue[i]);
+  }
+  for (int pass = 0; pass < 2; pass++) { // rigid ones first
+    for (int i = 0; i < count; i++) {
+      if ((eigenvalue[i] <= RIGID * largest) == (pass == 0)) {
+        order[n] = i;
+        soft[n] = combine(plain, count, &q, i);
+        soft[n].rigid = pass == 0;
+        soft[n].bias = soft[n].row.rate;
+        if (soft[n].rigid && blend.h > 0) {
+          soft[n].bias += s2_joint_return(blend, &soft[n].row);
+        } else {
+          see_bend(&soft[n], blend);
+        }
+        rigid += pass == 0;
+        n += 1;
+      }
+    }
+  }
+  if (blend.h == 0 || rigid == count) {
+    return;
+  }
+  for (int i = rigid; i < count; i++) {
+    give[i - rigid] = eigenvalue[order[i]];
+    for (int j = rigid; j < count; j++) {
+      double sum = 0;
+      for (int k = 0; k < count; k++) {
+        for (int l = 0; l < count; l++) {
+          sum += q.at[k][order[i]] * d.at[k][l] * q.at[l][order[j]];
+        }
+      }
+      turned.at[i - rigid][j - rigid] = sum;
+    }
+  }
+  (blend.stiffness ? stiffen_coupled : soften_coupled)(soft + rigid, count - rigid, give, turned,
+                                                       blend);
+}
+
+// A pull that is no multiple of the extension, along its tangent at the start. No row can have a
+// negative stiffness: such a tangent acts on what the speed at the start brings, and is given.
+static void soften_curve(S2SoftRow *soft, const S2Joint *joint, double d, S2Blend blend) {
+  double h = blend.h, alpha = blend.alpha, force, tangent;
+  soft->bias = soft->row.rate;
+  soft->compliance = INFINITY;
+  if (h == 0) {
+    return;
+  }
+  see_bend(soft, blend);
+  s2_spring_pull(joint, &soft->row, &force, &tangent);
+  double beta = tangent > 0 ? blend.beta : 0;
+  double start = h * alpha * (1 - beta) * tangent + (1 - alpha) * d;
+  stiffen_row(soft, h * alpha * (h * beta * tangent + d), -h * (force + start * soft->row.speed));
+}
+
+// The row of a joint that its spring acts on; -1: all (mouse).
+static int sprung(S2JointType type) {
+  return type == S2_WHEEL ? 1 : -1;
+}
+
+void s2_joint_soften(const S2Joint *joint, const S2JointRow *rows, int count, S2Blend blend,
+                     S2SoftRow soft[S2_JOINT_EQUATIONS]) {
+  if (joint->compliance.size > 0 || joint->damping.size > 0) {
+    soften_matrix(joint, rows, count, blend, soft);
+    return;
+  }
+  bool springs = (s2_joint_kind(joint->type)->parts & S2_HAS_STIFFNESS) != 0;
+  for (int i = 0; i < count; i++) {
+    bool angular = s2_joint_row_angular(&rows[i]);
+    double c = angular ? joint->compliance.angular : joint->compliance.linear;
+    double d = angular ? joint->damping.angular : joint->damping.linear;
+    if (springs) {
+      bool is = sprung(joint->type) < 0 || sprung(joint->type) == i;
+      c = is ? 1 / joint->stiffness : 0;
+      d = joint->damping.linear;
+    }
+    soft[i] = (S2SoftRow){.row = rows[i]};
+    soft[i].mix[i] = 1;
+    if (s2_spring_curved(joint)) {
+      soften_curve(&soft[i], joint, d, blend);
+    } else {
+      soften_row(&soft[i], c, d, blend);
+    }
+  }
+}
+
+double s2_joint_energy(const S2Joint *joint, const S2JointRow *rows, int count) {
+  double energy = 0;
+  if ((s2_joint_kind(joint->type)->parts & S2_HAS_STIFFNESS) != 0) {
+    for (int i = 0; i < count; i++) {
+      if (sprung(joint->type) < 0 || sprung(joint->type) == i) {
+        double x = rows[i].value;
+        energy += joint->stiffness * x * x / 2;
+        energy += x * x * x * (joint->quadratic / 3 + joint->cubic * x / 4);
+      }
+    }
+    return energy;
+  }
+  double value[N] = {0}, largest = 0;
+  Matrix q;
+  S2SoftRow plain[N];
+  for (int i = 0; i < count; i++) {
+    plain[i] = (S2SoftRow){.row = rows[i]};
+  }
+  eigen(count, weights_matrix(&joint->compliance, rows, count), value, &q);
+  for (int i = 0; i < count; i++) {
+    largest = fmax(largest, value[i]);
+  }
+  for (int i = 0; i < count; i++) {
+    if (value[i] > RIGID * largest) {
+      S2JointRow row = combine(plain, count, &q, i).row;
+      energy += row.value * row.value / (2 * value[i]);
+    }
+  }
+  return energy;
+}
+
+S2Status s2_joint_check_weights(const char *what, const S2JointWeights *weights, int rows) {
+  const double numbers[2] = {weights->linear, weights->angular};
+  for (int i = 0; i < 2; i++) {
+    if (!(numbers[i] >= 0) || !isfinite(numbers[i])) {
+      return s2_error(S2_INVALID, "%s: a finite number not below 0 expected, got %g", what,
+                      numbers[i]);
+    }
+  }
+  if (weights->size == 0) {
+    return s2_ok();
+  }
+  if (weights->size != rows) {
+    return s2_error(S2_INVALID, "%s: a number or a %d x %d matrix expected, got %d x %d", what,
+                    rows, rows, weights->size, weights->size);
+  }
+  Matrix matrix = {0}, q;
+  double value[N] = {0}, largest = 0;
+  for (int i = 0; i < rows; i++) {
+    for (int j = 0; j < rows; j++) {
+      matrix.at[i][j] = weights->matrix[i * rows + j];
+      if (!isfinite(matrix.at[i][j])) {
+        return s2_error(S2_INVALID, "%s: finite numbers expected, got %g in row %d, column %d",
+                        what, matrix.at[i][j], i + 1, j + 1);
+      }
+      largest = fmax(largest, fabs(matrix.at[i][j]));
+    }
+  }
+  for (int i = 0; i < rows; i++) {
+    for (int j = 0; j < i; j++) {
+      if (fabs(matrix.at[i][j] - matrix.at[j][i]) > 1e-12 * largest) {
+        return s2_error(S2_INVALID,
+                        "%s: a symmetric matrix expected, got %g and %g across the "
+                        "diagonal",
+                        what, matrix.at[i][j], matrix.at[j][i]);
+      }
+    }
+  }
+  eigen(rows, matrix, value, &q);
+  for (int i = 0; i < rows; i++) {
+    if (value[i] < -1e-12 * largest) {
+      return s2_error(S2_INVALID,
+                      "%s: a positive semidefinite matrix expected, got the "
+                      "eigenvalue %g",
+                      what, value[i]);
+    }
+  }
+  return s2_ok();
+}

@@ -1,0 +1,482 @@
+// Constraints of the program's own: rows given by a callback as functions of two poses and the
+// time. What the callback does not know comes from central differences.
+#include "dynamics/joints/joint.h"
+#include "dynamics/trace/notes.h"
+
+#include <stddef.h>
+#include <string.h>
+
+enum { N = S2_JOINT_EQUATIONS };
+
+// Steps of central differences, parts of a scale: the cube root of the rounding unit for first
+// derivatives, its fourth root for second ones (where truncation and rounding are alike).
+static const double FIRST = 6e-6, SECOND = 1.2e-4;
+
+typedef struct Probe { // a constraint under examination
+  S2World *world;
+  const S2Joint *joint;
+  S2JointId id;
+  double q[6], scale[6]; // poses of a and b, and what their changes are measured by
+  bool moves[6];         // not the world's
+  double t;
+} Probe;
+
+typedef struct Answer {
+  double value[N], jacobian[N][6], rate[N], hessian[N][6][6];
+} Answer;
+
+enum { MOST = 36 * N }; // numbers that are asked for at once
+
+static bool refuse(Probe *probe, S2Status status) {
+  probe->world->refused = status;
+  return false;
+}
+
+static bool check_finite(Probe *probe, const char *what, const double *numbers, int count,
+                         int per_row) {
+  const char *name = probe->joint->name;
+  for (int i = 0; i < count; i++) {
+    if (!isfinite(numbers[i])) {
+      return refuse(probe, s2_error(S2_INVALID,
+                                    "constraint%s%s%s: its %s is %g in row %d (t = %.6g s): finite "
+                                    "numbers expected",
+                                    name[0] != 0 ? " '" : "", name, name[0] != 0 ? "'" : "", what,
+                                    numbers[i], i / per_row + 1, probe->t));
+    }
+  }
+  return true;
+}
+
+static const struct {
+  int count; // of numbers, a row
+  size_t at; // in Answer
+} asked[] = {
+    [S2_ASKED_VALUE] = {1, offsetof(Answer, value)},
+    [S2_ASKED_JACOBIAN] = {6, offsetof(Answer, jacobian)},
+    [S2_ASKED_RATE] = {1, offsetof(Answer, rate)},
+    [S2_ASKED_HESSIAN] = {36, offsetof(Answer, hessian)},
+};
+
+// One call of the program, which may not touch the world meanwhile.
+static bool ask(Probe *probe, S2Asked what, Answer *answer) {
+  S2World *world = probe->world;
+  int rows = probe->joint->rows, count = rows * asked[what].count;
+  S2Slope slope[MOST];
+  S2ConstraintCall call = {
+      .joint = probe->id, .t = probe->t, .rows = rows, .has_b = probe->joint->b != S2_NONE};
+  memcpy(call.qa, probe->q, sizeof call.qa);
+  memcpy(call.qb, probe->q + 3, sizeof call.qb);
+  memset(answer, 0, sizeof *answer);
+  call.value = what == S2_ASKED_VALUE ? answer->value : NULL;
+  call.jacobian = what == S2_ASKED_JACOBIAN ? answer->jacobian : NULL;
+  call.rate = what == S2_ASKED_RATE ? answer->rate : NULL;
+  call.hessian = what == S2_ASKED_HESSIAN ? answer->hessian : NULL;
+  if (world->notes != NULL) {
+    memset(slope, 0, sizeof *slope * (size_t)count);
+    call.slope = slope;
+  }
+  bool stepping = world->stepping, evaluating = world->evaluating;
+  world->stepping = true;
+  world->evaluating = false; // who reads a joint meanwhile does not ask again
+  bool masked = s2_memory_mask(true);
+  bool going = world->callbacks.constraint(world->callbacks.user, world, &call);
+  s2_memory_mask(masked);
+  world->stepping = stepping;
+  world->evaluating = evaluating;
+  if (!going) {
+    return refuse(probe, s2_error(S2_ABORTED, "the step was stopped by a callback"));
+  }
+  S2Answer note = {.asked = what,
+                   .slot = (int32_t)probe->id.index - 1,
+                   .t = probe->t,
+                   .count = count,
+                   .number = (const double *)(const void *)((const char *)answer + asked[what].at),
+                   .slope = call.sloped ? slope : NULL};
+  memcpy(note.q, probe->q, sizeof note.q);
+  s2_note_answer(world, &note);
+  return check_finite(probe, "value", answer->value, rows, 1) &&
+         check_finite(probe, "jacobian", answer->jacobian[0], 6 * rows, 6) &&
+         check_finite(probe, "rate", answer->rate, rows, 1) &&
+         check_finite(probe, "hessian", answer->hessian[0][0], 36 * rows, 36);
+}
+
+static bool ask_jacobian(Probe *probe, double part, double jacobian[N][6]) {
+  Answer plus, minus;
+  if (probe->joint->has_jacobian) {
+    bool good = ask(probe, S2_ASKED_JACOBIAN, &plus);
+    memcpy(jacobian, plus.jacobian, sizeof plus.jacobian);
+    return good;
+  }
+  memset(jacobian, 0, sizeof plus.jacobian);
+  for (int c = 0; c < 6; c++) {
+    double q = probe->q[c], up = q + part * probe->scale[c], down = q - part * probe->scale[c];
+    if (!probe->moves[c]) {
+      continue;
+    }
+    probe->q[c] = up;
+    bool good = ask(probe, S2_ASKED_VALUE, &plus);
+    probe->q[c] = down;
+    good = good && ask(probe, S2_ASKED_VALUE, &minus);
+    probe->q[c] = q;
+    if (!good) {
+      return false;
+    }
+    for (int r = 0; r < probe->joint->rows; r++) {
+      jacobian[r][c] = (plus.value[r] - minus.value[r]) / (up - down);
+    }
+  }
+  return true;
+}
+
+// By default the mean over the step that begins now, so that what moves evenly is met exactly.
+static bool ask_rate(Probe *probe, const double *value, double rate[N]) {
+  const S2Joint *joint = probe->joint;
+  Answer later;
+  memset(rate, 0, sizeof later.rate);
+  if (joint->has_rate) {
+    bool good = ask(probe, S2_ASKED_RATE, &later);
+    memcpy(rate, later.rate, sizeof later.rate);
+    return good;
+  }
+  if (joint->velocity_only) {
+    return true;
+  }
+  double t = probe->t;
+  probe->t = t + probe->world->kept.def.dt / probe->world->kept.def.substeps;
+  bool good = ask(probe, S2_ASKED_VALUE, &later);
+  for (int r = 0; r < joint->rows && good && probe->t > t; r++) {
+    rate[r] = (later.value[r] - value[r]) / (probe->t - t);
+  }
+  probe->t = t;
+  return good;
+}
+
+static bool evaluate(Probe *probe, S2JointRow rows[N]) {
+  Answer now = {0};
+  double jacobian[N][6], rate[N];
+  bool good = (probe->joint->velocity_only || ask(probe, S2_ASKED_VALUE, &now)) &&
+              ask_jacobian(probe, FIRST, jacobian) && ask_rate(probe, now.value, rate);
+  for (int r = 0; r < probe->joint->rows && good; r++) {
+    rows[r] = (S2JointRow){.value = now.value[r], .rate = rate[r]};
+    memcpy(rows[r].ja, jacobian[r], sizeof rows[r].ja);
+    memcpy(rows[r].jb, jacobian[r] + 3, sizeof rows[r].jb);
+  }
+  return good;
+}
+
+static Probe probe_of(S2World *world, const S2Joint *joint, const double *q, double t) {
+  Probe probe = {.world = world, .joint = joint, .t = t};
+  const int32_t slots[2] = {joint->a, joint->b};
+  for (int i = 0; i < 6; i++) {
+    int32_t slot = slots[i / 3];
+    if (slot == S2_NONE) {
+      continue;
+    }
+    double size = world->bodies.at[slot].reach;
+    probe.moves[i] = true;
+    probe.q[i] = q[3 * slot + i % 3];
+    probe.scale[i] = i % 3 == 0 ? 1 : fmax(size > 0 ? size : 1, fabs(probe.q[i]));
+  }
+  return probe;
+}
+
+// ---- Within a step ----------------------------------------------------------------------------
+
+void s2_constraints_begin(S2World *world) {
+  int slots = world->joints.count;
+  s2_array_reserve(world->memos, slots);
+  world->memos.count = slots;
+  for (int i = 0; i < slots; i++) {
+    world->memos.at[i].world = world;
+    world->memos.at[i].valid = false;
+  }
+  world->refused = s2_ok();
+  world->evaluating = true;
+}
+
+S2Status s2_constraints_end(S2World *world) {
+  S2Status refused = world->refused;
+  world->refused = s2_ok();
+  world->evaluating = false;
+  return refused;
+}
+
+S2Status s2_constraint_first(S2World *world, S2Joint *joint) {
+  if (world->callbacks.constraint == NULL) {
+    return s2_error(S2_INVALID, "a constraint needs S2Callbacks.constraint");
+  }
+  Probe probe = probe_of(world, joint, world->q.at, world->kept.time);
+  world->refused = s2_ok();
+  (void)evaluate(&probe, joint->last);
+  S2Status refused = world->refused;
+  world->refused = s2_ok();
+  return refused;
+}
+
+static bool same_poses(const double a[6], const double b[6]) {
+  bool same = true;
+  for (int i = 0; i < 6; i++) {
+    same = same && a[i] == b[i];
+  }
+  return same;
+}
+
+// The rows now. Outside a step, and once something went wrong, those of the last time.
+static const S2JointRow *current(const S2JointAt *at) {
+  const S2Joint *joint = at->joint;
+  int32_t slot = (int32_t)(joint - at->world->joints.at);
+  if (!at->world->evaluating || at->world->refused.code != S2_OK) {
+    return joint->last;
+  }
+  S2ConstraintMemo *memo = &at->world->memos.at[slot];
+  S2World *world = memo->world;
+  Probe probe = probe_of(world, joint, at->q, world->kept.time + at->elapsed);
+  probe.id = (S2JointId){(uint32_t)slot + 1, joint->serial};
+  if (!memo->valid || memo->t != probe.t || !same_poses(memo->q, probe.q)) {
+    memo->valid = evaluate(&probe, memo->rows);
+    memo->t = probe.t;
+    memcpy(memo->q, probe.q, sizeof memo->q);
+  }
+  return memo->valid ? memo->rows : joint->last;
+}
+
+void s2_constraint_keep(const S2JointAt *at, S2Joint *joint) {
+  memcpy(joint->last, current(at), sizeof joint->last);
+}
+
+// ---- Chords -----------------------------------------------------------------------------------
+
+// Parts of a body's size: motions below are too small to tell a chord from a tangent by.
+static const double CHORD = 1e-5;
+
+// The gradient at the middle, and along the relative motion of the two bodies what it lacks to the
+// change of the value (Gonzalez 1996): that part balances, and so does the whole for functions that
+// do not change when both bodies are moved as one. The time is that of the end.
+static void chord(const S2JointAt *at, S2JointRow rows[N]) {
+  int32_t slot = (int32_t)(at->joint - at->world->joints.at);
+  S2World *world = at->world->memos.at[slot].world;
+  Probe probe = probe_of(world, at->joint, at->to, world->kept.time + at->elapsed);
+  Probe start = probe_of(world, at->joint, at->q, probe.t), middle = probe;
+  Answer first, last;
+  probe.id = start.id = middle.id = (S2JointId){(uint32_t)slot + 1, at->joint->serial};
+  double size = 0;
+  for (int i = 0; i < 2; i++) {
+    int32_t body = i == 0 ? at->joint->a : at->joint->b;
+    size = body == S2_NONE ? size : fmax(size, world->bodies.at[body].reach);
+  }
+  double d[6], mean[6], relative[3], square = 0, scale = CHORD * size;
+  for (int c = 0; c < 6; c++) {
+    mean[c] = middle.q[c] = (start.q[c] + probe.q[c]) / 2;
+    d[c] = probe.q[c] - start.q[c];
+    d[c] = c % 3 == 0 ? 2 * tan(d[c] / 2) : d[c];
+  }
+  if (!ask(&start, S2_ASKED_VALUE, &first) || !ask(&probe, S2_ASKED_VALUE, &last) ||
+      !evaluate(&middle, rows)) {
+    memcpy(rows, at->joint->last, sizeof(S2JointRow) * N);
+    return;
+  }
+  S2Vec2 from_b = s2_vec2(mean[1] - mean[4], mean[2] - mean[5]);
+  relative[0] = d[0] - d[3];
+  relative[1] = d[1] - d[4] + d[3] * from_b.y;
+  relative[2] = d[2] - d[5] - d[3] * from_b.x;
+  for (int c = 0; c < 3; c++) {
+    square += relative[c] * relative[c];
+  }
+  for (int r = 0; r < at->joint->rows; r++) {
+    double lacks = last.value[r] - first.value[r];
+    for (int c = 0; c < 3; c++) {
+      lacks -= rows[r].ja[c] * d[c] + rows[r].jb[c] * d[3 + c];
+    }
+    lacks /= square + scale * scale;
+    for (int c = 0; c < 3; c++) {
+      rows[r].ja[c] += lacks * relative[c];
+      rows[r].jb[c] -= lacks * relative[c];
+    }
+    rows[r].jb[0] -= lacks * s2_cross(from_b, s2_vec2(relative[1], relative[2]));
+  }
+}
+
+// ---- Backwards ----------------------------------------------------------------------------------
+
+typedef struct Backwards {
+  Probe probe;
+  S2ConstraintBack *back;
+  void *user;
+} Backwards;
+
+// `bar` is the adjoint of number `at` of what is asked at the probe's poses.
+static void hand_back(const Backwards *to, S2Asked what, int at, double bar) {
+  if (bar != 0) {
+    to->back(to->user, what, to->probe.q, to->probe.t, at, bar);
+  }
+}
+
+// ask_jacobian, of one row.
+static void jacobian_back(Backwards *to, int row, double part, const double bar[6]) {
+  Probe *probe = &to->probe;
+  for (int c = 0; c < 6; c++) {
+    double q = probe->q[c], up = q + part * probe->scale[c], down = q - part * probe->scale[c];
+    if (probe->joint->has_jacobian) {
+      hand_back(to, S2_ASKED_JACOBIAN, 6 * row + c, bar[c]);
+    } else if (probe->moves[c]) {
+      probe->q[c] = up;
+      hand_back(to, S2_ASKED_VALUE, row, bar[c] / (up - down));
+      probe->q[c] = down;
+      hand_back(to, S2_ASKED_VALUE, row, -bar[c] / (up - down));
+      probe->q[c] = q;
+    }
+  }
+}
+
+// ask_rate; returns the adjoint of the length of the step.
+static double rate_back(Backwards *to, int row, double rate, double bar) {
+  Probe *probe = &to->probe;
+  const S2Kept *kept = &probe->world->kept;
+  double t = probe->t, later = t + kept->def.dt / kept->def.substeps, step = later - t;
+  if (probe->joint->has_rate) {
+    hand_back(to, S2_ASKED_RATE, row, bar);
+    return 0;
+  }
+  if (probe->joint->velocity_only || !(step > 0)) {
+    return 0;
+  }
+  hand_back(to, S2_ASKED_VALUE, row, -bar / step);
+  probe->t = later;
+  hand_back(to, S2_ASKED_VALUE, row, bar / step);
+  probe->t = t;
+  return -bar * rate / step;
+}
+
+static void hessian_back(Backwards *to, int row, const double bar[6][6]) {
+  Probe *probe = &to->probe;
+  double part = probe->joint->has_jacobian ? FIRST : SECOND;
+  for (int c = 0; c < 6; c++) {
+    double q = probe->q[c], up = q + part * probe->scale[c], down = q - part * probe->scale[c];
+    double above[6], below[6];
+    for (int i = 0; i < 6; i++) {
+      above[i] = (bar[c][i] + bar[i][c]) / (up - down) / 2;
+      below[i] = -above[i];
+      if (probe->joint->has_hessian) {
+        hand_back(to, S2_ASKED_HESSIAN, 36 * row + 6 * c + i, bar[c][i]);
+      }
+    }
+    if (!probe->joint->has_hessian && probe->moves[c]) {
+      probe->q[c] = up;
+      jacobian_back(to, row, part, above);
+      probe->q[c] = down;
+      jacobian_back(to, row, part, below);
+      probe->q[c] = q;
+    }
+  }
+}
+
+double s2_constraint_back(const S2JointAt *at, int row, const S2ConstraintBar *bar,
+                          S2ConstraintBack *back, void *user) {
+  int32_t slot = (int32_t)(at->joint - at->world->joints.at);
+  S2World *world = at->world->memos.at[slot].world;
+  Backwards to = {.back = back, .user = user};
+  to.probe = probe_of(world, at->joint, at->q, world->kept.time + at->elapsed);
+  if (!at->joint->velocity_only) {
+    hand_back(&to, S2_ASKED_VALUE, row, bar->value);
+  }
+  jacobian_back(&to, row, FIRST, bar->j);
+  if (bar->hessian != NULL) {
+    hessian_back(&to, row, bar->hessian);
+  }
+  return rate_back(&to, row, current(at)[row].rate, bar->rate);
+}
+
+// ---- The type ---------------------------------------------------------------------------------
+
+static int rows(const S2JointAt *at, S2JointRow rows[N]) {
+  if (at->joint->unilateral) {
+    return 0;
+  }
+  if (at->to != NULL && at->world->evaluating && at->world->refused.code == S2_OK) {
+    chord(at, rows);
+    return at->joint->rows;
+  }
+  memcpy(rows, current(at), sizeof(S2JointRow) * (size_t)at->joint->rows);
+  return at->joint->rows;
+}
+
+// Outside a step there is nobody to ask: zero.
+static void hessians(const S2JointAt *at, S2JointHessian hessians[N]) {
+  const S2Joint *joint = at->joint;
+  memset(hessians, 0, sizeof(S2JointHessian) * N);
+  if (!at->world->evaluating || at->world->refused.code != S2_OK || joint->unilateral) {
+    return;
+  }
+  int32_t slot = (int32_t)(joint - at->world->joints.at);
+  S2World *world = at->world->memos.at[slot].world;
+  Probe probe = probe_of(world, joint, at->q, world->kept.time + at->elapsed);
+  probe.id = (S2JointId){(uint32_t)slot + 1, joint->serial};
+  if (joint->has_hessian) {
+    Answer answer;
+    (void)ask(&probe, S2_ASKED_HESSIAN, &answer);
+    memcpy(hessians, answer.hessian, sizeof answer.hessian);
+    return;
+  }
+  double part = joint->has_jacobian ? FIRST : SECOND, plus[N][6], minus[N][6];
+  for (int c = 0; c < 6; c++) {
+    double q = probe.q[c], up = q + part * probe.scale[c], down = q - part * probe.scale[c];
+    if (!probe.moves[c]) {
+      continue;
+    }
+    probe.q[c] = up;
+    bool good = ask_jacobian(&probe, part, plus);
+    probe.q[c] = down;
+    good = good && ask_jacobian(&probe, part, minus);
+    probe.q[c] = q;
+    for (int r = 0; r < joint->rows && good; r++) {
+      for (int i = 0; i < 6; i++) { // symmetric but for what differences leave
+        double half = (plus[r][i] - minus[r][i]) / (up - down) / 2;
+        hessians[r].at[c][i] += half;
+        hessians[r].at[i][c] += half;
+      }
+    }
+  }
+}
+
+static void coordinate(const S2JointAt *at, S2JointRow *row, S2JointHessian *hessian) {
+  *row = current(at)[0];
+  if (hessian != NULL) {
+    memset(hessian, 0, sizeof *hessian);
+  }
+}
+
+static S2Status create(const S2World *world, const S2JointDef *def, S2Joint *joint) {
+  (void)world;
+  if (def->rows < 1 || def->rows > N || (def->unilateral && def->rows > 1)) {
+    return s2_error(S2_INVALID, "rows: %s expected, got %d",
+                    def->unilateral ? "1 of a unilateral constraint" : "1 to 3", def->rows);
+  }
+  if (def->velocity_only && !def->has_jacobian) {
+    return s2_error(S2_INVALID, "a velocity_only constraint needs a jacobian");
+  }
+  if (def->velocity_only &&
+      (def->compliance.size > 0 || def->compliance.linear > 0 || def->compliance.angular > 0)) {
+    return s2_error(S2_INVALID, "compliance: not for a velocity_only constraint");
+  }
+  if (def->unilateral && (def->compliance.size > 0 || def->damping.size > 0 ||
+                          def->compliance.linear != def->compliance.angular)) {
+    return s2_error(S2_INVALID, "compliance: one number expected of a unilateral constraint");
+  }
+  joint->rows = def->rows;
+  joint->velocity_only = def->velocity_only;
+  joint->unilateral = def->unilateral;
+  joint->has_jacobian = def->has_jacobian;
+  joint->has_hessian = def->has_hessian;
+  joint->has_rate = def->has_rate;
+  joint->limit_lo = def->unilateral ? 0 : -INFINITY;
+  return s2_ok();
+}
+
+const S2JointKind s2_constraint_kind = {
+    .name = "constraint",
+    .parts = S2_HAS_COMPLIANCE,
+    .rows = rows,
+    .hessians = hessians,
+    .coordinate = coordinate,
+    .create = create,
+};

@@ -1,0 +1,253 @@
+// Geometric stiffness: a force of constant size along the gradient of g turns as the bodies move.
+// With lambda/h the force of the last step, K = -sum (lambda/h) Hess(g) is the stiffness that this
+// turning amounts to (the notes on Compliant). For a distance it is the tension over the length,
+// across it.
+//
+// Forces that are posed along the directions of the start of a step are explicit in this stiffness.
+// Where a step is too long for that (a light link pulled hard) what swings across the force gains
+// energy in every step. Islands with such a joint take implicit Euler with the positive part.
+#include "dynamics/step/step.h"
+
+#include <string.h>
+
+// Parts of the largest eigenvalue: below it is rounding.
+static const double NOTHING = 1e-13;
+
+static void add(double k[36], double factor, const S2JointHessian *hessian) {
+  for (int i = 0; i < 36; i++) {
+    k[i] += factor * hessian->at[i / 6][i % 6];
+  }
+}
+
+// What stands still takes part in no product: leaving it out keeps eigenvalues those of what moves.
+static void leave_out(double k[36], int side) {
+  for (int i = 0; i < 36; i++) {
+    if (i / 18 == side || i % 6 / 3 == side) {
+      k[i] = 0;
+    }
+  }
+}
+
+static void assemble(const S2JointAt *at, S2Blend blend, double k[36]) {
+  const S2Joint *joint = at->joint;
+  const S2JointKind *kind = s2_joint_kind(joint->type);
+  S2JointRow rows[S2_JOINT_EQUATIONS];
+  S2JointHessian hessians[S2_JOINT_EQUATIONS];
+  S2SoftRow soft[S2_JOINT_EQUATIONS]; // impulses belong to these combinations of the equations
+  int count = kind->rows(at, rows);
+  s2_joint_speeds(joint, at->world->v.at, rows, count);
+  kind->hessians(at, hessians);
+  s2_joint_soften(joint, rows, count, blend, soft);
+  memset(k, 0, 36 * sizeof(double));
+  for (int i = 0; i < count; i++) {
+    for (int r = 0; r < count; r++) {
+      add(k, -joint->impulse[i] / joint->reaction_time * soft[i].mix[r], &hessians[r]);
+    }
+  }
+  double limit = joint->impulse[S2_JOINT_LO] - joint->impulse[S2_JOINT_HI];
+  if (limit != 0 && kind->coordinate != NULL) {
+    kind->coordinate(at, &rows[0], &hessians[0]);
+    add(k, -limit / joint->reaction_time, &hessians[0]);
+  }
+}
+
+int s2_joint_geometric(const S2JointAt *at, S2Blend blend, S2StiffRow rows[S2_GEOMETRIC_ROWS]) {
+  const S2Joint *joint = at->joint;
+  if (!(joint->reaction_time > 0)) { // it has not acted yet
+    return 0;
+  }
+  double k[36], value[6], q[36], largest = 0;
+  assemble(at, blend, k);
+  const int32_t slots[2] = {joint->a, joint->b};
+  for (int side = 0; side < 2; side++) {
+    if (slots[side] == S2_NONE || at->world->bodies.at[slots[side]].type == S2_STATIC) {
+      leave_out(k, side);
+    }
+  }
+  s2_joint_eigen(6, k, value, q);
+  for (int i = 0; i < 6; i++) {
+    largest = fmax(largest, fabs(value[i]));
+  }
+  int count = 0;
+  for (int i = 0; i < 6; i++) {
+    if (fabs(value[i]) > NOTHING * largest) {
+      rows[count].stiffness = value[i];
+      for (int c = 0; c < 3; c++) {
+        rows[count].ja[c] = q[6 * c + i];
+        rows[count].jb[c] = q[6 * (c + 3) + i];
+      }
+      count += 1;
+    }
+  }
+  return count;
+}
+
+// ---- Where a step does not resolve it ---------------------------------------------------------
+
+// Takes out of x its part along y (unit, 6 numbers).
+static void without(double *x, const double *y) {
+  double along = 0;
+  for (int i = 0; i < 6; i++) {
+    along += x[i] * y[i];
+  }
+  for (int i = 0; i < 6; i++) {
+    x[i] -= along * y[i];
+  }
+}
+
+// An orthonormal basis of the joint's rigid rows times `scale`; returns how many.
+static int rigid_directions(const S2JointAt *at, S2Blend blend, const double scale[6],
+                            double basis[S2_JOINT_EQUATIONS][6]) {
+  S2JointRow rows[S2_JOINT_EQUATIONS];
+  S2SoftRow soft[S2_JOINT_EQUATIONS];
+  int count = s2_joint_kind(at->joint->type)->rows(at, rows), found = 0;
+  s2_joint_speeds(at->joint, at->world->v.at, rows, count);
+  s2_joint_soften(at->joint, rows, count, blend, soft);
+  for (int r = 0; r < count; r++) {
+    double *row = basis[found], before = 0, after = 0;
+    for (int c = 0; c < 3; c++) {
+      row[c] = scale[c] * soft[r].row.ja[c];
+      row[c + 3] = scale[c + 3] * soft[r].row.jb[c];
+      before += row[c] * row[c] + row[c + 3] * row[c + 3];
+    }
+    for (int i = 0; i < found; i++) {
+      without(row, basis[i]);
+    }
+    for (int i = 0; i < 6; i++) {
+      after += row[i] * row[i];
+    }
+    if (soft[r].rigid && after > NOTHING * before) {
+      for (int i = 0; i < 6; i++) {
+        row[i] /= sqrt(after);
+      }
+      found += 1;
+    }
+  }
+  return found;
+}
+
+// (h w)^2 of the fastest swing across the joint's force that its rigid rows allow, with nothing
+// else holding its bodies; 0 where it is below `least`.
+static double turning(const S2JointAt *at, S2Blend blend, const double scale[6], double least) {
+  double k[36], square = 0, value[6], q[36], most = 0;
+  assemble(at, blend, k);
+  for (int i = 0; i < 36; i++) {
+    k[i] *= blend.h * blend.h * scale[i / 6] * scale[i % 6];
+    square += k[i] * k[i];
+  }
+  if (!(square > least * least)) { // no eigenvalue is larger than the root of this
+    return 0;
+  }
+  double basis[S2_JOINT_EQUATIONS][6];
+  int rigid = rigid_directions(at, blend, scale, basis);
+  for (int r = 0; r < rigid; r++) {
+    for (int i = 0; i < 6; i++) {
+      without(k + 6 * i, basis[r]);
+    }
+    for (int j = 0; j < 6; j++) {
+      double column[6];
+      for (int i = 0; i < 6; i++) {
+        column[i] = k[6 * i + j];
+      }
+      without(column, basis[r]);
+      for (int i = 0; i < 6; i++) {
+        k[6 * i + j] = column[i];
+      }
+    }
+  }
+  s2_joint_eigen(6, k, value, q);
+  for (int i = 0; i < 6; i++) {
+    most = fmax(most, value[i]);
+  }
+  return most > least ? most : 0;
+}
+
+// The same of a rigid hinge, closely. What its rows allow moves the anchors alike, d/dt (p_a - p_b)
+// = 0 but for the error that is there already: force f then swings each body by its arm alone, as
+// f.ra wa^2 - f.rb wb^2. Bridges and chains under load are beneath this and above the bound below.
+static double most_hinge_turning(const S2JointAt *at, const double *mass_a, const double *mass_b,
+                                 double h) {
+  const S2Joint *joint = at->joint;
+  S2Pin pin;
+  s2_measure_pin(at, &pin);
+  double error = s2_length(s2_vec2(pin.value[0], pin.value[1]));
+  double force = s2_length(s2_vec2(joint->impulse[0], joint->impulse[1])) / joint->reaction_time;
+  double arm_a = s2_length(joint->local_a), arm_b = s2_length(joint->local_b) + 3 * error;
+  double swing_a = mass_a != NULL && mass_a[0] > 0 ? arm_a / mass_a[0] : 0;
+  double swing_b = mass_b != NULL && mass_b[0] > 0 ? arm_b / mass_b[0] : 0;
+  return h * h * force * fmax(swing_a, swing_b);
+}
+
+// A bound on that without turning anything, by the sizes of the second derivatives in measure.c.
+// The joints of most worlds are far below: looking closer would cost them a good part of a step.
+static double most_turning(const S2JointAt *at, const double scale[6], double h) {
+  const S2Joint *joint = at->joint;
+  static const double world[3] = {0, 0, 0};
+  const double *qa = joint->a == S2_NONE ? world : at->q + 3 * joint->a;
+  const double *qb = joint->b == S2_NONE ? world : at->q + 3 * joint->b;
+  if (joint->type == S2_GEAR || joint->type == S2_CONSTRAINT) { // of other functions
+    return INFINITY;
+  }
+  double force = 0;
+  for (int r = 0; r <= S2_JOINT_HI; r++) {
+    force += fabs(joint->impulse[r]) / joint->reaction_time;
+  }
+  double arm_a = s2_length(joint->local_a), arm_b = s2_length(joint->local_b);
+  double apart = hypot(qa[1] - qb[1], qa[2] - qb[2]), far = apart + arm_a; // from b to the anchor
+  double linear = scale[1] + scale[4];
+  double turn = arm_a * scale[0] * (scale[0] + 2 * scale[3]) + far * scale[3] * scale[3] +
+                2 * scale[3] * linear;
+  if ((s2_joint_kind(joint->type)->parts & S2_HAS_LENGTH) != 0) {
+    S2JointRow row;
+    s2_measure_length(at, &row, NULL);
+    double across = arm_a * scale[0] + arm_b * scale[3] + linear;
+    turn += across * across / row.value; // anchors that coincide: infinite
+  }
+  return h * h * force * turn;
+}
+
+// Does the world's way not follow the turning of this joint's force?
+static bool turns_too_fast(const S2Step *step, int32_t slot, const S2Rot *turn) {
+  const S2World *world = step->world;
+  const S2WorldDef *def = &world->kept.def;
+  const S2Joint *joint = &world->joints.at[slot];
+  bool implicit = def->beta == 1 && def->geometric_stiffness != S2_GEOMETRIC_OFF;
+  if (implicit || !(joint->reaction_time > 0)) {
+    return false;
+  }
+  S2JointAt at = {world, joint, step->q0, step->t - world->kept.time, turn, NULL};
+  const double *mass[2] = {joint->a == S2_NONE ? NULL : step->mass + 3 * joint->a,
+                           joint->b == S2_NONE ? NULL : step->mass + 3 * joint->b};
+  bool hinge = joint->type == S2_HINGE && s2_joint_is_rigid(joint);
+  if (hinge && most_hinge_turning(&at, mass[0], mass[1], step->h) < S2_TURNS_TOO_FAST) {
+    return false;
+  }
+  double scale[6];
+  for (int c = 0; c < 6; c++) {
+    bool moves = mass[c / 3] != NULL && mass[c / 3][c % 3] > 0;
+    scale[c] = moves ? 1 / sqrt(mass[c / 3][c % 3]) : 0;
+  }
+  if (most_turning(&at, scale, step->h) < S2_TURNS_TOO_FAST) {
+    return false;
+  }
+  return turning(&at, s2_joint_blend(def, step->h), scale, S2_TURNS_TOO_FAST) > 0;
+}
+
+void s2_step_find_stiff(S2Step *step) {
+  memset(step->ahead, 0, sizeof(bool) * (size_t)step->world->bodies.count);
+  for (int k = 0; k < step->island_count; k++) {
+    const S2Island *island = &step->islands[k];
+    bool stiff = false;
+    const S2Rot *turn = island->joints == 0 ? NULL : s2_step_turns(step, island, step->q0);
+    for (int i = 0; i < island->joints && !stiff; i++) {
+      stiff = turns_too_fast(step, island->joint[i], turn);
+    }
+    for (int i = 0; i < island->joints; i++) {
+      step->stiff[island->joint[i]] = stiff;
+    }
+    for (int i = 0; i < island->nodes; i++) {
+      step->ahead[island->node[i]] = stiff;
+    }
+    step->world->stats.stiffened += stiff;
+  }
+}

@@ -1,0 +1,102 @@
+// Ground friction: dry friction of a body on the plane of a world seen from above. The torque and
+// the force are bounded apart: |torque| <= max_torque, and |force| <= max_force, a disc.
+//
+// The disc becomes two boxed rows, along and across the body's momentum p but for the ground. The
+// force on a body that slides is F p/|p|; the row across is that to first order: when p turns, the
+// force turns with it, by F/|p| times what p has across. As a row that is a compliance, the speed
+// left over F h. So solving an island again with rows along the p it found is a Newton step, on the
+// law of the disc itself, and at the solution nothing is across. A body that stops has no
+// compliance: two plain boxes, right wherever the force stays within the disc.
+#include "dynamics/step/step.h"
+
+static int rows(const S2JointAt *at, S2JointRow rows[S2_JOINT_EQUATIONS]) {
+  (void)at;
+  (void)rows;
+  return 0;
+}
+
+static void hessians(const S2JointAt *at, S2JointHessian hessians[S2_JOINT_EQUATIONS]) {
+  (void)at;
+  for (int i = 0; i < S2_JOINT_EQUATIONS; i++) {
+    hessians[i] = (S2JointHessian){0};
+  }
+}
+
+void s2_ground_friction_rows(const S2Joint *joint, const S2GroundState *state, S2GroundRows *rows) {
+  double size = s2_length(state->momentum), most = joint->max_force * state->h;
+  S2Vec2 along = size > 0 ? s2_scale(1 / size, state->momentum) : s2_vec2(1, 0);
+  S2Vec2 across = s2_left(along);
+  double slides = most > 0 ? fmax(size - most, 0) / (state->mass * most) : 0;
+  rows->row[0] = (S2JointRow){.ja = {1, 0, 0}};
+  rows->row[1] = (S2JointRow){.ja = {0, along.x, along.y}};
+  rows->row[2] = (S2JointRow){.ja = {0, across.x, across.y}};
+  rows->bound[0] = joint->max_torque * state->h;
+  rows->bound[1] = most;
+  rows->bound[2] = state->last ? S2_GROUND_ASKEW * most : most;
+  rows->compliance[0] = rows->compliance[1] = 0;
+  rows->compliance[2] = slides;
+}
+
+// Did the rows of one body give what the disc would? `most` is its bound, N s.
+static bool fits(double along, double across, double most, bool slides) {
+  if (fabs(along) < (1 - S2_GROUND_ASKEW) * most) { // it stops
+    return !slides && hypot(along, across) <= most;
+  }
+  return fabs(across) <= S2_GROUND_ASKEW * most;
+}
+
+bool s2_step_ground_turned(S2Step *step, const S2Island *island, const S2Assembly *assembly,
+                           const double *v, const double *lambda) {
+  bool turned = false;
+  for (int i = 0; i < island->joints; i++) {
+    int32_t slot = island->joint[i];
+    const S2Joint *joint = &step->world->joints.at[slot];
+    if (joint->type != S2_GROUND_FRICTION || !(joint->max_force > 0)) {
+      continue;
+    }
+    const double *now = v + 3 * step->node_of[joint->a];
+    double ground[2] = {0, 0}, by_row[3] = {0};
+    bool slides = false;
+    for (int k = 0; k < assembly->parts; k++) {
+      const S2JointPart *part = &assembly->part[k];
+      if (part->joint == slot && part->row > 0) {
+        ground[0] += part->push[1] * lambda[k];
+        ground[1] += part->push[2] * lambda[k];
+        by_row[part->row] = lambda[k];
+        slides |= assembly->problem.row[k].compliance > 0;
+      }
+    }
+    turned |= !fits(by_row[1], by_row[2], joint->max_force * step->h, slides);
+    for (int c = 0; c < 2; c++) {
+      int32_t at = 3 * joint->a + c + 1;
+      double all = step->mass[at] * (now[c + 1] - step->free_v[at]);
+      step->pushed[2 * slot + c] = (all - ground[c]) / step->h;
+    }
+  }
+  return turned;
+}
+
+static S2Status create(const S2World *world, const S2JointDef *def, S2Joint *joint) {
+  (void)world;
+  const double bounds[2] = {def->max_force, def->max_torque};
+  static const char *const names[2] = {"max_force", "max_torque"};
+  if (joint->a == S2_NONE || joint->b != S2_NONE) {
+    return s2_error(S2_INVALID, "ground friction acts on one body: a expected, and no b");
+  }
+  for (int i = 0; i < 2; i++) {
+    if (!isfinite(bounds[i]) || !(bounds[i] >= 0)) {
+      return s2_error(S2_INVALID, "%s: a finite number not below 0 expected, got %g", names[i],
+                      bounds[i]);
+    }
+  }
+  joint->max_force = def->max_force;
+  joint->max_torque = def->max_torque;
+  return s2_ok();
+}
+
+const S2JointKind s2_ground_friction_kind = {
+    .name = "ground_friction",
+    .rows = rows,
+    .hessians = hessians,
+    .create = create,
+};

@@ -1,0 +1,551 @@
+// Joints: the table of their types, making and destroying.
+#include "dynamics/joints/joint.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const S2JointKind *const kinds[S2_JOINT_TYPE_COUNT] = {
+    [S2_HINGE] = &s2_hinge_kind,
+    [S2_WELD] = &s2_weld_kind,
+    [S2_SLIDER] = &s2_slider_kind,
+    [S2_DISTANCE] = &s2_distance_kind,
+    [S2_SPRING] = &s2_spring_kind,
+    [S2_ROPE] = &s2_rope_kind,
+    [S2_GEAR] = &s2_gear_kind,
+    [S2_LOCK] = &s2_lock_kind,
+    [S2_MOUSE] = &s2_mouse_kind,
+    [S2_WHEEL] = &s2_wheel_kind,
+    [S2_CONSTRAINT] = &s2_constraint_kind,
+    [S2_GROUND_FRICTION] = &s2_ground_friction_kind,
+};
+
+const S2JointKind *s2_joint_kind(S2JointType type) {
+  return kinds[type];
+}
+
+const char *s2_joint_type_name(S2JointType type) {
+  return (unsigned)type < S2_JOINT_TYPE_COUNT ? kinds[type]->name : NULL;
+}
+
+void s2_joint_label(const S2World *world, int32_t slot, char label[S2_NAME_SIZE + 32]) {
+  const S2Joint *joint = &world->joints.at[slot];
+  if (joint->name[0] != 0) {
+    snprintf(label, S2_NAME_SIZE + 32, "%s '%s'", kinds[joint->type]->name, joint->name);
+  } else {
+    snprintf(label, S2_NAME_SIZE + 32, "%s #%d", kinds[joint->type]->name,
+             s2_world_joint_place(world, slot) + 1);
+  }
+}
+
+// Of a gear whose joints had bodies that stood still: do they still?
+static bool meshes(const S2World *world, const S2Joint *gear) {
+  const int32_t joints[2] = {gear->joint_a, gear->joint_b};
+  for (int i = 0; i < 4; i++) {
+    const S2Joint *of = &world->joints.at[joints[i / 2]];
+    int32_t slot = i % 2 == 0 ? of->a : of->b;
+    bool given = slot == S2_NONE || slot == gear->a || slot == gear->b || slot == gear->more[0] ||
+                 slot == gear->more[1];
+    if (!of->enabled || (!given && world->bodies.at[slot].type != S2_STATIC)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+bool s2_joint_active(const S2World *world, const S2Joint *joint) {
+  const int32_t slots[4] = {joint->a, joint->b, joint->more[0], joint->more[1]};
+  bool off = !joint->enabled, moves = false;
+  for (int i = 0; i < 4; i++) {
+    const S2Body *body = slots[i] == S2_NONE ? NULL : &world->bodies.at[slots[i]];
+    off |= body != NULL && !body->enabled;
+    moves |= body != NULL && s2_body_moves(body);
+  }
+  return !off && moves && (joint->type != S2_GEAR || meshes(world, joint)) &&
+         (joint->type != S2_CONSTRAINT || world->callbacks.constraint != NULL) &&
+         (!joint->has_law || world->callbacks.spring != NULL);
+}
+
+bool s2_joint_soft_stop(const S2Joint *joint) {
+  return joint->type == S2_CONSTRAINT && joint->compliance.linear > 0;
+}
+
+bool s2_joint_is_rigid(const S2Joint *joint) {
+  return joint->compliance.size == 0 && joint->damping.size == 0 && joint->compliance.linear == 0 &&
+         joint->compliance.angular == 0 && (kinds[joint->type]->parts & S2_HAS_STIFFNESS) == 0;
+}
+
+int s2_joint_rigid_rows(const S2JointAt *at, S2JointRow rows[S2_JOINT_EQUATIONS]) {
+  const S2Joint *joint = at->joint;
+  const S2JointKind *kind = kinds[joint->type];
+  int count = kind->rows(at, rows), rigid = 0;
+  if (s2_joint_is_rigid(joint)) {
+    return count;
+  }
+  S2SoftRow soft[S2_JOINT_EQUATIONS];
+  s2_joint_soften(joint, rows, count, s2_joint_blend(&at->world->kept.def, 0), soft);
+  for (int i = 0; i < count; i++) {
+    if (soft[i].rigid) {
+      rows[rigid++] = soft[i].row;
+    }
+  }
+  return rigid;
+}
+
+void s2_joint_error(const S2JointAt *at, double length, S2JointError *error) {
+  const S2Joint *joint = at->joint;
+  const S2JointKind *kind = kinds[joint->type];
+  error->count = s2_joint_rigid_rows(at, error->rows);
+  error->rigid = error->beyond = 0;
+  error->limited = error->angular = false;
+  for (int i = 0; i < error->count; i++) {
+    bool angular = s2_joint_row_angular(&error->rows[i]);
+    double size = error->rows[i].value * (angular ? length : 1);
+    error->rigid += size * size;
+    error->angular |= angular;
+  }
+  error->square = joint->velocity_only ? 0 : error->rigid;
+  error->count = joint->velocity_only ? 0 : error->count;
+  bool limited = joint->limit_lo > -INFINITY || joint->limit_hi < INFINITY;
+  if (!limited || kind->coordinate == NULL) {
+    return;
+  }
+  S2JointRow *row = &error->rows[error->count];
+  kind->coordinate(at, row, NULL);
+  double to_length = s2_joint_row_angular(row) ? length : 1;
+  double beyond = fmax(joint->limit_lo - row->value, row->value - joint->limit_hi);
+  error->beyond = s2_joint_soft_stop(joint) ? 0 : beyond * to_length;
+  error->limited = joint->limit_lo < joint->limit_hi;
+  if (!error->limited) {
+    row->value -= joint->limit_lo;
+    error->square += row->value * to_length * (row->value * to_length);
+    error->angular |= s2_joint_row_angular(row);
+    error->count += 1;
+  }
+}
+
+double s2_joint_violation(const S2JointAt *at, double length) {
+  S2JointError error;
+  s2_joint_error(at, length, &error);
+  return fmax(sqrt(error.rigid), error.beyond);
+}
+
+// ---- Making -----------------------------------------------------------------------------------
+
+S2JointDef s2_joint_def(S2JointType type) {
+  S2Vec2 nowhere = {NAN, NAN};
+  double bound = type == S2_LOCK ? INFINITY : 0;
+  return (S2JointDef){
+      .type = type,
+      .anchor_a = nowhere,
+      .anchor_b = nowhere,
+      .target = nowhere,
+      .length = NAN,
+      .rest_length = NAN,
+      .max_length = NAN,
+      .stiffness = NAN,
+      .ratio = 1,
+      .limit_lo = -INFINITY,
+      .limit_hi = INFINITY,
+      .motor_max = INFINITY,
+      .break_force = INFINITY,
+      .max_force = bound,
+      .max_torque = bound,
+  };
+}
+
+static S2Status find_bodies(const S2World *world, const S2JointDef *def, S2Joint *joint) {
+  if (def->a.index != 0) {
+    S2_TRY(s2_body_slot(world, def->a, &joint->a));
+  }
+  if (def->b.index != 0) {
+    S2_TRY(s2_body_slot(world, def->b, &joint->b));
+  }
+  if (joint->a == joint->b) {
+    return joint->a == S2_NONE
+               ? s2_error(S2_INVALID, "a joint needs at least one body")
+               : s2_error(S2_INVALID, "a joint needs two different bodies, got the same one twice");
+  }
+  return s2_ok();
+}
+
+static S2Status check_moving(const S2World *world, const S2Joint *joint) {
+  const int32_t slots[4] = {joint->a, joint->b, joint->more[0], joint->more[1]};
+  for (int i = 0; i < 4; i++) {
+    if (slots[i] != S2_NONE && s2_body_yields(&world->bodies.at[slots[i]])) {
+      return s2_ok();
+    }
+  }
+  return s2_error(S2_INVALID, "a joint needs at least one dynamic body");
+}
+
+static S2Vec2 local_point(const S2World *world, int32_t slot, S2Vec2 point) {
+  return slot == S2_NONE ? point : s2_pose_local(s2_slot_pose(world->q.at, slot), point);
+}
+
+// NAN stands for the centre of mass; half a NAN or the world has none.
+static S2Status read_anchor(const S2World *world, const char *name, int32_t slot, S2Vec2 given,
+                            bool needed, S2Vec2 *local) {
+  if (slot != S2_NONE && !needed && isnan(given.x) && isnan(given.y)) {
+    *local = s2_vec2(0, 0);
+    return s2_ok();
+  }
+  if (!isfinite(given.x) || !isfinite(given.y)) {
+    return s2_error(S2_INVALID, "%s: finite numbers expected, got {%g, %g}", name, given.x,
+                    given.y);
+  }
+  *local = local_point(world, slot, given);
+  return s2_ok();
+}
+
+static S2Status read_anchors(const S2World *world, const S2JointDef *def, S2Joint *joint) {
+  if (joint->type == S2_GEAR || joint->type == S2_LOCK || joint->type == S2_CONSTRAINT ||
+      joint->type == S2_GROUND_FRICTION) {
+    return s2_ok();
+  }
+  if (joint->type == S2_MOUSE) {
+    return read_anchor(world, "anchor", joint->a, def->anchor_a, false, &joint->local_a);
+  }
+  if ((kinds[joint->type]->parts & S2_HAS_LENGTH) != 0) {
+    S2_TRY(read_anchor(world, "anchor_a", joint->a, def->anchor_a, false, &joint->local_a));
+    return read_anchor(world, "anchor_b", joint->b, def->anchor_b, false, &joint->local_b);
+  }
+  S2_TRY(read_anchor(world, "anchor", joint->a, def->anchor_a, true, &joint->local_a));
+  return read_anchor(world, "anchor", joint->b, def->anchor_a, true, &joint->local_b);
+}
+
+// The axis, or the present direction of a length (along x where it has none).
+static S2Status read_axis(const S2World *world, const S2JointDef *def, S2Joint *joint) {
+  unsigned parts = kinds[joint->type]->parts;
+  S2Vec2 axis = def->axis;
+  if ((parts & S2_HAS_LENGTH) != 0) {
+    axis = s2_sub(s2_joint_anchor(world->q.at, joint->a, joint->local_a),
+                  s2_joint_anchor(world->q.at, joint->b, joint->local_b));
+    axis = s2_length(axis) < S2_NO_LENGTH ? s2_vec2(1, 0) : axis;
+  } else if ((parts & S2_HAS_AXIS) == 0) {
+    return s2_ok();
+  }
+  double length = hypot(axis.x, axis.y);
+  if (!isfinite(length) || !(length > 0)) {
+    return s2_error(S2_INVALID, "axis: a direction expected, got {%g, %g}", axis.x, axis.y);
+  }
+  S2Rot turn = s2_rot(joint->b == S2_NONE ? 0 : world->q.at[3 * joint->b]);
+  joint->axis = s2_unrotate(turn, s2_vec2(axis.x / length, axis.y / length));
+  return s2_ok();
+}
+
+static S2Status not_negative(const char *name, double value, bool may_be_infinite) {
+  if (!(value >= 0) || (!may_be_infinite && isinf(value))) {
+    return s2_error(S2_INVALID, "%s: a%s number not below 0 expected, got %g", name,
+                    may_be_infinite ? "" : " finite", value);
+  }
+  return s2_ok();
+}
+
+static S2Status unasked(const S2JointKind *kind, const char *name) {
+  return s2_error(S2_INVALID, "%s: not for a %s", name, kind->name);
+}
+
+S2Status s2_joint_check_limits(S2JointType type, double lo, double hi) {
+  if (!(lo <= hi) || lo == INFINITY || hi == -INFINITY) {
+    return s2_error(S2_INVALID, "limits: lo <= hi expected, got {%g, %g}", lo, hi);
+  }
+  if ((kinds[type]->parts & S2_HAS_LENGTH) != 0 && !(hi > S2_NO_LENGTH)) {
+    return s2_error(S2_INVALID,
+                    "limits: hi above 0 expected of a length, got {%g, %g} (points that coincide "
+                    "are held by a hinge)",
+                    lo, hi);
+  }
+  return s2_ok();
+}
+
+static S2Status read_drive(const S2JointDef *def, S2Joint *joint) {
+  const S2JointKind *kind = kinds[joint->type];
+  if ((kind->parts & S2_HAS_LIMITS) == 0 && def->has_limits) {
+    return unasked(kind, "limits");
+  }
+  if ((kind->parts & S2_HAS_DRIVE) == 0 && (def->has_motor || def->friction != 0)) {
+    return unasked(kind, def->has_motor ? "motor" : "friction");
+  }
+  if (def->has_limits) {
+    S2_TRY(s2_joint_check_limits(joint->type, def->limit_lo, def->limit_hi));
+    joint->limit_lo = def->limit_lo;
+    joint->limit_hi = def->limit_hi;
+  }
+  if (def->has_motor && !isfinite(def->motor_speed)) {
+    return s2_error(S2_INVALID, "motor_speed: finite number expected, got %g", def->motor_speed);
+  }
+  S2_TRY(not_negative("motor_max", def->motor_max, true));
+  S2_TRY(not_negative("friction", def->friction, false));
+  if (!(def->break_force > 0)) {
+    return s2_error(S2_INVALID, "break_force: a number above 0 expected, got %g", def->break_force);
+  }
+  joint->has_motor = def->has_motor;
+  joint->motor_speed = def->has_motor ? def->motor_speed : 0;
+  joint->motor_max = def->motor_max;
+  joint->friction = def->friction;
+  joint->break_force = def->break_force;
+  return s2_ok();
+}
+
+static bool is_zero(const S2JointWeights *weights) {
+  return weights->size == 0 && weights->linear == 0 && weights->angular == 0;
+}
+
+static S2Status read_curve(const S2JointDef *def, S2Joint *joint) {
+  bool curved = def->quadratic != 0 || def->cubic != 0 || def->has_law;
+  if (curved && joint->type != S2_SPRING) {
+    return unasked(kinds[joint->type], def->has_law ? "force" : "quadratic, cubic");
+  }
+  if (!isfinite(def->quadratic) || !isfinite(def->cubic)) {
+    return s2_error(S2_INVALID, "%s: finite number expected, got %g",
+                    isfinite(def->quadratic) ? "cubic" : "quadratic",
+                    isfinite(def->quadratic) ? def->cubic : def->quadratic);
+  }
+  if (def->has_law && (def->stiffness != 0 || def->quadratic != 0 || def->cubic != 0)) {
+    return s2_error(S2_INVALID,
+                    "force: a law stands for stiffness, quadratic and cubic: leave them "
+                    "out");
+  }
+  joint->quadratic = def->quadratic;
+  joint->cubic = def->cubic;
+  joint->has_law = def->has_law;
+  return s2_ok();
+}
+
+static S2Status read_softness(const S2JointDef *def, S2Joint *joint) {
+  const S2JointKind *kind = kinds[joint->type];
+  if ((kind->parts & S2_HAS_COMPLIANCE) == 0 && !is_zero(&def->compliance)) {
+    return unasked(kind, "compliance");
+  }
+  if ((kind->parts & S2_HAS_STIFFNESS) != 0) {
+    S2_TRY(not_negative("stiffness", def->stiffness, false));
+    S2_TRY(not_negative("damping", def->damping.linear, false));
+    if (def->damping.size > 0) {
+      return s2_error(S2_INVALID, "damping: one number expected, got a matrix");
+    }
+    joint->stiffness = def->stiffness;
+    S2_TRY(read_curve(def, joint));
+  } else if (!is_zero(&def->damping) && is_zero(&def->compliance)) {
+    return s2_error(S2_INVALID, "damping: nothing to damp where compliance is 0");
+  }
+  joint->compliance = def->compliance;
+  joint->damping = def->damping;
+  return s2_ok();
+}
+
+// ---- Lists --------------------------------------------------------------------------------------
+
+int s2_world_joint_place(const S2World *world, int32_t slot) {
+  uint32_t serial = world->joints.at[slot].serial;
+  int first = 0, last = world->joint_order.count;
+  while (first < last) {
+    int middle = first + (last - first) / 2;
+    if (world->joints.at[world->joint_order.at[middle]].serial < serial) {
+      first = middle + 1;
+    } else {
+      last = middle;
+    }
+  }
+  return first;
+}
+
+static S2JointLink *link_at(S2World *world, int32_t place) {
+  return &world->joints.at[place / S2_JOINT_LINKS].link[place % S2_JOINT_LINKS];
+}
+
+// The head of the list that a joint is in by one of its links; NULL: in none.
+static int32_t *list_of(S2World *world, int32_t slot, int which) {
+  const S2Joint *joint = &world->joints.at[slot];
+  const int32_t owners[S2_JOINT_LINKS] = {joint->a, joint->b, joint->joint_a, joint->joint_b};
+  int32_t owner = owners[which];
+  return owner == S2_NONE     ? NULL
+         : which <= S2_LINK_B ? &world->bodies.at[owner].first_link
+                              : &world->joints.at[owner].first_link;
+}
+
+static void join_lists(S2World *world, int32_t slot) {
+  for (int which = 0; which < S2_JOINT_LINKS; which++) {
+    int32_t *first = list_of(world, slot, which), place = S2_JOINT_LINKS * slot + which;
+    if (first == NULL) {
+      continue;
+    }
+    *link_at(world, place) = (S2JointLink){S2_NONE, *first};
+    if (*first != S2_NONE) {
+      link_at(world, *first)->before = place;
+    }
+    *first = place;
+  }
+}
+
+static void leave_lists(S2World *world, int32_t slot) {
+  for (int which = 0; which < S2_JOINT_LINKS; which++) {
+    int32_t *first = list_of(world, slot, which);
+    if (first == NULL) {
+      continue;
+    }
+    S2JointLink link = world->joints.at[slot].link[which];
+    *(link.before == S2_NONE ? first : &link_at(world, link.before)->after) = link.after;
+    if (link.after != S2_NONE) {
+      link_at(world, link.after)->before = link.before;
+    }
+  }
+}
+
+static S2JointId add(S2World *world, const S2Joint *joint) {
+  int32_t slot = world->kept.free_joint;
+  if (slot != S2_NONE) {
+    world->kept.free_joint = world->joints.at[slot].a; // the free list's link
+  } else {
+    slot = s2_array_push(world->joints);
+  }
+  world->joints.at[slot] = *joint;
+  world->joints.at[slot].serial = world->next_serial++;
+  world->joints.at[slot].first_link = S2_NONE;
+  s2_line_insert(world->joint_order, world->joint_order.count);
+  world->joint_order.at[world->joint_order.count - 1] = slot;
+  join_lists(world, slot);
+  s2_world_revised(world);
+  if (!joint->collide && joint->a != S2_NONE && joint->b != S2_NONE) {
+    s2_world_exclude(world, joint->a, joint->b, false);
+  }
+  return (S2JointId){(uint32_t)slot + 1, world->joints.at[slot].serial};
+}
+
+S2Status s2_joint_create(S2World *world, const S2JointDef *def, S2JointId *id) {
+  *id = (S2JointId){0, 0};
+  S2_TRY(s2_world_idle(world));
+  if ((unsigned)def->type >= S2_JOINT_TYPE_COUNT) {
+    return s2_error(S2_INVALID, "type: no such joint");
+  }
+  S2Joint joint = {
+      .type = def->type,
+      .enabled = true,
+      .collide = def->collide,
+      .a = S2_NONE,
+      .b = S2_NONE,
+      .joint_a = S2_NONE,
+      .joint_b = S2_NONE,
+      .more = {S2_NONE, S2_NONE},
+      .limit_lo = -INFINITY,
+      .limit_hi = INFINITY,
+  };
+  if (def->type != S2_GEAR) {
+    S2_TRY(find_bodies(world, def, &joint));
+  }
+  if (def->name != NULL && strlen(def->name) >= S2_NAME_SIZE) {
+    return s2_error(S2_INVALID, "name: at most %d bytes expected, got %zu", S2_NAME_SIZE - 1,
+                    strlen(def->name));
+  }
+  snprintf(joint.name, sizeof joint.name, "%s", def->name == NULL ? "" : def->name);
+  S2_TRY(read_anchors(world, def, &joint));
+  S2_TRY(read_drive(def, &joint));
+  S2_TRY(read_softness(def, &joint));
+  S2_TRY(read_axis(world, def, &joint));
+  S2_TRY(kinds[def->type]->create(world, def, &joint));
+  S2JointRow rows[S2_JOINT_EQUATIONS];
+  int count = kinds[def->type]->rows(&(S2JointAt){world, &joint, world->q.at, 0, NULL, NULL}, rows);
+  if (def->type == S2_CONSTRAINT) {
+    count = def->rows;
+  }
+  S2_TRY(s2_joint_check_weights("compliance", &def->compliance, count));
+  S2_TRY(s2_joint_check_weights("damping", &def->damping, count));
+  S2_TRY(check_moving(world, &joint));
+  joint.angle0 = (joint.a == S2_NONE ? 0 : world->q.at[3 * joint.a]) -
+                 (joint.b == S2_NONE ? 0 : world->q.at[3 * joint.b]);
+  if (def->type == S2_CONSTRAINT) {
+    S2_TRY(s2_constraint_first(world, &joint));
+  }
+  *id = add(world, &joint);
+  return s2_ok();
+}
+
+void s2_body_add_drive(S2World *world, int32_t slot, double max_force, double max_torque) {
+  S2Body *body = &world->bodies.at[slot];
+  S2Joint joint = {
+      .type = S2_LOCK,
+      .enabled = true,
+      .driven = body->has_motion,
+      .locked = {true, true, true},
+      .a = slot,
+      .b = S2_NONE,
+      .joint_a = S2_NONE,
+      .joint_b = S2_NONE,
+      .more = {S2_NONE, S2_NONE},
+      .limit_lo = -INFINITY,
+      .limit_hi = INFINITY,
+      .motor_max = INFINITY,
+      .break_force = INFINITY,
+      .max_force = max_force,
+      .max_torque = max_torque,
+  };
+  memcpy(joint.goal, world->q.at + 3 * slot, sizeof joint.goal);
+  memcpy(joint.rate, world->v.at + 3 * slot, sizeof joint.rate);
+  memcpy(joint.name, body->name, sizeof joint.name);
+  body->drive = (int32_t)add(world, &joint).index - 1;
+  world->boxes_stale = true; // it meets what stands still from now on
+  world->kept.fresh = true;
+}
+
+// ---- Destroying -------------------------------------------------------------------------------
+
+static void destroy_one(S2World *world, int32_t slot) {
+  S2Joint *joint = &world->joints.at[slot];
+  if (!joint->collide && joint->a != S2_NONE && joint->b != S2_NONE) {
+    s2_world_include(world, joint->a, joint->b, false);
+  }
+  if (joint->type == S2_LOCK && world->bodies.at[joint->a].drive == slot) {
+    world->bodies.at[joint->a].drive = S2_NONE; // nothing pushes it again
+    world->boxes_stale = true;
+  }
+  leave_lists(world, slot);
+  s2_line_remove(world->joint_order, s2_world_joint_place(world, slot));
+  s2_world_revised(world);
+  memset(joint, 0, sizeof *joint);
+  joint->a = world->kept.free_joint;
+  world->kept.free_joint = slot;
+}
+
+// With the gears on it.
+void s2_joint_destroy_slot(S2World *world, int32_t slot) {
+  while (world->joints.at[slot].first_link != S2_NONE) {
+    destroy_one(world, world->joints.at[slot].first_link / S2_JOINT_LINKS);
+  }
+  destroy_one(world, slot);
+}
+
+S2Status s2_joint_slot(const S2World *world, S2JointId id, int32_t *slot) {
+  *slot = (int32_t)id.index - 1;
+  if (!s2_joint_alive(world, id)) {
+    return s2_error(S2_STALE, "the joint is destroyed");
+  }
+  return s2_ok();
+}
+
+S2Status s2_joint_destroy(S2World *world, S2JointId id) {
+  int32_t slot;
+  S2_TRY(s2_world_idle(world));
+  S2_TRY(s2_joint_slot(world, id, &slot));
+  s2_joint_destroy_slot(world, slot);
+  return s2_ok();
+}
+
+bool s2_joint_alive(const S2World *world, S2JointId id) {
+  return id.index != 0 && id.index <= (uint32_t)world->joints.count && id.serial != 0 &&
+         world->joints.at[id.index - 1].serial == id.serial;
+}
+
+S2JointId s2_world_joint(const S2World *world, int index) {
+  if (index < 0 || index >= world->joint_order.count) {
+    return (S2JointId){0, 0};
+  }
+  int32_t slot = world->joint_order.at[index];
+  return (S2JointId){(uint32_t)slot + 1, world->joints.at[slot].serial};
+}
+
+int s2_world_joints(const S2World *world, S2JointId *joints, int capacity) {
+  for (int i = 0; i < world->joint_order.count && i < capacity; i++) {
+    int32_t slot = world->joint_order.at[i];
+    joints[i] = (S2JointId){(uint32_t)slot + 1, world->joints.at[slot].serial};
+  }
+  return world->joint_order.count;
+}

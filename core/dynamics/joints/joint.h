@@ -1,0 +1,252 @@
+// Private to core/dynamics: what joint types are made of.
+//
+// A joint type is a file (hinge.c ...) with the same functions in the same order, listed in an
+// S2JointKind. Everything about a joint is a smooth function of the poses of its two bodies: up to
+// three equations g(q) = 0, the coordinate that limits and gears act on, and the one that motor and
+// friction act on.
+#ifndef S2_JOINT_H
+#define S2_JOINT_H
+
+#include "dynamics/world/world.h"
+
+typedef enum S2Asked { // what the program is asked within a step
+  S2_ASKED_VALUE,      // of a constraint
+  S2_ASKED_JACOBIAN,
+  S2_ASKED_RATE,
+  S2_ASKED_HESSIAN,
+  S2_ASKED_PULL, // of a spring: force, tangent; q[0] is the extension
+  S2_ASKED_LOCK, // how fast it moves; q[0] is h
+  S2_ASKED_BODY, // the same
+} S2Asked;
+
+typedef struct S2JointHessian { // second derivatives: (angle, x, y) of a, then of b
+  double at[6][6];
+} S2JointHessian;
+
+typedef struct S2JointAt { // a joint at given poses
+  const S2World *world;
+  const S2Joint *joint;
+  const double *q;   // 3 a slot
+  double elapsed;    // s since the state the world is in
+  const S2Rot *turn; // a slot: of the angles in q, where they are known; NULL: nowhere
+  // NULL, or the poses at the end of a step that begins at q: then the gradients are chords, see
+  // measure.c; values are of no use.
+  const double *to;
+} S2JointAt;
+
+typedef enum S2JointParts { // what a definition may ask of a type
+  S2_HAS_COMPLIANCE = 1,
+  S2_HAS_STIFFNESS = 2,
+  S2_HAS_LIMITS = 4,
+  S2_HAS_DRIVE = 8, // motor and friction
+  S2_HAS_LENGTH = 16,
+  S2_HAS_AXIS = 32,
+} S2JointParts;
+
+typedef struct S2JointKind {
+  const char *name;
+  unsigned parts;
+  // The equations; returns how many. Hessians of the same.
+  int (*rows)(const S2JointAt *at, S2JointRow rows[S2_JOINT_EQUATIONS]);
+  void (*hessians)(const S2JointAt *at, S2JointHessian hessians[S2_JOINT_EQUATIONS]);
+  // What limits and gears act on; NULL: nothing. The Hessian may be NULL.
+  void (*coordinate)(const S2JointAt *at, S2JointRow *row, S2JointHessian *hessian);
+  // What motor and friction act on; NULL: nothing.
+  void (*drive)(const S2JointAt *at, S2JointRow *row, S2JointHessian *hessian);
+  // Reads and checks what is the type's own. Bodies, anchors and axis are there already.
+  S2Status (*create)(const S2World *world, const S2JointDef *def, S2Joint *joint);
+} S2JointKind;
+
+extern const S2JointKind s2_hinge_kind, s2_weld_kind, s2_slider_kind, s2_distance_kind,
+    s2_spring_kind, s2_rope_kind, s2_gear_kind, s2_lock_kind, s2_mouse_kind, s2_wheel_kind,
+    s2_constraint_kind, s2_ground_friction_kind;
+
+// joint.c
+const S2JointKind *s2_joint_kind(S2JointType type);
+// "hinge 'name'" or "hinge #3": how messages call a joint.
+void s2_joint_label(const S2World *world, int32_t slot, char label[S2_NAME_SIZE + 32]);
+// Is it part of the next step: enabled, with at least one body that moves and none disabled?
+bool s2_joint_active(const S2World *world, const S2Joint *joint);
+S2Status s2_joint_slot(const S2World *world, S2JointId id, int32_t *slot);
+// Do all of its equations give no way, each by itself?
+bool s2_joint_is_rigid(const S2Joint *joint);
+// Its equations that give no way, as combinations where it has matrices; returns how many.
+int s2_joint_rigid_rows(const S2JointAt *at, S2JointRow rows[S2_JOINT_EQUATIONS]);
+// "limits: ..." unless a joint of this type can have them.
+S2Status s2_joint_check_limits(S2JointType type, double lo, double hi);
+// The largest error of its rigid equations and limits, m: angles times `length`.
+double s2_joint_violation(const S2JointAt *at, double length);
+
+typedef struct S2JointError {
+  S2JointRow rows[S2_JOINT_EQUATIONS + 1]; // as in a problem: equations, limits that coincide
+  int count;
+  double square;         // m^2, of them; angles times `length`
+  double rigid, beyond;  // m^2, of the equations, mended or not; m, beyond limits
+  bool limited, angular; // has it limits that do not coincide, rows that measure angles?
+} S2JointError;
+// The same one by one.
+void s2_joint_error(const S2JointAt *at, double length, S2JointError *error);
+// Does its limit give way? Only those of constraints can.
+bool s2_joint_soft_stop(const S2Joint *joint);
+// Does a row measure an angle?
+bool s2_joint_row_angular(const S2JointRow *row);
+
+// ---- measure.c: the functions joints are made of ----------------------------------------------
+
+// How a body is turned, or (S2_NONE) the world.
+S2Rot s2_joint_turn(const S2JointAt *at, int32_t slot);
+// theta_a - theta_b - angle0
+void s2_measure_angle(const S2JointAt *at, S2JointRow *row, S2JointHessian *hessian);
+// The anchor of a seen from that of b, along `direction` (frame of b): u' R_b' (p_a - p_b).
+void s2_measure_offset(const S2JointAt *at, S2Vec2 direction, S2JointRow *row,
+                       S2JointHessian *hessian);
+// Along x and y of b; and nothing but that, for where it is asked again and again.
+typedef struct S2Pin {
+  double value[2], ja[2][3], jb[2][3];
+} S2Pin;
+void s2_measure_offsets(const S2JointAt *at, S2JointRow rows[2]);
+void s2_measure_pin(const S2JointAt *at, S2Pin *pin);
+void s2_measure_translation(const S2JointAt *at, S2JointRow *row, S2JointHessian *hessian);
+// |p_a - p_b|
+void s2_measure_length(const S2JointAt *at, S2JointRow *row, S2JointHessian *hessian);
+// The chord of a turn against another, per 2 tan(half of it): see measure.c.
+double s2_measure_turn(const S2JointAt *at);
+S2Vec2 s2_joint_anchor(const double *q, int32_t slot, S2Vec2 local);
+
+// ---- constraint.c: rows of the program's own --------------------------------------------------
+
+// Between these two constraints are asked, at most once for the same poses and time. The end gives
+// what went wrong, as world->refused does before it.
+void s2_constraints_begin(S2World *world);
+S2Status s2_constraints_end(S2World *world);
+// Evaluates a joint that is being made.
+S2Status s2_constraint_first(S2World *world, S2Joint *joint);
+// Keeps what it said at the end of a step.
+void s2_constraint_keep(const S2JointAt *at, S2Joint *joint);
+
+// A row is a sum of answers at poses nearby. Its adjoint goes to them: `back` gets that of number
+// `number` of what was asked at q (a, then b) and t. Returns what is left for the length of the
+// step, as part of the default rate.
+typedef struct S2ConstraintBar {
+  double value, rate, j[6];
+  const double (*hessian)[6]; // NULL: none
+} S2ConstraintBar;
+typedef void S2ConstraintBack(void *user, S2Asked asked, const double q[6], double t, int number,
+                              double bar);
+double s2_constraint_back(const S2JointAt *at, int row, const S2ConstraintBar *bar,
+                          S2ConstraintBack *back, void *user);
+
+// ---- motion.c: locks that move as the program says --------------------------------------------
+
+// Where a lock holds its body, and how fast that moves.
+void s2_lock_goal(const S2JointAt *at, double goal[3], double rate[3]);
+// lock.c: does any of what it locks have a bound on its force?
+bool s2_lock_yields(const S2Joint *joint);
+// Which of angle, x, y is row 0, 1, 2 of S2Joint.impulse: equations, then what has a bound.
+int s2_lock_component(const S2Joint *joint, int row);
+typedef struct S2BoundedRow { // |lambda| <= most h
+  S2JointRow row;             // its value is how far it is from its goal
+  int component, index;       // of angle, x, y; in S2Joint.impulse
+  double most, mass;          // N or N m; kg or kg m^2, of the body
+} S2BoundedRow;
+int s2_lock_bounded_rows(const S2JointAt *at, S2BoundedRow rows[S2_JOINT_EQUATIONS]);
+// How fast a lock goes back to a goal that is `off` away, beside the goal's own speed: all the way
+// within the step, but not faster than an acceleration of `push` (its bound over its body's mass)
+// can brake again, step by step. So it comes to its goal without going to and fro.
+typedef struct S2LockReturn {
+  double speed, by_off, by_push, by_h; // and its derivatives
+} S2LockReturn;
+S2LockReturn s2_lock_return(double off, double push, double h);
+// The goal that a bounded component keeps at the end of a step of length h, where it follows a
+// velocity: it is away from the body, at q, by no more than S2_LOCK_LAG of what its bound makes up
+// in one step. What it yielded is lost, and it does not push for long after it is told to go back.
+// *held: it is as it was. (Goals that are functions of time stay where they are.)
+double s2_lock_goal_kept(double goal, double q, double push, double h, bool *held);
+// Around a step: outside of it locks are where they were at its end.
+void s2_motions_begin(S2World *world);
+void s2_motions_end(S2World *world);
+
+// ---- spring.c ----------------------------------------------------------------------------------
+
+// Is it a spring whose pull is no multiple of its extension?
+bool s2_spring_curved(const S2Joint *joint);
+// The pull (N) of a curved spring and its derivative (N/m); of a law: those of the row.
+void s2_spring_pull(const S2Joint *joint, const S2JointRow *row, double *force, double *tangent);
+// Asks a law, where there is one; what goes wrong is in world->refused.
+void s2_spring_ask(S2World *world, int32_t slot, S2JointRow *row);
+
+// ---- ground_friction.c ------------------------------------------------------------------------
+
+typedef struct S2GroundState {
+  S2Vec2 momentum; // N s, that the body would end the step with but for the ground
+  double mass, h;  // kg, s
+  bool last;       // rows that did not settle: hardly anything across, so that the bound is kept
+} S2GroundState;
+
+typedef struct S2GroundRows { // a turn, along and across the momentum
+  S2JointRow row[3];
+  double bound[3]; // N m s, N s
+  double compliance[3];
+} S2GroundRows;
+
+void s2_ground_friction_rows(const S2Joint *joint, const S2GroundState *state, S2GroundRows *rows);
+
+// ---- compliance.c: rows that give way ---------------------------------------------------------
+
+// How a step takes elastic forces and rigid rows.
+typedef struct S2Blend {
+  double h;           // s; 0 in mends of positions
+  double alpha, beta; // of the world
+  // Rigid rows: how much of the speed at the start is turned round, of what the bend adds to the
+  // value within the step (1/2 h bend, as a speed) and of the error itself (1/s) goes into the row.
+  double reflect, ahead, mend;
+  double bent;    // of what gives way: the part of 1/2 h^2 bend that its force sees
+  bool stiffness; // the elastic force is given, the row has only what stiffness and damping add
+} S2Blend;
+S2Blend s2_joint_blend(const S2WorldDef *def, double h);
+
+typedef struct S2SoftRow {
+  S2JointRow row;                 // of the problem: a combination of the given ones
+  double mix[S2_JOINT_EQUATIONS]; // its parts of them
+  double compliance;              // C' of the row, velocity per impulse; infinite: no row
+  double bias;                    // velocity
+  double given;                   // impulse known before the solve, beside that of the row
+  bool rigid;
+} S2SoftRow;
+
+// The speeds of rows at velocities v (3 a slot).
+void s2_joint_speeds(const S2Joint *joint, const double *v, S2JointRow *rows, int count);
+// What rows bend by, from their Hessians.
+void s2_joint_bends(const S2Joint *joint, const double *v, const S2JointHessian *hessians,
+                    S2JointRow *rows, int count);
+// Speed that a rigid row asks for against the end of the step: u = -this.
+double s2_joint_return(S2Blend blend, const S2JointRow *row);
+// Rows with compliance and damping, blended (docs/stepping.md).
+void s2_joint_soften(const S2Joint *joint, const S2JointRow *rows, int count, S2Blend blend,
+                     S2SoftRow soft[S2_JOINT_EQUATIONS]);
+// The row u + C' lambda + b >= 0 of a contact that gives way; h > 0, `speed` at the start. Its
+// dashpot acts on the speed of the compression, not on what still approaches: b is gap / h before
+// they touch, and the rule implicit Euler.
+S2SoftRow s2_soften_gap(double gap, double speed, double compliance, double damping, S2Blend blend);
+// 1/2 g' C^-1 g, J
+double s2_joint_energy(const S2Joint *joint, const S2JointRow *rows, int count);
+// "compliance: ..." unless finite, symmetric and positive semidefinite of this many rows.
+S2Status s2_joint_check_weights(const char *what, const S2JointWeights *weights, int rows);
+
+// ---- geometric.c: stiffness from forces that turn ----------------------------------------------
+
+enum { S2_GEOMETRIC_ROWS = 6 };
+
+typedef struct S2StiffRow { // stiffness * e e', e of unit length
+  double ja[3], jb[3];      // e
+  double stiffness;         // N/m, not 0, may be negative
+} S2StiffRow;
+
+// Eigenvectors of -sum (lambda/h) Hess(g) over the joint's equations and limits, with the impulses
+// of the last step; returns how many are not zero.
+int s2_joint_geometric(const S2JointAt *at, S2Blend blend, S2StiffRow rows[S2_GEOMETRIC_ROWS]);
+// Eigenvalues of a symmetric n x n matrix `a` (row-major, destroyed, diagonal afterwards);
+// eigenvectors in the columns of `q`. (compliance.c)
+void s2_joint_eigen(int n, double *a, double *value, double *q);
+
+#endif

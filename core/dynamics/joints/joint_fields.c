@@ -1,0 +1,448 @@
+// Reading and writing what joints hold.
+#include "dynamics/joints/joint.h"
+
+#include <string.h>
+
+typedef enum Domain { READ_ONLY, ANY, NOT_NEGATIVE, LIMIT, MAXIMUM, POSITIVE, FLAG } Domain;
+
+// `parts`: what a type needs to have the field, 0: all have it. The exceptions are in has().
+static const struct {
+  const char *name;
+  Domain domain;
+  unsigned parts;
+} fields[S2_JOINT_FIELD_COUNT] = {
+    [S2_JOINT_ANGLE] = {"angle", READ_ONLY, 0},
+    [S2_JOINT_TRANSLATION] = {"translation", READ_ONLY, S2_HAS_AXIS},
+    [S2_JOINT_LENGTH] = {"length", POSITIVE, S2_HAS_LENGTH},
+    [S2_JOINT_SPEED] = {"speed", READ_ONLY, 0},
+    [S2_JOINT_FORCE] = {"force", READ_ONLY, 0},
+    [S2_JOINT_TORQUE] = {"torque", READ_ONLY, 0},
+    [S2_JOINT_MOTOR_SPEED] = {"motor_speed", ANY, S2_HAS_DRIVE},
+    [S2_JOINT_MOTOR_MAX] = {"motor_max", MAXIMUM, S2_HAS_DRIVE},
+    [S2_JOINT_LIMIT_LO] = {"limit_lo", LIMIT, S2_HAS_LIMITS},
+    [S2_JOINT_LIMIT_HI] = {"limit_hi", LIMIT, S2_HAS_LIMITS},
+    [S2_JOINT_COMPLIANCE] = {"compliance", NOT_NEGATIVE, S2_HAS_COMPLIANCE},
+    [S2_JOINT_DAMPING] = {"damping", NOT_NEGATIVE, S2_HAS_COMPLIANCE | S2_HAS_STIFFNESS},
+    [S2_JOINT_FRICTION] = {"friction", NOT_NEGATIVE, S2_HAS_DRIVE},
+    [S2_JOINT_BREAK_FORCE] = {"break_force", MAXIMUM, 0},
+    [S2_JOINT_STIFFNESS] = {"stiffness", NOT_NEGATIVE, S2_HAS_STIFFNESS},
+    [S2_JOINT_QUADRATIC] = {"quadratic", ANY, 0},
+    [S2_JOINT_CUBIC] = {"cubic", ANY, 0},
+    [S2_JOINT_REST_LENGTH] = {"rest_length", NOT_NEGATIVE, 0},
+    [S2_JOINT_MAX_LENGTH] = {"max_length", POSITIVE, 0},
+    [S2_JOINT_RATIO] = {"ratio", ANY, 0},
+    [S2_JOINT_MAX_FORCE] = {"max_force", NOT_NEGATIVE, 0},
+    [S2_JOINT_MAX_TORQUE] = {"max_torque", NOT_NEGATIVE, 0},
+    [S2_JOINT_ENABLED] = {"enabled", FLAG, 0},
+    [S2_JOINT_BROKEN] = {"broken", READ_ONLY, 0},
+};
+
+const char *s2_joint_field_name(S2JointField field) {
+  return fields[field].name;
+}
+
+bool s2_joint_type_has(S2JointType type, S2JointField field) {
+  switch (field) {
+  case S2_JOINT_REST_LENGTH:
+  case S2_JOINT_QUADRATIC:
+  case S2_JOINT_CUBIC:
+    return type == S2_SPRING;
+  case S2_JOINT_MAX_LENGTH:
+    return type == S2_ROPE;
+  case S2_JOINT_RATIO:
+    return type == S2_GEAR;
+  case S2_JOINT_MAX_FORCE:
+  case S2_JOINT_MAX_TORQUE:
+    return type == S2_GROUND_FRICTION || type == S2_LOCK;
+  default:
+    return fields[field].parts == 0 || (s2_joint_kind(type)->parts & fields[field].parts) != 0;
+  }
+}
+
+bool s2_joint_type_sets(S2JointType type, S2JointField field) {
+  return s2_joint_type_has(type, field) && fields[field].domain != READ_ONLY &&
+         (field != S2_JOINT_LENGTH || type == S2_DISTANCE);
+}
+
+static S2JointAt here(const S2World *world, const S2Joint *joint) {
+  return (S2JointAt){world, joint, world->q.at, 0, NULL, NULL};
+}
+
+static double rate_of(const S2World *world, const S2Joint *joint, const S2JointRow *row) {
+  double rate = row->rate;
+  for (int c = 0; c < 3; c++) {
+    rate += joint->a == S2_NONE ? 0 : row->ja[c] * world->v.at[3 * joint->a + c];
+    rate += joint->b == S2_NONE ? 0 : row->jb[c] * world->v.at[3 * joint->b + c];
+  }
+  for (int c = 0; c < 2; c++) {
+    rate += joint->more[c] == S2_NONE ? 0 : row->more[c] * world->v.at[3 * joint->more[c]];
+  }
+  return rate;
+}
+
+// Of the coordinate that is driven, else limited; a length where there is neither.
+static double speed(const S2World *world, const S2Joint *joint) {
+  const S2JointKind *kind = s2_joint_kind(joint->type);
+  S2JointAt at = here(world, joint);
+  S2JointRow row;
+  if (joint->type == S2_CONSTRAINT) {
+    row = joint->last[0];
+  } else if (kind->drive != NULL) {
+    kind->drive(&at, &row, NULL);
+  } else if (kind->coordinate != NULL || (kind->parts & S2_HAS_LENGTH) != 0) {
+    s2_measure_length(&at, &row, NULL);
+  } else {
+    s2_measure_angle(&at, &row, NULL);
+  }
+  return rate_of(world, joint, &row);
+}
+
+static double softness(const S2Joint *joint, const S2JointWeights *weights, const S2JointAt *at) {
+  S2JointRow rows[S2_JOINT_EQUATIONS];
+  const S2JointKind *kind = s2_joint_kind(joint->type);
+  bool springs = (kind->parts & S2_HAS_STIFFNESS) != 0;
+  bool angular = kind->rows(at, rows) > 0 && s2_joint_row_angular(&rows[0]) && !springs;
+  return weights->size > 0 ? NAN : angular ? weights->angular : weights->linear;
+}
+
+static double reaction(const S2Joint *joint, double impulse) {
+  return joint->reaction_time > 0 ? impulse / joint->reaction_time : 0;
+}
+
+static double measured(const S2World *world, const S2Joint *joint, S2JointField field) {
+  S2JointAt at = here(world, joint);
+  S2JointRow row;
+  if (field == S2_JOINT_ANGLE) {
+    s2_measure_angle(&at, &row, NULL);
+  } else if (field == S2_JOINT_TRANSLATION) {
+    s2_measure_translation(&at, &row, NULL);
+  } else {
+    s2_measure_length(&at, &row, NULL);
+  }
+  return row.value;
+}
+
+static S2Status lacks(const S2Joint *joint, S2JointField field) {
+  return s2_error(S2_INVALID, "%s: not for a %s", fields[field].name,
+                  s2_joint_kind(joint->type)->name);
+}
+
+S2Status s2_joint_get(const S2World *world, S2JointId id, S2JointField field, double *value) {
+  int32_t slot;
+  S2_TRY(s2_joint_slot(world, id, &slot));
+  const S2Joint *joint = &world->joints.at[slot];
+  S2JointAt at = here(world, joint);
+  if (!s2_joint_type_has(joint->type, field)) {
+    return lacks(joint, field);
+  }
+  const double values[S2_JOINT_FIELD_COUNT] = {
+      [S2_JOINT_MOTOR_SPEED] = joint->motor_speed,
+      [S2_JOINT_MOTOR_MAX] = joint->has_motor ? joint->motor_max : 0,
+      [S2_JOINT_LIMIT_LO] = joint->limit_lo,
+      [S2_JOINT_LIMIT_HI] = joint->limit_hi,
+      [S2_JOINT_FRICTION] = joint->friction,
+      [S2_JOINT_BREAK_FORCE] = joint->break_force,
+      [S2_JOINT_STIFFNESS] = joint->stiffness,
+      [S2_JOINT_QUADRATIC] = joint->quadratic,
+      [S2_JOINT_CUBIC] = joint->cubic,
+      [S2_JOINT_REST_LENGTH] = joint->length,
+      [S2_JOINT_MAX_LENGTH] = joint->limit_hi,
+      [S2_JOINT_RATIO] = joint->ratio,
+      [S2_JOINT_MAX_FORCE] = joint->max_force,
+      [S2_JOINT_MAX_TORQUE] = joint->max_torque,
+      [S2_JOINT_ENABLED] = joint->enabled,
+      [S2_JOINT_BROKEN] = joint->broken,
+      [S2_JOINT_FORCE] = reaction(joint, hypot(joint->reaction[1], joint->reaction[2])),
+      [S2_JOINT_TORQUE] = reaction(joint, joint->reaction[0]),
+  };
+  switch (field) {
+  case S2_JOINT_ANGLE:
+  case S2_JOINT_TRANSLATION:
+  case S2_JOINT_LENGTH:
+    *value = measured(world, joint, field);
+    break;
+  case S2_JOINT_SPEED:
+    *value = speed(world, joint);
+    break;
+  case S2_JOINT_COMPLIANCE:
+    *value = softness(joint, &joint->compliance, &at);
+    break;
+  case S2_JOINT_DAMPING:
+    *value = softness(joint, &joint->damping, &at);
+    break;
+  default:
+    *value = values[field];
+  }
+  return s2_ok();
+}
+
+static S2Status check(const S2Joint *joint, S2JointField field, double value) {
+  const char *name = fields[field].name;
+  Domain domain = fields[field].domain;
+  if (!s2_joint_type_has(joint->type, field)) {
+    return lacks(joint, field);
+  }
+  if (!s2_joint_type_sets(joint->type, field)) {
+    return s2_error(S2_INVALID, "%s: cannot be set", name);
+  }
+  if (joint->has_law &&
+      (field == S2_JOINT_STIFFNESS || field == S2_JOINT_QUADRATIC || field == S2_JOINT_CUBIC)) {
+    return s2_error(S2_INVALID, "%s: cannot be set, the spring pulls as its force says", name);
+  }
+  if (domain == LIMIT) {
+    double lo = field == S2_JOINT_LIMIT_LO ? value : joint->limit_lo;
+    double hi = field == S2_JOINT_LIMIT_HI ? value : joint->limit_hi;
+    return s2_joint_check_limits(joint->type, lo, hi);
+  }
+  bool bound = field == S2_JOINT_MAX_FORCE || field == S2_JOINT_MAX_TORQUE;
+  if (bound && joint->type == S2_LOCK) { // infinite: rigid
+    domain = MAXIMUM;
+  }
+  if (domain != MAXIMUM && !isfinite(value)) {
+    return s2_error(S2_INVALID, "%s: finite number expected, got %g", name, value);
+  }
+  if (domain == POSITIVE && !(value > S2_NO_LENGTH)) {
+    return s2_error(S2_INVALID, "%s: a number above 0 expected, got %g", name, value);
+  }
+  if ((domain == NOT_NEGATIVE || domain == MAXIMUM) && !(value >= 0)) {
+    return s2_error(S2_INVALID, "%s: a number not below 0 expected, got %g", name, value);
+  }
+  if (field == S2_JOINT_BREAK_FORCE && value == 0) {
+    return s2_error(S2_INVALID, "%s: a number above 0 expected, got %g", name, value);
+  }
+  if (field == S2_JOINT_RATIO && value == 0) {
+    return s2_error(S2_INVALID, "%s: a finite number other than 0 expected, got %g", name, value);
+  }
+  bool rigid = joint->compliance.size == 0 && joint->compliance.linear == 0 &&
+               joint->compliance.angular == 0;
+  bool springs = (s2_joint_kind(joint->type)->parts & S2_HAS_STIFFNESS) != 0;
+  if (joint->type == S2_LOCK &&
+      ((bound && isfinite(value) && !rigid) ||
+       (field == S2_JOINT_COMPLIANCE && value > 0 && s2_lock_yields(joint)))) {
+    return s2_error(S2_INVALID, "%s: a lock has a bound or compliance, not both", name);
+  }
+  if (field == S2_JOINT_DAMPING && value > 0 && rigid && !springs) {
+    return s2_error(S2_INVALID, "damping: nothing to damp where compliance is 0");
+  }
+  if (domain == FLAG && value != 0 && value != 1) {
+    return s2_error(S2_INVALID, "%s: 0 or 1 expected, got %g", name, value);
+  }
+  return s2_ok();
+}
+
+// What is kept of the last step belongs to another joint.
+static void forget(S2Joint *joint) {
+  memset(joint->impulse, 0, sizeof joint->impulse);
+  memset(joint->reaction, 0, sizeof joint->reaction);
+}
+
+static void enable(const S2World *world, S2Joint *joint, bool enabled) {
+  bool again = enabled && !joint->enabled;
+  joint->enabled = enabled;
+  joint->broken = joint->broken && !enabled;
+  forget(joint);
+  for (int c = 0; c < 3 && again && joint->type == S2_LOCK; c++) {
+    joint->goal[c] = world->q.at[3 * joint->a + c]; // held where it is now
+  }
+}
+
+// A lock that begins or ends to yield has other rows, and what has yielded is rigid where it is.
+static void set_bound(const S2World *world, S2Joint *joint, double *bound, double value) {
+  if (joint->type == S2_LOCK && isfinite(*bound) != isfinite(value)) {
+    forget(joint);
+    for (int c = 0; c < 3; c++) {
+      bool of = (c == 0) == (bound == &joint->max_torque);
+      joint->goal[c] = of ? world->q.at[3 * joint->a + c] : joint->goal[c];
+    }
+  }
+  *bound = value;
+}
+
+static void set_ratio(const S2World *world, S2Joint *joint, double ratio) {
+  S2JointRow rows[S2_JOINT_EQUATIONS];
+  S2JointAt at = here(world, joint);
+  joint->ratio = ratio;
+  joint->sum = 0;
+  s2_gear_kind.rows(&at, rows);
+  joint->sum = rows[0].value;
+}
+
+S2Status s2_joint_set(S2World *world, S2JointId id, S2JointField field, double value) {
+  int32_t slot;
+  S2_TRY(s2_world_idle(world));
+  S2_TRY(s2_joint_slot(world, id, &slot));
+  S2Joint *joint = &world->joints.at[slot];
+  S2_TRY(check(joint, field, value));
+  switch (field) {
+  case S2_JOINT_LENGTH:
+  case S2_JOINT_REST_LENGTH:
+    joint->length = value;
+    break;
+  case S2_JOINT_MOTOR_SPEED:
+    joint->motor_speed = value;
+    joint->has_motor = true;
+    break;
+  case S2_JOINT_MOTOR_MAX:
+    joint->motor_max = value;
+    joint->has_motor = true;
+    break;
+  case S2_JOINT_LIMIT_LO:
+    joint->limit_lo = value;
+    break;
+  case S2_JOINT_LIMIT_HI:
+  case S2_JOINT_MAX_LENGTH:
+    joint->limit_hi = value;
+    break;
+  case S2_JOINT_COMPLIANCE:
+    joint->compliance = (S2JointWeights){.linear = value, .angular = value};
+    s2_world_revised(world);
+    break;
+  case S2_JOINT_DAMPING:
+    joint->damping = (S2JointWeights){.linear = value, .angular = value};
+    break;
+  case S2_JOINT_FRICTION:
+    joint->friction = value;
+    break;
+  case S2_JOINT_BREAK_FORCE:
+    joint->break_force = value;
+    break;
+  case S2_JOINT_STIFFNESS:
+    joint->stiffness = value;
+    break;
+  case S2_JOINT_QUADRATIC:
+    joint->quadratic = value;
+    break;
+  case S2_JOINT_CUBIC:
+    joint->cubic = value;
+    break;
+  case S2_JOINT_MAX_FORCE:
+  case S2_JOINT_MAX_TORQUE:
+    set_bound(world, joint, field == S2_JOINT_MAX_FORCE ? &joint->max_force : &joint->max_torque,
+              value);
+    break;
+  case S2_JOINT_RATIO:
+    set_ratio(world, joint, value);
+    break;
+  case S2_JOINT_ENABLED:
+    enable(world, joint, value != 0);
+    s2_world_revised(world);
+    break;
+  default: // read-only: check() has refused
+    break;
+  }
+  return s2_ok();
+}
+
+S2Status s2_joint_set_limits(S2World *world, S2JointId id, double lo, double hi) {
+  int32_t slot;
+  S2_TRY(s2_world_idle(world));
+  S2_TRY(s2_joint_slot(world, id, &slot));
+  S2Joint limits = world->joints.at[slot];
+  limits.limit_hi = hi;
+  S2_TRY(check(&limits, S2_JOINT_LIMIT_LO, lo));
+  world->joints.at[slot].limit_lo = lo;
+  world->joints.at[slot].limit_hi = hi;
+  return s2_ok();
+}
+
+S2Status s2_joint_set_target(S2World *world, S2JointId id, S2Vec2 target) {
+  int32_t slot;
+  S2_TRY(s2_world_idle(world));
+  S2_TRY(s2_joint_slot(world, id, &slot));
+  if (world->joints.at[slot].type != S2_MOUSE) {
+    return s2_error(S2_INVALID, "target: not for a %s",
+                    s2_joint_type_name(world->joints.at[slot].type));
+  }
+  if (!isfinite(target.x) || !isfinite(target.y)) {
+    return s2_error(S2_INVALID, "target: finite numbers expected, got {%g, %g}", target.x,
+                    target.y);
+  }
+  world->joints.at[slot].local_b = target;
+  return s2_ok();
+}
+
+S2Status s2_joint_set_velocity(S2World *world, S2JointId id, const double velocity[3]) {
+  int32_t slot;
+  S2_TRY(s2_world_idle(world));
+  S2_TRY(s2_joint_slot(world, id, &slot));
+  S2Joint *joint = &world->joints.at[slot];
+  if (joint->type != S2_LOCK) {
+    return s2_error(S2_INVALID, "velocity: not for a %s", s2_joint_type_name(joint->type));
+  }
+  if (joint->driven) {
+    return s2_error(S2_INVALID, "velocity: the lock moves as its functions say; make another one");
+  }
+  for (int c = 0; c < 3; c++) {
+    if (!isfinite(velocity[c]) || (!joint->locked[c] && velocity[c] != 0)) {
+      return s2_error(S2_INVALID, "velocity: %s expected, got %g",
+                      joint->locked[c] ? "finite numbers" : "0 where nothing is locked",
+                      velocity[c]);
+    }
+  }
+  memcpy(joint->rate, velocity, sizeof joint->rate);
+  return s2_ok();
+}
+
+// ---- All at once ------------------------------------------------------------------------------
+
+static S2JointId id_of(const S2World *world, int32_t slot) {
+  return slot == S2_NONE ? (S2JointId){0, 0}
+                         : (S2JointId){(uint32_t)slot + 1, world->joints.at[slot].serial};
+}
+
+// Gears show the anchors of their joints.
+static void anchors(const S2World *world, const S2Joint *joint, S2JointInfo *info) {
+  const S2Joint *a = joint, *b = joint;
+  info->anchor_b = s2_joint_anchor(world->q.at, b->b, b->local_b);
+  if (joint->type == S2_GEAR) {
+    a = &world->joints.at[joint->joint_a];
+    b = &world->joints.at[joint->joint_b];
+    info->anchor_b = s2_joint_anchor(world->q.at, b->a, b->local_a);
+  }
+  info->anchor_a = s2_joint_anchor(world->q.at, a->a, a->local_a);
+  if (joint->type == S2_LOCK || joint->type == S2_GROUND_FRICTION ||
+      (joint->type == S2_CONSTRAINT && joint->b == S2_NONE)) {
+    info->anchor_b = info->anchor_a;
+  }
+}
+
+S2Status s2_joint_info(const S2World *world, S2JointId id, S2JointInfo *info) {
+  int32_t slot;
+  S2_TRY(s2_joint_slot(world, id, &slot));
+  const S2Joint *joint = &world->joints.at[slot];
+  S2JointAt at = here(world, joint);
+  S2JointRow angle;
+  double length = 0;
+  const int32_t bodies[2] = {joint->a, joint->b};
+  for (int i = 0; i < 2; i++) {
+    length = bodies[i] == S2_NONE ? length : fmax(length, world->bodies.at[bodies[i]].reach);
+  }
+  s2_measure_angle(&at, &angle, NULL);
+  *info = (S2JointInfo){
+      .type = joint->type,
+      .a = s2_body_id(world, joint->a),
+      .b = s2_body_id(world, joint->b),
+      .joint_a = id_of(world, joint->joint_a),
+      .joint_b = id_of(world, joint->joint_b),
+      .enabled = joint->enabled,
+      .broken = joint->broken,
+      .collide = joint->collide,
+      .compliant = joint->compliance.size > 0 || joint->compliance.linear > 0 ||
+                   joint->compliance.angular > 0,
+      .name = joint->name,
+      .axis = s2_rotate(s2_rot(joint->b == S2_NONE ? 0 : world->q.at[3 * joint->b]), joint->axis),
+      .target = joint->type == S2_MOUSE ? joint->local_b : s2_vec2(0, 0),
+      .driven = joint->driven,
+      .has_law = joint->has_law,
+      .velocity = {joint->rate[0], joint->rate[1], joint->rate[2]},
+      .impulse = {joint->reaction[1], joint->reaction[2]},
+      .angular_impulse = joint->reaction[0],
+      .force = {reaction(joint, joint->reaction[1]), reaction(joint, joint->reaction[2])},
+      .torque = reaction(joint, joint->reaction[0]),
+      .angle = angle.value,
+      .speed = rate_of(world, joint, &angle),
+      .error = s2_joint_violation(&at, length > 0 ? length : 1),
+  };
+  anchors(world, joint, info);
+  return s2_ok();
+}

@@ -1,0 +1,546 @@
+// The rows that an island's joints have in a problem. In the order of core/mcp/mcp.h:
+//
+//   bilateral    equations, rigid or giving way; limits that coincide; motors of any force
+//   boxed        motors and dry friction: |lambda| <= max h
+//   unilateral   limits, which look ahead as contacts do: u + (distance to the limit)/h >= 0
+#include "dynamics/step/step.h"
+
+#include <string.h>
+
+typedef struct List {
+  S2Row *row;
+  S2JointPart *part;
+  int count;
+} List;
+
+typedef struct Builder {
+  const S2Step *step;
+  const S2Island *island;
+  S2Kind kind;
+  S2Blend blend; // of the world
+  const S2Joint *joint;
+  S2JointAt at;
+  S2Vec2 arm; // of the anchor on a, world axes
+  int32_t slot;
+  int group;
+  int32_t aside; // the next node of a gear
+  double *speed; // V, raised by what drives
+  double *rhs;   // of the problem
+  List *given;   // parts without a row
+} Builder;
+
+// Rows on ground that moves as given: their known part of the velocity goes into the bias.
+static void ground(const S2Step *step, int32_t slot, const double *j, int32_t node, double *side,
+                   double *bias) {
+  for (int c = 0; c < 3; c++) {
+    side[c] = node == S2_GROUND ? 0 : j[c];
+    if (bias != NULL && node == S2_GROUND && slot != S2_NONE) {
+      *bias += j[c] * step->free_v[3 * slot + c];
+    }
+  }
+}
+
+// A row along `of` (sign 1 or -1); the caller has the bounds.
+static S2Row *append(const Builder *builder, List *list, const S2JointRow *of, double sign,
+                     int index, double bias) {
+  const S2Step *step = builder->step;
+  const S2Joint *joint = builder->joint;
+  S2JointPart *part = &list->part[list->count];
+  S2Row *row = &list->row[list->count++];
+  double ja[3], jb[3];
+  for (int c = 0; c < 3; c++) {
+    ja[c] = sign * of->ja[c];
+    jb[c] = sign * of->jb[c];
+  }
+  *row = (S2Row){
+      .a = joint->a == S2_NONE ? S2_GROUND : step->node_of[joint->a],
+      .b = joint->b == S2_NONE ? S2_GROUND : step->node_of[joint->b],
+      .coupled_to = -1,
+      .group = builder->group,
+      .bias = bias,
+  };
+  double *moving = builder->kind == S2_POSITIONS ? NULL : &row->bias;
+  ground(step, joint->a, ja, row->a, row->ja, moving);
+  ground(step, joint->b, jb, row->b, row->jb, moving);
+  S2Vec2 arm = builder->arm;
+  *part = (S2JointPart){
+      .joint = builder->slot,
+      .row = index,
+      .push = {ja[0] - s2_cross(arm, s2_vec2(ja[1], ja[2])), ja[1], ja[2]},
+      .error = sign * of->value,
+  };
+  return row;
+}
+
+static double mobility(const Builder *builder, const S2Row *row) {
+  double w = 0;
+  for (int side = 0; side < 2; side++) {
+    const double *j = side == 0 ? row->ja : row->jb;
+    int32_t node = side == 0 ? row->a : row->b;
+    bool body = node != S2_GROUND && node < builder->island->nodes;
+    for (int c = 0; c < 3 && body; c++) {
+      w += j[c] * j[c] / builder->step->mass[3 * builder->island->node[node] + c];
+    }
+  }
+  return w;
+}
+
+// What a row that drives (a motor, a spring, a goal that moves) brings of speed by itself: an
+// island at rest without gravity would else have no scale to measure residuals by.
+static void drives(const Builder *builder, const S2Row *row) {
+  if (row->bias == 0 || builder->kind == S2_POSITIONS) {
+    return;
+  }
+  double w = mobility(builder, row), speed = fabs(row->bias);
+  speed = w > 0 ? fmin(speed * w / (w + row->compliance), row->hi * w) : 0;
+  bool angular = row->ja[1] == 0 && row->ja[2] == 0 && row->jb[1] == 0 && row->jb[2] == 0;
+  *builder->speed = fmax(*builder->speed, speed * (angular ? builder->island->length : 1));
+}
+
+// An impulse known before the solve, along the last row of the list.
+static void give(const Builder *builder, List *list, double impulse) {
+  S2Row *row = &list->row[list->count - 1];
+  S2JointPart *part = &list->part[list->count - 1];
+  part->given = impulse;
+  for (int c = 0; c < 3; c++) {
+    if (row->a != S2_GROUND) {
+      builder->rhs[3 * row->a + c] += row->ja[c] * impulse;
+    }
+    if (row->b != S2_GROUND) {
+      builder->rhs[3 * row->b + c] += row->jb[c] * impulse;
+    }
+  }
+  double speed = fabs(impulse) * mobility(builder, row);
+  bool angular = row->ja[1] == 0 && row->ja[2] == 0 && row->jb[1] == 0 && row->jb[2] == 0;
+  *builder->speed = fmax(*builder->speed, speed * (angular ? builder->island->length : 1));
+}
+
+static void wide_gear(Builder *builder, List *list, const S2JointRow *of, double bias) {
+  S2GearMovers movers = s2_gear_movers(builder->step, builder->joint);
+  S2Row *rows = &list->row[list->count];
+  bool positions = builder->kind == S2_POSITIONS;
+  int count = s2_gear_rows(builder->step, &movers, builder->aside,
+                           bias + (positions ? 0 : movers.given), rows);
+  builder->aside += movers.count > 2;
+  for (int i = 0; i < count; i++) {
+    rows[i].group = builder->group;
+    list->part[list->count++] = (S2JointPart){.joint = builder->slot, .row = S2_NONE};
+    drives(builder, &rows[i]);
+  }
+  if (count > 0) {
+    S2JointPart *own = &list->part[list->count - 1];
+    own->row = 0;
+    own->push[0] = of->ja[0];
+  }
+}
+
+static void bilateral(const Builder *builder, List *list, const S2JointRow *of, int index,
+                      double bias, double compliance) {
+  S2Row *row = append(builder, list, of, 1, index, bias);
+  row->lo = -INFINITY;
+  row->hi = INFINITY;
+  row->compliance = compliance;
+  drives(builder, row);
+}
+
+static void boxed(const Builder *builder, List *list, const S2JointRow *of, int index, double bias,
+                  double most) {
+  S2Row *row = append(builder, list, of, 1, index, bias);
+  row->lo = -most;
+  row->hi = most;
+  drives(builder, row);
+}
+
+// How fast an error is to vanish: in a mend all of it, else what S2_BAUMGARTE asks, 1/s.
+static double mended(const Builder *builder) {
+  bool motion = builder->kind == S2_MOTION;
+  bool biased = builder->step->world->kept.def.stabilization == S2_BAUMGARTE;
+  return builder->kind == S2_POSITIONS ? 1
+         : motion && biased            ? S2_BAUMGARTE_FACTOR / builder->step->h
+                                       : 0;
+}
+
+// A row that gives way, with what is given beside it; of no compliance that counts, that alone.
+static void elastic(const Builder *builder, List *list, const S2JointRow *of, int index,
+                    double bias, double compliance, double given) {
+  if (isfinite(compliance)) {
+    bilateral(builder, list, of, index, bias, compliance);
+    if (given != 0) {
+      give(builder, list, given);
+    }
+  } else if (given != 0) {
+    append(builder, builder->given, of, 1, index, 0);
+    give(builder, builder->given, given);
+  }
+}
+
+// Are rigid rows met by the speeds at the end alone?
+static bool at_end(const S2Blend *blend) {
+  return blend->reflect == 0 && blend->ahead == 0 && blend->mend == 0;
+}
+
+S2Blend s2_step_blend(const S2Step *step, int32_t joint, S2Kind kind, const S2Blend *world) {
+  S2Blend blend = *world;
+  if (!step->stiff[joint] && at_end(world)) {
+    return blend;
+  }
+  if (step->stiff[joint]) {
+    S2WorldDef def = s2_step_settings(step, joint);
+    blend = s2_joint_blend(&def, world->h);
+    // A step by implicit Euler here and there does not damp what the world's own way keeps.
+    blend.bent = fmin(blend.bent, world->bent);
+  }
+  // The positions are met by the first solve. After a blow the speeds of rigid rows are 0: what
+  // error they had would else go on, turned round in each step.
+  if (kind != S2_MOTION || step->world->joints.at[joint].velocity_only) {
+    blend.reflect = blend.ahead = blend.mend = blend.bent = 0;
+  }
+  return blend;
+}
+
+static S2Blend blend_of(const Builder *builder) {
+  return s2_step_blend(builder->step, builder->slot, builder->kind, &builder->blend);
+}
+
+static void add_equations(Builder *builder, List *list) {
+  const S2JointKind *kind = s2_joint_kind(builder->joint->type);
+  S2JointRow rows[S2_JOINT_EQUATIONS];
+  S2SoftRow soft[S2_JOINT_EQUATIONS];
+  int count = kind->rows(&builder->at, rows);
+  bool positions = builder->kind == S2_POSITIONS;
+  if (positions && builder->joint->velocity_only) {
+    return; // nothing to mend
+  }
+  if (s2_kind_takes_time(builder->kind)) {
+    s2_spring_ask(builder->step->world, builder->slot, &rows[0]);
+  }
+  S2Blend blend = blend_of(builder);
+  bool wide = builder->joint->more[0] != S2_NONE;                     // gear_rows.c
+  if (at_end(&blend) && !wide && s2_joint_is_rigid(builder->joint)) { // what follows changes no row
+    for (int i = 0; i < count; i++) {
+      double bias = mended(builder) * rows[i].value + (positions ? 0 : rows[i].rate);
+      bilateral(builder, list, &rows[i], i, bias, 0);
+    }
+    return;
+  }
+  s2_joint_speeds(builder->joint, builder->step->v0, rows, count);
+  if (blend.ahead > 0 || blend.bent > 0) {
+    S2JointHessian hessians[S2_JOINT_EQUATIONS];
+    kind->hessians(&builder->at, hessians);
+    s2_joint_bends(builder->joint, builder->step->v0, hessians, rows, count);
+  }
+  s2_joint_soften(builder->joint, rows, count, blend, soft);
+  for (int i = 0; i < count; i++) {
+    // Springs do not act in no time, and are not snapped to rest.
+    bool acts = soft[i].rigid || s2_kind_takes_time(builder->kind);
+    double mend = soft[i].rigid ? mended(builder) * soft[i].row.value : 0;
+    if (acts && wide) {
+      wide_gear(builder, list, &soft[i].row, mend + (positions ? 0 : soft[i].bias));
+    } else if (acts) {
+      elastic(builder, list, &soft[i].row, i, mend + (positions ? 0 : soft[i].bias),
+              soft[i].compliance, soft[i].given);
+    }
+  }
+}
+
+// K_geo = sum s e e': rows e v + l/(h^2 alpha beta s) = 0, and what v0 adds given. A row cannot
+// have a negative stiffness: that is taken at v0 alone, or ("psd") left out.
+static void add_geometric(const Builder *builder, List *list) {
+  S2GeometricStiffness setting = s2_step_geometric(builder->step, builder->slot);
+  if (setting == S2_GEOMETRIC_OFF || builder->kind != S2_MOTION) {
+    return;
+  }
+  S2Blend blend = blend_of(builder);
+  S2StiffRow stiff[S2_GEOMETRIC_ROWS];
+  int count = s2_joint_geometric(&builder->at, blend, stiff);
+  for (int i = 0; i < count; i++) {
+    double s = stiff[i].stiffness, hold = blend.h * blend.h * blend.alpha * s;
+    if (s < 0 && setting == S2_GEOMETRIC_PSD) {
+      continue;
+    }
+    S2JointRow row = {0};
+    memcpy(row.ja, stiff[i].ja, sizeof row.ja);
+    memcpy(row.jb, stiff[i].jb, sizeof row.jb);
+    s2_joint_speeds(builder->joint, builder->step->v0, &row, 1);
+    double beta = s < 0 ? 0 : blend.beta;
+    double compliance = hold * beta > 0 ? 1 / (hold * beta) : INFINITY;
+    elastic(builder, list, &row, S2_NONE, 0, compliance, -hold * (1 - beta) * row.speed);
+  }
+}
+
+// Can the coordinate get this far within the step?
+static bool in_reach(const Builder *builder, const S2JointRow *row, double distance) {
+  distance -= builder->step->h * fabs(row->rate);
+  double length = builder->island->length, speed = *builder->speed;
+  double linear = hypot(row->ja[1], row->ja[2]) + hypot(row->jb[1], row->jb[2]);
+  double angular = fabs(row->ja[0]) + fabs(row->jb[0]);
+  if (builder->kind == S2_POSITIONS) { // mends are small
+    return distance <= length * linear + angular;
+  }
+  return distance <= S2_LIMIT_REACH * builder->step->h * speed * (linear + angular / length);
+}
+
+// Is it as near as makes no difference?
+static bool touches_limit(const S2Island *island, const S2JointRow *row, double distance) {
+  return distance <= S2_TOUCH_SLOP * (s2_joint_row_angular(row) ? 1 : island->length);
+}
+
+bool s2_step_limit_arrives(const S2Step *step, const S2Island *island) {
+  double tiny = s2_island_rest_speed(step, island), elapsed = step->t - step->world->kept.time;
+  for (int i = 0; i < island->joints; i++) {
+    int32_t slot = island->joint[i];
+    const S2Joint *joint = &step->world->joints.at[slot];
+    const double *impulse = step->joint_impulse + S2_JOINT_ROWS * slot;
+    bool lo = impulse[S2_JOINT_LO] > 0, hi = impulse[S2_JOINT_HI] > 0;
+    if (!(lo || hi) || !(joint->limit_lo < joint->limit_hi) || s2_joint_soft_stop(joint)) {
+      continue;
+    }
+    S2JointRow start, end;
+    S2JointAt at = {step->world, joint, step->q0, elapsed, NULL, NULL};
+    s2_joint_kind(joint->type)->coordinate(&at, &start, NULL);
+    at.q = step->q1;
+    at.elapsed += step->h;
+    s2_joint_kind(joint->type)->coordinate(&at, &end, NULL);
+    s2_joint_speeds(joint, step->v2, &end, 1);
+    double distance = lo ? start.value - joint->limit_lo : joint->limit_hi - start.value;
+    double approach =
+        (lo ? -end.speed : end.speed) * (s2_joint_row_angular(&end) ? island->length : 1);
+    if (!touches_limit(island, &start, distance) && approach > tiny) {
+      return true;
+    }
+  }
+  return false;
+}
+
+static void add_limit(const Builder *builder, List *list, const S2JointRow *row, double sign,
+                      double distance, int index) {
+  double bias = distance;
+  if (!isfinite(distance) || !in_reach(builder, row, distance)) {
+    return;
+  }
+  if (builder->kind != S2_POSITIONS) {
+    // Met before: stopped there, without rebound.
+    const double *impulse = builder->step->joint_impulse + S2_JOINT_ROWS * builder->slot;
+    bool again = builder->kind == S2_IMPACT || builder->kind == S2_STOP;
+    bool met = touches_limit(builder->island, row, distance) || (again && impulse[index] > 0);
+    bool bisect = builder->step->world->kept.def.stepping == S2_BISECT; // its blows move bodies
+    bool ahead = builder->kind == S2_MOTION || (builder->kind == S2_FOLLOW && bisect);
+    if (!met && !ahead) {
+      return;
+    }
+    bias = met && !ahead ? 0 : s2_step_gap_bias(builder->step, distance);
+    bias += sign * row->rate;
+  }
+  append(builder, list, row, sign, index, bias)->hi = INFINITY;
+}
+
+static bool limited(const S2Joint *joint) {
+  return joint->limit_lo > -INFINITY || joint->limit_hi < INFINITY;
+}
+
+// A unilateral constraint that gives way, or has no position to mend; false: it is neither.
+static bool add_soft_stop(const Builder *builder, List *limits, const S2JointRow *row) {
+  bool positions = builder->kind == S2_POSITIONS;
+  S2SoftRow soft[S2_JOINT_EQUATIONS];
+  if (builder->joint->type != S2_CONSTRAINT) {
+    return false;
+  }
+  // At the end of the step for all alpha and beta: nothing of it may be given, it only pushes.
+  S2Blend euler = {.h = positions ? 0 : builder->step->h, .alpha = 1, .beta = 1};
+  s2_joint_soften(builder->joint, row, 1, euler, soft);
+  if (soft[0].rigid) {
+    return positions && builder->joint->velocity_only;
+  }
+  if (s2_kind_takes_time(builder->kind)) { // springs do nothing in no time
+    S2Row *stop = append(builder, limits, row, 1, S2_JOINT_LO, soft[0].bias);
+    stop->hi = INFINITY;
+    stop->compliance = soft[0].compliance;
+  }
+  return true;
+}
+
+static void add_limits(const Builder *builder, List *limits) {
+  const S2Joint *joint = builder->joint;
+  S2JointRow row;
+  if (limited(joint) && joint->limit_lo < joint->limit_hi) {
+    s2_joint_kind(joint->type)->coordinate(&builder->at, &row, NULL);
+    if (add_soft_stop(builder, limits, &row)) {
+      return;
+    }
+    add_limit(builder, limits, &row, 1, row.value - joint->limit_lo, S2_JOINT_LO);
+    add_limit(builder, limits, &row, -1, joint->limit_hi - row.value, S2_JOINT_HI);
+  }
+}
+
+static void add_equal_limits(const Builder *builder, List *equal) {
+  const S2Joint *joint = builder->joint;
+  S2JointRow row;
+  if (limited(joint) && joint->limit_lo == joint->limit_hi) {
+    S2JointHessian hessian;
+    s2_joint_kind(joint->type)->coordinate(&builder->at, &row, &hessian);
+    row.value -= joint->limit_lo;
+    s2_joint_speeds(joint, builder->step->v0, &row, 1);
+    s2_joint_bends(joint, builder->step->v0, &hessian, &row, 1);
+    double mend = mended(builder) * row.value;
+    bool positions = builder->kind == S2_POSITIONS;
+    bilateral(builder, equal, &row, S2_JOINT_LO,
+              mend + (positions ? 0 : s2_joint_return(blend_of(builder), &row)), 0);
+  }
+}
+
+// Forces of a bounded size do nothing in no time.
+static void add_drive(const Builder *builder, List *equal, List *boxes) {
+  const S2Joint *joint = builder->joint;
+  bool endless = joint->has_motor && joint->motor_max == INFINITY;
+  bool bounded = s2_kind_takes_time(builder->kind);
+  if ((!joint->has_motor && !(joint->friction > 0)) || builder->kind == S2_POSITIONS) {
+    return;
+  }
+  S2JointRow row;
+  double h = builder->step->h;
+  s2_joint_kind(joint->type)->drive(&builder->at, &row, NULL);
+  if (endless) {
+    bilateral(builder, equal, &row, S2_JOINT_MOTOR, -joint->motor_speed, 0);
+  } else if (joint->has_motor && bounded && joint->motor_max * h > 0) {
+    boxed(builder, boxes, &row, S2_JOINT_MOTOR, -joint->motor_speed, joint->motor_max * h);
+  }
+  if (joint->friction * h > 0 && bounded) {
+    boxed(builder, boxes, &row, S2_JOINT_DRY, 0, joint->friction * h);
+  }
+}
+
+// Locks that yield: as motors, they do nothing in no time.
+static void add_bounded_locks(const Builder *builder, List *boxes) {
+  S2BoundedRow rows[S2_JOINT_EQUATIONS];
+  if (!s2_lock_yields(builder->joint) || !s2_kind_takes_time(builder->kind)) {
+    return;
+  }
+  double h = builder->step->h;
+  int count = s2_lock_bounded_rows(&builder->at, rows);
+  for (int i = 0; i < count; i++) {
+    if (rows[i].most * h > 0) {
+      S2LockReturn back = s2_lock_return(rows[i].row.value, rows[i].most / rows[i].mass, h);
+      boxed(builder, boxes, &rows[i].row, rows[i].index, rows[i].row.rate + back.speed,
+            rows[i].most * h);
+    }
+  }
+}
+
+static void add_ground_friction(const Builder *builder, List *boxes) {
+  const S2Step *step = builder->step;
+  const S2Joint *joint = builder->joint;
+  if (joint->type != S2_GROUND_FRICTION || builder->kind != S2_MOTION) {
+    return;
+  }
+  const double *mass = step->mass + 3 * joint->a, *free_v = step->free_v + 3 * joint->a;
+  const double *pushed = step->pushed + 2 * builder->slot;
+  S2GroundState state = {
+      .momentum = {mass[1] * free_v[1] + step->h * pushed[0],
+                   mass[2] * free_v[2] + step->h * pushed[1]},
+      .mass = mass[1],
+      .h = step->h,
+      .last = step->ground_last,
+  };
+  S2GroundRows rows;
+  s2_ground_friction_rows(joint, &state, &rows);
+  for (int i = 0; i < 3; i++) {
+    if (rows.bound[i] > 0) {
+      boxed(builder, boxes, &rows.row[i], i, 0, rows.bound[i]);
+      boxes->row[boxes->count - 1].compliance = rows.compliance[i];
+    }
+  }
+}
+
+// Behind the bilateral rows, in groups that go on ascending; returns the next group.
+static int behind(List *all, const List *more, int group) {
+  for (int i = 0; i < more->count; i++) {
+    all->row[all->count] = more->row[i];
+    all->row[all->count].group = group++;
+    all->part[all->count++] = more->part[i];
+  }
+  return group;
+}
+
+static S2Vec2 arm_of(const S2JointAt *at) {
+  int32_t a = at->joint->a;
+  return a == S2_NONE ? s2_vec2(0, 0) : s2_rotate(s2_joint_turn(at, a), at->joint->local_a);
+}
+
+const S2Rot *s2_step_turns(const S2Step *step, const S2Island *island, const double *q) {
+  const S2World *world = step->world;
+  bool known = q == step->q0 && step->turned;
+  S2Rot *turn = known ? step->turn : S2_TAKE(step->arena, S2Rot, world->bodies.count);
+  for (int i = 0; i < island->nodes && !known; i++) {
+    turn[island->node[i]] = s2_rot(q[3 * island->node[i]]);
+  }
+  for (int i = 0; i < island->joints; i++) {
+    const S2Joint *joint = &world->joints.at[island->joint[i]];
+    const int32_t body[2] = {joint->a, joint->b};
+    for (int k = 0; k < 2; k++) {
+      if (body[k] != S2_NONE && step->node_of[body[k]] == S2_GROUND) {
+        turn[body[k]] = s2_rot(q[3 * body[k]]);
+      }
+    }
+  }
+  return turn;
+}
+
+static List new_list(S2Arena *arena, int most) {
+  return (List){S2_TAKE(arena, S2Row, most), S2_TAKE(arena, S2JointPart, most), 0};
+}
+
+int s2_step_joint_rows(const S2Step *step, const S2Island *island, S2Kind kind, S2Row *rows,
+                       S2JointPart *parts, double *lambda, double *rhs, double *speed, int *given) {
+  bool end = kind == S2_POSITIONS || kind == S2_STOP; // at q1
+  S2ArenaMark mark = s2_arena_mark(step->arena);
+  List all = {rows, parts, 0};
+  List boxes = new_list(step->arena, 3 * island->joints);
+  List limits = new_list(step->arena, 2 * island->joints);
+  List without = new_list(step->arena, (S2_JOINT_EQUATIONS + S2_GEOMETRIC_ROWS) * island->joints);
+  double elapsed = step->t - step->world->kept.time + (end ? step->h : 0);
+  double raised = *speed;
+  const double *q = end ? step->q1 : step->q0;
+  const S2Rot *turn = s2_step_turns(step, island, q);
+  Builder builder = {
+      .step = step, .island = island, .kind = kind, .speed = &raised, .given = &without};
+  builder.blend = s2_joint_blend(&step->world->kept.def, kind == S2_POSITIONS ? 0 : step->h);
+  builder.rhs = rhs;
+  builder.aside = island->nodes;
+  for (int pass = 0; pass < 2; pass++) { // limits look as far as what drives will bring
+    for (int i = 0; i < island->joints; i++) {
+      if (pass == 1 && !limited(&step->world->joints.at[island->joint[i]])) {
+        continue;
+      }
+      builder.slot = island->joint[i];
+      builder.group = i;
+      builder.joint = &step->world->joints.at[builder.slot];
+      builder.at = (S2JointAt){step->world, builder.joint, q, elapsed, turn, NULL};
+      builder.arm = arm_of(&builder.at);
+      if (pass == 0) {
+        add_equations(&builder, &all);
+        add_geometric(&builder, &all);
+        add_equal_limits(&builder, &all);
+        add_drive(&builder, &all, &boxes);
+        add_bounded_locks(&builder, &boxes);
+        add_ground_friction(&builder, &boxes);
+      } else if (kind != S2_RUB) { // its rows with bounds come behind
+        add_limits(&builder, &limits);
+      }
+    }
+  }
+  behind(&all, &limits, behind(&all, &boxes, island->joints));
+  *given = without.count;
+  for (int i = 0; i < without.count; i++) {
+    parts[all.count + i] = without.part[i];
+  }
+  s2_arena_rewind(step->arena, mark);
+  *speed = raised;
+  bool warm = kind == S2_MOTION;
+  for (int i = 0; i < all.count; i++) {
+    const S2JointPart *part = &parts[i];
+    bool known = warm && part->row != S2_NONE;
+    lambda[i] =
+        known ? step->joint_impulse[S2_JOINT_ROWS * part->joint + part->row] - part->given : 0;
+  }
+  return all.count;
+}

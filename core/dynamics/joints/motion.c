@@ -1,0 +1,134 @@
+// Bodies and locks that move as the program says (S2Callbacks.motion). What counts in a step is the
+// mean velocity until its end, so that positions given as functions of time are met there exactly
+// and nothing drifts, however long the step or a sub-step of bisect is.
+#include "dynamics/trace/notes.h"
+
+#include <string.h>
+
+// `joint`: the slot of the lock, of a body the one that moves it if it yields; else S2_NONE.
+static bool ask(S2World *world, S2MotionCall *call, int32_t joint) {
+  S2Slope slope[3] = {{{0}, 0}, {{0}, 0}, {{0}, 0}};
+  call->slope = world->notes == NULL ? NULL : slope;
+  bool masked = s2_memory_mask(true);
+  bool going = world->callbacks.motion(world->callbacks.user, world, call);
+  s2_memory_mask(masked);
+  if (!going) {
+    world->refused = s2_error(S2_ABORTED, "the step was stopped by a callback");
+    return false;
+  }
+  for (int c = 0; c < 3; c++) {
+    if (!isfinite(call->v[c])) {
+      static const char *const names[3] = {"angle", "x", "y"};
+      world->refused =
+          s2_error(S2_INVALID,
+                   "motion of a %s: the velocity of its %s is %g (t = %.6g s): finite "
+                   "numbers expected",
+                   call->joint.index != 0 ? "lock" : "body", names[c], call->v[c], call->t);
+      return false;
+    }
+  }
+  bool lock = joint != S2_NONE;
+  s2_note_answer(world, &(S2Answer){.asked = lock ? S2_ASKED_LOCK : S2_ASKED_BODY,
+                                    .slot = lock ? joint : (int32_t)call->body.index - 1,
+                                    .t = call->t,
+                                    .q = {call->h},
+                                    .count = 3,
+                                    .number = call->v,
+                                    .slope = call->sloped ? slope : NULL});
+  call->slope = NULL;
+  return true;
+}
+
+static bool move_body(S2Step *step, int32_t slot, double h) {
+  S2World *world = step->world;
+  double *v0 = step->v0 + 3 * slot;
+  S2MotionCall call = {.body = s2_body_id(world, slot), .t = step->t, .h = h};
+  memcpy(call.q, step->q0 + 3 * slot, sizeof call.q);
+  if (world->callbacks.motion != NULL) {
+    memcpy(call.v, v0, sizeof call.v);
+    if (!ask(world, &call, S2_NONE)) {
+      return false;
+    }
+  }
+  memcpy(v0, call.v, sizeof call.v);
+  if (step->part == 0 && step->t == world->kept.time) {
+    memcpy(step->v_start + 3 * slot, call.v, sizeof call.v);
+  }
+  return true;
+}
+
+// A lock's goal is where the sub-steps before this one have brought it.
+static bool drive_lock(S2Step *step, int32_t slot, double h) {
+  S2World *world = step->world;
+  const S2Joint *joint = &world->joints.at[slot];
+  S2Drive *drive = &world->drives.at[slot];
+  double elapsed = step->t - world->kept.time;
+  S2MotionCall call = {.joint = {(uint32_t)slot + 1, joint->serial}, .t = step->t, .h = h};
+  if (world->bodies.at[joint->a].drive == slot) { // it is the body's motion
+    call.joint = (S2JointId){0, 0};
+    call.body = s2_body_id(world, joint->a);
+  }
+  for (int c = 0; c < 3; c++) {
+    call.q[c] =
+        drive->valid ? drive->goal[c] + (elapsed - drive->start) * drive->rate[c] : joint->goal[c];
+    call.v[c] = joint->rate[c];
+  }
+  if (world->callbacks.motion == NULL) {
+    memset(call.v, 0, sizeof call.v);
+  } else if (!ask(world, &call, slot)) {
+    return false;
+  }
+  *drive = (S2Drive){.valid = true, .start = elapsed};
+  for (int c = 0; c < 3; c++) {
+    drive->goal[c] = call.q[c];
+    drive->rate[c] = joint->locked[c] ? call.v[c] : 0;
+    drive->place[c] = call.place[c];
+  }
+  return true;
+}
+
+void s2_motions_begin(S2World *world) {
+  s2_array_reserve(world->drives, world->joints.count);
+  world->drives.count = world->joints.count;
+  for (int i = 0; i < world->drives.count; i++) {
+    world->drives.at[i].valid = false;
+  }
+}
+
+void s2_motions_end(S2World *world) {
+  world->drives.count = 0;
+}
+
+bool s2_step_motions(S2Step *step, double h) {
+  const S2World *world = step->world;
+  for (int i = 0; i < world->order.count; i++) {
+    int32_t slot = world->order.at[i];
+    const S2Body *body = &world->bodies.at[slot];
+    if (body->has_motion && body->type == S2_KINEMATIC && body->enabled && body->drive == S2_NONE &&
+        !move_body(step, slot, h)) {
+      return false;
+    }
+  }
+  for (int i = 0; i < world->joint_order.count; i++) {
+    int32_t slot = world->joint_order.at[i];
+    const S2Joint *joint = &world->joints.at[slot];
+    if (joint->driven && s2_joint_active(world, joint) && !drive_lock(step, slot, h)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+void s2_lock_goal(const S2JointAt *at, double goal[3], double rate[3]) {
+  const S2Joint *joint = at->joint;
+  const S2Drive *drive = NULL;
+  if (joint->driven && at->world->drives.count > 0) {
+    drive = &at->world->drives.at[joint - at->world->joints.at];
+  }
+  bool now = drive != NULL && drive->valid && at->elapsed >= drive->start;
+  double since = now ? at->elapsed - drive->start : at->elapsed;
+  for (int c = 0; c < 3; c++) {
+    rate[c] = now ? drive->rate[c] : joint->rate[c];
+    goal[c] = (now ? drive->goal[c] : joint->goal[c]) + since * rate[c];
+  }
+}

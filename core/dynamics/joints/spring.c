@@ -1,0 +1,85 @@
+// Spring: a distance that gives way, with damping and a pull that is a multiple of the extension, a
+// polynomial of it or given by a callback. Coordinate: the length.
+#include "dynamics/joints/joint.h"
+#include "dynamics/trace/notes.h"
+
+static int rows(const S2JointAt *at, S2JointRow rows[S2_JOINT_EQUATIONS]) {
+  s2_measure_length(at, &rows[0], NULL);
+  rows[0].value -= at->joint->length;
+  return 1;
+}
+
+static void hessians(const S2JointAt *at, S2JointHessian hessians[S2_JOINT_EQUATIONS]) {
+  S2JointRow row;
+  s2_measure_length(at, &row, &hessians[0]);
+}
+
+bool s2_spring_curved(const S2Joint *joint) {
+  return joint->has_law || joint->quadratic != 0 || joint->cubic != 0;
+}
+
+void s2_spring_pull(const S2Joint *joint, const S2JointRow *row, double *force, double *tangent) {
+  double x = row->value;
+  *force = x * (joint->stiffness + x * (joint->quadratic + x * joint->cubic));
+  *tangent = joint->stiffness + x * (2 * joint->quadratic + x * 3 * joint->cubic);
+  if (joint->has_law) {
+    *force = row->force;
+    *tangent = row->tangent;
+  }
+}
+
+void s2_spring_ask(S2World *world, int32_t slot, S2JointRow *row) {
+  const S2Joint *joint = &world->joints.at[slot];
+  if (!joint->has_law || world->refused.code != S2_OK) {
+    return;
+  }
+  S2Slope slope[2] = {{{0}, 0}, {{0}, 0}};
+  S2SpringCall call = {.joint = {(uint32_t)slot + 1, joint->serial},
+                       .extension = row->value,
+                       .slope = world->notes == NULL ? NULL : slope};
+  bool stepping = world->stepping;
+  world->stepping = true;
+  bool masked = s2_memory_mask(true);
+  bool going = world->callbacks.spring(world->callbacks.user, world, &call);
+  s2_memory_mask(masked);
+  world->stepping = stepping;
+  row->force = call.force;
+  row->tangent = call.tangent;
+  const double answer[2] = {call.force, call.tangent};
+  s2_note_answer(world, &(S2Answer){.asked = S2_ASKED_PULL,
+                                    .slot = slot,
+                                    .q = {row->value},
+                                    .count = 2,
+                                    .number = answer,
+                                    .slope = call.sloped ? slope : NULL});
+  if (!going) {
+    world->refused = s2_error(S2_ABORTED, "the step was stopped by a callback");
+  } else if (!isfinite(row->force) || !isfinite(row->tangent)) {
+    world->refused =
+        s2_error(S2_INVALID,
+                 "spring%s%s%s: at the extension %g m its force is %g N, its derivative "
+                 "%g N/m: finite numbers expected",
+                 joint->name[0] != 0 ? " '" : "", joint->name, joint->name[0] != 0 ? "'" : "",
+                 row->value, row->force, row->tangent);
+  }
+}
+
+static S2Status create(const S2World *world, const S2JointDef *def, S2Joint *joint) {
+  S2JointRow now;
+  s2_measure_length(&(S2JointAt){world, joint, world->q.at, 0, NULL, NULL}, &now, NULL);
+  joint->length = isnan(def->rest_length) ? now.value : def->rest_length;
+  return joint->length >= 0 && isfinite(joint->length)
+             ? s2_ok()
+             : s2_error(S2_INVALID, "rest_length: a number not below 0 expected, got %g",
+                        joint->length);
+}
+
+const S2JointKind s2_spring_kind = {
+    .name = "spring",
+    .parts = S2_HAS_STIFFNESS | S2_HAS_LIMITS | S2_HAS_DRIVE | S2_HAS_LENGTH,
+    .rows = rows,
+    .hessians = hessians,
+    .coordinate = s2_measure_length,
+    .drive = s2_measure_length,
+    .create = create,
+};

@@ -1,0 +1,87 @@
+// What projection lifts is paid for, in speculative and bisecting steps. With D1 = v1 - v0, D2 =
+// v2 - v1, l the impulses of contacts in the motion and in blows, and u = J v1 - (the speed of
+// belts) the speeds they acted with, a step changes the energy by
+//
+//     -D1 M D1/2 + l u + D2 M D2/2 + f'(h v1 - (q1 - q0)),
+//
+// the last of which is what is lifted beyond the way that v1 leads. u are speeds between what
+// touches, so that obstacles may do any work beside it, and so may joints and damping. What joints
+// displaced in the mend goes into v2 as well: D2 M (v1 - ride) more, as no contact paid for that.
+// Where all of this is more than nothing it is taken from v2: a step may lift bodies by what its
+// contacts took, and by no more. Event stepping has an account of its own (energy.c).
+#include "dynamics/trace/notes.h"
+
+#include <string.h>
+
+static double of_bodies(const S2Step *step, const S2Island *island, const double *ride, bool fed) {
+  double gain = 0;
+  for (int i = 0; i < 3 * island->nodes; i++) {
+    int at = 3 * island->node[i / 3] + i % 3;
+    const S2Body *body = &step->world->bodies.at[island->node[i / 3]];
+    double inertial = i % 3 == 0 ? body->inertia : body->mass, v1 = step->v1[at];
+    double stopped = v1 - step->v0[at], thrown = step->v2[at] - v1;
+    gain += inertial * (thrown * thrown - stopped * stopped) / 2;
+    gain += fed ? inertial * thrown * (v1 - ride[i]) : 0;
+    gain += step->force[at] * (step->h * v1 - (step->q1[at] - step->q0[at]));
+  }
+  return gain;
+}
+
+// The log has the impulses of motion and blows with the arms of the solves.
+static double of_contacts(const S2Step *step, const S2Island *island) {
+  double gain = 0;
+  for (int i = 0; i < island->touches; i++) {
+    const S2Touch *touch = &step->touches[island->touch[i]];
+    int32_t at = s2_touch_soft(touch) ? S2_NONE : step->logged[island->touch[i]];
+    while (at != S2_NONE) {
+      const S2Acted *acted = &step->world->log.at[at];
+      const double *va = step->v1 + 3 * acted->body_a, *vb = step->v1 + 3 * acted->body_b;
+      S2Vec2 apart = s2_vec2(va[1] - vb[1], va[2] - vb[2]);
+      gain +=
+          s2_dot(s2_acted_impulse(acted), apart) - acted->tangent_impulse * touch->surface_speed;
+      gain += acted->angular_a * va[0] + acted->angular_b * vb[0];
+      at = acted->next;
+    }
+  }
+  return gain;
+}
+
+void s2_island_repay(S2Step *step, const S2Island *island, bool fed) {
+  S2ArenaMark mark = s2_arena_mark(step->arena);
+  int32_t *ground = S2_TAKE(step->arena, int32_t, S2_HOLDERS(island));
+  int grounds = s2_island_holders(step, island, true, ground);
+  double *now = S2_TAKE(step->arena, double, 3 * island->nodes);
+  double *ride = S2_TAKE_ZEROED(step->arena, double, 3 * island->nodes);
+  for (int i = 0; i < island->nodes; i++) {
+    if (grounds > 0) {
+      s2_event_ride(step, ground, grounds, island->node[i], ride + 3 * i);
+    }
+    for (int c = 0; c < 3; c++) {
+      now[3 * i + c] = step->v2[3 * island->node[i] + c] - ride[3 * i + c];
+    }
+  }
+  double excess = of_bodies(step, island, ride, fed) + of_contacts(step, island);
+  double kinetic = grounds > 0 ? s2_island_kinetic(step, island, now)
+                               : s2_island_kinetic_within(step, island, now);
+  if (!(excess > S2_SPIN_ROUNDING * kinetic)) {
+    s2_arena_rewind(step->arena, mark);
+    return;
+  }
+  s2_note_slow(step, island, excess, fed, ground, grounds);
+  double most = fmax(0, kinetic - excess);
+  if (grounds > 0) { // turns of what pivots are as much its motion as that of its centre
+    double part = kinetic > 0 ? sqrt(most / kinetic) : 0;
+    for (int i = 0; i < 3 * island->nodes; i++) {
+      now[i] = ride[i] + part * now[i];
+    }
+  } else {
+    s2_island_cap(step, island, most, now); // its momentum is its own
+  }
+  for (int i = 0; i < island->nodes; i++) {
+    double *v2 = step->v2 + 3 * island->node[i];
+    const double dv[3] = {now[3 * i] - v2[0], now[3 * i + 1] - v2[1], now[3 * i + 2] - v2[2]};
+    s2_step_correct(step, island->node[i], dv, 1);
+    memcpy(v2, now + 3 * i, 3 * sizeof(double));
+  }
+  s2_arena_rewind(step->arena, mark);
+}

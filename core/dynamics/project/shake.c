@@ -1,0 +1,200 @@
+// SHAKE by one factorisation (stabilise.c says what it is for). Joints push along their rows J0 at
+// the start of the step, however often their errors g are measured anew:
+//
+//     J1 M^-1 J0' dl = -g(q1),   l := l + dl,   q1 := (what it was) + M^-1 J0' l
+//
+// J1 are the rows at q1, of the first pass as long as passes remove most of what there is, else
+// anew: Newton's matrix. (J0 in its place leaves the turn of the step, in rad, and several times
+// that in a stretched chain.) Where J1 is kept a pass costs the errors and a substitution.
+#include "dynamics/trace/notes.h"
+
+#include <string.h>
+
+typedef struct Shake {
+  S2Step *step;
+  S2Island *island;
+  S2JointErrors *errors;     // at q1
+  S2Problem problem;         // at q0, the equations alone; its right side is 0
+  const S2JointPart *part;   // of its rows
+  bool has_motion;           // are they those of S2Island.motion?
+  S2Bilateral matrix;        //
+  double *change;            // a row: -dl
+  double *start, *dq, *last; // 3 a node: q1 at first, what it has been displaced by, and before
+} Shake;
+
+// Errors and rows at q1; the largest joint error is given back, m. NAN: the joints do not have the
+// equations of the problem.
+static double largest(const Shake *shake) {
+  return shake->errors->rows == shake->problem.rows ? shake->errors->largest : NAN;
+}
+
+static double measure(Shake *shake) {
+  (void)s2_step_violation(shake->step, shake->island, shake->errors);
+  return largest(shake);
+}
+
+// The equations that the first solve had, if that is all it had: they are rigid and not driven.
+static bool take_rows_of_motion(Shake *shake) {
+  const S2Assembly *motion = shake->island->motion;
+  if (motion == NULL || motion->parts == 0 || motion->parts_given > 0) {
+    return false;
+  }
+  for (int r = 0; r < motion->parts; r++) {
+    const S2Row *row = &motion->problem.row[r];
+    if (!(row->lo == -INFINITY && row->hi == INFINITY && row->compliance == 0)) {
+      return false;
+    }
+  }
+  shake->problem = motion->problem;
+  shake->part = motion->part;
+  return true;
+}
+
+static void take_rows_of_start(Shake *shake) {
+  S2Step *step = shake->step;
+  double *q1 = step->q1;
+  S2Choice *none = S2_TAKE_ZEROED(step->arena, S2Choice, 2 * step->touch_count);
+  step->q1 = step->q0;
+  S2Assembly assembly = s2_assemble(step, shake->island, none, S2_POSITIONS);
+  step->q1 = q1;
+  shake->problem = assembly.problem;
+  shake->part = assembly.part;
+  shake->problem.rows = 0;
+  while (shake->problem.rows < assembly.problem.rows &&
+         assembly.problem.row[shake->problem.rows].lo < 0) {
+    shake->problem.rows++;
+  }
+}
+
+// That of the first solve where it is J0 M^-1 J0', else Newton's.
+static bool take_matrix(Shake *shake) {
+  const S2Assembly *motion = shake->island->motion;
+  bool has_pattern = shake->has_motion && motion->matrix->groups > 0;
+  if (has_pattern) {
+    shake->matrix = *motion->matrix;
+    shake->matrix.problem = &shake->problem;
+    size_t size = sizeof(double) * (size_t)(3 * shake->island->nodes);
+    if (memcmp(shake->problem.mass, motion->mass, size) == 0) {
+      return true;
+    }
+  } else if (!s2_bilateral_init(&shake->matrix, &shake->problem, shake->step->arena)) {
+    return false;
+  }
+  return s2_bilateral_factor(&shake->matrix, shake->errors->side);
+}
+
+static bool prepare(Shake *shake, double worst) {
+  const S2Step *step = shake->step;
+  const S2Island *island = shake->island;
+  S2Arena *arena = step->arena;
+  const double *q1 = step->q1;
+  if (s2_gear_nodes(step, island) > 0) { // their rows are not one a joint's
+    return false;
+  }
+  shake->has_motion = take_rows_of_motion(shake);
+  if (!shake->has_motion) {
+    take_rows_of_start(shake);
+  }
+  int rows = shake->problem.rows;
+  if (rows == 0) {
+    return false;
+  }
+  double *mass = S2_TAKE(arena, double, 3 * island->nodes);
+  for (int i = 0; i < island->nodes; i++) {
+    const S2Body *body = &step->world->bodies.at[island->node[i]];
+    mass[3 * i] = body->inertia;
+    mass[3 * i + 1] = mass[3 * i + 2] = body->mass;
+  }
+  shake->problem.mass = mass;
+  shake->problem.rhs = S2_TAKE_ZEROED(arena, double, 3 * island->nodes);
+  shake->change = S2_TAKE(arena, double, rows);
+  shake->start = S2_TAKE(arena, double, 3 * island->nodes);
+  shake->dq = S2_TAKE_ZEROED(arena, double, 3 * island->nodes);
+  shake->last = S2_TAKE(arena, double, 3 * island->nodes);
+  for (int i = 0; i < island->nodes; i++) {
+    memcpy(shake->start + 3 * i, q1 + 3 * island->node[i], 3 * sizeof(double));
+  }
+  return largest(shake) >= worst && // else a limit or an overlap is the larger error
+         take_matrix(shake);
+}
+
+// q1 from lambda; returns the largest turn that is new.
+static double displace(Shake *shake, const double *lambda) {
+  double turn = 0;
+  s2_mcp_velocity(&shake->problem, lambda, shake->dq);
+  for (int i = 0; i < shake->island->nodes; i++) {
+    const double *from = shake->start + 3 * i, *dq = shake->dq + 3 * i;
+    double *q = shake->step->q1 + 3 * shake->island->node[i];
+    double more = fabs(dq[0] - shake->last[3 * i]);
+    turn = more <= turn ? turn : more; // keeps a NaN
+    for (int c = 0; c < 3; c++) {
+      q[c] = from[c] + dq[c];
+    }
+  }
+  return turn;
+}
+
+// One pass; false when its numbers are not finite or it would turn a body too far.
+static bool correct(Shake *shake, double *lambda) {
+  memcpy(shake->last, shake->dq, sizeof(double) * (size_t)(3 * shake->island->nodes));
+  memcpy(shake->change, shake->errors->value, sizeof(double) * (size_t)shake->problem.rows);
+  s2_bilateral_apply(&shake->matrix, shake->change);
+  for (int r = 0; r < shake->problem.rows; r++) {
+    lambda[r] -= shake->change[r];
+  }
+  shake->step->world->stats.projections += 1;
+  return displace(shake, lambda) <= S2_PROJECTION_TURN;
+}
+
+static void collide(const Shake *shake) {
+  S2Step *step = shake->step;
+  for (int i = 0; i < shake->island->touches; i++) {
+    s2_touch_collide(step->world, &step->touches[shake->island->touch[i]], step->q1,
+                     step->world->kept.def.contact_margin);
+  }
+}
+
+static void undo(Shake *shake, double *lambda) {
+  memset(shake->dq, 0, sizeof(double) * (size_t)(3 * shake->island->nodes));
+  memset(lambda, 0, sizeof(double) * (size_t)shake->problem.rows);
+  for (int i = 0; i < shake->island->nodes; i++) {
+    memcpy(shake->step->q1 + 3 * shake->island->node[i], shake->start + 3 * i, 3 * sizeof(double));
+  }
+  collide(shake);
+}
+
+bool s2_step_shake(S2Step *step, S2Island *island, S2JointErrors *errors, S2Shaken *shaken,
+                   double *worst) {
+  Shake shake = {.step = step, .island = island, .errors = errors};
+  if (!prepare(&shake, *worst)) {
+    return false;
+  }
+  double now = largest(&shake), before = INFINITY;
+  // Less than this is rounding, which does not halve.
+  double done = S2_PROJECTION_TOLERANCE * island->length;
+  bool small = true;
+  for (int pass = 0; pass < S2_SHAKE_DIRECT_PASSES && small && now > done && now < before / 2;
+       pass++) {
+    before = now;
+    small = correct(&shake, shaken->lambda);
+    now = measure(&shake);
+    bool slow = now * (now / before) * (now / before) > done; // two more passes will not do
+    small = small && (!slow || s2_bilateral_factor(&shake.matrix, errors->side));
+  }
+  double left = now;
+  if (island->touches > 0 || errors->limited) {
+    collide(&shake);
+    left = s2_step_violation(step, island, NULL);
+  }
+  if (!small || !(left <= S2_PROJECTION_TRIGGER * island->length)) {
+    undo(&shake, shaken->lambda);
+    return false;
+  }
+  *worst = left;
+  s2_note_shake(step, island, shake.start, shake.dq, shake.problem.rows, shaken->lambda,
+                shake.has_motion);
+  memcpy(shaken->dq, shake.dq, sizeof(double) * (size_t)(3 * island->nodes));
+  memcpy(shaken->part, shake.part, sizeof(S2JointPart) * (size_t)shake.problem.rows);
+  shaken->count = shake.problem.rows;
+  return true;
+}

@@ -1,0 +1,220 @@
+// Angular momentum of what floats. Mending positions moves masses while their momenta stay, which
+// changes the angular momentum; and as much of SHAKE as the bound on the energy leaves out would
+// have put it right. A rigid motion breaks no joint: the rotation about the centre of mass is what
+// the angular momentum says, and only the rest is for that bound.
+#include "dynamics/step/step.h"
+
+#include <string.h>
+
+// Parts of a row by which its two sides may miss each other: what derivatives by differences leave.
+static const double BALANCED = 1e-8;
+
+// Do forces along the rows of a program's own cancel, and their moments, as those of joints do?
+static bool balances(const S2Step *step, const S2Joint *joint) {
+  S2JointAt at = {step->world, joint, step->q0, step->t - step->world->kept.time, NULL, NULL};
+  const double *qa = step->q0 + 3 * joint->a, *qb = step->q0 + 3 * joint->b;
+  S2Vec2 arm = s2_vec2(qb[1] - qa[1], qb[2] - qa[2]);
+  S2JointRow rows[S2_JOINT_EQUATIONS];
+  int count = joint->unilateral ? 1 : s2_joint_kind(joint->type)->rows(&at, rows);
+  if (joint->unilateral) {
+    s2_joint_kind(joint->type)->coordinate(&at, rows, NULL);
+  }
+  bool good = true;
+  for (int r = 0; r < count && good; r++) {
+    const double *ja = rows[r].ja, *jb = rows[r].jb;
+    double size = hypot(jb[1], jb[2]), turn = fabs(ja[0]) + fabs(jb[0]) + s2_length(arm) * size;
+    double moment = ja[0] + jb[0] + s2_cross(arm, s2_vec2(jb[1], jb[2]));
+    good =
+        hypot(ja[1] + jb[1], ja[2] + jb[2]) <= BALANCED * size && fabs(moment) <= BALANCED * turn;
+  }
+  return good;
+}
+
+// Do only joints act, and only between bodies of the island? A rotation would rub or press
+// contacts. (Gears have the joints they are made of beside them.)
+bool s2_island_floats(const S2Step *step, const S2Island *island) {
+  bool floats = island->joints > 0 && island->touches == 0;
+  for (int i = 0; i < island->joints && floats; i++) {
+    const S2Joint *joint = &step->world->joints.at[island->joint[i]];
+    floats = joint->a != S2_NONE && joint->b != S2_NONE && step->node_of[joint->a] != S2_GROUND &&
+             step->node_of[joint->b] != S2_GROUND &&
+             (joint->type != S2_CONSTRAINT || balances(step, joint));
+  }
+  return floats;
+}
+
+typedef struct Whole { // an island as one rigid body at q1
+  double mass, inertia;
+  S2Vec2 origin, centre; // of the first body; of mass, from there: far from the world's origin
+} Whole;                 // small differences keep their digits
+
+static S2Vec2 arm_of(const S2Step *step, const S2Island *island, const Whole *whole, int node) {
+  const double *q = step->q1 + 3 * island->node[node];
+  return s2_sub(s2_sub(s2_vec2(q[1], q[2]), whole->origin), whole->centre);
+}
+
+static Whole whole_of(const S2Step *step, const S2Island *island) {
+  const double *first = step->q1 + 3 * island->node[0];
+  Whole whole = {.origin = s2_vec2(first[1], first[2])};
+  S2Vec2 sum = {0, 0};
+  for (int i = 0; i < island->nodes; i++) {
+    double m = step->world->bodies.at[island->node[i]].mass;
+    whole.mass += m;
+    sum = s2_add(sum, s2_scale(m, arm_of(step, island, &whole, i)));
+  }
+  whole.centre = s2_scale(1 / whole.mass, sum);
+  for (int i = 0; i < island->nodes; i++) {
+    const S2Body *body = &step->world->bodies.at[island->node[i]];
+    whole.inertia += body->inertia + body->mass * s2_length2(arm_of(step, island, &whole, i));
+  }
+  return whole;
+}
+
+// (Velocities against the first body's, which changes nothing but rounding: arms are from the
+// centre.)
+static double spin_of(const S2Step *step, const S2Island *island, const Whole *whole,
+                      const double *v) {
+  S2Vec2 first = s2_vec2(v[1], v[2]);
+  double spin = 0;
+  for (int i = 0; i < island->nodes; i++) {
+    const S2Body *body = &step->world->bodies.at[island->node[i]];
+    S2Vec2 arm = arm_of(step, island, whole, i);
+    S2Vec2 moves = s2_sub(s2_vec2(v[3 * i + 1], v[3 * i + 2]), first);
+    spin += body->inertia * v[3 * i] + body->mass * s2_cross(arm, moves);
+  }
+  return spin;
+}
+
+static void add_turn(const S2Step *step, const S2Island *island, const Whole *whole, double turn,
+                     double *v) {
+  for (int i = 0; i < island->nodes; i++) {
+    S2Vec2 arm = arm_of(step, island, whole, i);
+    v[3 * i] += turn;
+    v[3 * i + 1] -= turn * arm.y;
+    v[3 * i + 2] += turn * arm.x;
+  }
+}
+
+double s2_island_spin(const S2Step *step, const S2Island *island, const double *v) {
+  Whole whole = whole_of(step, island);
+  return spin_of(step, island, &whole, v);
+}
+
+void s2_island_set_spin(const S2Step *step, const S2Island *island, double spin, double *v) {
+  Whole whole = whole_of(step, island);
+  double turn = (spin - spin_of(step, island, &whole, v)) / whole.inertia;
+  add_turn(step, island, &whole, turn, v);
+}
+
+// The rows of geometric stiffness are those of forces that turn, their eigenvectors do not balance.
+// (W in place of M, as damping takes from the momenta.)
+void s2_island_balance(const S2Step *step, const S2Island *island) {
+  const double *first = step->q0 + 3 * island->node[0];
+  S2Vec2 centre = {0, 0}; // from the first body
+  double weight = 0, inertia = 0, moment = 0;
+  for (int i = 0; i < island->nodes; i++) {
+    int32_t at = 3 * island->node[i];
+    S2Vec2 place = s2_vec2(step->q0[at + 1] - first[1], step->q0[at + 2] - first[2]);
+    weight += step->mass[at + 1];
+    centre = s2_add(centre, s2_scale(step->mass[at + 1], place));
+  }
+  centre = s2_scale(1 / weight, centre);
+  for (int i = 0; i < island->nodes; i++) {
+    int32_t at = 3 * island->node[i];
+    const double *w = step->mass + at, *v = step->v1 + at, *free_v = step->free_v + at;
+    S2Vec2 place = s2_vec2(step->q0[at + 1] - first[1], step->q0[at + 2] - first[2]);
+    S2Vec2 arm = s2_sub(place, centre), missing = s2_vec2(free_v[1] - v[1], free_v[2] - v[2]);
+    inertia += w[0] + w[1] * s2_length2(arm);
+    moment += w[0] * (free_v[0] - v[0]) + w[1] * s2_cross(arm, missing);
+  }
+  double turn = moment / inertia;
+  for (int i = 0; i < island->nodes; i++) {
+    int32_t at = 3 * island->node[i];
+    step->v1[at] += turn;
+    step->v1[at + 1] -= turn * (step->q0[at + 2] - first[2] - centre.y);
+    step->v1[at + 2] += turn * (step->q0[at + 1] - first[1] - centre.x);
+  }
+}
+
+double s2_island_kinetic(const S2Step *step, const S2Island *island, const double *v) {
+  double sum = 0;
+  for (int i = 0; i < island->nodes; i++) {
+    const S2Body *body = &step->world->bodies.at[island->node[i]];
+    sum += body->inertia * v[3 * i] * v[3 * i];
+    sum += body->mass * (v[3 * i + 1] * v[3 * i + 1] + v[3 * i + 2] * v[3 * i + 2]);
+  }
+  return sum / 2;
+}
+
+static S2Vec2 drift_of(const S2Step *step, const S2Island *island, const double *v) {
+  S2Vec2 sum = {0, 0}, first = s2_vec2(v[1], v[2]); // the first body's: keeps the digits of others
+  double mass = 0;
+  for (int i = 0; i < island->nodes; i++) {
+    double m = step->world->bodies.at[island->node[i]].mass;
+    mass += m;
+    sum = s2_add_scaled(sum, m, s2_sub(s2_vec2(v[3 * i + 1], v[3 * i + 2]), first));
+  }
+  return s2_add_scaled(first, 1 / mass, sum);
+}
+
+double s2_island_kinetic_within(const S2Step *step, const S2Island *island, const double *v) {
+  S2Vec2 drift = drift_of(step, island, v);
+  double sum = 0;
+  for (int i = 0; i < island->nodes; i++) {
+    const S2Body *body = &step->world->bodies.at[island->node[i]];
+    S2Vec2 within = s2_sub(s2_vec2(v[3 * i + 1], v[3 * i + 2]), drift);
+    sum += body->inertia * v[3 * i] * v[3 * i] + body->mass * s2_length2(within);
+  }
+  return sum / 2;
+}
+
+// Do springs bring energy that the free motion does not know of?
+static bool is_elastic(const S2Joint *joint) {
+  const S2JointWeights *weights = &joint->compliance;
+  return (s2_joint_kind(joint->type)->parts & S2_HAS_STIFFNESS) != 0 || weights->size > 0 ||
+         weights->linear > 0 || weights->angular > 0;
+}
+
+double s2_island_most_kinetic(const S2Step *step, const S2Island *island, double *v,
+                              bool *from_v2) {
+  *from_v2 = false;
+  for (int i = 0; i < island->joints; i++) {
+    const S2Joint *joint = &step->world->joints.at[island->joint[i]];
+    if (is_elastic(joint) || joint->has_motor) {
+      return INFINITY;
+    }
+  }
+  double most = 0;
+  for (int way = 0; way < 2; way++) {
+    for (int i = 0; i < island->nodes; i++) {
+      const double *from = way == 0 ? step->free_v : step->v2;
+      memcpy(v + 3 * i, from + 3 * island->node[i], 3 * sizeof(double));
+    }
+    double kinetic = s2_island_kinetic_within(step, island, v);
+    *from_v2 = kinetic > most && way == 1;
+    most = fmax(most, kinetic);
+  }
+  return most * (1 + S2_SPIN_ROUNDING);
+}
+
+// The motion of the centre stays, the rest is made smaller, and where that is not enough (masses
+// were moved inwards by much) the rotation. Small changes to v are added, for the sake of rounding.
+void s2_island_cap(const S2Step *step, const S2Island *island, double most, double *v) {
+  double kinetic = s2_island_kinetic_within(step, island, v);
+  if (kinetic <= most) {
+    return;
+  }
+  Whole whole = whole_of(step, island);
+  S2Vec2 drift = drift_of(step, island, v);
+  double spin = spin_of(step, island, &whole, v), turn = spin / whole.inertia;
+  double turning = spin * turn / 2, rest = kinetic - turning;
+  double less = rest > 0 ? 1 - sqrt(fmin(1, fmax(0, most - turning) / rest)) : 0;
+  for (int i = 0; i < island->nodes; i++) {
+    S2Vec2 arm = arm_of(step, island, &whole, i);
+    v[3 * i] -= less * (v[3 * i] - turn);
+    v[3 * i + 1] -= less * (v[3 * i + 1] - drift.x + turn * arm.y);
+    v[3 * i + 2] -= less * (v[3 * i + 2] - drift.y - turn * arm.x);
+  }
+  double slower = turning > most ? sqrt(most / turning) - 1 : 0;
+  add_turn(step, island, &whole, turn * slower, v);
+}

@@ -1,0 +1,676 @@
+// Phase 7: position projection. What linearised rows leave of overlaps and joint errors is removed
+// from the positions by the smallest displacement in the norm of the masses:
+//
+//     min 1/2 dq' M dq   s.t.   Je dq = -g_e,   Jc dq >= -gap     (e: rigid rows, c: contacts,
+//     limits)
+//
+// iterated (Newton). Joints push along the rows of the step's start, and what they displace goes
+// into the velocities as well, over h: that is SHAKE (Ryckaert, Ciccotti, Berendsen 1977), the part
+// of the joints' impulse that the linearised rows missed. Without it a swinging body loses energy
+// in every step, and along the rows of the step's end the next solve would take it away again. What
+// contacts displace stays out of the velocities, or pushing overlaps apart would throw bodies.
+#include "dynamics/trace/notes.h"
+
+#include <string.h>
+
+static void keep_errors(const S2JointError *of, S2JointErrors *errors) {
+  for (int k = 0; k < of->count; k++) {
+    S2RowSides *side = &errors->side[errors->rows + k];
+    errors->value[errors->rows + k] = of->rows[k].value;
+    memcpy(side->a, of->rows[k].ja, sizeof side->a);
+    memcpy(side->b, of->rows[k].jb, sizeof side->b);
+  }
+  errors->rows += of->count;
+  errors->largest = of->square <= errors->largest ? errors->largest : of->square;
+  errors->limited |= of->limited;
+}
+
+// Hinges alone: bridges, chains. Returns the largest square.
+static double measure_pins(const S2Step *step, const S2Island *island, const S2Rot *turn,
+                           S2JointErrors *errors) {
+  double largest = 0;
+  for (int i = 0; i < island->joints; i++) {
+    const S2Joint *joint = &step->world->joints.at[island->joint[i]];
+    S2JointAt at = {step->world, joint, step->q1, 0, turn, NULL};
+    S2Pin pin;
+    s2_measure_pin(&at, &pin);
+    for (int k = 0; k < 2; k++) {
+      errors->value[2 * i + k] = pin.value[k];
+      memcpy(errors->side[2 * i + k].a, pin.ja[k], sizeof pin.ja[k]);
+      memcpy(errors->side[2 * i + k].b, pin.jb[k], sizeof pin.jb[k]);
+    }
+    double square = pin.value[0] * pin.value[0] + pin.value[1] * pin.value[1];
+    largest = square <= largest ? largest : square; // keeps a NaN
+  }
+  errors->rows = 2 * island->joints;
+  errors->largest = largest;
+  return largest;
+}
+
+// `errors` has squares meanwhile.
+static double joints_violation(const S2Step *step, S2Island *island, S2JointErrors *errors) {
+  S2ArenaMark mark = s2_arena_mark(step->arena);
+  const S2Rot *turn = s2_step_turns(step, island, step->q1);
+  double elapsed = step->t - step->world->kept.time + step->h, square = 0, beyond = 0;
+  bool lengths = false, pins = errors != NULL && errors->pins;
+  square = pins ? fmax(0, measure_pins(step, island, turn, errors)) : 0;
+  for (int i = 0; i < island->joints && !pins; i++) {
+    const S2Joint *joint = &step->world->joints.at[island->joint[i]];
+    S2JointAt at = {step->world, joint, step->q1, elapsed, turn, NULL};
+    S2JointError of;
+    s2_joint_error(&at, island->length, &of);
+    square = of.rigid > square ? of.rigid : square; // not fmax, which is a call
+    beyond = of.beyond > beyond ? of.beyond : beyond;
+    lengths |= of.angular || of.limited;
+    if (errors != NULL) {
+      keep_errors(&of, errors);
+    }
+  }
+  s2_arena_rewind(step->arena, mark);
+  double worst = fmax(sqrt(square), beyond);
+  island->joint_error = lengths ? NAN : worst;
+  return worst;
+}
+
+double s2_step_violation(const S2Step *step, S2Island *island, S2JointErrors *errors) {
+  double worst = 0;
+  for (int i = 0; i < island->touches; i++) {
+    const S2Touch *touch = &step->touches[island->touch[i]];
+    for (int k = 0; k < touch->count && !s2_touch_soft(touch); k++) {
+      const S2TouchPoint *point = &touch->points[k];
+      worst = fmax(worst, s2_point_held(step, point) ? fabs(point->at.gap) : -point->at.gap);
+    }
+  }
+  if (errors != NULL) {
+    errors->rows = 0;
+    errors->largest = 0;
+    errors->limited = false;
+  }
+  if (island->joints > 0) {
+    worst = fmax(worst, joints_violation(step, island, errors));
+  }
+  if (errors != NULL) {
+    errors->largest = sqrt(errors->largest);
+  }
+  return worst;
+}
+
+static bool is_pin(const S2Joint *joint) {
+  return joint->type == S2_HINGE && joint->limit_lo == -INFINITY && joint->limit_hi == INFINITY &&
+         s2_joint_is_rigid(joint);
+}
+
+static S2JointErrors new_errors(const S2World *world, S2Arena *arena, const S2Island *island) {
+  int most = (S2_JOINT_EQUATIONS + 1) * island->joints;
+  S2JointErrors errors = {.value = S2_TAKE(arena, double, most),
+                          .side = S2_TAKE(arena, S2RowSides, most),
+                          .pins = true};
+  for (int i = 0; i < island->joints && errors.pins; i++) {
+    errors.pins = is_pin(&world->joints.at[island->joint[i]]);
+  }
+  return errors;
+}
+
+// Is it an equation of a joint? They come first, then limits and contacts.
+static bool is_equation(const S2Assembly *assembly, int row) {
+  return row < assembly->parts && assembly->problem.row[row].lo < 0;
+}
+
+static void add_joint_part(const S2Assembly *assembly, const double *lambda, double part,
+                           S2Shaken *shaken) {
+  const S2Problem *problem = &assembly->problem;
+  double *by_joints = shaken->dq;
+  for (int r = 0; is_equation(assembly, r); r++) {
+    const S2Row *row = &problem->row[r];
+    shaken->lambda[r] += part * lambda[r];
+    for (int c = 0; c < 3; c++) {
+      if (row->a != S2_GROUND) {
+        int at = 3 * row->a + c;
+        by_joints[at] += part * row->ja[c] * lambda[r] / problem->mass[at];
+      }
+      if (row->b != S2_GROUND) {
+        int at = 3 * row->b + c;
+        by_joints[at] += part * row->jb[c] * lambda[r] / problem->mass[at];
+      }
+    }
+  }
+}
+
+// The rows of hinges at q0 where the first solve had those and nothing else; else NULL.
+static const S2JointPart *pins_at_start(const S2Island *island, const S2JointErrors *errors) {
+  const S2Assembly *motion = island->motion;
+  bool alone = errors->pins && motion != NULL && motion->parts == 2 * island->joints &&
+               motion->parts_given == 0;
+  for (int i = 0; alone && i < motion->parts; i++) {
+    alone = motion->part[i].joint == island->joint[i / 2] && motion->part[i].row == i % 2;
+  }
+  return alone ? motion->part : NULL;
+}
+
+// May the displacement of joints go into the velocities? Not that of a step which began off its
+// joints (bodies placed by hand), not after a blow, when the velocities that made the error are
+// gone, not where blending has rows meet the positions or forces turn in W, and not where a motor
+// or dry friction has just set them.
+static bool feeds_back(const S2Step *step, const S2Island *island, const S2JointErrors *errors) {
+  const S2WorldDef *def = &step->world->kept.def;
+  bool blends = def->beta < 1 || def->geometric_stiffness != S2_GEOMETRIC_OFF;
+  if (!(step->h > 0) || island->joints == 0 || blends ||
+      step->stiff[island->joint[0]]) { // h = 0: mended outside a step
+    return false;
+  }
+  for (int i = 0; i < island->nodes; i++) {
+    int32_t at = 3 * island->node[i];
+    for (int c = 0; c < 3; c++) {
+      if (step->v1[at + c] != step->v2[at + c]) {
+        return false;
+      }
+    }
+  }
+  double elapsed = step->t - step->world->kept.time, most = S2_FEEDBACK_START * island->length;
+  const S2Rot *turn = s2_step_turns(step, island, step->q0);
+  const S2JointPart *pins = pins_at_start(island, errors);
+  for (int i = 0; i < island->joints; i++) {
+    const S2Joint *joint = &step->world->joints.at[island->joint[i]];
+    S2JointAt at = {step->world, joint, step->q0, elapsed, turn, NULL};
+    bool driven = joint->has_motor || joint->friction > 0 || joint->type == S2_GROUND_FRICTION ||
+                  s2_lock_yields(joint);
+    if (driven || (pins != NULL ? s2_length(s2_vec2(pins[2 * i].error, pins[2 * i + 1].error))
+                                : s2_joint_violation(&at, island->length)) > most) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// Joints' equations at q0, their errors still those of q1. False: the two do not have the same.
+static bool take_rows_of_start(S2Step *step, const S2Island *island, const S2Choice *choices,
+                               S2Assembly *end, S2Row *rows, S2Shaken *shaken) {
+  S2Problem *problem = &end->problem;
+  double *q1 = step->q1;
+  step->q1 = step->q0;
+  S2Assembly start = s2_assemble(step, island, choices, S2_POSITIONS);
+  step->q1 = q1;
+  int count = 0;
+  bool same = true;
+  memcpy(rows, problem->row, sizeof(S2Row) * (size_t)problem->rows);
+  for (; is_equation(end, count) && same; count++) {
+    same = is_equation(&start, count);
+    if (same) {
+      shaken->part[count] = start.part[count];
+      memcpy(rows[count].ja, start.problem.row[count].ja, sizeof rows[count].ja);
+      memcpy(rows[count].jb, start.problem.row[count].jb, sizeof rows[count].jb);
+    }
+  }
+  shaken->count = count;
+  same = same && !is_equation(&start, count);
+  problem->row = same ? rows : problem->row;
+  return same;
+}
+
+typedef struct Mend { // what a pass was made from, for its note
+  S2Mend rows;
+  const S2Choice *choices;
+  double stiffness;
+} Mend;
+
+// Of the error that a projection is to remove, what its solve may leave; and of what is left of it
+// in the end, what no solve has to be better than: positions have no such digits, and where rows
+// are redundant every method would be tried on what rounding makes them contradict each other by.
+static const double SOLVED = 1e-9, LEFT = 1e-3;
+
+// Solves and moves q1; false when it could not be solved.
+static bool solve_positions(S2Step *step, const S2Island *island, S2Assembly *assembly,
+                            double worst, const Mend *mend, S2Shaken *shaken) {
+  S2World *world = step->world;
+  // Relative to what is to be removed, so that the last digits come out, too.
+  double scale = fmax(worst, S2_PROJECTION_TRIGGER * island->length);
+  assembly->problem.velocity_scale = scale;
+  S2SolverOptions options = {
+      .tolerance = fmax(SOLVED, LEFT * S2_PROJECTION_TOLERANCE * island->length / scale),
+      .max_iterations = world->kept.def.max_iterations,
+  };
+  S2Solution solution = {.v = assembly->v, .lambda = assembly->lambda};
+  s2_mcp_solve(&assembly->problem, &options, step->arena, &solution);
+  world->stats.projections += 1;
+  if (!(solution.residual.scaled < 1e-3)) { // jammed: no displacement helps
+    return false;
+  }
+  double turn = 0;
+  for (int i = 0; i < island->nodes; i++) {
+    turn = fmax(turn, fabs(solution.v[3 * i]));
+  }
+  double part = turn > S2_PROJECTION_TURN ? S2_PROJECTION_TURN / turn : 1;
+  s2_note_mend(step, island, mend->rows, mend->choices, mend->stiffness, part, assembly, &solution);
+  for (int i = 0; i < island->nodes; i++) {
+    for (int c = 0; c < 3; c++) {
+      step->q1[3 * island->node[i] + c] += part * solution.v[3 * i + c];
+    }
+  }
+  if (shaken != NULL) {
+    add_joint_part(assembly, solution.lambda, part, shaken);
+  }
+  for (int i = 0; i < island->touches; i++) {
+    s2_touch_collide(world, &step->touches[island->touch[i]], step->q1,
+                     world->kept.def.contact_margin);
+  }
+  return true;
+}
+
+// One Newton step, with inertias times `stiffness`; false when it could not be solved. With
+// `shaken` the joint rows are those of q0, and what joints displace is added there.
+static bool project(S2Step *step, const S2Island *island, double worst, double stiffness,
+                    S2Shaken *shaken) {
+  S2Choice *choices = S2_TAKE_ZEROED(step->arena, S2Choice, 2 * step->touch_count);
+  for (int i = 0; i < island->touches; i++) {
+    const S2Touch *touch = &step->touches[island->touch[i]];
+    for (int k = 0; k < touch->count; k++) {
+      choices[2 * island->touch[i] + k] =
+          (S2Choice){true, touch->points[k].at.gap, S2_TARGET_ERROR};
+    }
+  }
+  S2Assembly assembly = s2_assemble(step, island, choices, S2_POSITIONS);
+  for (int i = 0; i < island->nodes; i++) {
+    assembly.mass[3 * i] *= stiffness;
+  }
+  if (shaken != NULL) {
+    S2Row *rows = S2_TAKE(step->arena, S2Row, assembly.problem.rows);
+    if (!take_rows_of_start(step, island, choices, &assembly, rows, shaken)) {
+      return false;
+    }
+  }
+  Mend mend = {shaken != NULL ? S2_MEND_SHAKE : S2_MEND_ANEW, choices, stiffness};
+  return solve_positions(step, island, &assembly, worst, &mend, shaken);
+}
+
+// The largest s in [0, 1] with a s^2 + b s <= room; a, room >= 0.
+static double largest_part(double a, double b, double room) {
+  room = fmax(room, 0);
+  double root = sqrt(b * b + 4 * a * room);
+  return a + b <= room ? 1 : b > 0 ? 2 * room / (b + root) : (root - b) / (2 * a);
+}
+
+static int add_holder(const S2Step *step, int32_t slot, int32_t *ground, int count) {
+  bool known = slot != S2_NONE && step->node_of[slot] != S2_GROUND;
+  for (int i = 0; i < count && !known; i++) {
+    known = ground[i] == slot;
+  }
+  if (!known) {
+    ground[count++] = slot;
+  }
+  return count;
+}
+
+int s2_island_holders(const S2Step *step, const S2Island *island, bool closed, int32_t *ground) {
+  int count = 0;
+  for (int i = 0; i < island->joints; i++) {
+    const S2Joint *joint = &step->world->joints.at[island->joint[i]];
+    count = add_holder(step, joint->a, ground, count);
+    count = add_holder(step, joint->b, ground, count);
+    for (int k = 0; k < 2 && joint->more[k] != S2_NONE; k++) {
+      count = add_holder(step, joint->more[k], ground, count);
+    }
+    if (joint->type == S2_CONSTRAINT && !s2_island_floats(step, island)) {
+      count = add_holder(step, S2_NONE, ground, count); // whatever bodies it names
+    }
+  }
+  for (int i = 0; i < island->touches; i++) {
+    const S2Touch *touch = &step->touches[island->touch[i]];
+    bool presses = false;
+    for (int k = 0; k < touch->count; k++) {
+      presses |= touch->points[k].normal_impulse > 0 ||
+                 (closed && touch->points[k].at.gap <= S2_TOUCH_SLOP * island->length);
+    }
+    if (presses) {
+      count = add_holder(step, touch->body_a, ground, count);
+      count = add_holder(step, touch->body_b, ground, count);
+    }
+  }
+  return count;
+}
+
+S2Vec2 s2_island_frame(const S2Step *step, const S2Island *island, const int32_t *ground,
+                       int grounds) {
+  S2Vec2 sum = {0, 0};
+  for (int i = 0; i < grounds; i++) {
+    const double *v = step->free_v + 3 * ground[i];
+    sum = ground[i] == S2_NONE ? sum : s2_add(sum, s2_vec2(v[1], v[2]));
+  }
+  const double *first = step->v0 + 3 * island->node[0];
+  return grounds > 0 ? s2_scale(1.0 / grounds, sum) : s2_vec2(first[1], first[2]);
+}
+
+// The part of the displacements by joints that the velocities can take (over h): never more than
+// leaves them the energy of the free motion. Where the step turns a body far or a contact is near,
+// neither more than the forces brought since the start of the step: the energy of SHAKE sways about
+// the true one by a part that grows with the turn of a step.
+static double harmless_part(const S2Step *step, const S2Island *island, const double *by_joints,
+                            S2Vec2 frame) {
+  double a = 0, free_b = 0, free_room = 0, b = 0, room = 0, turn = 0;
+  for (int i = 0; i < island->nodes; i++) {
+    int32_t slot = island->node[i];
+    const S2Body *body = &step->world->bodies.at[slot];
+    const double inertial[3] = {body->inertia, body->mass, body->mass};
+    turn = fmax(turn, step->h * fabs(step->v1[3 * slot]));
+    for (int c = 0; c < 3; c++) {
+      int at = 3 * slot + c;
+      double ride = c == 0 ? 0 : c == 1 ? frame.x : frame.y;
+      double v0 = step->v0[at] - ride, v2 = step->v2[at] - ride, free_v = step->free_v[at] - ride;
+      double push = step->h * step->force[at] / 2, more = by_joints[3 * i + c] / step->h;
+      a += inertial[c] * more * more / 2;
+      free_b += inertial[c] * v2 * more;
+      free_room += inertial[c] * (free_v * free_v - v2 * v2) / 2;
+      b += (inertial[c] * v2 - push) * more;
+      room += inertial[c] * (v0 * v0 - v2 * v2) / 2 + push * (v0 + v2);
+    }
+  }
+  double part = largest_part(a, free_b, free_room);
+  bool sways = turn > S2_FEEDBACK_TURN || island->touches > 0;
+  return sways ? fmin(part, largest_part(a, b, room)) : part;
+}
+
+// What an island that floats had before anything of it was mended.
+typedef struct Spin {
+  bool kept;
+  double value, energy; // N m s; J: the most it may have
+  double *v;            // 3 a node, for its use
+} Spin;
+
+static void get_velocities(const S2Step *step, const S2Island *island, double *v) {
+  for (int i = 0; i < island->nodes; i++) {
+    memcpy(v + 3 * i, step->v2 + 3 * island->node[i], 3 * sizeof(double));
+  }
+}
+
+static Spin keep_spin(const S2Step *step, const S2Island *island) {
+  Spin spin = {.kept = s2_island_floats(step, island)};
+  if (spin.kept) {
+    spin.v = S2_TAKE(step->arena, double, 3 * island->nodes);
+    bool from_v2;
+    spin.energy = s2_island_most_kinetic(step, island, spin.v, &from_v2);
+    get_velocities(step, island, spin.v);
+    spin.value = s2_island_spin(step, island, spin.v);
+    s2_note_spin(step, island, from_v2);
+  }
+  return spin;
+}
+
+static void give_back_spin(const S2Step *step, const S2Island *island, const Spin *spin,
+                           double most) {
+  if (spin->kept) {
+    get_velocities(step, island, spin->v);
+    s2_note_set_spin(step, island, S2_ACT_SPIN_V2, spin->value, spin->v);
+    s2_island_set_spin(step, island, spin->value, spin->v);
+    double excess = s2_island_kinetic_within(step, island, spin->v) - most;
+    if (excess > 0) {
+      s2_note_cap(step, island, excess, spin->v);
+    }
+    s2_island_cap(step, island, most, spin->v);
+    for (int i = 0; i < island->nodes; i++) {
+      double *v2 = step->v2 + 3 * island->node[i];
+      const double *v = spin->v + 3 * i;
+      const double dv[3] = {v[0] - v2[0], v[1] - v2[1], v[2] - v2[2]};
+      s2_step_correct(step, island->node[i], dv, 1);
+      memcpy(v2, v, 3 * sizeof(double));
+    }
+  }
+}
+
+// A few passes of SHAKE, which converge linearly: what they leave is for the passes that follow.
+static bool shake_by_passes(S2Step *step, S2Island *island, S2Shaken *shaken, double *worst) {
+  bool converges = true;
+  double done = S2_PROJECTION_TOLERANCE * island->length; // less is rounding, which does not halve
+  for (int pass = 0; pass < S2_SHAKE_PASSES && converges && *worst > done; pass++) {
+    S2ArenaMark mark = s2_arena_mark(step->arena);
+    double before = *worst;
+    converges = project(step, island, *worst, 1, shaken);
+    s2_arena_rewind(step->arena, mark);
+    *worst = s2_step_violation(step, island, NULL);
+    converges = converges && *worst < before / 2;
+  }
+  return converges;
+}
+
+static S2Shaken new_shaken(const S2Step *step, const S2Island *island) {
+  return (S2Shaken){
+      .dq = S2_TAKE_ZEROED(step->arena, double, 3 * (island->nodes + island->joints)),
+      .lambda = S2_TAKE_ZEROED(step->arena, double, S2_JOINT_ROWS * island->joints),
+      .part = S2_TAKE_ZEROED(step->arena, S2JointPart, S2_JOINT_ROWS * island->joints),
+  };
+}
+
+// What the joints displace goes into the velocities; what is left, too little to matter to them, is
+// for the passes that follow. Nothing is taken over when the passes do not converge.
+static double shake(S2Step *step, S2Island *island, S2JointErrors *errors, double worst,
+                    const Spin *spin) {
+  S2Shaken shaken = new_shaken(step, island);
+  bool converges = s2_step_shake(step, island, errors, &shaken, &worst) ||
+                   shake_by_passes(step, island, &shaken, &worst);
+  give_back_spin(step, island, spin, INFINITY);
+  double *by_joints = NULL;
+  if (spin->kept) { // what is left of it has none
+    by_joints = s2_arena_copy(step->arena, shaken.dq, 3 * island->nodes);
+    s2_note_set_spin(step, island, S2_ACT_SPIN_DQ, 0, shaken.dq);
+    s2_island_set_spin(step, island, 0, shaken.dq);
+  }
+  int32_t *ground = S2_TAKE(step->arena, int32_t, S2_HOLDERS(island));
+  int grounds = s2_island_holders(step, island, false, ground);
+  S2Vec2 frame = s2_island_frame(step, island, ground, grounds);
+  double part = converges ? harmless_part(step, island, shaken.dq, frame) : 0;
+  for (int i = 0; i < island->nodes && spin->kept; i++) {
+    const double *all = shaken.dq + 3 * i, *less = by_joints + 3 * i;
+    const double turn[3] = {all[0] - less[0], all[1] - less[1], all[2] - less[2]};
+    s2_step_correct(step, island->node[i], turn, part / step->h);
+  }
+  s2_note_feedback(step, island, part, &shaken, ground, grounds);
+  s2_step_add_joints(step, shaken.part, shaken.count, shaken.lambda, part / step->h);
+  for (int i = 0; i < island->nodes; i++) {
+    for (int c = 0; c < 3; c++) {
+      step->v2[3 * island->node[i] + c] += part * shaken.dq[3 * i + c] / step->h;
+    }
+  }
+  return worst;
+}
+
+// The gap at q1 of a point as the solve had it: of the same feature, or as the solve left it.
+static double gap_at_end(const S2Step *step, int32_t index, int k) {
+  const S2Touch *solved = &step->touches_solved[index], *now = &step->touches[index];
+  const S2TouchPoint *point = &solved->points[k];
+  for (int j = 0; j < now->count; j++) {
+    if (now->points[j].at.id == point->at.id) {
+      return now->points[j].at.gap;
+    }
+  }
+  return point->at.gap + step->h * s2_touch_velocity(solved, k, point->at.normal, step->carry);
+}
+
+// One linear solve with the rows of the solve (at q0) and the errors of q1.
+static void post_with_same_rows(S2Step *step, const S2Island *island, double worst) {
+  S2Choice *choices = S2_TAKE_ZEROED(step->arena, S2Choice, 2 * step->touch_count);
+  S2Assembly end = s2_assemble(step, island, choices, S2_POSITIONS); // joints' errors
+  double *q1 = step->q1;
+  S2Touch *touches = step->touches;
+  for (int i = 0; i < island->touches; i++) {
+    int32_t index = island->touch[i];
+    for (int k = 0; k < step->touches_solved[index].count; k++) {
+      choices[2 * index + k] = (S2Choice){true, gap_at_end(step, index, k), S2_TARGET_ERROR};
+    }
+  }
+  step->q1 = step->q0;
+  step->touches = step->touches_solved;
+  S2Assembly assembly = s2_assemble(step, island, choices, S2_POSITIONS);
+  step->q1 = q1;
+  step->touches = touches;
+  S2Row *rows = S2_TAKE(step->arena, S2Row, assembly.problem.rows);
+  for (int r = 0; r < assembly.problem.rows; r++) {
+    rows[r] = assembly.problem.row[r];
+    for (int k = 0; k < end.parts && r < assembly.parts; k++) {
+      const S2JointPart *now = &end.part[k], *then = &assembly.part[r];
+      bool same = now->joint == then->joint && now->row == then->row;
+      rows[r].bias = same ? end.problem.row[k].bias : rows[r].bias;
+    }
+  }
+  assembly.problem.row = rows;
+  Mend mend = {S2_MEND_SOLVED, choices, 1};
+  solve_positions(step, island, &assembly, worst, &mend, NULL);
+}
+
+// Positions mended once, by a linear solve; velocities stay.
+static void mend_once(S2Step *step, bool same_rows) {
+  double start = s2_clock();
+  for (int i = 0; i < step->island_count; i++) {
+    S2Island *island = &step->islands[i];
+    double worst = s2_step_violation(step, island, NULL);
+    S2ArenaMark mark = s2_arena_mark(step->arena);
+    if (worst > S2_PROJECTION_TRIGGER * island->length) {
+      if (same_rows) {
+        post_with_same_rows(step, island, worst);
+      } else {
+        (void)project(step, island, worst, 1, NULL);
+      }
+    }
+    island->joint_error = NAN; // of before
+    s2_arena_rewind(step->arena, mark);
+  }
+  step->world->stats.seconds_project += s2_clock() - start;
+}
+
+bool s2_step_pre_stabilise(S2Step *step) {
+  const S2World *world = step->world;
+  if (world->kept.def.stabilization != S2_PRE) {
+    return true;
+  }
+  if (!s2_step_touches(step)) {
+    return false;
+  }
+  s2_step_warn_of_overlaps(step);
+  s2_step_islands(step);
+  double h = step->h;
+  step->h = 0; // q1 is q0 so far, and goals are where they are
+  mend_once(step, false);
+  step->h = h;
+  s2_note_plain(step, S2_ACT_Q0_IS_Q1);
+  memcpy(step->q0, step->q1, sizeof(double) * 3 * (size_t)world->bodies.count);
+  step->turned = false;
+  return true;
+}
+
+typedef struct Best {
+  double worst;
+  double *q; // 3 a node
+  int noted; // what led there
+} Best;
+
+static void keep_best(const S2Step *step, const S2Island *island, double worst, Best *best) {
+  for (int i = 0; i < island->nodes && worst <= best->worst; i++) {
+    memcpy(best->q + 3 * i, step->q1 + 3 * island->node[i], 3 * sizeof(double));
+  }
+  best->noted = worst <= best->worst ? s2_notes_mark(step) : best->noted;
+  best->worst = fmin(best->worst, worst);
+}
+
+// Newton's steps on errors that cannot vanish lead anywhere, and would lift bodies for nothing.
+static void go_back(const S2Step *step, S2Island *island, const Best *best) {
+  island->joint_error = NAN; // what is there was not measured last
+  for (int i = 0; i < island->nodes; i++) {
+    memcpy(step->q1 + 3 * island->node[i], best->q + 3 * i, 3 * sizeof(double));
+  }
+  for (int i = 0; i < island->touches; i++) {
+    s2_touch_collide(step->world, &step->touches[island->touch[i]], step->q1,
+                     step->world->kept.def.contact_margin);
+  }
+}
+
+// Where joints have no error, as those at rest: that they do not is what their bodies' places
+// depend on. Contacts are closed by the solve; a mend would have them on an edge.
+static void note_joints(S2Step *step, S2Island *island, S2JointErrors *errors, double worst) {
+  if (step->world->notes == NULL || !step->world->notes->mends || errors->rows == 0) {
+    return;
+  }
+  double none = 0;
+  S2Shaken shaken = new_shaken(step, island);
+  bool noted = s2_step_shake(step, island, errors, &shaken, &none) ||
+               (island->touches == 0 && project(step, island, worst, 1, NULL));
+  if (!noted) {
+    s2_note_refuse_joints(step, island, "contacts and joints of which some hold what others hold");
+  }
+}
+
+void s2_island_project(S2Step *step, S2Island *island) {
+  S2World *world = step->world;
+  S2ArenaMark start_mark = s2_arena_mark(step->arena);
+  S2JointErrors errors = new_errors(world, step->arena, island);
+  double worst = s2_step_violation(step, island, &errors);
+  if (worst <= S2_PROJECTION_TRIGGER * island->length) {
+    note_joints(step, island, &errors, worst);
+    s2_arena_rewind(step->arena, start_mark);
+    return;
+  }
+  Best best = {worst, S2_TAKE(step->arena, double, 3 * island->nodes), 0};
+  keep_best(step, island, worst, &best);
+  Spin spin = keep_spin(step, island);
+  S2ArenaMark mark = s2_arena_mark(step->arena);
+  bool feeds = feeds_back(step, island, &errors);
+  if (feeds) {
+    worst = shake(step, island, &errors, worst, &spin);
+  }
+  s2_arena_rewind(step->arena, mark);
+  int fed = s2_notes_mark(step);
+  double *fed_q = S2_TAKE(step->arena, double, 3 * island->nodes);
+  for (int i = 0; i < island->nodes && fed > best.noted; i++) {
+    memcpy(fed_q + 3 * i, step->q1 + 3 * island->node[i], 3 * sizeof(double));
+  }
+  mark = s2_arena_mark(step->arena);
+  keep_best(step, island, worst, &best);
+  bool done = worst <= S2_PROJECTION_TOLERANCE * island->length;
+  double stiffness = 1;
+  for (int pass = 0; pass < S2_PROJECTION_PASSES && !done; pass++) {
+    double before = worst;
+    bool solved = project(step, island, worst, stiffness, NULL);
+    s2_arena_rewind(step->arena, mark);
+    worst = s2_step_violation(step, island, NULL);
+    stiffness *= worst > before / 2 ? S2_PROJECTION_STIFFER : 1;
+    keep_best(step, island, worst, &best);
+    done = !solved || worst <= S2_PROJECTION_TOLERANCE * island->length;
+  }
+  if (worst > best.worst) {
+    go_back(step, island, &best);
+    if (best.noted < fed) { // the velocities have what was fed back
+      s2_notes_rewind(step, fed);
+      s2_note_go_back(step, island, best.noted, fed_q);
+    } else {
+      s2_notes_rewind(step, best.noted);
+    }
+  }
+  if (step->h > 0 && best.worst > S2_MISFIT * island->length) {
+    s2_step_warn_of_misfits(step, island);
+  }
+  give_back_spin(step, island, &spin, spin.energy);
+  if (island->accounted && island->touches > 0) {
+    s2_island_repay(step, island, feeds);
+  }
+  s2_arena_rewind(step->arena, start_mark);
+}
+
+void s2_step_project(S2Step *step) {
+  double start = s2_clock();
+  for (int i = 0; i < step->island_count; i++) {
+    s2_island_project(step, &step->islands[i]);
+  }
+  step->world->stats.seconds_project += s2_clock() - start;
+}
+
+void s2_step_stabilise(S2Step *step) {
+  switch (step->world->kept.def.stabilization) {
+  case S2_PROJECTION:
+    s2_step_project(step);
+    break;
+  case S2_POST:
+  case S2_POST_ASSEMBLY:
+    mend_once(step, step->world->kept.def.stabilization == S2_POST);
+    break;
+  case S2_PRE:       // done
+  case S2_BAUMGARTE: // in the velocities
+  case S2_NO_STABILIZATION:
+    break;
+  }
+}

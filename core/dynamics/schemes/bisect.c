@@ -1,0 +1,185 @@
+// Bisecting stepping (lcp-physics appendix A.1): contacts act when closer than the margin, without
+// looking ahead; a (sub-)step that ends in an overlap is undone and tried with half its length.
+// The printed rule needs a tolerance: a turning edge under a vertex that moves along overlaps at
+// any step length. And it needs an end: at the smallest length the overlap is accepted with a
+// warning, and position projection removes it.
+#include "dynamics/trace/notes.h"
+
+#include <string.h>
+
+// Springs look ahead: what is compressed without a push would be energy from nothing. Restitution
+// targets from the velocities before; when one counts, separating contacts are left out
+// (they would gain energy), the later impacts see to them. Does one count?
+static bool choose(const S2Step *step, const S2Island *island, S2Choice *choices, bool *touching) {
+  double tiny = s2_island_rest_speed(step, island);
+  double margin = step->world->kept.def.contact_margin;
+  bool bounces = false;
+  for (int pass = 0; pass < 2; pass++) {
+    for (int i = 0; i < island->touches; i++) {
+      int32_t index = island->touch[i];
+      const S2Touch *touch = &step->touches[index];
+      for (int k = 0; k < touch->count; k++) {
+        double u = s2_touch_velocity(touch, k, touch->points[k].at.normal, step->v0);
+        bool near = touch->points[k].at.gap <= margin && !s2_touch_soft(touch);
+        if (pass == 0) {
+          bounces |= near && touch->restitution * u < -tiny;
+        } else {
+          touching[2 * index + k] = near;
+          double bounce = touch->restitution * fmin(0, u);
+          double mend = s2_step_gap_bias(step, fmin(touch->points[k].at.gap, 0));
+          choices[2 * index + k] = (S2Choice){
+              .use = s2_touch_soft(touch) || (near && !(bounces && u > tiny)),
+              .bias = fmin(bounce, mend),
+              .target = mend < bounce ? S2_TARGET_GAP
+                        : u < 0       ? S2_TARGET_APPROACH
+                                      : S2_TARGET_FIXED,
+          };
+        }
+      }
+    }
+  }
+  return bounces;
+}
+
+// Of what the last attempt took from the arena only its touches go on: there may be thousands of
+// attempts in a step.
+static void forget_attempt(S2Step *step, S2ArenaMark clean) {
+  const S2Touch *from = step->touches;
+  s2_arena_rewind(step->arena, clean);
+  step->touches = S2_TAKE(step->arena, S2Touch, step->touch_count);
+  if (step->touch_count > 0) { // rewinding frees nothing, but the two may overlap
+    memmove(step->touches, from, sizeof(S2Touch) * (size_t)step->touch_count);
+  }
+}
+
+// One attempt over step->h from q0, v0 to q1, v2. False: aborted.
+static bool attempt(S2Step *step, double *overlap_before) {
+  S2World *world = step->world;
+  size_t bytes = sizeof(double) * 3 * (size_t)world->bodies.count;
+  memset(step->slack, 0, sizeof(double) * (size_t)world->bodies.count);
+  int searches = 0, noted = s2_notes_mark(step);
+  do {
+    if (!s2_step_touches(step)) {
+      return false;
+    }
+    s2_step_warn_of_overlaps(step);
+    *overlap_before = s2_step_penetration(step);
+    s2_step_islands(step);
+    s2_step_find_stiff(step);
+    S2Choice *choices = S2_TAKE_ZEROED(step->arena, S2Choice, 2 * step->touch_count);
+    bool *touching = S2_TAKE_ZEROED(step->arena, bool, 2 * step->touch_count);
+    s2_notes_rewind(step, noted);
+    s2_note_plain(step, S2_ACT_RESET_V2);
+    memcpy(step->v2, step->free_v, bytes);
+    for (int i = 0; i < step->island_count; i++) {
+      const S2Island *island = &step->islands[i];
+      s2_note_hit(step, island, world->kept.def.contact_margin);
+      bool bounces = choose(step, island, choices, touching);
+      bool reflect = bounces && world->kept.def.restitution_model == S2_REFLECTIONS;
+      if (reflect) { // joints' impulses of the blow are to come
+        s2_step_scale_joints(step, island, 0);
+        if (!s2_step_before_impact(step, island, false)) {
+          return false;
+        }
+      }
+      if (!(reflect ? s2_step_reflect(step, island, choices, touching)
+                    : s2_step_impact(step, island, choices, S2_MOTION)) ||
+          !s2_step_later_impacts(step, island, choices, touching)) {
+        return false;
+      }
+    }
+    s2_note_plain(step, S2_ACT_V1_IS_V2);
+    memcpy(step->v1, step->v2, bytes);
+    searches += 1;
+  } while (s2_step_outran(step) && searches < S2_REACH_PASSES);
+  s2_log_islands(step);
+  for (int i = 0; i < step->island_count; i++) {
+    step->islands[i].accounted = true;
+  }
+  s2_note_plain(step, S2_ACT_INTEGRATE);
+  s2_step_integrate(step);
+  s2_step_settle(step);
+  return true;
+}
+
+static double smallest_body(const S2World *world) {
+  double size = INFINITY;
+  for (int i = 0; i < world->order.count; i++) {
+    const S2Body *body = &world->bodies.at[world->order.at[i]];
+    if (s2_body_moves(body) && body->reach > 0) {
+      size = fmin(size, body->reach);
+    }
+  }
+  return isfinite(size) ? size : 1;
+}
+
+bool s2_step_bisect(S2Step *step) {
+  S2World *world = step->world;
+  size_t bytes = sizeof(double) * 3 * (size_t)world->bodies.count;
+  double tolerance = S2_BISECT_TOLERANCE * smallest_body(world);
+  double smallest = S2_BISECT_SMALLEST * step->dt, left = step->dt;
+  // Once: the laws see the world, which stands still until the whole step is done.
+  if (!s2_step_forces(step)) {
+    return false;
+  }
+  if (!s2_step_free_motion(step, step->dt) || !s2_step_pre_stabilise(step)) {
+    return false;
+  }
+  int joints = 3 * world->joints.count;
+  double *carried = S2_TAKE_ZEROED(step->arena, double, joints);
+  step->acted = 0;
+  S2ArenaMark clean = s2_arena_mark(step->arena);
+  double next = step->dt; // what to try: twice what went well last, or the whole rest
+  while (left > 0) {
+    double h = fmin(next, left), overlap, before;
+    int unsolved = step->unsolved, noted = s2_notes_mark(step);
+    for (;;) {
+      forget_attempt(step, clean);
+      s2_notes_rewind(step, noted);
+      if (!s2_step_free_motion(step, h) || !attempt(step, &before)) {
+        return false;
+      }
+      overlap = s2_step_penetration(step);
+      // What has no solution (a body crushed by moving ones) has none at half the length either.
+      if (overlap <= before + tolerance || h <= smallest || step->unsolved > unsolved) {
+        break;
+      }
+      h /= 2;
+      world->stats.bisections += 1;
+    }
+    if (overlap > before + tolerance) {
+      s2_world_warn(world,
+                    "bisect: an overlap of %.3g m remains after a sub-step of %.3g s (t = %.6g s)",
+                    overlap, h, step->t);
+    }
+    s2_step_stabilise(step);
+    if (!s2_step_stop_at_limits(step)) {
+      return false;
+    }
+    s2_log_keep(step);
+    s2_note_plain(step, S2_ACT_ON);
+    memcpy(step->q0, step->q1, bytes);
+    step->turned = false;
+    memcpy(step->v0, step->v2, bytes);
+    for (int i = 0; i < joints; i++) {
+      carried[i] += step->joint_reaction[i];
+    }
+    step->acted += h;
+    step->t += h;
+    left -= h; // of its parts the whole may leave rounding, which is no step
+    left = left > S2_BISECT_ROUNDING * step->dt ? left : 0;
+    next = 2 * h;
+    if (left > 0 && world->kept.def.stepping_partial) {
+      step->cut_short = true;
+      break;
+    }
+  }
+  // Of the whole step, as in the other stepping: by that a joint breaks.
+  for (int i = 0; i < joints; i++) {
+    step->joint_reaction[i] = carried[i];
+  }
+  for (int i = 0; i < S2_JOINT_ROWS * world->joints.count && step->acted != step->h; i++) {
+    step->joint_impulse[i] *= step->acted / step->h;
+  }
+  return true;
+}

@@ -1,0 +1,377 @@
+// Energy in event stepping: what a piece must not bring. All of it is counted between what touches,
+// so that it is the same for everybody who looks on, however fast they go: of obstacles that move
+// by themselves, what they bring is theirs.
+//
+// A flow pushes along rows of its start. Bodies turn on the way, and the rows with them: what
+// pivots about a corner has left it by q1, or goes into it, by v1. So v2 is what the rows at q1 say
+// (Newmark's q with v of implicit Euler, so to say); with v1 the next flow would begin from a
+// corner that leaves, and a contact that is to press would open. What the two ways and mends still
+// bring, of the order of h^3 a step, is taken from the velocities of what hangs together.
+#include "dynamics/schemes/event.h"
+
+#include <string.h>
+
+static bool rested(const S2Resting *resting, uint32_t id) {
+  return (resting->count > 0 && resting->id[0] == id) ||
+         (resting->count > 1 && resting->id[1] == id);
+}
+
+// ---- Rows at the end --------------------------------------------------------------------------
+
+// Do the points that pressed move otherwise, by v1, than the flow's rows say? False, too, where one
+// of them is no more.
+static bool has_turned(const S2EventRun *event, const S2Touch *solved) {
+  const S2Step *step = event->step;
+  bool turned = false, there = true;
+  for (int i = 0; i < event->island->touches && there; i++) {
+    const S2Touch *now = &step->touches[event->island->touch[i]];
+    for (int k = 0; k < solved[i].count; k++) {
+      const S2TouchPoint *point = &solved[i].points[k];
+      if (!(point->normal_impulse > 0)) {
+        continue;
+      }
+      int j = 0;
+      while (j < now->count && now->points[j].at.id != point->at.id) {
+        j += 1;
+      }
+      there &= j < now->count;
+      for (int c = 0; c < 2 && j < now->count; c++) {
+        S2Vec2 then_n = point->at.normal, now_n = now->points[j].at.normal;
+        double then = s2_touch_velocity(&solved[i], k, c == 0 ? then_n : s2_left(then_n), step->v1);
+        double u = s2_touch_velocity(now, j, c == 0 ? now_n : s2_left(now_n), step->v1);
+        turned |= fabs(u - then) > event->tiny;
+      }
+    }
+  }
+  return turned && there;
+}
+
+bool s2_event_turn(const S2EventRun *event, const S2Touch *solved, bool *turned) {
+  S2Step *step = event->step;
+  *turned = !event->straight && has_turned(event, solved);
+  if (!*turned) {
+    return true;
+  }
+  for (int i = 0; i < event->island->touches; i++) {
+    int32_t index = event->island->touch[i];
+    const S2Touch *touch = &step->touches[index];
+    for (int k = 0; k < touch->count; k++) {
+      const S2TouchPoint *point = &touch->points[k];
+      bool closed = point->normal_impulse > 0;
+      event->choices[2 * index + k] =
+          (S2Choice){.use = closed && rested(&event->resting[i], point->at.id)};
+    }
+  }
+  return s2_step_solve(step, event->island, event->choices, S2_TURNED, step->v2, NULL);
+}
+
+// ---- What hangs together ----------------------------------------------------------------------
+
+typedef struct Parts { // of an island
+  int32_t *root;       // a node: the first node of its part
+  double *rounding;    // a node that is a root: J, by what is so slow that solves leave it over; it
+                       // has no derivative
+  double *gain, *most; // a node that is a root: J, and the sum of the sizes of what that is made of
+  // The touches of the island as they carried the positions, and the velocities.
+  const S2Touch *carried, *acted;
+  bool flowed, turned; // as S2Repaid
+  bool whole;          // all of the island is one
+} Parts;
+
+static int32_t root_of(const Parts *parts, int32_t node) {
+  while (parts->root[node] != node) {
+    node = parts->root[node] = parts->root[parts->root[node]];
+  }
+  return node;
+}
+
+static void join(const Parts *parts, int32_t a, int32_t b) {
+  a = root_of(parts, a);
+  b = root_of(parts, b);
+  parts->root[a < b ? b : a] = a < b ? a : b;
+}
+
+// A node of the touch; S2_GROUND: neither side has one.
+static int32_t node_of(const S2Step *step, const S2Touch *touch) {
+  int32_t a = step->node_of[touch->body_a];
+  return a != S2_GROUND ? a : step->node_of[touch->body_b];
+}
+
+static bool presses(const S2Touch *touch) {
+  bool any = false;
+  for (int k = 0; k < touch->count; k++) {
+    any |= touch->points[k].normal_impulse > 0 || touch->points[k].tangent_impulse != 0;
+  }
+  return any;
+}
+
+static bool closed(const S2EventRun *event, const S2Touch *touch) {
+  bool any = false;
+  for (int k = 0; k < touch->count; k++) {
+    any |= touch->points[k].at.gap <= event->slop;
+  }
+  return any;
+}
+
+// Does touch i of the island hold what it is between?
+static bool holds(const S2EventRun *event, const Parts *parts, int i) {
+  return parts->whole || presses(&parts->carried[i]) || presses(&parts->acted[i]) ||
+         closed(event, &event->step->touches[event->island->touch[i]]);
+}
+
+static double beyond(double u, double tiny) {
+  return fabs(u) > tiny ? u : 0;
+}
+
+S2Work s2_touch_work(const S2Touch *touch, int k, const double *v0, const double *v2, double tiny) {
+  const S2TouchPoint *point = &touch->points[k];
+  S2Vec2 n = point->at.normal, t = s2_left(n);
+  double along0 = s2_touch_velocity(touch, k, t, v0) - touch->surface_speed;
+  double along2 = s2_touch_velocity(touch, k, t, v2) - touch->surface_speed;
+  return (S2Work){.u0 = beyond(s2_touch_velocity(touch, k, n, v0), tiny),
+                  .u2 = beyond(s2_touch_velocity(touch, k, n, v2), tiny),
+                  .along0 = beyond(along0, tiny),
+                  .along2 = beyond(along2, tiny)};
+}
+
+static void add(const Parts *parts, int32_t node, double gain) {
+  int32_t root = root_of(parts, node);
+  parts->gain[root] += gain;
+  parts->most[root] += fabs(gain);
+}
+
+// ---- Less of the velocities -------------------------------------------------------------------
+
+// The island of one part: its nodes, the touches with impulses, and in `ground` (room for one a
+// touch) what holds it that is not solved for.
+static S2Island part_of(const S2EventRun *event, const Parts *parts, int32_t root, int32_t *ground,
+                        int *grounds) {
+  const S2Step *step = event->step;
+  const S2Island *all = event->island;
+  S2Island part = {.length = all->length,
+                   .node = S2_TAKE(step->arena, int32_t, all->nodes),
+                   .touch = S2_TAKE(step->arena, int32_t, all->touches)};
+  *grounds = 0;
+  for (int i = 0; i < all->nodes; i++) {
+    if (root_of(parts, i) == root) {
+      part.node[part.nodes++] = all->node[i];
+    }
+  }
+  for (int i = 0; i < all->touches; i++) {
+    const S2Touch *touch = &parts->acted[i];
+    if (!holds(event, parts, i) || root_of(parts, node_of(step, touch)) != root) {
+      continue;
+    }
+    const int32_t body[2] = {touch->body_a, touch->body_b};
+    for (int k = 0; k < 2; k++) {
+      bool known = step->node_of[body[k]] != S2_GROUND;
+      for (int g = 0; g < *grounds && !known; g++) {
+        known = ground[g] == body[k];
+      }
+      if (!known) {
+        ground[(*grounds)++] = body[k];
+      }
+    }
+    if (presses(touch)) {
+      part.touch[part.touches++] = i; // of the island, as `acted`
+    }
+  }
+  return part;
+}
+
+void s2_event_ride(const S2Step *step, const int32_t *ground, int grounds, int32_t slot,
+                   double ride[3]) {
+  const double *q = step->q1 + 3 * slot;
+  ride[0] = ride[1] = ride[2] = 0;
+  for (int g = 0; g < grounds; g++) {
+    if (ground[g] == S2_NONE) { // the world, which stands still
+      continue;
+    }
+    const double *v = step->free_v + 3 * ground[g], *at = step->q1 + 3 * ground[g];
+    ride[0] += v[0] / grounds;
+    ride[1] += (v[1] - v[0] * (q[2] - at[2])) / grounds;
+    ride[2] += (v[2] + v[0] * (q[1] - at[1])) / grounds;
+  }
+}
+
+// Of what is held all velocities alike, against those that it would have if it rode on what holds
+// it: turns of what pivots are as much its motion as that of its centre. Of what nothing holds, the
+// momentum is its own: what moves within first, then the turn of the whole.
+typedef struct Part {
+  S2Island island;
+  int32_t *ground;
+  int grounds;
+  double *v, *ride; // 3 a node: against those that it rides with, and these
+  double kinetic;   // J, that can be taken
+} Part;
+
+static Part get_part(const S2EventRun *event, const Parts *parts, int32_t root) {
+  const S2Step *step = event->step;
+  Part part = {.ground = S2_TAKE(step->arena, int32_t, 2 * event->island->touches)};
+  part.island = part_of(event, parts, root, part.ground, &part.grounds);
+  int nodes = part.island.nodes;
+  part.v = S2_TAKE(step->arena, double, 3 * nodes);
+  part.ride = S2_TAKE_ZEROED(step->arena, double, 3 * nodes);
+  for (int i = 0; i < nodes; i++) {
+    if (part.grounds > 0) {
+      s2_event_ride(step, part.ground, part.grounds, part.island.node[i], part.ride + 3 * i);
+    }
+    for (int c = 0; c < 3; c++) {
+      part.v[3 * i + c] = step->v2[3 * part.island.node[i] + c] - part.ride[3 * i + c];
+    }
+  }
+  part.kinetic = part.grounds > 0 ? s2_island_kinetic(step, &part.island, part.v)
+                                  : s2_island_kinetic_within(step, &part.island, part.v);
+  return part;
+}
+
+static void repay_part(const S2EventRun *event, const Parts *parts, int32_t root) {
+  S2Step *step = event->step;
+  double noted = parts->gain[root], gain = noted + parts->rounding[root];
+  bool edge = fabs(noted) < S2_EVENT_LEVEL * parts->most[root];
+  if (!(gain > 0 || edge)) {
+    return;
+  }
+  Part part = get_part(event, parts, root);
+  double most = fmax(0, part.kinetic - gain), less = 1;
+  S2Repaid repaid = {.energy =
+                         noted > S2_SPIN_ROUNDING * part.kinetic ? noted : 0, // else it is rounding
+                     .tiny = event->tiny,
+                     .edge = edge,
+                     .flowed = parts->flowed,
+                     .turned = parts->turned,
+                     .ground = part.ground,
+                     .grounds = part.grounds,
+                     .touches = parts->acted,
+                     .index = event->island->touch};
+  s2_note_repay(step, &part.island, &repaid);
+  if (!(gain > 0)) {
+    return;
+  }
+  if (part.grounds == 0) {
+    s2_island_cap(step, &part.island, most, part.v);
+  } else {
+    less = part.kinetic > 0 ? sqrt(most / part.kinetic) : 0;
+  }
+  for (int i = 0; i < part.island.nodes; i++) {
+    double *v2 = step->v2 + 3 * part.island.node[i], dv[3];
+    for (int c = 0; c < 3; c++) {
+      double now = part.ride[3 * i + c] + less * part.v[3 * i + c];
+      dv[c] = now - v2[c];
+      v2[c] = now;
+    }
+    s2_step_correct(step, part.island.node[i], dv, 1);
+  }
+}
+
+// Mends may lift what nothing is known to hold at their end: then the whole island pays.
+static void join_all_if_short(const S2EventRun *event, Parts *parts) {
+  bool enough = true;
+  for (int i = 0; i < event->island->nodes && enough; i++) {
+    enough = parts->root[i] != i || !(parts->gain[i] > 0) ||
+             parts->gain[i] <= get_part(event, parts, i).kinetic;
+  }
+  for (int i = 1; i < event->island->nodes && !enough; i++) {
+    parts->gain[0] += parts->gain[i];
+    parts->rounding[0] += parts->rounding[i];
+    parts->most[0] += parts->most[i];
+    parts->root[i] = 0;
+  }
+  parts->whole = !enough;
+}
+
+// The island's touches as they are now.
+static const S2Touch *touches_of(const S2EventRun *event) {
+  S2Touch *touches = S2_TAKE(event->step->arena, S2Touch, event->island->touches);
+  for (int i = 0; i < event->island->touches; i++) {
+    touches[i] = event->step->touches[event->island->touch[i]];
+  }
+  return touches;
+}
+
+static Parts new_parts(const S2EventRun *event, const S2Touch *now, const S2Touch *solved,
+                       bool turned) {
+  const S2Step *step = event->step;
+  const S2Island *island = event->island;
+  Parts parts = {.root = S2_TAKE(step->arena, int32_t, island->nodes),
+                 .rounding = S2_TAKE_ZEROED(step->arena, double, island->nodes),
+                 .gain = S2_TAKE_ZEROED(step->arena, double, island->nodes),
+                 .most = S2_TAKE_ZEROED(step->arena, double, island->nodes),
+                 .carried = solved == NULL ? now : solved,
+                 .acted = solved == NULL || turned ? now : solved,
+                 .flowed = solved != NULL && !event->straight,
+                 .turned = turned};
+  for (int i = 0; i < island->nodes; i++) {
+    parts.root[i] = i;
+  }
+  for (int i = 0; i < island->touches; i++) {
+    int32_t a = step->node_of[now[i].body_a], b = step->node_of[now[i].body_b];
+    if (a != S2_GROUND && b != S2_GROUND && holds(event, &parts, i)) {
+      join(&parts, a, b);
+    }
+  }
+  return parts;
+}
+
+// By contacts on the mean of the velocities before and after.
+static void add_work(const S2EventRun *event, const Parts *parts) {
+  const S2Step *step = event->step;
+  for (int i = 0; i < event->island->touches && parts->flowed; i++) {
+    const S2Touch *touch = &parts->acted[i];
+    for (int k = 0; k < touch->count && presses(touch); k++) {
+      const S2TouchPoint *point = &touch->points[k];
+      S2Work all = s2_touch_work(touch, k, step->v0, step->v2, 0);
+      S2Work work = {.u0 = beyond(all.u0, event->tiny),
+                     .u2 = beyond(all.u2, event->tiny),
+                     .along0 = beyond(all.along0, event->tiny),
+                     .along2 = beyond(all.along2, event->tiny)};
+      int32_t node = node_of(step, touch);
+      double by_normal = point->normal_impulse * (work.u0 + work.u2) / 2;
+      double by_tangent = point->tangent_impulse * (work.along0 + work.along2) / 2;
+      add(parts, node, by_normal);
+      add(parts, node, by_tangent);
+      parts->rounding[root_of(parts, node)] +=
+          point->normal_impulse * (all.u0 + all.u2) / 2 - by_normal +
+          point->tangent_impulse * (all.along0 + all.along2) / 2 - by_tangent;
+    }
+  }
+}
+
+bool s2_event_falls_short(const S2EventRun *event, const S2Touch *solved) {
+  S2ArenaMark mark = s2_arena_mark(event->step->arena);
+  Parts parts = new_parts(event, touches_of(event), solved, false);
+  add_work(event, &parts);
+  bool falls = false;
+  for (int i = 0; i < event->island->nodes && !falls; i++) {
+    falls = parts.root[i] == i && parts.gain[i] > 0 &&
+            parts.gain[i] > get_part(event, &parts, i).kinetic;
+  }
+  s2_arena_rewind(event->step->arena, mark);
+  return falls;
+}
+
+void s2_event_repay(const S2EventRun *event, const S2Touch *solved, const double *before,
+                    bool turned) {
+  const S2Step *step = event->step;
+  const S2Island *island = event->island;
+  if (island->joints > 0) { // SHAKE keeps account
+    return;
+  }
+  S2ArenaMark mark = s2_arena_mark(step->arena);
+  Parts parts = new_parts(event, touches_of(event), solved, turned);
+  for (int i = 0; i < 3 * island->nodes; i++) {
+    int at = 3 * island->node[i / 3] + i % 3;
+    add(&parts, i / 3, -step->force[at] * (step->q1[at] - before[i]));
+    if (turned) {
+      add(&parts, i / 3, step->h * step->force[at] * (step->v2[at] - step->v1[at]) / 2);
+    }
+  }
+  add_work(event, &parts);
+  join_all_if_short(event, &parts);
+  for (int i = 0; i < island->nodes; i++) {
+    if (parts.root[i] == i) {
+      repay_part(event, &parts, i);
+    }
+  }
+  s2_arena_rewind(step->arena, mark);
+}

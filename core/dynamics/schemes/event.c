@@ -1,0 +1,804 @@
+// S2EventRun stepping: each island's step is split where its bodies meet (algorithm B3 in
+// docs/stepping.md). Of what is left of the step,
+//
+// 1. what touches and approaches strikes: a blow that takes no time, with all that rests in it, as
+//    a blow goes on through that;
+// 2. what touches and does not leave rests: its points are rows of the flow, J v+ >= 0;
+// 3. the bodies flow to the end of the step by the trapezoid, q+ = q + s (v + v+)/2, exact under
+//    constant forces (islands with joints: by implicit Euler, as always), and errors of joints and
+//    of what rests are mended;
+// 4. where others meet on that way, the flow ends at the first of these times, and all begins anew
+//    with what is left.
+//
+// After S2_EVENT_SPLITS of them the rest is a speculative step. That is all of it where joints
+// alone act, and of large islands where S2_AUTO chose the way. Islands are found from how far
+// bodies may go in the whole step, so that those that meet within it are in one.
+#include "dynamics/schemes/event.h"
+
+#include <string.h>
+
+enum { JOINT_SUM = S2_JOINT_ROWS + 3 };
+
+// ---- Impulses ---------------------------------------------------------------------------------
+
+// Logs what the last solve gave `touches` of the island; the warm start stays.
+static void keep_contacts(const S2EventRun *event, const S2Touch *touches) {
+  for (int i = 0; i < event->island->touches; i++) {
+    int32_t index = event->island->touch[i];
+    s2_log_touch(event->step, index, touches != NULL ? &touches[i] : &event->step->touches[index],
+                 NULL);
+  }
+}
+
+static void keep_joints(const S2EventRun *event) {
+  const S2Step *step = event->step;
+  for (int i = 0; i < event->island->joints; i++) {
+    int32_t slot = event->island->joint[i];
+    double *sum = event->joint_sum + JOINT_SUM * i;
+    for (int r = 0; r < S2_JOINT_ROWS; r++) {
+      sum[r] += step->joint_impulse[S2_JOINT_ROWS * slot + r];
+    }
+    for (int c = 0; c < 3; c++) {
+      sum[S2_JOINT_ROWS + c] += step->joint_reaction[3 * slot + c];
+    }
+  }
+}
+
+static void forget_impulses(const S2EventRun *event) {
+  s2_step_scale_contacts(event->step, event->island, 0);
+  s2_step_scale_joints(event->step, event->island, 0);
+}
+
+static void follow_near(const S2Step *step, S2Touch *touch, double margin) {
+  s2_touch_follow(step, touch);
+  if (touch->count == 2 && touch->points[1].at.gap > margin) {
+    touch->count = 1;
+  }
+  if (touch->points[0].at.gap > margin) {
+    touch->points[0] = touch->points[1];
+    touch->count -= 1;
+  }
+}
+
+// Those of the whole step to the touches as they are at its end: guesses for the next one. A
+// feature that is no more gives what it carried to the nearest.
+static void hand_out_impulses(const S2EventRun *event) {
+  S2Step *step = event->step;
+  double margin = step->world->kept.def.contact_margin;
+  forget_impulses(event);
+  for (int i = 0; i < event->island->touches; i++) {
+    int32_t index = event->island->touch[i];
+    S2Touch *touch = &step->touches[index];
+    if (s2_touch_still(step, touch, S2_AT_REST)) {
+      follow_near(step, touch, margin);
+    } else {
+      s2_touch_collide(step->world, touch, step->q1, margin);
+    }
+    for (int32_t at = step->logged[index]; at != S2_NONE && touch->count > 0;) {
+      const S2Acted *acted = &step->world->log.at[at];
+      int k = touch->count == 2 && touch->points[1].at.gap < touch->points[0].at.gap;
+      k = touch->points[0].at.id == acted->feature                        ? 0
+          : touch->count == 2 && touch->points[1].at.id == acted->feature ? 1
+                                                                          : k;
+      touch->points[k].normal_impulse += acted->normal_impulse;
+      touch->points[k].tangent_impulse += acted->tangent_impulse;
+      at = acted->next;
+    }
+  }
+  for (int i = 0; i < event->island->joints; i++) {
+    int32_t slot = event->island->joint[i];
+    const double *sum = event->joint_sum + JOINT_SUM * i;
+    memcpy(step->joint_impulse + S2_JOINT_ROWS * slot, sum, sizeof(double) * S2_JOINT_ROWS);
+    memcpy(step->joint_reaction + 3 * slot, sum + S2_JOINT_ROWS, 3 * sizeof(double));
+  }
+}
+
+// ---- Where the island is ----------------------------------------------------------------------
+
+static void place_ground(const S2EventRun *event, int32_t slot) {
+  const S2Step *step = event->step;
+  if (slot != S2_NONE && step->node_of[slot] == S2_GROUND) {
+    for (int c = 3 * slot; c < 3 * slot + 3; c++) {
+      double v = step->free_v[c]; // 0 unless it goes
+      step->q0[c] = event->q_start[c] + event->done * v;
+      step->v1[c] = step->v2[c] = v;
+    }
+    s2_step_carry(step, slot);
+  }
+}
+
+// What this island meets that is not solved for, at the start and the end of the piece: other
+// islands have it at their times.
+void s2_event_place_ground(const S2EventRun *event) {
+  const S2Step *step = event->step;
+  for (int i = 0; i < event->island->touches; i++) {
+    const S2Touch *touch = &step->touches[event->island->touch[i]];
+    place_ground(event, touch->body_a);
+    place_ground(event, touch->body_b);
+  }
+  for (int i = 0; i < event->island->joints; i++) {
+    const S2Joint *joint = &step->world->joints.at[event->island->joint[i]];
+    place_ground(event, joint->a);
+    place_ground(event, joint->b);
+    place_ground(event, joint->more[0]);
+    place_ground(event, joint->more[1]);
+  }
+}
+
+// The piece that begins now is to take `h`.
+static void set_piece(const S2EventRun *event, double h) {
+  S2Step *step = event->step;
+  step->h = h;
+  step->t = step->world->kept.time + event->done;
+  for (int i = 0; i < event->island->nodes; i++) {
+    s2_step_free_body(step, event->island->node[i]);
+  }
+}
+
+static void collide(const S2EventRun *event, const double *q) {
+  const S2Step *step = event->step;
+  for (int i = 0; i < event->island->touches; i++) {
+    S2Touch *touch = &step->touches[event->island->touch[i]];
+    s2_touch_collide(step->world, touch, q, INFINITY);
+    touch->count = touch->enabled ? touch->count : 0; // what was hidden is asked for late
+  }
+}
+
+// Of points that have turned up since the step began.
+static bool ask_for_new(const S2EventRun *event) {
+  bool going = true;
+  for (int i = 0; i < event->island->touches && going; i++) {
+    S2Touch *touch = &event->step->touches[event->island->touch[i]];
+    going = s2_touch_ask(event->step, touch);
+    touch->count = touch->enabled ? touch->count : 0;
+  }
+  return going;
+}
+
+// The same at the end of a flow; of what rests the points are those that it had.
+static void collide_at_end(const S2EventRun *event) {
+  const S2Step *step = event->step;
+  for (int i = 0; i < event->island->touches; i++) {
+    S2Touch *touch = &step->touches[event->island->touch[i]];
+    if (s2_touch_still(step, touch, S2_AT_REST)) {
+      s2_touch_follow(step, touch);
+    } else {
+      s2_touch_collide(step->world, touch, step->q1, INFINITY);
+    }
+    touch->count = touch->enabled ? touch->count : 0;
+  }
+}
+
+static void copy_nodes(const S2EventRun *event, const double *from, double *to) {
+  for (int i = 0; i < event->island->nodes; i++) {
+    int32_t at = 3 * event->island->node[i];
+    memcpy(to + at, from + at, 3 * sizeof(double));
+  }
+}
+
+static void look_how_far(const S2EventRun *event) {
+  const S2Step *step = event->step;
+  double end = event->done + step->h;
+  for (int i = 0; i < event->island->nodes; i++) {
+    int32_t slot = event->island->node[i], at = 3 * slot;
+    double gone[3];
+    for (int c = 0; c < 3; c++) {
+      gone[c] = step->q1[at + c] - event->q_start[at + c] - end * event->free_start[at + c];
+    }
+    double turn = fmin(fabs(gone[0]), 2) * step->world->bodies.at[slot].reach;
+    event->astray[slot] = fmax(event->astray[slot], hypot(gone[1], gone[2]) + turn);
+  }
+}
+
+// ---- Blows ------------------------------------------------------------------------------------
+
+// m/s: what the forces change of the approach in half a step; e counts for what is faster, or blows
+// would follow each other for ever.
+static double slow(const S2EventRun *event, const S2Touch *touch, int k) {
+  S2Vec2 n = touch->points[k].at.normal;
+  double then = s2_touch_velocity(touch, k, n, event->v_start);
+  double free_then = s2_touch_velocity(touch, k, n, event->free_start);
+  return fmax(fabs(free_then - then) / 2, event->tiny);
+}
+
+// m/s: the same were the other body held. Forces change nothing of the approach of bodies that fall
+// as one, but as soon as a third one stops the one, the other is back: faster than `slow` is no
+// reason to leave such a point out.
+static double slow_if_held(const S2EventRun *event, const S2Touch *touch, int k) {
+  const S2TouchPoint *point = &touch->points[k];
+  S2Vec2 n = point->at.normal;
+  double ja[3] = {s2_cross(point->at.point, n), n.x, n.y};
+  double jb[3] = {s2_cross(point->arm_b, n), n.x, n.y};
+  const double *a = event->v_start + 3 * touch->body_a, *b = event->v_start + 3 * touch->body_b;
+  const double *free_a = event->free_start + 3 * touch->body_a;
+  const double *free_b = event->free_start + 3 * touch->body_b;
+  double of_a = 0, of_b = 0;
+  for (int c = 0; c < 3; c++) {
+    of_a += ja[c] * (free_a[c] - a[c]);
+    of_b += jb[c] * (free_b[c] - b[c]);
+  }
+  return fmax(fmax(fabs(of_a), fabs(of_b)) / 2, slow(event, touch, k));
+}
+
+static bool strikes(const S2EventRun *event, const double *v) {
+  const S2Step *step = event->step;
+  for (int i = 0; i < event->island->touches; i++) {
+    const S2Touch *touch = &step->touches[event->island->touch[i]];
+    for (int k = 0; k < touch->count && !s2_touch_soft(touch); k++) {
+      const S2ManifoldPoint *at = &touch->points[k].at;
+      if (at->gap <= event->slop && s2_touch_velocity(touch, k, at->normal, v) < -event->tiny) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+static bool blow(const S2EventRun *event) {
+  S2Step *step = event->step;
+  forget_impulses(event);
+  if (!s2_step_before_impact(step, event->island, false)) {
+    return false;
+  }
+  for (int i = 0; i < event->island->touches; i++) {
+    int32_t index = event->island->touch[i];
+    const S2Touch *touch = &step->touches[index];
+    for (int k = 0; k < touch->count; k++) {
+      const S2ManifoldPoint *at = &touch->points[k].at;
+      double u = s2_touch_velocity(touch, k, at->normal, step->v2);
+      double back = touch->restitution * fmin(u, 0);
+      bool touches = at->gap <= event->slop && !s2_touch_soft(touch);
+      event->choices[2 * index + k] = (S2Choice){
+          .use = touches && u <= event->tiny,
+          .bias = -back > slow(event, touch, k) ? back : 0,
+          .target = -back > slow(event, touch, k) ? S2_TARGET_APPROACH : S2_TARGET_FIXED,
+      };
+      event->touching[2 * index + k] = touches;
+    }
+  }
+  step->world->stats.second_solves += 1;
+  if (!s2_step_impact(step, event->island, event->choices, S2_IMPACT) ||
+      !s2_step_later_impacts(step, event->island, event->choices, event->touching)) {
+    return false;
+  }
+  keep_contacts(event, NULL);
+  keep_joints(event);
+  s2_note_of_piece(step, event->island, S2_ACT_STRUCK);
+  copy_nodes(event, step->v2, step->v0);
+  return true;
+}
+
+// ---- Flow -------------------------------------------------------------------------------------
+
+// The points that press. True when there are any, or what looks ahead by itself.
+static bool choose_resting(const S2EventRun *event) {
+  const S2Step *step = event->step;
+  bool some = event->island->joints > 0;
+  for (int i = 0; i < event->island->touches; i++) {
+    int32_t index = event->island->touch[i];
+    const S2Touch *touch = &step->touches[index];
+    S2Resting *resting = &event->resting[i];
+    *resting = (S2Resting){0};
+    for (int k = 0; k < touch->count; k++) {
+      const S2ManifoldPoint *at = &touch->points[k].at;
+      bool soft = s2_touch_soft(touch);
+      bool rests =
+          !soft && at->gap <= event->slop &&
+          s2_touch_velocity(touch, k, at->normal, step->v0) <= slow_if_held(event, touch, k);
+      event->choices[2 * index + k] = (S2Choice){.use = soft || rests};
+      some |= soft || rests;
+      if (rests) {
+        resting->id[resting->count++] = at->id;
+      }
+    }
+  }
+  return some;
+}
+
+// Smooth derivatives know of contacts by their rows: here those to come have none, but a time.
+static bool leaves_out(const S2EventRun *event, bool rows) {
+  bool some = false;
+  for (int i = 0; i < event->island->touches; i++) {
+    int32_t index = event->island->touch[i];
+    for (int k = 0; k < event->step->touches[index].count; k++) {
+      some |= !rows || !event->choices[2 * index + k].use;
+    }
+  }
+  return some;
+}
+
+// v1 and q1 after `h`.
+bool s2_event_flow(const S2EventRun *event, double h, bool rows) {
+  S2Step *step = event->step;
+  const S2Island *island = event->island;
+  set_piece(event, h);
+  s2_note_set_out(step, island, leaves_out(event, rows));
+  s2_event_place_ground(event);
+  if (rows) {
+    if (!s2_step_solve(step, island, event->choices, S2_MOTION, step->v1, NULL)) {
+      return false;
+    }
+    if (island->joints > 0 && step->stiff[island->joint[0]] && s2_island_floats(step, island)) {
+      s2_note_balance(step, island);
+      s2_island_balance(step, island);
+    }
+  } else {
+    s2_note_of_piece(step, island, S2_ACT_COAST);
+    copy_nodes(event, step->free_v, step->v1);
+    forget_impulses(event);
+  }
+  for (int i = 0; i < island->nodes; i++) {
+    s2_step_carry(step, island->node[i]);
+  }
+  return true;
+}
+
+static void put_touches(const S2EventRun *event, const S2Touch *from) {
+  for (int i = 0; i < event->island->touches; i++) {
+    event->step->touches[event->island->touch[i]] = from[i];
+  }
+}
+
+static void take_touches(const S2EventRun *event, S2Touch *to) {
+  for (int i = 0; i < event->island->touches; i++) {
+    to[i] = event->step->touches[event->island->touch[i]];
+  }
+}
+
+static void mend(const S2EventRun *event, bool holds) {
+  S2Step *step = event->step;
+  if (step->world->kept.def.stabilization == S2_PROJECTION) {
+    step->holds = holds;
+    s2_island_project(step, event->island);
+    step->holds = false;
+  }
+}
+
+// What the flow left is mended, the contacts' impulses are kept, and what arrived at limits stops;
+// the next piece begins there. The touches are those of q1; `solved` as s2_event_repay has it.
+static bool end_piece(S2EventRun *event, double h, const S2Touch *solved) {
+  S2Step *step = event->step;
+  const S2Island *island = event->island;
+  double *flowed = S2_TAKE(step->arena, double, 3 * island->nodes);
+  for (int i = 0; i < island->nodes; i++) {
+    memcpy(flowed + 3 * i, step->q1 + 3 * island->node[i], 3 * sizeof(double));
+  }
+  bool turned = false;
+  mend(event, solved != NULL && !event->limited);
+  if (solved != NULL) {
+    if (!s2_event_turn(event, solved, &turned)) {
+      return false;
+    }
+    keep_contacts(event, turned ? NULL : solved);
+  }
+  s2_event_repay(event, solved, flowed, turned);
+  if (event->limited && s2_step_limit_arrives(step, island)) {
+    s2_step_scale_contacts(step, island, 0);       // they are kept already
+    if (!s2_island_stop_at_limits(step, island)) { // logs what it gives
+      return false;
+    }
+  }
+  keep_joints(event);
+  look_how_far(event);
+  s2_note_of_piece(step, island, S2_ACT_PIECE_END);
+  event->done += h;
+  event->left -= h;
+  return true;
+}
+
+static void stop_short(const S2EventRun *event) {
+  double first = INFINITY;
+  for (int i = 0; i < event->island->touches; i++) {
+    first =
+        fmin(first, s2_step_passage(event->step, &event->step->touches[event->island->touch[i]]));
+  }
+  (void)s2_island_stop_short(event->step, event->island, fmin(1, first / event->step->h));
+}
+
+// The rest of the step as a speculative one.
+static bool finish_speculatively(S2EventRun *event) {
+  S2Step *step = event->step;
+  const S2Island *island = event->island;
+  double h = event->left;
+  step->share = 1;
+  set_piece(event, h);
+  s2_note_set_out(step, island, false);
+  s2_event_place_ground(event);
+  if (!s2_island_look_ahead(step, island, event->choices)) {
+    return false;
+  }
+  s2_note_arrive(step, island, S2_NONE, 0, true);
+  copy_nodes(event, step->v1, step->v2);
+  if (!s2_island_blow(step, island, event->choices, event->touching)) {
+    return false;
+  }
+  keep_contacts(event, NULL);
+  stop_short(event);
+  if (event->ahead) { // q0 is where the whole step began
+    for (int i = 0; i < island->touches; i++) {
+      s2_touch_settle(step, &step->touches[island->touch[i]]);
+    }
+  } else {
+    collide_at_end(event);
+  }
+  return end_piece(event, h, NULL);
+}
+
+// ---- The step of an island --------------------------------------------------------------------
+
+// Joints are rows at velocity level with SHAKE, which keeps energy in implicit Euler (on the
+// trapezoid a pendulum gains of the order of h), and soft contacts look ahead by it.
+static bool needs_euler(const S2Step *step, const S2Island *island) {
+  bool needs = island->joints > 0;
+  for (int i = 0; i < island->touches; i++) {
+    needs |= s2_touch_soft(&step->touches[island->touch[i]]);
+  }
+  return needs;
+}
+
+bool s2_island_looks_ahead(const S2Step *step, const S2Island *island) {
+  bool many = step->world->kept.def.stepping == S2_AUTO && island->nodes > S2_AUTO_BODIES;
+  return island->touches == 0 || many;
+}
+
+static bool has_limits(const S2Step *step, const S2Island *island) {
+  bool has = false;
+  for (int i = 0; i < island->joints; i++) {
+    const S2Joint *joint = &step->world->joints.at[island->joint[i]];
+    bool limited = joint->limit_lo > -INFINITY || joint->limit_hi < INFINITY;
+    has |= joint->unilateral || (limited && joint->limit_lo < joint->limit_hi);
+  }
+  return has;
+}
+
+// What touches, leaves, and is back on the same way, though forces alone would bring it later than
+// the step ends, is driven back by others that touch, and turns: it rests.
+static bool comes_back(const S2EventRun *event, const S2Touch *before, int first, double tau) {
+  S2Resting *resting = &event->resting[first];
+  if (event->straight || !(tau < event->left) || resting->count == 2) {
+    return false;
+  }
+  const S2TouchPoint *point = s2_flow_nearest(&before[first], resting);
+  if (point == NULL || point->at.gap > event->slop) {
+    return false;
+  }
+  const S2Step *step = event->step;
+  int k = (int)(point - before[first].points);
+  double u = s2_touch_velocity(&before[first], k, point->at.normal, step->v0);
+  double driven = s2_touch_velocity(&before[first], k, point->at.normal, step->v1) -
+                  s2_touch_velocity(&before[first], k, point->at.normal, step->free_v);
+  bool back = u <= -driven;
+  if (back) {
+    event->choices[2 * event->island->touch[first] + k].use = true;
+    resting->id[resting->count++] = point->at.id;
+  }
+  return back;
+}
+
+// Are there, at the end of a flow on which nothing was found to meet, overlaps of what does not
+// rest? Rows that look ahead stop what a mend would lift.
+static bool runs_into(const S2EventRun *event) {
+  const S2Step *step = event->step;
+  bool any = false;
+  for (int i = 0; i < event->island->touches && !event->plain; i++) {
+    const S2Touch *touch = &step->touches[event->island->touch[i]];
+    const S2TouchPoint *point = s2_flow_nearest(touch, &event->resting[i]);
+    bool rests = event->resting[i].count > 0;
+    any |= !rests && !s2_touch_soft(touch) && point != NULL &&
+           point->at.gap < -S2_EVENT_MISSED * event->slop;
+  }
+  return any;
+}
+
+// Do other points that did not rest arrive with point k of the touch? Which is the first changes
+// with the data, and the blow with it.
+static bool others_arrive(const S2EventRun *event, int first, int k) {
+  const S2Step *step = event->step;
+  bool any = false;
+  for (int i = 0; i < event->island->touches; i++) {
+    const S2Touch *touch = &step->touches[event->island->touch[i]];
+    const S2Resting *resting = &event->resting[i];
+    for (int j = 0; j < touch->count && !s2_touch_soft(touch); j++) {
+      const S2ManifoldPoint *at = &touch->points[j].at;
+      bool rests = (resting->count > 0 && resting->id[0] == at->id) ||
+                   (resting->count > 1 && resting->id[1] == at->id);
+      any |= !(i == first && j == k) && !rests && at->gap <= event->slop &&
+             s2_touch_velocity(touch, j, at->normal, step->v1) < -event->tiny;
+    }
+  }
+  return any;
+}
+
+// For the derivative of when it is: the point of touch `first` that meets at q1.
+static void note_arrival(const S2EventRun *event, int first) {
+  const S2Step *step = event->step;
+  int32_t met = first == S2_NONE ? S2_NONE : event->island->touch[first];
+  int k = 0;
+  if (met != S2_NONE) {
+    const S2Touch *touch = &step->touches[met];
+    const S2TouchPoint *point = s2_flow_nearest(touch, &event->resting[first]);
+    k = point == NULL ? S2_NONE : (int)(point - touch->points);
+  }
+  bool alone = met == S2_NONE || !others_arrive(event, first, k);
+  s2_note_arrive(step, event->island, met, k, alone);
+}
+
+// A way from where the touches are `before`, and when others meet on it.
+typedef struct Way {
+  S2Touch *solved; // the island's touches as the flow had them
+  int first;       // the touch that meets
+  double h;        // s that it takes: until they meet, or all that is left
+  bool meets;
+} Way;
+
+// By rows where there are any; what is noted begins at `noted`. False: aborted.
+static bool find_way(S2EventRun *event, bool rows, int noted, Way *way) {
+  S2Step *step = event->step;
+  way->h = event->left;
+  way->first = 0;
+  way->meets = false;
+  if (!s2_event_flow(event, event->left, rows)) {
+    return false;
+  }
+  take_touches(event, way->solved);
+  collide_at_end(event);
+  double tau = s2_event_find_meeting(event, way->solved, S2_NONE, &way->first);
+  for (int more = 0; more < S2_EVENT_RETURNS && comes_back(event, way->solved, way->first, tau);
+       more++) {
+    rows = true;
+    put_touches(event, way->solved);
+    s2_notes_rewind(step, noted);
+    if (!s2_event_flow(event, way->h, rows)) {
+      return false;
+    }
+    take_touches(event, way->solved);
+    collide_at_end(event);
+    tau = s2_event_find_meeting(event, way->solved, S2_NONE, &way->first);
+  }
+  for (int more = 0;
+       more < S2_EVENT_RETURNS && !way->meets && tau < way->h * (1 - S2_EVENT_ROUNDING); more++) {
+    tau = fmax(tau, S2_EVENT_ROUNDING * way->h);
+    S2Meeting meeting = {way->solved, way->first, rows, noted};
+    if (!s2_event_flow_to_meeting(event, &meeting, &tau)) {
+      return false;
+    }
+    way->meets = tau < way->h;
+    take_touches(event, way->solved);
+    collide_at_end(event);
+    if (!way->meets) { // after all, as the length of a flow bends it; but others may
+      tau = s2_event_find_meeting(event, way->solved, way->first, &way->first);
+    }
+  }
+  way->h = way->meets ? tau : way->h;
+  copy_nodes(event, step->v1, step->v2);
+  return true;
+}
+
+static void set_straight(S2EventRun *event, bool straight) {
+  event->straight = straight;
+  event->step->share = straight ? 1 : 0.5;
+}
+
+// One piece; false: aborted.
+static bool next_piece(S2EventRun *event, int splits) {
+  S2Step *step = event->step;
+  set_straight(event, event->plain);
+  set_piece(event, event->left);
+  s2_event_place_ground(event);
+  s2_note_piece(step, event->island, splits);
+  if (event->ahead) {
+    return finish_speculatively(event);
+  }
+  if (strikes(event, step->v0)) {
+    if (!blow(event)) {
+      return false;
+    }
+    set_piece(event, event->left);
+  }
+  if (splits == event->most) {
+    return finish_speculatively(event);
+  }
+  bool rows = choose_resting(event);
+  Way way = {.solved = S2_TAKE(step->arena, S2Touch, event->island->touches)};
+  int noted = s2_notes_mark(step);
+  if (!find_way(event, rows, noted, &way)) {
+    return false;
+  }
+  // What stops on its way up would be carried further up than its speed can pay for: friction,
+  // which holds it then, has worked on the mean of the velocities.
+  if (!event->straight && s2_event_falls_short(event, way.solved)) {
+    set_straight(event, true);
+    put_touches(event, way.solved);
+    s2_notes_rewind(step, noted);
+    if (!find_way(event, true, noted, &way)) {
+      return false;
+    }
+  }
+  if (!way.meets && runs_into(event)) {
+    put_touches(event, way.solved);
+    s2_notes_rewind(step, noted);
+    return finish_speculatively(event);
+  }
+  event->splits += way.meets;
+  note_arrival(event, way.meets ? way.first : S2_NONE);
+  return end_piece(event, way.h, way.solved);
+}
+
+static bool run_island(S2EventRun *event) {
+  S2Step *step = event->step;
+  int touches = event->island->touches, joints = event->island->joints;
+  event->resting = S2_TAKE_ZEROED(step->arena, S2Resting, touches);
+  event->joint_sum = S2_TAKE_ZEROED(step->arena, double, JOINT_SUM *joints);
+  event->done = 0;
+  event->left = step->dt;
+  event->slop = S2_TOUCH_SLOP * event->island->length;
+  event->tiny = s2_island_rest_speed(step, event->island);
+  event->limited = has_limits(step, event->island);
+  event->plain = needs_euler(step, event->island);
+  event->ahead = s2_island_looks_ahead(step, event->island);
+  event->most = joints > 0 ? S2_EVENT_JOINTED_SPLITS : S2_EVENT_SPLITS;
+  bool going = true;
+  for (int splits = 0; going && event->left > 0; splits++) {
+    S2ArenaMark mark = s2_arena_mark(step->arena);
+    if (splits > 0) {
+      copy_nodes(event, step->q1, step->q0);
+      copy_nodes(event, step->v2, step->v0);
+      s2_event_place_ground(event);
+      collide(event, step->q0);
+      going = ask_for_new(event);
+    }
+    going = going && next_piece(event, splits);
+    s2_arena_rewind(step->arena, mark);
+  }
+  if (!event->ahead || event->limited) { // else what the one solve gave is where it was
+    hand_out_impulses(event);
+  }
+  return going;
+}
+
+// ---- The step ---------------------------------------------------------------------------------
+
+typedef struct Start { // 3 a slot
+  const double *q, *v, *free_v, *mass;
+} Start;
+
+static void back_to_start(S2Step *step, const Start *start) {
+  size_t bytes = sizeof(double) * 3 * (size_t)step->world->bodies.count;
+  memcpy(step->q0, start->q, bytes);
+  memcpy(step->v0, start->v, bytes);
+  memcpy(step->free_v, start->free_v, bytes);
+  memcpy(step->mass, start->mass, bytes);
+  step->h = step->dt;
+  step->t = step->world->kept.time;
+}
+
+// All bodies to the end of the step, islands by themselves. `astray` (a slot) is told, and how many
+// splits it took.
+static bool run_islands(S2Step *step, const Start *start, double *astray, int *splits) {
+  const S2World *world = step->world;
+  int slots = world->bodies.count;
+  s2_step_islands(step);
+  s2_step_find_stiff(step);
+  memset(astray, 0, sizeof(double) * (size_t)slots);
+  step->share = 0.5;
+  s2_note_plain(step, S2_ACT_DRIFT);
+  memcpy(step->v1, step->free_v, sizeof(double) * 3 * (size_t)slots);
+  memcpy(step->v2, step->free_v, sizeof(double) * 3 * (size_t)slots);
+  s2_step_integrate(step);
+  S2EventRun event = {
+      .step = step,
+      .choices = S2_TAKE_ZEROED(step->arena, S2Choice, 2 * step->touch_count),
+      .touching = S2_TAKE_ZEROED(step->arena, bool, 2 * step->touch_count),
+      .v = S2_TAKE(step->arena, double, 3 * slots),
+      .bend = S2_TAKE(step->arena, double, 3 * slots),
+      .q_start = start->q,
+      .v_start = start->v,
+      .free_start = start->free_v,
+      .astray = astray,
+  };
+  step->turned = false; // q0 moves
+  s2_log_begin(step);
+  memset(step->corrected, 0, sizeof(double) * 3 * (size_t)slots);
+  bool going = true;
+  for (int i = 0; i < step->island_count && going; i++) {
+    event.island = &step->islands[i];
+    if (event.island->touches > 0) {
+      event.island->motion = NULL; // so do the rows of the first solve
+    }
+    S2ArenaMark mark = s2_arena_mark(step->arena);
+    step->h = step->dt;
+    going = run_island(&event);
+    s2_arena_rewind(step->arena, mark);
+  }
+  *splits = event.splits;
+  for (int32_t slot = 0; slot < slots; slot++) { // where the whole step brings it
+    if (step->node_of[slot] == S2_GROUND) {
+      memcpy(step->q0 + 3 * slot, start->q + 3 * slot, 3 * sizeof(double));
+    }
+  }
+  step->h = step->dt;
+  step->t = world->kept.time;
+  step->share = 0.5;
+  for (int i = 0; i < world->order.count; i++) {
+    int32_t slot = world->order.at[i];
+    if (step->node_of[slot] == S2_GROUND) {
+      s2_step_carry(step, slot);
+    }
+  }
+  return going;
+}
+
+// Did bodies go where the search has not looked? `slack` learns it.
+static bool outran(const S2Step *step, const double *astray) {
+  double room = step->world->kept.def.contact_margin / 2; // two bodies share the margin of a pair
+  bool found = false;
+  for (int32_t slot = 0; slot < step->world->bodies.count; slot++) {
+    if (astray[slot] > room + step->slack[slot]) {
+      step->slack[slot] = astray[slot];
+      found = true;
+    }
+  }
+  return found;
+}
+
+// The way of free flight is not straight: what the search must know of that.
+static void expect_bends(const S2Step *step, const Start *start) {
+  for (int32_t slot = 0; slot < step->world->bodies.count; slot++) {
+    const double *v = start->v + 3 * slot, *free_v = start->free_v + 3 * slot;
+    double turn = fmin(step->dt * fabs(free_v[0] - v[0]), 2);
+    step->slack[slot] = step->dt * hypot(free_v[1] - v[1], free_v[2] - v[2]) +
+                        turn * step->world->bodies.at[slot].reach;
+  }
+}
+
+// Of pairs that are in no island: what they are at the end.
+static void settle_others(const S2Step *step) {
+  const S2World *world = step->world;
+  for (int i = 0; i < step->touch_count; i++) {
+    S2Touch *touch = &step->touches[i];
+    bool moves =
+        step->node_of[touch->body_a] != S2_GROUND || step->node_of[touch->body_b] != S2_GROUND;
+    if (touch->allowed && !(moves && s2_touch_solid(touch))) {
+      s2_touch_collide(world, touch, step->q1, touch->sensor ? 0 : world->kept.def.contact_margin);
+    }
+  }
+}
+
+bool s2_step_event(S2Step *step) {
+  if (!s2_step_forces(step) || !s2_step_free_motion(step, step->dt)) {
+    return false;
+  }
+  S2Arena *arena = step->arena;
+  int n = 3 * step->world->bodies.count;
+  Start start = {s2_arena_copy(arena, step->q0, n), s2_arena_copy(arena, step->v0, n),
+                 s2_arena_copy(arena, step->free_v, n), s2_arena_copy(arena, step->mass, n)};
+  double *astray = S2_TAKE(step->arena, double, step->world->bodies.count);
+  expect_bends(step, &start);
+  const S2Touch *known = NULL;
+  int known_count = 0, splits = 0, noted = s2_notes_mark(step);
+  do {
+    S2Touch *done = step->touches;
+    back_to_start(step, &start);
+    if (!s2_step_touches(step)) {
+      return false;
+    }
+    s2_step_warn_of_overlaps(step);
+    if (known != NULL && s2_step_same_points(step, known, known_count)) {
+      step->touches = done; // looking further showed nothing new
+      break;
+    }
+    S2Touch *found = S2_TAKE(step->arena, S2Touch, step->touch_count);
+    known_count = step->touch_count;
+    if (known_count > 0) {
+      memcpy(found, step->touches, sizeof(S2Touch) * (size_t)known_count);
+    }
+    known = found;
+    s2_notes_rewind(step, noted);
+    if (!run_islands(step, &start, astray, &splits)) {
+      return false;
+    }
+  } while (outran(step, astray) && step->passes < S2_REACH_PASSES);
+  step->world->stats.splits += (uint64_t)splits;
+  settle_others(step);
+  return true;
+}

@@ -1,0 +1,63 @@
+// Private to core/dynamics: event stepping (event.c) and its search for the time of a meeting
+// (meeting.c).
+#ifndef S2_EVENT_H
+#define S2_EVENT_H
+
+#include "dynamics/schemes/flow.h"
+#include "dynamics/trace/notes.h"
+
+typedef struct S2EventRun {
+  S2Step *step;
+  S2Island *island;
+  S2Choice *choices;  // 2 a touch of the step
+  bool *touching;     // the same, of the speculative rest
+  S2Resting *resting; // a touch of the island
+  double *joint_sum;  // S2_JOINT_ROWS + 3 a joint of the island
+  double slop;        // m
+  double done, left;  // s of the step
+  double tiny;        // m/s: what is slower is left over by a solve
+  bool limited;       // it has joints with limits
+  bool plain;         // it always flows by implicit Euler in place of the trapezoid
+  bool straight;      // this piece does
+  bool ahead;         // all of its step is speculative
+  // Of all slots at the start of the step, and how far (m) each has been from where it would be
+  // with free_v.
+  const double *q_start, *v_start, *free_start;
+  double *astray;
+  double *v, *bend; // 3 a slot, of the flow at hand
+  int splits;       // so far, in this attempt
+  int most;         // pieces of the island's step before the rest is a speculative one
+} S2EventRun;
+
+typedef struct S2Meeting {
+  const S2Touch *before; // of the island: as they are where the flow begins
+  int first;             // the touch that meets
+  bool rows;
+  int noted; // notes of a flow begin here
+} S2Meeting;
+
+// event.c: v1 and q1 after `h`, noted; false: aborted.
+bool s2_event_flow(const S2EventRun *event, double h, bool rows);
+// What the island meets that is not solved for, at the start and the end of the piece.
+void s2_event_place_ground(const S2EventRun *event);
+
+// meeting.c: when others meet on the way from the touches as they were `before` to those at the
+// end; *first is that touch of the island. Infinite: nothing does. Touch `but` is not looked at
+// (S2_NONE: all are).
+double s2_event_find_meeting(const S2EventRun *event, const S2Touch *before, int but, int *first);
+// The flow that ends when the touch meets, about the time *tau, which becomes exact; what is left
+// of the step: after all nothing does. False: aborted.
+bool s2_event_flow_to_meeting(const S2EventRun *event, const S2Meeting *meeting, double *tau);
+
+// energy.c: v2 as the rows of the flow say at its end, where they have turned; `solved` are the
+// island's touches as the flow had them. False: aborted.
+bool s2_event_turn(const S2EventRun *event, const S2Touch *solved, bool *turned);
+// Has the flow brought more, by contacts on the mean of the velocities before and after, than what
+// hangs together has left? `solved` as above; the touches are those of q1, v2 is v1.
+bool s2_event_falls_short(const S2EventRun *event, const S2Touch *solved);
+// Takes from v2 what the piece has brought; `solved` as above, NULL: the rest was speculative;
+// `before`: q1 before it was mended, 3 a node.
+void s2_event_repay(const S2EventRun *event, const S2Touch *solved, const double *before,
+                    bool turned);
+
+#endif

@@ -1,0 +1,38 @@
+// Private to core/dynamics: how bodies go in a piece of a step, and when their shapes meet.
+#ifndef S2_FLOW_H
+#define S2_FLOW_H
+
+#include "dynamics/step/step.h"
+
+// Points of a pair that press for the whole piece: they meet nothing.
+typedef struct S2Resting {
+  int count;
+  uint32_t id[2];
+} S2Resting;
+
+// A piece of a step: from step->q0 the bodies go q0 + s v + s^2 bend (3 a slot each).
+typedef struct S2Flow {
+  S2Step *step;
+  double until;       // s, its length
+  const double *v;    // m/s, rad/s
+  const double *bend; // half the accelerations
+  double slop;        // m: closer is touching
+} S2Flow;
+
+// Where a body is at the time s of the flow, into step->q1.
+void s2_flow_place(const S2Flow *flow, int32_t slot, double s);
+
+// The first time in (from, until] when other points of the touch than the resting ones meet;
+// infinite: none. The touch is as at the time 0. Uses step->q1 of its two bodies. Bodies cannot
+// pass through each other unseen while nothing of the pair rests.
+// `end` is the touch at the end of the flow, NULL where it is not known.
+double s2_flow_meet(const S2Flow *flow, const S2Touch *touch, const S2Resting *resting,
+                    const S2Touch *end);
+
+// The gap of the nearest point that does not rest, at a time; infinite: there is none. As above.
+double s2_flow_gap(const S2Flow *flow, const S2Touch *touch, const S2Resting *resting, double s);
+
+// The nearest point that does not rest, NULL: there is none.
+const S2TouchPoint *s2_flow_nearest(const S2Touch *touch, const S2Resting *resting);
+
+#endif

@@ -1,0 +1,350 @@
+// Speculative stepping: fixed dt, rows that look ahead, two solves (algorithm B1 in
+// docs/stepping.md).
+//
+// 1. Every contact that can close within the step has a row J v + max(gap, 0)/h >= 0: the solve
+//    stops it exactly at the surface. These velocities v1 carry the positions.
+// 2. Where something arrives with speed, a blow follows, from v1 and in no time, with restitution
+//    targets from the speeds before the step: these velocities v2 go on. Forces have no part in it:
+//    along velocities that move nothing they would bring energy that no fall pays for.
+// 3. A blow may drive bodies into contacts that were opening: further impacts, until nothing
+//    touching approaches; what is slower than one step of the forces, or does not end, ends
+//    inelastically.
+//
+// Four things can make the look-ahead wrong, and all are found after the solve and mended:
+// - an impact sends a body further than its free motion said: search again with what is known now;
+// - a row is the tangent plane at the nearest points, and a fast body may pass beside the real
+//   surface: where a row far from touching carried an impulse but the true gap at the end is open,
+//   the contact is linearised anew at the end of the step, and the island solved again;
+// - it may pass through the real one, if it is fast and thin: passage.c ends its way there;
+// - two shapes without any point in reach overlap at the end all the same (a corner that crosses
+//   from one segment of a bent chain to the next): they get points there, and all is solved again.
+#include "dynamics/trace/notes.h"
+
+#include <string.h>
+
+double s2_step_gap_bias(const S2Step *step, double gap) {
+  bool baumgarte = step->world->kept.def.stabilization == S2_BAUMGARTE;
+  return gap >= 0 ? gap / step->h : baumgarte ? S2_BAUMGARTE_FACTOR * gap / step->h : 0;
+}
+
+static S2Choice gap_choice(const S2Step *step, double gap) {
+  return (S2Choice){true, s2_step_gap_bias(step, gap), S2_TARGET_GAP};
+}
+
+// Would the blended motion, which has a part of the speed before the step in it, take bodies into
+// each other that the velocities of the solve stop at the surface?
+static bool overshoots(const S2Step *step, const S2Island *island) {
+  double beta = step->world->kept.def.beta, slop = S2_TOUCH_SLOP * island->length;
+  for (int i = 0; i < island->touches && beta < 1; i++) {
+    const S2Touch *touch = &step->touches[island->touch[i]];
+    for (int k = 0; k < touch->count; k++) {
+      const S2TouchPoint *point = &touch->points[k];
+      double before = s2_touch_velocity(touch, k, point->at.normal, step->v0);
+      double after = s2_touch_velocity(touch, k, point->at.normal, step->v1);
+      double blended = (1 - beta) * before + beta * after;
+      if (point->normal_impulse > 0 && point->at.gap + step->h * blended < -slop &&
+          blended < after) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+static void integrate_island(S2Step *step, const S2Island *island) {
+  bool stiff = island->joints > 0 && step->stiff[island->joint[0]];
+  bool ahead = stiff || (overshoots(step, island) && !s2_step_blends_contacts(step, island));
+  for (int i = 0; i < island->nodes; i++) {
+    step->ahead[island->node[i]] = ahead;
+    s2_step_carry(step, island->node[i]);
+  }
+}
+
+// Linearises one touch anew at the end of the step if the rows there told something wrong.
+static bool relinearise_touch(S2Step *step, const S2Island *island, int32_t index, bool *replaced,
+                              S2Choice *choices) {
+  S2Touch *touch = &step->touches[index];
+  double fine = S2_MISS_TOLERANCE * island->length, nearest = INFINITY, predicted = INFINITY;
+  bool far_impulse = false;
+  for (int k = 0; k < touch->count; k++) {
+    const S2TouchPoint *point = &touch->points[k];
+    double u = s2_touch_velocity(touch, k, point->at.normal, step->carry);
+    nearest = fmin(nearest, fabs(point->at.gap));
+    predicted = fmin(predicted, point->at.gap + step->h * u);
+    far_impulse |= point->normal_impulse > 0 && point->at.gap > fine;
+  }
+  if (!far_impulse && !*replaced) {
+    return false;
+  }
+  S2Touch there = *touch;
+  s2_touch_collide(step->world, &there, step->q1, INFINITY);
+  double gap = INFINITY;
+  for (int k = 0; k < there.count; k++) {
+    gap = fmin(gap, there.points[k].at.gap);
+  }
+  // One percent of the way is as good as the curvature of any surface deserves.
+  double tolerance = 0.01 * nearest + fine;
+  bool missed = far_impulse && gap > tolerance && s2_step_passage(step, touch) > step->h;
+  bool fell_in = *replaced && gap < fmin(predicted, 0) - tolerance;
+  if (there.count == 0 || !(missed || fell_in)) {
+    return false;
+  }
+  for (int k = 0; k < there.count; k++) {
+    S2TouchPoint *point = &there.points[k];
+    point->at.gap -= step->h * s2_touch_velocity(&there, k, point->at.normal, step->carry);
+    choices[2 * index + k] = gap_choice(step, point->at.gap);
+  }
+  *touch = there;
+  *replaced = true;
+  s2_note_linearise(step, index);
+  step->world->stats.relinearisations += 1;
+  return true;
+}
+
+bool s2_island_look_ahead(S2Step *step, const S2Island *island, S2Choice *choices) {
+  bool *replaced = S2_TAKE_ZEROED(step->arena, bool, island->touches);
+  for (int i = 0; i < island->touches; i++) {
+    const S2Touch *touch = &step->touches[island->touch[i]];
+    for (int k = 0; k < touch->count; k++) {
+      choices[2 * island->touch[i] + k] = gap_choice(step, touch->points[k].at.gap);
+    }
+  }
+  bool again = true;
+  for (int pass = 0; again; pass++) {
+    if (!s2_step_solve(step, island, choices, S2_MOTION, step->v1, NULL)) {
+      return false;
+    }
+    if (island->joints > 0 && step->stiff[island->joint[0]] && s2_island_floats(step, island)) {
+      s2_note_balance(step, island);
+      s2_island_balance(step, island);
+    }
+    integrate_island(step, island);
+    again = false;
+    for (int i = 0; i < island->touches && pass < S2_RELINEARISE_PASSES; i++) {
+      again |= relinearise_touch(step, island, island->touch[i], &replaced[i], choices);
+    }
+  }
+  return true;
+}
+
+// Chooses the rows of a blow for the velocities v before the step: `touching` (2 a touch, as the
+// choices) gets the rigid contacts that are closed at the end of the step, and what arrives there a
+// target by its restitution. Does anything arrive with speed; and does anything bounce?
+static bool choose_impact(const S2Step *step, const S2Island *island, const double *v,
+                          S2Choice *choices, bool *touching, bool *bounces) {
+  double h = step->h, tiny = s2_island_rest_speed(step, island);
+  bool impact = false;
+  *bounces = false;
+  for (int i = 0; i < island->touches; i++) {
+    int32_t index = island->touch[i];
+    const S2Touch *touch = &step->touches[index];
+    for (int k = 0; k < touch->count; k++) {
+      const S2TouchPoint *point = &touch->points[k];
+      double u = s2_touch_velocity(touch, k, point->at.normal, v);
+      double given = s2_touch_velocity(touch, k, point->at.normal, step->v0);
+      double a = (s2_touch_velocity(touch, k, point->at.normal, step->free_v) - given) / h;
+      S2Choice *choice = &choices[2 * index + k];
+      bool closed = point->normal_impulse > 0 || point->at.gap <= S2_TOUCH_SLOP * island->length;
+      bool hard = closed && !s2_touch_soft(touch); // springs take no part in blows
+      touching[2 * index + k] = hard;
+      *choice = (S2Choice){.use = hard ? u <= tiny : closed};
+      if (hard && u < 0 && u <= tiny) {
+        // The speed it would have had on arrival, falling the gap at its free acceleration.
+        double arrival = -sqrt(u * u + 2 * fmax(0, -a) * fmax(point->at.gap, 0));
+        choice->bias = touch->restitution * arrival;
+        choice->target = S2_TARGET_ARRIVAL;
+        impact |= u < -fabs(a) * h / 2 - tiny;
+        *bounces |= choice->bias < 0;
+      }
+    }
+  }
+  return impact;
+}
+
+bool s2_step_outran(S2Step *step) {
+  const S2World *world = step->world;
+  double room = world->kept.def.contact_margin / 2; // two bodies share the margin of a pair
+  bool outran = false;
+  for (int i = 0; i < step->island_count; i++) {
+    for (int k = 0; k < step->islands[i].nodes; k++) {
+      int32_t slot = step->islands[i].node[k];
+      const double *v = step->v1 + 3 * slot, *free_v = step->free_v + 3 * slot;
+      double turn = fmin(step->h * fabs(v[0] - free_v[0]), 2);
+      double more =
+          step->h * hypot(v[1] - free_v[1], v[2] - free_v[2]) + turn * world->bodies.at[slot].reach;
+      if (more > room + step->slack[slot]) {
+        step->slack[slot] = more;
+        outran = true;
+      }
+    }
+  }
+  return outran;
+}
+
+bool s2_step_same_points(const S2Step *step, const S2Touch *known, int count) {
+  bool same = step->touch_count == count;
+  for (int i = 0; i < count && same; i++) {
+    const S2Touch *touch = &step->touches[i];
+    same = touch->shape_a == known[i].shape_a && touch->shape_b == known[i].shape_b &&
+           touch->count == known[i].count;
+    for (int k = 0; k < touch->count && same; k++) {
+      same = touch->points[k].at.id == known[i].points[k].at.id &&
+             touch->points[k].at.gap == known[i].points[k].at.gap;
+    }
+  }
+  return same;
+}
+
+// Velocities v1 of all islands from the touches as they are.
+static bool solve_motion(S2Step *step, S2Choice **choices) {
+  s2_step_islands(step);
+  s2_step_find_stiff(step);
+  *choices = S2_TAKE_ZEROED(step->arena, S2Choice, 2 * step->touch_count);
+  s2_note_plain(step, S2_ACT_RESET);
+  memcpy(step->v1, step->free_v, sizeof(double) * 3 * (size_t)step->world->bodies.count);
+  s2_step_integrate(step);
+  for (int i = 0; i < step->island_count; i++) {
+    if (!s2_island_look_ahead(step, &step->islands[i], *choices)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// A landing without rebound: from the velocities that brought the bodies there, in no time, all
+// that is closed stops approaching. It takes energy, whatever the contacts are.
+static bool land(S2Step *step, const S2Island *island, S2Choice *choices, const bool *touching) {
+  // With beta below 1 a velocity error of joints changes its sign in each step: a blow ends it.
+  bool approaches = island->joints > 0 && step->world->kept.def.beta < 1;
+  double tiny = s2_island_rest_speed(step, island);
+  for (int i = 0; i < island->touches; i++) {
+    int32_t index = island->touch[i];
+    const S2Touch *touch = &step->touches[index];
+    for (int k = 0; k < touch->count; k++) {
+      bool use = touching[2 * index + k];
+      choices[2 * index + k] = (S2Choice){.use = use};
+      approaches |=
+          use && s2_touch_velocity(touch, k, touch->points[k].at.normal, step->v2) < -tiny;
+    }
+  }
+  step->world->stats.second_solves += approaches;
+  return !approaches || s2_step_solve(step, island, choices, S2_IMPACT, step->v2, NULL);
+}
+
+// What leaves as it is has no row in the first blow: keeping it from leaving would bring energy.
+static bool rebound(S2Step *step, const S2Island *island, S2Choice *choices, const bool *touching,
+                    const S2JointImpulses *held) {
+  double tiny = s2_island_rest_speed(step, island);
+  for (int i = 0; i < island->touches; i++) {
+    int32_t index = island->touch[i];
+    const S2Touch *touch = &step->touches[index];
+    for (int k = 0; k < touch->count; k++) {
+      S2Choice *choice = &choices[2 * index + k];
+      double u = s2_touch_velocity(touch, k, touch->points[k].at.normal, step->v2);
+      choice->use = touching[2 * index + k] && (choice->bias < 0 || u <= tiny);
+    }
+  }
+  step->world->stats.second_solves += 1;
+  S2ArenaMark mark = s2_arena_mark(step->arena);
+  const double *pressed = s2_step_contact_impulses(step, island);
+  bool going = s2_step_impact(step, island, choices, S2_IMPACT) &&
+               s2_step_later_impacts(step, island, choices, touching);
+  if (going) {
+    s2_step_keep_energy(step, island, pressed, held);
+  }
+  s2_arena_rewind(step->arena, mark);
+  return going;
+}
+
+bool s2_island_blow(S2Step *step, const S2Island *island, S2Choice *choices, bool *touching) {
+  s2_note_hit(step, island, 0);
+  bool bounces;
+  if (island->touches == 0 || !choose_impact(step, island, step->v0, choices, touching, &bounces)) {
+    return true;
+  }
+  if (!bounces) {
+    return land(step, island, choices, touching);
+  }
+  // How fast things arrive is told by the velocities before the step as the joints allow them.
+  bool reflect = step->world->kept.def.restitution_model == S2_REFLECTIONS;
+  S2ArenaMark mark = s2_arena_mark(step->arena);
+  int noted = s2_notes_mark(step);
+  S2JointImpulses held = s2_step_take_joints(step, island);
+  if (!s2_step_before_impact(step, island, !reflect)) {
+    return false;
+  }
+  choose_impact(step, island, step->v2, choices, touching, &bounces);
+  if (reflect && bounces) {
+    step->world->stats.second_solves += 1;
+    s2_arena_rewind(step->arena, mark);
+    return s2_step_reflect(step, island, choices, touching) &&
+           s2_step_later_impacts(step, island, choices, touching);
+  }
+  if (reflect) {
+    s2_notes_rewind(step, noted);
+  } else {
+    s2_note_blow(step, island, choices, S2_ACT_REBOUND);
+  }
+  for (int i = 0; i < island->nodes; i++) {
+    int32_t at = 3 * island->node[i];
+    memcpy(step->v2 + at, step->v1 + at, 3 * sizeof(double));
+  }
+  s2_step_put_joints(step, island, &held);
+  bool going = bounces ? rebound(step, island, choices, touching, &held)
+                       : land(step, island, choices, touching);
+  s2_arena_rewind(step->arena, mark);
+  return going;
+}
+
+bool s2_step_speculative(S2Step *step) {
+  S2World *world = step->world;
+  if (!s2_step_forces(step) || !s2_step_free_motion(step, step->dt) ||
+      !s2_step_pre_stabilise(step)) {
+    return false;
+  }
+  S2Choice *choices = NULL;
+  int noted = s2_notes_mark(step);
+  do {
+    const S2Touch *known = step->touches;
+    int known_count = step->touch_count;
+    if (!s2_step_touches(step)) {
+      return false;
+    }
+    s2_step_warn_of_overlaps(step);
+    if (choices != NULL && s2_step_same_points(step, known, known_count)) {
+      break; // looking further showed nothing new
+    }
+    s2_notes_rewind(step, noted);
+    if (!solve_motion(step, &choices)) {
+      return false;
+    }
+  } while (s2_step_outran(step) && step->passes < S2_REACH_PASSES);
+  bool found = true;
+  for (int pass = 0; found && pass < S2_RELINEARISE_PASSES; pass++) {
+    if (!s2_step_unforeseen(step, &found) || (found && !solve_motion(step, &choices))) {
+      return false;
+    }
+  }
+
+  s2_note_plain(step, S2_ACT_V2_IS_V1);
+  memcpy(step->v2, step->v1, sizeof(double) * 3 * (size_t)world->bodies.count);
+  bool *touching = S2_TAKE_ZEROED(step->arena, bool, 2 * step->touch_count);
+  for (int i = 0; i < step->island_count; i++) {
+    S2Island *island = &step->islands[i];
+    bool done = false;
+    if (world->kept.def.nonlinear && !s2_step_midpoint(step, island, &done)) {
+      return false;
+    }
+    if (!done && !s2_island_blow(step, island, choices, touching)) {
+      return false;
+    }
+    island->accounted = !done;
+  }
+  s2_log_islands(step);
+  s2_note_plain(step, S2_ACT_INTEGRATE);
+  s2_step_integrate(step);
+  s2_step_stop_short(step);
+  s2_step_settle(step);
+  s2_step_stabilise(step);
+  return s2_step_stop_at_limits(step);
+}

@@ -1,0 +1,250 @@
+// What acted in a step, and where: for those who ask what happened. The touches of a step are
+// searched anew in each of its parts, linearised anew where they proved wrong and looked at again
+// at its end, each time with other features; the impulses they keep are guesses for the next solve.
+// What the solves gave is therefore logged before the touches change, with the geometry that the
+// solves had: the sum of these impulses, with their arms, is the change of momentum of each body.
+#include "dynamics/step/step.h"
+
+#include <string.h>
+
+void s2_acted_begin(const S2Step *step) {
+  S2World *world = step->world;
+  world->acting.count = world->log.count = 0;
+  if (step->part > 0 && world->acted.count > 0) { // the parts before
+    s2_array_reserve(world->acting, world->acted.count);
+    memcpy(world->acting.at, world->acted.at, sizeof(S2Acted) * (size_t)world->acted.count);
+    world->acting.count = world->acted.count;
+  }
+}
+
+void s2_log_begin(S2Step *step) {
+  step->world->log.count = 0;
+  if (step->touch_count == 0) {
+    return;
+  }
+  step->logged = S2_TAKE(step->arena, int32_t, step->touch_count);
+  for (int i = 0; i < step->touch_count; i++) {
+    step->logged[i] = S2_NONE;
+  }
+}
+
+// Along the direction of both sums of normal impulses; what that leaves of one's own is tangential,
+// so that the impulse as a vector stays.
+static void join(S2Acted *sum, const S2Acted *more) {
+  bool same = sum->normal.x == more->normal.x && sum->normal.y == more->normal.y;
+  S2Vec2 all = s2_add(s2_acted_impulse(sum), s2_acted_impulse(more));
+  S2Vec2 press = s2_add_scaled(s2_scale(sum->press, sum->normal), more->press, more->normal);
+  double length = s2_length(press);
+  if (same || !(length > 0)) {
+    sum->press += more->press;
+  } else {
+    sum->normal = s2_scale(1 / length, press);
+    sum->press = length;
+  }
+  if (same) {
+    sum->normal_impulse += more->normal_impulse;
+    sum->tangent_impulse += more->tangent_impulse;
+  } else {
+    sum->normal_impulse = s2_dot(all, sum->normal);
+    sum->tangent_impulse = s2_dot(all, s2_left(sum->normal));
+  }
+  sum->angular_a += more->angular_a;
+  sum->angular_b += more->angular_b;
+  sum->sliding = more->sliding;
+}
+
+// m/s: with which a point meets that falls the gap, at the acceleration of the free motion.
+static double arrival(const S2Step *step, const S2Touch *touch, int k) {
+  const S2ManifoldPoint *at = &touch->points[k].at;
+  double u = s2_touch_velocity(touch, k, at->normal, step->v0);
+  if (!(at->gap > 0)) {
+    return fmax(-u, 0);
+  }
+  double gained = fmin(s2_touch_velocity(touch, k, at->normal, step->free_v) - u, 0) / step->h;
+  return u < 0 || gained < 0 ? sqrt(u * u - 2 * gained * at->gap) : 0;
+}
+
+static void fill(S2Acted *acted, const S2Touch *touch, int k, double normal, double tangent) {
+  const S2TouchPoint *point = &touch->points[k];
+  memset(acted, 0, sizeof *acted); // its bytes go into images
+  acted->shape_a = touch->shape_a;
+  acted->shape_b = touch->shape_b;
+  acted->body_a = touch->body_a;
+  acted->body_b = touch->body_b;
+  acted->serial_a = touch->serial_a;
+  acted->serial_b = touch->serial_b;
+  acted->feature = point->at.id;
+  acted->next = S2_NONE;
+  acted->sliding = point->sliding;
+  acted->normal = point->at.normal;
+  acted->normal_impulse = acted->press = normal;
+  acted->tangent_impulse = tangent;
+  S2Vec2 all = s2_acted_impulse(acted);
+  acted->angular_a = s2_cross(point->at.point, all);
+  acted->angular_b = -s2_cross(point->arm_b, all);
+}
+
+void s2_log_touch(const S2Step *step, int32_t index, const S2Touch *as, const double *less) {
+  S2ActedList *log = &step->world->log;
+  for (int k = 0; k < as->count; k++) {
+    double normal = as->points[k].normal_impulse - (less == NULL ? 0 : less[2 * k]);
+    double tangent = as->points[k].tangent_impulse - (less == NULL ? 0 : less[2 * k + 1]);
+    if (normal == 0 && tangent == 0) {
+      continue;
+    }
+    int32_t last = S2_NONE, known = step->logged[index];
+    while (known != S2_NONE && log->at[known].feature != as->points[k].at.id) {
+      last = known;
+      known = log->at[known].next;
+    }
+    if (known != S2_NONE) {
+      S2Acted more;
+      fill(&more, as, k, normal, tangent);
+      join(&log->at[known], &more);
+      continue;
+    }
+    int32_t at = s2_array_push(*log);
+    fill(&log->at[at], as, k, normal, tangent);
+    log->at[at].speed = arrival(step, as, k);
+    *(last == S2_NONE ? &step->logged[index] : &log->at[last].next) = at;
+  }
+}
+
+void s2_log_islands(S2Step *step) {
+  s2_log_begin(step);
+  for (int i = 0; i < step->touch_count; i++) {
+    const S2Touch *touch = &step->touches[i];
+    bool solved =
+        step->node_of[touch->body_a] != S2_GROUND || step->node_of[touch->body_b] != S2_GROUND;
+    if (solved && s2_touch_solid(touch)) {
+      s2_log_touch(step, i, touch, NULL);
+    }
+  }
+}
+
+static void swap(S2ActedList *a, S2ActedList *b) {
+  S2ActedList was = *a;
+  *a = *b;
+  *b = was;
+}
+
+// Is the log as the list is to be, as where touches were logged once each?
+static bool in_order(const S2Step *step) {
+  int32_t next = 0;
+  for (int i = 0; i < step->touch_count; i++) {
+    for (int32_t at = step->logged[i]; at != S2_NONE; at = step->world->log.at[at].next) {
+      if (at != next++) {
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
+// Adds to the end of the list, or to the same feature among what it has from `first` on.
+static void put(S2ActedList *list, int first, const S2Acted *acted) {
+  for (int i = first; i < list->count; i++) {
+    if (list->at[i].feature == acted->feature) {
+      join(&list->at[i], acted);
+      return;
+    }
+  }
+  int at = s2_array_push(*list);
+  memcpy(&list->at[at], acted, sizeof *acted);
+}
+
+void s2_log_keep(S2Step *step) {
+  S2World *world = step->world;
+  if (world->log.count == 0) {
+    return;
+  }
+  if (world->acting.count == 0 && in_order(step)) {
+    swap(&world->acting, &world->log);
+    world->log.count = 0;
+    return;
+  }
+  S2ActedList *to = &world->merged;
+  const S2ActedList *old = &world->acting;
+  int o = 0;
+  to->count = 0;
+  for (int i = 0; i < step->touch_count; i++) {
+    const S2Touch *touch = &step->touches[i];
+    for (; o < old->count && s2_acted_compare(&old->at[o], touch) < 0; o++) {
+      put(to, to->count, &old->at[o]);
+    }
+    int first = to->count;
+    for (; o < old->count && s2_acted_compare(&old->at[o], touch) == 0; o++) {
+      put(to, to->count, &old->at[o]);
+    }
+    for (int32_t at = step->logged[i]; at != S2_NONE; at = world->log.at[at].next) {
+      put(to, first, &world->log.at[at]);
+    }
+  }
+  for (; o < old->count; o++) {
+    put(to, to->count, &old->at[o]);
+  }
+  swap(&world->acting, to);
+  world->log.count = 0;
+  for (int i = 0; i < step->touch_count; i++) {
+    step->logged[i] = S2_NONE;
+  }
+}
+
+void s2_step_correct(const S2Step *step, int32_t slot, const double dv[3], double part) {
+  const S2Body *body = &step->world->bodies.at[slot];
+  double *corrected = step->corrected + 3 * slot;
+  corrected[0] += body->inertia * part * dv[0];
+  corrected[1] += body->mass * part * dv[1];
+  corrected[2] += body->mass * part * dv[2];
+}
+
+static void commit_corrections(const S2Step *step) {
+  S2World *world = step->world;
+  int numbers = 3 * world->bodies.count;
+  s2_array_reserve(world->corrected, numbers);
+  for (int i = 0; i < numbers; i++) {
+    bool earlier = step->part > 0 && i < world->corrected.count;
+    world->corrected.at[i] = step->corrected[i] + (earlier ? world->corrected.at[i] : 0);
+  }
+  world->corrected.count = numbers;
+}
+
+// Where its feature is at q1 that is no point of its touch.
+static void place(const S2Step *step, S2Acted *acted) {
+  const S2World *world = step->world;
+  S2Shape a = s2_piece_shape(world, &world->pieces.at[acted->shape_a]);
+  S2Shape b = s2_piece_shape(world, &world->pieces.at[acted->shape_b]);
+  S2Pose pose_a = s2_slot_pose(step->q1, acted->body_a);
+  S2ManifoldPoint at = s2_manifold_point_of(acted->feature, &a, &b);
+  at.normal = acted->normal;
+  s2_manifold_point_update(&at, &a, pose_a, &b, s2_slot_pose(step->q1, acted->body_b));
+  acted->point = s2_add(pose_a.position, at.point);
+  acted->gap = at.gap;
+}
+
+void s2_acted_commit(S2Step *step) {
+  S2World *world = step->world;
+  commit_corrections(step);
+  s2_log_keep(step);
+  swap(&world->acted, &world->acting);
+  world->acting.count = 0;
+  for (int i = 0, t = 0; i < world->acted.count; i++) {
+    S2Acted *acted = &world->acted.at[i];
+    while (t < step->touch_count && s2_acted_compare(acted, &step->touches[t]) > 0) {
+      t += 1;
+    }
+    const S2Touch *touch = t < step->touch_count ? &step->touches[t] : NULL;
+    acted->gone = true;
+    for (int k = 0; touch != NULL && k < touch->count && acted->gone; k++) {
+      if (touch->points[k].at.id == acted->feature && s2_acted_compare(acted, touch) == 0) {
+        const double *qa = step->q1 + 3 * acted->body_a;
+        acted->point = s2_add(s2_vec2(qa[1], qa[2]), touch->points[k].at.point);
+        acted->gap = touch->points[k].at.gap;
+        acted->gone = false;
+      }
+    }
+    if (acted->gone) {
+      place(step, acted);
+    }
+  }
+}

@@ -1,0 +1,244 @@
+// Phase 4: an island becomes a mixed complementarity problem (lcp-physics appendix, eq. 22 and 23).
+#include "dynamics/step/step.h"
+
+#include <string.h>
+
+double s2_touch_velocity(const S2Touch *touch, int k, S2Vec2 direction, const double *v) {
+  const S2TouchPoint *point = &touch->points[k];
+  const double *va = v + 3 * touch->body_a, *vb = v + 3 * touch->body_b;
+  return s2_dot(direction, s2_vec2(va[1] - vb[1], va[2] - vb[2])) +
+         s2_cross(point->at.point, direction) * va[0] - s2_cross(point->arm_b, direction) * vb[0];
+}
+
+// The larger of both, v counted against the frame; hypot only where it can be.
+static double faster(double speed, double length, const double *v, S2Vec2 frame) {
+  double vx = v[1] - frame.x, vy = v[2] - frame.y;
+  if (fabs(vx) + fabs(vy) > speed) {
+    speed = fmax(speed, hypot(vx, vy));
+  }
+  return length * fabs(v[0]) > speed ? length * fabs(v[0]) : speed;
+}
+
+double s2_island_speed(const S2Step *step, const S2Island *island) {
+  S2Vec2 gravity = step->world->kept.def.gravity, frame = island->frame;
+  double h = step->h, length = island->length;
+  double speed = fmax(h * s2_length(gravity), 1e-6 * length / h);
+  speed = fmax(speed, S2_FRAME_ROUNDING * s2_length(frame));
+  for (int i = 0; i < island->nodes; i++) {
+    speed = faster(speed, length, step->v0 + 3 * island->node[i], frame);
+    speed = faster(speed, length, step->free_v + 3 * island->node[i], frame);
+  }
+  return speed;
+}
+
+double s2_island_rest_speed(const S2Step *step, const S2Island *island) {
+  return S2_REST_TOLERANCES * step->world->kept.def.tolerance * s2_island_speed(step, island);
+}
+
+// One row along `direction` at a contact point. Bodies that are ground here move as given: their
+// part of the relative velocity is known and goes into the bias.
+static S2Row contact_row(const S2Step *step, const S2Touch *touch, int k, S2Vec2 direction,
+                         S2Kind kind) {
+  const S2TouchPoint *point = &touch->points[k];
+  S2Row row = {
+      .a = step->node_of[touch->body_a],
+      .b = step->node_of[touch->body_b],
+      .coupled_to = -1,
+      .lo = 0,
+      .hi = INFINITY,
+  };
+  double ja[3] = {s2_cross(point->at.point, direction), direction.x, direction.y};
+  double jb[3] = {-s2_cross(point->arm_b, direction), -direction.x, -direction.y};
+  const double *va = step->free_v + 3 * touch->body_a, *vb = step->free_v + 3 * touch->body_b;
+  for (int c = 0; c < 3; c++) {
+    row.ja[c] = row.a == S2_GROUND ? 0 : ja[c];
+    row.jb[c] = row.b == S2_GROUND ? 0 : jb[c];
+    if (kind != S2_POSITIONS) {
+      row.bias +=
+          (row.a == S2_GROUND ? ja[c] * va[c] : 0) + (row.b == S2_GROUND ? jb[c] * vb[c] : 0);
+    }
+  }
+  return row;
+}
+
+// (h w)^2 of a mass on the spring of a contact up to which a step follows it.
+static const double RESOLVED = 0.25;
+
+bool s2_step_blends_contacts(const S2Step *step, const S2Island *island) {
+  const S2WorldDef *def = &step->world->kept.def;
+  bool blends = s2_world_way(def) == S2_SPECULATIVE && def->beta < 1 && def->beta >= 0.5 &&
+                def->alpha >= 0.5 && !(island->joints > 0 && step->stiff[island->joint[0]]);
+  for (int i = 0; i < island->touches && blends; i++) {
+    const S2Touch *touch = &step->touches[island->touch[i]];
+    for (int k = 0; k < touch->count && blends; k++) {
+      S2Row row = contact_row(step, touch, k, touch->points[k].at.normal, S2_MOTION);
+      double w = 0;
+      for (int c = 0; c < 3; c++) {
+        w += row.a == S2_GROUND ? 0 : row.ja[c] * row.ja[c] / step->mass[3 * touch->body_a + c];
+        w += row.b == S2_GROUND ? 0 : row.jb[c] * row.jb[c] / step->mass[3 * touch->body_b + c];
+      }
+      blends = s2_touch_soft(touch) && step->h * step->h * w <= RESOLVED * touch->compliance;
+    }
+  }
+  return blends;
+}
+
+S2Blend s2_contact_blend(const S2Step *step, const S2Island *island, S2Kind kind) {
+  bool blends = kind == S2_MOTION && s2_step_blends_contacts(step, island);
+  return (S2Blend){.h = step->h,
+                   .alpha = blends ? step->world->kept.def.alpha : 1,
+                   .beta = blends ? step->world->kept.def.beta : 1};
+}
+
+static S2Row normal_row(const S2Step *step, const S2Touch *touch, int k, const S2Choice *choice,
+                        S2Kind kind, S2Blend blend) {
+  const S2ManifoldPoint *at = &touch->points[k].at;
+  S2Row row = contact_row(step, touch, k, at->normal, kind);
+  if (s2_touch_soft(touch)) {
+    double speed = s2_touch_velocity(touch, k, at->normal, step->v0);
+    S2SoftRow soft = s2_soften_gap(at->gap, speed, touch->compliance, touch->damping, blend);
+    row.compliance = soft.compliance;
+    row.bias += soft.bias;
+  } else {
+    row.bias += choice->bias;
+    row.lo = kind == S2_POSITIONS && s2_point_held(step, &touch->points[k]) ? -INFINITY : 0;
+  }
+  return row;
+}
+
+// What a compressed contact brings of speed by itself, m/s: bodies at rest without gravity would
+// else have no scale to measure residuals by.
+static double pushed_speed(const S2Row *row, const double *mass) {
+  double w = 0;
+  for (int c = 0; c < 3; c++) {
+    w += row->a == S2_GROUND ? 0 : row->ja[c] * row->ja[c] / mass[3 * row->a + c];
+    w += row->b == S2_GROUND ? 0 : row->jb[c] * row->jb[c] / mass[3 * row->b + c];
+  }
+  return row->compliance > 0 ? fmax(-row->bias, 0) * w / (w + row->compliance) : 0;
+}
+
+// Viscosity: a tangential dashpot at each point that is in contact as the step begins, beside
+// Coulomb's friction: lambda = -h d u, at the end of the step. Returns how many rows.
+static int drag_rows(const S2Step *step, const S2Island *island, const S2Choice *choices,
+                     S2Kind kind, S2Row *rows, S2JointPart *parts, double *lambda) {
+  double touching = S2_TOUCH_SLOP * island->length;
+  int n = 0;
+  for (int i = 0; i < island->touches && s2_kind_takes_time(kind); i++) {
+    int32_t index = island->touch[i];
+    const S2Touch *touch = &step->touches[index];
+    double compliance = 1 / (step->h * touch->viscosity);
+    for (int k = 0; k < touch->count && isfinite(compliance); k++) {
+      const S2ManifoldPoint *at = &touch->points[k].at;
+      bool closed = at->gap <= touching || touch->points[k].normal_impulse > 0;
+      if (!choices[2 * index + k].use || !closed) {
+        continue;
+      }
+      rows[n] = contact_row(step, touch, k, s2_left(at->normal), kind);
+      rows[n].bias -= touch->surface_speed;
+      rows[n].lo = -INFINITY;
+      rows[n].compliance = compliance;
+      rows[n].group = n;
+      parts[n] = (S2JointPart){.joint = S2_NONE, .row = 2 * index + k};
+      lambda[n++] = 0;
+    }
+  }
+  return n;
+}
+
+S2Assembly s2_assemble(const S2Step *step, const S2Island *island, const S2Choice *choices,
+                       S2Kind kind) {
+  int of_joints = S2_JOINT_ROWS * island->joints;
+  for (int i = 0; i < island->joints; i++) {
+    bool turns = s2_step_geometric(step, island->joint[i]) != S2_GEOMETRIC_OFF;
+    of_joints += turns ? S2_GEOMETRIC_ROWS : 0;
+  }
+  int of_drag = 2 * island->touches, most = of_joints + of_drag + 4 * island->touches;
+  bool motion = s2_kind_moves(kind);
+  S2Row *rows = S2_TAKE(step->arena, S2Row, most);
+  double *lambda = S2_TAKE(step->arena, double, most);
+  S2JointPart *parts = S2_TAKE(step->arena, S2JointPart, of_joints + of_drag);
+  int aside = s2_gear_nodes(step, island), nodes = island->nodes + aside;
+  double *mass = S2_TAKE(step->arena, double, 3 * nodes);
+  double *rhs = S2_TAKE_ZEROED(step->arena, double, 3 * nodes);
+  double *v = S2_TAKE_ZEROED(step->arena, double, 3 * nodes);
+  int32_t *place = S2_TAKE(step->arena, int32_t, 3 * nodes);
+  bool forces = motion || kind == S2_FOLLOW;
+  bool from_v2 = !motion && kind != S2_POSITIONS;
+  for (int i = 0; i < island->nodes; i++) {
+    int32_t slot = island->node[i];
+    const S2Body *body = &step->world->bodies.at[slot];
+    const double inertial[3] = {body->inertia, body->mass, body->mass};
+    for (int c = 0; c < 3; c++) {
+      int at = 3 * slot + c, to = 3 * i + c;
+      mass[to] = forces ? step->mass[at] : inertial[c];
+      rhs[to] = forces ? step->mass[at] * step->free_v[at] : 0;
+      rhs[to] += from_v2 ? inertial[c] * step->v2[at] : 0;
+      rhs[to] -= kind == S2_FOLLOW ? inertial[c] * step->v0[at] : 0;
+      v[to] = motion ? step->v0[at] : 0;
+      place[to] = at;
+    }
+  }
+  s2_gear_split(step, island, aside, &(S2NodeArrays){mass, rhs, v, place});
+  double speed = kind == S2_POSITIONS ? island->length : s2_island_speed(step, island);
+  int given = 0;
+  int drag = drag_rows(step, island, choices, kind, rows, parts, lambda);
+  int n = drag;
+  if (island->joints > 0) {
+    n += s2_step_joint_rows(step, island, kind, rows + drag, parts + drag, lambda + drag, rhs,
+                            &speed, &given);
+  }
+  for (int i = drag; i < n; i++) {
+    rows[i].group += drag;
+  }
+  S2Blend blend = s2_contact_blend(step, island, kind);
+  int known = n, group = n > 0 ? rows[n - 1].group + 1 : 0;
+  bool holds = kind == S2_POSITIONS && step->holds; // equations come first
+  for (int at = holds ? 0 : island->touches; at < 2 * island->touches; at++) {
+    int i = at % island->touches;
+    const S2Touch *touch = &step->touches[island->touch[i]];
+    for (int k = 0; k < touch->count; k++) {
+      const S2Choice *choice = &choices[2 * island->touch[i] + k];
+      const S2TouchPoint *point = &touch->points[k];
+      bool later = holds && s2_point_held(step, point) != (at < island->touches);
+      if (!choice->use || !s2_kind_presses(kind, touch) || later) {
+        continue;
+      }
+      if (kind != S2_RUB) {
+        rows[n] = normal_row(step, touch, k, choice, kind, blend);
+        speed = fmax(speed, pushed_speed(&rows[n], mass));
+        rows[n].group = group;
+        lambda[n++] = motion ? point->normal_impulse : 0;
+      }
+      if (s2_kind_is_rough(kind, touch)) {
+        rows[n] = contact_row(step, touch, k, s2_left(point->at.normal), kind);
+        rows[n].bias -= touch->surface_speed;
+        rows[n].group = group;
+        if (kind == S2_RUB) {
+          rows[n].hi = touch->friction * choice->bias;
+          rows[n].lo = -rows[n].hi;
+        } else {
+          rows[n].coupled_to = n - 1;
+          rows[n].mu = touch->friction;
+        }
+        lambda[n++] = motion ? point->tangent_impulse : 0;
+      }
+      group += 1;
+    }
+  }
+  return (S2Assembly){
+      .problem = {.nodes = nodes,
+                  .rows = n,
+                  .mass = mass,
+                  .rhs = rhs,
+                  .row = rows,
+                  .velocity_scale = speed,
+                  .length = island->length},
+      .part = parts,
+      .parts = known,
+      .parts_given = given,
+      .mass = mass,
+      .place = place,
+      .lambda = lambda,
+      .v = v,
+  };
+}

@@ -1,0 +1,34 @@
+// What implicit blending asks of a world: with beta = 0 positions move with the velocities at the
+// start of the step alone, and no rigid row can reach its position.
+#include "dynamics/step/step.h"
+
+static bool has_rigid_row(const S2World *world, const S2Joint *joint) {
+  const S2JointKind *kind = s2_joint_kind(joint->type);
+  S2JointAt at = {world, joint, world->q.at, 0, NULL, NULL};
+  S2JointRow rows[S2_JOINT_EQUATIONS];
+  S2SoftRow soft[S2_JOINT_EQUATIONS];
+  int count = kind->rows(&at, rows);
+  s2_joint_soften(joint, rows, count, s2_joint_blend(&world->kept.def, 0), soft);
+  // A lock that yields goes back to its goal by a speed, which alone would not move it.
+  bool rigid = s2_lock_yields(joint);
+  rigid |= kind->coordinate != NULL && joint->limit_lo == joint->limit_hi;
+  for (int i = 0; i < count; i++) {
+    rigid |= soft[i].rigid;
+  }
+  return rigid;
+}
+
+S2Status s2_world_check_blend(const S2World *world) {
+  if (world->kept.def.beta > 0) {
+    return s2_ok();
+  }
+  for (int i = 0; i < world->joint_order.count; i++) {
+    const S2Joint *joint = &world->joints.at[world->joint_order.at[i]];
+    if (s2_joint_active(world, joint) && has_rigid_row(world, joint)) {
+      return s2_error(
+          S2_INVALID, "beta = 0 cannot hold %s '%s': a rigid joint needs beta > 0, or compliance",
+          s2_joint_kind(joint->type)->name, joint->name[0] != '\0' ? joint->name : "unnamed");
+    }
+  }
+  return s2_ok();
+}

@@ -1,0 +1,200 @@
+// Last phase: a finished step becomes the world's state; contacts begin and end.
+#include "dynamics/trace/notes.h"
+
+#include <string.h>
+
+static bool last_part(const S2Step *step) {
+  return step->part == step->parts - 1 || step->cut_short;
+}
+
+static S2Status check(const S2Step *step) {
+  const S2World *world = step->world;
+  for (int i = 0; i < world->order.count; i++) {
+    int32_t slot = world->order.at[i];
+    for (int c = 0; c < 3; c++) {
+      if (!isfinite(step->q1[3 * slot + c]) || !isfinite(step->v2[3 * slot + c])) {
+        char label[S2_NAME_SIZE + 8];
+        s2_body_label(world, slot, label);
+        const double *v = world->v.at + 3 * slot;
+        return s2_error(S2_INVALID,
+                        "body %s: its motion is not finite in step %llu (t = %.6g s); last speed "
+                        "%.3g m/s (check forces, or try a smaller dt)",
+                        label, (unsigned long long)world->kept.steps + 1, step->t,
+                        hypot(v[1], v[2]));
+      }
+    }
+  }
+  if (step->unsolved > 0 && world->kept.def.strict) {
+    return s2_error(S2_UNSOLVED, "%s", world->warning);
+  }
+  return s2_ok();
+}
+
+// m: size of the bodies that a joint's angles are measured by
+static double joint_length(const S2World *world, const S2Joint *joint) {
+  double length = 0;
+  length = joint->a == S2_NONE ? length : fmax(length, world->bodies.at[joint->a].reach);
+  length = joint->b == S2_NONE ? length : fmax(length, world->bodies.at[joint->b].reach);
+  return length > 0 ? length : 1;
+}
+
+static double joint_error(const S2Step *step, double elapsed) {
+  const S2World *world = step->world;
+  double worst = 0;
+  for (int k = 0; k < step->island_count; k++) {
+    const S2Island *island = &step->islands[k];
+    if (!isnan(island->joint_error)) {
+      worst = fmax(worst, island->joint_error);
+      continue;
+    }
+    S2ArenaMark mark = s2_arena_mark(step->arena);
+    const S2Rot *turn = island->joints == 0 ? NULL : s2_step_turns(step, island, step->q1);
+    for (int i = 0; i < island->joints; i++) {
+      const S2Joint *joint = &world->joints.at[island->joint[i]];
+      S2JointAt at = {world, joint, step->q1, elapsed, turn, NULL};
+      worst = fmax(worst, s2_joint_violation(&at, joint_length(world, joint)));
+    }
+    s2_arena_rewind(step->arena, mark);
+  }
+  return worst;
+}
+
+static void break_joint(S2World *world, int32_t slot, double force) {
+  S2Joint *joint = &world->joints.at[slot];
+  joint->enabled = false;
+  joint->broken = true;
+  s2_world_revised(world);
+  S2Event *event = s2_world_event(world, S2_JOINT_BREAK);
+  event->a = s2_body_id(world, joint->a);
+  event->b = s2_body_id(world, joint->b);
+  event->joint = (S2JointId){(uint32_t)slot + 1, joint->serial};
+  event->point = s2_joint_anchor(world->q.at, joint->a, joint->local_a);
+  event->force = force;
+}
+
+// What constraints and ground friction remember of a step.
+static void keep_own(const S2Step *step, S2Joint *joint, double elapsed) {
+  const S2World *world = step->world;
+  if (joint->type == S2_CONSTRAINT && s2_joint_active(world, joint)) {
+    s2_constraint_keep(&(S2JointAt){world, joint, step->q1, elapsed, NULL, NULL}, joint);
+  }
+  int32_t slot = (int32_t)(joint - world->joints.at);
+  memcpy(joint->pushed, step->pushed + 2 * slot, sizeof joint->pushed);
+}
+
+// What a lock with a bound yielded where it follows a velocity is not made up for.
+static void give_up(const S2Step *step, const S2Joint *joint, double elapsed, double goal[3]) {
+  const S2World *world = step->world;
+  const S2Drive *drive = &world->drives.at[joint - world->joints.at];
+  S2JointAt at = {world, joint, step->q1, elapsed, NULL, NULL};
+  S2BoundedRow rows[S2_JOINT_EQUATIONS];
+  int count = s2_lock_yields(joint) ? s2_lock_bounded_rows(&at, rows) : 0;
+  for (int i = 0; i < count; i++) {
+    int c = rows[i].component;
+    bool held, place = joint->driven && drive->valid && drive->place[c];
+    if (!place) {
+      goal[c] = s2_lock_goal_kept(goal[c], step->q1[3 * joint->a + c], rows[i].most / rows[i].mass,
+                                  elapsed, &held);
+    }
+  }
+}
+
+// Impulses and reactions are kept, moving goals move on, what carried too much breaks.
+static void commit_joints(const S2Step *step, double elapsed) {
+  S2World *world = step->world;
+  double goal[3], rate[3];
+  for (int i = 0; i < world->joint_order.count; i++) {
+    int32_t slot = world->joint_order.at[i];
+    S2Joint *joint = &world->joints.at[slot];
+    memcpy(joint->impulse, step->joint_impulse + S2_JOINT_ROWS * slot, sizeof joint->impulse);
+    memcpy(joint->reaction, step->joint_reaction + 3 * slot, sizeof joint->reaction);
+    joint->reaction_time = step->acted;
+    keep_own(step, joint, elapsed);
+    if (joint->type == S2_LOCK && s2_joint_active(world, joint)) { // else goals wait, too
+      s2_lock_goal(&(S2JointAt){world, joint, step->q1, elapsed, NULL, NULL}, goal, rate);
+      give_up(step, joint, elapsed, goal);
+      memcpy(joint->goal, goal, sizeof goal);
+      memcpy(joint->rate, rate, sizeof rate);
+    }
+    if (isfinite(joint->break_force)) {
+      double impulse = hypot(joint->reaction[1], joint->reaction[2]);
+      double force = (impulse > 0 ? impulse : fabs(joint->reaction[0])) / step->acted;
+      if (force > joint->break_force) {
+        break_joint(world, slot, force);
+      }
+    }
+  }
+}
+
+// Solves: the worst of the parts of the step; positions: at its end.
+static void measure(S2Step *step) {
+  S2World *world = step->world;
+  S2WorldStats *stats = &world->stats;
+  step->residuals.penetration = s2_step_penetration(step);
+  if (step->part > 0) {
+    s2_keep_worst(&step->residuals.solve, &world->residuals.solve);
+  }
+  world->residuals = step->residuals;
+  stats->steps += last_part(step);
+  stats->worst_scaled = fmax(stats->worst_scaled, step->residuals.solve.scaled);
+  stats->worst_penetration = fmax(stats->worst_penetration, step->residuals.penetration);
+  stats->worst_joint_error = fmax(stats->worst_joint_error, step->residuals.joint_error);
+  stats->bodies = world->order.count;
+  stats->joints = world->joint_order.count;
+  stats->islands = step->island_count;
+  stats->contacts = stats->largest_island = 0;
+  for (int i = 0; i < step->island_count; i++) {
+    int points = 0;
+    for (int k = 0; k < step->islands[i].touches; k++) {
+      points += step->touches[step->islands[i].touch[k]].count;
+    }
+    stats->contacts += points;
+    stats->largest_island = points > stats->largest_island ? points : stats->largest_island;
+  }
+  stats->arena_bytes = world->arena.peak;
+}
+
+S2Status s2_step_commit(S2Step *step) {
+  S2World *world = step->world;
+  double elapsed = step->cut_short ? step->t - world->kept.time : step->dt;
+  S2_TRY(check(step));
+  step->residuals.joint_error = joint_error(step, elapsed);
+  if (world->refused.code != S2_OK) { // by a constraint
+    return world->refused;
+  }
+  s2_note_plain(step, S2_ACT_COMMIT);
+  if (step->unsolved > 0) {
+    s2_note_unsolved(step);
+  }
+  // The last memory that is wanted but for the lists of what acted and of events: from here on the
+  // world changes.
+  s2_array_reserve(world->touches, step->touch_count);
+  s2_array_reserve(world->events, world->events.count + world->joint_order.count);
+  s2_acted_commit(step);
+  s2_step_contact_events(step, last_part(step));
+  for (int i = 0; i < world->order.count; i++) {
+    int32_t at = 3 * world->order.at[i];
+    memcpy(world->q.at + at, step->q1 + at, 3 * sizeof(double));
+    const S2Body *body = &world->bodies.at[at / 3];
+    bool given = body->has_motion && body->type == S2_KINEMATIC && body->enabled;
+    if (s2_body_moves(body) || given) { // the others keep what they were given
+      memcpy(world->v.at + at, step->v2 + at, 3 * sizeof(double));
+    }
+    if (last_part(step)) {
+      memset(world->f.at + at, 0, 3 * sizeof(double));
+    }
+  }
+  world->touches.count = step->touch_count;
+  if (step->touch_count > 0) {
+    memcpy(world->touches.at, step->touches, sizeof(S2Touch) * (size_t)step->touch_count);
+  }
+  measure(step);
+  commit_joints(step, elapsed);
+  world->kept.time = step->cut_short ? step->t : world->kept.time + step->dt;
+  world->kept.steps += last_part(step);
+  world->kept.fresh = false;
+  world->boxes_stale = true;
+  world->contacts_stale = true;
+  world->impulses_told = false;
+  return s2_ok();
+}

@@ -1,0 +1,65 @@
+// The step problem for another unknown (the notes on Compliant: eq. 13 velocities, 58
+// accelerations, 60 changes of velocity). With x = (v - v_k)/s and impulses l = s f,
+//
+//     W x - J' f = (c - W v_k)/s,    J x + C f + (b + J v_k)/s,    bounds over s,
+//
+// s = 1 for changes of velocity and s = h for accelerations, whose f are forces. Exactly the same
+// solutions, other roundings.
+#include "dynamics/step/step.h"
+
+#include <string.h>
+
+static double scale_of(const S2Step *step) {
+  return step->world->kept.def.formulation == S2_FORM_ACCELERATION ? step->h : 1;
+}
+
+S2Problem s2_step_pose(const S2Step *step, const S2Assembly *assembly, const double *before) {
+  S2Problem posed = assembly->problem;
+  if (step->world->kept.def.formulation == S2_FORM_VELOCITY) {
+    return posed;
+  }
+  double scale = scale_of(step);
+  double *rhs = S2_TAKE(step->arena, double, 3 * posed.nodes);
+  S2Row *rows = S2_TAKE(step->arena, S2Row, posed.rows);
+  for (int i = 0; i < 3 * posed.nodes; i++) {
+    double v = before[assembly->place[i]];
+    rhs[i] = (posed.rhs[i] - posed.mass[i] * v) / scale;
+    assembly->v[i] = (assembly->v[i] - v) / scale;
+  }
+  for (int i = 0; i < posed.rows; i++) {
+    S2Row *row = &rows[i];
+    *row = posed.row[i];
+    for (int c = 0; c < 3; c++) {
+      row->bias += row->a == S2_GROUND ? 0 : row->ja[c] * before[assembly->place[3 * row->a + c]];
+      row->bias += row->b == S2_GROUND ? 0 : row->jb[c] * before[assembly->place[3 * row->b + c]];
+    }
+    row->bias /= scale;
+    row->lo /= scale;
+    row->hi /= scale;
+    assembly->lambda[i] /= scale;
+  }
+  posed.rhs = rhs;
+  posed.row = rows;
+  posed.velocity_scale /= scale;
+  return posed;
+}
+
+void s2_step_unpose(const S2Step *step, const S2Assembly *assembly, const double *before,
+                    double tolerance, S2Solution *solution) {
+  if (step->world->kept.def.formulation == S2_FORM_VELOCITY) {
+    return;
+  }
+  const S2Problem *problem = &assembly->problem;
+  double scale = scale_of(step);
+  for (int i = 0; i < 3 * problem->nodes; i++) {
+    solution->v[i] = before[assembly->place[i]] + scale * solution->v[i];
+  }
+  for (int i = 0; i < problem->rows; i++) {
+    solution->lambda[i] *= scale;
+  }
+  solution->residual = s2_mcp_residual(problem, solution->v, solution->lambda, step->arena);
+  bool good = solution->residual.scaled <= tolerance;
+  if (good || solution->status == S2_SOLVED) {
+    solution->status = good ? S2_SOLVED : S2_MAX_ITERATIONS;
+  }
+}

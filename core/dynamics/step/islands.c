@@ -1,0 +1,189 @@
+// Phase 3: islands. Bodies joined by contacts or joints form one problem; islands know nothing of
+// each other. Static and kinematic bodies join nobody.
+#include "dynamics/step/step.h"
+
+#include <string.h>
+
+static int32_t root(int32_t *parent, int32_t i) {
+  while (parent[i] != i) {
+    parent[i] = parent[parent[i]];
+    i = parent[i];
+  }
+  return i;
+}
+
+// The smaller slot becomes the root, so the result does not depend on the order of the edges.
+static void join(int32_t *parent, int32_t a, int32_t b) {
+  a = root(parent, a);
+  b = root(parent, b);
+  if (a < b) {
+    parent[b] = a;
+  } else {
+    parent[a] = b;
+  }
+}
+
+typedef struct Edge { // a touch or joint, through the movable bodies it acts on
+  int32_t a, b;       // slots or S2_NONE
+} Edge;
+
+static Edge touch_edge(const S2Step *step, int i) {
+  const S2Touch *touch = &step->touches[i];
+  const S2Body *bodies = step->world->bodies.at;
+  if (!s2_touch_solid(touch) && !touch->hidden) {
+    return (Edge){S2_NONE, S2_NONE};
+  }
+  return (Edge){s2_body_moves(&bodies[touch->body_a]) ? touch->body_a : S2_NONE,
+                s2_body_moves(&bodies[touch->body_b]) ? touch->body_b : S2_NONE};
+}
+
+enum { JOINT_EDGES = 3 };
+
+// The first one has a body that moves if there is any; gears have up to three.
+static void joint_edges(const S2World *world, int i, Edge edges[JOINT_EDGES]) {
+  const S2Joint *joint = &world->joints.at[world->joint_order.at[i]];
+  const int32_t slots[4] = {joint->a, joint->b, joint->more[0], joint->more[1]};
+  int32_t moving[4] = {S2_NONE, S2_NONE, S2_NONE, S2_NONE};
+  int count = 0;
+  bool active = s2_joint_active(world, joint);
+  for (int k = 0; k < 4 && active; k++) {
+    if (slots[k] != S2_NONE && s2_body_moves(&world->bodies.at[slots[k]])) {
+      moving[count++] = slots[k];
+    }
+  }
+  for (int k = 0; k < JOINT_EDGES; k++) {
+    edges[k] = (Edge){k < count ? moving[k] : S2_NONE, k + 1 < count ? moving[k + 1] : S2_NONE};
+  }
+}
+
+// The island of each slot, S2_NONE for bodies nothing touches; islands are numbered by their
+// smallest slot.
+static int32_t *connect(S2Step *step, const Edge *edges, int edge_count) {
+  int slots = step->world->bodies.count;
+  int32_t *parent = S2_TAKE(step->arena, int32_t, slots);
+  int32_t *island_of = S2_TAKE(step->arena, int32_t, slots);
+  bool *bound = S2_TAKE_ZEROED(step->arena, bool, slots); // has any contact or joint
+  for (int32_t i = 0; i < slots; i++) {
+    parent[i] = i;
+  }
+  for (int i = 0; i < edge_count; i++) {
+    Edge edge = edges[i];
+    if (edge.a != S2_NONE) {
+      bound[edge.a] = true;
+    }
+    if (edge.b != S2_NONE) {
+      bound[edge.b] = true;
+    }
+    if (edge.a != S2_NONE && edge.b != S2_NONE) {
+      join(parent, edge.a, edge.b);
+    }
+  }
+  step->island_count = 0;
+  for (int32_t i = 0; i < slots; i++) {
+    int32_t first = root(parent, i); // never behind i
+    if (bound[i] && first == i) {
+      island_of[i] = step->island_count++;
+    } else {
+      island_of[i] = bound[i] ? island_of[first] : S2_NONE;
+    }
+  }
+  return island_of;
+}
+
+// NULL when the edge acts on no movable body.
+static S2Island *edge_island(const S2Step *step, const int32_t *island_of, Edge edge) {
+  int32_t slot = edge.a != S2_NONE ? edge.a : edge.b;
+  return slot == S2_NONE ? NULL : &step->islands[island_of[slot]];
+}
+
+static void add_holder(const S2Step *step, int32_t slot, S2Vec2 *sum, int *count) {
+  if (slot == S2_NONE) { // the world
+    *count += 1;
+  } else if (step->node_of[slot] == S2_GROUND) {
+    *sum = s2_add(*sum, s2_vec2(step->free_v[3 * slot + 1], step->free_v[3 * slot + 2]));
+    *count += 1;
+  }
+}
+
+// The mean velocity of what is not solved for; none where nothing holds it.
+static S2Vec2 frame_of(const S2Step *step, const S2Island *island) {
+  S2Vec2 sum = {0, 0};
+  int count = 0;
+  for (int i = 0; i < island->touches; i++) {
+    add_holder(step, step->touches[island->touch[i]].body_a, &sum, &count);
+    add_holder(step, step->touches[island->touch[i]].body_b, &sum, &count);
+  }
+  for (int i = 0; i < island->joints; i++) {
+    const S2Joint *joint = &step->world->joints.at[island->joint[i]];
+    add_holder(step, joint->a, &sum, &count);
+    add_holder(step, joint->b, &sum, &count);
+  }
+  return count > 0 ? s2_scale(1.0 / count, sum) : sum;
+}
+
+void s2_step_islands(S2Step *step) {
+  S2World *world = step->world;
+  int slots = world->bodies.count, touches = step->touch_count, joints = world->joint_order.count;
+  int most = touches + JOINT_EDGES * joints;
+  Edge *edges = S2_TAKE(step->arena, Edge, most);
+  for (int i = 0; i < touches; i++) {
+    edges[i] = touch_edge(step, i);
+  }
+  for (int i = 0; i < joints; i++) {
+    Edge of[JOINT_EDGES];
+    joint_edges(world, i, of);
+    for (int k = 0; k < JOINT_EDGES; k++) { // the first of each joint, then the others
+      edges[touches + k * joints + i] = of[k];
+    }
+  }
+  const int32_t *island_of = connect(step, edges, most);
+  step->islands = S2_TAKE_ZEROED(step->arena, S2Island, step->island_count);
+
+  // Count the parts, then fill.
+  for (int32_t i = 0; i < slots; i++) {
+    if (island_of[i] != S2_NONE) {
+      S2Island *island = &step->islands[island_of[i]];
+      island->nodes += 1;
+      island->length = fmax(island->length, world->bodies.at[i].reach);
+    }
+  }
+  for (int i = 0; i < touches + joints; i++) {
+    S2Island *island = edge_island(step, island_of, edges[i]);
+    if (island != NULL) {
+      *(i < touches ? &island->touches : &island->joints) += 1;
+    }
+  }
+  for (int i = 0; i < step->island_count; i++) {
+    S2Island *island = &step->islands[i];
+    island->node = S2_TAKE(step->arena, int32_t, island->nodes);
+    island->touch = S2_TAKE(step->arena, int32_t, island->touches);
+    island->joint = S2_TAKE(step->arena, int32_t, island->joints);
+    if (island->touches == 0 && world->kept.def.stepping != S2_BISECT) {
+      island->motion = S2_TAKE_ZEROED(step->arena, S2Assembly, 1);
+    }
+    island->nodes = island->touches = island->joints = 0;
+    island->joint_error = NAN;
+    if (!(island->length > 0)) {
+      island->length = 1; // bodies without shapes: any length does
+    }
+  }
+  for (int32_t i = 0; i < slots; i++) {
+    step->node_of[i] = S2_GROUND;
+    if (island_of[i] != S2_NONE) {
+      S2Island *island = &step->islands[island_of[i]];
+      step->node_of[i] = island->nodes;
+      island->node[island->nodes++] = i;
+    }
+  }
+  for (int i = 0; i < touches + joints; i++) {
+    S2Island *island = edge_island(step, island_of, edges[i]);
+    if (island != NULL && i < touches) {
+      island->touch[island->touches++] = i;
+    } else if (island != NULL) {
+      island->joint[island->joints++] = world->joint_order.at[i - touches];
+    }
+  }
+  for (int i = 0; i < step->island_count; i++) {
+    step->islands[i].frame = frame_of(step, &step->islands[i]);
+  }
+}

@@ -1,0 +1,127 @@
+// Fast and thin bodies: a row is a plane at the nearest points as the step begins, and a plate that
+// is hit at its tip may turn by so much within the step that it is on the other side of a wall at
+// its end. Such a body goes on its way only until it is in the wall by half of what it could be
+// without leaving on the wrong side; projection brings it back, and the rest of its way is for the
+// next steps, which have rows where it is then.
+#include "dynamics/trace/notes.h"
+
+#include <string.h>
+
+// Of the depth at which two shapes would be pushed apart to the wrong side (half the width of both)
+// the part that is let in, and the part of that by which it may be missed.
+#define S2_PASSAGE_DEPTH 0.5
+#define S2_PASSAGE_FINE  0.1
+// Looks at one pair in a step. What moves on through hundreds of its own widths ends there.
+#define S2_PASSAGE_LOOKS 256
+// Part of the smaller body below which its motion in a step needs no look: of more slender bodies
+// (10000 : 1) nothing is promised.
+#define S2_PASSAGE_SLOW 1e-4
+
+// m: half of the least distance between two parallel lines that enclose the shape.
+static double half_width(const S2Shape *shape) {
+  double least = shape->count > 2 ? INFINITY : 0;
+  for (int i = 0; i < shape->count && shape->count > 2; i++) {
+    S2Vec2 from = shape->vertices[i];
+    S2Vec2 edge = s2_sub(shape->vertices[(i + 1) % shape->count], from);
+    double far = 0, length = s2_length(edge);
+    for (int k = 0; k < shape->count; k++) {
+      far = fmax(far, s2_cross(edge, s2_sub(shape->vertices[k], from)));
+    }
+    least = length > 0 ? fmin(least, far / length) : least;
+  }
+  return least / 2 + shape->radius;
+}
+
+// The pose a part `t` (s) along the way, as seen from where body `to` is then.
+static S2Pose pose_at(const S2Step *step, int32_t slot, int32_t to, double t) {
+  const double *q = step->q0 + 3 * slot, *v = step->carry + 3 * slot;
+  const double *origin = step->q0 + 3 * to, *speed = step->carry + 3 * to;
+  return s2_pose(q[0] + t * v[0], q[1] - origin[1] + t * (v[1] - speed[1]),
+                 q[2] - origin[2] + t * (v[2] - speed[2]));
+}
+
+double s2_step_passage(const S2Step *step, const S2Touch *touch) {
+  const S2World *world = step->world;
+  int32_t a = touch->body_a, b = touch->body_b;
+  const double *va = step->carry + 3 * a, *vb = step->carry + 3 * b, h = step->h;
+  double reach_a = world->bodies.at[a].reach, reach_b = world->bodies.at[b].reach;
+  // No point of the one goes faster than this against the other.
+  double speed =
+      hypot(va[1] - vb[1], va[2] - vb[2]) + fabs(va[0]) * reach_a + fabs(vb[0]) * reach_b;
+  double smaller = fmin(reach_a > 0 ? reach_a : INFINITY, reach_b > 0 ? reach_b : INFINITY);
+  if (!(speed * h > S2_PASSAGE_SLOW * smaller)) {
+    return INFINITY;
+  }
+  S2Shape of_a = s2_piece_shape(world, &world->pieces.at[touch->shape_a]);
+  S2Shape of_b = s2_piece_shape(world, &world->pieces.at[touch->shape_b]);
+  double depth = S2_PASSAGE_DEPTH * (half_width(&of_a) + half_width(&of_b));
+  if (!(speed * h > depth)) { // what is not deep now will not be, and what is gets out
+    return INFINITY;
+  }
+  double fine = fmax(S2_PASSAGE_FINE * depth, S2_TOUCH_SLOP * smaller), t = 0;
+  for (int look = 0; look < S2_PASSAGE_LOOKS; look++) {
+    double room =
+        depth + s2_closest(&of_a, pose_at(step, a, a, t), &of_b, pose_at(step, b, a, t)).distance;
+    if (room <= fine) {
+      return look == 0 ? INFINITY : t; // deep already as the step begins: rows are as they are
+    }
+    t += room / speed;
+    if (t >= h) {
+      return INFINITY;
+    }
+  }
+  return t;
+}
+
+bool s2_island_stop_short(S2Step *step, const S2Island *island, double part) {
+  if (part >= 1) {
+    return false;
+  }
+  s2_note_short(step, island, part);
+  for (int i = 0; i < island->nodes; i++) {
+    for (int c = 3 * island->node[i]; c < 3 * island->node[i] + 3; c++) {
+      step->carry[c] *= part;
+      step->q1[c] = step->q0[c] + step->h * step->carry[c];
+    }
+  }
+  return true;
+}
+
+void s2_step_stop_short(S2Step *step) {
+  S2ArenaMark mark = s2_arena_mark(step->arena);
+  int slots = step->world->bodies.count;
+  double *part = NULL; // a slot: of its way that it goes
+  for (int i = 0; i < step->touch_count; i++) {
+    const S2Touch *touch = &step->touches[i];
+    if (!touch->allowed || !touch->enabled || touch->sensor) {
+      continue;
+    }
+    double t = s2_step_passage(step, touch);
+    if (!(t < step->h)) {
+      continue;
+    }
+    if (part == NULL) {
+      part = S2_TAKE(step->arena, double, slots);
+      for (int slot = 0; slot < slots; slot++) {
+        part[slot] = 1;
+      }
+    }
+    part[touch->body_a] = fmin(part[touch->body_a], t / step->h);
+    part[touch->body_b] = fmin(part[touch->body_b], t / step->h);
+  }
+  for (int i = 0; i < step->island_count && part != NULL; i++) { // joints hold on a common way
+    const S2Island *island = &step->islands[i];
+    double least = 1;
+    for (int k = 0; k < island->nodes; k++) {
+      least = fmin(least, part[island->node[k]]);
+    }
+    (void)s2_island_stop_short(step, island, least);
+  }
+  for (int i = 0; i < step->world->order.count && part != NULL; i++) { // free on its own
+    int32_t slot = step->world->order.at[i];
+    S2Island alone = {.nodes = 1, .node = &slot};
+    bool free = step->node_of[slot] == S2_GROUND && s2_body_moves(&step->world->bodies.at[slot]);
+    (void)s2_island_stop_short(step, &alone, free ? part[slot] : 1);
+  }
+  s2_arena_rewind(step->arena, mark);
+}

@@ -1,0 +1,239 @@
+// Phase 5: an island's problem is solved and its answer handed out.
+#include "dynamics/trace/notes.h"
+#include "mcp/chain/conflict.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static void dump(S2Step *step, const S2Problem *problem) {
+  S2World *world = step->world;
+  if (world->dump_directory != NULL) {
+    char path[4096];
+    snprintf(path, sizeof path, "%s/problem-%06llu-%02d.txt", world->dump_directory,
+             (unsigned long long)world->kept.steps, world->dumped++);
+    S2Status status = s2_problem_write(problem, path);
+    if (status.code != S2_OK) {
+      s2_world_warn(world, "%s", status.message);
+    }
+  }
+}
+
+void s2_keep_worst(S2Residual *worst, const S2Residual *residual) {
+  worst->dynamics = fmax(worst->dynamics, residual->dynamics);
+  worst->complementarity = fmax(worst->complementarity, residual->complementarity);
+  worst->cone = fmax(worst->cone, residual->cone);
+  worst->joint = fmax(worst->joint, residual->joint);
+  worst->scaled = fmax(worst->scaled, residual->scaled);
+}
+
+static void account(S2Step *step, const S2Island *island, const S2Choice *choices, S2Kind kind,
+                    const S2Assembly *assembly, const S2Solution *solution) {
+  S2World *world = step->world;
+  S2WorldStats *stats = &world->stats;
+  stats->solves += 1;
+  stats->iterations += (uint64_t)solution->iterations;
+  stats->last_iterations += solution->iterations;
+  stats->used[solution->used] += 1;
+  s2_keep_worst(&step->residuals.solve, &solution->residual);
+  if (solution->status != S2_SOLVED) {
+    stats->unsolved += !world->missed;
+    stats->unsolved_solves += 1;
+    stats->last_status = solution->status;
+    world->missed = true;
+    step->unsolved += 1;
+    s2_step_warn_of_unsolved(step, island, choices, kind, assembly, solution);
+  }
+}
+
+// In the world's formulation and back.
+static void solve_posed(const S2Step *step, const S2Assembly *assembly, S2Kind kind,
+                        S2Bilateral *keep, S2Problem *posed, S2Solution *solution) {
+  const S2WorldDef *def = &step->world->kept.def;
+  S2SolverOptions options = {
+      .solver = def->solver,
+      .tolerance = def->tolerance,
+      .max_iterations = def->max_iterations,
+      .linear = def->linear_solver,
+      .keep = keep,
+  };
+  const double *before = s2_kind_moves(kind) ? step->v0 : step->v2;
+  *posed = s2_step_pose(step, assembly, before);
+  *solution = (S2Solution){.v = assembly->v, .lambda = assembly->lambda};
+  s2_mcp_solve(posed, &options, step->arena, solution);
+  s2_step_unpose(step, assembly, before, options.tolerance, solution);
+}
+
+// Of a row's impulse and its speed one is 0, up to what the solver leaves: the larger one says
+// which.
+static bool presses(const S2Problem *problem, const S2Solution *solution, int index) {
+  const S2Row *row = &problem->row[index];
+  double lambda = solution->lambda[index], w = row->compliance, speed = row->bias;
+  for (int c = 0; c < 3; c++) {
+    int a = 3 * row->a + c, b = 3 * row->b + c;
+    w += row->a >= 0 ? row->ja[c] * row->ja[c] / problem->mass[a] : 0;
+    w += row->b >= 0 ? row->jb[c] * row->jb[c] / problem->mass[b] : 0;
+    speed += row->a >= 0 ? row->ja[c] * solution->v[a] : 0;
+    speed += row->b >= 0 ? row->jb[c] * solution->v[b] : 0;
+  }
+  return lambda * w > speed + row->compliance * lambda;
+}
+
+// Takes an impulse back from the velocities, too: what did not act has changed nothing.
+static void take_back(const S2Problem *problem, S2Solution *solution, int r) {
+  const S2Row *row = &problem->row[r];
+  double lambda = solution->lambda[r];
+  solution->lambda[r] = 0;
+  for (int c = 0; c < 3; c++) {
+    if (row->a >= 0) {
+      solution->v[3 * row->a + c] -= row->ja[c] * lambda / problem->mass[3 * row->a + c];
+    }
+    if (row->b >= 0) {
+      solution->v[3 * row->b + c] -= row->jb[c] * lambda / problem->mass[3 * row->b + c];
+    }
+  }
+}
+
+// Impulses of rounding on contacts and limits that do not act. On a corner that stays away from the
+// floor, or a limit that is not reached, such a one would count as a touch, which a blow then
+// stops.
+static void drop_rounding(const S2Problem *problem, S2Solution *solution) {
+  for (int r = 0; r < problem->rows; r++) {
+    bool one_sided = problem->row[r].lo == 0 && problem->row[r].hi == INFINITY;
+    if (one_sided && solution->lambda[r] > 0 && !presses(problem, solution, r)) {
+      take_back(problem, solution, r);
+      if (r + 1 < problem->rows && problem->row[r + 1].coupled_to == r) {
+        take_back(problem, solution, r + 1);
+      }
+    }
+  }
+}
+
+bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices, S2Kind kind,
+                   double *v, S2SolveStatus *outcome) {
+  S2World *world = step->world;
+  bool masked = s2_memory_mask(true);
+  bool going = world->callbacks.proceed == NULL || world->callbacks.proceed(world->callbacks.user);
+  s2_memory_mask(masked);
+  if (!going) {
+    return false;
+  }
+  double start = s2_clock();
+  S2ArenaMark mark = s2_arena_mark(step->arena);
+  S2Assembly assembly = s2_assemble(step, island, choices, kind);
+  if (world->refused.code != S2_OK) { // by a constraint
+    s2_arena_rewind(step->arena, mark);
+    return false;
+  }
+  S2Bilateral *keep = NULL;
+  if (kind == S2_MOTION && island->motion != NULL && island->motion->parts == 0) {
+    *island->motion = assembly;
+    keep = island->motion->matrix = S2_TAKE_ZEROED(step->arena, S2Bilateral, 1);
+  }
+  S2Problem posed;
+  S2Solution solution;
+  solve_posed(step, &assembly, kind, keep, &posed, &solution);
+  if (keep != NULL) {
+    mark = s2_arena_mark(step->arena); // all of it stays
+  }
+  bool motion = s2_kind_moves(kind);
+  for (int pass = 0; pass < S2_GROUND_PASSES && motion && solution.status == S2_SOLVED &&
+                     s2_step_ground_turned(step, island, &assembly, solution.v, solution.lambda);
+       pass++) {
+    s2_arena_rewind(step->arena, mark);
+    step->ground_last = pass == S2_GROUND_PASSES - 1;
+    assembly = s2_assemble(step, island, choices, kind);
+    solve_posed(step, &assembly, kind, NULL, &posed, &solution);
+  }
+  step->ground_last = false;
+  dump(step, &posed);
+  bool good = solution.status == S2_SOLVED;
+  if (outcome != NULL) {
+    *outcome = solution.status;
+    if (!good) {
+      bool proved =
+          solution.status == S2_INFEASIBLE || s2_mcp_conflict(&assembly.problem, NULL, step->arena);
+      *outcome = proved ? S2_INFEASIBLE : S2_MAX_ITERATIONS;
+      world->stats.solves += 1;
+      world->stats.iterations += (uint64_t)solution.iterations;
+      s2_arena_rewind(step->arena, mark);
+      world->stats.seconds_solve += s2_clock() - start;
+      return true;
+    }
+  }
+  drop_rounding(&assembly.problem, &solution);
+  s2_note_solve(step, island, choices, kind, &assembly, v, &solution);
+  account(step, island, choices, kind, &assembly, &solution);
+
+  for (int i = 0; i < island->nodes; i++) {
+    memcpy(v + 3 * island->node[i], solution.v + 3 * i, 3 * sizeof(double));
+  }
+  double kept = motion ? 0 : 1; // what was there before stays
+  s2_step_scale_joints(step, island, kept);
+  s2_step_add_joints(step, assembly.part, assembly.parts, solution.lambda, 1);
+  s2_step_add_joints(step, assembly.part + assembly.parts, assembly.parts_given, NULL, 1);
+  int n = assembly.parts;
+  for (int i = 0; i < island->touches; i++) {
+    S2Touch *touch = &step->touches[island->touch[i]];
+    for (int k = 0; k < touch->count; k++) {
+      S2TouchPoint *point = &touch->points[k];
+      bool used = choices[2 * island->touch[i] + k].use && s2_kind_presses(kind, touch);
+      bool normal = used && kind != S2_RUB, tangent = used && s2_kind_is_rough(kind, touch);
+      point->normal_impulse = kept * point->normal_impulse + (normal ? solution.lambda[n] : 0);
+      n += normal;
+      point->tangent_impulse = kept * point->tangent_impulse + (tangent ? solution.lambda[n] : 0);
+      n += tangent;
+      // At the bound up to rounding; without friction a loaded contact slides whatever it does.
+      point->sliding =
+          point->normal_impulse > 0 &&
+          fabs(point->tangent_impulse) >= touch->friction * point->normal_impulse * (1 - 1e-9);
+    }
+  }
+  for (int i = 0; i < assembly.parts; i++) {
+    int32_t point = assembly.part[i].row;
+    if (assembly.part[i].joint == S2_NONE) {
+      step->touches[point / 2].points[point % 2].tangent_impulse += solution.lambda[i];
+    }
+  }
+  s2_arena_rewind(step->arena, mark);
+  world->stats.seconds_solve += s2_clock() - start;
+  return true;
+}
+
+void s2_step_scale_contacts(S2Step *step, const S2Island *island, double factor) {
+  for (int i = 0; i < island->touches; i++) {
+    S2Touch *touch = &step->touches[island->touch[i]];
+    for (int k = 0; k < touch->count; k++) {
+      touch->points[k].normal_impulse *= factor;
+      touch->points[k].tangent_impulse *= factor;
+    }
+  }
+}
+
+void s2_step_scale_joints(S2Step *step, const S2Island *island, double factor) {
+  for (int i = 0; i < island->joints; i++) {
+    int32_t slot = island->joint[i];
+    for (int r = 0; r < S2_JOINT_ROWS; r++) {
+      step->joint_impulse[S2_JOINT_ROWS * slot + r] *= factor;
+    }
+    for (int c = 0; c < 3; c++) {
+      step->joint_reaction[3 * slot + c] *= factor;
+    }
+  }
+}
+
+void s2_step_add_joints(S2Step *step, const S2JointPart *parts, int count, const double *lambda,
+                        double factor) {
+  for (int i = 0; i < count; i++) {
+    const S2JointPart *part = &parts[i];
+    if (part->joint == S2_NONE) { // a contact's
+      continue;
+    }
+    double impulse = factor * ((lambda == NULL ? 0 : lambda[i]) + part->given);
+    if (part->row != S2_NONE) {
+      step->joint_impulse[S2_JOINT_ROWS * part->joint + part->row] += impulse;
+    }
+    for (int c = 0; c < 3; c++) {
+      step->joint_reaction[3 * part->joint + c] += part->push[c] * impulse;
+    }
+  }
+}

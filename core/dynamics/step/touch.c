@@ -1,0 +1,500 @@
+// Phase 2: touches. The broad phase names pairs of shapes, the narrow phase finds where they meet,
+// and what the last step knew of a pair (impulses, the filter's answer) is carried over.
+#include "dynamics/trace/notes.h"
+
+#include <string.h>
+
+// Pairs that overlap, for each shape and at the least, before a step is refused: what does not
+// overlap touches three others on average, and a heap made at one spot, whose pairs are the square
+// of its number and their solution the cube, would take gigabytes.
+enum { CROWD_PER_SHAPE = 100, CROWD_AT_LEAST = 100000 };
+// Depth, in parts of the smaller body, from which a pair counts as overlapping here.
+#define CROWD_DEPTH 1e-3
+
+bool s2_touch_solid(const S2Touch *touch) {
+  return touch->allowed && touch->enabled && !touch->sensor && touch->count > 0;
+}
+
+static double combine(S2Combine how, double a, double b) {
+  switch (how) {
+  case S2_COMBINE_GEOMETRIC:
+    return sqrt(a * b);
+  case S2_COMBINE_AVERAGE:
+    return (a + b) / 2;
+  case S2_COMBINE_MULTIPLY:
+    return a * b;
+  case S2_COMBINE_MIN:
+    return fmin(a, b);
+  case S2_COMBINE_MAX:
+    return fmax(a, b);
+  }
+  return 0;
+}
+
+// Two springs, each with its dashpot, one behind the other. In slow motion both carry the force F
+// and give way by C F - C^2 d F' each, so the pair has C = Ca + Cb and d = (Ca^2 da + Cb^2 db) /
+// C^2: dashpots in series where Ca da = Cb db, and nothing jumps when one side becomes rigid.
+static void set_softness(S2Touch *touch, const S2Body *a, const S2Body *b) {
+  double sum = a->contact_compliance + b->contact_compliance;
+  touch->compliance = sum;
+  touch->damping = 0;
+  if (sum > 0) {
+    double part_a = a->contact_compliance / sum, part_b = b->contact_compliance / sum;
+    touch->damping = part_a * part_a * a->contact_damping + part_b * part_b * b->contact_damping;
+  }
+}
+
+void s2_touch_set_material(const S2World *world, S2Touch *touch) {
+  const S2WorldDef *def = &world->kept.def;
+  const S2Piece *pa = &world->pieces.at[touch->shape_a], *pb = &world->pieces.at[touch->shape_b];
+  const S2Body *a = &world->bodies.at[touch->body_a], *b = &world->bodies.at[touch->body_b];
+  touch->friction =
+      def->contact == S2_FRICTIONLESS
+          ? 0
+          : combine(def->combine_friction, isnan(pa->friction) ? a->friction : pa->friction,
+                    isnan(pb->friction) ? b->friction : pb->friction);
+  touch->restitution =
+      combine(def->combine_restitution, isnan(pa->restitution) ? a->restitution : pa->restitution,
+              isnan(pb->restitution) ? b->restitution : pb->restitution);
+  touch->viscosity = a->contact_viscosity + b->contact_viscosity;
+  touch->surface_speed = a->surface_speed + b->surface_speed;
+  set_softness(touch, a, b);
+}
+
+static void set_material(const S2World *world, S2Touch *touch) {
+  s2_touch_set_material(world, touch);
+  const S2Body *a = &world->bodies.at[touch->body_a], *b = &world->bodies.at[touch->body_b];
+  touch->sensor = a->sensor || b->sensor;
+  touch->asked = false;
+  touch->enabled = true;
+}
+
+// ---- Geometry ---------------------------------------------------------------------------------
+
+static void carry_impulses(S2Touch *touch, const S2TouchPoint *old, int old_count) {
+  for (int k = 0; k < touch->count; k++) {
+    S2TouchPoint *point = &touch->points[k];
+    for (int j = 0; j < old_count; j++) {
+      if (old[j].at.id == point->at.id) {
+        point->normal_impulse = old[j].normal_impulse;
+        point->tangent_impulse = old[j].tangent_impulse;
+        point->sliding = old[j].sliding;
+      }
+    }
+  }
+}
+
+static S2Pose relative_pose(const double *q, int32_t slot, int32_t to) {
+  return s2_pose(q[3 * slot], q[3 * slot + 1] - q[3 * to + 1], q[3 * slot + 2] - q[3 * to + 2]);
+}
+
+// From the centre of b to the centre of a.
+static S2Vec2 offset(const double *q, const S2Touch *touch) {
+  const double *qa = q + 3 * touch->body_a, *qb = q + 3 * touch->body_b;
+  return s2_vec2(qa[1] - qb[1], qa[2] - qb[2]);
+}
+
+void s2_touch_collide(const S2World *world, S2Touch *touch, const double *q, double reach) {
+  S2Shape a = s2_piece_shape(world, &world->pieces.at[touch->shape_a]);
+  S2Shape b = s2_piece_shape(world, &world->pieces.at[touch->shape_b]);
+  S2TouchPoint old[2] = {touch->points[0], touch->points[1]};
+  int old_count = touch->count;
+  S2Manifold manifold;
+  s2_collide(&a, relative_pose(q, touch->body_a, touch->body_a), &b,
+             relative_pose(q, touch->body_b, touch->body_a), reach, &manifold);
+  touch->count = manifold.count;
+  S2Vec2 apart = offset(q, touch);
+  for (int k = 0; k < manifold.count; k++) {
+    touch->points[k] = (S2TouchPoint){
+        .at = manifold.points[k],
+        .arm_b = s2_add(manifold.points[k].point, apart),
+    };
+  }
+  carry_impulses(touch, old, old_count);
+}
+
+// ---- Search -----------------------------------------------------------------------------------
+
+// m: how far rotation alone can bring a point of the body, at most to the other side.
+static double turn_reach(const S2Step *step, int32_t slot) {
+  return fmin(step->h * fabs(step->free_v[3 * slot]), 2) * step->world->bodies.at[slot].reach;
+}
+
+// Does its mask keep it from everything? Then there is nothing to be searched for.
+static bool passes_through(const S2Body *body) {
+  return body->mask == 0 || body->category == 0;
+}
+
+// m: how far from where its velocity takes it a body may be within the step, for the search.
+static double box_growth(const S2Step *step, int32_t slot) {
+  const S2World *world = step->world;
+  bool still = world->bodies.at[slot].type == S2_STATIC;
+  return still ? 0 : world->kept.def.contact_margin + turn_reach(step, slot) + step->slack[slot];
+}
+
+static void set_boxes(S2Step *step) {
+  S2World *world = step->world;
+  double h = step->h;
+  for (int i = 0; i < world->order.count; i++) {
+    int32_t slot = world->order.at[i];
+    const S2Body *body = &world->bodies.at[slot];
+    bool known = body->type == S2_STATIC && !(world->kept.fresh && step->passes == 0);
+    if (!body->enabled || known) {
+      continue;
+    }
+    S2Pose pose = s2_slot_pose(step->q0, slot);
+    step->turn[slot] = pose.rotation;
+    if (passes_through(body) && body->type != S2_STATIC) {
+      s2_world_drop_boxes(world, slot);
+      world->boxes_stale = true; // queries see them all the same
+      continue;
+    }
+    double dx = h * step->free_v[3 * slot + 1], dy = h * step->free_v[3 * slot + 2];
+    double grow = box_growth(step, slot);
+    for (int32_t p = body->first_shape; p != S2_NONE; p = world->pieces.at[p].next) {
+      S2Shape shape = s2_piece_shape(world, &world->pieces.at[p]);
+      S2Box box = s2_shape_box(&shape, pose);
+      box.lo = s2_vec2(box.lo.x + (dx < 0 ? dx : 0) - grow, box.lo.y + (dy < 0 ? dy : 0) - grow);
+      box.hi = s2_vec2(box.hi.x + (dx > 0 ? dx : 0) + grow, box.hi.y + (dy > 0 ? dy : 0) + grow);
+      s2_broadphase_set(world->broadphase, p, box, s2_body_yields(body));
+    }
+  }
+  step->turned = true;
+}
+
+// m: how close two bodies must be to meet within the step: the margin, what brings their centres
+// together, what rotation adds.
+static double pair_reach(const S2Step *step, const S2Touch *touch) {
+  int32_t a = touch->body_a, b = touch->body_b;
+  const double *va = step->free_v + 3 * a, *vb = step->free_v + 3 * b;
+  return step->world->kept.def.contact_margin + step->h * hypot(va[1] - vb[1], va[2] - vb[2]) +
+         turn_reach(step, a) + turn_reach(step, b) + step->slack[a] + step->slack[b];
+}
+
+// Of the times [*from, *to] those at which [a], which goes by v, overlaps [b].
+static void overlap_times(double a_lo, double a_hi, double b_lo, double b_hi, double v,
+                          double *from, double *to) {
+  if (v == 0) {
+    *to = a_lo <= b_hi && b_lo <= a_hi ? *to : -INFINITY;
+    return;
+  }
+  double one = (b_hi - a_lo) / v, other = (b_lo - a_hi) / v;
+  *from = fmax(*from, fmin(one, other));
+  *to = fmin(*to, fmax(one, other));
+}
+
+// Do the boxes of a pair meet on their ways? The broad phase asks whether the boxes around their
+// ways do, which depends on how fast all of them go together, and with that who is in one island.
+static bool boxes_meet(const S2Step *step, const S2Touch *touch) {
+  const S2World *world = step->world;
+  int32_t a = touch->body_a, b = touch->body_b;
+  for (int k = 0; k < touch->count; k++) {
+    if (touch->points[k].at.gap <= world->kept.def.contact_margin) { // they do at once
+      return true;
+    }
+  }
+  S2Shape shape_a = s2_piece_shape(world, &world->pieces.at[touch->shape_a]);
+  S2Shape shape_b = s2_piece_shape(world, &world->pieces.at[touch->shape_b]);
+  S2Box box_a = s2_shape_box(&shape_a, relative_pose(step->q0, a, a));
+  S2Box box_b = s2_shape_box(&shape_b, relative_pose(step->q0, b, a));
+  double grow = box_growth(step, a) + box_growth(step, b), from = 0, to = step->h;
+  const double *va = step->free_v + 3 * a, *vb = step->free_v + 3 * b;
+  overlap_times(box_a.lo.x - grow, box_a.hi.x + grow, box_b.lo.x, box_b.hi.x, va[1] - vb[1], &from,
+                &to);
+  overlap_times(box_a.lo.y - grow, box_a.hi.y + grow, box_b.lo.y, box_b.hi.y, va[2] - vb[2], &from,
+                &to);
+  return from <= to;
+}
+
+static bool may_meet(const S2World *world, const S2Pair *pair) {
+  int32_t slot_a = world->pieces.at[pair->a].body, slot_b = world->pieces.at[pair->b].body;
+  const S2Body *a = &world->bodies.at[slot_a], *b = &world->bodies.at[slot_b];
+  if (slot_a == slot_b || !a->enabled || !b->enabled) {
+    return false;
+  }
+  if ((a->category & b->mask) == 0 || (b->category & a->mask) == 0) {
+    return false;
+  }
+  return !s2_world_excluded(world, slot_a, slot_b);
+}
+
+static int compare(const S2Touch *touch, const S2Pair *pair) {
+  if (touch->shape_a != pair->a) {
+    return touch->shape_a < pair->a ? -1 : 1;
+  }
+  return touch->shape_b < pair->b ? -1 : touch->shape_b > pair->b;
+}
+
+static bool same_bodies(const S2World *world, const S2Touch *touch) {
+  return world->bodies.at[touch->body_a].serial == touch->serial_a &&
+         world->bodies.at[touch->body_b].serial == touch->serial_b &&
+         world->pieces.at[touch->shape_a].body == touch->body_a &&
+         world->pieces.at[touch->shape_b].body == touch->body_b;
+}
+
+static bool ask_filter(const S2Step *step, S2Touch *touch) {
+  S2World *world = step->world;
+  const S2Callbacks *call = &world->callbacks;
+  touch->allowed = true;
+  bool masked = s2_memory_mask(true);
+  bool going =
+      call->filter == NULL || call->filter(call->user, world, s2_body_id(world, touch->body_a),
+                                           s2_body_id(world, touch->body_b), &touch->allowed);
+  s2_memory_mask(masked);
+  return going;
+}
+
+static bool ask_pre_solve(const S2Step *step, S2Touch *touch) {
+  S2World *world = step->world;
+  const S2Callbacks *call = &world->callbacks;
+  touch->asked = true;
+  if (call->pre_solve == NULL) {
+    return true;
+  }
+  int nearest = touch->count == 2 && touch->points[1].at.gap < touch->points[0].at.gap;
+  const S2ManifoldPoint *at = &touch->points[nearest].at;
+  const double *qa = step->q0 + 3 * touch->body_a;
+  S2PreContact contact = {
+      .a = s2_body_id(world, touch->body_a),
+      .b = s2_body_id(world, touch->body_b),
+      .point = s2_vec2(qa[1] + at->point.x, qa[2] + at->point.y),
+      .normal = at->normal,
+      .gap = at->gap,
+      .friction = touch->friction,
+      .restitution = touch->restitution,
+      .surface_speed = touch->surface_speed,
+      .enabled = true,
+  };
+  bool masked = s2_memory_mask(true);
+  bool going = call->pre_solve(call->user, world, &contact);
+  s2_memory_mask(masked);
+  if (!going) {
+    return false;
+  }
+  touch->friction = contact.friction;
+  touch->restitution = contact.restitution;
+  touch->surface_speed = contact.surface_speed;
+  touch->enabled = contact.enabled;
+  for (int k = 0; k < touch->count && !touch->enabled; k++) { // what it carried is past
+    touch->points[k].normal_impulse = touch->points[k].tangent_impulse = 0;
+    touch->points[k].sliding = false;
+  }
+  return true;
+}
+
+static S2Touch fresh_touch(const S2World *world, const S2Pair *pair) {
+  S2Touch touch;
+  memset(&touch, 0, sizeof touch);
+  touch.shape_a = pair->a;
+  touch.shape_b = pair->b;
+  touch.body_a = world->pieces.at[pair->a].body;
+  touch.body_b = world->pieces.at[pair->b].body;
+  touch.serial_a = world->bodies.at[touch.body_a].serial;
+  touch.serial_b = world->bodies.at[touch.body_b].serial;
+  return touch;
+}
+
+bool s2_touch_ask(const S2Step *step, S2Touch *touch) {
+  return touch->count == 0 || touch->asked || ask_pre_solve(step, touch);
+}
+
+// At a corner of a chain the points of contact belong to one of its two segments: the other may
+// have none now and yet be what a body strikes in this step. Event stepping, which looks for
+// meetings only among the touches of an island, takes such a pair along; others find it when the
+// step ends.
+static bool may_hide(const S2Step *step, const S2Touch *touch) {
+  const S2World *world = step->world;
+  const S2Piece *a = &world->pieces.at[touch->shape_a], *b = &world->pieces.at[touch->shape_b];
+  bool chained = a->has_previous || a->has_next || b->has_previous || b->has_next;
+  return chained && s2_world_way(&world->kept.def) == S2_EVENT;
+}
+
+// Is this pair, one of `found` that overlap, one more than there may be?
+static bool crowded(const S2Step *step, const S2Touch *touch, int *found) {
+  S2World *world = step->world;
+  const S2Body *bodies = world->bodies.at;
+  double size = fmin(bodies[touch->body_a].reach, bodies[touch->body_b].reach);
+  if (touch->count == 0 || !(touch->points[0].at.gap < -CROWD_DEPTH * size)) {
+    return false;
+  }
+  int64_t most = (int64_t)CROWD_PER_SHAPE * world->pieces.count;
+  most = most < CROWD_AT_LEAST ? CROWD_AT_LEAST : most;
+  *found += 1;
+  if (*found <= most) {
+    return false;
+  }
+  char a[S2_NAME_SIZE + 8], b[S2_NAME_SIZE + 8];
+  s2_body_label(world, touch->body_a, a);
+  s2_body_label(world, touch->body_b, b);
+  world->refused = s2_error(S2_INVALID,
+                            "over %lld pairs of shapes overlap (%s and %s, for one): bodies lie in "
+                            "one another; place them side by side",
+                            (long long)most, a, b);
+  return true;
+}
+
+bool s2_step_touches(S2Step *step) {
+  S2World *world = step->world;
+  double start = s2_clock();
+  set_boxes(step);
+  S2Pair *pairs;
+  int pair_count = s2_broadphase_pairs(world->broadphase, step->arena, &pairs);
+  double middle = s2_clock();
+  world->stats.seconds_broad += middle - start;
+
+  // The last pass of this step knows more than the last step.
+  bool again = step->passes > 0;
+  const S2Touch *old = again ? step->touches : world->touches.at;
+  int old_count = again ? step->touch_count : world->touches.count, o = 0;
+  S2Touch *touches = S2_TAKE(step->arena, S2Touch, pair_count);
+  int count = 0, overlapping = 0;
+  for (int i = 0; i < pair_count; i++) {
+    if (!may_meet(world, &pairs[i])) {
+      continue;
+    }
+    while (o < old_count && compare(&old[o], &pairs[i]) < 0) {
+      o += 1;
+    }
+    bool known = o < old_count && compare(&old[o], &pairs[i]) == 0 && same_bodies(world, &old[o]);
+    S2Touch *touch = &touches[count++];
+    *touch = known ? old[o] : fresh_touch(world, &pairs[i]);
+    if (!(known && again)) {
+      set_material(world, touch);
+    }
+    if (!known && !ask_filter(step, touch)) {
+      return false;
+    }
+    if (!touch->allowed || touch->sensor) {
+      touch->count = 0;
+      touch->hidden = false;
+      continue;
+    }
+    s2_touch_collide(world, touch, step->q0, pair_reach(step, touch));
+    bool meets = (touch->count > 0 || may_hide(step, touch)) && boxes_meet(step, touch);
+    touch->hidden = meets && touch->count == 0;
+    touch->count = meets ? touch->count : 0;
+    // A later search may be the first to find points.
+    if (!s2_touch_ask(step, touch) || crowded(step, touch, &overlapping)) {
+      return false;
+    }
+  }
+  step->touches = touches;
+  step->touch_count = count;
+  step->passes += 1;
+  if (pair_count > 0) { // looking at the clock is a good part of a step without contacts
+    world->stats.seconds_narrow += s2_clock() - middle;
+  }
+  return true;
+}
+
+// ---- After the motion -------------------------------------------------------------------------
+
+// Points of a pair that had none in reach but overlaps at q1, linearised there.
+static void linearise_at_end(const S2Step *step, S2Touch *touch) {
+  const S2Body *bodies = step->world->bodies.at;
+  double deepest = 0, size = fmin(bodies[touch->body_a].reach, bodies[touch->body_b].reach);
+  s2_touch_collide(step->world, touch, step->q1, 0);
+  for (int k = 0; k < touch->count; k++) {
+    S2TouchPoint *point = &touch->points[k];
+    deepest = fmax(deepest, -point->at.gap);
+    point->at.gap -= step->h * s2_touch_velocity(touch, k, point->at.normal, step->carry);
+  }
+  if (!(deepest > S2_MISS_TOLERANCE * size)) {
+    touch->count = 0;
+  }
+}
+
+bool s2_step_unforeseen(const S2Step *step, bool *found) {
+  *found = false;
+  for (int i = 0; i < step->touch_count; i++) {
+    S2Touch *touch = &step->touches[i];
+    if (touch->count > 0 || !touch->allowed || !touch->enabled || touch->sensor ||
+        s2_step_passage(step, touch) <= step->h) { // there it would be told the wrong side
+      continue;
+    }
+    linearise_at_end(step, touch);
+    if (!s2_touch_ask(step, touch)) {
+      return false;
+    }
+    *found |= s2_touch_solid(touch);
+    if (s2_touch_solid(touch)) {
+      s2_note_linearise(step, i);
+    }
+  }
+  return true;
+}
+
+// Relative motion of two bodies within the step, m.
+static double moved(const S2Step *step, int32_t a, int32_t b) {
+  const double *qa = step->q0 + 3 * a, *qb = step->q0 + 3 * b;
+  const double *ra = step->q1 + 3 * a, *rb = step->q1 + 3 * b;
+  double dx = (ra[1] - qa[1]) - (rb[1] - qb[1]), dy = (ra[2] - qa[2]) - (rb[2] - qb[2]);
+  const S2Body *bodies = step->world->bodies.at;
+  return hypot(dx, dy) + fabs(ra[0] - qa[0]) * bodies[a].reach +
+         fabs(rb[0] - qb[0]) * bodies[b].reach;
+}
+
+bool s2_touch_still(const S2Step *step, const S2Touch *touch, double part) {
+  const S2Body *bodies = step->world->bodies.at;
+  int32_t a = touch->body_a, b = touch->body_b;
+  return touch->count > 0 && !(moved(step, a, b) > part * fmin(bodies[a].reach, bodies[b].reach));
+}
+
+void s2_touch_follow(const S2Step *step, S2Touch *touch) {
+  const S2World *world = step->world;
+  int32_t a = touch->body_a, b = touch->body_b;
+  S2Shape sa = s2_piece_shape(world, &world->pieces.at[touch->shape_a]);
+  S2Shape sb = s2_piece_shape(world, &world->pieces.at[touch->shape_b]);
+  S2Pose pa = relative_pose(step->q1, a, a), pb = relative_pose(step->q1, b, a);
+  for (int k = 0; k < touch->count; k++) {
+    S2TouchPoint *point = &touch->points[k];
+    s2_manifold_point_update(&point->at, &sa, pa, &sb, pb);
+    point->arm_b = s2_add(point->at.point, offset(step->q1, touch));
+  }
+}
+
+void s2_touch_settle(const S2Step *step, S2Touch *touch) {
+  if (s2_touch_still(step, touch, S2_KEEP_FEATURES)) {
+    s2_touch_follow(step, touch);
+  } else {
+    s2_touch_collide(step->world, touch, step->q1, step->world->kept.def.contact_margin);
+  }
+}
+
+void s2_step_settle(S2Step *step) {
+  if (step->touch_count == 0) {
+    return;
+  }
+  S2World *world = step->world;
+  double start = s2_clock();
+  S2Stabilization how = world->kept.def.stabilization;
+  if (how == S2_POST || (how == S2_PROJECTION && world->notes != NULL)) {
+    step->touches_solved = S2_TAKE(step->arena, S2Touch, step->touch_count);
+    memcpy(step->touches_solved, step->touches, sizeof(S2Touch) * (size_t)step->touch_count);
+  }
+  for (int i = 0; i < step->touch_count; i++) {
+    S2Touch *touch = &step->touches[i];
+    if (!touch->allowed) {
+      continue;
+    }
+    if (touch->sensor) {
+      s2_touch_collide(world, touch, step->q1, 0);
+    } else {
+      s2_touch_settle(step, touch);
+    }
+  }
+  world->stats.seconds_narrow += s2_clock() - start;
+}
+
+double s2_step_penetration(const S2Step *step) {
+  double deepest = 0;
+  for (int i = 0; i < step->touch_count; i++) {
+    const S2Touch *touch = &step->touches[i];
+    bool rigid = s2_touch_solid(touch) && !s2_touch_soft(touch);
+    for (int k = 0; k < touch->count && rigid; k++) {
+      // Not fmax: it may make -0 of a gap of 0.
+      deepest = touch->points[k].at.gap < -deepest ? -touch->points[k].at.gap : deepest;
+    }
+  }
+  return deepest;
+}

@@ -1,0 +1,71 @@
+// What the program was asked in a step, and said: how its functions change with what they are asked
+// is in the notes.
+#include "dynamics/trace/notes.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { BLOCK = 1024 };
+
+static const S2Answer **answers_of(const S2Notes *notes, S2Asked asked, int32_t slot) {
+  return &notes->answers[asked == S2_ASKED_BODY ? notes->joint_slots + slot : slot];
+}
+
+static const char *no_slope(S2Asked asked) {
+  switch (asked) {
+  case S2_ASKED_PULL:
+    return "a spring with a law of the program's own";
+  case S2_ASKED_LOCK:
+    return "a lock that moves as the program says";
+  case S2_ASKED_BODY:
+    return "a body that moves as the program says";
+  default:
+    return "a joint of type constraint";
+  }
+}
+
+static void *keep_answer(S2Notes *notes, const void *from, size_t bytes) {
+  void *to = s2_notes_take(notes, &notes->answer_block, BLOCK, bytes);
+  memcpy(to, from, bytes);
+  return to;
+}
+
+void s2_note_answer(S2World *world, const S2Answer *answer) {
+  S2Notes *notes = world->notes;
+  if (notes == NULL) {
+    return;
+  }
+  if (answer->slope == NULL) {
+    notes->reason = no_slope(answer->asked);
+    return;
+  }
+  if (notes->answers == NULL) {
+    size_t bytes = sizeof(void *) * (size_t)(notes->joint_slots + notes->slots);
+    notes->answers = s2_notes_take(notes, &notes->answer_block, BLOCK, bytes);
+    memset(notes->answers, 0, bytes);
+  }
+  size_t count = (size_t)answer->count;
+  const S2Answer **newest = answers_of(notes, answer->asked, answer->slot);
+  S2Answer *kept = keep_answer(notes, answer, sizeof *answer);
+  kept->earlier = *newest;
+  kept->number = keep_answer(notes, answer->number, sizeof *answer->number * count);
+  kept->slope = keep_answer(notes, answer->slope, sizeof *answer->slope * count);
+  *newest = kept;
+}
+
+const S2Answer *s2_notes_answer(const S2Notes *notes, const S2Answer *like) {
+  // Times that are the same by other sums; those that matter are parts of a step away.
+  static const double SAME = 1e-12;
+  const S2Answer *at = notes->answers == NULL ? NULL : *answers_of(notes, like->asked, like->slot);
+  while (at != NULL) {
+    bool same = at->asked == like->asked && fabs(at->t - like->t) <= SAME * (1 + fabs(like->t));
+    for (int i = 0; i < 6; i++) {
+      same = same && at->q[i] == like->q[i];
+    }
+    if (same) {
+      break;
+    }
+    at = at->earlier;
+  }
+  return at;
+}

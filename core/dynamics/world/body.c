@@ -1,0 +1,439 @@
+// Bodies: making, destroying, shapes.
+#include "dynamics/world/world.h"
+
+#include <stdio.h>
+#include <string.h>
+
+S2BodyDef s2_body_def(void) {
+  return (S2BodyDef){
+      .type = S2_DYNAMIC,
+      .mass = NAN,
+      .inertia = NAN,
+      .density = 1,
+      .friction = 0.5,
+      .gravity_scale = 1,
+      .max_force = INFINITY,
+      .max_torque = INFINITY,
+      .category = 1,
+      .mask = UINT32_MAX,
+      .enabled = true,
+  };
+}
+
+S2Status s2_body_slot(const S2World *world, S2BodyId body, int32_t *slot) {
+  *slot = (int32_t)body.index - 1;
+  if (!s2_body_alive(world, body)) {
+    return s2_error(S2_STALE, "the body is destroyed");
+  }
+  return s2_ok();
+}
+
+bool s2_body_alive(const S2World *world, S2BodyId body) {
+  return body.index != 0 && body.index <= (uint32_t)world->bodies.count &&
+         world->bodies.at[body.index - 1].serial == body.serial && body.serial != 0;
+}
+
+void s2_body_label(const S2World *world, int32_t slot, char label[S2_NAME_SIZE + 8]) {
+  if (slot == S2_NONE) {
+    snprintf(label, S2_NAME_SIZE + 8, "the world");
+  } else if (world->bodies.at[slot].name[0] != 0) {
+    snprintf(label, S2_NAME_SIZE + 8, "'%s'", world->bodies.at[slot].name);
+  } else {
+    snprintf(label, S2_NAME_SIZE + 8, "#%d", s2_world_body_place(world, slot) + 1);
+  }
+}
+
+int s2_world_body_place(const S2World *world, int32_t slot) {
+  uint32_t serial = world->bodies.at[slot].serial;
+  int first = 0, last = world->order.count;
+  while (first < last) {
+    int middle = first + (last - first) / 2;
+    if (world->bodies.at[world->order.at[middle]].serial < serial) {
+      first = middle + 1;
+    } else {
+      last = middle;
+    }
+  }
+  return first;
+}
+
+S2Shape s2_piece_shape(const S2World *world, const S2Piece *piece) {
+  return (S2Shape){
+      .vertices = world->vertices.at + piece->first_vertex,
+      .count = piece->count,
+      .radius = piece->radius,
+      .has_previous = piece->has_previous,
+      .has_next = piece->has_next,
+      .previous = piece->previous,
+      .next = piece->next_vertex,
+  };
+}
+
+// ---- Vertex blocks ----------------------------------------------------------------------------
+
+// Blocks of 2^k vertices; free ones form a list whose links are kept in the blocks themselves.
+static int vertex_class(int count) {
+  int k = 0;
+  while ((1 << k) < count) {
+    k += 1;
+  }
+  return k;
+}
+
+static int32_t vertices_take(S2World *world, int count) {
+  int k = vertex_class(count);
+  int32_t first = world->kept.free_vertices[k];
+  if (first != S2_NONE) {
+    world->kept.free_vertices[k] = (int32_t)world->vertices.at[first].x;
+    return first;
+  }
+  first = world->vertices.count;
+  int32_t size = (int32_t)1 << k;
+  s2_array_reserve(world->vertices, first + size);
+  memset(world->vertices.at + first, 0, sizeof(S2Vec2) * (size_t)size);
+  world->vertices.count = first + size;
+  return first;
+}
+
+static void vertices_give(S2World *world, int32_t first, int count) {
+  int k = vertex_class(count);
+  world->vertices.at[first].x = world->kept.free_vertices[k];
+  world->kept.free_vertices[k] = first;
+}
+
+// ---- Making -----------------------------------------------------------------------------------
+
+typedef struct MassSum {
+  double mass, inertia; // about the centre
+  S2Vec2 centre;
+  double area;
+} MassSum;
+
+static S2Shape def_shape(const S2ShapeDef *def) {
+  return (S2Shape){
+      .vertices = def->vertices,
+      .count = def->count,
+      .radius = def->radius,
+      .has_previous = def->has_previous,
+      .has_next = def->has_next,
+      .previous = def->previous,
+      .next = def->next,
+  };
+}
+
+// Mass, centre and inertia of all pieces, each at its own density or the body's.
+static MassSum sum_mass(const S2BodyDef *def) {
+  MassSum sum = {0};
+  for (int i = 0; i < def->shape_count; i++) {
+    const S2ShapeDef *piece = &def->shapes[i];
+    S2Shape shape = def_shape(piece);
+    S2MassProperties part = s2_shape_mass(&shape);
+    double density = isnan(piece->density) ? def->density : piece->density;
+    sum.area += part.area;
+    sum.mass += density * part.area;
+    sum.centre = s2_add_scaled(sum.centre, density * part.area, part.centre);
+  }
+  if (sum.mass > 0) {
+    sum.centre = s2_scale(1 / sum.mass, sum.centre);
+  } else { // bare segments: the middle of their vertices
+    int n = 0;
+    sum.centre = s2_vec2(0, 0);
+    for (int i = 0; i < def->shape_count; i++) {
+      for (int k = 0; k < def->shapes[i].count; k++, n++) {
+        sum.centre = s2_add(sum.centre, def->shapes[i].vertices[k]);
+      }
+    }
+    sum.centre = n > 0 ? s2_scale(1.0 / n, sum.centre) : s2_vec2(0, 0);
+  }
+  for (int i = 0; i < def->shape_count; i++) {
+    const S2ShapeDef *piece = &def->shapes[i];
+    S2Shape shape = def_shape(piece);
+    S2MassProperties part = s2_shape_mass(&shape);
+    double density = isnan(piece->density) ? def->density : piece->density;
+    sum.inertia +=
+        density * (part.inertia + part.area * s2_length2(s2_sub(part.centre, sum.centre)));
+  }
+  return sum;
+}
+
+static S2Status check_number(const char *name, double value, double lo, bool open,
+                             bool may_be_nan) {
+  if (may_be_nan && isnan(value)) {
+    return s2_ok();
+  }
+  if (!isfinite(value)) {
+    return s2_error(S2_INVALID, "%s: finite number expected, got %g", name, value);
+  }
+  if (value < lo || (open && value <= lo)) {
+    return s2_error(S2_INVALID, "%s: a number %s %g expected, got %g", name,
+                    open ? "above" : "not below", lo, value);
+  }
+  return s2_ok();
+}
+
+static S2Status check_body_def(const S2BodyDef *def) {
+  const double any = -INFINITY;
+  S2_TRY(check_number("position", def->position.x, any, false, false));
+  S2_TRY(check_number("position", def->position.y, any, false, false));
+  S2_TRY(check_number("angle", def->angle, any, false, false));
+  S2_TRY(check_number("velocity", def->velocity.x, any, false, false));
+  S2_TRY(check_number("velocity", def->velocity.y, any, false, false));
+  S2_TRY(check_number("angular_velocity", def->angular_velocity, any, false, false));
+  S2_TRY(check_number("mass", def->mass, 0, true, true));
+  S2_TRY(check_number("inertia", def->inertia, 0, true, true));
+  S2_TRY(check_number("density", def->density, 0, true, false));
+  S2_TRY(check_number("friction", def->friction, 0, false, false));
+  S2_TRY(check_number("restitution", def->restitution, 0, false, false));
+  if (def->restitution > 1) {
+    return s2_error(S2_INVALID, "restitution: a number from 0 to 1 expected, got %g",
+                    def->restitution);
+  }
+  S2_TRY(check_number("linear_damping", def->linear_damping, 0, false, false));
+  S2_TRY(check_number("angular_damping", def->angular_damping, 0, false, false));
+  S2_TRY(check_number("gravity_scale", def->gravity_scale, any, false, false));
+  S2_TRY(check_number("surface_speed", def->surface_speed, any, false, false));
+  S2_TRY(check_number("contact_compliance", def->contact_compliance, 0, false, false));
+  if (def->contact_compliance > S2_SOFTEST_CONTACT) {
+    return s2_error(S2_INVALID, "contact_compliance: a number from 0 to %g expected, got %g",
+                    S2_SOFTEST_CONTACT, def->contact_compliance);
+  }
+  if (!(def->max_force >= 0) || !(def->max_torque >= 0)) {
+    return s2_error(S2_INVALID, "%s: a number not below 0 expected, got %g",
+                    def->max_force >= 0 ? "max_torque" : "max_force",
+                    def->max_force >= 0 ? def->max_torque : def->max_force);
+  }
+  S2_TRY(check_number("contact_damping", def->contact_damping, 0, false, false));
+  S2_TRY(check_number("contact_viscosity", def->contact_viscosity, 0, false, false));
+  if (def->name != NULL && strlen(def->name) >= S2_NAME_SIZE) {
+    return s2_error(S2_INVALID, "name: at most %d bytes expected, got %zu", S2_NAME_SIZE - 1,
+                    strlen(def->name));
+  }
+  for (int i = 0; i < def->shape_count; i++) {
+    const S2ShapeDef *piece = &def->shapes[i];
+    S2Shape shape = def_shape(piece);
+    S2_TRY(s2_shape_check(&shape));
+    S2_TRY(check_number("friction", piece->friction, 0, false, true));
+    S2_TRY(check_number("restitution", piece->restitution, 0, false, true));
+    S2_TRY(check_number("density", piece->density, 0, true, true));
+    if (piece->restitution > 1) {
+      return s2_error(S2_INVALID, "restitution: a number from 0 to 1 expected, got %g",
+                      piece->restitution);
+    }
+  }
+  return s2_ok();
+}
+
+static int32_t slot_take(S2World *world) {
+  int32_t slot = world->kept.free_body;
+  if (slot != S2_NONE) {
+    world->kept.free_body = world->bodies.at[slot].first_shape; // the free list's link
+    return slot;
+  }
+  slot = s2_array_push(world->bodies);
+  for (int k = 0; k < 3; k++) {
+    *s2_array_append(world->q) = 0;
+    *s2_array_append(world->v) = 0;
+    *s2_array_append(world->f) = 0;
+  }
+  return slot;
+}
+
+static void add_piece(S2World *world, int32_t slot, const S2ShapeDef *def, S2Vec2 centre,
+                      int32_t *link) {
+  int32_t p = world->kept.free_piece;
+  if (p != S2_NONE) {
+    world->kept.free_piece = world->pieces.at[p].next;
+  } else {
+    p = s2_array_push(world->pieces);
+  }
+  S2Piece *piece = &world->pieces.at[p];
+  memset(piece, 0, sizeof *piece);
+  piece->body = slot;
+  piece->next = S2_NONE;
+  piece->first_vertex = vertices_take(world, def->count);
+  piece->count = def->count;
+  piece->radius = def->radius;
+  piece->friction = def->friction;
+  piece->restitution = def->restitution;
+  piece->has_previous = def->has_previous;
+  piece->has_next = def->has_next;
+  piece->previous = s2_sub(def->previous, centre);
+  piece->next_vertex = s2_sub(def->next, centre);
+  for (int k = 0; k < def->count; k++) {
+    world->vertices.at[piece->first_vertex + k] = s2_sub(def->vertices[k], centre);
+  }
+  if (*link == S2_NONE) {
+    world->bodies.at[slot].first_shape = p;
+  } else {
+    world->pieces.at[*link].next = p;
+  }
+  *link = p;
+}
+
+S2Status s2_body_create(S2World *world, const S2BodyDef *def, S2BodyId *id) {
+  *id = (S2BodyId){0, 0};
+  S2_TRY(s2_world_idle(world));
+  S2_TRY(check_body_def(def));
+  MassSum sum = sum_mass(def);
+  double mass = isnan(def->mass) ? sum.mass : def->mass;
+  // A given mass scales what the shapes say; a body without area needs both.
+  double inertia = !isnan(def->inertia) ? def->inertia
+                   : sum.mass > 0       ? sum.inertia * (mass / sum.mass)
+                                        : 0;
+  bool yields = isfinite(def->max_force) || isfinite(def->max_torque);
+  if (yields && def->type != S2_KINEMATIC) {
+    return s2_error(S2_INVALID,
+                    "%s: only a kinematic body has one; a dynamic one is moved by a "
+                    "lock, which has one",
+                    isfinite(def->max_force) ? "max_force" : "max_torque");
+  }
+  if ((def->type == S2_DYNAMIC || yields) && (!(mass > 0) || !(inertia > 0))) {
+    return s2_error(S2_INVALID, "a %s needs an area, or mass and inertia",
+                    yields ? "kinematic body that yields" : "dynamic body");
+  }
+  if (!isfinite(mass) || !isfinite(inertia)) {
+    return s2_error(S2_INVALID, "mass: finite number expected, got %g (inertia %g)", mass, inertia);
+  }
+  int32_t slot = slot_take(world);
+  S2Body *body = &world->bodies.at[slot];
+  memset(body, 0, sizeof *body);
+  *body = (S2Body){
+      .serial = world->next_serial++,
+      .type = def->type,
+      .sensor = def->sensor,
+      .enabled = def->enabled,
+      .mass = mass,
+      .inertia = inertia,
+      .friction = def->friction,
+      .restitution = def->restitution,
+      .linear_damping = def->linear_damping,
+      .angular_damping = def->angular_damping,
+      .gravity_scale = def->gravity_scale,
+      .surface_speed = def->surface_speed,
+      .contact_compliance = def->contact_compliance,
+      .contact_damping = def->contact_damping,
+      .contact_viscosity = def->contact_viscosity,
+      .category = def->category,
+      .mask = def->mask,
+      .color = def->color,
+      .first_shape = S2_NONE,
+      .drive = S2_NONE,
+      .first_link = S2_NONE,
+  };
+  snprintf(body->name, sizeof body->name, "%s", def->name == NULL ? "" : def->name);
+  S2Vec2 position = s2_add(def->position, s2_rotate(s2_rot(def->angle), sum.centre));
+  const double q[3] = {def->angle, position.x, position.y};
+  const double v[3] = {def->angular_velocity, def->velocity.x, def->velocity.y};
+  memcpy(world->q.at + 3 * slot, q, sizeof q);
+  memcpy(world->v.at + 3 * slot, v, sizeof v);
+  memset(world->f.at + 3 * slot, 0, 3 * sizeof(double));
+  int32_t link = S2_NONE;
+  double reach = 0;
+  for (int i = 0; i < def->shape_count; i++) {
+    add_piece(world, slot, &def->shapes[i], sum.centre, &link);
+    S2Shape shape = s2_piece_shape(world, &world->pieces.at[link]);
+    reach = fmax(reach, s2_shape_reach(&shape));
+  }
+  world->bodies.at[slot].reach = reach;
+  s2_line_insert(world->order, world->order.count);
+  world->order.at[world->order.count - 1] = slot;
+  world->boxes_stale = true;
+  world->kept.fresh = true;
+  s2_world_revised(world);
+  if (yields) {
+    s2_body_add_drive(world, slot, def->max_force, def->max_torque);
+  }
+  *id = s2_body_id(world, slot);
+  return s2_ok();
+}
+
+// ---- Destroying -------------------------------------------------------------------------------
+
+S2Status s2_body_destroy(S2World *world, S2BodyId id) {
+  int32_t slot;
+  S2_TRY(s2_world_idle(world));
+  S2_TRY(s2_body_slot(world, id, &slot));
+  while (world->bodies.at[slot].first_link != S2_NONE) {
+    s2_joint_destroy_slot(world, world->bodies.at[slot].first_link / S2_JOINT_LINKS);
+  }
+  s2_world_include_all(world, slot);
+  if (world->bodies.at[slot].enabled) {
+    s2_world_drop_boxes(world, slot);
+  }
+  S2Body *body = &world->bodies.at[slot];
+  for (int32_t p = body->first_shape; p != S2_NONE;) {
+    S2Piece *piece = &world->pieces.at[p];
+    int32_t next = piece->next;
+    vertices_give(world, piece->first_vertex, piece->count);
+    memset(piece, 0, sizeof *piece);
+    piece->body = S2_NONE;
+    piece->next = world->kept.free_piece;
+    world->kept.free_piece = p;
+    p = next;
+  }
+  s2_line_remove(world->order, s2_world_body_place(world, slot));
+  memset(body, 0, sizeof *body);
+  body->first_shape = world->kept.free_body;
+  world->kept.free_body = slot;
+  memset(world->q.at + 3 * slot, 0, 3 * sizeof(double));
+  memset(world->v.at + 3 * slot, 0, 3 * sizeof(double));
+  memset(world->f.at + 3 * slot, 0, 3 * sizeof(double));
+  world->contacts_stale = true;
+  s2_world_revised(world);
+  return s2_ok();
+}
+
+// ---- Reading ----------------------------------------------------------------------------------
+
+int s2_body_shape_count(const S2World *world, S2BodyId id) {
+  int32_t slot;
+  int count = 0;
+  if (s2_body_slot(world, id, &slot).code == S2_OK) {
+    int32_t p = world->bodies.at[slot].first_shape;
+    for (; p != S2_NONE; p = world->pieces.at[p].next) {
+      count += 1;
+    }
+  }
+  return count;
+}
+
+S2Status s2_body_shape(const S2World *world, S2BodyId id, int index, S2Shape *shape) {
+  int32_t slot;
+  S2_TRY(s2_body_slot(world, id, &slot));
+  int32_t p = world->bodies.at[slot].first_shape;
+  for (int i = 0; i < index && p != S2_NONE; i++) {
+    p = world->pieces.at[p].next;
+  }
+  if (index < 0 || p == S2_NONE) {
+    return s2_error(S2_INVALID, "the body has no shape %d", index + 1);
+  }
+  *shape = s2_piece_shape(world, &world->pieces.at[p]);
+  return s2_ok();
+}
+
+int s2_world_bodies(const S2World *world, S2BodyId *bodies, int capacity) {
+  for (int i = 0; i < world->order.count && i < capacity; i++) {
+    bodies[i] = s2_body_id(world, world->order.at[i]);
+  }
+  return world->order.count;
+}
+
+S2BodyId s2_world_body(const S2World *world, int index) {
+  return index < 0 || index >= world->order.count ? (S2BodyId){0, 0}
+                                                  : s2_body_id(world, world->order.at[index]);
+}
+
+S2Status s2_world_no_contact(S2World *world, S2BodyId a, S2BodyId b, bool forbidden) {
+  int32_t slot_a, slot_b;
+  S2_TRY(s2_world_idle(world));
+  S2_TRY(s2_body_slot(world, a, &slot_a));
+  S2_TRY(s2_body_slot(world, b, &slot_b));
+  if (slot_a == slot_b) {
+    return s2_error(S2_INVALID, "no_contact: two different bodies expected");
+  }
+  s2_world_include(world, slot_a, slot_b, true);
+  if (forbidden) {
+    s2_world_exclude(world, slot_a, slot_b, true);
+  }
+  return s2_ok();
+}

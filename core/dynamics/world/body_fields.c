@@ -1,0 +1,517 @@
+// Reading and writing a body's numbers, forces and impulses.
+#include "dynamics/world/world.h"
+
+#include <stdio.h>
+#include <string.h>
+
+typedef enum Domain {
+  ANY,
+  POSITIVE,
+  NOT_NEGATIVE,
+  UNIT,
+  COMPLIANCE,
+  BITS,
+  FLAG,
+  TYPE,
+  BOUND
+} Domain;
+
+static const struct {
+  const char *name;
+  Domain domain;
+} fields[S2_BODY_FIELD_COUNT] = {
+    [S2_BODY_ANGLE] = {"angle", ANY},
+    [S2_BODY_X] = {"x", ANY},
+    [S2_BODY_Y] = {"y", ANY},
+    [S2_BODY_OMEGA] = {"omega", ANY},
+    [S2_BODY_VX] = {"vx", ANY},
+    [S2_BODY_VY] = {"vy", ANY},
+    [S2_BODY_MASS] = {"mass", POSITIVE},
+    [S2_BODY_INERTIA] = {"inertia", POSITIVE},
+    [S2_BODY_FRICTION] = {"friction", NOT_NEGATIVE},
+    [S2_BODY_RESTITUTION] = {"restitution", UNIT},
+    [S2_BODY_LINEAR_DAMPING] = {"linear_damping", NOT_NEGATIVE},
+    [S2_BODY_ANGULAR_DAMPING] = {"angular_damping", NOT_NEGATIVE},
+    [S2_BODY_GRAVITY_SCALE] = {"gravity_scale", ANY},
+    [S2_BODY_SURFACE_SPEED] = {"surface_speed", ANY},
+    [S2_BODY_CONTACT_COMPLIANCE] = {"contact_compliance", COMPLIANCE},
+    [S2_BODY_CONTACT_DAMPING] = {"contact_damping", NOT_NEGATIVE},
+    [S2_BODY_CONTACT_VISCOSITY] = {"contact_viscosity", NOT_NEGATIVE},
+    [S2_BODY_CATEGORY] = {"category", BITS},
+    [S2_BODY_MASK] = {"mask", BITS},
+    [S2_BODY_SENSOR] = {"sensor", FLAG},
+    [S2_BODY_ENABLED] = {"enabled", FLAG},
+    [S2_BODY_TYPE] = {"type", TYPE},
+    [S2_BODY_COLOR] = {"color", BITS},
+    [S2_BODY_MAX_FORCE] = {"max_force", BOUND},
+    [S2_BODY_MAX_TORQUE] = {"max_torque", BOUND},
+};
+
+const char *s2_body_field_name(S2BodyField field) {
+  return fields[field].name;
+}
+
+S2Status s2_body_get(const S2World *world, S2BodyId id, S2BodyField field, double *value) {
+  int32_t slot;
+  S2_TRY(s2_body_slot(world, id, &slot));
+  const S2Body *body = &world->bodies.at[slot];
+  const double *q = world->q.at + 3 * slot, *v = world->v.at + 3 * slot;
+  switch (field) {
+  case S2_BODY_ANGLE:
+    *value = q[0];
+    break;
+  case S2_BODY_X:
+    *value = q[1];
+    break;
+  case S2_BODY_Y:
+    *value = q[2];
+    break;
+  case S2_BODY_OMEGA:
+    *value = v[0];
+    break;
+  case S2_BODY_VX:
+    *value = v[1];
+    break;
+  case S2_BODY_VY:
+    *value = v[2];
+    break;
+  case S2_BODY_MASS:
+    *value = s2_body_yields(body) ? body->mass : INFINITY;
+    break;
+  case S2_BODY_INERTIA:
+    *value = s2_body_yields(body) ? body->inertia : INFINITY;
+    break;
+  case S2_BODY_FRICTION:
+    *value = body->friction;
+    break;
+  case S2_BODY_RESTITUTION:
+    *value = body->restitution;
+    break;
+  case S2_BODY_LINEAR_DAMPING:
+    *value = body->linear_damping;
+    break;
+  case S2_BODY_ANGULAR_DAMPING:
+    *value = body->angular_damping;
+    break;
+  case S2_BODY_GRAVITY_SCALE:
+    *value = body->gravity_scale;
+    break;
+  case S2_BODY_SURFACE_SPEED:
+    *value = body->surface_speed;
+    break;
+  case S2_BODY_CONTACT_COMPLIANCE:
+    *value = body->contact_compliance;
+    break;
+  case S2_BODY_CONTACT_DAMPING:
+    *value = body->contact_damping;
+    break;
+  case S2_BODY_CONTACT_VISCOSITY:
+    *value = body->contact_viscosity;
+    break;
+  case S2_BODY_CATEGORY:
+    *value = body->category;
+    break;
+  case S2_BODY_MASK:
+    *value = body->mask;
+    break;
+  case S2_BODY_SENSOR:
+    *value = body->sensor;
+    break;
+  case S2_BODY_ENABLED:
+    *value = body->enabled;
+    break;
+  case S2_BODY_TYPE:
+    *value = (double)body->type;
+    break;
+  case S2_BODY_COLOR:
+    *value = body->color;
+    break;
+  case S2_BODY_MAX_FORCE:
+    *value = body->drive == S2_NONE ? INFINITY : world->joints.at[body->drive].max_force;
+    break;
+  case S2_BODY_MAX_TORQUE:
+    *value = body->drive == S2_NONE ? INFINITY : world->joints.at[body->drive].max_torque;
+    break;
+  case S2_BODY_FIELD_COUNT:
+    break;
+  }
+  return s2_ok();
+}
+
+static S2Status check(S2BodyField field, double value) {
+  const char *name = fields[field].name;
+  Domain domain = fields[field].domain;
+  if (domain == BOUND && value == INFINITY) {
+    return s2_ok();
+  }
+  if (!isfinite(value)) {
+    return s2_error(S2_INVALID, "%s: finite number expected, got %g", name, value);
+  }
+  if (domain == POSITIVE && value <= 0) {
+    return s2_error(S2_INVALID, "%s: a number above 0 expected, got %g", name, value);
+  }
+  if ((domain == NOT_NEGATIVE || domain == BOUND) && value < 0) {
+    return s2_error(S2_INVALID, "%s: a number not below 0 expected, got %g", name, value);
+  }
+  if (domain == UNIT && (value < 0 || value > 1)) {
+    return s2_error(S2_INVALID, "%s: a number from 0 to 1 expected, got %g", name, value);
+  }
+  if (domain == COMPLIANCE && (value < 0 || value > S2_SOFTEST_CONTACT)) {
+    return s2_error(S2_INVALID, "%s: a number from 0 to %g expected, got %g", name,
+                    S2_SOFTEST_CONTACT, value);
+  }
+  if (domain == BITS && (value < 0 || value > (double)UINT32_MAX || value != floor(value))) {
+    return s2_error(S2_INVALID, "%s: an integer from 0 to 2^32 - 1 expected, got %g", name, value);
+  }
+  if (domain == FLAG && value != 0 && value != 1) {
+    return s2_error(S2_INVALID, "%s: 0 or 1 expected, got %g", name, value);
+  }
+  if (domain == TYPE && value != S2_DYNAMIC && value != S2_STATIC && value != S2_KINEMATIC) {
+    return s2_error(S2_INVALID, "%s: dynamic, static or kinematic expected", name);
+  }
+  return s2_ok();
+}
+
+void s2_body_drop_warm_start(S2World *world, int32_t slot) {
+  for (int i = 0; i < world->touches.count; i++) {
+    S2Touch *touch = &world->touches.at[i];
+    if (touch->body_a == slot || touch->body_b == slot) {
+      for (int k = 0; k < 2; k++) {
+        touch->points[k].normal_impulse = touch->points[k].tangent_impulse = 0;
+      }
+    }
+  }
+}
+
+static void moved(S2World *world, int32_t slot) {
+  s2_body_drop_warm_start(world, slot);
+  world->boxes_stale = true;
+  world->kept.fresh = true;
+}
+
+static S2Status set_type(S2World *world, int32_t slot, S2BodyType type) {
+  S2Body *body = &world->bodies.at[slot];
+  if (type == S2_DYNAMIC && (!(body->mass > 0) || !(body->inertia > 0))) {
+    return s2_error(S2_INVALID, "type: a body without area or mass cannot be dynamic");
+  }
+  if (body->drive != S2_NONE && type != S2_KINEMATIC) {
+    s2_joint_destroy_slot(world, body->drive);
+  }
+  body->type = type;
+  s2_world_revised(world);
+  moved(world, slot);
+  return s2_ok();
+}
+
+// What a body that yields is given by hand its drive goes on from.
+static void lead(S2World *world, int32_t slot, int component, bool place) {
+  int32_t drive = world->bodies.at[slot].drive;
+  if (drive != S2_NONE) {
+    S2Joint *joint = &world->joints.at[drive];
+    *(place ? &joint->goal[component] : &joint->rate[component]) =
+        (place ? world->q.at : world->v.at)[3 * slot + component];
+  }
+}
+
+static S2Status set_bound(S2World *world, int32_t slot, S2BodyField field, double value) {
+  const S2Body *body = &world->bodies.at[slot];
+  if (body->type != S2_KINEMATIC) {
+    return s2_error(S2_INVALID,
+                    "%s: only a kinematic body has one; a dynamic one is moved by a "
+                    "lock, which has one",
+                    fields[field].name);
+  }
+  if (body->drive == S2_NONE && value == INFINITY) {
+    return s2_ok();
+  }
+  if (!(body->mass > 0) || !(body->inertia > 0)) {
+    return s2_error(S2_INVALID, "%s: a body without area or mass cannot yield", fields[field].name);
+  }
+  if (body->drive == S2_NONE) {
+    s2_body_add_drive(world, slot, INFINITY, INFINITY);
+  }
+  const S2Joint *joint = &world->joints.at[body->drive];
+  S2JointId id = {(uint32_t)body->drive + 1, joint->serial};
+  bool force = field == S2_BODY_MAX_FORCE;
+  if (value == INFINITY && isinf(force ? joint->max_torque : joint->max_force)) {
+    return s2_joint_destroy(world, id);
+  }
+  return s2_joint_set(world, id, force ? S2_JOINT_MAX_FORCE : S2_JOINT_MAX_TORQUE, value);
+}
+
+S2Status s2_body_set(S2World *world, S2BodyId id, S2BodyField field, double value) {
+  int32_t slot;
+  S2_TRY(s2_world_idle(world));
+  S2_TRY(s2_body_slot(world, id, &slot));
+  S2_TRY(check(field, value));
+  S2Body *body = &world->bodies.at[slot];
+  double *q = world->q.at + 3 * slot, *v = world->v.at + 3 * slot;
+  switch (field) {
+  case S2_BODY_ANGLE:
+  case S2_BODY_X:
+  case S2_BODY_Y:
+    q[field - S2_BODY_ANGLE] = value;
+    lead(world, slot, (int)field - S2_BODY_ANGLE, true);
+    moved(world, slot);
+    break;
+  case S2_BODY_OMEGA:
+  case S2_BODY_VX:
+  case S2_BODY_VY:
+    v[field - S2_BODY_OMEGA] = value;
+    lead(world, slot, (int)field - S2_BODY_OMEGA, false);
+    break;
+  case S2_BODY_MASS:
+  case S2_BODY_INERTIA:
+    if (!s2_body_yields(body)) {
+      return s2_error(S2_INVALID,
+                      "%s: only a dynamic body has one, or a kinematic one with a "
+                      "max_force or max_torque",
+                      fields[field].name);
+    }
+    *(field == S2_BODY_MASS ? &body->mass : &body->inertia) = value;
+    s2_world_revised(world);
+    break;
+  case S2_BODY_FRICTION:
+    body->friction = value;
+    break;
+  case S2_BODY_RESTITUTION:
+    body->restitution = value;
+    break;
+  case S2_BODY_LINEAR_DAMPING:
+    body->linear_damping = value;
+    break;
+  case S2_BODY_ANGULAR_DAMPING:
+    body->angular_damping = value;
+    break;
+  case S2_BODY_GRAVITY_SCALE:
+    body->gravity_scale = value;
+    break;
+  case S2_BODY_SURFACE_SPEED:
+    body->surface_speed = value;
+    break;
+  case S2_BODY_CONTACT_COMPLIANCE:
+    body->contact_compliance = value;
+    break;
+  case S2_BODY_CONTACT_DAMPING:
+    body->contact_damping = value;
+    break;
+  case S2_BODY_CONTACT_VISCOSITY:
+    body->contact_viscosity = value;
+    break;
+  case S2_BODY_CATEGORY:
+    body->category = (uint32_t)value;
+    break;
+  case S2_BODY_MASK:
+    body->mask = (uint32_t)value;
+    break;
+  case S2_BODY_SENSOR:
+    body->sensor = value != 0;
+    s2_world_revised(world);
+    break;
+  case S2_BODY_COLOR:
+    body->color = (uint32_t)value;
+    s2_world_revised(world);
+    break;
+  case S2_BODY_MAX_FORCE:
+  case S2_BODY_MAX_TORQUE:
+    return set_bound(world, slot, field, value);
+  case S2_BODY_TYPE:
+    return set_type(world, slot, (S2BodyType)value);
+  case S2_BODY_ENABLED:
+    if (body->enabled && value == 0) {
+      s2_world_drop_boxes(world, slot);
+    }
+    body->enabled = value != 0;
+    s2_world_revised(world);
+    moved(world, slot);
+    break;
+  case S2_BODY_FIELD_COUNT:
+    break;
+  }
+  return s2_ok();
+}
+
+S2Status s2_body_q(const S2World *world, S2BodyId id, double q[3]) {
+  int32_t slot;
+  S2_TRY(s2_body_slot(world, id, &slot));
+  memcpy(q, world->q.at + 3 * slot, 3 * sizeof(double));
+  return s2_ok();
+}
+
+S2Status s2_body_v(const S2World *world, S2BodyId id, double v[3]) {
+  int32_t slot;
+  S2_TRY(s2_body_slot(world, id, &slot));
+  memcpy(v, world->v.at + 3 * slot, 3 * sizeof(double));
+  return s2_ok();
+}
+
+S2Status s2_body_set_q(S2World *world, S2BodyId id, const double q[3]) {
+  int32_t slot;
+  S2_TRY(s2_world_idle(world));
+  S2_TRY(s2_body_slot(world, id, &slot));
+  for (int k = 0; k < 3; k++) {
+    S2_TRY(check(S2_BODY_ANGLE + (S2BodyField)k, q[k]));
+  }
+  memcpy(world->q.at + 3 * slot, q, 3 * sizeof(double));
+  for (int k = 0; k < 3; k++) {
+    lead(world, slot, k, true);
+  }
+  moved(world, slot);
+  return s2_ok();
+}
+
+S2Status s2_body_set_v(S2World *world, S2BodyId id, const double v[3]) {
+  int32_t slot;
+  S2_TRY(s2_world_idle(world));
+  S2_TRY(s2_body_slot(world, id, &slot));
+  for (int k = 0; k < 3; k++) {
+    S2_TRY(check(S2_BODY_OMEGA + (S2BodyField)k, v[k]));
+  }
+  memcpy(world->v.at + 3 * slot, v, 3 * sizeof(double));
+  for (int k = 0; k < 3; k++) {
+    lead(world, slot, k, false);
+  }
+  return s2_ok();
+}
+
+S2Status s2_body_name(const S2World *world, S2BodyId id, const char **name) {
+  int32_t slot;
+  *name = "";
+  S2_TRY(s2_body_slot(world, id, &slot));
+  *name = world->bodies.at[slot].name;
+  return s2_ok();
+}
+
+S2Status s2_body_set_name(S2World *world, S2BodyId id, const char *name) {
+  int32_t slot;
+  S2_TRY(s2_world_idle(world));
+  S2_TRY(s2_body_slot(world, id, &slot));
+  if (strlen(name) >= S2_NAME_SIZE) {
+    return s2_error(S2_INVALID, "name: at most %d bytes expected, got %zu", S2_NAME_SIZE - 1,
+                    strlen(name));
+  }
+  snprintf(world->bodies.at[slot].name, S2_NAME_SIZE, "%s", name);
+  s2_world_revised(world);
+  return s2_ok();
+}
+
+// ---- Forces -----------------------------------------------------------------------------------
+
+static S2Status check_vector(const char *name, S2Vec2 vector) {
+  if (!isfinite(vector.x) || !isfinite(vector.y)) {
+    return s2_error(S2_INVALID, "%s: finite numbers expected, got {%g, %g}", name, vector.x,
+                    vector.y);
+  }
+  return s2_ok();
+}
+
+static double torque_of(const S2World *world, int32_t slot, S2Vec2 force, const S2Vec2 *at) {
+  if (at == NULL) {
+    return 0;
+  }
+  const double *q = world->q.at + 3 * slot;
+  return s2_cross(s2_sub(*at, s2_vec2(q[1], q[2])), force);
+}
+
+S2Status s2_body_apply_force(S2World *world, S2BodyId id, S2Vec2 force, const S2Vec2 *at) {
+  int32_t slot;
+  S2_TRY(s2_world_idle(world));
+  S2_TRY(s2_body_slot(world, id, &slot));
+  S2_TRY(check_vector("force", force));
+  if (at != NULL) {
+    S2_TRY(check_vector("at", *at));
+  }
+  double *f = world->f.at + 3 * slot;
+  f[0] += torque_of(world, slot, force, at);
+  f[1] += force.x;
+  f[2] += force.y;
+  return s2_ok();
+}
+
+S2Status s2_body_apply_torque(S2World *world, S2BodyId id, double torque) {
+  int32_t slot;
+  S2_TRY(s2_world_idle(world));
+  S2_TRY(s2_body_slot(world, id, &slot));
+  if (!isfinite(torque)) {
+    return s2_error(S2_INVALID, "torque: finite number expected, got %g", torque);
+  }
+  world->f.at[3 * slot] += torque;
+  return s2_ok();
+}
+
+S2Status s2_body_apply_impulse(S2World *world, S2BodyId id, S2Vec2 impulse, const S2Vec2 *at) {
+  int32_t slot;
+  S2_TRY(s2_world_idle(world));
+  S2_TRY(s2_body_slot(world, id, &slot));
+  S2_TRY(check_vector("impulse", impulse));
+  if (at != NULL) {
+    S2_TRY(check_vector("at", *at));
+  }
+  const S2Body *body = &world->bodies.at[slot];
+  if (s2_body_yields(body)) {
+    double *v = world->v.at + 3 * slot;
+    v[0] += torque_of(world, slot, impulse, at) / body->inertia;
+    v[1] += impulse.x / body->mass;
+    v[2] += impulse.y / body->mass;
+  }
+  return s2_ok();
+}
+
+S2Status s2_body_force(const S2World *world, S2BodyId id, double force[3]) {
+  int32_t slot;
+  S2_TRY(s2_body_slot(world, id, &slot));
+  memcpy(force, world->f.at + 3 * slot, 3 * sizeof(double));
+  return s2_ok();
+}
+
+S2Status s2_body_set_motion(S2World *world, S2BodyId id, bool has_motion) {
+  int32_t slot;
+  S2_TRY(s2_world_idle(world));
+  S2_TRY(s2_body_slot(world, id, &slot));
+  S2Body *body = &world->bodies.at[slot];
+  if (has_motion && body->type != S2_KINEMATIC) {
+    return s2_error(S2_INVALID, "motion: a kinematic body expected; a lock drives dynamic ones");
+  }
+  body->has_motion = has_motion;
+  if (body->drive != S2_NONE) {
+    world->joints.at[body->drive].driven = has_motion;
+  }
+  return s2_ok();
+}
+
+S2JointId s2_body_drive(const S2World *world, S2BodyId id) {
+  int32_t drive = s2_body_alive(world, id) ? world->bodies.at[id.index - 1].drive : S2_NONE;
+  return drive == S2_NONE ? (S2JointId){0, 0}
+                          : (S2JointId){(uint32_t)drive + 1, world->joints.at[drive].serial};
+}
+
+bool s2_body_has_motion(const S2World *world, S2BodyId id) {
+  return s2_body_alive(world, id) && world->bodies.at[id.index - 1].has_motion;
+}
+
+S2Status s2_body_set_force_law(S2World *world, S2BodyId id, bool has_law) {
+  int32_t slot;
+  S2_TRY(s2_world_idle(world));
+  S2_TRY(s2_body_slot(world, id, &slot));
+  world->bodies.at[slot].has_law = has_law;
+  return s2_ok();
+}
+
+S2Status s2_body_info(const S2World *world, S2BodyId id, S2BodyInfo *info) {
+  int32_t slot;
+  S2_TRY(s2_body_slot(world, id, &slot));
+  const S2Body *body = &world->bodies.at[slot];
+  bool dynamic = s2_body_yields(body);
+  *info = (S2BodyInfo){
+      .type = body->type,
+      .sensor = body->sensor,
+      .enabled = body->enabled,
+      .color = body->color,
+      .mass = dynamic ? body->mass : INFINITY,
+      .inertia = dynamic ? body->inertia : INFINITY,
+      .shape_count = s2_body_shape_count(world, id),
+  };
+  memcpy(info->q, world->q.at + 3 * slot, sizeof info->q);
+  memcpy(info->v, world->v.at + 3 * slot, sizeof info->v);
+  return s2_body_name(world, id, &info->name);
+}

@@ -1,0 +1,297 @@
+// What a step tells of bodies: two of them come near and part, meet and part. It is bodies,
+// whatever shapes of them it is: a disc that rolls over the segments of a chain, or a body of
+// several pieces on the floor, is one contact as long as any of it is near.
+#include "dynamics/step/step.h"
+
+#include <string.h>
+
+// A pair of shapes that is near, or between which an impulse acted in the step so far.
+typedef struct Found {
+  int32_t lo, hi; // slots of the bodies, as in S2Couple
+  bool sensor, near, touching;
+  int32_t touch;        // S2_NONE: the search has the pair no more
+  int32_t acted, count; // of S2World.acted
+} Found;
+
+// Those of two bodies; NULL: there are none.
+typedef struct Pairs {
+  const Found *at;
+  int count;
+} Pairs;
+
+static Found found_of(int32_t body_a, int32_t body_b) {
+  return (Found){.lo = body_a < body_b ? body_a : body_b,
+                 .hi = body_a < body_b ? body_b : body_a,
+                 .touch = S2_NONE};
+}
+
+static int nearest(const S2Touch *touch) {
+  return touch->count == 2 && touch->points[1].at.gap < touch->points[0].at.gap;
+}
+
+static void look_at_gap(const S2Step *step, const S2Touch *touch, Found *found) {
+  const S2World *world = step->world;
+  if (touch->count == 0 || !touch->allowed || !touch->enabled) {
+    return;
+  }
+  double gap = touch->points[nearest(touch)].at.gap;
+  found->sensor = touch->sensor;
+  found->near |= gap <= (touch->sensor ? 0 : world->kept.def.contact_margin);
+  if (!touch->sensor && !found->touching) {
+    double a = world->bodies.at[touch->body_a].reach, b = world->bodies.at[touch->body_b].reach;
+    found->touching = gap <= S2_TOUCH_SLOP * fmin(a, b);
+  }
+}
+
+static int list_found(const S2Step *step, Found *found) {
+  const S2ActedList *acted = &step->world->acted;
+  int count = 0, a = 0;
+  for (int i = 0; i <= step->touch_count; i++) {
+    const S2Touch *touch = i < step->touch_count ? &step->touches[i] : NULL;
+    for (; a < acted->count && (touch == NULL || s2_acted_compare(&acted->at[a], touch) < 0); a++) {
+      found[count] = found_of(acted->at[a].body_a, acted->at[a].body_b);
+      found[count].near = found[count].touching = true;
+      found[count].acted = a;
+      found[count++].count = 1;
+    }
+    if (touch == NULL) {
+      break;
+    }
+    Found *pair = &found[count];
+    *pair = found_of(touch->body_a, touch->body_b);
+    pair->touch = i;
+    pair->acted = a;
+    while (a < acted->count && s2_acted_compare(&acted->at[a], touch) == 0) {
+      a += 1;
+    }
+    pair->count = a - pair->acted;
+    pair->near = pair->touching = pair->count > 0;
+    look_at_gap(step, touch, pair);
+    count += pair->near;
+  }
+  return count;
+}
+
+static int compare(const Found *a, const Found *b) {
+  if (a->lo != b->lo) {
+    return a->lo < b->lo ? -1 : 1;
+  }
+  if (a->hi != b->hi) {
+    return a->hi < b->hi ? -1 : 1;
+  }
+  return (int)a->sensor - (int)b->sensor;
+}
+
+static int compare_couple(const S2Couple *couple, const Found *found) {
+  return compare(&(Found){.lo = couple->lo, .hi = couple->hi, .sensor = couple->sensor}, found);
+}
+
+// Merge sort: most often they are in order.
+static Found *sorted(const S2Step *step, Found *list, int count) {
+  bool in_order = true;
+  for (int i = 1; i < count && in_order; i++) {
+    in_order = compare(&list[i - 1], &list[i]) <= 0;
+  }
+  Found *to = in_order ? NULL : S2_TAKE(step->arena, Found, count);
+  for (int run = 1; run < count && !in_order; run *= 2) {
+    for (int start = 0; start < count; start += 2 * run) {
+      int middle = start + run < count ? start + run : count;
+      int end = middle + run < count ? middle + run : count;
+      for (int i = start, k = middle, at = start; at < end; at++) {
+        bool first = k == end || (i < middle && compare(&list[i], &list[k]) <= 0);
+        to[at] = list[first ? i++ : k++];
+      }
+    }
+    Found *was = list;
+    list = to;
+    to = was;
+  }
+  return list;
+}
+
+// ---- Telling ----------------------------------------------------------------------------------
+
+static S2Event *couple_event(S2World *world, S2EventType type, const S2Couple *couple) {
+  S2Event *event = s2_world_event(world, type);
+  S2BodyId lo = {(uint32_t)couple->lo + 1, couple->serial_lo};
+  S2BodyId hi = {(uint32_t)couple->hi + 1, couple->serial_hi};
+  event->a = couple->flipped ? hi : lo;
+  event->b = couple->flipped ? lo : hi;
+  return event;
+}
+
+static bool is_first(const S2Couple *couple, int32_t body) {
+  return body == (couple->flipped ? couple->hi : couple->lo);
+}
+
+static void add_impulses(const S2World *world, const S2Couple *couple, Pairs pairs,
+                         S2Event *event) {
+  for (int i = 0; i < pairs.count; i++) {
+    for (int k = 0; k < pairs.at[i].count; k++) {
+      const S2Acted *acted = &world->acted.at[pairs.at[i].acted + k];
+      double sign = is_first(couple, acted->body_a) ? 1 : -1;
+      event->impulse = s2_add_scaled(event->impulse, sign, s2_acted_impulse(acted));
+      event->normal_impulse += acted->normal_impulse;
+      event->tangent_impulse += acted->tangent_impulse;
+    }
+  }
+}
+
+// Where they are nearest at the end of the step; false: the search has none of their pairs.
+static bool add_nearest(const S2Step *step, const S2Couple *couple, Pairs pairs, S2Event *event) {
+  double least = INFINITY;
+  for (int i = 0; i < pairs.count; i++) {
+    const S2Touch *touch = pairs.at[i].touch == S2_NONE ? NULL : &step->touches[pairs.at[i].touch];
+    int k = touch == NULL ? 0 : nearest(touch);
+    if (touch != NULL && touch->count > 0 && touch->points[k].at.gap < least) {
+      const S2ManifoldPoint *at = &touch->points[k].at;
+      const double *qa = step->q1 + 3 * touch->body_a;
+      least = at->gap;
+      event->point = s2_add(s2_vec2(qa[1], qa[2]), at->point);
+      event->normal = is_first(couple, touch->body_a) ? at->normal : s2_neg(at->normal);
+      event->speed = -s2_touch_velocity(touch, k, at->normal, step->v_start);
+    }
+  }
+  return isfinite(least);
+}
+
+// Where the largest impulse acted, and the speed of what met fastest; false: none acted.
+static bool add_largest(const S2World *world, const S2Couple *couple, Pairs pairs, S2Event *event) {
+  double largest = -INFINITY, fastest = 0;
+  for (int i = 0; i < pairs.count; i++) {
+    for (int k = 0; k < pairs.at[i].count; k++) {
+      const S2Acted *acted = &world->acted.at[pairs.at[i].acted + k];
+      fastest = fmax(fastest, acted->speed);
+      if (acted->normal_impulse > largest) {
+        largest = acted->normal_impulse;
+        event->point = acted->point;
+        event->normal = is_first(couple, acted->body_a) ? acted->normal : s2_neg(acted->normal);
+      }
+    }
+  }
+  if (isfinite(largest)) {
+    event->speed = fastest;
+  }
+  return isfinite(largest);
+}
+
+static void tell_near(const S2Step *step, const S2Couple *couple, Pairs pairs) {
+  S2Event *event =
+      couple_event(step->world, couple->sensor ? S2_SENSOR_BEGIN : S2_CONTACT_BEGIN, couple);
+  if (!add_nearest(step, couple, pairs, event)) {
+    (void)add_largest(step->world, couple, pairs, event);
+  }
+  add_impulses(step->world, couple, pairs, event);
+}
+
+static void tell_touch(const S2Step *step, const S2Couple *couple, Pairs pairs) {
+  S2Event *event = couple_event(step->world, S2_TOUCH_BEGIN, couple);
+  if (!add_largest(step->world, couple, pairs, event)) { // no gap, and nothing presses
+    (void)add_nearest(step, couple, pairs, event);
+    event->speed = fmax(event->speed, 0);
+  }
+  add_impulses(step->world, couple, pairs, event);
+}
+
+// ---- Couples ----------------------------------------------------------------------------------
+
+static void begin_couple(const S2Step *step, const Found *found, S2Couple *couple) {
+  const S2Body *bodies = step->world->bodies.at;
+  memset(couple, 0, sizeof *couple); // its bytes go into images
+  couple->lo = found->lo;
+  couple->hi = found->hi;
+  couple->serial_lo = bodies[found->lo].serial;
+  couple->serial_hi = bodies[found->hi].serial;
+  couple->sensor = found->sensor;
+  int32_t a = found->touch != S2_NONE ? step->touches[found->touch].body_a
+                                      : step->world->acted.at[found->acted].body_a;
+  couple->flipped = found->sensor ? !bodies[found->lo].sensor : a != found->lo;
+}
+
+// Of a whole step that is over: between its parts touches neither begin nor end.
+static void follow_touch(const S2Step *step, S2Couple *couple, Pairs pairs) {
+  bool touching = false;
+  for (int i = 0; i < pairs.count; i++) {
+    touching |= pairs.at[i].touching;
+  }
+  if (!touching && couple->touching) {
+    S2Event *event = couple_event(step->world, S2_TOUCH_END, couple);
+    event->impulse = couple->impulse;
+    event->normal_impulse = couple->normal_impulse;
+  }
+  if (touching && !couple->touching) {
+    tell_touch(step, couple, pairs);
+    couple->impulse = s2_vec2(0, 0);
+    couple->normal_impulse = 0;
+  }
+  if (touching) {
+    S2Event all = {.impulse = couple->impulse, .normal_impulse = couple->normal_impulse};
+    add_impulses(step->world, couple, pairs, &all);
+    couple->impulse = all.impulse;
+    couple->normal_impulse = all.normal_impulse;
+  }
+  couple->touching = touching;
+}
+
+// Is there still something to be told of them?
+static bool follow(const S2Step *step, S2Couple *couple, Pairs pairs, bool over) {
+  bool near = pairs.count > 0;
+  if (near && !couple->near) {
+    tell_near(step, couple, pairs);
+  }
+  if (over) {
+    follow_touch(step, couple, pairs);
+  }
+  if (!near && couple->near) {
+    couple_event(step->world, couple->sensor ? S2_SENSOR_END : S2_CONTACT_END, couple);
+  }
+  couple->near = near;
+  return near || couple->touching;
+}
+
+static bool alive(const S2World *world, const S2Couple *couple) {
+  return world->bodies.at[couple->lo].serial == couple->serial_lo &&
+         world->bodies.at[couple->hi].serial == couple->serial_hi;
+}
+
+static Pairs pairs_at(const Found *found, int count) {
+  Pairs pairs = {found, 1};
+  while (pairs.count < count && compare(found, &found[pairs.count]) == 0) {
+    pairs.count += 1;
+  }
+  return pairs;
+}
+
+void s2_step_contact_events(S2Step *step, bool last) {
+  S2World *world = step->world;
+  int olds = world->couples.count, most = step->touch_count + world->acted.count;
+  if (olds == 0 && most == 0) {
+    return;
+  }
+  Found *found = S2_TAKE(step->arena, Found, most + 1);
+  int count = list_found(step, found);
+  found = sorted(step, found, count);
+  S2Couple *old = S2_TAKE(step->arena, S2Couple, olds);
+  if (olds > 0) {
+    memcpy(old, world->couples.at, sizeof(S2Couple) * (size_t)olds);
+  }
+  s2_array_reserve(world->couples, olds + count);
+  world->couples.count = 0;
+  for (int o = 0, f = 0; o < olds || f < count;) {
+    int which = o == olds ? 1 : f == count ? -1 : compare_couple(&old[o], &found[f]);
+    S2Couple *couple = &world->couples.at[world->couples.count];
+    if (which <= 0) {
+      memcpy(couple, &old[o++], sizeof *couple);
+    }
+    if (which <= 0 && !alive(world, couple)) { // there may be others in the same slots
+      (void)follow(step, couple, (Pairs){NULL, 0}, true);
+      continue;
+    }
+    Pairs pairs = which < 0 ? (Pairs){NULL, 0} : pairs_at(&found[f], count - f);
+    if (which > 0) {
+      begin_couple(step, &found[f], couple);
+    }
+    f += pairs.count;
+    world->couples.count += follow(step, couple, pairs, last);
+  }
+}

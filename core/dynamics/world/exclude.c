@@ -1,0 +1,60 @@
+// Pairs of bodies that never touch: by the user's word, or because a joint holds them together.
+#include "dynamics/world/world.h"
+
+// First entry not below (body, other).
+static int find(const S2World *world, int32_t body, int32_t other) {
+  int first = 0, last = world->excluded.count;
+  while (first < last) {
+    int middle = first + (last - first) / 2;
+    const S2SlotPair *pair = &world->excluded.at[middle];
+    if (pair->body < body || (pair->body == body && pair->other < other)) {
+      first = middle + 1;
+    } else {
+      last = middle;
+    }
+  }
+  return first;
+}
+
+static bool is(const S2World *world, int i, int32_t body, int32_t other) {
+  return i < world->excluded.count && world->excluded.at[i].body == body &&
+         world->excluded.at[i].other == other;
+}
+
+bool s2_world_excluded(const S2World *world, int32_t body_a, int32_t body_b) {
+  return world->excluded.count > 0 && is(world, find(world, body_a, body_b), body_a, body_b);
+}
+
+static void insert(S2World *world, int32_t body, int32_t other, bool by_user) {
+  int i = find(world, body, other);
+  s2_line_insert(world->excluded, i);
+  world->excluded.at[i] = (S2SlotPair){body, other, by_user};
+}
+
+// One entry a reason: two joints between the same bodies leave two.
+static void erase(S2World *world, int32_t body, int32_t other, bool by_user) {
+  for (int i = find(world, body, other); is(world, i, body, other); i++) {
+    if (world->excluded.at[i].by_user == by_user) {
+      s2_line_remove(world->excluded, i);
+      return;
+    }
+  }
+}
+
+void s2_world_exclude(S2World *world, int32_t body_a, int32_t body_b, bool by_user) {
+  insert(world, body_a, body_b, by_user);
+  insert(world, body_b, body_a, by_user);
+}
+
+void s2_world_include(S2World *world, int32_t body_a, int32_t body_b, bool by_user) {
+  erase(world, body_a, body_b, by_user);
+  erase(world, body_b, body_a, by_user);
+}
+
+void s2_world_include_all(S2World *world, int32_t body) {
+  for (int i = find(world, body, 0);
+       i < world->excluded.count && world->excluded.at[i].body == body; i = find(world, body, 0)) {
+    S2SlotPair pair = world->excluded.at[i];
+    s2_world_include(world, body, pair.other, pair.by_user);
+  }
+}

@@ -1,0 +1,220 @@
+// A world as one flat buffer, and back: snapshot, restore, clone.
+#include "dynamics/world/world.h"
+
+#include <string.h>
+
+#define IMAGE_MAGIC UINT64_C(0x32643270616e733a) // changes with the layout
+
+typedef struct ImageHeader {
+  uint64_t magic;
+  uint64_t size;
+  uint32_t next_serial;
+  int32_t slots, order, pieces, vertices, joints, joint_order, touches, acted, corrected, couples,
+      excluded;
+  uint64_t broadphase;
+} ImageHeader;
+
+static ImageHeader header_of(const S2World *world) {
+  ImageHeader header;
+  memset(&header, 0, sizeof header);
+  header.magic = IMAGE_MAGIC;
+  header.next_serial = world->next_serial;
+  header.slots = world->bodies.count;
+  header.order = world->order.count;
+  header.pieces = world->pieces.count;
+  header.vertices = world->vertices.count;
+  header.joints = world->joints.count;
+  header.joint_order = world->joint_order.count;
+  header.touches = world->touches.count;
+  header.acted = world->acted.count;
+  header.corrected = world->corrected.count;
+  header.couples = world->couples.count;
+  header.excluded = world->excluded.count;
+  header.broadphase = s2_broadphase_image_size(world->broadphase);
+  header.size = sizeof(ImageHeader) + sizeof(S2Kept) +
+                (size_t)header.slots * (9 * sizeof(double) + sizeof(S2Body)) +
+                (size_t)header.order * sizeof(int32_t) + (size_t)header.pieces * sizeof(S2Piece) +
+                (size_t)header.vertices * sizeof(S2Vec2) + (size_t)header.joints * sizeof(S2Joint) +
+                (size_t)header.joint_order * sizeof(int32_t) +
+                (size_t)header.touches * sizeof(S2Touch) + (size_t)header.acted * sizeof(S2Acted) +
+                (size_t)header.corrected * sizeof(double) +
+                (size_t)header.couples * sizeof(S2Couple) +
+                (size_t)header.excluded * sizeof(S2SlotPair) + header.broadphase;
+  return header;
+}
+
+size_t s2_world_image_size(const S2World *world) {
+  return header_of(world).size;
+}
+
+static unsigned char *put(unsigned char *to, const void *from, size_t bytes) {
+  if (bytes > 0) {
+    memcpy(to, from, bytes);
+  }
+  return to + bytes;
+}
+
+static const unsigned char *get(const unsigned char *from, void *to, size_t bytes) {
+  if (bytes > 0) {
+    memcpy(to, from, bytes);
+  }
+  return from + bytes;
+}
+
+#define PUT(to, array) put((to), (array).at, sizeof *(array).at *(size_t)(array).count)
+#define GET_LINE(from, line, n)                                                                    \
+  (s2_line_reserve((line), (n)), (line).count = (n),                                               \
+   get((from), (line).at, sizeof *(line).at * (size_t)(n)))
+#define GET(from, array, n)                                                                        \
+  (s2_array_reserve((array), (n)), (array).count = (n),                                            \
+   get((from), (array).at, sizeof *(array).at * (size_t)(n)))
+
+void s2_world_image_write(const S2World *world, void *image) {
+  ImageHeader header = header_of(world);
+  unsigned char *to = put(image, &header, sizeof header);
+  to = put(to, &world->kept, sizeof world->kept);
+  to = PUT(to, world->q);
+  to = PUT(to, world->v);
+  to = PUT(to, world->f);
+  to = PUT(to, world->bodies);
+  to = PUT(to, world->order);
+  to = PUT(to, world->pieces);
+  to = PUT(to, world->vertices);
+  to = PUT(to, world->joints);
+  to = PUT(to, world->joint_order);
+  to = PUT(to, world->touches);
+  to = PUT(to, world->acted);
+  to = PUT(to, world->corrected);
+  to = PUT(to, world->couples);
+  to = PUT(to, world->excluded);
+  s2_broadphase_image_write(world->broadphase, to);
+}
+
+S2Status s2_world_image_read(S2World *world, const void *image, size_t size) {
+  S2_TRY(s2_world_idle(world));
+  ImageHeader header;
+  if (size < sizeof header) {
+    return s2_error(S2_INVALID, "not a snapshot of a world (%zu bytes)", size);
+  }
+  memcpy(&header, image, sizeof header);
+  if (header.magic != IMAGE_MAGIC || header.size != size) {
+    return s2_error(S2_INVALID, "not a snapshot of a world of this version of sim2d");
+  }
+  const unsigned char *from = (const unsigned char *)image + sizeof header;
+  from = get(from, &world->kept, sizeof world->kept);
+  from = GET(from, world->q, 3 * header.slots);
+  from = GET(from, world->v, 3 * header.slots);
+  from = GET(from, world->f, 3 * header.slots);
+  from = GET(from, world->bodies, header.slots);
+  from = GET_LINE(from, world->order, header.order);
+  from = GET(from, world->pieces, header.pieces);
+  from = GET(from, world->vertices, header.vertices);
+  from = GET(from, world->joints, header.joints);
+  from = GET_LINE(from, world->joint_order, header.joint_order);
+  from = GET(from, world->touches, header.touches);
+  from = GET(from, world->acted, header.acted);
+  from = GET(from, world->corrected, header.corrected);
+  from = GET(from, world->couples, header.couples);
+  from = GET_LINE(from, world->excluded, header.excluded);
+  s2_broadphase_image_read(world->broadphase, from, header.broadphase);
+  if (header.next_serial > world->next_serial) {
+    world->next_serial = header.next_serial;
+  }
+  world->boxes_stale = true;
+  world->contacts_stale = true;
+  world->impulses_told = true; // of another step
+  s2_world_revised(world);
+  return s2_ok();
+}
+
+S2Status s2_world_clone(const S2World *world, S2World **clone) {
+  S2_TRY(s2_world_create(&world->kept.def, clone));
+  size_t size = s2_world_image_size(world);
+  void *image = s2_memory_take(size);
+  s2_world_image_write(world, image);
+  S2Status status = s2_world_image_read(*clone, image, size);
+  s2_memory_free(image);
+  (*clone)->next_serial = world->next_serial;
+  return status;
+}
+
+// ---- State ------------------------------------------------------------------------------------
+
+int s2_world_state_size(const S2World *world) {
+  int size = 0;
+  for (int i = 0; i < world->order.count; i++) {
+    size += s2_body_yields(&world->bodies.at[world->order.at[i]]) ? 6 : 0;
+  }
+  return size;
+}
+
+void s2_world_state(const S2World *world, double *state) {
+  for (int i = 0; i < world->order.count; i++) {
+    int32_t slot = world->order.at[i];
+    if (s2_body_yields(&world->bodies.at[slot])) {
+      memcpy(state, world->q.at + 3 * slot, 3 * sizeof(double));
+      memcpy(state + 3, world->v.at + 3 * slot, 3 * sizeof(double));
+      state += 6;
+    }
+  }
+}
+
+S2Status s2_world_set_state(S2World *world, const double *state, int count) {
+  S2_TRY(s2_world_idle(world));
+  int size = s2_world_state_size(world);
+  if (count != size) {
+    return s2_error(S2_INVALID, "a state of %d numbers (6 a dynamic body) expected, got %d", size,
+                    count);
+  }
+  for (int i = 0; i < count; i++) {
+    if (!isfinite(state[i])) {
+      return s2_error(S2_INVALID, "state[%d]: finite number expected, got %g", i + 1, state[i]);
+    }
+  }
+  for (int i = 0; i < world->order.count; i++) {
+    int32_t slot = world->order.at[i];
+    if (s2_body_yields(&world->bodies.at[slot])) {
+      memcpy(world->q.at + 3 * slot, state, 3 * sizeof(double));
+      memcpy(world->v.at + 3 * slot, state + 3, 3 * sizeof(double));
+      state += 6;
+    }
+  }
+  // What was remembered belongs to another state: the same state must give the same future.
+  for (int i = 0; i < world->touches.count; i++) {
+    for (int k = 0; k < 2; k++) {
+      S2TouchPoint *point = &world->touches.at[i].points[k];
+      point->normal_impulse = point->tangent_impulse = 0;
+    }
+  }
+  world->acted.count = world->corrected.count = 0;
+  for (int i = 0; i < world->joints.count; i++) {
+    memset(world->joints.at[i].impulse, 0, sizeof world->joints.at[i].impulse);
+    memset(world->joints.at[i].pushed, 0, sizeof world->joints.at[i].pushed);
+  }
+  world->boxes_stale = true;
+  world->contacts_stale = true;
+  world->kept.fresh = true;
+  return s2_ok();
+}
+
+// FNV-1a by words: eight times as fast as by bytes. The shift lets the upper bits of a word act on
+// all that follows; without it two changes of sign would cancel.
+static uint64_t hash_doubles(uint64_t hash, const double *at, int count) {
+  for (int i = 0; i < count; i++) {
+    uint64_t word;
+    memcpy(&word, &at[i], sizeof word);
+    hash = (hash ^ word) * UINT64_C(0x100000001b3);
+    hash ^= hash >> 32;
+  }
+  return hash;
+}
+
+uint64_t s2_world_hash(const S2World *world) {
+  uint64_t hash = hash_doubles(UINT64_C(0xcbf29ce484222325), &world->kept.time, 1);
+  for (int i = 0; i < world->order.count; i++) {
+    int32_t slot = world->order.at[i];
+    hash = hash_doubles(hash, world->q.at + 3 * slot, 3);
+    hash = hash_doubles(hash, world->v.at + 3 * slot, 3);
+  }
+  return hash;
+}

@@ -1,0 +1,783 @@
+// The adjoint of a step problem looks like a step problem. With p the adjoint of the momentum and
+// eta that of the impulses (minus the multipliers of the row equations),
+//
+//     W p - J' eta = dl/dv
+//     stick, joints    J p + C eta + dl/dlambda = 0
+//     separate         eta = 0
+//     slide            lambda_t = sigma mu lambda_n transposes to eta_t = 0,
+//                      (Jn + sigma mu Jt) p + Cn eta_n + dl/dlambda_n + sigma mu dl/dlambda_t = 0
+//     smooth           J p + dl/dlambda + D'^-1 eta = 0, -D the response of lambda to u on the path
+//
+// so it is solved like one: by K = W + J' D' J with a proximal term for the rows that hold, and
+// what that term leaves over by a few more steps. Then, since the data enter F by products,
+//
+//     dl/dW = -p v,  dl/dc = p,  dl/dJ = lambda p' + eta v',  dl/db = eta,  dl/dC = eta lambda,
+//     dl/dmu = sigma lambda_n (dl/dlambda_t + Jt p)  of a sliding contact.
+//
+// In the local form, v = A J' lambda + c, the adjoint of the nodes' equation is dl/dv + J' eta, and
+// p stands for A' times it, so that the rows' equations stay as they are:
+//
+//     p - A' J' eta = A' dl/dv,    dl/dc = dl/dv + J' eta,    dl/dA = dl/dc (J' lambda)'
+//
+// This is the local form of a problem with the mobility A', and that is what `system` holds.
+//
+// In this file eta is scaled as impulses are, but for V: above it is g o eta. p and dl/dv are not.
+#include "mcp/adjoint/mcp_vjp.h"
+#include "mcp/adjoint/mcp_vjp_stages.h"
+
+#include "base/rng.h"
+#include "mcp/chain/pdipm_stages.h"
+#include "mcp/chain/pdipm_step.h"
+#include "mcp/solvers.h"
+
+#include <math.h>
+#include <string.h>
+
+// The matrix that is factored, M, has rows that hold yield by 1 / WEIGHT of their impulse. That
+// makes it regular whatever the rows are, and as near to K' as the inverse of a node's 3 x 3 block
+// bears, which loses WEIGHT^2 unit round-offs. M^-1 then preconditions generalised conjugate
+// residuals (Eisenstat, Elman, Schultz 1983) on K': one direction for each group of rows that are
+// stiff together, and one more for each that is softer than 1 / WEIGHT (scaled: 1 is a lone row).
+static const double WEIGHT = 1e6;
+enum { DIRECTIONS = S2_VJP_DIRECTIONS, ROUNDS = 4 };
+enum { REFINEMENTS = 2 };          // 1e-4 (WEIGHT^2 unit round-offs) of what the last has left each
+static const double REDUCE = 1e-9; // of a round; beyond that what is missed is measured afresh
+static const double GAIN = 0.5;    // a round that leaves more than this of the last is the last one
+static const double NOTHING = 1e-9; // a direction that changes less, in parts of what is missed
+
+// What may be missed, in parts of dl/d(v, lambda), and what is not worth another round.
+static const double ACCEPT = 1e-9, ENOUGH = 1e-14;
+static const double FAR = 10; // times dl/dv: p without friction is never larger than 1
+// Of eta: products of more have no digits, what looks solved is a coincidence.
+static const double GROWN = 1e10;
+
+// Parts of a residual that proximal passes do not shrink belong to no solution. After SIEVE passes
+// those of rows stiffer than 3e-6 (scaled) are below REMAINS.
+enum { SIEVE = 5, PROBES = 3, PASSES = 2 }; // the second pass takes out the rounding of the first
+static const double REMAINS = 1e-3, DOUBT = 1e-8;
+
+static const double SAME = 1e-9; // p of both sides of an edge, in parts of it
+
+// Of impulses that together do nothing: what of them counts, after PURE more passes have taken out
+// what is merely soft (they are next to none where nothing is tied); and how much of them another
+// derivative has, in parts of dl/d(v, lambda). Little, so that what they leave by rounding is none:
+// what is compared to 1e-9 with that much says of all of them 1e-6.
+enum { PURE = 15, NO_UNIT = -1 };
+static const double TIES = 1e-2, OTHER = 1e-3;
+
+// ---- The adjoint system -----------------------------------------------------------------------
+
+static S2VjpPair take(const S2System *system, S2Arena *arena) {
+  return (S2VjpPair){S2_TAKE_ZEROED(arena, S2Quad, system->nodes + 1),
+                     S2_TAKE_ZEROED(arena, double, 2 * system->units)};
+}
+
+static void clear(const S2McpLinear *l, S2VjpPair *x) {
+  memset(x->node, 0, sizeof(S2Quad) * (size_t)(l->system.nodes + 1));
+  memset(x->unit, 0, sizeof(double) * 2 * (size_t)l->system.units);
+}
+
+static void add(const S2McpLinear *l, double factor, const S2VjpPair *x, S2VjpPair *y) {
+  for (int i = 0; i < l->system.nodes; i++) {
+    y->node[i] += factor * x->node[i];
+  }
+  for (int k = 0; k < 2 * l->system.units; k++) {
+    y->unit[k] += factor * x->unit[k];
+  }
+}
+
+// Of what equations miss: an energy, W^-1 (1 / diag A) and g making nodes and rows one unit.
+static double dot(const S2McpLinear *l, const S2VjpPair *x, const S2VjpPair *y) {
+  double sum = 0;
+  for (int i = 0; i < l->system.nodes; i++) {
+    S2Quad energy = x->node[i] * y->node[i] * l->energy[i];
+    sum += energy[0] + energy[1] + energy[2];
+  }
+  for (int k = 0; k < 2 * l->system.units; k++) {
+    sum += l->system.unit[k / 2].g[k % 2] * x->unit[k] * y->unit[k];
+  }
+  return sum;
+}
+
+// r = data - K' x, data = NULL being 0. Leaves J p in u.
+static void miss(S2McpLinear *l, const S2VjpPair *data, const S2VjpPair *x, S2VjpPair *r) {
+  const S2System *system = &l->system;
+  for (int i = 0; i <= system->nodes; i++) {
+    r->node[i] = l->mobility == NULL ? -system->mass[i] * x->node[i] : -x->node[i];
+  }
+  if (l->mobility == NULL) {
+    s2_system_add_impulses(system, x->unit, 1, r->node);
+  } else {
+    s2_system_push_all(system, x->unit, 1, r->node);
+  }
+  s2_system_row_velocity(system, x->node, l->u);
+  memcpy(r->unit, l->u, sizeof(double) * 2 * (size_t)system->units);
+  if (data != NULL) {
+    add(l, 1, data, r);
+  }
+  for (int k = 0; k < system->units; k++) {
+    const S2Unit *unit = &system->unit[k];
+    const S2Response *d = &l->response[k], *soft = &l->soft[k];
+    const double *eta = x->unit + 2 * k;
+    double n = r->unit[2 * k], t = r->unit[2 * k + 1];
+    if (s2_vjp_is_smooth(l, k)) {
+      n += soft->nn * eta[0] + soft->nt * eta[1];
+      t += soft->tt * eta[1];
+    } else if (d->nn > 0) { // what slides has its tangent act on the normal
+      n += unit->c[0] * eta[0] + d->nt / d->nn * t;
+      t += unit->c[1] * eta[1];
+    }
+    r->unit[2 * k] = d->nn > 0 ? n : 0;
+    r->unit[2 * k + 1] = d->tt > 0 ? t : 0;
+  }
+}
+
+// x = (1 + A' J' D' J)^-1 x. In the local form what a block's inverse loses goes to directions in
+// which rows repeat each other, where nothing holds it; refined, all but 1e-10 stays.
+static void solve_nodes(S2McpLinear *l, S2Quad *x) {
+  const S2System *system = &l->system;
+  size_t size = sizeof(S2Quad) * (size_t)(system->nodes + 1);
+  if (l->mobility != NULL) {
+    memcpy(l->right, x, size);
+  }
+  s2_system_solve(system, x, x);
+  for (int pass = 0; pass < REFINEMENTS && l->mobility != NULL; pass++) {
+    s2_system_row_velocity(system, x, l->u);
+    for (int k = 0; k < system->units; k++) {
+      const S2Response *d = &l->response[k];
+      double n = l->u[2 * k], t = l->u[2 * k + 1];
+      l->u[2 * k] = d->nn * n + d->nt * t;
+      l->u[2 * k + 1] = d->tt * t;
+    }
+    for (int i = 0; i <= system->nodes; i++) {
+      l->rest[i] = l->right[i] - x[i];
+    }
+    s2_system_push_all(system, l->u, -1, l->rest);
+    s2_system_solve(system, l->rest, l->rest);
+    for (int i = 0; i < system->nodes; i++) {
+      x[i] += l->rest[i];
+    }
+  }
+}
+
+// x = M^-1 r
+static void approximate(S2McpLinear *l, const S2VjpPair *r, S2VjpPair *x) {
+  const S2System *system = &l->system;
+  memcpy(x->node, r->node, sizeof(S2Quad) * (size_t)(system->nodes + 1));
+  for (int k = 0; k < system->units; k++) {
+    const S2Response *d = &l->response[k];
+    x->unit[2 * k] = -d->nn * r->unit[2 * k] - (d->tt > 0 ? d->nt * r->unit[2 * k + 1] : 0);
+    x->unit[2 * k + 1] = -d->tt * r->unit[2 * k + 1];
+  }
+  if (l->mobility == NULL) {
+    s2_system_add_impulses(system, x->unit, 1, x->node);
+    for (int i = 0; i < system->nodes; i++) {
+      x->node[i] *= system->inverse_mass[i];
+    }
+  } else {
+    s2_system_push_all(system, x->unit, 1, x->node);
+  }
+  solve_nodes(l, x->node);
+  s2_system_row_velocity(system, x->node, l->u);
+  for (int k = 0; k < system->units; k++) {
+    const S2Response *d = &l->response[k];
+    x->unit[2 * k] -= d->nn * l->u[2 * k] + d->nt * l->u[2 * k + 1];
+    x->unit[2 * k + 1] -= d->tt * l->u[2 * k + 1];
+  }
+}
+
+// Conjugate residuals until r has shrunk to `enough` or no direction is left.
+static void descend(S2McpLinear *l, double enough) {
+  for (int i = 0; i < DIRECTIONS; i++) {
+    S2VjpPair *step = &l->step[i], *change = &l->change[i];
+    double size = sqrt(dot(l, &l->r, &l->r));
+    if (!(size > enough)) {
+      return;
+    }
+    approximate(l, &l->r, step);
+    miss(l, NULL, step, change);
+    for (int j = 0; j < i; j++) {
+      double part = -dot(l, &l->change[j], change);
+      add(l, part, &l->step[j], step);
+      add(l, part, &l->change[j], change);
+    }
+    double norm = sqrt(dot(l, change, change));
+    if (!(norm > NOTHING * size)) {
+      return;
+    }
+    add(l, 1 / norm - 1, step, step);
+    add(l, 1 / norm - 1, change, change);
+    double way = -dot(l, &l->r, change);
+    add(l, way, step, &l->x);
+    add(l, way, change, &l->r);
+  }
+}
+
+static void copy(const S2McpLinear *l, S2VjpPair *to, const S2VjpPair *from) {
+  memcpy(to->node, from->node, sizeof(S2Quad) * (size_t)(l->system.nodes + 1));
+  memcpy(to->unit, from->unit, sizeof(double) * 2 * (size_t)l->system.units);
+}
+
+// p and eta from nothing; returns the size of what they miss.
+static double solve(S2McpLinear *l, double size) {
+  clear(l, &l->x);
+  double missed = size, last = INFINITY;
+  for (int round = 0; round < ROUNDS && missed > ENOUGH * size && missed < GAIN * last; round++) {
+    last = missed;
+    copy(l, &l->kept, &l->x);
+    miss(l, &l->data, &l->x, &l->r);
+    descend(l, fmax(REDUCE * missed, ENOUGH * size));
+    miss(l, &l->data, &l->x, &l->r);
+    missed = sqrt(dot(l, &l->r, &l->r));
+  }
+  if (missed > last) { // rounding, or directions along which nothing holds
+    copy(l, &l->x, &l->kept);
+    missed = last;
+  }
+  miss(l, &l->data, &l->x, &l->r);
+  return missed;
+}
+
+// What rows still miss after one more step of x += M^-1 r if only they do: the change of eta over
+// the weight. Only parts that no x can make up for pass unchanged.
+static void sieve(S2McpLinear *l) {
+  approximate(l, &l->r, &l->step[0]);
+  clear(l, &l->r);
+  add(l, -1 / WEIGHT, &l->step[0], &l->r);
+  memset(l->r.node, 0, sizeof(S2Quad) * (size_t)(l->system.nodes + 1));
+}
+
+static double size_of_eta(const S2McpLinear *l) {
+  double sum = 0;
+  for (int k = 0; k < 2 * l->system.units; k++) {
+    sum += l->system.unit[k / 2].g[k % 2] * l->x.unit[k] * l->x.unit[k];
+  }
+  return sqrt(sum);
+}
+
+// Takes out of the data what no change of a problem brings about, which is part of what x leaves
+// over.
+static void leave_out_undetermined(S2McpLinear *l) {
+  for (int i = 0; i < SIEVE; i++) {
+    sieve(l);
+  }
+  add(l, -1, &l->r, &l->data);
+}
+
+// Whether rows that hold repeat each other: then a part of any residual passes the sieve. A random
+// one may happen to have little of it, so that it takes another to settle what is in doubt.
+static bool redundant(S2McpLinear *l) {
+  S2Rng rng = s2_rng_seeded(1);
+  for (int probe = 0; probe < PROBES; probe++) {
+    clear(l, &l->r);
+    for (int k = 0; k < 2 * l->system.units; k++) {
+      const S2Response *d = &l->response[k / 2];
+      bool holds = (k % 2 == 0 ? d->nn : d->tt) > 0;
+      l->r.unit[k] = holds ? s2_rng_normal(&rng) / sqrt(l->system.unit[k / 2].g[k % 2]) : 0;
+    }
+    double size = dot(l, &l->r, &l->r);
+    for (int i = 0; i < SIEVE; i++) {
+      sieve(l);
+    }
+    double left = dot(l, &l->r, &l->r);
+    if (!(left > DOUBT * DOUBT * size)) {
+      return false;
+    }
+    if (left > REMAINS * REMAINS * size) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// Rows of a joint beside a limit of it: where dry friction or a motor hold as well, it is at rest.
+static bool of_joint(const S2System *system, const S2Unit *unit) {
+  for (int k = 0; k < system->units; k++) {
+    const S2Unit *other = &system->unit[k];
+    bool joint = other->kind == S2_UNIT_BILATERAL || other->kind == S2_UNIT_BOX;
+    if (joint && other->a == unit->a && other->b == unit->b) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// What friction of a contact and its neighbours of the same two bodies pull together.
+static double pull_of(const S2System *system, const double *z, int k) {
+  const S2Unit *unit = &system->unit[k];
+  double pull = 0;
+  for (int j = k > 0 ? k - 1 : k; j <= k + 1 && j < system->units; j++) {
+    const S2Unit *other = &system->unit[j];
+    if (other->kind == S2_UNIT_CONTACT && other->a == unit->a && other->b == unit->b) {
+      pull += other->g[1] * z[2 * j + 1];
+    }
+  }
+  return pull / sqrt(unit->g[1]);
+}
+
+static double largest_impulse(const S2McpLinear *l, bool joints) {
+  const S2System *system = &l->system;
+  double most = 0;
+  for (int k = 0; k < 2 * system->units; k++) {
+    const S2Unit *unit = &system->unit[k / 2];
+    if (!joints || unit->kind == S2_UNIT_BILATERAL) {
+      most = fmax(most, sqrt(unit->g[k % 2]) * fabs(l->r.unit[k]));
+    }
+  }
+  return most;
+}
+
+typedef enum Tie { TIE_NONE, TIE_YIELDS, TIE_HOLDS } Tie;
+
+// Of impulses that together do nothing, in r: is there more to them than two points of one pair
+// that pull against each other along one tangent, which move as one whatever the data are? Where
+// that is friction of one pair beside joints, and nothing presses, it yields: what joints impose
+// against it makes it slide. `pair`: one of its contacts.
+static Tie tie_of(const S2McpLinear *l, int *pair) {
+  const S2System *system = &l->system;
+  double least = TIES * largest_impulse(l, false);
+  bool alone = largest_impulse(l, true) > least;
+  *pair = NO_UNIT;
+  for (int k = 0; k < system->units; k++) {
+    const S2Unit *unit = &system->unit[k];
+    bool rough = unit->kind == S2_UNIT_CONTACT;
+    bool presses = rough || unit->kind == S2_UNIT_NORMAL;
+    if (presses && sqrt(unit->g[0]) * fabs(l->r.unit[2 * k]) > least &&
+        (rough || !of_joint(system, unit))) {
+      return TIE_HOLDS;
+    }
+    if (rough && fabs(pull_of(system, l->r.unit, k)) > least) {
+      const S2Unit *first = *pair == NO_UNIT ? unit : &system->unit[*pair];
+      alone &= first->a == unit->a && first->b == unit->b;
+      *pair = k;
+    }
+  }
+  return *pair == NO_UNIT ? TIE_NONE : alone ? TIE_YIELDS : TIE_HOLDS;
+}
+
+// ---- Linearisation ----------------------------------------------------------------------------
+
+// y = A x, 3 numbers a node.
+static void mobility_times(const S2Mobility *a, int nodes, const double *x, S2Quad *y) {
+  for (int i = 0; i < nodes; i++) {
+    y[i] = (S2Quad){0};
+    for (int32_t p = a->start[i]; p < a->start[i + 1]; p++) {
+      const double *block = a->block + 9 * (size_t)p, *from = x + 3 * (size_t)a->column[p];
+      for (int r = 0; r < 3; r++) {
+        y[i][r] += block[3 * r] * from[0] + block[3 * r + 1] * from[1] + block[3 * r + 2] * from[2];
+      }
+    }
+  }
+}
+
+static S2Quad *energy_of(const S2Mobility *a, int nodes, S2Arena *arena) {
+  S2Quad *energy = S2_TAKE_ZEROED(arena, S2Quad, nodes + 1);
+  for (int i = 0; i < nodes; i++) {
+    const double *block = s2_mobility_block(a, i, i);
+    for (int r = 0; r < 3; r++) {
+      energy[i][r] = block[4 * r] > 0 ? 1 / block[4 * r] : 1;
+    }
+  }
+  return energy;
+}
+
+// All at once: most are never written to.
+static void take_directions(S2McpLinear *l, S2Arena *arena) {
+  int nodes = l->system.nodes + 1, units = 2 * l->system.units;
+  S2Quad *node = S2_TAKE(arena, S2Quad, 2 * DIRECTIONS * nodes);
+  double *unit = S2_TAKE(arena, double, 2 * DIRECTIONS * units);
+  for (int i = 0; i < DIRECTIONS; i++, node += 2 * nodes, unit += 2 * units) {
+    l->step[i] = (S2VjpPair){node, unit};
+    l->change[i] = (S2VjpPair){node + nodes, unit + units};
+  }
+}
+
+static S2McpLinear *make(const S2Problem *problem, const double *v, const double *lambda,
+                         S2Arena *arena) {
+  S2McpLinear *l = S2_TAKE(arena, S2McpLinear, 1);
+  *l = (S2McpLinear){.v = v,
+                     .lambda = lambda,
+                     .problem = *problem,
+                     .mobility = problem->mobility,
+                     .yields = NO_UNIT};
+  S2System *system = &l->system;
+  if (l->mobility != NULL) {
+    l->problem.mobility = s2_mobility_transpose(l->mobility, problem->nodes, arena);
+  }
+  s2_system_init(system, &l->problem, arena);
+  s2_system_prepare(system, arena);
+  l->energy =
+      l->mobility != NULL ? energy_of(l->mobility, problem->nodes, arena) : system->inverse_mass;
+  l->soft = S2_TAKE_ZEROED(arena, S2Response, system->units);
+  l->response = S2_TAKE_ZEROED(arena, S2Response, system->units);
+  l->coupled = S2_TAKE(arena, S2Response, system->units);
+  l->data = take(system, arena);
+  l->x = take(system, arena);
+  l->r = take(system, arena);
+  l->kept = take(system, arena);
+  take_directions(l, arena);
+  l->u = S2_TAKE_ZEROED(arena, double, 2 * system->units);
+  l->tie = S2_TAKE(arena, double, 2 * system->units);
+  l->right = S2_TAKE(arena, S2Quad, system->nodes + 1);
+  l->rest = S2_TAKE(arena, S2Quad, system->nodes + 1);
+  l->bound = S2_TAKE_ZEROED(arena, signed char, problem->rows);
+  l->sign = S2_TAKE_ZEROED(arena, double, problem->rows);
+  l->p_node = S2_TAKE_ZEROED(arena, double, 3 * problem->nodes);
+  l->rhs = S2_TAKE_ZEROED(arena, double, 3 * problem->nodes);
+  l->force = S2_TAKE_ZEROED(arena, double, 3 * problem->nodes);
+  l->eta_row = S2_TAKE_ZEROED(arena, double, problem->rows);
+  l->u_row = S2_TAKE_ZEROED(arena, double, problem->rows);
+  return l;
+}
+
+static S2Response transposed(const S2Unit *unit, const S2Response *d) {
+  const double *g = unit->g;
+  return (S2Response){d->nn, d->tn * g[1] / g[0], d->nt * g[0] / g[1], d->tt};
+}
+
+static void transpose(S2McpLinear *l) {
+  for (int k = 0; k < l->system.units; k++) {
+    l->response[k] = transposed(&l->system.unit[k], &l->response[k]);
+  }
+}
+
+// A contact on the path: its normal responds to the tangent (transposed), never the other way
+// round.
+static void soften(S2McpLinear *l, int k) {
+  const S2Unit *unit = &l->system.unit[k];
+  S2Response forward = s2_pairs_respond(unit, l->w + 4 * k, 0), d = transposed(unit, &forward);
+  S2Response *soft = &l->soft[k];
+  *soft = (S2Response){.nn = 1 / d.nn};
+  double normal = soft->nn + 1 / WEIGHT;
+  l->response[k] = (S2Response){.nn = 1 / normal};
+  if (unit->kind == S2_UNIT_CONTACT) {
+    soft->nt = -d.nt / (d.nn * d.tt);
+    soft->tt = 1 / d.tt;
+    double tangent = soft->tt + 1 / WEIGHT;
+    l->response[k].nt = -soft->nt / (normal * tangent);
+    l->response[k].tt = 1 / tangent;
+  }
+}
+
+static void factor(S2McpLinear *l) {
+  for (int k = 0; k < l->system.units; k++) {
+    l->slides |= l->response[k].nt != 0;
+  }
+  if (l->system.nodes > 0 && !s2_system_factor(&l->system, l->response, l->slides)) {
+    l->flags |= S2_VJP_SINGULAR;
+  } else if (l->system.units > 0 && redundant(l)) {
+    l->flags |= S2_VJP_REDUNDANT;
+    int pair = NO_UNIT;
+    Tie tie = l->kappa == 0 ? tie_of(l, &pair) : TIE_NONE;
+    for (int i = 0; i < PURE && tie != TIE_NONE; i++) {
+      sieve(l);
+    }
+    tie = tie != TIE_NONE ? tie_of(l, &pair) : TIE_NONE;
+    l->flags |= tie == TIE_HOLDS ? S2_VJP_TIED : 0;
+    l->yields = tie == TIE_YIELDS ? pair : NO_UNIT;
+    if (tie != TIE_NONE) {
+      memcpy(l->tie, l->r.unit, sizeof(double) * 2 * (size_t)l->system.units);
+    }
+  }
+}
+
+// `beyond`: what is on an edge counts as on its other side.
+static S2McpLinear *linearise(const S2Problem *problem, const double *v, const double *lambda,
+                              bool beyond, S2Arena *arena) {
+  S2McpLinear *l = make(problem, v, lambda, arena);
+  S2System *system = &l->system;
+  if (!s2_all_finite(v, 3 * problem->nodes) || !s2_all_finite(lambda, problem->rows)) {
+    l->flags = S2_VJP_SINGULAR;
+    return l;
+  }
+  S2Mode *mode = S2_TAKE(arena, S2Mode, system->units);
+  s2_system_read(system, v, lambda, l->x.node, l->x.unit);
+  s2_system_row_velocity(system, l->x.node, l->u);
+  s2_mcp_row_velocity(problem, v, l->u_row);
+  S2VjpPoint at = {system, l->u, l->x.unit, l->u_row};
+  l->flags |= s2_vjp_modes(&at, beyond, &(S2VjpModes){mode, l->bound, l->sign});
+  s2_refine_respond(system, mode, WEIGHT, l->response);
+  transpose(l);
+  factor(l);
+  return l;
+}
+
+S2McpLinear *s2_mcp_linearise(const S2Problem *problem, const double *v, const double *lambda,
+                              S2Arena *arena) {
+  S2McpLinear *l = linearise(problem, v, lambda, false, arena);
+  if ((l->flags & S2_VJP_WEAK) != 0) {
+    l->beyond = linearise(problem, v, lambda, true, arena);
+    if ((l->beyond->flags & S2_VJP_TIED) != 0) { // with contacts that only touch
+      l->flags |= S2_VJP_TIED;
+      l->tie = l->beyond->tie;
+      l->yields = NO_UNIT;
+    }
+  }
+  return l;
+}
+
+S2McpLinear *s2_mcp_smooth_linearise(const S2Problem *problem, double kappa,
+                                     const S2SmoothSolution *solution, S2Arena *arena) {
+  S2McpLinear *l = make(problem, solution->v, solution->lambda, arena);
+  S2System *system = &l->system;
+  l->kappa = kappa;
+  l->w = S2_TAKE(arena, double, 4 * system->units);
+  l->z = S2_TAKE(arena, double, 4 * system->units);
+  bool good = kappa > 0 && s2_all_finite(solution->v, 3 * problem->nodes) &&
+              s2_all_finite(solution->lambda, problem->rows);
+  double scale = problem->velocity_scale;
+  S2Mode *mode = S2_TAKE_ZEROED(arena, S2Mode, system->units);
+  for (int k = 0; k < system->units; k++) {
+    const S2Unit *unit = &system->unit[k];
+    double unscale[4] = {unit->g[0] * scale, unit->g[1] * scale, unit->g[1] * scale, scale};
+    mode[k] = unit->kind == S2_UNIT_BILATERAL ? S2_STICK : S2_SEPARATE;
+    for (int i = 0; i < s2_unit_pairs(unit); i++) {
+      double z = solution->z[4 * unit->row + i] / unscale[i];
+      l->z[4 * k + i] = z;
+      l->w[4 * k + i] = kappa / (z * z);
+      good = good && z > 0 && isfinite(l->w[4 * k + i]);
+    }
+  }
+  if (!good) {
+    l->flags = S2_VJP_SINGULAR;
+    return l;
+  }
+  s2_refine_respond(system, mode, WEIGHT, l->response);
+  transpose(l);
+  for (int k = 0; k < system->units; k++) {
+    if (s2_vjp_is_smooth(l, k)) {
+      soften(l, k);
+    }
+  }
+  factor(l);
+  return l;
+}
+
+// ---- Gradients --------------------------------------------------------------------------------
+
+// Brings dl/d(v, lambda) in; returns its size.
+static double read(S2McpLinear *l, const double *dl_dv, const double *dl_dlambda) {
+  const S2System *system = &l->system;
+  double sum = 0;
+  for (int i = 0; i < system->nodes; i++) {
+    const double *d = dl_dv != NULL ? dl_dv + 3 * (size_t)i : (const double[3]){0};
+    l->data.node[i] = (S2Quad){d[0], d[1], d[2], 0};
+    memcpy(l->rhs + 3 * (size_t)i, d, 3 * sizeof(double));
+  }
+  if (l->mobility != NULL) {
+    mobility_times(l->problem.mobility, system->nodes, l->rhs, l->data.node);
+  }
+  for (int i = 0; i < system->nodes; i++) {
+    S2Quad energy = l->data.node[i] * l->data.node[i] * l->energy[i];
+    sum += energy[0] + energy[1] + energy[2];
+  }
+  for (int k = 0; k < system->units; k++) {
+    const S2Unit *unit = &system->unit[k];
+    for (int r = 0; r < 2; r++) {
+      double d = dl_dlambda != NULL && r < unit->rows ? dl_dlambda[unit->row + r] : 0;
+      l->data.unit[2 * k + r] = d;
+      sum += unit->g[r] * d * d;
+    }
+  }
+  return sqrt(sum);
+}
+
+// The adjoint as the problem numbers nodes and rows.
+static void unpack(S2McpLinear *l) {
+  const S2System *system = &l->system;
+  for (int i = 0; i < 3 * system->nodes; i++) {
+    l->p_node[i] = l->x.node[i / 3][i % 3];
+  }
+  s2_mcp_row_velocity(system->problem, l->p_node, l->u_row);
+  memset(l->eta_row, 0, sizeof(double) * (size_t)system->problem->rows);
+  for (int k = 0; k < system->units; k++) {
+    const S2Unit *unit = &system->unit[k];
+    for (int r = 0; r < unit->rows; r++) {
+      l->eta_row[unit->row + r] = l->x.unit[2 * k + r] * unit->g[r];
+    }
+  }
+  if (l->mobility == NULL) {
+    memcpy(l->rhs, l->p_node, sizeof(double) * 3 * (size_t)system->nodes);
+    return;
+  }
+  memset(l->force, 0, sizeof(double) * 3 * (size_t)system->nodes);
+  for (int i = 0; i < l->problem.rows; i++) { // rhs holds dl/dv
+    const S2Row *row = &l->problem.row[i];
+    for (int k = 0; k < 3; k++) {
+      l->rhs[3 * row->a + k] += row->ja[k] * l->eta_row[i];
+      l->force[3 * row->a + k] += row->ja[k] * l->lambda[i];
+    }
+  }
+}
+
+static bool solved(const S2McpLinear *l, double missed, double size) {
+  return missed <= ACCEPT * size && size_of_eta(l) <= GROWN * size;
+}
+
+// The size of p, as that of dl/dv.
+static double reach(const S2McpLinear *l) {
+  double sum = 0;
+  for (int i = 0; i < l->system.nodes; i++) {
+    S2Quad x = l->x.node[i], w = l->mobility == NULL ? 1 / l->energy[i] : l->energy[i];
+    for (int c = 0; c < 3; c++) {
+      sum += x[c] * x[c] * w[c];
+    }
+  }
+  return sqrt(sum);
+}
+
+// Without what is not determined, p and eta from nothing; returns what they miss.
+static double solve_determined(S2McpLinear *l, double missed, double size) {
+  clear(l, &l->x);
+  miss(l, &l->data, &l->x, &l->r);
+  for (int pass = 0; pass == 0 || (pass < PASSES && !(missed <= ACCEPT * size)); pass++) {
+    leave_out_undetermined(l);
+    missed = solve(l, size);
+  }
+  return missed;
+}
+
+// Where contacts that slide press as redundant ones happen to share a load, there is nothing to
+// tell by how much, and next to it derivatives grow without bound, step by step. Friction counts as
+// a given force there, and rows yield by 1 / WEIGHT: that system is symmetric and has a solution
+// whatever dl/d(v, lambda) is, with p no larger than dl/dv and eta than sqrt(WEIGHT) times that.
+static void solve_yielding(S2McpLinear *l) {
+  S2System *system = &l->system;
+  memcpy(l->coupled, l->response, sizeof *l->response * (size_t)system->units);
+  for (int k = 0; k < system->units; k++) {
+    l->response[k].nt = 0;
+  }
+  clear(l, &l->x);
+  if (s2_system_factor(system, l->response, false)) {
+    miss(l, &l->data, &l->x, &l->r);
+    leave_out_undetermined(l);
+    approximate(l, &l->data, &l->x);
+    miss(l, &l->data, &l->x, &l->r);
+  } else {
+    l->flags |= S2_VJP_SINGULAR;
+  }
+  memcpy(l->response, l->coupled, sizeof *l->response * (size_t)system->units);
+  if (!s2_system_factor(system, l->response, true)) { // for the next product
+    l->flags |= S2_VJP_SINGULAR;
+  }
+}
+
+// p and eta, and what they are worth; false: something is not finite.
+static bool solve_flagged(S2McpLinear *l, const double *dl_dv, const double *dl_dlambda,
+                          unsigned *flags) {
+  double size = read(l, dl_dv, dl_dlambda), missed = solve(l, size);
+  if (!isfinite(missed) || solved(l, missed, size)) {
+    return isfinite(missed);
+  }
+  missed = solve_determined(l, missed, size);
+  bool good = solved(l, missed, size);
+  if (l->kappa == 0 && l->slides && !(good && reach(l) <= FAR * size)) {
+    read(l, dl_dv, dl_dlambda);
+    solve_yielding(l);
+    good = (l->flags & S2_VJP_SINGULAR) == 0;
+  }
+  *flags |= S2_VJP_UNDETERMINED | (good ? 0 : S2_VJP_SINGULAR);
+  return isfinite(dot(l, &l->x, &l->x)) && isfinite(dot(l, &l->r, &l->r));
+}
+
+// Is the derivative of both sides of all edges the same? Then they are none.
+static bool same_beyond(S2McpLinear *l, const double *dl_dv, const double *dl_dlambda) {
+  S2McpLinear *beyond = l->beyond;
+  unsigned flags = beyond->flags;
+  if ((flags & S2_VJP_SINGULAR) != 0 || !solve_flagged(beyond, dl_dv, dl_dlambda, &flags) ||
+      (flags & (S2_VJP_UNDETERMINED | S2_VJP_SINGULAR)) != 0) {
+    return false;
+  }
+  double size = reach(l);
+  add(l, -1, &l->x, &beyond->x);
+  return reach(beyond) <= SAME * size;
+}
+
+// Another derivative where rows are tied: with impulses that together do nothing.
+static void add_tie(S2McpLinear *l, double size) {
+  S2VjpPair tie = {l->r.node, l->tie};
+  clear(l, &l->r); // a tie has no nodes
+  double own = sqrt(dot(l, &tie, &tie));
+  add(l, OTHER * size / own, &tie, &l->x);
+}
+
+// Friction that yields to joints takes no part: with what of the tie leaves it nothing.
+static void let_yield(S2McpLinear *l) {
+  S2VjpPair tie = {l->r.node, l->tie};
+  double pull = pull_of(&l->system, l->x.unit, l->yields);
+  clear(l, &l->r); // a tie has no nodes
+  add(l, -pull / pull_of(&l->system, l->tie, l->yields), &tie, &l->x);
+}
+
+unsigned s2_mcp_linear_vjp(S2McpLinear *l, const double *dl_dv, const double *dl_dlambda,
+                           const S2McpGradient *gradient) {
+  const S2Problem *problem = l->system.problem;
+  unsigned flags = l->flags;
+  s2_vjp_fill(problem, gradient, flags & S2_VJP_SINGULAR ? NAN : 0);
+  if (flags & S2_VJP_SINGULAR || problem->nodes == 0) {
+    return flags;
+  }
+  if (!solve_flagged(l, dl_dv, dl_dlambda, &flags)) {
+    s2_vjp_fill(problem, gradient, NAN);
+    return flags | S2_VJP_SINGULAR;
+  }
+  if (l->beyond != NULL && same_beyond(l, dl_dv, dl_dlambda)) {
+    flags &= ~(unsigned)S2_VJP_WEAK;
+  }
+  if (l->yields != NO_UNIT) {
+    let_yield(l);
+  }
+  if (l->other && (flags & S2_VJP_TIED) != 0) {
+    add_tie(l, read(l, dl_dv, dl_dlambda));
+  }
+  unpack(l);
+  s2_vjp_write(l, dl_dlambda, gradient);
+  return flags;
+}
+
+unsigned s2_mcp_vjp(const S2Problem *problem, const double *v, const double *lambda,
+                    const double *dl_dv, const double *dl_dlambda, const S2McpGradient *gradient,
+                    S2Arena *arena) {
+  unsigned small = 0;
+  if (s2_mcp_vjp_bilateral(problem, v, lambda, dl_dv, dl_dlambda, gradient, arena)) {
+    return 0;
+  }
+  if (s2_mcp_vjp_small(problem, v, lambda, dl_dv, dl_dlambda, gradient, arena, &small)) {
+    return small;
+  }
+  S2ArenaMark mark = s2_arena_mark(arena);
+  S2McpLinear *l = s2_mcp_linearise(problem, v, lambda, arena);
+  unsigned flags = s2_mcp_linear_vjp(l, dl_dv, dl_dlambda, gradient);
+  s2_arena_rewind(arena, mark);
+  return flags;
+}
+
+unsigned s2_mcp_vjp_other(const S2Problem *problem, unsigned other, const double *v,
+                          const double *lambda, const double *dl_dv, const double *dl_dlambda,
+                          const S2McpGradient *gradient, S2Arena *arena) {
+  bool beyond = (other & S2_VJP_OTHER_SIDE) != 0;
+  unsigned small = 0;
+  if (!beyond && s2_mcp_vjp_bilateral(problem, v, lambda, dl_dv, dl_dlambda, gradient, arena)) {
+    return 0;
+  }
+  if (s2_mcp_vjp_small(problem, v, lambda, dl_dv, dl_dlambda, gradient, arena, &small)) {
+    return small;
+  }
+  S2ArenaMark mark = s2_arena_mark(arena);
+  S2McpLinear *l = beyond ? linearise(problem, v, lambda, true, arena)
+                          : s2_mcp_linearise(problem, v, lambda, arena);
+  l->other = (other & S2_VJP_OTHER_SHARE) != 0;
+  unsigned flags = s2_mcp_linear_vjp(l, dl_dv, dl_dlambda, gradient);
+  s2_arena_rewind(arena, mark);
+  return flags;
+}
+
+unsigned s2_mcp_smooth_vjp(const S2Problem *problem, double kappa, const S2SmoothSolution *solution,
+                           const double *dl_dv, const double *dl_dlambda,
+                           const S2McpGradient *gradient, S2Arena *arena) {
+  S2ArenaMark mark = s2_arena_mark(arena);
+  S2McpLinear *l = s2_mcp_smooth_linearise(problem, kappa, solution, arena);
+  unsigned flags = s2_mcp_linear_vjp(l, dl_dv, dl_dlambda, gradient);
+  s2_arena_rewind(arena, mark);
+  return flags;
+}

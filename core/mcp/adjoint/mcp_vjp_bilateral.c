@@ -1,0 +1,163 @@
+// The adjoint of a problem of bilateral rows alone, an island that joints hold: with the factor
+// that its solution has,
+//
+//     (J W^-1 J' + C) eta = -(dl/dlambda + J W^-1 dl/dv),    p = W^-1 (dl/dv + J' eta)
+//
+// (mcp_vjp.c has the meaning of p and eta). Rows that repeat each other, or nearly, are left to the
+// general way.
+#include "mcp/adjoint/mcp_vjp_stages.h"
+#include "mcp/chain/bilateral.h"
+#include "mcp/solvers.h"
+
+#include <math.h>
+#include <string.h>
+
+// Fewer rows are eliminated sooner than a graph is ordered.
+enum { LEAST = 12 };
+// Corrections with one factorisation, for as long as each leaves less than half of the last; what
+// has then no more than ROUNDING of the right side left is not improved, ACCEPT is good.
+enum { CORRECTIONS = 4 };
+static const double GAIN = 0.5, ROUNDING = 1e-14, ACCEPT = 1e-9;
+
+typedef struct Adjoint {
+  const S2Problem *problem;
+  const double *dl_dv, *dl_dlambda; // NULL: 0
+  double *p;                        // 3 a node
+  double *eta, *change;             // a row
+} Adjoint;
+
+static void find_p(const Adjoint *a) {
+  const S2Problem *problem = a->problem;
+  size_t size = sizeof(double) * (size_t)(3 * problem->nodes);
+  if (a->dl_dv != NULL) {
+    memcpy(a->p, a->dl_dv, size);
+  } else {
+    memset(a->p, 0, size);
+  }
+  for (int r = 0; r < problem->rows; r++) {
+    const S2Row *row = &problem->row[r];
+    for (int c = 0; c < 3; c++) {
+      if (row->a >= 0) {
+        a->p[3 * row->a + c] += row->ja[c] * a->eta[r];
+      }
+      if (row->b >= 0) {
+        a->p[3 * row->b + c] += row->jb[c] * a->eta[r];
+      }
+    }
+  }
+  for (int i = 0; i < 3 * problem->nodes; i++) {
+    a->p[i] /= problem->mass[i];
+  }
+}
+
+// What the rows miss with this p, into `change`; the largest of it, and of what it is made of, as
+// velocities that are alike for all rows: times 1/sqrt of their diagonal.
+static double miss(const Adjoint *a, const double *diagonal, double *whole) {
+  double worst = 0;
+  *whole = 0;
+  for (int r = 0; r < a->problem->rows; r++) {
+    const S2Row *row = &a->problem->row[r];
+    double terms[7] = {a->dl_dlambda != NULL ? a->dl_dlambda[r] : 0}, sum, size;
+    for (int c = 0; c < 3; c++) {
+      terms[1 + c] = row->a >= 0 ? row->ja[c] * a->p[3 * row->a + c] : 0;
+      terms[4 + c] = row->b >= 0 ? row->jb[c] * a->p[3 * row->b + c] : 0;
+    }
+    sum = row->compliance * a->eta[r];
+    size = fabs(sum);
+    for (int k = 0; k < 7; k++) {
+      sum += terms[k];
+      size += fabs(terms[k]);
+    }
+    double scale = 1 / sqrt(diagonal[r]);
+    a->change[r] = sum;
+    worst = fabs(sum) * scale <= worst ? worst : fabs(sum) * scale; // keeps a NaN
+    *whole = fmax(*whole, size * scale);
+  }
+  return worst;
+}
+
+static bool solve(const Adjoint *a, const S2Bilateral *matrix) {
+  double last = INFINITY, missed, whole;
+  memset(a->eta, 0, sizeof(double) * (size_t)a->problem->rows);
+  find_p(a);
+  missed = miss(a, matrix->diagonal, &whole);
+  for (int i = 0; i < CORRECTIONS && missed > ROUNDING * whole && missed < GAIN * last; i++) {
+    last = missed;
+    s2_bilateral_apply(matrix, a->change);
+    for (int r = 0; r < a->problem->rows; r++) {
+      a->eta[r] -= a->change[r];
+    }
+    find_p(a);
+    missed = miss(a, matrix->diagonal, &whole);
+  }
+  return missed <= ACCEPT * whole;
+}
+
+static void clear(double *to, int count) {
+  if (to != NULL) {
+    memset(to, 0, sizeof(double) * (size_t)count);
+  }
+}
+
+static void write(const Adjoint *a, const double *v, const double *lambda,
+                  const S2McpGradient *to) {
+  const S2Problem *problem = a->problem;
+  for (int i = 0; i < 3 * problem->nodes; i++) {
+    if (to->rhs != NULL) {
+      to->rhs[i] = a->p[i];
+    }
+    if (to->mass != NULL) {
+      to->mass[i] = -a->p[i] * v[i];
+    }
+  }
+  for (int r = 0; r < problem->rows; r++) {
+    const S2Row *row = &problem->row[r];
+    double eta = a->eta[r];
+    for (int c = 0; c < 3; c++) {
+      int at_a = 3 * row->a + c, at_b = 3 * row->b + c;
+      if (to->ja != NULL) {
+        to->ja[3 * r + c] = row->a >= 0 ? lambda[r] * a->p[at_a] + eta * v[at_a] : 0;
+      }
+      if (to->jb != NULL) {
+        to->jb[3 * r + c] = row->b >= 0 ? lambda[r] * a->p[at_b] + eta * v[at_b] : 0;
+      }
+    }
+    if (to->bias != NULL) {
+      to->bias[r] = eta;
+    }
+    if (to->compliance != NULL) {
+      to->compliance[r] = eta * lambda[r];
+    }
+  }
+  clear(to->mu, problem->rows);
+  clear(to->lo, problem->rows);
+  clear(to->hi, problem->rows);
+  clear(to->w, problem->rows);
+}
+
+bool s2_mcp_vjp_bilateral(const S2Problem *problem, const double *v, const double *lambda,
+                          const double *dl_dv, const double *dl_dlambda,
+                          const S2McpGradient *gradient, S2Arena *arena) {
+  if (problem->rows < LEAST || !s2_all_finite(v, 3 * problem->nodes) ||
+      !s2_all_finite(lambda, problem->rows)) {
+    return false;
+  }
+  S2ArenaMark mark = s2_arena_mark(arena);
+  S2Bilateral matrix;
+  bool good = s2_bilateral_init(&matrix, problem, arena) && s2_bilateral_factor(&matrix, NULL) &&
+              s2_bilateral_least_pivot(&matrix) > S2_VJP_INDEPENDENT;
+  if (good) {
+    Adjoint a = {.problem = problem,
+                 .dl_dv = dl_dv,
+                 .dl_dlambda = dl_dlambda,
+                 .p = S2_TAKE(arena, double, 3 * problem->nodes),
+                 .eta = S2_TAKE(arena, double, problem->rows),
+                 .change = S2_TAKE(arena, double, problem->rows)};
+    good = solve(&a, &matrix);
+    if (good) {
+      write(&a, v, lambda, gradient);
+    }
+  }
+  s2_arena_rewind(arena, mark);
+  return good;
+}

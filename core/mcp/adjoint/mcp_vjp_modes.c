@@ -1,0 +1,149 @@
+// What contacts and boxed rows do at a solution: which of the two sides of each pair is 0.
+#include "mcp/adjoint/mcp_vjp_stages.h"
+
+#include <math.h>
+
+// Solutions of active sets are exact to rounding, and there one side of a pair that is 1e-9 says
+// clearly which of the two it is; others are as good as their tolerance. How good this one is, its
+// own pairs say: the smaller side of each should be 0. An edge is where the larger side does not
+// stand out from the worst of these, or from rounding.
+static const double STANDS_OUT = 1e3, ROUNDING = 1e-12;
+
+typedef struct Sides { // of the pairs of a unit, scaled
+  double normal, gap;  // impulse (of boxed rows: less the nearer bound), and velocity
+  double slack, slip;  // of friction below its bound, and velocity; 0 where there is none
+  double x, y;         // normal less gap, friction less slip: the modes are told by their signs
+} Sides;
+
+static Sides sides_of(const S2VjpPoint *at, int k) {
+  const S2Unit *unit = &at->system->unit[k];
+  const double *u = at->u + 2 * k;
+  double n = at->lambda[2 * k], t = at->lambda[2 * k + 1];
+  double gap = u[0] + unit->c[0] * n + unit->b0[0];
+  Sides sides = {.normal = n, .gap = gap, .x = n - gap};
+  if (unit->kind == S2_UNIT_BOX) {
+    bool low = fabs(sides.x - unit->lo) < fabs(sides.x - unit->hi);
+    sides.normal = n - (low ? unit->lo : unit->hi);
+  } else if (unit->kind == S2_UNIT_CONTACT) {
+    sides.slip = u[1] + unit->c[1] * t + unit->b0[1];
+    sides.slack = unit->mu * n - fabs(t);
+    sides.y = t - sides.slip;
+  }
+  return sides;
+}
+
+static double smaller(double a, double b) {
+  return fmin(fabs(a), fabs(b));
+}
+
+// The side of a pair below which it is an edge.
+static double edge_of(const S2VjpPoint *at) {
+  double worst = 0;
+  for (int k = 0; k < at->system->units; k++) {
+    if (at->system->unit[k].kind != S2_UNIT_BILATERAL) {
+      Sides sides = sides_of(at, k);
+      worst = fmax(worst, smaller(sides.normal, sides.gap));
+      worst = fmax(worst, smaller(sides.slack, sides.slip));
+    }
+  }
+  return fmin(S2_VJP_EDGE, fmax(ROUNDING, STANDS_OUT * worst));
+}
+
+// Of a contact that is pressed; without friction's cone (mu = 0) its unit knows nothing of the way
+// friction would act.
+static unsigned friction_without_cone(const S2VjpPoint *at, int k, const S2VjpModes *to) {
+  const S2Problem *problem = at->system->problem;
+  int friction = at->system->unit[k].row + 1;
+  if (to->mode[k] == S2_SEPARATE || friction >= problem->rows ||
+      problem->row[friction].coupled_to != friction - 1) {
+    return 0;
+  }
+  double slip = (at->u_row[friction] + problem->row[friction].bias) / problem->velocity_scale;
+  bool slow = fabs(slip) <= S2_VJP_EDGE;
+  to->sign[friction] = slow ? 0 : slip > 0 ? -1 : 1;
+  return slow ? S2_VJP_WEAK : 0;
+}
+
+static unsigned box_mode(const S2VjpPoint *at, int k, double edge, bool beyond,
+                         const S2VjpModes *to) {
+  const S2Unit *unit = &at->system->unit[k];
+  double x = sides_of(at, k).x;
+  bool low = fabs(x - unit->lo) <= edge, high = fabs(x - unit->hi) <= edge;
+  if (low || high) {
+    to->mode[k] = !beyond ? S2_STICK : low ? S2_SLIDE_MINUS : S2_SLIDE_PLUS;
+  }
+  to->bound[unit->row] = to->mode[k] == S2_SLIDE_PLUS ? 1 : to->mode[k] == S2_SLIDE_MINUS ? -1 : 0;
+  return low || high ? S2_VJP_WEAK : 0;
+}
+
+// Rows nearer to each other than this part of them are one.
+static const double ALIKE = 1e-9;
+
+bool s2_vjp_same_tangents(const S2Unit *x, const S2Unit *y) {
+  if (y->kind != S2_UNIT_CONTACT || y->a != x->a || y->b != x->b) {
+    return false;
+  }
+  double size = 0, apart = 0;
+  for (int c = 0; c < 3; c++) {
+    size = fmax(size, fmax(fabs(x->ja[1][c]), fabs(x->jb[1][c])));
+    apart = fmax(apart, fmax(fabs(x->ja[1][c] - y->ja[1][c]), fabs(x->jb[1][c] - y->jb[1][c])));
+  }
+  return apart <= ALIKE * size;
+}
+
+// A body that rests flat on two points is held by the sum of their friction; a solver may well
+// share it out as two that pull against each other with all they have. The sum is on no edge then.
+static bool holds_with_other(const S2VjpPoint *at, int k, double edge) {
+  const S2Unit *unit = &at->system->unit[k];
+  for (int j = k - 1; j <= k + 1; j += 2) {
+    const S2Unit *other = &at->system->unit[j];
+    if (j < 0 || j == at->system->units || !s2_vjp_same_tangents(unit, other)) {
+      continue;
+    }
+    Sides here = sides_of(at, k), there = sides_of(at, j);
+    double pull = unit->g[1] * at->lambda[2 * k + 1] + other->g[1] * at->lambda[2 * j + 1];
+    double most = unit->g[1] * unit->mu * here.normal + other->g[1] * other->mu * there.normal;
+    if (there.x > edge && fmax(fabs(here.slip), fabs(there.slip)) <= edge &&
+        most - fabs(pull) > edge * unit->g[1]) {
+      return true;
+    }
+  }
+  return false;
+}
+
+static unsigned contact_mode(const S2VjpPoint *at, int k, double edge, bool beyond,
+                             const S2VjpModes *to) {
+  const S2Unit *unit = &at->system->unit[k];
+  bool rough = unit->kind == S2_UNIT_CONTACT;
+  Sides sides = sides_of(at, k);
+  S2Mode slide = sides.y > 0 ? S2_SLIDE_PLUS : S2_SLIDE_MINUS, *mode = &to->mode[k];
+  unsigned flags = 0;
+  if (fabs(sides.x) <= edge) {
+    flags = S2_VJP_WEAK;
+    *mode = !beyond ? S2_SEPARATE : rough && fabs(sides.slip) > edge ? slide : S2_STICK;
+  } else if (rough && sides.x > 0 && fabs(fabs(sides.y) - unit->mu * sides.x) <= edge) {
+    bool held = holds_with_other(at, k, edge);
+    flags = held ? 0 : S2_VJP_WEAK;
+    *mode = beyond && !held ? slide : S2_STICK;
+  }
+  if (rough) {
+    to->sign[unit->row + 1] = *mode == S2_SLIDE_PLUS ? 1 : *mode == S2_SLIDE_MINUS ? -1 : 0;
+    return flags;
+  }
+  return flags | friction_without_cone(at, k, to);
+}
+
+unsigned s2_vjp_modes(const S2VjpPoint *at, bool beyond, const S2VjpModes *to) {
+  unsigned flags = 0;
+  s2_refine_modes(at->system, at->u, at->lambda, to->mode);
+  double edge = edge_of(at);
+  for (int k = 0; k < at->system->units; k++) {
+    S2UnitKind kind = at->system->unit[k].kind;
+    if (kind == S2_UNIT_BOX) {
+      flags |= box_mode(at, k, edge, beyond, to);
+    } else if (kind != S2_UNIT_BILATERAL) {
+      flags |= contact_mode(at, k, edge, beyond, to);
+    }
+  }
+  return flags;
+}

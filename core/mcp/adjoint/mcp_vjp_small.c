@@ -1,0 +1,285 @@
+// The adjoint of a small step problem whose rows that hold are independent, by elimination: with
+// E the rows that hold, each sliding contact as Jn + sigma mu Jt, and N their normal rows alone,
+//
+//     (E W^-1 N' + C) eta = -(dl/dlambda_E + E W^-1 dl/dv),    p = W^-1 (dl/dv + N' eta)
+//
+// (mcp_vjp.c has the meaning of p and eta). An island of a ball on the floor costs a microsecond
+// so, a tenth of what the general way needs to set itself up. Rows that repeat each other, or
+// nearly, are left to that, and so is what may be on an edge.
+#include "mcp/adjoint/mcp_vjp_stages.h"
+#include "mcp/solvers.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { MOST = 24 }; // rows that hold; from there on elimination costs more than the general way
+
+typedef struct Held { // a row that holds
+  int row, friction;  // friction: of a sliding contact, else -1
+  double slope;       // sigma mu of that
+  double scale;       // 1/sqrt of its Delassus diagonal
+  S2Row along;        // J of E
+} Held;
+
+typedef struct Small {
+  const S2Problem *problem;
+  const double *v, *lambda;
+  int count;
+  unsigned flags;
+  Held held[MOST];
+  signed char bound[MOST * 4]; // a row: of a boxed row that is at one
+  double sign[MOST * 4];       // a row: sigma of a friction row that slides
+} Small;
+
+static double velocity_of(const S2Row *row, const double *v) {
+  double u = 0;
+  for (int c = 0; c < 3; c++) {
+    u += row->a >= 0 ? row->ja[c] * v[3 * row->a + c] : 0;
+    u += row->b >= 0 ? row->jb[c] * v[3 * row->b + c] : 0;
+  }
+  return u;
+}
+
+static bool hold(Small *s, int row, double w) {
+  if (s->count == MOST) {
+    return false;
+  }
+  s->held[s->count++] =
+      (Held){.row = row, .friction = -1, .scale = 1 / sqrt(w), .along = s->problem->row[row]};
+  return true;
+}
+
+static double diagonal(const Small *s, int row) {
+  const S2Row *of = &s->problem->row[row];
+  double w = s2_mcp_delassus(s->problem, of, of) + of->compliance;
+  return w > 0 ? w : 1;
+}
+
+// lambda - u, both scaled: above 0 where the row holds.
+static double lead(Small *s, int row, double w) {
+  const S2Row *of = &s->problem->row[row];
+  double u = velocity_of(of, s->v) + of->compliance * s->lambda[row] + of->bias;
+  double x = (s->lambda[row] * w - u) / s->problem->velocity_scale;
+  s->flags |= isfinite(x) ? 0 : S2_VJP_SINGULAR; // which modes those are says the general way
+  return x;
+}
+
+static bool read_box(Small *s, int row) {
+  const S2Row *of = &s->problem->row[row];
+  double w = diagonal(s, row), x = lead(s, row, w), scale = w / s->problem->velocity_scale;
+  bool edge = fabs(x - of->lo * scale) <= S2_VJP_EDGE || fabs(x - of->hi * scale) <= S2_VJP_EDGE;
+  s->bound[row] = x > of->hi * scale ? 1 : x < of->lo * scale ? -1 : 0;
+  return !edge && (s->bound[row] != 0 || hold(s, row, w));
+}
+
+// A contact with its friction row, if it has one; sigma as in s2_mcp_linearise.
+static bool read_contact(Small *s, int row, bool rough) {
+  const S2Row *friction = &s->problem->row[row + 1];
+  double w = diagonal(s, row), x = lead(s, row, w);
+  if (!(x > S2_VJP_EDGE)) {
+    return x < -S2_VJP_EDGE;
+  }
+  if (!hold(s, row, w) || !rough) {
+    return s->held[s->count - 1].row == row;
+  }
+  double w_t = diagonal(s, row + 1);
+  if (friction->mu > 0) {
+    double y = lead(s, row + 1, w_t), bound = friction->mu * w_t / w * x;
+    if (fabs(y) <= bound + S2_VJP_EDGE) {
+      return fabs(y) < bound - S2_VJP_EDGE && hold(s, row + 1, w_t);
+    }
+    s->sign[row + 1] = y > 0 ? 1 : -1;
+  } else {
+    double slip = (velocity_of(friction, s->v) + friction->bias) / s->problem->velocity_scale;
+    bool slow = fabs(slip) <= S2_VJP_EDGE;
+    s->flags |= slow ? S2_VJP_WEAK : 0;
+    s->sign[row + 1] = slow ? 0 : slip > 0 ? -1 : 1;
+  }
+  Held *held = &s->held[s->count - 1];
+  held->friction = row + 1;
+  held->slope = s->sign[row + 1] * friction->mu;
+  for (int c = 0; c < 3; c++) {
+    held->along.ja[c] += held->slope * friction->ja[c];
+    held->along.jb[c] += held->slope * friction->jb[c];
+  }
+  return true;
+}
+
+// Which rows hold; false: too many, or that is not clear.
+static bool read(Small *s) {
+  const S2Problem *problem = s->problem;
+  for (int r = 0; r < problem->rows; r++) {
+    const S2Row *row = &problem->row[r];
+    if (row->lo == -INFINITY) {
+      if (!hold(s, r, diagonal(s, r))) {
+        return false;
+      }
+    } else if (isfinite(row->hi)) {
+      if (!read_box(s, r)) {
+        return false;
+      }
+    } else {
+      bool rough = r + 1 < problem->rows && problem->row[r + 1].coupled_to == r;
+      if (!read_contact(s, r, rough)) {
+        return false;
+      }
+      r += rough;
+    }
+  }
+  return s->count <= 3 * problem->nodes && (s->flags & S2_VJP_SINGULAR) == 0;
+}
+
+// Elimination with row pivots; x in place of b. False: the rows are not independent.
+static bool eliminate(int n, double a[MOST * MOST], double *b) {
+  double *row[MOST];
+  for (int k = 0; k < MOST; k++) {
+    row[k] = a + (size_t)k * MOST;
+  }
+  for (int k = 0; k < n; k++) {
+    int pivot = k;
+    for (int i = k + 1; i < n; i++) {
+      pivot = fabs(row[i][k]) > fabs(row[pivot][k]) ? i : pivot;
+    }
+    if (!(fabs(row[pivot][k]) > S2_VJP_INDEPENDENT)) {
+      return false;
+    }
+    double *chosen = row[pivot], kept = b[pivot];
+    row[pivot] = row[k];
+    row[k] = chosen;
+    b[pivot] = b[k];
+    b[k] = kept;
+    for (int i = k + 1; i < n; i++) {
+      double factor = row[i][k] / chosen[k];
+      if (factor != 0) {
+        for (int j = k + 1; j < n; j++) {
+          row[i][j] -= factor * chosen[j];
+        }
+        b[i] -= factor * b[k];
+      }
+    }
+  }
+  for (int k = n - 1; k >= 0; k--) {
+    for (int j = k + 1; j < n; j++) {
+      b[k] -= row[k][j] * b[j];
+    }
+    b[k] /= row[k][k];
+  }
+  return true;
+}
+
+static bool meet(const S2Row *x, const S2Row *y) {
+  return (x->a >= 0 && (x->a == y->a || x->a == y->b)) ||
+         (x->b >= 0 && (x->b == y->a || x->b == y->b));
+}
+
+// p (3 a node) and eta (a row that holds).
+static bool solve(const Small *s, const double *dl_dv, const double *dl_dlambda, double *p,
+                  double *eta) {
+  const S2Problem *problem = s->problem;
+  double a[MOST * MOST];
+  for (int i = 0; i < 3 * problem->nodes; i++) {
+    p[i] = (dl_dv != NULL ? dl_dv[i] : 0) / problem->mass[i];
+  }
+  for (int i = 0; i < s->count; i++) {
+    const Held *of = &s->held[i];
+    for (int j = 0; j < s->count; j++) {
+      const S2Row *normal = &problem->row[s->held[j].row];
+      double w = meet(&of->along, normal) ? s2_mcp_delassus(problem, &of->along, normal) : 0;
+      a[i * MOST + j] = (i == j ? w + normal->compliance : w) * of->scale * s->held[j].scale;
+    }
+    double pull = velocity_of(&of->along, p);
+    if (dl_dlambda != NULL) {
+      pull += dl_dlambda[of->row] + (of->friction >= 0 ? of->slope * dl_dlambda[of->friction] : 0);
+    }
+    eta[i] = -pull * of->scale;
+  }
+  if (!eliminate(s->count, a, eta)) {
+    return false;
+  }
+  for (int i = 0; i < s->count; i++) {
+    const S2Row *row = &problem->row[s->held[i].row];
+    eta[i] *= s->held[i].scale;
+    for (int c = 0; c < 3; c++) {
+      if (row->a >= 0) {
+        p[3 * row->a + c] += row->ja[c] * eta[i] / problem->mass[3 * row->a + c];
+      }
+      if (row->b >= 0) {
+        p[3 * row->b + c] += row->jb[c] * eta[i] / problem->mass[3 * row->b + c];
+      }
+    }
+  }
+  return true;
+}
+
+static void write_row(const Small *s, int r, double eta, const double *p, const double *dl_dlambda,
+                      const S2McpGradient *to) {
+  const S2Row *row = &s->problem->row[r];
+  double pull = dl_dlambda != NULL ? dl_dlambda[r] : 0, lambda = s->lambda[r];
+  for (int c = 0; c < 3; c++) {
+    int at_a = 3 * row->a + c, at_b = 3 * row->b + c;
+    if (to->ja != NULL) {
+      to->ja[3 * r + c] = row->a >= 0 ? lambda * p[at_a] + eta * s->v[at_a] : 0;
+    }
+    if (to->jb != NULL) {
+      to->jb[3 * r + c] = row->b >= 0 ? lambda * p[at_b] + eta * s->v[at_b] : 0;
+    }
+  }
+  double along = pull + velocity_of(row, p);
+  double values[6] = {eta,
+                      eta * lambda,
+                      s->sign[r] != 0 ? s->sign[r] * s->lambda[row->coupled_to] * along : 0,
+                      s->bound[r] < 0 ? along : 0,
+                      s->bound[r] > 0 ? along : 0,
+                      0};
+  double *const fields[6] = {to->bias, to->compliance, to->mu, to->lo, to->hi, to->w};
+  for (int k = 0; k < 6; k++) {
+    if (fields[k] != NULL) {
+      fields[k][r] = values[k];
+    }
+  }
+}
+
+bool s2_mcp_vjp_small(const S2Problem *problem, const double *v, const double *lambda,
+                      const double *dl_dv, const double *dl_dlambda, const S2McpGradient *gradient,
+                      S2Arena *arena, unsigned *flags) {
+  bool tried = problem->mobility == NULL && problem->rows <= MOST * 4 &&
+               s2_all_finite(problem->mass, 3 * problem->nodes) &&
+               s2_all_finite(v, 3 * problem->nodes) && s2_all_finite(lambda, problem->rows) &&
+               (dl_dv == NULL || s2_all_finite(dl_dv, 3 * problem->nodes)) &&
+               (dl_dlambda == NULL || s2_all_finite(dl_dlambda, problem->rows));
+  if (!tried) {
+    return false;
+  }
+  S2ArenaMark mark = s2_arena_mark(arena);
+  Small s;
+  s.problem = problem;
+  s.v = v;
+  s.lambda = lambda;
+  s.count = 0;
+  s.flags = 0;
+  memset(s.bound, 0, (size_t)problem->rows);
+  memset(s.sign, 0, sizeof(double) * (size_t)problem->rows);
+  double *p = S2_TAKE(arena, double, 3 * problem->nodes), held[MOST], eta[MOST * 4];
+  bool solved = read(&s) && solve(&s, dl_dv, dl_dlambda, p, held) &&
+                s2_all_finite(p, 3 * problem->nodes) && s2_all_finite(held, s.count);
+  if (solved) {
+    memset(eta, 0, sizeof(double) * (size_t)problem->rows);
+    for (int i = 0; i < s.count; i++) {
+      eta[s.held[i].row] = held[i];
+    }
+    for (int i = 0; i < 3 * problem->nodes; i++) {
+      if (gradient->rhs != NULL) {
+        gradient->rhs[i] = p[i];
+      }
+      if (gradient->mass != NULL) {
+        gradient->mass[i] = -p[i] * v[i];
+      }
+    }
+    for (int r = 0; r < problem->rows; r++) {
+      write_row(&s, r, eta[r], p, dl_dlambda, gradient);
+    }
+    *flags = s.flags;
+  }
+  s2_arena_rewind(arena, mark);
+  return solved;
+}

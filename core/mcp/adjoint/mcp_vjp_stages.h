@@ -1,0 +1,91 @@
+// Private to core/mcp: the ways to differentiate a step problem.
+#ifndef S2_MCP_VJP_STAGES_H
+#define S2_MCP_VJP_STAGES_H
+
+#include "mcp/adjoint/mcp_vjp.h"
+#include "mcp/chain/pdipm_stages.h"
+
+#include <stdbool.h>
+
+typedef struct S2VjpPoint { // a solution, scaled
+  const S2System *system;
+  const double *u, *lambda; // 2 a unit; u is J v
+  const double *u_row;      // 1 a row, not scaled: J v
+} S2VjpPoint;
+
+typedef struct S2VjpModes {
+  S2Mode *mode;       // a unit
+  signed char *bound; // a row: of boxed rows, -1 at lo, 1 at hi, 0 between; zeroed before
+  double *sign;       // a row: of friction rows that slide, which way; zeroed before
+} S2VjpModes;
+
+// What contacts and boxed rows do at a solution, S2_VJP_WEAK where one is on the edge of two modes:
+// it then separates, sticks, or is between its bounds; `beyond`: the other of the two.
+unsigned s2_vjp_modes(const S2VjpPoint *at, bool beyond, const S2VjpModes *to);
+
+// Do two contacts of the same bodies have one tangent?
+bool s2_vjp_same_tangents(const S2Unit *x, const S2Unit *y);
+
+// Smallest pivot, of rows scaled to 1, of rows that are sure not to repeat each other: below 3e-6
+// the general way calls them redundant.
+static const double S2_VJP_INDEPENDENT = 1e-4;
+
+// s2_mcp_vjp where few rows hold and they are independent; false: it is not, nothing is written.
+bool s2_mcp_vjp_small(const S2Problem *problem, const double *v, const double *lambda,
+                      const double *dl_dv, const double *dl_dlambda, const S2McpGradient *gradient,
+                      S2Arena *arena, unsigned *flags);
+
+// The same where all rows are bilateral and independent, and many enough for that to pay.
+bool s2_mcp_vjp_bilateral(const S2Problem *problem, const double *v, const double *lambda,
+                          const double *dl_dv, const double *dl_dlambda,
+                          const S2McpGradient *gradient, S2Arena *arena);
+
+enum { S2_VJP_DIRECTIONS = 20 }; // of conjugate residuals
+
+// A vector of the adjoint system: (p, eta), or what its equations miss.
+typedef struct S2VjpPair {
+  S2Quad *node; // nodes + 1
+  double *unit; // 2 a unit
+} S2VjpPair;
+
+struct S2McpLinear {
+  S2Problem problem;          // with A' for the mobility
+  S2System system;            // its
+  const S2Mobility *mobility; // A, or NULL
+  S2Quad *energy;             // of what nodes miss: inverse masses, or those of single lanes of A
+  const double *v, *lambda;   // the caller's
+  double kappa;               // 0: exact
+  double *w, *z;              // of the pairs, 4 a unit, scaled; smooth only
+  signed char *bound;         // of boxed rows: -1 at lo, 1 at hi, 0 between; exact only
+  double *sign;               // sigma, 1 a row; 0 unless it slides; exact only
+  S2Response *soft;           // D'^-1 of smooth contacts, scaled
+  S2Response *response;       // (D'^-1 + 1 / WEIGHT)^-1
+  S2Response *coupled;        // scratch: those, while they are without friction's share
+  unsigned flags;
+  bool slides;    // friction depends on normal impulses: the system is not symmetric
+  S2VjpPair data; // dl/dv, dl/dlambda
+  S2VjpPair x, r; // p and eta; what they miss
+  S2VjpPair kept; // x before a round
+  S2VjpPair step[S2_VJP_DIRECTIONS],
+      change[S2_VJP_DIRECTIONS]; // x by step changes r by -change; those orthonormal
+  double *u;                     // J p, 2 a unit
+  S2Quad *right, *rest;          // scratch of solve_nodes
+  double *p_node, *rhs;          // p and dl/dc, 3 a node
+  double *force;                 // J' lambda, 3 a node; local form only
+  double *eta_row, *u_row;       // 1 a row; u_row = J p
+  bool other;  // where rows are tied not the derivative of least norm, but another one
+  double *tie; // 2 a unit: with S2_VJP_TIED or `yields`, impulses eta that together do nothing
+  int yields;  // a contact whose friction yields to joints, or -1
+  S2McpLinear *beyond; // where a contact is on an edge: as on the other side of all; else NULL
+};
+
+static inline bool s2_vjp_is_smooth(const S2McpLinear *l, int k) {
+  return l->kappa > 0 && l->system.unit[k].kind != S2_UNIT_BILATERAL;
+}
+
+// mcp_vjp_write.c: all of the gradient.
+void s2_vjp_fill(const S2Problem *problem, const S2McpGradient *gradient, double value);
+// From x, p_node, rhs, eta_row, u_row, u and data.
+void s2_vjp_write(const S2McpLinear *l, const double *dl_dlambda, const S2McpGradient *gradient);
+
+#endif

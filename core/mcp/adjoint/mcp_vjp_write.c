@@ -1,0 +1,163 @@
+// From the adjoint of a step problem to that of its data: the products of mcp_vjp.c's head.
+#include "mcp/adjoint/mcp_vjp_stages.h"
+#include "mcp/chain/pdipm_step.h"
+#include "mcp/solvers.h"
+
+static void fill(double *to, int count, double value) {
+  for (int i = 0; to != NULL && i < count; i++) {
+    to[i] = value;
+  }
+}
+
+void s2_vjp_fill(const S2Problem *problem, const S2McpGradient *gradient, double value) {
+  if (problem->mobility != NULL) {
+    fill(gradient->mobility, 9 * problem->mobility->start[problem->nodes], value);
+  } else {
+    fill(gradient->mass, 3 * problem->nodes, value);
+  }
+  fill(gradient->rhs, 3 * problem->nodes, value);
+  fill(gradient->ja, 3 * problem->rows, value);
+  fill(gradient->jb, 3 * problem->rows, value);
+  fill(gradient->bias, problem->rows, value);
+  fill(gradient->compliance, problem->rows, value);
+  fill(gradient->mu, problem->rows, value);
+  fill(gradient->lo, problem->rows, value);
+  fill(gradient->hi, problem->rows, value);
+  fill(gradient->w, problem->rows, value);
+}
+
+static void write_mobility(const S2McpLinear *l, double *to) {
+  const S2Mobility *a = l->mobility;
+  for (int i = 0; i < l->problem.nodes; i++) {
+    for (int32_t p = a->start[i]; p < a->start[i + 1]; p++) {
+      for (int k = 0; k < 9; k++) {
+        to[9 * (size_t)p + (size_t)k] = l->rhs[3 * i + k / 3] * l->force[3 * a->column[p] + k % 3];
+      }
+    }
+  }
+}
+
+static void write_row(const S2McpLinear *l, int i, const double *dl_dlambda,
+                      const S2McpGradient *gradient) {
+  const S2Row *row = &l->system.problem->row[i];
+  double eta = l->eta_row[i], lambda = l->lambda[i];
+  for (int k = 0; k < 3; k++) {
+    if (gradient->ja != NULL && row->a >= 0) {
+      int at = 3 * row->a + k;
+      gradient->ja[3 * i + k] = lambda * l->p_node[at] + eta * l->v[at];
+    }
+    if (gradient->jb != NULL && row->b >= 0) {
+      int at = 3 * row->b + k;
+      gradient->jb[3 * i + k] = lambda * l->p_node[at] + eta * l->v[at];
+    }
+  }
+  if (gradient->bias != NULL) {
+    gradient->bias[i] = eta;
+  }
+  if (gradient->compliance != NULL) {
+    gradient->compliance[i] = eta * lambda;
+  }
+  double *bound = l->bound[i] < 0 ? gradient->lo : l->bound[i] > 0 ? gradient->hi : NULL;
+  if (bound != NULL) {
+    bound[i] = (dl_dlambda != NULL ? dl_dlambda[i] : 0) + l->u_row[i];
+  }
+  if (gradient->mu != NULL && l->sign[i] != 0) {
+    double pull = dl_dlambda != NULL ? dl_dlambda[i] : 0;
+    gradient->mu[i] = l->sign[i] * l->lambda[row->coupled_to] * (pull + l->u_row[i]);
+  }
+}
+
+static void add_local_slope(const S2McpLinear *l, int i, double slope,
+                            const S2McpGradient *gradient) {
+  const S2Row *row = &l->problem.row[i];
+  const double *block = s2_mobility_block(l->mobility, row->a, row->a), *j = row->ja;
+  ptrdiff_t at = block - l->mobility->block;
+  for (int k = 0; k < 9; k++) {
+    if (gradient->mobility != NULL) {
+      gradient->mobility[at + k] += slope * j[k / 3] * j[k % 3];
+    }
+    if (gradient->ja != NULL) {
+      gradient->ja[3 * i + k / 3] += slope * block[k] * j[k % 3];
+      gradient->ja[3 * i + k % 3] += slope * block[k] * j[k / 3];
+    }
+  }
+}
+
+static void add_body_slope(const S2McpLinear *l, int i, double slope,
+                           const S2McpGradient *gradient) {
+  const S2Problem *problem = &l->problem;
+  const S2Row *row = &problem->row[i];
+  for (int side = 0; side < 2; side++) {
+    int node = side == 0 ? row->a : row->b;
+    const double *j = side == 0 ? row->ja : row->jb;
+    double *dj = side == 0 ? gradient->ja : gradient->jb;
+    for (int k = 0; k < 3 && node >= 0; k++) {
+      double over = j[k] / problem->mass[3 * node + k];
+      if (dj != NULL) {
+        dj[3 * i + k] += 2 * slope * over;
+      }
+      if (gradient->mass != NULL) {
+        gradient->mass[3 * node + k] -= slope * over * over;
+      }
+    }
+  }
+}
+
+// w = diag(J W^-1 J' + C) of a row changes what kappa means for it: dl/dw = slope.
+static void add_scale_slope(const S2McpLinear *l, int i, double slope,
+                            const S2McpGradient *gradient) {
+  if (l->mobility != NULL) {
+    add_local_slope(l, i, slope, gradient);
+  } else {
+    add_body_slope(l, i, slope, gradient);
+  }
+  if (gradient->w != NULL) {
+    gradient->w[i] = slope;
+  }
+  if (gradient->compliance != NULL) {
+    gradient->compliance[i] += slope;
+  }
+}
+
+// What the data of a contact do on the path beside entering its rows.
+static void add_path(const S2McpLinear *l, int k, const S2McpGradient *gradient) {
+  const S2Unit *unit = &l->system.unit[k];
+  const double *w = l->w + 4 * k, *z = l->z + 4 * k, *g = unit->g;
+  double scale = l->kappa * l->system.problem->velocity_scale;
+  double h[2] = {g[0] * (l->data.unit[2 * k] + l->u[2 * k]),
+                 g[1] * (l->data.unit[2 * k + 1] + l->u[2 * k + 1])};
+  double y[4];
+  s2_pairs_adjoint(unit, w, h, y);
+  add_scale_slope(l, unit->row, -scale * g[0] * y[0] / z[0], gradient);
+  if (unit->kind == S2_UNIT_CONTACT) {
+    double sum = y[1] / z[1] + y[2] / z[2] + y[3] / z[3];
+    add_scale_slope(l, unit->row + 1, -scale * g[1] * sum, gradient);
+    if (gradient->mu != NULL) {
+      gradient->mu[unit->row + 1] = -y[3] * l->lambda[unit->row] / g[1];
+    }
+  }
+}
+
+void s2_vjp_write(const S2McpLinear *l, const double *dl_dlambda, const S2McpGradient *gradient) {
+  const S2System *system = &l->system;
+  const S2Problem *problem = system->problem;
+  for (int i = 0; i < 3 * problem->nodes; i++) {
+    if (gradient->rhs != NULL) {
+      gradient->rhs[i] = l->rhs[i];
+    }
+    if (gradient->mass != NULL && l->mobility == NULL) {
+      gradient->mass[i] = -l->p_node[i] * l->v[i];
+    }
+  }
+  if (gradient->mobility != NULL && l->mobility != NULL) {
+    write_mobility(l, gradient->mobility);
+  }
+  for (int i = 0; i < problem->rows; i++) {
+    write_row(l, i, dl_dlambda, gradient);
+  }
+  for (int k = 0; k < system->units; k++) {
+    if (s2_vjp_is_smooth(l, k)) {
+      add_path(l, k, gradient);
+    }
+  }
+}

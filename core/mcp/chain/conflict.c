@@ -1,0 +1,164 @@
+#include "mcp/chain/conflict.h"
+
+#include "mcp/chain/pdipm_stages.h"
+#include "mcp/mlcp/mlcp_stages.h"
+
+#include <math.h>
+
+// Compliance that the quick proof gives hard rows, of their Delassus diagonal: what is left of the
+// bodies' momenta in its equations is of this size.
+static const double SOFTENING = 1e-10;
+// Of the largest bias: conditions that are missed by less may be met but for rounding.
+static const double LEAST_GAIN = 1e-9;
+// How far the proof may miss its equations, in parts of its gain: velocities that refute it would
+// be larger than those asked for by the inverse of this.
+static const double LEAST_REACH = 1e-8;
+
+// Neither friction, nor a motor whose force is bounded, nor what gives way.
+static bool is_hard(const S2Row *row) {
+  return row->coupled_to < 0 && row->hi == INFINITY && !(row->compliance > 0);
+}
+
+static bool is_bilateral(const S2Row *row) {
+  return row->lo == -INFINITY && row->hi == INFINITY;
+}
+
+static void fill_row(const S2Row *row, double *to) {
+  for (int k = 0; k < 3; k++) {
+    if (row->a != S2_GROUND) {
+      to[3 * row->a + k] += row->ja[k];
+    }
+    if (row->b != S2_GROUND) {
+      to[3 * row->b + k] += row->jb[k];
+    }
+  }
+}
+
+static double diagonal(const S2Problem *problem, const S2Row *row) {
+  double sum = 0;
+  for (int k = 0; k < 3; k++) {
+    sum += row->a == S2_GROUND ? 0 : row->ja[k] * row->ja[k] / problem->mass[3 * row->a + k];
+    sum += row->b == S2_GROUND ? 0 : row->jb[k] * row->jb[k] / problem->mass[3 * row->b + k];
+  }
+  return sum;
+}
+
+// Do multipliers of hard rows prove it, in units in which rows and masses have size 1?
+static bool proves(const S2Problem *problem, const double *lambda, S2Arena *arena) {
+  double *push = S2_TAKE_ZEROED(arena, double, 3 * problem->nodes);
+  double largest = 0, bias = 0, gain = 0, miss = 0;
+  for (int i = 0; i < problem->rows; i++) {
+    const S2Row *row = &problem->row[i];
+    if (!isfinite(lambda[i]) || (row->lo == 0 && lambda[i] < 0)) {
+      return false;
+    }
+    double scale = sqrt(diagonal(problem, row));
+    largest = fmax(largest, scale * fabs(lambda[i]));
+    bias = scale > 0 ? fmax(bias, fabs(row->bias) / scale) : bias;
+    gain -= row->bias * lambda[i];
+    for (int k = 0; k < 3; k++) {
+      if (row->a != S2_GROUND) {
+        push[3 * row->a + k] += row->ja[k] * lambda[i];
+      }
+      if (row->b != S2_GROUND) {
+        push[3 * row->b + k] += row->jb[k] * lambda[i];
+      }
+    }
+  }
+  for (int i = 0; i < 3 * problem->nodes; i++) {
+    miss = fmax(miss, fabs(push[i]) / sqrt(problem->mass[i]));
+  }
+  return gain >= LEAST_GAIN * largest * bias && gain > 0 && miss * bias <= LEAST_REACH * gain;
+}
+
+// Where rows give way a little, the forces of the best compromise are in the ratio of what is
+// missed: in the limit the proof of Farkas.
+bool s2_mcp_conflict_quick(const S2Problem *problem, const S2SolverOptions *options, double *proof,
+                           S2Arena *arena) {
+  if (problem->mass == NULL) {
+    return false;
+  }
+  S2SolverOptions untold = *options;
+  untold.history = NULL;
+  untold.keep = NULL;
+  S2ArenaMark mark = s2_arena_mark(arena);
+  S2Row *row = S2_TAKE(arena, S2Row, problem->rows);
+  int kept = 0, impossible = -1; // a row that nothing can move and that asks for motion
+  for (int i = 0; i < problem->rows; i++) {
+    if (is_hard(&problem->row[i])) {
+      row[kept] = problem->row[i];
+      row[kept].compliance = SOFTENING * diagonal(problem, &row[kept]);
+      if (row[kept].compliance > 0) {
+        kept++;
+      } else { // asks for 0 + b >= 0, or = 0
+        bool asks = is_bilateral(&row[kept]) ? row[kept].bias != 0 : row[kept].bias < 0;
+        impossible = asks ? i : impossible;
+      }
+    }
+  }
+  bool proved = impossible >= 0;
+  S2Problem soft = *problem;
+  soft.row = row;
+  soft.rows = kept;
+  S2Solution solution = {.v = S2_TAKE_ZEROED(arena, double, 3 * problem->nodes),
+                         .lambda = S2_TAKE_ZEROED(arena, double, kept)};
+  if (!proved && kept > 0) {
+    s2_pdipm_quick_solve(&soft, &untold, arena, &solution);
+    proved = proves(&soft, solution.lambda, arena);
+  }
+  for (int i = 0, k = 0; i < problem->rows && proved && proof != NULL; i++) {
+    bool in = is_hard(&problem->row[i]) && diagonal(problem, &problem->row[i]) > 0;
+    proof[i] = i == impossible ? 1 : impossible < 0 && in ? solution.lambda[k] : 0;
+    k += in;
+  }
+  s2_arena_rewind(arena, mark);
+  return proved;
+}
+
+bool s2_mcp_conflict(const S2Problem *problem, double *proof, S2Arena *arena) {
+  int free = 3 * problem->nodes, equations = 0, inequalities = 0;
+  for (int i = 0; i < problem->rows; i++) {
+    const S2Row *row = &problem->row[i];
+    equations += is_hard(row) && is_bilateral(row);
+    inequalities += is_hard(row) && !is_bilateral(row);
+  }
+  if (free + equations + inequalities > S2_CONFLICT_MAX) {
+    return false;
+  }
+  S2ArenaMark mark = s2_arena_mark(arena);
+  size_t width = (size_t)free;
+  double *e = S2_TAKE_ZEROED(arena, double, (size_t)equations *width + 1);
+  double *d = S2_TAKE_ZEROED(arena, double, (size_t)inequalities *width + 1);
+  double *a = S2_TAKE(arena, double, equations + 1);
+  double *b = S2_TAKE(arena, double, inequalities + 1);
+  double *p = S2_TAKE(arena, double, equations + 1);
+  double *t = S2_TAKE(arena, double, inequalities + 1);
+  int equation = 0, inequality = 0;
+  for (int i = 0; i < problem->rows; i++) {
+    const S2Row *row = &problem->row[i];
+    if (is_hard(row) && is_bilateral(row)) {
+      fill_row(row, e + (size_t)equation * width);
+      a[equation++] = row->bias;
+    } else if (is_hard(row)) {
+      fill_row(row, d + (size_t)inequality * width);
+      b[inequality++] = row->bias;
+    }
+  }
+  S2Conditions conditions = {
+      .free = free,
+      .equations = equations,
+      .inequalities = inequalities,
+      .e = e,
+      .d = d,
+      .e_constant = a,
+      .d_constant = b,
+  };
+  bool proved = s2_conditions_conflict(&conditions, p, t, arena);
+  equation = inequality = 0;
+  for (int i = 0; i < problem->rows && proved && proof != NULL; i++) {
+    const S2Row *row = &problem->row[i];
+    proof[i] = !is_hard(row) ? 0 : is_bilateral(row) ? p[equation++] : t[inequality++];
+  }
+  s2_arena_rewind(arena, mark);
+  return proved;
+}

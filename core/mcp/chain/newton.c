@@ -1,0 +1,285 @@
+// Proximal semismooth Newton on the law of Alart and Curnier (1991). With the impulses `anchor` of
+// the last outer step and a weight sigma, the law of a row gives impulses for any velocity:
+//
+//     x = max(0, anchor_n - sigma u_n),  y = clip(anchor_t - sigma u_t, -mu x, mu x)
+//
+// and Newton solves v = A (c + J' lambda(v)) by line search. At anchor = lambda it is the problem
+// itself, so outer steps move the anchor there. Hyperstatic contacts make no trouble: the
+// multiplier nearest to the anchor is found.
+//
+// The weight adapts. A large one makes few outers, and Newton chatter when contacts slide: the
+// problem is not monotone then. With a small one the inner problem is dominated by W and always
+// solvable. So it grows while Newton needs few steps and shrinks when Newton fails, which solves
+// violent states (random velocities in a touching pile) that the interior point stalls on.
+#include "mcp/chain/pdipm_stages.h"
+
+#include <math.h>
+#include <string.h>
+
+static const double SUFFICIENT = 0.1; // part of the predicted decrease a step must bring
+enum { HALVINGS = 8 };                // then the least merit met is taken
+
+// Rates at which the weight adapts; measured on piles of discs and pyramids at mu .3 to 1.5, where
+// growing twice or shrinking half as fast solves 1 to 3 in a hundred less.
+static const double GROW = 1.5, SHRINK = 3;
+static const double SIGMA_MOST = 1e6;  // more loses digits to round-off and wins no outers
+static const double SIGMA_LEAST = 0.3; // inner problems are as good as linear here
+enum { FEW_STEPS = 2, SOME_STEPS = 4 };
+
+// An inner problem is solved to this part of the residual of the whole: its answer is provisional.
+static const double INNER_ACCURACY = 0.05;
+
+// Where Newton has failed that often in a row, so many sweeps of Gauss-Seidel leave the
+// neighbourhood. After the first failure a smaller weight alone does better: sweeps undo much.
+enum { STIR_AFTER = 2, STIR_SWEEPS = 20 };
+
+// What is not solved within so many outers has inner problems with local minima that are not
+// solutions. From there on path following, at most so many pieces long, takes over where Newton
+// fails; paths that arrive seldom are longer.
+enum { FOLLOW_AFTER = 50, FOLLOW_PIECES = 400 };
+
+// A run that has not come to its end by then is less likely to than one from another start.
+enum { MOST_FACTORIZATIONS = 12000 };
+
+typedef struct Newton {
+  S2System *system;
+  S2Quad *v, *imbalance, *dv;
+  double *lambda, *anchor, *u, *du;
+  S2Response *response;
+  S2Mode *mode, *mode_before;
+  S2Quad *at, *next; // velocities at the anchor, and where its inner problem has got to
+  bool tried;        // mode_before, exactly
+  int failures;      // of the inner problem, in a row
+} Newton;
+
+static Newton make(S2System *system, S2Arena *arena) {
+  int n = system->nodes + 1, units = system->units;
+  return (Newton){
+      .system = system,
+      .v = S2_TAKE_ZEROED(arena, S2Quad, n),
+      .imbalance = S2_TAKE(arena, S2Quad, n),
+      .dv = S2_TAKE_ZEROED(arena, S2Quad, n),
+      .lambda = S2_TAKE(arena, double, 2 * units),
+      .anchor = S2_TAKE(arena, double, 2 * units),
+      .u = S2_TAKE(arena, double, 2 * units),
+      .du = S2_TAKE(arena, double, 2 * units),
+      .response = S2_TAKE(arena, S2Response, units),
+      .mode = S2_TAKE(arena, S2Mode, units),
+      .mode_before = S2_TAKE(arena, S2Mode, units),
+      .at = S2_TAKE_ZEROED(arena, S2Quad, n),
+      .next = S2_TAKE_ZEROED(arena, S2Quad, n),
+  };
+}
+
+static void copy_point(const S2System *system, S2Quad *v, double *lambda, const S2Quad *v_from,
+                       const double *lambda_from) {
+  memcpy(v, v_from, sizeof(S2Quad) * (size_t)(system->nodes + 1));
+  memcpy(lambda, lambda_from, sizeof(double) * (size_t)(2 * system->units));
+}
+
+// ---- The law ----------------------------------------------------------------------------------
+
+// Impulses, mode and response of one unit at row velocities u = J v.
+static S2Mode apply_law(const S2Unit *unit, double sigma, const double *u, const double *anchor,
+                        double *lambda, S2Response *d) {
+  double kn = sigma / (1 + sigma * unit->c[0]), kt = sigma / (1 + sigma * unit->c[1]);
+  double x = (anchor[0] - sigma * (u[0] + unit->b0[0])) / (1 + sigma * unit->c[0]);
+  double y = (anchor[1] - sigma * (u[1] + unit->b0[1])) / (1 + sigma * unit->c[1]);
+  S2Mode mode = S2_STICK;
+  *d = (S2Response){.nn = kn, .tt = unit->rows == 2 ? kt : 0};
+  if (unit->kind == S2_UNIT_BOX) {
+    double free = x;
+    x = s2_unit_clip(unit, free);
+    mode = x < free ? S2_SLIDE_PLUS : x > free ? S2_SLIDE_MINUS : S2_STICK;
+    d->nn = mode == S2_STICK ? kn : 0;
+  } else if (unit->kind != S2_UNIT_BILATERAL) {
+    double bound = unit->mu * x;
+    if (!(x > 0)) {
+      x = y = 0;
+      mode = S2_SEPARATE;
+      *d = (S2Response){0};
+    } else if (unit->kind == S2_UNIT_NORMAL) {
+      y = 0;
+    } else if (y > bound) {
+      y = bound;
+      mode = S2_SLIDE_PLUS;
+      *d = (S2Response){.nn = kn, .tn = unit->mu * kn};
+    } else if (y < -bound) {
+      y = -bound;
+      mode = S2_SLIDE_MINUS;
+      *d = (S2Response){.nn = kn, .tn = -unit->mu * kn};
+    }
+  }
+  lambda[0] = x;
+  lambda[1] = unit->rows == 2 ? y : 0;
+  return mode;
+}
+
+// Evaluates the law everywhere at v + step dv (u and du are their row velocities); returns the
+// merit |v - A (c + J' lambda)|^2 in the norm of W. Imbalance, lambda, mode, response are left.
+static double evaluate(Newton *newton, double sigma, const S2Quad *v, double step) {
+  S2System *system = newton->system;
+  for (int k = 0; k < system->units; k++) {
+    double u[2] = {newton->u[2 * k] + step * newton->du[2 * k],
+                   newton->u[2 * k + 1] + step * newton->du[2 * k + 1]};
+    newton->mode[k] = apply_law(&system->unit[k], sigma, u, newton->anchor + 2 * k,
+                                newton->lambda + 2 * k, &newton->response[k]);
+  }
+  double merit = 0;
+  for (int i = 0; i <= system->nodes; i++) {
+    newton->v[i] = v[i] + step * newton->dv[i];
+  }
+  s2_system_imbalance(system, newton->v, newton->lambda, newton->imbalance);
+  for (int i = 0; i < system->nodes; i++) {
+    S2Quad f = newton->imbalance[i] * newton->imbalance[i] * system->weight[i];
+    merit += f[0] + f[1] + f[2];
+  }
+  return merit;
+}
+
+static bool any_sliding(const Newton *newton) {
+  for (int k = 0; k < newton->system->units; k++) {
+    if (newton->mode[k] >= S2_SLIDE_PLUS) {
+      return true;
+    }
+  }
+  return false;
+}
+
+static double largest_imbalance(const Newton *newton) {
+  double worst = 0;
+  for (int i = 0; i < newton->system->nodes; i++) {
+    S2Quad f = newton->imbalance[i];
+    worst = fmax(worst,
+                 fmax(fabs(f[0]) * newton->system->problem->length, fmax(fabs(f[1]), fabs(f[2]))));
+  }
+  return worst;
+}
+
+// Halves the step until the merit falls enough, else takes the step that made it least.
+static double search(Newton *newton, double sigma, const S2Quad *v, double merit, double *taken) {
+  double step = 1, best = 1, least = INFINITY;
+  for (int halvings = 0; halvings < HALVINGS; halvings++, step /= 2) {
+    double now = evaluate(newton, sigma, v, step);
+    if (now < merit * (1 - SUFFICIENT * step)) {
+      *taken = step;
+      return now;
+    }
+    if (now < least) {
+      least = now;
+      best = step;
+    }
+  }
+  *taken = best;
+  return evaluate(newton, sigma, v, best);
+}
+
+// ---- Newton -----------------------------------------------------------------------------------
+
+// Newton steps at the given anchor from `v` until nothing is out of balance by more than
+// `enough`; false when that does not come about. Leaves the impulses of the law in `lambda`.
+static bool solve_inner(Newton *newton, double sigma, int inners, double enough, S2Quad *v,
+                        int *factorizations) {
+  S2System *system = newton->system;
+  memset(newton->dv, 0, sizeof(S2Quad) * (size_t)(system->nodes + 1));
+  memset(newton->du, 0, sizeof(double) * (size_t)(2 * system->units));
+  s2_system_row_velocity(system, v, newton->u);
+  double merit = evaluate(newton, sigma, v, 0);
+  for (int i = 0; i < inners && !(largest_imbalance(newton) <= enough); i++) {
+    (*factorizations)++;
+    if (!s2_system_factor(system, newton->response, any_sliding(newton))) {
+      return false;
+    }
+    s2_system_solve(system, newton->imbalance, newton->dv);
+    for (int k = 0; k < system->nodes; k++) {
+      newton->dv[k] = -newton->dv[k];
+    }
+    s2_system_row_velocity(system, newton->dv, newton->du);
+    double step, now = search(newton, sigma, v, merit, &step);
+    memcpy(v, newton->v, sizeof(S2Quad) * (size_t)(system->nodes + 1));
+    if (system->history != NULL) {
+      s2_history_add(system->history, s2_system_residual(system, v, newton->lambda, newton->u),
+                     step, 0);
+    }
+    s2_system_row_velocity(system, v, newton->u);
+    if (!(now < merit)) {
+      break;
+    }
+    merit = now;
+  }
+  return largest_imbalance(newton) <= enough;
+}
+
+// Solves the modes of the anchor exactly, once for each set of modes that two outers agree on.
+static double try_modes(Newton *newton, double best, S2Quad *v, double *lambda, int *factorizations,
+                        S2Arena *arena) {
+  S2System *system = newton->system;
+  s2_refine_modes(system, newton->u, newton->anchor, newton->mode);
+  size_t size = sizeof(S2Mode) * (size_t)system->units;
+  if (memcmp(newton->mode, newton->mode_before, size) != 0) {
+    memcpy(newton->mode_before, newton->mode, size);
+    newton->tried = false;
+    return best;
+  }
+  if (newton->tried) {
+    return best;
+  }
+  newton->tried = true;
+  copy_point(system, newton->v, newton->lambda, newton->at, newton->anchor);
+  double residual =
+      s2_refine_solve(system, newton->mode, newton->v, newton->lambda, factorizations, arena);
+  if (!(residual < best)) {
+    return best;
+  }
+  copy_point(system, v, lambda, newton->v, newton->lambda);
+  return residual;
+}
+
+// One outer step; false when its inner problem is not solved.
+static bool step(Newton *newton, double sigma, int inners, double enough, bool follow,
+                 int *factorizations, S2Arena *arena) {
+  S2System *system = newton->system;
+  memcpy(newton->next, newton->at, sizeof(S2Quad) * (size_t)(system->nodes + 1));
+  if (solve_inner(newton, sigma, inners, enough, newton->next, factorizations)) {
+    copy_point(system, newton->at, newton->anchor, newton->next, newton->lambda);
+    return true;
+  }
+  return follow && s2_follow_solve(system, sigma, FOLLOW_PIECES, newton->at, newton->anchor,
+                                   factorizations, arena);
+}
+
+double s2_newton_solve(S2System *system, double sigma, int outers, int inners, double tolerance,
+                       S2Quad *v, double *lambda, int *factorizations, S2Arena *arena) {
+  S2ArenaMark mark = s2_arena_mark(arena);
+  Newton newton = make(system, arena);
+  double best = s2_system_residual(system, v, lambda, newton.u), now = best;
+  copy_point(system, newton.at, newton.anchor, v, lambda);
+  s2_refine_modes(system, newton.u, lambda, newton.mode_before);
+  int last = *factorizations + MOST_FACTORIZATIONS;
+  for (int outer = 0; outer < outers && *factorizations < last && !(best <= tolerance); outer++) {
+    int before = *factorizations;
+    double enough = fmax(tolerance / 5, INNER_ACCURACY * fmin(now, 1));
+    bool follow = outer >= FOLLOW_AFTER;
+    if (step(&newton, sigma, inners, enough, follow, factorizations, arena)) {
+      now = s2_system_residual(system, newton.at, newton.anchor, newton.u);
+      if (now < best) {
+        best = now;
+        copy_point(system, v, lambda, newton.at, newton.anchor);
+      }
+      if (best > tolerance) {
+        best = try_modes(&newton, best, v, lambda, factorizations, arena);
+      }
+      int steps = *factorizations - before;
+      double growth = steps <= FEW_STEPS ? GROW * GROW : steps <= SOME_STEPS ? GROW : 1;
+      sigma = fmin(SIGMA_MOST, sigma * growth);
+      newton.failures = 0;
+    } else {
+      sigma = fmax(SIGMA_LEAST, sigma / SHRINK);
+      if (++newton.failures >= STIR_AFTER) {
+        now = s2_pgs_solve(system, STIR_SWEEPS, newton.at, newton.anchor, arena);
+      }
+    }
+  }
+  s2_arena_rewind(arena, mark);
+  return best;
+}

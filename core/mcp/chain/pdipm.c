@@ -1,0 +1,136 @@
+// The chain of methods for islands of any size. Warm starts come first, as most steps of a resting
+// scene need nothing else; the interior point does the work and hands over to an exact solution on
+// the active set it finds; where it stalls, proximal Newton from a Gauss-Seidel start feels its
+// way. The best point met is kept, judged by one residual.
+#include "mcp/chain/conflict.h"
+#include "mcp/chain/solve_run.h"
+#include "mcp/solvers.h"
+
+#include <stddef.h>
+#include <string.h>
+
+static const double SIGMA_WARM = 1e6; // the active set is nearly known: go for it
+static const double SIGMA_COLD = 10;  // feel the way
+enum { WARM_OUTERS = 1, WARM_INNERS = 3, WARM_ITERATIONS = 12 };
+static const double WARM_FLOOR = 0.01; // distance from the boundary where the interior point starts
+enum { COLD_INNERS = 8, OUTERS_PER_ITERATION = 12 };
+enum { POLISH_SWEEPS = 100 };
+
+static void newton(S2SolveRun *chain, double sigma, int outers, int inners) {
+  double residual = s2_newton_solve(&chain->system, sigma, outers, inners, chain->tolerance,
+                                    chain->v, chain->lambda, &chain->iterations, chain->arena);
+  s2_run_keep(chain, residual);
+}
+
+static void refine(S2SolveRun *chain) {
+  S2System *system = &chain->system;
+  S2ArenaMark mark = s2_arena_mark(chain->arena);
+  s2_run_back(chain);
+  S2Mode *mode = S2_TAKE(chain->arena, S2Mode, system->units);
+  double *u = S2_TAKE(chain->arena, double, 2 * system->units);
+  s2_system_row_velocity(system, chain->v, u);
+  s2_refine_modes(system, u, chain->lambda, mode);
+  double residual =
+      s2_refine_solve(system, mode, chain->v, chain->lambda, &chain->iterations, chain->arena);
+  s2_arena_rewind(chain->arena, mark);
+  s2_run_keep(chain, residual);
+}
+
+static void interior(S2SolveRun *chain, const S2InteriorStart *start, int iterations) {
+  double residual = s2_interior_solve(&chain->system, start, chain->tolerance, iterations, chain->v,
+                                      chain->lambda, &chain->iterations, chain->arena);
+  s2_run_keep(chain, residual);
+  if (chain->best > S2_REFINED) {
+    refine(chain);
+  }
+}
+
+static void sweep(S2SolveRun *chain, int sweeps) {
+  double residual = s2_pgs_solve(&chain->system, sweeps, chain->v, chain->lambda, chain->arena);
+  s2_run_keep(chain, residual);
+}
+
+// From the guess: whether it already solves the problem, then a few steps of Newton, then a
+// warm interior point.
+static void solve_warm(S2SolveRun *chain, const double *lambda_guess) {
+  const S2System *system = &chain->system;
+  if (s2_run_solved(chain)) {
+    return;
+  }
+  s2_system_prepare(&chain->system, chain->arena);
+  if (system->contacts == 0) {
+    refine(chain);
+    return;
+  }
+  bool warm = false;
+  for (int i = 0; i < system->problem->rows; i++) {
+    warm |= lambda_guess[i] != 0;
+  }
+  if (warm) {
+    newton(chain, SIGMA_WARM, WARM_OUTERS, WARM_INNERS);
+  }
+  if (warm && !s2_run_solved(chain)) {
+    s2_run_back(chain);
+    interior(chain, &(S2InteriorStart){.warm = true, .floor = WARM_FLOOR}, WARM_ITERATIONS);
+  }
+}
+
+// True: it was proved that there is no solution, and the search for one ends.
+static bool solve_cold(S2SolveRun *chain, const S2SolverOptions *options, bool thorough) {
+  static const S2InteriorStart starts[] = {
+      {.impulse = 1, .velocity = 1},
+      {.impulse = 3, .velocity = 3, .spread = 1, .seed = 1},
+      {.impulse = 1, .velocity = 1, .spread = 2, .seed = 2},
+      {.impulse = 3, .velocity = 3, .spread = 2, .seed = 3},
+  };
+  // Of Gauss-Seidel from nothing before Newton; 0: POLISH_SWEEPS from the best point. Newton has
+  // failed from the best point when another start is needed, so from nothing now and then.
+  static const int fresh_sweeps[] = {0, 20, 0, 40};
+  for (int i = 0; i < (int)(sizeof starts / sizeof *starts) && !s2_run_solved(chain); i++) {
+    interior(chain, &starts[i], options->max_iterations);
+    if (!thorough) {
+      return false;
+    }
+    if (!s2_run_solved(chain)) {
+      if (i == 0 && s2_mcp_conflict_quick(chain->system.problem, options, NULL, chain->arena)) {
+        return true;
+      }
+      s2_run_back(chain);
+      if (fresh_sweeps[i] > 0) {
+        memset(chain->lambda, 0, sizeof(double) * (size_t)(2 * chain->system.units));
+      }
+      sweep(chain, fresh_sweeps[i] > 0 ? fresh_sweeps[i] : POLISH_SWEEPS);
+      newton(chain, SIGMA_COLD, options->max_iterations * OUTERS_PER_ITERATION, COLD_INNERS);
+    }
+  }
+  return false;
+}
+
+static S2SolveStatus solve(const S2Problem *problem, const S2SolverOptions *options, bool thorough,
+                           S2Arena *arena, S2Solution *solution) {
+  S2ArenaMark mark = s2_arena_mark(arena);
+  S2SolveRun chain = s2_run_begin(problem, options, solution, arena);
+  solve_warm(&chain, solution->lambda);
+  if (s2_run_solved(&chain) && chain.best > S2_REFINED && chain.iterations > 0 &&
+      chain.system.contacts > 0) {
+    refine(&chain);
+  }
+  bool proved =
+      !s2_run_solved(&chain) && chain.system.contacts > 0 && solve_cold(&chain, options, thorough);
+  s2_run_end(&chain, solution);
+  if (proved && solution->status != S2_SOLVED) {
+    solution->status = S2_INFEASIBLE;
+  }
+  s2_arena_rewind(arena, mark);
+  return solution->status;
+}
+
+S2SolveStatus s2_pdipm_solve(const S2Problem *problem, const S2SolverOptions *options,
+                             S2Arena *arena, S2Solution *solution) {
+  return solve(problem, options, true, arena, solution);
+}
+
+S2SolveStatus s2_pdipm_quick_solve(const S2Problem *problem, const S2SolverOptions *options,
+                                   S2Arena *arena, S2Solution *solution) {
+  return solve(problem, options, false, arena, solution);
+}

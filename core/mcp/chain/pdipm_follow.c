@@ -1,0 +1,288 @@
+// Path following. The law of every contact is a function of x = impulse - velocity (the normal map
+// of Robinson 1992), linear in each of its modes, so the residual G(x) is piecewise linear. From
+// any x0 the solutions of
+//
+//     G(x) = t G(x0)
+//
+// form a path that starts at t = 1 and consists of straight pieces, one a set of modes. It is
+// followed through its turns, which may lead away from the solution for a while, to t = 0. Where a
+// piece ends one contact changes its mode. (Lemke's method is the same from another start; PATH of
+// Dirkse & Ferris 1995 follows such paths, after Ralph 1994.) No residual need fall on the way: it
+// arrives where line searches are caught in a local minimum.
+//
+// A compliance 1 / weight against the impulses of the start makes pieces unambiguous where contacts
+// hold more than the nodes can move. The softer it is the fewer the turns, so this is a step of the
+// proximal method of newton.c, not all of it.
+#include "mcp/chain/pdipm_stages.h"
+
+#include <math.h>
+#include <string.h>
+
+// Of t: beyond, the path goes to infinity, for all that can be seen.
+static const double FARTHEST = 1e4;
+
+typedef struct Follow {
+  S2System *system;
+  double weight;
+  double *x, *lambda, *r;               // 2 a unit; r = G(x0)
+  double *dx, *dlambda, *u, *du, *base; // rates as t falls
+  S2Quad *v, *dv;                       //
+  S2Mode *mode;
+  S2Response *response;
+} Follow;
+
+// The end of a piece: where unit `unit` (-1: none) leaves its mode.
+typedef struct Crossing {
+  int unit;
+  S2Mode from, to;
+  double step;
+} Crossing;
+
+static Follow make(S2System *system, double weight, S2Arena *arena) {
+  int two = 2 * system->units, n = system->nodes + 1;
+  return (Follow){
+      .system = system,
+      .weight = weight,
+      .x = S2_TAKE(arena, double, two),
+      .lambda = S2_TAKE(arena, double, two),
+      .r = S2_TAKE(arena, double, two),
+      .dx = S2_TAKE(arena, double, two),
+      .dlambda = S2_TAKE(arena, double, two),
+      .u = S2_TAKE(arena, double, two),
+      .du = S2_TAKE(arena, double, two),
+      .base = S2_TAKE(arena, double, two),
+      .v = S2_TAKE_ZEROED(arena, S2Quad, n),
+      .dv = S2_TAKE(arena, S2Quad, n),
+      .mode = S2_TAKE(arena, S2Mode, system->units),
+      .response = S2_TAKE(arena, S2Response, system->units),
+  };
+}
+
+static double slope_of(const S2Unit *unit, S2Mode mode) {
+  return mode == S2_SLIDE_PLUS ? unit->mu : -unit->mu;
+}
+
+// Impulses of such a unit do not change.
+static bool is_held(const S2Unit *unit, S2Mode mode) {
+  return mode == S2_SEPARATE || (unit->kind == S2_UNIT_BOX && mode != S2_STICK);
+}
+
+// u = J v + C lambda + b of all rows.
+static void row_speeds(Follow *follow, const double *lambda) {
+  const S2System *system = follow->system;
+  s2_system_velocity(system, lambda, follow->v);
+  s2_system_row_velocity(system, follow->v, follow->u);
+  for (int k = 0; k < system->units; k++) {
+    const S2Unit *unit = &system->unit[k];
+    for (int r = 0; r < 2; r++) {
+      follow->u[2 * k + r] += unit->c[r] * lambda[2 * k + r] + unit->b0[r];
+    }
+  }
+}
+
+static S2Mode mode_of(const S2Unit *unit, const double *x) {
+  if (unit->kind == S2_UNIT_BILATERAL) {
+    return S2_STICK;
+  }
+  if (unit->kind == S2_UNIT_BOX) {
+    return x[0] > unit->hi ? S2_SLIDE_PLUS : x[0] < unit->lo ? S2_SLIDE_MINUS : S2_STICK;
+  }
+  if (!(x[0] > 0)) {
+    return S2_SEPARATE;
+  }
+  if (unit->kind == S2_UNIT_NORMAL || fabs(x[1]) <= unit->mu * x[0]) {
+    return S2_STICK;
+  }
+  return x[1] > 0 ? S2_SLIDE_PLUS : S2_SLIDE_MINUS;
+}
+
+// x0 = lambda - u(lambda), its modes, its impulses by the law, and G there.
+static void begin(Follow *follow, const double *lambda) {
+  const S2System *system = follow->system;
+  row_speeds(follow, lambda);
+  for (int k = 0; k < system->units; k++) {
+    const S2Unit *unit = &system->unit[k];
+    double *x = follow->x + 2 * k, *l = follow->lambda + 2 * k;
+    bool bilateral = unit->kind == S2_UNIT_BILATERAL;
+    x[0] = lambda[2 * k] - (bilateral ? 0 : follow->u[2 * k]);
+    x[1] = lambda[2 * k + 1] - (bilateral ? 0 : follow->u[2 * k + 1]);
+    S2Mode mode = follow->mode[k] = mode_of(unit, x);
+    l[0] = mode == S2_SEPARATE ? 0 : x[0];
+    l[1] = mode == S2_SEPARATE || unit->rows < 2 ? 0
+           : mode == S2_STICK                    ? x[1]
+                                                 : slope_of(unit, mode) * x[0];
+    if (unit->kind == S2_UNIT_BOX) {
+      l[0] = s2_unit_clip(unit, x[0]);
+    }
+  }
+  row_speeds(follow, follow->lambda);
+  for (int k = 0; k < 2 * system->units; k++) {
+    follow->r[k] = follow->u[k] - follow->lambda[k] + follow->x[k];
+  }
+}
+
+// Fills the responses; returns whether the matrix is nonsymmetric.
+static bool respond(Follow *follow) {
+  bool sliding = false;
+  for (int k = 0; k < follow->system->units; k++) {
+    const S2Unit *unit = &follow->system->unit[k];
+    S2Mode mode = follow->mode[k];
+    S2Response *d = &follow->response[k];
+    *d = (S2Response){0};
+    if (is_held(unit, mode)) {
+      continue;
+    }
+    d->nn = follow->weight / (1 + follow->weight * unit->c[0]);
+    if (mode != S2_STICK) {
+      d->tn = slope_of(unit, mode) * d->nn;
+      sliding = true;
+    } else if (unit->rows == 2) {
+      d->tt = follow->weight / (1 + follow->weight * unit->c[1]);
+    }
+  }
+  return sliding;
+}
+
+// The rates of everything along the piece as t falls; false when the matrix is singular.
+static bool find_rates(Follow *follow) {
+  S2System *system = follow->system;
+  bool nonsymmetric = respond(follow);
+  if (!s2_system_factor(system, follow->response, nonsymmetric)) {
+    return false;
+  }
+  for (int k = 0; k < system->units; k++) {
+    const S2Response *d = &follow->response[k];
+    const double *r = follow->r + 2 * k;
+    follow->base[2 * k] = -d->nn * r[0];
+    follow->base[2 * k + 1] = -d->tn * r[0] - d->tt * r[1];
+  }
+  memset(follow->dv, 0, sizeof(S2Quad) * (size_t)(system->nodes + 1));
+  s2_system_push_all(system, follow->base, 1, follow->dv);
+  s2_system_solve(system, follow->dv, follow->dv);
+  s2_system_row_velocity(system, follow->dv, follow->du);
+  for (int k = 0; k < system->units; k++) {
+    const S2Response *d = &follow->response[k];
+    const double *du = follow->du + 2 * k, *r = follow->r + 2 * k;
+    double *dl = follow->dlambda + 2 * k, *dx = follow->dx + 2 * k;
+    double compliance = follow->system->unit[k].c[1] + 1 / follow->weight;
+    dl[0] = follow->base[2 * k] - d->nn * du[0];
+    dl[1] = follow->base[2 * k + 1] - d->tn * du[0] - d->tt * du[1];
+    S2Mode mode = follow->mode[k];
+    dx[0] = is_held(&system->unit[k], mode) ? -du[0] - r[0] : dl[0];
+    dx[1] = mode == S2_STICK ? dl[1] : dl[1] * (1 - compliance) - du[1] - r[1];
+  }
+  return true;
+}
+
+static void turn(Follow *follow) {
+  for (int k = 0; k < 2 * follow->system->units; k++) {
+    follow->dx[k] = -follow->dx[k];
+    follow->dlambda[k] = -follow->dlambda[k];
+  }
+}
+
+// ---- Borders ----------------------------------------------------------------------------------
+
+// How far x is inside `mode`, measured from its border with `other`; with `edges` = 0 and dx for x,
+// the rate of that.
+static double inside(const S2Unit *unit, S2Mode mode, S2Mode other, const double *x, double edges) {
+  if (unit->kind == S2_UNIT_BOX) {
+    S2Mode end = mode == S2_STICK ? other : mode;
+    double past = end == S2_SLIDE_PLUS ? x[0] - edges * unit->hi : edges * unit->lo - x[0];
+    return mode == S2_STICK ? -past : past;
+  }
+  if (mode == S2_SEPARATE) {
+    return -x[0];
+  }
+  if (other == S2_SEPARATE) {
+    return x[0];
+  }
+  S2Mode slide = mode == S2_STICK ? other : mode;
+  double beyond = (slide == S2_SLIDE_PLUS ? x[1] : -x[1]) - unit->mu * x[0];
+  return mode == S2_STICK ? -beyond : beyond;
+}
+
+static void try_border(const Follow *follow, int k, S2Mode other, Crossing *first) {
+  const S2Unit *unit = &follow->system->unit[k];
+  S2Mode mode = follow->mode[k];
+  double rate = inside(unit, mode, other, follow->dx + 2 * k, 0);
+  if (rate < 0) {
+    double step = fmax(0, inside(unit, mode, other, follow->x + 2 * k, 1)) / -rate;
+    if (step < first->step) {
+      *first = (Crossing){k, mode, other, step};
+    }
+  }
+}
+
+// The first border met within a step of `most`.
+static Crossing find_crossing(const Follow *follow, double most) {
+  Crossing first = {.unit = -1, .step = most};
+  for (int k = 0; k < follow->system->units; k++) {
+    const S2Unit *unit = &follow->system->unit[k];
+    S2Mode mode = follow->mode[k];
+    if (unit->kind == S2_UNIT_BILATERAL) {
+      continue;
+    }
+    if (mode == S2_SEPARATE) {
+      try_border(follow, k, S2_STICK, &first);
+    } else if (mode != S2_STICK) {
+      if (unit->kind == S2_UNIT_CONTACT) {
+        try_border(follow, k, S2_SEPARATE, &first);
+      }
+      try_border(follow, k, S2_STICK, &first);
+    } else if (unit->kind != S2_UNIT_NORMAL) {
+      try_border(follow, k, S2_SLIDE_PLUS, &first);
+      try_border(follow, k, S2_SLIDE_MINUS, &first);
+    } else {
+      try_border(follow, k, S2_SEPARATE, &first);
+    }
+  }
+  if (first.unit >= 0 && first.from == S2_SEPARATE &&
+      follow->system->unit[first.unit].kind == S2_UNIT_CONTACT) {
+    // The cone has no width yet where contact begins, so it begins with sliding.
+    int t = 2 * first.unit + 1;
+    double x = follow->x[t] + first.step * follow->dx[t];
+    first.to = x > 0 ? S2_SLIDE_PLUS : S2_SLIDE_MINUS;
+  }
+  return first;
+}
+
+bool s2_follow_solve(S2System *system, double weight, int pieces, S2Quad *v, double *lambda,
+                     int *factorizations, S2Arena *arena) {
+  S2ArenaMark mark = s2_arena_mark(arena);
+  Follow follow = make(system, weight, arena);
+  begin(&follow, lambda);
+  double t = 1;
+  Crossing crossing = {.unit = -1};
+  for (int i = 0; i < pieces && t > 0 && t < FARTHEST; i++) {
+    (*factorizations)++;
+    if (!find_rates(&follow)) {
+      break;
+    }
+    // The path enters the new mode; t may have to rise for that.
+    bool rises = crossing.unit >= 0 && inside(&system->unit[crossing.unit], crossing.to,
+                                              crossing.from, follow.dx + 2 * crossing.unit, 0) < 0;
+    if (rises) {
+      turn(&follow);
+    }
+    crossing = find_crossing(&follow, rises ? INFINITY : t);
+    if (!isfinite(crossing.step)) {
+      break;
+    }
+    for (int k = 0; k < 2 * system->units; k++) {
+      follow.x[k] += crossing.step * follow.dx[k];
+      follow.lambda[k] += crossing.step * follow.dlambda[k];
+    }
+    t = crossing.unit < 0 ? 0 : rises ? t + crossing.step : t - crossing.step;
+    if (crossing.unit >= 0) {
+      follow.mode[crossing.unit] = crossing.to;
+    }
+  }
+  bool arrived = t <= 0;
+  if (arrived) {
+    memcpy(lambda, follow.lambda, sizeof(double) * (size_t)(2 * system->units));
+    s2_system_velocity(system, lambda, v);
+  }
+  s2_arena_rewind(arena, mark);
+  return arrived;
+}

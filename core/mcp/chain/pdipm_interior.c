@@ -1,0 +1,158 @@
+// Primal-dual interior point for the step problem: starting points, and where to stop. The step is
+// that of pdipm_step.h.
+#include "mcp/chain/pdipm_stages.h"
+#include "mcp/chain/pdipm_step.h"
+
+#include "base/rng.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { STALL = 12 }; // iterations without halving the complementarity: it will not come any more
+
+static const double EXHAUSTED = 1e-14; // mean complementarity: round-off rules below
+
+// ---- Starting points --------------------------------------------------------------------------
+
+static void start_cold(S2Interior *ip, const S2InteriorStart *start) {
+  S2Rng rng = s2_rng_seeded(start->seed);
+  for (int k = 0; k < 4 * ip->system->units; k++) {
+    double a = 1, b = 1;
+    if (start->spread > 0) {
+      a = exp(start->spread * (2 * s2_rng_uniform(&rng) - 1));
+      b = exp(start->spread * (2 * s2_rng_uniform(&rng) - 1));
+    }
+    ip->z[k] = start->impulse * a;
+    ip->s[k] = start->velocity * b;
+  }
+  for (int k = 0; k < ip->system->units; k++) {
+    const S2Unit *unit = &ip->system->unit[k];
+    if (unit->kind == S2_UNIT_BOX) { // the two distances add up to the width
+      ip->z[4 * k] = ip->z[4 * k + 1] = (unit->hi - unit->lo) / 2;
+    }
+  }
+}
+
+static void start_warm(S2Interior *ip, const S2InteriorStart *start, const S2Quad *v,
+                       const double *lambda) {
+  const S2System *system = ip->system;
+  memcpy(ip->v, v, sizeof(S2Quad) * (size_t)system->nodes);
+  memcpy(ip->lambda, lambda, sizeof(double) * (size_t)(2 * system->units));
+  s2_system_row_velocity(system, v, ip->u);
+  for (int k = 0; k < system->units; k++) {
+    const S2Unit *unit = &system->unit[k];
+    double n = lambda[2 * k], t = lambda[2 * k + 1];
+    double un = ip->u[2 * k] + unit->c[0] * n + unit->b0[0];
+    double ut = ip->u[2 * k + 1] + unit->c[1] * t + unit->b0[1], speed = fabs(ut);
+    // What the cone leaves is shared among its three parts, so that none starts at the boundary.
+    double slack = fmax(0, unit->mu * n - fabs(t));
+    double z[4] = {n, fmax(t, 0) + slack / 4, fmax(-t, 0) + slack / 4, speed};
+    double s[4] = {un, speed + ut, speed - ut, slack / 2};
+    for (int i = 0; i < 4; i++) {
+      ip->z[4 * k + i] = fmax(z[i], start->floor);
+      ip->s[4 * k + i] = fmax(s[i], start->floor);
+    }
+    if (unit->kind == S2_UNIT_BOX) {
+      double width = unit->hi - unit->lo, least = fmin(start->floor, width / 4);
+      double inside = fmax(least, fmin(width - least, n - unit->lo));
+      ip->z[4 * k] = inside;
+      ip->z[4 * k + 1] = width - inside;
+      ip->s[4 * k] = fmax(un, start->floor);
+      ip->s[4 * k + 1] = fmax(-un, start->floor);
+    }
+  }
+}
+
+// The point reached, and the best one so far as the caller's.
+typedef struct Progress {
+  S2Quad *v;
+  double *lambda, best;
+  S2Mode *mode, *mode_before;
+  bool tried; // these modes
+} Progress;
+
+static void keep_if_better(const S2Interior *ip, Progress *progress, double residual) {
+  const S2System *system = ip->system;
+  if (!(residual >= progress->best)) {
+    progress->best = residual;
+    memcpy(progress->v, ip->v, sizeof(S2Quad) * (size_t)(system->nodes + 1));
+    memcpy(progress->lambda, ip->lambda, sizeof(double) * (size_t)(2 * system->units));
+  }
+}
+
+// Modes that two iterations agree on are most likely those of the solution, which then is found
+// exactly at the price of one more factorisation: this saves the last iterations, and the end game
+// is where the interior point fails when rows are weakly active.
+static void cross_over(S2Interior *ip, Progress *progress, int *factorizations, S2Arena *arena) {
+  S2System *system = ip->system;
+  s2_refine_modes(system, ip->u, ip->lambda, progress->mode);
+  bool same =
+      memcmp(progress->mode, progress->mode_before, sizeof(S2Mode) * (size_t)system->units) == 0;
+  if (!same) {
+    progress->tried = false;
+    S2Mode *other = progress->mode_before;
+    progress->mode_before = progress->mode;
+    progress->mode = other;
+  } else if (!progress->tried) {
+    progress->tried = true;
+    S2ArenaMark mark = s2_arena_mark(arena);
+    S2Quad *v = S2_TAKE(arena, S2Quad, system->nodes + 1);
+    double *lambda = S2_TAKE(arena, double, 2 * system->units);
+    memcpy(v, ip->v, sizeof(S2Quad) * (size_t)(system->nodes + 1));
+    memcpy(lambda, ip->lambda, sizeof(double) * (size_t)(2 * system->units));
+    double residual = s2_refine_solve(system, progress->mode, v, lambda, factorizations, arena);
+    if (residual < progress->best) {
+      progress->best = residual;
+      memcpy(progress->v, v, sizeof(S2Quad) * (size_t)(system->nodes + 1));
+      memcpy(progress->lambda, lambda, sizeof(double) * (size_t)(2 * system->units));
+    }
+    s2_arena_rewind(arena, mark);
+  }
+}
+
+double s2_interior_solve(S2System *system, const S2InteriorStart *start, double tolerance,
+                         int max_iterations, S2Quad *v, double *lambda, int *factorizations,
+                         S2Arena *arena) {
+  S2ArenaMark mark = s2_arena_mark(arena);
+  S2Interior ip = s2_interior_make(system, arena);
+  Progress progress = {
+      .v = v,
+      .lambda = lambda,
+      .best = s2_system_residual(system, v, lambda, ip.u),
+      .mode = S2_TAKE_ZEROED(arena, S2Mode, system->units),
+      .mode_before = S2_TAKE_ZEROED(arena, S2Mode, system->units),
+  };
+  if (start->warm) {
+    start_warm(&ip, start, v, lambda);
+  } else {
+    start_cold(&ip, start);
+  }
+  double milestone = INFINITY;
+  for (int i = 0, since = 0;; i++, since++) {
+    s2_system_row_velocity(system, ip.v, ip.u);
+    s2_interior_measure(&ip);
+    double residual = s2_system_residual(system, ip.v, ip.lambda, ip.u);
+    keep_if_better(&ip, &progress, residual);
+    if (i > 0) {
+      s2_history_add(system->history, residual, ip.taken, ip.mean);
+    }
+    if (progress.best > tolerance) {
+      cross_over(&ip, &progress, factorizations, arena);
+    }
+    if (ip.mean < milestone / 2) {
+      milestone = ip.mean;
+      since = 0;
+    }
+    if (progress.best <= tolerance || i == max_iterations || since == STALL ||
+        !(ip.mean > EXHAUSTED)) {
+      break;
+    }
+    s2_system_imbalance(system, ip.v, ip.lambda, ip.imbalance);
+    (*factorizations)++;
+    if (!s2_interior_step(&ip, 0)) {
+      break;
+    }
+  }
+  s2_arena_rewind(arena, mark);
+  return progress.best;
+}

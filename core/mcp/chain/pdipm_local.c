@@ -1,0 +1,197 @@
+// The matrix 1 + A D, D block diagonal with the responses of each node's units, has the pattern of
+// A
+// + A' and is factored as it is: never symmetric, but as good as A + D^-1, whose columns it scales.
+#include "mcp/chain/pdipm_local.h"
+
+#include "mcp/solvers.h"
+
+#include <string.h>
+
+// ---- Building ---------------------------------------------------------------------------------
+
+static void fill_columns(S2LocalMobility *local, int nodes, S2Arena *arena) {
+  const S2Mobility *a = local->a;
+  int32_t blocks = a->start[nodes];
+  local->column_start = S2_TAKE_ZEROED(arena, int32_t, nodes + 1);
+  local->column_row = S2_TAKE(arena, int32_t, blocks);
+  local->column_block = S2_TAKE(arena, int32_t, blocks);
+  for (int32_t p = 0; p < blocks; p++) {
+    local->column_start[a->column[p] + 1]++;
+  }
+  for (int i = 0; i < nodes; i++) {
+    local->column_start[i + 1] += local->column_start[i];
+  }
+  S2ArenaMark mark = s2_arena_mark(arena);
+  int32_t *next = S2_TAKE(arena, int32_t, nodes + 1);
+  memcpy(next, local->column_start, sizeof(int32_t) * (size_t)(nodes + 1));
+  for (int32_t i = 0; i < nodes; i++) {
+    for (int32_t p = a->start[i]; p < a->start[i + 1]; p++) {
+      int32_t at = next[a->column[p]]++;
+      local->column_row[at] = i;
+      local->column_block[at] = p;
+    }
+  }
+  s2_arena_rewind(arena, mark);
+}
+
+static void add_edge(S2LocalMobility *local, int32_t i, int32_t j, int32_t below, int32_t above) {
+  local->edge[2 * local->edges] = i;
+  local->edge[2 * local->edges + 1] = j;
+  local->edge_block[2 * local->edges] = below;
+  local->edge_block[2 * local->edges + 1] = above;
+  local->edges++;
+}
+
+// Row i and column i of A are walked together up to the diagonal.
+static void fill_edges(S2LocalMobility *local, int nodes, S2Arena *arena) {
+  const S2Mobility *a = local->a;
+  int32_t blocks = a->start[nodes];
+  local->edge = S2_TAKE(arena, int32_t, 2 * blocks);
+  local->edge_block = S2_TAKE(arena, int32_t, 2 * blocks);
+  local->slot = S2_TAKE(arena, int32_t, blocks);
+  local->diagonal = S2_TAKE(arena, int32_t, nodes);
+  for (int32_t i = 0; i < nodes; i++) {
+    int32_t p = a->start[i], q = local->column_start[i];
+    int32_t p_end = a->start[i + 1], q_end = local->column_start[i + 1];
+    for (;;) {
+      int32_t row = p < p_end ? a->column[p] : i, column = q < q_end ? local->column_row[q] : i;
+      int32_t j = row < column ? row : column;
+      if (j >= i) {
+        break;
+      }
+      add_edge(local, i, j, row == j ? p : -1, column == j ? local->column_block[q] : -1);
+      p += row == j;
+      q += column == j;
+    }
+    local->diagonal[i] = p;
+  }
+}
+
+void s2_local_init(S2System *system, S2Arena *arena) {
+  int nodes = system->nodes;
+  S2LocalMobility *local = S2_TAKE(arena, S2LocalMobility, 1);
+  *local = (S2LocalMobility){.a = system->problem->mobility};
+  system->local = local;
+  int32_t blocks = local->a->start[nodes];
+  local->block = S2_TAKE(arena, S2Quad, 3 * (size_t)blocks);
+  for (int32_t p = 0; p < blocks; p++) {
+    const double *from = local->a->block + 9 * (size_t)p;
+    for (int c = 0; c < 3; c++) {
+      local->block[3 * (size_t)p + (size_t)c] = (S2Quad){from[c], from[3 + c], from[6 + c], 0};
+    }
+  }
+  local->impulse = S2_TAKE(arena, S2Quad, nodes + 1);
+  local->response = S2_TAKE(arena, S2Quad, 3 * (size_t)nodes);
+  fill_columns(local, nodes, arena);
+  fill_edges(local, nodes, arena);
+}
+
+void s2_local_prepare(S2System *system, S2Arena *arena) {
+  S2LocalMobility *local = system->local;
+  s2_blocksparse_init(&system->sparse, system->nodes, local->edges, local->edge, local->slot,
+                      arena);
+}
+
+// ---- Products ---------------------------------------------------------------------------------
+
+// sum += block x, through pointers: vectors by value have no fixed calling convention.
+S2_INLINE void add_times(S2Quad *sum, const S2Quad *block, const S2Quad *x) {
+  *sum += block[0] * (*x)[0] + block[1] * (*x)[1] + block[2] * (*x)[2];
+}
+
+S2_WIDE void s2_local_push_all(const S2System *system, const double *lambda, double factor,
+                               S2Quad *y) {
+  const S2LocalMobility *local = system->local;
+  memset(local->impulse, 0, sizeof(S2Quad) * (size_t)(system->nodes + 1));
+  for (int k = 0; k < system->units; k++) {
+    const S2Unit *unit = &system->unit[k];
+    double n = factor * unit->g[0] * lambda[2 * k], t = factor * unit->g[1] * lambda[2 * k + 1];
+    local->impulse[unit->a] += unit->ja[0] * n + unit->ja[1] * t;
+  }
+  for (int i = 0; i < system->nodes; i++) {
+    S2Quad sum = {0};
+    for (int32_t p = local->a->start[i]; p < local->a->start[i + 1]; p++) {
+      add_times(&sum, local->block + 3 * (size_t)p, &local->impulse[local->a->column[p]]);
+    }
+    y[i] += sum;
+  }
+}
+
+S2_WIDE void s2_local_push(const S2System *system, int k, const double change[2], S2Quad *v) {
+  const S2LocalMobility *local = system->local;
+  const S2Unit *unit = &system->unit[k];
+  S2Quad impulse = unit->ja[0] * (unit->g[0] * change[0]) + unit->ja[1] * (unit->g[1] * change[1]);
+  int32_t end = local->column_start[unit->a + 1];
+  for (int32_t p = local->column_start[unit->a]; p < end; p++) {
+    add_times(&v[local->column_row[p]], local->block + 3 * (size_t)local->column_block[p],
+              &impulse);
+  }
+}
+
+S2Response s2_local_coupling(const S2System *system, int k) {
+  const S2Unit *unit = &system->unit[k];
+  const S2Quad *block = system->local->block + 3 * (size_t)system->local->diagonal[unit->a];
+  double w[2][2];
+  for (int s = 0; s < 2; s++) {
+    S2Quad moved = {0}, impulse = unit->ja[s] * unit->g[s];
+    add_times(&moved, block, &impulse);
+    for (int r = 0; r < 2; r++) {
+      S2Quad u = unit->ja[r] * moved;
+      w[r][s] = u[0] + u[1] + u[2];
+    }
+  }
+  return (S2Response){w[0][0] + unit->c[0], w[0][1], w[1][0], w[1][1] + unit->c[1]};
+}
+
+// ---- The linear system ------------------------------------------------------------------------
+
+static void fill_response(const S2System *system, const S2Response *response) {
+  S2Quad *d = system->local->response;
+  memset(d, 0, 3 * sizeof(S2Quad) * (size_t)system->nodes);
+  for (int k = 0; k < system->units; k++) {
+    const S2Unit *unit = &system->unit[k];
+    const S2Response *r = &response[k];
+    for (int c = 0; c < 3; c++) {
+      double n = unit->g[0] * (r->nn * unit->ja[0][c] + r->nt * unit->ja[1][c]);
+      double t = unit->g[1] * (r->tn * unit->ja[0][c] + r->tt * unit->ja[1][c]);
+      d[3 * unit->a + c] += unit->ja[0] * n + unit->ja[1] * t;
+    }
+  }
+}
+
+bool s2_local_factor(S2System *system, const S2Response *response) {
+  const S2LocalMobility *local = system->local;
+  S2BlockSparse *matrix = &system->sparse;
+  fill_response(system, response);
+  s2_blocksparse_clear(matrix, true);
+  for (int i = 0; i < system->nodes; i++) {
+    S2Quad *diagonal = matrix->diagonal + 3 * (size_t)matrix->place[i];
+    const S2Quad *block = local->block + 3 * (size_t)local->diagonal[i];
+    for (int c = 0; c < 3; c++) {
+      add_times(&diagonal[c], block, &local->response[3 * i + c]);
+      diagonal[c][c] += 1;
+    }
+  }
+  for (int32_t e = 0; e < local->edges; e++) {
+    int32_t i = local->edge[2 * e], j = local->edge[2 * e + 1];
+    int32_t ij = local->edge_block[2 * e], ji = local->edge_block[2 * e + 1];
+    if (matrix->place[i] < matrix->place[j]) {
+      int32_t node = i, block = ij;
+      i = j, j = node;
+      ij = ji, ji = block;
+    }
+    S2Quad *lower = matrix->lower + 3 * (size_t)local->slot[e];
+    S2Quad *upper = matrix->upper + 3 * (size_t)local->slot[e];
+    for (int c = 0; c < 3 && ij >= 0; c++) {
+      add_times(&lower[c], local->block + 3 * (size_t)ij, &local->response[3 * j + c]);
+    }
+    for (int c = 0; c < 3 && ji >= 0; c++) {
+      S2Quad column = {0};
+      add_times(&column, local->block + 3 * (size_t)ji, &local->response[3 * i + c]);
+      for (int r = 0; r < 3; r++) {
+        upper[r][c] = column[r];
+      }
+    }
+  }
+  return s2_blocksparse_factor(matrix);
+}

@@ -1,0 +1,403 @@
+#include "mcp/chain/pdipm_system.h"
+
+#include "mcp/chain/pdipm_local.h"
+#include "mcp/solvers.h"
+
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+// Up to this many nodes K is dense and LAPACK pivots. Measured (us a solve, dense / sparse): one
+// box on the ground 3.8 / 2.1, two stacked 5.9 / 2.5, five 14 / 5.5, ten 31 / 15: the sparse factor
+// wins everywhere, so dense is left where it has the least to lose.
+enum { DENSE_NODES = 1 };
+
+// ---- Building ---------------------------------------------------------------------------------
+
+static void fill_row(S2Unit *unit, int r, const S2Row *row, double w, const S2Problem *problem) {
+  const double *ja = row->a >= 0 ? row->ja : row->jb;
+  bool two = row->a >= 0 && row->b >= 0;
+  unit->ja[r] = (S2Quad){ja[0], ja[1], ja[2], 0};
+  unit->jb[r] = two ? (S2Quad){row->jb[0], row->jb[1], row->jb[2], 0} : (S2Quad){0};
+  unit->g[r] = w > 0 ? 1 / w : 1; // w = 0: a row nothing can move
+  unit->c[r] = row->compliance * unit->g[r];
+  unit->b0[r] = row->bias / problem->velocity_scale;
+  bool linear = ja[1] != 0 || ja[2] != 0 || (two && (row->jb[1] != 0 || row->jb[2] != 0));
+  unit->arm[r] = linear ? 1 : problem->length;
+}
+
+// Packs the rows from `i` on into one unit; returns how many rows of the problem it stands for.
+static int fill_unit(S2Unit *unit, const S2Problem *problem, int i, const double *w) {
+  const S2Row *row = &problem->row[i], *next = i + 1 < problem->rows ? row + 1 : NULL;
+  *unit = (S2Unit){.row = i, .rows = 1, .slot = -1, .g = {1, 1}, .arm = {1, 1}};
+  assert(row->coupled_to < 0 && row->a != row->b);
+  unit->a = row->a >= 0 ? row->a : row->b;
+  unit->b = row->a >= 0 && row->b >= 0 ? row->b : problem->nodes;
+  fill_row(unit, 0, row, w[i], problem);
+  if (row->lo == -INFINITY) {
+    assert(row->hi == INFINITY);
+    unit->kind = S2_UNIT_BILATERAL;
+    bool pair = next != NULL && next->group == row->group && next->coupled_to < 0 &&
+                next->lo == -INFINITY && next->a == row->a && next->b == row->b;
+    if (pair) {
+      unit->rows = 2;
+      fill_row(unit, 1, next, w[i + 1], problem);
+    }
+    return unit->rows;
+  }
+  if (isfinite(row->hi)) {
+    double scale = w[i] > 0 ? w[i] / problem->velocity_scale : 1 / problem->velocity_scale;
+    assert(row->lo < row->hi && isfinite(row->lo));
+    unit->kind = S2_UNIT_BOX;
+    unit->lo = row->lo * scale;
+    unit->hi = row->hi * scale;
+    return 1;
+  }
+  assert(row->lo == 0 && row->hi == INFINITY);
+  unit->kind = S2_UNIT_NORMAL;
+  if (next == NULL || next->coupled_to != i) {
+    return 1;
+  }
+  assert(next->a == row->a && next->b == row->b);
+  if (next->mu > 0) {
+    unit->kind = S2_UNIT_CONTACT;
+    unit->rows = 2;
+    fill_row(unit, 1, next, w[i + 1], problem);
+    unit->mu = next->mu * unit->g[0] / unit->g[1];
+  }
+  return 2;
+}
+
+void s2_system_prepare(S2System *system, S2Arena *arena) {
+  int n = system->nodes;
+  if (system->prepared) {
+    return;
+  }
+  system->prepared = true;
+  if (system->local != NULL) {
+    s2_local_prepare(system, arena);
+    return;
+  }
+  system->dense = n <= DENSE_NODES;
+  if (system->dense) {
+    s2_dense_single_threaded();
+    system->dense_matrix = (S2Dense){
+        .size = 3 * n,
+        .a = S2_TAKE(arena, double, 9 * n * n),
+        .pivot = S2_TAKE(arena, int32_t, 3 * n),
+    };
+    return;
+  }
+  int32_t *edge = S2_TAKE(arena, int32_t, 2 * system->units);
+  int32_t *slot = S2_TAKE(arena, int32_t, system->units);
+  int edges = 0;
+  for (int k = 0; k < system->units; k++) {
+    const S2Unit *unit = &system->unit[k];
+    if (unit->b < n) {
+      edge[2 * edges] = unit->a;
+      edge[2 * edges + 1] = unit->b;
+      edges++;
+    }
+  }
+  s2_blocksparse_init(&system->sparse, n, edges, edge, slot, arena);
+  for (int k = system->units - 1; k >= 0; k--) {
+    if (system->unit[k].b < n) {
+      system->unit[k].slot = slot[--edges];
+    }
+  }
+}
+
+static void init_masses(S2System *system, S2Arena *arena) {
+  int n = system->nodes;
+  system->mass = system->weight;
+  system->inverse_mass = S2_TAKE_ZEROED(arena, S2Quad, n + 1);
+  for (int i = 0; i < n; i++) {
+    const double *m = system->problem->mass + 3 * i;
+    system->mass[i] = (S2Quad){m[0], m[1], m[2], 0};
+    system->inverse_mass[i] = (S2Quad){1 / m[0], 1 / m[1], 1 / m[2], 0};
+  }
+}
+
+void s2_system_init(S2System *system, const S2Problem *problem, S2Arena *arena) {
+  int n = problem->nodes;
+  *system = (S2System){.problem = problem, .nodes = n};
+  system->weight = S2_TAKE(arena, S2Quad, n + 1);
+  system->rhs = S2_TAKE_ZEROED(arena, S2Quad, n + 1);
+  system->scratch = S2_TAKE(arena, S2Quad, n + 1);
+  double scale = problem->velocity_scale;
+  for (int i = 0; i < n; i++) {
+    const double *c = problem->rhs + 3 * i;
+    system->rhs[i] = (S2Quad){c[0] / scale, c[1] / scale, c[2] / scale, 0};
+    system->weight[i] = (S2Quad){1, 1, 1, 0};
+  }
+  system->weight[n] = (S2Quad){0};
+  if (problem->mobility == NULL) {
+    init_masses(system, arena);
+  }
+  system->unit = S2_TAKE(arena, S2Unit, problem->rows);
+  double *w = S2_TAKE(arena, double, problem->rows);
+  s2_mcp_delassus_diagonal(problem, w);
+  for (int i = 0; i < problem->rows; system->units++) {
+    S2Unit *unit = &system->unit[system->units];
+    i += fill_unit(unit, problem, i, w);
+    system->contacts += unit->kind != S2_UNIT_BILATERAL;
+  }
+  if (problem->mobility != NULL) {
+    s2_local_init(system, arena);
+  }
+}
+
+void s2_system_read(const S2System *system, const double *v, const double *lambda, S2Quad *v_scaled,
+                    double *lambda_scaled) {
+  double scale = system->problem->velocity_scale;
+  for (int i = 0; i < system->nodes; i++) {
+    v_scaled[i] = (S2Quad){v[3 * i] / scale, v[3 * i + 1] / scale, v[3 * i + 2] / scale, 0};
+  }
+  v_scaled[system->nodes] = (S2Quad){0};
+  for (int k = 0; k < system->units; k++) {
+    const S2Unit *unit = &system->unit[k];
+    for (int r = 0; r < 2; r++) {
+      double value = r < unit->rows ? lambda[unit->row + r] / (unit->g[r] * scale) : 0;
+      lambda_scaled[2 * k + r] = isfinite(value) ? value : 0; // a guess may be anything
+    }
+  }
+}
+
+void s2_system_write(const S2System *system, const S2Quad *v_scaled, const double *lambda_scaled,
+                     double *v, double *lambda) {
+  double scale = system->problem->velocity_scale;
+  for (int i = 0; i < system->nodes; i++) {
+    for (int k = 0; k < 3; k++) {
+      v[3 * i + k] = v_scaled[i][k] * scale;
+    }
+  }
+  for (int i = 0; i < system->problem->rows; i++) {
+    lambda[i] = 0;
+  }
+  for (int k = 0; k < system->units; k++) {
+    const S2Unit *unit = &system->unit[k];
+    for (int r = 0; r < unit->rows; r++) {
+      lambda[unit->row + r] = lambda_scaled[2 * k + r] * (unit->g[r] * scale);
+    }
+  }
+}
+
+// ---- Products ---------------------------------------------------------------------------------
+
+S2_WIDE void s2_system_row_velocity(const S2System *system, const S2Quad *v, double *u) {
+  for (int k = 0; k < system->units; k++) {
+    const S2Unit *unit = &system->unit[k];
+    S2Quad va = v[unit->a], vb = v[unit->b];
+    for (int r = 0; r < 2; r++) {
+      S2Quad s = unit->ja[r] * va + unit->jb[r] * vb;
+      u[2 * k + r] = s[0] + s[1] + s[2];
+    }
+  }
+}
+
+S2_INLINE void add_impulses(const S2System *system, const double *lambda, double factor,
+                            S2Quad *y) {
+  for (int k = 0; k < system->units; k++) {
+    const S2Unit *unit = &system->unit[k];
+    double n = factor * unit->g[0] * lambda[2 * k], t = factor * unit->g[1] * lambda[2 * k + 1];
+    y[unit->a] += unit->ja[0] * n + unit->ja[1] * t;
+    y[unit->b] += unit->jb[0] * n + unit->jb[1] * t;
+  }
+}
+
+S2_WIDE void s2_system_add_impulses(const S2System *system, const double *lambda, double factor,
+                                    S2Quad *y) {
+  add_impulses(system, lambda, factor, y);
+}
+
+S2_WIDE void s2_system_push_all(const S2System *system, const double *lambda, double factor,
+                                S2Quad *y) {
+  if (system->local != NULL) {
+    s2_local_push_all(system, lambda, factor, y);
+    return;
+  }
+  S2Quad *momentum = system->scratch;
+  memset(momentum, 0, sizeof(S2Quad) * (size_t)(system->nodes + 1));
+  add_impulses(system, lambda, factor, momentum);
+  for (int i = 0; i < system->nodes; i++) {
+    y[i] += momentum[i] * system->inverse_mass[i];
+  }
+}
+
+S2_WIDE void s2_system_velocity(const S2System *system, const double *lambda, S2Quad *v) {
+  memcpy(v, system->rhs, sizeof(S2Quad) * (size_t)(system->nodes + 1));
+  if (system->local != NULL) {
+    s2_local_push_all(system, lambda, 1, v);
+    return;
+  }
+  add_impulses(system, lambda, 1, v);
+  for (int i = 0; i <= system->nodes; i++) {
+    v[i] *= system->inverse_mass[i];
+  }
+}
+
+S2_WIDE void s2_system_imbalance(const S2System *system, const S2Quad *v, const double *lambda,
+                                 S2Quad *f) {
+  s2_system_velocity(system, lambda, f);
+  for (int i = 0; i <= system->nodes; i++) {
+    f[i] = v[i] - f[i];
+  }
+}
+
+S2_INLINE double larger(double a, double b) {
+  return b > a || isnan(b) ? b : a;
+}
+
+S2_WIDE double s2_system_residual(const S2System *system, const S2Quad *v, const double *lambda,
+                                  double *u) {
+  double worst = 0, length = system->problem->length;
+  s2_system_imbalance(system, v, lambda, system->scratch);
+  for (int i = 0; i < system->nodes; i++) {
+    S2Quad error = system->scratch[i];
+    worst = larger(worst, fabs(error[0]) * length);
+    worst = larger(worst, fabs(error[1]));
+    worst = larger(worst, fabs(error[2]));
+  }
+  s2_system_row_velocity(system, v, u);
+  for (int k = 0; k < system->units; k++) {
+    const S2Unit *unit = &system->unit[k];
+    double n = lambda[2 * k], t = lambda[2 * k + 1];
+    double un = u[2 * k] + unit->c[0] * n + unit->b0[0];
+    double ut = u[2 * k + 1] + unit->c[1] * t + unit->b0[1];
+    if (unit->kind == S2_UNIT_BILATERAL) {
+      worst = larger(worst, fabs(un) * unit->arm[0]);
+      worst = larger(worst, fabs(ut) * unit->arm[1]);
+      continue;
+    }
+    if (unit->kind == S2_UNIT_BOX) {
+      worst = larger(worst, fabs(n - s2_unit_clip(unit, n - un)) * unit->arm[0]);
+      continue;
+    }
+    worst = larger(worst, fabs(un > n ? n : un) * unit->arm[0]);
+    if (unit->kind == S2_UNIT_CONTACT) {
+      double bound = unit->mu * (n > 0 ? n : 0), aim = t - ut;
+      aim = aim > bound ? bound : aim < -bound ? -bound : aim;
+      worst = larger(worst, fabs(t - aim) * unit->arm[1]);
+    }
+  }
+  return worst;
+}
+
+// ---- The linear system ------------------------------------------------------------------------
+
+// block += left' * right, where right holds 2 x 3 numbers and left two quads
+S2_INLINE void add_sparse(S2Quad *block, const S2Quad *left, double right[2][3]) {
+  for (int c = 0; c < 3; c++) {
+    block[c] += left[0] * right[0][c] + left[1] * right[1][c];
+  }
+}
+
+S2_INLINE void add_dense(double *block, int stride, const S2Quad *left, double right[2][3]) {
+  for (int c = 0; c < 3; c++) {
+    S2Quad column = left[0] * right[0][c] + left[1] * right[1][c];
+    for (int r = 0; r < 3; r++) {
+      block[c * stride + r] += column[r];
+    }
+  }
+}
+
+S2_INLINE void times(double out[2][3], const S2Response *d, const S2Quad *j) {
+  for (int c = 0; c < 3; c++) {
+    out[0][c] = d->nn * j[0][c] + d->nt * j[1][c];
+    out[1][c] = d->tn * j[0][c] + d->tt * j[1][c];
+  }
+}
+
+S2_INLINE void fill_sparse_unit(S2BlockSparse *matrix, const S2Unit *unit, const S2Response *d) {
+  double da[2][3], db[2][3];
+  times(da, d, unit->ja);
+  add_sparse(matrix->diagonal + 3 * matrix->place[unit->a], unit->ja, da);
+  if (unit->slot < 0) {
+    return;
+  }
+  times(db, d, unit->jb);
+  add_sparse(matrix->diagonal + 3 * matrix->place[unit->b], unit->jb, db);
+  bool a_below = matrix->place[unit->a] > matrix->place[unit->b];
+  const S2Quad *below = a_below ? unit->ja : unit->jb, *above = a_below ? unit->jb : unit->ja;
+  add_sparse(matrix->lower + 3 * (size_t)unit->slot, below, a_below ? db : da);
+  if (matrix->nonsymmetric) {
+    S2Response transposed = {d->nn, d->tn, d->nt, d->tt};
+    times(da, &transposed, above);
+    add_sparse(matrix->upper + 3 * (size_t)unit->slot, below, da);
+  }
+}
+
+S2_INLINE void fill_dense_unit(S2Dense *matrix, int nodes, const S2Unit *unit,
+                               const S2Response *d) {
+  double da[2][3], db[2][3], *k = matrix->a;
+  int stride = matrix->size, a = 3 * unit->a, b = 3 * unit->b;
+  times(da, d, unit->ja);
+  add_dense(k + a + a * stride, stride, unit->ja, da);
+  if (unit->b < nodes) {
+    times(db, d, unit->jb);
+    add_dense(k + b + b * stride, stride, unit->jb, db);
+    add_dense(k + a + b * stride, stride, unit->ja, db);
+    add_dense(k + b + a * stride, stride, unit->jb, da);
+  }
+}
+
+S2_WIDE bool s2_system_factor(S2System *system, const S2Response *response, bool nonsymmetric) {
+  assert(system->prepared);
+  if (system->local != NULL) {
+    return s2_local_factor(system, response);
+  }
+  int n = system->nodes;
+  if (system->dense) {
+    S2Dense *matrix = &system->dense_matrix;
+    matrix->nonsymmetric = nonsymmetric;
+    memset(matrix->a, 0, sizeof(double) * (size_t)(9 * n * n));
+    for (int i = 0; i < 3 * n; i++) {
+      matrix->a[i * (3 * n + 1)] = system->mass[i / 3][i % 3];
+    }
+  } else {
+    s2_blocksparse_clear(&system->sparse, nonsymmetric);
+    for (int i = 0; i < n; i++) {
+      S2Quad *block = system->sparse.diagonal + 3 * system->sparse.place[i];
+      for (int k = 0; k < 3; k++) {
+        block[k][k] = system->mass[i][k];
+      }
+    }
+  }
+  for (int k = 0; k < system->units; k++) {
+    const S2Unit *unit = &system->unit[k];
+    const S2Response *r = &response[k];
+    if (r->nn == 0 && r->tt == 0) {
+      continue;
+    }
+    S2Response d = {unit->g[0] * r->nn, unit->g[0] * r->nt, unit->g[1] * r->tn, unit->g[1] * r->tt};
+    if (system->dense) {
+      fill_dense_unit(&system->dense_matrix, n, unit, &d);
+    } else {
+      fill_sparse_unit(&system->sparse, unit, &d);
+    }
+  }
+  return system->dense ? s2_dense_factor(&system->dense_matrix)
+                       : s2_blocksparse_factor(&system->sparse);
+}
+
+void s2_system_solve(const S2System *system, const S2Quad *b, S2Quad *x) {
+  int n = system->nodes;
+  if (system->local != NULL) {
+    s2_blocksparse_solve(&system->sparse, b, x);
+  } else if (!system->dense) {
+    for (int i = 0; i < n; i++) {
+      x[i] = system->mass[i] * b[i];
+    }
+    s2_blocksparse_solve(&system->sparse, x, x);
+  } else {
+    double y[3 * DENSE_NODES];
+    for (int i = 0; i < 3 * n; i++) {
+      y[i] = system->mass[i / 3][i % 3] * b[i / 3][i % 3];
+    }
+    s2_dense_solve(&system->dense_matrix, y);
+    for (int i = 0; i < n; i++) {
+      x[i] = (S2Quad){y[3 * i], y[3 * i + 1], y[3 * i + 2], 0};
+    }
+  }
+  x[n] = (S2Quad){0};
+}

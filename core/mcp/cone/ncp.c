@@ -1,0 +1,437 @@
+#include "mcp/cone/ncp.h"
+
+#include "mcp/cone/ncp_system.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+// Fraction of the way to the boundary: of the affine direction, and at least of the corrected one.
+static const double TAU = 0.95;
+
+// At most, so that no number is rounded onto the boundary; second-order cones have a curved one,
+// near which the products lose digits.
+static const double TAU_MAX = 1 - 1e-8, TAU_SOC_MAX = 0.99;
+
+// A violation made progress when it fell below this part of what it was.
+static const double PROGRESS = 0.8;
+
+// A boundary nearer than this part of the corrected direction makes the plain one worth a look.
+static const double SHORT = 0.5;
+
+// A boundary nearer than this part of the direction says that some product of y and z vanished long
+// before the others: then both are lifted off it, so many times. A percent of random convex
+// problems ends without an answer otherwise; more lifts help none.
+static const double JAMMED = 0.05;
+enum { MAX_LIFTS = 3 };
+
+typedef struct Point {
+  double *x, *y, *z;
+  double r, b; // violations
+} Point;
+
+typedef struct Solver {
+  const S2Ncp *ncp;
+  const S2NcpOptions *options;
+  S2NcpSystem system;
+  double degree;
+  Point now, trial;
+  double *c;         // at the last point measured
+  double *product;   // y o z there
+  double *direction; // (dx, dy, dz), dx in the tangent space
+  double *affine;    // the same, of the predictor
+  double undercut;
+  int no_progress, lifts;
+  bool stop; // a function returned false
+} Solver;
+
+// ---- What can be asked ------------------------------------------------------------------------
+
+S2NcpOptions s2_ncp_options(void) {
+  return (S2NcpOptions){
+      .r_tol = 1e-8,
+      .b_tol = 1e-8,
+      .kappa = 0,
+      .max_iter = 50,
+      .ls_scale = 0.5,
+      .max_ls = 25,
+      .undercut = 5,
+      .no_progress_max = 3,
+      .no_progress_undercut = 10,
+      .reg = 1e-10,
+      .corrector = true,
+      .centering = -1,
+  };
+}
+
+S2Status s2_ncp_check(const S2Ncp *ncp) {
+  if (!s2_manifold_valid(&ncp->x)) {
+    return s2_error(S2_INVALID,
+                    "rotations (2 numbers) and quaternions (4) must be in order, apart "
+                    "from each other and within the %d numbers of x",
+                    ncp->x.size);
+  }
+  int64_t numbers = (int64_t)ncp->x.size + 2 * (int64_t)ncp->cones.orthant;
+  if (ncp->cones.orthant < 0 || ncp->cones.soc_count < 0 || ncp->parameters < 0) {
+    return s2_error(S2_INVALID, "sizes must not be negative");
+  }
+  for (int i = 0; i < ncp->cones.soc_count; ++i) {
+    if (ncp->cones.soc[i] < 1) {
+      return s2_error(S2_INVALID, "second-order cone %d has size %d, it must be at least 1", i + 1,
+                      ncp->cones.soc[i]);
+    }
+    numbers += 2 * (int64_t)ncp->cones.soc[i];
+  }
+  if (numbers > S2_NCP_MAX_SIZE) {
+    return s2_error(S2_INVALID, "x and twice the cones have %lld numbers, more than %d",
+                    (long long)numbers, S2_NCP_MAX_SIZE);
+  }
+  return s2_ok();
+}
+
+static S2Status check_option(bool good, const char *name, const char *domain, double value) {
+  return good ? s2_ok() : s2_error(S2_INVALID, "%s must be %s, not %g", name, domain, value);
+}
+
+static S2Status check_options(const S2NcpOptions *o) {
+  S2_TRY(check_option(o->r_tol > 0, "r_tol", "above 0", o->r_tol));
+  S2_TRY(check_option(o->b_tol > 0, "b_tol", "above 0", o->b_tol));
+  S2_TRY(check_option(o->kappa >= 0 && isfinite(o->kappa), "kappa", "at least 0", o->kappa));
+  S2_TRY(check_option(o->max_iter >= 0, "max_iter", "at least 0", o->max_iter));
+  S2_TRY(
+      check_option(o->ls_scale > 0 && o->ls_scale < 1, "ls_scale", "between 0 and 1", o->ls_scale));
+  S2_TRY(check_option(o->max_ls >= 1, "max_ls", "at least 1", o->max_ls));
+  S2_TRY(check_option(o->undercut > 0, "undercut", "above 0", o->undercut));
+  S2_TRY(
+      check_option(o->no_progress_max >= 1, "no_progress_max", "at least 1", o->no_progress_max));
+  S2_TRY(check_option(o->no_progress_undercut >= 1, "no_progress_undercut", "at least 1",
+                      o->no_progress_undercut));
+  S2_TRY(check_option(o->centering <= 1, "centering", "at most 1", o->centering));
+  return check_option(o->reg >= 0 && isfinite(o->reg), "reg", "at least 0", o->reg);
+}
+
+// ---- Measures ---------------------------------------------------------------------------------
+
+// NaN when there is one.
+static double max_norm(const double *v, int count) {
+  double norm = 0;
+  for (int i = 0; i < count; ++i) {
+    norm = fabs(v[i]) <= norm ? norm : fabs(v[i]);
+    if (isnan(norm)) {
+      break;
+    }
+  }
+  return norm;
+}
+
+static double dot(const double *a, const double *b, int count) {
+  double sum = 0;
+  for (int i = 0; i < count; ++i) {
+    sum += a[i] * b[i];
+  }
+  return sum;
+}
+
+// product := y o z - kappa e
+static void miss(const Solver *solver, const double *y, const double *z, double kappa,
+                 double *product) {
+  const S2Cones *cones = &solver->ncp->cones;
+  s2_cones_product(cones, y, z, product);
+  s2_cones_add_neutral(cones, -kappa, product);
+}
+
+static void set_neutral(const S2Cones *cones, double *v) {
+  memset(v, 0, sizeof(double) * (size_t)s2_cones_size(cones));
+  s2_cones_add_neutral(cones, 1, v);
+}
+
+static void measure(Solver *solver, Point *point) {
+  const S2Ncp *ncp = solver->ncp;
+  point->r = point->b = NAN;
+  if (!ncp->residual(ncp->user, point->x, point->y, point->z, ncp->theta, solver->c)) {
+    solver->stop = true;
+    return;
+  }
+  miss(solver, point->y, point->z, solver->options->kappa, solver->product);
+  point->r = max_norm(solver->c, solver->system.equations);
+  point->b = max_norm(solver->product, solver->system.cone);
+}
+
+static bool solved(const Solver *solver) {
+  return solver->now.r <= solver->options->r_tol && solver->now.b <= solver->options->b_tol;
+}
+
+// ---- One step ---------------------------------------------------------------------------------
+
+static double cone_step(const Solver *solver, const double *direction, double tau) {
+  const S2Cones *cones = &solver->ncp->cones;
+  const double *dy = direction + solver->system.dimension, *dz = dy + solver->system.cone;
+  double tau_soc = fmin(tau, TAU_SOC_MAX);
+  return fmin(s2_cones_step(cones, solver->now.y, dy, tau, tau_soc),
+              s2_cones_step(cones, solver->now.z, dz, tau, tau_soc));
+}
+
+static double mean_product(const Solver *solver) {
+  return dot(solver->now.y, solver->now.z, solver->system.cone) / solver->degree;
+}
+
+// The central path's kappa to aim at next, from how far the affine direction gets if nothing else
+// is asked for.
+static double next_kappa(const Solver *solver) {
+  const S2NcpOptions *options = solver->options;
+  int cone = solver->system.cone;
+  const Point *now = &solver->now;
+  const double *dy = solver->affine + solver->system.dimension, *dz = dy + cone;
+  double lowest = options->kappa > 0 ? options->kappa : options->b_tol / solver->undercut;
+  if (cone == 0) {
+    return lowest;
+  }
+  double nu = mean_product(solver);
+  if (options->centering >= 0) {
+    return fmax(options->centering * nu, lowest);
+  }
+  double step = cone_step(solver, solver->affine, TAU);
+  double change = dot(now->y, dz, cone) + dot(dy, now->z, cone) + step * dot(dy, dz, cone);
+  double nu_affine = nu + step * change / solver->degree;
+  // From below a final kappa above 0 there is nothing to reduce.
+  double ratio = nu > options->kappa ? (nu_affine - options->kappa) / (nu - options->kappa) : 0;
+  double sigma = fmin(1, fmax(0, ratio));
+  return fmax(sigma * sigma * sigma * nu, lowest);
+}
+
+// b := the direction towards kappa from the factors, with the correction for what the affine one
+// neglects or without.
+static void find_direction(const Solver *solver, double kappa, bool corrected, double *b) {
+  const S2NcpSystem *system = &solver->system;
+  const double *dy = solver->affine + system->dimension, *dz = dy + system->cone;
+  double *second = b + system->equations;
+  miss(solver, solver->now.y, solver->now.z, kappa, second);
+  if (corrected) {
+    s2_cones_product(&solver->ncp->cones, dy, dz, solver->product);
+    for (int i = 0; i < system->cone; ++i) {
+      second[i] += solver->product[i];
+    }
+  }
+  s2_ncp_copy(b, solver->c, system->equations);
+  for (int i = 0; i < system->size; ++i) {
+    b[i] = -b[i];
+  }
+  s2_ncp_system_solve(system, b);
+}
+
+static void move(Solver *solver, double step) {
+  const Point *now = &solver->now;
+  int cone = solver->system.cone;
+  const double *dy = solver->direction + solver->system.dimension, *dz = dy + cone;
+  s2_manifold_move(&solver->ncp->x, now->x, solver->direction, step, solver->trial.x);
+  for (int i = 0; i < cone; ++i) {
+    solver->trial.y[i] = now->y[i] + step * dy[i];
+    solver->trial.z[i] = now->z[i] + step * dz[i];
+  }
+}
+
+static void copy_point(const Solver *solver, Point *to, const Point *from) {
+  s2_ncp_copy(to->x, from->x, solver->ncp->x.size);
+  s2_ncp_copy(to->y, from->y, solver->system.cone);
+  s2_ncp_copy(to->z, from->z, solver->system.cone);
+}
+
+static bool is_inside(const Solver *solver, const Point *point) {
+  const S2Cones *cones = &solver->ncp->cones;
+  return s2_cones_margin(cones, point->y) > 0 && s2_cones_margin(cones, point->z) > 0;
+}
+
+// Is one of the violations smaller at the trial point? r below its tolerance moves by rounding,
+// which must not stop the other one.
+static bool is_better(const Solver *solver) {
+  const Point *now = &solver->now, *trial = &solver->trial;
+  if (!isfinite(trial->r) || !isfinite(trial->b)) {
+    return false;
+  }
+  bool settled = solver->system.cone > 0 && trial->r <= solver->options->r_tol;
+  return settled || trial->r < now->r || trial->b < now->b;
+}
+
+// Goes along the direction as far as one of the violations allows; returns the step taken, 0 when
+// none was good.
+static double search(Solver *solver, double step) {
+  const S2NcpOptions *options = solver->options;
+  for (int i = 0; i < options->max_ls; ++i, step *= options->ls_scale) {
+    move(solver, step);
+    if (!is_inside(solver, &solver->trial)) {
+      continue; // by rounding: long vectors next to a second-order cone
+    }
+    measure(solver, &solver->trial);
+    if (solver->stop) {
+      return 0;
+    }
+    if (is_better(solver)) {
+      return step;
+    }
+  }
+  return 0;
+}
+
+// A floor of kappa that keeps the violations from falling is lowered.
+static void watch_progress(Solver *solver) {
+  const S2NcpOptions *options = solver->options;
+  const Point *now = &solver->now, *trial = &solver->trial;
+  bool r_fell = trial->r >= options->r_tol && trial->r < PROGRESS * now->r;
+  bool b_fell = trial->b >= options->b_tol && trial->b < PROGRESS * now->b;
+  solver->no_progress += r_fell || b_fell ? -(solver->no_progress > 0) : 1;
+  if (solver->no_progress >= options->no_progress_max) {
+    solver->undercut *= options->no_progress_undercut;
+  }
+}
+
+static void accept(Solver *solver) {
+  Point t = solver->now;
+  solver->now = solver->trial;
+  solver->trial = t;
+}
+
+// Makes the trial point one with y and z moved inside, by the size they have on the central path.
+// False when that may not be.
+static bool lift(Solver *solver) {
+  const S2Cones *cones = &solver->ncp->cones;
+  if (solver->system.cone == 0 || solver->lifts == MAX_LIFTS || solver->stop) {
+    return false;
+  }
+  double height = sqrt(mean_product(solver));
+  copy_point(solver, &solver->trial, &solver->now);
+  s2_cones_add_neutral(cones, height, solver->trial.y);
+  s2_cones_add_neutral(cones, height, solver->trial.z);
+  measure(solver, &solver->trial);
+  solver->lifts += 1;
+  return isfinite(solver->trial.r) && isfinite(solver->trial.b);
+}
+
+// The direction to go, and how far the boundary allows. The correction belongs to a full affine
+// step; where it brings the boundary too near, it is left out if that helps.
+static double aim(Solver *solver, double kappa) {
+  double tau = fmin(fmax(TAU, 1 - pow(fmax(solver->now.r, solver->now.b), 2)), TAU_MAX);
+  bool corrected = solver->options->corrector;
+  find_direction(solver, kappa, corrected, solver->direction);
+  double reach = cone_step(solver, solver->direction, tau);
+  if (corrected && reach < SHORT) {
+    find_direction(solver, kappa, false, solver->affine);
+    double plain = cone_step(solver, solver->affine, tau);
+    if (plain > reach) {
+      s2_ncp_copy(solver->direction, solver->affine, solver->system.size);
+      reach = plain;
+    }
+  }
+  return isfinite(max_norm(solver->direction, solver->system.size)) ? reach : 0;
+}
+
+// Makes the trial point the next one, from the factors. Returns how far it went: a step of the
+// direction, 0 for a lift, below 0 for nothing that helps.
+static double advance(Solver *solver, double *kappa) {
+  find_direction(solver, solver->options->kappa, false, solver->affine);
+  *kappa = next_kappa(solver);
+  double reach = aim(solver, *kappa);
+  double step = reach < JAMMED ? 0 : search(solver, reach);
+  if (step > 0 || lift(solver)) {
+    return step;
+  }
+  step = reach > 0 && reach < JAMMED ? search(solver, reach) : 0;
+  return step > 0 ? step : -1;
+}
+
+// One step with a matrix regularised by `reg`: what advance returns.
+static double attempt(Solver *solver, double reg, double *kappa, S2Arena *arena) {
+  S2NcpSystem *system = &solver->system;
+  const Point *now = &solver->now;
+  S2ArenaMark mark = s2_arena_mark(arena);
+  double step = -1;
+  system->lu.rank = 0;
+  if (!s2_ncp_system_assemble(system, now->x, now->y, now->z, reg)) {
+    solver->stop = true;
+  } else if (s2_ncp_system_factor(system, false, arena)) {
+    step = advance(solver, kappa);
+  }
+  s2_arena_rewind(arena, mark);
+  return step;
+}
+
+// One iteration; S2_SOLVED means: go on. The regularised matrix is the last resort: it is not that
+// of Newton's method, which shows where y is large and z no larger than `reg`.
+static S2SolveStatus iterate(Solver *solver, S2History *history, S2Arena *arena) {
+  const S2NcpSystem *system = &solver->system;
+  double kappa = 0, reg = solver->options->reg, step = attempt(solver, 0, &kappa, arena);
+  bool full = system->lu.rank == system->size;
+  if (step < 0 && !full && reg > 0 && !solver->stop) {
+    measure(solver, &solver->now); // c is that of the last trial
+    step = solver->stop ? step : attempt(solver, reg, &kappa, arena);
+  }
+  if (step < 0) {
+    return full ? S2_MAX_ITERATIONS : S2_SINGULAR;
+  }
+  watch_progress(solver);
+  s2_history_add(history, fmax(solver->trial.r, solver->trial.b), step, kappa);
+  accept(solver);
+  return S2_SOLVED;
+}
+
+// ---- The solve --------------------------------------------------------------------------------
+
+static S2SolveStatus run(Solver *solver, S2History *history, S2Arena *arena, int *iterations) {
+  measure(solver, &solver->now);
+  while (!solver->stop && !solved(solver)) {
+    if (!isfinite(solver->now.r) || !isfinite(solver->now.b)) {
+      return S2_SINGULAR;
+    }
+    if (*iterations == solver->options->max_iter) {
+      return S2_MAX_ITERATIONS;
+    }
+    S2SolveStatus status = iterate(solver, history, arena);
+    if (status != S2_SOLVED) {
+      return status;
+    }
+    *iterations += 1;
+  }
+  return S2_SOLVED;
+}
+
+static Point take_point(const Solver *solver, S2Arena *arena) {
+  return (Point){.x = S2_TAKE(arena, double, solver->ncp->x.size),
+                 .y = S2_TAKE(arena, double, solver->system.cone),
+                 .z = S2_TAKE(arena, double, solver->system.cone)};
+}
+
+static void set_up(Solver *solver, const double *x, S2Arena *arena) {
+  const S2Ncp *ncp = solver->ncp;
+  solver->system = s2_ncp_system(ncp, arena);
+  solver->degree = s2_cones_degree(&ncp->cones);
+  solver->now = take_point(solver, arena);
+  solver->trial = take_point(solver, arena);
+  solver->c = S2_TAKE(arena, double, solver->system.equations);
+  solver->product = S2_TAKE(arena, double, solver->system.cone);
+  solver->direction = S2_TAKE(arena, double, solver->system.size);
+  solver->affine = S2_TAKE(arena, double, solver->system.size);
+  solver->undercut = solver->options->undercut;
+  s2_ncp_copy(solver->now.x, x, ncp->x.size);
+  set_neutral(&ncp->cones, solver->now.y);
+  set_neutral(&ncp->cones, solver->now.z);
+}
+
+S2Status s2_ncp_solve(const S2Ncp *ncp, const S2NcpOptions *options, double *x, double *y,
+                      double *z, S2History *history, S2Arena *arena, S2NcpInfo *info) {
+  *info = (S2NcpInfo){.status = S2_SINGULAR, .r_vio = NAN, .b_vio = NAN};
+  S2_TRY(s2_ncp_check(ncp));
+  S2_TRY(check_options(options));
+  int flat = s2_manifold_normalise(&ncp->x, x);
+  if (flat >= 0) {
+    return s2_error(S2_INVALID, "the rotation or quaternion at number %d of x has length 0",
+                    flat + 1);
+  }
+  S2ArenaMark mark = s2_arena_mark(arena);
+  Solver solver = {.ncp = ncp, .options = options};
+  set_up(&solver, x, arena);
+  info->status = run(&solver, history, arena, &info->iterations);
+  info->r_vio = solver.now.r;
+  info->b_vio = solver.now.b;
+  copy_point(&solver, &(Point){.x = x, .y = y, .z = z}, &solver.now);
+  s2_arena_rewind(arena, mark);
+  return solver.stop ? s2_ncp_aborted() : s2_ok();
+}

@@ -1,0 +1,294 @@
+// Augmented Lagrangian (Hestenes 1969, Powell 1969; for contact Simo and Laursen 1992). With
+// the impulses `anchor` of the last outer step, friction bounds fixed at mu times their normal part
+// (Tresca's law) and a weight sigma, the law of a row
+//
+//     lambda(u) = proj(anchor - sigma u) on [0, inf), [-bound, bound] or the whole line
+//
+// is minus the gradient of a convex piecewise quadratic of u, and v = A (c + J' lambda(J v)) is the
+// minimum of a strongly convex function. Newton with an exact line search finds it from anywhere
+// (its matrix is symmetric positive definite). Then anchor and bounds move to where lambda is.
+//
+// For fixed bounds that converges for certain; that the bounds settle is the fixed point of
+// Haslinger (1983), certain for small friction only.
+#include "mcp/chain/solve_run.h"
+#include "mcp/solvers.h"
+
+#include <math.h>
+#include <string.h>
+
+// Scaled rows have a Delassus diagonal of 1: an outer step shrinks the error of impulses that
+// matter to about one part in sigma. It grows while that brings the residual down; it shrinks when
+// not, for then the friction bounds do not settle, and short steps of the impulses calm them.
+static const double SIGMA = 1e4, SIGMA_LEAST = 0.3, SIGMA_MOST = 1e7;
+static const double SIGMA_GROWTH = 1.5, SIGMA_SHRINK = 3;
+
+// Part of the way to the new friction bounds: less when they moved further than the last time.
+static const double SHARE_LEAST = 0.02, SHARE_GROWTH = 1.2;
+
+// Bounds and normal impulses of squeezed bodies may drive each other up without end: at this many
+// times the best residual, back to that.
+static const double RUNAWAY = 100, RUNAWAY_LEAST = 1e-3;
+
+// An inner problem is solved to this part of the residual of the whole: its answer is provisional.
+static const double INNER_ACCURACY = 0.05;
+
+// Newton steps for one inner problem, and outer steps for one of the
+// caller's iterations: those near the end cost one factorisation or none.
+enum { INNERS = 40, OUTERS_PER_ITERATION = 20 };
+enum { STALL = 100 }; // outer steps without halving the residual: it will not come any more
+
+// The line search ends when the slope has fallen to this part: exact but for rounding.
+static const double FLAT = 1e-9;
+enum { SEARCHES = 40 };
+
+typedef struct Al {
+  S2SolveRun *run;
+  // 2 a unit: v = A (c + J' (g o eta)); its change; the outer step's impulses; changes of u
+  double *eta, *d_eta, *anchor, *du;
+  double *bound;                 // 1 a unit
+  double sigma, share, mismatch; // share: of the way to new bounds
+  S2Quad *imbalance;
+  S2Response *response, *factored; // of lambda; what the matrix was factored with
+  bool ready;                      // it was
+} Al;
+
+static Al make(S2SolveRun *run) {
+  S2Arena *arena = run->arena;
+  int units = run->system.units, nodes = run->system.nodes + 1;
+  return (Al){
+      .run = run,
+      .eta = S2_TAKE(arena, double, 2 * units),
+      .d_eta = S2_TAKE(arena, double, 2 * units),
+      .anchor = S2_TAKE(arena, double, 2 * units),
+      .du = S2_TAKE(arena, double, 2 * units),
+      .bound = S2_TAKE(arena, double, units),
+      .imbalance = S2_TAKE(arena, S2Quad, nodes),
+      .response = S2_TAKE_ZEROED(arena, S2Response, units),
+      .factored = S2_TAKE_ZEROED(arena, S2Response, units),
+      .sigma = SIGMA,
+  };
+}
+
+// ---- The law ----------------------------------------------------------------------------------
+
+// Impulse of row r of a unit at its velocity u = J v; `stiffness` becomes -d lambda / d u.
+static double row_law(const Al *al, int k, int r, double u, double *stiffness) {
+  const S2Unit *unit = &al->run->system.unit[k];
+  double soft = 1 + al->sigma * unit->c[r];
+  double x = (al->anchor[2 * k + r] - al->sigma * (u + unit->b0[r])) / soft;
+  double low = -INFINITY, high = INFINITY;
+  if (unit->kind == S2_UNIT_BOX) {
+    low = unit->lo;
+    high = unit->hi;
+  } else if (unit->kind != S2_UNIT_BILATERAL) {
+    low = r == 0 ? 0 : -al->bound[k];
+    high = r == 0 ? INFINITY : al->bound[k];
+  }
+  *stiffness = x > low && x < high ? al->sigma / soft : 0;
+  return fmin(high, fmax(low, x));
+}
+
+// lambda and response of all rows at u + step du.
+static void apply_law(Al *al, double step) {
+  S2SolveRun *run = al->run;
+  for (int k = 0; k < run->system.units; k++) {
+    S2Response *d = &al->response[k];
+    *d = (S2Response){0};
+    double *lambda = run->lambda + 2 * k, *u = run->u + 2 * k, *du = al->du + 2 * k;
+    lambda[0] = row_law(al, k, 0, u[0] + step * du[0], &d->nn);
+    lambda[1] = run->system.unit[k].rows < 2 ? 0 : row_law(al, k, 1, u[1] + step * du[1], &d->tt);
+  }
+}
+
+// ---- The inner problem ------------------------------------------------------------------------
+
+// Slope of the convex function along (dv, d_eta) at `step`, in rows alone:
+// dv' W (v + step dv - A (c + J' lambda)) = du' g o (eta + step d_eta - lambda).
+static double slope(const Al *al, double step, double *curvature) {
+  const S2SolveRun *run = al->run;
+  double sum = 0;
+  *curvature = 0;
+  for (int k = 0; k < run->system.units; k++) {
+    const S2Unit *unit = &run->system.unit[k];
+    for (int i = 2 * k, r = 0; r < unit->rows; i++, r++) {
+      double stiffness;
+      double lambda = row_law(al, k, r, run->u[i] + step * al->du[i], &stiffness);
+      sum += unit->g[r] * al->du[i] * (al->eta[i] + step * al->d_eta[i] - lambda);
+      *curvature += unit->g[r] * al->du[i] * (al->d_eta[i] + stiffness * al->du[i]);
+    }
+  }
+  return sum;
+}
+
+// Where the slope vanishes: it is piecewise linear and rises, so Newton ends at the root of a
+// piece, and a bracket keeps it from going back and forth.
+static double search(const Al *al) {
+  double curvature, low = 0, high = INFINITY, step = 1;
+  double first = fabs(slope(al, 0, &curvature));
+  for (int i = 0; i < SEARCHES; i++) {
+    double now = slope(al, step, &curvature);
+    if (!(fabs(now) > FLAT * first)) {
+      break;
+    }
+    if (now < 0) {
+      low = step;
+    } else {
+      high = step;
+    }
+    double next = step - now / curvature;
+    if (!(next > low && next < high)) {
+      next = isinf(high) ? 2 * step : (low + high) / 2;
+    }
+    step = next;
+  }
+  return step;
+}
+
+static double largest_imbalance(Al *al) {
+  const S2SolveRun *run = al->run;
+  double worst = 0, length = run->system.problem->length;
+  s2_system_imbalance(&run->system, run->v, run->lambda, al->imbalance);
+  for (int i = 0; i < run->system.nodes; i++) {
+    S2Quad f = al->imbalance[i];
+    worst = fmax(worst, fmax(fabs(f[0]) * length, fmax(fabs(f[1]), fabs(f[2]))));
+  }
+  return worst;
+}
+
+// The same responses need no new factors.
+static bool factor(Al *al) {
+  S2SolveRun *run = al->run;
+  size_t size = sizeof(S2Response) * (size_t)run->system.units;
+  if (!al->ready || memcmp(al->response, al->factored, size) != 0) {
+    memcpy(al->factored, al->response, size);
+    run->iterations++;
+    al->ready = s2_system_factor(&run->system, al->response, false);
+  }
+  return al->ready;
+}
+
+// One Newton step; false when the matrix is singular (by rounding: it never is). `done`: at the
+// minimum, for the whole step stays in its piece.
+static bool step_inner(Al *al, bool *done) {
+  S2SolveRun *run = al->run;
+  S2System *system = &run->system;
+  if (!factor(al)) {
+    return false;
+  }
+  s2_system_solve(system, al->imbalance, al->imbalance);
+  s2_system_row_velocity(system, al->imbalance, al->du);
+  for (int k = 0; k < system->units; k++) {
+    const S2Response *d = &al->response[k];
+    for (int i = 2 * k, r = 0; r < 2; i++, r++) {
+      al->du[i] = -al->du[i];
+      al->d_eta[i] = run->lambda[i] - (r == 0 ? d->nn : d->tt) * al->du[i] - al->eta[i];
+    }
+  }
+  apply_law(al, 1);
+  size_t size = sizeof(S2Response) * (size_t)system->units;
+  *done = memcmp(al->response, al->factored, size) == 0;
+  double step = *done ? 1 : search(al);
+  for (int i = 0; i < 2 * system->units; i++) {
+    al->eta[i] += step * al->d_eta[i];
+  }
+  s2_system_velocity(system, al->eta, run->v);
+  if (system->history != NULL) {
+    double residual = s2_system_residual(system, run->v, al->eta, run->u);
+    s2_history_add(system->history, residual, step, 0);
+  }
+  return true;
+}
+
+// Ends at the minimum, or when the balance is good enough. The impulses are then eta: lambda(u) has
+// the round-off of u times sigma.
+static void solve_inner(Al *al, double enough) {
+  S2SolveRun *run = al->run;
+  S2System *system = &run->system;
+  bool done = false;
+  memset(al->du, 0, sizeof(double) * (size_t)(2 * system->units));
+  for (int i = 0; i < INNERS && !done; i++) {
+    s2_system_row_velocity(system, run->v, run->u);
+    apply_law(al, 0);
+    if ((largest_imbalance(al) <= enough && i > 0) || !step_inner(al, &done)) {
+      break;
+    }
+  }
+  for (int k = 0; k < system->units; k++) {
+    bool box = system->unit[k].kind == S2_UNIT_BOX;
+    bool contact = system->unit[k].kind != S2_UNIT_BILATERAL && !box;
+    double n = al->eta[2 * k], t = al->eta[2 * k + 1];
+    run->lambda[2 * k] = contact ? fmax(0, n) : box ? s2_unit_clip(&system->unit[k], n) : n;
+    run->lambda[2 * k + 1] = contact ? fmax(-al->bound[k], fmin(al->bound[k], t)) : t;
+  }
+}
+
+// ---- Outer steps ------------------------------------------------------------------------------
+
+static double coulomb_bound(const Al *al, int k) {
+  return al->run->system.unit[k].mu * fmax(0, al->run->lambda[2 * k]);
+}
+
+static void restart(Al *al, double share) {
+  for (int k = 0; k < al->run->system.units; k++) {
+    al->bound[k] = coulomb_bound(al, k);
+  }
+  al->share = fmax(SHARE_LEAST, share);
+  al->mismatch = INFINITY;
+}
+
+static void set_anchor(Al *al) {
+  const S2SolveRun *run = al->run;
+  size_t size = sizeof(double) * (size_t)(2 * run->system.units);
+  memcpy(al->anchor, run->lambda, size);
+  memcpy(al->eta, run->lambda, size);
+  double mismatch = 0;
+  for (int k = 0; k < run->system.units; k++) {
+    mismatch = fmax(mismatch, fabs(coulomb_bound(al, k) - al->bound[k]));
+  }
+  bool worse = mismatch > al->mismatch;
+  al->share = worse ? fmax(SHARE_LEAST, al->share / 2) : fmin(1, al->share * SHARE_GROWTH);
+  al->mismatch = mismatch;
+  for (int k = 0; k < run->system.units; k++) {
+    al->bound[k] += al->share * (coulomb_bound(al, k) - al->bound[k]);
+  }
+}
+
+static void solve(S2SolveRun *run, int outers) {
+  Al al = make(run);
+  double residual = run->best, milestone = INFINITY;
+  restart(&al, 1);
+  for (int i = 0, since = 0; i < outers && since < STALL && !s2_run_solved(run); i++, since++) {
+    set_anchor(&al);
+    solve_inner(&al, fmax(run->tolerance / 5, INNER_ACCURACY * fmin(residual, 1)));
+    s2_system_velocity(&run->system, run->lambda, run->v);
+    double last = residual;
+    residual = s2_run_measure(run);
+    if (isnan(residual)) {
+      break;
+    }
+    al.sigma = residual < last ? fmin(SIGMA_MOST, al.sigma * SIGMA_GROWTH)
+                               : fmax(SIGMA_LEAST, al.sigma / SIGMA_SHRINK);
+    if (run->best < milestone / 2) {
+      milestone = run->best;
+      since = 0;
+    }
+    if (residual > RUNAWAY * fmax(run->best, RUNAWAY_LEAST)) {
+      s2_run_back(run);
+      restart(&al, al.share / 4);
+    }
+  }
+}
+
+S2SolveStatus s2_contact_al_solve(const S2Problem *problem, const S2SolverOptions *options,
+                                  S2Arena *arena, S2Solution *solution) {
+  S2ArenaMark mark = s2_arena_mark(arena);
+  S2SolveRun run = s2_run_begin(problem, options, solution, arena);
+  if (!s2_run_solved(&run)) {
+    s2_run_start(&run);
+    s2_system_prepare(&run.system, arena);
+    solve(&run, OUTERS_PER_ITERATION * options->max_iterations);
+  }
+  s2_run_end(&run, solution);
+  s2_arena_rewind(arena, mark);
+  return solution->status;
+}

@@ -1,0 +1,506 @@
+// The primal-dual cone interior point of Dojo (Howell, Le Cleac'h, Kolter, Schwager, Manchester
+// 2022; ncp.c is the general one) on the step problem. A contact has a pair of numbers and a pair
+// of vectors in the second-order cone of the plane,
+//
+//     lambda_n o s_n = kappa,   (y0, lambda_t) o (psi, s_t) = (kappa, 0),   y0 = mu lambda_n,
+//
+// s_n = u_n and s_t = u_t at the solution. That cone is an orthant turned by 45 degrees: with
+//
+//     p = (lambda_n, y0 + lambda_t, y0 - lambda_t),   q = (s_n, psi + s_t, psi - s_t)
+//
+// all products are p_i q_i = kappa, which is how they are kept: nothing cancels near the boundary.
+// The changes of one contact follow from those of its velocities in closed form, which leaves
+// 1 + A J' D J on the nodes.
+//
+// All equations but the products are linear, so any step of length a leaves 1 - a of what they
+// miss: Dojo's line search, which wants one of the two violations to fall, has nothing to do here.
+#include "mcp/chain/solve_run.h"
+#include "mcp/solvers.h"
+
+#include <math.h>
+#include <string.h>
+
+// As in ncp.c, with its reasons: fraction of the way to the boundary, at least and at most (numbers
+// and cones); directions this short are tried without the correction, or lead to a lift.
+static const double TAU = 0.95, TAU_MAX = 1 - 1e-8, TAU_CONE_MAX = 0.99;
+static const double SHORT = 0.5, JAMMED = 0.05;
+enum { MAX_LIFTS = 3 };
+static const double PROGRESS = 0.8; // a violation below this part of what it was made progress
+static const double UNDERCUT = 5, NO_PROGRESS_UNDERCUT = 10;
+enum { NO_PROGRESS_MAX = 3 };
+
+// Added to q / p: keeps D small enough for a factorisation without pivoting, at the price of
+// products that are aimed at with this error times p dp. 1e-13 solves a tenth fewer shaken piles of
+// discs.
+static const double PROXIMAL_CONTACT = 1e-8;
+
+// The same for bilateral rows, whose equations are refined until they hold: each pass leaves about
+// this over the row's own freedom. Much less, and the round-off of velocities, divided by it, shows
+// as impulses: 1e-9 fails on chains of seven hinges.
+static const double PROXIMAL_JOINT = 1e-6;
+enum { PASSES = 6 };
+static const double PASS_GAIN = 0.5, PASS_ENOUGH = 1e-13; // stop when the error is, or does not
+
+enum { ITERATIONS = 2 }; // for one of the caller's
+enum { FINISHES = 5 };   // exact solutions at the end, each of the modes the last one shows
+enum { STALL = 40 };     // iterations without halving the violations: it will not come any more
+
+typedef struct Cone {
+  S2SolveRun *run;
+  double *joint;           // 2 a unit: impulses of bilateral rows
+  double *p, *q, *dp, *dq; // 3 a unit
+  double *w, *e;           // 3 a unit: q / p; what p dq + q dp shall be, of bilateral rows -u
+  double *gap;             // 3 a unit: what s_n, s_t and y0 miss
+  double *base, *change, *du;
+  S2Quad *imbalance, *dv, *x;
+  S2Response *response;
+  S2Mode *mode, *mode_before;
+  bool tried;                  // mode_before, exactly
+  double r, b, mean, undercut; // violations; mean product
+  int no_progress, lifts;
+} Cone;
+
+static Cone make(S2SolveRun *run) {
+  S2Arena *arena = run->arena;
+  int units = run->system.units, nodes = run->system.nodes + 1;
+  Cone cone = {
+      .run = run,
+      .joint = S2_TAKE_ZEROED(arena, double, 2 * units),
+      .p = S2_TAKE(arena, double, 3 * units),
+      .q = S2_TAKE(arena, double, 3 * units),
+      .dp = S2_TAKE_ZEROED(arena, double, 3 * units),
+      .dq = S2_TAKE_ZEROED(arena, double, 3 * units),
+      .w = S2_TAKE(arena, double, 3 * units),
+      .e = S2_TAKE_ZEROED(arena, double, 3 * units),
+      .gap = S2_TAKE_ZEROED(arena, double, 3 * units),
+      .base = S2_TAKE(arena, double, 2 * units),
+      .change = S2_TAKE(arena, double, 2 * units),
+      .du = S2_TAKE(arena, double, 2 * units),
+      .imbalance = S2_TAKE(arena, S2Quad, nodes),
+      .dv = S2_TAKE_ZEROED(arena, S2Quad, nodes),
+      .x = S2_TAKE_ZEROED(arena, S2Quad, nodes),
+      .response = S2_TAKE(arena, S2Response, units),
+      .mode = S2_TAKE_ZEROED(arena, S2Mode, units),
+      .mode_before = S2_TAKE_ZEROED(arena, S2Mode, units),
+      .undercut = UNDERCUT,
+  };
+  for (int i = 0; i < 3 * units; i++) {
+    cone.p[i] = cone.q[i] = 1; // the neutral elements
+  }
+  return cone;
+}
+
+static int pairs_of(const S2Unit *unit) {
+  return unit->kind == S2_UNIT_CONTACT ? 3 : unit->kind == S2_UNIT_NORMAL ? 1 : 0;
+}
+
+// ---- Measures ---------------------------------------------------------------------------------
+
+static double larger(double a, double b) {
+  return b > a || isnan(b) ? b : a;
+}
+
+static void read_impulses(Cone *cone) {
+  const S2System *system = &cone->run->system;
+  for (int k = 0; k < system->units; k++) {
+    double *lambda = cone->run->lambda + 2 * k;
+    const double *p = cone->p + 3 * k;
+    int pairs = pairs_of(&system->unit[k]);
+    lambda[0] = pairs > 0 ? p[0] : cone->joint[2 * k];
+    lambda[1] = pairs == 3 ? (p[1] - p[2]) / 2 : pairs == 1 ? 0 : cone->joint[2 * k + 1];
+  }
+}
+
+static void measure_unit(Cone *cone, int k) {
+  const S2Unit *unit = &cone->run->system.unit[k];
+  const double *lambda = cone->run->lambda + 2 * k, *u = cone->run->u + 2 * k;
+  const double *p = cone->p + 3 * k, *q = cone->q + 3 * k;
+  double un = u[0] + unit->c[0] * lambda[0] + unit->b0[0];
+  double ut = u[1] + unit->c[1] * lambda[1] + unit->b0[1], *gap = cone->gap + 3 * k;
+  if (unit->kind == S2_UNIT_BILATERAL) {
+    cone->e[3 * k] = -un;
+    cone->e[3 * k + 1] = -ut;
+    cone->r = larger(cone->r, fmax(fabs(un), fabs(ut)));
+    return;
+  }
+  gap[0] = un - q[0];
+  cone->r = larger(cone->r, fabs(gap[0]));
+  cone->b = larger(cone->b, p[0] * q[0]);
+  cone->mean += p[0] * q[0];
+  if (unit->kind == S2_UNIT_CONTACT) {
+    gap[1] = ut - (q[1] - q[2]) / 2;
+    gap[2] = unit->mu * p[0] - (p[1] + p[2]) / 2;
+    double product = (p[1] * q[1] + p[2] * q[2]) / 2;
+    cone->r = larger(cone->r, fmax(fabs(gap[1]), fabs(gap[2])));
+    cone->b = larger(cone->b, product);
+    cone->mean += product;
+  }
+}
+
+// Everything that depends on the point; judges it too.
+static void measure(Cone *cone) {
+  S2SolveRun *run = cone->run;
+  S2System *system = &run->system;
+  read_impulses(cone);
+  s2_run_measure(run);
+  s2_system_imbalance(system, run->v, run->lambda, cone->imbalance);
+  cone->r = cone->b = cone->mean = 0;
+  for (int i = 0; i < system->nodes; i++) {
+    S2Quad f = cone->imbalance[i];
+    cone->r = larger(cone->r, fabs(f[0]) * system->problem->length);
+    cone->r = larger(cone->r, fmax(fabs(f[1]), fabs(f[2])));
+  }
+  int degree = 0;
+  for (int k = 0; k < system->units; k++) {
+    measure_unit(cone, k);
+    degree += (pairs_of(&system->unit[k]) + 1) / 2;
+  }
+  cone->mean /= degree > 0 ? degree : 1;
+}
+
+// ---- One contact ------------------------------------------------------------------------------
+
+static S2Response respond(const S2Unit *unit, const double *w) {
+  S2Response d = {0};
+  if (unit->kind == S2_UNIT_BILATERAL) {
+    d.nn = 1 / (unit->c[0] + PROXIMAL_JOINT);
+    d.tt = unit->rows == 2 ? 1 / (unit->c[1] + PROXIMAL_JOINT) : 0;
+    return d;
+  }
+  d.nn = 1 / (w[0] + unit->c[0]);
+  if (unit->kind == S2_UNIT_CONTACT) {
+    d.tt = 1 / ((w[1] + w[2]) / 2 + unit->c[1]);
+    d.tn = -(w[1] - w[2]) / 2 * unit->mu * d.nn * d.tt;
+  }
+  return d;
+}
+
+// Change of the impulses of a contact whose rows stand still.
+static void contact_base(const Cone *cone, int k, double *change) {
+  const S2Unit *unit = &cone->run->system.unit[k];
+  const double *p = cone->p + 3 * k, *w = cone->w + 3 * k, *e = cone->e + 3 * k;
+  const double *gap = cone->gap + 3 * k;
+  const S2Response *d = &cone->response[k];
+  change[0] = (e[0] / p[0] - gap[0]) * d->nn;
+  change[1] = 0;
+  if (unit->kind == S2_UNIT_CONTACT) {
+    double bound = gap[2] + unit->mu * change[0]; // of y0
+    double push = (e[1] / p[1] - e[2] / p[2] - (w[1] - w[2]) * bound) / 2;
+    change[1] = (push - gap[1]) * d->tt;
+  }
+}
+
+// ---- The direction ----------------------------------------------------------------------------
+
+static void start_linear(Cone *cone) {
+  const S2System *system = &cone->run->system;
+  for (int k = 0; k < system->units; k++) {
+    const S2Response *d = &cone->response[k];
+    double *base = cone->base + 2 * k;
+    if (system->unit[k].kind == S2_UNIT_BILATERAL) {
+      base[0] = d->nn * cone->e[3 * k];
+      base[1] = d->tt * cone->e[3 * k + 1];
+    } else {
+      contact_base(cone, k, base);
+    }
+  }
+  memset(cone->change, 0, sizeof(double) * (size_t)(2 * system->units));
+  for (int i = 0; i <= system->nodes; i++) {
+    cone->dv[i] = (S2Quad){0};
+    cone->x[i] = -cone->imbalance[i];
+  }
+}
+
+// What (dv, change) misses of the linear system: of the balance to x, of bilateral rows times their
+// response to base. Returns the largest.
+static double miss(Cone *cone) {
+  S2System *system = &cone->run->system;
+  double worst = 0;
+  for (int i = 0; i <= system->nodes; i++) {
+    cone->x[i] = -cone->imbalance[i] - cone->dv[i];
+  }
+  s2_system_push_all(system, cone->change, 1, cone->x);
+  for (int i = 0; i < system->nodes; i++) {
+    worst = fmax(worst, fmax(fabs(cone->x[i][1]), fabs(cone->x[i][2])));
+    worst = fmax(worst, fabs(cone->x[i][0]) * system->problem->length);
+  }
+  memset(cone->base, 0, sizeof(double) * (size_t)(2 * system->units));
+  s2_system_row_velocity(system, cone->dv, cone->du);
+  for (int k = 0; k < system->units; k++) {
+    const S2Unit *unit = &system->unit[k];
+    const S2Response *d = &cone->response[k];
+    for (int r = 0; r < 2 && unit->kind == S2_UNIT_BILATERAL; r++) {
+      int i = 2 * k + r;
+      double error = cone->e[3 * k + r] - cone->du[i] - unit->c[r] * cone->change[i];
+      worst = fmax(worst, fabs(error));
+      cone->base[i] = (r == 0 ? d->nn : d->tt) * error;
+    }
+  }
+  return worst;
+}
+
+// dv and the changes of impulse, refined on the way: bilateral rows are only nearly eliminated.
+static void solve_linear(Cone *cone) {
+  S2System *system = &cone->run->system;
+  start_linear(cone);
+  double last = INFINITY;
+  for (int pass = 0; pass < PASSES; pass++) {
+    s2_system_push_all(system, cone->base, 1, cone->x);
+    s2_system_solve(system, cone->x, cone->x);
+    s2_system_row_velocity(system, cone->x, cone->du);
+    for (int i = 0; i < system->nodes; i++) {
+      cone->dv[i] += cone->x[i];
+    }
+    for (int k = 0; k < system->units; k++) {
+      const S2Response *d = &cone->response[k];
+      const double *du = cone->du + 2 * k, *base = cone->base + 2 * k;
+      cone->change[2 * k] += base[0] - d->nn * du[0];
+      cone->change[2 * k + 1] += base[1] - d->tn * du[0] - d->tt * du[1];
+    }
+    double error = miss(cone);
+    if (error <= PASS_ENOUGH || !(error < PASS_GAIN * last)) {
+      break;
+    }
+    last = error;
+  }
+}
+
+// The direction to p q = kappa, with the correction for what the last one neglects or without.
+static void find_direction(Cone *cone, double kappa, bool corrected) {
+  const S2System *system = &cone->run->system;
+  for (int k = 0; k < system->units; k++) {
+    for (int i = 3 * k; i < 3 * k + pairs_of(&system->unit[k]); i++) {
+      cone->e[i] = kappa - cone->p[i] * cone->q[i] - (corrected ? cone->dp[i] * cone->dq[i] : 0);
+    }
+  }
+  solve_linear(cone);
+  for (int k = 0; k < system->units; k++) {
+    int pairs = pairs_of(&system->unit[k]);
+    const double *change = cone->change + 2 * k;
+    double bound = cone->gap[3 * k + 2] + system->unit[k].mu * change[0];
+    cone->dp[3 * k] = change[0];
+    cone->dp[3 * k + 1] = bound + change[1];
+    cone->dp[3 * k + 2] = bound - change[1];
+    for (int i = 3 * k; i < 3 * k + pairs; i++) {
+      cone->dq[i] = cone->e[i] / cone->p[i] - cone->w[i] * cone->dp[i];
+    }
+  }
+}
+
+// The longest step, at most 1, that stays the fraction `tau` of the way to the boundary.
+static double reach(const Cone *cone, double tau) {
+  const S2System *system = &cone->run->system;
+  double step = 1;
+  for (int k = 0; k < system->units; k++) {
+    for (int i = 3 * k; i < 3 * k + pairs_of(&system->unit[k]); i++) {
+      double part = i == 3 * k ? tau : fmin(tau, TAU_CONE_MAX);
+      step = cone->dp[i] < 0 ? fmin(step, part * cone->p[i] / -cone->dp[i]) : step;
+      step = cone->dq[i] < 0 ? fmin(step, part * cone->q[i] / -cone->dq[i]) : step;
+    }
+  }
+  return step;
+}
+
+// The central path's kappa to aim at, from how far the affine direction gets.
+static double next_kappa(const Cone *cone) {
+  const S2System *system = &cone->run->system;
+  double step = reach(cone, TAU), ahead = 0;
+  int degree = 0;
+  for (int k = 0; k < system->units; k++) {
+    int pairs = pairs_of(&system->unit[k]);
+    for (int i = 3 * k; i < 3 * k + pairs; i++) {
+      double product = (cone->p[i] + step * cone->dp[i]) * (cone->q[i] + step * cone->dq[i]);
+      ahead += i == 3 * k ? product : product / 2;
+    }
+    degree += (pairs + 1) / 2;
+  }
+  double sigma = fmin(1, fmax(0, ahead / degree / cone->mean));
+  return fmax(sigma * sigma * sigma * cone->mean, cone->run->tolerance / cone->undercut);
+}
+
+// ---- Steps ------------------------------------------------------------------------------------
+
+static void lift(Cone *cone) {
+  const S2System *system = &cone->run->system;
+  double height = sqrt(cone->mean);
+  cone->lifts++;
+  for (int k = 0; k < system->units; k++) {
+    for (int i = 3 * k; i < 3 * k + pairs_of(&system->unit[k]); i++) {
+      cone->p[i] += height;
+      cone->q[i] += height;
+    }
+  }
+}
+
+static void move(Cone *cone, double step) {
+  S2SolveRun *run = cone->run;
+  for (int i = 0; i < 3 * run->system.units; i++) {
+    cone->p[i] += step * cone->dp[i];
+    cone->q[i] += step * cone->dq[i];
+  }
+  for (int i = 0; i < 2 * run->system.units; i++) {
+    cone->joint[i] += step * cone->change[i]; // read for bilateral rows only
+  }
+  for (int i = 0; i < run->system.nodes; i++) {
+    run->v[i] += step * cone->dv[i];
+  }
+}
+
+// A floor of kappa that keeps the violations from falling is lowered.
+static void watch_progress(Cone *cone, double r, double b) {
+  double tolerance = cone->run->tolerance;
+  bool fell = (cone->r >= tolerance && cone->r < PROGRESS * r) ||
+              (cone->b >= tolerance && cone->b < PROGRESS * b);
+  cone->no_progress += fell ? -(cone->no_progress > 0) : 1;
+  if (cone->no_progress >= NO_PROGRESS_MAX) {
+    cone->undercut *= NO_PROGRESS_UNDERCUT;
+  }
+}
+
+// False when the matrix is singular or the direction not finite.
+static bool iterate(Cone *cone, double *kappa, double *step) {
+  S2SolveRun *run = cone->run;
+  for (int k = 0; k < run->system.units; k++) {
+    for (int i = 3 * k; i < 3 * k + 3; i++) {
+      cone->w[i] = cone->q[i] / cone->p[i] + PROXIMAL_CONTACT;
+    }
+    cone->response[k] = respond(&run->system.unit[k], cone->w + 3 * k);
+  }
+  run->iterations++;
+  if (!s2_system_factor(&run->system, cone->response, true)) {
+    return false;
+  }
+  find_direction(cone, 0, false);
+  *kappa = next_kappa(cone);
+  double tau = fmin(fmax(TAU, 1 - pow(fmax(cone->r, cone->b), 2)), TAU_MAX);
+  find_direction(cone, *kappa, true);
+  *step = reach(cone, tau);
+  if (*step < SHORT) {
+    double corrected = *step;
+    find_direction(cone, *kappa, false);
+    *step = reach(cone, tau);
+    if (*step < corrected) { // the correction again; it needs the affine direction
+      find_direction(cone, 0, false);
+      find_direction(cone, *kappa, true);
+      *step = corrected;
+    }
+  }
+  if (!isfinite(*step)) {
+    return false;
+  }
+  if (*step < JAMMED && cone->lifts < MAX_LIFTS) {
+    lift(cone);
+    *step = 0;
+  } else {
+    move(cone, *step);
+  }
+  return true;
+}
+
+// Modes that two iterations agree on are most likely those of the solution, which then is found
+// exactly at the price of one more factorisation.
+static void cross_over(Cone *cone) {
+  S2SolveRun *run = cone->run;
+  S2System *system = &run->system;
+  S2Mode *before = cone->mode_before;
+  cone->mode_before = cone->mode;
+  cone->mode = before;
+  s2_refine_modes(system, run->u, run->lambda, cone->mode);
+  size_t size = sizeof(S2Mode) * (size_t)system->units;
+  bool same = memcmp(cone->mode, cone->mode_before, size) == 0;
+  if (!same || cone->tried) {
+    cone->tried = same;
+    return;
+  }
+  cone->tried = true;
+  S2ArenaMark mark = s2_arena_mark(run->arena);
+  S2Quad *v = S2_TAKE(run->arena, S2Quad, system->nodes + 1);
+  memcpy(v, run->v, sizeof(S2Quad) * (size_t)(system->nodes + 1));
+  double residual =
+      s2_refine_solve(system, cone->mode, run->v, run->lambda, &run->iterations, run->arena);
+  s2_run_keep(run, residual);
+  memcpy(run->v, v, sizeof(S2Quad) * (size_t)(system->nodes + 1));
+  read_impulses(cone);
+  s2_arena_rewind(run->arena, mark);
+}
+
+// From y and z at their neutral elements, velocities of the best point.
+static void solve(S2SolveRun *run, int max_iterations) {
+  S2ArenaMark mark = s2_arena_mark(run->arena);
+  s2_run_back(run);
+  Cone cone = make(run);
+  measure(&cone);
+  double milestone = INFINITY, step = 1;
+  for (int i = 0, since = 0; i < max_iterations && since < STALL && !s2_run_solved(run);
+       i++, since++) {
+    double r = cone.r, b = cone.b, kappa;
+    if (!iterate(&cone, &kappa, &step)) {
+      break;
+    }
+    measure(&cone);
+    watch_progress(&cone, r, b);
+    if (fmax(cone.r, cone.b) < milestone / 2) {
+      milestone = fmax(cone.r, cone.b);
+      since = 0;
+    }
+    if (run->system.history != NULL) {
+      s2_history_add(run->system.history,
+                     s2_system_residual(&run->system, run->v, run->lambda, run->u), step, kappa);
+    }
+    if (!s2_run_solved(run)) {
+      cross_over(&cone);
+    }
+  }
+  s2_arena_rewind(run->arena, mark);
+}
+
+// Where the end game fails, the modes of the best point, solved exactly, tell what was wrong with
+// them.
+static void finish(S2SolveRun *run) {
+  S2System *system = &run->system;
+  S2ArenaMark mark = s2_arena_mark(run->arena);
+  S2Mode *mode = S2_TAKE(run->arena, S2Mode, system->units);
+  for (int i = 0; i < FINISHES && !s2_run_solved(run); i++) {
+    double before = run->best;
+    s2_run_back(run);
+    s2_system_row_velocity(system, run->v, run->u);
+    s2_refine_modes(system, run->u, run->lambda, mode);
+    double residual =
+        s2_refine_solve(system, mode, run->v, run->lambda, &run->iterations, run->arena);
+    s2_run_keep(run, residual);
+    if (!(run->best < before)) {
+      break;
+    }
+  }
+  s2_arena_rewind(run->arena, mark);
+}
+
+static bool has_boxes(const S2Problem *problem) {
+  for (int i = 0; i < problem->rows; i++) {
+    const S2Row *row = &problem->row[i];
+    if (row->coupled_to < 0 && isfinite(row->hi)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+S2SolveStatus s2_contact_ncp_solve(const S2Problem *problem, const S2SolverOptions *options,
+                                   S2Arena *arena, S2Solution *solution) {
+  if (has_boxes(problem)) { // a cone has one end
+    solution->iterations = 0;
+    solution->residual = s2_mcp_residual(problem, solution->v, solution->lambda, arena);
+    return solution->status = S2_UNSUPPORTED;
+  }
+  S2ArenaMark mark = s2_arena_mark(arena);
+  S2SolveRun run = s2_run_begin(problem, options, solution, arena);
+  if (!s2_run_solved(&run)) {
+    s2_run_start(&run);
+    s2_system_prepare(&run.system, arena);
+    solve(&run, ITERATIONS * options->max_iterations);
+    finish(&run);
+  }
+  s2_run_end(&run, solution);
+  s2_arena_rewind(arena, mark);
+  return solution->status;
+}

@@ -1,0 +1,39 @@
+// Proximal semismooth Newton (newton.c) by itself: first as if the active set of the guess were
+// nearly right, then feeling its way with a small weight. Where that ends above the tolerance it
+// begins anew from what Gauss-Seidel makes of the best point: the law is not monotone, so Newton
+// may be caught where none of its directions helps.
+#include "mcp/chain/solve_run.h"
+#include "mcp/solvers.h"
+
+static const double SIGMA_WARM = 1e6; // the active set is nearly known: go for it
+static const double SIGMA_COLD = 10;  // feel the way
+enum { WARM_OUTERS = 3, WARM_INNERS = 6, COLD_INNERS = 8 };
+enum { OUTERS_PER_ITERATION = 6 }; // of each start, for one of the caller's iterations
+enum { STARTS = 3, SWEEPS = 100 }; // Gauss-Seidel sweeps before each start but the first
+
+static void newton(S2SolveRun *run, double sigma, int outers, int inners) {
+  double residual = s2_newton_solve(&run->system, sigma, outers, inners, run->tolerance, run->v,
+                                    run->lambda, &run->iterations, run->arena);
+  s2_run_keep(run, residual);
+  s2_run_back(run);
+}
+
+S2SolveStatus s2_contact_newton_solve(const S2Problem *problem, const S2SolverOptions *options,
+                                      S2Arena *arena, S2Solution *solution) {
+  S2ArenaMark mark = s2_arena_mark(arena);
+  S2SolveRun run = s2_run_begin(problem, options, solution, arena);
+  if (!s2_run_solved(&run)) {
+    s2_run_start(&run);
+    s2_system_prepare(&run.system, arena);
+    newton(&run, SIGMA_WARM, WARM_OUTERS, WARM_INNERS);
+  }
+  for (int start = 0; start < STARTS && !s2_run_solved(&run); start++) {
+    if (start > 0) {
+      s2_run_keep(&run, s2_pgs_solve(&run.system, SWEEPS, run.v, run.lambda, arena));
+    }
+    newton(&run, SIGMA_COLD, OUTERS_PER_ITERATION * options->max_iterations, COLD_INNERS);
+  }
+  s2_run_end(&run, solution);
+  s2_arena_rewind(arena, mark);
+  return solution->status;
+}

@@ -1,0 +1,54 @@
+// Nonsmooth nonlinear conjugate gradients (Silcowitz-Hansen, Niebe, Erleben 2010): what a sweep of
+// projected Gauss-Seidel changes is taken as the negative gradient of a function that is minimal at
+// the solution, and Fletcher-Reeves directions are added after each sweep. Norms weigh impulses by
+// their row's g, which makes them energies whatever the masses are.
+#include "mcp/sweeps/relaxation.h"
+
+#include <string.h>
+
+S2_WIDE static double difference(const S2System *system, const double *lambda, const double *before,
+                                 double *r) {
+  double sum = 0;
+  for (int k = 0; k < system->units; k++) {
+    const S2Unit *unit = &system->unit[k];
+    for (int s = 0; s < 2; s++) {
+      double change = r[2 * k + s] = lambda[2 * k + s] - before[2 * k + s];
+      sum += unit->g[s] * change * change;
+    }
+  }
+  return sum;
+}
+
+S2SolveStatus s2_contact_nncg_solve(const S2Problem *problem, const S2SolverOptions *options,
+                                    S2Arena *arena, S2Solution *solution) {
+  S2Relaxation run;
+  if (!s2_relaxation_begin(&run, problem, options, arena, solution)) {
+    return s2_relaxation_end(&run, solution);
+  }
+  int size = 2 * run.system.units;
+  double *before = S2_TAKE(arena, double, size), *r = S2_TAKE(arena, double, size);
+  double *p = S2_TAKE_ZEROED(arena, double, size), last = 0; // |r|^2 of the sweep before
+  for (;;) {
+    memcpy(before, run.lambda, sizeof(double) * (size_t)size);
+    s2_relaxation_sweep(&run, S2_SWEEP_ROWS, 1, false);
+    double now = difference(&run.system, run.lambda, before, r);
+    // Judged here, where no direction has been added: never a point outside the cone.
+    if (run.sweeps % S2_SWEEPS_PER_CHECK == 0 && !s2_relaxation_check(&run)) {
+      break;
+    }
+    if (last > 0 && now <= last) {
+      double beta = now / last;
+      for (int i = 0; i < size; i++) {
+        run.lambda[i] += beta * p[i];
+        p[i] = beta * p[i] + r[i];
+      }
+      s2_system_velocity(&run.system, run.lambda, run.v);
+    } else if (last > 0) {
+      memset(p, 0, sizeof(double) * (size_t)size); // restart
+    } else {
+      memcpy(p, r, sizeof(double) * (size_t)size);
+    }
+    last = now;
+  }
+  return s2_relaxation_end(&run, solution);
+}

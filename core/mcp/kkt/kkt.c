@@ -1,0 +1,387 @@
+#include "mcp/kkt/kkt.h"
+
+#include "mcp/chain/double2.h"
+#include "mcp/kkt/kkt_stages.h"
+
+#include <math.h>
+#include <string.h>
+
+static const double TOLERANCE = 1e-9;
+
+// Where nothing is said: passes of refinement with all regularisations together, and steps of the
+// iterative methods. Without rounding those need one step an unknown; with mass ratios, several.
+enum { PASSES = 120, STEPS_PER_UNKNOWN = 10, STEPS_LEAST = 200 };
+
+// Of the tolerance: what the methods aim at, for the last judgement divides in another order.
+static const double AIM = 1 - 1e-12;
+
+// W and its transpose may differ by this part of sqrt(W_ii W_jj): rounding of whoever made it.
+static const double ASYMMETRY = 1e-12;
+
+// y shows that rows contradict each other when J' y and C y (scaled, y of length 1) are below this
+// part of b' y: a solution would be larger than the data by its inverse.
+static const double CONTRADICTION = 1e-8;
+
+static double larger(double a, double b) {
+  return b > a || isnan(b) ? b : a;
+}
+
+static bool finite(const double *x, int count) {
+  for (int i = 0; i < count; i++) {
+    if (!isfinite(x[i])) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// ---- The residual -----------------------------------------------------------------------------
+
+static double weight(const double *weights, int i) {
+  return weights != NULL ? weights[i] : 1;
+}
+
+static double compliance(const S2Kkt *kkt, int i) {
+  return kkt->compliance != NULL ? kkt->compliance[i] : 0;
+}
+
+static double diagonal(const S2Csr *w, int i) {
+  for (int32_t p = w->start[i]; p < w->start[i + 1]; p++) {
+    if (w->column[p] == i) {
+      return w->value[p];
+    }
+  }
+  return 0;
+}
+
+static double velocity_scale(const S2Kkt *kkt) {
+  double scale = 0;
+  if (kkt->velocity_scale > 0) {
+    return kkt->velocity_scale;
+  }
+  for (int i = 0; i < kkt->n; i++) {
+    scale = larger(scale, fabs(kkt->c[i] / diagonal(&kkt->w, i)) * weight(kkt->v_weight, i));
+  }
+  for (int i = 0; i < kkt->m; i++) {
+    scale = larger(scale, fabs(kkt->b[i]) * weight(kkt->row_weight, i));
+  }
+  return scale == 0 ? 1 : scale;
+}
+
+static void add_product(S2Double2 *sum, double a, double b) {
+  *sum = s2_double2_add(*sum, s2_double2_product(a, b));
+}
+
+static double rounded(S2Double2 x) {
+  double sum = x.hi + x.lo;
+  return isnan(x.lo) && !isnan(x.hi) ? x.hi : sum; // an infinity has no low part
+}
+
+// f = W v - J' lambda - c and u = J v + C lambda + b, summed with twice the digits: large terms
+// that cancel must not pass for a solution, nor keep refinement from one.
+static void find_misses(const S2Csr *w, const S2Csr *j, const double *c, const double *b,
+                        const double *compliances, const double *v, const double *lambda, double *f,
+                        double *u, S2Arena *arena) {
+  S2ArenaMark mark = s2_arena_mark(arena);
+  S2Double2 *sum = S2_TAKE(arena, S2Double2, w->rows);
+  for (int i = 0; i < w->rows; i++) {
+    sum[i] = (S2Double2){-c[i], 0};
+    for (int32_t p = w->start[i]; p < w->start[i + 1]; p++) {
+      add_product(&sum[i], w->value[p], v[w->column[p]]);
+    }
+  }
+  for (int k = 0; k < j->rows; k++) {
+    S2Double2 row = {b[k], 0};
+    add_product(&row, compliances != NULL ? compliances[k] : 0, lambda[k]);
+    for (int32_t p = j->start[k]; p < j->start[k + 1]; p++) {
+      add_product(&row, j->value[p], v[j->column[p]]);
+      add_product(&sum[j->column[p]], j->value[p], -lambda[k]);
+    }
+    u[k] = rounded(row);
+  }
+  for (int i = 0; i < w->rows; i++) {
+    f[i] = rounded(sum[i]);
+  }
+  s2_arena_rewind(arena, mark);
+}
+
+double s2_kkt_residual(const S2Kkt *kkt, const double *v, const double *lambda, S2Arena *arena) {
+  S2ArenaMark mark = s2_arena_mark(arena);
+  double *f = S2_TAKE(arena, double, kkt->n), *u = S2_TAKE(arena, double, kkt->m);
+  double worst = 0;
+  find_misses(&kkt->w, &kkt->j, kkt->c, kkt->b, kkt->compliance, v, lambda, f, u, arena);
+  for (int i = 0; i < kkt->n; i++) {
+    double error = fabs(f[i] / diagonal(&kkt->w, i));
+    worst = larger(worst, error * weight(kkt->v_weight, i));
+  }
+  for (int i = 0; i < kkt->m; i++) {
+    worst = larger(worst, fabs(u[i]) * weight(kkt->row_weight, i));
+  }
+  s2_arena_rewind(arena, mark);
+  return worst / velocity_scale(kkt);
+}
+
+double s2_kkt_offer(S2KktRun *run, const double *v, const double *lambda) {
+  const S2KktScaled *kkt = run->kkt;
+  double worst = 0;
+  find_misses(&kkt->w, &kkt->j, kkt->c, kkt->b, kkt->compliance, v, lambda, run->r_v, run->r_row,
+              run->arena);
+  for (int i = 0; i < kkt->n; i++) {
+    worst = larger(worst, fabs(run->r_v[i]) * kkt->v_part[i]);
+  }
+  for (int i = 0; i < kkt->m; i++) {
+    worst = larger(worst, fabs(run->r_row[i]) * kkt->row_part[i]);
+  }
+  if (worst < run->best) {
+    run->best = worst;
+    memmove(run->v, v, sizeof(double) * (size_t)kkt->n);
+    memmove(run->lambda, lambda, sizeof(double) * (size_t)kkt->m);
+  }
+  return worst;
+}
+
+// ---- Scaling ----------------------------------------------------------------------------------
+
+// The power of two next to 1 / sqrt(x).
+static double unit(double x) {
+  int exponent;
+  frexp(x, &exponent);
+  return ldexp(1, -exponent / 2);
+}
+
+static bool is_symmetric(const S2Csr *w, S2Arena *arena) {
+  S2ArenaMark mark = s2_arena_mark(arena);
+  S2Csr other = s2_csr_transpose(w, arena);
+  double *row = S2_TAKE_ZEROED(arena, double, w->rows);
+  bool symmetric = true;
+  for (int i = 0; i < w->rows; i++) {
+    for (int32_t p = w->start[i]; p < w->start[i + 1]; p++) {
+      row[w->column[p]] += w->value[p];
+    }
+    for (int32_t p = other.start[i]; p < other.start[i + 1]; p++) {
+      row[other.column[p]] -= other.value[p];
+    }
+    for (int32_t p = w->start[i]; p < w->start[i + 1]; p++) {
+      symmetric = symmetric && fabs(row[w->column[p]]) <= ASYMMETRY;
+      row[w->column[p]] = 0;
+    }
+    for (int32_t p = other.start[i]; p < other.start[i + 1]; p++) {
+      symmetric = symmetric && fabs(row[other.column[p]]) <= ASYMMETRY;
+      row[other.column[p]] = 0;
+    }
+  }
+  s2_arena_rewind(arena, mark);
+  return symmetric;
+}
+
+static S2Csr scaled_copy(const S2Csr *matrix, const double *row, const double *column,
+                         S2Arena *arena) {
+  S2Csr copy = *matrix;
+  copy.value = S2_TAKE(arena, double, matrix->start[matrix->rows]);
+  for (int i = 0; i < matrix->rows; i++) {
+    for (int32_t p = matrix->start[i]; p < matrix->start[i + 1]; p++) {
+      copy.value[p] = matrix->value[p] * row[i] * column[matrix->column[p]];
+    }
+  }
+  return copy;
+}
+
+static void scale_rows(const S2Kkt *from, S2KktScaled *kkt, double scale) {
+  for (int i = 0; i < kkt->m; i++) {
+    double sum = compliance(from, i);
+    for (int32_t p = from->j.start[i]; p < from->j.start[i + 1]; p++) {
+      double entry = from->j.value[p] * kkt->v_unit[from->j.column[p]];
+      sum += entry * entry;
+    }
+    kkt->row_unit[i] = sum > 0 ? unit(sum) : 1; // 0: a row nothing can move
+    kkt->compliance[i] = compliance(from, i) * kkt->row_unit[i] * kkt->row_unit[i];
+    kkt->b[i] = from->b[i] * kkt->row_unit[i];
+    kkt->row_part[i] = weight(from->row_weight, i) / kkt->row_unit[i] / scale;
+  }
+}
+
+// S2_SOLVED when the scaled system is a sound one.
+static S2SolveStatus scale(const S2Kkt *from, S2KktScaled *kkt, S2Arena *arena) {
+  int n = from->n, m = from->m;
+  double size = velocity_scale(from);
+  *kkt = (S2KktScaled){
+      .n = n,
+      .m = m,
+      .compliance = S2_TAKE(arena, double, m),
+      .c = S2_TAKE(arena, double, n),
+      .b = S2_TAKE(arena, double, m),
+      .v_unit = S2_TAKE(arena, double, n),
+      .row_unit = S2_TAKE(arena, double, m),
+      .v_part = S2_TAKE(arena, double, n),
+      .row_part = S2_TAKE(arena, double, m),
+  };
+  for (int i = 0; i < n; i++) {
+    double d = diagonal(&from->w, i);
+    if (!(d > 0) && !isnan(d)) {
+      return S2_UNSUPPORTED;
+    }
+    kkt->v_unit[i] = unit(d);
+    kkt->c[i] = from->c[i] * kkt->v_unit[i];
+    kkt->v_part[i] = weight(from->v_weight, i) / (d * kkt->v_unit[i]) / size;
+  }
+  scale_rows(from, kkt, size);
+  S2Csr w = scaled_copy(&from->w, kkt->v_unit, kkt->v_unit, arena);
+  S2Csr j = scaled_copy(&from->j, kkt->row_unit, kkt->v_unit, arena);
+  kkt->w = w;
+  kkt->j = j;
+  bool sound = finite(w.value, w.start[n]) && finite(j.value, j.start[m]) &&
+               finite(kkt->compliance, m) && finite(kkt->c, n) && finite(kkt->b, m) &&
+               finite(kkt->v_part, n) && finite(kkt->row_part, m);
+  if (!sound) {
+    return S2_SINGULAR;
+  }
+  for (int i = 0; i < m; i++) {
+    if (kkt->compliance[i] < 0) {
+      return S2_UNSUPPORTED;
+    }
+  }
+  return is_symmetric(&kkt->w, arena) ? S2_SOLVED : S2_UNSUPPORTED;
+}
+
+// ---- Solving ----------------------------------------------------------------------------------
+
+typedef void MethodFn(S2KktRun *run);
+
+static const struct {
+  const char *name, *summary;
+  MethodFn *solve;
+} METHODS[S2_KKT_SOLVER_COUNT] = {
+    {"ldl", "L D L' of the whole system, rows as nodes of its graph", s2_kkt_solve_ldl},
+    {"schur", "Cholesky of J W^-1 J' + C, dense or in blocks", s2_kkt_solve_schur},
+    {"cg", "conjugate gradients on J W^-1 J' + C, never formed", s2_kkt_solve_cg},
+    {"minres", "minimal residuals on the whole system", s2_kkt_solve_minres},
+};
+
+const char *s2_kkt_solver_name(S2KktSolver solver) {
+  return (unsigned)solver < S2_KKT_SOLVER_COUNT ? METHODS[solver].name : NULL;
+}
+
+const char *s2_kkt_solver_summary(S2KktSolver solver) {
+  return (unsigned)solver < S2_KKT_SOLVER_COUNT ? METHODS[solver].summary : NULL;
+}
+
+// Rows that nothing satisfies leave, at the best compromise, speeds u that no impulse lessens:
+// J' u = 0, C u = 0 and b' u = u' u. With y = u they are the proof. A direct method says what these
+// are; others are taken by their word, the speeds at the best point.
+static bool contradictory(S2KktRun *run, double *proof) {
+  const S2KktScaled *kkt = run->kkt;
+  s2_kkt_offer(run, run->v, run->lambda);
+  double *y = run->r_row, *pull = run->r_v, length = 0, along = 0, most = 0, largest = 0;
+  if (run->witness != NULL) {
+    memcpy(y, run->witness, sizeof(double) * (size_t)kkt->m);
+  }
+  for (int i = 0; i < kkt->m; i++) {
+    length += y[i] * y[i];
+  }
+  length = sqrt(length);
+  if (!(length > 0)) {
+    return false;
+  }
+  memset(pull, 0, sizeof(double) * (size_t)kkt->n);
+  for (int i = 0; i < kkt->m; i++) {
+    y[i] /= length;
+    along += kkt->b[i] * y[i];
+    most = fmax(most, fabs(kkt->compliance[i] * y[i]));
+  }
+  double side = along < 0 ? -1 : 1;
+  along = fabs(along);
+  s2_csr_add_transposed_times(&kkt->j, 1, y, pull);
+  for (int i = 0; i < kkt->n; i++) {
+    most = fmax(most, fabs(pull[i]));
+  }
+  double size = 0;
+  for (int i = 0; i < kkt->n; i++) {
+    size = fmax(size, fabs(kkt->c[i]));
+  }
+  for (int i = 0; i < kkt->m; i++) {
+    size = fmax(size, fabs(kkt->b[i]));
+    largest = fmax(largest, fabs(y[i] * kkt->row_unit[i]));
+  }
+  if (!(along > 0 && most * size <= CONTRADICTION * along)) {
+    return false;
+  }
+  for (int i = 0; i < kkt->m && proof != NULL; i++) {
+    proof[i] = side * y[i] * kkt->row_unit[i] / largest;
+  }
+  return true;
+}
+
+static S2SolveStatus run_method(const S2KktScaled *kkt, const S2KktOptions *options, S2Arena *arena,
+                                S2KktSolution *solution) {
+  int n = kkt->n, m = kkt->m;
+  S2KktRun run = {
+      .kkt = kkt,
+      .tolerance = AIM * (options->tolerance > 0 ? options->tolerance : TOLERANCE),
+      .max_iterations = options->max_iterations,
+      .history = options->history,
+      .v = S2_TAKE(arena, double, n),
+      .lambda = S2_TAKE_ZEROED(arena, double, m),
+      .r_v = S2_TAKE(arena, double, n),
+      .r_row = S2_TAKE(arena, double, m),
+      .best = INFINITY,
+      .status = S2_MAX_ITERATIONS,
+      .arena = arena,
+  };
+  if (run.max_iterations == 0) {
+    bool direct = options->solver == S2_KKT_LDL || options->solver == S2_KKT_SCHUR;
+    run.max_iterations = direct ? PASSES : STEPS_LEAST + STEPS_PER_UNKNOWN * (n + m);
+  }
+  s2_kkt_velocity(kkt, run.lambda, run.v, arena);
+  s2_kkt_offer(&run, run.v, run.lambda);
+  if (!s2_kkt_done(&run)) {
+    METHODS[options->solver].solve(&run);
+    // Momentum to the last digit, where the rows bear it.
+    double *balanced = S2_TAKE(arena, double, n);
+    s2_kkt_velocity(kkt, run.lambda, balanced, arena);
+    s2_kkt_offer(&run, balanced, run.lambda);
+  }
+  for (int i = 0; i < n; i++) {
+    solution->v[i] = run.v[i] * kkt->v_unit[i];
+  }
+  for (int i = 0; i < m; i++) {
+    solution->lambda[i] = run.lambda[i] * kkt->row_unit[i];
+  }
+  solution->iterations = run.iterations;
+  if (!s2_kkt_done(&run) && contradictory(&run, solution->proof)) {
+    return S2_INFEASIBLE;
+  }
+  return run.status;
+}
+
+S2SolveStatus s2_kkt_solve(const S2Kkt *kkt, const S2KktOptions *options, S2Arena *arena,
+                           S2KktSolution *solution) {
+  static const S2KktOptions defaults = {0};
+  S2ArenaMark mark = s2_arena_mark(arena);
+  S2KktScaled scaled;
+  options = options != NULL ? options : &defaults;
+  memset(solution->v, 0, sizeof(double) * (size_t)kkt->n);
+  memset(solution->lambda, 0, sizeof(double) * (size_t)kkt->m);
+  solution->iterations = 0;
+  solution->status = scale(kkt, &scaled, arena);
+  if (solution->status == S2_SOLVED) {
+    solution->status = s2_kkt_prepare(&scaled, arena);
+  }
+  bool taken = solution->status == S2_SOLVED;
+  if (taken) {
+    solution->status = run_method(&scaled, options, arena, solution);
+    if (!finite(solution->v, kkt->n) || !finite(solution->lambda, kkt->m)) {
+      memset(solution->v, 0, sizeof(double) * (size_t)kkt->n);
+      memset(solution->lambda, 0, sizeof(double) * (size_t)kkt->m);
+      solution->status = S2_SINGULAR;
+    }
+  }
+  s2_arena_rewind(arena, mark);
+  solution->residual = s2_kkt_residual(kkt, solution->v, solution->lambda, arena);
+  double tolerance = options->tolerance > 0 ? options->tolerance : TOLERANCE;
+  if (taken && solution->residual <= tolerance) {
+    solution->status = S2_SOLVED;
+  } else if (solution->status == S2_SOLVED) {
+    solution->status = S2_MAX_ITERATIONS;
+  }
+  return solution->status;
+}

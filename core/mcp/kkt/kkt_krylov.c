@@ -1,0 +1,211 @@
+// Iterative methods: only products with W^-1, J and J' are needed. The preconditioner of the rows
+// are the diagonal blocks of J blockdiag(W)^-1 J' + C.
+#include "mcp/kkt/kkt_stages.h"
+
+#include <math.h>
+#include <string.h>
+
+// Rounding makes the recurrences drift; they are started afresh from the best point this often.
+enum { RESTARTS = 10 };
+
+static double dot(const double *a, const double *b, int count) {
+  double sum = 0;
+  for (int i = 0; i < count; i++) {
+    sum += a[i] * b[i];
+  }
+  return sum;
+}
+
+// ---- Conjugate gradients (Hestenes & Stiefel 1952) --------------------------------------------
+
+typedef struct Gradients {
+  double *v, *lambda, *lambda_best, *u, *dv, *p, *q, *z;
+  double best; // of this start
+} Gradients;
+
+static double measure_rows(const S2KktScaled *kkt, const double *u) {
+  double worst = 0;
+  for (int i = 0; i < kkt->m; i++) {
+    worst = fmax(worst, fabs(u[i]) * kkt->row_part[i]);
+  }
+  return worst;
+}
+
+// From run->lambda on, as far as the recurrence is to be believed.
+static void descend(S2KktRun *run, Gradients *g, const double *inverse) {
+  const S2KktScaled *kkt = run->kkt;
+  int m = kkt->m;
+  size_t rows = sizeof(double) * (size_t)m;
+  memcpy(g->lambda, run->lambda, rows);
+  memcpy(g->lambda_best, run->lambda, rows);
+  s2_kkt_velocity(kkt, g->lambda, g->v, run->arena);
+  s2_kkt_offer(run, g->v, g->lambda);
+  memcpy(g->u, run->r_row, rows);
+  s2_kkt_group_times(kkt, inverse, g->u, g->z);
+  for (int i = 0; i < m; i++) {
+    g->p[i] = -g->z[i];
+  }
+  double rho = dot(g->u, g->z, m);
+  g->best = measure_rows(kkt, g->u);
+  while (g->best > run->tolerance && run->iterations < run->max_iterations) {
+    memset(g->dv, 0, sizeof(double) * (size_t)kkt->n);
+    s2_csr_add_transposed_times(&kkt->j, 1, g->p, g->dv);
+    s2_kkt_mass_solve(kkt, g->dv, g->dv, run->arena);
+    for (int i = 0; i < m; i++) {
+      g->q[i] = kkt->compliance[i] * g->p[i];
+    }
+    s2_csr_add_times(&kkt->j, 1, g->dv, g->q);
+    double step = rho / dot(g->p, g->q, m);
+    if (!(step > 0 && isfinite(step))) {
+      break;
+    }
+    for (int i = 0; i < m; i++) {
+      g->lambda[i] += step * g->p[i];
+      g->u[i] += step * g->q[i];
+    }
+    s2_kkt_group_times(kkt, inverse, g->u, g->z);
+    double next = dot(g->u, g->z, m), residual = measure_rows(kkt, g->u);
+    run->iterations++;
+    s2_history_add(run->history, residual, 1, 0);
+    for (int i = 0; i < m; i++) {
+      g->p[i] = next / rho * g->p[i] - g->z[i];
+    }
+    rho = next;
+    if (residual < g->best) {
+      g->best = residual;
+      memcpy(g->lambda_best, g->lambda, rows);
+    }
+  }
+  s2_kkt_velocity(kkt, g->lambda_best, g->v, run->arena);
+  s2_kkt_offer(run, g->v, g->lambda_best);
+}
+
+void s2_kkt_solve_cg(S2KktRun *run) {
+  int n = run->kkt->n, m = run->kkt->m;
+  Gradients g = {
+      .v = S2_TAKE(run->arena, double, n),
+      .lambda = S2_TAKE(run->arena, double, m),
+      .lambda_best = S2_TAKE(run->arena, double, m),
+      .u = S2_TAKE(run->arena, double, m),
+      .dv = S2_TAKE(run->arena, double, n),
+      .p = S2_TAKE(run->arena, double, m),
+      .q = S2_TAKE(run->arena, double, m),
+      .z = S2_TAKE(run->arena, double, m),
+  };
+  const double *inverse = s2_kkt_group_inverse(run->kkt, run->arena);
+  double before = INFINITY;
+  for (int i = 0; i < RESTARTS && !s2_kkt_done(run) && run->best < before &&
+                  run->iterations < run->max_iterations;
+       i++) {
+    before = run->best;
+    descend(run, &g, inverse);
+  }
+}
+
+// ---- Minimal residuals ------------------------------------------------------------------------
+// Paige & Saunders (1975), preconditioned as in Elman, Silvester & Wathen (2014), algorithm 4.1.
+// Vectors hold the n unknowns v and then the m multipliers; the operator is [W -J'; -J -C].
+
+typedef struct Minres {
+  double *x;
+  double *v, *v_old, *v_new; // Lanczos vectors, not normalised
+  double *z, *z_new;         // preconditioned
+  double *w, *w_old, *w_new; // directions
+} Minres;
+
+static void operate(const S2KktScaled *kkt, const double *x, double *y) {
+  int n = kkt->n, m = kkt->m;
+  memset(y, 0, sizeof(double) * (size_t)n);
+  s2_csr_add_times(&kkt->w, 1, x, y);
+  s2_csr_add_transposed_times(&kkt->j, -1, x + n, y);
+  for (int i = 0; i < m; i++) {
+    y[n + i] = -kkt->compliance[i] * x[n + i];
+  }
+  s2_csr_add_times(&kkt->j, -1, x, y + n);
+}
+
+static void precondition(const S2KktRun *run, const double *inverse, const double *b, double *x) {
+  int n = run->kkt->n;
+  s2_kkt_mass_solve(run->kkt, b, x, run->arena);
+  s2_kkt_group_times(run->kkt, inverse, b + n, x + n);
+}
+
+static void rotate(double **a, double **b, double **c) {
+  double *first = *a;
+  *a = *b;
+  *b = *c;
+  *c = first;
+}
+
+// Steps from the best point until solved, or until nothing of the residual seems left.
+static void minimise(S2KktRun *run, Minres *r, const double *inverse) {
+  const S2KktScaled *kkt = run->kkt;
+  int n = kkt->n, size = kkt->n + kkt->m;
+  size_t bytes = sizeof(double) * (size_t)size;
+  memcpy(r->x, run->v, sizeof(double) * (size_t)n);
+  memcpy(r->x + n, run->lambda, sizeof(double) * (size_t)kkt->m);
+  s2_kkt_offer(run, r->x, r->x + n);
+  for (int i = 0; i < size; i++) {
+    r->v[i] = i < n ? -run->r_v[i] : run->r_row[i - n];
+    r->v_old[i] = r->w[i] = r->w_old[i] = 0;
+  }
+  precondition(run, inverse, r->v, r->z);
+  double gamma = sqrt(dot(r->z, r->v, size)), gamma_old = 1, eta = gamma;
+  double c = 1, c_old = 1, s = 0, s_old = 0, enough = 1e-16 * gamma;
+  while (fabs(eta) > enough && run->iterations < run->max_iterations && !s2_kkt_done(run)) {
+    for (int i = 0; i < size; i++) {
+      r->z[i] /= gamma;
+    }
+    operate(kkt, r->z, r->v_new);
+    double delta = dot(r->v_new, r->z, size);
+    for (int i = 0; i < size; i++) {
+      r->v_new[i] -= delta / gamma * r->v[i] + gamma / gamma_old * r->v_old[i];
+    }
+    precondition(run, inverse, r->v_new, r->z_new);
+    double gamma_new = sqrt(fmax(dot(r->z_new, r->v_new, size), 0));
+    double a0 = c * delta - c_old * s * gamma, a1 = hypot(a0, gamma_new);
+    double a2 = s * delta + c_old * c * gamma, a3 = s_old * gamma;
+    if (!(a1 > 0)) {
+      break;
+    }
+    for (int i = 0; i < size; i++) {
+      r->w_new[i] = (r->z[i] - a3 * r->w_old[i] - a2 * r->w[i]) / a1;
+    }
+    c_old = c;
+    s_old = s;
+    c = a0 / a1;
+    s = gamma_new / a1;
+    for (int i = 0; i < size; i++) {
+      r->x[i] += c * eta * r->w_new[i];
+    }
+    eta *= -s;
+    run->iterations++;
+    s2_history_add(run->history, s2_kkt_offer(run, r->x, r->x + n), 1, 0);
+    if (!(gamma_new > 0)) {
+      break;
+    }
+    gamma_old = gamma;
+    gamma = gamma_new;
+    rotate(&r->v_old, &r->v, &r->v_new);
+    rotate(&r->w_old, &r->w, &r->w_new);
+    memcpy(r->z, r->z_new, bytes);
+  }
+}
+
+void s2_kkt_solve_minres(S2KktRun *run) {
+  int size = run->kkt->n + run->kkt->m;
+  Minres r = {0};
+  double **const vectors[] = {&r.x, &r.v,     &r.v_old, &r.v_new, &r.z,
+                              &r.w, &r.w_old, &r.w_new, &r.z_new};
+  for (int i = 0; i < (int)(sizeof vectors / sizeof *vectors); i++) {
+    *vectors[i] = S2_TAKE(run->arena, double, size);
+  }
+  const double *inverse = s2_kkt_group_inverse(run->kkt, run->arena);
+  double before = INFINITY;
+  for (int i = 0; i < RESTARTS && !s2_kkt_done(run) && run->best < before &&
+                  run->iterations < run->max_iterations;
+       i++) {
+    before = run->best;
+    minimise(run, &r, inverse);
+  }
+}

@@ -1,0 +1,224 @@
+// Solving a system whose rows are regularised, again and again on what is left over, until the
+// system itself is solved: the proximal method on the rows. It converges for redundant rows too,
+// the error of a row with the stiffness s shrinking by delta / (s + delta) a pass, to the impulses
+// nearest to the start. What is too soft for that is left to generalised minimal residuals (Saad &
+// Schultz 1986; flexible, Saad 1993) with the same factors: soft rows are few, and each takes it
+// about one step.
+#include "mcp/kkt/kkt_stages.h"
+
+#include <math.h>
+#include <string.h>
+
+// Scaled rows have a length of about 1. A large delta makes an accurate factor (rounding leaves
+// 1e-16 / delta), a small one few passes; where light bodies link heavy ones the stiffness s is as
+// small as the mass ratio.
+static const double DELTAS[] = {1e-7, 1e-5, 1e-9, 1e-11};
+enum { COUNT = sizeof DELTAS / sizeof *DELTAS };
+
+static const double GAIN = 0.3; // a pass that shrinks the residual by less is a stall
+
+enum {
+  BASIS = 20, // vectors of minimal residuals before it starts afresh
+  CYCLES = 4, // such starts with one factor
+  WITNESS_STEPS = 3,
+};
+
+static const double CYCLE_GAIN = 0.5; // a cycle that shrinks the residual by less is the last
+
+typedef struct Refinement {
+  S2KktRun *run;
+  const S2KktDirect *direct;
+  double *x; // the point: n velocities, m multipliers
+  double *basis[BASIS + 1], *step[BASIS];
+  double h[BASIS][BASIS + 1]; // column k: of the Hessenberg matrix, then of R
+  double cosine[BASIS], sine[BASIS], g[BASIS + 1];
+} Refinement;
+
+static bool may_go_on(const S2KktRun *run) {
+  return !s2_kkt_done(run) && run->iterations < run->max_iterations;
+}
+
+static double offer(Refinement *r) {
+  return s2_kkt_offer(r->run, r->x, r->x + r->run->kkt->n);
+}
+
+static void back_to_best(Refinement *r) {
+  const S2KktScaled *kkt = r->run->kkt;
+  memcpy(r->x, r->run->v, sizeof(double) * (size_t)kkt->n);
+  memcpy(r->x + kkt->n, r->run->lambda, sizeof(double) * (size_t)kkt->m);
+}
+
+static void solve(Refinement *r, double *x) {
+  r->direct->solve(r->direct->method, x, x + r->run->kkt->n);
+  r->run->iterations++;
+}
+
+// Plain passes while they gain; also beyond the tolerance, for the last digits.
+static void passes(Refinement *r) {
+  S2KktRun *run = r->run;
+  const S2KktScaled *kkt = run->kkt;
+  double *x = r->basis[0], last = offer(r), before;
+  do {
+    memcpy(x, run->r_v, sizeof(double) * (size_t)kkt->n);
+    memcpy(x + kkt->n, run->r_row, sizeof(double) * (size_t)kkt->m);
+    solve(r, x);
+    for (int i = 0; i < kkt->n + kkt->m; i++) {
+      r->x[i] -= x[i];
+    }
+    before = last;
+    last = offer(r);
+    s2_history_add(run->history, last, 1, 0);
+  } while (last < GAIN * before && run->iterations < run->max_iterations);
+}
+
+// ---- Minimal residuals ------------------------------------------------------------------------
+
+// y = [W -J'; J C] x
+static void operate(const S2KktScaled *kkt, const double *x, double *y) {
+  memset(y, 0, sizeof(double) * (size_t)kkt->n);
+  s2_csr_add_times(&kkt->w, 1, x, y);
+  s2_csr_add_transposed_times(&kkt->j, -1, x + kkt->n, y);
+  for (int i = 0; i < kkt->m; i++) {
+    y[kkt->n + i] = kkt->compliance[i] * x[kkt->n + i];
+  }
+  s2_csr_add_times(&kkt->j, 1, x, y + kkt->n);
+}
+
+static double norm(const double *x, int count) {
+  double sum = 0;
+  for (int i = 0; i < count; i++) {
+    sum += x[i] * x[i];
+  }
+  return sqrt(sum);
+}
+
+// Makes w orthogonal to the basis, twice as once leaves too much (the coefficients go to column k),
+// then turns the column by the rotations so far and one more. Returns the length of what was left.
+static double orthogonalise(Refinement *r, int k, double *w, int size) {
+  double *h = r->h[k];
+  memset(h, 0, sizeof r->h[k]);
+  for (int i = 0; i < 2 * (k + 1); i++) {
+    const double *v = r->basis[i % (k + 1)];
+    double along = 0;
+    for (int j = 0; j < size; j++) {
+      along += v[j] * w[j];
+    }
+    h[i % (k + 1)] += along;
+    for (int j = 0; j < size; j++) {
+      w[j] -= along * v[j];
+    }
+  }
+  double left = h[k + 1] = norm(w, size);
+  for (int i = 0; i < k; i++) {
+    double upper = r->cosine[i] * h[i] + r->sine[i] * h[i + 1];
+    h[i + 1] = r->cosine[i] * h[i + 1] - r->sine[i] * h[i];
+    h[i] = upper;
+  }
+  double length = hypot(h[k], h[k + 1]);
+  r->cosine[k] = length > 0 ? h[k] / length : 1;
+  r->sine[k] = length > 0 ? h[k + 1] / length : 0;
+  h[k] = length;
+  r->g[k + 1] = -r->sine[k] * r->g[k];
+  r->g[k] *= r->cosine[k];
+  return left;
+}
+
+// x -= step R^-1 g
+static void descend(Refinement *r, int count, int size) {
+  double y[BASIS] = {0};
+  for (int k = count - 1; k >= 0; k--) {
+    double sum = r->g[k];
+    for (int i = k + 1; i < count; i++) {
+      sum -= r->h[i][k] * y[i];
+    }
+    y[k] = r->h[k][k] != 0 ? sum / r->h[k][k] : 0;
+  }
+  for (int k = 0; k < count; k++) {
+    for (int i = 0; i < size; i++) {
+      r->x[i] -= y[k] * r->step[k][i];
+    }
+  }
+}
+
+// One start from the best point; returns the residual reached.
+static double cycle(Refinement *r) {
+  S2KktRun *run = r->run;
+  const S2KktScaled *kkt = run->kkt;
+  int size = kkt->n + kkt->m, count = 0;
+  size_t bytes = sizeof(double) * (size_t)size;
+  back_to_best(r);
+  double residual = offer(r), *v = r->basis[0];
+  memcpy(v, run->r_v, sizeof(double) * (size_t)kkt->n);
+  memcpy(v + kkt->n, run->r_row, sizeof(double) * (size_t)kkt->m);
+  double length = r->g[0] = norm(v, size);
+  while (count < BASIS && length > 0 && isfinite(length)) {
+    v = r->basis[count];
+    for (int i = 0; i < size; i++) {
+      v[i] /= length;
+    }
+    memcpy(r->step[count], v, bytes);
+    solve(r, r->step[count]);
+    operate(kkt, r->step[count], r->basis[count + 1]);
+    length = orthogonalise(r, count, r->basis[count + 1], size);
+    count++;
+    // What is promised in the 2-norm, in parts of where this start was, of the measure there.
+    double promised = residual * fabs(r->g[count]) / fmax(fabs(r->g[0]), fabs(r->g[count]));
+    s2_history_add(run->history, promised, 1, 0);
+    if (promised < run->tolerance * GAIN || run->iterations >= run->max_iterations) {
+      break;
+    }
+  }
+  descend(r, count, size);
+  return offer(r);
+}
+
+// What of the rows' speeds no impulse lessens: (S + delta)^-1 enlarges that 1 / delta times, the
+// rest less, and its powers leave nothing else.
+static void find_witness(Refinement *r) {
+  const S2KktScaled *kkt = r->run->kkt;
+  if (!r->direct->factor(r->direct->method, DELTAS[0])) {
+    return;
+  }
+  back_to_best(r);
+  offer(r);
+  double *x = r->basis[0], *y = r->basis[0] + kkt->n;
+  memcpy(y, r->run->r_row, sizeof(double) * (size_t)kkt->m);
+  for (int i = 0; i < WITNESS_STEPS; i++) {
+    double length = norm(y, kkt->m);
+    for (int k = 0; k < kkt->m; k++) {
+      y[k] /= length;
+    }
+    memset(x, 0, sizeof(double) * (size_t)kkt->n);
+    r->direct->solve(r->direct->method, x, y);
+  }
+  r->run->witness = y;
+}
+
+void s2_kkt_refine(S2KktRun *run, const S2KktDirect *direct) {
+  int size = run->kkt->n + run->kkt->m;
+  Refinement r = {.run = run, .direct = direct, .x = S2_TAKE(run->arena, double, size)};
+  for (int i = 0; i <= BASIS; i++) {
+    r.basis[i] = S2_TAKE(run->arena, double, size);
+  }
+  for (int i = 0; i < BASIS; i++) {
+    r.step[i] = S2_TAKE(run->arena, double, size);
+  }
+  run->status = S2_SINGULAR;
+  for (int k = 0; k < COUNT && may_go_on(run); k++) {
+    if (!direct->factor(direct->method, DELTAS[k])) {
+      continue;
+    }
+    run->status = S2_MAX_ITERATIONS;
+    back_to_best(&r);
+    passes(&r);
+    for (int i = 0; i < CYCLES && may_go_on(run); i++) {
+      double before = run->best;
+      if (!(cycle(&r) < CYCLE_GAIN * before)) {
+        break;
+      }
+    }
+  }
+  if (!s2_kkt_done(run)) {
+    find_witness(&r);
+  }
+}

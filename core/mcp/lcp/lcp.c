@@ -1,0 +1,107 @@
+#include "mcp/lcp/lcp.h"
+
+#include "mcp/lcp/lcp_stages.h"
+
+#include <math.h>
+#include <string.h>
+
+// S2_SOLVED means a residual below this times (1 + |q|) after equilibration. Pivoting that went
+// right leaves 1e-14 or so; a wrong basis leaves a sizeable part of |q|.
+static const double ACCEPT = 1e-10;
+
+// A ray proves infeasibility when M' ray <= 0 up to the rounding of its terms (entries of M and the
+// ray about 1) while q' ray is clearly below 0: a solution would have entries beyond 1e5.
+static const double RAY_ROUNDING = 1e-14;
+static const double RAY_CLEAR = 1e-9;
+
+// Farkas: ray >= 0, M' ray <= 0 and q' ray < 0 leave no z >= 0 with M z + q >= 0.
+static bool proves_infeasible(const S2LcpScaled *s, const double *ray) {
+  double along_q = 0, largest = 0;
+  for (int j = 0; j < s->n; ++j) {
+    double sum = 0;
+    for (int i = 0; i < s->n; ++i) {
+      sum += s->m[i * s->n + j] * ray[i];
+    }
+    largest = fmax(largest, sum);
+    along_q += s->q[j] * ray[j];
+  }
+  return largest <= RAY_ROUNDING && along_q < -RAY_CLEAR;
+}
+
+// Back to the caller's units.
+static void deliver(const S2LcpScaled *s, const double *m, const double *q, double *z, double *w,
+                    double *ray, S2LcpInfo *info) {
+  double largest = 0;
+  for (int i = 0; i < s->n; ++i) {
+    z[i] *= s->column[i] * s->unit;
+    ray[i] *= s->column[i];
+    largest = fmax(largest, ray[i]);
+  }
+  for (int i = 0; i < s->n && largest > 0; ++i) {
+    ray[i] /= largest;
+  }
+  info->ray_cover = largest > 0 ? info->ray_cover / largest : info->ray_cover;
+  info->residual = s2_lcp_residual(s->n, m, q, z, INFINITY);
+  for (int i = 0; i < s->n; ++i) {
+    w[i] = s2_lcp_row(s->n, m, q, z, i);
+  }
+}
+
+S2SolveStatus s2_lcp_lemke(int n, const double *m, const double *q, double *z, double *w,
+                           double *ray, const S2LcpOptions *options, S2Arena *arena,
+                           S2LcpInfo *info) {
+  *info = (S2LcpInfo){0};
+  if (n == 0) {
+    return S2_SOLVED;
+  }
+  S2ArenaMark mark = s2_arena_mark(arena);
+  size_t size = (size_t)n;
+  memset(z, 0, sizeof(double) * size);
+  memset(w, 0, sizeof(double) * size);
+  double *cover = S2_TAKE(arena, double, size), *direction = S2_TAKE_ZEROED(arena, double, size);
+  bool valid = s2_lcp_finite(m, size * size) && s2_lcp_finite(q, size);
+  for (int i = 0; i < n; ++i) {
+    cover[i] = options != NULL && options->cover != NULL ? options->cover[i] : 1;
+    valid = valid && isfinite(cover[i]) && cover[i] > 0;
+  }
+  if (!valid) {
+    info->residual = NAN;
+    s2_arena_rewind(arena, mark);
+    return S2_SINGULAR;
+  }
+  S2LcpScaled s = s2_lcp_equilibrate(n, m, q, arena);
+  if (!s2_lcp_finite(s.m, size * size) || !s2_lcp_finite(s.q, size)) {
+    info->residual = s2_lcp_residual(n, m, q, z, INFINITY);
+    s2_arena_rewind(arena, mark);
+    return S2_SINGULAR; // no scaling of these numbers fits into a double
+  }
+  bool *basic = S2_TAKE(arena, bool, size);
+  S2LcpPivoting pivoting = s2_lcp_pivoting_default(n, cover);
+  if (options != NULL && options->max_pivots > 0) {
+    pivoting.max_pivots = options->max_pivots;
+  }
+  pivoting.history = options != NULL ? options->history : NULL;
+  S2SolveStatus status = S2_SINGULAR;
+  for (int attempt = 0; attempt < 2 && (status == S2_SINGULAR || status == S2_RAY); ++attempt) {
+    int pivots = 0;
+    status =
+        s2_lcp_pivot(n, s.m, s.q, z, basic, direction, &info->ray_cover, &pivoting, arena, &pivots);
+    info->pivots += pivots;
+    if (status == S2_SOLVED && !(s2_lcp_clean_up(&s, z, basic, arena) <= ACCEPT)) {
+      status = S2_SINGULAR;
+    }
+    s2_lcp_pivoting_careful(&pivoting);
+  }
+  info->infeasible = status == S2_RAY && proves_infeasible(&s, direction);
+  deliver(&s, m, q, z, w, direction, info);
+  if (!s2_lcp_finite(z, size) || !s2_lcp_finite(w, size)) {
+    memset(z, 0, sizeof(double) * size);
+    memcpy(w, q, sizeof(double) * size);
+    status = S2_SINGULAR;
+  }
+  if (ray != NULL && status == S2_RAY) {
+    memcpy(ray, direction, sizeof(double) * size);
+  }
+  s2_arena_rewind(arena, mark);
+  return status;
+}

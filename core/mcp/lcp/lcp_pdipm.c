@@ -1,0 +1,200 @@
+// Mehrotra's predictor-corrector interior point (1992) on w = M z + q, z, w > 0. Converges for
+// monotone problems (z' M z >= 0, symmetric or not) that have a solution.
+//
+// With r = w - M z - q a step solves  dw = M dz - r,  z dw + w dz = c, so
+// (M + diag(w / z)) dz = c / z + r.
+#include "mcp/lcp/lcp_stages.h"
+
+#include "linalg/dense.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { ITERATIONS = 60 }; // monotone problems take 7 to 25
+
+static const double BACK_OFF = 0.99;  // of the way to the boundary
+static const double STALLED = 1e-10;  // shorter steps do not get anywhere
+static const double LEAST_MU = 1e-20; // of 1: below, z / w has no digits left
+
+typedef struct Interior {
+  S2LcpScaled s;
+  bool symmetric;
+  double *z, *w, *r;
+  double *dz, *dw, *c;
+  double *matrix;
+  int32_t *pivot;
+  S2Dense dense;
+} Interior;
+
+static bool is_symmetric(const S2LcpScaled *s) {
+  for (int i = 0; i < s->n; ++i) {
+    for (int j = 0; j < i; ++j) {
+      if (s->m[i * s->n + j] != s->m[j * s->n + i]) {
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
+// Factors M + diag(d), or M + 1 without d.
+static bool factor(Interior *t, const double *z, const double *w) {
+  int n = t->s.n;
+  for (int attempt = t->symmetric ? 0 : 1; attempt < 2; ++attempt) {
+    t->dense =
+        (S2Dense){.size = n, .nonsymmetric = attempt == 1, .a = t->matrix, .pivot = t->pivot};
+    for (int j = 0; j < n; ++j) {
+      for (int i = attempt == 0 ? j : 0; i < n; ++i) {
+        t->matrix[j * n + i] = attempt == 0 ? t->s.m[j * n + i] : t->s.m[i * n + j];
+      }
+      t->matrix[j * n + j] += z == NULL ? 1 : w[j] / z[j];
+    }
+    if (s2_dense_factor(&t->dense)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// z with w = -z, each then moved as far as makes it positive: the point of least norm that
+// Mattingley and Boyd (2012) start quadratic programmes from, for this kind of problem. Ones where
+// M + 1 is singular, which it never is for monotone problems.
+static bool start(Interior *t) {
+  int n = t->s.n;
+  if (!factor(t, NULL, NULL)) {
+    for (int i = 0; i < n; ++i) {
+      t->z[i] = t->w[i] = 1;
+    }
+    return true;
+  }
+  for (int i = 0; i < n; ++i) {
+    t->z[i] = -t->s.q[i];
+  }
+  s2_dense_solve(&t->dense, t->z);
+  double least = INFINITY, largest = -INFINITY;
+  for (int i = 0; i < n; ++i) {
+    least = fmin(least, t->z[i]);
+    largest = fmax(largest, t->z[i]);
+    t->w[i] = -t->z[i];
+  }
+  for (int i = 0; i < n; ++i) {
+    t->z[i] += least <= 0 ? 1 - least : 0;
+    t->w[i] += largest >= 0 ? 1 + largest : 0;
+  }
+  return s2_lcp_finite(t->z, (size_t)n) && s2_lcp_finite(t->w, (size_t)n);
+}
+
+// dz and dw for the right side c.
+static void direction(Interior *t) {
+  int n = t->s.n;
+  for (int i = 0; i < n; ++i) {
+    t->dz[i] = t->c[i] / t->z[i] + t->r[i];
+  }
+  s2_dense_solve(&t->dense, t->dz);
+  for (int i = 0; i < n; ++i) {
+    t->dw[i] = (t->c[i] - t->w[i] * t->dz[i]) / t->z[i];
+  }
+}
+
+static double longest_step(const Interior *t) {
+  double step = INFINITY;
+  for (int i = 0; i < t->s.n; ++i) {
+    if (t->dz[i] < 0) {
+      step = fmin(step, -t->z[i] / t->dz[i]);
+    }
+    if (t->dw[i] < 0) {
+      step = fmin(step, -t->w[i] / t->dw[i]);
+    }
+  }
+  return step;
+}
+
+static double gap(const Interior *t, double step) {
+  double sum = 0;
+  for (int i = 0; i < t->s.n; ++i) {
+    sum += (t->z[i] + step * t->dz[i]) * (t->w[i] + step * t->dw[i]);
+  }
+  return sum / t->s.n;
+}
+
+// The true w of the present z in dw, and how far it is off in r; returns the residual.
+static double measure(Interior *t) {
+  int n = t->s.n;
+  for (int i = 0; i < n; ++i) {
+    t->dw[i] = s2_lcp_row(n, t->s.m, t->s.q, t->z, i);
+    t->r[i] = t->w[i] - t->dw[i];
+  }
+  return s2_lcp_unscaled_residual(&t->s, t->z, t->dw);
+}
+
+static double advance(Interior *t, double mu) {
+  int n = t->s.n;
+  for (int i = 0; i < n; ++i) {
+    t->c[i] = -t->z[i] * t->w[i];
+  }
+  direction(t);
+  double affine = fmin(1, longest_step(t)), ratio = gap(t, affine) / mu;
+  double target = mu * ratio * ratio * ratio;
+  for (int i = 0; i < n; ++i) {
+    t->c[i] += target - t->dz[i] * t->dw[i];
+  }
+  direction(t);
+  double step = fmin(1, BACK_OFF * longest_step(t));
+  for (int i = 0; i < n; ++i) {
+    t->z[i] += step * t->dz[i];
+    t->w[i] += step * t->dw[i];
+  }
+  return step;
+}
+
+S2SolveStatus s2_lcp_pdipm_stage(S2LcpRun *run) {
+  int n = run->problem->n;
+  size_t size = (size_t)n;
+  S2ArenaMark mark = s2_arena_mark(run->arena);
+  Interior t = {
+      .s = s2_lcp_equilibrate(n, run->problem->m, run->problem->q, run->arena),
+      .z = run->z,
+      .w = S2_TAKE(run->arena, double, size),
+      .r = S2_TAKE(run->arena, double, size),
+      .dz = S2_TAKE_ZEROED(run->arena, double, size),
+      .dw = S2_TAKE_ZEROED(run->arena, double, size),
+      .c = S2_TAKE(run->arena, double, size),
+      .matrix = S2_TAKE(run->arena, double, size *size),
+      .pivot = S2_TAKE(run->arena, int32_t, size),
+  };
+  t.symmetric = is_symmetric(&t.s);
+  int limit = run->options->max_iterations > 0 ? run->options->max_iterations : ITERATIONS;
+  S2SolveStatus status = S2_SINGULAR;
+  if (s2_lcp_finite(t.s.m, size * size) && s2_lcp_finite(t.s.q, size) && start(&t)) {
+    status = S2_MAX_ITERATIONS;
+    double residual = measure(&t), step = 1;
+    while (!(residual <= run->allowed) && run->iterations < limit) {
+      double mu = gap(&t, 0);
+      if (!(mu > LEAST_MU) || !(step > STALLED)) {
+        break;
+      }
+      if (!factor(&t, t.z, t.w)) {
+        status = S2_SINGULAR;
+        break;
+      }
+      step = advance(&t, mu);
+      run->iterations += 1;
+      residual = measure(&t);
+      s2_history_add(run->options->history, residual, step, mu);
+      if (!isfinite(residual)) {
+        status = S2_SINGULAR;
+        break;
+      }
+    }
+    if (residual > run->allowed && isfinite(residual)) {
+      s2_lcp_finish(&t.s, t.z, t.dw, run->arena);
+      residual = measure(&t);
+    }
+    status = residual <= run->allowed ? S2_SOLVED : status;
+  } else {
+    memset(run->z, 0, sizeof(double) * size);
+  }
+  s2_lcp_unscale(&t.s, run->z);
+  s2_arena_rewind(run->arena, mark);
+  return status;
+}

@@ -1,0 +1,43 @@
+// Projected Gauss-Seidel with over-relaxation (Cryer 1971): converges for symmetric positive
+// definite M and 0 < omega < 2, for diagonally dominant ones with omega <= 1.
+#include "mcp/lcp/lcp_stages.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { SWEEPS = 10000 }; // convergence is linear: beyond, there is none worth waiting for
+
+S2SolveStatus s2_lcp_pgs_stage(S2LcpRun *run) {
+  int n = run->problem->n;
+  const double *m = run->problem->m, *q = run->problem->q;
+  double omega = run->options->omega;
+  for (int i = 0; i < n; ++i) {
+    if (!(m[(size_t)i * (size_t)n + (size_t)i] > 0)) {
+      return S2_UNSUPPORTED;
+    }
+  }
+  int limit = run->options->max_iterations > 0 ? run->options->max_iterations : SWEEPS;
+  double *z = run->z;
+  memset(z, 0, sizeof(double) * (size_t)n);
+  while (run->iterations < limit) {
+    double seen = 0; // of the row just before it is changed: the residual when nothing changes
+    for (int i = 0; i < n; ++i) {
+      double w = s2_lcp_row(n, m, q, z, i);
+      seen = fmax(seen, fabs(fmin(z[i], w)));
+      z[i] = fmax(0, z[i] - omega * w / m[(size_t)i * (size_t)n + (size_t)i]);
+    }
+    run->iterations += 1;
+    double residual = seen;
+    if (run->options->history != NULL || seen <= run->allowed) {
+      residual = s2_lcp_residual(n, m, q, z, run->allowed);
+      s2_history_add(run->options->history, residual, 1, 0);
+    }
+    if (seen <= run->allowed && residual <= run->allowed) {
+      return S2_SOLVED;
+    }
+    if (!isfinite(seen) || !s2_lcp_finite(z, (size_t)n)) {
+      return S2_SINGULAR; // it diverged out of the range of a double
+    }
+  }
+  return S2_MAX_ITERATIONS;
+}

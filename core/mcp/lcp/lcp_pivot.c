@@ -1,0 +1,346 @@
+// Lemke's method on a condensed dictionary.
+//
+// The dictionary writes the n basic variables through the n + 1 nonbasic ones,
+// x_i = value_i + sum_j t_ij y_j; a pivot exchanges a basic and a nonbasic variable in place
+// (Jordan exchange). It starts as w = q + M z + d z_0.
+//
+// Lexicographic rule: perturb q by (e, e^2, ..., e^n), e -> 0. Then w_k acts as w_k - e^k, so the
+// perturbed value of row i has the coefficient -t_ij of e^k where w_k is the nonbasic column j, and
+// 1 where w_k is the basic variable of row i. No copy of the inverse basis is needed.
+#include "mcp/lcp/lcp.h"
+
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+enum {
+  ROW_ALIGNMENT = 8,   // doubles in a cache line: rows of the dictionary start on one
+  REFRESH_LEAST = 64,  // pivots; below, drift is far from mattering (entries are about 1)
+  PIVOTS_PER_ROW = 60, // Lemke takes n to 4 n pivots but on constructed families
+  PIVOTS_LEAST = 4000,
+  CAREFUL_REFRESH = 8,
+};
+
+// Entries of M are about 1, so rounding leaves 1e-16 times a growth of up to 1e3 where an exact
+// calculation has 0; real entries of step problems go down to the mass ratio, 1e-7 or so.
+static const double PIVOT_ZERO = 1e-12;
+
+static const double CAREFUL_ZERO = 1e-14;
+
+// A basic variable within this of 0 (relative to 1 + its size) after the step counts as tied.
+static const double TIE = 1e-12;
+
+typedef struct Dictionary {
+  int n, stride;
+  double *t;     // n rows; columns 0..n nonbasic variables, column n + 1 the value
+  int *basic;    // row -> variable: z_i is i, w_i is n + i, z_0 is 2 n
+  int *nonbasic; // column -> variable
+  int *place;    // variable -> row, or n + column
+  double *ratio; // n, scratch of the ratio test
+  int *tied;     // n, likewise
+} Dictionary;
+
+static double *row_of(const Dictionary *d, int row) {
+  return d->t + (size_t)row * (size_t)d->stride;
+}
+
+static double *value_of(const Dictionary *d, int row) {
+  return row_of(d, row) + d->n + 1;
+}
+
+static bool is_basic(const Dictionary *d, int variable) {
+  return d->place[variable] < d->n;
+}
+
+static int column_of(const Dictionary *d, int variable) {
+  return d->place[variable] - d->n;
+}
+
+static int complement_of(const Dictionary *d, int variable) {
+  return variable < d->n ? variable + d->n : variable - d->n;
+}
+
+static Dictionary dictionary_take(int n, S2Arena *arena) {
+  int stride = (n + 2 + ROW_ALIGNMENT - 1) / ROW_ALIGNMENT * ROW_ALIGNMENT;
+  return (Dictionary){
+      .n = n,
+      .stride = stride,
+      .t = S2_TAKE_ZEROED(arena, double, (size_t)n *(size_t)stride),
+      .basic = S2_TAKE(arena, int, n),
+      .nonbasic = S2_TAKE(arena, int, n + 1),
+      .place = S2_TAKE(arena, int, 2 * n + 1),
+      .ratio = S2_TAKE(arena, double, n),
+      .tied = S2_TAKE(arena, int, n),
+  };
+}
+
+static void dictionary_start(Dictionary *d, const double *m, const double *q, const double *cover) {
+  int n = d->n;
+  for (int i = 0; i < n; ++i) {
+    double *row = row_of(d, i);
+    memcpy(row, m + (size_t)i * (size_t)n, sizeof(double) * (size_t)n);
+    row[n] = cover[i];
+    row[n + 1] = q[i];
+    d->basic[i] = n + i;
+    d->place[n + i] = i;
+    d->nonbasic[i] = i;
+    d->place[i] = n + i;
+  }
+  d->nonbasic[n] = 2 * n;
+  d->place[2 * n] = 2 * n;
+}
+
+static void exchange(Dictionary *d, int r, int s) {
+  int width = d->n + 2;
+  double *restrict pivot_row = row_of(d, r);
+  double inverse = 1 / pivot_row[s];
+  for (int j = 0; j < width; ++j) {
+    pivot_row[j] *= -inverse;
+  }
+  pivot_row[s] = inverse;
+  for (int i = 0; i < d->n; ++i) {
+    double *restrict row = row_of(d, i);
+    double factor = row[s];
+    if (i == r || factor == 0) {
+      continue;
+    }
+    row[s] = 0;
+    for (int j = 0; j < width; ++j) {
+      row[j] += factor * pivot_row[j];
+    }
+  }
+  int leaving = d->basic[r], entering = d->nonbasic[s];
+  d->basic[r] = entering;
+  d->place[entering] = r;
+  d->nonbasic[s] = leaving;
+  d->place[leaving] = d->n + s;
+}
+
+// Recomputes the dictionary of the current basis from M: the variables that entered are exchanged
+// for those that left in the order of the largest pivot. Returns false when the basis is singular
+// to working precision (the dictionary is then useless).
+static bool refresh(Dictionary *d, const double *m, const double *q, const double *cover,
+                    double zero, S2Arena *arena) {
+  S2ArenaMark mark = s2_arena_mark(arena);
+  int n = d->n, entering_count = 0, leaving_count = 0;
+  int *entering = S2_TAKE(arena, int, n + 1), *leaving = S2_TAKE(arena, int, n + 1);
+  for (int i = 0; i < n; ++i) {
+    if (is_basic(d, i)) {
+      entering[entering_count++] = i;
+    }
+    if (!is_basic(d, n + i)) {
+      leaving[leaving_count++] = n + i;
+    }
+  }
+  if (is_basic(d, 2 * n)) {
+    entering[entering_count++] = 2 * n;
+  }
+  assert(entering_count == leaving_count);
+  dictionary_start(d, m, q, cover);
+  bool regular = true;
+  for (int count = entering_count; count > 0 && regular; --count) {
+    int best_in = 0, best_out = 0;
+    double best = 0;
+    for (int o = 0; o < count; ++o) {
+      const double *row = row_of(d, d->place[leaving[o]]);
+      for (int e = 0; e < count; ++e) {
+        double size = fabs(row[column_of(d, entering[e])]);
+        if (size > best) {
+          best = size;
+          best_in = e;
+          best_out = o;
+        }
+      }
+    }
+    regular = best > zero;
+    if (regular) {
+      exchange(d, d->place[leaving[best_out]], column_of(d, entering[best_in]));
+      entering[best_in] = entering[count - 1];
+      leaving[best_out] = leaving[count - 1];
+    }
+  }
+  s2_arena_rewind(arena, mark);
+  return regular;
+}
+
+// Coefficient of e^(k+1) in the perturbed value of a row.
+static double perturbation(const Dictionary *d, int row, int k) {
+  int w = d->n + k;
+  if (is_basic(d, w)) {
+    return d->place[w] == row ? 1 : 0;
+  }
+  return -row_of(d, row)[column_of(d, w)];
+}
+
+// Keeps, of the tied rows, those with the least e^(k+1) coefficient over their rate of descent.
+static int thin_ties(Dictionary *d, int tied, int s, double sign, int k) {
+  double least = INFINITY, largest = 0;
+  for (int c = 0; c < tied; ++c) {
+    int i = d->tied[c];
+    d->ratio[c] = perturbation(d, i, k) / (-sign * row_of(d, i)[s]);
+    least = fmin(least, d->ratio[c]);
+    largest = fmax(largest, fabs(d->ratio[c]));
+  }
+  int kept = 0;
+  for (int c = 0; c < tied; ++c) {
+    if (d->ratio[c] <= least + TIE * largest) {
+      d->tied[kept++] = d->tied[c];
+    }
+  }
+  return kept;
+}
+
+// The row whose variable leaves when column s enters, or -1 on a ray. With sign = 1 the entering
+// variable grows until the first basic one reaches 0. With sign = -1 the roles are turned round for
+// the very first pivot: z_0 falls from infinity until the first row would become negative.
+static int leaving_row(Dictionary *d, int s, double sign, double zero) {
+  int n = d->n;
+  double largest = 0;
+  for (int i = 0; i < n; ++i) {
+    largest = fmax(largest, fabs(row_of(d, i)[s]));
+  }
+  double threshold = zero * fmax(1, largest);
+  double least = INFINITY;
+  for (int i = 0; i < n; ++i) {
+    double slope = sign * row_of(d, i)[s];
+    if (slope < -threshold) {
+      // Below zero only by rounding, unless this is the first pivot, where it is meant.
+      double value = sign > 0 ? fmax(0, *value_of(d, i)) : *value_of(d, i);
+      least = fmin(least, value / -slope);
+    }
+  }
+  if (least == INFINITY) {
+    return -1;
+  }
+  int tied = 0;
+  for (int i = 0; i < n; ++i) {
+    double slope = sign * row_of(d, i)[s], value = *value_of(d, i);
+    if (slope < -threshold && value + slope * least <= TIE * (1 + fabs(value))) {
+      if (d->basic[i] == 2 * n) {
+        return i; // z_0 may reach 0: a solution, whatever else ties with it
+      }
+      d->tied[tied++] = i;
+    }
+  }
+  for (int k = 0; k < n && tied > 1; ++k) {
+    tied = thin_ties(d, tied, s, sign, k);
+  }
+  return d->tied[0];
+}
+
+static void read_point(const Dictionary *d, double *z, bool *basic) {
+  for (int i = 0; i < d->n; ++i) {
+    basic[i] = is_basic(d, i);
+    z[i] = basic[i] ? fmax(0, *value_of(d, d->place[i])) : 0;
+  }
+}
+
+// Costs as much as a pivot, and is worth it only to who wants to see the path.
+static void record(S2History *history, const Dictionary *d, const double *m, const double *q,
+                   double cover) {
+  int n = d->n;
+  double residual = 0;
+  for (int i = 0; i < n; ++i) {
+    double w = q[i], z = is_basic(d, i) ? fmax(0, *value_of(d, d->place[i])) : 0;
+    for (int j = 0; j < n; ++j) {
+      if (is_basic(d, j)) {
+        w += m[(size_t)i * (size_t)n + (size_t)j] * fmax(0, *value_of(d, d->place[j]));
+      }
+    }
+    residual = fmax(residual, fabs(fmin(z, w)));
+  }
+  s2_history_add(history, residual, 1, cover);
+}
+
+static void read_ray(const Dictionary *d, int s, double *ray, double *ray_cover) {
+  int n = d->n;
+  double cover = 0, largest = 0;
+  for (int i = 0; i <= 2 * n; ++i) {
+    double rate = is_basic(d, i) ? fmax(0, row_of(d, d->place[i])[s]) : (column_of(d, i) == s);
+    if (i < n && ray != NULL) {
+      ray[i] = rate;
+    }
+    if (i < n) {
+      largest = fmax(largest, rate);
+    }
+    if (i == 2 * n) {
+      cover = rate;
+    }
+  }
+  double scale = largest > 0 ? 1 / largest : 1;
+  for (int i = 0; i < n && ray != NULL; ++i) {
+    ray[i] *= scale;
+  }
+  if (ray_cover != NULL) {
+    *ray_cover = cover * scale;
+  }
+}
+
+S2LcpPivoting s2_lcp_pivoting_default(int n, const double *ones) {
+  int per_rows = PIVOTS_PER_ROW * n;
+  return (S2LcpPivoting){
+      .max_pivots = per_rows > PIVOTS_LEAST ? per_rows : PIVOTS_LEAST,
+      .refresh = REFRESH_LEAST + 2 * n,
+      .zero = PIVOT_ZERO,
+      .cover = ones,
+  };
+}
+
+void s2_lcp_pivoting_careful(S2LcpPivoting *pivoting) {
+  pivoting->refresh = CAREFUL_REFRESH;
+  pivoting->zero = CAREFUL_ZERO;
+}
+
+S2SolveStatus s2_lcp_pivot(int n, const double *m, const double *q, double *z, bool *basic,
+                           double *ray, double *ray_cover, const S2LcpPivoting *pivoting,
+                           S2Arena *arena, int *pivots) {
+  bool solved = true;
+  for (int i = 0; i < n; ++i) {
+    solved = solved && q[i] >= 0;
+    z[i] = 0;
+    basic[i] = false;
+  }
+  *pivots = 0;
+  if (solved) {
+    return S2_SOLVED;
+  }
+  S2ArenaMark mark = s2_arena_mark(arena);
+  Dictionary d = dictionary_take(n, arena);
+  dictionary_start(&d, m, q, pivoting->cover);
+  S2SolveStatus status = S2_MAX_ITERATIONS;
+  double least = INFINITY; // of z_0
+  int entering = 2 * n;
+  int row = leaving_row(&d, n, -1, 0);
+  while (*pivots < pivoting->max_pivots) {
+    int s = column_of(&d, entering);
+    if (row < 0) {
+      status = S2_RAY;
+      read_ray(&d, s, ray, ray_cover);
+      break;
+    }
+    int leaving = d.basic[row];
+    exchange(&d, row, s);
+    *pivots += 1;
+    double cover = is_basic(&d, 2 * n) ? fmax(0, *value_of(&d, d.place[2 * n])) : 0;
+    if (pivoting->history != NULL) {
+      record(pivoting->history, &d, m, q, cover);
+    }
+    if (leaving == 2 * n || cover < least) {
+      least = cover;
+      read_point(&d, z, basic);
+    }
+    if (leaving == 2 * n) {
+      status = S2_SOLVED;
+      break;
+    }
+    if (*pivots % pivoting->refresh == 0 &&
+        !refresh(&d, m, q, pivoting->cover, pivoting->zero, arena)) {
+      status = S2_SINGULAR;
+      break;
+    }
+    entering = complement_of(&d, leaving);
+    row = leaving_row(&d, column_of(&d, entering), 1, pivoting->zero);
+  }
+  s2_arena_rewind(arena, mark);
+  return status;
+}

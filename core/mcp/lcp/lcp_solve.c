@@ -1,0 +1,130 @@
+// The one entry: what all methods have in common, before and after.
+#include "mcp/lcp/lcp.h"
+
+#include "linalg/dense.h"
+#include "mcp/lcp/lcp_stages.h"
+
+#include <math.h>
+#include <string.h>
+
+static const double DEFAULT_TOLERANCE = 1e-9;
+
+static const struct {
+  const char *name, *summary;
+  S2LcpStage *stage;
+} METHODS[S2_LCP_SOLVER_COUNT] = {
+    [S2_LCP_AUTO] = {"auto", "block pivoting, then Lemke, then whatever else may help",
+                     s2_lcp_auto_stage},
+    [S2_LCP_LEMKE] = {"lemke", "complementary pivoting, lexicographic", s2_lcp_lemke_stage},
+    [S2_LCP_BPP] = {"bpp", "block principal pivoting, for P matrices", s2_lcp_bpp_stage},
+    [S2_LCP_ENUMERATE] = {"enumerate", "every complementary basis, up to 16 rows; settles it",
+                          s2_lcp_enumerate_stage},
+    [S2_LCP_PGS] = {"pgs", "projected Gauss-Seidel with over-relaxation", s2_lcp_pgs_stage},
+    [S2_LCP_NEWTON] = {"newton", "semismooth Newton on the Fischer-Burmeister function",
+                       s2_lcp_newton_stage},
+    [S2_LCP_PDIPM] = {"pdipm", "interior point, for monotone problems", s2_lcp_pdipm_stage},
+};
+
+const char *s2_lcp_solver_name(S2LcpSolver solver) {
+  return (unsigned)solver < S2_LCP_SOLVER_COUNT ? METHODS[solver].name : NULL;
+}
+
+const char *s2_lcp_solver_summary(S2LcpSolver solver) {
+  return (unsigned)solver < S2_LCP_SOLVER_COUNT ? METHODS[solver].summary : NULL;
+}
+
+S2LcpSolver s2_lcp_solver_from_name(const char *name) {
+  for (int i = 0; i < S2_LCP_SOLVER_COUNT; ++i) {
+    if (strcmp(name, METHODS[i].name) == 0) {
+      return (S2LcpSolver)i;
+    }
+  }
+  return S2_LCP_SOLVER_COUNT;
+}
+
+// Clips z and measures it; what does not fit into a double gives way to z = 0.
+static void deliver(const S2LcpProblem *problem, double allowed, S2LcpSolution *solution) {
+  int n = problem->n;
+  for (int i = 0; i < n; ++i) {
+    solution->z[i] = solution->z[i] > 0 ? solution->z[i] : 0;
+  }
+  solution->residual = s2_lcp_residual(n, problem->m, problem->q, solution->z, allowed);
+  if (!isfinite(solution->residual)) {
+    memset(solution->z, 0, sizeof(double) * (size_t)n);
+    solution->residual = s2_lcp_residual(n, problem->m, problem->q, solution->z, allowed);
+  }
+  for (int i = 0; i < n; ++i) {
+    solution->w[i] = s2_lcp_sure_row(n, problem->m, problem->q, solution->z, i, allowed);
+  }
+}
+
+static S2SolveStatus run_method(const S2LcpProblem *problem, const S2LcpSolverOptions *options,
+                                double allowed, S2Arena *arena, S2LcpSolution *solution) {
+  S2ArenaMark mark = s2_arena_mark(arena);
+  size_t size = sizeof(double) * (size_t)problem->n;
+  S2LcpRun run = {
+      .problem = problem,
+      .options = options,
+      .allowed = allowed,
+      .arena = arena,
+      .z = solution->z,
+      .ray = S2_TAKE_ZEROED(arena, double, problem->n),
+      .used = options->solver,
+  };
+  s2_dense_single_threaded();
+  S2SolveStatus claim = METHODS[options->solver].stage(&run);
+  solution->used = run.used;
+  solution->iterations = run.iterations;
+  solution->has_ray = run.has_ray;
+  if (run.has_ray && solution->ray != NULL) {
+    memcpy(solution->ray, run.ray, size);
+  }
+  s2_arena_rewind(arena, mark);
+  return claim;
+}
+
+S2SolveStatus s2_lcp_solve(const S2LcpProblem *problem, const S2LcpSolverOptions *options,
+                           S2Arena *arena, S2LcpSolution *solution) {
+  int n = problem->n;
+  S2LcpSolverOptions chosen = options != NULL ? *options : (S2LcpSolverOptions){0};
+  chosen.tolerance = chosen.tolerance > 0 ? chosen.tolerance : DEFAULT_TOLERANCE;
+  chosen.omega = chosen.omega > 0 ? chosen.omega : 1;
+  *solution = (S2LcpSolution){
+      .z = solution->z, .w = solution->w, .ray = solution->ray, .used = chosen.solver};
+  solution->kappa = fmax(0, chosen.kappa);
+  if (n == 0) {
+    return solution->status;
+  }
+  memset(solution->z, 0, sizeof(double) * (size_t)n);
+  memcpy(solution->w, problem->q, sizeof(double) * (size_t)n);
+  if (n > S2_LCP_MAX) {
+    solution->residual = NAN;
+    return solution->status = S2_UNSUPPORTED;
+  }
+  if (!s2_lcp_finite(problem->m, (size_t)n * (size_t)n) || !s2_lcp_finite(problem->q, (size_t)n)) {
+    solution->residual = NAN;
+    return solution->status = S2_SINGULAR;
+  }
+  if (solution->kappa > 0) {
+    return solution->status = s2_lcp_path(problem, &chosen, arena, solution);
+  }
+  double largest = 0;
+  bool trivial = true;
+  for (int i = 0; i < n; ++i) {
+    largest = fmax(largest, fabs(problem->q[i]));
+    trivial = trivial && problem->q[i] >= 0;
+  }
+  double allowed = chosen.tolerance * fmax(1, largest);
+  S2SolveStatus claim = S2_SOLVED;
+  if (!trivial) {
+    claim = run_method(problem, &chosen, allowed, arena, solution);
+  }
+  deliver(problem, allowed, solution);
+  if (solution->residual <= allowed) {
+    solution->status = S2_SOLVED;
+    solution->has_ray = false; // a ray on the way to a solution is of no interest
+  } else {
+    solution->status = claim == S2_SOLVED ? S2_SINGULAR : claim; // rounding: no digits are left
+  }
+  return solution->status;
+}

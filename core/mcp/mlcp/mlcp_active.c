@@ -1,0 +1,361 @@
+// Mixed problems once it is known which side of each pair is zero: linear systems on the active
+// set. Redundant rows make them singular but consistent; those are solved by complete orthogonal
+// factorisation, which gives the solution of least norm.
+#include "mcp/mlcp/mlcp_stages.h"
+
+#include "linalg/dense.h"
+#include "mcp/chain/double2.h"
+
+#include <lapacke.h>
+#include <math.h>
+#include <string.h>
+
+static const double RANK = 1e-12; // of the equilibrated matrix's size: what counts as zero
+
+static const double GOOD = 1e-12; // residual, in parts of the right side, beyond improvement
+
+enum {
+  MOVES = 8,       // of all pairs at once
+  MOST_MOVES = 40, // then one at a time: a factorisation each, so not many
+  CORRECTIONS = 30
+};
+
+// ---- Shared -----------------------------------------------------------------------------------
+
+bool s2_mixed_finite(const double *x, size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    if (!isfinite(x[i])) {
+      return false;
+    }
+  }
+  return true;
+}
+
+double s2_mixed_largest(const double *x, size_t count) {
+  double largest = 0;
+  for (size_t i = 0; i < count; i++) {
+    largest = fmax(largest, fabs(x[i]));
+  }
+  return largest;
+}
+
+S2Mixed s2_mixed_pairs(int count, const double *matrix, const double *right, S2Arena *arena) {
+  size_t m = (size_t)count;
+  S2Mixed p = {0, count, S2_TAKE(arena, double, m *m + 1), S2_TAKE(arena, double, m + 1)};
+  s2_mixed_copy(p.k, matrix, m * m);
+  s2_mixed_copy(p.r, right, m);
+  return p;
+}
+
+// Summed with twice the digits: far from the origin of a flat valley, rounding alone may make the
+// sum zero where no solution is.
+static double row_at(const double *row, const double *x, double r, int size) {
+  double sum = r, lost = 0;
+  for (int j = 0; j < size; j++) {
+    S2Double2 product = s2_double2_product(row[j], x[j]), next = s2_double2_sum(sum, product.hi);
+    sum = next.hi;
+    lost += product.lo + next.lo;
+  }
+  if (isfinite(sum + lost)) {
+    return sum + lost;
+  }
+  for (int j = 0; j < size; j++) { // too large to be split
+    r += row[j] * x[j];
+  }
+  return r;
+}
+
+void s2_mixed_apply(const S2Mixed *p, const double *x, double *f) {
+  int size = s2_mixed_size(p);
+  for (int i = 0; i < size; i++) {
+    f[i] = row_at(p->k + (size_t)i * (size_t)size, x, p->r[i], size);
+  }
+}
+
+double s2_mixed_row_unit(const S2Mixed *p, const double *x, int i, double most) {
+  int size = s2_mixed_size(p);
+  const double *row = p->k + (size_t)i * (size_t)size;
+  double unit = fabs(p->r[i]);
+  for (int j = 0; j < size; j++) {
+    unit = fmax(unit, fabs(row[j]) * fmax(1, fabs(x[j])));
+  }
+  return fmin(unit, most);
+}
+
+double s2_mixed_pair_miss(double x, double w, double lo, double hi, double x_unit, double w_unit) {
+  double aim = w == 0 ? 0 : w / w_unit; // a row of zeros has no unit
+  return fabs(fmax((x - hi) / x_unit, fmin((x - lo) / x_unit, aim)));
+}
+
+double s2_mixed_residual(const S2Mixed *p, const double *x, const double *f) {
+  int size = s2_mixed_size(p);
+  if (!s2_mixed_finite(x, (size_t)size) || !s2_mixed_finite(f, (size_t)size)) {
+    return NAN;
+  }
+  double residual = s2_mixed_largest(f, (size_t)p->n);
+  for (int i = p->n; i < size; i++) {
+    residual = fmax(residual, fabs(fmin(x[i], f[i])));
+  }
+  return residual;
+}
+
+// ---- Active set -------------------------------------------------------------------------------
+
+typedef struct Active {
+  int count;
+  int *index;    // unknowns that are solved for: all free ones, and pairs with w_i = 0
+  double *full;  // room for count^2: the matrix, column-major
+  double *spent; // the same: what the least-norm solution destroys
+  double *change, *before;
+  S2Dense lu;
+  bool regular; // then lu holds the factors
+  double worst; // reciprocal condition that passes for regular
+  S2Arena *arena;
+} Active;
+
+static Active make(const S2Mixed *p, S2Arena *arena) {
+  size_t size = (size_t)s2_mixed_size(p);
+  Active active = {
+      .index = S2_TAKE(arena, int, size + 1),
+      .full = S2_TAKE(arena, double, size *size + 1),
+      .spent = S2_TAKE(arena, double, size *size + 1),
+      .change = S2_TAKE(arena, double, size + 1),
+      .before = S2_TAKE(arena, double, size + 1),
+      .worst = RANK,
+      .arena = arena,
+  };
+  active.lu.pivot = S2_TAKE(arena, int32_t, size + 1);
+  active.lu.nonsymmetric = true;
+  return active;
+}
+
+// LU with an estimate of the condition: far cheaper than the least-norm solution.
+static bool factor(Active *active) {
+  int count = active->count;
+  size_t bytes = sizeof(double) * (size_t)count * (size_t)count;
+  if (count == 0) {
+    return true;
+  }
+  S2ArenaMark mark = s2_arena_mark(active->arena);
+  double *work = S2_TAKE(active->arena, double, 4 * count), condition = 0;
+  lapack_int *counts = S2_TAKE(active->arena, lapack_int, count);
+  double norm = LAPACKE_dlange_work(LAPACK_COL_MAJOR, '1', count, count, active->full, count, work);
+  memcpy(active->spent, active->full, bytes);
+  active->lu.size = count;
+  active->lu.a = active->spent;
+  bool regular = s2_dense_factor(&active->lu) &&
+                 LAPACKE_dgecon_work(LAPACK_COL_MAJOR, '1', count, active->spent, count, norm,
+                                     &condition, work, counts) == 0 &&
+                 condition > active->worst;
+  s2_arena_rewind(active->arena, mark);
+  return regular;
+}
+
+// The active matrix of the pairs marked, or its transpose, ready to be solved with.
+static void prepare(Active *active, const S2Mixed *p, const bool *in, bool transposed) {
+  size_t size = (size_t)s2_mixed_size(p), count = 0;
+  for (int i = 0; i < (int)size; i++) {
+    if (i < p->n || in[i]) {
+      active->index[count++] = i;
+    }
+  }
+  active->count = (int)count;
+  for (size_t i = 0; i < count; i++) {
+    const double *row = p->k + (size_t)active->index[i] * size;
+    for (size_t j = 0; j < count; j++) {
+      active->full[transposed ? i * count + j : j * count + i] = row[active->index[j]];
+    }
+  }
+  active->regular = factor(active);
+}
+
+// change := the solution, or the least-squares solution of least norm.
+static void solve(Active *active) {
+  int count = active->count;
+  if (active->regular) {
+    if (count > 0) {
+      s2_dense_solve(&active->lu, active->change);
+    }
+    return;
+  }
+  S2ArenaMark mark = s2_arena_mark(active->arena);
+  lapack_int rank = 0, length = 5 * count + 1; // what the unblocked method asks for
+  lapack_int *order = S2_TAKE_ZEROED(active->arena, lapack_int, count);
+  double *work = S2_TAKE(active->arena, double, length);
+  memcpy(active->spent, active->full, sizeof(double) * (size_t)count * (size_t)count);
+  LAPACKE_dgelsy_work(LAPACK_COL_MAJOR, count, count, 1, active->spent, count, active->change,
+                      count, order, RANK, &rank, work, length);
+  s2_arena_rewind(active->arena, mark);
+}
+
+// ---- Finish -----------------------------------------------------------------------------------
+
+// Newton's correction of x on the active set, repeated while any equation gains from it: where
+// sizes differ much, some need many. f: K x + r at the end.
+static void correct(Active *active, const S2Mixed *p, double *x, double *f) {
+  s2_mixed_apply(p, x, f);
+  bool gained = true;
+  for (int pass = 0; pass < CORRECTIONS && gained; pass++) {
+    for (int i = 0; i < active->count; i++) {
+      active->change[i] = -f[active->index[i]];
+      active->before[i] = fabs(f[active->index[i]]);
+    }
+    solve(active);
+    for (int i = 0; i < active->count; i++) {
+      x[active->index[i]] += active->change[i];
+    }
+    s2_mixed_apply(p, x, f);
+    gained = false;
+    for (int i = 0; i < active->count; i++) {
+      gained = gained || fabs(f[active->index[i]]) < active->before[i] / 2;
+    }
+  }
+}
+
+// Walks from x through active sets; keeps the best point in x, whose residual it returns.
+static double walk(Active *active, const S2Mixed *p, double *x, double best, bool *in,
+                   double *trial, double *f) {
+  int n = p->n, size = s2_mixed_size(p);
+  bool moved = true;
+  s2_mixed_apply(p, x, f);
+  for (int i = n; i < size; i++) {
+    in[i] = x[i] > f[i];
+  }
+  memcpy(trial, x, sizeof(double) * (size_t)size);
+  for (int move = 0; move < MOVES && moved; move++) {
+    for (int i = n; i < size; i++) {
+      trial[i] = in[i] ? trial[i] : 0;
+    }
+    prepare(active, p, in, false);
+    correct(active, p, trial, f);
+    moved = false;
+    for (int i = n; i < size; i++) {
+      bool wrong = in[i] ? trial[i] < 0 : f[i] < 0;
+      in[i] = in[i] != wrong;
+      trial[i] = in[i] && !wrong ? trial[i] : 0;
+      moved = moved || wrong;
+    }
+    s2_mixed_apply(p, trial, f);
+    double residual = s2_mixed_residual(p, trial, f);
+    if (!isfinite(residual)) {
+      break;
+    }
+    if (residual <= best || !isfinite(best)) {
+      best = residual;
+      memcpy(x, trial, sizeof(double) * (size_t)size);
+    }
+  }
+  return best;
+}
+
+void s2_mixed_finish(const S2Mixed *p, double *x, S2Arena *arena) {
+  S2ArenaMark mark = s2_arena_mark(arena);
+  int size = s2_mixed_size(p);
+  Active active = make(p, arena);
+  double *f = S2_TAKE(arena, double, size + 1), *trial = S2_TAKE(arena, double, size + 1);
+  bool *in = S2_TAKE_ZEROED(arena, bool, size + 1);
+  s2_mixed_apply(p, x, f);
+  double best = walk(&active, p, x, s2_mixed_residual(p, x, f), in, trial, f);
+  if (!(best <= GOOD * fmax(1, s2_mixed_largest(p->r, (size_t)size)))) {
+    // What was taken for rank missing may be a bad condition that LU can bear.
+    active.worst = 0;
+    walk(&active, p, x, best, in, trial, f);
+  }
+  s2_arena_rewind(arena, mark);
+}
+
+// ---- Between bounds ---------------------------------------------------------------------------
+
+// The side a pair is on that shows, or should be moved to: -1 at lo, 0 between, 1 at hi.
+static int side_of(double x, double w, double lo, double hi) {
+  return lo < hi && x - lo > w && hi - x > -w ? 0 : lo == hi || x - lo <= w ? -1 : 1;
+}
+
+// The sides of pairs that are wrong change: all of them, or the last one (Murty's rule, which ends
+// where all principal blocks have positive determinants). False when none is.
+static bool change_sides(const S2Mixed *p, const S2Bounds *bounds, bool one, int *side,
+                         const double *x, const double *f) {
+  bool changed = false;
+  for (int i = p->m - 1; i >= 0 && !(one && changed); i--) {
+    double lo = s2_bounds_lo(bounds, i), hi = s2_bounds_hi(bounds, i), v = x[p->n + i];
+    double w = f[p->n + i];
+    int now = side[i];
+    if (now == 0) {
+      side[i] = v < lo ? -1 : v > hi ? 1 : 0;
+    } else if (lo < hi && (now < 0 ? w < 0 : w > 0)) {
+      side[i] = 0;
+    }
+    changed = changed || side[i] != now;
+  }
+  return changed;
+}
+
+bool s2_mixed_walk(const S2Mixed *original, const S2Bounds *bounds, double *x, S2Arena *arena) {
+  S2ArenaMark mark = s2_arena_mark(arena);
+  int n = original->n, m = original->m, size = n + m;
+  S2Mixed p = {n, m, S2_TAKE(arena, double, (size_t)size *(size_t)size + 1),
+               S2_TAKE(arena, double, size + 1)};
+  double *s = S2_TAKE(arena, double, size + 1), *f = S2_TAKE(arena, double, size + 1);
+  double *lo = S2_TAKE(arena, double, m + 1), *hi = S2_TAKE(arena, double, m + 1);
+  double unit = s2_mixed_equilibrate(&p, s, original, 0);
+  bool *in = S2_TAKE_ZEROED(arena, bool, size + 1);
+  int *side = S2_TAKE(arena, int, m + 1);
+  S2Bounds scaled = {lo, hi};
+  Active active = make(&p, arena);
+  for (int i = 0; i < size; i++) {
+    x[i] = x[i] / unit / s[i];
+  }
+  s2_mixed_apply(&p, x, f);
+  for (int i = 0; i < m; i++) {
+    lo[i] = s2_bounds_lo(bounds, i) / unit / s[n + i];
+    hi[i] = s2_bounds_hi(bounds, i) / unit / s[n + i];
+    side[i] = side_of(x[n + i], f[n + i], lo[i], hi[i]);
+  }
+  bool moved =
+      s2_mixed_finite(p.k, (size_t)size * (size_t)size) && s2_mixed_finite(f, (size_t)size);
+  for (int move = 0; move < MOST_MOVES && moved; move++) {
+    for (int i = 0; i < m; i++) {
+      in[n + i] = side[i] == 0;
+      x[n + i] = side[i] < 0 ? lo[i] : side[i] > 0 ? hi[i] : x[n + i];
+    }
+    prepare(&active, &p, in, false);
+    correct(&active, &p, x, f);
+    moved = change_sides(&p, &scaled, move >= MOVES, side, x, f);
+  }
+  for (int i = 0; i < size; i++) {
+    int at = i < n ? 0 : side[i - n];
+    x[i] = at < 0   ? s2_bounds_lo(bounds, i - n)
+           : at > 0 ? s2_bounds_hi(bounds, i - n)
+                    : unit * s[i] * x[i];
+  }
+  s2_arena_rewind(arena, mark);
+  return !moved && s2_mixed_finite(x, (size_t)size);
+}
+
+// ---- Adjoint ----------------------------------------------------------------------------------
+
+bool s2_mixed_transposed(const S2Mixed *p, double *l, S2Arena *arena) {
+  S2ArenaMark mark = s2_arena_mark(arena);
+  size_t size = (size_t)p->n, bytes = sizeof(double) * size;
+  double *scale = S2_TAKE(arena, double, size + 1);
+  S2Mixed scaled = {p->n, 0, S2_TAKE(arena, double, size *size + 1),
+                    S2_TAKE(arena, double, size + 1)};
+  Active active = make(p, arena);
+  s2_dense_single_threaded();
+  const bool *no_pairs = S2_TAKE_ZEROED(arena, bool, size + 1);
+  double unit = s2_mixed_equilibrate(&scaled, scale, p, 0);
+  prepare(&active, &scaled, no_pairs, true);
+  bool regular = active.regular;
+  memcpy(active.change, scaled.r, bytes);
+  if (!regular) { // of least norm in the caller's units
+    prepare(&active, p, no_pairs, true);
+    active.regular = false;
+    memcpy(active.change, p->r, bytes);
+  }
+  solve(&active);
+  for (size_t i = 0; i < size; i++) {
+    l[i] = regular ? unit * scale[i] * active.change[i] : active.change[i];
+  }
+  s2_arena_rewind(arena, mark);
+  return regular;
+}

@@ -1,0 +1,160 @@
+// Proofs that linear conditions contradict each other. The point that violates them least, in the
+// sense of least squares, always exists, and its violations (p, t) are the proof when not zero:
+//
+//     min |p|^2 / 2 + |t|^2 / 2,   p = E u + C v + a,   D u + B v + b + t >= 0,   v >= 0
+//
+//     E' p - D' t = 0            (free u)
+//     p - E u - C v - a = 0      (free p)
+//     0 <= v _|_ C' p - B' t >= 0
+//     0 <= t _|_ D u + B v + t + b >= 0     =>   a' p - b' t = |p|^2 + |t|^2
+//
+// a monotone mixed problem, solved by the interior point. With -p for p these are the conditions of
+// the theorem of Farkas.
+#include "mcp/mlcp/mlcp_stages.h"
+
+#include <math.h>
+#include <string.h>
+
+// Of the largest violation, in equilibrated conditions: less than this may be rounding.
+static const double LEAST_GAIN = 1e-9;
+// How far the proof may miss its equations, in parts of its gain: a point that refutes it would
+// have to be larger than the data by the inverse of this.
+static const double LEAST_REACH = 1e-8;
+
+enum { EQUILIBRATIONS = 8, MAX_ITERATIONS = 100 };
+
+typedef struct Work {
+  int free, columns, equations, rows; // columns: u then v; rows: equations then inequalities
+  double *k, *r;                      // [E C; D B] and (a, b), equilibrated
+  double *row;                        // k = row original column
+} Work;
+
+static double original(const S2Conditions *s, int i, int j) {
+  bool equation = i < s->equations, is_free = j < s->free;
+  const double *block = equation ? (is_free ? s->e : s->c) : (is_free ? s->d : s->b);
+  int at_row = equation ? i : i - s->equations, at_column = is_free ? j : j - s->free;
+  size_t width = (size_t)(is_free ? s->free : s->bounded);
+  return block[(size_t)at_row * width + (size_t)at_column];
+}
+
+static void scale_by(double *scale, double largest) {
+  int exponent = 0;
+  if (largest > 0 && isfinite(largest)) {
+    frexp(largest, &exponent);
+  }
+  *scale = ldexp(1, -exponent / 2);
+}
+
+static Work make(const S2Conditions *s, S2Arena *arena) {
+  Work w = {s->free, s->free + s->bounded, s->equations, s->equations + s->inequalities, NULL, NULL,
+            NULL};
+  size_t rows = (size_t)w.rows, columns = (size_t)w.columns;
+  w.k = S2_TAKE(arena, double, rows *columns + 1);
+  w.r = S2_TAKE(arena, double, rows + 1);
+  w.row = S2_TAKE(arena, double, rows + 1);
+  double *by_row = S2_TAKE(arena, double, rows + 1);
+  double *by_column = S2_TAKE(arena, double, columns + 1);
+  for (int i = 0; i < w.rows; i++) {
+    w.row[i] = 1;
+    for (int j = 0; j < w.columns; j++) {
+      w.k[(size_t)i * columns + (size_t)j] = original(s, i, j);
+    }
+  }
+  for (int pass = 0; pass < EQUILIBRATIONS; pass++) {
+    for (size_t i = 0; i < rows; i++) {
+      scale_by(&by_row[i], s2_mixed_largest(w.k + i * columns, columns));
+    }
+    for (size_t j = 0; j < columns; j++) {
+      double largest = 0;
+      for (size_t i = 0; i < rows; i++) {
+        largest = fmax(largest, fabs(w.k[i * columns + j]));
+      }
+      scale_by(&by_column[j], largest);
+    }
+    for (size_t i = 0; i < rows; i++) {
+      w.row[i] *= by_row[i];
+      for (size_t j = 0; j < columns; j++) {
+        w.k[i * columns + j] *= by_row[i] * by_column[j];
+      }
+    }
+  }
+  int exponent = 0;
+  for (int i = 0; i < w.rows; i++) {
+    w.r[i] = w.row[i] * (i < w.equations ? s->e_constant[i] : s->d_constant[i - w.equations]);
+  }
+  frexp(s2_mixed_largest(w.r, rows), &exponent);
+  for (int i = 0; i < w.rows; i++) {
+    w.r[i] = ldexp(w.r[i], -exponent);
+  }
+  return w;
+}
+
+// Unknowns (u, p, v, t).
+static S2Mixed least_violation(const Work *w, S2Arena *arena) {
+  int bounded = w->columns - w->free, inequalities = w->rows - w->equations;
+  S2Mixed p = {w->free + w->equations, bounded + inequalities, NULL, NULL};
+  size_t size = (size_t)s2_mixed_size(&p), columns = (size_t)w->columns;
+  p.k = S2_TAKE_ZEROED(arena, double, size *size + 1);
+  p.r = S2_TAKE_ZEROED(arena, double, size + 1);
+  for (int i = 0; i < w->rows; i++) {
+    bool equation = i < w->equations;
+    size_t at = (size_t)(equation ? w->free + i : p.n + bounded + i - w->equations);
+    double sign = equation ? -1 : 1;
+    p.k[at * size + at] = 1;
+    p.r[at] = sign * w->r[i];
+    for (int j = 0; j < w->columns; j++) {
+      size_t other = (size_t)(j < w->free ? j : p.n + j - w->free);
+      double entry = sign * w->k[(size_t)i * columns + (size_t)j];
+      p.k[at * size + other] = entry;
+      p.k[other * size + at] = -entry;
+    }
+  }
+  return p;
+}
+
+// y: (-p, t) of the rows, largest 1. Does it prove the conflict?
+static bool proves(const Work *w, const double *y) {
+  double gain = 0, miss = 0;
+  for (int i = 0; i < w->rows; i++) {
+    gain -= w->r[i] * y[i];
+  }
+  for (int j = 0; j < w->columns; j++) {
+    double sum = 0;
+    for (int i = 0; i < w->rows; i++) {
+      sum += w->k[(size_t)i * (size_t)w->columns + (size_t)j] * y[i];
+    }
+    miss = fmax(miss, j < w->free ? fabs(sum) : sum);
+  }
+  return gain >= LEAST_GAIN && miss <= LEAST_REACH * gain;
+}
+
+bool s2_conditions_conflict(const S2Conditions *conditions, double *p, double *t, S2Arena *arena) {
+  S2ArenaMark mark = s2_arena_mark(arena);
+  Work w = make(conditions, arena);
+  bool proved = false;
+  if (s2_mixed_finite(w.k, (size_t)w.rows * (size_t)w.columns) &&
+      s2_mixed_finite(w.r, (size_t)w.rows)) {
+    S2Mixed least = least_violation(&w, arena);
+    double *x = S2_TAKE(arena, double, s2_mixed_size(&least) + 1);
+    double *y = S2_TAKE(arena, double, w.rows + 1);
+    s2_mixed_interior(&least, 0, MAX_ITERATIONS, NULL, x, arena);
+    const double *violated = x + least.n + w.columns - w.free;
+    for (int i = 0; i < w.rows; i++) {
+      y[i] = i < w.equations ? -x[w.free + i] : violated[i - w.equations];
+    }
+    double largest = s2_mixed_largest(y, (size_t)w.rows);
+    for (int i = 0; i < w.rows; i++) {
+      y[i] /= largest > 0 ? largest : 1;
+    }
+    proved = s2_mixed_finite(y, (size_t)w.rows) && proves(&w, y);
+    for (int i = 0; i < w.rows; i++) {
+      y[i] *= w.row[i];
+    }
+    largest = s2_mixed_largest(y, (size_t)w.rows);
+    for (int i = 0; i < w.rows && proved; i++) {
+      *(i < w.equations ? &p[i] : &t[i - w.equations]) = y[i] / largest + 0.0; // no -0
+    }
+  }
+  s2_arena_rewind(arena, mark);
+  return proved;
+}

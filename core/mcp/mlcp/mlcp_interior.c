@@ -1,0 +1,343 @@
+// Interior point of mixed problems (Mehrotra 1992; start: Mattingley and Boyd). Newton's equations
+//
+//     [ A   C         ] [du]   [ -r1        ]    r1 = A u + C v + a,  r2 = D u + B v + b - w
+//     [ D   B + W / V ] [dv] = [ -r2 - t / v]    t: by how much v o w is to fall
+//
+// are solved as they stand, by LU: condensing v away would square the spread of W / V, which loses
+// the directions in which a linear program has no curvature of its own.
+#include "mcp/mlcp/mlcp_stages.h"
+
+#include "linalg/dense.h"
+
+#include <math.h>
+#include <string.h>
+
+// Added to the diagonal of the (equilibrated) matrix, which is then regular for every monotone
+// problem, redundant rows or not. Refinement takes its effect out again.
+static const double PROXIMAL = 1e-10;
+
+enum { REFINEMENTS = 2, STALL = 15, SETTLED = 2, EQUILIBRATIONS = 12 };
+
+static const double STEP_MARGIN = 0.99; // of the way to the boundary
+static const double CROWDED = 0.1;      // a step shorter than this is spent on centring instead,
+static const double CENTRING = 0.5;     // aiming at this part of the mean complementarity
+static const double DONE = 1e-13;       // of the equilibrated residual: the finish does the rest
+
+typedef struct Interior {
+  S2Mixed p;
+  double *x, *w, *f;     // w: m
+  double *dx, *dw, *rhs; // rhs kept while dx is refined
+  double *target;        // m
+  double *ratio;         // m: w / v
+  double *best, *work;
+  double best_merit, mean;
+  double kappa; // what v o w is to end at
+  S2Dense lu;
+} Interior;
+
+// ---- Scaling ----------------------------------------------------------------------------------
+
+double s2_mixed_equilibrate(S2Mixed *scaled, double *s, const S2Mixed *p, double kappa) {
+  int size = s2_mixed_size(p);
+  for (int i = 0; i < size; i++) {
+    s[i] = 1;
+  }
+  for (int pass = 0; pass < EQUILIBRATIONS; pass++) {
+    double *next = scaled->r;
+    for (int i = 0; i < size; i++) {
+      double largest = 0;
+      for (int j = 0; j < size; j++) {
+        double across = fabs(p->k[(size_t)i * (size_t)size + (size_t)j]) * s[j];
+        double down = fabs(p->k[(size_t)j * (size_t)size + (size_t)i]) * s[j];
+        largest = fmax(largest, fmax(across, down));
+      }
+      largest *= s[i];
+      int exponent = 0;
+      if (largest > 0 && isfinite(largest)) {
+        frexp(largest, &exponent);
+      }
+      next[i] = ldexp(s[i], -exponent / 2);
+    }
+    memcpy(s, next, sizeof(double) * (size_t)size);
+  }
+  for (int i = 0; i < size; i++) {
+    for (int j = 0; j < size; j++) {
+      size_t at = (size_t)i * (size_t)size + (size_t)j;
+      scaled->k[at] = p->k[at] * s[i] * s[j];
+    }
+    scaled->r[i] = p->r[i] * s[i];
+  }
+  int exponent = 0;
+  frexp(fmax(s2_mixed_largest(scaled->r, (size_t)size), sqrt(kappa)), &exponent);
+  for (int i = 0; i < size; i++) {
+    scaled->r[i] = ldexp(scaled->r[i], -exponent);
+  }
+  return ldexp(1, exponent);
+}
+
+// ---- One iteration ----------------------------------------------------------------------------
+
+static Interior make(const S2Mixed *scaled, S2Arena *arena) {
+  int size = s2_mixed_size(scaled), m = scaled->m;
+  Interior ip = {
+      .p = *scaled,
+      .x = S2_TAKE_ZEROED(arena, double, size + 1),
+      .w = S2_TAKE_ZEROED(arena, double, m + 1),
+      .f = S2_TAKE_ZEROED(arena, double, size + 1),
+      .dx = S2_TAKE_ZEROED(arena, double, size + 1),
+      .dw = S2_TAKE_ZEROED(arena, double, m + 1),
+      .rhs = S2_TAKE_ZEROED(arena, double, size + 1),
+      .target = S2_TAKE_ZEROED(arena, double, m + 1),
+      .ratio = S2_TAKE_ZEROED(arena, double, m + 1),
+      .best = S2_TAKE_ZEROED(arena, double, size + 1),
+      .work = S2_TAKE_ZEROED(arena, double, size + 1),
+      .best_merit = INFINITY,
+      .lu = {.size = size, .nonsymmetric = true},
+  };
+  ip.lu.a = S2_TAKE(arena, double, (size_t)size *(size_t)size + 1);
+  ip.lu.pivot = S2_TAKE(arena, int32_t, size + 1);
+  return ip;
+}
+
+static bool factor(Interior *ip) {
+  int size = s2_mixed_size(&ip->p), n = ip->p.n;
+  for (int i = 0; i < size; i++) {
+    for (int j = 0; j < size; j++) {
+      ip->lu.a[(size_t)j * (size_t)size + (size_t)i] =
+          ip->p.k[(size_t)i * (size_t)size + (size_t)j];
+    }
+    ip->lu.a[(size_t)i * ((size_t)size + 1)] += PROXIMAL + (i >= n ? ip->ratio[i - n] : 0);
+  }
+  return s2_dense_factor(&ip->lu);
+}
+
+// dx := (K + ratio)^-1 rhs
+static void solve(Interior *ip) {
+  int size = s2_mixed_size(&ip->p), n = ip->p.n;
+  memcpy(ip->dx, ip->rhs, sizeof(double) * (size_t)size);
+  s2_dense_solve(&ip->lu, ip->dx);
+  for (int pass = 0; pass < REFINEMENTS; pass++) {
+    for (int i = 0; i < size; i++) {
+      const double *row = ip->p.k + (size_t)i * (size_t)size;
+      double sum = ip->rhs[i] - (i >= n ? ip->ratio[i - n] * ip->dx[i] : 0);
+      for (int j = 0; j < size; j++) {
+        sum -= row[j] * ip->dx[j];
+      }
+      ip->work[i] = sum;
+    }
+    s2_dense_solve(&ip->lu, ip->work);
+    for (int i = 0; i < size; i++) {
+      ip->dx[i] += ip->work[i];
+    }
+  }
+}
+
+// The change for v o w -> v o w - target; returns the longest step that keeps v, w >= 0, at most 1.
+static double find_direction(Interior *ip) {
+  int n = ip->p.n, m = ip->p.m;
+  for (int i = 0; i < n; i++) {
+    ip->rhs[i] = -ip->f[i];
+  }
+  for (int i = 0; i < m; i++) {
+    ip->rhs[n + i] = ip->w[i] - ip->f[n + i] - ip->target[i] / ip->x[n + i];
+  }
+  solve(ip);
+  double step = 1;
+  for (int i = 0; i < m; i++) {
+    double v = ip->x[n + i], dv = ip->dx[n + i];
+    ip->dw[i] = -(ip->target[i] + ip->w[i] * dv) / v;
+    if (dv < 0) {
+      step = fmin(step, -v / dv);
+    }
+    if (ip->dw[i] < 0) {
+      step = fmin(step, -ip->w[i] / ip->dw[i]);
+    }
+  }
+  return step;
+}
+
+// One predictor-corrector step of the length returned; 0 when there is none.
+static double iterate(Interior *ip) {
+  int n = ip->p.n, m = ip->p.m;
+  for (int i = 0; i < m; i++) {
+    ip->ratio[i] = ip->w[i] / ip->x[n + i];
+    ip->target[i] = ip->w[i] * ip->x[n + i] - ip->kappa;
+  }
+  if (!factor(ip)) {
+    return 0;
+  }
+  double step = find_direction(ip), ahead = 0;
+  for (int i = 0; i < m; i++) {
+    ahead += (ip->x[n + i] + step * ip->dx[n + i]) * (ip->w[i] + step * ip->dw[i]);
+  }
+  double excess = ip->mean - ip->kappa;
+  double part = excess > 0 ? fmax(0, ahead / m - ip->kappa) / excess : 0;
+  double aim = fmax(part * part * part * ip->mean, ip->kappa);
+  for (int i = 0; i < m; i++) {
+    ip->target[i] = ip->x[n + i] * ip->w[i] + ip->dx[n + i] * ip->dw[i] - aim;
+  }
+  step = find_direction(ip);
+  if (step < CROWDED) {
+    for (int i = 0; i < m; i++) {
+      ip->target[i] = ip->x[n + i] * ip->w[i] - fmax(CENTRING * ip->mean, ip->kappa);
+    }
+    step = find_direction(ip);
+  }
+  step = fmin(1, STEP_MARGIN * step);
+  if (m == 0) {
+    step = 1;
+  }
+  if (!s2_mixed_finite(ip->dx, (size_t)n + (size_t)m) || !s2_mixed_finite(ip->dw, (size_t)m)) {
+    return 0;
+  }
+  for (int i = 0; i < n + m; i++) {
+    ip->x[i] += step * ip->dx[i];
+  }
+  for (int i = 0; i < m; i++) {
+    ip->w[i] += step * ip->dw[i];
+  }
+  return step;
+}
+
+// f, the mean and how far the point is from a solution; remembers the best.
+static double measure(Interior *ip) {
+  int n = ip->p.n, m = ip->p.m, size = n + m;
+  s2_mixed_apply(&ip->p, ip->x, ip->f);
+  double merit = s2_mixed_largest(ip->f, (size_t)n), sum = 0;
+  for (int i = 0; i < m; i++) {
+    sum += ip->x[n + i] * ip->w[i];
+    merit = fmax(merit, fabs(ip->f[n + i] - ip->w[i]));
+    double larger = fmax(ip->x[n + i], ip->w[i]), smaller = fmin(ip->x[n + i], ip->w[i]);
+    merit = fmax(merit, ip->kappa > 0 ? fabs(smaller - ip->kappa / larger) : smaller);
+  }
+  ip->mean = m > 0 ? sum / m : 0;
+  if (merit < ip->best_merit && s2_mixed_finite(ip->x, (size_t)size)) {
+    ip->best_merit = merit;
+    memcpy(ip->best, ip->x, sizeof(double) * (size_t)size);
+  }
+  return merit;
+}
+
+// ---- The whole --------------------------------------------------------------------------------
+
+// Where v + w = 0 would be the solution, both moved until they are positive.
+static bool start(Interior *ip) {
+  int n = ip->p.n, m = ip->p.m;
+  for (int i = 0; i < m; i++) {
+    ip->ratio[i] = 1;
+  }
+  if (!factor(ip)) {
+    return false;
+  }
+  for (int i = 0; i < n + m; i++) {
+    ip->rhs[i] = -ip->p.r[i];
+  }
+  solve(ip);
+  memcpy(ip->x, ip->dx, sizeof(double) * ((size_t)n + (size_t)m));
+  double lowest_v = INFINITY, lowest_w = INFINITY;
+  for (int i = 0; i < m; i++) {
+    ip->w[i] = -ip->x[n + i];
+    lowest_v = fmin(lowest_v, ip->x[n + i]);
+    lowest_w = fmin(lowest_w, ip->w[i]);
+  }
+  for (int i = 0; i < m; i++) {
+    ip->x[n + i] += lowest_v > 0 ? 0 : 1 - lowest_v;
+    ip->w[i] += lowest_w > 0 ? 0 : 1 - lowest_w;
+  }
+  return s2_mixed_finite(ip->x, (size_t)n + (size_t)m);
+}
+
+// x, with both sides of every pair moved to the size they have at least on the central path.
+static void start_near(Interior *ip, const double *x) {
+  int n = ip->p.n, m = ip->p.m;
+  double least = sqrt(ip->kappa);
+  s2_mixed_copy(ip->x, x, (size_t)n + (size_t)m);
+  s2_mixed_apply(&ip->p, ip->x, ip->f);
+  for (int i = 0; i < m; i++) {
+    bool is_v = ip->x[n + i] > ip->f[n + i];
+    double larger = fmax(least, fmax(ip->x[n + i], ip->f[n + i])), smaller = ip->kappa / larger;
+    ip->x[n + i] = is_v ? larger : smaller;
+    ip->w[i] = is_v ? smaller : larger;
+  }
+}
+
+static int run(Interior *ip, int max_iterations, S2History *history) {
+  double merit = measure(ip), halved = merit;
+  int iterations = 0, since = 0;
+  // Nothing finishes a point of the central path but the last steps themselves.
+  while (iterations < max_iterations && since < STALL &&
+         (merit > DONE || (ip->kappa > 0 && since < SETTLED))) {
+    double step = iterate(ip);
+    if (!(step > 0)) {
+      break;
+    }
+    iterations += 1;
+    merit = measure(ip);
+    s2_history_add(history, merit, step, ip->mean);
+    since += 1;
+    if (merit < halved / 2) {
+      halved = merit;
+      since = 0;
+    }
+  }
+  return iterations;
+}
+
+static int solve_from(const S2Mixed *p, bool near, double kappa, int max_iterations,
+                      S2History *history, double *x, S2Arena *arena) {
+  S2ArenaMark mark = s2_arena_mark(arena);
+  int size = s2_mixed_size(p), iterations = 0;
+  S2Mixed scaled = {p->n, p->m, S2_TAKE(arena, double, (size_t)size *(size_t)size + 1),
+                    S2_TAKE(arena, double, size + 1)};
+  double *s = S2_TAKE(arena, double, size + 1), unit = s2_mixed_equilibrate(&scaled, s, p, kappa);
+  for (int i = 0; i < size; i++) {
+    x[i] = near ? x[i] / unit / s[i] : 0;
+  }
+  if (size > 0 && s2_mixed_finite(scaled.k, (size_t)size * (size_t)size) &&
+      s2_mixed_finite(scaled.r, (size_t)size)) {
+    s2_dense_single_threaded();
+    Interior ip = make(&scaled, arena);
+    ip.kappa = kappa / unit / unit;
+    if (near) {
+      start_near(&ip, x);
+    }
+    iterations = near || start(&ip) ? run(&ip, max_iterations, history) : 0;
+    if (kappa == 0) {
+      s2_mixed_finish(&scaled, ip.best, arena);
+    }
+    for (int i = 0; i < size; i++) {
+      x[i] = unit * s[i] * ip.best[i];
+    }
+  }
+  s2_arena_rewind(arena, mark);
+  return iterations;
+}
+
+int s2_mixed_interior(const S2Mixed *p, double kappa, int max_iterations, S2History *history,
+                      double *x, S2Arena *arena) {
+  return solve_from(p, false, kappa, max_iterations, history, x, arena);
+}
+
+int s2_mixed_path_near(const S2Mixed *p, double kappa, int max_iterations, S2History *history,
+                       double *x, S2Arena *arena) {
+  return solve_from(p, true, kappa, max_iterations, history, x, arena);
+}
+
+// ---- Judging ----------------------------------------------------------------------------------
+
+static const double PATH_PART = 1e-3;
+
+double s2_mixed_path_tolerance(double tolerance, double kappa) {
+  return fmin(tolerance, PATH_PART * kappa);
+}
+
+double s2_mixed_off_path(const S2Mixed *p, const double *x, const double *f, double kappa) {
+  double most = 0;
+  for (int i = p->n; i < s2_mixed_size(p); i++) {
+    if (!(x[i] > 0 && f[i] > 0)) {
+      return INFINITY;
+    }
+    most = fmax(most, fabs(x[i] * f[i] - kappa));
+  }
+  return most;
+}

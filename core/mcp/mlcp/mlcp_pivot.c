@@ -1,0 +1,133 @@
+// Mixed problems that are not monotone: free unknowns are eliminated by Gauss with complete
+// pivoting, and Lemke's method solves what is left, or what else there is for problems of pairs.
+// Equations without a pivot are kept as two opposite inequalities, whose multipliers are the two
+// parts of the unknown that has none.
+#include "mcp/mlcp/mlcp_stages.h"
+
+#include "mcp/lcp/lcp.h"
+
+#include <math.h>
+#include <string.h>
+
+static const double RANK = 1e-12; // of the largest entry: pivots below count as zero
+
+// [A C a; D B b] with its first rows and columns in pivoting order
+typedef struct Tableau {
+  int n, size, width; // width: size + 1
+  double *at;
+  int *column; // of the free unknowns
+} Tableau;
+
+static double *row_of(const Tableau *t, int i) {
+  return t->at + (size_t)i * (size_t)t->width;
+}
+
+static void swap(double *x, double *y) {
+  double kept = *x;
+  *x = *y;
+  *y = kept;
+}
+
+static Tableau make(const S2Mixed *p, S2Arena *arena) {
+  int size = s2_mixed_size(p);
+  Tableau t = {p->n, size, size + 1, NULL, S2_TAKE(arena, int, p->n + 1)};
+  t.at = S2_TAKE(arena, double, (size_t)size *(size_t)t.width + 1);
+  for (int i = 0; i < size; i++) {
+    memcpy(row_of(&t, i), p->k + (size_t)i * (size_t)size, sizeof(double) * (size_t)size);
+    row_of(&t, i)[size] = p->r[i];
+  }
+  for (int i = 0; i < p->n; i++) {
+    t.column[i] = i;
+  }
+  return t;
+}
+
+static double bring_pivot(Tableau *t, int k) {
+  int best_row = k, best_column = k;
+  for (int i = k; i < t->n; i++) {
+    for (int j = k; j < t->n; j++) {
+      if (fabs(row_of(t, i)[j]) > fabs(row_of(t, best_row)[best_column])) {
+        best_row = i;
+        best_column = j;
+      }
+    }
+  }
+  for (int j = 0; j < t->width; j++) {
+    swap(&row_of(t, k)[j], &row_of(t, best_row)[j]);
+  }
+  for (int i = 0; i < t->size; i++) {
+    swap(&row_of(t, i)[k], &row_of(t, i)[best_column]);
+  }
+  int kept = t->column[k];
+  t->column[k] = t->column[best_column];
+  t->column[best_column] = kept;
+  return fabs(row_of(t, k)[k]);
+}
+
+// Returns how many free unknowns were eliminated.
+static int eliminate(Tableau *t) {
+  double largest = 0;
+  for (int k = 0; k < t->n; k++) {
+    double pivot = bring_pivot(t, k);
+    largest = fmax(largest, pivot);
+    if (!(pivot > RANK * largest)) {
+      return k;
+    }
+    const double *from = row_of(t, k);
+    for (int i = k + 1; i < t->size; i++) {
+      double *row = row_of(t, i), factor = row[k] / from[k];
+      for (int j = k; j < t->width && factor != 0; j++) {
+        row[j] -= factor * from[j];
+      }
+    }
+  }
+  return t->n;
+}
+
+S2SolveStatus s2_mixed_pivot(const S2Mixed *p, double *x, S2Arena *arena) {
+  S2ArenaMark mark = s2_arena_mark(arena);
+  Tableau t = make(p, arena);
+  int rank = eliminate(&t), left = p->n - rank, pairs = 2 * left + p->m;
+  size_t width = (size_t)pairs;
+  double *m = S2_TAKE(arena, double, width *width + 1), *q = S2_TAKE(arena, double, width + 1);
+  double *z = S2_TAKE_ZEROED(arena, double, width + 1);
+  double *w = S2_TAKE_ZEROED(arena, double, width + 1);
+  // Unknowns of the pivoting: the left free ones upwards, the same downwards, then v.
+  for (int i = 0; i < pairs; i++) {
+    int from = i < left ? rank + i : i < 2 * left ? rank + i - left : i - 2 * left + p->n;
+    double sign = i >= left && i < 2 * left ? -1 : 1, *to = m + (size_t)i * width;
+    const double *row = row_of(&t, from);
+    for (int j = 0; j < left; j++) {
+      double entry = i < 2 * left ? 0 : row[rank + j]; // below the rank only rounding is left
+      to[j] = entry;
+      to[left + j] = -entry;
+    }
+    for (int j = 0; j < p->m; j++) {
+      to[2 * left + j] = sign * row[p->n + j];
+    }
+    q[i] = sign * row[t.size];
+  }
+  S2LcpInfo info;
+  S2SolveStatus status = s2_lcp_lemke(pairs, m, q, z, w, NULL, NULL, arena, &info);
+  if (status != S2_SOLVED) { // a ray need not mean that there is no solution
+    S2LcpSolution other = {.z = S2_TAKE(arena, double, width + 1), .w = w};
+    status = s2_lcp_solve(&(S2LcpProblem){pairs, m, q}, NULL, arena, &other) == S2_SOLVED
+                 ? S2_SOLVED
+                 : status;
+    z = status == S2_SOLVED ? other.z : z;
+  }
+  for (int j = 0; j < left; j++) {
+    x[t.column[rank + j]] = z[j] - z[left + j];
+  }
+  memcpy(x + p->n, z + 2 * left, sizeof(double) * (size_t)p->m);
+  for (int i = rank - 1; i >= 0; i--) {
+    const double *row = row_of(&t, i);
+    double sum = row[t.size];
+    for (int j = i + 1; j < t.size; j++) {
+      sum += row[j] * x[j < p->n ? t.column[j] : j];
+    }
+    x[t.column[i]] = -sum / row[i];
+  }
+  s2_arena_rewind(arena, mark);
+  return status;
+}

@@ -1,0 +1,99 @@
+#include "mcp/pivot/dense_lu.h"
+
+#include <math.h>
+
+static void swap_ints(int *x, int *y) {
+  int t = *x;
+  *x = *y;
+  *y = t;
+}
+
+// Brings the largest entry of the trailing block to (k, k) and returns its size.
+static double bring_pivot(S2DenseLu *lu, int k) {
+  int n = lu->n, best_row = k, best_column = k;
+  double best = 0;
+  for (int i = k; i < n; ++i) {
+    for (int j = k; j < n; ++j) {
+      double size = fabs(lu->a[i * n + j]);
+      if (size > best) {
+        best = size;
+        best_row = i;
+        best_column = j;
+      }
+    }
+  }
+  if (best_row != k) {
+    for (int j = 0; j < n; ++j) {
+      double t = lu->a[k * n + j];
+      lu->a[k * n + j] = lu->a[best_row * n + j];
+      lu->a[best_row * n + j] = t;
+    }
+    swap_ints(&lu->row[k], &lu->row[best_row]);
+  }
+  if (best_column != k) {
+    for (int i = 0; i < n; ++i) {
+      double t = lu->a[i * n + k];
+      lu->a[i * n + k] = lu->a[i * n + best_column];
+      lu->a[i * n + best_column] = t;
+    }
+    swap_ints(&lu->column[k], &lu->column[best_column]);
+  }
+  return best;
+}
+
+S2DenseLu s2_dense_lu_factor(int n, double *a, double rank_tolerance, S2Arena *arena) {
+  S2DenseLu lu = {
+      .n = n,
+      .a = a,
+      .row = S2_TAKE(arena, int, n),
+      .column = S2_TAKE(arena, int, n),
+      .work = S2_TAKE(arena, double, n),
+  };
+  for (int i = 0; i < n; ++i) {
+    lu.row[i] = lu.column[i] = i;
+  }
+  double largest = 0;
+  for (int k = 0; k < n; ++k) {
+    double pivot = bring_pivot(&lu, k);
+    largest = k == 0 ? pivot : largest;
+    if (!(pivot > rank_tolerance * largest)) {
+      break;
+    }
+    lu.rank = k + 1;
+    const double *restrict pivot_row = a + k * n;
+    for (int i = k + 1; i < n; ++i) {
+      double *restrict row = a + i * n;
+      if (row[k] == 0) {
+        continue;
+      }
+      double factor = row[k] / pivot_row[k];
+      row[k] = factor;
+      for (int j = k + 1; j < n; ++j) {
+        row[j] -= factor * pivot_row[j];
+      }
+    }
+  }
+  return lu;
+}
+
+void s2_dense_lu_solve(const S2DenseLu *lu, double *x) {
+  int n = lu->n, rank = lu->rank;
+  double *y = lu->work;
+  for (int i = 0; i < rank; ++i) {
+    double sum = x[lu->row[i]];
+    for (int j = 0; j < i; ++j) {
+      sum -= lu->a[i * n + j] * y[j];
+    }
+    y[i] = sum;
+  }
+  for (int i = rank - 1; i >= 0; --i) {
+    double sum = y[i];
+    for (int j = i + 1; j < rank; ++j) {
+      sum -= lu->a[i * n + j] * y[j];
+    }
+    y[i] = sum / lu->a[i * n + i];
+  }
+  for (int i = 0; i < n; ++i) {
+    x[lu->column[i]] = i < rank ? y[i] : 0;
+  }
+}

@@ -1,0 +1,523 @@
+// The step problem by pivoting (Stewart and Trinkle 1996).
+//
+// 1. Velocities are eliminated: u = G lambda + q with the Delassus matrix G = J W^-1 J' + C.
+// 2. Rows are scaled to a unit diagonal, so that masses play no part in what counts as small.
+// 3. Bilateral rows are eliminated (schur.c); redundant ones keep lambda = 0. What is left for the
+//    contacts is scaled to a unit diagonal again.
+// 4. That is the LCP with z = (lambda_n, beta+, beta-, s) per frictional contact,
+//
+//        u_n                                 (lambda_t = beta+ - beta-)
+//        u_t + s
+//       -u_t + s
+//        mu lambda_n - beta+ - beta-
+//
+//    and z = lambda_n alone where there is no friction. s is the sliding speed. A boxed row has
+//    z = (lambda - lo, p) with u + p and hi - lambda. The matrix is copositive, so Lemke's method
+//    finds a solution where the frictionless problem has one.
+// 5. Its final basis says which contact separates, sticks or slides which way. That linear system
+//    is solved afresh, bilateral rows included, with residuals taken through the velocities.
+#include "mcp/pivot/lemke.h"
+
+#include "mcp/lcp/lcp.h"
+#include "mcp/pivot/dense_lu.h"
+#include "mcp/pivot/schur.h"
+#include "mcp/solvers.h"
+
+#include <assert.h>
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+// Rank tolerances of the active-set system (scaled, entries about 1). Rounding leaves 1e-15 of what
+// is redundant; light links between heavy bodies make honest pivots nearly as small. The second is
+// tried when the first has missed the tolerance.
+static const double ACTIVE_RANK[] = {1e-12, 1e-15};
+
+// Free velocities below these parts of the largest are rounding: of any row, and of rows that have
+// no freedom (whose elimination cancels everything, at a cost of the mass ratio).
+static const double NOISE = 1e-14;
+static const double EMPTY_NOISE = 1e-10;
+
+// Up to this many tolerances a residual may be brought below it by repeating the last refinement.
+static const double CLOSE = 100;
+
+// A residual within this many units of rounding error cannot be improved by another basis.
+static const double AT_ROUNDING = 4;
+
+enum {
+  REFINEMENTS = 8,  // of the active-set solve; each gains the digits the factor has
+  ATTEMPTS = 3,     // plain; careful; careful with another covering vector
+  PIVOTS_BASE = 50, // an attempt gets this many and some per variable: Lemke needs one or two for
+  PIVOTS_PER_VARIABLE = 5, // each here, and where it takes many more, rounding has lost its way
+};
+
+// A boxed row separates at its lower bound and presses without a tangent, or is AT_TOP.
+typedef enum Mode { SEPARATE = 0, STICK, SLIDE_BACK, SLIDE_AHEAD, NO_TANGENT, AT_TOP } Mode;
+
+typedef struct Work {
+  const S2Problem *problem;
+  S2Arena *arena;
+  S2History *history;
+  S2Schur schur;
+  int contacts, n;   // boxed rows count as contacts; n: size of the LCP
+  int *normal;       // contact -> its normal row
+  int *first;        // contact -> its first variable in the LCP
+  bool *friction;    // contact has a friction row with mu > 0
+  bool *box;         // contact is a boxed row
+  double *left;      // schur.left, scaled, with boxed rows at their lower bounds
+  double *lcp_scale; // rows: as schur.scale, for the rows of the LCP
+  double unit;       // what the LCP has to overcome, scaled: its right side is this times about 1
+  double *m, *q, *z; // the LCP
+  bool *basic;
+  double *lambda, *best_lambda, *v;
+  S2Residual best;
+  double tolerance; // on best.scaled
+} Work;
+
+static bool supported(const S2Problem *problem) {
+  int contacts = 0, bilateral = 0;
+  for (int i = 0; i < problem->rows; ++i) {
+    const S2Row *row = &problem->row[i];
+    if (row->coupled_to >= 0) {
+      assert(row->coupled_to == i - 1);
+      continue;
+    }
+    bool free = row->lo == -INFINITY && row->hi == INFINITY;
+    bool box = isfinite(row->lo) && isfinite(row->hi) && row->lo < row->hi;
+    if (!free && !box && !(row->lo == 0 && row->hi == INFINITY)) {
+      return false;
+    }
+    bilateral += free;
+    contacts += !free;
+  }
+  return contacts <= S2_LEMKE_MAX_CONTACTS && bilateral <= S2_LEMKE_MAX_JOINT_ROWS;
+}
+
+// Where joints leave a contact row no freedom, elimination leaves rounding in place of zeros. A
+// negative 1e-17 on the right of an empty row would make the problem infeasible.
+static void drop_noise(Work *work, double redundant) {
+  int rows = work->schur.rows;
+  double *s = work->schur.s, *left = work->schur.left;
+  double free = 0;
+  for (int i = 0; i < rows; ++i) {
+    free = fmax(free, fabs(work->schur.q[i]));
+  }
+  for (int i = 0; i < rows; ++i) {
+    bool empty = s[i * rows + i] <= redundant;
+    for (int j = 0; j < rows && empty; ++j) {
+      s[i * rows + j] = s[j * rows + i] = 0;
+    }
+    if (fabs(left[i]) <= (empty ? EMPTY_NOISE : NOISE) * free) {
+      left[i] = 0;
+    }
+    work->lcp_scale[i] = empty ? 1 : 1 / sqrt(s[i * rows + i]);
+  }
+  for (int i = 0; i < rows; ++i) {
+    left[i] *= work->lcp_scale[i];
+    for (int j = 0; j < rows; ++j) {
+      s[i * rows + j] *= work->lcp_scale[i] * work->lcp_scale[j];
+    }
+  }
+  for (int i = 0; i < rows; ++i) {
+    work->lcp_scale[i] *= work->schur.scale[i];
+  }
+}
+
+// Boxed rows start from their lower bounds.
+static void shift_boxes(Work *work) {
+  int rows = work->schur.rows;
+  memcpy(work->left, work->schur.left, sizeof(double) * (size_t)rows);
+  for (int c = 0; c < work->contacts; ++c) {
+    if (work->box[c]) {
+      int j = work->normal[c];
+      double lo = work->problem->row[j].lo / work->lcp_scale[j];
+      for (int i = 0; i < rows; ++i) {
+        work->left[i] += work->schur.s[i * rows + j] * lo;
+      }
+    }
+  }
+}
+
+// Sets the unit of the LCP and returns whether some contact would penetrate without impulses.
+static bool is_pressing(Work *work) {
+  bool pressing = false;
+  work->unit = 0;
+  for (int c = 0; c < work->contacts; ++c) {
+    const double *left = work->left + work->normal[c];
+    pressing = pressing || left[0] < 0;
+    work->unit = fmax(work->unit, work->friction[c] ? fmax(-left[0], fabs(left[1])) : -left[0]);
+  }
+  return pressing;
+}
+
+// lambda_t per lambda_n at the friction bound, both scaled by `scale`.
+static double scaled_mu(const Work *work, int contact, const double *scale) {
+  int i = work->normal[contact];
+  return work->problem->row[i + 1].mu * scale[i] / scale[i + 1];
+}
+
+// The matrix and right side of step 4.
+static void build_lcp(Work *work) {
+  int n = work->n, rows = work->schur.rows;
+  const double *s = work->schur.s, *left = work->left;
+  memset(work->m, 0, sizeof(double) * (size_t)n * (size_t)n);
+  memset(work->q, 0, sizeof(double) * (size_t)n);
+  for (int c = 0; c < work->contacts; ++c) {
+    int i = work->normal[c], at = work->first[c];
+    for (int d = 0; d < work->contacts; ++d) {
+      int j = work->normal[d];
+      double *m = work->m + at * n + work->first[d];
+      m[0] = s[i * rows + j];
+      if (work->friction[d]) {
+        m[1] = s[i * rows + j + 1];
+        m[2] = -m[1];
+      }
+      if (work->friction[c]) {
+        m[n] = s[(i + 1) * rows + j];
+        m[2 * n] = -m[n];
+      }
+      if (work->friction[c] && work->friction[d]) {
+        double tt = s[(i + 1) * rows + j + 1];
+        m[n + 1] = m[2 * n + 2] = tt;
+        m[n + 2] = m[2 * n + 1] = -tt;
+      }
+    }
+    work->q[at] = left[i] / work->unit;
+    if (work->box[c]) {
+      const S2Row *row = &work->problem->row[i];
+      work->m[at * n + at + 1] = 1;
+      work->m[(at + 1) * n + at] = -1;
+      work->q[at + 1] = (row->hi - row->lo) / (work->lcp_scale[i] * work->unit);
+    }
+    if (work->friction[c]) {
+      double *m = work->m + at * n + at;
+      m[n + 3] = m[2 * n + 3] = 1;
+      m[3 * n] = scaled_mu(work, c, work->lcp_scale);
+      m[3 * n + 1] = m[3 * n + 2] = -1;
+      work->q[at + 1] = left[i + 1] / work->unit;
+      work->q[at + 2] = -work->q[at + 1];
+    }
+  }
+}
+
+// Reads the mode of a contact off the final basis. Of beta+, beta- and s, two are basic at most
+// when the contact presses; a basic s with one of the others is sliding.
+static Mode mode_of(const Work *work, int contact) {
+  const bool *basic = work->basic + work->first[contact];
+  if (!basic[0]) {
+    return SEPARATE;
+  }
+  if (work->box[contact]) {
+    return basic[1] ? AT_TOP : NO_TANGENT;
+  }
+  if (!work->friction[contact] || (!basic[1] && !basic[2])) {
+    return NO_TANGENT;
+  }
+  if ((basic[1] && basic[2]) || !basic[3]) {
+    return STICK;
+  }
+  return basic[1] ? SLIDE_BACK : SLIDE_AHEAD; // beta+ pushes ahead, against sliding back
+}
+
+// Puts lambda into its bounds exactly.
+static void clip(const S2Problem *problem, double *lambda) {
+  for (int i = 0; i < problem->rows; ++i) {
+    const S2Row *row = &problem->row[i];
+    if (row->coupled_to >= 0) {
+      double bound = row->mu * lambda[i - 1];
+      lambda[i] = fmin(bound, fmax(-bound, lambda[i]));
+    } else if (!s2_schur_is_bilateral(row)) {
+      lambda[i] = fmin(row->hi, fmax(row->lo, lambda[i]));
+    }
+  }
+}
+
+// Judges work->lambda (clipped in a copy) and keeps it when it is the best so far.
+static double judge(Work *work) {
+  S2ArenaMark mark = s2_arena_mark(work->arena);
+  size_t bytes = sizeof(double) * (size_t)work->problem->rows;
+  double *lambda = s2_arena_take(work->arena, bytes);
+  memcpy(lambda, work->lambda, bytes);
+  clip(work->problem, lambda);
+  s2_mcp_velocity(work->problem, lambda, work->v);
+  S2Residual residual = s2_mcp_residual(work->problem, work->v, lambda, work->arena);
+  if (residual.scaled < work->best.scaled) {
+    work->best = residual;
+    memcpy(work->best_lambda, lambda, bytes);
+  }
+  s2_arena_rewind(work->arena, mark);
+  return residual.scaled;
+}
+
+typedef struct Active {
+  int count;
+  int *row;      // unknown and equation k belong to this row
+  double *fixed; // impulses of all rows that are not unknown: bounds of boxes, else 0
+  double *slope; // sliding: the friction row after it follows with this slope (scaled); else 0
+} Active;
+
+static Active collect_active(const Work *work) {
+  int rows = work->schur.rows;
+  Active active = {
+      .row = S2_TAKE(work->arena, int, rows),
+      .slope = S2_TAKE_ZEROED(work->arena, double, rows),
+      .fixed = S2_TAKE_ZEROED(work->arena, double, rows),
+  };
+  for (int i = 0; i < rows; ++i) {
+    if (work->schur.pivoted[i]) {
+      active.row[active.count++] = i;
+    }
+  }
+  for (int c = 0; c < work->contacts; ++c) {
+    Mode mode = mode_of(work, c);
+    if (mode == SEPARATE || mode == AT_TOP) {
+      const S2Row *row = &work->problem->row[work->normal[c]];
+      active.fixed[work->normal[c]] = mode == AT_TOP ? row->hi : row->lo;
+      continue;
+    }
+    if (mode == SLIDE_BACK || mode == SLIDE_AHEAD) {
+      double slope = scaled_mu(work, c, work->schur.scale);
+      active.slope[active.count] = mode == SLIDE_BACK ? slope : -slope;
+    }
+    active.row[active.count++] = work->normal[c];
+    if (mode == STICK) {
+      active.row[active.count++] = work->normal[c] + 1;
+    }
+  }
+  return active;
+}
+
+static S2DenseLu factor_active(const Work *work, const Active *active, double rank_tolerance) {
+  int count = active->count, rows = work->schur.rows;
+  double *a = S2_TAKE(work->arena, double, (size_t)count *(size_t)count);
+  for (int k = 0; k < count; ++k) {
+    const double *g = work->schur.g + active->row[k] * rows;
+    for (int l = 0; l < count; ++l) {
+      int j = active->row[l];
+      a[k * count + l] = g[j] + (active->slope[l] != 0 ? active->slope[l] * g[j + 1] : 0);
+    }
+  }
+  return s2_dense_lu_factor(count, a, rank_tolerance, work->arena);
+}
+
+// step := scaled -u of the active rows at work->lambda.
+static void active_velocities(Work *work, const Active *active, double *u, double *step) {
+  const S2Problem *problem = work->problem;
+  s2_mcp_velocity(problem, work->lambda, work->v);
+  s2_mcp_row_velocity(problem, work->v, u);
+  for (int k = 0; k < active->count; ++k) {
+    int i = active->row[k];
+    double speed = u[i] + problem->row[i].compliance * work->lambda[i] + problem->row[i].bias;
+    step[k] = -work->schur.scale[i] * speed;
+  }
+}
+
+// Starts from lambda = 0; a dictionary's worth of rounding is thus forgotten.
+static void solve_active(Work *work, double rank_tolerance) {
+  S2ArenaMark mark = s2_arena_mark(work->arena);
+  const double *scale = work->schur.scale;
+  Active active = collect_active(work);
+  S2DenseLu lu = factor_active(work, &active, rank_tolerance);
+  double *step = S2_TAKE(work->arena, double, active.count);
+  double *u = S2_TAKE(work->arena, double, work->schur.rows);
+  memcpy(work->lambda, active.fixed, sizeof(double) * (size_t)work->schur.rows);
+  double last = INFINITY;
+  for (int pass = 0; pass <= REFINEMENTS; ++pass) {
+    active_velocities(work, &active, u, step);
+    s2_dense_lu_solve(&lu, step);
+    for (int k = 0; k < active.count; ++k) {
+      int i = active.row[k];
+      work->lambda[i] += scale[i] * step[k];
+      if (active.slope[k] != 0) {
+        work->lambda[i + 1] = active.slope[k] * work->lambda[i] * scale[i + 1] / scale[i];
+      }
+    }
+    double now = judge(work);
+    // As far as rounding lets it go; just above the tolerance another throw of its dice may do.
+    bool close = now > work->tolerance && now <= CLOSE * work->tolerance;
+    if (!(now < last / 2) && !close) {
+      break;
+    }
+    last = now;
+  }
+  s2_arena_rewind(work->arena, mark);
+}
+
+// Step 5.
+static void polish(Work *work) {
+  solve_active(work, ACTIVE_RANK[0]);
+  if (!(work->best.scaled <= work->tolerance)) {
+    solve_active(work, ACTIVE_RANK[1]);
+  }
+}
+
+// Whether the best point is as good as impulses that are doubles allow: a light body between heavy
+// ones is pushed from both sides by impulses whose rounding alone moves it.
+static bool at_rounding(const Work *work) {
+  const S2Problem *problem = work->problem;
+  if (problem->mobility != NULL) {
+    return false; // what its entries came from, and their rounding, is not known
+  }
+  S2ArenaMark mark = s2_arena_mark(work->arena);
+  double *size = S2_TAKE(work->arena, double, 3 * problem->nodes);
+  for (int i = 0; i < 3 * problem->nodes; ++i) {
+    size[i] = fabs(problem->rhs[i]);
+  }
+  for (int i = 0; i < problem->rows; ++i) {
+    const S2Row *row = &problem->row[i];
+    for (int k = 0; k < 3; ++k) {
+      if (row->a >= 0) {
+        size[3 * row->a + k] += fabs(row->ja[k] * work->best_lambda[i]);
+      }
+      if (row->b >= 0) {
+        size[3 * row->b + k] += fabs(row->jb[k] * work->best_lambda[i]);
+      }
+    }
+  }
+  double largest = 0;
+  for (int i = 0; i < 3 * problem->nodes; ++i) {
+    double speed = size[i] / problem->mass[i];
+    largest = fmax(largest, i % 3 == 0 ? speed * problem->length : speed);
+  }
+  s2_arena_rewind(work->arena, mark);
+  return work->best.scaled * problem->velocity_scale <= AT_ROUNDING * DBL_EPSILON * largest;
+}
+
+// Another covering vector: fixed numbers between 1 and 2 without a pattern (golden ratio steps), so
+// that a ray or an unlucky tie met with all ones is left aside.
+static void other_cover(double *cover, int n) {
+  const double golden = 0.61803398874989485;
+  for (int i = 0; i < n; ++i) {
+    double x = golden * (i + 1);
+    cover[i] = 1 + (x - floor(x));
+  }
+}
+
+static void read_dictionary(Work *work) {
+  memset(work->lambda, 0, sizeof(double) * (size_t)work->schur.rows);
+  for (int c = 0; c < work->contacts; ++c) {
+    int i = work->normal[c];
+    const double *z = work->z + work->first[c];
+    work->lambda[i] = work->problem->row[i].lo + work->lcp_scale[i] * work->unit * z[0];
+    if (work->friction[c]) {
+      work->lambda[i + 1] = work->lcp_scale[i + 1] * work->unit * (z[1] - z[2]);
+    }
+  }
+}
+
+// Step 4 and 5 with several treatments of rounding, until the residual is below the tolerance.
+static S2SolveStatus pivot(Work *work, int attempts, int *pivots) {
+  int n = work->n;
+  build_lcp(work);
+  if (!s2_all_finite(work->m, n * n) || !s2_all_finite(work->q, n)) {
+    return S2_SINGULAR;
+  }
+  double *cover = S2_TAKE(work->arena, double, n);
+  for (int i = 0; i < n; ++i) {
+    cover[i] = 1;
+  }
+  S2LcpPivoting pivoting = s2_lcp_pivoting_default(n, cover);
+  pivoting.history = work->history;
+  pivoting.max_pivots = PIVOTS_BASE + PIVOTS_PER_VARIABLE * n;
+  S2SolveStatus status = S2_SINGULAR;
+  for (int attempt = 0; attempt < attempts; ++attempt) {
+    if (attempt == 1) {
+      s2_lcp_pivoting_careful(&pivoting);
+    } else if (attempt > 1) {
+      other_cover(cover, n);
+    }
+    int spent = 0;
+    S2SolveStatus ended = s2_lcp_pivot(n, work->m, work->q, work->z, work->basic, NULL, NULL,
+                                       &pivoting, work->arena, &spent);
+    *pivots += spent;
+    // Also without an end at a solution: contacts that squeeze a body from opposite sides leave
+    // rows that rounding makes contradictory by 1e-16, and many touching contacts that neither
+    // press nor slide leave nothing but rounding to pivot on. The vertex may then be a solution all
+    // the same.
+    polish(work);
+    if (!(work->best.scaled <= work->tolerance)) {
+      read_dictionary(work);
+      judge(work);
+    }
+    if (work->best.scaled <= work->tolerance) {
+      return S2_SOLVED;
+    }
+    if (at_rounding(work)) {
+      return S2_SINGULAR;
+    }
+    // A ray is the more telling answer than a numerical failure of another attempt.
+    status = ended == S2_RAY || status == S2_RAY ? S2_RAY : S2_SINGULAR;
+  }
+  return status;
+}
+
+static Work work_take(const S2Problem *problem, double tolerance, S2Arena *arena) {
+  int rows = problem->rows;
+  Work work = {
+      .problem = problem,
+      .arena = arena,
+      .normal = S2_TAKE(arena, int, rows),
+      .first = S2_TAKE(arena, int, rows),
+      .friction = S2_TAKE_ZEROED(arena, bool, rows),
+      .box = S2_TAKE_ZEROED(arena, bool, rows),
+      .left = S2_TAKE(arena, double, rows),
+      .lcp_scale = S2_TAKE(arena, double, rows),
+      .lambda = S2_TAKE_ZEROED(arena, double, rows),
+      .best_lambda = S2_TAKE_ZEROED(arena, double, rows),
+      .v = S2_TAKE(arena, double, 3 * problem->nodes),
+      .best = {.scaled = INFINITY},
+      .tolerance = tolerance,
+  };
+  for (int i = 0; i < rows; ++i) {
+    const S2Row *row = &problem->row[i];
+    if (row->coupled_to < 0 && !s2_schur_is_bilateral(row)) {
+      int c = work.contacts++;
+      work.friction[c] = i + 1 < rows && row[1].coupled_to == i && row[1].mu > 0;
+      work.normal[c] = i;
+      work.first[c] = work.n;
+      work.box[c] = isfinite(row->hi);
+      work.n += work.friction[c] ? 4 : work.box[c] ? 2 : 1;
+    }
+  }
+  work.m = S2_TAKE(arena, double, (size_t)work.n *(size_t)work.n);
+  work.q = S2_TAKE(arena, double, work.n);
+  work.z = S2_TAKE(arena, double, work.n);
+  work.basic = S2_TAKE_ZEROED(arena, bool, work.n);
+  work.schur = s2_schur_assemble(problem, arena);
+  return work;
+}
+
+S2SolveStatus s2_lemke_solve(const S2Problem *problem, const S2SolverOptions *options,
+                             S2Arena *arena, S2Solution *solution) {
+  solution->iterations = 0;
+  if (!supported(problem)) {
+    solution->residual = s2_mcp_residual(problem, solution->v, solution->lambda, arena);
+    return solution->status = S2_UNSUPPORTED;
+  }
+  S2ArenaMark mark = s2_arena_mark(arena);
+  Work work = work_take(problem, options->tolerance, arena);
+  work.history = options->history;
+  S2SolveStatus status = S2_SINGULAR;
+  bool finished = false;
+  bool joints = problem->rows > 0 && s2_schur_is_bilateral(&problem->row[0]);
+  for (int precise = 0; precise <= (joints ? 1 : 0) && !finished; ++precise) {
+    s2_schur_eliminate(&work.schur, problem, precise, arena);
+    drop_noise(&work, s2_schur_redundant(precise));
+    shift_boxes(&work);
+    if (is_pressing(&work)) {
+      // With joints, imprecise elimination is the likeliest reason of a failure: one attempt.
+      int attempts = joints && !precise ? 1 : ATTEMPTS;
+      status = pivot(&work, attempts, &solution->iterations);
+    } else {
+      memset(work.basic, 0, sizeof(bool) * (size_t)work.n);
+      polish(&work);
+      status = work.best.scaled <= options->tolerance ? S2_SOLVED : S2_SINGULAR;
+    }
+    finished = status == S2_SOLVED || at_rounding(&work);
+  }
+  memcpy(solution->lambda, work.best_lambda, sizeof(double) * (size_t)problem->rows);
+  s2_mcp_velocity(problem, solution->lambda, solution->v);
+  solution->residual = s2_mcp_residual(problem, solution->v, solution->lambda, arena);
+  s2_arena_rewind(arena, mark);
+  return solution->status = status;
+}

@@ -1,0 +1,43 @@
+// The plain relaxation solvers.
+//
+//   nsgs   nonsmooth contact dynamics (Moreau 1999; Jean 1999): contact by contact, each exactly,
+//          there and back
+//   pgs    row by row, there and back, over-relaxed by omega
+//   si     sequential impulses (Catto 2005): row by row, tangents first, always forward
+#include "mcp/sweeps/relaxation.h"
+
+static S2SolveStatus solve(const S2Problem *problem, const S2SolverOptions *options, S2Arena *arena,
+                           S2Solution *solution, S2SweepRule rule, bool both_ways) {
+  S2Relaxation run;
+  double omega = options->omega == 0 ? 1 : options->omega;
+  if (!(omega > 0 && omega < 2)) { // over-relaxation diverges outside
+    solution->iterations = 0;
+    solution->residual = s2_mcp_residual(problem, solution->v, solution->lambda, arena);
+    return solution->status = S2_UNSUPPORTED;
+  }
+  if (s2_relaxation_begin(&run, problem, options, arena, solution)) {
+    do {
+      for (int i = 0; i < S2_SWEEPS_PER_CHECK; i++) {
+        s2_relaxation_sweep(&run, rule, omega, both_ways && i % 2 == 1);
+      }
+    } while (s2_relaxation_check(&run));
+  }
+  return s2_relaxation_end(&run, solution);
+}
+
+S2SolveStatus s2_contact_nsgs_solve(const S2Problem *problem, const S2SolverOptions *options,
+                                    S2Arena *arena, S2Solution *solution) {
+  S2SolverOptions plain = *options;
+  plain.omega = 1;
+  return solve(problem, &plain, arena, solution, S2_SWEEP_BLOCKS, true);
+}
+
+S2SolveStatus s2_contact_pgs_solve(const S2Problem *problem, const S2SolverOptions *options,
+                                   S2Arena *arena, S2Solution *solution) {
+  return solve(problem, options, arena, solution, S2_SWEEP_ROWS, true);
+}
+
+S2SolveStatus s2_contact_si_solve(const S2Problem *problem, const S2SolverOptions *options,
+                                  S2Arena *arena, S2Solution *solution) {
+  return solve(problem, options, arena, solution, S2_SWEEP_IMPULSES, false);
+}

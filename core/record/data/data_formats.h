@@ -1,0 +1,71 @@
+// Private to data*.c, npy.c, npz.c: the formats, and what they share.
+#ifndef S2_DATA_FORMATS_H
+#define S2_DATA_FORMATS_H
+
+#include "record/data/data.h"
+#include "record/s2d/output.h"
+
+// A file in memory, with a 0 behind its end. To be freed.
+typedef struct S2DataFile {
+  const char *path;
+  unsigned char *bytes;
+  size_t size;
+} S2DataFile;
+
+// "cannot read 'PATH': ...", S2_INVALID.
+S2Status s2_data_refuse(const char *path, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+// Appends an array whose values are to be read from a file; `text_bytes`: of texts, about. Refuses
+// what does not fit into memory, and sets of 4 GB.
+S2Status s2_data_add_read(const char *path, S2DataSet *set, const char *name, S2DataType type,
+                          int axes, const size_t *shape, size_t text_bytes, S2DataArray **added);
+
+// The keys of all entries, made unique: "argument", "argument_2", ... To be freed.
+enum { S2_RUN_KEY_SIZE = 80 };
+typedef char S2RunKey[S2_RUN_KEY_SIZE];
+S2RunKey *s2_data_run_keys(const S2Run *run);
+
+// Can the format of the path's suffix hold these arrays, whatever their values are?
+S2Status s2_data_check(const S2DataSet *set, const char *path);
+
+enum { S2_DEFLATE_MOST = 1032 }; // bytes that a byte of deflate can become
+// All of `from` becomes exactly `unpacked` bytes, or false. `zlib`: with its header and checksum.
+bool s2_data_inflate(const unsigned char *from, size_t size, unsigned char *to, size_t unpacked,
+                     bool zlib);
+
+// Writes the set to an open file, in the format of the path's suffix; failures of the file are kept
+// in `output`.
+S2Status s2_data_write(const S2DataSet *set, const char *path, S2Output *output);
+
+void s2_csv_save(S2Output *output, const S2DataSet *set); // of what s2_csv_check let pass
+S2Status s2_csv_check(const S2DataSet *set);
+S2Status s2_csv_load(const S2DataFile *file, const S2DataOptions *options, S2DataSet *set);
+void s2_csv_text(S2Output *output, const char *text); // one cell, in quotes where needed
+void s2_csv_title(S2Output *output, const char *name, const char *unit); // of a column: "x [m]"
+
+// One array as the bytes of an .npy file: a header and the values.
+typedef struct S2Npy {
+  unsigned char *header; // owned
+  size_t header_size;
+  const void *values;
+  size_t size;
+  void *owned; // what `values` lie in when the array does not have them like that
+} S2Npy;
+
+void s2_npy_encode(const S2DataArray *array, S2Npy *npy);
+void s2_npy_free(S2Npy *npy);
+// Appends the array in `bytes`; `what` names it in messages.
+S2Status s2_npy_decode(const char *path, const char *what, const unsigned char *bytes, size_t size,
+                       const char *name, S2DataSet *set);
+
+S2Status s2_npz_check(const S2DataSet *set);
+void s2_npz_save(S2Output *output, const S2DataSet *set);
+S2Status s2_npz_load(const S2DataFile *file, S2DataSet *set);
+
+bool s2_hdf5_available(void); // to write; any build reads
+S2Status s2_hdf5_check(const S2DataSet *set);
+S2Status s2_hdf5_save(S2Output *output, const S2DataSet *set);
+S2Status s2_hdf5_load(const S2DataFile *file, S2DataSet *set);
+
+#endif

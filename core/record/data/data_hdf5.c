@@ -1,0 +1,259 @@
+// HDF5: a dataset an array, its unit as the attribute "units"; what was run as attributes of the
+// file. The file is made in memory and then written, so that a full disk is told like everywhere
+// else: the library itself cannot close a file that it cannot write. It only writes: h5.h reads.
+// While it does, memory is tried, not taken: it must not be left in the middle.
+#include "record/data/data_formats.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+// ---- What can be held -------------------------------------------------------------------------
+
+enum {
+  LONGEST_NAME = 1000,  // bytes; what is longer is not read either
+  LONGEST_TEXT = 60000, // an attribute and all about it are less than 64 KiB
+  MOST_ENTRIES = 1000,  // of what is said of a run
+};
+
+// As texts, but what is in a group comes right behind the group.
+static int by_place(const void *a, const void *b) {
+  const unsigned char *x = *(const unsigned char *const *)a, *y = *(const unsigned char *const *)b;
+  for (; *x == *y && *x != '\0'; x++, y++) {
+  }
+  int first = *x == '/' ? 1 : *x + (*x != '\0'), second = *y == '/' ? 1 : *y + (*y != '\0');
+  return first - second;
+}
+
+// Between slashes there is something, and not a dot alone.
+static bool is_path(const char *name) {
+  for (const char *at = name;; at++) {
+    size_t length = strcspn(at, "/");
+    if (length == 0 || (length == 1 && *at == '.')) {
+      return false;
+    }
+    at += length;
+    if (*at == '\0') {
+      return true;
+    }
+  }
+}
+
+S2Status s2_hdf5_check(const S2DataSet *set) {
+  size_t count = (size_t)set->arrays.count;
+  S2Status status = s2_ok();
+  const char **names = s2_memory_take((count + 1) * sizeof *names);
+  for (size_t i = 0; i < count && status.code == S2_OK; i++) {
+    names[i] = set->arrays.at[i].name;
+    if (!is_path(names[i]) || strlen(names[i]) > LONGEST_NAME) {
+      status = s2_error(S2_INVALID,
+                        "an array of an .h5 file cannot have the name '%.60s': between slashes "
+                        "there is a name that is not '.', in all up to %d bytes",
+                        names[i], (int)LONGEST_NAME);
+    } else if (strlen(set->arrays.at[i].unit) > LONGEST_TEXT) {
+      status = s2_error(S2_INVALID, "the unit of '%.60s' is longer than %d bytes", names[i],
+                        (int)LONGEST_TEXT);
+    }
+  }
+  if (status.code == S2_OK && count > 1) {
+    qsort(names, count, sizeof *names, by_place);
+  }
+  for (size_t i = 1; i < count && status.code == S2_OK; i++) {
+    size_t length = strlen(names[i - 1]);
+    bool inside = strncmp(names[i], names[i - 1], length) == 0 &&
+                  (names[i][length] == '/' || names[i][length] == '\0');
+    if (inside) {
+      status = s2_error(S2_INVALID,
+                        "an .h5 file cannot hold '%.60s' beside '%.60s': slashes name groups",
+                        names[i], names[i - 1]);
+    }
+  }
+  s2_memory_free(names);
+  return status;
+}
+
+#ifdef S2_HAVE_HDF5
+
+#include <hdf5.h>
+
+static const char UNITS[] = "units";
+static const size_t GROWTH = (size_t)1 << 20; // bytes that the file in memory grows by
+
+bool s2_hdf5_available(void) {
+  return true;
+}
+
+// The library prints what went wrong unless it is told not to.
+typedef struct Hush {
+  H5E_auto2_t print;
+  void *data;
+} Hush;
+
+static Hush hush(void) {
+  Hush before = {0};
+  H5Eget_auto2(H5E_DEFAULT, &before.print, &before.data);
+  H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+  return before;
+}
+
+static void unhush(Hush before) {
+  H5Eset_auto2(H5E_DEFAULT, before.print, before.data);
+}
+
+// ---- Writing ----------------------------------------------------------------------------------
+
+static bool write_attribute(hid_t object, const char *name, const char *text) {
+  hid_t type = H5Tcopy(H5T_C_S1), space = H5Screate(H5S_SCALAR);
+  H5Tset_size(type, strlen(text) + 1);
+  H5Tset_cset(type, H5T_CSET_UTF8);
+  hid_t attribute = H5Acreate2(object, name, type, space, H5P_DEFAULT, H5P_DEFAULT);
+  bool good = attribute >= 0 && H5Awrite(attribute, type, text) >= 0;
+  if (attribute >= 0) {
+    H5Aclose(attribute);
+  }
+  H5Sclose(space);
+  H5Tclose(type);
+  return good;
+}
+
+static S2Status written(bool good, const S2DataArray *array) {
+  return good ? s2_ok()
+              : s2_error(S2_INVALID,
+                         "HDF5 cannot hold the array '%.60s': is the name free and without"
+                         " '.' alone between slashes?",
+                         array->name);
+}
+
+static S2Status write_values(hid_t dataset, hid_t type, const S2DataArray *array) {
+  size_t count = s2_data_count(array);
+  if (count == 0) {
+    return s2_ok();
+  }
+  if (array->type != S2_DATA_TEXT) {
+    return written(H5Dwrite(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, array->values) >= 0,
+                   array);
+  }
+  const char **texts = s2_memory_try(count * sizeof *texts), *at = array->values;
+  if (texts == NULL) {
+    return s2_memory_exhausted(count * sizeof *texts);
+  }
+  for (size_t i = 0; i < count; i++) {
+    texts[i] = at;
+    at += strlen(at) + 1;
+  }
+  bool good = H5Dwrite(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, texts) >= 0;
+  s2_memory_free(texts);
+  return written(good, array);
+}
+
+static S2Status write_array(hid_t file, const S2DataArray *array) {
+  hsize_t shape[S2_DATA_AXES];
+  for (int i = 0; i < array->axes; i++) {
+    shape[i] = array->shape[i];
+  }
+  hid_t type = H5Tcopy(array->type == S2_DATA_NUMBER    ? H5T_NATIVE_DOUBLE
+                       : array->type == S2_DATA_INTEGER ? H5T_NATIVE_INT64
+                       : array->type == S2_DATA_FLAG    ? H5T_NATIVE_UCHAR
+                                                        : H5T_C_S1);
+  if (array->type == S2_DATA_TEXT) {
+    H5Tset_size(type, H5T_VARIABLE);
+    H5Tset_cset(type, H5T_CSET_UTF8);
+  }
+  hid_t space =
+      array->axes > 0 ? H5Screate_simple(array->axes, shape, NULL) : H5Screate(H5S_SCALAR);
+  hid_t links = H5Pcreate(H5P_LINK_CREATE); // "a/b" is b in the group a
+  H5Pset_create_intermediate_group(links, 1);
+  H5Pset_char_encoding(links, H5T_CSET_UTF8);
+  hid_t dataset = H5Dcreate2(file, array->name, type, space, links, H5P_DEFAULT, H5P_DEFAULT);
+  S2Status status = written(dataset >= 0, array);
+  if (status.code == S2_OK) {
+    status = write_values(dataset, type, array);
+  }
+  if (status.code == S2_OK && array->unit[0] != '\0') {
+    status = written(write_attribute(dataset, UNITS, array->unit), array);
+  }
+  if (dataset >= 0) {
+    H5Dclose(dataset);
+  }
+  H5Pclose(links);
+  H5Sclose(space);
+  H5Tclose(type);
+  return status;
+}
+
+typedef struct Keys {
+  const S2Run *run;
+  S2RunKey *at;
+} Keys;
+
+static S2Status make_keys(void *user) {
+  Keys *keys = user;
+  keys->at = s2_data_run_keys(keys->run);
+  return s2_ok();
+}
+
+static S2Status write_all(hid_t file, S2Output *output, const S2DataSet *set) {
+  for (int i = 0; i < set->arrays.count; i++) {
+    S2_TRY(write_array(file, &set->arrays.at[i]));
+  }
+  // For what is left out no run shall be lost, nor wait: the library takes the longer the more
+  // there are.
+  Keys keys = {.run = &set->run};
+  S2_TRY(s2_memory_building(make_keys, &keys));
+  S2Status status = s2_ok();
+  for (int i = 0; i < set->run.entries.count && i < MOST_ENTRIES && status.code == S2_OK; i++) {
+    const char *value = set->run.entries.at[i].value;
+    if (strlen(value) <= LONGEST_TEXT && keys.at[i][0] != '\0' &&
+        !write_attribute(file, keys.at[i], value)) {
+      status = s2_error(S2_INVALID, "HDF5 cannot hold what is said of the run under '%.60s'",
+                        keys.at[i]);
+    }
+  }
+  s2_memory_free(keys.at);
+  S2_TRY(status);
+  H5Fflush(file, H5F_SCOPE_GLOBAL);
+  ssize_t size = H5Fget_file_image(file, NULL, 0);
+  if (size <= 0) {
+    return s2_error(S2_INVALID, "HDF5 cannot make the file");
+  }
+  void *image = s2_memory_try((size_t)size);
+  if (image == NULL) {
+    return s2_memory_exhausted((size_t)size);
+  }
+  bool good = H5Fget_file_image(file, image, (size_t)size) == size;
+  s2_output_bytes(output, image, (size_t)size);
+  s2_memory_free(image);
+  return good ? s2_ok() : s2_error(S2_INVALID, "HDF5 cannot make the file");
+}
+
+S2Status s2_hdf5_save(S2Output *output, const S2DataSet *set) {
+  Hush before = hush();
+  hid_t access = H5Pcreate(H5P_FILE_ACCESS);
+  H5Pset_fapl_core(access, GROWTH, 0);
+  hid_t creation = H5Pcreate(H5P_FILE_CREATE);
+  H5Pset_link_creation_order(creation, H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED);
+  S2Status status = s2_error(S2_INVALID, "HDF5 cannot make the file");
+  hid_t file = H5Fcreate("sim2d", H5F_ACC_TRUNC, creation, access); // the name of no file
+  if (file >= 0) {
+    status = write_all(file, output, set);
+    H5Fclose(file);
+  }
+  H5Pclose(creation);
+  H5Pclose(access);
+  unhush(before);
+  return status;
+}
+
+#else
+
+bool s2_hdf5_available(void) {
+  return false;
+}
+
+// Never asked: the path is refused before.
+S2Status s2_hdf5_save(S2Output *output, const S2DataSet *set) {
+  (void)output;
+  (void)set;
+  return s2_error(S2_UNAVAILABLE, "built without HDF5");
+}
+
+#endif

@@ -1,0 +1,238 @@
+#include "record/data/h5.h"
+
+#include <string.h>
+
+static const char DAMAGED[] = "not an HDF5 file, or damaged (versions 0 to 3 are known)";
+
+enum { LEAST_BLOCK = 512 }; // bytes before the superblock: 0, 512, 1024, 2048, ...
+
+bool s2_h5_fail(S2H5 *h5, const char *trouble) {
+  h5->trouble = h5->trouble != NULL ? h5->trouble : trouble;
+  return false;
+}
+
+// ---- Views ------------------------------------------------------------------------------------
+
+S2H5View s2_h5_view(S2H5 *h5, uint64_t address, uint64_t size) {
+  static const unsigned char nothing = 0;
+  uint64_t all = h5->size - h5->base;
+  if (address > all || size > all - address || size > h5->structure) { // nowhere is far beyond
+
+    return (S2H5View){&nothing, &nothing, true};
+  }
+  h5->structure -= size;
+  const unsigned char *at = h5->bytes + h5->base + address;
+  return (S2H5View){at, at + size, false};
+}
+
+S2H5View s2_h5_stored(S2H5 *h5, uint64_t address, uint64_t size) {
+  uint64_t before = h5->structure;
+  h5->structure = UINT64_MAX; // another purse pays
+  S2H5View view = s2_h5_view(h5, address, size);
+  h5->structure = before;
+  view.bad = view.bad || !s2_h5_pay(h5, size, 0);
+  return view;
+}
+
+bool s2_h5_pay(S2H5 *h5, uint64_t stored, uint64_t unpacked) {
+  if (stored > h5->stored || unpacked > h5->unpacked) {
+    return s2_h5_fail(h5, "it claims more than a file of this size can hold");
+  }
+  h5->stored -= stored;
+  h5->unpacked -= unpacked;
+  return true;
+}
+
+S2H5View s2_h5_part(S2H5View *view, uint64_t size) {
+  if (size > (uint64_t)(view->end - view->at)) {
+    view->bad = true;
+    view->at = view->end;
+    return (S2H5View){view->end, view->end, true};
+  }
+  view->at += size;
+  return (S2H5View){view->at - size, view->at, view->bad};
+}
+
+uint64_t s2_h5_number(S2H5View *view, unsigned bytes) {
+  S2H5View part = s2_h5_part(view, bytes);
+  uint64_t number = 0;
+  for (unsigned i = 0; i < bytes && !part.bad; i++) {
+    number |= (uint64_t)part.at[i] << (8 * i);
+  }
+  return number;
+}
+
+uint64_t s2_h5_length(const S2H5 *h5, S2H5View *view) {
+  return s2_h5_number(view, h5->lengths);
+}
+
+uint64_t s2_h5_address(const S2H5 *h5, S2H5View *view) {
+  uint64_t address = s2_h5_number(view, h5->offsets);
+  uint64_t none = UINT64_MAX >> (64 - 8 * h5->offsets);
+  return address == none ? S2_H5_NOWHERE : address;
+}
+
+bool s2_h5_starts(S2H5View *view, const char magic[5]) {
+  S2H5View part = s2_h5_part(view, 4);
+  view->bad = view->bad || part.bad || memcmp(part.at, magic, 4) != 0;
+  return !view->bad;
+}
+
+// ---- The file ---------------------------------------------------------------------------------
+
+static bool read_superblock(S2H5 *h5, S2H5View view) {
+  enum { OLD_FLAGS = 4, OLD_NUMBERS = 4 };
+  uint64_t version = s2_h5_number(&view, 1);
+  bool old = version < 2;
+  s2_h5_part(&view, old ? 4 : 0); // versions of parts that have but one
+  h5->offsets = (unsigned)s2_h5_number(&view, 1);
+  h5->lengths = (unsigned)s2_h5_number(&view, 1);
+  bool sizes = (h5->offsets == 4 || h5->offsets == 8) && (h5->lengths == 4 || h5->lengths == 8);
+  if (version > 3 || !sizes) {
+    return s2_h5_fail(h5, DAMAGED);
+  }
+  s2_h5_part(&view, old ? 1 + OLD_NUMBERS + OLD_FLAGS : 1);
+  s2_h5_part(&view, version == 1 ? 4 : 0);
+  uint64_t base = s2_h5_address(h5, &view);
+  s2_h5_address(h5, &view); // free space, or an extension
+  s2_h5_address(h5, &view); // the end
+  if (old) {
+    s2_h5_address(h5, &view); // driver
+    s2_h5_address(h5, &view); // name of the root group
+  }
+  h5->root = s2_h5_address(h5, &view);
+  if (view.bad || base > h5->size) {
+    return s2_h5_fail(h5, DAMAGED);
+  }
+  h5->base = base;
+  return true;
+}
+
+bool s2_h5_open(S2H5 *h5, const S2DataFile *file) {
+  static const char magic[] = "\x89HDF\r\n\x1a\n";
+  enum { WALKS = 16, LEAST = 1 << 16 }; // `structure` for a file of any size, and of none
+  *h5 = (S2H5){.bytes = file->bytes, .size = file->size, .stored = file->size};
+  h5->structure = WALKS * (uint64_t)file->size + LEAST;
+  h5->unpacked = S2_DEFLATE_MOST * (uint64_t)file->size;
+  for (uint64_t at = 0; at + sizeof magic <= file->size; at = at == 0 ? LEAST_BLOCK : 2 * at) {
+    if (memcmp(file->bytes + at, magic, sizeof magic - 1) == 0) {
+      h5->seen = s2_memory_take_zeroed(file->size / 8 + 1);
+      uint64_t start = at + sizeof magic - 1;
+      return read_superblock(h5, s2_h5_view(h5, start, file->size - start));
+    }
+  }
+  return s2_h5_fail(h5, DAMAGED);
+}
+
+void s2_h5_close(S2H5 *h5) {
+  s2_memory_free(h5->seen);
+  s2_array_free(h5->collections);
+  s2_array_free(h5->texts);
+}
+
+// ---- Headers of objects -----------------------------------------------------------------------
+
+typedef struct Header {
+  bool new;     // version 2
+  bool ordered; // version 2: messages have an order of their own
+} Header;
+
+static bool take_messages(S2H5 *h5, Header header, S2H5View view, S2H5Object *object) {
+  enum { SHARED = 2 };
+  unsigned size_of_head = header.new ? (header.ordered ? 6 : 4) : 8;
+  while (!view.bad && view.end - view.at >= (ptrdiff_t)size_of_head) {
+    S2H5Message message = {0};
+    message.kind = (S2H5Kind)s2_h5_number(&view, header.new ? 1 : 2);
+    uint64_t size = s2_h5_number(&view, 2);
+    message.shared = (s2_h5_number(&view, 1) & SHARED) != 0;
+    s2_h5_part(&view, header.new ? (header.ordered ? 2 : 0) : 3);
+    message.data = s2_h5_part(&view, size);
+    *s2_array_append(*object) = message;
+  }
+  return !view.bad || s2_h5_fail(h5, "the header of an object in it is damaged");
+}
+
+// The first part of the header; *view: its messages.
+static bool read_start(S2H5 *h5, uint64_t address, Header *header, S2H5View *view) {
+  enum { ORDERED = 4, PHASES = 16, TIMES = 32, OLD_START = 16, LARGEST_START = 64 };
+  S2H5View start = s2_h5_view(h5, address, OLD_START);
+  *header = (Header){.new = !start.bad &&memcmp(start.at, "OHDR", 4) == 0};
+  if (!header->new) {
+    bool good = s2_h5_number(&start, 1) == 1;
+    s2_h5_part(&start, 7); // how many messages, references
+    uint64_t size = s2_h5_number(&start, 4);
+    *view = s2_h5_view(h5, address + OLD_START, size);
+    return good && !start.bad && !view->bad;
+  }
+  s2_h5_part(&start, 4);
+  bool good = s2_h5_number(&start, 1) == 2;
+  uint64_t flags = s2_h5_number(&start, 1);
+  header->ordered = (flags & ORDERED) != 0;
+  unsigned skipped = 6 + ((flags & TIMES) != 0 ? 16u : 0) + ((flags & PHASES) != 0 ? 4u : 0);
+  unsigned width = 1u << (flags & 3);
+  S2H5View number = s2_h5_view(h5, address + skipped, width);
+  uint64_t size = s2_h5_number(&number, width);
+  *view = s2_h5_view(h5, address + skipped + width, size);
+  return good && !start.bad && !number.bad && !view->bad;
+}
+
+// More messages, elsewhere.
+static bool follow(S2H5 *h5, Header header, S2H5View where, S2H5Object *object) {
+  enum { CHECKSUM = 4 };
+  uint64_t address = s2_h5_address(h5, &where), size = s2_h5_length(h5, &where);
+  S2H5View view = s2_h5_view(h5, address, where.bad ? UINT64_MAX : size);
+  if (header.new &&s2_h5_starts(&view, "OCHK")) {
+    if (view.end - view.at < CHECKSUM) {
+      view.bad = true;
+    } else {
+      view.end -= CHECKSUM;
+    }
+  }
+  if (view.bad) {
+    return s2_h5_fail(h5, "the header of an object in it is damaged");
+  }
+  return take_messages(h5, header, view, object);
+}
+
+bool s2_h5_object(S2H5 *h5, uint64_t address, S2H5Object *object) {
+  Header header;
+  S2H5View view;
+  if (!read_start(h5, address, &header, &view)) {
+    return s2_h5_fail(h5, "the header of an object in it is damaged");
+  }
+  uint64_t place = h5->base + address; // in the file: there is a header
+  if ((h5->seen[place / 8] >> (place % 8) & 1) != 0) {
+    return true; // it has several names
+  }
+  h5->seen[place / 8] |= (unsigned char)(1u << (place % 8));
+  int first = object->count;
+  bool good = take_messages(h5, header, view, object);
+  for (int i = first; i < object->count && good; i++) { // the list grows meanwhile
+    const S2H5Message message = object->at[i];
+    S2H5View data = message.data;
+    if (message.kind == S2_H5_CONTINUATION) {
+      good = follow(h5, header, data, object);
+    } else if (message.kind == S2_H5_LINK_INFO || message.kind == S2_H5_ATTRIBUTE_INFO) {
+      bool links = message.kind == S2_H5_LINK_INFO;
+      s2_h5_part(&data, 1);
+      bool numbered = (s2_h5_number(&data, 1) & 1) != 0;
+      s2_h5_part(&data, numbered ? (links ? 8 : 2) : 0);
+      uint64_t heap = s2_h5_address(h5, &data), tree = s2_h5_address(h5, &data);
+      if (data.bad) {
+        return s2_h5_fail(h5, "the header of an object in it is damaged");
+      }
+      good = heap == S2_H5_NOWHERE ||
+             s2_h5_dense(h5, heap, tree, links ? S2_H5_LINK : S2_H5_ATTRIBUTE, object);
+    }
+  }
+  return good;
+}
+
+const S2H5Message *s2_h5_message(const S2H5Object *object, S2H5Kind kind) {
+  for (int i = 0; i < object->count; i++) {
+    if (object->at[i].kind == kind) {
+      return &object->at[i];
+    }
+  }
+  return NULL;
+}

@@ -1,0 +1,413 @@
+// One array as NumPy keeps it (numpy.lib.format, versions 1 to 3): a line of Python that tells
+// type, order and shape, then the values.
+#include "record/data/data_formats.h"
+#include "record/draw/unicode.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+  PREFIX = 10,    // bytes before the line: magic, version 1.0, length of the line
+  ALIGNMENT = 64, // of the values in the file
+  LONGEST_LINE = 1 << 20,
+};
+
+static const char MAGIC[] = "\x93NUMPY";
+static const uint16_t ONE = 1;
+
+static bool little_endian(void) {
+  return *(const unsigned char *)&ONE == 1;
+}
+
+// ---- Writing ----------------------------------------------------------------------------------
+
+// Texts in code points of four bytes, each filled up with zeros to the longest.
+static size_t encode_texts(const S2DataArray *array, S2Npy *npy) {
+  size_t count = s2_data_count(array), longest = 1;
+  const char *at = array->values;
+  for (size_t i = 0; i < count; i++) {
+    size_t length = 0;
+    for (; *at != '\0'; length++) {
+      s2_utf8_next(&at);
+    }
+    at++;
+    longest = length > longest ? length : longest;
+  }
+  npy->size = count * longest * sizeof(uint32_t);
+  uint32_t *codes = s2_memory_take_zeroed(npy->size > 0 ? npy->size : 1);
+  npy->values = npy->owned = codes;
+  at = array->values;
+  for (size_t i = 0; i < count; i++) {
+    for (size_t k = 0; *at != '\0'; k++) {
+      codes[i * longest + k] = s2_utf8_next(&at);
+    }
+    at++;
+  }
+  return longest;
+}
+
+void s2_npy_encode(const S2DataArray *array, S2Npy *npy) {
+  enum { LINE = 64 + 24 * (S2_DATA_AXES + 1) };
+  *npy = (S2Npy){.values = array->values};
+  char order = little_endian() ? '<' : '>', type[32];
+  size_t count = s2_data_count(array);
+  switch (array->type) {
+  case S2_DATA_NUMBER:
+    snprintf(type, sizeof type, "%cf8", order);
+    npy->size = count * sizeof(double);
+    break;
+  case S2_DATA_INTEGER:
+    snprintf(type, sizeof type, "%ci8", order);
+    npy->size = count * sizeof(int64_t);
+    break;
+  case S2_DATA_FLAG:
+    snprintf(type, sizeof type, "|b1");
+    npy->size = count;
+    break;
+  case S2_DATA_TEXT:
+    snprintf(type, sizeof type, "%cU%zu", order, encode_texts(array, npy));
+    break;
+  }
+  char line[LINE];
+  int length =
+      snprintf(line, sizeof line, "{'descr': '%s', 'fortran_order': False, 'shape': (", type);
+  for (int i = 0; i < array->axes; i++) {
+    length += snprintf(line + length, sizeof line - (size_t)length,
+                       i == 0   ? "%zu,"
+                       : i == 1 ? " %zu"
+                                : ", %zu",
+                       array->shape[i]);
+  }
+  length += snprintf(line + length, sizeof line - (size_t)length, "), }");
+  npy->header_size = ((size_t)(PREFIX + length + 1) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+  npy->header = s2_memory_take(npy->header_size);
+  size_t room = npy->header_size - PREFIX;
+  memset(npy->header, ' ', npy->header_size);
+  memcpy(npy->header, MAGIC, 6);
+  npy->header[6] = 1;
+  npy->header[7] = 0;
+  npy->header[8] = (unsigned char)(room & 0xff);
+  npy->header[9] = (unsigned char)(room >> 8);
+  memcpy(npy->header + PREFIX, line, (size_t)length);
+  npy->header[npy->header_size - 1] = '\n';
+}
+
+void s2_npy_free(S2Npy *npy) {
+  s2_memory_free(npy->header);
+  s2_memory_free(npy->owned);
+  *npy = (S2Npy){0};
+}
+
+// ---- The line of Python -----------------------------------------------------------------------
+
+enum { TYPE_SIZE = 32 };
+
+typedef struct Line {
+  const char *at; // ends with a 0
+  char type[TYPE_SIZE];
+  bool fortran;
+  int axes;
+  size_t shape[S2_DATA_AXES];
+} Line;
+
+static void skip(Line *line) {
+  line->at += strspn(line->at, " \t\n");
+}
+
+static bool take(Line *line, char c) {
+  skip(line);
+  if (*line->at != c) {
+    return false;
+  }
+  line->at++;
+  return true;
+}
+
+static bool take_word(Line *line, char *word, size_t size) {
+  skip(line);
+  char quote = *line->at;
+  if (quote != '\'' && quote != '"') {
+    return false;
+  }
+  const char *end = strchr(line->at + 1, quote);
+  if (end == NULL || (size_t)(end - line->at - 1) >= size) {
+    return false;
+  }
+  size_t length = (size_t)(end - line->at - 1);
+  memcpy(word, line->at + 1, length);
+  word[length] = '\0';
+  line->at = end + 1;
+  return true;
+}
+
+static bool take_flag(Line *line, bool *flag) {
+  skip(line);
+  *flag = strncmp(line->at, "True", 4) == 0;
+  if (!*flag && strncmp(line->at, "False", 5) != 0) {
+    return false;
+  }
+  line->at += *flag ? 4 : 5;
+  return true;
+}
+
+static bool take_shape(Line *line) {
+  if (!take(line, '(')) {
+    return false;
+  }
+  while (!take(line, ')')) {
+    size_t length = 0;
+    skip(line);
+    if (*line->at < '0' || *line->at > '9' || line->axes == S2_DATA_AXES) {
+      return false;
+    }
+    for (; *line->at >= '0' && *line->at <= '9'; line->at++) {
+      size_t digit = (size_t)(*line->at - '0');
+      if (length > (SIZE_MAX - digit) / 10) {
+        return false;
+      }
+      length = 10 * length + digit;
+    }
+    line->shape[line->axes++] = length;
+    if (!take(line, ',')) {
+      return take(line, ')');
+    }
+  }
+  return true;
+}
+
+// {'descr': '<f8', 'fortran_order': False, 'shape': (3, 4), } with its keys in any order.
+static S2Status read_line(const char *path, const char *what, Line *line) {
+  bool type = false, order = false, shape = false;
+  bool good = take(line, '{');
+  while (good && !take(line, '}')) {
+    char key[16];
+    good = take_word(line, key, sizeof key) && take(line, ':');
+    if (good && strcmp(key, "descr") == 0) {
+      skip(line);
+      if (*line->at == '[') {
+        return s2_data_refuse(path,
+                              "%s is structured (it has fields): save its fields as arrays of "
+                              "their own, numpy.savez(path, x=a['x'], ...)",
+                              what);
+      }
+      good = !type && take_word(line, line->type, sizeof line->type);
+      type = true;
+    } else if (good && strcmp(key, "fortran_order") == 0) {
+      good = !order && take_flag(line, &line->fortran);
+      order = true;
+    } else if (good && strcmp(key, "shape") == 0) {
+      good = !shape && take_shape(line);
+      shape = true;
+    } else {
+      good = false;
+    }
+    if (good && !take(line, ',')) {
+      good = take(line, '}');
+      break;
+    }
+  }
+  skip(line);
+  if (!good || !type || !order || !shape || *line->at != '\0') {
+    return s2_data_refuse(path, "the header of %s is damaged (or it has more than %d axes)", what,
+                          S2_DATA_AXES);
+  }
+  return s2_ok();
+}
+
+// ---- Values -----------------------------------------------------------------------------------
+
+typedef struct Type {
+  char kind;   // f i u b U S
+  size_t size; // bytes of a value
+  bool swap;   // the bytes of each number lie the other way round
+} Type;
+
+static S2Status read_type(const char *path, const char *what, const char *text, Type *type) {
+  const char *at = text;
+  bool swap = (*at == '<' && !little_endian()) || (*at == '>' && little_endian());
+  at += strchr("<>|=", *at) != NULL && *at != '\0';
+  type->kind = *at;
+  at += *at != '\0';
+  char *end = NULL;
+  unsigned long size = *at >= '0' && *at <= '9' ? strtoul(at, &end, 10) : 0;
+  static const char *const known[] = {"f4", "f8", "i1", "i2", "i4", "i8",
+                                      "u1", "u2", "u4", "u8", "b1"};
+  bool good = type->kind == 'U' || type->kind == 'S';
+  for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+    good = good || (known[i][0] == type->kind && (unsigned long)(known[i][1] - '0') == size);
+  }
+  if (!good || end == NULL || *end != '\0' || size == 0 || size > UINT32_MAX) {
+    return s2_data_refuse(path,
+                          "%s has the type '%s'; known are f4, f8, i1 to i8, u1 to u8, bool and "
+                          "strings%s",
+                          what, text,
+                          *text == '|' && text[1] == 'O' ? " (numbers, not objects)" : "");
+  }
+  *type = (Type){type->kind, size * (type->kind == 'U' ? sizeof(uint32_t) : 1), swap};
+  return s2_ok();
+}
+
+static void load(void *to, const unsigned char *from, size_t size, bool swap) {
+  unsigned char *bytes = to;
+  for (size_t i = 0; i < size; i++) {
+    bytes[i] = from[swap ? size - 1 - i : i];
+  }
+}
+
+static double load_float(const unsigned char *from, const Type *type) {
+  if (type->size == sizeof(float)) {
+    float value;
+    load(&value, from, sizeof value, type->swap);
+    return (double)value;
+  }
+  double value;
+  load(&value, from, sizeof value, type->swap);
+  return value;
+}
+
+// False: larger than an int64_t.
+static bool load_integer(const unsigned char *from, const Type *type, int64_t *value) {
+  uint64_t bits = 0;
+  for (size_t i = 0; i < type->size; i++) {
+    size_t at = little_endian() != type->swap ? type->size - 1 - i : i;
+    bits = bits << 8 | from[at];
+  }
+  unsigned unused = 64 - 8 * (unsigned)type->size;
+  if (type->kind == 'i' && unused > 0 && (bits >> (63 - unused) & 1) != 0) {
+    bits |= UINT64_MAX << (64 - unused); // the sign
+  }
+  memcpy(value, &bits, sizeof bits);
+  return type->kind == 'i' || bits <= INT64_MAX;
+}
+
+// One text of a fixed width, without the zeros at its end. False: a zero inside.
+static bool load_text(S2DataArray *array, const unsigned char *from, const Type *type) {
+  size_t width = type->kind == 'U' ? sizeof(uint32_t) : 1, count = type->size / width;
+  char *text = s2_memory_take(count * S2_UTF8_MOST + 1);
+  size_t length = 0;
+  bool ended = false, good = true;
+  for (size_t i = 0; i < count && good; i++) {
+    uint32_t code = 0;
+    load(&code, from + i * width, width, type->swap);
+    if (width == 1) {
+      code = from[i];
+      text[length] = (char)code; // bytes are taken as they are
+    }
+    good = !(ended && code != 0);
+    ended = ended || code == 0;
+    if (!ended) {
+      length += width == 1 ? 1 : (size_t)s2_utf8_put(text + length, code);
+    }
+  }
+  text[length] = '\0';
+  s2_data_add_text(array, text);
+  s2_memory_free(text);
+  return good;
+}
+
+// Where the value that comes as number `i`, with the last axis changing fastest, lies in a file
+// with the first axis changing fastest.
+static size_t fortran_place(const Line *line, size_t i) {
+  size_t place = 0, stride = 1, index[S2_DATA_AXES] = {0};
+  for (int k = line->axes - 1; k >= 0; k--) {
+    index[k] = i % line->shape[k];
+    i /= line->shape[k];
+  }
+  for (int k = 0; k < line->axes; k++) {
+    place += index[k] * stride;
+    stride *= line->shape[k];
+  }
+  return place;
+}
+
+static bool fill(S2DataArray *array, const Line *line, const Type *type, const unsigned char *bytes,
+                 size_t count) {
+  bool good = true;
+  for (size_t i = 0; i < count && good; i++) {
+    size_t place = line->fortran && line->axes > 1 ? fortran_place(line, i) : i;
+    const unsigned char *from = bytes + place * type->size;
+    switch (array->type) {
+    case S2_DATA_NUMBER:
+      ((double *)array->values)[i] = load_float(from, type);
+      break;
+    case S2_DATA_INTEGER:
+      good = load_integer(from, type, (int64_t *)array->values + i);
+      break;
+    case S2_DATA_FLAG:
+      ((unsigned char *)array->values)[i] = *from != 0;
+      break;
+    case S2_DATA_TEXT:
+      good = load_text(array, from, type);
+      break;
+    }
+  }
+  return good;
+}
+
+static S2Status decode_values(const char *path, const char *what, const Line *line,
+                              const unsigned char *bytes, size_t size, const char *name,
+                              S2DataSet *set) {
+  Type type = {0};
+  S2_TRY(read_type(path, what, line->type, &type));
+  size_t count = 1;
+  bool empty = false;
+  for (int i = 0; i < line->axes; i++) {
+    empty = empty || line->shape[i] == 0;
+  }
+  for (int i = 0; i < line->axes && !empty; i++) {
+    if (line->shape[i] > size / count) { // count is never 0
+      return s2_data_refuse(
+          path, "%s is cut short: its shape needs more than the %zu bytes there are", what, size);
+    }
+    count *= line->shape[i];
+  }
+  count = empty ? 0 : count;
+  if (size / type.size != count || size % type.size != 0) {
+    return s2_data_refuse(path, "%s has %zu bytes, its shape needs %zu of %zu bytes each", what,
+                          size, count, type.size);
+  }
+  S2DataType kind = type.kind == 'f'                       ? S2_DATA_NUMBER
+                    : type.kind == 'b'                     ? S2_DATA_FLAG
+                    : type.kind == 'U' || type.kind == 'S' ? S2_DATA_TEXT
+                                                           : S2_DATA_INTEGER;
+  size_t text_bytes = kind == S2_DATA_TEXT ? size + count : 0;
+  S2DataArray *array = NULL;
+  S2_TRY(s2_data_add_read(path, set, name, kind, line->axes, line->shape, text_bytes, &array));
+  if (!fill(array, line, &type, bytes, count)) {
+    return s2_data_refuse(path,
+                          kind == S2_DATA_TEXT ? "%s has a text with a zero inside"
+                                               : "%s has an integer above 2^63 - 1",
+                          what);
+  }
+  return s2_ok();
+}
+
+S2Status s2_npy_decode(const char *path, const char *what, const unsigned char *bytes, size_t size,
+                       const char *name, S2DataSet *set) {
+  if (size < PREFIX || memcmp(bytes, MAGIC, 6) != 0) {
+    return s2_data_refuse(path, "%s is not in NumPy's format (.npy)", what);
+  }
+  int version = bytes[6];
+  size_t prefix = version == 1 ? PREFIX : PREFIX + 2;
+  if (version < 1 || version > 3 || size < prefix) {
+    return s2_data_refuse(path, "%s has version %d of the format; 1 to 3 are known", what, version);
+  }
+  size_t length = (size_t)bytes[8] | (size_t)bytes[9] << 8;
+  if (version > 1) {
+    length |= (size_t)bytes[10] << 16 | (size_t)bytes[11] << 24;
+  }
+  if (length > size - prefix || length > LONGEST_LINE ||
+      memchr(bytes + prefix, 0, length) != NULL) {
+    return s2_data_refuse(path, "the header of %s is damaged", what);
+  }
+  char *text = s2_data_copy_text((const char *)bytes + prefix, length);
+  Line line = {.at = text};
+  S2Status status = read_line(path, what, &line);
+  s2_memory_free(text);
+  if (status.code != S2_OK) {
+    return status;
+  }
+  return decode_values(path, what, &line, bytes + prefix + length, size - prefix - length, name,
+                       set);
+}

@@ -1,0 +1,93 @@
+#include "record/data/spill.h"
+
+#include "base/memory.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+static const size_t MOST_IN_MEMORY = (size_t)1 << 22; // bytes
+static const size_t DOUBLED = (size_t)1 << 26;        // bytes; larger ones grow by a quarter
+
+static S2Status failure(int error) {
+  return s2_error(S2_IO, "no room for a recording in a temporary file: %s", strerror(error));
+}
+
+// Takes the room on the disk now: what is written to a mapping for which there is none later ends
+// the process. Returns an errno, 0: done.
+static int take_room(int file, size_t size) {
+#ifdef __APPLE__
+  return ftruncate(file, (off_t)size) == 0 ? 0 : errno;
+#else
+  return posix_fallocate(file, 0, (off_t)size);
+#endif
+}
+
+static void *map(FILE *file, size_t size) {
+  void *at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fileno(file), 0);
+  return at == MAP_FAILED ? NULL : at;
+}
+
+// From memory into a file.
+static S2Status move_out(S2Spill *spill, size_t size) {
+  FILE *file = tmpfile();
+  if (file == NULL) {
+    return failure(errno);
+  }
+  int error = take_room(fileno(file), size);
+  void *at = error == 0 ? map(file, size) : NULL;
+  if (at == NULL) {
+    error = error != 0 ? error : errno;
+    (void)fclose(file);
+    return failure(error);
+  }
+  if (spill->size > 0) {
+    memcpy(at, spill->at, spill->size);
+  }
+  s2_memory_free(spill->at);
+  *spill = (S2Spill){at, size, file};
+  return s2_ok();
+}
+
+S2Status s2_spill_grow(S2Spill *spill, size_t size) {
+  if (size <= spill->size) {
+    return s2_ok();
+  }
+  size_t room = spill->size < 512 ? 512 : spill->size;
+  while (room < size) {
+    room += room < DOUBLED ? room : room / 4;
+  }
+  if (room <= MOST_IN_MEMORY) {
+    void *grown = s2_memory_try_grow(spill->at, room);
+    if (grown == NULL) {
+      return s2_memory_exhausted(room);
+    }
+    spill->at = grown;
+    spill->size = room;
+    return s2_ok();
+  }
+  if (spill->file == NULL) {
+    return move_out(spill, room);
+  }
+  int error = take_room(fileno(spill->file), room);
+  void *at = error == 0 ? map(spill->file, room) : NULL;
+  if (at == NULL) {
+    return failure(error != 0 ? error : errno);
+  }
+  munmap(spill->at, spill->size);
+  spill->at = at;
+  spill->size = room;
+  return s2_ok();
+}
+
+void s2_spill_free(S2Spill *spill) {
+  if (spill->file != NULL) {
+    munmap(spill->at, spill->size);
+    (void)fclose(spill->file);
+  } else {
+    s2_memory_free(spill->at);
+  }
+  *spill = (S2Spill){0};
+}

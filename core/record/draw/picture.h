@@ -1,0 +1,52 @@
+// From a moment to a scene: what a picture shows of bodies, contacts and joints.
+#ifndef S2_PICTURE_H
+#define S2_PICTURE_H
+
+#include "record/draw/palette.h"
+#include "record/draw/scene.h"
+#include "record/draw/trails.h"
+#include "record/moment.h"
+#include "record/record.h"
+
+// What one picture tells: moments of one world, the earliest first. The last is drawn in full, the
+// others fade behind it.
+typedef struct S2Story {
+  const S2Moment *moments;
+  int count;              // at least 1
+  const S2Trails *trails; // NULL: none
+} S2Story;
+
+// Replaces the contents of `scene`, which has its view already.
+void s2_picture_story(S2Scene *scene, const S2Story *story, const S2DrawOptions *options);
+
+// Replaces the contents of `scene`. Errors: those of s2_view_of.
+S2Status s2_picture_build(S2Scene *scene, const S2Moment *moment, const S2DrawOptions *options);
+
+// ---- Shared by picture.c, marks.c and labels.c
+// ----------------------------------------------------------
+
+typedef struct S2Picture {
+  S2Scene *scene;
+  const S2Moment *moment; // drawn now
+  const S2DrawOptions *options;
+  const S2Theme *theme;
+  double unit;      // pixels: 1 in a picture 800 wide, slower than the width elsewhere
+  double body_size; // pixels: mean extent of the bodies that move
+  double fade;      // how much of the background is mixed in: the past
+} S2Picture;
+
+// A colour as it looks in what is drawn now.
+uint32_t s2_picture_color(const S2Picture *picture, uint32_t color);
+
+// Impulses below this part of the largest get no arrow.
+#define S2_ARROW_THRESHOLD 1e-2
+double s2_picture_largest_impulse(const S2Moment *moment);
+
+// Marks on top of the bodies.
+void s2_picture_contacts(S2Picture *picture);
+void s2_picture_joints(S2Picture *picture);
+void s2_picture_names(S2Picture *picture);
+// The strips above and below: title; time, scale, meaning of the arrows.
+void s2_picture_legend(S2Picture *picture, const S2Story *story);
+
+#endif

@@ -1,0 +1,29 @@
+// A recording as a page that plays itself: the player (record/page/page.h), then the .s2d recording
+// in lines of base64. Like .s2d it is only ever appended to, and opens when its writer was killed.
+#ifndef S2_HTML_H
+#define S2_HTML_H
+
+#include "record/s2d/output.h"
+#include "record/s2d/s2d_write.h"
+
+typedef struct S2HtmlWriter {
+  S2S2dWriter s2d;
+  S2Output memory; // where the .s2d writer writes
+  char *bytes;     // contents of `memory`
+  size_t size;
+  unsigned char *text; // a line of base64
+  size_t text_capacity;
+  size_t block; // bytes in the data block that is open; 0: none is
+} S2HtmlWriter;
+
+// S2_UNAVAILABLE: there is no page in this build.
+S2Status s2_html_available(void);
+
+// Later failures of the file are kept in `output`.
+S2Status s2_html_start(S2HtmlWriter *writer, S2Output *output, const S2Run *run);
+S2Status s2_html_frame(S2HtmlWriter *writer, S2Output *output, const S2Moment *moment);
+S2Status s2_html_plot(S2HtmlWriter *writer, S2Output *output, const char *name, const char *svg);
+S2Status s2_html_end(S2HtmlWriter *writer, S2Output *output);
+void s2_html_free(S2HtmlWriter *writer); // safe on all zeros
+
+#endif

@@ -1,0 +1,253 @@
+#define _XOPEN_SOURCE 700 // NOLINT(bugprone-reserved-identifier): realpath
+#include "record/s2d/output.h"
+
+#include "base/memory.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { PATH_SHOWN = 130 }; // bytes of a path in a message of S2_MESSAGE_SIZE, with room for more
+
+const char *s2_path_tail(const char *path) {
+  size_t length = strlen(path);
+  return length > PATH_SHOWN ? path + (length - PATH_SHOWN) : path;
+}
+
+const char *s2_path_suffix(const char *path) {
+  const char *slash = strrchr(path, '/');
+  const char *dot = strrchr(slash == NULL ? path : slash + 1, '.');
+  return dot == NULL ? "" : dot;
+}
+
+// Standard streams that somebody closed leave their numbers to the next file, which then gets what
+// is printed.
+static int above_streams(int file) {
+  if (file < 0 || file > STDERR_FILENO) {
+    return file;
+  }
+  int moved = fcntl(file, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+  int reason = errno;
+  close(file);
+  errno = reason;
+  return moved;
+}
+
+static int give_up(int file, int reason) {
+  close(file);
+  errno = reason;
+  return -1;
+}
+
+// Opens and locks: two recordings into one file would leave neither. -1: errno tells.
+static int open_alone(const char *path) {
+  for (;;) {
+    struct stat info, named;
+    int file = above_streams(open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666));
+    if (file < 0) {
+      return -1;
+    }
+    if (fstat(file, &info) != 0) {
+      return give_up(file, errno);
+    }
+    if (!S_ISREG(info.st_mode)) { // devices belong to everybody
+      return file;
+    }
+    if (flock(file, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+      return give_up(file, EWOULDBLOCK);
+    }
+    // Another process may have given the file its final name before we had the lock.
+    if (stat(path, &named) == 0 && named.st_ino == info.st_ino && named.st_dev == info.st_dev) {
+      return file;
+    }
+    close(file);
+  }
+}
+
+// Emptied only once it is ours.
+static FILE *open_emptied(const char *path) {
+  struct stat info;
+  int file = open_alone(path);
+  if (file < 0) {
+    return NULL;
+  }
+  bool emptied = fstat(file, &info) == 0 && (!S_ISREG(info.st_mode) || ftruncate(file, 0) == 0);
+  FILE *stream = emptied ? fdopen(file, "wb") : NULL;
+  if (stream == NULL) {
+    (void)give_up(file, errno);
+  }
+  return stream;
+}
+
+static char *joined(const char *a, const char *b) {
+  size_t length = strlen(a), more = strlen(b) + 1;
+  char *text = s2_memory_try(length + more);
+  if (text != NULL) {
+    memcpy(text, a, length); // NOLINT(bugprone-not-null-terminated-result): b ends it
+    memcpy(text + length, b, more);
+  }
+  return text;
+}
+
+static void release(S2Output *output) {
+  s2_memory_free(output->path);
+  s2_memory_free(output->part);
+  s2_memory_free(output->target);
+  *output = (S2Output){0};
+}
+
+// `target`: NULL, or the file whose place it takes at the end.
+static S2Status set_names(S2Output *output, const char *path, const char *target) {
+  *output = (S2Output){.path = joined(path, "")};
+  if (target != NULL) {
+    output->target = joined(target, "");
+    output->part = joined(target, S2_OUTPUT_PART);
+  }
+  if (output->path == NULL ||
+      (target != NULL && (output->target == NULL || output->part == NULL))) {
+    release(output);
+    return s2_memory_exhausted(strlen(path));
+  }
+  return s2_ok();
+}
+
+static S2Status cannot_write(S2Output *output, int reason) {
+  S2Status status =
+      s2_error(S2_IO, "cannot write '%s': %s", s2_path_tail(output->path),
+               reason == EWOULDBLOCK ? "it is being written already" : strerror(reason));
+  release(output);
+  return status;
+}
+
+S2Status s2_output_open(S2Output *output, const char *path) {
+  S2_TRY(set_names(output, path, NULL));
+  output->file = open_emptied(path);
+  return output->file != NULL ? s2_ok() : cannot_write(output, errno);
+}
+
+// The file that the path leads to, of the C library's heap; NULL: there is none yet, or it is a
+// device.
+static char *find_old(const char *path, struct stat *info) {
+  return stat(path, info) == 0 && S_ISREG(info->st_mode) ? realpath(path, NULL) : NULL;
+}
+
+S2Status s2_output_open_whole(S2Output *output, const char *path) {
+  struct stat info;
+  char *old = find_old(path, &info);
+  bool replaces = old != NULL;
+  if (!replaces && lstat(path, &info) == 0) {
+    return s2_output_open(output, path); // a device, or a link to nothing yet
+  }
+  S2Status named = set_names(output, path, replaces ? old : path);
+  free(old);
+  S2_TRY(named);
+  if (replaces) { // may it be written, and does nobody else write it?
+    int file = open_alone(output->target);
+    if (file < 0) {
+      return cannot_write(output, errno);
+    }
+    close(file);
+  }
+  output->file = open_emptied(output->part);
+  if (output->file == NULL) {
+    if (errno == EWOULDBLOCK) {
+      return cannot_write(output, errno);
+    }
+    release(output);
+    // A folder in which nothing can be made, but the file can be written; a name that is too long.
+    return s2_output_open(output, path);
+  }
+  if (replaces) {
+    (void)fchmod(fileno(output->file), info.st_mode & 0777);
+  }
+  return s2_ok();
+}
+
+static void fail(S2Output *output) {
+  if (output->error == 0) {
+    output->error = errno != 0 ? errno : EIO;
+  }
+}
+
+void s2_output_bytes(S2Output *output, const void *bytes, size_t size) {
+  if (output->error != 0 || size == 0) {
+    return;
+  }
+  errno = 0;
+  if (fwrite(bytes, 1, size, output->file) != size) {
+    fail(output);
+  }
+}
+
+void s2_output_text(S2Output *output, const char *text) {
+  s2_output_bytes(output, text, strlen(text));
+}
+
+void s2_output_format(S2Output *output, const char *format, ...) {
+  if (output->error != 0) {
+    return;
+  }
+  errno = 0;
+  va_list args;
+  va_start(args, format);
+  if (vfprintf(output->file, format, args) < 0) {
+    fail(output);
+  }
+  va_end(args);
+}
+
+static S2Status state(const S2Output *output) {
+  if (output->error != 0) {
+    return s2_error(S2_IO, "cannot write '%s': %s", s2_path_tail(output->path),
+                    strerror(output->error));
+  }
+  return s2_ok();
+}
+
+S2Status s2_output_flush(S2Output *output) {
+  errno = 0;
+  if (output->error == 0 && fflush(output->file) != 0) {
+    fail(output);
+  }
+  return state(output);
+}
+
+S2Status s2_output_close(S2Output *output) {
+  if (output->file == NULL) {
+    return s2_ok();
+  }
+  int lock = output->part != NULL ? dup(fileno(output->file)) : -1; // held until it has its name
+  errno = 0;
+  if (fclose(output->file) != 0) {
+    fail(output);
+  }
+  if (output->part != NULL && output->error == 0 && rename(output->part, output->target) != 0) {
+    fail(output);
+  }
+  if (output->part != NULL && output->error != 0) {
+    (void)unlink(output->part);
+  }
+  if (lock >= 0) {
+    close(lock);
+  }
+  S2Status status = state(output);
+  release(output);
+  return status;
+}
+
+void s2_output_abandon(S2Output *output) {
+  if (output->file == NULL) {
+    return;
+  }
+  if (output->part != NULL) {
+    (void)unlink(output->part);
+  }
+  (void)fclose(output->file);
+  release(output);
+}

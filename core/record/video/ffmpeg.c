@@ -1,0 +1,157 @@
+#include "record/video/ffmpeg.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#ifndef MSG_NOSIGNAL
+#define MSG_NOSIGNAL 0 // macOS: SO_NOSIGPIPE is set instead
+#endif
+
+enum { MOST_ARGUMENTS = 48, LINE_SIZE = 240 };
+
+extern char **environ;
+
+static S2Status missing(int error) {
+  if (error == ENOENT) {
+    return s2_error(S2_IO,
+                    "ffmpeg, which makes .gif and .mp4, is not in PATH: install it, or record "
+                    ".html or .svg");
+  }
+  return s2_error(S2_IO, "cannot start ffmpeg, which makes .gif and .mp4: %s", strerror(error));
+}
+
+// A socket and not a pipe: writing to a program that has ended then raises no signal, whose
+// handling belongs to the host program.
+static int open_socket(int ends[2]) {
+  if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0) {
+    return errno;
+  }
+  for (int i = 0; i < 2; i++) {
+    (void)fcntl(ends[i], F_SETFD, FD_CLOEXEC);
+  }
+#ifdef SO_NOSIGPIPE
+  int on = 1;
+  (void)setsockopt(ends[0], SOL_SOCKET, SO_NOSIGPIPE, &on, sizeof on);
+#endif
+  return 0;
+}
+
+static int spawn(S2Ffmpeg *ffmpeg, const char *const *arguments, int input) {
+  char *list[MOST_ARGUMENTS + 2] = {(char *)"ffmpeg"};
+  for (int i = 0; i < MOST_ARGUMENTS && arguments[i] != NULL; i++) {
+    list[i + 1] = (char *)arguments[i]; // posix_spawn does not write to them
+  }
+  posix_spawn_file_actions_t actions;
+  int error = posix_spawn_file_actions_init(&actions);
+  if (error != 0) {
+    return error;
+  }
+  error = posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO);
+  if (error == 0) {
+    error = posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+  }
+  if (error == 0) {
+    error = posix_spawn_file_actions_adddup2(&actions, fileno(ffmpeg->errors), STDERR_FILENO);
+  }
+  if (error == 0) {
+    error = posix_spawnp(&ffmpeg->process, "ffmpeg", &actions, NULL, list, environ);
+  }
+  (void)posix_spawn_file_actions_destroy(&actions);
+  return error;
+}
+
+S2Status s2_ffmpeg_start(S2Ffmpeg *ffmpeg, const char *const *arguments) {
+  *ffmpeg = (S2Ffmpeg){.input = -1, .errors = tmpfile()};
+  if (ffmpeg->errors == NULL) {
+    return s2_error(S2_IO, "cannot make a temporary file for what ffmpeg says: %s",
+                    strerror(errno));
+  }
+  int ends[2];
+  int error = open_socket(ends);
+  if (error == 0) {
+    error = spawn(ffmpeg, arguments, ends[1]);
+    close(ends[1]);
+    ffmpeg->input = ends[0];
+  }
+  if (error != 0) {
+    if (ffmpeg->input >= 0) {
+      close(ffmpeg->input);
+    }
+    fclose(ffmpeg->errors);
+    *ffmpeg = (S2Ffmpeg){.input = -1};
+    return missing(error);
+  }
+  return s2_ok();
+}
+
+bool s2_ffmpeg_write(S2Ffmpeg *ffmpeg, const unsigned char *bytes, size_t size) {
+  while (size > 0) {
+    ssize_t sent = send(ffmpeg->input, bytes, size, MSG_NOSIGNAL);
+    if (sent < 0 && errno == EINTR) {
+      continue;
+    }
+    if (sent <= 0) {
+      return false;
+    }
+    bytes += sent;
+    size -= (size_t)sent;
+  }
+  return true;
+}
+
+// The last line that is not empty, without what cannot be shown.
+static void last_line(FILE *file, char line[LINE_SIZE]) {
+  line[0] = '\0';
+  char next[LINE_SIZE];
+  rewind(file);
+  while (fgets(next, sizeof next, file) != NULL) {
+    size_t length = strcspn(next, "\r\n");
+    next[length] = '\0';
+    for (size_t i = 0; i < length; i++) {
+      next[i] = (unsigned char)next[i] < ' ' ? ' ' : next[i];
+    }
+    if (strspn(next, " ") < length) {
+      memcpy(line, next, length + 1);
+    }
+  }
+}
+
+S2Status s2_ffmpeg_end(S2Ffmpeg *ffmpeg) {
+  close(ffmpeg->input);
+  int state = 0;
+  pid_t ended;
+  do {
+    ended = waitpid(ffmpeg->process, &state, 0);
+  } while (ended < 0 && errno == EINTR);
+  // It is told to speak of errors only, and ends well although it could not finish a file on a full
+  // disk: whatever it said is a failure. A host that ignores SIGCHLD has no state to tell.
+  char line[LINE_SIZE];
+  last_line(ffmpeg->errors, line);
+  fclose(ffmpeg->errors);
+  *ffmpeg = (S2Ffmpeg){.input = -1};
+  bool quiet = line[0] == '\0';
+  if (quiet && (ended < 0 || (WIFEXITED(state) && WEXITSTATUS(state) == 0))) {
+    return s2_ok();
+  }
+  enum { INTERRUPTED = 255 }; // by Ctrl-C, which goes to it as well
+  if (quiet && ended > 0 && WIFEXITED(state) && WEXITSTATUS(state) == INTERRUPTED) {
+    return s2_error(S2_IO, "ffmpeg was interrupted");
+  }
+  if (ended > 0 && WIFSIGNALED(state)) {
+    return s2_error(S2_IO, "ffmpeg was ended by signal %d", WTERMSIG(state));
+  }
+  return s2_error(S2_IO, "ffmpeg failed: %s", !quiet ? line : "it did not say why");
+}
+
+S2Status s2_ffmpeg_available(void) {
+  static const char *const arguments[] = {"-hide_banner", "-loglevel", "error", "-version", NULL};
+  S2Ffmpeg ffmpeg;
+  S2_TRY(s2_ffmpeg_start(&ffmpeg, arguments));
+  return s2_ffmpeg_end(&ffmpeg);
+}

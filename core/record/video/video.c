@@ -1,0 +1,191 @@
+#include "record/video/video.h"
+
+#include "record/draw/cairo.h"
+#include "record/draw/picture.h"
+#include "record/s2d/output.h"
+#include "record/video/ffmpeg.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { MP4_WIDTH = 960, GIF_WIDTH = 480 }; // pixels
+#define EARLY 1e-6                         // frames: times are sums of steps
+
+S2Status s2_video_open(S2Video *video, bool gif) {
+  *video = (S2Video){.gif = gif};
+  S2_TRY(s2_cairo_available());
+  return s2_ffmpeg_available();
+}
+
+bool s2_video_wants(const S2Video *video, double time, const S2RecordOptions *options) {
+  if (options->trails != S2_TRAILS_NONE || video->shown_from.count == 0) {
+    return true;
+  }
+  double frame = floor((time - video->start) * options->fps / options->speed + EARLY);
+  return frame >= (double)video->frames || frame < (double)(video->frames - 1);
+}
+
+S2Status s2_video_add(S2Video *video, const S2Moment *moment, const S2RecordOptions *options) {
+  s2_trails_add(&video->trails, moment, options);
+  bool first = video->shown_from.count == 0;
+  if (first) {
+    video->start = moment->time;
+  }
+  double rate = options->fps / options->speed; // frames a second of the world
+  double frame = floor((moment->time - video->start) * options->fps / options->speed + EARLY);
+  if (!first && frame < (double)(video->frames - 1)) {
+    // Time went back, to a snapshot: the video goes on.
+    video->start = moment->time - (double)video->frames / rate;
+    frame = (double)video->frames;
+  }
+  if (!first && frame < (double)video->frames) {
+    return s2_ok();
+  }
+  if (!(frame < 1e7)) {
+    return s2_error(S2_IO, "a video of more than 10 million frames: choose a lower fps or a higher "
+                           "speed");
+  }
+  *s2_array_append(video->shown_from) = (int64_t)frame;
+  video->frames = (int64_t)frame + 1;
+  s2_sweep_add(&video->sweep, moment);
+  return s2_store_add(&video->store, moment);
+}
+
+// ---- Making the file --------------------------------------------------------------------------
+
+typedef struct Film {
+  S2Video *video;
+  const S2RecordOptions *options;
+  S2DrawOptions draw;
+  S2Moment moment;
+  S2Scene scene;
+  S2Canvas *canvas;
+  S2Ffmpeg ffmpeg;
+} Film;
+
+static S2Status set_view(Film *film) {
+  S2SceneView *view = &film->scene.view;
+  S2Sweep first = {0};
+  s2_sweep_add(&first, &film->moment);
+  bool follow = film->draw.follow.index != 0;
+  first.contacts = film->video->sweep.contacts;
+  S2Status status =
+      s2_view_fit(follow ? &first : &film->video->sweep, &film->moment, &film->draw, view);
+  s2_sweep_free(&first);
+  if (status.code == S2_OK && view->height % 2 != 0) {
+    view->height += 1; // half of the colours' resolution: even sizes only
+    view->lo.y -= 1 / view->scale;
+    view->bottom += view->rows > 0;
+  }
+  return status;
+}
+
+static S2Status start(Film *film, const char *path) {
+  static const char gif_filter[] = "split[a][b];[a]palettegen=stats_mode=full[p];[b][p]paletteuse="
+                                   "dither=none:diff_mode=rectangle";
+  const S2SceneView *view = &film->scene.view;
+  char size[32], rate[S2_NUMBER_SIZE];
+  snprintf(size, sizeof size, "%dx%d", view->width, view->height);
+  s2_number_short(rate, film->options->fps, 6);
+  const uint32_t one = 1;
+  bool little = *(const unsigned char *)&one == 1;
+  char target[4096 + 8];
+  if (snprintf(target, sizeof target, "file:%s", path) >= (int)sizeof target) {
+    return s2_error(S2_IO, "cannot write '%s': the path is too long", s2_path_tail(path));
+  }
+  const char *arguments[40] = {"-hide_banner",
+                               "-loglevel",
+                               "error",
+                               "-nostdin",
+                               "-y",
+                               "-f",
+                               "rawvideo",
+                               "-pixel_format",
+                               little ? "bgr0" : "0rgb",
+                               "-video_size",
+                               size,
+                               "-framerate",
+                               rate,
+                               "-i",
+                               "pipe:0"};
+  static const char *const gif[] = {"-vf", gif_filter, "-f", "gif", NULL};
+  static const char *const mp4[] = {"-c:v", "libx264", "-pix_fmt",  "yuv420p",   "-crf",
+                                    "18",   "-tune",   "animation", "-movflags", "+faststart",
+                                    "-f",   "mp4",     NULL};
+  int count = 0;
+  while (arguments[count] != NULL) {
+    count++;
+  }
+  for (const char *const *more = film->video->gif ? gif : mp4; *more != NULL; more++) {
+    arguments[count++] = *more;
+  }
+  static const char *const same_bits[] = {"-fflags",   "+bitexact",     "-flags:v",
+                                          "+bitexact", "-map_metadata", "-1"};
+  for (size_t i = 0; i < sizeof same_bits / sizeof same_bits[0]; i++) {
+    arguments[count++] = same_bits[i];
+  }
+  arguments[count] = target;
+  return s2_ffmpeg_start(&film->ffmpeg, arguments);
+}
+
+// False: ffmpeg takes no more.
+static S2Status send_frames(Film *film, bool *good) {
+  S2Video *video = film->video;
+  size_t bytes = (size_t)film->scene.view.width * (size_t)film->scene.view.height * 4;
+  *good = true;
+  for (int i = 0; i < video->shown_from.count && *good; i++) {
+    if (i > 0) {
+      S2_TRY(s2_store_next(&video->store, &film->moment));
+    }
+    s2_view_follow(&film->scene.view, &film->moment, &film->draw);
+    const S2Story story = {&film->moment, 1, &video->trails};
+    s2_picture_story(&film->scene, &story, &film->draw);
+    S2_TRY(s2_canvas_draw(film->canvas, &film->scene));
+    bool last = i + 1 == video->shown_from.count;
+    int64_t until = last ? video->frames : video->shown_from.at[i + 1];
+    for (int64_t frame = video->shown_from.at[i]; frame < until && *good; frame++) {
+      *good = s2_ffmpeg_write(&film->ffmpeg, s2_canvas_pixels(film->canvas), bytes);
+    }
+  }
+  return s2_ok();
+}
+
+static S2Status make(Film *film, const char *path) {
+  S2Video *video = film->video;
+  S2_TRY(s2_store_rewind(&video->store));
+  S2_TRY(s2_store_next(&video->store, &film->moment));
+  S2_TRY(set_view(film));
+  S2_TRY(s2_canvas_create(film->scene.view.width, film->scene.view.height, &film->canvas));
+  S2_TRY(start(film, path));
+  bool good = true;
+  S2Status sent = send_frames(film, &good);
+  S2Status ended = s2_ffmpeg_end(&film->ffmpeg);
+  if (sent.code == S2_OK && ended.code == S2_OK && !good) {
+    return s2_error(S2_IO, "ffmpeg ended before the last frame");
+  }
+  return sent.code != S2_OK ? sent : ended;
+}
+
+S2Status s2_video_write(S2Video *video, const char *path, const S2RecordOptions *options) {
+  if (video->shown_from.count == 0) {
+    return s2_error(S2_IO, "no video: the world was at none of the times asked for");
+  }
+  Film film = {.video = video, .options = options, .draw = options->draw};
+  if (film.draw.width == 0) {
+    film.draw.width = video->gif ? GIF_WIDTH : MP4_WIDTH;
+  }
+  film.draw.width += film.draw.width % 2;
+  S2Status status = make(&film, path);
+  s2_canvas_destroy(film.canvas);
+  s2_scene_free(&film.scene);
+  s2_moment_free(&film.moment);
+  return status;
+}
+
+void s2_video_free(S2Video *video) {
+  s2_array_free(video->shown_from);
+  s2_store_close(&video->store);
+  s2_sweep_free(&video->sweep);
+  s2_trails_free(&video->trails);
+}

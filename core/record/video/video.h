@@ -1,0 +1,29 @@
+// Videos (.gif, .mp4). Frames are kept while the world runs; when it is over the view that shows
+// all of them is known, and ffmpeg gets them one by one.
+#ifndef S2_VIDEO_H
+#define S2_VIDEO_H
+
+#include "record/draw/trails.h"
+#include "record/draw/view.h"
+#include "record/store.h"
+
+typedef struct S2Video {
+  bool gif;
+  int64_t frames;               // of the video so far
+  double start;                 // s of the world: when frame 0 was
+  S2_ARRAY(int64_t) shown_from; // by kept moment: the frame it shows first
+  S2Store store;
+  S2Sweep sweep;
+  S2Trails trails;
+} S2Video;
+
+// Are the tools there? S2_IO when not.
+S2Status s2_video_open(S2Video *video, bool gif);
+// Is there use for a moment of this time?
+bool s2_video_wants(const S2Video *video, double time, const S2RecordOptions *options);
+S2Status s2_video_add(S2Video *video, const S2Moment *moment, const S2RecordOptions *options);
+// Makes the file.
+S2Status s2_video_write(S2Video *video, const char *path, const S2RecordOptions *options);
+void s2_video_free(S2Video *video);
+
+#endif

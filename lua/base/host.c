@@ -1,0 +1,180 @@
+#include "lua/base/host.h"
+
+#include "lua/base/traceback.h"
+#include "lua/diff/solve_tracked.h"
+#include "lua/diff/tracked.h"
+#include "lua/record/canvas.h"
+#include "lua/record/live.h"
+#include "lua/record/replay.h"
+#include "lua/world/binding.h"
+#include "record/s2d/output.h"
+
+#include <math.h>
+
+static int host_nearest(lua_State *L) {
+  const char *word = luaL_checkstring(L, 1);
+  luaL_checktype(L, 2, LUA_TTABLE);
+  int count = (int)luaL_len(L, 2);
+  const char **names = lua_newuserdatauv(L, ((size_t)count + 1) * sizeof *names, 0);
+  for (int i = 0; i < count; i++) {
+    lua_geti(L, 2, i + 1);
+    names[i] = luaL_checkstring(L, -1); // stays alive: the table holds it
+    lua_pop(L, 1);
+  }
+  lua_pushstring(L, s2_text_nearest(word, names, count)); // NULL gives nil
+  return 1;
+}
+
+// ---- Progress bar -----------------------------------------------------------------------------
+
+static const char BAR[] = "sim2d.progress";
+
+typedef struct Bar {
+  S2Progress progress;
+  lua_Integer count;
+} Bar;
+
+static int bar_update(lua_State *L) {
+  Bar *bar = luaL_checkudata(L, 1, BAR);
+  lua_Number done = luaL_checknumber(L, 2);
+  s2_progress_update(&bar->progress, done / (double)bar->count, (double)NAN);
+  return 0;
+}
+
+static int bar_done(lua_State *L) {
+  Bar *bar = luaL_checkudata(L, 1, BAR);
+  s2_progress_end(&bar->progress);
+  return 0;
+}
+
+// The iterator of `for i in sim.progress(n) do`: called with the bar, a state not used, and i.
+static int bar_next(lua_State *L) {
+  Bar *bar = luaL_checkudata(L, 1, BAR);
+  lua_Integer done = luaL_optinteger(L, 3, 0);
+  if (done >= bar->count) {
+    s2_progress_end(&bar->progress);
+    lua_pushnil(L);
+    return 1;
+  }
+  s2_progress_update(&bar->progress, (double)done / (double)bar->count, (double)NAN);
+  lua_pushinteger(L, done + 1);
+  return 1;
+}
+
+static int host_progress(lua_State *L) {
+  lua_Integer count = luaL_checkinteger(L, 1);
+  luaL_argcheck(L, count >= 0, 1, "a count of items, 0 or more, is expected");
+  Bar *bar = lua_newuserdatauv(L, sizeof *bar, 0);
+  bar->count = count;
+  s2_progress_begin(&bar->progress, !s2_session(L)->quiet);
+  if (luaL_newmetatable(L, BAR)) {
+    static const luaL_Reg methods[] = {{"update", bar_update}, {"done", bar_done}, {NULL, NULL}};
+    static const luaL_Reg meta[] = {
+        {"__call", bar_next}, {"__close", bar_done}, {"__gc", bar_done}, {NULL, NULL}};
+    luaL_setfuncs(L, meta, 0);
+    luaL_newlib(L, methods);
+    lua_setfield(L, -2, "__index");
+  }
+  lua_setmetatable(L, -2);
+  // iterator, state, control, closing value: a loop left early clears the bar too
+  lua_pushnil(L);
+  lua_pushinteger(L, 0);
+  lua_pushvalue(L, -3);
+  return 4;
+}
+
+// ---- Files ------------------------------------------------------------------------------------
+
+// (path, text): a file of this text, whole or not at all. True, or nil and a message.
+static int host_write_file(lua_State *L) {
+  size_t size = 0;
+  const char *path = luaL_checkstring(L, 1), *text = luaL_checklstring(L, 2, &size);
+  S2Output output;
+  S2Status status = s2_output_open_whole(&output, path);
+  if (status.code == S2_OK) {
+    s2_output_bytes(&output, text, size);
+    status = s2_output_close(&output);
+  }
+  if (status.code != S2_OK) {
+    lua_pushnil(L);
+    lua_pushstring(L, status.message);
+    return 2;
+  }
+  lua_pushboolean(L, 1);
+  return 1;
+}
+
+// ---- Worlds -----------------------------------------------------------------------------------
+
+// The table of World's methods, to add to.
+static int host_world_methods(lua_State *L) {
+  luaL_getmetatable(L, "sim2d.World");
+  lua_getfield(L, -1, "__index");
+  lua_getupvalue(L, -1, 1);
+  return 1;
+}
+
+// The world itself, if it is one and open.
+static int host_world(lua_State *L) {
+  s2_lua_world(L, 1);
+  lua_settop(L, 1);
+  return 1;
+}
+
+// (world, value): "body" or "joint" when it is a living one of the world, else nil.
+static int host_owned(lua_State *L) {
+  const S2LuaWorld *lw = s2_lua_world(L, 1);
+  const S2LuaBody *body = s2_lua_test(L, 2, s2_type_body);
+  const S2LuaJoint *joint = s2_lua_test(L, 2, s2_type_joint);
+  if (body != NULL && body->lw == lw && s2_body_alive(lw->world, body->id)) {
+    lua_pushliteral(L, "body");
+  } else if (joint != NULL && joint->lw == lw && s2_joint_alive(lw->world, joint->id)) {
+    lua_pushliteral(L, "joint");
+  } else {
+    lua_pushnil(L);
+  }
+  return 1;
+}
+
+// (world, body or joint): the one of the same name by handle in a copy of its world.
+static int host_counterpart(lua_State *L) {
+  s2_lua_world(L, 1);
+  const S2LuaBody *body = s2_lua_test(L, 2, s2_type_body);
+  const S2LuaJoint *joint = s2_lua_test(L, 2, s2_type_joint);
+  if (body != NULL) {
+    s2_lua_push_body(L, 1, body->id);
+  } else if (joint != NULL) {
+    s2_lua_push_joint(L, 1, joint->id);
+  } else {
+    lua_pushnil(L);
+  }
+  return 1;
+}
+
+// ---- Host -------------------------------------------------------------------------------------
+
+void s2_host_push(lua_State *L) {
+  static const luaL_Reg functions[] = {{"nearest", host_nearest},
+                                       {"progress", host_progress},
+                                       {"owned", host_owned},
+                                       {"world", host_world},
+                                       {"world_methods", host_world_methods},
+                                       {"counterpart", host_counterpart},
+                                       {"recording_methods", s2_lua_recording_methods},
+                                       {"plots_wanted", s2_lua_plots_wanted},
+                                       {"plot_show", s2_lua_plot_show},
+                                       {"plot_record", s2_lua_plot_record},
+                                       {"canvas", s2_lua_canvas},
+                                       {"write_file", host_write_file},
+                                       {"color", s2_lua_color},
+                                       {"traceback", s2_traceback_handler},
+                                       {"value_and_grad", s2_lua_value_and_grad_any},
+                                       {NULL, NULL}};
+  luaL_newlib(L, functions);
+  s2_lua_push_tracked_solvers(L);
+  lua_setfield(L, -2, "tracked_solvers");
+  s2_lua_push_replay_host(L);
+  lua_setfield(L, -2, "replay");
+  s2_lua_push_live_host(L);
+  lua_setfield(L, -2, "live");
+}

@@ -1,0 +1,109 @@
+#include "lua/base/session.h"
+
+#include "lua/world/binding.h"
+
+#include <math.h>
+#include <string.h>
+#include <time.h>
+
+static const char SESSION = 's'; // registry key, by address
+
+static int session_collect(lua_State *L) {
+  S2LuaSession *session = lua_touserdata(L, 1);
+  s2_plots_free(&session->open.plots);
+  return 0;
+}
+
+S2LuaSession *s2_lua_session(lua_State *L) {
+  if (lua_rawgetp(L, LUA_REGISTRYINDEX, &SESSION) == LUA_TUSERDATA) {
+    S2LuaSession *session = lua_touserdata(L, -1);
+    lua_pop(L, 1);
+    return session;
+  }
+  lua_pop(L, 1);
+  S2LuaSession *session = lua_newuserdatauv(L, sizeof *session, 0);
+  *session = (S2LuaSession){.open = {.dt = (double)NAN}};
+  lua_createtable(L, 0, 1);
+  lua_pushcfunction(L, session_collect);
+  lua_setfield(L, -2, "__gc");
+  lua_setmetatable(L, -2);
+  lua_rawsetp(L, LUA_REGISTRYINDEX, &SESSION);
+  return session;
+}
+
+S2Session *s2_session(lua_State *L) {
+  return &s2_lua_session(L)->open;
+}
+
+bool s2_lua_interrupted(const S2LuaSession *session) {
+  return session->open.interrupted != NULL && *session->open.interrupted != 0;
+}
+
+double s2_lua_clock(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static void add_stats(S2WorldStats *total, const S2WorldStats *stats) {
+  total->steps += stats->steps;
+  total->solves += stats->solves;
+  total->second_solves += stats->second_solves;
+  total->projections += stats->projections;
+  total->relinearisations += stats->relinearisations;
+  total->contradictions += stats->contradictions;
+  total->stiffened += stats->stiffened;
+  total->unsolved_impacts += stats->unsolved_impacts;
+  total->bisections += stats->bisections;
+  total->splits += stats->splits;
+  total->iterations += stats->iterations;
+  total->unsolved += stats->unsolved;
+  total->unsolved_solves += stats->unsolved_solves;
+  for (int i = 0; i < S2_SOLVER_COUNT; i++) {
+    total->used[i] += stats->used[i];
+  }
+  total->worst_scaled = fmax(total->worst_scaled, stats->worst_scaled);
+  total->worst_penetration = fmax(total->worst_penetration, stats->worst_penetration);
+  total->worst_joint_error = fmax(total->worst_joint_error, stats->worst_joint_error);
+  total->seconds_broad += stats->seconds_broad;
+  total->seconds_narrow += stats->seconds_narrow;
+  total->seconds_solve += stats->seconds_solve;
+  total->seconds_project += stats->seconds_project;
+  total->seconds_total += stats->seconds_total;
+  total->bodies += stats->bodies;
+  total->joints += stats->joints;
+  total->contacts += stats->contacts;
+  total->islands += stats->islands;
+  if (stats->largest_island > total->largest_island) {
+    total->largest_island = stats->largest_island;
+  }
+  if (stats->arena_bytes > total->arena_bytes) {
+    total->arena_bytes = stats->arena_bytes;
+  }
+}
+
+void s2_lua_world_gather(S2LuaWorld *lw) {
+  if (!lw->gathered && lw->world != NULL) {
+    lw->gathered = true;
+    add_stats(&lw->session->open.total, s2_world_stats(lw->world));
+  }
+}
+
+int s2_session_close(lua_State *L) {
+  S2LuaSession *session = s2_lua_session(L);
+  S2Status failure = s2_ok();
+  for (S2LuaWorld *lw = session->oldest; lw != NULL; lw = lw->newer) {
+    S2Status status;
+    if (!s2_lua_recorders_close(lw, &status) && failure.code == S2_OK) {
+      failure = status;
+    }
+    s2_lua_world_gather(lw);
+  }
+  S2Status page = s2_lua_page_close(&session->open);
+  failure = failure.code == S2_OK ? page : failure;
+  if (failure.code == S2_OK) {
+    return 0;
+  }
+  lua_pushstring(L, failure.message);
+  return 1;
+}

@@ -1,0 +1,93 @@
+#include "lua/base/slope.h"
+
+#include "lua/diff/array.h"
+
+#include <string.h>
+
+S2LuaSlopes s2_lua_slopes(lua_State *L, const S2LuaWorld *lw, bool wanted) {
+  S2LuaSlopes slopes = {0};
+  if (wanted && s2_lua_on_tape(lw) != NULL) {
+    slopes.diff = s2_lua_diff(L);
+    slopes.first = s2_tape_next(slopes.diff->tape);
+    slopes.diff = slopes.first == 0 ? NULL : slopes.diff; // the tape is full, which the sweep tells
+  }
+  return slopes;
+}
+
+static S2Var add_input(S2LuaSlopes *slopes, const double *values, int count, int at) {
+  if (slopes->diff == NULL) {
+    return 0;
+  }
+  S2Var var = s2_tape_input(slopes->diff->tape, values, count);
+  slopes->input[slopes->inputs] = var;
+  slopes->at[slopes->inputs++] = at;
+  return var;
+}
+
+void s2_lua_slopes_pose(lua_State *L, S2LuaSlopes *slopes, const double q[3], int at) {
+  S2Var var = add_input(slopes, q, 3, at);
+  if (var == 0) {
+    s2_lua_push_vector(L, S2_VECTOR_AXY, q, NULL);
+    return;
+  }
+  S2LuaArray *array = s2_lua_array_push(L, s2_size_list(3));
+  memcpy(array->data, q, 3 * sizeof *q);
+  s2_lua_array_track(L, array, var);
+}
+
+void s2_lua_slopes_number(lua_State *L, S2LuaSlopes *slopes, double x, int at) {
+  s2_lua_tracked_push(L, x, add_input(slopes, &x, 1, at));
+}
+
+void s2_lua_slopes_time(lua_State *L, const S2LuaWorld *lw, S2LuaSlopes *slopes, double t, int at) {
+  if (lw->dt_on_tape) {
+    s2_lua_slopes_number(L, slopes, t, at);
+  } else {
+    lua_pushnumber(L, t);
+  }
+}
+
+// What runs in a sweep cannot record, and runs here.
+static void sweep(lua_State *L, const S2LuaSlopes *slopes, S2Var var) {
+  S2LuaDiff *diff = slopes->diff;
+  uint32_t generation = diff->generation;
+  lua_State *outer = diff->L;
+  diff->generation = 0;
+  diff->L = L;
+  S2Status status = s2_tape_sweep_since(diff->tape, var, slopes->first);
+  diff->generation = generation;
+  diff->L = outer;
+  s2_lua_check_sweep(L, status);
+}
+
+bool s2_lua_slopes_result(lua_State *L, const S2LuaSlopes *slopes, int index, double *value,
+                          S2Slope *slope) {
+  S2Var var = 0;
+  if (lua_type(L, index) == LUA_TNUMBER) {
+    *value = lua_tonumber(L, index);
+  } else if (!s2_lua_tracked_get(L, index, value, &var)) {
+    return false;
+  }
+  if (slope == NULL || slopes->diff == NULL) {
+    return true;
+  }
+  *slope = (S2Slope){.origin = var};
+  if (var >= slopes->first) {
+    sweep(L, slopes, var);
+    for (int i = 0; i < slopes->inputs; i++) {
+      S2Tape *tape = slopes->diff->tape;
+      memcpy(slope->by + slopes->at[i], s2_tape_adjoint(tape, slopes->input[i]),
+             sizeof(double) * (size_t)s2_tape_count(tape, slopes->input[i]));
+    }
+  }
+  return true;
+}
+
+void s2_lua_slopes_add(const S2LuaSlopes *slopes, S2Slope *sum, double weight, const S2Slope *of) {
+  for (int i = 0; i < 7; i++) {
+    sum->by[i] += weight * of->by[i];
+  }
+  if (slopes->diff != NULL) { // the value of this node is nobody's
+    sum->origin = s2_tape_scalar2(slopes->diff->tape, 0, sum->origin, 1, of->origin, weight);
+  }
+}

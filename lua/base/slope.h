@@ -1,0 +1,33 @@
+// Functions of the script that are called from inside a step of a world on a tape: they get tracked
+// numbers, and how what they return changes with these is told to the engine (S2Slope).
+#ifndef S2_LUA_SLOPE_H
+#define S2_LUA_SLOPE_H
+
+#include "lua/diff/on_tape.h"
+
+enum { S2_SLOPE_INPUTS = 3 };
+
+// One call of a function. The nodes of its arguments are new, and so is what it computes with them;
+// what else its results depend on (upvalues) was on the tape before.
+typedef struct S2LuaSlopes {
+  S2LuaDiff *diff; // NULL: nothing is noted, and all is plain
+  S2Var first;     // node from which on all is of this call
+  int inputs;
+  S2Var input[S2_SLOPE_INPUTS];
+  int at[S2_SLOPE_INPUTS]; // of S2Slope.by, of its first number
+} S2LuaSlopes;
+
+S2LuaSlopes s2_lua_slopes(lua_State *L, const S2LuaWorld *lw, bool wanted);
+// Push an argument whose derivatives are by[at] and on: a pose, a number, a time (which is tracked
+// where dt is; constraints in event stepping always track it).
+void s2_lua_slopes_pose(lua_State *L, S2LuaSlopes *slopes, const double q[3], int at);
+void s2_lua_slopes_number(lua_State *L, S2LuaSlopes *slopes, double x, int at);
+void s2_lua_slopes_time(lua_State *L, const S2LuaWorld *lw, S2LuaSlopes *slopes, double t, int at);
+// The number at an index, plain or tracked; false: it is none. Fills in the slope (NULL: not asked
+// for).
+bool s2_lua_slopes_result(lua_State *L, const S2LuaSlopes *slopes, int index, double *value,
+                          S2Slope *slope);
+// The slope of `sum` + weight x, where that of x is `of`.
+void s2_lua_slopes_add(const S2LuaSlopes *slopes, S2Slope *sum, double weight, const S2Slope *of);
+
+#endif

@@ -1,0 +1,336 @@
+#include "lua/command/command_line.h"
+
+#include "base/memory.h"
+#include "base/number.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+
+// Text after the name of an option, or NULL; the setter checks it.
+typedef S2Status SetFn(S2CommandLine *line, const char *value);
+
+// What an option does that stands in a recording and not on the command line.
+typedef enum Recorded { TAKEN, PASSED_OVER, REFUSED } Recorded;
+
+typedef struct Option {
+  const char *name;  // with its dashes
+  const char *value; // what --help calls its value; NULL: it takes none; "[=...": only after =
+  SetFn *set;        // NULL: not available yet
+  const char *help;
+  Recorded recorded;
+} Option;
+
+// ---- Setters ----------------------------------------------------------------------------------
+
+static S2Status set_code(S2CommandLine *line, const char *value) {
+  line->code[line->code_count++] = value;
+  return s2_ok();
+}
+
+static S2Status set_interactive(S2CommandLine *line, const char *value) {
+  (void)value;
+  line->interactive = true;
+  return s2_ok();
+}
+
+static S2Status set_version(S2CommandLine *line, const char *value) {
+  (void)value;
+  line->version = true;
+  return s2_ok();
+}
+
+static S2Status set_help(S2CommandLine *line, const char *value) {
+  (void)value;
+  line->help = true;
+  return s2_ok();
+}
+
+static S2Status set_stats(S2CommandLine *line, const char *value) {
+  (void)value;
+  line->stats = true;
+  return s2_ok();
+}
+
+static S2Status set_quiet(S2CommandLine *line, const char *value) {
+  (void)value;
+  line->session.quiet = true;
+  return s2_ok();
+}
+
+static S2Status set_strict(S2CommandLine *line, const char *value) {
+  (void)value;
+  line->session.strict = true;
+  return s2_ok();
+}
+
+static S2Status set_seed(S2CommandLine *line, const char *value) {
+  char *end = NULL;
+  errno = 0;
+  unsigned long long seed = strtoull(value, &end, 10);
+  // strtoull accepts leading blanks and signs
+  if (*value < '0' || *value > '9' || *end != '\0' || errno != 0) {
+    return s2_error(S2_INVALID, "--seed '%s': an integer from 0 to %llu is expected", value,
+                    (unsigned long long)UINT64_MAX);
+  }
+  line->session.seed = seed;
+  return s2_ok();
+}
+
+static S2Status set_dt(S2CommandLine *line, const char *value) {
+  char *end = NULL;
+  double dt = s2_number_read(value, &end);
+  if (end == value || *end != '\0' || !isfinite(dt) || dt <= 0) {
+    return s2_error(S2_INVALID, "--dt '%s': a positive number of seconds is expected", value);
+  }
+  line->session.dt = dt;
+  return s2_ok();
+}
+
+static S2Status set_solver(S2CommandLine *line, const char *value) {
+  S2Solver solver = s2_solver_from_name(value);
+  if (solver != S2_SOLVER_COUNT) {
+    line->session.has_solver = true;
+    line->session.solver = solver;
+    return s2_ok();
+  }
+  const char *names[S2_SOLVER_COUNT];
+  char list[120] = "";
+  size_t used = 0;
+  for (int i = 0; i < S2_SOLVER_COUNT; i++) {
+    names[i] = s2_solver_name((S2Solver)i);
+    int n = snprintf(list + used, sizeof list - used, "%s%s", i == 0 ? "" : ", ", names[i]);
+    used += (size_t)n < sizeof list - used ? (size_t)n : sizeof list - used - 1;
+  }
+  const char *nearest = s2_text_nearest(value, names, S2_SOLVER_COUNT);
+  if (nearest != NULL) {
+    return s2_error(S2_INVALID, "--solver '%s': there is no such solver; did you mean '%s'?", value,
+                    nearest);
+  }
+  return s2_error(S2_INVALID, "--solver '%s': one of %s is expected", value, list);
+}
+
+static bool is_in(const char *word, const char *const *list, size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    if (strcasecmp(word, list[i]) == 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// A wrong suffix is found here and not by the recorder at the first step, which may be late.
+static S2Status set_record(S2CommandLine *line, const char *value) {
+  static const char *const now[] = {".csv", ".npz", ".h5",  ".s2d", ".html",
+                                    ".svg", ".png", ".gif", ".mp4"};
+  const char *slash = strrchr(value, '/');
+  const char *name = slash == NULL ? value : slash + 1;
+  const char *dot = strrchr(name, '.');
+  const char *suffix = dot == NULL ? "" : dot;
+  if (!is_in(suffix, now, sizeof now / sizeof now[0])) {
+    return s2_error(
+        S2_INVALID,
+        "--record '%s': a file name ending in .csv, .npz, .h5, .s2d, .html, .svg, .png, "
+        ".gif or .mp4 is expected",
+        value);
+  }
+  line->session.record_path = value;
+  return s2_ok();
+}
+
+static S2Status set_view(S2CommandLine *line, const char *value) {
+  enum { LAST_PORT = 65535 };
+  line->view = true;
+  if (value != NULL) {
+    char *end = NULL;
+    long port = strtol(value, &end, 10);
+    if (*value < '0' || *value > '9' || *end != '\0' || port < 1 || port > LAST_PORT) {
+      return s2_error(S2_INVALID, "--view '%s': a port from 1 to %d is expected", value,
+                      (int)LAST_PORT);
+    }
+    line->view_port = (int)port;
+  }
+  return s2_ok();
+}
+
+static S2Status set_watch(S2CommandLine *line, const char *value) {
+  (void)value;
+  line->watch = true;
+  return s2_ok();
+}
+
+static S2Status set_dump(S2CommandLine *line, const char *value) {
+  struct stat info;
+  if (mkdir(value, 0777) != 0 && errno != EEXIST) {
+    return s2_error(S2_IO, "--dump-problems '%s': %s", value, strerror(errno));
+  }
+  if (stat(value, &info) != 0 || !S_ISDIR(info.st_mode)) {
+    return s2_error(S2_IO, "--dump-problems '%s': not a directory", value);
+  }
+  line->session.dump_directory = value;
+  return s2_ok();
+}
+
+// ---- The table --------------------------------------------------------------------------------
+
+static const Option options[] = {
+    {"-e", "CODE", set_code, "run CODE, before the script if there is one", REFUSED},
+    {"-i", NULL, set_interactive, "read and run lines, after the script if there is one", REFUSED},
+    {"-v", NULL, set_version, "print the version, then go on", PASSED_OVER},
+    {"--version", NULL, set_version, "print the version", PASSED_OVER},
+    {"--help", NULL, set_help, "print this; after the script: the script's own options",
+     PASSED_OVER},
+    {"--record", "FILE", set_record,
+     "record worlds: .s2d, .html, .csv, .npz, .h5, .svg, .png, .gif, .mp4", TAKEN},
+    {"--seed", "N", set_seed, "seed of sim.random (default 0)", TAKEN},
+    {"--dt", "S", set_dt, "time step of worlds that do not set their own, in s", TAKEN},
+    {"--solver", "NAME", set_solver, "solver of worlds that do not set their own", TAKEN},
+    {"--stats", NULL, set_stats, "after the run: steps, times, iterations, worst residuals", TAKEN},
+    {"--quiet", NULL, set_quiet, "no progress bar", TAKEN},
+    {"--strict", NULL, set_strict, "a step that misses its tolerance raises (exit status 3)",
+     TAKEN},
+    {"--dump-problems", "DIR", set_dump, "write each step problem to a file in DIR", PASSED_OVER},
+    {"--view", "[=PORT]", set_view, "serve the live viewer and print its address", PASSED_OVER},
+    {"--threads", "N", NULL, "worker threads (not available yet)", TAKEN},
+    {"--sandbox", NULL, NULL, "for scripts of strangers (not available yet)", TAKEN},
+    {"--watch", NULL, set_watch, "run again when the script, or a file it loads, is saved",
+     PASSED_OVER},
+};
+
+enum { OPTION_COUNT = sizeof options / sizeof options[0] };
+
+void s2_command_line_version(void) {
+  printf("sim2d %s (%s)\n", s2_version(), LUA_RELEASE);
+}
+
+void s2_command_line_help(void) {
+  puts("usage: sim2d [options] [script.lua [args...]]\n"
+       "\n"
+       "Runs a Lua script that simulates rigid bodies in the plane. \"-\" reads the script from\n"
+       "stdin; without a script sim2d reads lines from the terminal. The script finds its "
+       "arguments\n"
+       "in `arg` and `...`.\n");
+  for (int i = 0; i < OPTION_COUNT; i++) {
+    char left[32];
+    const char *value = options[i].value == NULL ? "" : options[i].value;
+    snprintf(left, sizeof left, *value == '[' ? "%s%s" : "%s %s", options[i].name, value);
+    printf("  %-20s %s\n", left, options[i].help);
+  }
+  puts("  inspect FILE.s2d     instead of a script: what a recording holds (--json, --frame N)\n"
+       "  replay FILE.s2d [OUT]\n"
+       "                       instead of a script: the recording as another file (.csv ...);\n"
+       "                       --validate --run: run it again and compare state by state");
+  puts("  --NAME VALUE         after the script: a value of its sim.options{}\n"
+       "\n"
+       "Exit status: 0 done, 1 the script raised, 2 wrong usage, 3 a step was not solved under\n"
+       "--strict, 130 interrupted (143 by SIGTERM).");
+}
+
+// ---- Parsing ----------------------------------------------------------------------------------
+
+static S2Status unknown_option(const char *name) {
+  const char *names[OPTION_COUNT];
+  for (int i = 0; i < OPTION_COUNT; i++) {
+    names[i] = options[i].name;
+  }
+  // one letter is near every other letter
+  const char *nearest = strlen(name) > 2 ? s2_text_nearest(name, names, OPTION_COUNT) : NULL;
+  if (nearest != NULL) {
+    return s2_error(S2_INVALID, "unknown option '%s'; did you mean '%s'?  (sim2d --help)", name,
+                    nearest);
+  }
+  return s2_error(S2_INVALID, "unknown option '%s'  (sim2d --help)", name);
+}
+
+// Reads the option at argv[*at], and its value, and leaves *at behind them.
+static S2Status read_option(S2CommandLine *line, int argc, char **argv, bool recorded, int *at) {
+  const char *word = argv[*at];
+  bool is_long = word[1] == '-';
+  const char *equals = is_long ? strchr(word, '=') : NULL;
+  // -eCODE is one word, as in lua
+  size_t length = equals != NULL ? (size_t)(equals - word) : strlen(word);
+  const char *joined = equals != NULL ? equals + 1 : NULL;
+  if (!is_long && strncmp(word, "-e", 2) == 0 && length > 2) {
+    joined = word + 2;
+    length = 2;
+  }
+  const Option *option = NULL;
+  for (int i = 0; i < OPTION_COUNT; i++) {
+    if (strlen(options[i].name) == length && strncmp(options[i].name, word, length) == 0) {
+      option = &options[i];
+    }
+  }
+  if (option == NULL) {
+    char name[60]; // long enough for every option; what is cut off of others is of no interest
+    snprintf(name, sizeof name, "%.*s", (int)(length < 50 ? length : 50), word);
+    return unknown_option(name);
+  }
+  if (option->set == NULL) {
+    return s2_error(S2_UNAVAILABLE, "%s: not available yet", option->name);
+  }
+  if (option->value == NULL && joined != NULL) {
+    return s2_error(S2_INVALID, "%s takes no value", option->name);
+  }
+  const char *value = joined;
+  bool optional = option->value != NULL && *option->value == '[';
+  if (option->value != NULL && joined == NULL && !optional) {
+    if (*at + 1 >= argc) {
+      return s2_error(S2_INVALID, "%s needs a value: %s %s", option->name, option->name,
+                      option->value);
+    }
+    value = argv[++*at];
+  }
+  ++*at;
+  if (recorded && option->recorded == REFUSED) {
+    return s2_error(S2_INVALID, "%s is never taken from a recording", option->name);
+  }
+  return recorded && option->recorded == PASSED_OVER ? s2_ok() : option->set(line, value);
+}
+
+static S2Status read_all(S2CommandLine *line, int argc, char **argv, bool recorded) {
+  int at = 1;
+  while (at < argc && argv[at][0] == '-' && argv[at][1] != '\0') {
+    if (strcmp(argv[at], "--") == 0) {
+      at++;
+      break;
+    }
+    S2_TRY(read_option(line, argc, argv, recorded, &at));
+  }
+  line->script = at;
+  if (line->watch && (at >= argc || strcmp(argv[at], "-") == 0)) {
+    return s2_error(S2_INVALID, "--watch needs the file of a script: sim2d --watch script.lua");
+  }
+  // A script of such a name can be run as ./replay.
+  if (at < argc && strcmp(argv[at - 1], "--") != 0) {
+    bool inspect = strcmp(argv[at], "inspect") == 0, replay = strcmp(argv[at], "replay") == 0;
+    line->tool = inspect ? S2_INSPECT : replay ? S2_REPLAY : S2_RUN_SCRIPT;
+  }
+  return s2_ok();
+}
+
+static S2Status read_line(S2CommandLine *line, int argc, char **argv, bool recorded) {
+  *line = (S2CommandLine){.session = {.dt = (double)NAN}};
+  line->code = s2_memory_take((size_t)(argc + 1) * sizeof *line->code);
+  S2Status status = read_all(line, argc, argv, recorded);
+  if (status.code != S2_OK) {
+    s2_command_line_free(line);
+  }
+  return status;
+}
+
+S2Status s2_command_line_read(S2CommandLine *line, int argc, char **argv) {
+  return read_line(line, argc, argv, false);
+}
+
+S2Status s2_command_line_read_recorded(S2CommandLine *line, int argc, char **argv) {
+  return read_line(line, argc, argv, true);
+}
+
+void s2_command_line_free(S2CommandLine *line) {
+  s2_memory_free(line->code);
+  line->code = NULL;
+}

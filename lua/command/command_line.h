@@ -1,0 +1,35 @@
+// What the user typed after `sim2d`. One table of options drives parsing, --help and the
+// suggestions for misspelt ones.
+#ifndef S2_COMMAND_LINE_H
+#define S2_COMMAND_LINE_H
+
+#include "lua/base/session.h"
+
+#include <stdbool.h>
+
+typedef enum S2Tool { S2_RUN_SCRIPT, S2_INSPECT, S2_REPLAY } S2Tool;
+
+typedef struct S2CommandLine {
+  S2Session session; // what the options set of it; the rest zero
+  const char **code; // -e, in order; borrowed from argv
+  int code_count;
+  int script; // index in argv of the script ("-": stdin); argc: none
+  bool interactive, version, help, stats, view, watch;
+  int view_port; // 0: any
+  S2Tool tool;   // its words are those from `script` on, its own name first
+} S2CommandLine;
+
+// Reads argv. A failure is S2_INVALID, or S2_UNAVAILABLE for options of later issues, with a
+// message for the user; nothing has to be freed then.
+S2Status s2_command_line_read(S2CommandLine *line, int argc, char **argv);
+// The same with the words of a recording, which may come from anybody: what runs code that stands
+// in them (-e) or asks for some (-i) is S2_INVALID; what writes files, serves pages or prints is
+// passed over.
+// --record stays, since it says which recording to compare with: under a validator none is written.
+S2Status s2_command_line_read_recorded(S2CommandLine *line, int argc, char **argv);
+void s2_command_line_free(S2CommandLine *line);
+
+void s2_command_line_help(void);    // to stdout
+void s2_command_line_version(void); // to stdout
+
+#endif

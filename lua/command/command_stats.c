@@ -1,0 +1,58 @@
+#include "lua/command/command_stats.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+static void print_count(const char *name, uint64_t count) {
+  fprintf(stderr, "  %-18s %12" PRIu64 "\n", name, count);
+}
+
+static void print_small(const char *name, double value, const char *unit) {
+  fprintf(stderr, "  %-18s %12.3g %s\n", name, value, unit);
+}
+
+static void print_seconds(const char *name, double seconds, double total) {
+  fprintf(stderr, "  %-18s %12.4f s", name, seconds);
+  if (total > 0) {
+    fprintf(stderr, " %6.1f %%", 100 * seconds / total);
+  }
+  fputc('\n', stderr);
+}
+
+void s2_command_stats_print(const S2Session *session) {
+  const S2WorldStats *total = &session->total;
+  fflush(stdout);
+  fputs("sim2d: statistics of the run\n", stderr);
+  print_count("worlds", (uint64_t)session->worlds);
+  print_count("steps", total->steps);
+  print_count("bisections", total->bisections);
+  print_count("splits", total->splits);
+  print_count("island solves", total->solves);
+  for (int i = 0; i < S2_SOLVER_COUNT; i++) {
+    if (total->used[i] > 0) {
+      char name[40];
+      snprintf(name, sizeof name, "  by %s", s2_solver_name((S2Solver)i));
+      print_count(name, total->used[i]);
+    }
+  }
+  print_count("second solves", total->second_solves);
+  print_count("projections", total->projections);
+  print_count("relinearisations", total->relinearisations);
+  print_count("contradictions", total->contradictions);
+  print_count("unsolved impacts", total->unsolved_impacts);
+  print_count("stiffened islands", total->stiffened);
+  print_count("iterations", total->iterations);
+  print_count("unsolved steps", total->unsolved);
+  print_count("unsolved solves", total->unsolved_solves);
+  print_small("worst residual", total->worst_scaled, "(scaled)");
+  print_small("worst penetration", total->worst_penetration, "m");
+  print_small("worst joint error", total->worst_joint_error, "m");
+  // Lua runs between the steps too, so the shares are of the two together.
+  double seconds = total->seconds_total + session->seconds_lua;
+  print_seconds("broad phase", total->seconds_broad, seconds);
+  print_seconds("narrow phase", total->seconds_narrow, seconds);
+  print_seconds("solve", total->seconds_solve, seconds);
+  print_seconds("projection", total->seconds_project, seconds);
+  print_seconds("Lua callbacks", session->seconds_lua, seconds);
+  print_seconds("steps, all in all", total->seconds_total, 0);
+}

@@ -1,0 +1,9 @@
+// What --stats prints after the run.
+#ifndef S2_COMMAND_STATS_H
+#define S2_COMMAND_STATS_H
+
+#include "lua/base/session.h"
+
+void s2_command_stats_print(const S2Session *session); // to stderr
+
+#endif

@@ -1,0 +1,142 @@
+// sim2d replay --validate: running the command line of a recording again. The recording may come
+// from anybody, and what its command line names is run with all a script may do. So code that
+// stands in it is never run, and a script only by the user's word, after the command line was
+// shown.
+#define _XOPEN_SOURCE 700 // NOLINT: for realpath
+#include "lua/command/command_recording.h"
+
+#include "base/memory.h"
+#include "base/text.h"
+#include "lua/command/command_line.h"
+#include "lua/command/script.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { EXIT_WRONG_USAGE = 2 };
+
+// The recorded command line as main gets its own. To be freed; the words are borrowed.
+static char **words_of(const S2Run *run, int *count) {
+  *count = 1;
+  char **argv = s2_memory_take_zeroed(((size_t)run->entries.count + 2) * sizeof *argv);
+  int at = 0;
+  // NOLINTBEGIN(performance-no-int-to-ptr): words are read only
+  argv[0] = (char *)(uintptr_t) "sim2d";
+  for (const char *word; (word = s2_run_next(run, "word", &at)) != NULL;) {
+    argv[(*count)++] = (char *)(uintptr_t)word;
+  }
+  // NOLINTEND(performance-no-int-to-ptr)
+  return argv;
+}
+
+// Does the file lie in the current folder or below? Links are followed.
+static bool is_inside(const char *file) {
+  char *folder = realpath(".", NULL), *whole = realpath(file, NULL);
+  size_t length = folder != NULL ? strlen(folder) : 0;
+  bool root = length == 1; // "/" has everything
+  bool inside = folder != NULL && whole != NULL && strncmp(whole, folder, length) == 0 &&
+                (root || whole[length] == '/');
+  free(folder);
+  free(whole);
+  return inside;
+}
+
+// Shows what would be run, since that is what the user decides on.
+static int refuse(const S2Run *run, const char *reason) {
+  fflush(stdout);
+  fputs("sim2d: --validate: ", stderr);
+  s2_text_print(stderr, reason);
+  fputs("\n  the recorded command line: ", stderr);
+  s2_command_print_run(stderr, run);
+  return EXIT_WRONG_USAGE;
+}
+
+typedef enum Contents { AS_RECORDED, CHANGED, NOT_KNOWN } Contents; // of the script
+
+static Contents compare(const S2Run *run, const char *script) {
+  const char *recorded = s2_run_get(run, "script_hash", 0);
+  char hash[S2_SHA256_SIZE];
+  if (recorded == NULL || !s2_script_hash(script, hash)) {
+    return NOT_KNOWN;
+  }
+  return strcmp(recorded, hash) == 0 ? AS_RECORDED : CHANGED;
+}
+
+static const char *const told[] = {
+    [AS_RECORDED] = "is the script that was recorded",
+    [CHANGED] = "has changed since it was recorded",
+    [NOT_KNOWN] = "may have changed: the recording does not say what was in it",
+};
+
+// Has the user let this script run? `allowed`: of --run.
+static bool is_allowed(const char *script, const char *allowed) {
+  return allowed != NULL && (*allowed != '\0' ? strcmp(script, allowed) == 0 : is_inside(script));
+}
+
+static int check(const S2Run *run, const S2CommandLine *line, int argc, char **argv,
+                 const char *allowed) {
+  char reason[S2_MESSAGE_SIZE];
+  const char *script = line->script < argc ? argv[line->script] : "-";
+  if (line->tool != S2_RUN_SCRIPT || strcmp(script, "-") == 0) {
+    return refuse(run,
+                  "the recording does not say how to make it again (it was made by a program, by "
+                  "a script from stdin or from the prompt)");
+  }
+  if (access(script, R_OK) != 0) {
+    snprintf(reason, sizeof reason, "cannot open '%.100s': %s", script, strerror(errno));
+    return refuse(run, reason);
+  }
+  if (is_allowed(script, allowed)) {
+    return EXIT_SUCCESS;
+  }
+  if (allowed == NULL) {
+    snprintf(reason, sizeof reason, "this runs '%.80s', which %s; to let it run, add --run%s%.80s",
+             script, told[compare(run, script)], is_inside(script) ? "" : "=",
+             is_inside(script) ? "" : script);
+  } else {
+    snprintf(reason, sizeof reason,
+             "the script '%.80s' lies outside this folder; to let it run, name it: --run=%.80s",
+             script, script);
+  }
+  return refuse(run, reason);
+}
+
+int s2_command_validate(S2Replay *replay, const char *path, const char *allowed, S2RunAgain *run) {
+  const S2Run *recorded = s2_replay_run(replay);
+  if (s2_replay_frame_count(replay) == 0) {
+    fprintf(stderr, "sim2d: --validate: '%s' has no frames: there is nothing to compare with\n",
+            path);
+    return EXIT_FAILURE;
+  }
+  int argc = 0;
+  char **argv = words_of(recorded, &argc);
+  S2CommandLine line;
+  S2Status status = s2_command_line_read_recorded(&line, argc, argv);
+  int result = status.code != S2_OK ? refuse(recorded, status.message)
+                                    : check(recorded, &line, argc, argv, allowed);
+  if (result == EXIT_SUCCESS) {
+    Contents contents = compare(recorded, argv[line.script]);
+    if (contents != AS_RECORDED) {
+      fputs("sim2d: note: '", stderr);
+      s2_text_print(stderr, argv[line.script]);
+      fprintf(stderr, "' %s\n", told[contents]);
+    }
+    const char *build = s2_run_get(recorded, "build", 0);
+    if (build != NULL && strcmp(build, s2_build()) != 0) {
+      fputs("sim2d: note: recorded by another build (", stderr);
+      s2_text_print(stderr, build);
+      fprintf(stderr, "; this one: %s)\n", s2_build());
+    }
+    S2Validator *validator = s2_validator_new(replay);
+    (void)run(argc, argv, validator);
+    result = s2_validator_report(validator, path) ? EXIT_SUCCESS : EXIT_FAILURE;
+    s2_validator_free(validator);
+  }
+  if (status.code == S2_OK) {
+    s2_command_line_free(&line);
+  }
+  s2_memory_free(argv);
+  return result;
+}

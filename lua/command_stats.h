@@ -1,9 +1,0 @@
-// What --stats prints after the run.
-#ifndef S2_COMMAND_STATS_H
-#define S2_COMMAND_STATS_H
-
-#include "session.h"
-
-void s2_command_stats_print(const S2Session *session); // to stderr
-
-#endif

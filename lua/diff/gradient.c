@@ -1,0 +1,478 @@
+// sim.value_and_grad and its like: record a tape while a function runs, sweep it, give back the
+// derivatives in the shape of the parameters.
+#include "diff/world/world_gradient.h"
+#include "lua/diff/array.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+  PATH_SIZE = 160,  // bytes of a name like p.links[3].mass; longer ones are cut
+  DEEPEST = 64,     // parameter tables in one another; more is a table that contains itself
+  SLOTS_A_LEVEL = 8 // of the stack, that a level of tables may take
+};
+
+static const char KEPT =
+    'k'; // registry key, by address: what nodes of the tape keep; the error at 0
+
+// ---- One call ---------------------------------------------------------------------------------
+
+void s2_lua_refuse_nested(lua_State *L) {
+  if (s2_lua_diff(L)->busy) {
+    s2_lua_fail(L, "a gradient cannot be taken inside of a gradient call; sim.hvp gives second "
+                   "derivatives");
+  }
+}
+
+static void start_tape(lua_State *L, S2LuaDiff *diff) {
+  lua_newtable(L);
+  lua_rawsetp(L, LUA_REGISTRYINDEX, &KEPT);
+  if (diff->tape == NULL) {
+    diff->tape = s2_tape_new();
+  }
+  diff->busy = true;
+  diff->flags = 0;
+  diff->last = diff->last == UINT32_MAX ? 1 : diff->last + 1;
+  diff->generation = diff->last;
+  diff->L = L;
+}
+
+static void end_tape(lua_State *L, S2LuaDiff *diff) {
+  diff->generation = 0;
+  diff->nodes = s2_tape_nodes(diff->tape);
+  diff->bytes = s2_tape_bytes(diff->tape);
+  diff->peak = s2_tape_peak(diff->tape);
+  s2_tape_clear(diff->tape);
+  diff->busy = false;
+  lua_pushnil(L);
+  lua_rawsetp(L, LUA_REGISTRYINDEX, &KEPT);
+}
+
+// An error thrown again from elsewhere (by a step, by a sweep) has its traceback already.
+static int keep_first_traceback(lua_State *L) {
+  if (s2_lua_kept_traceback(L, 1)) {
+    lua_settop(L, 1);
+    return 1;
+  }
+  return s2_lua_keep_traceback(L);
+}
+
+// What to do about it belongs with the number: differences of the same steps agree with it.
+static void warn_of_impacts(lua_State *L, const S2LuaDiff *diff) {
+  if ((diff->flags & S2_GRADIENT_IMPACT) != 0) {
+    s2_lua_warn_call(L, "the gradient goes through impacts in steps of a given length: it knows "
+                        "nothing of their times and is off by that, however small dt is; "
+                        "sim.world { stepping = \"event\" } gives that of the motion");
+  }
+}
+
+// Protected: a coroutine that dies of an error closes nothing.
+int s2_lua_record(lua_State *L, lua_CFunction body) {
+  S2LuaDiff *diff = s2_lua_diff(L);
+  int arguments = lua_gettop(L);
+  luaL_checkstack(L, 4, "arguments");
+  lua_pushcfunction(L, keep_first_traceback);
+  lua_insert(L, 1);
+  lua_pushcfunction(L, body);
+  lua_insert(L, 2);
+  start_tape(L, diff);
+  int status = lua_pcall(L, arguments, LUA_MULTRET, 1);
+  end_tape(L, diff);
+  if (status != LUA_OK) {
+    return lua_error(L);
+  }
+  warn_of_impacts(L, diff);
+  lua_remove(L, 1);
+  return lua_gettop(L);
+}
+
+int s2_lua_tape_keep(lua_State *L) {
+  lua_rawgetp(L, LUA_REGISTRYINDEX, &KEPT);
+  int number = (int)lua_rawlen(L, -1) + 1;
+  lua_insert(L, -2);
+  lua_rawseti(L, -2, number);
+  lua_pop(L, 1);
+  return number;
+}
+
+void s2_lua_tape_kept(lua_State *L, int number) {
+  lua_rawgetp(L, LUA_REGISTRYINDEX, &KEPT);
+  lua_rawgeti(L, -1, number);
+  lua_remove(L, -2);
+}
+
+S2Status s2_lua_sweep_raised(lua_State *L) {
+  lua_rawgetp(L, LUA_REGISTRYINDEX, &KEPT);
+  lua_insert(L, -2);
+  lua_rawseti(L, -2, 0);
+  lua_pop(L, 1);
+  return s2_error(S2_ABORTED, "a backward function raised an error");
+}
+
+void s2_lua_check_sweep(lua_State *L, S2Status status) {
+  if (status.code == S2_ABORTED) {
+    s2_lua_tape_kept(L, 0);
+    lua_error(L);
+  }
+  if (status.code != S2_OK) {
+    s2_lua_fail(L, "the gradient cannot be computed: %s", status.message);
+  }
+}
+
+void s2_lua_check_function(lua_State *L, int argument) {
+  if (lua_type(L, argument) != LUA_TFUNCTION) {
+    if (luaL_getmetafield(L, argument, "__call") == LUA_TNIL) {
+      char text[S2_LUA_TEXT];
+      s2_lua_bad_argument(L, argument, "function expected, got %s",
+                          s2_lua_describe(L, argument, text));
+    }
+    lua_pop(L, 1);
+  }
+}
+
+// ---- Parameters -------------------------------------------------------------------------------
+
+// The parameters, tables in tables of numbers and arrays, are copied twice: with tracked numbers
+// for the function, and as what becomes the gradient, where the node stands in place of its number.
+
+// Puts the name of what stands at the key (stack index) behind a path; returns where to cut it.
+static size_t extend(lua_State *L, char path[PATH_SIZE], int key) {
+  size_t length = strlen(path);
+  char text[S2_LUA_TEXT];
+  if (lua_type(L, key) == LUA_TSTRING) {
+    snprintf(path + length, PATH_SIZE - length, ".%s", lua_tostring(L, key));
+  } else {
+    snprintf(path + length, PATH_SIZE - length, "[%s]", s2_lua_describe(L, key, text));
+  }
+  return length;
+}
+
+static void track(lua_State *L, S2Tape *tape, int index, char path[PATH_SIZE], int depth);
+
+static void track_number(lua_State *L, S2Tape *tape, int index, const char *path) {
+  double value = lua_tonumber(L, index);
+  if (!isfinite(value)) {
+    s2_lua_fail(L, "%s is %s: parameters have to be finite", path,
+                isnan(value) ? "nan"
+                : value > 0  ? "inf"
+                             : "-inf");
+  }
+  S2Var var = s2_tape_input(tape, &value, 1);
+  s2_lua_tracked_push(L, value, var);
+  lua_pushinteger(L, (lua_Integer)var);
+}
+
+static void track_array(lua_State *L, S2Tape *tape, const S2LuaArray *from, const char *path) {
+  S2Array view = s2_lua_array_view(L, from);
+  size_t count = s2_size_count(view.shape);
+  if (!s2_array_finite(count, view.data)) {
+    s2_lua_fail(L, "%s has numbers that are not finite: parameters have to be", path);
+  }
+  S2Var var = s2_tape_input(tape, view.data, (int)count);
+  S2LuaArray *copy = s2_lua_array_push(L, view.shape);
+  memcpy(copy->data, view.data, count * sizeof(double));
+  s2_lua_array_track(L, copy, var);
+  S2LuaArray *gradient = s2_lua_array_push(L, view.shape);
+  memset(gradient->data, 0, count * sizeof(double));
+  gradient->var = var;
+}
+
+static void track_table(lua_State *L, S2Tape *tape, int index, char path[PATH_SIZE], int depth) {
+  if (depth == DEEPEST) {
+    s2_lua_fail(L, "parameters in more than %d tables (does one contain itself?)", DEEPEST);
+  }
+  luaL_checkstack(L, SLOTS_A_LEVEL, "parameters");
+  lua_newtable(L);
+  lua_newtable(L);
+  int copy = lua_gettop(L) - 1;
+  for (lua_pushnil(L); lua_next(L, index) != 0; lua_pop(L, 1)) {
+    size_t length = extend(L, path, -2);
+    track(L, tape, lua_gettop(L), path, depth + 1);
+    path[length] = '\0';
+    lua_pushvalue(L, -4);
+    lua_insert(L, -2);
+    lua_rawset(L, copy + 1);
+    lua_pushvalue(L, -3);
+    lua_insert(L, -2);
+    lua_rawset(L, copy);
+  }
+}
+
+// Pushes both copies of the value at `index`; what is neither number, array nor table is passed on
+// and has no derivative.
+static void track(lua_State *L, S2Tape *tape, int index, char path[PATH_SIZE], int depth) {
+  if (lua_type(L, index) == LUA_TNUMBER) {
+    track_number(L, tape, index, path);
+  } else if (lua_type(L, index) == LUA_TTABLE) {
+    track_table(L, tape, index, path, depth);
+  } else if (s2_lua_is_tracked(L, index)) {
+    char text[S2_LUA_TEXT];
+    s2_lua_fail(L, "%s has to be plain, got %s", path, s2_lua_describe(L, index, text));
+  } else if (s2_lua_test(L, index, s2_type_array) != NULL) {
+    track_array(L, tape, lua_touserdata(L, index), path);
+  } else if (s2_lua_test(L, index, s2_type_vector) != NULL) {
+    track_array(L, tape, s2_lua_array_from(L, index, path), path);
+    lua_remove(L, -3);
+  } else {
+    lua_pushvalue(L, index);
+    lua_pushnil(L);
+  }
+}
+
+// Of several derivatives that are not finite the first by name is told: the order of traversal is
+// not the same in every run.
+typedef struct Bad {
+  char path[PATH_SIZE];
+  double value;
+} Bad;
+
+static double checked(double value, const char *path, Bad *bad) {
+  if (!isfinite(value) && (bad->path[0] == '\0' || strcmp(path, bad->path) < 0)) {
+    memcpy(bad->path, path, strlen(path) + 1);
+    bad->value = value;
+  }
+  return value;
+}
+
+// Puts derivatives where the nodes stand in the copy at `index`, which is replaced if it is a
+// number.
+static void resolve(lua_State *L, S2Tape *tape, int index, char path[PATH_SIZE], Bad *bad) {
+  S2LuaArray *array = s2_lua_array_test(L, index);
+  if (lua_type(L, index) == LUA_TNUMBER) {
+    lua_pushnumber(L, checked(*s2_tape_adjoint(tape, (S2Var)lua_tointeger(L, index)), path, bad));
+    lua_replace(L, index);
+  } else if (array != NULL) {
+    const double *adjoint = s2_tape_adjoint(tape, array->var);
+    size_t count = s2_size_count(array->shape);
+    array->var = 0;
+    for (size_t i = 0; i < count; i++) {
+      array->data[i] = checked(adjoint[i], path, bad);
+    }
+  } else if (lua_type(L, index) == LUA_TTABLE) {
+    for (lua_pushnil(L); lua_next(L, index) != 0; lua_pop(L, 1)) {
+      size_t length = extend(L, path, -2);
+      resolve(L, tape, lua_gettop(L), path, bad);
+      path[length] = '\0';
+      lua_pushvalue(L, -2);
+      lua_pushvalue(L, -2);
+      lua_rawset(L, index); // of a field that exists: traversal goes on
+    }
+  }
+}
+
+// ---- Value and gradient -----------------------------------------------------------------------
+
+static void check_finite_loss(lua_State *L, double value) {
+  if (!isfinite(value)) {
+    s2_lua_fail(L, "the loss is %s: it has no gradient",
+                isnan(value) ? "nan"
+                : value > 0  ? "inf"
+                             : "-inf");
+  }
+}
+
+// The value at `index` without what belongs to the tape.
+static void make_plain(lua_State *L, int index) {
+  double value;
+  S2Var var;
+  S2LuaArray *array = s2_lua_array_test(L, index);
+  if (s2_lua_tracked_test(L, index, &value, &var)) {
+    lua_pushnumber(L, value);
+    lua_replace(L, index);
+  } else if (array != NULL && array->var != 0) {
+    S2Array from = s2_lua_array_view(L, array);
+    S2LuaArray *plain = s2_lua_array_push(L, from.shape);
+    memcpy(plain->data, from.data, s2_size_count(from.shape) * sizeof(double));
+    lua_replace(L, index);
+  }
+}
+
+static void check_parameters(lua_State *L, int argument) {
+  if (lua_type(L, argument) != LUA_TNUMBER && lua_type(L, argument) != LUA_TTABLE &&
+      s2_lua_test(L, argument, s2_type_array) == NULL &&
+      s2_lua_test(L, argument, s2_type_vector) == NULL) {
+    char text[S2_LUA_TEXT];
+    s2_lua_bad_argument(L, argument,
+                        "parameters (a number, array or table of these) expected, "
+                        "got %s",
+                        s2_lua_describe(L, argument, text));
+  }
+}
+
+// Value, gradient and the rest. Unless `finite` is asked for, a loss that is not has the gradient
+// nil.
+static int differentiate(lua_State *L, bool finite) {
+  S2LuaDiff *diff = s2_lua_diff(L);
+  int extras = lua_gettop(L) - 2;
+  char path[PATH_SIZE] = "p";
+  track(L, diff->tape, 2, path, 0);
+  int shape = lua_gettop(L), first = shape + 1;
+  luaL_checkstack(L, extras + SLOTS_A_LEVEL, "arguments");
+  lua_pushvalue(L, 1);
+  lua_pushvalue(L, shape - 1);
+  for (int i = 0; i < extras; i++) {
+    lua_pushvalue(L, 3 + i);
+  }
+  lua_call(L, 1 + extras, LUA_MULTRET);
+  luaL_checkstack(L, SLOTS_A_LEVEL, "results");
+  double value = 0;
+  S2Var loss = 0;
+  if (lua_gettop(L) >= first && lua_type(L, first) == LUA_TNUMBER) {
+    value = lua_tonumber(L, first);
+  } else if (lua_gettop(L) < first || !s2_lua_tracked_test(L, first, &value, &loss)) {
+    char text[S2_LUA_TEXT];
+    s2_lua_fail(L, "the function has to return the loss, a number, first; it returned %s",
+                s2_lua_describe(L, first, text));
+  }
+  if (finite) {
+    check_finite_loss(L, value);
+  } else if (!isfinite(value)) {
+    lua_pushnumber(L, value);
+    lua_pushnil(L);
+    return 2;
+  }
+  for (int i = first; i <= lua_gettop(L); i++) {
+    make_plain(L, i);
+  }
+  diff->generation = 0; // what runs in the sweep cannot record
+  s2_lua_check_sweep(L, s2_tape_sweep(diff->tape, loss, NULL));
+  Bad bad = {.path = ""};
+  resolve(L, diff->tape, shape, path, &bad);
+  if (finite && bad.path[0] != '\0') {
+    s2_lua_fail(L, "the derivative with respect to %s is %s", bad.path,
+                isnan(bad.value) ? "nan"
+                : bad.value > 0  ? "inf"
+                                 : "-inf");
+  }
+  lua_pushvalue(L, shape);
+  lua_insert(L, first + 1);
+  return lua_gettop(L) - first + 1;
+}
+
+static int differentiate_finite(lua_State *L) {
+  return differentiate(L, true);
+}
+
+static int differentiate_any(lua_State *L) {
+  return differentiate(L, false);
+}
+
+static int sim_value_and_grad(lua_State *L) {
+  s2_lua_refuse_nested(L);
+  s2_lua_check_function(L, 1);
+  check_parameters(L, 2);
+  return s2_lua_record(L, differentiate_finite);
+}
+
+int s2_lua_value_and_grad_any(lua_State *L) {
+  s2_lua_refuse_nested(L);
+  s2_lua_check_function(L, 1);
+  check_parameters(L, 2);
+  return s2_lua_record(L, differentiate_any);
+}
+
+// The gradient, then the value.
+static int gradient_first(lua_State *L) {
+  int results = sim_value_and_grad(L);
+  lua_pushvalue(L, 1);
+  lua_copy(L, 2, 1);
+  lua_replace(L, 2);
+  return results;
+}
+
+// Upvalue 1: the function.
+static int grad_of(lua_State *L) {
+  lua_pushvalue(L, lua_upvalueindex(1));
+  lua_insert(L, 1);
+  return gradient_first(L);
+}
+
+static int sim_grad(lua_State *L) {
+  if (lua_gettop(L) > 1) {
+    return gradient_first(L);
+  }
+  s2_lua_check_function(L, 1);
+  lua_settop(L, 1);
+  lua_pushcclosure(L, grad_of, 1);
+  return 1;
+}
+
+// ---- Out of the tape --------------------------------------------------------------------------
+
+static void push_plain(lua_State *L, int index, int depth) {
+  if (depth == DEEPEST) {
+    s2_lua_fail(L, "more than %d tables in one another (does one contain itself?)", DEEPEST);
+  }
+  luaL_checkstack(L, SLOTS_A_LEVEL, "tables");
+  if (lua_type(L, index) != LUA_TTABLE) {
+    lua_pushvalue(L, index);
+    make_plain(L, lua_gettop(L));
+    return;
+  }
+  lua_newtable(L);
+  int copy = lua_gettop(L);
+  for (lua_pushnil(L); lua_next(L, index) != 0; lua_pop(L, 1)) {
+    lua_pushvalue(L, -2);
+    push_plain(L, lua_gettop(L) - 1, depth + 1);
+    lua_rawset(L, copy);
+  }
+}
+
+static int sim_stop_gradient(lua_State *L) {
+  luaL_checkany(L, 1);
+  lua_settop(L, 1);
+  push_plain(L, 1, 0);
+  return 1;
+}
+
+static int sim_checkpoint(lua_State *L) {
+  S2LuaDiff *diff = s2_lua_diff(L);
+  int was = diff->checkpoint;
+  diff->checkpoint = lua_isnoneornil(L, 1) ? 0 : (int)s2_lua_array_integer(L, 1, 1, INT32_MAX);
+  if (was > 0) {
+    lua_pushinteger(L, was);
+  } else {
+    lua_pushnil(L);
+  }
+  return 1;
+}
+
+static const char *const flag_names[] = {"weak",    "redundant", "undetermined", "singular",
+                                         "partial", "grazing",   "impact",       "together"};
+
+// What the gradients of worlds are worth, see S2GradientFlag.
+static void push_flags(lua_State *L, unsigned flags) {
+  int count = 0;
+  lua_newtable(L);
+  for (int i = 0; i < (int)(sizeof flag_names / sizeof flag_names[0]); i++) {
+    if ((flags & 1u << i) != 0) {
+      lua_pushstring(L, flag_names[i]);
+      lua_rawseti(L, -2, ++count);
+    }
+  }
+}
+
+static int sim_tape_stats(lua_State *L) {
+  const S2LuaDiff *diff = s2_lua_diff(L);
+  int64_t nodes = diff->busy ? s2_tape_nodes(diff->tape) : diff->nodes;
+  size_t bytes = diff->busy ? s2_tape_bytes(diff->tape) : diff->bytes;
+  lua_createtable(L, 0, 4);
+  push_flags(L, diff->flags);
+  lua_setfield(L, -2, "flags");
+  lua_pushinteger(L, nodes);
+  lua_setfield(L, -2, "nodes");
+  lua_pushinteger(L, (lua_Integer)bytes);
+  lua_setfield(L, -2, "bytes");
+  lua_pushinteger(L, (lua_Integer)(diff->busy ? s2_tape_peak(diff->tape) : diff->peak));
+  lua_setfield(L, -2, "peak_bytes");
+  return 1;
+}
+
+void s2_lua_open_gradient(lua_State *L) {
+  static const luaL_Reg functions[] = {
+      {"value_and_grad", sim_value_and_grad}, {"grad", sim_grad},
+      {"stop_gradient", sim_stop_gradient},   {"tape_stats", sim_tape_stats},
+      {"checkpoint", sim_checkpoint},         {NULL, NULL}};
+  s2_lua_functions(L, functions, 0);
+}

@@ -1,0 +1,523 @@
+// sim.data: arrays to and from files.
+#include "lua/diff/array.h"
+#include "lua/solve/solve_info.h"
+#include "lua/world/binding.h"
+
+#include "record/s2d/output.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+static const char DATA_SET[] = "sim2d.DataSet"; // of the userdata that frees a set after an error
+
+// Numbers beyond are not all doubles.
+static const int64_t EXACT = (int64_t)1 << 53;
+
+static int set_collect(lua_State *L) {
+  s2_data_free(lua_touserdata(L, 1));
+  return 0;
+}
+
+// Pushes an empty set that lives as long as the stack holds it.
+static S2DataSet *push_set(lua_State *L) {
+  S2DataSet *set = lua_newuserdatauv(L, sizeof *set, 0);
+  *set = (S2DataSet){0};
+  if (luaL_newmetatable(L, DATA_SET)) {
+    lua_pushcfunction(L, set_collect);
+    lua_setfield(L, -2, "__gc");
+  }
+  lua_setmetatable(L, -2);
+  return set;
+}
+
+static int trouble(lua_State *L, const char *message) {
+  lua_pushnil(L);
+  lua_pushstring(L, message);
+  return 2;
+}
+
+static const char *check_path(lua_State *L) {
+  char text[S2_LUA_TEXT];
+  if (lua_type(L, 1) != LUA_TSTRING) {
+    s2_lua_bad_argument(L, 1, "path expected, got %s", s2_lua_describe(L, 1, text));
+  }
+  return lua_tostring(L, 1);
+}
+
+// A suffix that no file of data has is the script's fault; a library that is missing is not.
+static bool check_suffix(lua_State *L, const char *path, S2Status *status) {
+  *status = s2_data_check_path(path);
+  if (status->code == S2_INVALID) {
+    s2_lua_bad_argument(L, 1, "%s", status->message);
+  }
+  if (status->code == S2_UNAVAILABLE && strstr(status->message, "not available yet") != NULL) {
+    s2_lua_bad_argument(L, 1, "%s", status->message);
+  }
+  return status->code == S2_OK;
+}
+
+// ---- Saving -----------------------------------------------------------------------------------
+
+typedef struct Saving {
+  lua_State *L;
+  S2DataSet *set;
+  const char *name; // of the array; "" for the only one
+  const char *unit;
+} Saving;
+
+static int refuse(const Saving *saving, int index, const char *expected) {
+  char text[S2_LUA_TEXT];
+  const char *got = s2_lua_describe(saving->L, index, text);
+  if (saving->name[0] == '\0') {
+    return s2_lua_bad_argument(saving->L, 2, "%s expected, got %s", expected, got);
+  }
+  return s2_lua_bad_argument(saving->L, 2, "'%s': %s expected, got %s", saving->name, expected,
+                             got);
+}
+
+static S2DataArray *add(const Saving *saving, S2DataType type, int axes, size_t rows,
+                        size_t columns) {
+  const size_t shape[2] = {rows, columns};
+  return s2_data_add(saving->set, saving->name, saving->unit, type, axes, shape);
+}
+
+static bool read_plain(lua_State *L, int index, double *value) {
+  S2Var var;
+  if (lua_type(L, index) == LUA_TNUMBER) {
+    *value = lua_tonumber(L, index);
+    return true;
+  }
+  return s2_lua_tracked_test(L, index, value, &var);
+}
+
+static const char *read_text(const Saving *saving, int index) {
+  size_t length = 0;
+  const char *text = lua_tolstring(saving->L, index, &length);
+  if (strlen(text) != length) {
+    refuse(saving, index, "texts without a byte 0 inside");
+  }
+  return text;
+}
+
+// The list at `index`, of what its first element is.
+static void add_list(const Saving *saving, int index, size_t count) {
+  lua_State *L = saving->L;
+  int kind = lua_geti(L, index, 1);
+  lua_pop(L, 1);
+  S2DataType type = kind == LUA_TSTRING    ? S2_DATA_TEXT
+                    : kind == LUA_TBOOLEAN ? S2_DATA_FLAG
+                                           : S2_DATA_NUMBER;
+  S2DataArray *array = add(saving, type, 1, count, 0);
+  double number = 0;
+  for (size_t i = 0; i < count; i++) {
+    int got = lua_geti(L, index, (lua_Integer)i + 1);
+    if (type == S2_DATA_NUMBER && read_plain(L, -1, &number)) {
+      ((double *)array->values)[i] = number;
+    } else if (type == S2_DATA_TEXT && got == LUA_TSTRING) {
+      s2_data_add_text(array, read_text(saving, -1));
+    } else if (type == S2_DATA_FLAG && got == LUA_TBOOLEAN) {
+      ((unsigned char *)array->values)[i] = lua_toboolean(L, -1) != 0;
+    } else {
+      char expected[48];
+      snprintf(expected, sizeof expected, "[%zu]: %s", i + 1,
+               type == S2_DATA_TEXT   ? "string"
+               : type == S2_DATA_FLAG ? "true or false"
+                                      : "number");
+      refuse(saving, -1, expected);
+    }
+    lua_pop(L, 1);
+  }
+}
+
+static bool is_list(lua_State *L, int index) {
+  return lua_type(L, index) == LUA_TTABLE || s2_lua_array_test(L, index) != NULL ||
+         s2_lua_test(L, index, s2_type_vector) != NULL;
+}
+
+static void add_rows(const Saving *saving, int index, size_t rows) {
+  lua_State *L = saving->L;
+  lua_geti(L, index, 1);
+  size_t width = (size_t)luaL_len(L, -1);
+  lua_pop(L, 1);
+  double *values = add(saving, S2_DATA_NUMBER, 2, rows, width)->values;
+  for (size_t i = 0; i < rows; i++) {
+    lua_geti(L, index, (lua_Integer)i + 1);
+    char expected[64];
+    snprintf(expected, sizeof expected, "[%zu]: a row of %zu numbers", i + 1, width);
+    if (!is_list(L, -1) || (size_t)luaL_len(L, -1) != width) {
+      refuse(saving, -1, expected);
+    }
+    for (size_t k = 0; k < width; k++) {
+      lua_geti(L, -1, (lua_Integer)k + 1);
+      if (!read_plain(L, -1, &values[i * width + k])) {
+        refuse(saving, -1, expected);
+      }
+      lua_pop(L, 1);
+    }
+    lua_pop(L, 1);
+  }
+}
+
+// The value at `index` (absolute).
+static void add_value(const Saving *saving, int index) {
+  lua_State *L = saving->L;
+  const S2LuaArray *array = s2_lua_array_test(L, index);
+  double number = 0;
+  int type = lua_type(L, index);
+  if (array != NULL) {
+    S2Array view = s2_lua_array_view(L, array);
+    bool list = view.shape.axes == 1;
+    S2DataArray *added =
+        add(saving, S2_DATA_NUMBER, view.shape.axes,
+            (size_t)(list ? view.shape.columns : view.shape.rows), (size_t)view.shape.columns);
+    memcpy(added->values, view.data, s2_size_count(view.shape) * sizeof(double));
+  } else if (lua_isinteger(L, index)) {
+    *(int64_t *)add(saving, S2_DATA_INTEGER, 0, 0, 0)->values = lua_tointeger(L, index);
+  } else if (read_plain(L, index, &number)) {
+    *(double *)add(saving, S2_DATA_NUMBER, 0, 0, 0)->values = number;
+  } else if (type == LUA_TBOOLEAN) {
+    *(unsigned char *)add(saving, S2_DATA_FLAG, 0, 0, 0)->values = lua_toboolean(L, index) != 0;
+  } else if (type == LUA_TSTRING) {
+    const char *text = read_text(saving, index);
+    s2_data_add_text(add(saving, S2_DATA_TEXT, 0, 0, 0), text);
+  } else if (is_list(L, index)) {
+    size_t count = (size_t)luaL_len(L, index);
+    if (count == 0 && type == LUA_TTABLE) {
+      lua_pushnil(L);
+      if (lua_next(L, index) != 0) {
+        refuse(saving, index, "an array, a list, a number or a text");
+      }
+    }
+    lua_geti(L, index, 1);
+    bool rows = count > 0 && is_list(L, -1);
+    lua_pop(L, 1);
+    if (rows) {
+      add_rows(saving, index, count);
+    } else {
+      add_list(saving, index, count);
+    }
+  } else {
+    refuse(saving, index, "an array, a list, a number or a text");
+  }
+}
+
+// Pushes the names of what is saved, in order: those of `columns`, or all, sorted.
+static int push_names(lua_State *L, const S2Keys *keys) {
+  lua_newtable(L);
+  int names = lua_gettop(L), count = 0;
+  if (s2_keys_push(keys, "columns") != LUA_TNIL) {
+    if (lua_type(L, -1) != LUA_TTABLE) {
+      s2_keys_fail(keys, "columns", "list of names expected");
+    }
+    count = (int)lua_rawlen(L, -1);
+    for (int i = 1; i <= count; i++) {
+      if (lua_rawgeti(L, -1, i) != LUA_TSTRING) {
+        s2_keys_fail(keys, "columns", "list of names expected");
+      }
+      lua_pushvalue(L, -1);
+      if (lua_rawget(L, 2) == LUA_TNIL) {
+        s2_keys_fail(keys, "columns", "there is no '%s' among the arrays", lua_tostring(L, -2));
+      }
+      lua_pop(L, 1);
+      for (int k = 1; k < i; k++) {
+        lua_rawgeti(L, names, k);
+        if (lua_rawequal(L, -1, -2)) {
+          s2_keys_fail(keys, "columns", "'%s' comes twice", lua_tostring(L, -1));
+        }
+        lua_pop(L, 1);
+      }
+      lua_rawseti(L, names, i);
+    }
+    lua_settop(L, names);
+    return count;
+  }
+  lua_settop(L, names);
+  for (lua_pushnil(L); lua_next(L, 2) != 0; lua_pop(L, 1)) {
+    char text[S2_LUA_TEXT];
+    if (lua_type(L, -2) != LUA_TSTRING || lua_rawlen(L, -2) == 0) {
+      s2_lua_bad_argument(L, 2, "names as keys expected, got the key %s",
+                          s2_lua_describe(L, -2, text));
+    }
+    lua_pushvalue(L, -2);
+    int at = ++count; // sorted by insertion: names are few
+    for (; at > 1; at--) {
+      lua_rawgeti(L, names, at - 1);
+      bool placed = strcmp(lua_tostring(L, -1), lua_tostring(L, -2)) < 0;
+      if (placed) {
+        lua_pop(L, 1);
+        break;
+      }
+      lua_rawseti(L, names, at);
+    }
+    lua_rawseti(L, names, at);
+  }
+  return count;
+}
+
+// Checks `units`, which stays on the stack.
+static int push_units(lua_State *L, const S2Keys *keys) {
+  if (s2_keys_push(keys, "units") == LUA_TNIL) {
+    lua_pop(L, 1);
+    lua_newtable(L);
+  }
+  int units = lua_gettop(L);
+  if (lua_type(L, units) != LUA_TTABLE) {
+    s2_keys_fail(keys, "units", "a table expected, {name = unit}");
+  }
+  for (lua_pushnil(L); lua_next(L, units) != 0; lua_pop(L, 1)) {
+    if (lua_type(L, -2) != LUA_TSTRING || lua_type(L, -1) != LUA_TSTRING) {
+      s2_keys_fail(keys, "units", "a table of texts expected, {name = unit}");
+    }
+    lua_pushvalue(L, -2);
+    if (lua_rawget(L, 2) == LUA_TNIL) {
+      s2_keys_fail(keys, "units", "there is no '%s' among the arrays", lua_tostring(L, -3));
+    }
+    lua_pop(L, 1);
+  }
+  return units;
+}
+
+static void add_named(lua_State *L, S2DataSet *set, const S2Keys *keys) {
+  int count = push_names(L, keys), names = lua_gettop(L), units = push_units(L, keys);
+  for (int i = 1; i <= count; i++) {
+    lua_rawgeti(L, names, i);
+    Saving saving = {L, set, lua_tostring(L, -1), ""};
+    if (strlen(saving.name) != lua_rawlen(L, -1)) {
+      s2_lua_bad_argument(L, 2, "the name '%s...' has a byte 0 inside", saving.name);
+    }
+    lua_pushvalue(L, -1);
+    if (lua_rawget(L, units) == LUA_TSTRING) {
+      saving.unit = lua_tostring(L, -1);
+    }
+    lua_pushvalue(L, -2);
+    lua_rawget(L, 2);
+    add_value(&saving, lua_gettop(L));
+    lua_settop(L, units);
+  }
+}
+
+static int data_save(lua_State *L) {
+  static const char *const names[] = {"columns", "units", NULL};
+  lua_settop(L, 3);
+  const char *path = check_path(L);
+  S2Status status;
+  if (!check_suffix(L, path, &status)) {
+    return trouble(L, status.message);
+  }
+  S2Keys keys = s2_keys_open(L, 3, true, names, NULL, 0);
+  S2DataSet *set = push_set(L);
+  bool one = lua_type(L, 2) != LUA_TTABLE || lua_rawlen(L, 2) > 0;
+  if (one) {
+    set->bare = true;
+    if (s2_keys_has(&keys, "columns") || s2_keys_has(&keys, "units")) {
+      s2_lua_bad_argument(L, 3, "names and units belong to a table of arrays, {x = ..., y = ...}");
+    }
+    const char *dot = s2_path_suffix(path);
+    bool named = strcasecmp(dot, ".npz") == 0 || strcasecmp(dot, ".h5") == 0;
+    if (named) {
+      s2_lua_bad_argument(L, 2, "%s files hold arrays by name: {name = array} expected", dot);
+    }
+    const Saving saving = {L, set, "", ""};
+    if (!is_list(L, 2)) {
+      refuse(&saving, 2, "arrays by name, {name = array}, or one array");
+    }
+    add_value(&saving, 2);
+  } else {
+    add_named(L, set, &keys);
+  }
+  status = s2_data_save(set, path);
+  if (status.code == S2_INVALID) {
+    return s2_lua_bad_argument(L, 2, "%s", status.message);
+  }
+  if (status.code != S2_OK) {
+    return trouble(L, status.message);
+  }
+  lua_pushboolean(L, 1);
+  return 1;
+}
+
+// ---- Loading ----------------------------------------------------------------------------------
+
+static double value_at(const S2DataArray *array, size_t i) {
+  return array->type == S2_DATA_NUMBER    ? ((const double *)array->values)[i]
+         : array->type == S2_DATA_INTEGER ? (double)((const int64_t *)array->values)[i]
+                                          : (double)((const unsigned char *)array->values)[i];
+}
+
+// Does it fit into an array of Lua's? All axes but the first make one.
+static bool check_array(const S2DataArray *array, const char *path, S2Status *status) {
+  size_t count = s2_data_count(array), rows = array->axes > 0 ? array->shape[0] : 1, rest = 1;
+  for (int i = 1; i < array->axes; i++) {
+    rest *= array->shape[i];
+  }
+  if (count > INT32_MAX || rows > INT32_MAX || rest > INT32_MAX) {
+    *status =
+        s2_error(S2_INVALID, "cannot read '%s': '%.60s' has too many values", path, array->name);
+    return false;
+  }
+  for (size_t i = 0; array->type == S2_DATA_INTEGER && array->axes > 0 && i < count; i++) {
+    int64_t value = ((const int64_t *)array->values)[i];
+    if (value > EXACT || value < -EXACT) {
+      *status = s2_error(S2_INVALID,
+                         "cannot read '%s': '%.60s' has integers beyond 2^53, which an array of "
+                         "doubles cannot hold",
+                         path, array->name);
+      return false;
+    }
+  }
+  return true;
+}
+
+// Texts in lists of lists; leaves *at behind them.
+static void push_texts(lua_State *L, const S2DataArray *array, int axis, const char **at) {
+  if (axis == array->axes) {
+    lua_pushstring(L, *at);
+    *at += strlen(*at) + 1;
+    return;
+  }
+  luaL_checkstack(L, 4, "too many axes");
+  lua_newtable(L);
+  for (size_t i = 0; i < array->shape[axis]; i++) {
+    push_texts(L, array, axis + 1, at);
+    lua_rawseti(L, -2, (lua_Integer)i + 1);
+  }
+}
+
+static void push_value(lua_State *L, const S2DataArray *array) {
+  if (array->type == S2_DATA_TEXT) {
+    const char *at = array->values;
+    push_texts(L, array, 0, &at);
+    return;
+  }
+  if (array->axes == 0 && array->type == S2_DATA_INTEGER) {
+    lua_pushinteger(L, *(const int64_t *)array->values);
+    return;
+  }
+  if (array->axes == 0 && array->type == S2_DATA_FLAG) {
+    lua_pushboolean(L, *(const unsigned char *)array->values);
+    return;
+  }
+  if (array->axes == 0) {
+    lua_pushnumber(L, *(const double *)array->values);
+    return;
+  }
+  size_t count = s2_data_count(array), rest = 1;
+  for (int i = 1; i < array->axes; i++) {
+    rest *= array->shape[i];
+  }
+  S2LuaArray *pushed =
+      s2_lua_array_push(L, array->axes == 1 ? s2_size_list((int)array->shape[0])
+                                            : s2_size_matrix((int)array->shape[0], (int)rest));
+  for (size_t i = 0; i < count; i++) {
+    pushed->data[i] = value_at(array, i);
+  }
+}
+
+// Pushes {names =, units =, run =}.
+static void push_about(lua_State *L, const S2DataSet *set) {
+  lua_createtable(L, 0, 3);
+  lua_createtable(L, set->arrays.count, 0);
+  for (int i = 0; i < set->arrays.count && !set->bare; i++) {
+    lua_pushstring(L, set->arrays.at[i].name);
+    lua_rawseti(L, -2, i + 1);
+  }
+  lua_setfield(L, -2, "names");
+  lua_newtable(L);
+  for (int i = 0; i < set->arrays.count; i++) {
+    if (set->arrays.at[i].unit[0] != '\0') {
+      lua_pushstring(L, set->arrays.at[i].unit);
+      lua_setfield(L, -2, set->arrays.at[i].name);
+    }
+  }
+  lua_setfield(L, -2, "units");
+  lua_newtable(L);
+  for (int i = 0; i < set->run.entries.count; i++) {
+    lua_pushstring(L, set->run.entries.at[i].value);
+    lua_setfield(L, -2, set->run.entries.at[i].key);
+  }
+  lua_setfield(L, -2, "run");
+}
+
+// Reads the options; names stay on the stack.
+static S2DataOptions read_options(lua_State *L) {
+  static const char *const known[] = {"columns", "ragged", "separator", NULL};
+  S2Keys keys = s2_keys_open(L, 2, true, known, NULL, 0);
+  S2DataOptions options = {0};
+  s2_keys_boolean(&keys, "ragged", &options.ragged);
+  if (s2_keys_push(&keys, "separator") != LUA_TNIL) {
+    const char *text = lua_tostring(L, -1);
+    if (lua_type(L, -1) != LUA_TSTRING || strlen(text) != 1 ||
+        strchr("\"#.+-\r\n", *text) != NULL) {
+      s2_keys_fail(&keys, "separator",
+                   "a single character expected, as ',', ';', '\\t', or ' ' for blanks");
+    }
+    options.separator = *text;
+  }
+  if (s2_keys_push(&keys, "columns") != LUA_TNIL) {
+    int list = lua_gettop(L);
+    lua_Unsigned count = lua_type(L, list) == LUA_TTABLE ? lua_rawlen(L, list) : 0;
+    if (count == 0 || count > INT32_MAX || options.ragged) {
+      s2_keys_fail(&keys, "columns",
+                   options.ragged ? "rows of different lengths have no columns"
+                                  : "list of names expected");
+    }
+    const char **names = lua_newuserdatauv(L, count * sizeof *names, 0);
+    for (lua_Unsigned i = 0; i < count; i++) {
+      if (lua_rawgeti(L, list, (lua_Integer)i + 1) != LUA_TSTRING || lua_rawlen(L, -1) == 0) {
+        s2_keys_fail(&keys, "columns", "list of names expected");
+      }
+      names[i] = lua_tostring(L, -1); // lives in the list, which stays on the stack
+      lua_pop(L, 1);
+    }
+    options.names = names;
+    options.name_count = (int)count;
+  }
+  return options;
+}
+
+static int data_load(lua_State *L) {
+  lua_settop(L, 2);
+  const char *path = check_path(L);
+  S2Status status;
+  (void)check_suffix(L, path, &status); // any build reads what only some can write
+  S2DataOptions options = read_options(L);
+  bool csv = strcasecmp(s2_path_suffix(path), ".csv") == 0;
+  if (!csv && !lua_isnil(L, 2)) {
+    s2_lua_bad_argument(L, 2, "options are for .csv files; this one says itself what is in it");
+  }
+  S2DataSet *set = push_set(L);
+  status = s2_data_load(path, &options, set);
+  for (int i = 0; i < set->arrays.count && status.code == S2_OK; i++) {
+    (void)check_array(&set->arrays.at[i], s2_path_tail(path), &status);
+  }
+  if (status.code != S2_OK) {
+    return trouble(L, status.message);
+  }
+  if (set->open > 0) { // many programs leave the last line end out: no reason to refuse it
+    fprintf(stderr,
+            "sim2d: warning: '%s' ends within line %d: if it was cut there, its last value may "
+            "lack digits (a line end behind it silences this)\n",
+            s2_path_tail(path), set->open);
+  }
+  if (set->bare && !options.ragged) {
+    push_value(L, &set->arrays.at[0]);
+  } else {
+    lua_newtable(L);
+    for (int i = 0; i < set->arrays.count; i++) {
+      push_value(L, &set->arrays.at[i]);
+      if (set->bare) {
+        lua_rawseti(L, -2, i + 1);
+      } else {
+        lua_setfield(L, -2, set->arrays.at[i].name);
+      }
+    }
+  }
+  push_about(L, set);
+  return 2;
+}
+
+void s2_lua_open_data(lua_State *L) {
+  static const luaL_Reg functions[] = {{"save", data_save}, {"load", data_load}, {NULL, NULL}};
+  s2_lua_push_library(L, "sim.data", functions);
+}

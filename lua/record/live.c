@@ -1,0 +1,591 @@
+#include "lua/record/live.h"
+
+#include "base/memory.h"
+#include "base/number.h"
+#include "lua/base/traceback.h"
+#include "lua/diff/on_tape.h"
+#include "record/page/page.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const double FRAME = 0.012; // s between frames: below a frame of 60 Hz screens
+static const double SHARE = 10;   // frames take at most this part of the time of a run that is late
+static const double SLICE = 0.05; // s: Ctrl-C and saved files are noticed after so long
+static const double LATE = 0.1;   // s behind its time that a run makes good
+static const double QUIET = 0.5;  // s without a step, after which another world is shown
+
+// A hand on a body swings it at this frequency (Hz), critically damped.
+static const double HAND = 5;
+
+const char s2_live_handler = 'h';
+
+// ---- Texts for the page -----------------------------------------------------------------------
+
+typedef S2_ARRAY(char) Text;
+
+static void add_char(Text *text, char c) {
+  *s2_array_append(*text) = c;
+}
+
+static void add(Text *text, const char *more) {
+  for (; *more != '\0'; more++) {
+    add_char(text, *more);
+  }
+}
+
+// Bytes of the UTF-8 character at `at`, 0: it is none.
+static int utf8_size(const unsigned char *at) {
+  int size = at[0] < 0x80                     ? 1
+             : at[0] >= 0xc2 && at[0] <= 0xdf ? 2
+             : at[0] >= 0xe0 && at[0] <= 0xef ? 3
+             : at[0] >= 0xf0 && at[0] <= 0xf4 ? 4
+                                              : 0;
+  for (int i = 1; i < size; i++) {
+    if ((at[i] & 0xc0) != 0x80) {
+      return 0;
+    }
+  }
+  bool overlong = (at[0] == 0xe0 && at[1] < 0xa0) || (at[0] == 0xf0 && at[1] < 0x90);
+  bool beyond = (at[0] == 0xed && at[1] > 0x9f) || (at[0] == 0xf4 && at[1] > 0x8f);
+  return overlong || beyond ? 0 : size;
+}
+
+// A text of JSON. Browsers drop the connection when it is not UTF-8.
+static void add_string(Text *text, const char *string) {
+  add_char(text, '"');
+  for (const unsigned char *at = (const unsigned char *)string; *at != '\0';) {
+    int size = utf8_size(at);
+    if (*at < ' ' || *at == '"' || *at == '\\' || size == 0) {
+      char escaped[8];
+      snprintf(escaped, sizeof escaped, "\\u%04x", size == 0 ? 0xfffdu : *at);
+      add(text, escaped);
+      at++;
+      continue;
+    }
+    for (int i = 0; i < size; i++) {
+      add_char(text, (char)*at++);
+    }
+  }
+  add_char(text, '"');
+}
+
+void s2_live_notice(S2Live *live, const char *message) {
+  if (live == NULL || live->server == NULL) {
+    return;
+  }
+  Text text = {0};
+  add(&text, "{\"type\":\"notice\",\"text\":");
+  add_string(&text, message);
+  add_char(&text, '}');
+  s2_server_put(live->server, S2_SERVER_NOTICE, text.at, (size_t)text.count);
+  s2_array_free(text);
+}
+
+static void add_worlds(Text *text, const S2LuaSession *session) {
+  enum { MOST = 100 }; // a person chooses from
+  int count = 0;
+  char number[32];
+  add(text, ",\"worlds\":[");
+  for (const S2LuaWorld *lw = session->oldest; lw != NULL && count < MOST; lw = lw->newer) {
+    if (lw->stepped) {
+      snprintf(number, sizeof number, count++ > 0 ? ",%llu" : "%llu",
+               (unsigned long long)lw->number);
+      add(text, number);
+    }
+  }
+  add_char(text, ']');
+}
+
+static void put_state(S2Live *live, const S2LuaSession *session) {
+  char numbers[160];
+  Text text = {0};
+  snprintf(numbers, sizeof numbers,
+           "{\"type\":\"state\",\"run\":%d,\"paused\":%s,\"ended\":%s,\"pace\":%.6g,"
+           "\"reruns\":%s,\"shown\":%llu",
+           live->run, live->paused ? "true" : "false", live->ended ? "true" : "false", live->pace,
+           live->unwind != NULL ? "true" : "false",
+           live->shown != NULL ? (unsigned long long)live->shown->number : 0);
+  add(&text, numbers);
+  add_worlds(&text, session);
+  add(&text, ",\"script\":");
+  add_string(&text, live->script != NULL ? live->script : "");
+  add_char(&text, '}');
+  if (text.count == live->state.count && memcmp(text.at, live->state.at, (size_t)text.count) == 0) {
+    s2_array_free(text);
+    return;
+  }
+  s2_server_put(live->server, S2_SERVER_STATE, text.at, (size_t)text.count);
+  s2_array_free(live->state);
+  live->state.at = text.at;
+  live->state.count = text.count;
+  live->state.capacity = text.capacity;
+}
+
+void s2_live_plots(S2Live *live, const S2Plots *plots) {
+  if (live == NULL || live->server == NULL || live->plots == plots->changes) {
+    return;
+  }
+  Text text = {0};
+  add(&text, "{\"type\":\"plots\",\"plots\":[");
+  for (int i = 0; i < plots->list.count; i++) {
+    add(&text, i > 0 ? ",{\"name\":" : "{\"name\":");
+    add_string(&text, plots->list.at[i].name);
+    add(&text, ",\"svg\":");
+    add_string(&text, plots->list.at[i].svg);
+    add_char(&text, '}');
+  }
+  add(&text, "]}");
+  s2_server_put(live->server, S2_SERVER_PLOTS, text.at, (size_t)text.count);
+  s2_array_free(text);
+  live->plots = plots->changes;
+}
+
+// ---- The script's side ------------------------------------------------------------------------
+
+// Calls the function of live.lua with the verb and the values on top of the stack (popped); pushes
+// its result. What a script's function raises is told and does not end the run.
+static void call_handler(lua_State *L, S2Live *live, const char *verb, int arguments) {
+  int first = lua_gettop(L) - arguments + 1;
+  if (lua_rawgetp(L, LUA_REGISTRYINDEX, &s2_live_handler) != LUA_TFUNCTION) {
+    lua_settop(L, first - 1);
+    lua_pushnil(L);
+    return;
+  }
+  lua_insert(L, first);
+  lua_pushstring(L, verb);
+  lua_insert(L, first + 1);
+  lua_pushcfunction(L, s2_traceback_handler);
+  lua_insert(L, first);
+  int status = lua_pcall(L, arguments + 1, 1, first);
+  lua_remove(L, first);
+  if (status != LUA_OK) {
+    const char *message = luaL_tolstring(L, -1, NULL);
+    fprintf(stderr, "sim2d: %s\n", message);
+    s2_live_notice(live, message);
+    lua_pop(L, 2);
+    lua_pushnil(L);
+  }
+}
+
+void s2_lua_push_watched(lua_State *L, S2LuaWorld *lw) {
+  lua_pushvalue(L, 1);
+  call_handler(L, lw->session->open.live, "watched", 1);
+}
+
+void s2_lua_push_watch(lua_State *L, const char *name) {
+  lua_pushstring(L, name);
+  call_handler(L, s2_session(L)->live, "watch", 1);
+}
+
+static void put_result(lua_State *L, S2Live *live, S2ServerMessage message) {
+  size_t size = 0;
+  const char *text = lua_tolstring(L, -1, &size);
+  if (text != NULL) {
+    s2_server_put(live->server, message, text, size);
+  }
+  lua_pop(L, 1);
+}
+
+// ---- Showing ----------------------------------------------------------------------------------
+
+// `world`: stack index of the World that is shown, 0: it is not at hand and no values are shown.
+static void show(lua_State *L, S2Live *live, const S2LuaSession *session, int world) {
+  if (live->server == NULL) {
+    return;
+  }
+  put_state(live, session);
+  s2_live_plots(live, &session->open.plots);
+  call_handler(L, live, "controls", 0);
+  put_result(L, live, S2_SERVER_CONTROLS);
+  if (live->shown == NULL || !live->stale) {
+    return;
+  }
+  double start = s2_lua_clock();
+  S2Status status = s2_frames_show(&live->frames, live->server, live->shown->world);
+  if (status.code != S2_OK) {
+    s2_live_notice(live, status.message);
+  }
+  if (world != 0) {
+    lua_pushvalue(L, world);
+    lua_pushnumber(L, s2_world_time(live->shown->world));
+    call_handler(L, live, "values", 2);
+    put_result(L, live, S2_SERVER_WATCH);
+  }
+  live->stale = false;
+  live->put = s2_lua_clock();
+  live->cost = live->put - start;
+}
+
+void s2_live_choose(S2Live *live, S2LuaWorld *lw) {
+  if (live->shown != lw) {
+    live->shown = lw;
+    live->stale = lw != NULL;
+    live->anchored = false;
+    live->put = 0;
+    s2_frames_restart(&live->frames);
+  }
+}
+
+// ---- Commands ---------------------------------------------------------------------------------
+
+// The next word as a number; false: it is none.
+static bool read_number(const char **at, double *value) {
+  char *end = NULL;
+  *value = s2_number_read(*at, &end);
+  bool good = end != *at && (*end == ' ' || *end == '\0') && isfinite(*value);
+  *at = end;
+  return good;
+}
+
+static S2LuaWorld *find_world(const S2LuaSession *session, double number) {
+  for (S2LuaWorld *lw = session->oldest; lw != NULL; lw = lw->newer) {
+    if (lw->stepped && (double)lw->number == number) {
+      return lw;
+    }
+  }
+  return NULL;
+}
+
+// grab SLOT SERIAL LOCAL_X LOCAL_Y X Y
+static void grab(S2Live *live, S2LiveDrag *drag, const char *at) {
+  double value[6];
+  for (int i = 0; i < 6; i++) {
+    if (!read_number(&at, &value[i])) {
+      return;
+    }
+  }
+  if (live->shown == NULL || drag->lw != NULL || value[0] < 1 || value[0] > (double)UINT32_MAX ||
+      value[1] < 0 || value[1] > (double)UINT32_MAX) {
+    return;
+  }
+  *drag = (S2LiveDrag){.lw = live->shown,
+                       .body = {(uint32_t)value[0], (uint32_t)value[1]},
+                       .local = {value[2], value[3]},
+                       .target = {value[4], value[5]}};
+}
+
+static void reset(S2Live *live) {
+  if (live->unwind != NULL) {
+    live->again = true;
+    return;
+  }
+  live->resets = true;
+}
+
+static void obey(lua_State *L, S2Live *live, const S2LuaSession *session,
+                 const S2ServerCommand *command) {
+  const char *text = command->text;
+  const char *blank = strchr(text, ' ');
+  const char *rest = blank != NULL ? blank + 1 : "";
+  size_t length = blank != NULL ? (size_t)(blank - text) : strlen(text);
+  S2LiveDrag *drag = &live->drags[command->client];
+  double x, y;
+#define IS(verb) (length == sizeof(verb) - 1 && memcmp(text, verb, length) == 0)
+  if (IS("pause")) {
+    live->paused = true;
+    live->steps = 0;
+  } else if (IS("resume")) {
+    live->paused = false;
+    live->anchored = false;
+  } else if (IS("step") && read_number(&rest, &x) && x >= 1 && x <= 1e9) {
+    live->paused = true;
+    live->steps += (int64_t)x;
+  } else if (IS("pace") && read_number(&rest, &x) && x >= 0) {
+    live->pace = x;
+    live->anchored = false;
+  } else if (IS("world") && read_number(&rest, &x)) {
+    S2LuaWorld *lw = find_world(session, x);
+    if (lw != NULL) {
+      s2_live_choose(live, lw);
+      live->chosen = true;
+    }
+  } else if (IS("reset")) {
+    reset(live);
+  } else if (IS("grab")) {
+    grab(live, drag, rest);
+  } else if (IS("move") && read_number(&rest, &x) && read_number(&rest, &y)) {
+    drag->target = s2_vec2(x, y);
+  } else if (IS("drop")) {
+    drag->dropped = true;
+  } else {
+    drag->dropped |= IS("gone");
+    lua_pushinteger(L, command->client);
+    lua_pushstring(L, rest);
+    lua_pushlstring(L, text, length);
+    lua_insert(L, -3);
+    call_handler(L, live, "command", 3);
+    live->again |= lua_toboolean(L, -1) && live->unwind != NULL;
+    lua_pop(L, 1);
+  }
+#undef IS
+}
+
+// `lw` is the World at stack position 1; NULL: there is none.
+static void obey_all(lua_State *L, S2Live *live, const S2LuaSession *session,
+                     const S2LuaWorld *lw) {
+  S2ServerCommand command;
+  if (live->server != NULL && s2_server_take(live->server, &command)) {
+    do {
+      obey(L, live, session, &command);
+    } while (s2_server_take(live->server, &command));
+    show(L, live, session, live->shown == lw && lw != NULL ? 1 : 0);
+  }
+}
+
+// ---- Hands ------------------------------------------------------------------------------------
+
+static S2Status take_hold(S2LiveDrag *drag, S2World *world) {
+  double q[3], mass;
+  S2_TRY(s2_body_q(world, drag->body, q));
+  S2_TRY(s2_body_get(world, drag->body, S2_BODY_MASS, &mass));
+  if (!isfinite(mass)) {
+    return s2_error(S2_INVALID, "only dynamic bodies can be dragged");
+  }
+  double omega = 2 * 3.14159265358979323846 * HAND, c = cos(q[0]), s = sin(q[0]);
+  S2JointDef def = s2_joint_def(S2_MOUSE);
+  def.a = drag->body;
+  def.anchor_a = s2_vec2(q[1] + c * drag->local.x - s * drag->local.y,
+                         q[2] + s * drag->local.x + c * drag->local.y);
+  def.target = drag->target;
+  def.stiffness = mass * omega * omega;
+  def.damping.linear = 2 * mass * omega;
+  def.name = "hand";
+  return s2_joint_create(world, &def, &drag->joint);
+}
+
+// What the hands on the bodies of this world do to it, now that it is between two steps.
+static void move_hands(S2Live *live, S2LuaWorld *lw) {
+  for (int i = 0; i < S2_SERVER_CLIENTS; i++) {
+    S2LiveDrag *drag = &live->drags[i];
+    if (drag->lw != lw) {
+      continue;
+    }
+    bool held = s2_joint_alive(lw->world, drag->joint);
+    S2Status status = s2_ok();
+    if (drag->dropped || s2_lua_recording(lw) || s2_lua_on_tape(lw) != NULL) {
+      if (held) {
+        status = s2_joint_destroy(lw->world, drag->joint);
+        s2_lua_world_changed(lw);
+      }
+      *drag = (S2LiveDrag){0};
+    } else if (held) {
+      status = s2_joint_set_target(lw->world, drag->joint, drag->target);
+    } else {
+      status = take_hold(drag, lw->world);
+      s2_lua_world_changed(lw);
+    }
+    if (status.code != S2_OK) { // the body is gone, or never was one
+      *drag = (S2LiveDrag){0};
+    }
+  }
+}
+
+// Nobody can run the script again: the world goes back to where it was when it was first shown.
+static void start_over(lua_State *L, S2Live *live) {
+  lua_pushvalue(L, 1);
+  call_handler(L, live, "reset", 1);
+  lua_pop(L, 1);
+  live->stale = true;
+  live->resets = live->anchored = false;
+}
+
+// ---- Between steps ----------------------------------------------------------------------------
+
+static void follow(S2Live *live, S2LuaWorld *lw, double now) {
+  if (live->shown == NULL || (live->shown != lw && !live->chosen && now > live->stepped + QUIET)) {
+    s2_live_choose(live, lw);
+  }
+  if (live->shown == lw) {
+    live->stepped = now;
+    live->stale = true;
+  }
+}
+
+// When the present of the world is due.
+static double due(S2Live *live, const S2LuaWorld *lw, double now) {
+  double time = s2_world_time(lw->world);
+  if (live->pace <= 0 || live->shown != lw || live->server == NULL) {
+    return now;
+  }
+  double at = live->anchor_wall + (time - live->anchor_time) / live->pace;
+  double longest = s2_world_settings(lw->world)->dt / live->pace + LATE;
+  // It was late, or its time was set.
+  if (!live->anchored || at < now - LATE || at > now + longest || time < live->anchor_time) {
+    live->anchored = true;
+    live->anchor_wall = now;
+    live->anchor_time = time;
+    return now;
+  }
+  return at;
+}
+
+static void raise_if_over(lua_State *L, S2Live *live, const S2LuaSession *session) {
+  if (s2_lua_interrupted(session)) {
+    s2_lua_fail(L, "interrupted");
+  }
+  if (live->again) {
+    if (live->unwind != NULL) {
+      live->unwind();
+    }
+    s2_lua_fail(L, "interrupted: the script runs again");
+  }
+}
+
+void s2_lua_live(lua_State *L, S2LuaWorld *lw, bool first) {
+  const S2LuaSession *session = lw->session;
+  S2Live *live = session->open.live;
+  double entered = s2_lua_clock(), now = entered;
+  follow(live, lw, now);
+  if (first && live->unwind == NULL && live->shown == lw) {
+    lua_pushvalue(L, 1);
+    call_handler(L, live, "start", 1); // where a reset goes back to
+    lua_pop(L, 1);
+  }
+  double time = due(live, lw, now);
+  bool wanted = first;
+  for (;;) {
+    obey_all(L, live, session, lw);
+    live->again |= s2_watch_look(&live->watch, s2_lua_clock()) && live->unwind != NULL;
+    raise_if_over(L, live, session);
+    if (live->resets && live->shown == lw) {
+      start_over(L, live);
+    }
+    now = s2_lua_clock();
+    bool halted =
+        live->server != NULL && ((live->paused && live->steps == 0) ||
+                                 (live->wait && s2_server_client_count(live->server) == 0));
+    if (!halted) {
+      time = due(live, lw, now);
+    }
+    wanted |= halted || now >= live->put + fmax(FRAME, SHARE * live->cost) || time > now + FRAME;
+    if (wanted && live->stale && live->shown == lw) {
+      show(L, live, session, 1);
+    }
+    if (!halted && now >= time) {
+      break;
+    }
+    s2_server_wait(live->server, halted ? now + SLICE : fmin(time, now + SLICE));
+  }
+  live->wait = false;
+  if (live->steps > 0 && (live->shown == lw || entered > live->stepped + QUIET)) {
+    live->steps--;
+  }
+  move_hands(live, lw);
+}
+
+void s2_lua_live_world_closes(S2LuaWorld *lw) {
+  S2Live *live = lw->session->open.live;
+  if (live == NULL) {
+    return;
+  }
+  for (int i = 0; i < S2_SERVER_CLIENTS; i++) {
+    if (live->drags[i].lw == lw) {
+      live->drags[i] = (S2LiveDrag){0};
+    }
+  }
+  if (live->shown == lw) { // its last state stays before the clients
+    if (live->stale && live->server != NULL) {
+      (void)s2_frames_show(&live->frames, live->server, lw->world);
+    }
+    s2_live_choose(live, NULL);
+    live->chosen = false;
+  }
+}
+
+// ---- Runs -------------------------------------------------------------------------------------
+
+S2Status s2_live_serve(S2Live *live, int port) {
+  size_t size = 0;
+  const unsigned char *page = s2_page_bytes(&size);
+  if (page == NULL) {
+    return s2_error(S2_UNAVAILABLE, "this sim2d was built without the live viewer: %s",
+                    s2_page_missing());
+  }
+  S2_TRY(s2_server_open(port, page, size, &live->server));
+  fprintf(stderr, "viewer: %s\n", s2_server_address(live->server));
+  return s2_ok();
+}
+
+void s2_live_begin(S2Live *live) {
+  live->again = live->ended = live->chosen = live->resets = false;
+  live->steps = 0;
+  live->shown = NULL;
+  live->anchored = false;
+  live->run++;
+  memset(live->drags, 0, sizeof live->drags);
+  s2_frames_restart(&live->frames);
+  s2_live_notice(live, "");
+  s2_live_plots(live, &(S2Plots){0});
+}
+
+void s2_live_linger(lua_State *L, S2Live *live, const volatile sig_atomic_t *interrupted) {
+  const S2LuaSession *session = s2_lua_session(L);
+  live->ended = true;
+  if (live->server == NULL) {
+    struct timespec slice = {0, (long)(1e9 * SLICE)};
+    while (!live->again && *interrupted == 0) {
+      live->again = s2_watch_look(&live->watch, s2_lua_clock());
+      if (!live->again) {
+        nanosleep(&slice, NULL);
+      }
+    }
+    return;
+  }
+  show(L, live, session, 0);
+  while (!live->again && *interrupted == 0) {
+    obey_all(L, live, session, NULL);
+    live->again |= s2_watch_look(&live->watch, s2_lua_clock());
+    s2_server_wait(live->server, s2_lua_clock() + SLICE);
+  }
+}
+
+void s2_live_stop(S2Live *live) {
+  s2_server_close(live->server);
+  live->server = NULL;
+  s2_array_free(live->state);
+}
+
+void s2_live_free(S2Live *live) {
+  s2_live_stop(live);
+  s2_watch_free(&live->watch);
+  s2_frames_free(&live->frames);
+  for (int i = 0; i < live->settings.count; i++) {
+    s2_memory_free(live->settings.at[i].key);
+    s2_memory_free(live->settings.at[i].value);
+  }
+  s2_array_free(live->settings);
+}
+
+// ---- Settings ---------------------------------------------------------------------------------
+
+static char *copy(const char *text) {
+  size_t size = strlen(text) + 1;
+  return memcpy(s2_memory_take(size), text, size);
+}
+
+static S2LiveSetting *find_setting(const S2Live *live, const char *key) {
+  for (int i = 0; i < live->settings.count; i++) {
+    if (strcmp(live->settings.at[i].key, key) == 0) {
+      return &live->settings.at[i];
+    }
+  }
+  return NULL;
+}
+
+const char *s2_live_setting(const S2Live *live, const char *key) {
+  const S2LiveSetting *setting = find_setting(live, key);
+  return setting != NULL ? setting->value : NULL;
+}
+
+void s2_live_keep(S2Live *live, const char *key, const char *value) {
+  S2LiveSetting *setting = find_setting(live, key);
+  if (setting != NULL) {
+    s2_memory_free(setting->value);
+    setting->value = copy(value);
+    return;
+  }
+  *s2_array_append(live->settings) = (S2LiveSetting){copy(key), copy(value)};
+}

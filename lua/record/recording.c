@@ -1,0 +1,470 @@
+// world:draw, world:record and --record.
+#include "lua/record/drawing.h"
+#include "lua/record/live.h"
+#include "lua/solve/validate.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+
+typedef struct Recording {
+  const char *type;
+  S2LuaWorld *lw; // kept alive by the user value
+  int64_t id;     // in lw->recorders, while it runs
+} Recording;
+
+enum { PATH_SIZE = 4096 }; // bytes, as long as paths get
+
+// ---- Recorders --------------------------------------------------------------------------------
+
+// -1: it is closed.
+static int place_of(const S2LuaWorld *lw, int64_t id) {
+  for (int i = 0; i < lw->recorders.count; i++) {
+    if (lw->recorders.at[i].id == id) {
+      return i;
+    }
+  }
+  return -1;
+}
+
+static S2Status close_recorder(S2LuaWorld *lw, int at) {
+  S2LuaRecorder *closed = &lw->recorders.at[at];
+  S2Status status = s2_ok();
+  if (closed->rows != NULL) {
+    status = s2_lua_rows_close(closed->rows);
+  } else if (closed->recorder == NULL || closed->recorder != lw->session->open.page) {
+    status = s2_recorder_close(closed->recorder);
+  } // else its plots are still to come
+  lw->recorders.count--;
+  for (int i = at; i < lw->recorders.count; i++) {
+    lw->recorders.at[i] = lw->recorders.at[i + 1];
+  }
+  return status;
+}
+
+// Values the script watches (sim.watch) become channels; `watched` is what s2_lua_push_watched
+// pushed.
+static void set_channels(lua_State *L, S2LuaRecorder *recorder, int watched) {
+  int count = lua_istable(L, watched) ? (int)lua_rawlen(L, watched) / 3 : 0;
+  for (int i = 0; i < count; i++) {
+    lua_rawgeti(L, watched, 3 * i + 1);
+    lua_rawgeti(L, watched, 3 * i + 2);
+    lua_rawgeti(L, watched, 3 * i + 3);
+    if (i >= recorder->channels) {
+      s2_recorder_channel(recorder->recorder, lua_tostring(L, -3), lua_tostring(L, -2));
+      recorder->channels++;
+    }
+    s2_recorder_set(recorder->recorder, i, lua_tonumber(L, -1));
+    lua_pop(L, 3);
+  }
+}
+
+static S2Status record_frame(lua_State *L, S2LuaWorld *lw, S2LuaRecorder *recorder, int watched) {
+  if (recorder->rows != NULL) {
+    return s2_lua_rows_add(L, lw, recorder->id);
+  }
+  if (recorder->recorder != NULL) {
+    set_channels(L, recorder, watched);
+    return s2_recorder_frame(recorder->recorder, lw->world);
+  }
+  return recorder->compared ? s2_validator_frame(lw->session->open.validator, lw->world) : s2_ok();
+}
+
+// What is said of the run: to be freed.
+static S2Run describe_run(const S2Session *session, int every) {
+  S2Run run = {0};
+  char number[32];
+  s2_run_add(&run, "sim2d", s2_version());
+  s2_run_add(&run, "build", s2_build());
+  snprintf(number, sizeof number, "%llu", (unsigned long long)session->seed);
+  s2_run_add(&run, "seed", number);
+  if (session->run != NULL) {
+    s2_run_copy(&run, session->run);
+  }
+  snprintf(number, sizeof number, "%d", session->recordings);
+  s2_run_add(&run, "recording", number);
+  snprintf(number, sizeof number, "%d", every);
+  s2_run_add(&run, "every", number);
+  return run;
+}
+
+// Opens a recorder and writes the present as its first frame. When a run is validated nothing is
+// written: the recording in question is compared, others are left out.
+static S2Status open_recorder(lua_State *L, S2LuaWorld *lw, const char *path,
+                              const S2RecordOptions *options, int every, int64_t *id) {
+  S2Session *session = &lw->session->open;
+  S2Recorder *recorder = NULL;
+  s2_lua_push_watched(L, lw); // first: functions of the script may raise, or close what is open
+  int watched = lua_gettop(L);
+  session->recordings++;
+  bool compared =
+      session->validator != NULL && s2_validator_wants(session->validator, session->recordings);
+  if (session->validator == NULL) {
+    S2Status status = s2_recorder_open_with(path, options, &recorder);
+    if (status.code != S2_OK) {
+      lua_settop(L, watched - 1);
+      return status;
+    }
+    S2Run run = describe_run(session, every);
+    s2_recorder_run(recorder, &run);
+    s2_run_free(&run);
+  }
+  S2LuaRecorder opened = {
+      .recorder = recorder, .compared = compared, .id = lw->next_recorder + 1, .every = every};
+  S2Status status = record_frame(L, lw, &opened, watched);
+  lua_settop(L, watched - 1);
+  if (status.code != S2_OK) {
+    (void)s2_recorder_close(recorder);
+    return status;
+  }
+  *id = ++lw->next_recorder;
+  *s2_array_append(lw->recorders) = opened;
+  return status;
+}
+
+typedef struct FirstRow {
+  S2LuaWorld *lw;
+  int64_t id;
+  S2Status status;
+} FirstRow;
+
+// Arguments: the world, the first row.
+static int add_first(lua_State *L) {
+  FirstRow *first = lua_touserdata(L, 2);
+  first->status = s2_lua_rows_add(L, first->lw, first->id);
+  return 0;
+}
+
+// The same for a table of columns; the world is at stack index 1.
+static S2Status open_rows(lua_State *L, S2LuaWorld *lw, const S2Keys *keys, const char *path,
+                          int every, int64_t *id) {
+  S2Status status;
+  S2Session *session = &lw->session->open;
+  session->recordings++;
+  bool written = session->validator == NULL;
+  S2LuaRows *rows = s2_lua_rows_read(L, lw, keys, written ? path : NULL, &status);
+  if (rows == NULL) {
+    return status;
+  }
+  *id = ++lw->next_recorder;
+  *s2_array_append(lw->recorders) = (S2LuaRecorder){.rows = rows, .id = *id, .every = every};
+  lua_getiuservalue(L, 1, S2_STORE_ROWS);
+  lua_insert(L, -2);
+  lua_rawseti(L, -2, *id);
+  S2Run run = describe_run(session, every);
+  s2_lua_rows_run(rows, &run);
+  s2_run_free(&run);
+  // What fails here ends the recording, of which nobody would hold the object.
+  FirstRow first = {lw, *id, s2_ok()};
+  lua_pushcfunction(L, s2_lua_keep_traceback);
+  lua_pushcfunction(L, add_first);
+  lua_pushvalue(L, 1);
+  lua_pushlightuserdata(L, &first);
+  bool raised = lua_pcall(L, 2, 0, -4) != LUA_OK;
+  int at = raised || first.status.code != S2_OK ? place_of(lw, *id) : -1;
+  if (at >= 0) {
+    (void)close_recorder(lw, at);
+  }
+  if (raised) {
+    lua_error(L);
+  }
+  return first.status;
+}
+
+S2LuaRows *s2_lua_rows_find(S2LuaWorld *lw, int64_t id) {
+  int at = place_of(lw, id);
+  return at < 0 ? NULL : lw->recorders.at[at].rows;
+}
+
+bool s2_lua_recorders_close(S2LuaWorld *lw, S2Status *status) {
+  *status = s2_ok();
+  while (lw->recorders.count > 0) {
+    S2Status closed = close_recorder(lw, 0);
+    if (status->code == S2_OK) {
+      *status = closed;
+    }
+  }
+  return status->code == S2_OK;
+}
+
+S2Status s2_lua_page_close(S2Session *session) {
+  S2Status status = s2_ok();
+  s2_live_plots(session->live, &session->plots);
+  for (int i = 0; session->page != NULL && status.code == S2_OK && i < session->plots.list.count;
+       i++) {
+    const S2Plot *plot = &session->plots.list.at[i];
+    status = s2_recorder_plot(session->page, plot->name, plot->svg);
+  }
+  S2Status closed = s2_recorder_close(session->page);
+  session->page = NULL;
+  s2_plots_free(&session->plots);
+  return status.code == S2_OK ? closed : status;
+}
+
+// The path of the nth world: "run.csv", "run-2.csv", ...
+static void numbered(const char *path, int n, char *result) {
+  if (n == 1) {
+    snprintf(result, PATH_SIZE, "%s", path);
+    return;
+  }
+  const char *slash = strrchr(path, '/');
+  const char *name = slash != NULL ? slash + 1 : path;
+  const char *dot = strrchr(name, '.');
+  int stem = (int)(dot != NULL && dot != name ? dot - path : (ptrdiff_t)strlen(path));
+  snprintf(result, PATH_SIZE, "%.*s-%d%s", stem, path, n, path + stem);
+}
+
+void s2_lua_record_first(lua_State *L, S2LuaWorld *lw) {
+  S2Session *session = &lw->session->open;
+  char path[PATH_SIZE];
+  lw->stepped = true;
+  session->worlds++;
+  if (session->record_path != NULL) {
+    int64_t id;
+    numbered(session->record_path, session->worlds, path);
+    s2_lua_try(L, open_recorder(L, lw, path, NULL, 1, &id));
+    S2Recorder *recorder = lw->recorders.at[lw->recorders.count - 1].recorder;
+    if (session->worlds == 1 && recorder != NULL && s2_recorder_holds_plots(recorder)) {
+      session->page = recorder;
+    }
+  }
+  if (session->dump_directory != NULL) {
+    numbered(session->dump_directory, session->worlds, path);
+    if (mkdir(path, 0777) != 0 && errno != EEXIST) { // the first world's is there already
+      s2_lua_fail(L, "--dump-problems '%s': %s", path, strerror(errno));
+    }
+    s2_lua_try(L, s2_world_dump_problems(lw->world, path));
+  }
+}
+
+// The recorder after the one `id`, which may be closed by now; NULL: it was the last.
+static S2LuaRecorder *next_recorder(S2LuaWorld *lw, int64_t id) {
+  for (int i = 0; i < lw->recorders.count; i++) {
+    if (lw->recorders.at[i].id > id) {
+      return &lw->recorders.at[i];
+    }
+  }
+  return NULL;
+}
+
+// The run goes on without a recording that cannot be written; closing tells of it again, and the
+// command's exit status.
+static void record_failed(lua_State *L, S2LuaWorld *lw, int64_t id, S2Status status) {
+  int at = place_of(lw, id);
+  if (status.code == S2_IO && at >= 0) {
+    lw->recorders.at[at].failed = true;
+    fflush(stdout);
+    fprintf(stderr, "sim2d: warning: the recording ends here: %s\n", status.message);
+    return;
+  }
+  if (at >= 0) {
+    (void)close_recorder(lw, at); // the first failure is the one to tell
+  }
+  s2_lua_try(L, status);
+}
+
+void s2_lua_record_step(lua_State *L, S2LuaWorld *lw) {
+  if (lw->recorders.count == 0) {
+    return;
+  }
+  s2_lua_push_watched(L, lw);
+  int watched = lua_gettop(L);
+  int64_t last = lw->next_recorder; // what a function starts now has this frame already
+  S2LuaRecorder *recorder = next_recorder(lw, 0);
+  while (recorder != NULL && recorder->id <= last) {
+    int64_t id = recorder->id;
+    if (!recorder->failed && ++recorder->skipped >= recorder->every) {
+      recorder->skipped = 0;
+      S2Status status = record_frame(L, lw, recorder, watched);
+      if (status.code != S2_OK) {
+        record_failed(L, lw, id, status);
+      }
+    }
+    recorder = next_recorder(lw, id);
+  }
+  lua_settop(L, watched - 1);
+}
+
+// ---- Lua --------------------------------------------------------------------------------------
+
+// Trouble with files is not the script's fault: it gets nil and the message.
+static int result(lua_State *L, S2Status status) {
+  if (status.code == S2_IO) {
+    lua_pushnil(L);
+    lua_pushstring(L, status.message);
+    return 2;
+  }
+  if (status.code == S2_UNAVAILABLE && strstr(status.message, "not available yet") == NULL) {
+    lua_pushnil(L); // a library is missing
+    lua_pushstring(L, status.message);
+    return 2;
+  }
+  if (status.code == S2_INVALID || status.code == S2_UNAVAILABLE) {
+    return s2_lua_bad_argument(L, 2, "%s", status.message);
+  }
+  s2_lua_try(L, status);
+  return 0;
+}
+
+static const char *check_path(lua_State *L) {
+  char text[S2_LUA_TEXT];
+  if (lua_type(L, 2) != LUA_TSTRING) {
+    s2_lua_bad_argument(L, 2, "path expected, got %s", s2_lua_describe(L, 2, text));
+  }
+  return lua_tostring(L, 2);
+}
+
+static int world_draw(lua_State *L) {
+  S2LuaWorld *lw = s2_lua_world(L, 1);
+  lua_settop(L, 3);
+  const char *path = check_path(L);
+  S2Keys keys = s2_keys_open(L, 3, true, s2_lua_draw_keys, NULL, 0);
+  S2DrawOptions options = s2_draw_options();
+  s2_lua_draw_options(&keys, lw, &options);
+  S2Status status = s2_world_draw(lw->world, path, &options);
+  if (status.code != S2_OK) {
+    return result(L, status);
+  }
+  lua_pushboolean(L, 1);
+  return 1;
+}
+
+static int world_record(lua_State *L) {
+  S2LuaWorld *lw = s2_lua_world(L, 1);
+  lua_settop(L, 3);
+  const char *path = check_path(L);
+  S2Keys keys = s2_keys_open(L, 3, true, s2_lua_record_keys, s2_lua_draw_keys, 0);
+  S2RecordOptions options = s2_record_options();
+  s2_lua_record_options(&keys, lw, path, &options);
+  int64_t every = 1;
+  s2_keys_integer(&keys, "every", 1, INT32_MAX, &every);
+  Recording *recording = lua_newuserdatauv(L, sizeof *recording, 1);
+  *recording = (Recording){.type = s2_type_recording, .lw = lw};
+  luaL_setmetatable(L, "sim2d.Recording");
+  lua_pushvalue(L, 1);
+  lua_setiuservalue(L, -2, 1);
+  int top = lua_gettop(L);
+  bool columns = s2_keys_has(&keys, "columns");
+  if (!columns && s2_keys_has(&keys, "units")) {
+    return s2_keys_fail(&keys, "units", "only with `columns`; other recordings have their units");
+  }
+  for (int i = 0; i < 2 && columns; i++) {
+    const char *key = i == 0 ? "from" : "to";
+    if (s2_keys_has(&keys, key)) {
+      return s2_keys_fail(&keys, key,
+                          "not with `columns`: call world:record and close when it is time");
+    }
+  }
+  S2Status status = columns ? open_rows(L, lw, &keys, path, (int)every, &recording->id)
+                            : open_recorder(L, lw, path, &options, (int)every, &recording->id);
+  lua_settop(L, top);
+  return status.code == S2_OK ? 1 : result(L, status);
+}
+
+static int recording_close(lua_State *L) {
+  const Recording *recording = s2_lua_check(L, 1, s2_type_recording);
+  S2LuaWorld *lw = recording->lw;
+  int at = place_of(lw, recording->id);
+  if (at >= 0) {
+    S2Status status = close_recorder(lw, at);
+    lua_getiuservalue(L, 1, 1);
+    lua_getiuservalue(L, -1, S2_STORE_ROWS);
+    lua_pushnil(L);
+    lua_rawseti(L, -2, recording->id);
+    if (status.code != S2_OK) {
+      return result(L, status);
+    }
+  }
+  lua_pushboolean(L, 1);
+  return 1;
+}
+
+static int recording_tostring(lua_State *L) {
+  (void)s2_lua_check(L, 1, s2_type_recording);
+  lua_pushliteral(L, "Recording");
+  return 1;
+}
+
+static int recording_no_field(lua_State *L) {
+  return s2_lua_no_field(L, "Recording", 2, lua_upvalueindex(1));
+}
+
+// ---- Plots ------------------------------------------------------------------------------------
+
+// Whoever records a page or looks on sees the plots of the script: is there anyone?
+static bool plots_wanted(const S2Session *session) {
+  const char *suffix = session->record_path == NULL ? "" : s2_path_suffix(session->record_path);
+  bool records = session->validator == NULL &&
+                 (strcasecmp(suffix, ".html") == 0 || strcasecmp(suffix, ".s2d") == 0);
+  return records || (session->live != NULL && session->live->server != NULL);
+}
+
+int s2_lua_plots_wanted(lua_State *L) {
+  lua_pushboolean(L, plots_wanted(s2_session(L)));
+  return 1;
+}
+
+// (name, svg): true, or false when nobody wants it.
+int s2_lua_plot_show(lua_State *L) {
+  S2Session *session = s2_session(L);
+  bool wanted = plots_wanted(session);
+  if (wanted) {
+    s2_plots_put(&session->plots, luaL_checkstring(L, 1), luaL_checkstring(L, 2));
+  }
+  lua_pushboolean(L, wanted);
+  return 1;
+}
+
+// (recording, name, svg): true, or nil and a message.
+int s2_lua_plot_record(lua_State *L) {
+  const Recording *recording = s2_lua_check(L, 1, s2_type_recording);
+  S2LuaWorld *lw = recording->lw;
+  int at = place_of(lw, recording->id);
+  if (at < 0) {
+    return s2_lua_fail(L, "'plot': the recording is closed");
+  }
+  const S2LuaRecorder *recorder = &lw->recorders.at[at];
+  S2Status status = s2_ok();
+  if (recorder->rows != NULL) {
+    status = s2_error(S2_INVALID, "a recording with columns holds no plots");
+  } else if (recorder->recorder != NULL) {
+    status = s2_recorder_plot(recorder->recorder, luaL_checkstring(L, 2), luaL_checkstring(L, 3));
+  }
+  if (status.code == S2_INVALID) {
+    return s2_lua_fail(L, "bad argument #1 to 'plot' (%s)", status.message);
+  }
+  if (status.code != S2_OK) {
+    return result(L, status);
+  }
+  lua_pushboolean(L, 1);
+  return 1;
+}
+
+// The table of Recording's methods, to add to.
+int s2_lua_recording_methods(lua_State *L) {
+  luaL_getmetatable(L, "sim2d.Recording");
+  lua_getfield(L, -1, "__index");
+  return 1;
+}
+
+const luaL_Reg s2_world_record_methods[] = {
+    {"draw", world_draw}, {"record", world_record}, {NULL, NULL}};
+
+void s2_lua_open_recording(lua_State *L) {
+  static const luaL_Reg methods[] = {{"close", recording_close}, {NULL, NULL}};
+  static const luaL_Reg meta[] = {
+      {"__close", recording_close}, {"__tostring", recording_tostring}, {NULL, NULL}};
+  s2_lua_metatable(L, s2_type_recording);
+  luaL_setfuncs(L, meta, 0);
+  lua_newtable(L);
+  s2_lua_functions(L, methods, 0);
+  lua_createtable(L, 0, 1);
+  lua_pushvalue(L, -2);
+  lua_pushcclosure(L, recording_no_field, 1);
+  lua_setfield(L, -2, "__index");
+  lua_setmetatable(L, -2);
+  lua_setfield(L, -2, "__index");
+  lua_pop(L, 1);
+}

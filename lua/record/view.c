@@ -1,0 +1,88 @@
+// What live.lua needs of the live viewer.
+#include "lua/record/live.h"
+
+static int live_collect(lua_State *L) {
+  s2_live_free(lua_touserdata(L, 1));
+  return 0;
+}
+
+S2Live *s2_lua_live_of(lua_State *L) {
+  S2Session *session = s2_session(L);
+  if (session->live == NULL) { // not in the command
+    S2Live *live = lua_newuserdatauv(L, sizeof *live, 0);
+    *live = (S2Live){.pace = 1};
+    lua_createtable(L, 0, 1);
+    lua_pushcfunction(L, live_collect);
+    lua_setfield(L, -2, "__gc");
+    lua_setmetatable(L, -2);
+    lua_rawsetp(L, LUA_REGISTRYINDEX, live);
+    session->live = live;
+  }
+  return session->live;
+}
+
+// (world, port or nil, pace or nil, wait or nil): the address, or nil and a message.
+static int live_open(lua_State *L) {
+  S2LuaWorld *lw = s2_lua_world(L, 1);
+  S2Live *live = s2_lua_live_of(L);
+  if (live->server == NULL) {
+    S2Status status = s2_live_serve(live, (int)luaL_optinteger(L, 2, 0));
+    if (status.code != S2_OK) {
+      lua_pushnil(L);
+      lua_pushstring(L, status.message);
+      return 2;
+    }
+  }
+  live->pace = luaL_optnumber(L, 3, live->pace);
+  live->wait |= lua_toboolean(L, 4) != 0;
+  if (lw->stepped) {
+    s2_live_choose(live, lw);
+  }
+  lua_pushstring(L, s2_server_address(live->server));
+  return 1;
+}
+
+// A viewer that the command was asked for stays.
+static int live_close(lua_State *L) {
+  S2Live *live = s2_lua_live_of(L);
+  if (!live->stays) {
+    s2_live_stop(live);
+  }
+  return 0;
+}
+
+static int live_handler(lua_State *L) {
+  luaL_checktype(L, 1, LUA_TFUNCTION);
+  lua_settop(L, 1);
+  lua_rawsetp(L, LUA_REGISTRYINDEX, &s2_live_handler);
+  return 0;
+}
+
+static int live_setting(lua_State *L) {
+  const S2Live *live = s2_session(L)->live;
+  lua_pushstring(L, live != NULL ? s2_live_setting(live, luaL_checkstring(L, 1)) : NULL);
+  return 1; // NULL gives nil
+}
+
+static int live_keep(lua_State *L) {
+  s2_live_keep(s2_lua_live_of(L), luaL_checkstring(L, 1), luaL_checkstring(L, 2));
+  return 0;
+}
+
+// Can the script be run again?
+static int live_reruns(lua_State *L) {
+  const S2Live *live = s2_session(L)->live;
+  lua_pushboolean(L, live != NULL && live->unwind != NULL);
+  return 1;
+}
+
+void s2_lua_push_live_host(lua_State *L) {
+  static const luaL_Reg functions[] = {{"open", live_open},
+                                       {"close", live_close},
+                                       {"handler", live_handler},
+                                       {"setting", live_setting},
+                                       {"keep", live_keep},
+                                       {"reruns", live_reruns},
+                                       {NULL, NULL}};
+  luaL_newlib(L, functions);
+}

@@ -1,0 +1,82 @@
+#include "lua/record/watch.h"
+
+#include "lua/base/embedded.h"
+
+#include <lauxlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static const double LOOK = 0.1; // s between looks
+
+static void look_at(S2WatchedFile *file) {
+  struct stat info;
+  file->size = -1;
+  if (stat(file->path, &info) == 0) {
+    file->saved = info.st_mtim;
+    file->size = info.st_size;
+  }
+}
+
+void s2_watch_add(S2Watch *watch, const char *path) {
+  for (int i = 0; i < watch->files.count; i++) {
+    if (strcmp(watch->files.at[i].path, path) == 0) {
+      return;
+    }
+  }
+  size_t size = strlen(path) + 1;
+  S2WatchedFile file = {.path = memcpy(s2_memory_take(size), path, size)};
+  look_at(&file);
+  *s2_array_append(watch->files) = file;
+}
+
+bool s2_watch_look(S2Watch *watch, double now) {
+  bool saved = false;
+  if (watch->files.count == 0 || now < watch->looked + LOOK) {
+    return false;
+  }
+  watch->looked = now;
+  for (int i = 0; i < watch->files.count; i++) {
+    S2WatchedFile *file = &watch->files.at[i], fresh = *file;
+    look_at(&fresh);
+    // An editor that replaces a file leaves none for a moment.
+    if (fresh.size >= 0 && (fresh.size != file->size || fresh.saved.tv_sec != file->saved.tv_sec ||
+                            fresh.saved.tv_nsec != file->saved.tv_nsec)) {
+      *file = fresh;
+      saved = true;
+    }
+  }
+  return saved;
+}
+
+void s2_watch_free(S2Watch *watch) {
+  for (int i = 0; i < watch->files.count; i++) {
+    s2_memory_free(watch->files.at[i].path);
+  }
+  s2_array_free(watch->files);
+}
+
+static int add_path(lua_State *L) {
+  const char *path = lua_tostring(L, 1);
+  if (path != NULL) {
+    s2_watch_add(lua_touserdata(L, lua_upvalueindex(1)), path);
+  }
+  return 0;
+}
+
+void s2_lua_watch_loads(lua_State *L, S2Watch *watch) {
+  // Before they are loaded: a file with a mistake in it is one to look at.
+  static const char wrappers[] =
+      "local add, search, load, run = ..., package.searchers[2], loadfile, dofile\n"
+      "package.searchers[2] = function(name)\n"
+      "  add((package.searchpath(name, package.path)))\n"
+      "  return search(name)\n"
+      "end\n"
+      "function loadfile(path, ...) add(path) return load(path, ...) end\n"
+      "function dofile(path) add(path) return run(path) end\n";
+  if (luaL_loadbuffer(L, wrappers, sizeof wrappers - 1, S2_EMBEDDED_CHUNK) != LUA_OK) {
+    lua_error(L);
+  }
+  lua_pushlightuserdata(L, watch);
+  lua_pushcclosure(L, add_path, 1);
+  lua_call(L, 1, 0);
+}

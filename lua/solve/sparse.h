@@ -1,0 +1,33 @@
+// Sparse matrices as Lua tables: {rows = 4, columns = 4, i = {1, 2}, j = {1, 3}, v = {.5, -1}},
+// where entry k is v[k] at row i[k], column j[k] (counted from 1; entries of one place add up).
+#ifndef S2_LUA_SPARSE_H
+#define S2_LUA_SPARSE_H
+
+#include "lua/base/keys.h"
+
+#include "linalg/csr.h"
+
+typedef enum S2LuaShape { S2_LUA_ROWS, S2_LUA_DIAGONAL, S2_LUA_TRIPLETS } S2LuaShape;
+
+typedef struct S2LuaSparse {
+  int rows, columns, count;
+  const S2Triplet *triplet; // in a userdata left on the stack
+  S2LuaShape shape;         // as it was given
+} S2LuaSparse;
+
+// The matrix under a key, as such a table, as a list of rows, or (square ones) as the list of its
+// diagonal. Raises, naming key and place, when it is none of them or not of the wanted size (< 0:
+// any). With `zeros` a list of rows has an entry for each number, else for those that are not 0.
+S2LuaSparse s2_lua_problem_sparse(const S2Keys *keys, const char *key, int rows, int columns,
+                                  bool zeros);
+
+bool s2_lua_is_sparse(lua_State *L, int index); // looks like such a table
+// An argument of the first kind, called `name` in messages.
+S2LuaSparse s2_lua_argument_sparse(lua_State *L, int argument, const char *name);
+
+void s2_lua_push_sparse(lua_State *L, const S2Csr *matrix); // a table of the first kind
+// A matrix in the shape of another, which was read with `zeros`: one number for each of its
+// entries.
+void s2_lua_push_like(lua_State *L, const S2LuaSparse *like, const double *numbers);
+
+#endif

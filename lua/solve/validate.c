@@ -1,0 +1,138 @@
+#include "lua/solve/validate.h"
+
+#include "base/memory.h"
+#include "base/same_bits.h"
+#include "base/text.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct S2Validator {
+  S2Replay *replay;
+  int recording; // the nth of the run
+  uint64_t next; // frame to be compared
+  bool ended, differs, failed;
+  char message[S2_MESSAGE_SIZE]; // what differs
+  S2Moment moment;
+};
+
+S2Validator *s2_validator_new(S2Replay *replay) {
+  S2Validator *validator = s2_memory_take_zeroed(sizeof *validator);
+  const char *recording = s2_run_get(s2_replay_run(replay), "recording", 0);
+  validator->replay = replay;
+  validator->recording = recording == NULL ? 1 : atoi(recording);
+  return validator;
+}
+
+void s2_validator_free(S2Validator *validator) {
+  if (validator != NULL) {
+    s2_moment_free(&validator->moment);
+    s2_memory_free(validator);
+  }
+}
+
+bool s2_validator_wants(const S2Validator *validator, int recording) {
+  return validator->recording == recording;
+}
+
+static void describe_body(const S2MomentBody *body, int at, char *text, size_t size) {
+  if (body->name[0] != '\0') {
+    char name[S2_NAME_SIZE + 16]; // longer only if much of it is escaped
+    s2_text_escape(name, sizeof name, body->name);
+    snprintf(text, size, "'%s'", name);
+  } else {
+    snprintf(text, size, "%d", at + 1);
+  }
+}
+
+// Names the first body that is elsewhere.
+static void find_difference(S2Validator *validator, const S2Moment *was) {
+  const S2Moment *is = &validator->moment;
+  char *text = validator->message;
+  int used = snprintf(text, S2_MESSAGE_SIZE,
+                      "frame %" PRIu64 " (step %" PRIu64 ", t = %.9g s): ", validator->next,
+                      was->step, was->time);
+  char *rest = text + used;
+  size_t left = S2_MESSAGE_SIZE - (size_t)used;
+  if (is->step != was->step || is->time != was->time) {
+    snprintf(rest, left, "the new run is at step %" PRIu64 ", t = %.9g s", is->step, is->time);
+    return;
+  }
+  if (is->bodies.count != was->bodies.count) {
+    snprintf(rest, left, "%d bodies, recorded were %d", is->bodies.count, was->bodies.count);
+    return;
+  }
+  static const char *const names[6] = {"angle", "x", "y", "omega", "vx", "vy"};
+  for (int i = 0; i < is->bodies.count; i++) {
+    const S2MomentBody *a = &is->bodies.at[i], *b = &was->bodies.at[i];
+    for (int k = 0; k < 6; k++) {
+      double now = k < 3 ? a->q[k] : a->v[k - 3], then = k < 3 ? b->q[k] : b->v[k - 3];
+      if (!s2_same_bits(&now, &then, 1)) {
+        char name[S2_NAME_SIZE + 18];
+        describe_body(b, i, name, sizeof name);
+        snprintf(rest, left, "%s of body %s is %.17g, recorded was %.17g", names[k], name, now,
+                 then);
+        return;
+      }
+    }
+  }
+  snprintf(rest, left, "the states have different hashes");
+}
+
+S2Status s2_validator_frame(S2Validator *validator, S2World *world) {
+  if (validator->ended) {
+    return s2_ok();
+  }
+  uint64_t count = s2_replay_frame_count(validator->replay);
+  if (validator->next >= count) {
+    validator->ended = true;
+    if (s2_replay_complete(validator->replay)) {
+      validator->differs = true;
+      snprintf(validator->message, sizeof validator->message,
+               "the recording ends after %" PRIu64 " frames, the new run goes on", count);
+    }
+    return s2_error(S2_INVALID, "the recording that is validated ends here");
+  }
+  const S2Moment *was = NULL;
+  S2_TRY(s2_moment_capture(&validator->moment, world));
+  S2_TRY(s2_replay_frame(validator->replay, validator->next, &was));
+  if (was->hash != validator->moment.hash || was->step != validator->moment.step) {
+    find_difference(validator, was);
+    validator->ended = validator->differs = true;
+    return s2_error(S2_INVALID, "not as recorded: %s", validator->message);
+  }
+  validator->next++;
+  return s2_ok();
+}
+
+bool s2_validator_ended(const S2Validator *validator) {
+  return validator->ended;
+}
+
+void s2_validator_fail(S2Validator *validator) {
+  validator->failed = true;
+}
+
+bool s2_validator_report(const S2Validator *validator, const char *path) {
+  uint64_t count = s2_replay_frame_count(validator->replay);
+  fflush(stdout);
+  if (validator->differs) {
+    printf("%s: differs\n  %s\n", path, validator->message);
+    return false;
+  }
+  if (validator->failed) {
+    printf("%s: differs\n  the new run ended with an error; %" PRIu64 " of %" PRIu64
+           " frames agree\n",
+           path, validator->next, count);
+    return false;
+  }
+  if (validator->next < count || count == 0) {
+    printf("%s: differs\n  the recording has %" PRIu64 " frames, the new run made %" PRIu64 "\n",
+           path, count, validator->next);
+    return false;
+  }
+  printf("%s: the new run took the same path, bit for bit (%" PRIu64 " frames)\n", path, count);
+  return true;
+}

@@ -1,0 +1,370 @@
+// Private to lua/: the memory behind the Lua objects and what their files share.
+//
+// A World owns an engine world and, as user values, every Lua value that belongs to it: callbacks,
+// the users' data of bodies, caches. Bodies, joints and handles keep their world alive through a
+// user value, so the order of collection never matters.
+#ifndef S2_BINDING_H
+#define S2_BINDING_H
+
+#include "base/array.h"
+#include "lua/base/errors.h"
+#include "lua/base/keys.h"
+#include "lua/base/session.h"
+#include "lua/base/values.h"
+#include "lua/record/progress.h"
+
+#include <lauxlib.h>
+#include <lua.h>
+
+typedef struct S2LuaWorld S2LuaWorld;
+typedef struct S2WorldTape S2WorldTape;
+
+// ---- Session ----------------------------------------------------------------------------------
+
+typedef struct S2LuaRandom {
+  const char *type;
+  S2Rng rng;
+} S2LuaRandom;
+
+enum {
+  S2_LUA_KIND = 16,        // letters that tell a kind of warning, and the final 0
+  S2_LUA_KINDS = 16,       // kinds that a session tells apart
+  S2_LUA_WARN_WORLDS = 10, // worlds of a session that print a warning of one kind
+  S2_LUA_WARN_CALLS = 3    // calls, of warnings that no world tells: they are made again and again
+};
+
+// Worlds of a session that told of a warning of one kind.
+typedef struct S2LuaWarned {
+  char kind[S2_LUA_KIND];
+  int worlds;
+} S2LuaWarned;
+
+typedef struct S2LuaSession {
+  S2Session open;              // what session.h shows; must stay first
+  S2LuaWorld *oldest, *newest; // living worlds
+  S2LuaRandom *random;         // sim.random; NULL before it is made
+  uint64_t made;               // worlds so far
+  S2LuaWarned warned[S2_LUA_KINDS];
+} S2LuaSession;
+
+S2LuaSession *s2_lua_session(lua_State *L);
+bool s2_lua_interrupted(const S2LuaSession *session);
+double s2_lua_clock(void);             // s, monotonic
+void s2_lua_open_random(lua_State *L); // pushes sim.random
+
+// ---- World ------------------------------------------------------------------------------------
+
+// Lists of callbacks, each an array of handles.
+typedef enum S2Hook {
+  S2_HOOK_BEFORE,
+  S2_HOOK_AFTER,
+  S2_HOOK_FILTER,
+  S2_HOOK_PRE_SOLVE,
+  S2_HOOK_NOW,   // at(t) where t was the present time: runs before a step that starts then
+  S2_HOOK_TIMER, // every, at, start
+  S2_HOOK_EVENT, // one list a type of event: S2_HOOK_EVENT + S2EventType
+  S2_HOOK_LAW = S2_HOOK_EVENT + S2_SOLVER_WARNING + 1, // lists a body, in S2_STORE_LAWS
+  S2_HOOK_COUNT
+} S2Hook;
+
+// User values of a World.
+typedef enum S2Store {
+  S2_STORE_BODIES = 1,  // serial -> Body, weak: one object a body while anybody holds it
+  S2_STORE_JOINTS,      // the same for joints
+  S2_STORE_NAMES,       // name -> Body, weak: what world.bodies.NAME found
+  S2_STORE_DATA,        // serial -> body.data
+  S2_STORE_LAWS,        // serial -> {[0] = Body, handles of force laws}
+  S2_STORE_CONSTRAINTS, // serial of a joint or body -> its functions, see constraint.c, motion.c
+  S2_STORE_HOOKS,       // S2Hook + 1 -> array of handles
+  S2_STORE_BODY_LIST,   // world.bodies
+  S2_STORE_JOINT_LIST,  // world.joints
+  S2_STORE_GUARD,       // closed when a stepping function is left, also by an error
+  S2_STORE_CONTACT,     // the object pre_solve callbacks see
+  S2_STORE_ERROR,       // raised by a callback inside the engine's step
+  S2_STORE_ROWS,        // id of a recording -> its functions by number of column
+  S2_STORE_COUNT = S2_STORE_ROWS
+} S2Store;
+
+typedef enum S2Phase {
+  S2_IDLE,
+  S2_BETWEEN, // inside step or run, no step in progress
+  S2_BEFORE,  // before_step callbacks: an error rolls back
+  S2_INSIDE,  // the engine's step: an error rolls back
+  S2_AFTER,   // events, timers, after_step callbacks: the step is done
+} S2Phase;
+
+typedef struct S2LuaRows S2LuaRows; // a recording of columns
+
+typedef struct S2LuaRecorder {
+  S2Recorder *recorder; // or
+  S2LuaRows *rows;      // both NULL: a run is validated, nothing is written
+  bool compared;        // with the recording that is validated
+  bool failed;          // a frame could not be written
+  int64_t id;
+  int channels;       // watched values it holds
+  int every, skipped; // steps a frame, steps since the last frame
+} S2LuaRecorder;
+
+typedef struct S2LuaWarning {
+  char kind[S2_LUA_KIND], message[S2_MESSAGE_SIZE]; // the first of its kind
+  uint64_t held_back;                               // how many followed
+  bool quiet;                                       // other worlds have told of it
+} S2LuaWarning;
+
+struct S2LuaWorld {
+  const char *type;
+  S2World *world; // NULL: closed
+  S2LuaSession *session;
+  S2LuaWorld *older, *newer;
+  S2Arena scratch;           // of one call into the binding
+  uint64_t number;           // of the world in its session; tells whose a snapshot is
+  S2_ARRAY(S2BodyId) bodies; // creation order
+  S2_ARRAY(S2JointId) joints;
+  bool bodies_stale, joints_stale, names_stale;
+  int destroyed; // bodies since their data and laws were swept
+
+  // Stepping. Stack positions are those of the function that steps, where 1 is the World.
+  S2Phase phase;
+  lua_State *L;
+  int at_handler, at_hooks, at_laws, at_constraints;
+  int at_making;       // functions of the constraint being made
+  int constraints;     // in S2_STORE_CONSTRAINTS
+  bool marked, failed; // s2_world_mark was called; a callback inside the engine raised
+  bool stepped;        // at least once
+  S2Rng random_before;
+  S2Progress progress;
+
+  int hooks[S2_HOOK_COUNT]; // how many handles each list holds
+  bool sweep;               // removed handles are still listed
+  S2_ARRAY(S2LuaRecorder) recorders;
+  int64_t next_recorder;
+  S2_ARRAY(S2LuaWarning) warnings;
+  bool gathered; // its statistics are in the session's
+
+  // Gradients, see on_tape.h.
+  struct S2LuaDiff *diff;
+  S2WorldTape *on_tape;     // of the gradient call `tape_generation`
+  S2WorldTape *tape_mark;   // what the world was when the step began, if it was on the tape
+  uint32_t tape_generation; // 0: of none
+  bool dt_on_tape;          // tracked numbers were written to dt
+};
+
+// The World at `index`, open, or an error: a bad argument, or "world is closed".
+S2LuaWorld *s2_lua_world(lua_State *L, int index);
+// Makes the Lua object of an engine world, which it owns from then on; pushes it.
+S2LuaWorld *s2_lua_push_world(lua_State *L);
+void s2_lua_world_attach(S2LuaWorld *lw, S2World *world);
+// Closes recordings, gathers statistics, frees. May be called again. False: a recording failed.
+bool s2_lua_world_close(S2LuaWorld *lw, S2Status *status);
+void s2_lua_world_gather(S2LuaWorld *lw);
+// Bodies or joints came, went or came back: caches are read anew.
+void s2_lua_world_changed(S2LuaWorld *lw);
+void s2_lua_new_weak_table(lua_State *L); // pushes one with weak values
+void s2_lua_open_world(lua_State *L);     // makes the metatables, pushes sim.world
+
+// Methods of World, by file.
+extern const luaL_Reg s2_world_step_methods[];
+extern const luaL_Reg s2_world_read_methods[];
+extern const luaL_Reg s2_world_state_methods[];
+extern const luaL_Reg s2_world_hook_methods[];
+extern const luaL_Reg s2_world_timer_methods[];
+extern const luaL_Reg s2_world_create_methods[];
+extern const luaL_Reg s2_world_joint_methods[];
+extern const luaL_Reg s2_world_constraint_methods[];
+extern const luaL_Reg s2_world_record_methods[];
+extern const luaL_Reg s2_world_problem_methods[];
+extern const luaL_Reg s2_world_linearize_methods[];
+
+// ---- Settings of a world ----------------------------------------------------------------------
+
+extern const char *const s2_setting_names[]; // NULL-terminated
+// Reads the value at `index` into `def`.
+bool s2_setting_read(lua_State *L, int index, int setting, S2WorldDef *def, S2Complaint *complaint);
+void s2_setting_push(lua_State *L, int setting, const S2WorldDef *def);
+
+// ---- Vectors ----------------------------------------------------------------------------------
+
+typedef enum S2VectorKind {
+  S2_VECTOR_XY,
+  S2_VECTOR_AXY,      // a, x, y
+  S2_VECTOR_VELOCITY, // va, vx, vy
+  S2_VECTOR_MOMENTUM, // angular, x, y
+  S2_VECTOR_KIND_COUNT
+} S2VectorKind;
+
+// `source` says what the vector was read from ("body.position"), for the message when a component
+// is assigned; static text or NULL.
+void s2_lua_push_vector(lua_State *L, S2VectorKind kind, const double *values, const char *source);
+void s2_lua_push_vec2(lua_State *L, S2Vec2 value, const char *source);
+void s2_lua_open_vector(lua_State *L);
+
+// ---- Bodies and joints ------------------------------------------------------------------------
+
+typedef struct S2LuaBody {
+  const char *type;
+  S2LuaWorld *lw; // kept alive by the user value
+  S2BodyId id;
+  char name[S2_NAME_SIZE]; // for messages about destroyed bodies
+} S2LuaBody;
+
+typedef struct S2LuaJoint {
+  const char *type;
+  S2LuaWorld *lw;
+  S2JointId id;
+  char name[S2_NAME_SIZE];
+} S2LuaJoint;
+
+// Pushes the object of a body (nil for a null handle); `world` is the stack index of its World.
+void s2_lua_push_body(lua_State *L, int world, S2BodyId id);
+void s2_lua_push_joint(lua_State *L, int world, S2JointId id);
+// An object without a handle yet (pushed), and the handle once there is one.
+S2LuaBody *s2_lua_new_body(lua_State *L, int world);
+void s2_lua_bind_body(lua_State *L, int world, S2LuaBody *body, S2BodyId id);
+// The Body at `index`, alive, or an error.
+S2LuaBody *s2_lua_body(lua_State *L, int index);
+// The same, which must belong to `lw`.
+S2LuaBody *s2_lua_body_of(lua_State *L, int index, const S2LuaWorld *lw);
+void s2_lua_open_body(lua_State *L);
+S2LuaJoint *s2_lua_new_joint(lua_State *L, int world);
+void s2_lua_bind_joint(lua_State *L, int world, S2LuaJoint *joint, S2JointId id);
+void s2_lua_open_joint(lua_State *L);
+// {lo, hi}, either of which may be nil or infinite; nil: no limits.
+bool s2_lua_limits(lua_State *L, int index, double limits[2], S2Complaint *complaint);
+
+// Keys of joints: a number not below 0 that may be infinite; a number, {linear =, angular =} or a
+// matrix.
+bool s2_lua_read_bound(const S2Keys *keys, const char *key, double *value);
+void s2_lua_read_weights(const S2Keys *keys, const char *key, S2JointWeights *weights);
+
+// constraint.c
+bool s2_lua_engine_constraint(void *user, S2World *world, S2ConstraintCall *call);
+// Is anything constrained or moved by functions of the script?
+bool s2_lua_has_constraints(S2LuaWorld *lw);
+// Keeps the list of functions on top of the stack (popped) for a joint or body.
+void s2_lua_store_functions(lua_State *L, int world, uint32_t serial);
+
+// motion.c
+bool s2_lua_engine_motion(void *user, S2World *world, S2MotionCall *call);
+// x, y, angle and velocity of a lock; pushes its functions.
+void s2_lua_read_lock(const S2Keys *keys, S2JointDef *def);
+int s2_lua_body_motion(lua_State *L); // the method of Body
+
+// spring.c
+bool s2_lua_engine_spring(void *user, S2World *world, S2SpringCall *call);
+// Reads the key `force` of a spring; false when it is absent.
+bool s2_lua_spring_law(const S2Keys *keys, S2JointDef *def);
+
+// world.bodies, world.joints
+void s2_lua_open_collection(lua_State *L);
+void s2_lua_push_collection(lua_State *L, int world, bool joints);
+// Up-to-date list of handles; valid until bodies come or go.
+const S2BodyId *s2_lua_bodies(S2LuaWorld *lw, int *count);
+const S2JointId *s2_lua_joints(S2LuaWorld *lw, int *count);
+
+// ---- Callbacks --------------------------------------------------------------------------------
+
+typedef enum S2TimerKind { S2_TIMER_EVERY, S2_TIMER_AT, S2_TIMER_TASK } S2TimerKind;
+
+// One registered function: user value 1 the function (a task: its thread), 2 the World.
+typedef struct S2LuaHandle {
+  const char *type;
+  S2LuaWorld *lw;
+  S2Hook hook;
+  bool removed, running;
+  uint32_t serial; // of the body, for force laws
+  S2TimerKind timer;
+  double start, period; // s; AT: start is the time, TASK: the time to wake up
+} S2LuaHandle;
+
+// Appends the value on top of the stack (popped) to a list; pushes and returns its handle.
+S2LuaHandle *s2_lua_hook_add(lua_State *L, int world, S2Hook hook, uint32_t serial);
+void s2_lua_hook_remove(lua_State *L, S2LuaHandle *handle); // the world is user value 2 of it
+void s2_lua_hooks_sweep(lua_State *L, int world);
+// Tells the engine again which bodies have force laws, after it went back in time.
+void s2_lua_laws_sync(lua_State *L, int world);
+void s2_lua_laws_sweep(lua_State *L, int world);
+void s2_lua_hooks_copy(lua_State *L, int from, int to); // for clones
+// Calls each function of a list with (world, t, dt).
+void s2_lua_hooks_call(lua_State *L, S2LuaWorld *lw, S2Hook hook, double t);
+void s2_lua_events_call(lua_State *L, S2LuaWorld *lw);
+void s2_lua_engine_callbacks(S2LuaWorld *lw, S2Callbacks *callbacks);
+int s2_lua_body_force_law(lua_State *L); // the method of Body
+void s2_lua_open_hooks(lua_State *L);
+
+// contact.c
+typedef struct S2LuaContact {
+  const char *type;
+  S2PreContact *contact; // NULL outside the call
+} S2LuaContact;
+
+S2LuaContact *s2_lua_push_contact(lua_State *L, int world); // the one of the world
+void s2_lua_open_contact(lua_State *L);
+
+// warnings.c
+void s2_lua_warn(S2LuaWorld *lw, const char *message);
+void s2_lua_warn_call(lua_State *L, const char *message); // at most once a call
+void s2_lua_warnings_close(S2LuaWorld *lw);               // tells what was held back, frees
+
+// timers.c
+void s2_lua_timers_call(lua_State *L, S2LuaWorld *lw, S2Hook hook, double before, double now);
+int s2_lua_wait(lua_State *L);
+void s2_lua_open_timers(lua_State *L);
+
+// recording.c
+void s2_lua_record_first(lua_State *L, S2LuaWorld *lw); // --record, frame 0
+void s2_lua_record_step(lua_State *L, S2LuaWorld *lw);
+bool s2_lua_recorders_close(S2LuaWorld *lw, S2Status *status);
+void s2_lua_open_recording(lua_State *L);
+S2Status s2_lua_page_close(S2Session *session); // gives it its plots
+// For plot_show.lua, see host.h.
+int s2_lua_plots_wanted(lua_State *L);
+int s2_lua_plot_show(lua_State *L);
+int s2_lua_plot_record(lua_State *L);
+int s2_lua_recording_methods(lua_State *L);
+S2LuaRows *s2_lua_rows_find(S2LuaWorld *lw, int64_t id); // NULL: closed
+
+// record_columns.c
+// Opens what the key `columns` asks for and pushes its functions; NULL: the status says why.
+// Without a path nothing is written.
+S2LuaRows *s2_lua_rows_read(lua_State *L, S2LuaWorld *lw, const S2Keys *keys, const char *path,
+                            S2Status *status);
+void s2_lua_rows_run(S2LuaRows *rows, const S2Run *run);
+// Adds the present; the world is at stack index 1.
+S2Status s2_lua_rows_add(lua_State *L, S2LuaWorld *lw, int64_t id);
+S2Status s2_lua_rows_close(S2LuaRows *rows); // also frees
+
+// data.c
+void s2_lua_open_data(lua_State *L); // pushes sim.data
+
+// world_read.c: pushes a list of the contacts of a body, or of all when `body` is null
+void s2_lua_push_contacts(lua_State *L, int world, S2BodyId body);
+
+// world_state.c
+void s2_lua_open_snapshot(lua_State *L);
+
+// world_step.c
+// Prepares the running function, whose argument 1 is the world, for calls of the engine that run
+// callbacks; raises when the world is in a step.
+void s2_lua_step_open(lua_State *L, S2LuaWorld *lw, const char *what);
+// Raises the error of a callback, "interrupted" or the status.
+void s2_lua_step_failed(lua_State *L, S2LuaWorld *lw, S2Status status);
+void s2_lua_push_guard(lua_State *L, int world);
+void s2_lua_open_step(lua_State *L); // metatable of the guard
+
+// ncp.c
+void s2_lua_open_ncp(lua_State *L); // pushes sim.ncp
+
+// lcp.c
+void s2_lua_open_lcp(lua_State *L); // pushes sim.lcp
+
+// kkt.c
+void s2_lua_open_kkt(lua_State *L); // pushes sim.kkt
+
+// mlcp.c, qp.c
+void s2_lua_open_mlcp(lua_State *L);            // pushes sim.mlcp
+void s2_lua_open_contact_library(lua_State *L); // pushes sim.contact
+void s2_lua_open_problem_library(lua_State *L); // pushes sim.problem
+void s2_lua_open_qp(lua_State *L);              // pushes sim.qp
+void s2_lua_open_lp(lua_State *L);              // pushes sim.lp
+
+#endif

@@ -1,0 +1,175 @@
+// The way from inside the engine's step into Lua. No error may jump over the engine: functions run
+// protected, the error is put aside (S2_STORE_ERROR), the engine undoes the step, and the stepping
+// function raises it again.
+#include "lua/diff/on_tape.h"
+
+#include <math.h>
+
+// ---- Inside the step --------------------------------------------------------------------------
+
+// The error on top of the stack is kept for later; the engine is told to stop.
+static bool put_aside(lua_State *L, S2LuaWorld *lw, int top) {
+  lua_setiuservalue(L, 1, S2_STORE_ERROR);
+  lw->failed = true;
+  lua_settop(L, top);
+  return false;
+}
+
+static bool law_result(lua_State *L, S2LuaWorld *lw, int top, int function, S2BodyId body,
+                       double force[3]) {
+  S2Var vars[3] = {0, 0, 0};
+  for (int i = 0; i < 3; i++) {
+    double value = lua_tonumber(L, i - 3);
+    bool tracked = s2_lua_tracked_get(L, i - 3, &value, &vars[i]);
+    if ((!tracked && lua_type(L, i - 3) != LUA_TNUMBER) || !isfinite(value)) {
+      static const char *const names[] = {"torque", "fx", "fy"};
+      char text[S2_LUA_TEXT];
+      lua_Debug law;
+      lua_pushvalue(L, function);
+      lua_getinfo(L, ">S", &law);
+      s2_lua_describe(L, i - 3, text);
+      lua_pushfstring(L, "%s:%d: a force law must return torque, fx, fy: %s is %s", law.short_src,
+                      law.linedefined, names[i], text);
+      return put_aside(L, lw, top);
+    }
+    force[i] += value;
+  }
+  if (vars[0] != 0 || vars[1] != 0 || vars[2] != 0) {
+    s2_world_tape_law(s2_lua_put_on_tape(lw), (int32_t)body.index - 1, vars);
+  }
+  return true;
+}
+
+static bool engine_force(void *user, S2World *world, S2BodyId body, double t, double dt,
+                         double force[3]) {
+  S2LuaWorld *lw = user;
+  lua_State *L = lw->L;
+  (void)world;
+  int top = lua_gettop(L);
+  bool good = true;
+  double start = s2_lua_clock();
+  if (lua_rawgeti(L, lw->at_laws, body.serial) == LUA_TTABLE) {
+    int count = (int)lua_rawlen(L, top + 1);
+    for (int i = 1; i <= count && good; i++) {
+      lua_rawgeti(L, top + 1, i);
+      if (!((const S2LuaHandle *)lua_touserdata(L, -1))->removed) {
+        lua_getiuservalue(L, -1, 1);
+        lua_pushvalue(L, -1);
+        lua_rawgeti(L, top + 1, 0);
+        s2_lua_push_time(L, lw, t);
+        s2_lua_push_dt(L, lw, dt);
+        good = lua_pcall(L, 3, 3, lw->at_handler) == LUA_OK
+                   ? law_result(L, lw, top, top + 3, body, force)
+                   : put_aside(L, lw, top);
+      }
+      if (good) {
+        lua_settop(L, top + 1);
+      }
+    }
+  }
+  lua_settop(L, top);
+  lw->session->open.seconds_lua += s2_lua_clock() - start;
+  return good;
+}
+
+typedef struct FilterCall {
+  S2BodyId a, b;
+  bool collide;
+} FilterCall;
+
+// Arguments: world, list of handles, the call. Making objects may fail, so all of it is protected.
+static int filter_call(lua_State *L) {
+  FilterCall *call = lua_touserdata(L, 3);
+  int count = (int)lua_rawlen(L, 2);
+  s2_lua_push_body(L, 1, call->a);
+  s2_lua_push_body(L, 1, call->b);
+  for (int i = 1; i <= count && call->collide; i++) {
+    lua_rawgeti(L, 2, i);
+    if (!((const S2LuaHandle *)lua_touserdata(L, -1))->removed) {
+      lua_getiuservalue(L, -1, 1);
+      lua_pushvalue(L, 4);
+      lua_pushvalue(L, 5);
+      lua_call(L, 2, 1);
+      // Only a plain false forbids: a function that says nothing about a pair lets it touch.
+      call->collide = lua_type(L, -1) != LUA_TBOOLEAN || lua_toboolean(L, -1) != 0;
+    }
+    lua_settop(L, 5);
+  }
+  return 0;
+}
+
+// Calls a protected dispatcher with (world, list of the hook, data).
+static bool dispatch(S2LuaWorld *lw, S2Hook hook, lua_CFunction function, void *data) {
+  lua_State *L = lw->L;
+  int top = lua_gettop(L);
+  double start = s2_lua_clock();
+  lua_pushcfunction(L, function);
+  lua_pushvalue(L, 1);
+  lua_rawgeti(L, lw->at_hooks, hook + 1);
+  lua_pushlightuserdata(L, data);
+  bool good = lua_pcall(L, 3, 0, lw->at_handler) == LUA_OK || put_aside(L, lw, top);
+  lw->session->open.seconds_lua += s2_lua_clock() - start;
+  return good;
+}
+
+static bool engine_filter(void *user, S2World *world, S2BodyId a, S2BodyId b, bool *collide) {
+  S2LuaWorld *lw = user;
+  (void)world;
+  FilterCall call = {a, b, true};
+  if (lw->hooks[S2_HOOK_FILTER] > 0 && !dispatch(lw, S2_HOOK_FILTER, filter_call, &call)) {
+    return false;
+  }
+  *collide = call.collide;
+  return true;
+}
+
+static int pre_solve_call(lua_State *L) {
+  int count = (int)lua_rawlen(L, 2);
+  s2_lua_push_contact(L, 1);
+  for (int i = 1; i <= count; i++) {
+    lua_rawgeti(L, 2, i);
+    if (!((const S2LuaHandle *)lua_touserdata(L, -1))->removed) {
+      lua_getiuservalue(L, -1, 1);
+      lua_pushvalue(L, 4);
+      lua_call(L, 1, 1);
+      if (lua_isboolean(L, -1)) { // as a filter would answer: nothing would come of it
+        s2_lua_fail(L,
+                    "pre_solve returned %s: its answer is set on the contact, for instance "
+                    "contact.enabled = false",
+                    lua_toboolean(L, -1) != 0 ? "true" : "false");
+      }
+    }
+    lua_settop(L, 4);
+  }
+  return 0;
+}
+
+static bool engine_pre_solve(void *user, S2World *world, S2PreContact *pre) {
+  S2LuaWorld *lw = user;
+  (void)world;
+  if (lw->hooks[S2_HOOK_PRE_SOLVE] == 0) {
+    return true;
+  }
+  S2LuaContact *contact = s2_lua_push_contact(lw->L, 1); // exists since the registration
+  lua_pop(lw->L, 1);
+  contact->contact = pre;
+  bool good = dispatch(lw, S2_HOOK_PRE_SOLVE, pre_solve_call, NULL);
+  contact->contact = NULL;
+  return good;
+}
+
+static bool engine_proceed(void *user) {
+  const S2LuaWorld *lw = user;
+  return !s2_lua_interrupted(lw->session);
+}
+
+void s2_lua_engine_callbacks(S2LuaWorld *lw, S2Callbacks *callbacks) {
+  *callbacks = (S2Callbacks){.user = lw,
+                             .force = engine_force,
+                             .filter = engine_filter,
+                             .pre_solve = engine_pre_solve,
+                             .constraint = s2_lua_engine_constraint,
+                             .motion = s2_lua_engine_motion,
+                             .spring = s2_lua_engine_spring,
+                             .proceed = engine_proceed};
+}

@@ -1,0 +1,210 @@
+// world.bodies and world.joints: arrays in creation order that also know names.
+#include "lua/world/binding.h"
+
+#include "base/text.h"
+
+#include <string.h>
+
+typedef struct Collection {
+  const char *type; // s2_type_bodies or s2_type_joints
+  S2LuaWorld *lw;   // kept alive by the user value
+} Collection;
+
+const S2BodyId *s2_lua_bodies(S2LuaWorld *lw, int *count) {
+  if (lw->bodies_stale) {
+    int living = s2_world_bodies(lw->world, NULL, 0);
+    s2_array_reserve(lw->bodies, living);
+    lw->bodies.count = s2_world_bodies(lw->world, lw->bodies.at, lw->bodies.capacity);
+    lw->bodies_stale = false;
+  }
+  *count = lw->bodies.count;
+  return lw->bodies.at;
+}
+
+const S2JointId *s2_lua_joints(S2LuaWorld *lw, int *count) {
+  if (lw->joints_stale) {
+    int living = s2_world_joints(lw->world, NULL, 0);
+    s2_array_reserve(lw->joints, living);
+    lw->joints.count = s2_world_joints(lw->world, lw->joints.at, lw->joints.capacity);
+    lw->joints_stale = false;
+  }
+  *count = lw->joints.count;
+  return lw->joints.at;
+}
+
+static Collection *check(lua_State *L) {
+  Collection *list = s2_lua_test(L, 1, s2_type_bodies);
+  if (list == NULL) {
+    list = s2_lua_check(L, 1, s2_type_joints);
+  }
+  if (list->lw->world == NULL) {
+    s2_lua_fail(L, "world is closed");
+  }
+  return list;
+}
+
+static int length(const Collection *list) {
+  const S2World *world = list->lw->world;
+  return list->type == s2_type_bodies ? s2_world_bodies(world, NULL, 0)
+                                      : s2_world_joints(world, NULL, 0);
+}
+
+// Item 0 .. length - 1; the collection is at stack index 1.
+static void push_item(lua_State *L, const Collection *list, int item) {
+  lua_getiuservalue(L, 1, 1);
+  if (list->type == s2_type_bodies) {
+    s2_lua_push_body(L, -1, s2_world_body(list->lw->world, item));
+  } else {
+    s2_lua_push_joint(L, -1, s2_world_joint(list->lw->world, item));
+  }
+  lua_remove(L, -2);
+}
+
+static const char *item_name(const Collection *list, int item) {
+  const char *name = "";
+  if (list->type == s2_type_bodies) {
+    (void)s2_body_name(list->lw->world, s2_world_body(list->lw->world, item), &name);
+    return name;
+  }
+  S2JointInfo info = {.name = ""};
+  (void)s2_joint_info(list->lw->world, s2_world_joint(list->lw->world, item), &info);
+  return info.name;
+}
+
+static int no_such_name(lua_State *L, Collection *list, const char *name) {
+  const char *what = list->type == s2_type_bodies ? "body" : "joint";
+  int count = length(list), named = 0;
+  s2_arena_reset(&list->lw->scratch);
+  const char **names = S2_TAKE(&list->lw->scratch, const char *, count + 1);
+  for (int i = 0; i < count; i++) {
+    const char *other = item_name(list, i);
+    if (other[0] != '\0') {
+      names[named++] = other;
+    }
+  }
+  const char *nearest = s2_text_nearest(name, names, named);
+  if (nearest != NULL) {
+    return s2_lua_fail(L, "no %s is named '%s'; did you mean '%s'?", what, name, nearest);
+  }
+  return s2_lua_fail(L, "no %s is named '%s'", what, name);
+}
+
+// Controllers ask for the same names in every step. Pushes the body found under the key at stack
+// index 2 since bodies came, went or changed their names last; false: none.
+static bool push_found(lua_State *L, S2LuaWorld *lw) {
+  lua_getiuservalue(L, 1, 1);
+  if (lw->names_stale) {
+    lw->names_stale = false;
+    s2_lua_new_weak_table(L);
+    lua_setiuservalue(L, -2, S2_STORE_NAMES);
+  }
+  lua_getiuservalue(L, -1, S2_STORE_NAMES);
+  lua_pushvalue(L, 2);
+  bool found = lua_rawget(L, -2) != LUA_TNIL;
+  if (!found) {
+    lua_pop(L, 3);
+  }
+  return found;
+}
+
+static void keep_found(lua_State *L) {
+  lua_getiuservalue(L, 1, 1);
+  lua_getiuservalue(L, -1, S2_STORE_NAMES);
+  lua_pushvalue(L, 2);
+  lua_pushvalue(L, -4);
+  lua_rawset(L, -3);
+  lua_pop(L, 2);
+}
+
+static int collection_index(lua_State *L) {
+  Collection *list = check(L);
+  if (lua_isinteger(L, 2) || (lua_type(L, 2) == LUA_TNUMBER)) {
+    int exact = 0;
+    lua_Integer i = lua_tointegerx(L, 2, &exact);
+    if (exact != 0 && i >= 1 && i <= length(list)) {
+      push_item(L, list, (int)i - 1);
+    } else {
+      lua_pushnil(L); // ends ipairs
+    }
+    return 1;
+  }
+  if (lua_type(L, 2) != LUA_TSTRING) {
+    char text[S2_LUA_TEXT];
+    return s2_lua_fail(L, "a number or a name expected, got %s", s2_lua_describe(L, 2, text));
+  }
+  const char *name = lua_tostring(L, 2);
+  bool is_bodies = list->type == s2_type_bodies;
+  if (is_bodies && push_found(L, list->lw)) {
+    return 1;
+  }
+  int count = length(list);
+  for (int i = 0; i < count; i++) {
+    if (name[0] != '\0' && strcmp(item_name(list, i), name) == 0) {
+      push_item(L, list, i);
+      if (is_bodies) {
+        keep_found(L);
+      }
+      return 1;
+    }
+  }
+  return no_such_name(L, list, name);
+}
+
+static int collection_newindex(lua_State *L) {
+  const Collection *list = check(L);
+  return s2_lua_fail(L, "world.%s is read-only",
+                     list->type == s2_type_bodies ? "bodies" : "joints");
+}
+
+static int collection_length(lua_State *L) {
+  lua_pushinteger(L, length(check(L)));
+  return 1;
+}
+
+static int next_of_list(lua_State *L) {
+  lua_Integer i = lua_tointeger(L, 2) + 1;
+  lua_pushinteger(L, i);
+  return lua_geti(L, 1, i) == LUA_TNIL ? 1 : 2;
+}
+
+// Over a copy of the list, so that the loop may destroy what it sees.
+static int collection_pairs(lua_State *L) {
+  const Collection *list = check(L);
+  int count = length(list);
+  lua_settop(L, 1);
+  lua_pushcfunction(L, next_of_list);
+  lua_createtable(L, count, 0);
+  for (int i = 0; i < count; i++) {
+    push_item(L, list, i);
+    lua_rawseti(L, -2, i + 1);
+  }
+  lua_pushinteger(L, 0);
+  return 3;
+}
+
+static int collection_tostring(lua_State *L) {
+  const Collection *list = check(L);
+  lua_pushfstring(L, "%s (%d)", list->type, length(list));
+  return 1;
+}
+
+void s2_lua_push_collection(lua_State *L, int world, bool joints) {
+  world = lua_absindex(L, world);
+  Collection *list = lua_newuserdatauv(L, sizeof *list, 1);
+  *list = (Collection){joints ? s2_type_joints : s2_type_bodies, lua_touserdata(L, world)};
+  lua_pushvalue(L, world);
+  lua_setiuservalue(L, -2, 1);
+  luaL_setmetatable(L, joints ? "sim2d.Joints" : "sim2d.Bodies");
+}
+
+void s2_lua_open_collection(lua_State *L) {
+  static const luaL_Reg meta[] = {
+      {"__index", collection_index},       {"__newindex", collection_newindex},
+      {"__len", collection_length},        {"__pairs", collection_pairs},
+      {"__tostring", collection_tostring}, {NULL, NULL}};
+  s2_lua_metatable(L, s2_type_bodies);
+  luaL_setfuncs(L, meta, 0);
+  s2_lua_metatable(L, s2_type_joints);
+  luaL_setfuncs(L, meta, 0);
+  lua_pop(L, 2);
+}

@@ -1,0 +1,451 @@
+// Constraints of the script's own: world:constraint{...}, and the engine's way to their functions.
+// The functions of a joint are a list {phi, jacobian, hessian, rate} in S2_STORE_CONSTRAINTS.
+#include "lua/base/slope.h"
+#include "lua/diff/array.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { PHI = 1, JACOBIAN, HESSIAN, RATE, FUNCTIONS = RATE };
+
+static const char *const names[FUNCTIONS + 1] = {NULL, "phi", "jacobian", "hessian", "rate"};
+
+// ---- Calling ----------------------------------------------------------------------------------
+
+// Raises an error at the place where the function on stack index `function` is defined.
+static void wrong(lua_State *L, int function, const char *what) {
+  lua_Debug info;
+  lua_pushvalue(L, function);
+  lua_getinfo(L, ">S", &info);
+  lua_pushfstring(L, "%s:%d: %s", info.short_src, info.linedefined, what);
+  lua_error(L);
+}
+
+typedef struct Reader { // of what a function returned
+  S2LuaSlopes slopes;
+  int function; // stack index
+  const char *what;
+} Reader;
+
+static void push_pose(lua_State *L, S2LuaSlopes *slopes, const double q[3], bool exists, int at) {
+  if (exists) {
+    s2_lua_slopes_pose(L, slopes, q, at);
+  } else {
+    lua_pushnil(L);
+  }
+}
+
+static void read_number(lua_State *L, const Reader *reader, double *number, S2Slope *slope) {
+  if (!s2_lua_slopes_result(L, &reader->slopes, -1, number, slope)) {
+    char text[S2_LUA_TEXT];
+    wrong(L, reader->function,
+          lua_pushfstring(L, "%s must return numbers, got %s", reader->what,
+                          s2_lua_describe(L, -1, text)));
+  }
+}
+
+// A list of `count` (6, or 3 where there is one body) numbers on top of the stack.
+static void read_list(lua_State *L, int count, const Reader *reader, double *numbers,
+                      S2Slope *slope) {
+  s2_lua_array_unfold(L, -1);
+  if (lua_type(L, -1) != LUA_TTABLE || (int)lua_rawlen(L, -1) != count) {
+    wrong(L, reader->function,
+          lua_pushfstring(L, "%s must return lists of %d numbers: angle, x, y of %s", reader->what,
+                          count, count == 3 ? "the body" : "a, then of b"));
+  }
+  int list = lua_gettop(L);
+  for (int i = 0; i < count; i++) {
+    lua_rawgeti(L, list, i + 1);
+    read_number(L, reader, &numbers[i], slope == NULL ? NULL : &slope[i]);
+    lua_pop(L, 1);
+  }
+}
+
+static void read_matrix(lua_State *L, int columns, const Reader *reader, double (*numbers)[6],
+                        S2Slope *slope) {
+  s2_lua_array_unfold(L, -1);
+  if (lua_type(L, -1) != LUA_TTABLE || (int)lua_rawlen(L, -1) != columns) {
+    wrong(L, reader->function,
+          lua_pushfstring(L, "hessian must return %d x %d matrices", columns, columns));
+  }
+  for (int i = 0; i < columns; i++) {
+    lua_rawgeti(L, -1, i + 1);
+    read_list(L, columns, reader, numbers[i], slope == NULL ? NULL : slope + 6 * i);
+    lua_pop(L, 1);
+  }
+}
+
+// The results lie between the function (exclusive) and the top.
+static void read_results(lua_State *L, const S2ConstraintCall *call, int which,
+                         const Reader *reader) {
+  int function = reader->function;
+  S2Slope *slope = reader->slopes.diff == NULL ? NULL : call->slope;
+  int got = lua_gettop(L) - function, columns = call->has_b ? 6 : 3;
+  if (got != call->rows) {
+    wrong(L, function,
+          lua_pushfstring(L, "%s must return %d value%s here, got %d", names[which], call->rows,
+                          call->rows == 1 ? "" : "s", got));
+  }
+  for (int r = 0; r < call->rows; r++) {
+    lua_pushvalue(L, function + 1 + r);
+    if (which == PHI || which == RATE) {
+      double *to = which == PHI ? call->value : call->rate;
+      read_number(L, reader, &to[r], slope == NULL ? NULL : &slope[r]);
+    } else if (which == JACOBIAN) {
+      read_list(L, columns, reader, call->jacobian[r], slope == NULL ? NULL : &slope[6 * r]);
+    } else {
+      read_matrix(L, columns, reader, call->hessian[r], slope == NULL ? NULL : &slope[36 * r]);
+    }
+    lua_pop(L, 1);
+  }
+}
+
+static bool is_number(lua_State *L, int index) {
+  return lua_type(L, index) == LUA_TNUMBER || s2_lua_is_tracked(L, index);
+}
+
+// Arguments: the functions, the call, the world.
+static int answer(lua_State *L) {
+  S2ConstraintCall *call = lua_touserdata(L, 2);
+  const S2LuaWorld *lw = lua_touserdata(L, 3);
+  const bool asked[FUNCTIONS + 1] = {false, call->value != NULL, call->jacobian != NULL,
+                                     call->hessian != NULL, call->rate != NULL};
+  for (int which = PHI; which <= FUNCTIONS; which++) {
+    if (!asked[which]) {
+      continue;
+    }
+    lua_rawgeti(L, 1, which);
+    Reader reader = {s2_lua_slopes(L, lw, call->slope != NULL), lua_gettop(L), names[which]};
+    call->sloped = reader.slopes.diff != NULL;
+    if (call->rate != NULL && is_number(L, -1)) { // a rate that is the same for ever
+      read_number(L, &reader, call->rate, call->slope);
+      lua_settop(L, 3);
+      continue;
+    }
+    lua_pushvalue(L, reader.function);
+    push_pose(L, &reader.slopes, call->qa, true, 0);
+    push_pose(L, &reader.slopes, call->qb, call->has_b, 3);
+    if (s2_world_way(s2_world_settings(lw->world)) == S2_EVENT) { // it asks when others meet, too
+      s2_lua_slopes_number(L, &reader.slopes, call->t, 6);
+    } else {
+      s2_lua_slopes_time(L, lw, &reader.slopes, call->t, 6);
+    }
+    lua_call(L, 3, LUA_MULTRET);
+    read_results(L, call, which, &reader);
+    lua_settop(L, 3);
+  }
+  return 0;
+}
+
+bool s2_lua_engine_constraint(void *user, S2World *world, S2ConstraintCall *call) {
+  S2LuaWorld *lw = user;
+  lua_State *L = lw->L;
+  (void)world;
+  int top = lua_gettop(L);
+  double start = s2_lua_clock();
+  lua_pushcfunction(L, answer);
+  if (call->joint.index == 0) { // the one being made
+    lua_pushvalue(L, lw->at_making);
+  } else {
+    lua_rawgeti(L, lw->at_constraints, call->joint.serial);
+  }
+  lua_pushlightuserdata(L, call);
+  lua_pushlightuserdata(L, lw);
+  bool good = lua_pcall(L, 3, 0, lw->at_handler) == LUA_OK;
+  if (!good) {
+    lua_setiuservalue(L, 1, S2_STORE_ERROR);
+    lw->failed = true;
+  }
+  lua_settop(L, top);
+  lw->session->open.seconds_lua += s2_lua_clock() - start;
+  return good;
+}
+
+// ---- Making -----------------------------------------------------------------------------------
+
+static void read_bodies(const S2Keys *keys, const S2LuaWorld *lw, S2JointDef *def) {
+  lua_State *L = keys->L;
+  s2_keys_require(keys, "bodies");
+  char text[S2_LUA_TEXT];
+  if (s2_keys_push(keys, "bodies") != LUA_TTABLE) {
+    s2_keys_fail(keys, "bodies", "a list of one or two bodies expected, got %s",
+                 s2_lua_describe(L, -1, text));
+  }
+  int count = (int)lua_rawlen(L, -1);
+  if (count < 1 || count > 2) {
+    s2_keys_fail(keys, "bodies", "a list of one or two bodies expected, got %d", count);
+  }
+  for (int i = 0; i < count; i++) {
+    lua_rawgeti(L, -1, i + 1);
+    const S2LuaBody *body = s2_lua_test(L, -1, s2_type_body);
+    if (body == NULL) {
+      s2_keys_fail(keys, "bodies", "Body expected, got %s", s2_lua_describe(L, -1, text));
+    } else if (body->lw != lw) {
+      s2_keys_fail(keys, "bodies", "the body belongs to another world");
+    } else if (!s2_body_alive(lw->world, body->id)) {
+      s2_keys_fail(keys, "bodies", "body '%s' is destroyed", body->name);
+    } else {
+      *(i == 0 ? &def->a : &def->b) = body->id;
+    }
+    lua_pop(L, 1);
+  }
+  lua_pop(L, 1);
+}
+
+// Pushes the list of functions.
+static void read_functions(const S2Keys *keys, S2JointDef *def) {
+  lua_State *L = keys->L;
+  bool has[FUNCTIONS + 1] = {false};
+  lua_createtable(L, FUNCTIONS, 0);
+  for (int which = PHI; which <= FUNCTIONS; which++) {
+    int type = s2_keys_push(keys, names[which]);
+    has[which] = type != LUA_TNIL;
+    bool number = which == RATE && is_number(L, -1);
+    if (has[which] && !number && type != LUA_TFUNCTION) {
+      char text[S2_LUA_TEXT];
+      s2_keys_fail(keys, names[which], "function%s expected, got %s",
+                   which == RATE ? " or number" : "", s2_lua_describe(L, -1, text));
+    }
+    double rate = 0;
+    S2Var var;
+    if (number && type != LUA_TNUMBER) {
+      s2_lua_tracked_test(L, -1, &rate, &var);
+    } else if (number) {
+      rate = lua_tonumber(L, -1);
+    }
+    if (!isfinite(rate)) {
+      s2_keys_fail(keys, "rate", "finite number expected");
+    }
+    if (has[which]) {
+      lua_rawseti(L, -2, which);
+    } else {
+      lua_pop(L, 1);
+      lua_pushboolean(L, 0);
+      lua_rawseti(L, -2, which);
+    }
+  }
+  s2_keys_boolean(keys, "velocity_only", &def->velocity_only);
+  s2_keys_boolean(keys, "unilateral", &def->unilateral);
+  s2_keys_require(keys, def->velocity_only ? "jacobian" : "phi");
+  for (int which = PHI; which <= HESSIAN && def->velocity_only; which++) {
+    if (has[which] && which != JACOBIAN) {
+      s2_keys_fail(keys, names[which], "not for a velocity_only constraint");
+    }
+  }
+  def->has_jacobian = has[JACOBIAN];
+  def->has_hessian = has[HESSIAN];
+  def->has_rate = has[RATE];
+}
+
+// The functions on top of the stack are called once: as many rows as values.
+static int count_rows(const S2Keys *keys, S2LuaWorld *lw, const S2JointDef *def) {
+  lua_State *L = keys->L;
+  int functions = lua_gettop(L), which = def->velocity_only ? JACOBIAN : PHI;
+  double qa[3] = {0}, qb[3] = {0};
+  s2_lua_try(L, s2_body_q(lw->world, def->a, qa));
+  if (def->b.index != 0) {
+    s2_lua_try(L, s2_body_q(lw->world, def->b, qb));
+  }
+  lua_pushcfunction(L, s2_lua_keep_traceback);
+  int handler = lua_gettop(L);
+  lua_rawgeti(L, functions, which);
+  S2LuaSlopes plain = {0};
+  push_pose(L, &plain, qa, true, 0);
+  push_pose(L, &plain, qb, def->b.index != 0, 3);
+  lua_pushnumber(L, s2_world_time(lw->world));
+  S2Phase phase = lw->phase;
+  lw->phase = S2_INSIDE; // it must not step or restore the world
+  int result = lua_pcall(L, 3, LUA_MULTRET, handler);
+  lw->phase = phase;
+  if (result != LUA_OK) {
+    lua_error(L);
+  }
+  int count = lua_gettop(L) - handler, most = def->unilateral ? 1 : 3;
+  lua_settop(L, functions);
+  if (count < 1 || count > most) {
+    s2_keys_fail(keys, names[which], "it must return %s, one a row, got %d",
+                 def->unilateral ? "1 value" : "1 to 3 values", count);
+  }
+  lua_rawgeti(L, functions, RATE);
+  bool number = is_number(L, -1);
+  lua_pop(L, 1);
+  if (number && count > 1) {
+    s2_keys_fail(keys, "rate", "a function expected where there are %d rows", count);
+  }
+  return count;
+}
+
+// Functions of constraints that were destroyed stay a while: a step or a snapshot that is undone
+// brings them back. They go when they outnumber the living.
+static void sweep(lua_State *L, int world) {
+  enum { SMALL = 64 };
+  S2LuaWorld *lw = lua_touserdata(L, world);
+  int joint_count, body_count;
+  const S2JointId *joints = s2_lua_joints(lw, &joint_count);
+  const S2BodyId *bodies = s2_lua_bodies(lw, &body_count);
+  int count = joint_count + body_count;
+  if (lw->phase != S2_IDLE || lw->constraints < SMALL || lw->constraints < 2 * count) {
+    return;
+  }
+  lw->constraints = 0;
+  lua_getiuservalue(L, world, S2_STORE_CONSTRAINTS);
+  lua_newtable(L);
+  for (int i = 0; i < count; i++) {
+    uint32_t serial = i < joint_count ? joints[i].serial : bodies[i - joint_count].serial;
+    if (lua_rawgeti(L, -2, serial) != LUA_TNIL) {
+      lua_rawseti(L, -2, serial);
+      lw->constraints++;
+    } else {
+      lua_pop(L, 1);
+    }
+  }
+  lua_setiuservalue(L, world, S2_STORE_CONSTRAINTS);
+  lua_pop(L, 1);
+}
+
+void s2_lua_store_functions(lua_State *L, int world, uint32_t serial) {
+  S2LuaWorld *lw = lua_touserdata(L, world);
+  world = lua_absindex(L, world);
+  sweep(L, world);
+  lua_getiuservalue(L, world, S2_STORE_CONSTRAINTS);
+  lua_insert(L, -2);
+  lua_rawseti(L, -2, serial);
+  lua_pop(L, 1);
+  lw->constraints++;
+}
+
+// Compliance and damping that were given as tracked numbers.
+typedef struct Tracked {
+  int count;
+  S2Term term[2 * (2 + 9)]; // of places
+  S2Place place[2 * (2 + 9)];
+} Tracked;
+
+// `one`: a number for both, that was read into the linear one.
+static void take_weights(Tracked *tracked, const S2JointWeights *weights, bool one, int number,
+                         const S2LuaRead *list, int reads) {
+  for (int k = 0; k < 11; k++) { // linear, angular, matrix
+    const double *at = k == 0 || (k == 1 && one) ? &weights->linear
+                       : k == 1                  ? &weights->angular
+                                                 : &weights->matrix[k - 2];
+    for (int i = 0; i < reads; i++) {
+      if (list[i].where == at) {
+        tracked->place[tracked->count] = s2_place(S2_PLACE_JOINT, 0, number + k);
+        tracked->term[tracked->count] =
+            (S2Term){.to = tracked->count, .from = list[i].var, .factor = 1};
+        tracked->count += 1;
+      }
+    }
+  }
+}
+
+static bool is_one(const S2Keys *keys, const char *key) {
+  s2_keys_push(keys, key);
+  bool one = is_number(keys->L, -1);
+  lua_pop(keys->L, 1);
+  return one;
+}
+
+static Tracked read_weights(const S2Keys *keys, const S2LuaWorld *lw, S2JointDef *def) {
+  Tracked tracked = {0};
+  const S2LuaRead *list;
+  int begin = s2_lua_writes(keys->L, lw);
+  s2_lua_read_weights(keys, "compliance", &def->compliance);
+  s2_lua_read_weights(keys, "damping", &def->damping);
+  if (begin != 0) {
+    int reads = s2_lua_tracked_end(keys->L, begin, &list);
+    take_weights(&tracked, &def->compliance, is_one(keys, "compliance"), S2_OF_COMPLIANCE, list,
+                 reads);
+    take_weights(&tracked, &def->damping, is_one(keys, "damping"), S2_OF_DAMPING, list, reads);
+  }
+  return tracked;
+}
+
+static void note_made(lua_State *L, S2LuaWorld *lw, Tracked *tracked, int32_t slot) {
+  if (tracked->count == 0 && (!s2_lua_recording(lw) || s2_lua_on_tape(lw) == NULL)) {
+    return;
+  }
+  S2WorldTape *tape = s2_lua_put_on_tape(lw);
+  const S2Made constant = {.build = NULL};
+  s2_lua_try(L, s2_world_tape_made_joint(tape, lw->world, slot, &constant));
+  for (int i = 0; i < tracked->count; i++) {
+    tracked->place[i].slot = slot;
+  }
+  s2_world_tape_write(tape, lw->world, tracked->count, tracked->place, tracked->count,
+                      tracked->term);
+}
+
+static int world_constraint(lua_State *L) {
+  static const char *const keys_known[] = {
+      "bodies",     "phi",         "jacobian",      "hessian", "rate",    "compliance", "damping",
+      "unilateral", "break_force", "velocity_only", "name",    "collide", NULL};
+  S2LuaWorld *lw = s2_lua_world(L, 1);
+  lua_settop(L, 2);
+  if (lw->phase == S2_INSIDE) {
+    return s2_lua_fail(L, "world:constraint() cannot be called from inside a step");
+  }
+  S2Keys keys = s2_keys_open(L, 2, false, keys_known, NULL, 0);
+  S2JointDef def = s2_joint_def(S2_CONSTRAINT);
+  read_bodies(&keys, lw, &def);
+  Tracked tracked = read_weights(&keys, lw, &def);
+  s2_lua_read_bound(&keys, "break_force", &def.break_force);
+  s2_keys_name(&keys, "name", &def.name);
+  s2_keys_boolean(&keys, "collide", &def.collide);
+  read_functions(&keys, &def);
+  int functions = lua_gettop(L);
+  def.rows = count_rows(&keys, lw, &def);
+  if (lw->world == NULL) {
+    return s2_lua_fail(L, "world is closed"); // by the function
+  }
+  S2LuaJoint *joint = s2_lua_new_joint(L, 1);
+  luaL_checkstack(L, 40, "out of stack");
+  lua_State *outer = lw->L;
+  int handler = lw->at_handler;
+  lua_pushcfunction(L, s2_lua_keep_traceback);
+  lw->L = L;
+  lw->at_handler = lua_gettop(L);
+  lw->at_making = functions;
+  lw->failed = false;
+  S2JointId id;
+  S2Status status = s2_joint_create(lw->world, &def, &id);
+  bool failed = lw->failed;
+  lw->L = outer;
+  lw->at_handler = handler;
+  lw->failed = false;
+  lua_pop(L, 1);
+  if (failed) {
+    lw->failed = true;
+    s2_lua_step_failed(L, lw, status); // raises the function's own error
+  }
+  if (status.code == S2_INVALID) {
+    return s2_lua_bad_argument(L, 2, "%s", status.message);
+  }
+  s2_lua_try(L, status);
+  s2_lua_world_changed(lw);
+  lua_pushvalue(L, functions);
+  s2_lua_store_functions(L, 1, id.serial);
+  s2_lua_bind_joint(L, 1, joint, id);
+  note_made(L, lw, &tracked, (int32_t)id.index - 1);
+  return 1;
+}
+
+bool s2_lua_has_constraints(S2LuaWorld *lw) {
+  int count;
+  const S2JointId *joints = s2_lua_joints(lw, &count);
+  for (int i = 0; i < count; i++) {
+    S2JointInfo info;
+    if (s2_joint_info(lw->world, joints[i], &info).code == S2_OK &&
+        (info.type == S2_CONSTRAINT || info.driven || info.has_law)) {
+      return true;
+    }
+  }
+  const S2BodyId *bodies = s2_lua_bodies(lw, &count);
+  for (int i = 0; i < count; i++) {
+    if (s2_body_has_motion(lw->world, bodies[i])) {
+      return true;
+    }
+  }
+  return false;
+}
+
+const luaL_Reg s2_world_constraint_methods[] = {{"constraint", world_constraint}, {NULL, NULL}};

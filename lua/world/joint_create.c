@@ -1,0 +1,406 @@
+// Making joints: world:hinge{...} and its kin.
+#include "lua/diff/array.h"
+#include "lua/diff/on_tape.h"
+
+#include <math.h>
+#include <string.h>
+
+// The body at position `place` of the list or under `key`; nil is the world.
+static S2BodyId read_body(const S2Keys *keys, const S2LuaWorld *lw, int place, const char *key) {
+  lua_State *L = keys->L;
+  bool by_place = lua_geti(L, keys->table, place) != LUA_TNIL;
+  if (s2_keys_push(keys, key) != LUA_TNIL) {
+    if (by_place) {
+      s2_keys_fail(keys, key, "given twice, as [%d] too", place);
+    }
+    lua_replace(L, -2);
+  } else {
+    lua_pop(L, 1);
+  }
+  S2BodyId id = {0, 0};
+  if (!lua_isnil(L, -1)) {
+    const S2LuaBody *body = s2_lua_test(L, -1, s2_type_body);
+    if (body == NULL) {
+      char text[S2_LUA_TEXT];
+      s2_keys_fail(keys, key, "Body expected, got %s", s2_lua_describe(L, -1, text));
+    } else if (body->lw != lw) {
+      s2_keys_fail(keys, key, "the body belongs to another world");
+    } else if (!s2_body_alive(lw->world, body->id)) {
+      s2_keys_fail(keys, key, "body '%s' is destroyed", body->name);
+    } else {
+      id = body->id;
+    }
+  }
+  lua_pop(L, 1);
+  return id;
+}
+
+// The joint at position `place` of the list or under `key`.
+static S2JointId read_joint(const S2Keys *keys, const S2LuaWorld *lw, int place, const char *key) {
+  lua_State *L = keys->L;
+  bool by_place = lua_geti(L, keys->table, place) != LUA_TNIL;
+  if (!by_place) {
+    lua_pop(L, 1);
+    s2_keys_require(keys, key);
+    s2_keys_push(keys, key);
+  } else if (s2_keys_has(keys, key)) {
+    s2_keys_fail(keys, key, "given twice, as [%d] too", place);
+  }
+  const S2LuaJoint *joint = s2_lua_test(L, -1, s2_type_joint);
+  if (joint == NULL) {
+    char text[S2_LUA_TEXT];
+    s2_keys_fail(keys, key, "Joint expected, got %s", s2_lua_describe(L, -1, text));
+    return (S2JointId){0, 0}; // not reached
+  }
+  if (joint->lw != lw) {
+    s2_keys_fail(keys, key, "the joint belongs to another world");
+  } else if (!s2_joint_alive(lw->world, joint->id)) {
+    s2_keys_fail(keys, key, "joint '%s' is destroyed", joint->name);
+  }
+  S2JointId id = joint->id;
+  lua_pop(L, 1);
+  return id;
+}
+
+// ---- Values -----------------------------------------------------------------------------------
+
+static bool read_limit(lua_State *L, int index, double absent, double *value,
+                       S2Complaint *complaint) {
+  if (lua_isnil(L, index)) {
+    *value = absent;
+    return true;
+  }
+  if (s2_lua_is_tracked(L, index)) {
+    return s2_value_number(L, index, S2_ANY_NUMBER, value, complaint);
+  }
+  if (lua_type(L, index) != LUA_TNUMBER || isnan(lua_tonumber(L, index))) {
+    char text[S2_LUA_TEXT];
+    return s2_complain(complaint, "{lo, hi} expected, numbers or nil in it, got %s",
+                       s2_lua_describe(L, index, text));
+  }
+  *value = lua_tonumber(L, index);
+  return true;
+}
+
+bool s2_lua_limits(lua_State *L, int index, double limits[2], S2Complaint *complaint) {
+  limits[0] = -INFINITY;
+  limits[1] = INFINITY;
+  if (lua_isnil(L, index)) {
+    return true;
+  }
+  if (lua_type(L, index) != LUA_TTABLE) {
+    char text[S2_LUA_TEXT];
+    return s2_complain(complaint, "{lo, hi} expected, got %s", s2_lua_describe(L, index, text));
+  }
+  index = lua_absindex(L, index);
+  bool good = true;
+  for (int i = 0; i < 2 && good; i++) {
+    lua_rawgeti(L, index, i + 1);
+    good = read_limit(L, -1, limits[i], &limits[i], complaint);
+    lua_pop(L, 1);
+  }
+  return good;
+}
+
+// A number that may be infinite; the engine checks the rest.
+bool s2_lua_read_bound(const S2Keys *keys, const char *key, double *value) {
+  lua_State *L = keys->L;
+  if (s2_keys_push(keys, key) != LUA_TNUMBER) {
+    lua_pop(L, 1);
+    return s2_keys_number(keys, key, S2_NON_NEGATIVE, value);
+  }
+  *value = lua_tonumber(L, -1);
+  lua_pop(L, 1);
+  if (!(*value >= 0)) {
+    s2_keys_fail(keys, key, "non-negative number expected, got %g", *value);
+  }
+  return true;
+}
+
+static void read_matrix(const S2Keys *keys, const char *key, S2JointWeights *weights) {
+  lua_State *L = keys->L;
+  int table = lua_gettop(L), size = (int)lua_rawlen(L, table);
+  if (size < 1 || size > 3) {
+    s2_keys_fail(keys, key, "a matrix of 1 to 3 rows expected, got %d", size);
+  }
+  weights->size = size;
+  for (int i = 0; i < size; i++) {
+    if (lua_rawgeti(L, table, i + 1) != LUA_TTABLE || (int)lua_rawlen(L, -1) != size) {
+      s2_keys_fail(keys, key, "a square matrix expected: %d numbers in row %d", size, i + 1);
+    }
+    for (int j = 0; j < size; j++) {
+      double *entry = &weights->matrix[i * size + j];
+      S2Complaint complaint;
+      if (lua_rawgeti(L, -1, j + 1) == LUA_TNUMBER) {
+        *entry = lua_tonumber(L, -1);
+      } else if (!s2_lua_is_tracked(L, -1)) {
+        s2_keys_fail(keys, key, "numbers expected, row %d column %d is none", i + 1, j + 1);
+      } else if (!s2_value_number(L, -1, S2_ANY_NUMBER, entry, &complaint)) {
+        s2_keys_fail(keys, key, "%s", complaint.text);
+      }
+      lua_pop(L, 1);
+    }
+    lua_pop(L, 1);
+  }
+  // One of two that must be equal, changed for a difference: both by half of it.
+  for (int i = 0; i < size && s2_lua_diff(L)->shift_by != 0; i++) {
+    for (int j = 0; j < i; j++) {
+      double *below = &weights->matrix[i * size + j], *above = &weights->matrix[j * size + i];
+      *below = *above = (*below + *above) / 2;
+    }
+  }
+}
+
+// A number, {linear =, angular =} or a matrix.
+void s2_lua_read_weights(const S2Keys *keys, const char *key, S2JointWeights *weights) {
+  static const char *const names[] = {"linear", "angular", NULL};
+  lua_State *L = keys->L;
+  s2_keys_push(keys, key);
+  s2_lua_array_unfold(L, -1);
+  int type = lua_type(L, -1);
+  if (type == LUA_TTABLE && lua_rawlen(L, -1) > 0) {
+    read_matrix(keys, key, weights);
+  } else if (type == LUA_TTABLE) {
+    S2Keys inner = s2_keys_inner(keys, key[0] == 'c' ? "compliance." : "damping.", names, NULL);
+    s2_keys_number(&inner, "linear", S2_NON_NEGATIVE, &weights->linear);
+    s2_keys_number(&inner, "angular", S2_NON_NEGATIVE, &weights->angular);
+  } else if (s2_keys_number(keys, key, S2_NON_NEGATIVE, &weights->linear)) {
+    weights->angular = weights->linear;
+  }
+  lua_pop(L, 1);
+}
+
+static void read_motor(const S2Keys *keys, bool turns, S2JointDef *def) {
+  static const char *const turning[] = {"speed", "max_torque", NULL};
+  static const char *const pushing[] = {"speed", "max_force", NULL};
+  lua_State *L = keys->L;
+  int type = s2_keys_push(keys, "motor");
+  if (type == LUA_TTABLE) {
+    S2Keys inner = s2_keys_inner(keys, "motor.", turns ? turning : pushing, NULL);
+    def->has_motor = true;
+    s2_keys_require(&inner, "speed");
+    s2_keys_number(&inner, "speed", S2_ANY_NUMBER, &def->motor_speed);
+    s2_lua_read_bound(&inner, turns ? "max_torque" : "max_force", &def->motor_max);
+  } else if (type != LUA_TNIL) {
+    char text[S2_LUA_TEXT];
+    s2_keys_fail(keys, "motor", "{speed =, %s =} expected, got %s",
+                 turns ? "max_torque" : "max_force", s2_lua_describe(L, -1, text));
+  }
+  lua_pop(L, 1);
+}
+
+static void read_limits(const S2Keys *keys, S2JointDef *def) {
+  lua_State *L = keys->L;
+  S2Complaint complaint;
+  double limits[2];
+  if (s2_keys_push(keys, "limits") != LUA_TNIL) {
+    if (!s2_lua_limits(L, -1, limits, &complaint)) {
+      s2_keys_fail(keys, "limits", "%s", complaint.text);
+    }
+    def->has_limits = true;
+    def->limit_lo = limits[0];
+    def->limit_hi = limits[1];
+  }
+  lua_pop(L, 1);
+}
+
+// ---- By type ----------------------------------------------------------------------------------
+
+static const char *const common[] = {"name", "collide", "break_force", NULL};
+
+#define SHARED "a", "b", "anchor", "compliance", "damping"
+#define LENGTH "a", "b", "anchor_a", "anchor_b"
+#define DRIVEN "limits", "motor", "friction"
+
+static const struct {
+  const char *names[20];
+  int positional;
+} known[S2_JOINT_TYPE_COUNT] = {
+    [S2_HINGE] = {{SHARED, DRIVEN, NULL}, 2},
+    [S2_WELD] = {{SHARED, NULL}, 2},
+    [S2_SLIDER] = {{SHARED, DRIVEN, "axis", NULL}, 2},
+    [S2_DISTANCE] = {{LENGTH, "length", "compliance", "damping", NULL}, 2},
+    [S2_SPRING] = {{LENGTH, DRIVEN, "rest_length", "stiffness", "quadratic", "cubic", "force",
+                    "damping", NULL},
+                   2},
+    [S2_ROPE] = {{LENGTH, "max_length", NULL}, 2},
+    [S2_GEAR] = {{"joint_a", "joint_b", "ratio", "compliance", "damping", NULL}, 2},
+    [S2_LOCK] = {{"body", "x", "y", "angle", "velocity", "angular_velocity", "compliance",
+                  "damping", "max_force", "max_torque", NULL},
+                 1},
+    [S2_MOUSE] = {{"body", "anchor", "target", "stiffness", "damping", NULL}, 1},
+    [S2_GROUND_FRICTION] = {{"body", "max_force", "max_torque", NULL}, 1},
+    [S2_WHEEL] = {{"a", "b", "anchor", "axis", DRIVEN, "stiffness", "damping", NULL}, 2},
+};
+
+static bool takes(S2JointType type, const char *key) {
+  for (int i = 0; known[type].names[i] != NULL; i++) {
+    if (strcmp(known[type].names[i], key) == 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
+static void read_number(const S2Keys *keys, S2JointType type, const char *key, S2Domain domain,
+                        double *value) {
+  if (takes(type, key)) {
+    s2_keys_number(keys, key, domain, value);
+  }
+}
+
+static void read_vec2(const S2Keys *keys, S2JointType type, const char *key, bool required,
+                      S2Vec2 *value) {
+  if (takes(type, key)) {
+    if (required) {
+      s2_keys_require(keys, key);
+    }
+    s2_keys_vec2(keys, key, value);
+  }
+}
+
+static void read_bodies(const S2Keys *keys, const S2LuaWorld *lw, S2JointDef *def) {
+  if (def->type == S2_GEAR) {
+    def->joint_a = read_joint(keys, lw, 1, "joint_a");
+    def->joint_b = read_joint(keys, lw, 2, "joint_b");
+    return;
+  }
+  bool one = takes(def->type, "body");
+  def->a = read_body(keys, lw, 1, one ? "body" : "a");
+  def->b = one ? def->b : read_body(keys, lw, 2, "b");
+  if (def->a.index == 0 && def->b.index == 0) {
+    s2_lua_bad_argument(keys->L, keys->argument, "key '%s' is missing", one ? "body" : "a");
+  }
+}
+
+static void read_keys(const S2Keys *keys, S2JointDef *def) {
+  S2JointType type = def->type;
+  read_vec2(keys, type, "anchor", type != S2_MOUSE, &def->anchor_a);
+  read_vec2(keys, type, "anchor_a", def->a.index == 0, &def->anchor_a);
+  read_vec2(keys, type, "anchor_b", def->b.index == 0, &def->anchor_b);
+  read_vec2(keys, type, "axis", true, &def->axis);
+  read_vec2(keys, type, "target", true, &def->target);
+  read_number(keys, type, "angular_velocity", S2_ANY_NUMBER, &def->angular_velocity);
+  read_number(keys, type, "length", S2_POSITIVE, &def->length);
+  read_number(keys, type, "rest_length", S2_NON_NEGATIVE, &def->rest_length);
+  read_number(keys, type, "max_length", S2_POSITIVE, &def->max_length);
+  if (type == S2_LOCK) {
+    s2_lua_read_bound(keys, "max_force", &def->max_force);
+    s2_lua_read_bound(keys, "max_torque", &def->max_torque);
+  } else {
+    read_number(keys, type, "max_force", S2_NON_NEGATIVE, &def->max_force);
+    read_number(keys, type, "max_torque", S2_NON_NEGATIVE, &def->max_torque);
+  }
+  read_number(keys, type, "ratio", S2_ANY_NUMBER, &def->ratio);
+  if (takes(type, "stiffness")) {
+    if (!takes(type, "force") || !s2_lua_spring_law(keys, def)) {
+      s2_keys_require(keys, "stiffness");
+    }
+    read_number(keys, type, "quadratic", S2_ANY_NUMBER, &def->quadratic);
+    read_number(keys, type, "cubic", S2_ANY_NUMBER, &def->cubic);
+    read_number(keys, type, "stiffness", S2_NON_NEGATIVE, &def->stiffness);
+    read_number(keys, type, "damping", S2_NON_NEGATIVE, &def->damping.linear);
+  } else if (takes(type, "compliance")) {
+    s2_lua_read_weights(keys, "compliance", &def->compliance);
+    s2_lua_read_weights(keys, "damping", &def->damping);
+  }
+  if (takes(type, "limits")) {
+    read_limits(keys, def);
+    read_motor(keys, type == S2_HINGE || type == S2_WHEEL, def);
+    read_number(keys, type, "friction", S2_NON_NEGATIVE, &def->friction);
+  }
+  s2_lua_read_bound(keys, "break_force", &def->break_force);
+  s2_keys_name(keys, "name", &def->name);
+  s2_keys_boolean(keys, "collide", &def->collide);
+}
+
+// A definition as it stands in the arguments of the running function.
+typedef struct Recipe {
+  const S2Keys *keys;
+  const S2LuaWorld *lw;
+  S2JointType type;
+  int begin; // s2_lua_writes
+} Recipe;
+
+// Of a lock pushes its functions.
+static S2JointDef read_recipe(const Recipe *recipe) {
+  S2JointDef def = s2_joint_def(recipe->type);
+  read_bodies(recipe->keys, recipe->lw, &def);
+  read_keys(recipe->keys, &def);
+  if (recipe->type == S2_LOCK) {
+    s2_lua_read_lock(recipe->keys, &def);
+  }
+  return def;
+}
+
+static S2Status build_again(void *user, S2World *world, int which, double by) {
+  const Recipe *recipe = user;
+  lua_State *L = recipe->keys->L;
+  S2JointId id;
+  int top = lua_gettop(L);
+  s2_lua_tracked_shift(L, recipe->begin, which, by);
+  S2JointDef def = read_recipe(recipe);
+  lua_settop(L, top);
+  return s2_joint_create(world, &def, &id);
+}
+
+static int make(lua_State *L, S2JointType type) {
+  S2LuaWorld *lw = s2_lua_world(L, 1);
+  lua_settop(L, 2);
+  S2Keys keys = s2_keys_open(L, 2, false, known[type].names, common, known[type].positional);
+  Recipe recipe = {.keys = &keys, .lw = lw, .type = type};
+  recipe.begin = s2_lua_writes(L, lw);
+  S2JointDef def = read_recipe(&recipe);
+  int functions = lua_gettop(L);
+  S2LuaJoint *joint = s2_lua_new_joint(L, 1);
+  S2JointId id;
+  S2Status status = s2_joint_create(lw->world, &def, &id);
+  if (status.code == S2_INVALID) {
+    return s2_lua_bad_argument(L, 2, "%s", status.message);
+  }
+  s2_lua_try(L, status);
+  s2_lua_world_changed(lw);
+  if (def.driven) {
+    lua_pushvalue(L, functions);
+    s2_lua_store_functions(L, 1, id.serial);
+  } else if (def.has_law) {
+    lua_createtable(L, 1, 0);
+    s2_keys_push(&keys, "force");
+    lua_rawseti(L, -2, 1);
+    s2_lua_store_functions(L, 1, id.serial);
+  }
+  s2_lua_bind_joint(L, 1, joint, id);
+  s2_lua_made(L, lw, recipe.begin, true, (int32_t)id.index - 1, build_again, &recipe);
+  return 1;
+}
+
+#define MAKER(name, type)                                                                          \
+  static int name(lua_State *L) {                                                                  \
+    return make(L, type);                                                                          \
+  }
+MAKER(world_hinge, S2_HINGE)
+MAKER(world_weld, S2_WELD)
+MAKER(world_slider, S2_SLIDER)
+MAKER(world_distance, S2_DISTANCE)
+MAKER(world_spring, S2_SPRING)
+MAKER(world_rope, S2_ROPE)
+MAKER(world_gear, S2_GEAR)
+MAKER(world_lock, S2_LOCK)
+MAKER(world_mouse, S2_MOUSE)
+MAKER(world_wheel, S2_WHEEL)
+MAKER(world_ground_friction, S2_GROUND_FRICTION)
+
+const luaL_Reg s2_world_joint_methods[] = {
+    {"hinge", world_hinge},
+    {"weld", world_weld},
+    {"slider", world_slider},
+    {"distance", world_distance},
+    {"spring", world_spring},
+    {"rope", world_rope},
+    {"gear", world_gear},
+    {"lock", world_lock},
+    {"mouse", world_mouse},
+    {"wheel", world_wheel},
+    {"ground_friction", world_ground_friction},
+    {NULL, NULL},
+};

@@ -1,0 +1,232 @@
+// Motions as functions of time: body:motion(fn), and the functions that world:lock{...} may be
+// given. They are lists {angle, x, y, velocity, pose} (false: none) in S2_STORE_CONSTRAINTS.
+#include "lua/base/slope.h"
+
+#include <math.h>
+
+enum { ANGLE = 1, X, Y, VELOCITY, POSE, FUNCTIONS = POSE };
+
+static const char *const names[FUNCTIONS + 1] = {NULL, "angle", "x", "y", "velocity", "motion"};
+
+// ---- Calling ----------------------------------------------------------------------------------
+
+// Raises an error at the place where the function on stack index `function` is defined.
+static void wrong(lua_State *L, int function, const char *what) {
+  lua_Debug info;
+  lua_pushvalue(L, function);
+  lua_getinfo(L, ">S", &info);
+  lua_pushfstring(L, "%s:%d: %s", info.short_src, info.linedefined, what);
+  lua_error(L);
+}
+
+typedef struct Said { // what a function returns at a time
+  double number[3];
+  bool has[3];      // else it was nil
+  S2Slope slope[3]; // by[0]: by the time
+} Said;
+
+typedef struct Asked {
+  S2LuaWorld *lw;
+  S2MotionCall *call;
+} Asked;
+
+// Calls the function on top of the stack with t. One number is wanted when `one`.
+static Said call_at(lua_State *L, const Asked *asked, int which, double t, bool one) {
+  int count = one ? 1 : 3, function = lua_gettop(L);
+  Said said = {.has = {false}};
+  S2LuaSlopes slopes = s2_lua_slopes(L, asked->lw, asked->call->slope != NULL);
+  lua_pushvalue(L, function);
+  s2_lua_slopes_time(L, asked->lw, &slopes, t, 0);
+  lua_call(L, 1, count);
+  for (int i = 0; i < count; i++) {
+    int at = i - count;
+    said.has[i] = !lua_isnil(L, at);
+    if ((said.has[i] || one) &&
+        !s2_lua_slopes_result(L, &slopes, at, &said.number[i], &said.slope[i])) {
+      char text[S2_LUA_TEXT];
+      wrong(L, function,
+            lua_pushfstring(L, "%s must return %s, got %s", names[which],
+                            one                 ? "a number"
+                            : which == VELOCITY ? "va, vx, vy (nil: as it is)"
+                                                : "x, y, angle (nil: as it is)",
+                            s2_lua_describe(L, at, text)));
+    }
+  }
+  lua_pop(L, count);
+  return said;
+}
+
+static void tell(S2MotionCall *call, int c, double v, const S2Slope *slope) {
+  call->v[c] = v;
+  if (call->sloped) {
+    call->slope[c] = *slope;
+  }
+}
+
+// So that the body is at `p` (of slope `of`) when the step ends.
+static void reach(lua_State *L, const Asked *asked, int c, double p, const S2Slope *of) {
+  S2MotionCall *call = asked->call;
+  double v = (p - call->q[c]) / call->h;
+  S2LuaSlopes slopes = s2_lua_slopes(L, asked->lw, call->sloped);
+  S2Slope ends = {.origin = of->origin}, slope = {.by = {0}};
+  ends.by[3] = ends.by[4] = of->by[0];
+  s2_lua_slopes_add(&slopes, &slope, 1 / call->h, &ends);
+  call->place[c] = true;
+  slope.by[c] -= 1 / call->h;
+  slope.by[4] -= v / call->h;
+  tell(call, c, v, &slope);
+}
+
+// The mean over the step by Gauss and Legendre's three points: exact up to polynomials of degree 5.
+static void mean_velocity(lua_State *L, const Asked *asked) {
+  S2MotionCall *call = asked->call;
+  static const double point[3] = {-0.7745966692414834, 0, 0.7745966692414834};
+  static const double weight[3] = {5.0 / 18, 8.0 / 18, 5.0 / 18};
+  double mean[3] = {0, 0, 0};
+  S2Slope sum[3] = {{{0}, 0}, {{0}, 0}, {{0}, 0}};
+  Said said = {.has = {false}};
+  for (int i = 0; i < 3; i++) {
+    double part = (1 + point[i]) / 2;
+    said = call_at(L, asked, VELOCITY, call->t + call->h * (1 + point[i]) / 2, false);
+    S2LuaSlopes slopes = s2_lua_slopes(L, asked->lw, call->sloped);
+    for (int c = 0; c < 3; c++) {
+      S2Slope of = {.origin = said.slope[c].origin};
+      of.by[3] = said.slope[c].by[0];
+      of.by[4] = part * of.by[3];
+      mean[c] += weight[i] * (said.has[c] ? said.number[c] : call->v[c]);
+      s2_lua_slopes_add(&slopes, &sum[c], weight[i], &of);
+    }
+  }
+  for (int c = 0; c < 3; c++) {
+    if (said.has[c]) {
+      tell(call, c, mean[c], &sum[c]);
+    }
+  }
+}
+
+static void begin_slopes(lua_State *L, const Asked *asked) {
+  S2MotionCall *call = asked->call;
+  call->sloped = call->slope != NULL && s2_lua_slopes(L, asked->lw, true).diff != NULL;
+  for (int c = 0; c < 3 && call->sloped; c++) { // as it is
+    call->slope[c] = (S2Slope){.origin = 0};
+    call->slope[c].by[5] = 1;
+  }
+}
+
+// Arguments: the functions, what is asked.
+static int answer(lua_State *L) {
+  const Asked *asked = lua_touserdata(L, 2);
+  const S2MotionCall *call = asked->call;
+  double end = call->t + call->h;
+  static const int place[3] = {1, 2, 0}; // of x, y, angle among angle, x, y
+  if (lua_type(L, 1) != LUA_TTABLE) {
+    return luaL_error(L, "motion: its functions are gone");
+  }
+  begin_slopes(L, asked);
+  for (int which = FUNCTIONS; which >= ANGLE; which--) { // a position counts more than a velocity
+    if (lua_rawgeti(L, 1, which) == LUA_TFUNCTION && which == VELOCITY) {
+      mean_velocity(L, asked);
+    } else if (lua_type(L, -1) == LUA_TFUNCTION) {
+      Said at = call_at(L, asked, which, end, which != POSE);
+      for (int i = 0; i < 3; i++) {
+        if (at.has[i]) {
+          reach(L, asked, which == POSE ? place[i] : which - 1, at.number[i], &at.slope[i]);
+        }
+      }
+    }
+    lua_settop(L, 2);
+  }
+  return 0;
+}
+
+bool s2_lua_engine_motion(void *user, S2World *world, S2MotionCall *call) {
+  S2LuaWorld *lw = user;
+  lua_State *L = lw->L;
+  (void)world;
+  int top = lua_gettop(L);
+  double start = s2_lua_clock();
+  lua_pushcfunction(L, answer);
+  lua_rawgeti(L, lw->at_constraints,
+              call->joint.index != 0 ? call->joint.serial : call->body.serial);
+  Asked asked = {lw, call};
+  lua_pushlightuserdata(L, &asked);
+  bool good = lua_pcall(L, 2, 0, lw->at_handler) == LUA_OK;
+  if (!good) {
+    lua_setiuservalue(L, 1, S2_STORE_ERROR);
+    lw->failed = true;
+  }
+  lua_settop(L, top);
+  lw->session->open.seconds_lua += s2_lua_clock() - start;
+  return good;
+}
+
+// ---- Making -----------------------------------------------------------------------------------
+
+static void push_no_functions(lua_State *L) {
+  lua_createtable(L, FUNCTIONS, 0);
+  for (int i = 1; i <= FUNCTIONS; i++) {
+    lua_pushboolean(L, 0);
+    lua_rawseti(L, -2, i);
+  }
+}
+
+void s2_lua_read_lock(const S2Keys *keys, S2JointDef *def) {
+  lua_State *L = keys->L;
+  bool *const flags[4] = {NULL, &def->lock_angle, &def->lock_x, &def->lock_y};
+  push_no_functions(L);
+  for (int which = ANGLE; which <= VELOCITY; which++) {
+    bool function = s2_keys_push(keys, names[which]) == LUA_TFUNCTION;
+    char text[S2_LUA_TEXT];
+    if (function) {
+      lua_rawseti(L, -2, which);
+      def->driven = true;
+      if (which != VELOCITY) {
+        *flags[which] = true;
+      }
+      continue;
+    }
+    if (which != VELOCITY && !lua_isnil(L, -1) && !lua_isboolean(L, -1)) {
+      s2_keys_fail(keys, names[which], "true, false or a function of time expected, got %s",
+                   s2_lua_describe(L, -1, text));
+    }
+    lua_pop(L, 1);
+    if (which == VELOCITY) {
+      s2_keys_vec2(keys, "velocity", &def->velocity);
+    } else {
+      s2_keys_boolean(keys, names[which], flags[which]);
+    }
+  }
+  lua_rawgeti(L, -1, VELOCITY);
+  bool both = lua_isfunction(L, -1) && s2_keys_has(keys, "angular_velocity");
+  lua_pop(L, 1);
+  if (both) {
+    s2_keys_fail(keys, "angular_velocity",
+                 "not beside a velocity function, which returns va, vx, vy");
+  }
+}
+
+int s2_lua_body_motion(lua_State *L) {
+  S2LuaBody *body = s2_lua_body(L, 1);
+  bool has = !lua_isnoneornil(L, 2);
+  char text[S2_LUA_TEXT];
+  if (has && !lua_isfunction(L, 2)) {
+    return s2_lua_bad_argument(L, 2, "function or nil expected, got %s",
+                               s2_lua_describe(L, 2, text));
+  }
+  lua_settop(L, 2);
+  S2Status status = s2_body_set_motion(body->lw->world, body->id, has);
+  if (status.code == S2_INVALID) {
+    return s2_lua_fail(L, "body '%s': %s", body->name, status.message);
+  }
+  s2_lua_try(L, status);
+  lua_getiuservalue(L, 1, 1);
+  if (has) {
+    push_no_functions(L);
+    lua_pushvalue(L, 2);
+    lua_rawseti(L, -2, POSE);
+  } else {
+    lua_pushnil(L); // so that a snapshot brings back what was there
+  }
+  s2_lua_store_functions(L, 3, body->id.serial);
+  return 0;
+}

@@ -1,0 +1,113 @@
+// Springs that pull as a function of the script says: world:spring{force = function(x) ... end}.
+// The function of a joint is a list {function} beside those of constraints.
+#include "lua/base/slope.h"
+
+#include <math.h>
+#include <string.h>
+
+// Step of the central difference that stands for a derivative the function does not give, part of
+// the extension or of the rest length: the cube root of the rounding unit.
+static const double DIFFERENCE = 6e-6;
+
+typedef struct Pull {
+  double x, size; // m: the extension, what differences are measured by
+  S2SpringCall *call;
+  S2LuaWorld *lw;
+} Pull;
+
+// The results of the function on stack index `function` for x: its force, and the derivative where
+// it gives one.
+static bool evaluate(lua_State *L, const Pull *pull, int function, double x, double *numbers,
+                     S2Slope *slope) {
+  S2LuaSlopes slopes = s2_lua_slopes(L, pull->lw, pull->call->slope != NULL);
+  pull->call->sloped = slopes.diff != NULL;
+  lua_pushvalue(L, function);
+  s2_lua_slopes_number(L, &slopes, x, 0);
+  lua_call(L, 1, 2);
+  bool known = !lua_isnil(L, -1);
+  bool number = s2_lua_slopes_result(L, &slopes, -2, &numbers[0], &slope[0]);
+  if (!number || (known && !s2_lua_slopes_result(L, &slopes, -1, &numbers[1], &slope[1]))) {
+    char text[S2_LUA_TEXT];
+    lua_Debug law;
+    s2_lua_describe(L, number ? -1 : -2, text);
+    lua_pushvalue(L, function);
+    lua_getinfo(L, ">S", &law);
+    lua_pushfstring(L, "%s:%d: a spring's force must return N and, where it knows it, N/m: got %s",
+                    law.short_src, law.linedefined, text);
+    lua_error(L);
+  }
+  lua_pop(L, 2);
+  return known;
+}
+
+// Arguments: list of the function, the pull.
+static int answer(lua_State *L) {
+  const Pull *pull = lua_touserdata(L, 2);
+  S2SpringCall *call = pull->call;
+  double numbers[2] = {0, 0};
+  S2Slope slope[2] = {{{0}, 0}, {{0}, 0}};
+  lua_rawgeti(L, 1, 1);
+  if (!evaluate(L, pull, 3, pull->x, numbers, slope)) {
+    double up = pull->x + DIFFERENCE * pull->size, down = pull->x - DIFFERENCE * pull->size;
+    double above[2], below[2];
+    S2Slope of_above[2] = {{{0}, 0}}, of_below[2] = {{{0}, 0}};
+    evaluate(L, pull, 3, up, above, of_above);
+    evaluate(L, pull, 3, down, below, of_below);
+    numbers[1] = (above[0] - below[0]) / (up - down);
+    S2LuaSlopes slopes = s2_lua_slopes(L, pull->lw, call->sloped);
+    s2_lua_slopes_add(&slopes, &slope[1], 1 / (up - down), of_above);
+    s2_lua_slopes_add(&slopes, &slope[1], -1 / (up - down), of_below);
+  }
+  call->force = numbers[0];
+  call->tangent = numbers[1];
+  if (call->sloped) {
+    memcpy(call->slope, slope, sizeof slope);
+  }
+  return 0;
+}
+
+bool s2_lua_engine_spring(void *user, S2World *world, S2SpringCall *call) {
+  S2LuaWorld *lw = user;
+  lua_State *L = lw->L;
+  int top = lua_gettop(L);
+  double start = s2_lua_clock(), rest = 0;
+  (void)s2_joint_get(world, call->joint, S2_JOINT_REST_LENGTH, &rest);
+  Pull pull = {.x = call->extension, .call = call, .lw = lw};
+  pull.size = fmax(fabs(pull.x), rest);
+  pull.size = pull.size > 0 ? pull.size : 1;
+  lua_pushcfunction(L, answer);
+  lua_rawgeti(L, lw->at_constraints, call->joint.serial);
+  lua_pushlightuserdata(L, &pull);
+  bool good = lua_pcall(L, 2, 0, lw->at_handler) == LUA_OK;
+  if (!good) {
+    lua_setiuservalue(L, 1, S2_STORE_ERROR);
+    lw->failed = true;
+  }
+  lua_settop(L, top);
+  lw->session->open.seconds_lua += s2_lua_clock() - start;
+  return good;
+}
+
+bool s2_lua_spring_law(const S2Keys *keys, S2JointDef *def) {
+  lua_State *L = keys->L;
+  int type = s2_keys_push(keys, "force");
+  if (type == LUA_TNIL) {
+    lua_pop(L, 1);
+    return false;
+  }
+  if (type != LUA_TFUNCTION) {
+    char text[S2_LUA_TEXT];
+    s2_keys_fail(keys, "force", "a function of the extension expected, got %s",
+                 s2_lua_describe(L, -1, text));
+  }
+  static const char *const others[] = {"stiffness", "quadratic", "cubic"};
+  for (int i = 0; i < 3; i++) {
+    if (s2_keys_has(keys, others[i])) {
+      s2_keys_fail(keys, others[i], "not beside 'force', which gives all of the pull");
+    }
+  }
+  def->has_law = true;
+  def->stiffness = 0;
+  lua_pop(L, 1);
+  return true;
+}

@@ -1,0 +1,354 @@
+// Reading a world: contacts, energy, residuals, statistics, queries.
+#include "lua/diff/on_tape.h"
+
+static void set_number(lua_State *L, const char *key, double value) {
+  lua_pushnumber(L, value + 0.0); // no -0: it says nothing to a reader
+  lua_setfield(L, -2, key);
+}
+
+static void set_integer(lua_State *L, const char *key, uint64_t value) {
+  lua_pushinteger(L, (lua_Integer)value);
+  lua_setfield(L, -2, key);
+}
+
+static void set_body(lua_State *L, int world, const char *key, S2BodyId body) {
+  s2_lua_push_body(L, world, body);
+  lua_setfield(L, -2, key);
+}
+
+// ---- Contacts ---------------------------------------------------------------------------------
+
+static void set_list2(lua_State *L, const char *key, S2Vec2 value, S2Var var) {
+  const double numbers[2] = {value.x, value.y};
+  if (var == 0) {
+    s2_lua_push_vec2(L, value, NULL);
+  } else {
+    s2_lua_push_list(L, 2, numbers, var);
+  }
+  lua_setfield(L, -2, key);
+}
+
+static void set_tracked(lua_State *L, const char *key, double value, S2Var var) {
+  s2_lua_tracked_push(L, value + 0.0, var);
+  lua_setfield(L, -2, key);
+}
+
+void s2_lua_push_contacts(lua_State *L, int world, S2BodyId body) {
+  S2LuaWorld *lw = lua_touserdata(L, world);
+  int count, listed = 0;
+  (void)s2_world_contacts(lw->world, &count);
+  lua_createtable(L, body.index == 0 ? count : 0, 0);
+  for (int i = 0; i < count; i++) {
+    // A view that is read again each time: making objects may run finalizers of the script.
+    const S2Contact *contacts = s2_world_contacts(lw->world, &count);
+    if (i >= count) {
+      break;
+    }
+    S2Contact contact = contacts[i];
+    if (body.index != 0 && contact.a.serial != body.serial && contact.b.serial != body.serial) {
+      continue;
+    }
+    lua_createtable(L, 0, 10);
+    set_body(L, world, "a", contact.a);
+    set_body(L, world, "b", contact.b);
+    S2WorldTape *tape = s2_lua_on_tape(lw);
+    S2ContactVars vars = {0};
+    if (tape != NULL) {
+      vars = s2_world_tape_contact(tape, lw->world, &contact);
+    }
+    set_list2(L, "point", contact.point, vars.point);
+    set_list2(L, "normal", contact.normal, vars.normal);
+    set_tracked(L, "gap", contact.gap, vars.gap);
+    set_tracked(L, "normal_impulse", contact.normal_impulse, vars.normal_impulse);
+    set_tracked(L, "tangent_impulse", contact.tangent_impulse, vars.tangent_impulse);
+    set_tracked(L, "angular_impulse_a", contact.angular_impulse_a, vars.angular_impulse_a);
+    set_tracked(L, "angular_impulse_b", contact.angular_impulse_b, vars.angular_impulse_b);
+    lua_pushboolean(L, contact.sliding);
+    lua_setfield(L, -2, "sliding");
+    lua_rawseti(L, -2, ++listed);
+  }
+}
+
+static int world_contacts(lua_State *L) {
+  s2_lua_world(L, 1);
+  s2_lua_push_contacts(L, 1, (S2BodyId){0, 0});
+  return 1;
+}
+
+// ---- Numbers ----------------------------------------------------------------------------------
+
+static void measure_energy(const void *user, const S2World *world, double *numbers) {
+  (void)user;
+  S2Energy energy = s2_world_energy(world);
+  numbers[0] = energy.kinetic;
+  numbers[1] = energy.potential;
+}
+
+static void measure_momentum(const void *user, const S2World *world, double *numbers) {
+  (void)user;
+  s2_world_momentum(world, numbers);
+}
+
+// Pushes what depends on all bodies and joints.
+static void push_of_all(lua_State *L, S2LuaWorld *lw, int count, S2WorldMeasure *measure) {
+  int most = s2_energy_places(lw->world, NULL, 0);
+  s2_arena_reset(&lw->scratch);
+  S2Place *places = S2_TAKE(&lw->scratch, S2Place, most);
+  s2_energy_places(lw->world, places, most);
+  s2_lua_push_measured(L, lw, count, measure, NULL, most, places);
+}
+
+static int push_energy_on_tape(lua_State *L, S2LuaWorld *lw) {
+  static const char *const names[] = {"kinetic", "potential"};
+  if (s2_world_has_soft_contacts(lw->world)) {
+    return s2_lua_fail(L, "the energy of compliant contacts has no derivative yet: add up "
+                          "body:kinetic_energy() and what else is wanted");
+  }
+  push_of_all(L, lw, 2, measure_energy);
+  int list = lua_gettop(L);
+  lua_createtable(L, 0, 3);
+  for (int i = 0; i < 2; i++) {
+    lua_geti(L, list, i + 1);
+    lua_setfield(L, -2, names[i]);
+  }
+  lua_geti(L, list, 1);
+  lua_geti(L, list, 2);
+  lua_arith(L, LUA_OPADD);
+  lua_setfield(L, -2, "total");
+  return 1;
+}
+
+static int world_energy(lua_State *L) {
+  S2LuaWorld *lw = s2_lua_world(L, 1);
+  if (s2_lua_on_tape(lw) != NULL) {
+    return push_energy_on_tape(L, lw);
+  }
+  S2Energy energy = s2_world_energy(lw->world);
+  lua_createtable(L, 0, 3);
+  set_number(L, "kinetic", energy.kinetic);
+  set_number(L, "potential", energy.potential);
+  set_number(L, "total", energy.total);
+  return 1;
+}
+
+static int world_momentum(lua_State *L) {
+  double momentum[3];
+  S2LuaWorld *lw = s2_lua_world(L, 1);
+  if (s2_lua_on_tape(lw) != NULL) {
+    push_of_all(L, lw, 3, measure_momentum);
+    return 1;
+  }
+  s2_world_momentum(lw->world, momentum);
+  s2_lua_push_vector(L, S2_VECTOR_MOMENTUM, momentum, NULL);
+  return 1;
+}
+
+static int world_residuals(lua_State *L) {
+  S2WorldResiduals residuals = s2_world_residuals(s2_lua_world(L, 1)->world);
+  lua_createtable(L, 0, 7);
+  set_number(L, "dynamics", residuals.solve.dynamics);
+  set_number(L, "complementarity", residuals.solve.complementarity);
+  set_number(L, "cone", residuals.solve.cone);
+  set_number(L, "joint", residuals.solve.joint);
+  set_number(L, "scaled", residuals.solve.scaled);
+  set_number(L, "joint_error", residuals.joint_error);
+  set_number(L, "penetration", residuals.penetration);
+  return 1;
+}
+
+static int world_stats(lua_State *L) {
+  const S2WorldStats *stats = s2_world_stats(s2_lua_world(L, 1)->world);
+  lua_createtable(L, 0, 29);
+  set_integer(L, "steps", stats->steps);
+  set_integer(L, "solves", stats->solves);
+  set_integer(L, "second_solves", stats->second_solves);
+  set_integer(L, "projections", stats->projections);
+  set_integer(L, "relinearisations", stats->relinearisations);
+  set_integer(L, "contradictions", stats->contradictions);
+  set_integer(L, "unsolved_impacts", stats->unsolved_impacts);
+  set_integer(L, "bisections", stats->bisections);
+  set_integer(L, "splits", stats->splits);
+  set_integer(L, "iterations", stats->iterations);
+  set_integer(L, "unsolved", stats->unsolved);
+  set_integer(L, "unsolved_solves", stats->unsolved_solves);
+  set_integer(L, "stiffened", stats->stiffened);
+  set_number(L, "worst_scaled", stats->worst_scaled);
+  set_number(L, "worst_penetration", stats->worst_penetration);
+  set_number(L, "worst_joint_error", stats->worst_joint_error);
+  set_number(L, "seconds_broad", stats->seconds_broad);
+  set_number(L, "seconds_narrow", stats->seconds_narrow);
+  set_number(L, "seconds_solve", stats->seconds_solve);
+  set_number(L, "seconds_project", stats->seconds_project);
+  set_number(L, "seconds_total", stats->seconds_total);
+  set_integer(L, "bodies", (uint64_t)stats->bodies);
+  set_integer(L, "joints", (uint64_t)stats->joints);
+  set_integer(L, "contacts", (uint64_t)stats->contacts);
+  set_integer(L, "islands", (uint64_t)stats->islands);
+  set_integer(L, "largest_island", (uint64_t)stats->largest_island);
+  set_integer(L, "last_iterations", (uint64_t)stats->last_iterations);
+  lua_pushstring(L, s2_solve_status_name(stats->last_status));
+  lua_setfield(L, -2, "last_status");
+  set_integer(L, "arena_bytes", stats->arena_bytes);
+  lua_createtable(L, 0, S2_SOLVER_COUNT);
+  for (int i = 0; i < S2_SOLVER_COUNT; i++) {
+    if (i != S2_SOLVER_AUTO) { // never the one whose answer it is
+      set_integer(L, s2_solver_name((S2Solver)i), stats->used[i]);
+    }
+  }
+  lua_setfield(L, -2, "used");
+  return 1;
+}
+
+// ---- Queries ----------------------------------------------------------------------------------
+
+static S2LuaWorld *check_idle(lua_State *L, const char *what) {
+  S2LuaWorld *lw = s2_lua_world(L, 1);
+  if (lw->phase == S2_INSIDE) {
+    s2_lua_fail(L, "%s cannot be called while the engine is in the middle of a step", what);
+  }
+  return lw;
+}
+
+static int world_raycast(lua_State *L) {
+  S2LuaWorld *lw = check_idle(L, "world:raycast()");
+  enum { NUMBERS = 4 };
+  S2Vec2 ends[2];
+  S2Complaint complaint;
+  if (lua_gettop(L) < 3) { // raises
+    (void)s2_argument_vec2(L, 2);
+    (void)s2_argument_vec2(L, 3);
+  }
+  int begin = s2_lua_writes(L, lw), reads;
+  for (int i = 0; i < 2; i++) {
+    if (!s2_value_vec2(L, 2 + i, &ends[i], &complaint)) {
+      return s2_lua_bad_argument(L, 2 + i, "%s", complaint.text);
+    }
+  }
+  const S2LuaRead *list;
+  S2Argument arguments[NUMBERS];
+  S2WorldTape *tape = s2_lua_written(L, lw, begin, &reads, &list);
+  int count = s2_lua_arguments(list, reads, &ends[0].x, arguments, NUMBERS);
+  S2RayResult hit = s2_world_raycast(lw->world, ends[0], ends[1]);
+  if (hit.body.index == 0) {
+    lua_pushnil(L);
+    return 1;
+  }
+  S2RayVars vars = {0};
+  if (tape != NULL) {
+    vars = s2_world_tape_ray(tape, lw->world, ends[0], ends[1], &hit, count, arguments);
+  }
+  lua_createtable(L, 0, 4);
+  set_body(L, 1, "body", hit.body);
+  set_list2(L, "point", hit.point, vars.point);
+  set_list2(L, "normal", hit.normal, vars.normal);
+  set_tracked(L, "fraction", hit.fraction, vars.fraction);
+  return 1;
+}
+
+// Room for all bodies, from the world's scratch memory.
+static S2BodyId *take_bodies(S2LuaWorld *lw, int *capacity) {
+  *capacity = s2_world_bodies(lw->world, NULL, 0);
+  s2_arena_reset(&lw->scratch);
+  return S2_TAKE(&lw->scratch, S2BodyId, *capacity + 1);
+}
+
+static void push_bodies(lua_State *L, const S2BodyId *bodies, int count) {
+  lua_createtable(L, count, 0);
+  for (int i = 0; i < count; i++) {
+    s2_lua_push_body(L, 1, bodies[i]);
+    lua_rawseti(L, -2, i + 1);
+  }
+}
+
+static int world_query_aabb(lua_State *L) {
+  S2LuaWorld *lw = check_idle(L, "world:query_aabb()");
+  S2Vec2 lo = s2_argument_vec2(L, 2), hi = s2_argument_vec2(L, 3);
+  if (hi.x < lo.x || hi.y < lo.y) {
+    return s2_lua_bad_argument(L, 3, "the upper corner lies below the lower one");
+  }
+  int capacity;
+  S2BodyId *bodies = take_bodies(lw, &capacity);
+  push_bodies(L, bodies, s2_world_query_box(lw->world, lo, hi, bodies, capacity));
+  return 1;
+}
+
+static int world_query_point(lua_State *L) {
+  S2LuaWorld *lw = check_idle(L, "world:query_point()");
+  S2Vec2 point = s2_argument_vec2(L, 2);
+  int capacity;
+  S2BodyId *bodies = take_bodies(lw, &capacity);
+  push_bodies(L, bodies, s2_world_query_point(lw->world, point, bodies, capacity));
+  return 1;
+}
+
+static int world_closest(lua_State *L) {
+  S2LuaWorld *lw = check_idle(L, "world:closest()");
+  S2LuaBody *a = s2_lua_body_of(L, 2, lw), *b = s2_lua_body_of(L, 3, lw);
+  S2ClosestBodies closest;
+  s2_lua_try(L, s2_world_closest(lw->world, a->id, b->id, &closest));
+  S2ClosestVars vars = {0};
+  if (s2_lua_on_tape(lw) != NULL) {
+    s2_lua_try(L,
+               s2_world_tape_closest(s2_lua_on_tape(lw), lw->world, a->id, b->id, &closest, &vars));
+  }
+  lua_createtable(L, 0, 4);
+  set_tracked(L, "distance", closest.distance, vars.distance);
+  set_list2(L, "point_a", closest.point_a, vars.point_a);
+  set_list2(L, "point_b", closest.point_b, vars.point_b);
+  set_list2(L, "normal", closest.normal, vars.normal);
+  return 1;
+}
+
+// Returns the largest overlap left, in m.
+static int world_resolve_overlaps(lua_State *L) {
+  S2LuaWorld *lw = s2_lua_world(L, 1);
+  s2_lua_not_on_tape(L, lw, "world:resolve_overlaps()");
+  s2_lua_step_open(L, lw, "world:resolve_overlaps()"); // filters are asked
+  double remaining = 0;
+  S2Status status = s2_world_resolve_overlaps(lw->world, &remaining);
+  if (status.code != S2_OK) {
+    s2_lua_step_failed(L, lw, status);
+  }
+  lua_pushnumber(L, remaining + 0.0);
+  return 1;
+}
+
+// Returns whether the bodies rest, and what is left of their accelerations in m/s^2.
+static int world_solve_static(lua_State *L) {
+  static const char *const names[] = {"tolerance", "max_steps", NULL};
+  S2LuaWorld *lw = s2_lua_world(L, 1);
+  lua_settop(L, 2);
+  S2StaticOptions options = s2_static_options();
+  S2Keys keys = s2_keys_open(L, 2, true, names, NULL, 0);
+  int64_t steps = options.max_steps;
+  s2_keys_number(&keys, "tolerance", S2_POSITIVE, &options.tolerance);
+  s2_keys_integer(&keys, "max_steps", 1, INT32_MAX, &steps);
+  options.max_steps = (int)steps;
+  if (s2_world_asks(lw->world)) {
+    s2_lua_not_on_tape(L, lw, "world:solve_static() with force laws");
+  }
+  s2_lua_step_open(L, lw, "world:solve_static()");
+  S2StaticResult result;
+  S2WorldTape *tape = s2_lua_on_tape(lw);
+  S2Status status = tape == NULL ? s2_world_solve_static(lw->world, &options, &result)
+                                 : s2_world_tape_static(tape, lw->world, &options, &result);
+  if (status.code != S2_OK) {
+    s2_lua_step_failed(L, lw, status);
+  }
+  lua_pushboolean(L, result.solved);
+  lua_pushnumber(L, result.residual);
+  return 2;
+}
+
+const luaL_Reg s2_world_read_methods[] = {{"contacts", world_contacts},
+                                          {"energy", world_energy},
+                                          {"momentum", world_momentum},
+                                          {"residuals", world_residuals},
+                                          {"stats", world_stats},
+                                          {"raycast", world_raycast},
+                                          {"query_aabb", world_query_aabb},
+                                          {"query_point", world_query_point},
+                                          {"closest", world_closest},
+                                          {"resolve_overlaps", world_resolve_overlaps},
+                                          {"solve_static", world_solve_static},
+                                          {NULL, NULL}};

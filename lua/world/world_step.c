@@ -1,0 +1,250 @@
+// Stepping: world:step, world:run, world:steps.
+//
+// A step is: before_step callbacks, the engine's step, recordings, events, timers, after_step
+// callbacks. Whatever is raised before the engine has finished undoes the step: a guard on the
+// stack of the stepping function is closed by Lua however that function is left.
+#include "lua/diff/on_tape.h"
+#include "lua/record/live.h"
+
+#include <math.h>
+
+// A run ends this part of a step early: sums of dt miss their mark by rounding.
+static const double EARLY = 1e-6;
+
+typedef struct Guard {
+  S2LuaWorld *lw; // whose user value this is; its own user value is the world
+} Guard;
+
+// ---- Guard ------------------------------------------------------------------------------------
+
+static void undo(lua_State *L, S2LuaWorld *lw, int world) {
+  if (lw->marked) {
+    s2_world_rollback(lw->world);
+    if (s2_lua_on_tape(lw) != NULL) {
+      s2_world_tape_copy(lw->on_tape, lw->tape_mark);
+    }
+    s2_lua_world_changed(lw);
+    s2_lua_laws_sync(L, world);
+  }
+  lw->session->random->rng = lw->random_before;
+}
+
+static int guard_close(lua_State *L) {
+  S2LuaWorld *lw = ((Guard *)lua_touserdata(L, 1))->lw;
+  lua_settop(L, 1);
+  lua_getiuservalue(L, 1, 1);
+  s2_progress_end(&lw->progress);
+  if (lw->phase == S2_BEFORE || lw->phase == S2_INSIDE) {
+    undo(L, lw, 2);
+  }
+  lw->phase = S2_IDLE;
+  if (lw->sweep) {
+    s2_lua_hooks_sweep(L, 2);
+  }
+  return 0;
+}
+
+void s2_lua_push_guard(lua_State *L, int world) {
+  world = lua_absindex(L, world);
+  Guard *guard = lua_newuserdatauv(L, sizeof *guard, 1);
+  guard->lw = lua_touserdata(L, world);
+  lua_pushvalue(L, world);
+  lua_setiuservalue(L, -2, 1);
+  luaL_setmetatable(L, "sim2d.Guard");
+}
+
+void s2_lua_step_open(lua_State *L, S2LuaWorld *lw, const char *what) {
+  enum { SLOTS = 40 }; // more than any callback of ours pushes
+  if (lw->phase != S2_IDLE) {
+    s2_lua_fail(L, "%s cannot be called from inside a step", what);
+  }
+  luaL_checkstack(L, SLOTS, "out of stack");
+  lw->L = L;
+  lw->marked = lw->failed = false;
+  lua_pushcfunction(L, s2_lua_keep_traceback);
+  lw->at_handler = lua_gettop(L);
+  lua_getiuservalue(L, 1, S2_STORE_HOOKS);
+  lw->at_hooks = lua_gettop(L);
+  lua_getiuservalue(L, 1, S2_STORE_LAWS);
+  lw->at_laws = lua_gettop(L);
+  lua_getiuservalue(L, 1, S2_STORE_CONSTRAINTS);
+  lw->at_constraints = lua_gettop(L);
+  lua_getiuservalue(L, 1, S2_STORE_GUARD);
+  lua_toclose(L, -1);
+  lw->phase = S2_BETWEEN;
+}
+
+void s2_lua_step_failed(lua_State *L, S2LuaWorld *lw, S2Status status) {
+  if (lw->failed) {
+    lua_getiuservalue(L, 1, S2_STORE_ERROR);
+    lua_pushnil(L);
+    lua_setiuservalue(L, 1, S2_STORE_ERROR);
+    lua_error(L);
+  }
+  if (status.code == S2_ABORTED) {
+    s2_lua_fail(L, "interrupted");
+  }
+  lw->session->open.unsolved |= status.code == S2_UNSOLVED;
+  s2_lua_try(L, status);
+}
+
+// ---- One step ---------------------------------------------------------------------------------
+
+static void step(lua_State *L, S2LuaWorld *lw) {
+  if (s2_lua_interrupted(lw->session)) {
+    s2_lua_fail(L, "interrupted");
+  }
+  bool live = s2_live_is_on(lw->session->open.live);
+  if (!lw->stepped) {
+    s2_lua_record_first(L, lw);
+    if (live) {
+      s2_lua_live(L, lw, true);
+    }
+  }
+  double before = s2_world_time(lw->world);
+  lw->random_before = lw->session->random->rng;
+  lw->marked = lw->hooks[S2_HOOK_BEFORE] > 0 || lw->hooks[S2_HOOK_NOW] > 0;
+  if (lw->marked) {
+    s2_world_mark(lw->world);
+    lw->tape_mark = NULL;
+    if (s2_lua_on_tape(lw) != NULL) {
+      lw->tape_mark = s2_world_tape_new(lw->diff->tape, NULL);
+      s2_world_tape_copy(lw->tape_mark, lw->on_tape);
+    }
+    lw->phase = S2_BEFORE;
+    s2_lua_timers_call(L, lw, S2_HOOK_NOW, before, before);
+    s2_lua_hooks_call(L, lw, S2_HOOK_BEFORE, before);
+  }
+  lw->phase = S2_INSIDE;
+  lw->failed = false;
+  if (s2_lua_recording(lw) && s2_lua_on_tape(lw) == NULL && s2_world_asks(lw->world)) {
+    s2_lua_put_on_tape(lw); // functions may give tracked numbers
+  }
+  S2WorldTape *tape = s2_lua_on_tape(lw);
+  S2Status status = tape == NULL ? s2_world_step(lw->world)
+                                 : s2_world_tape_step(tape, lw->world, lw->diff->checkpoint);
+  if (status.code != S2_OK) {
+    s2_lua_step_failed(L, lw, status);
+  }
+  lw->phase = S2_AFTER;
+  s2_lua_record_step(L, lw);
+  s2_lua_events_call(L, lw);
+  double now = s2_world_time(lw->world);
+  s2_lua_timers_call(L, lw, S2_HOOK_TIMER, before, now);
+  s2_lua_hooks_call(L, lw, S2_HOOK_AFTER, now);
+  lw->phase = S2_BETWEEN;
+  if (live) {
+    s2_lua_live(L, lw, false);
+  }
+}
+
+static int world_step(lua_State *L) {
+  S2LuaWorld *lw = s2_lua_world(L, 1);
+  int64_t count = lua_isnoneornil(L, 2) ? 1 : s2_argument_integer(L, 2, 0, INT64_MAX);
+  s2_lua_step_open(L, lw, "world:step()");
+  for (int64_t i = 0; i < count; i++) {
+    step(L, lw);
+  }
+  return 0;
+}
+
+// ---- Many -------------------------------------------------------------------------------------
+
+typedef struct Run {
+  double start, duration; // s
+  int64_t steps;          // at most
+  bool has_until;
+} Run;
+
+static double end_time(const S2LuaWorld *lw, double start, double duration) {
+  return start + duration - EARLY * s2_world_settings(lw->world)->dt;
+}
+
+static Run read_run(lua_State *L, const S2LuaWorld *lw, bool *progress) {
+  static const char *const names[] = {"duration", "steps", "until_", "progress", NULL};
+  S2Keys keys = s2_keys_open(L, 2, false, names, NULL, 0);
+  Run run = {.start = s2_world_time(lw->world), .duration = INFINITY, .steps = INT64_MAX};
+  bool bounded = s2_keys_number(&keys, "duration", S2_NON_NEGATIVE, &run.duration);
+  if (s2_keys_integer(&keys, "steps", 0, INT64_MAX, &run.steps)) {
+    if (bounded) {
+      s2_keys_fail(&keys, "steps", "either duration or steps expected, not both");
+    }
+    bounded = true;
+  }
+  run.has_until = s2_keys_has(&keys, "until_");
+  if (!bounded && !run.has_until) {
+    s2_lua_bad_argument(L, 2, "one of the keys 'duration', 'steps', 'until_' expected");
+  }
+  *progress = true; // shown on terminals only
+  s2_keys_boolean(&keys, "progress", progress);
+  if (run.has_until && s2_keys_push(&keys, "until_") != LUA_TFUNCTION) {
+    char text[S2_LUA_TEXT];
+    s2_keys_fail(&keys, "until_", "function expected, got %s", s2_lua_describe(L, -1, text));
+  }
+  return run; // with the function on top of the stack, if there is one
+}
+
+static int world_run(lua_State *L) {
+  S2LuaWorld *lw = s2_lua_world(L, 1);
+  lua_settop(L, 2);
+  bool progress;
+  Run run = read_run(L, lw, &progress);
+  s2_lua_step_open(L, lw, "world:run()");
+  bool bounded = run.steps < INT64_MAX || isfinite(run.duration);
+  s2_progress_begin(&lw->progress, progress && bounded && !lw->session->open.quiet);
+  int64_t done = 0;
+  bool finished = false;
+  while (!finished && done < run.steps &&
+         s2_world_time(lw->world) < end_time(lw, run.start, run.duration)) {
+    step(L, lw);
+    done++;
+    double time = s2_world_time(lw->world);
+    s2_progress_update(&lw->progress,
+                       isfinite(run.duration) ? (time - run.start) / run.duration
+                                              : (double)done / (double)run.steps,
+                       time);
+    if (run.has_until) {
+      lua_pushvalue(L, 3);
+      lua_pushvalue(L, 1);
+      lua_call(L, 1, 1);
+      finished = lua_toboolean(L, -1) != 0;
+      lua_pop(L, 1);
+    }
+  }
+  lua_pushinteger(L, done);
+  return 1;
+}
+
+// Upvalues: the world, the time to end at.
+static int next_step(lua_State *L) {
+  double end = lua_tonumber(L, lua_upvalueindex(2));
+  lua_settop(L, 0);
+  lua_pushvalue(L, lua_upvalueindex(1));
+  S2LuaWorld *lw = s2_lua_world(L, 1);
+  if (s2_world_time(lw->world) >= end) {
+    return 0;
+  }
+  s2_lua_step_open(L, lw, "world:steps()");
+  step(L, lw);
+  lua_pushnumber(L, s2_world_time(lw->world));
+  return 1;
+}
+
+static int world_steps(lua_State *L) {
+  S2LuaWorld *lw = s2_lua_world(L, 1);
+  double duration = s2_argument_number(L, 2, S2_NON_NEGATIVE);
+  lua_pushvalue(L, 1);
+  lua_pushnumber(L, end_time(lw, s2_world_time(lw->world), duration));
+  lua_pushcclosure(L, next_step, 2);
+  return 1;
+}
+
+const luaL_Reg s2_world_step_methods[] = {
+    {"step", world_step}, {"run", world_run}, {"steps", world_steps}, {NULL, NULL}};
+
+void s2_lua_open_step(lua_State *L) {
+  luaL_newmetatable(L, "sim2d.Guard");
+  lua_pushcfunction(L, guard_close);
+  lua_setfield(L, -2, "__close");
+  lua_pop(L, 1);
+}

@@ -1,0 +1,141 @@
+-- The documentation keeps its word: each block of Lua in README.md and docs/*.md is run by the
+-- command, in a folder of its own, and prints what a block of text right behind it says.
+-- A block whose first line is "-- fragment" is not run.
+
+local SIM2D = os.getenv "S2_SIM2D" or arg[-1]
+local SOURCE = os.getenv "S2_SOURCE" or "."
+
+local function quote(word)
+  return "'" .. word:gsub("'", "'\\''") .. "'"
+end
+
+local function read_file(path)
+  local file <close> = assert(io.open(path))
+  return file:read "a"
+end
+
+local function write_file(path, text)
+  local file <close> = assert(io.open(path, "w"))
+  file:write(text)
+end
+
+local function pages()
+  local list = { "README.md" }
+  local folder <close> = assert(io.popen("cd " .. quote(SOURCE) .. " && ls docs/*.md"))
+  for path in folder:lines() do list[#list + 1] = path end
+  return list
+end
+
+-- Fenced blocks in order: language, text, the line of the fence, and whether only blank lines lie
+-- between it and the block before.
+local function blocks(page)
+  local list, open, line, adjacent = {}, nil, 0, false
+  for text in read_file(SOURCE .. "/" .. page):gmatch "([^\n]*)\n" do
+    line = line + 1
+    local fence = text:match "^```(%a*)$"
+    if open and fence == "" then
+      open.text = table.concat(open, "\n") .. "\n"
+      list[#list + 1] = open
+      open, adjacent = nil, true
+    elseif open then
+      open[#open + 1] = text
+    elseif fence then
+      open = { language = fence, line = line, adjacent = adjacent }
+    elseif text ~= "" then
+      adjacent = false
+    end
+  end
+  assert(not open, page .. ": the last block does not end")
+  return list
+end
+
+-- Runs a script as docs.lua in an empty folder; returns its status and what it wrote.
+local function run(script)
+  local folder = os.tmpname()
+  os.remove(folder)
+  assert(os.execute("mkdir " .. quote(folder)))
+  write_file(folder .. "/docs.lua", script)
+  local command = "cd %s && %s --quiet docs.lua </dev/null >out 2>err"
+  local _, _, status = os.execute(command:format(quote(folder), quote(SIM2D)))
+  local out, err = read_file(folder .. "/out"), read_file(folder .. "/err")
+  os.execute("rm -r " .. quote(folder))
+  return status, out, err
+end
+
+local ran = 0
+for _, page in ipairs(pages()) do
+  local list = blocks(page)
+  for i, block in ipairs(list) do
+    if block.language == "lua" and not block.text:match "^%-%- fragment" then
+      ran = ran + 1
+      test(("%s:%d"):format(page, block.line), function()
+        local status, out, err = run(block.text)
+        eq(err, "")
+        eq(status, 0)
+        local said = list[i + 1]
+        if said and said.language == "text" and said.adjacent then
+          eq(out, said.text)
+        end
+      end)
+    end
+  end
+
+  test(page .. " links to files that exist", function()
+    for link in read_file(SOURCE .. "/" .. page):gmatch "%]%(([^)#%s]+)[^)]*%)" do
+      if not link:match "^https?:" then
+        local folder = page:match "^(.*/)" or ""
+        local file = io.open(SOURCE .. "/" .. folder .. link)
+        ok(file, "there is no " .. folder .. link):close()
+      end
+    end
+  end)
+end
+
+test("there is something to run", function()
+  ok(ran > 15)
+end)
+
+-- Names at word boundaries only: "step" is not documented by "steps".
+local function mentions(text, name)
+  return text:find("%f[%w_]" .. name .. "%f[^%w_]") ~= nil
+end
+
+test("docs/lua.md knows every function that editors know", function()
+  local text = read_file(SOURCE .. "/docs/lua.md")
+  local functions = 0
+  local files <close> = assert(io.popen("ls " .. quote(SOURCE) .. "/lua/sim2d/meta/*.lua"))
+  for path in files:lines() do
+    for name in read_file(path):gmatch "\nfunction %w+[.:]([%w_]+)" do
+      functions = functions + 1
+      ok(mentions(text, name), name .. " is not in docs/lua.md")
+    end
+  end
+  ok(functions > 50)
+end)
+
+test("what docs/lua.md calls not yet is not there", function()
+  local sim = require "sim2d"
+  local owners = { ["world methods"] = sim.world {}, ["`sim`"] = sim }
+  local text = read_file(SOURCE .. "/docs/lua.md"):match "\n## Not yet\n(.*)"
+  local names = 0
+  for what, row in text:gmatch "\n| ([^|\n]+) | ([^|\n]+) |" do
+    for name in row:gmatch "`([%w_]+)`" do
+      if owners[what] then
+        names = names + 1
+        raises("not available yet", function() return owners[what][name] end)
+      end
+    end
+  end
+  ok(names > 10)
+end)
+
+test("the C program of docs/c-api.md is tests/base/test_embed.c", function()
+  local programs = 0
+  for _, block in ipairs(blocks "docs/c-api.md") do
+    if block.language == "c" then
+      programs = programs + 1
+      eq(block.text, read_file(SOURCE .. "/tests/base/test_embed.c"))
+    end
+  end
+  eq(programs, 1)
+end)

@@ -1,0 +1,146 @@
+-- The default stepping: what bounces is where and when it should be, and so are its derivatives; heaps
+-- are told. tests/dynamics/schemes/test_auto.c has which island is stepped how.
+local sim = require "sim2d"
+
+local G = 9.81
+
+-- Height after t of what falls from h, with restitution e, by sums over its flights.
+local function bounced(h, e, t)
+  local fall = sim.sqrt(2 * h / G)
+  local v, s = G * fall * e, t - fall
+  while s > 2 * v / G do s, v = s - 2 * v / G, v * e end
+  return v * s - G * s * s / 2
+end
+
+local function ball(p, dt, beside)
+  local w = sim.world { gravity = { 0, -G }, dt = dt }
+  w:box { type = "static", position = { 0, -1 }, size = { 40, 2 }, restitution = p.e }
+  if beside then beside(w) end
+  local b = w:circle { radius = 0.2, position = { -4, 0.2 + p.h }, restitution = p.e }
+  w:run { duration = 1.5, progress = false }
+  return b.y - 0.2
+end
+
+test("a bounce and its derivatives are those of the closed form, at any dt", function()
+  local p = { h = 1, e = 0.8 }
+  local value, g = sim.value_and_grad(function(q) return bounced(q.h, q.e, 1.5) end, p)
+  for _, dt in ipairs { 1 / 20, 1 / 60, 1 / 120 } do
+    local got, slopes = sim.value_and_grad(function(q) return ball(q, dt) end, p)
+    near(got, value, 1e-12)
+    near(slopes.h, g.h, 1e-9)
+    near(slopes.e, g.e, 1e-9)
+    eq(sim.tape_stats().flags, {})
+  end
+end)
+
+test("beside a heap too, which is no reason to warn", function()
+  local function heap(w)
+    for i = 0, 11 do w:box { size = { 0.2, 0.2 }, position = { 3 + 0.21 * (i % 2), 0.15 + 0.25 * (i // 2) } } end
+  end
+  local p = { h = 1, e = 0.7 }
+  local value, g = sim.value_and_grad(function(q) return bounced(q.h, q.e, 1.5) end, p)
+  local got, slopes = sim.value_and_grad(function(q) return ball(q, 1 / 60, heap) end, p)
+  near(got, value, 1e-12)
+  near(slopes.h, g.h, 1e-9)
+  eq(sim.tape_stats().flags, {})
+end)
+
+test("a hopper that lands has the derivative of its motion", function()
+  local function hop(p)
+    local w = sim.world { dt = 1 / 120 }
+    w:box { type = "static", position = { 0, -0.5 }, size = { 10, 1 } }
+    local body = w:box { size = { 0.4, 0.2 }, position = { 0, 0.7 + p.h }, mass = 2, mask = 0 }
+    local foot = w:circle { radius = 0.05, position = { 0, 0.35 + p.h }, mass = 0.2 }
+    w:slider { foot, body, anchor = { 0, 0.35 + p.h }, axis = { 0, 1 } }
+    w:spring { foot, body, stiffness = 400, damping = 4, rest_length = 0.35 }
+    w:slider { body, anchor = { 0, 0.7 }, axis = { 0, 1 } }
+    w:run { steps = 60, progress = false }
+    return body.y + 0.1 * body.vy
+  end
+  local worst = sim.check_grad(hop, { h = 0.2 }, { print = false, step = 1e-5 })
+  ok(worst < 1e-6, ("off by %.1e"):format(worst))
+  sim.grad(hop, { h = 0.2 })
+  eq(sim.tape_stats().flags, { "redundant" }) -- the two sliders both keep the foot from turning
+end)
+
+test("it may be changed while the world lives", function()
+  local w = sim.world {}
+  eq(w.stepping, "auto")
+  w.stepping = "speculative"
+  eq(w.stepping, "speculative")
+  w.stepping = "auto"
+  eq(w.stepping, "auto")
+  raises("'event', 'auto' expected", function() w.stepping = "exact" end)
+end)
+
+-- A box slides down a chain into a corner whose other segment has no points of contact until it is struck.
+local SLOPE = math.atan(0.25)
+local function valley(p, before)
+  local w = sim.world { gravity = { 0, -10 }, dt = 0.01 }
+  w:chain { points = { { 4, 1 }, { 0, 0 }, { -4, 1 } }, friction = 0.1 }
+  if before then w:pre_solve(before) end
+  local c, s = math.cos(SLOPE), math.sin(SLOPE)
+  local box = w:box {
+    size = { 1, 0.4 }, friction = 0.1, angle = SLOPE, velocity = { -p.speed * c, -p.speed * s },
+    position = { p.along * c - 0.2 * s, p.along * s + 0.2 * c },
+  }
+  return w, box
+end
+
+test("a box that slides into a corner of a chain has the derivative of its motion", function()
+  for _, along in ipairs { 2, 2.07, 2.14 } do
+    local worst = sim.check_grad(function(p)
+      local w, box = valley(p)
+      w:run { steps = 25, progress = false }
+      return box.x + 0.3 * box.y + 0.2 * box.angle
+    end, { along = along, speed = 15 }, { print = false, step = 1e-6 })
+    ok(worst < 1e-6, worst)
+    eq(sim.tape_stats().flags, {})
+  end
+end)
+
+test("pre_solve is asked about a segment that is met late in a step", function()
+  local beyond = 0
+  local w, box = valley({ along = 2, speed = 3 }, function(c)
+    if c.point[1] < -1e-3 then
+      beyond = beyond + 1
+      c.enabled = false
+    end
+  end)
+  local deepest = 0
+  for _ = 1, 100 do
+    w:step()
+    deepest = math.max(deepest, w:residuals().penetration)
+  end
+  ok(beyond > 0, beyond)
+  ok(box.y < -0.5, box.y) -- through the segment that was refused
+  ok(deepest < 1e-9, deepest) -- of the pair that stands
+end)
+
+-- Of two corners that land at one time a tilt lets one strike first: by it there is no derivative, and
+-- that is said; by the height there is.
+test("a box that lands flat has its derivative by the height, and says which it has not", function()
+  for _, size in ipairs { { 1, 0.4 }, { 0.3, 1 } } do
+    for _, e in ipairs { 0, 0.5 } do
+      local function drop(p)
+        local w = sim.world {}
+        w:box { type = "static", size = { 10, 1 }, position = { 0, -0.5 } }
+        local box = w:box {
+          size = size, position = { 0, size[2] / 2 + p.h }, angle = p.tilt, velocity = { 1, 0 },
+          restitution = e, friction = 0.4,
+        }
+        w:run { steps = 40, progress = false }
+        return box.x + box.y
+      end
+      local worst = sim.check_grad(function(p) return drop { h = p.h, tilt = 0 } end, { h = 0.5 },
+        { print = false, step = 1e-6 })
+      ok(worst < 1e-6, worst)
+      sim.value_and_grad(drop, { h = 0.5, tilt = 0 })
+      local flags = sim.tape_stats().flags
+      eq(flags[#flags], "together")
+      sim.value_and_grad(drop, { h = 0.5, tilt = 0.2 })
+      flags = sim.tape_stats().flags
+      ok(flags[#flags] ~= "together") -- corners that land one by one
+    end
+  end
+end)

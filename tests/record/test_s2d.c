@@ -1,0 +1,178 @@
+// Bodies in compact frames: every bit comes back, and what rests takes little.
+#include "files.h"
+
+#include "base/rng.h"
+#include "record/record.h"
+#include "record/s2d/replay.h"
+#include "record/s2d/s2d_frame.h"
+
+// The hash of a frame, from its numbers.
+static uint64_t hash_of(const S2Moment *moment) {
+  uint64_t hash = UINT64_C(0xcbf29ce484222325);
+  for (int i = -1; i < 6 * moment->bodies.count; i++) {
+    const S2MomentBody *body = &moment->bodies.at[i < 0 ? 0 : i / 6];
+    const double *value = i < 0 ? &moment->time : i % 6 < 3 ? &body->q[i % 3] : &body->v[i % 3];
+    uint64_t word;
+    memcpy(&word, value, sizeof word);
+    hash = (hash ^ word) * UINT64_C(0x100000001b3);
+    hash ^= hash >> 32;
+  }
+  return hash;
+}
+
+// A recording that version 4 wrote: a crate that comes to rest, a ball that bounces, a pendulum.
+static void version_4_is_read(void **state) {
+  (void)state;
+  S2Replay *replay = NULL;
+  const S2Moment *moment = NULL;
+  must(s2_replay_open(S2_TEST_DATA "/recordings/version4.s2d", &replay));
+  assert_int_equal(s2_replay_version(replay), 4);
+  assert_int_equal(s2_replay_frame_count(replay), 91);
+  assert_true(s2_replay_complete(replay));
+  for (uint64_t i = 0; i < 91; i++) {
+    must(s2_replay_frame(replay, i, &moment));
+    assert_true(moment->step == i && moment->hash == hash_of(moment));
+  }
+  assert_true(moment->hash == UINT64_C(0x22a6fa2b96b89f46));
+  assert_true(moment->kinetic == 0.93890956798646097 && moment->momentum[2] == 0.29447676742945755);
+  assert_int_equal(moment->contacts.count, 3);
+  assert_true(moment->contacts.at[2].normal_impulse == 0.016357421875);
+  assert_true(moment->joints.at[0].speed == -3.115234375);
+  s2_replay_close(replay);
+}
+
+// Of a build of that version: it does not know what was in the script.
+static void version_5_is_read(void **state) {
+  (void)state;
+  S2Replay *replay = NULL;
+  const S2Moment *moment = NULL;
+  must(s2_replay_open(S2_TEST_DATA "/recordings/version5.s2d", &replay));
+  assert_int_equal(s2_replay_version(replay), 5);
+  assert_int_equal(s2_replay_frame_count(replay), 21);
+  assert_true(s2_replay_complete(replay));
+  for (uint64_t i = 0; i < 21; i++) {
+    must(s2_replay_frame(replay, i, &moment));
+    assert_true(moment->step == i && moment->hash == hash_of(moment));
+  }
+  assert_true(moment->hash == UINT64_C(0x5bfdc8e52431c3d0));
+  assert_true(moment->kinetic == 0.00018049999999999121 && moment->potential == 4.905);
+  assert_string_equal(s2_run_get(s2_replay_run(replay), "script", 0), "fall.lua");
+  assert_null(s2_run_get(s2_replay_run(replay), "script_hash", 0));
+  s2_replay_close(replay);
+}
+
+// A speed: none, one of few bits (of any size), one like before, a bit pattern.
+static double any_speed(S2Rng *rng, const double *before) {
+  uint64_t bits = s2_rng_next(rng);
+  double value = 0;
+  switch (s2_rng_integer(rng, 0, 5)) {
+  case 0:
+    return (bits & 1) != 0 ? 0.0 : -0.0;
+  case 1:
+    return ldexp((double)(int64_t)(bits >> 50), (int)s2_rng_integer(rng, -1090, 1010));
+  case 2:
+    return ldexp((double)s2_rng_integer(rng, -99, 99), -60);
+  case 3:
+    return before[s2_rng_integer(rng, 0, 2)];
+  case 4:
+    return before[0] + ldexp((double)s2_rng_integer(rng, -99, 99), -60);
+  default:
+    memcpy(&value, &bits, sizeof value);
+    return value;
+  }
+}
+
+static void any_speeds_come_back(void **state) {
+  (void)state;
+  enum { FRAMES = 600 };
+  S2World *world = small_world();
+  S2Moment moment = {0};
+  S2S2dPast past[2] = {0};
+  S2Rng rng = s2_rng_seeded(3);
+  must(s2_moment_capture(&moment, world));
+  S2Moment read = {0};
+  must(s2_moment_capture(&read, world));
+  double before[4][3][3] = {0};
+  for (int i = 0; i < FRAMES; i++) {
+    for (int b = 0; b < moment.bodies.count; b++) {
+      S2MomentBody *body = &moment.bodies.at[b];
+      for (int k = 0; k < 3; k++) {
+        body->v[k] = any_speed(&rng, before[b][k]);
+        body->q[k] += (double)s2_rng_integer(&rng, 0, 1) * moment.settings.dt * body->v[k];
+        before[b][k][2] = before[b][k][1];
+        before[b][k][1] = before[b][k][0];
+        before[b][k][0] = body->v[k];
+      }
+    }
+    moment.step += 1;
+    unsigned char *bytes = s2_memory_take(s2_s2d_frame_room(&moment));
+    past[0].grain = past[1].grain = past[0].impulse_grain = past[1].impulse_grain = 0x1p-10;
+    size_t size = s2_s2d_frame_write(&past[0], &moment, i % 50 == 0, bytes);
+    assert_in_range(size, 1, s2_s2d_frame_room(&moment));
+    assert_true(s2_s2d_frame_read(&past[1], bytes, size, &read));
+    s2_memory_free(bytes);
+    for (int b = 0; b < moment.bodies.count; b++) {
+      assert_memory_equal(read.bodies.at[b].q, moment.bodies.at[b].q, 3 * sizeof(double));
+      assert_memory_equal(read.bodies.at[b].v, moment.bodies.at[b].v, 3 * sizeof(double));
+    }
+  }
+  s2_s2d_past_free(&past[0]);
+  s2_s2d_past_free(&past[1]);
+  s2_moment_free(&moment);
+  s2_moment_free(&read);
+  s2_world_destroy(world);
+}
+
+static void new_box(S2World *world, S2BodyType type, S2Vec2 position, double width) {
+  const S2Vec2 corners[4] = {
+      {-width / 2, -0.5}, {width / 2, -0.5}, {width / 2, 0.5}, {-width / 2, 0.5}};
+  S2ShapeDef shape = {.vertices = corners,
+                      .count = 4,
+                      .friction = (double)NAN,
+                      .restitution = (double)NAN,
+                      .density = (double)NAN};
+  S2BodyDef def = s2_body_def();
+  S2BodyId body;
+  def.type = type;
+  def.position = position;
+  def.shapes = &shape;
+  def.shape_count = 1;
+  must(s2_body_create(world, &def, &body));
+}
+
+// 14 bytes a body and frame, all in, for a pyramid of 55 boxes. It is 23 where speeds of bodies at
+// rest are not kept as short numbers.
+static void rest_takes_little(void **state) {
+  (void)state;
+  enum { BASE = 10, FRAMES = 256, BODIES = 1 + BASE * (BASE + 1) / 2 };
+  S2WorldDef def = s2_world_def();
+  S2World *world = NULL;
+  must(s2_world_create(&def, &world));
+  new_box(world, S2_STATIC, s2_vec2(0, -0.5), 40);
+  for (int row = 0; row < BASE; row++) {
+    for (int i = 0; i < BASE - row; i++) {
+      new_box(world, S2_DYNAMIC, s2_vec2(i - 0.5 * (BASE - row - 1), row + 0.5), 1);
+    }
+  }
+  S2Recorder *recorder = NULL;
+  must(s2_recorder_open(in_directory("rest.s2d"), &recorder));
+  for (int i = 0; i < FRAMES; i++) {
+    must(s2_world_step(world));
+    must(s2_recorder_frame(recorder, world));
+  }
+  must(s2_recorder_close(recorder));
+  size_t size = 0;
+  s2_memory_free(read_all(in_directory("rest.s2d"), &size));
+  assert_in_range(size / FRAMES / BODIES, 1, 17);
+  s2_world_destroy(world);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(version_4_is_read),
+      cmocka_unit_test(version_5_is_read),
+      cmocka_unit_test(any_speeds_come_back),
+      cmocka_unit_test(rest_takes_little),
+  };
+  return cmocka_run_group_tests(tests, make_directory, remove_directory);
+}
