@@ -383,8 +383,9 @@ static inline void sign_modes(const S2WorldDef *def, const S2Note *note, uint64_
       S2Touch touch;
       s2_note_touch(def, note->of->touch[i], &touch);
       for (int k = 0; k < touch.count; k++) {
-        bool used = choices[2 * i + k].use && s2_kind_presses(note->kind, &touch);
-        int rows = used * ((note->kind != S2_RUB) + s2_kind_is_rough(note->kind, &touch));
+        bool used = choices[2 * i + k].use && s2_solve_presses(note->kind, &touch);
+        int rows =
+            used * ((s2_solve_traits(note->kind).normals) + s2_solve_is_rough(note->kind, &touch));
         if (pass == 1 && rows == 2) {
           double most = touch.friction * note->of->lambda[r];
           mix(hash, fabs(note->of->lambda[r + 1]) >= most * (1 - 1e-9) - NOISE * 1e-3);
@@ -429,7 +430,8 @@ static inline void sign(const S2Trace *trace, uint64_t *hash) {
     if (note->of != NULL && note->of->touch != NULL) {
       sign_touches(def, note->of, hash);
     }
-    for (int r = 0; r < note->rows && note->kind != S2_POSITIONS && note->act == S2_ACT_SOLVE;
+    for (int r = 0;
+         r < note->rows && !s2_solve_traits(note->kind).displacements && note->act == S2_ACT_SOLVE;
          r++) {
       double lambda = note->of->lambda[r];
       mix(hash, lambda > NOISE ? 1 : lambda < -NOISE ? 2 : 0);

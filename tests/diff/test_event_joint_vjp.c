@@ -31,7 +31,7 @@ static void look(const S2World *start, int steps, Seen *seen) {
       seen->fed += note->act == S2_ACT_FEEDBACK && note->part > 0;
       seen->floating += note->act == S2_ACT_SPIN_V2;
       seen->mended += jointed && note->act == S2_ACT_MEND;
-      seen->limits += note->act == S2_ACT_SOLVE && note->kind == S2_STOP;
+      seen->limits += note->act == S2_ACT_SOLVE && note->kind == S2_SOLVE_LIMITS;
     }
   }
   seen->steps += steps;

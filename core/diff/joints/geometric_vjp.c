@@ -177,7 +177,7 @@ static void add_reaction(const S2JointUndo *undo, double z[N]) {
 void s2_joint_geometric_vjp(S2JointUndo *undo) {
   const S2Step *step = undo->step;
   const S2Joint *joint = undo->joint;
-  if (s2_step_geometric(step, undo->slot) == S2_GEOMETRIC_OFF || undo->kind != S2_MOTION ||
+  if (s2_step_geometric(step, undo->slot) == S2_GEOMETRIC_OFF || undo->kind != S2_SOLVE_MOTION ||
       !(joint->reaction_time > 0)) {
     return;
   }

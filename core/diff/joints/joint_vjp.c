@@ -114,7 +114,7 @@ static void sides_vjp(S2JointUndo *undo, const S2JointRow *row, double sign, int
     double *given = s2_joint_number(undo->joint, undo->step->free_v, i);
     if (node_of(undo, i) != S2_GROUND) {
       *side_of(bar, i) += sign * (i < 3 ? rows->ja : rows->jb)[3 * r + i % 3];
-    } else if (given != NULL && undo->kind != S2_POSITIONS) {
+    } else if (given != NULL && !s2_solve_traits(undo->kind).displacements) {
       *side_of(bar, i) += sign * rows->bias[r] * *given;
       *s2_joint_number(undo->joint, undo->bar->free_v, i) += sign * rows->bias[r] * j_of(row, i);
     }
@@ -127,10 +127,10 @@ static void sides_vjp(S2JointUndo *undo, const S2JointRow *row, double sign, int
 static void rigid_vjp(S2JointUndo *undo, const S2JointRow *row, double bias, S2RowBar *bar) {
   const S2WorldDef *def = &undo->step->world->kept.def;
   const S2Blend *blend = &undo->blend;
-  bool motion = undo->kind == S2_MOTION;
+  bool motion = undo->kind == S2_SOLVE_MOTION;
   bool biased = motion && def->stabilization == S2_BAUMGARTE;
   double h = undo->step->h, mended = biased ? S2_BAUMGARTE_FACTOR / h : 0;
-  if (undo->kind == S2_POSITIONS) {
+  if (s2_solve_traits(undo->kind).displacements) {
     bar->value += bias;
     return;
   }
@@ -201,7 +201,7 @@ static bool is_driven(const S2JointUndo *undo, int32_t slot) {
 static bool is_pin(const S2JointUndo *undo) {
   const S2Joint *joint = undo->joint;
   return joint->type == S2_HINGE && undo->rows->reaction == NULL &&
-         (undo->kind == S2_POSITIONS ||
+         (s2_solve_traits(undo->kind).displacements ||
           (undo->step->world->kept.def.stabilization != S2_BAUMGARTE &&
            !is_driven(undo, joint->a) && !is_driven(undo, joint->b)));
 }
@@ -211,7 +211,7 @@ static void pin_vjp(S2JointUndo *undo, int row) {
   S2PinBar bar;
   bool sees_a = node_of(undo, 0) != S2_GROUND, sees_b = node_of(undo, 3) != S2_GROUND;
   for (int k = 0; k < 2; k++, row++) {
-    bar.value[k] = undo->kind == S2_POSITIONS ? rows->bias[row] : 0;
+    bar.value[k] = s2_solve_traits(undo->kind).displacements ? rows->bias[row] : 0;
     for (int c = 0; c < 3; c++) {
       bar.ja[k][c] = sees_a ? rows->ja[3 * row + c] : 0;
       bar.jb[k][c] = sees_b ? rows->jb[3 * row + c] : 0;
@@ -240,7 +240,7 @@ static int soften(const S2JointUndo *undo, S2JointRow *rows, S2JointHessian *hes
   const S2JointKind *kind = s2_joint_kind(joint->type);
   int count = kind->rows(&undo->at, rows);
   const S2Blend *blend = &undo->blend;
-  if (s2_kind_takes_time(undo->kind)) {
+  if (s2_solve_traits(undo->kind).takes_time) {
     s2_spring_ask(undo->step->world, undo->slot, &rows[0]);
   }
   s2_joint_speeds(joint, undo->step->v0, rows, count);
@@ -278,7 +278,7 @@ static void wide_gear_vjp(S2JointUndo *undo, Cursor *cursor) {
     int at = 3 * slots[i], node = slots[i] == S2_NONE ? S2_GROUND : step->node_of[slots[i]];
     if (node != S2_GROUND) {
       *factor_bar[i] += of->bias[r] * of->v[3 * node] + of->lambda[r] * of->rhs[3 * node];
-    } else if (slots[i] != S2_NONE && undo->kind != S2_POSITIONS) {
+    } else if (slots[i] != S2_NONE && !s2_solve_traits(undo->kind).displacements) {
       *factor_bar[i] += of->bias[r] * step->free_v[at];
       undo->bar->free_v[at] += of->bias[r] * factors[i];
     }
@@ -296,7 +296,7 @@ static void equations_vjp(S2JointUndo *undo, Cursor *cursor) {
   S2JointHessian hessians[S2_JOINT_EQUATIONS] = {{{{0}}}};
   S2SoftRow soft[S2_JOINT_EQUATIONS];
   S2RowBar bars[S2_JOINT_EQUATIONS] = {{0}};
-  if (undo->kind == S2_POSITIONS && undo->joint->velocity_only) {
+  if (s2_solve_traits(undo->kind).displacements && undo->joint->velocity_only) {
     return;
   }
   if (undo->joint->more[0] != S2_NONE) {
@@ -319,7 +319,7 @@ static void equations_vjp(S2JointUndo *undo, Cursor *cursor) {
   s2_joint_velocities(undo, v);
   bool any = false;
   for (int k = 0; k < count; k++) {
-    if (!soft[k].rigid && !s2_kind_takes_time(undo->kind)) {
+    if (!soft[k].rigid && !s2_solve_traits(undo->kind).takes_time) {
       continue;
     }
     S2RowBar own = {0};
@@ -391,9 +391,9 @@ static void limit_vjp(S2JointUndo *undo, int r, bool upper) {
   s2_joint_kind(joint->type)->coordinate(&undo->at, &row, NULL);
   double sign = upper ? -1 : 1, bias = undo->rows->bias[r];
   double distance = upper ? joint->limit_hi - row.value : row.value - joint->limit_lo;
-  double distance_bar = undo->kind == S2_POSITIONS ? bias : 0, h = undo->step->h;
+  double distance_bar = s2_solve_traits(undo->kind).displacements ? bias : 0, h = undo->step->h;
   bool bisect = undo->step->world->kept.def.stepping == S2_BISECT;
-  if (undo->kind == S2_MOTION || (undo->kind == S2_FOLLOW && bisect)) {
+  if (undo->kind == S2_SOLVE_MOTION || (undo->kind == S2_SOLVE_FORCES && bisect)) {
     double part = distance_part(undo, &row, distance);
     distance_bar = bias * part / h;
     undo->bar->h -= bias * part * distance / (h * h);
@@ -402,7 +402,7 @@ static void limit_vjp(S2JointUndo *undo, int r, bool upper) {
   }
   sides_vjp(undo, &row, sign, r, &bar);
   bar.value = sign * distance_bar;
-  bar.rate = undo->kind == S2_POSITIONS ? 0 : sign * bias;
+  bar.rate = s2_solve_traits(undo->kind).displacements ? 0 : sign * bias;
   *(upper ? &undo->gradient->limit_hi : &undo->gradient->limit_lo) -= sign * distance_bar;
   s2_joint_function_vjp(&undo->at, S2_OF_COORDINATE, &bar, &undo->place);
 }
@@ -469,10 +469,10 @@ static void ground_friction_vjp(S2JointUndo *undo, int r, int index) {
 
 // What all joints of the island share.
 // NOLINTBEGIN(readability-non-const-parameter): elapsed is added to through undo.place
-static S2JointUndo begin(const S2Step *step, const S2Island *island, S2Kind kind,
+static S2JointUndo begin(const S2Step *step, const S2Island *island, S2SolveKind kind,
                          const S2RowsAdjoint *rows, S2StepAdjoint *adjoint, double *elapsed) {
   // NOLINTEND(readability-non-const-parameter)
-  bool end = kind == S2_POSITIONS || kind == S2_STOP;
+  bool end = s2_solve_traits(kind).at_end;
   double *q = end ? step->q1 : step->q0;
   S2JointUndo undo = {
       .step = step,
@@ -480,7 +480,8 @@ static S2JointUndo begin(const S2Step *step, const S2Island *island, S2Kind kind
       .bar = adjoint,
       .kind = kind,
       .length = island->length,
-      .world_blend = s2_joint_blend(&step->world->kept.def, kind == S2_POSITIONS ? 0 : step->h),
+      .world_blend =
+          s2_joint_blend(&step->world->kept.def, s2_solve_traits(kind).displacements ? 0 : step->h),
   };
   double since = step->t - step->world->kept.time + (end ? step->h : 0);
   const S2Rot *turn = s2_step_turns(step, island, q);
@@ -559,7 +560,7 @@ static void one_sided_vjp(S2JointUndo *undo, int r, int index) {
   }
 }
 
-void s2_joint_rows_vjp(const S2Step *step, const S2Island *island, S2Kind kind,
+void s2_joint_rows_vjp(const S2Step *step, const S2Island *island, S2SolveKind kind,
                        const S2Assembly *assembly, const S2RowsAdjoint *rows,
                        S2StepAdjoint *adjoint) {
   double elapsed = 0;
@@ -579,5 +580,5 @@ void s2_joint_rows_vjp(const S2Step *step, const S2Island *island, S2Kind kind,
   }
   s2_arena_rewind(step->arena, mark);
   adjoint->elapsed += elapsed;
-  adjoint->h += kind == S2_POSITIONS || kind == S2_STOP ? elapsed : 0;
+  adjoint->h += s2_solve_traits(kind).at_end ? elapsed : 0;
 }

@@ -9,7 +9,7 @@ typedef struct S2JointUndo { // a joint in a solve
   const S2Step *step;
   const S2RowsAdjoint *rows;
   S2StepAdjoint *bar;
-  S2Kind kind;
+  S2SolveKind kind;
   const S2Joint *joint;
   S2JointGradient *gradient;
   int32_t slot;

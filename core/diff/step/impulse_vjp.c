@@ -234,11 +234,11 @@ void s2_undo_contact_impulses(S2Undo *undo, int index, const S2Assembly *assembl
   for (int i = 0; i < 2 * note->of->island.touches && undo->asked; i++) {
     const S2Touch *touch = &undo->open.touches[i / 2];
     bool used =
-        i % 2 < touch->count && undo->open.choices[i].use && s2_kind_presses(note->kind, touch);
+        i % 2 < touch->count && undo->open.choices[i].use && s2_solve_presses(note->kind, touch);
     if (!used) {
       continue;
     }
-    bool normal = note->kind != S2_RUB, rough = s2_kind_is_rough(note->kind, touch);
+    bool normal = s2_solve_traits(note->kind).normals, rough = s2_solve_is_rough(note->kind, touch);
     const double here[2] = {normal ? lambda[r] : 0, rough ? lambda[r + normal] : 0};
     double bar[2] = {0};
     point_impulses(undo, index, i / 2, i % 2, here, bar);

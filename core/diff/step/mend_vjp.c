@@ -75,7 +75,8 @@ static void copy_rows(S2Problem *problem, S2Arena *arena) {
 static S2Assembly assemble_start(S2Undo *undo, const S2Note *note) {
   double *q1 = undo->step.q1;
   undo->step.q1 = undo->step.q0;
-  S2Assembly start = s2_assemble(&undo->step, &note->of->island, undo->open.choices, S2_POSITIONS);
+  S2Assembly start =
+      s2_assemble(&undo->step, &note->of->island, undo->open.choices, S2_SOLVE_PROJECTION);
   undo->step.q1 = q1;
   return start;
 }
@@ -175,13 +176,14 @@ static void mended_joints(S2SolveUndo *solve, const S2Assembly *start, int equat
     only.parts_given = 0;
     undo->step.q1 = undo->step.q0;
     undo->bar.q1 = undo->bar.q0;
-    s2_joint_rows_vjp(&undo->step, &note->of->island, S2_POSITIONS, &only, &at_start, &undo->bar);
+    s2_joint_rows_vjp(&undo->step, &note->of->island, S2_SOLVE_PROJECTION, &only, &at_start,
+                      &undo->bar);
     undo->step.q1 = q1;
     undo->bar.q1 = q1_bar;
     memset(data->ja, 0, sizeof(double) * 3 * (size_t)equations);
     memset(data->jb, 0, sizeof(double) * 3 * (size_t)equations);
   }
-  s2_joint_rows_vjp(&undo->step, &note->of->island, S2_POSITIONS, solve->assembly, &rows,
+  s2_joint_rows_vjp(&undo->step, &note->of->island, S2_SOLVE_PROJECTION, solve->assembly, &rows,
                     &undo->bar);
   if (note->h == 0) { // before the step: goals are where they are
     undo->bar.h = h;
@@ -263,11 +265,11 @@ static void solved_joints(S2SolveUndo *solve, const S2Assembly *end) {
                           none,       none, none, given, NULL,   NULL};
   undo->step.q1 = undo->step.q0;
   undo->bar.q1 = undo->bar.q0;
-  s2_joint_rows_vjp(&undo->step, &note->of->island, S2_POSITIONS, solve->assembly, &at_start,
+  s2_joint_rows_vjp(&undo->step, &note->of->island, S2_SOLVE_PROJECTION, solve->assembly, &at_start,
                     &undo->bar);
   undo->step.q1 = q1;
   undo->bar.q1 = q1_bar;
-  s2_joint_rows_vjp(&undo->step, &note->of->island, S2_POSITIONS, end, &at_end, &undo->bar);
+  s2_joint_rows_vjp(&undo->step, &note->of->island, S2_SOLVE_PROJECTION, end, &at_end, &undo->bar);
 }
 
 static void undo_solved_mend(S2Undo *undo, int index) {
@@ -281,7 +283,7 @@ static void undo_solved_mend(S2Undo *undo, int index) {
   solve.dl_dlambda = S2_TAKE_ZEROED(arena, double, note->rows);
   take_displacement(&solve);
   S2Choice *no_contacts = S2_TAKE_ZEROED(arena, S2Choice, 2 * note->of->island.touches);
-  S2Assembly end = s2_assemble(&undo->step, &note->of->island, no_contacts, S2_POSITIONS);
+  S2Assembly end = s2_assemble(&undo->step, &note->of->island, no_contacts, S2_SOLVE_PROJECTION);
   undo->step.touches = (S2Touch *)undo->open.solved; // only read
   S2Assembly made = assemble_start(undo, note);
   solve.assembly = &made;
@@ -321,7 +323,8 @@ void s2_undo_mend(S2Undo *undo, int index) {
   solve.dl_dv = S2_TAKE_ZEROED(arena, double, 3 * s2_solve_nodes(undo, note));
   solve.dl_dlambda = S2_TAKE_ZEROED(arena, double, note->rows);
   take_displacement(&solve);
-  S2Assembly made = s2_assemble(&undo->step, &note->of->island, undo->open.choices, S2_POSITIONS);
+  S2Assembly made =
+      s2_assemble(&undo->step, &note->of->island, undo->open.choices, S2_SOLVE_PROJECTION);
   solve.assembly = &made;
   scale_mend(&made.problem, note);
   for (int i = 0; i < note->of->island.nodes; i++) {

@@ -22,8 +22,8 @@ typedef struct Shake {
   const double *reaction; // of what is fed back of the joints' impulses (s2_undo_reaction)
 } Shake;
 
-// Rows that S2_POSITIONS makes are to be those of the start: also by the time, if the first solve
-// had them.
+// Rows that S2_SOLVE_PROJECTION makes are to be those of the start: also by the time, if the first
+// solve had them.
 static void set_start(S2Undo *undo, const S2Note *note, bool start) {
   undo->step.t = start && note->of_motion ? note->t - note->h : note->t;
   if (start) {
@@ -55,7 +55,7 @@ static int find_solve(const Shake *shake, int index) {
     if (note->act == S2_ACT_FREE || note->act == S2_ACT_SET_OUT) { // where q0 is another
       return S2_NONE;
     }
-    if (note->act == S2_ACT_SOLVE && note->kind == S2_MOTION &&
+    if (note->act == S2_ACT_SOLVE && note->kind == S2_SOLVE_MOTION &&
         is_same_island(&note->of->island, island)) {
       return i;
     }
@@ -170,7 +170,8 @@ static void rows_vjp(Shake *shake) {
                           none, none, none, none, NULL,     NULL};
   shake->start.parts = shake->end.parts = shake->rows; // equations come first
   shake->start.parts_given = shake->end.parts_given = 0;
-  s2_joint_rows_vjp(&undo->step, &note->of->island, S2_POSITIONS, &shake->end, &at_end, &undo->bar);
+  s2_joint_rows_vjp(&undo->step, &note->of->island, S2_SOLVE_PROJECTION, &shake->end, &at_end,
+                    &undo->bar);
   if (solved) {
     return;
   }
@@ -190,7 +191,7 @@ static void rows_vjp(Shake *shake) {
   double h = undo->bar.h;
   set_start(undo, note, true);
   undo->bar.q1 = undo->bar.q0;
-  s2_joint_rows_vjp(&undo->step, &note->of->island, S2_POSITIONS, &shake->start, &at_start,
+  s2_joint_rows_vjp(&undo->step, &note->of->island, S2_SOLVE_PROJECTION, &shake->start, &at_start,
                     &undo->bar);
   set_start(undo, note, false);
   undo->bar.h = note->of_motion ? h : undo->bar.h; // their time is that of the start
@@ -204,14 +205,14 @@ void s2_undo_shake(S2Undo *undo, int index) {
   Shake shake = {.undo = undo, .note = note, .rows = note->rows};
   s2_undo_set_island(undo, note);
   shake.reaction = s2_undo_reaction(undo, note, undo->feed[note->of->island.joint[0]]);
-  shake.end = s2_assemble(&undo->step, &note->of->island, NULL, S2_POSITIONS);
+  shake.end = s2_assemble(&undo->step, &note->of->island, NULL, S2_SOLVE_PROJECTION);
   bool solved = take_rows_of_solve(&shake, index); // which stay until the solve is undone
   S2ArenaMark mark = s2_arena_mark(undo->arena);
   s2_undo_set_island(undo, note);
   if (!solved) {
     double *q1 = undo->step.q1;
     set_start(undo, note, true);
-    shake.start = s2_assemble(&undo->step, &note->of->island, NULL, S2_POSITIONS);
+    shake.start = s2_assemble(&undo->step, &note->of->island, NULL, S2_SOLVE_PROJECTION);
     set_start(undo, note, false);
     undo->step.q1 = q1;
   }

@@ -59,7 +59,7 @@ static bool has_contacts(const S2Problem *problem, bool *boxed) {
 }
 
 static bool is_smooth(const S2WorldDef *def, const S2Note *note) {
-  return def->gradient == S2_GRADIENT_SMOOTH && note->kind != S2_POSITIONS;
+  return def->gradient == S2_GRADIENT_SMOOTH && !s2_solve_traits(note->kind).displacements;
 }
 
 // On the central path, at the data of the step; false where that is not to be had.
@@ -115,7 +115,7 @@ static void scale_piece(const S2SolveUndo *solve) {
   const S2Undo *undo = solve->undo;
   const S2WorldDef *def = &undo->world->kept.def;
   if (s2_world_way(def) == S2_EVENT && !is_smooth(def, solve->note)) {
-    double h = s2_kind_takes_time(solve->note->kind) ? solve->note->h : 0;
+    double h = s2_solve_traits(solve->note->kind).takes_time ? solve->note->h : 0;
     double least = RESOLVED * def->tolerance / S2_VJP_EDGE;
     solve->assembly->problem.velocity_scale *= fmin(1, fmax(h / undo->step.dt, least));
   }
@@ -146,10 +146,10 @@ void s2_solve_bodies_vjp(const S2SolveUndo *solve) {
   S2Undo *undo = solve->undo;
   S2StepAdjoint *bar = &undo->bar;
   const S2Step *step = &undo->step;
-  S2Kind kind = solve->note->kind;
-  bool forces = s2_kind_takes_time(kind);
-  bool from_v2 = !s2_kind_moves(kind) && kind != S2_POSITIONS;
-  for (int i = 0; i < solve->note->of->island.nodes && kind == S2_POSITIONS; i++) {
+  S2SolveKind kind = solve->note->kind;
+  bool forces = s2_solve_traits(kind).takes_time;
+  bool from_v2 = !s2_solve_traits(kind).from_v0 && !s2_solve_traits(kind).displacements;
+  for (int i = 0; i < solve->note->of->island.nodes && s2_solve_traits(kind).displacements; i++) {
     solve->data.mass[3 * i] *= solve->note->of->stiffness;
   }
   s2_gear_join(step, &solve->note->of->island, solve->assembly->problem.nodes, solve->data.mass);
@@ -171,7 +171,7 @@ void s2_solve_bodies_vjp(const S2SolveUndo *solve) {
         *weight += rhs * step->v2[at];
         bar->v2[at] += rhs * inertial;
       }
-      if (kind == S2_FOLLOW) {
+      if (kind == S2_SOLVE_FORCES) {
         *weight -= rhs * step->v0[at];
         bar->v0[at] -= rhs * inertial;
       }
@@ -192,7 +192,7 @@ static void row_vjp(const S2SolveUndo *solve, const S2Touch *touch, int k, S2Vec
     double sign = side == 0 ? 1 : -1, bias = solve->data.bias[r], bar[3];
     const double j[3] = {sign * s2_cross(arm, direction), sign * direction.x, sign * direction.y};
     bool ground = step->node_of[slot[side]] == S2_GROUND;
-    bool moving = ground && solve->note->kind != S2_POSITIONS;
+    bool moving = ground && !s2_solve_traits(solve->note->kind).displacements;
     for (int c = 0; c < 3; c++) {
       int at = 3 * slot[side] + c;
       bar[c] = ground ? 0 : (side == 0 ? solve->data.ja : solve->data.jb)[3 * r + c];
@@ -212,7 +212,7 @@ static void row_vjp(const S2SolveUndo *solve, const S2Touch *touch, int k, S2Vec
 static void speed_vjp(const S2SolveUndo *solve, const S2Touch *touch, int k, double bar,
                       S2PointBar *point) {
   S2Undo *undo = solve->undo;
-  bool motion = solve->note->kind == S2_MOTION; // bisect
+  bool motion = solve->note->kind == S2_SOLVE_MOTION; // bisect
   s2_touch_velocity_vjp(touch, k, touch->points[k].at.normal,
                         motion ? undo->step.v0 : undo->step.v2, bar,
                         motion ? undo->bar.v0 : undo->bar.v2, point, &point->normal);
@@ -270,8 +270,9 @@ static void target_vjp(const S2SolveUndo *solve, int i, int k, double bar, S2Poi
     break;
   case S2_TARGET_APPROACH:
     pair->restitution +=
-        bar * s2_touch_velocity(touch, k, touch->points[k].at.normal,
-                                solve->note->kind == S2_MOTION ? undo->step.v0 : undo->step.v2);
+        bar *
+        s2_touch_velocity(touch, k, touch->points[k].at.normal,
+                          solve->note->kind == S2_SOLVE_MOTION ? undo->step.v0 : undo->step.v2);
     speed_vjp(solve, touch, k, bar * touch->restitution, point);
     break;
   case S2_TARGET_MIRROR:
@@ -326,7 +327,7 @@ static void tangent_vjp(const S2SolveUndo *solve, int i, int k, int r, S2PointBa
   row_vjp(solve, touch, k, s2_left(touch->points[k].at.normal), r, point, &bar);
   point->normal = s2_add(point->normal, s2_right(bar));
   pair->surface_speed -= solve->data.bias[r];
-  if (solve->note->kind == S2_RUB) { // within -+ friction * bias
+  if (!s2_solve_traits(solve->note->kind).normals) { // within -+ friction * bias
     double bound = solve->data.hi[r] - solve->data.lo[r];
     pair->friction += bound * solve->undo->open.choices[2 * i + k].bias;
     target_vjp(solve, i, k, bound * touch->friction, point, pair);
@@ -360,8 +361,9 @@ static void stick(S2SolveUndo *solve, int i, int r) {
   const S2Note *note = solve->note;
   const S2Touch *touch = &solve->touches[i];
   const S2Choice *choice = &solve->undo->open.choices[2 * i];
-  bool both = touch->count == 2 && choice[0].use && choice[1].use && note->kind != S2_RUB &&
-              s2_kind_presses(note->kind, touch) && s2_kind_is_rough(note->kind, touch);
+  bool both = touch->count == 2 && choice[0].use && choice[1].use &&
+              s2_solve_traits(note->kind).normals && s2_solve_presses(note->kind, touch) &&
+              s2_solve_is_rough(note->kind, touch);
   if (both &&
       !s2_stick_vjp(&solve->assembly->problem, note->more, note->of->lambda, solve->dl_dlambda, r,
                     (solve->undo->other & S2_VJP_OTHER_SIDE) != 0, &solve->data)) {
@@ -373,7 +375,8 @@ static void stick(S2SolveUndo *solve, int i, int r) {
 void s2_solve_contacts_vjp(S2SolveUndo *solve, S2PutPoint *put) {
   const S2Note *note = solve->note;
   int r = solve->assembly->parts, drag = 0, count = note->of->island.touches;
-  bool holds = note->kind == S2_POSITIONS && note->holds; // as in assembly: equations come first
+  bool holds = s2_solve_traits(note->kind).displacements &&
+               note->holds; // as in assembly: equations come first
   solve->blend = s2_contact_blend(&solve->undo->step, &note->of->island, note->kind);
   for (int at = holds ? 0 : count; at < 2 * count; at++) {
     int i = at % count;
@@ -383,7 +386,7 @@ void s2_solve_contacts_vjp(S2SolveUndo *solve, S2PutPoint *put) {
     stick(solve, i, r);
     for (int k = 0; k < touch->count; k++) {
       bool later = holds && s2_point_held(&solve->undo->step, &touch->points[k]) != (at < count);
-      if (!solve->undo->open.choices[2 * i + k].use || !s2_kind_presses(note->kind, touch) ||
+      if (!solve->undo->open.choices[2 * i + k].use || !s2_solve_presses(note->kind, touch) ||
           later) {
         continue;
       }
@@ -391,10 +394,10 @@ void s2_solve_contacts_vjp(S2SolveUndo *solve, S2PutPoint *put) {
       if (is_drag(solve->assembly, drag, 2 * i + k)) {
         drag_vjp(solve, drag++, &point, &pair, i, k);
       }
-      if (note->kind != S2_RUB) {
+      if (s2_solve_traits(note->kind).normals) {
         normal_vjp(solve, i, k, r++, &point, &pair);
       }
-      if (s2_kind_is_rough(note->kind, touch)) {
+      if (s2_solve_is_rough(note->kind, touch)) {
         tangent_vjp(solve, i, k, r++, &point, &pair);
       }
       put(solve, i, k, &point);
@@ -409,8 +412,8 @@ void s2_solve_contacts_vjp(S2SolveUndo *solve, S2PutPoint *put) {
 // ---- Solves -----------------------------------------------------------------------------------
 
 void s2_undo_solved_point(S2Undo *undo, int index, int touch, int k, const S2PointBar *bar) {
-  S2Kind kind = s2_note_at(undo->notes, index)->kind;
-  if (kind == S2_STOP || kind == S2_TURNED) { // at q1
+  S2SolveKind kind = s2_note_at(undo->notes, index)->kind;
+  if (kind == S2_SOLVE_LIMITS || kind == S2_SOLVE_TURNED) { // at q1
     s2_touch_point_vjp(undo->world, &undo->open.solved[touch], k, undo->step.q1, bar, undo->bar.q1,
                        undo->gradient);
     return;
@@ -439,11 +442,11 @@ static void take_impulses(S2SolveUndo *solve) {
   }
   s2_undo_contact_impulses(undo, solve->index, assembly, solve->dl_dlambda);
   solve->reaction = s2_undo_reaction(undo, note, 1);
-  if (s2_kind_moves(note->kind)) { // replaced by this solve
+  if (s2_solve_traits(note->kind).from_v0) { // replaced by this solve
     s2_undo_forget_joints(undo, note);
     s2_undo_forget_contacts(undo, note);
   }
-  bool flows = note->kind == S2_MOTION || note->kind == S2_TURNED;
+  bool flows = note->kind == S2_SOLVE_MOTION || note->kind == S2_SOLVE_TURNED;
   for (int i = 0; i < assembly->parts && flows; i++) {
     const S2JointPart *part = &assembly->part[i];
     if (part->joint == S2_NONE) { // viscosity, of the same tangent impulse
@@ -452,20 +455,20 @@ static void take_impulses(S2SolveUndo *solve) {
     }
   }
   int r = assembly->parts;
-  for (int i = 0; i < note->of->island.touches && note->kind != S2_RUB; i++) {
+  for (int i = 0; i < note->of->island.touches && s2_solve_traits(note->kind).normals; i++) {
     const S2Touch *touch = &undo->open.touches[i];
     for (int k = 0; k < touch->count; k++) {
-      if (undo->open.choices[2 * i + k].use && s2_kind_presses(note->kind, touch)) {
+      if (undo->open.choices[2 * i + k].use && s2_solve_presses(note->kind, touch)) {
         int at = 2 * note->of->touch_index[i] + k;
-        bool rough = s2_kind_is_rough(note->kind, touch);
-        if (note->kind == S2_REFLECT) {
+        bool rough = s2_solve_is_rough(note->kind, touch);
+        if (note->kind == S2_SOLVE_FRICTIONLESS) {
           solve->dl_dlambda[r] += undo->lean[at];
           undo->lean[at] = 0;
         } else if (flows) {
           solve->dl_dlambda[r] += undo->pushed[at];
           solve->dl_dlambda[r + rough] += rough ? undo->rubbed[at] : 0;
           undo->pushed[at] = undo->rubbed[at] = 0;
-        } else if (note->kind == S2_IMPACT) {
+        } else if (note->kind == S2_SOLVE_IMPACT) {
           solve->dl_dlambda[r] += undo->struck[2 * at];
           solve->dl_dlambda[r + rough] += rough ? undo->struck[2 * at + 1] : 0;
         }

@@ -34,11 +34,11 @@ typedef struct S2RowsAdjoint {
 } S2RowsAdjoint;
 
 // What joints put into the problem that s2_assemble(step, island, ..., kind) made: from the adjoint
-// of the first assembly->parts rows (and of rhs) to those of poses (adjoint->q1 in S2_POSITIONS,
-// where S2_POSITIONS takes poses and time from, else q0), v0, free_v (of ground that moves, and
-// what ground friction lies along), mass, h, elapsed, joint_impulse, joint fields, alpha and beta.
-// Arrays of `step` are those before the solve.
-void s2_joint_rows_vjp(const S2Step *step, const S2Island *island, S2Kind kind,
+// of the first assembly->parts rows (and of rhs) to those of poses (adjoint->q1 in
+// S2_SOLVE_PROJECTION, where S2_SOLVE_PROJECTION takes poses and time from, else q0), v0, free_v
+// (of ground that moves, and what ground friction lies along), mass, h, elapsed, joint_impulse,
+// joint fields, alpha and beta. Arrays of `step` are those before the solve.
+void s2_joint_rows_vjp(const S2Step *step, const S2Island *island, S2SolveKind kind,
                        const S2Assembly *assembly, const S2RowsAdjoint *rows,
                        S2StepAdjoint *adjoint);
 

@@ -63,7 +63,7 @@ bool s2_step_before_impact(S2Step *step, const S2Island *island, bool recalled) 
   }
   S2ArenaMark mark = s2_arena_mark(step->arena);
   S2Choice *joints_only = S2_TAKE_ZEROED(step->arena, S2Choice, 2 * step->touch_count);
-  bool going = s2_step_solve(step, island, joints_only, S2_IMPACT, step->v2, NULL);
+  bool going = s2_step_solve(step, island, joints_only, S2_SOLVE_IMPACT, step->v2, NULL);
   s2_arena_rewind(step->arena, mark);
   return going;
 }
@@ -175,7 +175,7 @@ bool s2_step_later_impacts(S2Step *step, const S2Island *island, S2Choice *choic
       }
     }
     step->world->stats.second_solves += 1;
-    if (!s2_step_impact(step, island, choices, S2_IMPACT)) {
+    if (!s2_step_impact(step, island, choices, S2_SOLVE_IMPACT)) {
       return false;
     }
     if (last) {
@@ -204,7 +204,7 @@ bool s2_island_stop_at_limits(S2Step *step, const S2Island *island) {
     }
   }
   step->world->stats.second_solves += 1;
-  bool going = s2_step_impact(step, island, choices, S2_STOP);
+  bool going = s2_step_impact(step, island, choices, S2_SOLVE_LIMITS);
   for (int i = 0; i < island->touches; i++) {
     s2_log_touch(step, island->touch[i], &step->touches[island->touch[i]], before + 4 * i);
   }
@@ -220,7 +220,7 @@ bool s2_step_stop_at_limits(S2Step *step) {
   return going;
 }
 
-bool s2_step_impact(S2Step *step, const S2Island *island, S2Choice *choices, S2Kind kind) {
+bool s2_step_impact(S2Step *step, const S2Island *island, S2Choice *choices, S2SolveKind kind) {
   bool bounces = false;
   for (int i = 0; i < island->touches; i++) {
     const S2Touch *touch = &step->touches[island->touch[i]];

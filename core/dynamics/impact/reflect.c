@@ -82,8 +82,8 @@ static bool rub(const Blow *blow, const double *before) {
       rough |= choice->use;
     }
   }
-  return !rough ||
-         s2_step_solve(blow->step, blow->island, blow->choices, S2_RUB, blow->step->v2, NULL);
+  return !rough || s2_step_solve(blow->step, blow->island, blow->choices, S2_SOLVE_FRICTION,
+                                 blow->step->v2, NULL);
 }
 
 // One solve without restitution over all contacts.
@@ -94,7 +94,8 @@ static bool end_inelastically(const Blow *blow) {
       blow->choices[2 * index + k] = (S2Choice){.use = blow->touching[2 * index + k]};
     }
   }
-  return s2_step_solve(blow->step, blow->island, blow->choices, S2_IMPACT, blow->step->v2, NULL);
+  return s2_step_solve(blow->step, blow->island, blow->choices, S2_SOLVE_IMPACT, blow->step->v2,
+                       NULL);
 }
 
 static bool reflect(const Blow *blow) {
@@ -110,7 +111,8 @@ static bool reflect(const Blow *blow) {
         before[2 * index + k] = step->touches[index].points[k].normal_impulse;
       }
     }
-    going = s2_step_impact(step, blow->island, blow->choices, S2_REFLECT) && rub(blow, before);
+    going = s2_step_impact(step, blow->island, blow->choices, S2_SOLVE_FRICTIONLESS) &&
+            rub(blow, before);
     pass += 1;
   }
   if (going && pass == S2_REFLECTION_PASSES) {
@@ -207,7 +209,7 @@ static bool follow(const Blow *blow, const double *more) {
                      .target = thrown ? S2_TARGET_LEAVING : S2_TARGET_FIXED};
     }
   }
-  return s2_step_impact(blow->step, blow->island, blow->choices, S2_FOLLOW);
+  return s2_step_impact(blow->step, blow->island, blow->choices, S2_SOLVE_FORCES);
 }
 
 bool s2_step_reflect(S2Step *step, const S2Island *island, S2Choice *choices,
@@ -239,7 +241,7 @@ bool s2_step_reflect(S2Step *step, const S2Island *island, S2Choice *choices,
   }
   if (!bounces) {
     s2_arena_rewind(step->arena, mark);
-    return s2_step_impact(step, island, choices, S2_MOTION);
+    return s2_step_impact(step, island, choices, S2_SOLVE_MOTION);
   }
   s2_note_blow(step, island, choices, S2_ACT_BLOW);
   find_restitution(&blow);

@@ -16,7 +16,7 @@ typedef struct List {
 typedef struct Builder {
   const S2Step *step;
   const S2Island *island;
-  S2Kind kind;
+  S2SolveKind kind;
   S2Blend blend; // of the world
   const S2Joint *joint;
   S2JointAt at;
@@ -59,7 +59,7 @@ static S2Row *append(const Builder *builder, List *list, const S2JointRow *of, d
       .group = builder->group,
       .bias = bias,
   };
-  double *moving = builder->kind == S2_POSITIONS ? NULL : &row->bias;
+  double *moving = s2_solve_traits(builder->kind).displacements ? NULL : &row->bias;
   ground(step, joint->a, ja, row->a, row->ja, moving);
   ground(step, joint->b, jb, row->b, row->jb, moving);
   S2Vec2 arm = builder->arm;
@@ -88,7 +88,7 @@ static double mobility(const Builder *builder, const S2Row *row) {
 // What a row that drives (a motor, a spring, a goal that moves) brings of speed by itself: an
 // island at rest without gravity would else have no scale to measure residuals by.
 static void drives(const Builder *builder, const S2Row *row) {
-  if (row->bias == 0 || builder->kind == S2_POSITIONS) {
+  if (row->bias == 0 || s2_solve_traits(builder->kind).displacements) {
     return;
   }
   double w = mobility(builder, row), speed = fabs(row->bias);
@@ -118,7 +118,7 @@ static void give(const Builder *builder, List *list, double impulse) {
 static void wide_gear(Builder *builder, List *list, const S2JointRow *of, double bias) {
   S2GearMovers movers = s2_gear_movers(builder->step, builder->joint);
   S2Row *rows = &list->row[list->count];
-  bool positions = builder->kind == S2_POSITIONS;
+  bool positions = s2_solve_traits(builder->kind).displacements;
   int count = s2_gear_rows(builder->step, &movers, builder->aside,
                            bias + (positions ? 0 : movers.given), rows);
   builder->aside += movers.count > 2;
@@ -153,11 +153,11 @@ static void boxed(const Builder *builder, List *list, const S2JointRow *of, int 
 
 // How fast an error is to vanish: in a mend all of it, else what S2_BAUMGARTE asks, 1/s.
 static double mended(const Builder *builder) {
-  bool motion = builder->kind == S2_MOTION;
+  bool motion = builder->kind == S2_SOLVE_MOTION;
   bool biased = builder->step->world->kept.def.stabilization == S2_BAUMGARTE;
-  return builder->kind == S2_POSITIONS ? 1
-         : motion && biased            ? S2_BAUMGARTE_FACTOR / builder->step->h
-                                       : 0;
+  return s2_solve_traits(builder->kind).displacements ? 1
+         : motion && biased                           ? S2_BAUMGARTE_FACTOR / builder->step->h
+                                                      : 0;
 }
 
 // A row that gives way, with what is given beside it; of no compliance that counts, that alone.
@@ -179,7 +179,7 @@ static bool at_end(const S2Blend *blend) {
   return blend->reflect == 0 && blend->ahead == 0 && blend->mend == 0;
 }
 
-S2Blend s2_step_blend(const S2Step *step, int32_t joint, S2Kind kind, const S2Blend *world) {
+S2Blend s2_step_blend(const S2Step *step, int32_t joint, S2SolveKind kind, const S2Blend *world) {
   S2Blend blend = *world;
   if (!step->stiff[joint] && at_end(world)) {
     return blend;
@@ -192,7 +192,7 @@ S2Blend s2_step_blend(const S2Step *step, int32_t joint, S2Kind kind, const S2Bl
   }
   // The positions are met by the first solve. After a blow the speeds of rigid rows are 0: what
   // error they had would else go on, turned round in each step.
-  if (kind != S2_MOTION || step->world->joints.at[joint].velocity_only) {
+  if (kind != S2_SOLVE_MOTION || step->world->joints.at[joint].velocity_only) {
     blend.reflect = blend.ahead = blend.mend = blend.bent = 0;
   }
   return blend;
@@ -207,11 +207,11 @@ static void add_equations(Builder *builder, List *list) {
   S2JointRow rows[S2_JOINT_EQUATIONS];
   S2SoftRow soft[S2_JOINT_EQUATIONS];
   int count = kind->rows(&builder->at, rows);
-  bool positions = builder->kind == S2_POSITIONS;
+  bool positions = s2_solve_traits(builder->kind).displacements;
   if (positions && builder->joint->velocity_only) {
     return; // nothing to mend
   }
-  if (s2_kind_takes_time(builder->kind)) {
+  if (s2_solve_traits(builder->kind).takes_time) {
     s2_spring_ask(builder->step->world, builder->slot, &rows[0]);
   }
   S2Blend blend = blend_of(builder);
@@ -232,7 +232,7 @@ static void add_equations(Builder *builder, List *list) {
   s2_joint_soften(builder->joint, rows, count, blend, soft);
   for (int i = 0; i < count; i++) {
     // Springs do not act in no time, and are not snapped to rest.
-    bool acts = soft[i].rigid || s2_kind_takes_time(builder->kind);
+    bool acts = soft[i].rigid || s2_solve_traits(builder->kind).takes_time;
     double mend = soft[i].rigid ? mended(builder) * soft[i].row.value : 0;
     if (acts && wide) {
       wide_gear(builder, list, &soft[i].row, mend + (positions ? 0 : soft[i].bias));
@@ -247,7 +247,7 @@ static void add_equations(Builder *builder, List *list) {
 // have a negative stiffness: that is taken at v0 alone, or ("psd") left out.
 static void add_geometric(const Builder *builder, List *list) {
   S2GeometricStiffness setting = s2_step_geometric(builder->step, builder->slot);
-  if (setting == S2_GEOMETRIC_OFF || builder->kind != S2_MOTION) {
+  if (setting == S2_GEOMETRIC_OFF || builder->kind != S2_SOLVE_MOTION) {
     return;
   }
   S2Blend blend = blend_of(builder);
@@ -274,7 +274,7 @@ static bool in_reach(const Builder *builder, const S2JointRow *row, double dista
   double length = builder->island->length, speed = *builder->speed;
   double linear = hypot(row->ja[1], row->ja[2]) + hypot(row->jb[1], row->jb[2]);
   double angular = fabs(row->ja[0]) + fabs(row->jb[0]);
-  if (builder->kind == S2_POSITIONS) { // mends are small
+  if (s2_solve_traits(builder->kind).displacements) { // mends are small
     return distance <= length * linear + angular;
   }
   return distance <= S2_LIMIT_REACH * builder->step->h * speed * (linear + angular / length);
@@ -318,13 +318,13 @@ static void add_limit(const Builder *builder, List *list, const S2JointRow *row,
   if (!isfinite(distance) || !in_reach(builder, row, distance)) {
     return;
   }
-  if (builder->kind != S2_POSITIONS) {
+  if (!s2_solve_traits(builder->kind).displacements) {
     // Met before: stopped there, without rebound.
     const double *impulse = builder->step->joint_impulse + S2_JOINT_ROWS * builder->slot;
-    bool again = builder->kind == S2_IMPACT || builder->kind == S2_STOP;
+    bool again = builder->kind == S2_SOLVE_IMPACT || builder->kind == S2_SOLVE_LIMITS;
     bool met = touches_limit(builder->island, row, distance) || (again && impulse[index] > 0);
     bool bisect = builder->step->world->kept.def.stepping == S2_BISECT; // its blows move bodies
-    bool ahead = builder->kind == S2_MOTION || (builder->kind == S2_FOLLOW && bisect);
+    bool ahead = builder->kind == S2_SOLVE_MOTION || (builder->kind == S2_SOLVE_FORCES && bisect);
     if (!met && !ahead) {
       return;
     }
@@ -340,7 +340,7 @@ static bool limited(const S2Joint *joint) {
 
 // A unilateral constraint that gives way, or has no position to mend; false: it is neither.
 static bool add_soft_stop(const Builder *builder, List *limits, const S2JointRow *row) {
-  bool positions = builder->kind == S2_POSITIONS;
+  bool positions = s2_solve_traits(builder->kind).displacements;
   S2SoftRow soft[S2_JOINT_EQUATIONS];
   if (builder->joint->type != S2_CONSTRAINT) {
     return false;
@@ -351,7 +351,7 @@ static bool add_soft_stop(const Builder *builder, List *limits, const S2JointRow
   if (soft[0].rigid) {
     return positions && builder->joint->velocity_only;
   }
-  if (s2_kind_takes_time(builder->kind)) { // springs do nothing in no time
+  if (s2_solve_traits(builder->kind).takes_time) { // springs do nothing in no time
     S2Row *stop = append(builder, limits, row, 1, S2_JOINT_LO, soft[0].bias);
     stop->hi = INFINITY;
     stop->compliance = soft[0].compliance;
@@ -382,7 +382,7 @@ static void add_equal_limits(const Builder *builder, List *equal) {
     s2_joint_speeds(joint, builder->step->v0, &row, 1);
     s2_joint_bends(joint, builder->step->v0, &hessian, &row, 1);
     double mend = mended(builder) * row.value;
-    bool positions = builder->kind == S2_POSITIONS;
+    bool positions = s2_solve_traits(builder->kind).displacements;
     bilateral(builder, equal, &row, S2_JOINT_LO,
               mend + (positions ? 0 : s2_joint_return(blend_of(builder), &row)), 0);
   }
@@ -392,8 +392,9 @@ static void add_equal_limits(const Builder *builder, List *equal) {
 static void add_drive(const Builder *builder, List *equal, List *boxes) {
   const S2Joint *joint = builder->joint;
   bool endless = joint->has_motor && joint->motor_max == INFINITY;
-  bool bounded = s2_kind_takes_time(builder->kind);
-  if ((!joint->has_motor && !(joint->friction > 0)) || builder->kind == S2_POSITIONS) {
+  bool bounded = s2_solve_traits(builder->kind).takes_time;
+  if ((!joint->has_motor && !(joint->friction > 0)) ||
+      s2_solve_traits(builder->kind).displacements) {
     return;
   }
   S2JointRow row;
@@ -412,7 +413,7 @@ static void add_drive(const Builder *builder, List *equal, List *boxes) {
 // Locks that yield: as motors, they do nothing in no time.
 static void add_bounded_locks(const Builder *builder, List *boxes) {
   S2BoundedRow rows[S2_JOINT_EQUATIONS];
-  if (!s2_lock_yields(builder->joint) || !s2_kind_takes_time(builder->kind)) {
+  if (!s2_lock_yields(builder->joint) || !s2_solve_traits(builder->kind).takes_time) {
     return;
   }
   double h = builder->step->h;
@@ -429,7 +430,7 @@ static void add_bounded_locks(const Builder *builder, List *boxes) {
 static void add_ground_friction(const Builder *builder, List *boxes) {
   const S2Step *step = builder->step;
   const S2Joint *joint = builder->joint;
-  if (joint->type != S2_GROUND_FRICTION || builder->kind != S2_MOTION) {
+  if (joint->type != S2_GROUND_FRICTION || builder->kind != S2_SOLVE_MOTION) {
     return;
   }
   const double *mass = step->mass + 3 * joint->a, *free_v = step->free_v + 3 * joint->a;
@@ -489,9 +490,9 @@ static List new_list(S2Arena *arena, int most) {
   return (List){S2_TAKE(arena, S2Row, most), S2_TAKE(arena, S2JointPart, most), 0};
 }
 
-int s2_step_joint_rows(const S2Step *step, const S2Island *island, S2Kind kind, S2Row *rows,
+int s2_step_joint_rows(const S2Step *step, const S2Island *island, S2SolveKind kind, S2Row *rows,
                        S2JointPart *parts, double *lambda, double *rhs, double *speed, int *given) {
-  bool end = kind == S2_POSITIONS || kind == S2_STOP; // at q1
+  bool end = s2_solve_traits(kind).at_end;
   S2ArenaMark mark = s2_arena_mark(step->arena);
   List all = {rows, parts, 0};
   List boxes = new_list(step->arena, 3 * island->joints);
@@ -503,7 +504,8 @@ int s2_step_joint_rows(const S2Step *step, const S2Island *island, S2Kind kind, 
   const S2Rot *turn = s2_step_turns(step, island, q);
   Builder builder = {
       .step = step, .island = island, .kind = kind, .speed = &raised, .given = &without};
-  builder.blend = s2_joint_blend(&step->world->kept.def, kind == S2_POSITIONS ? 0 : step->h);
+  builder.blend =
+      s2_joint_blend(&step->world->kept.def, s2_solve_traits(kind).displacements ? 0 : step->h);
   builder.rhs = rhs;
   builder.aside = island->nodes;
   for (int pass = 0; pass < 2; pass++) { // limits look as far as what drives will bring
@@ -523,7 +525,7 @@ int s2_step_joint_rows(const S2Step *step, const S2Island *island, S2Kind kind, 
         add_drive(&builder, &all, &boxes);
         add_bounded_locks(&builder, &boxes);
         add_ground_friction(&builder, &boxes);
-      } else if (kind != S2_RUB) { // its rows with bounds come behind
+      } else if (s2_solve_traits(kind).normals) { // its rows with bounds come behind
         add_limits(&builder, &limits);
       }
     }
@@ -535,7 +537,7 @@ int s2_step_joint_rows(const S2Step *step, const S2Island *island, S2Kind kind, 
   }
   s2_arena_rewind(step->arena, mark);
   *speed = raised;
-  bool warm = kind == S2_MOTION;
+  bool warm = kind == S2_SOLVE_MOTION;
   for (int i = 0; i < all.count; i++) {
     const S2JointPart *part = &parts[i];
     bool known = warm && part->row != S2_NONE;

@@ -98,16 +98,16 @@ static bool angular(const S2Row *row) {
 
 // Which touch the rows from assembly->parts on belong to; S2_NONE: a tangent.
 static void touches_of_rows(const S2Step *step, const S2Island *island, const S2Choice *choices,
-                            S2Kind kind, int32_t *touch_of) {
+                            S2SolveKind kind, int32_t *touch_of) {
   int n = 0;
   for (int i = 0; i < island->touches; i++) {
     const S2Touch *touch = &step->touches[island->touch[i]];
     for (int k = 0; k < touch->count; k++) {
-      bool used = choices[2 * island->touch[i] + k].use && s2_kind_presses(kind, touch);
-      if (used && kind != S2_RUB) {
+      bool used = choices[2 * island->touch[i] + k].use && s2_solve_presses(kind, touch);
+      if (used && s2_solve_traits(kind).normals) {
         touch_of[n++] = island->touch[i];
       }
-      if (used && s2_kind_is_rough(kind, touch)) {
+      if (used && s2_solve_is_rough(kind, touch)) {
         touch_of[n++] = S2_NONE;
       }
     }
@@ -234,7 +234,8 @@ static void write_doubt(Writer *to, const S2Step *step, const S2Island *island) 
 }
 
 void s2_step_warn_of_unsolved(const S2Step *step, const S2Island *island, const S2Choice *choices,
-                              S2Kind kind, const S2Assembly *assembly, const S2Solution *solution) {
+                              S2SolveKind kind, const S2Assembly *assembly,
+                              const S2Solution *solution) {
   S2World *world = step->world;
   if (world->warning[0] != 0) {
     return; // one a step: the search for the cause takes time

@@ -55,7 +55,7 @@ static void take_rows_of_start(Shake *shake) {
   double *q1 = step->q1;
   S2Choice *none = S2_TAKE_ZEROED(step->arena, S2Choice, 2 * step->touch_count);
   step->q1 = step->q0;
-  S2Assembly assembly = s2_assemble(step, shake->island, none, S2_POSITIONS);
+  S2Assembly assembly = s2_assemble(step, shake->island, none, S2_SOLVE_PROJECTION);
   step->q1 = q1;
   shake->problem = assembly.problem;
   shake->part = assembly.part;

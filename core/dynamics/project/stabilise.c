@@ -188,7 +188,7 @@ static bool take_rows_of_start(S2Step *step, const S2Island *island, const S2Cho
   S2Problem *problem = &end->problem;
   double *q1 = step->q1;
   step->q1 = step->q0;
-  S2Assembly start = s2_assemble(step, island, choices, S2_POSITIONS);
+  S2Assembly start = s2_assemble(step, island, choices, S2_SOLVE_PROJECTION);
   step->q1 = q1;
   int count = 0;
   bool same = true;
@@ -268,7 +268,7 @@ static bool project(S2Step *step, const S2Island *island, double worst, double s
           (S2Choice){true, touch->points[k].at.gap, S2_TARGET_ERROR};
     }
   }
-  S2Assembly assembly = s2_assemble(step, island, choices, S2_POSITIONS);
+  S2Assembly assembly = s2_assemble(step, island, choices, S2_SOLVE_PROJECTION);
   for (int i = 0; i < island->nodes; i++) {
     assembly.mass[3 * i] *= stiffness;
   }
@@ -486,7 +486,7 @@ static double gap_at_end(const S2Step *step, int32_t index, int k) {
 // One linear solve with the rows of the solve (at q0) and the errors of q1.
 static void post_with_same_rows(S2Step *step, const S2Island *island, double worst) {
   S2Choice *choices = S2_TAKE_ZEROED(step->arena, S2Choice, 2 * step->touch_count);
-  S2Assembly end = s2_assemble(step, island, choices, S2_POSITIONS); // joints' errors
+  S2Assembly end = s2_assemble(step, island, choices, S2_SOLVE_PROJECTION); // joints' errors
   double *q1 = step->q1;
   S2Touch *touches = step->touches;
   for (int i = 0; i < island->touches; i++) {
@@ -497,7 +497,7 @@ static void post_with_same_rows(S2Step *step, const S2Island *island, double wor
   }
   step->q1 = step->q0;
   step->touches = step->touches_solved;
-  S2Assembly assembly = s2_assemble(step, island, choices, S2_POSITIONS);
+  S2Assembly assembly = s2_assemble(step, island, choices, S2_SOLVE_PROJECTION);
   step->q1 = q1;
   step->touches = touches;
   S2Row *rows = S2_TAKE(step->arena, S2Row, assembly.problem.rows);

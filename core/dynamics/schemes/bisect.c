@@ -83,7 +83,7 @@ static bool attempt(S2Step *step, double *overlap_before) {
         }
       }
       if (!(reflect ? s2_step_reflect(step, island, choices, touching)
-                    : s2_step_impact(step, island, choices, S2_MOTION)) ||
+                    : s2_step_impact(step, island, choices, S2_SOLVE_MOTION)) ||
           !s2_step_later_impacts(step, island, choices, touching)) {
         return false;
       }

@@ -62,7 +62,7 @@ bool s2_event_turn(const S2EventRun *event, const S2Touch *solved, bool *turned)
           (S2Choice){.use = closed && rested(&event->resting[i], point->at.id)};
     }
   }
-  return s2_step_solve(step, event->island, event->choices, S2_TURNED, step->v2, NULL);
+  return s2_step_solve(step, event->island, event->choices, S2_SOLVE_TURNED, step->v2, NULL);
 }
 
 // ---- What hangs together ----------------------------------------------------------------------

@@ -257,7 +257,7 @@ static bool blow(const S2EventRun *event) {
     }
   }
   step->world->stats.second_solves += 1;
-  if (!s2_step_impact(step, event->island, event->choices, S2_IMPACT) ||
+  if (!s2_step_impact(step, event->island, event->choices, S2_SOLVE_IMPACT) ||
       !s2_step_later_impacts(step, event->island, event->choices, event->touching)) {
     return false;
   }
@@ -315,7 +315,7 @@ bool s2_event_flow(const S2EventRun *event, double h, bool rows) {
   s2_note_set_out(step, island, leaves_out(event, rows));
   s2_event_place_ground(event);
   if (rows) {
-    if (!s2_step_solve(step, island, event->choices, S2_MOTION, step->v1, NULL)) {
+    if (!s2_step_solve(step, island, event->choices, S2_SOLVE_MOTION, step->v1, NULL)) {
       return false;
     }
     if (island->joints > 0 && step->stiff[island->joint[0]] && s2_island_floats(step, island)) {

@@ -111,7 +111,7 @@ bool s2_island_look_ahead(S2Step *step, const S2Island *island, S2Choice *choice
   }
   bool again = true;
   for (int pass = 0; again; pass++) {
-    if (!s2_step_solve(step, island, choices, S2_MOTION, step->v1, NULL)) {
+    if (!s2_step_solve(step, island, choices, S2_SOLVE_MOTION, step->v1, NULL)) {
       return false;
     }
     if (island->joints > 0 && step->stiff[island->joint[0]] && s2_island_floats(step, island)) {
@@ -228,7 +228,7 @@ static bool land(S2Step *step, const S2Island *island, S2Choice *choices, const 
     }
   }
   step->world->stats.second_solves += approaches;
-  return !approaches || s2_step_solve(step, island, choices, S2_IMPACT, step->v2, NULL);
+  return !approaches || s2_step_solve(step, island, choices, S2_SOLVE_IMPACT, step->v2, NULL);
 }
 
 // What leaves as it is has no row in the first blow: keeping it from leaving would bring energy.
@@ -247,7 +247,7 @@ static bool rebound(S2Step *step, const S2Island *island, S2Choice *choices, con
   step->world->stats.second_solves += 1;
   S2ArenaMark mark = s2_arena_mark(step->arena);
   const double *pressed = s2_step_contact_impulses(step, island);
-  bool going = s2_step_impact(step, island, choices, S2_IMPACT) &&
+  bool going = s2_step_impact(step, island, choices, S2_SOLVE_IMPACT) &&
                s2_step_later_impacts(step, island, choices, touching);
   if (going) {
     s2_step_keep_energy(step, island, pressed, held);

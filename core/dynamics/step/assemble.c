@@ -38,7 +38,7 @@ double s2_island_rest_speed(const S2Step *step, const S2Island *island) {
 // One row along `direction` at a contact point. Bodies that are ground here move as given: their
 // part of the relative velocity is known and goes into the bias.
 static S2Row contact_row(const S2Step *step, const S2Touch *touch, int k, S2Vec2 direction,
-                         S2Kind kind) {
+                         S2SolveKind kind) {
   const S2TouchPoint *point = &touch->points[k];
   S2Row row = {
       .a = step->node_of[touch->body_a],
@@ -53,7 +53,7 @@ static S2Row contact_row(const S2Step *step, const S2Touch *touch, int k, S2Vec2
   for (int c = 0; c < 3; c++) {
     row.ja[c] = row.a == S2_GROUND ? 0 : ja[c];
     row.jb[c] = row.b == S2_GROUND ? 0 : jb[c];
-    if (kind != S2_POSITIONS) {
+    if (!s2_solve_traits(kind).displacements) {
       row.bias +=
           (row.a == S2_GROUND ? ja[c] * va[c] : 0) + (row.b == S2_GROUND ? jb[c] * vb[c] : 0);
     }
@@ -71,7 +71,7 @@ bool s2_step_blends_contacts(const S2Step *step, const S2Island *island) {
   for (int i = 0; i < island->touches && blends; i++) {
     const S2Touch *touch = &step->touches[island->touch[i]];
     for (int k = 0; k < touch->count && blends; k++) {
-      S2Row row = contact_row(step, touch, k, touch->points[k].at.normal, S2_MOTION);
+      S2Row row = contact_row(step, touch, k, touch->points[k].at.normal, S2_SOLVE_MOTION);
       double w = 0;
       for (int c = 0; c < 3; c++) {
         w += row.a == S2_GROUND ? 0 : row.ja[c] * row.ja[c] / step->mass[3 * touch->body_a + c];
@@ -83,15 +83,15 @@ bool s2_step_blends_contacts(const S2Step *step, const S2Island *island) {
   return blends;
 }
 
-S2Blend s2_contact_blend(const S2Step *step, const S2Island *island, S2Kind kind) {
-  bool blends = kind == S2_MOTION && s2_step_blends_contacts(step, island);
+S2Blend s2_contact_blend(const S2Step *step, const S2Island *island, S2SolveKind kind) {
+  bool blends = kind == S2_SOLVE_MOTION && s2_step_blends_contacts(step, island);
   return (S2Blend){.h = step->h,
                    .alpha = blends ? step->world->kept.def.alpha : 1,
                    .beta = blends ? step->world->kept.def.beta : 1};
 }
 
 static S2Row normal_row(const S2Step *step, const S2Touch *touch, int k, const S2Choice *choice,
-                        S2Kind kind, S2Blend blend) {
+                        S2SolveKind kind, S2Blend blend) {
   const S2ManifoldPoint *at = &touch->points[k].at;
   S2Row row = contact_row(step, touch, k, at->normal, kind);
   if (s2_touch_soft(touch)) {
@@ -101,7 +101,9 @@ static S2Row normal_row(const S2Step *step, const S2Touch *touch, int k, const S
     row.bias += soft.bias;
   } else {
     row.bias += choice->bias;
-    row.lo = kind == S2_POSITIONS && s2_point_held(step, &touch->points[k]) ? -INFINITY : 0;
+    row.lo = s2_solve_traits(kind).displacements && s2_point_held(step, &touch->points[k])
+                 ? -INFINITY
+                 : 0;
   }
   return row;
 }
@@ -120,10 +122,10 @@ static double pushed_speed(const S2Row *row, const double *mass) {
 // Viscosity: a tangential dashpot at each point that is in contact as the step begins, beside
 // Coulomb's friction: lambda = -h d u, at the end of the step. Returns how many rows.
 static int drag_rows(const S2Step *step, const S2Island *island, const S2Choice *choices,
-                     S2Kind kind, S2Row *rows, S2JointPart *parts, double *lambda) {
+                     S2SolveKind kind, S2Row *rows, S2JointPart *parts, double *lambda) {
   double touching = S2_TOUCH_SLOP * island->length;
   int n = 0;
-  for (int i = 0; i < island->touches && s2_kind_takes_time(kind); i++) {
+  for (int i = 0; i < island->touches && s2_solve_traits(kind).takes_time; i++) {
     int32_t index = island->touch[i];
     const S2Touch *touch = &step->touches[index];
     double compliance = 1 / (step->h * touch->viscosity);
@@ -146,14 +148,14 @@ static int drag_rows(const S2Step *step, const S2Island *island, const S2Choice 
 }
 
 S2Assembly s2_assemble(const S2Step *step, const S2Island *island, const S2Choice *choices,
-                       S2Kind kind) {
+                       S2SolveKind kind) {
   int of_joints = S2_JOINT_ROWS * island->joints;
   for (int i = 0; i < island->joints; i++) {
     bool turns = s2_step_geometric(step, island->joint[i]) != S2_GEOMETRIC_OFF;
     of_joints += turns ? S2_GEOMETRIC_ROWS : 0;
   }
   int of_drag = 2 * island->touches, most = of_joints + of_drag + 4 * island->touches;
-  bool motion = s2_kind_moves(kind);
+  bool motion = s2_solve_traits(kind).from_v0;
   S2Row *rows = S2_TAKE(step->arena, S2Row, most);
   double *lambda = S2_TAKE(step->arena, double, most);
   S2JointPart *parts = S2_TAKE(step->arena, S2JointPart, of_joints + of_drag);
@@ -162,8 +164,8 @@ S2Assembly s2_assemble(const S2Step *step, const S2Island *island, const S2Choic
   double *rhs = S2_TAKE_ZEROED(step->arena, double, 3 * nodes);
   double *v = S2_TAKE_ZEROED(step->arena, double, 3 * nodes);
   int32_t *place = S2_TAKE(step->arena, int32_t, 3 * nodes);
-  bool forces = motion || kind == S2_FOLLOW;
-  bool from_v2 = !motion && kind != S2_POSITIONS;
+  bool forces = motion || kind == S2_SOLVE_FORCES;
+  bool from_v2 = !motion && !s2_solve_traits(kind).displacements;
   for (int i = 0; i < island->nodes; i++) {
     int32_t slot = island->node[i];
     const S2Body *body = &step->world->bodies.at[slot];
@@ -173,13 +175,14 @@ S2Assembly s2_assemble(const S2Step *step, const S2Island *island, const S2Choic
       mass[to] = forces ? step->mass[at] : inertial[c];
       rhs[to] = forces ? step->mass[at] * step->free_v[at] : 0;
       rhs[to] += from_v2 ? inertial[c] * step->v2[at] : 0;
-      rhs[to] -= kind == S2_FOLLOW ? inertial[c] * step->v0[at] : 0;
+      rhs[to] -= kind == S2_SOLVE_FORCES ? inertial[c] * step->v0[at] : 0;
       v[to] = motion ? step->v0[at] : 0;
       place[to] = at;
     }
   }
   s2_gear_split(step, island, aside, &(S2NodeArrays){mass, rhs, v, place});
-  double speed = kind == S2_POSITIONS ? island->length : s2_island_speed(step, island);
+  double speed =
+      s2_solve_traits(kind).displacements ? island->length : s2_island_speed(step, island);
   int given = 0;
   int drag = drag_rows(step, island, choices, kind, rows, parts, lambda);
   int n = drag;
@@ -192,7 +195,7 @@ S2Assembly s2_assemble(const S2Step *step, const S2Island *island, const S2Choic
   }
   S2Blend blend = s2_contact_blend(step, island, kind);
   int known = n, group = n > 0 ? rows[n - 1].group + 1 : 0;
-  bool holds = kind == S2_POSITIONS && step->holds; // equations come first
+  bool holds = s2_solve_traits(kind).displacements && step->holds; // equations come first
   for (int at = holds ? 0 : island->touches; at < 2 * island->touches; at++) {
     int i = at % island->touches;
     const S2Touch *touch = &step->touches[island->touch[i]];
@@ -200,20 +203,20 @@ S2Assembly s2_assemble(const S2Step *step, const S2Island *island, const S2Choic
       const S2Choice *choice = &choices[2 * island->touch[i] + k];
       const S2TouchPoint *point = &touch->points[k];
       bool later = holds && s2_point_held(step, point) != (at < island->touches);
-      if (!choice->use || !s2_kind_presses(kind, touch) || later) {
+      if (!choice->use || !s2_solve_presses(kind, touch) || later) {
         continue;
       }
-      if (kind != S2_RUB) {
+      if (s2_solve_traits(kind).normals) {
         rows[n] = normal_row(step, touch, k, choice, kind, blend);
         speed = fmax(speed, pushed_speed(&rows[n], mass));
         rows[n].group = group;
         lambda[n++] = motion ? point->normal_impulse : 0;
       }
-      if (s2_kind_is_rough(kind, touch)) {
+      if (s2_solve_is_rough(kind, touch)) {
         rows[n] = contact_row(step, touch, k, s2_left(point->at.normal), kind);
         rows[n].bias -= touch->surface_speed;
         rows[n].group = group;
-        if (kind == S2_RUB) {
+        if (!s2_solve_traits(kind).normals) {
           rows[n].hi = touch->friction * choice->bias;
           rows[n].lo = -rows[n].hi;
         } else {

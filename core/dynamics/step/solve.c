@@ -26,7 +26,7 @@ void s2_keep_worst(S2Residual *worst, const S2Residual *residual) {
   worst->scaled = fmax(worst->scaled, residual->scaled);
 }
 
-static void account(S2Step *step, const S2Island *island, const S2Choice *choices, S2Kind kind,
+static void account(S2Step *step, const S2Island *island, const S2Choice *choices, S2SolveKind kind,
                     const S2Assembly *assembly, const S2Solution *solution) {
   S2World *world = step->world;
   S2WorldStats *stats = &world->stats;
@@ -46,7 +46,7 @@ static void account(S2Step *step, const S2Island *island, const S2Choice *choice
 }
 
 // In the world's formulation and back.
-static void solve_posed(const S2Step *step, const S2Assembly *assembly, S2Kind kind,
+static void solve_posed(const S2Step *step, const S2Assembly *assembly, S2SolveKind kind,
                         S2Bilateral *keep, S2Problem *posed, S2Solution *solution) {
   const S2WorldDef *def = &step->world->kept.def;
   S2SolverOptions options = {
@@ -56,7 +56,7 @@ static void solve_posed(const S2Step *step, const S2Assembly *assembly, S2Kind k
       .linear = def->linear_solver,
       .keep = keep,
   };
-  const double *before = s2_kind_moves(kind) ? step->v0 : step->v2;
+  const double *before = s2_solve_traits(kind).from_v0 ? step->v0 : step->v2;
   *posed = s2_step_pose(step, assembly, before);
   *solution = (S2Solution){.v = assembly->v, .lambda = assembly->lambda};
   s2_mcp_solve(posed, &options, step->arena, solution);
@@ -108,7 +108,7 @@ static void drop_rounding(const S2Problem *problem, S2Solution *solution) {
   }
 }
 
-bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices, S2Kind kind,
+bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices, S2SolveKind kind,
                    double *v, S2SolveStatus *outcome) {
   S2World *world = step->world;
   bool masked = s2_memory_mask(true);
@@ -125,7 +125,7 @@ bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices
     return false;
   }
   S2Bilateral *keep = NULL;
-  if (kind == S2_MOTION && island->motion != NULL && island->motion->parts == 0) {
+  if (kind == S2_SOLVE_MOTION && island->motion != NULL && island->motion->parts == 0) {
     *island->motion = assembly;
     keep = island->motion->matrix = S2_TAKE_ZEROED(step->arena, S2Bilateral, 1);
   }
@@ -135,7 +135,7 @@ bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices
   if (keep != NULL) {
     mark = s2_arena_mark(step->arena); // all of it stays
   }
-  bool motion = s2_kind_moves(kind);
+  bool motion = s2_solve_traits(kind).from_v0;
   for (int pass = 0; pass < S2_GROUND_PASSES && motion && solution.status == S2_SOLVED &&
                      s2_step_ground_turned(step, island, &assembly, solution.v, solution.lambda);
        pass++) {
@@ -176,8 +176,9 @@ bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices
     S2Touch *touch = &step->touches[island->touch[i]];
     for (int k = 0; k < touch->count; k++) {
       S2TouchPoint *point = &touch->points[k];
-      bool used = choices[2 * island->touch[i] + k].use && s2_kind_presses(kind, touch);
-      bool normal = used && kind != S2_RUB, tangent = used && s2_kind_is_rough(kind, touch);
+      bool used = choices[2 * island->touch[i] + k].use && s2_solve_presses(kind, touch);
+      bool normal = used && s2_solve_traits(kind).normals,
+           tangent = used && s2_solve_is_rough(kind, touch);
       point->normal_impulse = kept * point->normal_impulse + (normal ? solution.lambda[n] : 0);
       n += normal;
       point->tangent_impulse = kept * point->tangent_impulse + (tangent ? solution.lambda[n] : 0);

@@ -16,8 +16,8 @@ typedef struct S2Island { // bodies that act on each other, in ascending order e
   int32_t *joint; // slots of joints
   double length;  // m: size of its largest body
   S2Vec2 frame;   // m/s: how all of it goes along; what is slow is so against that
-  // Where joints alone act and steps are speculative: the problem of its first S2_MOTION, whose
-  // rows are those of q0 (no parts before that). Else NULL.
+  // Where joints alone act and steps are speculative: the problem of its first S2_SOLVE_MOTION,
+  // whose rows are those of q0 (no parts before that). Else NULL.
   S2Assembly *motion;
   // m, the largest error of its joints when they were looked at last, where no length was needed to
   // tell it (no angles, no limits); else NAN.
@@ -32,7 +32,7 @@ typedef enum S2Target {
   S2_TARGET_ARRIVAL,  // restitution times the speed it arrives with
   S2_TARGET_APPROACH, // restitution times its speed before the solve
   S2_TARGET_MIRROR,   // its speed before the solve
-  S2_TARGET_LEAN,     // S2_RUB: the normal impulse of the reflection before it
+  S2_TARGET_LEAN,     // S2_SOLVE_FRICTION: the normal impulse of the reflection before it
   S2_TARGET_LEAVING,  // the speed it leaves with, and what it would still have gained
   S2_TARGET_ERROR,    // the gap itself
 } S2Target;
@@ -40,7 +40,8 @@ typedef enum S2Target {
 // What to do with one contact point (two a touch) in a solve.
 typedef struct S2Choice {
   bool use;
-  double bias; // of a rigid normal row, m/s; S2_RUB: the normal impulse that bounds friction, N s
+  double bias; // of a rigid normal row, m/s; S2_SOLVE_FRICTION: the normal impulse that bounds
+               // friction, N s
   S2Target target;
 } S2Choice;
 
@@ -163,37 +164,50 @@ bool s2_touch_solid(const S2Touch *touch);      // may carry impulses in this st
 double s2_touch_velocity(const S2Touch *touch, int k, S2Vec2 direction, const double *v);
 
 // What a solve is about.
-typedef enum S2Kind {
-  S2_MOTION,  // velocities at the end of the step: from v0, forces act
-  S2_TURNED,  // the same once more, with contacts as they are at the end (event stepping)
-  S2_IMPACT,  // velocities after a blow that takes no time: from v2, no forces, no damping; limits
-              // act that are touched, or were met in the motion before
-  S2_REFLECT, // an impact without friction
-  S2_RUB,     // friction of an impact, with bounds that are known: no normal rows
-  S2_STOP,    // an impact at q1: what arrived at limits of joints loses what takes it beyond
-  S2_FOLLOW,  // the forces of the step after an impact: from v2
-  S2_POSITIONS, // displacements that mend q1: no velocities, no friction, no moving ground; joint
-                // biases are their position errors
-} S2Kind;
+typedef enum S2SolveKind {
+  S2_SOLVE_MOTION, // velocities at the end of the step
+  S2_SOLVE_TURNED, // the same once more, with contacts as they are at the end (event stepping)
+  S2_SOLVE_IMPACT, // velocities after an impact that takes no time; limits act that are
+                   // touched, or were met in the motion before
+  S2_SOLVE_FRICTIONLESS, // an impact without friction (reflections)
+  S2_SOLVE_FRICTION,     // friction of an impact, with bounds that are known (reflections)
+  S2_SOLVE_LIMITS,       // an impact at q1: what arrived at limits loses what takes it beyond
+  S2_SOLVE_FORCES,       // the forces of the step after an impact
+  S2_SOLVE_PROJECTION,   // displacements that bring q1 back; joint biases are their position errors
+} S2SolveKind;
 
-// Does it go from v0, with the forces of the step?
-static inline bool s2_kind_moves(S2Kind kind) {
-  return kind == S2_MOTION || kind == S2_TURNED;
-}
+// What kinds of solves differ in.
+typedef struct S2SolveTraits {
+  bool from_v0;       // goes from the velocities the step began with; else from v2
+  bool takes_time;    // forces, springs and dashpots act
+  bool normals;       // has normal rows
+  bool friction;      // has friction rows
+  bool at_end;        // joints are taken at q1
+  bool displacements; // gives these and not velocities, which ground that moves has a part in
+} S2SolveTraits;
 
-// Do forces act, or is it a blow (or a mend) that takes no time?
-static inline bool s2_kind_takes_time(S2Kind kind) {
-  return s2_kind_moves(kind) || kind == S2_FOLLOW;
+static inline S2SolveTraits s2_solve_traits(S2SolveKind kind) {
+  static const S2SolveTraits of[] = {
+      [S2_SOLVE_MOTION] = {.from_v0 = true, .takes_time = true, .normals = true, .friction = true},
+      [S2_SOLVE_TURNED] = {.from_v0 = true, .takes_time = true, .normals = true, .friction = true},
+      [S2_SOLVE_IMPACT] = {.normals = true, .friction = true},
+      [S2_SOLVE_FRICTIONLESS] = {.normals = true},
+      [S2_SOLVE_FRICTION] = {.friction = true},
+      [S2_SOLVE_LIMITS] = {.normals = true, .friction = true, .at_end = true},
+      [S2_SOLVE_FORCES] = {.takes_time = true, .normals = true, .friction = true},
+      [S2_SOLVE_PROJECTION] = {.normals = true, .at_end = true, .displacements = true},
+  };
+  return of[kind];
 }
 
 // Do contact points of this touch act? Springs do nothing in no time, and are not snapped to rest.
-static inline bool s2_kind_presses(S2Kind kind, const S2Touch *touch) {
-  return !s2_touch_soft(touch) || s2_kind_takes_time(kind);
+static inline bool s2_solve_presses(S2SolveKind kind, const S2Touch *touch) {
+  return !s2_touch_soft(touch) || s2_solve_traits(kind).takes_time;
 }
 
 // Do contact points of this touch have friction rows?
-static inline bool s2_kind_is_rough(S2Kind kind, const S2Touch *touch) {
-  return touch->friction > 0 && kind != S2_POSITIONS && kind != S2_REFLECT;
+static inline bool s2_solve_is_rough(S2SolveKind kind, const S2Touch *touch) {
+  return touch->friction > 0 && s2_solve_traits(kind).friction;
 }
 
 // One island as a complementarity problem, rows at the touches' geometry and the joints' poses at
@@ -218,7 +232,7 @@ struct S2Assembly {
   S2Bilateral *matrix;     // of S2Island.motion: the factor of its solve; no groups: there is none
 };
 S2Assembly s2_assemble(const S2Step *step, const S2Island *island, const S2Choice *choices,
-                       S2Kind kind);
+                       S2SolveKind kind);
 
 typedef struct S2JointErrors { // the equations of an island's joints at q1
   int rows;                    // in the order of the problem
@@ -302,7 +316,7 @@ static inline S2GeometricStiffness s2_step_geometric(const S2Step *step, int32_t
 // what follows it, are added to what is there. With `outcome` a solve that misses the tolerance
 // leaves v and the impulses alone and is no unsolved one; *outcome is then S2_INFEASIBLE where the
 // rows were proved to contradict each other, S2_MAX_ITERATIONS otherwise. False: aborted. (solve.c)
-bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices, S2Kind kind,
+bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices, S2SolveKind kind,
                    double *v, S2SolveStatus *outcome);
 
 // The velocities before a blow, into v2: v0 as the joints allow it at q0. A body that turned far in
@@ -340,7 +354,7 @@ void s2_step_keep_energy(S2Step *step, const S2Island *island, const double *pre
 // A solve with restitution targets into v2. Targets may contradict each other (a ball between two
 // closing walls cannot leave both), or no solver may meet them: then the blow is taken as inelastic
 // and counted. False: aborted. (impact.c)
-bool s2_step_impact(S2Step *step, const S2Island *island, S2Choice *choices, S2Kind kind);
+bool s2_step_impact(S2Step *step, const S2Island *island, S2Choice *choices, S2SolveKind kind);
 
 // Further blows from v2, without forces, until no contact marked in `touching` (2 touch + k)
 // approaches. What is slower than one step of the forces, or does not end, ends inelastically.
@@ -403,9 +417,9 @@ bool s2_step_reflect(S2Step *step, const S2Island *island, S2Choice *choices, co
 // Do its soft contacts that are closed as the step begins follow alpha and beta? Where nothing in
 // it is rigid and the step resolves all of them; else they are implicit Euler's.
 bool s2_step_blends_contacts(const S2Step *step, const S2Island *island);
-S2Blend s2_contact_blend(const S2Step *step, const S2Island *island, S2Kind kind);
+S2Blend s2_contact_blend(const S2Step *step, const S2Island *island, S2SolveKind kind);
 // What a joint's rows follow in a solve; `world` is s2_joint_blend of the world's settings.
-S2Blend s2_step_blend(const S2Step *step, int32_t joint, S2Kind kind, const S2Blend *world);
+S2Blend s2_step_blend(const S2Step *step, int32_t joint, S2SolveKind kind, const S2Blend *world);
 
 // The velocity scale V of an island (MATH: max(|g| h, |v|, 1e-6 L/h), m/s), forces included, v
 // against its frame.
@@ -416,7 +430,7 @@ double s2_island_rest_speed(const S2Step *step, const S2Island *island);
 // joint_rows.c: the rows of an island's joints, and their parts and first guesses; returns how
 // many. `speed` is V, raised to what motors, springs and moving goals bring. Impulses known before
 // the solve are added to `rhs` (3 a node); *given parts without rows follow those of the rows.
-int s2_step_joint_rows(const S2Step *step, const S2Island *island, S2Kind kind, S2Row *rows,
+int s2_step_joint_rows(const S2Step *step, const S2Island *island, S2SolveKind kind, S2Row *rows,
                        S2JointPart *parts, double *lambda, double *rhs, double *speed, int *given);
 
 // How the bodies that the island's joints join are turned at the poses q, a slot.
@@ -439,7 +453,8 @@ bool s2_step_limit_arrives(const S2Step *step, const S2Island *island); // joint
 // contacts and joints that were proved to contradict each other, else those that are off by most;
 // and one that names the joints that are far from where they should be at q1.
 void s2_step_warn_of_unsolved(const S2Step *step, const S2Island *island, const S2Choice *choices,
-                              S2Kind kind, const S2Assembly *assembly, const S2Solution *solution);
+                              S2SolveKind kind, const S2Assembly *assembly,
+                              const S2Solution *solution);
 void s2_step_warn_of_misfits(const S2Step *step, const S2Island *island);
 
 void s2_keep_worst(S2Residual *worst, const S2Residual *residual); // solve.c

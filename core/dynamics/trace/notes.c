@@ -344,7 +344,7 @@ static void keep_joints(const S2Step *step, const S2Island *island, S2Note *note
   }
   S2NoteIsland *of = note->of;
   size_t count = (size_t)island->joints;
-  if (changed && note->kind != S2_POSITIONS) {
+  if (changed && !s2_solve_traits(note->kind).displacements) {
     of->impulse = s2_note_take(notes, sizeof(double) * S2_JOINT_ROWS * count);
   }
   of->pushed = pushed ? s2_note_take(notes, sizeof(double) * 2 * count) : NULL;
@@ -364,8 +364,9 @@ static void keep_joints(const S2Step *step, const S2Island *island, S2Note *note
   }
 }
 
-void s2_note_solve(const S2Step *step, const S2Island *island, const S2Choice *choices, S2Kind kind,
-                   const S2Assembly *assembly, const double *v, const S2Solution *solution) {
+void s2_note_solve(const S2Step *step, const S2Island *island, const S2Choice *choices,
+                   S2SolveKind kind, const S2Assembly *assembly, const double *v,
+                   const S2Solution *solution) {
   S2Notes *notes = step->world->notes;
   if (notes == NULL) {
     return;
@@ -410,7 +411,7 @@ void s2_note_mend(const S2Step *step, const S2Island *island, S2Mend mend, const
           keep_touch(step, of->touch_index[i], &step->touches_solved[of->touch_index[i]]);
     }
   }
-  note->kind = S2_POSITIONS;
+  note->kind = S2_SOLVE_PROJECTION;
   keep_joints(step, island, note);
   note->mend = mend;
   note->of->stiffness = stiffness;
@@ -426,7 +427,7 @@ void s2_note_shake(const S2Step *step, const S2Island *island, const double *sta
   S2Notes *notes = step->world->notes;
   if (notes != NULL) {
     S2Note *note = note_island(step, island, S2_ACT_SHAKE);
-    note->kind = S2_POSITIONS;
+    note->kind = S2_SOLVE_PROJECTION;
     keep_joints(step, island, note);
     note->part = 1;
     note->of_motion = of_motion;

@@ -96,21 +96,21 @@ typedef struct S2NoteIsland {
 
 typedef struct S2Note {
   S2Act act : 8;
-  S2Kind kind : 8;    // SOLVE, MEND
-  S2Mend mend : 4;    // MEND
-  bool into_v1 : 1;   // SOLVE
-  bool restarted : 1; // MIDPOINT: `more` was v2, not v0
-  bool holds : 1;     // MEND: S2Step.holds
-  bool edge : 1;      // REPAY: as good as nothing was brought; ARRIVE: others do at the same time
-  bool flowed : 1;    // REPAY: by contacts, too
-  bool turned : 1;    // REPAY: v2 is of rows at q1, as are its touches
-  bool meets : 1;     // ARRIVE: something does, at the point `rows` of its touch
-  bool of_motion : 1; // SHAKE: its rows are those of the first solve
-  bool unseen : 1;    // SET_OUT: points in reach that have no row on this way
-  bool fed : 1;       // SLOW: what joints displaced has gone into v2
-  bool from_v2 : 1;   // SPIN: the most energy is that of v2, else of free_v
-  int rows;           // SOLVE, MEND, SHAKE: of the problem; PIECE: how many there were before
-  double h, t;        // FREE; PART: t
+  S2SolveKind kind : 8; // SOLVE, MEND
+  S2Mend mend : 4;      // MEND
+  bool into_v1 : 1;     // SOLVE
+  bool restarted : 1;   // MIDPOINT: `more` was v2, not v0
+  bool holds : 1;       // MEND: S2Step.holds
+  bool edge : 1;        // REPAY: as good as nothing was brought; ARRIVE: others do at the same time
+  bool flowed : 1;      // REPAY: by contacts, too
+  bool turned : 1;      // REPAY: v2 is of rows at q1, as are its touches
+  bool meets : 1;       // ARRIVE: something does, at the point `rows` of its touch
+  bool of_motion : 1;   // SHAKE: its rows are those of the first solve
+  bool unseen : 1;      // SET_OUT: points in reach that have no row on this way
+  bool fed : 1;         // SLOW: what joints displaced has gone into v2
+  bool from_v2 : 1;     // SPIN: the most energy is that of v2, else of free_v
+  int rows;             // SOLVE, MEND, SHAKE: of the problem; PIECE: how many there were before
+  double h, t;          // FREE; PART: t
   union {
     double part;     // MEND, FEEDBACK; ARRIVE: S2Step.share; KEEP; REPAY, CAP, SLOW: J
     S2Drive *drives; // FREE: a joint slot, where locks move as the program says; else NULL
@@ -227,8 +227,9 @@ void s2_note_island(const S2Step *step, const S2Island *island,
 // S2_ACT_BLOW, S2_ACT_REBOUND
 void s2_note_blow(const S2Step *step, const S2Island *island, const S2Choice *choices, S2Act act);
 // Before the solution goes to v (3 a slot).
-void s2_note_solve(const S2Step *step, const S2Island *island, const S2Choice *choices, S2Kind kind,
-                   const S2Assembly *assembly, const double *v, const S2Solution *solution);
+void s2_note_solve(const S2Step *step, const S2Island *island, const S2Choice *choices,
+                   S2SolveKind kind, const S2Assembly *assembly, const double *v,
+                   const S2Solution *solution);
 void s2_note_linearise(const S2Step *step, int32_t touch);
 // Before q1 moves; `choices` of the rows, `solved` the touches they are taken from (as S2Step's).
 void s2_note_mend(const S2Step *step, const S2Island *island, S2Mend mend, const S2Choice *choices,
