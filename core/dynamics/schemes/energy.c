@@ -11,11 +11,6 @@
 
 #include <string.h>
 
-static bool rested(const S2Resting *resting, uint32_t id) {
-  return (resting->count > 0 && resting->id[0] == id) ||
-         (resting->count > 1 && resting->id[1] == id);
-}
-
 // ---- Rows at the end --------------------------------------------------------------------------
 
 // Do the points that pressed move otherwise, by v1, than the flow's rows say? False, too, where one
@@ -59,7 +54,7 @@ bool s2_event_turn(const S2EventRun *event, const S2Touch *solved, bool *turned)
       const S2TouchPoint *point = &touch->points[k];
       bool closed = point->normal_impulse > 0;
       event->choices[2 * index + k] =
-          (S2Choice){.use = closed && rested(&event->resting[i], point->at.id)};
+          (S2Choice){.use = closed && s2_resting_has(&event->resting[i], point->at.id)};
     }
   }
   return s2_step_solve(step, event->island, event->choices, S2_SOLVE_TURNED, step->v2, NULL);

@@ -333,12 +333,6 @@ bool s2_event_flow(const S2EventRun *event, double h, bool rows) {
   return true;
 }
 
-static void put_touches(const S2EventRun *event, const S2Touch *from) {
-  for (int i = 0; i < event->island->touches; i++) {
-    event->step->touches[event->island->touch[i]] = from[i];
-  }
-}
-
 static void take_touches(const S2EventRun *event, S2Touch *to) {
   for (int i = 0; i < event->island->touches; i++) {
     to[i] = event->step->touches[event->island->touch[i]];
@@ -490,39 +484,6 @@ static bool runs_into(const S2EventRun *event) {
   return any;
 }
 
-// Do other points that did not rest arrive with point k of the touch? Which is the first changes
-// with the data, and the blow with it.
-static bool others_arrive(const S2EventRun *event, int first, int k) {
-  const S2Step *step = event->step;
-  bool any = false;
-  for (int i = 0; i < event->island->touches; i++) {
-    const S2Touch *touch = &step->touches[event->island->touch[i]];
-    const S2Resting *resting = &event->resting[i];
-    for (int j = 0; j < touch->count && !s2_touch_soft(touch); j++) {
-      const S2ManifoldPoint *at = &touch->points[j].at;
-      bool rests = (resting->count > 0 && resting->id[0] == at->id) ||
-                   (resting->count > 1 && resting->id[1] == at->id);
-      any |= !(i == first && j == k) && !rests && at->gap <= event->slop &&
-             s2_touch_velocity(touch, j, at->normal, step->v1) < -event->tiny;
-    }
-  }
-  return any;
-}
-
-// For the derivative of when it is: the point of touch `first` that meets at q1.
-static void note_arrival(const S2EventRun *event, int first) {
-  const S2Step *step = event->step;
-  int32_t met = first == S2_NONE ? S2_NONE : event->island->touch[first];
-  int k = 0;
-  if (met != S2_NONE) {
-    const S2Touch *touch = &step->touches[met];
-    const S2TouchPoint *point = s2_flow_nearest(touch, &event->resting[first]);
-    k = point == NULL ? S2_NONE : (int)(point - touch->points);
-  }
-  bool alone = met == S2_NONE || !others_arrive(event, first, k);
-  s2_note_arrive(step, event->island, met, k, alone);
-}
-
 // A way from where the touches are `before`, and when others meet on it.
 typedef struct Way {
   S2Touch *solved; // the island's touches as the flow had them
@@ -546,7 +507,7 @@ static bool find_way(S2EventRun *event, bool rows, int noted, Way *way) {
   for (int more = 0; more < S2_EVENT_RETURNS && comes_back(event, way->solved, way->first, tau);
        more++) {
     rows = true;
-    put_touches(event, way->solved);
+    s2_event_put_touches(event, way->solved);
     s2_notes_rewind(step, noted);
     if (!s2_event_flow(event, way->h, rows)) {
       return false;
@@ -608,19 +569,19 @@ static bool next_piece(S2EventRun *event, int splits) {
   // which holds it then, has worked on the mean of the velocities.
   if (!event->straight && s2_event_falls_short(event, way.solved)) {
     set_straight(event, true);
-    put_touches(event, way.solved);
+    s2_event_put_touches(event, way.solved);
     s2_notes_rewind(step, noted);
     if (!find_way(event, true, noted, &way)) {
       return false;
     }
   }
   if (!way.meets && runs_into(event)) {
-    put_touches(event, way.solved);
+    s2_event_put_touches(event, way.solved);
     s2_notes_rewind(step, noted);
     return finish_speculatively(event);
   }
   event->splits += way.meets;
-  note_arrival(event, way.meets ? way.first : S2_NONE);
+  s2_event_note_arrival(event, way.meets ? way.first : S2_NONE);
   return end_piece(event, way.h, way.solved);
 }
 

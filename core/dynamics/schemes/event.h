@@ -48,6 +48,10 @@ double s2_event_find_meeting(const S2EventRun *event, const S2Touch *before, int
 // The flow that ends when the touch meets, about the time *tau, which becomes exact; what is left
 // of the step: after all nothing does. False: aborted.
 bool s2_event_flow_to_meeting(const S2EventRun *event, const S2Meeting *meeting, double *tau);
+// The touches of the island as they were.
+void s2_event_put_touches(const S2EventRun *event, const S2Touch *from);
+// For the derivative of when it is: the point of touch `first` that meets at q1 (S2_NONE: none).
+void s2_event_note_arrival(const S2EventRun *event, int first);
 
 // energy.c: v2 as the rows of the flow say at its end, where they have turned; `solved` are the
 // island's touches as the flow had them. False: aborted.

@@ -28,16 +28,12 @@ static void collide_at(const S2Flow *flow, S2Touch *touch, double s) {
   s2_touch_collide(flow->step->world, touch, flow->step->q1, INFINITY);
 }
 
-static bool rests(const S2Resting *resting, const S2TouchPoint *point) {
-  return (resting->count > 0 && resting->id[0] == point->at.id) ||
-         (resting->count > 1 && resting->id[1] == point->at.id);
-}
-
 const S2TouchPoint *s2_flow_nearest(const S2Touch *touch, const S2Resting *resting) {
   const S2TouchPoint *point = NULL;
   for (int k = 0; k < touch->count; k++) {
     const S2TouchPoint *other = &touch->points[k];
-    if (!rests(resting, other) && (point == NULL || other->at.gap < point->at.gap)) {
+    if (!s2_resting_has(resting, other->at.id) &&
+        (point == NULL || other->at.gap < point->at.gap)) {
       point = other;
     }
   }

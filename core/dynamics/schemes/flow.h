@@ -10,6 +10,11 @@ typedef struct S2Resting {
   uint32_t id[2];
 } S2Resting;
 
+static inline bool s2_resting_has(const S2Resting *resting, uint32_t id) {
+  return (resting->count > 0 && resting->id[0] == id) ||
+         (resting->count > 1 && resting->id[1] == id);
+}
+
 // A piece of a step: from step->q0 the bodies go q0 + s v + s^2 bend (3 a slot each).
 typedef struct S2Flow {
   S2Step *step;

@@ -24,7 +24,7 @@ static void go_to_end(const S2EventRun *event) {
   s2_event_place_ground(event);
 }
 
-static void put_touches(const S2EventRun *event, const S2Touch *from) {
+void s2_event_put_touches(const S2EventRun *event, const S2Touch *from) {
   for (int i = 0; i < event->island->touches; i++) {
     event->step->touches[event->island->touch[i]] = from[i];
   }
@@ -49,7 +49,7 @@ double s2_event_find_meeting(const S2EventRun *event, const S2Touch *before, int
 // The flow that takes `tau`, and the gap at its end. False: aborted.
 static bool flow_for(const S2EventRun *event, const S2Meeting *meeting, double tau, double *gap) {
   const S2Touch *before = &meeting->before[meeting->first];
-  put_touches(event, meeting->before);
+  s2_event_put_touches(event, meeting->before);
   s2_notes_rewind(event->step, meeting->noted);
   if (!s2_event_flow(event, tau, meeting->rows)) {
     return false;
@@ -153,4 +153,34 @@ bool s2_event_flow_to_meeting(const S2EventRun *event, const S2Meeting *meeting,
     *tau = next > 0 && next <= event->left ? next : s;
   }
   return search_meeting(event, meeting, at, tau);
+}
+
+// Do other points that did not rest arrive with point k of the touch? Which is the first changes
+// with the data, and the blow with it.
+static bool others_arrive(const S2EventRun *event, int first, int k) {
+  const S2Step *step = event->step;
+  bool any = false;
+  for (int i = 0; i < event->island->touches; i++) {
+    const S2Touch *touch = &step->touches[event->island->touch[i]];
+    for (int j = 0; j < touch->count && !s2_touch_soft(touch); j++) {
+      const S2ManifoldPoint *at = &touch->points[j].at;
+      bool rests = s2_resting_has(&event->resting[i], at->id);
+      any |= !(i == first && j == k) && !rests && at->gap <= event->slop &&
+             s2_touch_velocity(touch, j, at->normal, step->v1) < -event->tiny;
+    }
+  }
+  return any;
+}
+
+void s2_event_note_arrival(const S2EventRun *event, int first) {
+  const S2Step *step = event->step;
+  int32_t met = first == S2_NONE ? S2_NONE : event->island->touch[first];
+  int k = 0;
+  if (met != S2_NONE) {
+    const S2Touch *touch = &step->touches[met];
+    const S2TouchPoint *point = s2_flow_nearest(touch, &event->resting[first]);
+    k = point == NULL ? S2_NONE : (int)(point - touch->points);
+  }
+  bool alone = met == S2_NONE || !others_arrive(event, first, k);
+  s2_note_arrive(step, event->island, met, k, alone);
 }

@@ -70,8 +70,7 @@ typedef enum S2VjpFlag {
   S2_VJP_SINGULAR = 8,
   // Rows of contacts, with those that only touch, repeat each other otherwise than those of two
   // points that stick on one tangent. A change of the rows may make them contradict each other, and
-  // then
-  // there is no derivative by it (one side of it differs from the other).
+  // by that there is no derivative (one side of it differs from the other).
   S2_VJP_TIED = 1 << 16
 } S2VjpFlag;
 
@@ -99,9 +98,8 @@ unsigned s2_mcp_vjp(const S2Problem *problem, const double *v, const double *lam
 typedef enum S2VjpOther {
   // What is on an edge counts as on its other side: it touches, or slides.
   S2_VJP_OTHER_SIDE = 1,
-  // With S2_VJP_TIED dl/d(bias, ja, jb, compliance) are not those of least norm but others, the
-  // same
-  // for changes of the rows that keep them compatible.
+  // With S2_VJP_TIED dl/d(bias, ja, jb, compliance) are not those of least norm but others,
+  // the same for changes of the rows that keep them compatible.
   S2_VJP_OTHER_SHARE = 2
 } S2VjpOther;
 

@@ -79,7 +79,7 @@ static unsigned box_mode(const S2VjpPoint *at, int k, double edge, bool beyond,
 // Rows nearer to each other than this part of them are one.
 static const double ALIKE = 1e-9;
 
-bool s2_vjp_same_tangents(const S2Unit *x, const S2Unit *y) {
+static bool same_tangents(const S2Unit *x, const S2Unit *y) {
   if (y->kind != S2_UNIT_CONTACT || y->a != x->a || y->b != x->b) {
     return false;
   }
@@ -97,7 +97,7 @@ static bool holds_with_other(const S2VjpPoint *at, int k, double edge) {
   const S2Unit *unit = &at->system->unit[k];
   for (int j = k - 1; j <= k + 1; j += 2) {
     const S2Unit *other = &at->system->unit[j];
-    if (j < 0 || j == at->system->units || !s2_vjp_same_tangents(unit, other)) {
+    if (j < 0 || j == at->system->units || !same_tangents(unit, other)) {
       continue;
     }
     Sides here = sides_of(at, k), there = sides_of(at, j);

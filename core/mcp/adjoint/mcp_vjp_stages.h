@@ -23,9 +23,6 @@ typedef struct S2VjpModes {
 // it then separates, sticks, or is between its bounds; `beyond`: the other of the two.
 unsigned s2_vjp_modes(const S2VjpPoint *at, bool beyond, const S2VjpModes *to);
 
-// Do two contacts of the same bodies have one tangent?
-bool s2_vjp_same_tangents(const S2Unit *x, const S2Unit *y);
-
 // Smallest pivot, of rows scaled to 1, of rows that are sure not to repeat each other: below 3e-6
 // the general way calls them redundant.
 static const double S2_VJP_INDEPENDENT = 1e-4;
