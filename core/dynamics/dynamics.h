@@ -9,6 +9,7 @@
 
 #include "base/status.h"
 #include "base/vec.h"
+#include "dynamics/fields.h"
 #include "mcp/mcp.h"
 #include "shape/shape.h"
 
@@ -78,32 +79,16 @@ typedef enum S2Combine {
   S2_COMBINE_MAX,
 } S2Combine;
 
+// The settings, their defaults and what they may be are the lines of fields.def. Beside what is
+// said there: with `alpha` below 1 forces act with alpha times their value at the end of the step,
+// with `beta` positions move with beta times the velocity there, the rest from its start
+// (docs/stepping.md); (1, 1) is implicit Euler, (1/2, 1/2) of second order. beta = 0: joints must
+// be compliant. `tolerance` is on S2Residual.scaled, `smoothing` the kappa of S2_GRADIENT_SMOOTH.
 typedef struct S2WorldDef {
-  S2Vec2 gravity; // m/s^2
-  double dt;      // s, > 0
-  S2Solver solver;
-  S2ContactModel contact;
-  S2Stepping stepping;
-  S2RestitutionModel restitution_model;
-  S2Stabilization stabilization;
-  double tolerance;      // on S2Residual.scaled, > 0
-  int max_iterations;    // >= 1
-  double contact_margin; // m, >= 0: bodies closer than this are reported as in contact
-  S2Combine combine_friction, combine_restitution;
-  bool nonlinear;               // speculative: midpoint steps where joints alone act
-  S2LinearSolver linear_solver; // of islands that only joints hold, with the solver S2_SOLVER_AUTO
-  int substeps;                 // >= 1: a step is this many of dt/substeps, one after the other
-  // Implicit blending (docs/stepping.md), both in [0, 1]: forces act with alpha times their value
-  // at the end of the step, positions move with beta times the velocity there, the rest from its
-  // start. (1, 1) is implicit Euler, (1/2, 1/2) of second order.
-  double alpha, beta; // beta = 0: joints must be compliant
-  S2Formulation formulation;
-  S2Elasticity elasticity;
-  S2GeometricStiffness geometric_stiffness;
-  S2GradientMode gradient;
-  double smoothing;      // kappa of S2_GRADIENT_SMOOTH, > 0
-  bool stepping_partial; // bisect only: a step that had to be halved ends there, short of dt
-  bool strict;           // a step that misses its tolerance is rolled back and fails (S2_UNSOLVED)
+#define S2_SETTING(member, type, default, domain, names, unit, derivative, meaning) type member;
+#define S2_PROGRAM_SETTING(member, type, default, domain, names, unit, derivative, meaning)        \
+  type member;
+#include "dynamics/fields.def"
 } S2WorldDef;
 
 S2WorldDef s2_world_def(void); // the defaults
@@ -142,31 +127,20 @@ typedef struct S2ShapeDef {
   S2Vec2 previous, next;
 } S2ShapeDef;
 
+// Beside the numbers that have lines in fields.def. A kinematic body with a bound on its force
+// yields: it has its mass, gravity does not act on it, and a lock (s2_body_drive) moves it along x,
+// y and the angle as its velocity or motion says.
 typedef struct S2BodyDef {
-  S2BodyType type;
   S2Vec2 position; // of the shapes' origin; the body's own position is the centre of mass
   double angle;
   S2Vec2 velocity; // m/s, of the centre of mass
   double angular_velocity;
-  double mass;    // kg; NAN: from density and area
-  double inertia; // kg m^2 about the centre of mass; NAN: from the mass and the shapes
   double density; // kg/m^2; used where mass is NAN
-  double friction, restitution;
-  double linear_damping, angular_damping; // 1/s: dv/dt = -damping v, taken implicitly
-  double gravity_scale;
-  double surface_speed; // m/s: the surface moves along itself, counter-clockwise around the body
-  double contact_compliance; // m/N, of each contact point; 0: rigid. Those of a pair add up
-  double contact_damping;    // N s/m, beside the compliance; without one it does nothing
-  double
-      contact_viscosity; // N s/m along the surface, of each contact point; those of a pair add up
-  // Kinematic: N and N m it is moved with at most, infinite (the default): by whatever it takes.
-  // With a bound it yields: it has its mass, gravity does not act on it, and a lock (s2_body_drive)
-  // moves it along x, y and the angle as its velocity or motion says.
-  double max_force, max_torque;
-  uint32_t category, mask; // two shapes may touch when each one's mask has a bit of the other's
-  bool sensor, enabled;
+#define S2_BODY_NUMBER(ID, member, default, domain, most, unit, meaning) double member;
+#define S2_BODY_BOUND(ID, member, default, domain, most, unit, meaning)  double member;
+#define S2_BODY_MARK(ID, member, type, default, domain, names, meaning)  type member;
+#include "dynamics/fields.def"
   const char *name;         // "" or NULL: none; at most S2_NAME_SIZE - 1 bytes
-  uint32_t color;           // 0xRRGGBBAA; 0: the palette's
   const S2ShapeDef *shapes; // convex pieces
   int shape_count;
 } S2BodyDef;
@@ -185,29 +159,17 @@ typedef enum S2BodyField {
   S2_BODY_OMEGA,
   S2_BODY_VX,
   S2_BODY_VY,
-  S2_BODY_MASS, // of what nothing pushes: infinite, cannot be set
-  S2_BODY_INERTIA,
-  S2_BODY_FRICTION,
-  S2_BODY_RESTITUTION,
-  S2_BODY_LINEAR_DAMPING,
-  S2_BODY_ANGULAR_DAMPING,
-  S2_BODY_GRAVITY_SCALE,
-  S2_BODY_SURFACE_SPEED,
-  S2_BODY_CONTACT_COMPLIANCE, // 0 .. S2_SOFTEST_CONTACT
-  S2_BODY_CONTACT_DAMPING,
-  S2_BODY_CONTACT_VISCOSITY,
-  S2_BODY_CATEGORY, // an integer 0 .. 2^32 - 1
-  S2_BODY_MASK,
-  S2_BODY_SENSOR, // 0 or 1
-  S2_BODY_ENABLED,
-  S2_BODY_TYPE, // S2BodyType
-  S2_BODY_COLOR,
-  S2_BODY_MAX_FORCE, // of a kinematic body, >= 0, may be infinite
-  S2_BODY_MAX_TORQUE,
+  S2_BODY_STATE_COUNT, // as many make its state; those of s2_body_fields follow, in their order:
+  S2_BODY_BEFORE_FIELDS = S2_BODY_STATE_COUNT - 1,
+// mass and inertia of what nothing pushes are infinite and cannot be set
+#define S2_BODY_NUMBER(ID, member, default, domain, most, unit, meaning) S2_BODY_##ID,
+#define S2_BODY_BOUND(ID, member, default, domain, most, unit, meaning)  S2_BODY_##ID,
+#define S2_BODY_MARK(ID, member, type, default, domain, names, meaning)  S2_BODY_##ID,
+#include "dynamics/fields.def"
   S2_BODY_FIELD_COUNT
 } S2BodyField;
 
-const char *s2_body_field_name(S2BodyField field);
+const S2Field *s2_body_field(S2BodyField field); // of the state: name and domain
 S2Status s2_body_get(const S2World *world, S2BodyId body, S2BodyField field, double *value);
 S2Status s2_body_set(S2World *world, S2BodyId body, S2BodyField field, double value);
 S2Status s2_body_set_q(S2World *world, S2BodyId body,

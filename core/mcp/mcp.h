@@ -146,6 +146,7 @@ void s2_mcp_velocity(const S2Problem *problem, const double *lambda, double *v);
 
 // Short lower-case name and one line of explanation; NULL beyond the last. Parsing returns
 // S2_SOLVER_COUNT for an unknown name.
+extern const char *const s2_solver_names[S2_SOLVER_COUNT + 1]; // ends with NULL
 const char *s2_solver_name(S2Solver solver);
 const char *s2_solver_summary(S2Solver solver);
 S2Solver s2_solver_from_name(const char *name);

@@ -12,9 +12,9 @@
 // seconds): its time grows with the cube.
 enum { PIVOT_SOON = 20, PIVOT_AT_LAST = 128 };
 
-static const char *const NAMES[S2_SOLVER_COUNT] = {"auto", "closed", "pdipm", "lemke", "newton",
-                                                   "al",   "ncp",    "nsgs",  "pgs",   "si",
-                                                   "nncg", "pcg",    "linear"};
+const char *const s2_solver_names[S2_SOLVER_COUNT + 1] = {
+    "auto", "closed", "pdipm", "lemke", "newton", "al",     "ncp",
+    "nsgs", "pgs",    "si",    "nncg",  "pcg",    "linear", NULL};
 
 static const char *const SUMMARIES[S2_SOLVER_COUNT] = {
     "the quickest exact method for each island, others when it misses the tolerance",
@@ -51,7 +51,7 @@ static const char *const STATUSES[] = {
 };
 
 const char *s2_solver_name(S2Solver solver) {
-  return (unsigned)solver < S2_SOLVER_COUNT ? NAMES[solver] : NULL;
+  return (unsigned)solver < S2_SOLVER_COUNT ? s2_solver_names[solver] : NULL;
 }
 
 const char *s2_solver_summary(S2Solver solver) {
@@ -60,7 +60,7 @@ const char *s2_solver_summary(S2Solver solver) {
 
 S2Solver s2_solver_from_name(const char *name) {
   int i = 0;
-  while (i < S2_SOLVER_COUNT && strcmp(name, NAMES[i]) != 0) {
+  while (i < S2_SOLVER_COUNT && strcmp(name, s2_solver_names[i]) != 0) {
     i++;
   }
   return (S2Solver)i;

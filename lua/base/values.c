@@ -45,6 +45,14 @@ bool s2_value_number(lua_State *L, int index, S2Domain domain, double *value,
   return true;
 }
 
+bool s2_value_bound(lua_State *L, int index, double *value, S2Complaint *complaint) {
+  if (lua_type(L, index) == LUA_TNUMBER && lua_tonumber(L, index) == INFINITY) {
+    *value = INFINITY;
+    return true;
+  }
+  return s2_value_number(L, index, S2_NON_NEGATIVE, value, complaint);
+}
+
 bool s2_value_integer(lua_State *L, int index, int64_t lo, int64_t hi, int64_t *value,
                       S2Complaint *complaint) {
   char text[S2_LUA_TEXT];

@@ -23,6 +23,8 @@ bool s2_complain(S2Complaint *complaint, const char *format, ...)
 
 bool s2_value_number(lua_State *L, int index, S2Domain domain, double *value,
                      S2Complaint *complaint);
+// Not negative, may be infinite.
+bool s2_value_bound(lua_State *L, int index, double *value, S2Complaint *complaint);
 bool s2_value_integer(lua_State *L, int index, int64_t lo, int64_t hi, int64_t *value,
                       S2Complaint *complaint);
 bool s2_value_boolean(lua_State *L, int index, bool *value, S2Complaint *complaint);

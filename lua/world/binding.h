@@ -177,6 +177,18 @@ extern const luaL_Reg s2_world_linearize_methods[];
 
 // ---- Settings of a world ----------------------------------------------------------------------
 
+// ---- fields.c: numbers that have lines in fields.def --------------------------------------------
+
+// Reads a value into the member of a definition.
+bool s2_lua_field_read(lua_State *L, int index, const S2Field *field, void *definition,
+                       S2Complaint *complaint);
+// The same of a key, if it is there; raises what is wrong.
+void s2_lua_field_key(const S2Keys *keys, const S2Field *field, void *definition);
+void s2_lua_field_push_number(lua_State *L, const S2Field *field, double value);
+// `vector`: what a vector is told to be when it is written to.
+void s2_lua_field_push(lua_State *L, const S2Field *field, const void *definition,
+                       const char *vector);
+
 extern const char *const s2_setting_names[]; // NULL-terminated
 // Reads the value at `index` into `def`.
 bool s2_setting_read(lua_State *L, int index, int setting, S2WorldDef *def, S2Complaint *complaint);

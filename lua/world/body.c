@@ -12,7 +12,6 @@ enum {
   FIELD_Q,
   FIELD_V,
   FIELD_NAME,
-  FIELD_AWAKE,
   FIELD_DATA,
   FIELD_WORLD,
   FIELD_DRIVE,
@@ -23,45 +22,18 @@ static const struct {
   const char *name;
   int field;
 } fields[] = {
-    {"x", S2_BODY_X},
-    {"y", S2_BODY_Y},
-    {"angle", S2_BODY_ANGLE},
-    {"vx", S2_BODY_VX},
-    {"vy", S2_BODY_VY},
-    {"omega", S2_BODY_OMEGA},
-    {"angular_velocity", S2_BODY_OMEGA},
-    {"mass", S2_BODY_MASS},
-    {"inertia", S2_BODY_INERTIA},
-    {"friction", S2_BODY_FRICTION},
-    {"restitution", S2_BODY_RESTITUTION},
-    {"linear_damping", S2_BODY_LINEAR_DAMPING},
-    {"angular_damping", S2_BODY_ANGULAR_DAMPING},
-    {"gravity_scale", S2_BODY_GRAVITY_SCALE},
-    {"surface_speed", S2_BODY_SURFACE_SPEED},
-    {"contact_compliance", S2_BODY_CONTACT_COMPLIANCE},
-    {"contact_damping", S2_BODY_CONTACT_DAMPING},
-    {"contact_viscosity", S2_BODY_CONTACT_VISCOSITY},
-    {"category", S2_BODY_CATEGORY},
-    {"mask", S2_BODY_MASK},
-    {"sensor", S2_BODY_SENSOR},
-    {"enabled", S2_BODY_ENABLED},
-    {"type", S2_BODY_TYPE},
-    {"color", S2_BODY_COLOR},
-    {"max_force", S2_BODY_MAX_FORCE},
-    {"max_torque", S2_BODY_MAX_TORQUE},
+    {"angular_velocity", S2_BODY_OMEGA}, // beside the names of the engine
     {"drive", FIELD_DRIVE},
     {"position", FIELD_POSITION},
     {"velocity", FIELD_VELOCITY},
     {"q", FIELD_Q},
     {"v", FIELD_V},
     {"name", FIELD_NAME},
-    {"awake", FIELD_AWAKE},
     {"data", FIELD_DATA},
     {"world", FIELD_WORLD},
     {"alive", FIELD_ALIVE},
 };
 
-static const char *const type_names[] = {"dynamic", "static", "kinematic", NULL};
 static const char *const xy_names[] = {"x", "y"};
 static const char *const q_names[] = {"a", "x", "y"};
 static const char *const v_names[] = {"va", "vx", "vy"};
@@ -174,54 +146,18 @@ static int body_tostring(lua_State *L) {
 
 // ---- Reading fields ---------------------------------------------------------------------------
 
-static void push_color(lua_State *L, uint32_t color) {
-  char text[16];
-  if (color == 0) {
-    lua_pushnil(L); // the palette's
-    return;
-  }
-  if ((color & 0xff) == 0xff) {
-    snprintf(text, sizeof text, "#%06x", (unsigned)(color >> 8));
-  } else {
-    snprintf(text, sizeof text, "#%08x", (unsigned)color);
-  }
-  lua_pushstring(L, text);
-}
-
-static void push_scalar(lua_State *L, S2BodyField field, double value) {
-  switch (field) {
-  case S2_BODY_TYPE:
-    lua_pushstring(L, type_names[(int)value]);
-    return;
-  case S2_BODY_SENSOR:
-  case S2_BODY_ENABLED:
-    lua_pushboolean(L, value != 0);
-    return;
-  case S2_BODY_CATEGORY:
-  case S2_BODY_MASK:
-    lua_pushinteger(L, (lua_Integer)value);
-    return;
-  case S2_BODY_COLOR:
-    push_color(L, (uint32_t)value);
-    return;
-  default:
-    lua_pushnumber(L, value);
-    return;
-  }
-}
-
 static int32_t slot_of(const S2LuaBody *body) {
   return (int32_t)body->id.index - 1;
 }
 
 // The place of a number; false: it has no derivative.
 static bool place_of(const S2LuaBody *body, int field, S2Place *place) {
-  if (field <= S2_BODY_Y) {
+  if (field < S2_BODY_OMEGA) {
     *place = s2_place(S2_PLACE_Q, slot_of(body), field - S2_BODY_ANGLE);
-  } else if (field <= S2_BODY_VY) {
+  } else if (field < S2_BODY_STATE_COUNT) {
     *place = s2_place(S2_PLACE_V, slot_of(body), field - S2_BODY_OMEGA);
-  } else if (field <= S2_BODY_CONTACT_VISCOSITY) {
-    *place = s2_place(S2_PLACE_BODY, slot_of(body), field - S2_BODY_MASS);
+  } else if (field - S2_BODY_STATE_COUNT < S2_BODY_NUMBERS) { // they come first in fields.def
+    *place = s2_place(S2_PLACE_BODY, slot_of(body), field - S2_BODY_STATE_COUNT);
   } else if (field == S2_BODY_MAX_FORCE || field == S2_BODY_MAX_TORQUE) {
     S2JointId drive = s2_body_drive(body->lw->world, body->id);
     *place = s2_place(S2_PLACE_JOINT, (int32_t)drive.index - 1,
@@ -232,7 +168,8 @@ static bool place_of(const S2LuaBody *body, int field, S2Place *place) {
   }
   return true;
 }
-_Static_assert((int)S2_BODY_CONTACT_VISCOSITY - (int)S2_BODY_MASS == (int)S2_OF_CONTACT_VISCOSITY,
+_Static_assert((int)S2_BODY_CONTACT_VISCOSITY - (int)S2_BODY_MASS == (int)S2_OF_CONTACT_VISCOSITY &&
+                   (int)S2_BODY_MASS == (int)S2_BODY_STATE_COUNT,
                "the order of S2BodyNumber");
 
 // Notes that numbers of q or v were written, of a body that yields where its drive goes on, too.
@@ -323,7 +260,7 @@ static int body_index(lua_State *L) {
       s2_lua_push_place(L, body->lw, place);
       return 1;
     }
-    push_scalar(L, (S2BodyField)field, value);
+    s2_lua_field_push_number(L, s2_body_field((S2BodyField)field), value);
     return 1;
   }
   bool alive = is_alive(body);
@@ -341,9 +278,6 @@ static int body_index(lua_State *L) {
     lua_pushstring(L, name);
     return 1;
   }
-  case FIELD_AWAKE:
-    lua_pushboolean(L, 1); // nothing sleeps yet
-    return 1;
   case FIELD_DATA:
     lua_getiuservalue(L, 1, 1);
     lua_getiuservalue(L, -1, S2_STORE_DATA);
@@ -363,54 +297,25 @@ static int body_index(lua_State *L) {
 // ---- Writing fields ---------------------------------------------------------------------------
 
 // A scalar of the engine, as its double; the engine checks the domain.
-static bool read_scalar(lua_State *L, S2BodyField field, double *value, S2Complaint *complaint) {
-  int choice = 0;
-  bool flag = false;
-  int64_t bits = 0;
-  uint32_t color = 0;
-  switch (field) {
-  case S2_BODY_TYPE:
-    if (!s2_value_choice(L, 3, type_names, &choice, complaint)) {
-      return false;
-    }
-    *value = choice;
+static bool read_scalar(lua_State *L, S2BodyField number, double *value, S2Complaint *complaint) {
+  S2Field field = *s2_body_field(number);
+  union {
+    double number;
+    uint32_t bits;
+    bool flag;
+    int choice;
+  } given = {.number = 0};
+  if (field.domain == S2_FIELD_COLOR && lua_isnil(L, 3)) {
+    *value = 0;
     return true;
-  case S2_BODY_SENSOR:
-  case S2_BODY_ENABLED:
-    if (!s2_value_boolean(L, 3, &flag, complaint)) {
-      return false;
-    }
-    *value = flag;
-    return true;
-  case S2_BODY_CATEGORY:
-  case S2_BODY_MASK:
-    if (!s2_value_integer(L, 3, 0, UINT32_MAX, &bits, complaint)) {
-      return false;
-    }
-    *value = (double)bits;
-    return true;
-  case S2_BODY_COLOR:
-    if (!lua_isnil(L, 3) && !s2_value_color(L, 3, &color, complaint)) {
-      return false;
-    }
-    *value = color;
-    return true;
-  case S2_BODY_MASS:
-  case S2_BODY_INERTIA:
-    return s2_value_number(L, 3, S2_POSITIVE, value, complaint);
-  case S2_BODY_MAX_FORCE:
-  case S2_BODY_MAX_TORQUE:
-    *value = INFINITY;
-    return (lua_type(L, 3) == LUA_TNUMBER && lua_tonumber(L, 3) == INFINITY) ||
-           s2_value_number(L, 3, S2_NON_NEGATIVE, value, complaint);
-  case S2_BODY_FRICTION:
-  case S2_BODY_RESTITUTION:
-  case S2_BODY_LINEAR_DAMPING:
-  case S2_BODY_ANGULAR_DAMPING:
-    return s2_value_number(L, 3, S2_NON_NEGATIVE, value, complaint);
-  default:
-    return s2_value_number(L, 3, S2_ANY_NUMBER, value, complaint);
   }
+  bool plain = field.domain <= S2_FIELD_BOUND; // in place: what is tracked is noted
+  field.offset = 0;
+  if (!s2_lua_field_read(L, 3, &field, plain ? (void *)value : &given, complaint)) {
+    return false;
+  }
+  *value = plain ? *value : s2_field_get(&field, &given);
+  return true;
 }
 
 static bool write_state(lua_State *L, const S2LuaBody *body, int field, S2Complaint *complaint) {
@@ -477,13 +382,9 @@ static bool write_field(lua_State *L, S2LuaBody *body, int field, S2Complaint *c
     wrote_state(L, body, begin, &value, differentiable, &place);
     return true;
   }
-  bool awake;
   switch (field) {
   case FIELD_NAME:
     return write_name(L, body, complaint);
-  case FIELD_AWAKE:
-    return s2_value_boolean(L, 3, &awake, complaint) &&
-           (awake || s2_complain(complaint, "sleeping is not available yet"));
   case FIELD_DATA:
     lua_getiuservalue(L, 1, 1);
     lua_getiuservalue(L, -1, S2_STORE_DATA);
@@ -708,6 +609,10 @@ void s2_lua_open_body(lua_State *L) {
                                      {NULL, NULL}};
   s2_lua_metatable(L, s2_type_body);
   lua_newtable(L);
+  for (int i = 0; i < S2_BODY_FIELD_COUNT; i++) {
+    lua_pushinteger(L, i);
+    lua_setfield(L, -2, s2_body_field((S2BodyField)i)->name);
+  }
   for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
     lua_pushinteger(L, fields[i].field);
     lua_setfield(L, -2, fields[i].name);

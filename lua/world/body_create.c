@@ -9,35 +9,13 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *const type_names[] = {"dynamic", "static", "kinematic", NULL};
-
-static const char *const common_keys[] = {"position",
-                                          "angle",
-                                          "velocity",
-                                          "angular_velocity",
-                                          "mass",
+static const char *const common_keys[] = {"position", "angle", "velocity", "angular_velocity",
                                           "density",
-                                          "inertia",
-                                          "restitution",
-                                          "friction",
-                                          "linear_damping",
-                                          "angular_damping",
-                                          "type",
-                                          "name",
-                                          "color",
-                                          "category",
-                                          "mask",
-                                          "sensor",
-                                          "gravity_scale",
-                                          "enabled",
-                                          "surface_speed",
-                                          "contact_compliance",
-                                          "contact_damping",
-                                          "contact_viscosity",
-                                          "max_force",
-                                          "max_torque",
-                                          "data",
-                                          NULL};
+#define S2_BODY_NUMBER(ID, member, default, domain, most, unit, meaning) #member,
+#define S2_BODY_BOUND(ID, member, default, domain, most, unit, meaning)  #member,
+#define S2_BODY_MARK(ID, member, type, default, domain, names, meaning)  #member,
+#include "dynamics/fields.def"
+                                          "name",     "data",  NULL};
 
 // Of a shape inside a compound, beside those of its kind.
 static const char *const piece_keys[] = {"position",    "angle",   "friction",
@@ -299,42 +277,18 @@ static void read_compound(const ShapeReader *reader) {
 
 // ---- Bodies -----------------------------------------------------------------------------------
 
-static void read_bits(const S2Keys *keys, const char *key, uint32_t *bits) {
-  int64_t value = *bits;
-  s2_keys_integer(keys, key, 0, UINT32_MAX, &value);
-  *bits = (uint32_t)value;
-}
-
 static void read_body(const S2Keys *keys, S2BodyDef *def) {
-  int type = (int)def->type;
   s2_keys_vec2(keys, "position", &def->position);
   s2_keys_number(keys, "angle", S2_ANY_NUMBER, &def->angle);
   s2_keys_vec2(keys, "velocity", &def->velocity);
   s2_keys_number(keys, "angular_velocity", S2_ANY_NUMBER, &def->angular_velocity);
-  s2_keys_number(keys, "mass", S2_POSITIVE, &def->mass);
-  if (s2_keys_number(keys, "density", S2_POSITIVE, &def->density) && !isnan(def->mass)) {
+  s2_keys_name(keys, "name", &def->name);
+  if (s2_keys_number(keys, "density", S2_POSITIVE, &def->density) && s2_keys_has(keys, "mass")) {
     s2_keys_fail(keys, "density", "either mass or density expected, not both");
   }
-  s2_keys_number(keys, "inertia", S2_POSITIVE, &def->inertia);
-  s2_keys_number(keys, "friction", S2_NON_NEGATIVE, &def->friction);
-  s2_keys_number(keys, "restitution", S2_NON_NEGATIVE, &def->restitution);
-  s2_keys_number(keys, "linear_damping", S2_NON_NEGATIVE, &def->linear_damping);
-  s2_keys_number(keys, "angular_damping", S2_NON_NEGATIVE, &def->angular_damping);
-  s2_keys_number(keys, "gravity_scale", S2_ANY_NUMBER, &def->gravity_scale);
-  s2_keys_number(keys, "surface_speed", S2_ANY_NUMBER, &def->surface_speed);
-  s2_keys_number(keys, "contact_compliance", S2_NON_NEGATIVE, &def->contact_compliance);
-  s2_keys_number(keys, "contact_damping", S2_NON_NEGATIVE, &def->contact_damping);
-  s2_keys_number(keys, "contact_viscosity", S2_NON_NEGATIVE, &def->contact_viscosity);
-  s2_lua_read_bound(keys, "max_force", &def->max_force);
-  s2_lua_read_bound(keys, "max_torque", &def->max_torque);
-  s2_keys_choice(keys, "type", type_names, &type);
-  def->type = (S2BodyType)type;
-  s2_keys_name(keys, "name", &def->name);
-  s2_keys_color(keys, "color", &def->color);
-  read_bits(keys, "category", &def->category);
-  read_bits(keys, "mask", &def->mask);
-  s2_keys_boolean(keys, "sensor", &def->sensor);
-  s2_keys_boolean(keys, "enabled", &def->enabled);
+  for (const S2Field *field = s2_body_fields; field->name != NULL; field++) {
+    s2_lua_field_key(keys, field, def);
+  }
 }
 
 // A definition as it stands in the arguments of the running function.

@@ -23,18 +23,10 @@ typedef struct Pair { // bytes from the start of both
   THREE(field), OF(Joint, field, 3), OF(Joint, field, 4), OF(Joint, field, 5), OF(Joint, field, 6)
 #define NINE(field) SEVEN(field), OF(Joint, field, 7), OF(Joint, field, 8)
 
-static const Pair body_pairs[] = {OF(Body, mass, 0),
-                                  OF(Body, inertia, 0),
-                                  OF(Body, friction, 0),
-                                  OF(Body, restitution, 0),
-                                  OF(Body, linear_damping, 0),
-                                  OF(Body, angular_damping, 0),
-                                  OF(Body, gravity_scale, 0),
-                                  OF(Body, surface_speed, 0),
-                                  OF(Body, contact_compliance, 0),
-                                  OF(Body, contact_damping, 0),
-                                  OF(Body, contact_viscosity, 0)};
-_Static_assert(sizeof body_pairs / sizeof body_pairs[0] == S2_BODY_NUMBERS, "as S2BodyNumber");
+static const Pair body_pairs[] = {
+#define S2_BODY_NUMBER(ID, member, default, domain, most, unit, meaning) OF(Body, member, 0),
+#include "dynamics/fields.def"
+};
 
 static const Pair joint_pairs[] = {TWO(local_a),
                                    TWO(local_b),

@@ -17,18 +17,9 @@ typedef enum S2PlaceKind {
   S2_PLACE_CONTACT, // `slot` in S2WorldGradient.contact; impulse, press, angular; not in the world
 } S2PlaceKind;
 
-typedef enum S2BodyNumber {
-  S2_OF_MASS,
-  S2_OF_INERTIA,
-  S2_OF_FRICTION,
-  S2_OF_RESTITUTION,
-  S2_OF_LINEAR_DAMPING,
-  S2_OF_ANGULAR_DAMPING,
-  S2_OF_GRAVITY_SCALE,
-  S2_OF_SURFACE_SPEED,
-  S2_OF_CONTACT_COMPLIANCE,
-  S2_OF_CONTACT_DAMPING,
-  S2_OF_CONTACT_VISCOSITY,
+typedef enum S2BodyNumber { // as the members of S2BodyGradient
+#define S2_BODY_NUMBER(ID, member, default, domain, most, unit, meaning) S2_OF_##ID,
+#include "dynamics/fields.def"
   S2_BODY_NUMBERS
 } S2BodyNumber;
 
@@ -62,6 +53,7 @@ typedef enum S2JointNumber {
 } S2JointNumber;
 
 typedef enum S2WorldNumber {
+  S2_OF_NONE = -1,
   S2_OF_GRAVITY_X,
   S2_OF_GRAVITY_Y,
   S2_OF_DT,

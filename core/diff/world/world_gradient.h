@@ -13,9 +13,8 @@
 #include "dynamics/dynamics.h"
 
 typedef struct S2BodyGradient {
-  double mass, inertia;
-  double friction, restitution, linear_damping, angular_damping, gravity_scale, surface_speed;
-  double contact_compliance, contact_damping, contact_viscosity;
+#define S2_BODY_NUMBER(ID, member, default, domain, most, unit, meaning) double member;
+#include "dynamics/fields.def"
 } S2BodyGradient;
 
 typedef struct S2PieceGradient { // friction and restitution where the piece has its own

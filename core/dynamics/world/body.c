@@ -6,17 +6,11 @@
 
 S2BodyDef s2_body_def(void) {
   return (S2BodyDef){
-      .type = S2_DYNAMIC,
-      .mass = NAN,
-      .inertia = NAN,
       .density = 1,
-      .friction = 0.5,
-      .gravity_scale = 1,
-      .max_force = INFINITY,
-      .max_torque = INFINITY,
-      .category = 1,
-      .mask = UINT32_MAX,
-      .enabled = true,
+#define S2_BODY_NUMBER(ID, member, default, domain, most, unit, meaning) .member = default,
+#define S2_BODY_BOUND(ID, member, default, domain, most, unit, meaning)  .member = default,
+#define S2_BODY_MARK(ID, member, type, default, domain, names, meaning)  .member = default,
+#include "dynamics/fields.def"
   };
 }
 
@@ -179,31 +173,8 @@ static S2Status check_body_def(const S2BodyDef *def) {
   S2_TRY(check_number("velocity", def->velocity.x, any, false, false));
   S2_TRY(check_number("velocity", def->velocity.y, any, false, false));
   S2_TRY(check_number("angular_velocity", def->angular_velocity, any, false, false));
-  S2_TRY(check_number("mass", def->mass, 0, true, true));
-  S2_TRY(check_number("inertia", def->inertia, 0, true, true));
   S2_TRY(check_number("density", def->density, 0, true, false));
-  S2_TRY(check_number("friction", def->friction, 0, false, false));
-  S2_TRY(check_number("restitution", def->restitution, 0, false, false));
-  if (def->restitution > 1) {
-    return s2_error(S2_INVALID, "restitution: a number from 0 to 1 expected, got %g",
-                    def->restitution);
-  }
-  S2_TRY(check_number("linear_damping", def->linear_damping, 0, false, false));
-  S2_TRY(check_number("angular_damping", def->angular_damping, 0, false, false));
-  S2_TRY(check_number("gravity_scale", def->gravity_scale, any, false, false));
-  S2_TRY(check_number("surface_speed", def->surface_speed, any, false, false));
-  S2_TRY(check_number("contact_compliance", def->contact_compliance, 0, false, false));
-  if (def->contact_compliance > S2_SOFTEST_CONTACT) {
-    return s2_error(S2_INVALID, "contact_compliance: a number from 0 to %g expected, got %g",
-                    S2_SOFTEST_CONTACT, def->contact_compliance);
-  }
-  if (!(def->max_force >= 0) || !(def->max_torque >= 0)) {
-    return s2_error(S2_INVALID, "%s: a number not below 0 expected, got %g",
-                    def->max_force >= 0 ? "max_torque" : "max_force",
-                    def->max_force >= 0 ? def->max_torque : def->max_force);
-  }
-  S2_TRY(check_number("contact_damping", def->contact_damping, 0, false, false));
-  S2_TRY(check_number("contact_viscosity", def->contact_viscosity, 0, false, false));
+  S2_TRY(s2_fields_check(s2_body_fields, def));
   if (def->name != NULL && strlen(def->name) >= S2_NAME_SIZE) {
     return s2_error(S2_INVALID, "name: at most %d bytes expected, got %zu", S2_NAME_SIZE - 1,
                     strlen(def->name));
@@ -299,27 +270,15 @@ S2Status s2_body_create(S2World *world, const S2BodyDef *def, S2BodyId *id) {
   memset(body, 0, sizeof *body);
   *body = (S2Body){
       .serial = world->next_serial++,
-      .type = def->type,
-      .sensor = def->sensor,
-      .enabled = def->enabled,
-      .mass = mass,
-      .inertia = inertia,
-      .friction = def->friction,
-      .restitution = def->restitution,
-      .linear_damping = def->linear_damping,
-      .angular_damping = def->angular_damping,
-      .gravity_scale = def->gravity_scale,
-      .surface_speed = def->surface_speed,
-      .contact_compliance = def->contact_compliance,
-      .contact_damping = def->contact_damping,
-      .contact_viscosity = def->contact_viscosity,
-      .category = def->category,
-      .mask = def->mask,
-      .color = def->color,
+#define S2_BODY_NUMBER(ID, member, default, domain, most, unit, meaning) .member = def->member,
+#define S2_BODY_MARK(ID, member, type, default, domain, names, meaning)  .member = def->member,
+#include "dynamics/fields.def"
       .first_shape = S2_NONE,
       .drive = S2_NONE,
       .first_link = S2_NONE,
   };
+  body->mass = mass;
+  body->inertia = inertia;
   snprintf(body->name, sizeof body->name, "%s", def->name == NULL ? "" : def->name);
   S2Vec2 position = s2_add(def->position, s2_rotate(s2_rot(def->angle), sum.centre));
   const double q[3] = {def->angle, position.x, position.y};

@@ -4,170 +4,57 @@
 #include <stdio.h>
 #include <string.h>
 
-typedef enum Domain {
-  ANY,
-  POSITIVE,
-  NOT_NEGATIVE,
-  UNIT,
-  COMPLIANCE,
-  BITS,
-  FLAG,
-  TYPE,
-  BOUND
-} Domain;
-
+// Where a number with a line in fields.def is kept; a bound is its lock's.
 static const struct {
-  const char *name;
-  Domain domain;
-} fields[S2_BODY_FIELD_COUNT] = {
-    [S2_BODY_ANGLE] = {"angle", ANY},
-    [S2_BODY_X] = {"x", ANY},
-    [S2_BODY_Y] = {"y", ANY},
-    [S2_BODY_OMEGA] = {"omega", ANY},
-    [S2_BODY_VX] = {"vx", ANY},
-    [S2_BODY_VY] = {"vy", ANY},
-    [S2_BODY_MASS] = {"mass", POSITIVE},
-    [S2_BODY_INERTIA] = {"inertia", POSITIVE},
-    [S2_BODY_FRICTION] = {"friction", NOT_NEGATIVE},
-    [S2_BODY_RESTITUTION] = {"restitution", UNIT},
-    [S2_BODY_LINEAR_DAMPING] = {"linear_damping", NOT_NEGATIVE},
-    [S2_BODY_ANGULAR_DAMPING] = {"angular_damping", NOT_NEGATIVE},
-    [S2_BODY_GRAVITY_SCALE] = {"gravity_scale", ANY},
-    [S2_BODY_SURFACE_SPEED] = {"surface_speed", ANY},
-    [S2_BODY_CONTACT_COMPLIANCE] = {"contact_compliance", COMPLIANCE},
-    [S2_BODY_CONTACT_DAMPING] = {"contact_damping", NOT_NEGATIVE},
-    [S2_BODY_CONTACT_VISCOSITY] = {"contact_viscosity", NOT_NEGATIVE},
-    [S2_BODY_CATEGORY] = {"category", BITS},
-    [S2_BODY_MASK] = {"mask", BITS},
-    [S2_BODY_SENSOR] = {"sensor", FLAG},
-    [S2_BODY_ENABLED] = {"enabled", FLAG},
-    [S2_BODY_TYPE] = {"type", TYPE},
-    [S2_BODY_COLOR] = {"color", BITS},
-    [S2_BODY_MAX_FORCE] = {"max_force", BOUND},
-    [S2_BODY_MAX_TORQUE] = {"max_torque", BOUND},
+  size_t offset;
+  bool bound;
+} stored[] = {
+#define S2_BODY_NUMBER(ID, member, default, domain, most, unit, meaning)                           \
+  {offsetof(S2Body, member), false},
+#define S2_BODY_BOUND(ID, member, default, domain, most, unit, meaning)                            \
+  {offsetof(S2Joint, member), true},
+#define S2_BODY_MARK(ID, member, type, default, domain, names, meaning)                            \
+  {offsetof(S2Body, member), false},
+#include "dynamics/fields.def"
 };
 
-const char *s2_body_field_name(S2BodyField field) {
-  return fields[field].name;
+const S2Field *s2_body_field(S2BodyField field) {
+  static const S2Field state[S2_BODY_STATE_COUNT] = {
+      [S2_BODY_ANGLE] = {.name = "angle", .domain = S2_FIELD_ANY},
+      [S2_BODY_X] = {.name = "x", .domain = S2_FIELD_ANY},
+      [S2_BODY_Y] = {.name = "y", .domain = S2_FIELD_ANY},
+      [S2_BODY_OMEGA] = {.name = "omega", .domain = S2_FIELD_ANY},
+      [S2_BODY_VX] = {.name = "vx", .domain = S2_FIELD_ANY},
+      [S2_BODY_VY] = {.name = "vy", .domain = S2_FIELD_ANY},
+  };
+  return field < S2_BODY_STATE_COUNT ? &state[field] : &s2_body_fields[field - S2_BODY_STATE_COUNT];
+}
+
+// The line of a field as one of what is stored, whose offset is there.
+static S2Field body_stored(S2BodyField field) {
+  S2Field of = *s2_body_field(field);
+  of.offset = stored[field - S2_BODY_STATE_COUNT].offset;
+  return of;
 }
 
 S2Status s2_body_get(const S2World *world, S2BodyId id, S2BodyField field, double *value) {
   int32_t slot;
   S2_TRY(s2_body_slot(world, id, &slot));
   const S2Body *body = &world->bodies.at[slot];
-  const double *q = world->q.at + 3 * slot, *v = world->v.at + 3 * slot;
-  switch (field) {
-  case S2_BODY_ANGLE:
-    *value = q[0];
-    break;
-  case S2_BODY_X:
-    *value = q[1];
-    break;
-  case S2_BODY_Y:
-    *value = q[2];
-    break;
-  case S2_BODY_OMEGA:
-    *value = v[0];
-    break;
-  case S2_BODY_VX:
-    *value = v[1];
-    break;
-  case S2_BODY_VY:
-    *value = v[2];
-    break;
-  case S2_BODY_MASS:
-    *value = s2_body_yields(body) ? body->mass : INFINITY;
-    break;
-  case S2_BODY_INERTIA:
-    *value = s2_body_yields(body) ? body->inertia : INFINITY;
-    break;
-  case S2_BODY_FRICTION:
-    *value = body->friction;
-    break;
-  case S2_BODY_RESTITUTION:
-    *value = body->restitution;
-    break;
-  case S2_BODY_LINEAR_DAMPING:
-    *value = body->linear_damping;
-    break;
-  case S2_BODY_ANGULAR_DAMPING:
-    *value = body->angular_damping;
-    break;
-  case S2_BODY_GRAVITY_SCALE:
-    *value = body->gravity_scale;
-    break;
-  case S2_BODY_SURFACE_SPEED:
-    *value = body->surface_speed;
-    break;
-  case S2_BODY_CONTACT_COMPLIANCE:
-    *value = body->contact_compliance;
-    break;
-  case S2_BODY_CONTACT_DAMPING:
-    *value = body->contact_damping;
-    break;
-  case S2_BODY_CONTACT_VISCOSITY:
-    *value = body->contact_viscosity;
-    break;
-  case S2_BODY_CATEGORY:
-    *value = body->category;
-    break;
-  case S2_BODY_MASK:
-    *value = body->mask;
-    break;
-  case S2_BODY_SENSOR:
-    *value = body->sensor;
-    break;
-  case S2_BODY_ENABLED:
-    *value = body->enabled;
-    break;
-  case S2_BODY_TYPE:
-    *value = (double)body->type;
-    break;
-  case S2_BODY_COLOR:
-    *value = body->color;
-    break;
-  case S2_BODY_MAX_FORCE:
-    *value = body->drive == S2_NONE ? INFINITY : world->joints.at[body->drive].max_force;
-    break;
-  case S2_BODY_MAX_TORQUE:
-    *value = body->drive == S2_NONE ? INFINITY : world->joints.at[body->drive].max_torque;
-    break;
-  case S2_BODY_FIELD_COUNT:
-    break;
-  }
-  return s2_ok();
-}
-
-static S2Status check(S2BodyField field, double value) {
-  const char *name = fields[field].name;
-  Domain domain = fields[field].domain;
-  if (domain == BOUND && value == INFINITY) {
-    return s2_ok();
-  }
-  if (!isfinite(value)) {
-    return s2_error(S2_INVALID, "%s: finite number expected, got %g", name, value);
-  }
-  if (domain == POSITIVE && value <= 0) {
-    return s2_error(S2_INVALID, "%s: a number above 0 expected, got %g", name, value);
-  }
-  if ((domain == NOT_NEGATIVE || domain == BOUND) && value < 0) {
-    return s2_error(S2_INVALID, "%s: a number not below 0 expected, got %g", name, value);
-  }
-  if (domain == UNIT && (value < 0 || value > 1)) {
-    return s2_error(S2_INVALID, "%s: a number from 0 to 1 expected, got %g", name, value);
-  }
-  if (domain == COMPLIANCE && (value < 0 || value > S2_SOFTEST_CONTACT)) {
-    return s2_error(S2_INVALID, "%s: a number from 0 to %g expected, got %g", name,
-                    S2_SOFTEST_CONTACT, value);
-  }
-  if (domain == BITS && (value < 0 || value > (double)UINT32_MAX || value != floor(value))) {
-    return s2_error(S2_INVALID, "%s: an integer from 0 to 2^32 - 1 expected, got %g", name, value);
-  }
-  if (domain == FLAG && value != 0 && value != 1) {
-    return s2_error(S2_INVALID, "%s: 0 or 1 expected, got %g", name, value);
-  }
-  if (domain == TYPE && value != S2_DYNAMIC && value != S2_STATIC && value != S2_KINEMATIC) {
-    return s2_error(S2_INVALID, "%s: dynamic, static or kinematic expected", name);
+  if (field < S2_BODY_OMEGA) {
+    *value = world->q.at[3 * slot + (int)field - S2_BODY_ANGLE];
+  } else if (field < S2_BODY_STATE_COUNT) {
+    *value = world->v.at[3 * slot + (int)field - S2_BODY_OMEGA];
+  } else if ((field == S2_BODY_MASS || field == S2_BODY_INERTIA) && !s2_body_yields(body)) {
+    *value = INFINITY;
+  } else if (!stored[field - S2_BODY_STATE_COUNT].bound) {
+    S2Field of = body_stored(field);
+    *value = s2_field_get(&of, body);
+  } else if (body->drive == S2_NONE) {
+    *value = INFINITY;
+  } else {
+    S2Field of = body_stored(field);
+    *value = s2_field_get(&of, &world->joints.at[body->drive]);
   }
   return s2_ok();
 }
@@ -219,13 +106,14 @@ static S2Status set_bound(S2World *world, int32_t slot, S2BodyField field, doubl
     return s2_error(S2_INVALID,
                     "%s: only a kinematic body has one; a dynamic one is moved by a "
                     "lock, which has one",
-                    fields[field].name);
+                    s2_body_field(field)->name);
   }
   if (body->drive == S2_NONE && value == INFINITY) {
     return s2_ok();
   }
   if (!(body->mass > 0) || !(body->inertia > 0)) {
-    return s2_error(S2_INVALID, "%s: a body without area or mass cannot yield", fields[field].name);
+    return s2_error(S2_INVALID, "%s: a body without area or mass cannot yield",
+                    s2_body_field(field)->name);
   }
   if (body->drive == S2_NONE) {
     s2_body_add_drive(world, slot, INFINITY, INFINITY);
@@ -243,90 +131,55 @@ S2Status s2_body_set(S2World *world, S2BodyId id, S2BodyField field, double valu
   int32_t slot;
   S2_TRY(s2_world_idle(world));
   S2_TRY(s2_body_slot(world, id, &slot));
-  S2_TRY(check(field, value));
+  S2_TRY(s2_field_check(s2_body_field(field), value));
   S2Body *body = &world->bodies.at[slot];
-  double *q = world->q.at + 3 * slot, *v = world->v.at + 3 * slot;
-  switch (field) {
-  case S2_BODY_ANGLE:
-  case S2_BODY_X:
-  case S2_BODY_Y:
-    q[field - S2_BODY_ANGLE] = value;
+  if (field < S2_BODY_OMEGA) {
+    world->q.at[3 * slot + (int)field - S2_BODY_ANGLE] = value;
     lead(world, slot, (int)field - S2_BODY_ANGLE, true);
     moved(world, slot);
-    break;
-  case S2_BODY_OMEGA:
-  case S2_BODY_VX:
-  case S2_BODY_VY:
-    v[field - S2_BODY_OMEGA] = value;
+    return s2_ok();
+  }
+  if (field < S2_BODY_STATE_COUNT) {
+    world->v.at[3 * slot + (int)field - S2_BODY_OMEGA] = value;
     lead(world, slot, (int)field - S2_BODY_OMEGA, false);
-    break;
+    return s2_ok();
+  }
+  // what the rest of the world has to know of; materials are read anew by each step
+  bool revises = false;
+  switch (field) {
+  case S2_BODY_MAX_FORCE:
+  case S2_BODY_MAX_TORQUE:
+    return set_bound(world, slot, field, value);
+  case S2_BODY_TYPE:
+    return set_type(world, slot, (S2BodyType)value);
   case S2_BODY_MASS:
   case S2_BODY_INERTIA:
     if (!s2_body_yields(body)) {
       return s2_error(S2_INVALID,
                       "%s: only a dynamic body has one, or a kinematic one with a "
                       "max_force or max_torque",
-                      fields[field].name);
+                      s2_body_field(field)->name);
     }
-    *(field == S2_BODY_MASS ? &body->mass : &body->inertia) = value;
-    s2_world_revised(world);
+    revises = true;
     break;
-  case S2_BODY_FRICTION:
-    body->friction = value;
-    break;
-  case S2_BODY_RESTITUTION:
-    body->restitution = value;
-    break;
-  case S2_BODY_LINEAR_DAMPING:
-    body->linear_damping = value;
-    break;
-  case S2_BODY_ANGULAR_DAMPING:
-    body->angular_damping = value;
-    break;
-  case S2_BODY_GRAVITY_SCALE:
-    body->gravity_scale = value;
-    break;
-  case S2_BODY_SURFACE_SPEED:
-    body->surface_speed = value;
-    break;
-  case S2_BODY_CONTACT_COMPLIANCE:
-    body->contact_compliance = value;
-    break;
-  case S2_BODY_CONTACT_DAMPING:
-    body->contact_damping = value;
-    break;
-  case S2_BODY_CONTACT_VISCOSITY:
-    body->contact_viscosity = value;
-    break;
-  case S2_BODY_CATEGORY:
-    body->category = (uint32_t)value;
-    break;
-  case S2_BODY_MASK:
-    body->mask = (uint32_t)value;
-    break;
-  case S2_BODY_SENSOR:
-    body->sensor = value != 0;
-    s2_world_revised(world);
-    break;
-  case S2_BODY_COLOR:
-    body->color = (uint32_t)value;
-    s2_world_revised(world);
-    break;
-  case S2_BODY_MAX_FORCE:
-  case S2_BODY_MAX_TORQUE:
-    return set_bound(world, slot, field, value);
-  case S2_BODY_TYPE:
-    return set_type(world, slot, (S2BodyType)value);
   case S2_BODY_ENABLED:
     if (body->enabled && value == 0) {
       s2_world_drop_boxes(world, slot);
     }
-    body->enabled = value != 0;
-    s2_world_revised(world);
     moved(world, slot);
+    revises = true;
     break;
-  case S2_BODY_FIELD_COUNT:
+  case S2_BODY_SENSOR:
+  case S2_BODY_COLOR:
+    revises = true;
     break;
+  default:
+    break;
+  }
+  S2Field of = body_stored(field);
+  s2_field_set(&of, body, value);
+  if (revises) {
+    s2_world_revised(world);
   }
   return s2_ok();
 }
@@ -350,7 +203,7 @@ S2Status s2_body_set_q(S2World *world, S2BodyId id, const double q[3]) {
   S2_TRY(s2_world_idle(world));
   S2_TRY(s2_body_slot(world, id, &slot));
   for (int k = 0; k < 3; k++) {
-    S2_TRY(check(S2_BODY_ANGLE + (S2BodyField)k, q[k]));
+    S2_TRY(s2_field_check(s2_body_field(S2_BODY_ANGLE + (S2BodyField)k), q[k]));
   }
   memcpy(world->q.at + 3 * slot, q, 3 * sizeof(double));
   for (int k = 0; k < 3; k++) {
@@ -365,7 +218,7 @@ S2Status s2_body_set_v(S2World *world, S2BodyId id, const double v[3]) {
   S2_TRY(s2_world_idle(world));
   S2_TRY(s2_body_slot(world, id, &slot));
   for (int k = 0; k < 3; k++) {
-    S2_TRY(check(S2_BODY_OMEGA + (S2BodyField)k, v[k]));
+    S2_TRY(s2_field_check(s2_body_field(S2_BODY_OMEGA + (S2BodyField)k), v[k]));
   }
   memcpy(world->v.at + 3 * slot, v, 3 * sizeof(double));
   for (int k = 0; k < 3; k++) {

@@ -5,42 +5,10 @@
 
 S2WorldDef s2_world_def(void) {
   return (S2WorldDef){
-      .gravity = {0, -9.81},
-      .dt = 1.0 / 120,
-      .solver = S2_SOLVER_AUTO,
-      .contact = S2_COULOMB,
-      .stepping = S2_AUTO,
-      .stabilization = S2_PROJECTION,
-      .tolerance = 1e-9,
-      .max_iterations = 100,
-      .contact_margin = 0.01,
-      .combine_friction = S2_COMBINE_GEOMETRIC,
-      .combine_restitution = S2_COMBINE_AVERAGE,
-      .substeps = 1,
-      .alpha = 1,
-      .beta = 1,
-      .smoothing = 1e-4,
+#define S2_SETTING(member, type, default, domain, names, unit, derivative, meaning)                \
+  .member = default,
+#include "dynamics/fields.def"
   };
-}
-
-static S2Status check_blend(const S2WorldDef *def) {
-  const double part[2] = {def->alpha, def->beta};
-  static const char *const names[2] = {"alpha", "beta"};
-  for (int i = 0; i < 2; i++) {
-    if (!(part[i] >= 0 && part[i] <= 1)) {
-      return s2_error(S2_INVALID, "%s: a number from 0 to 1 expected, got %g", names[i], part[i]);
-    }
-  }
-  if ((unsigned)def->formulation > S2_FORM_VARIATION) {
-    return s2_error(S2_INVALID, "formulation: unknown");
-  }
-  if ((unsigned)def->elasticity > S2_AS_STIFFNESS) {
-    return s2_error(S2_INVALID, "elasticity: unknown");
-  }
-  if ((unsigned)def->geometric_stiffness > S2_GEOMETRIC_PSD) {
-    return s2_error(S2_INVALID, "geometric_stiffness: unknown");
-  }
-  return s2_ok();
 }
 
 // What other options of the step do without implicit blending.
@@ -89,48 +57,7 @@ S2Stepping s2_world_way(const S2WorldDef *def) {
 }
 
 static S2Status check_def(const S2WorldDef *def) {
-  if (!isfinite(def->gravity.x) || !isfinite(def->gravity.y)) {
-    return s2_error(S2_INVALID, "gravity: finite numbers expected, got {%g, %g}", def->gravity.x,
-                    def->gravity.y);
-  }
-  if (!(def->dt > 0) || !isfinite(def->dt)) {
-    return s2_error(S2_INVALID, "dt: a time above 0 s expected, got %g", def->dt);
-  }
-  if (!(def->tolerance > 0) || !isfinite(def->tolerance)) {
-    return s2_error(S2_INVALID, "tolerance: a number above 0 expected, got %g", def->tolerance);
-  }
-  if (def->max_iterations < 1) {
-    return s2_error(S2_INVALID, "max_iterations: 1 or more expected, got %d", def->max_iterations);
-  }
-  if (!(def->contact_margin >= 0) || !isfinite(def->contact_margin)) {
-    return s2_error(S2_INVALID, "contact_margin: a length of 0 m or more expected, got %g",
-                    def->contact_margin);
-  }
-  if ((int)def->stabilization < 0 || def->stabilization > S2_POST_ASSEMBLY) {
-    return s2_error(S2_INVALID, "stabilization: unknown");
-  }
-  if ((int)def->linear_solver < 0 || def->linear_solver >= S2_LINEAR_COUNT) {
-    return s2_error(S2_INVALID, "linear_solver: unknown, %d", (int)def->linear_solver);
-  }
-  if (def->substeps < 1) {
-    return s2_error(S2_INVALID, "substeps: 1 or more expected, got %d", def->substeps);
-  }
-  if ((int)def->restitution_model < 0 || def->restitution_model > S2_REFLECTIONS) {
-    return s2_error(S2_INVALID, "restitution_model: unknown");
-  }
-  if ((int)def->solver < 0 || def->solver >= S2_SOLVER_COUNT) {
-    return s2_error(S2_INVALID, "solver: unknown");
-  }
-  if ((unsigned)def->gradient > S2_GRADIENT_SMOOTH) {
-    return s2_error(S2_INVALID, "gradient: unknown");
-  }
-  if (!(def->smoothing > 0) || !isfinite(def->smoothing)) {
-    return s2_error(S2_INVALID, "smoothing: a number above 0 expected, got %g", def->smoothing);
-  }
-  S2_TRY(check_blend(def));
-  if ((int)def->stepping < 0 || def->stepping > S2_AUTO) {
-    return s2_error(S2_INVALID, "stepping: unknown");
-  }
+  S2_TRY(s2_fields_check(s2_world_fields, def));
   if (def->stepping == S2_EVENT) {
     S2_TRY(check_event(def));
   }

@@ -148,12 +148,11 @@ enum { S2_NONE = -1 };
 
 typedef struct S2Body {
   uint32_t serial; // 0: free slot
-  S2BodyType type;
-  bool sensor, enabled, has_law, has_motion;
-  double mass, inertia; // kg, kg m^2; what it weighs when dynamic; 0: unknown (bare segments)
-  double friction, restitution, linear_damping, angular_damping, gravity_scale, surface_speed;
-  double contact_compliance, contact_damping, contact_viscosity;
-  uint32_t category, mask, color;
+  bool has_law, has_motion;
+// fields.def; mass and inertia are what it weighs when dynamic, 0: unknown (bare segments)
+#define S2_BODY_NUMBER(ID, member, default, domain, most, unit, meaning) double member;
+#define S2_BODY_MARK(ID, member, type, default, domain, names, meaning)  type member;
+#include "dynamics/fields.def"
   double reach;        // m, farthest point of its shapes from the centre of mass
   int32_t first_shape; // list through S2Piece.next, creation order
   int32_t drive;       // kinematic with a bound on its force: the slot of the lock that moves it;

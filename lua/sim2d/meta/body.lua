@@ -7,27 +7,27 @@
 ---@field angle? number
 ---@field velocity? sim2d.XY m/s, of the centre of mass
 ---@field angular_velocity? number rad/s
----@field mass? number kg
+---@field mass? number kg, from density and the shapes where it is not given
 ---@field density? number kg/m^2, default 1; used where there is no mass
----@field inertia? number kg m^2 about the centre of mass
----@field restitution? number default 0
----@field friction? number default 0.5
----@field linear_damping? number 1/s
----@field angular_damping? number 1/s
----@field gravity_scale? number default 1
----@field surface_speed? number m/s, of a conveyor belt
----@field contact_compliance? number m/N, of each contact point; default 0: rigid
----@field contact_damping? number N s/m, beside the compliance
----@field contact_viscosity? number N s/m, along the surface
----@field type? sim2d.BodyType default "dynamic"
----@field max_force? number N along x and along y, of a kinematic body: beyond it yields; default math.huge
----@field max_torque? number N m, the same
+---@field inertia? number kg m^2, about the centre of mass; from the mass and the shapes where it is not given
+---@field restitution? number default 0; 0 to 1
+---@field friction? number default 0.5; not negative, may exceed 1
+---@field linear_damping? number 1/s, default 0; dv/dt = -damping v, taken implicitly
+---@field angular_damping? number 1/s, default 0; the same of the turning
+---@field gravity_scale? number default 1; gravity acts this many times
+---@field surface_speed? number m/s, default 0; of a conveyor belt: the surface runs counter-clockwise around the body, so the top of a belt moves to -x when positive
+---@field contact_compliance? number m/N, default 0; up to 1e6, of each contact point, 0: rigid; see soft contacts
+---@field contact_damping? number N s/m, default 0; beside the compliance of the body; without one it does nothing
+---@field contact_viscosity? number N s/m, default 0; each contact point is dragged along the surface by this times its sliding speed, beside friction. A pair has the sum of both
+---@field type? "dynamic"|"static"|"kinematic" default "dynamic"; "static" does not move; "kinematic" moves with its velocity, or as a function of time, unmoved by others, unless its force has a bound
+---@field max_force? number N, default math.huge; along x and along y: a kinematic body pushes with no more and yields
+---@field max_torque? number N m, default math.huge; it turns with no more
 ---@field name? string
----@field color? string "#rrggbb", "#rrggbbaa" or a name
----@field category? integer bits
+---@field color? string "#rrggbb", "#rrggbbaa" or a name ("red", "teal", ...); else a palette's
+---@field category? integer default 1; two shapes may touch when each one's mask has a bit of the other's category
 ---@field mask? integer bits of the categories it touches
----@field sensor? boolean reports contacts but does not push
----@field enabled? boolean
+---@field sensor? boolean default false; tells what it meets and pushes nothing, see sensors
+---@field enabled? boolean default true; false: takes no part in steps and queries
 ---@field data? any the script's own
 
 ---@class sim2d.CircleDef: sim2d.BodyDef
@@ -68,28 +68,27 @@
 ---@field omega number
 ---@field q number[] {angle, x, y}
 ---@field v number[] {va, vx, vy}
----@field mass number kg
----@field inertia number kg m^2
----@field friction number
----@field restitution number
----@field linear_damping number 1/s
----@field angular_damping number 1/s
----@field gravity_scale number
----@field surface_speed number m/s
----@field contact_compliance number m/N
----@field contact_damping number N s/m
----@field contact_viscosity number N s/m
----@field max_force number N, of a kinematic body; math.huge: nothing pushes it
----@field max_torque number N m
+---@field mass number kg, from density and the shapes where it is not given
+---@field inertia number kg m^2, about the centre of mass; from the mass and the shapes where it is not given
+---@field friction number not negative, may exceed 1
+---@field restitution number 0 to 1
+---@field linear_damping number 1/s, dv/dt = -damping v, taken implicitly
+---@field angular_damping number 1/s, the same of the turning
+---@field gravity_scale number gravity acts this many times
+---@field surface_speed number m/s, of a conveyor belt: the surface runs counter-clockwise around the body, so the top of a belt moves to -x when positive
+---@field contact_compliance number m/N, up to 1e6, of each contact point, 0: rigid; see soft contacts
+---@field contact_damping number N s/m, beside the compliance of the body; without one it does nothing
+---@field contact_viscosity number N s/m, each contact point is dragged along the surface by this times its sliding speed, beside friction. A pair has the sum of both
+---@field max_force number N, along x and along y: a kinematic body pushes with no more and yields
+---@field max_torque number N m, it turns with no more
 ---@field drive sim2d.Joint? the lock that moves a kinematic body with a bound
 ---@field name string
----@field type sim2d.BodyType
----@field color string
----@field enabled boolean
----@field awake boolean
----@field sensor boolean
----@field category integer
----@field mask integer
+---@field type "dynamic"|"static"|"kinematic" "static" does not move; "kinematic" moves with its velocity, or as a function of time, unmoved by others, unless its force has a bound
+---@field color string "#rrggbb", "#rrggbbaa" or a name ("red", "teal", ...); else a palette's
+---@field enabled boolean false: takes no part in steps and queries
+---@field sensor boolean tells what it meets and pushes nothing, see sensors
+---@field category integer two shapes may touch when each one's mask has a bit of the other's category
+---@field mask integer bits of the categories it touches
 ---@field data any
 ---@field world sim2d.World
 ---@field alive boolean false once it is destroyed; true again when a snapshot brings it back

@@ -1,33 +1,31 @@
 ---@meta _
 -- Worlds, what is read from them, and what they call.
 
----Settings of a world, which are fields of it too. Those with one value so far are there because
----more is to come.
+---Settings of a world, which are fields of it too.
 ---@class sim2d.WorldDef
 ---@field gravity? sim2d.XY m/s^2, default {0, -9.81}
----@field dt? number s, default 1/120
----@field solver? sim2d.Solver default "auto"
----@field contact? "coulomb"|"frictionless" default "coulomb"
----@field stepping? "auto"|"speculative"|"event"|"bisect" default "speculative"
----@field stabilization? "projection"|"none"|"baumgarte"|"pre"|"post"|"post_assembly" default "projection"
----@field tolerance? number of the scaled residual, default 1e-9
----@field max_iterations? integer default 100
----@field contact_margin? number m: bodies closer than this are reported as in contact
----@field restitution_model? "newton"|"reflections" default "newton"
+---@field dt? number s, default 1/120; length of a step
+---@field solver? "auto"|"closed"|"pdipm"|"lemke"|"newton"|"al"|"ncp"|"nsgs"|"pgs"|"si"|"nncg"|"pcg"|"linear" default "auto"; what solves steps, see solvers
+---@field contact? "coulomb"|"frictionless" default "coulomb"; what holds contacts along the surface
+---@field stepping? "speculative"|"bisect"|"event"|"auto" default "auto"; how steps meet impacts, see stepping
+---@field stabilization? "projection"|"none"|"baumgarte"|"pre"|"post"|"post_assembly" default "projection"; what is done about joint errors and overlaps, see stepping
+---@field tolerance? number default 1e-9; what the scaled residual of a step must not exceed
+---@field max_iterations? integer default 100; of the interior point; the other methods scale from it (100 sweeps each)
+---@field contact_margin? number m, default 0.01; bodies closer than this are reported as in contact
+---@field restitution_model? "newton"|"reflections" default "newton"; "reflections": impacts travel through bodies that touch, see stepping
 ---@field post_stabilization? boolean false: the same as stabilization = "none"
----@field alpha? number 0 to 1: part of the forces taken at the end of the step, default 1
----@field beta? number 0 to 1: part of the velocity at the end of the step that moves bodies, default 1
----@field formulation? "velocity"|"acceleration"|"variation" default "velocity"
----@field elasticity? "compliance"|"stiffness" default "compliance"
----@field geometric_stiffness? "off"|"on"|"psd" default "off"
----@field gradient? "exact"|"smooth" default "exact"
----@field smoothing? number default 1e-4
----@field substeps? integer a step is this many of dt / substeps, default 1
----@field nonlinear? boolean midpoint steps for islands that only joints act on, default false
----@field sleeping? false
----@field linear_solver? "auto"
----@field combine_friction? sim2d.Combine default "geometric"
----@field combine_restitution? sim2d.Combine default "average"
+---@field alpha? number default 1; implicit blending: the part of the forces taken at the end of the step
+---@field beta? number default 1; the part of the velocity that moves the bodies taken at the end of the step. 1, 1 damps, 0.5, 0.5 with geometric_stiffness = "on" is of second order. Rigid joints need beta > 0
+---@field formulation? "velocity"|"acceleration"|"variation" default "velocity"; what the step problem is posed for: the same trajectory
+---@field elasticity? "compliance"|"stiffness" default "compliance"; how springs and compliant joints enter it: the same trajectory
+---@field geometric_stiffness? "off"|"on"|"psd" default "off"; "on", "psd": forces in joints turn with the bodies within the step. "off" leaves that out as long as the step resolves it
+---@field gradient? "exact"|"smooth" default "exact"; which derivative steps have: of the contacts that act, or "smooth", which knows of those that may: gradients
+---@field smoothing? number default 0.0001; how smooth that is
+---@field substeps? integer default 1; a step is this many of dt / substeps, see stepping
+---@field nonlinear? boolean default false; midpoint steps, exact in energy, for islands that only joints act on: stepping
+---@field linear_solver? "auto"|"ldlt"|"cholesky"|"cg"|"minres" default "auto"; of islands that only joints hold, with the solver auto: see solvers
+---@field combine_friction? "geometric"|"average"|"multiply"|"min"|"max" default "geometric"; of a pair, from the two bodies; see materials
+---@field combine_restitution? "geometric"|"average"|"multiply"|"min"|"max" default "average"; the same
 
 ---@class sim2d.World: sim2d.WorldDef
 ---@field gravity sim2d.Vector
