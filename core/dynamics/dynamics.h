@@ -224,18 +224,8 @@ S2Status s2_world_no_contact(S2World *world, S2BodyId a, S2BodyId b, bool forbid
 // ---- Joints -----------------------------------------------------------------------------------
 
 typedef enum S2JointType {
-  S2_HINGE,           // a and b turn about a common point
-  S2_WELD,            // nothing moves between them
-  S2_SLIDER,          // a moves along an axis fixed in b, without turning
-  S2_DISTANCE,        // a point of a keeps its distance from a point of b
-  S2_SPRING,          // the same, elastic and damped
-  S2_ROPE,            // the same, at most so far apart
-  S2_GEAR,            // coordinate of joint_a + ratio * coordinate of joint_b stays
-  S2_LOCK,            // x, y or angle of one body held, or moved at a given velocity
-  S2_MOUSE,           // a point of a body pulled to a target by a damped spring
-  S2_WHEEL,           // a moves along an axis of b on a damped spring, and turns freely
-  S2_CONSTRAINT,      // rows of the program's own (S2Callbacks.constraint)
-  S2_GROUND_FRICTION, // dry friction of one body on the plane the world lies in
+#define S2_JOINT_TYPE(ID, name) S2_##ID,
+#include "dynamics/joints.def"
   S2_JOINT_TYPE_COUNT
 } S2JointType;
 
@@ -293,6 +283,32 @@ S2Status s2_joint_create(S2World *world, const S2JointDef *def, S2JointId *joint
 S2Status s2_joint_destroy(S2World *world, S2JointId joint); // gears on it go with it
 bool s2_joint_alive(const S2World *world, S2JointId joint);
 const char *s2_joint_type_name(S2JointType type);
+
+// How pictures show what is between the two anchors of a joint, and the anchors.
+typedef enum S2JointSpan {
+  S2_SPAN_NONE,
+  S2_SPAN_LINE,
+  S2_SPAN_FAINT, // the way along an axis
+  S2_SPAN_SPRING,
+  S2_SPAN_ERROR // nothing should be there, unless it gives way
+} S2JointSpan;
+typedef enum S2JointDots {
+  S2_DOTS_NONE, // has no place of its own
+  S2_DOTS_ENDS, // a dot at each anchor
+  S2_DOTS_RING, // what turns
+  S2_DOTS_FIXED // what does not
+} S2JointDots;
+
+// What is to be known of a type from outside.
+typedef struct S2JointTraits {
+  const char *name;
+  // What scripts may say when they make one, ends with NULL; NULL: it is made in another way.
+  const char *const *keys;
+  bool turns; // motor and friction act on an angle
+  S2JointSpan span;
+  S2JointDots dots;
+} S2JointTraits;
+const S2JointTraits *s2_joint_traits(S2JointType type);
 
 typedef enum S2JointField {
   S2_JOINT_ANGLE,       // of a against b, 0 when made (read-only)

@@ -169,13 +169,10 @@ extern const luaL_Reg s2_world_state_methods[];
 extern const luaL_Reg s2_world_hook_methods[];
 extern const luaL_Reg s2_world_timer_methods[];
 extern const luaL_Reg s2_world_create_methods[];
-extern const luaL_Reg s2_world_joint_methods[];
 extern const luaL_Reg s2_world_constraint_methods[];
 extern const luaL_Reg s2_world_record_methods[];
 extern const luaL_Reg s2_world_problem_methods[];
 extern const luaL_Reg s2_world_linearize_methods[];
-
-// ---- Settings of a world ----------------------------------------------------------------------
 
 // ---- fields.c: numbers that have lines in fields.def --------------------------------------------
 
@@ -245,6 +242,10 @@ bool s2_lua_limits(lua_State *L, int index, double limits[2], S2Complaint *compl
 
 // Keys of joints: a number not below 0 that may be infinite; a number, {linear =, angular =} or a
 // matrix.
+// Is it a key of what makes joints of this type?
+bool s2_lua_joint_takes(S2JointType type, const char *key);
+// world:hinge and its kin, into the table on the top.
+void s2_lua_open_joint_makers(lua_State *L);
 bool s2_lua_read_bound(const S2Keys *keys, const char *key, double *value);
 void s2_lua_read_weights(const S2Keys *keys, const char *key, S2JointWeights *weights);
 

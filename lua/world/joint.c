@@ -131,13 +131,11 @@ static bool type_has(S2JointType type, int field) {
   case FIELD_AXIS:
     return s2_joint_type_has(type, S2_JOINT_TRANSLATION);
   case FIELD_TARGET:
-    return type == S2_MOUSE;
   case FIELD_VELOCITY:
   case FIELD_ANGULAR_VELOCITY:
-    return type == S2_LOCK;
   case FIELD_JOINT_A:
   case FIELD_JOINT_B:
-    return type == S2_GEAR;
+    return s2_lua_joint_takes(type, field_names[field]);
   default:
     return field >= S2_JOINT_FIELD_COUNT || s2_joint_type_has(type, (S2JointField)field);
   }
@@ -313,7 +311,7 @@ static bool push_tracked(lua_State *L, const S2LuaJoint *joint, const S2JointInf
   case FIELD_TARGET:
   case FIELD_VELOCITY:
   case FIELD_ANGULAR_VELOCITY:
-    if (info->type != (field == FIELD_TARGET ? S2_MOUSE : S2_LOCK)) {
+    if (!type_has(info->type, field)) {
       return false;
     }
     break;

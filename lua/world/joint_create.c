@@ -208,50 +208,24 @@ static void read_limits(const S2Keys *keys, S2JointDef *def) {
 
 static const char *const common[] = {"name", "collide", "break_force", NULL};
 
-#define SHARED "a", "b", "anchor", "compliance", "damping"
-#define LENGTH "a", "b", "anchor_a", "anchor_b"
-#define DRIVEN "limits", "motor", "friction"
-
-static const struct {
-  const char *names[20];
-  int positional;
-} known[S2_JOINT_TYPE_COUNT] = {
-    [S2_HINGE] = {{SHARED, DRIVEN, NULL}, 2},
-    [S2_WELD] = {{SHARED, NULL}, 2},
-    [S2_SLIDER] = {{SHARED, DRIVEN, "axis", NULL}, 2},
-    [S2_DISTANCE] = {{LENGTH, "length", "compliance", "damping", NULL}, 2},
-    [S2_SPRING] = {{LENGTH, DRIVEN, "rest_length", "stiffness", "quadratic", "cubic", "force",
-                    "damping", NULL},
-                   2},
-    [S2_ROPE] = {{LENGTH, "max_length", NULL}, 2},
-    [S2_GEAR] = {{"joint_a", "joint_b", "ratio", "compliance", "damping", NULL}, 2},
-    [S2_LOCK] = {{"body", "x", "y", "angle", "velocity", "angular_velocity", "compliance",
-                  "damping", "max_force", "max_torque", NULL},
-                 1},
-    [S2_MOUSE] = {{"body", "anchor", "target", "stiffness", "damping", NULL}, 1},
-    [S2_GROUND_FRICTION] = {{"body", "max_force", "max_torque", NULL}, 1},
-    [S2_WHEEL] = {{"a", "b", "anchor", "axis", DRIVEN, "stiffness", "damping", NULL}, 2},
-};
-
-static bool takes(S2JointType type, const char *key) {
-  for (int i = 0; known[type].names[i] != NULL; i++) {
-    if (strcmp(known[type].names[i], key) == 0) {
-      return true;
-    }
+bool s2_lua_joint_takes(S2JointType type, const char *key) {
+  const char *const *keys = s2_joint_traits(type)->keys;
+  while (keys != NULL && *keys != NULL && strcmp(*keys, key) != 0) {
+    keys++;
   }
-  return false;
+  return keys != NULL && *keys != NULL;
 }
 
 static void read_number(const S2Keys *keys, S2JointType type, const char *key, S2Domain domain,
                         double *value) {
-  if (takes(type, key)) {
+  if (s2_lua_joint_takes(type, key)) {
     s2_keys_number(keys, key, domain, value);
   }
 }
 
 static void read_vec2(const S2Keys *keys, S2JointType type, const char *key, bool required,
                       S2Vec2 *value) {
-  if (takes(type, key)) {
+  if (s2_lua_joint_takes(type, key)) {
     if (required) {
       s2_keys_require(keys, key);
     }
@@ -260,12 +234,12 @@ static void read_vec2(const S2Keys *keys, S2JointType type, const char *key, boo
 }
 
 static void read_bodies(const S2Keys *keys, const S2LuaWorld *lw, S2JointDef *def) {
-  if (def->type == S2_GEAR) {
+  if (s2_lua_joint_takes(def->type, "joint_a")) {
     def->joint_a = read_joint(keys, lw, 1, "joint_a");
     def->joint_b = read_joint(keys, lw, 2, "joint_b");
     return;
   }
-  bool one = takes(def->type, "body");
+  bool one = s2_lua_joint_takes(def->type, "body");
   def->a = read_body(keys, lw, 1, one ? "body" : "a");
   def->b = one ? def->b : read_body(keys, lw, 2, "b");
   if (def->a.index == 0 && def->b.index == 0) {
@@ -275,7 +249,7 @@ static void read_bodies(const S2Keys *keys, const S2LuaWorld *lw, S2JointDef *de
 
 static void read_keys(const S2Keys *keys, S2JointDef *def) {
   S2JointType type = def->type;
-  read_vec2(keys, type, "anchor", type != S2_MOUSE, &def->anchor_a);
+  read_vec2(keys, type, "anchor", !s2_lua_joint_takes(type, "body"), &def->anchor_a);
   read_vec2(keys, type, "anchor_a", def->a.index == 0, &def->anchor_a);
   read_vec2(keys, type, "anchor_b", def->b.index == 0, &def->anchor_b);
   read_vec2(keys, type, "axis", true, &def->axis);
@@ -284,29 +258,26 @@ static void read_keys(const S2Keys *keys, S2JointDef *def) {
   read_number(keys, type, "length", S2_POSITIVE, &def->length);
   read_number(keys, type, "rest_length", S2_NON_NEGATIVE, &def->rest_length);
   read_number(keys, type, "max_length", S2_POSITIVE, &def->max_length);
-  if (type == S2_LOCK) {
+  if (s2_lua_joint_takes(type, "max_force")) {
     s2_lua_read_bound(keys, "max_force", &def->max_force);
     s2_lua_read_bound(keys, "max_torque", &def->max_torque);
-  } else {
-    read_number(keys, type, "max_force", S2_NON_NEGATIVE, &def->max_force);
-    read_number(keys, type, "max_torque", S2_NON_NEGATIVE, &def->max_torque);
   }
   read_number(keys, type, "ratio", S2_ANY_NUMBER, &def->ratio);
-  if (takes(type, "stiffness")) {
-    if (!takes(type, "force") || !s2_lua_spring_law(keys, def)) {
+  if (s2_lua_joint_takes(type, "stiffness")) {
+    if (!s2_lua_joint_takes(type, "force") || !s2_lua_spring_law(keys, def)) {
       s2_keys_require(keys, "stiffness");
     }
     read_number(keys, type, "quadratic", S2_ANY_NUMBER, &def->quadratic);
     read_number(keys, type, "cubic", S2_ANY_NUMBER, &def->cubic);
     read_number(keys, type, "stiffness", S2_NON_NEGATIVE, &def->stiffness);
     read_number(keys, type, "damping", S2_NON_NEGATIVE, &def->damping.linear);
-  } else if (takes(type, "compliance")) {
+  } else if (s2_lua_joint_takes(type, "compliance")) {
     s2_lua_read_weights(keys, "compliance", &def->compliance);
     s2_lua_read_weights(keys, "damping", &def->damping);
   }
-  if (takes(type, "limits")) {
+  if (s2_lua_joint_takes(type, "limits")) {
     read_limits(keys, def);
-    read_motor(keys, type == S2_HINGE || type == S2_WHEEL, def);
+    read_motor(keys, s2_joint_traits(type)->turns, def);
     read_number(keys, type, "friction", S2_NON_NEGATIVE, &def->friction);
   }
   s2_lua_read_bound(keys, "break_force", &def->break_force);
@@ -327,7 +298,7 @@ static S2JointDef read_recipe(const Recipe *recipe) {
   S2JointDef def = s2_joint_def(recipe->type);
   read_bodies(recipe->keys, recipe->lw, &def);
   read_keys(recipe->keys, &def);
-  if (recipe->type == S2_LOCK) {
+  if (s2_lua_joint_takes(recipe->type, "velocity")) {
     s2_lua_read_lock(recipe->keys, &def);
   }
   return def;
@@ -344,10 +315,14 @@ static S2Status build_again(void *user, S2World *world, int which, double by) {
   return s2_joint_create(world, &def, &id);
 }
 
-static int make(lua_State *L, S2JointType type) {
+// Upvalue 1: the type.
+static int world_joint(lua_State *L) {
+  S2JointType type = (S2JointType)lua_tointeger(L, lua_upvalueindex(1));
   S2LuaWorld *lw = s2_lua_world(L, 1);
   lua_settop(L, 2);
-  S2Keys keys = s2_keys_open(L, 2, false, known[type].names, common, known[type].positional);
+  // the first of them may stand in a list: one body, or two bodies or joints
+  int positional = s2_lua_joint_takes(type, "body") ? 1 : 2;
+  S2Keys keys = s2_keys_open(L, 2, false, s2_joint_traits(type)->keys, common, positional);
   Recipe recipe = {.keys = &keys, .lw = lw, .type = type};
   recipe.begin = s2_lua_writes(L, lw);
   S2JointDef def = read_recipe(&recipe);
@@ -374,33 +349,13 @@ static int make(lua_State *L, S2JointType type) {
   return 1;
 }
 
-#define MAKER(name, type)                                                                          \
-  static int name(lua_State *L) {                                                                  \
-    return make(L, type);                                                                          \
+void s2_lua_open_joint_makers(lua_State *L) {
+  for (int type = 0; type < S2_JOINT_TYPE_COUNT; type++) {
+    const S2JointTraits *traits = s2_joint_traits((S2JointType)type);
+    if (traits->keys != NULL) {
+      const luaL_Reg maker[] = {{traits->name, world_joint}, {NULL, NULL}};
+      lua_pushinteger(L, type);
+      s2_lua_functions(L, maker, 1);
+    }
   }
-MAKER(world_hinge, S2_HINGE)
-MAKER(world_weld, S2_WELD)
-MAKER(world_slider, S2_SLIDER)
-MAKER(world_distance, S2_DISTANCE)
-MAKER(world_spring, S2_SPRING)
-MAKER(world_rope, S2_ROPE)
-MAKER(world_gear, S2_GEAR)
-MAKER(world_lock, S2_LOCK)
-MAKER(world_mouse, S2_MOUSE)
-MAKER(world_wheel, S2_WHEEL)
-MAKER(world_ground_friction, S2_GROUND_FRICTION)
-
-const luaL_Reg s2_world_joint_methods[] = {
-    {"hinge", world_hinge},
-    {"weld", world_weld},
-    {"slider", world_slider},
-    {"distance", world_distance},
-    {"spring", world_spring},
-    {"rope", world_rope},
-    {"gear", world_gear},
-    {"lock", world_lock},
-    {"mouse", world_mouse},
-    {"wheel", world_wheel},
-    {"ground_friction", world_ground_friction},
-    {NULL, NULL},
-};
+}

@@ -92,8 +92,8 @@ static void find_terms(const S2JointUndo *undo, Terms *terms) {
   const S2Joint *joint = undo->joint;
   const S2JointKind *kind = s2_joint_kind(joint->type);
   S2JointRow rows[S2_JOINT_EQUATIONS];
-  int count = kind->rows(&undo->at, rows);
-  kind->hessians(&undo->at, terms->hessian);
+  int count = s2_joint_rows(&undo->at, rows);
+  s2_joint_hessians(&undo->at, terms->hessian);
   s2_joint_speeds(joint, undo->step->v0, rows, count);
   s2_joint_soften(joint, rows, count, undo->blend, terms->soft);
   for (int r = 0; r < count; r++) {

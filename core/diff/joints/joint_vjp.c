@@ -222,7 +222,7 @@ static void pin_vjp(S2JointUndo *undo, int row) {
 
 static void plain_equations_vjp(S2JointUndo *undo, Cursor *cursor) {
   S2JointRow rows[S2_JOINT_EQUATIONS];
-  int count = s2_joint_kind(undo->joint->type)->rows(&undo->at, rows);
+  int count = s2_joint_rows(&undo->at, rows);
   for (int k = 0; k < count; k++) {
     S2RowBar bar;
     memset(&bar, 0, offsetof(S2RowBar, hessian)); // that of what is not bent is nobody's
@@ -237,15 +237,14 @@ static void plain_equations_vjp(S2JointUndo *undo, Cursor *cursor) {
 static int soften(const S2JointUndo *undo, S2JointRow *rows, S2JointHessian *hessians,
                   S2SoftRow *soft) {
   const S2Joint *joint = undo->joint;
-  const S2JointKind *kind = s2_joint_kind(joint->type);
-  int count = kind->rows(&undo->at, rows);
+  int count = s2_joint_rows(&undo->at, rows);
   const S2Blend *blend = &undo->blend;
   if (s2_solve_traits(undo->kind).takes_time) {
     s2_spring_ask(undo->step->world, undo->slot, &rows[0]);
   }
   s2_joint_speeds(joint, undo->step->v0, rows, count);
   if (blend->ahead > 0 || blend->bent > 0) {
-    kind->hessians(&undo->at, hessians);
+    s2_joint_hessians(&undo->at, hessians);
     s2_joint_bends(joint, undo->step->v0, hessians, rows, count);
   }
   s2_joint_soften(joint, rows, count, *blend, soft);

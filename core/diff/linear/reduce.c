@@ -80,13 +80,12 @@ static S2JointAt joint_at(const S2World *world, const S2Joint *joint) {
 
 // Returns how many; combinations of the joint's equations where it has matrices.
 static int rigid_lines(const Lines *lines, const S2Joint *joint, Line out[S2_JOINT_EQUATIONS]) {
-  const S2JointKind *kind = s2_joint_kind(joint->type);
   S2JointAt at = joint_at(lines->world, joint);
   S2JointRow rows[S2_JOINT_EQUATIONS] = {0};
   S2JointHessian hessians[S2_JOINT_EQUATIONS] = {0};
   S2SoftRow soft[S2_JOINT_EQUATIONS] = {0};
-  int count = kind->rows(&at, rows), rigid = 0;
-  kind->hessians(&at, hessians);
+  int count = s2_joint_rows(&at, rows), rigid = 0;
+  s2_joint_hessians(&at, hessians);
   bool all = s2_joint_is_rigid(joint);
   if (!all) {
     s2_joint_soften(joint, rows, count, s2_joint_blend(&lines->world->kept.def, 0), soft);
@@ -112,7 +111,7 @@ static int rigid_lines(const Lines *lines, const S2Joint *joint, Line out[S2_JOI
 
 static int parts_of(const S2Joint *joint) {
   const S2JointKind *kind = s2_joint_kind(joint->type);
-  return joint->type == S2_WHEEL ? 2 : kind->coordinate != NULL;
+  return kind->drive != NULL && kind->drive != kind->coordinate ? 2 : kind->coordinate != NULL;
 }
 
 static Line joint_line(const Lines *lines, const S2Joint *joint, int part) {
@@ -226,7 +225,8 @@ static void take_all(const Lines *lines, Basis *basis, S2Reduction *reduction) {
   for (int i = 0; i < world->joint_order.count; i++) {
     int32_t slot = world->joint_order.at[i];
     const S2Joint *joint = &world->joints.at[slot];
-    bool told = joint->type == S2_HINGE || joint->type == S2_SLIDER || joint->type == S2_WHEEL;
+    const S2JointKind *kind = s2_joint_kind(joint->type);
+    bool told = kind->drive != NULL && (kind->parts & S2_HAS_LENGTH) == 0;
     if (told && s2_joint_active(world, joint)) {
       S2Coordinate of = {.joint = {(uint32_t)slot + 1, joint->serial}};
       take(lines, basis, of, parts_of(joint), reduction);

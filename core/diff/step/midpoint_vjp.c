@@ -61,11 +61,11 @@ static void evaluate(const S2JointAt *at, int function, S2JointRow *row, S2Joint
     kind->drive(at, row, hessian);
   } else {
     S2JointRow rows[S2_JOINT_EQUATIONS];
-    (void)kind->rows(at, rows);
+    (void)s2_joint_rows(at, rows);
     *row = rows[function];
     if (hessian != NULL) {
       S2JointHessian hessians[S2_JOINT_EQUATIONS];
-      kind->hessians(at, hessians);
+      s2_joint_hessians(at, hessians);
       *hessian = hessians[function];
     }
   }
@@ -87,7 +87,7 @@ static void add_equation(Midpoint *m, Member *member, int index, bool angular) {
   const S2Joint *joint = member->joint;
   bool springs = (s2_joint_kind(joint->type)->parts & S2_HAS_STIFFNESS) != 0;
   double c = angular ? joint->compliance.angular : joint->compliance.linear;
-  bool sprung = springs && (joint->type != S2_WHEEL || index == 1);
+  bool sprung = s2_joint_sprung(joint, index);
   add_term(m, member, index, sprung || (!springs && c > 0) ? SOFT : RIGID);
   Term *term = &member->term[member->count - 1];
   term->give = sprung ? 1 : c;
@@ -110,7 +110,7 @@ static void make_member(Midpoint *m, int32_t slot, Member *member) {
   member->of[1] = joint->b == S2_NONE ? S2_GROUND : m->step->node_of[joint->b];
   S2JointAt at = at_of(m, joint, m->step->q0, NULL);
   S2JointRow rows[S2_JOINT_EQUATIONS];
-  int count = s2_joint_kind(joint->type)->rows(&at, rows);
+  int count = s2_joint_rows(&at, rows);
   for (int i = 0; i < count; i++) {
     add_equation(m, member, i, s2_joint_row_angular(&rows[i]));
   }

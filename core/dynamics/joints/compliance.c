@@ -404,11 +404,6 @@ static void soften_curve(S2SoftRow *soft, const S2Joint *joint, double d, S2Blen
   stiffen_row(soft, h * alpha * (h * beta * tangent + d), -h * (force + start * soft->row.speed));
 }
 
-// The row of a joint that its spring acts on; -1: all (mouse).
-static int sprung(S2JointType type) {
-  return type == S2_WHEEL ? 1 : -1;
-}
-
 void s2_joint_soften(const S2Joint *joint, const S2JointRow *rows, int count, S2Blend blend,
                      S2SoftRow soft[S2_JOINT_EQUATIONS]) {
   if (joint->compliance.size > 0 || joint->damping.size > 0) {
@@ -421,8 +416,7 @@ void s2_joint_soften(const S2Joint *joint, const S2JointRow *rows, int count, S2
     double c = angular ? joint->compliance.angular : joint->compliance.linear;
     double d = angular ? joint->damping.angular : joint->damping.linear;
     if (springs) {
-      bool is = sprung(joint->type) < 0 || sprung(joint->type) == i;
-      c = is ? 1 / joint->stiffness : 0;
+      c = s2_joint_sprung(joint, i) ? 1 / joint->stiffness : 0;
       d = joint->damping.linear;
     }
     soft[i] = (S2SoftRow){.row = rows[i]};
@@ -439,7 +433,7 @@ double s2_joint_energy(const S2Joint *joint, const S2JointRow *rows, int count) 
   double energy = 0;
   if ((s2_joint_kind(joint->type)->parts & S2_HAS_STIFFNESS) != 0) {
     for (int i = 0; i < count; i++) {
-      if (sprung(joint->type) < 0 || sprung(joint->type) == i) {
+      if (s2_joint_sprung(joint, i)) {
         double x = rows[i].value;
         energy += joint->stiffness * x * x / 2;
         energy += x * x * x * (joint->quadratic / 3 + joint->cubic * x / 4);

@@ -388,7 +388,7 @@ double s2_constraint_back(const S2JointAt *at, int row, const S2ConstraintBar *b
 
 // ---- The type ---------------------------------------------------------------------------------
 
-static int rows(const S2JointAt *at, S2JointRow rows[N]) {
+static int constraint_equations(const S2JointAt *at, S2JointRow rows[N]) {
   if (at->joint->unilateral) {
     return 0;
   }
@@ -401,7 +401,7 @@ static int rows(const S2JointAt *at, S2JointRow rows[N]) {
 }
 
 // Outside a step there is nobody to ask: zero.
-static void hessians(const S2JointAt *at, S2JointHessian hessians[N]) {
+static void constraint_hessians(const S2JointAt *at, S2JointHessian hessians[N]) {
   const S2Joint *joint = at->joint;
   memset(hessians, 0, sizeof(S2JointHessian) * N);
   if (!at->world->evaluating || at->world->refused.code != S2_OK || joint->unilateral) {
@@ -438,14 +438,14 @@ static void hessians(const S2JointAt *at, S2JointHessian hessians[N]) {
   }
 }
 
-static void coordinate(const S2JointAt *at, S2JointRow *row, S2JointHessian *hessian) {
+static void constraint_coordinate(const S2JointAt *at, S2JointRow *row, S2JointHessian *hessian) {
   *row = current(at)[0];
   if (hessian != NULL) {
     memset(hessian, 0, sizeof *hessian);
   }
 }
 
-static S2Status create(const S2World *world, const S2JointDef *def, S2Joint *joint) {
+static S2Status constraint_create(const S2World *world, const S2JointDef *def, S2Joint *joint) {
   (void)world;
   if (def->rows < 1 || def->rows > N || (def->unilateral && def->rows > 1)) {
     return s2_error(S2_INVALID, "rows: %s expected, got %d",
@@ -473,10 +473,10 @@ static S2Status create(const S2World *world, const S2JointDef *def, S2Joint *joi
 }
 
 const S2JointKind s2_constraint_kind = {
-    .name = "constraint",
+    .traits = {.name = "constraint"},
     .parts = S2_HAS_COMPLIANCE,
-    .rows = rows,
-    .hessians = hessians,
-    .coordinate = coordinate,
-    .create = create,
+    .rows = constraint_equations,
+    .hessians = constraint_hessians,
+    .coordinate = constraint_coordinate,
+    .create = constraint_create,
 };

@@ -1,18 +1,7 @@
 // Distance: two anchors stay as far apart as they are, or as is said.
 #include "dynamics/joints/joint.h"
 
-static int rows(const S2JointAt *at, S2JointRow rows[S2_JOINT_EQUATIONS]) {
-  s2_measure_length(at, &rows[0], NULL);
-  rows[0].value -= at->joint->length;
-  return 1;
-}
-
-static void hessians(const S2JointAt *at, S2JointHessian hessians[S2_JOINT_EQUATIONS]) {
-  S2JointRow row;
-  s2_measure_length(at, &row, &hessians[0]);
-}
-
-static S2Status create(const S2World *world, const S2JointDef *def, S2Joint *joint) {
+static S2Status distance_create(const S2World *world, const S2JointDef *def, S2Joint *joint) {
   S2JointRow now;
   s2_measure_length(&(S2JointAt){world, joint, world->q.at, 0, NULL, NULL}, &now, NULL);
   joint->length = isnan(def->length) ? now.value : def->length;
@@ -26,9 +15,13 @@ static S2Status create(const S2World *world, const S2JointDef *def, S2Joint *joi
 }
 
 const S2JointKind s2_distance_kind = {
-    .name = "distance",
+    .traits = {.name = "distance",
+               .keys = S2_KEYS(S2_KEYS_LENGTH, "length", "compliance", "damping"),
+               .span = S2_SPAN_LINE,
+               .dots = S2_DOTS_ENDS},
     .parts = S2_HAS_COMPLIANCE | S2_HAS_LENGTH,
-    .rows = rows,
-    .hessians = hessians,
-    .create = create,
+    .fields = S2_FIELD_BIT(LENGTH), // which can be set
+    .anchors = S2_ANCHORS_TWO,
+    .equation = {s2_measure_stretch},
+    .create = distance_create,
 };

@@ -51,14 +51,14 @@ static void add(const S2JointAt *at, int32_t slot, double factor, S2JointRow *ro
   }
 }
 
-static int rows(const S2JointAt *at, S2JointRow rows[S2_JOINT_EQUATIONS]) {
+static int gear_equations(const S2JointAt *at, S2JointRow rows[S2_JOINT_EQUATIONS]) {
   rows[0] = (S2JointRow){.value = -at->joint->sum};
   add(at, at->joint->joint_a, 1, &rows[0], NULL);
   add(at, at->joint->joint_b, at->joint->ratio, &rows[0], NULL);
   return 1;
 }
 
-static void hessians(const S2JointAt *at, S2JointHessian hessians[S2_JOINT_EQUATIONS]) {
+static void gear_hessians(const S2JointAt *at, S2JointHessian hessians[S2_JOINT_EQUATIONS]) {
   S2JointRow row = {0};
   hessians[0] = (S2JointHessian){0};
   add(at, at->joint->joint_a, 1, &row, &hessians[0]);
@@ -93,7 +93,7 @@ static S2Status find_bodies(const S2World *world, S2Joint *gear, bool hinges) {
   return s2_ok();
 }
 
-static S2Status create(const S2World *world, const S2JointDef *def, S2Joint *joint) {
+static S2Status gear_create(const S2World *world, const S2JointDef *def, S2Joint *joint) {
   const S2JointId ids[2] = {def->joint_a, def->joint_b};
   static const char *const names[2] = {"joint_a", "joint_b"};
   bool hinges = true;
@@ -107,7 +107,7 @@ static S2Status create(const S2World *world, const S2JointDef *def, S2Joint *joi
     const S2JointKind *kind = s2_joint_kind(world->joints.at[*slots[i]].type);
     if (kind->coordinate == NULL || kind == &s2_constraint_kind) {
       return s2_error(S2_INVALID, "%s: a hinge, slider, spring, rope or wheel expected, got a %s",
-                      names[i], kind->name);
+                      names[i], kind->traits.name);
     }
     hinges &= kind == &s2_hinge_kind;
   }
@@ -120,15 +120,18 @@ static S2Status create(const S2World *world, const S2JointDef *def, S2Joint *joi
   joint->ratio = def->ratio;
   S2_TRY(find_bodies(world, joint, hinges));
   S2JointRow row[S2_JOINT_EQUATIONS];
-  rows(&(S2JointAt){world, joint, world->q.at, 0, NULL, NULL}, row);
+  gear_equations(&(S2JointAt){world, joint, world->q.at, 0, NULL, NULL}, row);
   joint->sum = row[0].value;
   return s2_ok();
 }
 
 const S2JointKind s2_gear_kind = {
-    .name = "gear",
+    .traits = {.name = "gear",
+               .keys = S2_KEYS("joint_a", "joint_b", "ratio", "compliance", "damping"),
+               .span = S2_SPAN_FAINT},
     .parts = S2_HAS_COMPLIANCE,
-    .rows = rows,
-    .hessians = hessians,
-    .create = create,
+    .fields = S2_FIELD_BIT(RATIO),
+    .rows = gear_equations,
+    .hessians = gear_hessians,
+    .create = gear_create,
 };

@@ -13,8 +13,9 @@ S2GearMovers s2_gear_movers(const S2Step *step, const S2Joint *gear) {
   if (gear->type != S2_GEAR || gear->more[0] == S2_NONE) {
     return movers;
   }
-  S2JointRow row;
-  s2_gear_kind.rows(&(S2JointAt){step->world, gear, step->q0, 0, NULL, NULL}, &row);
+  S2JointRow rows[S2_JOINT_EQUATIONS], row;
+  s2_joint_rows(&(S2JointAt){step->world, gear, step->q0, 0, NULL, NULL}, rows);
+  row = rows[0];
   const int32_t slots[4] = {gear->a, gear->b, gear->more[0], gear->more[1]};
   const double factors[4] = {row.ja[0], row.jb[0], row.more[0], row.more[1]};
   movers.wide = true;

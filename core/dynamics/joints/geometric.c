@@ -34,9 +34,9 @@ static void assemble(const S2JointAt *at, S2Blend blend, double k[36]) {
   S2JointRow rows[S2_JOINT_EQUATIONS];
   S2JointHessian hessians[S2_JOINT_EQUATIONS];
   S2SoftRow soft[S2_JOINT_EQUATIONS]; // impulses belong to these combinations of the equations
-  int count = kind->rows(at, rows);
+  int count = s2_joint_rows(at, rows);
   s2_joint_speeds(joint, at->world->v.at, rows, count);
-  kind->hessians(at, hessians);
+  s2_joint_hessians(at, hessians);
   s2_joint_soften(joint, rows, count, blend, soft);
   memset(k, 0, 36 * sizeof(double));
   for (int i = 0; i < count; i++) {
@@ -100,7 +100,7 @@ static int rigid_directions(const S2JointAt *at, S2Blend blend, const double sca
                             double basis[S2_JOINT_EQUATIONS][6]) {
   S2JointRow rows[S2_JOINT_EQUATIONS];
   S2SoftRow soft[S2_JOINT_EQUATIONS];
-  int count = s2_joint_kind(at->joint->type)->rows(at, rows), found = 0;
+  int count = s2_joint_rows(at, rows), found = 0;
   s2_joint_speeds(at->joint, at->world->v.at, rows, count);
   s2_joint_soften(at->joint, rows, count, blend, soft);
   for (int r = 0; r < count; r++) {

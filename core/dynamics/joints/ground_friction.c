@@ -9,13 +9,14 @@
 // compliance: two plain boxes, right wherever the force stays within the disc.
 #include "dynamics/step/step.h"
 
-static int rows(const S2JointAt *at, S2JointRow rows[S2_JOINT_EQUATIONS]) {
+static int ground_friction_equations(const S2JointAt *at, S2JointRow rows[S2_JOINT_EQUATIONS]) {
   (void)at;
   (void)rows;
   return 0;
 }
 
-static void hessians(const S2JointAt *at, S2JointHessian hessians[S2_JOINT_EQUATIONS]) {
+static void ground_friction_hessians(const S2JointAt *at,
+                                     S2JointHessian hessians[S2_JOINT_EQUATIONS]) {
   (void)at;
   for (int i = 0; i < S2_JOINT_EQUATIONS; i++) {
     hessians[i] = (S2JointHessian){0};
@@ -76,7 +77,8 @@ bool s2_step_ground_turned(S2Step *step, const S2Island *island, const S2Assembl
   return turned;
 }
 
-static S2Status create(const S2World *world, const S2JointDef *def, S2Joint *joint) {
+static S2Status ground_friction_create(const S2World *world, const S2JointDef *def,
+                                       S2Joint *joint) {
   (void)world;
   const double bounds[2] = {def->max_force, def->max_torque};
   static const char *const names[2] = {"max_force", "max_torque"};
@@ -89,14 +91,15 @@ static S2Status create(const S2World *world, const S2JointDef *def, S2Joint *joi
                       bounds[i]);
     }
   }
-  joint->max_force = def->max_force;
-  joint->max_torque = def->max_torque;
+  joint->max_force = bounds[0];
+  joint->max_torque = bounds[1];
   return s2_ok();
 }
 
 const S2JointKind s2_ground_friction_kind = {
-    .name = "ground_friction",
-    .rows = rows,
-    .hessians = hessians,
-    .create = create,
+    .traits = {.name = "ground_friction", .keys = S2_KEYS("body", "max_force", "max_torque")},
+    .fields = S2_FIELD_BIT(MAX_FORCE) | S2_FIELD_BIT(MAX_TORQUE),
+    .rows = ground_friction_equations,
+    .hessians = ground_friction_hessians,
+    .create = ground_friction_create,
 };

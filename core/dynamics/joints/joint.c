@@ -5,18 +5,8 @@
 #include <string.h>
 
 static const S2JointKind *const kinds[S2_JOINT_TYPE_COUNT] = {
-    [S2_HINGE] = &s2_hinge_kind,
-    [S2_WELD] = &s2_weld_kind,
-    [S2_SLIDER] = &s2_slider_kind,
-    [S2_DISTANCE] = &s2_distance_kind,
-    [S2_SPRING] = &s2_spring_kind,
-    [S2_ROPE] = &s2_rope_kind,
-    [S2_GEAR] = &s2_gear_kind,
-    [S2_LOCK] = &s2_lock_kind,
-    [S2_MOUSE] = &s2_mouse_kind,
-    [S2_WHEEL] = &s2_wheel_kind,
-    [S2_CONSTRAINT] = &s2_constraint_kind,
-    [S2_GROUND_FRICTION] = &s2_ground_friction_kind,
+#define S2_JOINT_TYPE(ID, name) [S2_##ID] = &s2_##name##_kind,
+#include "dynamics/joints.def"
 };
 
 const S2JointKind *s2_joint_kind(S2JointType type) {
@@ -24,15 +14,19 @@ const S2JointKind *s2_joint_kind(S2JointType type) {
 }
 
 const char *s2_joint_type_name(S2JointType type) {
-  return (unsigned)type < S2_JOINT_TYPE_COUNT ? kinds[type]->name : NULL;
+  return (unsigned)type < S2_JOINT_TYPE_COUNT ? kinds[type]->traits.name : NULL;
+}
+
+const S2JointTraits *s2_joint_traits(S2JointType type) {
+  return &kinds[type]->traits;
 }
 
 void s2_joint_label(const S2World *world, int32_t slot, char label[S2_NAME_SIZE + 32]) {
   const S2Joint *joint = &world->joints.at[slot];
   if (joint->name[0] != 0) {
-    snprintf(label, S2_NAME_SIZE + 32, "%s '%s'", kinds[joint->type]->name, joint->name);
+    snprintf(label, S2_NAME_SIZE + 32, "%s '%s'", kinds[joint->type]->traits.name, joint->name);
   } else {
-    snprintf(label, S2_NAME_SIZE + 32, "%s #%d", kinds[joint->type]->name,
+    snprintf(label, S2_NAME_SIZE + 32, "%s #%d", kinds[joint->type]->traits.name,
              s2_world_joint_place(world, slot) + 1);
   }
 }
@@ -60,7 +54,7 @@ bool s2_joint_active(const S2World *world, const S2Joint *joint) {
     off |= body != NULL && !body->enabled;
     moves |= body != NULL && s2_body_moves(body);
   }
-  return !off && moves && (joint->type != S2_GEAR || meshes(world, joint)) &&
+  return !off && moves && (joint->joint_a == S2_NONE || meshes(world, joint)) &&
          (joint->type != S2_CONSTRAINT || world->callbacks.constraint != NULL) &&
          (!joint->has_law || world->callbacks.spring != NULL);
 }
@@ -76,8 +70,7 @@ bool s2_joint_is_rigid(const S2Joint *joint) {
 
 int s2_joint_rigid_rows(const S2JointAt *at, S2JointRow rows[S2_JOINT_EQUATIONS]) {
   const S2Joint *joint = at->joint;
-  const S2JointKind *kind = kinds[joint->type];
-  int count = kind->rows(at, rows), rigid = 0;
+  int count = s2_joint_rows(at, rows), rigid = 0;
   if (s2_joint_is_rigid(joint)) {
     return count;
   }
@@ -133,7 +126,6 @@ double s2_joint_violation(const S2JointAt *at, double length) {
 
 S2JointDef s2_joint_def(S2JointType type) {
   S2Vec2 nowhere = {NAN, NAN};
-  double bound = type == S2_LOCK ? INFINITY : 0;
   return (S2JointDef){
       .type = type,
       .anchor_a = nowhere,
@@ -148,8 +140,8 @@ S2JointDef s2_joint_def(S2JointType type) {
       .limit_hi = INFINITY,
       .motor_max = INFINITY,
       .break_force = INFINITY,
-      .max_force = bound,
-      .max_torque = bound,
+      .max_force = kinds[type]->bound,
+      .max_torque = kinds[type]->bound,
   };
 }
 
@@ -198,19 +190,19 @@ static S2Status read_anchor(const S2World *world, const char *name, int32_t slot
 }
 
 static S2Status read_anchors(const S2World *world, const S2JointDef *def, S2Joint *joint) {
-  if (joint->type == S2_GEAR || joint->type == S2_LOCK || joint->type == S2_CONSTRAINT ||
-      joint->type == S2_GROUND_FRICTION) {
-    return s2_ok();
-  }
-  if (joint->type == S2_MOUSE) {
+  S2JointAnchors anchors = kinds[joint->type]->anchors;
+  if (anchors == S2_ANCHORS_ONE) {
     return read_anchor(world, "anchor", joint->a, def->anchor_a, false, &joint->local_a);
   }
-  if ((kinds[joint->type]->parts & S2_HAS_LENGTH) != 0) {
+  if (anchors == S2_ANCHORS_TWO) {
     S2_TRY(read_anchor(world, "anchor_a", joint->a, def->anchor_a, false, &joint->local_a));
     return read_anchor(world, "anchor_b", joint->b, def->anchor_b, false, &joint->local_b);
   }
-  S2_TRY(read_anchor(world, "anchor", joint->a, def->anchor_a, true, &joint->local_a));
-  return read_anchor(world, "anchor", joint->b, def->anchor_a, true, &joint->local_b);
+  if (anchors == S2_ANCHORS_SHARED) {
+    S2_TRY(read_anchor(world, "anchor", joint->a, def->anchor_a, true, &joint->local_a));
+    return read_anchor(world, "anchor", joint->b, def->anchor_a, true, &joint->local_b);
+  }
+  return s2_ok();
 }
 
 // The axis, or the present direction of a length (along x where it has none).
@@ -242,7 +234,7 @@ static S2Status not_negative(const char *name, double value, bool may_be_infinit
 }
 
 static S2Status unasked(const S2JointKind *kind, const char *name) {
-  return s2_error(S2_INVALID, "%s: not for a %s", name, kind->name);
+  return s2_error(S2_INVALID, "%s: not for a %s", name, kind->traits.name);
 }
 
 S2Status s2_joint_check_limits(S2JointType type, double lo, double hi) {
@@ -293,7 +285,7 @@ static bool is_zero(const S2JointWeights *weights) {
 
 static S2Status read_curve(const S2JointDef *def, S2Joint *joint) {
   bool curved = def->quadratic != 0 || def->cubic != 0 || def->has_law;
-  if (curved && joint->type != S2_SPRING) {
+  if (curved && (kinds[joint->type]->fields & S2_FIELD_BIT(QUADRATIC)) == 0) {
     return unasked(kinds[joint->type], def->has_law ? "force" : "quadratic, cubic");
   }
   if (!isfinite(def->quadratic) || !isfinite(def->cubic)) {
@@ -441,9 +433,11 @@ S2Status s2_joint_create(S2World *world, const S2JointDef *def, S2JointId *id) {
   S2_TRY(read_drive(def, &joint));
   S2_TRY(read_softness(def, &joint));
   S2_TRY(read_axis(world, def, &joint));
-  S2_TRY(kinds[def->type]->create(world, def, &joint));
+  if (kinds[def->type]->create != NULL) {
+    S2_TRY(kinds[def->type]->create(world, def, &joint));
+  }
   S2JointRow rows[S2_JOINT_EQUATIONS];
-  int count = kinds[def->type]->rows(&(S2JointAt){world, &joint, world->q.at, 0, NULL, NULL}, rows);
+  int count = s2_joint_rows(&(S2JointAt){world, &joint, world->q.at, 0, NULL, NULL}, rows);
   if (def->type == S2_CONSTRAINT) {
     count = def->rows;
   }

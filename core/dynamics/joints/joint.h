@@ -1,9 +1,10 @@
 // Private to core/dynamics: what joint types are made of.
 //
-// A joint type is a file (hinge.c ...) with the same functions in the same order, listed in an
-// S2JointKind. Everything about a joint is a smooth function of the poses of its two bodies: up to
-// three equations g(q) = 0, the coordinate that limits and gears act on, and the one that motor and
-// friction act on.
+// A joint type is a file (hinge.c ...) with an S2JointKind. Everything about a joint is a smooth
+// function of the poses of its two bodies: up to three equations g(q) = 0, the coordinate that
+// limits and gears act on, and the one that motor and friction act on. Most are measures
+// (measure.c), whose derivatives and their adjoints are known; a type with others has functions of
+// its own.
 #ifndef S2_JOINT_H
 #define S2_JOINT_H
 
@@ -43,23 +44,51 @@ typedef enum S2JointParts { // what a definition may ask of a type
   S2_HAS_AXIS = 32,
 } S2JointParts;
 
+typedef enum S2JointAnchors { // what a definition says of its anchors
+  S2_ANCHORS_NONE,
+  S2_ANCHORS_SHARED, // one point, of both bodies
+  S2_ANCHORS_TWO,    // a point of each, its centre when it is not given
+  S2_ANCHORS_ONE,    // a point of a, its centre when it is not given
+} S2JointAnchors;
+
+// A function of the poses; the Hessian may be NULL.
+typedef void S2Measure(const S2JointAt *at, S2JointRow *row, S2JointHessian *hessian);
+
+enum { S2_ALL_ROWS = -1 };
+
 typedef struct S2JointKind {
-  const char *name;
+  S2JointTraits traits;
   unsigned parts;
-  // The equations; returns how many. Hessians of the same.
+  unsigned fields; // bits 1 << S2JointField: what it has beside those of all joints and of `parts`
+  S2JointAnchors anchors;
+  double bound; // max_force and max_torque when nobody says
+  S2Measure *equation[S2_JOINT_EQUATIONS];
+  // Where equations are no measures. Returns how many there are; Hessians of the same.
   int (*rows)(const S2JointAt *at, S2JointRow rows[S2_JOINT_EQUATIONS]);
   void (*hessians)(const S2JointAt *at, S2JointHessian hessians[S2_JOINT_EQUATIONS]);
-  // What limits and gears act on; NULL: nothing. The Hessian may be NULL.
-  void (*coordinate)(const S2JointAt *at, S2JointRow *row, S2JointHessian *hessian);
-  // What motor and friction act on; NULL: nothing.
-  void (*drive)(const S2JointAt *at, S2JointRow *row, S2JointHessian *hessian);
-  // Reads and checks what is the type's own. Bodies, anchors and axis are there already.
+  int sprung;            // with S2_HAS_STIFFNESS: the equation that gives way, or S2_ALL_ROWS
+  S2Measure *coordinate; // what limits and gears act on; NULL: nothing
+  S2Measure *drive;      // what motor and friction act on; NULL: nothing
+  // Reads and checks what is the type's own; NULL: nothing. Bodies, anchors and axis are there
+  // already.
   S2Status (*create)(const S2World *world, const S2JointDef *def, S2Joint *joint);
 } S2JointKind;
 
-extern const S2JointKind s2_hinge_kind, s2_weld_kind, s2_slider_kind, s2_distance_kind,
-    s2_spring_kind, s2_rope_kind, s2_gear_kind, s2_lock_kind, s2_mouse_kind, s2_wheel_kind,
-    s2_constraint_kind, s2_ground_friction_kind;
+#define S2_JOINT_TYPE(ID, name) extern const S2JointKind s2_##name##_kind;
+#include "dynamics/joints.def"
+
+// Keys of scripts, for S2JointTraits.keys.
+#define S2_KEYS(...)     ((const char *const[]){__VA_ARGS__, NULL})
+#define S2_KEYS_SHARED   "a", "b", "anchor", "compliance", "damping"
+#define S2_KEYS_LENGTH   "a", "b", "anchor_a", "anchor_b"
+#define S2_KEYS_DRIVEN   "limits", "motor", "friction"
+#define S2_FIELD_BIT(ID) (1u << S2_JOINT_##ID)
+
+// The equations of a joint; returns how many. Hessians of the same.
+int s2_joint_rows(const S2JointAt *at, S2JointRow rows[S2_JOINT_EQUATIONS]);
+void s2_joint_hessians(const S2JointAt *at, S2JointHessian hessians[S2_JOINT_EQUATIONS]);
+// Does its stiffness act on this equation?
+bool s2_joint_sprung(const S2Joint *joint, int row);
 
 // joint.c
 const S2JointKind *s2_joint_kind(S2JointType type);
@@ -95,8 +124,13 @@ bool s2_joint_row_angular(const S2JointRow *row);
 
 // How a body is turned, or (S2_NONE) the world.
 S2Rot s2_joint_turn(const S2JointAt *at, int32_t slot);
-// theta_a - theta_b - angle0
-void s2_measure_angle(const S2JointAt *at, S2JointRow *row, S2JointHessian *hessian);
+S2Measure s2_measure_angle; // theta_a - theta_b - angle0
+S2Measure s2_measure_x;     // the anchor of a seen from that of b, along x of b
+S2Measure s2_measure_y;
+S2Measure s2_measure_translation; // along the axis
+S2Measure s2_measure_across;      // along its left
+S2Measure s2_measure_length;      // |p_a - p_b|
+S2Measure s2_measure_stretch;     // the same over S2Joint.length
 // The anchor of a seen from that of b, along `direction` (frame of b): u' R_b' (p_a - p_b).
 void s2_measure_offset(const S2JointAt *at, S2Vec2 direction, S2JointRow *row,
                        S2JointHessian *hessian);
@@ -106,9 +140,6 @@ typedef struct S2Pin {
 } S2Pin;
 void s2_measure_offsets(const S2JointAt *at, S2JointRow rows[2]);
 void s2_measure_pin(const S2JointAt *at, S2Pin *pin);
-void s2_measure_translation(const S2JointAt *at, S2JointRow *row, S2JointHessian *hessian);
-// |p_a - p_b|
-void s2_measure_length(const S2JointAt *at, S2JointRow *row, S2JointHessian *hessian);
 // The chord of a turn against another, per 2 tan(half of it): see measure.c.
 double s2_measure_turn(const S2JointAt *at);
 S2Vec2 s2_joint_anchor(const double *q, int32_t slot, S2Vec2 local);

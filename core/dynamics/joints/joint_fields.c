@@ -3,9 +3,11 @@
 
 #include <string.h>
 
+enum { OWN = 1 << 30 }; // of types that name it (S2JointKind.fields)
+
 typedef enum Domain { READ_ONLY, ANY, NOT_NEGATIVE, LIMIT, MAXIMUM, POSITIVE, FLAG } Domain;
 
-// `parts`: what a type needs to have the field, 0: all have it. The exceptions are in has().
+// `parts`: what a type needs to have the field, 0: all have it.
 static const struct {
   const char *name;
   Domain domain;
@@ -26,13 +28,13 @@ static const struct {
     [S2_JOINT_FRICTION] = {"friction", NOT_NEGATIVE, S2_HAS_DRIVE},
     [S2_JOINT_BREAK_FORCE] = {"break_force", MAXIMUM, 0},
     [S2_JOINT_STIFFNESS] = {"stiffness", NOT_NEGATIVE, S2_HAS_STIFFNESS},
-    [S2_JOINT_QUADRATIC] = {"quadratic", ANY, 0},
-    [S2_JOINT_CUBIC] = {"cubic", ANY, 0},
-    [S2_JOINT_REST_LENGTH] = {"rest_length", NOT_NEGATIVE, 0},
-    [S2_JOINT_MAX_LENGTH] = {"max_length", POSITIVE, 0},
-    [S2_JOINT_RATIO] = {"ratio", ANY, 0},
-    [S2_JOINT_MAX_FORCE] = {"max_force", NOT_NEGATIVE, 0},
-    [S2_JOINT_MAX_TORQUE] = {"max_torque", NOT_NEGATIVE, 0},
+    [S2_JOINT_QUADRATIC] = {"quadratic", ANY, OWN},
+    [S2_JOINT_CUBIC] = {"cubic", ANY, OWN},
+    [S2_JOINT_REST_LENGTH] = {"rest_length", NOT_NEGATIVE, OWN},
+    [S2_JOINT_MAX_LENGTH] = {"max_length", POSITIVE, OWN},
+    [S2_JOINT_RATIO] = {"ratio", ANY, OWN},
+    [S2_JOINT_MAX_FORCE] = {"max_force", NOT_NEGATIVE, OWN},
+    [S2_JOINT_MAX_TORQUE] = {"max_torque", NOT_NEGATIVE, OWN},
     [S2_JOINT_ENABLED] = {"enabled", FLAG, 0},
     [S2_JOINT_BROKEN] = {"broken", READ_ONLY, 0},
 };
@@ -42,26 +44,15 @@ const char *s2_joint_field_name(S2JointField field) {
 }
 
 bool s2_joint_type_has(S2JointType type, S2JointField field) {
-  switch (field) {
-  case S2_JOINT_REST_LENGTH:
-  case S2_JOINT_QUADRATIC:
-  case S2_JOINT_CUBIC:
-    return type == S2_SPRING;
-  case S2_JOINT_MAX_LENGTH:
-    return type == S2_ROPE;
-  case S2_JOINT_RATIO:
-    return type == S2_GEAR;
-  case S2_JOINT_MAX_FORCE:
-  case S2_JOINT_MAX_TORQUE:
-    return type == S2_GROUND_FRICTION || type == S2_LOCK;
-  default:
-    return fields[field].parts == 0 || (s2_joint_kind(type)->parts & fields[field].parts) != 0;
-  }
+  const S2JointKind *kind = s2_joint_kind(type);
+  return fields[field].parts == 0 || (kind->parts & fields[field].parts) != 0 ||
+         (kind->fields >> field & 1) != 0;
 }
 
 bool s2_joint_type_sets(S2JointType type, S2JointField field) {
+  bool own = (s2_joint_kind(type)->fields >> field & 1) != 0;
   return s2_joint_type_has(type, field) && fields[field].domain != READ_ONLY &&
-         (field != S2_JOINT_LENGTH || type == S2_DISTANCE);
+         (field != S2_JOINT_LENGTH || own);
 }
 
 static S2JointAt here(const S2World *world, const S2Joint *joint) {
@@ -101,7 +92,7 @@ static double softness(const S2Joint *joint, const S2JointWeights *weights, cons
   S2JointRow rows[S2_JOINT_EQUATIONS];
   const S2JointKind *kind = s2_joint_kind(joint->type);
   bool springs = (kind->parts & S2_HAS_STIFFNESS) != 0;
-  bool angular = kind->rows(at, rows) > 0 && s2_joint_row_angular(&rows[0]) && !springs;
+  bool angular = s2_joint_rows(at, rows) > 0 && s2_joint_row_angular(&rows[0]) && !springs;
   return weights->size > 0 ? NAN : angular ? weights->angular : weights->linear;
 }
 
@@ -124,7 +115,7 @@ static double measured(const S2World *world, const S2Joint *joint, S2JointField 
 
 static S2Status lacks(const S2Joint *joint, S2JointField field) {
   return s2_error(S2_INVALID, "%s: not for a %s", fields[field].name,
-                  s2_joint_kind(joint->type)->name);
+                  s2_joint_type_name(joint->type));
 }
 
 S2Status s2_joint_get(const S2World *world, S2JointId id, S2JointField field, double *value) {
@@ -263,7 +254,7 @@ static void set_ratio(const S2World *world, S2Joint *joint, double ratio) {
   S2JointAt at = here(world, joint);
   joint->ratio = ratio;
   joint->sum = 0;
-  s2_gear_kind.rows(&at, rows);
+  s2_joint_rows(&at, rows);
   joint->sum = rows[0].value;
 }
 
@@ -394,14 +385,14 @@ static S2JointId id_of(const S2World *world, int32_t slot) {
 static void anchors(const S2World *world, const S2Joint *joint, S2JointInfo *info) {
   const S2Joint *a = joint, *b = joint;
   info->anchor_b = s2_joint_anchor(world->q.at, b->b, b->local_b);
-  if (joint->type == S2_GEAR) {
+  if (joint->joint_a != S2_NONE) {
     a = &world->joints.at[joint->joint_a];
     b = &world->joints.at[joint->joint_b];
     info->anchor_b = s2_joint_anchor(world->q.at, b->a, b->local_a);
   }
   info->anchor_a = s2_joint_anchor(world->q.at, a->a, a->local_a);
-  if (joint->type == S2_LOCK || joint->type == S2_GROUND_FRICTION ||
-      (joint->type == S2_CONSTRAINT && joint->b == S2_NONE)) {
+  if (joint->b == S2_NONE && joint->joint_a == S2_NONE &&
+      s2_joint_kind(joint->type)->anchors == S2_ANCHORS_NONE) {
     info->anchor_b = info->anchor_a;
   }
 }

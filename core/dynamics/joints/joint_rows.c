@@ -203,10 +203,9 @@ static S2Blend blend_of(const Builder *builder) {
 }
 
 static void add_equations(Builder *builder, List *list) {
-  const S2JointKind *kind = s2_joint_kind(builder->joint->type);
   S2JointRow rows[S2_JOINT_EQUATIONS];
   S2SoftRow soft[S2_JOINT_EQUATIONS];
-  int count = kind->rows(&builder->at, rows);
+  int count = s2_joint_rows(&builder->at, rows);
   bool positions = s2_solve_traits(builder->kind).displacements;
   if (positions && builder->joint->velocity_only) {
     return; // nothing to mend
@@ -226,7 +225,7 @@ static void add_equations(Builder *builder, List *list) {
   s2_joint_speeds(builder->joint, builder->step->v0, rows, count);
   if (blend.ahead > 0 || blend.bent > 0) {
     S2JointHessian hessians[S2_JOINT_EQUATIONS];
-    kind->hessians(&builder->at, hessians);
+    s2_joint_hessians(&builder->at, hessians);
     s2_joint_bends(builder->joint, builder->step->v0, hessians, rows, count);
   }
   s2_joint_soften(builder->joint, rows, count, blend, soft);

@@ -35,7 +35,7 @@ static S2JointRow row_of(const S2JointAt *at, int i, const double goal[3], const
   return row;
 }
 
-static int rows(const S2JointAt *at, S2JointRow rows[S2_JOINT_EQUATIONS]) {
+static int lock_equations(const S2JointAt *at, S2JointRow rows[S2_JOINT_EQUATIONS]) {
   double goal[3], rate[3];
   int count = 0;
   s2_lock_goal(at, goal, rate);
@@ -87,14 +87,14 @@ double s2_lock_goal_kept(double goal, double q, double push, double h, bool *hel
   return *held ? goal : goal < q ? q - reach : q + reach;
 }
 
-static void hessians(const S2JointAt *at, S2JointHessian hessians[S2_JOINT_EQUATIONS]) {
+static void lock_hessians(const S2JointAt *at, S2JointHessian hessians[S2_JOINT_EQUATIONS]) {
   (void)at;
   for (int i = 0; i < S2_JOINT_EQUATIONS; i++) {
     hessians[i] = (S2JointHessian){0};
   }
 }
 
-static S2Status create(const S2World *world, const S2JointDef *def, S2Joint *joint) {
+static S2Status lock_create(const S2World *world, const S2JointDef *def, S2Joint *joint) {
   const bool locked[3] = {def->lock_angle, def->lock_x, def->lock_y};
   const double rate[3] = {def->angular_velocity, def->velocity.x, def->velocity.y};
   static const char *const names[3] = {"angular_velocity", "velocity.x", "velocity.y"};
@@ -122,11 +122,11 @@ static S2Status create(const S2World *world, const S2JointDef *def, S2Joint *joi
                       i == 0 ? "max_force" : "max_torque", bounds[i]);
     }
   }
-  joint->max_force = def->max_force;
-  joint->max_torque = def->max_torque;
+  joint->max_force = bounds[0];
+  joint->max_torque = bounds[1];
   if (s2_lock_yields(joint) && !s2_joint_is_rigid(joint)) {
     return s2_error(S2_INVALID, "%s: not beside compliance: a lock yields or it is a spring",
-                    isfinite(def->max_force) ? "max_force" : "max_torque");
+                    isfinite(bounds[0]) ? "max_force" : "max_torque");
   }
   if (count == 0) {
     return s2_error(S2_INVALID, "a lock needs at least one of x, y and angle");
@@ -136,9 +136,14 @@ static S2Status create(const S2World *world, const S2JointDef *def, S2Joint *joi
 }
 
 const S2JointKind s2_lock_kind = {
-    .name = "lock",
+    .traits = {.name = "lock",
+               .keys = S2_KEYS("body", "x", "y", "angle", "velocity", "angular_velocity",
+                               "compliance", "damping", "max_force", "max_torque"),
+               .dots = S2_DOTS_RING},
     .parts = S2_HAS_COMPLIANCE,
-    .rows = rows,
-    .hessians = hessians,
-    .create = create,
+    .bound = INFINITY,
+    .fields = S2_FIELD_BIT(MAX_FORCE) | S2_FIELD_BIT(MAX_TORQUE),
+    .rows = lock_equations,
+    .hessians = lock_hessians,
+    .create = lock_create,
 };

@@ -151,6 +151,18 @@ void s2_measure_translation(const S2JointAt *at, S2JointRow *row, S2JointHessian
   s2_measure_offset(at, at->joint->axis, row, hessian);
 }
 
+void s2_measure_across(const S2JointAt *at, S2JointRow *row, S2JointHessian *hessian) {
+  s2_measure_offset(at, s2_left(at->joint->axis), row, hessian);
+}
+
+void s2_measure_x(const S2JointAt *at, S2JointRow *row, S2JointHessian *hessian) {
+  s2_measure_offset(at, s2_vec2(1, 0), row, hessian);
+}
+
+void s2_measure_y(const S2JointAt *at, S2JointRow *row, S2JointHessian *hessian) {
+  s2_measure_offset(at, s2_vec2(0, 1), row, hessian);
+}
+
 // With n the direction and t across it: dL = n'd(p_a - p_b), and the second derivative is that of
 // p_a - p_b along n plus (1/L) (J't)(J't)'. Anchors that coincide keep the direction of the start.
 void s2_measure_length(const S2JointAt *at, S2JointRow *row, S2JointHessian *hessian) {
@@ -178,4 +190,43 @@ void s2_measure_length(const S2JointAt *at, S2JointRow *row, S2JointHessian *hes
     hessian->at[0][0] -= s2_dot(n, sides.ra);
     hessian->at[3][3] += s2_dot(n, sides.rb);
   }
+}
+
+void s2_measure_stretch(const S2JointAt *at, S2JointRow *row, S2JointHessian *hessian) {
+  s2_measure_length(at, row, hessian);
+  row->value -= at->joint->length;
+}
+
+int s2_joint_rows(const S2JointAt *at, S2JointRow rows[S2_JOINT_EQUATIONS]) {
+  const S2JointKind *kind = s2_joint_kind(at->joint->type);
+  int count = 0;
+  if (kind->rows != NULL) {
+    return kind->rows(at, rows);
+  }
+  if (kind->equation[0] == s2_measure_x) { // y is the next: both for little more than one
+    s2_measure_offsets(at, rows);
+    count = 2;
+  }
+  for (; count < S2_JOINT_EQUATIONS && kind->equation[count] != NULL; count++) {
+    kind->equation[count](at, &rows[count], NULL);
+  }
+  return count;
+}
+
+void s2_joint_hessians(const S2JointAt *at, S2JointHessian hessians[S2_JOINT_EQUATIONS]) {
+  const S2JointKind *kind = s2_joint_kind(at->joint->type);
+  S2JointRow row;
+  if (kind->hessians != NULL) {
+    kind->hessians(at, hessians);
+    return;
+  }
+  for (int i = 0; i < S2_JOINT_EQUATIONS && kind->equation[i] != NULL; i++) {
+    kind->equation[i](at, &row, &hessians[i]);
+  }
+}
+
+bool s2_joint_sprung(const S2Joint *joint, int row) {
+  const S2JointKind *kind = s2_joint_kind(joint->type);
+  return (kind->parts & S2_HAS_STIFFNESS) != 0 &&
+         (kind->sprung == S2_ALL_ROWS || kind->sprung == row);
 }

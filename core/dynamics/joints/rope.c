@@ -1,16 +1,7 @@
 // Rope: two anchors are at most so far apart. No equations: an upper limit on the length.
 #include "dynamics/joints/joint.h"
 
-static int rows(const S2JointAt *at, S2JointRow rows[S2_JOINT_EQUATIONS]) {
-  (void)at, (void)rows;
-  return 0;
-}
-
-static void hessians(const S2JointAt *at, S2JointHessian hessians[S2_JOINT_EQUATIONS]) {
-  (void)at, (void)hessians;
-}
-
-static S2Status create(const S2World *world, const S2JointDef *def, S2Joint *joint) {
+static S2Status rope_create(const S2World *world, const S2JointDef *def, S2Joint *joint) {
   S2JointRow now;
   s2_measure_length(&(S2JointAt){world, joint, world->q.at, 0, NULL, NULL}, &now, NULL);
   joint->limit_hi = isnan(def->max_length) ? now.value : def->max_length;
@@ -21,10 +12,13 @@ static S2Status create(const S2World *world, const S2JointDef *def, S2Joint *joi
 }
 
 const S2JointKind s2_rope_kind = {
-    .name = "rope",
+    .traits = {.name = "rope",
+               .keys = S2_KEYS(S2_KEYS_LENGTH, "max_length"),
+               .span = S2_SPAN_LINE,
+               .dots = S2_DOTS_ENDS},
     .parts = S2_HAS_LENGTH,
-    .rows = rows,
-    .hessians = hessians,
+    .fields = S2_FIELD_BIT(MAX_LENGTH),
+    .anchors = S2_ANCHORS_TWO,
     .coordinate = s2_measure_length,
-    .create = create,
+    .create = rope_create,
 };

@@ -2,29 +2,14 @@
 // translation along the axis.
 #include "dynamics/joints/joint.h"
 
-static int rows(const S2JointAt *at, S2JointRow rows[S2_JOINT_EQUATIONS]) {
-  s2_measure_offset(at, s2_left(at->joint->axis), &rows[0], NULL);
-  s2_measure_angle(at, &rows[1], NULL);
-  return 2;
-}
-
-static void hessians(const S2JointAt *at, S2JointHessian hessians[S2_JOINT_EQUATIONS]) {
-  S2JointRow row;
-  s2_measure_offset(at, s2_left(at->joint->axis), &row, &hessians[0]);
-  s2_measure_angle(at, &row, &hessians[1]);
-}
-
-static S2Status create(const S2World *world, const S2JointDef *def, S2Joint *joint) {
-  (void)world, (void)def, (void)joint;
-  return s2_ok();
-}
-
 const S2JointKind s2_slider_kind = {
-    .name = "slider",
+    .traits = {.name = "slider",
+               .keys = S2_KEYS(S2_KEYS_SHARED, S2_KEYS_DRIVEN, "axis"),
+               .span = S2_SPAN_FAINT,
+               .dots = S2_DOTS_FIXED},
     .parts = S2_HAS_COMPLIANCE | S2_HAS_LIMITS | S2_HAS_DRIVE | S2_HAS_AXIS,
-    .rows = rows,
-    .hessians = hessians,
+    .anchors = S2_ANCHORS_SHARED,
+    .equation = {s2_measure_across, s2_measure_angle},
     .coordinate = s2_measure_translation,
     .drive = s2_measure_translation,
-    .create = create,
 };

@@ -3,17 +3,6 @@
 #include "dynamics/joints/joint.h"
 #include "dynamics/trace/notes.h"
 
-static int rows(const S2JointAt *at, S2JointRow rows[S2_JOINT_EQUATIONS]) {
-  s2_measure_length(at, &rows[0], NULL);
-  rows[0].value -= at->joint->length;
-  return 1;
-}
-
-static void hessians(const S2JointAt *at, S2JointHessian hessians[S2_JOINT_EQUATIONS]) {
-  S2JointRow row;
-  s2_measure_length(at, &row, &hessians[0]);
-}
-
 bool s2_spring_curved(const S2Joint *joint) {
   return joint->has_law || joint->quadratic != 0 || joint->cubic != 0;
 }
@@ -64,7 +53,7 @@ void s2_spring_ask(S2World *world, int32_t slot, S2JointRow *row) {
   }
 }
 
-static S2Status create(const S2World *world, const S2JointDef *def, S2Joint *joint) {
+static S2Status spring_create(const S2World *world, const S2JointDef *def, S2Joint *joint) {
   S2JointRow now;
   s2_measure_length(&(S2JointAt){world, joint, world->q.at, 0, NULL, NULL}, &now, NULL);
   joint->length = isnan(def->rest_length) ? now.value : def->rest_length;
@@ -75,11 +64,16 @@ static S2Status create(const S2World *world, const S2JointDef *def, S2Joint *joi
 }
 
 const S2JointKind s2_spring_kind = {
-    .name = "spring",
+    .traits = {.name = "spring",
+               .keys = S2_KEYS(S2_KEYS_LENGTH, S2_KEYS_DRIVEN, "rest_length", "stiffness",
+                               "quadratic", "cubic", "force", "damping"),
+               .span = S2_SPAN_SPRING,
+               .dots = S2_DOTS_ENDS},
     .parts = S2_HAS_STIFFNESS | S2_HAS_LIMITS | S2_HAS_DRIVE | S2_HAS_LENGTH,
-    .rows = rows,
-    .hessians = hessians,
+    .fields = S2_FIELD_BIT(REST_LENGTH) | S2_FIELD_BIT(QUADRATIC) | S2_FIELD_BIT(CUBIC),
+    .anchors = S2_ANCHORS_TWO,
+    .equation = {s2_measure_stretch},
     .coordinate = s2_measure_length,
     .drive = s2_measure_length,
-    .create = create,
+    .create = spring_create,
 };

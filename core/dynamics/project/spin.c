@@ -15,7 +15,7 @@ static bool balances(const S2Step *step, const S2Joint *joint) {
   const double *qa = step->q0 + 3 * joint->a, *qb = step->q0 + 3 * joint->b;
   S2Vec2 arm = s2_vec2(qb[1] - qa[1], qb[2] - qa[2]);
   S2JointRow rows[S2_JOINT_EQUATIONS];
-  int count = joint->unilateral ? 1 : s2_joint_kind(joint->type)->rows(&at, rows);
+  int count = joint->unilateral ? 1 : s2_joint_rows(&at, rows);
   if (joint->unilateral) {
     s2_joint_kind(joint->type)->coordinate(&at, rows, NULL);
   }

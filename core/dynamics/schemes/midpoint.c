@@ -56,7 +56,7 @@ typedef struct Midpoint {
 // By index in S2Joint.impulse.
 static void evaluate(const S2JointAt *at, const Member *member, S2JointRow rows[S2_JOINT_ROWS]) {
   const S2JointKind *kind = s2_joint_kind(at->joint->type);
-  (void)kind->rows(at, rows);
+  (void)s2_joint_rows(at, rows);
   for (int k = 0; k < member->count; k++) {
     int index = member->term[k].index;
     if (index == S2_JOINT_LO) {
@@ -72,7 +72,7 @@ static void bend(const S2JointAt *at, const Member *member,
                  S2JointHessian hessians[S2_JOINT_ROWS]) {
   const S2JointKind *kind = s2_joint_kind(at->joint->type);
   S2JointRow row;
-  kind->hessians(at, hessians);
+  s2_joint_hessians(at, hessians);
   for (int k = 0; k < member->count; k++) {
     int index = member->term[k].index;
     if (index == S2_JOINT_LO) {
@@ -124,7 +124,7 @@ static void add_equation(Member *member, int index, bool angular) {
   Term term = {.index = index};
   bool springs = (s2_joint_kind(joint->type)->parts & S2_HAS_STIFFNESS) != 0;
   double c = angular ? joint->compliance.angular : joint->compliance.linear;
-  if (springs && (joint->type != S2_WHEEL || index == 1)) {
+  if (s2_joint_sprung(joint, index)) {
     term.law = SOFT;
     term.give = 1;
     term.hold = joint->stiffness;
@@ -140,11 +140,10 @@ static void add_equation(Member *member, int index, bool angular) {
 
 static void make_member(const Midpoint *m, Member *member) {
   const S2Joint *joint = member->joint;
-  const S2JointKind *kind = s2_joint_kind(joint->type);
   double h = m->step->h;
   S2JointAt at = start_of(m, joint);
   S2JointRow rows[S2_JOINT_ROWS];
-  int count = kind->rows(&at, rows);
+  int count = s2_joint_rows(&at, rows);
   for (int i = 0; i < count; i++) {
     add_equation(member, i, s2_joint_row_angular(&rows[i]));
   }

@@ -7,7 +7,7 @@ static bool has_rigid_row(const S2World *world, const S2Joint *joint) {
   S2JointAt at = {world, joint, world->q.at, 0, NULL, NULL};
   S2JointRow rows[S2_JOINT_EQUATIONS];
   S2SoftRow soft[S2_JOINT_EQUATIONS];
-  int count = kind->rows(&at, rows);
+  int count = s2_joint_rows(&at, rows);
   s2_joint_soften(joint, rows, count, s2_joint_blend(&world->kept.def, 0), soft);
   // A lock that yields goes back to its goal by a speed, which alone would not move it.
   bool rigid = s2_lock_yields(joint);
@@ -27,7 +27,7 @@ S2Status s2_world_check_blend(const S2World *world) {
     if (s2_joint_active(world, joint) && has_rigid_row(world, joint)) {
       return s2_error(
           S2_INVALID, "beta = 0 cannot hold %s '%s': a rigid joint needs beta > 0, or compliance",
-          s2_joint_kind(joint->type)->name, joint->name[0] != '\0' ? joint->name : "unnamed");
+          s2_joint_type_name(joint->type), joint->name[0] != '\0' ? joint->name : "unnamed");
     }
   }
   return s2_ok();

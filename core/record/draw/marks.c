@@ -141,22 +141,17 @@ static void draw_span(S2Picture *picture, const S2MomentJoint *joint, double rad
   uint32_t error = s2_picture_color(picture, picture->theme->error);
   S2Paint apart = {.stroke = error, .width = 1.3 * unit};
   double gap = s2_length(s2_sub(joint->anchor_a, joint->anchor_b)) * scene->view.scale;
-  switch (joint->type) {
-  case S2_SPRING:
-  case S2_WHEEL:
+  switch (s2_joint_traits(joint->type)->span) {
+  case S2_SPAN_SPRING:
     draw_spring(picture, joint->anchor_a, joint->anchor_b, radius, line);
     break;
-  case S2_DISTANCE:
-  case S2_ROPE:
+  case S2_SPAN_LINE:
     s2_scene_line(scene, joint->anchor_a, joint->anchor_b, line);
     break;
-  case S2_SLIDER:
-  case S2_MOUSE:
-  case S2_GEAR:
+  case S2_SPAN_FAINT:
     s2_scene_line(scene, joint->anchor_a, joint->anchor_b, faint);
     break;
-  case S2_HINGE:
-  case S2_WELD:
+  case S2_SPAN_ERROR:
     if (gap > 1 && joint->compliant) { // apart as asked
       s2_scene_line(scene, joint->anchor_a, joint->anchor_b, faint);
     } else if (gap > 1) {
@@ -164,10 +159,7 @@ static void draw_span(S2Picture *picture, const S2MomentJoint *joint, double rad
       s2_scene_dot(scene, joint->anchor_b, 0.5 * radius, (S2Paint){.fill = error});
     }
     break;
-  case S2_LOCK:
-  case S2_CONSTRAINT:
-  case S2_GROUND_FRICTION:
-  case S2_JOINT_TYPE_COUNT:
+  case S2_SPAN_NONE:
     break;
   }
 }
@@ -178,12 +170,11 @@ static void draw_anchor(S2Picture *picture, const S2MomentJoint *joint, double r
   uint32_t ink = ink_of(picture, joint->enabled);
   uint32_t paper = s2_picture_color(picture, picture->theme->background);
   S2Paint ring = {.fill = paper, .stroke = ink, .width = 1.3 * picture->unit};
-  bool ends = joint->type == S2_DISTANCE || joint->type == S2_SPRING || joint->type == S2_ROPE ||
-              joint->type == S2_MOUSE;
-  if (joint->type == S2_GEAR || joint->type == S2_CONSTRAINT || joint->type == S2_GROUND_FRICTION) {
-    return; // its joints have theirs
+  S2JointDots dots = s2_joint_traits(joint->type)->dots;
+  if (dots == S2_DOTS_NONE) {
+    return;
   }
-  if (ends) {
+  if (dots == S2_DOTS_ENDS) {
     s2_scene_dot(picture->scene, joint->anchor_a, 0.5 * radius, (S2Paint){.fill = ink});
     s2_scene_dot(picture->scene, joint->anchor_b, 0.5 * radius, (S2Paint){.fill = ink});
     return;
@@ -193,7 +184,7 @@ static void draw_anchor(S2Picture *picture, const S2MomentJoint *joint, double r
     ring.stroke = paper;
   }
   s2_scene_dot(picture->scene, joint->anchor_a, radius, ring);
-  if (joint->type == S2_WELD || joint->type == S2_SLIDER) {
+  if (dots == S2_DOTS_FIXED) {
     s2_scene_dot(picture->scene, joint->anchor_a, 0.4 * radius, (S2Paint){.fill = ring.stroke});
   }
 }

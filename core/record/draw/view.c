@@ -187,9 +187,8 @@ void s2_sweep_add(S2Sweep *sweep, const S2Moment *moment) {
   }
   for (int i = 0; i < moment->joints.count; i++) {
     const S2MomentJoint *joint = &moment->joints.at[i];
-    if (joint->type == S2_GEAR || joint->type == S2_CONSTRAINT ||
-        joint->type == S2_GROUND_FRICTION) {
-      continue; // they have no place of their own
+    if (s2_joint_traits(joint->type)->dots == S2_DOTS_NONE) {
+      continue;
     }
     add_anchor(sweep, moment, joint->a, joint->anchor_a);
     add_anchor(sweep, moment, joint->a, joint->anchor_b);

@@ -68,9 +68,9 @@ static int evaluate(const S2JointAt *at, Function function, S2JointRow *rows,
   const S2JointKind *kind = s2_joint_kind(at->joint->type);
   if (function == EQUATIONS) {
     if (hessians != NULL) {
-      kind->hessians(at, hessians);
+      s2_joint_hessians(at, hessians);
     }
-    return kind->rows(at, rows);
+    return s2_joint_rows(at, rows);
   }
   void (*measure)(const S2JointAt *, S2JointRow *, S2JointHessian *) =
       function == COORDINATE ? kind->coordinate : kind->drive;
