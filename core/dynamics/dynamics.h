@@ -310,31 +310,10 @@ typedef struct S2JointTraits {
 } S2JointTraits;
 const S2JointTraits *s2_joint_traits(S2JointType type);
 
-typedef enum S2JointField {
-  S2_JOINT_ANGLE,       // of a against b, 0 when made (read-only)
-  S2_JOINT_TRANSLATION, // slider, wheel: of a along the axis, 0 when made (read-only)
-  S2_JOINT_LENGTH,      // between the anchors; can be set in a distance joint: what is held
-  S2_JOINT_SPEED,       // of what limits, motor and friction act on: rad/s or m/s (read-only)
-  S2_JOINT_FORCE,       // N: reaction over the last step, its size (read-only)
-  S2_JOINT_TORQUE,      // N m: reaction on a about its anchor (read-only)
-  S2_JOINT_MOTOR_SPEED, // setting these two makes the motor
-  S2_JOINT_MOTOR_MAX,
-  S2_JOINT_LIMIT_LO, // +-infinity: none
-  S2_JOINT_LIMIT_HI,
-  S2_JOINT_COMPLIANCE, // linear part (angular where all is angular); sets both; NAN: a matrix
-  S2_JOINT_DAMPING,
-  S2_JOINT_FRICTION,
-  S2_JOINT_BREAK_FORCE,
-  S2_JOINT_STIFFNESS,
-  S2_JOINT_QUADRATIC,
-  S2_JOINT_CUBIC,
-  S2_JOINT_REST_LENGTH,
-  S2_JOINT_MAX_LENGTH,
-  S2_JOINT_RATIO, // setting it keeps the gear as it stands
-  S2_JOINT_MAX_FORCE,
-  S2_JOINT_MAX_TORQUE,
-  S2_JOINT_ENABLED,
-  S2_JOINT_BROKEN, // read-only; enabling a joint mends it
+typedef enum S2JointField { // fields.def
+#define S2_JOINT_READING(ID, name, parts)                                  S2_JOINT_##ID,
+#define S2_JOINT_FIELD(ID, name, domain, parts, member, derivative, count) S2_JOINT_##ID,
+#include "dynamics/fields.def"
   S2_JOINT_FIELD_COUNT
 } S2JointField;
 

@@ -200,26 +200,21 @@ static S2Place number_of(const S2LuaJoint *joint, int number) {
 // The places of a field that can be set; returns how many, 0: it has no derivative.
 static int places_of(const S2LuaJoint *joint, int field, S2Place places[3]) {
   static const struct {
-    int field, number, count;
-  } known[] = {
-      {S2_JOINT_LENGTH, S2_OF_LENGTH, 1},       {S2_JOINT_REST_LENGTH, S2_OF_LENGTH, 1},
-      {S2_JOINT_MAX_LENGTH, S2_OF_LIMIT_HI, 1}, {S2_JOINT_MOTOR_SPEED, S2_OF_MOTOR_SPEED, 1},
-      {S2_JOINT_MOTOR_MAX, S2_OF_MOTOR_MAX, 1}, {S2_JOINT_COMPLIANCE, S2_OF_COMPLIANCE, 2},
-      {S2_JOINT_DAMPING, S2_OF_DAMPING, 2},     {S2_JOINT_FRICTION, S2_OF_JOINT_FRICTION, 1},
-      {S2_JOINT_STIFFNESS, S2_OF_STIFFNESS, 1}, {S2_JOINT_QUADRATIC, S2_OF_QUADRATIC, 1},
-      {S2_JOINT_CUBIC, S2_OF_CUBIC, 1},         {S2_JOINT_RATIO, S2_OF_RATIO, 1},
-      {S2_JOINT_MAX_FORCE, S2_OF_MAX_FORCE, 1}, {S2_JOINT_MAX_TORQUE, S2_OF_MAX_TORQUE, 1},
-      {FIELD_LIMITS, S2_OF_LIMIT_LO, 2},        {FIELD_TARGET, S2_OF_LOCAL_B, 2},
-      {FIELD_ANGULAR_VELOCITY, S2_OF_RATE, 1},  {FIELD_VELOCITY, S2_OF_RATE + 1, 2}};
-  for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
-    if (known[i].field == field) {
-      for (int k = 0; k < known[i].count; k++) {
-        places[k] = number_of(joint, known[i].number + k);
-      }
-      return known[i].count;
-    }
+    int number, count;
+  } known[FIELD_COUNT] = {
+#define S2_JOINT_READING(ID, name, parts)                                  {S2_OF_NOTHING, 0},
+#define S2_JOINT_FIELD(ID, name, domain, parts, member, derivative, count) {derivative, count},
+#include "dynamics/fields.def"
+      [FIELD_LIMITS] = {S2_OF_LIMIT_LO, 2},
+      [FIELD_TARGET] = {S2_OF_LOCAL_B, 2},
+      [FIELD_ANGULAR_VELOCITY] = {S2_OF_RATE, 1},
+      [FIELD_VELOCITY] = {S2_OF_RATE + 1, 2},
+  };
+  int count = field == FIELD_COUNT ? 0 : known[field].count;
+  for (int k = 0; k < count; k++) {
+    places[k] = number_of(joint, known[field].number + k);
   }
-  return 0;
+  return count;
 }
 
 // What is measured on the poses and velocities of the bodies.

@@ -24,6 +24,7 @@ typedef enum S2BodyNumber { // as the members of S2BodyGradient
 } S2BodyNumber;
 
 typedef enum S2JointNumber {
+  S2_OF_NOTHING = -1,
   S2_OF_LOCAL_A = 0, // x, y
   S2_OF_LOCAL_B = 2,
   S2_OF_AXIS = 4,

@@ -5,38 +5,18 @@
 
 enum { OWN = 1 << 30 }; // of types that name it (S2JointKind.fields)
 
-typedef enum Domain { READ_ONLY, ANY, NOT_NEGATIVE, LIMIT, MAXIMUM, POSITIVE, FLAG } Domain;
+typedef enum Domain { READ_ONLY, ANY, NOT_NEGATIVE, LIMIT, BOUND, POSITIVE, FLAG } Domain;
 
-// `parts`: what a type needs to have the field, 0: all have it.
 static const struct {
   const char *name;
   Domain domain;
   unsigned parts;
+  size_t offset; // in S2Joint; of a double, unless it is a flag
 } fields[S2_JOINT_FIELD_COUNT] = {
-    [S2_JOINT_ANGLE] = {"angle", READ_ONLY, 0},
-    [S2_JOINT_TRANSLATION] = {"translation", READ_ONLY, S2_HAS_AXIS},
-    [S2_JOINT_LENGTH] = {"length", POSITIVE, S2_HAS_LENGTH},
-    [S2_JOINT_SPEED] = {"speed", READ_ONLY, 0},
-    [S2_JOINT_FORCE] = {"force", READ_ONLY, 0},
-    [S2_JOINT_TORQUE] = {"torque", READ_ONLY, 0},
-    [S2_JOINT_MOTOR_SPEED] = {"motor_speed", ANY, S2_HAS_DRIVE},
-    [S2_JOINT_MOTOR_MAX] = {"motor_max", MAXIMUM, S2_HAS_DRIVE},
-    [S2_JOINT_LIMIT_LO] = {"limit_lo", LIMIT, S2_HAS_LIMITS},
-    [S2_JOINT_LIMIT_HI] = {"limit_hi", LIMIT, S2_HAS_LIMITS},
-    [S2_JOINT_COMPLIANCE] = {"compliance", NOT_NEGATIVE, S2_HAS_COMPLIANCE},
-    [S2_JOINT_DAMPING] = {"damping", NOT_NEGATIVE, S2_HAS_COMPLIANCE | S2_HAS_STIFFNESS},
-    [S2_JOINT_FRICTION] = {"friction", NOT_NEGATIVE, S2_HAS_DRIVE},
-    [S2_JOINT_BREAK_FORCE] = {"break_force", MAXIMUM, 0},
-    [S2_JOINT_STIFFNESS] = {"stiffness", NOT_NEGATIVE, S2_HAS_STIFFNESS},
-    [S2_JOINT_QUADRATIC] = {"quadratic", ANY, OWN},
-    [S2_JOINT_CUBIC] = {"cubic", ANY, OWN},
-    [S2_JOINT_REST_LENGTH] = {"rest_length", NOT_NEGATIVE, OWN},
-    [S2_JOINT_MAX_LENGTH] = {"max_length", POSITIVE, OWN},
-    [S2_JOINT_RATIO] = {"ratio", ANY, OWN},
-    [S2_JOINT_MAX_FORCE] = {"max_force", NOT_NEGATIVE, OWN},
-    [S2_JOINT_MAX_TORQUE] = {"max_torque", NOT_NEGATIVE, OWN},
-    [S2_JOINT_ENABLED] = {"enabled", FLAG, 0},
-    [S2_JOINT_BROKEN] = {"broken", READ_ONLY, 0},
+#define S2_JOINT_READING(ID, name, parts) {#name, READ_ONLY, parts, 0},
+#define S2_JOINT_FIELD(ID, name, domain, parts, member, derivative, count)                         \
+  {#name, domain, parts, offsetof(S2Joint, member)},
+#include "dynamics/fields.def"
 };
 
 const char *s2_joint_field_name(S2JointField field) {
@@ -113,6 +93,10 @@ static double measured(const S2World *world, const S2Joint *joint, S2JointField 
   return row.value;
 }
 
+static double *joint_number(S2Joint *joint, S2JointField field) {
+  return (double *)(void *)((unsigned char *)joint + fields[field].offset);
+}
+
 static S2Status lacks(const S2Joint *joint, S2JointField field) {
   return s2_error(S2_INVALID, "%s: not for a %s", fields[field].name,
                   s2_joint_type_name(joint->type));
@@ -126,26 +110,6 @@ S2Status s2_joint_get(const S2World *world, S2JointId id, S2JointField field, do
   if (!s2_joint_type_has(joint->type, field)) {
     return lacks(joint, field);
   }
-  const double values[S2_JOINT_FIELD_COUNT] = {
-      [S2_JOINT_MOTOR_SPEED] = joint->motor_speed,
-      [S2_JOINT_MOTOR_MAX] = joint->has_motor ? joint->motor_max : 0,
-      [S2_JOINT_LIMIT_LO] = joint->limit_lo,
-      [S2_JOINT_LIMIT_HI] = joint->limit_hi,
-      [S2_JOINT_FRICTION] = joint->friction,
-      [S2_JOINT_BREAK_FORCE] = joint->break_force,
-      [S2_JOINT_STIFFNESS] = joint->stiffness,
-      [S2_JOINT_QUADRATIC] = joint->quadratic,
-      [S2_JOINT_CUBIC] = joint->cubic,
-      [S2_JOINT_REST_LENGTH] = joint->length,
-      [S2_JOINT_MAX_LENGTH] = joint->limit_hi,
-      [S2_JOINT_RATIO] = joint->ratio,
-      [S2_JOINT_MAX_FORCE] = joint->max_force,
-      [S2_JOINT_MAX_TORQUE] = joint->max_torque,
-      [S2_JOINT_ENABLED] = joint->enabled,
-      [S2_JOINT_BROKEN] = joint->broken,
-      [S2_JOINT_FORCE] = reaction(joint, hypot(joint->reaction[1], joint->reaction[2])),
-      [S2_JOINT_TORQUE] = reaction(joint, joint->reaction[0]),
-  };
   switch (field) {
   case S2_JOINT_ANGLE:
   case S2_JOINT_TRANSLATION:
@@ -155,14 +119,28 @@ S2Status s2_joint_get(const S2World *world, S2JointId id, S2JointField field, do
   case S2_JOINT_SPEED:
     *value = speed(world, joint);
     break;
+  case S2_JOINT_FORCE:
+    *value = reaction(joint, hypot(joint->reaction[1], joint->reaction[2]));
+    break;
+  case S2_JOINT_TORQUE:
+    *value = reaction(joint, joint->reaction[0]);
+    break;
   case S2_JOINT_COMPLIANCE:
     *value = softness(joint, &joint->compliance, &at);
     break;
   case S2_JOINT_DAMPING:
     *value = softness(joint, &joint->damping, &at);
     break;
+  case S2_JOINT_ENABLED:
+    *value = joint->enabled;
+    break;
+  case S2_JOINT_BROKEN:
+    *value = joint->broken;
+    break;
   default:
-    *value = values[field];
+    *value = field == S2_JOINT_MOTOR_MAX && !joint->has_motor
+                 ? 0
+                 : *joint_number((S2Joint *)joint, field); // which is only read
   }
   return s2_ok();
 }
@@ -187,15 +165,15 @@ static S2Status check(const S2Joint *joint, S2JointField field, double value) {
   }
   bool bound = field == S2_JOINT_MAX_FORCE || field == S2_JOINT_MAX_TORQUE;
   if (bound && joint->type == S2_LOCK) { // infinite: rigid
-    domain = MAXIMUM;
+    domain = BOUND;
   }
-  if (domain != MAXIMUM && !isfinite(value)) {
+  if (domain != BOUND && !isfinite(value)) {
     return s2_error(S2_INVALID, "%s: finite number expected, got %g", name, value);
   }
   if (domain == POSITIVE && !(value > S2_NO_LENGTH)) {
     return s2_error(S2_INVALID, "%s: a number above 0 expected, got %g", name, value);
   }
-  if ((domain == NOT_NEGATIVE || domain == MAXIMUM) && !(value >= 0)) {
+  if ((domain == NOT_NEGATIVE || domain == BOUND) && !(value >= 0)) {
     return s2_error(S2_INVALID, "%s: a number not below 0 expected, got %g", name, value);
   }
   if (field == S2_JOINT_BREAK_FORCE && value == 0) {
@@ -265,25 +243,6 @@ S2Status s2_joint_set(S2World *world, S2JointId id, S2JointField field, double v
   S2Joint *joint = &world->joints.at[slot];
   S2_TRY(check(joint, field, value));
   switch (field) {
-  case S2_JOINT_LENGTH:
-  case S2_JOINT_REST_LENGTH:
-    joint->length = value;
-    break;
-  case S2_JOINT_MOTOR_SPEED:
-    joint->motor_speed = value;
-    joint->has_motor = true;
-    break;
-  case S2_JOINT_MOTOR_MAX:
-    joint->motor_max = value;
-    joint->has_motor = true;
-    break;
-  case S2_JOINT_LIMIT_LO:
-    joint->limit_lo = value;
-    break;
-  case S2_JOINT_LIMIT_HI:
-  case S2_JOINT_MAX_LENGTH:
-    joint->limit_hi = value;
-    break;
   case S2_JOINT_COMPLIANCE:
     joint->compliance = (S2JointWeights){.linear = value, .angular = value};
     s2_world_revised(world);
@@ -291,25 +250,9 @@ S2Status s2_joint_set(S2World *world, S2JointId id, S2JointField field, double v
   case S2_JOINT_DAMPING:
     joint->damping = (S2JointWeights){.linear = value, .angular = value};
     break;
-  case S2_JOINT_FRICTION:
-    joint->friction = value;
-    break;
-  case S2_JOINT_BREAK_FORCE:
-    joint->break_force = value;
-    break;
-  case S2_JOINT_STIFFNESS:
-    joint->stiffness = value;
-    break;
-  case S2_JOINT_QUADRATIC:
-    joint->quadratic = value;
-    break;
-  case S2_JOINT_CUBIC:
-    joint->cubic = value;
-    break;
   case S2_JOINT_MAX_FORCE:
   case S2_JOINT_MAX_TORQUE:
-    set_bound(world, joint, field == S2_JOINT_MAX_FORCE ? &joint->max_force : &joint->max_torque,
-              value);
+    set_bound(world, joint, joint_number(joint, field), value);
     break;
   case S2_JOINT_RATIO:
     set_ratio(world, joint, value);
@@ -318,7 +261,9 @@ S2Status s2_joint_set(S2World *world, S2JointId id, S2JointField field, double v
     enable(world, joint, value != 0);
     s2_world_revised(world);
     break;
-  default: // read-only: check() has refused
+  default: // a number by itself: check() has refused what is only read
+    joint->has_motor |= field == S2_JOINT_MOTOR_SPEED || field == S2_JOINT_MOTOR_MAX;
+    *joint_number(joint, field) = value;
     break;
   }
   return s2_ok();
