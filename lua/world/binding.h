@@ -256,6 +256,13 @@ bool s2_lua_has_constraints(S2LuaWorld *lw);
 // Keeps the list of functions on top of the stack (popped) for a joint or body.
 void s2_lua_store_functions(lua_State *L, int world, uint32_t serial);
 
+// callbacks.c: calls the function of the program that lies on the stack above `top` with so many
+// arguments; `start`: the clock when its arguments began to be made. False: it failed, and the
+// error is kept until the step is undone.
+bool s2_lua_asked(S2LuaWorld *lw, int top, int arguments, double start);
+// Raises an error at the place where the function on stack index `function` is defined.
+void s2_lua_wrong_answer(lua_State *L, int function, const char *what);
+
 // motion.c
 bool s2_lua_engine_motion(void *user, S2World *world, S2MotionCall *call);
 // x, y, angle and velocity of a lock; pushes its functions.

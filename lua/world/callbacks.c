@@ -15,6 +15,22 @@ static bool put_aside(lua_State *L, S2LuaWorld *lw, int top) {
   return false;
 }
 
+bool s2_lua_asked(S2LuaWorld *lw, int top, int arguments, double start) {
+  lua_State *L = lw->L;
+  bool good = lua_pcall(L, arguments, 0, lw->at_handler) == LUA_OK || put_aside(L, lw, top);
+  lua_settop(L, top);
+  lw->session->open.seconds_lua += s2_lua_clock() - start;
+  return good;
+}
+
+void s2_lua_wrong_answer(lua_State *L, int function, const char *what) {
+  lua_Debug info;
+  lua_pushvalue(L, function);
+  lua_getinfo(L, ">S", &info);
+  lua_pushfstring(L, "%s:%d: %s", info.short_src, info.linedefined, what);
+  lua_error(L);
+}
+
 static bool law_result(lua_State *L, S2LuaWorld *lw, int top, int function, S2BodyId body,
                        double force[3]) {
   S2Var vars[3] = {0, 0, 0};
@@ -107,9 +123,7 @@ static bool dispatch(S2LuaWorld *lw, S2Hook hook, lua_CFunction function, void *
   lua_pushvalue(L, 1);
   lua_rawgeti(L, lw->at_hooks, hook + 1);
   lua_pushlightuserdata(L, data);
-  bool good = lua_pcall(L, 3, 0, lw->at_handler) == LUA_OK || put_aside(L, lw, top);
-  lw->session->open.seconds_lua += s2_lua_clock() - start;
-  return good;
+  return s2_lua_asked(lw, top, 3, start);
 }
 
 static bool engine_filter(void *user, S2World *world, S2BodyId a, S2BodyId b, bool *collide) {

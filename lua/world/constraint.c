@@ -12,15 +12,6 @@ static const char *const names[FUNCTIONS + 1] = {NULL, "phi", "jacobian", "hessi
 
 // ---- Calling ----------------------------------------------------------------------------------
 
-// Raises an error at the place where the function on stack index `function` is defined.
-static void wrong(lua_State *L, int function, const char *what) {
-  lua_Debug info;
-  lua_pushvalue(L, function);
-  lua_getinfo(L, ">S", &info);
-  lua_pushfstring(L, "%s:%d: %s", info.short_src, info.linedefined, what);
-  lua_error(L);
-}
-
 typedef struct Reader { // of what a function returned
   S2LuaSlopes slopes;
   int function; // stack index
@@ -38,9 +29,9 @@ static void push_pose(lua_State *L, S2LuaSlopes *slopes, const double q[3], bool
 static void read_number(lua_State *L, const Reader *reader, double *number, S2Slope *slope) {
   if (!s2_lua_slopes_result(L, &reader->slopes, -1, number, slope)) {
     char text[S2_LUA_TEXT];
-    wrong(L, reader->function,
-          lua_pushfstring(L, "%s must return numbers, got %s", reader->what,
-                          s2_lua_describe(L, -1, text)));
+    s2_lua_wrong_answer(L, reader->function,
+                        lua_pushfstring(L, "%s must return numbers, got %s", reader->what,
+                                        s2_lua_describe(L, -1, text)));
   }
 }
 
@@ -49,9 +40,10 @@ static void read_list(lua_State *L, int count, const Reader *reader, double *num
                       S2Slope *slope) {
   s2_lua_array_unfold(L, -1);
   if (lua_type(L, -1) != LUA_TTABLE || (int)lua_rawlen(L, -1) != count) {
-    wrong(L, reader->function,
-          lua_pushfstring(L, "%s must return lists of %d numbers: angle, x, y of %s", reader->what,
-                          count, count == 3 ? "the body" : "a, then of b"));
+    s2_lua_wrong_answer(L, reader->function,
+                        lua_pushfstring(L, "%s must return lists of %d numbers: angle, x, y of %s",
+                                        reader->what, count,
+                                        count == 3 ? "the body" : "a, then of b"));
   }
   int list = lua_gettop(L);
   for (int i = 0; i < count; i++) {
@@ -65,8 +57,9 @@ static void read_matrix(lua_State *L, int columns, const Reader *reader, double 
                         S2Slope *slope) {
   s2_lua_array_unfold(L, -1);
   if (lua_type(L, -1) != LUA_TTABLE || (int)lua_rawlen(L, -1) != columns) {
-    wrong(L, reader->function,
-          lua_pushfstring(L, "hessian must return %d x %d matrices", columns, columns));
+    s2_lua_wrong_answer(
+        L, reader->function,
+        lua_pushfstring(L, "hessian must return %d x %d matrices", columns, columns));
   }
   for (int i = 0; i < columns; i++) {
     lua_rawgeti(L, -1, i + 1);
@@ -82,9 +75,9 @@ static void read_results(lua_State *L, const S2ConstraintCall *call, int which,
   S2Slope *slope = reader->slopes.diff == NULL ? NULL : call->slope;
   int got = lua_gettop(L) - function, columns = call->has_b ? 6 : 3;
   if (got != call->rows) {
-    wrong(L, function,
-          lua_pushfstring(L, "%s must return %d value%s here, got %d", names[which], call->rows,
-                          call->rows == 1 ? "" : "s", got));
+    s2_lua_wrong_answer(L, function,
+                        lua_pushfstring(L, "%s must return %d value%s here, got %d", names[which],
+                                        call->rows, call->rows == 1 ? "" : "s", got));
   }
   for (int r = 0; r < call->rows; r++) {
     lua_pushvalue(L, function + 1 + r);
@@ -151,14 +144,7 @@ bool s2_lua_engine_constraint(void *user, S2World *world, S2ConstraintCall *call
   }
   lua_pushlightuserdata(L, call);
   lua_pushlightuserdata(L, lw);
-  bool good = lua_pcall(L, 3, 0, lw->at_handler) == LUA_OK;
-  if (!good) {
-    lua_setiuservalue(L, 1, S2_STORE_ERROR);
-    lw->failed = true;
-  }
-  lua_settop(L, top);
-  lw->session->open.seconds_lua += s2_lua_clock() - start;
-  return good;
+  return s2_lua_asked(lw, top, 3, start);
 }
 
 // ---- Making -----------------------------------------------------------------------------------

@@ -10,15 +10,6 @@ static const char *const names[FUNCTIONS + 1] = {NULL, "angle", "x", "y", "veloc
 
 // ---- Calling ----------------------------------------------------------------------------------
 
-// Raises an error at the place where the function on stack index `function` is defined.
-static void wrong(lua_State *L, int function, const char *what) {
-  lua_Debug info;
-  lua_pushvalue(L, function);
-  lua_getinfo(L, ">S", &info);
-  lua_pushfstring(L, "%s:%d: %s", info.short_src, info.linedefined, what);
-  lua_error(L);
-}
-
 typedef struct Said { // what a function returns at a time
   double number[3];
   bool has[3];      // else it was nil
@@ -44,12 +35,12 @@ static Said call_at(lua_State *L, const Asked *asked, int which, double t, bool 
     if ((said.has[i] || one) &&
         !s2_lua_slopes_result(L, &slopes, at, &said.number[i], &said.slope[i])) {
       char text[S2_LUA_TEXT];
-      wrong(L, function,
-            lua_pushfstring(L, "%s must return %s, got %s", names[which],
-                            one                 ? "a number"
-                            : which == VELOCITY ? "va, vx, vy (nil: as it is)"
-                                                : "x, y, angle (nil: as it is)",
-                            s2_lua_describe(L, at, text)));
+      s2_lua_wrong_answer(L, function,
+                          lua_pushfstring(L, "%s must return %s, got %s", names[which],
+                                          one                 ? "a number"
+                                          : which == VELOCITY ? "va, vx, vy (nil: as it is)"
+                                                              : "x, y, angle (nil: as it is)",
+                                          s2_lua_describe(L, at, text)));
     }
   }
   lua_pop(L, count);
@@ -150,14 +141,7 @@ bool s2_lua_engine_motion(void *user, S2World *world, S2MotionCall *call) {
               call->joint.index != 0 ? call->joint.serial : call->body.serial);
   Asked asked = {lw, call};
   lua_pushlightuserdata(L, &asked);
-  bool good = lua_pcall(L, 2, 0, lw->at_handler) == LUA_OK;
-  if (!good) {
-    lua_setiuservalue(L, 1, S2_STORE_ERROR);
-    lw->failed = true;
-  }
-  lua_settop(L, top);
-  lw->session->open.seconds_lua += s2_lua_clock() - start;
-  return good;
+  return s2_lua_asked(lw, top, 2, start);
 }
 
 // ---- Making -----------------------------------------------------------------------------------

@@ -28,13 +28,11 @@ static bool evaluate(lua_State *L, const Pull *pull, int function, double x, dou
   bool number = s2_lua_slopes_result(L, &slopes, -2, &numbers[0], &slope[0]);
   if (!number || (known && !s2_lua_slopes_result(L, &slopes, -1, &numbers[1], &slope[1]))) {
     char text[S2_LUA_TEXT];
-    lua_Debug law;
     s2_lua_describe(L, number ? -1 : -2, text);
-    lua_pushvalue(L, function);
-    lua_getinfo(L, ">S", &law);
-    lua_pushfstring(L, "%s:%d: a spring's force must return N and, where it knows it, N/m: got %s",
-                    law.short_src, law.linedefined, text);
-    lua_error(L);
+    s2_lua_wrong_answer(
+        L, function,
+        lua_pushfstring(L, "a spring's force must return N and, where it knows it, N/m: got %s",
+                        text));
   }
   lua_pop(L, 2);
   return known;
@@ -78,14 +76,7 @@ bool s2_lua_engine_spring(void *user, S2World *world, S2SpringCall *call) {
   lua_pushcfunction(L, answer);
   lua_rawgeti(L, lw->at_constraints, call->joint.serial);
   lua_pushlightuserdata(L, &pull);
-  bool good = lua_pcall(L, 2, 0, lw->at_handler) == LUA_OK;
-  if (!good) {
-    lua_setiuservalue(L, 1, S2_STORE_ERROR);
-    lw->failed = true;
-  }
-  lua_settop(L, top);
-  lw->session->open.seconds_lua += s2_lua_clock() - start;
-  return good;
+  return s2_lua_asked(lw, top, 2, start);
 }
 
 bool s2_lua_spring_law(const S2Keys *keys, S2JointDef *def) {
