@@ -9,8 +9,8 @@
 // that of C r there is nothing of eigenvectors left: the derivative with respect to C is
 // t (l/h + D w)', and that with respect to D is t' w', w = alpha u + (1 - alpha) u_k. Directions in
 // which a matrix C gives no way stay as they are.
+#include "diff/joints/answers.h"
 #include "diff/joints/joint_vjp.h"
-#include "diff/step/retold.h"
 
 #include <string.h>
 
@@ -69,7 +69,7 @@ static void curve_vjp(S2JointUndo *undo, Bend *b, const S2JointRow *row, const S
   double along = b->h * b->alpha * ((1 - beta) * u_k + beta * u); // that the tangent acts on
   double bent = 2 * joint->quadratic + 6 * joint->cubic * x;
   if (joint->has_law) { // it was asked without the bend
-    bar->value += s2_retold_pull_vjp(undo->at.world, undo->slot, row->value, t, t * along);
+    bar->value += s2_answer_pull_vjp(undo->at.world, undo->slot, row->value, t, t * along);
   } else {
     seen_vjp(b, row, t * (tangent + bent * along), bar);
   }

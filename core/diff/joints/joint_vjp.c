@@ -2,42 +2,7 @@
 // order.
 #include "diff/joints/joint_vjp.h"
 
-#include <stddef.h>
 #include <string.h>
-
-// ---- Two bodies -------------------------------------------------------------------------------
-
-double *s2_joint_number(const S2Joint *joint, double *of, int i) {
-  int32_t slot = i < 3 ? joint->a : joint->b;
-  return slot == S2_NONE ? NULL : of + 3 * slot + i % 3;
-}
-
-static int node_of(const S2JointUndo *undo, int i) {
-  int32_t slot = i < 3 ? undo->joint->a : undo->joint->b;
-  return slot == S2_NONE ? S2_GROUND : undo->step->node_of[slot];
-}
-
-void s2_joint_velocities(const S2JointUndo *undo, double v[6]) {
-  for (int i = 0; i < 6; i++) {
-    int node = node_of(undo, i);
-    const double *given = s2_joint_number(undo->joint, undo->step->free_v, i);
-    v[i] = node != S2_GROUND ? undo->rows->v[3 * node + i % 3] : given != NULL ? *given : 0;
-  }
-}
-
-void s2_joint_start(const S2JointUndo *undo, double v[6]) {
-  for (int i = 0; i < 6; i++) {
-    const double *at = s2_joint_number(undo->joint, undo->step->v0, i);
-    v[i] = at == NULL ? 0 : *at;
-  }
-}
-
-void s2_joint_momenta_bar(const S2JointUndo *undo, double p[6]) {
-  for (int i = 0; i < 6; i++) {
-    int node = node_of(undo, i);
-    p[i] = node == S2_GROUND ? 0 : undo->rows->rhs[3 * node + i % 3];
-  }
-}
 
 static double *side_of(S2RowBar *bar, int i) {
   return i < 3 ? &bar->ja[i] : &bar->jb[i - 3];
@@ -55,8 +20,9 @@ static double times(const S2JointRow *row, const double x[6]) {
   return sum;
 }
 
-void s2_joint_speed_vjp(S2JointUndo *undo, const S2JointRow *row, const S2JointHessian *hessian,
-                        S2RowBar *bar) {
+// Of speed and bend of a row: to it and to v0.
+static void joint_speed_vjp(S2JointUndo *undo, const S2JointRow *row, const S2JointHessian *hessian,
+                            S2RowBar *bar) {
   if (bar->speed == 0 && bar->bend == 0) {
     return;
   }
@@ -74,22 +40,6 @@ void s2_joint_speed_vjp(S2JointUndo *undo, const S2JointRow *row, const S2JointH
     if (to != NULL) {
       *to += sum;
     }
-  }
-}
-
-S2Vec2 s2_joint_arm(const S2JointUndo *undo) {
-  int32_t a = undo->joint->a;
-  return a == S2_NONE ? s2_vec2(0, 0) : s2_rotate(s2_rot(undo->at.q[3 * a]), undo->joint->local_a);
-}
-
-void s2_joint_arm_vjp(S2JointUndo *undo, S2Vec2 push) {
-  int32_t a = undo->joint->a;
-  double torque = undo->rows->reaction == NULL ? 0 : undo->rows->reaction[3 * undo->slot];
-  if (a != S2_NONE && torque != 0) {
-    S2Vec2 bar = s2_scale(torque, s2_left(push));
-    undo->place.q[3 * a] += s2_dot(s2_left(s2_joint_arm(undo)), bar);
-    S2Vec2 local = s2_unrotate(s2_rot(undo->at.q[3 * a]), bar);
-    undo->gradient->local_a = s2_add(undo->gradient->local_a, local);
   }
 }
 
@@ -112,7 +62,7 @@ static void sides_vjp(S2JointUndo *undo, const S2JointRow *row, double sign, int
   reaction_vjp(undo, row, rows->reaction == NULL ? 0 : sign * rows->pushed[r], bar);
   for (int i = 0; i < 6; i++) {
     double *given = s2_joint_number(undo->joint, undo->step->free_v, i);
-    if (node_of(undo, i) != S2_GROUND) {
+    if (s2_joint_node(undo, i) != S2_GROUND) {
       *side_of(bar, i) += sign * (i < 3 ? rows->ja : rows->jb)[3 * r + i % 3];
     } else if (given != NULL && !s2_solve_traits(undo->kind).displacements) {
       *side_of(bar, i) += sign * rows->bias[r] * *given;
@@ -209,7 +159,7 @@ static bool is_pin(const S2JointUndo *undo) {
 static void pin_vjp(S2JointUndo *undo, int row) {
   const S2RowsAdjoint *rows = undo->rows;
   S2PinBar bar;
-  bool sees_a = node_of(undo, 0) != S2_GROUND, sees_b = node_of(undo, 3) != S2_GROUND;
+  bool sees_a = s2_joint_node(undo, 0) != S2_GROUND, sees_b = s2_joint_node(undo, 3) != S2_GROUND;
   for (int k = 0; k < 2; k++, row++) {
     bar.value[k] = s2_solve_traits(undo->kind).displacements ? rows->bias[row] : 0;
     for (int c = 0; c < 3; c++) {
@@ -287,7 +237,7 @@ static void wide_gear_vjp(S2JointUndo *undo, Cursor *cursor) {
       undo->bar->v0[at] += bar.speed * factors[i];
     }
   }
-  s2_joint_speed_vjp(undo, &row[0], &hessian[0], &bar);
+  joint_speed_vjp(undo, &row[0], &hessian[0], &bar);
   s2_joint_function_vjp(&undo->at, 0, &bar, &undo->place);
 }
 
@@ -344,7 +294,7 @@ static void equations_vjp(S2JointUndo *undo, Cursor *cursor) {
     s2_joint_soften_vjp(undo, rows, &sum, bars);
   }
   for (int i = 0; i < count; i++) {
-    s2_joint_speed_vjp(undo, &rows[i], &hessians[i], &bars[i]);
+    joint_speed_vjp(undo, &rows[i], &hessians[i], &bars[i]);
     s2_joint_function_vjp(&undo->at, i, &bars[i], &undo->place);
   }
 }
@@ -362,7 +312,7 @@ static void equal_limits_vjp(S2JointUndo *undo, int r) {
   sides_vjp(undo, &row, 1, r, &bar);
   rigid_vjp(undo, &row, undo->rows->bias[r], &bar);
   undo->gradient->limit_lo -= bar.value;
-  s2_joint_speed_vjp(undo, &row, &hessian, &bar);
+  joint_speed_vjp(undo, &row, &hessian, &bar);
   s2_joint_function_vjp(&undo->at, S2_OF_COORDINATE, &bar, &undo->place);
 }
 

@@ -5,8 +5,7 @@
 // makes two rows of one that cannot both hold, and so does a turn where the normal of one point
 // turns with one body, that of the other with the other. The one whose friction is used up first
 // gives way, and the other has it all.
-#include "diff/step/undo.h"
-#include "mcp/adjoint/mcp_vjp.h"
+#include "diff/joints/contact_vjp.h"
 
 #include <math.h>
 

@@ -109,7 +109,7 @@ S2Status s2_world_rest_traced(S2World *world, const double *f, S2Trace *trace) {
   def->geometric_stiffness = plain.geometric_stiffness;
   def->nonlinear = plain.nonlinear;
   s2_notes_clear(&trace->notes);
-  trace->notes.mends = true;
+  trace->notes.projects = true;
   world->notes = &trace->notes;
   S2Status status = s2_world_step(world);
   world->notes = NULL;

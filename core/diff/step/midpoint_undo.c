@@ -2,6 +2,7 @@
 // l) solves equations F = 0, so with dF/d(v+, l)' y = dl/d(v+, l) the derivative with respect to
 // everything else in them is -y' dF. The matrix is exact here; Newton's is not quite.
 #include "diff/joints/joint_vjp.h"
+#include "diff/step/undo.h"
 #include "dynamics/schemes/midpoint.h"
 #include "linalg/band.h"
 
@@ -468,4 +469,26 @@ void s2_midpoint_vjp(const S2Step *step, const S2Island *island, const double *b
     places_vjp(&m, v1_bar);
   }
   s2_arena_rewind(arena, mark);
+}
+
+void s2_undo_midpoint(S2Undo *undo, const S2Note *note) {
+  if (s2_undo_refuses_impulses(undo, note, "nonlinear steps")) {
+    return;
+  }
+  S2ArenaMark mark = s2_arena_mark(undo->arena);
+  double *bar = S2_TAKE_ZEROED(undo->arena, double, 3 * note->of->island.nodes);
+  undo->step.h = note->h;
+  for (int i = 0; i < note->of->island.nodes; i++) {
+    undo->step.node_of[note->of->island.node[i]] = i;
+  }
+  s2_midpoint_vjp(&undo->step, &note->of->island, note->midpoint.v0, bar, &undo->bar);
+  double *to = note->midpoint.restarted ? undo->bar.v2 : undo->bar.v0;
+  for (int i = 0; i < 3 * note->of->island.nodes; i++) {
+    int at = 3 * note->of->island.node[i / 3] + i % 3;
+    undo->step.node_of[at / 3] = S2_GROUND;
+    to[at] += bar[i];
+    undo->step.v1[at] = note->midpoint.before[i];
+    undo->step.v2[at] = note->midpoint.restarted ? note->midpoint.v0[i] : note->midpoint.before[i];
+  }
+  s2_arena_rewind(undo->arena, mark);
 }
