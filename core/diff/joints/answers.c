@@ -32,6 +32,7 @@ static void answer_number_vjp(void *user, S2Asked asked, const double q[6], doub
     world->memos.at[joint - world->joints.at].world->refused = s2_error(S2_INVALID, "no answer");
     return;
   }
+  // To the poses it was asked for.
   const S2Slope *slope = &answer->slope[number];
   for (int i = 0; i < 6; i++) {
     int32_t slot = i < 3 ? joint->a : joint->b;

@@ -66,10 +66,12 @@ static void measure_add_to(S2Vec2 *to, S2Vec2 x) {
 // `part` of the adjoint to the poses q.
 static void measure_place_vjp(const S2Joint *joint, Sides sides, const SidesBar *bar, double part,
                               double *q_bar, S2JointGradient *g) {
+  // length = |apart|
   S2Vec2 apart = s2_scale(part, bar->apart);
   if (bar->length != 0 && sides.length > 0) {
     apart = s2_add_scaled(apart, part * bar->length / sides.length, sides.apart);
   }
+  // apart = p_a - p_b + ra - rb
   S2Vec2 ra = s2_add_scaled(apart, part, bar->ra), rb = s2_sub(s2_scale(part, bar->rb), apart);
   measure_add_to(&g->local_a, s2_unrotate(sides.turn_a, ra));
   measure_add_to(&g->local_b, s2_unrotate(sides.turn_b, rb));
@@ -165,11 +167,13 @@ static S2Vec2 measure_along_direction_vjp(const S2JointAt *at, S2Vec2 direction,
   Sides sides = measure_sides_of(at);
   SidesBar sum = {0};
   S2Vec2 u = s2_rotate(sides.turn_b, direction), w = s2_add(sides.apart, sides.rb);
+  // value = u'apart, ja = (ra x u, u), jb = (-w x u, -u) with w = apart + rb
   S2Vec2 u_bar = s2_scale(bar->value, sides.apart), w_bar = {0};
   sum.apart = s2_scale(bar->value, u);
   measure_cross_vjp(sides.ra, u, bar->ja[0], &sum.ra, &u_bar);
   measure_cross_vjp(w, u, -bar->jb[0], &w_bar, &u_bar);
   measure_add_to(&u_bar, s2_vec2(bar->ja[1] - bar->jb[1], bar->ja[2] - bar->jb[2]));
+  // Second derivatives: -+ u'ra, -u'w, and left(u) across the turn of b.
   if (bar->bent) {
     const S2JointHessian *bent = &bar->hessian;
     double arm = both(bent, 0, 3) - both(bent, 0, 0), far = -both(bent, 3, 3);
@@ -180,6 +184,7 @@ static S2Vec2 measure_along_direction_vjp(const S2JointAt *at, S2Vec2 direction,
         s2_vec2(both(bent, 1, 3) - both(bent, 3, 4), both(bent, 2, 3) - both(bent, 3, 5));
     measure_add_to(&u_bar, s2_right(turned_bar));
   }
+  // w is the sum of both, u turns with b.
   measure_add_to(&sum.apart, w_bar);
   measure_add_to(&sum.rb, w_bar);
   sum.turn_b.c = s2_dot(u_bar, direction);
@@ -236,13 +241,16 @@ static void measure_length_vjp(const S2JointAt *at, int row, const S2RowBar *bar
   Sides sides = measure_sides_of(at);
   SidesBar sum = {.length = bar->value};
   double length = sides.length;
+  // n = apart/length, or as it was at the start where there is no length.
   bool none = length < S2_NO_LENGTH;
   S2Vec2 axis = at->joint->axis;
   S2Vec2 n = none ? s2_rotate(sides.turn_b, axis) : s2_scale(1 / length, sides.apart);
+  // ja = (ra x n, n), jb = (-rb x n, -n)
   S2Vec2 n_bar = s2_vec2(bar->ja[1] - bar->jb[1], bar->ja[2] - bar->jb[2]);
   measure_cross_vjp(sides.ra, n, bar->ja[0], &sum.ra, &n_bar);
   measure_cross_vjp(sides.rb, n, -bar->jb[0], &sum.rb, &n_bar);
   if (bar->bent) {
+    // Hessian: across across'/length, -n'ra and n'rb; across is (ra x t, t, -rb x t, -t).
     const S2JointHessian *bent = &bar->hessian;
     S2Vec2 t = s2_left(n), t_bar = {0};
     const double across[6] = {s2_cross(sides.ra, t), t.x, t.y, -s2_cross(sides.rb, t), -t.x, -t.y};
@@ -262,6 +270,7 @@ static void measure_length_vjp(const S2JointAt *at, int row, const S2RowBar *bar
     n_bar =
         s2_add_scaled(s2_add_scaled(n_bar, -bent->at[0][0], sides.ra), bent->at[3][3], sides.rb);
   }
+  // To the direction that n is.
   if (none) {
     sum.turn_b.c = s2_dot(n_bar, axis);
     sum.turn_b.s = s2_dot(n_bar, s2_left(axis));
@@ -312,6 +321,7 @@ static void measure_gear_vjp(const S2JointAt *at, int row, const S2RowBar *bar,
   const S2Joint *gear = at->joint;
   S2JointGradient *g = measure_gradient(at, to);
   g->sum -= bar->value;
+  // c_a + ratio c_b, each of the coordinates with its own bodies.
   for (int k = 0; k < 2; k++) {
     int32_t slot = k == 0 ? gear->joint_a : gear->joint_b;
     double factor = k == 0 ? 1 : gear->ratio;
@@ -321,7 +331,9 @@ static void measure_gear_vjp(const S2JointAt *at, int row, const S2RowBar *bar,
     int column[2];
     s2_joint_kind(of.joint->type)->coordinate(&of, &its, bar->bent ? &bent : NULL);
     s2_gear_columns(gear, of.joint, column);
+    // What of the gear's adjoint is that coordinate's: columns of its bodies.
     S2RowBar part = {.value = factor * bar->value, .bent = bar->bent};
+    // d/d(ratio): the coordinate and its derivatives themselves.
     double along = bar->value * its.value;
     for (int i = 0; i < 6; i++) {
       int from = column[i / 3] + i % 3;

@@ -33,6 +33,7 @@ static double event_since_start(const S2Undo *undo, const S2Note *note) {
 void s2_undo_drift(S2Undo *undo, const S2Note *note) {
   s2_undo_enter(undo);
   S2StepAdjoint *bar = &undo->bar;
+  // q1 = q0 + h (v0 + free_v)/2, v1 = v2 = free_v; what nothing moves stays at q0.
   for (int i = 0; i < undo->world->order.count; i++) {
     int32_t slot = undo->world->order.at[i];
     for (int at = 3 * slot, c = 0; c < 3; c++, at++) {
@@ -44,6 +45,7 @@ void s2_undo_drift(S2Undo *undo, const S2Note *note) {
       bar->q1[at] = bar->v1[at] = bar->v2[at] = 0;
     }
   }
+  // All intervals of the step share its length.
   bar->h += undo->length_bar;
   undo->length_bar = 0;
 }
@@ -55,8 +57,10 @@ static void event_place_ground(S2Undo *undo) {
   double done = event_since_start(undo, interval);
   for (int i = 0; i < interval->of->grounds; i++) {
     for (int at = 3 * interval->of->ground[i], c = 0; c < 3; c++, at++) {
+      // Ground moves at free_v all the time.
       undo->step.q0[at] = start->free.q0[at] + done * undo->step.free_v[at];
       undo->step.q1[at] = undo->step.q0[at] + undo->step.h * undo->step.free_v[at];
+      // Adjoints of its poses at other times wait.
       undo->ground0[at] = undo->bar.q0[at];
       undo->ground1[at] = undo->bar.q1[at];
       undo->bar.q0[at] = undo->bar.q1[at] = 0;
@@ -89,6 +93,7 @@ static void event_arrive_vjp(S2Undo *undo, const S2Note *note, const S2Note *int
   s2_undo_move_nodes(note, bar->v2, bar->v1);
   for (int i = 0; i < note->of->island.nodes; i++) {
     for (int at = 3 * note->of->island.node[i], c = 0; c < 3; c++, at++) {
+      // q1 = q0 + h ((1 - share) v0 + share v1)
       double q = bar->q1[at];
       bar->q1[at] = 0;
       bar->q0[at] += q;
@@ -97,6 +102,7 @@ static void event_arrive_vjp(S2Undo *undo, const S2Note *note, const S2Note *int
       bar->h += q * ((1 - share) * undo->step.v0[at] + share * undo->step.v1[at]);
     }
   }
+  // The ground went on at free_v.
   for (int i = 0; i < interval->of->grounds; i++) {
     for (int at = 3 * interval->of->ground[i], c = 0; c < 3; c++, at++) {
       bar->q0[at] += bar->q1[at];
@@ -145,6 +151,7 @@ static void event_scratch_bars(S2Undo *undo) {
   size_t joints = (size_t)undo->notes->joint_slots;
   S2Arena *arena = undo->arena;
   double *v = S2_TAKE_ZEROED(arena, double, 8 * count);
+  // Answers and the gradient go to copies, too.
   undo->gradient = undo->answers.gradient = undo->scratch;
   undo->answers.goal = S2_TAKE_ZEROED(arena, double, 3 * joints);
   undo->answers.rate = S2_TAKE_ZEROED(arena, double, 3 * joints);
@@ -163,8 +170,8 @@ static void event_scratch_bars(S2Undo *undo) {
   };
 }
 
-// All that was read since the flow's end may depend on how long it took: mends, and what they put
-// into the velocities and the joints' impulses.
+// All that was read since the flow's end may depend on how long it took: projections, and what they
+// put into the velocities and the joints' impulses.
 static void event_take_bars(S2Undo *undo, const S2StepAdjoint *from) {
   size_t bytes = sizeof(double) * 3 * (size_t)undo->notes->slots;
   memcpy(undo->bar.q1, from->q1, bytes);
@@ -207,8 +214,10 @@ static void event_rate(S2Undo *undo, const S2Note *note, bool gap, double *rate)
     undo->scratch = s2_world_gradient_like(undo->gradient, undo->arena);
   }
   S2ArenaMark mark = s2_arena_mark(undo->arena);
+  // A sweep of its own, all of whose other results are thrown away.
   S2Undo all = *undo;
   event_scratch_bars(undo);
+  // What is differentiated: the gap where the flow ends, or the loss from there on.
   if (gap) {
     event_add_gap(undo, note, 1);
   } else {
@@ -232,6 +241,7 @@ static void event_rate(S2Undo *undo, const S2Note *note, bool gap, double *rate)
       s2_undo_fly(undo, by);
     }
   }
+  // Everything but the rate is as it was.
   *rate = undo->bar.h;
   *undo = all;
   s2_undo_put_nodes(note, note->arrive.v1, undo->step.v1);
@@ -241,11 +251,13 @@ static void event_rate(S2Undo *undo, const S2Note *note, bool gap, double *rate)
 // When they meet.
 static void event_meeting_vjp(S2Undo *undo, const S2Note *note) {
   const S2Note *interval = s2_undo_last(undo, S2_ACT_INTERVAL);
+  // What has just left meets again after a given fraction of what was left.
   double approach, h_bar, slop = S2_TOUCH_SLOP * note->of->island.length;
   if (fabs(note->h - S2_EVENT_LEAVING * interval->h) <= GIVEN * note->h) {
     undo->share = S2_EVENT_LEAVING;
     return;
   }
+  // The gap where the interval ends has to be 0; else its length means nothing.
   undo->share = 0;
   if (note->arrive.point == S2_NONE ||
       undo->open.touches[0].points[note->arrive.point].at.gap > slop) { // they did not
@@ -256,8 +268,10 @@ static void event_meeting_vjp(S2Undo *undo, const S2Note *note) {
   undo->gradient->flags |= fabs(undo->open.touches[0].points[note->arrive.point].at.gap) > closed
                                ? S2_GRADIENT_PARTIAL
                                : 0;
+  // dh = -(dgap/dx dx)/(dgap/dh), with the loss by h less what the rest of the step loses.
   event_rate(undo, note, false, &h_bar);
   event_rate(undo, note, true, &approach);
+  // Where they only graze, the rate is next to 0.
   double least = GRAZING * s2_island_speed(&undo->step, &note->of->island);
   undo->gradient->flags |= approach > -least ? S2_GRADIENT_GRAZING : 0;
   if (approach < 0) {
@@ -280,11 +294,13 @@ void s2_undo_arrive(S2Undo *undo, const S2Note *note) {
 
 // ---- Pieces -----------------------------------------------------------------------------------
 
-// What joints and contacts carried in a step is the sum over the blows and flows of its pieces.
+// What joints and contacts carried in a step is the sum over the impacts and flows of its
+// intervals.
 static void event_take_sums(S2Undo *undo, const S2Note *note) {
   for (int i = 0; i < note->of->island.joints; i++) {
     int32_t slot = note->of->island.joint[i];
     size_t at = S2_JOINT_ROWS * (size_t)slot;
+    // Every interval before has the adjoint of the whole sum.
     memcpy(undo->bar.joint_impulse + at, undo->impulse_bar + at, sizeof(double) * S2_JOINT_ROWS);
     memcpy(undo->bar.joint_reaction + 3 * slot, undo->reaction + 3 * slot, 3 * sizeof(double));
   }
@@ -325,6 +341,7 @@ void s2_undo_interval(S2Undo *undo, const S2Note *note) {
     memset(undo->bar.joint_impulse + S2_JOINT_ROWS * (size_t)note->of->island.joint[i], 0,
            sizeof(double) * S2_JOINT_ROWS);
   }
+  // Of all but the first, q0 and v0 were q1 and v2 of the one before.
   if (note->interval.earlier > 0) {
     s2_undo_move_nodes(note, undo->bar.q0, undo->bar.q1);
     s2_undo_move_nodes(note, undo->bar.v0, undo->bar.v2);
@@ -343,12 +360,14 @@ static void event_work_vjp(S2Undo *undo, const S2Note *note, int i, int k, doubl
   if (at->normal_impulse == 0 && at->tangent_impulse == 0) { // no row of the flow takes it up
     return;
   }
+  // J = sum over normal and tangent of impulse (u0 + u2)/2: to the impulses, ...
   S2Vec2 n = at->at.normal, t = s2_left(n), t_bar = {0};
   S2PointBar point = {0};
   S2Work work = s2_touch_work(touch, k, v0, v2, note->of->tiny);
   double normal = bar * at->normal_impulse / 2, tangent = bar * at->tangent_impulse / 2;
   undo->pushed[2 * note->of->touch_index[i] + k] += bar * (work.u0 + work.u2) / 2;
   undo->dragged[2 * note->of->touch_index[i] + k] += bar * (work.along0 + work.along2) / 2;
+  // ... to the velocities before and after that count, ...
   for (int after = 0; after < 2; after++) {
     const double *v = after ? v2 : v0;
     double *v_bar = after ? undo->bar.v2 : undo->bar.v0;
@@ -360,6 +379,7 @@ static void event_work_vjp(S2Undo *undo, const S2Note *note, int i, int k, doubl
       pair->surface_speed -= tangent;
     }
   }
+  // ... and to where the point is, at q1 if its rows were made there.
   point.normal = s2_add(point.normal, s2_right(t_bar));
   if (note->energy.turned) {
     s2_touch_point_vjp(undo->world, touch, k, undo->step.q1, &point, undo->bar.q1, undo->gradient);
@@ -373,7 +393,9 @@ static void event_work_vjp(S2Undo *undo, const S2Note *note, int i, int k, doubl
 static void event_gain_vjp(S2Undo *undo, const S2Note *note, double bar) {
   S2Step *step = &undo->step;
   S2StepAdjoint *to = &undo->bar;
+  // The mean velocity of the flow: (v0 + v2)/2, or v1 where nothing flowed.
   double share = note->energy.flowed ? 0.5 : 0;
+  // f'(h mean - (q1 - q0)): what forces bring beyond what the motion accounts for.
   for (int i = 0; i < note->of->island.nodes; i++) {
     for (int at = 3 * note->of->island.node[i], c = 0; c < 3; c++, at++) {
       double f = step->force[at], *later = note->energy.flowed ? &to->v2[at] : &to->v1[at];
@@ -387,6 +409,7 @@ static void event_gain_vjp(S2Undo *undo, const S2Note *note, double bar) {
       to->q0[at] += bar * f;
     }
   }
+  // And what each contact brought.
   for (int i = 0; i < note->of->island.touches; i++) {
     S2TouchBar pair = {0};
     for (int k = 0; k < undo->open.touches[i].count; k++) {

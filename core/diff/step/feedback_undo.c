@@ -36,6 +36,7 @@ static void feedback_find_rooms(const S2Undo *undo, const S2Note *note, S2Vec2 f
   const double ride[3] = {0, frame.x, frame.y};
   double of_b = 0, of_room = 0;
   room[0] = room[1] = (Room){0};
+  // Kinetic energy of v2 + s x/h, less that of v2, in the frame of what holds the island:
   for (int i = 0; i < 3 * note->of->island.nodes; i++) {
     int32_t slot = note->of->island.node[i / 3];
     const S2Body *body = &undo->world->bodies.at[slot];
@@ -44,14 +45,18 @@ static void feedback_find_rooms(const S2Undo *undo, const S2Note *note, S2Vec2 f
     double v0 = step->v0[at] - ride[i % 3], v2 = step->v2[at] - ride[i % 3];
     double free_v = step->free_v[at] - ride[i % 3];
     double push = note->h * step->force[at] / 2, more = note->solve.x[i] / note->h;
+    // ... at most that of the free motion less that of v2, ...
     room[0].a += inertial * more * more / 2;
     room[0].b += inertial * v2 * more;
     room[0].room += inertial * (free_v * free_v - v2 * v2) / 2;
+    // ... and at most that of v0 with what forces did on the way, at their mean speed.
     room[1].b += (inertial * v2 - push) * more;
     room[1].room += inertial * (v0 * v0 - v2 * v2) / 2 + push * (v0 + v2);
+    // Sums of sizes, for what rounding leaves.
     of_b += (inertial * fabs(v2) + fabs(push)) * fabs(more);
     of_room += inertial * (v0 * v0 + free_v * free_v + v2 * v2) / 2;
   }
+  // Both are the same square of the displacements.
   room[1].a = room[0].a;
   for (int k = 0; k < 2; k++) {
     room[k].b_doubt = ROUNDING * of_b;
@@ -87,10 +92,12 @@ static const Room *feedback_binding(S2Undo *undo, const S2Note *note, const Room
          of[2] = {feedback_largest_fraction(rooms[0]), feedback_largest_fraction(rooms[1])};
   const Room *room = &rooms[fabs(of[0] - part) <= fabs(of[1] - part) ? 0 : 1];
   bool other = false; // there is another derivative, on another side
+  // There is no room whatever the data are, unless what it stands on moves.
   if (feedback_is_nothing(&rooms[0])) {
     other = feedback_stands_on_movers(undo, &note->of->island);
     room = NULL;
   } else {
+    // Where both rooms bind, or rounding decides, there is another derivative.
     bool both = fabs(of[0] - of[1]) <= DOUBT && part > 0 && part < 1;
     double doubt = feedback_doubtful_fraction(*room, 1) - feedback_doubtful_fraction(*room, -1);
     bool alike = part < DOUBT && feedback_is_nothing(room), lost = doubt > LOST * part;
@@ -121,6 +128,7 @@ static void feedback_fraction_vjp(S2Undo *undo, const S2Note *note, double fract
   if (fraction_bar == 0) {
     return;
   }
+  // Which room binds, in the frame of what holds the island?
   S2Vec2 frame = s2_island_frame(step, &note->of->island, note->of->ground, note->of->grounds);
   const double ride[3] = {0, frame.x, frame.y};
   double ride_bar[3] = {0};
@@ -131,10 +139,13 @@ static void feedback_fraction_vjp(S2Undo *undo, const S2Note *note, double fract
   }
   bool free_one = bound == &rooms[0], none = feedback_is_nothing(bound);
   Room room = *bound;
+  // a s^2 + b s = room, so ds = (droom - s^2 da - s db)/(2 a s + b); of a room of nothing s is
+  // -b/a.
   double s = note->solve.fraction, slope = 2 * room.a * s + room.b,
          to = none ? 0 : fraction_bar / slope;
   double a_bar = -s * s * to, b_bar = none ? -fraction_bar / (2 * room.a) : -s * to;
   double room_bar = room.room > 0 ? to : 0;
+  // The sums of feedback_find_rooms, term by term.
   for (int i = 0; i < 3 * note->of->island.nodes; i++) {
     int32_t slot = note->of->island.node[i / 3];
     const S2Body *body = &undo->world->bodies.at[slot];
@@ -144,9 +155,11 @@ static void feedback_fraction_vjp(S2Undo *undo, const S2Note *note, double fract
     double v0 = step->v0[at] - ride[i % 3], v2 = step->v2[at] - ride[i % 3];
     double free_v = step->free_v[at] - ride[i % 3], v0_bar = 0, free_bar = 0;
     double push = free_one ? 0 : h * step->force[at] / 2, more = note->solve.x[i] / h;
+    // Both: a = m x^2/2, b = (m v2 - push) x with x displaced per h.
     double v2_bar = b_bar * inertial * more - room_bar * inertial * v2;
     double more_bar = a_bar * inertial * more + b_bar * (inertial * v2 - push);
     double weight = a_bar * more * more / 2 + b_bar * v2 * more, push_bar = 0;
+    // The room: m (free_v^2 - v2^2)/2, or m (v0^2 - v2^2)/2 + push (v0 + v2).
     if (free_one) {
       free_bar = room_bar * inertial * free_v;
       weight += room_bar * (free_v * free_v - v2 * v2) / 2;
@@ -156,6 +169,7 @@ static void feedback_fraction_vjp(S2Undo *undo, const S2Note *note, double fract
       weight += room_bar * (v0 * v0 - v2 * v2) / 2;
       push_bar = room_bar * (v0 + v2) - b_bar * more;
     }
+    // Velocities are relative to the frame, the push is h f/2.
     bar->v0[at] += v0_bar;
     bar->v2[at] += v2_bar;
     bar->free_v[at] += free_bar;
@@ -170,6 +184,7 @@ static void feedback_fraction_vjp(S2Undo *undo, const S2Note *note, double fract
 
 void s2_undo_feedback(S2Undo *undo, const S2Note *note) {
   double fraction_bar = 0, h = note->h;
+  // v2 += s/h x of what joints displaced: to x, to s and to h.
   for (int i = 0; i < 3 * note->of->island.nodes; i++) {
     int at = 3 * note->of->island.node[i / 3] + i % 3;
     double bar = undo->bar.v2[at];
@@ -178,6 +193,7 @@ void s2_undo_feedback(S2Undo *undo, const S2Note *note) {
     fraction_bar += bar * note->solve.x[i] / h;
     undo->bar.h -= note->solve.fraction * bar * note->solve.x[i] / (h * h);
   }
+  // Projections before this one know by which factor their impulses were kept.
   for (int i = 0; i < note->of->island.joints; i++) {
     int32_t slot = note->of->island.joint[i];
     undo->feed[slot] = note->solve.fraction / h;

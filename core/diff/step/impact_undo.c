@@ -13,6 +13,7 @@ static void impact_targets_vjp(S2Undo *undo, const S2Note *note) {
       double *target = &undo->more[2 * note->of->touch_index[i] + k], bar = *target;
       *target = 0;
       if (bar != 0) {
+        // target = e arrival
         S2PointBar point = {0};
         pair.restitution += bar * s2_arrival_vjp(undo, touch, k, bar * touch->restitution, &point);
         s2_undo_point(undo, i, k, &point);
@@ -86,6 +87,7 @@ static void impact_point_vjp(const Keep *keep, int i, int k, S2TouchBar *pair) {
   S2PointBar point = {0};
   int from = S2_TOUCH_IMPULSES * i + 2 * k;
   int at = 2 * keep->note->of->touch_index[i] + k;
+  // Speeds of the point before the impact; room has -pressed, linear +struck times them.
   double across = s2_touch_velocity(touch, k, n, v1);
   double along = s2_touch_velocity(touch, k, t, v1) - touch->surface_speed;
   double by = keep->linear * keep->struck[from] - keep->room * keep->pressed[from];
@@ -96,6 +98,7 @@ static void impact_point_vjp(const Keep *keep, int i, int k, S2TouchBar *pair) {
   }
   undo->struck[2 * at] += keep->linear * across;
   undo->struck[2 * at + 1] += keep->linear * along;
+  // To v1, and to where the point is.
   s2_touch_velocity_vjp(touch, k, n, v1, by, undo->bar.v1, &point, &point.normal);
   s2_touch_velocity_vjp(touch, k, t, v1, drag, undo->bar.v1, &point, &t_bar);
   pair->surface_speed -= drag;
@@ -124,18 +127,23 @@ void s2_undo_keep(S2Undo *undo, const S2Note *note) {
   const double *struck = pressed + S2_TOUCH_IMPULSES * island->touches;
   S2StepAdjoint *bar = &undo->bar;
   S2Step *step = &undo->step;
+  // What was scaled by s: impulses, ...
   double s = note->keep.fraction, fraction_bar = impact_fraction_bar(undo, note, struck);
   S2Touch *touches = step->touches; // the note's are listed in its order
   step->touches = undo->open.touches;
   S2BlowEnergy energy = s2_blow_energy(step, island, pressed, struck, note->keep.before);
   step->touches = touches;
+  // ... velocities, ...
   for (int i = 0; i < 3 * island->nodes; i++) {
     int at = 3 * island->node[i / 3] + i % 3;
     fraction_bar += bar->v2[at] * (note->keep.before[i] - step->v1[at]);
   }
+  // ... and what the loss asks of the impulses themselves.
   fraction_bar += s2_undo_keep_impulses(undo, note, struck);
+  // ds of linear s + square s^2 = room; at s = 0 and at no room it stays what it is.
   double to = s > 0 && energy.room > 0 ? fraction_bar / (energy.linear + 2 * energy.square * s) : 0;
   Keep keep = {undo, note, to, -s * to, pressed, struck};
+  // To contacts, whose work is in room and linear.
   for (int i = 0; i < island->touches; i++) {
     S2TouchBar pair = {0};
     const S2Touch *touch = &undo->open.touches[i];
@@ -146,6 +154,7 @@ void s2_undo_keep(S2Undo *undo, const S2Note *note) {
     // Drag along the surface is no friction row.
     undo->gradient->flags |= touch->viscosity > 0 ? S2_GRADIENT_PARTIAL : 0;
   }
+  // To bodies: square and room have the kinetic energy of what was thrown and stopped.
   for (int i = 0; i < 3 * island->nodes; i++) {
     int32_t slot = island->node[i / 3];
     int at = 3 * slot + i % 3;
@@ -177,6 +186,7 @@ static void impact_gain_vjp(S2Undo *undo, const S2Note *note) {
       const S2Choice *choice = &undo->open.choices[2 * i + k];
       S2Vec2 n = touch->points[k].at.normal;
       double e = touch->restitution, u = s2_touch_velocity(touch, k, n, undo->step.v2);
+      // The target is max(0, e u - e arrival) and no more.
       *more = 0;
       if (bar == 0 || !(choice->bias < 0) || !(-choice->bias + e * u > 0)) {
         continue;

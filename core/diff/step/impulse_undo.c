@@ -102,10 +102,12 @@ void s2_undo_forget_joints(S2Undo *undo, const S2Note *note) {
 
 bool s2_undo_refuses_impulses(const S2Undo *undo, const S2Note *note, const char *what) {
   bool contacts = false, joints = false;
+  // Of contacts between its bodies, ...
   for (int i = 0; i < undo->contacts && undo->asked; i++) {
     const S2ContactGradient *at = &undo->contact[i];
     contacts |= impulse_is_asked(at) && impulse_is_of(undo, at, &note->of->island);
   }
+  // ... and of its joints.
   for (int i = 0; i < 3 * note->of->island.joints; i++) {
     joints |= undo->bar.joint_reaction[3 * note->of->island.joint[i / 3] + i % 3] != 0;
   }
@@ -164,6 +166,7 @@ static double impulse_keep_joints(const S2Note *note, int count, const double *s
 
 double s2_undo_keep_impulses(S2Undo *undo, const S2Note *note, const double *struck) {
   const S2Island *island = &note->of->island;
+  // dl/ds of what the impact gave contact points, ...
   double sum = 0;
   for (int i = 0; i < 2 * island->touches; i++) {
     const S2Touch *touch = &undo->open.touches[i / 2];
@@ -176,6 +179,7 @@ double s2_undo_keep_impulses(S2Undo *undo, const S2Note *note, const double *str
              s2_dot(s2_left(n), bar) * struck[2 * i + 1];
     }
   }
+  // ... whose adjoints are those of what was kept from here on, ...
   for (int i = 0; i < undo->contacts && undo->asked; i++) {
     S2ContactGradient *at = &undo->contact[i];
     if (impulse_is_of(undo, at, island)) {
@@ -185,6 +189,7 @@ double s2_undo_keep_impulses(S2Undo *undo, const S2Note *note, const double *str
       at->angular_b *= note->keep.fraction;
     }
   }
+  // ... and joints.
   undo->keeps = true;
   sum += impulse_keep_joints(note, S2_JOINT_ROWS, note->of->impulse, undo->bar.joint_impulse,
                              undo->waiting_impulse);
@@ -215,12 +220,14 @@ static void impulse_point_vjp(S2Undo *undo, int touch, int k, const double lambd
   if (at == NULL || !impulse_is_asked(at)) {
     return;
   }
+  // The impulse as a vector, n ln + t lt, and its adjoint: by itself and by moments.
   S2Vec2 n = of->points[k].at.normal, t = s2_left(n);
   S2Vec2 all = s2_add_scaled(s2_scale(lambda[0], n), lambda[1], t);
   S2Vec2 all_bar = impulse_vector_bar(at, &of->points[k]);
   S2Vec2 normal_bar = s2_add(all_bar, at->press); // of lambda[0] n
   lambda_bar[0] += s2_dot(n, normal_bar);
   lambda_bar[1] += s2_dot(t, all_bar);
+  // Its direction is the normal's, its moments are about the centres of both bodies.
   S2PointBar bar = {
       .normal = s2_add_scaled(s2_scale(lambda[0], normal_bar), lambda[1], s2_right(all_bar)),
       .point = s2_scale(at->angular_a, s2_right(all)),
@@ -233,6 +240,7 @@ void s2_undo_contact_impulses(S2Undo *undo, const S2Note *note, const S2Assembly
                               double *dl_dlambda) {
   S2SolveKind kind = note->solve.kind;
   const double *lambda = note->of->lambda;
+  // In the order of the rows: normal and tangent of each point that is used.
   int r = assembly->parts;
   for (int i = 0; i < 2 * note->of->island.touches && undo->asked; i++) {
     const S2Touch *touch = &undo->open.touches[i / 2];
@@ -241,6 +249,7 @@ void s2_undo_contact_impulses(S2Undo *undo, const S2Note *note, const S2Assembly
       continue;
     }
     bool normal = s2_solve_traits(kind).normals, rough = s2_solve_is_rough(kind, touch);
+    // Rows that there are not have the impulse 0.
     const double here[2] = {normal ? lambda[r] : 0, rough ? lambda[r + normal] : 0};
     double bar[2] = {0};
     impulse_point_vjp(undo, i / 2, i % 2, here, bar);
@@ -252,6 +261,7 @@ void s2_undo_contact_impulses(S2Undo *undo, const S2Note *note, const S2Assembly
     }
     r += normal + rough;
   }
+  // Rows of viscosity stand among those of joints.
   for (int p = 0; p < assembly->parts && undo->asked; p++) { // viscosity
     int point = assembly->part[p].row;
     if (assembly->part[p].joint == S2_NONE) {

@@ -102,6 +102,7 @@ void s2_undo_linearise(S2Undo *undo, const S2Note *note) {
   double *carry = S2_TAKE_ZEROED(undo->arena, double, count);
   double *q_bar = S2_TAKE_ZEROED(undo->arena, double, count);
   double *carry_bar = S2_TAKE_ZEROED(undo->arena, double, count);
+  // Where the two bodies are taken to be.
   for (int side = 0; side < 2; side++) {
     for (int at = 3 * slot[side]; at < 3 * slot[side] + 3; at++) {
       carry[at] = s2_undo_carry(undo, note, at);
@@ -120,6 +121,7 @@ void s2_undo_linearise(S2Undo *undo, const S2Note *note) {
   }
   for (int side = 0; side < 2; side++) {
     for (int at = 3 * slot[side]; at < 3 * slot[side] + 3; at++) {
+      // And back to what carried them.
       s2_undo_carried(undo, note, at, carry_bar[at]);
       motion_carried_vjp(undo, note, at, q_bar[at]);
     }

@@ -44,6 +44,7 @@ static bool program_spring(void *user, S2World *world, S2SpringCall *call) {
 void s2_undo_answer(S2Undo *undo) {
   S2World *world = undo->world;
   int joints = world->joints.count;
+  // Where answers are, and where their adjoints go.
   undo->answers = (S2Answers){
       .notes = undo->notes,
       .gradient = undo->gradient,
@@ -51,6 +52,7 @@ void s2_undo_answer(S2Undo *undo) {
       .goal = S2_TAKE_ZEROED(undo->arena, double, 3 * joints + 1),
       .rate = S2_TAKE_ZEROED(undo->arena, double, 3 * joints + 1),
   };
+  // Whoever asks at the same poses and time gets what was answered then.
   world->callbacks = (S2Callbacks){
       .user = &undo->answers, .constraint = program_constraint, .spring = program_spring};
   world->evaluating = true;
@@ -61,6 +63,7 @@ void s2_undo_answer(S2Undo *undo) {
   if (!constraints) { // then nobody looks for what they said
     return;
   }
+  // Else what they were asked is remembered, as in a world.
   world->memos.at = S2_TAKE_ZEROED(undo->arena, S2ConstraintMemo, joints);
   world->memos.count = joints;
   for (int i = 0; i < joints; i++) {
@@ -113,9 +116,11 @@ static void program_lock_vjp(S2Undo *undo, const S2Note *note, int32_t slot) {
   for (int c = 0; c < 3; c++) { // what is not locked has the rate 0
     rate[c] = undo->world->joints.at[slot].locked[c] ? rate[c] : 0;
   }
+  // What it was answered, by where the lock was.
   if (answer != NULL) {
     program_velocities_vjp(undo, answer, note->h, rate, goal);
   }
+  // Where it had followed an answer before, the goal had moved on with that.
   for (int c = 0; c < 3; c++) {
     double of_rate = rate[c], since = before == NULL ? 0 : drive->start - before->start;
     rate[c] = 0;
@@ -159,10 +164,12 @@ void s2_undo_given_up(S2Undo *undo, int32_t slot, double elapsed) {
   S2JointAt at = {.world = world, .joint = joint, .q = undo->step.q1, .elapsed = elapsed};
   S2BoundedRow rows[S2_JOINT_EQUATIONS];
   int count = s2_lock_yields(joint) ? s2_lock_bounded_rows(&at, rows) : 0;
+  // Each component that has a bound, and has left its goal behind.
   for (int i = 0; i < count; i++) {
     int c = rows[i].component;
     double push = rows[i].most / rows[i].mass, q = undo->step.q1[3 * joint->a + c],
            bar = g->goal[c];
+    // One that is held is where it was.
     bool held = joint->driven && drive != NULL && drive->place[c];
     if (!held) {
       (void)s2_lock_goal_kept(q - rows[i].row.value, q, push, elapsed, &held);

@@ -25,12 +25,14 @@ static void project_take_displacement(S2SolveUndo *solve) {
   for (int i = 0; i < note->of->island.nodes; i++) {
     int32_t at = 3 * note->of->island.node[i];
     for (int c = 0; c < 3; c++) {
+      // q1 = q0 + s x
       solve->dl_dv[3 * i + c] = note->solve.fraction * undo->bar.q1[at + c];
       fraction_bar += note->solve.x[3 * i + c] * undo->bar.q1[at + c];
       undo->step.q1[at + c] = note->solve.before[3 * i + c];
     }
     most = fabs(note->solve.x[3 * i]) > fabs(note->solve.x[3 * most]) ? i : most;
   }
+  // s was the largest turn allowed over the largest turn.
   if (note->solve.fraction < 1) {
     double turn = note->solve.x[3 * most];
     solve->dl_dv[3 * most] -= fraction_bar * note->solve.fraction / turn;
@@ -102,6 +104,7 @@ static void project_feed_vjp(S2SolveUndo *solve, const S2Assembly *start, int eq
     const S2Row *row = &solve->assembly->problem.row[r];
     const S2JointPart *part = &start->part[r];
     double lambda = note->of->lambda[r], sum = 0;
+    // Displacements J' lambda/m of bodies; nodes of gears are displaced for nothing.
     for (int side = 0; side < 2; side++) {
       int node = side == 0 ? row->a : row->b;
       const double *j = side == 0 ? row->ja : row->jb;
@@ -117,6 +120,7 @@ static void project_feed_vjp(S2SolveUndo *solve, const S2Assembly *start, int eq
             over * j[c] * lambda / (c == 0 ? body->inertia : body->mass);
       }
     }
+    // And the impulses that joints keep.
     sum += note->solve.fraction * undo->feed[part->joint] *
            s2_undo_impulse(undo, part->joint, part->row, part->push);
     solve->dl_dlambda[r] += sum;
@@ -143,6 +147,7 @@ static void project_joints_vjp(S2SolveUndo *solve, const S2Assembly *start, int 
   S2Undo *undo = solve->undo;
   const S2Note *note = solve->note;
   S2McpGradient *data = &solve->data;
+  // Rows, errors and what pushes along them, all at q1, ...
   double h = undo->bar.h, elapsed = undo->bar.elapsed;
   double *none =
       S2_TAKE_ZEROED(undo->arena, double, 3 * (note->solve.rows + note->of->island.nodes));
@@ -158,6 +163,7 @@ static void project_joints_vjp(S2SolveUndo *solve, const S2Assembly *start, int 
                         solve->given,
                         NULL,
                         NULL};
+  // ... or errors at q1 and everything else at q0, where the equations were taken from.
   if (start != NULL) {
     S2RowsAdjoint at_start = {note->solve.x,
                               note->of->lambda,
@@ -171,6 +177,7 @@ static void project_joints_vjp(S2SolveUndo *solve, const S2Assembly *start, int 
                               solve->given,
                               solve->reaction,
                               note->of->lambda};
+    // An S2Step whose q1 is q0, for assembly and its adjoint.
     double *q1 = undo->step.q1, *q1_bar = undo->bar.q1;
     S2Assembly only = *start; // equations come first
     only.parts = equations;
@@ -181,6 +188,7 @@ static void project_joints_vjp(S2SolveUndo *solve, const S2Assembly *start, int 
                       &undo->bar);
     undo->step.q1 = q1;
     undo->bar.q1 = q1_bar;
+    // What has gone to the start is not the end's.
     memset(data->ja, 0, sizeof(double) * 3 * (size_t)equations);
     memset(data->jb, 0, sizeof(double) * 3 * (size_t)equations);
   }
@@ -200,6 +208,7 @@ static void project_put_solved_point(S2SolveUndo *solve, int i, int k, const S2P
   S2Undo *undo = solve->undo;
   const S2Touch *now = &undo->open.touches[i], *then = &solve->touches[i];
   S2PointBar point = *bar, gap = {.gap = bar->gap};
+  // The same feature is still there: its gap is that of q1, the rest as the solve had it.
   for (int j = 0; j < now->count; j++) {
     if (now->points[j].at.id == then->points[k].at.id) {
       point.gap = 0;
@@ -208,6 +217,7 @@ static void project_put_solved_point(S2SolveUndo *solve, int i, int k, const S2P
       return;
     }
   }
+  // It is gone: the gap is the solve's, carried on by h times the speed.
   S2ArenaMark mark = s2_arena_mark(undo->arena);
   const S2Note *moved = s2_undo_last(undo, S2_ACT_INTEGRATE);
   int count = 3 * undo->notes->slots;
@@ -219,6 +229,7 @@ static void project_put_solved_point(S2SolveUndo *solve, int i, int k, const S2P
       carry[at] = s2_undo_carry(undo, moved, at);
     }
   }
+  // gap + h n'(carry of a - carry of b)
   S2Vec2 n = then->points[k].at.normal;
   undo->bar.h += bar->gap * s2_touch_velocity(then, k, n, carry);
   s2_touch_velocity_vjp(then, k, n, carry, undo->step.h * bar->gap, carry_bar, &point,
@@ -251,6 +262,7 @@ static void project_solved_joints_vjp(S2SolveUndo *solve, const S2Assembly *end)
   double *none = S2_TAKE_ZEROED(undo->arena, double, 3 * (rows + note->of->island.nodes));
   double *errors = S2_TAKE_ZEROED(undo->arena, double, rows);
   double *given = S2_TAKE_ZEROED(undo->arena, double, end->parts + end->parts_given);
+  // Errors are of the rows at the end that have the same joint and index.
   for (int r = 0; r < solve->assembly->parts; r++) {
     int at = project_end_row(solve, end, r);
     if (at >= 0) {
@@ -258,6 +270,7 @@ static void project_solved_joints_vjp(S2SolveUndo *solve, const S2Assembly *end)
       data->bias[r] = 0;
     }
   }
+  // Rows and right sides are of q0, ...
   double *q1 = undo->step.q1, *q1_bar = undo->bar.q1;
   S2RowsAdjoint at_start = {
       note->solve.x, note->of->lambda, data->ja,     data->jb, data->bias, none, none,
@@ -270,6 +283,7 @@ static void project_solved_joints_vjp(S2SolveUndo *solve, const S2Assembly *end)
                     &undo->bar);
   undo->step.q1 = q1;
   undo->bar.q1 = q1_bar;
+  // ... errors of q1.
   s2_joint_rows_vjp(&undo->step, &note->of->island, S2_SOLVE_PROJECTION, end, &at_end, &undo->bar);
 }
 
@@ -277,16 +291,19 @@ static void project_solved_undo(S2Undo *undo, const S2Note *note) {
   S2Arena *arena = undo->arena;
   S2ArenaMark mark = s2_arena_mark(arena);
   S2SolveUndo solve = {.undo = undo, .note = note};
+  // dl/d(displacement)
   s2_undo_set_island(undo, note);
   solve.touches = undo->open.solved;
   solve.dl_dv = S2_TAKE_ZEROED(arena, double, 3 * s2_solve_nodes(undo, note));
   solve.dl_dlambda = S2_TAKE_ZEROED(arena, double, note->solve.rows);
   project_take_displacement(&solve);
+  // Joints at the end, for their errors; the problem itself at q0, with touches of then.
   S2Choice *no_contacts = S2_TAKE_ZEROED(arena, S2Choice, 2 * note->of->island.touches);
   S2Assembly end = s2_assemble(&undo->step, &note->of->island, no_contacts, S2_SOLVE_PROJECTION);
   undo->step.touches = (S2Touch *)undo->open.solved; // only read
   S2Assembly made = project_assemble_start(undo, note);
   solve.assembly = &made;
+  // Its right sides are those errors.
   if (s2_solve_same_rows(&solve)) {
     S2Problem *problem = &made.problem;
     project_copy_rows(problem, arena);
@@ -295,6 +312,7 @@ static void project_solved_undo(S2Undo *undo, const S2Note *note) {
       S2Row *row = (S2Row *)problem->row + r; // the copy
       row->bias = at >= 0 ? end.problem.row[at].bias : row->bias;
     }
+    // Modes, the adjoint of the solution, and from that to all data.
     project_scale(problem, note);
     solve.given = S2_TAKE_ZEROED(arena, double, made.parts + made.parts_given);
     if (s2_solve_differentiate(&solve)) {
@@ -315,6 +333,7 @@ void s2_undo_project(S2Undo *undo, const S2Note *note) {
     project_solved_undo(undo, note);
     return;
   }
+  // dl/d(displacement)
   S2ArenaMark mark = s2_arena_mark(arena);
   S2SolveUndo solve = {.undo = undo, .note = note};
   s2_undo_set_island(undo, note);
@@ -322,6 +341,7 @@ void s2_undo_project(S2Undo *undo, const S2Note *note) {
   solve.dl_dv = S2_TAKE_ZEROED(arena, double, 3 * s2_solve_nodes(undo, note));
   solve.dl_dlambda = S2_TAKE_ZEROED(arena, double, note->solve.rows);
   project_take_displacement(&solve);
+  // The problem again; turns were made heavier where they were too large.
   S2Assembly made =
       s2_assemble(&undo->step, &note->of->island, undo->open.choices, S2_SOLVE_PROJECTION);
   solve.assembly = &made;
@@ -329,6 +349,7 @@ void s2_undo_project(S2Undo *undo, const S2Note *note) {
   for (int i = 0; i < note->of->island.nodes; i++) {
     made.mass[3 * i] *= note->of->stiffness;
   }
+  // Equations of joints as at q0, and what of them goes into velocities.
   solve.given = S2_TAKE_ZEROED(arena, double, made.parts + made.parts_given);
   double *ja = S2_TAKE_ZEROED(arena, double, 3 * note->solve.rows);
   double *jb = S2_TAKE_ZEROED(arena, double, 3 * note->solve.rows);
@@ -341,11 +362,13 @@ void s2_undo_project(S2Undo *undo, const S2Note *note) {
     equations = project_take_start(&start, &made, arena);
     project_feed_vjp(&solve, &start, equations, ja, jb);
   }
+  // From the solution to the data; edges of later passes make no difference.
   unsigned found = undo->found;
   if (same && s2_solve_differentiate(&solve)) {
     if (s2_world_way(&undo->world->kept.def) == S2_EVENT || project_is_later_pass(undo, note)) {
       undo->found = found;
     }
+    // Rows have what the feedback added.
     for (int i = 0; i < 3 * note->solve.rows; i++) {
       solve.data.ja[i] += ja[i];
       solve.data.jb[i] += jb[i];

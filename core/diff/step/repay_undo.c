@@ -15,6 +15,7 @@ static void repay_ride_vjp(S2Undo *undo, const S2Note *note, int32_t slot,
     }
     int32_t at = 3 * note->of->ground[g];
     const double *v = undo->step.free_v + at, *from = undo->step.q1 + at;
+    // v of the ground at the body: v + w x (q - from), of all grounds the mean.
     S2Vec2 arm = s2_vec2(q[1] - from[1], q[2] - from[2]), arm_bar = s2_scale(v[0], s2_right(bar));
     undo->bar.free_v[at] += ride_bar[0] / note->of->grounds + s2_dot(bar, s2_left(arm));
     undo->bar.free_v[at + 1] += bar.x;
@@ -29,6 +30,7 @@ static void repay_ride_vjp(S2Undo *undo, const S2Note *note, int32_t slot,
 // v2 = ride + s (v2 - ride) with s^2 = 1 - energy/kinetic; returns the adjoint of the energy.
 static double repay_slower_vjp(S2Undo *undo, const S2Note *note) {
   S2ArenaMark mark = s2_arena_mark(undo->arena);
+  // Velocities relative to what the bodies ride on, and their kinetic energy.
   int nodes = note->of->island.nodes;
   double *v = S2_TAKE(undo->arena, double, 3 * nodes), kinetic = 0, s_bar = 0;
   for (int i = 0; i < nodes; i++) {
@@ -42,9 +44,11 @@ static double repay_slower_vjp(S2Undo *undo, const S2Note *note) {
       s_bar += undo->bar.v2[3 * slot + c] * now;
     }
   }
+  // s = sqrt(1 - energy/kinetic)
   double s = kinetic > note->energy.loss ? sqrt(1 - note->energy.loss / kinetic) : 0;
   double energy_bar = s > 0 ? -s_bar / (2 * s * kinetic) : 0;
   double kinetic_bar = s > 0 ? -energy_bar * note->energy.loss / kinetic : 0;
+  // To v2 by s and by the kinetic energy, the rest of it to the ride.
   for (int i = 0; i < nodes; i++) {
     int32_t slot = note->of->island.node[i];
     const S2Body *body = &undo->world->bodies.at[slot];
@@ -78,9 +82,11 @@ static void repay_bodies_vjp(S2Undo *undo, const S2Note *note, double bar) {
     const S2Body *body = &undo->world->bodies.at[slot];
     S2BodyGradient *g = &undo->gradient->body[slot];
     double ride[3] = {0}, ride_bar[3] = {0};
+    // What was fed back counts against what the body rides on.
     if (note->energy.fed && note->of->grounds > 0) {
       s2_event_ride(step, note->of->ground, note->of->grounds, slot, ride);
     }
+    // Each: m (thrown^2 - stopped^2)/2 + m thrown rides, f (h v1 - (q1 - q0)).
     for (int c = 0; c < 3; c++) {
       int at = 3 * slot + c;
       double inertial = c == 0 ? body->inertia : body->mass, f = step->force[at];

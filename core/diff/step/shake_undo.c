@@ -101,6 +101,7 @@ static bool shake_solve(Shake *shake) {
   S2Undo *undo = shake->undo;
   const S2Row *row = shake->start.problem.row;
   S2RowSides *left = S2_TAKE(undo->arena, S2RowSides, shake->rows);
+  // The right side, and the rows J0 that turn dual displacements into multipliers.
   for (int r = 0; r < shake->rows; r++) {
     const S2JointPart *part = &shake->start.part[r];
     double sum =
@@ -118,6 +119,7 @@ static bool shake_solve(Shake *shake) {
     }
     shake->y[r] = sum;
   }
+  // Not symmetric: J1 comes from the rows of the end, J0 from those on the left.
   S2Bilateral matrix;
   bool good = s2_bilateral_init(&matrix, &shake->end.problem, undo->arena) &&
               s2_bilateral_factor(&matrix, left);
@@ -132,6 +134,7 @@ static void shake_masses_vjp(Shake *shake) {
   const double *mass = shake->end.mass;
   int count = 3 * shake->note->of->island.nodes;
   memcpy(shake->p, shake->dq_bar, sizeof(double) * (size_t)count);
+  // p = M^-1 (dl/d(dq) - J1' y)
   for (int r = 0; r < shake->rows; r++) {
     for (int c = 0; c < 3; c++) {
       if (row[r].a != S2_GROUND) {
@@ -142,6 +145,7 @@ static void shake_masses_vjp(Shake *shake) {
       }
     }
   }
+  // dl/dM = -p dq
   for (int i = 0; i < count; i++) {
     S2BodyGradient *body = &shake->undo->gradient->body[shake->note->of->island.node[i / 3]];
     shake->p[i] /= mass[i];
@@ -153,6 +157,7 @@ static void shake_rows_vjp(Shake *shake) {
   S2Undo *undo = shake->undo;
   const S2Note *note = shake->note;
   int most = 3 * (shake->rows + note->of->island.nodes) + shake->start.parts + shake->end.parts;
+  // dl/dJ0 = l p'
   double *none = S2_TAKE_ZEROED(undo->arena, double, most);
   bool solved = shake->solve != NULL; // then the solve has the rows at q0
   double *ja = solved ? shake->solve->ja : S2_TAKE_ZEROED(undo->arena, double, 3 * shake->rows);
@@ -165,15 +170,18 @@ static void shake_rows_vjp(Shake *shake) {
     }
     shake->y[r] = -shake->y[r];
   }
+  // dl/dg = -y, of the rows at the end
   S2RowsAdjoint at_end = {none, none, none, none, shake->y, none,
                           none, none, none, none, NULL,     NULL};
   shake->start.parts = shake->end.parts = shake->rows; // equations come first
   shake->start.parts_given = shake->end.parts_given = 0;
   s2_joint_rows_vjp(&undo->step, &note->of->island, S2_SOLVE_PROJECTION, &shake->end, &at_end,
                     &undo->bar);
+  // Those of the start go with the solve that has the same rows, ...
   if (solved) {
     return;
   }
+  // ... or by a step whose q1 is q0.
   S2RowsAdjoint at_start = {none,
                             note->of->lambda,
                             ja,
@@ -201,10 +209,12 @@ static void shake_rows_vjp(Shake *shake) {
 void s2_undo_shake(S2Undo *undo, const S2Note *note) {
   int count = 3 * note->of->island.nodes;
   Shake shake = {.undo = undo, .note = note, .rows = note->solve.rows};
+  // The rows at both ends; those of the start may be the ones of the first solve.
   s2_undo_set_island(undo, note);
   shake.reaction = s2_undo_reaction(undo, note, undo->feed[note->of->island.joint[0]]);
   shake.end = s2_assemble(&undo->step, &note->of->island, NULL, S2_SOLVE_PROJECTION);
   bool solved = shake_take_rows_of_solve(&shake); // which stay until the solve is undone
+  // Made again at q0 where they are not.
   S2ArenaMark mark = s2_arena_mark(undo->arena);
   s2_undo_set_island(undo, note);
   if (!solved) {
@@ -214,6 +224,7 @@ void s2_undo_shake(S2Undo *undo, const S2Note *note) {
     shake_set_start(undo, note, false);
     undo->step.q1 = q1;
   }
+  // dl/d(dq), as q1 and as what is fed back.
   shake.y = S2_TAKE(undo->arena, double, note->solve.rows);
   shake.p = S2_TAKE(undo->arena, double, count);
   shake.dq_bar = S2_TAKE(undo->arena, double, count);
@@ -221,10 +232,11 @@ void s2_undo_shake(S2Undo *undo, const S2Note *note) {
     int at = 3 * note->of->island.node[i / 3] + i % 3;
     shake.dq_bar[i] = undo->bar.q1[at] + undo->displaced[at];
   }
+  // p and y, and from them to masses and rows.
   if (shake_equations(&shake.start.problem) != note->solve.rows ||
       shake_equations(&shake.end.problem) != note->solve.rows) {
     *undo->failed =
-        s2_error(S2_INVALID, "mends of %d equations were made again with %d (this is a bug)",
+        s2_error(S2_INVALID, "projections of %d equations were made again with %d (this is a bug)",
                  note->solve.rows, shake_equations(&shake.end.problem));
   } else {
     shake.end.problem.rows = note->solve.rows;

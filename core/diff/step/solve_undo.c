@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-// Multiples of its tolerance that a solution tells from 0.
+// Multiples of its tolerance below which a solution may be 0.
 #define RESOLVED 10
 
 static void solve_make_gradient(S2McpGradient *data, const S2Problem *problem, S2Arena *arena) {
@@ -91,6 +91,7 @@ bool s2_solve_differentiate(S2SolveUndo *solve) {
       solve_all_zero(solve->dl_dlambda, problem->rows)) {
     return false;
   }
+  // On the central path where that is asked for and there is one, else as the modes say.
   solve_make_gradient(&solve->data, problem, solve->undo->arena);
   const S2WorldDef *def = &solve->undo->world->kept.def;
   unsigned *flags = &solve->undo->gradient->flags; // S2VjpFlag and S2GradientFlag: the same bits
@@ -102,7 +103,7 @@ bool s2_solve_differentiate(S2SolveUndo *solve) {
                                       &solve->data, undo->arena)
                          : s2_mcp_vjp_other(problem, undo->other, v, lambda, solve->dl_dv,
                                             solve->dl_dlambda, &solve->data, undo->arena);
-    // What of these matters is told by what the step makes of it.
+    // What of these matters shows in what the step makes of it.
     undo->found |= (found & S2_VJP_WEAK) != 0 ? S2_VJP_OTHER_SIDE : 0;
     undo->found |= (found & S2_VJP_TIED) != 0 ? S2_VJP_OTHER_SHARE : 0;
     *flags |= found & ~(unsigned)(S2_VJP_WEAK | S2_VJP_TIED);
@@ -151,6 +152,7 @@ void s2_solve_bodies_vjp(const S2SolveUndo *solve) {
   S2SolveKind kind = solve->note->solve.kind;
   bool forces = s2_solve_traits(kind).takes_time;
   bool from_v2 = !s2_solve_traits(kind).from_v0 && !s2_solve_traits(kind).displacements;
+  // Projections scaled the inertias; nodes of gears have shares of the masses of their bodies.
   for (int i = 0; i < solve->note->of->island.nodes && s2_solve_traits(kind).displacements; i++) {
     solve->data.mass[3 * i] *= solve->note->of->stiffness;
   }
@@ -160,6 +162,7 @@ void s2_solve_bodies_vjp(const S2SolveUndo *solve) {
     const S2Body *body = &undo->world->bodies.at[slot];
     for (int c = 0; c < 3; c++) {
       int at = 3 * slot + c;
+      // Diagonal and right side: W and W free_v where there are forces, else M and M v2, ...
       double mass = solve->data.mass[3 * i + c], rhs = solve->data.rhs[3 * i + c];
       double inertial = c == 0 ? body->inertia : body->mass;
       double *weight = s2_inertial_bar(undo, slot, c);
@@ -173,6 +176,7 @@ void s2_solve_bodies_vjp(const S2SolveUndo *solve) {
         *weight += rhs * step->v2[at];
         bar->v2[at] += rhs * inertial;
       }
+      // ... or what forces alone change, M (free_v - v0) beside W.
       if (kind == S2_SOLVE_FORCES) {
         *weight -= rhs * step->v0[at];
         bar->v0[at] -= rhs * inertial;
@@ -190,6 +194,7 @@ static void solve_row_vjp(const S2SolveUndo *solve, const S2Touch *touch, int k,
   const S2Step *step = &undo->step;
   const int32_t slot[2] = {touch->body_a, touch->body_b};
   for (int side = 0; side < 2; side++) {
+    // J = sign (arm x d, d) of each body
     S2Vec2 arm = side == 0 ? touch->points[k].at.point : touch->points[k].arm_b;
     double sign = side == 0 ? 1 : -1, bias = solve->data.bias[r], bar[3];
     const double j[3] = {sign * s2_cross(arm, direction), sign * direction.x, sign * direction.y};
@@ -198,6 +203,7 @@ static void solve_row_vjp(const S2SolveUndo *solve, const S2Touch *touch, int k,
     for (int c = 0; c < 3; c++) {
       int at = 3 * slot[side] + c;
       bar[c] = ground ? 0 : (side == 0 ? solve->data.ja : solve->data.jb)[3 * r + c];
+      // The ground is known: J free_v is in the bias.
       if (moving) {
         bar[c] = bias * step->free_v[at];
         undo->bar.free_v[at] += bias * j[c];
@@ -224,6 +230,7 @@ double s2_arrival_vjp(S2Undo *undo, const S2Touch *touch, int k, double bar, S2P
   const S2Step *step = &undo->step;
   S2Vec2 n = touch->points[k].at.normal;
   double h = step->h, gap = touch->points[k].at.gap;
+  // a: what the free motion accelerates them by along the normal.
   double u = s2_touch_velocity(touch, k, n, step->v2);
   double given = s2_touch_velocity(touch, k, n, step->v0);
   double free_u = s2_touch_velocity(touch, k, n, step->free_v), a = (free_u - given) / h;
@@ -231,6 +238,7 @@ double s2_arrival_vjp(S2Undo *undo, const S2Touch *touch, int k, double bar, S2P
   if (bar == 0 || !(speed > 0)) {
     return -speed;
   }
+  // d speed = (u du - gap da - a dgap)/speed
   s2_touch_velocity_vjp(touch, k, n, step->v2, -bar * u / speed, undo->bar.v2, point,
                         &point->normal);
   // Two that fall alike have no acceleration towards each other but rounding: the mean of both
@@ -263,6 +271,7 @@ static void solve_target_vjp(const S2SolveUndo *solve, int i, int k, double bar,
     // What rests has a gap of either sign by rounding: it counts as open.
     double slop = S2_PROJECTION_TRIGGER * solve->note->of->island.length;
     double part = gap >= -slop ? 1 : baumgarte ? S2_BAUMGARTE_FACTOR : 0;
+    // b = part gap / h
     point->gap += bar * part / h;
     undo->bar.h -= bar * part * gap / (h * h);
     break;
@@ -271,6 +280,7 @@ static void solve_target_vjp(const S2SolveUndo *solve, int i, int k, double bar,
     undo->more[at] += bar;
     break;
   case S2_TARGET_APPROACH:
+    // b = e u
     pair->restitution +=
         bar * s2_touch_velocity(touch, k, touch->points[k].at.normal,
                                 solve->note->solve.kind == S2_SOLVE_MOTION ? undo->step.v0
@@ -381,6 +391,7 @@ void s2_solve_contacts_vjp(S2SolveUndo *solve, S2PutPoint *put) {
   bool holds = s2_solve_traits(note->solve.kind).displacements &&
                note->holds; // as in assembly: equations come first
   solve->blend = s2_contact_blend(&solve->undo->step, &note->of->island, note->solve.kind);
+  // Points that are held come before the others, as rows of equations.
   for (int at = holds ? 0 : count; at < 2 * count; at++) {
     int i = at % count;
     const S2Touch *touch = &solve->touches[i];
@@ -393,6 +404,7 @@ void s2_solve_contacts_vjp(S2SolveUndo *solve, S2PutPoint *put) {
           later) {
         continue;
       }
+      // The rows of a point: viscosity, normal, tangent.
       S2PointBar point = {0};
       if (solve_is_drag(solve->assembly, drag, 2 * i + k)) {
         solve_drag_vjp(solve, drag++, &point, &pair, i, k);
@@ -403,6 +415,7 @@ void s2_solve_contacts_vjp(S2SolveUndo *solve, S2PutPoint *put) {
       if (s2_solve_is_rough(note->solve.kind, touch)) {
         solve_tangent_vjp(solve, i, k, r++, &point, &pair);
       }
+      // Where the point goes is the caller's, what it is made of is the pair's.
       put(solve, i, k, &point);
       any = true;
     }
@@ -425,6 +438,7 @@ static void solve_take_impulses(S2SolveUndo *solve) {
   const S2Assembly *assembly = solve->assembly;
   int parts = assembly->parts + assembly->parts_given;
   solve->given = S2_TAKE_ZEROED(undo->arena, double, parts);
+  // Impulses that joints keep for the next step, and for what asks for them.
   for (int r = 0; r < parts; r++) {
     const S2JointPart *part = &assembly->part[r];
     double bar = s2_undo_impulse(undo, part->joint, part->row, part->push);
@@ -433,12 +447,14 @@ static void solve_take_impulses(S2SolveUndo *solve) {
       solve->dl_dlambda[r] += bar;
     }
   }
+  // Those of contacts, and of reactions.
   s2_undo_contact_impulses(undo, note, assembly, solve->dl_dlambda);
   solve->reaction = s2_undo_reaction(undo, note, 1);
   if (s2_solve_traits(note->solve.kind).from_v0) { // replaced by this solve
     s2_undo_forget_joints(undo, note);
     s2_undo_forget_contacts(undo, note);
   }
+  // Energies of event stepping and of impacts have adjoints of the impulses, too:
   bool flows = note->solve.kind == S2_SOLVE_MOTION || note->solve.kind == S2_SOLVE_TURNED;
   for (int i = 0; i < assembly->parts && flows; i++) {
     const S2JointPart *part = &assembly->part[i];
@@ -447,6 +463,7 @@ static void solve_take_impulses(S2SolveUndo *solve) {
       solve->dl_dlambda[i] += undo->dragged[point];
     }
   }
+  // those of normal and tangent rows, in their order.
   int r = assembly->parts;
   for (int i = 0; i < note->of->island.touches && s2_solve_traits(note->solve.kind).normals; i++) {
     const S2Touch *touch = &undo->open.touches[i];
@@ -454,6 +471,7 @@ static void solve_take_impulses(S2SolveUndo *solve) {
       if (undo->open.choices[2 * i + k].use && s2_solve_presses(note->solve.kind, touch)) {
         int at = 2 * note->of->touch_index[i] + k;
         bool rough = s2_solve_is_rough(note->solve.kind, touch);
+        // The bound of a friction that was solved for after this.
         if (note->solve.kind == S2_SOLVE_FRICTIONLESS) {
           solve->dl_dlambda[r] += undo->bound[at];
           undo->bound[at] = 0;
@@ -476,6 +494,7 @@ void s2_undo_solve(S2Undo *undo, const S2Note *note) {
   S2SolveUndo solve = {.undo = undo, .note = note};
   double *now = note->solve.into_v1 ? undo->step.v1 : undo->step.v2;
   double *bar = note->solve.into_v1 ? undo->bar.v1 : undo->bar.v2;
+  // dl/dv of its nodes, whose velocities are those before it again.
   s2_undo_set_island(undo, note);
   solve.touches = undo->open.solved;
   solve.dl_dv = S2_TAKE_ZEROED(undo->arena, double, 3 * s2_solve_nodes(undo, note));
@@ -487,6 +506,7 @@ void s2_undo_solve(S2Undo *undo, const S2Note *note) {
            3 * sizeof(double));
     memset(bar + at, 0, 3 * sizeof(double));
   }
+  // The problem, if no projection after it had to make it already.
   const S2Remade *remade = undo->remade == NULL ? NULL : undo->remade[undo->index];
   S2Assembly made;
   if (remade != NULL) {
@@ -496,13 +516,16 @@ void s2_undo_solve(S2Undo *undo, const S2Note *note) {
   }
   solve.assembly = &made;
   solve_scale_interval(&solve);
+  // To its solution, ...
   if (s2_solve_same_rows(&solve)) {
     solve.dl_dlambda = S2_TAKE_ZEROED(undo->arena, double, note->solve.rows);
     solve_take_impulses(&solve);
+    // ... to its data, ...
     bool any = s2_solve_differentiate(&solve);
     if (remade != NULL) {
       solve_add_remade(&solve, remade, any);
     }
+    // ... and through the assembly.
     if (any || remade != NULL) {
       s2_solve_bodies_vjp(&solve);
       s2_solve_contacts_vjp(&solve, solve_put_point);

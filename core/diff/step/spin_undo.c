@@ -45,15 +45,18 @@ static void spin_whole_vjp(S2Undo *undo, const S2Note *note, const Whole *whole,
     S2BodyGradient *g = &undo->gradient->body[slot];
     S2Vec2 arm = whole->arm[i], moves = s2_vec2(v[3 * i + 1], v[3 * i + 2]);
     S2Vec2 *bar = &whole->arm_bar[i];
+    // spin = sum I w + m arm x v
     v_bar[3 * slot] += spin_bar * body->inertia;
     v_bar[3 * slot + 1] -= spin_bar * body->mass * arm.y;
     v_bar[3 * slot + 2] += spin_bar * body->mass * arm.x;
     g->inertia += spin_bar * v[3 * i] + inertia_bar;
     g->mass += spin_bar * s2_cross(arm, moves) + inertia_bar * s2_length2(arm);
+    // inertia = sum I + m arm^2
     *bar = s2_add_scaled(*bar, spin_bar * body->mass, s2_right(moves));
     *bar = s2_add_scaled(*bar, 2 * inertia_bar * body->mass, arm);
     centre_bar = s2_sub(centre_bar, *bar);
   }
+  // Arms are from the centre, sum m arm / sum m.
   for (int i = 0; i < note->of->island.nodes; i++) {
     int32_t slot = note->of->island.node[i];
     double part = undo->world->bodies.at[slot].mass / whole->mass;
@@ -148,6 +151,7 @@ void s2_undo_balance(S2Undo *undo, const S2Note *note) {
   S2Vec2 *arm = S2_TAKE(undo->arena, S2Vec2, nodes), *arm_bar = S2_TAKE(undo->arena, S2Vec2, nodes);
   S2Vec2 centre = {0}, centre_bar = {0};
   double weight = 0, inertia = 0, moment = 0, turn_bar = 0;
+  // The whole as one body of masses W: centre, ...
   for (int i = 0; i < nodes; i++) {
     const double *q = step->q0 + 3 * note->of->island.node[i],
                  *w = step->mass + 3 * note->of->island.node[i];
@@ -156,6 +160,7 @@ void s2_undo_balance(S2Undo *undo, const S2Note *note) {
     weight += w[1];
     centre = s2_add_scaled(centre, w[1], arm[i]);
   }
+  // ... inertia, the moment that is missing, and dl/d(turn).
   for (int i = 0; i < nodes; i++) {
     int32_t at = 3 * note->of->island.node[i];
     const double *w = step->mass + at, *v = note->plain.before + 3 * i, *free_v = step->free_v + at;
@@ -165,7 +170,9 @@ void s2_undo_balance(S2Undo *undo, const S2Note *note) {
               w[1] * s2_cross(arm[i], s2_vec2(free_v[1] - v[1], free_v[2] - v[2]));
     turn_bar += bar->v1[at] - arm[i].y * bar->v1[at + 1] + arm[i].x * bar->v1[at + 2];
   }
+  // turn = moment / inertia
   double turn = moment / inertia, moment_bar = turn_bar / inertia, inertia_bar = -turn * moment_bar;
+  // To masses, to free_v and v1, whose difference has the moment, and to the arms.
   for (int i = 0; i < nodes; i++) {
     int32_t at = 3 * note->of->island.node[i];
     const double *w = step->mass + at, *v = note->plain.before + 3 * i, *free_v = step->free_v + at;
@@ -183,6 +190,7 @@ void s2_undo_balance(S2Undo *undo, const S2Note *note) {
       step->v1[at + c] = v[c];
     }
   }
+  // Arms are from the centre, by weights W.
   for (int i = 0; i < nodes; i++) {
     int32_t at = 3 * note->of->island.node[i];
     S2Vec2 to = s2_add_scaled(arm_bar[i], step->mass[at + 1] / weight, centre_bar);
@@ -224,10 +232,12 @@ double s2_undo_slower(S2Undo *undo, const S2Note *note) {
   double energy = note->energy.loss, *bar = undo->bar.v2;
   Whole whole = spin_whole_of(undo, note, v);
   Parts at = spin_parts_of(undo, note, &whole, v), to = {0}; // `to`: adjoints
+  // Which is made smaller, the rest or the turn, and by what factor s?
   double inertia_bar = 0, energy_bar = 0, s, s_bar = 0;
   bool from_rest = at.rest > energy;
   s = from_rest ? sqrt(1 - energy / at.rest) : sqrt(fmax(0, 1 - (energy - at.rest) / at.turning));
   s = isfinite(s) ? s : 0; // it did not turn
+  // v2 = drift + turn x arm + rest, with s before one of them.
   double drift = from_rest ? 1 - s : 1, turn = from_rest ? 1 - s : s;
   for (int i = 0; i < note->of->island.nodes; i++) {
     int32_t slot = note->of->island.node[i];
@@ -244,6 +254,7 @@ double s2_undo_slower(S2Undo *undo, const S2Note *note) {
       undo->step.v2[3 * slot + c] = v[3 * i + c];
     }
   }
+  // s^2 = 1 - energy/rest, or 1 - (energy - rest)/turning
   double slope = s > 0 ? s_bar / (2 * s) : 0; // of s^2
   if (from_rest) {
     energy_bar = -slope / at.rest;
@@ -253,12 +264,15 @@ double s2_undo_slower(S2Undo *undo, const S2Note *note) {
     to.rest = note->of->island.nodes == 1 ? 0 : slope / at.turning;
     to.turning = slope * (energy - at.rest) / (at.turning * at.turning);
   }
+  // rest = kinetic - drifting - turning
   to.kinetic += to.rest;
   to.drifting -= to.rest;
   to.turning -= to.rest;
   to.turn += to.turning * whole.spin; // turning = inertia turn^2 / 2
   inertia_bar += to.turning * at.turn * at.turn / 2 - to.turn * at.turn / whole.inertia;
+  // drifting = m drift^2/2; turn = spin/inertia
   to.drift = s2_add_scaled(to.drift, to.drifting * whole.mass, at.drift);
+  // To velocities and masses of the bodies, ...
   for (int i = 0; i < note->of->island.nodes; i++) {
     int32_t slot = note->of->island.node[i];
     const S2Body *body = &undo->world->bodies.at[slot];
@@ -272,6 +286,7 @@ double s2_undo_slower(S2Undo *undo, const S2Note *note) {
     g->mass += to.kinetic * s2_length2(moves) / 2 + to.drifting * s2_length2(at.drift) / 2 +
                s2_dot(to.drift, s2_sub(moves, at.drift)) / whole.mass;
   }
+  // ... and through spin and inertia to all of them.
   spin_whole_vjp(undo, note, &whole, v, to.turn / whole.inertia, inertia_bar, bar);
   s2_arena_rewind(undo->arena, mark);
   return energy_bar;

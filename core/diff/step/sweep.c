@@ -71,6 +71,7 @@ static S2World *sweep_view(const S2Notes *notes, S2Arena *arena) {
 // `undo` is all zero. One after the other: whole structures are large, and would be copied.
 static void sweep_begin(S2Undo *undo, const S2Notes *notes, S2WorldGradient *gradient,
                         S2Arena *arena) {
+  // What the step had, and the adjoints of it.
   size_t count = 3 * (size_t)notes->slots, joints = (size_t)notes->joint_slots;
   size_t rows = S2_JOINT_ROWS * joints;
   S2Step *step = &undo->step;
@@ -110,6 +111,7 @@ static void sweep_begin(S2Undo *undo, const S2Notes *notes, S2WorldGradient *gra
       {&undo->waiting_reaction, 3 * joints},
   };
   enum { ARRAYS = sizeof arrays / sizeof *arrays };
+  // All zero, in one block of memory.
   size_t total = 0;
   for (int i = 0; i < ARRAYS; i++) {
     total += arrays[i].count;
@@ -119,6 +121,7 @@ static void sweep_begin(S2Undo *undo, const S2Notes *notes, S2WorldGradient *gra
     *arrays[i].at = v;
     v += arrays[i].count;
   }
+  // The world that was, and who answers for the program in it.
   undo->back_at = S2_NONE;
   undo->notes = notes;
   undo->gradient = bar->gradient = gradient;
@@ -127,6 +130,7 @@ static void sweep_begin(S2Undo *undo, const S2Notes *notes, S2WorldGradient *gra
   undo->world->v.at = step->v0; // read by what no row depends on
   s2_undo_open_impulses(undo);
   s2_undo_answer(undo);
+  // Beside that: what joints bring along, and which bodies are nodes.
   step->dt = notes->fixed->def.dt / notes->fixed->def.substeps;
   if (joints > 0) {
     undo->remade = S2_TAKE_ZEROED(arena, S2Remade *, notes->at.count);
@@ -147,12 +151,14 @@ static bool sweep_has_touches(const S2Note *note) {
 static void sweep_find_late(S2Undo *undo) {
   const S2Notes *notes = undo->notes;
   int touches = notes->touches;
+  // Adjoints of what contacts have, 2 a touch and 4 of impacts.
   undo->bound = S2_TAKE_ZEROED(undo->arena, double, 12 * touches);
   undo->more = undo->bound + 2 * (size_t)touches;
   undo->pushed = undo->bound + 4 * (size_t)touches;
   undo->dragged = undo->bound + 6 * (size_t)touches;
   undo->struck = undo->bound + 8 * (size_t)touches;
   undo->touches = touches;
+  // Points of linearised touches are not those of q0.
   if (!notes->linearised) {
     return;
   }
@@ -162,6 +168,7 @@ static void sweep_find_late(S2Undo *undo) {
   bool *is_late = S2_TAKE_ZEROED(undo->arena, bool, touches);
   for (int i = 0; i < notes->at.count; i++) {
     const S2Note *note = s2_note_at(notes, i);
+    // Each attempt of a substep linearises anew.
     if (note->act == S2_ACT_FREE) {
       memset(is_late, 0, sizeof(bool) * (size_t)touches);
     }
@@ -218,6 +225,7 @@ S2Status s2_trace_sweep(const S2Trace *trace, unsigned other, unsigned *found,
                         S2WorldGradient *gradient, S2Arena *arena) {
   const S2Notes *notes = &trace->notes;
   const S2Fixed *fixed = notes->fixed;
+  // Is there a derivative, and room for it?
   if (notes->at.count == 0) {
     return s2_error(S2_INVALID, "the trace is empty: trace a step first");
   }
@@ -231,6 +239,7 @@ S2Status s2_trace_sweep(const S2Trace *trace, unsigned other, unsigned *found,
       gradient->vertices < fixed->vertices || gradient->joints < notes->joint_slots) {
     return s2_error(S2_INVALID, "the gradient does not fit the world (s2_world_gradient_fit)");
   }
+  // From the last note to the first.
   gradient->flags |= notes->unsolved ? S2_GRADIENT_PARTIAL : 0;
   S2ArenaMark mark = s2_arena_mark(arena);
   S2Status failed = s2_ok();
@@ -247,6 +256,7 @@ S2Status s2_trace_sweep(const S2Trace *trace, unsigned other, unsigned *found,
                                     "again (this is a bug)");
     }
   }
+  // What was asked of impulses has gone into the step.
   s2_undo_begin_impulses(&undo);
   *found = undo.found;
   s2_arena_rewind(arena, mark);

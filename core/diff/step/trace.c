@@ -44,9 +44,9 @@ S2Status s2_world_step_traced(S2World *world, S2Trace *trace) {
 //
 // A contact that a solve leaves with neither impulse nor speed is on an edge for that solve. Mostly
 // it is none for the step: what the motion pressed together has no speed whatever the data are, so
-// that in a blow or a mend after it both modes give the same motion. Then they give the same
-// derivative of the step, though not of the solve. So where a sweep met edges, another takes them
-// as on their other sides, all at once.
+// that in an impact or a projection after it both modes give the same motion. Then they give the
+// same derivative of the step, though not of the solve. So where a sweep met edges, another takes
+// them as on their other sides, all at once.
 //
 // Rows that are tied (mcp_vjp.h) have another derivative, too, which differs from the first by what
 // makes them contradict each other: the height of one of two boxes side by side.
@@ -98,6 +98,7 @@ static void forget_zero_restitution(const S2Fixed *fixed, const S2WorldGradient 
 static bool same_gradients(const S2WorldGradient *a, const S2WorldGradient *b) {
   size_t three = 3 * sizeof(double), vector = sizeof(S2Vec2);
   double least = LEAST * fmax(largest(a->q, 3 * a->slots, 1), largest(a->v, 3 * a->slots, 1));
+  // Settings as one more array.
   const double settings_a[] = {a->gravity.x, a->gravity.y, a->dt, a->alpha, a->beta, a->time};
   const double settings_b[] = {b->gravity.x, b->gravity.y, b->dt, b->alpha, b->beta, b->time};
   return same(a->q, b->q, a->slots, three, least) && same(a->v, b->v, a->slots, three, least) &&
@@ -111,15 +112,17 @@ static bool same_gradients(const S2WorldGradient *a, const S2WorldGradient *b) {
 
 S2Status s2_trace_vjp(const S2Trace *trace, S2WorldGradient *gradient, S2Arena *arena) {
   unsigned found = 0, ignored = 0;
-  if ((gradient->flags & S2_GRADIENT_WEAK) != 0) { // nothing more to tell
+  if ((gradient->flags & S2_GRADIENT_WEAK) != 0) { // there is no more to say
     return s2_trace_sweep(trace, 0, &found, gradient, arena);
   }
+  // The other sides, all at once, from a copy.
   S2ArenaMark mark = s2_arena_mark(arena);
   S2WorldGradient *other = s2_world_gradient_copy(gradient, arena);
   S2Status status = s2_trace_sweep(trace, 0, &found, gradient, arena);
   if (status.code == S2_OK && found != 0) {
     status = s2_trace_sweep(trace, S2_VJP_OTHER_SIDE | S2_VJP_OTHER_SHARE, &ignored, other, arena);
     forget_zero_restitution(trace->notes.fixed, gradient, other);
+    // Both derivatives of the step have to be one.
     bool sound = status.code == S2_OK && (other->flags & ~gradient->flags) == 0;
     gradient->flags |= sound && same_gradients(gradient, other) ? 0 : S2_GRADIENT_WEAK;
   }

@@ -84,6 +84,7 @@ void s2_undo_set_island(S2Undo *undo, const S2Note *note) {
   if (undo->open.note != note) {
     s2_undo_open(undo, note);
   }
+  // What the act read beside arrays.
   step->h = note->h;
   step->t = note->t;
   step->holds = note->holds;
@@ -142,13 +143,16 @@ void s2_undo_free_body(S2Undo *undo, int32_t slot, double h) {
     int at = 3 * slot + c;
     double free_bar = bar->free_v[at], mass_bar = bar->mass[at];
     bar->free_v[at] = bar->mass[at] = 0;
+    // What nothing pushes goes on; free_v of it is v0.
     if (!s2_body_moves(body)) {
       bar->v0[at] += body->type == S2_KINEMATIC && body->enabled ? free_bar : 0;
       continue;
     }
+    // W = m (1 + h alpha d), W free_v = m (1 - h (1 - alpha) d) v0 + h f
     double inertial = c == 0 ? body->inertia : body->mass;
     double damping = c == 0 ? body->angular_damping : body->linear_damping;
     double mass = step->mass[at], left = inertial * (1 - h * (1 - alpha) * damping);
+    // mass_bar takes what free_v has of W; left is the factor of v0.
     double over = free_bar / mass, left_bar = over * step->v0[at];
     mass_bar -= over * step->free_v[at];
     bar->v0[at] += over * left;
@@ -157,6 +161,7 @@ void s2_undo_free_body(S2Undo *undo, int32_t slot, double h) {
         over * step->force[at] + inertial * damping * (mass_bar * alpha - left_bar * (1 - alpha));
     *(c == 0 ? &g->body[slot].inertia : &g->body[slot].mass) +=
         mass_bar * (1 + h * alpha * damping) + left_bar * (1 - h * (1 - alpha) * damping);
+    // Damping is in both, by alpha and 1 - alpha.
     *(c == 0 ? &g->body[slot].angular_damping : &g->body[slot].linear_damping) +=
         inertial * h * (mass_bar * alpha - left_bar * (1 - alpha));
     g->alpha += inertial * h * damping * (mass_bar + left_bar);

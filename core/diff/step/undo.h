@@ -164,7 +164,7 @@ void s2_undo_open_impulses(S2Undo *undo);
 void s2_undo_end_impulses(S2Undo *undo);
 void s2_undo_end_fraction(S2Undo *undo);
 void s2_undo_begin_impulses(S2Undo *undo);
-// What acted before this act is a summand of what contacts tell of the step.
+// What acted before this act is a summand of what contacts say of the step.
 void s2_undo_sum_contacts(S2Undo *undo);
 S2ContactGradient *s2_undo_copy_contacts(const S2Undo *undo); // those of `contact`, in the arena
 // What solves before the note gave to impulses of its island is not in the result.

@@ -199,6 +199,7 @@ static const S2Note *note_last_like(const S2Notes *notes, const S2Island *island
   enum { NEAR = 8 };
   int end = notes->at.count > NEAR ? notes->at.count - NEAR : 0;
   for (int i = notes->at.count - 1; i >= end; i--) {
+    // The same number of everything is enough: what is copied is compared.
     const S2Note *note = s2_note_at(notes, i);
     if (note->of != NULL && (act == S2_ACTS || act == note->act) &&
         note->of->island.nodes == island->nodes && note->of->island.joints == island->joints) {
@@ -264,10 +265,12 @@ static bool note_has_touch(const S2WorldDef *def, const void *kept, const S2Touc
 static const void *note_keep_touch(const S2Step *step, int32_t index, const S2Touch *touch) {
   S2Notes *notes = step->world->notes;
   const S2WorldDef *def = &step->world->kept.def;
+  // As it was kept last in this step, or NULL.
   while (notes->latest.count <= index) {
     *s2_array_append(notes->latest) = NULL;
   }
   notes->touches = notes->touches > index ? notes->touches : index + 1;
+  // Else a copy, without what nothing backwards reads.
   if (!note_has_touch(def, notes->latest.at[index], touch)) {
     size_t size = note_point_size(def, touch);
     unsigned char *to = s2_note_take(notes, HEAD_OF_TOUCH + (size_t)touch->count * size);
@@ -286,6 +289,7 @@ static void note_keep_touches(const S2Step *step, const S2Island *island, const 
   S2Notes *notes = step->world->notes;
   S2NoteIsland *of = note->of;
   int count = 0, used = 0;
+  // How many of them have rows, and how many points are used?
   for (int i = 0; i < island->touches; i++) {
     int32_t index = island->touch[i];
     bool first = choices != NULL && choices[2 * index].use;
@@ -293,6 +297,7 @@ static void note_keep_touches(const S2Step *step, const S2Island *island, const 
     count += choices == NULL || first || second;
     used += first + second;
   }
+  // Touches as they are, in the island's order, with what was chosen for their points.
   of->island.touches = count;
   of->touch = s2_note_take(notes, sizeof(const void *) * (size_t)count);
   of->biases = s2_note_take(notes, sizeof(double) * (size_t)used);
@@ -337,6 +342,7 @@ static void note_keep_joints(const S2Step *step, const S2Island *island, bool di
   S2Notes *notes = step->world->notes;
   bool pushed = false, stiff = false, changed = false;
   const double *began = s2_note_at(notes, notes->substep)->substep.impulse;
+  // What there is to be kept: mostly nothing.
   for (int i = 0; i < island->joints; i++) {
     int32_t slot = island->joint[i];
     const double *impulse = step->joint_impulse + S2_JOINT_ROWS * slot;
@@ -344,6 +350,7 @@ static void note_keep_joints(const S2Step *step, const S2Island *island, bool di
     stiff |= step->stiff[slot];
     changed |= !s2_same_bits(impulse, began + S2_JOINT_ROWS * slot, S2_JOINT_ROWS);
   }
+  // Impulses that rows looked at, forces given beside them, and which were too stiff.
   S2NoteIsland *of = note->of;
   size_t count = (size_t)island->joints;
   if (changed && !displaces) {
@@ -489,6 +496,7 @@ void s2_note_feedback(const S2Step *step, const S2Island *island, double fractio
   note->of->lambda = note_copy_like(notes, shaken->lambda, sizeof(double) * (size_t)shaken->count,
                                     alone ? shake->of->lambda : NULL);
   note->of->shaken = s2_note_take(notes, sizeof(S2ShakenRow) * (size_t)shaken->count);
+  // Which joint each row is of, for the impulses.
   for (int r = 0; r < shaken->count; r++) {
     const S2JointPart *of = &shaken->part[r];
     S2ShakenRow *row = &note->of->shaken[r];
@@ -555,6 +563,7 @@ void s2_note_keep(const S2Step *step, const S2Island *island, double fraction,
   note_keep_touches(step, island, NULL, step->touches, note);
   note->keep.fraction = fraction;
   note->keep.before = note_of_nodes(notes, island, step->v2);
+  // Of contacts: in the motion, and in the impact.
   note->of->lambda = s2_note_take(notes, sizeof(double) * 2 * count);
   memcpy(note->of->lambda, pressed, sizeof(double) * count);
   memcpy(note->of->lambda + count, struck, sizeof(double) * count);
@@ -598,6 +607,7 @@ void s2_note_slow(const S2Step *step, const S2Island *island, double energy, boo
   of->ground = note_copy(notes, ground, sizeof(int32_t) * (size_t)grounds);
   of->grounds = grounds;
   of->lambda = s2_note_take(notes, sizeof(double) * S2_TOUCH_IMPULSES * (size_t)island->touches);
+  // Impulses of the motion and of impacts together, as the touches have them.
   for (int i = 0; i < S2_TOUCH_IMPULSES * island->touches; i++) {
     int k = i % S2_TOUCH_IMPULSES;
     const S2Touch *touch = &step->touches_solved[island->touch[i / S2_TOUCH_IMPULSES]];
@@ -628,11 +638,13 @@ void s2_note_interval(const S2Step *step, const S2Island *island, int earlier) {
   note->interval.earlier = earlier;
   note->of->ground =
       s2_note_take(notes, sizeof(int32_t) * (size_t)(2 * island->touches + 4 * island->joints));
+  // What its nodes touch, ...
   for (int i = 0; i < island->touches; i++) {
     const S2Touch *touch = &step->touches[island->touch[i]];
     note_add_ground(step, touch->body_a, note);
     note_add_ground(step, touch->body_b, note);
   }
+  // ... and what they are joined to.
   for (int i = 0; i < island->joints; i++) {
     const S2Joint *joint = &step->world->joints.at[island->joint[i]];
     const int32_t body[4] = {joint->a, joint->b, joint->more[0], joint->more[1]};

@@ -7,14 +7,16 @@
 // Does a point arrive? Faster than the forces change its speed: what rests, slides or rolls does
 // not. And from `far` away, m: what has touched since the step began is struck at its start,
 // whatever the data are.
-static bool hit_arrives(const S2Step *step, const S2Island *island, const S2Touch *touch, double far,
-                    double reach) {
+static bool hit_arrives(const S2Step *step, const S2Island *island, const S2Touch *touch,
+                        double far, double reach) {
   bool any = false;
   for (int k = 0; k < touch->count && !s2_touch_soft(touch); k++) {
     const S2TouchPoint *point = &touch->points[k];
+    // Against the normal, by more than forces change within the step, ...
     double u = s2_touch_velocity(touch, k, point->at.normal, step->v0);
     double change = s2_touch_velocity(touch, k, point->at.normal, step->free_v) - u;
     bool meets = point->normal_impulse > 0 || point->at.gap <= reach;
+    // ... of one that is not there yet.
     any |=
         meets && point->at.gap > far && u < -fabs(change) / 2 - s2_island_rest_speed(step, island);
   }
