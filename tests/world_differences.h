@@ -378,14 +378,14 @@ static inline void sign_modes(const S2WorldDef *def, const S2Note *note, uint64_
   S2Choice *choices = calloc(2 * (size_t)note->of->island.touches + 1, sizeof *choices);
   s2_note_choices(note->of, choices);
   for (int pass = 0, r = 0; pass < 2; pass++) {
-    r = pass == 0 ? 0 : note->rows - r;
+    r = pass == 0 ? 0 : note->solve.rows - r;
     for (int i = 0; i < note->of->island.touches && note->of->touch != NULL; i++) {
       S2Touch touch;
       s2_note_touch(def, note->of->touch[i], &touch);
       for (int k = 0; k < touch.count; k++) {
-        bool used = choices[2 * i + k].use && s2_solve_presses(note->kind, &touch);
-        int rows =
-            used * ((s2_solve_traits(note->kind).normals) + s2_solve_is_rough(note->kind, &touch));
+        bool used = choices[2 * i + k].use && s2_solve_presses(note->solve.kind, &touch);
+        int rows = used * ((s2_solve_traits(note->solve.kind).normals) +
+                           s2_solve_is_rough(note->solve.kind, &touch));
         if (pass == 1 && rows == 2) {
           double most = touch.friction * note->of->lambda[r];
           mix(hash, fabs(note->of->lambda[r + 1]) >= most * (1 - 1e-9) - NOISE * 1e-3);
@@ -414,29 +414,59 @@ static inline void sign_touches(const S2WorldDef *def, const S2NoteIsland *of, u
   free(choices);
 }
 
-// Which branches a step took: acts, contacts, modes. Mends count as one, as how many it takes is
-// decided by rounding.
+// What of an act's record is a branch.
+static inline void sign_record(const S2Note *note, uint64_t *hash) {
+  switch (note->act) {
+  case S2_ACT_SOLVE:
+  case S2_ACT_PROJECT:
+  case S2_ACT_SHAKE:
+  case S2_ACT_FEEDBACK:
+    mix(hash, (uint64_t)note->solve.rows);
+    mix(hash, note->solve.fraction == 1);
+    break;
+  case S2_ACT_SHORT:
+    mix(hash, note->scaled.fraction == 1);
+    break;
+  case S2_ACT_KEEP:
+    mix(hash, note->keep.fraction == 1);
+    break;
+  case S2_ACT_BLEND:
+    mix(hash, note->blend.e == 1);
+    break;
+  case S2_ACT_INTERVAL:
+    mix(hash, (uint64_t)note->interval.earlier);
+    break;
+  case S2_ACT_ARRIVE:
+    mix(hash, (uint64_t)note->arrive.point);
+    mix(hash, note->arrive.share == 1);
+    break;
+  default:
+    break;
+  }
+}
+
+// Which branches a step took: acts, contacts, modes. Projections count as one, as how many it takes
+// is decided by rounding.
 static inline void sign(const S2Trace *trace, uint64_t *hash) {
   const S2Fixed *fixed = trace->notes.fixed; // NULL: it is empty
   const S2WorldDef *def = fixed == NULL ? NULL : &fixed->def;
   for (int i = 0; i < trace->notes.at.count; i++) {
     const S2Note *note = s2_note_at(&trace->notes, i);
-    if (i > 0 && note->act == S2_ACT_MEND && s2_note_at(&trace->notes, i - 1)->act == S2_ACT_MEND) {
+    if (i > 0 && note->act == S2_ACT_PROJECT &&
+        s2_note_at(&trace->notes, i - 1)->act == S2_ACT_PROJECT) {
       continue;
     }
     mix(hash, (uint64_t)note->act);
-    mix(hash, (uint64_t)note->rows);
-    mix(hash, note->part == 1);
+    sign_record(note, hash);
     if (note->of != NULL && note->of->touch != NULL) {
       sign_touches(def, note->of, hash);
     }
-    for (int r = 0;
-         r < note->rows && !s2_solve_traits(note->kind).displacements && note->act == S2_ACT_SOLVE;
-         r++) {
-      double lambda = note->of->lambda[r];
-      mix(hash, lambda > NOISE ? 1 : lambda < -NOISE ? 2 : 0);
-    }
     if (note->act == S2_ACT_SOLVE) {
+      for (int r = 0; r < note->solve.rows && !s2_solve_traits(note->solve.kind).displacements;
+           r++) {
+        double lambda = note->of->lambda[r];
+        mix(hash, lambda > NOISE ? 1 : lambda < -NOISE ? 2 : 0);
+      }
       sign_modes(def, note, hash);
     }
   }

@@ -220,7 +220,7 @@ static void track(lua_State *L, S2Tape *tape, int index, char path[PATH_SIZE], i
   }
 }
 
-// Of several derivatives that are not finite the first by name is told: the order of traversal is
+// Of several derivatives that are not finite the first by name is reported: the order of traversal is
 // not the same in every run.
 typedef struct Bad {
   char path[PATH_SIZE];

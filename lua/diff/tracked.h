@@ -1,5 +1,5 @@
 // Tracked numbers: what a number is while a gradient is taken. Each is a value and a node of the
-// tape of the gradient call that runs; when that has ended it can only tell its value.
+// tape of the gradient call that runs; when that has ended it has only its value.
 #ifndef S2_TRACKED_H
 #define S2_TRACKED_H
 
@@ -38,7 +38,7 @@ typedef struct S2LuaDiff {
 S2LuaDiff *s2_lua_diff(lua_State *L);
 // The tape that a gradient call is recording on, or NULL.
 S2Tape *s2_lua_tape(lua_State *L);
-// Tells tapes apart; 0: none records. Anything else that keeps an S2Var keeps this beside it.
+// Which tape; 0: none records. Anything else that keeps an S2Var keeps this beside it.
 uint32_t s2_lua_tape_generation(lua_State *L);
 
 // Pushes a tracked number, or a plain one when `var` is 0.

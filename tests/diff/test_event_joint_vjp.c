@@ -25,13 +25,13 @@ static void look(const S2World *start, int steps, Seen *seen) {
     for (int i = 0; i < trace->notes.at.count; i++) {
       const S2Note *note = s2_note_at(&trace->notes, i);
       bool jointed = note->of != NULL && note->of->island.joints > 0;
-      seen->meetings += jointed && note->act == S2_ACT_ARRIVE && note->meets;
+      seen->meetings += jointed && note->act == S2_ACT_ARRIVE && note->arrive.meets;
       seen->struck += jointed && note->act == S2_ACT_STRUCK;
       seen->shaken += note->act == S2_ACT_SHAKE;
-      seen->fed += note->act == S2_ACT_FEEDBACK && note->part > 0;
+      seen->fed += note->act == S2_ACT_FEEDBACK && note->solve.fraction > 0;
       seen->floating += note->act == S2_ACT_SPIN_V2;
-      seen->mended += jointed && note->act == S2_ACT_MEND;
-      seen->limits += note->act == S2_ACT_SOLVE && note->kind == S2_SOLVE_LIMITS;
+      seen->mended += jointed && note->act == S2_ACT_PROJECT;
+      seen->limits += note->act == S2_ACT_SOLVE && note->solve.kind == S2_SOLVE_LIMITS;
     }
   }
   seen->steps += steps;

@@ -158,7 +158,7 @@ static void a_box_tumbles(void **state) {
 
 // Acts that scenes are made of, each of which is to be seen.
 typedef struct Seen {
-  int acts[S2_ACT_PIECE_END + 1];
+  int acts[S2_ACT_INTERVAL_END + 1];
   int meetings, with_rows, rebounds, kept;
 } Seen;
 
@@ -171,9 +171,9 @@ static void look(const S2World *start, int steps, Seen *seen) {
     for (int i = 0; i < trace->notes.at.count; i++) {
       const S2Note *note = s2_note_at(&trace->notes, i);
       seen->acts[note->act] += 1;
-      seen->kept += note->act == S2_ACT_KEEP && note->part > 0;
-      seen->meetings += note->act == S2_ACT_ARRIVE && note->meets;
-      seen->with_rows += note->act == S2_ACT_ARRIVE && note->meets &&
+      seen->kept += note->act == S2_ACT_KEEP && note->keep.fraction > 0;
+      seen->meetings += note->act == S2_ACT_ARRIVE && note->arrive.meets;
+      seen->with_rows += note->act == S2_ACT_ARRIVE && note->arrive.meets &&
                          s2_note_at(&trace->notes, i - 1)->act == S2_ACT_SOLVE;
       seen->rebounds += note->act == S2_ACT_REBOUND;
     }
@@ -298,7 +298,7 @@ static void boxes_rock(void **state) {
     s2_world_destroy(world);
   }
   report("boxes rock", counts);
-  assert_true(seen.acts[S2_ACT_MEND] > 50 && counts[OF_NOTHING].compared > ROCKS / 2);
+  assert_true(seen.acts[S2_ACT_PROJECT] > 50 && counts[OF_NOTHING].compared > ROCKS / 2);
   assert_true(counts[OF_Q].nonzero > 0 && counts[OF_GRAVITY_Y].nonzero > 0);
 }
 
@@ -312,7 +312,7 @@ static int straight_pieces(const S2World *start, int steps) {
     must(s2_world_step_traced(world, trace));
     for (int i = 0; i < trace->notes.at.count; i++) {
       const S2Note *note = s2_note_at(&trace->notes, i);
-      count += note->act == S2_ACT_ARRIVE && note->part == 1;
+      count += note->act == S2_ACT_ARRIVE && note->arrive.share == 1;
     }
   }
   s2_trace_free(trace);
@@ -401,10 +401,10 @@ static void many_meet(void **state) {
   report("many meet", counts);
   if (getenv("S2_SHOW") != NULL) {
     printf("meetings %d, of these with rows %d; repaid %d, mended %d, rebounds %d\n", seen.meetings,
-           seen.with_rows, seen.acts[S2_ACT_REPAY], seen.acts[S2_ACT_MEND], seen.rebounds);
+           seen.with_rows, seen.acts[S2_ACT_REPAY], seen.acts[S2_ACT_PROJECT], seen.rebounds);
   }
   assert_true(seen.meetings > 100 / PART && seen.with_rows > 10 / PART &&
-              seen.acts[S2_ACT_REPAY] > 10 / PART && seen.acts[S2_ACT_MEND] > 50 / PART);
+              seen.acts[S2_ACT_REPAY] > 10 / PART && seen.acts[S2_ACT_PROJECT] > 50 / PART);
   const Class of[] = {OF_Q,
                       OF_V,
                       OF_MASS,

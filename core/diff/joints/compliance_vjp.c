@@ -9,8 +9,8 @@
 // that of C r there is nothing of eigenvectors left: the derivative with respect to C is
 // t (l/h + D w)', and that with respect to D is t' w', w = alpha u + (1 - alpha) u_k. Directions in
 // which a matrix C gives no way stay as they are.
+#include "diff/joints/answers.h"
 #include "diff/joints/joint_vjp.h"
-#include "diff/step/retold.h"
 
 #include <string.h>
 
@@ -60,24 +60,28 @@ static void curve_vjp(S2JointUndo *undo, Bend *b, const S2JointRow *row, const S
                       S2RowBar *bar) {
   const S2Joint *joint = undo->joint;
   S2JointGradient *g = undo->gradient;
+  // force + tangent (h alpha ((1 - beta) u_k + beta u)), the tangent by the law of the spring
   S2JointRow at = *row;
   at.value = seen(b, row);
   double x = at.value, u = sum->speed[0], u_k = row->speed, t = sum->force[0];
   double force, tangent, d = joint->damping.linear;
   s2_spring_pull(joint, &at, &force, &tangent);
+  // A law that softens is taken as it was at the start.
   double beta = tangent > 0 ? b->beta : 0;
   double along = b->h * b->alpha * ((1 - beta) * u_k + beta * u); // that the tangent acts on
   double bent = 2 * joint->quadratic + 6 * joint->cubic * x;
   if (joint->has_law) { // it was asked without the bend
-    bar->value += s2_retold_pull_vjp(undo->at.world, undo->slot, row->value, t, t * along);
+    bar->value += s2_answer_pull_vjp(undo->at.world, undo->slot, row->value, t, t * along);
   } else {
     seen_vjp(b, row, t * (tangent + bent * along), bar);
   }
+  // To the speed at the start, to the law's own numbers, ...
   bar->speed += t * (b->h * b->alpha * (1 - beta) * tangent + (1 - b->alpha) * d);
   g->stiffness += t * (x + along);
   g->quadratic += t * x * (x + 2 * along);
   g->cubic += t * x * x * (x + 3 * along);
   g->damping.linear += t * (b->alpha * u + (1 - b->alpha) * u_k);
+  // ... and to the settings.
   b->h_bar += t * (tangent * along / b->h - sum->impulse[0] / (b->h * b->h));
   b->alpha_bar += t * (tangent * along / b->alpha + d * (u - u_k));
   b->beta_bar += tangent > 0 ? t * b->h * b->alpha * tangent * (u - u_k) : 0;
@@ -92,14 +96,17 @@ static void scalars_vjp(S2JointUndo *undo, Bend *b, const S2JointRow *rows, cons
     if (!sum->soft[i]) {
       continue;
     }
+    // One number for each kind of row: k of springs, 1/C of others.
     bool angular = s2_joint_row_angular(&rows[i]) && !springs;
     double c = angular ? joint->compliance.angular : joint->compliance.linear;
     double d = angular ? joint->damping.angular : joint->damping.linear;
     double k = springs ? joint->stiffness : 1 / c, t_ = sum->force[i], t = k * t_;
     double u = sum->speed[i], u_k = rows[i].speed, w = b->alpha * u + (1 - b->alpha) * u_k;
+    // To the row, and to what resists along it.
     row_vjp(b, &rows[i], t, t_, d * t_, sum->impulse[i], u, u_k, &bars[i]);
     *(angular ? &g->damping.angular : &g->damping.linear) += t_ * w;
     if (springs) {
+      // Springs: k x + q x^2 + c x^3 about 0
       double x = seen(b, &rows[i]), along = b->h * b->alpha * ((1 - b->beta) * u_k + b->beta * u);
       g->stiffness += t_ * (x + along);
       g->quadratic += t_ * x * (x + 2 * along); // about 0
@@ -150,6 +157,7 @@ static void divide(int n, double c[N][N], double *x, double *y) {
   for (int i = 0; i < n * n; i++) {
     packed[i] = c[i / n][i % n];
   }
+  // C = Q diag(value) Q', of which those above rounding give way.
   s2_joint_eigen(n, packed, value, q);
   for (int k = 0; k < n; k++) {
     largest = fmax(largest, value[k]);
@@ -174,6 +182,7 @@ static void matrices_vjp(S2JointUndo *undo, Bend *b, const S2JointRow *rows, con
   int n = sum->count;
   double c[N][N], d[N][N], t[N], t_[N], w[N] = {0}, u[N], u_k[N], none[N], d_t[N], d_w[N];
   double c_bar[N][N] = {{0}}, d_bar[N][N] = {{0}};
+  // Both matrices, and t' with the speeds of all equations.
   weights_of(&joint->compliance, rows, n, c);
   weights_of(&joint->damping, rows, n, d);
   for (int i = 0; i < n; i++) {
@@ -181,19 +190,23 @@ static void matrices_vjp(S2JointUndo *undo, Bend *b, const S2JointRow *rows, con
     u[i] = sum->speed[i];
     u_k[i] = rows[i].speed;
   }
+  // t = K t'; in directions that give no way nothing has a part.
   divide(n, c, t_, t);
   divide(n, c, u, none); // speeds in directions that give no way do not count
   divide(n, c, u_k, none);
   for (int i = 0; i < n; i++) {
     w[i] = b->alpha * u[i] + (1 - b->alpha) * u_k[i];
   }
+  // D t' and D w, where they count.
   multiply(n, d, t_, d_t);
   multiply(n, d, w, d_w);
   divide(n, c, d_t, none);
   divide(n, c, d_w, none);
   for (int i = 0; i < n; i++) {
+    // To each equation, ...
     row_vjp(b, &rows[i], t[i], t_[i], d_t[i], sum->impulse[i], u[i], u_k[i], &bars[i]);
     for (int j = 0; j < n; j++) {
+      // ... and to C: t (l/h + D w)', to D: t' w'.
       c_bar[i][j] = t[i] * (sum->impulse[j] / b->h + d_w[j]);
       d_bar[i][j] = t_[i] * w[j];
     }

@@ -33,12 +33,14 @@ S2PointSource s2_manifold_point_vjp(const S2ManifoldPoint *at, S2Vec2 edge, cons
                                     const double qb[3], double radius_a, double radius_b,
                                     const S2PointBar *bar) {
   S2PointSource to = {0};
+  // The two points relative to the centre of a, from b to a.
   S2Rot turn_a = s2_rot(qa[0]), turn_b = s2_rot(qb[0]);
   S2Vec2 pa = s2_rotate(turn_a, at->local_a), arm = s2_rotate(turn_b, at->local_b);
   S2Vec2 pb = s2_add(s2_vec2(qb[1] - qa[1], qb[2] - qa[2]), arm);
   S2Vec2 from_b = s2_sub(pa, pb), n = at->normal;
   double distance = s2_length(from_b), sign = s2_dot(from_b, at->normal) < 0 ? -1 : 1;
   bool directed = distance > NO_DIRECTION * (magnitude(pa) + magnitude(pb));
+  // The normal is that of an edge, or points from one to the other.
   if (at->feature == S2_EDGE_A) {
     n = s2_neg(s2_rotate(turn_a, at->local_normal));
   } else if (at->feature == S2_EDGE_B) {
@@ -48,6 +50,7 @@ S2PointSource s2_manifold_point_vjp(const S2ManifoldPoint *at, S2Vec2 edge, cons
   }
   double gap = s2_dot(from_b, n) - radius_a - radius_b;
 
+  // The point lies half way between the surfaces, measured from a vertex.
   S2Vec2 n_bar = bar->normal, point = s2_add(bar->point, bar->arm_b), pa_bar = {0}, pb_bar = {0};
   double gap_bar = bar->gap;
   S2Vec2 apart = bar->arm_b; // arm_b = point + x_a - x_b
@@ -62,9 +65,11 @@ S2PointSource s2_manifold_point_vjp(const S2ManifoldPoint *at, S2Vec2 edge, cons
     gap_bar += s2_dot(n, point) / 2;
     to.radius_b += s2_dot(n, point);
   }
+  // gap = n'(pa - pb) - radii
   add_scaled(&n_bar, gap_bar, from_b);
   to.radius_a -= gap_bar;
   to.radius_b -= gap_bar;
+  // The normal turns with its edge, or with the two points.
   S2Vec2 from_bar = s2_scale(gap_bar, n), normal_a = {0}, normal_b = {0};
   if (at->feature == S2_EDGE_A) {
     turn_bar(n, n_bar, &to.qa[0]);
@@ -75,6 +80,7 @@ S2PointSource s2_manifold_point_vjp(const S2ManifoldPoint *at, S2Vec2 edge, cons
   } else if (directed) {
     add_scaled(&from_bar, sign / distance, s2_add_scaled(n_bar, -s2_dot(n, n_bar), n));
   }
+  // To poses, ...
   add(&pa_bar, from_bar);
   add_scaled(&pb_bar, -1, from_bar);
   turn_bar(pa, pa_bar, &to.qa[0]);
@@ -84,8 +90,10 @@ S2PointSource s2_manifold_point_vjp(const S2ManifoldPoint *at, S2Vec2 edge, cons
   to.qa[2] += apart.y;
   to.qb[1] -= apart.x;
   to.qb[2] -= apart.y;
+  // ... to the vertices in their shapes, ...
   to.local_a = s2_unrotate(turn_a, pa_bar);
   to.local_b = s2_unrotate(turn_b, pb_bar);
+  // ... and to both ends of the edge.
   if (at->feature == S2_EDGE_A) {
     edge_normal_bar(edge, normal_a, &to.local_a, &to.edge_end);
   } else if (at->feature == S2_EDGE_B) {
@@ -100,6 +108,7 @@ void s2_touch_point_vjp(const S2World *world, const S2Touch *touch, int k, const
   const S2ManifoldPoint *at = &touch->points[k].at;
   const S2Piece *a = &world->pieces.at[touch->shape_a], *b = &world->pieces.at[touch->shape_b];
   int index_a = (int)(at->id >> INDEX_BITS) & INDEX_MASK, index_b = (int)at->id & INDEX_MASK;
+  // Which vertices the point is made of is in its feature.
   S2Vec2 edge = {0};
   int end = 0;
   if (at->feature != S2_VERTEX_VERTEX) {
@@ -112,6 +121,7 @@ void s2_touch_point_vjp(const S2World *world, const S2Touch *touch, int k, const
   }
   S2PointSource to = s2_manifold_point_vjp(at, edge, q + 3 * touch->body_a, q + 3 * touch->body_b,
                                            a->radius, b->radius, bar);
+  // Into the gradient of the world.
   for (int c = 0; c < 3; c++) {
     q_bar[3 * touch->body_a + c] += to.qa[c];
     q_bar[3 * touch->body_b + c] += to.qb[c];
@@ -169,6 +179,7 @@ static void combine_bar(S2Combine how, double a, double b, double bar, double *a
     break;
   case S2_COMBINE_MIN:
   case S2_COMBINE_MAX: {
+    // One of them alone, or half of each.
     bool of_a = (how == S2_COMBINE_MIN) == (a < b);
     *a_bar += a == b ? bar / 2 : of_a ? bar : 0;
     *b_bar += a == b ? bar / 2 : of_a ? 0 : bar;
@@ -186,9 +197,11 @@ void s2_touch_material_vjp(const S2World *world, const S2Touch *touch, const S2T
   S2BodyGradient *body_b = &gradient->body[touch->body_b];
   S2PieceGradient *piece_a = &gradient->piece[touch->shape_a];
   S2PieceGradient *piece_b = &gradient->piece[touch->shape_b];
+  // Numbers that a callback chose are constants: they are not those of the materials.
   S2Touch made = *touch; // as without a callback
   s2_touch_set_material(world, &made);
   if (def->contact != S2_FRICTIONLESS && made.friction == touch->friction) {
+    // A shape's own number goes before its body's.
     bool own_a = !isnan(pa->friction), own_b = !isnan(pb->friction);
     combine_bar(def->combine_friction, own_a ? pa->friction : a->friction,
                 own_b ? pb->friction : b->friction, bar->friction,
@@ -202,12 +215,14 @@ void s2_touch_material_vjp(const S2World *world, const S2Touch *touch, const S2T
                 own_a ? &piece_a->restitution : &body_a->restitution,
                 own_b ? &piece_b->restitution : &body_b->restitution, &gradient->flags);
   }
+  // Surface speeds and viscosities are sums.
   if (made.surface_speed == touch->surface_speed) {
     body_a->surface_speed += bar->surface_speed;
     body_b->surface_speed += bar->surface_speed;
   }
   body_a->contact_viscosity += bar->viscosity;
   body_b->contact_viscosity += bar->viscosity;
+  // Of springs in a row compliances are sums.
   double sum = touch->compliance;
   if (sum > 0) { // d = (Ca^2 da + Cb^2 db)/C^2
     double part_a = a->contact_compliance / sum, part_b = b->contact_compliance / sum;
@@ -228,14 +243,17 @@ S2SoftGapBar s2_soften_gap_vjp(double gap, double speed, double compliance, doub
   double c = compliance, d = damping, h = blend.h;
   double alpha = pressed ? blend.alpha : 1, beta = pressed ? blend.beta : 1;
   double sum = h * beta + d * c, give = compliance_bar * c / (h * alpha * sum);
+  // C' alone: of what is open, too.
   touch->compliance += compliance_bar * beta / (alpha * sum * sum);
   touch->damping -= give * c / sum;
   S2SoftGapBar to = {.h = -give * (1 / h + beta / sum)};
+  // b = gap/h
   if (!pressed) {
     to.gap = bias_bar / h;
     to.h -= bias_bar * gap / (h * h);
     return to;
   }
+  // b = (gap + part u_k)/(alpha D)
   double part = h * alpha * (1 - beta) + d * c * (1 - alpha), known = bias_bar / (alpha * sum);
   double bias = known * (gap + part * speed); // times its adjoint
   to.gap = known;

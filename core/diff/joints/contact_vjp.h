@@ -5,6 +5,7 @@
 
 #include "diff/world/world_gradient.h"
 #include "dynamics/step/step.h"
+#include "mcp/adjoint/mcp_vjp.h"
 
 typedef struct S2PointBar { // adjoint of a point of a touch
   S2Vec2 normal, point, arm_b;
@@ -51,5 +52,11 @@ typedef struct S2SoftGapBar {
 S2SoftGapBar s2_soften_gap_vjp(double gap, double speed, double compliance, double damping,
                                S2Blend blend, double compliance_bar, double bias_bar,
                                S2TouchBar *touch);
+
+// stick_vjp.c: dl/d(data) of the rows of two points of a pair with friction, the first of which is
+// row `normal`. False: which of them gives way depends on the way the data change; it is the mean
+// of both, `beyond` one of them.
+bool s2_stick_vjp(const S2Problem *problem, const double *v, const double *lambda,
+                  const double *dl_dlambda, int normal, bool beyond, S2McpGradient *data);
 
 #endif

@@ -53,16 +53,19 @@ static void times_part(const Split *split, bool positive, const double x[N], dou
 static void part_vjp(const Split *split, bool positive, const double z[N], const double w[N],
                      double k_bar[N][N]) {
   double inner[N][N], half[N][N] = {{0}}, of_z[N], of_w[N];
+  // The adjoint in the basis of eigenvectors, ...
   for (int i = 0; i < N; i++) {
     of_z[i] = along(split, i, z);
     of_w[i] = along(split, i, w);
   }
+  // ... times divided differences, symmetric; ...
   for (int i = 0; i < N; i++) {
     for (int j = 0; j < N; j++) {
       double of = of_z[i] * of_w[j] + of_z[j] * of_w[i];
       inner[i][j] = of / 2 * slope(split->value[i], split->value[j], split->size, positive);
     }
   }
+  // ... Q inner Q'.
   for (int i = 0; i < N; i++) {
     for (int j = 0; j < N; j++) {
       for (int k = 0; k < N; k++) {
@@ -92,6 +95,7 @@ static void find_terms(const S2JointUndo *undo, Terms *terms) {
   const S2Joint *joint = undo->joint;
   const S2JointKind *kind = s2_joint_kind(joint->type);
   S2JointRow rows[S2_JOINT_EQUATIONS];
+  // Equations, with the impulse that each had by the rows it was mixed into.
   int count = s2_joint_rows(&undo->at, rows);
   s2_joint_hessians(&undo->at, terms->hessian);
   s2_joint_speeds(joint, undo->step->v0, rows, count);
@@ -103,6 +107,7 @@ static void find_terms(const S2JointUndo *undo, Terms *terms) {
       terms->impulse[r] += joint->impulse[k] * terms->soft[k].mix[r];
     }
   }
+  // And the coordinate, where it was at a limit.
   double limit = joint->impulse[S2_JOINT_LO] - joint->impulse[S2_JOINT_HI];
   if (limit != 0 && kind->coordinate != NULL) {
     kind->coordinate(&undo->at, &rows[0], &terms->hessian[count]);
@@ -110,6 +115,7 @@ static void find_terms(const S2JointUndo *undo, Terms *terms) {
     terms->impulse[count++] = limit;
   }
   terms->count = count;
+  // What is static does not turn.
   for (int side = 0; side < 2; side++) {
     int32_t slot = side == 0 ? joint->a : joint->b;
     terms->moves[side] = slot != S2_NONE && undo->at.world->bodies.at[slot].type != S2_STATIC;
@@ -142,12 +148,14 @@ static void terms_vjp(S2JointUndo *undo, const Terms *terms, double k_bar[N][N])
   for (int r = 0; r < terms->count; r++) {
     S2RowBar bar = {.bent = true};
     double impulse_bar = 0;
+    // K = -sum impulse/time Hess
     for (int i = 0; i < N * N; i++) {
       if (terms->moves[i / 18] && terms->moves[i % 6 / 3]) {
         bar.hessian.at[i / 6][i % 6] = -terms->impulse[r] / time * k_bar[i / 6][i % 6];
         impulse_bar -= k_bar[i / 6][i % 6] * terms->hessian[r].at[i / 6][i % 6] / time;
       }
     }
+    // To the time, and to the impulses of the step before.
     g->reaction_time -= impulse_bar * terms->impulse[r] / time;
     if (terms->function[r] == S2_OF_COORDINATE) {
       g->impulse[S2_JOINT_LO] += impulse_bar;
@@ -158,6 +166,7 @@ static void terms_vjp(S2JointUndo *undo, const Terms *terms, double k_bar[N][N])
         g->impulse[k] += equation ? terms->soft[k].mix[r] * impulse_bar : 0;
       }
     }
+    // And by the third derivatives of the function.
     s2_joint_function_vjp(&undo->at, terms->function[r], &bar, &undo->place);
   }
 }
@@ -182,6 +191,7 @@ void s2_joint_geometric_vjp(S2JointUndo *undo) {
     return;
   }
   S2WorldDef def = s2_step_settings(step, undo->slot);
+  // K as the solve had it, with its positive and its negative part.
   Terms terms;
   find_terms(undo, &terms);
   Split split = split_of(undo, &terms);
@@ -190,6 +200,7 @@ void s2_joint_geometric_vjp(S2JointUndo *undo) {
   }
   bool whole = def.geometric_stiffness != S2_GEOMETRIC_PSD;
   double h = step->h, alpha = def.alpha, beta = def.beta;
+  // Against momenta z: K+ z and K- z, each by what multiplies it.
   double z[N], v[N], v0[N], mean[N], up[N], down[N], k_bar[N][N] = {{0}};
   s2_joint_momenta_bar(undo, z);
   add_reaction(undo, z);
@@ -204,6 +215,7 @@ void s2_joint_geometric_vjp(S2JointUndo *undo) {
     along_more += up[i] * (v[i] - v0[i]);
     along_down += whole ? down[i] * v0[i] : 0;
   }
+  // To the velocities at the start, and of ground that moves.
   double by = -h * h * alpha;
   for (int i = 0; i < N; i++) {
     double *start = s2_joint_number(joint, undo->bar->v0, i);
@@ -215,11 +227,13 @@ void s2_joint_geometric_vjp(S2JointUndo *undo) {
     *start += by * ((1 - beta) * up[i] + (whole ? down[i] : 0));
     *given += step->node_of[slot] == S2_GROUND ? by * beta * up[i] : 0;
   }
+  // To the settings.
   undo->bar->h += -2 * h * alpha * (along_mean + along_down);
   if (!step->stiff[undo->slot]) { // else they are not the world's
     undo->bar->gradient->alpha += -h * h * (along_mean + along_down);
     undo->bar->gradient->beta += by * along_more;
   }
+  // The impulse itself, where reactions ask for its moment.
   for (int i = 0; i < N; i++) {
     mean[i] *= by;
     v0[i] *= by;
@@ -229,6 +243,7 @@ void s2_joint_geometric_vjp(S2JointUndo *undo) {
   times_part(&split, false, v0, still);
   s2_joint_arm_vjp(undo,
                    s2_vec2(push[1] + (whole ? still[1] : 0), push[2] + (whole ? still[2] : 0)));
+  // To K, from both parts, and from K to its terms.
   part_vjp(&split, true, z, mean, k_bar);
   if (whole) {
     part_vjp(&split, false, z, v0, k_bar);

@@ -2,42 +2,7 @@
 // order.
 #include "diff/joints/joint_vjp.h"
 
-#include <stddef.h>
 #include <string.h>
-
-// ---- Two bodies -------------------------------------------------------------------------------
-
-double *s2_joint_number(const S2Joint *joint, double *of, int i) {
-  int32_t slot = i < 3 ? joint->a : joint->b;
-  return slot == S2_NONE ? NULL : of + 3 * slot + i % 3;
-}
-
-static int node_of(const S2JointUndo *undo, int i) {
-  int32_t slot = i < 3 ? undo->joint->a : undo->joint->b;
-  return slot == S2_NONE ? S2_GROUND : undo->step->node_of[slot];
-}
-
-void s2_joint_velocities(const S2JointUndo *undo, double v[6]) {
-  for (int i = 0; i < 6; i++) {
-    int node = node_of(undo, i);
-    const double *given = s2_joint_number(undo->joint, undo->step->free_v, i);
-    v[i] = node != S2_GROUND ? undo->rows->v[3 * node + i % 3] : given != NULL ? *given : 0;
-  }
-}
-
-void s2_joint_start(const S2JointUndo *undo, double v[6]) {
-  for (int i = 0; i < 6; i++) {
-    const double *at = s2_joint_number(undo->joint, undo->step->v0, i);
-    v[i] = at == NULL ? 0 : *at;
-  }
-}
-
-void s2_joint_momenta_bar(const S2JointUndo *undo, double p[6]) {
-  for (int i = 0; i < 6; i++) {
-    int node = node_of(undo, i);
-    p[i] = node == S2_GROUND ? 0 : undo->rows->rhs[3 * node + i % 3];
-  }
-}
 
 static double *side_of(S2RowBar *bar, int i) {
   return i < 3 ? &bar->ja[i] : &bar->jb[i - 3];
@@ -55,8 +20,9 @@ static double times(const S2JointRow *row, const double x[6]) {
   return sum;
 }
 
-void s2_joint_speed_vjp(S2JointUndo *undo, const S2JointRow *row, const S2JointHessian *hessian,
-                        S2RowBar *bar) {
+// Of speed and bend of a row: to it and to v0.
+static void joint_speed_vjp(S2JointUndo *undo, const S2JointRow *row, const S2JointHessian *hessian,
+                            S2RowBar *bar) {
   if (bar->speed == 0 && bar->bend == 0) {
     return;
   }
@@ -74,22 +40,6 @@ void s2_joint_speed_vjp(S2JointUndo *undo, const S2JointRow *row, const S2JointH
     if (to != NULL) {
       *to += sum;
     }
-  }
-}
-
-S2Vec2 s2_joint_arm(const S2JointUndo *undo) {
-  int32_t a = undo->joint->a;
-  return a == S2_NONE ? s2_vec2(0, 0) : s2_rotate(s2_rot(undo->at.q[3 * a]), undo->joint->local_a);
-}
-
-void s2_joint_arm_vjp(S2JointUndo *undo, S2Vec2 push) {
-  int32_t a = undo->joint->a;
-  double torque = undo->rows->reaction == NULL ? 0 : undo->rows->reaction[3 * undo->slot];
-  if (a != S2_NONE && torque != 0) {
-    S2Vec2 bar = s2_scale(torque, s2_left(push));
-    undo->place.q[3 * a] += s2_dot(s2_left(s2_joint_arm(undo)), bar);
-    S2Vec2 local = s2_unrotate(s2_rot(undo->at.q[3 * a]), bar);
-    undo->gradient->local_a = s2_add(undo->gradient->local_a, local);
   }
 }
 
@@ -112,7 +62,7 @@ static void sides_vjp(S2JointUndo *undo, const S2JointRow *row, double sign, int
   reaction_vjp(undo, row, rows->reaction == NULL ? 0 : sign * rows->pushed[r], bar);
   for (int i = 0; i < 6; i++) {
     double *given = s2_joint_number(undo->joint, undo->step->free_v, i);
-    if (node_of(undo, i) != S2_GROUND) {
+    if (s2_joint_node(undo, i) != S2_GROUND) {
       *side_of(bar, i) += sign * (i < 3 ? rows->ja : rows->jb)[3 * r + i % 3];
     } else if (given != NULL && !s2_solve_traits(undo->kind).displacements) {
       *side_of(bar, i) += sign * rows->bias[r] * *given;
@@ -129,16 +79,19 @@ static void rigid_vjp(S2JointUndo *undo, const S2JointRow *row, double bias, S2R
   const S2Blend *blend = &undo->blend;
   bool motion = undo->kind == S2_SOLVE_MOTION;
   bool biased = motion && def->stabilization == S2_BAUMGARTE;
-  double h = undo->step->h, mended = biased ? S2_BAUMGARTE_FACTOR / h : 0;
+  double h = undo->step->h, projected = biased ? S2_BAUMGARTE_FACTOR / h : 0;
+  // A projection removes the value, ...
   if (s2_solve_traits(undo->kind).displacements) {
     bar->value += bias;
     return;
   }
-  bar->value += bias * (mended + blend->mend);
+  // ... a solve the rate, what of the speed is turned round, the bend and a share of the error.
+  bar->value += bias * (projected + blend->mend);
   bar->rate += bias;
   bar->speed += bias * blend->reflect;
   bar->bend += bias * blend->ahead * h / 2;
-  undo->bar->h += bias * (blend->ahead / 2 * row->bend - (mended + blend->mend) * row->value / h);
+  undo->bar->h +=
+      bias * (blend->ahead / 2 * row->bend - (projected + blend->mend) * row->value / h);
   if (!undo->step->stiff[undo->slot] && blend->beta >= 0.5) {
     // Below 1/2 there is none, at 1/2 the mean of both sides.
     double beta = blend->beta, by = (beta > 0.5 ? 1 : 0.5) * bias / (beta * beta);
@@ -209,7 +162,7 @@ static bool is_pin(const S2JointUndo *undo) {
 static void pin_vjp(S2JointUndo *undo, int row) {
   const S2RowsAdjoint *rows = undo->rows;
   S2PinBar bar;
-  bool sees_a = node_of(undo, 0) != S2_GROUND, sees_b = node_of(undo, 3) != S2_GROUND;
+  bool sees_a = s2_joint_node(undo, 0) != S2_GROUND, sees_b = s2_joint_node(undo, 3) != S2_GROUND;
   for (int k = 0; k < 2; k++, row++) {
     bar.value[k] = s2_solve_traits(undo->kind).displacements ? rows->bias[row] : 0;
     for (int c = 0; c < 3; c++) {
@@ -261,15 +214,18 @@ static void wide_gear_vjp(S2JointUndo *undo, Cursor *cursor) {
   S2JointRow row[S2_JOINT_EQUATIONS];
   S2JointHessian hessian[S2_JOINT_EQUATIONS] = {{{{0}}}};
   S2SoftRow soft[S2_JOINT_EQUATIONS];
+  // Its copies come first, the last row is its own.
   S2GearMovers movers = s2_gear_movers(step, gear);
   int count = s2_gear_row_count(&movers), r = cursor->row + count - 1;
   cursor->row += count;
   if (count == 0) {
     return;
   }
+  // The bias, by value and speed.
   soften(undo, row, hessian, soft);
   S2RowBar bar = {0};
   rigid_vjp(undo, &soft[0].row, of->bias[r], &bar);
+  // Along each of up to four angles: to the factor and, of ground, to its speed.
   const int32_t slots[4] = {gear->a, gear->b, gear->more[0], gear->more[1]};
   const double factors[4] = {row[0].ja[0], row[0].jb[0], row[0].more[0], row[0].more[1]};
   double *const factor_bar[4] = {&bar.ja[0], &bar.jb[0], &bar.more[0], &bar.more[1]};
@@ -286,7 +242,7 @@ static void wide_gear_vjp(S2JointUndo *undo, Cursor *cursor) {
       undo->bar->v0[at] += bar.speed * factors[i];
     }
   }
-  s2_joint_speed_vjp(undo, &row[0], &hessian[0], &bar);
+  joint_speed_vjp(undo, &row[0], &hessian[0], &bar);
   s2_joint_function_vjp(&undo->at, 0, &bar, &undo->place);
 }
 
@@ -302,6 +258,7 @@ static void equations_vjp(S2JointUndo *undo, Cursor *cursor) {
     wide_gear_vjp(undo, cursor);
     return;
   }
+  // Rigid rows as they are need no blend.
   if (is_plain(undo)) {
     if (is_pin(undo)) {
       pin_vjp(undo, cursor->row);
@@ -311,6 +268,7 @@ static void equations_vjp(S2JointUndo *undo, Cursor *cursor) {
     }
     return;
   }
+  // Rows that may give way, and rigid ones that see the start of the step.
   int count = soften(undo, rows, hessians, soft);
   S2SoftSum sum = {.count = count};
   double p[6], v[6];
@@ -321,6 +279,7 @@ static void equations_vjp(S2JointUndo *undo, Cursor *cursor) {
     if (!soft[k].rigid && !s2_solve_traits(undo->kind).takes_time) {
       continue;
     }
+    // A row that was eliminated is a given impulse alone.
     S2RowBar own = {0};
     bool has_row = isfinite(soft[k].compliance);
     int row = has_row ? cursor->row++ : -1;
@@ -328,6 +287,7 @@ static void equations_vjp(S2JointUndo *undo, Cursor *cursor) {
     if (has_row) {
       sides_vjp(undo, &soft[k].row, 1, row, &own);
     }
+    // To the combination, and from that to the equations it is made of.
     if (soft[k].rigid) {
       rigid_vjp(undo, &soft[k].row, undo->rows->bias[row], &own);
     } else {
@@ -337,13 +297,15 @@ static void equations_vjp(S2JointUndo *undo, Cursor *cursor) {
     spread(&own, &soft[k], count, bars);
   }
   for (int i = 0; i < count; i++) {
+    // What gives way is undone in the equations as they are (compliance_vjp.c).
     sum.speed[i] = times(&rows[i], v) + rows[i].rate;
   }
   if (any) {
     s2_joint_soften_vjp(undo, rows, &sum, bars);
   }
   for (int i = 0; i < count; i++) {
-    s2_joint_speed_vjp(undo, &rows[i], &hessians[i], &bars[i]);
+    // Last the functions themselves, with their speeds and bends.
+    joint_speed_vjp(undo, &rows[i], &hessians[i], &bars[i]);
     s2_joint_function_vjp(&undo->at, i, &bars[i], &undo->place);
   }
 }
@@ -361,7 +323,7 @@ static void equal_limits_vjp(S2JointUndo *undo, int r) {
   sides_vjp(undo, &row, 1, r, &bar);
   rigid_vjp(undo, &row, undo->rows->bias[r], &bar);
   undo->gradient->limit_lo -= bar.value;
-  s2_joint_speed_vjp(undo, &row, &hessian, &bar);
+  joint_speed_vjp(undo, &row, &hessian, &bar);
   s2_joint_function_vjp(&undo->at, S2_OF_COORDINATE, &bar, &undo->place);
 }
 
@@ -373,7 +335,8 @@ static double distance_part(const S2JointUndo *undo, const S2JointRow *row, doub
 }
 
 // At a limit as the step began that no step before it had met: it is there by its data, which may
-// move it to either side. Beyond it the position is mended, before it the velocity goes up to it.
+// move it to either side. Beyond it the position is projected, before it the velocity goes up to
+// it.
 static bool just_met(const S2JointUndo *undo, const S2JointRow *row, double distance, int index) {
   const S2Step *step = undo->step;
   bool first = step->t == step->world->kept.time; // of the parts that bisect makes
@@ -388,6 +351,7 @@ static void limit_vjp(S2JointUndo *undo, int r, bool upper) {
   S2JointRow row;
   S2RowBar bar = {0};
   s2_joint_kind(joint->type)->coordinate(&undo->at, &row, NULL);
+  // In a projection the distance itself, in a motion what of it is to be closed within h.
   double sign = upper ? -1 : 1, bias = undo->rows->bias[r];
   double distance = upper ? joint->limit_hi - row.value : row.value - joint->limit_lo;
   double distance_bar = s2_solve_traits(undo->kind).displacements ? bias : 0, h = undo->step->h;
@@ -396,9 +360,11 @@ static void limit_vjp(S2JointUndo *undo, int r, bool upper) {
     double part = distance_part(undo, &row, distance);
     distance_bar = bias * part / h;
     undo->bar->h -= bias * part * distance / (h * h);
+    // Whether it holds may depend on the way the data change.
     bool edge = bias != 0 && just_met(undo, &row, distance, upper ? S2_JOINT_HI : S2_JOINT_LO);
     undo->bar->gradient->flags |= edge ? S2_GRADIENT_WEAK : 0;
   }
+  // To the coordinate and the limit.
   sides_vjp(undo, &row, sign, r, &bar);
   bar.value = sign * distance_bar;
   bar.rate = s2_solve_traits(undo->kind).displacements ? 0 : sign * bias;
@@ -440,11 +406,13 @@ static void bounded_lock_vjp(S2JointUndo *undo, int r, int index) {
   const S2BoundedRow *of = &rows[k];
   double bias = undo->rows->bias[r], push = of->most / of->mass;
   S2LockReturn back = s2_lock_return(of->row.value, push, undo->step->h);
+  // The row asks for the goal's speed and for s2_lock_return, of value, push and h.
   S2RowBar bar = {0};
   sides_vjp(undo, &of->row, 1, r, &bar);
   bar.rate = bias;
   bar.value = bias * back.by_off;
   undo->bar->h += bias * back.by_h;
+  // push = bound / mass, and the bound is the row's, too.
   S2JointGradient *g = undo->gradient;
   double *most_bar = of->component == 0 ? &g->max_torque : &g->max_force;
   S2BodyGradient *body = &undo->bar->gradient->body[undo->joint->a];
@@ -527,11 +495,13 @@ static void soft_stop_vjp(S2JointUndo *undo, int r) {
   S2JointRow row;
   S2RowBar bar = {0};
   S2SoftRow soft[S2_JOINT_EQUATIONS];
+  // Alpha and beta are 1 whatever the world's are: what they get is taken back.
   S2Blend blend = undo->blend;
   undo->blend = (S2Blend){.h = undo->step->h, .alpha = 1, .beta = 1};
   s2_joint_kind(undo->joint->type)->coordinate(&undo->at, &row, NULL);
   s2_joint_soften(undo->joint, &row, 1, undo->blend, soft);
   sides_vjp(undo, &row, 1, r, &bar);
+  // One soft row of the coordinate.
   double v[6], force = undo->step->h * soft[0].compliance * undo->rows->bias[r];
   s2_joint_velocities(undo, v);
   S2SoftSum sum = {.count = 1, .soft = {true}, .impulse = {undo->rows->lambda[r]}};

@@ -3,7 +3,7 @@
 #define S2_JOINT_VJP_H
 
 #include "diff/joints/measure_vjp.h"
-#include "diff/step/step_adjoint.h"
+#include "diff/joints/step_adjoint.h"
 
 typedef struct S2JointUndo { // a joint in a solve
   const S2Step *step;
@@ -37,6 +37,8 @@ void s2_joint_soften_vjp(S2JointUndo *undo, const S2JointRow *rows, const S2Soft
 // Rows of geometric stiffness that the solve had, one for each in `acts`. (geometric_vjp.c)
 void s2_joint_geometric_vjp(S2JointUndo *undo);
 
+// ---- joint_undo.c -------------------------------------------------------------------------------
+
 // From the anchor of a to its centre; what depends on that where an impulse pushes on a.
 S2Vec2 s2_joint_arm(const S2JointUndo *undo);
 void s2_joint_arm_vjp(S2JointUndo *undo, S2Vec2 push);
@@ -47,10 +49,14 @@ void s2_joint_velocities(const S2JointUndo *undo, double v[6]);
 void s2_joint_start(const S2JointUndo *undo, double v[6]);
 void s2_joint_momenta_bar(const S2JointUndo *undo, double p[6]);
 // The place in arrays of 3 a slot of number i of a and b; NULL: the world.
-double *s2_joint_number(const S2Joint *joint, double *of, int i);
-
-// Of speed and bend of a row: to it and to v0.
-void s2_joint_speed_vjp(S2JointUndo *undo, const S2JointRow *row, const S2JointHessian *hessian,
-                        S2RowBar *bar);
+static inline double *s2_joint_number(const S2Joint *joint, double *of, int i) {
+  int32_t slot = i < 3 ? joint->a : joint->b;
+  return slot == S2_NONE ? NULL : of + 3 * slot + i % 3;
+}
+// The node of its body, or S2_GROUND.
+static inline int s2_joint_node(const S2JointUndo *undo, int i) {
+  int32_t slot = i < 3 ? undo->joint->a : undo->joint->b;
+  return slot == S2_NONE ? S2_GROUND : undo->step->node_of[slot];
+}
 
 #endif

@@ -5,8 +5,7 @@
 // makes two rows of one that cannot both hold, and so does a turn where the normal of one point
 // turns with one body, that of the other with the other. The one whose friction is used up first
 // gives way, and the other has it all.
-#include "diff/step/undo.h"
-#include "mcp/adjoint/mcp_vjp.h"
+#include "diff/joints/contact_vjp.h"
 
 #include <math.h>
 
@@ -50,6 +49,7 @@ bool s2_stick_vjp(const S2Problem *problem, const double *v, const double *lambd
                   const double *dl_dlambda, int normal, bool beyond, S2McpGradient *data) {
   enum { FIRST, SECOND };
   const int tangent[2] = {normal + 1, normal + 3};
+  // Both stick, with friction left.
   double most[2], pull = 0, scale = S2_VJP_EDGE * problem->velocity_scale;
   for (int k = 0; k < 2; k++) {
     const S2Row *row = &problem->row[tangent[k]];
@@ -59,6 +59,7 @@ bool s2_stick_vjp(const S2Problem *problem, const double *v, const double *lambd
       return true; // one that slides
     }
   }
+  // They are one row, asked for as one, of bodies that approach.
   bool one = same_row(&problem->row[tangent[FIRST]], &problem->row[tangent[SECOND]]);
   bool together = dl_dlambda[tangent[FIRST]] == dl_dlambda[tangent[SECOND]];
   bool approach = fmax(fabs(speed_of(&problem->row[normal], v)),
@@ -66,6 +67,7 @@ bool s2_stick_vjp(const S2Problem *problem, const double *v, const double *lambd
   if (!one || !together || !approach) {
     return true;
   }
+  // The stronger one has it all, surely where the other is used up whatever happens.
   int strong = most[FIRST] >= most[SECOND] ? FIRST : SECOND;
   bool sure = fabs(pull) + most[!strong] < most[strong];
   if (sure || beyond) {

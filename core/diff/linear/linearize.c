@@ -20,12 +20,14 @@ static S2Status joint_column(const S2World *world, const S2Input *input, int num
   S2_TRY(s2_joint_slot(world, input->joint, &slot));
   const S2Joint *joint = &world->joints.at[slot];
   const char *name = s2_joint_type_name(joint->type);
+  // A number of the joint's own, ...
   if (input->kind == S2_INPUT_MOTOR_SPEED || input->kind == S2_INPUT_MOTOR_MAX) {
     column->slot[0] = slot;
     return joint->has_motor
                ? s2_ok()
                : s2_error(S2_INVALID, "inputs[%d]: the %s has no motor: give it one", number, name);
   }
+  // ... or a force or torque between its bodies, along a coordinate it has.
   bool torque = input->kind == S2_INPUT_JOINT_TORQUE;
   bool turns = joint->type == S2_HINGE || joint->type == S2_WHEEL || joint->type == S2_WELD;
   bool slides = joint->type == S2_SLIDER || joint->type == S2_WHEEL;
@@ -34,6 +36,7 @@ static S2Status joint_column(const S2World *world, const S2Input *input, int num
     return s2_error(S2_INVALID, "inputs[%d]: a %s cannot act on a %s", number,
                     torque ? "torque" : "force", name);
   }
+  // f = amount J'
   S2JointAt at = {.world = world, .joint = joint, .q = world->q.at};
   S2JointRow row = {0};
   (torque   ? s2_measure_angle
@@ -59,12 +62,14 @@ static S2Status columns_of(const S2World *world, const S2Input *inputs, int coun
         return s2_error(S2_INVALID, "inputs[%d]: finite numbers expected", i + 1);
       }
     }
+    // Of joints: a force on both bodies, or a number.
     if (input->kind != S2_INPUT_FORCE) {
       S2_TRY(joint_column(world, input, i + 1, &columns[i]));
       columns[i].f[0][0] =
           columns[i].kind == S2_INPUT_FORCE ? columns[i].f[0][0] : input->amount[0];
       continue;
     }
+    // Of a body: a force on it.
     S2_TRY(s2_body_slot(world, input->body, &columns[i].slot[0]));
     memcpy(columns[i].f[0], input->amount, sizeof input->amount);
     if (!s2_body_yields(&world->bodies.at[columns[i].slot[0]])) {
@@ -114,6 +119,7 @@ static S2Status check_laws(const S2World *world) {
 static S2Status sweep(const S2World *world, const S2Trace *trace, const Column *columns, int of,
                       S2WorldGradient *g, S2Arena *arena, S2Linear *linear) {
   unsigned flags = g->flags;
+  // dl/d(state) is the unit vector of that number, ...
   s2_world_gradient_clear(g);
   for (int i = 0, at = 0; i < world->order.count; i++) {
     int32_t slot = world->order.at[i];
@@ -123,6 +129,7 @@ static S2Status sweep(const S2World *world, const S2Trace *trace, const Column *
     }
     at += moves ? 6 : 0;
   }
+  // ... and what it becomes is the row.
   S2_TRY(s2_trace_vjp(trace, g, arena));
   double *row = linear->a + (size_t)of * (size_t)linear->states;
   for (int i = 0, at = 0; i < world->order.count; i++) {
@@ -133,6 +140,7 @@ static S2Status sweep(const S2World *world, const S2Trace *trace, const Column *
       at += 6;
     }
   }
+  // Inputs act as forces of the step, or as fields.
   for (int k = 0; k < linear->inputs; k++) {
     linear->b[of * linear->inputs + k] = along(world, &columns[k], g);
   }
@@ -152,6 +160,7 @@ S2Status s2_world_linearize(S2World *world, const S2Input *inputs, int count, S2
                        .b = S2_TAKE_ZEROED(arena, double, states *count + 1)};
   Column *columns = S2_TAKE(arena, Column, count + 1);
   S2_TRY(columns_of(world, inputs, count, columns));
+  // One step, and a sweep over it for each number of the state.
   S2Trace *trace = s2_trace_new();
   S2WorldGradient g = {0};
   S2Status status = s2_world_step_traced(world, trace);
@@ -161,6 +170,7 @@ S2Status s2_world_linearize(S2World *world, const S2Input *inputs, int count, S2
   for (int i = 0; i < states && status.code == S2_OK; i++) {
     status = sweep(world, trace, columns, i, &g, arena, linear);
   }
+  // A derivative that some system did not give is none.
   linear->flags = g.flags;
   if (status.code == S2_OK && (g.flags & S2_GRADIENT_SINGULAR) != 0) {
     status = s2_error(S2_UNSOLVED, "linearize: a linear system of the derivative was not solved");
@@ -190,6 +200,7 @@ S2Status s2_world_linearize_reduced(S2World *world, const S2Input *inputs, int c
   S2Reduction reduction;
   S2Linear all;
   S2_TRY(s2_world_idle(world));
+  // Coordinates, and a state that obeys the joints to the last digit.
   S2_TRY(s2_reduction_choose(world, wanted, wanted_count, arena, &reduction));
   S2_TRY(s2_reduction_settle(world, &reduction, arena));
   int n = 2 * reduction.n, m = 2 * reduction.m;
@@ -198,6 +209,7 @@ S2Status s2_world_linearize_reduced(S2World *world, const S2Input *inputs, int c
   S2_TRY(s2_reduction_lift(world, &reduction, arena, lift));
   S2_TRY(s2_world_linearize(world, inputs, count, arena, &all));
   s2_reduction_lower(world, &reduction, arena, lower);
+  // A = lower A lift, B = lower B
   *linear = (S2Linear){.states = m,
                        .inputs = count,
                        .a = S2_TAKE(arena, double, m *m + 1),

@@ -87,6 +87,7 @@ static int rigid_lines(const Lines *lines, const S2Joint *joint, Line out[S2_JOI
   int count = s2_joint_rows(&at, rows), rigid = 0;
   s2_joint_hessians(&at, hessians);
   bool all = s2_joint_is_rigid(joint);
+  // Where the joint has matrices, what gives no way is a combination of its equations.
   if (!all) {
     s2_joint_soften(joint, rows, count, s2_joint_blend(&lines->world->kept.def, 0), soft);
   }
@@ -94,6 +95,7 @@ static int rigid_lines(const Lines *lines, const S2Joint *joint, Line out[S2_JOI
     if (!all && !soft[i].rigid) {
       continue;
     }
+    // The same combination of the Hessians.
     S2JointHessian hessian = {0};
     for (int k = 0; k < count; k++) {
       double part = all ? (i == k) : soft[i].mix[k];
@@ -149,14 +151,17 @@ typedef struct Basis { // orthonormal
 // True: the row is none that the others make, and is one of them from now on.
 static bool extend(Basis *basis, const double *row) {
   double size = 0, left = 0, *x = basis->try;
+  // Numbers over roots of masses, so that lengths and angles compare.
   for (int i = 0; i < basis->n; i++) {
     x[i] = row[i] / basis->scale[i];
     size += x[i] * x[i];
   }
+  // What the basis has is taken out (Gram, Schmidt).
   for (int pass = 0; pass < 2; pass++) { // twice is enough
     for (int k = 0; k < basis->count; k++) {
       const double *e = basis->at + k * basis->n;
       double along = 0;
+      // Is anything left beyond rounding?
       for (int i = 0; i < basis->n; i++) {
         along += e[i] * x[i];
       }
@@ -174,6 +179,7 @@ static bool extend(Basis *basis, const double *row) {
   for (int i = 0; i < basis->n; i++) {
     basis->at[basis->count * basis->n + i] = x[i] / sqrt(left);
   }
+  // It is the next vector.
   basis->count += 1;
   return true;
 }
@@ -226,8 +232,8 @@ static void take_all(const Lines *lines, Basis *basis, S2Reduction *reduction) {
     int32_t slot = world->joint_order.at[i];
     const S2Joint *joint = &world->joints.at[slot];
     const S2JointKind *kind = s2_joint_kind(joint->type);
-    bool told = kind->drive != NULL && (kind->parts & S2_HAS_LENGTH) == 0;
-    if (told && s2_joint_active(world, joint)) {
+    bool known = kind->drive != NULL && (kind->parts & S2_HAS_LENGTH) == 0;
+    if (known && s2_joint_active(world, joint)) {
       S2Coordinate of = {.joint = {(uint32_t)slot + 1, joint->serial}};
       take(lines, basis, of, parts_of(joint), reduction);
     }
@@ -247,6 +253,7 @@ static S2Status take_wanted(const Lines *lines, Basis *basis, const S2Coordinate
     S2Coordinate of = wanted[i];
     int32_t slot;
     int parts = 3;
+    // All coordinates that the body or joint has.
     if (of.joint.index != 0) {
       S2_TRY(s2_joint_slot(world, of.joint, &slot));
       parts =
@@ -255,6 +262,7 @@ static S2Status take_wanted(const Lines *lines, Basis *basis, const S2Coordinate
       S2_TRY(s2_body_slot(world, of.body, &slot));
       parts = lines->column[slot] != S2_NONE ? 3 : 0;
     }
+    // Each has to add something, ...
     if (take(lines, basis, of, parts, reduction) == 0) {
       return s2_error(S2_INVALID,
                       "coordinates[%d]: nothing of it is free to move that is not given by the "
@@ -262,6 +270,7 @@ static S2Status take_wanted(const Lines *lines, Basis *basis, const S2Coordinate
                       i + 1);
     }
   }
+  // ... and together they have to say how everything moves.
   if (basis->count < lines->n) {
     return s2_error(S2_INVALID,
                     "coordinates: %d of the %d motions that joints allow are not determined by "
@@ -308,6 +317,7 @@ static S2Status new_system(const S2World *world, const S2Reduction *reduction, S
   *system = (System){.lines = lines_of(world, arena)};
   int n = reduction->n;
   system->line = S2_TAKE(arena, Line, n + 1);
+  // The rows: independent rigid ones, then the coordinates.
   Basis basis = new_basis(&system->lines);
   system->rigid = constrain(&system->lines, &basis, system->line);
   if (system->rigid + reduction->m != n) { // a state where joints repeat each other otherwise
@@ -316,6 +326,7 @@ static S2Status new_system(const S2World *world, const S2Reduction *reduction, S
                     "not %d",
                     n - system->rigid, reduction->m);
   }
+  // K, its columns by rows of lines, factored.
   system->factor = (S2Dense){.size = n,
                              .nonsymmetric = true,
                              .a = S2_TAKE(arena, double, n *n + 1),
@@ -343,6 +354,7 @@ S2Status s2_reduction_settle(S2World *world, const S2Reduction *reduction, S2Are
   System system;
   S2Status status = new_system(world, reduction, arena, &system);
   if (status.code == S2_OK) {
+    // Speeds: rigid rows as they are to move, coordinates as they do.
     double *v = S2_TAKE(arena, double, reduction->n + 1);
     for (int i = 0; i < reduction->n; i++) {
       v[i] = i < system.rigid ? -system.line[i].rest : 0;
@@ -353,6 +365,7 @@ S2Status s2_reduction_settle(S2World *world, const S2Reduction *reduction, S2Are
         }
       }
     }
+    // Velocities of all bodies from these.
     s2_dense_solve(&system.factor, v);
     for (int s = 0; s < world->order.count; s++) {
       int32_t slot = world->order.at[s], at = system.lines.column[slot];
@@ -374,9 +387,11 @@ S2Status s2_reduction_lift(const S2World *world, const S2Reduction *reduction, S
   memset(lift, 0, sizeof(double) * (size_t)(4 * n * m));
   double *p = S2_TAKE(arena, double, n + 1), *s = S2_TAKE(arena, double, n + 1);
   for (int k = 0; k < m && status.code == S2_OK; k++) {
+    // dq by coordinate k: K p = e_k
     memset(p, 0, sizeof(double) * (size_t)n);
     p[n - m + k] = 1;
     s2_dense_solve(&system.factor, p);
+    // dv by it, as rows turn: K s = -turn p
     for (int i = 0; i < n; i++) {
       s[i] = 0;
       for (int c = 0; c < n; c++) {
@@ -385,6 +400,7 @@ S2Status s2_reduction_lift(const S2World *world, const S2Reduction *reduction, S
     }
     s2_dense_solve(&system.factor, s);
     for (int i = 0; i < n; i++) {
+      // Of positions by positions, velocities by velocities, and velocities by positions.
       lift[place(i) * 2 * m + k] = lift[(place(i) + 3) * 2 * m + m + k] = p[i];
       lift[(place(i) + 3) * 2 * m + k] = s[i];
     }

@@ -36,6 +36,7 @@ static double *row_of(const System *system, int i) {
 static double pivot(const System *system, int k) {
   int row = k, column = k, n = system->n;
   for (int i = k; i < n; i++) {
+    // Rows change places, and columns, whose unknowns are remembered.
     for (int j = k; j < n; j++) {
       if (fabs(row_of(system, i)[j]) > fabs(row_of(system, row)[column])) {
         row = i;
@@ -64,6 +65,7 @@ static bool solve(const System *system, double *x) {
     system->column[i] = i;
     x[i] = 0;
   }
+  // Elimination until nothing but rounding is left.
   for (; rank < n && pivot(system, rank) > NOTHING; rank++) {
     const double *from = row_of(system, rank);
     for (int i = rank + 1; i < n; i++) {
@@ -73,11 +75,13 @@ static bool solve(const System *system, double *x) {
       }
     }
   }
+  // Directions that the rows leave open may not be asked for.
   for (int i = rank; i < n; i++) {
     if (!(fabs(row_of(system, i)[n]) <= OF_LOSS * size)) {
       return false;
     }
   }
+  // Back substitution; those directions get 0.
   for (int i = rank - 1; i >= 0; i--) {
     const double *row = row_of(system, i);
     double sum = row[n];
@@ -96,10 +100,12 @@ S2Status s2_world_rest_traced(S2World *world, const double *f, S2Trace *trace) {
   S2Callbacks callbacks = world->callbacks;
   S2WorldDef *def = &world->kept.def, plain = s2_world_def();
   s2_world_image_write(world, image);
+  // From rest, under the forces that were applied.
   if (bytes > 0) {
     memset(world->v.at, 0, bytes);
     memcpy(world->f.at, f, bytes);
   }
+  // One implicit solve without anything that depends on the way.
   world->callbacks.motion = NULL;
   def->alpha = plain.alpha;
   def->beta = plain.beta;
@@ -108,11 +114,13 @@ S2Status s2_world_rest_traced(S2World *world, const double *f, S2Trace *trace) {
   def->stabilization = plain.stabilization;
   def->geometric_stiffness = plain.geometric_stiffness;
   def->nonlinear = plain.nonlinear;
+  // Traced, with joints noted that are at their places.
   s2_notes_clear(&trace->notes);
-  trace->notes.mends = true;
+  trace->notes.projects = true;
   world->notes = &trace->notes;
   S2Status status = s2_world_step(world);
   world->notes = NULL;
+  // And the world is as it was.
   world->callbacks = callbacks;
   world->stats = stats;
   S2Status back = s2_world_image_read(world, image, size);
@@ -128,6 +136,7 @@ S2Status s2_static_vjp(const S2Trace *trace, int count, const int32_t *at,
                    S2_TAKE(arena, int, count)};
   double *x = S2_TAKE(arena, double, count);
   S2Status status = s2_ok();
+  // (I - dQ/dq)', a row of it for each number
   for (int i = 0; i < count && status.code == S2_OK; i++) {
     s2_world_gradient_clear(one);
     one->q[at[i]] = 1;
@@ -137,11 +146,13 @@ S2Status s2_static_vjp(const S2Trace *trace, int count, const int32_t *at,
     }
     row_of(&system, i)[count] = gradient->q[at[i]];
   }
+  // x, if there is one
   if (status.code == S2_OK && !solve(&system, x)) {
     status = s2_error(S2_INVALID,
                       "world:solve_static() ended where bodies could rest nearby as well (friction "
                       "holds them, or nothing moves them back): where they do has no derivative");
   }
+  // dl/dp = (dQ/dp)' x, by one more sweep
   s2_world_gradient_clear(one);
   for (int i = 0; i < count; i++) {
     one->q[at[i]] = x[i];
@@ -149,6 +160,7 @@ S2Status s2_static_vjp(const S2Trace *trace, int count, const int32_t *at,
   if (status.code == S2_OK) {
     status = s2_trace_vjp(trace, one, arena);
   }
+  // What does not matter at rest is taken out of both.
   size_t numbers = 3 * (size_t)gradient->slots;
   memset(one->v, 0, sizeof(double) * numbers);
   memset(gradient->f, 0, sizeof(double) * numbers); // forces have acted

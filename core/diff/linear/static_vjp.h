@@ -5,7 +5,7 @@
 #include "diff/step/trace.h"
 
 // A step from rest, of a world whose bodies are where they rest, with forces `f` (3 a slot); the
-// world is as it was afterwards. The step is that of the defaults, with joints that are mended
+// world is as it was afterwards. The step is that of the defaults, with joints that are projected
 // however little it is: where bodies rest does not depend on how a world takes its steps.
 S2Status s2_world_rest_traced(S2World *world, const double *f, S2Trace *trace);
 

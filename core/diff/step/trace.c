@@ -1,6 +1,9 @@
+// The trace of a step, and its derivative: a sweep over the notes backwards (sweep.c), or two.
 #include "diff/step/trace.h"
 
-#include "diff/step/trace_notes.h"
+#include "diff/step/undo.h"
+
+#include <math.h>
 
 S2Trace *s2_trace_new(void) {
   S2Trace *trace = s2_memory_take(sizeof *trace);
@@ -32,5 +35,98 @@ S2Status s2_world_step_traced(S2World *world, S2Trace *trace) {
   } else {
     s2_notes_end(&trace->notes);
   }
+  return status;
+}
+
+// ---- Edges -------------------------------------------------------------------------------------
+
+// Edges of two modes, judged by what the whole step makes of them.
+//
+// A contact that a solve leaves with neither impulse nor speed is on an edge for that solve. Mostly
+// it is none for the step: what the motion pressed together has no speed whatever the data are, so
+// that in an impact or a projection after it both modes give the same motion. Then they give the
+// same derivative of the step, though not of the solve. So where a sweep met edges, another takes
+// them as on their other sides, all at once.
+//
+// Rows that are tied (mcp_vjp.h) have another derivative, too, which differs from the first by what
+// makes them contradict each other: the height of one of two boxes side by side.
+
+// The derivatives of both sides, in parts of the largest of their kind; of parameters, whose
+// derivative may be nothing but rounding, also of this part of the largest by the state.
+static const double SAME = 1e-9, LEAST = 1e-3;
+
+static double largest(const double *x, int count, int stride) {
+  double most = 0;
+  for (int i = 0; i < count; i++) {
+    most = fmax(most, fabs(x[(ptrdiff_t)i * stride]));
+  }
+  return most;
+}
+
+// Of structures of doubles alone, each field by itself.
+static bool same(const void *a, const void *b, int count, size_t size, double least) {
+  int fields = (int)(size / sizeof(double));
+  for (int k = 0; k < fields; k++) {
+    const double *x = (const double *)a + k, *y = (const double *)b + k;
+    double most = SAME * fmax(least, fmax(largest(x, count, fields), largest(y, count, fields)));
+    for (int i = 0; i < count; i++) {
+      ptrdiff_t at = (ptrdiff_t)i * fields;
+      if (!(fabs(x[at] - y[at]) <= most)) { // or a NaN
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
+// By a restitution of 0 there is a derivative to one side alone. On that side what it throws
+// leaves, as the first sweep has it.
+static void forget_zero_restitution(const S2Fixed *fixed, const S2WorldGradient *from,
+                                    S2WorldGradient *to) {
+  for (int i = 0; i < fixed->bodies; i++) {
+    if (fixed->body[i].restitution == 0) {
+      to->body[i].restitution = from->body[i].restitution;
+    }
+  }
+  for (int i = 0; i < fixed->pieces; i++) {
+    if (fixed->piece[i].restitution == 0) {
+      to->piece[i].restitution = from->piece[i].restitution;
+    }
+  }
+}
+
+static bool same_gradients(const S2WorldGradient *a, const S2WorldGradient *b) {
+  size_t three = 3 * sizeof(double), vector = sizeof(S2Vec2);
+  double least = LEAST * fmax(largest(a->q, 3 * a->slots, 1), largest(a->v, 3 * a->slots, 1));
+  // Settings as one more array.
+  const double settings_a[] = {a->gravity.x, a->gravity.y, a->dt, a->alpha, a->beta, a->time};
+  const double settings_b[] = {b->gravity.x, b->gravity.y, b->dt, b->alpha, b->beta, b->time};
+  return same(a->q, b->q, a->slots, three, least) && same(a->v, b->v, a->slots, three, least) &&
+         same(a->f, b->f, a->slots, three, least) &&
+         same(a->body, b->body, a->slots, sizeof *a->body, least) &&
+         same(a->piece, b->piece, a->pieces, sizeof *a->piece, least) &&
+         same(a->vertex, b->vertex, a->vertices, vector, least) &&
+         same(a->joint, b->joint, a->joints, sizeof *a->joint, least) &&
+         same(settings_a, settings_b, 1, sizeof settings_a, least);
+}
+
+S2Status s2_trace_vjp(const S2Trace *trace, S2WorldGradient *gradient, S2Arena *arena) {
+  unsigned found = 0, ignored = 0;
+  if ((gradient->flags & S2_GRADIENT_WEAK) != 0) { // there is no more to say
+    return s2_trace_sweep(trace, 0, &found, gradient, arena);
+  }
+  // The other sides, all at once, from a copy.
+  S2ArenaMark mark = s2_arena_mark(arena);
+  S2WorldGradient *other = s2_world_gradient_copy(gradient, arena);
+  S2Status status = s2_trace_sweep(trace, 0, &found, gradient, arena);
+  if (status.code == S2_OK && found != 0) {
+    status = s2_trace_sweep(trace, S2_VJP_OTHER_SIDE | S2_VJP_OTHER_SHARE, &ignored, other, arena);
+    forget_zero_restitution(trace->notes.fixed, gradient, other);
+    // Both derivatives of the step have to be one.
+    bool sound = status.code == S2_OK && (other->flags & ~gradient->flags) == 0;
+    gradient->flags |= sound && same_gradients(gradient, other) ? 0 : S2_GRADIENT_WEAK;
+  }
+  s2_memory_free(other->contact);
+  s2_arena_rewind(arena, mark);
   return status;
 }

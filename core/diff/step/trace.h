@@ -1,9 +1,9 @@
 // What a step remembers of itself for its derivative, and that derivative.
 //
-// A traced step notes, in its order, every solve, mend and blow that its result came from (not
-// those that were thrown away), with the state, the contact features and the multipliers; matrices
-// are made again from these. Nothing is noted, and nothing looked at but one pointer, when no trace
-// is asked for.
+// A traced step notes, in its order, every solve, projection and impact that its result came from
+// (not those that were thrown away), with the state, the contact features and the multipliers;
+// matrices are made again from these. Nothing is noted, and nothing looked at but one pointer, when
+// no trace is asked for.
 #ifndef S2_TRACE_H
 #define S2_TRACE_H
 

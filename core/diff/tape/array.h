@@ -198,7 +198,7 @@ typedef struct S2ArraySvd {
   int rows, columns;
   const double *u, *s, *v;
 } S2ArraySvd;
-// dl_du and dl_dv zero: the values may be equal or zero; else S2_UNSOLVED tells that they are.
+// dl_du and dl_dv zero: the values may be equal or zero; else S2_UNSOLVED says that they are.
 S2Status s2_array_svd_vjp(const S2ArraySvd *in, const double *dl_du, const double *dl_ds,
                           const double *dl_dv, double *dl_da, S2Arena *arena);
 
@@ -206,7 +206,7 @@ S2Status s2_array_svd_vjp(const S2ArraySvd *in, const double *dl_du, const doubl
 // re +- im i: its real and imaginary parts). `imaginary` is zero throughout for symmetric A.
 S2Status s2_array_eigen(int n, const double *a, double *values, double *imaginary, double *vectors,
                         S2Arena *arena);
-// Real, distinct eigenvalues only; equal ones are fine where the loss does not tell them apart.
+// Real, distinct eigenvalues only; equal ones are fine where the loss does not distinguish them.
 S2Status s2_array_eigen_vjp(int n, const double *values, const double *vectors,
                             const double *dl_dvalues, const double *dl_dvectors, double *dl_da,
                             S2Arena *arena);

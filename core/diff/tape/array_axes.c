@@ -168,12 +168,14 @@ void s2_array_product(const S2ArrayProduct *product, const double *a, const doub
   if (m == 0 || n == 0) {
     return;
   }
+  // Large ones by BLAS, ...
   if (k > 0 && (double)m * k * n > SMALL) {
     cblas_dgemm(CblasRowMajor, a_flip ? CblasTrans : CblasNoTrans,
                 b_flip ? CblasTrans : CblasNoTrans, m, n, k, product->scale, a, a_flip ? m : k, b,
                 b_flip ? k : n, product->add, out, n);
     return;
   }
+  // ... small ones by hand, at any strides.
   ptrdiff_t a_row = a_flip ? 1 : k, a_column = a_flip ? m : 1;
   ptrdiff_t b_row = b_flip ? 1 : n, b_column = b_flip ? k : 1;
   for (ptrdiff_t i = 0; i < m; i++) {

@@ -43,6 +43,7 @@ enum { SMALL = 16 }; // rows up to which a LAPACK call costs more than what it d
 // x := K^-1 x or K^-T x for the LAPACK factors of a small K.
 static void solve_small(int n, const double *factors, const int *pivot, bool transposed,
                         double *x) {
+  // K = P L U: rows change places first, ...
   for (int i = 0; !transposed && i < n; i++) {
     double swapped = x[i];
     x[i] = x[pivot[i] - 1];
@@ -68,6 +69,7 @@ static void solve_small(int n, const double *factors, const int *pivot, bool tra
       x[i] -= column[i] * x[j];
     }
   }
+  // ... or, of K', last.
   for (int i = n - 1; transposed && i >= 0; i--) {
     double swapped = x[i];
     x[i] = x[pivot[i] - 1];
@@ -231,12 +233,14 @@ S2Status s2_array_qr(int rows, int columns, const double *a, double *q, double *
   if (!s2_array_finite((size_t)rows * (size_t)columns, a)) {
     return not_finite();
   }
+  // LAPACK wants columns; what it wants as work space for both calls.
   double *factors = take(arena, columns, rows), *tau = take(arena, k, 1), wanted[2];
   transpose(rows, columns, a, factors);
   LAPACKE_dgeqrf_work(LAPACK_COL_MAJOR, rows, columns, factors, rows, tau, &wanted[0], -1);
   LAPACKE_dorgqr_work(LAPACK_COL_MAJOR, rows, k, k, factors, rows, tau, &wanted[1], -1);
   int size = (int)fmax(wanted[0], wanted[1]);
   double *work = take(arena, size, 1);
+  // R is above the diagonal, ...
   LAPACKE_dgeqrf_work(LAPACK_COL_MAJOR, rows, columns, factors, rows, tau, work, size);
   for (int i = 0; i < k; i++) {
     for (int j = 0; j < columns; j++) {
@@ -244,8 +248,10 @@ S2Status s2_array_qr(int rows, int columns, const double *a, double *q, double *
           j < i ? 0 : factors[(size_t)j * (size_t)rows + (size_t)i];
     }
   }
+  // ... Q is made of what is below.
   LAPACKE_dorgqr_work(LAPACK_COL_MAJOR, rows, k, k, factors, rows, tau, work, size);
   transpose(k, rows, factors, q);
+  // Unique: no number on the diagonal of R is negative.
   for (int i = 0; i < k; i++) {
     double *row = r + (size_t)i * (size_t)columns;
     if (row[i] < 0) {
@@ -298,6 +304,7 @@ S2Status s2_array_svd(int rows, int columns, const double *a, double *u, double 
     return no_convergence("singular values");
   }
   transpose(k, columns, v_columns, v);
+  // Unique signs: the largest number of each column of U is positive.
   for (int i = 0; i < k; i++) {
     if (points_down(rows, k, u, i)) {
       negate_column(rows, k, u, i);
@@ -337,6 +344,7 @@ static S2Status general_eigen(int n, const double *a, double *values, double *im
   double *copy = take(arena, n, n), *re = take(arena, n, 1), *im = take(arena, n, 1), wanted = 0;
   double *found = take(arena, n, n);
   int *order = S2_TAKE(arena, int, n);
+  // Columns of right vectors, in the order LAPACK finds them.
   transpose(n, n, a, copy);
   LAPACKE_dgeev_work(LAPACK_COL_MAJOR, 'N', 'V', n, copy, n, re, im, NULL, n, found, n, &wanted,
                      -1);
@@ -346,6 +354,7 @@ static S2Status general_eigen(int n, const double *a, double *values, double *im
                          size) != 0) {
     return no_convergence("eigenvalues");
   }
+  // By real parts, insertion sort:
   for (int i = 0; i < n; i++) { // stable: conjugate pairs stay together
     int at = i;
     for (; at > 0 && re[order[at - 1]] > re[i]; at--) {
@@ -353,6 +362,7 @@ static S2Status general_eigen(int n, const double *a, double *values, double *im
     }
     order[at] = i;
   }
+  // values and vectors in that order.
   for (int i = 0; i < n; i++) {
     values[i] = re[order[i]];
     imaginary[i] = im[order[i]];
@@ -418,6 +428,7 @@ S2Status s2_array_exponential(int n, const double *a, double *out, S2Arena *aren
   if (!s2_array_finite(size, a)) {
     return not_finite();
   }
+  // exp(a) = exp(a / 2^s)^(2^s), with a / 2^s so small that the approximant is exact.
   int squarings = 0;
   frexp(largest_row_sum(n, a) / PADE_RADIUS, &squarings);
   squarings = squarings < 0 ? 0 : squarings;
@@ -431,6 +442,7 @@ S2Status s2_array_exponential(int n, const double *a, double *out, S2Arena *aren
     power[i] = i % ((size_t)n + 1) == 0;
   }
   s2_array_product(&times, x, x, square);
+  // Even and odd powers of the approximant of Pade.
   for (int i = 0; i < PADE_COUNT; i += 2) {
     add_scaled(size, pade[i], power, even);
     add_scaled(size, pade[i + 1], power, odd);
@@ -443,6 +455,7 @@ S2Status s2_array_exponential(int n, const double *a, double *out, S2Arena *aren
     even[i] -= next[i];
   }
   S2_TRY(s2_array_solve(n, n, even, power, out, factors, pivot, arena));
+  // Squared as often as it was halved.
   for (; squarings > 0; squarings--) {
     s2_array_product(&times, out, out, next);
     memcpy(out, next, bytes);

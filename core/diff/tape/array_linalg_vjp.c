@@ -91,6 +91,7 @@ void s2_array_cholesky_vjp(int n, const double *out, const double *dl_dout, doub
 S2Status s2_array_least_squares_vjp(const S2ArrayLeastSquares *in, const double *dl_dx,
                                     double *dl_da, double *dl_db, S2Arena *arena) {
   int m = in->rows, n = in->n, c = in->columns, k = m < n ? m : n;
+  // P = V diag(1/s) U'
   double *u = take(arena, m, k), *s = take(arena, k, 1), *v = take(arena, n, k);
   S2_TRY(s2_array_svd(m, n, in->a, u, s, v, arena));
   for (int j = 0; j < k; j++) {
@@ -102,6 +103,7 @@ S2Status s2_array_least_squares_vjp(const S2ArrayLeastSquares *in, const double 
       v[(size_t)i * (size_t)k + (size_t)j] /= s[j];
     }
   }
+  // w = P' g_x
   double *pseudo = take(arena, n, m), *w = take(arena, m, c);
   multiply(n, k, m, v, PLAIN, u, FLIPPED, 1, 0, pseudo);
   multiply(m, n, c, pseudo, FLIPPED, dl_dx, PLAIN, 1, 0, w);
@@ -111,6 +113,7 @@ S2Status s2_array_least_squares_vjp(const S2ArrayLeastSquares *in, const double 
     }
   }
   if (dl_da != NULL) {
+    // r = b - A x, P w, h = g_x - P A g_x, P' x
     double *r = take(arena, m, c), *pw = take(arena, n, c), *h = take(arena, n, c);
     double *image = take(arena, m, c), *px = take(arena, m, c);
     memcpy(r, in->b, (size_t)m * (size_t)c * sizeof *r);
@@ -120,6 +123,7 @@ S2Status s2_array_least_squares_vjp(const S2ArrayLeastSquares *in, const double 
     memcpy(h, dl_dx, (size_t)n * (size_t)c * sizeof *h);
     multiply(n, m, c, pseudo, PLAIN, image, PLAIN, -1, 1, h);
     multiply(m, n, c, pseudo, FLIPPED, in->x, PLAIN, 1, 0, px);
+    // The three terms of g_A.
     multiply(m, c, n, r, PLAIN, pw, FLIPPED, 1, 1, dl_da);
     multiply(m, c, n, w, PLAIN, in->x, FLIPPED, -1, 1, dl_da);
     multiply(m, c, n, px, PLAIN, h, FLIPPED, 1, 1, dl_da);
@@ -138,10 +142,12 @@ S2Status s2_array_qr_vjp(int rows, int columns, const double *q, const double *r
   double *v = take(arena, k, behind), *g_v = take(arena, k, behind), *y = take(arena, rows, behind);
   double *g_x = take(arena, rows, k), *g_y = take(arena, rows, behind), largest = 0;
   const S2ArrayBlock first = {k, k, 0, columns, 1}, last = {k, behind, k, columns, 1};
+  // R and its adjoint: the square, and V behind it.
   s2_array_gather(&first, r, square);
   s2_array_gather(&first, dl_dr, g_square);
   s2_array_gather(&last, r, v);
   s2_array_gather(&last, dl_dr, g_v);
+  // Columns that depend on each other have no Q of their own.
   for (size_t i = 0; i < width; i++) {
     largest = fmax(largest, fabs(square[i * (width + 1)]));
   }
@@ -150,9 +156,11 @@ S2Status s2_array_qr_vjp(int rows, int columns, const double *q, const double *r
       return s2_error(S2_UNSOLVED, "qr: no derivative where the columns depend on each other");
     }
   }
+  // g_Q += Y g_V'
   memcpy(g_x, dl_dq, (size_t)rows * width * sizeof *g_x);
   multiply(rows, k, behind, q, PLAIN, v, PLAIN, 1, 0, y);
   multiply(rows, behind, k, y, PLAIN, g_v, FLIPPED, 1, 1, g_x);
+  // S: the lower triangle of R g_R' - g_Q' Q, and the same above.
   multiply(k, k, k, square, PLAIN, g_square, FLIPPED, 1, 0, s);
   multiply(k, rows, k, g_x, FLIPPED, q, PLAIN, -1, 1, s);
   for (size_t i = 0; i < width; i++) {
@@ -160,11 +168,13 @@ S2Status s2_array_qr_vjp(int rows, int columns, const double *q, const double *r
       s[i * width + j] = s[j * width + i];
     }
   }
+  // g_X = (g_Q + Q S) R^-T
   multiply(rows, k, k, q, PLAIN, s, PLAIN, 1, 1, g_x);
   if (k > 0) {
     cblas_dtrsm(CblasRowMajor, CblasRight, CblasUpper, CblasTrans, CblasNonUnit, rows, k, 1, square,
                 k, g_x, k);
   }
+  // g_Y = Q g_V
   multiply(rows, k, behind, q, PLAIN, g_v, PLAIN, 1, 0, g_y);
   const S2ArrayBlock to_x = {rows, k, 0, columns, 1}, to_y = {rows, behind, k, columns, 1};
   s2_array_scatter_add(&to_x, g_x, dl_da);
@@ -212,10 +222,12 @@ S2Status s2_array_svd_vjp(const S2ArraySvd *in, const double *dl_du, const doubl
   size_t width = (size_t)k;
   bool vectors = !all_zero((size_t)m * width, dl_du) || !all_zero((size_t)n * width, dl_dv);
   double *w = S2_TAKE_ZEROED(arena, double, width *width + 1), *left = take(arena, m, k);
+  // Vectors of values that are as good as equal turn freely.
   for (size_t i = 0; i < width; i++) {
     w[i * (width + 1)] = dl_ds[i];
     bool close = i + 1 < width ? in->s[i] - in->s[i + 1] <= gap_limit(k, in->s[0])
                                : m != n && in->s[i] <= gap_limit(k, in->s[0]);
+    // U (diag(g_s) + turning) V'
     if (vectors && close) {
       return s2_error(S2_UNSOLVED,
                       "svd: the vectors of equal or zero singular values have no derivative");
@@ -227,6 +239,7 @@ S2Status s2_array_svd_vjp(const S2ArraySvd *in, const double *dl_du, const doubl
   }
   multiply(m, k, k, in->u, PLAIN, w, PLAIN, 1, 0, left);
   multiply(m, k, n, left, PLAIN, in->v, FLIPPED, 1, 1, dl_da);
+  // And what U and V do not span.
   if (vectors && m > k) {
     outside(in, m, k, in->u, dl_du, left, arena);
     multiply(m, k, n, left, PLAIN, in->v, FLIPPED, 1, 1, dl_da);
@@ -252,12 +265,15 @@ S2Status s2_array_eigen_vjp(int n, const double *values, const double *vectors,
   int *pivot = S2_TAKE(arena, int, n + 1);
   bool turned = !all_zero(size, dl_dvectors);
   double largest = 0, steepest = 0;
+  // What counts as an equal gap.
   for (size_t i = 0; i < width; i++) {
     largest = fmax(largest, fabs(values[i]));
     steepest = fmax(steepest, fabs(dl_dvalues[i]));
   }
+  // V' g_V and V'V
   multiply(n, n, n, vectors, FLIPPED, dl_dvectors, PLAIN, 1, 0, inner);
   multiply(n, n, n, vectors, FLIPPED, vectors, PLAIN, 1, 0, gram);
+  // E .* T beside diag(g_values); equal values only where nothing tells them apart.
   for (size_t i = 0; i < width; i++) {
     for (size_t j = 0; j < width; j++) {
       double gap = values[j] - values[i], difference = dl_dvalues[j] - dl_dvalues[i];
@@ -272,6 +288,7 @@ S2Status s2_array_eigen_vjp(int n, const double *values, const double *vectors,
       }
     }
   }
+  // V^-T (w V')
   multiply(n, n, n, w, PLAIN, vectors, FLIPPED, 1, 0, right);
   const S2ArrayBlock transposed = {n, n, 0, 1, n};
   s2_array_gather(&transposed, vectors, flipped);

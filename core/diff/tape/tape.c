@@ -192,12 +192,14 @@ S2Var s2_tape_node(S2Tape *tape, int count, const double *values, S2TapeBackward
                    S2TapeRelease *release, void *data) {
   assert(count >= 0);
   S2Var var = append(tape, (size_t)count);
+  // A tape that is full has no use for the data.
   if (var == 0) {
     if (release != NULL) {
       release(data);
     }
     return 0;
   }
+  // What is no sum of products has its own way back, and values of its own.
   tape->other = grown(tape->other, &tape->other_capacity, tape->others + 1, sizeof *tape->other);
   tape->other[tape->others] =
       (Other){.count = count, .backward = backward, .release = release, .data = data};

@@ -10,6 +10,7 @@ void s2_world_tape_push(S2WorldTape *tape, const S2World *world, int32_t slot, b
   if (impulse && !s2_body_yields(body)) {
     return; // does nothing
   }
+  // dv = push/m, dw = (arm x push + torque)/I; of forces without m and I.
   const double *q = world->q.at + 3 * slot;
   const double arm[2] = {at ? push[2] - q[1] : 0, at ? push[3] - q[2] : 0};
   const double turn[4] = {-arm[1], arm[0], push[1], -push[0]}; // the torque by push
@@ -21,6 +22,7 @@ void s2_world_tape_push(S2WorldTape *tape, const S2World *world, int32_t slot, b
   for (int k = 0; k < 3; k++) {
     places[k] = s2_place(kind, slot, k);
   }
+  // By the arguments: push, the point where it acts, the torque.
   for (int i = 0; i < arguments; i++) {
     int which = argument[i].which;
     if (at) {
@@ -30,11 +32,13 @@ void s2_world_tape_push(S2WorldTape *tape, const S2World *world, int32_t slot, b
       terms[used++] = (S2Term){.to = 1 + which, .from = argument[i].var, .factor = 1 / mass};
     }
   }
+  // By where the centre is: arm = point - centre.
   for (int k = 1; k < 3 && at; k++) {
     terms[used++] = (S2Term){
         .to = 0, .source = s2_place(S2_PLACE_Q, slot, k), .factor = -turn[k + 1] / inertia};
   }
   if (impulse) {
+    // By inertia and mass.
     double torque = arm[0] * push[1] - arm[1] * push[0];
     S2Place at_inertia = s2_place(S2_PLACE_BODY, slot, S2_OF_INERTIA);
     S2Place at_mass = s2_place(S2_PLACE_BODY, slot, S2_OF_MASS);
@@ -51,11 +55,13 @@ S2Var s2_world_tape_point(S2WorldTape *tape, const S2World *world, int32_t slot,
   enum { MOST = 2 * (3 + 2) };
   const double *q = world->q.at + 3 * slot;
   S2Rot turn = s2_rot(q[0]);
+  // R p + x, or back: R'(p - x)
   const double r[2][2] = {{turn.c, back ? turn.s : -turn.s}, {back ? -turn.s : turn.s, turn.c}};
   const double by_angle[2] = {back ? point[1] : -(point[1] - q[2]),
                               back ? -point[0] : point[0] - q[1]};
   S2Term terms[MOST];
   int used = 0;
+  // By the pose, and by the point itself.
   for (int i = 0; i < 2; i++) {
     terms[used++] =
         (S2Term){.to = i, .source = s2_place(S2_PLACE_Q, slot, 0), .factor = by_angle[i]};
@@ -78,6 +84,7 @@ void s2_world_tape_set_state(S2WorldTape *tape, const S2World *world, int argume
   int most = size + S2_GRADIENT_IMPULSES * world->joints.count;
   S2Place *places = s2_memory_take(sizeof *places * (size_t)(most + 1));
   S2Term *terms = s2_memory_take(sizeof *terms * (size_t)(arguments + 1));
+  // Poses and velocities are the arguments, impulses constants.
   s2_state_places(world, places);
   for (int i = 0; i < world->joints.count; i++) {
     for (int k = 0; k < S2_GRADIENT_IMPULSES; k++) {
@@ -110,6 +117,7 @@ void s2_world_tape_ratio(S2WorldTape *tape, S2World *world, int32_t slot, S2Var 
   double both[2];
   int count = s2_measure_places(world, slot, places);
   S2Var node = s2_world_tape_measure(tape, world, 2, both, coordinates, &slot, count, places);
+  // sum = c_a + ratio c_b, made anew.
   const S2Place wrote[2] = {s2_place(S2_PLACE_JOINT, slot, S2_OF_RATIO),
                             s2_place(S2_PLACE_JOINT, slot, S2_OF_SUM)};
   S2Term terms[4];
@@ -131,12 +139,14 @@ void s2_world_tape_enabled(S2WorldTape *tape, const S2World *world, int32_t slot
   S2Place places[S2_GRADIENT_IMPULSES + REACTION + GOALS];
   S2Term terms[GOALS];
   int count = 0, used = 0;
+  // Impulses and reactions begin at 0, ...
   for (int i = 0; i < S2_GRADIENT_IMPULSES; i++) {
     places[count++] = s2_place(S2_PLACE_JOINT, slot, S2_OF_IMPULSE + i);
   }
   for (int i = 0; i < REACTION; i++) {
     places[count++] = s2_place(S2_PLACE_JOINT, slot, S2_OF_REACTION + i);
   }
+  // ... and a lock's goal is where its body is.
   for (int c = 0; c < GOALS && joint->type == S2_LOCK && joint->enabled; c++) {
     terms[used++] = (S2Term){.to = count, .source = s2_place(S2_PLACE_Q, joint->a, c), .factor = 1};
     places[count++] = s2_place(S2_PLACE_JOINT, slot, S2_OF_GOAL + c);

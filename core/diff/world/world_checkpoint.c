@@ -88,7 +88,7 @@ typedef struct Witness {
 static bool next_answer(Witness *witness, AnswerKind kind, Answer *answer) {
   const S2Segment *segment = witness->segment;
   if (witness->next >= segment->answers.count || segment->answers.at[witness->next].kind != kind) {
-    return false; // steps differ: s2_segment_trace tells
+    return false; // steps differ: s2_segment_trace says so
   }
   *answer = segment->answers.at[witness->next++];
   return true;
@@ -243,6 +243,7 @@ S2Status s2_checkpoints_step(S2Checkpoints *checkpoints, S2World *world, int eve
                              int *index) {
   TAKE_IMAGE(checkpoints->before, world);
   S2Segment *segment = checkpoints->segment;
+  // Into the last segment, unless it is full or the world has another size.
   bool goes_on = segment != NULL && segment->steps.count < every &&
                  segment->size == (size_t)checkpoints->before.count &&
                  checkpoints->after.count == checkpoints->before.count;
@@ -251,13 +252,16 @@ S2Status s2_checkpoints_step(S2Checkpoints *checkpoints, S2World *world, int eve
   Kept kept = {segment->patches.count, segment->answers.count, present(&world->callbacks)};
   int slopes = segment->slopes.count;
   int bytes = segment->bytes.count;
+  // What was changed between the steps.
   if (goes_on) {
     keep_changes(segment, checkpoints->before.at, checkpoints->after.at);
   }
+  // Callbacks are listened to while the step is made.
   Witness witness = {.real = world->callbacks, .segment = segment};
   put_between(&witness, world);
   S2Status status = s2_world_step(world);
   world->callbacks = witness.real;
+  // A step that fails leaves nothing.
   if (status.code != S2_OK) {
     segment->patches.count = kept.patches;
     segment->answers.count = kept.answers;

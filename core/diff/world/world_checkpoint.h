@@ -14,7 +14,7 @@ void s2_checkpoints_free(S2Checkpoints *checkpoints); // the segments stay
 
 // Can the step of this world be made again? Not where functions of the program constrain or pull.
 bool s2_checkpoints_can(const S2World *world);
-// Advances the world. `*segment` and `*index` tell where the step is kept; a new segment (index 0)
+// Advances the world. `*segment` and `*index` say where the step is kept; a new segment (index 0)
 // begins after `every` steps. On failure nothing is kept.
 S2Status s2_checkpoints_step(S2Checkpoints *checkpoints, S2World *world, int every,
                              S2Segment **segment, int *index);

@@ -140,6 +140,7 @@ static int add(S2Place *places, int capacity, int count, S2Place place) {
 
 int s2_body_places(const S2World *world, int32_t slot, S2Place *places, int capacity) {
   int count = 0;
+  // State and forces, fields, ...
   for (int k = 0; k < 3; k++) {
     count = add(places, capacity, count, s2_place(S2_PLACE_Q, slot, k));
     count = add(places, capacity, count, s2_place(S2_PLACE_V, slot, k));
@@ -148,10 +149,12 @@ int s2_body_places(const S2World *world, int32_t slot, S2Place *places, int capa
   for (int i = 0; i < S2_BODY_NUMBERS; i++) {
     count = add(places, capacity, count, s2_place(S2_PLACE_BODY, slot, i));
   }
+  // ... the lock that moves it, ...
   int32_t drive = world->bodies.at[slot].drive; // made with it
   for (int i = 0; i < S2_JOINT_NUMBERS && drive != S2_NONE; i++) {
     count = add(places, capacity, count, s2_place(S2_PLACE_JOINT, drive, i));
   }
+  // ... and its shapes.
   for (int32_t p = world->bodies.at[slot].first_shape; p != S2_NONE; p = world->pieces.at[p].next) {
     const S2Piece *piece = &world->pieces.at[p];
     for (int i = 0; i < PIECE_NUMBERS; i++) {

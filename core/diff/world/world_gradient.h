@@ -41,8 +41,8 @@ typedef struct S2JointGradient { // fields of S2Joint of the same names
 } S2JointGradient;
 
 // What acted at a contact point in the last step, as the sums that its impulses, its normal and
-// what it turned are told from. Touches are new ones in every step; a feature of a pair of shapes
-// goes on.
+// what it turned are computed from. Touches are new ones in every step; a feature of a pair of
+// shapes goes on.
 typedef struct S2ContactGradient {
   int32_t shape_a, shape_b;
   uint32_t feature;

@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-static const double NEAR = 1e-11; // of the lengths a place is told from
+static const double NEAR = 1e-11; // of the lengths a place is computed from
 
 // What a hit depends on, and what a little more of it does to fraction, point and normal.
 enum { ARGUMENTS = 4, MOST = ARGUMENTS + 3 + 1 + 4 };
@@ -72,6 +72,7 @@ static void add_vertex(Hit *hit, int32_t vertex, S2Pose pose, double part, doubl
 // The edge (its end in *end) or, of a rounded corner, the vertex (*end is then the same) whose
 // surface the point is on; -1: none.
 static int feature(const S2Shape *shape, S2Vec2 point, S2Vec2 normal, int *end, double *part) {
+  // The point of the core polygon below it; near a vertex it is a rounded corner.
   S2Vec2 core = s2_add_scaled(point, -shape->radius, normal);
   for (int i = 0; i < shape->count && shape->radius > 0; i++) {
     S2Vec2 off = s2_sub(core, shape->vertices[i]);
@@ -80,6 +81,7 @@ static int feature(const S2Shape *shape, S2Vec2 point, S2Vec2 normal, int *end, 
       return i;
     }
   }
+  // Else the edge whose normal and extent fit best.
   int best = -1;
   double least = INFINITY;
   for (int i = 0; i < shape->count && shape->count > 1; i++) {
@@ -110,6 +112,7 @@ static bool look_at(Hit *hit, const S2World *world, int32_t index) {
   if (start < 0) {
     return false;
   }
+  // What moves the surface: the ray itself, the pose, the radius and the vertices.
   hit->arc = start == end;
   add_ray(hit);
   add_pose(hit, piece->body, pose, s2_pose_point(pose, shape.vertices[start]));
@@ -117,6 +120,7 @@ static bool look_at(Hit *hit, const S2World *world, int32_t index) {
   if (hit->arc) {
     add_vertex(hit, piece->first_vertex + start, pose, 1, 0);
   } else {
+    // Of an edge both ends, by how near they are.
     double length = s2_length(s2_sub(shape.vertices[end], shape.vertices[start]));
     add_vertex(hit, piece->first_vertex + start, pose, 1 - part, 1 / length);
     add_vertex(hit, piece->first_vertex + end, pose, part, -1 / length);
@@ -138,6 +142,7 @@ static S2Var read(S2WorldTape *tape, const S2World *world, const Hit *hit, int c
     const Source *source = &hit->source[i % hit->sources];
     S2Term term = {.to = i / hit->sources, .source = source->place};
     term.factor = slope[i / hit->sources][i % hit->sources];
+    // Of the ray only what the script tracks.
     for (int k = 0; k < arguments && source->argument; k++) {
       term.from = argument[k].which == source->place.slot ? argument[k].var : term.from;
     }
@@ -155,6 +160,7 @@ S2RayVars s2_world_tape_ray(S2WorldTape *tape, const S2World *world, S2Vec2 from
              .normal = result->normal,
              .fraction = result->fraction};
   int32_t slot = (int32_t)result->body.index - 1, index = world->bodies.at[slot].first_shape;
+  // Which shape of the body was it?
   for (; index != S2_NONE; index = world->pieces.at[index].next) {
     S2Shape shape = s2_piece_shape(world, &world->pieces.at[index]);
     S2RayHit again = s2_shape_raycast(&shape, s2_slot_pose(world->q.at, slot), from, to);
@@ -165,11 +171,13 @@ S2RayVars s2_world_tape_ray(S2WorldTape *tape, const S2World *world, S2Vec2 from
   if (index == S2_NONE || !look_at(&hit, world, index)) {
     return (S2RayVars){0};
   }
+  // fraction = n'(P - f)/n'd: by the surface's speed along n over that of the ray.
   double radius = world->pieces.at[index].radius, closing = s2_dot(hit.normal, hit.along);
   double fraction[1][MOST] = {{0}}, point[2][MOST] = {{0}}, normal[2][MOST] = {{0}};
   for (int i = 0; i < hit.sources; i++) {
     const Source *source = &hit.source[i];
     double by = source->speed / closing;
+    // The point goes along the ray; about a centre the normal turns with it.
     S2Vec2 moved = s2_add_scaled(source->carried, by, hit.along), turned;
     turned = s2_scale(source->turn, s2_left(hit.normal));
     if (hit.arc) {
@@ -182,6 +190,7 @@ S2RayVars s2_world_tape_ray(S2WorldTape *tape, const S2World *world, S2Vec2 from
     normal[0][i] = turned.x;
     normal[1][i] = turned.y;
   }
+  // Three nodes of the tape.
   const double at[2] = {hit.point.x, hit.point.y}, n[2] = {hit.normal.x, hit.normal.y};
   return (S2RayVars){
       .point = read(tape, world, &hit, 2, at, point, arguments, argument),

@@ -1,4 +1,4 @@
-// What contacts and joints tell of the last step, on the tape.
+// What contacts and joints say of the last step, on the tape.
 #include "diff/world/world_readings.h"
 
 #include "diff/joints/contact_vjp.h"
@@ -7,7 +7,8 @@
 #include <math.h>
 #include <string.h>
 
-// Gaps that differ by more (of the lengths they are told from) are not those of the present poses.
+// Gaps that differ by more (of the lengths they are computed from) are not those of the present
+// poses.
 static const double SAME_GAP = 1e-9;
 
 // ---- Geometry ---------------------------------------------------------------------------------
@@ -109,10 +110,12 @@ static void impulses(S2WorldTape *tape, const S2World *world, const S2Acted *act
     used = add_along(terms, used, 0, at, OF_PRESS, s2_scale(-turn * normal, t));
     vars->tangent_impulse = s2_world_tape_read(tape, world, 1, &tangent, used, terms);
   }
+  // Angular impulses are kept as they are.
   const S2Term angular_a = {.source = s2_place(S2_PLACE_CONTACT, at, OF_ANGULAR_A), .factor = 1};
   const S2Term angular_b = {.source = s2_place(S2_PLACE_CONTACT, at, OF_ANGULAR_B), .factor = 1};
   vars->angular_impulse_a = s2_world_tape_read(tape, world, 1, &acted->angular_a, 1, &angular_a);
   vars->angular_impulse_b = s2_world_tape_read(tape, world, 1, &acted->angular_b, 1, &angular_b);
+  // dn = t t'dP/|P|
   if (turn > 0) {
     const double numbers[2] = {n.x, n.y};
     int used = add_along(terms, 0, 0, at, OF_PRESS, s2_scale(turn * t.x, t));
@@ -130,6 +133,7 @@ S2Var s2_world_tape_contact_impulse(S2WorldTape *tape, const S2World *world, int
   int used = 0;
   for (int i = 0; i < world->acted.count; i++) {
     const S2Acted *acted = &world->acted.at[i];
+    // The body may be on either side, with the opposite sign.
     bool is_a = acted->body_a == slot && acted->serial_a == world->bodies.at[slot].serial;
     bool is_b = acted->body_b == slot && acted->serial_b == world->bodies.at[slot].serial;
     if (is_a || is_b) {
@@ -167,12 +171,14 @@ S2ContactVars s2_world_tape_contact(S2WorldTape *tape, const S2World *world,
                                     const S2Contact *contact) {
   S2ContactVars vars = {0};
   S2WorldGradient *gradient = s2_world_tape_gradient(tape, world);
+  // What it carried in the last step: impulses and, by them, the normal.
   const S2Acted *acted = find_acted(world, contact);
   if (acted != NULL) {
     int at =
         s2_world_gradient_contact(gradient, contact->shape_a, contact->shape_b, contact->feature);
     impulses(tape, world, acted, at, &vars);
   }
+  // Where it is: derivatives of the touch that its feature makes at the poses now.
   S2Touch touch;
   if (!touch_of(world, contact, &touch)) { // bodies were moved by hand since
     return vars;
@@ -214,6 +220,7 @@ static bool find_nearest(const S2World *world, int32_t shape_a, int32_t shape_b,
 
 S2Status s2_world_tape_closest(S2WorldTape *tape, const S2World *world, S2BodyId a, S2BodyId b,
                                const S2ClosestBodies *closest, S2ClosestVars *vars) {
+  // The contact whose gap is that distance.
   S2Touch touch;
   Point point = {.world = world, .touch = &touch};
   bool found = false;
@@ -265,6 +272,7 @@ S2Var s2_world_tape_reaction(S2WorldTape *tape, const S2World *world, int32_t sl
     return 0;
   }
   for (int i = 0; i < count; i++) {
+    // F = impulse/time
     S2Place place = s2_place(S2_PLACE_JOINT, slot, S2_OF_REACTION + first + i);
     S2Place acted = s2_place(S2_PLACE_JOINT, slot, S2_OF_REACTION_TIME);
     values[i] = joint->reaction[first + i] / time;
@@ -299,6 +307,7 @@ S2Var s2_world_tape_joint_error(S2WorldTape *tape, S2World *world, int32_t slot,
   enum { ROWS = S2_JOINT_EQUATIONS };
   S2Place places[S2_MEASURE_PLACES + S2_JOINT_NUMBERS];
   double numbers[ROWS + 1];
+  // The errors one by one, by all that the joint's functions depend on.
   int count = s2_measure_places(world, slot, places);
   for (int i = S2_OF_LENGTH; i < S2_OF_IMPULSE; i++) {
     places[count++] = s2_place(S2_PLACE_JOINT, slot, i); // what it should be at
@@ -315,9 +324,11 @@ S2Var s2_world_tape_joint_error(S2WorldTape *tape, S2World *world, int32_t slot,
   if (rows == 0 || value == 0) {
     return 0;
   }
+  // What is beyond a limit is the largest, ...
   if (value == numbers[ROWS]) {
     return s2_tape_element(of, rows, ROWS);
   }
+  // ... or the root of the sum of squares is.
   S2Var sum = 0;
   double square = 0;
   for (int i = 0; i < ROWS; i++) {

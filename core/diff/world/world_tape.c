@@ -212,6 +212,7 @@ S2Var s2_world_tape_measure(S2WorldTape *tape, S2World *world, int count, double
       continue;
     }
     double h = difference_step(was);
+    // Differences of two widths, of an error of h^4.
     for (int k = 0; k < 4; k++) {
       *at = was + part[k] * h;
       measure(user, world, shifted + k * count);
@@ -524,23 +525,27 @@ static S2Status undo_step(S2Tape *tape, S2Var node, void *data) {
   if (step->failed) {
     return s2_ok();
   }
+  // dt is also how far the world's time goes.
   s2_arena_reset(&world->arena);
   S2WorldGradient *gradient = &world->gradient;
   gradient->dt += step->share * gradient->time;
   const double *later =
       step->goes_on ? s2_arena_copy(&world->arena, gradient->f, 3 * gradient->slots) : NULL;
+  // A trace that was not kept is made again, with its segment.
   if (trace == NULL) {
     size_t before = s2_segment_traces(step->segment);
     S2_TRY(s2_segment_trace(step->segment, step->index, &trace));
     size_t made = s2_segment_traces(step->segment) - before; // all or none
     s2_tape_count_bytes(tape, (ptrdiff_t)made);
   }
+  // Contacts of steps before this one wait until their own.
   const S2ContactGradient *asked = asked_of_earlier(step, &world->arena);
   S2_TRY(s2_trace_vjp(trace, gradient, &world->arena));
   if (asked != NULL) {
     memcpy(gradient->contact, asked, sizeof *asked * (size_t)gradient->contacts);
   }
   forces_vjp(step, later);
+  // Nothing before needs the segment's traces.
   if (step->segment != NULL && step->index == 0) {
     s2_tape_count_bytes(tape, -(ptrdiff_t)s2_segment_traces(step->segment));
     s2_segment_forget(step->segment);
@@ -554,7 +559,7 @@ typedef struct Rest {
   S2WorldTape *world;
   S2Trace *trace; // of a step from there
   bool found;
-  int count; // of the numbers that tell where: `at` of 3 a slot
+  int count; // of the numbers that say where: `at` of 3 a slot
   int32_t *at;
   size_t bytes;
 } Rest;
@@ -585,12 +590,14 @@ static S2Status undo_rest(S2Tape *tape, S2Var node, void *data) {
 S2Status s2_world_tape_static(S2WorldTape *tape, S2World *world, const S2StaticOptions *options,
                               S2StaticResult *result) {
   s2_arena_reset(&tape->arena);
+  // Forces by hand end with the first step, and hold at rest, too.
   size_t numbers = (size_t)world->f.count;
   double *f = S2_TAKE(&tape->arena, double, numbers);
   if (numbers > 0) {
     memcpy(f, world->f.at, sizeof(double) * numbers);
   }
   S2_TRY(s2_world_solve_static(world, options, result));
+  // A step at the place of rest says how it depends on everything.
   Rest *rest = s2_tape_take(tape->tape, sizeof *rest);
   *rest = (Rest){.world = tape, .trace = s2_trace_new(), .found = result->solved};
   rest->at = s2_tape_take(tape->tape, sizeof *rest->at * numbers);
@@ -608,6 +615,7 @@ S2Status s2_world_tape_static(S2WorldTape *tape, S2World *world, const S2StaticO
   if (tape->checkpoints != NULL) {
     s2_checkpoints_break(tape->checkpoints);
   }
+  // A world whose joints come off has no place that is independent of the way.
   bool drifts = world->kept.def.stabilization == S2_NO_STABILIZATION;
   if (drifts && world->joint_order.count > 0 && tape->flags != NULL) {
     *tape->flags |= S2_GRADIENT_PARTIAL; // how far joints have come off depends on the way

@@ -62,7 +62,7 @@ void s2_world_tape_enabled(S2WorldTape *tape, const S2World *world, int32_t slot
 // that of the poses now. The world is as it was afterwards.
 void s2_world_tape_ratio(S2WorldTape *tape, S2World *world, int32_t slot, S2Var ratio);
 
-// The nodes of what a contact (of s2_world_contacts) tells: point and normal (2 numbers each), gap,
+// The nodes of what a contact (of s2_world_contacts): point and normal (2 numbers each), gap,
 // normal and tangential impulse. 0: a constant. Where bodies were moved by hand since the step
 // point and gap are those of the step, and constant.
 typedef struct S2ContactVars {
@@ -86,7 +86,7 @@ typedef struct S2RayVars {
 S2RayVars s2_world_tape_ray(S2WorldTape *tape, const S2World *world, S2Vec2 from, S2Vec2 to,
                             const S2RayResult *result, int arguments, const S2Argument *argument);
 // The same of s2_world_closest. S2_UNAVAILABLE where the bodies overlap by more than their contact
-// geometry tells.
+// geometry gives.
 typedef struct S2ClosestVars {
   S2Var distance, point_a, point_b, normal;
 } S2ClosestVars;

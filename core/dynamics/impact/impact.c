@@ -53,7 +53,7 @@ void s2_step_put_joints(S2Step *step, const S2Island *island, const S2JointImpul
 }
 
 bool s2_step_before_impact(S2Step *step, const S2Island *island, bool recalled) {
-  s2_note_island(step, island, recalled ? S2_ACT_RECALL : S2_ACT_RESTART);
+  s2_note_island(step, island, recalled ? S2_ACT_RECALL : S2_ACT_RESTART, step->v2);
   for (int i = 0; i < island->nodes; i++) {
     int32_t at = 3 * island->node[i];
     memcpy(step->v2 + at, step->v0 + at, 3 * sizeof(double));

@@ -131,7 +131,7 @@ static bool blend(const Blow *blow, const double *start) {
   double *reflected = S2_TAKE(step->arena, double, 3 * island->nodes), e = blow->e;
   s2_step_scale_contacts(step, island, e / (1 - e));
   s2_step_scale_joints(step, island, e / (1 - e));
-  s2_note_island(step, island, S2_ACT_REWIND);
+  s2_note_island(step, island, S2_ACT_REWIND, step->v2);
   for (int i = 0; i < island->nodes; i++) {
     double *v = step->v2 + 3 * island->node[i];
     memcpy(reflected + 3 * i, v, 3 * sizeof(double));
@@ -170,7 +170,7 @@ static bool note_slope(const Blow *blow, const double *start) {
     memcpy(impulse, step->joint_impulse, S2_JOINT_ROWS * joints);
     memcpy(reaction, step->joint_reaction, 3 * joints);
   }
-  s2_note_island(step, island, S2_ACT_REWIND);
+  s2_note_island(step, island, S2_ACT_REWIND, step->v2);
   for (int i = 0; i < island->nodes; i++) {
     double *v = step->v2 + 3 * island->node[i];
     memcpy(reflected + 3 * i, v, 3 * sizeof(double));
@@ -243,7 +243,7 @@ bool s2_step_reflect(S2Step *step, const S2Island *island, S2Choice *choices,
     s2_arena_rewind(step->arena, mark);
     return s2_step_impact(step, island, choices, S2_SOLVE_MOTION);
   }
-  s2_note_blow(step, island, choices, S2_ACT_BLOW);
+  s2_note_impact(step, island, choices, S2_ACT_REFLECT, NULL);
   find_restitution(&blow);
   s2_step_scale_contacts(step, island, 0);
   bool blended = blow.one && blow.e < 1;

@@ -9,17 +9,14 @@ static const S2JointKind *part(const S2JointAt *at, int32_t slot, S2JointAt *of)
   return s2_joint_kind(of->joint->type);
 }
 
-enum { MORE = 6 }; // columns of the angles of S2Joint.more, behind those of a and b
-
-// Columns of a and b of the joint `of` in the row of the gear, -1: it stands still.
-static void columns(const S2Joint *gear, const S2Joint *of, int column[2]) {
+void s2_gear_columns(const S2Joint *gear, const S2Joint *of, int column[2]) {
   const int32_t slots[2] = {of->a, of->b};
   for (int side = 0; side < 2; side++) {
     column[side] = slots[side] == S2_NONE         ? -1
                    : slots[side] == gear->a       ? 0
                    : slots[side] == gear->b       ? 3
-                   : slots[side] == gear->more[0] ? MORE
-                   : slots[side] == gear->more[1] ? MORE + 1
+                   : slots[side] == gear->more[0] ? S2_GEAR_MORE
+                   : slots[side] == gear->more[1] ? S2_GEAR_MORE + 1
                                                   : -1;
   }
 }
@@ -31,20 +28,21 @@ static void add(const S2JointAt *at, int32_t slot, double factor, S2JointRow *ro
   S2JointHessian bent;
   int column[2];
   part(at, slot, &of)->coordinate(&of, &its, hessian == NULL ? NULL : &bent);
-  columns(at->joint, of.joint, column);
+  s2_gear_columns(at->joint, of.joint, column);
   row->value += factor * its.value;
   for (int i = 0; i < 6; i++) {
     int to = column[i / 3] + i % 3;
     if (column[i / 3] < 0) {
       continue;
     }
-    if (column[i / 3] >= MORE) { // of a hinge: the angle alone, without second derivatives
-      row->more[column[i / 3] - MORE] += i % 3 > 0 ? 0 : factor * (i < 3 ? its.ja[0] : its.jb[0]);
+    if (column[i / 3] >= S2_GEAR_MORE) { // of a hinge: the angle alone, without second derivatives
+      row->more[column[i / 3] - S2_GEAR_MORE] +=
+          i % 3 > 0 ? 0 : factor * (i < 3 ? its.ja[0] : its.jb[0]);
       continue;
     }
     *(to < 3 ? &row->ja[to] : &row->jb[to - 3]) += factor * (i < 3 ? its.ja[i] : its.jb[i - 3]);
     for (int j = 0; j < 6 && hessian != NULL; j++) {
-      if (column[j / 3] >= 0 && column[j / 3] < MORE) {
+      if (column[j / 3] >= 0 && column[j / 3] < S2_GEAR_MORE) {
         hessian->at[to][column[j / 3] + j % 3] += factor * bent.at[i][j];
       }
     }

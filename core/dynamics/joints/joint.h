@@ -206,6 +206,12 @@ void s2_spring_pull(const S2Joint *joint, const S2JointRow *row, double *force, 
 // Asks a law, where there is one; what goes wrong is in world->refused.
 void s2_spring_ask(S2World *world, int32_t slot, S2JointRow *row);
 
+// ---- gear.c ------------------------------------------------------------------------------------
+
+enum { S2_GEAR_MORE = 6 }; // columns of the angles of S2Joint.more, behind those of a and b
+// Columns of a and b of the joint `of` in the row of the gear, -1: it stands still.
+void s2_gear_columns(const S2Joint *gear, const S2Joint *of, int column[2]);
+
 // ---- ground_friction.c ------------------------------------------------------------------------
 
 typedef struct S2GroundState {

@@ -208,7 +208,7 @@ static bool take_rows_of_start(S2Step *step, const S2Island *island, const S2Cho
 }
 
 typedef struct Mend { // what a pass was made from, for its note
-  S2Mend rows;
+  S2ProjectRows rows;
   const S2Choice *choices;
   double stiffness;
 } Mend;
@@ -240,7 +240,7 @@ static bool solve_positions(S2Step *step, const S2Island *island, S2Assembly *as
     turn = fmax(turn, fabs(solution.v[3 * i]));
   }
   double part = turn > S2_PROJECTION_TURN ? S2_PROJECTION_TURN / turn : 1;
-  s2_note_mend(step, island, mend->rows, mend->choices, mend->stiffness, part, assembly, &solution);
+  s2_note_project(step, island, mend->rows, mend->choices, mend->stiffness, part, assembly, &solution);
   for (int i = 0; i < island->nodes; i++) {
     for (int c = 0; c < 3; c++) {
       step->q1[3 * island->node[i] + c] += part * solution.v[3 * i + c];
@@ -278,7 +278,7 @@ static bool project(S2Step *step, const S2Island *island, double worst, double s
       return false;
     }
   }
-  Mend mend = {shaken != NULL ? S2_MEND_SHAKE : S2_MEND_ANEW, choices, stiffness};
+  Mend mend = {shaken != NULL ? S2_PROJECT_SHAKE : S2_PROJECT_ANEW, choices, stiffness};
   return solve_positions(step, island, &assembly, worst, &mend, shaken);
 }
 
@@ -510,7 +510,7 @@ static void post_with_same_rows(S2Step *step, const S2Island *island, double wor
     }
   }
   assembly.problem.row = rows;
-  Mend mend = {S2_MEND_SOLVED, choices, 1};
+  Mend mend = {S2_PROJECT_SOLVED, choices, 1};
   solve_positions(step, island, &assembly, worst, &mend, NULL);
 }
 
@@ -548,7 +548,7 @@ bool s2_step_pre_stabilise(S2Step *step) {
   step->h = 0; // q1 is q0 so far, and goals are where they are
   mend_once(step, false);
   step->h = h;
-  s2_note_plain(step, S2_ACT_Q0_IS_Q1);
+  s2_note_plain(step, S2_ACT_Q0_IS_Q1, step->q1);
   memcpy(step->q0, step->q1, sizeof(double) * 3 * (size_t)world->bodies.count);
   step->turned = false;
   return true;
@@ -583,7 +583,7 @@ static void go_back(const S2Step *step, S2Island *island, const Best *best) {
 // Where joints have no error, as those at rest: that they do not is what their bodies' places
 // depend on. Contacts are closed by the solve; a mend would have them on an edge.
 static void note_joints(S2Step *step, S2Island *island, S2JointErrors *errors, double worst) {
-  if (step->world->notes == NULL || !step->world->notes->mends || errors->rows == 0) {
+  if (step->world->notes == NULL || !step->world->notes->projects || errors->rows == 0) {
     return;
   }
   double none = 0;

@@ -69,7 +69,7 @@ static bool attempt(S2Step *step, double *overlap_before) {
     S2Choice *choices = S2_TAKE_ZEROED(step->arena, S2Choice, 2 * step->touch_count);
     bool *touching = S2_TAKE_ZEROED(step->arena, bool, 2 * step->touch_count);
     s2_notes_rewind(step, noted);
-    s2_note_plain(step, S2_ACT_RESET_V2);
+    s2_note_plain(step, S2_ACT_RESET_V2, step->v2);
     memcpy(step->v2, step->free_v, bytes);
     for (int i = 0; i < step->island_count; i++) {
       const S2Island *island = &step->islands[i];
@@ -88,7 +88,7 @@ static bool attempt(S2Step *step, double *overlap_before) {
         return false;
       }
     }
-    s2_note_plain(step, S2_ACT_V1_IS_V2);
+    s2_note_plain(step, S2_ACT_V1_IS_V2, step->v1);
     memcpy(step->v1, step->v2, bytes);
     searches += 1;
   } while (s2_step_outran(step) && searches < S2_REACH_PASSES);
@@ -96,7 +96,7 @@ static bool attempt(S2Step *step, double *overlap_before) {
   for (int i = 0; i < step->island_count; i++) {
     step->islands[i].accounted = true;
   }
-  s2_note_plain(step, S2_ACT_INTEGRATE);
+  s2_note_integrate(step);
   s2_step_integrate(step);
   s2_step_settle(step);
   return true;
@@ -157,7 +157,7 @@ bool s2_step_bisect(S2Step *step) {
       return false;
     }
     s2_log_keep(step);
-    s2_note_plain(step, S2_ACT_ON);
+    s2_note_end(step, S2_ACT_NEXT);
     memcpy(step->q0, step->q1, bytes);
     step->turned = false;
     memcpy(step->v0, step->v2, bytes);

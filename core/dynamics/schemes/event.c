@@ -263,7 +263,7 @@ static bool blow(const S2EventRun *event) {
   }
   keep_contacts(event, NULL);
   keep_joints(event);
-  s2_note_of_piece(step, event->island, S2_ACT_STRUCK);
+  s2_note_island(step, event->island, S2_ACT_STRUCK, step->v0);
   copy_nodes(event, step->v2, step->v0);
   return true;
 }
@@ -319,11 +319,11 @@ bool s2_event_flow(const S2EventRun *event, double h, bool rows) {
       return false;
     }
     if (island->joints > 0 && step->stiff[island->joint[0]] && s2_island_floats(step, island)) {
-      s2_note_balance(step, island);
+      s2_note_island(step, island, S2_ACT_BALANCE, step->v1);
       s2_island_balance(step, island);
     }
   } else {
-    s2_note_of_piece(step, island, S2_ACT_COAST);
+    s2_note_island(step, island, S2_ACT_FLY, NULL);
     copy_nodes(event, step->free_v, step->v1);
     forget_impulses(event);
   }
@@ -374,7 +374,7 @@ static bool end_piece(S2EventRun *event, double h, const S2Touch *solved) {
   }
   keep_joints(event);
   look_how_far(event);
-  s2_note_of_piece(step, island, S2_ACT_PIECE_END);
+  s2_note_interval_end(step, island);
   event->done += h;
   event->left -= h;
   return true;
@@ -546,7 +546,7 @@ static bool next_piece(S2EventRun *event, int splits) {
   set_straight(event, event->plain);
   set_piece(event, event->left);
   s2_event_place_ground(event);
-  s2_note_piece(step, event->island, splits);
+  s2_note_interval(step, event->island, splits);
   if (event->ahead) {
     return finish_speculatively(event);
   }
@@ -642,7 +642,7 @@ static bool run_islands(S2Step *step, const Start *start, double *astray, int *s
   s2_step_find_stiff(step);
   memset(astray, 0, sizeof(double) * (size_t)slots);
   step->share = 0.5;
-  s2_note_plain(step, S2_ACT_DRIFT);
+  s2_note_plain(step, S2_ACT_DRIFT, NULL);
   memcpy(step->v1, step->free_v, sizeof(double) * 3 * (size_t)slots);
   memcpy(step->v2, step->free_v, sizeof(double) * 3 * (size_t)slots);
   s2_step_integrate(step);

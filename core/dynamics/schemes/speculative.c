@@ -115,7 +115,7 @@ bool s2_island_look_ahead(S2Step *step, const S2Island *island, S2Choice *choice
       return false;
     }
     if (island->joints > 0 && step->stiff[island->joint[0]] && s2_island_floats(step, island)) {
-      s2_note_balance(step, island);
+      s2_note_island(step, island, S2_ACT_BALANCE, step->v1);
       s2_island_balance(step, island);
     }
     integrate_island(step, island);
@@ -200,7 +200,7 @@ static bool solve_motion(S2Step *step, S2Choice **choices) {
   s2_step_islands(step);
   s2_step_find_stiff(step);
   *choices = S2_TAKE_ZEROED(step->arena, S2Choice, 2 * step->touch_count);
-  s2_note_plain(step, S2_ACT_RESET);
+  s2_note_plain(step, S2_ACT_RESET, step->v1);
   memcpy(step->v1, step->free_v, sizeof(double) * 3 * (size_t)step->world->bodies.count);
   s2_step_integrate(step);
   for (int i = 0; i < step->island_count; i++) {
@@ -283,7 +283,7 @@ bool s2_island_blow(S2Step *step, const S2Island *island, S2Choice *choices, boo
   if (reflect) {
     s2_notes_rewind(step, noted);
   } else {
-    s2_note_blow(step, island, choices, S2_ACT_REBOUND);
+    s2_note_impact(step, island, choices, S2_ACT_REBOUND, step->v2);
   }
   for (int i = 0; i < island->nodes; i++) {
     int32_t at = 3 * island->node[i];
@@ -326,7 +326,7 @@ bool s2_step_speculative(S2Step *step) {
     }
   }
 
-  s2_note_plain(step, S2_ACT_V2_IS_V1);
+  s2_note_plain(step, S2_ACT_V2_IS_V1, NULL);
   memcpy(step->v2, step->v1, sizeof(double) * 3 * (size_t)world->bodies.count);
   bool *touching = S2_TAKE_ZEROED(step->arena, bool, 2 * step->touch_count);
   for (int i = 0; i < step->island_count; i++) {
@@ -341,7 +341,7 @@ bool s2_step_speculative(S2Step *step) {
     island->accounted = !done;
   }
   s2_log_islands(step);
-  s2_note_plain(step, S2_ACT_INTEGRATE);
+  s2_note_integrate(step);
   s2_step_integrate(step);
   s2_step_stop_short(step);
   s2_step_settle(step);

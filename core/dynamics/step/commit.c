@@ -162,7 +162,7 @@ S2Status s2_step_commit(S2Step *step) {
   if (world->refused.code != S2_OK) { // by a constraint
     return world->refused;
   }
-  s2_note_plain(step, S2_ACT_COMMIT);
+  s2_note_end(step, S2_ACT_COMMIT);
   if (step->unsolved > 0) {
     s2_note_unsolved(step);
   }

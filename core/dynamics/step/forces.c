@@ -60,7 +60,7 @@ bool s2_step_free_motion(S2Step *step, double h) {
   if (!s2_step_motions(step, h)) {
     return false;
   }
-  s2_note_plain(step, S2_ACT_FREE);
+  s2_note_free(step);
   for (int i = 0; i < world->order.count; i++) {
     s2_step_free_body(step, world->order.at[i]);
   }

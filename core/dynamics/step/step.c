@@ -119,7 +119,7 @@ static S2Status step_part(S2World *world, int part, int parts, bool *cut_short) 
   S2Step step = s2_step_begin(world, part, parts);
   s2_acted_begin(&step);
   world->stepping = true;
-  s2_note_part(&step);
+  s2_note_substep(&step);
   s2_constraints_begin(world);
   s2_motions_begin(world);
   S2Stepping stepping = s2_world_way(&world->kept.def);

@@ -1,3 +1,4 @@
+// What each act writes down of itself. Each function does nothing when the step keeps no notes.
 #include "dynamics/trace/notes.h"
 
 #include "base/same_bits.h"
@@ -5,7 +6,7 @@
 #include <stddef.h>
 #include <string.h>
 
-static void *keep(S2Notes *notes, const void *from, size_t bytes) {
+static void *note_copy(S2Notes *notes, const void *from, size_t bytes) {
   void *to = s2_note_take(notes, bytes);
   if (bytes > 0) {
     memcpy(to, from, bytes);
@@ -14,16 +15,17 @@ static void *keep(S2Notes *notes, const void *from, size_t bytes) {
 }
 
 // `like`: what may be the same already, or NULL.
-static void *keep_like(S2Notes *notes, const void *from, size_t bytes, const void *like) {
-  return like != NULL && (bytes == 0 || memcmp(like, from, bytes) == 0) ? (void *)like
-                                                                        : keep(notes, from, bytes);
+static void *note_copy_like(S2Notes *notes, const void *from, size_t bytes, const void *like) {
+  return like != NULL && (bytes == 0 || memcmp(like, from, bytes) == 0)
+             ? (void *)like
+             : note_copy(notes, from, bytes);
 }
 
-static double *keep_doubles(S2Notes *notes, const double *from, int count) {
-  return keep(notes, from, sizeof(double) * (size_t)count);
+static double *note_numbers(S2Notes *notes, const double *from, int count) {
+  return note_copy(notes, from, sizeof(double) * (size_t)count);
 }
 
-static S2Note *note_of(const S2Step *step, S2Act act) {
+static S2Note *note_add(const S2Step *step, S2Act act) {
   S2Notes *notes = step->world->notes;
   S2Note *note = s2_note_take(notes, sizeof(S2Note));
   *note = (S2Note){.act = act, .h = step->h, .t = step->t, .holds = step->holds};
@@ -31,14 +33,15 @@ static S2Note *note_of(const S2Step *step, S2Act act) {
   return note;
 }
 
-// ---- Parts of a step ----------------------------------------------------------------------------
+// ---- Substeps -----------------------------------------------------------------------------------
 
-void s2_note_part(const S2Step *step) {
+void s2_note_substep(const S2Step *step) {
   S2World *world = step->world;
   S2Notes *notes = world->notes;
   if (notes == NULL) {
     return;
   }
+  // The first one finds what many steps share.
   if (notes->fixed == NULL) {
     notes->fixed = s2_fixed_of(world);
     notes->expected = notes->fixed->expected;
@@ -46,77 +49,77 @@ void s2_note_part(const S2Step *step) {
     notes->joint_slots = world->joints.count;
   }
   notes->latest.count = 0;
-  notes->part = notes->at.count;
-  S2Note *note = note_of(step, S2_ACT_PART);
+  notes->substep = notes->at.count;
+  S2Note *note = note_add(step, S2_ACT_SUBSTEP);
   note->t = world->kept.time;
-  note->before = s2_note_take(notes, sizeof(double) * S2_JOINT_ROWS * (size_t)notes->joint_slots);
-  note->acted = s2_note_take(notes, sizeof(double) * (size_t)notes->joint_slots);
+  // Of joints, what the substep before it changed.
+  size_t joints = (size_t)notes->joint_slots;
+  note->substep.impulse = s2_note_take(notes, sizeof(double) * S2_JOINT_ROWS * joints);
+  note->substep.reaction_time = s2_note_take(notes, sizeof(double) * joints);
   bool locks = false;
   for (int i = 0; i < notes->joint_slots; i++) {
     const S2Joint *joint = &world->joints.at[i];
-    memcpy(note->before + S2_JOINT_ROWS * i, joint->impulse, sizeof joint->impulse);
-    note->acted[i] = joint->reaction_time;
+    memcpy(note->substep.impulse + S2_JOINT_ROWS * i, joint->impulse, sizeof joint->impulse);
+    note->substep.reaction_time[i] = joint->reaction_time;
     locks |= joint->type == S2_LOCK;
   }
   if (locks) {
-    note->more = s2_note_take(notes, sizeof(double) * S2_NOTE_GOALS * (size_t)notes->joint_slots);
+    note->substep.goals = s2_note_take(notes, sizeof(double) * S2_NOTE_GOALS * joints);
     for (int i = 0; i < notes->joint_slots; i++) {
-      double *to = note->more + S2_NOTE_GOALS * i;
+      double *to = note->substep.goals + S2_NOTE_GOALS * i;
       memcpy(to, world->joints.at[i].goal, 3 * sizeof(double));
       memcpy(to + 3, world->joints.at[i].rate, 3 * sizeof(double));
     }
   }
 }
 
-void s2_note_joints(const S2Notes *notes, const S2Note *part, S2Joint *joints) {
+void s2_note_joints(const S2Notes *notes, const S2Note *substep, S2Joint *joints) {
   if (notes->joint_slots > 0) {
     memcpy(joints, notes->fixed->joint, sizeof(S2Joint) * (size_t)notes->joint_slots);
   }
   for (int i = 0; i < notes->joint_slots; i++) {
-    memcpy(joints[i].impulse, part->before + S2_JOINT_ROWS * i, sizeof joints[i].impulse);
-    joints[i].reaction_time = part->acted[i];
-    if (part->more != NULL) {
-      memcpy(joints[i].goal, part->more + S2_NOTE_GOALS * i, sizeof joints[i].goal);
-      memcpy(joints[i].rate, part->more + S2_NOTE_GOALS * i + 3, sizeof joints[i].rate);
+    const double *goals = substep->substep.goals;
+    memcpy(joints[i].impulse, substep->substep.impulse + S2_JOINT_ROWS * i,
+           sizeof joints[i].impulse);
+    joints[i].reaction_time = substep->substep.reaction_time[i];
+    if (goals != NULL) {
+      memcpy(joints[i].goal, goals + S2_NOTE_GOALS * i, sizeof joints[i].goal);
+      memcpy(joints[i].rate, goals + S2_NOTE_GOALS * i + 3, sizeof joints[i].rate);
     }
   }
 }
 
-// ---- Acts -------------------------------------------------------------------------------------
+// ---- Acts on all bodies -------------------------------------------------------------------------
 
-static void keep_ahead(const S2Step *step, S2Note *note) {
-  if (step->world->kept.def.beta < 1) { // else all are carried by v1
-    S2Notes *notes = step->world->notes;
-    note->ahead = keep(notes, step->ahead, sizeof(bool) * (size_t)notes->slots);
-  }
+static bool *note_ahead(const S2Step *step) {
+  S2Notes *notes = step->world->notes;
+  return step->world->kept.def.beta < 1 // else all are carried by v1
+             ? note_copy(notes, step->ahead, sizeof(bool) * (size_t)notes->slots)
+             : NULL;
 }
 
-static void keep_drives(const S2Step *step, S2Note *note) {
-  const S2World *world = step->world;
+static S2Drive *note_drives(const S2World *world) {
   bool any = false;
   for (int i = 0; i < world->drives.count; i++) {
     any |= world->drives.at[i].valid;
   }
-  if (any) {
-    note->drives =
-        keep(world->notes, world->drives.at, sizeof(S2Drive) * (size_t)world->drives.count);
-  }
+  size_t bytes = sizeof(S2Drive) * (size_t)world->drives.count;
+  return any ? note_copy(world->notes, world->drives.at, bytes) : NULL;
 }
 
-static void keep_end(const S2Step *step, S2Note *note) {
+void s2_note_free(const S2Step *step) {
   S2Notes *notes = step->world->notes;
-  size_t count = 3 * (size_t)notes->slots, impulses = S2_JOINT_ROWS * (size_t)notes->joint_slots;
-  if (!step->world->kept.def.nonlinear) {
-    note->v1 = keep_like(notes, step->v1, sizeof(double) * count, note->more);
-    return;
+  if (notes != NULL) {
+    S2Note *note = note_add(step, S2_ACT_FREE);
+    note->free.q0 = note_numbers(notes, step->q0, 3 * notes->slots);
+    note->free.v0 = note_numbers(notes, step->v0, 3 * notes->slots);
+    note->free.force = note_numbers(notes, step->force, 3 * notes->slots);
+    note->free.drives = note_drives(step->world);
   }
-  note->v1 = s2_note_take(notes, sizeof(double) * (count + impulses));
-  memcpy(note->v1, step->v1, sizeof(double) * count);
-  memcpy(note->v1 + count, step->joint_impulse, sizeof(double) * impulses);
 }
 
-// Has v1 been solved for in this (sub-)step? Else nobody reads it.
-static bool solved_since_free(const S2Notes *notes) {
+// Has v1 been solved for since the free motion? Else nobody reads it.
+static bool note_solved_since_free(const S2Notes *notes) {
   S2Act act = S2_ACT_RESET;
   for (int i = notes->at.count - 1; i >= 0 && act != S2_ACT_FREE; i--) {
     act = s2_note_at(notes, i)->act;
@@ -127,48 +130,45 @@ static bool solved_since_free(const S2Notes *notes) {
   return false;
 }
 
-void s2_note_plain(const S2Step *step, S2Act act) {
+void s2_note_plain(const S2Step *step, S2Act act, const double *before) {
+  S2Notes *notes = step->world->notes;
+  if (notes != NULL) {
+    S2Note *note = note_add(step, act);
+    bool read = act != S2_ACT_RESET || note_solved_since_free(notes);
+    note->plain.before =
+        before != NULL && read ? note_numbers(notes, before, 3 * notes->slots) : NULL;
+  }
+}
+
+void s2_note_integrate(const S2Step *step) {
+  if (step->world->notes != NULL) {
+    note_add(step, S2_ACT_INTEGRATE)->carried.ahead = note_ahead(step);
+  }
+}
+
+void s2_note_end(const S2Step *step, S2Act act) {
   S2Notes *notes = step->world->notes;
   if (notes == NULL) {
     return;
   }
-  S2Note *note = note_of(step, act);
-  int count = 3 * notes->slots;
-  switch (act) {
-  case S2_ACT_FREE:
-    note->before = keep_doubles(notes, step->q0, count);
-    note->more = keep_doubles(notes, step->v0, count);
-    note->force = keep_doubles(notes, step->force, count);
-    keep_drives(step, note);
-    break;
-  case S2_ACT_RESET:
-    if (!solved_since_free(notes)) {
-      break;
-    } // fall through
-  case S2_ACT_V1_IS_V2:
-    note->before = keep_doubles(notes, step->v1, count);
-    break;
-  case S2_ACT_RESET_V2:
-    note->before = keep_doubles(notes, step->v2, count);
-    break;
-  case S2_ACT_Q0_IS_Q1:
-    note->before = keep_doubles(notes, step->q1, count);
-    break;
-  case S2_ACT_INTEGRATE:
-    keep_ahead(step, note);
-    break;
-  case S2_ACT_ON:
-  case S2_ACT_COMMIT:
-    note->before = keep_doubles(notes, step->q1, count);
-    note->more = keep_doubles(notes, step->v2, count);
-    keep_end(step, note);
-    break;
-  default:
-    break;
+  S2Note *note = note_add(step, act);
+  size_t bytes = sizeof(double) * 3 * (size_t)notes->slots;
+  note->end.q1 = note_copy(notes, step->q1, bytes);
+  note->end.v2 = note_copy(notes, step->v2, bytes);
+  if (!step->world->kept.def.nonlinear) {
+    note->end.v1 = note_copy_like(notes, step->v1, bytes, note->end.v2);
+    return;
   }
+  // The midpoint rule has no notes of what its joints ended with but these.
+  size_t impulses = sizeof(double) * S2_JOINT_ROWS * (size_t)notes->joint_slots;
+  note->end.v1 = s2_note_take(notes, bytes + impulses);
+  memcpy(note->end.v1, step->v1, bytes);
+  memcpy(note->end.v1 + 3 * (size_t)notes->slots, step->joint_impulse, impulses);
 }
 
-static double *of_nodes(S2Notes *notes, const S2Island *island, const double *from) {
+// ---- Islands ------------------------------------------------------------------------------------
+
+static double *note_of_nodes(S2Notes *notes, const S2Island *island, const double *from) {
   double *to = s2_note_take(notes, sizeof(double) * 3 * (size_t)island->nodes);
   for (int i = 0; i < island->nodes; i++) {
     memcpy(to + 3 * i, from + 3 * island->node[i], 3 * sizeof(double));
@@ -176,7 +176,7 @@ static double *of_nodes(S2Notes *notes, const S2Island *island, const double *fr
   return to;
 }
 
-static bool nodes_are(const S2Island *island, const double *a, const double *b) {
+static bool note_nodes_are(const S2Island *island, const double *a, const double *b) {
   bool same = true;
   for (int i = 0; i < island->nodes && same; i++) {
     int at = 3 * island->node[i];
@@ -185,7 +185,7 @@ static bool nodes_are(const S2Island *island, const double *a, const double *b) 
   return same;
 }
 
-static bool are_nodes(const S2Island *island, const double *of, const double *all) {
+static bool note_are_nodes(const S2Island *island, const double *of, const double *all) {
   bool same = of != NULL;
   for (int i = 0; i < island->nodes && same; i++) {
     same = s2_same_bits(of + 3 * i, all + 3 * island->node[i], 3);
@@ -193,14 +193,15 @@ static bool are_nodes(const S2Island *island, const double *of, const double *al
   return same;
 }
 
-// The last note of an island of the same size, which is mostly the same one; NULL: there is none
-// near by.
-static const S2Note *last_like(const S2Notes *notes, const S2Island *island, S2Act act) {
+// The last note of an act (S2_ACTS: of any) on an island of the same size, which is mostly the same
+// one; NULL: there is none near by.
+static const S2Note *note_last_like(const S2Notes *notes, const S2Island *island, S2Act act) {
   enum { NEAR = 8 };
   int end = notes->at.count > NEAR ? notes->at.count - NEAR : 0;
   for (int i = notes->at.count - 1; i >= end; i--) {
+    // The same number of everything is enough: what is copied is compared.
     const S2Note *note = s2_note_at(notes, i);
-    if (note->of != NULL && (act == S2_ACT_PART || act == note->act) &&
+    if (note->of != NULL && (act == S2_ACTS || act == note->act) &&
         note->of->island.nodes == island->nodes && note->of->island.joints == island->joints) {
       return note;
     }
@@ -208,26 +209,26 @@ static const S2Note *last_like(const S2Notes *notes, const S2Island *island, S2A
   return NULL;
 }
 
-static S2Note *note_island(const S2Step *step, const S2Island *island, S2Act act) {
+static S2Note *note_add_island(const S2Step *step, const S2Island *island, S2Act act) {
   S2Notes *notes = step->world->notes;
-  const S2Note *like = last_like(notes, island, S2_ACT_PART);
-  S2Note *note = note_of(step, act);
+  const S2Note *like = note_last_like(notes, island, S2_ACTS);
+  S2Note *note = note_add(step, act);
   S2NoteIsland *of = note->of = s2_note_take(notes, sizeof(S2NoteIsland));
   *of = (S2NoteIsland){.island = *island};
-  of->island.node = keep_like(notes, island->node, sizeof(int32_t) * (size_t)island->nodes,
-                              like == NULL ? NULL : like->of->island.node);
-  of->island.joint = keep_like(notes, island->joint, sizeof(int32_t) * (size_t)island->joints,
-                               like == NULL ? NULL : like->of->island.joint);
+  of->island.node = note_copy_like(notes, island->node, sizeof(int32_t) * (size_t)island->nodes,
+                                   like == NULL ? NULL : like->of->island.node);
+  of->island.joint = note_copy_like(notes, island->joint, sizeof(int32_t) * (size_t)island->joints,
+                                    like == NULL ? NULL : like->of->island.joint);
   of->island.touch = NULL;
   of->island.touches = 0;
   of->island.motion = NULL;
   return note;
 }
 
-void s2_note_island(const S2Step *step, const S2Island *island, S2Act act) {
+void s2_note_island(const S2Step *step, const S2Island *island, S2Act act, const double *before) {
   if (step->world->notes != NULL) {
-    S2Note *note = note_island(step, island, act);
-    note->before = of_nodes(step->world->notes, island, step->v2);
+    S2Note *note = note_add_island(step, island, act);
+    note->plain.before = before == NULL ? NULL : note_of_nodes(step->world->notes, island, before);
   }
 }
 
@@ -235,7 +236,7 @@ void s2_note_island(const S2Step *step, const S2Island *island, S2Act act) {
 // impulses only where something backwards reads them: viscosity does, and event stepping.
 enum { HEAD_OF_TOUCH = offsetof(S2Touch, points) };
 
-static size_t size_of_point(const S2WorldDef *def, const S2Touch *touch) {
+static size_t note_point_size(const S2WorldDef *def, const S2Touch *touch) {
   bool whole = s2_world_way(def) == S2_EVENT || touch->viscosity > 0;
   return whole ? sizeof(S2TouchPoint) : offsetof(S2TouchPoint, normal_impulse);
 }
@@ -243,17 +244,17 @@ static size_t size_of_point(const S2WorldDef *def, const S2Touch *touch) {
 void s2_note_touch(const S2WorldDef *def, const void *kept, S2Touch *touch) {
   const unsigned char *from = kept;
   memcpy(touch, from, HEAD_OF_TOUCH);
-  size_t size = size_of_point(def, touch);
+  size_t size = note_point_size(def, touch);
   memset(touch->points, 0, sizeof touch->points);
   for (int k = 0; k < touch->count; k++) {
     memcpy(&touch->points[k], from + HEAD_OF_TOUCH + (size_t)k * size, size);
   }
 }
 
-static bool is_kept(const S2WorldDef *def, const void *kept, const S2Touch *touch) {
+static bool note_has_touch(const S2WorldDef *def, const void *kept, const S2Touch *touch) {
   const unsigned char *x = kept;
   bool same = kept != NULL && memcmp(x, touch, HEAD_OF_TOUCH) == 0;
-  size_t size = size_of_point(def, touch);
+  size_t size = note_point_size(def, touch);
   for (int k = 0; k < touch->count && same; k++) {
     same = memcmp(x + HEAD_OF_TOUCH + (size_t)k * size, &touch->points[k], size) == 0;
   }
@@ -261,15 +262,17 @@ static bool is_kept(const S2WorldDef *def, const void *kept, const S2Touch *touc
 }
 
 // Once for as long as it stays the same.
-static const void *keep_touch(const S2Step *step, int32_t index, const S2Touch *touch) {
+static const void *note_keep_touch(const S2Step *step, int32_t index, const S2Touch *touch) {
   S2Notes *notes = step->world->notes;
   const S2WorldDef *def = &step->world->kept.def;
+  // As it was kept last in this step, or NULL.
   while (notes->latest.count <= index) {
     *s2_array_append(notes->latest) = NULL;
   }
   notes->touches = notes->touches > index ? notes->touches : index + 1;
-  if (!is_kept(def, notes->latest.at[index], touch)) {
-    size_t size = size_of_point(def, touch);
+  // Else a copy, without what nothing backwards reads.
+  if (!note_has_touch(def, notes->latest.at[index], touch)) {
+    size_t size = note_point_size(def, touch);
     unsigned char *to = s2_note_take(notes, HEAD_OF_TOUCH + (size_t)touch->count * size);
     memcpy(to, touch, HEAD_OF_TOUCH);
     for (int k = 0; k < touch->count; k++) {
@@ -281,11 +284,12 @@ static const void *keep_touch(const S2Step *step, int32_t index, const S2Touch *
 }
 
 // The touches that have rows, and their choices (NULL: those of all points).
-static void keep_touches(const S2Step *step, const S2Island *island, const S2Choice *choices,
-                         const S2Touch *touches, S2Note *note) {
+static void note_keep_touches(const S2Step *step, const S2Island *island, const S2Choice *choices,
+                              const S2Touch *touches, S2Note *note) {
   S2Notes *notes = step->world->notes;
   S2NoteIsland *of = note->of;
   int count = 0, used = 0;
+  // How many of them have rows, and how many points are used?
   for (int i = 0; i < island->touches; i++) {
     int32_t index = island->touch[i];
     bool first = choices != NULL && choices[2 * index].use;
@@ -293,6 +297,7 @@ static void keep_touches(const S2Step *step, const S2Island *island, const S2Cho
     count += choices == NULL || first || second;
     used += first + second;
   }
+  // Touches as they are, in the island's order, with what was chosen for their points.
   of->island.touches = count;
   of->touch = s2_note_take(notes, sizeof(const void *) * (size_t)count);
   of->biases = s2_note_take(notes, sizeof(double) * (size_t)used);
@@ -305,7 +310,7 @@ static void keep_touches(const S2Step *step, const S2Island *island, const S2Cho
   for (int i = 0; i < island->touches; i++) {
     int32_t index = island->touch[i];
     if (choices == NULL || choices[2 * index].use || choices[2 * index + 1].use) {
-      of->touch[n] = keep_touch(step, index, &touches[index]);
+      of->touch[n] = note_keep_touch(step, index, &touches[index]);
       of->touch_index[n] = index;
       of->island.touch[n] = n;
       for (int k = 0; k < 2; k++) {
@@ -331,10 +336,13 @@ void s2_note_choices(const S2NoteIsland *of, S2Choice *choices) {
   }
 }
 
-static void keep_joints(const S2Step *step, const S2Island *island, S2Note *note) {
+// `displaces`: in a projection, whose rows do not look at impulses.
+static void note_keep_joints(const S2Step *step, const S2Island *island, bool displaces,
+                             S2Note *note) {
   S2Notes *notes = step->world->notes;
   bool pushed = false, stiff = false, changed = false;
-  const double *began = s2_note_at(notes, notes->part)->before;
+  const double *began = s2_note_at(notes, notes->substep)->substep.impulse;
+  // What there is to be kept: mostly nothing.
   for (int i = 0; i < island->joints; i++) {
     int32_t slot = island->joint[i];
     const double *impulse = step->joint_impulse + S2_JOINT_ROWS * slot;
@@ -342,9 +350,10 @@ static void keep_joints(const S2Step *step, const S2Island *island, S2Note *note
     stiff |= step->stiff[slot];
     changed |= !s2_same_bits(impulse, began + S2_JOINT_ROWS * slot, S2_JOINT_ROWS);
   }
+  // Impulses that rows looked at, forces given beside them, and which were too stiff.
   S2NoteIsland *of = note->of;
   size_t count = (size_t)island->joints;
-  if (changed && !s2_solve_traits(note->kind).displacements) {
+  if (changed && !displaces) {
     of->impulse = s2_note_take(notes, sizeof(double) * S2_JOINT_ROWS * count);
   }
   of->pushed = pushed ? s2_note_take(notes, sizeof(double) * 2 * count) : NULL;
@@ -364,6 +373,8 @@ static void keep_joints(const S2Step *step, const S2Island *island, S2Note *note
   }
 }
 
+// ---- Solves -------------------------------------------------------------------------------------
+
 void s2_note_solve(const S2Step *step, const S2Island *island, const S2Choice *choices,
                    S2SolveKind kind, const S2Assembly *assembly, const double *v,
                    const S2Solution *solution) {
@@ -371,15 +382,16 @@ void s2_note_solve(const S2Step *step, const S2Island *island, const S2Choice *c
   if (notes == NULL) {
     return;
   }
-  S2Note *note = note_island(step, island, S2_ACT_SOLVE);
-  note->kind = kind;
-  keep_touches(step, island, choices, step->touches, note);
-  keep_joints(step, island, note);
-  note->into_v1 = v == step->v1;
-  note->rows = assembly->problem.rows;
-  note->before = nodes_are(island, v, step->free_v) ? NULL : of_nodes(notes, island, v);
-  note->of->lambda = keep_doubles(notes, solution->lambda, note->rows);
-  note->more = keep_doubles(notes, solution->v, 3 * assembly->problem.nodes);
+  S2Note *note = note_add_island(step, island, S2_ACT_SOLVE);
+  note_keep_touches(step, island, choices, step->touches, note);
+  note_keep_joints(step, island, s2_solve_traits(kind).displacements, note);
+  note->solve.kind = kind;
+  note->solve.into_v1 = v == step->v1;
+  note->solve.rows = assembly->problem.rows;
+  note->solve.before =
+      note_nodes_are(island, v, step->free_v) ? NULL : note_of_nodes(notes, island, v);
+  note->of->lambda = note_numbers(notes, solution->lambda, note->solve.rows);
+  note->solve.x = note_numbers(notes, solution->v, 3 * assembly->problem.nodes);
 }
 
 void s2_note_linearise(const S2Step *step, int32_t touch) {
@@ -388,59 +400,116 @@ void s2_note_linearise(const S2Step *step, int32_t touch) {
   }
   int32_t index[1] = {touch};
   S2Island one = {.touches = 1, .touch = index};
-  S2Note *note = note_island(step, &one, S2_ACT_LINEARISE);
-  keep_touches(step, &one, NULL, step->touches, note);
-  keep_ahead(step, note);
+  S2Note *note = note_add_island(step, &one, S2_ACT_LINEARISE);
+  note_keep_touches(step, &one, NULL, step->touches, note);
+  note->carried.ahead = note_ahead(step);
   step->world->notes->linearised = true;
 }
 
-void s2_note_mend(const S2Step *step, const S2Island *island, S2Mend mend, const S2Choice *choices,
-                  double stiffness, double part, const S2Assembly *assembly,
-                  const S2Solution *solution) {
+void s2_note_midpoint(const S2Step *step, const S2Island *island, bool restarted, const double *v0,
+                      const double *linear) {
+  S2Notes *notes = step->world->notes;
+  if (notes != NULL) {
+    S2Note *note = note_add_island(step, island, S2_ACT_MIDPOINT);
+    note_keep_joints(step, island, false, note);
+    for (int i = 0; i < island->joints; i++) { // its chords
+      if (step->world->joints.at[island->joint[i]].type == S2_CONSTRAINT) {
+        notes->reason = "a constraint in a nonlinear step";
+      }
+    }
+    note->midpoint.restarted = restarted;
+    note->midpoint.before = note_numbers(notes, linear, 3 * island->nodes);
+    note->midpoint.v0 = note_numbers(notes, v0, 3 * island->nodes);
+  }
+}
+
+void s2_note_short(const S2Step *step, const S2Island *island, double fraction) {
+  if (step->world->notes != NULL) {
+    note_add_island(step, island, S2_ACT_SHORT)->scaled.fraction = fraction;
+  }
+}
+
+// ---- Projections --------------------------------------------------------------------------------
+
+void s2_note_project(const S2Step *step, const S2Island *island, S2ProjectRows from,
+                     const S2Choice *choices, double stiffness, double fraction,
+                     const S2Assembly *assembly, const S2Solution *solution) {
   S2Notes *notes = step->world->notes;
   if (notes == NULL) {
     return;
   }
-  S2Note *note = note_island(step, island, S2_ACT_MEND);
-  keep_touches(step, island, choices, step->touches, note);
-  if (mend == S2_MEND_SOLVED) {
+  S2Note *note = note_add_island(step, island, S2_ACT_PROJECT);
+  note_keep_touches(step, island, choices, step->touches, note);
+  // Rows as the solve had them come from touches as they were then.
+  if (from == S2_PROJECT_SOLVED) {
     S2NoteIsland *of = note->of;
     of->solved = s2_note_take(notes, sizeof(const void *) * (size_t)of->island.touches);
     for (int i = 0; i < of->island.touches; i++) {
       of->solved[i] =
-          keep_touch(step, of->touch_index[i], &step->touches_solved[of->touch_index[i]]);
+          note_keep_touch(step, of->touch_index[i], &step->touches_solved[of->touch_index[i]]);
     }
   }
-  note->kind = S2_SOLVE_PROJECTION;
-  keep_joints(step, island, note);
-  note->mend = mend;
+  note_keep_joints(step, island, true, note);
+  note->solve.kind = S2_SOLVE_PROJECTION;
+  note->solve.from = from;
   note->of->stiffness = stiffness;
-  note->part = part;
-  note->rows = assembly->problem.rows;
-  note->before = of_nodes(notes, island, step->q1);
-  note->of->lambda = keep_doubles(notes, solution->lambda, note->rows);
-  note->more = keep_doubles(notes, solution->v, 3 * assembly->problem.nodes);
+  note->solve.fraction = fraction;
+  note->solve.rows = assembly->problem.rows;
+  note->solve.before = note_of_nodes(notes, island, step->q1);
+  note->of->lambda = note_numbers(notes, solution->lambda, note->solve.rows);
+  note->solve.x = note_numbers(notes, solution->v, 3 * assembly->problem.nodes);
 }
 
 void s2_note_shake(const S2Step *step, const S2Island *island, const double *start,
                    const double *dq, int rows, const double *lambda, bool of_motion) {
   S2Notes *notes = step->world->notes;
   if (notes != NULL) {
-    S2Note *note = note_island(step, island, S2_ACT_SHAKE);
-    note->kind = S2_SOLVE_PROJECTION;
-    keep_joints(step, island, note);
-    note->part = 1;
-    note->of_motion = of_motion;
-    note->rows = rows;
-    note->before = keep_doubles(notes, start, 3 * island->nodes);
-    note->of->lambda = keep_doubles(notes, lambda, rows);
-    note->more = keep_doubles(notes, dq, 3 * island->nodes);
+    S2Note *note = note_add_island(step, island, S2_ACT_SHAKE);
+    note_keep_joints(step, island, true, note);
+    note->solve.kind = S2_SOLVE_PROJECTION;
+    note->solve.fraction = 1;
+    note->solve.of_motion = of_motion;
+    note->solve.rows = rows;
+    note->solve.before = note_numbers(notes, start, 3 * island->nodes);
+    note->of->lambda = note_numbers(notes, lambda, rows);
+    note->solve.x = note_numbers(notes, dq, 3 * island->nodes);
   }
+}
+
+void s2_note_feedback(const S2Step *step, const S2Island *island, double fraction,
+                      const S2Shaken *shaken, const int32_t *ground, int grounds) {
+  S2Notes *notes = step->world->notes;
+  if (notes == NULL) {
+    return;
+  }
+  S2Note *note = note_add_island(step, island, S2_ACT_FEEDBACK);
+  note->solve.fraction = fraction;
+  note->solve.rows = shaken->count;
+  // Velocities are mostly those of the last solve, displacements those of the last projection.
+  const S2Note *solve = note_last_like(notes, island, S2_ACT_SOLVE);
+  const S2Note *shake = note_last_like(notes, island, S2_ACT_SHAKE);
+  bool solved = solve != NULL && note_are_nodes(island, solve->solve.x, step->v2);
+  bool alone = shake != NULL && shake->solve.rows == shaken->count;
+  note->solve.before = solved ? solve->solve.x : note_of_nodes(notes, island, step->v2);
+  note->solve.x = note_copy_like(notes, shaken->dq, sizeof(double) * 3 * (size_t)island->nodes,
+                                 shake == NULL ? NULL : shake->solve.x);
+  note->of->lambda = note_copy_like(notes, shaken->lambda, sizeof(double) * (size_t)shaken->count,
+                                    alone ? shake->of->lambda : NULL);
+  note->of->shaken = s2_note_take(notes, sizeof(S2ShakenRow) * (size_t)shaken->count);
+  // Which joint each row is of, for the impulses.
+  for (int r = 0; r < shaken->count; r++) {
+    const S2JointPart *of = &shaken->part[r];
+    S2ShakenRow *row = &note->of->shaken[r];
+    *row = (S2ShakenRow){.joint = of->joint, .row = of->row};
+    memcpy(row->push, of->push, sizeof row->push);
+  }
+  note->of->ground = note_copy(notes, ground, sizeof(int32_t) * (size_t)grounds);
+  note->of->grounds = grounds;
 }
 
 void s2_note_spin(const S2Step *step, const S2Island *island, bool from_v2) {
   if (step->world->notes != NULL) {
-    note_island(step, island, S2_ACT_SPIN)->from_v2 = from_v2;
+    note_add_island(step, island, S2_ACT_SPIN)->spin.from_v2 = from_v2;
   }
 }
 
@@ -448,133 +517,109 @@ void s2_note_set_spin(const S2Step *step, const S2Island *island, S2Act act, dou
                       const double *before) {
   S2Notes *notes = step->world->notes;
   if (notes != NULL) {
-    S2Note *note = note_island(step, island, act);
-    note->of->spin = spin;
-    note->part = 1;
-    note->before = keep_doubles(notes, before, 3 * island->nodes);
+    S2Note *note = note_add_island(step, island, act);
+    note->spin.value = spin;
+    note->spin.before = note_numbers(notes, before, 3 * island->nodes);
   }
 }
 
 void s2_note_cap(const S2Step *step, const S2Island *island, double excess, const double *before) {
   S2Notes *notes = step->world->notes;
   if (notes != NULL) {
-    S2Note *note = note_island(step, island, S2_ACT_CAP);
-    note->part = excess;
-    note->before = keep_doubles(notes, before, 3 * island->nodes);
-  }
-}
-
-void s2_note_balance(const S2Step *step, const S2Island *island) {
-  S2Notes *notes = step->world->notes;
-  if (notes != NULL) {
-    S2Note *note = note_island(step, island, S2_ACT_BALANCE);
-    note->before = of_nodes(notes, island, step->v1);
+    S2Note *note = note_add_island(step, island, S2_ACT_CAP);
+    note->energy.loss = excess;
+    note->energy.before = note_numbers(notes, before, 3 * island->nodes);
   }
 }
 
 void s2_note_go_back(const S2Step *step, const S2Island *island, int since, const double *q) {
   S2Notes *notes = step->world->notes;
   if (notes != NULL) {
-    S2Note *note = note_island(step, island, S2_ACT_GO_BACK);
-    note->since = since;
-    note->before = keep_doubles(notes, q, 3 * island->nodes);
+    S2Note *note = note_add_island(step, island, S2_ACT_GO_BACK);
+    note->go_back.since = since;
+    note->go_back.q1 = note_numbers(notes, q, 3 * island->nodes);
   }
 }
 
-void s2_note_feedback(const S2Step *step, const S2Island *island, double part,
-                      const S2Shaken *shaken, const int32_t *ground, int grounds) {
-  S2Notes *notes = step->world->notes;
-  if (notes != NULL) {
-    S2Note *note = note_island(step, island, S2_ACT_FEEDBACK);
-    const S2Note *solve = last_like(notes, island, S2_ACT_SOLVE);
-    const S2Note *shake = last_like(notes, island, S2_ACT_SHAKE);
-    bool solved = solve != NULL && are_nodes(island, solve->more, step->v2);
-    bool alone = shake != NULL && shake->rows == shaken->count;
-    note->part = part;
-    note->before = solved ? solve->more : of_nodes(notes, island, step->v2);
-    note->more = keep_like(notes, shaken->dq, sizeof(double) * 3 * (size_t)island->nodes,
-                           shake == NULL ? NULL : shake->more);
-    note->of->lambda = keep_like(notes, shaken->lambda, sizeof(double) * (size_t)shaken->count,
-                                 alone ? shake->of->lambda : NULL);
-    note->of->shaken = s2_note_take(notes, sizeof(S2ShakenRow) * (size_t)shaken->count);
-    for (int r = 0; r < shaken->count; r++) {
-      const S2JointPart *of = &shaken->part[r];
-      S2ShakenRow *row = &note->of->shaken[r];
-      *row = (S2ShakenRow){.joint = of->joint, .row = of->row};
-      memcpy(row->push, of->push, sizeof row->push);
-    }
-    note->rows = shaken->count;
-    note->of->ground = keep(notes, ground, sizeof(int32_t) * (size_t)grounds);
-    note->of->grounds = grounds;
-  }
-}
+// ---- Impacts ------------------------------------------------------------------------------------
 
-void s2_note_blow(const S2Step *step, const S2Island *island, const S2Choice *choices, S2Act act) {
+void s2_note_impact(const S2Step *step, const S2Island *island, const S2Choice *choices, S2Act act,
+                    const double *before) {
   if (step->world->notes != NULL) {
-    S2Note *note = note_island(step, island, act);
-    keep_touches(step, island, choices, step->touches, note);
-    note->before = act == S2_ACT_REBOUND ? of_nodes(step->world->notes, island, step->v2) : NULL;
+    S2Note *note = note_add_island(step, island, act);
+    note_keep_touches(step, island, choices, step->touches, note);
+    note->plain.before = before == NULL ? NULL : note_of_nodes(step->world->notes, island, before);
   }
 }
 
-void s2_note_keep(const S2Step *step, const S2Island *island, double part, const double *pressed,
-                  const double *struck, const S2JointImpulses *held) {
+void s2_note_keep(const S2Step *step, const S2Island *island, double fraction,
+                  const double *pressed, const double *struck, const S2JointImpulses *held) {
   S2Notes *notes = step->world->notes;
-  if (notes != NULL) {
-    size_t count = S2_TOUCH_IMPULSES * (size_t)island->touches;
-    S2Note *note = note_island(step, island, S2_ACT_KEEP);
-    keep_touches(step, island, NULL, step->touches, note);
-    note->part = part;
-    note->before = of_nodes(notes, island, step->v2);
-    note->of->lambda = s2_note_take(notes, sizeof(double) * 2 * count);
-    memcpy(note->of->lambda, pressed, sizeof(double) * count);
-    memcpy(note->of->lambda + count, struck, sizeof(double) * count);
-    note->of->impulse =
-        s2_note_take(notes, sizeof(double) * S2_JOINT_ROWS * (size_t)island->joints);
-    note->more = s2_note_take(notes, sizeof(double) * 3 * (size_t)island->joints);
-    for (int i = 0; i < S2_JOINT_ROWS * island->joints; i++) {
-      int32_t slot = island->joint[i / S2_JOINT_ROWS];
-      int at = S2_JOINT_ROWS * slot + i % S2_JOINT_ROWS;
-      note->of->impulse[i] = step->joint_impulse[at] - held->row[i];
-    }
-    for (int i = 0; i < 3 * island->joints; i++) {
-      int at = 3 * island->joint[i / 3] + i % 3;
-      note->more[i] = step->joint_reaction[at] - held->reaction[i];
-    }
+  if (notes == NULL) {
+    return;
+  }
+  size_t count = S2_TOUCH_IMPULSES * (size_t)island->touches, joints = (size_t)island->joints;
+  S2Note *note = note_add_island(step, island, S2_ACT_KEEP);
+  note_keep_touches(step, island, NULL, step->touches, note);
+  note->keep.fraction = fraction;
+  note->keep.before = note_of_nodes(notes, island, step->v2);
+  // Of contacts: in the motion, and in the impact.
+  note->of->lambda = s2_note_take(notes, sizeof(double) * 2 * count);
+  memcpy(note->of->lambda, pressed, sizeof(double) * count);
+  memcpy(note->of->lambda + count, struck, sizeof(double) * count);
+  // What the impact alone gave joints is what they have beyond what they held before it.
+  note->of->impulse = s2_note_take(notes, sizeof(double) * S2_JOINT_ROWS * joints);
+  note->keep.reaction = s2_note_take(notes, sizeof(double) * 3 * joints);
+  for (int i = 0; i < S2_JOINT_ROWS * island->joints; i++) {
+    int32_t slot = island->joint[i / S2_JOINT_ROWS];
+    int at = S2_JOINT_ROWS * slot + i % S2_JOINT_ROWS;
+    note->of->impulse[i] = step->joint_impulse[at] - held->row[i];
+  }
+  for (int i = 0; i < 3 * island->joints; i++) {
+    int at = 3 * island->joint[i / 3] + i % 3;
+    note->keep.reaction[i] = step->joint_reaction[at] - held->reaction[i];
   }
 }
 
 void s2_note_blend(const S2Step *step, const S2Island *island, const S2Choice *choices, double e,
                    const double *reflected) {
   if (step->world->notes != NULL) {
-    S2Note *note = note_island(step, island, S2_ACT_BLEND);
-    note->part = e;
-    keep_touches(step, island, choices, step->touches, note);
-    note->more = keep_doubles(step->world->notes, reflected, 3 * island->nodes);
-    note->before = of_nodes(step->world->notes, island, step->v2);
+    S2Note *note = note_add_island(step, island, S2_ACT_BLEND);
+    note_keep_touches(step, island, choices, step->touches, note);
+    note->blend.e = e;
+    note->blend.reflected = note_numbers(step->world->notes, reflected, 3 * island->nodes);
+    note->blend.before = note_of_nodes(step->world->notes, island, step->v2);
   }
 }
 
-void s2_note_midpoint(const S2Step *step, const S2Island *island, bool restarted, const double *v0,
-                      const double *linear) {
+void s2_note_slow(const S2Step *step, const S2Island *island, double energy, bool fed,
+                  const int32_t *ground, int grounds) {
   S2Notes *notes = step->world->notes;
-  if (notes != NULL) {
-    S2Note *note = note_island(step, island, S2_ACT_MIDPOINT);
-    keep_joints(step, island, note);
-    for (int i = 0; i < island->joints; i++) { // its chords
-      if (step->world->joints.at[island->joint[i]].type == S2_CONSTRAINT) {
-        notes->reason = "a constraint in a nonlinear step";
-      }
-    }
-    note->restarted = restarted;
-    note->before = keep_doubles(notes, linear, 3 * island->nodes);
-    note->more = keep_doubles(notes, v0, 3 * island->nodes);
+  if (notes == NULL) {
+    return;
+  }
+  S2Note *note = note_add_island(step, island, S2_ACT_SLOW);
+  S2NoteIsland *of = note->of;
+  note_keep_touches(step, island, NULL, step->touches_solved, note);
+  note->energy.loss = energy;
+  note->energy.fed = fed;
+  note->energy.before = note_of_nodes(notes, island, step->v2);
+  of->ground = note_copy(notes, ground, sizeof(int32_t) * (size_t)grounds);
+  of->grounds = grounds;
+  of->lambda = s2_note_take(notes, sizeof(double) * S2_TOUCH_IMPULSES * (size_t)island->touches);
+  // Impulses of the motion and of impacts together, as the touches have them.
+  for (int i = 0; i < S2_TOUCH_IMPULSES * island->touches; i++) {
+    int k = i % S2_TOUCH_IMPULSES;
+    const S2Touch *touch = &step->touches_solved[island->touch[i / S2_TOUCH_IMPULSES]];
+    const S2TouchPoint *point = &touch->points[k / 2];
+    double impulse = k % 2 == 0 ? point->normal_impulse : point->tangent_impulse;
+    of->lambda[i] = k / 2 < touch->count ? impulse : 0;
   }
 }
 
 // ---- Event stepping ---------------------------------------------------------------------------
 
-static void add_ground(const S2Step *step, int32_t slot, S2Note *note) {
+static void note_add_ground(const S2Step *step, int32_t slot, S2Note *note) {
   bool known = slot == S2_NONE || step->node_of[slot] != S2_GROUND;
   for (int i = 0; i < note->of->grounds && !known; i++) {
     known = note->of->ground[i] == slot;
@@ -584,55 +629,48 @@ static void add_ground(const S2Step *step, int32_t slot, S2Note *note) {
   }
 }
 
-void s2_note_piece(const S2Step *step, const S2Island *island, int before) {
-  S2Notes *notes = step->world->notes;
-  if (notes != NULL) {
-    S2Note *note = note_island(step, island, S2_ACT_PIECE);
-    note->rows = before;
-    note->of->ground =
-        s2_note_take(notes, sizeof(int32_t) * (size_t)(2 * island->touches + 4 * island->joints));
-    for (int i = 0; i < island->touches; i++) {
-      const S2Touch *touch = &step->touches[island->touch[i]];
-      add_ground(step, touch->body_a, note);
-      add_ground(step, touch->body_b, note);
-    }
-    for (int i = 0; i < island->joints; i++) {
-      const S2Joint *joint = &step->world->joints.at[island->joint[i]];
-      const int32_t body[4] = {joint->a, joint->b, joint->more[0], joint->more[1]};
-      for (int k = 0; k < 4; k++) {
-        add_ground(step, body[k], note);
-      }
-    }
-  }
-}
-
-void s2_note_of_piece(const S2Step *step, const S2Island *island, S2Act act) {
+void s2_note_interval(const S2Step *step, const S2Island *island, int earlier) {
   S2Notes *notes = step->world->notes;
   if (notes == NULL) {
     return;
   }
-  S2Note *note = note_island(step, island, act);
-  switch (act) {
-  case S2_ACT_STRUCK:
-    note->before = of_nodes(notes, island, step->v0);
-    break;
-  case S2_ACT_PIECE_END:
-    note->before = of_nodes(notes, island, step->q1);
-    note->more = of_nodes(notes, island, step->v2);
-    note->v1 = of_nodes(notes, island, step->v1);
-    break;
-  default:
-    break;
+  S2Note *note = note_add_island(step, island, S2_ACT_INTERVAL);
+  note->interval.earlier = earlier;
+  note->of->ground =
+      s2_note_take(notes, sizeof(int32_t) * (size_t)(2 * island->touches + 4 * island->joints));
+  // What its nodes touch, ...
+  for (int i = 0; i < island->touches; i++) {
+    const S2Touch *touch = &step->touches[island->touch[i]];
+    note_add_ground(step, touch->body_a, note);
+    note_add_ground(step, touch->body_b, note);
+  }
+  // ... and what they are joined to.
+  for (int i = 0; i < island->joints; i++) {
+    const S2Joint *joint = &step->world->joints.at[island->joint[i]];
+    const int32_t body[4] = {joint->a, joint->b, joint->more[0], joint->more[1]};
+    for (int k = 0; k < 4; k++) {
+      note_add_ground(step, body[k], note);
+    }
+  }
+}
+
+void s2_note_interval_end(const S2Step *step, const S2Island *island) {
+  S2Notes *notes = step->world->notes;
+  if (notes != NULL) {
+    S2Note *note = note_add_island(step, island, S2_ACT_INTERVAL_END);
+    note->end.q1 = note_of_nodes(notes, island, step->q1);
+    note->end.v2 = note_of_nodes(notes, island, step->v2);
+    note->end.v1 = note_of_nodes(notes, island, step->v1);
   }
 }
 
 void s2_note_set_out(const S2Step *step, const S2Island *island, bool unseen) {
   S2Notes *notes = step->world->notes;
   if (notes != NULL) {
-    S2Note *note = note_island(step, island, S2_ACT_SET_OUT);
-    note->before = of_nodes(notes, island, step->q0);
-    note->more = of_nodes(notes, island, step->v0);
-    note->unseen = unseen;
+    S2Note *note = note_add_island(step, island, S2_ACT_SET_OUT);
+    note->set_out.q0 = note_of_nodes(notes, island, step->q0);
+    note->set_out.v0 = note_of_nodes(notes, island, step->v0);
+    note->set_out.unseen = unseen;
   }
 }
 
@@ -640,22 +678,22 @@ void s2_note_arrive(const S2Step *step, const S2Island *island, int32_t met, int
                     bool alone) {
   S2Notes *notes = step->world->notes;
   if (notes != NULL) {
-    S2Note *note = note_island(step, island, S2_ACT_ARRIVE);
-    note->part = step->share;
-    note->v1 = of_nodes(notes, island, step->v1);
-    note->meets = met != S2_NONE;
-    note->edge = !alone;
-    note->rows = point;
-    if (note->meets) {
+    S2Note *note = note_add_island(step, island, S2_ACT_ARRIVE);
+    note->arrive.share = step->share;
+    note->arrive.v1 = note_of_nodes(notes, island, step->v1);
+    note->arrive.meets = met != S2_NONE;
+    note->arrive.others = !alone;
+    note->arrive.point = point;
+    if (note->arrive.meets) {
       S2Island one = {.touches = 1, .touch = &met};
-      keep_touches(step, &one, NULL, step->touches, note);
+      note_keep_touches(step, &one, NULL, step->touches, note);
     }
   }
 }
 
 // The touches that island->touch counts, of `touches`; `index`: what they are in S2Step.touches.
-static void keep_these(const S2Step *step, const S2Island *island, const S2Touch *touches,
-                       const int32_t *index, S2NoteIsland *of) {
+static void note_keep_these(const S2Step *step, const S2Island *island, const S2Touch *touches,
+                            const int32_t *index, S2NoteIsland *of) {
   S2Notes *notes = step->world->notes;
   size_t count = (size_t)island->touches;
   of->island.touches = island->touches;
@@ -666,37 +704,7 @@ static void keep_these(const S2Step *step, const S2Island *island, const S2Touch
   for (int i = 0; i < island->touches; i++) {
     int32_t at = island->touch[i];
     of->touch_index[i] = index[at];
-    of->touch[i] = keep_touch(step, index[at], &touches[at]);
-  }
-}
-
-void s2_note_slow(const S2Step *step, const S2Island *island, double energy, bool fed,
-                  const int32_t *ground, int grounds) {
-  S2Notes *notes = step->world->notes;
-  if (notes == NULL) {
-    return;
-  }
-  S2Note *note = note_island(step, island, S2_ACT_SLOW);
-  S2NoteIsland *of = note->of;
-  keep_touches(step, island, NULL, step->touches_solved, note);
-  note->part = energy;
-  note->fed = fed;
-  note->before = of_nodes(notes, island, step->v2);
-  of->ground = keep(notes, ground, sizeof(int32_t) * (size_t)grounds);
-  of->grounds = grounds;
-  of->lambda = s2_note_take(notes, sizeof(double) * S2_TOUCH_IMPULSES * (size_t)island->touches);
-  for (int i = 0; i < S2_TOUCH_IMPULSES * island->touches; i++) {
-    int k = i % S2_TOUCH_IMPULSES;
-    const S2Touch *touch = &step->touches_solved[island->touch[i / S2_TOUCH_IMPULSES]];
-    const S2TouchPoint *point = &touch->points[k / 2];
-    double impulse = k % 2 == 0 ? point->normal_impulse : point->tangent_impulse;
-    of->lambda[i] = k / 2 < touch->count ? impulse : 0;
-  }
-}
-
-void s2_note_short(const S2Step *step, const S2Island *island, double part) {
-  if (step->world->notes != NULL) {
-    note_island(step, island, S2_ACT_SHORT)->part = part;
+    of->touch[i] = note_keep_touch(step, index[at], &touches[at]);
   }
 }
 
@@ -705,17 +713,17 @@ void s2_note_repay(const S2Step *step, const S2Island *island, const S2Repaid *r
   if (notes == NULL) {
     return;
   }
-  S2Note *note = note_island(step, island, S2_ACT_REPAY);
+  S2Note *note = note_add_island(step, island, S2_ACT_REPAY);
   S2NoteIsland *of = note->of;
-  note->part = repaid->energy;
-  note->edge = repaid->edge;
-  note->flowed = repaid->flowed;
-  note->turned = repaid->turned;
-  note->before = of_nodes(notes, island, step->v2);
+  note->energy.loss = repaid->energy;
+  note->energy.edge = repaid->edge;
+  note->energy.flowed = repaid->flowed;
+  note->energy.turned = repaid->turned;
+  note->energy.before = note_of_nodes(notes, island, step->v2);
   of->tiny = repaid->tiny;
-  of->ground = keep(notes, repaid->ground, sizeof(int32_t) * (size_t)repaid->grounds);
+  of->ground = note_copy(notes, repaid->ground, sizeof(int32_t) * (size_t)repaid->grounds);
   of->grounds = repaid->grounds;
   S2Island pressed = *island;
   pressed.touches = repaid->flowed ? island->touches : 0;
-  keep_these(step, &pressed, repaid->touches, repaid->index, of);
+  note_keep_these(step, &pressed, repaid->touches, repaid->index, of);
 }

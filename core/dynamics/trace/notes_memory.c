@@ -79,6 +79,7 @@ void s2_notes_rewind(const S2Step *step, int mark) {
     return;
   }
   const S2Note *first = s2_note_at(notes, mark);
+  // Blocks that were begun since are given back, ...
   while (!holds(notes->block, first)) {
     S2NoteBlock *older = notes->block->older;
     notes->used -= notes->block->at;
@@ -86,6 +87,7 @@ void s2_notes_rewind(const S2Step *step, int mark) {
     s2_memory_free(notes->block);
     notes->block = older;
   }
+  // ... and of the one with the first note what lies behind that.
   size_t at = (size_t)((uintptr_t)first - (uintptr_t)notes->block - HEAD);
   notes->latest.count = 0; // they may be among it
   notes->used -= notes->block->at - at;

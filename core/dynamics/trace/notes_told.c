@@ -35,6 +35,7 @@ void s2_note_answer(S2World *world, const S2Answer *answer) {
   if (notes == NULL) {
     return;
   }
+  // Without slopes the step has no derivative.
   if (answer->slope == NULL) {
     notes->reason = no_slope(answer->asked);
     return;
@@ -44,6 +45,7 @@ void s2_note_answer(S2World *world, const S2Answer *answer) {
     notes->answers = s2_notes_take(notes, &notes->answer_block, BLOCK, bytes);
     memset(notes->answers, 0, bytes);
   }
+  // Newest first: a list for each joint and body.
   size_t count = (size_t)answer->count;
   const S2Answer **newest = answers_of(notes, answer->asked, answer->slot);
   S2Answer *kept = keep_answer(notes, answer, sizeof *answer);

@@ -12,7 +12,7 @@ void s2_undo_open_impulses(S2Undo *undo) {
   undo->contact = S2_TAKE_ZEROED(undo->arena, S2ContactGradient, undo->contacts);
 }
 
-static bool is_asked(const S2ContactGradient *at) {
+static bool impulse_is_asked(const S2ContactGradient *at) {
   return at->impulse.x != 0 || at->impulse.y != 0 || at->press.x != 0 || at->press.y != 0 ||
          at->angular_a != 0 || at->angular_b != 0;
 }
@@ -26,9 +26,9 @@ void s2_undo_end_impulses(S2Undo *undo) {
   }
   undo->asked = false;
   for (int i = 0; i < undo->contacts; i++) {
-    undo->asked |= is_asked(&undo->gradient->contact[i]);
+    undo->asked |= impulse_is_asked(&undo->gradient->contact[i]);
   }
-  s2_undo_end_sub_step(undo);
+  s2_undo_end_fraction(undo);
 }
 
 void s2_undo_sum_contacts(S2Undo *undo) {
@@ -37,8 +37,8 @@ void s2_undo_sum_contacts(S2Undo *undo) {
   }
 }
 
-// Reactions and impulses of contacts are those of all sub-steps.
-void s2_undo_end_sub_step(S2Undo *undo) {
+// Reactions and impulses of contacts are those of all fractions.
+void s2_undo_end_fraction(S2Undo *undo) {
   size_t joints = 3 * (size_t)undo->notes->joint_slots;
   memcpy(undo->bar.joint_reaction, undo->reaction, sizeof(double) * joints);
   s2_undo_sum_contacts(undo);
@@ -59,7 +59,7 @@ void s2_undo_begin_impulses(S2Undo *undo) {
   }
 }
 
-static S2ContactGradient *find(const S2Undo *undo, const S2Touch *touch, int k) {
+static S2ContactGradient *impulse_find(const S2Undo *undo, const S2Touch *touch, int k) {
   for (int i = 0; i < undo->contacts; i++) {
     S2ContactGradient *at = &undo->contact[i];
     if (at->shape_a == touch->shape_a && at->shape_b == touch->shape_b &&
@@ -71,7 +71,8 @@ static S2ContactGradient *find(const S2Undo *undo, const S2Touch *touch, int k) 
 }
 
 // Does the contact belong to the island of a note? (Which lists those of the rows alone.)
-static bool is_of(const S2Undo *undo, const S2ContactGradient *contact, const S2Island *island) {
+static bool impulse_is_of(const S2Undo *undo, const S2ContactGradient *contact,
+                          const S2Island *island) {
   const int32_t shapes[2] = {contact->shape_a, contact->shape_b};
   bool is = false;
   for (int i = 0; i < 2 * island->nodes; i++) {
@@ -85,7 +86,7 @@ static bool is_of(const S2Undo *undo, const S2ContactGradient *contact, const S2
 void s2_undo_forget_contacts(S2Undo *undo, const S2Note *note) {
   for (int i = 0; i < undo->contacts && undo->asked; i++) {
     S2ContactGradient *at = &undo->contact[i];
-    if (is_asked(at) && is_of(undo, at, &note->of->island)) {
+    if (impulse_is_asked(at) && impulse_is_of(undo, at, &note->of->island)) {
       s2_contact_gradient_clear(at);
     }
   }
@@ -101,10 +102,12 @@ void s2_undo_forget_joints(S2Undo *undo, const S2Note *note) {
 
 bool s2_undo_refuses_impulses(const S2Undo *undo, const S2Note *note, const char *what) {
   bool contacts = false, joints = false;
+  // Of contacts between its bodies, ...
   for (int i = 0; i < undo->contacts && undo->asked; i++) {
     const S2ContactGradient *at = &undo->contact[i];
-    contacts |= is_asked(at) && is_of(undo, at, &note->of->island);
+    contacts |= impulse_is_asked(at) && impulse_is_of(undo, at, &note->of->island);
   }
+  // ... and of its joints.
   for (int i = 0; i < 3 * note->of->island.joints; i++) {
     joints |= undo->bar.joint_reaction[3 * note->of->island.joint[i / 3] + i % 3] != 0;
   }
@@ -142,57 +145,62 @@ double s2_undo_impulse(const S2Undo *undo, int32_t joint, int row, const double 
 }
 
 // Adjoint of an impulse as a vector, by itself and by its moments.
-static S2Vec2 vector_bar(const S2ContactGradient *at, const S2TouchPoint *point) {
+static S2Vec2 impulse_vector_bar(const S2ContactGradient *at, const S2TouchPoint *point) {
   S2Vec2 bar = s2_add_scaled(at->impulse, at->angular_a, s2_left(point->at.point));
   return s2_add_scaled(bar, -at->angular_b, s2_left(point->arm_b));
 }
 
-// Scales `bar` by the part of the blow that is kept, of `count` numbers at slots of joints; what
-// they are of waits. Returns the sum of the parts of the whole blow.
-static double keep_joints(const S2Note *note, int count, const double *struck, double *bar,
-                          double *waiting) {
+// Scales `bar` by the fraction of the impact that is kept, of `count` numbers at slots of joints;
+// what they are of waits. Returns what the whole impact contributes.
+static double impulse_keep_joints(const S2Note *note, int count, const double *struck, double *bar,
+                                  double *waiting) {
   double sum = 0;
   for (int i = 0; i < count * note->of->island.joints; i++) {
     int at = count * note->of->island.joint[i / count] + i % count;
     sum += bar[at] * struck[i];
     waiting[at] = bar[at];
-    bar[at] *= note->part;
+    bar[at] *= note->keep.fraction;
   }
   return sum;
 }
 
 double s2_undo_keep_impulses(S2Undo *undo, const S2Note *note, const double *struck) {
   const S2Island *island = &note->of->island;
+  // dl/ds of what the impact gave contact points, ...
   double sum = 0;
   for (int i = 0; i < 2 * island->touches; i++) {
     const S2Touch *touch = &undo->open.touches[i / 2];
     const S2ContactGradient *at =
-        undo->asked && i % 2 < touch->count ? find(undo, touch, i % 2) : NULL;
+        undo->asked && i % 2 < touch->count ? impulse_find(undo, touch, i % 2) : NULL;
     if (at != NULL) {
-      S2Vec2 n = touch->points[i % 2].at.normal, bar = vector_bar(at, &touch->points[i % 2]);
+      S2Vec2 n = touch->points[i % 2].at.normal,
+             bar = impulse_vector_bar(at, &touch->points[i % 2]);
       sum += s2_dot(n, s2_add(bar, at->press)) * struck[2 * i] +
              s2_dot(s2_left(n), bar) * struck[2 * i + 1];
     }
   }
+  // ... whose adjoints are those of what was kept from here on, ...
   for (int i = 0; i < undo->contacts && undo->asked; i++) {
     S2ContactGradient *at = &undo->contact[i];
-    if (is_of(undo, at, island)) {
-      at->impulse = s2_scale(note->part, at->impulse);
-      at->press = s2_scale(note->part, at->press);
-      at->angular_a *= note->part;
-      at->angular_b *= note->part;
+    if (impulse_is_of(undo, at, island)) {
+      at->impulse = s2_scale(note->keep.fraction, at->impulse);
+      at->press = s2_scale(note->keep.fraction, at->press);
+      at->angular_a *= note->keep.fraction;
+      at->angular_b *= note->keep.fraction;
     }
   }
+  // ... and joints.
   undo->keeps = true;
-  sum += keep_joints(note, S2_JOINT_ROWS, note->of->impulse, undo->bar.joint_impulse,
-                     undo->waiting_impulse);
-  return sum + keep_joints(note, 3, note->more, undo->bar.joint_reaction, undo->waiting_reaction);
+  sum += impulse_keep_joints(note, S2_JOINT_ROWS, note->of->impulse, undo->bar.joint_impulse,
+                             undo->waiting_impulse);
+  return sum + impulse_keep_joints(note, 3, note->keep.reaction, undo->bar.joint_reaction,
+                                   undo->waiting_reaction);
 }
 
 bool s2_undo_kept_impulses(S2Undo *undo, const S2Note *note) {
   bool keeps = undo->keeps;
   for (int i = 0; i < undo->contacts && undo->asked && keeps; i++) {
-    if (is_of(undo, &undo->contact[i], &note->of->island)) {
+    if (impulse_is_of(undo, &undo->contact[i], &note->of->island)) {
       undo->contact[i] = undo->gradient->contact[i];
     }
   }
@@ -205,43 +213,46 @@ bool s2_undo_kept_impulses(S2Undo *undo, const S2Note *note) {
 
 // Of normal and tangential impulses of one solve to the sums: of the impulses themselves, and of
 // the geometry they acted with.
-static void point_impulses(S2Undo *undo, int index, int touch, int k, const double lambda[2],
-                           double lambda_bar[2]) {
+static void impulse_point_vjp(S2Undo *undo, int touch, int k, const double lambda[2],
+                              double lambda_bar[2]) {
   const S2Touch *of = &undo->open.touches[touch];
-  const S2ContactGradient *at = find(undo, of, k);
-  if (at == NULL || !is_asked(at)) {
+  const S2ContactGradient *at = impulse_find(undo, of, k);
+  if (at == NULL || !impulse_is_asked(at)) {
     return;
   }
+  // The impulse as a vector, n ln + t lt, and its adjoint: by itself and by moments.
   S2Vec2 n = of->points[k].at.normal, t = s2_left(n);
   S2Vec2 all = s2_add_scaled(s2_scale(lambda[0], n), lambda[1], t);
-  S2Vec2 all_bar = vector_bar(at, &of->points[k]);
+  S2Vec2 all_bar = impulse_vector_bar(at, &of->points[k]);
   S2Vec2 normal_bar = s2_add(all_bar, at->press); // of lambda[0] n
   lambda_bar[0] += s2_dot(n, normal_bar);
   lambda_bar[1] += s2_dot(t, all_bar);
+  // Its direction is the normal's, its moments are about the centres of both bodies.
   S2PointBar bar = {
       .normal = s2_add_scaled(s2_scale(lambda[0], normal_bar), lambda[1], s2_right(all_bar)),
       .point = s2_scale(at->angular_a, s2_right(all)),
       .arm_b = s2_scale(-at->angular_b, s2_right(all)),
   };
-  s2_undo_solved_point(undo, index, touch, k, &bar);
+  s2_undo_solved_point(undo, touch, k, &bar);
 }
 
-void s2_undo_contact_impulses(S2Undo *undo, int index, const S2Assembly *assembly,
+void s2_undo_contact_impulses(S2Undo *undo, const S2Note *note, const S2Assembly *assembly,
                               double *dl_dlambda) {
-  const S2Note *note = s2_note_at(undo->notes, index);
+  S2SolveKind kind = note->solve.kind;
   const double *lambda = note->of->lambda;
+  // In the order of the rows: normal and tangent of each point that is used.
   int r = assembly->parts;
   for (int i = 0; i < 2 * note->of->island.touches && undo->asked; i++) {
     const S2Touch *touch = &undo->open.touches[i / 2];
-    bool used =
-        i % 2 < touch->count && undo->open.choices[i].use && s2_solve_presses(note->kind, touch);
+    bool used = i % 2 < touch->count && undo->open.choices[i].use && s2_solve_presses(kind, touch);
     if (!used) {
       continue;
     }
-    bool normal = s2_solve_traits(note->kind).normals, rough = s2_solve_is_rough(note->kind, touch);
+    bool normal = s2_solve_traits(kind).normals, rough = s2_solve_is_rough(kind, touch);
+    // Rows that there are not have the impulse 0.
     const double here[2] = {normal ? lambda[r] : 0, rough ? lambda[r + normal] : 0};
     double bar[2] = {0};
-    point_impulses(undo, index, i / 2, i % 2, here, bar);
+    impulse_point_vjp(undo, i / 2, i % 2, here, bar);
     if (normal) {
       dl_dlambda[r] += bar[0];
     }
@@ -250,12 +261,13 @@ void s2_undo_contact_impulses(S2Undo *undo, int index, const S2Assembly *assembl
     }
     r += normal + rough;
   }
+  // Rows of viscosity stand among those of joints.
   for (int p = 0; p < assembly->parts && undo->asked; p++) { // viscosity
     int point = assembly->part[p].row;
     if (assembly->part[p].joint == S2_NONE) {
       const double here[2] = {0, lambda[p]};
       double bar[2] = {0};
-      point_impulses(undo, index, point / 2, point % 2, here, bar);
+      impulse_point_vjp(undo, point / 2, point % 2, here, bar);
       dl_dlambda[p] += bar[1];
     }
   }

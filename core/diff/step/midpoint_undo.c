@@ -2,6 +2,7 @@
 // l) solves equations F = 0, so with dF/d(v+, l)' y = dl/d(v+, l) the derivative with respect to
 // everything else in them is -y' dF. The matrix is exact here; Newton's is not quite.
 #include "diff/joints/joint_vjp.h"
+#include "diff/step/undo.h"
 #include "dynamics/schemes/midpoint.h"
 #include "linalg/band.h"
 
@@ -195,21 +196,25 @@ static void fill_turns(Midpoint *m, const Member *member) {
   double elapsed;
   S2PlaceBar place = {m->scratch, m->scratch + 3 * slots, &elapsed, &m->unused};
   for (int i = 0; i < 6; i++) {
+    // Only rows of bodies that are solved for.
     if (member->of[i / 3] == S2_GROUND) {
       continue;
     }
+    // Adjoints of the last row are out of the way.
     for (int j = 0; j < 6; j++) {
       double *to = s2_joint_number(joint, place.to, j);
       if (to != NULL) {
         *to = 0;
       }
     }
+    // One sweep gives the derivative of all terms' pushes along i by both ends.
     for (int k = 0; k < member->count; k++) {
       S2RowBar bar = {0};
       *side_of(&bar, i) = member->term[k].lambda;
       s2_joint_function_vjp(&chord, member->term[k].function, &bar, &place);
     }
     for (int j = 0; j < 6; j++) {
+      // Ends move by their velocities.
       int of = member->of[j / 3];
       if (of != S2_GROUND) {
         put(m, m->at[member->of[i / 3]] + i % 3, m->at[of] + j % 3,
@@ -223,11 +228,13 @@ static void fill_term(const Midpoint *m, const Member *member, const Term *term,
   double h = m->step->h, by_value = 0, by_speed = 0, by_lambda = 0, w = 0, v[6];
   S2JointHessian hessian = {0};
   S2JointAt end = at_of(m, member->joint, m->q1, NULL);
+  // J M^-1 J' of the row
   for (int i = 0; i < 6; i++) {
     int of = member->of[i / 3];
     double j = j_of(&term->end, i);
     w += of == S2_GROUND ? 0 : j * j / m->step->mass[3 * m->island->node[of] + i % 3];
   }
+  // What the row makes of its value, speed and impulse, by the law it obeys.
   if (term->law == RIGID) { // redundant rows: the impulses that Newton's steps choose
     by_value = 1;
     by_lambda = S2_MIDPOINT_REGULAR * w * h / 2;
@@ -242,6 +249,7 @@ static void fill_term(const Midpoint *m, const Member *member, const Term *term,
   } else {
     by_lambda = 1;
   }
+  // The diagonal, and by every unknown: impulses push along chords, values see where bodies end.
   velocities(m, member, v);
   put(m, row, row, by_lambda);
   for (int i = 0; i < 6; i++) {
@@ -331,6 +339,7 @@ static void term_vjp(Midpoint *m, const Member *member, const Term *term, double
   S2RowBar start = {0}, end = {0}, chord = {0};
   double h = m->step->h, v[6];
   velocities(m, member, v);
+  // To the function at the start and the end of the step, by the law the row obeys.
   if (term->law == RIGID) {
     end.value = -y;
   } else if (term->law == SOFT) {
@@ -342,6 +351,7 @@ static void term_vjp(Midpoint *m, const Member *member, const Term *term, double
     end.rate = -y;
     g->motor_speed += term->index == S2_JOINT_MOTOR ? y : 0;
     for (int i = 0; i < 6; i++) {
+      // Ground that moves has a speed along the row, too.
       double *given = s2_joint_number(joint, m->bar->free_v, i);
       *side_of(&end, i) = -y * v[i];
       if (member->of[i / 3] == S2_GROUND && given != NULL) {
@@ -351,13 +361,16 @@ static void term_vjp(Midpoint *m, const Member *member, const Term *term, double
   } else {
     bound_vjp(m, member, term, y);
   }
+  // To the chord that the impulse pushes along.
   for (int i = 0; i < 6; i++) {
     int of = member->of[i / 3];
     *side_of(&chord, i) = of == S2_GROUND ? 0 : term->lambda * m->y[m->at[of] + i % 3];
   }
+  // Of a coordinate the limit is subtracted.
   if (term->function == S2_OF_COORDINATE) {
     m->bar->gradient->joint[member->slot].limit_lo -= start.value + end.value;
   }
+  // Each by the same function of one pose or two.
   S2JointAt at_start = at_of(m, joint, m->step->q0, NULL), at_end = at_of(m, joint, m->q1, NULL);
   S2JointAt at_chord = at_of(m, joint, m->step->q0, m->q1);
   S2PlaceBar both = *end_bar;
@@ -438,11 +451,13 @@ void s2_midpoint_vjp(const S2Step *step, const S2Island *island, const double *b
   S2Arena *arena = step->arena;
   S2ArenaMark mark = s2_arena_mark(arena);
   Midpoint m = {.step = step, .island = island, .bar = adjoint, .v0 = before, .v0_bar = before_bar};
+  // Unknowns: 3 a node, then the rows of each joint.
   int size, width, nodes = island->nodes;
   begin(&m, arena);
   number(&m, arena, &size, &width);
   m.matrix = s2_band_make(size, width, arena);
   m.y = S2_TAKE_ZEROED(arena, double, size);
+  // dl/d(v+), where v1 is the mean of both ends and turns as the chord does, ...
   double *v1_bar = S2_TAKE(arena, double, 3 * nodes);
   for (int i = 0; i < 3 * nodes; i++) {
     int at = 3 * island->node[i / 3] + i % 3;
@@ -450,6 +465,7 @@ void s2_midpoint_vjp(const S2Step *step, const S2Island *island, const double *b
     m.y[m.at[i / 3] + i % 3] = adjoint->v2[at] + v1_bar[i] * turned(&m, i) / 2;
     adjoint->v1[at] = adjoint->v2[at] = 0;
   }
+  // ... and dl/d(l), from the impulses that joints keep.
   for (int i = 0; i < island->joints; i++) {
     const Member *member = &m.member[i];
     double *kept = adjoint->joint_impulse + S2_JOINT_ROWS * member->slot;
@@ -458,6 +474,7 @@ void s2_midpoint_vjp(const S2Step *step, const S2Island *island, const double *b
     }
     memset(kept, 0, sizeof(double) * S2_JOINT_ROWS);
   }
+  // y = (dF/d(v+, l)')^-1 dl, and everything else gets -y' dF.
   fill(&m);
   if (!s2_band_factor(&m.matrix)) {
     adjoint->gradient->flags |= S2_GRADIENT_SINGULAR;
@@ -468,4 +485,28 @@ void s2_midpoint_vjp(const S2Step *step, const S2Island *island, const double *b
     places_vjp(&m, v1_bar);
   }
   s2_arena_rewind(arena, mark);
+}
+
+void s2_undo_midpoint(S2Undo *undo, const S2Note *note) {
+  if (s2_undo_refuses_impulses(undo, note, "nonlinear steps")) {
+    return;
+  }
+  S2ArenaMark mark = s2_arena_mark(undo->arena);
+  // Its own adjoint of v0, in the order of its nodes.
+  double *bar = S2_TAKE_ZEROED(undo->arena, double, 3 * note->of->island.nodes);
+  undo->step.h = note->h;
+  for (int i = 0; i < note->of->island.nodes; i++) {
+    undo->step.node_of[note->of->island.node[i]] = i;
+  }
+  s2_midpoint_vjp(&undo->step, &note->of->island, note->midpoint.v0, bar, &undo->bar);
+  // To v0, or to the v2 that an impact had left.
+  double *to = note->midpoint.restarted ? undo->bar.v2 : undo->bar.v0;
+  for (int i = 0; i < 3 * note->of->island.nodes; i++) {
+    int at = 3 * note->of->island.node[i / 3] + i % 3;
+    undo->step.node_of[at / 3] = S2_GROUND;
+    to[at] += bar[i];
+    undo->step.v1[at] = note->midpoint.before[i];
+    undo->step.v2[at] = note->midpoint.restarted ? note->midpoint.v0[i] : note->midpoint.before[i];
+  }
+  s2_arena_rewind(undo->arena, mark);
 }

@@ -1,5 +1,5 @@
-// What joints displaced in mends goes into the velocities, by the part that brings no energy
-// (dynamics/project/stabilise.c): backwards.
+// What joints displaced in projections goes into the velocities, by the fraction that brings no
+// energy (dynamics/project/stabilise.c): backwards.
 #include "diff/step/undo.h"
 
 // What rounding leaves of a sum, in parts of its terms; a part that is in doubt by more than this
@@ -17,24 +17,26 @@ typedef struct Room { // a s^2 + b s <= room
   double b_left;              // what is left of a b that is 0, by the tolerance of the solve
 } Room;
 
-static double largest_part(Room of) {
+static double feedback_largest_fraction(Room of) {
   double room = fmax(of.room, 0), root = sqrt(of.b * of.b + 4 * of.a * room);
   return of.a + of.b <= room ? 1 : of.b > 0 ? 2 * room / (of.b + root) : (root - of.b) / (2 * of.a);
 }
 
 // The part where b or the room are others within rounding.
-static double doubtful_part(Room of, double sign) {
+static double feedback_doubtful_fraction(Room of, double sign) {
   of.b -= sign * of.b_doubt;
   of.room += sign * of.room_doubt;
-  return largest_part(of);
+  return feedback_largest_fraction(of);
 }
 
 // The two of stabilise.c's harmless_part: of the free motion's energy, and of what forces brought.
-static void find_rooms(const S2Undo *undo, const S2Note *note, S2Vec2 frame, Room room[2]) {
+static void feedback_find_rooms(const S2Undo *undo, const S2Note *note, S2Vec2 frame,
+                                Room room[2]) {
   const S2Step *step = &undo->step;
   const double ride[3] = {0, frame.x, frame.y};
   double of_b = 0, of_room = 0;
   room[0] = room[1] = (Room){0};
+  // Kinetic energy of v2 + s x/h, less that of v2, in the frame of what holds the island:
   for (int i = 0; i < 3 * note->of->island.nodes; i++) {
     int32_t slot = note->of->island.node[i / 3];
     const S2Body *body = &undo->world->bodies.at[slot];
@@ -42,15 +44,19 @@ static void find_rooms(const S2Undo *undo, const S2Note *note, S2Vec2 frame, Roo
     double inertial = i % 3 == 0 ? body->inertia : body->mass;
     double v0 = step->v0[at] - ride[i % 3], v2 = step->v2[at] - ride[i % 3];
     double free_v = step->free_v[at] - ride[i % 3];
-    double push = note->h * step->force[at] / 2, more = note->more[i] / note->h;
+    double push = note->h * step->force[at] / 2, more = note->solve.x[i] / note->h;
+    // ... at most that of the free motion less that of v2, ...
     room[0].a += inertial * more * more / 2;
     room[0].b += inertial * v2 * more;
     room[0].room += inertial * (free_v * free_v - v2 * v2) / 2;
+    // ... and at most that of v0 with what forces did on the way, at their mean speed.
     room[1].b += (inertial * v2 - push) * more;
     room[1].room += inertial * (v0 * v0 - v2 * v2) / 2 + push * (v0 + v2);
+    // Sums of sizes, for what rounding leaves.
     of_b += (inertial * fabs(v2) + fabs(push)) * fabs(more);
     of_room += inertial * (v0 * v0 + free_v * free_v + v2 * v2) / 2;
   }
+  // Both are the same square of the displacements.
   room[1].a = room[0].a;
   for (int k = 0; k < 2; k++) {
     room[k].b_doubt = ROUNDING * of_b;
@@ -60,7 +66,7 @@ static void find_rooms(const S2Undo *undo, const S2Note *note, S2Vec2 frame, Roo
 }
 
 // Do rigid joints of the island stand on something that may move?
-static bool stands_on_movers(const S2Undo *undo, const S2Island *island) {
+static bool feedback_stands_on_movers(const S2Undo *undo, const S2Island *island) {
   bool moves = false;
   for (int i = 0; i < island->joints; i++) {
     const S2Joint *joint = &undo->world->joints.at[island->joint[i]];
@@ -73,7 +79,7 @@ static bool stands_on_movers(const S2Undo *undo, const S2Island *island) {
   return moves;
 }
 
-static bool is_nothing(const Room *room) { // but for rounding
+static bool feedback_is_nothing(const Room *room) { // but for rounding
   return fabs(room->b) <= room->b_left && room->room < -room->room_doubt;
 }
 
@@ -81,17 +87,20 @@ static bool is_nothing(const Room *room) { // but for rounding
 // displace across the velocities that they allow, so b of the free motion's energy is 0 where
 // nothing moves them, and stays so; that of the other room has no such reason, and where it is 0,
 // as where all bodies fall alike, the part max(0, -b/a) is taken as the mean of both sides.
-static const Room *binding(S2Undo *undo, const S2Note *note, const Room rooms[2]) {
-  double part = note->part, of[2] = {largest_part(rooms[0]), largest_part(rooms[1])};
+static const Room *feedback_binding(S2Undo *undo, const S2Note *note, const Room rooms[2]) {
+  double part = note->solve.fraction,
+         of[2] = {feedback_largest_fraction(rooms[0]), feedback_largest_fraction(rooms[1])};
   const Room *room = &rooms[fabs(of[0] - part) <= fabs(of[1] - part) ? 0 : 1];
   bool other = false; // there is another derivative, on another side
-  if (is_nothing(&rooms[0])) {
-    other = stands_on_movers(undo, &note->of->island);
+  // There is no room whatever the data are, unless what it stands on moves.
+  if (feedback_is_nothing(&rooms[0])) {
+    other = feedback_stands_on_movers(undo, &note->of->island);
     room = NULL;
   } else {
+    // Where both rooms bind, or rounding decides, there is another derivative.
     bool both = fabs(of[0] - of[1]) <= DOUBT && part > 0 && part < 1;
-    double doubt = doubtful_part(*room, 1) - doubtful_part(*room, -1);
-    bool alike = part < DOUBT && is_nothing(room), lost = doubt > LOST * part;
+    double doubt = feedback_doubtful_fraction(*room, 1) - feedback_doubtful_fraction(*room, -1);
+    bool alike = part < DOUBT && feedback_is_nothing(room), lost = doubt > LOST * part;
     other = both || (doubt > DOUBT && !alike);
     room = (lost || part == 0 || part == 1) && !alike ? NULL : room;
   }
@@ -100,7 +109,7 @@ static const Room *binding(S2Undo *undo, const S2Note *note, const Room rooms[2]
 }
 
 // To the velocities of what holds the island, as s2_island_frame() has it.
-static void frame_vjp(S2Undo *undo, const S2Note *note, const double ride_bar[3]) {
+static void feedback_frame_vjp(S2Undo *undo, const S2Note *note, const double ride_bar[3]) {
   const S2NoteIsland *of = note->of;
   for (int i = 0; i < of->grounds; i++) {
     for (int c = 1; c < 3 && of->ground[i] != S2_NONE; c++) {
@@ -112,26 +121,31 @@ static void frame_vjp(S2Undo *undo, const S2Note *note, const double ride_bar[3]
   }
 }
 
-static void part_vjp(S2Undo *undo, const S2Note *note, double part_bar) {
+static void feedback_fraction_vjp(S2Undo *undo, const S2Note *note, double fraction_bar) {
   const S2Step *step = &undo->step;
   S2StepAdjoint *bar = &undo->bar;
   Room rooms[2];
-  if (part_bar == 0) {
+  if (fraction_bar == 0) {
     return;
   }
+  // Which room binds, in the frame of what holds the island?
   S2Vec2 frame = s2_island_frame(step, &note->of->island, note->of->ground, note->of->grounds);
   const double ride[3] = {0, frame.x, frame.y};
   double ride_bar[3] = {0};
-  find_rooms(undo, note, frame, rooms);
-  const Room *bound = binding(undo, note, rooms);
+  feedback_find_rooms(undo, note, frame, rooms);
+  const Room *bound = feedback_binding(undo, note, rooms);
   if (bound == NULL) {
     return;
   }
-  bool free_one = bound == &rooms[0], none = is_nothing(bound);
+  bool free_one = bound == &rooms[0], none = feedback_is_nothing(bound);
   Room room = *bound;
-  double s = note->part, slope = 2 * room.a * s + room.b, to = none ? 0 : part_bar / slope;
-  double a_bar = -s * s * to, b_bar = none ? -part_bar / (2 * room.a) : -s * to;
+  // a s^2 + b s = room, so ds = (droom - s^2 da - s db)/(2 a s + b); of a room of nothing s is
+  // -b/a.
+  double s = note->solve.fraction, slope = 2 * room.a * s + room.b,
+         to = none ? 0 : fraction_bar / slope;
+  double a_bar = -s * s * to, b_bar = none ? -fraction_bar / (2 * room.a) : -s * to;
   double room_bar = room.room > 0 ? to : 0;
+  // The sums of feedback_find_rooms, term by term.
   for (int i = 0; i < 3 * note->of->island.nodes; i++) {
     int32_t slot = note->of->island.node[i / 3];
     const S2Body *body = &undo->world->bodies.at[slot];
@@ -140,10 +154,12 @@ static void part_vjp(S2Undo *undo, const S2Note *note, double part_bar) {
     double h = note->h, inertial = i % 3 == 0 ? body->inertia : body->mass;
     double v0 = step->v0[at] - ride[i % 3], v2 = step->v2[at] - ride[i % 3];
     double free_v = step->free_v[at] - ride[i % 3], v0_bar = 0, free_bar = 0;
-    double push = free_one ? 0 : h * step->force[at] / 2, more = note->more[i] / h;
+    double push = free_one ? 0 : h * step->force[at] / 2, more = note->solve.x[i] / h;
+    // Both: a = m x^2/2, b = (m v2 - push) x with x displaced per h.
     double v2_bar = b_bar * inertial * more - room_bar * inertial * v2;
     double more_bar = a_bar * inertial * more + b_bar * (inertial * v2 - push);
     double weight = a_bar * more * more / 2 + b_bar * v2 * more, push_bar = 0;
+    // The room: m (free_v^2 - v2^2)/2, or m (v0^2 - v2^2)/2 + push (v0 + v2).
     if (free_one) {
       free_bar = room_bar * inertial * free_v;
       weight += room_bar * (free_v * free_v - v2 * v2) / 2;
@@ -153,6 +169,7 @@ static void part_vjp(S2Undo *undo, const S2Note *note, double part_bar) {
       weight += room_bar * (v0 * v0 - v2 * v2) / 2;
       push_bar = room_bar * (v0 + v2) - b_bar * more;
     }
+    // Velocities are relative to the frame, the push is h f/2.
     bar->v0[at] += v0_bar;
     bar->v2[at] += v2_bar;
     bar->free_v[at] += free_bar;
@@ -162,28 +179,30 @@ static void part_vjp(S2Undo *undo, const S2Note *note, double part_bar) {
     undo->displaced[at] += more_bar / h;
     *(i % 3 == 0 ? &g->inertia : &g->mass) += weight;
   }
-  frame_vjp(undo, note, ride_bar);
+  feedback_frame_vjp(undo, note, ride_bar);
 }
 
 void s2_undo_feedback(S2Undo *undo, const S2Note *note) {
-  double part_bar = 0, h = note->h;
+  double fraction_bar = 0, h = note->h;
+  // v2 += s/h x of what joints displaced: to x, to s and to h.
   for (int i = 0; i < 3 * note->of->island.nodes; i++) {
     int at = 3 * note->of->island.node[i / 3] + i % 3;
     double bar = undo->bar.v2[at];
-    undo->step.v2[at] = note->before[i];
-    undo->displaced[at] = note->part / h * bar;
-    part_bar += bar * note->more[i] / h;
-    undo->bar.h -= note->part * bar * note->more[i] / (h * h);
+    undo->step.v2[at] = note->solve.before[i];
+    undo->displaced[at] = note->solve.fraction / h * bar;
+    fraction_bar += bar * note->solve.x[i] / h;
+    undo->bar.h -= note->solve.fraction * bar * note->solve.x[i] / (h * h);
   }
+  // Projections before this one know by which factor their impulses were kept.
   for (int i = 0; i < note->of->island.joints; i++) {
     int32_t slot = note->of->island.joint[i];
-    undo->feed[slot] = note->part / h;
+    undo->feed[slot] = note->solve.fraction / h;
   }
-  for (int r = 0; r < note->rows; r++) { // part/h of these went into the kept impulses
+  for (int r = 0; r < note->solve.rows; r++) { // part/h of these went into the kept impulses
     const S2ShakenRow *of = &note->of->shaken[r];
     double bar = s2_undo_impulse(undo, of->joint, of->row, of->push);
-    part_bar += bar * note->of->lambda[r] / h;
-    undo->bar.h -= note->part * bar * note->of->lambda[r] / (h * h);
+    fraction_bar += bar * note->of->lambda[r] / h;
+    undo->bar.h -= note->solve.fraction * bar * note->of->lambda[r] / (h * h);
   }
-  part_vjp(undo, note, part_bar);
+  feedback_fraction_vjp(undo, note, fraction_bar);
 }

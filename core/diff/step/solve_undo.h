@@ -1,4 +1,4 @@
-// What solves and mends of an island share on the way back. Private to core/diff.
+// What solves and projections of an island share on the way back. Private to core/diff.
 #ifndef S2_SOLVE_VJP_H
 #define S2_SOLVE_VJP_H
 
@@ -7,7 +7,6 @@
 
 typedef struct S2SolveUndo {
   S2Undo *undo;
-  int index; // of the note
   const S2Note *note;
   const S2Touch *touches; // that the rows are taken from
   S2Assembly *assembly;

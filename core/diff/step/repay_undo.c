@@ -4,7 +4,8 @@
 // ---- What the velocities lose -----------------------------------------------------------------
 
 // To what a body rides on, as s2_event_ride() has it.
-static void ride_vjp(S2Undo *undo, const S2Note *note, int32_t slot, const double ride_bar[3]) {
+static void repay_ride_vjp(S2Undo *undo, const S2Note *note, int32_t slot,
+                           const double ride_bar[3]) {
   const double *q = undo->step.q1 + 3 * slot;
   double *q_bar = undo->bar.q1;
   S2Vec2 bar = s2_scale(1.0 / note->of->grounds, s2_vec2(ride_bar[1], ride_bar[2]));
@@ -14,6 +15,7 @@ static void ride_vjp(S2Undo *undo, const S2Note *note, int32_t slot, const doubl
     }
     int32_t at = 3 * note->of->ground[g];
     const double *v = undo->step.free_v + at, *from = undo->step.q1 + at;
+    // v of the ground at the body: v + w x (q - from), of all grounds the mean.
     S2Vec2 arm = s2_vec2(q[1] - from[1], q[2] - from[2]), arm_bar = s2_scale(v[0], s2_right(bar));
     undo->bar.free_v[at] += ride_bar[0] / note->of->grounds + s2_dot(bar, s2_left(arm));
     undo->bar.free_v[at + 1] += bar.x;
@@ -26,8 +28,9 @@ static void ride_vjp(S2Undo *undo, const S2Note *note, int32_t slot, const doubl
 }
 
 // v2 = ride + s (v2 - ride) with s^2 = 1 - energy/kinetic; returns the adjoint of the energy.
-static double slower_vjp(S2Undo *undo, const S2Note *note) {
+static double repay_slower_vjp(S2Undo *undo, const S2Note *note) {
   S2ArenaMark mark = s2_arena_mark(undo->arena);
+  // Velocities relative to what the bodies ride on, and their kinetic energy.
   int nodes = note->of->island.nodes;
   double *v = S2_TAKE(undo->arena, double, 3 * nodes), kinetic = 0, s_bar = 0;
   for (int i = 0; i < nodes; i++) {
@@ -36,14 +39,16 @@ static double slower_vjp(S2Undo *undo, const S2Note *note) {
     double ride[3];
     s2_event_ride(&undo->step, note->of->ground, note->of->grounds, slot, ride);
     for (int c = 0; c < 3; c++) {
-      double now = v[3 * i + c] = note->before[3 * i + c] - ride[c];
+      double now = v[3 * i + c] = note->energy.before[3 * i + c] - ride[c];
       kinetic += (c == 0 ? body->inertia : body->mass) * now * now / 2;
       s_bar += undo->bar.v2[3 * slot + c] * now;
     }
   }
-  double s = kinetic > note->part ? sqrt(1 - note->part / kinetic) : 0;
+  // s = sqrt(1 - energy/kinetic)
+  double s = kinetic > note->energy.loss ? sqrt(1 - note->energy.loss / kinetic) : 0;
   double energy_bar = s > 0 ? -s_bar / (2 * s * kinetic) : 0;
-  double kinetic_bar = s > 0 ? -energy_bar * note->part / kinetic : 0;
+  double kinetic_bar = s > 0 ? -energy_bar * note->energy.loss / kinetic : 0;
+  // To v2 by s and by the kinetic energy, the rest of it to the ride.
   for (int i = 0; i < nodes; i++) {
     int32_t slot = note->of->island.node[i];
     const S2Body *body = &undo->world->bodies.at[slot];
@@ -54,21 +59,21 @@ static double slower_vjp(S2Undo *undo, const S2Note *note) {
       *bar = s * all + kinetic_bar * (c == 0 ? body->inertia : body->mass) * now;
       ride_bar[c] = all - *bar;
       *(c == 0 ? &g->inertia : &g->mass) += kinetic_bar * now * now / 2;
-      undo->step.v2[3 * slot + c] = note->before[3 * i + c];
+      undo->step.v2[3 * slot + c] = note->energy.before[3 * i + c];
     }
-    ride_vjp(undo, note, slot, ride_bar);
+    repay_ride_vjp(undo, note, slot, ride_bar);
   }
   s2_arena_rewind(undo->arena, mark);
   return energy_bar;
 }
 
 double s2_undo_repaid(S2Undo *undo, const S2Note *note) {
-  return note->of->grounds > 0 ? slower_vjp(undo, note) : s2_undo_slower(undo, note);
+  return note->of->grounds > 0 ? repay_slower_vjp(undo, note) : s2_undo_slower(undo, note);
 }
 
 // ---- What a step has brought ------------------------------------------------------------------
 
-static void bodies_vjp(S2Undo *undo, const S2Note *note, double bar) {
+static void repay_bodies_vjp(S2Undo *undo, const S2Note *note, double bar) {
   const S2Step *step = &undo->step;
   S2StepAdjoint *to = &undo->bar;
   double h = step->h;
@@ -77,14 +82,16 @@ static void bodies_vjp(S2Undo *undo, const S2Note *note, double bar) {
     const S2Body *body = &undo->world->bodies.at[slot];
     S2BodyGradient *g = &undo->gradient->body[slot];
     double ride[3] = {0}, ride_bar[3] = {0};
-    if (note->fed && note->of->grounds > 0) {
+    // What was fed back counts against what the body rides on.
+    if (note->energy.fed && note->of->grounds > 0) {
       s2_event_ride(step, note->of->ground, note->of->grounds, slot, ride);
     }
+    // Each: m (thrown^2 - stopped^2)/2 + m thrown rides, f (h v1 - (q1 - q0)).
     for (int c = 0; c < 3; c++) {
       int at = 3 * slot + c;
       double inertial = c == 0 ? body->inertia : body->mass, f = step->force[at];
       double v1 = step->v1[at], stopped = v1 - step->v0[at], thrown = step->v2[at] - v1;
-      double rides = note->fed ? v1 - ride[c] : 0, fed = note->fed ? thrown : 0;
+      double rides = note->energy.fed ? v1 - ride[c] : 0, fed = note->energy.fed ? thrown : 0;
       *(c == 0 ? &g->inertia : &g->mass) +=
           bar * ((thrown * thrown - stopped * stopped) / 2 + thrown * rides);
       to->v0[at] += bar * inertial * stopped;
@@ -96,15 +103,15 @@ static void bodies_vjp(S2Undo *undo, const S2Note *note, double bar) {
       to->q1[at] -= bar * f;
       ride_bar[c] = -bar * inertial * fed;
     }
-    if (note->fed && note->of->grounds > 0) {
-      ride_vjp(undo, note, slot, ride_bar);
+    if (note->energy.fed && note->of->grounds > 0) {
+      repay_ride_vjp(undo, note, slot, ride_bar);
     }
   }
 }
 
-// The impulse of a point is the sum over the motion and the blows: each has the same adjoint.
-static void point_vjp(S2Undo *undo, int index, int i, int k, double bar, S2TouchBar *pair) {
-  const S2Note *note = s2_note_at(undo->notes, index);
+// The impulse of a point is the sum over the motion and the impacts: each has the same adjoint.
+static void repay_point_vjp(S2Undo *undo, const S2Note *note, int i, int k, double bar,
+                            S2TouchBar *pair) {
   const S2Touch *touch = &undo->open.touches[i];
   const double *impulse = note->of->lambda + S2_TOUCH_IMPULSES * i + 2 * k, *v1 = undo->step.v1;
   S2Vec2 n = touch->points[k].at.normal, t = s2_left(n), t_bar = {0};
@@ -113,35 +120,34 @@ static void point_vjp(S2Undo *undo, int index, int i, int k, double bar, S2Touch
   double across = bar * s2_touch_velocity(touch, k, n, v1);
   double along = bar * (s2_touch_velocity(touch, k, t, v1) - touch->surface_speed);
   undo->pushed[at] += across;
-  undo->rubbed[at] += along;
+  undo->dragged[at] += along;
   undo->struck[2 * at] += across;
   undo->struck[2 * at + 1] += along;
   s2_touch_velocity_vjp(touch, k, n, v1, bar * impulse[0], undo->bar.v1, &point, &point.normal);
   s2_touch_velocity_vjp(touch, k, t, v1, bar * impulse[1], undo->bar.v1, &point, &t_bar);
   pair->surface_speed -= bar * impulse[1];
   point.normal = s2_add(point.normal, s2_right(t_bar));
-  s2_undo_point(undo, index, i, k, &point);
+  s2_undo_point(undo, i, k, &point);
 }
 
-// Was there a blow of generalised reflections, of whose impulses there are no derivatives?
-static bool was_reflected(const S2Undo *undo, int index) {
-  int32_t first = s2_note_at(undo->notes, index)->of->island.node[0];
+// Was there an impact of generalised reflections, of whose impulses there are no derivatives?
+static bool repay_was_reflected(const S2Undo *undo, const S2Note *of) {
+  int32_t first = of->of->island.node[0];
   bool any = false;
-  for (int i = index; s2_note_at(undo->notes, i)->act != S2_ACT_FREE; i--) {
+  for (int i = undo->index; s2_note_at(undo->notes, i)->act != S2_ACT_FREE; i--) {
     const S2Note *note = s2_note_at(undo->notes, i);
-    any |= note->act == S2_ACT_BLOW && note->of->island.node[0] == first;
+    any |= note->act == S2_ACT_REFLECT && note->of->island.node[0] == first;
   }
   return any;
 }
 
-void s2_undo_slow(S2Undo *undo, int index) {
-  const S2Note *note = s2_note_at(undo->notes, index);
+void s2_undo_slow(S2Undo *undo, const S2Note *note) {
   double bar = s2_undo_repaid(undo, note);
   if (bar == 0) {
     return;
   }
-  bodies_vjp(undo, note, bar);
-  bool reflected = was_reflected(undo, index);
+  repay_bodies_vjp(undo, note, bar);
+  bool reflected = repay_was_reflected(undo, note);
   undo->gradient->flags |= reflected ? S2_GRADIENT_PARTIAL : 0;
   for (int i = 0; i < note->of->island.touches && !reflected; i++) {
     const S2Touch *touch = &undo->open.touches[i];
@@ -149,7 +155,7 @@ void s2_undo_slow(S2Undo *undo, int index) {
     S2TouchBar pair = {0};
     for (int k = 0; k < touch->count && !s2_touch_soft(touch); k++) {
       if (impulse[2 * k] != 0 || impulse[2 * k + 1] != 0) {
-        point_vjp(undo, index, i, k, bar, &pair);
+        repay_point_vjp(undo, note, i, k, bar, &pair);
       }
     }
     s2_touch_material_vjp(undo->world, touch, &pair, undo->gradient);

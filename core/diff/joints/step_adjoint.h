@@ -47,7 +47,7 @@ void s2_joint_rows_vjp(const S2Step *step, const S2Island *island, S2SolveKind k
 void s2_gear_join(const S2Step *step, const S2Island *island, int nodes, double *mass);
 
 // The midpoint rule of an island: v1 (that carries the positions) and v2 from q0 and `before` (3 a
-// node: v0, or what the blow before it left in v2), force, h and the joints. v1, v2 and the
+// node: v0, or what the impact before it left in v2), force, h and the joints. v1, v2 and the
 // impulses in `step` are those it ended with. Takes adjoint->v1 and v2 of the island's nodes (then
 // 0) and adds to `before_bar` (3 a node) and the rest of `adjoint`.
 void s2_midpoint_vjp(const S2Step *step, const S2Island *island, const double *before,

@@ -1,14 +1,14 @@
 // A solve of an island, backwards: its problem is assembled again from what was noted,
 // the adjoint of its solution becomes that of its data (mcp_vjp.h), and that goes through the
 // assembly to bodies, contact points, materials and joints.
-#include "diff/step/solve_vjp.h"
+#include "diff/step/solve_undo.h"
 
 #include <string.h>
 
-// Multiples of its tolerance that a solution tells from 0.
+// Multiples of its tolerance below which a solution may be 0.
 #define RESOLVED 10
 
-static void make_gradient(S2McpGradient *data, const S2Problem *problem, S2Arena *arena) {
+static void solve_make_gradient(S2McpGradient *data, const S2Problem *problem, S2Arena *arena) {
   size_t nodes = (size_t)problem->nodes, rows = (size_t)problem->rows;
   double *all = S2_TAKE(arena, double, 6 * nodes + 11 * rows), *of_rows = all + 6 * nodes;
   data->mass = all;
@@ -23,11 +23,11 @@ static void make_gradient(S2McpGradient *data, const S2Problem *problem, S2Arena
   data->mobility = data->w = NULL;
 }
 
-// What a mend had for the rows of this solve.
-static void add_remade(S2SolveUndo *solve, const S2Remade *remade, bool any) {
+// What a projection had for the rows of this solve.
+static void solve_add_remade(S2SolveUndo *solve, const S2Remade *remade, bool any) {
   const S2Problem *problem = &solve->assembly->problem;
   if (!any) {
-    make_gradient(&solve->data, problem, solve->undo->arena);
+    solve_make_gradient(&solve->data, problem, solve->undo->arena);
     memset(solve->data.mass, 0,
            sizeof(double) * (6 * (size_t)problem->nodes + 11 * (size_t)problem->rows));
   }
@@ -37,7 +37,7 @@ static void add_remade(S2SolveUndo *solve, const S2Remade *remade, bool any) {
   }
 }
 
-static bool all_zero(const double *x, int count) {
+static bool solve_all_zero(const double *x, int count) {
   for (int i = 0; i < count; i++) {
     if (x[i] != 0) {
       return false;
@@ -47,7 +47,7 @@ static bool all_zero(const double *x, int count) {
 }
 
 // Of contacts; boxed rows are no part of smooth derivatives.
-static bool has_contacts(const S2Problem *problem, bool *boxed) {
+static bool solve_has_contacts(const S2Problem *problem, bool *boxed) {
   bool contacts = false;
   *boxed = false;
   for (int r = 0; r < problem->rows; r++) {
@@ -58,16 +58,16 @@ static bool has_contacts(const S2Problem *problem, bool *boxed) {
   return contacts;
 }
 
-static bool is_smooth(const S2WorldDef *def, const S2Note *note) {
-  return def->gradient == S2_GRADIENT_SMOOTH && !s2_solve_traits(note->kind).displacements;
+static bool solve_is_smooth(const S2WorldDef *def, const S2Note *note) {
+  return def->gradient == S2_GRADIENT_SMOOTH && !s2_solve_traits(note->solve.kind).displacements;
 }
 
 // On the central path, at the data of the step; false where that is not to be had.
-static bool differentiate_smoothly(const S2SolveUndo *solve, double kappa, unsigned *flags) {
+static bool solve_differentiate_smoothly(const S2SolveUndo *solve, double kappa, unsigned *flags) {
   const S2Problem *problem = &solve->assembly->problem;
   S2Arena *arena = solve->undo->arena;
   bool boxed;
-  if (!has_contacts(problem, &boxed)) {
+  if (!solve_has_contacts(problem, &boxed)) {
     return false; // nothing to smooth
   }
   S2SmoothSolution on_path = {
@@ -87,21 +87,23 @@ static bool differentiate_smoothly(const S2SolveUndo *solve, double kappa, unsig
 bool s2_solve_differentiate(S2SolveUndo *solve) {
   const S2Problem *problem = &solve->assembly->problem;
   const S2Note *note = solve->note;
-  if (all_zero(solve->dl_dv, 3 * problem->nodes) && all_zero(solve->dl_dlambda, problem->rows)) {
+  if (solve_all_zero(solve->dl_dv, 3 * problem->nodes) &&
+      solve_all_zero(solve->dl_dlambda, problem->rows)) {
     return false;
   }
-  make_gradient(&solve->data, problem, solve->undo->arena);
+  // On the central path where that is asked for and there is one, else as the modes say.
+  solve_make_gradient(&solve->data, problem, solve->undo->arena);
   const S2WorldDef *def = &solve->undo->world->kept.def;
   unsigned *flags = &solve->undo->gradient->flags; // S2VjpFlag and S2GradientFlag: the same bits
-  if (!is_smooth(def, note) || !differentiate_smoothly(solve, def->smoothing, flags)) {
+  if (!solve_is_smooth(def, note) || !solve_differentiate_smoothly(solve, def->smoothing, flags)) {
     S2Undo *undo = solve->undo;
-    const double *v = note->more, *lambda = note->of->lambda;
+    const double *v = note->solve.x, *lambda = note->of->lambda;
     unsigned found = undo->other == 0
                          ? s2_mcp_vjp(problem, v, lambda, solve->dl_dv, solve->dl_dlambda,
                                       &solve->data, undo->arena)
                          : s2_mcp_vjp_other(problem, undo->other, v, lambda, solve->dl_dv,
                                             solve->dl_dlambda, &solve->data, undo->arena);
-    // What of these matters is told by what the step makes of it.
+    // What of these matters shows in what the step makes of it.
     undo->found |= (found & S2_VJP_WEAK) != 0 ? S2_VJP_OTHER_SIDE : 0;
     undo->found |= (found & S2_VJP_TIED) != 0 ? S2_VJP_OTHER_SHARE : 0;
     *flags |= found & ~(unsigned)(S2_VJP_WEAK | S2_VJP_TIED);
@@ -109,24 +111,25 @@ bool s2_solve_differentiate(S2SolveUndo *solve) {
   return true;
 }
 
-// Of a piece of a step loads are in proportion to its length, and those of blows may be of any
-// size: small ones are not 0, above what a solve may leave. How smooth a solve is does not change.
-static void scale_piece(const S2SolveUndo *solve) {
+// Of an interval of a step loads are in proportion to its length, and those of impacts may be of
+// any size: small ones are not 0, above what a solve may leave. How smooth a solve is does not
+// change.
+static void solve_scale_interval(const S2SolveUndo *solve) {
   const S2Undo *undo = solve->undo;
   const S2WorldDef *def = &undo->world->kept.def;
-  if (s2_world_way(def) == S2_EVENT && !is_smooth(def, solve->note)) {
-    double h = s2_solve_traits(solve->note->kind).takes_time ? solve->note->h : 0;
+  if (s2_world_way(def) == S2_EVENT && !solve_is_smooth(def, solve->note)) {
+    double h = s2_solve_traits(solve->note->solve.kind).takes_time ? solve->note->h : 0;
     double least = RESOLVED * def->tolerance / S2_VJP_EDGE;
     solve->assembly->problem.velocity_scale *= fmin(1, fmax(h / undo->step.dt, least));
   }
 }
 
 bool s2_solve_same_rows(const S2SolveUndo *solve) {
-  bool same = solve->assembly->problem.rows == solve->note->rows;
+  bool same = solve->assembly->problem.rows == solve->note->solve.rows;
   if (!same) {
     *solve->undo->failed =
         s2_error(S2_INVALID, "a problem of %d rows was made again with %d (this is a bug)",
-                 solve->note->rows, solve->assembly->problem.rows);
+                 solve->note->solve.rows, solve->assembly->problem.rows);
   }
   return same;
 }
@@ -146,9 +149,10 @@ void s2_solve_bodies_vjp(const S2SolveUndo *solve) {
   S2Undo *undo = solve->undo;
   S2StepAdjoint *bar = &undo->bar;
   const S2Step *step = &undo->step;
-  S2SolveKind kind = solve->note->kind;
+  S2SolveKind kind = solve->note->solve.kind;
   bool forces = s2_solve_traits(kind).takes_time;
   bool from_v2 = !s2_solve_traits(kind).from_v0 && !s2_solve_traits(kind).displacements;
+  // Projections scaled the inertias; nodes of gears have shares of the masses of their bodies.
   for (int i = 0; i < solve->note->of->island.nodes && s2_solve_traits(kind).displacements; i++) {
     solve->data.mass[3 * i] *= solve->note->of->stiffness;
   }
@@ -158,6 +162,7 @@ void s2_solve_bodies_vjp(const S2SolveUndo *solve) {
     const S2Body *body = &undo->world->bodies.at[slot];
     for (int c = 0; c < 3; c++) {
       int at = 3 * slot + c;
+      // Diagonal and right side: W and W free_v where there are forces, else M and M v2, ...
       double mass = solve->data.mass[3 * i + c], rhs = solve->data.rhs[3 * i + c];
       double inertial = c == 0 ? body->inertia : body->mass;
       double *weight = s2_inertial_bar(undo, slot, c);
@@ -171,6 +176,7 @@ void s2_solve_bodies_vjp(const S2SolveUndo *solve) {
         *weight += rhs * step->v2[at];
         bar->v2[at] += rhs * inertial;
       }
+      // ... or what forces alone change, M (free_v - v0) beside W.
       if (kind == S2_SOLVE_FORCES) {
         *weight -= rhs * step->v0[at];
         bar->v0[at] -= rhs * inertial;
@@ -182,20 +188,22 @@ void s2_solve_bodies_vjp(const S2SolveUndo *solve) {
 // ---- Contacts ---------------------------------------------------------------------------------
 
 // Row r along `direction` at a point: to the point, and to the direction.
-static void row_vjp(const S2SolveUndo *solve, const S2Touch *touch, int k, S2Vec2 direction, int r,
-                    S2PointBar *point, S2Vec2 *direction_bar) {
+static void solve_row_vjp(const S2SolveUndo *solve, const S2Touch *touch, int k, S2Vec2 direction,
+                          int r, S2PointBar *point, S2Vec2 *direction_bar) {
   S2Undo *undo = solve->undo;
   const S2Step *step = &undo->step;
   const int32_t slot[2] = {touch->body_a, touch->body_b};
   for (int side = 0; side < 2; side++) {
+    // J = sign (arm x d, d) of each body
     S2Vec2 arm = side == 0 ? touch->points[k].at.point : touch->points[k].arm_b;
     double sign = side == 0 ? 1 : -1, bias = solve->data.bias[r], bar[3];
     const double j[3] = {sign * s2_cross(arm, direction), sign * direction.x, sign * direction.y};
     bool ground = step->node_of[slot[side]] == S2_GROUND;
-    bool moving = ground && !s2_solve_traits(solve->note->kind).displacements;
+    bool moving = ground && !s2_solve_traits(solve->note->solve.kind).displacements;
     for (int c = 0; c < 3; c++) {
       int at = 3 * slot[side] + c;
       bar[c] = ground ? 0 : (side == 0 ? solve->data.ja : solve->data.jb)[3 * r + c];
+      // The ground is known: J free_v is in the bias.
       if (moving) {
         bar[c] = bias * step->free_v[at];
         undo->bar.free_v[at] += bias * j[c];
@@ -209,10 +217,10 @@ static void row_vjp(const S2SolveUndo *solve, const S2Touch *touch, int k, S2Vec
 }
 
 // The speed that restitution counts with before a solve, times `bar`.
-static void speed_vjp(const S2SolveUndo *solve, const S2Touch *touch, int k, double bar,
-                      S2PointBar *point) {
+static void solve_speed_vjp(const S2SolveUndo *solve, const S2Touch *touch, int k, double bar,
+                            S2PointBar *point) {
   S2Undo *undo = solve->undo;
-  bool motion = solve->note->kind == S2_SOLVE_MOTION; // bisect
+  bool motion = solve->note->solve.kind == S2_SOLVE_MOTION; // bisect
   s2_touch_velocity_vjp(touch, k, touch->points[k].at.normal,
                         motion ? undo->step.v0 : undo->step.v2, bar,
                         motion ? undo->bar.v0 : undo->bar.v2, point, &point->normal);
@@ -222,6 +230,7 @@ double s2_arrival_vjp(S2Undo *undo, const S2Touch *touch, int k, double bar, S2P
   const S2Step *step = &undo->step;
   S2Vec2 n = touch->points[k].at.normal;
   double h = step->h, gap = touch->points[k].at.gap;
+  // a: what the free motion accelerates them by along the normal.
   double u = s2_touch_velocity(touch, k, n, step->v2);
   double given = s2_touch_velocity(touch, k, n, step->v0);
   double free_u = s2_touch_velocity(touch, k, n, step->free_v), a = (free_u - given) / h;
@@ -229,6 +238,7 @@ double s2_arrival_vjp(S2Undo *undo, const S2Touch *touch, int k, double bar, S2P
   if (bar == 0 || !(speed > 0)) {
     return -speed;
   }
+  // d speed = (u du - gap da - a dgap)/speed
   s2_touch_velocity_vjp(touch, k, n, step->v2, -bar * u / speed, undo->bar.v2, point,
                         &point->normal);
   // Two that fall alike have no acceleration towards each other but rounding: the mean of both
@@ -246,8 +256,8 @@ double s2_arrival_vjp(S2Undo *undo, const S2Touch *touch, int k, double bar, S2P
 }
 
 // What a chosen bias was made of.
-static void target_vjp(const S2SolveUndo *solve, int i, int k, double bar, S2PointBar *point,
-                       S2TouchBar *pair) {
+static void solve_target_vjp(const S2SolveUndo *solve, int i, int k, double bar, S2PointBar *point,
+                             S2TouchBar *pair) {
   S2Undo *undo = solve->undo;
   const S2Touch *touch = &solve->touches[i];
   const S2Choice *choice = &solve->undo->open.choices[2 * i + k];
@@ -261,6 +271,7 @@ static void target_vjp(const S2SolveUndo *solve, int i, int k, double bar, S2Poi
     // What rests has a gap of either sign by rounding: it counts as open.
     double slop = S2_PROJECTION_TRIGGER * solve->note->of->island.length;
     double part = gap >= -slop ? 1 : baumgarte ? S2_BAUMGARTE_FACTOR : 0;
+    // b = part gap / h
     point->gap += bar * part / h;
     undo->bar.h -= bar * part * gap / (h * h);
     break;
@@ -269,20 +280,21 @@ static void target_vjp(const S2SolveUndo *solve, int i, int k, double bar, S2Poi
     undo->more[at] += bar;
     break;
   case S2_TARGET_APPROACH:
+    // b = e u
     pair->restitution +=
-        bar *
-        s2_touch_velocity(touch, k, touch->points[k].at.normal,
-                          solve->note->kind == S2_SOLVE_MOTION ? undo->step.v0 : undo->step.v2);
-    speed_vjp(solve, touch, k, bar * touch->restitution, point);
+        bar * s2_touch_velocity(touch, k, touch->points[k].at.normal,
+                                solve->note->solve.kind == S2_SOLVE_MOTION ? undo->step.v0
+                                                                           : undo->step.v2);
+    solve_speed_vjp(solve, touch, k, bar * touch->restitution, point);
     break;
   case S2_TARGET_MIRROR:
-    speed_vjp(solve, touch, k, bar, point);
+    solve_speed_vjp(solve, touch, k, bar, point);
     break;
   case S2_TARGET_LEAN:
-    undo->lean[at] += bar;
+    undo->bound[at] += bar;
     break;
   case S2_TARGET_LEAVING:
-    speed_vjp(solve, touch, k, -bar, point);
+    solve_speed_vjp(solve, touch, k, -bar, point);
     undo->more[at] -= bar;
     break;
   case S2_TARGET_ERROR:
@@ -291,8 +303,8 @@ static void target_vjp(const S2SolveUndo *solve, int i, int k, double bar, S2Poi
   }
 }
 
-static void soft_vjp(const S2SolveUndo *solve, const S2Touch *touch, int k, int r,
-                     S2PointBar *point, S2TouchBar *pair) {
+static void solve_soft_vjp(const S2SolveUndo *solve, const S2Touch *touch, int k, int r,
+                           S2PointBar *point, S2TouchBar *pair) {
   S2StepAdjoint *bar = &solve->undo->bar;
   const double *v0 = solve->undo->step.v0;
   const S2ManifoldPoint *at = &touch->points[k].at;
@@ -309,47 +321,47 @@ static void soft_vjp(const S2SolveUndo *solve, const S2Touch *touch, int k, int 
   }
 }
 
-static void normal_vjp(const S2SolveUndo *solve, int i, int k, int r, S2PointBar *point,
-                       S2TouchBar *pair) {
+static void solve_normal_vjp(const S2SolveUndo *solve, int i, int k, int r, S2PointBar *point,
+                             S2TouchBar *pair) {
   const S2Touch *touch = &solve->touches[i];
-  row_vjp(solve, touch, k, touch->points[k].at.normal, r, point, &point->normal);
+  solve_row_vjp(solve, touch, k, touch->points[k].at.normal, r, point, &point->normal);
   if (s2_touch_soft(touch)) {
-    soft_vjp(solve, touch, k, r, point, pair);
+    solve_soft_vjp(solve, touch, k, r, point, pair);
   } else {
-    target_vjp(solve, i, k, solve->data.bias[r], point, pair);
+    solve_target_vjp(solve, i, k, solve->data.bias[r], point, pair);
   }
 }
 
-static void tangent_vjp(const S2SolveUndo *solve, int i, int k, int r, S2PointBar *point,
-                        S2TouchBar *pair) {
+static void solve_tangent_vjp(const S2SolveUndo *solve, int i, int k, int r, S2PointBar *point,
+                              S2TouchBar *pair) {
   const S2Touch *touch = &solve->touches[i];
   S2Vec2 bar = {0};
-  row_vjp(solve, touch, k, s2_left(touch->points[k].at.normal), r, point, &bar);
+  solve_row_vjp(solve, touch, k, s2_left(touch->points[k].at.normal), r, point, &bar);
   point->normal = s2_add(point->normal, s2_right(bar));
   pair->surface_speed -= solve->data.bias[r];
-  if (!s2_solve_traits(solve->note->kind).normals) { // within -+ friction * bias
+  if (!s2_solve_traits(solve->note->solve.kind).normals) { // within -+ friction * bias
     double bound = solve->data.hi[r] - solve->data.lo[r];
     pair->friction += bound * solve->undo->open.choices[2 * i + k].bias;
-    target_vjp(solve, i, k, bound * touch->friction, point, pair);
+    solve_target_vjp(solve, i, k, bound * touch->friction, point, pair);
   } else {
     pair->friction += solve->data.mu[r];
   }
 }
 
 // Is row r the viscosity of this point of the note's touches?
-static bool is_drag(const S2Assembly *assembly, int r, int point) {
+static bool solve_is_drag(const S2Assembly *assembly, int r, int point) {
   return r < assembly->parts && assembly->part[r].joint == S2_NONE &&
          assembly->part[r].row == point;
 }
 
 // Viscosity: rows lambda = -h d u along the surface.
-static void drag_vjp(const S2SolveUndo *solve, int r, S2PointBar *point, S2TouchBar *pair, int i,
-                     int k) {
+static void solve_drag_vjp(const S2SolveUndo *solve, int r, S2PointBar *point, S2TouchBar *pair,
+                           int i, int k) {
   const S2Touch *touch = &solve->touches[i];
   S2StepAdjoint *bar = &solve->undo->bar;
   S2Vec2 along = {0};
   double h = solve->undo->step.h, d = touch->viscosity, give = solve->data.compliance[r];
-  row_vjp(solve, touch, k, s2_left(touch->points[k].at.normal), r, point, &along);
+  solve_row_vjp(solve, touch, k, s2_left(touch->points[k].at.normal), r, point, &along);
   point->normal = s2_add(point->normal, s2_right(along));
   pair->surface_speed -= solve->data.bias[r];
   pair->viscosity -= give / (h * d * d);
@@ -357,16 +369,17 @@ static void drag_vjp(const S2SolveUndo *solve, int r, S2PointBar *point, S2Touch
 }
 
 // Rows from r on, of touch i: which of two points that stick has the adjoint of both?
-static void stick(S2SolveUndo *solve, int i, int r) {
+static void solve_stick_vjp(S2SolveUndo *solve, int i, int r) {
   const S2Note *note = solve->note;
   const S2Touch *touch = &solve->touches[i];
   const S2Choice *choice = &solve->undo->open.choices[2 * i];
   bool both = touch->count == 2 && choice[0].use && choice[1].use &&
-              s2_solve_traits(note->kind).normals && s2_solve_presses(note->kind, touch) &&
-              s2_solve_is_rough(note->kind, touch);
+              s2_solve_traits(note->solve.kind).normals &&
+              s2_solve_presses(note->solve.kind, touch) &&
+              s2_solve_is_rough(note->solve.kind, touch);
   if (both &&
-      !s2_stick_vjp(&solve->assembly->problem, note->more, note->of->lambda, solve->dl_dlambda, r,
-                    (solve->undo->other & S2_VJP_OTHER_SIDE) != 0, &solve->data)) {
+      !s2_stick_vjp(&solve->assembly->problem, note->solve.x, note->of->lambda, solve->dl_dlambda,
+                    r, (solve->undo->other & S2_VJP_OTHER_SIDE) != 0, &solve->data)) {
     solve->undo->found |= S2_VJP_OTHER_SIDE;
   }
 }
@@ -375,31 +388,34 @@ static void stick(S2SolveUndo *solve, int i, int r) {
 void s2_solve_contacts_vjp(S2SolveUndo *solve, S2PutPoint *put) {
   const S2Note *note = solve->note;
   int r = solve->assembly->parts, drag = 0, count = note->of->island.touches;
-  bool holds = s2_solve_traits(note->kind).displacements &&
+  bool holds = s2_solve_traits(note->solve.kind).displacements &&
                note->holds; // as in assembly: equations come first
-  solve->blend = s2_contact_blend(&solve->undo->step, &note->of->island, note->kind);
+  solve->blend = s2_contact_blend(&solve->undo->step, &note->of->island, note->solve.kind);
+  // Points that are held come before the others, as rows of equations.
   for (int at = holds ? 0 : count; at < 2 * count; at++) {
     int i = at % count;
     const S2Touch *touch = &solve->touches[i];
     S2TouchBar pair = {0};
     bool any = false;
-    stick(solve, i, r);
+    solve_stick_vjp(solve, i, r);
     for (int k = 0; k < touch->count; k++) {
       bool later = holds && s2_point_held(&solve->undo->step, &touch->points[k]) != (at < count);
-      if (!solve->undo->open.choices[2 * i + k].use || !s2_solve_presses(note->kind, touch) ||
+      if (!solve->undo->open.choices[2 * i + k].use || !s2_solve_presses(note->solve.kind, touch) ||
           later) {
         continue;
       }
+      // The rows of a point: viscosity, normal, tangent.
       S2PointBar point = {0};
-      if (is_drag(solve->assembly, drag, 2 * i + k)) {
-        drag_vjp(solve, drag++, &point, &pair, i, k);
+      if (solve_is_drag(solve->assembly, drag, 2 * i + k)) {
+        solve_drag_vjp(solve, drag++, &point, &pair, i, k);
       }
-      if (s2_solve_traits(note->kind).normals) {
-        normal_vjp(solve, i, k, r++, &point, &pair);
+      if (s2_solve_traits(note->solve.kind).normals) {
+        solve_normal_vjp(solve, i, k, r++, &point, &pair);
       }
-      if (s2_solve_is_rough(note->kind, touch)) {
-        tangent_vjp(solve, i, k, r++, &point, &pair);
+      if (s2_solve_is_rough(note->solve.kind, touch)) {
+        solve_tangent_vjp(solve, i, k, r++, &point, &pair);
       }
+      // Where the point goes is the caller's, what it is made of is the pair's.
       put(solve, i, k, &point);
       any = true;
     }
@@ -411,27 +427,18 @@ void s2_solve_contacts_vjp(S2SolveUndo *solve, S2PutPoint *put) {
 
 // ---- Solves -----------------------------------------------------------------------------------
 
-void s2_undo_solved_point(S2Undo *undo, int index, int touch, int k, const S2PointBar *bar) {
-  S2SolveKind kind = s2_note_at(undo->notes, index)->kind;
-  if (kind == S2_SOLVE_LIMITS || kind == S2_SOLVE_TURNED) { // at q1
-    s2_touch_point_vjp(undo->world, &undo->open.solved[touch], k, undo->step.q1, bar, undo->bar.q1,
-                       undo->gradient);
-    return;
-  }
-  s2_undo_point(undo, index, touch, k, bar);
-}
-
-static void put_solved(S2SolveUndo *solve, int i, int k, const S2PointBar *point) {
-  s2_undo_solved_point(solve->undo, solve->index, i, k, point);
+static void solve_put_point(S2SolveUndo *solve, int i, int k, const S2PointBar *point) {
+  s2_undo_solved_point(solve->undo, i, k, point);
 }
 
 // The adjoints of kept impulses, of those that bound friction.
-static void take_impulses(S2SolveUndo *solve) {
+static void solve_take_impulses(S2SolveUndo *solve) {
   S2Undo *undo = solve->undo;
   const S2Note *note = solve->note;
   const S2Assembly *assembly = solve->assembly;
   int parts = assembly->parts + assembly->parts_given;
   solve->given = S2_TAKE_ZEROED(undo->arena, double, parts);
+  // Impulses that joints keep for the next step, and for what asks for them.
   for (int r = 0; r < parts; r++) {
     const S2JointPart *part = &assembly->part[r];
     double bar = s2_undo_impulse(undo, part->joint, part->row, part->push);
@@ -440,35 +447,39 @@ static void take_impulses(S2SolveUndo *solve) {
       solve->dl_dlambda[r] += bar;
     }
   }
-  s2_undo_contact_impulses(undo, solve->index, assembly, solve->dl_dlambda);
+  // Those of contacts, and of reactions.
+  s2_undo_contact_impulses(undo, note, assembly, solve->dl_dlambda);
   solve->reaction = s2_undo_reaction(undo, note, 1);
-  if (s2_solve_traits(note->kind).from_v0) { // replaced by this solve
+  if (s2_solve_traits(note->solve.kind).from_v0) { // replaced by this solve
     s2_undo_forget_joints(undo, note);
     s2_undo_forget_contacts(undo, note);
   }
-  bool flows = note->kind == S2_SOLVE_MOTION || note->kind == S2_SOLVE_TURNED;
+  // Energies of event stepping and of impacts have adjoints of the impulses, too:
+  bool flows = note->solve.kind == S2_SOLVE_MOTION || note->solve.kind == S2_SOLVE_TURNED;
   for (int i = 0; i < assembly->parts && flows; i++) {
     const S2JointPart *part = &assembly->part[i];
     if (part->joint == S2_NONE) { // viscosity, of the same tangent impulse
       int point = 2 * note->of->touch_index[part->row / 2] + part->row % 2;
-      solve->dl_dlambda[i] += undo->rubbed[point];
+      solve->dl_dlambda[i] += undo->dragged[point];
     }
   }
+  // those of normal and tangent rows, in their order.
   int r = assembly->parts;
-  for (int i = 0; i < note->of->island.touches && s2_solve_traits(note->kind).normals; i++) {
+  for (int i = 0; i < note->of->island.touches && s2_solve_traits(note->solve.kind).normals; i++) {
     const S2Touch *touch = &undo->open.touches[i];
     for (int k = 0; k < touch->count; k++) {
-      if (undo->open.choices[2 * i + k].use && s2_solve_presses(note->kind, touch)) {
+      if (undo->open.choices[2 * i + k].use && s2_solve_presses(note->solve.kind, touch)) {
         int at = 2 * note->of->touch_index[i] + k;
-        bool rough = s2_solve_is_rough(note->kind, touch);
-        if (note->kind == S2_SOLVE_FRICTIONLESS) {
-          solve->dl_dlambda[r] += undo->lean[at];
-          undo->lean[at] = 0;
+        bool rough = s2_solve_is_rough(note->solve.kind, touch);
+        // The bound of a friction that was solved for after this.
+        if (note->solve.kind == S2_SOLVE_FRICTIONLESS) {
+          solve->dl_dlambda[r] += undo->bound[at];
+          undo->bound[at] = 0;
         } else if (flows) {
           solve->dl_dlambda[r] += undo->pushed[at];
-          solve->dl_dlambda[r + rough] += rough ? undo->rubbed[at] : 0;
-          undo->pushed[at] = undo->rubbed[at] = 0;
-        } else if (note->kind == S2_SOLVE_IMPACT) {
+          solve->dl_dlambda[r + rough] += rough ? undo->dragged[at] : 0;
+          undo->pushed[at] = undo->dragged[at] = 0;
+        } else if (note->solve.kind == S2_SOLVE_IMPACT) {
           solve->dl_dlambda[r] += undo->struck[2 * at];
           solve->dl_dlambda[r + rough] += rough ? undo->struck[2 * at + 1] : 0;
         }
@@ -478,47 +489,53 @@ static void take_impulses(S2SolveUndo *solve) {
   }
 }
 
-void s2_undo_solve(S2Undo *undo, int index) {
-  const S2Note *note = s2_note_at(undo->notes, index);
+void s2_undo_solve(S2Undo *undo, const S2Note *note) {
   S2ArenaMark mark = s2_arena_mark(undo->arena);
-  S2SolveUndo solve = {.undo = undo, .index = index, .note = note};
-  double *now = note->into_v1 ? undo->step.v1 : undo->step.v2;
-  double *bar = note->into_v1 ? undo->bar.v1 : undo->bar.v2;
+  S2SolveUndo solve = {.undo = undo, .note = note};
+  double *now = note->solve.into_v1 ? undo->step.v1 : undo->step.v2;
+  double *bar = note->solve.into_v1 ? undo->bar.v1 : undo->bar.v2;
+  // dl/dv of its nodes, whose velocities are those before it again.
   s2_undo_set_island(undo, note);
   solve.touches = undo->open.solved;
   solve.dl_dv = S2_TAKE_ZEROED(undo->arena, double, 3 * s2_solve_nodes(undo, note));
   for (int i = 0; i < note->of->island.nodes; i++) {
     int32_t at = 3 * note->of->island.node[i];
     memcpy(solve.dl_dv + 3 * i, bar + at, 3 * sizeof(double));
-    memcpy(now + at, note->before != NULL ? note->before + 3 * i : undo->step.free_v + at,
+    memcpy(now + at,
+           note->solve.before != NULL ? note->solve.before + 3 * i : undo->step.free_v + at,
            3 * sizeof(double));
     memset(bar + at, 0, 3 * sizeof(double));
   }
-  const S2Remade *remade = undo->remade == NULL ? NULL : undo->remade[index];
+  // The problem, if no projection after it had to make it already.
+  const S2Remade *remade = undo->remade == NULL ? NULL : undo->remade[undo->index];
   S2Assembly made;
   if (remade != NULL) {
     made = remade->assembly;
   } else {
-    made = s2_assemble(&undo->step, &note->of->island, undo->open.choices, note->kind);
+    made = s2_assemble(&undo->step, &note->of->island, undo->open.choices, note->solve.kind);
   }
   solve.assembly = &made;
-  scale_piece(&solve);
+  solve_scale_interval(&solve);
+  // To its solution, ...
   if (s2_solve_same_rows(&solve)) {
-    solve.dl_dlambda = S2_TAKE_ZEROED(undo->arena, double, note->rows);
-    take_impulses(&solve);
+    solve.dl_dlambda = S2_TAKE_ZEROED(undo->arena, double, note->solve.rows);
+    solve_take_impulses(&solve);
+    // ... to its data, ...
     bool any = s2_solve_differentiate(&solve);
     if (remade != NULL) {
-      add_remade(&solve, remade, any);
+      solve_add_remade(&solve, remade, any);
     }
+    // ... and through the assembly.
     if (any || remade != NULL) {
       s2_solve_bodies_vjp(&solve);
-      s2_solve_contacts_vjp(&solve, put_solved);
-      S2RowsAdjoint rows = {note->more,    note->of->lambda, solve.data.ja,
+      s2_solve_contacts_vjp(&solve, solve_put_point);
+      S2RowsAdjoint rows = {note->solve.x, note->of->lambda, solve.data.ja,
                             solve.data.jb, solve.data.bias,  solve.data.compliance,
                             solve.data.lo, solve.data.hi,    solve.data.rhs,
                             solve.given,   solve.reaction,   note->of->lambda};
       if (note->of->island.joints > 0) {
-        s2_joint_rows_vjp(&undo->step, &note->of->island, note->kind, &made, &rows, &undo->bar);
+        s2_joint_rows_vjp(&undo->step, &note->of->island, note->solve.kind, &made, &rows,
+                          &undo->bar);
       }
     }
   }

@@ -1,0 +1,86 @@
+// What the program said of joints (diff/joints/answers.h), backwards.
+#include "diff/joints/answers.h"
+
+#include <string.h>
+
+const S2Answer *s2_answer_of(const S2Answers *answers, S2Asked asked, int32_t slot, double t,
+                             const double q[6]) {
+  S2Answer like = {.asked = asked, .slot = slot, .t = t};
+  memcpy(like.q, q, sizeof like.q);
+  return s2_notes_answer(answers->notes, &like);
+}
+
+void s2_answer_origin_vjp(const S2Answers *answers, uint32_t origin, double bar) {
+  if (origin != 0 && answers->gradient->tape != NULL) {
+    *s2_tape_adjoint(answers->gradient->tape, origin) += bar;
+  }
+}
+
+typedef struct Back { // of s2_constraint_back
+  const S2JointAt *at;
+  const S2PlaceBar *to;
+} Back;
+
+static void answer_number_vjp(void *user, S2Asked asked, const double q[6], double t, int number,
+                              double bar) {
+  const Back *back = user;
+  const S2World *world = back->at->world;
+  const S2Joint *joint = back->at->joint;
+  const S2Answers *answers = world->callbacks.user;
+  const S2Answer *answer = s2_answer_of(answers, asked, (int32_t)(joint - world->joints.at), t, q);
+  if (answer == NULL) {
+    world->memos.at[joint - world->joints.at].world->refused = s2_error(S2_INVALID, "no answer");
+    return;
+  }
+  // To the poses it was asked for.
+  const S2Slope *slope = &answer->slope[number];
+  for (int i = 0; i < 6; i++) {
+    int32_t slot = i < 3 ? joint->a : joint->b;
+    if (slot != S2_NONE) {
+      back->to->q[3 * slot + i % 3] += bar * slope->by[i];
+    }
+  }
+  // Intervals of event stepping begin when others meet; what is asked later than the row is for is
+  // so by a fraction of dt, and so is the start of the substep.
+  double by_time = bar * slope->by[6], now = world->kept.time + back->at->elapsed;
+  *back->to->elapsed += by_time;
+  answers->gradient->time += by_time;
+  answers->gradient->dt +=
+      by_time * (world->kept.time - answers->begun + t - now) / world->kept.def.dt;
+  s2_answer_origin_vjp(answers, slope->origin, bar);
+}
+
+void s2_answer_constraint_vjp(const S2JointAt *at, int row, const S2RowBar *bar,
+                              const S2PlaceBar *to) {
+  S2ConstraintBar its = {.value = bar->value, .rate = bar->rate};
+  Back back = {at, to};
+  memcpy(its.j, bar->ja, sizeof bar->ja);
+  memcpy(its.j + 3, bar->jb, sizeof bar->jb);
+  its.hessian = bar->bent ? bar->hessian.at : NULL;
+  const S2WorldDef *def = &at->world->kept.def;
+  to->gradient->dt += s2_constraint_back(at, row, &its, answer_number_vjp, &back) / def->substeps;
+}
+
+double s2_answer_pull_vjp(const S2World *world, int32_t slot, double extension, double force_bar,
+                          double tangent_bar) {
+  const S2Answers *answers = world->callbacks.user;
+  const double q[6] = {extension}, bar[2] = {force_bar, tangent_bar};
+  const S2Answer *answer = s2_answer_of(answers, S2_ASKED_PULL, slot, 0, q);
+  double sum = 0;
+  for (int i = 0; i < 2 && answer != NULL; i++) {
+    sum += bar[i] * answer->slope[i].by[0];
+    s2_answer_origin_vjp(answers, answer->slope[i].origin, bar[i]);
+  }
+  return sum; // an answer there is: the spring was made again from it
+}
+
+void s2_answer_lock_vjp(const S2JointAt *at, int which, double since, double goal_bar,
+                        double rate_bar) {
+  const S2World *world = at->world;
+  const S2Answers *answers = world->callbacks.user;
+  int32_t slot = (int32_t)(at->joint - world->joints.at);
+  answers->goal[3 * slot + which] += goal_bar;
+  answers->rate[3 * slot + which] += rate_bar + since * goal_bar;
+  double rate = world->drives.at[slot].rate[which];
+  answers->gradient->dt += goal_bar * rate * since / world->kept.def.dt;
+}

@@ -1,0 +1,254 @@
+// Impacts backwards: restitution from the velocities of a motion (speculative.c, impact.c), and
+// reflections (reflect.c).
+#include "diff/step/undo.h"
+
+#include <string.h>
+
+// Targets of an impact: e times the speed of arrival.
+static void impact_targets_vjp(S2Undo *undo, const S2Note *note) {
+  for (int i = 0; i < note->of->island.touches; i++) {
+    const S2Touch *touch = &undo->open.touches[i];
+    S2TouchBar pair = {0};
+    for (int k = 0; k < touch->count; k++) {
+      double *target = &undo->more[2 * note->of->touch_index[i] + k], bar = *target;
+      *target = 0;
+      if (bar != 0) {
+        // target = e arrival
+        S2PointBar point = {0};
+        pair.restitution += bar * s2_arrival_vjp(undo, touch, k, bar * touch->restitution, &point);
+        s2_undo_point(undo, i, k, &point);
+      }
+    }
+    s2_touch_material_vjp(undo->world, touch, &pair, undo->gradient);
+  }
+}
+
+// Adjoints of what joints give to the motion and the impact, put aside or taken up again.
+static void impact_exchange_joints(S2Undo *undo, const S2Note *note) {
+  for (int i = 0; i < note->of->island.joints; i++) {
+    int32_t slot = note->of->island.joint[i];
+    for (int r = S2_JOINT_ROWS * slot; r < S2_JOINT_ROWS * (slot + 1); r++) {
+      double bar = undo->bar.joint_impulse[r];
+      undo->bar.joint_impulse[r] = undo->waiting_impulse[r];
+      undo->waiting_impulse[r] = bar;
+    }
+    for (int c = 3 * slot; c < 3 * slot + 3; c++) {
+      double bar = undo->bar.joint_reaction[c];
+      undo->bar.joint_reaction[c] = undo->waiting_reaction[c];
+      undo->waiting_reaction[c] = bar;
+    }
+  }
+}
+
+// v2 of the island's nodes was set from the velocities that `from` is the adjoint of.
+static void impact_put_back(S2Undo *undo, const S2Note *note, double *from) {
+  s2_undo_move_nodes(note, undo->bar.v2, from);
+  s2_undo_put_nodes(note, note->plain.before, undo->step.v2);
+}
+
+// What the first solve gave joints is in none of the laws of restitution.
+void s2_undo_restart(S2Undo *undo, const S2Note *note) {
+  s2_undo_forget_joints(undo, note);
+  impact_put_back(undo, note, undo->bar.v0);
+}
+
+void s2_undo_recall(S2Undo *undo, const S2Note *note) {
+  s2_undo_forget_joints(undo, note);
+  impact_exchange_joints(undo, note);
+  impact_put_back(undo, note, undo->bar.v0);
+}
+
+void s2_undo_rebound(S2Undo *undo, const S2Note *note) {
+  impact_put_back(undo, note, undo->bar.v1);
+  impact_targets_vjp(undo, note);
+  if (!s2_undo_kept_impulses(undo, note)) {
+    impact_exchange_joints(undo, note);
+  }
+  if (undo->in_interval) { // else islands are undone side by side (SLOW comes after all impacts)
+    memset(undo->struck, 0, sizeof(double) * S2_TOUCH_IMPULSES * (size_t)undo->touches);
+  }
+}
+
+// ---- The energy of an impact --------------------------------------------------------------------
+
+typedef struct Keep {
+  S2Undo *undo;
+  const S2Note *note;
+  double room, linear; // adjoints of S2BlowEnergy
+  const double *pressed, *struck;
+} Keep;
+
+// Of the impulses at a point times its speeds before the impact.
+static void impact_point_vjp(const Keep *keep, int i, int k, S2TouchBar *pair) {
+  S2Undo *undo = keep->undo;
+  const S2Touch *touch = &undo->open.touches[i];
+  const double *v1 = undo->step.v1;
+  S2Vec2 n = touch->points[k].at.normal, t = s2_left(n), t_bar = {0};
+  S2PointBar point = {0};
+  int from = S2_TOUCH_IMPULSES * i + 2 * k;
+  int at = 2 * keep->note->of->touch_index[i] + k;
+  // Speeds of the point before the impact; room has -pressed, linear +struck times them.
+  double across = s2_touch_velocity(touch, k, n, v1);
+  double along = s2_touch_velocity(touch, k, t, v1) - touch->surface_speed;
+  double by = keep->linear * keep->struck[from] - keep->room * keep->pressed[from];
+  double drag = keep->linear * keep->struck[from + 1] - keep->room * keep->pressed[from + 1];
+  if (keep->pressed[from] != 0 || keep->pressed[from + 1] != 0) { // else no row takes it up
+    undo->pushed[at] -= keep->room * across;
+    undo->dragged[at] -= keep->room * along;
+  }
+  undo->struck[2 * at] += keep->linear * across;
+  undo->struck[2 * at + 1] += keep->linear * along;
+  // To v1, and to where the point is.
+  s2_touch_velocity_vjp(touch, k, n, v1, by, undo->bar.v1, &point, &point.normal);
+  s2_touch_velocity_vjp(touch, k, t, v1, drag, undo->bar.v1, &point, &t_bar);
+  pair->surface_speed -= drag;
+  point.normal = s2_add(point.normal, s2_right(t_bar));
+  s2_undo_point(undo, i, k, &point);
+}
+
+// Impulses of the impact were made smaller, too: dl/d(fraction), and the adjoints of what they
+// were.
+static double impact_fraction_bar(S2Undo *undo, const S2Note *note, const double *struck) {
+  double fraction_bar = 0;
+  for (int i = 0; i < S2_TOUCH_IMPULSES * note->of->island.touches; i++) {
+    int touch = i / S2_TOUCH_IMPULSES;
+    double *bar =
+        &undo->struck[S2_TOUCH_IMPULSES * note->of->touch_index[touch] + i % S2_TOUCH_IMPULSES];
+    fraction_bar += *bar * struck[i];
+    *bar *= note->keep.fraction;
+  }
+  return fraction_bar;
+}
+
+// v2 = v1 + s (v2 - v1) with linear s + square s^2 = room (impact.c).
+void s2_undo_keep(S2Undo *undo, const S2Note *note) {
+  const S2Island *island = &note->of->island;
+  const double *pressed = note->of->lambda;
+  const double *struck = pressed + S2_TOUCH_IMPULSES * island->touches;
+  S2StepAdjoint *bar = &undo->bar;
+  S2Step *step = &undo->step;
+  // What was scaled by s: impulses, ...
+  double s = note->keep.fraction, fraction_bar = impact_fraction_bar(undo, note, struck);
+  S2Touch *touches = step->touches; // the note's are listed in its order
+  step->touches = undo->open.touches;
+  S2BlowEnergy energy = s2_blow_energy(step, island, pressed, struck, note->keep.before);
+  step->touches = touches;
+  // ... velocities, ...
+  for (int i = 0; i < 3 * island->nodes; i++) {
+    int at = 3 * island->node[i / 3] + i % 3;
+    fraction_bar += bar->v2[at] * (note->keep.before[i] - step->v1[at]);
+  }
+  // ... and what the loss asks of the impulses themselves.
+  fraction_bar += s2_undo_keep_impulses(undo, note, struck);
+  // ds of linear s + square s^2 = room; at s = 0 and at no room it stays what it is.
+  double to = s > 0 && energy.room > 0 ? fraction_bar / (energy.linear + 2 * energy.square * s) : 0;
+  Keep keep = {undo, note, to, -s * to, pressed, struck};
+  // To contacts, whose work is in room and linear.
+  for (int i = 0; i < island->touches; i++) {
+    S2TouchBar pair = {0};
+    const S2Touch *touch = &undo->open.touches[i];
+    for (int k = 0; k < touch->count && !s2_touch_soft(touch); k++) {
+      impact_point_vjp(&keep, i, k, &pair);
+    }
+    s2_touch_material_vjp(undo->world, touch, &pair, undo->gradient);
+    // Drag along the surface is no friction row.
+    undo->gradient->flags |= touch->viscosity > 0 ? S2_GRADIENT_PARTIAL : 0;
+  }
+  // To bodies: square and room have the kinetic energy of what was thrown and stopped.
+  for (int i = 0; i < 3 * island->nodes; i++) {
+    int32_t slot = island->node[i / 3];
+    int at = 3 * slot + i % 3;
+    const S2Body *body = &undo->world->bodies.at[slot];
+    S2BodyGradient *g = &undo->gradient->body[slot];
+    double inertial = i % 3 == 0 ? body->inertia : body->mass;
+    double stopped = step->v1[at] - step->v0[at], thrown = note->keep.before[i] - step->v1[at];
+    double thrown_bar = s * (bar->v2[at] - to * s * inertial * thrown);
+    double stopped_bar = to * inertial * stopped;
+    bar->v1[at] += bar->v2[at] - thrown_bar + stopped_bar;
+    bar->v0[at] -= stopped_bar;
+    bar->v2[at] = thrown_bar;
+    *(i % 3 == 0 ? &g->inertia : &g->mass) +=
+        to * (stopped * stopped - s * s * thrown * thrown) / 2;
+    step->v2[at] = note->keep.before[i];
+  }
+}
+
+// ---- Reflections ------------------------------------------------------------------------------
+
+// What is still gained on the way: how much faster e times the arrival is than e times the speed
+// now, where that is more.
+static void impact_gain_vjp(S2Undo *undo, const S2Note *note) {
+  for (int i = 0; i < note->of->island.touches; i++) {
+    const S2Touch *touch = &undo->open.touches[i];
+    S2TouchBar pair = {0};
+    for (int k = 0; k < touch->count; k++) {
+      double *more = &undo->more[2 * note->of->touch_index[i] + k], bar = *more;
+      const S2Choice *choice = &undo->open.choices[2 * i + k];
+      S2Vec2 n = touch->points[k].at.normal;
+      double e = touch->restitution, u = s2_touch_velocity(touch, k, n, undo->step.v2);
+      // The target is max(0, e u - e arrival) and no more.
+      *more = 0;
+      if (bar == 0 || !(choice->bias < 0) || !(-choice->bias + e * u > 0)) {
+        continue;
+      }
+      S2PointBar point = {0}; // bar (e u - e arrival)
+      s2_touch_velocity_vjp(touch, k, n, undo->step.v2, bar * e, undo->bar.v2, &point,
+                            &point.normal);
+      pair.restitution += bar * (u - s2_arrival_vjp(undo, touch, k, -bar * e, &point));
+      s2_undo_point(undo, i, k, &point);
+    }
+    s2_touch_material_vjp(undo->world, touch, &pair, undo->gradient);
+  }
+}
+
+void s2_undo_blend(S2Undo *undo, const S2Note *note) {
+  if (s2_undo_refuses_impulses(undo, note, "a blow of generalised reflections")) {
+    return;
+  }
+  double e = note->blend.e, e_bar = 0;
+  for (int i = 0; i < 3 * note->of->island.nodes; i++) {
+    int at = 3 * note->of->island.node[i / 3] + i % 3;
+    double bar = undo->bar.v2[at];
+    e_bar += bar * (note->blend.reflected[i] - note->blend.before[i]);
+    undo->step.v2[at] = note->blend.before[i];
+    undo->reflected[at] = e * bar;
+    undo->bar.v2[at] = (1 - e) * bar;
+  }
+  if (note->of->island.touches > 0) { // all have this e
+    S2TouchBar pair = {.restitution = e_bar};
+    s2_touch_material_vjp(undo->world, &undo->open.touches[0], &pair, undo->gradient);
+  }
+}
+
+// v2 was put back to that of the start of the reflections, where these adjoints wait to be added.
+void s2_undo_rewind(S2Undo *undo, const S2Note *note) {
+  for (int i = 0; i < 3 * note->of->island.nodes; i++) {
+    int at = 3 * note->of->island.node[i / 3] + i % 3;
+    undo->start[at] += undo->bar.v2[at];
+    undo->bar.v2[at] = undo->reflected[at];
+    undo->step.v2[at] = note->plain.before[i];
+    undo->reflected[at] = 0;
+  }
+}
+
+void s2_undo_reflect(S2Undo *undo, const S2Note *note) {
+  s2_undo_forget_contacts(undo, note);
+  s2_undo_move_nodes(note, undo->start, undo->bar.v2);
+  impact_gain_vjp(undo, note);
+}
+
+// ---- Impacts at a time of the step's own --------------------------------------------------------
+
+// Is all of the step at the note given to large islands, which only event stepping itself splits?
+static bool impact_left_whole(const S2Undo *undo) {
+  return undo->world->kept.def.stepping == S2_AUTO &&
+         s2_undo_last(undo, S2_ACT_INTERVAL)->interval.earlier == 0;
+}
+
+// An impact whose time does not move with the data: does the loss depend on what it strikes? (Of a
+// short rest of a step in event stepping its flag says so, there is nothing better to be had.)
+void s2_undo_hit(S2Undo *undo, const S2Note *note) {
+  bool rest = undo->in_interval && !impact_left_whole(undo);
+  unsigned flag = rest ? S2_GRADIENT_PARTIAL : S2_GRADIENT_IMPACT;
+  undo->gradient->flags |= s2_undo_depends(undo, note, false) ? flag : 0;
+}

@@ -1,0 +1,207 @@
+// Functions of the program's own within a step, backwards: they answer again from the notes when a
+// problem is made again; and motions, of locks and of bodies that move as the program says.
+#include "diff/step/undo.h"
+
+#include <string.h>
+
+// ---- Answering again ----------------------------------------------------------------------------
+
+static bool program_constraint(void *user, S2World *world, S2ConstraintCall *call) {
+  S2Asked asked = S2_ASKED_VALUE;
+  double q[6], *to = call->value;
+  (void)world;
+  if (call->jacobian != NULL) {
+    asked = S2_ASKED_JACOBIAN;
+    to = call->jacobian[0];
+  } else if (call->rate != NULL) {
+    asked = S2_ASKED_RATE;
+    to = call->rate;
+  } else if (call->hessian != NULL) {
+    asked = S2_ASKED_HESSIAN;
+    to = call->hessian[0][0];
+  }
+  memcpy(q, call->qa, sizeof call->qa);
+  memcpy(q + 3, call->qb, sizeof call->qb);
+  const S2Answer *answer = s2_answer_of(user, asked, (int32_t)call->joint.index - 1, call->t, q);
+  if (answer == NULL || to == NULL) {
+    return false;
+  }
+  memcpy(to, answer->number, sizeof(double) * (size_t)answer->count);
+  return true;
+}
+
+static bool program_spring(void *user, S2World *world, S2SpringCall *call) {
+  const double q[6] = {call->extension};
+  (void)world;
+  const S2Answer *answer = s2_answer_of(user, S2_ASKED_PULL, (int32_t)call->joint.index - 1, 0, q);
+  if (answer != NULL) {
+    call->force = answer->number[0];
+    call->tangent = answer->number[1];
+  }
+  return answer != NULL;
+}
+
+void s2_undo_answer(S2Undo *undo) {
+  S2World *world = undo->world;
+  int joints = world->joints.count;
+  // Where answers are, and where their adjoints go.
+  undo->answers = (S2Answers){
+      .notes = undo->notes,
+      .gradient = undo->gradient,
+      .begun = s2_note_at(undo->notes, 0)->t,
+      .goal = S2_TAKE_ZEROED(undo->arena, double, 3 * joints + 1),
+      .rate = S2_TAKE_ZEROED(undo->arena, double, 3 * joints + 1),
+  };
+  // Whoever asks at the same poses and time gets what was answered then.
+  world->callbacks = (S2Callbacks){
+      .user = &undo->answers, .constraint = program_constraint, .spring = program_spring};
+  world->evaluating = true;
+  bool constraints = false;
+  for (int i = 0; i < joints; i++) {
+    constraints |= undo->notes->fixed->joint[i].type == S2_CONSTRAINT;
+  }
+  if (!constraints) { // then nobody looks for what they said
+    return;
+  }
+  // Else what they were asked is remembered, as in a world.
+  world->memos.at = S2_TAKE_ZEROED(undo->arena, S2ConstraintMemo, joints);
+  world->memos.count = joints;
+  for (int i = 0; i < joints; i++) {
+    world->memos.at[i].world = world;
+  }
+}
+
+// ---- Motions ------------------------------------------------------------------------------------
+
+// All times of a step are in proportion to dt.
+static void program_time_vjp(const S2Answers *answers, double dt, double t, double bar) {
+  answers->gradient->time += bar;
+  answers->gradient->dt += bar * (t - answers->begun) / dt;
+}
+
+// From the adjoint of the velocities that were answered (0 afterwards) to q, and that of those
+// before.
+static void program_velocities_vjp(const S2Undo *undo, const S2Answer *answer, double h,
+                                   double v_bar[3], double q_bar[3]) {
+  double dt = undo->world->kept.def.dt, before[3] = {0};
+  for (int c = 0; c < 3; c++) {
+    const S2Slope *slope = &answer->slope[c];
+    for (int i = 0; i < 3; i++) {
+      q_bar[i] += v_bar[c] * slope->by[i];
+    }
+    program_time_vjp(&undo->answers, dt, answer->t, v_bar[c] * slope->by[3]);
+    undo->gradient->dt += v_bar[c] * slope->by[4] * h / dt;
+    before[c] = v_bar[c] * slope->by[5];
+    s2_answer_origin_vjp(&undo->answers, slope->origin, v_bar[c]);
+  }
+  memcpy(v_bar, before, sizeof before);
+}
+
+// What drove the lock before this note of the same substep; NULL: it was at its own goal.
+static const S2Drive *program_drive_before(const S2Undo *undo, int32_t slot) {
+  int index = undo->index;
+  const S2Note *note;
+  do {
+    note = s2_note_at(undo->notes, --index);
+  } while (note->act != S2_ACT_FREE && note->act != S2_ACT_SUBSTEP);
+  return note->act == S2_ACT_FREE && note->free.drives != NULL ? &note->free.drives[slot] : NULL;
+}
+
+static void program_lock_vjp(S2Undo *undo, const S2Note *note, int32_t slot) {
+  const S2Drive *drive = &note->free.drives[slot], *before = program_drive_before(undo, slot);
+  S2JointGradient *g = &undo->gradient->joint[slot];
+  const double q[6] = {note->h};
+  const S2Answer *answer = s2_answer_of(&undo->answers, S2_ASKED_LOCK, slot, note->t, q);
+  double *goal = undo->answers.goal + 3 * slot, *rate = undo->answers.rate + 3 * slot;
+  for (int c = 0; c < 3; c++) { // what is not locked has the rate 0
+    rate[c] = undo->world->joints.at[slot].locked[c] ? rate[c] : 0;
+  }
+  // What it was answered, by where the lock was.
+  if (answer != NULL) {
+    program_velocities_vjp(undo, answer, note->h, rate, goal);
+  }
+  // Where it had followed an answer before, the goal had moved on with that.
+  for (int c = 0; c < 3; c++) {
+    double of_rate = rate[c], since = before == NULL ? 0 : drive->start - before->start;
+    rate[c] = 0;
+    g->rate[c] += of_rate;
+    if (before != NULL && before->valid) {
+      rate[c] = since * goal[c];
+      undo->gradient->dt += goal[c] * before->rate[c] * since / undo->world->kept.def.dt;
+    } else {
+      g->goal[c] += goal[c];
+      goal[c] = 0;
+    }
+  }
+}
+
+void s2_undo_motions(S2Undo *undo, const S2Note *note) {
+  const S2World *world = undo->world;
+  const double q[6] = {note->h};
+  for (int i = 0; i < world->joint_order.count && note->free.drives != NULL; i++) {
+    int32_t slot = world->joint_order.at[i];
+    if (note->free.drives[slot].valid) {
+      program_lock_vjp(undo, note, slot);
+    }
+  }
+  for (int i = 0; i < world->order.count; i++) {
+    int32_t slot = world->order.at[i];
+    const S2Answer *answer = world->bodies.at[slot].has_motion
+                                 ? s2_answer_of(&undo->answers, S2_ASKED_BODY, slot, note->t, q)
+                                 : NULL;
+    if (answer != NULL) {
+      program_velocities_vjp(undo, answer, note->h, undo->bar.v0 + 3 * slot,
+                             undo->bar.q0 + 3 * slot);
+    }
+  }
+}
+
+void s2_undo_given_up(S2Undo *undo, int32_t slot, double elapsed) {
+  S2World *world = undo->world;
+  const S2Joint *joint = &world->joints.at[slot];
+  const S2Drive *drive = world->drives.count > 0 ? &world->drives.at[slot] : NULL;
+  S2JointGradient *g = &undo->gradient->joint[slot];
+  S2JointAt at = {.world = world, .joint = joint, .q = undo->step.q1, .elapsed = elapsed};
+  S2BoundedRow rows[S2_JOINT_EQUATIONS];
+  int count = s2_lock_yields(joint) ? s2_lock_bounded_rows(&at, rows) : 0;
+  // Each component that has a bound, and has left its goal behind.
+  for (int i = 0; i < count; i++) {
+    int c = rows[i].component;
+    double push = rows[i].most / rows[i].mass, q = undo->step.q1[3 * joint->a + c],
+           bar = g->goal[c];
+    // One that is held is where it was.
+    bool held = joint->driven && drive != NULL && drive->place[c];
+    if (!held) {
+      (void)s2_lock_goal_kept(q - rows[i].row.value, q, push, elapsed, &held);
+    }
+    if (held) {
+      continue;
+    }
+    // it is q and, on the goal's side, S2_LOCK_LAG push elapsed^2 of it
+    S2BodyGradient *body = &undo->gradient->body[joint->a];
+    double reach_bar = S2_LOCK_LAG * (rows[i].row.value > 0 ? -bar : bar);
+    double push_bar = reach_bar * elapsed * elapsed;
+    undo->bar.q1[3 * joint->a + c] += bar;
+    undo->gradient->dt += reach_bar * 2 * push * elapsed * elapsed / world->kept.def.dt;
+    *(c == 0 ? &g->max_torque : &g->max_force) += push_bar / rows[i].mass;
+    *(c == 0 ? &body->inertia : &body->mass) -= push_bar * push / rows[i].mass;
+    g->goal[c] = 0;
+  }
+}
+
+void s2_undo_locks(S2Undo *undo, double elapsed) {
+  const S2World *world = undo->world;
+  for (int i = 0; i < world->joint_order.count && world->drives.count > 0; i++) {
+    int32_t slot = world->joint_order.at[i];
+    const S2Drive *drive = &world->drives.at[slot];
+    S2JointGradient *g = &undo->gradient->joint[slot];
+    S2JointAt at = {.world = world, .joint = &world->joints.at[slot]};
+    if (drive->valid) {
+      s2_undo_given_up(undo, slot, elapsed);
+    }
+    for (int c = 0; c < 3 && drive->valid; c++) {
+      s2_answer_lock_vjp(&at, c, elapsed - drive->start, g->goal[c], g->rate[c]);
+      g->goal[c] = g->rate[c] = 0;
+    }
+  }
+}

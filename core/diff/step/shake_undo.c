@@ -1,0 +1,255 @@
+// Projection by one factorisation (dynamics/project/shake.c), backwards.
+//
+// What SHAKE ends with does not depend on how it got there: displacements dq = M^-1 J0' l with the
+// joints' rows at q0, and no error left, g(q1 + dq) = 0. With J1 the rows there,
+//
+//     [M  J1'] [p]   [dl/d(dq)]
+//     [-J0  0] [y] = [dl/dl   ],    dl/dM = -p dq,  dl/dJ0 = l p',  dl/dg = -y.
+#include "diff/step/undo.h"
+
+#include <string.h>
+
+typedef struct Shake {
+  S2Undo *undo;
+  const S2Note *note;
+  S2Assembly start, end; // at q0, at q1
+  S2Remade *solve;       // whose rows those of `start` are; NULL: of none
+  int rows;
+  double *p, *y, *dq_bar; // 3 a node; 1 a row; 3 a node
+  const double *reaction; // of what is fed back of the joints' impulses (s2_undo_reaction)
+} Shake;
+
+// Rows that S2_SOLVE_PROJECTION makes are to be those of the start: also by the time, if the first
+// solve had them.
+static void shake_set_start(S2Undo *undo, const S2Note *note, bool start) {
+  undo->step.t = start && note->solve.of_motion ? note->t - note->h : note->t;
+  if (start) {
+    undo->step.q1 = undo->step.q0;
+  }
+}
+
+static int shake_equations(const S2Problem *problem) {
+  int count = 0;
+  while (count < problem->rows && problem->row[count].lo < 0) {
+    count += 1;
+  }
+  return count;
+}
+
+static bool shake_is_same_island(const S2Island *a, const S2Island *b) {
+  return a->nodes == b->nodes && a->joints == b->joints &&
+         memcmp(a->node, b->node, sizeof(int32_t) * (size_t)a->nodes) == 0 &&
+         memcmp(a->joint, b->joint, sizeof(int32_t) * (size_t)a->joints) == 0;
+}
+
+// The equations at q0 are those of the island's first solve, if that is all it had: they are rigid
+// and not driven (as in dynamics/project/shake.c). Its number, or S2_NONE.
+static int shake_find_solve(const Shake *shake) {
+  const S2Notes *notes = shake->undo->notes;
+  const S2Island *island = &shake->note->of->island;
+  for (int i = shake->undo->index - 1;; i--) {
+    const S2Note *note = s2_note_at(notes, i);
+    if (note->act == S2_ACT_FREE || note->act == S2_ACT_SET_OUT) { // where q0 is another
+      return S2_NONE;
+    }
+    if (note->act == S2_ACT_SOLVE && note->solve.kind == S2_SOLVE_MOTION &&
+        shake_is_same_island(&note->of->island, island)) {
+      return i;
+    }
+  }
+}
+
+static bool shake_has_same_rows(const S2Assembly *motion, const S2Assembly *end, int rows) {
+  bool same = motion->parts == rows && motion->parts_given == 0;
+  for (int r = 0; r < rows && same; r++) {
+    const S2Row *row = &motion->problem.row[r];
+    same = row->lo == -INFINITY && row->hi == INFINITY && row->compliance == 0 &&
+           motion->part[r].joint == end->part[r].joint && motion->part[r].row == end->part[r].row;
+  }
+  return same;
+}
+
+// False: there is no such solve, or the rows count by more than their adjoint.
+static bool shake_take_rows_of_solve(Shake *shake) {
+  S2Undo *undo = shake->undo;
+  int of =
+      shake->note->solve.of_motion && shake->reaction == NULL ? shake_find_solve(shake) : S2_NONE;
+  if (of == S2_NONE) {
+    return false;
+  }
+  const S2Note *note = s2_note_at(undo->notes, of);
+  if (undo->remade[of] == NULL) {
+    S2Remade *remade = S2_TAKE(undo->arena, S2Remade, 1);
+    s2_undo_set_island(undo, note);
+    remade->assembly =
+        s2_assemble(&undo->step, &note->of->island, undo->open.choices, note->solve.kind);
+    remade->ja = S2_TAKE_ZEROED(undo->arena, double, 6 * remade->assembly.parts);
+    remade->jb = remade->ja + 3 * (size_t)remade->assembly.parts;
+    undo->remade[of] = remade;
+  }
+  S2Remade *remade = undo->remade[of];
+  if (!shake_has_same_rows(&remade->assembly, &shake->end, shake->rows)) {
+    return false;
+  }
+  shake->solve = remade;
+  shake->start = remade->assembly;
+  return true;
+}
+
+// y: J0 M^-1 J1' y = J0 M^-1 dl/d(dq) + dl/dl. False: the rows repeat each other.
+static bool shake_solve(Shake *shake) {
+  S2Undo *undo = shake->undo;
+  const S2Row *row = shake->start.problem.row;
+  S2RowSides *left = S2_TAKE(undo->arena, S2RowSides, shake->rows);
+  // The right side, and the rows J0 that turn dual displacements into multipliers.
+  for (int r = 0; r < shake->rows; r++) {
+    const S2JointPart *part = &shake->start.part[r];
+    double sum =
+        undo->feed[part->joint] * s2_undo_impulse(undo, part->joint, part->row, part->push);
+    for (int c = 0; c < 3; c++) {
+      left[r].a[c] = row[r].ja[c];
+      left[r].b[c] = row[r].jb[c];
+      const double *mass = shake->end.mass;
+      sum += row[r].a == S2_GROUND
+                 ? 0
+                 : row[r].ja[c] * shake->dq_bar[3 * row[r].a + c] / mass[3 * row[r].a + c];
+      sum += row[r].b == S2_GROUND
+                 ? 0
+                 : row[r].jb[c] * shake->dq_bar[3 * row[r].b + c] / mass[3 * row[r].b + c];
+    }
+    shake->y[r] = sum;
+  }
+  // Not symmetric: J1 comes from the rows of the end, J0 from those on the left.
+  S2Bilateral matrix;
+  bool good = s2_bilateral_init(&matrix, &shake->end.problem, undo->arena) &&
+              s2_bilateral_factor(&matrix, left);
+  if (good) {
+    s2_bilateral_apply(&matrix, shake->y);
+  }
+  return good;
+}
+
+static void shake_masses_vjp(Shake *shake) {
+  const S2Row *row = shake->end.problem.row;
+  const double *mass = shake->end.mass;
+  int count = 3 * shake->note->of->island.nodes;
+  memcpy(shake->p, shake->dq_bar, sizeof(double) * (size_t)count);
+  // p = M^-1 (dl/d(dq) - J1' y)
+  for (int r = 0; r < shake->rows; r++) {
+    for (int c = 0; c < 3; c++) {
+      if (row[r].a != S2_GROUND) {
+        shake->p[3 * row[r].a + c] -= row[r].ja[c] * shake->y[r];
+      }
+      if (row[r].b != S2_GROUND) {
+        shake->p[3 * row[r].b + c] -= row[r].jb[c] * shake->y[r];
+      }
+    }
+  }
+  // dl/dM = -p dq
+  for (int i = 0; i < count; i++) {
+    S2BodyGradient *body = &shake->undo->gradient->body[shake->note->of->island.node[i / 3]];
+    shake->p[i] /= mass[i];
+    *(i % 3 == 0 ? &body->inertia : &body->mass) -= shake->p[i] * shake->note->solve.x[i];
+  }
+}
+
+static void shake_rows_vjp(Shake *shake) {
+  S2Undo *undo = shake->undo;
+  const S2Note *note = shake->note;
+  int most = 3 * (shake->rows + note->of->island.nodes) + shake->start.parts + shake->end.parts;
+  // dl/dJ0 = l p'
+  double *none = S2_TAKE_ZEROED(undo->arena, double, most);
+  bool solved = shake->solve != NULL; // then the solve has the rows at q0
+  double *ja = solved ? shake->solve->ja : S2_TAKE_ZEROED(undo->arena, double, 3 * shake->rows);
+  double *jb = solved ? shake->solve->jb : S2_TAKE_ZEROED(undo->arena, double, 3 * shake->rows);
+  for (int r = 0; r < shake->rows; r++) {
+    const S2Row *row = &shake->start.problem.row[r];
+    for (int c = 0; c < 3; c++) {
+      ja[3 * r + c] += row->a == S2_GROUND ? 0 : note->of->lambda[r] * shake->p[3 * row->a + c];
+      jb[3 * r + c] += row->b == S2_GROUND ? 0 : note->of->lambda[r] * shake->p[3 * row->b + c];
+    }
+    shake->y[r] = -shake->y[r];
+  }
+  // dl/dg = -y, of the rows at the end
+  S2RowsAdjoint at_end = {none, none, none, none, shake->y, none,
+                          none, none, none, none, NULL,     NULL};
+  shake->start.parts = shake->end.parts = shake->rows; // equations come first
+  shake->start.parts_given = shake->end.parts_given = 0;
+  s2_joint_rows_vjp(&undo->step, &note->of->island, S2_SOLVE_PROJECTION, &shake->end, &at_end,
+                    &undo->bar);
+  // Those of the start go with the solve that has the same rows, ...
+  if (solved) {
+    return;
+  }
+  // ... or by a step whose q1 is q0.
+  S2RowsAdjoint at_start = {none,
+                            note->of->lambda,
+                            ja,
+                            jb,
+                            none,
+                            none,
+                            none,
+                            none,
+                            shake->p,
+                            none,
+                            shake->reaction,
+                            note->of->lambda};
+  double *q1 = undo->step.q1, *q1_bar = undo->bar.q1;
+  double h = undo->bar.h;
+  shake_set_start(undo, note, true);
+  undo->bar.q1 = undo->bar.q0;
+  s2_joint_rows_vjp(&undo->step, &note->of->island, S2_SOLVE_PROJECTION, &shake->start, &at_start,
+                    &undo->bar);
+  shake_set_start(undo, note, false);
+  undo->bar.h = note->solve.of_motion ? h : undo->bar.h; // their time is that of the start
+  undo->step.q1 = q1;
+  undo->bar.q1 = q1_bar;
+}
+
+void s2_undo_shake(S2Undo *undo, const S2Note *note) {
+  int count = 3 * note->of->island.nodes;
+  Shake shake = {.undo = undo, .note = note, .rows = note->solve.rows};
+  // The rows at both ends; those of the start may be the ones of the first solve.
+  s2_undo_set_island(undo, note);
+  shake.reaction = s2_undo_reaction(undo, note, undo->feed[note->of->island.joint[0]]);
+  shake.end = s2_assemble(&undo->step, &note->of->island, NULL, S2_SOLVE_PROJECTION);
+  bool solved = shake_take_rows_of_solve(&shake); // which stay until the solve is undone
+  // Made again at q0 where they are not.
+  S2ArenaMark mark = s2_arena_mark(undo->arena);
+  s2_undo_set_island(undo, note);
+  if (!solved) {
+    double *q1 = undo->step.q1;
+    shake_set_start(undo, note, true);
+    shake.start = s2_assemble(&undo->step, &note->of->island, NULL, S2_SOLVE_PROJECTION);
+    shake_set_start(undo, note, false);
+    undo->step.q1 = q1;
+  }
+  // dl/d(dq), as q1 and as what is fed back.
+  shake.y = S2_TAKE(undo->arena, double, note->solve.rows);
+  shake.p = S2_TAKE(undo->arena, double, count);
+  shake.dq_bar = S2_TAKE(undo->arena, double, count);
+  for (int i = 0; i < count; i++) {
+    int at = 3 * note->of->island.node[i / 3] + i % 3;
+    shake.dq_bar[i] = undo->bar.q1[at] + undo->displaced[at];
+  }
+  // p and y, and from them to masses and rows.
+  if (shake_equations(&shake.start.problem) != note->solve.rows ||
+      shake_equations(&shake.end.problem) != note->solve.rows) {
+    *undo->failed =
+        s2_error(S2_INVALID, "projections of %d equations were made again with %d (this is a bug)",
+                 note->solve.rows, shake_equations(&shake.end.problem));
+  } else {
+    shake.end.problem.rows = note->solve.rows;
+    if (shake_solve(&shake)) {
+      shake_masses_vjp(&shake);
+      shake_rows_vjp(&shake);
+    } else {
+      undo->gradient->flags |= S2_GRADIENT_SINGULAR;
+    }
+  }
+  for (int i = 0; i < count; i++) {
+    undo->step.q1[3 * note->of->island.node[i / 3] + i % 3] = note->solve.before[i];
+  }
+  s2_undo_forget_island(undo, note);
+  s2_arena_rewind(undo->arena, mark);
+}

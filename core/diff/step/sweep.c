@@ -1,0 +1,264 @@
+// The notes of a step, backwards: each act by the function that undoes it.
+#include "diff/step/undo.h"
+
+#include <assert.h>
+#include <string.h>
+
+// What an act does and what its record holds: dynamics/trace/notes.h.
+static S2UndoAct *const undo_act[S2_ACTS] = {
+    [S2_ACT_SUBSTEP] = s2_undo_substep,
+    [S2_ACT_FREE] = s2_undo_free,
+    [S2_ACT_RESET] = s2_undo_reset,
+    [S2_ACT_RESET_V2] = s2_undo_reset_v2,
+    [S2_ACT_LINEARISE] = s2_undo_linearise,
+    [S2_ACT_V2_IS_V1] = s2_undo_v2_is_v1,
+    [S2_ACT_V1_IS_V2] = s2_undo_v1_is_v2,
+    [S2_ACT_INTEGRATE] = s2_undo_integrate,
+    [S2_ACT_Q0_IS_Q1] = s2_undo_q0_is_q1,
+    [S2_ACT_NEXT] = s2_undo_next,
+    [S2_ACT_COMMIT] = s2_undo_commit,
+    [S2_ACT_DRIFT] = s2_undo_drift,
+    [S2_ACT_SOLVE] = s2_undo_solve,
+    [S2_ACT_MIDPOINT] = s2_undo_midpoint,
+    [S2_ACT_BALANCE] = s2_undo_balance,
+    [S2_ACT_SHORT] = s2_undo_short,
+    [S2_ACT_RESTART] = s2_undo_restart,
+    [S2_ACT_RECALL] = s2_undo_recall,
+    [S2_ACT_REBOUND] = s2_undo_rebound,
+    [S2_ACT_KEEP] = s2_undo_keep,
+    [S2_ACT_REFLECT] = s2_undo_reflect,
+    [S2_ACT_BLEND] = s2_undo_blend,
+    [S2_ACT_REWIND] = s2_undo_rewind,
+    [S2_ACT_HIT] = s2_undo_hit,
+    [S2_ACT_SLOW] = s2_undo_slow,
+    [S2_ACT_PROJECT] = s2_undo_project,
+    [S2_ACT_SHAKE] = s2_undo_shake,
+    [S2_ACT_FEEDBACK] = s2_undo_feedback,
+    [S2_ACT_SPIN] = s2_undo_spin,
+    [S2_ACT_SPIN_V2] = s2_undo_spin_v2,
+    [S2_ACT_SPIN_DQ] = s2_undo_spin_dq,
+    [S2_ACT_CAP] = s2_undo_cap,
+    [S2_ACT_GO_BACK] = s2_undo_go_back,
+    [S2_ACT_INTERVAL] = s2_undo_interval,
+    [S2_ACT_STRUCK] = s2_undo_struck,
+    [S2_ACT_SET_OUT] = s2_undo_set_out,
+    [S2_ACT_FLY] = s2_undo_fly,
+    [S2_ACT_ARRIVE] = s2_undo_arrive,
+    [S2_ACT_REPAY] = s2_undo_repay,
+    [S2_ACT_INTERVAL_END] = s2_undo_interval_end,
+};
+
+// The bodies, pieces and joints that the notes have, as a world.
+static S2World *sweep_view(const S2Notes *notes, S2Arena *arena) {
+  const S2Fixed *fixed = notes->fixed;
+  S2World *world = S2_TAKE_ZEROED(arena, S2World, 1);
+  world->bodies.at = fixed->body;
+  world->bodies.count = fixed->bodies;
+  world->order.at = fixed->order_of;
+  world->order.count = fixed->order;
+  world->pieces.at = fixed->piece;
+  world->pieces.count = fixed->pieces;
+  world->vertices.at = fixed->vertex;
+  world->vertices.count = fixed->vertices;
+  world->joint_order.at = fixed->joint_order_of;
+  world->joint_order.count = fixed->joint_order;
+  world->joints.at = S2_TAKE(arena, S2Joint, notes->joint_slots);
+  world->joints.count = notes->joint_slots;
+  world->kept.def = fixed->def;
+  return world;
+}
+
+// `undo` is all zero. One after the other: whole structures are large, and would be copied.
+static void sweep_begin(S2Undo *undo, const S2Notes *notes, S2WorldGradient *gradient,
+                        S2Arena *arena) {
+  // What the step had, and the adjoints of it.
+  size_t count = 3 * (size_t)notes->slots, joints = (size_t)notes->joint_slots;
+  size_t rows = S2_JOINT_ROWS * joints;
+  S2Step *step = &undo->step;
+  S2StepAdjoint *bar = &undo->bar;
+  const struct {
+    double **at;
+    size_t count;
+  } arrays[] = {
+      {&step->q0, count},
+      {&step->v0, count},
+      {&step->force, count},
+      {&step->mass, count},
+      {&step->free_v, count},
+      {&step->v1, count},
+      {&step->v2, count},
+      {&step->q1, count},
+      {&bar->q0, count},
+      {&bar->v0, count},
+      {&bar->force, count},
+      {&bar->mass, count},
+      {&bar->free_v, count},
+      {&bar->v1, count},
+      {&bar->v2, count},
+      {&bar->q1, count},
+      {&undo->displaced, count},
+      {&undo->reflected, count},
+      {&undo->start, count},
+      {&undo->ground0, count},
+      {&undo->ground1, count},
+      {&undo->back, count},
+      {&step->joint_impulse, rows},
+      {&bar->joint_impulse, rows},
+      {&step->pushed, 2 * joints},
+      {&undo->feed, joints},
+      {&undo->impulse_bar, rows},
+      {&undo->waiting_impulse, rows},
+      {&undo->waiting_reaction, 3 * joints},
+  };
+  enum { ARRAYS = sizeof arrays / sizeof *arrays };
+  // All zero, in one block of memory.
+  size_t total = 0;
+  for (int i = 0; i < ARRAYS; i++) {
+    total += arrays[i].count;
+  }
+  double *v = S2_TAKE_ZEROED(arena, double, total); // in one block: zeroed at once
+  for (int i = 0; i < ARRAYS; i++) {
+    *arrays[i].at = v;
+    v += arrays[i].count;
+  }
+  // The world that was, and who answers for the program in it.
+  undo->back_at = S2_NONE;
+  undo->notes = notes;
+  undo->gradient = bar->gradient = gradient;
+  undo->arena = step->arena = arena;
+  undo->world = step->world = sweep_view(notes, arena);
+  undo->world->v.at = step->v0; // read by what no row depends on
+  s2_undo_open_impulses(undo);
+  s2_undo_answer(undo);
+  // Beside that: what joints bring along, and which bodies are nodes.
+  step->dt = notes->fixed->def.dt / notes->fixed->def.substeps;
+  if (joints > 0) {
+    undo->remade = S2_TAKE_ZEROED(arena, S2Remade *, notes->at.count);
+    step->stiff = S2_TAKE_ZEROED(arena, bool, joints);
+    step->turn = S2_TAKE(arena, S2Rot, notes->slots);
+  }
+  step->node_of = S2_TAKE(arena, int32_t, notes->slots);
+  for (int i = 0; i < notes->slots; i++) {
+    step->node_of[i] = S2_GROUND;
+  }
+}
+
+static bool sweep_has_touches(const S2Note *note) {
+  return note->of != NULL && note->of->touch_index != NULL;
+}
+
+// Which touches of a note are those of a S2_ACT_LINEARISE before it since the same free motion.
+static void sweep_find_late(S2Undo *undo) {
+  const S2Notes *notes = undo->notes;
+  int touches = notes->touches;
+  // Adjoints of what contacts have, 2 a touch and 4 of impacts.
+  undo->bound = S2_TAKE_ZEROED(undo->arena, double, 12 * touches);
+  undo->more = undo->bound + 2 * (size_t)touches;
+  undo->pushed = undo->bound + 4 * (size_t)touches;
+  undo->dragged = undo->bound + 6 * (size_t)touches;
+  undo->struck = undo->bound + 8 * (size_t)touches;
+  undo->touches = touches;
+  // Points of linearised touches are not those of q0.
+  if (!notes->linearised) {
+    return;
+  }
+  undo->late_bar = S2_TAKE_ZEROED(undo->arena, S2PointBar, 2 * touches);
+  const bool **late = S2_TAKE_ZEROED(undo->arena, const bool *, notes->at.count);
+  undo->late = late;
+  bool *is_late = S2_TAKE_ZEROED(undo->arena, bool, touches);
+  for (int i = 0; i < notes->at.count; i++) {
+    const S2Note *note = s2_note_at(notes, i);
+    // Each attempt of a substep linearises anew.
+    if (note->act == S2_ACT_FREE) {
+      memset(is_late, 0, sizeof(bool) * (size_t)touches);
+    }
+    if (note->act == S2_ACT_LINEARISE) {
+      assert(sweep_has_touches(note));
+      is_late[note->of->touch_index[0]] = true;
+    } else if (sweep_has_touches(note) &&
+               (note->act != S2_ACT_PROJECT || note->solve.from == S2_PROJECT_SOLVED)) {
+      bool *those = S2_TAKE(undo->arena, bool, note->of->island.touches);
+      for (int k = 0; k < note->of->island.touches; k++) {
+        those[k] = is_late[note->of->touch_index[k]];
+      }
+      late[i] = those;
+    }
+  }
+}
+
+// A substep ends (the first act of it that is undone): its joints and time are those it began with.
+static void sweep_open_substep(S2Undo *undo) {
+  undo->substep = s2_undo_last(undo, S2_ACT_SUBSTEP);
+  undo->world->kept.time = undo->substep->t;
+  s2_note_joints(undo->notes, undo->substep, undo->world->joints.at);
+}
+
+static void sweep_act(S2Undo *undo, const S2Note *note) {
+  undo->step.h = note->h;
+  undo->step.t = note->t;
+  if (note->act == S2_ACT_COMMIT) {
+    sweep_open_substep(undo);
+  }
+  S2ArenaMark mark = s2_arena_mark(undo->arena);
+  bool touches = sweep_has_touches(note);
+  if (touches) {
+    s2_undo_open(undo, note);
+  }
+  undo_act[note->act](undo, note);
+  if (touches) {
+    undo->open.note = NULL;
+    if (note->act != S2_ACT_ARRIVE) { // whose scratch stays
+      s2_arena_rewind(undo->arena, mark);
+    }
+  }
+  // What an abandoned way of q1 started from (S2_ACT_GO_BACK) waited until it was undone.
+  if (undo->back_at == undo->index) {
+    for (size_t i = 0; i < 3 * (size_t)undo->notes->slots; i++) {
+      undo->bar.q1[i] += undo->back[i];
+      undo->back[i] = 0;
+    }
+    undo->back_at = S2_NONE;
+  }
+}
+
+S2Status s2_trace_sweep(const S2Trace *trace, unsigned other, unsigned *found,
+                        S2WorldGradient *gradient, S2Arena *arena) {
+  const S2Notes *notes = &trace->notes;
+  const S2Fixed *fixed = notes->fixed;
+  // Is there a derivative, and room for it?
+  if (notes->at.count == 0) {
+    return s2_error(S2_INVALID, "the trace is empty: trace a step first");
+  }
+  if (notes->reason != NULL) {
+    return s2_error(S2_INVALID,
+                    "a step with %s has no derivative: leave it out of the steps that the loss "
+                    "depends on, or give such a world plain numbers (sim.stop_gradient)",
+                    notes->reason);
+  }
+  if (gradient->slots < notes->slots || gradient->pieces < fixed->pieces ||
+      gradient->vertices < fixed->vertices || gradient->joints < notes->joint_slots) {
+    return s2_error(S2_INVALID, "the gradient does not fit the world (s2_world_gradient_fit)");
+  }
+  // From the last note to the first.
+  gradient->flags |= notes->unsolved ? S2_GRADIENT_PARTIAL : 0;
+  S2ArenaMark mark = s2_arena_mark(arena);
+  S2Status failed = s2_ok();
+  S2Undo undo = {.failed = &failed, .other = other};
+  sweep_begin(&undo, notes, gradient, arena);
+  sweep_find_late(&undo);
+  for (int i = 0; i < fixed->order; i++) { // forces by hand end with the step
+    memset(gradient->f + 3 * fixed->order_of[i], 0, 3 * sizeof(double));
+  }
+  for (undo.index = notes->at.count - 1; undo.index >= 0 && s2_undo_good(&undo); undo.index--) {
+    sweep_act(&undo, s2_note_at(notes, undo.index));
+    if (failed.code == S2_OK && undo.world->refused.code != S2_OK) {
+      failed = s2_error(S2_INVALID, "the program was asked something else when a step was made "
+                                    "again (this is a bug)");
+    }
+  }
+  // What was asked of impulses has gone into the step.
+  s2_undo_begin_impulses(&undo);
+  *found = undo.found;
+  s2_arena_rewind(arena, mark);
+  return failed;
+}
