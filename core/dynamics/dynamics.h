@@ -240,39 +240,29 @@ typedef struct S2JointWeights {
 
 typedef struct S2JointDef {
   S2JointType type;
-  S2BodyId a, b;              // one of them may be null: the world (lock and mouse: b is)
-  S2Vec2 anchor_a, anchor_b;  // m, world coordinates; NAN: the centre of mass. Where the bodies
-                              // share a point (hinge, weld, slider, wheel) it is anchor_a
-  S2Vec2 axis;                // slider, wheel: direction in world coordinates, any length
-  double length;              // distance: m, > 0; NAN: as now
-  double rest_length;         // spring: m, >= 0; NAN: as now
-  double max_length;          // rope: m, > 0; NAN: as now
-  double stiffness;           // spring, mouse, wheel: N/m, >= 0, to be given
-  double quadratic, cubic;    // spring: N/m^2, N/m^3: pulls with k x + quadratic x^2 + cubic x^3
-  double ratio;               // gear
-  S2JointId joint_a, joint_b; // gear
+  S2BodyId a, b;             // one of them may be null: the world (lock and mouse: b is)
+  S2Vec2 anchor_a, anchor_b; // m, world coordinates; NAN: the centre of mass. Where the bodies
+                             // share a point (hinge, weld, slider, wheel) it is anchor_a
+#define S2_JOINT_KEY(member, type, default, domain, required) type member;
+#include "dynamics/fields.def"
+  double stiffness;                // spring, mouse, wheel: N/m, >= 0, to be given
+  S2JointId joint_a, joint_b;      // gear
   bool lock_x, lock_y, lock_angle; // lock
   bool driven;                     // lock: moves as S2Callbacks.motion says
   bool has_law;                    // spring: pulls as S2Callbacks.spring says; no stiffness then
   S2Vec2 velocity;                 // lock: m/s
-  double angular_velocity;         // lock: rad/s
-  S2Vec2 target;                   // mouse: m, world coordinates
   S2JointWeights compliance;       // zero: rigid; not for spring, mouse, wheel, rope
   S2JointWeights damping;          // of what is compliant; spring, mouse, wheel: `linear`
   bool has_limits, has_motor;      // on the coordinate: hinge, slider, spring, wheel
   double limit_lo, limit_hi;       // rad or m; may be infinite
   double motor_speed, motor_max;   // rad/s or m/s; N m or N, >= 0, may be infinite
-  double friction;                 // dry, N m or N, >= 0
   double break_force;              // N (N m where there is no force), > 0, may be infinite
   int rows;                        // constraint: 1 to 3; of a unilateral one 1
   bool velocity_only;              // constraint: rows J v + rate = 0 without a value
   bool unilateral;                 // constraint: value >= 0 (velocity_only: J v + rate >= 0)
   bool has_jacobian, has_hessian;  // constraint: its callback knows them; else by differences
   bool has_rate;                   // the same; else 0 (velocity_only) or a difference over dt
-  // Ground friction: N, N m, >= 0. Lock: the most it pushes with along x, along y (each by itself)
-  // and turns with, >= 0; infinite (the default): as much as it takes. What has a bound yields.
-  double max_force, max_torque;
-  bool collide; // do the two bodies still touch each other (default no)
+  bool collide;                    // do the two bodies still touch each other (default no)
   const char *name;
 } S2JointDef;
 

@@ -33,12 +33,15 @@ typedef struct S2Field {
   const char *unit, *meaning;
   size_t offset; // of the member in the definition
   bool program;  // not for scripts
+  bool required; // of a key
 } S2Field;
 
 // Tables that end with a name NULL. Members of S2WorldDef; of S2BodyDef (those of S2BodyField that
 // are no part of the state).
 extern const S2Field s2_world_fields[];
 extern const S2Field s2_body_fields[];
+// Keys of joints, members of S2JointDef.
+extern const S2Field s2_joint_keys[];
 
 // The member of a definition; a vector has two of them.
 void *s2_field_in(const S2Field *field, void *definition);

@@ -216,13 +216,6 @@ bool s2_lua_joint_takes(S2JointType type, const char *key) {
   return keys != NULL && *keys != NULL;
 }
 
-static void read_number(const S2Keys *keys, S2JointType type, const char *key, S2Domain domain,
-                        double *value) {
-  if (s2_lua_joint_takes(type, key)) {
-    s2_keys_number(keys, key, domain, value);
-  }
-}
-
 static void read_vec2(const S2Keys *keys, S2JointType type, const char *key, bool required,
                       S2Vec2 *value) {
   if (s2_lua_joint_takes(type, key)) {
@@ -252,25 +245,20 @@ static void read_keys(const S2Keys *keys, S2JointDef *def) {
   read_vec2(keys, type, "anchor", !s2_lua_joint_takes(type, "body"), &def->anchor_a);
   read_vec2(keys, type, "anchor_a", def->a.index == 0, &def->anchor_a);
   read_vec2(keys, type, "anchor_b", def->b.index == 0, &def->anchor_b);
-  read_vec2(keys, type, "axis", true, &def->axis);
-  read_vec2(keys, type, "target", true, &def->target);
-  read_number(keys, type, "angular_velocity", S2_ANY_NUMBER, &def->angular_velocity);
-  read_number(keys, type, "length", S2_POSITIVE, &def->length);
-  read_number(keys, type, "rest_length", S2_NON_NEGATIVE, &def->rest_length);
-  read_number(keys, type, "max_length", S2_POSITIVE, &def->max_length);
-  if (s2_lua_joint_takes(type, "max_force")) {
-    s2_lua_read_bound(keys, "max_force", &def->max_force);
-    s2_lua_read_bound(keys, "max_torque", &def->max_torque);
+  for (const S2Field *field = s2_joint_keys; field->name != NULL; field++) {
+    if (s2_lua_joint_takes(type, field->name)) {
+      if (field->required) {
+        s2_keys_require(keys, field->name);
+      }
+      s2_lua_field_key(keys, field, def);
+    }
   }
-  read_number(keys, type, "ratio", S2_ANY_NUMBER, &def->ratio);
   if (s2_lua_joint_takes(type, "stiffness")) {
     if (!s2_lua_joint_takes(type, "force") || !s2_lua_spring_law(keys, def)) {
       s2_keys_require(keys, "stiffness");
     }
-    read_number(keys, type, "quadratic", S2_ANY_NUMBER, &def->quadratic);
-    read_number(keys, type, "cubic", S2_ANY_NUMBER, &def->cubic);
-    read_number(keys, type, "stiffness", S2_NON_NEGATIVE, &def->stiffness);
-    read_number(keys, type, "damping", S2_NON_NEGATIVE, &def->damping.linear);
+    s2_keys_number(keys, "stiffness", S2_NON_NEGATIVE, &def->stiffness);
+    s2_keys_number(keys, "damping", S2_NON_NEGATIVE, &def->damping.linear);
   } else if (s2_lua_joint_takes(type, "compliance")) {
     s2_lua_read_weights(keys, "compliance", &def->compliance);
     s2_lua_read_weights(keys, "damping", &def->damping);
@@ -278,7 +266,6 @@ static void read_keys(const S2Keys *keys, S2JointDef *def) {
   if (s2_lua_joint_takes(type, "limits")) {
     read_limits(keys, def);
     read_motor(keys, s2_joint_traits(type)->turns, def);
-    read_number(keys, type, "friction", S2_NON_NEGATIVE, &def->friction);
   }
   s2_lua_read_bound(keys, "break_force", &def->break_force);
   s2_keys_name(keys, "name", &def->name);

@@ -81,13 +81,13 @@ S2Var s2_world_tape_point(S2WorldTape *tape, const S2World *world, int32_t slot,
 void s2_world_tape_set_state(S2WorldTape *tape, const S2World *world, int arguments,
                              const S2Argument *argument) {
   int size = s2_world_state_size(world), count = size;
-  int most = size + S2_GRADIENT_IMPULSES * world->joints.count;
+  int most = size + S2_JOINT_ROWS * world->joints.count;
   S2Place *places = s2_memory_take(sizeof *places * (size_t)(most + 1));
   S2Term *terms = s2_memory_take(sizeof *terms * (size_t)(arguments + 1));
   // Poses and velocities are the arguments, impulses constants.
   s2_state_places(world, places);
   for (int i = 0; i < world->joints.count; i++) {
-    for (int k = 0; k < S2_GRADIENT_IMPULSES; k++) {
+    for (int k = 0; k < S2_JOINT_ROWS; k++) {
       places[count++] = s2_place(S2_PLACE_JOINT, i, S2_OF_IMPULSE + k);
     }
   }
@@ -136,11 +136,11 @@ void s2_world_tape_ratio(S2WorldTape *tape, S2World *world, int32_t slot, S2Var 
 void s2_world_tape_enabled(S2WorldTape *tape, const S2World *world, int32_t slot) {
   enum { GOALS = 3, REACTION = 3 };
   const S2Joint *joint = &world->joints.at[slot];
-  S2Place places[S2_GRADIENT_IMPULSES + REACTION + GOALS];
+  S2Place places[S2_JOINT_ROWS + REACTION + GOALS];
   S2Term terms[GOALS];
   int count = 0, used = 0;
   // Impulses and reactions begin at 0, ...
-  for (int i = 0; i < S2_GRADIENT_IMPULSES; i++) {
+  for (int i = 0; i < S2_JOINT_ROWS; i++) {
     places[count++] = s2_place(S2_PLACE_JOINT, slot, S2_OF_IMPULSE + i);
   }
   for (int i = 0; i < REACTION; i++) {

@@ -16,48 +16,27 @@ typedef struct Pair { // bytes from the start of both
     offsetof(S2##Type, field) + (i) * sizeof(double),                                              \
         offsetof(S2##Type##Gradient, field) + (i) * sizeof(double)                                 \
   }
-#define ONE(field)   OF(Joint, field, 0)
-#define TWO(field)   ONE(field), OF(Joint, field, 1)
-#define THREE(field) TWO(field), OF(Joint, field, 2)
-#define SEVEN(field)                                                                               \
-  THREE(field), OF(Joint, field, 3), OF(Joint, field, 4), OF(Joint, field, 5), OF(Joint, field, 6)
-#define NINE(field) SEVEN(field), OF(Joint, field, 7), OF(Joint, field, 8)
+// As many numbers of a joint as the name says.
+#define PAIRS_1(field) OF(Joint, field, 0)
+#define PAIRS_2(field) PAIRS_1(field), OF(Joint, field, 1)
+#define PAIRS_3(field) PAIRS_2(field), OF(Joint, field, 2)
+#define PAIRS_7(field)                                                                             \
+  PAIRS_3(field), OF(Joint, field, 3), OF(Joint, field, 4), OF(Joint, field, 5), OF(Joint, field, 6)
+#define PAIRS_9(field) PAIRS_7(field), OF(Joint, field, 7), OF(Joint, field, 8)
 
 static const Pair body_pairs[] = {
 #define S2_BODY_NUMBER(ID, member, default, domain, most, unit, meaning) OF(Body, member, 0),
 #include "dynamics/fields.def"
 };
 
-static const Pair joint_pairs[] = {TWO(local_a),
-                                   TWO(local_b),
-                                   TWO(axis),
-                                   ONE(angle0),
-                                   ONE(length),
-                                   ONE(ratio),
-                                   ONE(sum),
-                                   THREE(goal),
-                                   THREE(rate),
-                                   ONE(stiffness),
-                                   ONE(compliance.linear),
-                                   ONE(compliance.angular),
-                                   NINE(compliance.matrix),
-                                   ONE(damping.linear),
-                                   ONE(damping.angular),
-                                   NINE(damping.matrix),
-                                   ONE(limit_lo),
-                                   ONE(limit_hi),
-                                   ONE(motor_speed),
-                                   ONE(motor_max),
-                                   ONE(friction),
-                                   ONE(max_force),
-                                   ONE(max_torque),
-                                   SEVEN(impulse),
-                                   ONE(reaction_time),
-                                   ONE(quadratic),
-                                   ONE(cubic),
-                                   THREE(reaction)};
+static const Pair joint_pairs[] = {
+#define S2_JOINT_NUMBER(ID, member, type, array, count) PAIRS_##count(member),
+#define S2_JOINT_WEIGHTS(ID, member)                                                               \
+  PAIRS_1(member.linear), PAIRS_1(member.angular), PAIRS_9(member.matrix),
+#include "dynamics/fields.def"
+};
 _Static_assert(sizeof joint_pairs / sizeof joint_pairs[0] == S2_JOINT_NUMBERS, "as S2JointNumber");
-_Static_assert((int)S2_JOINT_ROWS == (int)S2_GRADIENT_IMPULSES, "one a row");
+_Static_assert((int)S2_JOINT_ROWS == S2_OF_IMPULSE_LAST - S2_OF_IMPULSE + 1, "one a row");
 
 static const Pair piece_pairs[] = {OF(Piece, radius, 0), OF(Piece, friction, 0),
                                    OF(Piece, restitution, 0)};

@@ -25,31 +25,11 @@ typedef enum S2BodyNumber { // as the members of S2BodyGradient
 
 typedef enum S2JointNumber {
   S2_OF_NOTHING = -1,
-  S2_OF_LOCAL_A = 0, // x, y
-  S2_OF_LOCAL_B = 2,
-  S2_OF_AXIS = 4,
-  S2_OF_ANGLE0 = 6,
-  S2_OF_LENGTH,
-  S2_OF_RATIO,
-  S2_OF_SUM,
-  S2_OF_GOAL = 10, // angle, x, y
-  S2_OF_RATE = 13,
-  S2_OF_STIFFNESS = 16,
-  S2_OF_COMPLIANCE = 17, // linear, angular, matrix
-  S2_OF_DAMPING = 28,
-  S2_OF_LIMIT_LO = 39,
-  S2_OF_LIMIT_HI,
-  S2_OF_MOTOR_SPEED,
-  S2_OF_MOTOR_MAX,
-  S2_OF_JOINT_FRICTION,
-  S2_OF_MAX_FORCE,
-  S2_OF_MAX_TORQUE,
-  S2_OF_IMPULSE = 46, // S2_GRADIENT_IMPULSES of them
-  S2_OF_REACTION_TIME = 53,
-  S2_OF_QUADRATIC,
-  S2_OF_CUBIC,
-  S2_OF_REACTION, // angular, x, y
-  S2_OF_LAST_REACTION = S2_OF_REACTION + 2,
+#define S2_JOINT_NUMBER(ID, member, type, array, count)                                            \
+  S2_OF_##ID, S2_OF_##ID##_LAST = S2_OF_##ID + count - 1,
+#define S2_JOINT_WEIGHTS(ID, member) /* linear, angular, matrix */                                 \
+  S2_OF_##ID, S2_OF_##ID##_LAST = S2_OF_##ID + 10,
+#include "dynamics/fields.def"
   S2_JOINT_NUMBERS
 } S2JointNumber;
 

@@ -25,19 +25,10 @@ typedef struct S2WeightsGradient { // of S2JointWeights
   double linear, angular, matrix[9];
 } S2WeightsGradient;
 
-enum { S2_GRADIENT_IMPULSES = 7 }; // as S2_JOINT_ROWS
-
-typedef struct S2JointGradient { // fields of S2Joint of the same names
-  S2Vec2 local_a, local_b, axis;
-  double angle0, length, ratio, sum;
-  double goal[3], rate[3];
-  double stiffness, quadratic, cubic;
-  S2WeightsGradient compliance, damping;
-  double limit_lo, limit_hi;
-  double motor_speed, motor_max, friction;
-  double max_force, max_torque;
-  double impulse[S2_GRADIENT_IMPULSES], reaction_time; // of the last step (geometric stiffness)
-  double reaction[3];                                  // of the last step
+typedef struct S2JointGradient {
+#define S2_JOINT_NUMBER(ID, member, type, array, count) type member array;
+#define S2_JOINT_WEIGHTS(ID, member)                    S2WeightsGradient member;
+#include "dynamics/fields.def"
 } S2JointGradient;
 
 // What acted at a contact point in the last step, as the sums that its impulses, its normal and

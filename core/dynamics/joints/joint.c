@@ -125,24 +125,20 @@ double s2_joint_violation(const S2JointAt *at, double length) {
 // ---- Making -----------------------------------------------------------------------------------
 
 S2JointDef s2_joint_def(S2JointType type) {
-  S2Vec2 nowhere = {NAN, NAN};
-  return (S2JointDef){
-      .type = type,
-      .anchor_a = nowhere,
-      .anchor_b = nowhere,
-      .target = nowhere,
-      .length = NAN,
-      .rest_length = NAN,
-      .max_length = NAN,
+  S2JointDef def = {
+#define S2_JOINT_KEY(member, type, default, domain, required) .member = default,
+#include "dynamics/fields.def"
+      .anchor_a = {NAN, NAN},
+      .anchor_b = {NAN, NAN},
       .stiffness = NAN,
-      .ratio = 1,
       .limit_lo = -INFINITY,
       .limit_hi = INFINITY,
       .motor_max = INFINITY,
       .break_force = INFINITY,
-      .max_force = kinds[type]->bound,
-      .max_torque = kinds[type]->bound,
   };
+  def.type = type;
+  def.max_force = def.max_torque = kinds[type]->bound;
+  return def;
 }
 
 static S2Status find_bodies(const S2World *world, const S2JointDef *def, S2Joint *joint) {

@@ -209,26 +209,15 @@ typedef struct S2Joint {
   int32_t a, b;             // slots; S2_NONE: the world
   int32_t joint_a, joint_b; // gear: slots
   int32_t more[2];          // gear of hinges: its third and fourth body, S2_NONE
-  S2Vec2 local_a, local_b;  // anchors: body frame, world coordinates where the body is the world
-  S2Vec2 axis;              // frame of b, unit: slider, wheel; a length: its direction when made
-  double angle0;            // relative angle at creation
-  double length;            // m: held (distance), at rest (spring)
-  double ratio, sum;        // gear: coordinate of joint_a + ratio * that of joint_b = sum
-  double goal[3], rate[3];  // lock: angle, x, y to be at now, and how fast they change
-  double stiffness;         // N/m
-  double quadratic, cubic;  // spring: N/m^2, N/m^3
   bool has_law;             // spring
-  S2JointWeights compliance, damping;
-  double limit_lo, limit_hi; // rad or m; infinite: none
-  double motor_speed, motor_max, friction, break_force;
-  int rows; // constraint
+  int rows;                 // constraint
   bool velocity_only, unilateral, has_jacobian, has_hessian, has_rate;
+#define S2_JOINT_NUMBER(ID, member, type, array, count) type member array;
+#define S2_JOINT_WEIGHTS(ID, member)                    S2JointWeights member;
+#include "dynamics/fields.def"
+  double break_force;
   S2JointRow last[S2_JOINT_EQUATIONS]; // constraint: as evaluated last
-  double max_force, max_torque;        // ground friction; lock: of what it locks, infinite: rigid
   double pushed[2];                    // N, by all but the ground and applied forces, last step
-  double impulse[S2_JOINT_ROWS];       // of the last step, warm start
-  double reaction[3];   // on a, of the last step: N m s about its anchor, N s (world axes)
-  double reaction_time; // s it acted
   S2JointLink link[S2_JOINT_LINKS];
   int32_t first_link; // list of the gears on it, youngest first
   char name[S2_NAME_SIZE];
