@@ -318,6 +318,8 @@ S2Status s2_joint_set_target(S2World *world, S2JointId joint, S2Vec2 target); //
 S2Status s2_joint_set_velocity(S2World *world, S2JointId joint,               // lock
                                const double velocity[3]);                     // angle, x, y
 
+enum { S2_JOINT_WAY = 2 };
+
 typedef struct S2JointInfo {
   S2JointType type;
   S2BodyId a, b;
@@ -326,18 +328,20 @@ typedef struct S2JointInfo {
   bool compliant;            // has rows that give way, apart from those of springs
   const char *name;          // borrowed
   S2Vec2 anchor_a, anchor_b; // world coordinates now
-  S2Vec2 axis;               // slider, wheel: unit vector, world coordinates now
-  S2Vec2 target;             // mouse
-  bool driven;               // lock
-  bool has_law;              // spring
-  double velocity[3];        // lock: angle, x, y; driven: the mean of the last (sub-)step
-  S2Vec2 impulse;            // on a, N s, of the last step or part of it (world axes)
-  double angular_impulse;    // on a, about its anchor, N m s
-  S2Vec2 force;              // on a, N: impulse over the time it acted
-  double torque;             // on a, about its anchor, N m
-  double angle, speed;       // of a against b, rad and rad/s, zero at creation
-  double error;              // m: of rigid rows and limits (angles times the size of the bodies);
-                             // of constraints: at the end of the last step
+  int ways;                  // points of the world it goes by from anchor_a to anchor_b
+  S2Vec2 way[S2_JOINT_WAY];
+  S2Vec2 axis;            // slider, wheel: unit vector, world coordinates now
+  S2Vec2 target;          // mouse
+  bool driven;            // lock
+  bool has_law;           // spring
+  double velocity[3];     // lock: angle, x, y; driven: the mean of the last (sub-)step
+  S2Vec2 impulse;         // on a, N s, of the last step or part of it (world axes)
+  double angular_impulse; // on a, about its anchor, N m s
+  S2Vec2 force;           // on a, N: impulse over the time it acted
+  double torque;          // on a, about its anchor, N m
+  double angle, speed;    // of a against b, rad and rad/s, zero at creation
+  double error;           // m: of rigid rows and limits (angles times the size of the bodies);
+                          // of constraints: at the end of the last step
 } S2JointInfo;
 
 S2Status s2_joint_info(const S2World *world, S2JointId joint, S2JointInfo *info);

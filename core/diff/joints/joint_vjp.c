@@ -453,7 +453,8 @@ static S2JointUndo begin(const S2Step *step, const S2Island *island, S2SolveKind
   double since = step->t - step->world->kept.time + (end ? step->h : 0);
   const S2Rot *turn = s2_step_turns(step, island, q);
   undo.at = (S2JointAt){.world = step->world, .q = q, .elapsed = since, .turn = turn};
-  undo.place = (S2PlaceBar){end ? adjoint->q1 : adjoint->q0, NULL, elapsed, adjoint->gradient};
+  undo.place = (S2PlaceBar){
+      .q = end ? adjoint->q1 : adjoint->q0, .elapsed = elapsed, .gradient = adjoint->gradient};
   return undo;
 }
 

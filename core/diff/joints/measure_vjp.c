@@ -91,7 +91,7 @@ static void measure_place_vjp(const S2Joint *joint, Sides sides, const SidesBar 
 }
 
 static S2JointGradient *measure_gradient(const S2JointAt *at, const S2PlaceBar *to) {
-  return &to->gradient->joint[at->joint - at->world->joints.at];
+  return to->joint != NULL ? to->joint : &to->gradient->joint[at->joint - at->world->joints.at];
 }
 
 static void measure_sides_vjp(const S2JointAt *at, const Sides *sides, const SidesBar *bar,

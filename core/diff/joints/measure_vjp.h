@@ -15,6 +15,7 @@ typedef struct S2PlaceBar { // where it goes; all are added to
   double *q, *to;           // 3 a slot: of S2JointAt.q and .to
   double *elapsed;          // s
   S2WorldGradient *gradient;
+  S2JointGradient *joint; // of the joint's own numbers; NULL: its place in `gradient`
 } S2PlaceBar;
 
 // Of the equations of a joint (0 ..), what its limits and what its motor act on.

@@ -194,7 +194,8 @@ static void fill_turns(Midpoint *m, const Member *member) {
   S2JointAt chord = at_of(m, joint, m->step->q0, m->q1);
   int slots = m->step->world->bodies.count;
   double elapsed;
-  S2PlaceBar place = {m->scratch, m->scratch + 3 * slots, &elapsed, &m->unused};
+  S2PlaceBar place = {
+      .q = m->scratch, .to = m->scratch + 3 * slots, .elapsed = &elapsed, .gradient = &m->unused};
   for (int i = 0; i < 6; i++) {
     // Only rows of bodies that are solved for.
     if (member->of[i / 3] == S2_GROUND) {
@@ -383,8 +384,8 @@ static void term_vjp(Midpoint *m, const Member *member, const Term *term, double
 
 static void joints_vjp(Midpoint *m) {
   double at_start = 0, at_end = 0;
-  S2PlaceBar start = {m->bar->q0, NULL, &at_start, m->bar->gradient};
-  S2PlaceBar end = {m->q1_bar, NULL, &at_end, m->bar->gradient};
+  S2PlaceBar start = {.q = m->bar->q0, .elapsed = &at_start, .gradient = m->bar->gradient};
+  S2PlaceBar end = {.q = m->q1_bar, .elapsed = &at_end, .gradient = m->bar->gradient};
   for (int i = 0; i < m->island->joints; i++) {
     const Member *member = &m->member[i];
     for (int k = 0; k < member->count; k++) {

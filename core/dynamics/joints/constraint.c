@@ -474,7 +474,7 @@ static S2Status constraint_create(const S2World *world, const S2JointDef *def, S
 
 const S2JointKind s2_constraint_kind = {
     .traits = {.name = "constraint"},
-    .parts = S2_HAS_COMPLIANCE,
+    .parts = S2_HAS_COMPLIANCE | S2_HAS_OTHERS,
     .rows = constraint_equations,
     .hessians = constraint_hessians,
     .coordinate = constraint_coordinate,

@@ -127,7 +127,7 @@ const S2JointKind s2_gear_kind = {
     .traits = {.name = "gear",
                .keys = S2_KEYS("joint_a", "joint_b", "ratio", "compliance", "damping"),
                .span = S2_SPAN_FAINT},
-    .parts = S2_HAS_COMPLIANCE,
+    .parts = S2_HAS_COMPLIANCE | S2_HAS_OTHERS,
     .fields = S2_FIELD_BIT(RATIO),
     .rows = gear_equations,
     .hessians = gear_hessians,

@@ -185,7 +185,7 @@ static double most_turning(const S2JointAt *at, const double scale[6], double h)
   static const double world[3] = {0, 0, 0};
   const double *qa = joint->a == S2_NONE ? world : at->q + 3 * joint->a;
   const double *qb = joint->b == S2_NONE ? world : at->q + 3 * joint->b;
-  if (joint->type == S2_GEAR || joint->type == S2_CONSTRAINT) { // of other functions
+  if ((s2_joint_kind(joint->type)->parts & S2_HAS_OTHERS) != 0) {
     return INFINITY;
   }
   double force = 0;

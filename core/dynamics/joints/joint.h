@@ -42,6 +42,7 @@ typedef enum S2JointParts { // what a definition may ask of a type
   S2_HAS_DRIVE = 8, // motor and friction
   S2_HAS_LENGTH = 16,
   S2_HAS_AXIS = 32,
+  S2_HAS_OTHERS = 64, // its functions are not of the way from its anchor on b to that on a
 } S2JointParts;
 
 typedef enum S2JointAnchors { // what a definition says of its anchors
@@ -69,6 +70,10 @@ typedef struct S2JointKind {
   int sprung;            // with S2_HAS_STIFFNESS: the equation that gives way, or S2_ALL_ROWS
   S2Measure *coordinate; // what limits and gears act on; NULL: nothing
   S2Measure *drive;      // what motor and friction act on; NULL: nothing
+  S2Measure *length;     // what is called its length; NULL: the way between the anchors
+  // Fixed points (world coordinates) that it goes by from anchor_a to anchor_b, at most
+  // S2_JOINT_WAY; returns how many. NULL: none.
+  int (*way)(const S2Joint *joint, S2Vec2 way[S2_JOINT_WAY]);
   // Reads and checks what is the type's own; NULL: nothing. Bodies, anchors and axis are there
   // already.
   S2Status (*create)(const S2World *world, const S2JointDef *def, S2Joint *joint);

@@ -60,7 +60,9 @@ static double speed(const S2World *world, const S2Joint *joint) {
     row = joint->last[0];
   } else if (kind->drive != NULL) {
     kind->drive(&at, &row, NULL);
-  } else if (kind->coordinate != NULL || (kind->parts & S2_HAS_LENGTH) != 0) {
+  } else if (kind->coordinate != NULL) {
+    kind->coordinate(&at, &row, NULL);
+  } else if ((kind->parts & S2_HAS_LENGTH) != 0) {
     s2_measure_length(&at, &row, NULL);
   } else {
     s2_measure_angle(&at, &row, NULL);
@@ -88,7 +90,8 @@ static double measured(const S2World *world, const S2Joint *joint, S2JointField 
   } else if (field == S2_JOINT_TRANSLATION) {
     s2_measure_translation(&at, &row, NULL);
   } else {
-    s2_measure_length(&at, &row, NULL);
+    S2Measure *length = s2_joint_kind(joint->type)->length;
+    (length != NULL ? length : s2_measure_length)(&at, &row, NULL);
   }
   return row.value;
 }
@@ -380,5 +383,7 @@ S2Status s2_joint_info(const S2World *world, S2JointId id, S2JointInfo *info) {
       .error = s2_joint_violation(&at, length > 0 ? length : 1),
   };
   anchors(world, joint, info);
+  const S2JointKind *kind = s2_joint_kind(joint->type);
+  info->ways = kind->way == NULL ? 0 : kind->way(joint, info->way);
   return s2_ok();
 }
