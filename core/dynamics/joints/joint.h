@@ -92,6 +92,9 @@ typedef struct S2JointKind {
 // The equations of a joint; returns how many. Hessians of the same.
 int s2_joint_rows(const S2JointAt *at, S2JointRow rows[S2_JOINT_EQUATIONS]);
 void s2_joint_hessians(const S2JointAt *at, S2JointHessian hessians[S2_JOINT_EQUATIONS]);
+// May forces on its bodies leave a sum, as it pushes something else, too? (Those of a gear are
+// balanced by the joints it is made of.)
+bool s2_joint_may_hold(const S2Joint *joint);
 // Does its stiffness act on this equation?
 bool s2_joint_sprung(const S2Joint *joint, int row);
 

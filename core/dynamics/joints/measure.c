@@ -230,3 +230,7 @@ bool s2_joint_sprung(const S2Joint *joint, int row) {
   return (kind->parts & S2_HAS_STIFFNESS) != 0 &&
          (kind->sprung == S2_ALL_ROWS || kind->sprung == row);
 }
+
+bool s2_joint_may_hold(const S2Joint *joint) {
+  return (s2_joint_kind(joint->type)->parts & S2_HAS_OTHERS) != 0 && joint->joint_a == S2_NONE;
+}

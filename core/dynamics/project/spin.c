@@ -38,7 +38,7 @@ bool s2_island_floats(const S2Step *step, const S2Island *island) {
     const S2Joint *joint = &step->world->joints.at[island->joint[i]];
     floats = joint->a != S2_NONE && joint->b != S2_NONE && step->node_of[joint->a] != S2_GROUND &&
              step->node_of[joint->b] != S2_GROUND &&
-             (joint->type != S2_CONSTRAINT || balances(step, joint));
+             (!s2_joint_may_hold(joint) || balances(step, joint));
   }
   return floats;
 }

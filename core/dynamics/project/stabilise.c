@@ -309,7 +309,7 @@ int s2_island_holders(const S2Step *step, const S2Island *island, bool closed, i
     for (int k = 0; k < 2 && joint->more[k] != S2_NONE; k++) {
       count = add_holder(step, joint->more[k], ground, count);
     }
-    if (joint->type == S2_CONSTRAINT && !s2_island_floats(step, island)) {
+    if (s2_joint_may_hold(joint) && !s2_island_floats(step, island)) {
       count = add_holder(step, S2_NONE, ground, count); // whatever bodies it names
     }
   }
