@@ -2,10 +2,11 @@
 #
 # A line is blank, or a comment (nothing else is on it), or code. A function is what its own layout shows:
 # from the line that opens it to the line that closes it at the same indent, which clang-format and our
-# habits in Lua and JavaScript keep. Of functions within functions each counts for itself; lines inside
-# functions are counted once.
+# habits in Lua and JavaScript keep. A function within another counts for itself: its lines are not those of the
+# outer one. A module of Lua that returns one function is no function.
 #   -v block=25    a function of more lines has to have a comment inside
 #   -v verbose=1   lists those that have none
+#   -v longest=80  lists functions of more lines, and no counts
 
 function language(name) {
   return name ~ /\.lua$/ ? ".lua" : name ~ /\.m?js$/ ? ".js" : ".c"
@@ -55,7 +56,8 @@ function opens(line, indent) {
     return depth == 0 && line ~ /\) \{( *\/\/.*)?$/ && line !~ /^#/
   }
   if (tongue == ".lua") {
-    return line ~ /(^|[ =(,])function( [A-Za-z0-9_.:]+)? *\([^)]*\)( *--.*)?$/
+    return line !~ /^return function/ &&
+           line ~ /(^|[ =(,])function( [A-Za-z0-9_.:]+)? *\([^)]*\)( *--.*)?$/
   }
   return line ~ /(^ *(export )?(default )?(async )?function[ *].*|=>) *\{$/ ||
          (line ~ /^ +(static |async |get |set |#)*[A-Za-z_$][A-Za-z0-9_$]*\(.*\) *\{$/ &&
@@ -69,20 +71,27 @@ function closes(line, indent) {
   return tongue == ".lua" ? line ~ /^ *end([^A-Za-z0-9_]|$)/ : line ~ /^ *\}/
 }
 
+function tell(what_) {
+  printf "%s:%d: %s: %s\n", FILENAME, first[depth], what_, head[depth]
+}
+
 function finish(    length_) {
-  length_ = FNR - first[depth] + 1
+  length_ = FNR - first[depth] + 1 - nested[depth]
+  if (depth > 1) {
+    nested[depth - 1] += FNR - first[depth] + 1
+  }
   functions[folder]++; functions[tongue]++
   if (length_ > block) {
     long[folder]++; long[tongue]++
     if (!comments[depth]) {
       bare[folder]++; bare[tongue]++
       if (verbose) {
-        printf "%s:%d: %d lines without a comment inside: %s\n", FILENAME, first[depth], length_, head[depth]
+        tell(length_ " lines without a comment inside")
       }
     }
   }
-  if (depth > 1 && comments[depth]) {
-    comments[depth - 1] += comments[depth]
+  if (longest && length_ > longest) {
+    tell(length_ " lines, at most " longest)
   }
   depth--
 }
@@ -133,7 +142,7 @@ FNR == 1 {
     head[depth] = tongue == ".c" && start ? signature : $0
     sub(/^ +/, "", head[depth])
     at[depth] = tongue == ".c" ? 0 : indent
-    comments[depth] = 0
+    comments[depth] = nested[depth] = 0
   }
 }
 
@@ -161,6 +170,9 @@ function total(name, top,    i, f, n, k, c, b, s, w, e, u, l, r) {
 }
 
 END {
+  if (longest) {
+    exit
+  }
   if (verbose) {
     print ""
   }
