@@ -221,4 +221,3 @@ test("a finalizer that reads while a frame is made", function()
   collectgarbage "incremental"
 end)
 
-test("end", function() os.remove(PATH) end)
