@@ -81,13 +81,17 @@ for _, page in ipairs(pages()) do
   end
 
   test(page .. " links to files that exist", function()
+    local missing = {}
     for link in read_file(SOURCE .. "/" .. page):gmatch "%]%(([^)#%s]+)[^)]*%)" do
-      if not link:match "^https?:" then
-        local folder = page:match "^(.*/)" or ""
-        local file = io.open(SOURCE .. "/" .. folder .. link)
-        ok(file, "there is no " .. folder .. link):close()
+      local path = (page:match "^(.*/)" or "") .. link
+      local file = not link:match "^https?:" and io.open(SOURCE .. "/" .. path)
+      if file then
+        file:close()
+      elseif file == nil then
+        missing[#missing + 1] = path
       end
     end
+    eq(missing, {})
   end)
 end
 

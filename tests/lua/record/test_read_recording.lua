@@ -2,6 +2,7 @@
 local sim = require "sim2d"
 
 local PATH = os.tmpname() .. ".s2d"
+at_end(function() os.remove(PATH) end)
 
 local function read_file(path)
   local file <close> = assert(io.open(path, "rb"))
