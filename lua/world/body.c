@@ -12,7 +12,6 @@ enum {
   FIELD_Q,
   FIELD_V,
   FIELD_NAME,
-  FIELD_AWAKE,
   FIELD_DATA,
   FIELD_WORLD,
   FIELD_DRIVE,
@@ -55,7 +54,6 @@ static const struct {
     {"q", FIELD_Q},
     {"v", FIELD_V},
     {"name", FIELD_NAME},
-    {"awake", FIELD_AWAKE},
     {"data", FIELD_DATA},
     {"world", FIELD_WORLD},
     {"alive", FIELD_ALIVE},
@@ -341,9 +339,6 @@ static int body_index(lua_State *L) {
     lua_pushstring(L, name);
     return 1;
   }
-  case FIELD_AWAKE:
-    lua_pushboolean(L, 1); // nothing sleeps yet
-    return 1;
   case FIELD_DATA:
     lua_getiuservalue(L, 1, 1);
     lua_getiuservalue(L, -1, S2_STORE_DATA);
@@ -477,13 +472,9 @@ static bool write_field(lua_State *L, S2LuaBody *body, int field, S2Complaint *c
     wrote_state(L, body, begin, &value, differentiable, &place);
     return true;
   }
-  bool awake;
   switch (field) {
   case FIELD_NAME:
     return write_name(L, body, complaint);
-  case FIELD_AWAKE:
-    return s2_value_boolean(L, 3, &awake, complaint) &&
-           (awake || s2_complain(complaint, "sleeping is not available yet"));
   case FIELD_DATA:
     lua_getiuservalue(L, 1, 1);
     lua_getiuservalue(L, -1, S2_STORE_DATA);

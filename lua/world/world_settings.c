@@ -27,7 +27,6 @@ typedef enum Setting {
   COMBINE_RESTITUTION,
   SUBSTEPS,
   NONLINEAR,
-  SLEEPING,
   LINEAR_SOLVER,
   SETTING_COUNT
 } Setting;
@@ -55,13 +54,12 @@ const char *const s2_setting_names[] = {
     [COMBINE_RESTITUTION] = "combine_restitution",
     [SUBSTEPS] = "substeps",
     [NONLINEAR] = "nonlinear",
-    [SLEEPING] = "sleeping",
     [LINEAR_SOLVER] = "linear_solver",
     [SETTING_COUNT] = NULL,
 };
 
-// The values of the contract, in the order of the engine's enums; what follows those is not built.
-static const char *const contact_names[] = {"coulomb", "frictionless", "convex", NULL};
+// The values of the contract, in the order of the engine's enums.
+static const char *const contact_names[] = {"coulomb", "frictionless", NULL};
 static const char *const stepping_names[] = {"speculative", "bisect", "event", "auto", NULL};
 static const char *const stabilization_names[] = {"projection", "none",          "baumgarte", "pre",
                                                   "post",       "post_assembly", NULL};
@@ -72,20 +70,6 @@ static const char *const elasticity_names[] = {"compliance", "stiffness", NULL};
 static const char *const geometric_stiffness_names[] = {"off", "on", "psd", NULL};
 static const char *const gradient_names[] = {"exact", "smooth", NULL};
 static const char *const linear_solver_names[] = {"auto", "ldlt", "cholesky", "cg", "minres", NULL};
-
-static const char *const solvers_later[] = {"tgs", NULL};
-
-static bool later(lua_State *L, int index, S2Complaint *complaint) {
-  char text[S2_LUA_TEXT];
-  return s2_complain(complaint, "%s is not available yet", s2_lua_describe(L, index, text));
-}
-
-// One of the first `built` names.
-static bool read_choice(lua_State *L, int index, const char *const *names, int built, int *value,
-                        S2Complaint *complaint) {
-  return s2_value_choice(L, index, names, value, complaint) &&
-         (*value < built || later(L, index, complaint));
-}
 
 // A number from 0 to 1.
 static bool read_part(lua_State *L, int index, double *part, S2Complaint *complaint) {
@@ -102,25 +86,12 @@ static bool read_part(lua_State *L, int index, double *part, S2Complaint *compla
   return true;
 }
 
-static bool read_only_false(lua_State *L, int index, S2Complaint *complaint) {
-  bool value;
-  return s2_value_boolean(L, index, &value, complaint) && (!value || later(L, index, complaint));
-}
-
 static bool read_solver(lua_State *L, int index, S2Solver *solver, S2Complaint *complaint) {
-  const char *names[S2_SOLVER_COUNT + sizeof solvers_later / sizeof solvers_later[0]];
+  const char *names[S2_SOLVER_COUNT + 1];
   for (int i = 0; i < S2_SOLVER_COUNT; i++) {
     names[i] = s2_solver_name((S2Solver)i);
   }
-  memcpy(names + S2_SOLVER_COUNT, solvers_later, sizeof solvers_later);
-  if (lua_type(L, index) == LUA_TSTRING) {
-    for (int i = 0; solvers_later[i] != NULL; i++) {
-      if (strcmp(lua_tostring(L, index), solvers_later[i]) == 0) {
-        return later(L, index, complaint);
-      }
-    }
-  }
-  names[S2_SOLVER_COUNT] = NULL; // messages list what there is
+  names[S2_SOLVER_COUNT] = NULL;
   int value;
   if (!s2_value_choice(L, index, names, &value, complaint)) {
     return false;
@@ -142,15 +113,15 @@ bool s2_setting_read(lua_State *L, int index, int setting, S2WorldDef *def,
   case SOLVER:
     return read_solver(L, index, &def->solver, complaint);
   case CONTACT:
-    good = read_choice(L, index, contact_names, 2, &choice, complaint);
+    good = s2_value_choice(L, index, contact_names, &choice, complaint);
     def->contact = good ? (S2ContactModel)choice : def->contact;
     return good;
   case STEPPING:
-    good = read_choice(L, index, stepping_names, 4, &choice, complaint);
+    good = s2_value_choice(L, index, stepping_names, &choice, complaint);
     def->stepping = good ? (S2Stepping)choice : def->stepping;
     return good;
   case STABILIZATION:
-    good = read_choice(L, index, stabilization_names, 6, &choice, complaint);
+    good = s2_value_choice(L, index, stabilization_names, &choice, complaint);
     def->stabilization = good ? (S2Stabilization)choice : def->stabilization;
     return good;
   case POST_STABILIZATION:
@@ -168,15 +139,15 @@ bool s2_setting_read(lua_State *L, int index, int setting, S2WorldDef *def,
   case CONTACT_MARGIN:
     return s2_value_number(L, index, S2_NON_NEGATIVE, &def->contact_margin, complaint);
   case COMBINE_FRICTION:
-    good = read_choice(L, index, combine_names, 5, &choice, complaint);
+    good = s2_value_choice(L, index, combine_names, &choice, complaint);
     def->combine_friction = good ? (S2Combine)choice : def->combine_friction;
     return good;
   case COMBINE_RESTITUTION:
-    good = read_choice(L, index, combine_names, 5, &choice, complaint);
+    good = s2_value_choice(L, index, combine_names, &choice, complaint);
     def->combine_restitution = good ? (S2Combine)choice : def->combine_restitution;
     return good;
   case RESTITUTION_MODEL:
-    good = read_choice(L, index, restitution_model_names, 2, &choice, complaint);
+    good = s2_value_choice(L, index, restitution_model_names, &choice, complaint);
     def->restitution_model = good ? (S2RestitutionModel)choice : def->restitution_model;
     return good;
   case FORMULATION:
@@ -196,7 +167,7 @@ bool s2_setting_read(lua_State *L, int index, int setting, S2WorldDef *def,
     def->gradient = good ? (S2GradientMode)choice : def->gradient;
     return good;
   case LINEAR_SOLVER:
-    good = read_choice(L, index, linear_solver_names, S2_LINEAR_COUNT, &choice, complaint);
+    good = s2_value_choice(L, index, linear_solver_names, &choice, complaint);
     def->linear_solver = good ? (S2LinearSolver)choice : def->linear_solver;
     return good;
   case ALPHA:
@@ -211,8 +182,6 @@ bool s2_setting_read(lua_State *L, int index, int setting, S2WorldDef *def,
     return good;
   case NONLINEAR:
     return s2_value_boolean(L, index, &def->nonlinear, complaint);
-  case SLEEPING:
-    return read_only_false(L, index, complaint);
   case SETTING_COUNT:
     break;
   }
@@ -289,9 +258,6 @@ void s2_setting_push(lua_State *L, int setting, const S2WorldDef *def) {
     return;
   case NONLINEAR:
     lua_pushboolean(L, def->nonlinear);
-    return;
-  case SLEEPING:
-    lua_pushboolean(L, 0);
     return;
   case SETTING_COUNT:
     break;

@@ -86,7 +86,6 @@
 ---@field type sim2d.BodyType
 ---@field color string
 ---@field enabled boolean
----@field awake boolean
 ---@field sensor boolean
 ---@field category integer
 ---@field mask integer

@@ -24,8 +24,7 @@
 ---@field smoothing? number default 1e-4
 ---@field substeps? integer a step is this many of dt / substeps, default 1
 ---@field nonlinear? boolean midpoint steps for islands that only joints act on, default false
----@field sleeping? false
----@field linear_solver? "auto"
+---@field linear_solver? "auto"|"ldlt"|"cholesky"|"cg"|"minres" default "auto"
 ---@field combine_friction? sim2d.Combine default "geometric"
 ---@field combine_restitution? sim2d.Combine default "average"
 

@@ -17,7 +17,7 @@ test("settings have the documented defaults", function()
   eq(world.combine_friction, "geometric")
   eq(world.combine_restitution, "average")
   eq({ world.alpha, world.beta, world.substeps }, { 1, 1, 1 })
-  eq({ world.nonlinear, world.sleeping }, { false, false })
+  eq(world.nonlinear, false)
   eq(world.time, 0)
 end)
 
@@ -186,16 +186,21 @@ test("which derivative a world has is a setting", function()
 end)
 
 test("what is not built yet says so", function()
-  for key, value in pairs { contact = "convex",
-    solver = "tgs" } do
-    raises(("key '%s': '%s' is not available yet"):format(key, value),
-      function() sim.world { [key] = value } end)
-  end
-  raises("key 'sleeping': true is not available yet", function() sim.world { sleeping = true } end)
   local world = sim.world {}
   raises("test_world.lua:%d+: world:inverse_dynamics: not available yet",
     function() world:inverse_dynamics {} end)
   raises("test_world.lua:%d+: sim.batch: not available yet", function() sim.batch(print) end)
+end)
+
+test("what there never was is an unknown name", function()
+  local world = sim.world {}
+  raises("key 'contact': one of 'coulomb', 'frictionless' expected, got 'convex'",
+    function() sim.world { contact = "convex" } end)
+  raises("key 'solver': one of .* expected, got 'tgs'", function() sim.world { solver = "tgs" } end)
+  raises("unknown key 'sleeping'", function() sim.world { sleeping = false } end)
+  raises("World has no field 'save'", function() return world.save end)
+  raises("Body has no field 'awake'", function() return world:circle({ radius = 1 }).awake end)
+  raises("sim has no field 'rollout'", function() return sim.rollout end)
 end)
 
 test("time is steps times dt", function()
