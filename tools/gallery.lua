@@ -203,7 +203,7 @@ local folder = what
 assert(os.execute(command("mkdir", "-p", folder)))
 local EXPERIMENTS = "Told in [experiments](../experiments.md)."
 local groups, count = {
-  { "scenes/*.lua", title = "Scenes", text = "`tools/run scenes/NAME.lua` runs one of them." },
+  { "scenes/*/*.lua", title = "Scenes", text = "`tools/run scenes/FOLDER/NAME.lua` runs one of them." },
   { "scripts/lcp_notes/*.lua", title = "The notes on learning contact", text = EXPERIMENTS },
   { "scripts/physics_paper/*.lua", title = "The paper on differentiable physics", text = EXPERIMENTS },
   { "scripts/contact/*.lua", title = "Contact", text = EXPERIMENTS },
@@ -219,7 +219,7 @@ for g, group in ipairs(groups) do
   local items = { title = group.title, text = group.text }
   for _, pattern in ipairs(group) do
     for _, file in ipairs(list(pattern)) do
-      local short = file:match "^[^/]*/(.*)%.lua$"
+      local short = file:match "^scenes/.*/(.*)%.lua$" or file:match "^scripts/(.*)%.lua$"
       if chosen[short] ~= false then
         items[#items + 1] = { script = file, title = short:match("[^/]*$"):gsub("_", " "), text = sentence(file),
           file = picture(arg[-1], file, short, folder) }
@@ -229,7 +229,7 @@ for g, group in ipairs(groups) do
   end
   groups[g], count = items, count + #items
 end
-for _, pattern in ipairs { "scenes/*.lua", "scripts/*/*.lua" } do
+for _, pattern in ipairs { "scenes/*/*.lua", "scripts/*/*.lua" } do
   for _, file in ipairs(list(pattern)) do assert(shown[file], file .. " is in no group of the gallery") end
 end
 page(folder, groups)

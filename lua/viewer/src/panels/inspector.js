@@ -1,6 +1,6 @@
 // The numbers of what is selected.
-import { bodyName, h, jointName, number, pair, quantity } from "./dom.js";
-import { find } from "./pick.js";
+import { bodyName, h, jointName, number, pair, quantity } from "../dom.js";
+import { find } from "../draw/pick.js";
 
 const DEGREES = 180 / Math.PI;
 

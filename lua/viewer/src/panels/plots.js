@@ -2,7 +2,7 @@
 // them; a click or a drag goes there.
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
-import { h, number, superscript } from "./dom.js";
+import { h, number, superscript } from "../dom.js";
 
 const HEIGHT = 128; // pixels
 const FONT = "11px system-ui, sans-serif";

@@ -1,5 +1,5 @@
 // The bar at the bottom: play, step, time, scrub, speed.
-import { h, icon, iconButton } from "./dom.js";
+import { h, icon, iconButton } from "../dom.js";
 
 export const SPEEDS = [0.05, 0.1, 0.25, 0.5, 1, 2, 4, 8];
 
