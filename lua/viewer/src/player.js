@@ -313,10 +313,12 @@ export function createPlayer(root, recording_, { live = false } = {}) {
 
   let before = performance.now();
   function tick(now) {
+    // a page that was hidden does not jump ahead
     advance(Math.min(Math.max(now - before, 0), 250) / 1000);
     before = now;
     resize();
     gather(now);
+    // the picture, when something has changed
     if (state.dirty) {
       state.dirty = false;
       const start = performance.now();
@@ -336,6 +338,7 @@ export function createPlayer(root, recording_, { live = false } = {}) {
       });
       panelStale = true;
     }
+    // numbers and plots less often while it plays: they take longer than the picture
     if (panelStale && (!playing() || now - panelAt >= PANEL_INTERVAL)) {
       panelStale = false;
       panelAt = now;

@@ -22,6 +22,7 @@ function bodyRows(frame, i) {
     ["angle", `${number(angle)} rad`],
     ["", `${number(angle * DEGREES)}°`],
   );
+  // what moves, and only of what has a mass: energies
   if (body.type === "static") return rows;
   rows.push(
     ["velocity", pair([vx, vy], "m/s")],

@@ -11,6 +11,7 @@ export function createTransport(player) {
   const now = h("span", { class: "now" }),
     total = h("span", { class: "total" });
   const count = h("span", { class: "count" });
+  // frames, not times: a step of the slider is a frame
   const scrubber = h("input", {
     type: "range",
     class: "scrubber",
@@ -45,6 +46,7 @@ export function createTransport(player) {
     scrubber,
     speed,
   );
+  // the page changes only what is another than it shows
   let shownPlaying = null;
   return {
     element,
