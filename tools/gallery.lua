@@ -111,6 +111,7 @@ local function list(pattern)
   local names = {}
   local pipe <close> = assert(io.popen("ls " .. pattern))
   for name in pipe:lines() do names[#names + 1] = name end
+  table.sort(names, function(a, b) return a:match "[^/]*$" < b:match "[^/]*$" end) -- scenes by name, not by folder
   assert(#names > 0, "nothing found: " .. pattern)
   return names
 end
