@@ -5,10 +5,8 @@
 
 #include <string.h>
 
-// Parts of the contract that are not built yet; embedded modules may still fill them in.
-static const char *const later_names[] = {"solver", "control",  "batch",   "rollout", "env",
-                                          "nn",     "parallel", "sweep",   "plot",    "load",
-                                          "table",  "progress", "options", NULL};
+// Parts of the contract that are not built yet.
+static const char *const later_names[] = {"batch", NULL};
 
 static int sim_solvers(lua_State *L) {
   lua_createtable(L, S2_SOLVER_COUNT, 0);

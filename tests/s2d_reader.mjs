@@ -3,7 +3,7 @@
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { pathToFileURL } from "node:url";
 
 const [sim2d, source] = process.argv.slice(2);
@@ -72,7 +72,7 @@ function readInPieces(bytes, piece) {
 }
 
 function compareScene(name) {
-  const path = join(directory, `${name}.s2d`);
+  const path = join(directory, `${basename(name)}.s2d`);
   command("--quiet", "--record", path, join(source, "scenes", `${name}.lua`));
   const bytes = readFileSync(path);
   const summary = JSON.parse(command("inspect", "--json", path));
@@ -125,8 +125,11 @@ function lie(bytes) {
 }
 
 try {
-  const bytes = compareScene("newtons_cradle");
-  for (const name of ["disc_pile", "rope_bridge", "galton", "breaking_joint", "car"]) compareScene(name);
+  const bytes = compareScene("contacts/newtons_cradle");
+  for (const name of ["contacts/disc_pile", "contacts/galton", "joints/rope_bridge", "joints/breaking_joint",
+                      "machines/car"]) {
+    compareScene(name);
+  }
   abuse(bytes);
   lie(bytes);
 } finally {

@@ -111,6 +111,7 @@ local function list(pattern)
   local names = {}
   local pipe <close> = assert(io.popen("ls " .. pattern))
   for name in pipe:lines() do names[#names + 1] = name end
+  table.sort(names, function(a, b) return a:match "[^/]*$" < b:match "[^/]*$" end) -- scenes by name, not by folder
   assert(#names > 0, "nothing found: " .. pattern)
   return names
 end
@@ -203,7 +204,7 @@ local folder = what
 assert(os.execute(command("mkdir", "-p", folder)))
 local EXPERIMENTS = "Told in [experiments](../experiments.md)."
 local groups, count = {
-  { "scenes/*.lua", title = "Scenes", text = "`tools/run scenes/NAME.lua` runs one of them." },
+  { "scenes/*/*.lua", title = "Scenes", text = "`tools/run scenes/FOLDER/NAME.lua` runs one of them." },
   { "scripts/lcp_notes/*.lua", title = "The notes on learning contact", text = EXPERIMENTS },
   { "scripts/physics_paper/*.lua", title = "The paper on differentiable physics", text = EXPERIMENTS },
   { "scripts/contact/*.lua", title = "Contact", text = EXPERIMENTS },
@@ -219,7 +220,7 @@ for g, group in ipairs(groups) do
   local items = { title = group.title, text = group.text }
   for _, pattern in ipairs(group) do
     for _, file in ipairs(list(pattern)) do
-      local short = file:match "^[^/]*/(.*)%.lua$"
+      local short = file:match "^scenes/.*/(.*)%.lua$" or file:match "^scripts/(.*)%.lua$"
       if chosen[short] ~= false then
         items[#items + 1] = { script = file, title = short:match("[^/]*$"):gsub("_", " "), text = sentence(file),
           file = picture(arg[-1], file, short, folder) }
@@ -229,7 +230,7 @@ for g, group in ipairs(groups) do
   end
   groups[g], count = items, count + #items
 end
-for _, pattern in ipairs { "scenes/*.lua", "scripts/*/*.lua" } do
+for _, pattern in ipairs { "scenes/*/*.lua", "scripts/*/*.lua" } do
   for _, file in ipairs(list(pattern)) do assert(shown[file], file .. " is in no group of the gallery") end
 end
 page(folder, groups)

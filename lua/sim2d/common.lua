@@ -81,9 +81,11 @@ return function(sim, host)
       if kind == "Tracked" then
         host.fail("%s has to be plain, got a tracked number; sim.stop_gradient(x) is plain", path)
       end
+      -- texts, functions and worlds are handed on as they are
       part.kind, part.value = "constant", value
     else
       part.kind = "table"
+      -- by sorted keys, so that a number has the same place in every run
       for i, key in ipairs(sorted_keys(value)) do
         part[i] = describe_part(layout, value[key], step_into(path, key), depth + 1)
         part[i].key = key
@@ -136,6 +138,7 @@ return function(sim, host)
 
   local function read(part, value, x, what, default)
     if default and (value == nil or type(value) == "number") then
+      -- one number for all that is below
       fill(part, (value or default) + 0.0, x)
     elseif part.kind == "number" then
       if type(value) ~= "number" then
@@ -157,6 +160,7 @@ return function(sim, host)
       if type(value) ~= "table" then
         host.fail("%s: %s: table expected, got %s", what, part.path, host.describe(value))
       end
+      -- with a default what is left out has it, and what is not known is an error
       local known = {}
       for _, inner in ipairs(part) do
         read(inner, value[inner.key], x, what, default)

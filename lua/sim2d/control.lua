@@ -254,18 +254,21 @@ return function(sim, host)
     end
     check_key(KINDS[def.kind], "actuator", "kind",
       "one of 'force', 'torque', 'speed', 'position'", def.kind)
+    -- acts on one thing: a joint or a body of this world
     local object = host.owned(world, def.joint or def.body)
     if (def.joint == nil) == (def.body == nil) then
       fail "bad argument #1 to 'actuator' (either key 'joint' or key 'body' expected)"
     end
     check_key(object == (def.joint and "joint" or "body"), "actuator", def.joint and "joint" or "body",
       "one of this world that is alive", def.joint or def.body)
+    -- whether it turns or pushes follows from the joint
     local turns = def.kind == "torque"
     if def.joint then
       turns = check_joint(def.kind, def.joint)
     elseif def.kind ~= "force" and def.kind ~= "torque" then
       fail("bad argument #1 to 'actuator' (key 'kind': '%s' acts on joints only)", def.kind)
     end
+    -- gains and delay; a delay says when, which has no derivative
     for _, key in ipairs { "delay", "kp", "kd" } do
       check_key(def[key] == nil or (finite(def[key]) and def[key] >= 0), "actuator", key,
         "a number not below 0", def[key])

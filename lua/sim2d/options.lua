@@ -112,6 +112,7 @@ return function(sim, host)
     if not success then
       error(names, 2)
     end
+    -- defaults first, then what the command line says; what is no option is left in arg
     local args = type(arg) == "table" and arg or {}
     local script = tostring(args[0] or "script")
     local values, rest = {}, {}
@@ -135,6 +136,7 @@ return function(sim, host)
       end
     end
     for k = 1, #args do args[k] = rest[k] end
+    -- the live viewer makes controls of them
     host.live_options(names, byname, values, parse)
     return guard(values, names)
   end

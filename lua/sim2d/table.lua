@@ -83,6 +83,7 @@ local function lines_of(def)
       fail("unknown key '%s'; rows and `columns` are expected", tostring(key))
     end
   end
+  -- column by column: texts first, then their width, since a column of numbers stands right
   local columns, has_header = read_columns(def)
   local lines = {}
   for i = 1, rawlen(def) + (has_header and 1 or 0) do lines[i] = {} end
@@ -97,6 +98,7 @@ local function lines_of(def)
       right = right and (value == nil or type(value) == "number")
       cells[#cells + 1] = value == nil and "" or show(value, column.format)
     end
+    -- widths in characters; a text that is no UTF-8 counts its bytes
     local width = 0
     for _, cell in ipairs(cells) do width = math.max(width, utf8.len(cell) or #cell) end
     for i, cell in ipairs(cells) do

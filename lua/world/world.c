@@ -10,7 +10,7 @@
 enum { FIELD_TIME = 100, FIELD_BODIES, FIELD_JOINTS };
 
 // Parts of the contract that are not built yet.
-static const char *const later_names[] = {"inverse_dynamics", "save", NULL};
+static const char *const later_names[] = {"inverse_dynamics", NULL};
 
 // ---- Life -------------------------------------------------------------------------------------
 

@@ -1,10 +1,10 @@
 -- Balance a pole by hand: sim2d --view scripts/live/balance.lua, then the keys left and right.
 --
--- The controller of scenes/cart_pole.lua helps as much as the slider says: at 1 it holds the pole alone,
+-- The controller of scenes/machines/cart_pole.lua helps as much as the slider says: at 1 it holds the pole alone,
 -- at 0 you do. The pole can be dragged as well. Without a viewer the controller balances for ten seconds
 -- against one knock, and the script tells how far the pole leaned.
 local sim = require "sim2d"
-local build = require "scenes.cart_pole"
+local build = require "scenes.machines.cart_pole"
 
 local KNOCK = 0.03 -- N s, at the tip
 

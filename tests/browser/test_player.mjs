@@ -5,9 +5,10 @@ import { join } from "node:path";
 import { launch, open, run, sim2d, source, test, work } from "./harness.mjs";
 
 const browser = await launch();
-const scene = (name) => join(source, "scenes", `${name}.lua`);
+const FOLDER = { newtons_cradle: "contacts", rope_bridge: "joints", disc_pile: "contacts" };
+const SCENES = Object.keys(FOLDER);
+const scene = (name) => join(source, "scenes", FOLDER[name], `${name}.lua`);
 const file = (name) => join(work, name);
-const SCENES = ["newtons_cradle", "rope_bridge", "disc_pile"];
 
 function script(name, text) {
   writeFileSync(file(`${name}.lua`), `local sim = require "sim2d"\n${text}`);

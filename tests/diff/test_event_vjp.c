@@ -232,6 +232,7 @@ static void a_ball_rattles(void **state) {
     look(world, 6, &seen);
     s2_world_destroy(world);
   }
+  may_skip(0.9, 0.12);
   int left_out = 0;
   for (int k = 0; k < RATTLES; k++) {
     S2World *world = rattle(k);
@@ -269,6 +270,7 @@ static void a_ball_rattles(void **state) {
 // On a corner, which mends lift or let down: alone, or with another box on the floor that it meets.
 static void boxes_rock(void **state) {
   (void)state;
+  may_skip(0.75, 0.32);
   Count counts[CLASSES] = {0};
   Seen seen = {0};
   for (int k = 0; k < ROCKS; k++) {
@@ -324,6 +326,7 @@ static int straight_pieces(const S2World *start, int steps) {
 // right, and no energy comes of it.
 static void boxes_stop_on_their_way_up(void **state) {
   (void)state;
+  may_skip(0.75, 0.5);
   Count counts[CLASSES] = {0};
   int straight = 0;
   for (int k = 0; k < CLIMBS; k++) {
@@ -385,6 +388,7 @@ static S2World *random_scene(int seed) {
 
 static void many_meet(void **state) {
   (void)state;
+  may_skip(0.75, 0.25);
   Count counts[CLASSES] = {0};
   Seen seen = {0};
   for (int seed = 0; seed < SCENES; seed++) {

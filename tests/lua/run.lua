@@ -7,6 +7,9 @@
 --   ok(value [, message])          neither nil nor false
 --   raises(pattern, fn, ...)       fn(...) raises a message that matches; returns the message
 --   skip(reason)                   ends this test without a verdict
+--   larger(a, ...)                 the largest, or nan where one is (math.max leaves it out)
+--   at_end(fn)                     fn() after all tests, also after an error: files to be removed
+-- A test that calls none of eq, near, ok, raises and skip has asserted nothing, and fails.
 -- Prints "ok" and "not ok" lines, where a failure happened, and a summary. Exits 1 on a failure or
 -- when no test ran.
 
@@ -16,6 +19,8 @@ local file = arg[1] or error("usage: run.lua FILE [PATTERN]", 0)
 local pattern = arg[2] or ""
 local passed, failed, skipped = 0, 0, 0
 local SKIP = {}
+local asserted = 0 -- in this test
+local at_ends = {}
 
 local function show(value, depth)
   depth = depth or 0
@@ -68,12 +73,14 @@ local function fail(format, ...)
 end
 
 function eq(got, want, message)
+  asserted = asserted + 1
   if not same(got, want) then
     fail("%sgot %s, want %s", message and message .. ": " or "", show(got), show(want))
   end
 end
 
 function near(got, want, tolerance)
+  asserted = asserted + 1
   tolerance = tolerance or NEAR
   if not within(got, want, tolerance) then
     fail("got %s, want %s within %g", show(got), show(want), tolerance)
@@ -81,6 +88,7 @@ function near(got, want, tolerance)
 end
 
 function ok(value, message)
+  asserted = asserted + 1
   if not value then
     fail("%s", message or "got " .. tostring(value))
   end
@@ -88,6 +96,7 @@ function ok(value, message)
 end
 
 function raises(expected, fn, ...)
+  asserted = asserted + 1
   local success, message = pcall(fn, ...)
   if success then
     fail("nothing was raised, want a message like %s", show(expected))
@@ -102,6 +111,15 @@ end
 function skip(reason)
   error({ skip = SKIP, reason = reason }, 0)
 end
+
+function larger(a, ...)
+  for _, b in ipairs { ... } do
+    if b ~= b or b > a then a = b end
+  end
+  return a
+end
+
+function at_end(fn) at_ends[#at_ends + 1] = fn end
 
 local function handler(message)
   if type(message) == "table" and message.skip == SKIP then
@@ -119,7 +137,11 @@ end
 
 function test(name, fn)
   if not name:find(pattern) then return end
+  asserted = 0
   local success, message = xpcall(fn, handler)
+  if success and asserted == 0 then
+    success, message = false, "it asserted nothing"
+  end
   if success then
     passed = passed + 1
     print("ok " .. name)
@@ -145,6 +167,7 @@ if not success then
   print("not ok " .. file .. " did not run to its end")
   print("  " .. trace:gsub("\n", "\n  "))
 end
+for _, fn in ipairs(at_ends) do fn() end
 local tail = skipped > 0 and string.format(", %d skipped", skipped) or ""
 print(string.format("%d passed, %d failed%s", passed, failed, tail))
 if failed > 0 or passed + skipped == 0 then

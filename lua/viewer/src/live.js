@@ -1,10 +1,10 @@
 // The live viewer: feeds a player from the program that serves the page, and sends what the reader
 // does. Messages: core/view/server.h; texts of commands: lua/record/live.c and lua/sim2d/live.lua.
 import "./live.css";
-import { createControls } from "./controls.js";
-import { createKeys } from "./keys.js";
+import { createControls } from "./panels/controls.js";
+import { createKeys } from "./panels/keys.js";
 import { h } from "./dom.js";
-import { find } from "./pick.js";
+import { find } from "./draw/pick.js";
 import { Recording } from "./s2d.js";
 
 const MOST_BYTES = 3e8; // of frames kept to go back to

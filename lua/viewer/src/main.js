@@ -4,6 +4,8 @@
 //   s2d.js       Recording: bytes to frames, no DOM
 //   player.js    createPlayer(root, recording): all that is seen, and the boundary to live.js
 //   live.js      connectLive(player): feeds the player from a running program and takes its controls
+//   draw/        the picture of a frame, what is at a place of it, and the view of the world
+//   panels/      everything around the picture: bar, switches, plots, numbers, controls, keys
 //
 // What live.js has of a player:
 //   recording, arrived()       push bytes into the recording, then say so; the newest frame is shown

@@ -1,20 +1,20 @@
 // The player: a picture of a recording at one time, and everything around it. The boundary to live.js
 // is written down in main.js.
-import { createAbout } from "./about.js";
-import { attachCamera } from "./camera.js";
+import { createAbout } from "./panels/about.js";
+import { attachCamera } from "./draw/camera.js";
 import { bodyName, h, iconButton } from "./dom.js";
-import { createFigures } from "./figures.js";
-import { createHelp } from "./help.js";
-import { createInspector } from "./inspector.js";
-import { listenForKeys } from "./keyboard.js";
-import { OVERLAYS, createOverlays } from "./overlays.js";
-import { themeOf } from "./palette.js";
-import { find, same } from "./pick.js";
-import { drawPicture } from "./picture.js";
-import { createPlots } from "./plots.js";
+import { createFigures } from "./panels/figures.js";
+import { createHelp } from "./panels/help.js";
+import { createInspector } from "./panels/inspector.js";
+import { listenForKeys } from "./panels/keyboard.js";
+import { OVERLAYS, createOverlays } from "./panels/overlays.js";
+import { themeOf } from "./draw/palette.js";
+import { find, same } from "./draw/pick.js";
+import { drawPicture } from "./draw/picture.js";
+import { createPlots } from "./panels/plots.js";
 import { Clock, Series } from "./series.js";
-import { SPEEDS, createTransport } from "./transport.js";
-import { View, runBox } from "./view.js";
+import { SPEEDS, createTransport } from "./panels/transport.js";
+import { View, runBox } from "./draw/view.js";
 
 const BACKGROUND_WORK = 5; // ms a picture may spend on the plots' data
 const PANEL_INTERVAL = 90; // ms between the panel's numbers while time passes: nobody reads faster
@@ -313,10 +313,12 @@ export function createPlayer(root, recording_, { live = false } = {}) {
 
   let before = performance.now();
   function tick(now) {
+    // a page that was hidden does not jump ahead
     advance(Math.min(Math.max(now - before, 0), 250) / 1000);
     before = now;
     resize();
     gather(now);
+    // the picture, when something has changed
     if (state.dirty) {
       state.dirty = false;
       const start = performance.now();
@@ -336,6 +338,7 @@ export function createPlayer(root, recording_, { live = false } = {}) {
       });
       panelStale = true;
     }
+    // numbers and plots less often while it plays: they take longer than the picture
     if (panelStale && (!playing() || now - panelAt >= PANEL_INTERVAL)) {
       panelStale = false;
       panelAt = now;

@@ -31,6 +31,7 @@ end
 -- "right", "wrong", or "switch" where differences of no two steps agree, or those of both sides do
 -- not, or the value jumps (the smaller the step, the more these differ).
 local function judge(s, path, g, floor, middle)
+  if g ~= g then return "wrong" end
   local x, last, last_kink = at(s.p, path), nil, nil
   local size = class_of(path):find "compliance" and math.abs(x) or math.max(math.abs(x), 0.1)
   local verdict = "switch"

@@ -2,6 +2,7 @@
 local sim = require "sim2d"
 
 local PATH = os.tmpname() .. ".s2d"
+at_end(function() os.remove(PATH) end)
 
 local function read_file(path)
   local file <close> = assert(io.open(path, "rb"))
@@ -221,4 +222,3 @@ test("a finalizer that reads while a frame is made", function()
   collectgarbage "incremental"
 end)
 
-test("end", function() os.remove(PATH) end)

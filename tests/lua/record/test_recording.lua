@@ -4,6 +4,7 @@ local SIM2D = os.getenv "S2_SIM2D" or arg[-1]
 local FOLDER = os.tmpname()
 os.remove(FOLDER)
 assert(os.execute("mkdir '" .. FOLDER .. "'"))
+at_end(function() os.execute("rm -r '" .. FOLDER .. "'") end)
 
 local function write_file(name, text)
   local file = assert(io.open(FOLDER .. "/" .. name, "wb"))
@@ -484,5 +485,3 @@ print(select(2, pcall(columns.plot, columns, plot)))
   end
   has(run("inspect own.s2d").out, "  plots           mine\n                  another\n")
 end)
-
-test("end", function() os.execute("rm -r '" .. FOLDER .. "'") end)

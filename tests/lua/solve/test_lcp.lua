@@ -9,7 +9,7 @@ local function residual(m, b, z)
   for i = 1, #b do
     local w = b[i]
     for j = 1, #b do w = w + m[i][j] * z[j] end
-    worst = math.max(worst, math.abs(math.min(z[i], w)))
+    worst = larger(worst, math.abs(math.min(z[i], w)))
   end
   return worst
 end

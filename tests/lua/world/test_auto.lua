@@ -110,7 +110,7 @@ test("pre_solve is asked about a segment that is met late in a step", function()
   local deepest = 0
   for _ = 1, 100 do
     w:step()
-    deepest = math.max(deepest, w:residuals().penetration)
+    deepest = larger(deepest, w:residuals().penetration)
   end
   ok(beyond > 0, beyond)
   ok(box.y < -0.5, box.y) -- through the segment that was refused

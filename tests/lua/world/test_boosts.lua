@@ -91,10 +91,10 @@ local function difference(make, seed, stepping, boost, steps, jointed)
     w:step()
     u:step()
     for i = 1, #a do
-      most = math.max(most, math.abs(a[i].x + boost[1] * w.time - b[i].x),
+      most = larger(most, math.abs(a[i].x + boost[1] * w.time - b[i].x),
         math.abs(a[i].y + boost[2] * w.time - b[i].y), math.abs(a[i].angle - b[i].angle))
     end
-    if most > 1e-9 then since = math.min(since, w.time) end
+    if not (most <= 1e-9) then since = math.min(since, w.time) end
   end
   return most, since
 end
@@ -155,7 +155,7 @@ test("rotations of all: a hinged chain falls alike", function()
         w:step()
         u:step()
         for i = 1, #a do
-          most = math.max(most, math.abs(c * a[i].x - sn * a[i].y - b[i].x),
+          most = larger(most, math.abs(c * a[i].x - sn * a[i].y - b[i].x),
             math.abs(sn * a[i].x + c * a[i].y - b[i].y), math.abs(a[i].angle + turn - b[i].angle))
         end
       end

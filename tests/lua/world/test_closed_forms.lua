@@ -120,7 +120,7 @@ test("the period of a pendulum, by length, gravity, amplitude and inertia", func
     local error = math.abs(v - value)
     for name, want in pairs(g) do
       close(h[name], difference(period(dt), p, name), 1e-6, name .. " by differences")
-      error = math.max(error, math.abs(h[name] - want))
+      error = larger(error, math.abs(h[name] - want))
     end
     ok(error < 10 * dt ^ 2, ("dt %g: off by %.3g"):format(dt, error))
     ok(not worst or error < worst / 2, ("dt %g: %.3g after %.3g"):format(dt, error, worst or 0))

@@ -199,7 +199,7 @@ local function error_of(name, n, stepping)
   local exact, got = S[name](), S[name](n, stepping)
   exact, got = type(exact) == "table" and exact or { exact }, type(got) == "table" and got or { got }
   local most = 0
-  for i = 1, #exact do most = math.max(most, math.abs(got[i] - exact[i])) end
+  for i = 1, #exact do most = larger(most, math.abs(got[i] - exact[i])) end
   return most
 end
 

@@ -192,6 +192,17 @@ test("what is not built yet says so", function()
   raises("test_world.lua:%d+: sim.batch: not available yet", function() sim.batch(print) end)
 end)
 
+test("what there never was is an unknown name", function()
+  local world = sim.world {}
+  raises("key 'contact': one of 'coulomb', 'frictionless' expected, got 'convex'",
+    function() sim.world { contact = "convex" } end)
+  raises("key 'solver': one of .* expected, got 'tgs'", function() sim.world { solver = "tgs" } end)
+  raises("unknown key 'sleeping'", function() sim.world { sleeping = false } end)
+  raises("World has no field 'save'", function() return world.save end)
+  raises("Body has no field 'awake'", function() return world:circle({ radius = 1 }).awake end)
+  raises("sim has no field 'rollout'", function() return sim.rollout end)
+end)
+
 test("time is steps times dt", function()
   local world = sim.world { dt = 1 / 64 }
   world:step()

@@ -1,6 +1,6 @@
 // The numbers of what is selected.
-import { bodyName, h, jointName, number, pair, quantity } from "./dom.js";
-import { find } from "./pick.js";
+import { bodyName, h, jointName, number, pair, quantity } from "../dom.js";
+import { find } from "../draw/pick.js";
 
 const DEGREES = 180 / Math.PI;
 
@@ -22,6 +22,7 @@ function bodyRows(frame, i) {
     ["angle", `${number(angle)} rad`],
     ["", `${number(angle * DEGREES)}°`],
   );
+  // what moves, and only of what has a mass: energies
   if (body.type === "static") return rows;
   rows.push(
     ["velocity", pair([vx, vy], "m/s")],

@@ -89,6 +89,7 @@ return function(_, host)
       end
       return sum
     end
+    -- newest first: take the share of each past change of the gradient (the first loop of Nocedal 1980)
     local scale
     for k = #memory, 1, -1 do
       local s, y = memory[k].s, memory[k].y
@@ -102,7 +103,9 @@ return function(_, host)
         scale = scale or sy / product(y, y)
       end
     end
+    -- the inverse Hessian before all updates: s y / y y of the newest
     for i = 1, #g do d[i] = d[i] * (scale or 1) end
+    -- oldest first: give back along the past steps (the second loop)
     for k = 1, #memory do
       local kept = shares[k]
       if kept then
@@ -203,11 +206,13 @@ return function(_, host)
       elseif flat == MOST_FLAT then
         return finish("stalled", "the value does not get smaller any more")
       end
+      -- a line search along the quasi-Newton direction, or down the gradient
       local next = advance(run, memory, here)
       if not next then
         return finish("stalled", "no smaller value was found down the gradient: rounding, noise, "
           .. "a kink or a wrong gradient")
       end
+      -- many tiny decreases one after the other are the end, too
       flat = here.value - next.value <= FLAT * math.abs(here.value) and flat + 1 or 0
       remember(memory, options.memory, here, next)
       local step = distance(here.x, next.x)

@@ -330,6 +330,7 @@ return function(_, host)
     for _, value in ipairs(read_numbers(series[1], what)) do
       if host.finite(value) and not (plot.x.log and value <= 0) then samples[#samples + 1] = value end
     end
+    -- edges: found from the samples (their logarithms on such an axis), or given
     local bins = series.bins
     if math.type(bins) == "integer" or bins == nil then
       if bins and (bins < 1 or bins > 10000) then fail("%s.bins: 1 to 10000 expected, got %d", what, bins) end
@@ -345,6 +346,7 @@ return function(_, host)
     else
       edges = read_edges(series, what)
     end
+    -- each sample into its bin, by halving; the last edge belongs to the last bin
     local heights, last = {}, #edges - 1
     for i = 1, last do heights[i] = 0 end
     for _, value in ipairs(samples) do
@@ -356,6 +358,7 @@ return function(_, host)
       local automatic = series.bins == nil or math.type(series.bins) == "integer"
       if automatic or value >= edges[1] and value <= edges[last + 1] then heights[low] = heights[low] + 1 end
     end
+    -- as a density the area is 1
     if read_flag(series.density, what .. ".density") and #samples > 0 then
       for i = 1, last do heights[i] = heights[i] / #samples / (edges[i + 1] - edges[i]) end
     end
@@ -440,6 +443,7 @@ return function(_, host)
   -- own way as well, and from the fifth on they have markers: they can be told apart in grey.
   function parts.set_styles(plot)
     local lines, dashed, index, line, cloud = 0, false, 0, 0, 0
+    -- more than three lines get dashes, unless the script gave some
     for _, series in ipairs(plot.series) do
       if series.runs or series.xs and series.kind ~= "scatter" and series.kind ~= "band" then lines = lines + 1 end
       dashed = dashed or series.given_dash ~= nil
@@ -460,6 +464,7 @@ return function(_, host)
       elseif series.xs and series.kind ~= "band" then
         line = line + 1
         if lines > 3 and not dashed then series.dash = DASHES[(line - 1) % (#DASHES + 1)] end
+        -- when all dashes are taken: markers
         local round = (line - 1) // (#DASHES + 1)
         if round > 0 and not series.marker then series.marker = parts.markers[(round - 1) % #parts.markers + 1] end
       end

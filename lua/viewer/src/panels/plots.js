@@ -2,7 +2,7 @@
 // them; a click or a drag goes there.
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
-import { h, number, superscript } from "./dom.js";
+import { h, number, superscript } from "../dom.js";
 
 const HEIGHT = 128; // pixels
 const FONT = "11px system-ui, sans-serif";
@@ -62,6 +62,7 @@ class Plot {
   constructor(owner, title, unit, lines, log) {
     Object.assign(this, { owner, lines, log });
     this.values = lines.map(() => h("output", { class: "value" }));
+    // names of lines and their values at the present
     const key = h(
       "div",
       { class: "plot-key" },
@@ -135,6 +136,7 @@ class Plot {
       grid: { stroke: () => this.owner.theme.grid, width: 1 },
       ticks: { stroke: () => this.owner.theme.axis, width: 1, size: 4 },
     };
+    // charts share a cursor; axes have room for texts of our own
     this.chart = new uPlot(
       {
         width,
@@ -178,6 +180,7 @@ class Plot {
       data,
       this.holder,
     );
+    // the line of the present lies over the chart; a drag there goes through time
     const { over } = this.chart;
     over.append(this.now);
     const seek = (event) => {
@@ -283,6 +286,7 @@ export function createPlots({ onSeek, theme }) {
         [{ name: "about the origin", of: column("angular"), color: 4 }],
       ],
     ];
+    // where the run has one
     if (series.hasResidual) {
       wanted.push([
         "Residual",
@@ -291,6 +295,7 @@ export function createPlots({ onSeek, theme }) {
         true,
       ]);
     }
+    // channels of one unit share a plot
     const units = new Map();
     channels.forEach(({ name, unit }, c) => {
       if (!chosen.get(c)) return;

@@ -120,6 +120,7 @@ return function(_, host)
         return run:finish(status, message, best.x, best.value)
       end
       if extent <= options.tolerance and spread <= options.tolerance then
+        -- small may mean collapsed: start anew around the best while that still helps
         local gain = (before - best.value) / run:scale(best.value)
         if restarts == options.restarts or gain <= BETTER * options.tolerance then
           return finish("converged", "the simplex is within tolerance")

@@ -1,6 +1,6 @@
 // Plots of the script. They are shown as images, which run no scripts and load nothing, whatever their
 // SVG says.
-import { h, iconButton } from "./dom.js";
+import { h, iconButton } from "../dom.js";
 
 const sourceOf = (svg) => `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}`;
 

@@ -121,6 +121,7 @@ return function(_, host)
 
   -- Lines of entries that fit between left and right; long names are cut where there would be too many.
   local function wrap(entries, room, most)
+    -- too many lines: columns of equal width, as many as it takes
     if most then
       local lines, columns = wrap(entries, room), 1
       while #lines > most and columns < #entries do
@@ -135,6 +136,7 @@ return function(_, host)
       end
       return lines
     end
+    -- one after the other, like words of a text
     local lines, line, x = {}, nil, 0
     for _, entry in ipairs(entries) do
       local width = math.min(entry.width, room)

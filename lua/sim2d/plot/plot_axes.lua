@@ -133,18 +133,21 @@ return function(_, host)
     local lo, hi = axis.lo - 1e-9, axis.hi + 1e-9
     local decades = hi - lo
     local stride = math.max(1, math.ceil(decades / count))
+    -- a tick for each so many powers of ten, a round number of them
     for _, round in ipairs { 2, 3, 5, 10, 20, 50, 100, 200 } do
       if stride > 1 and stride <= round then
         stride = round
         break
       end
     end
+    -- with room 2 and 5 have labels, too
     local labelled = { true }
     if decades * 3 <= count then labelled = { true, true, [5] = true } end
     local first, last = math.floor(lo), math.ceil(hi)
     local plain = lo >= PLAIN_FROM - 0.01 and hi <= PLAIN_TO + 0.5
     axis.ticks, axis.minor = {}, {}
     local between = stride == 1 or decades <= MOST_MINOR
+    -- multiples of each power: with a label, or a small tick
     for k = first, last do
       for factor = 1, stride == 1 and 9 or 1 do
         local at = k + math.log(factor, 10)

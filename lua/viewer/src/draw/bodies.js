@@ -126,6 +126,7 @@ function paintDisc(ctx, entry, view, angle, sx, sy, width) {
     y = sy - scale * (s * vx + c * vy);
   const w = (paint.wide ? 1.7 : 1) * width,
     radius = disc.radius * scale;
+  // the outline is a disc of its colour below that of the filling: no path to stroke
   ctx.fillStyle = paint.stroke;
   ctx.beginPath();
   ctx.arc(x, y, radius + 0.5 * w, 0, 2 * Math.PI);
@@ -135,6 +136,7 @@ function paintDisc(ctx, entry, view, angle, sx, sy, width) {
   ctx.beginPath();
   ctx.arc(x, y, radius - 0.5 * w, 0, 2 * Math.PI);
   ctx.fill();
+  // the mark shows how it turns
   if (entry.mark > 0) {
     const length = entry.mark * scale;
     ctx.strokeStyle = paint.stroke;

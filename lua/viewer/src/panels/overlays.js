@@ -1,5 +1,5 @@
 // What is shown on top of the bodies: a list of switches, each with its mark.
-import { h } from "./dom.js";
+import { h } from "../dom.js";
 
 export const OVERLAYS = [
   { key: "contacts", label: "Contact points", on: true },

@@ -251,6 +251,7 @@ return function(sim, host)
         host.fail("bad argument #2 to 'save' (unknown key '%s'; known: scale)", tostring(key))
       end
     end
+    -- pixels of a picture; a drawing has none
     local scale = options and options.scale
     if scale ~= nil and suffix == "svg" then
       host.fail("bad argument #2 to 'save' (scale: only a .png has one; an .svg fits any size)")
@@ -258,6 +259,7 @@ return function(sim, host)
       host.fail("bad argument #2 to 'save' (scale: 0.1 to 20 pixels for each px expected, got %s)",
         host.describe(scale))
     end
+    -- recordings and the viewer show what is saved, under the name of its file
     if host.plots_wanted() then host.plot_show(name_of(self, path:match "[^/]*$"), self:svg()) end
     if suffix == "svg" then return host.write_file(path, self:svg()) end
     return sheet_of(self):save_png(path, scale or SCALE)

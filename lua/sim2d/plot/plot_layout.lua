@@ -256,6 +256,7 @@ return function(_, host)
     sheet:path({ { box.left, box.top, box.left, box.bottom, box.right, box.bottom } },
       { stroke = theme.soft, width = 1.2 })
     local middle, bottom = (box.left + box.right) / 2, box.bottom + TICK + 6
+    -- below: numbers, then the label, which stays within the frame, and the power of ten
     if not plot.bare_x then
       for _, tick in ipairs(plot.x.ticks) do
         sheet:text(parts.pixel(plot, tick.at, 0), bottom, tick.label,
@@ -271,6 +272,7 @@ return function(_, host)
         sheet:text(box.right, bottom + LABEL + 4, plot.x.note, { size = TICK, align = "right", fill = theme.soft })
       end
     end
+    -- on the left: the same, turned
     if not plot.bare_y then
       for _, tick in ipairs(plot.y.ticks) do
         local _, y = parts.pixel(plot, 0, tick.at)
@@ -290,6 +292,7 @@ return function(_, host)
           { size = TICK, align = fits and "right" or "left", fill = theme.soft })
       end
     end
+    -- on top: the title
     for i, words in ipairs(plot.titles) do
       sheet:text(frame.x + EDGE, frame.y + EDGE + i * (plot.title_size + 5) - 7, words,
         { size = plot.title_size, bold = true, fill = theme.ink })

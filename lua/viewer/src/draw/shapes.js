@@ -152,6 +152,7 @@ export function clipped(at, lo, hi) {
     [1, lo, 1],
     [1, hi, -1],
   ]) {
+    // the part on the inner side of one edge of the box
     const bound = limit[axis],
       result = [],
       n = points.length / 2;
@@ -160,6 +161,7 @@ export function clipped(at, lo, hi) {
       const a = sign * (points[2 * i + axis] - bound),
         b = sign * (points[2 * j + axis] - bound);
       if (a >= 0) result.push(points[2 * i], points[2 * i + 1]);
+      // where an edge of the polygon crosses it
       if (a < 0 !== b < 0) {
         const part = a / (a - b);
         result.push(

@@ -1,5 +1,5 @@
 // The list of keys.
-import { h, iconButton } from "./dom.js";
+import { h, iconButton } from "../dom.js";
 
 const KEYS = [
   ["Space", "play, pause"],

@@ -1,6 +1,6 @@
 // The whole picture of a frame: bodies, and on top of them what the reader asked for.
 import { drawBodies, drawHalo, preparedScene } from "./bodies.js";
-import { quantity } from "./dom.js";
+import { quantity } from "../dom.js";
 import * as marks from "./marks.js";
 import { find } from "./pick.js";
 

@@ -387,6 +387,7 @@ export function drawScale(ctx, view, theme) {
     pixels = length * view.scale;
   const x = 18,
     y = view.height - 16;
+  // twice: a pale line below keeps it readable on dark bodies
   for (const [color, width] of [
     [theme.halo, 4],
     [theme.ink, 1.4],

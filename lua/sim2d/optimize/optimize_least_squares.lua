@@ -30,10 +30,12 @@ return function(sim, host)
       host.fail("least_squares: the function has to return residuals, a list of numbers or an array; "
         .. "it returned %s", type(r) == "table" and "an empty table" or host.describe(r))
     end
+    -- their number must stay: the Jacobian has a row for each
     if run.count and #r ~= run.count then
       host.fail("least_squares: the function returned %d residuals, %d before", #r, run.count)
     end
     run.count = #r
+    -- what is not finite is no error but a point that the search turns away from
     for i = 1, #r do
       if type(r[i]) ~= "number" then
         host.fail("least_squares: residual %d has to be a number, got %s", i, host.describe(r[i]))
@@ -169,6 +171,7 @@ return function(sim, host)
     end
     run.scale, run.largest, run.damping, run.growth = {}, 0.0, FIRST_DAMPING, 2
     while true do
+      -- done where no column of the Jacobian sees the residuals: J^T r = 0, by angles
       linearise(run, here)
       if here.value == 0 or here.cosine <= run.options.tolerance then
         return finish(run, here, "converged", run:flat_message(here.value > 0 and here.norm or 1))
@@ -179,6 +182,7 @@ return function(sim, host)
       elseif run.iterations == most then
         return finish(run, here, "max_iterations", "not within tolerance after max_iterations")
       end
+      -- a damped Gauss-Newton step, damped more until the sum gets smaller
       local next
       next, why = advance(run, here)
       if not next then

@@ -1,5 +1,5 @@
 // The bar at the bottom: play, step, time, scrub, speed.
-import { h, icon, iconButton } from "./dom.js";
+import { h, icon, iconButton } from "../dom.js";
 
 export const SPEEDS = [0.05, 0.1, 0.25, 0.5, 1, 2, 4, 8];
 
@@ -11,6 +11,7 @@ export function createTransport(player) {
   const now = h("span", { class: "now" }),
     total = h("span", { class: "total" });
   const count = h("span", { class: "count" });
+  // frames, not times: a step of the slider is a frame
   const scrubber = h("input", {
     type: "range",
     class: "scrubber",
@@ -45,6 +46,7 @@ export function createTransport(player) {
     scrubber,
     speed,
   );
+  // the page changes only what is another than it shows
   let shownPlaying = null;
   return {
     element,

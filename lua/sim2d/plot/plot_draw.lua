@@ -292,10 +292,12 @@ return function(_, host)
     local cell = math.max(FIELD_LEAST, math.min(FIELD_CELL, math.min(across, down) / 7))
     local columns, rows = math.max(2, across // cell), math.max(2, down // cell)
     local sx, sy, most, arrows = across / (ax.hi - ax.lo), down / (ay.hi - ay.lo), 0, {}
+    -- from places on the axes to values, and back for rates: d log10(x) = dx / (x ln 10)
     local function value(axis, at) return axis.log and 10 ^ at or at * axis.unit end
     local function rate(axis, change, of)
       return axis.log and change / (of * math.log(10)) or change / axis.unit
     end
+    -- the field at the middle of each cell, as it looks in pixels (y downwards)
     for j = 0, rows - 1 do
       for i = 0, columns - 1 do
         local u, v = ax.lo + (i + 0.5) / columns * (ax.hi - ax.lo), ay.lo + (j + 0.5) / rows * (ay.hi - ay.lo)
@@ -310,6 +312,7 @@ return function(_, host)
         end
       end
     end
+    -- lengths by the root of the size, so that weak ones show
     local shafts, heads, reach = {}, {}, math.min(across / columns, down / rows) * 0.8
     for _, arrow in ipairs(arrows) do
       local x, y, dx, dy, size = table.unpack(arrow)

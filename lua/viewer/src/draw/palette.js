@@ -68,6 +68,7 @@ export function bodyPaint(body, theme) {
     strokeAlpha = 1;
   let fill = FILLS[(body.index + FILLS.length - 1) % FILLS.length],
     stroke = scaled(fill, OUTLINE_DARKNESS);
+  // by type, then what the script chose, then what the body does not do
   if (body.type === "static") {
     fill = theme.staticFill;
     stroke = theme.staticLine;
