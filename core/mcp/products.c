@@ -118,12 +118,3 @@ void s2_mcp_delassus_diagonal(const S2Problem *problem, double *d) {
     d[i] = s2_mcp_delassus(problem, row, row) + row->compliance;
   }
 }
-
-bool s2_all_finite(const double *x, int count) {
-  for (int i = 0; i < count; i++) {
-    if (!isfinite(x[i])) {
-      return false;
-    }
-  }
-  return true;
-}

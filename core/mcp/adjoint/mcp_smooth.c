@@ -1,4 +1,5 @@
 // Points of the central path of a step problem: the interior point, aimed at kappa instead of 0.
+#include "linalg/numbers.h"
 #include "mcp/adjoint/mcp_vjp.h"
 #include "mcp/chain/pdipm_step.h"
 
@@ -16,29 +17,25 @@ enum { JOINT_REFINEMENTS = 5 };
 // z and s to begin with, one after the other until one leads to the path.
 static const double STARTS[][2] = {{1, 1}, {10, 10}, {0.1, 10}};
 
-static double larger(double a, double b) {
-  return b > a || isnan(b) ? b : a;
-}
-
 // What S2SmoothSolution.residual says; u = J v and the imbalance are up to date.
 static double residual_of(const S2Interior *ip, double kappa) {
   const S2System *system = ip->system;
   double worst = 0;
   for (int i = 0; i < system->nodes; i++) {
     S2Quad error = ip->imbalance[i];
-    worst = larger(worst, fabs(error[0]) * system->problem->length);
-    worst = larger(worst, fabs(error[1]));
-    worst = larger(worst, fabs(error[2]));
+    worst = s2_larger(worst, fabs(error[0]) * system->problem->length);
+    worst = s2_larger(worst, fabs(error[1]));
+    worst = s2_larger(worst, fabs(error[2]));
   }
   for (int k = 0; k < system->units; k++) {
     const S2Unit *unit = &system->unit[k];
     const double *z = ip->z + 4 * k, *s = ip->s + 4 * k, *gap = ip->gap + 4 * k;
     if (unit->kind == S2_UNIT_BILATERAL) {
-      worst = larger(worst, fabs(ip->e[4 * k]) * unit->arm[0]);
-      worst = larger(worst, fabs(ip->e[4 * k + 1]) * unit->arm[1]);
+      worst = s2_larger(worst, fabs(ip->e[4 * k]) * unit->arm[0]);
+      worst = s2_larger(worst, fabs(ip->e[4 * k + 1]) * unit->arm[1]);
     }
     for (int i = 0; i < s2_unit_pairs(unit); i++) {
-      worst = larger(worst, fabs(z[i] * (s[i] + gap[i]) - kappa));
+      worst = s2_larger(worst, fabs(z[i] * (s[i] + gap[i]) - kappa));
     }
   }
   return worst;

@@ -486,7 +486,8 @@ static S2McpLinear *linearise(const S2Problem *problem, const double *v, const d
                               bool beyond, S2Arena *arena) {
   S2McpLinear *l = make(problem, v, lambda, arena);
   S2System *system = &l->system;
-  if (!s2_all_finite(v, 3 * problem->nodes) || !s2_all_finite(lambda, problem->rows)) {
+  if (!s2_all_finite(v, (size_t)(3 * problem->nodes)) ||
+      !s2_all_finite(lambda, (size_t)problem->rows)) {
     l->flags = S2_VJP_SINGULAR;
     return l;
   }
@@ -523,8 +524,8 @@ S2McpLinear *s2_mcp_smooth_linearise(const S2Problem *problem, double kappa,
   l->kappa = kappa;
   l->w = S2_TAKE(arena, double, 4 * system->units);
   l->z = S2_TAKE(arena, double, 4 * system->units);
-  bool good = kappa > 0 && s2_all_finite(solution->v, 3 * problem->nodes) &&
-              s2_all_finite(solution->lambda, problem->rows);
+  bool good = kappa > 0 && s2_all_finite(solution->v, (size_t)(3 * problem->nodes)) &&
+              s2_all_finite(solution->lambda, (size_t)problem->rows);
   double scale = problem->velocity_scale;
   S2Mode *mode = S2_TAKE_ZEROED(arena, S2Mode, system->units);
   for (int k = 0; k < system->units; k++) {

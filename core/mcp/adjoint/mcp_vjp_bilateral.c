@@ -138,8 +138,8 @@ static void write(const Adjoint *a, const double *v, const double *lambda,
 bool s2_mcp_vjp_bilateral(const S2Problem *problem, const double *v, const double *lambda,
                           const double *dl_dv, const double *dl_dlambda,
                           const S2McpGradient *gradient, S2Arena *arena) {
-  if (problem->rows < LEAST || !s2_all_finite(v, 3 * problem->nodes) ||
-      !s2_all_finite(lambda, problem->rows)) {
+  if (problem->rows < LEAST || !s2_all_finite(v, (size_t)(3 * problem->nodes)) ||
+      !s2_all_finite(lambda, (size_t)problem->rows)) {
     return false;
   }
   S2ArenaMark mark = s2_arena_mark(arena);

@@ -2,8 +2,8 @@
 // scene need nothing else; the interior point does the work and hands over to an exact solution on
 // the active set it finds; where it stalls, proximal Newton from a Gauss-Seidel start feels its
 // way. The best point met is kept, judged by one residual.
-#include "mcp/chain/conflict.h"
 #include "mcp/chain/solve_run.h"
+#include "mcp/conflict.h"
 #include "mcp/solvers.h"
 
 #include <stddef.h>
@@ -133,4 +133,9 @@ S2SolveStatus s2_pdipm_solve(const S2Problem *problem, const S2SolverOptions *op
 S2SolveStatus s2_pdipm_quick_solve(const S2Problem *problem, const S2SolverOptions *options,
                                    S2Arena *arena, S2Solution *solution) {
   return solve(problem, options, false, arena, solution);
+}
+
+bool s2_mcp_conflict_quick(const S2Problem *problem, const S2SolverOptions *options, double *proof,
+                           S2Arena *arena) {
+  return s2_mcp_conflict_by(s2_pdipm_quick_solve, problem, options, proof, arena);
 }

@@ -1,5 +1,6 @@
 #include "mcp/chain/pdipm_system.h"
 
+#include "linalg/numbers.h"
 #include "mcp/chain/pdipm_local.h"
 #include "mcp/solvers.h"
 
@@ -244,19 +245,15 @@ S2_WIDE void s2_system_imbalance(const S2System *system, const S2Quad *v, const 
   }
 }
 
-S2_INLINE double larger(double a, double b) {
-  return b > a || isnan(b) ? b : a;
-}
-
 S2_WIDE double s2_system_residual(const S2System *system, const S2Quad *v, const double *lambda,
                                   double *u) {
   double worst = 0, length = system->problem->length;
   s2_system_imbalance(system, v, lambda, system->scratch);
   for (int i = 0; i < system->nodes; i++) {
     S2Quad error = system->scratch[i];
-    worst = larger(worst, fabs(error[0]) * length);
-    worst = larger(worst, fabs(error[1]));
-    worst = larger(worst, fabs(error[2]));
+    worst = s2_larger(worst, fabs(error[0]) * length);
+    worst = s2_larger(worst, fabs(error[1]));
+    worst = s2_larger(worst, fabs(error[2]));
   }
   s2_system_row_velocity(system, v, u);
   for (int k = 0; k < system->units; k++) {
@@ -265,19 +262,19 @@ S2_WIDE double s2_system_residual(const S2System *system, const S2Quad *v, const
     double un = u[2 * k] + unit->c[0] * n + unit->b0[0];
     double ut = u[2 * k + 1] + unit->c[1] * t + unit->b0[1];
     if (unit->kind == S2_UNIT_BILATERAL) {
-      worst = larger(worst, fabs(un) * unit->arm[0]);
-      worst = larger(worst, fabs(ut) * unit->arm[1]);
+      worst = s2_larger(worst, fabs(un) * unit->arm[0]);
+      worst = s2_larger(worst, fabs(ut) * unit->arm[1]);
       continue;
     }
     if (unit->kind == S2_UNIT_BOX) {
-      worst = larger(worst, fabs(n - s2_unit_clip(unit, n - un)) * unit->arm[0]);
+      worst = s2_larger(worst, fabs(n - s2_unit_clip(unit, n - un)) * unit->arm[0]);
       continue;
     }
-    worst = larger(worst, fabs(un > n ? n : un) * unit->arm[0]);
+    worst = s2_larger(worst, fabs(un > n ? n : un) * unit->arm[0]);
     if (unit->kind == S2_UNIT_CONTACT) {
       double bound = unit->mu * (n > 0 ? n : 0), aim = t - ut;
       aim = aim > bound ? bound : aim < -bound ? -bound : aim;
-      worst = larger(worst, fabs(t - aim) * unit->arm[1]);
+      worst = s2_larger(worst, fabs(t - aim) * unit->arm[1]);
     }
   }
   return worst;

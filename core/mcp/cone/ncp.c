@@ -1,5 +1,6 @@
 #include "mcp/cone/ncp.h"
 
+#include "linalg/numbers.h"
 #include "mcp/cone/ncp_system.h"
 
 #include <math.h>
@@ -124,14 +125,6 @@ static double max_norm(const double *v, int count) {
   return norm;
 }
 
-static double dot(const double *a, const double *b, int count) {
-  double sum = 0;
-  for (int i = 0; i < count; ++i) {
-    sum += a[i] * b[i];
-  }
-  return sum;
-}
-
 // product := y o z - kappa e
 static void miss(const Solver *solver, const double *y, const double *z, double kappa,
                  double *product) {
@@ -172,7 +165,7 @@ static double cone_step(const Solver *solver, const double *direction, double ta
 }
 
 static double mean_product(const Solver *solver) {
-  return dot(solver->now.y, solver->now.z, solver->system.cone) / solver->degree;
+  return s2_numbers_dot(solver->now.y, solver->now.z, solver->system.cone) / solver->degree;
 }
 
 // The central path's kappa to aim at next, from how far the affine direction gets if nothing else
@@ -191,7 +184,8 @@ static double next_kappa(const Solver *solver) {
     return fmax(options->centering * nu, lowest);
   }
   double step = cone_step(solver, solver->affine, TAU);
-  double change = dot(now->y, dz, cone) + dot(dy, now->z, cone) + step * dot(dy, dz, cone);
+  double change = s2_numbers_dot(now->y, dz, cone) + s2_numbers_dot(dy, now->z, cone) +
+                  step * s2_numbers_dot(dy, dz, cone);
   double nu_affine = nu + step * change / solver->degree;
   // From below a final kappa above 0 there is nothing to reduce.
   double ratio = nu > options->kappa ? (nu_affine - options->kappa) / (nu - options->kappa) : 0;
@@ -212,7 +206,7 @@ static void find_direction(const Solver *solver, double kappa, bool corrected, d
       second[i] += solver->product[i];
     }
   }
-  s2_ncp_copy(b, solver->c, system->equations);
+  s2_copy_numbers(b, solver->c, (size_t)system->equations);
   for (int i = 0; i < system->size; ++i) {
     b[i] = -b[i];
   }
@@ -231,9 +225,9 @@ static void move(Solver *solver, double step) {
 }
 
 static void copy_point(const Solver *solver, Point *to, const Point *from) {
-  s2_ncp_copy(to->x, from->x, solver->ncp->x.size);
-  s2_ncp_copy(to->y, from->y, solver->system.cone);
-  s2_ncp_copy(to->z, from->z, solver->system.cone);
+  s2_copy_numbers(to->x, from->x, (size_t)solver->ncp->x.size);
+  s2_copy_numbers(to->y, from->y, (size_t)solver->system.cone);
+  s2_copy_numbers(to->z, from->z, (size_t)solver->system.cone);
 }
 
 static bool is_inside(const Solver *solver, const Point *point) {
@@ -317,7 +311,7 @@ static double aim(Solver *solver, double kappa) {
     find_direction(solver, kappa, false, solver->affine);
     double plain = cone_step(solver, solver->affine, tau);
     if (plain > reach) {
-      s2_ncp_copy(solver->direction, solver->affine, solver->system.size);
+      s2_copy_numbers(solver->direction, solver->affine, (size_t)solver->system.size);
       reach = plain;
     }
   }
@@ -410,7 +404,7 @@ static void set_up(Solver *solver, const double *x, S2Arena *arena) {
   solver->direction = S2_TAKE(arena, double, solver->system.size);
   solver->affine = S2_TAKE(arena, double, solver->system.size);
   solver->undercut = solver->options->undercut;
-  s2_ncp_copy(solver->now.x, x, ncp->x.size);
+  s2_copy_numbers(solver->now.x, x, (size_t)ncp->x.size);
   set_neutral(&ncp->cones, solver->now.y);
   set_neutral(&ncp->cones, solver->now.z);
 }

@@ -61,8 +61,9 @@ static void run(S2Problem *step, const S2SolverOptions *options, double *v, S2Ar
   for (int i = 0; i < step->rows; i++) {
     solution->u[i] += step->row[i].bias;
   }
-  bool fits = s2_all_finite(solution->r, step->rows) && s2_all_finite(solution->u, step->rows) &&
-              s2_all_finite(v, 3 * step->nodes) && !isnan(solution->residual.scaled);
+  bool fits = s2_all_finite(solution->r, (size_t)step->rows) &&
+              s2_all_finite(solution->u, (size_t)step->rows) &&
+              s2_all_finite(v, (size_t)(3 * step->nodes)) && !isnan(solution->residual.scaled);
   if (!fits && solution->status != S2_UNSUPPORTED) { // numbers no double holds
     refuse(solution, options, step->rows / 2, S2_SINGULAR);
   }
@@ -124,7 +125,7 @@ static S2SolveStatus solve_global(const S2GlobalContactProblem *problem,
     s2_global_form_respond(&form, problem->freedoms, solution->v);
   }
   s2_arena_rewind(arena, mark);
-  if (!s2_all_finite(solution->v, problem->freedoms)) {
+  if (!s2_all_finite(solution->v, (size_t)problem->freedoms)) {
     memset(solution->v, 0, size);
     refuse(solution, options, problem->contacts, S2_SINGULAR);
   }

@@ -6,7 +6,7 @@
 #include <string.h>
 
 static bool csr_finite(const S2Csr *matrix) {
-  return s2_all_finite(matrix->value, matrix->start[matrix->rows]);
+  return s2_all_finite(matrix->value, (size_t)matrix->start[matrix->rows]);
 }
 
 static double largest(const double *x, int count) {
@@ -61,8 +61,8 @@ S2Problem s2_contact_step_problem(const S2ContactProblem *problem, S2Arena *aren
 
 bool s2_contact_finite(const S2ContactProblem *problem) {
   int n = problem->contacts;
-  return csr_finite(problem->w) && s2_all_finite(problem->q, 2 * n) &&
-         s2_all_finite(problem->mu, n);
+  return csr_finite(problem->w) && s2_all_finite(problem->q, (size_t)(2 * n)) &&
+         s2_all_finite(problem->mu, (size_t)n);
 }
 
 // ---- Global form ------------------------------------------------------------------------------
@@ -298,8 +298,8 @@ S2SolveStatus s2_contact_global_form(const S2GlobalContactProblem *problem, S2Gl
                                      S2Arena *arena) {
   int n = problem->contacts;
   bool finite = csr_finite(problem->m) && csr_finite(problem->h) &&
-                s2_all_finite(problem->q, problem->freedoms) && s2_all_finite(problem->b, 2 * n) &&
-                s2_all_finite(problem->mu, n);
+                s2_all_finite(problem->q, (size_t)problem->freedoms) &&
+                s2_all_finite(problem->b, (size_t)(2 * n)) && s2_all_finite(problem->mu, (size_t)n);
   *form = (S2GlobalForm){0};
   if (!finite) {
     return S2_SINGULAR;

@@ -1,6 +1,7 @@
 #include "mcp/kkt/kkt.h"
 
-#include "mcp/chain/double2.h"
+#include "linalg/double2.h"
+#include "linalg/numbers.h"
 #include "mcp/kkt/kkt_stages.h"
 
 #include <math.h>
@@ -21,19 +22,6 @@ static const double ASYMMETRY = 1e-12;
 // y shows that rows contradict each other when J' y and C y (scaled, y of length 1) are below this
 // part of b' y: a solution would be larger than the data by its inverse.
 static const double CONTRADICTION = 1e-8;
-
-static double larger(double a, double b) {
-  return b > a || isnan(b) ? b : a;
-}
-
-static bool finite(const double *x, int count) {
-  for (int i = 0; i < count; i++) {
-    if (!isfinite(x[i])) {
-      return false;
-    }
-  }
-  return true;
-}
 
 // ---- The residual -----------------------------------------------------------------------------
 
@@ -60,10 +48,10 @@ static double velocity_scale(const S2Kkt *kkt) {
     return kkt->velocity_scale;
   }
   for (int i = 0; i < kkt->n; i++) {
-    scale = larger(scale, fabs(kkt->c[i] / diagonal(&kkt->w, i)) * weight(kkt->v_weight, i));
+    scale = s2_larger(scale, fabs(kkt->c[i] / diagonal(&kkt->w, i)) * weight(kkt->v_weight, i));
   }
   for (int i = 0; i < kkt->m; i++) {
-    scale = larger(scale, fabs(kkt->b[i]) * weight(kkt->row_weight, i));
+    scale = s2_larger(scale, fabs(kkt->b[i]) * weight(kkt->row_weight, i));
   }
   return scale == 0 ? 1 : scale;
 }
@@ -112,10 +100,10 @@ double s2_kkt_residual(const S2Kkt *kkt, const double *v, const double *lambda, 
   find_misses(&kkt->w, &kkt->j, kkt->c, kkt->b, kkt->compliance, v, lambda, f, u, arena);
   for (int i = 0; i < kkt->n; i++) {
     double error = fabs(f[i] / diagonal(&kkt->w, i));
-    worst = larger(worst, error * weight(kkt->v_weight, i));
+    worst = s2_larger(worst, error * weight(kkt->v_weight, i));
   }
   for (int i = 0; i < kkt->m; i++) {
-    worst = larger(worst, fabs(u[i]) * weight(kkt->row_weight, i));
+    worst = s2_larger(worst, fabs(u[i]) * weight(kkt->row_weight, i));
   }
   s2_arena_rewind(arena, mark);
   return worst / velocity_scale(kkt);
@@ -127,10 +115,10 @@ double s2_kkt_offer(S2KktRun *run, const double *v, const double *lambda) {
   find_misses(&kkt->w, &kkt->j, kkt->c, kkt->b, kkt->compliance, v, lambda, run->r_v, run->r_row,
               run->arena);
   for (int i = 0; i < kkt->n; i++) {
-    worst = larger(worst, fabs(run->r_v[i]) * kkt->v_part[i]);
+    worst = s2_larger(worst, fabs(run->r_v[i]) * kkt->v_part[i]);
   }
   for (int i = 0; i < kkt->m; i++) {
-    worst = larger(worst, fabs(run->r_row[i]) * kkt->row_part[i]);
+    worst = s2_larger(worst, fabs(run->r_row[i]) * kkt->row_part[i]);
   }
   if (worst < run->best) {
     run->best = worst;
@@ -141,13 +129,6 @@ double s2_kkt_offer(S2KktRun *run, const double *v, const double *lambda) {
 }
 
 // ---- Scaling ----------------------------------------------------------------------------------
-
-// The power of two next to 1 / sqrt(x).
-static double unit(double x) {
-  int exponent;
-  frexp(x, &exponent);
-  return ldexp(1, -exponent / 2);
-}
 
 static bool is_symmetric(const S2Csr *w, S2Arena *arena) {
   S2ArenaMark mark = s2_arena_mark(arena);
@@ -193,7 +174,7 @@ static void scale_rows(const S2Kkt *from, S2KktScaled *kkt, double scale) {
       double entry = from->j.value[p] * kkt->v_unit[from->j.column[p]];
       sum += entry * entry;
     }
-    kkt->row_unit[i] = sum > 0 ? unit(sum) : 1; // 0: a row nothing can move
+    kkt->row_unit[i] = sum > 0 ? s2_half_inverse(sum) : 1; // 0: a row nothing can move
     kkt->compliance[i] = compliance(from, i) * kkt->row_unit[i] * kkt->row_unit[i];
     kkt->b[i] = from->b[i] * kkt->row_unit[i];
     kkt->row_part[i] = weight(from->row_weight, i) / kkt->row_unit[i] / scale;
@@ -220,7 +201,7 @@ static S2SolveStatus scale(const S2Kkt *from, S2KktScaled *kkt, S2Arena *arena) 
     if (!(d > 0) && !isnan(d)) {
       return S2_UNSUPPORTED;
     }
-    kkt->v_unit[i] = unit(d);
+    kkt->v_unit[i] = s2_half_inverse(d);
     kkt->c[i] = from->c[i] * kkt->v_unit[i];
     kkt->v_part[i] = weight(from->v_weight, i) / (d * kkt->v_unit[i]) / size;
   }
@@ -229,9 +210,11 @@ static S2SolveStatus scale(const S2Kkt *from, S2KktScaled *kkt, S2Arena *arena) 
   S2Csr j = scaled_copy(&from->j, kkt->row_unit, kkt->v_unit, arena);
   kkt->w = w;
   kkt->j = j;
-  bool sound = finite(w.value, w.start[n]) && finite(j.value, j.start[m]) &&
-               finite(kkt->compliance, m) && finite(kkt->c, n) && finite(kkt->b, m) &&
-               finite(kkt->v_part, n) && finite(kkt->row_part, m);
+  bool sound = s2_all_finite(w.value, (size_t)w.start[n]) &&
+               s2_all_finite(j.value, (size_t)j.start[m]) &&
+               s2_all_finite(kkt->compliance, (size_t)m) && s2_all_finite(kkt->c, (size_t)n) &&
+               s2_all_finite(kkt->b, (size_t)m) && s2_all_finite(kkt->v_part, (size_t)n) &&
+               s2_all_finite(kkt->row_part, (size_t)m);
   if (!sound) {
     return S2_SINGULAR;
   }
@@ -369,7 +352,8 @@ S2SolveStatus s2_kkt_solve(const S2Kkt *kkt, const S2KktOptions *options, S2Aren
   bool taken = solution->status == S2_SOLVED;
   if (taken) {
     solution->status = run_method(&scaled, options, arena, solution);
-    if (!finite(solution->v, kkt->n) || !finite(solution->lambda, kkt->m)) {
+    if (!s2_all_finite(solution->v, (size_t)kkt->n) ||
+        !s2_all_finite(solution->lambda, (size_t)kkt->m)) {
       memset(solution->v, 0, sizeof(double) * (size_t)kkt->n);
       memset(solution->lambda, 0, sizeof(double) * (size_t)kkt->m);
       solution->status = S2_SINGULAR;

@@ -2,19 +2,13 @@
 // are the diagonal blocks of J blockdiag(W)^-1 J' + C.
 #include "mcp/kkt/kkt_stages.h"
 
+#include "linalg/numbers.h"
+
 #include <math.h>
 #include <string.h>
 
 // Rounding makes the recurrences drift; they are started afresh from the best point this often.
 enum { RESTARTS = 10 };
-
-static double dot(const double *a, const double *b, int count) {
-  double sum = 0;
-  for (int i = 0; i < count; i++) {
-    sum += a[i] * b[i];
-  }
-  return sum;
-}
 
 // ---- Conjugate gradients (Hestenes & Stiefel 1952) --------------------------------------------
 
@@ -45,7 +39,7 @@ static void descend(S2KktRun *run, Gradients *g, const double *inverse) {
   for (int i = 0; i < m; i++) {
     g->p[i] = -g->z[i];
   }
-  double rho = dot(g->u, g->z, m);
+  double rho = s2_numbers_dot(g->u, g->z, m);
   g->best = measure_rows(kkt, g->u);
   while (g->best > run->tolerance && run->iterations < run->max_iterations) {
     memset(g->dv, 0, sizeof(double) * (size_t)kkt->n);
@@ -55,7 +49,7 @@ static void descend(S2KktRun *run, Gradients *g, const double *inverse) {
       g->q[i] = kkt->compliance[i] * g->p[i];
     }
     s2_csr_add_times(&kkt->j, 1, g->dv, g->q);
-    double step = rho / dot(g->p, g->q, m);
+    double step = rho / s2_numbers_dot(g->p, g->q, m);
     if (!(step > 0 && isfinite(step))) {
       break;
     }
@@ -64,7 +58,7 @@ static void descend(S2KktRun *run, Gradients *g, const double *inverse) {
       g->u[i] += step * g->q[i];
     }
     s2_kkt_group_times(kkt, inverse, g->u, g->z);
-    double next = dot(g->u, g->z, m), residual = measure_rows(kkt, g->u);
+    double next = s2_numbers_dot(g->u, g->z, m), residual = measure_rows(kkt, g->u);
     run->iterations++;
     s2_history_add(run->history, residual, 1, 0);
     for (int i = 0; i < m; i++) {
@@ -150,19 +144,19 @@ static void minimise(S2KktRun *run, Minres *r, const double *inverse) {
     r->v_old[i] = r->w[i] = r->w_old[i] = 0;
   }
   precondition(run, inverse, r->v, r->z);
-  double gamma = sqrt(dot(r->z, r->v, size)), gamma_old = 1, eta = gamma;
+  double gamma = sqrt(s2_numbers_dot(r->z, r->v, size)), gamma_old = 1, eta = gamma;
   double c = 1, c_old = 1, s = 0, s_old = 0, enough = 1e-16 * gamma;
   while (fabs(eta) > enough && run->iterations < run->max_iterations && !s2_kkt_done(run)) {
     for (int i = 0; i < size; i++) {
       r->z[i] /= gamma;
     }
     operate(kkt, r->z, r->v_new);
-    double delta = dot(r->v_new, r->z, size);
+    double delta = s2_numbers_dot(r->v_new, r->z, size);
     for (int i = 0; i < size; i++) {
       r->v_new[i] -= delta / gamma * r->v[i] + gamma / gamma_old * r->v_old[i];
     }
     precondition(run, inverse, r->v_new, r->z_new);
-    double gamma_new = sqrt(fmax(dot(r->z_new, r->v_new, size), 0));
+    double gamma_new = sqrt(fmax(s2_numbers_dot(r->z_new, r->v_new, size), 0));
     double a0 = c * delta - c_old * s * gamma, a1 = hypot(a0, gamma_new);
     double a2 = s * delta + c_old * c * gamma, a3 = s_old * gamma;
     if (!(a1 > 0)) {

@@ -1,6 +1,7 @@
 #include "mcp/lcp/lcp.h"
 
 #include "mcp/lcp/lcp_stages.h"
+#include "mcp/pivot/lcp_pivot.h"
 
 #include <math.h>
 #include <string.h>
@@ -59,7 +60,7 @@ S2SolveStatus s2_lcp_lemke(int n, const double *m, const double *q, double *z, d
   memset(z, 0, sizeof(double) * size);
   memset(w, 0, sizeof(double) * size);
   double *cover = S2_TAKE(arena, double, size), *direction = S2_TAKE_ZEROED(arena, double, size);
-  bool valid = s2_lcp_finite(m, size * size) && s2_lcp_finite(q, size);
+  bool valid = s2_all_finite(m, size * size) && s2_all_finite(q, size);
   for (int i = 0; i < n; ++i) {
     cover[i] = options != NULL && options->cover != NULL ? options->cover[i] : 1;
     valid = valid && isfinite(cover[i]) && cover[i] > 0;
@@ -70,7 +71,7 @@ S2SolveStatus s2_lcp_lemke(int n, const double *m, const double *q, double *z, d
     return S2_SINGULAR;
   }
   S2LcpScaled s = s2_lcp_equilibrate(n, m, q, arena);
-  if (!s2_lcp_finite(s.m, size * size) || !s2_lcp_finite(s.q, size)) {
+  if (!s2_all_finite(s.m, size * size) || !s2_all_finite(s.q, size)) {
     info->residual = s2_lcp_residual(n, m, q, z, INFINITY);
     s2_arena_rewind(arena, mark);
     return S2_SINGULAR; // no scaling of these numbers fits into a double
@@ -94,7 +95,7 @@ S2SolveStatus s2_lcp_lemke(int n, const double *m, const double *q, double *z, d
   }
   info->infeasible = status == S2_RAY && proves_infeasible(&s, direction);
   deliver(&s, m, q, z, w, direction, info);
-  if (!s2_lcp_finite(z, size) || !s2_lcp_finite(w, size)) {
+  if (!s2_all_finite(z, size) || !s2_all_finite(w, size)) {
     memset(z, 0, sizeof(double) * size);
     memcpy(w, q, sizeof(double) * size);
     status = S2_SINGULAR;

@@ -1,6 +1,6 @@
 // Lemke's method as a stage, and the chain that `auto` stands for (lcp.h says which).
 #include "mcp/lcp/lcp_stages.h"
-#include "mcp/mlcp/mlcp_stages.h"
+#include "mcp/mixed/mixed.h"
 
 #include <math.h>
 #include <string.h>

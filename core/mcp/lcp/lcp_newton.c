@@ -188,7 +188,7 @@ S2SolveStatus s2_lcp_newton_stage(S2LcpRun *run) {
   };
   double *z = S2_TAKE(run->arena, double, size), least = INFINITY;
   int limit = run->options->max_iterations > 0 ? run->options->max_iterations : ITERATIONS;
-  bool usable = s2_lcp_finite(t.s.m, size * size) && s2_lcp_finite(t.s.q, size);
+  bool usable = s2_all_finite(t.s.m, size * size) && s2_all_finite(t.s.q, size);
   S2Rng rng = s2_rng_seeded(SEED);
   for (int start = 0; start < STARTS && usable && !(least <= run->allowed); ++start) {
     for (int i = 0; i < n; ++i) {

@@ -1,7 +1,7 @@
 // Points of the central path, z o w = kappa, by the interior point of mixed problems: from its own
 // start, then from next to a solution, which helps where the problem is not monotone.
 #include "mcp/lcp/lcp_stages.h"
-#include "mcp/mlcp/mlcp_stages.h"
+#include "mcp/mixed/mixed.h"
 
 enum { MAX_ITERATIONS = 100 };
 
@@ -28,7 +28,7 @@ S2SolveStatus s2_lcp_path(const S2LcpProblem *problem, const S2LcpSolverOptions 
     double *w = S2_TAKE(arena, double, problem->n);
     S2LcpSolution end = {.z = S2_TAKE(arena, double, problem->n), .w = w};
     if (s2_lcp_solve(problem, NULL, arena, &end) == S2_SOLVED) {
-      s2_mixed_copy(solution->z, end.z, (size_t)problem->n);
+      s2_copy_numbers(solution->z, end.z, (size_t)problem->n);
       solution->iterations += end.iterations;
       solution->iterations +=
           s2_mixed_path_near(&p, options->kappa, most, options->history, solution->z, arena);

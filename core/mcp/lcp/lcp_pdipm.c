@@ -81,7 +81,7 @@ static bool start(Interior *t) {
     t->z[i] += least <= 0 ? 1 - least : 0;
     t->w[i] += largest >= 0 ? 1 + largest : 0;
   }
-  return s2_lcp_finite(t->z, (size_t)n) && s2_lcp_finite(t->w, (size_t)n);
+  return s2_all_finite(t->z, (size_t)n) && s2_all_finite(t->w, (size_t)n);
 }
 
 // dz and dw for the right side c.
@@ -165,7 +165,7 @@ S2SolveStatus s2_lcp_pdipm_stage(S2LcpRun *run) {
   t.symmetric = is_symmetric(&t.s);
   int limit = run->options->max_iterations > 0 ? run->options->max_iterations : ITERATIONS;
   S2SolveStatus status = S2_SINGULAR;
-  if (s2_lcp_finite(t.s.m, size * size) && s2_lcp_finite(t.s.q, size) && start(&t)) {
+  if (s2_all_finite(t.s.m, size * size) && s2_all_finite(t.s.q, size) && start(&t)) {
     status = S2_MAX_ITERATIONS;
     double residual = measure(&t), step = 1;
     while (!(residual <= run->allowed) && run->iterations < limit) {

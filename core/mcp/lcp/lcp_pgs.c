@@ -35,7 +35,7 @@ S2SolveStatus s2_lcp_pgs_stage(S2LcpRun *run) {
     if (seen <= run->allowed && residual <= run->allowed) {
       return S2_SOLVED;
     }
-    if (!isfinite(seen) || !s2_lcp_finite(z, (size_t)n)) {
+    if (!isfinite(seen) || !s2_all_finite(z, (size_t)n)) {
       return S2_SINGULAR; // it diverged out of the range of a double
     }
   }

@@ -6,6 +6,7 @@
 // original basis ends on a ray at once, whatever the covering vector; a path that starts from a
 // pair of pure strategies is Lemke and Howson's.
 #include "mcp/lcp/lcp_stages.h"
+#include "mcp/pivot/lcp_pivot.h"
 
 #include "base/rng.h"
 
@@ -113,7 +114,7 @@ S2SolveStatus s2_lcp_restart_stage(S2LcpRun *run) {
   size_t size = (size_t)n;
   S2ArenaMark mark = s2_arena_mark(run->arena);
   S2LcpScaled s = s2_lcp_equilibrate(n, run->problem->m, run->problem->q, run->arena);
-  if (!s2_lcp_finite(s.m, size * size) || !s2_lcp_finite(s.q, size)) {
+  if (!s2_all_finite(s.m, size * size) || !s2_all_finite(s.q, size)) {
     s2_arena_rewind(run->arena, mark);
     return S2_SINGULAR;
   }

@@ -1,7 +1,7 @@
 #include "mcp/lcp/lcp_stages.h"
 
+#include "linalg/double2.h"
 #include "linalg/quad.h"
-#include "mcp/chain/double2.h"
 #include "mcp/pivot/dense_lu.h"
 
 #include <float.h>
@@ -18,15 +18,6 @@ static const double RANK_TOLERANCE = 1e-15;
 
 // Share of the allowed residual that the rounding of w may have.
 static const double SURE = 0.1;
-
-bool s2_lcp_finite(const double *x, size_t count) {
-  for (size_t i = 0; i < count; ++i) {
-    if (!isfinite(x[i])) {
-      return false;
-    }
-  }
-  return true;
-}
 
 // Of several numbers side by side; a plain comparison, unlike fmax, is one instruction.
 S2_INLINE double larger(double a, double b) {
@@ -94,16 +85,6 @@ double s2_lcp_residual(int n, const double *m, const double *q, const double *z,
   return residual;
 }
 
-// The power of two next to 1 / sqrt(size): scaling by it rounds nothing.
-static double half_inverse(double size) {
-  if (!(size > 0)) {
-    return 1;
-  }
-  int exponent;
-  frexp(size, &exponent);
-  return ldexp(1, -exponent / 2);
-}
-
 // Largest entries by rows and columns.
 S2_WIDE static void find_largest(int n, const double *m, double *rows, double *columns) {
   memset(columns, 0, sizeof(double) * (size_t)n);
@@ -138,8 +119,8 @@ S2LcpScaled s2_lcp_equilibrate(int n, const double *m, const double *q, S2Arena 
     find_largest(n, s.m, row_max, column_max);
     bool changed = false;
     for (int i = 0; i < n; ++i) {
-      row_max[i] = half_inverse(row_max[i]);
-      column_max[i] = half_inverse(column_max[i]);
+      row_max[i] = s2_half_inverse(row_max[i]);
+      column_max[i] = s2_half_inverse(column_max[i]);
       s.row[i] *= row_max[i];
       s.column[i] *= column_max[i];
       changed = changed || row_max[i] != 1 || column_max[i] != 1;

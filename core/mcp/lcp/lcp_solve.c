@@ -101,7 +101,7 @@ S2SolveStatus s2_lcp_solve(const S2LcpProblem *problem, const S2LcpSolverOptions
     solution->residual = NAN;
     return solution->status = S2_UNSUPPORTED;
   }
-  if (!s2_lcp_finite(problem->m, (size_t)n * (size_t)n) || !s2_lcp_finite(problem->q, (size_t)n)) {
+  if (!s2_all_finite(problem->m, (size_t)n * (size_t)n) || !s2_all_finite(problem->q, (size_t)n)) {
     solution->residual = NAN;
     return solution->status = S2_SINGULAR;
   }

@@ -1,6 +1,6 @@
 // Sparse problems: the step problem's stages on nodes of three unknowns, whose mobility is M
 // itself.
-#include "mcp/chain/double2.h"
+#include "linalg/double2.h"
 #include "mcp/lcp/lcp.h"
 #include "mcp/solvers.h"
 
@@ -114,7 +114,7 @@ S2SolveStatus s2_lcp_sparse_solve(const S2Csr *m, const double *q,
     return solution->status = S2_SOLVED;
   }
   memset(solution->z, 0, sizeof(double) * (size_t)n);
-  if (!s2_all_finite(m->value, m->start[n]) || !s2_all_finite(q, n)) {
+  if (!s2_all_finite(m->value, (size_t)m->start[n]) || !s2_all_finite(q, (size_t)n)) {
     memcpy(solution->w, q, sizeof(double) * (size_t)n);
     solution->residual = NAN;
     return solution->status = S2_SINGULAR;

@@ -2,6 +2,7 @@
 #ifndef S2_LCP_STAGES_H
 #define S2_LCP_STAGES_H
 
+#include "linalg/numbers.h"
 #include "mcp/lcp/lcp.h"
 
 // ---- Methods ----------------------------------------------------------------------------------
@@ -39,7 +40,6 @@ S2SolveStatus s2_lcp_path(const S2LcpProblem *problem, const S2LcpSolverOptions 
 
 // ---- Scaling ----------------------------------------------------------------------------------
 
-bool s2_lcp_finite(const double *x, size_t count);
 double s2_lcp_row(int n, const double *m, const double *q, const double *z, int i); // (M z + q)_i
 // The same, with twice the digits where rounding could decide whether a residual is `allowed`.
 // Along a direction with M d = 0 a point far out hides q behind the rounding of M z, and looks like

@@ -1,7 +1,7 @@
 #include "mcp/mlcp/lp.h"
 
+#include "mcp/mixed/mixed.h"
 #include "mcp/mlcp/mlcp.h"
-#include "mcp/mlcp/mlcp_stages.h"
 
 #include <math.h>
 
@@ -17,7 +17,7 @@ static double upper(const S2Lp *lp, int i) {
 static void add_bound(double *matrix, double *right, int *count, int n, int i, double sign,
                       double value) {
   double *row = matrix + (size_t)*count * (size_t)n;
-  s2_mixed_clear(row, (size_t)n);
+  s2_clear_numbers(row, (size_t)n);
   row[i] = sign;
   right[*count] = sign * value;
   *count += 1;
@@ -39,10 +39,10 @@ static S2Qp make(const S2Lp *lp, S2Arena *arena) {
              .b = b,
              .g = g,
              .h = h};
-  s2_mixed_copy(a, lp->a_eq, (size_t)lp->equalities * (size_t)n);
-  s2_mixed_copy(b, lp->b_eq, (size_t)lp->equalities);
-  s2_mixed_copy(g, lp->a_ub, (size_t)lp->inequalities * (size_t)n);
-  s2_mixed_copy(h, lp->b_ub, (size_t)lp->inequalities);
+  s2_copy_numbers(a, lp->a_eq, (size_t)lp->equalities * (size_t)n);
+  s2_copy_numbers(b, lp->b_eq, (size_t)lp->equalities);
+  s2_copy_numbers(g, lp->a_ub, (size_t)lp->inequalities * (size_t)n);
+  s2_copy_numbers(h, lp->b_ub, (size_t)lp->inequalities);
   for (int i = 0; i < n; i++) {
     double lo = lower(lp, i), hi = upper(lp, i);
     if (lo == hi) {
@@ -63,10 +63,10 @@ static S2Qp make(const S2Lp *lp, S2Arena *arena) {
 static void share(const S2Lp *lp, const double *y, const double *z, double *to_y, double *to_z,
                   double *to_lower, double *to_upper) {
   if (to_y != NULL) {
-    s2_mixed_copy(to_y, y, (size_t)lp->equalities);
+    s2_copy_numbers(to_y, y, (size_t)lp->equalities);
   }
   if (to_z != NULL) {
-    s2_mixed_copy(to_z, z, (size_t)lp->inequalities);
+    s2_copy_numbers(to_z, z, (size_t)lp->inequalities);
   }
   y += lp->equalities;
   z += lp->inequalities;
@@ -89,11 +89,11 @@ static void share(const S2Lp *lp, const double *y, const double *z, double *to_y
 }
 
 static S2SolveStatus refuse(const S2Lp *lp, S2LpSolution *solution) {
-  s2_mixed_clear(solution->x, (size_t)lp->n);
-  s2_mixed_clear(solution->y, (size_t)lp->equalities);
-  s2_mixed_clear(solution->z, (size_t)lp->inequalities);
-  s2_mixed_clear(solution->lower, (size_t)lp->n);
-  s2_mixed_clear(solution->upper, (size_t)lp->n);
+  s2_clear_numbers(solution->x, (size_t)lp->n);
+  s2_clear_numbers(solution->y, (size_t)lp->equalities);
+  s2_clear_numbers(solution->z, (size_t)lp->inequalities);
+  s2_clear_numbers(solution->lower, (size_t)lp->n);
+  s2_clear_numbers(solution->upper, (size_t)lp->n);
   solution->iterations = 0;
   solution->unbounded = false;
   solution->kappa = 0;
@@ -150,10 +150,10 @@ static double entry(const double *list, int i) {
 static void gather(const S2Lp *lp, const S2LpLoss *from, const S2LpSolution *side, double *y,
                    double *z) {
   if (from->y != NULL) {
-    s2_mixed_copy(y, from->y, (size_t)lp->equalities);
+    s2_copy_numbers(y, from->y, (size_t)lp->equalities);
   }
   if (from->z != NULL) {
-    s2_mixed_copy(z, from->z, (size_t)lp->inequalities);
+    s2_copy_numbers(z, from->z, (size_t)lp->inequalities);
   }
   y += lp->equalities;
   z += lp->inequalities;
@@ -208,7 +208,7 @@ static bool has_sides(const S2Lp *lp, const S2LpLoss *loss, const S2LpSolution *
 
 static void copy_if(double *to, const double *from, int count) {
   if (to != NULL) {
-    s2_mixed_copy(to, from, (size_t)count);
+    s2_copy_numbers(to, from, (size_t)count);
   }
 }
 

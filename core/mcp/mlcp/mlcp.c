@@ -1,6 +1,7 @@
 #include "mcp/mlcp/mlcp.h"
 
-#include "mcp/mlcp/mlcp_stages.h"
+#include "mcp/mixed/mixed.h"
+#include "mcp/mlcp/mlcp_pivot.h"
 
 #include <math.h>
 #include <string.h>
@@ -53,7 +54,7 @@ typedef struct Run {
 static double measure(const Run *run, const double *x, const double *f) {
   const S2Mixed *p = &run->p;
   int n = p->n, size = s2_mixed_size(p);
-  if (!s2_mixed_finite(x, (size_t)size) || !s2_mixed_finite(f, (size_t)size)) {
+  if (!s2_all_finite(x, (size_t)size) || !s2_all_finite(f, (size_t)size)) {
     return NAN;
   }
   double residual = 0;
@@ -86,7 +87,7 @@ static void offer(Run *run, double residual, double r_vio, double b_vio) {
     run->residual = residual;
     run->r_vio = r_vio;
     run->b_vio = b_vio;
-    s2_mixed_copy(run->x, run->trial, (size_t)s2_mixed_size(&run->p));
+    s2_copy_numbers(run->x, run->trial, (size_t)s2_mixed_size(&run->p));
   }
 }
 
@@ -97,12 +98,12 @@ static void consider(Run *run, S2Arena *arena) {
   s2_box_point(&run->box, &run->bounds, run->inner, run->trial);
   s2_mixed_apply(p, run->trial, run->f);
   double residual = measure(run, run->trial, run->f), b_vio = products(run, run->trial, run->f);
-  double r_vio = s2_mixed_largest(run->f, (size_t)p->n);
+  double r_vio = s2_largest(run->f, (size_t)p->n);
   if (run->kappa > 0 && isfinite(residual)) {
     double *f = S2_TAKE(arena, double, s2_mixed_size(q) + 1);
     s2_mixed_apply(q, run->inner, f);
     b_vio = s2_mixed_off_path(q, run->inner, f, run->kappa);
-    r_vio = s2_mixed_largest(f, (size_t)q->n);
+    r_vio = s2_largest(f, (size_t)q->n);
     residual = fmax(r_vio, b_vio);
   }
   offer(run, residual, r_vio, b_vio);
@@ -111,10 +112,10 @@ static void consider(Run *run, S2Arena *arena) {
 
 // The walk from the best point, on the problem as it was given.
 static void consider_walk(Run *run, S2Arena *arena) {
-  s2_mixed_copy(run->trial, run->x, (size_t)s2_mixed_size(&run->p));
+  s2_copy_numbers(run->trial, run->x, (size_t)s2_mixed_size(&run->p));
   if (run->kappa == 0 && s2_mixed_walk(&run->p, &run->bounds, run->trial, arena)) {
     s2_mixed_apply(&run->p, run->trial, run->f);
-    offer(run, measure(run, run->trial, run->f), s2_mixed_largest(run->f, (size_t)run->p.n),
+    offer(run, measure(run, run->trial, run->f), s2_largest(run->f, (size_t)run->p.n),
           products(run, run->trial, run->f));
   }
 }
@@ -129,8 +130,8 @@ static bool accepts(const Run *run, double tolerance) {
 
 static void copy_block(double *to, const S2Mixed *p, int row, int rows, int column, int columns) {
   for (int i = 0; i < rows; i++) {
-    s2_mixed_copy(to + (size_t)i * (size_t)columns,
-                  p->k + (size_t)(row + i) * (size_t)s2_mixed_size(p) + column, (size_t)columns);
+    s2_copy_numbers(to + (size_t)i * (size_t)columns,
+                    p->k + (size_t)(row + i) * (size_t)s2_mixed_size(p) + column, (size_t)columns);
   }
 }
 
@@ -160,10 +161,10 @@ static bool prove(const Run *run, S2MlcpSolution *solution, S2Arena *arena) {
   double *proof = S2_TAKE(arena, double, s2_mixed_size(&run->p) + 1);
   s2_box_proof(&run->box, &run->bounds, e, t, proof);
   if (solution->proof_free != NULL) {
-    s2_mixed_copy(solution->proof_free, proof, (size_t)run->p.n);
+    s2_copy_numbers(solution->proof_free, proof, (size_t)run->p.n);
   }
   if (solution->proof_row != NULL) {
-    s2_mixed_copy(solution->proof_row, proof + run->p.n, (size_t)run->p.m);
+    s2_copy_numbers(solution->proof_row, proof + run->p.n, (size_t)run->p.m);
   }
   return true;
 }
@@ -186,7 +187,7 @@ static S2SolveStatus solve(Run *run, const S2MlcpOptions *options, S2MlcpSolutio
     return S2_INFEASIBLE;
   }
   S2SolveStatus status = s2_mixed_pivot(p, run->inner, arena);
-  if (s2_mixed_finite(run->inner, (size_t)s2_mixed_size(p))) {
+  if (s2_all_finite(run->inner, (size_t)s2_mixed_size(p))) {
     if (run->kappa == 0) {
       consider(run, arena);
     }
@@ -206,9 +207,9 @@ static S2SolveStatus solve(Run *run, const S2MlcpOptions *options, S2MlcpSolutio
 static void deliver(Run *run, S2MlcpSolution *solution) {
   int n = run->p.n, m = run->p.m;
   s2_mixed_apply(&run->p, run->x, run->f);
-  s2_mixed_copy(solution->u, run->x, (size_t)n);
-  s2_mixed_copy(solution->v, run->x + n, (size_t)m);
-  s2_mixed_copy(solution->w, run->f + n, (size_t)m);
+  s2_copy_numbers(solution->u, run->x, (size_t)n);
+  s2_copy_numbers(solution->v, run->x + n, (size_t)m);
+  s2_copy_numbers(solution->w, run->f + n, (size_t)m);
   solution->residual = run->residual;
   solution->r_vio = run->r_vio;
   solution->b_vio = run->b_vio;
@@ -230,14 +231,14 @@ static S2SolveStatus check_bounds(const S2Mlcp *problem) {
 
 static void clear(const S2Mlcp *problem, S2MlcpSolution *solution) {
   size_t n = (size_t)problem->n, m = (size_t)problem->m;
-  s2_mixed_clear(solution->u, n);
-  s2_mixed_clear(solution->v, m);
-  s2_mixed_clear(solution->w, m);
+  s2_clear_numbers(solution->u, n);
+  s2_clear_numbers(solution->v, m);
+  s2_clear_numbers(solution->w, m);
   if (solution->proof_free != NULL) {
-    s2_mixed_clear(solution->proof_free, n);
+    s2_clear_numbers(solution->proof_free, n);
   }
   if (solution->proof_row != NULL) {
-    s2_mixed_clear(solution->proof_row, m);
+    s2_clear_numbers(solution->proof_row, m);
   }
   solution->iterations = 0;
   solution->kappa = 0;
@@ -260,11 +261,11 @@ S2SolveStatus s2_mlcp_solve(const S2Mlcp *problem, const S2MlcpOptions *options,
   S2ArenaMark mark = s2_arena_mark(arena);
   size_t size = (size_t)n + (size_t)m;
   Run run = {.p = make(problem, arena), .bounds = bounds_of(problem), .residual = NAN};
-  if (!s2_mixed_finite(run.p.k, size * size) || !s2_mixed_finite(run.p.r, size)) {
+  if (!s2_all_finite(run.p.k, size * size) || !s2_all_finite(run.p.r, size)) {
     s2_arena_rewind(arena, mark);
     return solution->status = S2_SINGULAR;
   }
-  run.scale = fmax(1, s2_mixed_largest(run.p.r, size));
+  run.scale = fmax(1, s2_largest(run.p.r, size));
   run.box = s2_box_make(&run.p, &run.bounds, arena);
   run.kappa = solution->kappa = fmax(0, options->kappa);
   run.x = S2_TAKE_ZEROED(arena, double, size + 1);
@@ -304,13 +305,13 @@ bool s2_mlcp_vjp(const S2Mlcp *problem, const S2MlcpSolution *solution, const do
   S2Bounds bounds = bounds_of(problem);
   double *x = S2_TAKE(arena, double, n + m + 1), *l = S2_TAKE(arena, double, n + m + 1);
   double *g = S2_TAKE_ZEROED(arena, double, n + m + 1);
-  s2_mixed_copy(x, solution->u, (size_t)n);
-  s2_mixed_copy(x + n, solution->v, (size_t)m);
+  s2_copy_numbers(x, solution->u, (size_t)n);
+  s2_copy_numbers(x + n, solution->v, (size_t)m);
   if (dl_du != NULL) {
-    s2_mixed_copy(g, dl_du, (size_t)n);
+    s2_copy_numbers(g, dl_du, (size_t)n);
   }
   if (dl_dv != NULL) {
-    s2_mixed_copy(g + n, dl_dv, (size_t)m);
+    s2_copy_numbers(g + n, dl_dv, (size_t)m);
   }
   bool regular =
       s2_mixed_adjoint(&p, &bounds, x, solution->kappa, g, l, gradient->lo, gradient->hi, arena);

@@ -2,7 +2,7 @@
 // pivoting, and Lemke's method solves what is left, or what else there is for problems of pairs.
 // Equations without a pivot are kept as two opposite inequalities, whose multipliers are the two
 // parts of the unknown that has none.
-#include "mcp/mlcp/mlcp_stages.h"
+#include "mcp/mlcp/mlcp_pivot.h"
 
 #include "mcp/lcp/lcp.h"
 

@@ -1,7 +1,8 @@
 #include "mcp/mlcp/qp.h"
 
+#include "mcp/mixed/mixed.h"
 #include "mcp/mlcp/mlcp.h"
-#include "mcp/mlcp/mlcp_stages.h"
+#include "mcp/mlcp/mlcp_pivot.h"
 
 #include <lapacke.h>
 #include <math.h>
@@ -87,7 +88,7 @@ static bool convex(const S2Qp *qp, S2Arena *arena) {
 // must not excuse what happens at the others.
 static void judge(const S2Mixed *p, int n, const double *x, const double *f, S2QpSolution *to) {
   int size = s2_mixed_size(p);
-  double slope = fmax(1, s2_mixed_largest(p->r, (size_t)n));
+  double slope = fmax(1, s2_largest(p->r, (size_t)n));
   to->dual = to->primal = to->complementarity = 0;
   for (int i = 0; i < size; i++) {
     double unit = s2_mixed_row_unit(p, x, i, i < n ? slope : fmax(1, fabs(p->r[i])));
@@ -106,7 +107,7 @@ static void judge(const S2Mixed *p, int n, const double *x, const double *f, S2Q
     to->complementarity = s2_mixed_off_path(p, x, f, to->kappa);
   }
   to->residual = fmax(to->dual, fmax(to->primal, to->complementarity));
-  if (!s2_mixed_finite(x, (size_t)size) || !s2_mixed_finite(f, (size_t)size)) {
+  if (!s2_all_finite(x, (size_t)size) || !s2_all_finite(f, (size_t)size)) {
     to->residual = NAN;
   }
 }
@@ -120,8 +121,8 @@ static bool constraints_conflict(const S2Qp *qp, const S2Mixed *p, const int *ro
   double *conditions = S2_TAKE(arena, double, (size_t)e + (size_t)p->m * (size_t)n + 1);
   double *proof = S2_TAKE(arena, double, e + 1), *proof_z = S2_TAKE(arena, double, p->m + 1);
   for (int i = 0; i < e + p->m; i++) {
-    s2_mixed_copy(conditions + (size_t)i * (size_t)n, p->k + (size_t)(n + i) * (size_t)size,
-                  (size_t)n);
+    s2_copy_numbers(conditions + (size_t)i * (size_t)n, p->k + (size_t)(n + i) * (size_t)size,
+                    (size_t)n);
   }
   S2Conditions rows = {
       .free = n,
@@ -137,10 +138,10 @@ static bool constraints_conflict(const S2Qp *qp, const S2Mixed *p, const int *ro
   }
   // The rows are -A and -G.
   if (solution->proof_y != NULL) {
-    s2_mixed_copy(solution->proof_y, proof, (size_t)e);
+    s2_copy_numbers(solution->proof_y, proof, (size_t)e);
   }
   if (solution->proof_z != NULL) {
-    s2_mixed_clear(solution->proof_z, (size_t)qp->inequalities);
+    s2_clear_numbers(solution->proof_z, (size_t)qp->inequalities);
     for (int i = 0; i < p->m; i++) {
       solution->proof_z[row[i]] = proof_z[i];
     }
@@ -157,8 +158,8 @@ static bool multipliers_conflict(const S2Qp *qp, const S2Mixed *p, S2QpSolution 
   double *d = S2_TAKE(arena, double, n + 1);
   for (int i = 0; i < n; i++) {
     const double *from = p->k + (size_t)i * (size_t)size;
-    s2_mixed_copy(left + (size_t)i * (size_t)p->n, from, (size_t)p->n);
-    s2_mixed_copy(right + (size_t)i * (size_t)m, from + p->n, (size_t)m);
+    s2_copy_numbers(left + (size_t)i * (size_t)p->n, from, (size_t)p->n);
+    s2_copy_numbers(right + (size_t)i * (size_t)m, from + p->n, (size_t)m);
   }
   S2Conditions rows = {
       .free = p->n,
@@ -172,7 +173,7 @@ static bool multipliers_conflict(const S2Qp *qp, const S2Mixed *p, S2QpSolution 
     return false;
   }
   if (solution->direction != NULL) {
-    s2_mixed_copy(solution->direction, d, (size_t)n);
+    s2_copy_numbers(solution->direction, d, (size_t)n);
   }
   return true;
 }
@@ -181,9 +182,8 @@ static bool multipliers_conflict(const S2Qp *qp, const S2Mixed *p, S2QpSolution 
 
 static bool finite(const S2Qp *qp) {
   size_t n = (size_t)qp->n, e = (size_t)qp->equalities, m = (size_t)qp->inequalities;
-  bool good = (qp->p == NULL || s2_mixed_finite(qp->p, n * n)) && s2_mixed_finite(qp->q, n) &&
-              s2_mixed_finite(qp->a, e * n) && s2_mixed_finite(qp->b, e) &&
-              s2_mixed_finite(qp->g, m * n);
+  bool good = (qp->p == NULL || s2_all_finite(qp->p, n * n)) && s2_all_finite(qp->q, n) &&
+              s2_all_finite(qp->a, e * n) && s2_all_finite(qp->b, e) && s2_all_finite(qp->g, m * n);
   for (size_t i = 0; i < m; i++) {
     good = good && (isfinite(qp->h[i]) || qp->h[i] == INFINITY);
   }
@@ -195,8 +195,8 @@ static void deliver(const S2Qp *qp, const S2Mixed *p, const int *row, const doub
   int n = qp->n;
   s2_mixed_apply(p, x, f);
   judge(p, n, x, f, solution);
-  s2_mixed_copy(solution->x, x, (size_t)n);
-  s2_mixed_copy(solution->y, x + n, (size_t)qp->equalities);
+  s2_copy_numbers(solution->x, x, (size_t)n);
+  s2_copy_numbers(solution->y, x + n, (size_t)qp->equalities);
   for (int i = 0; i < p->m; i++) {
     solution->z[row[i]] = x[p->n + i];
   }
@@ -225,8 +225,8 @@ static S2SolveStatus solve(const S2Qp *qp, const S2Mixed *p, const int *row,
   S2QpSolution tried = {0};
   solution->iterations = s2_mixed_interior(p, solution->kappa, most > 0 ? most : MAX_ITERATIONS,
                                            options->history, x, arena);
-  if (!s2_mixed_finite(x, (size_t)size)) { // does not fit into a double
-    s2_mixed_clear(x, (size_t)size);
+  if (!s2_all_finite(x, (size_t)size)) { // does not fit into a double
+    s2_clear_numbers(x, (size_t)size);
   }
   deliver(qp, p, row, x, f, solution);
   if (accepts(solution, tolerance)) {
@@ -243,7 +243,7 @@ static S2SolveStatus solve(const S2Qp *qp, const S2Mixed *p, const int *row,
     return S2_MAX_ITERATIONS;
   }
   s2_mixed_pivot(p, other, arena);
-  if (s2_mixed_finite(other, (size_t)size)) {
+  if (s2_all_finite(other, (size_t)size)) {
     s2_mixed_finish(p, other, arena);
     s2_mixed_apply(p, other, f);
     judge(p, qp->n, other, f, &tried);
@@ -259,9 +259,9 @@ S2SolveStatus s2_qp_solve(const S2Qp *problem, const S2QpOptions *options, S2Are
   static const S2QpOptions defaults = {0};
   options = options != NULL ? options : &defaults;
   int n = problem->n, e = problem->equalities, m = problem->inequalities;
-  s2_mixed_clear(solution->x, (size_t)n);
-  s2_mixed_clear(solution->y, (size_t)e);
-  s2_mixed_clear(solution->z, (size_t)m);
+  s2_clear_numbers(solution->x, (size_t)n);
+  s2_clear_numbers(solution->y, (size_t)e);
+  s2_clear_numbers(solution->z, (size_t)m);
   solution->iterations = 0;
   solution->unbounded = false;
   solution->kappa = fmax(0, options->kappa);
@@ -327,8 +327,8 @@ bool s2_qp_vjp(const S2Qp *problem, const S2QpSolution *solution, const double *
   double *x = S2_TAKE(arena, double, size + 1), *l = S2_TAKE(arena, double, size + 1);
   double *g = S2_TAKE_ZEROED(arena, double, size + 1);
   double *lz = S2_TAKE_ZEROED(arena, double, m + 1);
-  s2_mixed_copy(x, solution->x, (size_t)n);
-  s2_mixed_copy(x + n, solution->y, (size_t)e);
+  s2_copy_numbers(x, solution->x, (size_t)n);
+  s2_copy_numbers(x + n, solution->y, (size_t)e);
   for (int i = 0; i < n && dl_dx != NULL; i++) {
     g[i] = dl_dx[i];
   }

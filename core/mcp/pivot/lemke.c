@@ -18,8 +18,8 @@
 //    is solved afresh, bilateral rows included, with residuals taken through the velocities.
 #include "mcp/pivot/lemke.h"
 
-#include "mcp/lcp/lcp.h"
 #include "mcp/pivot/dense_lu.h"
+#include "mcp/pivot/lcp_pivot.h"
 #include "mcp/pivot/schur.h"
 #include "mcp/solvers.h"
 
@@ -409,7 +409,7 @@ static void read_dictionary(Work *work) {
 static S2SolveStatus pivot(Work *work, int attempts, int *pivots) {
   int n = work->n;
   build_lcp(work);
-  if (!s2_all_finite(work->m, n * n) || !s2_all_finite(work->q, n)) {
+  if (!s2_all_finite(work->m, (size_t)(n * n)) || !s2_all_finite(work->q, (size_t)n)) {
     return S2_SINGULAR;
   }
   double *cover = S2_TAKE(work->arena, double, n);

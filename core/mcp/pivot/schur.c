@@ -1,6 +1,6 @@
 #include "mcp/pivot/schur.h"
 
-#include "mcp/chain/double2.h"
+#include "linalg/double2.h"
 #include "mcp/solvers.h"
 
 #include <math.h>

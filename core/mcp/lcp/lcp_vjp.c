@@ -1,6 +1,6 @@
 // Derivatives of solutions: those of a mixed problem without free unknowns.
 #include "mcp/lcp/lcp.h"
-#include "mcp/mlcp/mlcp_stages.h"
+#include "mcp/mixed/mixed.h"
 
 bool s2_lcp_vjp(const S2LcpProblem *problem, const S2LcpSolution *solution, const double *dl_dz,
                 const S2LcpGradient *gradient, S2Arena *arena) {

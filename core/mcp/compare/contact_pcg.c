@@ -8,7 +8,7 @@
 // they leave the box, and a step along the chopped gradient where the bounds held are the larger
 // part of the error. Around it the bounds are set to mu lambda_n and all is repeated (the fixed
 // point of Haslinger), which contracts for small friction only.
-#include "mcp/sweeps/relaxation.h"
+#include "mcp/compare/relaxation.h"
 
 #include "base/rng.h"
 

@@ -1,7 +1,6 @@
-#include "mcp/chain/conflict.h"
+#include "mcp/conflict.h"
 
-#include "mcp/chain/pdipm_stages.h"
-#include "mcp/mlcp/mlcp_stages.h"
+#include "mcp/mixed/mixed.h"
 
 #include <math.h>
 
@@ -73,14 +72,14 @@ static bool proves(const S2Problem *problem, const double *lambda, S2Arena *aren
 
 // Where rows give way a little, the forces of the best compromise are in the ratio of what is
 // missed: in the limit the proof of Farkas.
-bool s2_mcp_conflict_quick(const S2Problem *problem, const S2SolverOptions *options, double *proof,
-                           S2Arena *arena) {
+bool s2_mcp_conflict_by(S2SolverFn *solve, const S2Problem *problem, const S2SolverOptions *options,
+                        double *proof, S2Arena *arena) {
   if (problem->mass == NULL) {
     return false;
   }
-  S2SolverOptions untold = *options;
-  untold.history = NULL;
-  untold.keep = NULL;
+  S2SolverOptions plain = *options;
+  plain.history = NULL;
+  plain.keep = NULL;
   S2ArenaMark mark = s2_arena_mark(arena);
   S2Row *row = S2_TAKE(arena, S2Row, problem->rows);
   int kept = 0, impossible = -1; // a row that nothing can move and that asks for motion
@@ -103,7 +102,7 @@ bool s2_mcp_conflict_quick(const S2Problem *problem, const S2SolverOptions *opti
   S2Solution solution = {.v = S2_TAKE_ZEROED(arena, double, 3 * problem->nodes),
                          .lambda = S2_TAKE_ZEROED(arena, double, kept)};
   if (!proved && kept > 0) {
-    s2_pdipm_quick_solve(&soft, &untold, arena, &solution);
+    solve(&soft, &plain, arena, &solution);
     proved = proves(&soft, solution.lambda, arena);
   }
   for (int i = 0, k = 0; i < problem->rows && proved && proof != NULL; i++) {

@@ -14,6 +14,7 @@
 //
 // All equations but the products are linear, so any step of length a leaves 1 - a of what they
 // miss: Dojo's line search, which wants one of the two violations to fall, has nothing to do here.
+#include "linalg/numbers.h"
 #include "mcp/chain/solve_run.h"
 #include "mcp/solvers.h"
 
@@ -96,10 +97,6 @@ static int pairs_of(const S2Unit *unit) {
 
 // ---- Measures ---------------------------------------------------------------------------------
 
-static double larger(double a, double b) {
-  return b > a || isnan(b) ? b : a;
-}
-
 static void read_impulses(Cone *cone) {
   const S2System *system = &cone->run->system;
   for (int k = 0; k < system->units; k++) {
@@ -120,19 +117,19 @@ static void measure_unit(Cone *cone, int k) {
   if (unit->kind == S2_UNIT_BILATERAL) {
     cone->e[3 * k] = -un;
     cone->e[3 * k + 1] = -ut;
-    cone->r = larger(cone->r, fmax(fabs(un), fabs(ut)));
+    cone->r = s2_larger(cone->r, fmax(fabs(un), fabs(ut)));
     return;
   }
   gap[0] = un - q[0];
-  cone->r = larger(cone->r, fabs(gap[0]));
-  cone->b = larger(cone->b, p[0] * q[0]);
+  cone->r = s2_larger(cone->r, fabs(gap[0]));
+  cone->b = s2_larger(cone->b, p[0] * q[0]);
   cone->mean += p[0] * q[0];
   if (unit->kind == S2_UNIT_CONTACT) {
     gap[1] = ut - (q[1] - q[2]) / 2;
     gap[2] = unit->mu * p[0] - (p[1] + p[2]) / 2;
     double product = (p[1] * q[1] + p[2] * q[2]) / 2;
-    cone->r = larger(cone->r, fmax(fabs(gap[1]), fabs(gap[2])));
-    cone->b = larger(cone->b, product);
+    cone->r = s2_larger(cone->r, fmax(fabs(gap[1]), fabs(gap[2])));
+    cone->b = s2_larger(cone->b, product);
     cone->mean += product;
   }
 }
@@ -147,8 +144,8 @@ static void measure(Cone *cone) {
   cone->r = cone->b = cone->mean = 0;
   for (int i = 0; i < system->nodes; i++) {
     S2Quad f = cone->imbalance[i];
-    cone->r = larger(cone->r, fabs(f[0]) * system->problem->length);
-    cone->r = larger(cone->r, fmax(fabs(f[1]), fabs(f[2])));
+    cone->r = s2_larger(cone->r, fabs(f[0]) * system->problem->length);
+    cone->r = s2_larger(cone->r, fmax(fabs(f[1]), fabs(f[2])));
   }
   int degree = 0;
   for (int k = 0; k < system->units; k++) {

@@ -5,7 +5,7 @@
 //
 // are solved as they stand, by LU: condensing v away would square the spread of W / V, which loses
 // the directions in which a linear program has no curvature of its own.
-#include "mcp/mlcp/mlcp_stages.h"
+#include "mcp/mixed/mixed.h"
 
 #include "linalg/dense.h"
 
@@ -52,11 +52,7 @@ double s2_mixed_equilibrate(S2Mixed *scaled, double *s, const S2Mixed *p, double
         largest = fmax(largest, fmax(across, down));
       }
       largest *= s[i];
-      int exponent = 0;
-      if (largest > 0 && isfinite(largest)) {
-        frexp(largest, &exponent);
-      }
-      next[i] = ldexp(s[i], -exponent / 2);
+      next[i] = s[i] * s2_half_inverse(largest);
     }
     memcpy(s, next, sizeof(double) * (size_t)size);
   }
@@ -68,7 +64,7 @@ double s2_mixed_equilibrate(S2Mixed *scaled, double *s, const S2Mixed *p, double
     scaled->r[i] = p->r[i] * s[i];
   }
   int exponent = 0;
-  frexp(fmax(s2_mixed_largest(scaled->r, (size_t)size), sqrt(kappa)), &exponent);
+  frexp(fmax(s2_largest(scaled->r, (size_t)size), sqrt(kappa)), &exponent);
   for (int i = 0; i < size; i++) {
     scaled->r[i] = ldexp(scaled->r[i], -exponent);
   }
@@ -187,7 +183,7 @@ static double iterate(Interior *ip) {
   if (m == 0) {
     step = 1;
   }
-  if (!s2_mixed_finite(ip->dx, (size_t)n + (size_t)m) || !s2_mixed_finite(ip->dw, (size_t)m)) {
+  if (!s2_all_finite(ip->dx, (size_t)n + (size_t)m) || !s2_all_finite(ip->dw, (size_t)m)) {
     return 0;
   }
   for (int i = 0; i < n + m; i++) {
@@ -203,7 +199,7 @@ static double iterate(Interior *ip) {
 static double measure(Interior *ip) {
   int n = ip->p.n, m = ip->p.m, size = n + m;
   s2_mixed_apply(&ip->p, ip->x, ip->f);
-  double merit = s2_mixed_largest(ip->f, (size_t)n), sum = 0;
+  double merit = s2_largest(ip->f, (size_t)n), sum = 0;
   for (int i = 0; i < m; i++) {
     sum += ip->x[n + i] * ip->w[i];
     merit = fmax(merit, fabs(ip->f[n + i] - ip->w[i]));
@@ -211,7 +207,7 @@ static double measure(Interior *ip) {
     merit = fmax(merit, ip->kappa > 0 ? fabs(smaller - ip->kappa / larger) : smaller);
   }
   ip->mean = m > 0 ? sum / m : 0;
-  if (merit < ip->best_merit && s2_mixed_finite(ip->x, (size_t)size)) {
+  if (merit < ip->best_merit && s2_all_finite(ip->x, (size_t)size)) {
     ip->best_merit = merit;
     memcpy(ip->best, ip->x, sizeof(double) * (size_t)size);
   }
@@ -244,14 +240,14 @@ static bool start(Interior *ip) {
     ip->x[n + i] += lowest_v > 0 ? 0 : 1 - lowest_v;
     ip->w[i] += lowest_w > 0 ? 0 : 1 - lowest_w;
   }
-  return s2_mixed_finite(ip->x, (size_t)n + (size_t)m);
+  return s2_all_finite(ip->x, (size_t)n + (size_t)m);
 }
 
 // x, with both sides of every pair moved to the size they have at least on the central path.
 static void start_near(Interior *ip, const double *x) {
   int n = ip->p.n, m = ip->p.m;
   double least = sqrt(ip->kappa);
-  s2_mixed_copy(ip->x, x, (size_t)n + (size_t)m);
+  s2_copy_numbers(ip->x, x, (size_t)n + (size_t)m);
   s2_mixed_apply(&ip->p, ip->x, ip->f);
   for (int i = 0; i < m; i++) {
     bool is_v = ip->x[n + i] > ip->f[n + i];
@@ -293,8 +289,8 @@ static int solve_from(const S2Mixed *p, bool near, double kappa, int max_iterati
   for (int i = 0; i < size; i++) {
     x[i] = near ? x[i] / unit / s[i] : 0;
   }
-  if (size > 0 && s2_mixed_finite(scaled.k, (size_t)size * (size_t)size) &&
-      s2_mixed_finite(scaled.r, (size_t)size)) {
+  if (size > 0 && s2_all_finite(scaled.k, (size_t)size * (size_t)size) &&
+      s2_all_finite(scaled.r, (size_t)size)) {
     s2_dense_single_threaded();
     Interior ip = make(&scaled, arena);
     ip.kappa = kappa / unit / unit;

@@ -1,4 +1,4 @@
-#include "mcp/sweeps/relaxation.h"
+#include "mcp/compare/relaxation.h"
 
 #include <math.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 //          there and back
 //   pgs    row by row, there and back, over-relaxed by omega
 //   si     sequential impulses (Catto 2005): row by row, tangents first, always forward
-#include "mcp/sweeps/relaxation.h"
+#include "mcp/compare/relaxation.h"
 
 static S2SolveStatus solve(const S2Problem *problem, const S2SolverOptions *options, S2Arena *arena,
                            S2Solution *solution, S2SweepRule rule, bool both_ways) {

@@ -4,7 +4,7 @@
 //     K dx + dK x + dr = dw,   w_i = kappa / (x_i - lo_i) - kappa / (hi_i - x_i)
 //
 // so (K + D) dx = -(dK x + dr) + ... with D_ii = kappa / (x_i - lo_i)^2 + kappa / (hi_i - x_i)^2.
-#include "mcp/mlcp/mlcp_stages.h"
+#include "mcp/mixed/mixed.h"
 
 // A pair is on the edge of two sides when both its numbers are no further from zero than this,
 // which is what solutions are good to (the constraint's in parts of its right side above 1).
@@ -103,8 +103,8 @@ static bool solve(const S2Mixed *p, const Sides *sides, const double *g, double 
     inside.k[i * (count + 1)] += sides->lower[index[i]] + sides->upper[index[i]];
     inside.r[i] = g[index[i]];
   }
-  s2_mixed_clear(l, size);
-  if (!s2_mixed_finite(inside.k, count * count)) {
+  s2_clear_numbers(l, size);
+  if (!s2_all_finite(inside.k, count * count)) {
     l[0] = NAN;
     return false;
   }
@@ -125,8 +125,8 @@ bool s2_mixed_adjoint(const S2Mixed *p, const S2Bounds *bounds, const double *x,
                       const double *g, double *l, double *to_lo, double *to_hi, S2Arena *arena) {
   S2ArenaMark mark = s2_arena_mark(arena);
   size_t size = (size_t)s2_mixed_size(p);
-  bool finite = s2_mixed_finite(p->k, size * size) && s2_mixed_finite(p->r, size) &&
-                s2_mixed_finite(x, size) && s2_mixed_finite(g, size);
+  bool finite = s2_all_finite(p->k, size * size) && s2_all_finite(p->r, size) &&
+                s2_all_finite(x, size) && s2_all_finite(g, size);
   bool regular = false;
   if (finite) {
     double *f = S2_TAKE(arena, double, size + 1);
@@ -134,7 +134,7 @@ bool s2_mixed_adjoint(const S2Mixed *p, const S2Bounds *bounds, const double *x,
     Sides sides = find_sides(p, bounds, x, f, kappa, arena);
     regular = solve(p, &sides, g, l, arena) && sides.clear;
     find_bounds(p, &sides, g, l, to_lo, to_hi);
-    finite = s2_mixed_finite(l, size);
+    finite = s2_all_finite(l, size);
   }
   if (!finite) {
     fill(l, (int)size, NAN);

@@ -1,6 +1,6 @@
 // Bounds of mixed problems, by reformulation: see S2Box. All of it keeps monotone problems
 // monotone.
-#include "mcp/mlcp/mlcp_stages.h"
+#include "mcp/mixed/mixed.h"
 
 static bool is_fixed(double lo, double hi) {
   return lo == hi;
@@ -53,7 +53,7 @@ S2Box s2_box_make(const S2Mixed *p, const S2Bounds *bounds, S2Arena *arena) {
   box.p.k = S2_TAKE_ZEROED(arena, double, wide *wide + 1);
   box.p.r = S2_TAKE_ZEROED(arena, double, wide + 1);
   double *origin = S2_TAKE_ZEROED(arena, double, size + 1), *f = S2_TAKE(arena, double, size + 1);
-  s2_mixed_copy(origin + p->n, box.from, (size_t)p->m);
+  s2_copy_numbers(origin + p->n, box.from, (size_t)p->m);
   s2_mixed_apply(p, origin, f);
   for (int i = 0; i < (int)size; i++) {
     int row = place(&box, i);
@@ -82,7 +82,7 @@ S2Box s2_box_make(const S2Mixed *p, const S2Bounds *bounds, S2Arena *arena) {
 }
 
 void s2_box_point(const S2Box *box, const S2Bounds *bounds, const double *x, double *to) {
-  s2_mixed_copy(to, x, (size_t)box->n);
+  s2_copy_numbers(to, x, (size_t)box->n);
   for (int i = 0; i < box->m; i++) {
     double value = box->from[i] + (box->at[i] >= 0 ? box->sign[i] * x[box->at[i]] : 0);
     double lo = s2_bounds_lo(bounds, i), hi = s2_bounds_hi(bounds, i);
@@ -100,7 +100,7 @@ void s2_box_proof(const S2Box *box, const S2Bounds *bounds, const double *free_r
     double value = at < 0 || both ? 0 : at < box->p.n ? free_rows[at] : pair_rows[at - box->p.n];
     to[i] = sign_of(box, i) * value;
   }
-  double largest = s2_mixed_largest(to, (size_t)size);
+  double largest = s2_largest(to, (size_t)size);
   for (int i = 0; i < size; i++) {
     to[i] = to[i] / (largest > 0 ? largest : 1) + 0.0; // no -0
   }

@@ -1,10 +1,10 @@
 // Mixed problems once it is known which side of each pair is zero: linear systems on the active
 // set. Redundant rows make them singular but consistent; those are solved by complete orthogonal
 // factorisation, which gives the solution of least norm.
-#include "mcp/mlcp/mlcp_stages.h"
+#include "mcp/mixed/mixed.h"
 
 #include "linalg/dense.h"
-#include "mcp/chain/double2.h"
+#include "linalg/double2.h"
 
 #include <lapacke.h>
 #include <math.h>
@@ -22,28 +22,11 @@ enum {
 
 // ---- Shared -----------------------------------------------------------------------------------
 
-bool s2_mixed_finite(const double *x, size_t count) {
-  for (size_t i = 0; i < count; i++) {
-    if (!isfinite(x[i])) {
-      return false;
-    }
-  }
-  return true;
-}
-
-double s2_mixed_largest(const double *x, size_t count) {
-  double largest = 0;
-  for (size_t i = 0; i < count; i++) {
-    largest = fmax(largest, fabs(x[i]));
-  }
-  return largest;
-}
-
 S2Mixed s2_mixed_pairs(int count, const double *matrix, const double *right, S2Arena *arena) {
   size_t m = (size_t)count;
   S2Mixed p = {0, count, S2_TAKE(arena, double, m *m + 1), S2_TAKE(arena, double, m + 1)};
-  s2_mixed_copy(p.k, matrix, m * m);
-  s2_mixed_copy(p.r, right, m);
+  s2_copy_numbers(p.k, matrix, m * m);
+  s2_copy_numbers(p.r, right, m);
   return p;
 }
 
@@ -89,10 +72,10 @@ double s2_mixed_pair_miss(double x, double w, double lo, double hi, double x_uni
 
 double s2_mixed_residual(const S2Mixed *p, const double *x, const double *f) {
   int size = s2_mixed_size(p);
-  if (!s2_mixed_finite(x, (size_t)size) || !s2_mixed_finite(f, (size_t)size)) {
+  if (!s2_all_finite(x, (size_t)size) || !s2_all_finite(f, (size_t)size)) {
     return NAN;
   }
-  double residual = s2_mixed_largest(f, (size_t)p->n);
+  double residual = s2_largest(f, (size_t)p->n);
   for (int i = p->n; i < size; i++) {
     residual = fmax(residual, fabs(fmin(x[i], f[i])));
   }
@@ -256,7 +239,7 @@ void s2_mixed_finish(const S2Mixed *p, double *x, S2Arena *arena) {
   bool *in = S2_TAKE_ZEROED(arena, bool, size + 1);
   s2_mixed_apply(p, x, f);
   double best = walk(&active, p, x, s2_mixed_residual(p, x, f), in, trial, f);
-  if (!(best <= GOOD * fmax(1, s2_mixed_largest(p->r, (size_t)size)))) {
+  if (!(best <= GOOD * fmax(1, s2_largest(p->r, (size_t)size)))) {
     // What was taken for rank missing may be a bad condition that LU can bear.
     active.worst = 0;
     walk(&active, p, x, best, in, trial, f);
@@ -311,8 +294,7 @@ bool s2_mixed_walk(const S2Mixed *original, const S2Bounds *bounds, double *x, S
     hi[i] = s2_bounds_hi(bounds, i) / unit / s[n + i];
     side[i] = side_of(x[n + i], f[n + i], lo[i], hi[i]);
   }
-  bool moved =
-      s2_mixed_finite(p.k, (size_t)size * (size_t)size) && s2_mixed_finite(f, (size_t)size);
+  bool moved = s2_all_finite(p.k, (size_t)size * (size_t)size) && s2_all_finite(f, (size_t)size);
   for (int move = 0; move < MOST_MOVES && moved; move++) {
     for (int i = 0; i < m; i++) {
       in[n + i] = side[i] == 0;
@@ -329,7 +311,7 @@ bool s2_mixed_walk(const S2Mixed *original, const S2Bounds *bounds, double *x, S
                     : unit * s[i] * x[i];
   }
   s2_arena_rewind(arena, mark);
-  return !moved && s2_mixed_finite(x, (size_t)size);
+  return !moved && s2_all_finite(x, (size_t)size);
 }
 
 // ---- Adjoint ----------------------------------------------------------------------------------

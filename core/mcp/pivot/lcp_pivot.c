@@ -7,7 +7,7 @@
 // Lexicographic rule: perturb q by (e, e^2, ..., e^n), e -> 0. Then w_k acts as w_k - e^k, so the
 // perturbed value of row i has the coefficient -t_ij of e^k where w_k is the nonbasic column j, and
 // 1 where w_k is the basic variable of row i. No copy of the inverse basis is needed.
-#include "mcp/lcp/lcp.h"
+#include "mcp/pivot/lcp_pivot.h"
 
 #include <assert.h>
 #include <math.h>

@@ -1,7 +1,9 @@
 // The three ways to relax a unit. With u the velocities of its rows before and G = [nn nt; tn tt]
 // its coupling, a change d of its impulses makes them u + G d, so both rows are dealt with before
 // the nodes hear of it. In scaled units the diagonal of G is 1: a row's own step is its velocity.
-#include "mcp/sweeps/relaxation.h"
+#include "mcp/compare/relaxation.h"
+
+#include "linalg/numbers.h"
 
 #include <math.h>
 
@@ -12,10 +14,6 @@ static const double SLACK = 1e-13;
 // Determinant, or nn +- mu nt, relative to its terms, below which a mode has no solution.
 static const double DEGENERATE = 1e-14;
 
-S2_INLINE double clip(double x, double bound) {
-  return x > bound ? bound : x < -bound ? -bound : x;
-}
-
 S2_INLINE void relax_bilateral(const S2Response *g, const double *u, double omega, double *d) {
   d[0] = -omega * u[0];
   d[1] = -omega * (u[1] + g->tn * d[0]);
@@ -25,12 +23,12 @@ S2_INLINE void relax_rows(const S2Response *g, double mu, const double *u, doubl
                           const double *lambda, double *d) {
   double n = fmax(0, lambda[0] - omega * u[0]);
   d[0] = n - lambda[0];
-  d[1] = clip(lambda[1] - omega * (u[1] + g->tn * d[0]), mu * n) - lambda[1];
+  d[1] = s2_clip(lambda[1] - omega * (u[1] + g->tn * d[0]), mu * n) - lambda[1];
 }
 
 S2_INLINE void relax_impulses(const S2Response *g, double mu, const double *u, double omega,
                               const double *lambda, double *d) {
-  d[1] = clip(lambda[1] - omega * u[1], mu * lambda[0]) - lambda[1];
+  d[1] = s2_clip(lambda[1] - omega * u[1], mu * lambda[0]) - lambda[1];
   d[0] = fmax(0, lambda[0] - omega * (u[0] + g->nt * d[1])) - lambda[0];
 }
 
@@ -54,7 +52,7 @@ S2_INLINE void solve_contact(const S2Response *g, double mu, double qn, double q
   double missed = fmax(-sn * g->nn, (fabs(st) - mu * sn) * g->tt);
   if (stuck && missed <= slack) {
     *n = fmax(sn, 0);
-    *t = clip(st, mu * *n);
+    *t = s2_clip(st, mu * *n);
     return;
   }
   // Sliding ahead and back. Both can hold (Painleve): the least impulse; or, by rounding, none: the
@@ -76,7 +74,7 @@ S2_INLINE void solve_contact(const S2Response *g, double mu, double qn, double q
     best_t = st;
   }
   *n = isfinite(best_n) ? fmax(best_n, 0) : 0;
-  *t = clip(best_t, mu * *n);
+  *t = s2_clip(best_t, mu * *n);
 }
 
 S2_INLINE void relax_block(const S2Unit *unit, const S2Response *g, const double *u,

@@ -2,7 +2,7 @@
 // projected Gauss-Seidel changes is taken as the negative gradient of a function that is minimal at
 // the solution, and Fletcher-Reeves directions are added after each sweep. Norms weigh impulses by
 // their row's g, which makes them energies whatever the masses are.
-#include "mcp/sweeps/relaxation.h"
+#include "mcp/compare/relaxation.h"
 
 #include <string.h>
 

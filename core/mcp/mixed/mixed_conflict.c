@@ -10,7 +10,7 @@
 //
 // a monotone mixed problem, solved by the interior point. With -p for p these are the conditions of
 // the theorem of Farkas.
-#include "mcp/mlcp/mlcp_stages.h"
+#include "mcp/mixed/mixed.h"
 
 #include <math.h>
 #include <string.h>
@@ -37,14 +37,6 @@ static double original(const S2Conditions *s, int i, int j) {
   return block[(size_t)at_row * width + (size_t)at_column];
 }
 
-static void scale_by(double *scale, double largest) {
-  int exponent = 0;
-  if (largest > 0 && isfinite(largest)) {
-    frexp(largest, &exponent);
-  }
-  *scale = ldexp(1, -exponent / 2);
-}
-
 static Work make(const S2Conditions *s, S2Arena *arena) {
   Work w = {s->free, s->free + s->bounded, s->equations, s->equations + s->inequalities, NULL, NULL,
             NULL};
@@ -62,14 +54,14 @@ static Work make(const S2Conditions *s, S2Arena *arena) {
   }
   for (int pass = 0; pass < EQUILIBRATIONS; pass++) {
     for (size_t i = 0; i < rows; i++) {
-      scale_by(&by_row[i], s2_mixed_largest(w.k + i * columns, columns));
+      by_row[i] = s2_half_inverse(s2_largest(w.k + i * columns, columns));
     }
     for (size_t j = 0; j < columns; j++) {
       double largest = 0;
       for (size_t i = 0; i < rows; i++) {
         largest = fmax(largest, fabs(w.k[i * columns + j]));
       }
-      scale_by(&by_column[j], largest);
+      by_column[j] = s2_half_inverse(largest);
     }
     for (size_t i = 0; i < rows; i++) {
       w.row[i] *= by_row[i];
@@ -82,7 +74,7 @@ static Work make(const S2Conditions *s, S2Arena *arena) {
   for (int i = 0; i < w.rows; i++) {
     w.r[i] = w.row[i] * (i < w.equations ? s->e_constant[i] : s->d_constant[i - w.equations]);
   }
-  frexp(s2_mixed_largest(w.r, rows), &exponent);
+  frexp(s2_largest(w.r, rows), &exponent);
   for (int i = 0; i < w.rows; i++) {
     w.r[i] = ldexp(w.r[i], -exponent);
   }
@@ -132,8 +124,8 @@ bool s2_conditions_conflict(const S2Conditions *conditions, double *p, double *t
   S2ArenaMark mark = s2_arena_mark(arena);
   Work w = make(conditions, arena);
   bool proved = false;
-  if (s2_mixed_finite(w.k, (size_t)w.rows * (size_t)w.columns) &&
-      s2_mixed_finite(w.r, (size_t)w.rows)) {
+  if (s2_all_finite(w.k, (size_t)w.rows * (size_t)w.columns) &&
+      s2_all_finite(w.r, (size_t)w.rows)) {
     S2Mixed least = least_violation(&w, arena);
     double *x = S2_TAKE(arena, double, s2_mixed_size(&least) + 1);
     double *y = S2_TAKE(arena, double, w.rows + 1);
@@ -142,15 +134,15 @@ bool s2_conditions_conflict(const S2Conditions *conditions, double *p, double *t
     for (int i = 0; i < w.rows; i++) {
       y[i] = i < w.equations ? -x[w.free + i] : violated[i - w.equations];
     }
-    double largest = s2_mixed_largest(y, (size_t)w.rows);
+    double largest = s2_largest(y, (size_t)w.rows);
     for (int i = 0; i < w.rows; i++) {
       y[i] /= largest > 0 ? largest : 1;
     }
-    proved = s2_mixed_finite(y, (size_t)w.rows) && proves(&w, y);
+    proved = s2_all_finite(y, (size_t)w.rows) && proves(&w, y);
     for (int i = 0; i < w.rows; i++) {
       y[i] *= w.row[i];
     }
-    largest = s2_mixed_largest(y, (size_t)w.rows);
+    largest = s2_largest(y, (size_t)w.rows);
     for (int i = 0; i < w.rows && proved; i++) {
       *(i < w.equations ? &p[i] : &t[i - w.equations]) = y[i] / largest + 0.0; // no -0
     }
