@@ -1,5 +1,6 @@
 // Projected Gauss-Seidel, normal row then tangent row of a contact: scalar steps with the current
 // cone converge to Coulomb's law where a projection on the cone as a whole would not.
+#include "linalg/numbers.h"
 #include "mcp/chain/pdipm_stages.h"
 
 #include <math.h>
@@ -24,7 +25,7 @@ S2_INLINE void relax(const S2System *system, int k, const S2Response *g, S2Quad 
     double bound = unit->mu * n;
     double t = lambda[1] - (u[1] + g->tn * change[0] + unit->c[1] * lambda[1] + unit->b0[1]);
     if (!bilateral) {
-      t = t > bound ? bound : t < -bound ? -bound : t;
+      t = s2_clip(t, bound);
     }
     change[1] = t - lambda[1];
     lambda[1] = t;
@@ -40,15 +41,9 @@ S2_WIDE double s2_pgs_solve(const S2System *system, int sweeps, S2Quad *v, doubl
   double *u = S2_TAKE(arena, double, 2 * system->units);
   S2Response *coupling = S2_TAKE(arena, S2Response, system->units);
   for (int k = 0; k < system->units; k++) {
-    const S2Unit *unit = &system->unit[k];
     coupling[k] = s2_system_coupling(system, k);
-    if (unit->kind == S2_UNIT_BOX) {
-      lambda[2 * k] = s2_unit_clip(unit, lambda[2 * k]);
-    } else if (unit->kind != S2_UNIT_BILATERAL) {
-      double n = lambda[2 * k] = fmax(lambda[2 * k], 0), t = lambda[2 * k + 1];
-      lambda[2 * k + 1] = fmax(-unit->mu * n, fmin(unit->mu * n, t));
-    }
   }
+  s2_system_clip(system, lambda);
   s2_system_velocity(system, lambda, v);
   for (int sweep = 0; sweep < sweeps; sweep++) {
     for (int i = 0; i < system->units; i++) {

@@ -183,6 +183,18 @@ void s2_system_write(const S2System *system, const S2Quad *v_scaled, const doubl
   }
 }
 
+void s2_system_clip(const S2System *system, double *lambda) {
+  for (int k = 0; k < system->units; k++) {
+    const S2Unit *unit = &system->unit[k];
+    if (unit->kind == S2_UNIT_BOX) {
+      lambda[2 * k] = s2_unit_clip(unit, lambda[2 * k]);
+    } else if (unit->kind != S2_UNIT_BILATERAL) {
+      double n = lambda[2 * k] = fmax(lambda[2 * k], 0), bound = unit->mu * n;
+      lambda[2 * k + 1] = fmax(-bound, fmin(bound, lambda[2 * k + 1]));
+    }
+  }
+}
+
 // ---- Products ---------------------------------------------------------------------------------
 
 S2_WIDE void s2_system_row_velocity(const S2System *system, const S2Quad *v, double *u) {
@@ -272,8 +284,7 @@ S2_WIDE double s2_system_residual(const S2System *system, const S2Quad *v, const
     }
     worst = s2_larger(worst, fabs(un > n ? n : un) * unit->arm[0]);
     if (unit->kind == S2_UNIT_CONTACT) {
-      double bound = unit->mu * (n > 0 ? n : 0), aim = t - ut;
-      aim = aim > bound ? bound : aim < -bound ? -bound : aim;
+      double aim = s2_clip(t - ut, unit->mu * (n > 0 ? n : 0));
       worst = s2_larger(worst, fabs(t - aim) * unit->arm[1]);
     }
   }

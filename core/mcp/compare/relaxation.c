@@ -11,18 +11,6 @@ enum { STALL_SWEEPS = 2000 };
 // Of the tolerance: the judge's units round otherwise, and must not see more than the tolerance.
 static const double AIM = 0.99999;
 
-static void clip(const S2System *system, double *lambda) {
-  for (int k = 0; k < system->units; k++) {
-    const S2Unit *unit = &system->unit[k];
-    if (unit->kind == S2_UNIT_BOX) {
-      lambda[2 * k] = s2_unit_clip(unit, lambda[2 * k]);
-    } else if (unit->kind != S2_UNIT_BILATERAL) {
-      double n = lambda[2 * k] = fmax(lambda[2 * k], 0), bound = unit->mu * n;
-      lambda[2 * k + 1] = fmax(-bound, fmin(bound, lambda[2 * k + 1]));
-    }
-  }
-}
-
 static double measure(S2Relaxation *run) {
   s2_system_velocity(&run->system, run->lambda, run->v);
   return s2_system_residual(&run->system, run->v, run->lambda, run->u);
@@ -49,7 +37,7 @@ bool s2_relaxation_begin(S2Relaxation *run, const S2Problem *problem,
   }
   run->best = measure(run);
   s2_system_read(system, solution->v, solution->lambda, run->v, run->lambda);
-  clip(system, run->lambda);
+  s2_system_clip(system, run->lambda);
   run->residual = measure(run);
   if (run->residual <= run->best) {
     run->best = run->residual;
