@@ -18,8 +18,34 @@ typedef struct Call {
   S2LuaSolve solve;
   S2SolverOptions options;
   S2ContactSolution solution;
-  double time; // s
+  int rows, pairs; // 2 and 4 a contact
+  S2ContactLoss loss;
+  S2LuaAnswer answer;
 } Call;
+
+#define FOUND(name) offsetof(Call, solution.name)
+#define LOSS(name)  offsetof(Call, loss.name)
+enum {
+  ROWS = offsetof(Call, rows),
+  PAIRS = offsetof(Call, pairs),
+  FREE = offsetof(Call, freedoms)
+};
+
+static const S2LuaField result_fields[] = {{"r", S2_LUA_VECTOR, FOUND(r), .rows = ROWS},
+                                           {"u", S2_LUA_VECTOR, FOUND(u), .rows = ROWS},
+                                           {0}};
+static const S2LuaField info_fields[] = {
+    {"complementarity", S2_LUA_NUMBER, .at = FOUND(residual.complementarity)},
+    {"cone", S2_LUA_NUMBER, .at = FOUND(residual.cone)},
+    {"v", S2_LUA_VECTOR, FOUND(v), FREE, .flags = S2_LUA_IF_SOLVED},  // of the form with M and H
+    {"z", S2_LUA_VECTOR, FOUND(z), PAIRS, .flags = S2_LUA_IF_SOLVED}, // with kappa
+    {0}};
+static const S2LuaField loss_fields[] = {
+    {"r", S2_LUA_VECTOR, LOSS(r), .rows = ROWS}, {"u", S2_LUA_VECTOR, LOSS(u), .rows = ROWS}, {0}};
+static const S2LuaField global_loss_fields[] = {{"r", S2_LUA_VECTOR, LOSS(r), .rows = ROWS},
+                                                {"u", S2_LUA_VECTOR, LOSS(u), .rows = ROWS},
+                                                {"v", S2_LUA_VECTOR, LOSS(v), .rows = FREE},
+                                                {0}};
 
 // ---- Reading ----------------------------------------------------------------------------------
 
@@ -62,6 +88,8 @@ static void read_problem(const S2Keys *keys, Call *call, bool zeros) {
     s2_keys_fail(keys, velocity, "two numbers a contact expected, got %d", rows);
   }
   call->contacts = rows / 2;
+  call->rows = rows;
+  call->pairs = 2 * rows;
   if (call->global) {
     int freedoms = -1;
     call->b = free_velocity;
@@ -96,8 +124,10 @@ static void take_solution(const S2Keys *keys, Call *call) {
   for (size_t i = 0; i < size; i++) {
     memory[i] = 0;
   }
-  call->solution = (S2ContactSolution){
-      .r = memory, .u = memory + rows, .z = memory + 2 * rows, .v = memory + 4 * rows};
+  call->solution = (S2ContactSolution){.r = memory,
+                                       .u = memory + rows,
+                                       .z = call->solve.kappa > 0 ? memory + 2 * rows : NULL,
+                                       .v = call->global ? memory + 4 * rows : NULL};
   int count = (int)rows;
   const double *guess = s2_lua_problem_vector(keys, "r0", &count);
   for (size_t i = 0; i < rows && guess != NULL; i++) {
@@ -146,29 +176,17 @@ static void solve(void *user, S2Arena *arena) {
   } else {
     solve_local(call, &first, arena, &call->solution);
   }
-  call->time = s2_lua_clock() - start;
-}
-
-static void push_info(lua_State *L, const Call *call) {
-  const S2ContactSolution *solution = &call->solution;
-  s2_lua_solve_info(L, &call->solve, solution->status, solution->iterations,
-                    solution->residual.scaled, call->time);
-  lua_pushstring(L, s2_solver_name(solution->used));
-  lua_setfield(L, -2, "solver");
-  s2_lua_set_number(L, "complementarity", solution->residual.complementarity);
-  s2_lua_set_number(L, "cone", solution->residual.cone);
-  if (call->global && solution->status == S2_SOLVED) {
-    s2_lua_set_numbers(L, "v", solution->v, call->freedoms);
-  }
-  if (call->solve.kappa > 0 && solution->status == S2_SOLVED) {
-    s2_lua_set_numbers(L, "z", solution->z, 4 * call->contacts);
-  }
+  double time = s2_lua_clock() - start;
+  const S2ContactSolution *found = &call->solution;
+  call->answer = (S2LuaAnswer){found->status, found->iterations, found->residual.scaled, time,
+                               s2_solver_name(found->used)};
 }
 
 static const char *const problem_names[] = {"W",  "M",      "H",     "q",  "bias",
                                             "mu", "solver", "omega", "r0", NULL};
 
 static int contact_solve(lua_State *L) {
+  static const S2LuaReturns returns = {result_fields, info_fields, NULL};
   Call call = {0};
   int results = s2_lua_solve_tracked(L, "contact");
   if (results >= 0) {
@@ -180,15 +198,7 @@ static int contact_solve(lua_State *L) {
   read_options(&keys, &call);
   take_solution(&keys, &call);
   s2_lua_with_arena(L, solve, &call);
-  if (call.solution.status == S2_SOLVED) {
-    s2_lua_push_numbers(L, call.solution.r, 2 * call.contacts);
-    s2_lua_push_numbers(L, call.solution.u, 2 * call.contacts);
-  } else {
-    lua_pushnil(L);
-    lua_pushstring(L, s2_solve_status_name(call.solution.status));
-  }
-  push_info(L, &call);
-  return 3;
+  return s2_lua_solve_return(L, &call.solve, &call.answer, &returns, &call);
 }
 
 // ---- Derivatives ------------------------------------------------------------------------------
@@ -217,15 +227,6 @@ static void read_solution(lua_State *L, Call *call) {
   at->kappa = s2_lua_solved_kappa(&info);
   at->v = call->global ? s2_lua_solved_vector(&info, "v", call->freedoms) : NULL;
   at->z = at->kappa > 0 ? s2_lua_solved_vector(&info, "z", 2 * rows) : NULL;
-}
-
-static S2ContactLoss read_loss(lua_State *L, const Call *call) {
-  static const char *const names[] = {"r", "u", NULL};
-  static const char *const more[] = {"r", "u", "v", NULL};
-  S2Keys keys = s2_lua_loss_open(L, 5, call->global ? more : names);
-  return (S2ContactLoss){.r = s2_lua_loss_vector(&keys, "r", 2 * call->contacts),
-                         .u = s2_lua_loss_vector(&keys, "u", 2 * call->contacts),
-                         .v = s2_lua_loss_vector(&keys, "v", call->freedoms)};
 }
 
 // From the entries of a matrix to the triplets it was made of.
@@ -329,7 +330,9 @@ static int contact_vjp(lua_State *L) {
   S2Keys keys = s2_keys_open(L, 1, false, problem_names, s2_lua_solve_names, 0);
   read_problem(&keys, &call, true);
   read_solution(L, &call);
-  S2ContactLoss loss = read_loss(L, &call);
+  const S2LuaField *fields = call.global ? global_loss_fields : loss_fields;
+  S2Keys loss = s2_lua_loss_open(L, 5, fields);
+  s2_lua_fields_read(&loss, fields, &call);
   size_t rows = 2 * (size_t)call.contacts, freedoms = (size_t)call.freedoms;
   Gradient to = {.q = s2_lua_take_numbers(L, call.global ? freedoms : rows),
                  .b = s2_lua_take_like(L, call.b, rows),
@@ -337,7 +340,7 @@ static int contact_vjp(lua_State *L) {
   for (int i = 0; i < 2; i++) {
     to.matrix[i] = s2_lua_take_numbers(L, (size_t)call.matrix[i].count);
   }
-  unsigned flags = pull_back(&call, &loss, &to);
+  unsigned flags = pull_back(&call, &call.loss, &to);
   push_gradient(L, &call, &to);
   set_worth(L, flags);
   return 1;
@@ -371,10 +374,8 @@ static int push_problem(lua_State *L) {
 static int contact_read(lua_State *L) {
   S2ContactFile *file;
   S2Status status = s2_contact_read(s2_lua_check_path(L, 1), &file);
-  if (status.code != S2_OK) { // what a file holds is not the script's fault
-    lua_pushnil(L);
-    lua_pushstring(L, status.message);
-    return 2;
+  if (status.code != S2_OK) {
+    return s2_lua_file_failed(L, status);
   }
   lua_settop(L, 0);
   lua_pushcfunction(L, push_problem);
@@ -410,9 +411,7 @@ static int contact_write(lua_State *L) {
   read_problem(&keys, &call, false);
   S2Status status = write_file(&call, path);
   if (status.code != S2_OK) {
-    lua_pushnil(L);
-    lua_pushstring(L, status.message);
-    return 2;
+    return s2_lua_file_failed(L, status);
   }
   lua_pushboolean(L, 1);
   return 1;

@@ -7,8 +7,6 @@
 
 #include "mcp/lcp/lcp.h"
 
-static const double OMEGA_END = 2; // over-relaxation diverges from here on
-
 typedef struct Call {
   S2LcpProblem problem;
   bool sparse;
@@ -16,8 +14,26 @@ typedef struct Call {
   S2LuaSolve solve;
   S2LcpSolverOptions options;
   S2LcpSolution solution;
-  double time; // s
+  const double *ray; // NULL where the solution has none
+  S2LuaAnswer answer;
 } Call;
+
+enum { N = offsetof(Call, problem.n) };
+
+static const S2LuaField result_fields[] = {
+    {"z", S2_LUA_VECTOR, offsetof(Call, solution.z), .rows = N},
+    {"w", S2_LUA_VECTOR, offsetof(Call, solution.w), .rows = N},
+    {0}};
+static const S2LuaField info_fields[] = {{"ray", S2_LUA_VECTOR, offsetof(Call, ray), .rows = N},
+                                         {0}};
+
+static const char *solver_name(int solver) {
+  return s2_lcp_solver_name((S2LcpSolver)solver);
+}
+
+static const char *solver_summary(int solver) {
+  return s2_lcp_solver_summary((S2LcpSolver)solver);
+}
 
 // ---- Reading ----------------------------------------------------------------------------------
 
@@ -49,21 +65,15 @@ static void read_sparse_problem(lua_State *L, Call *call) {
 
 static void read_options(lua_State *L, int argument, Call *call) {
   static const char *const names[] = {"solver", "omega", NULL};
-  const char *solvers[S2_LCP_SOLVER_COUNT + 1] = {NULL};
-  for (int i = 0; i < S2_LCP_SOLVER_COUNT; i++) {
-    solvers[i] = s2_lcp_solver_name((S2LcpSolver)i);
-  }
   S2Keys keys = s2_keys_open(L, argument, true, names, s2_lua_solve_names, 0);
   int solver = S2_LCP_AUTO;
   double omega = 0;
-  s2_keys_choice(&keys, "solver", solvers, &solver);
-  if (s2_keys_number(&keys, "omega", S2_POSITIVE, &omega) && omega >= OMEGA_END) {
-    s2_keys_fail(&keys, "omega", "number below 2 expected, got %g", omega);
-  }
+  s2_lua_read_solver(&keys, solver_name, S2_LCP_SOLVER_COUNT, &solver);
+  s2_lua_read_omega(&keys, &omega);
   s2_lua_solve_read(&keys, &call->solve);
   if (call->solve.kappa > 0 && solver != S2_LCP_AUTO && solver != S2_LCP_PDIPM) {
     s2_keys_fail(&keys, "kappa", "the solver 'pdipm' or 'auto' expected with it, got '%s'",
-                 solvers[solver]);
+                 solver_name(solver));
   }
   call->options = (S2LcpSolverOptions){.solver = (S2LcpSolver)solver,
                                        .tolerance = call->solve.tolerance,
@@ -72,18 +82,7 @@ static void read_options(lua_State *L, int argument, Call *call) {
                                        .kappa = call->solve.kappa};
 }
 
-// ---- Answering --------------------------------------------------------------------------------
-
-static void push_info(lua_State *L, const Call *call) {
-  const S2LcpSolution *solution = &call->solution;
-  s2_lua_solve_info(L, &call->solve, solution->status, solution->iterations, solution->residual,
-                    call->time);
-  lua_pushstring(L, s2_lcp_solver_name(solution->used));
-  lua_setfield(L, -2, "solver");
-  if (solution->has_ray) {
-    s2_lua_set_numbers(L, "ray", solution->ray, call->problem.n);
-  }
-}
+// ---- Solving ----------------------------------------------------------------------------------
 
 // For s2_lua_with_arena.
 static void solve(void *user, S2Arena *arena) {
@@ -100,10 +99,15 @@ static void solve(void *user, S2Arena *arena) {
   } else {
     s2_lcp_solve(&call->problem, &call->options, arena, &call->solution);
   }
-  call->time = s2_lua_clock() - start;
+  double time = s2_lua_clock() - start;
+  const S2LcpSolution *found = &call->solution;
+  call->ray = found->has_ray ? found->ray : NULL;
+  call->answer = (S2LuaAnswer){found->status, found->iterations, found->residual, time,
+                               s2_lcp_solver_name(found->used)};
 }
 
 static int lcp_solve(lua_State *L) {
+  static const S2LuaReturns returns = {result_fields, info_fields, NULL};
   Call call = {0};
   int results = s2_lua_solve_tracked(L, "lcp");
   if (results >= 0) {
@@ -120,18 +124,11 @@ static int lcp_solve(lua_State *L) {
     s2_lua_fail(L, "kappa: not for sparse M");
   }
   size_t n = (size_t)call.problem.n;
-  double *memory = lua_newuserdatauv(L, sizeof(double) * (3 * n + 1), 0);
-  call.solution = (S2LcpSolution){.z = memory, .w = memory + n, .ray = memory + 2 * n};
+  call.solution = (S2LcpSolution){.z = s2_lua_take_numbers(L, n),
+                                  .w = s2_lua_take_numbers(L, n),
+                                  .ray = s2_lua_take_numbers(L, n)};
   s2_lua_with_arena(L, solve, &call);
-  if (call.solution.status == S2_SOLVED) {
-    s2_lua_push_numbers(L, call.solution.z, call.problem.n);
-    s2_lua_push_numbers(L, call.solution.w, call.problem.n);
-  } else {
-    lua_pushnil(L);
-    lua_pushstring(L, s2_solve_status_name(call.solution.status));
-  }
-  push_info(L, &call);
-  return 3;
+  return s2_lua_solve_return(L, &call.solve, &call.answer, &returns, &call);
 }
 
 // ---- Derivatives ------------------------------------------------------------------------------
@@ -164,32 +161,14 @@ static int lcp_vjp(lua_State *L) {
   lua_createtable(L, 0, 3);
   s2_lua_set_matrix(L, "M", to.m, n, n);
   s2_lua_set_numbers(L, "q", to.q, n);
-  lua_pushboolean(L, regular);
-  lua_setfield(L, -2, "regular");
-  return 1;
+  return s2_lua_set_regular(L, regular);
 }
 
 static int lcp_solvers(lua_State *L) {
-  lua_createtable(L, S2_LCP_SOLVER_COUNT, 0);
-  for (int i = 0; i < S2_LCP_SOLVER_COUNT; i++) {
-    lua_createtable(L, 0, 2);
-    lua_pushstring(L, s2_lcp_solver_name((S2LcpSolver)i));
-    lua_setfield(L, -2, "name");
-    lua_pushstring(L, s2_lcp_solver_summary((S2LcpSolver)i));
-    lua_setfield(L, -2, "summary");
-    lua_rawseti(L, -2, i + 1);
-  }
-  return 1;
+  return s2_lua_push_solvers(L, solver_name, solver_summary, S2_LCP_SOLVER_COUNT);
 }
 
 // ---- Files ------------------------------------------------------------------------------------
-
-// What a file holds is not the script's fault either: nil and the message.
-static int file_failed(lua_State *L, S2Status status) {
-  lua_pushnil(L);
-  lua_pushstring(L, status.message);
-  return 2;
-}
 
 // Argument: the problem.
 static int push_problem(lua_State *L) {
@@ -203,7 +182,7 @@ static int lcp_read(lua_State *L) {
   S2LcpProblem *problem;
   S2Status status = s2_lcp_read(s2_lua_check_path(L, 1), &problem);
   if (status.code != S2_OK) {
-    return file_failed(L, status);
+    return s2_lua_file_failed(L, status);
   }
   lua_settop(L, 0);
   lua_pushcfunction(L, push_problem);
@@ -219,7 +198,7 @@ static int lcp_write(lua_State *L) {
   read_problem(L, 2, &problem);
   S2Status status = s2_lcp_write(&problem, path);
   if (status.code != S2_OK) {
-    return file_failed(L, status);
+    return s2_lua_file_failed(L, status);
   }
   lua_pushboolean(L, 1);
   return 1;

@@ -5,6 +5,7 @@
 // at the end. All memory belongs to userdata.
 #include "lua/diff/solve_tracked.h"
 #include "lua/solve/matrix.h"
+#include "lua/solve/solve_info.h"
 #include "lua/world/binding.h"
 
 #include "mcp/cone/ncp.h"
@@ -171,34 +172,33 @@ static S2Cones read_cones(const S2Keys *keys, S2Arena *arena) {
   return cones;
 }
 
-static void read_integer(const S2Keys *keys, const char *key, int lowest, int *value) {
-  int64_t integer = *value;
-  s2_keys_integer(keys, key, lowest, MAX_ITER, &integer);
-  *value = (int)integer;
-}
+#define OPTION(name) offsetof(S2NcpOptions, name)
+
+// As in ncp.h, where they are explained; `undercut` apart, which may be infinite.
+static const S2LuaField option_fields[] = {
+    {"r_tol", S2_LUA_NUMBER, OPTION(r_tol), .domain = S2_POSITIVE},
+    {"b_tol", S2_LUA_NUMBER, OPTION(b_tol), .domain = S2_POSITIVE},
+    {"kappa", S2_LUA_NUMBER, OPTION(kappa), .domain = S2_NON_NEGATIVE},
+    {"ls_scale", S2_LUA_NUMBER, OPTION(ls_scale), .domain = S2_POSITIVE},
+    {"no_progress_undercut", S2_LUA_NUMBER, OPTION(no_progress_undercut), .domain = S2_POSITIVE},
+    {"reg", S2_LUA_NUMBER, OPTION(reg), .domain = S2_NON_NEGATIVE},
+    {"corrector", S2_LUA_BOOLEAN, .at = OPTION(corrector)},
+    {"centering", S2_LUA_NUMBER, OPTION(centering), .domain = S2_NON_NEGATIVE},
+    {"max_iter", S2_LUA_INTEGER, OPTION(max_iter), .least = 0, .most = MAX_ITER},
+    {"max_ls", S2_LUA_INTEGER, OPTION(max_ls), .least = 1, .most = MAX_ITER},
+    {"no_progress_max", S2_LUA_INTEGER, OPTION(no_progress_max), .least = 1, .most = MAX_ITER},
+    {0}};
 
 static S2NcpOptions read_options(const S2Keys *keys) {
-  static const char *const names[] = {"r_tol",    "b_tol",           "kappa",
-                                      "max_iter", "ls_scale",        "max_ls",
-                                      "undercut", "no_progress_max", "no_progress_undercut",
-                                      "reg",      "corrector",       "centering",
-                                      NULL};
+  static const char *const more[] = {"undercut", NULL};
+  const char *names[S2_LUA_FIELDS_MOST + 1];
   S2NcpOptions options = s2_ncp_options();
   if (!push_table(keys, "options")) {
     return options;
   }
-  S2Keys inner = s2_keys_inner(keys, "options.", names, NULL);
-  s2_keys_number(&inner, "r_tol", S2_POSITIVE, &options.r_tol);
-  s2_keys_number(&inner, "b_tol", S2_POSITIVE, &options.b_tol);
-  s2_keys_number(&inner, "kappa", S2_NON_NEGATIVE, &options.kappa);
-  s2_keys_number(&inner, "ls_scale", S2_POSITIVE, &options.ls_scale);
-  s2_keys_number(&inner, "no_progress_undercut", S2_POSITIVE, &options.no_progress_undercut);
-  s2_keys_number(&inner, "reg", S2_NON_NEGATIVE, &options.reg);
-  s2_keys_boolean(&inner, "corrector", &options.corrector);
-  s2_keys_number(&inner, "centering", S2_NON_NEGATIVE, &options.centering);
-  read_integer(&inner, "max_iter", 0, &options.max_iter);
-  read_integer(&inner, "max_ls", 1, &options.max_ls);
-  read_integer(&inner, "no_progress_max", 1, &options.no_progress_max);
+  s2_lua_field_names(option_fields, names);
+  S2Keys inner = s2_keys_inner(keys, "options.", names, more);
+  s2_lua_fields_read(&inner, option_fields, &options);
   if (s2_keys_push(&inner, "undercut") == LUA_TNUMBER && lua_tonumber(keys->L, -1) == INFINITY) {
     options.undercut = INFINITY; // which the reader of keys takes for a slip
   } else {
@@ -239,22 +239,6 @@ static void read_problem(const S2Keys *keys, Call *call, S2Arena *arena) {
 }
 
 // ---- Results ----------------------------------------------------------------------------------
-
-static void set_number(lua_State *L, const char *key, double value) {
-  lua_pushnumber(L, value);
-  lua_setfield(L, -2, key);
-}
-
-static void push_history(lua_State *L, const S2History *history) {
-  lua_createtable(L, history->count, 0);
-  for (int i = 0; i < history->count; i++) {
-    lua_createtable(L, 0, 3);
-    set_number(L, "residual", history->at[i].residual);
-    set_number(L, "step", history->at[i].step);
-    set_number(L, "mu", history->at[i].mu);
-    lua_rawseti(L, -2, i + 1);
-  }
-}
 
 // info.dw_dtheta and info.dl_dtheta, for which an absent derivative is nil.
 static void set_derivatives(lua_State *L, const S2Keys *keys, const Call *call, int info,
@@ -336,12 +320,12 @@ static int ncp_solve(lua_State *L) {
   lua_setfield(L, info, "status");
   lua_pushinteger(L, result.iterations);
   lua_setfield(L, info, "iterations");
-  set_number(L, "residual", result.b_vio > result.r_vio ? result.b_vio : result.r_vio);
-  set_number(L, "r_vio", result.r_vio);
-  set_number(L, "b_vio", result.b_vio);
-  set_number(L, "time", time);
+  s2_lua_set_number(L, "residual", result.b_vio > result.r_vio ? result.b_vio : result.r_vio);
+  s2_lua_set_number(L, "r_vio", result.r_vio);
+  s2_lua_set_number(L, "b_vio", result.b_vio);
+  s2_lua_set_number(L, "time", time);
   if (recorded) {
-    push_history(L, &history);
+    s2_lua_push_history(L, &history);
     lua_setfield(L, info, "history");
   }
   if (result.status == S2_SOLVED) {
@@ -361,11 +345,6 @@ static int ncp_solve(lua_State *L) {
   return 3;
 }
 
-// Upvalue 1: the functions there are.
-static int no_field(lua_State *L) {
-  return s2_lua_no_field(L, "sim.ncp", 2, lua_upvalueindex(1));
-}
-
 void s2_lua_open_ncp(lua_State *L) {
   static const luaL_Reg functions[] = {{"solve", ncp_solve}, {NULL, NULL}};
   luaL_newmetatable(L, SCRATCH);
@@ -374,11 +353,5 @@ void s2_lua_open_ncp(lua_State *L) {
   lua_pushcfunction(L, scratch_free);
   lua_setfield(L, -2, "__close");
   lua_pop(L, 1);
-  lua_newtable(L);
-  s2_lua_functions(L, functions, 0);
-  lua_createtable(L, 0, 1);
-  lua_pushvalue(L, -2);
-  lua_pushcclosure(L, no_field, 1);
-  lua_setfield(L, -2, "__index");
-  lua_setmetatable(L, -2);
+  s2_lua_push_library(L, "sim.ncp", functions);
 }
