@@ -46,6 +46,7 @@ static double diagonal(const S2Problem *problem, const S2Row *row) {
 static bool proves(const S2Problem *problem, const double *lambda, S2Arena *arena) {
   double *push = S2_TAKE_ZEROED(arena, double, 3 * problem->nodes);
   double largest = 0, bias = 0, gain = 0, miss = 0;
+  // gain = -b' lambda and push = J' lambda, beside the sizes of what they are sums of.
   for (int i = 0; i < problem->rows; i++) {
     const S2Row *row = &problem->row[i];
     if (!isfinite(lambda[i]) || (row->lo == 0 && lambda[i] < 0)) {
@@ -64,6 +65,7 @@ static bool proves(const S2Problem *problem, const double *lambda, S2Arena *aren
       }
     }
   }
+  // Farkas: b' lambda < 0 clearly, J' lambda = 0 but for what no velocity could make up for.
   for (int i = 0; i < 3 * problem->nodes; i++) {
     miss = fmax(miss, fabs(push[i]) / sqrt(problem->mass[i]));
   }
@@ -81,6 +83,7 @@ bool s2_mcp_conflict_by(S2SolverFn *solve, const S2Problem *problem, const S2Sol
   plain.history = NULL;
   plain.keep = NULL;
   S2ArenaMark mark = s2_arena_mark(arena);
+  // The hard rows, each with a compliance of this part of its own Delassus diagonal.
   S2Row *row = S2_TAKE(arena, S2Row, problem->rows);
   int kept = 0, impossible = -1; // a row that nothing can move and that asks for motion
   for (int i = 0; i < problem->rows; i++) {
@@ -96,6 +99,7 @@ bool s2_mcp_conflict_by(S2SolverFn *solve, const S2Problem *problem, const S2Sol
     }
   }
   bool proved = impossible >= 0;
+  // One solve: forces of rows that cannot be met together grow as 1 / compliance.
   S2Problem soft = *problem;
   soft.row = row;
   soft.rows = kept;
@@ -105,6 +109,7 @@ bool s2_mcp_conflict_by(S2SolverFn *solve, const S2Problem *problem, const S2Sol
     solve(&soft, &plain, arena, &solution);
     proved = proves(&soft, solution.lambda, arena);
   }
+  // The multipliers back to the places of their rows.
   for (int i = 0, k = 0; i < problem->rows && proved && proof != NULL; i++) {
     bool in = is_hard(&problem->row[i]) && diagonal(problem, &problem->row[i]) > 0;
     proof[i] = i == impossible ? 1 : impossible < 0 && in ? solution.lambda[k] : 0;
@@ -124,6 +129,7 @@ bool s2_mcp_conflict(const S2Problem *problem, double *proof, S2Arena *arena) {
   if (free + equations + inequalities > S2_CONFLICT_MAX) {
     return false;
   }
+  // The hard rows as linear conditions on v: E v + a = 0 and D v + b >= 0.
   S2ArenaMark mark = s2_arena_mark(arena);
   size_t width = (size_t)free;
   double *e = S2_TAKE_ZEROED(arena, double, (size_t)equations *width + 1);
@@ -152,6 +158,7 @@ bool s2_mcp_conflict(const S2Problem *problem, double *proof, S2Arena *arena) {
       .e_constant = a,
       .d_constant = b,
   };
+  // The proof back to the places of the rows.
   bool proved = s2_conditions_conflict(&conditions, p, t, arena);
   equation = inequality = 0;
   for (int i = 0; i < problem->rows && proved && proof != NULL; i++) {

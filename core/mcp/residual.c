@@ -27,6 +27,7 @@ S2Residual s2_mcp_residual(const S2Problem *problem, const double *v, const doub
   double *balanced = S2_TAKE(arena, double, 3 * problem->nodes);
   s2_mcp_row_velocity(problem, v, u);
   s2_mcp_velocity(problem, lambda, balanced);
+  // Dynamics: v against W^-1 (c + J' lambda), the velocities that belong to the impulses.
   S2Residual residual = {0};
   double scaled = 0; // all measured in velocities first
   for (int i = 0; i < 3 * problem->nodes; i++) {
@@ -35,11 +36,13 @@ S2Residual s2_mcp_residual(const S2Problem *problem, const double *v, const doub
     residual.dynamics = s2_larger(residual.dynamics, error * inertia);
     scaled = s2_larger(scaled, i % 3 == 0 ? error * problem->length : error);
   }
+  // Rows: what the law of each kind leaves over, in its own units and as a velocity.
   for (int i = 0; i < problem->rows; i++) {
     const S2Row *row = &problem->row[i];
     double speed = u[i] + row->compliance * lambda[i] + row->bias, error;
     bool bilateral = row->coupled_to < 0 && row->hi == INFINITY && row->lo == -INFINITY;
     double w = bilateral ? 0 : s2_mcp_delassus(problem, row, row) + row->compliance;
+    // Friction: lambda_t against clip(lambda_t - u_t / w, -mu l, mu l).
     if (row->coupled_to >= 0) {
       double bound = row->mu * fmax(lambda[row->coupled_to], 0);
       double push = w > 0 ? speed / w : 0;
@@ -49,12 +52,14 @@ S2Residual s2_mcp_residual(const S2Problem *problem, const double *v, const doub
     } else if (bilateral) {
       error = fabs(speed);
       residual.joint = s2_larger(residual.joint, error);
+      // Boxed rows: the same between lo and hi.
     } else if (isfinite(row->hi)) {
       double aim = lambda[i] - (w > 0 ? speed / w : 0);
       double excess = fabs(lambda[i] - (aim > row->hi ? row->hi : aim < row->lo ? row->lo : aim));
       residual.cone = s2_larger(residual.cone, excess);
       error = excess * w;
     } else {
+      // Normal rows: min(w lambda, u).
       double least = speed > lambda[i] ? lambda[i] : speed;
       residual.complementarity = s2_larger(residual.complementarity, fabs(least));
       error = fabs(speed > w * lambda[i] ? w * lambda[i] : speed);

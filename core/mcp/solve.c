@@ -103,6 +103,7 @@ static bool balance(const S2Problem *problem, const S2SolverOptions *options, S2
 // kept.
 static bool run(S2SolverFn *solve, S2Solver solver, const S2Problem *problem,
                 const S2SolverOptions *options, S2Arena *arena, S2Solution *solution) {
+  // Memory of a solver is given back before its answer is judged.
   S2ArenaMark mark = s2_arena_mark(arena);
   solution->status = solve(problem, options, arena, solution);
   s2_arena_rewind(arena, mark);
@@ -114,6 +115,7 @@ static bool run(S2SolverFn *solve, S2Solver solver, const S2Problem *problem,
 // one with the smaller residual stays.
 static bool improve(S2SolverFn *solve, S2Solver solver, const S2Problem *problem,
                     const S2SolverOptions *options, S2Arena *arena, S2Solution *solution) {
+  // From zero impulses: the guess has led the first solver where it is.
   S2ArenaMark mark = s2_arena_mark(arena);
   size_t nodes = sizeof(double) * (size_t)(3 * problem->nodes);
   size_t rows = sizeof(double) * (size_t)problem->rows;
@@ -122,6 +124,7 @@ static bool improve(S2SolverFn *solve, S2Solver solver, const S2Problem *problem
   memcpy(second.v, solution->v, nodes);
   bool good = run(solve, solver, problem, options, arena, &second);
   second.iterations += solution->iterations;
+  // A NaN of the first answer counts as worse than anything.
   if (good || !(second.residual.scaled >= solution->residual.scaled)) {
     memcpy(solution->v, second.v, nodes);
     memcpy(solution->lambda, second.lambda, rows);
@@ -141,6 +144,7 @@ static const double SMALL_ISLAND_PART = 1e-3;
 
 static void solve_small(const S2Problem *problem, const S2SolverOptions *options, S2Arena *arena,
                         S2Solution *solution, int contacts) {
+  // Closed form for one contact, else the interior point once; more digits than were asked for.
   S2SolverOptions strict = *options;
   strict.tolerance *= SMALL_ISLAND_PART;
   bool good = contacts == 1 && problem->row[0].lo == 0 && problem->row[0].hi == INFINITY
@@ -149,11 +153,13 @@ static void solve_small(const S2Problem *problem, const S2SolverOptions *options
   if (good) {
     return;
   }
+  // Is there a solution at all? That costs less than pivoting in vain.
   if (contacts > 0 && !(solution->residual.scaled <= options->tolerance) &&
       s2_mcp_conflict_quick(problem, &strict, NULL, arena)) {
     solution->status = S2_INFEASIBLE; // no other method would find more
     return;
   }
+  // Pivoting, and the long chain of the interior point where that misses the tolerance, too.
   improve(s2_lemke_solve, S2_SOLVER_LEMKE, problem, &strict, arena, solution);
   if (!balance(problem, options, arena, solution)) {
     improve(s2_pdipm_solve, S2_SOLVER_PDIPM, problem, options, arena, solution);
@@ -163,6 +169,7 @@ static void solve_small(const S2Problem *problem, const S2SolverOptions *options
 static void solve_auto(const S2Problem *problem, const S2SolverOptions *options, S2Arena *arena,
                        S2Solution *solution) {
   int contacts = count_contacts(problem);
+  // Joints alone: the linear solver asked for, else their factored Delassus matrix.
   if (contacts == 0 && options->linear != S2_LINEAR_AUTO) {
     run(s2_linear_solve, S2_SOLVER_LINEAR, problem, options, arena, solution);
     return;
@@ -170,10 +177,12 @@ static void solve_auto(const S2Problem *problem, const S2SolverOptions *options,
   if (contacts == 0 && s2_bilateral_solve(problem, options, arena, solution)) {
     return;
   }
+  // Few contacts: whichever method is quickest, with pivoting soon.
   if (contacts <= PIVOT_SOON) {
     solve_small(problem, options, arena, solution, contacts);
     return;
   }
+  // Many: the interior point's chain first.
   run(s2_pdipm_solve, S2_SOLVER_PDIPM, problem, options, arena, solution);
   // Pivoting is dear here: only for what is not solved at all.
   if (!(solution->residual.scaled <= options->tolerance) && solution->status != S2_INFEASIBLE &&
@@ -189,6 +198,7 @@ static bool known_rows(const S2Problem *problem) {
     if (row->a == row->b) {
       return false;
     }
+    // A friction row follows its normal row, on the same nodes.
     if (row->coupled_to >= 0) {
       const S2Row *normal = row - 1;
       bool follows = row->coupled_to == i - 1 && normal->coupled_to < 0 && normal->lo == 0 &&
@@ -198,6 +208,7 @@ static bool known_rows(const S2Problem *problem) {
       }
       continue;
     }
+    // Equations, contacts and limits, boxes: nothing else.
     bool bilateral = row->lo == -INFINITY && row->hi == INFINITY;
     bool normal = row->lo == 0 && row->hi == INFINITY;
     bool box = isfinite(row->lo) && isfinite(row->hi) && row->lo < row->hi;
@@ -215,6 +226,7 @@ S2SolveStatus s2_mcp_solve(const S2Problem *problem, const S2SolverOptions *opti
   if (options->keep != NULL) {
     options->keep->groups = 0;
   }
+  // What no solver takes, and what needs none.
   if (!known_rows(problem)) {
     solution->residual = s2_mcp_residual(problem, solution->v, solution->lambda, arena);
     return solution->status = S2_UNSUPPORTED;

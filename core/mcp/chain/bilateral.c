@@ -29,6 +29,7 @@ static bool find_groups(S2Bilateral *bilateral, const S2Problem *problem, S2Aren
       return false;
     }
     rigid += row->compliance == 0;
+    // A group ends with its joint, or after three rows.
     bool same = i > 0 && row[-1].group == row->group && row[-1].a == row->a && row[-1].b == row->b;
     if (!same || i - bilateral->first[groups - 1] == 3) {
       bilateral->first[groups++] = i;
@@ -46,6 +47,7 @@ static void find_links(S2Bilateral *bilateral, S2Arena *arena) {
   int32_t *next = S2_TAKE(arena, int32_t, problem->nodes);
   bilateral->start = start;
   bilateral->link = S2_TAKE(arena, int32_t, 2 * bilateral->groups);
+  // Count, add up, fill.
   for (int g = 0; g < bilateral->groups; g++) {
     const S2Row *row = &problem->row[bilateral->first[g]];
     start[row->a + 1] += row->a >= 0;
@@ -104,6 +106,7 @@ static void fill(S2Bilateral *bilateral, const S2RowSides *left) {
   const int32_t *start = bilateral->start, *slot = bilateral->slot;
   S2BlockSparse *matrix = &bilateral->matrix;
   s2_blocksparse_clear(matrix, left != NULL);
+  // S = sum over nodes of G W_i^-1 H' for all pairs of links G, H of that node.
   for (int i = 0; i < problem->nodes; i++) {
     const double *mass = problem->mass + 3 * i;
     const double inverse[3] = {1 / mass[0], 1 / mass[1], 1 / mass[2]};
@@ -111,6 +114,7 @@ static void fill(S2Bilateral *bilateral, const S2RowSides *left) {
       int32_t x = bilateral->link[p], place = matrix->place[x / 2];
       Side pushed = side_of(bilateral, NULL, x), sees = side_of(bilateral, left, x);
       couple(sees, pushed, inverse, false, matrix->diagonal + 3 * place);
+      // Pairs of two groups: the block below the diagonal in the order of elimination ...
       for (int32_t q = start[i]; q < p; q++, slot++) {
         int32_t y = bilateral->link[q];
         Side other = side_of(bilateral, NULL, y), other_sees = side_of(bilateral, left, y);
@@ -121,6 +125,7 @@ static void fill(S2Bilateral *bilateral, const S2RowSides *left) {
         } else {
           couple(other_sees, pushed, inverse, false, lower);
         }
+        // ... and, where rows see otherwise than they are pushed, the one above.
         if (left != NULL && place > matrix->place[y / 2]) {
           couple(other_sees, pushed, inverse, true, upper);
         } else if (left != NULL) {
@@ -129,6 +134,7 @@ static void fill(S2Bilateral *bilateral, const S2RowSides *left) {
       }
     }
   }
+  // Compliances on the diagonal; 1 where a group has fewer than three rows.
   for (int g = 0; g < bilateral->groups; g++) {
     int first = bilateral->first[g], rows = bilateral->first[g + 1] - first;
     S2Quad *diagonal = matrix->diagonal + 3 * matrix->place[g];
@@ -152,6 +158,7 @@ double s2_bilateral_least_pivot(const S2Bilateral *bilateral) {
   for (int g = 0; g < bilateral->groups; g++) {
     const S2Quad *block = bilateral->matrix.diagonal + 3 * bilateral->matrix.place[g];
     S2Quad d[3] = {block[0], block[1], block[2]};
+    // The block of a group, eliminated by scalars: each pivot in parts of what the row had before.
     for (int i = bilateral->first[g], r = 0; i < bilateral->first[g + 1]; i++, r++) {
       double left = d[r][r] / bilateral->diagonal[i];
       least = left > 0 ? fmin(least, left) : -INFINITY; // which a NaN is, too
@@ -172,6 +179,7 @@ bool s2_bilateral_init(S2Bilateral *bilateral, const S2Problem *problem, S2Arena
   const int32_t *start = bilateral->start;
   int groups = bilateral->groups, edges = 0;
   int64_t pairs = 0;
+  // Nodes with many joints make a dense graph: not by this way.
   for (int i = 0; i < problem->nodes; i++) {
     int64_t links = start[i + 1] - start[i];
     pairs += links * (links - 1) / 2;
@@ -179,6 +187,7 @@ bool s2_bilateral_init(S2Bilateral *bilateral, const S2Problem *problem, S2Arena
   if (pairs > (int64_t)PAIRS_MOST * groups) {
     return false;
   }
+  // An edge for each pair of links on a node, in the order in which fill() meets them.
   int32_t *edge = S2_TAKE(arena, int32_t, 2 * pairs);
   bilateral->slot = S2_TAKE(arena, int32_t, pairs);
   for (int i = 0; i < problem->nodes; i++) {
@@ -247,6 +256,7 @@ static double correct(const S2Bilateral *bilateral, const S2Problem *problem,
   memcpy(now, lambda, rows);
   miss(problem, now, v_now, x);
   double best = INFINITY;
+  // lambda -= S^-1 (J v + C lambda + b), the velocities being those of the impulses exactly.
   for (int pass = 0; pass < CORRECTIONS; pass++) {
     s2_bilateral_apply(bilateral, x);
     for (int i = 0; i < problem->rows; i++) {
@@ -259,6 +269,7 @@ static double correct(const S2Bilateral *bilateral, const S2Problem *problem,
     }
     memcpy(lambda, now, rows);
     memcpy(v, v_now, nodes);
+    // Stops at the tolerance of rounding, or when a correction has met it.
     bool slow = residual > GAIN * best;
     best = residual;
     if (slow || best <= ROUNDING) {
@@ -274,6 +285,7 @@ bool s2_bilateral_solve(const S2Problem *problem, const S2SolverOptions *options
   S2Bilateral bilateral;
   bool good =
       s2_bilateral_init(&bilateral, problem, arena) && s2_bilateral_factor(&bilateral, NULL);
+  // A guess saves nothing but keeps digits: corrections start from it.
   if (good) {
     double *lambda = S2_TAKE(arena, double, problem->rows);
     for (int i = 0; i < problem->rows; i++) { // a guess may be anything
@@ -290,6 +302,7 @@ bool s2_bilateral_solve(const S2Problem *problem, const S2SolverOptions *options
       solution->iterations = 1;
     }
   }
+  // The factor stays for who asked for it, and with it its memory.
   if (good && options->keep != NULL) {
     *options->keep = bilateral;
     options->keep->problem = NULL;

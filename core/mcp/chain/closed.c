@@ -54,6 +54,7 @@ static Contact contact_of(const S2Problem *problem) {
 static bool solve_mode(const Contact *c, Mode mode, double un, double ut, Impulse *change) {
   double slope = mode == SLIDE_AHEAD ? -c->mu : mode == SLIDE_BACK ? c->mu : 0;
   double normal = c->a + slope * c->b, determinant = c->a * c->d - c->b * c->b;
+  // The equations of the mode: none, u = 0, or u_n = 0 with t = slope n.
   switch (mode) {
   case SEPARATE:
     *change = (Impulse){0, 0};
@@ -94,10 +95,12 @@ static Mode choose(const Contact *c, double qn, double qt, Impulse *impulse) {
   Mode best = SEPARATE, nearest = SEPARATE;
   double best_n = INFINITY, least = INFINITY;
   Impulse found[MODES] = {{0, 0}};
+  // What parts by itself parts.
   if (qn >= 0) {
     *impulse = (Impulse){0, 0};
     return SEPARATE;
   }
+  // The mode that holds, sticking before sliding, then the least impulse; the nearest one if none.
   for (Mode mode = SEPARATE; mode < MODES; ++mode) {
     if (!solve_mode(c, mode, qn, qt, &found[mode])) {
       continue;
@@ -153,6 +156,8 @@ S2SolveStatus s2_closed_solve(const S2Problem *problem, const S2SolverOptions *o
     return solution->status = S2_UNSUPPORTED;
   }
   if (problem->rows > 0) {
+    // The mode by the free velocities, then its equations again with what they miss: the last
+    // digits.
     Contact contact = contact_of(problem);
     double u[2] = {0, 0};
     Impulse impulse = {0, 0};

@@ -82,17 +82,20 @@ static void copy_point(const S2System *system, S2Quad *v, double *lambda, const 
 // Impulses, mode and response of one unit at row velocities u = J v.
 static S2Mode apply_law(const S2Unit *unit, double sigma, const double *u, const double *anchor,
                         double *lambda, S2Response *d) {
+  // The impulse for these velocities if nothing bounded it, its own compliance included.
   double kn = sigma / (1 + sigma * unit->c[0]), kt = sigma / (1 + sigma * unit->c[1]);
   double x = (anchor[0] - sigma * (u[0] + unit->b0[0])) / (1 + sigma * unit->c[0]);
   double y = (anchor[1] - sigma * (u[1] + unit->b0[1])) / (1 + sigma * unit->c[1]);
   S2Mode mode = S2_STICK;
   *d = (S2Response){.nn = kn, .tt = unit->rows == 2 ? kt : 0};
+  // Boxes: between their bounds.
   if (unit->kind == S2_UNIT_BOX) {
     double free = x;
     x = s2_unit_clip(unit, free);
     mode = x < free ? S2_SLIDE_PLUS : x > free ? S2_SLIDE_MINUS : S2_STICK;
     d->nn = mode == S2_STICK ? kn : 0;
   } else if (unit->kind != S2_UNIT_BILATERAL) {
+    // Contacts: none below 0, and the tangent within the cone of the new normal impulse.
     double bound = unit->mu * x;
     if (!(x > 0)) {
       x = y = 0;
@@ -119,12 +122,14 @@ static S2Mode apply_law(const S2Unit *unit, double sigma, const double *u, const
 // merit |v - A (c + J' lambda)|^2 in the norm of W. Imbalance, lambda, mode, response are left.
 static double evaluate(Newton *newton, double sigma, const S2Quad *v, double step) {
   S2System *system = newton->system;
+  // Impulses by the law at v + step dv.
   for (int k = 0; k < system->units; k++) {
     double u[2] = {newton->u[2 * k] + step * newton->du[2 * k],
                    newton->u[2 * k + 1] + step * newton->du[2 * k + 1]};
     newton->mode[k] = apply_law(&system->unit[k], sigma, u, newton->anchor + 2 * k,
                                 newton->lambda + 2 * k, &newton->response[k]);
   }
+  // What they leave of the balance, as an energy.
   double merit = 0;
   for (int i = 0; i <= system->nodes; i++) {
     newton->v[i] = v[i] + step * newton->dv[i];
@@ -181,10 +186,12 @@ static double search(Newton *newton, double sigma, const S2Quad *v, double merit
 static bool solve_inner(Newton *newton, double sigma, int inners, double enough, S2Quad *v,
                         int *factorizations) {
   S2System *system = newton->system;
+  // At the start no step: the law at v itself.
   memset(newton->dv, 0, sizeof(S2Quad) * (size_t)(system->nodes + 1));
   memset(newton->du, 0, sizeof(double) * (size_t)(2 * system->units));
   s2_system_row_velocity(system, v, newton->u);
   double merit = evaluate(newton, sigma, v, 0);
+  // K dv = -(v - A (c + J' lambda(v))) and a line search on the merit.
   for (int i = 0; i < inners && !(largest_imbalance(newton) <= enough); i++) {
     (*factorizations)++;
     if (!s2_system_factor(system, newton->response, any_sliding(newton))) {
@@ -197,6 +204,7 @@ static bool solve_inner(Newton *newton, double sigma, int inners, double enough,
     s2_system_row_velocity(system, newton->dv, newton->du);
     double step, now = search(newton, sigma, v, merit, &step);
     memcpy(v, newton->v, sizeof(S2Quad) * (size_t)(system->nodes + 1));
+    // The record wants the residual of the whole problem, which nothing else here does.
     if (system->history != NULL) {
       s2_history_add(system->history, s2_system_residual(system, v, newton->lambda, newton->u),
                      step, 0);
@@ -215,6 +223,7 @@ static double try_modes(Newton *newton, double best, S2Quad *v, double *lambda, 
                         S2Arena *arena) {
   S2System *system = newton->system;
   s2_refine_modes(system, newton->u, newton->anchor, newton->mode);
+  // Modes that two outers agree on, once.
   size_t size = sizeof(S2Mode) * (size_t)system->units;
   if (memcmp(newton->mode, newton->mode_before, size) != 0) {
     memcpy(newton->mode_before, newton->mode, size);
@@ -225,6 +234,7 @@ static double try_modes(Newton *newton, double best, S2Quad *v, double *lambda, 
     return best;
   }
   newton->tried = true;
+  // Solved in the memory of the inner problem, kept if better than all before.
   copy_point(system, newton->v, newton->lambda, newton->at, newton->anchor);
   double residual =
       s2_refine_solve(system, newton->mode, newton->v, newton->lambda, factorizations, arena);
@@ -250,16 +260,19 @@ static bool step(Newton *newton, double sigma, int inners, double enough, bool f
 
 double s2_newton_solve(S2System *system, double sigma, int outers, int inners, double tolerance,
                        S2Quad *v, double *lambda, int *factorizations, S2Arena *arena) {
+  // The anchor starts at the guess.
   S2ArenaMark mark = s2_arena_mark(arena);
   Newton newton = make(system, arena);
   double best = s2_system_residual(system, v, lambda, newton.u), now = best;
   copy_point(system, newton.at, newton.anchor, v, lambda);
   s2_refine_modes(system, newton.u, lambda, newton.mode_before);
   int last = *factorizations + MOST_FACTORIZATIONS;
+  // An outer step: solve at the anchor, move it there, adapt the weight.
   for (int outer = 0; outer < outers && *factorizations < last && !(best <= tolerance); outer++) {
     int before = *factorizations;
     double enough = fmax(tolerance / 5, INNER_ACCURACY * fmin(now, 1));
     bool follow = outer >= FOLLOW_AFTER;
+    // Solved: judge, and try the modes it shows.
     if (step(&newton, sigma, inners, enough, follow, factorizations, arena)) {
       now = s2_system_residual(system, newton.at, newton.anchor, newton.u);
       if (now < best) {
@@ -269,11 +282,13 @@ double s2_newton_solve(S2System *system, double sigma, int outers, int inners, d
       if (best > tolerance) {
         best = try_modes(&newton, best, v, lambda, factorizations, arena);
       }
+      // Few factorisations: a larger weight asks for fewer outers.
       int steps = *factorizations - before;
       double growth = steps <= FEW_STEPS ? GROW * GROW : steps <= SOME_STEPS ? GROW : 1;
       sigma = fmin(SIGMA_MOST, sigma * growth);
       newton.failures = 0;
     } else {
+      // Not solved: nearer to W, and out of the neighbourhood by sweeps when that happens again.
       sigma = fmax(SIGMA_LEAST, sigma / SHRINK);
       if (++newton.failures >= STIR_AFTER) {
         now = s2_pgs_solve(system, STIR_SWEEPS, newton.at, newton.anchor, arena);

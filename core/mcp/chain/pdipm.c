@@ -54,6 +54,7 @@ static void sweep(S2SolveRun *chain, int sweeps) {
 // warm interior point.
 static void solve_warm(S2SolveRun *chain, const double *lambda_guess) {
   const S2System *system = &chain->system;
+  // A body at rest: the guess is the solution.
   if (s2_run_solved(chain)) {
     return;
   }
@@ -62,6 +63,7 @@ static void solve_warm(S2SolveRun *chain, const double *lambda_guess) {
     refine(chain);
     return;
   }
+  // The active set of the last step is nearly right: Newton goes for it, then the interior point.
   bool warm = false;
   for (int i = 0; i < system->problem->rows; i++) {
     warm |= lambda_guess[i] != 0;
@@ -86,6 +88,7 @@ static bool solve_cold(S2SolveRun *chain, const S2SolverOptions *options, bool t
   // Of Gauss-Seidel from nothing before Newton; 0: POLISH_SWEEPS from the best point. Newton has
   // failed from the best point when another start is needed, so from nothing now and then.
   static const int fresh_sweeps[] = {0, 20, 0, 40};
+  // Start after start: interior point, then proof of conflict (once), then Newton from sweeps.
   for (int i = 0; i < (int)(sizeof starts / sizeof *starts) && !s2_run_solved(chain); i++) {
     interior(chain, &starts[i], options->max_iterations);
     if (!thorough) {
@@ -96,6 +99,7 @@ static bool solve_cold(S2SolveRun *chain, const S2SolverOptions *options, bool t
         return true;
       }
       s2_run_back(chain);
+      // Sweeps from nothing leave where Newton was caught.
       if (fresh_sweeps[i] > 0) {
         memset(chain->lambda, 0, sizeof(double) * (size_t)(2 * chain->system.units));
       }
@@ -115,6 +119,7 @@ static S2SolveStatus solve(const S2Problem *problem, const S2SolverOptions *opti
       chain.system.contacts > 0) {
     refine(&chain);
   }
+  // Only where contacts are: equations alone are solved by the warm part to the last digits.
   bool proved =
       !s2_run_solved(&chain) && chain.system.contacts > 0 && solve_cold(&chain, options, thorough);
   s2_run_end(&chain, solution);

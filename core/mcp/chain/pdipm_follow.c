@@ -99,6 +99,7 @@ static S2Mode mode_of(const S2Unit *unit, const double *x) {
 // x0 = lambda - u(lambda), its modes, its impulses by the law, and G there.
 static void begin(Follow *follow, const double *lambda) {
   const S2System *system = follow->system;
+  // x = lambda - u tells the mode, the mode the impulses.
   row_speeds(follow, lambda);
   for (int k = 0; k < system->units; k++) {
     const S2Unit *unit = &system->unit[k];
@@ -115,6 +116,7 @@ static void begin(Follow *follow, const double *lambda) {
       l[0] = s2_unit_clip(unit, x[0]);
     }
   }
+  // G(x) = u(lambda(x)) - lambda(x) + x.
   row_speeds(follow, follow->lambda);
   for (int k = 0; k < 2 * system->units; k++) {
     follow->r[k] = follow->u[k] - follow->lambda[k] + follow->x[k];
@@ -146,10 +148,12 @@ static bool respond(Follow *follow) {
 // The rates of everything along the piece as t falls; false when the matrix is singular.
 static bool find_rates(Follow *follow) {
   S2System *system = follow->system;
+  // K = 1 + A J' D J with the responses of the present modes, one factorisation a piece.
   bool nonsymmetric = respond(follow);
   if (!s2_system_factor(system, follow->response, nonsymmetric)) {
     return false;
   }
+  // Impulses while the nodes stand still, and what those make the nodes do: K dv = A J' base.
   for (int k = 0; k < system->units; k++) {
     const S2Response *d = &follow->response[k];
     const double *r = follow->r + 2 * k;
@@ -160,6 +164,7 @@ static bool find_rates(Follow *follow) {
   s2_system_push_all(system, follow->base, 1, follow->dv);
   s2_system_solve(system, follow->dv, follow->dv);
   s2_system_row_velocity(system, follow->dv, follow->du);
+  // Impulses and x = lambda - u change with the rows' velocities: dlambda = base - D du.
   for (int k = 0; k < system->units; k++) {
     const S2Response *d = &follow->response[k];
     const double *du = follow->du + 2 * k, *r = follow->r + 2 * k;
@@ -217,6 +222,7 @@ static void try_border(const Follow *follow, int k, S2Mode other, Crossing *firs
 // The first border met within a step of `most`.
 static Crossing find_crossing(const Follow *follow, double most) {
   Crossing first = {.unit = -1, .step = most};
+  // Each mode has borders with those it can turn into only.
   for (int k = 0; k < follow->system->units; k++) {
     const S2Unit *unit = &follow->system->unit[k];
     S2Mode mode = follow->mode[k];
@@ -254,6 +260,7 @@ bool s2_follow_solve(S2System *system, double weight, int pieces, S2Quad *v, dou
   begin(&follow, lambda);
   double t = 1;
   Crossing crossing = {.unit = -1};
+  // A piece of the path a turn: its direction, then its end.
   for (int i = 0; i < pieces && t > 0 && t < FARTHEST; i++) {
     (*factorizations)++;
     if (!find_rates(&follow)) {
@@ -269,6 +276,7 @@ bool s2_follow_solve(S2System *system, double weight, int pieces, S2Quad *v, dou
     if (!isfinite(crossing.step)) {
       break;
     }
+    // To the end of the piece, where one contact takes its new mode.
     for (int k = 0; k < 2 * system->units; k++) {
       follow.x[k] += crossing.step * follow.dx[k];
       follow.lambda[k] += crossing.step * follow.dlambda[k];
@@ -278,6 +286,7 @@ bool s2_follow_solve(S2System *system, double weight, int pieces, S2Quad *v, dou
       follow.mode[crossing.unit] = crossing.to;
     }
   }
+  // Velocities afresh, as the path has added up many steps.
   bool arrived = t <= 0;
   if (arrived) {
     memcpy(lambda, follow.lambda, sizeof(double) * (size_t)(2 * system->units));

@@ -13,6 +13,7 @@ S2_INLINE void relax(const S2System *system, int k, const S2Response *g, S2Quad 
   bool bilateral = unit->kind == S2_UNIT_BILATERAL;
   double u[2], change[2] = {0, 0};
   s2_system_unit_velocity(system, k, v, u);
+  // The normal row: one step of its own velocity, into its bounds.
   double n = lambda[0] - (u[0] + unit->c[0] * lambda[0] + unit->b0[0]);
   if (unit->kind == S2_UNIT_BOX) {
     n = s2_unit_clip(unit, n);
@@ -21,6 +22,7 @@ S2_INLINE void relax(const S2System *system, int k, const S2Response *g, S2Quad 
   }
   change[0] = n - lambda[0];
   lambda[0] = n;
+  // The tangent feels the change of the normal through g, and the bound of the new normal impulse.
   if (unit->rows == 2) {
     double bound = unit->mu * n;
     double t = lambda[1] - (u[1] + g->tn * change[0] + unit->c[1] * lambda[1] + unit->b0[1]);
@@ -37,6 +39,7 @@ S2_INLINE void relax(const S2System *system, int k, const S2Response *g, S2Quad 
 
 S2_WIDE double s2_pgs_solve(const S2System *system, int sweeps, S2Quad *v, double *lambda,
                             S2Arena *arena) {
+  // Impulses within their bounds, and the velocities that belong to them.
   S2ArenaMark mark = s2_arena_mark(arena);
   double *u = S2_TAKE(arena, double, 2 * system->units);
   S2Response *coupling = S2_TAKE(arena, S2Response, system->units);
@@ -45,6 +48,7 @@ S2_WIDE double s2_pgs_solve(const S2System *system, int sweeps, S2Quad *v, doubl
   }
   s2_system_clip(system, lambda);
   s2_system_velocity(system, lambda, v);
+  // There and back again, so that neither end of a stack is favoured.
   for (int sweep = 0; sweep < sweeps; sweep++) {
     for (int i = 0; i < system->units; i++) {
       int k = sweep % 2 == 0 ? i : system->units - 1 - i;

@@ -30,11 +30,13 @@ static void fill_row(S2Unit *unit, int r, const S2Row *row, double w, const S2Pr
 // Packs the rows from `i` on into one unit; returns how many rows of the problem it stands for.
 static int fill_unit(S2Unit *unit, const S2Problem *problem, int i, const double *w) {
   const S2Row *row = &problem->row[i], *next = i + 1 < problem->rows ? row + 1 : NULL;
+  // One node may be the ground; the other then comes first.
   *unit = (S2Unit){.row = i, .rows = 1, .slot = -1, .g = {1, 1}, .arm = {1, 1}};
   assert(row->coupled_to < 0 && row->a != row->b);
   unit->a = row->a >= 0 ? row->a : row->b;
   unit->b = row->a >= 0 && row->b >= 0 ? row->b : problem->nodes;
   fill_row(unit, 0, row, w[i], problem);
+  // Two neighbouring rows of one joint make one unit of two equations.
   if (row->lo == -INFINITY) {
     assert(row->hi == INFINITY);
     unit->kind = S2_UNIT_BILATERAL;
@@ -46,6 +48,7 @@ static int fill_unit(S2Unit *unit, const S2Problem *problem, int i, const double
     }
     return unit->rows;
   }
+  // A box, its bounds scaled as its impulse.
   if (isfinite(row->hi)) {
     double scale = w[i] > 0 ? w[i] / problem->velocity_scale : 1 / problem->velocity_scale;
     assert(row->lo < row->hi && isfinite(row->lo));
@@ -54,6 +57,7 @@ static int fill_unit(S2Unit *unit, const S2Problem *problem, int i, const double
     unit->hi = row->hi * scale;
     return 1;
   }
+  // A contact, with its friction row where that has a coefficient.
   assert(row->lo == 0 && row->hi == INFINITY);
   unit->kind = S2_UNIT_NORMAL;
   if (next == NULL || next->coupled_to != i) {
@@ -75,6 +79,7 @@ void s2_system_prepare(S2System *system, S2Arena *arena) {
     return;
   }
   system->prepared = true;
+  // The local form has a pattern of its own; a single node is dense.
   if (system->local != NULL) {
     s2_local_prepare(system, arena);
     return;
@@ -89,6 +94,7 @@ void s2_system_prepare(S2System *system, S2Arena *arena) {
     };
     return;
   }
+  // Otherwise the graph of the nodes: an edge for each unit between two of them.
   int32_t *edge = S2_TAKE(arena, int32_t, 2 * system->units);
   int32_t *slot = S2_TAKE(arena, int32_t, system->units);
   int edges = 0;
@@ -101,6 +107,7 @@ void s2_system_prepare(S2System *system, S2Arena *arena) {
     }
   }
   s2_blocksparse_init(&system->sparse, n, edges, edge, slot, arena);
+  // Slots of the edges back to their units.
   for (int k = system->units - 1; k >= 0; k--) {
     if (system->unit[k].b < n) {
       system->unit[k].slot = slot[--edges];
@@ -126,6 +133,7 @@ void s2_system_init(S2System *system, const S2Problem *problem, S2Arena *arena) 
   system->rhs = S2_TAKE_ZEROED(arena, S2Quad, n + 1);
   system->scratch = S2_TAKE(arena, S2Quad, n + 1);
   double scale = problem->velocity_scale;
+  // Velocities over V, and so the right side; nodes weigh 1 where there are no masses.
   for (int i = 0; i < n; i++) {
     const double *c = problem->rhs + 3 * i;
     system->rhs[i] = (S2Quad){c[0] / scale, c[1] / scale, c[2] / scale, 0};
@@ -135,6 +143,7 @@ void s2_system_init(S2System *system, const S2Problem *problem, S2Arena *arena) 
   if (problem->mobility == NULL) {
     init_masses(system, arena);
   }
+  // Rows become units, scaled by their Delassus diagonals w.
   system->unit = S2_TAKE(arena, S2Unit, problem->rows);
   double *w = S2_TAKE(arena, double, problem->rows);
   s2_mcp_delassus_diagonal(problem, w);
@@ -155,6 +164,7 @@ void s2_system_read(const S2System *system, const double *v, const double *lambd
     v_scaled[i] = (S2Quad){v[3 * i] / scale, v[3 * i + 1] / scale, v[3 * i + 2] / scale, 0};
   }
   v_scaled[system->nodes] = (S2Quad){0};
+  // Impulses times w / V, which is over (g V).
   for (int k = 0; k < system->units; k++) {
     const S2Unit *unit = &system->unit[k];
     for (int r = 0; r < 2; r++) {
@@ -260,6 +270,7 @@ S2_WIDE void s2_system_imbalance(const S2System *system, const S2Quad *v, const 
 S2_WIDE double s2_system_residual(const S2System *system, const S2Quad *v, const double *lambda,
                                   double *u) {
   double worst = 0, length = system->problem->length;
+  // Nodes: v - A (c + J' (g o lambda)), angular parts times L.
   s2_system_imbalance(system, v, lambda, system->scratch);
   for (int i = 0; i < system->nodes; i++) {
     S2Quad error = system->scratch[i];
@@ -267,6 +278,7 @@ S2_WIDE double s2_system_residual(const S2System *system, const S2Quad *v, const
     worst = s2_larger(worst, fabs(error[1]));
     worst = s2_larger(worst, fabs(error[2]));
   }
+  // Rows: the laws of residual.c, which in scaled units have w = 1.
   s2_system_row_velocity(system, v, u);
   for (int k = 0; k < system->units; k++) {
     const S2Unit *unit = &system->unit[k];
@@ -318,6 +330,7 @@ S2_INLINE void times(double out[2][3], const S2Response *d, const S2Quad *j) {
 
 S2_INLINE void fill_sparse_unit(S2BlockSparse *matrix, const S2Unit *unit, const S2Response *d) {
   double da[2][3], db[2][3];
+  // ja' D ja, and with a second node jb' D jb and the block between them.
   times(da, d, unit->ja);
   add_sparse(matrix->diagonal + 3 * matrix->place[unit->a], unit->ja, da);
   if (unit->slot < 0) {
@@ -325,9 +338,11 @@ S2_INLINE void fill_sparse_unit(S2BlockSparse *matrix, const S2Unit *unit, const
   }
   times(db, d, unit->jb);
   add_sparse(matrix->diagonal + 3 * matrix->place[unit->b], unit->jb, db);
+  // The block belongs below the diagonal in the order of elimination.
   bool a_below = matrix->place[unit->a] > matrix->place[unit->b];
   const S2Quad *below = a_below ? unit->ja : unit->jb, *above = a_below ? unit->jb : unit->ja;
   add_sparse(matrix->lower + 3 * (size_t)unit->slot, below, a_below ? db : da);
+  // Above the diagonal stands the transpose, with D'.
   if (matrix->nonsymmetric) {
     S2Response transposed = {d->nn, d->tn, d->nt, d->tt};
     times(da, &transposed, above);
@@ -354,6 +369,7 @@ S2_WIDE bool s2_system_factor(S2System *system, const S2Response *response, bool
   if (system->local != NULL) {
     return s2_local_factor(system, response);
   }
+  // K = W + J' D J, which is W (1 + W^-1 J' D J): the masses first.
   int n = system->nodes;
   if (system->dense) {
     S2Dense *matrix = &system->dense_matrix;
@@ -371,6 +387,7 @@ S2_WIDE bool s2_system_factor(S2System *system, const S2Response *response, bool
       }
     }
   }
+  // J' (g o D) J, unit after unit; what does not respond adds nothing.
   for (int k = 0; k < system->units; k++) {
     const S2Unit *unit = &system->unit[k];
     const S2Response *r = &response[k];
@@ -390,6 +407,7 @@ S2_WIDE bool s2_system_factor(S2System *system, const S2Response *response, bool
 
 void s2_system_solve(const S2System *system, const S2Quad *b, S2Quad *x) {
   int n = system->nodes;
+  // K x = W b for bodies; the local form has no masses.
   if (system->local != NULL) {
     s2_blocksparse_solve(&system->sparse, b, x);
   } else if (!system->dense) {
