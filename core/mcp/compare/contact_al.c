@@ -91,6 +91,7 @@ static double row_law(const Al *al, int k, int r, double u, double *stiffness) {
 // lambda and response of all rows at u + step du.
 static void apply_law(Al *al, double step) {
   S2SolveRun *run = al->run;
+  // Row by row: the bounds are given, so no row waits for another.
   for (int k = 0; k < run->system.units; k++) {
     S2Response *d = &al->response[k];
     *d = (S2Response){0};
@@ -125,6 +126,7 @@ static double slope(const Al *al, double step, double *curvature) {
 static double search(const Al *al) {
   double curvature, low = 0, high = INFINITY, step = 1;
   double first = fabs(slope(al, 0, &curvature));
+  // Newton on the slope; outside of the bracket the middle of it, or twice the step.
   for (int i = 0; i < SEARCHES; i++) {
     double now = slope(al, step, &curvature);
     if (!(fabs(now) > FLAT * first)) {
@@ -159,6 +161,7 @@ static double largest_imbalance(Al *al) {
 static bool factor(Al *al) {
   S2SolveRun *run = al->run;
   size_t size = sizeof(S2Response) * (size_t)run->system.units;
+  // Another set of rows that respond needs another factorisation.
   if (!al->ready || memcmp(al->response, al->factored, size) != 0) {
     memcpy(al->factored, al->response, size);
     run->iterations++;
@@ -175,6 +178,7 @@ static bool step_inner(Al *al, bool *done) {
   if (!factor(al)) {
     return false;
   }
+  // dv = -K^-1 imbalance, and the impulses that go with it: d eta = lambda - D du - eta.
   s2_system_solve(system, al->imbalance, al->imbalance);
   s2_system_row_velocity(system, al->imbalance, al->du);
   for (int k = 0; k < system->units; k++) {
@@ -184,10 +188,12 @@ static bool step_inner(Al *al, bool *done) {
       al->d_eta[i] = run->lambda[i] - (r == 0 ? d->nn : d->tt) * al->du[i] - al->eta[i];
     }
   }
+  // No row has left its piece: the full step is the minimum of it.
   apply_law(al, 1);
   size_t size = sizeof(S2Response) * (size_t)system->units;
   *done = memcmp(al->response, al->factored, size) == 0;
   double step = *done ? 1 : search(al);
+  // Velocities belong to eta exactly, so the search is in rows alone.
   for (int i = 0; i < 2 * system->units; i++) {
     al->eta[i] += step * al->d_eta[i];
   }
@@ -206,6 +212,7 @@ static void solve_inner(Al *al, double enough) {
   S2System *system = &run->system;
   bool done = false;
   memset(al->du, 0, sizeof(double) * (size_t)(2 * system->units));
+  // Newton steps; at least one, for the law at its anchor is balanced by itself.
   for (int i = 0; i < INNERS && !done; i++) {
     s2_system_row_velocity(system, run->v, run->u);
     apply_law(al, 0);
@@ -213,6 +220,7 @@ static void solve_inner(Al *al, double enough) {
       break;
     }
   }
+  // eta within the bounds that were held.
   for (int k = 0; k < system->units; k++) {
     bool box = system->unit[k].kind == S2_UNIT_BOX;
     bool contact = system->unit[k].kind != S2_UNIT_BILATERAL && !box;
@@ -241,10 +249,12 @@ static void set_anchor(Al *al) {
   size_t size = sizeof(double) * (size_t)(2 * run->system.units);
   memcpy(al->anchor, run->lambda, size);
   memcpy(al->eta, run->lambda, size);
+  // How far friction bounds are from mu times the normal impulses.
   double mismatch = 0;
   for (int k = 0; k < run->system.units; k++) {
     mismatch = fmax(mismatch, fabs(coulomb_bound(al, k) - al->bound[k]));
   }
+  // Bounds that run away from the fixed point are followed in shorter steps.
   bool worse = mismatch > al->mismatch;
   al->share = worse ? fmax(SHARE_LEAST, al->share / 2) : fmin(1, al->share * SHARE_GROWTH);
   al->mismatch = mismatch;
@@ -257,6 +267,7 @@ static void solve(S2SolveRun *run, int outers) {
   Al al = make(run);
   double residual = run->best, milestone = INFINITY;
   restart(&al, 1);
+  // An outer step: anchor, inner problem, judge.
   for (int i = 0, since = 0; i < outers && since < STALL && !s2_run_solved(run); i++, since++) {
     set_anchor(&al);
     solve_inner(&al, fmax(run->tolerance / 5, INNER_ACCURACY * fmin(residual, 1)));
@@ -266,12 +277,14 @@ static void solve(S2SolveRun *run, int outers) {
     if (isnan(residual)) {
       break;
     }
+    // A larger weight while that helps, a smaller one to calm bounds that do not settle.
     al.sigma = residual < last ? fmin(SIGMA_MOST, al.sigma * SIGMA_GROWTH)
                                : fmax(SIGMA_LEAST, al.sigma / SIGMA_SHRINK);
     if (run->best < milestone / 2) {
       milestone = run->best;
       since = 0;
     }
+    // Squeezed bodies: back to the best point, with shorter steps of the bounds.
     if (residual > RUNAWAY * fmax(run->best, RUNAWAY_LEAST)) {
       s2_run_back(run);
       restart(&al, al.share / 4);

@@ -85,6 +85,7 @@ static Cone make(S2SolveRun *run) {
       .mode_before = S2_TAKE_ZEROED(arena, S2Mode, units),
       .undercut = UNDERCUT,
   };
+  // p = q = 1: in the middle of the cones.
   for (int i = 0; i < 3 * units; i++) {
     cone.p[i] = cone.q[i] = 1; // the neutral elements
   }
@@ -114,12 +115,14 @@ static void measure_unit(Cone *cone, int k) {
   const double *p = cone->p + 3 * k, *q = cone->q + 3 * k;
   double un = u[0] + unit->c[0] * lambda[0] + unit->b0[0];
   double ut = u[1] + unit->c[1] * lambda[1] + unit->b0[1], *gap = cone->gap + 3 * k;
+  // Equations count with the violations of the linear kind.
   if (unit->kind == S2_UNIT_BILATERAL) {
     cone->e[3 * k] = -un;
     cone->e[3 * k + 1] = -ut;
     cone->r = s2_larger(cone->r, fmax(fabs(un), fabs(ut)));
     return;
   }
+  // What s_n is off, its product, and those of the cone with friction.
   gap[0] = un - q[0];
   cone->r = s2_larger(cone->r, fabs(gap[0]));
   cone->b = s2_larger(cone->b, p[0] * q[0]);
@@ -141,6 +144,7 @@ static void measure(Cone *cone) {
   read_impulses(cone);
   s2_run_measure(run);
   s2_system_imbalance(system, run->v, run->lambda, cone->imbalance);
+  // r: the largest of what linear equations miss, nodes and rows; b: of the products.
   cone->r = cone->b = cone->mean = 0;
   for (int i = 0; i < system->nodes; i++) {
     S2Quad f = cone->imbalance[i];
@@ -178,8 +182,10 @@ static void contact_base(const Cone *cone, int k, double *change) {
   const double *p = cone->p + 3 * k, *w = cone->w + 3 * k, *e = cone->e + 3 * k;
   const double *gap = cone->gap + 3 * k;
   const S2Response *d = &cone->response[k];
+  // d lambda_n of e0 = p0 dq0 + q0 dp0 while the row stands still.
   change[0] = (e[0] / p[0] - gap[0]) * d->nn;
   change[1] = 0;
+  // The cone's two products, with the bound moving by mu d lambda_n.
   if (unit->kind == S2_UNIT_CONTACT) {
     double bound = gap[2] + unit->mu * change[0]; // of y0
     double push = (e[1] / p[1] - e[2] / p[2] - (w[1] - w[2]) * bound) / 2;
@@ -191,6 +197,7 @@ static void contact_base(const Cone *cone, int k, double *change) {
 
 static void start_linear(Cone *cone) {
   const S2System *system = &cone->run->system;
+  // Impulses while the nodes stand still, and the nodes out of balance.
   for (int k = 0; k < system->units; k++) {
     const S2Response *d = &cone->response[k];
     double *base = cone->base + 2 * k;
@@ -216,11 +223,13 @@ static double miss(Cone *cone) {
   for (int i = 0; i <= system->nodes; i++) {
     cone->x[i] = -cone->imbalance[i] - cone->dv[i];
   }
+  // Nodes: -imbalance - dv + A J' change.
   s2_system_push_all(system, cone->change, 1, cone->x);
   for (int i = 0; i < system->nodes; i++) {
     worst = fmax(worst, fmax(fabs(cone->x[i][1]), fabs(cone->x[i][2])));
     worst = fmax(worst, fabs(cone->x[i][0]) * system->problem->length);
   }
+  // Equations: e - J dv - C change, as impulses.
   memset(cone->base, 0, sizeof(double) * (size_t)(2 * system->units));
   s2_system_row_velocity(system, cone->dv, cone->du);
   for (int k = 0; k < system->units; k++) {
@@ -241,6 +250,7 @@ static void solve_linear(Cone *cone) {
   S2System *system = &cone->run->system;
   start_linear(cone);
   double last = INFINITY;
+  // dv += K^-1 x, change += base - D J (K^-1 x), and what that leaves over again.
   for (int pass = 0; pass < PASSES; pass++) {
     s2_system_push_all(system, cone->base, 1, cone->x);
     s2_system_solve(system, cone->x, cone->x);
@@ -265,12 +275,14 @@ static void solve_linear(Cone *cone) {
 // The direction to p q = kappa, with the correction for what the last one neglects or without.
 static void find_direction(Cone *cone, double kappa, bool corrected) {
   const S2System *system = &cone->run->system;
+  // Right sides: kappa - p q, less the product dp dq of the last direction.
   for (int k = 0; k < system->units; k++) {
     for (int i = 3 * k; i < 3 * k + pairs_of(&system->unit[k]); i++) {
       cone->e[i] = kappa - cone->p[i] * cone->q[i] - (corrected ? cone->dp[i] * cone->dq[i] : 0);
     }
   }
   solve_linear(cone);
+  // dp from the impulses' changes, dq = e / p - w dp.
   for (int k = 0; k < system->units; k++) {
     int pairs = pairs_of(&system->unit[k]);
     const double *change = cone->change + 2 * k;
@@ -303,6 +315,7 @@ static double next_kappa(const Cone *cone) {
   const S2System *system = &cone->run->system;
   double step = reach(cone, TAU), ahead = 0;
   int degree = 0;
+  // The mean product where the affine direction meets the boundary.
   for (int k = 0; k < system->units; k++) {
     int pairs = pairs_of(&system->unit[k]);
     for (int i = 3 * k; i < 3 * k + pairs; i++) {
@@ -357,6 +370,7 @@ static void watch_progress(Cone *cone, double r, double b) {
 // False when the matrix is singular or the direction not finite.
 static bool iterate(Cone *cone, double *kappa, double *step) {
   S2SolveRun *run = cone->run;
+  // One factorisation for all directions of this iteration.
   for (int k = 0; k < run->system.units; k++) {
     for (int i = 3 * k; i < 3 * k + 3; i++) {
       cone->w[i] = cone->q[i] / cone->p[i] + PROXIMAL_CONTACT;
@@ -367,11 +381,13 @@ static bool iterate(Cone *cone, double *kappa, double *step) {
   if (!s2_system_factor(&run->system, cone->response, true)) {
     return false;
   }
+  // Predictor, then corrector towards the kappa it suggests.
   find_direction(cone, 0, false);
   *kappa = next_kappa(cone);
   double tau = fmin(fmax(TAU, 1 - pow(fmax(cone->r, cone->b), 2)), TAU_MAX);
   find_direction(cone, *kappa, true);
   *step = reach(cone, tau);
+  // Too short: without the correction, if that gets further.
   if (*step < SHORT) {
     double corrected = *step;
     find_direction(cone, *kappa, false);
@@ -385,6 +401,7 @@ static bool iterate(Cone *cone, double *kappa, double *step) {
   if (!isfinite(*step)) {
     return false;
   }
+  // Still jammed against the boundary: off it.
   if (*step < JAMMED && cone->lifts < MAX_LIFTS) {
     lift(cone);
     *step = 0;
@@ -405,11 +422,13 @@ static void cross_over(Cone *cone) {
   s2_refine_modes(system, run->u, run->lambda, cone->mode);
   size_t size = sizeof(S2Mode) * (size_t)system->units;
   bool same = memcmp(cone->mode, cone->mode_before, size) == 0;
+  // Each set of modes once, when it has come twice.
   if (!same || cone->tried) {
     cone->tried = same;
     return;
   }
   cone->tried = true;
+  // Solved in the run's own point, which is put back afterwards.
   S2ArenaMark mark = s2_arena_mark(run->arena);
   S2Quad *v = S2_TAKE(run->arena, S2Quad, system->nodes + 1);
   memcpy(v, run->v, sizeof(S2Quad) * (size_t)(system->nodes + 1));
@@ -428,6 +447,7 @@ static void solve(S2SolveRun *run, int max_iterations) {
   Cone cone = make(run);
   measure(&cone);
   double milestone = INFINITY, step = 1;
+  // Step, judge, lower the floor of kappa when nothing falls, try the modes.
   for (int i = 0, since = 0; i < max_iterations && since < STALL && !s2_run_solved(run);
        i++, since++) {
     double r = cone.r, b = cone.b, kappa;
@@ -457,6 +477,7 @@ static void finish(S2SolveRun *run) {
   S2System *system = &run->system;
   S2ArenaMark mark = s2_arena_mark(run->arena);
   S2Mode *mode = S2_TAKE(run->arena, S2Mode, system->units);
+  // The exact solution of some modes shows other modes; again while that gets better.
   for (int i = 0; i < FINISHES && !s2_run_solved(run); i++) {
     double before = run->best;
     s2_run_back(run);

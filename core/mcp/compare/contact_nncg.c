@@ -28,6 +28,7 @@ S2SolveStatus s2_contact_nncg_solve(const S2Problem *problem, const S2SolverOpti
   int size = 2 * run.system.units;
   double *before = S2_TAKE(arena, double, size), *r = S2_TAKE(arena, double, size);
   double *p = S2_TAKE_ZEROED(arena, double, size), last = 0; // |r|^2 of the sweep before
+  // A sweep is a gradient step: r = -gradient.
   for (;;) {
     memcpy(before, run.lambda, sizeof(double) * (size_t)size);
     s2_relaxation_sweep(&run, S2_SWEEP_ROWS, 1, false);
@@ -36,6 +37,7 @@ S2SolveStatus s2_contact_nncg_solve(const S2Problem *problem, const S2SolverOpti
     if (run.sweeps % S2_SWEEPS_PER_CHECK == 0 && !s2_relaxation_check(&run)) {
       break;
     }
+    // Fletcher and Reeves: beta = |r|^2 / |last r|^2.
     if (last > 0 && now <= last) {
       double beta = now / last;
       for (int i = 0; i < size; i++) {

@@ -50,6 +50,7 @@ static double dot(const Box *box, const double *x, const double *y) {
 S2_WIDE static void apply(Box *box, const double *x, double *y) {
   const S2System *system = &box->run->system;
   memset(box->response, 0, sizeof(S2Quad) * (size_t)(system->nodes + 1));
+  // x = g^1/2 lambda: impulses, the velocities they bring, back to the units of x.
   for (int k = 0; k < system->units; k++) {
     double change[2] = {x[2 * k] / box->root[2 * k], x[2 * k + 1] / box->root[2 * k + 1]};
     box->scaled[2 * k] = change[0];
@@ -86,6 +87,7 @@ static double split(Box *box) {
   double worst = 0;
   for (int i = 0; i < box->size; i++) {
     double x = box->x[i], g = box->gradient[i];
+    // Free: no bound is met. Chopped: the gradient leads away from a bound that is.
     bool low = x <= box->lo[i], high = x >= box->hi[i];
     box->freed[i] = low || high ? 0 : g;
     box->chopped[i] = low && high ? 0 : low ? fmin(g, 0) : high ? fmax(g, 0) : 0;
@@ -130,6 +132,7 @@ static void restart(Box *box) {
 
 // One step of MPRGP. False: A is not positive along the direction (or by rounding no more).
 static bool step(Box *box) {
+  // Along the conjugate direction, or the chopped gradient where bounds are most of the error.
   bool by_free = proportional(box);
   const double *d = by_free ? box->direction : box->chopped;
   apply(box, d, box->image);
@@ -140,6 +143,7 @@ static bool step(Box *box) {
   double longest = longest_step(box, d), length = slope / curvature;
   advance(box, fmin(length, longest), d);
   split(box);
+  // The box ends the step: a projected gradient step beyond, and a new start.
   if (by_free && length > longest) { // expansion
     for (int i = 0; i < box->size; i++) {
       double x = box->x[i] - box->step * box->freed[i];
@@ -149,6 +153,7 @@ static bool step(Box *box) {
     split(box);
     restart(box);
   } else if (by_free) {
+    // The next direction, conjugate to this one.
     double gamma = dot(box, box->freed, box->image) / curvature;
     for (int i = 0; i < box->size; i++) {
       box->direction[i] = box->freed[i] - gamma * box->direction[i];
@@ -174,6 +179,7 @@ static void minimise(Box *box, double tolerance, int limit) {
 // Bounds for the normal impulses of x; x is brought within.
 static void set_bounds(Box *box) {
   const S2System *system = &box->run->system;
+  // Normals from 0 on, tangents within mu lambda_n of now, joints free.
   for (int k = 0; k < system->units; k++) {
     const S2Unit *unit = &system->unit[k];
     bool bilateral = unit->kind == S2_UNIT_BILATERAL;
@@ -199,6 +205,7 @@ static double estimate_norm(Box *box) {
   for (int i = 0; i < box->size; i++) {
     x[i] = i % 2 < box->run->system.unit[i / 2].rows ? s2_rng_normal(&rng) : 0;
   }
+  // Powers of A.
   for (int k = 0; k < POWER_STEPS; k++) {
     double length = sqrt(dot(box, x, x));
     for (int i = 0; i < box->size && length > 0; i++) {
@@ -237,6 +244,7 @@ S2SolveStatus s2_contact_pcg_solve(const S2Problem *problem, const S2SolverOptio
     }
     Box box = make_box(&run);
     double final = FINAL_PART * options->tolerance;
+    // The bounds of now, the box problem (some sweeps of it), and bounds again.
     do {
       set_bounds(&box);
       int limit = friction ? (int)fmin(run.limit, run.sweeps + INNER_SWEEPS) : run.limit;

@@ -26,6 +26,7 @@ bool s2_relaxation_begin(S2Relaxation *run, const S2Problem *problem,
                         .limit = (int)fmin(sweeps, INT32_MAX / 2)};
   S2System *system = &run->system;
   s2_system_init(system, problem, arena);
+  // Impulses and velocities of now and of the best point, couplings of all units.
   size_t size = sizeof(double) * (size_t)(2 * system->units);
   run->v = S2_TAKE_ZEROED(arena, S2Quad, system->nodes + 1);
   run->lambda = s2_arena_take_zeroed(arena, size);
@@ -35,6 +36,7 @@ bool s2_relaxation_begin(S2Relaxation *run, const S2Problem *problem,
   for (int k = 0; k < system->units; k++) {
     run->coupling[k] = s2_system_coupling(system, k);
   }
+  // The point without impulses, then the guess within its bounds; the better one is the start.
   run->best = measure(run);
   s2_system_read(system, solution->v, solution->lambda, run->v, run->lambda);
   s2_system_clip(system, run->lambda);
@@ -57,6 +59,7 @@ bool s2_relaxation_check(S2Relaxation *run) {
   if (!isfinite(run->residual)) {
     return false;
   }
+  // Noticeable progress is remembered; without it for long, the run ends.
   if (run->residual < PROGRESS * run->milestone) {
     run->milestone = run->residual;
     run->progress = run->sweeps;

@@ -48,6 +48,7 @@ S2_INLINE void solve_contact(const S2Response *g, double mu, double qn, double q
     *n = *t = 0;
     return;
   }
+  // Parts by itself, or sticks, or slides.
   bool stuck = stick(g, qn, qt, &sn, &st);
   double missed = fmax(-sn * g->nn, (fabs(st) - mu * sn) * g->tt);
   if (stuck && missed <= slack) {

@@ -13,6 +13,7 @@ static bool theta_jacobian(const S2NcpSystem *system, const double *x, const dou
   }
   double *theta = S2_TAKE(arena, double, parameters);
   s2_copy_numbers(theta, ncp->theta, (size_t)parameters);
+  // Central differences; only the step that was really taken counts.
   for (int k = 0; k < parameters; ++k) {
     double h = S2_NCP_DIFFERENCE * fmax(1, fabs(ncp->theta[k]));
     double ahead = ncp->theta[k] + h, behind = ncp->theta[k] - h;
@@ -64,6 +65,7 @@ static void solve_columns(const S2NcpSystem *system, const double *x, const doub
       column[i] = i < system->equations ? -jacobian[s2_ncp_offset(i, parameters) + (size_t)k] : 0;
     }
     s2_ncp_system_solve(system, column);
+    // From tangent coordinates to the numbers stored.
     s2_manifold_push(manifold, x, column, system->point);
     s2_copy_numbers(system->point + manifold->size, column + system->dimension, (size_t)cones);
     for (int i = 0; i < manifold->size + cones; ++i) {
@@ -101,6 +103,7 @@ S2Status s2_ncp_pull_back(const S2Ncp *ncp, const double *x, const double *y, co
   double *jacobian, *adjoint = S2_TAKE(arena, double, system.size);
   S2Status status = prepare(&system, x, y, z, true, &jacobian, regular, arena);
   if (*regular) {
+    // K' a = dl/dw, dl/dtheta = -(dc/dtheta)' a
     s2_manifold_pull(&ncp->x, x, dl_dw, adjoint);
     s2_copy_numbers(adjoint + system.dimension, dl_dw + ncp->x.size, (size_t)(2 * system.cone));
     s2_ncp_system_solve(&system, adjoint);

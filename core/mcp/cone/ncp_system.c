@@ -49,6 +49,7 @@ static bool difference_x(S2NcpSystem *system, const double *x, const double *y, 
   const S2Ncp *ncp = system->ncp;
   memset(system->direction, 0, sizeof(double) * (size_t)system->dimension);
   s2_manifold_magnitude(&ncp->x, x, system->magnitude);
+  // dc/dd_k by central differences along tangent k.
   for (int k = 0; k < system->dimension; ++k) {
     double h = S2_NCP_DIFFERENCE * fmax(1, system->magnitude[k]);
     system->direction[k] = 1;
@@ -73,6 +74,7 @@ static bool difference_cone(S2NcpSystem *system, int column, const double *x, co
   double *copy = system->point;
   const double *at_y = varied == y ? copy : y, *at_z = varied == z ? copy : z;
   s2_copy_numbers(copy, varied, (size_t)system->cone);
+  // The step that was really taken, ahead - behind, is what is divided by.
   for (int k = 0; k < system->cone; ++k) {
     double h = S2_NCP_DIFFERENCE * fmax(1, fabs(varied[k]));
     double ahead = varied[k] + h, behind = varied[k] - h;
@@ -128,6 +130,7 @@ bool s2_ncp_system_assemble(S2NcpSystem *system, const double *x, const double *
              !difference_cone(system, z_column, x, y, z, z)) {
     return false;
   }
+  // Below: the products, [z + reg e] by y and [y + reg e] by z.
   memset(entry(system, system->equations, 0), 0,
          sizeof(double) * s2_ncp_offset(system->cone, system->size));
   s2_cones_add_product_matrix(cones, z, reg, entry(system, system->equations, y_column),
@@ -150,6 +153,7 @@ static bool equilibrate(S2NcpSystem *system) {
   int n = system->size;
   double *column = system->column_scale;
   memset(column, 0, sizeof(double) * (size_t)n);
+  // Rows first, and what that makes of columns.
   for (int i = 0; i < n; ++i) {
     double *row = entry(system, i, 0), largest = 0;
     for (int k = 0; k < n; ++k) {
@@ -167,6 +171,7 @@ static bool equilibrate(S2NcpSystem *system) {
   for (int k = 0; k < n; ++k) {
     column[k] = scale_of(column[k]);
   }
+  // Then columns.
   for (int i = 0; i < n; ++i) {
     double *row = entry(system, i, 0);
     for (int k = 0; k < n; ++k) {

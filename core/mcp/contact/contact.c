@@ -32,6 +32,7 @@ static void run_exact(const S2Problem *step, const S2SolverOptions *options, S2S
 
 static void run_smooth(S2Problem *step, const S2SolverOptions *options, double *v, S2Arena *arena,
                        S2ContactSolution *solution) {
+  // V no smaller than the root of kappa, in which velocities on the path are measured.
   step->velocity_scale = fmax(step->velocity_scale, sqrt(solution->kappa));
   double kappa = solution->kappa / (step->velocity_scale * step->velocity_scale);
   S2SolverOptions aim = *options;
@@ -39,6 +40,7 @@ static void run_smooth(S2Problem *step, const S2SolverOptions *options, double *
   S2SmoothSolution found = {
       .v = v, .lambda = solution->r, .z = S2_TAKE(arena, double, 4 * step->rows)};
   s2_mcp_smooth_solve(step, kappa, &aim, arena, &found);
+  // The pairs, 4 a contact, from where its normal row has them.
   for (int k = 0; k < step->rows / 2; k++) {
     memcpy(solution->z + 4 * (size_t)k, found.z + 8 * (size_t)k, 4 * sizeof(double));
   }
@@ -57,6 +59,7 @@ static void run(S2Problem *step, const S2SolverOptions *options, double *v, S2Ar
   } else {
     run_exact(step, options, (S2Solution){.v = v, .lambda = solution->r}, arena, solution);
   }
+  // u = J v + b of what was found.
   s2_mcp_row_velocity(step, v, solution->u);
   for (int i = 0; i < step->rows; i++) {
     solution->u[i] += step->row[i].bias;
@@ -116,6 +119,7 @@ static S2SolveStatus solve_global(const S2GlobalContactProblem *problem,
     s2_arena_rewind(arena, mark);
     return refuse(solution, options, problem->contacts, status);
   }
+  // v is that of the bodies, or M^-1 (H r + q).
   run(&form.step, options, form.v, arena, solution);
   if (form.bodies) {
     memcpy(solution->v, form.v, size);

@@ -36,6 +36,7 @@ S2Problem s2_contact_local_form(const S2ContactProblem *problem, int32_t *place,
   int n = problem->contacts;
   double *rhs = S2_TAKE(arena, double, 3 * n), scale = largest(problem->q, 2 * n);
   S2Row *row = S2_TAKE(arena, S2Row, 2 * n);
+  // Node k is the velocity (0, u_n, u_t) of contact k, and A its blocks of W.
   for (int k = 0; k < n; k++) {
     fill_rows(row + 2 * k, k, problem->mu[k]);
     row[2 * k].a = row[2 * k + 1].a = k;
@@ -94,6 +95,7 @@ static bool fill_jacobian(S2Row *row, int which, const S2Csr *columns, int colum
     if (columns->value[p] == 0) {
       continue;
     }
+    // The first body met, the second; a third makes it no step problem.
     if (row->a < 0 || row->a == body) {
       row[0].a = row[1].a = body;
       row[which].ja[lane] = columns->value[p];
@@ -126,10 +128,12 @@ static bool body_problem(const S2GlobalContactProblem *problem, S2Problem *step,
   for (int i = problem->freedoms; i < 3 * bodies; i++) {
     mass[i] = 1; // fills up the last body
   }
+  // Bodies of three freedoms each, the last filled up.
   diagonal_of(problem->m, mass);
   memcpy(rhs, problem->q, sizeof(double) * (size_t)problem->freedoms);
   S2Row *row = S2_TAKE(arena, S2Row, 2 * n);
   S2Csr columns = s2_csr_transpose(problem->h, arena);
+  // A contact's rows from its columns of H.
   for (int k = 0; k < n; k++) {
     S2Row *rows = row + 2 * k;
     fill_rows(rows, k, problem->mu[k]);
@@ -172,6 +176,7 @@ static bool factor(const S2Csr *m, S2ContactMass *f, S2Arena *arena) {
   f->blocks = (m->rows + 2) / 3;
   f->x = S2_TAKE(arena, S2Quad, f->blocks + 1);
   int32_t *edge = S2_TAKE(arena, int32_t, 2 * entries), *slot = S2_TAKE(arena, int32_t, entries);
+  // Blocks of M below the diagonal are edges.
   for (int i = 0; i < m->rows; i++) {
     for (int32_t p = m->start[i]; p < m->start[i + 1]; p++) {
       if (m->column[p] / 3 < i / 3) {
@@ -183,6 +188,7 @@ static bool factor(const S2Csr *m, S2ContactMass *f, S2Arena *arena) {
   }
   s2_blocksparse_init(&f->matrix, f->blocks, edges, edge, slot, arena);
   s2_blocksparse_clear(&f->matrix, false);
+  // The same walk fills them in.
   edges = 0;
   for (int i = 0; i < 3 * f->blocks; i++) {
     S2Quad *diagonal = f->matrix.diagonal + 3 * (size_t)f->matrix.place[i / 3];
@@ -229,6 +235,7 @@ static S2Csr condense(const S2GlobalContactProblem *problem, const S2ContactMass
              .start = S2_TAKE_ZEROED(arena, int32_t, rows + 1),
              .column = S2_TAKE(arena, int32_t, (size_t)rows * (size_t)rows),
              .value = S2_TAKE(arena, double, (size_t)rows *(size_t)rows)};
+  // x = M^-1 h_j, w_ij = h_i' x
   for (int j = 0; j < rows; j++) { // row j, which is column j too
     memset(x, 0, sizeof(double) * (size_t)freedoms);
     for (int32_t p = columns.start[j]; p < columns.start[j + 1]; p++) {
@@ -260,6 +267,7 @@ static S2SolveStatus condensed_form(const S2GlobalContactProblem *problem, S2Glo
   if (!factor(problem->m, &form->mass, arena)) {
     return S2_SINGULAR;
   }
+  // q = H' M^-1 q + b
   double *v = S2_TAKE(arena, double, freedoms), *q = S2_TAKE(arena, double, rows);
   memcpy(v, problem->q, sizeof(double) * (size_t)freedoms);
   solve(&form->mass, v);
@@ -281,6 +289,7 @@ static S2SolveStatus finish_bodies(S2GlobalForm *form, S2Arena *arena) {
     }
   }
   form->v = S2_TAKE(arena, double, 3 * step->nodes);
+  // V: the largest velocity of a row without impulses.
   S2ArenaMark mark = s2_arena_mark(arena);
   double *none = S2_TAKE_ZEROED(arena, double, step->rows);
   double *u = S2_TAKE(arena, double, step->rows), scale = 0;

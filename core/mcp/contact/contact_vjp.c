@@ -25,6 +25,7 @@ static unsigned pull(S2Problem *step, const S2ContactSolution *solution, const d
   if (!(solution->kappa > 0)) {
     return s2_mcp_vjp(step, v, solution->r, dl_dv, dl_dr, gradient, arena);
   }
+  // The path's pairs, as the step problem numbers its rows.
   double *z = S2_TAKE_ZEROED(arena, double, 4 * step->rows);
   double *nodes = S2_TAKE(arena, double, 3 * step->nodes);
   for (int k = 0; k < step->rows / 2; k++) {
@@ -59,6 +60,7 @@ static unsigned pull_local(S2Problem *step, const S2ContactSolution *solution,
                            const S2ContactLoss *loss, double *y, S2McpGradient to, S2Arena *arena) {
   int n = step->nodes;
   to.rhs = S2_TAKE(arena, double, 3 * n);
+  // y = dl/dq, which is dl/d(rhs) on the lanes of the velocities.
   unsigned flags = pull(step, solution, spread(solution->u, n, arena), spread(loss->u, n, arena),
                         loss->r, &to, arena);
   for (int i = 0; i < 2 * n; i++) {
@@ -77,6 +79,7 @@ unsigned s2_contact_vjp(const S2ContactProblem *problem, const S2ContactSolution
     fill(gradient->mu, n, NAN);
     return S2_VJP_SINGULAR;
   }
+  // The step problem of the local form; its blocks' derivatives are those of W's entries.
   S2ArenaMark mark = s2_arena_mark(arena);
   int32_t *place = S2_TAKE(arena, int32_t, entries);
   S2Problem step = s2_contact_local_form(problem, place, arena);
@@ -113,6 +116,7 @@ static unsigned pull_bodies(S2GlobalForm *form, const S2GlobalContactProblem *pr
   if (loss->v != NULL) {
     memcpy(dl_dv, loss->v, sizeof(double) * (size_t)freedoms);
   }
+  // u = H' v + b: what the loss says of u it says of v and b.
   if (loss->u != NULL) {
     s2_csr_add_times(problem->h, 1, loss->u, dl_dv);
   }
@@ -143,6 +147,7 @@ static unsigned pull_condensed(S2GlobalForm *form, const S2GlobalContactProblem 
   S2ContactLoss local = {.r = dl_dr, .u = loss->u};
   unsigned flags = pull_local(&form->step, solution, &local, to->y,
                               (S2McpGradient){.mu = to->mu, .w = to->slope}, arena);
+  // p = M^-1 (dl/dv + H y)
   s2_csr_add_times(problem->h, 1, to->y, to->p);
   s2_global_form_respond(form, freedoms, to->p);
   return flags;
@@ -152,6 +157,7 @@ static void write(const S2GlobalContactProblem *problem, const S2ContactSolution
                   const Adjoint *from, const S2GlobalContactGradient *to) {
   const double *p = from->p, *v = solution->v, *y = from->y;
   const S2Csr *m = problem->m, *h = problem->h;
+  // dl/dM = -p v', folded onto the lower half; dl/dH = p r' + v y'.
   for (int i = 0; i < problem->freedoms; i++) {
     for (int32_t e = m->start[i]; e < m->start[i + 1] && to->m != NULL; e++) {
       int32_t j = m->column[e];
@@ -181,6 +187,7 @@ static void add_slopes(const S2GlobalForm *form, const S2GlobalContactProblem *p
   for (int32_t e = 0; e < numbers.start[freedoms]; e++) {
     numbers.value[e] = e;
   }
+  // One column h of H a turn: x = M^-1 h.
   S2Csr columns = s2_csr_transpose(&numbers, arena);
   for (int k = 0; k < columns.rows; k++) {
     memset(x, 0, sizeof(double) * (size_t)freedoms);
@@ -191,6 +198,7 @@ static void add_slopes(const S2GlobalForm *form, const S2GlobalContactProblem *p
     for (int32_t e = columns.start[k]; e < columns.start[k + 1] && to->h != NULL; e++) {
       to->h[(int32_t)columns.value[e]] += 2 * slope[k] * x[columns.column[e]];
     }
+    // -x x', folded onto the lower half.
     for (int i = 0; i < freedoms && to->m != NULL; i++) {
       for (int32_t e = m->start[i]; e < m->start[i + 1] && m->column[e] <= i; e++) {
         to->m[e] -= (m->column[e] < i ? 2 : 1) * slope[k] * x[i] * x[m->column[e]];
@@ -214,6 +222,7 @@ unsigned s2_contact_vjp_global(const S2GlobalContactProblem *problem,
     fill(gradient->mu, problem->contacts, NAN);
     return S2_VJP_SINGULAR;
   }
+  // By bodies or by the local form, whichever solved it.
   Adjoint adjoint = {.p = S2_TAKE(arena, double, freedoms),
                      .y = S2_TAKE(arena, double, rows),
                      .slope = S2_TAKE(arena, double, rows),

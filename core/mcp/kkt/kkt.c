@@ -72,12 +72,14 @@ static void find_misses(const S2Csr *w, const S2Csr *j, const double *c, const d
                         double *u, S2Arena *arena) {
   S2ArenaMark mark = s2_arena_mark(arena);
   S2Double2 *sum = S2_TAKE(arena, S2Double2, w->rows);
+  // W v - c ...
   for (int i = 0; i < w->rows; i++) {
     sum[i] = (S2Double2){-c[i], 0};
     for (int32_t p = w->start[i]; p < w->start[i + 1]; p++) {
       add_product(&sum[i], w->value[p], v[w->column[p]]);
     }
   }
+  // ... less J' lambda, and the rows beside it, as each entry of J serves both.
   for (int k = 0; k < j->rows; k++) {
     S2Double2 row = {b[k], 0};
     add_product(&row, compliances != NULL ? compliances[k] : 0, lambda[k]);
@@ -98,6 +100,7 @@ double s2_kkt_residual(const S2Kkt *kkt, const double *v, const double *lambda, 
   double *f = S2_TAKE(arena, double, kkt->n), *u = S2_TAKE(arena, double, kkt->m);
   double worst = 0;
   find_misses(&kkt->w, &kkt->j, kkt->c, kkt->b, kkt->compliance, v, lambda, f, u, arena);
+  // Momenta as velocities by the diagonal of W, weighted.
   for (int i = 0; i < kkt->n; i++) {
     double error = fabs(f[i] / diagonal(&kkt->w, i));
     worst = s2_larger(worst, error * weight(kkt->v_weight, i));
@@ -120,6 +123,7 @@ double s2_kkt_offer(S2KktRun *run, const double *v, const double *lambda) {
   for (int i = 0; i < kkt->m; i++) {
     worst = s2_larger(worst, fabs(run->r_row[i]) * kkt->row_part[i]);
   }
+  // The best point so far; what it misses stays in r_v and r_row.
   if (worst < run->best) {
     run->best = worst;
     memmove(run->v, v, sizeof(double) * (size_t)kkt->n);
@@ -135,6 +139,7 @@ static bool is_symmetric(const S2Csr *w, S2Arena *arena) {
   S2Csr other = s2_csr_transpose(w, arena);
   double *row = S2_TAKE_ZEROED(arena, double, w->rows);
   bool symmetric = true;
+  // Row i of W less row i of W', scattered, and swept up again.
   for (int i = 0; i < w->rows; i++) {
     for (int32_t p = w->start[i]; p < w->start[i + 1]; p++) {
       row[w->column[p]] += w->value[p];
@@ -196,6 +201,7 @@ static S2SolveStatus scale(const S2Kkt *from, S2KktScaled *kkt, S2Arena *arena) 
       .v_part = S2_TAKE(arena, double, n),
       .row_part = S2_TAKE(arena, double, m),
   };
+  // Unknowns by their diagonal of W ...
   for (int i = 0; i < n; i++) {
     double d = diagonal(&from->w, i);
     if (!(d > 0) && !isnan(d)) {
@@ -205,11 +211,13 @@ static S2SolveStatus scale(const S2Kkt *from, S2KktScaled *kkt, S2Arena *arena) 
     kkt->c[i] = from->c[i] * kkt->v_unit[i];
     kkt->v_part[i] = weight(from->v_weight, i) / (d * kkt->v_unit[i]) / size;
   }
+  // ... then rows by what those make of their length.
   scale_rows(from, kkt, size);
   S2Csr w = scaled_copy(&from->w, kkt->v_unit, kkt->v_unit, arena);
   S2Csr j = scaled_copy(&from->j, kkt->row_unit, kkt->v_unit, arena);
   kkt->w = w;
   kkt->j = j;
+  // What does not fit into a double, and what the methods do not take.
   bool sound = s2_all_finite(w.value, (size_t)w.start[n]) &&
                s2_all_finite(j.value, (size_t)j.start[m]) &&
                s2_all_finite(kkt->compliance, (size_t)m) && s2_all_finite(kkt->c, (size_t)n) &&
@@ -254,6 +262,7 @@ const char *s2_kkt_solver_summary(S2KktSolver solver) {
 static bool contradictory(S2KktRun *run, double *proof) {
   const S2KktScaled *kkt = run->kkt;
   s2_kkt_offer(run, run->v, run->lambda);
+  // The witness of a direct method, or the speeds at the best point, made of length 1.
   double *y = run->r_row, *pull = run->r_v, length = 0, along = 0, most = 0, largest = 0;
   if (run->witness != NULL) {
     memcpy(y, run->witness, sizeof(double) * (size_t)kkt->m);
@@ -265,6 +274,7 @@ static bool contradictory(S2KktRun *run, double *proof) {
   if (!(length > 0)) {
     return false;
   }
+  // |J' y| and |C y| against b' y, in parts of the size of c and b.
   memset(pull, 0, sizeof(double) * (size_t)kkt->n);
   for (int i = 0; i < kkt->m; i++) {
     y[i] /= length;
@@ -277,6 +287,7 @@ static bool contradictory(S2KktRun *run, double *proof) {
   for (int i = 0; i < kkt->n; i++) {
     most = fmax(most, fabs(pull[i]));
   }
+  // A solution x would have b' y = -(J' y)' v - (C y)' lambda: larger than the data by the inverse.
   double size = 0;
   for (int i = 0; i < kkt->n; i++) {
     size = fmax(size, fabs(kkt->c[i]));
@@ -288,6 +299,7 @@ static bool contradictory(S2KktRun *run, double *proof) {
   if (!(along > 0 && most * size <= CONTRADICTION * along)) {
     return false;
   }
+  // In the caller's units, with b' y > 0.
   for (int i = 0; i < kkt->m && proof != NULL; i++) {
     proof[i] = side * y[i] * kkt->row_unit[i] / largest;
   }
@@ -310,10 +322,12 @@ static S2SolveStatus run_method(const S2KktScaled *kkt, const S2KktOptions *opti
       .status = S2_MAX_ITERATIONS,
       .arena = arena,
   };
+  // Passes of refinement are dear, steps of iterative methods many.
   if (run.max_iterations == 0) {
     bool direct = options->solver == S2_KKT_LDL || options->solver == S2_KKT_SCHUR;
     run.max_iterations = direct ? PASSES : STEPS_LEAST + STEPS_PER_UNKNOWN * (n + m);
   }
+  // lambda = 0 is the first point.
   s2_kkt_velocity(kkt, run.lambda, run.v, arena);
   s2_kkt_offer(&run, run.v, run.lambda);
   if (!s2_kkt_done(&run)) {
@@ -323,6 +337,7 @@ static S2SolveStatus run_method(const S2KktScaled *kkt, const S2KktOptions *opti
     s2_kkt_velocity(kkt, run.lambda, balanced, arena);
     s2_kkt_offer(&run, balanced, run.lambda);
   }
+  // Back to the caller's units.
   for (int i = 0; i < n; i++) {
     solution->v[i] = run.v[i] * kkt->v_unit[i];
   }
@@ -345,6 +360,7 @@ S2SolveStatus s2_kkt_solve(const S2Kkt *kkt, const S2KktOptions *options, S2Aren
   memset(solution->v, 0, sizeof(double) * (size_t)kkt->n);
   memset(solution->lambda, 0, sizeof(double) * (size_t)kkt->m);
   solution->iterations = 0;
+  // Scaled, put into blocks, solved by the method; numbers that are not finite become zeros.
   solution->status = scale(kkt, &scaled, arena);
   if (solution->status == S2_SOLVED) {
     solution->status = s2_kkt_prepare(&scaled, arena);
@@ -359,6 +375,7 @@ S2SolveStatus s2_kkt_solve(const S2Kkt *kkt, const S2KktOptions *options, S2Aren
       solution->status = S2_SINGULAR;
     }
   }
+  // The residual in the caller's units decides.
   s2_arena_rewind(arena, mark);
   solution->residual = s2_kkt_residual(kkt, solution->v, solution->lambda, arena);
   double tolerance = options->tolerance > 0 ? options->tolerance : TOLERANCE;

@@ -26,6 +26,7 @@ static void find_groups(S2KktScaled *kkt, S2Arena *arena) {
   int count = 0;
   for (int i = 0; i < kkt->m; i++) {
     int bodies = row_bodies(&kkt->j, i, now);
+    // At most three neighbours with the same bodies.
     bool joins = kkt->groups > 0 && i - kkt->group_start[kkt->groups - 1] < GROUP &&
                  bodies == count && memcmp(now, first, sizeof(int32_t) * (size_t)bodies) == 0;
     if (!joins) {
@@ -48,6 +49,7 @@ static int add_links(const S2Csr *matrix, int node, int first_row, int end, int 
       if (body >= columns_end) {
         continue;
       }
+      // The first entry between this node and that body makes the block.
       if (last[body] < begin) {
         last[body] = count;
         links[count++] = (S2KktLink){.row = node, .column = body};
@@ -66,11 +68,13 @@ static void find_links(S2KktScaled *kkt, S2Arena *arena) {
   S2ArenaMark mark = s2_arena_mark(arena);
   int32_t *last = S2_TAKE(arena, int32_t, kkt->bodies);
   memset(last, -1, sizeof(int32_t) * (size_t)kkt->bodies);
+  // Blocks of J between groups and bodies.
   for (int g = 0; g < kkt->groups; g++) {
     kkt->links = add_links(&kkt->j, g, kkt->group_start[g], kkt->group_start[g + 1], kkt->bodies,
                            kkt->link, kkt->links, kkt->links, last);
   }
   memset(last, -1, sizeof(int32_t) * (size_t)kkt->bodies);
+  // Blocks of W: below the diagonal as couplings, on it in w_block, filled up to full bodies.
   for (int k = 0; k < kkt->bodies; k++) {
     int first = BODY * k, end = first + BODY < n ? first + BODY : n;
     kkt->couplings =
@@ -98,6 +102,7 @@ static bool factor_mass(S2KktScaled *kkt, S2Arena *arena) {
     edge[2 * k] = kkt->coupling[k].row;
     edge[2 * k + 1] = kkt->coupling[k].column;
   }
+  // W = L D L' in blocks; definite when all pivots are.
   s2_blocksparse_init(&kkt->mass, kkt->bodies, kkt->couplings, edge, slot, arena);
   s2_blocksparse_clear(&kkt->mass, false);
   for (int k = 0; k < kkt->bodies; k++) {
@@ -146,6 +151,7 @@ static const double PRECONDITIONER_FLOOR = 1e-6;
 
 // Inverse of a symmetric positive definite 3 x 3 matrix by Gauss-Jordan elimination, in place.
 static void invert(double a[9]) {
+  // One column a turn, in place.
   for (int k = 0; k < 3; k++) {
     double pivot = a[4 * k];
     a[4 * k] = 1;
@@ -167,6 +173,7 @@ static void invert(double a[9]) {
 
 double *s2_kkt_group_inverse(const S2KktScaled *kkt, S2Arena *arena) {
   double *inverse = S2_TAKE_ZEROED(arena, double, 9 * kkt->groups);
+  // sum of G W_k^-1 G' over the bodies of each group ...
   for (int k = 0; k < kkt->links; k++) {
     const S2KktLink *link = &kkt->link[k];
     double mass[9], *to = inverse + 9 * link->row;
@@ -180,6 +187,7 @@ double *s2_kkt_group_inverse(const S2KktScaled *kkt, S2Arena *arena) {
       }
     }
   }
+  // ... with compliance, inverted; 1 where a group has fewer rows.
   for (int g = 0; g < kkt->groups; g++) {
     int rows = kkt->group_start[g + 1] - kkt->group_start[g];
     for (int r = 0; r < 3; r++) {

@@ -30,6 +30,7 @@ static void descend(S2KktRun *run, Gradients *g, const double *inverse) {
   const S2KktScaled *kkt = run->kkt;
   int m = kkt->m;
   size_t rows = sizeof(double) * (size_t)m;
+  // From the best point: u = J v + C lambda + b, p = -P u.
   memcpy(g->lambda, run->lambda, rows);
   memcpy(g->lambda_best, run->lambda, rows);
   s2_kkt_velocity(kkt, g->lambda, g->v, run->arena);
@@ -41,6 +42,7 @@ static void descend(S2KktRun *run, Gradients *g, const double *inverse) {
   }
   double rho = s2_numbers_dot(g->u, g->z, m);
   g->best = measure_rows(kkt, g->u);
+  // q = (J W^-1 J' + C) p
   while (g->best > run->tolerance && run->iterations < run->max_iterations) {
     memset(g->dv, 0, sizeof(double) * (size_t)kkt->n);
     s2_csr_add_transposed_times(&kkt->j, 1, g->p, g->dv);
@@ -49,6 +51,7 @@ static void descend(S2KktRun *run, Gradients *g, const double *inverse) {
       g->q[i] = kkt->compliance[i] * g->p[i];
     }
     s2_csr_add_times(&kkt->j, 1, g->dv, g->q);
+    // lambda += rho / (p' q) p, and u with it.
     double step = rho / s2_numbers_dot(g->p, g->q, m);
     if (!(step > 0 && isfinite(step))) {
       break;
@@ -57,6 +60,7 @@ static void descend(S2KktRun *run, Gradients *g, const double *inverse) {
       g->lambda[i] += step * g->p[i];
       g->u[i] += step * g->q[i];
     }
+    // p = -P u + (rho' / rho) p
     s2_kkt_group_times(kkt, inverse, g->u, g->z);
     double next = s2_numbers_dot(g->u, g->z, m), residual = measure_rows(kkt, g->u);
     run->iterations++;
@@ -70,6 +74,7 @@ static void descend(S2KktRun *run, Gradients *g, const double *inverse) {
       memcpy(g->lambda_best, g->lambda, rows);
     }
   }
+  // What the recurrence promised is measured.
   s2_kkt_velocity(kkt, g->lambda_best, g->v, run->arena);
   s2_kkt_offer(run, g->v, g->lambda_best);
 }
@@ -136,6 +141,7 @@ static void minimise(S2KktRun *run, Minres *r, const double *inverse) {
   const S2KktScaled *kkt = run->kkt;
   int n = kkt->n, size = kkt->n + kkt->m;
   size_t bytes = sizeof(double) * (size_t)size;
+  // r = right side - K x of the best point, preconditioned.
   memcpy(r->x, run->v, sizeof(double) * (size_t)n);
   memcpy(r->x + n, run->lambda, sizeof(double) * (size_t)kkt->m);
   s2_kkt_offer(run, r->x, r->x + n);
@@ -146,6 +152,7 @@ static void minimise(S2KktRun *run, Minres *r, const double *inverse) {
   precondition(run, inverse, r->v, r->z);
   double gamma = sqrt(s2_numbers_dot(r->z, r->v, size)), gamma_old = 1, eta = gamma;
   double c = 1, c_old = 1, s = 0, s_old = 0, enough = 1e-16 * gamma;
+  // A Lanczos step: v' = K z - (delta / gamma) v - (gamma / gamma_old) v_old.
   while (fabs(eta) > enough && run->iterations < run->max_iterations && !s2_kkt_done(run)) {
     for (int i = 0; i < size; i++) {
       r->z[i] /= gamma;
@@ -155,6 +162,7 @@ static void minimise(S2KktRun *run, Minres *r, const double *inverse) {
     for (int i = 0; i < size; i++) {
       r->v_new[i] -= delta / gamma * r->v[i] + gamma / gamma_old * r->v_old[i];
     }
+    // The rotation that makes the new column of the tridiagonal matrix triangular.
     precondition(run, inverse, r->v_new, r->z_new);
     double gamma_new = sqrt(fmax(s2_numbers_dot(r->z_new, r->v_new, size), 0));
     double a0 = c * delta - c_old * s * gamma, a1 = hypot(a0, gamma_new);
@@ -162,9 +170,11 @@ static void minimise(S2KktRun *run, Minres *r, const double *inverse) {
     if (!(a1 > 0)) {
       break;
     }
+    // The direction that belongs to it, from the two before.
     for (int i = 0; i < size; i++) {
       r->w_new[i] = (r->z[i] - a3 * r->w_old[i] - a2 * r->w[i]) / a1;
     }
+    // The step along it, and what is left of the residual.
     c_old = c;
     s_old = s;
     c = a0 / a1;
@@ -178,6 +188,7 @@ static void minimise(S2KktRun *run, Minres *r, const double *inverse) {
     if (!(gamma_new > 0)) {
       break;
     }
+    // The oldest vectors make room for the next.
     gamma_old = gamma;
     gamma = gamma_new;
     rotate(&r->v_old, &r->v, &r->v_new);

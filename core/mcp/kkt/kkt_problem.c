@@ -15,6 +15,7 @@ static int add_side(S2Triplet *triplet, int count, int row, int node, const doub
 
 bool s2_kkt_from_problem(const S2Problem *problem, S2Arena *arena, S2Kkt *kkt) {
   int n = 3 * problem->nodes, m = problem->rows;
+  // Equations only.
   for (int i = 0; i < m; i++) {
     const S2Row *row = &problem->row[i];
     if (row->coupled_to >= 0 || row->lo != -INFINITY || row->hi != INFINITY) {
@@ -34,6 +35,7 @@ bool s2_kkt_from_problem(const S2Problem *problem, S2Arena *arena, S2Kkt *kkt) {
       .row_weight = row_weight,
       .velocity_scale = problem->velocity_scale,
   };
+  // J without its zeros, and what residuals are weighed by: L for angular things.
   S2Triplet *triplet = S2_TAKE(arena, S2Triplet, 6 * m);
   int count = 0;
   for (int i = 0; i < m; i++) {

@@ -59,6 +59,7 @@ static void passes(Refinement *r) {
   const S2KktScaled *kkt = run->kkt;
   double *x = r->basis[0], last = offer(r), before;
   do {
+    // x -= (K + delta)^-1 (K x - right side)
     memcpy(x, run->r_v, sizeof(double) * (size_t)kkt->n);
     memcpy(x + kkt->n, run->r_row, sizeof(double) * (size_t)kkt->m);
     solve(r, x);
@@ -97,6 +98,7 @@ static double norm(const double *x, int count) {
 static double orthogonalise(Refinement *r, int k, double *w, int size) {
   double *h = r->h[k];
   memset(h, 0, sizeof r->h[k]);
+  // Gram and Schmidt, twice over.
   for (int i = 0; i < 2 * (k + 1); i++) {
     const double *v = r->basis[i % (k + 1)];
     double along = 0;
@@ -108,6 +110,7 @@ static double orthogonalise(Refinement *r, int k, double *w, int size) {
       w[j] -= along * v[j];
     }
   }
+  // The rotations so far, on the new column; one more makes it triangular.
   double left = h[k + 1] = norm(w, size);
   for (int i = 0; i < k; i++) {
     double upper = r->cosine[i] * h[i] + r->sine[i] * h[i + 1];
@@ -118,6 +121,7 @@ static double orthogonalise(Refinement *r, int k, double *w, int size) {
   r->cosine[k] = length > 0 ? h[k] / length : 1;
   r->sine[k] = length > 0 ? h[k + 1] / length : 0;
   h[k] = length;
+  // And on the right side, whose last number is what the residual will be.
   r->g[k + 1] = -r->sine[k] * r->g[k];
   r->g[k] *= r->cosine[k];
   return left;
@@ -126,6 +130,7 @@ static double orthogonalise(Refinement *r, int k, double *w, int size) {
 // x -= step R^-1 g
 static void descend(Refinement *r, int count, int size) {
   double y[BASIS] = {0};
+  // R y = g by back substitution.
   for (int k = count - 1; k >= 0; k--) {
     double sum = r->g[k];
     for (int i = k + 1; i < count; i++) {
@@ -147,10 +152,12 @@ static double cycle(Refinement *r) {
   int size = kkt->n + kkt->m, count = 0;
   size_t bytes = sizeof(double) * (size_t)size;
   back_to_best(r);
+  // The first vector: what the best point misses.
   double residual = offer(r), *v = r->basis[0];
   memcpy(v, run->r_v, sizeof(double) * (size_t)kkt->n);
   memcpy(v + kkt->n, run->r_row, sizeof(double) * (size_t)kkt->m);
   double length = r->g[0] = norm(v, size);
+  // The next one: K (K + delta)^-1 v, orthogonal to all before.
   while (count < BASIS && length > 0 && isfinite(length)) {
     v = r->basis[count];
     for (int i = 0; i < size; i++) {
@@ -183,6 +190,7 @@ static void find_witness(Refinement *r) {
   offer(r);
   double *x = r->basis[0], *y = r->basis[0] + kkt->n;
   memcpy(y, r->run->r_row, sizeof(double) * (size_t)kkt->m);
+  // Powers of (S + delta)^-1.
   for (int i = 0; i < WITNESS_STEPS; i++) {
     double length = norm(y, kkt->m);
     for (int k = 0; k < kkt->m; k++) {
@@ -204,6 +212,7 @@ void s2_kkt_refine(S2KktRun *run, const S2KktDirect *direct) {
     r.step[i] = S2_TAKE(run->arena, double, size);
   }
   run->status = S2_SINGULAR;
+  // One regularisation after the other, until one's passes and cycles arrive.
   for (int k = 0; k < COUNT && may_go_on(run); k++) {
     if (!direct->factor(direct->method, DELTAS[k])) {
       continue;
@@ -218,6 +227,7 @@ void s2_kkt_refine(S2KktRun *run, const S2KktDirect *direct) {
       }
     }
   }
+  // Perhaps nothing can: what would show that.
   if (!s2_kkt_done(run)) {
     find_witness(&r);
   }

@@ -18,6 +18,7 @@ static const double RAY_CLEAR = 1e-9;
 // Farkas: ray >= 0, M' ray <= 0 and q' ray < 0 leave no z >= 0 with M z + q >= 0.
 static bool proves_infeasible(const S2LcpScaled *s, const double *ray) {
   double along_q = 0, largest = 0;
+  // M' ray <= 0 and q' ray < 0.
   for (int j = 0; j < s->n; ++j) {
     double sum = 0;
     for (int i = 0; i < s->n; ++i) {
@@ -33,6 +34,7 @@ static bool proves_infeasible(const S2LcpScaled *s, const double *ray) {
 static void deliver(const S2LcpScaled *s, const double *m, const double *q, double *z, double *w,
                     double *ray, S2LcpInfo *info) {
   double largest = 0;
+  // z = C z' unit; the ray's largest entry is 1 again.
   for (int i = 0; i < s->n; ++i) {
     z[i] *= s->column[i] * s->unit;
     ray[i] *= s->column[i];
@@ -55,6 +57,7 @@ S2SolveStatus s2_lcp_lemke(int n, const double *m, const double *q, double *z, d
   if (n == 0) {
     return S2_SOLVED;
   }
+  // Numbers that are not finite, and covering vectors that are not positive.
   S2ArenaMark mark = s2_arena_mark(arena);
   size_t size = (size_t)n;
   memset(z, 0, sizeof(double) * size);
@@ -70,12 +73,14 @@ S2SolveStatus s2_lcp_lemke(int n, const double *m, const double *q, double *z, d
     s2_arena_rewind(arena, mark);
     return S2_SINGULAR;
   }
+  // In units in which the largest entries of all rows and columns are about 1.
   S2LcpScaled s = s2_lcp_equilibrate(n, m, q, arena);
   if (!s2_all_finite(s.m, size * size) || !s2_all_finite(s.q, size)) {
     info->residual = s2_lcp_residual(n, m, q, z, INFINITY);
     s2_arena_rewind(arena, mark);
     return S2_SINGULAR; // no scaling of these numbers fits into a double
   }
+  // A ray or a failure may be rounding: a second attempt refreshes its dictionary often.
   bool *basic = S2_TAKE(arena, bool, size);
   S2LcpPivoting pivoting = s2_lcp_pivoting_default(n, cover);
   if (options != NULL && options->max_pivots > 0) {
@@ -93,6 +98,7 @@ S2SolveStatus s2_lcp_lemke(int n, const double *m, const double *q, double *z, d
     }
     s2_lcp_pivoting_careful(&pivoting);
   }
+  // A ray proves something only if its numbers do.
   info->infeasible = status == S2_RAY && proves_infeasible(&s, direction);
   deliver(&s, m, q, z, w, direction, info);
   if (!s2_all_finite(z, size) || !s2_all_finite(w, size)) {

@@ -48,6 +48,7 @@ static double dot(int n, const double *x, const double *y) {
 static void survey(Blocks *blocks) {
   int n = blocks->n;
   blocks->symmetric = true;
+  // The largest entry of each row, for what rounding may leave; and is M symmetric?
   for (int i = 0; i < n; ++i) {
     const double *row = blocks->m + (size_t)i * (size_t)n;
     double largest = 0;
@@ -62,6 +63,7 @@ static void survey(Blocks *blocks) {
 }
 
 static void gather(Blocks *blocks, int count, bool symmetric) {
+  // M_BB by columns; only its lower half when it is symmetric.
   for (int j = 0; j < count; ++j) {
     double *column = blocks->a + (size_t)j * (size_t)count;
     size_t at = (size_t)blocks->index[j];
@@ -89,6 +91,7 @@ static bool solve_block(Blocks *blocks) {
     }
   }
   memset(blocks->z, 0, sizeof(double) * (size_t)blocks->n);
+  // M_BB z_B = -q_B: Cholesky where that may go through, L U where not.
   S2Dense dense = {.size = count, .a = blocks->a, .pivot = blocks->pivot};
   bool regular = true;
   if (count > 0) {
@@ -106,6 +109,7 @@ static bool solve_block(Blocks *blocks) {
       s2_dense_solve(&dense, blocks->b);
     }
   }
+  // w = M z + q, and one step of refinement by what the basic w miss.
   for (int i = 0; i < count && regular; ++i) {
     blocks->z[blocks->index[i]] = blocks->b[i];
   }
@@ -126,6 +130,7 @@ static bool solve_block(Blocks *blocks) {
 // How many are on the wrong side; the last of them.
 static int count_wrong(const Blocks *blocks, bool *wrong, int *last) {
   double largest = 0, sum = 0;
+  // Negative beyond the rounding of what it is a sum of.
   for (int i = 0; i < blocks->n; ++i) {
     largest = fmax(largest, fabs(blocks->z[i]));
     sum += fabs(blocks->z[i]);
@@ -168,6 +173,7 @@ S2SolveStatus s2_lcp_bpp_stage(S2LcpRun *run) {
       .pivot = S2_TAKE(run->arena, int32_t, size),
   };
   bool *wrong = S2_TAKE(run->arena, bool, size);
+  // z_i is guessed to be positive where q_i is negative.
   survey(&blocks);
   int limit = run->options->max_iterations > 0 ? run->options->max_iterations
                                                : ITERATIONS_LEAST + ITERATIONS_PER_ROW * n;
@@ -177,6 +183,7 @@ S2SolveStatus s2_lcp_bpp_stage(S2LcpRun *run) {
   for (int i = 0; i < n; ++i) {
     blocks.in[i] = blocks.q[i] < 0;
   }
+  // Solve, count what is on the wrong side, move it.
   while (run->iterations < limit) {
     run->iterations += 1;
     if (!solve_block(&blocks)) {
@@ -194,6 +201,7 @@ S2SolveStatus s2_lcp_bpp_stage(S2LcpRun *run) {
       status = S2_SOLVED;
       break;
     }
+    // Fewer wrong ones are progress; without it for long, only the last one moves.
     if (count < best) {
       best = count;
       patience = PATIENCE;

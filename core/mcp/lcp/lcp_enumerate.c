@@ -54,7 +54,9 @@ static void scale(Tableau *t, const S2LcpProblem *problem) {
       t->m[i][j] = problem->m[i * n + j];
     }
   }
+  // Roots of the largest entries of rows and columns, several times.
   for (int pass = 0; pass < PASSES; ++pass) {
+    // A right side of size 1.
     for (int i = 0; i < n; ++i) {
       row[i] = factor_of(t, true, i);
       column[i] = factor_of(t, false, i);
@@ -81,6 +83,7 @@ static void fill(Tableau *t, unsigned set) {
   for (int j = 0; j <= n; ++j) {
     t->cost[j] = 0;
   }
+  // Column j is z_j where j is in the set, else w_j.
   for (int i = 0; i < n; ++i) {
     bool inside = (set >> i & 1) != 0, turned = t->q[i] >= 0;
     double sign = turned ? -1 : 1;
@@ -90,6 +93,7 @@ static void fill(Tableau *t, unsigned set) {
     if (!inside) {
       t->a[i][i] = -sign;
     }
+    // w_i can be the first basic variable where q_i >= 0; other rows get an artificial one.
     t->a[i][n] = fabs(t->q[i]);
     t->basic[i] = !inside && turned ? i : ARTIFICIAL + i;
     for (int j = 0; j <= n && t->basic[i] >= ARTIFICIAL; ++j) {
@@ -104,6 +108,7 @@ static void pivot(Tableau *t, int row, int column) {
     t->a[row][j] *= inverse;
   }
   t->a[row][column] = 1;
+  // The column becomes a unit vector.
   for (int i = 0; i < t->n; ++i) {
     double factor = t->a[i][column];
     if (i == row || factor == 0) {
@@ -114,6 +119,7 @@ static void pivot(Tableau *t, int row, int column) {
     }
     t->a[i][column] = 0;
   }
+  // The cost is the sum of the rows whose artificial variable is still there.
   t->basic[row] = column;
   for (int j = 0; j <= t->n; ++j) {
     t->cost[j] = 0;
@@ -144,6 +150,7 @@ static int leaving_row(Tableau *t, int column) {
 // Sum of infeasibilities that is left over.
 static double first_phase(Tableau *t) {
   for (int count = 0; count < PIVOTS_MAX; ++count) {
+    // Bland: the first column that lowers the cost, the first row among the least ratios.
     int entering = 0;
     while (entering < t->n && !(t->cost[entering] > ZERO)) {
       t->doubtful = t->doubtful || t->cost[entering] > NOISE;
@@ -192,6 +199,7 @@ S2SolveStatus s2_lcp_enumerate_stage(S2LcpRun *run) {
   scale(&t, problem);
   double z[N] = {0}, best = INFINITY;
   int limit = run->options->max_iterations;
+  // Every set A: is there a z_A >= 0 with w >= 0?
   for (unsigned set = 0; set < 1u << problem->n; ++set) {
     if (limit > 0 && run->iterations == limit) {
       return S2_MAX_ITERATIONS;
@@ -200,6 +208,7 @@ S2SolveStatus s2_lcp_enumerate_stage(S2LcpRun *run) {
     fill(&t, set);
     double left = first_phase(&t);
     t.doubtful = t.doubtful || !(left > DOUBT);
+    // By the tableau there is; the numbers of the problem decide.
     if (left <= FEASIBLE) {
       read_point(&t, set, z);
       double residual = min_map(problem, z);

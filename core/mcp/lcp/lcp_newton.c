@@ -56,9 +56,11 @@ static double merit(int n, const double *z, const double *w) {
 // An element of the generalised Jacobian diag(a) + diag(b) M, and the merit's gradient.
 static void linearise(Newton *t, const double *z) {
   int n = t->s.n;
+  // At the kink (z_i = w_i = 0) a direction of z stands for both.
   for (int i = 0; i < n; ++i) {
     t->trial[i] = hypot(z[i], t->w[i]) <= ORIGIN ? 1 : 0;
   }
+  // a = 1 - z / r, b = 1 - w / r with r = |(z, w)|.
   for (int i = 0; i < n; ++i) {
     double x = z[i], y = t->w[i];
     if (t->trial[i] != 0) {
@@ -71,6 +73,7 @@ static void linearise(Newton *t, const double *z) {
     t->b[i] = 1 - y / r;
     t->gradient[i] = t->a[i] * t->phi[i];
   }
+  // grad = (diag(a) + M' diag(b)) phi
   for (int i = 0; i < n; ++i) {
     double factor = t->b[i] * t->phi[i];
     for (int j = 0; j < n; ++j) {
@@ -82,6 +85,7 @@ static void linearise(Newton *t, const double *z) {
 // Newton's direction; false when there is none that descends.
 static bool newton_direction(Newton *t, double *slope) {
   int n = t->s.n;
+  // (diag(a) + diag(b) M) d = -phi
   for (int j = 0; j < n; ++j) {
     for (int i = 0; i < n; ++i) {
       t->matrix[(size_t)j * (size_t)n + (size_t)i] =
@@ -94,6 +98,7 @@ static bool newton_direction(Newton *t, double *slope) {
     return false;
   }
   s2_dense_solve(&dense, t->direction);
+  // It must descend: grad' d <= -DESCENT |d|^2.
   double size = 0;
   *slope = 0;
   for (int i = 0; i < n; ++i) {
@@ -138,6 +143,7 @@ static double descend(Newton *t, double *z, int limit, S2LcpRun *run) {
   product(&t->s, z, t->w);
   double residual = INFINITY, before = INFINITY;
   for (int k = 0; k < limit; ++k) {
+    // A merit that hardly falls is that of a local minimum.
     if (k % WINDOW == 0) {
       double now = merit(t->s.n, z, t->w);
       if (now > HARDLY * before) {
@@ -146,6 +152,7 @@ static double descend(Newton *t, double *z, int limit, S2LcpRun *run) {
       before = now;
     }
     linearise(t, z);
+    // Newton's direction, or straight down.
     double slope, step;
     if (!newton_direction(t, &slope)) {
       slope = 0;
@@ -158,6 +165,7 @@ static double descend(Newton *t, double *z, int limit, S2LcpRun *run) {
     if (!(slope < 0) || !search(t, z, slope, &step)) {
       break;
     }
+    // Good enough only when it is so without the negative z.
     residual = s2_lcp_unscaled_residual(&t->s, z, t->w);
     s2_history_add(run->options->history, residual, step, 0);
     if (residual <= run->allowed && clip(t, z) <= run->allowed) {
@@ -190,6 +198,7 @@ S2SolveStatus s2_lcp_newton_stage(S2LcpRun *run) {
   int limit = run->options->max_iterations > 0 ? run->options->max_iterations : ITERATIONS;
   bool usable = s2_all_finite(t.s.m, size * size) && s2_all_finite(t.s.q, size);
   S2Rng rng = s2_rng_seeded(SEED);
+  // From 0, from ones, then at random; the best end counts.
   for (int start = 0; start < STARTS && usable && !(least <= run->allowed); ++start) {
     for (int i = 0; i < n; ++i) {
       z[i] = start == 0 ? 0 : start == 1 ? 1 : exp(SPREAD * (2 * s2_rng_uniform(&rng) - 1));

@@ -20,10 +20,12 @@ S2SolveStatus s2_lcp_path(const S2LcpProblem *problem, const S2LcpSolverOptions 
   S2ArenaMark mark = s2_arena_mark(arena);
   S2Mixed p = s2_mixed_pairs(problem->n, problem->m, problem->q, arena);
   int most = options->max_iterations > 0 ? options->max_iterations : MAX_ITERATIONS;
+  // The interior point, aimed at kappa from its own start.
   solution->used = S2_LCP_PDIPM;
   solution->iterations =
       s2_mixed_interior(&p, options->kappa, most, options->history, solution->z, arena);
   bool solved = judge(&p, options, solution);
+  // From next to a solution, where a path with small kappa ends.
   if (!solved) {
     double *w = S2_TAKE(arena, double, problem->n);
     S2LcpSolution end = {.z = S2_TAKE(arena, double, problem->n), .w = w};

@@ -40,6 +40,7 @@ static bool is_symmetric(const S2LcpScaled *s) {
 // Factors M + diag(d), or M + 1 without d.
 static bool factor(Interior *t, const double *z, const double *w) {
   int n = t->s.n;
+  // Cholesky where M is symmetric; where that fails, or it is not, L U.
   for (int attempt = t->symmetric ? 0 : 1; attempt < 2; ++attempt) {
     t->dense =
         (S2Dense){.size = n, .nonsymmetric = attempt == 1, .a = t->matrix, .pivot = t->pivot};
@@ -61,6 +62,7 @@ static bool factor(Interior *t, const double *z, const double *w) {
 // M + 1 is singular, which it never is for monotone problems.
 static bool start(Interior *t) {
   int n = t->s.n;
+  // (M + 1) z = -q, w = -z
   if (!factor(t, NULL, NULL)) {
     for (int i = 0; i < n; ++i) {
       t->z[i] = t->w[i] = 1;
@@ -71,6 +73,7 @@ static bool start(Interior *t) {
     t->z[i] = -t->s.q[i];
   }
   s2_dense_solve(&t->dense, t->z);
+  // Each moved as a whole until all of it is positive.
   double least = INFINITY, largest = -INFINITY;
   for (int i = 0; i < n; ++i) {
     least = fmin(least, t->z[i]);
@@ -129,16 +132,19 @@ static double measure(Interior *t) {
 
 static double advance(Interior *t, double mu) {
   int n = t->s.n;
+  // Predictor: c = -z o w. Its gap says how far the corrector aims down.
   for (int i = 0; i < n; ++i) {
     t->c[i] = -t->z[i] * t->w[i];
   }
   direction(t);
   double affine = fmin(1, longest_step(t)), ratio = gap(t, affine) / mu;
   double target = mu * ratio * ratio * ratio;
+  // Corrector: c += sigma mu - dz o dw
   for (int i = 0; i < n; ++i) {
     t->c[i] += target - t->dz[i] * t->dw[i];
   }
   direction(t);
+  // Not quite to the boundary.
   double step = fmin(1, BACK_OFF * longest_step(t));
   for (int i = 0; i < n; ++i) {
     t->z[i] += step * t->dz[i];
@@ -167,6 +173,7 @@ S2SolveStatus s2_lcp_pdipm_stage(S2LcpRun *run) {
   S2SolveStatus status = S2_SINGULAR;
   if (s2_all_finite(t.s.m, size * size) && s2_all_finite(t.s.q, size) && start(&t)) {
     status = S2_MAX_ITERATIONS;
+    // Until it is good enough, nothing moves any more, or mu has no digits left.
     double residual = measure(&t), step = 1;
     while (!(residual <= run->allowed) && run->iterations < limit) {
       double mu = gap(&t, 0);
@@ -186,6 +193,7 @@ S2SolveStatus s2_lcp_pdipm_stage(S2LcpRun *run) {
         break;
       }
     }
+    // The signs may be right before the digits are.
     if (residual > run->allowed && isfinite(residual)) {
       s2_lcp_finish(&t.s, t.z, t.dw, run->arena);
       residual = measure(&t);

@@ -38,11 +38,13 @@ typedef struct Start {
 static void exchange(Start *start, int row, int column) {
   int n = start->n;
   double *pivot_row = start->m + row * n, inverse = 1 / pivot_row[column];
+  // z_column = (w_row - q - the others) / pivot ...
   for (int j = 0; j < n; ++j) {
     pivot_row[j] *= -inverse;
   }
   pivot_row[column] = inverse;
   start->q[row] *= -inverse;
+  // ... put into all other rows.
   for (int i = 0; i < n; ++i) {
     double factor = start->m[i * n + column];
     if (i == row || factor == 0) {
@@ -86,6 +88,7 @@ static void move(Start *start, int i, S2Rng *rng) {
     start->turned[i] = !start->turned[i];
     return;
   }
+  // From a random place on, the first partner whose 2 x 2 block is regular.
   int first = (int)s2_rng_integer(rng, 0, n - 1);
   for (int step = 0; step < n; ++step) {
     int k = (first + step) % n;
@@ -112,6 +115,7 @@ static void prepare(Start *start, const S2LcpScaled *s, int moves, S2Rng *rng) {
 S2SolveStatus s2_lcp_restart_stage(S2LcpRun *run) {
   int n = run->problem->n;
   size_t size = (size_t)n;
+  // Equilibrated once, for all starts.
   S2ArenaMark mark = s2_arena_mark(run->arena);
   S2LcpScaled s = s2_lcp_equilibrate(n, run->problem->m, run->problem->q, run->arena);
   if (!s2_all_finite(s.m, size * size) || !s2_all_finite(s.q, size)) {
@@ -130,6 +134,7 @@ S2SolveStatus s2_lcp_restart_stage(S2LcpRun *run) {
   if (run->options->max_iterations > 0) {
     pivoting.max_pivots = run->options->max_iterations;
   }
+  // A start: some random exchanges, a random covering vector, Lemke's method.
   S2Rng rng = s2_rng_seeded(SEED);
   double least = INFINITY, work = 0;
   for (int k = 0; k < STARTS && work < WORK && !(least <= run->allowed); ++k) {
@@ -147,6 +152,7 @@ S2SolveStatus s2_lcp_restart_stage(S2LcpRun *run) {
       basic[i] = basic[i] != start.turned[i];
       z[i] = 0;
     }
+    // Which z_i are positive is all that counts: the problem itself is solved for them.
     if (status != S2_SOLVED) {
       continue;
     }

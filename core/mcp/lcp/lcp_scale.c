@@ -57,6 +57,7 @@ S2_WIDE double s2_lcp_sure_row(int n, const double *m, const double *q, const do
   const double *row = m + (size_t)i * (size_t)n;
   double sum[LANES] = {q[i], 0, 0, 0}, size[LANES] = {fabs(q[i]), 0, 0, 0};
   int j = 0;
+  // The sum and, beside it, the sum of sizes, which says what rounding may do.
   for (; j + LANES <= n; j += LANES) {
     for (int k = 0; k < LANES; ++k) {
       double term = row[j + k] * z[j + k];
@@ -115,6 +116,7 @@ S2LcpScaled s2_lcp_equilibrate(int n, const double *m, const double *q, S2Arena 
   for (int i = 0; i < n; ++i) {
     s.row[i] = s.column[i] = 1;
   }
+  // By powers of two, until no scale changes any more.
   for (int pass = 0; pass < EQUILIBRATION_PASSES; ++pass) {
     find_largest(n, s.m, row_max, column_max);
     bool changed = false;
@@ -162,6 +164,7 @@ double s2_lcp_clean_up(const S2LcpScaled *s, double *z, const bool *basic, S2Are
       index[count++] = i;
     }
   }
+  // M_BB of the scaled problem, which may be singular.
   double *block = S2_TAKE(arena, double, (size_t)count *(size_t)count);
   double *step = S2_TAKE(arena, double, count);
   double *trial = S2_TAKE_ZEROED(arena, double, n);
@@ -172,6 +175,7 @@ double s2_lcp_clean_up(const S2LcpScaled *s, double *z, const bool *basic, S2Are
   }
   S2DenseLu lu = s2_dense_lu_factor(count, block, RANK_TOLERANCE, arena);
   double best = scaled_residual(s, z);
+  // Steps by what the basic rows miss; each point is judged clipped.
   for (int pass = 0; pass <= REFINEMENTS; ++pass) {
     for (int i = 0; i < count; ++i) {
       step[i] = -s2_lcp_row(n, s->m, s->q, trial, index[i]);

@@ -48,6 +48,7 @@ static void deliver(const S2LcpProblem *problem, double allowed, S2LcpSolution *
   for (int i = 0; i < n; ++i) {
     solution->z[i] = solution->z[i] > 0 ? solution->z[i] : 0;
   }
+  // No z of a double solves it: the point 0.
   solution->residual = s2_lcp_residual(n, problem->m, problem->q, solution->z, allowed);
   if (!isfinite(solution->residual)) {
     memset(solution->z, 0, sizeof(double) * (size_t)n);
@@ -71,6 +72,7 @@ static S2SolveStatus run_method(const S2LcpProblem *problem, const S2LcpSolverOp
       .ray = S2_TAKE_ZEROED(arena, double, problem->n),
       .used = options->solver,
   };
+  // A second thread costs more than these systems take.
   s2_dense_single_threaded();
   S2SolveStatus claim = METHODS[options->solver].stage(&run);
   solution->used = run.used;
@@ -95,6 +97,7 @@ S2SolveStatus s2_lcp_solve(const S2LcpProblem *problem, const S2LcpSolverOptions
   if (n == 0) {
     return solution->status;
   }
+  // z = 0 until something is found; what is too large or not finite ends here.
   memset(solution->z, 0, sizeof(double) * (size_t)n);
   memcpy(solution->w, problem->q, sizeof(double) * (size_t)n);
   if (n > S2_LCP_MAX) {
@@ -108,6 +111,7 @@ S2SolveStatus s2_lcp_solve(const S2LcpProblem *problem, const S2LcpSolverOptions
   if (solution->kappa > 0) {
     return solution->status = s2_lcp_path(problem, &chosen, arena, solution);
   }
+  // z = 0 is a solution when no q is negative.
   double largest = 0;
   bool trivial = true;
   for (int i = 0; i < n; ++i) {
@@ -119,6 +123,7 @@ S2SolveStatus s2_lcp_solve(const S2LcpProblem *problem, const S2LcpSolverOptions
   if (!trivial) {
     claim = run_method(problem, &chosen, allowed, arena, solution);
   }
+  // The residual decides.
   deliver(problem, allowed, solution);
   if (solution->residual <= allowed) {
     solution->status = S2_SOLVED;

@@ -119,6 +119,7 @@ static bool factor(Active *active) {
   if (count == 0) {
     return true;
   }
+  // L U, and LAPACK's estimate of 1 / condition from it.
   S2ArenaMark mark = s2_arena_mark(active->arena);
   double *work = S2_TAKE(active->arena, double, 4 * count), condition = 0;
   lapack_int *counts = S2_TAKE(active->arena, lapack_int, count);
@@ -137,12 +138,14 @@ static bool factor(Active *active) {
 // The active matrix of the pairs marked, or its transpose, ready to be solved with.
 static void prepare(Active *active, const S2Mixed *p, const bool *in, bool transposed) {
   size_t size = (size_t)s2_mixed_size(p), count = 0;
+  // All free unknowns, and the pairs that are in.
   for (int i = 0; i < (int)size; i++) {
     if (i < p->n || in[i]) {
       active->index[count++] = i;
     }
   }
   active->count = (int)count;
+  // Their rows and columns of K, by columns as LAPACK wants them.
   for (size_t i = 0; i < count; i++) {
     const double *row = p->k + (size_t)active->index[i] * size;
     for (size_t j = 0; j < count; j++) {
@@ -161,6 +164,7 @@ static void solve(Active *active) {
     }
     return;
   }
+  // Singular: dgelsy gives the shortest of all best answers.
   S2ArenaMark mark = s2_arena_mark(active->arena);
   lapack_int rank = 0, length = 5 * count + 1; // what the unblocked method asks for
   lapack_int *order = S2_TAKE_ZEROED(active->arena, lapack_int, count);
@@ -177,6 +181,7 @@ static void solve(Active *active) {
 // sizes differ much, some need many. f: K x + r at the end.
 static void correct(Active *active, const S2Mixed *p, double *x, double *f) {
   s2_mixed_apply(p, x, f);
+  // dx = -K_AA^-1 (K x + r)_A, again while an equation is halved by it.
   bool gained = true;
   for (int pass = 0; pass < CORRECTIONS && gained; pass++) {
     for (int i = 0; i < active->count; i++) {
@@ -201,10 +206,12 @@ static double walk(Active *active, const S2Mixed *p, double *x, double best, boo
   int n = p->n, size = s2_mixed_size(p);
   bool moved = true;
   s2_mixed_apply(p, x, f);
+  // Pairs belong to w = 0 where x is the larger side.
   for (int i = n; i < size; i++) {
     in[i] = x[i] > f[i];
   }
   memcpy(trial, x, sizeof(double) * (size_t)size);
+  // Solve on the set, move all pairs that came out negative, keep the best point.
   for (int move = 0; move < MOVES && moved; move++) {
     for (int i = n; i < size; i++) {
       trial[i] = in[i] ? trial[i] : 0;
@@ -239,6 +246,7 @@ void s2_mixed_finish(const S2Mixed *p, double *x, S2Arena *arena) {
   bool *in = S2_TAKE_ZEROED(arena, bool, size + 1);
   s2_mixed_apply(p, x, f);
   double best = walk(&active, p, x, s2_mixed_residual(p, x, f), in, trial, f);
+  // A bad residual may come of a matrix that was called singular too soon.
   if (!(best <= GOOD * fmax(1, s2_largest(p->r, (size_t)size)))) {
     // What was taken for rank missing may be a bad condition that LU can bear.
     active.worst = 0;
@@ -263,6 +271,7 @@ static bool change_sides(const S2Mixed *p, const S2Bounds *bounds, bool one, int
     double lo = s2_bounds_lo(bounds, i), hi = s2_bounds_hi(bounds, i), v = x[p->n + i];
     double w = f[p->n + i];
     int now = side[i];
+    // Between: out of the bounds is at a bound. At a bound: w of the wrong sign is between.
     if (now == 0) {
       side[i] = v < lo ? -1 : v > hi ? 1 : 0;
     } else if (lo < hi && (now < 0 ? w < 0 : w > 0)) {
@@ -280,11 +289,13 @@ bool s2_mixed_walk(const S2Mixed *original, const S2Bounds *bounds, double *x, S
                S2_TAKE(arena, double, size + 1)};
   double *s = S2_TAKE(arena, double, size + 1), *f = S2_TAKE(arena, double, size + 1);
   double *lo = S2_TAKE(arena, double, m + 1), *hi = S2_TAKE(arena, double, m + 1);
+  // Equilibrated: a small row is not lost beside large ones.
   double unit = s2_mixed_equilibrate(&p, s, original, 0);
   bool *in = S2_TAKE_ZEROED(arena, bool, size + 1);
   int *side = S2_TAKE(arena, int, m + 1);
   S2Bounds scaled = {lo, hi};
   Active active = make(&p, arena);
+  // The point and the bounds in those units, and the side each pair seems to be on.
   for (int i = 0; i < size; i++) {
     x[i] = x[i] / unit / s[i];
   }
@@ -294,6 +305,7 @@ bool s2_mixed_walk(const S2Mixed *original, const S2Bounds *bounds, double *x, S
     hi[i] = s2_bounds_hi(bounds, i) / unit / s[n + i];
     side[i] = side_of(x[n + i], f[n + i], lo[i], hi[i]);
   }
+  // Until no pair asks for another side: solve between the bounds, the others exactly at them.
   bool moved = s2_all_finite(p.k, (size_t)size * (size_t)size) && s2_all_finite(f, (size_t)size);
   for (int move = 0; move < MOST_MOVES && moved; move++) {
     for (int i = 0; i < m; i++) {
@@ -304,6 +316,7 @@ bool s2_mixed_walk(const S2Mixed *original, const S2Bounds *bounds, double *x, S
     correct(&active, &p, x, f);
     moved = change_sides(&p, &scaled, move >= MOVES, side, x, f);
   }
+  // Back in the caller's units; what is at a bound is there to the bit.
   for (int i = 0; i < size; i++) {
     int at = i < n ? 0 : side[i - n];
     x[i] = at < 0   ? s2_bounds_lo(bounds, i - n)
@@ -325,10 +338,12 @@ bool s2_mixed_transposed(const S2Mixed *p, double *l, S2Arena *arena) {
   Active active = make(p, arena);
   s2_dense_single_threaded();
   const bool *no_pairs = S2_TAKE_ZEROED(arena, bool, size + 1);
+  // First equilibrated, where a sound matrix is told from a singular one ...
   double unit = s2_mixed_equilibrate(&scaled, scale, p, 0);
   prepare(&active, &scaled, no_pairs, true);
   bool regular = active.regular;
   memcpy(active.change, scaled.r, bytes);
+  // ... else as it was, since which answer is the shortest depends on the units.
   if (!regular) { // of least norm in the caller's units
     prepare(&active, p, no_pairs, true);
     active.regular = false;

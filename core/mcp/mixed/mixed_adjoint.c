@@ -45,6 +45,7 @@ static Sides find_sides(const S2Mixed *p, const S2Bounds *bounds, const double *
                  .lower = S2_TAKE_ZEROED(arena, double, size + 1),
                  .upper = S2_TAKE_ZEROED(arena, double, size + 1),
                  .clear = true};
+  // A pair is at a bound, or on the path between both; free unknowns are inside.
   for (int i = 0; i < size; i++) {
     double lo = i < p->n ? -INFINITY : s2_bounds_lo(bounds, i - p->n);
     double hi = i < p->n ? INFINITY : s2_bounds_hi(bounds, i - p->n);
@@ -70,6 +71,7 @@ static double worth(const S2Mixed *p, const double *g, const double *l, int i) {
 
 static void find_bounds(const S2Mixed *p, const Sides *sides, const double *g, const double *l,
                         double *to_lo, double *to_hi) {
+  // At a bound its worth; on the path what w's part of that bound hands on; half each when fixed.
   for (int i = 0; i < p->m; i++) {
     int at = p->n + i;
     Side side = sides->side[at];
@@ -93,9 +95,11 @@ static bool solve(const S2Mixed *p, const Sides *sides, const double *g, double 
       index[count++] = i;
     }
   }
+  // (K + D)' of the unknowns inside, D from the path (0 on an active set).
   S2Mixed inside = {(int)count, 0, S2_TAKE(arena, double, count *count + 1),
                     S2_TAKE(arena, double, count + 1)};
   double *solution = S2_TAKE(arena, double, count + 1);
+  // K_FF and g_F.
   for (size_t i = 0; i < count; i++) {
     for (size_t j = 0; j < count; j++) {
       inside.k[i * count + j] = p->k[index[i] * size + index[j]];
@@ -108,6 +112,7 @@ static bool solve(const S2Mixed *p, const Sides *sides, const double *g, double 
     l[0] = NAN;
     return false;
   }
+  // The others do not change: 0.
   bool regular = s2_mixed_transposed(&inside, solution, arena);
   for (size_t i = 0; i < count; i++) {
     l[index[i]] = solution[i];

@@ -19,6 +19,7 @@ static S2Box plan(const S2Mixed *p, const S2Bounds *bounds, S2Arena *arena) {
                .at = S2_TAKE(arena, int, m + 1),
                .from = S2_TAKE_ZEROED(arena, double, m + 1),
                .sign = S2_TAKE(arena, double, m + 1)};
+  // What becomes of each pair: a constant, another free unknown, or a pair from its one bound.
   for (int i = 0; i < m; i++) {
     double lo = s2_bounds_lo(bounds, i), hi = s2_bounds_hi(bounds, i);
     bool is_free = lo == -INFINITY && hi == INFINITY;
@@ -26,6 +27,7 @@ static S2Box plan(const S2Mixed *p, const S2Bounds *bounds, S2Arena *arena) {
     box.from[i] = isfinite(lo) ? lo : isfinite(hi) ? hi : 0;
     box.sign[i] = !isfinite(lo) && isfinite(hi) ? -1 : 1;
   }
+  // Pairs come after all free unknowns, the second pairs of those with two bounds last.
   for (int i = 0; i < m; i++) {
     bool is_free = s2_bounds_lo(bounds, i) == -INFINITY && s2_bounds_hi(bounds, i) == INFINITY;
     if (box.at[i] >= 0 && !is_free) {
@@ -52,6 +54,7 @@ S2Box s2_box_make(const S2Mixed *p, const S2Bounds *bounds, S2Arena *arena) {
   size_t size = (size_t)s2_mixed_size(p), wide = (size_t)s2_mixed_size(&box.p);
   box.p.k = S2_TAKE_ZEROED(arena, double, wide *wide + 1);
   box.p.r = S2_TAKE_ZEROED(arena, double, wide + 1);
+  // r' = K at the bounds that pairs are counted from, and signs on rows and columns.
   double *origin = S2_TAKE_ZEROED(arena, double, size + 1), *f = S2_TAKE(arena, double, size + 1);
   s2_copy_numbers(origin + p->n, box.from, (size_t)p->m);
   s2_mixed_apply(p, origin, f);
@@ -68,6 +71,7 @@ S2Box s2_box_make(const S2Mixed *p, const S2Bounds *bounds, S2Arena *arena) {
       box.p.r[row] = sign_of(&box, i) * f[i];
     }
   }
+  // A second bound: w + s on the row of x, and hi - lo - x for s.
   size_t slack = wide;
   for (int i = p->m - 1; i >= 0; i--) {
     double lo = s2_bounds_lo(bounds, i), hi = s2_bounds_hi(bounds, i);

@@ -46,12 +46,14 @@ static Work make(const S2Conditions *s, S2Arena *arena) {
   w.row = S2_TAKE(arena, double, rows + 1);
   double *by_row = S2_TAKE(arena, double, rows + 1);
   double *by_column = S2_TAKE(arena, double, columns + 1);
+  // All conditions as one matrix.
   for (int i = 0; i < w.rows; i++) {
     w.row[i] = 1;
     for (int j = 0; j < w.columns; j++) {
       w.k[(size_t)i * columns + (size_t)j] = original(s, i, j);
     }
   }
+  // Rows and columns towards a largest entry of 1, by powers of two.
   for (int pass = 0; pass < EQUILIBRATIONS; pass++) {
     for (size_t i = 0; i < rows; i++) {
       by_row[i] = s2_half_inverse(s2_largest(w.k + i * columns, columns));
@@ -70,6 +72,7 @@ static Work make(const S2Conditions *s, S2Arena *arena) {
       }
     }
   }
+  // The right side, too: what is small then is small beside the data.
   int exponent = 0;
   for (int i = 0; i < w.rows; i++) {
     w.r[i] = w.row[i] * (i < w.equations ? s->e_constant[i] : s->d_constant[i - w.equations]);
@@ -88,6 +91,8 @@ static S2Mixed least_violation(const Work *w, S2Arena *arena) {
   size_t size = (size_t)s2_mixed_size(&p), columns = (size_t)w->columns;
   p.k = S2_TAKE_ZEROED(arena, double, size *size + 1);
   p.r = S2_TAKE_ZEROED(arena, double, size + 1);
+  // A row p (or t) is its own diagonal and stands against the columns it is made of: K is skew but
+  // for that.
   for (int i = 0; i < w->rows; i++) {
     bool equation = i < w->equations;
     size_t at = (size_t)(equation ? w->free + i : p.n + bounded + i - w->equations);
@@ -107,6 +112,7 @@ static S2Mixed least_violation(const Work *w, S2Arena *arena) {
 // y: (-p, t) of the rows, largest 1. Does it prove the conflict?
 static bool proves(const Work *w, const double *y) {
   double gain = 0, miss = 0;
+  // gain = -r' y; miss = K' y, of bounded unknowns only what is above 0.
   for (int i = 0; i < w->rows; i++) {
     gain -= w->r[i] * y[i];
   }
@@ -126,11 +132,13 @@ bool s2_conditions_conflict(const S2Conditions *conditions, double *p, double *t
   bool proved = false;
   if (s2_all_finite(w.k, (size_t)w.rows * (size_t)w.columns) &&
       s2_all_finite(w.r, (size_t)w.rows)) {
+    // The point that violates them least.
     S2Mixed least = least_violation(&w, arena);
     double *x = S2_TAKE(arena, double, s2_mixed_size(&least) + 1);
     double *y = S2_TAKE(arena, double, w.rows + 1);
     s2_mixed_interior(&least, 0, MAX_ITERATIONS, NULL, x, arena);
     const double *violated = x + least.n + w.columns - w.free;
+    // Its violations as a proof, the largest 1 for judging ...
     for (int i = 0; i < w.rows; i++) {
       y[i] = i < w.equations ? -x[w.free + i] : violated[i - w.equations];
     }
@@ -138,10 +146,12 @@ bool s2_conditions_conflict(const S2Conditions *conditions, double *p, double *t
     for (int i = 0; i < w.rows; i++) {
       y[i] /= largest > 0 ? largest : 1;
     }
+    // Judged in equilibrated units, where sizes compare.
     proved = s2_all_finite(y, (size_t)w.rows) && proves(&w, y);
     for (int i = 0; i < w.rows; i++) {
       y[i] *= w.row[i];
     }
+    // ... and again in the caller's units.
     largest = s2_largest(y, (size_t)w.rows);
     for (int i = 0; i < w.rows && proved; i++) {
       *(i < w.equations ? &p[i] : &t[i - w.equations]) = y[i] / largest + 0.0; // no -0

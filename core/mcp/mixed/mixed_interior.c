@@ -42,9 +42,11 @@ double s2_mixed_equilibrate(S2Mixed *scaled, double *s, const S2Mixed *p, double
   for (int i = 0; i < size; i++) {
     s[i] = 1;
   }
+  // K' = S K S with each row's and column's largest entry next to 1, s_i by the roots of them.
   for (int pass = 0; pass < EQUILIBRATIONS; pass++) {
     double *next = scaled->r;
     for (int i = 0; i < size; i++) {
+      // The largest of row and column i, as both get the same scale.
       double largest = 0;
       for (int j = 0; j < size; j++) {
         double across = fabs(p->k[(size_t)i * (size_t)size + (size_t)j]) * s[j];
@@ -56,6 +58,7 @@ double s2_mixed_equilibrate(S2Mixed *scaled, double *s, const S2Mixed *p, double
     }
     memcpy(s, next, sizeof(double) * (size_t)size);
   }
+  // Applied once at the end: powers of two are exact.
   for (int i = 0; i < size; i++) {
     for (int j = 0; j < size; j++) {
       size_t at = (size_t)i * (size_t)size + (size_t)j;
@@ -63,6 +66,7 @@ double s2_mixed_equilibrate(S2Mixed *scaled, double *s, const S2Mixed *p, double
     }
     scaled->r[i] = p->r[i] * s[i];
   }
+  // And a unit for the right side; a path's x o w = kappa has the size of its root.
   int exponent = 0;
   frexp(fmax(s2_largest(scaled->r, (size_t)size), sqrt(kappa)), &exponent);
   for (int i = 0; i < size; i++) {
@@ -112,6 +116,7 @@ static void solve(Interior *ip) {
   int size = s2_mixed_size(&ip->p), n = ip->p.n;
   memcpy(ip->dx, ip->rhs, sizeof(double) * (size_t)size);
   s2_dense_solve(&ip->lu, ip->dx);
+  // Refined: rhs - (K + ratio) dx without the proximal term.
   for (int pass = 0; pass < REFINEMENTS; pass++) {
     for (int i = 0; i < size; i++) {
       const double *row = ip->p.k + (size_t)i * (size_t)size;
@@ -131,6 +136,7 @@ static void solve(Interior *ip) {
 // The change for v o w -> v o w - target; returns the longest step that keeps v, w >= 0, at most 1.
 static double find_direction(Interior *ip) {
   int n = ip->p.n, m = ip->p.m;
+  // Right side of the head's equations: -r1, and -r2 - t / v.
   for (int i = 0; i < n; i++) {
     ip->rhs[i] = -ip->f[i];
   }
@@ -138,6 +144,7 @@ static double find_direction(Interior *ip) {
     ip->rhs[n + i] = ip->w[i] - ip->f[n + i] - ip->target[i] / ip->x[n + i];
   }
   solve(ip);
+  // dw by v dw + w dv = -t, and the longest step that keeps v, w >= 0.
   double step = 1;
   for (int i = 0; i < m; i++) {
     double v = ip->x[n + i], dv = ip->dx[n + i];
@@ -155,6 +162,7 @@ static double find_direction(Interior *ip) {
 // One predictor-corrector step of the length returned; 0 when there is none.
 static double iterate(Interior *ip) {
   int n = ip->p.n, m = ip->p.m;
+  // Predictor: all the way to kappa.
   for (int i = 0; i < m; i++) {
     ip->ratio[i] = ip->w[i] / ip->x[n + i];
     ip->target[i] = ip->w[i] * ip->x[n + i] - ip->kappa;
@@ -162,6 +170,7 @@ static double iterate(Interior *ip) {
   if (!factor(ip)) {
     return 0;
   }
+  // What of the mean would be left by it says how far the corrector aims down.
   double step = find_direction(ip), ahead = 0;
   for (int i = 0; i < m; i++) {
     ahead += (ip->x[n + i] + step * ip->dx[n + i]) * (ip->w[i] + step * ip->dw[i]);
@@ -170,15 +179,18 @@ static double iterate(Interior *ip) {
   double part = excess > 0 ? fmax(0, ahead / m - ip->kappa) / excess : 0;
   double aim = fmax(part * part * part * ip->mean, ip->kappa);
   for (int i = 0; i < m; i++) {
+    // With the product dv o dw that the predictor neglects.
     ip->target[i] = ip->x[n + i] * ip->w[i] + ip->dx[n + i] * ip->dw[i] - aim;
   }
   step = find_direction(ip);
+  // Some pair is far below the others: back to the middle first.
   if (step < CROWDED) {
     for (int i = 0; i < m; i++) {
       ip->target[i] = ip->x[n + i] * ip->w[i] - fmax(CENTRING * ip->mean, ip->kappa);
     }
     step = find_direction(ip);
   }
+  // Equations alone need one full step.
   step = fmin(1, STEP_MARGIN * step);
   if (m == 0) {
     step = 1;
@@ -200,6 +212,7 @@ static double measure(Interior *ip) {
   int n = ip->p.n, m = ip->p.m, size = n + m;
   s2_mixed_apply(&ip->p, ip->x, ip->f);
   double merit = s2_largest(ip->f, (size_t)n), sum = 0;
+  // The equations, what w is off from K x + r, and the smaller side of each pair.
   for (int i = 0; i < m; i++) {
     sum += ip->x[n + i] * ip->w[i];
     merit = fmax(merit, fabs(ip->f[n + i] - ip->w[i]));
@@ -219,6 +232,7 @@ static double measure(Interior *ip) {
 // Where v + w = 0 would be the solution, both moved until they are positive.
 static bool start(Interior *ip) {
   int n = ip->p.n, m = ip->p.m;
+  // K with 1 added to the pairs: (K + 1) x = -r has w = -v.
   for (int i = 0; i < m; i++) {
     ip->ratio[i] = 1;
   }
@@ -230,6 +244,7 @@ static bool start(Interior *ip) {
   }
   solve(ip);
   memcpy(ip->x, ip->dx, sizeof(double) * ((size_t)n + (size_t)m));
+  // Each side moved as a whole until all of it is above 0.
   double lowest_v = INFINITY, lowest_w = INFINITY;
   for (int i = 0; i < m; i++) {
     ip->w[i] = -ip->x[n + i];
@@ -281,6 +296,7 @@ static int run(Interior *ip, int max_iterations, S2History *history) {
 
 static int solve_from(const S2Mixed *p, bool near, double kappa, int max_iterations,
                       S2History *history, double *x, S2Arena *arena) {
+  // In units in which matrix and right side have size 1.
   S2ArenaMark mark = s2_arena_mark(arena);
   int size = s2_mixed_size(p), iterations = 0;
   S2Mixed scaled = {p->n, p->m, S2_TAKE(arena, double, (size_t)size *(size_t)size + 1),
@@ -289,6 +305,7 @@ static int solve_from(const S2Mixed *p, bool near, double kappa, int max_iterati
   for (int i = 0; i < size; i++) {
     x[i] = near ? x[i] / unit / s[i] : 0;
   }
+  // From its own start or from next to x; the active set of a solution is then solved exactly.
   if (size > 0 && s2_all_finite(scaled.k, (size_t)size * (size_t)size) &&
       s2_all_finite(scaled.r, (size_t)size)) {
     s2_dense_single_threaded();

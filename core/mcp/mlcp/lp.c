@@ -39,10 +39,12 @@ static S2Qp make(const S2Lp *lp, S2Arena *arena) {
              .b = b,
              .g = g,
              .h = h};
+  // The program's own rows first.
   s2_copy_numbers(a, lp->a_eq, (size_t)lp->equalities * (size_t)n);
   s2_copy_numbers(b, lp->b_eq, (size_t)lp->equalities);
   s2_copy_numbers(g, lp->a_ub, (size_t)lp->inequalities * (size_t)n);
   s2_copy_numbers(h, lp->b_ub, (size_t)lp->inequalities);
+  // Then those of its bounds, variable after variable.
   for (int i = 0; i < n; i++) {
     double lo = lower(lp, i), hi = upper(lp, i);
     if (lo == hi) {
@@ -68,6 +70,7 @@ static void share(const S2Lp *lp, const double *y, const double *z, double *to_y
   if (to_z != NULL) {
     s2_copy_numbers(to_z, z, (size_t)lp->inequalities);
   }
+  // A fixed unknown's one multiplier is that of its upper bound where positive, of the lower else.
   y += lp->equalities;
   z += lp->inequalities;
   for (int i = 0; i < lp->n; i++) {
@@ -109,6 +112,7 @@ S2SolveStatus s2_lp_solve(const S2Lp *problem, const S2QpOptions *options, S2Are
   if (problem->n > S2_MLCP_MAX || rows > S2_MLCP_MAX) {
     return refuse(problem, solution); // the rows of its bounds need not be written first
   }
+  // As a quadratic program without curvature whose bounds are rows.
   S2ArenaMark mark = s2_arena_mark(arena);
   S2Qp qp = make(problem, arena);
   size_t e = (size_t)qp.equalities, m = (size_t)qp.inequalities;
@@ -123,6 +127,7 @@ S2SolveStatus s2_lp_solve(const S2Lp *problem, const S2QpOptions *options, S2Are
       .direction = solution->direction,
   };
   solution->status = s2_qp_solve(&qp, options, arena, &qs);
+  // Multipliers and proofs back to rows and bounds.
   share(problem, qs.y, qs.z, solution->y, solution->z, solution->lower, solution->upper);
   share(problem, proof_y, proof_z, solution->proof_y, solution->proof_z, solution->proof_lower,
         solution->proof_upper);
@@ -220,6 +225,7 @@ bool s2_lp_vjp(const S2Lp *problem, const S2LpSolution *solution, const S2LpLoss
   double *y = S2_TAKE(arena, double, e + 1), *z = S2_TAKE(arena, double, m + 1);
   double *dl_dy = S2_TAKE_ZEROED(arena, double, e + 1);
   double *dl_dz = S2_TAKE_ZEROED(arena, double, m + 1);
+  // By the quadratic program that stands for it.
   S2QpGradient all = {.q = gradient->c,
                       .a = S2_TAKE(arena, double, e *n + 1),
                       .b = S2_TAKE(arena, double, e + 1),
@@ -231,6 +237,7 @@ bool s2_lp_vjp(const S2Lp *problem, const S2LpSolution *solution, const S2LpLoss
   gather(problem, loss, solution, dl_dy, dl_dz);
   S2QpSolution at = {.x = solution->x, .y = y, .z = z, .kappa = solution->kappa};
   bool regular = s2_qp_vjp(&qp, &at, loss->x, dl_dy, dl_dz, &all, arena);
+  // Of its rows the program's own; those of bounds give dl/d(lo, hi).
   copy_if(gradient->a_eq, all.a, problem->equalities * problem->n);
   copy_if(gradient->b_eq, all.b, problem->equalities);
   copy_if(gradient->a_ub, all.g, problem->inequalities * problem->n);

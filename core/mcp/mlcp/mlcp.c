@@ -16,6 +16,7 @@ static S2Mixed make(const S2Mlcp *problem, S2Arena *arena) {
   size_t n = (size_t)problem->n, m = (size_t)problem->m, size = n + m;
   S2Mixed p = {problem->n, problem->m, S2_TAKE(arena, double, size *size + 1),
                S2_TAKE(arena, double, size + 1)};
+  // K = [A C; D B], r = (a, b).
   for (size_t i = 0; i < size; i++) {
     bool is_free = i < n;
     size_t row = is_free ? i : i - n;
@@ -58,6 +59,7 @@ static double measure(const Run *run, const double *x, const double *f) {
     return NAN;
   }
   double residual = 0;
+  // Equations by their rows; pairs by what is nearer, w = 0 or the bound.
   for (int i = 0; i < size; i++) {
     double unit = s2_mixed_row_unit(p, x, i, run->scale), miss = f[i] == 0 ? 0 : fabs(f[i]) / unit;
     if (i >= n) {
@@ -76,6 +78,8 @@ static double products(const Run *run, const double *x, const double *f) {
   for (int i = 0; i < run->p.m; i++) {
     double w = f[run->p.n + i], v = x[run->p.n + i];
     double below = v - s2_bounds_lo(&run->bounds, i), above = s2_bounds_hi(&run->bounds, i) - v;
+    // The distance to the bound that the sign of w asks for, or to the other where that is
+    // infinite.
     double right = w > 0 ? below : above, distance = isfinite(right) ? right : fmin(below, above);
     largest = fmax(largest, isfinite(distance) ? fabs(distance * w) : fabs(w));
   }
@@ -95,10 +99,12 @@ static void offer(Run *run, double residual, double r_vio, double b_vio) {
 static void consider(Run *run, S2Arena *arena) {
   S2ArenaMark mark = s2_arena_mark(arena);
   const S2Mixed *p = &run->p, *q = &run->box.p;
+  // The point in the caller's unknowns, judged there.
   s2_box_point(&run->box, &run->bounds, run->inner, run->trial);
   s2_mixed_apply(p, run->trial, run->f);
   double residual = measure(run, run->trial, run->f), b_vio = products(run, run->trial, run->f);
   double r_vio = s2_largest(run->f, (size_t)p->n);
+  // On a path the products count, and those are the inner problem's.
   if (run->kappa > 0 && isfinite(residual)) {
     double *f = S2_TAKE(arena, double, s2_mixed_size(q) + 1);
     s2_mixed_apply(q, run->inner, f);
@@ -140,6 +146,7 @@ static bool prove(const Run *run, S2MlcpSolution *solution, S2Arena *arena) {
   int n = p->n, m = p->m, size = n + m;
   double *left = S2_TAKE(arena, double, (size_t)size *(size_t)n + 1);
   double *right = S2_TAKE(arena, double, (size_t)size *(size_t)m + 1);
+  // The inner problem's rows as linear conditions on (u, v >= 0).
   copy_block(left, p, 0, size, 0, n);
   copy_block(right, p, 0, size, n, m);
   S2Conditions conditions = {
@@ -158,6 +165,7 @@ static bool prove(const Run *run, S2MlcpSolution *solution, S2Arena *arena) {
   if (!s2_conditions_conflict(&conditions, e, t, arena)) {
     return false;
   }
+  // As multipliers of the caller's rows.
   double *proof = S2_TAKE(arena, double, s2_mixed_size(&run->p) + 1);
   s2_box_proof(&run->box, &run->bounds, e, t, proof);
   if (solution->proof_free != NULL) {
@@ -174,6 +182,7 @@ static S2SolveStatus solve(Run *run, const S2MlcpOptions *options, S2MlcpSolutio
   const S2Mixed *p = &run->box.p;
   int most = options->max_iterations > 0 ? options->max_iterations : MAX_ITERATIONS;
   double tolerance = options->tolerance > 0 ? options->tolerance : TOLERANCE;
+  // Interior point, then a walk through active sets from what it left.
   solution->iterations =
       s2_mixed_interior(p, run->kappa, most, options->history, run->inner, arena);
   consider(run, arena);
@@ -183,10 +192,12 @@ static S2SolveStatus solve(Run *run, const S2MlcpOptions *options, S2MlcpSolutio
   if (accepts(run, tolerance)) {
     return S2_SOLVED;
   }
+  // No: perhaps there is none. Otherwise pivoting, which needs no monotone problem.
   if (prove(run, solution, arena)) {
     return S2_INFEASIBLE;
   }
   S2SolveStatus status = s2_mixed_pivot(p, run->inner, arena);
+  // Judged as it is, and once its active set is solved afresh.
   if (s2_all_finite(run->inner, (size_t)s2_mixed_size(p))) {
     if (run->kappa == 0) {
       consider(run, arena);
@@ -250,6 +261,7 @@ S2SolveStatus s2_mlcp_solve(const S2Mlcp *problem, const S2MlcpOptions *options,
   static const S2MlcpOptions defaults = {0};
   options = options != NULL ? options : &defaults;
   int n = problem->n, m = problem->m;
+  // What is too large, has no point by its bounds, or is not finite ends here.
   clear(problem, solution);
   if (n > S2_MLCP_MAX - m) {
     return solution->status = S2_UNSUPPORTED;
@@ -265,6 +277,7 @@ S2SolveStatus s2_mlcp_solve(const S2Mlcp *problem, const S2MlcpOptions *options,
     s2_arena_rewind(arena, mark);
     return solution->status = S2_SINGULAR;
   }
+  // With all bounds at 0 (mixed_box.c), and from the point without pairs as the best so far.
   run.scale = fmax(1, s2_largest(run.p.r, size));
   run.box = s2_box_make(&run.p, &run.bounds, arena);
   run.kappa = solution->kappa = fmax(0, options->kappa);
@@ -303,6 +316,7 @@ bool s2_mlcp_vjp(const S2Mlcp *problem, const S2MlcpSolution *solution, const do
   int n = problem->n, m = problem->m;
   S2Mixed p = make(problem, arena);
   S2Bounds bounds = bounds_of(problem);
+  // l = K^-T dl/dx on the active set, or along the path.
   double *x = S2_TAKE(arena, double, n + m + 1), *l = S2_TAKE(arena, double, n + m + 1);
   double *g = S2_TAKE_ZEROED(arena, double, n + m + 1);
   s2_copy_numbers(x, solution->u, (size_t)n);
@@ -315,6 +329,7 @@ bool s2_mlcp_vjp(const S2Mlcp *problem, const S2MlcpSolution *solution, const do
   }
   bool regular =
       s2_mixed_adjoint(&p, &bounds, x, solution->kappa, g, l, gradient->lo, gradient->hi, arena);
+  // dl/dK = -l x', dl/dr = -l, block by block.
   outer(gradient->a_uu, l, n, solution->u, n);
   outer(gradient->c_uv, l, n, solution->v, m);
   outer(gradient->d_vu, l + n, m, solution->u, n);

@@ -44,6 +44,7 @@ static Tableau make(const S2Mixed *p, S2Arena *arena) {
 
 static double bring_pivot(Tableau *t, int k) {
   int best_row = k, best_column = k;
+  // The largest entry of what is left of A.
   for (int i = k; i < t->n; i++) {
     for (int j = k; j < t->n; j++) {
       if (fabs(row_of(t, i)[j]) > fabs(row_of(t, best_row)[best_column])) {
@@ -52,6 +53,7 @@ static double bring_pivot(Tableau *t, int k) {
       }
     }
   }
+  // Whole rows and columns change places: C, D and the right side go with them.
   for (int j = 0; j < t->width; j++) {
     swap(&row_of(t, k)[j], &row_of(t, best_row)[j]);
   }
@@ -73,6 +75,7 @@ static int eliminate(Tableau *t) {
     if (!(pivot > RANK * largest)) {
       return k;
     }
+    // From all rows below, those of the pairs included.
     const double *from = row_of(t, k);
     for (int i = k + 1; i < t->size; i++) {
       double *row = row_of(t, i), factor = row[k] / from[k];
@@ -107,6 +110,7 @@ S2SolveStatus s2_mixed_pivot(const S2Mixed *p, double *x, S2Arena *arena) {
     }
     q[i] = sign * row[t.size];
   }
+  // Lemke's method, else whatever solves problems of pairs.
   S2LcpInfo info;
   S2SolveStatus status = s2_lcp_lemke(pairs, m, q, z, w, NULL, NULL, arena, &info);
   if (status != S2_SOLVED) { // a ray need not mean that there is no solution
@@ -116,6 +120,7 @@ S2SolveStatus s2_mixed_pivot(const S2Mixed *p, double *x, S2Arena *arena) {
                  : status;
     z = status == S2_SOLVED ? other.z : z;
   }
+  // Unknowns without a pivot from their two parts, v as it is, and the others by back substitution.
   for (int j = 0; j < left; j++) {
     x[t.column[rank + j]] = z[j] - z[left + j];
   }

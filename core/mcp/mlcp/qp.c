@@ -29,6 +29,7 @@ static double curvature(const S2Qp *qp, int i, int j) {
 // Unknowns (x, y, z of rows with finite h). row[k]: which inequality pair k is.
 static S2Mixed make(const S2Qp *qp, int *row, S2Arena *arena) {
   int n = qp->n, e = qp->equalities, m = 0;
+  // Rows with an infinite right side are no conditions.
   for (int i = 0; i < qp->inequalities; i++) {
     if (qp->h[i] != INFINITY) {
       row[m++] = i;
@@ -37,12 +38,14 @@ static S2Mixed make(const S2Qp *qp, int *row, S2Arena *arena) {
   size_t size = (size_t)n + (size_t)e + (size_t)m;
   S2Mixed p = {n + e, m, S2_TAKE_ZEROED(arena, double, size *size + 1),
                S2_TAKE(arena, double, size + 1)};
+  // Stationarity: (P + P') / 2 x + A' y + G' z + q = 0.
   for (int i = 0; i < n; i++) {
     p.r[i] = qp->q[i];
     for (int j = 0; j < n; j++) {
       p.k[(size_t)i * size + (size_t)j] = curvature(qp, i, j);
     }
   }
+  // b - A x = 0 and 0 <= z _|_ h - G x >= 0.
   for (int i = 0; i < e + m; i++) {
     const double *from =
         i < e ? qp->a + (size_t)i * (size_t)n : qp->g + (size_t)row[i - e] * (size_t)n;
@@ -63,6 +66,7 @@ static bool convex(const S2Qp *qp, S2Arena *arena) {
   S2ArenaMark mark = s2_arena_mark(arena);
   double *a = S2_TAKE(arena, double, (size_t)n *(size_t)n), *s = S2_TAKE(arena, double, n);
   bool good = true;
+  // A unit diagonal, so that CONVEX is rounding for every row.
   for (int i = 0; i < n; i++) {
     double d = curvature(qp, i, i);
     good = good && d >= 0;
@@ -77,6 +81,7 @@ static bool convex(const S2Qp *qp, S2Arena *arena) {
     }
     a[(size_t)i * ((size_t)n + 1)] += s[i] > 0 ? 0 : 1;
   }
+  // Cholesky goes through: positive semidefinite, but for rounding.
   good = good && LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'L', n, a, n) == 0;
   s2_arena_rewind(arena, mark);
   return good;
@@ -90,6 +95,7 @@ static void judge(const S2Mixed *p, int n, const double *x, const double *f, S2Q
   int size = s2_mixed_size(p);
   double slope = fmax(1, s2_largest(p->r, (size_t)n));
   to->dual = to->primal = to->complementarity = 0;
+  // The first n rows are stationarity, then equations, then conditions with their pairs.
   for (int i = 0; i < size; i++) {
     double unit = s2_mixed_row_unit(p, x, i, i < n ? slope : fmax(1, fabs(p->r[i])));
     double miss = f[i] == 0 ? 0 : f[i] / unit;
@@ -124,6 +130,7 @@ static bool constraints_conflict(const S2Qp *qp, const S2Mixed *p, const int *ro
     s2_copy_numbers(conditions + (size_t)i * (size_t)n, p->k + (size_t)(n + i) * (size_t)size,
                     (size_t)n);
   }
+  // b - A x = 0, h - G x >= 0 with no sign on x.
   S2Conditions rows = {
       .free = n,
       .equations = e,
@@ -156,6 +163,7 @@ static bool multipliers_conflict(const S2Qp *qp, const S2Mixed *p, S2QpSolution 
   double *left = S2_TAKE(arena, double, (size_t)n *(size_t)p->n + 1);
   double *right = S2_TAKE(arena, double, (size_t)n *(size_t)m + 1);
   double *d = S2_TAKE(arena, double, n + 1);
+  // Rows of stationarity, (x, y) free and z >= 0.
   for (int i = 0; i < n; i++) {
     const double *from = p->k + (size_t)i * (size_t)size;
     s2_copy_numbers(left + (size_t)i * (size_t)p->n, from, (size_t)p->n);
@@ -172,6 +180,7 @@ static bool multipliers_conflict(const S2Qp *qp, const S2Mixed *p, S2QpSolution 
   if (!s2_conditions_conflict(&rows, d, NULL, arena)) {
     return false;
   }
+  // The multipliers of these rows are the direction d: P d = 0, A d = 0, G d <= 0, q' d < 0.
   if (solution->direction != NULL) {
     s2_copy_numbers(solution->direction, d, (size_t)n);
   }
@@ -200,6 +209,7 @@ static void deliver(const S2Qp *qp, const S2Mixed *p, const int *row, const doub
   for (int i = 0; i < p->m; i++) {
     solution->z[row[i]] = x[p->n + i];
   }
+  // 1/2 x' P x + q' x.
   solution->objective = 0;
   for (int i = 0; i < n; i++) {
     double slope = qp->q[i];
@@ -228,6 +238,7 @@ static S2SolveStatus solve(const S2Qp *qp, const S2Mixed *p, const int *row,
   if (!s2_all_finite(x, (size_t)size)) { // does not fit into a double
     s2_clear_numbers(x, (size_t)size);
   }
+  // The interior point's answer, or a proof that there is none, or that it runs away.
   deliver(qp, p, row, x, f, solution);
   if (accepts(solution, tolerance)) {
     return S2_SOLVED;
@@ -242,6 +253,7 @@ static S2SolveStatus solve(const S2Qp *qp, const S2Mixed *p, const int *row,
   if (solution->kappa > 0) {
     return S2_MAX_ITERATIONS;
   }
+  // Else pivoting; what has the smaller residual stays.
   s2_mixed_pivot(p, other, arena);
   if (s2_all_finite(other, (size_t)size)) {
     s2_mixed_finish(p, other, arena);
@@ -273,6 +285,7 @@ S2SolveStatus s2_qp_solve(const S2Qp *problem, const S2QpOptions *options, S2Are
   if (!finite(problem)) {
     return solution->status = S2_SINGULAR;
   }
+  // Not convex: no method here looks for the best of such a program.
   S2ArenaMark mark = s2_arena_mark(arena);
   if (!convex(problem, arena)) {
     solution->status = S2_UNSUPPORTED;
@@ -327,6 +340,7 @@ bool s2_qp_vjp(const S2Qp *problem, const S2QpSolution *solution, const double *
   double *x = S2_TAKE(arena, double, size + 1), *l = S2_TAKE(arena, double, size + 1);
   double *g = S2_TAKE_ZEROED(arena, double, size + 1);
   double *lz = S2_TAKE_ZEROED(arena, double, m + 1);
+  // (x, y, z) of the mixed problem, and the loss by them.
   s2_copy_numbers(x, solution->x, (size_t)n);
   s2_copy_numbers(x + n, solution->y, (size_t)e);
   for (int i = 0; i < n && dl_dx != NULL; i++) {
@@ -339,6 +353,7 @@ bool s2_qp_vjp(const S2Qp *problem, const S2QpSolution *solution, const double *
     x[p.n + i] = solution->z[row[i]];
     g[p.n + i] = dl_dz != NULL ? dl_dz[row[i]] : 0;
   }
+  // l = K^-T g; rows that are no conditions have none.
   bool regular = s2_mixed_adjoint(&p, &(S2Bounds){0}, x, solution->kappa, g, l, NULL, NULL, arena);
   for (int i = 0; i < p.m; i++) {
     lz[row[i]] = l[p.n + i];

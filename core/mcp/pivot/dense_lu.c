@@ -22,6 +22,7 @@ static double bring_pivot(S2DenseLu *lu, int k) {
       }
     }
   }
+  // Rows and columns change places in the matrix and in the lists that remember them.
   if (best_row != k) {
     for (int j = 0; j < n; ++j) {
       double t = lu->a[k * n + j];
@@ -52,6 +53,7 @@ S2DenseLu s2_dense_lu_factor(int n, double *a, double rank_tolerance, S2Arena *a
   for (int i = 0; i < n; ++i) {
     lu.row[i] = lu.column[i] = i;
   }
+  // Gauss with the largest entry left as the pivot: when that is rounding, so is all that remains.
   double largest = 0;
   for (int k = 0; k < n; ++k) {
     double pivot = bring_pivot(&lu, k);
@@ -60,6 +62,7 @@ S2DenseLu s2_dense_lu_factor(int n, double *a, double rank_tolerance, S2Arena *a
       break;
     }
     lu.rank = k + 1;
+    // a_ij -= l_ik u_kj below and right of the pivot; l_ik is kept in place of the zero.
     const double *restrict pivot_row = a + k * n;
     for (int i = k + 1; i < n; ++i) {
       double *restrict row = a + i * n;
@@ -79,6 +82,7 @@ S2DenseLu s2_dense_lu_factor(int n, double *a, double rank_tolerance, S2Arena *a
 void s2_dense_lu_solve(const S2DenseLu *lu, double *x) {
   int n = lu->n, rank = lu->rank;
   double *y = lu->work;
+  // L y = P b, then U x = y; unknowns beyond the rank are 0.
   for (int i = 0; i < rank; ++i) {
     double sum = x[lu->row[i]];
     for (int j = 0; j < i; ++j) {

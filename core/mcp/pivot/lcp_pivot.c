@@ -76,6 +76,7 @@ static Dictionary dictionary_take(int n, S2Arena *arena) {
 
 static void dictionary_start(Dictionary *d, const double *m, const double *q, const double *cover) {
   int n = d->n;
+  // w = q + M z + d z_0: the w are basic, z and z_0 are not.
   for (int i = 0; i < n; ++i) {
     double *row = row_of(d, i);
     memcpy(row, m + (size_t)i * (size_t)n, sizeof(double) * (size_t)n);
@@ -91,6 +92,7 @@ static void dictionary_start(Dictionary *d, const double *m, const double *q, co
 }
 
 static void exchange(Dictionary *d, int r, int s) {
+  // The pivot row solved for the entering variable ...
   int width = d->n + 2;
   double *restrict pivot_row = row_of(d, r);
   double inverse = 1 / pivot_row[s];
@@ -98,6 +100,7 @@ static void exchange(Dictionary *d, int r, int s) {
     pivot_row[j] *= -inverse;
   }
   pivot_row[s] = inverse;
+  // ... and put into all others: t_ij += t_is t_rj.
   for (int i = 0; i < d->n; ++i) {
     double *restrict row = row_of(d, i);
     double factor = row[s];
@@ -109,6 +112,7 @@ static void exchange(Dictionary *d, int r, int s) {
       row[j] += factor * pivot_row[j];
     }
   }
+  // The two variables change places.
   int leaving = d->basic[r], entering = d->nonbasic[s];
   d->basic[r] = entering;
   d->place[entering] = r;
@@ -121,6 +125,7 @@ static void exchange(Dictionary *d, int r, int s) {
 // to working precision (the dictionary is then useless).
 static bool refresh(Dictionary *d, const double *m, const double *q, const double *cover,
                     double zero, S2Arena *arena) {
+  // Which of z and z_0 are basic now, and which w are not: as many.
   S2ArenaMark mark = s2_arena_mark(arena);
   int n = d->n, entering_count = 0, leaving_count = 0;
   int *entering = S2_TAKE(arena, int, n + 1), *leaving = S2_TAKE(arena, int, n + 1);
@@ -136,8 +141,10 @@ static bool refresh(Dictionary *d, const double *m, const double *q, const doubl
     entering[entering_count++] = 2 * n;
   }
   assert(entering_count == leaving_count);
+  // From M itself, so that rounding of all exchanges so far is forgotten.
   dictionary_start(d, m, q, cover);
   bool regular = true;
+  // The largest entry between what has still to enter and what has to leave, again and again.
   for (int count = entering_count; count > 0 && regular; --count) {
     int best_in = 0, best_out = 0;
     double best = 0;
@@ -175,12 +182,14 @@ static double perturbation(const Dictionary *d, int row, int k) {
 // Keeps, of the tied rows, those with the least e^(k+1) coefficient over their rate of descent.
 static int thin_ties(Dictionary *d, int tied, int s, double sign, int k) {
   double least = INFINITY, largest = 0;
+  // Coefficients of e^(k+1), over the rate at which the row falls.
   for (int c = 0; c < tied; ++c) {
     int i = d->tied[c];
     d->ratio[c] = perturbation(d, i, k) / (-sign * row_of(d, i)[s]);
     least = fmin(least, d->ratio[c]);
     largest = fmax(largest, fabs(d->ratio[c]));
   }
+  // Those within rounding of the least stay for the next power of e.
   int kept = 0;
   for (int c = 0; c < tied; ++c) {
     if (d->ratio[c] <= least + TIE * largest) {
@@ -199,7 +208,9 @@ static int leaving_row(Dictionary *d, int s, double sign, double zero) {
   for (int i = 0; i < n; ++i) {
     largest = fmax(largest, fabs(row_of(d, i)[s]));
   }
+  // Entries of an entering column below this are zeros with rounding.
   double threshold = zero * fmax(1, largest);
+  // How far the variable may move: the least value over slope.
   double least = INFINITY;
   for (int i = 0; i < n; ++i) {
     double slope = sign * row_of(d, i)[s];
@@ -212,6 +223,7 @@ static int leaving_row(Dictionary *d, int s, double sign, double zero) {
   if (least == INFINITY) {
     return -1;
   }
+  // All rows that end there, up to rounding.
   int tied = 0;
   for (int i = 0; i < n; ++i) {
     double slope = sign * row_of(d, i)[s], value = *value_of(d, i);
@@ -222,6 +234,7 @@ static int leaving_row(Dictionary *d, int s, double sign, double zero) {
       d->tied[tied++] = i;
     }
   }
+  // One of them by the powers of e, one after the other: no cycle.
   for (int k = 0; k < n && tied > 1; ++k) {
     tied = thin_ties(d, tied, s, sign, k);
   }
@@ -240,6 +253,7 @@ static void record(S2History *history, const Dictionary *d, const double *m, con
                    double cover) {
   int n = d->n;
   double residual = 0;
+  // min(z, w) with w = M z + q of the basic z.
   for (int i = 0; i < n; ++i) {
     double w = q[i], z = is_basic(d, i) ? fmax(0, *value_of(d, d->place[i])) : 0;
     for (int j = 0; j < n; ++j) {
@@ -255,6 +269,7 @@ static void record(S2History *history, const Dictionary *d, const double *m, con
 static void read_ray(const Dictionary *d, int s, double *ray, double *ray_cover) {
   int n = d->n;
   double cover = 0, largest = 0;
+  // Basic variables change by column s; the entering one by 1.
   for (int i = 0; i <= 2 * n; ++i) {
     double rate = is_basic(d, i) ? fmax(0, row_of(d, d->place[i])[s]) : (column_of(d, i) == s);
     if (i < n && ray != NULL) {
@@ -267,6 +282,7 @@ static void read_ray(const Dictionary *d, int s, double *ray, double *ray_cover)
       cover = rate;
     }
   }
+  // Its largest z is 1.
   double scale = largest > 0 ? 1 / largest : 1;
   for (int i = 0; i < n && ray != NULL; ++i) {
     ray[i] *= scale;
@@ -294,6 +310,7 @@ void s2_lcp_pivoting_careful(S2LcpPivoting *pivoting) {
 S2SolveStatus s2_lcp_pivot(int n, const double *m, const double *q, double *z, bool *basic,
                            double *ray, double *ray_cover, const S2LcpPivoting *pivoting,
                            S2Arena *arena, int *pivots) {
+  // z = 0 is a solution when no q is negative.
   bool solved = true;
   for (int i = 0; i < n; ++i) {
     solved = solved && q[i] >= 0;
@@ -304,6 +321,7 @@ S2SolveStatus s2_lcp_pivot(int n, const double *m, const double *q, double *z, b
   if (solved) {
     return S2_SOLVED;
   }
+  // z_0 enters first, as large as makes all w >= 0.
   S2ArenaMark mark = s2_arena_mark(arena);
   Dictionary d = dictionary_take(n, arena);
   dictionary_start(&d, m, q, pivoting->cover);
@@ -312,12 +330,14 @@ S2SolveStatus s2_lcp_pivot(int n, const double *m, const double *q, double *z, b
   int entering = 2 * n;
   int row = leaving_row(&d, n, -1, 0);
   while (*pivots < pivoting->max_pivots) {
+    // No row stops the entering variable: a ray.
     int s = column_of(&d, entering);
     if (row < 0) {
       status = S2_RAY;
       read_ray(&d, s, ray, ray_cover);
       break;
     }
+    // The exchange; z_0 is what is still missing.
     int leaving = d.basic[row];
     exchange(&d, row, s);
     *pivots += 1;
@@ -325,6 +345,7 @@ S2SolveStatus s2_lcp_pivot(int n, const double *m, const double *q, double *z, b
     if (pivoting->history != NULL) {
       record(pivoting->history, &d, m, q, cover);
     }
+    // The best vertex: the one with the least z_0.
     if (leaving == 2 * n || cover < least) {
       least = cover;
       read_point(&d, z, basic);
@@ -338,6 +359,7 @@ S2SolveStatus s2_lcp_pivot(int n, const double *m, const double *q, double *z, b
       status = S2_SINGULAR;
       break;
     }
+    // The complement of what left enters next: z and w of a pair are never both basic.
     entering = complement_of(&d, leaving);
     row = leaving_row(&d, column_of(&d, entering), 1, pivoting->zero);
   }
