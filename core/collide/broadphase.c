@@ -159,6 +159,7 @@ static void select_smallest(const S2Box *boxes, int32_t *order, int32_t count, i
   int32_t hi = count - 1;
   while (lo < hi) {
     int32_t pivot_index = order[lo + (hi - lo) / 2];
+    // Split about the middle one.
     double pivot = middle(boxes[pivot_index], along_y);
     int32_t i = lo;
     int32_t j = hi;
@@ -175,6 +176,7 @@ static void select_smallest(const S2Box *boxes, int32_t *order, int32_t count, i
         order[j--] = kept;
       }
     }
+    // Go on in the part that holds the border.
     if (first <= j) {
       hi = j;
     } else if (first >= i) {
@@ -203,6 +205,7 @@ static void build_node(S2Broadphase *b, int32_t node, int32_t *order, int32_t co
     b->leaves[proxy] = node;
     return;
   }
+  // Along the longer side of the box about all middles.
   double lo_x = INFINITY, hi_x = -INFINITY, lo_y = INFINITY, hi_y = -INFINITY;
   for (int32_t i = 0; i < count; i++) {
     double x = middle(b->boxes[order[i]], false);
@@ -337,6 +340,7 @@ static bool makes_pair(const S2Broadphase *b, int32_t p, int32_t q) {
 static void sort_pairs(S2Pair *sorted, const S2Pair *pairs, int64_t count, bool by_a,
                        int64_t *starts, int32_t capacity) {
   memset(starts, 0, ((size_t)capacity + 1) * sizeof *starts);
+  // Count, add up, fill.
   for (int64_t i = 0; i < count; i++) {
     starts[(by_a ? pairs[i].a : pairs[i].b) + 1] += 1;
   }
@@ -349,6 +353,7 @@ static void sort_pairs(S2Pair *sorted, const S2Pair *pairs, int64_t count, bool 
 }
 
 int s2_broadphase_pairs(S2Broadphase *b, S2Arena *arena, S2Pair **pairs) {
+  // A tree that has got slow, or has many beside it, is built anew.
   bool worn = b->visits_fresh > 0 && (double)b->visits > WORN * (double)b->visits_fresh;
   if (worn || b->loose_count > LOOSE_MIN + b->leaf_count / LOOSE_PART) {
     build(b);
@@ -361,6 +366,7 @@ int s2_broadphase_pairs(S2Broadphase *b, S2Arena *arena, S2Pair **pairs) {
   if (b->visits_fresh == 0) {
     b->visits_fresh = b->visits;
   }
+  // Loose ones against the tree, and against each other.
   for (int32_t i = 0; i < b->loose_count; i++) {
     if (b->node_count > 0) {
       pairs_of_loose(b, 0, b->loose[i]);
@@ -371,6 +377,7 @@ int s2_broadphase_pairs(S2Broadphase *b, S2Arena *arena, S2Pair **pairs) {
       }
     }
   }
+  // Sorted by (a, b): by b first, then by a, which keeps the order of b.
   *pairs = S2_TAKE(arena, S2Pair, b->found_count);
   S2ArenaMark mark = s2_arena_mark(arena);
   S2Pair *half = S2_TAKE(arena, S2Pair, b->found_count);
@@ -455,6 +462,7 @@ void s2_broadphase_query(const S2Broadphase *b, S2Box box, S2Arena *arena, S2Pro
       found[count++] = b->loose[i];
     }
   }
+  // The order of visits must not depend on the tree.
   sort_ascending(found, count);
   for (int32_t i = 0; i < count && visit(user, found[i]); i++) {
   }

@@ -33,12 +33,14 @@ bool s2_chain_owns(const S2Shape *segment, int vertex, S2Vec2 direction, bool ag
     return true;
   }
   const S2Vec2 *v = segment->vertices;
+  // The two segments at the joint, in the direction of the chain.
   S2Vec2 in = vertex == 0 ? unit(segment->previous, v[0]) : unit(v[0], v[1]);
   S2Vec2 out = vertex == 0 ? unit(v[0], v[1]) : unit(v[1], segment->next);
   // Beyond the end of the first segment and before the start of the second.
   double beyond = s2_dot(direction, in);
   double before = -s2_dot(direction, out);
   double slack = ANGLE_ROUNDING;
+  // An edge that lies across a convex joint may tilt a little; across a straight one it is a ghost.
   if (against_edge) {
     bool to_the_right = s2_dot(direction, s2_right(s2_add(in, out))) > 0;
     double bend = to_the_right ? s2_cross(in, out) : -s2_cross(in, out);
@@ -47,6 +49,7 @@ bool s2_chain_owns(const S2Shape *segment, int vertex, S2Vec2 direction, bool ag
     }
     slack += fmin(TILT_PART * bend, TILT_MAX);
   }
+  // Between the two normals, and on this side of where that cone is divided.
   if (beyond < -slack || before < -slack) {
     return false;
   }

@@ -95,7 +95,9 @@ static Candidates clip(const Pair *pair, bool reference_is_a, const S2Axis *axis
   Candidates found = {0};
   int r = axis->edge;
   Edge edge = edge_of(reference, r);
+  // What rounding makes of coordinates of this size.
   double size = magnitude(edge.start) + magnitude(edge.end) + 2 * magnitude(pair->b.pose.position);
+  // A circle has one vertex, before the edge or not.
   if (incident->shape->count == 1) {
     S2Vec2 w = s2_placed_vertex(incident, 0);
     double rounding = ROUNDING * (size + magnitude(w));
@@ -105,6 +107,7 @@ static Candidates clip(const Pair *pair, bool reference_is_a, const S2Axis *axis
     }
     return found;
   }
+  // Two edges: each pair of ends that are near to each other makes at most one point.
   int i = facing_edge(incident, axis->support, edge.normal);
   Edge other = edge_of(incident, i);
   double shorter = fmin(edge.length, other.length);
@@ -121,6 +124,7 @@ static Candidates clip(const Pair *pair, bool reference_is_a, const S2Axis *axis
     double w_at = s2_dot(s2_sub(w, edge.start), edge.along);
     double v_at = s2_dot(s2_sub(v, other.start), other.along);
     double beyond = k == 0 ? -w_at : w_at - edge.length;
+    // The end of the incident edge before the reference edge, else the other one's end before it.
     bool tie = fabs(beyond) <= found.tolerance && within(v_at, other.length, found.tolerance);
     if (tie ? reference_is_a == edge_of_a : within(w_at, edge.length, rounding)) {
       add_candidate(&found, against_edge(reference_is_a, r, &edge, w_index, w), floor);
@@ -150,6 +154,7 @@ static bool shares_vertex(const Candidate *p, const Candidate *primary) {
 // The closest features of the two cores, or of overlapping ones those of least translation, and
 // what else the two facing edges give. The closest come with the least gap.
 static Candidates search(const Pair *pair, const S2Axis axes[2], double separation) {
+  // The edge with the larger separation; about equal ones are a's.
   double margin = TIE * fmin(axes[0].length, axes[1].length);
   int first = axes[1].separation > axes[0].separation + margin ? 1 : 0;
   if (axes[first].edge < 0) {
@@ -171,6 +176,7 @@ static Candidates search(const Pair *pair, const S2Axis axes[2], double separati
   primary.gap = s2_nearest_vertices(&pair->a, &pair->b, &primary.index_a, &primary.index_b);
   double size = magnitude(s2_placed_vertex(&pair->a, primary.index_a)) +
                 magnitude(s2_placed_vertex(&pair->b, primary.index_b));
+  // Apart they are the closest; overlapping, the least translation is along an edge's normal.
   bool apart = separation > 0 || s2_end_separation(&pair->a, &pair->b) > 0 ||
                s2_end_separation(&pair->b, &pair->a) > 0;
   if (!apart || primary.gap <= NO_DIRECTION * size) {
@@ -181,6 +187,7 @@ static Candidates search(const Pair *pair, const S2Axis axes[2], double separati
     primary = against_edge(first == 0, axes[first].edge, &edge, support,
                            s2_placed_vertex(incident, support));
   }
+  // The other point of the facing edges, unless it is the same vertex.
   Candidates all = {.list = {primary}, .count = 1, .tolerance = found.tolerance};
   for (int k = 0; k < found.count && all.count < 2; k++) {
     if (!shares_vertex(&found.list[k], &primary)) {
@@ -236,6 +243,7 @@ static void place(S2ManifoldPoint *point, const Pair *pair) {
   double ra = pair->a.shape->radius;
   double rb = pair->b.shape->radius;
   S2Vec2 from_b = s2_sub(pa, pb);
+  // The normal by the feature: between the vertices, or that of the edge.
   if (point->feature == S2_VERTEX_VERTEX) {
     double distance = s2_length(from_b);
     if (distance > NO_DIRECTION * (magnitude(pa) + magnitude(pb))) {
@@ -247,6 +255,7 @@ static void place(S2ManifoldPoint *point, const Pair *pair) {
   } else {
     point->normal = s2_rotate(pair->b.pose.rotation, point->local_normal);
   }
+  // The gap of the surfaces, along it.
   point->gap = s2_dot(from_b, point->normal) - ra - rb;
   // From the vertex, which is a point of its shape, half the gap towards the other surface.
   if (point->feature == S2_EDGE_B) {
@@ -285,6 +294,7 @@ static bool owned_by(const S2Placed *segment, bool segment_is_a, const S2Placed 
   }
   int index = segment_is_a ? candidate->index_a : candidate->index_b;
   int other_index = segment_is_a ? candidate->index_b : candidate->index_a;
+  // A vertex before this segment's edge, or this segment's end.
   if (candidate->feature == (segment_is_a ? S2_EDGE_A : S2_EDGE_B)) {
     return before_edge(segment, index, s2_placed_vertex(other, other_index), tolerance);
   }
@@ -322,6 +332,7 @@ void s2_collide(const S2Shape *a, S2Pose pose_a, const S2Shape *b, S2Pose pose_b
     add_owned(manifold, &pair, &found, reach);
     return;
   }
+  // Too far apart to touch.
   S2Axis axes[2] = {s2_separation(&pair.a, &pair.b), s2_separation(&pair.b, &pair.a)};
   double separation = fmax(axes[0].separation, axes[1].separation);
   if (separation == -INFINITY || separation - a->radius - b->radius > reach) {

@@ -15,6 +15,7 @@ static void adjacency(int nodes, int edges, const int32_t *edge, int32_t *start,
   int32_t *fill = S2_TAKE(arena, int32_t, nodes);
   int32_t *all = S2_TAKE(arena, int32_t, 2 * edges);
   int32_t *seen = S2_TAKE(arena, int32_t, nodes);
+  // Neighbours with duplicates: count, add up, fill.
   for (int k = 0; k < 2 * edges; k++) {
     first[edge[k] + 1]++;
   }
@@ -28,6 +29,7 @@ static void adjacency(int nodes, int edges, const int32_t *edge, int32_t *start,
     all[fill[a]++] = b;
     all[fill[b]++] = a;
   }
+  // Without: each node's neighbours are marked as seen by it.
   int32_t count = 0;
   for (int i = 0; i < nodes; i++) {
     start[i] = count;
@@ -73,6 +75,7 @@ static void find_pattern(S2BlockSparse *matrix, const int32_t *start, const int3
   matrix->row_start = S2_TAKE(arena, int32_t, n + 1);
   int32_t *parent = S2_TAKE(arena, int32_t, n), *mark = S2_TAKE(arena, int32_t, n);
   int32_t *next = S2_TAKE(arena, int32_t, n);
+  // First only how many blocks each row and column of L has.
   for (int i = 0; i < n; i++) {
     parent[i] = mark[i] = -1;
   }
@@ -81,6 +84,7 @@ static void find_pattern(S2BlockSparse *matrix, const int32_t *start, const int3
     int32_t count = visit_row(matrix, i, start, neighbour, parent, mark, NULL);
     matrix->row_start[i + 1] = matrix->row_start[i] + count;
   }
+  // Then which: rows come in ascending order, so columns are sorted.
   for (int k = 0; k < n; k++) {
     matrix->column_start[k + 1] += matrix->column_start[k];
     next[k] = matrix->column_start[k];
@@ -93,6 +97,7 @@ static void find_pattern(S2BlockSparse *matrix, const int32_t *start, const int3
   for (int i = 0; i < n; i++) {
     visit_row(matrix, i, start, neighbour, parent, mark, next);
   }
+  // The same blocks once more by rows.
   memcpy(next, matrix->row_start, sizeof(int32_t) * (size_t)n);
   for (int k = 0; k < n; k++) {
     for (int32_t p = matrix->column_start[k]; p < matrix->column_start[k + 1]; p++) {
@@ -125,6 +130,7 @@ void s2_blocksparse_init(S2BlockSparse *matrix, int nodes, int edges, const int3
   matrix->place = S2_TAKE(arena, int32_t, nodes);
   int32_t *start = S2_TAKE(arena, int32_t, nodes + 1);
   int32_t *neighbour = S2_TAKE(arena, int32_t, 2 * edges);
+  // Order, then pattern, then where the blocks of the edges are in it.
   adjacency(nodes, edges, edge, start, neighbour, arena);
   if (nodes > 0) {
     s2_order_minimum_degree(nodes, start, neighbour, matrix->order, arena);
@@ -136,6 +142,8 @@ void s2_blocksparse_init(S2BlockSparse *matrix, int nodes, int edges, const int3
   for (int e = 0; e < edges; e++) {
     slot[e] = find_block(matrix, edge[2 * e], edge[2 * e + 1]);
   }
+  // Column k + 1 extends column k if that has one row more and otherwise the same: both at once
+  // then.
   matrix->extends = S2_TAKE(arena, bool, nodes);
   for (int k = 0; k < nodes; k++) {
     int32_t p = matrix->column_start[k], q = matrix->column_start[k + 1];
@@ -288,6 +296,7 @@ S2_INLINE void eliminate(S2BlockSparse *matrix, int32_t j) {
   S2Quad *lower_j = lower + 3 * (size_t)start[j], *upper_j = upper + 3 * (size_t)start[j];
   S2Quad *pivot = matrix->diagonal + 3 * j;
   int32_t end = matrix->row_start[j + 1];
+  // Column k changes column j by L_ik D_k U_kj' for all rows i of it from j on.
   for (int32_t e = matrix->row_start[j]; e < end; e++) {
     int32_t k = matrix->row_column[e], p = matrix->row_block[e];
     const S2Quad *l = lower + 3 * (size_t)p, *u = upper + 3 * (size_t)p;
@@ -297,6 +306,7 @@ S2_INLINE void eliminate(S2BlockSparse *matrix, int32_t j) {
     double t[9], s[9], t2[9], s2[9];
     times_transpose(t, d, u);
     subtract(pivot, l, t);
+    // Two columns with the same rows below: in one go.
     if (e + 1 < end && matrix->extends[k] && matrix->row_column[e + 1] == k + 1) {
       size_t p2 = (size_t)matrix->row_block[e + 1];
       const S2Quad *l2 = lower + 3 * p2, *u2 = upper + 3 * p2;
@@ -311,6 +321,7 @@ S2_INLINE void eliminate(S2BlockSparse *matrix, int32_t j) {
       e++;
       continue;
     }
+    // Below the diagonal, and above where that is something else.
     update(lower_j, l + 3, below, count, t, matrix->position);
     if (both) {
       transpose_times_transpose(s, d, l);
@@ -322,12 +333,14 @@ S2_INLINE void eliminate(S2BlockSparse *matrix, int32_t j) {
 S2_WIDE bool s2_blocksparse_factor(S2BlockSparse *matrix) {
   const int32_t *start = matrix->column_start;
   for (int32_t j = 0; j < matrix->nodes; j++) {
+    // Where the rows of this column are, for the updates.
     for (int32_t p = start[j]; p < start[j + 1]; p++) {
       matrix->position[matrix->row[p]] = p - start[j];
     }
     eliminate(matrix, j);
     S2Quad *inverse = matrix->inverse + 3 * j;
     int32_t count = start[j + 1] - start[j];
+    // L_ij = K_ij D_j^-1, by substitution where D_j is ill-conditioned ...
     if (matrix->careful && !matrix->nonsymmetric) {
       if (!split(inverse, matrix->diagonal + 3 * j)) {
         return false;
@@ -335,6 +348,7 @@ S2_WIDE bool s2_blocksparse_factor(S2BlockSparse *matrix) {
       substitute(matrix->lower + 3 * (size_t)start[j], count, inverse);
       continue;
     }
+    // ... else by the inverse, and U likewise.
     if (!invert(inverse, matrix->diagonal + 3 * j)) {
       return false;
     }
@@ -373,6 +387,7 @@ S2_WIDE void s2_blocksparse_solve(const S2BlockSparse *matrix, const S2Quad *b, 
   for (int32_t i = 0; i < n; i++) {
     w[i] = b[matrix->order[i]];
   }
+  // L y = b
   for (int32_t j = 0; j < n; j++) {
     double y0 = w[j][0], y1 = w[j][1], y2 = w[j][2];
     for (int32_t p = start[j]; p < start[j + 1]; p++) {
@@ -380,6 +395,7 @@ S2_WIDE void s2_blocksparse_solve(const S2BlockSparse *matrix, const S2Quad *b, 
       w[matrix->row[p]] -= l[0] * y0 + l[1] * y1 + l[2] * y2;
     }
   }
+  // x_j = D_j^-1 y_j - sum U_ij' x_i, from the last to the first.
   const S2Quad *upper = matrix->nonsymmetric ? matrix->upper : matrix->lower;
   for (int32_t j = n - 1; j >= 0; j--) {
     const S2Quad *inverse = matrix->inverse + 3 * j;
@@ -392,6 +408,7 @@ S2_WIDE void s2_blocksparse_solve(const S2BlockSparse *matrix, const S2Quad *b, 
       s2 += u[2] * y;
     }
     S2Quad sum = {s0[0] + s0[1] + s0[2], s1[0] + s1[1] + s1[2], s2[0] + s2[1] + s2[2], 0};
+    // D_j^-1 through its factors.
     if (matrix->careful && !matrix->nonsymmetric) {
       double y1 = w[j][1] - inverse[0][1] * w[j][0];
       double y2 = w[j][2] - inverse[0][2] * w[j][0] - inverse[1][2] * y1;

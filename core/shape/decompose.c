@@ -38,6 +38,7 @@ static void merge(S2Mesh *mesh, int outline_count) {
     int twin = d + 1;
     int d_before = e[d].previous, d_after = e[d].next;
     int twin_before = e[twin].previous, twin_after = e[twin].next;
+    // Without the diagonal both of its ends are still convex corners: the two pieces become one.
     if (stays_convex(mesh, d_before, twin_after) && stays_convex(mesh, twin_before, d_after)) {
       link(e, d_before, twin_after);
       link(e, twin_before, d_after);
@@ -51,6 +52,7 @@ static void collect(const S2Mesh *mesh, S2Arena *arena, S2Pieces *pieces) {
   pieces->vertices = S2_TAKE(arena, S2Vec2 *, mesh->count);
   S2Vec2 *store = S2_TAKE(arena, S2Vec2, mesh->count);
   S2HalfEdge *e = mesh->edges;
+  // Each loop of half-edges that is left is a piece; walked edges are taken out.
   for (int k = 0; k < mesh->count; k++) {
     int size = 0;
     for (int at = k; e[at].next >= 0;) {
@@ -73,6 +75,7 @@ S2Status s2_decompose(const S2Vec2 *points, int count, S2Arena *arena, S2Pieces 
   *pieces = (S2Pieces){0};
   S2_TRY(s2_outline_check(points, count, arena));
   S2Vec2 *outline = S2_TAKE(arena, S2Vec2, count);
+  // Counter-clockwise, without vertices in line.
   bool clockwise = area(points, count) < 0;
   for (int i = 0; i < count; i++) {
     outline[i] = points[clockwise ? count - 1 - i : i];

@@ -181,6 +181,7 @@ static Ears begin(S2Mesh *mesh, int count, S2Arena *arena) {
   for (int k = 0; k < 2 * ears.left.leaves; k++) {
     ears.diagonal[k] = INFINITY;
   }
+  // The outline as a ring of half-edges, and its vertices in the tree of what is left.
   for (int i = 0; i < count; i++) {
     mesh->edges[i] = (S2HalfEdge){i, (i + 1) % count, (i + count - 1) % count, -1};
     ears.half[i] = i;
@@ -201,6 +202,7 @@ static int cut(Ears *ears, int vertex) {
   int at = ears->half[vertex], before = e[at].previous, after = e[at].next;
   int inner = mesh->count; // closes the ear
   int outer = inner + 1;   // takes the ear's place in the remaining outline
+  // The diagonal's two half-edges: one closes the ear, one takes its place in the ring.
   e[inner] = (S2HalfEdge){e[after].origin, before, at, outer};
   e[outer] = (S2HalfEdge){e[before].origin, after, e[before].previous, inner};
   e[e[before].previous].next = outer;
@@ -208,6 +210,7 @@ static int cut(Ears *ears, int vertex) {
   e[at].next = inner;
   e[before].previous = inner;
   mesh->count += 2;
+  // The vertex is gone: who waited for it may be an ear now, and so may both neighbours.
   int start = e[outer].origin;
   ears->half[start] = outer;
   set_diagonal(ears, vertex, INFINITY);

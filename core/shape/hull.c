@@ -65,6 +65,7 @@ int s2_hull(const S2Vec2 *points, int count, S2Vec2 *hull) {
   for (int i = 0; i < count; i++) {
     hull[i] = points[i];
   }
+  // Sorted, each point once.
   sort(hull, count, true);
   for (int i = 0; i < count; i++) {
     if (distinct == 0 || precedes(hull[distinct - 1], hull[i])) {
@@ -74,12 +75,14 @@ int s2_hull(const S2Vec2 *points, int count, S2Vec2 *hull) {
   if (distinct < 3) {
     return distinct;
   }
+  // The lower chain from left to right, the upper one back over what that left aside.
   int lower = scan(hull, 1, 1, 1, distinct);
   sort(hull + lower, distinct - lower, false);
   int size = scan(hull, lower, lower, lower, distinct);
   while (size > lower && turn(hull[size - 2], hull[size - 1], hull[0]) <= 0) {
     size -= 1;
   }
+  // A hull as thin as rounding is the segment between its ends.
   S2Vec2 left = hull[0];
   S2Vec2 right = hull[lower - 1];
   size = s2_outline_straighten(hull, size);

@@ -58,6 +58,7 @@ S2MassProperties s2_shape_mass(const S2Shape *shape) {
     S2Vec2 any = {1, 0};
     add_sector(&sum, s2_sub(shape->vertices[0], reference), any, any, 2 * PI, shape->radius);
   }
+  // The core by triangles, a strip along each edge, a sector at each vertex.
   for (int i = 0; n > 1 && i < n; i++) {
     S2Vec2 p = s2_sub(shape->vertices[i], reference);
     S2Vec2 q = s2_sub(shape->vertices[(i + 1) % n], reference);
@@ -72,6 +73,7 @@ S2MassProperties s2_shape_mass(const S2Shape *shape) {
   if (!(sum.area > 0)) {
     return (S2MassProperties){.centre = reference};
   }
+  // Steiner: from the reference to the centroid.
   S2Vec2 centre = s2_scale(1 / sum.area, sum.first);
   return (S2MassProperties){
       .area = sum.area,

@@ -77,6 +77,7 @@ static S2Status check_points(const S2Vec2 *points, int count, S2Arena *arena) {
                       p.x, p.y, S2_SHAPE_MAX_SIZE);
     }
   }
+  // Each point once, and not all in line.
   int first = 0, again = 0;
   if (find_repeated(points, count, arena, &first, &again)) {
     return s2_error(S2_INVALID, "vertices %d and %d are the same point (%g, %g)", first + 1,
@@ -129,6 +130,7 @@ static int first_meeting(const Edges *edges, int i, S2Box box, int k, int lo, in
 
 static S2Status check_simple(const S2Vec2 *points, int count, S2Arena *arena) {
   Edges edges = {points, count, s2_box_tree(arena, count)};
+  // Boxes about the edges, in a tree.
   for (int i = 0; i < count; i++) {
     S2Vec2 p = points[i], q = edge_end(&edges, i);
     edges.tree.box[edges.tree.leaves + i] =
@@ -136,6 +138,7 @@ static S2Status check_simple(const S2Vec2 *points, int count, S2Arena *arena) {
   }
   s2_box_tree_build(&edges.tree);
   for (int i = 0; i < count; i++) {
+    // Neighbours share a point, so they may fold back; others must not meet.
     int i_next = (i + 1) % count;
     S2Vec2 p = points[i], q = points[i_next], r = points[(i + 2) % count];
     if (s2_side(p, q, r) == 0 && s2_dot(s2_sub(q, p), s2_sub(r, q)) < 0) {

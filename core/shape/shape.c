@@ -103,6 +103,7 @@ S2Status s2_shape_check(const S2Shape *shape) {
     return s2_error(S2_INVALID, "radius is %g; that of a circle must be at least %g m",
                     shape->radius, S2_SHAPE_MIN_SIZE);
   }
+  // Circles and segments are convex as they are.
   S2_TRY(check_vertices(shape));
   if (shape->count > 2) {
     S2_TRY(check_convex(shape));

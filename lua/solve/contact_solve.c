@@ -55,6 +55,7 @@ static const double *read_mu(const S2Keys *keys, int contacts, bool *one) {
   s2_keys_require(keys, "mu");
   double *mu;
   *one = s2_keys_push(keys, "mu") == LUA_TNUMBER;
+  // One number is every contact's.
   if (*one) {
     double value = lua_tonumber(L, -1);
     mu = lua_newuserdatauv(L, sizeof(double) * ((size_t)contacts + 1), 0);
@@ -80,6 +81,7 @@ static void read_problem(const S2Keys *keys, Call *call, bool zeros) {
   if (call->global && s2_keys_has(keys, "W")) {
     s2_keys_fail(keys, "W", "either W or M and H expected");
   }
+  // How many contacts there are says the vector with two numbers a contact.
   const char *velocity = call->global ? "bias" : "q"; // what has two numbers a contact
   s2_keys_require(keys, "q");
   s2_keys_require(keys, velocity);
@@ -90,6 +92,7 @@ static void read_problem(const S2Keys *keys, Call *call, bool zeros) {
   call->contacts = rows / 2;
   call->rows = rows;
   call->pairs = 2 * rows;
+  // M v = H r + q, u = H' v + b; or u = W r + q.
   if (call->global) {
     int freedoms = -1;
     call->b = free_velocity;
@@ -234,6 +237,7 @@ static void gather(const S2LuaSparse *to, const S2Csr *matrix, const double *fro
                    double *numbers) {
   for (int k = 0; k < to->count; k++) {
     int32_t low = matrix->start[to->triplet[k].row], high = matrix->start[to->triplet[k].row + 1];
+    // The entry of this place, among those of its row.
     while (high - low > 1) {
       int32_t middle = low + (high - low) / 2;
       if (matrix->column[middle] > to->triplet[k].column) {
@@ -284,6 +288,7 @@ static unsigned pull_back(const Call *call, const S2ContactLoss *loss, const Gra
 
 static void push_gradient(lua_State *L, const Call *call, const Gradient *from) {
   lua_createtable(L, 0, 7);
+  // Matrices in the shape they were given in.
   for (int i = 0; i < (call->global ? 2 : 1); i++) {
     s2_lua_push_like(L, &call->matrix[i], from->matrix[i]);
     lua_setfield(L, -2, !call->global ? "W" : i == 0 ? "M" : "H");
@@ -294,6 +299,7 @@ static void push_gradient(lua_State *L, const Call *call, const Gradient *from) 
     s2_lua_set_numbers(L, "mu", from->mu, call->contacts);
     return;
   }
+  // One number for all contacts has the sum of their derivatives.
   double sum = 0;
   for (int k = 0; k < call->contacts; k++) {
     sum += from->mu[k];
@@ -309,6 +315,7 @@ static void set_worth(lua_State *L, unsigned flags) {
   if (flags == 0) {
     return;
   }
+  // In words, why it is not regular.
   luaL_buffinit(L, &text);
   const char *between = "";
   for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++) {

@@ -91,6 +91,7 @@ static void field_read(const S2Keys *keys, const S2LuaField *field, void *to) {
 void s2_lua_fields_read(const S2Keys *keys, const S2LuaField *fields, void *to) {
   for (const S2LuaField *field = fields; field->key != NULL; field++) {
     const char *partner = field->partner;
+    // Of two keys that belong together, the message names the one that is missing.
     bool alone = partner != NULL && s2_keys_has(keys, partner) != s2_keys_has(keys, field->key);
     if (alone) {
       s2_keys_require(keys, partner);

@@ -70,6 +70,7 @@ static void read_options(lua_State *L, int argument, Call *call) {
   double omega = 0;
   s2_lua_read_solver(&keys, solver_name, S2_LCP_SOLVER_COUNT, &solver);
   s2_lua_read_omega(&keys, &omega);
+  // Points of the central path come from the interior point alone.
   s2_lua_solve_read(&keys, &call->solve);
   if (call->solve.kappa > 0 && solver != S2_LCP_AUTO && solver != S2_LCP_PDIPM) {
     s2_keys_fail(&keys, "kappa", "the solver 'pdipm' or 'auto' expected with it, got '%s'",

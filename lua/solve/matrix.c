@@ -121,6 +121,7 @@ double *s2_lua_check_matrix(lua_State *L, int index, const char *what, int wante
     width = wanted_columns; // no rows of any length
   }
   double *numbers = NULL;
+  // The first row says how long all are, and with it how much memory there is to be.
   for (int i = 0; i < height; i++) {
     if (lua_rawgeti(L, index, i + 1) != LUA_TTABLE) {
       s2_lua_fail(L, "%s[%d]: a row (list of numbers) expected, got %s", what, i + 1,

@@ -51,6 +51,7 @@ static int answer(lua_State *L) {
   s2_lua_push_numbers(L, request->y, cone);
   s2_lua_push_numbers(L, request->z, cone);
   s2_lua_push_numbers(L, request->theta, ncp->parameters);
+  // The function's answer must have the size that its name says.
   lua_call(L, 4, 1);
   const double *numbers;
   if (request->which == RESIDUAL) {
@@ -131,6 +132,7 @@ static const int *read_integers(const S2Keys *keys, const char *key, int highest
                                 bool sorted, int *count, S2Arena *arena) {
   const double *numbers = read_numbers(keys, key, -1, count);
   int *integers = S2_TAKE(arena, int, *count);
+  // Checked one by one, and put into their place where the order is to ascend.
   for (int i = 0; i < *count; i++) {
     if (!(numbers[i] >= 1 && numbers[i] <= highest && numbers[i] == floor(numbers[i]))) {
       s2_keys_fail(keys, key, "[%d]: an integer from 1 to %d expected, got %g", i + 1, highest,
@@ -214,6 +216,7 @@ static void read_problem(const S2Keys *keys, Call *call, S2Arena *arena) {
   S2Ncp *ncp = &call->ncp;
   char text[S2_LUA_TEXT];
   s2_keys_require(keys, "residual");
+  // The functions stay on the stack, where calls find them.
   for (int i = 0; i < FUNCTIONS; i++) {
     int type = s2_keys_push(keys, function_keys[i]);
     if (type != LUA_TNIL && type != LUA_TFUNCTION) {
@@ -224,6 +227,7 @@ static void read_problem(const S2Keys *keys, Call *call, S2Arena *arena) {
   }
   ncp->residual = asks[RESIDUAL];
   ncp->jacobian = call->function[JACOBIAN] != 0 ? asks[JACOBIAN] : NULL;
+  // Parameters, cones and the parts of x that are no plain numbers.
   ncp->theta_jacobian = call->function[THETA_JACOBIAN] != 0 ? asks[THETA_JACOBIAN] : NULL;
   ncp->user = call;
   ncp->theta = read_numbers(keys, "theta", -1, &ncp->parameters);
@@ -250,6 +254,7 @@ static void set_derivatives(lua_State *L, const S2Keys *keys, const Call *call, 
   const double *y = w + ncp->x.size, *z = y + cone;
   bool wanted = false, regular = false;
   s2_keys_boolean(keys, "dw_dtheta", &wanted);
+  // dw/dtheta as a matrix ...
   if (wanted) {
     size_t count = (size_t)call->stored * (size_t)ncp->parameters;
     double *dw = s2_arena_take(arena, sizeof(double) * count);
@@ -259,6 +264,7 @@ static void set_derivatives(lua_State *L, const S2Keys *keys, const Call *call, 
       lua_setfield(L, info, "dw_dtheta");
     }
   }
+  // ... and the product dl/dw dw/dtheta, each where it was asked for.
   if (push_table(keys, "dl_dw")) {
     S2Keys inner = s2_keys_inner(keys, "dl_dw.", names, NULL);
     double *dl_dw = S2_TAKE_ZEROED(arena, double, call->stored), *at = dl_dw;
@@ -295,17 +301,20 @@ static int ncp_solve(lua_State *L) {
   luaL_checkstack(L, 4 * SLOTS, "out of stack");
   S2Keys keys = s2_keys_open(L, 1, false, names, NULL, 0);
   lua_settop(L, 1);
+  // What the solver needs while the script's functions may raise: freed with the stack.
   S2Arena *arena = push_scratch(L);
   lua_pushcfunction(L, s2_lua_keep_traceback);
   Call call = {.L = L, .handler = lua_gettop(L)};
   const double *x0 = read_numbers(&keys, "x0", -1, &call.ncp.x.size);
   read_problem(&keys, &call, arena);
+  // The history is as long as the solve may be.
   S2NcpOptions options = read_options(&keys);
   bool recorded = false;
   s2_keys_boolean(&keys, "history", &recorded);
   S2History history = {.capacity = recorded ? options.max_iter : 0};
   history.at = S2_TAKE(arena, S2Iterate, history.capacity);
 
+  // w = (x, y, z), x from x0.
   double *w = S2_TAKE_ZEROED(arena, double, call.stored), *y = w + call.ncp.x.size;
   memcpy(w, x0, sizeof(double) * (size_t)call.ncp.x.size);
   S2NcpInfo result;
@@ -314,6 +323,7 @@ static int ncp_solve(lua_State *L) {
                         recorded ? &history : NULL, arena, &result));
   double time = s2_lua_clock() - start;
 
+  // The info of both outcomes.
   lua_createtable(L, 0, 10);
   int info = lua_gettop(L);
   lua_pushstring(L, s2_solve_status_name(result.status));
@@ -328,6 +338,7 @@ static int ncp_solve(lua_State *L) {
     s2_lua_push_history(L, &history);
     lua_setfield(L, info, "history");
   }
+  // Solved: x, y, z, info. Else nil, why, and the last point in the info.
   if (result.status == S2_SOLVED) {
     set_derivatives(L, &keys, &call, info, w, arena);
     push_point(L, &call, w);

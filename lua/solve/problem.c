@@ -72,6 +72,7 @@ static void set_rows(lua_State *L, const S2Problem *problem, int contacts, S2Are
   double *C = take_matrix(arena, rows, 1), *bias = take_matrix(arena, rows, 1);
   double *lo = take_matrix(arena, rows, 1), *hi = take_matrix(arena, rows, 1);
   double *mu = take_matrix(arena, contacts, 1), *E = take_matrix(arena, 2 * contacts, contacts);
+  // The bounds of friction are those of one newton second of normal impulse.
   for (int i = 0; i < rows; i++) {
     const S2Row *row = &problem->row[i];
     C[i] = row->compliance;
@@ -105,6 +106,7 @@ static int build_tables(lua_State *L) {
     contacts += problem->row[i].coupled_to >= 0;
   }
   lua_createtable(L, 0, 14);
+  // Bodies by nodes.
   lua_createtable(L, problem->nodes, 0);
   for (int i = 0; i < problem->nodes; i++) {
     if (bodies[i].index == 0) {
@@ -115,6 +117,7 @@ static int build_tables(lua_State *L) {
     lua_rawseti(L, -2, i + 1);
   }
   lua_setfield(L, -2, "bodies");
+  // Matrices in full, as they are small and meant for reading.
   double *M = take_matrix(arena, columns, columns);
   for (int i = 0; i < columns; i++) {
     M[(size_t)i * (size_t)columns + (size_t)i] = problem->mass[i];
@@ -162,6 +165,7 @@ static int world_mass_matrix(lua_State *L) {
   const S2BodyId *bodies = s2_lua_bodies(lw, &count);
   s2_arena_reset(&lw->scratch);
   double *mass = take_matrix(&lw->scratch, 3 * count, 1);
+  // Bodies that do not move have no columns.
   for (int i = 0; i < count; i++) {
     double type, m, inertia;
     s2_lua_try(L, s2_body_get(lw->world, bodies[i], S2_BODY_TYPE, &type));

@@ -116,6 +116,7 @@ static void read_bounds(const S2Keys *keys, S2Lp *lp) {
   if (given && lua_rawlen(L, -1) != n) {
     s2_lua_fail(L, "bounds: %d pairs {lo, hi} expected, got %d", lp->n, (int)lua_rawlen(L, -1));
   }
+  // A pair an unknown, either side of which may be nil.
   for (int i = 0; i < lp->n; i++) {
     lo[i] = 0;
     hi[i] = INFINITY;
@@ -208,6 +209,7 @@ static int solve_program(lua_State *L, bool linear) {
     return results;
   }
   lua_settop(L, 1);
+  // Memory for everything that may be returned.
   S2Keys keys = read_program(L, &call);
   s2_lua_solve_read(&keys, &call.solve);
   size_t n = (size_t)call.n, e = (size_t)call.equalities, m = (size_t)call.inequalities;

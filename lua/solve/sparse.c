@@ -43,6 +43,7 @@ static S2LuaSparse read_triplets(const S2Keys *inner) {
   const double *v = s2_lua_problem_vector(inner, "v", &count);
   const double *i = s2_lua_problem_vector(inner, "i", &count);
   const double *j = s2_lua_problem_vector(inner, "j", &count);
+  // Checked entry by entry, and counted from 0.
   S2Triplet *triplet = take_triplets(inner->L, (size_t)count);
   for (int k = 0; k < count; k++) {
     triplet[k].row = index_at(inner, "i", i, k, (int)rows);
@@ -107,6 +108,7 @@ S2LuaSparse s2_lua_problem_sparse(const S2Keys *keys, const char *key, int rows,
   if (type != LUA_TTABLE && array == NULL) {
     s2_keys_fail(keys, key, "matrix expected, got %s", s2_lua_describe(L, -1, text));
   }
+  // Triplets, a list of numbers (the diagonal), or a list of rows.
   bool sparse = s2_lua_is_sparse(L, lua_gettop(L)), diagonal;
   if (array != NULL) {
     diagonal = array->shape.axes == 1;

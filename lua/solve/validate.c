@@ -56,6 +56,7 @@ static void find_difference(S2Validator *validator, const S2Moment *was) {
                       was->step, was->time);
   char *rest = text + used;
   size_t left = S2_MESSAGE_SIZE - (size_t)used;
+  // Another time, another number of bodies, or the first body that is elsewhere.
   if (is->step != was->step || is->time != was->time) {
     snprintf(rest, left, "the new run is at step %" PRIu64 ", t = %.9g s", is->step, is->time);
     return;

@@ -21,6 +21,8 @@ static const double STARTS[][2] = {{1, 1}, {10, 10}, {0.1, 10}};
 static double residual_of(const S2Interior *ip, double kappa) {
   const S2System *system = ip->system;
   double worst = 0;
+  // Nodes and equations as of a solution; pairs by how far z s is from kappa, s as z and v define
+  // it.
   for (int i = 0; i < system->nodes; i++) {
     S2Quad error = ip->imbalance[i];
     worst = s2_larger(worst, fabs(error[0]) * system->problem->length);
@@ -77,6 +79,7 @@ S2SolveStatus s2_mcp_smooth_solve(const S2Problem *problem, double kappa,
   double tolerance = options != NULL ? options->tolerance : DEFAULT_TOLERANCE;
   int most = options != NULL ? options->max_iterations : DEFAULT_ITERATIONS;
   S2ArenaMark mark = s2_arena_mark(arena);
+  // Joints are softer than for a solution, and refined more often.
   S2System system;
   s2_system_init(&system, problem, arena);
   s2_system_prepare(&system, arena);
@@ -84,6 +87,7 @@ S2SolveStatus s2_mcp_smooth_solve(const S2Problem *problem, double kappa,
   ip.joint_proximal = PROXIMAL_JOINT;
   ip.joint_refinements = JOINT_REFINEMENTS;
   const int starts = (int)(sizeof STARTS / sizeof *STARTS);
+  // From each start until one leads to the path; the best point of all is kept.
   for (int i = 0; i < starts && !(solution->residual <= tolerance); i++) {
     start(&ip, STARTS[i]);
     for (int iteration = 0;; iteration++) {

@@ -102,6 +102,7 @@ static double dot(const S2McpLinear *l, const S2VjpPair *x, const S2VjpPair *y) 
 // r = data - K' x, data = NULL being 0. Leaves J p in u.
 static void miss(S2McpLinear *l, const S2VjpPair *data, const S2VjpPair *x, S2VjpPair *r) {
   const S2System *system = &l->system;
+  // Nodes: dl/dv - W p + J' eta, in the local form with A' for both.
   for (int i = 0; i <= system->nodes; i++) {
     r->node[i] = l->mobility == NULL ? -system->mass[i] * x->node[i] : -x->node[i];
   }
@@ -110,6 +111,7 @@ static void miss(S2McpLinear *l, const S2VjpPair *data, const S2VjpPair *x, S2Vj
   } else {
     s2_system_push_all(system, x->unit, 1, r->node);
   }
+  // Rows: dl/dlambda + J p, then C eta or D'^-1 eta of those that hold.
   s2_system_row_velocity(system, x->node, l->u);
   memcpy(r->unit, l->u, sizeof(double) * 2 * (size_t)system->units);
   if (data != NULL) {
@@ -120,6 +122,7 @@ static void miss(S2McpLinear *l, const S2VjpPair *data, const S2VjpPair *x, S2Vj
     const S2Response *d = &l->response[k], *soft = &l->soft[k];
     const double *eta = x->unit + 2 * k;
     double n = r->unit[2 * k], t = r->unit[2 * k + 1];
+    // On the path the tangent's adjoint acts on the normal as well.
     if (s2_vjp_is_smooth(l, k)) {
       n += soft->nn * eta[0] + soft->nt * eta[1];
       t += soft->tt * eta[1];
@@ -141,6 +144,7 @@ static void solve_nodes(S2McpLinear *l, S2Quad *x) {
     memcpy(l->right, x, size);
   }
   s2_system_solve(system, x, x);
+  // Local form only: what (1 + A' J' D' J) x misses, solved again.
   for (int pass = 0; pass < REFINEMENTS && l->mobility != NULL; pass++) {
     s2_system_row_velocity(system, x, l->u);
     for (int k = 0; k < system->units; k++) {
@@ -164,6 +168,7 @@ static void solve_nodes(S2McpLinear *l, S2Quad *x) {
 static void approximate(S2McpLinear *l, const S2VjpPair *r, S2VjpPair *x) {
   const S2System *system = &l->system;
   memcpy(x->node, r->node, sizeof(S2Quad) * (size_t)(system->nodes + 1));
+  // Multipliers while p stands still, p with those, and what p adds to them.
   for (int k = 0; k < system->units; k++) {
     const S2Response *d = &l->response[k];
     x->unit[2 * k] = -d->nn * r->unit[2 * k] - (d->tt > 0 ? d->nt * r->unit[2 * k + 1] : 0);
@@ -194,6 +199,7 @@ static void descend(S2McpLinear *l, double enough) {
     if (!(size > enough)) {
       return;
     }
+    // A direction: M^-1 r, whose effect on r is made orthogonal to all before.
     approximate(l, &l->r, step);
     miss(l, NULL, step, change);
     for (int j = 0; j < i; j++) {
@@ -201,12 +207,14 @@ static void descend(S2McpLinear *l, double enough) {
       add(l, part, &l->step[j], step);
       add(l, part, &l->change[j], change);
     }
+    // Made of length 1; one that does next to nothing is the end.
     double norm = sqrt(dot(l, change, change));
     if (!(norm > NOTHING * size)) {
       return;
     }
     add(l, 1 / norm - 1, step, step);
     add(l, 1 / norm - 1, change, change);
+    // The step along it that takes most off r.
     double way = -dot(l, &l->r, change);
     add(l, way, step, &l->x);
     add(l, way, change, &l->r);
@@ -222,6 +230,7 @@ static void copy(const S2McpLinear *l, S2VjpPair *to, const S2VjpPair *from) {
 static double solve(S2McpLinear *l, double size) {
   clear(l, &l->x);
   double missed = size, last = INFINITY;
+  // A round of directions, then what is really missed; until that is rounding.
   for (int round = 0; round < ROUNDS && missed > ENOUGH * size && missed < GAIN * last; round++) {
     last = missed;
     copy(l, &l->kept, &l->x);
@@ -270,6 +279,7 @@ static bool redundant(S2McpLinear *l) {
   S2Rng rng = s2_rng_seeded(1);
   for (int probe = 0; probe < PROBES; probe++) {
     clear(l, &l->r);
+    // A random residual in rows that hold, of size 1 each.
     for (int k = 0; k < 2 * l->system.units; k++) {
       const S2Response *d = &l->response[k / 2];
       bool holds = (k % 2 == 0 ? d->nn : d->tt) > 0;
@@ -279,6 +289,7 @@ static bool redundant(S2McpLinear *l) {
     for (int i = 0; i < SIEVE; i++) {
       sieve(l);
     }
+    // Next to nothing passes five sieves unless rows repeat each other.
     double left = dot(l, &l->r, &l->r);
     if (!(left > DOUBT * DOUBT * size)) {
       return false;
@@ -338,6 +349,7 @@ static Tie tie_of(const S2McpLinear *l, int *pair) {
   double least = TIES * largest_impulse(l, false);
   bool alone = largest_impulse(l, true) > least;
   *pair = NO_UNIT;
+  // A contact whose normal takes part, and is not the limit of a joint, holds.
   for (int k = 0; k < system->units; k++) {
     const S2Unit *unit = &system->unit[k];
     bool rough = unit->kind == S2_UNIT_CONTACT;
@@ -346,6 +358,7 @@ static Tie tie_of(const S2McpLinear *l, int *pair) {
         (rough || !of_joint(system, unit))) {
       return TIE_HOLDS;
     }
+    // Friction that takes part: of one pair of bodies alone, or of several?
     if (rough && fabs(pull_of(system, l->r.unit, k)) > least) {
       const S2Unit *first = *pair == NO_UNIT ? unit : &system->unit[*pair];
       alone &= first->a == unit->a && first->b == unit->b;
@@ -401,11 +414,13 @@ static S2McpLinear *make(const S2Problem *problem, const double *v, const double
                      .mobility = problem->mobility,
                      .yields = NO_UNIT};
   S2System *system = &l->system;
+  // The adjoint's system is that of A'.
   if (l->mobility != NULL) {
     l->problem.mobility = s2_mobility_transpose(l->mobility, problem->nodes, arena);
   }
   s2_system_init(system, &l->problem, arena);
   s2_system_prepare(system, arena);
+  // Responses, vectors of the adjoint system, and its results by rows and nodes.
   l->energy =
       l->mobility != NULL ? energy_of(l->mobility, problem->nodes, arena) : system->inverse_mass;
   l->soft = S2_TAKE_ZEROED(arena, S2Response, system->units);
@@ -448,6 +463,7 @@ static void soften(S2McpLinear *l, int k) {
   S2Response forward = s2_pairs_respond(unit, l->w + 4 * k, 0), d = transposed(unit, &forward);
   S2Response *soft = &l->soft[k];
   *soft = (S2Response){.nn = 1 / d.nn};
+  // (D'^-1 + 1 / WEIGHT)^-1, which is triangular as D' is.
   double normal = soft->nn + 1 / WEIGHT;
   l->response[k] = (S2Response){.nn = 1 / normal};
   if (unit->kind == S2_UNIT_CONTACT) {
@@ -460,9 +476,11 @@ static void soften(S2McpLinear *l, int k) {
 }
 
 static void factor(S2McpLinear *l) {
+  // Sliding makes the matrix nonsymmetric.
   for (int k = 0; k < l->system.units; k++) {
     l->slides |= l->response[k].nt != 0;
   }
+  // Redundant rows: is what repeats itself something that contacts hold, or yield?
   if (l->system.nodes > 0 && !s2_system_factor(&l->system, l->response, l->slides)) {
     l->flags |= S2_VJP_SINGULAR;
   } else if (l->system.units > 0 && redundant(l)) {
@@ -491,6 +509,7 @@ static S2McpLinear *linearise(const S2Problem *problem, const double *v, const d
     l->flags = S2_VJP_SINGULAR;
     return l;
   }
+  // The modes of the solution, whose responses (transposed) make M.
   S2Mode *mode = S2_TAKE(arena, S2Mode, system->units);
   s2_system_read(system, v, lambda, l->x.node, l->x.unit);
   s2_system_row_velocity(system, l->x.node, l->u);
@@ -506,6 +525,7 @@ static S2McpLinear *linearise(const S2Problem *problem, const double *v, const d
 S2McpLinear *s2_mcp_linearise(const S2Problem *problem, const double *v, const double *lambda,
                               S2Arena *arena) {
   S2McpLinear *l = linearise(problem, v, lambda, false, arena);
+  // On an edge: the other side's derivative, too, as both may be the same.
   if ((l->flags & S2_VJP_WEAK) != 0) {
     l->beyond = linearise(problem, v, lambda, true, arena);
     if ((l->beyond->flags & S2_VJP_TIED) != 0) { // with contacts that only touch
@@ -528,6 +548,7 @@ S2McpLinear *s2_mcp_smooth_linearise(const S2Problem *problem, double kappa,
               s2_all_finite(solution->lambda, (size_t)problem->rows);
   double scale = problem->velocity_scale;
   S2Mode *mode = S2_TAKE_ZEROED(arena, S2Mode, system->units);
+  // The pairs, scaled, with w = s / z = kappa / z^2.
   for (int k = 0; k < system->units; k++) {
     const S2Unit *unit = &system->unit[k];
     double unscale[4] = {unit->g[0] * scale, unit->g[1] * scale, unit->g[1] * scale, scale};
@@ -543,6 +564,7 @@ S2McpLinear *s2_mcp_smooth_linearise(const S2Problem *problem, double kappa,
     l->flags = S2_VJP_SINGULAR;
     return l;
   }
+  // Joints as ever; contacts respond by their pairs.
   s2_refine_respond(system, mode, WEIGHT, l->response);
   transpose(l);
   for (int k = 0; k < system->units; k++) {
@@ -565,9 +587,11 @@ static double read(S2McpLinear *l, const double *dl_dv, const double *dl_dlambda
     l->data.node[i] = (S2Quad){d[0], d[1], d[2], 0};
     memcpy(l->rhs + 3 * (size_t)i, d, 3 * sizeof(double));
   }
+  // Local form: A' dl/dv.
   if (l->mobility != NULL) {
     mobility_times(l->problem.mobility, system->nodes, l->rhs, l->data.node);
   }
+  // Its size, as an energy.
   for (int i = 0; i < system->nodes; i++) {
     S2Quad energy = l->data.node[i] * l->data.node[i] * l->energy[i];
     sum += energy[0] + energy[1] + energy[2];
@@ -589,6 +613,7 @@ static void unpack(S2McpLinear *l) {
   for (int i = 0; i < 3 * system->nodes; i++) {
     l->p_node[i] = l->x.node[i / 3][i % 3];
   }
+  // J p of all rows, eta by rows and in the caller's units.
   s2_mcp_row_velocity(system->problem, l->p_node, l->u_row);
   memset(l->eta_row, 0, sizeof(double) * (size_t)system->problem->rows);
   for (int k = 0; k < system->units; k++) {
@@ -602,6 +627,7 @@ static void unpack(S2McpLinear *l) {
     return;
   }
   memset(l->force, 0, sizeof(double) * 3 * (size_t)system->nodes);
+  // Local form: dl/dc = dl/dv + J' eta, and J' lambda for dl/dA.
   for (int i = 0; i < l->problem.rows; i++) { // rhs holds dl/dv
     const S2Row *row = &l->problem.row[i];
     for (int k = 0; k < 3; k++) {
@@ -649,6 +675,7 @@ static void solve_yielding(S2McpLinear *l) {
     l->response[k].nt = 0;
   }
   clear(l, &l->x);
+  // Friction as a given force: the symmetric system, once.
   if (s2_system_factor(system, l->response, false)) {
     miss(l, &l->data, &l->x, &l->r);
     leave_out_undetermined(l);
@@ -670,8 +697,10 @@ static bool solve_flagged(S2McpLinear *l, const double *dl_dv, const double *dl_
   if (!isfinite(missed) || solved(l, missed, size)) {
     return isfinite(missed);
   }
+  // Not solved: what is asked for may not be determined.
   missed = solve_determined(l, missed, size);
   bool good = solved(l, missed, size);
+  // Far larger than dl/dv: the bounded approximation.
   if (l->kappa == 0 && l->slides && !(good && reach(l) <= FAR * size)) {
     read(l, dl_dv, dl_dlambda);
     solve_yielding(l);
@@ -718,13 +747,16 @@ unsigned s2_mcp_linear_vjp(S2McpLinear *l, const double *dl_dv, const double *dl
   if (flags & S2_VJP_SINGULAR || problem->nodes == 0) {
     return flags;
   }
+  // p and eta, with flags; nothing that is not finite is handed out.
   if (!solve_flagged(l, dl_dv, dl_dlambda, &flags)) {
     s2_vjp_fill(problem, gradient, NAN);
     return flags | S2_VJP_SINGULAR;
   }
+  // Both sides of all edges agree: no edge.
   if (l->beyond != NULL && same_beyond(l, dl_dv, dl_dlambda)) {
     flags &= ~(unsigned)S2_VJP_WEAK;
   }
+  // Multipliers of redundant rows: friction that yields, or another share of a tie.
   if (l->yields != NO_UNIT) {
     let_yield(l);
   }
@@ -746,6 +778,7 @@ unsigned s2_mcp_vjp(const S2Problem *problem, const double *v, const double *lam
   if (s2_mcp_vjp_small(problem, v, lambda, dl_dv, dl_dlambda, gradient, arena, &small)) {
     return small;
   }
+  // The ways for joints alone and for few rows first: they cost a tenth.
   S2ArenaMark mark = s2_arena_mark(arena);
   S2McpLinear *l = s2_mcp_linearise(problem, v, lambda, arena);
   unsigned flags = s2_mcp_linear_vjp(l, dl_dv, dl_dlambda, gradient);

@@ -34,6 +34,7 @@ static void find_p(const Adjoint *a) {
   } else {
     memset(a->p, 0, size);
   }
+  // p = W^-1 (dl/dv + J' eta)
   for (int r = 0; r < problem->rows; r++) {
     const S2Row *row = &problem->row[r];
     for (int c = 0; c < 3; c++) {
@@ -62,6 +63,7 @@ static double miss(const Adjoint *a, const double *diagonal, double *whole) {
       terms[1 + c] = row->a >= 0 ? row->ja[c] * a->p[3 * row->a + c] : 0;
       terms[4 + c] = row->b >= 0 ? row->jb[c] * a->p[3 * row->b + c] : 0;
     }
+    // Each term and its size, which says what rounding leaves of the sum.
     sum = row->compliance * a->eta[r];
     size = fabs(sum);
     for (int k = 0; k < 7; k++) {
@@ -81,6 +83,7 @@ static bool solve(const Adjoint *a, const S2Bilateral *matrix) {
   memset(a->eta, 0, sizeof(double) * (size_t)a->problem->rows);
   find_p(a);
   missed = miss(a, matrix->diagonal, &whole);
+  // eta -= S^-1 (J p + C eta + dl/dlambda)
   for (int i = 0; i < CORRECTIONS && missed > ROUNDING * whole && missed < GAIN * last; i++) {
     last = missed;
     s2_bilateral_apply(matrix, a->change);
@@ -102,6 +105,7 @@ static void clear(double *to, int count) {
 static void write(const Adjoint *a, const double *v, const double *lambda,
                   const S2McpGradient *to) {
   const S2Problem *problem = a->problem;
+  // dl/dc = p, dl/dW = -p v
   for (int i = 0; i < 3 * problem->nodes; i++) {
     if (to->rhs != NULL) {
       to->rhs[i] = a->p[i];
@@ -110,6 +114,7 @@ static void write(const Adjoint *a, const double *v, const double *lambda,
       to->mass[i] = -a->p[i] * v[i];
     }
   }
+  // dl/dJ = lambda p' + eta v', dl/db = eta, dl/dC = eta lambda
   for (int r = 0; r < problem->rows; r++) {
     const S2Row *row = &problem->row[r];
     double eta = a->eta[r];
@@ -142,6 +147,7 @@ bool s2_mcp_vjp_bilateral(const S2Problem *problem, const double *v, const doubl
       !s2_all_finite(lambda, (size_t)problem->rows)) {
     return false;
   }
+  // Only where elimination leaves a clear part of each row's diagonal.
   S2ArenaMark mark = s2_arena_mark(arena);
   S2Bilateral matrix;
   bool good = s2_bilateral_init(&matrix, problem, arena) && s2_bilateral_factor(&matrix, NULL) &&

@@ -19,6 +19,7 @@ static Sides sides_of(const S2VjpPoint *at, int k) {
   const S2Unit *unit = &at->system->unit[k];
   const double *u = at->u + 2 * k;
   double n = at->lambda[2 * k], t = at->lambda[2 * k + 1];
+  // The normal pair, of a box against its nearer bound; then friction's.
   double gap = u[0] + unit->c[0] * n + unit->b0[0];
   Sides sides = {.normal = n, .gap = gap, .x = n - gap};
   if (unit->kind == S2_UNIT_BOX) {
@@ -100,6 +101,7 @@ static bool holds_with_other(const S2VjpPoint *at, int k, double edge) {
     if (j < 0 || j == at->system->units || !same_tangents(unit, other)) {
       continue;
     }
+    // The two as one: neither slips, and their sum is inside of both cones together.
     Sides here = sides_of(at, k), there = sides_of(at, j);
     double pull = unit->g[1] * at->lambda[2 * k + 1] + other->g[1] * at->lambda[2 * j + 1];
     double most = unit->g[1] * unit->mu * here.normal + other->g[1] * other->mu * there.normal;
@@ -118,6 +120,7 @@ static unsigned contact_mode(const S2VjpPoint *at, int k, double edge, bool beyo
   Sides sides = sides_of(at, k);
   S2Mode slide = sides.y > 0 ? S2_SLIDE_PLUS : S2_SLIDE_MINUS, *mode = &to->mode[k];
   unsigned flags = 0;
+  // Between parting and touching, or between sticking and sliding.
   if (fabs(sides.x) <= edge) {
     flags = S2_VJP_WEAK;
     *mode = !beyond ? S2_SEPARATE : rough && fabs(sides.slip) > edge ? slide : S2_STICK;

@@ -76,12 +76,14 @@ static bool read_box(Small *s, int row) {
 static bool read_contact(Small *s, int row, bool rough) {
   const S2Row *friction = &s->problem->row[row + 1];
   double w = diagonal(s, row), x = lead(s, row, w);
+  // Parts, clearly; or is too near to the edge for this way.
   if (!(x > S2_VJP_EDGE)) {
     return x < -S2_VJP_EDGE;
   }
   if (!hold(s, row, w) || !rough) {
     return s->held[s->count - 1].row == row;
   }
+  // Sticks (a row of its own) or slides (its tangent follows the normal).
   double w_t = diagonal(s, row + 1);
   if (friction->mu > 0) {
     double y = lead(s, row + 1, w_t), bound = friction->mu * w_t / w * x;
@@ -95,6 +97,7 @@ static bool read_contact(Small *s, int row, bool rough) {
     s->flags |= slow ? S2_VJP_WEAK : 0;
     s->sign[row + 1] = slow ? 0 : slip > 0 ? -1 : 1;
   }
+  // Jn + sigma mu Jt
   Held *held = &s->held[s->count - 1];
   held->friction = row + 1;
   held->slope = s->sign[row + 1] * friction->mu;
@@ -131,6 +134,7 @@ static bool read(Small *s) {
 
 // Elimination with row pivots; x in place of b. False: the rows are not independent.
 static bool eliminate(int n, double a[MOST * MOST], double *b) {
+  // Rows change places by their pointers.
   double *row[MOST];
   for (int k = 0; k < MOST; k++) {
     row[k] = a + (size_t)k * MOST;
@@ -143,11 +147,13 @@ static bool eliminate(int n, double a[MOST * MOST], double *b) {
     if (!(fabs(row[pivot][k]) > S2_VJP_INDEPENDENT)) {
       return false;
     }
+    // The largest of the column, below which the rows are not independent.
     double *chosen = row[pivot], kept = b[pivot];
     row[pivot] = row[k];
     row[k] = chosen;
     b[pivot] = b[k];
     b[k] = kept;
+    // Below it, with the right side at once.
     for (int i = k + 1; i < n; i++) {
       double factor = row[i][k] / chosen[k];
       if (factor != 0) {
@@ -158,6 +164,7 @@ static bool eliminate(int n, double a[MOST * MOST], double *b) {
       }
     }
   }
+  // Back substitution.
   for (int k = n - 1; k >= 0; k--) {
     for (int j = k + 1; j < n; j++) {
       b[k] -= row[k][j] * b[j];
@@ -177,9 +184,11 @@ static bool solve(const Small *s, const double *dl_dv, const double *dl_dlambda,
                   double *eta) {
   const S2Problem *problem = s->problem;
   double a[MOST * MOST];
+  // p = W^-1 dl/dv
   for (int i = 0; i < 3 * problem->nodes; i++) {
     p[i] = (dl_dv != NULL ? dl_dv[i] : 0) / problem->mass[i];
   }
+  // E W^-1 N' + C, scaled, and -(dl/dlambda_E + E p).
   for (int i = 0; i < s->count; i++) {
     const Held *of = &s->held[i];
     for (int j = 0; j < s->count; j++) {
@@ -196,6 +205,7 @@ static bool solve(const Small *s, const double *dl_dv, const double *dl_dlambda,
   if (!eliminate(s->count, a, eta)) {
     return false;
   }
+  // p += W^-1 N' eta
   for (int i = 0; i < s->count; i++) {
     const S2Row *row = &problem->row[s->held[i].row];
     eta[i] *= s->held[i].scale;
@@ -224,6 +234,7 @@ static void write_row(const Small *s, int r, double eta, const double *p, const 
       to->jb[3 * r + c] = row->b >= 0 ? lambda * p[at_b] + eta * s->v[at_b] : 0;
     }
   }
+  // dl/dmu = sigma lambda_n (dl/dlambda_t + Jt p); dl/d(lo or hi) where the impulse is at it.
   double along = pull + velocity_of(row, p);
   double values[6] = {eta,
                       eta * lambda,
@@ -252,6 +263,7 @@ bool s2_mcp_vjp_small(const S2Problem *problem, const double *v, const double *l
     return false;
   }
   S2ArenaMark mark = s2_arena_mark(arena);
+  // Not set to 0 as a whole: its arrays are larger than most problems.
   Small s;
   s.problem = problem;
   s.v = v;
@@ -261,10 +273,12 @@ bool s2_mcp_vjp_small(const S2Problem *problem, const double *v, const double *l
   memset(s.bound, 0, (size_t)problem->rows);
   memset(s.sign, 0, sizeof(double) * (size_t)problem->rows);
   double *p = S2_TAKE(arena, double, 3 * problem->nodes), held[MOST], eta[MOST * 4];
+  // Which rows hold, and the equations of those.
   bool solved = read(&s) && solve(&s, dl_dv, dl_dlambda, p, held) &&
                 s2_all_finite(p, (size_t)(3 * problem->nodes)) &&
                 s2_all_finite(held, (size_t)s.count);
   if (solved) {
+    // eta of all rows, then the products of mcp_vjp.c's head.
     memset(eta, 0, sizeof(double) * (size_t)problem->rows);
     for (int i = 0; i < s.count; i++) {
       eta[s.held[i].row] = held[i];

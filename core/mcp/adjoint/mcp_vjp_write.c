@@ -41,6 +41,7 @@ static void write_row(const S2McpLinear *l, int i, const double *dl_dlambda,
                       const S2McpGradient *gradient) {
   const S2Row *row = &l->system.problem->row[i];
   double eta = l->eta_row[i], lambda = l->lambda[i];
+  // dl/dJ = lambda p' + eta v', dl/db = eta, dl/dC = eta lambda
   for (int k = 0; k < 3; k++) {
     if (gradient->ja != NULL && row->a >= 0) {
       int at = 3 * row->a + k;
@@ -57,6 +58,7 @@ static void write_row(const S2McpLinear *l, int i, const double *dl_dlambda,
   if (gradient->compliance != NULL) {
     gradient->compliance[i] = eta * lambda;
   }
+  // A boxed row at a bound, and a contact that slides: dl/dlambda + J p of their rows.
   double *bound = l->bound[i] < 0 ? gradient->lo : l->bound[i] > 0 ? gradient->hi : NULL;
   if (bound != NULL) {
     bound[i] = (dl_dlambda != NULL ? dl_dlambda[i] : 0) + l->u_row[i];
@@ -72,6 +74,7 @@ static void add_local_slope(const S2McpLinear *l, int i, double slope,
   const S2Row *row = &l->problem.row[i];
   const double *block = s2_mobility_block(l->mobility, row->a, row->a), *j = row->ja;
   ptrdiff_t at = block - l->mobility->block;
+  // w = j' A j: dw/dA = j j', dw/dj = (A + A') j
   for (int k = 0; k < 9; k++) {
     if (gradient->mobility != NULL) {
       gradient->mobility[at + k] += slope * j[k / 3] * j[k % 3];
@@ -91,6 +94,7 @@ static void add_body_slope(const S2McpLinear *l, int i, double slope,
     int node = side == 0 ? row->a : row->b;
     const double *j = side == 0 ? row->ja : row->jb;
     double *dj = side == 0 ? gradient->ja : gradient->jb;
+    // w = sum j^2 / m: dw/dj = 2 j / m, dw/dm = -(j / m)^2
     for (int k = 0; k < 3 && node >= 0; k++) {
       double over = j[k] / problem->mass[3 * node + k];
       if (dj != NULL) {
@@ -126,6 +130,7 @@ static void add_path(const S2McpLinear *l, int k, const S2McpGradient *gradient)
   double scale = l->kappa * l->system.problem->velocity_scale;
   double h[2] = {g[0] * (l->data.unit[2 * k] + l->u[2 * k]),
                  g[1] * (l->data.unit[2 * k + 1] + l->u[2 * k + 1])};
+  // The pairs' own adjoint; kappa over each z is what they are held to.
   double y[4];
   s2_pairs_adjoint(unit, w, h, y);
   add_scale_slope(l, unit->row, -scale * g[0] * y[0] / z[0], gradient);
@@ -152,6 +157,7 @@ void s2_vjp_write(const S2McpLinear *l, const double *dl_dlambda, const S2McpGra
   if (gradient->mobility != NULL && l->mobility != NULL) {
     write_mobility(l, gradient->mobility);
   }
+  // By rows, and on the path by what kappa is measured in.
   for (int i = 0; i < problem->rows; i++) {
     write_row(l, i, dl_dlambda, gradient);
   }

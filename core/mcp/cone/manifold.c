@@ -93,6 +93,7 @@ static void multiply(const double *q, const double *r, double *p) {
 }
 
 static void move_quaternion(const double *q, const double *d, double step, double *moved) {
+  // exp of half the rotation vector.
   double half[3] = {d[0] * step / 2, d[1] * step / 2, d[2] * step / 2};
   double angle = hypot(hypot(half[0], half[1]), half[2]);
   double ratio = angle > 0 ? sin(angle) / angle : 1;
@@ -105,6 +106,7 @@ void s2_manifold_move(const S2Manifold *m, const double *x, const double *d, dou
   for (Walk walk = {0}; next_part(m, &walk);) {
     const double *from = x + walk.at, *along = d + walk.tangent;
     double *to = moved + walk.at;
+    // q exp(d / 2), a turn of the plane, or a sum.
     if (walk.size == QUATERNION_SIZE) {
       move_quaternion(from, along, step, to);
     } else if (walk.size == ROTATION_SIZE) {
@@ -133,6 +135,7 @@ void s2_manifold_pull(const S2Manifold *m, const double *x, const double *row, d
     const double *at = x + walk.at, *from = row + walk.at;
     double *to = tangent + walk.tangent, column[QUATERNION_SIZE];
     if (walk.size == QUATERNION_SIZE) {
+      // row times the three columns of dq / dd.
       for (int k = 0; k < QUATERNION_DIMENSION; ++k) {
         quaternion_column(at, k, column);
         to[k] =

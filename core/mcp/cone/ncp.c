@@ -72,6 +72,7 @@ S2Status s2_ncp_check(const S2Ncp *ncp) {
                     "from each other and within the %d numbers of x",
                     ncp->x.size);
   }
+  // All sizes, which together must stay within the matrix's limit.
   int64_t numbers = (int64_t)ncp->x.size + 2 * (int64_t)ncp->cones.orthant;
   if (ncp->cones.orthant < 0 || ncp->cones.soc_count < 0 || ncp->parameters < 0) {
     return s2_error(S2_INVALID, "sizes must not be negative");
@@ -183,11 +184,13 @@ static double next_kappa(const Solver *solver) {
   if (options->centering >= 0) {
     return fmax(options->centering * nu, lowest);
   }
+  // The mean of y o z where the affine direction meets the boundary.
   double step = cone_step(solver, solver->affine, TAU);
   double change = s2_numbers_dot(now->y, dz, cone) + s2_numbers_dot(dy, now->z, cone) +
                   step * s2_numbers_dot(dy, dz, cone);
   double nu_affine = nu + step * change / solver->degree;
   // From below a final kappa above 0 there is nothing to reduce.
+  // Mehrotra: the cube of what would be left is aimed at.
   double ratio = nu > options->kappa ? (nu_affine - options->kappa) / (nu - options->kappa) : 0;
   double sigma = fmin(1, fmax(0, ratio));
   return fmax(sigma * sigma * sigma * nu, lowest);
@@ -199,6 +202,7 @@ static void find_direction(const Solver *solver, double kappa, bool corrected, d
   const S2NcpSystem *system = &solver->system;
   const double *dy = solver->affine + system->dimension, *dz = dy + system->cone;
   double *second = b + system->equations;
+  // Right side: -(c, y o z - kappa e + dy o dz).
   miss(solver, solver->now.y, solver->now.z, kappa, second);
   if (corrected) {
     s2_cones_product(&solver->ncp->cones, dy, dz, solver->product);
@@ -251,6 +255,7 @@ static bool is_better(const Solver *solver) {
 static double search(Solver *solver, double step) {
   const S2NcpOptions *options = solver->options;
   for (int i = 0; i < options->max_ls; ++i, step *= options->ls_scale) {
+    // A step that leaves the cones or makes nothing smaller is shortened.
     move(solver, step);
     if (!is_inside(solver, &solver->trial)) {
       continue; // by rounding: long vectors next to a second-order cone
@@ -291,6 +296,7 @@ static bool lift(Solver *solver) {
   if (solver->system.cone == 0 || solver->lifts == MAX_LIFTS || solver->stop) {
     return false;
   }
+  // The size that y and z have where all products are alike.
   double height = sqrt(mean_product(solver));
   copy_point(solver, &solver->trial, &solver->now);
   s2_cones_add_neutral(cones, height, solver->trial.y);
@@ -305,6 +311,7 @@ static bool lift(Solver *solver) {
 static double aim(Solver *solver, double kappa) {
   double tau = fmin(fmax(TAU, 1 - pow(fmax(solver->now.r, solver->now.b), 2)), TAU_MAX);
   bool corrected = solver->options->corrector;
+  // The corrected direction; where it is short, the plain one if that is longer.
   find_direction(solver, kappa, corrected, solver->direction);
   double reach = cone_step(solver, solver->direction, tau);
   if (corrected && reach < SHORT) {
@@ -321,10 +328,12 @@ static double aim(Solver *solver, double kappa) {
 // Makes the trial point the next one, from the factors. Returns how far it went: a step of the
 // direction, 0 for a lift, below 0 for nothing that helps.
 static double advance(Solver *solver, double *kappa) {
+  // Predictor, the kappa it suggests, and the direction there.
   find_direction(solver, solver->options->kappa, false, solver->affine);
   *kappa = next_kappa(solver);
   double reach = aim(solver, *kappa);
   double step = reach < JAMMED ? 0 : search(solver, reach);
+  // Neither a step nor a lift: the short step after all.
   if (step > 0 || lift(solver)) {
     return step;
   }
@@ -354,6 +363,7 @@ static S2SolveStatus iterate(Solver *solver, S2History *history, S2Arena *arena)
   const S2NcpSystem *system = &solver->system;
   double kappa = 0, reg = solver->options->reg, step = attempt(solver, 0, &kappa, arena);
   bool full = system->lu.rank == system->size;
+  // No way with a matrix that lacks rank: regularised, once.
   if (step < 0 && !full && reg > 0 && !solver->stop) {
     measure(solver, &solver->now); // c is that of the last trial
     step = solver->stop ? step : attempt(solver, reg, &kappa, arena);

@@ -121,6 +121,7 @@ static S2Status contact_read_matrix(S2Tokens *reader, int rows, int columns, S2A
     return s2_tokens_complain(reader, "the matrix is %d x %d; %d x %d was expected", height, width,
                               rows >= 0 ? rows : height, columns >= 0 ? columns : width);
   }
+  // On the heap, since they are gone when the matrix stands in the arena.
   S2Triplet *triplet = s2_memory_take(sizeof *triplet * ((size_t)entries + 1));
   S2Status status = contact_read_triplets(reader, height, width, entries, triplet);
   if (status.code == S2_OK) {

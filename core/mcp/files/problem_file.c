@@ -20,6 +20,7 @@ enum {
 static void problem_write_text(FILE *file, const void *user) {
   const S2Problem *problem = user;
   fprintf(file, "sim2d-problem %d\n", VERSION);
+  // What counts as one, then a line a node and a line a row.
   fprintf(file, "velocity_scale ");
   s2_text_line(file, &problem->velocity_scale, 1);
   fprintf(file, "length ");
@@ -84,6 +85,7 @@ static S2Status problem_check_row(const S2Tokens *reader, const S2Row *rows, int
   if (row->a == S2_GROUND && row->b == S2_GROUND) {
     return s2_tokens_complain(reader, "a row needs a node: both are %d (ground)", S2_GROUND);
   }
+  // Friction directly follows its normal row; other rows have bounds.
   if (row->coupled_to >= 0) {
     bool follows =
         row->coupled_to == index - 1 && rows[index - 1].coupled_to < 0 && rows[index - 1].lo == 0;
@@ -177,6 +179,7 @@ typedef struct Block {
 static S2Status problem_read_text(S2Tokens *reader, void **problem) {
   S2Problem header = {0};
   S2_TRY(problem_read_header(reader, &header));
+  // One block for all, freed at once.
   size_t nodes = (size_t)header.nodes, rows = (size_t)header.rows;
   Block *block =
       s2_memory_take_zeroed(sizeof(Block) + rows * sizeof(S2Row) + 6 * nodes * sizeof(double));

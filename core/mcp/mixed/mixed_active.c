@@ -246,7 +246,6 @@ void s2_mixed_finish(const S2Mixed *p, double *x, S2Arena *arena) {
   bool *in = S2_TAKE_ZEROED(arena, bool, size + 1);
   s2_mixed_apply(p, x, f);
   double best = walk(&active, p, x, s2_mixed_residual(p, x, f), in, trial, f);
-  // A bad residual may come of a matrix that was called singular too soon.
   if (!(best <= GOOD * fmax(1, s2_largest(p->r, (size_t)size)))) {
     // What was taken for rank missing may be a bad condition that LU can bear.
     active.worst = 0;
