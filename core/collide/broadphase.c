@@ -56,7 +56,7 @@ struct S2Broadphase {
 static const S2Box EMPTY = {{INFINITY, INFINITY}, {-INFINITY, -INFINITY}};
 
 // No infinite sides, so that nothing overlaps EMPTY; EMPTY when a side is not a number.
-static S2Box bounded(S2Box box) {
+static S2Box broadphase_bounded(S2Box box) {
   if (!(box.lo.x <= box.hi.x && box.lo.y <= box.hi.y)) {
     return EMPTY;
   }
@@ -66,18 +66,18 @@ static S2Box bounded(S2Box box) {
   };
 }
 
-static bool less(double a, double b, int32_t index_a, int32_t index_b) {
+static bool broadphase_less(double a, double b, int32_t index_a, int32_t index_b) {
   return a < b || (a == b && index_a < index_b);
 }
 
-static S2Box join(S2Box p, S2Box q) {
+static S2Box broadphase_join(S2Box p, S2Box q) {
   return (S2Box){
       {p.lo.x < q.lo.x ? p.lo.x : q.lo.x, p.lo.y < q.lo.y ? p.lo.y : q.lo.y},
       {p.hi.x > q.hi.x ? p.hi.x : q.hi.x, p.hi.y > q.hi.y ? p.hi.y : q.hi.y},
   };
 }
 
-static bool same(S2Box p, S2Box q) {
+static bool broadphase_same(S2Box p, S2Box q) {
   return p.lo.x == q.lo.x && p.lo.y == q.lo.y && p.hi.x == q.hi.x && p.hi.y == q.hi.y;
 }
 
@@ -99,7 +99,7 @@ void s2_broadphase_free(S2Broadphase *broadphase) {
   s2_memory_free(broadphase);
 }
 
-static void grow(S2Broadphase *b, int32_t least) {
+static void broadphase_grow(S2Broadphase *b, int32_t least) {
   if (least <= b->capacity) {
     return;
   }
@@ -129,7 +129,7 @@ static void grow(S2Broadphase *b, int32_t least) {
 static void refit_node(Node *nodes, int32_t node) {
   const Node *left = &nodes[2 * node + 1];
   const Node *right = &nodes[2 * node + 2];
-  nodes[node].box = join(left->box, right->box);
+  nodes[node].box = broadphase_join(left->box, right->box);
   nodes[node].active = left->active || right->active;
 }
 
@@ -141,13 +141,13 @@ static void set_leaf(S2Broadphase *b, int32_t node, S2Box box, bool active) {
     node = (node - 1) / 2;
     Node before = nodes[node];
     refit_node(nodes, node);
-    if (same(before.box, nodes[node].box) && before.active == nodes[node].active) {
+    if (broadphase_same(before.box, nodes[node].box) && before.active == nodes[node].active) {
       return;
     }
   }
 }
 
-static double middle(S2Box box, bool along_y) {
+static double broadphase_middle(S2Box box, bool along_y) {
   double at = along_y ? box.lo.y / 2 + box.hi.y / 2 : box.lo.x / 2 + box.hi.x / 2;
   return isnan(at) ? 0 : at; // from -infinity to infinity
 }
@@ -160,14 +160,16 @@ static void select_smallest(const S2Box *boxes, int32_t *order, int32_t count, i
   while (lo < hi) {
     int32_t pivot_index = order[lo + (hi - lo) / 2];
     // Split about the middle one.
-    double pivot = middle(boxes[pivot_index], along_y);
+    double pivot = broadphase_middle(boxes[pivot_index], along_y);
     int32_t i = lo;
     int32_t j = hi;
     while (i <= j) {
-      while (less(middle(boxes[order[i]], along_y), pivot, order[i], pivot_index)) {
+      while (broadphase_less(broadphase_middle(boxes[order[i]], along_y), pivot, order[i],
+                             pivot_index)) {
         i += 1;
       }
-      while (less(pivot, middle(boxes[order[j]], along_y), pivot_index, order[j])) {
+      while (broadphase_less(pivot, broadphase_middle(boxes[order[j]], along_y), pivot_index,
+                             order[j])) {
         j -= 1;
       }
       if (i <= j) {
@@ -208,8 +210,8 @@ static void build_node(S2Broadphase *b, int32_t node, int32_t *order, int32_t co
   // Along the longer side of the box about all middles.
   double lo_x = INFINITY, hi_x = -INFINITY, lo_y = INFINITY, hi_y = -INFINITY;
   for (int32_t i = 0; i < count; i++) {
-    double x = middle(b->boxes[order[i]], false);
-    double y = middle(b->boxes[order[i]], true);
+    double x = broadphase_middle(b->boxes[order[i]], false);
+    double y = broadphase_middle(b->boxes[order[i]], true);
     lo_x = fmin(lo_x, x);
     hi_x = fmax(hi_x, x);
     lo_y = fmin(lo_y, y);
@@ -223,7 +225,7 @@ static void build_node(S2Broadphase *b, int32_t node, int32_t *order, int32_t co
   refit_node(b->nodes, node);
 }
 
-static void build(S2Broadphase *b) {
+static void broadphase_build(S2Broadphase *b) {
   int32_t count = 0;
   for (int32_t i = 0; i < b->capacity; i++) {
     b->leaves[i] = NO_LEAF;
@@ -244,8 +246,8 @@ static void build(S2Broadphase *b) {
 
 void s2_broadphase_set(S2Broadphase *b, int32_t proxy, S2Box box, bool active) {
   assert(proxy >= 0);
-  grow(b, proxy + 1);
-  box = bounded(box);
+  broadphase_grow(b, proxy + 1);
+  box = broadphase_bounded(box);
   bool fresh = b->states[proxy] == ABSENT;
   b->boxes[proxy] = box;
   b->states[proxy] = active ? ACTIVE : INACTIVE;
@@ -275,7 +277,7 @@ void s2_broadphase_remove(S2Broadphase *b, int32_t proxy) {
 
 // ---- Pairs ------------------------------------------------------------------------------------
 
-static void add_pair(S2Broadphase *b, int32_t p, int32_t q) {
+static void broadphase_add_pair(S2Broadphase *b, int32_t p, int32_t q) {
   if (b->found_count == b->found_room) {
     int64_t room = b->found_room < 64 ? 64 : 2 * b->found_room;
     b->found = s2_memory_grow(b->found, (size_t)room * sizeof *b->found);
@@ -299,7 +301,7 @@ static void pairs_across(S2Broadphase *b, int32_t p, int32_t q) {
   bool leaf_p = is_leaf(b, p);
   bool leaf_q = is_leaf(b, q);
   if (leaf_p && leaf_q) {
-    add_pair(b, np->proxy, nq->proxy);
+    broadphase_add_pair(b, np->proxy, nq->proxy);
   } else if (leaf_q || (!leaf_p && p < q)) { // the lower number is the higher, hence larger, node
     pairs_across(b, 2 * p + 1, q);
     pairs_across(b, 2 * p + 2, q);
@@ -324,7 +326,7 @@ static void pairs_of_loose(S2Broadphase *b, int32_t node, int32_t proxy) {
     return;
   }
   if (is_leaf(b, node)) {
-    add_pair(b, n->proxy, proxy);
+    broadphase_add_pair(b, n->proxy, proxy);
   } else {
     pairs_of_loose(b, 2 * node + 1, proxy);
     pairs_of_loose(b, 2 * node + 2, proxy);
@@ -356,7 +358,7 @@ int s2_broadphase_pairs(S2Broadphase *b, S2Arena *arena, S2Pair **pairs) {
   // A tree that has got slow, or has many beside it, is built anew.
   bool worn = b->visits_fresh > 0 && (double)b->visits > WORN * (double)b->visits_fresh;
   if (worn || b->loose_count > LOOSE_MIN + b->leaf_count / LOOSE_PART) {
-    build(b);
+    broadphase_build(b);
   }
   b->found_count = 0;
   b->visits = 1;
@@ -373,7 +375,7 @@ int s2_broadphase_pairs(S2Broadphase *b, S2Arena *arena, S2Pair **pairs) {
     }
     for (int32_t k = 0; k < i; k++) {
       if (makes_pair(b, b->loose[i], b->loose[k])) {
-        add_pair(b, b->loose[i], b->loose[k]);
+        broadphase_add_pair(b, b->loose[i], b->loose[k]);
       }
     }
   }
@@ -412,8 +414,8 @@ int s2_broadphase_pairs_brute(const S2Broadphase *b, S2Arena *arena, S2Pair **pa
 
 // ---- Query ------------------------------------------------------------------------------------
 
-static int32_t collect(const S2Broadphase *b, int32_t node, S2Box box, int32_t *found,
-                       int32_t count) {
+static int32_t broadphase_collect(const S2Broadphase *b, int32_t node, S2Box box, int32_t *found,
+                                  int32_t count) {
   const Node *n = &b->nodes[node];
   if (!s2_box_overlap(n->box, box)) {
     return count;
@@ -422,11 +424,11 @@ static int32_t collect(const S2Broadphase *b, int32_t node, S2Box box, int32_t *
     found[count] = n->proxy;
     return count + 1;
   }
-  count = collect(b, 2 * node + 1, box, found, count);
-  return collect(b, 2 * node + 2, box, found, count);
+  count = broadphase_collect(b, 2 * node + 1, box, found, count);
+  return broadphase_collect(b, 2 * node + 2, box, found, count);
 }
 
-static void sift(int32_t *heap, int32_t root, int32_t count) {
+static void broadphase_sift(int32_t *heap, int32_t root, int32_t count) {
   while (2 * root + 1 < count) {
     int32_t child = 2 * root + 1;
     child += child + 1 < count && heap[child + 1] > heap[child];
@@ -442,21 +444,21 @@ static void sift(int32_t *heap, int32_t root, int32_t count) {
 
 static void sort_ascending(int32_t *list, int32_t count) {
   for (int32_t root = count / 2 - 1; root >= 0; root--) {
-    sift(list, root, count);
+    broadphase_sift(list, root, count);
   }
   for (int32_t end = count - 1; end > 0; end--) {
     int32_t largest = list[0];
     list[0] = list[end];
     list[end] = largest;
-    sift(list, 0, end);
+    broadphase_sift(list, 0, end);
   }
 }
 
 void s2_broadphase_query(const S2Broadphase *b, S2Box box, S2Arena *arena, S2ProxyVisit *visit,
                          void *user) {
-  box = bounded(box);
+  box = broadphase_bounded(box);
   int32_t *found = S2_TAKE(arena, int32_t, b->leaf_count + b->loose_count);
-  int32_t count = b->node_count > 0 ? collect(b, 0, box, found, 0) : 0;
+  int32_t count = b->node_count > 0 ? broadphase_collect(b, 0, box, found, 0) : 0;
   for (int32_t i = 0; i < b->loose_count; i++) {
     if (s2_box_overlap(b->boxes[b->loose[i]], box)) {
       found[count++] = b->loose[i];
@@ -506,7 +508,7 @@ void s2_broadphase_image_read(S2Broadphase *b, const void *image, size_t size) {
   assert(size >= sizeof count);
   memcpy(&count, at, sizeof count);
   assert(size == image_bytes(count));
-  grow(b, (int32_t)count);
+  broadphase_grow(b, (int32_t)count);
   size_t boxes = (size_t)count * sizeof *b->boxes;
   if (count > 0) {
     memcpy(b->boxes, at + sizeof count, boxes);
@@ -516,5 +518,5 @@ void s2_broadphase_image_read(S2Broadphase *b, const void *image, size_t size) {
     b->boxes[i] = EMPTY;
     b->states[i] = ABSENT;
   }
-  build(b);
+  broadphase_build(b);
 }

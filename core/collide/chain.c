@@ -22,7 +22,7 @@ bool s2_is_chained(const S2Shape *shape) {
   return shape->count == 2 && (shape->has_previous || shape->has_next);
 }
 
-static S2Vec2 unit(S2Vec2 from, S2Vec2 to) {
+static S2Vec2 chain_unit(S2Vec2 from, S2Vec2 to) {
   S2Vec2 along = s2_sub(to, from);
   return s2_scale(1 / s2_length(along), along);
 }
@@ -34,8 +34,8 @@ bool s2_chain_owns(const S2Shape *segment, int vertex, S2Vec2 direction, bool ag
   }
   const S2Vec2 *v = segment->vertices;
   // The two segments at the joint, in the direction of the chain.
-  S2Vec2 in = vertex == 0 ? unit(segment->previous, v[0]) : unit(v[0], v[1]);
-  S2Vec2 out = vertex == 0 ? unit(v[0], v[1]) : unit(v[1], segment->next);
+  S2Vec2 in = vertex == 0 ? chain_unit(segment->previous, v[0]) : chain_unit(v[0], v[1]);
+  S2Vec2 out = vertex == 0 ? chain_unit(v[0], v[1]) : chain_unit(v[1], segment->next);
   // Beyond the end of the first segment and before the start of the second.
   double beyond = s2_dot(direction, in);
   double before = -s2_dot(direction, out);

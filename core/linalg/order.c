@@ -88,7 +88,7 @@ typedef struct Quotient {
 } Quotient;
 
 // Gathers the live nodes next to `p` into a fresh list; marks them with `stamp`.
-static int32_t gather(Quotient *graph, int32_t p, int32_t stamp, int32_t *out) {
+static int32_t order_gather(Quotient *graph, int32_t p, int32_t stamp, int32_t *out) {
   int32_t count = 0;
   graph->mark[p] = stamp;
   for (int32_t k = 0; k < graph->length[p]; k++) {
@@ -112,7 +112,7 @@ static int32_t gather(Quotient *graph, int32_t p, int32_t stamp, int32_t *out) {
 }
 
 // Rewrites the list of node i after p became an element: nodes reached through p need no mention.
-static void prune(Quotient *graph, int32_t i, int32_t p, int32_t stamp) {
+static void order_prune(Quotient *graph, int32_t i, int32_t p, int32_t stamp) {
   int32_t *list = graph->list[i];
   int32_t kept = 0, nodes = 0, degree = 0;
   // Nodes that p does not reach stay,
@@ -180,7 +180,7 @@ void s2_order_builtin(int nodes, const int32_t *start, const int32_t *neighbour,
       previous[next[p]] = -1;
     }
     order[k] = p;
-    int32_t count = gather(&graph, p, k, found);
+    int32_t count = order_gather(&graph, p, k, found);
     int32_t *joined = S2_TAKE(arena, int32_t, count);
     memcpy(joined, found, sizeof(int32_t) * (size_t)count);
     graph.gone[p] = true;
@@ -197,7 +197,7 @@ void s2_order_builtin(int nodes, const int32_t *start, const int32_t *neighbour,
       if (next[i] >= 0) {
         previous[next[i]] = previous[i];
       }
-      prune(&graph, i, p, k);
+      order_prune(&graph, i, p, k);
       int32_t most = nodes - k - 2;
       degree = graph.degree[i] = graph.degree[i] < most ? graph.degree[i] : most;
       next[i] = head[degree];

@@ -18,11 +18,11 @@ static bool is_hard(const S2Row *row) {
   return row->coupled_to < 0 && row->hi == INFINITY && !(row->compliance > 0);
 }
 
-static bool is_bilateral(const S2Row *row) {
+static bool conflict_is_bilateral(const S2Row *row) {
   return row->lo == -INFINITY && row->hi == INFINITY;
 }
 
-static void fill_row(const S2Row *row, double *to) {
+static void conflict_fill_row(const S2Row *row, double *to) {
   for (int k = 0; k < 3; k++) {
     if (row->a != S2_GROUND) {
       to[3 * row->a + k] += row->ja[k];
@@ -33,7 +33,7 @@ static void fill_row(const S2Row *row, double *to) {
   }
 }
 
-static double diagonal(const S2Problem *problem, const S2Row *row) {
+static double conflict_diagonal(const S2Problem *problem, const S2Row *row) {
   double sum = 0;
   for (int k = 0; k < 3; k++) {
     sum += row->a == S2_GROUND ? 0 : row->ja[k] * row->ja[k] / problem->mass[3 * row->a + k];
@@ -43,7 +43,7 @@ static double diagonal(const S2Problem *problem, const S2Row *row) {
 }
 
 // Do multipliers of hard rows prove it, in units in which rows and masses have size 1?
-static bool proves(const S2Problem *problem, const double *lambda, S2Arena *arena) {
+static bool conflict_proves(const S2Problem *problem, const double *lambda, S2Arena *arena) {
   double *push = S2_TAKE_ZEROED(arena, double, 3 * problem->nodes);
   double largest = 0, bias = 0, gain = 0, miss = 0;
   // gain = -b' lambda and push = J' lambda, beside the sizes of what they are sums of.
@@ -52,7 +52,7 @@ static bool proves(const S2Problem *problem, const double *lambda, S2Arena *aren
     if (!isfinite(lambda[i]) || (row->lo == 0 && lambda[i] < 0)) {
       return false;
     }
-    double scale = sqrt(diagonal(problem, row));
+    double scale = sqrt(conflict_diagonal(problem, row));
     largest = fmax(largest, scale * fabs(lambda[i]));
     bias = scale > 0 ? fmax(bias, fabs(row->bias) / scale) : bias;
     gain -= row->bias * lambda[i];
@@ -89,11 +89,11 @@ bool s2_mcp_conflict_by(S2SolverFn *solve, const S2Problem *problem, const S2Sol
   for (int i = 0; i < problem->rows; i++) {
     if (is_hard(&problem->row[i])) {
       row[kept] = problem->row[i];
-      row[kept].compliance = SOFTENING * diagonal(problem, &row[kept]);
+      row[kept].compliance = SOFTENING * conflict_diagonal(problem, &row[kept]);
       if (row[kept].compliance > 0) {
         kept++;
       } else { // asks for 0 + b >= 0, or = 0
-        bool asks = is_bilateral(&row[kept]) ? row[kept].bias != 0 : row[kept].bias < 0;
+        bool asks = conflict_is_bilateral(&row[kept]) ? row[kept].bias != 0 : row[kept].bias < 0;
         impossible = asks ? i : impossible;
       }
     }
@@ -107,11 +107,11 @@ bool s2_mcp_conflict_by(S2SolverFn *solve, const S2Problem *problem, const S2Sol
                          .lambda = S2_TAKE_ZEROED(arena, double, kept)};
   if (!proved && kept > 0) {
     solve(&soft, &plain, arena, &solution);
-    proved = proves(&soft, solution.lambda, arena);
+    proved = conflict_proves(&soft, solution.lambda, arena);
   }
   // The multipliers back to the places of their rows.
   for (int i = 0, k = 0; i < problem->rows && proved && proof != NULL; i++) {
-    bool in = is_hard(&problem->row[i]) && diagonal(problem, &problem->row[i]) > 0;
+    bool in = is_hard(&problem->row[i]) && conflict_diagonal(problem, &problem->row[i]) > 0;
     proof[i] = i == impossible ? 1 : impossible < 0 && in ? solution.lambda[k] : 0;
     k += in;
   }
@@ -123,8 +123,8 @@ bool s2_mcp_conflict(const S2Problem *problem, double *proof, S2Arena *arena) {
   int free = 3 * problem->nodes, equations = 0, inequalities = 0;
   for (int i = 0; i < problem->rows; i++) {
     const S2Row *row = &problem->row[i];
-    equations += is_hard(row) && is_bilateral(row);
-    inequalities += is_hard(row) && !is_bilateral(row);
+    equations += is_hard(row) && conflict_is_bilateral(row);
+    inequalities += is_hard(row) && !conflict_is_bilateral(row);
   }
   if (free + equations + inequalities > S2_CONFLICT_MAX) {
     return false;
@@ -141,11 +141,11 @@ bool s2_mcp_conflict(const S2Problem *problem, double *proof, S2Arena *arena) {
   int equation = 0, inequality = 0;
   for (int i = 0; i < problem->rows; i++) {
     const S2Row *row = &problem->row[i];
-    if (is_hard(row) && is_bilateral(row)) {
-      fill_row(row, e + (size_t)equation * width);
+    if (is_hard(row) && conflict_is_bilateral(row)) {
+      conflict_fill_row(row, e + (size_t)equation * width);
       a[equation++] = row->bias;
     } else if (is_hard(row)) {
-      fill_row(row, d + (size_t)inequality * width);
+      conflict_fill_row(row, d + (size_t)inequality * width);
       b[inequality++] = row->bias;
     }
   }
@@ -163,7 +163,7 @@ bool s2_mcp_conflict(const S2Problem *problem, double *proof, S2Arena *arena) {
   equation = inequality = 0;
   for (int i = 0; i < problem->rows && proved && proof != NULL; i++) {
     const S2Row *row = &problem->row[i];
-    proof[i] = !is_hard(row) ? 0 : is_bilateral(row) ? p[equation++] : t[inequality++];
+    proof[i] = !is_hard(row) ? 0 : conflict_is_bilateral(row) ? p[equation++] : t[inequality++];
   }
   s2_arena_rewind(arena, mark);
   return proved;

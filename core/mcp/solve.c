@@ -81,8 +81,8 @@ static int count_contacts(const S2Problem *problem) {
 // The velocities that belong to the impulses exactly: what one body gains the other loses to the
 // last digit, and whatever the solver left over is in the rows. False where the rows do not bear
 // it. Measures what it leaves.
-static bool balance(const S2Problem *problem, const S2SolverOptions *options, S2Arena *arena,
-                    S2Solution *solution) {
+static bool mcp_balance(const S2Problem *problem, const S2SolverOptions *options, S2Arena *arena,
+                        S2Solution *solution) {
   S2ArenaMark mark = s2_arena_mark(arena);
   double *v = S2_TAKE(arena, double, 3 * problem->nodes);
   s2_mcp_velocity(problem, solution->lambda, v);
@@ -101,20 +101,20 @@ static bool balance(const S2Problem *problem, const S2SolverOptions *options, S2
 
 // Runs one solver and has its answer judged by the common residual. True: solved, with momentum
 // kept.
-static bool run(S2SolverFn *solve, S2Solver solver, const S2Problem *problem,
-                const S2SolverOptions *options, S2Arena *arena, S2Solution *solution) {
+static bool mcp_run(S2SolverFn *solve, S2Solver solver, const S2Problem *problem,
+                    const S2SolverOptions *options, S2Arena *arena, S2Solution *solution) {
   // Memory of a solver is given back before its answer is judged.
   S2ArenaMark mark = s2_arena_mark(arena);
   solution->status = solve(problem, options, arena, solution);
   s2_arena_rewind(arena, mark);
   solution->used = solver;
-  return balance(problem, options, arena, solution);
+  return mcp_balance(problem, options, arena, solution);
 }
 
 // Runs another solver from nothing. True when its answer is as good as can be asked; otherwise the
 // one with the smaller residual stays.
-static bool improve(S2SolverFn *solve, S2Solver solver, const S2Problem *problem,
-                    const S2SolverOptions *options, S2Arena *arena, S2Solution *solution) {
+static bool mcp_improve(S2SolverFn *solve, S2Solver solver, const S2Problem *problem,
+                        const S2SolverOptions *options, S2Arena *arena, S2Solution *solution) {
   // From zero impulses: the guess has led the first solver where it is.
   S2ArenaMark mark = s2_arena_mark(arena);
   size_t nodes = sizeof(double) * (size_t)(3 * problem->nodes);
@@ -122,7 +122,7 @@ static bool improve(S2SolverFn *solve, S2Solver solver, const S2Problem *problem
   S2Solution second = {.v = s2_arena_take(arena, nodes),
                        .lambda = s2_arena_take_zeroed(arena, rows)};
   memcpy(second.v, solution->v, nodes);
-  bool good = run(solve, solver, problem, options, arena, &second);
+  bool good = mcp_run(solve, solver, problem, options, arena, &second);
   second.iterations += solution->iterations;
   // A NaN of the first answer counts as worse than anything.
   if (good || !(second.residual.scaled >= solution->residual.scaled)) {
@@ -142,14 +142,15 @@ static bool improve(S2SolverFn *solve, S2Solver solver, const S2Problem *problem
 // what the residual leaves over shows as creep at rest and as energy out of nothing.
 static const double SMALL_ISLAND_PART = 1e-3;
 
-static void solve_small(const S2Problem *problem, const S2SolverOptions *options, S2Arena *arena,
-                        S2Solution *solution, int contacts) {
+static void mcp_solve_small(const S2Problem *problem, const S2SolverOptions *options,
+                            S2Arena *arena, S2Solution *solution, int contacts) {
   // Closed form for one contact, else the interior point once; more digits than were asked for.
   S2SolverOptions strict = *options;
   strict.tolerance *= SMALL_ISLAND_PART;
-  bool good = contacts == 1 && problem->row[0].lo == 0 && problem->row[0].hi == INFINITY
-                  ? run(s2_closed_solve, S2_SOLVER_CLOSED, problem, &strict, arena, solution)
-                  : run(s2_pdipm_quick_solve, S2_SOLVER_PDIPM, problem, &strict, arena, solution);
+  bool good =
+      contacts == 1 && problem->row[0].lo == 0 && problem->row[0].hi == INFINITY
+          ? mcp_run(s2_closed_solve, S2_SOLVER_CLOSED, problem, &strict, arena, solution)
+          : mcp_run(s2_pdipm_quick_solve, S2_SOLVER_PDIPM, problem, &strict, arena, solution);
   if (good) {
     return;
   }
@@ -160,9 +161,9 @@ static void solve_small(const S2Problem *problem, const S2SolverOptions *options
     return;
   }
   // Pivoting, and the long chain of the interior point where that misses the tolerance, too.
-  improve(s2_lemke_solve, S2_SOLVER_LEMKE, problem, &strict, arena, solution);
-  if (!balance(problem, options, arena, solution)) {
-    improve(s2_pdipm_solve, S2_SOLVER_PDIPM, problem, options, arena, solution);
+  mcp_improve(s2_lemke_solve, S2_SOLVER_LEMKE, problem, &strict, arena, solution);
+  if (!mcp_balance(problem, options, arena, solution)) {
+    mcp_improve(s2_pdipm_solve, S2_SOLVER_PDIPM, problem, options, arena, solution);
   }
 }
 
@@ -171,7 +172,7 @@ static void solve_auto(const S2Problem *problem, const S2SolverOptions *options,
   int contacts = count_contacts(problem);
   // Joints alone: the linear solver asked for, else their factored Delassus matrix.
   if (contacts == 0 && options->linear != S2_LINEAR_AUTO) {
-    run(s2_linear_solve, S2_SOLVER_LINEAR, problem, options, arena, solution);
+    mcp_run(s2_linear_solve, S2_SOLVER_LINEAR, problem, options, arena, solution);
     return;
   }
   if (contacts == 0 && s2_bilateral_solve(problem, options, arena, solution)) {
@@ -179,15 +180,15 @@ static void solve_auto(const S2Problem *problem, const S2SolverOptions *options,
   }
   // Few contacts: whichever method is quickest, with pivoting soon.
   if (contacts <= PIVOT_SOON) {
-    solve_small(problem, options, arena, solution, contacts);
+    mcp_solve_small(problem, options, arena, solution, contacts);
     return;
   }
   // Many: the interior point's chain first.
-  run(s2_pdipm_solve, S2_SOLVER_PDIPM, problem, options, arena, solution);
+  mcp_run(s2_pdipm_solve, S2_SOLVER_PDIPM, problem, options, arena, solution);
   // Pivoting is dear here: only for what is not solved at all.
   if (!(solution->residual.scaled <= options->tolerance) && solution->status != S2_INFEASIBLE &&
       contacts <= PIVOT_AT_LAST) {
-    improve(s2_lemke_solve, S2_SOLVER_LEMKE, problem, options, arena, solution);
+    mcp_improve(s2_lemke_solve, S2_SOLVER_LEMKE, problem, options, arena, solution);
   }
 }
 
@@ -239,7 +240,7 @@ S2SolveStatus s2_mcp_solve(const S2Problem *problem, const S2SolverOptions *opti
   if (options->solver == S2_SOLVER_AUTO) {
     solve_auto(problem, options, arena, solution);
   } else {
-    run(SOLVERS[options->solver], options->solver, problem, options, arena, solution);
+    mcp_run(SOLVERS[options->solver], options->solver, problem, options, arena, solution);
   }
   // The residual decides, not what a solver thinks of itself.
   if (solution->residual.scaled <= options->tolerance) {

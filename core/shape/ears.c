@@ -16,7 +16,7 @@ typedef struct Ears {
   int *first_waiting, *next_waiting, *previous_waiting; // lists of those that wait
 } Ears;
 
-static S2Vec2 point_of(const Ears *ears, int edge) {
+static S2Vec2 ears_point_of(const Ears *ears, int edge) {
   return ears->mesh->points[ears->mesh->edges[edge].origin];
 }
 
@@ -41,7 +41,7 @@ static int first_of(const Ears *ears, double value, int from, int k, int lo, int
 }
 
 // The shortest candidate, the first of equals around the outline from `start`.
-static int shortest(const Ears *ears, int start) {
+static int ears_shortest(const Ears *ears, int start) {
   double value = ears->diagonal[1];
   if (!(value < INFINITY)) {
     return NOBODY;
@@ -81,8 +81,9 @@ static void make_candidate(Ears *ears, int vertex) {
   const S2HalfEdge *e = ears->mesh->edges;
   int at = ears->half[vertex];
   wait_no_more(ears, vertex);
-  set_diagonal(ears, vertex,
-               s2_length2(s2_sub(point_of(ears, e[at].next), point_of(ears, e[at].previous))));
+  set_diagonal(
+      ears, vertex,
+      s2_length2(s2_sub(ears_point_of(ears, e[at].next), ears_point_of(ears, e[at].previous))));
 }
 
 // ---- Corners ----------------------------------------------------------------------------------
@@ -117,9 +118,12 @@ static int find_within(const Ears *ears, const Corner *corner, int k, int lo, in
 static bool is_ear(Ears *ears, int vertex) {
   const S2HalfEdge *e = ears->mesh->edges;
   int at = ears->half[vertex], before = e[at].previous, after = e[at].next;
-  Corner corner = {
-      point_of(ears, before), point_of(ears, at), point_of(ears, after), e[before].origin, vertex,
-      e[after].origin};
+  Corner corner = {ears_point_of(ears, before),
+                   ears_point_of(ears, at),
+                   ears_point_of(ears, after),
+                   e[before].origin,
+                   vertex,
+                   e[after].origin};
   bool turns = s2_corner_sine(corner.p, corner.q, corner.r) > S2_STRAIGHT_SINE;
   int other = turns ? find_within(ears, &corner, 1, 0, ears->left.leaves) : NOBODY;
   if (turns && other == NOBODY) {
@@ -133,13 +137,13 @@ static bool is_ear(Ears *ears, int vertex) {
 }
 
 // When rounding leaves no ear (what remains is flat): the corner that turns most to the left.
-static int sharpest(const Ears *ears, int start) {
+static int ears_sharpest(const Ears *ears, int start) {
   const S2HalfEdge *e = ears->mesh->edges;
   int found = ears->half[start], at = found;
   double most = -INFINITY;
   do {
-    double sine = s2_corner_sine(point_of(ears, e[at].previous), point_of(ears, at),
-                                 point_of(ears, e[at].next));
+    double sine = s2_corner_sine(ears_point_of(ears, e[at].previous), ears_point_of(ears, at),
+                                 ears_point_of(ears, e[at].next));
     if (sine > most) {
       found = at;
       most = sine;
@@ -149,18 +153,19 @@ static int sharpest(const Ears *ears, int start) {
   return e[found].origin;
 }
 
-static int choose(Ears *ears, int start) {
-  for (int vertex = shortest(ears, start); vertex != NOBODY; vertex = shortest(ears, start)) {
+static int ears_choose(Ears *ears, int start) {
+  for (int vertex = ears_shortest(ears, start); vertex != NOBODY;
+       vertex = ears_shortest(ears, start)) {
     if (is_ear(ears, vertex)) {
       return vertex;
     }
   }
-  return sharpest(ears, start);
+  return ears_sharpest(ears, start);
 }
 
 // ---- Cutting ----------------------------------------------------------------------------------
 
-static int *numbers(S2Arena *arena, int count, int value) {
+static int *ears_numbers(S2Arena *arena, int count, int value) {
   int *list = S2_TAKE(arena, int, count);
   for (int i = 0; i < count; i++) {
     list[i] = value;
@@ -168,15 +173,15 @@ static int *numbers(S2Arena *arena, int count, int value) {
   return list;
 }
 
-static Ears begin(S2Mesh *mesh, int count, S2Arena *arena) {
+static Ears ears_begin(S2Mesh *mesh, int count, S2Arena *arena) {
   Ears ears = {.mesh = mesh,
                .count = count,
                .half = S2_TAKE(arena, int, count),
                .left = s2_box_tree(arena, count),
-               .waits_for = numbers(arena, count, NOBODY),
-               .first_waiting = numbers(arena, count, NOBODY),
-               .next_waiting = numbers(arena, count, NOBODY),
-               .previous_waiting = numbers(arena, count, NOBODY)};
+               .waits_for = ears_numbers(arena, count, NOBODY),
+               .first_waiting = ears_numbers(arena, count, NOBODY),
+               .next_waiting = ears_numbers(arena, count, NOBODY),
+               .previous_waiting = ears_numbers(arena, count, NOBODY)};
   ears.diagonal = S2_TAKE(arena, double, 2 * ears.left.leaves);
   for (int k = 0; k < 2 * ears.left.leaves; k++) {
     ears.diagonal[k] = INFINITY;
@@ -196,7 +201,7 @@ static Ears begin(S2Mesh *mesh, int count, S2Arena *arena) {
 }
 
 // Takes the corner at a vertex off; returns the vertex before it.
-static int cut(Ears *ears, int vertex) {
+static int ears_cut(Ears *ears, int vertex) {
   S2Mesh *mesh = ears->mesh;
   S2HalfEdge *e = mesh->edges;
   int at = ears->half[vertex], before = e[at].previous, after = e[at].next;
@@ -225,9 +230,9 @@ static int cut(Ears *ears, int vertex) {
 }
 
 void s2_triangulate(S2Mesh *mesh, int count, S2Arena *arena) {
-  Ears ears = begin(mesh, count, arena);
+  Ears ears = ears_begin(mesh, count, arena);
   int start = 0;
   for (int left = count; left > 3; left--) {
-    start = cut(&ears, choose(&ears, start));
+    start = ears_cut(&ears, ears_choose(&ears, start));
   }
 }

@@ -20,7 +20,7 @@ int s2_side(S2Vec2 p, S2Vec2 q, S2Vec2 r) {
   return (turn > rounding) - (turn < -rounding);
 }
 
-static bool between(S2Vec2 p, S2Vec2 q, S2Vec2 r) {
+static bool outline_between(S2Vec2 p, S2Vec2 q, S2Vec2 r) {
   return fmin(p.x, q.x) <= r.x && r.x <= fmax(p.x, q.x) && fmin(p.y, q.y) <= r.y &&
          r.y <= fmax(p.y, q.y);
 }
@@ -31,8 +31,8 @@ static bool segments_meet(S2Vec2 p, S2Vec2 q, S2Vec2 r, S2Vec2 s) {
   if (r_side * s_side < 0 && p_side * q_side < 0) {
     return true;
   }
-  return (r_side == 0 && between(p, q, r)) || (s_side == 0 && between(p, q, s)) ||
-         (p_side == 0 && between(r, s, p)) || (q_side == 0 && between(r, s, q));
+  return (r_side == 0 && outline_between(p, q, r)) || (s_side == 0 && outline_between(p, q, s)) ||
+         (p_side == 0 && outline_between(r, s, p)) || (q_side == 0 && outline_between(r, s, q));
 }
 
 typedef struct Numbered {
@@ -40,7 +40,7 @@ typedef struct Numbered {
   int index;
 } Numbered;
 
-static int by_place(const void *a, const void *b) {
+static int outline_by_place(const void *a, const void *b) {
   const Numbered *p = a, *q = b;
   int x = (p->point.x > q->point.x) - (p->point.x < q->point.x);
   int y = (p->point.y > q->point.y) - (p->point.y < q->point.y);
@@ -53,7 +53,7 @@ static bool find_repeated(const S2Vec2 *points, int count, S2Arena *arena, int *
   for (int i = 0; i < count; i++) {
     sorted[i] = (Numbered){points[i], i};
   }
-  qsort(sorted, (size_t)count, sizeof *sorted, by_place);
+  qsort(sorted, (size_t)count, sizeof *sorted, outline_by_place);
   *first = count;
   for (int i = 0; i + 1 < count; i++) {
     bool same =

@@ -75,7 +75,7 @@ static const double *read_mu(const S2Keys *keys, int contacts, bool *one) {
 }
 
 // `zeros`: entries of matrices that are 0 count as entries.
-static void read_problem(const S2Keys *keys, Call *call, bool zeros) {
+static void contact_read_problem(const S2Keys *keys, Call *call, bool zeros) {
   call->global = s2_keys_has(keys, "M") || s2_keys_has(keys, "H");
   int rows = -1;
   if (call->global && s2_keys_has(keys, "W")) {
@@ -110,7 +110,7 @@ static void read_problem(const S2Keys *keys, Call *call, bool zeros) {
   call->mu = read_mu(keys, call->contacts, &call->one_mu);
 }
 
-static void read_options(const S2Keys *keys, Call *call) {
+static void contact_read_options(const S2Keys *keys, Call *call) {
   call->options = s2_lua_step_options(keys, &call->solve, MAX_ITERATIONS);
   S2Solver solver = call->options.solver;
   if (call->solve.kappa > 0 && solver != S2_SOLVER_AUTO && solver != S2_SOLVER_PDIPM) {
@@ -144,7 +144,8 @@ static S2Csr matrix_of(const S2LuaSparse *sparse, S2Arena *arena) {
   return s2_csr_from_triplets(sparse->rows, sparse->columns, sparse->count, sparse->triplet, arena);
 }
 
-static void solve_local(const Call *call, const S2Csr *w, S2Arena *arena, S2ContactSolution *to) {
+static void contact_solve_local(const Call *call, const S2Csr *w, S2Arena *arena,
+                                S2ContactSolution *to) {
   S2ContactProblem problem = {call->contacts, w, call->q, call->mu};
   if (call->solve.kappa > 0) {
     s2_contact_smooth_solve(&problem, call->solve.kappa, &call->options, arena, to);
@@ -157,8 +158,8 @@ static S2GlobalContactProblem global_problem(const Call *call, const S2Csr *m, c
   return (S2GlobalContactProblem){call->freedoms, call->contacts, m, h, call->q, call->b, call->mu};
 }
 
-static void solve_global(const Call *call, const S2Csr *m, const S2Csr *h, S2Arena *arena,
-                         S2ContactSolution *to) {
+static void contact_solve_global(const Call *call, const S2Csr *m, const S2Csr *h, S2Arena *arena,
+                                 S2ContactSolution *to) {
   S2GlobalContactProblem problem = global_problem(call, m, h);
   if (call->solve.kappa > 0) {
     s2_contact_smooth_solve_global(&problem, call->solve.kappa, &call->options, arena, to);
@@ -168,16 +169,16 @@ static void solve_global(const Call *call, const S2Csr *m, const S2Csr *h, S2Are
 }
 
 // For s2_lua_with_arena.
-static void solve(void *user, S2Arena *arena) {
+static void contact_run(void *user, S2Arena *arena) {
   Call *call = user;
   call->options.history = call->solve.record ? &call->solve.history : NULL;
   S2Csr first = matrix_of(&call->matrix[0], arena);
   double start = s2_lua_clock();
   if (call->global) {
     S2Csr h = matrix_of(&call->matrix[1], arena);
-    solve_global(call, &first, &h, arena, &call->solution);
+    contact_solve_global(call, &first, &h, arena, &call->solution);
   } else {
-    solve_local(call, &first, arena, &call->solution);
+    contact_solve_local(call, &first, arena, &call->solution);
   }
   double time = s2_lua_clock() - start;
   const S2ContactSolution *found = &call->solution;
@@ -197,10 +198,10 @@ static int contact_solve(lua_State *L) {
   }
   lua_settop(L, 1);
   S2Keys keys = s2_keys_open(L, 1, false, problem_names, s2_lua_solve_names, 0);
-  read_problem(&keys, &call, false);
-  read_options(&keys, &call);
+  contact_read_problem(&keys, &call, false);
+  contact_read_options(&keys, &call);
   take_solution(&keys, &call);
-  s2_lua_with_arena(L, solve, &call);
+  s2_lua_with_arena(L, contact_run, &call);
   return s2_lua_solve_return(L, &call.solve, &call.answer, &returns, &call);
 }
 
@@ -221,7 +222,7 @@ static const struct {
 };
 
 // From the arguments r, u, info.
-static void read_solution(lua_State *L, Call *call) {
+static void contact_read_solution(lua_State *L, Call *call) {
   S2ContactSolution *at = &call->solution;
   int rows = 2 * call->contacts, count;
   S2Keys info = s2_lua_solved_open(L, 4);
@@ -233,8 +234,8 @@ static void read_solution(lua_State *L, Call *call) {
 }
 
 // From the entries of a matrix to the triplets it was made of.
-static void gather(const S2LuaSparse *to, const S2Csr *matrix, const double *from,
-                   double *numbers) {
+static void contact_gather(const S2LuaSparse *to, const S2Csr *matrix, const double *from,
+                           double *numbers) {
   for (int k = 0; k < to->count; k++) {
     int32_t low = matrix->start[to->triplet[k].row], high = matrix->start[to->triplet[k].row + 1];
     // The entry of this place, among those of its row.
@@ -260,28 +261,28 @@ static unsigned pull_global(const Call *call, const S2Csr *m, const S2ContactLos
                                       .b = to->b,
                                       .mu = to->mu};
   unsigned flags = s2_contact_vjp_global(&problem, &call->solution, loss, &gradient, arena);
-  gather(&call->matrix[0], m, gradient.m, to->matrix[0]);
-  gather(&call->matrix[1], &h, gradient.h, to->matrix[1]);
+  contact_gather(&call->matrix[0], m, gradient.m, to->matrix[0]);
+  contact_gather(&call->matrix[1], &h, gradient.h, to->matrix[1]);
   return flags;
 }
 
-static unsigned pull_local(const Call *call, const S2Csr *w, const S2ContactLoss *loss,
-                           const Gradient *to, S2Arena *arena) {
+static unsigned contact_pull_local(const Call *call, const S2Csr *w, const S2ContactLoss *loss,
+                                   const Gradient *to, S2Arena *arena) {
   S2ContactProblem problem = {call->contacts, w, call->q, call->mu};
   S2ContactGradient gradient = {
       .w = S2_TAKE(arena, double, w->start[w->rows]), .q = to->q, .mu = to->mu};
   unsigned flags = s2_contact_vjp(&problem, &call->solution, loss, &gradient, arena);
-  gather(&call->matrix[0], w, gradient.w, to->matrix[0]);
+  contact_gather(&call->matrix[0], w, gradient.w, to->matrix[0]);
   return flags;
 }
 
 // No call into Lua between the arena's beginning and its end.
-static unsigned pull_back(const Call *call, const S2ContactLoss *loss, const Gradient *to) {
+static unsigned contact_pull_back(const Call *call, const S2ContactLoss *loss, const Gradient *to) {
   S2Arena arena;
   s2_arena_init(&arena);
   S2Csr first = matrix_of(&call->matrix[0], &arena);
   unsigned flags = call->global ? pull_global(call, &first, loss, to, &arena)
-                                : pull_local(call, &first, loss, to, &arena);
+                                : contact_pull_local(call, &first, loss, to, &arena);
   s2_arena_free(&arena);
   return flags;
 }
@@ -335,8 +336,8 @@ static int contact_vjp(lua_State *L) {
   lua_settop(L, 5);
   luaL_checkstack(L, 3 * LUA_MINSTACK, NULL);
   S2Keys keys = s2_keys_open(L, 1, false, problem_names, s2_lua_solve_names, 0);
-  read_problem(&keys, &call, true);
-  read_solution(L, &call);
+  contact_read_problem(&keys, &call, true);
+  contact_read_solution(L, &call);
   const S2LuaField *fields = call.global ? global_loss_fields : loss_fields;
   S2Keys loss = s2_lua_loss_open(L, 5, fields);
   s2_lua_fields_read(&loss, fields, &call);
@@ -347,7 +348,7 @@ static int contact_vjp(lua_State *L) {
   for (int i = 0; i < 2; i++) {
     to.matrix[i] = s2_lua_take_numbers(L, (size_t)call.matrix[i].count);
   }
-  unsigned flags = pull_back(&call, &call.loss, &to);
+  unsigned flags = contact_pull_back(&call, &call.loss, &to);
   push_gradient(L, &call, &to);
   set_worth(L, flags);
   return 1;
@@ -356,7 +357,7 @@ static int contact_vjp(lua_State *L) {
 // ---- Files ------------------------------------------------------------------------------------
 
 // Argument: the file.
-static int push_problem(lua_State *L) {
+static int contact_push_problem(lua_State *L) {
   const S2ContactFile *file = lua_touserdata(L, 1);
   lua_createtable(L, 0, 5);
   if (file->global) {
@@ -385,14 +386,14 @@ static int contact_read(lua_State *L) {
     return s2_lua_file_failed(L, status);
   }
   lua_settop(L, 0);
-  lua_pushcfunction(L, push_problem);
+  lua_pushcfunction(L, contact_push_problem);
   lua_pushlightuserdata(L, file);
   int failed = lua_pcall(L, 1, 1, 0);
   s2_contact_free(file);
   return failed != LUA_OK ? lua_error(L) : 1;
 }
 
-static S2Status write_file(const Call *call, const char *path) {
+static S2Status contact_write_file(const Call *call, const char *path) {
   S2Arena arena;
   s2_arena_init(&arena);
   S2Csr first = matrix_of(&call->matrix[0], &arena);
@@ -415,8 +416,8 @@ static int contact_write(lua_State *L) {
   Call call = {0};
   lua_settop(L, 2);
   S2Keys keys = s2_keys_open(L, 2, false, names, NULL, 0);
-  read_problem(&keys, &call, false);
-  S2Status status = write_file(&call, path);
+  contact_read_problem(&keys, &call, false);
+  S2Status status = contact_write_file(&call, path);
   if (status.code != S2_OK) {
     return s2_lua_file_failed(L, status);
   }

@@ -40,16 +40,16 @@ static const S2LuaField info_fields[] = {{"certificate", S2_LUA_VECTOR,
                                           .flags = S2_LUA_IF_INFEASIBLE},
                                          {0}};
 
-static const char *solver_name(int solver) {
+static const char *kkt_solver_name(int solver) {
   return s2_kkt_solver_name((S2KktSolver)solver);
 }
 
-static const char *solver_summary(int solver) {
+static const char *kkt_solver_summary(int solver) {
   return s2_kkt_solver_summary((S2KktSolver)solver);
 }
 
 // For s2_lua_with_arena.
-static void solve(void *user, S2Arena *arena) {
+static void kkt_run(void *user, S2Arena *arena) {
   Call *call = user;
   S2KktOptions options = {(S2KktSolver)call->solver, call->solve.tolerance,
                           call->solve.max_iterations,
@@ -68,7 +68,7 @@ static void solve(void *user, S2Arena *arena) {
   double time = s2_lua_clock() - start;
   const S2KktSolution *found = &call->solution;
   call->answer = (S2LuaAnswer){found->status, found->iterations, found->residual, time,
-                               solver_name(call->solver)};
+                               kkt_solver_name(call->solver)};
 }
 
 static int kkt_solve(lua_State *L) {
@@ -86,17 +86,17 @@ static int kkt_solve(lua_State *L) {
   if (call.n > KKT_MAX - call.m) {
     s2_lua_fail(L, "c, b: at most %d numbers expected, got %d", KKT_MAX, call.n + call.m);
   }
-  s2_lua_read_solver(&keys, solver_name, S2_KKT_SOLVER_COUNT, &call.solver);
+  s2_lua_read_solver(&keys, kkt_solver_name, S2_KKT_SOLVER_COUNT, &call.solver);
   s2_lua_solve_read(&keys, &call.solve);
   call.solution = (S2KktSolution){.v = s2_lua_take_numbers(L, (size_t)call.n),
                                   .lambda = s2_lua_take_numbers(L, (size_t)call.m),
                                   .proof = s2_lua_take_numbers(L, (size_t)call.m)};
-  s2_lua_with_arena(L, solve, &call);
+  s2_lua_with_arena(L, kkt_run, &call);
   return s2_lua_solve_return(L, &call.solve, &call.answer, &returns, &call);
 }
 
 static int kkt_solvers(lua_State *L) {
-  return s2_lua_push_solvers(L, solver_name, solver_summary, S2_KKT_SOLVER_COUNT);
+  return s2_lua_push_solvers(L, kkt_solver_name, kkt_solver_summary, S2_KKT_SOLVER_COUNT);
 }
 
 void s2_lua_open_kkt(lua_State *L) {

@@ -27,18 +27,18 @@ static const S2LuaField result_fields[] = {
 static const S2LuaField info_fields[] = {{"ray", S2_LUA_VECTOR, offsetof(Call, ray), .rows = N},
                                          {0}};
 
-static const char *solver_name(int solver) {
+static const char *lcp_solver_name(int solver) {
   return s2_lcp_solver_name((S2LcpSolver)solver);
 }
 
-static const char *solver_summary(int solver) {
+static const char *lcp_solver_summary(int solver) {
   return s2_lcp_solver_summary((S2LcpSolver)solver);
 }
 
 // ---- Reading ----------------------------------------------------------------------------------
 
 // M and q from two arguments; their memory stays on the stack.
-static void read_problem(lua_State *L, int argument, S2LcpProblem *problem) {
+static void lcp_read_problem(lua_State *L, int argument, S2LcpProblem *problem) {
   int rows, columns, count;
   problem->m = s2_lua_check_matrix(L, argument, "M", -1, -1, &rows, &columns);
   if (rows != columns) {
@@ -63,18 +63,18 @@ static void read_sparse_problem(lua_State *L, Call *call) {
   call->problem.q = s2_lua_check_vector(L, 2, "q", call->problem.n, &count);
 }
 
-static void read_options(lua_State *L, int argument, Call *call) {
+static void lcp_read_options(lua_State *L, int argument, Call *call) {
   static const char *const names[] = {"solver", "omega", NULL};
   S2Keys keys = s2_keys_open(L, argument, true, names, s2_lua_solve_names, 0);
   int solver = S2_LCP_AUTO;
   double omega = 0;
-  s2_lua_read_solver(&keys, solver_name, S2_LCP_SOLVER_COUNT, &solver);
+  s2_lua_read_solver(&keys, lcp_solver_name, S2_LCP_SOLVER_COUNT, &solver);
   s2_lua_read_omega(&keys, &omega);
   // Points of the central path come from the interior point alone.
   s2_lua_solve_read(&keys, &call->solve);
   if (call->solve.kappa > 0 && solver != S2_LCP_AUTO && solver != S2_LCP_PDIPM) {
     s2_keys_fail(&keys, "kappa", "the solver 'pdipm' or 'auto' expected with it, got '%s'",
-                 solver_name(solver));
+                 lcp_solver_name(solver));
   }
   call->options = (S2LcpSolverOptions){.solver = (S2LcpSolver)solver,
                                        .tolerance = call->solve.tolerance,
@@ -86,7 +86,7 @@ static void read_options(lua_State *L, int argument, Call *call) {
 // ---- Solving ----------------------------------------------------------------------------------
 
 // For s2_lua_with_arena.
-static void solve(void *user, S2Arena *arena) {
+static void lcp_run(void *user, S2Arena *arena) {
   Call *call = user;
   call->options.history = call->solve.record ? &call->solve.history : NULL;
   S2Csr m = {0};
@@ -118,9 +118,9 @@ static int lcp_solve(lua_State *L) {
   if (s2_lua_is_sparse(L, 1)) {
     read_sparse_problem(L, &call);
   } else {
-    read_problem(L, 1, &call.problem);
+    lcp_read_problem(L, 1, &call.problem);
   }
-  read_options(L, 3, &call);
+  lcp_read_options(L, 3, &call);
   if (call.sparse && call.solve.kappa > 0) {
     s2_lua_fail(L, "kappa: not for sparse M");
   }
@@ -128,15 +128,15 @@ static int lcp_solve(lua_State *L) {
   call.solution = (S2LcpSolution){.z = s2_lua_take_numbers(L, n),
                                   .w = s2_lua_take_numbers(L, n),
                                   .ray = s2_lua_take_numbers(L, n)};
-  s2_lua_with_arena(L, solve, &call);
+  s2_lua_with_arena(L, lcp_run, &call);
   return s2_lua_solve_return(L, &call.solve, &call.answer, &returns, &call);
 }
 
 // ---- Derivatives ------------------------------------------------------------------------------
 
 // No call into Lua between the arena's beginning and its end.
-static bool pull_back(const S2LcpProblem *problem, const S2LcpSolution *solution,
-                      const double *dl_dz, const S2LcpGradient *to) {
+static bool lcp_pull_back(const S2LcpProblem *problem, const S2LcpSolution *solution,
+                          const double *dl_dz, const S2LcpGradient *to) {
   S2Arena arena;
   s2_arena_init(&arena);
   bool regular = s2_lcp_vjp(problem, solution, dl_dz, to, &arena);
@@ -150,7 +150,7 @@ static int lcp_vjp(lua_State *L) {
   S2LcpProblem problem;
   int count;
   lua_settop(L, 5);
-  read_problem(L, 1, &problem);
+  lcp_read_problem(L, 1, &problem);
   int n = problem.n;
   S2LcpSolution solution = {.z = s2_lua_check_vector(L, 3, "z", n, &count)};
   const double *dl_dz = s2_lua_check_vector(L, 4, "dl_dz", n, &count);
@@ -158,7 +158,7 @@ static int lcp_vjp(lua_State *L) {
   s2_keys_number(&keys, "kappa", S2_NON_NEGATIVE, &solution.kappa);
   S2LcpGradient to = {.m = s2_lua_take_numbers(L, (size_t)n * (size_t)n),
                       .q = s2_lua_take_numbers(L, (size_t)n)};
-  bool regular = pull_back(&problem, &solution, dl_dz, &to);
+  bool regular = lcp_pull_back(&problem, &solution, dl_dz, &to);
   lua_createtable(L, 0, 3);
   s2_lua_set_matrix(L, "M", to.m, n, n);
   s2_lua_set_numbers(L, "q", to.q, n);
@@ -166,13 +166,13 @@ static int lcp_vjp(lua_State *L) {
 }
 
 static int lcp_solvers(lua_State *L) {
-  return s2_lua_push_solvers(L, solver_name, solver_summary, S2_LCP_SOLVER_COUNT);
+  return s2_lua_push_solvers(L, lcp_solver_name, lcp_solver_summary, S2_LCP_SOLVER_COUNT);
 }
 
 // ---- Files ------------------------------------------------------------------------------------
 
 // Argument: the problem.
-static int push_problem(lua_State *L) {
+static int lcp_push_problem(lua_State *L) {
   const S2LcpProblem *problem = lua_touserdata(L, 1);
   s2_lua_push_matrix(L, problem->m, problem->n, problem->n);
   s2_lua_push_numbers(L, problem->q, problem->n);
@@ -186,7 +186,7 @@ static int lcp_read(lua_State *L) {
     return s2_lua_file_failed(L, status);
   }
   lua_settop(L, 0);
-  lua_pushcfunction(L, push_problem);
+  lua_pushcfunction(L, lcp_push_problem);
   lua_pushlightuserdata(L, problem);
   int failed = lua_pcall(L, 1, 2, 0);
   s2_lcp_free(problem);
@@ -196,7 +196,7 @@ static int lcp_read(lua_State *L) {
 static int lcp_write(lua_State *L) {
   const char *path = s2_lua_check_path(L, 1);
   S2LcpProblem problem;
-  read_problem(L, 2, &problem);
+  lcp_read_problem(L, 2, &problem);
   S2Status status = s2_lcp_write(&problem, path);
   if (status.code != S2_OK) {
     return s2_lua_file_failed(L, status);

@@ -51,7 +51,7 @@ static const S2LuaField loss_fields[] = {
     {0}};
 
 // The problem in argument 1; returns its keys.
-static S2Keys read_problem(lua_State *L, Call *call) {
+static S2Keys mlcp_read_problem(lua_State *L, Call *call) {
   const char *names[S2_LUA_FIELDS_MOST + 1];
   S2Mlcp *problem = &call->problem;
   luaL_checkstack(L, 3 * LUA_MINSTACK, NULL);
@@ -73,7 +73,7 @@ static S2Keys read_problem(lua_State *L, Call *call) {
 }
 
 // For s2_lua_with_arena.
-static void solve(void *user, S2Arena *arena) {
+static void mlcp_run(void *user, S2Arena *arena) {
   Call *call = user;
   const S2MlcpSolution *found = &call->solution;
   S2MlcpOptions options = {.tolerance = call->solve.tolerance,
@@ -94,7 +94,7 @@ static int mlcp_solve(lua_State *L) {
     return results;
   }
   lua_settop(L, 1);
-  S2Keys keys = read_problem(L, &call);
+  S2Keys keys = mlcp_read_problem(L, &call);
   s2_lua_solve_read(&keys, &call.solve);
   size_t n = (size_t)call.problem.n, m = (size_t)call.problem.m;
   call.solution = (S2MlcpSolution){.u = s2_lua_take_numbers(L, n),
@@ -102,7 +102,7 @@ static int mlcp_solve(lua_State *L) {
                                    .w = s2_lua_take_numbers(L, m),
                                    .proof_free = s2_lua_take_numbers(L, n),
                                    .proof_row = s2_lua_take_numbers(L, m)};
-  s2_lua_with_arena(L, solve, &call);
+  s2_lua_with_arena(L, mlcp_run, &call);
   return s2_lua_solve_return(L, &call.solve, &call.answer, &returns, &call);
 }
 
@@ -113,7 +113,7 @@ static int mlcp_vjp(lua_State *L) {
   Call call = {0};
   int count;
   lua_settop(L, 5);
-  read_problem(L, &call);
+  mlcp_read_problem(L, &call);
   S2MlcpSolution *at = &call.solution;
   at->u = s2_lua_check_vector(L, 2, "u", call.problem.n, &count);
   at->v = s2_lua_check_vector(L, 3, "v", call.problem.m, &count);

@@ -42,7 +42,7 @@ typedef struct Request {
 } Request;
 
 // Arguments: the request, the function.
-static int answer(lua_State *L) {
+static int ncp_answer(lua_State *L) {
   const Request *request = lua_touserdata(L, 1);
   const Call *call = request->call;
   const S2Ncp *ncp = &call->ncp;
@@ -68,10 +68,10 @@ static int answer(lua_State *L) {
   return 0;
 }
 
-static bool ask(Request request) {
+static bool ncp_ask(Request request) {
   const Call *call = request.call;
   lua_State *L = call->L;
-  lua_pushcfunction(L, answer);
+  lua_pushcfunction(L, ncp_answer);
   lua_pushlightuserdata(L, &request);
   lua_pushvalue(L, call->function[request.which]);
   return lua_pcall(L, 2, 0, call->handler) == LUA_OK;
@@ -79,21 +79,21 @@ static bool ask(Request request) {
 
 static bool ask_residual(void *user, const double *x, const double *y, const double *z,
                          const double *theta, double *out) {
-  return ask((Request){user, RESIDUAL, x, y, z, theta, out});
+  return ncp_ask((Request){user, RESIDUAL, x, y, z, theta, out});
 }
 
-static bool ask_jacobian(void *user, const double *x, const double *y, const double *z,
-                         const double *theta, double *out) {
-  return ask((Request){user, JACOBIAN, x, y, z, theta, out});
+static bool ncp_ask_jacobian(void *user, const double *x, const double *y, const double *z,
+                             const double *theta, double *out) {
+  return ncp_ask((Request){user, JACOBIAN, x, y, z, theta, out});
 }
 
 static bool ask_theta_jacobian(void *user, const double *x, const double *y, const double *z,
                                const double *theta, double *out) {
-  return ask((Request){user, THETA_JACOBIAN, x, y, z, theta, out});
+  return ncp_ask((Request){user, THETA_JACOBIAN, x, y, z, theta, out});
 }
 
 // Raises when the solver could not do its work; a script's own error as it was.
-static void check(lua_State *L, S2Status status) {
+static void ncp_check(lua_State *L, S2Status status) {
   if (status.code == S2_ABORTED) {
     lua_error(L);
   }
@@ -117,7 +117,7 @@ static S2Arena *push_scratch(lua_State *L) {
 }
 
 // A list of numbers; empty when the key is absent. The memory stays on the stack.
-static const double *read_numbers(const S2Keys *keys, const char *key, int wanted, int *count) {
+static const double *ncp_read_numbers(const S2Keys *keys, const char *key, int wanted, int *count) {
   char what[S2_KEYS_SCOPE + S2_LUA_TEXT];
   snprintf(what, sizeof what, "%s%s", keys->scope, key);
   if (s2_keys_push(keys, key) == LUA_TNIL) {
@@ -130,7 +130,7 @@ static const double *read_numbers(const S2Keys *keys, const char *key, int wante
 // A list of whole numbers from 1 to `highest`, less `base`, in ascending order if asked.
 static const int *read_integers(const S2Keys *keys, const char *key, int highest, int base,
                                 bool sorted, int *count, S2Arena *arena) {
-  const double *numbers = read_numbers(keys, key, -1, count);
+  const double *numbers = ncp_read_numbers(keys, key, -1, count);
   int *integers = S2_TAKE(arena, int, *count);
   // Checked one by one, and put into their place where the order is to ascend.
   for (int i = 0; i < *count; i++) {
@@ -191,7 +191,7 @@ static const S2LuaField option_fields[] = {
     {"no_progress_max", S2_LUA_INTEGER, OPTION(no_progress_max), .least = 1, .most = MAX_ITER},
     {0}};
 
-static S2NcpOptions read_options(const S2Keys *keys) {
+static S2NcpOptions ncp_read_options(const S2Keys *keys) {
   static const char *const more[] = {"undercut", NULL};
   const char *names[S2_LUA_FIELDS_MOST + 1];
   S2NcpOptions options = s2_ncp_options();
@@ -210,8 +210,8 @@ static S2NcpOptions read_options(const S2Keys *keys) {
 }
 
 // Leaves what belongs to the call on the stack.
-static void read_problem(const S2Keys *keys, Call *call, S2Arena *arena) {
-  static S2NcpFunction *const asks[] = {ask_residual, ask_jacobian, ask_theta_jacobian};
+static void ncp_read_problem(const S2Keys *keys, Call *call, S2Arena *arena) {
+  static S2NcpFunction *const asks[] = {ask_residual, ncp_ask_jacobian, ask_theta_jacobian};
   lua_State *L = keys->L;
   S2Ncp *ncp = &call->ncp;
   char text[S2_LUA_TEXT];
@@ -230,7 +230,7 @@ static void read_problem(const S2Keys *keys, Call *call, S2Arena *arena) {
   // Parameters, cones and the parts of x that are no plain numbers.
   ncp->theta_jacobian = call->function[THETA_JACOBIAN] != 0 ? asks[THETA_JACOBIAN] : NULL;
   ncp->user = call;
-  ncp->theta = read_numbers(keys, "theta", -1, &ncp->parameters);
+  ncp->theta = ncp_read_numbers(keys, "theta", -1, &ncp->parameters);
   ncp->cones = read_cones(keys, arena);
   ncp->x.rotation =
       read_integers(keys, "rotations", ncp->x.size, 1, true, &ncp->x.rotations, arena);
@@ -258,7 +258,7 @@ static void set_derivatives(lua_State *L, const S2Keys *keys, const Call *call, 
   if (wanted) {
     size_t count = (size_t)call->stored * (size_t)ncp->parameters;
     double *dw = s2_arena_take(arena, sizeof(double) * count);
-    check(L, s2_ncp_derivative(ncp, w, y, z, dw, &regular, arena));
+    ncp_check(L, s2_ncp_derivative(ncp, w, y, z, dw, &regular, arena));
     if (regular) {
       s2_lua_push_matrix(L, dw, call->stored, ncp->parameters);
       lua_setfield(L, info, "dw_dtheta");
@@ -270,10 +270,10 @@ static void set_derivatives(lua_State *L, const S2Keys *keys, const Call *call, 
     double *dl_dw = S2_TAKE_ZEROED(arena, double, call->stored), *at = dl_dw;
     double *dl_dtheta = S2_TAKE(arena, double, ncp->parameters);
     for (int i = 0, count; i < 3; at += sizes[i], i++) {
-      const double *part = read_numbers(&inner, names[i], sizes[i], &count);
+      const double *part = ncp_read_numbers(&inner, names[i], sizes[i], &count);
       memcpy(at, part, sizeof(double) * (size_t)count);
     }
-    check(L, s2_ncp_pull_back(ncp, w, y, z, dl_dw, dl_dtheta, &regular, arena));
+    ncp_check(L, s2_ncp_pull_back(ncp, w, y, z, dl_dw, dl_dtheta, &regular, arena));
     if (regular) {
       s2_lua_push_numbers(L, dl_dtheta, ncp->parameters);
       lua_setfield(L, info, "dl_dtheta");
@@ -281,7 +281,7 @@ static void set_derivatives(lua_State *L, const S2Keys *keys, const Call *call, 
   }
 }
 
-static void push_point(lua_State *L, const Call *call, const double *w) {
+static void ncp_push_point(lua_State *L, const Call *call, const double *w) {
   int cone = s2_cones_size(&call->ncp.cones);
   s2_lua_push_numbers(L, w, call->ncp.x.size);
   s2_lua_push_numbers(L, w + call->ncp.x.size, cone);
@@ -305,10 +305,10 @@ static int ncp_solve(lua_State *L) {
   S2Arena *arena = push_scratch(L);
   lua_pushcfunction(L, s2_lua_keep_traceback);
   Call call = {.L = L, .handler = lua_gettop(L)};
-  const double *x0 = read_numbers(&keys, "x0", -1, &call.ncp.x.size);
-  read_problem(&keys, &call, arena);
+  const double *x0 = ncp_read_numbers(&keys, "x0", -1, &call.ncp.x.size);
+  ncp_read_problem(&keys, &call, arena);
   // The history is as long as the solve may be.
-  S2NcpOptions options = read_options(&keys);
+  S2NcpOptions options = ncp_read_options(&keys);
   bool recorded = false;
   s2_keys_boolean(&keys, "history", &recorded);
   S2History history = {.capacity = recorded ? options.max_iter : 0};
@@ -319,8 +319,8 @@ static int ncp_solve(lua_State *L) {
   memcpy(w, x0, sizeof(double) * (size_t)call.ncp.x.size);
   S2NcpInfo result;
   double start = s2_lua_clock();
-  check(L, s2_ncp_solve(&call.ncp, &options, w, y, y + s2_cones_size(&call.ncp.cones),
-                        recorded ? &history : NULL, arena, &result));
+  ncp_check(L, s2_ncp_solve(&call.ncp, &options, w, y, y + s2_cones_size(&call.ncp.cones),
+                            recorded ? &history : NULL, arena, &result));
   double time = s2_lua_clock() - start;
 
   // The info of both outcomes.
@@ -341,12 +341,12 @@ static int ncp_solve(lua_State *L) {
   // Solved: x, y, z, info. Else nil, why, and the last point in the info.
   if (result.status == S2_SOLVED) {
     set_derivatives(L, &keys, &call, info, w, arena);
-    push_point(L, &call, w);
+    ncp_push_point(L, &call, w);
     lua_pushvalue(L, info);
     return 4;
   }
   lua_settop(L, info);
-  push_point(L, &call, w);
+  ncp_push_point(L, &call, w);
   lua_setfield(L, info, "z");
   lua_setfield(L, info, "y");
   lua_setfield(L, info, "x");

@@ -22,13 +22,13 @@
 
 // ---- Problem ----------------------------------------------------------------------------------
 
-static double *take_matrix(S2Arena *arena, int rows, int columns) {
+static double *problem_take_matrix(S2Arena *arena, int rows, int columns) {
   return s2_arena_take_zeroed(arena, sizeof(double) * ((size_t)rows * (size_t)columns + 1));
 }
 
-static double *jacobian(const S2Problem *problem, S2Arena *arena) {
+static double *problem_jacobian(const S2Problem *problem, S2Arena *arena) {
   int columns = 3 * problem->nodes;
-  double *J = take_matrix(arena, problem->rows, columns);
+  double *J = problem_take_matrix(arena, problem->rows, columns);
   for (int i = 0; i < problem->rows; i++) {
     const S2Row *row = &problem->row[i];
     double *at = J + (size_t)i * (size_t)columns;
@@ -47,7 +47,7 @@ static double *jacobian(const S2Problem *problem, S2Arena *arena) {
 // W = J inv(M) J' + C and q = J inv(M) rhs + bias.
 static void set_delassus(lua_State *L, const S2Problem *problem, const double *J, S2Arena *arena) {
   int rows = problem->rows, columns = 3 * problem->nodes;
-  double *W = take_matrix(arena, rows, rows), *q = take_matrix(arena, rows, 1);
+  double *W = problem_take_matrix(arena, rows, rows), *q = problem_take_matrix(arena, rows, 1);
   for (int i = 0; i < rows; i++) {
     const double *ji = J + (size_t)i * (size_t)columns;
     for (int k = 0; k < rows; k++) {
@@ -69,9 +69,10 @@ static void set_delassus(lua_State *L, const S2Problem *problem, const double *J
 
 static void set_rows(lua_State *L, const S2Problem *problem, int contacts, S2Arena *arena) {
   int rows = problem->rows, at = 0;
-  double *C = take_matrix(arena, rows, 1), *bias = take_matrix(arena, rows, 1);
-  double *lo = take_matrix(arena, rows, 1), *hi = take_matrix(arena, rows, 1);
-  double *mu = take_matrix(arena, contacts, 1), *E = take_matrix(arena, 2 * contacts, contacts);
+  double *C = problem_take_matrix(arena, rows, 1), *bias = problem_take_matrix(arena, rows, 1);
+  double *lo = problem_take_matrix(arena, rows, 1), *hi = problem_take_matrix(arena, rows, 1);
+  double *mu = problem_take_matrix(arena, contacts, 1),
+         *E = problem_take_matrix(arena, 2 * contacts, contacts);
   // The bounds of friction are those of one newton second of normal impulse.
   for (int i = 0; i < rows; i++) {
     const S2Row *row = &problem->row[i];
@@ -118,13 +119,13 @@ static int build_tables(lua_State *L) {
   }
   lua_setfield(L, -2, "bodies");
   // Matrices in full, as they are small and meant for reading.
-  double *M = take_matrix(arena, columns, columns);
+  double *M = problem_take_matrix(arena, columns, columns);
   for (int i = 0; i < columns; i++) {
     M[(size_t)i * (size_t)columns + (size_t)i] = problem->mass[i];
   }
   s2_lua_set_matrix(L, "M", M, columns, columns);
   s2_lua_set_numbers(L, "rhs", problem->rhs, columns);
-  double *J = jacobian(problem, arena);
+  double *J = problem_jacobian(problem, arena);
   s2_lua_set_matrix(L, "J", J, problem->rows, columns);
   set_delassus(L, problem, J, arena);
   set_rows(L, problem, contacts, arena);
@@ -164,7 +165,7 @@ static int world_mass_matrix(lua_State *L) {
   int count, columns = 0;
   const S2BodyId *bodies = s2_lua_bodies(lw, &count);
   s2_arena_reset(&lw->scratch);
-  double *mass = take_matrix(&lw->scratch, 3 * count, 1);
+  double *mass = problem_take_matrix(&lw->scratch, 3 * count, 1);
   // Bodies that do not move have no columns.
   for (int i = 0; i < count; i++) {
     double type, m, inertia;
@@ -177,7 +178,7 @@ static int world_mass_matrix(lua_State *L) {
       mass[columns++] = m;
     }
   }
-  double *matrix = take_matrix(&lw->scratch, columns, columns);
+  double *matrix = problem_take_matrix(&lw->scratch, columns, columns);
   for (int i = 0; i < columns; i++) {
     matrix[(size_t)i * (size_t)columns + (size_t)i] = mass[i];
   }

@@ -30,7 +30,7 @@ static const S2LuaField info_fields[] = {
     {"rows", S2_LUA_INTEGER, .at = offsetof(Call, rows)},
     {0}};
 
-static void read_options(lua_State *L, int argument, Call *call) {
+static void problem_file_read_options(lua_State *L, int argument, Call *call) {
   static const char *const names[] = {"solver", "omega", NULL};
   S2Keys keys = s2_keys_open(L, argument, true, names, s2_lua_solve_names, 0);
   call->options = s2_lua_step_options(&keys, &call->solve, MAX_ITERATIONS);
@@ -40,7 +40,7 @@ static void read_options(lua_State *L, int argument, Call *call) {
   }
 }
 
-static void solve(Call *call, S2Arena *arena) {
+static void problem_file_solve(Call *call, S2Arena *arena) {
   const S2Problem *problem = call->problem;
   call->solution = (S2Solution){.v = S2_TAKE_ZEROED(arena, double, 3 * problem->nodes),
                                 .lambda = S2_TAKE_ZEROED(arena, double, problem->rows)};
@@ -66,14 +66,14 @@ static int problem_solve(lua_State *L) {
   const char *path = s2_lua_check_path(L, 1);
   Call call = {0};
   lua_settop(L, 2);
-  read_options(L, 2, &call);
+  problem_file_read_options(L, 2, &call);
   S2Status status = s2_problem_read(path, &call.problem);
   if (status.code != S2_OK) {
     return s2_lua_file_failed(L, status);
   }
   S2Arena arena;
   s2_arena_init(&arena);
-  solve(&call, &arena);
+  problem_file_solve(&call, &arena);
   lua_pushcfunction(L, push_answer);
   lua_pushlightuserdata(L, &call);
   int failed = lua_pcall(L, 1, 3, 0);

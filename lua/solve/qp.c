@@ -183,7 +183,7 @@ static void solve_qp(Call *call, const S2QpOptions *options, S2Arena *arena) {
 }
 
 // For s2_lua_with_arena.
-static void solve(void *user, S2Arena *arena) {
+static void qp_run(void *user, S2Arena *arena) {
   Call *call = user;
   S2QpOptions options = {.tolerance = call->solve.tolerance,
                          .max_iterations = call->solve.max_iterations,
@@ -225,7 +225,7 @@ static int solve_program(lua_State *L, bool linear) {
     call.solution.proof_lower = s2_lua_take_numbers(L, n);
     call.solution.proof_upper = s2_lua_take_numbers(L, n);
   }
-  s2_lua_with_arena(L, solve, &call);
+  s2_lua_with_arena(L, qp_run, &call);
   bool unbounded = call.solution.unbounded; // what proves that is a direction
   call.solution.direction = unbounded ? call.solution.direction : NULL;
   const S2LuaReturns returns = {result_fields, info_fields, unbounded ? NULL : certificate_fields};
@@ -243,7 +243,7 @@ static int lp_solve(lua_State *L) {
 // ---- Derivatives ------------------------------------------------------------------------------
 
 // x and the multipliers, from argument 2 and the info in argument 3.
-static void read_solution(lua_State *L, Call *call) {
+static void qp_read_solution(lua_State *L, Call *call) {
   S2LpSolution *at = &call->solution;
   int count;
   S2Keys info = s2_lua_solved_open(L, 3);
@@ -261,7 +261,7 @@ static void read_solution(lua_State *L, Call *call) {
 static S2Keys read_derivative(lua_State *L, Call *call) {
   lua_settop(L, 4);
   S2Keys keys = read_program(L, call);
-  read_solution(L, call);
+  qp_read_solution(L, call);
   const S2LuaField *fields = call->linear ? lp_loss_fields : qp_loss_fields;
   S2Keys loss = s2_lua_loss_open(L, 4, fields);
   s2_lua_fields_read(&loss, fields, call);
@@ -285,7 +285,7 @@ static int qp_vjp(lua_State *L) {
 }
 
 // bounds = {{lo, hi}, ...}
-static void set_bounds(lua_State *L, const S2LpGradient *from, int n) {
+static void qp_set_bounds(lua_State *L, const S2LpGradient *from, int n) {
   lua_createtable(L, n, 0);
   for (int i = 0; i < n; i++) {
     double pair[2] = {from->lo[i], from->hi[i]};
@@ -310,7 +310,7 @@ static int lp_vjp(lua_State *L) {
   s2_arena_free(&arena);
   s2_lua_gradient_push(L, lp_fields, &call, &to);
   if (bounded) {
-    set_bounds(L, &to, call.n);
+    qp_set_bounds(L, &to, call.n);
   }
   return s2_lua_set_regular(L, regular);
 }

@@ -110,7 +110,7 @@ void s2_lua_push_history(lua_State *L, const S2History *history) {
   }
 }
 
-static const S2LuaField told[] = {
+static const S2LuaField answer_fields[] = {
     {"iterations", S2_LUA_INTEGER, .at = offsetof(S2LuaAnswer, iterations)},
     {"residual", S2_LUA_NUMBER, .at = offsetof(S2LuaAnswer, residual)},
     {"time", S2_LUA_NUMBER, .at = offsetof(S2LuaAnswer, time)},
@@ -125,7 +125,7 @@ static void push_info(lua_State *L, const S2LuaSolve *solve, const S2LuaAnswer *
   lua_createtable(L, 0, 16);
   lua_pushstring(L, s2_solve_status_name(answer->status));
   lua_setfield(L, -2, "status");
-  s2_lua_fields_write(L, told, answer, 0);
+  s2_lua_fields_write(L, answer_fields, answer, 0);
   if (solve->kappa > 0) {
     s2_lua_set_number(L, "kappa", solve->kappa);
   }

@@ -44,7 +44,7 @@ static double residual_of(const S2Interior *ip, double kappa) {
 }
 
 // Units of SI; the pairs as the vjp wants them.
-static void write(const S2Interior *ip, S2SmoothSolution *solution) {
+static void smooth_write(const S2Interior *ip, S2SmoothSolution *solution) {
   const S2System *system = ip->system;
   double scale = system->problem->velocity_scale;
   s2_system_write(system, ip->v, ip->lambda, solution->v, solution->lambda);
@@ -58,7 +58,7 @@ static void write(const S2Interior *ip, S2SmoothSolution *solution) {
   }
 }
 
-static void start(S2Interior *ip, const double *from) {
+static void smooth_start(S2Interior *ip, const double *from) {
   const S2System *system = ip->system;
   memset(ip->v, 0, sizeof(S2Quad) * (size_t)(system->nodes + 1));
   memset(ip->lambda, 0, sizeof(double) * 2 * (size_t)system->units);
@@ -89,7 +89,7 @@ S2SolveStatus s2_mcp_smooth_solve(const S2Problem *problem, double kappa,
   const int starts = (int)(sizeof STARTS / sizeof *STARTS);
   // From each start until one leads to the path; the best point of all is kept.
   for (int i = 0; i < starts && !(solution->residual <= tolerance); i++) {
-    start(&ip, STARTS[i]);
+    smooth_start(&ip, STARTS[i]);
     for (int iteration = 0;; iteration++) {
       s2_system_row_velocity(&system, ip.v, ip.u);
       s2_interior_measure(&ip);
@@ -97,7 +97,7 @@ S2SolveStatus s2_mcp_smooth_solve(const S2Problem *problem, double kappa,
       double residual = residual_of(&ip, kappa);
       if (!(residual >= solution->residual)) {
         solution->residual = residual;
-        write(&ip, solution);
+        smooth_write(&ip, solution);
       }
       if (residual <= tolerance || iteration == most || !s2_interior_step(&ip, kappa)) {
         break;

@@ -53,7 +53,7 @@ static void find_p(const Adjoint *a) {
 
 // What the rows miss with this p, into `change`; the largest of it, and of what it is made of, as
 // velocities that are alike for all rows: times 1/sqrt of their diagonal.
-static double miss(const Adjoint *a, const double *diagonal, double *whole) {
+static double vjp_bilateral_miss(const Adjoint *a, const double *diagonal, double *whole) {
   double worst = 0;
   *whole = 0;
   for (int r = 0; r < a->problem->rows; r++) {
@@ -78,11 +78,11 @@ static double miss(const Adjoint *a, const double *diagonal, double *whole) {
   return worst;
 }
 
-static bool solve(const Adjoint *a, const S2Bilateral *matrix) {
+static bool vjp_bilateral_solve(const Adjoint *a, const S2Bilateral *matrix) {
   double last = INFINITY, missed, whole;
   memset(a->eta, 0, sizeof(double) * (size_t)a->problem->rows);
   find_p(a);
-  missed = miss(a, matrix->diagonal, &whole);
+  missed = vjp_bilateral_miss(a, matrix->diagonal, &whole);
   // eta -= S^-1 (J p + C eta + dl/dlambda)
   for (int i = 0; i < CORRECTIONS && missed > ROUNDING * whole && missed < GAIN * last; i++) {
     last = missed;
@@ -91,19 +91,19 @@ static bool solve(const Adjoint *a, const S2Bilateral *matrix) {
       a->eta[r] -= a->change[r];
     }
     find_p(a);
-    missed = miss(a, matrix->diagonal, &whole);
+    missed = vjp_bilateral_miss(a, matrix->diagonal, &whole);
   }
   return missed <= ACCEPT * whole;
 }
 
-static void clear(double *to, int count) {
+static void vjp_bilateral_clear(double *to, int count) {
   if (to != NULL) {
     memset(to, 0, sizeof(double) * (size_t)count);
   }
 }
 
-static void write(const Adjoint *a, const double *v, const double *lambda,
-                  const S2McpGradient *to) {
+static void vjp_bilateral_write(const Adjoint *a, const double *v, const double *lambda,
+                                const S2McpGradient *to) {
   const S2Problem *problem = a->problem;
   // dl/dc = p, dl/dW = -p v
   for (int i = 0; i < 3 * problem->nodes; i++) {
@@ -134,10 +134,10 @@ static void write(const Adjoint *a, const double *v, const double *lambda,
       to->compliance[r] = eta * lambda[r];
     }
   }
-  clear(to->mu, problem->rows);
-  clear(to->lo, problem->rows);
-  clear(to->hi, problem->rows);
-  clear(to->w, problem->rows);
+  vjp_bilateral_clear(to->mu, problem->rows);
+  vjp_bilateral_clear(to->lo, problem->rows);
+  vjp_bilateral_clear(to->hi, problem->rows);
+  vjp_bilateral_clear(to->w, problem->rows);
 }
 
 bool s2_mcp_vjp_bilateral(const S2Problem *problem, const double *v, const double *lambda,
@@ -159,9 +159,9 @@ bool s2_mcp_vjp_bilateral(const S2Problem *problem, const double *v, const doubl
                  .p = S2_TAKE(arena, double, 3 * problem->nodes),
                  .eta = S2_TAKE(arena, double, problem->rows),
                  .change = S2_TAKE(arena, double, problem->rows)};
-    good = solve(&a, &matrix);
+    good = vjp_bilateral_solve(&a, &matrix);
     if (good) {
-      write(&a, v, lambda, gradient);
+      vjp_bilateral_write(&a, v, lambda, gradient);
     }
   }
   s2_arena_rewind(arena, mark);

@@ -3,7 +3,7 @@
 #include "mcp/chain/pdipm_step.h"
 #include "mcp/solvers.h"
 
-static void fill(double *to, int count, double value) {
+static void vjp_write_fill(double *to, int count, double value) {
   for (int i = 0; to != NULL && i < count; i++) {
     to[i] = value;
   }
@@ -11,19 +11,19 @@ static void fill(double *to, int count, double value) {
 
 void s2_vjp_fill(const S2Problem *problem, const S2McpGradient *gradient, double value) {
   if (problem->mobility != NULL) {
-    fill(gradient->mobility, 9 * problem->mobility->start[problem->nodes], value);
+    vjp_write_fill(gradient->mobility, 9 * problem->mobility->start[problem->nodes], value);
   } else {
-    fill(gradient->mass, 3 * problem->nodes, value);
+    vjp_write_fill(gradient->mass, 3 * problem->nodes, value);
   }
-  fill(gradient->rhs, 3 * problem->nodes, value);
-  fill(gradient->ja, 3 * problem->rows, value);
-  fill(gradient->jb, 3 * problem->rows, value);
-  fill(gradient->bias, problem->rows, value);
-  fill(gradient->compliance, problem->rows, value);
-  fill(gradient->mu, problem->rows, value);
-  fill(gradient->lo, problem->rows, value);
-  fill(gradient->hi, problem->rows, value);
-  fill(gradient->w, problem->rows, value);
+  vjp_write_fill(gradient->rhs, 3 * problem->nodes, value);
+  vjp_write_fill(gradient->ja, 3 * problem->rows, value);
+  vjp_write_fill(gradient->jb, 3 * problem->rows, value);
+  vjp_write_fill(gradient->bias, problem->rows, value);
+  vjp_write_fill(gradient->compliance, problem->rows, value);
+  vjp_write_fill(gradient->mu, problem->rows, value);
+  vjp_write_fill(gradient->lo, problem->rows, value);
+  vjp_write_fill(gradient->hi, problem->rows, value);
+  vjp_write_fill(gradient->w, problem->rows, value);
 }
 
 static void write_mobility(const S2McpLinear *l, double *to) {
@@ -37,8 +37,8 @@ static void write_mobility(const S2McpLinear *l, double *to) {
   }
 }
 
-static void write_row(const S2McpLinear *l, int i, const double *dl_dlambda,
-                      const S2McpGradient *gradient) {
+static void vjp_write_row(const S2McpLinear *l, int i, const double *dl_dlambda,
+                          const S2McpGradient *gradient) {
   const S2Row *row = &l->system.problem->row[i];
   double eta = l->eta_row[i], lambda = l->lambda[i];
   // dl/dJ = lambda p' + eta v', dl/db = eta, dl/dC = eta lambda
@@ -124,7 +124,7 @@ static void add_scale_slope(const S2McpLinear *l, int i, double slope,
 }
 
 // What the data of a contact do on the path beside entering its rows.
-static void add_path(const S2McpLinear *l, int k, const S2McpGradient *gradient) {
+static void vjp_write_add_path(const S2McpLinear *l, int k, const S2McpGradient *gradient) {
   const S2Unit *unit = &l->system.unit[k];
   const double *w = l->w + 4 * k, *z = l->z + 4 * k, *g = unit->g;
   double scale = l->kappa * l->system.problem->velocity_scale;
@@ -159,11 +159,11 @@ void s2_vjp_write(const S2McpLinear *l, const double *dl_dlambda, const S2McpGra
   }
   // By rows, and on the path by what kappa is measured in.
   for (int i = 0; i < problem->rows; i++) {
-    write_row(l, i, dl_dlambda, gradient);
+    vjp_write_row(l, i, dl_dlambda, gradient);
   }
   for (int k = 0; k < system->units; k++) {
     if (s2_vjp_is_smooth(l, k)) {
-      add_path(l, k, gradient);
+      vjp_write_add_path(l, k, gradient);
     }
   }
 }

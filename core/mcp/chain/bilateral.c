@@ -20,7 +20,8 @@ static const double ROUNDING = 1e-14; // a scaled residual this good is not impr
 // ---- Assembly ---------------------------------------------------------------------------------
 
 // Rows of one joint, between the same nodes, share a group: at most three.
-static bool find_groups(S2Bilateral *bilateral, const S2Problem *problem, S2Arena *arena) {
+static bool bilateral_find_groups(S2Bilateral *bilateral, const S2Problem *problem,
+                                  S2Arena *arena) {
   int groups = 0, rigid = 0;
   bilateral->first = S2_TAKE(arena, int32_t, problem->rows + 1);
   for (int i = 0; i < problem->rows; i++) {
@@ -41,7 +42,7 @@ static bool find_groups(S2Bilateral *bilateral, const S2Problem *problem, S2Aren
 }
 
 // The links by nodes: those of node i are link[start[i]] ..
-static void find_links(S2Bilateral *bilateral, S2Arena *arena) {
+static void bilateral_find_links(S2Bilateral *bilateral, S2Arena *arena) {
   const S2Problem *problem = bilateral->problem;
   int32_t *start = S2_TAKE_ZEROED(arena, int32_t, problem->nodes + 1);
   int32_t *next = S2_TAKE(arena, int32_t, problem->nodes);
@@ -74,7 +75,8 @@ typedef struct Side {
   int stride, rows;
 } Side;
 
-S2_INLINE Side side_of(const S2Bilateral *bilateral, const S2RowSides *left, int32_t link) {
+S2_INLINE Side bilateral_side_of(const S2Bilateral *bilateral, const S2RowSides *left,
+                                 int32_t link) {
   int first = bilateral->first[link / 2], rows = bilateral->first[link / 2 + 1] - first;
   if (left != NULL) {
     const S2RowSides *sides = &left[first];
@@ -85,7 +87,8 @@ S2_INLINE Side side_of(const S2Bilateral *bilateral, const S2RowSides *left, int
 }
 
 // block += G W^-1 H', by columns: what rows g see of impulses along h; with `turned` its transpose.
-S2_INLINE void couple(Side g, Side h, const double inverse[3], bool turned, S2Quad *block) {
+S2_INLINE void bilateral_couple(Side g, Side h, const double inverse[3], bool turned,
+                                S2Quad *block) {
   for (int c = 0; c < h.rows; c++) {
     const double *j = h.at + (ptrdiff_t)c * h.stride;
     double x = j[0] * inverse[0], y = j[1] * inverse[1], z = j[2] * inverse[2];
@@ -101,7 +104,7 @@ S2_INLINE void couple(Side g, Side h, const double inverse[3], bool turned, S2Qu
   }
 }
 
-static void fill(S2Bilateral *bilateral, const S2RowSides *left) {
+static void bilateral_fill(S2Bilateral *bilateral, const S2RowSides *left) {
   const S2Problem *problem = bilateral->problem;
   const int32_t *start = bilateral->start, *slot = bilateral->slot;
   S2BlockSparse *matrix = &bilateral->matrix;
@@ -112,24 +115,26 @@ static void fill(S2Bilateral *bilateral, const S2RowSides *left) {
     const double inverse[3] = {1 / mass[0], 1 / mass[1], 1 / mass[2]};
     for (int32_t p = start[i]; p < start[i + 1]; p++) {
       int32_t x = bilateral->link[p], place = matrix->place[x / 2];
-      Side pushed = side_of(bilateral, NULL, x), sees = side_of(bilateral, left, x);
-      couple(sees, pushed, inverse, false, matrix->diagonal + 3 * place);
+      Side pushed = bilateral_side_of(bilateral, NULL, x),
+           sees = bilateral_side_of(bilateral, left, x);
+      bilateral_couple(sees, pushed, inverse, false, matrix->diagonal + 3 * place);
       // Pairs of two groups: the block below the diagonal in the order of elimination ...
       for (int32_t q = start[i]; q < p; q++, slot++) {
         int32_t y = bilateral->link[q];
-        Side other = side_of(bilateral, NULL, y), other_sees = side_of(bilateral, left, y);
+        Side other = bilateral_side_of(bilateral, NULL, y),
+             other_sees = bilateral_side_of(bilateral, left, y);
         S2Quad *lower = matrix->lower + 3 * (size_t)*slot;
         S2Quad *upper = matrix->upper + 3 * (size_t)*slot;
         if (place > matrix->place[y / 2]) {
-          couple(sees, other, inverse, false, lower);
+          bilateral_couple(sees, other, inverse, false, lower);
         } else {
-          couple(other_sees, pushed, inverse, false, lower);
+          bilateral_couple(other_sees, pushed, inverse, false, lower);
         }
         // ... and, where rows see otherwise than they are pushed, the one above.
         if (left != NULL && place > matrix->place[y / 2]) {
-          couple(other_sees, pushed, inverse, true, upper);
+          bilateral_couple(other_sees, pushed, inverse, true, upper);
         } else if (left != NULL) {
-          couple(sees, other, inverse, true, upper);
+          bilateral_couple(sees, other, inverse, true, upper);
         }
       }
     }
@@ -172,10 +177,10 @@ double s2_bilateral_least_pivot(const S2Bilateral *bilateral) {
 
 bool s2_bilateral_init(S2Bilateral *bilateral, const S2Problem *problem, S2Arena *arena) {
   *bilateral = (S2Bilateral){.problem = problem};
-  if (problem->mobility != NULL || !find_groups(bilateral, problem, arena)) {
+  if (problem->mobility != NULL || !bilateral_find_groups(bilateral, problem, arena)) {
     return false;
   }
-  find_links(bilateral, arena);
+  bilateral_find_links(bilateral, arena);
   const int32_t *start = bilateral->start;
   int groups = bilateral->groups, edges = 0;
   int64_t pairs = 0;
@@ -187,7 +192,7 @@ bool s2_bilateral_init(S2Bilateral *bilateral, const S2Problem *problem, S2Arena
   if (pairs > (int64_t)PAIRS_MOST * groups) {
     return false;
   }
-  // An edge for each pair of links on a node, in the order in which fill() meets them.
+  // An edge for each pair of links on a node, in the order in which bilateral_fill() meets them.
   int32_t *edge = S2_TAKE(arena, int32_t, 2 * pairs);
   bilateral->slot = S2_TAKE(arena, int32_t, pairs);
   for (int i = 0; i < problem->nodes; i++) {
@@ -206,7 +211,7 @@ bool s2_bilateral_init(S2Bilateral *bilateral, const S2Problem *problem, S2Arena
 }
 
 bool s2_bilateral_factor(S2Bilateral *bilateral, const S2RowSides *left) {
-  fill(bilateral, left);
+  bilateral_fill(bilateral, left);
   keep_diagonal(bilateral);
   // Elimination that leaves next to nothing of a row's diagonal met a row that repeats others.
   return s2_blocksparse_factor(&bilateral->matrix) &&
@@ -233,7 +238,7 @@ void s2_bilateral_apply(const S2Bilateral *bilateral, double *x) {
 
 // What the rows miss, into x; the velocities of the impulses into v. Returns the residual as
 // s2_mcp_residual has it: balance is exact here.
-static double miss(const S2Problem *problem, const double *lambda, double *v, double *x) {
+static double bilateral_miss(const S2Problem *problem, const double *lambda, double *v, double *x) {
   double worst = 0;
   s2_mcp_velocity(problem, lambda, v);
   s2_mcp_row_velocity(problem, v, x);
@@ -247,14 +252,15 @@ static double miss(const S2Problem *problem, const double *lambda, double *v, do
 }
 
 // Correction after correction; the best point met goes to `lambda`, its velocities to v.
-static double correct(const S2Bilateral *bilateral, const S2Problem *problem,
-                      const S2SolverOptions *options, double *lambda, double *v, S2Arena *arena) {
+static double bilateral_correct(const S2Bilateral *bilateral, const S2Problem *problem,
+                                const S2SolverOptions *options, double *lambda, double *v,
+                                S2Arena *arena) {
   size_t rows = sizeof(double) * (size_t)problem->rows;
   size_t nodes = sizeof(double) * (size_t)(3 * problem->nodes);
   double *x = S2_TAKE(arena, double, problem->rows), *now = S2_TAKE(arena, double, problem->rows);
   double *v_now = S2_TAKE(arena, double, 3 * problem->nodes);
   memcpy(now, lambda, rows);
-  miss(problem, now, v_now, x);
+  bilateral_miss(problem, now, v_now, x);
   double best = INFINITY;
   // lambda -= S^-1 (J v + C lambda + b), the velocities being those of the impulses exactly.
   for (int pass = 0; pass < CORRECTIONS; pass++) {
@@ -262,7 +268,7 @@ static double correct(const S2Bilateral *bilateral, const S2Problem *problem,
     for (int i = 0; i < problem->rows; i++) {
       now[i] -= x[i];
     }
-    double residual = miss(problem, now, v_now, x);
+    double residual = bilateral_miss(problem, now, v_now, x);
     s2_history_add(options->history, residual, 1, 0);
     if (!(residual < best)) {
       break;
@@ -292,7 +298,7 @@ bool s2_bilateral_solve(const S2Problem *problem, const S2SolverOptions *options
       lambda[i] = isfinite(solution->lambda[i]) ? solution->lambda[i] : 0;
     }
     double *v = S2_TAKE(arena, double, 3 * problem->nodes);
-    good = correct(&bilateral, problem, options, lambda, v, arena) <= options->tolerance;
+    good = bilateral_correct(&bilateral, problem, options, lambda, v, arena) <= options->tolerance;
     if (good) {
       memcpy(solution->lambda, lambda, sizeof(double) * (size_t)problem->rows);
       memcpy(solution->v, v, sizeof(double) * (size_t)(3 * problem->nodes));

@@ -52,7 +52,7 @@ typedef struct Newton {
   int failures;      // of the inner problem, in a row
 } Newton;
 
-static Newton make(S2System *system, S2Arena *arena) {
+static Newton newton_make(S2System *system, S2Arena *arena) {
   int n = system->nodes + 1, units = system->units;
   return (Newton){
       .system = system,
@@ -71,8 +71,8 @@ static Newton make(S2System *system, S2Arena *arena) {
   };
 }
 
-static void copy_point(const S2System *system, S2Quad *v, double *lambda, const S2Quad *v_from,
-                       const double *lambda_from) {
+static void newton_copy_point(const S2System *system, S2Quad *v, double *lambda,
+                              const S2Quad *v_from, const double *lambda_from) {
   memcpy(v, v_from, sizeof(S2Quad) * (size_t)(system->nodes + 1));
   memcpy(lambda, lambda_from, sizeof(double) * (size_t)(2 * system->units));
 }
@@ -80,8 +80,8 @@ static void copy_point(const S2System *system, S2Quad *v, double *lambda, const 
 // ---- The law ----------------------------------------------------------------------------------
 
 // Impulses, mode and response of one unit at row velocities u = J v.
-static S2Mode apply_law(const S2Unit *unit, double sigma, const double *u, const double *anchor,
-                        double *lambda, S2Response *d) {
+static S2Mode newton_apply_law(const S2Unit *unit, double sigma, const double *u,
+                               const double *anchor, double *lambda, S2Response *d) {
   // The impulse for these velocities if nothing bounded it, its own compliance included.
   double kn = sigma / (1 + sigma * unit->c[0]), kt = sigma / (1 + sigma * unit->c[1]);
   double x = (anchor[0] - sigma * (u[0] + unit->b0[0])) / (1 + sigma * unit->c[0]);
@@ -120,14 +120,14 @@ static S2Mode apply_law(const S2Unit *unit, double sigma, const double *u, const
 
 // Evaluates the law everywhere at v + step dv (u and du are their row velocities); returns the
 // merit |v - A (c + J' lambda)|^2 in the norm of W. Imbalance, lambda, mode, response are left.
-static double evaluate(Newton *newton, double sigma, const S2Quad *v, double step) {
+static double newton_evaluate(Newton *newton, double sigma, const S2Quad *v, double step) {
   S2System *system = newton->system;
   // Impulses by the law at v + step dv.
   for (int k = 0; k < system->units; k++) {
     double u[2] = {newton->u[2 * k] + step * newton->du[2 * k],
                    newton->u[2 * k + 1] + step * newton->du[2 * k + 1]};
-    newton->mode[k] = apply_law(&system->unit[k], sigma, u, newton->anchor + 2 * k,
-                                newton->lambda + 2 * k, &newton->response[k]);
+    newton->mode[k] = newton_apply_law(&system->unit[k], sigma, u, newton->anchor + 2 * k,
+                                       newton->lambda + 2 * k, &newton->response[k]);
   }
   // What they leave of the balance, as an energy.
   double merit = 0;
@@ -151,7 +151,7 @@ static bool any_sliding(const Newton *newton) {
   return false;
 }
 
-static double largest_imbalance(const Newton *newton) {
+static double newton_largest_imbalance(const Newton *newton) {
   double worst = 0;
   for (int i = 0; i < newton->system->nodes; i++) {
     S2Quad f = newton->imbalance[i];
@@ -162,10 +162,11 @@ static double largest_imbalance(const Newton *newton) {
 }
 
 // Halves the step until the merit falls enough, else takes the step that made it least.
-static double search(Newton *newton, double sigma, const S2Quad *v, double merit, double *taken) {
+static double newton_search(Newton *newton, double sigma, const S2Quad *v, double merit,
+                            double *taken) {
   double step = 1, best = 1, least = INFINITY;
   for (int halvings = 0; halvings < HALVINGS; halvings++, step /= 2) {
-    double now = evaluate(newton, sigma, v, step);
+    double now = newton_evaluate(newton, sigma, v, step);
     if (now < merit * (1 - SUFFICIENT * step)) {
       *taken = step;
       return now;
@@ -176,23 +177,23 @@ static double search(Newton *newton, double sigma, const S2Quad *v, double merit
     }
   }
   *taken = best;
-  return evaluate(newton, sigma, v, best);
+  return newton_evaluate(newton, sigma, v, best);
 }
 
 // ---- Newton -----------------------------------------------------------------------------------
 
 // Newton steps at the given anchor from `v` until nothing is out of balance by more than
 // `enough`; false when that does not come about. Leaves the impulses of the law in `lambda`.
-static bool solve_inner(Newton *newton, double sigma, int inners, double enough, S2Quad *v,
-                        int *factorizations) {
+static bool newton_solve_inner(Newton *newton, double sigma, int inners, double enough, S2Quad *v,
+                               int *factorizations) {
   S2System *system = newton->system;
   // At the start no step: the law at v itself.
   memset(newton->dv, 0, sizeof(S2Quad) * (size_t)(system->nodes + 1));
   memset(newton->du, 0, sizeof(double) * (size_t)(2 * system->units));
   s2_system_row_velocity(system, v, newton->u);
-  double merit = evaluate(newton, sigma, v, 0);
+  double merit = newton_evaluate(newton, sigma, v, 0);
   // K dv = -(v - A (c + J' lambda(v))) and a line search on the merit.
-  for (int i = 0; i < inners && !(largest_imbalance(newton) <= enough); i++) {
+  for (int i = 0; i < inners && !(newton_largest_imbalance(newton) <= enough); i++) {
     (*factorizations)++;
     if (!s2_system_factor(system, newton->response, any_sliding(newton))) {
       return false;
@@ -202,7 +203,7 @@ static bool solve_inner(Newton *newton, double sigma, int inners, double enough,
       newton->dv[k] = -newton->dv[k];
     }
     s2_system_row_velocity(system, newton->dv, newton->du);
-    double step, now = search(newton, sigma, v, merit, &step);
+    double step, now = newton_search(newton, sigma, v, merit, &step);
     memcpy(v, newton->v, sizeof(S2Quad) * (size_t)(system->nodes + 1));
     // The record wants the residual of the whole problem, which nothing else here does.
     if (system->history != NULL) {
@@ -215,7 +216,7 @@ static bool solve_inner(Newton *newton, double sigma, int inners, double enough,
     }
     merit = now;
   }
-  return largest_imbalance(newton) <= enough;
+  return newton_largest_imbalance(newton) <= enough;
 }
 
 // Solves the modes of the anchor exactly, once for each set of modes that two outers agree on.
@@ -235,23 +236,23 @@ static double try_modes(Newton *newton, double best, S2Quad *v, double *lambda, 
   }
   newton->tried = true;
   // Solved in the memory of the inner problem, kept if better than all before.
-  copy_point(system, newton->v, newton->lambda, newton->at, newton->anchor);
+  newton_copy_point(system, newton->v, newton->lambda, newton->at, newton->anchor);
   double residual =
       s2_refine_solve(system, newton->mode, newton->v, newton->lambda, factorizations, arena);
   if (!(residual < best)) {
     return best;
   }
-  copy_point(system, v, lambda, newton->v, newton->lambda);
+  newton_copy_point(system, v, lambda, newton->v, newton->lambda);
   return residual;
 }
 
 // One outer step; false when its inner problem is not solved.
-static bool step(Newton *newton, double sigma, int inners, double enough, bool follow,
-                 int *factorizations, S2Arena *arena) {
+static bool newton_step(Newton *newton, double sigma, int inners, double enough, bool follow,
+                        int *factorizations, S2Arena *arena) {
   S2System *system = newton->system;
   memcpy(newton->next, newton->at, sizeof(S2Quad) * (size_t)(system->nodes + 1));
-  if (solve_inner(newton, sigma, inners, enough, newton->next, factorizations)) {
-    copy_point(system, newton->at, newton->anchor, newton->next, newton->lambda);
+  if (newton_solve_inner(newton, sigma, inners, enough, newton->next, factorizations)) {
+    newton_copy_point(system, newton->at, newton->anchor, newton->next, newton->lambda);
     return true;
   }
   return follow && s2_follow_solve(system, sigma, FOLLOW_PIECES, newton->at, newton->anchor,
@@ -262,9 +263,9 @@ double s2_newton_solve(S2System *system, double sigma, int outers, int inners, d
                        S2Quad *v, double *lambda, int *factorizations, S2Arena *arena) {
   // The anchor starts at the guess.
   S2ArenaMark mark = s2_arena_mark(arena);
-  Newton newton = make(system, arena);
+  Newton newton = newton_make(system, arena);
   double best = s2_system_residual(system, v, lambda, newton.u), now = best;
-  copy_point(system, newton.at, newton.anchor, v, lambda);
+  newton_copy_point(system, newton.at, newton.anchor, v, lambda);
   s2_refine_modes(system, newton.u, lambda, newton.mode_before);
   int last = *factorizations + MOST_FACTORIZATIONS;
   // An outer step: solve at the anchor, move it there, adapt the weight.
@@ -273,11 +274,11 @@ double s2_newton_solve(S2System *system, double sigma, int outers, int inners, d
     double enough = fmax(tolerance / 5, INNER_ACCURACY * fmin(now, 1));
     bool follow = outer >= FOLLOW_AFTER;
     // Solved: judge, and try the modes it shows.
-    if (step(&newton, sigma, inners, enough, follow, factorizations, arena)) {
+    if (newton_step(&newton, sigma, inners, enough, follow, factorizations, arena)) {
       now = s2_system_residual(system, newton.at, newton.anchor, newton.u);
       if (now < best) {
         best = now;
-        copy_point(system, v, lambda, newton.at, newton.anchor);
+        newton_copy_point(system, v, lambda, newton.at, newton.anchor);
       }
       if (best > tolerance) {
         best = try_modes(&newton, best, v, lambda, factorizations, arena);

@@ -38,7 +38,7 @@ typedef struct Crossing {
   double step;
 } Crossing;
 
-static Follow make(S2System *system, double weight, S2Arena *arena) {
+static Follow follow_make(S2System *system, double weight, S2Arena *arena) {
   int two = 2 * system->units, n = system->nodes + 1;
   return (Follow){
       .system = system,
@@ -80,7 +80,7 @@ static void row_speeds(Follow *follow, const double *lambda) {
   }
 }
 
-static S2Mode mode_of(const S2Unit *unit, const double *x) {
+static S2Mode follow_mode_of(const S2Unit *unit, const double *x) {
   if (unit->kind == S2_UNIT_BILATERAL) {
     return S2_STICK;
   }
@@ -97,7 +97,7 @@ static S2Mode mode_of(const S2Unit *unit, const double *x) {
 }
 
 // x0 = lambda - u(lambda), its modes, its impulses by the law, and G there.
-static void begin(Follow *follow, const double *lambda) {
+static void follow_begin(Follow *follow, const double *lambda) {
   const S2System *system = follow->system;
   // x = lambda - u tells the mode, the mode the impulses.
   row_speeds(follow, lambda);
@@ -107,7 +107,7 @@ static void begin(Follow *follow, const double *lambda) {
     bool bilateral = unit->kind == S2_UNIT_BILATERAL;
     x[0] = lambda[2 * k] - (bilateral ? 0 : follow->u[2 * k]);
     x[1] = lambda[2 * k + 1] - (bilateral ? 0 : follow->u[2 * k + 1]);
-    S2Mode mode = follow->mode[k] = mode_of(unit, x);
+    S2Mode mode = follow->mode[k] = follow_mode_of(unit, x);
     l[0] = mode == S2_SEPARATE ? 0 : x[0];
     l[1] = mode == S2_SEPARATE || unit->rows < 2 ? 0
            : mode == S2_STICK                    ? x[1]
@@ -124,7 +124,7 @@ static void begin(Follow *follow, const double *lambda) {
 }
 
 // Fills the responses; returns whether the matrix is nonsymmetric.
-static bool respond(Follow *follow) {
+static bool follow_respond(Follow *follow) {
   bool sliding = false;
   for (int k = 0; k < follow->system->units; k++) {
     const S2Unit *unit = &follow->system->unit[k];
@@ -149,7 +149,7 @@ static bool respond(Follow *follow) {
 static bool find_rates(Follow *follow) {
   S2System *system = follow->system;
   // K = 1 + A J' D J with the responses of the present modes, one factorisation a piece.
-  bool nonsymmetric = respond(follow);
+  bool nonsymmetric = follow_respond(follow);
   if (!s2_system_factor(system, follow->response, nonsymmetric)) {
     return false;
   }
@@ -179,7 +179,7 @@ static bool find_rates(Follow *follow) {
   return true;
 }
 
-static void turn(Follow *follow) {
+static void follow_turn(Follow *follow) {
   for (int k = 0; k < 2 * follow->system->units; k++) {
     follow->dx[k] = -follow->dx[k];
     follow->dlambda[k] = -follow->dlambda[k];
@@ -190,7 +190,8 @@ static void turn(Follow *follow) {
 
 // How far x is inside `mode`, measured from its border with `other`; with `edges` = 0 and dx for x,
 // the rate of that.
-static double inside(const S2Unit *unit, S2Mode mode, S2Mode other, const double *x, double edges) {
+static double follow_inside(const S2Unit *unit, S2Mode mode, S2Mode other, const double *x,
+                            double edges) {
   if (unit->kind == S2_UNIT_BOX) {
     S2Mode end = mode == S2_STICK ? other : mode;
     double past = end == S2_SLIDE_PLUS ? x[0] - edges * unit->hi : edges * unit->lo - x[0];
@@ -210,9 +211,9 @@ static double inside(const S2Unit *unit, S2Mode mode, S2Mode other, const double
 static void try_border(const Follow *follow, int k, S2Mode other, Crossing *first) {
   const S2Unit *unit = &follow->system->unit[k];
   S2Mode mode = follow->mode[k];
-  double rate = inside(unit, mode, other, follow->dx + 2 * k, 0);
+  double rate = follow_inside(unit, mode, other, follow->dx + 2 * k, 0);
   if (rate < 0) {
-    double step = fmax(0, inside(unit, mode, other, follow->x + 2 * k, 1)) / -rate;
+    double step = fmax(0, follow_inside(unit, mode, other, follow->x + 2 * k, 1)) / -rate;
     if (step < first->step) {
       *first = (Crossing){k, mode, other, step};
     }
@@ -256,8 +257,8 @@ static Crossing find_crossing(const Follow *follow, double most) {
 bool s2_follow_solve(S2System *system, double weight, int pieces, S2Quad *v, double *lambda,
                      int *factorizations, S2Arena *arena) {
   S2ArenaMark mark = s2_arena_mark(arena);
-  Follow follow = make(system, weight, arena);
-  begin(&follow, lambda);
+  Follow follow = follow_make(system, weight, arena);
+  follow_begin(&follow, lambda);
   double t = 1;
   Crossing crossing = {.unit = -1};
   // A piece of the path a turn: its direction, then its end.
@@ -267,10 +268,11 @@ bool s2_follow_solve(S2System *system, double weight, int pieces, S2Quad *v, dou
       break;
     }
     // The path enters the new mode; t may have to rise for that.
-    bool rises = crossing.unit >= 0 && inside(&system->unit[crossing.unit], crossing.to,
-                                              crossing.from, follow.dx + 2 * crossing.unit, 0) < 0;
+    bool rises =
+        crossing.unit >= 0 && follow_inside(&system->unit[crossing.unit], crossing.to,
+                                            crossing.from, follow.dx + 2 * crossing.unit, 0) < 0;
     if (rises) {
-      turn(&follow);
+      follow_turn(&follow);
     }
     crossing = find_crossing(&follow, rises ? INFINITY : t);
     if (!isfinite(crossing.step)) {

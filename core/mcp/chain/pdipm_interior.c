@@ -86,7 +86,8 @@ static void keep_if_better(const S2Interior *ip, Progress *progress, double resi
 // Modes that two iterations agree on are most likely those of the solution, which then is found
 // exactly at the price of one more factorisation: this saves the last iterations, and the end game
 // is where the interior point fails when rows are weakly active.
-static void cross_over(S2Interior *ip, Progress *progress, int *factorizations, S2Arena *arena) {
+static void interior_cross_over(S2Interior *ip, Progress *progress, int *factorizations,
+                                S2Arena *arena) {
   S2System *system = ip->system;
   s2_refine_modes(system, ip->u, ip->lambda, progress->mode);
   bool same =
@@ -144,7 +145,7 @@ double s2_interior_solve(S2System *system, const S2InteriorStart *start, double 
       s2_history_add(system->history, residual, ip.taken, ip.mean);
     }
     if (progress.best > tolerance) {
-      cross_over(&ip, &progress, factorizations, arena);
+      interior_cross_over(&ip, &progress, factorizations, arena);
     }
     // Progress is a halved mean of z o s; without it for a while, rounding rules.
     if (ip.mean < milestone / 2) {

@@ -7,8 +7,8 @@
 
 // In scaled units the diagonal of the Delassus matrix is 1: a row's own step is its velocity. The
 // nodes hear of both rows at once, the tangent of the normal through the coupling g.
-S2_INLINE void relax(const S2System *system, int k, const S2Response *g, S2Quad *v,
-                     double *lambda) {
+S2_INLINE void pgs_relax(const S2System *system, int k, const S2Response *g, S2Quad *v,
+                         double *lambda) {
   const S2Unit *unit = &system->unit[k];
   bool bilateral = unit->kind == S2_UNIT_BILATERAL;
   double u[2], change[2] = {0, 0};
@@ -52,7 +52,7 @@ S2_WIDE double s2_pgs_solve(const S2System *system, int sweeps, S2Quad *v, doubl
   for (int sweep = 0; sweep < sweeps; sweep++) {
     for (int i = 0; i < system->units; i++) {
       int k = sweep % 2 == 0 ? i : system->units - 1 - i;
-      relax(system, k, &coupling[k], v, lambda + 2 * k);
+      pgs_relax(system, k, &coupling[k], v, lambda + 2 * k);
     }
   }
   s2_system_velocity(system, lambda, v); // the updates above have rounded many times

@@ -102,7 +102,7 @@ static void stand_still(const Refinement *refinement, int k) {
 
 // One correction: d lambda = base - D J dv, and the nodes balanced with it. Takes J v and the
 // imbalance from the last s2_system_residual.
-static void pass(Refinement *refinement) {
+static void refine_pass(Refinement *refinement) {
   S2System *system = refinement->system;
   S2Quad *q = refinement->q;
   // Impulses while the nodes stand still, and the nodes' answer: K q = imbalance - A J' base.
@@ -142,7 +142,7 @@ static double run_passes(Refinement *refinement, double weight, bool careful, do
   s2_system_residual(system, refinement->v, refinement->lambda, refinement->u);
   // Each pass shrinks what rows miss by 1 / weight over their stiffness, until rounding is met.
   for (int i = 0; i < PASSES && regular; i++) {
-    pass(refinement);
+    refine_pass(refinement);
     double residual = s2_system_residual(system, refinement->v, refinement->lambda, refinement->u);
     if (residual < best) {
       best = residual;

@@ -174,7 +174,7 @@ static void subtract_response(const S2Interior *ip, double *lambda, const double
 }
 
 // dv and the changes of impulse for the right side e, the linear system refined on its way.
-static void solve_linear(S2Interior *ip, int refinements) {
+static void interior_solve_linear(S2Interior *ip, int refinements) {
   S2System *system = ip->system;
   int n = system->nodes, units = system->units;
   // Impulses while the nodes stand still.
@@ -228,7 +228,7 @@ static void solve_linear(S2Interior *ip, int refinements) {
 }
 
 // All changes for z o s -> target; returns the longest step that keeps z, s >= 0, at most 1.
-static double find_direction(S2Interior *ip, int refinements) {
+static double interior_find_direction(S2Interior *ip, int refinements) {
   const S2System *system = ip->system;
   // Newton for z o s -> target with s eliminated: (w + F) dz = e - G du, e = -gap - target / z.
   for (int k = 0; k < system->units; k++) {
@@ -237,7 +237,7 @@ static double find_direction(S2Interior *ip, int refinements) {
     }
   }
   // Pairs by the velocities found, and the longest step that keeps both sides of all >= 0.
-  solve_linear(ip, refinements);
+  interior_solve_linear(ip, refinements);
   double step = 1;
   for (int k = 0; k < system->units; k++) {
     const S2Unit *unit = &system->unit[k];
@@ -271,7 +271,7 @@ static double aim_at(const S2Interior *ip, double ahead, double kappa) {
 }
 
 // The part of the way to go when the boundary is `step` away (1: a full step stays inside).
-static double shorten(const S2Interior *ip, double step, double kappa) {
+static double interior_shorten(const S2Interior *ip, double step, double kappa) {
   if (kappa > 0 && step == 1) { // Newton on the path itself converges quadratically
     return 1;
   }
@@ -293,7 +293,7 @@ bool s2_interior_step(S2Interior *ip, double kappa) {
     return false;
   }
   // Predictor: straight for kappa. How far it gets says how much centring is needed.
-  double step = find_direction(ip, ip->joints ? 1 : 0), ahead = 0;
+  double step = interior_find_direction(ip, ip->joints ? 1 : 0), ahead = 0;
   for (int k = 0; k < system->units; k++) {
     for (int i = 4 * k; i < 4 * k + s2_unit_pairs(&system->unit[k]); i++) {
       ahead += (ip->z[i] + step * ip->dz[i]) * (ip->s[i] + step * ip->ds[i]);
@@ -305,16 +305,16 @@ bool s2_interior_step(S2Interior *ip, double kappa) {
     ip->target[k] = ip->z[k] * ip->s[k] + ip->dz[k] * ip->ds[k] - aim;
   }
   int refinements = ip->joints ? ip->joint_refinements : ip->mean < REFINE_BELOW ? 1 : 0;
-  step = find_direction(ip, refinements);
+  step = interior_find_direction(ip, refinements);
   if (step < CROWDED) {
     // Some pairs are far below the mean: the way out is back to the middle.
     for (int k = 0; k < four; k++) {
       ip->target[k] = ip->z[k] * ip->s[k] - fmax(kappa, CENTRING * ip->mean);
     }
-    step = find_direction(ip, refinements);
+    step = interior_find_direction(ip, refinements);
   }
   // Not quite to the boundary.
-  step = shorten(ip, step, kappa);
+  step = interior_shorten(ip, step, kappa);
   if (!isfinite(step)) {
     return false;
   }

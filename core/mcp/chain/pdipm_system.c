@@ -15,7 +15,8 @@ enum { DENSE_NODES = 1 };
 
 // ---- Building ---------------------------------------------------------------------------------
 
-static void fill_row(S2Unit *unit, int r, const S2Row *row, double w, const S2Problem *problem) {
+static void system_fill_row(S2Unit *unit, int r, const S2Row *row, double w,
+                            const S2Problem *problem) {
   const double *ja = row->a >= 0 ? row->ja : row->jb;
   bool two = row->a >= 0 && row->b >= 0;
   unit->ja[r] = (S2Quad){ja[0], ja[1], ja[2], 0};
@@ -35,7 +36,7 @@ static int fill_unit(S2Unit *unit, const S2Problem *problem, int i, const double
   assert(row->coupled_to < 0 && row->a != row->b);
   unit->a = row->a >= 0 ? row->a : row->b;
   unit->b = row->a >= 0 && row->b >= 0 ? row->b : problem->nodes;
-  fill_row(unit, 0, row, w[i], problem);
+  system_fill_row(unit, 0, row, w[i], problem);
   // Two neighbouring rows of one joint make one unit of two equations.
   if (row->lo == -INFINITY) {
     assert(row->hi == INFINITY);
@@ -44,7 +45,7 @@ static int fill_unit(S2Unit *unit, const S2Problem *problem, int i, const double
                 next->lo == -INFINITY && next->a == row->a && next->b == row->b;
     if (pair) {
       unit->rows = 2;
-      fill_row(unit, 1, next, w[i + 1], problem);
+      system_fill_row(unit, 1, next, w[i + 1], problem);
     }
     return unit->rows;
   }
@@ -67,7 +68,7 @@ static int fill_unit(S2Unit *unit, const S2Problem *problem, int i, const double
   if (next->mu > 0) {
     unit->kind = S2_UNIT_CONTACT;
     unit->rows = 2;
-    fill_row(unit, 1, next, w[i + 1], problem);
+    system_fill_row(unit, 1, next, w[i + 1], problem);
     unit->mu = next->mu * unit->g[0] / unit->g[1];
   }
   return 2;
@@ -218,8 +219,8 @@ S2_WIDE void s2_system_row_velocity(const S2System *system, const S2Quad *v, dou
   }
 }
 
-S2_INLINE void add_impulses(const S2System *system, const double *lambda, double factor,
-                            S2Quad *y) {
+S2_INLINE void system_add_impulses(const S2System *system, const double *lambda, double factor,
+                                   S2Quad *y) {
   for (int k = 0; k < system->units; k++) {
     const S2Unit *unit = &system->unit[k];
     double n = factor * unit->g[0] * lambda[2 * k], t = factor * unit->g[1] * lambda[2 * k + 1];
@@ -230,7 +231,7 @@ S2_INLINE void add_impulses(const S2System *system, const double *lambda, double
 
 S2_WIDE void s2_system_add_impulses(const S2System *system, const double *lambda, double factor,
                                     S2Quad *y) {
-  add_impulses(system, lambda, factor, y);
+  system_add_impulses(system, lambda, factor, y);
 }
 
 S2_WIDE void s2_system_push_all(const S2System *system, const double *lambda, double factor,
@@ -241,7 +242,7 @@ S2_WIDE void s2_system_push_all(const S2System *system, const double *lambda, do
   }
   S2Quad *momentum = system->scratch;
   memset(momentum, 0, sizeof(S2Quad) * (size_t)(system->nodes + 1));
-  add_impulses(system, lambda, factor, momentum);
+  system_add_impulses(system, lambda, factor, momentum);
   for (int i = 0; i < system->nodes; i++) {
     y[i] += momentum[i] * system->inverse_mass[i];
   }
@@ -253,7 +254,7 @@ S2_WIDE void s2_system_velocity(const S2System *system, const double *lambda, S2
     s2_local_push_all(system, lambda, 1, v);
     return;
   }
-  add_impulses(system, lambda, 1, v);
+  system_add_impulses(system, lambda, 1, v);
   for (int i = 0; i <= system->nodes; i++) {
     v[i] *= system->inverse_mass[i];
   }
@@ -321,7 +322,7 @@ S2_INLINE void add_dense(double *block, int stride, const S2Quad *left, double r
   }
 }
 
-S2_INLINE void times(double out[2][3], const S2Response *d, const S2Quad *j) {
+S2_INLINE void system_times(double out[2][3], const S2Response *d, const S2Quad *j) {
   for (int c = 0; c < 3; c++) {
     out[0][c] = d->nn * j[0][c] + d->nt * j[1][c];
     out[1][c] = d->tn * j[0][c] + d->tt * j[1][c];
@@ -331,12 +332,12 @@ S2_INLINE void times(double out[2][3], const S2Response *d, const S2Quad *j) {
 S2_INLINE void fill_sparse_unit(S2BlockSparse *matrix, const S2Unit *unit, const S2Response *d) {
   double da[2][3], db[2][3];
   // ja' D ja, and with a second node jb' D jb and the block between them.
-  times(da, d, unit->ja);
+  system_times(da, d, unit->ja);
   add_sparse(matrix->diagonal + 3 * matrix->place[unit->a], unit->ja, da);
   if (unit->slot < 0) {
     return;
   }
-  times(db, d, unit->jb);
+  system_times(db, d, unit->jb);
   add_sparse(matrix->diagonal + 3 * matrix->place[unit->b], unit->jb, db);
   // The block belongs below the diagonal in the order of elimination.
   bool a_below = matrix->place[unit->a] > matrix->place[unit->b];
@@ -345,7 +346,7 @@ S2_INLINE void fill_sparse_unit(S2BlockSparse *matrix, const S2Unit *unit, const
   // Above the diagonal stands the transpose, with D'.
   if (matrix->nonsymmetric) {
     S2Response transposed = {d->nn, d->tn, d->nt, d->tt};
-    times(da, &transposed, above);
+    system_times(da, &transposed, above);
     add_sparse(matrix->upper + 3 * (size_t)unit->slot, below, da);
   }
 }
@@ -354,10 +355,10 @@ S2_INLINE void fill_dense_unit(S2Dense *matrix, int nodes, const S2Unit *unit,
                                const S2Response *d) {
   double da[2][3], db[2][3], *k = matrix->a;
   int stride = matrix->size, a = 3 * unit->a, b = 3 * unit->b;
-  times(da, d, unit->ja);
+  system_times(da, d, unit->ja);
   add_dense(k + a + a * stride, stride, unit->ja, da);
   if (unit->b < nodes) {
-    times(db, d, unit->jb);
+    system_times(db, d, unit->jb);
     add_dense(k + b + b * stride, stride, unit->jb, db);
     add_dense(k + a + b * stride, stride, unit->ja, db);
     add_dense(k + b + a * stride, stride, unit->jb, da);

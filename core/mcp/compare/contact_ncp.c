@@ -61,7 +61,7 @@ typedef struct Cone {
   int no_progress, lifts;
 } Cone;
 
-static Cone make(S2SolveRun *run) {
+static Cone contact_ncp_make(S2SolveRun *run) {
   S2Arena *arena = run->arena;
   int units = run->system.units, nodes = run->system.nodes + 1;
   Cone cone = {
@@ -138,7 +138,7 @@ static void measure_unit(Cone *cone, int k) {
 }
 
 // Everything that depends on the point; judges it too.
-static void measure(Cone *cone) {
+static void contact_ncp_measure(Cone *cone) {
   S2SolveRun *run = cone->run;
   S2System *system = &run->system;
   read_impulses(cone);
@@ -161,7 +161,7 @@ static void measure(Cone *cone) {
 
 // ---- One contact ------------------------------------------------------------------------------
 
-static S2Response respond(const S2Unit *unit, const double *w) {
+static S2Response contact_ncp_respond(const S2Unit *unit, const double *w) {
   S2Response d = {0};
   if (unit->kind == S2_UNIT_BILATERAL) {
     d.nn = 1 / (unit->c[0] + PROXIMAL_JOINT);
@@ -217,7 +217,7 @@ static void start_linear(Cone *cone) {
 
 // What (dv, change) misses of the linear system: of the balance to x, of bilateral rows times their
 // response to base. Returns the largest.
-static double miss(Cone *cone) {
+static double contact_ncp_miss(Cone *cone) {
   S2System *system = &cone->run->system;
   double worst = 0;
   for (int i = 0; i <= system->nodes; i++) {
@@ -246,7 +246,7 @@ static double miss(Cone *cone) {
 }
 
 // dv and the changes of impulse, refined on the way: bilateral rows are only nearly eliminated.
-static void solve_linear(Cone *cone) {
+static void contact_ncp_solve_linear(Cone *cone) {
   S2System *system = &cone->run->system;
   start_linear(cone);
   double last = INFINITY;
@@ -264,7 +264,7 @@ static void solve_linear(Cone *cone) {
       cone->change[2 * k] += base[0] - d->nn * du[0];
       cone->change[2 * k + 1] += base[1] - d->tn * du[0] - d->tt * du[1];
     }
-    double error = miss(cone);
+    double error = contact_ncp_miss(cone);
     if (error <= PASS_ENOUGH || !(error < PASS_GAIN * last)) {
       break;
     }
@@ -273,7 +273,7 @@ static void solve_linear(Cone *cone) {
 }
 
 // The direction to p q = kappa, with the correction for what the last one neglects or without.
-static void find_direction(Cone *cone, double kappa, bool corrected) {
+static void contact_ncp_find_direction(Cone *cone, double kappa, bool corrected) {
   const S2System *system = &cone->run->system;
   // Right sides: kappa - p q, less the product dp dq of the last direction.
   for (int k = 0; k < system->units; k++) {
@@ -281,7 +281,7 @@ static void find_direction(Cone *cone, double kappa, bool corrected) {
       cone->e[i] = kappa - cone->p[i] * cone->q[i] - (corrected ? cone->dp[i] * cone->dq[i] : 0);
     }
   }
-  solve_linear(cone);
+  contact_ncp_solve_linear(cone);
   // dp from the impulses' changes, dq = e / p - w dp.
   for (int k = 0; k < system->units; k++) {
     int pairs = pairs_of(&system->unit[k]);
@@ -297,7 +297,7 @@ static void find_direction(Cone *cone, double kappa, bool corrected) {
 }
 
 // The longest step, at most 1, that stays the fraction `tau` of the way to the boundary.
-static double reach(const Cone *cone, double tau) {
+static double contact_ncp_reach(const Cone *cone, double tau) {
   const S2System *system = &cone->run->system;
   double step = 1;
   for (int k = 0; k < system->units; k++) {
@@ -311,9 +311,9 @@ static double reach(const Cone *cone, double tau) {
 }
 
 // The central path's kappa to aim at, from how far the affine direction gets.
-static double next_kappa(const Cone *cone) {
+static double contact_ncp_next_kappa(const Cone *cone) {
   const S2System *system = &cone->run->system;
-  double step = reach(cone, TAU), ahead = 0;
+  double step = contact_ncp_reach(cone, TAU), ahead = 0;
   int degree = 0;
   // The mean product where the affine direction meets the boundary.
   for (int k = 0; k < system->units; k++) {
@@ -330,7 +330,7 @@ static double next_kappa(const Cone *cone) {
 
 // ---- Steps ------------------------------------------------------------------------------------
 
-static void lift(Cone *cone) {
+static void contact_ncp_lift(Cone *cone) {
   const S2System *system = &cone->run->system;
   double height = sqrt(cone->mean);
   cone->lifts++;
@@ -342,7 +342,7 @@ static void lift(Cone *cone) {
   }
 }
 
-static void move(Cone *cone, double step) {
+static void contact_ncp_move(Cone *cone, double step) {
   S2SolveRun *run = cone->run;
   for (int i = 0; i < 3 * run->system.units; i++) {
     cone->p[i] += step * cone->dp[i];
@@ -357,7 +357,7 @@ static void move(Cone *cone, double step) {
 }
 
 // A floor of kappa that keeps the violations from falling is lowered.
-static void watch_progress(Cone *cone, double r, double b) {
+static void contact_ncp_watch_progress(Cone *cone, double r, double b) {
   double tolerance = cone->run->tolerance;
   bool fell = (cone->r >= tolerance && cone->r < PROGRESS * r) ||
               (cone->b >= tolerance && cone->b < PROGRESS * b);
@@ -368,33 +368,33 @@ static void watch_progress(Cone *cone, double r, double b) {
 }
 
 // False when the matrix is singular or the direction not finite.
-static bool iterate(Cone *cone, double *kappa, double *step) {
+static bool contact_ncp_iterate(Cone *cone, double *kappa, double *step) {
   S2SolveRun *run = cone->run;
   // One factorisation for all directions of this iteration.
   for (int k = 0; k < run->system.units; k++) {
     for (int i = 3 * k; i < 3 * k + 3; i++) {
       cone->w[i] = cone->q[i] / cone->p[i] + PROXIMAL_CONTACT;
     }
-    cone->response[k] = respond(&run->system.unit[k], cone->w + 3 * k);
+    cone->response[k] = contact_ncp_respond(&run->system.unit[k], cone->w + 3 * k);
   }
   run->iterations++;
   if (!s2_system_factor(&run->system, cone->response, true)) {
     return false;
   }
   // Predictor, then corrector towards the kappa it suggests.
-  find_direction(cone, 0, false);
-  *kappa = next_kappa(cone);
+  contact_ncp_find_direction(cone, 0, false);
+  *kappa = contact_ncp_next_kappa(cone);
   double tau = fmin(fmax(TAU, 1 - pow(fmax(cone->r, cone->b), 2)), TAU_MAX);
-  find_direction(cone, *kappa, true);
-  *step = reach(cone, tau);
+  contact_ncp_find_direction(cone, *kappa, true);
+  *step = contact_ncp_reach(cone, tau);
   // Too short: without the correction, if that gets further.
   if (*step < SHORT) {
     double corrected = *step;
-    find_direction(cone, *kappa, false);
-    *step = reach(cone, tau);
+    contact_ncp_find_direction(cone, *kappa, false);
+    *step = contact_ncp_reach(cone, tau);
     if (*step < corrected) { // the correction again; it needs the affine direction
-      find_direction(cone, 0, false);
-      find_direction(cone, *kappa, true);
+      contact_ncp_find_direction(cone, 0, false);
+      contact_ncp_find_direction(cone, *kappa, true);
       *step = corrected;
     }
   }
@@ -403,17 +403,17 @@ static bool iterate(Cone *cone, double *kappa, double *step) {
   }
   // Still jammed against the boundary: off it.
   if (*step < JAMMED && cone->lifts < MAX_LIFTS) {
-    lift(cone);
+    contact_ncp_lift(cone);
     *step = 0;
   } else {
-    move(cone, *step);
+    contact_ncp_move(cone, *step);
   }
   return true;
 }
 
 // Modes that two iterations agree on are most likely those of the solution, which then is found
 // exactly at the price of one more factorisation.
-static void cross_over(Cone *cone) {
+static void contact_ncp_cross_over(Cone *cone) {
   S2SolveRun *run = cone->run;
   S2System *system = &run->system;
   S2Mode *before = cone->mode_before;
@@ -441,21 +441,21 @@ static void cross_over(Cone *cone) {
 }
 
 // From y and z at their neutral elements, velocities of the best point.
-static void solve(S2SolveRun *run, int max_iterations) {
+static void contact_ncp_solve(S2SolveRun *run, int max_iterations) {
   S2ArenaMark mark = s2_arena_mark(run->arena);
   s2_run_back(run);
-  Cone cone = make(run);
-  measure(&cone);
+  Cone cone = contact_ncp_make(run);
+  contact_ncp_measure(&cone);
   double milestone = INFINITY, step = 1;
   // Step, judge, lower the floor of kappa when nothing falls, try the modes.
   for (int i = 0, since = 0; i < max_iterations && since < STALL && !s2_run_solved(run);
        i++, since++) {
     double r = cone.r, b = cone.b, kappa;
-    if (!iterate(&cone, &kappa, &step)) {
+    if (!contact_ncp_iterate(&cone, &kappa, &step)) {
       break;
     }
-    measure(&cone);
-    watch_progress(&cone, r, b);
+    contact_ncp_measure(&cone);
+    contact_ncp_watch_progress(&cone, r, b);
     if (fmax(cone.r, cone.b) < milestone / 2) {
       milestone = fmax(cone.r, cone.b);
       since = 0;
@@ -465,7 +465,7 @@ static void solve(S2SolveRun *run, int max_iterations) {
                      s2_system_residual(&run->system, run->v, run->lambda, run->u), step, kappa);
     }
     if (!s2_run_solved(run)) {
-      cross_over(&cone);
+      contact_ncp_cross_over(&cone);
     }
   }
   s2_arena_rewind(run->arena, mark);
@@ -473,7 +473,7 @@ static void solve(S2SolveRun *run, int max_iterations) {
 
 // Where the end game fails, the modes of the best point, solved exactly, tell what was wrong with
 // them.
-static void finish(S2SolveRun *run) {
+static void contact_ncp_finish(S2SolveRun *run) {
   S2System *system = &run->system;
   S2ArenaMark mark = s2_arena_mark(run->arena);
   S2Mode *mode = S2_TAKE(run->arena, S2Mode, system->units);
@@ -515,8 +515,8 @@ S2SolveStatus s2_contact_ncp_solve(const S2Problem *problem, const S2SolverOptio
   if (!s2_run_solved(&run)) {
     s2_run_start(&run);
     s2_system_prepare(&run.system, arena);
-    solve(&run, ITERATIONS * options->max_iterations);
-    finish(&run);
+    contact_ncp_solve(&run, ITERATIONS * options->max_iterations);
+    contact_ncp_finish(&run);
   }
   s2_run_end(&run, solution);
   s2_arena_rewind(arena, mark);

@@ -6,8 +6,8 @@
 
 #include <string.h>
 
-S2_WIDE static double difference(const S2System *system, const double *lambda, const double *before,
-                                 double *r) {
+S2_WIDE static double nncg_difference(const S2System *system, const double *lambda,
+                                      const double *before, double *r) {
   double sum = 0;
   for (int k = 0; k < system->units; k++) {
     const S2Unit *unit = &system->unit[k];
@@ -32,7 +32,7 @@ S2SolveStatus s2_contact_nncg_solve(const S2Problem *problem, const S2SolverOpti
   for (;;) {
     memcpy(before, run.lambda, sizeof(double) * (size_t)size);
     s2_relaxation_sweep(&run, S2_SWEEP_ROWS, 1, false);
-    double now = difference(&run.system, run.lambda, before, r);
+    double now = nncg_difference(&run.system, run.lambda, before, r);
     // Judged here, where no direction has been added: never a point outside the cone.
     if (run.sweeps % S2_SWEEPS_PER_CHECK == 0 && !s2_relaxation_check(&run)) {
       break;

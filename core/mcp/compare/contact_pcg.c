@@ -38,7 +38,7 @@ typedef struct Box {
   double step;
 } Box;
 
-static double dot(const Box *box, const double *x, const double *y) {
+static double pcg_dot(const Box *box, const double *x, const double *y) {
   double sum = 0;
   for (int i = 0; i < box->size; i++) {
     sum += x[i] * y[i];
@@ -47,7 +47,7 @@ static double dot(const Box *box, const double *x, const double *y) {
 }
 
 // y = A x
-S2_WIDE static void apply(Box *box, const double *x, double *y) {
+S2_WIDE static void pcg_apply(Box *box, const double *x, double *y) {
   const S2System *system = &box->run->system;
   memset(box->response, 0, sizeof(S2Quad) * (size_t)(system->nodes + 1));
   // x = g^1/2 lambda: impulses, the velocities they bring, back to the units of x.
@@ -83,7 +83,7 @@ static void find_gradient(Box *box) {
 }
 
 // Free and chopped gradients; the largest velocity error among them is returned.
-static double split(Box *box) {
+static double pcg_split(Box *box) {
   double worst = 0;
   for (int i = 0; i < box->size; i++) {
     double x = box->x[i], g = box->gradient[i];
@@ -98,18 +98,18 @@ static double split(Box *box) {
 }
 
 // Whether the free part of the error, shortened where a bound is near, is the larger one.
-static bool proportional(const Box *box) {
+static bool pcg_proportional(const Box *box) {
   double sum = 0;
   for (int i = 0; i < box->size; i++) {
     double f = box->freed[i], x = box->x[i];
     double room = (f > 0 ? x - box->lo[i] : x - box->hi[i]) / box->step;
     sum += f * (f > 0 ? fmin(f, room) : fmax(f, room));
   }
-  return dot(box, box->chopped, box->chopped) <= sum;
+  return pcg_dot(box, box->chopped, box->chopped) <= sum;
 }
 
 // The longest step along -d within the box.
-static double longest_step(const Box *box, const double *d) {
+static double pcg_longest_step(const Box *box, const double *d) {
   double length = INFINITY;
   for (int i = 0; i < box->size; i++) {
     if (d[i] != 0) {
@@ -119,30 +119,30 @@ static double longest_step(const Box *box, const double *d) {
   return fmax(length, 0);
 }
 
-static void advance(Box *box, double length, const double *d) {
+static void pcg_advance(Box *box, double length, const double *d) {
   for (int i = 0; i < box->size; i++) {
     box->x[i] = fmin(box->hi[i], fmax(box->lo[i], box->x[i] - length * d[i]));
     box->gradient[i] -= length * box->image[i];
   }
 }
 
-static void restart(Box *box) {
+static void pcg_restart(Box *box) {
   memcpy(box->direction, box->freed, sizeof(double) * (size_t)box->size);
 }
 
 // One step of MPRGP. False: A is not positive along the direction (or by rounding no more).
-static bool step(Box *box) {
+static bool pcg_step(Box *box) {
   // Along the conjugate direction, or the chopped gradient where bounds are most of the error.
-  bool by_free = proportional(box);
+  bool by_free = pcg_proportional(box);
   const double *d = by_free ? box->direction : box->chopped;
-  apply(box, d, box->image);
-  double curvature = dot(box, d, box->image), slope = dot(box, box->gradient, d);
+  pcg_apply(box, d, box->image);
+  double curvature = pcg_dot(box, d, box->image), slope = pcg_dot(box, box->gradient, d);
   if (!(curvature > 0 && slope > 0)) {
     return false;
   }
-  double longest = longest_step(box, d), length = slope / curvature;
-  advance(box, fmin(length, longest), d);
-  split(box);
+  double longest = pcg_longest_step(box, d), length = slope / curvature;
+  pcg_advance(box, fmin(length, longest), d);
+  pcg_split(box);
   // The box ends the step: a projected gradient step beyond, and a new start.
   if (by_free && length > longest) { // expansion
     for (int i = 0; i < box->size; i++) {
@@ -150,34 +150,34 @@ static bool step(Box *box) {
       box->x[i] = fmin(box->hi[i], fmax(box->lo[i], x));
     }
     find_gradient(box);
-    split(box);
-    restart(box);
+    pcg_split(box);
+    pcg_restart(box);
   } else if (by_free) {
     // The next direction, conjugate to this one.
-    double gamma = dot(box, box->freed, box->image) / curvature;
+    double gamma = pcg_dot(box, box->freed, box->image) / curvature;
     for (int i = 0; i < box->size; i++) {
       box->direction[i] = box->freed[i] - gamma * box->direction[i];
     }
   } else {
-    restart(box);
+    pcg_restart(box);
   }
   return true;
 }
 
-static void minimise(Box *box, double tolerance, int limit) {
+static void pcg_minimise(Box *box, double tolerance, int limit) {
   find_gradient(box);
-  double error = split(box);
-  restart(box);
+  double error = pcg_split(box);
+  pcg_restart(box);
   while (error > tolerance && box->run->sweeps < limit) {
-    if (!step(box)) {
+    if (!pcg_step(box)) {
       return;
     }
-    error = split(box);
+    error = pcg_split(box);
   }
 }
 
 // Bounds for the normal impulses of x; x is brought within.
-static void set_bounds(Box *box) {
+static void pcg_set_bounds(Box *box) {
   const S2System *system = &box->run->system;
   // Normals from 0 on, tangents within mu lambda_n of now, joints free.
   for (int k = 0; k < system->units; k++) {
@@ -207,12 +207,12 @@ static double estimate_norm(Box *box) {
   }
   // Powers of A.
   for (int k = 0; k < POWER_STEPS; k++) {
-    double length = sqrt(dot(box, x, x));
+    double length = sqrt(pcg_dot(box, x, x));
     for (int i = 0; i < box->size && length > 0; i++) {
       x[i] /= length;
     }
-    apply(box, x, box->image);
-    norm = fmax(norm, sqrt(dot(box, box->image, box->image)));
+    pcg_apply(box, x, box->image);
+    norm = fmax(norm, sqrt(pcg_dot(box, box->image, box->image)));
     memcpy(x, box->image, sizeof(double) * (size_t)box->size);
   }
   return norm > 0 ? norm : 1;
@@ -246,9 +246,9 @@ S2SolveStatus s2_contact_pcg_solve(const S2Problem *problem, const S2SolverOptio
     double final = FINAL_PART * options->tolerance;
     // The bounds of now, the box problem (some sweeps of it), and bounds again.
     do {
-      set_bounds(&box);
+      pcg_set_bounds(&box);
       int limit = friction ? (int)fmin(run.limit, run.sweeps + INNER_SWEEPS) : run.limit;
-      minimise(&box, friction ? fmax(final, INNER_PART * run.residual) : final, limit);
+      pcg_minimise(&box, friction ? fmax(final, INNER_PART * run.residual) : final, limit);
       for (int i = 0; i < box.size; i++) {
         run.lambda[i] = box.x[i] / box.root[i];
       }

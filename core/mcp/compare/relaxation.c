@@ -11,7 +11,7 @@ enum { STALL_SWEEPS = 2000 };
 // Of the tolerance: the judge's units round otherwise, and must not see more than the tolerance.
 static const double AIM = 0.99999;
 
-static double measure(S2Relaxation *run) {
+static double relaxation_measure(S2Relaxation *run) {
   s2_system_velocity(&run->system, run->lambda, run->v);
   return s2_system_residual(&run->system, run->v, run->lambda, run->u);
 }
@@ -37,10 +37,10 @@ bool s2_relaxation_begin(S2Relaxation *run, const S2Problem *problem,
     run->coupling[k] = s2_system_coupling(system, k);
   }
   // The point without impulses, then the guess within its bounds; the better one is the start.
-  run->best = measure(run);
+  run->best = relaxation_measure(run);
   s2_system_read(system, solution->v, solution->lambda, run->v, run->lambda);
   s2_system_clip(system, run->lambda);
-  run->residual = measure(run);
+  run->residual = relaxation_measure(run);
   if (run->residual <= run->best) {
     run->best = run->residual;
     memcpy(run->lambda_best, run->lambda, size);
@@ -54,7 +54,7 @@ bool s2_relaxation_begin(S2Relaxation *run, const S2Problem *problem,
 }
 
 bool s2_relaxation_check(S2Relaxation *run) {
-  run->residual = measure(run);
+  run->residual = relaxation_measure(run);
   s2_history_add(run->options->history, run->residual, 1, 0);
   if (!isfinite(run->residual)) {
     return false;

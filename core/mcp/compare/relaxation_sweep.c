@@ -33,7 +33,7 @@ S2_INLINE void relax_impulses(const S2Response *g, double mu, const double *u, d
 }
 
 // Both rows at rest. False where G is singular.
-S2_INLINE bool stick(const S2Response *g, double qn, double qt, double *n, double *t) {
+S2_INLINE bool relax_stick(const S2Response *g, double qn, double qt, double *n, double *t) {
   double diagonal = g->nn * g->tt, determinant = diagonal - g->nt * g->tn;
   *n = (g->nt * qt - g->tt * qn) / determinant;
   *t = (g->tn * qn - g->nn * qt) / determinant;
@@ -49,7 +49,7 @@ S2_INLINE void solve_contact(const S2Response *g, double mu, double qn, double q
     return;
   }
   // Parts by itself, or sticks, or slides.
-  bool stuck = stick(g, qn, qt, &sn, &st);
+  bool stuck = relax_stick(g, qn, qt, &sn, &st);
   double missed = fmax(-sn * g->nn, (fabs(st) - mu * sn) * g->tt);
   if (stuck && missed <= slack) {
     *n = fmax(sn, 0);
@@ -82,7 +82,7 @@ S2_INLINE void relax_block(const S2Unit *unit, const S2Response *g, const double
                            const double *lambda, double *d) {
   double n = lambda[0], t = lambda[1];
   if (unit->kind == S2_UNIT_BILATERAL) {
-    if (!stick(g, u[0], u[1], &d[0], &d[1])) {
+    if (!relax_stick(g, u[0], u[1], &d[0], &d[1])) {
       relax_bilateral(g, u, 1, d);
     }
     return;
@@ -120,7 +120,7 @@ S2_INLINE void relax(S2Relaxation *run, int k, S2SweepRule rule, double omega) {
   }
 }
 
-S2_INLINE void sweep(S2Relaxation *run, S2SweepRule rule, double omega, bool backward) {
+S2_INLINE void relax_sweep(S2Relaxation *run, S2SweepRule rule, double omega, bool backward) {
   int units = run->system.units;
   for (int i = 0; i < units; i++) {
     relax(run, backward ? units - 1 - i : i, rule, omega);
@@ -131,10 +131,10 @@ S2_INLINE void sweep(S2Relaxation *run, S2SweepRule rule, double omega, bool bac
 // One compiled loop for each rule.
 S2_WIDE void s2_relaxation_sweep(S2Relaxation *run, S2SweepRule rule, double omega, bool backward) {
   if (rule == S2_SWEEP_ROWS) {
-    sweep(run, S2_SWEEP_ROWS, omega, backward);
+    relax_sweep(run, S2_SWEEP_ROWS, omega, backward);
   } else if (rule == S2_SWEEP_IMPULSES) {
-    sweep(run, S2_SWEEP_IMPULSES, omega, backward);
+    relax_sweep(run, S2_SWEEP_IMPULSES, omega, backward);
   } else {
-    sweep(run, S2_SWEEP_BLOCKS, omega, backward);
+    relax_sweep(run, S2_SWEEP_BLOCKS, omega, backward);
   }
 }

@@ -62,7 +62,7 @@ void s2_cones_add_product_matrix(const S2Cones *cones, const double *a, double s
 }
 
 // |v| over the largest |v_k| would overflow for none but the largest numbers; scaled it never does.
-static double length(const double *v, int count) {
+static double cone_length(const double *v, int count) {
   double largest = 0, sum = 0;
   for (int k = 0; k < count; ++k) {
     largest = fmax(largest, fabs(v[k]));
@@ -83,7 +83,7 @@ double s2_cones_margin(const S2Cones *cones, const double *a) {
   }
   a += cones->orthant;
   for (int i = 0; i < cones->soc_count; a += cones->soc[i], ++i) {
-    margin = fmin(margin, a[0] - length(a + 1, cones->soc[i] - 1));
+    margin = fmin(margin, a[0] - cone_length(a + 1, cones->soc[i] - 1));
   }
   return margin;
 }
@@ -92,7 +92,7 @@ double s2_cones_margin(const S2Cones *cones, const double *a) {
 // A s^2 + 2 B s + C with the Lorentz products A = <d, d>, B = <a, d>, C = <a, a> > 0, written so
 // that nothing cancels. B^2 >= A C, as a is inside the cone.
 static double soc_boundary(const double *a, const double *d, int size) {
-  double d_length = length(d + 1, size - 1), a_length = length(a + 1, size - 1);
+  double d_length = cone_length(d + 1, size - 1), a_length = cone_length(a + 1, size - 1);
   double d_scale = fmax(fabs(d[0]), d_length), a_scale = a[0];
   if (!(d_scale > 0)) {
     return INFINITY;

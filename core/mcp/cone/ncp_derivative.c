@@ -36,8 +36,9 @@ static bool theta_jacobian(const S2NcpSystem *system, const double *x, const dou
 }
 
 // Everything both derivatives need. *regular says whether the factors can be used.
-static S2Status prepare(S2NcpSystem *system, const double *x, const double *y, const double *z,
-                        bool transposed, double **jacobian, bool *regular, S2Arena *arena) {
+static S2Status ncp_derivative_prepare(S2NcpSystem *system, const double *x, const double *y,
+                                       const double *z, bool transposed, double **jacobian,
+                                       bool *regular, S2Arena *arena) {
   *regular = false;
   *jacobian = s2_ncp_take_matrix(arena, system->equations, system->ncp->parameters);
   if (!s2_ncp_system_assemble(system, x, y, z, 0) ||
@@ -55,8 +56,9 @@ static void fill_numbers(double *values, size_t count, double value) {
 }
 
 // dw/dtheta = -K^-1 (dc/dtheta, 0), a column at a time.
-static void solve_columns(const S2NcpSystem *system, const double *x, const double *jacobian,
-                          double *dw_dtheta, S2Arena *arena) {
+static void ncp_derivative_solve_columns(const S2NcpSystem *system, const double *x,
+                                         const double *jacobian, double *dw_dtheta,
+                                         S2Arena *arena) {
   const S2Manifold *manifold = &system->ncp->x;
   int parameters = system->ncp->parameters, cones = 2 * system->cone;
   double *column = S2_TAKE(arena, double, system->size);
@@ -81,10 +83,10 @@ S2Status s2_ncp_derivative(const S2Ncp *ncp, const double *x, const double *y, c
   S2ArenaMark mark = s2_arena_mark(arena);
   S2NcpSystem system = s2_ncp_system(ncp, arena);
   double *jacobian;
-  S2Status status = prepare(&system, x, y, z, false, &jacobian, regular, arena);
+  S2Status status = ncp_derivative_prepare(&system, x, y, z, false, &jacobian, regular, arena);
   size_t count = s2_ncp_offset(ncp->x.size + 2 * system.cone, ncp->parameters);
   if (*regular) {
-    solve_columns(&system, x, jacobian, dw_dtheta, arena);
+    ncp_derivative_solve_columns(&system, x, jacobian, dw_dtheta, arena);
     *regular = s2_all_finite(dw_dtheta, count);
   }
   if (!*regular) {
@@ -101,7 +103,7 @@ S2Status s2_ncp_pull_back(const S2Ncp *ncp, const double *x, const double *y, co
   S2ArenaMark mark = s2_arena_mark(arena);
   S2NcpSystem system = s2_ncp_system(ncp, arena);
   double *jacobian, *adjoint = S2_TAKE(arena, double, system.size);
-  S2Status status = prepare(&system, x, y, z, true, &jacobian, regular, arena);
+  S2Status status = ncp_derivative_prepare(&system, x, y, z, true, &jacobian, regular, arena);
   if (*regular) {
     // K' a = dl/dw, dl/dtheta = -(dc/dtheta)' a
     s2_manifold_pull(&ncp->x, x, dl_dw, adjoint);

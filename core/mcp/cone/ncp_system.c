@@ -29,18 +29,18 @@ S2NcpSystem s2_ncp_system(const S2Ncp *ncp, S2Arena *arena) {
 
 // ---- dc/dw ------------------------------------------------------------------------------------
 
-static bool evaluate(const S2Ncp *ncp, const double *x, const double *y, const double *z,
-                     double *c) {
+static bool ncp_system_evaluate(const S2Ncp *ncp, const double *x, const double *y, const double *z,
+                                double *c) {
   return ncp->residual(ncp->user, x, y, z, ncp->theta, c);
 }
 
-static double *entry(const S2NcpSystem *system, int row, int column) {
+static double *ncp_system_entry(const S2NcpSystem *system, int row, int column) {
   return system->matrix + s2_ncp_offset(row, system->size) + column;
 }
 
 static void set_difference(S2NcpSystem *system, int column, double width) {
   for (int i = 0; i < system->equations; ++i) {
-    *entry(system, i, column) = (system->plus[i] - system->minus[i]) / width;
+    *ncp_system_entry(system, i, column) = (system->plus[i] - system->minus[i]) / width;
   }
 }
 
@@ -54,10 +54,10 @@ static bool difference_x(S2NcpSystem *system, const double *x, const double *y, 
     double h = S2_NCP_DIFFERENCE * fmax(1, system->magnitude[k]);
     system->direction[k] = 1;
     s2_manifold_move(&ncp->x, x, system->direction, h, system->point);
-    bool good = evaluate(ncp, system->point, y, z, system->plus);
+    bool good = ncp_system_evaluate(ncp, system->point, y, z, system->plus);
     if (good) {
       s2_manifold_move(&ncp->x, x, system->direction, -h, system->point);
-      good = evaluate(ncp, system->point, y, z, system->minus);
+      good = ncp_system_evaluate(ncp, system->point, y, z, system->minus);
     }
     if (!good) {
       return false;
@@ -79,10 +79,10 @@ static bool difference_cone(S2NcpSystem *system, int column, const double *x, co
     double h = S2_NCP_DIFFERENCE * fmax(1, fabs(varied[k]));
     double ahead = varied[k] + h, behind = varied[k] - h;
     copy[k] = ahead;
-    bool good = evaluate(system->ncp, x, at_y, at_z, system->plus);
+    bool good = ncp_system_evaluate(system->ncp, x, at_y, at_z, system->plus);
     if (good) {
       copy[k] = behind;
-      good = evaluate(system->ncp, x, at_y, at_z, system->minus);
+      good = ncp_system_evaluate(system->ncp, x, at_y, at_z, system->minus);
     }
     if (!good) {
       return false;
@@ -102,13 +102,14 @@ static bool users_jacobian(S2NcpSystem *system, const double *x, const double *y
   }
   for (int i = 0; i < system->equations; ++i) {
     const double *row = system->user + s2_ncp_offset(i, stored);
-    s2_manifold_pull(&ncp->x, x, row, entry(system, i, 0));
-    s2_copy_numbers(entry(system, i, system->dimension), row + numbers, (size_t)(2 * system->cone));
+    s2_manifold_pull(&ncp->x, x, row, ncp_system_entry(system, i, 0));
+    s2_copy_numbers(ncp_system_entry(system, i, system->dimension), row + numbers,
+                    (size_t)(2 * system->cone));
   }
   return true;
 }
 
-static void transpose(double *a, int n) {
+static void ncp_system_transpose(double *a, int n) {
   for (int i = 0; i < n; ++i) {
     for (int k = 0; k < i; ++k) {
       double t = a[s2_ncp_offset(i, n) + (size_t)k];
@@ -131,11 +132,11 @@ bool s2_ncp_system_assemble(S2NcpSystem *system, const double *x, const double *
     return false;
   }
   // Below: the products, [z + reg e] by y and [y + reg e] by z.
-  memset(entry(system, system->equations, 0), 0,
+  memset(ncp_system_entry(system, system->equations, 0), 0,
          sizeof(double) * s2_ncp_offset(system->cone, system->size));
-  s2_cones_add_product_matrix(cones, z, reg, entry(system, system->equations, y_column),
+  s2_cones_add_product_matrix(cones, z, reg, ncp_system_entry(system, system->equations, y_column),
                               system->size);
-  s2_cones_add_product_matrix(cones, y, reg, entry(system, system->equations, z_column),
+  s2_cones_add_product_matrix(cones, y, reg, ncp_system_entry(system, system->equations, z_column),
                               system->size);
   return true;
 }
@@ -143,37 +144,37 @@ bool s2_ncp_system_assemble(S2NcpSystem *system, const double *x, const double *
 // ---- Factors ----------------------------------------------------------------------------------
 
 // A power of two that brings the size near 1; 1 for 0.
-static double scale_of(double size) {
+static double ncp_system_scale_of(double size) {
   return size > 0 ? ldexp(1, -ilogb(size)) : 1;
 }
 
 // Rows, then columns, to a largest entry near 1, for the rank is judged by sizes. False when there
 // is an entry that is not finite.
-static bool equilibrate(S2NcpSystem *system) {
+static bool ncp_system_equilibrate(S2NcpSystem *system) {
   int n = system->size;
   double *column = system->column_scale;
   memset(column, 0, sizeof(double) * (size_t)n);
   // Rows first, and what that makes of columns.
   for (int i = 0; i < n; ++i) {
-    double *row = entry(system, i, 0), largest = 0;
+    double *row = ncp_system_entry(system, i, 0), largest = 0;
     for (int k = 0; k < n; ++k) {
       if (!isfinite(row[k])) {
         return false;
       }
       largest = fmax(largest, fabs(row[k]));
     }
-    system->row_scale[i] = scale_of(largest);
+    system->row_scale[i] = ncp_system_scale_of(largest);
     for (int k = 0; k < n; ++k) {
       row[k] *= system->row_scale[i];
       column[k] = fmax(column[k], fabs(row[k]));
     }
   }
   for (int k = 0; k < n; ++k) {
-    column[k] = scale_of(column[k]);
+    column[k] = ncp_system_scale_of(column[k]);
   }
   // Then columns.
   for (int i = 0; i < n; ++i) {
-    double *row = entry(system, i, 0);
+    double *row = ncp_system_entry(system, i, 0);
     for (int k = 0; k < n; ++k) {
       row[k] *= column[k];
     }
@@ -183,9 +184,9 @@ static bool equilibrate(S2NcpSystem *system) {
 
 bool s2_ncp_system_factor(S2NcpSystem *system, bool transposed, S2Arena *arena) {
   if (transposed) {
-    transpose(system->matrix, system->size);
+    ncp_system_transpose(system->matrix, system->size);
   }
-  if (!equilibrate(system)) {
+  if (!ncp_system_equilibrate(system)) {
     return false;
   }
   system->lu = s2_dense_lu_factor(system->size, system->matrix, RANK_TOLERANCE, arena);

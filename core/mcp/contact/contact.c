@@ -8,8 +8,8 @@
 
 static const double PATH = 1e-3; // of kappa: how near to it products must come
 
-static S2SolveStatus refuse(S2ContactSolution *solution, const S2SolverOptions *options,
-                            int contacts, S2SolveStatus status) {
+static S2SolveStatus contact_refuse(S2ContactSolution *solution, const S2SolverOptions *options,
+                                    int contacts, S2SolveStatus status) {
   if (contacts > 0) {
     memset(solution->r, 0, sizeof(double) * 2 * (size_t)contacts);
     memset(solution->u, 0, sizeof(double) * 2 * (size_t)contacts);
@@ -52,8 +52,8 @@ static void run_smooth(S2Problem *step, const S2SolverOptions *options, double *
 }
 
 // v has 3 numbers a node, in: a guess.
-static void run(S2Problem *step, const S2SolverOptions *options, double *v, S2Arena *arena,
-                S2ContactSolution *solution) {
+static void contact_run(S2Problem *step, const S2SolverOptions *options, double *v, S2Arena *arena,
+                        S2ContactSolution *solution) {
   if (solution->kappa > 0) {
     run_smooth(step, options, v, arena, solution);
   } else {
@@ -68,23 +68,24 @@ static void run(S2Problem *step, const S2SolverOptions *options, double *v, S2Ar
               s2_all_finite(solution->u, (size_t)step->rows) &&
               s2_all_finite(v, (size_t)(3 * step->nodes)) && !isnan(solution->residual.scaled);
   if (!fits && solution->status != S2_UNSUPPORTED) { // numbers no double holds
-    refuse(solution, options, step->rows / 2, S2_SINGULAR);
+    contact_refuse(solution, options, step->rows / 2, S2_SINGULAR);
   }
 }
 
 // ---- Local form -------------------------------------------------------------------------------
 
-static S2SolveStatus solve_local(const S2ContactProblem *problem, const S2SolverOptions *options,
-                                 S2Arena *arena, S2ContactSolution *solution) {
+static S2SolveStatus contact_solve_local(const S2ContactProblem *problem,
+                                         const S2SolverOptions *options, S2Arena *arena,
+                                         S2ContactSolution *solution) {
   int n = problem->contacts;
   if (!s2_contact_finite(problem)) {
-    return refuse(solution, options, n, S2_SINGULAR);
+    return contact_refuse(solution, options, n, S2_SINGULAR);
   }
   S2ArenaMark mark = s2_arena_mark(arena);
   S2Problem step = s2_contact_step_problem(problem, arena);
   double *v = S2_TAKE(arena, double, 3 * n);
   memcpy(v, step.rhs, sizeof(double) * 3 * (size_t)n);
-  run(&step, options, v, arena, solution);
+  contact_run(&step, options, v, arena, solution);
   s2_arena_rewind(arena, mark);
   return solution->status;
 }
@@ -92,7 +93,7 @@ static S2SolveStatus solve_local(const S2ContactProblem *problem, const S2Solver
 S2SolveStatus s2_contact_solve(const S2ContactProblem *problem, const S2SolverOptions *options,
                                S2Arena *arena, S2ContactSolution *solution) {
   solution->kappa = 0;
-  return solve_local(problem, options, arena, solution);
+  return contact_solve_local(problem, options, arena, solution);
 }
 
 S2SolveStatus s2_contact_smooth_solve(const S2ContactProblem *problem, double kappa,
@@ -100,16 +101,16 @@ S2SolveStatus s2_contact_smooth_solve(const S2ContactProblem *problem, double ka
                                       S2ContactSolution *solution) {
   solution->kappa = kappa;
   if (!(kappa > 0 && isfinite(kappa))) {
-    return refuse(solution, options, problem->contacts, S2_UNSUPPORTED);
+    return contact_refuse(solution, options, problem->contacts, S2_UNSUPPORTED);
   }
-  return solve_local(problem, options, arena, solution);
+  return contact_solve_local(problem, options, arena, solution);
 }
 
 // ---- Global form ------------------------------------------------------------------------------
 
-static S2SolveStatus solve_global(const S2GlobalContactProblem *problem,
-                                  const S2SolverOptions *options, S2Arena *arena,
-                                  S2ContactSolution *solution) {
+static S2SolveStatus contact_solve_global(const S2GlobalContactProblem *problem,
+                                          const S2SolverOptions *options, S2Arena *arena,
+                                          S2ContactSolution *solution) {
   size_t size = sizeof(double) * (size_t)problem->freedoms;
   S2ArenaMark mark = s2_arena_mark(arena);
   S2GlobalForm form;
@@ -117,10 +118,10 @@ static S2SolveStatus solve_global(const S2GlobalContactProblem *problem,
   S2SolveStatus status = s2_contact_global_form(problem, &form, arena);
   if (status != S2_SOLVED) {
     s2_arena_rewind(arena, mark);
-    return refuse(solution, options, problem->contacts, status);
+    return contact_refuse(solution, options, problem->contacts, status);
   }
   // v is that of the bodies, or M^-1 (H r + q).
-  run(&form.step, options, form.v, arena, solution);
+  contact_run(&form.step, options, form.v, arena, solution);
   if (form.bodies) {
     memcpy(solution->v, form.v, size);
   } else {
@@ -131,7 +132,7 @@ static S2SolveStatus solve_global(const S2GlobalContactProblem *problem,
   s2_arena_rewind(arena, mark);
   if (!s2_all_finite(solution->v, (size_t)problem->freedoms)) {
     memset(solution->v, 0, size);
-    refuse(solution, options, problem->contacts, S2_SINGULAR);
+    contact_refuse(solution, options, problem->contacts, S2_SINGULAR);
   }
   return solution->status;
 }
@@ -140,7 +141,7 @@ S2SolveStatus s2_contact_solve_global(const S2GlobalContactProblem *problem,
                                       const S2SolverOptions *options, S2Arena *arena,
                                       S2ContactSolution *solution) {
   solution->kappa = 0;
-  return solve_global(problem, options, arena, solution);
+  return contact_solve_global(problem, options, arena, solution);
 }
 
 S2SolveStatus s2_contact_smooth_solve_global(const S2GlobalContactProblem *problem, double kappa,
@@ -149,7 +150,7 @@ S2SolveStatus s2_contact_smooth_solve_global(const S2GlobalContactProblem *probl
   solution->kappa = kappa;
   if (!(kappa > 0 && isfinite(kappa))) {
     memset(solution->v, 0, sizeof(double) * (size_t)problem->freedoms);
-    return refuse(solution, options, problem->contacts, S2_UNSUPPORTED);
+    return contact_refuse(solution, options, problem->contacts, S2_UNSUPPORTED);
   }
-  return solve_global(problem, options, arena, solution);
+  return contact_solve_global(problem, options, arena, solution);
 }

@@ -9,7 +9,7 @@ static bool csr_finite(const S2Csr *matrix) {
   return s2_all_finite(matrix->value, (size_t)matrix->start[matrix->rows]);
 }
 
-static double largest(const double *x, int count) {
+static double form_largest(const double *x, int count) {
   double most = 0;
   for (int i = 0; i < count; i++) {
     most = fmax(most, fabs(x[i]));
@@ -34,7 +34,7 @@ static void fill_rows(S2Row *row, int contact, double mu) {
 
 S2Problem s2_contact_local_form(const S2ContactProblem *problem, int32_t *place, S2Arena *arena) {
   int n = problem->contacts;
-  double *rhs = S2_TAKE(arena, double, 3 * n), scale = largest(problem->q, 2 * n);
+  double *rhs = S2_TAKE(arena, double, 3 * n), scale = form_largest(problem->q, 2 * n);
   S2Row *row = S2_TAKE(arena, S2Row, 2 * n);
   // Node k is the velocity (0, u_n, u_t) of contact k, and A its blocks of W.
   for (int k = 0; k < n; k++) {
@@ -170,7 +170,7 @@ static bool pivots_positive(const S2BlockSparse *matrix) {
   return true;
 }
 
-static bool factor(const S2Csr *m, S2ContactMass *f, S2Arena *arena) {
+static bool form_factor(const S2Csr *m, S2ContactMass *f, S2Arena *arena) {
   int entries = m->start[m->rows], edges = 0;
   f->rows = m->rows;
   f->blocks = (m->rows + 2) / 3;
@@ -211,7 +211,7 @@ static bool factor(const S2Csr *m, S2ContactMass *f, S2Arena *arena) {
   return s2_blocksparse_factor(&f->matrix) && pivots_positive(&f->matrix);
 }
 
-static void solve(const S2ContactMass *f, double *x) {
+static void form_solve(const S2ContactMass *f, double *x) {
   for (int i = 0; i < f->blocks; i++) {
     f->x[i] = (S2Quad){0};
   }
@@ -225,8 +225,8 @@ static void solve(const S2ContactMass *f, double *x) {
 }
 
 // W = H' M^-1 H, entries that are exactly 0 left out.
-static S2Csr condense(const S2GlobalContactProblem *problem, const S2ContactMass *f,
-                      S2Arena *arena) {
+static S2Csr form_condense(const S2GlobalContactProblem *problem, const S2ContactMass *f,
+                           S2Arena *arena) {
   int rows = 2 * problem->contacts, freedoms = problem->freedoms;
   S2Csr columns = s2_csr_transpose(problem->h, arena);
   double *x = S2_TAKE(arena, double, freedoms);
@@ -241,7 +241,7 @@ static S2Csr condense(const S2GlobalContactProblem *problem, const S2ContactMass
     for (int32_t p = columns.start[j]; p < columns.start[j + 1]; p++) {
       x[columns.column[p]] = columns.value[p];
     }
-    solve(f, x);
+    form_solve(f, x);
     int32_t at = w.start[j];
     for (int i = 0; i < rows; i++) {
       double sum = 0;
@@ -264,16 +264,16 @@ static S2SolveStatus condensed_form(const S2GlobalContactProblem *problem, S2Glo
   if (problem->contacts > S2_CONTACT_CONDENSE_MAX) {
     return S2_UNSUPPORTED;
   }
-  if (!factor(problem->m, &form->mass, arena)) {
+  if (!form_factor(problem->m, &form->mass, arena)) {
     return S2_SINGULAR;
   }
   // q = H' M^-1 q + b
   double *v = S2_TAKE(arena, double, freedoms), *q = S2_TAKE(arena, double, rows);
   memcpy(v, problem->q, sizeof(double) * (size_t)freedoms);
-  solve(&form->mass, v);
+  form_solve(&form->mass, v);
   memcpy(q, problem->b, sizeof(double) * (size_t)rows);
   s2_csr_add_transposed_times(problem->h, 1, v, q);
-  S2Csr w = condense(problem, &form->mass, arena);
+  S2Csr w = form_condense(problem, &form->mass, arena);
   S2ContactProblem local = {problem->contacts, &w, q, problem->mu};
   form->step = s2_contact_step_problem(&local, arena);
   form->v = S2_TAKE(arena, double, 3 * problem->contacts);
@@ -319,7 +319,7 @@ S2SolveStatus s2_contact_global_form(const S2GlobalContactProblem *problem, S2Gl
 
 void s2_global_form_respond(const S2GlobalForm *form, int freedoms, double *x) {
   if (!form->bodies) {
-    solve(&form->mass, x);
+    form_solve(&form->mass, x);
     return;
   }
   for (int i = 0; i < freedoms; i++) {

@@ -25,15 +25,15 @@ static const double CONTRADICTION = 1e-8;
 
 // ---- The residual -----------------------------------------------------------------------------
 
-static double weight(const double *weights, int i) {
+static double kkt_weight(const double *weights, int i) {
   return weights != NULL ? weights[i] : 1;
 }
 
-static double compliance(const S2Kkt *kkt, int i) {
+static double kkt_compliance(const S2Kkt *kkt, int i) {
   return kkt->compliance != NULL ? kkt->compliance[i] : 0;
 }
 
-static double diagonal(const S2Csr *w, int i) {
+static double kkt_diagonal(const S2Csr *w, int i) {
   for (int32_t p = w->start[i]; p < w->start[i + 1]; p++) {
     if (w->column[p] == i) {
       return w->value[p];
@@ -48,10 +48,11 @@ static double velocity_scale(const S2Kkt *kkt) {
     return kkt->velocity_scale;
   }
   for (int i = 0; i < kkt->n; i++) {
-    scale = s2_larger(scale, fabs(kkt->c[i] / diagonal(&kkt->w, i)) * weight(kkt->v_weight, i));
+    scale =
+        s2_larger(scale, fabs(kkt->c[i] / kkt_diagonal(&kkt->w, i)) * kkt_weight(kkt->v_weight, i));
   }
   for (int i = 0; i < kkt->m; i++) {
-    scale = s2_larger(scale, fabs(kkt->b[i]) * weight(kkt->row_weight, i));
+    scale = s2_larger(scale, fabs(kkt->b[i]) * kkt_weight(kkt->row_weight, i));
   }
   return scale == 0 ? 1 : scale;
 }
@@ -60,7 +61,7 @@ static void add_product(S2Double2 *sum, double a, double b) {
   *sum = s2_double2_add(*sum, s2_double2_product(a, b));
 }
 
-static double rounded(S2Double2 x) {
+static double kkt_rounded(S2Double2 x) {
   double sum = x.hi + x.lo;
   return isnan(x.lo) && !isnan(x.hi) ? x.hi : sum; // an infinity has no low part
 }
@@ -87,10 +88,10 @@ static void find_misses(const S2Csr *w, const S2Csr *j, const double *c, const d
       add_product(&row, j->value[p], v[j->column[p]]);
       add_product(&sum[j->column[p]], j->value[p], -lambda[k]);
     }
-    u[k] = rounded(row);
+    u[k] = kkt_rounded(row);
   }
   for (int i = 0; i < w->rows; i++) {
-    f[i] = rounded(sum[i]);
+    f[i] = kkt_rounded(sum[i]);
   }
   s2_arena_rewind(arena, mark);
 }
@@ -102,11 +103,11 @@ double s2_kkt_residual(const S2Kkt *kkt, const double *v, const double *lambda, 
   find_misses(&kkt->w, &kkt->j, kkt->c, kkt->b, kkt->compliance, v, lambda, f, u, arena);
   // Momenta as velocities by the diagonal of W, weighted.
   for (int i = 0; i < kkt->n; i++) {
-    double error = fabs(f[i] / diagonal(&kkt->w, i));
-    worst = s2_larger(worst, error * weight(kkt->v_weight, i));
+    double error = fabs(f[i] / kkt_diagonal(&kkt->w, i));
+    worst = s2_larger(worst, error * kkt_weight(kkt->v_weight, i));
   }
   for (int i = 0; i < kkt->m; i++) {
-    worst = s2_larger(worst, fabs(u[i]) * weight(kkt->row_weight, i));
+    worst = s2_larger(worst, fabs(u[i]) * kkt_weight(kkt->row_weight, i));
   }
   s2_arena_rewind(arena, mark);
   return worst / velocity_scale(kkt);
@@ -134,7 +135,7 @@ double s2_kkt_offer(S2KktRun *run, const double *v, const double *lambda) {
 
 // ---- Scaling ----------------------------------------------------------------------------------
 
-static bool is_symmetric(const S2Csr *w, S2Arena *arena) {
+static bool kkt_is_symmetric(const S2Csr *w, S2Arena *arena) {
   S2ArenaMark mark = s2_arena_mark(arena);
   S2Csr other = s2_csr_transpose(w, arena);
   double *row = S2_TAKE_ZEROED(arena, double, w->rows);
@@ -174,20 +175,20 @@ static S2Csr scaled_copy(const S2Csr *matrix, const double *row, const double *c
 
 static void scale_rows(const S2Kkt *from, S2KktScaled *kkt, double scale) {
   for (int i = 0; i < kkt->m; i++) {
-    double sum = compliance(from, i);
+    double sum = kkt_compliance(from, i);
     for (int32_t p = from->j.start[i]; p < from->j.start[i + 1]; p++) {
       double entry = from->j.value[p] * kkt->v_unit[from->j.column[p]];
       sum += entry * entry;
     }
     kkt->row_unit[i] = sum > 0 ? s2_half_inverse(sum) : 1; // 0: a row nothing can move
-    kkt->compliance[i] = compliance(from, i) * kkt->row_unit[i] * kkt->row_unit[i];
+    kkt->compliance[i] = kkt_compliance(from, i) * kkt->row_unit[i] * kkt->row_unit[i];
     kkt->b[i] = from->b[i] * kkt->row_unit[i];
-    kkt->row_part[i] = weight(from->row_weight, i) / kkt->row_unit[i] / scale;
+    kkt->row_part[i] = kkt_weight(from->row_weight, i) / kkt->row_unit[i] / scale;
   }
 }
 
 // S2_SOLVED when the scaled system is a sound one.
-static S2SolveStatus scale(const S2Kkt *from, S2KktScaled *kkt, S2Arena *arena) {
+static S2SolveStatus kkt_scale(const S2Kkt *from, S2KktScaled *kkt, S2Arena *arena) {
   int n = from->n, m = from->m;
   double size = velocity_scale(from);
   *kkt = (S2KktScaled){
@@ -203,13 +204,13 @@ static S2SolveStatus scale(const S2Kkt *from, S2KktScaled *kkt, S2Arena *arena) 
   };
   // Unknowns by their diagonal of W ...
   for (int i = 0; i < n; i++) {
-    double d = diagonal(&from->w, i);
+    double d = kkt_diagonal(&from->w, i);
     if (!(d > 0) && !isnan(d)) {
       return S2_UNSUPPORTED;
     }
     kkt->v_unit[i] = s2_half_inverse(d);
     kkt->c[i] = from->c[i] * kkt->v_unit[i];
-    kkt->v_part[i] = weight(from->v_weight, i) / (d * kkt->v_unit[i]) / size;
+    kkt->v_part[i] = kkt_weight(from->v_weight, i) / (d * kkt->v_unit[i]) / size;
   }
   // ... then rows by what those make of their length.
   scale_rows(from, kkt, size);
@@ -231,7 +232,7 @@ static S2SolveStatus scale(const S2Kkt *from, S2KktScaled *kkt, S2Arena *arena) 
       return S2_UNSUPPORTED;
     }
   }
-  return is_symmetric(&kkt->w, arena) ? S2_SOLVED : S2_UNSUPPORTED;
+  return kkt_is_symmetric(&kkt->w, arena) ? S2_SOLVED : S2_UNSUPPORTED;
 }
 
 // ---- Solving ----------------------------------------------------------------------------------
@@ -259,7 +260,7 @@ const char *s2_kkt_solver_summary(S2KktSolver solver) {
 // Rows that nothing satisfies leave, at the best compromise, speeds u that no impulse lessens:
 // J' u = 0, C u = 0 and b' u = u' u. With y = u they are the proof. A direct method says what these
 // are; others are taken by their word, the speeds at the best point.
-static bool contradictory(S2KktRun *run, double *proof) {
+static bool kkt_contradictory(S2KktRun *run, double *proof) {
   const S2KktScaled *kkt = run->kkt;
   s2_kkt_offer(run, run->v, run->lambda);
   // The witness of a direct method, or the speeds at the best point, made of length 1.
@@ -306,8 +307,8 @@ static bool contradictory(S2KktRun *run, double *proof) {
   return true;
 }
 
-static S2SolveStatus run_method(const S2KktScaled *kkt, const S2KktOptions *options, S2Arena *arena,
-                                S2KktSolution *solution) {
+static S2SolveStatus kkt_run_method(const S2KktScaled *kkt, const S2KktOptions *options,
+                                    S2Arena *arena, S2KktSolution *solution) {
   int n = kkt->n, m = kkt->m;
   S2KktRun run = {
       .kkt = kkt,
@@ -345,7 +346,7 @@ static S2SolveStatus run_method(const S2KktScaled *kkt, const S2KktOptions *opti
     solution->lambda[i] = run.lambda[i] * kkt->row_unit[i];
   }
   solution->iterations = run.iterations;
-  if (!s2_kkt_done(&run) && contradictory(&run, solution->proof)) {
+  if (!s2_kkt_done(&run) && kkt_contradictory(&run, solution->proof)) {
     return S2_INFEASIBLE;
   }
   return run.status;
@@ -361,13 +362,13 @@ S2SolveStatus s2_kkt_solve(const S2Kkt *kkt, const S2KktOptions *options, S2Aren
   memset(solution->lambda, 0, sizeof(double) * (size_t)kkt->m);
   solution->iterations = 0;
   // Scaled, put into blocks, solved by the method; numbers that are not finite become zeros.
-  solution->status = scale(kkt, &scaled, arena);
+  solution->status = kkt_scale(kkt, &scaled, arena);
   if (solution->status == S2_SOLVED) {
     solution->status = s2_kkt_prepare(&scaled, arena);
   }
   bool taken = solution->status == S2_SOLVED;
   if (taken) {
-    solution->status = run_method(&scaled, options, arena, solution);
+    solution->status = kkt_run_method(&scaled, options, arena, solution);
     if (!s2_all_finite(solution->v, (size_t)kkt->n) ||
         !s2_all_finite(solution->lambda, (size_t)kkt->m)) {
       memset(solution->v, 0, sizeof(double) * (size_t)kkt->n);

@@ -18,7 +18,7 @@ static int row_bodies(const S2Csr *j, int i, int32_t *body) {
 }
 
 // Neighbouring rows on the same bodies share a group: such are the rows of a joint or a contact.
-static void find_groups(S2KktScaled *kkt, S2Arena *arena) {
+static void kkt_blocks_find_groups(S2KktScaled *kkt, S2Arena *arena) {
   kkt->group_start = S2_TAKE(arena, int32_t, kkt->m + 1);
   S2ArenaMark mark = s2_arena_mark(arena);
   int32_t *first = S2_TAKE(arena, int32_t, kkt->bodies),
@@ -60,7 +60,7 @@ static int add_links(const S2Csr *matrix, int node, int first_row, int end, int 
   return count;
 }
 
-static void find_links(S2KktScaled *kkt, S2Arena *arena) {
+static void kkt_blocks_find_links(S2KktScaled *kkt, S2Arena *arena) {
   int n = kkt->n;
   kkt->link = S2_TAKE(arena, S2KktLink, kkt->j.start[kkt->m]);
   kkt->coupling = S2_TAKE(arena, S2KktLink, kkt->w.start[n]);
@@ -117,8 +117,8 @@ static bool factor_mass(S2KktScaled *kkt, S2Arena *arena) {
 
 S2SolveStatus s2_kkt_prepare(S2KktScaled *kkt, S2Arena *arena) {
   kkt->bodies = (kkt->n + BODY - 1) / BODY;
-  find_groups(kkt, arena);
-  find_links(kkt, arena);
+  kkt_blocks_find_groups(kkt, arena);
+  kkt_blocks_find_links(kkt, arena);
   return factor_mass(kkt, arena) ? S2_SOLVED : S2_UNSUPPORTED;
 }
 
@@ -150,7 +150,7 @@ void s2_kkt_velocity(const S2KktScaled *kkt, const double *lambda, double *v, S2
 static const double PRECONDITIONER_FLOOR = 1e-6;
 
 // Inverse of a symmetric positive definite 3 x 3 matrix by Gauss-Jordan elimination, in place.
-static void invert(double a[9]) {
+static void kkt_blocks_invert(double a[9]) {
   // One column a turn, in place.
   for (int k = 0; k < 3; k++) {
     double pivot = a[4 * k];
@@ -178,7 +178,7 @@ double *s2_kkt_group_inverse(const S2KktScaled *kkt, S2Arena *arena) {
     const S2KktLink *link = &kkt->link[k];
     double mass[9], *to = inverse + 9 * link->row;
     memcpy(mass, kkt->w_block + 9 * link->column, sizeof mass);
-    invert(mass);
+    kkt_blocks_invert(mass);
     for (int r = 0; r < 3; r++) {
       for (int c = 0; c < 3; c++) {
         for (int i = 0; i < 9; i++) {
@@ -194,7 +194,7 @@ double *s2_kkt_group_inverse(const S2KktScaled *kkt, S2Arena *arena) {
       inverse[9 * g + 4 * r] +=
           r < rows ? kkt->compliance[kkt->group_start[g] + r] + PRECONDITIONER_FLOOR : 1;
     }
-    invert(inverse + 9 * g);
+    kkt_blocks_invert(inverse + 9 * g);
   }
   return inverse;
 }

@@ -26,7 +26,7 @@ static double measure_rows(const S2KktScaled *kkt, const double *u) {
 }
 
 // From run->lambda on, as far as the recurrence is to be believed.
-static void descend(S2KktRun *run, Gradients *g, const double *inverse) {
+static void krylov_descend(S2KktRun *run, Gradients *g, const double *inverse) {
   const S2KktScaled *kkt = run->kkt;
   int m = kkt->m;
   size_t rows = sizeof(double) * (size_t)m;
@@ -97,7 +97,7 @@ void s2_kkt_solve_cg(S2KktRun *run) {
                   run->iterations < run->max_iterations;
        i++) {
     before = run->best;
-    descend(run, &g, inverse);
+    krylov_descend(run, &g, inverse);
   }
 }
 
@@ -112,7 +112,7 @@ typedef struct Minres {
   double *w, *w_old, *w_new; // directions
 } Minres;
 
-static void operate(const S2KktScaled *kkt, const double *x, double *y) {
+static void krylov_operate(const S2KktScaled *kkt, const double *x, double *y) {
   int n = kkt->n, m = kkt->m;
   memset(y, 0, sizeof(double) * (size_t)n);
   s2_csr_add_times(&kkt->w, 1, x, y);
@@ -123,13 +123,14 @@ static void operate(const S2KktScaled *kkt, const double *x, double *y) {
   s2_csr_add_times(&kkt->j, -1, x, y + n);
 }
 
-static void precondition(const S2KktRun *run, const double *inverse, const double *b, double *x) {
+static void krylov_precondition(const S2KktRun *run, const double *inverse, const double *b,
+                                double *x) {
   int n = run->kkt->n;
   s2_kkt_mass_solve(run->kkt, b, x, run->arena);
   s2_kkt_group_times(run->kkt, inverse, b + n, x + n);
 }
 
-static void rotate(double **a, double **b, double **c) {
+static void krylov_rotate(double **a, double **b, double **c) {
   double *first = *a;
   *a = *b;
   *b = *c;
@@ -137,7 +138,7 @@ static void rotate(double **a, double **b, double **c) {
 }
 
 // Steps from the best point until solved, or until nothing of the residual seems left.
-static void minimise(S2KktRun *run, Minres *r, const double *inverse) {
+static void krylov_minimise(S2KktRun *run, Minres *r, const double *inverse) {
   const S2KktScaled *kkt = run->kkt;
   int n = kkt->n, size = kkt->n + kkt->m;
   size_t bytes = sizeof(double) * (size_t)size;
@@ -149,7 +150,7 @@ static void minimise(S2KktRun *run, Minres *r, const double *inverse) {
     r->v[i] = i < n ? -run->r_v[i] : run->r_row[i - n];
     r->v_old[i] = r->w[i] = r->w_old[i] = 0;
   }
-  precondition(run, inverse, r->v, r->z);
+  krylov_precondition(run, inverse, r->v, r->z);
   double gamma = sqrt(s2_numbers_dot(r->z, r->v, size)), gamma_old = 1, eta = gamma;
   double c = 1, c_old = 1, s = 0, s_old = 0, enough = 1e-16 * gamma;
   // A Lanczos step: v' = K z - (delta / gamma) v - (gamma / gamma_old) v_old.
@@ -157,13 +158,13 @@ static void minimise(S2KktRun *run, Minres *r, const double *inverse) {
     for (int i = 0; i < size; i++) {
       r->z[i] /= gamma;
     }
-    operate(kkt, r->z, r->v_new);
+    krylov_operate(kkt, r->z, r->v_new);
     double delta = s2_numbers_dot(r->v_new, r->z, size);
     for (int i = 0; i < size; i++) {
       r->v_new[i] -= delta / gamma * r->v[i] + gamma / gamma_old * r->v_old[i];
     }
     // The rotation that makes the new column of the tridiagonal matrix triangular.
-    precondition(run, inverse, r->v_new, r->z_new);
+    krylov_precondition(run, inverse, r->v_new, r->z_new);
     double gamma_new = sqrt(fmax(s2_numbers_dot(r->z_new, r->v_new, size), 0));
     double a0 = c * delta - c_old * s * gamma, a1 = hypot(a0, gamma_new);
     double a2 = s * delta + c_old * c * gamma, a3 = s_old * gamma;
@@ -191,8 +192,8 @@ static void minimise(S2KktRun *run, Minres *r, const double *inverse) {
     // The oldest vectors make room for the next.
     gamma_old = gamma;
     gamma = gamma_new;
-    rotate(&r->v_old, &r->v, &r->v_new);
-    rotate(&r->w_old, &r->w, &r->w_new);
+    krylov_rotate(&r->v_old, &r->v, &r->v_new);
+    krylov_rotate(&r->w_old, &r->w, &r->w_new);
     memcpy(r->z, r->z_new, bytes);
   }
 }
@@ -211,6 +212,6 @@ void s2_kkt_solve_minres(S2KktRun *run) {
                   run->iterations < run->max_iterations;
        i++) {
     before = run->best;
-    minimise(run, &r, inverse);
+    krylov_minimise(run, &r, inverse);
   }
 }

@@ -14,7 +14,7 @@ typedef struct Ldl {
   S2Quad *x;
 } Ldl;
 
-static bool factor(void *method, double delta) {
+static bool ldl_factor(void *method, double delta) {
   Ldl *ldl = method;
   const S2KktScaled *kkt = ldl->kkt;
   s2_blocksparse_clear(&ldl->matrix, false);
@@ -48,7 +48,7 @@ static bool factor(void *method, double delta) {
   return s2_blocksparse_factor(&ldl->matrix);
 }
 
-static void solve(void *method, double *x, double *y) {
+static void ldl_solve(void *method, double *x, double *y) {
   Ldl *ldl = method;
   const S2KktScaled *kkt = ldl->kkt;
   memset(ldl->x, 0, sizeof(S2Quad) * (size_t)ldl->matrix.nodes);
@@ -91,5 +91,5 @@ void s2_kkt_solve_ldl(S2KktRun *run) {
   }
   s2_blocksparse_init(&ldl.matrix, nodes, edges, edge, ldl.slot, run->arena);
   ldl.matrix.careful = true;
-  s2_kkt_refine(run, &(S2KktDirect){&ldl, factor, solve});
+  s2_kkt_refine(run, &(S2KktDirect){&ldl, ldl_factor, ldl_solve});
 }

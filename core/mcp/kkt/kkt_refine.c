@@ -38,7 +38,7 @@ static bool may_go_on(const S2KktRun *run) {
   return !s2_kkt_done(run) && run->iterations < run->max_iterations;
 }
 
-static double offer(Refinement *r) {
+static double kkt_refine_offer(Refinement *r) {
   return s2_kkt_offer(r->run, r->x, r->x + r->run->kkt->n);
 }
 
@@ -48,26 +48,26 @@ static void back_to_best(Refinement *r) {
   memcpy(r->x + kkt->n, r->run->lambda, sizeof(double) * (size_t)kkt->m);
 }
 
-static void solve(Refinement *r, double *x) {
+static void kkt_refine_solve(Refinement *r, double *x) {
   r->direct->solve(r->direct->method, x, x + r->run->kkt->n);
   r->run->iterations++;
 }
 
 // Plain passes while they gain; also beyond the tolerance, for the last digits.
-static void passes(Refinement *r) {
+static void kkt_refine_passes(Refinement *r) {
   S2KktRun *run = r->run;
   const S2KktScaled *kkt = run->kkt;
-  double *x = r->basis[0], last = offer(r), before;
+  double *x = r->basis[0], last = kkt_refine_offer(r), before;
   do {
     // x -= (K + delta)^-1 (K x - right side)
     memcpy(x, run->r_v, sizeof(double) * (size_t)kkt->n);
     memcpy(x + kkt->n, run->r_row, sizeof(double) * (size_t)kkt->m);
-    solve(r, x);
+    kkt_refine_solve(r, x);
     for (int i = 0; i < kkt->n + kkt->m; i++) {
       r->x[i] -= x[i];
     }
     before = last;
-    last = offer(r);
+    last = kkt_refine_offer(r);
     s2_history_add(run->history, last, 1, 0);
   } while (last < GAIN * before && run->iterations < run->max_iterations);
 }
@@ -75,7 +75,7 @@ static void passes(Refinement *r) {
 // ---- Minimal residuals ------------------------------------------------------------------------
 
 // y = [W -J'; J C] x
-static void operate(const S2KktScaled *kkt, const double *x, double *y) {
+static void kkt_refine_operate(const S2KktScaled *kkt, const double *x, double *y) {
   memset(y, 0, sizeof(double) * (size_t)kkt->n);
   s2_csr_add_times(&kkt->w, 1, x, y);
   s2_csr_add_transposed_times(&kkt->j, -1, x + kkt->n, y);
@@ -85,7 +85,7 @@ static void operate(const S2KktScaled *kkt, const double *x, double *y) {
   s2_csr_add_times(&kkt->j, 1, x, y + kkt->n);
 }
 
-static double norm(const double *x, int count) {
+static double kkt_refine_norm(const double *x, int count) {
   double sum = 0;
   for (int i = 0; i < count; i++) {
     sum += x[i] * x[i];
@@ -95,7 +95,7 @@ static double norm(const double *x, int count) {
 
 // Makes w orthogonal to the basis, twice as once leaves too much (the coefficients go to column k),
 // then turns the column by the rotations so far and one more. Returns the length of what was left.
-static double orthogonalise(Refinement *r, int k, double *w, int size) {
+static double kkt_refine_orthogonalise(Refinement *r, int k, double *w, int size) {
   double *h = r->h[k];
   memset(h, 0, sizeof r->h[k]);
   // Gram and Schmidt, twice over.
@@ -111,7 +111,7 @@ static double orthogonalise(Refinement *r, int k, double *w, int size) {
     }
   }
   // The rotations so far, on the new column; one more makes it triangular.
-  double left = h[k + 1] = norm(w, size);
+  double left = h[k + 1] = kkt_refine_norm(w, size);
   for (int i = 0; i < k; i++) {
     double upper = r->cosine[i] * h[i] + r->sine[i] * h[i + 1];
     h[i + 1] = r->cosine[i] * h[i + 1] - r->sine[i] * h[i];
@@ -128,7 +128,7 @@ static double orthogonalise(Refinement *r, int k, double *w, int size) {
 }
 
 // x -= step R^-1 g
-static void descend(Refinement *r, int count, int size) {
+static void kkt_refine_descend(Refinement *r, int count, int size) {
   double y[BASIS] = {0};
   // R y = g by back substitution.
   for (int k = count - 1; k >= 0; k--) {
@@ -146,17 +146,17 @@ static void descend(Refinement *r, int count, int size) {
 }
 
 // One start from the best point; returns the residual reached.
-static double cycle(Refinement *r) {
+static double kkt_refine_cycle(Refinement *r) {
   S2KktRun *run = r->run;
   const S2KktScaled *kkt = run->kkt;
   int size = kkt->n + kkt->m, count = 0;
   size_t bytes = sizeof(double) * (size_t)size;
   back_to_best(r);
   // The first vector: what the best point misses.
-  double residual = offer(r), *v = r->basis[0];
+  double residual = kkt_refine_offer(r), *v = r->basis[0];
   memcpy(v, run->r_v, sizeof(double) * (size_t)kkt->n);
   memcpy(v + kkt->n, run->r_row, sizeof(double) * (size_t)kkt->m);
-  double length = r->g[0] = norm(v, size);
+  double length = r->g[0] = kkt_refine_norm(v, size);
   // The next one: K (K + delta)^-1 v, orthogonal to all before.
   while (count < BASIS && length > 0 && isfinite(length)) {
     v = r->basis[count];
@@ -164,9 +164,9 @@ static double cycle(Refinement *r) {
       v[i] /= length;
     }
     memcpy(r->step[count], v, bytes);
-    solve(r, r->step[count]);
-    operate(kkt, r->step[count], r->basis[count + 1]);
-    length = orthogonalise(r, count, r->basis[count + 1], size);
+    kkt_refine_solve(r, r->step[count]);
+    kkt_refine_operate(kkt, r->step[count], r->basis[count + 1]);
+    length = kkt_refine_orthogonalise(r, count, r->basis[count + 1], size);
     count++;
     // What is promised in the 2-norm, in parts of where this start was, of the measure there.
     double promised = residual * fabs(r->g[count]) / fmax(fabs(r->g[0]), fabs(r->g[count]));
@@ -175,8 +175,8 @@ static double cycle(Refinement *r) {
       break;
     }
   }
-  descend(r, count, size);
-  return offer(r);
+  kkt_refine_descend(r, count, size);
+  return kkt_refine_offer(r);
 }
 
 // What of the rows' speeds no impulse lessens: (S + delta)^-1 enlarges that 1 / delta times, the
@@ -187,12 +187,12 @@ static void find_witness(Refinement *r) {
     return;
   }
   back_to_best(r);
-  offer(r);
+  kkt_refine_offer(r);
   double *x = r->basis[0], *y = r->basis[0] + kkt->n;
   memcpy(y, r->run->r_row, sizeof(double) * (size_t)kkt->m);
   // Powers of (S + delta)^-1.
   for (int i = 0; i < WITNESS_STEPS; i++) {
-    double length = norm(y, kkt->m);
+    double length = kkt_refine_norm(y, kkt->m);
     for (int k = 0; k < kkt->m; k++) {
       y[k] /= length;
     }
@@ -219,10 +219,10 @@ void s2_kkt_refine(S2KktRun *run, const S2KktDirect *direct) {
     }
     run->status = S2_MAX_ITERATIONS;
     back_to_best(&r);
-    passes(&r);
+    kkt_refine_passes(&r);
     for (int i = 0; i < CYCLES && may_go_on(run); i++) {
       double before = run->best;
-      if (!(cycle(&r) < CYCLE_GAIN * before)) {
+      if (!(kkt_refine_cycle(&r) < CYCLE_GAIN * before)) {
         break;
       }
     }

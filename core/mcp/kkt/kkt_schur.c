@@ -143,7 +143,7 @@ static void fill_blocks(Schur *schur, double delta) {
 
 // ---- Both -------------------------------------------------------------------------------------
 
-static bool factor(void *method, double delta) {
+static bool kkt_schur_factor(void *method, double delta) {
   Schur *schur = method;
   size_t size = (size_t)schur->kkt->m;
   if (!schur->dense) {
@@ -178,7 +178,7 @@ static void solve_schur(Schur *schur, double *y) {
   }
 }
 
-static void solve(void *method, double *x, double *y) {
+static void kkt_schur_solve(void *method, double *x, double *y) {
   Schur *schur = method;
   const S2KktScaled *kkt = schur->kkt;
   S2ArenaMark mark = s2_arena_mark(schur->arena);
@@ -204,5 +204,5 @@ void s2_kkt_solve_schur(S2KktRun *run) {
     s2_dense_single_threaded();
     assemble_dense(&schur);
   }
-  s2_kkt_refine(run, &(S2KktDirect){&schur, factor, solve});
+  s2_kkt_refine(run, &(S2KktDirect){&schur, kkt_schur_factor, kkt_schur_solve});
 }

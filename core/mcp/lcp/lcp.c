@@ -31,8 +31,8 @@ static bool proves_infeasible(const S2LcpScaled *s, const double *ray) {
 }
 
 // Back to the caller's units.
-static void deliver(const S2LcpScaled *s, const double *m, const double *q, double *z, double *w,
-                    double *ray, S2LcpInfo *info) {
+static void lcp_deliver(const S2LcpScaled *s, const double *m, const double *q, double *z,
+                        double *w, double *ray, S2LcpInfo *info) {
   double largest = 0;
   // z = C z' unit; the ray's largest entry is 1 again.
   for (int i = 0; i < s->n; ++i) {
@@ -100,7 +100,7 @@ S2SolveStatus s2_lcp_lemke(int n, const double *m, const double *q, double *z, d
   }
   // A ray proves something only if its numbers do.
   info->infeasible = status == S2_RAY && proves_infeasible(&s, direction);
-  deliver(&s, m, q, z, w, direction, info);
+  lcp_deliver(&s, m, q, z, w, direction, info);
   if (!s2_all_finite(z, size) || !s2_all_finite(w, size)) {
     memset(z, 0, sizeof(double) * size);
     memcpy(w, q, sizeof(double) * size);

@@ -11,7 +11,7 @@ enum {
 
 // Pivoting compares all rows with the largest -q_i (scaled), and takes for 0 what is 1e-16 of it. A
 // walk from where it ended looks at each row by itself.
-static void mend(S2LcpRun *run) {
+static void lcp_auto_polish(S2LcpRun *run) {
   const S2LcpProblem *problem = run->problem;
   int n = problem->n;
   if (s2_lcp_residual(n, problem->m, problem->q, run->z, run->allowed) <= run->allowed) {
@@ -44,14 +44,14 @@ S2SolveStatus s2_lcp_lemke_stage(S2LcpRun *run) {
   run->has_ray = status == S2_RAY;
   run->proved = info.infeasible;
   if (status == S2_SOLVED) {
-    mend(run);
+    lcp_auto_polish(run);
   }
   return status;
 }
 
 // Runs a method from the chain; true when it solved the problem. Keeps the best point.
-static bool attempt(S2LcpRun *run, S2LcpSolver solver, S2LcpStage *stage, int max_iterations,
-                    double *least, S2SolveStatus *claim) {
+static bool lcp_auto_attempt(S2LcpRun *run, S2LcpSolver solver, S2LcpStage *stage,
+                             int max_iterations, double *least, S2SolveStatus *claim) {
   int n = run->problem->n;
   // A run of its own from z = 0, with the caller's limit or the one given.
   S2ArenaMark mark = s2_arena_mark(run->arena);
@@ -95,11 +95,11 @@ S2SolveStatus s2_lcp_auto_stage(S2LcpRun *run) {
   S2SolveStatus claim, ended;
   // Few iterations where M is a P matrix.
   if (positive_diagonal(run->problem) &&
-      attempt(run, S2_LCP_BPP, s2_lcp_bpp_stage, QUICK_BLOCKS, &least, &claim)) {
+      lcp_auto_attempt(run, S2_LCP_BPP, s2_lcp_bpp_stage, QUICK_BLOCKS, &least, &claim)) {
     return S2_SOLVED;
   }
   // Lemke's method, whose ray may prove that there is no solution.
-  if (attempt(run, S2_LCP_LEMKE, s2_lcp_lemke_stage, 0, &least, &ended)) {
+  if (lcp_auto_attempt(run, S2_LCP_LEMKE, s2_lcp_lemke_stage, 0, &least, &ended)) {
     return S2_SOLVED;
   }
   if (run->proved) {
@@ -108,7 +108,7 @@ S2SolveStatus s2_lcp_auto_stage(S2LcpRun *run) {
   }
   // Small problems are settled by trying every set.
   if (run->problem->n <= S2_LCP_ENUMERATE_MAX) {
-    if (attempt(run, S2_LCP_ENUMERATE, s2_lcp_enumerate_stage, 0, &least, &claim)) {
+    if (lcp_auto_attempt(run, S2_LCP_ENUMERATE, s2_lcp_enumerate_stage, 0, &least, &claim)) {
       return S2_SOLVED;
     }
     if (claim == S2_INFEASIBLE) {
@@ -117,10 +117,10 @@ S2SolveStatus s2_lcp_auto_stage(S2LcpRun *run) {
     }
   }
   // What else may help, the likeliest first.
-  if (attempt(run, S2_LCP_LEMKE, s2_lcp_restart_stage, 0, &least, &claim) ||
-      attempt(run, S2_LCP_NEWTON, s2_lcp_newton_stage, 0, &least, &claim) ||
-      attempt(run, S2_LCP_PDIPM, s2_lcp_pdipm_stage, 0, &least, &claim) ||
-      attempt(run, S2_LCP_BPP, s2_lcp_bpp_stage, 0, &least, &claim)) {
+  if (lcp_auto_attempt(run, S2_LCP_LEMKE, s2_lcp_restart_stage, 0, &least, &claim) ||
+      lcp_auto_attempt(run, S2_LCP_NEWTON, s2_lcp_newton_stage, 0, &least, &claim) ||
+      lcp_auto_attempt(run, S2_LCP_PDIPM, s2_lcp_pdipm_stage, 0, &least, &claim) ||
+      lcp_auto_attempt(run, S2_LCP_BPP, s2_lcp_bpp_stage, 0, &least, &claim)) {
     return S2_SOLVED;
   }
   return ended;

@@ -31,7 +31,7 @@ typedef struct Blocks {
 } Blocks;
 
 // Four sums at a time: the same result on every machine, and not one long chain of additions.
-static double dot(int n, const double *x, const double *y) {
+static double bpp_dot(int n, const double *x, const double *y) {
   double sum[4] = {0};
   int i = 0;
   for (; i + 4 <= n; i += 4) {
@@ -45,7 +45,7 @@ static double dot(int n, const double *x, const double *y) {
   return (sum[0] + sum[2]) + (sum[1] + sum[3]);
 }
 
-static void survey(Blocks *blocks) {
+static void bpp_survey(Blocks *blocks) {
   int n = blocks->n;
   blocks->symmetric = true;
   // The largest entry of each row, for what rounding may leave; and is M symmetric?
@@ -62,7 +62,7 @@ static void survey(Blocks *blocks) {
   }
 }
 
-static void gather(Blocks *blocks, int count, bool symmetric) {
+static void bpp_gather(Blocks *blocks, int count, bool symmetric) {
   // M_BB by columns; only its lower half when it is symmetric.
   for (int j = 0; j < count; ++j) {
     double *column = blocks->a + (size_t)j * (size_t)count;
@@ -75,10 +75,10 @@ static void gather(Blocks *blocks, int count, bool symmetric) {
   }
 }
 
-static void product(Blocks *blocks) {
+static void bpp_product(Blocks *blocks) {
   for (int i = 0; i < blocks->n; ++i) {
     blocks->w[i] =
-        blocks->q[i] + dot(blocks->n, blocks->m + (size_t)i * (size_t)blocks->n, blocks->z);
+        blocks->q[i] + bpp_dot(blocks->n, blocks->m + (size_t)i * (size_t)blocks->n, blocks->z);
   }
 }
 
@@ -95,11 +95,11 @@ static bool solve_block(Blocks *blocks) {
   S2Dense dense = {.size = count, .a = blocks->a, .pivot = blocks->pivot};
   bool regular = true;
   if (count > 0) {
-    gather(blocks, count, blocks->symmetric);
+    bpp_gather(blocks, count, blocks->symmetric);
     regular = blocks->symmetric && s2_dense_factor(&dense);
     if (!regular) {
       dense.nonsymmetric = true;
-      gather(blocks, count, false);
+      bpp_gather(blocks, count, false);
       regular = s2_dense_factor(&dense);
     }
     for (int i = 0; i < count; ++i) {
@@ -113,7 +113,7 @@ static bool solve_block(Blocks *blocks) {
   for (int i = 0; i < count && regular; ++i) {
     blocks->z[blocks->index[i]] = blocks->b[i];
   }
-  product(blocks);
+  bpp_product(blocks);
   for (int i = 0; i < count && regular; ++i) {
     blocks->b[i] = -blocks->w[blocks->index[i]];
   }
@@ -147,7 +147,7 @@ static int count_wrong(const Blocks *blocks, bool *wrong, int *last) {
   return count;
 }
 
-static double measure(const Blocks *blocks) {
+static double bpp_measure(const Blocks *blocks) {
   double residual = 0;
   for (int i = 0; i < blocks->n; ++i) {
     residual = fmax(residual, fabs(fmin(blocks->z[i], blocks->w[i])));
@@ -174,7 +174,7 @@ S2SolveStatus s2_lcp_bpp_stage(S2LcpRun *run) {
   };
   bool *wrong = S2_TAKE(run->arena, bool, size);
   // z_i is guessed to be positive where q_i is negative.
-  survey(&blocks);
+  bpp_survey(&blocks);
   int limit = run->options->max_iterations > 0 ? run->options->max_iterations
                                                : ITERATIONS_LEAST + ITERATIONS_PER_ROW * n;
   int best = n + 1, patience = PATIENCE, last = 0;
@@ -191,7 +191,7 @@ S2SolveStatus s2_lcp_bpp_stage(S2LcpRun *run) {
       break;
     }
     int count = count_wrong(&blocks, wrong, &last);
-    double residual = measure(&blocks);
+    double residual = bpp_measure(&blocks);
     s2_history_add(run->options->history, residual, 1, 0);
     if (count == 0 || residual < least) {
       least = residual;

@@ -42,7 +42,7 @@ static double factor_of(const Tableau *t, bool of_row, int i) {
 }
 
 // Makes the largest entries of rows and columns about 1, whatever units they had.
-static void scale(Tableau *t, const S2LcpProblem *problem) {
+static void enumerate_scale(Tableau *t, const S2LcpProblem *problem) {
   int n = problem->n;
   double row[N], column[N];
   t->n = n;
@@ -78,7 +78,7 @@ static void scale(Tableau *t, const S2LcpProblem *problem) {
 }
 
 // M_iA z_A - w_i = -q_i with the sign that makes the right side >= 0; w_i is basic where it can.
-static void fill(Tableau *t, unsigned set) {
+static void enumerate_fill(Tableau *t, unsigned set) {
   int n = t->n;
   for (int j = 0; j <= n; ++j) {
     t->cost[j] = 0;
@@ -102,7 +102,7 @@ static void fill(Tableau *t, unsigned set) {
   }
 }
 
-static void pivot(Tableau *t, int row, int column) {
+static void enumerate_pivot(Tableau *t, int row, int column) {
   double inverse = 1 / t->a[row][column];
   for (int j = 0; j <= t->n; ++j) {
     t->a[row][j] *= inverse;
@@ -130,7 +130,7 @@ static void pivot(Tableau *t, int row, int column) {
 }
 
 // Row with the least ratio; of equal ones that of the first variable, as Bland's rule asks.
-static int leaving_row(Tableau *t, int column) {
+static int enumerate_leaving_row(Tableau *t, int column) {
   int best = -1;
   double least = INFINITY;
   for (int i = 0; i < t->n; ++i) {
@@ -156,16 +156,16 @@ static double first_phase(Tableau *t) {
       t->doubtful = t->doubtful || t->cost[entering] > NOISE;
       ++entering;
     }
-    int row = entering < t->n ? leaving_row(t, entering) : -1;
+    int row = entering < t->n ? enumerate_leaving_row(t, entering) : -1;
     if (row < 0) {
       return t->cost[t->n];
     }
-    pivot(t, row, entering);
+    enumerate_pivot(t, row, entering);
   }
   return DOUBT;
 }
 
-static void read_point(const Tableau *t, unsigned set, double *z) {
+static void enumerate_read_point(const Tableau *t, unsigned set, double *z) {
   for (int j = 0; j < t->n; ++j) {
     z[j] = 0;
   }
@@ -196,7 +196,7 @@ S2SolveStatus s2_lcp_enumerate_stage(S2LcpRun *run) {
     return S2_UNSUPPORTED;
   }
   Tableau t = {0};
-  scale(&t, problem);
+  enumerate_scale(&t, problem);
   double z[N] = {0}, best = INFINITY;
   int limit = run->options->max_iterations;
   // Every set A: is there a z_A >= 0 with w >= 0?
@@ -205,12 +205,12 @@ S2SolveStatus s2_lcp_enumerate_stage(S2LcpRun *run) {
       return S2_MAX_ITERATIONS;
     }
     run->iterations += 1;
-    fill(&t, set);
+    enumerate_fill(&t, set);
     double left = first_phase(&t);
     t.doubtful = t.doubtful || !(left > DOUBT);
     // By the tableau there is; the numbers of the problem decide.
     if (left <= FEASIBLE) {
-      read_point(&t, set, z);
+      enumerate_read_point(&t, set, z);
       double residual = min_map(problem, z);
       if (residual < best) {
         best = residual;

@@ -5,7 +5,8 @@
 
 enum { MAX_ITERATIONS = 100 };
 
-static bool judge(const S2Mixed *p, const S2LcpSolverOptions *options, S2LcpSolution *solution) {
+static bool lcp_path_judge(const S2Mixed *p, const S2LcpSolverOptions *options,
+                           S2LcpSolution *solution) {
   s2_mixed_apply(p, solution->z, solution->w);
   solution->residual = s2_mixed_off_path(p, solution->z, solution->w, options->kappa);
   return solution->residual <= s2_mixed_path_tolerance(options->tolerance, options->kappa);
@@ -24,7 +25,7 @@ S2SolveStatus s2_lcp_path(const S2LcpProblem *problem, const S2LcpSolverOptions 
   solution->used = S2_LCP_PDIPM;
   solution->iterations =
       s2_mixed_interior(&p, options->kappa, most, options->history, solution->z, arena);
-  bool solved = judge(&p, options, solution);
+  bool solved = lcp_path_judge(&p, options, solution);
   // From next to a solution, where a path with small kappa ends.
   if (!solved) {
     double *w = S2_TAKE(arena, double, problem->n);
@@ -34,7 +35,7 @@ S2SolveStatus s2_lcp_path(const S2LcpProblem *problem, const S2LcpSolverOptions 
       solution->iterations += end.iterations;
       solution->iterations +=
           s2_mixed_path_near(&p, options->kappa, most, options->history, solution->z, arena);
-      solved = judge(&p, options, solution);
+      solved = lcp_path_judge(&p, options, solution);
     }
   }
   s2_arena_rewind(arena, mark);

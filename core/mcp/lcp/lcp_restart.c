@@ -35,7 +35,7 @@ typedef struct Start {
 } Start;
 
 // Row `row` of w = M z + q is solved for z_column, and put into the other rows.
-static void exchange(Start *start, int row, int column) {
+static void restart_exchange(Start *start, int row, int column) {
   int n = start->n;
   double *pivot_row = start->m + row * n, inverse = 1 / pivot_row[column];
   // z_column = (w_row - q - the others) / pivot ...
@@ -58,7 +58,7 @@ static void exchange(Start *start, int row, int column) {
   }
 }
 
-static void swap(double *x, double *y) {
+static void restart_swap(double *x, double *y) {
   double t = *x;
   *x = *y;
   *y = t;
@@ -67,24 +67,24 @@ static void swap(double *x, double *y) {
 // Exchanges both rows i and k against both columns; m[i][k] must be usable as the first pivot.
 static void exchange_pair(Start *start, int i, int k) {
   int n = start->n;
-  exchange(start, i, k);
-  exchange(start, k, i);
+  restart_exchange(start, i, k);
+  restart_exchange(start, k, i);
   // Row i now holds z_k and column k stands for w_i: back into their places.
   for (int j = 0; j < n; ++j) {
-    swap(&start->m[i * n + j], &start->m[k * n + j]);
+    restart_swap(&start->m[i * n + j], &start->m[k * n + j]);
   }
-  swap(&start->q[i], &start->q[k]);
+  restart_swap(&start->q[i], &start->q[k]);
   for (int j = 0; j < n; ++j) {
-    swap(&start->m[j * n + i], &start->m[j * n + k]);
+    restart_swap(&start->m[j * n + i], &start->m[j * n + k]);
   }
 }
 
 // Turns row i: alone, or where its diagonal is too small together with a random partner.
-static void move(Start *start, int i, S2Rng *rng) {
+static void restart_move(Start *start, int i, S2Rng *rng) {
   int n = start->n;
   const double *m = start->m;
   if (fabs(m[i * n + i]) > REGULAR) {
-    exchange(start, i, i);
+    restart_exchange(start, i, i);
     start->turned[i] = !start->turned[i];
     return;
   }
@@ -102,13 +102,13 @@ static void move(Start *start, int i, S2Rng *rng) {
   }
 }
 
-static void prepare(Start *start, const S2LcpScaled *s, int moves, S2Rng *rng) {
+static void restart_prepare(Start *start, const S2LcpScaled *s, int moves, S2Rng *rng) {
   size_t n = (size_t)s->n;
   memcpy(start->m, s->m, sizeof(double) * n * n);
   memcpy(start->q, s->q, sizeof(double) * n);
   memset(start->turned, 0, sizeof(bool) * n);
   for (int k = 0; k < moves; ++k) {
-    move(start, (int)s2_rng_integer(rng, 0, s->n - 1), rng);
+    restart_move(start, (int)s2_rng_integer(rng, 0, s->n - 1), rng);
   }
 }
 
@@ -139,7 +139,7 @@ S2SolveStatus s2_lcp_restart_stage(S2LcpRun *run) {
   double least = INFINITY, work = 0;
   for (int k = 0; k < STARTS && work < WORK && !(least <= run->allowed); ++k) {
     int moves = k % (MOVES_MAX + 1);
-    prepare(&start, &s, moves, &rng);
+    restart_prepare(&start, &s, moves, &rng);
     for (int i = 0; i < n; ++i) {
       cover[i] = exp(SPREAD * (2 * s2_rng_uniform(&rng) - 1));
     }

@@ -20,7 +20,7 @@ static const double RANK_TOLERANCE = 1e-15;
 static const double SURE = 0.1;
 
 // Of several numbers side by side; a plain comparison, unlike fmax, is one instruction.
-S2_INLINE double larger(double a, double b) {
+S2_INLINE double lcp_scale_larger(double a, double b) {
   return b > a ? b : a;
 }
 
@@ -94,8 +94,8 @@ S2_WIDE static void find_largest(int n, const double *m, double *rows, double *c
     double most = 0;
     for (int j = 0; j < n; ++j) {
       double entry = fabs(row[j]);
-      most = larger(most, entry);
-      columns[j] = larger(columns[j], entry);
+      most = lcp_scale_larger(most, entry);
+      columns[j] = lcp_scale_larger(columns[j], entry);
     }
     rows[i] = most;
   }

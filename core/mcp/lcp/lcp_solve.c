@@ -43,7 +43,8 @@ S2LcpSolver s2_lcp_solver_from_name(const char *name) {
 }
 
 // Clips z and measures it; what does not fit into a double gives way to z = 0.
-static void deliver(const S2LcpProblem *problem, double allowed, S2LcpSolution *solution) {
+static void lcp_solve_deliver(const S2LcpProblem *problem, double allowed,
+                              S2LcpSolution *solution) {
   int n = problem->n;
   for (int i = 0; i < n; ++i) {
     solution->z[i] = solution->z[i] > 0 ? solution->z[i] : 0;
@@ -59,8 +60,9 @@ static void deliver(const S2LcpProblem *problem, double allowed, S2LcpSolution *
   }
 }
 
-static S2SolveStatus run_method(const S2LcpProblem *problem, const S2LcpSolverOptions *options,
-                                double allowed, S2Arena *arena, S2LcpSolution *solution) {
+static S2SolveStatus lcp_solve_run_method(const S2LcpProblem *problem,
+                                          const S2LcpSolverOptions *options, double allowed,
+                                          S2Arena *arena, S2LcpSolution *solution) {
   S2ArenaMark mark = s2_arena_mark(arena);
   size_t size = sizeof(double) * (size_t)problem->n;
   S2LcpRun run = {
@@ -121,10 +123,10 @@ S2SolveStatus s2_lcp_solve(const S2LcpProblem *problem, const S2LcpSolverOptions
   double allowed = chosen.tolerance * fmax(1, largest);
   S2SolveStatus claim = S2_SOLVED;
   if (!trivial) {
-    claim = run_method(problem, &chosen, allowed, arena, solution);
+    claim = lcp_solve_run_method(problem, &chosen, allowed, arena, solution);
   }
   // The residual decides.
-  deliver(problem, allowed, solution);
+  lcp_solve_deliver(problem, allowed, solution);
   if (solution->residual <= allowed) {
     solution->status = S2_SOLVED;
     solution->has_ray = false; // a ray on the way to a solution is of no interest

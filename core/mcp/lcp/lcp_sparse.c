@@ -28,7 +28,7 @@ static double sure_row(const S2Csr *m, const double *q, const double *z, int i) 
 }
 
 // Clips z, finds w; infinite where a number is not finite.
-static double deliver(const S2Csr *m, const double *q, double *z, double *w) {
+static double lcp_sparse_deliver(const S2Csr *m, const double *q, double *z, double *w) {
   double worst = 0;
   for (int i = 0; i < m->rows; i++) {
     z[i] = z[i] > 0 ? z[i] : 0;
@@ -133,10 +133,10 @@ S2SolveStatus s2_lcp_sparse_solve(const S2Csr *m, const double *q,
   if (sparse && largest > 0) {
     solve_sparse(m, q, &chosen, largest, allowed, arena, solution);
   }
-  solution->residual = deliver(m, q, solution->z, solution->w);
+  solution->residual = lcp_sparse_deliver(m, q, solution->z, solution->w);
   if (!isfinite(solution->residual)) { // does not fit into a double
     memset(solution->z, 0, sizeof(double) * (size_t)n);
-    solution->residual = deliver(m, q, solution->z, solution->w);
+    solution->residual = lcp_sparse_deliver(m, q, solution->z, solution->w);
     solution->status = S2_SINGULAR;
   }
   // Methods for dense matrices where that failed or was not asked for.

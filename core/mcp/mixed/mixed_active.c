@@ -96,7 +96,7 @@ typedef struct Active {
   S2Arena *arena;
 } Active;
 
-static Active make(const S2Mixed *p, S2Arena *arena) {
+static Active active_make(const S2Mixed *p, S2Arena *arena) {
   size_t size = (size_t)s2_mixed_size(p);
   Active active = {
       .index = S2_TAKE(arena, int, size + 1),
@@ -113,7 +113,7 @@ static Active make(const S2Mixed *p, S2Arena *arena) {
 }
 
 // LU with an estimate of the condition: far cheaper than the least-norm solution.
-static bool factor(Active *active) {
+static bool active_factor(Active *active) {
   int count = active->count;
   size_t bytes = sizeof(double) * (size_t)count * (size_t)count;
   if (count == 0) {
@@ -136,7 +136,7 @@ static bool factor(Active *active) {
 }
 
 // The active matrix of the pairs marked, or its transpose, ready to be solved with.
-static void prepare(Active *active, const S2Mixed *p, const bool *in, bool transposed) {
+static void active_prepare(Active *active, const S2Mixed *p, const bool *in, bool transposed) {
   size_t size = (size_t)s2_mixed_size(p), count = 0;
   // All free unknowns, and the pairs that are in.
   for (int i = 0; i < (int)size; i++) {
@@ -152,11 +152,11 @@ static void prepare(Active *active, const S2Mixed *p, const bool *in, bool trans
       active->full[transposed ? i * count + j : j * count + i] = row[active->index[j]];
     }
   }
-  active->regular = factor(active);
+  active->regular = active_factor(active);
 }
 
 // change := the solution, or the least-squares solution of least norm.
-static void solve(Active *active) {
+static void active_solve(Active *active) {
   int count = active->count;
   if (active->regular) {
     if (count > 0) {
@@ -179,7 +179,7 @@ static void solve(Active *active) {
 
 // Newton's correction of x on the active set, repeated while any equation gains from it: where
 // sizes differ much, some need many. f: K x + r at the end.
-static void correct(Active *active, const S2Mixed *p, double *x, double *f) {
+static void active_correct(Active *active, const S2Mixed *p, double *x, double *f) {
   s2_mixed_apply(p, x, f);
   // dx = -K_AA^-1 (K x + r)_A, again while an equation is halved by it.
   bool gained = true;
@@ -188,7 +188,7 @@ static void correct(Active *active, const S2Mixed *p, double *x, double *f) {
       active->change[i] = -f[active->index[i]];
       active->before[i] = fabs(f[active->index[i]]);
     }
-    solve(active);
+    active_solve(active);
     for (int i = 0; i < active->count; i++) {
       x[active->index[i]] += active->change[i];
     }
@@ -201,8 +201,8 @@ static void correct(Active *active, const S2Mixed *p, double *x, double *f) {
 }
 
 // Walks from x through active sets; keeps the best point in x, whose residual it returns.
-static double walk(Active *active, const S2Mixed *p, double *x, double best, bool *in,
-                   double *trial, double *f) {
+static double active_walk(Active *active, const S2Mixed *p, double *x, double best, bool *in,
+                          double *trial, double *f) {
   int n = p->n, size = s2_mixed_size(p);
   bool moved = true;
   s2_mixed_apply(p, x, f);
@@ -216,8 +216,8 @@ static double walk(Active *active, const S2Mixed *p, double *x, double best, boo
     for (int i = n; i < size; i++) {
       trial[i] = in[i] ? trial[i] : 0;
     }
-    prepare(active, p, in, false);
-    correct(active, p, trial, f);
+    active_prepare(active, p, in, false);
+    active_correct(active, p, trial, f);
     moved = false;
     for (int i = n; i < size; i++) {
       bool wrong = in[i] ? trial[i] < 0 : f[i] < 0;
@@ -241,15 +241,15 @@ static double walk(Active *active, const S2Mixed *p, double *x, double best, boo
 void s2_mixed_finish(const S2Mixed *p, double *x, S2Arena *arena) {
   S2ArenaMark mark = s2_arena_mark(arena);
   int size = s2_mixed_size(p);
-  Active active = make(p, arena);
+  Active active = active_make(p, arena);
   double *f = S2_TAKE(arena, double, size + 1), *trial = S2_TAKE(arena, double, size + 1);
   bool *in = S2_TAKE_ZEROED(arena, bool, size + 1);
   s2_mixed_apply(p, x, f);
-  double best = walk(&active, p, x, s2_mixed_residual(p, x, f), in, trial, f);
+  double best = active_walk(&active, p, x, s2_mixed_residual(p, x, f), in, trial, f);
   if (!(best <= GOOD * fmax(1, s2_largest(p->r, (size_t)size)))) {
     // What was taken for rank missing may be a bad condition that LU can bear.
     active.worst = 0;
-    walk(&active, p, x, best, in, trial, f);
+    active_walk(&active, p, x, best, in, trial, f);
   }
   s2_arena_rewind(arena, mark);
 }
@@ -257,7 +257,7 @@ void s2_mixed_finish(const S2Mixed *p, double *x, S2Arena *arena) {
 // ---- Between bounds ---------------------------------------------------------------------------
 
 // The side a pair is on that shows, or should be moved to: -1 at lo, 0 between, 1 at hi.
-static int side_of(double x, double w, double lo, double hi) {
+static int active_side_of(double x, double w, double lo, double hi) {
   return lo < hi && x - lo > w && hi - x > -w ? 0 : lo == hi || x - lo <= w ? -1 : 1;
 }
 
@@ -293,7 +293,7 @@ bool s2_mixed_walk(const S2Mixed *original, const S2Bounds *bounds, double *x, S
   bool *in = S2_TAKE_ZEROED(arena, bool, size + 1);
   int *side = S2_TAKE(arena, int, m + 1);
   S2Bounds scaled = {lo, hi};
-  Active active = make(&p, arena);
+  Active active = active_make(&p, arena);
   // The point and the bounds in those units, and the side each pair seems to be on.
   for (int i = 0; i < size; i++) {
     x[i] = x[i] / unit / s[i];
@@ -302,7 +302,7 @@ bool s2_mixed_walk(const S2Mixed *original, const S2Bounds *bounds, double *x, S
   for (int i = 0; i < m; i++) {
     lo[i] = s2_bounds_lo(bounds, i) / unit / s[n + i];
     hi[i] = s2_bounds_hi(bounds, i) / unit / s[n + i];
-    side[i] = side_of(x[n + i], f[n + i], lo[i], hi[i]);
+    side[i] = active_side_of(x[n + i], f[n + i], lo[i], hi[i]);
   }
   // Until no pair asks for another side: solve between the bounds, the others exactly at them.
   bool moved = s2_all_finite(p.k, (size_t)size * (size_t)size) && s2_all_finite(f, (size_t)size);
@@ -311,8 +311,8 @@ bool s2_mixed_walk(const S2Mixed *original, const S2Bounds *bounds, double *x, S
       in[n + i] = side[i] == 0;
       x[n + i] = side[i] < 0 ? lo[i] : side[i] > 0 ? hi[i] : x[n + i];
     }
-    prepare(&active, &p, in, false);
-    correct(&active, &p, x, f);
+    active_prepare(&active, &p, in, false);
+    active_correct(&active, &p, x, f);
     moved = change_sides(&p, &scaled, move >= MOVES, side, x, f);
   }
   // Back in the caller's units; what is at a bound is there to the bit.
@@ -334,21 +334,21 @@ bool s2_mixed_transposed(const S2Mixed *p, double *l, S2Arena *arena) {
   double *scale = S2_TAKE(arena, double, size + 1);
   S2Mixed scaled = {p->n, 0, S2_TAKE(arena, double, size *size + 1),
                     S2_TAKE(arena, double, size + 1)};
-  Active active = make(p, arena);
+  Active active = active_make(p, arena);
   s2_dense_single_threaded();
   const bool *no_pairs = S2_TAKE_ZEROED(arena, bool, size + 1);
   // First equilibrated, where a sound matrix is told from a singular one ...
   double unit = s2_mixed_equilibrate(&scaled, scale, p, 0);
-  prepare(&active, &scaled, no_pairs, true);
+  active_prepare(&active, &scaled, no_pairs, true);
   bool regular = active.regular;
   memcpy(active.change, scaled.r, bytes);
   // ... else as it was, since which answer is the shortest depends on the units.
   if (!regular) { // of least norm in the caller's units
-    prepare(&active, p, no_pairs, true);
+    active_prepare(&active, p, no_pairs, true);
     active.regular = false;
     memcpy(active.change, p->r, bytes);
   }
-  solve(&active);
+  active_solve(&active);
   for (size_t i = 0; i < size; i++) {
     l[i] = regular ? unit * scale[i] * active.change[i] : active.change[i];
   }

@@ -60,7 +60,7 @@ static Sides find_sides(const S2Mixed *p, const S2Bounds *bounds, const double *
 }
 
 // dl/dx_i beyond what the unknowns inside take up: the worth of a bound that x_i sits on.
-static double worth(const S2Mixed *p, const double *g, const double *l, int i) {
+static double mixed_adjoint_worth(const S2Mixed *p, const double *g, const double *l, int i) {
   int size = s2_mixed_size(p);
   double sum = g[i];
   for (int k = 0; k < size; k++) {
@@ -75,7 +75,7 @@ static void find_bounds(const S2Mixed *p, const Sides *sides, const double *g, c
   for (int i = 0; i < p->m; i++) {
     int at = p->n + i;
     Side side = sides->side[at];
-    double value = side != INSIDE ? worth(p, g, l, at) : 0;
+    double value = side != INSIDE ? mixed_adjoint_worth(p, g, l, at) : 0;
     double part = side == FIXED ? 0.5 : 1;
     if (to_lo != NULL) {
       to_lo[i] = side == INSIDE ? l[at] * sides->lower[at] : side != AT_HI ? part * value : 0;
@@ -86,8 +86,8 @@ static void find_bounds(const S2Mixed *p, const Sides *sides, const double *g, c
   }
 }
 
-static bool solve(const S2Mixed *p, const Sides *sides, const double *g, double *l,
-                  S2Arena *arena) {
+static bool mixed_adjoint_solve(const S2Mixed *p, const Sides *sides, const double *g, double *l,
+                                S2Arena *arena) {
   size_t size = (size_t)s2_mixed_size(p), count = 0;
   size_t *index = S2_TAKE(arena, size_t, size + 1);
   for (size_t i = 0; i < size; i++) {
@@ -120,7 +120,7 @@ static bool solve(const S2Mixed *p, const Sides *sides, const double *g, double 
   return regular;
 }
 
-static void fill(double *to, int count, double value) {
+static void mixed_adjoint_fill(double *to, int count, double value) {
   for (int i = 0; to != NULL && i < count; i++) {
     to[i] = value;
   }
@@ -137,14 +137,14 @@ bool s2_mixed_adjoint(const S2Mixed *p, const S2Bounds *bounds, const double *x,
     double *f = S2_TAKE(arena, double, size + 1);
     s2_mixed_apply(p, x, f);
     Sides sides = find_sides(p, bounds, x, f, kappa, arena);
-    regular = solve(p, &sides, g, l, arena) && sides.clear;
+    regular = mixed_adjoint_solve(p, &sides, g, l, arena) && sides.clear;
     find_bounds(p, &sides, g, l, to_lo, to_hi);
     finite = s2_all_finite(l, size);
   }
   if (!finite) {
-    fill(l, (int)size, NAN);
-    fill(to_lo, p->m, NAN);
-    fill(to_hi, p->m, NAN);
+    mixed_adjoint_fill(l, (int)size, NAN);
+    mixed_adjoint_fill(to_lo, p->m, NAN);
+    mixed_adjoint_fill(to_hi, p->m, NAN);
   }
   s2_arena_rewind(arena, mark);
   return regular && finite;

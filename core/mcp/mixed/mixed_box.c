@@ -11,7 +11,7 @@ static bool has_both(double lo, double hi) {
 }
 
 // Where each unknown goes, and the sizes.
-static S2Box plan(const S2Mixed *p, const S2Bounds *bounds, S2Arena *arena) {
+static S2Box box_plan(const S2Mixed *p, const S2Bounds *bounds, S2Arena *arena) {
   int m = p->m, pairs = 0;
   S2Box box = {.p = {.n = p->n},
                .n = p->n,
@@ -41,7 +41,7 @@ static S2Box plan(const S2Mixed *p, const S2Bounds *bounds, S2Arena *arena) {
   return box;
 }
 
-static int place(const S2Box *box, int i) {
+static int box_place(const S2Box *box, int i) {
   return i < box->n ? i : box->at[i - box->n];
 }
 
@@ -50,7 +50,7 @@ static double sign_of(const S2Box *box, int i) {
 }
 
 S2Box s2_box_make(const S2Mixed *p, const S2Bounds *bounds, S2Arena *arena) {
-  S2Box box = plan(p, bounds, arena);
+  S2Box box = box_plan(p, bounds, arena);
   size_t size = (size_t)s2_mixed_size(p), wide = (size_t)s2_mixed_size(&box.p);
   box.p.k = S2_TAKE_ZEROED(arena, double, wide *wide + 1);
   box.p.r = S2_TAKE_ZEROED(arena, double, wide + 1);
@@ -59,9 +59,9 @@ S2Box s2_box_make(const S2Mixed *p, const S2Bounds *bounds, S2Arena *arena) {
   s2_copy_numbers(origin + p->n, box.from, (size_t)p->m);
   s2_mixed_apply(p, origin, f);
   for (int i = 0; i < (int)size; i++) {
-    int row = place(&box, i);
+    int row = box_place(&box, i);
     for (int j = 0; row >= 0 && j < (int)size; j++) {
-      int column = place(&box, j);
+      int column = box_place(&box, j);
       if (column >= 0) {
         box.p.k[(size_t)row * wide + (size_t)column] =
             sign_of(&box, i) * sign_of(&box, j) * p->k[(size_t)i * size + (size_t)j];
@@ -98,7 +98,7 @@ void s2_box_proof(const S2Box *box, const S2Bounds *bounds, const double *free_r
                   const double *pair_rows, double *to) {
   int size = box->n + box->m;
   for (int i = 0; i < size; i++) {
-    int at = place(box, i);
+    int at = box_place(box, i);
     bool both =
         i >= box->n && has_both(s2_bounds_lo(bounds, i - box->n), s2_bounds_hi(bounds, i - box->n));
     double value = at < 0 || both ? 0 : at < box->p.n ? free_rows[at] : pair_rows[at - box->p.n];

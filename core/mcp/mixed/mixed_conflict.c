@@ -29,7 +29,7 @@ typedef struct Work {
   double *row;                        // k = row original column
 } Work;
 
-static double original(const S2Conditions *s, int i, int j) {
+static double conditions_original(const S2Conditions *s, int i, int j) {
   bool equation = i < s->equations, is_free = j < s->free;
   const double *block = equation ? (is_free ? s->e : s->c) : (is_free ? s->d : s->b);
   int at_row = equation ? i : i - s->equations, at_column = is_free ? j : j - s->free;
@@ -37,7 +37,7 @@ static double original(const S2Conditions *s, int i, int j) {
   return block[(size_t)at_row * width + (size_t)at_column];
 }
 
-static Work make(const S2Conditions *s, S2Arena *arena) {
+static Work conditions_make(const S2Conditions *s, S2Arena *arena) {
   Work w = {s->free, s->free + s->bounded, s->equations, s->equations + s->inequalities, NULL, NULL,
             NULL};
   size_t rows = (size_t)w.rows, columns = (size_t)w.columns;
@@ -50,7 +50,7 @@ static Work make(const S2Conditions *s, S2Arena *arena) {
   for (int i = 0; i < w.rows; i++) {
     w.row[i] = 1;
     for (int j = 0; j < w.columns; j++) {
-      w.k[(size_t)i * columns + (size_t)j] = original(s, i, j);
+      w.k[(size_t)i * columns + (size_t)j] = conditions_original(s, i, j);
     }
   }
   // Rows and columns towards a largest entry of 1, by powers of two.
@@ -110,7 +110,7 @@ static S2Mixed least_violation(const Work *w, S2Arena *arena) {
 }
 
 // y: (-p, t) of the rows, largest 1. Does it prove the conflict?
-static bool proves(const Work *w, const double *y) {
+static bool conditions_proves(const Work *w, const double *y) {
   double gain = 0, miss = 0;
   // gain = -r' y; miss = K' y, of bounded unknowns only what is above 0.
   for (int i = 0; i < w->rows; i++) {
@@ -128,7 +128,7 @@ static bool proves(const Work *w, const double *y) {
 
 bool s2_conditions_conflict(const S2Conditions *conditions, double *p, double *t, S2Arena *arena) {
   S2ArenaMark mark = s2_arena_mark(arena);
-  Work w = make(conditions, arena);
+  Work w = conditions_make(conditions, arena);
   bool proved = false;
   if (s2_all_finite(w.k, (size_t)w.rows * (size_t)w.columns) &&
       s2_all_finite(w.r, (size_t)w.rows)) {
@@ -147,7 +147,7 @@ bool s2_conditions_conflict(const S2Conditions *conditions, double *p, double *t
       y[i] /= largest > 0 ? largest : 1;
     }
     // Judged in equilibrated units, where sizes compare.
-    proved = s2_all_finite(y, (size_t)w.rows) && proves(&w, y);
+    proved = s2_all_finite(y, (size_t)w.rows) && conditions_proves(&w, y);
     for (int i = 0; i < w.rows; i++) {
       y[i] *= w.row[i];
     }

@@ -77,7 +77,7 @@ double s2_mixed_equilibrate(S2Mixed *scaled, double *s, const S2Mixed *p, double
 
 // ---- One iteration ----------------------------------------------------------------------------
 
-static Interior make(const S2Mixed *scaled, S2Arena *arena) {
+static Interior mixed_interior_make(const S2Mixed *scaled, S2Arena *arena) {
   int size = s2_mixed_size(scaled), m = scaled->m;
   Interior ip = {
       .p = *scaled,
@@ -99,7 +99,7 @@ static Interior make(const S2Mixed *scaled, S2Arena *arena) {
   return ip;
 }
 
-static bool factor(Interior *ip) {
+static bool mixed_interior_factor(Interior *ip) {
   int size = s2_mixed_size(&ip->p), n = ip->p.n;
   for (int i = 0; i < size; i++) {
     for (int j = 0; j < size; j++) {
@@ -112,7 +112,7 @@ static bool factor(Interior *ip) {
 }
 
 // dx := (K + ratio)^-1 rhs
-static void solve(Interior *ip) {
+static void mixed_interior_solve(Interior *ip) {
   int size = s2_mixed_size(&ip->p), n = ip->p.n;
   memcpy(ip->dx, ip->rhs, sizeof(double) * (size_t)size);
   s2_dense_solve(&ip->lu, ip->dx);
@@ -134,7 +134,7 @@ static void solve(Interior *ip) {
 }
 
 // The change for v o w -> v o w - target; returns the longest step that keeps v, w >= 0, at most 1.
-static double find_direction(Interior *ip) {
+static double mixed_interior_find_direction(Interior *ip) {
   int n = ip->p.n, m = ip->p.m;
   // Right side of the head's equations: -r1, and -r2 - t / v.
   for (int i = 0; i < n; i++) {
@@ -143,7 +143,7 @@ static double find_direction(Interior *ip) {
   for (int i = 0; i < m; i++) {
     ip->rhs[n + i] = ip->w[i] - ip->f[n + i] - ip->target[i] / ip->x[n + i];
   }
-  solve(ip);
+  mixed_interior_solve(ip);
   // dw by v dw + w dv = -t, and the longest step that keeps v, w >= 0.
   double step = 1;
   for (int i = 0; i < m; i++) {
@@ -160,18 +160,18 @@ static double find_direction(Interior *ip) {
 }
 
 // One predictor-corrector step of the length returned; 0 when there is none.
-static double iterate(Interior *ip) {
+static double mixed_interior_iterate(Interior *ip) {
   int n = ip->p.n, m = ip->p.m;
   // Predictor: all the way to kappa.
   for (int i = 0; i < m; i++) {
     ip->ratio[i] = ip->w[i] / ip->x[n + i];
     ip->target[i] = ip->w[i] * ip->x[n + i] - ip->kappa;
   }
-  if (!factor(ip)) {
+  if (!mixed_interior_factor(ip)) {
     return 0;
   }
   // What of the mean would be left by it says how far the corrector aims down.
-  double step = find_direction(ip), ahead = 0;
+  double step = mixed_interior_find_direction(ip), ahead = 0;
   for (int i = 0; i < m; i++) {
     ahead += (ip->x[n + i] + step * ip->dx[n + i]) * (ip->w[i] + step * ip->dw[i]);
   }
@@ -182,13 +182,13 @@ static double iterate(Interior *ip) {
     // With the product dv o dw that the predictor neglects.
     ip->target[i] = ip->x[n + i] * ip->w[i] + ip->dx[n + i] * ip->dw[i] - aim;
   }
-  step = find_direction(ip);
+  step = mixed_interior_find_direction(ip);
   // Some pair is far below the others: back to the middle first.
   if (step < CROWDED) {
     for (int i = 0; i < m; i++) {
       ip->target[i] = ip->x[n + i] * ip->w[i] - fmax(CENTRING * ip->mean, ip->kappa);
     }
-    step = find_direction(ip);
+    step = mixed_interior_find_direction(ip);
   }
   // Equations alone need one full step.
   step = fmin(1, STEP_MARGIN * step);
@@ -208,7 +208,7 @@ static double iterate(Interior *ip) {
 }
 
 // f, the mean and how far the point is from a solution; remembers the best.
-static double measure(Interior *ip) {
+static double mixed_interior_measure(Interior *ip) {
   int n = ip->p.n, m = ip->p.m, size = n + m;
   s2_mixed_apply(&ip->p, ip->x, ip->f);
   double merit = s2_largest(ip->f, (size_t)n), sum = 0;
@@ -230,19 +230,19 @@ static double measure(Interior *ip) {
 // ---- The whole --------------------------------------------------------------------------------
 
 // Where v + w = 0 would be the solution, both moved until they are positive.
-static bool start(Interior *ip) {
+static bool mixed_interior_start(Interior *ip) {
   int n = ip->p.n, m = ip->p.m;
   // K with 1 added to the pairs: (K + 1) x = -r has w = -v.
   for (int i = 0; i < m; i++) {
     ip->ratio[i] = 1;
   }
-  if (!factor(ip)) {
+  if (!mixed_interior_factor(ip)) {
     return false;
   }
   for (int i = 0; i < n + m; i++) {
     ip->rhs[i] = -ip->p.r[i];
   }
-  solve(ip);
+  mixed_interior_solve(ip);
   memcpy(ip->x, ip->dx, sizeof(double) * ((size_t)n + (size_t)m));
   // Each side moved as a whole until all of it is above 0.
   double lowest_v = INFINITY, lowest_w = INFINITY;
@@ -272,18 +272,18 @@ static void start_near(Interior *ip, const double *x) {
   }
 }
 
-static int run(Interior *ip, int max_iterations, S2History *history) {
-  double merit = measure(ip), halved = merit;
+static int mixed_interior_run(Interior *ip, int max_iterations, S2History *history) {
+  double merit = mixed_interior_measure(ip), halved = merit;
   int iterations = 0, since = 0;
   // Nothing finishes a point of the central path but the last steps themselves.
   while (iterations < max_iterations && since < STALL &&
          (merit > DONE || (ip->kappa > 0 && since < SETTLED))) {
-    double step = iterate(ip);
+    double step = mixed_interior_iterate(ip);
     if (!(step > 0)) {
       break;
     }
     iterations += 1;
-    merit = measure(ip);
+    merit = mixed_interior_measure(ip);
     s2_history_add(history, merit, step, ip->mean);
     since += 1;
     if (merit < halved / 2) {
@@ -309,12 +309,13 @@ static int solve_from(const S2Mixed *p, bool near, double kappa, int max_iterati
   if (size > 0 && s2_all_finite(scaled.k, (size_t)size * (size_t)size) &&
       s2_all_finite(scaled.r, (size_t)size)) {
     s2_dense_single_threaded();
-    Interior ip = make(&scaled, arena);
+    Interior ip = mixed_interior_make(&scaled, arena);
     ip.kappa = kappa / unit / unit;
     if (near) {
       start_near(&ip, x);
     }
-    iterations = near || start(&ip) ? run(&ip, max_iterations, history) : 0;
+    iterations =
+        near || mixed_interior_start(&ip) ? mixed_interior_run(&ip, max_iterations, history) : 0;
     if (kappa == 0) {
       s2_mixed_finish(&scaled, ip.best, arena);
     }

@@ -12,7 +12,7 @@ enum { MAX_ITERATIONS = 100 };
 
 // ---- The problem as one matrix ----------------------------------------------------------------
 
-static S2Mixed make(const S2Mlcp *problem, S2Arena *arena) {
+static S2Mixed mlcp_make(const S2Mlcp *problem, S2Arena *arena) {
   size_t n = (size_t)problem->n, m = (size_t)problem->m, size = n + m;
   S2Mixed p = {problem->n, problem->m, S2_TAKE(arena, double, size *size + 1),
                S2_TAKE(arena, double, size + 1)};
@@ -52,7 +52,7 @@ typedef struct Run {
 
 // Of each row by itself, in parts of its unit; of each pair what is smaller, that or the way to the
 // bound.
-static double measure(const Run *run, const double *x, const double *f) {
+static double mlcp_measure(const Run *run, const double *x, const double *f) {
   const S2Mixed *p = &run->p;
   int n = p->n, size = s2_mixed_size(p);
   if (!s2_all_finite(x, (size_t)size) || !s2_all_finite(f, (size_t)size)) {
@@ -73,7 +73,7 @@ static double measure(const Run *run, const double *x, const double *f) {
 }
 
 // max |w_i| times the distance of v_i from the bound it should be at
-static double products(const Run *run, const double *x, const double *f) {
+static double mlcp_products(const Run *run, const double *x, const double *f) {
   double largest = 0;
   for (int i = 0; i < run->p.m; i++) {
     double w = f[run->p.n + i], v = x[run->p.n + i];
@@ -86,7 +86,7 @@ static double products(const Run *run, const double *x, const double *f) {
   return largest;
 }
 
-static void offer(Run *run, double residual, double r_vio, double b_vio) {
+static void mlcp_offer(Run *run, double residual, double r_vio, double b_vio) {
   if (residual < run->residual || isnan(run->residual)) {
     run->residual = residual;
     run->r_vio = r_vio;
@@ -96,13 +96,14 @@ static void offer(Run *run, double residual, double r_vio, double b_vio) {
 }
 
 // Keeps what `inner` stands for if that is better than what there is.
-static void consider(Run *run, S2Arena *arena) {
+static void mlcp_consider(Run *run, S2Arena *arena) {
   S2ArenaMark mark = s2_arena_mark(arena);
   const S2Mixed *p = &run->p, *q = &run->box.p;
   // The point in the caller's unknowns, judged there.
   s2_box_point(&run->box, &run->bounds, run->inner, run->trial);
   s2_mixed_apply(p, run->trial, run->f);
-  double residual = measure(run, run->trial, run->f), b_vio = products(run, run->trial, run->f);
+  double residual = mlcp_measure(run, run->trial, run->f),
+         b_vio = mlcp_products(run, run->trial, run->f);
   double r_vio = s2_largest(run->f, (size_t)p->n);
   // On a path the products count, and those are the inner problem's.
   if (run->kappa > 0 && isfinite(residual)) {
@@ -112,7 +113,7 @@ static void consider(Run *run, S2Arena *arena) {
     r_vio = s2_largest(f, (size_t)q->n);
     residual = fmax(r_vio, b_vio);
   }
-  offer(run, residual, r_vio, b_vio);
+  mlcp_offer(run, residual, r_vio, b_vio);
   s2_arena_rewind(arena, mark);
 }
 
@@ -121,12 +122,12 @@ static void consider_walk(Run *run, S2Arena *arena) {
   s2_copy_numbers(run->trial, run->x, (size_t)s2_mixed_size(&run->p));
   if (run->kappa == 0 && s2_mixed_walk(&run->p, &run->bounds, run->trial, arena)) {
     s2_mixed_apply(&run->p, run->trial, run->f);
-    offer(run, measure(run, run->trial, run->f), s2_largest(run->f, (size_t)run->p.n),
-          products(run, run->trial, run->f));
+    mlcp_offer(run, mlcp_measure(run, run->trial, run->f), s2_largest(run->f, (size_t)run->p.n),
+               mlcp_products(run, run->trial, run->f));
   }
 }
 
-static bool accepts(const Run *run, double tolerance) {
+static bool mlcp_accepts(const Run *run, double tolerance) {
   if (run->kappa > 0) {
     return run->r_vio <= tolerance * run->scale &&
            run->b_vio <= s2_mixed_path_tolerance(tolerance, run->kappa);
@@ -141,7 +142,7 @@ static void copy_block(double *to, const S2Mixed *p, int row, int rows, int colu
   }
 }
 
-static bool prove(const Run *run, S2MlcpSolution *solution, S2Arena *arena) {
+static bool mlcp_prove(const Run *run, S2MlcpSolution *solution, S2Arena *arena) {
   const S2Mixed *p = &run->box.p;
   int n = p->n, m = p->m, size = n + m;
   double *left = S2_TAKE(arena, double, (size_t)size *(size_t)n + 1);
@@ -177,45 +178,45 @@ static bool prove(const Run *run, S2MlcpSolution *solution, S2Arena *arena) {
   return true;
 }
 
-static S2SolveStatus solve(Run *run, const S2MlcpOptions *options, S2MlcpSolution *solution,
-                           S2Arena *arena) {
+static S2SolveStatus mlcp_solve(Run *run, const S2MlcpOptions *options, S2MlcpSolution *solution,
+                                S2Arena *arena) {
   const S2Mixed *p = &run->box.p;
   int most = options->max_iterations > 0 ? options->max_iterations : MAX_ITERATIONS;
   double tolerance = options->tolerance > 0 ? options->tolerance : TOLERANCE;
   // Interior point, then a walk through active sets from what it left.
   solution->iterations =
       s2_mixed_interior(p, run->kappa, most, options->history, run->inner, arena);
-  consider(run, arena);
-  if (!accepts(run, tolerance)) {
+  mlcp_consider(run, arena);
+  if (!mlcp_accepts(run, tolerance)) {
     consider_walk(run, arena);
   }
-  if (accepts(run, tolerance)) {
+  if (mlcp_accepts(run, tolerance)) {
     return S2_SOLVED;
   }
   // No: perhaps there is none. Otherwise pivoting, which needs no monotone problem.
-  if (prove(run, solution, arena)) {
+  if (mlcp_prove(run, solution, arena)) {
     return S2_INFEASIBLE;
   }
   S2SolveStatus status = s2_mixed_pivot(p, run->inner, arena);
   // Judged as it is, and once its active set is solved afresh.
   if (s2_all_finite(run->inner, (size_t)s2_mixed_size(p))) {
     if (run->kappa == 0) {
-      consider(run, arena);
+      mlcp_consider(run, arena);
     }
     s2_mixed_finish(p, run->inner, arena);
     if (run->kappa > 0) {
       solution->iterations +=
           s2_mixed_path_near(p, run->kappa, most, options->history, run->inner, arena);
     }
-    consider(run, arena);
+    mlcp_consider(run, arena);
   }
-  if (accepts(run, tolerance)) {
+  if (mlcp_accepts(run, tolerance)) {
     return S2_SOLVED;
   }
   return status == S2_RAY && run->kappa == 0 ? S2_RAY : S2_MAX_ITERATIONS;
 }
 
-static void deliver(Run *run, S2MlcpSolution *solution) {
+static void mlcp_deliver(Run *run, S2MlcpSolution *solution) {
   int n = run->p.n, m = run->p.m;
   s2_mixed_apply(&run->p, run->x, run->f);
   s2_copy_numbers(solution->u, run->x, (size_t)n);
@@ -240,7 +241,7 @@ static S2SolveStatus check_bounds(const S2Mlcp *problem) {
   return status;
 }
 
-static void clear(const S2Mlcp *problem, S2MlcpSolution *solution) {
+static void mlcp_clear(const S2Mlcp *problem, S2MlcpSolution *solution) {
   size_t n = (size_t)problem->n, m = (size_t)problem->m;
   s2_clear_numbers(solution->u, n);
   s2_clear_numbers(solution->v, m);
@@ -262,7 +263,7 @@ S2SolveStatus s2_mlcp_solve(const S2Mlcp *problem, const S2MlcpOptions *options,
   options = options != NULL ? options : &defaults;
   int n = problem->n, m = problem->m;
   // What is too large, has no point by its bounds, or is not finite ends here.
-  clear(problem, solution);
+  mlcp_clear(problem, solution);
   if (n > S2_MLCP_MAX - m) {
     return solution->status = S2_UNSUPPORTED;
   }
@@ -272,7 +273,7 @@ S2SolveStatus s2_mlcp_solve(const S2Mlcp *problem, const S2MlcpOptions *options,
   }
   S2ArenaMark mark = s2_arena_mark(arena);
   size_t size = (size_t)n + (size_t)m;
-  Run run = {.p = make(problem, arena), .bounds = bounds_of(problem), .residual = NAN};
+  Run run = {.p = mlcp_make(problem, arena), .bounds = bounds_of(problem), .residual = NAN};
   if (!s2_all_finite(run.p.k, size * size) || !s2_all_finite(run.p.r, size)) {
     s2_arena_rewind(arena, mark);
     return solution->status = S2_SINGULAR;
@@ -285,9 +286,9 @@ S2SolveStatus s2_mlcp_solve(const S2Mlcp *problem, const S2MlcpOptions *options,
   run.f = S2_TAKE(arena, double, size + 1);
   run.trial = S2_TAKE(arena, double, size + 1);
   run.inner = S2_TAKE_ZEROED(arena, double, s2_mixed_size(&run.box.p) + 1);
-  consider(&run, arena);
-  solution->status = solve(&run, options, solution, arena);
-  deliver(&run, solution);
+  mlcp_consider(&run, arena);
+  solution->status = mlcp_solve(&run, options, solution, arena);
+  mlcp_deliver(&run, solution);
   s2_arena_rewind(arena, mark);
   return solution->status;
 }
@@ -296,7 +297,7 @@ S2SolveStatus s2_mlcp_solve(const S2Mlcp *problem, const S2MlcpOptions *options,
 
 // With l = K^-T (dl/du, dl/dv) on the active set, a change dK, dr of the data changes the loss by
 // -l' (dK x + dr).
-static void outer(double *to, const double *l, int rows, const double *x, int columns) {
+static void mlcp_outer(double *to, const double *l, int rows, const double *x, int columns) {
   for (int i = 0; to != NULL && i < rows; i++) {
     for (int j = 0; j < columns; j++) {
       to[(size_t)i * (size_t)columns + (size_t)j] = 0 - l[i] * x[j]; // no -0
@@ -304,7 +305,7 @@ static void outer(double *to, const double *l, int rows, const double *x, int co
   }
 }
 
-static void negate(double *to, const double *l, int count) {
+static void mlcp_negate(double *to, const double *l, int count) {
   for (int i = 0; to != NULL && i < count; i++) {
     to[i] = 0 - l[i];
   }
@@ -314,7 +315,7 @@ bool s2_mlcp_vjp(const S2Mlcp *problem, const S2MlcpSolution *solution, const do
                  const double *dl_dv, const S2MlcpGradient *gradient, S2Arena *arena) {
   S2ArenaMark mark = s2_arena_mark(arena);
   int n = problem->n, m = problem->m;
-  S2Mixed p = make(problem, arena);
+  S2Mixed p = mlcp_make(problem, arena);
   S2Bounds bounds = bounds_of(problem);
   // l = K^-T dl/dx on the active set, or along the path.
   double *x = S2_TAKE(arena, double, n + m + 1), *l = S2_TAKE(arena, double, n + m + 1);
@@ -330,12 +331,12 @@ bool s2_mlcp_vjp(const S2Mlcp *problem, const S2MlcpSolution *solution, const do
   bool regular =
       s2_mixed_adjoint(&p, &bounds, x, solution->kappa, g, l, gradient->lo, gradient->hi, arena);
   // dl/dK = -l x', dl/dr = -l, block by block.
-  outer(gradient->a_uu, l, n, solution->u, n);
-  outer(gradient->c_uv, l, n, solution->v, m);
-  outer(gradient->d_vu, l + n, m, solution->u, n);
-  outer(gradient->b_vv, l + n, m, solution->v, m);
-  negate(gradient->a_free, l, n);
-  negate(gradient->b_row, l + n, m);
+  mlcp_outer(gradient->a_uu, l, n, solution->u, n);
+  mlcp_outer(gradient->c_uv, l, n, solution->v, m);
+  mlcp_outer(gradient->d_vu, l + n, m, solution->u, n);
+  mlcp_outer(gradient->b_vv, l + n, m, solution->v, m);
+  mlcp_negate(gradient->a_free, l, n);
+  mlcp_negate(gradient->b_row, l + n, m);
   s2_arena_rewind(arena, mark);
   return regular;
 }

@@ -19,7 +19,7 @@ enum { MAX_ITERATIONS = 100 };
 // ---- The optimality conditions ----------------------------------------------------------------
 
 // (P + P')_ij / 2
-static double curvature(const S2Qp *qp, int i, int j) {
+static double qp_curvature(const S2Qp *qp, int i, int j) {
   size_t n = (size_t)qp->n;
   return qp->p == NULL
              ? 0
@@ -27,7 +27,7 @@ static double curvature(const S2Qp *qp, int i, int j) {
 }
 
 // Unknowns (x, y, z of rows with finite h). row[k]: which inequality pair k is.
-static S2Mixed make(const S2Qp *qp, int *row, S2Arena *arena) {
+static S2Mixed qp_make(const S2Qp *qp, int *row, S2Arena *arena) {
   int n = qp->n, e = qp->equalities, m = 0;
   // Rows with an infinite right side are no conditions.
   for (int i = 0; i < qp->inequalities; i++) {
@@ -42,7 +42,7 @@ static S2Mixed make(const S2Qp *qp, int *row, S2Arena *arena) {
   for (int i = 0; i < n; i++) {
     p.r[i] = qp->q[i];
     for (int j = 0; j < n; j++) {
-      p.k[(size_t)i * size + (size_t)j] = curvature(qp, i, j);
+      p.k[(size_t)i * size + (size_t)j] = qp_curvature(qp, i, j);
     }
   }
   // b - A x = 0 and 0 <= z _|_ h - G x >= 0.
@@ -58,7 +58,7 @@ static S2Mixed make(const S2Qp *qp, int *row, S2Arena *arena) {
   return p;
 }
 
-static bool convex(const S2Qp *qp, S2Arena *arena) {
+static bool qp_convex(const S2Qp *qp, S2Arena *arena) {
   int n = qp->n;
   if (qp->p == NULL || n == 0) {
     return true;
@@ -68,14 +68,14 @@ static bool convex(const S2Qp *qp, S2Arena *arena) {
   bool good = true;
   // A unit diagonal, so that CONVEX is rounding for every row.
   for (int i = 0; i < n; i++) {
-    double d = curvature(qp, i, i);
+    double d = qp_curvature(qp, i, i);
     good = good && d >= 0;
     s[i] = d > 0 ? 1 / sqrt(d) : 0;
   }
   for (int i = 0; i < n; i++) {
     for (int j = 0; j < n; j++) {
       // A zero on the diagonal needs zeros beside it.
-      double entry = curvature(qp, i, j);
+      double entry = qp_curvature(qp, i, j);
       good = good && (entry == 0 || (s[i] > 0 && s[j] > 0));
       a[(size_t)i * (size_t)n + (size_t)j] = entry * s[i] * s[j] + (i == j ? CONVEX : 0);
     }
@@ -91,7 +91,7 @@ static bool convex(const S2Qp *qp, S2Arena *arena) {
 
 // Measures x = (x, y, z) of the mixed problem, f = K x + r. Rows by themselves: one bound of 1e9
 // must not excuse what happens at the others.
-static void judge(const S2Mixed *p, int n, const double *x, const double *f, S2QpSolution *to) {
+static void qp_judge(const S2Mixed *p, int n, const double *x, const double *f, S2QpSolution *to) {
   int size = s2_mixed_size(p);
   double slope = fmax(1, s2_largest(p->r, (size_t)n));
   to->dual = to->primal = to->complementarity = 0;
@@ -189,7 +189,7 @@ static bool multipliers_conflict(const S2Qp *qp, const S2Mixed *p, S2QpSolution 
 
 // ---- The whole --------------------------------------------------------------------------------
 
-static bool finite(const S2Qp *qp) {
+static bool qp_finite(const S2Qp *qp) {
   size_t n = (size_t)qp->n, e = (size_t)qp->equalities, m = (size_t)qp->inequalities;
   bool good = (qp->p == NULL || s2_all_finite(qp->p, n * n)) && s2_all_finite(qp->q, n) &&
               s2_all_finite(qp->a, e * n) && s2_all_finite(qp->b, e) && s2_all_finite(qp->g, m * n);
@@ -199,11 +199,11 @@ static bool finite(const S2Qp *qp) {
   return good;
 }
 
-static void deliver(const S2Qp *qp, const S2Mixed *p, const int *row, const double *x, double *f,
-                    S2QpSolution *solution) {
+static void qp_deliver(const S2Qp *qp, const S2Mixed *p, const int *row, const double *x, double *f,
+                       S2QpSolution *solution) {
   int n = qp->n;
   s2_mixed_apply(p, x, f);
-  judge(p, n, x, f, solution);
+  qp_judge(p, n, x, f, solution);
   s2_copy_numbers(solution->x, x, (size_t)n);
   s2_copy_numbers(solution->y, x + n, (size_t)qp->equalities);
   for (int i = 0; i < p->m; i++) {
@@ -214,20 +214,20 @@ static void deliver(const S2Qp *qp, const S2Mixed *p, const int *row, const doub
   for (int i = 0; i < n; i++) {
     double slope = qp->q[i];
     for (int j = 0; j < n; j++) {
-      slope += curvature(qp, i, j) * x[j] / 2;
+      slope += qp_curvature(qp, i, j) * x[j] / 2;
     }
     solution->objective += slope * x[i];
   }
 }
 
-static bool accepts(const S2QpSolution *solution, double tolerance) {
+static bool qp_accepts(const S2QpSolution *solution, double tolerance) {
   return solution->residual <= tolerance &&
          (!(solution->kappa > 0) ||
           solution->complementarity <= s2_mixed_path_tolerance(tolerance, solution->kappa));
 }
 
-static S2SolveStatus solve(const S2Qp *qp, const S2Mixed *p, const int *row,
-                           const S2QpOptions *options, S2QpSolution *solution, S2Arena *arena) {
+static S2SolveStatus qp_solve(const S2Qp *qp, const S2Mixed *p, const int *row,
+                              const S2QpOptions *options, S2QpSolution *solution, S2Arena *arena) {
   int size = s2_mixed_size(p), most = options->max_iterations;
   double tolerance = options->tolerance > 0 ? options->tolerance : TOLERANCE;
   double *x = S2_TAKE(arena, double, size + 1), *f = S2_TAKE(arena, double, size + 1);
@@ -239,8 +239,8 @@ static S2SolveStatus solve(const S2Qp *qp, const S2Mixed *p, const int *row,
     s2_clear_numbers(x, (size_t)size);
   }
   // The interior point's answer, or a proof that there is none, or that it runs away.
-  deliver(qp, p, row, x, f, solution);
-  if (accepts(solution, tolerance)) {
+  qp_deliver(qp, p, row, x, f, solution);
+  if (qp_accepts(solution, tolerance)) {
     return S2_SOLVED;
   }
   if (constraints_conflict(qp, p, row, solution, arena)) {
@@ -258,9 +258,9 @@ static S2SolveStatus solve(const S2Qp *qp, const S2Mixed *p, const int *row,
   if (s2_all_finite(other, (size_t)size)) {
     s2_mixed_finish(p, other, arena);
     s2_mixed_apply(p, other, f);
-    judge(p, qp->n, other, f, &tried);
+    qp_judge(p, qp->n, other, f, &tried);
     if (tried.residual < solution->residual) {
-      deliver(qp, p, row, other, f, solution);
+      qp_deliver(qp, p, row, other, f, solution);
     }
   }
   return solution->residual <= tolerance ? S2_SOLVED : S2_MAX_ITERATIONS;
@@ -282,17 +282,17 @@ S2SolveStatus s2_qp_solve(const S2Qp *problem, const S2QpOptions *options, S2Are
   if ((int64_t)n + e + m > S2_MLCP_MAX) {
     return solution->status = S2_UNSUPPORTED;
   }
-  if (!finite(problem)) {
+  if (!qp_finite(problem)) {
     return solution->status = S2_SINGULAR;
   }
   // Not convex: no method here looks for the best of such a program.
   S2ArenaMark mark = s2_arena_mark(arena);
-  if (!convex(problem, arena)) {
+  if (!qp_convex(problem, arena)) {
     solution->status = S2_UNSUPPORTED;
   } else {
     int *row = S2_TAKE(arena, int, m + 1);
-    S2Mixed p = make(problem, row, arena);
-    solution->status = solve(problem, &p, row, options, solution, arena);
+    S2Mixed p = qp_make(problem, row, arena);
+    solution->status = qp_solve(problem, &p, row, options, solution, arena);
   }
   s2_arena_rewind(arena, mark);
   return solution->status;
@@ -303,9 +303,9 @@ S2SolveStatus s2_qp_solve(const S2Qp *problem, const S2QpOptions *options, S2Are
 // l = K^-T (dl/dx, dl/dy, dl/dz) on the active set. The data change the conditions by
 //   dP x + dq + dA' y + dG' z  and  db - dA x  and  dh - dG x,
 // and the loss by minus that times l.
-static void pull_back(const S2Qp *qp, const double *x, const double *y, const double *z,
-                      const double *lx, const double *ly, const double *lz,
-                      const S2QpGradient *to) {
+static void qp_pull_back(const S2Qp *qp, const double *x, const double *y, const double *z,
+                         const double *lx, const double *ly, const double *lz,
+                         const S2QpGradient *to) {
   size_t n = (size_t)qp->n, e = (size_t)qp->equalities, m = (size_t)qp->inequalities;
   for (size_t j = 0; j < n; j++) {
     for (size_t i = 0; to->p != NULL && i < n; i++) {
@@ -335,7 +335,7 @@ bool s2_qp_vjp(const S2Qp *problem, const S2QpSolution *solution, const double *
   S2ArenaMark mark = s2_arena_mark(arena);
   int n = problem->n, e = problem->equalities, m = problem->inequalities;
   int *row = S2_TAKE(arena, int, m + 1);
-  S2Mixed p = make(problem, row, arena);
+  S2Mixed p = qp_make(problem, row, arena);
   int size = s2_mixed_size(&p);
   double *x = S2_TAKE(arena, double, size + 1), *l = S2_TAKE(arena, double, size + 1);
   double *g = S2_TAKE_ZEROED(arena, double, size + 1);
@@ -358,7 +358,7 @@ bool s2_qp_vjp(const S2Qp *problem, const S2QpSolution *solution, const double *
   for (int i = 0; i < p.m; i++) {
     lz[row[i]] = l[p.n + i];
   }
-  pull_back(problem, solution->x, solution->y, solution->z, l, l + n, lz, gradient);
+  qp_pull_back(problem, solution->x, solution->y, solution->z, l, l + n, lz, gradient);
   s2_arena_rewind(arena, mark);
   return regular;
 }

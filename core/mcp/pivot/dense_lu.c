@@ -9,7 +9,7 @@ static void swap_ints(int *x, int *y) {
 }
 
 // Brings the largest entry of the trailing block to (k, k) and returns its size.
-static double bring_pivot(S2DenseLu *lu, int k) {
+static double lu_bring_pivot(S2DenseLu *lu, int k) {
   int n = lu->n, best_row = k, best_column = k;
   double best = 0;
   for (int i = k; i < n; ++i) {
@@ -56,7 +56,7 @@ S2DenseLu s2_dense_lu_factor(int n, double *a, double rank_tolerance, S2Arena *a
   // Gauss with the largest entry left as the pivot: when that is rounding, so is all that remains.
   double largest = 0;
   for (int k = 0; k < n; ++k) {
-    double pivot = bring_pivot(&lu, k);
+    double pivot = lu_bring_pivot(&lu, k);
     largest = k == 0 ? pivot : largest;
     if (!(pivot > rank_tolerance * largest)) {
       break;

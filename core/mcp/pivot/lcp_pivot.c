@@ -40,12 +40,12 @@ typedef struct Dictionary {
   int *tied;     // n, likewise
 } Dictionary;
 
-static double *row_of(const Dictionary *d, int row) {
+static double *lemke_row_of(const Dictionary *d, int row) {
   return d->t + (size_t)row * (size_t)d->stride;
 }
 
 static double *value_of(const Dictionary *d, int row) {
-  return row_of(d, row) + d->n + 1;
+  return lemke_row_of(d, row) + d->n + 1;
 }
 
 static bool is_basic(const Dictionary *d, int variable) {
@@ -78,7 +78,7 @@ static void dictionary_start(Dictionary *d, const double *m, const double *q, co
   int n = d->n;
   // w = q + M z + d z_0: the w are basic, z and z_0 are not.
   for (int i = 0; i < n; ++i) {
-    double *row = row_of(d, i);
+    double *row = lemke_row_of(d, i);
     memcpy(row, m + (size_t)i * (size_t)n, sizeof(double) * (size_t)n);
     row[n] = cover[i];
     row[n + 1] = q[i];
@@ -91,10 +91,10 @@ static void dictionary_start(Dictionary *d, const double *m, const double *q, co
   d->place[2 * n] = 2 * n;
 }
 
-static void exchange(Dictionary *d, int r, int s) {
+static void lemke_exchange(Dictionary *d, int r, int s) {
   // The pivot row solved for the entering variable ...
   int width = d->n + 2;
-  double *restrict pivot_row = row_of(d, r);
+  double *restrict pivot_row = lemke_row_of(d, r);
   double inverse = 1 / pivot_row[s];
   for (int j = 0; j < width; ++j) {
     pivot_row[j] *= -inverse;
@@ -102,7 +102,7 @@ static void exchange(Dictionary *d, int r, int s) {
   pivot_row[s] = inverse;
   // ... and put into all others: t_ij += t_is t_rj.
   for (int i = 0; i < d->n; ++i) {
-    double *restrict row = row_of(d, i);
+    double *restrict row = lemke_row_of(d, i);
     double factor = row[s];
     if (i == r || factor == 0) {
       continue;
@@ -123,8 +123,8 @@ static void exchange(Dictionary *d, int r, int s) {
 // Recomputes the dictionary of the current basis from M: the variables that entered are exchanged
 // for those that left in the order of the largest pivot. Returns false when the basis is singular
 // to working precision (the dictionary is then useless).
-static bool refresh(Dictionary *d, const double *m, const double *q, const double *cover,
-                    double zero, S2Arena *arena) {
+static bool lemke_refresh(Dictionary *d, const double *m, const double *q, const double *cover,
+                          double zero, S2Arena *arena) {
   // Which of z and z_0 are basic now, and which w are not: as many.
   S2ArenaMark mark = s2_arena_mark(arena);
   int n = d->n, entering_count = 0, leaving_count = 0;
@@ -149,7 +149,7 @@ static bool refresh(Dictionary *d, const double *m, const double *q, const doubl
     int best_in = 0, best_out = 0;
     double best = 0;
     for (int o = 0; o < count; ++o) {
-      const double *row = row_of(d, d->place[leaving[o]]);
+      const double *row = lemke_row_of(d, d->place[leaving[o]]);
       for (int e = 0; e < count; ++e) {
         double size = fabs(row[column_of(d, entering[e])]);
         if (size > best) {
@@ -161,7 +161,7 @@ static bool refresh(Dictionary *d, const double *m, const double *q, const doubl
     }
     regular = best > zero;
     if (regular) {
-      exchange(d, d->place[leaving[best_out]], column_of(d, entering[best_in]));
+      lemke_exchange(d, d->place[leaving[best_out]], column_of(d, entering[best_in]));
       entering[best_in] = entering[count - 1];
       leaving[best_out] = leaving[count - 1];
     }
@@ -171,12 +171,12 @@ static bool refresh(Dictionary *d, const double *m, const double *q, const doubl
 }
 
 // Coefficient of e^(k+1) in the perturbed value of a row.
-static double perturbation(const Dictionary *d, int row, int k) {
+static double lemke_perturbation(const Dictionary *d, int row, int k) {
   int w = d->n + k;
   if (is_basic(d, w)) {
     return d->place[w] == row ? 1 : 0;
   }
-  return -row_of(d, row)[column_of(d, w)];
+  return -lemke_row_of(d, row)[column_of(d, w)];
 }
 
 // Keeps, of the tied rows, those with the least e^(k+1) coefficient over their rate of descent.
@@ -185,7 +185,7 @@ static int thin_ties(Dictionary *d, int tied, int s, double sign, int k) {
   // Coefficients of e^(k+1), over the rate at which the row falls.
   for (int c = 0; c < tied; ++c) {
     int i = d->tied[c];
-    d->ratio[c] = perturbation(d, i, k) / (-sign * row_of(d, i)[s]);
+    d->ratio[c] = lemke_perturbation(d, i, k) / (-sign * lemke_row_of(d, i)[s]);
     least = fmin(least, d->ratio[c]);
     largest = fmax(largest, fabs(d->ratio[c]));
   }
@@ -202,18 +202,18 @@ static int thin_ties(Dictionary *d, int tied, int s, double sign, int k) {
 // The row whose variable leaves when column s enters, or -1 on a ray. With sign = 1 the entering
 // variable grows until the first basic one reaches 0. With sign = -1 the roles are turned round for
 // the very first pivot: z_0 falls from infinity until the first row would become negative.
-static int leaving_row(Dictionary *d, int s, double sign, double zero) {
+static int lemke_leaving_row(Dictionary *d, int s, double sign, double zero) {
   int n = d->n;
   double largest = 0;
   for (int i = 0; i < n; ++i) {
-    largest = fmax(largest, fabs(row_of(d, i)[s]));
+    largest = fmax(largest, fabs(lemke_row_of(d, i)[s]));
   }
   // Entries of an entering column below this are zeros with rounding.
   double threshold = zero * fmax(1, largest);
   // How far the variable may move: the least value over slope.
   double least = INFINITY;
   for (int i = 0; i < n; ++i) {
-    double slope = sign * row_of(d, i)[s];
+    double slope = sign * lemke_row_of(d, i)[s];
     if (slope < -threshold) {
       // Below zero only by rounding, unless this is the first pivot, where it is meant.
       double value = sign > 0 ? fmax(0, *value_of(d, i)) : *value_of(d, i);
@@ -226,7 +226,7 @@ static int leaving_row(Dictionary *d, int s, double sign, double zero) {
   // All rows that end there, up to rounding.
   int tied = 0;
   for (int i = 0; i < n; ++i) {
-    double slope = sign * row_of(d, i)[s], value = *value_of(d, i);
+    double slope = sign * lemke_row_of(d, i)[s], value = *value_of(d, i);
     if (slope < -threshold && value + slope * least <= TIE * (1 + fabs(value))) {
       if (d->basic[i] == 2 * n) {
         return i; // z_0 may reach 0: a solution, whatever else ties with it
@@ -241,7 +241,7 @@ static int leaving_row(Dictionary *d, int s, double sign, double zero) {
   return d->tied[0];
 }
 
-static void read_point(const Dictionary *d, double *z, bool *basic) {
+static void lemke_read_point(const Dictionary *d, double *z, bool *basic) {
   for (int i = 0; i < d->n; ++i) {
     basic[i] = is_basic(d, i);
     z[i] = basic[i] ? fmax(0, *value_of(d, d->place[i])) : 0;
@@ -249,8 +249,8 @@ static void read_point(const Dictionary *d, double *z, bool *basic) {
 }
 
 // Costs as much as a pivot, and is worth it only to who wants to see the path.
-static void record(S2History *history, const Dictionary *d, const double *m, const double *q,
-                   double cover) {
+static void lemke_record(S2History *history, const Dictionary *d, const double *m, const double *q,
+                         double cover) {
   int n = d->n;
   double residual = 0;
   // min(z, w) with w = M z + q of the basic z.
@@ -271,7 +271,8 @@ static void read_ray(const Dictionary *d, int s, double *ray, double *ray_cover)
   double cover = 0, largest = 0;
   // Basic variables change by column s; the entering one by 1.
   for (int i = 0; i <= 2 * n; ++i) {
-    double rate = is_basic(d, i) ? fmax(0, row_of(d, d->place[i])[s]) : (column_of(d, i) == s);
+    double rate =
+        is_basic(d, i) ? fmax(0, lemke_row_of(d, d->place[i])[s]) : (column_of(d, i) == s);
     if (i < n && ray != NULL) {
       ray[i] = rate;
     }
@@ -328,7 +329,7 @@ S2SolveStatus s2_lcp_pivot(int n, const double *m, const double *q, double *z, b
   S2SolveStatus status = S2_MAX_ITERATIONS;
   double least = INFINITY; // of z_0
   int entering = 2 * n;
-  int row = leaving_row(&d, n, -1, 0);
+  int row = lemke_leaving_row(&d, n, -1, 0);
   while (*pivots < pivoting->max_pivots) {
     // No row stops the entering variable: a ray.
     int s = column_of(&d, entering);
@@ -339,29 +340,29 @@ S2SolveStatus s2_lcp_pivot(int n, const double *m, const double *q, double *z, b
     }
     // The exchange; z_0 is what is still missing.
     int leaving = d.basic[row];
-    exchange(&d, row, s);
+    lemke_exchange(&d, row, s);
     *pivots += 1;
     double cover = is_basic(&d, 2 * n) ? fmax(0, *value_of(&d, d.place[2 * n])) : 0;
     if (pivoting->history != NULL) {
-      record(pivoting->history, &d, m, q, cover);
+      lemke_record(pivoting->history, &d, m, q, cover);
     }
     // The best vertex: the one with the least z_0.
     if (leaving == 2 * n || cover < least) {
       least = cover;
-      read_point(&d, z, basic);
+      lemke_read_point(&d, z, basic);
     }
     if (leaving == 2 * n) {
       status = S2_SOLVED;
       break;
     }
     if (*pivots % pivoting->refresh == 0 &&
-        !refresh(&d, m, q, pivoting->cover, pivoting->zero, arena)) {
+        !lemke_refresh(&d, m, q, pivoting->cover, pivoting->zero, arena)) {
       status = S2_SINGULAR;
       break;
     }
     // The complement of what left enters next: z and w of a pair are never both basic.
     entering = complement_of(&d, leaving);
-    row = leaving_row(&d, column_of(&d, entering), 1, pivoting->zero);
+    row = lemke_leaving_row(&d, column_of(&d, entering), 1, pivoting->zero);
   }
   s2_arena_rewind(arena, mark);
   return status;

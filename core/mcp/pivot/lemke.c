@@ -74,7 +74,7 @@ typedef struct Work {
   double tolerance; // on best.scaled
 } Work;
 
-static bool supported(const S2Problem *problem) {
+static bool lemke_supported(const S2Problem *problem) {
   int contacts = 0, bilateral = 0;
   for (int i = 0; i < problem->rows; ++i) {
     const S2Row *row = &problem->row[i];
@@ -212,7 +212,7 @@ static void build_lcp(Work *work) {
 
 // Reads the mode of a contact off the final basis. Of beta+, beta- and s, two are basic at most
 // when the contact presses; a basic s with one of the others is sliding.
-static Mode mode_of(const Work *work, int contact) {
+static Mode lemke_mode_of(const Work *work, int contact) {
   const bool *basic = work->basic + work->first[contact];
   if (!basic[0]) {
     return SEPARATE;
@@ -230,7 +230,7 @@ static Mode mode_of(const Work *work, int contact) {
 }
 
 // Puts lambda into its bounds exactly.
-static void clip(const S2Problem *problem, double *lambda) {
+static void lemke_clip(const S2Problem *problem, double *lambda) {
   for (int i = 0; i < problem->rows; ++i) {
     const S2Row *row = &problem->row[i];
     if (row->coupled_to >= 0) {
@@ -243,13 +243,13 @@ static void clip(const S2Problem *problem, double *lambda) {
 }
 
 // Judges work->lambda (clipped in a copy) and keeps it when it is the best so far.
-static double judge(Work *work) {
+static double lemke_judge(Work *work) {
   S2ArenaMark mark = s2_arena_mark(work->arena);
   size_t bytes = sizeof(double) * (size_t)work->problem->rows;
   double *lambda = s2_arena_take(work->arena, bytes);
   // Clipped into the bounds, for that is what would be delivered.
   memcpy(lambda, work->lambda, bytes);
-  clip(work->problem, lambda);
+  lemke_clip(work->problem, lambda);
   s2_mcp_velocity(work->problem, lambda, work->v);
   S2Residual residual = s2_mcp_residual(work->problem, work->v, lambda, work->arena);
   if (residual.scaled < work->best.scaled) {
@@ -282,7 +282,7 @@ static Active collect_active(const Work *work) {
   }
   // A contact by its mode: nothing, its normal (the tangent following by a slope), or both rows.
   for (int c = 0; c < work->contacts; ++c) {
-    Mode mode = mode_of(work, c);
+    Mode mode = lemke_mode_of(work, c);
     if (mode == SEPARATE || mode == AT_TOP) {
       const S2Row *row = &work->problem->row[work->normal[c]];
       active.fixed[work->normal[c]] = mode == AT_TOP ? row->hi : row->lo;
@@ -349,7 +349,7 @@ static void solve_active(Work *work, double rank_tolerance) {
         work->lambda[i + 1] = active.slope[k] * work->lambda[i] * scale[i + 1] / scale[i];
       }
     }
-    double now = judge(work);
+    double now = lemke_judge(work);
     // As far as rounding lets it go; just above the tolerance another throw of its dice may do.
     bool close = now > work->tolerance && now <= CLOSE * work->tolerance;
     if (!(now < last / 2) && !close) {
@@ -361,7 +361,7 @@ static void solve_active(Work *work, double rank_tolerance) {
 }
 
 // Step 5.
-static void polish(Work *work) {
+static void lemke_polish(Work *work) {
   solve_active(work, ACTIVE_RANK[0]);
   if (!(work->best.scaled <= work->tolerance)) {
     solve_active(work, ACTIVE_RANK[1]);
@@ -425,7 +425,7 @@ static void read_dictionary(Work *work) {
 }
 
 // Step 4 and 5 with several treatments of rounding, until the residual is below the tolerance.
-static S2SolveStatus pivot(Work *work, int attempts, int *pivots) {
+static S2SolveStatus lemke_pivot(Work *work, int attempts, int *pivots) {
   int n = work->n;
   // The problem of step 4; numbers that do not fit into a double end it.
   build_lcp(work);
@@ -455,10 +455,10 @@ static S2SolveStatus pivot(Work *work, int attempts, int *pivots) {
     // rows that rounding makes contradictory by 1e-16, and many touching contacts that neither
     // press nor slide leave nothing but rounding to pivot on. The vertex may then be a solution all
     // the same.
-    polish(work);
+    lemke_polish(work);
     if (!(work->best.scaled <= work->tolerance)) {
       read_dictionary(work);
-      judge(work);
+      lemke_judge(work);
     }
     if (work->best.scaled <= work->tolerance) {
       return S2_SOLVED;
@@ -512,7 +512,7 @@ static Work work_take(const S2Problem *problem, double tolerance, S2Arena *arena
 S2SolveStatus s2_lemke_solve(const S2Problem *problem, const S2SolverOptions *options,
                              S2Arena *arena, S2Solution *solution) {
   solution->iterations = 0;
-  if (!supported(problem)) {
+  if (!lemke_supported(problem)) {
     solution->residual = s2_mcp_residual(problem, solution->v, solution->lambda, arena);
     return solution->status = S2_UNSUPPORTED;
   }
@@ -531,10 +531,10 @@ S2SolveStatus s2_lemke_solve(const S2Problem *problem, const S2SolverOptions *op
     if (is_pressing(&work)) {
       // With joints, imprecise elimination is the likeliest reason of a failure: one attempt.
       int attempts = joints && !precise ? 1 : ATTEMPTS;
-      status = pivot(&work, attempts, &solution->iterations);
+      status = lemke_pivot(&work, attempts, &solution->iterations);
     } else {
       memset(work.basic, 0, sizeof(bool) * (size_t)work.n);
-      polish(&work);
+      lemke_polish(&work);
       status = work.best.scaled <= options->tolerance ? S2_SOLVED : S2_SINGULAR;
     }
     finished = status == S2_SOLVED || at_rounding(&work);

@@ -79,7 +79,7 @@ static int find_pivot(const S2Schur *schur, const S2Problem *problem, const doub
   return pivot;
 }
 
-static void eliminate(S2Schur *schur, const S2Problem *problem, S2Arena *arena) {
+static void schur_eliminate(S2Schur *schur, const S2Problem *problem, S2Arena *arena) {
   int rows = schur->rows;
   double *diagonal = S2_TAKE(arena, double, rows);
   memcpy(schur->s, schur->g, sizeof(double) * (size_t)rows * (size_t)rows);
@@ -196,7 +196,7 @@ void s2_schur_eliminate(S2Schur *schur, const S2Problem *problem, bool precise, 
   if (precise && problem->mobility == NULL) {
     eliminate_precisely(schur, problem, arena);
   } else {
-    eliminate(schur, problem, arena);
+    schur_eliminate(schur, problem, arena);
   }
   s2_arena_rewind(arena, mark);
 }
