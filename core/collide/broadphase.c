@@ -14,8 +14,8 @@
 #include <string.h>
 
 enum {
-  LOOSE_MIN = 32,  // so many loose proxies cost less than building
-  LOOSE_PART = 16, // and one in so many of those in the tree
+  LOOSE_MIN = 32,   // so many loose proxies cost less than building
+  LOOSE_SHARE = 16, // and one in so many of those in the tree
 };
 
 // Building anew pays when a search looks at this many times the nodes of a fresh tree.
@@ -357,7 +357,7 @@ static void sort_pairs(S2Pair *sorted, const S2Pair *pairs, int64_t count, bool 
 int s2_broadphase_pairs(S2Broadphase *b, S2Arena *arena, S2Pair **pairs) {
   // A tree that has got slow, or has many beside it, is built anew.
   bool worn = b->visits_fresh > 0 && (double)b->visits > WORN * (double)b->visits_fresh;
-  if (worn || b->loose_count > LOOSE_MIN + b->leaf_count / LOOSE_PART) {
+  if (worn || b->loose_count > LOOSE_MIN + b->leaf_count / LOOSE_SHARE) {
     broadphase_build(b);
   }
   b->found_count = 0;

@@ -11,7 +11,7 @@ static const double STRAIGHT = 1e-9;
 // An edge resting on two joints of a hill tilts a little, and then its direction leaves the cone of
 // the joint it lifts from by that tilt; without that contact it would rock for ever. So much of the
 // bend (and at most so much, rad) is granted. Zero at straight joints, where it would be a ghost.
-static const double TILT_PART = 0.25;
+static const double TILT_FRACTION = 0.25;
 static const double TILT_MAX = 0.01;
 
 // Where the cone is divided between the two segments, as a ratio of sines. Off the middle, because
@@ -47,7 +47,7 @@ bool s2_chain_owns(const S2Shape *segment, int vertex, S2Vec2 direction, bool ag
     if (bend <= STRAIGHT) {
       return false;
     }
-    slack += fmin(TILT_PART * bend, TILT_MAX);
+    slack += fmin(TILT_FRACTION * bend, TILT_MAX);
   }
   // Between the two normals, and on this side of where that cone is divided.
   if (beyond < -slack || before < -slack) {

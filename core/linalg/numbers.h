@@ -68,4 +68,17 @@ static inline void s2_clear_numbers(double *to, size_t count) {
   }
 }
 
+// Arrays that nobody asked for may be NULL.
+static inline void s2_fill_numbers(double *to, int count, double value) {
+  for (int i = 0; to != NULL && i < count; i++) {
+    to[i] = value;
+  }
+}
+
+static inline void s2_swap_numbers(double *x, double *y) {
+  double kept = *x;
+  *x = *y;
+  *y = kept;
+}
+
 #endif

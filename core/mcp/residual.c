@@ -70,3 +70,9 @@ S2Residual s2_mcp_residual(const S2Problem *problem, const double *v, const doub
   s2_arena_rewind(arena, mark);
   return residual;
 }
+
+S2SolveStatus s2_solver_refuse(const S2Problem *problem, S2Arena *arena, S2Solution *solution) {
+  solution->iterations = 0;
+  solution->residual = s2_mcp_residual(problem, solution->v, solution->lambda, arena);
+  return solution->status = S2_UNSUPPORTED;
+}

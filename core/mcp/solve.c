@@ -140,13 +140,13 @@ static bool mcp_improve(S2SolverFn *solve, S2Solver solver, const S2Problem *pro
 
 // Small islands are asked for more than the tolerance, since there the last digits cost little:
 // what the residual leaves over shows as creep at rest and as energy out of nothing.
-static const double SMALL_ISLAND_PART = 1e-3;
+static const double SMALL_ISLAND_FRACTION = 1e-3;
 
 static void mcp_solve_small(const S2Problem *problem, const S2SolverOptions *options,
                             S2Arena *arena, S2Solution *solution, int contacts) {
   // Closed form for one contact, else the interior point once; more digits than were asked for.
   S2SolverOptions strict = *options;
-  strict.tolerance *= SMALL_ISLAND_PART;
+  strict.tolerance *= SMALL_ISLAND_FRACTION;
   bool good =
       contacts == 1 && problem->row[0].lo == 0 && problem->row[0].hi == INFINITY
           ? mcp_run(s2_closed_solve, S2_SOLVER_CLOSED, problem, &strict, arena, solution)
@@ -229,8 +229,7 @@ S2SolveStatus s2_mcp_solve(const S2Problem *problem, const S2SolverOptions *opti
   }
   // What no solver takes, and what needs none.
   if (!known_rows(problem)) {
-    solution->residual = s2_mcp_residual(problem, solution->v, solution->lambda, arena);
-    return solution->status = S2_UNSUPPORTED;
+    return s2_solver_refuse(problem, arena, solution);
   }
   if (problem->rows == 0) {
     s2_mcp_velocity(problem, solution->lambda, solution->v);

@@ -28,6 +28,8 @@ double s2_mcp_delassus(const S2Problem *problem, const S2Row *x, const S2Row *y)
 // Block of a local form, 9 numbers row-major, or NULL where A has none.
 const double *s2_mobility_block(const S2Mobility *mobility, int row, int column);
 
+// residual.c: the answer to a problem that a solver does not take.
+S2SolveStatus s2_solver_refuse(const S2Problem *problem, S2Arena *arena, S2Solution *solution);
 bool s2_row_is_angular(const S2Row *row); // residual.c: its velocity counts times the length
 
 // mobility.c: the mobility whose nodes hold `rows` (at most 3) rows and columns of A each, from

@@ -270,8 +270,8 @@ static void set_derivatives(lua_State *L, const S2Keys *keys, const Call *call, 
     double *dl_dw = S2_TAKE_ZEROED(arena, double, call->stored), *at = dl_dw;
     double *dl_dtheta = S2_TAKE(arena, double, ncp->parameters);
     for (int i = 0, count; i < 3; at += sizes[i], i++) {
-      const double *part = ncp_read_numbers(&inner, names[i], sizes[i], &count);
-      memcpy(at, part, sizeof(double) * (size_t)count);
+      const double *numbers = ncp_read_numbers(&inner, names[i], sizes[i], &count);
+      memcpy(at, numbers, sizeof(double) * (size_t)count);
     }
     ncp_check(L, s2_ncp_pull_back(ncp, w, y, z, dl_dw, dl_dtheta, &regular, arena));
     if (regular) {

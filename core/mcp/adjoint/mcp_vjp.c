@@ -203,9 +203,9 @@ static void vjp_descend(S2McpLinear *l, double enough) {
     vjp_approximate(l, &l->r, step);
     vjp_miss(l, NULL, step, change);
     for (int j = 0; j < i; j++) {
-      double part = -vjp_dot(l, &l->change[j], change);
-      vjp_add(l, part, &l->step[j], step);
-      vjp_add(l, part, &l->change[j], change);
+      double along = -vjp_dot(l, &l->change[j], change);
+      vjp_add(l, along, &l->step[j], step);
+      vjp_add(l, along, &l->change[j], change);
     }
     // Made of length 1; one that does next to nothing is the end.
     double norm = sqrt(vjp_dot(l, change, change));

@@ -5,6 +5,7 @@
 //
 // (mcp_vjp.c has the meaning of p and eta). Rows that repeat each other, or nearly, are left to the
 // general way.
+#include "linalg/numbers.h"
 #include "mcp/adjoint/mcp_vjp_stages.h"
 #include "mcp/chain/bilateral.h"
 #include "mcp/solvers.h"
@@ -96,48 +97,17 @@ static bool vjp_bilateral_solve(const Adjoint *a, const S2Bilateral *matrix) {
   return missed <= ACCEPT * whole;
 }
 
-static void vjp_bilateral_clear(double *to, int count) {
-  if (to != NULL) {
-    memset(to, 0, sizeof(double) * (size_t)count);
-  }
-}
-
 static void vjp_bilateral_write(const Adjoint *a, const double *v, const double *lambda,
                                 const S2McpGradient *to) {
   const S2Problem *problem = a->problem;
-  // dl/dc = p, dl/dW = -p v
-  for (int i = 0; i < 3 * problem->nodes; i++) {
-    if (to->rhs != NULL) {
-      to->rhs[i] = a->p[i];
-    }
-    if (to->mass != NULL) {
-      to->mass[i] = -a->p[i] * v[i];
-    }
-  }
-  // dl/dJ = lambda p' + eta v', dl/db = eta, dl/dC = eta lambda
+  s2_vjp_write_bodies(problem, a->p, v, to);
   for (int r = 0; r < problem->rows; r++) {
-    const S2Row *row = &problem->row[r];
-    double eta = a->eta[r];
-    for (int c = 0; c < 3; c++) {
-      int at_a = 3 * row->a + c, at_b = 3 * row->b + c;
-      if (to->ja != NULL) {
-        to->ja[3 * r + c] = row->a >= 0 ? lambda[r] * a->p[at_a] + eta * v[at_a] : 0;
-      }
-      if (to->jb != NULL) {
-        to->jb[3 * r + c] = row->b >= 0 ? lambda[r] * a->p[at_b] + eta * v[at_b] : 0;
-      }
-    }
-    if (to->bias != NULL) {
-      to->bias[r] = eta;
-    }
-    if (to->compliance != NULL) {
-      to->compliance[r] = eta * lambda[r];
-    }
+    s2_vjp_write_products(problem, r, a->p, v, a->eta[r], lambda[r], to);
   }
-  vjp_bilateral_clear(to->mu, problem->rows);
-  vjp_bilateral_clear(to->lo, problem->rows);
-  vjp_bilateral_clear(to->hi, problem->rows);
-  vjp_bilateral_clear(to->w, problem->rows);
+  s2_fill_numbers(to->mu, problem->rows, 0);
+  s2_fill_numbers(to->lo, problem->rows, 0);
+  s2_fill_numbers(to->hi, problem->rows, 0);
+  s2_fill_numbers(to->w, problem->rows, 0);
 }
 
 bool s2_mcp_vjp_bilateral(const S2Problem *problem, const double *v, const double *lambda,

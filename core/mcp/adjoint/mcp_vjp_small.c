@@ -226,26 +226,13 @@ static bool vjp_small_solve(const Small *s, const double *dl_dv, const double *d
 static void vjp_small_write_row(const Small *s, int r, double eta, const double *p,
                                 const double *dl_dlambda, const S2McpGradient *to) {
   const S2Row *row = &s->problem->row[r];
-  double pull = dl_dlambda != NULL ? dl_dlambda[r] : 0, lambda = s->lambda[r];
-  for (int c = 0; c < 3; c++) {
-    int at_a = 3 * row->a + c, at_b = 3 * row->b + c;
-    if (to->ja != NULL) {
-      to->ja[3 * r + c] = row->a >= 0 ? lambda * p[at_a] + eta * s->v[at_a] : 0;
-    }
-    if (to->jb != NULL) {
-      to->jb[3 * r + c] = row->b >= 0 ? lambda * p[at_b] + eta * s->v[at_b] : 0;
-    }
-  }
+  s2_vjp_write_products(s->problem, r, p, s->v, eta, s->lambda[r], to);
   // dl/dmu = sigma lambda_n (dl/dlambda_t + Jt p); dl/d(lo or hi) where the impulse is at it.
-  double along = pull + velocity_of(row, p);
-  double values[6] = {eta,
-                      eta * lambda,
-                      s->sign[r] != 0 ? s->sign[r] * s->lambda[row->coupled_to] * along : 0,
-                      s->bound[r] < 0 ? along : 0,
-                      s->bound[r] > 0 ? along : 0,
-                      0};
-  double *const fields[6] = {to->bias, to->compliance, to->mu, to->lo, to->hi, to->w};
-  for (int k = 0; k < 6; k++) {
+  double along = (dl_dlambda != NULL ? dl_dlambda[r] : 0) + velocity_of(row, p);
+  double values[4] = {s->sign[r] != 0 ? s->sign[r] * s->lambda[row->coupled_to] * along : 0,
+                      s->bound[r] < 0 ? along : 0, s->bound[r] > 0 ? along : 0, 0};
+  double *const fields[4] = {to->mu, to->lo, to->hi, to->w};
+  for (int k = 0; k < 4; k++) {
     if (fields[k] != NULL) {
       fields[k][r] = values[k];
     }
@@ -285,14 +272,7 @@ bool s2_mcp_vjp_small(const S2Problem *problem, const double *v, const double *l
     for (int i = 0; i < s.count; i++) {
       eta[s.held[i].row] = held[i];
     }
-    for (int i = 0; i < 3 * problem->nodes; i++) {
-      if (gradient->rhs != NULL) {
-        gradient->rhs[i] = p[i];
-      }
-      if (gradient->mass != NULL) {
-        gradient->mass[i] = -p[i] * v[i];
-      }
-    }
+    s2_vjp_write_bodies(problem, p, v, gradient);
     for (int r = 0; r < problem->rows; r++) {
       vjp_small_write_row(&s, r, eta[r], p, dl_dlambda, gradient);
     }

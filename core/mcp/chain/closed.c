@@ -152,8 +152,7 @@ S2SolveStatus s2_closed_solve(const S2Problem *problem, const S2SolverOptions *o
   double *v = solution->v, *lambda = solution->lambda;
   solution->iterations = 0;
   if (!closed_supported(problem)) {
-    solution->residual = s2_mcp_residual(problem, v, lambda, arena);
-    return solution->status = S2_UNSUPPORTED;
+    return s2_solver_refuse(problem, arena, solution);
   }
   if (problem->rows > 0) {
     // The mode by the free velocities, then its equations again with what they miss: the last

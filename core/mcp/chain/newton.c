@@ -34,9 +34,9 @@ static const double INNER_ACCURACY = 0.05;
 enum { STIR_AFTER = 2, STIR_SWEEPS = 20 };
 
 // What is not solved within so many outers has inner problems with local minima that are not
-// solutions. From there on path following, at most so many pieces long, takes over where Newton
+// solutions. From there on path following, at most so many segments long, takes over where Newton
 // fails; paths that arrive seldom are longer.
-enum { FOLLOW_AFTER = 50, FOLLOW_PIECES = 400 };
+enum { FOLLOW_AFTER = 50, FOLLOW_SEGMENTS = 400 };
 
 // A run that has not come to its end by then is less likely to than one from another start.
 enum { MOST_FACTORIZATIONS = 12000 };
@@ -255,7 +255,7 @@ static bool newton_step(Newton *newton, double sigma, int inners, double enough,
     newton_copy_point(system, newton->at, newton->anchor, newton->next, newton->lambda);
     return true;
   }
-  return follow && s2_follow_solve(system, sigma, FOLLOW_PIECES, newton->at, newton->anchor,
+  return follow && s2_follow_solve(system, sigma, FOLLOW_SEGMENTS, newton->at, newton->anchor,
                                    factorizations, arena);
 }
 

@@ -4,15 +4,15 @@
 //
 //     G(x) = t G(x0)
 //
-// form a path that starts at t = 1 and consists of straight pieces, one a set of modes. It is
+// form a path that starts at t = 1 and consists of straight segments, one a set of modes. It is
 // followed through its turns, which may lead away from the solution for a while, to t = 0. Where a
-// piece ends one contact changes its mode. (Lemke's method is the same from another start; PATH of
-// Dirkse & Ferris 1995 follows such paths, after Ralph 1994.) No residual need fall on the way: it
-// arrives where line searches are caught in a local minimum.
+// segment ends one contact changes its mode. (Lemke's method is the same from another start; PATH
+// of Dirkse & Ferris 1995 follows such paths, after Ralph 1994.) No residual need fall on the way:
+// it arrives where line searches are caught in a local minimum.
 //
-// A compliance 1 / weight against the impulses of the start makes pieces unambiguous where contacts
-// hold more than the nodes can move. The softer it is the fewer the turns, so this is a step of the
-// proximal method of newton.c, not all of it.
+// A compliance 1 / weight against the impulses of the start makes segments unambiguous where
+// contacts hold more than the nodes can move. The softer it is the fewer the turns, so this is a
+// step of the proximal method of newton.c, not all of it.
 #include "mcp/chain/pdipm_stages.h"
 
 #include <math.h>
@@ -31,7 +31,7 @@ typedef struct Follow {
   S2Response *response;
 } Follow;
 
-// The end of a piece: where unit `unit` (-1: none) leaves its mode.
+// The end of a segment: where unit `unit` (-1: none) leaves its mode.
 typedef struct Crossing {
   int unit;
   S2Mode from, to;
@@ -145,10 +145,10 @@ static bool follow_respond(Follow *follow) {
   return sliding;
 }
 
-// The rates of everything along the piece as t falls; false when the matrix is singular.
+// The rates of everything along the segment as t falls; false when the matrix is singular.
 static bool find_rates(Follow *follow) {
   S2System *system = follow->system;
-  // K = 1 + A J' D J with the responses of the present modes, one factorisation a piece.
+  // K = 1 + A J' D J with the responses of the present modes, one factorisation a segment.
   bool nonsymmetric = follow_respond(follow);
   if (!s2_system_factor(system, follow->response, nonsymmetric)) {
     return false;
@@ -254,15 +254,15 @@ static Crossing find_crossing(const Follow *follow, double most) {
   return first;
 }
 
-bool s2_follow_solve(S2System *system, double weight, int pieces, S2Quad *v, double *lambda,
+bool s2_follow_solve(S2System *system, double weight, int segments, S2Quad *v, double *lambda,
                      int *factorizations, S2Arena *arena) {
   S2ArenaMark mark = s2_arena_mark(arena);
   Follow follow = follow_make(system, weight, arena);
   follow_begin(&follow, lambda);
   double t = 1;
   Crossing crossing = {.unit = -1};
-  // A piece of the path a turn: its direction, then its end.
-  for (int i = 0; i < pieces && t > 0 && t < FARTHEST; i++) {
+  // A segment of the path a turn: its direction, then its end.
+  for (int i = 0; i < segments && t > 0 && t < FARTHEST; i++) {
     (*factorizations)++;
     if (!find_rates(&follow)) {
       break;
@@ -278,7 +278,7 @@ bool s2_follow_solve(S2System *system, double weight, int pieces, S2Quad *v, dou
     if (!isfinite(crossing.step)) {
       break;
     }
-    // To the end of the piece, where one contact takes its new mode.
+    // To the end of the segment, where one contact takes its new mode.
     for (int k = 0; k < 2 * system->units; k++) {
       follow.x[k] += crossing.step * follow.dx[k];
       follow.lambda[k] += crossing.step * follow.dlambda[k];

@@ -93,10 +93,10 @@ void s2_pairs_adjoint(const S2Unit *unit, const double *w, const double h[2], do
   // The friction pairs by their eliminated form (tangent_of), then the normal with its share of mu.
   if (unit->kind == S2_UNIT_CONTACT) {
     Tangent t = tangent_of(unit, w);
-    double part = h[1] * t.damp / t.total;
-    y[1] = part * t.p * (2 * t.q + w[3]);
-    y[2] = -part * t.q * (2 * t.p + w[3]);
-    y[3] = part * (t.q - t.p);
+    double share = h[1] * t.damp / t.total;
+    y[1] = share * t.p * (2 * t.q + w[3]);
+    y[2] = -share * t.q * (2 * t.p + w[3]);
+    y[3] = share * (t.q - t.p);
     y[0] = (h[0] - unit->mu * y[3]) / (w[0] + unit->c[0]);
   }
 }

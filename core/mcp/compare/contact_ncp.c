@@ -302,9 +302,9 @@ static double contact_ncp_reach(const Cone *cone, double tau) {
   double step = 1;
   for (int k = 0; k < system->units; k++) {
     for (int i = 3 * k; i < 3 * k + pairs_of(&system->unit[k]); i++) {
-      double part = i == 3 * k ? tau : fmin(tau, TAU_CONE_MAX);
-      step = cone->dp[i] < 0 ? fmin(step, part * cone->p[i] / -cone->dp[i]) : step;
-      step = cone->dq[i] < 0 ? fmin(step, part * cone->q[i] / -cone->dq[i]) : step;
+      double limit = i == 3 * k ? tau : fmin(tau, TAU_CONE_MAX);
+      step = cone->dp[i] < 0 ? fmin(step, limit * cone->p[i] / -cone->dp[i]) : step;
+      step = cone->dq[i] < 0 ? fmin(step, limit * cone->q[i] / -cone->dq[i]) : step;
     }
   }
   return step;
@@ -506,9 +506,7 @@ static bool has_boxes(const S2Problem *problem) {
 S2SolveStatus s2_contact_ncp_solve(const S2Problem *problem, const S2SolverOptions *options,
                                    S2Arena *arena, S2Solution *solution) {
   if (has_boxes(problem)) { // a cone has one end
-    solution->iterations = 0;
-    solution->residual = s2_mcp_residual(problem, solution->v, solution->lambda, arena);
-    return solution->status = S2_UNSUPPORTED;
+    return s2_solver_refuse(problem, arena, solution);
   }
   S2ArenaMark mark = s2_arena_mark(arena);
   S2SolveRun run = s2_run_begin(problem, options, solution, arena);

@@ -11,15 +11,16 @@
 #include "mcp/compare/relaxation.h"
 
 #include "base/rng.h"
+#include "linalg/numbers.h"
 
 #include <math.h>
 #include <string.h>
 
 // The inner problem is solved to this part of the residual before, as its bounds are no better.
-static const double INNER_PART = 0.1;
+static const double INNER_FRACTION = 0.1;
 // Of the tolerance, and then it is good enough. Asking for more is lost on contacts that bear next
 // to nothing: of 200 steps of the pyramid of base 10, 7 miss with 0.5, 29 with 0.25.
-static const double FINAL_PART = 0.5;
+static const double FINAL_FRACTION = 0.5;
 enum { INNER_SWEEPS = 200 }; // then the bounds are set anew in any case
 
 // Length of the projected gradient steps times the norm of A; less than 2 is needed and the norm is
@@ -37,14 +38,6 @@ typedef struct Box {
   S2Quad *response;                            // velocities of a product
   double step;
 } Box;
-
-static double pcg_dot(const Box *box, const double *x, const double *y) {
-  double sum = 0;
-  for (int i = 0; i < box->size; i++) {
-    sum += x[i] * y[i];
-  }
-  return sum;
-}
 
 // y = A x
 S2_WIDE static void pcg_apply(Box *box, const double *x, double *y) {
@@ -105,7 +98,7 @@ static bool pcg_proportional(const Box *box) {
     double room = (f > 0 ? x - box->lo[i] : x - box->hi[i]) / box->step;
     sum += f * (f > 0 ? fmin(f, room) : fmax(f, room));
   }
-  return pcg_dot(box, box->chopped, box->chopped) <= sum;
+  return s2_numbers_dot(box->chopped, box->chopped, box->size) <= sum;
 }
 
 // The longest step along -d within the box.
@@ -136,7 +129,8 @@ static bool pcg_step(Box *box) {
   bool by_free = pcg_proportional(box);
   const double *d = by_free ? box->direction : box->chopped;
   pcg_apply(box, d, box->image);
-  double curvature = pcg_dot(box, d, box->image), slope = pcg_dot(box, box->gradient, d);
+  double curvature = s2_numbers_dot(d, box->image, box->size),
+         slope = s2_numbers_dot(box->gradient, d, box->size);
   if (!(curvature > 0 && slope > 0)) {
     return false;
   }
@@ -154,7 +148,7 @@ static bool pcg_step(Box *box) {
     pcg_restart(box);
   } else if (by_free) {
     // The next direction, conjugate to this one.
-    double gamma = pcg_dot(box, box->freed, box->image) / curvature;
+    double gamma = s2_numbers_dot(box->freed, box->image, box->size) / curvature;
     for (int i = 0; i < box->size; i++) {
       box->direction[i] = box->freed[i] - gamma * box->direction[i];
     }
@@ -207,12 +201,12 @@ static double estimate_norm(Box *box) {
   }
   // Powers of A.
   for (int k = 0; k < POWER_STEPS; k++) {
-    double length = sqrt(pcg_dot(box, x, x));
+    double length = sqrt(s2_numbers_dot(x, x, box->size));
     for (int i = 0; i < box->size && length > 0; i++) {
       x[i] /= length;
     }
     pcg_apply(box, x, box->image);
-    norm = fmax(norm, sqrt(pcg_dot(box, box->image, box->image)));
+    norm = fmax(norm, sqrt(s2_numbers_dot(box->image, box->image, box->size)));
     memcpy(x, box->image, sizeof(double) * (size_t)box->size);
   }
   return norm > 0 ? norm : 1;
@@ -243,12 +237,12 @@ S2SolveStatus s2_contact_pcg_solve(const S2Problem *problem, const S2SolverOptio
       friction |= run.system.unit[k].kind == S2_UNIT_CONTACT;
     }
     Box box = make_box(&run);
-    double final = FINAL_PART * options->tolerance;
+    double final = FINAL_FRACTION * options->tolerance;
     // The bounds of now, the box problem (some sweeps of it), and bounds again.
     do {
       pcg_set_bounds(&box);
       int limit = friction ? (int)fmin(run.limit, run.sweeps + INNER_SWEEPS) : run.limit;
-      pcg_minimise(&box, friction ? fmax(final, INNER_PART * run.residual) : final, limit);
+      pcg_minimise(&box, friction ? fmax(final, INNER_FRACTION * run.residual) : final, limit);
       for (int i = 0; i < box.size; i++) {
         run.lambda[i] = box.x[i] / box.root[i];
       }

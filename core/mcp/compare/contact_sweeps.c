@@ -12,9 +12,7 @@ static S2SolveStatus sweeps_solve(const S2Problem *problem, const S2SolverOption
   S2Relaxation run;
   double omega = options->omega == 0 ? 1 : options->omega;
   if (!(omega > 0 && omega < 2)) { // over-relaxation diverges outside
-    solution->iterations = 0;
-    solution->residual = s2_mcp_residual(problem, solution->v, solution->lambda, arena);
-    return solution->status = S2_UNSUPPORTED;
+    return s2_solver_refuse(problem, arena, solution);
   }
   if (s2_relaxation_begin(&run, problem, options, arena, solution)) {
     do {

@@ -11,7 +11,7 @@ typedef struct Walk {
   int rotation, quaternion; // how many have been met
 } Walk;
 
-static bool manifold_next_part(const S2Manifold *m, Walk *walk) {
+static bool manifold_next_factor(const S2Manifold *m, Walk *walk) {
   walk->at += walk->size;
   walk->tangent += walk->size == QUATERNION_SIZE ? QUATERNION_DIMENSION : walk->size > 0;
   walk->size = 1;
@@ -34,7 +34,7 @@ bool s2_manifold_valid(const S2Manifold *m) {
   if (m->size < 0 || m->rotations < 0 || m->quaternions < 0) {
     return false;
   }
-  while (manifold_next_part(m, &walk)) {
+  while (manifold_next_factor(m, &walk)) {
   }
   return walk.at == m->size && walk.rotation == m->rotations && walk.quaternion == m->quaternions;
 }
@@ -72,7 +72,7 @@ static bool manifold_normalise(double *v, int size) {
 }
 
 int s2_manifold_normalise(const S2Manifold *m, double *x) {
-  for (Walk walk = {0}; manifold_next_part(m, &walk);) {
+  for (Walk walk = {0}; manifold_next_factor(m, &walk);) {
     if (walk.size > 1 && !manifold_normalise(x + walk.at, walk.size)) {
       return walk.at;
     }
@@ -103,7 +103,7 @@ static void move_quaternion(const double *q, const double *d, double step, doubl
 
 void s2_manifold_move(const S2Manifold *m, const double *x, const double *d, double step,
                       double *moved) {
-  for (Walk walk = {0}; manifold_next_part(m, &walk);) {
+  for (Walk walk = {0}; manifold_next_factor(m, &walk);) {
     const double *from = x + walk.at, *along = d + walk.tangent;
     double *to = moved + walk.at;
     // q exp(d / 2), a turn of the plane, or a sum.
@@ -131,7 +131,7 @@ static void quaternion_column(const double *q, int k, double *column) {
 }
 
 void s2_manifold_pull(const S2Manifold *m, const double *x, const double *row, double *tangent) {
-  for (Walk walk = {0}; manifold_next_part(m, &walk);) {
+  for (Walk walk = {0}; manifold_next_factor(m, &walk);) {
     const double *at = x + walk.at, *from = row + walk.at;
     double *to = tangent + walk.tangent, column[QUATERNION_SIZE];
     if (walk.size == QUATERNION_SIZE) {
@@ -150,7 +150,7 @@ void s2_manifold_pull(const S2Manifold *m, const double *x, const double *row, d
 }
 
 void s2_manifold_push(const S2Manifold *m, const double *x, const double *d, double *ambient) {
-  for (Walk walk = {0}; manifold_next_part(m, &walk);) {
+  for (Walk walk = {0}; manifold_next_factor(m, &walk);) {
     const double *at = x + walk.at, *from = d + walk.tangent;
     double *to = ambient + walk.at, turn[QUATERNION_SIZE];
     if (walk.size == QUATERNION_SIZE) {
@@ -169,7 +169,7 @@ void s2_manifold_push(const S2Manifold *m, const double *x, const double *d, dou
 }
 
 void s2_manifold_magnitude(const S2Manifold *m, const double *x, double *magnitude) {
-  for (Walk walk = {0}; manifold_next_part(m, &walk);) {
+  for (Walk walk = {0}; manifold_next_factor(m, &walk);) {
     int dimensions = walk.size == QUATERNION_SIZE ? QUATERNION_DIMENSION : 1;
     for (int k = 0; k < dimensions; ++k) {
       magnitude[walk.tangent + k] = walk.size == 1 ? fabs(x[walk.at]) : 1;

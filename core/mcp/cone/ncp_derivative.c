@@ -49,12 +49,6 @@ static S2Status ncp_derivative_prepare(S2NcpSystem *system, const double *x, con
   return s2_ok();
 }
 
-static void fill_numbers(double *values, size_t count, double value) {
-  for (size_t i = 0; i < count; ++i) {
-    values[i] = value;
-  }
-}
-
 // dw/dtheta = -K^-1 (dc/dtheta, 0), a column at a time.
 static void ncp_derivative_solve_columns(const S2NcpSystem *system, const double *x,
                                          const double *jacobian, double *dw_dtheta,
@@ -90,7 +84,7 @@ S2Status s2_ncp_derivative(const S2Ncp *ncp, const double *x, const double *y, c
     *regular = s2_all_finite(dw_dtheta, count);
   }
   if (!*regular) {
-    fill_numbers(dw_dtheta, count, NAN);
+    s2_fill_numbers(dw_dtheta, (int)count, NAN);
   }
   s2_arena_rewind(arena, mark);
   return status;
@@ -109,7 +103,7 @@ S2Status s2_ncp_pull_back(const S2Ncp *ncp, const double *x, const double *y, co
     s2_manifold_pull(&ncp->x, x, dl_dw, adjoint);
     s2_copy_numbers(adjoint + system.dimension, dl_dw + ncp->x.size, (size_t)(2 * system.cone));
     s2_ncp_system_solve(&system, adjoint);
-    fill_numbers(dl_dtheta, (size_t)ncp->parameters, 0);
+    s2_fill_numbers(dl_dtheta, ncp->parameters, 0);
     for (int i = 0; i < system.equations; ++i) {
       for (int k = 0; k < ncp->parameters; ++k) {
         dl_dtheta[k] -= adjoint[i] * jacobian[s2_ncp_offset(i, ncp->parameters) + (size_t)k];
@@ -118,7 +112,7 @@ S2Status s2_ncp_pull_back(const S2Ncp *ncp, const double *x, const double *y, co
     *regular = s2_all_finite(dl_dtheta, (size_t)ncp->parameters);
   }
   if (!*regular) {
-    fill_numbers(dl_dtheta, (size_t)ncp->parameters, NAN);
+    s2_fill_numbers(dl_dtheta, ncp->parameters, NAN);
   }
   s2_arena_rewind(arena, mark);
   return status;

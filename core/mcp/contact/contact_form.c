@@ -9,14 +9,6 @@ static bool csr_finite(const S2Csr *matrix) {
   return s2_all_finite(matrix->value, (size_t)matrix->start[matrix->rows]);
 }
 
-static double form_largest(const double *x, int count) {
-  double most = 0;
-  for (int i = 0; i < count; i++) {
-    most = fmax(most, fabs(x[i]));
-  }
-  return most;
-}
-
 // A normal row and the friction row that follows it.
 static void fill_rows(S2Row *row, int contact, double mu) {
   int normal = 2 * contact;
@@ -34,7 +26,7 @@ static void fill_rows(S2Row *row, int contact, double mu) {
 
 S2Problem s2_contact_local_form(const S2ContactProblem *problem, int32_t *place, S2Arena *arena) {
   int n = problem->contacts;
-  double *rhs = S2_TAKE(arena, double, 3 * n), scale = form_largest(problem->q, 2 * n);
+  double *rhs = S2_TAKE(arena, double, 3 * n), scale = s2_largest(problem->q, 2 * (size_t)n);
   S2Row *row = S2_TAKE(arena, S2Row, 2 * n);
   // Node k is the velocity (0, u_n, u_t) of contact k, and A its blocks of W.
   for (int k = 0; k < n; k++) {

@@ -7,16 +7,11 @@
 // whatever form it was solved in; of M only the lower half is read, which stands for both.
 #include "mcp/contact/contact.h"
 
+#include "linalg/numbers.h"
 #include "mcp/contact/contact_form.h"
 
 #include <math.h>
 #include <string.h>
-
-static void contact_vjp_fill(double *to, int count, double value) {
-  for (int i = 0; to != NULL && i < count; i++) {
-    to[i] = value;
-  }
-}
 
 // The derivative of the step problem at r, given 3 numbers a node of velocities.
 static unsigned contact_vjp_pull(S2Problem *step, const S2ContactSolution *solution,
@@ -75,9 +70,9 @@ unsigned s2_contact_vjp(const S2ContactProblem *problem, const S2ContactSolution
                         S2Arena *arena) {
   int n = problem->contacts, entries = problem->w->start[2 * n];
   if (!s2_contact_finite(problem)) {
-    contact_vjp_fill(gradient->w, entries, NAN);
-    contact_vjp_fill(gradient->q, 2 * n, NAN);
-    contact_vjp_fill(gradient->mu, n, NAN);
+    s2_fill_numbers(gradient->w, entries, NAN);
+    s2_fill_numbers(gradient->q, 2 * n, NAN);
+    s2_fill_numbers(gradient->mu, n, NAN);
     return S2_VJP_SINGULAR;
   }
   // The step problem of the local form; its blocks' derivatives are those of W's entries.
@@ -217,11 +212,11 @@ unsigned s2_contact_vjp_global(const S2GlobalContactProblem *problem,
   S2GlobalForm form;
   if (s2_contact_global_form(problem, &form, arena) != S2_SOLVED) {
     s2_arena_rewind(arena, mark);
-    contact_vjp_fill(gradient->m, problem->m->start[freedoms], NAN);
-    contact_vjp_fill(gradient->h, problem->h->start[freedoms], NAN);
-    contact_vjp_fill(gradient->q, freedoms, NAN);
-    contact_vjp_fill(gradient->b, rows, NAN);
-    contact_vjp_fill(gradient->mu, problem->contacts, NAN);
+    s2_fill_numbers(gradient->m, problem->m->start[freedoms], NAN);
+    s2_fill_numbers(gradient->h, problem->h->start[freedoms], NAN);
+    s2_fill_numbers(gradient->q, freedoms, NAN);
+    s2_fill_numbers(gradient->b, rows, NAN);
+    s2_fill_numbers(gradient->mu, problem->contacts, NAN);
     return S2_VJP_SINGULAR;
   }
   // By bodies or by the local form, whichever solved it.

@@ -119,10 +119,10 @@ double s2_kkt_offer(S2KktRun *run, const double *v, const double *lambda) {
   find_misses(&kkt->w, &kkt->j, kkt->c, kkt->b, kkt->compliance, v, lambda, run->r_v, run->r_row,
               run->arena);
   for (int i = 0; i < kkt->n; i++) {
-    worst = s2_larger(worst, fabs(run->r_v[i]) * kkt->v_part[i]);
+    worst = s2_larger(worst, fabs(run->r_v[i]) * kkt->v_measure[i]);
   }
   for (int i = 0; i < kkt->m; i++) {
-    worst = s2_larger(worst, fabs(run->r_row[i]) * kkt->row_part[i]);
+    worst = s2_larger(worst, fabs(run->r_row[i]) * kkt->row_measure[i]);
   }
   // The best point so far; what it misses stays in r_v and r_row.
   if (worst < run->best) {
@@ -183,7 +183,7 @@ static void scale_rows(const S2Kkt *from, S2KktScaled *kkt, double scale) {
     kkt->row_unit[i] = sum > 0 ? s2_half_inverse(sum) : 1; // 0: a row nothing can move
     kkt->compliance[i] = kkt_compliance(from, i) * kkt->row_unit[i] * kkt->row_unit[i];
     kkt->b[i] = from->b[i] * kkt->row_unit[i];
-    kkt->row_part[i] = kkt_weight(from->row_weight, i) / kkt->row_unit[i] / scale;
+    kkt->row_measure[i] = kkt_weight(from->row_weight, i) / kkt->row_unit[i] / scale;
   }
 }
 
@@ -199,8 +199,8 @@ static S2SolveStatus kkt_scale(const S2Kkt *from, S2KktScaled *kkt, S2Arena *are
       .b = S2_TAKE(arena, double, m),
       .v_unit = S2_TAKE(arena, double, n),
       .row_unit = S2_TAKE(arena, double, m),
-      .v_part = S2_TAKE(arena, double, n),
-      .row_part = S2_TAKE(arena, double, m),
+      .v_measure = S2_TAKE(arena, double, n),
+      .row_measure = S2_TAKE(arena, double, m),
   };
   // Unknowns by their diagonal of W ...
   for (int i = 0; i < n; i++) {
@@ -210,7 +210,7 @@ static S2SolveStatus kkt_scale(const S2Kkt *from, S2KktScaled *kkt, S2Arena *are
     }
     kkt->v_unit[i] = s2_half_inverse(d);
     kkt->c[i] = from->c[i] * kkt->v_unit[i];
-    kkt->v_part[i] = kkt_weight(from->v_weight, i) / (d * kkt->v_unit[i]) / size;
+    kkt->v_measure[i] = kkt_weight(from->v_weight, i) / (d * kkt->v_unit[i]) / size;
   }
   // ... then rows by what those make of their length.
   scale_rows(from, kkt, size);
@@ -222,8 +222,8 @@ static S2SolveStatus kkt_scale(const S2Kkt *from, S2KktScaled *kkt, S2Arena *are
   bool sound = s2_all_finite(w.value, (size_t)w.start[n]) &&
                s2_all_finite(j.value, (size_t)j.start[m]) &&
                s2_all_finite(kkt->compliance, (size_t)m) && s2_all_finite(kkt->c, (size_t)n) &&
-               s2_all_finite(kkt->b, (size_t)m) && s2_all_finite(kkt->v_part, (size_t)n) &&
-               s2_all_finite(kkt->row_part, (size_t)m);
+               s2_all_finite(kkt->b, (size_t)m) && s2_all_finite(kkt->v_measure, (size_t)n) &&
+               s2_all_finite(kkt->row_measure, (size_t)m);
   if (!sound) {
     return S2_SINGULAR;
   }

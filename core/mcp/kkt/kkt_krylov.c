@@ -20,7 +20,7 @@ typedef struct Gradients {
 static double measure_rows(const S2KktScaled *kkt, const double *u) {
   double worst = 0;
   for (int i = 0; i < kkt->m; i++) {
-    worst = fmax(worst, fabs(u[i]) * kkt->row_part[i]);
+    worst = fmax(worst, fabs(u[i]) * kkt->row_measure[i]);
   }
   return worst;
 }

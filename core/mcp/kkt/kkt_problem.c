@@ -69,8 +69,7 @@ S2SolveStatus s2_linear_solve(const S2Problem *problem, const S2SolverOptions *o
   S2Kkt kkt;
   solution->iterations = 0;
   if (problem->mobility != NULL || !s2_kkt_from_problem(problem, arena, &kkt)) {
-    solution->residual = s2_mcp_residual(problem, solution->v, solution->lambda, arena);
-    return solution->status = S2_UNSUPPORTED;
+    return s2_solver_refuse(problem, arena, solution);
   }
   S2KktOptions inner = {.solver = METHODS[options->linear],
                         .tolerance = AIM * options->tolerance,

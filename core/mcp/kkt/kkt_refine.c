@@ -4,6 +4,7 @@
 // nearest to the start. What is too soft for that is left to generalised minimal residuals (Saad &
 // Schultz 1986; flexible, Saad 1993) with the same factors: soft rows are few, and each takes it
 // about one step.
+#include "linalg/numbers.h"
 #include "mcp/kkt/kkt_stages.h"
 
 #include <math.h>
@@ -85,14 +86,6 @@ static void kkt_refine_operate(const S2KktScaled *kkt, const double *x, double *
   s2_csr_add_times(&kkt->j, 1, x, y + kkt->n);
 }
 
-static double kkt_refine_norm(const double *x, int count) {
-  double sum = 0;
-  for (int i = 0; i < count; i++) {
-    sum += x[i] * x[i];
-  }
-  return sqrt(sum);
-}
-
 // Makes w orthogonal to the basis, twice as once leaves too much (the coefficients go to column k),
 // then turns the column by the rotations so far and one more. Returns the length of what was left.
 static double kkt_refine_orthogonalise(Refinement *r, int k, double *w, int size) {
@@ -111,7 +104,7 @@ static double kkt_refine_orthogonalise(Refinement *r, int k, double *w, int size
     }
   }
   // The rotations so far, on the new column; one more makes it triangular.
-  double left = h[k + 1] = kkt_refine_norm(w, size);
+  double left = h[k + 1] = sqrt(s2_numbers_dot(w, w, size));
   for (int i = 0; i < k; i++) {
     double upper = r->cosine[i] * h[i] + r->sine[i] * h[i + 1];
     h[i + 1] = r->cosine[i] * h[i + 1] - r->sine[i] * h[i];
@@ -156,7 +149,7 @@ static double kkt_refine_cycle(Refinement *r) {
   double residual = kkt_refine_offer(r), *v = r->basis[0];
   memcpy(v, run->r_v, sizeof(double) * (size_t)kkt->n);
   memcpy(v + kkt->n, run->r_row, sizeof(double) * (size_t)kkt->m);
-  double length = r->g[0] = kkt_refine_norm(v, size);
+  double length = r->g[0] = sqrt(s2_numbers_dot(v, v, size));
   // The next one: K (K + delta)^-1 v, orthogonal to all before.
   while (count < BASIS && length > 0 && isfinite(length)) {
     v = r->basis[count];
@@ -192,7 +185,7 @@ static void find_witness(Refinement *r) {
   memcpy(y, r->run->r_row, sizeof(double) * (size_t)kkt->m);
   // Powers of (S + delta)^-1.
   for (int i = 0; i < WITNESS_STEPS; i++) {
-    double length = kkt_refine_norm(y, kkt->m);
+    double length = sqrt(s2_numbers_dot(y, y, kkt->m));
     for (int k = 0; k < kkt->m; k++) {
       y[k] /= length;
     }

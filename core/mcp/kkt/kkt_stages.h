@@ -20,8 +20,8 @@ typedef struct S2KktScaled {
   int n, m;
   S2Csr w, j;
   double *compliance, *c, *b;
-  double *v_unit, *row_unit; // v = v_unit o scaled v, lambda = row_unit o scaled lambda
-  double *v_part, *row_part; // of the scaled equations in the measure
+  double *v_unit, *row_unit;       // v = v_unit o scaled v, lambda = row_unit o scaled lambda
+  double *v_measure, *row_measure; // of the scaled equations in the measure
   int bodies, groups;
   int32_t *group_start; // groups + 1: rows of a group
   int links, couplings;

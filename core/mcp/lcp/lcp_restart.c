@@ -58,12 +58,6 @@ static void restart_exchange(Start *start, int row, int column) {
   }
 }
 
-static void restart_swap(double *x, double *y) {
-  double t = *x;
-  *x = *y;
-  *y = t;
-}
-
 // Exchanges both rows i and k against both columns; m[i][k] must be usable as the first pivot.
 static void exchange_pair(Start *start, int i, int k) {
   int n = start->n;
@@ -71,11 +65,11 @@ static void exchange_pair(Start *start, int i, int k) {
   restart_exchange(start, k, i);
   // Row i now holds z_k and column k stands for w_i: back into their places.
   for (int j = 0; j < n; ++j) {
-    restart_swap(&start->m[i * n + j], &start->m[k * n + j]);
+    s2_swap_numbers(&start->m[i * n + j], &start->m[k * n + j]);
   }
-  restart_swap(&start->q[i], &start->q[k]);
+  s2_swap_numbers(&start->q[i], &start->q[k]);
   for (int j = 0; j < n; ++j) {
-    restart_swap(&start->m[j * n + i], &start->m[j * n + k]);
+    s2_swap_numbers(&start->m[j * n + i], &start->m[j * n + k]);
   }
 }
 

@@ -4,6 +4,7 @@
 //     K dx + dK x + dr = dw,   w_i = kappa / (x_i - lo_i) - kappa / (hi_i - x_i)
 //
 // so (K + D) dx = -(dK x + dr) + ... with D_ii = kappa / (x_i - lo_i)^2 + kappa / (hi_i - x_i)^2.
+#include "linalg/numbers.h"
 #include "mcp/mixed/mixed.h"
 
 // A pair is on the edge of two sides when both its numbers are no further from zero than this,
@@ -76,12 +77,12 @@ static void find_bounds(const S2Mixed *p, const Sides *sides, const double *g, c
     int at = p->n + i;
     Side side = sides->side[at];
     double value = side != INSIDE ? mixed_adjoint_worth(p, g, l, at) : 0;
-    double part = side == FIXED ? 0.5 : 1;
+    double share = side == FIXED ? 0.5 : 1;
     if (to_lo != NULL) {
-      to_lo[i] = side == INSIDE ? l[at] * sides->lower[at] : side != AT_HI ? part * value : 0;
+      to_lo[i] = side == INSIDE ? l[at] * sides->lower[at] : side != AT_HI ? share * value : 0;
     }
     if (to_hi != NULL) {
-      to_hi[i] = side == INSIDE ? l[at] * sides->upper[at] : side != AT_LO ? part * value : 0;
+      to_hi[i] = side == INSIDE ? l[at] * sides->upper[at] : side != AT_LO ? share * value : 0;
     }
   }
 }
@@ -120,12 +121,6 @@ static bool mixed_adjoint_solve(const S2Mixed *p, const Sides *sides, const doub
   return regular;
 }
 
-static void mixed_adjoint_fill(double *to, int count, double value) {
-  for (int i = 0; to != NULL && i < count; i++) {
-    to[i] = value;
-  }
-}
-
 bool s2_mixed_adjoint(const S2Mixed *p, const S2Bounds *bounds, const double *x, double kappa,
                       const double *g, double *l, double *to_lo, double *to_hi, S2Arena *arena) {
   S2ArenaMark mark = s2_arena_mark(arena);
@@ -142,9 +137,9 @@ bool s2_mixed_adjoint(const S2Mixed *p, const S2Bounds *bounds, const double *x,
     finite = s2_all_finite(l, size);
   }
   if (!finite) {
-    mixed_adjoint_fill(l, (int)size, NAN);
-    mixed_adjoint_fill(to_lo, p->m, NAN);
-    mixed_adjoint_fill(to_hi, p->m, NAN);
+    s2_fill_numbers(l, (int)size, NAN);
+    s2_fill_numbers(to_lo, p->m, NAN);
+    s2_fill_numbers(to_hi, p->m, NAN);
   }
   s2_arena_rewind(arena, mark);
   return regular && finite;

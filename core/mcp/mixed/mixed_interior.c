@@ -176,8 +176,8 @@ static double mixed_interior_iterate(Interior *ip) {
     ahead += (ip->x[n + i] + step * ip->dx[n + i]) * (ip->w[i] + step * ip->dw[i]);
   }
   double excess = ip->mean - ip->kappa;
-  double part = excess > 0 ? fmax(0, ahead / m - ip->kappa) / excess : 0;
-  double aim = fmax(part * part * part * ip->mean, ip->kappa);
+  double fraction = excess > 0 ? fmax(0, ahead / m - ip->kappa) / excess : 0;
+  double aim = fmax(fraction * fraction * fraction * ip->mean, ip->kappa);
   for (int i = 0; i < m; i++) {
     // With the product dv o dw that the predictor neglects.
     ip->target[i] = ip->x[n + i] * ip->w[i] + ip->dx[n + i] * ip->dw[i] - aim;
@@ -339,10 +339,10 @@ int s2_mixed_path_near(const S2Mixed *p, double kappa, int max_iterations, S2His
 
 // ---- Judging ----------------------------------------------------------------------------------
 
-static const double PATH_PART = 1e-3;
+static const double PATH_FRACTION = 1e-3;
 
 double s2_mixed_path_tolerance(double tolerance, double kappa) {
-  return fmin(tolerance, PATH_PART * kappa);
+  return fmin(tolerance, PATH_FRACTION * kappa);
 }
 
 double s2_mixed_off_path(const S2Mixed *p, const double *x, const double *f, double kappa) {

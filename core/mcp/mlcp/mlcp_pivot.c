@@ -22,12 +22,6 @@ static double *mlcp_pivot_row_of(const Tableau *t, int i) {
   return t->at + (size_t)i * (size_t)t->width;
 }
 
-static void mlcp_pivot_swap(double *x, double *y) {
-  double kept = *x;
-  *x = *y;
-  *y = kept;
-}
-
 static Tableau mlcp_pivot_make(const S2Mixed *p, S2Arena *arena) {
   int size = s2_mixed_size(p);
   Tableau t = {p->n, size, size + 1, NULL, S2_TAKE(arena, int, p->n + 1)};
@@ -56,10 +50,10 @@ static double mlcp_pivot_bring_pivot(Tableau *t, int k) {
   }
   // Whole rows and columns change places: C, D and the right side go with them.
   for (int j = 0; j < t->width; j++) {
-    mlcp_pivot_swap(&mlcp_pivot_row_of(t, k)[j], &mlcp_pivot_row_of(t, best_row)[j]);
+    s2_swap_numbers(&mlcp_pivot_row_of(t, k)[j], &mlcp_pivot_row_of(t, best_row)[j]);
   }
   for (int i = 0; i < t->size; i++) {
-    mlcp_pivot_swap(&mlcp_pivot_row_of(t, i)[k], &mlcp_pivot_row_of(t, i)[best_column]);
+    s2_swap_numbers(&mlcp_pivot_row_of(t, i)[k], &mlcp_pivot_row_of(t, i)[best_column]);
   }
   int kept = t->column[k];
   t->column[k] = t->column[best_column];

@@ -1,4 +1,5 @@
 #include "mcp/pivot/dense_lu.h"
+#include "linalg/numbers.h"
 
 #include <math.h>
 
@@ -25,17 +26,13 @@ static double lu_bring_pivot(S2DenseLu *lu, int k) {
   // Rows and columns change places in the matrix and in the lists that remember them.
   if (best_row != k) {
     for (int j = 0; j < n; ++j) {
-      double t = lu->a[k * n + j];
-      lu->a[k * n + j] = lu->a[best_row * n + j];
-      lu->a[best_row * n + j] = t;
+      s2_swap_numbers(&lu->a[k * n + j], &lu->a[best_row * n + j]);
     }
     swap_ints(&lu->row[k], &lu->row[best_row]);
   }
   if (best_column != k) {
     for (int i = 0; i < n; ++i) {
-      double t = lu->a[i * n + k];
-      lu->a[i * n + k] = lu->a[i * n + best_column];
-      lu->a[i * n + best_column] = t;
+      s2_swap_numbers(&lu->a[i * n + k], &lu->a[i * n + best_column]);
     }
     swap_ints(&lu->column[k], &lu->column[best_column]);
   }

@@ -513,8 +513,7 @@ S2SolveStatus s2_lemke_solve(const S2Problem *problem, const S2SolverOptions *op
                              S2Arena *arena, S2Solution *solution) {
   solution->iterations = 0;
   if (!lemke_supported(problem)) {
-    solution->residual = s2_mcp_residual(problem, solution->v, solution->lambda, arena);
-    return solution->status = S2_UNSUPPORTED;
+    return s2_solver_refuse(problem, arena, solution);
   }
   S2ArenaMark mark = s2_arena_mark(arena);
   Work work = work_take(problem, options->tolerance, arena);
