@@ -1,6 +1,6 @@
 #include "mcp/chain/bilateral.h"
 #include "mcp/chain/pdipm_stages.h"
-#include "mcp/conflict.h"
+#include "mcp/problem/conflict.h"
 #include "mcp/solvers.h"
 
 #include <math.h>

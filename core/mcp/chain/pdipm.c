@@ -3,7 +3,7 @@
 // the active set it finds; where it stalls, proximal Newton from a Gauss-Seidel start feels its
 // way. The best point met is kept, judged by one residual.
 #include "mcp/chain/solve_run.h"
-#include "mcp/conflict.h"
+#include "mcp/problem/conflict.h"
 #include "mcp/solvers.h"
 
 #include <stddef.h>

@@ -32,12 +32,6 @@ S2LcpStage s2_lcp_pgs_stage;       // lcp_pgs.c
 S2LcpStage s2_lcp_newton_stage;    // lcp_newton.c
 S2LcpStage s2_lcp_pdipm_stage;     // lcp_pdipm.c
 
-// ---- Central path -----------------------------------------------------------------------------
-
-// lcp_path.c: s2_lcp_solve for kappa > 0 and finite numbers, n > 0.
-S2SolveStatus s2_lcp_path(const S2LcpProblem *problem, const S2LcpSolverOptions *options,
-                          S2Arena *arena, S2LcpSolution *solution);
-
 // ---- Scaling ----------------------------------------------------------------------------------
 
 double s2_lcp_row(int n, const double *m, const double *q, const double *z, int i); // (M z + q)_i

@@ -53,7 +53,7 @@ double s2_mixed_path_tolerance(double tolerance, double kappa);
 // max |x_i f_i - kappa| of the pairs; infinite where x_i or f_i is not positive.
 double s2_mixed_off_path(const S2Mixed *p, const double *x, const double *f, double kappa);
 
-// mixed_interior.c. K' = S K S, which keeps the problem monotone, with rows and columns of size 1
+// K' = S K S, which keeps the problem monotone, with rows and columns of size 1
 // and a right side r' of size 1: x = unit S x', w = unit w' / S, so that all x o w shrink by
 // unit^2. Powers of two: exact. s: one a row; returns unit. kappa counts as a right side of its
 // root.

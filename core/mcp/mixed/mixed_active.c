@@ -4,7 +4,6 @@
 #include "mcp/mixed/mixed.h"
 
 #include "linalg/dense.h"
-#include "linalg/double2.h"
 
 #include <lapacke.h>
 #include <math.h>
@@ -19,68 +18,6 @@ enum {
   MOST_MOVES = 40, // then one at a time: a factorisation each, so not many
   CORRECTIONS = 30
 };
-
-// ---- Shared -----------------------------------------------------------------------------------
-
-S2Mixed s2_mixed_pairs(int count, const double *matrix, const double *right, S2Arena *arena) {
-  size_t m = (size_t)count;
-  S2Mixed p = {0, count, S2_TAKE(arena, double, m *m + 1), S2_TAKE(arena, double, m + 1)};
-  s2_copy_numbers(p.k, matrix, m * m);
-  s2_copy_numbers(p.r, right, m);
-  return p;
-}
-
-// Summed with twice the digits: far from the origin of a flat valley, rounding alone may make the
-// sum zero where no solution is.
-static double row_at(const double *row, const double *x, double r, int size) {
-  double sum = r, lost = 0;
-  for (int j = 0; j < size; j++) {
-    S2Double2 product = s2_double2_product(row[j], x[j]), next = s2_double2_sum(sum, product.hi);
-    sum = next.hi;
-    lost += product.lo + next.lo;
-  }
-  if (isfinite(sum + lost)) {
-    return sum + lost;
-  }
-  for (int j = 0; j < size; j++) { // too large to be split
-    r += row[j] * x[j];
-  }
-  return r;
-}
-
-void s2_mixed_apply(const S2Mixed *p, const double *x, double *f) {
-  int size = s2_mixed_size(p);
-  for (int i = 0; i < size; i++) {
-    f[i] = row_at(p->k + (size_t)i * (size_t)size, x, p->r[i], size);
-  }
-}
-
-double s2_mixed_row_unit(const S2Mixed *p, const double *x, int i, double most) {
-  int size = s2_mixed_size(p);
-  const double *row = p->k + (size_t)i * (size_t)size;
-  double unit = fabs(p->r[i]);
-  for (int j = 0; j < size; j++) {
-    unit = fmax(unit, fabs(row[j]) * fmax(1, fabs(x[j])));
-  }
-  return fmin(unit, most);
-}
-
-double s2_mixed_pair_miss(double x, double w, double lo, double hi, double x_unit, double w_unit) {
-  double aim = w == 0 ? 0 : w / w_unit; // a row of zeros has no unit
-  return fabs(fmax((x - hi) / x_unit, fmin((x - lo) / x_unit, aim)));
-}
-
-double s2_mixed_residual(const S2Mixed *p, const double *x, const double *f) {
-  int size = s2_mixed_size(p);
-  if (!s2_all_finite(x, (size_t)size) || !s2_all_finite(f, (size_t)size)) {
-    return NAN;
-  }
-  double residual = s2_largest(f, (size_t)p->n);
-  for (int i = p->n; i < size; i++) {
-    residual = fmax(residual, fabs(fmin(x[i], f[i])));
-  }
-  return residual;
-}
 
 // ---- Active set -------------------------------------------------------------------------------
 

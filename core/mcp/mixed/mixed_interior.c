@@ -16,7 +16,7 @@
 // problem, redundant rows or not. Refinement takes its effect out again.
 static const double PROXIMAL = 1e-10;
 
-enum { REFINEMENTS = 2, STALL = 15, SETTLED = 2, EQUILIBRATIONS = 12 };
+enum { REFINEMENTS = 2, STALL = 15, SETTLED = 2 };
 
 static const double STEP_MARGIN = 0.99; // of the way to the boundary
 static const double CROWDED = 0.1;      // a step shorter than this is spent on centring instead,
@@ -34,46 +34,6 @@ typedef struct Interior {
   double kappa; // what v o w is to end at
   S2Dense lu;
 } Interior;
-
-// ---- Scaling ----------------------------------------------------------------------------------
-
-double s2_mixed_equilibrate(S2Mixed *scaled, double *s, const S2Mixed *p, double kappa) {
-  int size = s2_mixed_size(p);
-  for (int i = 0; i < size; i++) {
-    s[i] = 1;
-  }
-  // K' = S K S with each row's and column's largest entry next to 1, s_i by the roots of them.
-  for (int pass = 0; pass < EQUILIBRATIONS; pass++) {
-    double *next = scaled->r;
-    for (int i = 0; i < size; i++) {
-      // The largest of row and column i, as both get the same scale.
-      double largest = 0;
-      for (int j = 0; j < size; j++) {
-        double across = fabs(p->k[(size_t)i * (size_t)size + (size_t)j]) * s[j];
-        double down = fabs(p->k[(size_t)j * (size_t)size + (size_t)i]) * s[j];
-        largest = fmax(largest, fmax(across, down));
-      }
-      largest *= s[i];
-      next[i] = s[i] * s2_half_inverse(largest);
-    }
-    memcpy(s, next, sizeof(double) * (size_t)size);
-  }
-  // Applied once at the end: powers of two are exact.
-  for (int i = 0; i < size; i++) {
-    for (int j = 0; j < size; j++) {
-      size_t at = (size_t)i * (size_t)size + (size_t)j;
-      scaled->k[at] = p->k[at] * s[i] * s[j];
-    }
-    scaled->r[i] = p->r[i] * s[i];
-  }
-  // And a unit for the right side; a path's x o w = kappa has the size of its root.
-  int exponent = 0;
-  frexp(fmax(s2_largest(scaled->r, (size_t)size), sqrt(kappa)), &exponent);
-  for (int i = 0; i < size; i++) {
-    scaled->r[i] = ldexp(scaled->r[i], -exponent);
-  }
-  return ldexp(1, exponent);
-}
 
 // ---- One iteration ----------------------------------------------------------------------------
 
@@ -335,23 +295,4 @@ int s2_mixed_interior(const S2Mixed *p, double kappa, int max_iterations, S2Hist
 int s2_mixed_path_near(const S2Mixed *p, double kappa, int max_iterations, S2History *history,
                        double *x, S2Arena *arena) {
   return solve_from(p, true, kappa, max_iterations, history, x, arena);
-}
-
-// ---- Judging ----------------------------------------------------------------------------------
-
-static const double PATH_FRACTION = 1e-3;
-
-double s2_mixed_path_tolerance(double tolerance, double kappa) {
-  return fmin(tolerance, PATH_FRACTION * kappa);
-}
-
-double s2_mixed_off_path(const S2Mixed *p, const double *x, const double *f, double kappa) {
-  double most = 0;
-  for (int i = p->n; i < s2_mixed_size(p); i++) {
-    if (!(x[i] > 0 && f[i] > 0)) {
-      return INFINITY;
-    }
-    most = fmax(most, fabs(x[i] * f[i] - kappa));
-  }
-  return most;
 }

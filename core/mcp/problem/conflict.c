@@ -1,4 +1,4 @@
-#include "mcp/conflict.h"
+#include "mcp/problem/conflict.h"
 
 #include "mcp/mixed/mixed.h"
 
