@@ -36,6 +36,7 @@ static int first_of(const Ears *ears, double value, int from, int k, int lo, int
   if (width == 1) {
     return lo;
   }
+  // The left half first: of equals the first counts.
   int half = width / 2, found = first_of(ears, value, from, 2 * k, lo, half);
   return found != NOBODY ? found : first_of(ears, value, from, 2 * k + 1, lo + half, half);
 }
@@ -68,6 +69,7 @@ static void wait_no_more(Ears *ears, int vertex) {
   if (other == NOBODY) {
     return;
   }
+  // Out of the list of those that wait for the same vertex.
   int next = ears->next_waiting[vertex], previous = ears->previous_waiting[vertex];
   *(previous == NOBODY ? &ears->first_waiting[other] : &ears->next_waiting[previous]) = next;
   if (next != NOBODY) {
@@ -100,6 +102,7 @@ static bool in_triangle(const Corner *corner, S2Vec2 v) {
 
 // A vertex in the triangle of a corner that is none of its own; NOBODY.
 static int find_within(const Ears *ears, const Corner *corner, int k, int lo, int width) {
+  // All of a box beyond one side of the triangle: nothing in it is within.
   S2Box box = ears->left.box[k];
   if (s2_box_right_of(box, corner->p, corner->q) || s2_box_right_of(box, corner->q, corner->r) ||
       s2_box_right_of(box, corner->r, corner->p)) {
@@ -118,6 +121,7 @@ static int find_within(const Ears *ears, const Corner *corner, int k, int lo, in
 static bool is_ear(Ears *ears, int vertex) {
   const S2HalfEdge *e = ears->mesh->edges;
   int at = ears->half[vertex], before = e[at].previous, after = e[at].next;
+  // It must turn to the left and hold no other vertex.
   Corner corner = {ears_point_of(ears, before),
                    ears_point_of(ears, at),
                    ears_point_of(ears, after),
@@ -129,6 +133,7 @@ static bool is_ear(Ears *ears, int vertex) {
   if (turns && other == NOBODY) {
     return true;
   }
+  // Not now; if a vertex is in the way, when that is gone.
   set_diagonal(ears, vertex, INFINITY);
   if (other != NOBODY) {
     wait_for(ears, vertex, other);
@@ -232,6 +237,7 @@ static int ears_cut(Ears *ears, int vertex) {
 void s2_triangulate(S2Mesh *mesh, int count, S2Arena *arena) {
   Ears ears = ears_begin(mesh, count, arena);
   int start = 0;
+  // Three vertices left are the last triangle.
   for (int left = count; left > 3; left--) {
     start = ears_cut(&ears, ears_choose(&ears, start));
   }

@@ -34,6 +34,7 @@ static void add_strip(Moments *sum, S2Vec2 p, S2Vec2 q, S2Vec2 normal, double ra
 static void add_sector(Moments *sum, S2Vec2 vertex, S2Vec2 from, S2Vec2 to, double angle,
                        double radius) {
   double area = angle * radius * radius / 2;
+  // The first moment about the vertex: r^3 / 3 times the integral of the direction.
   S2Vec2 about_vertex =
       s2_scale(radius * radius * radius / 3, s2_sub(s2_right(to), s2_right(from)));
   sum->area += area;

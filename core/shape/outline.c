@@ -16,6 +16,7 @@ static bool outline_turns(S2Vec2 before, S2Vec2 vertex, S2Vec2 after) {
 // One round, from the first vertex to the last, each against what is left of those before it.
 static int straighten_once(S2Vec2 *vertices, int count) {
   int kept = 0, i = 0;
+  // Three vertices at least are left: what has no area is for others to say.
   for (; i < count && kept + count - i >= 3; i++) {
     S2Vec2 before = vertices[kept > 0 ? kept - 1 : count - 1];
     S2Vec2 after = vertices[i + 1 < count ? i + 1 : 0]; // the first that is left

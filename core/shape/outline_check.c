@@ -26,6 +26,7 @@ static bool outline_between(S2Vec2 p, S2Vec2 q, S2Vec2 r) {
 }
 
 static bool segments_meet(S2Vec2 p, S2Vec2 q, S2Vec2 r, S2Vec2 s) {
+  // Each segment's ends on different sides of the other, or an end on the other.
   int r_side = s2_side(p, q, r), s_side = s2_side(p, q, s);
   int p_side = s2_side(r, s, p), q_side = s2_side(r, s, q);
   if (r_side * s_side < 0 && p_side * q_side < 0) {
@@ -55,6 +56,7 @@ static bool find_repeated(const S2Vec2 *points, int count, S2Arena *arena, int *
   }
   qsort(sorted, (size_t)count, sizeof *sorted, outline_by_place);
   *first = count;
+  // Equal points are neighbours in the sorted list, the lower index first.
   for (int i = 0; i + 1 < count; i++) {
     bool same =
         sorted[i].point.x == sorted[i + 1].point.x && sorted[i].point.y == sorted[i + 1].point.y;
@@ -119,6 +121,7 @@ static int first_meeting(const Edges *edges, int i, S2Box box, int k, int lo, in
       s2_box_right_of(*at, p, q) || s2_box_left_of(*at, p, q)) {
     return edges->count;
   }
+  // Edges next to each other share a vertex, the first and the last one, too.
   if (width == 1) {
     bool neighbour = i == 0 && lo + 1 == edges->count;
     return !neighbour && edges_meet(edges, i, lo) ? lo : edges->count;

@@ -78,6 +78,7 @@ static const double *read_mu(const S2Keys *keys, int contacts, bool *one) {
 static void contact_read_problem(const S2Keys *keys, Call *call, bool zeros) {
   call->global = s2_keys_has(keys, "M") || s2_keys_has(keys, "H");
   int rows = -1;
+  // Both forms at once would leave it open which matrices count.
   if (call->global && s2_keys_has(keys, "W")) {
     s2_keys_fail(keys, "W", "either W or M and H expected");
   }
@@ -107,11 +108,13 @@ static void contact_read_problem(const S2Keys *keys, Call *call, bool zeros) {
     call->q = free_velocity;
     call->matrix[0] = s2_lua_problem_sparse(keys, "W", rows, rows, zeros);
   }
+  // Friction last, as the number of contacts is known by then.
   call->mu = read_mu(keys, call->contacts, &call->one_mu);
 }
 
 static void contact_read_options(const S2Keys *keys, Call *call) {
   call->options = s2_lua_step_options(keys, &call->solve, MAX_ITERATIONS);
+  // Points of the central path come from the interior point alone.
   S2Solver solver = call->options.solver;
   if (call->solve.kappa > 0 && solver != S2_SOLVER_AUTO && solver != S2_SOLVER_PDIPM) {
     s2_keys_fail(keys, "kappa", "the solver 'pdipm' or 'auto' expected with it, got '%s'",
@@ -122,6 +125,7 @@ static void contact_read_options(const S2Keys *keys, Call *call) {
 // Numbers of the solution, on the stack; r starts from r0 where given.
 static void take_solution(const S2Keys *keys, Call *call) {
   lua_State *L = keys->L;
+  // One block of memory for all vectors of the answer, zero where no guess is given.
   size_t rows = 2 * (size_t)call->contacts, size = 4 * rows + (size_t)call->freedoms;
   double *memory = lua_newuserdatauv(L, sizeof(double) * (size + 1), 0);
   for (size_t i = 0; i < size; i++) {
@@ -172,6 +176,7 @@ static void contact_solve_global(const Call *call, const S2Csr *m, const S2Csr *
 static void contact_run(void *user, S2Arena *arena) {
   Call *call = user;
   call->options.history = call->solve.record ? &call->solve.history : NULL;
+  // Matrices are built before the clock starts: it is the solver's time.
   S2Csr first = matrix_of(&call->matrix[0], arena);
   double start = s2_lua_clock();
   if (call->global) {
@@ -192,11 +197,13 @@ static const char *const problem_names[] = {"W",  "M",      "H",     "q",  "bias
 static int contact_solve(lua_State *L) {
   static const S2LuaReturns returns = {result_fields, info_fields, NULL};
   Call call = {0};
+  // Tracked numbers go the way that keeps their derivatives.
   int results = s2_lua_solve_tracked(L, "contact");
   if (results >= 0) {
     return results;
   }
   lua_settop(L, 1);
+  // Problem, options, then room for the answer, whose size the problem gives.
   S2Keys keys = s2_keys_open(L, 1, false, problem_names, s2_lua_solve_names, 0);
   contact_read_problem(&keys, &call, false);
   contact_read_options(&keys, &call);
@@ -255,6 +262,7 @@ static unsigned pull_global(const Call *call, const S2Csr *m, const S2ContactLos
                             const Gradient *to, S2Arena *arena) {
   S2Csr h = matrix_of(&call->matrix[1], arena);
   S2GlobalContactProblem problem = global_problem(call, m, &h);
+  // Derivatives by entries of the sparse matrices, then by the numbers that were given.
   S2GlobalContactGradient gradient = {.m = S2_TAKE(arena, double, m->start[m->rows]),
                                       .h = S2_TAKE(arena, double, h.start[h.rows]),
                                       .q = to->q,
@@ -385,6 +393,7 @@ static int contact_read(lua_State *L) {
   if (status.code != S2_OK) {
     return s2_lua_file_failed(L, status);
   }
+  // The file's memory is freed whatever building the tables does.
   lua_settop(L, 0);
   lua_pushcfunction(L, contact_push_problem);
   lua_pushlightuserdata(L, file);
@@ -415,6 +424,7 @@ static int contact_write(lua_State *L) {
   const char *path = s2_lua_check_path(L, 1);
   Call call = {0};
   lua_settop(L, 2);
+  // Only the problem: options of a solve are no part of a file.
   S2Keys keys = s2_keys_open(L, 2, false, names, NULL, 0);
   contact_read_problem(&keys, &call, false);
   S2Status status = contact_write_file(&call, path);

@@ -33,6 +33,7 @@ void s2_lua_field_names(const S2LuaField *fields, const char *names[S2_LUA_FIELD
 
 static void field_read_vector(const S2Keys *keys, const S2LuaField *field, void *to) {
   int *count = field_at(to, field->rows);
+  // Any length is taken, and given to who has the same.
   if (field->flags & S2_LUA_SIZES) {
     *count = -1;
   }
@@ -53,6 +54,7 @@ static void field_read_sparse(const S2Keys *keys, const S2LuaField *field, void 
   int rows = field_int(to, field->rows), columns = field_int(to, field->columns);
   S2LuaSparse *matrix = field_at(to, field->at);
   *matrix = (S2LuaSparse){.rows = rows, .columns = columns};
+  // A matrix without entries need not be given.
   bool empty = rows == 0 || columns == 0;
   if (!(field->flags & S2_LUA_NOT_EMPTY) || !empty || s2_keys_has(keys, field->key)) {
     *matrix = s2_lua_problem_sparse(keys, field->key, rows, columns, false);
@@ -144,6 +146,7 @@ static void field_write(lua_State *L, const S2LuaField *field, const void *from)
 
 void s2_lua_fields_write(lua_State *L, const S2LuaField *fields, const void *from, unsigned state) {
   for (const S2LuaField *field = fields; field->key != NULL; field++) {
+    // Lines without a condition are always written.
     unsigned when = field->flags & (S2_LUA_IF_SOLVED | S2_LUA_IF_INFEASIBLE);
     if (when == 0 || (when & state)) {
       field_write(L, field, from);
@@ -156,6 +159,7 @@ void s2_lua_fields_write(lua_State *L, const S2LuaField *fields, const void *fro
 void s2_lua_gradient_take(lua_State *L, const S2LuaField *fields, const void *read,
                           void *gradient) {
   for (const S2LuaField *field = fields; field->key != NULL; field++) {
+    // What was not given has no derivative.
     size_t rows = (size_t)field_int(read, field->rows);
     size_t columns =
         field->kind == S2_LUA_MATRIX ? (size_t)field_int(read, field->columns) : (size_t)1;

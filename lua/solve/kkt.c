@@ -55,6 +55,7 @@ static void kkt_run(void *user, S2Arena *arena) {
                           call->solve.max_iterations,
                           call->solve.record ? &call->solve.history : NULL};
   double start = s2_lua_clock();
+  // Entries of one place add up here.
   S2Kkt kkt = {
       .n = call->n,
       .m = call->m,
@@ -82,6 +83,7 @@ static int kkt_solve(lua_State *L) {
   lua_settop(L, 1);
   luaL_checkstack(L, LUA_MINSTACK, NULL);
   S2Keys keys = s2_keys_open(L, 1, false, names, s2_lua_solve_names, 0);
+  // Sizes come from the vectors c and b.
   s2_lua_fields_read(&keys, problem_fields, &call);
   if (call.n > KKT_MAX - call.m) {
     s2_lua_fail(L, "c, b: at most %d numbers expected, got %d", KKT_MAX, call.n + call.m);

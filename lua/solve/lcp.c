@@ -40,6 +40,7 @@ static const char *lcp_solver_summary(int solver) {
 // M and q from two arguments; their memory stays on the stack.
 static void lcp_read_problem(lua_State *L, int argument, S2LcpProblem *problem) {
   int rows, columns, count;
+  // M is square, and small enough for indices that are int.
   problem->m = s2_lua_check_matrix(L, argument, "M", -1, -1, &rows, &columns);
   if (rows != columns) {
     s2_lua_fail(L, "M: square matrix expected, got %d rows of %d", rows, columns);
@@ -68,6 +69,7 @@ static void lcp_read_options(lua_State *L, int argument, Call *call) {
   S2Keys keys = s2_keys_open(L, argument, true, names, s2_lua_solve_names, 0);
   int solver = S2_LCP_AUTO;
   double omega = 0;
+  // The solver, its over-relaxation, and what all solvers take.
   s2_lua_read_solver(&keys, lcp_solver_name, S2_LCP_SOLVER_COUNT, &solver);
   s2_lua_read_omega(&keys, &omega);
   // Points of the central path come from the interior point alone.
@@ -89,11 +91,13 @@ static void lcp_read_options(lua_State *L, int argument, Call *call) {
 static void lcp_run(void *user, S2Arena *arena) {
   Call *call = user;
   call->options.history = call->solve.record ? &call->solve.history : NULL;
+  // Entries of one place add up here.
   S2Csr m = {0};
   if (call->sparse) {
     m = s2_csr_from_triplets(call->matrix.rows, call->matrix.columns, call->matrix.count,
                              call->matrix.triplet, arena);
   }
+  // The clock runs for the solver alone.
   double start = s2_lua_clock();
   if (call->sparse) {
     s2_lcp_sparse_solve(&m, call->problem.q, &call->options, arena, &call->solution);
@@ -115,6 +119,7 @@ static int lcp_solve(lua_State *L) {
     return results;
   }
   lua_settop(L, 3);
+  // A table of triplets is sparse, rows are dense.
   if (s2_lua_is_sparse(L, 1)) {
     read_sparse_problem(L, &call);
   } else {
@@ -124,6 +129,7 @@ static int lcp_solve(lua_State *L) {
   if (call.sparse && call.solve.kappa > 0) {
     s2_lua_fail(L, "kappa: not for sparse M");
   }
+  // Room for the answer stays on the stack: nothing leaks where pushing it raises.
   size_t n = (size_t)call.problem.n;
   call.solution = (S2LcpSolution){.z = s2_lua_take_numbers(L, n),
                                   .w = s2_lua_take_numbers(L, n),
@@ -152,6 +158,7 @@ static int lcp_vjp(lua_State *L) {
   lua_settop(L, 5);
   lcp_read_problem(L, 1, &problem);
   int n = problem.n;
+  // Of a solution z and kappa are read.
   S2LcpSolution solution = {.z = s2_lua_check_vector(L, 3, "z", n, &count)};
   const double *dl_dz = s2_lua_check_vector(L, 4, "dl_dz", n, &count);
   S2Keys keys = s2_keys_open(L, 5, true, names, NULL, 0);
@@ -159,6 +166,7 @@ static int lcp_vjp(lua_State *L) {
   S2LcpGradient to = {.m = s2_lua_take_numbers(L, (size_t)n * (size_t)n),
                       .q = s2_lua_take_numbers(L, (size_t)n)};
   bool regular = lcp_pull_back(&problem, &solution, dl_dz, &to);
+  // dl/dM and dl/dq in the shape of M and q.
   lua_createtable(L, 0, 3);
   s2_lua_set_matrix(L, "M", to.m, n, n);
   s2_lua_set_numbers(L, "q", to.q, n);
@@ -185,6 +193,7 @@ static int lcp_read(lua_State *L) {
   if (status.code != S2_OK) {
     return s2_lua_file_failed(L, status);
   }
+  // The file's memory is freed whatever building the tables does.
   lua_settop(L, 0);
   lua_pushcfunction(L, lcp_push_problem);
   lua_pushlightuserdata(L, problem);

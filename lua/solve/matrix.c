@@ -19,6 +19,7 @@ static int matrix_list_length(lua_State *L, int index, const char *what, const c
   if (length > INT_MAX) {
     s2_lua_fail(L, "%s: too long", what);
   }
+  // Keys without a list are a mistake, not an empty list.
   if (length == 0) {
     lua_pushnil(L);
     if (lua_next(L, index) != 0) {
@@ -53,6 +54,7 @@ static double *copy_array(lua_State *L, const S2LuaArray *array, const char *wha
     s2_lua_fail(L, "%s: %s expected, got an array of shape %s", what,
                 axes == 1 ? "list of numbers" : "matrix", s2_size_text(array->shape, text));
   }
+  // Tracked arrays would lose their derivatives without a word.
   if (array->var != 0) {
     s2_lua_fail(L, "%s: no derivative passes through here yet; a:value() gives the plain array",
                 what);

@@ -58,6 +58,7 @@ static S2Keys mlcp_read_problem(lua_State *L, Call *call) {
   s2_lua_field_names(problem_fields, names);
   S2Keys keys = s2_keys_open(L, 1, false, names, s2_lua_solve_names, 0);
   s2_lua_fields_read(&keys, problem_fields, call);
+  // Limits, and bounds that leave no value.
   if (problem->n > S2_MLCP_MAX - problem->m) {
     s2_lua_fail(L, "a, b: at most %d numbers expected, got %d", S2_MLCP_MAX,
                 problem->n + problem->m);
@@ -97,6 +98,7 @@ static int mlcp_solve(lua_State *L) {
   S2Keys keys = mlcp_read_problem(L, &call);
   s2_lua_solve_read(&keys, &call.solve);
   size_t n = (size_t)call.problem.n, m = (size_t)call.problem.m;
+  // Room for the answer stays on the stack.
   call.solution = (S2MlcpSolution){.u = s2_lua_take_numbers(L, n),
                                    .v = s2_lua_take_numbers(L, m),
                                    .w = s2_lua_take_numbers(L, m),
@@ -115,12 +117,14 @@ static int mlcp_vjp(lua_State *L) {
   lua_settop(L, 5);
   mlcp_read_problem(L, &call);
   S2MlcpSolution *at = &call.solution;
+  // The solution from the arguments and its info, the loss from the last one.
   at->u = s2_lua_check_vector(L, 2, "u", call.problem.n, &count);
   at->v = s2_lua_check_vector(L, 3, "v", call.problem.m, &count);
   S2Keys info = s2_lua_solved_open(L, 4);
   S2Keys loss = s2_lua_loss_open(L, 5, loss_fields);
   at->kappa = s2_lua_solved_kappa(&info);
   s2_lua_fields_read(&loss, loss_fields, &call);
+  // A derivative for each block that was given.
   S2MlcpGradient to;
   s2_lua_gradient_take(L, problem_fields, &call, &to);
   S2Arena arena; // no call into Lua before its end

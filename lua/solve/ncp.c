@@ -47,6 +47,7 @@ static int ncp_answer(lua_State *L) {
   const Call *call = request->call;
   const S2Ncp *ncp = &call->ncp;
   int cone = s2_cones_size(&ncp->cones), rows, columns;
+  // residual(x, y, z, theta), and the others alike.
   s2_lua_push_numbers(L, request->x, ncp->x.size);
   s2_lua_push_numbers(L, request->y, cone);
   s2_lua_push_numbers(L, request->z, cone);
@@ -111,6 +112,7 @@ static int scratch_free(lua_State *L) {
 static S2Arena *push_scratch(lua_State *L) {
   S2Arena *arena = lua_newuserdatauv(L, sizeof *arena, 0);
   s2_arena_init(arena);
+  // Closed with the stack, so also when an error leaves the function.
   luaL_setmetatable(L, SCRATCH);
   lua_toclose(L, -1);
   return arena;
@@ -165,6 +167,7 @@ static S2Cones read_cones(const S2Keys *keys, S2Arena *arena) {
   static const char *const names[] = {"orthant", "soc", NULL};
   S2Cones cones = {0};
   int64_t orthant = 0;
+  // No cones: equations alone.
   if (push_table(keys, "cones")) {
     S2Keys inner = s2_keys_inner(keys, "cones.", names, NULL);
     s2_keys_integer(&inner, "orthant", 0, S2_NCP_MAX_SIZE, &orthant);
@@ -198,6 +201,7 @@ static S2NcpOptions ncp_read_options(const S2Keys *keys) {
   if (!push_table(keys, "options")) {
     return options;
   }
+  // What is not given stays as the solver has it.
   s2_lua_field_names(option_fields, names);
   S2Keys inner = s2_keys_inner(keys, "options.", names, more);
   s2_lua_fields_read(&inner, option_fields, &options);

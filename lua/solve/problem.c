@@ -29,6 +29,7 @@ static double *problem_take_matrix(S2Arena *arena, int rows, int columns) {
 static double *problem_jacobian(const S2Problem *problem, S2Arena *arena) {
   int columns = 3 * problem->nodes;
   double *J = problem_take_matrix(arena, problem->rows, columns);
+  // The ground has no columns.
   for (int i = 0; i < problem->rows; i++) {
     const S2Row *row = &problem->row[i];
     double *at = J + (size_t)i * (size_t)columns;
@@ -48,6 +49,7 @@ static double *problem_jacobian(const S2Problem *problem, S2Arena *arena) {
 static void set_delassus(lua_State *L, const S2Problem *problem, const double *J, S2Arena *arena) {
   int rows = problem->rows, columns = 3 * problem->nodes;
   double *W = problem_take_matrix(arena, rows, rows), *q = problem_take_matrix(arena, rows, 1);
+  // W_ik = sum_c J_ic J_kc / m_c, q_i = bias_i + sum_c J_ic rhs_c / m_c
   for (int i = 0; i < rows; i++) {
     const double *ji = J + (size_t)i * (size_t)columns;
     for (int k = 0; k < rows; k++) {
@@ -84,6 +86,7 @@ static void set_rows(lua_State *L, const S2Problem *problem, int contacts, S2Are
       mu[at++] = row->mu;
     }
   }
+  // E adds up the two directions of a contact.
   for (int i = 0; i < contacts; i++) {
     E[(size_t)(2 * i) * (size_t)contacts + (size_t)i] = 1;
     E[(size_t)(2 * i + 1) * (size_t)contacts + (size_t)i] = 1;
@@ -141,12 +144,14 @@ static int world_problem(lua_State *L) {
   s2_lua_step_open(L, lw, "world:problem()"); // force laws and filters are asked
   s2_arena_reset(&lw->scratch);
   int capacity = s2_world_bodies(lw->world, NULL, 0) + s2_world_joints(lw->world, NULL, 0);
+  // A node is a body or, for gears, a joint.
   S2BodyId *bodies = S2_TAKE(&lw->scratch, S2BodyId, capacity + 1);
   S2Problem *problem = NULL;
   S2Status status = s2_world_problem(lw->world, &problem, bodies, capacity);
   if (status.code != S2_OK) {
     s2_lua_step_failed(L, lw, status);
   }
+  // The problem is freed whatever building the tables does.
   lua_pushcfunction(L, build_tables);
   lua_pushvalue(L, 1);
   lua_pushlightuserdata(L, problem);

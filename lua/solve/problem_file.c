@@ -44,6 +44,7 @@ static void problem_file_solve(Call *call, S2Arena *arena) {
   const S2Problem *problem = call->problem;
   call->solution = (S2Solution){.v = S2_TAKE_ZEROED(arena, double, 3 * problem->nodes),
                                 .lambda = S2_TAKE_ZEROED(arena, double, problem->rows)};
+  // The clock runs for the solver alone.
   double start = s2_lua_clock();
   s2_mcp_solve(problem, &call->options, arena, &call->solution);
   double time = s2_lua_clock() - start;
@@ -71,6 +72,7 @@ static int problem_solve(lua_State *L) {
   if (status.code != S2_OK) {
     return s2_lua_file_failed(L, status);
   }
+  // The answer lives in the arena and the problem on the heap: both outlive the pushing.
   S2Arena arena;
   s2_arena_init(&arena);
   problem_file_solve(&call, &arena);

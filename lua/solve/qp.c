@@ -110,6 +110,7 @@ static void read_bounds(const S2Keys *keys, S2Lp *lp) {
   size_t n = (size_t)lp->n;
   double *lo = lua_newuserdatauv(L, sizeof(double) * (2 * n + 1), 0), *hi = lo + n;
   bool given = s2_keys_push(keys, "bounds") != LUA_TNIL;
+  // Named by the key, as it is read by hand.
   if (given && lua_type(L, -1) != LUA_TTABLE) {
     s2_lua_fail(L, "bounds: list of {lo, hi} expected, got %s", s2_lua_describe(L, -1, text));
   }
@@ -139,6 +140,7 @@ static S2Keys read_program(lua_State *L, Call *call) {
   const char *names[S2_LUA_FIELDS_MOST + 2];
   const S2LuaField *fields = call->linear ? lp_fields : qp_fields;
   luaL_checkstack(L, 3 * LUA_MINSTACK, NULL);
+  // `bounds` is a key of linear programs that no line of the table stands for.
   s2_lua_field_names(fields, names);
   if (call->linear) {
     int count = (int)(sizeof lp_fields / sizeof *lp_fields) - 1;
@@ -153,6 +155,7 @@ static S2Keys read_program(lua_State *L, Call *call) {
   if (call->linear) {
     read_bounds(&keys, &call->lp);
   }
+  // The limit is on the rows of the mixed problem behind it.
   int size = call->n + call->equalities + call->inequalities;
   if (size > S2_MLCP_MAX) {
     s2_lua_fail(L, "at most %d unknowns and constraints together expected, got %d", S2_MLCP_MAX,
@@ -172,6 +175,7 @@ static void solve_qp(Call *call, const S2QpOptions *options, S2Arena *arena) {
                     .proof_z = to->proof_z,
                     .direction = to->direction};
   s2_qp_solve(&call->qp, options, arena, &s);
+  // The answer in the form that both kinds of program share.
   to->status = s.status;
   to->unbounded = s.unbounded;
   to->iterations = s.iterations;
@@ -246,6 +250,7 @@ static int lp_solve(lua_State *L) {
 static void qp_read_solution(lua_State *L, Call *call) {
   S2LpSolution *at = &call->solution;
   int count;
+  // Multipliers come back in the info of the solve.
   S2Keys info = s2_lua_solved_open(L, 3);
   at->x = s2_lua_check_vector(L, 2, "x", call->n, &count);
   at->y = s2_lua_solved_vector(&info, "y", call->equalities);

@@ -24,6 +24,7 @@ static const S2LuaField options[] = {
 void s2_lua_solve_read(const S2Keys *keys, S2LuaSolve *solve) {
   *solve = (S2LuaSolve){0};
   s2_lua_fields_read(keys, options, solve);
+  // Room for the record stays on the stack.
   if (solve->record) {
     solve->history.capacity = HISTORY_MAX;
     solve->history.at = lua_newuserdatauv(keys->L, sizeof(S2Iterate) * HISTORY_MAX, 0);
@@ -99,6 +100,7 @@ double *s2_lua_take_like(lua_State *L, const double *data, size_t count) {
 }
 
 void s2_lua_push_history(lua_State *L, const S2History *history) {
+  // The record may have seen more iterations than it keeps.
   int kept = history->count < history->capacity ? history->count : history->capacity;
   lua_createtable(L, kept, 0);
   for (int i = 0; i < kept; i++) {
@@ -119,6 +121,7 @@ static const S2LuaField answer_fields[] = {
 
 static void push_info(lua_State *L, const S2LuaSolve *solve, const S2LuaAnswer *answer,
                       const S2LuaReturns *returns, const void *call) {
+  // What is said depends on how it ended.
   unsigned state = answer->status == S2_SOLVED       ? S2_LUA_IF_SOLVED
                    : answer->status == S2_INFEASIBLE ? S2_LUA_IF_INFEASIBLE
                                                      : 0;
@@ -136,6 +139,7 @@ static void push_info(lua_State *L, const S2LuaSolve *solve, const S2LuaAnswer *
   if (returns->info != NULL) {
     s2_lua_fields_write(L, returns->info, call, state);
   }
+  // A proof is a table of its own.
   if (returns->certificate != NULL && answer->status == S2_INFEASIBLE) {
     lua_createtable(L, 0, 4);
     s2_lua_fields_write(L, returns->certificate, call, state);
@@ -146,6 +150,7 @@ static void push_info(lua_State *L, const S2LuaSolve *solve, const S2LuaAnswer *
 int s2_lua_solve_return(lua_State *L, const S2LuaSolve *solve, const S2LuaAnswer *answer,
                         const S2LuaReturns *returns, const void *call) {
   int count = 0;
+  // Vectors of a solution, or nil and why there is none.
   if (answer->status == S2_SOLVED) {
     for (const S2LuaField *field = returns->results; field->key != NULL; field++, count++) {
       const char *from = call;
@@ -215,6 +220,7 @@ S2Keys s2_lua_solved_open(lua_State *L, int argument) {
     s2_lua_bad_argument(L, argument, "the info of the solve expected, got %s",
                         s2_lua_describe(L, argument, text));
   }
+  // Any other keys are allowed: the info holds more than is read.
   return (S2Keys){.L = L, .table = argument, .argument = argument, .scope = "info."};
 }
 
