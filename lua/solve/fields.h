@@ -42,7 +42,7 @@ typedef struct S2LuaField {
   int least, most;
 } S2LuaField;
 
-// The keys of a table, for s2_keys_open.
+// The keys of a table in its order, for s2_keys_open.
 void s2_lua_field_names(const S2LuaField *fields, const char *names[S2_LUA_FIELDS_MOST + 1]);
 
 // Reads all lines in their order into `to`. What is absent leaves numbers alone and makes vectors

@@ -52,10 +52,9 @@ static const S2LuaField loss_fields[] = {
 
 // The problem in argument 1; returns its keys.
 static S2Keys mlcp_read_problem(lua_State *L, Call *call) {
-  const char *names[S2_LUA_FIELDS_MOST + 1];
+  static const char *const names[] = {"A", "B", "C", "D", "a", "b", "lo", "hi", NULL};
   S2Mlcp *problem = &call->problem;
   luaL_checkstack(L, 3 * LUA_MINSTACK, NULL);
-  s2_lua_field_names(problem_fields, names);
   S2Keys keys = s2_keys_open(L, 1, false, names, s2_lua_solve_names, 0);
   s2_lua_fields_read(&keys, problem_fields, call);
   // Limits, and bounds that leave no value.

@@ -195,15 +195,17 @@ static const S2LuaField option_fields[] = {
     {0}};
 
 static S2NcpOptions ncp_read_options(const S2Keys *keys) {
-  static const char *const more[] = {"undercut", NULL};
-  const char *names[S2_LUA_FIELDS_MOST + 1];
+  static const char *const names[] = {"r_tol",    "b_tol",           "kappa",
+                                      "max_iter", "ls_scale",        "max_ls",
+                                      "undercut", "no_progress_max", "no_progress_undercut",
+                                      "reg",      "corrector",       "centering",
+                                      NULL};
   S2NcpOptions options = s2_ncp_options();
   if (!push_table(keys, "options")) {
     return options;
   }
   // What is not given stays as the solver has it.
-  s2_lua_field_names(option_fields, names);
-  S2Keys inner = s2_keys_inner(keys, "options.", names, more);
+  S2Keys inner = s2_keys_inner(keys, "options.", names, NULL);
   s2_lua_fields_read(&inner, option_fields, &options);
   if (s2_keys_push(&inner, "undercut") == LUA_TNUMBER && lua_tonumber(keys->L, -1) == INFINITY) {
     options.undercut = INFINITY; // which the reader of keys takes for a slip

@@ -137,16 +137,11 @@ static void read_bounds(const S2Keys *keys, S2Lp *lp) {
 
 // The program in argument 1; returns its keys.
 static S2Keys read_program(lua_State *L, Call *call) {
-  const char *names[S2_LUA_FIELDS_MOST + 2];
+  static const char *const qp_names[] = {"P", "q", "A", "b", "G", "h", NULL};
+  static const char *const lp_names[] = {"c", "A_ub", "b_ub", "A_eq", "b_eq", "bounds", NULL};
+  const char *const *names = call->linear ? lp_names : qp_names;
   const S2LuaField *fields = call->linear ? lp_fields : qp_fields;
   luaL_checkstack(L, 3 * LUA_MINSTACK, NULL);
-  // `bounds` is a key of linear programs that no line of the table stands for.
-  s2_lua_field_names(fields, names);
-  if (call->linear) {
-    int count = (int)(sizeof lp_fields / sizeof *lp_fields) - 1;
-    names[count] = "bounds";
-    names[count + 1] = NULL;
-  }
   S2Keys keys = s2_keys_open(L, 1, false, names, s2_lua_solve_names, 0);
   s2_lua_fields_read(&keys, fields, call);
   call->qp.n = call->lp.n = call->n;
