@@ -63,6 +63,7 @@ static void field_read_sparse(const S2Keys *keys, const S2LuaField *field, void 
 
 static void field_read(const S2Keys *keys, const S2LuaField *field, void *to) {
   void *at = field_at(to, field->at);
+  // What is absent leaves numbers as they are.
   switch (field->kind) {
   case S2_LUA_NUMBER:
     s2_keys_number(keys, field->key, field->domain, at);
@@ -119,6 +120,7 @@ static void field_set_numbers(lua_State *L, const S2LuaField *field, const void 
 
 static void field_write(lua_State *L, const S2LuaField *field, const void *from) {
   const void *at = field_in(from, field->at);
+  // NULL vectors and words are left out by whoever sets them.
   switch (field->kind) {
   case S2_LUA_NUMBER:
     s2_lua_set_number(L, field->key, *(const double *)at);

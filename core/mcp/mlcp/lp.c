@@ -162,6 +162,7 @@ static void lp_gather(const S2Lp *lp, const S2LpLoss *from, const S2LpSolution *
   }
   y += lp->equalities;
   z += lp->inequalities;
+  // The rows of bounds in the order of lp_make.
   for (int i = 0; i < lp->n; i++) {
     double lo = lp_lower(lp, i), hi = lp_upper(lp, i);
     double at_lo = lp_entry(from->lower, i), at_hi = lp_entry(from->upper, i);
