@@ -14,8 +14,8 @@
 #include <string.h>
 
 enum {
-  LOOSE_MIN = 32,  // so many loose proxies cost less than building
-  LOOSE_PART = 16, // and one in so many of those in the tree
+  LOOSE_MIN = 32,   // so many loose proxies cost less than building
+  LOOSE_SHARE = 16, // and one in so many of those in the tree
 };
 
 // Building anew pays when a search looks at this many times the nodes of a fresh tree.
@@ -56,7 +56,7 @@ struct S2Broadphase {
 static const S2Box EMPTY = {{INFINITY, INFINITY}, {-INFINITY, -INFINITY}};
 
 // No infinite sides, so that nothing overlaps EMPTY; EMPTY when a side is not a number.
-static S2Box bounded(S2Box box) {
+static S2Box broadphase_bounded(S2Box box) {
   if (!(box.lo.x <= box.hi.x && box.lo.y <= box.hi.y)) {
     return EMPTY;
   }
@@ -66,18 +66,18 @@ static S2Box bounded(S2Box box) {
   };
 }
 
-static bool less(double a, double b, int32_t index_a, int32_t index_b) {
+static bool broadphase_less(double a, double b, int32_t index_a, int32_t index_b) {
   return a < b || (a == b && index_a < index_b);
 }
 
-static S2Box join(S2Box p, S2Box q) {
+static S2Box broadphase_join(S2Box p, S2Box q) {
   return (S2Box){
       {p.lo.x < q.lo.x ? p.lo.x : q.lo.x, p.lo.y < q.lo.y ? p.lo.y : q.lo.y},
       {p.hi.x > q.hi.x ? p.hi.x : q.hi.x, p.hi.y > q.hi.y ? p.hi.y : q.hi.y},
   };
 }
 
-static bool same(S2Box p, S2Box q) {
+static bool broadphase_same(S2Box p, S2Box q) {
   return p.lo.x == q.lo.x && p.lo.y == q.lo.y && p.hi.x == q.hi.x && p.hi.y == q.hi.y;
 }
 
@@ -99,7 +99,7 @@ void s2_broadphase_free(S2Broadphase *broadphase) {
   s2_memory_free(broadphase);
 }
 
-static void grow(S2Broadphase *b, int32_t least) {
+static void broadphase_grow(S2Broadphase *b, int32_t least) {
   if (least <= b->capacity) {
     return;
   }
@@ -129,7 +129,7 @@ static void grow(S2Broadphase *b, int32_t least) {
 static void refit_node(Node *nodes, int32_t node) {
   const Node *left = &nodes[2 * node + 1];
   const Node *right = &nodes[2 * node + 2];
-  nodes[node].box = join(left->box, right->box);
+  nodes[node].box = broadphase_join(left->box, right->box);
   nodes[node].active = left->active || right->active;
 }
 
@@ -141,13 +141,13 @@ static void set_leaf(S2Broadphase *b, int32_t node, S2Box box, bool active) {
     node = (node - 1) / 2;
     Node before = nodes[node];
     refit_node(nodes, node);
-    if (same(before.box, nodes[node].box) && before.active == nodes[node].active) {
+    if (broadphase_same(before.box, nodes[node].box) && before.active == nodes[node].active) {
       return;
     }
   }
 }
 
-static double middle(S2Box box, bool along_y) {
+static double broadphase_middle(S2Box box, bool along_y) {
   double at = along_y ? box.lo.y / 2 + box.hi.y / 2 : box.lo.x / 2 + box.hi.x / 2;
   return isnan(at) ? 0 : at; // from -infinity to infinity
 }
@@ -159,14 +159,17 @@ static void select_smallest(const S2Box *boxes, int32_t *order, int32_t count, i
   int32_t hi = count - 1;
   while (lo < hi) {
     int32_t pivot_index = order[lo + (hi - lo) / 2];
-    double pivot = middle(boxes[pivot_index], along_y);
+    // Split about the middle one.
+    double pivot = broadphase_middle(boxes[pivot_index], along_y);
     int32_t i = lo;
     int32_t j = hi;
     while (i <= j) {
-      while (less(middle(boxes[order[i]], along_y), pivot, order[i], pivot_index)) {
+      while (broadphase_less(broadphase_middle(boxes[order[i]], along_y), pivot, order[i],
+                             pivot_index)) {
         i += 1;
       }
-      while (less(pivot, middle(boxes[order[j]], along_y), pivot_index, order[j])) {
+      while (broadphase_less(pivot, broadphase_middle(boxes[order[j]], along_y), pivot_index,
+                             order[j])) {
         j -= 1;
       }
       if (i <= j) {
@@ -175,6 +178,7 @@ static void select_smallest(const S2Box *boxes, int32_t *order, int32_t count, i
         order[j--] = kept;
       }
     }
+    // Go on in the part that holds the border.
     if (first <= j) {
       hi = j;
     } else if (first >= i) {
@@ -203,10 +207,11 @@ static void build_node(S2Broadphase *b, int32_t node, int32_t *order, int32_t co
     b->leaves[proxy] = node;
     return;
   }
+  // Along the longer side of the box about all middles.
   double lo_x = INFINITY, hi_x = -INFINITY, lo_y = INFINITY, hi_y = -INFINITY;
   for (int32_t i = 0; i < count; i++) {
-    double x = middle(b->boxes[order[i]], false);
-    double y = middle(b->boxes[order[i]], true);
+    double x = broadphase_middle(b->boxes[order[i]], false);
+    double y = broadphase_middle(b->boxes[order[i]], true);
     lo_x = fmin(lo_x, x);
     hi_x = fmax(hi_x, x);
     lo_y = fmin(lo_y, y);
@@ -220,7 +225,7 @@ static void build_node(S2Broadphase *b, int32_t node, int32_t *order, int32_t co
   refit_node(b->nodes, node);
 }
 
-static void build(S2Broadphase *b) {
+static void broadphase_build(S2Broadphase *b) {
   int32_t count = 0;
   for (int32_t i = 0; i < b->capacity; i++) {
     b->leaves[i] = NO_LEAF;
@@ -241,8 +246,8 @@ static void build(S2Broadphase *b) {
 
 void s2_broadphase_set(S2Broadphase *b, int32_t proxy, S2Box box, bool active) {
   assert(proxy >= 0);
-  grow(b, proxy + 1);
-  box = bounded(box);
+  broadphase_grow(b, proxy + 1);
+  box = broadphase_bounded(box);
   bool fresh = b->states[proxy] == ABSENT;
   b->boxes[proxy] = box;
   b->states[proxy] = active ? ACTIVE : INACTIVE;
@@ -272,7 +277,7 @@ void s2_broadphase_remove(S2Broadphase *b, int32_t proxy) {
 
 // ---- Pairs ------------------------------------------------------------------------------------
 
-static void add_pair(S2Broadphase *b, int32_t p, int32_t q) {
+static void broadphase_add_pair(S2Broadphase *b, int32_t p, int32_t q) {
   if (b->found_count == b->found_room) {
     int64_t room = b->found_room < 64 ? 64 : 2 * b->found_room;
     b->found = s2_memory_grow(b->found, (size_t)room * sizeof *b->found);
@@ -296,7 +301,7 @@ static void pairs_across(S2Broadphase *b, int32_t p, int32_t q) {
   bool leaf_p = is_leaf(b, p);
   bool leaf_q = is_leaf(b, q);
   if (leaf_p && leaf_q) {
-    add_pair(b, np->proxy, nq->proxy);
+    broadphase_add_pair(b, np->proxy, nq->proxy);
   } else if (leaf_q || (!leaf_p && p < q)) { // the lower number is the higher, hence larger, node
     pairs_across(b, 2 * p + 1, q);
     pairs_across(b, 2 * p + 2, q);
@@ -321,7 +326,7 @@ static void pairs_of_loose(S2Broadphase *b, int32_t node, int32_t proxy) {
     return;
   }
   if (is_leaf(b, node)) {
-    add_pair(b, n->proxy, proxy);
+    broadphase_add_pair(b, n->proxy, proxy);
   } else {
     pairs_of_loose(b, 2 * node + 1, proxy);
     pairs_of_loose(b, 2 * node + 2, proxy);
@@ -337,6 +342,7 @@ static bool makes_pair(const S2Broadphase *b, int32_t p, int32_t q) {
 static void sort_pairs(S2Pair *sorted, const S2Pair *pairs, int64_t count, bool by_a,
                        int64_t *starts, int32_t capacity) {
   memset(starts, 0, ((size_t)capacity + 1) * sizeof *starts);
+  // Count, add up, fill.
   for (int64_t i = 0; i < count; i++) {
     starts[(by_a ? pairs[i].a : pairs[i].b) + 1] += 1;
   }
@@ -349,9 +355,10 @@ static void sort_pairs(S2Pair *sorted, const S2Pair *pairs, int64_t count, bool 
 }
 
 int s2_broadphase_pairs(S2Broadphase *b, S2Arena *arena, S2Pair **pairs) {
+  // A tree that has got slow, or has many beside it, is built anew.
   bool worn = b->visits_fresh > 0 && (double)b->visits > WORN * (double)b->visits_fresh;
-  if (worn || b->loose_count > LOOSE_MIN + b->leaf_count / LOOSE_PART) {
-    build(b);
+  if (worn || b->loose_count > LOOSE_MIN + b->leaf_count / LOOSE_SHARE) {
+    broadphase_build(b);
   }
   b->found_count = 0;
   b->visits = 1;
@@ -361,16 +368,18 @@ int s2_broadphase_pairs(S2Broadphase *b, S2Arena *arena, S2Pair **pairs) {
   if (b->visits_fresh == 0) {
     b->visits_fresh = b->visits;
   }
+  // Loose ones against the tree, and against each other.
   for (int32_t i = 0; i < b->loose_count; i++) {
     if (b->node_count > 0) {
       pairs_of_loose(b, 0, b->loose[i]);
     }
     for (int32_t k = 0; k < i; k++) {
       if (makes_pair(b, b->loose[i], b->loose[k])) {
-        add_pair(b, b->loose[i], b->loose[k]);
+        broadphase_add_pair(b, b->loose[i], b->loose[k]);
       }
     }
   }
+  // Sorted by (a, b): by b first, then by a, which keeps the order of b.
   *pairs = S2_TAKE(arena, S2Pair, b->found_count);
   S2ArenaMark mark = s2_arena_mark(arena);
   S2Pair *half = S2_TAKE(arena, S2Pair, b->found_count);
@@ -405,8 +414,8 @@ int s2_broadphase_pairs_brute(const S2Broadphase *b, S2Arena *arena, S2Pair **pa
 
 // ---- Query ------------------------------------------------------------------------------------
 
-static int32_t collect(const S2Broadphase *b, int32_t node, S2Box box, int32_t *found,
-                       int32_t count) {
+static int32_t broadphase_collect(const S2Broadphase *b, int32_t node, S2Box box, int32_t *found,
+                                  int32_t count) {
   const Node *n = &b->nodes[node];
   if (!s2_box_overlap(n->box, box)) {
     return count;
@@ -415,11 +424,11 @@ static int32_t collect(const S2Broadphase *b, int32_t node, S2Box box, int32_t *
     found[count] = n->proxy;
     return count + 1;
   }
-  count = collect(b, 2 * node + 1, box, found, count);
-  return collect(b, 2 * node + 2, box, found, count);
+  count = broadphase_collect(b, 2 * node + 1, box, found, count);
+  return broadphase_collect(b, 2 * node + 2, box, found, count);
 }
 
-static void sift(int32_t *heap, int32_t root, int32_t count) {
+static void broadphase_sift(int32_t *heap, int32_t root, int32_t count) {
   while (2 * root + 1 < count) {
     int32_t child = 2 * root + 1;
     child += child + 1 < count && heap[child + 1] > heap[child];
@@ -435,26 +444,27 @@ static void sift(int32_t *heap, int32_t root, int32_t count) {
 
 static void sort_ascending(int32_t *list, int32_t count) {
   for (int32_t root = count / 2 - 1; root >= 0; root--) {
-    sift(list, root, count);
+    broadphase_sift(list, root, count);
   }
   for (int32_t end = count - 1; end > 0; end--) {
     int32_t largest = list[0];
     list[0] = list[end];
     list[end] = largest;
-    sift(list, 0, end);
+    broadphase_sift(list, 0, end);
   }
 }
 
 void s2_broadphase_query(const S2Broadphase *b, S2Box box, S2Arena *arena, S2ProxyVisit *visit,
                          void *user) {
-  box = bounded(box);
+  box = broadphase_bounded(box);
   int32_t *found = S2_TAKE(arena, int32_t, b->leaf_count + b->loose_count);
-  int32_t count = b->node_count > 0 ? collect(b, 0, box, found, 0) : 0;
+  int32_t count = b->node_count > 0 ? broadphase_collect(b, 0, box, found, 0) : 0;
   for (int32_t i = 0; i < b->loose_count; i++) {
     if (s2_box_overlap(b->boxes[b->loose[i]], box)) {
       found[count++] = b->loose[i];
     }
   }
+  // The order of visits must not depend on the tree.
   sort_ascending(found, count);
   for (int32_t i = 0; i < count && visit(user, found[i]); i++) {
   }
@@ -498,7 +508,7 @@ void s2_broadphase_image_read(S2Broadphase *b, const void *image, size_t size) {
   assert(size >= sizeof count);
   memcpy(&count, at, sizeof count);
   assert(size == image_bytes(count));
-  grow(b, (int32_t)count);
+  broadphase_grow(b, (int32_t)count);
   size_t boxes = (size_t)count * sizeof *b->boxes;
   if (count > 0) {
     memcpy(b->boxes, at + sizeof count, boxes);
@@ -508,5 +518,5 @@ void s2_broadphase_image_read(S2Broadphase *b, const void *image, size_t size) {
     b->boxes[i] = EMPTY;
     b->states[i] = ABSENT;
   }
-  build(b);
+  broadphase_build(b);
 }

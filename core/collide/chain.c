@@ -11,7 +11,7 @@ static const double STRAIGHT = 1e-9;
 // An edge resting on two joints of a hill tilts a little, and then its direction leaves the cone of
 // the joint it lifts from by that tilt; without that contact it would rock for ever. So much of the
 // bend (and at most so much, rad) is granted. Zero at straight joints, where it would be a ghost.
-static const double TILT_PART = 0.25;
+static const double TILT_FRACTION = 0.25;
 static const double TILT_MAX = 0.01;
 
 // Where the cone is divided between the two segments, as a ratio of sines. Off the middle, because
@@ -22,7 +22,7 @@ bool s2_is_chained(const S2Shape *shape) {
   return shape->count == 2 && (shape->has_previous || shape->has_next);
 }
 
-static S2Vec2 unit(S2Vec2 from, S2Vec2 to) {
+static S2Vec2 chain_unit(S2Vec2 from, S2Vec2 to) {
   S2Vec2 along = s2_sub(to, from);
   return s2_scale(1 / s2_length(along), along);
 }
@@ -33,20 +33,23 @@ bool s2_chain_owns(const S2Shape *segment, int vertex, S2Vec2 direction, bool ag
     return true;
   }
   const S2Vec2 *v = segment->vertices;
-  S2Vec2 in = vertex == 0 ? unit(segment->previous, v[0]) : unit(v[0], v[1]);
-  S2Vec2 out = vertex == 0 ? unit(v[0], v[1]) : unit(v[1], segment->next);
+  // The two segments at the joint, in the direction of the chain.
+  S2Vec2 in = vertex == 0 ? chain_unit(segment->previous, v[0]) : chain_unit(v[0], v[1]);
+  S2Vec2 out = vertex == 0 ? chain_unit(v[0], v[1]) : chain_unit(v[1], segment->next);
   // Beyond the end of the first segment and before the start of the second.
   double beyond = s2_dot(direction, in);
   double before = -s2_dot(direction, out);
   double slack = ANGLE_ROUNDING;
+  // An edge that lies across a convex joint may tilt a little; across a straight one it is a ghost.
   if (against_edge) {
     bool to_the_right = s2_dot(direction, s2_right(s2_add(in, out))) > 0;
     double bend = to_the_right ? s2_cross(in, out) : -s2_cross(in, out);
     if (bend <= STRAIGHT) {
       return false;
     }
-    slack += fmin(TILT_PART * bend, TILT_MAX);
+    slack += fmin(TILT_FRACTION * bend, TILT_MAX);
   }
+  // Between the two normals, and on this side of where that cone is divided.
   if (beyond < -slack || before < -slack) {
     return false;
   }

@@ -44,18 +44,18 @@ typedef struct Edge {
   double length;
 } Edge;
 
-static Edge edge_of(const S2Placed *placed, int index) {
+static Edge manifold_edge_of(const S2Placed *placed, int index) {
   S2Vec2 start = s2_placed_vertex(placed, index);
   S2Vec2 end = s2_placed_vertex(placed, s2_edge_end(placed->shape, index));
   S2Vec2 normal = s2_rotate(placed->pose.rotation, s2_edge_normal(placed->shape, index));
   return (Edge){start, end, s2_left(normal), normal, s2_length(s2_sub(end, start))};
 }
 
-static double magnitude(S2Vec2 p) {
+static double manifold_magnitude(S2Vec2 p) {
   return fabs(p.x) + fabs(p.y);
 }
 
-static bool within(double at, double length, double tolerance) {
+static bool manifold_within(double at, double length, double tolerance) {
   return at >= -tolerance && at <= length + tolerance;
 }
 
@@ -89,26 +89,32 @@ static void add_candidate(Candidates *found, Candidate candidate, double floor) 
 
 // The points between the edge of `axis` and the one facing it whose gap is at least `floor`: a
 // smaller one is not in front of its edge but behind the whole shape.
-static Candidates clip(const Pair *pair, bool reference_is_a, const S2Axis *axis, double floor) {
+static Candidates manifold_clip(const Pair *pair, bool reference_is_a, const S2Axis *axis,
+                                double floor) {
   const S2Placed *reference = reference_is_a ? &pair->a : &pair->b;
   const S2Placed *incident = reference_is_a ? &pair->b : &pair->a;
   Candidates found = {0};
   int r = axis->edge;
-  Edge edge = edge_of(reference, r);
-  double size = magnitude(edge.start) + magnitude(edge.end) + 2 * magnitude(pair->b.pose.position);
+  Edge edge = manifold_edge_of(reference, r);
+  // What rounding makes of coordinates of this size.
+  double size = manifold_magnitude(edge.start) + manifold_magnitude(edge.end) +
+                2 * manifold_magnitude(pair->b.pose.position);
+  // A circle has one vertex, before the edge or not.
   if (incident->shape->count == 1) {
     S2Vec2 w = s2_placed_vertex(incident, 0);
-    double rounding = ROUNDING * (size + magnitude(w));
+    double rounding = ROUNDING * (size + manifold_magnitude(w));
     found.tolerance = rounding;
-    if (within(s2_dot(s2_sub(w, edge.start), edge.along), edge.length, rounding)) {
+    if (manifold_within(s2_dot(s2_sub(w, edge.start), edge.along), edge.length, rounding)) {
       add_candidate(&found, against_edge(reference_is_a, r, &edge, 0, w), floor);
     }
     return found;
   }
+  // Two edges: each pair of ends that are near to each other makes at most one point.
   int i = facing_edge(incident, axis->support, edge.normal);
-  Edge other = edge_of(incident, i);
+  Edge other = manifold_edge_of(incident, i);
   double shorter = fmin(edge.length, other.length);
-  double rounding = ROUNDING * (size + magnitude(other.start) + magnitude(other.end));
+  double rounding =
+      ROUNDING * (size + manifold_magnitude(other.start) + manifold_magnitude(other.end));
   found.tolerance = TIE * shorter + rounding;
   // A segment of a chain gives its edge, as its end may belong to its neighbour; else a does.
   bool edge_of_a = !s2_is_chained(pair->b.shape);
@@ -121,10 +127,12 @@ static Candidates clip(const Pair *pair, bool reference_is_a, const S2Axis *axis
     double w_at = s2_dot(s2_sub(w, edge.start), edge.along);
     double v_at = s2_dot(s2_sub(v, other.start), other.along);
     double beyond = k == 0 ? -w_at : w_at - edge.length;
-    bool tie = fabs(beyond) <= found.tolerance && within(v_at, other.length, found.tolerance);
-    if (tie ? reference_is_a == edge_of_a : within(w_at, edge.length, rounding)) {
+    // The end of the incident edge before the reference edge, else the other one's end before it.
+    bool tie =
+        fabs(beyond) <= found.tolerance && manifold_within(v_at, other.length, found.tolerance);
+    if (tie ? reference_is_a == edge_of_a : manifold_within(w_at, edge.length, rounding)) {
       add_candidate(&found, against_edge(reference_is_a, r, &edge, w_index, w), floor);
-    } else if (tie || (beyond > 0 && within(v_at, other.length, rounding))) {
+    } else if (tie || (beyond > 0 && manifold_within(v_at, other.length, rounding))) {
       add_candidate(&found, against_edge(!reference_is_a, i, &other, v_index, v), floor);
     }
   }
@@ -149,18 +157,19 @@ static bool shares_vertex(const Candidate *p, const Candidate *primary) {
 
 // The closest features of the two cores, or of overlapping ones those of least translation, and
 // what else the two facing edges give. The closest come with the least gap.
-static Candidates search(const Pair *pair, const S2Axis axes[2], double separation) {
+static Candidates manifold_search(const Pair *pair, const S2Axis axes[2], double separation) {
+  // The edge with the larger separation; about equal ones are a's.
   double margin = TIE * fmin(axes[0].length, axes[1].length);
   int first = axes[1].separation > axes[0].separation + margin ? 1 : 0;
   if (axes[first].edge < 0) {
     first = 1 - first;
   }
-  Candidates found = clip(pair, first == 0, &axes[first], separation);
+  Candidates found = manifold_clip(pair, first == 0, &axes[first], separation);
   if (least_gap(&found) <= separation + found.tolerance) {
     return found;
   }
   if (axes[1 - first].edge >= 0) {
-    Candidates second = clip(pair, first == 1, &axes[1 - first], separation);
+    Candidates second = manifold_clip(pair, first == 1, &axes[1 - first], separation);
     if (least_gap(&second) <= separation + second.tolerance) {
       return second;
     }
@@ -169,18 +178,20 @@ static Candidates search(const Pair *pair, const S2Axis axes[2], double separati
   // the cores overlap so deeply that the vertex of least translation is beyond the edge.
   Candidate primary = {.feature = S2_VERTEX_VERTEX};
   primary.gap = s2_nearest_vertices(&pair->a, &pair->b, &primary.index_a, &primary.index_b);
-  double size = magnitude(s2_placed_vertex(&pair->a, primary.index_a)) +
-                magnitude(s2_placed_vertex(&pair->b, primary.index_b));
+  double size = manifold_magnitude(s2_placed_vertex(&pair->a, primary.index_a)) +
+                manifold_magnitude(s2_placed_vertex(&pair->b, primary.index_b));
+  // Apart they are the closest; overlapping, the least translation is along an edge's normal.
   bool apart = separation > 0 || s2_end_separation(&pair->a, &pair->b) > 0 ||
                s2_end_separation(&pair->b, &pair->a) > 0;
   if (!apart || primary.gap <= NO_DIRECTION * size) {
     const S2Placed *reference = first == 0 ? &pair->a : &pair->b;
     const S2Placed *incident = first == 0 ? &pair->b : &pair->a;
-    Edge edge = edge_of(reference, axes[first].edge);
+    Edge edge = manifold_edge_of(reference, axes[first].edge);
     int support = axes[first].support;
     primary = against_edge(first == 0, axes[first].edge, &edge, support,
                            s2_placed_vertex(incident, support));
   }
+  // The other point of the facing edges, unless it is the same vertex.
   Candidates all = {.list = {primary}, .count = 1, .tolerance = found.tolerance};
   for (int k = 0; k < found.count && all.count < 2; k++) {
     if (!shares_vertex(&found.list[k], &primary)) {
@@ -217,7 +228,7 @@ S2ManifoldPoint s2_manifold_point_of(uint32_t id, const S2Shape *a, const S2Shap
                      (int)id & INDEX_MASK, a, b);
 }
 
-static S2ManifoldPoint point_of(const Pair *pair, const Candidate *candidate) {
+static S2ManifoldPoint manifold_point_of(const Pair *pair, const Candidate *candidate) {
   S2ManifoldPoint point = of_features(candidate->feature, candidate->index_a, candidate->index_b,
                                       pair->a.shape, pair->b.shape);
   if (point.feature == S2_VERTEX_VERTEX) {
@@ -230,15 +241,16 @@ static S2ManifoldPoint point_of(const Pair *pair, const Candidate *candidate) {
   return point;
 }
 
-static void place(S2ManifoldPoint *point, const Pair *pair) {
+static void manifold_place(S2ManifoldPoint *point, const Pair *pair) {
   S2Vec2 pa = s2_pose_point(pair->a.pose, point->local_a);
   S2Vec2 pb = s2_pose_point(pair->b.pose, point->local_b);
   double ra = pair->a.shape->radius;
   double rb = pair->b.shape->radius;
   S2Vec2 from_b = s2_sub(pa, pb);
+  // The normal by the feature: between the vertices, or that of the edge.
   if (point->feature == S2_VERTEX_VERTEX) {
     double distance = s2_length(from_b);
-    if (distance > NO_DIRECTION * (magnitude(pa) + magnitude(pb))) {
+    if (distance > NO_DIRECTION * (manifold_magnitude(pa) + manifold_magnitude(pb))) {
       double sign = s2_dot(from_b, point->normal) < 0 ? -1 : 1;
       point->normal = s2_scale(sign / distance, from_b);
     }
@@ -247,6 +259,7 @@ static void place(S2ManifoldPoint *point, const Pair *pair) {
   } else {
     point->normal = s2_rotate(pair->b.pose.rotation, point->local_normal);
   }
+  // The gap of the surfaces, along it.
   point->gap = s2_dot(from_b, point->normal) - ra - rb;
   // From the vertex, which is a point of its shape, half the gap towards the other surface.
   if (point->feature == S2_EDGE_B) {
@@ -264,14 +277,14 @@ static Pair pair_of(const S2Shape *a, S2Pose pose_a, const S2Shape *b, S2Pose po
 void s2_manifold_point_update(S2ManifoldPoint *point, const S2Shape *a, S2Pose pose_a,
                               const S2Shape *b, S2Pose pose_b) {
   Pair pair = pair_of(a, pose_a, b, pose_b);
-  place(point, &pair);
+  manifold_place(point, &pair);
 }
 
 // ---- Chains -----------------------------------------------------------------------------------
 
 // Whether the vertex stands before the edge or beyond an end that is no joint.
 static bool before_edge(const S2Placed *segment, int edge, S2Vec2 vertex, double tolerance) {
-  Edge e = edge_of(segment, edge);
+  Edge e = manifold_edge_of(segment, edge);
   double at = s2_dot(s2_sub(vertex, e.start), e.along);
   bool joint_at_start = edge == 0 ? segment->shape->has_previous : segment->shape->has_next;
   bool joint_at_end = edge == 0 ? segment->shape->has_next : segment->shape->has_previous;
@@ -285,6 +298,7 @@ static bool owned_by(const S2Placed *segment, bool segment_is_a, const S2Placed 
   }
   int index = segment_is_a ? candidate->index_a : candidate->index_b;
   int other_index = segment_is_a ? candidate->index_b : candidate->index_a;
+  // A vertex before this segment's edge, or this segment's end.
   if (candidate->feature == (segment_is_a ? S2_EDGE_A : S2_EDGE_B)) {
     return before_edge(segment, index, s2_placed_vertex(other, other_index), tolerance);
   }
@@ -300,8 +314,8 @@ static bool add_owned(S2Manifold *manifold, const Pair *pair, const Candidates *
   double least = least_gap(found);
   for (int k = 0; k < found->count; k++) {
     const Candidate *candidate = &found->list[k];
-    S2ManifoldPoint point = point_of(pair, candidate);
-    place(&point, pair);
+    S2ManifoldPoint point = manifold_point_of(pair, candidate);
+    manifold_place(&point, pair);
     bool owned = owned_by(&pair->a, true, &pair->b, candidate, point.normal, found->tolerance) &&
                  owned_by(&pair->b, false, &pair->a, candidate, point.normal, found->tolerance);
     if (!owned) {
@@ -322,12 +336,13 @@ void s2_collide(const S2Shape *a, S2Pose pose_a, const S2Shape *b, S2Pose pose_b
     add_owned(manifold, &pair, &found, reach);
     return;
   }
+  // Too far apart to touch.
   S2Axis axes[2] = {s2_separation(&pair.a, &pair.b), s2_separation(&pair.b, &pair.a)};
   double separation = fmax(axes[0].separation, axes[1].separation);
   if (separation == -INFINITY || separation - a->radius - b->radius > reach) {
     return; // the former when a pose is not a number
   }
-  Candidates found = search(&pair, axes, separation);
+  Candidates found = manifold_search(&pair, axes, separation);
   bool dropped = add_owned(manifold, &pair, &found, reach);
   if (dropped) {
     // The closest features belong to the neighbour, but this segment may still carry a vertex of
@@ -335,7 +350,7 @@ void s2_collide(const S2Shape *a, S2Pose pose_a, const S2Shape *b, S2Pose pose_b
     bool chain_is_a = s2_is_chained(a);
     manifold->count = 0;
     double floor = separation > 0 ? separation : -INFINITY;
-    found = clip(&pair, chain_is_a, &axes[chain_is_a ? 0 : 1], floor);
+    found = manifold_clip(&pair, chain_is_a, &axes[chain_is_a ? 0 : 1], floor);
     add_owned(manifold, &pair, &found, reach);
   }
 }

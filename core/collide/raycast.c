@@ -58,6 +58,7 @@ S2RayHit s2_shape_raycast(const S2Shape *shape, S2Pose pose, S2Vec2 from, S2Vec2
     return hit;
   }
   Ray ray = {s2_pose_local(pose, from), s2_unrotate(pose.rotation, along)};
+  // The outline is discs at the vertices and edges moved outwards: the first that is met.
   for (int i = 0; i < shape->count; i++) {
     S2Vec2 p = shape->vertices[i];
     if (shape->radius > 0) {

@@ -8,9 +8,11 @@ S2Axis s2_separation(const S2Placed *placed, const S2Placed *other) {
   S2Axis best = {.edge = -1, .separation = -INFINITY};
   S2Vec2 offset =
       s2_unrotate(placed->pose.rotation, s2_sub(other->pose.position, placed->pose.position));
+  // Edge after edge: the other shape's vertex that is deepest along its normal.
   for (int i = 0; shape->count > 1 && i < shape->count; i++) {
     S2Vec2 normal = s2_edge_normal(shape, i);
     S2Vec2 turned = s2_unrotate(other->pose.rotation, s2_rotate(placed->pose.rotation, normal));
+    // In the other's frame, where its vertices are.
     int support = 0;
     double least = s2_dot(turned, against->vertices[0]);
     for (int k = 1; k < against->count; k++) {
@@ -40,6 +42,7 @@ double s2_end_separation(const S2Placed *placed, const S2Placed *other) {
   S2Vec2 along = s2_sub(s2_placed_vertex(placed, 1), start);
   double length = s2_length(along);
   double lowest = INFINITY, highest = -INFINITY;
+  // The other shape's extent along the segment.
   for (int k = 0; k < other->shape->count; k++) {
     double at = s2_dot(s2_sub(s2_placed_vertex(other, k), start), along) / length;
     lowest = fmin(lowest, at);

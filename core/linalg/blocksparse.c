@@ -8,13 +8,14 @@
 // ---- Pattern ----------------------------------------------------------------------------------
 
 // Neighbours of every node without duplicates, in the order the edges name them.
-static void adjacency(int nodes, int edges, const int32_t *edge, int32_t *start, int32_t *neighbour,
-                      S2Arena *arena) {
+static void blocksparse_adjacency(int nodes, int edges, const int32_t *edge, int32_t *start,
+                                  int32_t *neighbour, S2Arena *arena) {
   S2ArenaMark mark = s2_arena_mark(arena);
   int32_t *first = S2_TAKE_ZEROED(arena, int32_t, nodes + 1);
   int32_t *fill = S2_TAKE(arena, int32_t, nodes);
   int32_t *all = S2_TAKE(arena, int32_t, 2 * edges);
   int32_t *seen = S2_TAKE(arena, int32_t, nodes);
+  // Neighbours with duplicates: count, add up, fill.
   for (int k = 0; k < 2 * edges; k++) {
     first[edge[k] + 1]++;
   }
@@ -28,6 +29,7 @@ static void adjacency(int nodes, int edges, const int32_t *edge, int32_t *start,
     all[fill[a]++] = b;
     all[fill[b]++] = a;
   }
+  // Without: each node's neighbours are marked as seen by it.
   int32_t count = 0;
   for (int i = 0; i < nodes; i++) {
     start[i] = count;
@@ -73,6 +75,7 @@ static void find_pattern(S2BlockSparse *matrix, const int32_t *start, const int3
   matrix->row_start = S2_TAKE(arena, int32_t, n + 1);
   int32_t *parent = S2_TAKE(arena, int32_t, n), *mark = S2_TAKE(arena, int32_t, n);
   int32_t *next = S2_TAKE(arena, int32_t, n);
+  // First only how many blocks each row and column of L has.
   for (int i = 0; i < n; i++) {
     parent[i] = mark[i] = -1;
   }
@@ -81,6 +84,7 @@ static void find_pattern(S2BlockSparse *matrix, const int32_t *start, const int3
     int32_t count = visit_row(matrix, i, start, neighbour, parent, mark, NULL);
     matrix->row_start[i + 1] = matrix->row_start[i] + count;
   }
+  // Then which: rows come in ascending order, so columns are sorted.
   for (int k = 0; k < n; k++) {
     matrix->column_start[k + 1] += matrix->column_start[k];
     next[k] = matrix->column_start[k];
@@ -93,6 +97,7 @@ static void find_pattern(S2BlockSparse *matrix, const int32_t *start, const int3
   for (int i = 0; i < n; i++) {
     visit_row(matrix, i, start, neighbour, parent, mark, next);
   }
+  // The same blocks once more by rows.
   memcpy(next, matrix->row_start, sizeof(int32_t) * (size_t)n);
   for (int k = 0; k < n; k++) {
     for (int32_t p = matrix->column_start[k]; p < matrix->column_start[k + 1]; p++) {
@@ -103,7 +108,7 @@ static void find_pattern(S2BlockSparse *matrix, const int32_t *start, const int3
   }
 }
 
-static int32_t find_block(const S2BlockSparse *matrix, int32_t a, int32_t b) {
+static int32_t blocksparse_find_block(const S2BlockSparse *matrix, int32_t a, int32_t b) {
   int32_t i = matrix->place[a], j = matrix->place[b];
   int32_t r = i > j ? i : j, c = i > j ? j : i;
   int32_t low = matrix->column_start[c], high = matrix->column_start[c + 1] - 1;
@@ -125,7 +130,8 @@ void s2_blocksparse_init(S2BlockSparse *matrix, int nodes, int edges, const int3
   matrix->place = S2_TAKE(arena, int32_t, nodes);
   int32_t *start = S2_TAKE(arena, int32_t, nodes + 1);
   int32_t *neighbour = S2_TAKE(arena, int32_t, 2 * edges);
-  adjacency(nodes, edges, edge, start, neighbour, arena);
+  // Order, then pattern, then where the blocks of the edges are in it.
+  blocksparse_adjacency(nodes, edges, edge, start, neighbour, arena);
   if (nodes > 0) {
     s2_order_minimum_degree(nodes, start, neighbour, matrix->order, arena);
   }
@@ -134,8 +140,10 @@ void s2_blocksparse_init(S2BlockSparse *matrix, int nodes, int edges, const int3
   }
   find_pattern(matrix, start, neighbour, arena);
   for (int e = 0; e < edges; e++) {
-    slot[e] = find_block(matrix, edge[2 * e], edge[2 * e + 1]);
+    slot[e] = blocksparse_find_block(matrix, edge[2 * e], edge[2 * e + 1]);
   }
+  // Column k + 1 extends column k if that has one row more and otherwise the same: both at once
+  // then.
   matrix->extends = S2_TAKE(arena, bool, nodes);
   for (int k = 0; k < nodes; k++) {
     int32_t p = matrix->column_start[k], q = matrix->column_start[k + 1];
@@ -203,17 +211,17 @@ S2_INLINE void transpose_times_transpose(double s[9], const S2Quad *d, const S2Q
 }
 
 // w -= a t
-S2_INLINE void subtract(S2Quad *w, const S2Quad *a, const double t[9]) {
+S2_INLINE void blocksparse_subtract(S2Quad *w, const S2Quad *a, const double t[9]) {
   for (int c = 0; c < 3; c++) {
     w[c] -= a[0] * t[3 * c] + a[1] * t[3 * c + 1] + a[2] * t[3 * c + 2];
   }
 }
 
 // Blocks below row `row[0]` of an earlier column a, times t, leave their places in a later column.
-S2_INLINE void update(S2Quad *column, const S2Quad *a, const int32_t *row, int32_t count,
-                      const double t[9], const int32_t *position) {
+S2_INLINE void blocksparse_update(S2Quad *column, const S2Quad *a, const int32_t *row,
+                                  int32_t count, const double t[9], const int32_t *position) {
   for (int32_t q = 0; q < count; q++) {
-    subtract(column + 3 * position[row[q]], a + 3 * q, t);
+    blocksparse_subtract(column + 3 * position[row[q]], a + 3 * q, t);
   }
 }
 
@@ -232,7 +240,7 @@ S2_INLINE void update_two(S2Quad *column, const S2Quad *a, const S2Quad *b, cons
 }
 
 // a := a t for every block of a column
-S2_INLINE void scale(S2Quad *a, int32_t count, const double t[9]) {
+S2_INLINE void blocksparse_scale(S2Quad *a, int32_t count, const double t[9]) {
   for (int32_t q = 0; q < count; q++, a += 3) {
     S2Quad x = a[0], y = a[1], z = a[2];
     for (int c = 0; c < 3; c++) {
@@ -242,7 +250,7 @@ S2_INLINE void scale(S2Quad *a, int32_t count, const double t[9]) {
 }
 
 // Inverse by cofactors: free of divisions but one, and unharmed by scaling rows or columns.
-S2_INLINE bool invert(S2Quad *inverse, const S2Quad *d) {
+S2_INLINE bool blocksparse_invert(S2Quad *inverse, const S2Quad *d) {
   double a = d[0][0], b = d[1][0], c = d[2][0];
   double e = d[0][1], f = d[1][1], g = d[2][1];
   double p = d[0][2], q = d[1][2], r = d[2][2];
@@ -257,7 +265,7 @@ S2_INLINE bool invert(S2Quad *inverse, const S2Quad *d) {
 
 // Symmetric d = l D l' by scalars, in place of the inverse: column k holds 1 / D_k and what is
 // below in l. No pivoting: d is definite.
-S2_INLINE bool split(S2Quad *factor, const S2Quad *d) {
+S2_INLINE bool blocksparse_split(S2Quad *factor, const S2Quad *d) {
   double i0 = 1 / d[0][0], l1 = d[0][1] * i0, l2 = d[0][2] * i0;
   double i1 = 1 / (d[1][1] - l1 * d[0][1]), e = d[1][2] - l2 * d[0][1], l3 = e * i1;
   double i2 = 1 / (d[2][2] - l2 * d[0][2] - l3 * e);
@@ -268,7 +276,7 @@ S2_INLINE bool split(S2Quad *factor, const S2Quad *d) {
 }
 
 // a := a d^-1 for every block of a column, by substitution
-S2_INLINE void substitute(S2Quad *a, int32_t count, const S2Quad *factor) {
+S2_INLINE void blocksparse_substitute(S2Quad *a, int32_t count, const S2Quad *factor) {
   double l1 = factor[0][1], l2 = factor[0][2], l3 = factor[1][2];
   for (int32_t q = 0; q < count; q++, a += 3) {
     S2Quad x = a[0], y = a[1] - l1 * x, z = a[2] - l2 * x - l3 * y;
@@ -281,13 +289,14 @@ S2_INLINE void substitute(S2Quad *a, int32_t count, const S2Quad *factor) {
 // ---- Factorisation ----------------------------------------------------------------------------
 
 // Brings all earlier columns into column j.
-S2_INLINE void eliminate(S2BlockSparse *matrix, int32_t j) {
+S2_INLINE void blocksparse_eliminate(S2BlockSparse *matrix, int32_t j) {
   bool both = matrix->nonsymmetric;
   const int32_t *start = matrix->column_start;
   S2Quad *lower = matrix->lower, *upper = both ? matrix->upper : matrix->lower;
   S2Quad *lower_j = lower + 3 * (size_t)start[j], *upper_j = upper + 3 * (size_t)start[j];
   S2Quad *pivot = matrix->diagonal + 3 * j;
   int32_t end = matrix->row_start[j + 1];
+  // Column k changes column j by L_ik D_k U_kj' for all rows i of it from j on.
   for (int32_t e = matrix->row_start[j]; e < end; e++) {
     int32_t k = matrix->row_column[e], p = matrix->row_block[e];
     const S2Quad *l = lower + 3 * (size_t)p, *u = upper + 3 * (size_t)p;
@@ -296,12 +305,13 @@ S2_INLINE void eliminate(S2BlockSparse *matrix, int32_t j) {
     int32_t count = start[k + 1] - p - 1;
     double t[9], s[9], t2[9], s2[9];
     times_transpose(t, d, u);
-    subtract(pivot, l, t);
+    blocksparse_subtract(pivot, l, t);
+    // Two columns with the same rows below: in one go.
     if (e + 1 < end && matrix->extends[k] && matrix->row_column[e + 1] == k + 1) {
       size_t p2 = (size_t)matrix->row_block[e + 1];
       const S2Quad *l2 = lower + 3 * p2, *u2 = upper + 3 * p2;
       times_transpose(t2, d + 3, u2);
-      subtract(pivot, l2, t2);
+      blocksparse_subtract(pivot, l2, t2);
       update_two(lower_j, l + 3, l2 + 3, below, count, t, t2, matrix->position);
       if (both) {
         transpose_times_transpose(s, d, l);
@@ -311,10 +321,11 @@ S2_INLINE void eliminate(S2BlockSparse *matrix, int32_t j) {
       e++;
       continue;
     }
-    update(lower_j, l + 3, below, count, t, matrix->position);
+    // Below the diagonal, and above where that is something else.
+    blocksparse_update(lower_j, l + 3, below, count, t, matrix->position);
     if (both) {
       transpose_times_transpose(s, d, l);
-      update(upper_j, u + 3, below, count, s, matrix->position);
+      blocksparse_update(upper_j, u + 3, below, count, s, matrix->position);
     }
   }
 }
@@ -322,32 +333,35 @@ S2_INLINE void eliminate(S2BlockSparse *matrix, int32_t j) {
 S2_WIDE bool s2_blocksparse_factor(S2BlockSparse *matrix) {
   const int32_t *start = matrix->column_start;
   for (int32_t j = 0; j < matrix->nodes; j++) {
+    // Where the rows of this column are, for the updates.
     for (int32_t p = start[j]; p < start[j + 1]; p++) {
       matrix->position[matrix->row[p]] = p - start[j];
     }
-    eliminate(matrix, j);
+    blocksparse_eliminate(matrix, j);
     S2Quad *inverse = matrix->inverse + 3 * j;
     int32_t count = start[j + 1] - start[j];
+    // L_ij = K_ij D_j^-1, by substitution where D_j is ill-conditioned ...
     if (matrix->careful && !matrix->nonsymmetric) {
-      if (!split(inverse, matrix->diagonal + 3 * j)) {
+      if (!blocksparse_split(inverse, matrix->diagonal + 3 * j)) {
         return false;
       }
-      substitute(matrix->lower + 3 * (size_t)start[j], count, inverse);
+      blocksparse_substitute(matrix->lower + 3 * (size_t)start[j], count, inverse);
       continue;
     }
-    if (!invert(inverse, matrix->diagonal + 3 * j)) {
+    // ... else by the inverse, and U likewise.
+    if (!blocksparse_invert(inverse, matrix->diagonal + 3 * j)) {
       return false;
     }
     double t[9];
     for (int k = 0; k < 9; k++) {
       t[k] = inverse[k / 3][k % 3];
     }
-    scale(matrix->lower + 3 * (size_t)start[j], count, t);
+    blocksparse_scale(matrix->lower + 3 * (size_t)start[j], count, t);
     if (matrix->nonsymmetric) {
       for (int k = 0; k < 9; k++) {
         t[k] = inverse[k % 3][k / 3];
       }
-      scale(matrix->upper + 3 * (size_t)start[j], count, t);
+      blocksparse_scale(matrix->upper + 3 * (size_t)start[j], count, t);
     }
   }
   return true;
@@ -373,6 +387,7 @@ S2_WIDE void s2_blocksparse_solve(const S2BlockSparse *matrix, const S2Quad *b, 
   for (int32_t i = 0; i < n; i++) {
     w[i] = b[matrix->order[i]];
   }
+  // L y = b
   for (int32_t j = 0; j < n; j++) {
     double y0 = w[j][0], y1 = w[j][1], y2 = w[j][2];
     for (int32_t p = start[j]; p < start[j + 1]; p++) {
@@ -380,6 +395,7 @@ S2_WIDE void s2_blocksparse_solve(const S2BlockSparse *matrix, const S2Quad *b, 
       w[matrix->row[p]] -= l[0] * y0 + l[1] * y1 + l[2] * y2;
     }
   }
+  // x_j = D_j^-1 y_j - sum U_ij' x_i, from the last to the first.
   const S2Quad *upper = matrix->nonsymmetric ? matrix->upper : matrix->lower;
   for (int32_t j = n - 1; j >= 0; j--) {
     const S2Quad *inverse = matrix->inverse + 3 * j;
@@ -392,6 +408,7 @@ S2_WIDE void s2_blocksparse_solve(const S2BlockSparse *matrix, const S2Quad *b, 
       s2 += u[2] * y;
     }
     S2Quad sum = {s0[0] + s0[1] + s0[2], s1[0] + s1[1] + s1[2], s2[0] + s2[1] + s2[2], 0};
+    // D_j^-1 through its factors.
     if (matrix->careful && !matrix->nonsymmetric) {
       double y1 = w[j][1] - inverse[0][1] * w[j][0];
       double y2 = w[j][2] - inverse[0][2] * w[j][0] - inverse[1][2] * y1;

@@ -21,6 +21,7 @@ static bool order_forest(int nodes, const int32_t *start, const int32_t *neighbo
       int32_t next = -1;
       order[count++] = leaf;
       degree[leaf] = -1;
+      // What remains of its neighbours, one at most, may be a leaf now.
       for (int32_t p = start[leaf]; p < start[leaf + 1]; p++) {
         if (degree[neighbour[p]] >= 0) {
           next = neighbour[p];
@@ -53,6 +54,7 @@ void s2_order_minimum_degree(int nodes, const int32_t *start, const int32_t *nei
   int *begin = list, *length = list + nodes, *variables = list + 2 * nodes;
   int *next = list + 3 * nodes, *head = list + 4 * nodes, *elements = list + 5 * nodes;
   int *degree = list + 6 * nodes, *work = list + 7 * nodes;
+  // libamd overwrites its input, so in copies.
   for (int i = 0; i < nodes; i++) {
     begin[i] = start[i];
     length[i] = start[i + 1] - start[i];
@@ -86,10 +88,11 @@ typedef struct Quotient {
 } Quotient;
 
 // Gathers the live nodes next to `p` into a fresh list; marks them with `stamp`.
-static int32_t gather(Quotient *graph, int32_t p, int32_t stamp, int32_t *out) {
+static int32_t order_gather(Quotient *graph, int32_t p, int32_t stamp, int32_t *out) {
   int32_t count = 0;
   graph->mark[p] = stamp;
   for (int32_t k = 0; k < graph->length[p]; k++) {
+    // A node of the list, or all nodes of an element of it.
     int32_t q = graph->list[p][k];
     bool element = k >= graph->nodes[p];
     const int32_t *from = element ? graph->list[q] : &graph->list[p][k];
@@ -109,15 +112,17 @@ static int32_t gather(Quotient *graph, int32_t p, int32_t stamp, int32_t *out) {
 }
 
 // Rewrites the list of node i after p became an element: nodes reached through p need no mention.
-static void prune(Quotient *graph, int32_t i, int32_t p, int32_t stamp) {
+static void order_prune(Quotient *graph, int32_t i, int32_t p, int32_t stamp) {
   int32_t *list = graph->list[i];
   int32_t kept = 0, nodes = 0, degree = 0;
+  // Nodes that p does not reach stay,
   for (int32_t k = 0; k < graph->nodes[i]; k++) {
     if (graph->mark[list[k]] != stamp && !graph->gone[list[k]]) {
       list[kept++] = list[k];
     }
   }
   nodes = degree = kept;
+  // elements that p has not absorbed stay, and p is one more.
   int32_t elements = graph->length[i] - graph->nodes[i];
   for (int32_t k = 0; k < elements; k++) {
     int32_t e = list[graph->nodes[i] + k];
@@ -144,6 +149,7 @@ void s2_order_builtin(int nodes, const int32_t *start, const int32_t *neighbour,
       .gone = S2_TAKE_ZEROED(arena, bool, nodes),
       .absorbed = S2_TAKE_ZEROED(arena, bool, nodes),
   };
+  // Nodes of one degree are linked to a list, the last one of equals first.
   int32_t *next = S2_TAKE(arena, int32_t, nodes), *previous = S2_TAKE(arena, int32_t, nodes);
   int32_t *found = S2_TAKE(arena, int32_t, nodes);
   int32_t *head = S2_TAKE(arena, int32_t, nodes + 1);
@@ -162,6 +168,7 @@ void s2_order_builtin(int nodes, const int32_t *start, const int32_t *neighbour,
     }
     head[length] = i;
   }
+  // Eliminate a node of least degree and make it an element.
   int32_t least = 0;
   for (int32_t k = 0; k < nodes; k++) {
     while (head[least] < 0) {
@@ -173,12 +180,13 @@ void s2_order_builtin(int nodes, const int32_t *start, const int32_t *neighbour,
       previous[next[p]] = -1;
     }
     order[k] = p;
-    int32_t count = gather(&graph, p, k, found);
+    int32_t count = order_gather(&graph, p, k, found);
     int32_t *joined = S2_TAKE(arena, int32_t, count);
     memcpy(joined, found, sizeof(int32_t) * (size_t)count);
     graph.gone[p] = true;
     graph.list[p] = joined;
     graph.length[p] = graph.nodes[p] = count;
+    // Each node next to it: out of its list, its own list rewritten, into that of its new degree.
     for (int32_t m = 0; m < count; m++) {
       int32_t i = joined[m], degree = graph.degree[i];
       if (previous[i] >= 0) {
@@ -189,7 +197,7 @@ void s2_order_builtin(int nodes, const int32_t *start, const int32_t *neighbour,
       if (next[i] >= 0) {
         previous[next[i]] = previous[i];
       }
-      prune(&graph, i, p, k);
+      order_prune(&graph, i, p, k);
       int32_t most = nodes - k - 2;
       degree = graph.degree[i] = graph.degree[i] < most ? graph.degree[i] : most;
       next[i] = head[degree];

@@ -137,6 +137,10 @@ typedef struct S2Solution {
 S2SolveStatus s2_mcp_solve(const S2Problem *problem, const S2SolverOptions *options, S2Arena *arena,
                            S2Solution *solution);
 
+// A solver with the same contract.
+typedef S2SolveStatus S2SolverFn(const S2Problem *problem, const S2SolverOptions *options,
+                                 S2Arena *arena, S2Solution *solution);
+
 // The one measure of truth: residual of (v, lambda), whoever made them.
 S2Residual s2_mcp_residual(const S2Problem *problem, const double *v, const double *lambda,
                            S2Arena *arena);

@@ -1,6 +1,6 @@
 #include "mcp/chain/bilateral.h"
-#include "mcp/chain/conflict.h"
 #include "mcp/chain/pdipm_stages.h"
+#include "mcp/problem/conflict.h"
 #include "mcp/solvers.h"
 
 #include <math.h>
@@ -81,8 +81,8 @@ static int count_contacts(const S2Problem *problem) {
 // The velocities that belong to the impulses exactly: what one body gains the other loses to the
 // last digit, and whatever the solver left over is in the rows. False where the rows do not bear
 // it. Measures what it leaves.
-static bool balance(const S2Problem *problem, const S2SolverOptions *options, S2Arena *arena,
-                    S2Solution *solution) {
+static bool mcp_balance(const S2Problem *problem, const S2SolverOptions *options, S2Arena *arena,
+                        S2Solution *solution) {
   S2ArenaMark mark = s2_arena_mark(arena);
   double *v = S2_TAKE(arena, double, 3 * problem->nodes);
   s2_mcp_velocity(problem, solution->lambda, v);
@@ -101,27 +101,30 @@ static bool balance(const S2Problem *problem, const S2SolverOptions *options, S2
 
 // Runs one solver and has its answer judged by the common residual. True: solved, with momentum
 // kept.
-static bool run(S2SolverFn *solve, S2Solver solver, const S2Problem *problem,
-                const S2SolverOptions *options, S2Arena *arena, S2Solution *solution) {
+static bool mcp_run(S2SolverFn *solve, S2Solver solver, const S2Problem *problem,
+                    const S2SolverOptions *options, S2Arena *arena, S2Solution *solution) {
+  // Memory of a solver is given back before its answer is judged.
   S2ArenaMark mark = s2_arena_mark(arena);
   solution->status = solve(problem, options, arena, solution);
   s2_arena_rewind(arena, mark);
   solution->used = solver;
-  return balance(problem, options, arena, solution);
+  return mcp_balance(problem, options, arena, solution);
 }
 
 // Runs another solver from nothing. True when its answer is as good as can be asked; otherwise the
 // one with the smaller residual stays.
-static bool improve(S2SolverFn *solve, S2Solver solver, const S2Problem *problem,
-                    const S2SolverOptions *options, S2Arena *arena, S2Solution *solution) {
+static bool mcp_improve(S2SolverFn *solve, S2Solver solver, const S2Problem *problem,
+                        const S2SolverOptions *options, S2Arena *arena, S2Solution *solution) {
+  // From zero impulses: the guess has led the first solver where it is.
   S2ArenaMark mark = s2_arena_mark(arena);
   size_t nodes = sizeof(double) * (size_t)(3 * problem->nodes);
   size_t rows = sizeof(double) * (size_t)problem->rows;
   S2Solution second = {.v = s2_arena_take(arena, nodes),
                        .lambda = s2_arena_take_zeroed(arena, rows)};
   memcpy(second.v, solution->v, nodes);
-  bool good = run(solve, solver, problem, options, arena, &second);
+  bool good = mcp_run(solve, solver, problem, options, arena, &second);
   second.iterations += solution->iterations;
+  // A NaN of the first answer counts as worse than anything.
   if (good || !(second.residual.scaled >= solution->residual.scaled)) {
     memcpy(solution->v, second.v, nodes);
     memcpy(solution->lambda, second.lambda, rows);
@@ -137,48 +140,55 @@ static bool improve(S2SolverFn *solve, S2Solver solver, const S2Problem *problem
 
 // Small islands are asked for more than the tolerance, since there the last digits cost little:
 // what the residual leaves over shows as creep at rest and as energy out of nothing.
-static const double SMALL_ISLAND_PART = 1e-3;
+static const double SMALL_ISLAND_FRACTION = 1e-3;
 
-static void solve_small(const S2Problem *problem, const S2SolverOptions *options, S2Arena *arena,
-                        S2Solution *solution, int contacts) {
+static void mcp_solve_small(const S2Problem *problem, const S2SolverOptions *options,
+                            S2Arena *arena, S2Solution *solution, int contacts) {
+  // Closed form for one contact, else the interior point once; more digits than were asked for.
   S2SolverOptions strict = *options;
-  strict.tolerance *= SMALL_ISLAND_PART;
-  bool good = contacts == 1 && problem->row[0].lo == 0 && problem->row[0].hi == INFINITY
-                  ? run(s2_closed_solve, S2_SOLVER_CLOSED, problem, &strict, arena, solution)
-                  : run(s2_pdipm_quick_solve, S2_SOLVER_PDIPM, problem, &strict, arena, solution);
+  strict.tolerance *= SMALL_ISLAND_FRACTION;
+  bool good =
+      contacts == 1 && problem->row[0].lo == 0 && problem->row[0].hi == INFINITY
+          ? mcp_run(s2_closed_solve, S2_SOLVER_CLOSED, problem, &strict, arena, solution)
+          : mcp_run(s2_pdipm_quick_solve, S2_SOLVER_PDIPM, problem, &strict, arena, solution);
   if (good) {
     return;
   }
+  // Is there a solution at all? That costs less than pivoting in vain.
   if (contacts > 0 && !(solution->residual.scaled <= options->tolerance) &&
       s2_mcp_conflict_quick(problem, &strict, NULL, arena)) {
     solution->status = S2_INFEASIBLE; // no other method would find more
     return;
   }
-  improve(s2_lemke_solve, S2_SOLVER_LEMKE, problem, &strict, arena, solution);
-  if (!balance(problem, options, arena, solution)) {
-    improve(s2_pdipm_solve, S2_SOLVER_PDIPM, problem, options, arena, solution);
+  // Pivoting, and the long chain of the interior point where that misses the tolerance, too.
+  mcp_improve(s2_lemke_solve, S2_SOLVER_LEMKE, problem, &strict, arena, solution);
+  if (!mcp_balance(problem, options, arena, solution)) {
+    mcp_improve(s2_pdipm_solve, S2_SOLVER_PDIPM, problem, options, arena, solution);
   }
 }
 
 static void solve_auto(const S2Problem *problem, const S2SolverOptions *options, S2Arena *arena,
                        S2Solution *solution) {
   int contacts = count_contacts(problem);
+  // Joints alone: the linear solver asked for, else their factored Delassus matrix.
   if (contacts == 0 && options->linear != S2_LINEAR_AUTO) {
-    run(s2_linear_solve, S2_SOLVER_LINEAR, problem, options, arena, solution);
+    mcp_run(s2_linear_solve, S2_SOLVER_LINEAR, problem, options, arena, solution);
     return;
   }
   if (contacts == 0 && s2_bilateral_solve(problem, options, arena, solution)) {
     return;
   }
+  // Few contacts: whichever method is quickest, with pivoting soon.
   if (contacts <= PIVOT_SOON) {
-    solve_small(problem, options, arena, solution, contacts);
+    mcp_solve_small(problem, options, arena, solution, contacts);
     return;
   }
-  run(s2_pdipm_solve, S2_SOLVER_PDIPM, problem, options, arena, solution);
+  // Many: the interior point's chain first.
+  mcp_run(s2_pdipm_solve, S2_SOLVER_PDIPM, problem, options, arena, solution);
   // Pivoting is dear here: only for what is not solved at all.
   if (!(solution->residual.scaled <= options->tolerance) && solution->status != S2_INFEASIBLE &&
       contacts <= PIVOT_AT_LAST) {
-    improve(s2_lemke_solve, S2_SOLVER_LEMKE, problem, options, arena, solution);
+    mcp_improve(s2_lemke_solve, S2_SOLVER_LEMKE, problem, options, arena, solution);
   }
 }
 
@@ -189,6 +199,7 @@ static bool known_rows(const S2Problem *problem) {
     if (row->a == row->b) {
       return false;
     }
+    // A friction row follows its normal row, on the same nodes.
     if (row->coupled_to >= 0) {
       const S2Row *normal = row - 1;
       bool follows = row->coupled_to == i - 1 && normal->coupled_to < 0 && normal->lo == 0 &&
@@ -198,6 +209,7 @@ static bool known_rows(const S2Problem *problem) {
       }
       continue;
     }
+    // Equations, contacts and limits, boxes: nothing else.
     bool bilateral = row->lo == -INFINITY && row->hi == INFINITY;
     bool normal = row->lo == 0 && row->hi == INFINITY;
     bool box = isfinite(row->lo) && isfinite(row->hi) && row->lo < row->hi;
@@ -215,9 +227,9 @@ S2SolveStatus s2_mcp_solve(const S2Problem *problem, const S2SolverOptions *opti
   if (options->keep != NULL) {
     options->keep->groups = 0;
   }
+  // What no solver takes, and what needs none.
   if (!known_rows(problem)) {
-    solution->residual = s2_mcp_residual(problem, solution->v, solution->lambda, arena);
-    return solution->status = S2_UNSUPPORTED;
+    return s2_solver_refuse(problem, arena, solution);
   }
   if (problem->rows == 0) {
     s2_mcp_velocity(problem, solution->lambda, solution->v);
@@ -227,7 +239,7 @@ S2SolveStatus s2_mcp_solve(const S2Problem *problem, const S2SolverOptions *opti
   if (options->solver == S2_SOLVER_AUTO) {
     solve_auto(problem, options, arena, solution);
   } else {
-    run(SOLVERS[options->solver], options->solver, problem, options, arena, solution);
+    mcp_run(SOLVERS[options->solver], options->solver, problem, options, arena, solution);
   }
   // The residual decides, not what a solver thinks of itself.
   if (solution->residual.scaled <= options->tolerance) {

@@ -3,19 +3,18 @@
 #define S2_SOLVERS_H
 
 #include "linalg/csr.h"
+#include "linalg/numbers.h"
 #include "mcp/mcp.h"
 
 #include <stdbool.h>
 
-// Each has the contract of s2_mcp_solve, except that `used` is set by the caller.
-typedef S2SolveStatus S2SolverFn(const S2Problem *problem, const S2SolverOptions *options,
-                                 S2Arena *arena, S2Solution *solution);
+// `used` is set by the caller.
 S2SolverFn s2_closed_solve;         // closed.c: at most one contact, no bilateral rows
 S2SolverFn s2_lemke_solve;          // lemke.c: dense, lexicographic
 S2SolverFn s2_pdipm_solve;          // pdipm.c: interior point, Newton finish, PGS polish
 S2SolverFn s2_contact_newton_solve; // contact_newton.c
 S2SolverFn s2_contact_al_solve;     // contact_al.c
-S2SolverFn s2_linear_solve;         // linear.c
+S2SolverFn s2_linear_solve;         // kkt_problem.c
 S2SolverFn s2_contact_ncp_solve;    // contact_ncp.c
 S2SolverFn s2_contact_nsgs_solve, s2_contact_pgs_solve, s2_contact_si_solve; // contact_sweeps.c
 S2SolverFn s2_contact_nncg_solve;                                            // contact_nncg.c
@@ -29,8 +28,9 @@ double s2_mcp_delassus(const S2Problem *problem, const S2Row *x, const S2Row *y)
 // Block of a local form, 9 numbers row-major, or NULL where A has none.
 const double *s2_mobility_block(const S2Mobility *mobility, int row, int column);
 
+// residual.c: the answer to a problem that a solver does not take.
+S2SolveStatus s2_solver_refuse(const S2Problem *problem, S2Arena *arena, S2Solution *solution);
 bool s2_row_is_angular(const S2Row *row); // residual.c: its velocity counts times the length
-bool s2_all_finite(const double *x, int count);
 
 // mobility.c: the mobility whose nodes hold `rows` (at most 3) rows and columns of A each, from
 // lane `lane` of their blocks on. place, unless NULL: where each entry of A went, an index into

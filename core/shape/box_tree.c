@@ -9,42 +9,42 @@ static const double CLOSE = 1e-13;
 
 static const S2Box EMPTY = {{INFINITY, INFINITY}, {-INFINITY, -INFINITY}};
 
-static bool is_empty(S2Box box) {
+static bool box_tree_is_empty(S2Box box) {
   return !(box.lo.x <= box.hi.x);
 }
 
-static double least(double a, double b) { // in line, unlike fmin
+static double box_tree_least(double a, double b) { // in line, unlike fmin
   return a < b ? a : b;
 }
 
-static double most(double a, double b) {
+static double box_tree_most(double a, double b) {
   return a > b ? a : b;
 }
 
-static S2Box join(S2Box a, S2Box b) {
-  return (S2Box){{least(a.lo.x, b.lo.x), least(a.lo.y, b.lo.y)},
-                 {most(a.hi.x, b.hi.x), most(a.hi.y, b.hi.y)}};
+static S2Box box_tree_join(S2Box a, S2Box b) {
+  return (S2Box){{box_tree_least(a.lo.x, b.lo.x), box_tree_least(a.lo.y, b.lo.y)},
+                 {box_tree_most(a.hi.x, b.hi.x), box_tree_most(a.hi.y, b.hi.y)}};
 }
 
 // Is cross(along, v - p) below 0 for all v of the box?
-static bool below(S2Box box, S2Vec2 p, S2Vec2 along) {
-  if (is_empty(box)) {
+static bool box_tree_below(S2Box box, S2Vec2 p, S2Vec2 along) {
+  if (box_tree_is_empty(box)) {
     return true;
   }
   double x = (along.y > 0 ? box.lo.x : box.hi.x) - p.x,
          y = (along.x > 0 ? box.hi.y : box.lo.y) - p.y;
-  double far_x = most(fabs(box.lo.x - p.x), fabs(box.hi.x - p.x));
-  double far_y = most(fabs(box.lo.y - p.y), fabs(box.hi.y - p.y));
+  double far_x = box_tree_most(fabs(box.lo.x - p.x), fabs(box.hi.x - p.x));
+  double far_y = box_tree_most(fabs(box.lo.y - p.y), fabs(box.hi.y - p.y));
   double close = CLOSE * (fabs(along.x) + fabs(along.y)) * (far_x + far_y);
   return along.x * y - along.y * x < -close;
 }
 
 bool s2_box_right_of(S2Box box, S2Vec2 p, S2Vec2 q) {
-  return below(box, p, s2_sub(q, p));
+  return box_tree_below(box, p, s2_sub(q, p));
 }
 
 bool s2_box_left_of(S2Box box, S2Vec2 p, S2Vec2 q) {
-  return below(box, p, s2_sub(p, q));
+  return box_tree_below(box, p, s2_sub(p, q));
 }
 
 S2BoxTree s2_box_tree(S2Arena *arena, int count) {
@@ -61,7 +61,7 @@ S2BoxTree s2_box_tree(S2Arena *arena, int count) {
 
 void s2_box_tree_build(S2BoxTree *tree) {
   for (int k = tree->leaves - 1; k > 0; k--) {
-    tree->box[k] = join(tree->box[2 * k], tree->box[2 * k + 1]);
+    tree->box[k] = box_tree_join(tree->box[2 * k], tree->box[2 * k + 1]);
   }
 }
 
@@ -69,6 +69,6 @@ void s2_box_tree_remove(S2BoxTree *tree, int item) {
   int k = tree->leaves + item;
   tree->box[k] = EMPTY;
   for (k /= 2; k > 0; k /= 2) {
-    tree->box[k] = join(tree->box[2 * k], tree->box[2 * k + 1]);
+    tree->box[k] = box_tree_join(tree->box[2 * k], tree->box[2 * k + 1]);
   }
 }

@@ -9,7 +9,7 @@
 // A merged corner may turn the wrong way by rounding only; straightening removes it afterwards.
 static const double ROUNDING_SINE = 1e-14;
 
-static double area(const S2Vec2 *points, int count) {
+static double decompose_area(const S2Vec2 *points, int count) {
   double twice = 0;
   for (int i = 1; i + 1 < count; i++) {
     twice += s2_cross(s2_sub(points[i], points[0]), s2_sub(points[i + 1], points[0]));
@@ -27,30 +27,32 @@ static bool stays_convex(const S2Mesh *mesh, int before, int after) {
   return s2_corner_sine(p, q, r) >= -ROUNDING_SINE;
 }
 
-static void link(S2HalfEdge *edges, int before, int after) {
+static void decompose_link(S2HalfEdge *edges, int before, int after) {
   edges[before].next = after;
   edges[after].previous = before;
 }
 
-static void merge(S2Mesh *mesh, int outline_count) {
+static void decompose_merge(S2Mesh *mesh, int outline_count) {
   S2HalfEdge *e = mesh->edges;
   for (int d = outline_count; d < mesh->count; d += 2) {
     int twin = d + 1;
     int d_before = e[d].previous, d_after = e[d].next;
     int twin_before = e[twin].previous, twin_after = e[twin].next;
+    // Without the diagonal both of its ends are still convex corners: the two pieces become one.
     if (stays_convex(mesh, d_before, twin_after) && stays_convex(mesh, twin_before, d_after)) {
-      link(e, d_before, twin_after);
-      link(e, twin_before, d_after);
+      decompose_link(e, d_before, twin_after);
+      decompose_link(e, twin_before, d_after);
       e[d].next = e[twin].next = -1; // gone
     }
   }
 }
 
-static void collect(const S2Mesh *mesh, S2Arena *arena, S2Pieces *pieces) {
+static void decompose_collect(const S2Mesh *mesh, S2Arena *arena, S2Pieces *pieces) {
   pieces->sizes = S2_TAKE(arena, int, mesh->count);
   pieces->vertices = S2_TAKE(arena, S2Vec2 *, mesh->count);
   S2Vec2 *store = S2_TAKE(arena, S2Vec2, mesh->count);
   S2HalfEdge *e = mesh->edges;
+  // Each loop of half-edges that is left is a piece; walked edges are taken out.
   for (int k = 0; k < mesh->count; k++) {
     int size = 0;
     for (int at = k; e[at].next >= 0;) {
@@ -73,7 +75,8 @@ S2Status s2_decompose(const S2Vec2 *points, int count, S2Arena *arena, S2Pieces 
   *pieces = (S2Pieces){0};
   S2_TRY(s2_outline_check(points, count, arena));
   S2Vec2 *outline = S2_TAKE(arena, S2Vec2, count);
-  bool clockwise = area(points, count) < 0;
+  // Counter-clockwise, without vertices in line.
+  bool clockwise = decompose_area(points, count) < 0;
   for (int i = 0; i < count; i++) {
     outline[i] = points[clockwise ? count - 1 - i : i];
   }
@@ -83,7 +86,7 @@ S2Status s2_decompose(const S2Vec2 *points, int count, S2Arena *arena, S2Pieces 
   }
   S2Mesh mesh = {.points = outline, .edges = S2_TAKE(arena, S2HalfEdge, 3 * count)};
   s2_triangulate(&mesh, count, arena);
-  merge(&mesh, count);
-  collect(&mesh, arena, pieces);
+  decompose_merge(&mesh, count);
+  decompose_collect(&mesh, arena, pieces);
   return s2_ok();
 }

@@ -16,7 +16,7 @@ typedef struct Ears {
   int *first_waiting, *next_waiting, *previous_waiting; // lists of those that wait
 } Ears;
 
-static S2Vec2 point_of(const Ears *ears, int edge) {
+static S2Vec2 ears_point_of(const Ears *ears, int edge) {
   return ears->mesh->points[ears->mesh->edges[edge].origin];
 }
 
@@ -36,12 +36,13 @@ static int first_of(const Ears *ears, double value, int from, int k, int lo, int
   if (width == 1) {
     return lo;
   }
+  // The left half first: of equals the first counts.
   int half = width / 2, found = first_of(ears, value, from, 2 * k, lo, half);
   return found != NOBODY ? found : first_of(ears, value, from, 2 * k + 1, lo + half, half);
 }
 
 // The shortest candidate, the first of equals around the outline from `start`.
-static int shortest(const Ears *ears, int start) {
+static int ears_shortest(const Ears *ears, int start) {
   double value = ears->diagonal[1];
   if (!(value < INFINITY)) {
     return NOBODY;
@@ -68,6 +69,7 @@ static void wait_no_more(Ears *ears, int vertex) {
   if (other == NOBODY) {
     return;
   }
+  // Out of the list of those that wait for the same vertex.
   int next = ears->next_waiting[vertex], previous = ears->previous_waiting[vertex];
   *(previous == NOBODY ? &ears->first_waiting[other] : &ears->next_waiting[previous]) = next;
   if (next != NOBODY) {
@@ -81,8 +83,9 @@ static void make_candidate(Ears *ears, int vertex) {
   const S2HalfEdge *e = ears->mesh->edges;
   int at = ears->half[vertex];
   wait_no_more(ears, vertex);
-  set_diagonal(ears, vertex,
-               s2_length2(s2_sub(point_of(ears, e[at].next), point_of(ears, e[at].previous))));
+  set_diagonal(
+      ears, vertex,
+      s2_length2(s2_sub(ears_point_of(ears, e[at].next), ears_point_of(ears, e[at].previous))));
 }
 
 // ---- Corners ----------------------------------------------------------------------------------
@@ -99,6 +102,7 @@ static bool in_triangle(const Corner *corner, S2Vec2 v) {
 
 // A vertex in the triangle of a corner that is none of its own; NOBODY.
 static int find_within(const Ears *ears, const Corner *corner, int k, int lo, int width) {
+  // All of a box beyond one side of the triangle: nothing in it is within.
   S2Box box = ears->left.box[k];
   if (s2_box_right_of(box, corner->p, corner->q) || s2_box_right_of(box, corner->q, corner->r) ||
       s2_box_right_of(box, corner->r, corner->p)) {
@@ -117,14 +121,19 @@ static int find_within(const Ears *ears, const Corner *corner, int k, int lo, in
 static bool is_ear(Ears *ears, int vertex) {
   const S2HalfEdge *e = ears->mesh->edges;
   int at = ears->half[vertex], before = e[at].previous, after = e[at].next;
-  Corner corner = {
-      point_of(ears, before), point_of(ears, at), point_of(ears, after), e[before].origin, vertex,
-      e[after].origin};
+  // It must turn to the left and hold no other vertex.
+  Corner corner = {ears_point_of(ears, before),
+                   ears_point_of(ears, at),
+                   ears_point_of(ears, after),
+                   e[before].origin,
+                   vertex,
+                   e[after].origin};
   bool turns = s2_corner_sine(corner.p, corner.q, corner.r) > S2_STRAIGHT_SINE;
   int other = turns ? find_within(ears, &corner, 1, 0, ears->left.leaves) : NOBODY;
   if (turns && other == NOBODY) {
     return true;
   }
+  // Not now; if a vertex is in the way, when that is gone.
   set_diagonal(ears, vertex, INFINITY);
   if (other != NOBODY) {
     wait_for(ears, vertex, other);
@@ -133,13 +142,13 @@ static bool is_ear(Ears *ears, int vertex) {
 }
 
 // When rounding leaves no ear (what remains is flat): the corner that turns most to the left.
-static int sharpest(const Ears *ears, int start) {
+static int ears_sharpest(const Ears *ears, int start) {
   const S2HalfEdge *e = ears->mesh->edges;
   int found = ears->half[start], at = found;
   double most = -INFINITY;
   do {
-    double sine = s2_corner_sine(point_of(ears, e[at].previous), point_of(ears, at),
-                                 point_of(ears, e[at].next));
+    double sine = s2_corner_sine(ears_point_of(ears, e[at].previous), ears_point_of(ears, at),
+                                 ears_point_of(ears, e[at].next));
     if (sine > most) {
       found = at;
       most = sine;
@@ -149,18 +158,19 @@ static int sharpest(const Ears *ears, int start) {
   return e[found].origin;
 }
 
-static int choose(Ears *ears, int start) {
-  for (int vertex = shortest(ears, start); vertex != NOBODY; vertex = shortest(ears, start)) {
+static int ears_choose(Ears *ears, int start) {
+  for (int vertex = ears_shortest(ears, start); vertex != NOBODY;
+       vertex = ears_shortest(ears, start)) {
     if (is_ear(ears, vertex)) {
       return vertex;
     }
   }
-  return sharpest(ears, start);
+  return ears_sharpest(ears, start);
 }
 
 // ---- Cutting ----------------------------------------------------------------------------------
 
-static int *numbers(S2Arena *arena, int count, int value) {
+static int *ears_numbers(S2Arena *arena, int count, int value) {
   int *list = S2_TAKE(arena, int, count);
   for (int i = 0; i < count; i++) {
     list[i] = value;
@@ -168,19 +178,20 @@ static int *numbers(S2Arena *arena, int count, int value) {
   return list;
 }
 
-static Ears begin(S2Mesh *mesh, int count, S2Arena *arena) {
+static Ears ears_begin(S2Mesh *mesh, int count, S2Arena *arena) {
   Ears ears = {.mesh = mesh,
                .count = count,
                .half = S2_TAKE(arena, int, count),
                .left = s2_box_tree(arena, count),
-               .waits_for = numbers(arena, count, NOBODY),
-               .first_waiting = numbers(arena, count, NOBODY),
-               .next_waiting = numbers(arena, count, NOBODY),
-               .previous_waiting = numbers(arena, count, NOBODY)};
+               .waits_for = ears_numbers(arena, count, NOBODY),
+               .first_waiting = ears_numbers(arena, count, NOBODY),
+               .next_waiting = ears_numbers(arena, count, NOBODY),
+               .previous_waiting = ears_numbers(arena, count, NOBODY)};
   ears.diagonal = S2_TAKE(arena, double, 2 * ears.left.leaves);
   for (int k = 0; k < 2 * ears.left.leaves; k++) {
     ears.diagonal[k] = INFINITY;
   }
+  // The outline as a ring of half-edges, and its vertices in the tree of what is left.
   for (int i = 0; i < count; i++) {
     mesh->edges[i] = (S2HalfEdge){i, (i + 1) % count, (i + count - 1) % count, -1};
     ears.half[i] = i;
@@ -195,12 +206,13 @@ static Ears begin(S2Mesh *mesh, int count, S2Arena *arena) {
 }
 
 // Takes the corner at a vertex off; returns the vertex before it.
-static int cut(Ears *ears, int vertex) {
+static int ears_cut(Ears *ears, int vertex) {
   S2Mesh *mesh = ears->mesh;
   S2HalfEdge *e = mesh->edges;
   int at = ears->half[vertex], before = e[at].previous, after = e[at].next;
   int inner = mesh->count; // closes the ear
   int outer = inner + 1;   // takes the ear's place in the remaining outline
+  // The diagonal's two half-edges: one closes the ear, one takes its place in the ring.
   e[inner] = (S2HalfEdge){e[after].origin, before, at, outer};
   e[outer] = (S2HalfEdge){e[before].origin, after, e[before].previous, inner};
   e[e[before].previous].next = outer;
@@ -208,6 +220,7 @@ static int cut(Ears *ears, int vertex) {
   e[at].next = inner;
   e[before].previous = inner;
   mesh->count += 2;
+  // The vertex is gone: who waited for it may be an ear now, and so may both neighbours.
   int start = e[outer].origin;
   ears->half[start] = outer;
   set_diagonal(ears, vertex, INFINITY);
@@ -222,9 +235,10 @@ static int cut(Ears *ears, int vertex) {
 }
 
 void s2_triangulate(S2Mesh *mesh, int count, S2Arena *arena) {
-  Ears ears = begin(mesh, count, arena);
+  Ears ears = ears_begin(mesh, count, arena);
   int start = 0;
+  // Three vertices left are the last triangle.
   for (int left = count; left > 3; left--) {
-    start = cut(&ears, choose(&ears, start));
+    start = ears_cut(&ears, ears_choose(&ears, start));
   }
 }

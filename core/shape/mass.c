@@ -34,6 +34,7 @@ static void add_strip(Moments *sum, S2Vec2 p, S2Vec2 q, S2Vec2 normal, double ra
 static void add_sector(Moments *sum, S2Vec2 vertex, S2Vec2 from, S2Vec2 to, double angle,
                        double radius) {
   double area = angle * radius * radius / 2;
+  // The first moment about the vertex: r^3 / 3 times the integral of the direction.
   S2Vec2 about_vertex =
       s2_scale(radius * radius * radius / 3, s2_sub(s2_right(to), s2_right(from)));
   sum->area += area;
@@ -58,6 +59,7 @@ S2MassProperties s2_shape_mass(const S2Shape *shape) {
     S2Vec2 any = {1, 0};
     add_sector(&sum, s2_sub(shape->vertices[0], reference), any, any, 2 * PI, shape->radius);
   }
+  // The core by triangles, a strip along each edge, a sector at each vertex.
   for (int i = 0; n > 1 && i < n; i++) {
     S2Vec2 p = s2_sub(shape->vertices[i], reference);
     S2Vec2 q = s2_sub(shape->vertices[(i + 1) % n], reference);
@@ -72,6 +74,7 @@ S2MassProperties s2_shape_mass(const S2Shape *shape) {
   if (!(sum.area > 0)) {
     return (S2MassProperties){.centre = reference};
   }
+  // Steiner: from the reference to the centroid.
   S2Vec2 centre = s2_scale(1 / sum.area, sum.first);
   return (S2MassProperties){
       .area = sum.area,

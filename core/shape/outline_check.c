@@ -20,19 +20,20 @@ int s2_side(S2Vec2 p, S2Vec2 q, S2Vec2 r) {
   return (turn > rounding) - (turn < -rounding);
 }
 
-static bool between(S2Vec2 p, S2Vec2 q, S2Vec2 r) {
+static bool outline_between(S2Vec2 p, S2Vec2 q, S2Vec2 r) {
   return fmin(p.x, q.x) <= r.x && r.x <= fmax(p.x, q.x) && fmin(p.y, q.y) <= r.y &&
          r.y <= fmax(p.y, q.y);
 }
 
 static bool segments_meet(S2Vec2 p, S2Vec2 q, S2Vec2 r, S2Vec2 s) {
+  // Each segment's ends on different sides of the other, or an end on the other.
   int r_side = s2_side(p, q, r), s_side = s2_side(p, q, s);
   int p_side = s2_side(r, s, p), q_side = s2_side(r, s, q);
   if (r_side * s_side < 0 && p_side * q_side < 0) {
     return true;
   }
-  return (r_side == 0 && between(p, q, r)) || (s_side == 0 && between(p, q, s)) ||
-         (p_side == 0 && between(r, s, p)) || (q_side == 0 && between(r, s, q));
+  return (r_side == 0 && outline_between(p, q, r)) || (s_side == 0 && outline_between(p, q, s)) ||
+         (p_side == 0 && outline_between(r, s, p)) || (q_side == 0 && outline_between(r, s, q));
 }
 
 typedef struct Numbered {
@@ -40,7 +41,7 @@ typedef struct Numbered {
   int index;
 } Numbered;
 
-static int by_place(const void *a, const void *b) {
+static int outline_by_place(const void *a, const void *b) {
   const Numbered *p = a, *q = b;
   int x = (p->point.x > q->point.x) - (p->point.x < q->point.x);
   int y = (p->point.y > q->point.y) - (p->point.y < q->point.y);
@@ -53,8 +54,9 @@ static bool find_repeated(const S2Vec2 *points, int count, S2Arena *arena, int *
   for (int i = 0; i < count; i++) {
     sorted[i] = (Numbered){points[i], i};
   }
-  qsort(sorted, (size_t)count, sizeof *sorted, by_place);
+  qsort(sorted, (size_t)count, sizeof *sorted, outline_by_place);
   *first = count;
+  // Equal points are neighbours in the sorted list, the lower index first.
   for (int i = 0; i + 1 < count; i++) {
     bool same =
         sorted[i].point.x == sorted[i + 1].point.x && sorted[i].point.y == sorted[i + 1].point.y;
@@ -77,6 +79,7 @@ static S2Status check_points(const S2Vec2 *points, int count, S2Arena *arena) {
                       p.x, p.y, S2_SHAPE_MAX_SIZE);
     }
   }
+  // Each point once, and not all in line.
   int first = 0, again = 0;
   if (find_repeated(points, count, arena, &first, &again)) {
     return s2_error(S2_INVALID, "vertices %d and %d are the same point (%g, %g)", first + 1,
@@ -118,6 +121,7 @@ static int first_meeting(const Edges *edges, int i, S2Box box, int k, int lo, in
       s2_box_right_of(*at, p, q) || s2_box_left_of(*at, p, q)) {
     return edges->count;
   }
+  // Edges next to each other share a vertex, the first and the last one, too.
   if (width == 1) {
     bool neighbour = i == 0 && lo + 1 == edges->count;
     return !neighbour && edges_meet(edges, i, lo) ? lo : edges->count;
@@ -129,6 +133,7 @@ static int first_meeting(const Edges *edges, int i, S2Box box, int k, int lo, in
 
 static S2Status check_simple(const S2Vec2 *points, int count, S2Arena *arena) {
   Edges edges = {points, count, s2_box_tree(arena, count)};
+  // Boxes about the edges, in a tree.
   for (int i = 0; i < count; i++) {
     S2Vec2 p = points[i], q = edge_end(&edges, i);
     edges.tree.box[edges.tree.leaves + i] =
@@ -136,6 +141,7 @@ static S2Status check_simple(const S2Vec2 *points, int count, S2Arena *arena) {
   }
   s2_box_tree_build(&edges.tree);
   for (int i = 0; i < count; i++) {
+    // Neighbours share a point, so they may fold back; others must not meet.
     int i_next = (i + 1) % count;
     S2Vec2 p = points[i], q = points[i_next], r = points[(i + 2) % count];
     if (s2_side(p, q, r) == 0 && s2_dot(s2_sub(q, p), s2_sub(r, q)) < 0) {

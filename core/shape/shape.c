@@ -103,10 +103,12 @@ S2Status s2_shape_check(const S2Shape *shape) {
     return s2_error(S2_INVALID, "radius is %g; that of a circle must be at least %g m",
                     shape->radius, S2_SHAPE_MIN_SIZE);
   }
+  // Circles and segments are convex as they are.
   S2_TRY(check_vertices(shape));
   if (shape->count > 2) {
     S2_TRY(check_convex(shape));
   }
+  // A chain is made of segments, whose neighbours must be points of their own.
   if ((shape->has_previous || shape->has_next) && shape->count != 2) {
     return s2_error(S2_INVALID, "a shape in a chain has %d vertices; it must have 2", shape->count);
   }
@@ -136,6 +138,7 @@ S2Box s2_shape_box(const S2Shape *shape, S2Pose pose) {
     box.lo = s2_vec2(v.x < box.lo.x ? v.x : box.lo.x, v.y < box.lo.y ? v.y : box.lo.y);
     box.hi = s2_vec2(v.x > box.hi.x ? v.x : box.hi.x, v.y > box.hi.y ? v.y : box.hi.y);
   }
+  // The radius goes all round.
   S2Vec2 margin = {shape->radius, shape->radius};
   box.lo = s2_add(pose.position, s2_sub(box.lo, margin));
   box.hi = s2_add(pose.position, s2_add(box.hi, margin));
@@ -150,6 +153,7 @@ bool s2_shape_contains(const S2Shape *shape, S2Pose pose, S2Vec2 point) {
   }
   bool inside = shape->count > 2;
   double nearest2 = INFINITY;
+  // On the left of all edges, or within the radius of one.
   for (int i = 0; i < shape->count; i++) {
     S2Vec2 start = shape->vertices[i];
     S2Vec2 along = s2_sub(shape->vertices[(i + 1) % shape->count], start);

@@ -18,8 +18,34 @@ typedef struct Call {
   S2LuaSolve solve;
   S2SolverOptions options;
   S2ContactSolution solution;
-  double time; // s
+  int rows, pairs; // 2 and 4 a contact
+  S2ContactLoss loss;
+  S2LuaAnswer answer;
 } Call;
+
+#define FOUND(name) offsetof(Call, solution.name)
+#define LOSS(name)  offsetof(Call, loss.name)
+enum {
+  ROWS = offsetof(Call, rows),
+  PAIRS = offsetof(Call, pairs),
+  FREE = offsetof(Call, freedoms)
+};
+
+static const S2LuaField result_fields[] = {{"r", S2_LUA_VECTOR, FOUND(r), .rows = ROWS},
+                                           {"u", S2_LUA_VECTOR, FOUND(u), .rows = ROWS},
+                                           {0}};
+static const S2LuaField info_fields[] = {
+    {"complementarity", S2_LUA_NUMBER, .at = FOUND(residual.complementarity)},
+    {"cone", S2_LUA_NUMBER, .at = FOUND(residual.cone)},
+    {"v", S2_LUA_VECTOR, FOUND(v), FREE, .flags = S2_LUA_IF_SOLVED},  // of the form with M and H
+    {"z", S2_LUA_VECTOR, FOUND(z), PAIRS, .flags = S2_LUA_IF_SOLVED}, // with kappa
+    {0}};
+static const S2LuaField loss_fields[] = {
+    {"r", S2_LUA_VECTOR, LOSS(r), .rows = ROWS}, {"u", S2_LUA_VECTOR, LOSS(u), .rows = ROWS}, {0}};
+static const S2LuaField global_loss_fields[] = {{"r", S2_LUA_VECTOR, LOSS(r), .rows = ROWS},
+                                                {"u", S2_LUA_VECTOR, LOSS(u), .rows = ROWS},
+                                                {"v", S2_LUA_VECTOR, LOSS(v), .rows = FREE},
+                                                {0}};
 
 // ---- Reading ----------------------------------------------------------------------------------
 
@@ -29,6 +55,7 @@ static const double *read_mu(const S2Keys *keys, int contacts, bool *one) {
   s2_keys_require(keys, "mu");
   double *mu;
   *one = s2_keys_push(keys, "mu") == LUA_TNUMBER;
+  // One number is every contact's.
   if (*one) {
     double value = lua_tonumber(L, -1);
     mu = lua_newuserdatauv(L, sizeof(double) * ((size_t)contacts + 1), 0);
@@ -48,12 +75,14 @@ static const double *read_mu(const S2Keys *keys, int contacts, bool *one) {
 }
 
 // `zeros`: entries of matrices that are 0 count as entries.
-static void read_problem(const S2Keys *keys, Call *call, bool zeros) {
+static void contact_read_problem(const S2Keys *keys, Call *call, bool zeros) {
   call->global = s2_keys_has(keys, "M") || s2_keys_has(keys, "H");
   int rows = -1;
+  // Both forms at once would leave it open which matrices count.
   if (call->global && s2_keys_has(keys, "W")) {
     s2_keys_fail(keys, "W", "either W or M and H expected");
   }
+  // How many contacts there are says the vector with two numbers a contact.
   const char *velocity = call->global ? "bias" : "q"; // what has two numbers a contact
   s2_keys_require(keys, "q");
   s2_keys_require(keys, velocity);
@@ -62,6 +91,9 @@ static void read_problem(const S2Keys *keys, Call *call, bool zeros) {
     s2_keys_fail(keys, velocity, "two numbers a contact expected, got %d", rows);
   }
   call->contacts = rows / 2;
+  call->rows = rows;
+  call->pairs = 2 * rows;
+  // M v = H r + q, u = H' v + b; or u = W r + q.
   if (call->global) {
     int freedoms = -1;
     call->b = free_velocity;
@@ -76,11 +108,13 @@ static void read_problem(const S2Keys *keys, Call *call, bool zeros) {
     call->q = free_velocity;
     call->matrix[0] = s2_lua_problem_sparse(keys, "W", rows, rows, zeros);
   }
+  // Friction last, as the number of contacts is known by then.
   call->mu = read_mu(keys, call->contacts, &call->one_mu);
 }
 
-static void read_options(const S2Keys *keys, Call *call) {
+static void contact_read_options(const S2Keys *keys, Call *call) {
   call->options = s2_lua_step_options(keys, &call->solve, MAX_ITERATIONS);
+  // Points of the central path come from the interior point alone.
   S2Solver solver = call->options.solver;
   if (call->solve.kappa > 0 && solver != S2_SOLVER_AUTO && solver != S2_SOLVER_PDIPM) {
     s2_keys_fail(keys, "kappa", "the solver 'pdipm' or 'auto' expected with it, got '%s'",
@@ -91,13 +125,16 @@ static void read_options(const S2Keys *keys, Call *call) {
 // Numbers of the solution, on the stack; r starts from r0 where given.
 static void take_solution(const S2Keys *keys, Call *call) {
   lua_State *L = keys->L;
+  // One block of memory for all vectors of the answer, zero where no guess is given.
   size_t rows = 2 * (size_t)call->contacts, size = 4 * rows + (size_t)call->freedoms;
   double *memory = lua_newuserdatauv(L, sizeof(double) * (size + 1), 0);
   for (size_t i = 0; i < size; i++) {
     memory[i] = 0;
   }
-  call->solution = (S2ContactSolution){
-      .r = memory, .u = memory + rows, .z = memory + 2 * rows, .v = memory + 4 * rows};
+  call->solution = (S2ContactSolution){.r = memory,
+                                       .u = memory + rows,
+                                       .z = call->solve.kappa > 0 ? memory + 2 * rows : NULL,
+                                       .v = call->global ? memory + 4 * rows : NULL};
   int count = (int)rows;
   const double *guess = s2_lua_problem_vector(keys, "r0", &count);
   for (size_t i = 0; i < rows && guess != NULL; i++) {
@@ -111,7 +148,8 @@ static S2Csr matrix_of(const S2LuaSparse *sparse, S2Arena *arena) {
   return s2_csr_from_triplets(sparse->rows, sparse->columns, sparse->count, sparse->triplet, arena);
 }
 
-static void solve_local(const Call *call, const S2Csr *w, S2Arena *arena, S2ContactSolution *to) {
+static void contact_solve_local(const Call *call, const S2Csr *w, S2Arena *arena,
+                                S2ContactSolution *to) {
   S2ContactProblem problem = {call->contacts, w, call->q, call->mu};
   if (call->solve.kappa > 0) {
     s2_contact_smooth_solve(&problem, call->solve.kappa, &call->options, arena, to);
@@ -124,8 +162,8 @@ static S2GlobalContactProblem global_problem(const Call *call, const S2Csr *m, c
   return (S2GlobalContactProblem){call->freedoms, call->contacts, m, h, call->q, call->b, call->mu};
 }
 
-static void solve_global(const Call *call, const S2Csr *m, const S2Csr *h, S2Arena *arena,
-                         S2ContactSolution *to) {
+static void contact_solve_global(const Call *call, const S2Csr *m, const S2Csr *h, S2Arena *arena,
+                                 S2ContactSolution *to) {
   S2GlobalContactProblem problem = global_problem(call, m, h);
   if (call->solve.kappa > 0) {
     s2_contact_smooth_solve_global(&problem, call->solve.kappa, &call->options, arena, to);
@@ -135,60 +173,43 @@ static void solve_global(const Call *call, const S2Csr *m, const S2Csr *h, S2Are
 }
 
 // For s2_lua_with_arena.
-static void solve(void *user, S2Arena *arena) {
+static void contact_run(void *user, S2Arena *arena) {
   Call *call = user;
   call->options.history = call->solve.record ? &call->solve.history : NULL;
+  // Matrices are built before the clock starts: it is the solver's time.
   S2Csr first = matrix_of(&call->matrix[0], arena);
   double start = s2_lua_clock();
   if (call->global) {
     S2Csr h = matrix_of(&call->matrix[1], arena);
-    solve_global(call, &first, &h, arena, &call->solution);
+    contact_solve_global(call, &first, &h, arena, &call->solution);
   } else {
-    solve_local(call, &first, arena, &call->solution);
+    contact_solve_local(call, &first, arena, &call->solution);
   }
-  call->time = s2_lua_clock() - start;
-}
-
-static void push_info(lua_State *L, const Call *call) {
-  const S2ContactSolution *solution = &call->solution;
-  s2_lua_solve_info(L, &call->solve, solution->status, solution->iterations,
-                    solution->residual.scaled, call->time);
-  lua_pushstring(L, s2_solver_name(solution->used));
-  lua_setfield(L, -2, "solver");
-  s2_lua_set_number(L, "complementarity", solution->residual.complementarity);
-  s2_lua_set_number(L, "cone", solution->residual.cone);
-  if (call->global && solution->status == S2_SOLVED) {
-    s2_lua_set_numbers(L, "v", solution->v, call->freedoms);
-  }
-  if (call->solve.kappa > 0 && solution->status == S2_SOLVED) {
-    s2_lua_set_numbers(L, "z", solution->z, 4 * call->contacts);
-  }
+  double time = s2_lua_clock() - start;
+  const S2ContactSolution *found = &call->solution;
+  call->answer = (S2LuaAnswer){found->status, found->iterations, found->residual.scaled, time,
+                               s2_solver_name(found->used)};
 }
 
 static const char *const problem_names[] = {"W",  "M",      "H",     "q",  "bias",
                                             "mu", "solver", "omega", "r0", NULL};
 
 static int contact_solve(lua_State *L) {
+  static const S2LuaReturns returns = {result_fields, info_fields, NULL};
   Call call = {0};
+  // Tracked numbers go the way that keeps their derivatives.
   int results = s2_lua_solve_tracked(L, "contact");
   if (results >= 0) {
     return results;
   }
   lua_settop(L, 1);
+  // Problem, options, then room for the answer, whose size the problem gives.
   S2Keys keys = s2_keys_open(L, 1, false, problem_names, s2_lua_solve_names, 0);
-  read_problem(&keys, &call, false);
-  read_options(&keys, &call);
+  contact_read_problem(&keys, &call, false);
+  contact_read_options(&keys, &call);
   take_solution(&keys, &call);
-  s2_lua_with_arena(L, solve, &call);
-  if (call.solution.status == S2_SOLVED) {
-    s2_lua_push_numbers(L, call.solution.r, 2 * call.contacts);
-    s2_lua_push_numbers(L, call.solution.u, 2 * call.contacts);
-  } else {
-    lua_pushnil(L);
-    lua_pushstring(L, s2_solve_status_name(call.solution.status));
-  }
-  push_info(L, &call);
-  return 3;
+  s2_lua_with_arena(L, contact_run, &call);
+  return s2_lua_solve_return(L, &call.solve, &call.answer, &returns, &call);
 }
 
 // ---- Derivatives ------------------------------------------------------------------------------
@@ -208,7 +229,7 @@ static const struct {
 };
 
 // From the arguments r, u, info.
-static void read_solution(lua_State *L, Call *call) {
+static void contact_read_solution(lua_State *L, Call *call) {
   S2ContactSolution *at = &call->solution;
   int rows = 2 * call->contacts, count;
   S2Keys info = s2_lua_solved_open(L, 4);
@@ -219,20 +240,12 @@ static void read_solution(lua_State *L, Call *call) {
   at->z = at->kappa > 0 ? s2_lua_solved_vector(&info, "z", 2 * rows) : NULL;
 }
 
-static S2ContactLoss read_loss(lua_State *L, const Call *call) {
-  static const char *const names[] = {"r", "u", NULL};
-  static const char *const more[] = {"r", "u", "v", NULL};
-  S2Keys keys = s2_lua_loss_open(L, 5, call->global ? more : names);
-  return (S2ContactLoss){.r = s2_lua_loss_vector(&keys, "r", 2 * call->contacts),
-                         .u = s2_lua_loss_vector(&keys, "u", 2 * call->contacts),
-                         .v = s2_lua_loss_vector(&keys, "v", call->freedoms)};
-}
-
 // From the entries of a matrix to the triplets it was made of.
-static void gather(const S2LuaSparse *to, const S2Csr *matrix, const double *from,
-                   double *numbers) {
+static void contact_gather(const S2LuaSparse *to, const S2Csr *matrix, const double *from,
+                           double *numbers) {
   for (int k = 0; k < to->count; k++) {
     int32_t low = matrix->start[to->triplet[k].row], high = matrix->start[to->triplet[k].row + 1];
+    // The entry of this place, among those of its row.
     while (high - low > 1) {
       int32_t middle = low + (high - low) / 2;
       if (matrix->column[middle] > to->triplet[k].column) {
@@ -249,40 +262,42 @@ static unsigned pull_global(const Call *call, const S2Csr *m, const S2ContactLos
                             const Gradient *to, S2Arena *arena) {
   S2Csr h = matrix_of(&call->matrix[1], arena);
   S2GlobalContactProblem problem = global_problem(call, m, &h);
+  // Derivatives by entries of the sparse matrices, then by the numbers that were given.
   S2GlobalContactGradient gradient = {.m = S2_TAKE(arena, double, m->start[m->rows]),
                                       .h = S2_TAKE(arena, double, h.start[h.rows]),
                                       .q = to->q,
                                       .b = to->b,
                                       .mu = to->mu};
   unsigned flags = s2_contact_vjp_global(&problem, &call->solution, loss, &gradient, arena);
-  gather(&call->matrix[0], m, gradient.m, to->matrix[0]);
-  gather(&call->matrix[1], &h, gradient.h, to->matrix[1]);
+  contact_gather(&call->matrix[0], m, gradient.m, to->matrix[0]);
+  contact_gather(&call->matrix[1], &h, gradient.h, to->matrix[1]);
   return flags;
 }
 
-static unsigned pull_local(const Call *call, const S2Csr *w, const S2ContactLoss *loss,
-                           const Gradient *to, S2Arena *arena) {
+static unsigned contact_pull_local(const Call *call, const S2Csr *w, const S2ContactLoss *loss,
+                                   const Gradient *to, S2Arena *arena) {
   S2ContactProblem problem = {call->contacts, w, call->q, call->mu};
   S2ContactGradient gradient = {
       .w = S2_TAKE(arena, double, w->start[w->rows]), .q = to->q, .mu = to->mu};
   unsigned flags = s2_contact_vjp(&problem, &call->solution, loss, &gradient, arena);
-  gather(&call->matrix[0], w, gradient.w, to->matrix[0]);
+  contact_gather(&call->matrix[0], w, gradient.w, to->matrix[0]);
   return flags;
 }
 
 // No call into Lua between the arena's beginning and its end.
-static unsigned pull_back(const Call *call, const S2ContactLoss *loss, const Gradient *to) {
+static unsigned contact_pull_back(const Call *call, const S2ContactLoss *loss, const Gradient *to) {
   S2Arena arena;
   s2_arena_init(&arena);
   S2Csr first = matrix_of(&call->matrix[0], &arena);
   unsigned flags = call->global ? pull_global(call, &first, loss, to, &arena)
-                                : pull_local(call, &first, loss, to, &arena);
+                                : contact_pull_local(call, &first, loss, to, &arena);
   s2_arena_free(&arena);
   return flags;
 }
 
 static void push_gradient(lua_State *L, const Call *call, const Gradient *from) {
   lua_createtable(L, 0, 7);
+  // Matrices in the shape they were given in.
   for (int i = 0; i < (call->global ? 2 : 1); i++) {
     s2_lua_push_like(L, &call->matrix[i], from->matrix[i]);
     lua_setfield(L, -2, !call->global ? "W" : i == 0 ? "M" : "H");
@@ -293,6 +308,7 @@ static void push_gradient(lua_State *L, const Call *call, const Gradient *from) 
     s2_lua_set_numbers(L, "mu", from->mu, call->contacts);
     return;
   }
+  // One number for all contacts has the sum of their derivatives.
   double sum = 0;
   for (int k = 0; k < call->contacts; k++) {
     sum += from->mu[k];
@@ -308,6 +324,7 @@ static void set_worth(lua_State *L, unsigned flags) {
   if (flags == 0) {
     return;
   }
+  // In words, why it is not regular.
   luaL_buffinit(L, &text);
   const char *between = "";
   for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++) {
@@ -327,9 +344,11 @@ static int contact_vjp(lua_State *L) {
   lua_settop(L, 5);
   luaL_checkstack(L, 3 * LUA_MINSTACK, NULL);
   S2Keys keys = s2_keys_open(L, 1, false, problem_names, s2_lua_solve_names, 0);
-  read_problem(&keys, &call, true);
-  read_solution(L, &call);
-  S2ContactLoss loss = read_loss(L, &call);
+  contact_read_problem(&keys, &call, true);
+  contact_read_solution(L, &call);
+  const S2LuaField *fields = call.global ? global_loss_fields : loss_fields;
+  S2Keys loss = s2_lua_loss_open(L, 5, fields);
+  s2_lua_fields_read(&loss, fields, &call);
   size_t rows = 2 * (size_t)call.contacts, freedoms = (size_t)call.freedoms;
   Gradient to = {.q = s2_lua_take_numbers(L, call.global ? freedoms : rows),
                  .b = s2_lua_take_like(L, call.b, rows),
@@ -337,7 +356,7 @@ static int contact_vjp(lua_State *L) {
   for (int i = 0; i < 2; i++) {
     to.matrix[i] = s2_lua_take_numbers(L, (size_t)call.matrix[i].count);
   }
-  unsigned flags = pull_back(&call, &loss, &to);
+  unsigned flags = contact_pull_back(&call, &call.loss, &to);
   push_gradient(L, &call, &to);
   set_worth(L, flags);
   return 1;
@@ -346,7 +365,7 @@ static int contact_vjp(lua_State *L) {
 // ---- Files ------------------------------------------------------------------------------------
 
 // Argument: the file.
-static int push_problem(lua_State *L) {
+static int contact_push_problem(lua_State *L) {
   const S2ContactFile *file = lua_touserdata(L, 1);
   lua_createtable(L, 0, 5);
   if (file->global) {
@@ -371,20 +390,19 @@ static int push_problem(lua_State *L) {
 static int contact_read(lua_State *L) {
   S2ContactFile *file;
   S2Status status = s2_contact_read(s2_lua_check_path(L, 1), &file);
-  if (status.code != S2_OK) { // what a file holds is not the script's fault
-    lua_pushnil(L);
-    lua_pushstring(L, status.message);
-    return 2;
+  if (status.code != S2_OK) {
+    return s2_lua_file_failed(L, status);
   }
+  // The file's memory is freed whatever building the tables does.
   lua_settop(L, 0);
-  lua_pushcfunction(L, push_problem);
+  lua_pushcfunction(L, contact_push_problem);
   lua_pushlightuserdata(L, file);
   int failed = lua_pcall(L, 1, 1, 0);
   s2_contact_free(file);
   return failed != LUA_OK ? lua_error(L) : 1;
 }
 
-static S2Status write_file(const Call *call, const char *path) {
+static S2Status contact_write_file(const Call *call, const char *path) {
   S2Arena arena;
   s2_arena_init(&arena);
   S2Csr first = matrix_of(&call->matrix[0], &arena);
@@ -406,13 +424,12 @@ static int contact_write(lua_State *L) {
   const char *path = s2_lua_check_path(L, 1);
   Call call = {0};
   lua_settop(L, 2);
+  // Only the problem: options of a solve are no part of a file.
   S2Keys keys = s2_keys_open(L, 2, false, names, NULL, 0);
-  read_problem(&keys, &call, false);
-  S2Status status = write_file(&call, path);
+  contact_read_problem(&keys, &call, false);
+  S2Status status = contact_write_file(&call, path);
   if (status.code != S2_OK) {
-    lua_pushnil(L);
-    lua_pushstring(L, status.message);
-    return 2;
+    return s2_lua_file_failed(L, status);
   }
   lua_pushboolean(L, 1);
   return 1;

@@ -7,8 +7,6 @@
 
 #include "mcp/lcp/lcp.h"
 
-static const double OMEGA_END = 2; // over-relaxation diverges from here on
-
 typedef struct Call {
   S2LcpProblem problem;
   bool sparse;
@@ -16,14 +14,33 @@ typedef struct Call {
   S2LuaSolve solve;
   S2LcpSolverOptions options;
   S2LcpSolution solution;
-  double time; // s
+  const double *ray; // NULL where the solution has none
+  S2LuaAnswer answer;
 } Call;
+
+enum { N = offsetof(Call, problem.n) };
+
+static const S2LuaField result_fields[] = {
+    {"z", S2_LUA_VECTOR, offsetof(Call, solution.z), .rows = N},
+    {"w", S2_LUA_VECTOR, offsetof(Call, solution.w), .rows = N},
+    {0}};
+static const S2LuaField info_fields[] = {{"ray", S2_LUA_VECTOR, offsetof(Call, ray), .rows = N},
+                                         {0}};
+
+static const char *lcp_solver_name(int solver) {
+  return s2_lcp_solver_name((S2LcpSolver)solver);
+}
+
+static const char *lcp_solver_summary(int solver) {
+  return s2_lcp_solver_summary((S2LcpSolver)solver);
+}
 
 // ---- Reading ----------------------------------------------------------------------------------
 
 // M and q from two arguments; their memory stays on the stack.
-static void read_problem(lua_State *L, int argument, S2LcpProblem *problem) {
+static void lcp_read_problem(lua_State *L, int argument, S2LcpProblem *problem) {
   int rows, columns, count;
+  // M is square, and small enough for indices that are int.
   problem->m = s2_lua_check_matrix(L, argument, "M", -1, -1, &rows, &columns);
   if (rows != columns) {
     s2_lua_fail(L, "M: square matrix expected, got %d rows of %d", rows, columns);
@@ -47,23 +64,19 @@ static void read_sparse_problem(lua_State *L, Call *call) {
   call->problem.q = s2_lua_check_vector(L, 2, "q", call->problem.n, &count);
 }
 
-static void read_options(lua_State *L, int argument, Call *call) {
+static void lcp_read_options(lua_State *L, int argument, Call *call) {
   static const char *const names[] = {"solver", "omega", NULL};
-  const char *solvers[S2_LCP_SOLVER_COUNT + 1] = {NULL};
-  for (int i = 0; i < S2_LCP_SOLVER_COUNT; i++) {
-    solvers[i] = s2_lcp_solver_name((S2LcpSolver)i);
-  }
   S2Keys keys = s2_keys_open(L, argument, true, names, s2_lua_solve_names, 0);
   int solver = S2_LCP_AUTO;
   double omega = 0;
-  s2_keys_choice(&keys, "solver", solvers, &solver);
-  if (s2_keys_number(&keys, "omega", S2_POSITIVE, &omega) && omega >= OMEGA_END) {
-    s2_keys_fail(&keys, "omega", "number below 2 expected, got %g", omega);
-  }
+  // The solver, its over-relaxation, and what all solvers take.
+  s2_lua_read_solver(&keys, lcp_solver_name, S2_LCP_SOLVER_COUNT, &solver);
+  s2_lua_read_omega(&keys, &omega);
+  // Points of the central path come from the interior point alone.
   s2_lua_solve_read(&keys, &call->solve);
   if (call->solve.kappa > 0 && solver != S2_LCP_AUTO && solver != S2_LCP_PDIPM) {
     s2_keys_fail(&keys, "kappa", "the solver 'pdipm' or 'auto' expected with it, got '%s'",
-                 solvers[solver]);
+                 lcp_solver_name(solver));
   }
   call->options = (S2LcpSolverOptions){.solver = (S2LcpSolver)solver,
                                        .tolerance = call->solve.tolerance,
@@ -72,73 +85,64 @@ static void read_options(lua_State *L, int argument, Call *call) {
                                        .kappa = call->solve.kappa};
 }
 
-// ---- Answering --------------------------------------------------------------------------------
-
-static void push_info(lua_State *L, const Call *call) {
-  const S2LcpSolution *solution = &call->solution;
-  s2_lua_solve_info(L, &call->solve, solution->status, solution->iterations, solution->residual,
-                    call->time);
-  lua_pushstring(L, s2_lcp_solver_name(solution->used));
-  lua_setfield(L, -2, "solver");
-  if (solution->has_ray) {
-    s2_lua_set_numbers(L, "ray", solution->ray, call->problem.n);
-  }
-}
+// ---- Solving ----------------------------------------------------------------------------------
 
 // For s2_lua_with_arena.
-static void solve(void *user, S2Arena *arena) {
+static void lcp_run(void *user, S2Arena *arena) {
   Call *call = user;
   call->options.history = call->solve.record ? &call->solve.history : NULL;
+  // Entries of one place add up here.
   S2Csr m = {0};
   if (call->sparse) {
     m = s2_csr_from_triplets(call->matrix.rows, call->matrix.columns, call->matrix.count,
                              call->matrix.triplet, arena);
   }
+  // The clock runs for the solver alone.
   double start = s2_lua_clock();
   if (call->sparse) {
     s2_lcp_sparse_solve(&m, call->problem.q, &call->options, arena, &call->solution);
   } else {
     s2_lcp_solve(&call->problem, &call->options, arena, &call->solution);
   }
-  call->time = s2_lua_clock() - start;
+  double time = s2_lua_clock() - start;
+  const S2LcpSolution *found = &call->solution;
+  call->ray = found->has_ray ? found->ray : NULL;
+  call->answer = (S2LuaAnswer){found->status, found->iterations, found->residual, time,
+                               s2_lcp_solver_name(found->used)};
 }
 
 static int lcp_solve(lua_State *L) {
+  static const S2LuaReturns returns = {result_fields, info_fields, NULL};
   Call call = {0};
   int results = s2_lua_solve_tracked(L, "lcp");
   if (results >= 0) {
     return results;
   }
   lua_settop(L, 3);
+  // A table of triplets is sparse, rows are dense.
   if (s2_lua_is_sparse(L, 1)) {
     read_sparse_problem(L, &call);
   } else {
-    read_problem(L, 1, &call.problem);
+    lcp_read_problem(L, 1, &call.problem);
   }
-  read_options(L, 3, &call);
+  lcp_read_options(L, 3, &call);
   if (call.sparse && call.solve.kappa > 0) {
     s2_lua_fail(L, "kappa: not for sparse M");
   }
+  // Room for the answer stays on the stack: nothing leaks where pushing it raises.
   size_t n = (size_t)call.problem.n;
-  double *memory = lua_newuserdatauv(L, sizeof(double) * (3 * n + 1), 0);
-  call.solution = (S2LcpSolution){.z = memory, .w = memory + n, .ray = memory + 2 * n};
-  s2_lua_with_arena(L, solve, &call);
-  if (call.solution.status == S2_SOLVED) {
-    s2_lua_push_numbers(L, call.solution.z, call.problem.n);
-    s2_lua_push_numbers(L, call.solution.w, call.problem.n);
-  } else {
-    lua_pushnil(L);
-    lua_pushstring(L, s2_solve_status_name(call.solution.status));
-  }
-  push_info(L, &call);
-  return 3;
+  call.solution = (S2LcpSolution){.z = s2_lua_take_numbers(L, n),
+                                  .w = s2_lua_take_numbers(L, n),
+                                  .ray = s2_lua_take_numbers(L, n)};
+  s2_lua_with_arena(L, lcp_run, &call);
+  return s2_lua_solve_return(L, &call.solve, &call.answer, &returns, &call);
 }
 
 // ---- Derivatives ------------------------------------------------------------------------------
 
 // No call into Lua between the arena's beginning and its end.
-static bool pull_back(const S2LcpProblem *problem, const S2LcpSolution *solution,
-                      const double *dl_dz, const S2LcpGradient *to) {
+static bool lcp_pull_back(const S2LcpProblem *problem, const S2LcpSolution *solution,
+                          const double *dl_dz, const S2LcpGradient *to) {
   S2Arena arena;
   s2_arena_init(&arena);
   bool regular = s2_lcp_vjp(problem, solution, dl_dz, to, &arena);
@@ -152,47 +156,31 @@ static int lcp_vjp(lua_State *L) {
   S2LcpProblem problem;
   int count;
   lua_settop(L, 5);
-  read_problem(L, 1, &problem);
+  lcp_read_problem(L, 1, &problem);
   int n = problem.n;
+  // Of a solution z and kappa are read.
   S2LcpSolution solution = {.z = s2_lua_check_vector(L, 3, "z", n, &count)};
   const double *dl_dz = s2_lua_check_vector(L, 4, "dl_dz", n, &count);
   S2Keys keys = s2_keys_open(L, 5, true, names, NULL, 0);
   s2_keys_number(&keys, "kappa", S2_NON_NEGATIVE, &solution.kappa);
   S2LcpGradient to = {.m = s2_lua_take_numbers(L, (size_t)n * (size_t)n),
                       .q = s2_lua_take_numbers(L, (size_t)n)};
-  bool regular = pull_back(&problem, &solution, dl_dz, &to);
+  bool regular = lcp_pull_back(&problem, &solution, dl_dz, &to);
+  // dl/dM and dl/dq in the shape of M and q.
   lua_createtable(L, 0, 3);
   s2_lua_set_matrix(L, "M", to.m, n, n);
   s2_lua_set_numbers(L, "q", to.q, n);
-  lua_pushboolean(L, regular);
-  lua_setfield(L, -2, "regular");
-  return 1;
+  return s2_lua_set_regular(L, regular);
 }
 
 static int lcp_solvers(lua_State *L) {
-  lua_createtable(L, S2_LCP_SOLVER_COUNT, 0);
-  for (int i = 0; i < S2_LCP_SOLVER_COUNT; i++) {
-    lua_createtable(L, 0, 2);
-    lua_pushstring(L, s2_lcp_solver_name((S2LcpSolver)i));
-    lua_setfield(L, -2, "name");
-    lua_pushstring(L, s2_lcp_solver_summary((S2LcpSolver)i));
-    lua_setfield(L, -2, "summary");
-    lua_rawseti(L, -2, i + 1);
-  }
-  return 1;
+  return s2_lua_push_solvers(L, lcp_solver_name, lcp_solver_summary, S2_LCP_SOLVER_COUNT);
 }
 
 // ---- Files ------------------------------------------------------------------------------------
 
-// What a file holds is not the script's fault either: nil and the message.
-static int file_failed(lua_State *L, S2Status status) {
-  lua_pushnil(L);
-  lua_pushstring(L, status.message);
-  return 2;
-}
-
 // Argument: the problem.
-static int push_problem(lua_State *L) {
+static int lcp_push_problem(lua_State *L) {
   const S2LcpProblem *problem = lua_touserdata(L, 1);
   s2_lua_push_matrix(L, problem->m, problem->n, problem->n);
   s2_lua_push_numbers(L, problem->q, problem->n);
@@ -203,10 +191,11 @@ static int lcp_read(lua_State *L) {
   S2LcpProblem *problem;
   S2Status status = s2_lcp_read(s2_lua_check_path(L, 1), &problem);
   if (status.code != S2_OK) {
-    return file_failed(L, status);
+    return s2_lua_file_failed(L, status);
   }
+  // The file's memory is freed whatever building the tables does.
   lua_settop(L, 0);
-  lua_pushcfunction(L, push_problem);
+  lua_pushcfunction(L, lcp_push_problem);
   lua_pushlightuserdata(L, problem);
   int failed = lua_pcall(L, 1, 2, 0);
   s2_lcp_free(problem);
@@ -216,10 +205,10 @@ static int lcp_read(lua_State *L) {
 static int lcp_write(lua_State *L) {
   const char *path = s2_lua_check_path(L, 1);
   S2LcpProblem problem;
-  read_problem(L, 2, &problem);
+  lcp_read_problem(L, 2, &problem);
   S2Status status = s2_lcp_write(&problem, path);
   if (status.code != S2_OK) {
-    return file_failed(L, status);
+    return s2_lua_file_failed(L, status);
   }
   lua_pushboolean(L, 1);
   return 1;

@@ -10,7 +10,7 @@ static double *take_numbers(lua_State *L, size_t count) {
 }
 
 // Length of the list at `index`. A table with other keys only would pass for an empty list.
-static int list_length(lua_State *L, int index, const char *what, const char *expected) {
+static int matrix_list_length(lua_State *L, int index, const char *what, const char *expected) {
   char text[S2_LUA_TEXT];
   if (lua_type(L, index) != LUA_TTABLE) {
     s2_lua_fail(L, "%s: %s expected, got %s", what, expected, s2_lua_describe(L, index, text));
@@ -19,6 +19,7 @@ static int list_length(lua_State *L, int index, const char *what, const char *ex
   if (length > INT_MAX) {
     s2_lua_fail(L, "%s: too long", what);
   }
+  // Keys without a list are a mistake, not an empty list.
   if (length == 0) {
     lua_pushnil(L);
     if (lua_next(L, index) != 0) {
@@ -30,8 +31,8 @@ static int list_length(lua_State *L, int index, const char *what, const char *ex
 }
 
 // Reads `count` numbers of the list at `index`; row < 0 stands for a plain vector.
-static void read_numbers(lua_State *L, int index, const char *what, int row, int count,
-                         double *numbers) {
+static void matrix_read_numbers(lua_State *L, int index, const char *what, int row, int count,
+                                double *numbers) {
   char text[S2_LUA_TEXT];
   for (int i = 0; i < count; i++) {
     if (lua_rawgeti(L, index, i + 1) != LUA_TNUMBER) {
@@ -53,6 +54,7 @@ static double *copy_array(lua_State *L, const S2LuaArray *array, const char *wha
     s2_lua_fail(L, "%s: %s expected, got an array of shape %s", what,
                 axes == 1 ? "list of numbers" : "matrix", s2_size_text(array->shape, text));
   }
+  // Tracked arrays would lose their derivatives without a word.
   if (array->var != 0) {
     s2_lua_fail(L, "%s: no derivative passes through here yet; a:value() gives the plain array",
                 what);
@@ -79,12 +81,12 @@ double *s2_lua_check_vector(lua_State *L, int index, const char *what, int wante
   if (array != NULL) {
     return vector_of_array(L, array, what, wanted, count);
   }
-  int length = list_length(L, index, what, "list of numbers");
+  int length = matrix_list_length(L, index, what, "list of numbers");
   if (wanted >= 0 && length != wanted) {
     s2_lua_fail(L, "%s: %d numbers expected, got %d", what, wanted, length);
   }
   double *numbers = take_numbers(L, (size_t)length);
-  read_numbers(L, index, what, -1, length, numbers);
+  matrix_read_numbers(L, index, what, -1, length, numbers);
   *count = length;
   return numbers;
 }
@@ -113,7 +115,7 @@ double *s2_lua_check_matrix(lua_State *L, int index, const char *what, int wante
     return matrix_of_array(L, array, what, wanted_rows, wanted_columns, rows, columns);
   }
   char text[S2_LUA_TEXT];
-  int height = list_length(L, index, what, "list of rows"), width = 0;
+  int height = matrix_list_length(L, index, what, "list of rows"), width = 0;
   if (wanted_rows >= 0 && height != wanted_rows) {
     s2_lua_fail(L, "%s: %d rows expected, got %d", what, wanted_rows, height);
   }
@@ -121,6 +123,7 @@ double *s2_lua_check_matrix(lua_State *L, int index, const char *what, int wante
     width = wanted_columns; // no rows of any length
   }
   double *numbers = NULL;
+  // The first row says how long all are, and with it how much memory there is to be.
   for (int i = 0; i < height; i++) {
     if (lua_rawgeti(L, index, i + 1) != LUA_TTABLE) {
       s2_lua_fail(L, "%s[%d]: a row (list of numbers) expected, got %s", what, i + 1,
@@ -138,7 +141,7 @@ double *s2_lua_check_matrix(lua_State *L, int index, const char *what, int wante
       numbers = take_numbers(L, (size_t)height * (size_t)width);
       lua_insert(L, -2);
     }
-    read_numbers(L, lua_gettop(L), what, i, width, numbers + (size_t)i * (size_t)width);
+    matrix_read_numbers(L, lua_gettop(L), what, i, width, numbers + (size_t)i * (size_t)width);
     lua_pop(L, 1);
   }
   *rows = height;

@@ -12,151 +12,126 @@ typedef struct Call {
   S2Mlcp problem;
   S2LuaSolve solve;
   S2MlcpSolution solution;
-  double time; // s
+  const double *dl_du, *dl_dv;
+  S2LuaAnswer answer;
 } Call;
 
-static void read_problem(const S2Keys *keys, S2Mlcp *problem) {
-  int n = -1, m = -1;
-  problem->a_free = s2_lua_problem_vector(keys, "a", &n);
-  problem->b_row = s2_lua_problem_vector(keys, "b", &m);
-  n = n < 0 ? 0 : n;
-  m = m < 0 ? 0 : m;
-  if (n > S2_MLCP_MAX - m) {
-    s2_lua_fail(keys->L, "a, b: at most %d numbers expected, got %d", S2_MLCP_MAX, n + m);
+#define SIZE(name)     offsetof(Call, problem.name)
+#define DATA(name)     offsetof(Call, problem.name)
+#define FOUND(name)    offsetof(Call, solution.name)
+#define GRADIENT(name) .gradient = offsetof(S2MlcpGradient, name)
+
+// The problem (mlcp.h); blocks are needed where they have numbers.
+static const S2LuaField problem_fields[] = {
+    {"a", S2_LUA_VECTOR, DATA(a_free), SIZE(n), .flags = S2_LUA_SIZES, GRADIENT(a_free)},
+    {"b", S2_LUA_VECTOR, DATA(b_row), SIZE(m), .flags = S2_LUA_SIZES, GRADIENT(b_row)},
+    {"A", S2_LUA_MATRIX, DATA(a_uu), SIZE(n), SIZE(n), S2_LUA_NOT_EMPTY, GRADIENT(a_uu)},
+    {"C", S2_LUA_MATRIX, DATA(c_uv), SIZE(n), SIZE(m), S2_LUA_NOT_EMPTY, GRADIENT(c_uv)},
+    {"D", S2_LUA_MATRIX, DATA(d_vu), SIZE(m), SIZE(n), S2_LUA_NOT_EMPTY, GRADIENT(d_vu)},
+    {"B", S2_LUA_MATRIX, DATA(b_vv), SIZE(m), SIZE(m), S2_LUA_NOT_EMPTY, GRADIENT(b_vv)},
+    {"lo", S2_LUA_VECTOR, DATA(lo), SIZE(m), GRADIENT(lo)}, // absent: 0
+    {"hi", S2_LUA_VECTOR, DATA(hi), SIZE(m), GRADIENT(hi)}, // absent: infinite
+    {0}};
+
+static const S2LuaField result_fields[] = {{"u", S2_LUA_VECTOR, FOUND(u), .rows = SIZE(n)},
+                                           {"v", S2_LUA_VECTOR, FOUND(v), .rows = SIZE(m)},
+                                           {0}};
+static const S2LuaField info_fields[] = {
+    {"r_vio", S2_LUA_NUMBER, .at = FOUND(r_vio)},
+    {"b_vio", S2_LUA_NUMBER, .at = FOUND(b_vio)},
+    {"w", S2_LUA_VECTOR, FOUND(w), SIZE(m), .flags = S2_LUA_IF_SOLVED},
+    {0}};
+static const S2LuaField certificate_fields[] = {
+    {"a", S2_LUA_VECTOR, FOUND(proof_free), .rows = SIZE(n)},
+    {"b", S2_LUA_VECTOR, FOUND(proof_row), .rows = SIZE(m)},
+    {0}};
+static const S2LuaField loss_fields[] = {
+    {"u", S2_LUA_VECTOR, offsetof(Call, dl_du), .rows = SIZE(n)},
+    {"v", S2_LUA_VECTOR, offsetof(Call, dl_dv), .rows = SIZE(m)},
+    {0}};
+
+// The problem in argument 1; returns its keys.
+static S2Keys mlcp_read_problem(lua_State *L, Call *call) {
+  static const char *const names[] = {"A", "B", "C", "D", "a", "b", "lo", "hi", NULL};
+  S2Mlcp *problem = &call->problem;
+  luaL_checkstack(L, 3 * LUA_MINSTACK, NULL);
+  S2Keys keys = s2_keys_open(L, 1, false, names, s2_lua_solve_names, 0);
+  s2_lua_fields_read(&keys, problem_fields, call);
+  // Limits, and bounds that leave no value.
+  if (problem->n > S2_MLCP_MAX - problem->m) {
+    s2_lua_fail(L, "a, b: at most %d numbers expected, got %d", S2_MLCP_MAX,
+                problem->n + problem->m);
   }
-  const char *const names[] = {"A", "C", "D", "B"};
-  const double **const matrices[] = {&problem->a_uu, &problem->c_uv, &problem->d_vu,
-                                     &problem->b_vv};
-  for (int i = 0; i < 4; i++) {
-    int rows = i < 2 ? n : m, columns = i % 2 == 0 ? n : m;
-    if (rows > 0 && columns > 0) {
-      s2_keys_require(keys, names[i]);
-    }
-    *matrices[i] = s2_lua_problem_matrix(keys, names[i], &rows, &columns);
-  }
-  problem->lo = s2_lua_problem_vector(keys, "lo", &m);
-  problem->hi = s2_lua_problem_vector(keys, "hi", &m);
-  for (int i = 0; i < m; i++) {
+  for (int i = 0; i < problem->m; i++) {
     double lo = problem->lo != NULL ? problem->lo[i] : 0;
     double hi = problem->hi != NULL ? problem->hi[i] : (double)INFINITY;
     if (lo > hi) {
-      s2_lua_fail(keys->L, "lo[%d]: at most hi[%d] = %g expected, got %g", i + 1, i + 1, hi, lo);
+      s2_lua_fail(L, "lo[%d]: at most hi[%d] = %g expected, got %g", i + 1, i + 1, hi, lo);
     }
   }
-  problem->n = n;
-  problem->m = m;
+  return keys;
 }
 
 // For s2_lua_with_arena.
-static void solve(void *user, S2Arena *arena) {
+static void mlcp_run(void *user, S2Arena *arena) {
   Call *call = user;
+  const S2MlcpSolution *found = &call->solution;
   S2MlcpOptions options = {.tolerance = call->solve.tolerance,
                            .max_iterations = call->solve.max_iterations,
                            .history = call->solve.record ? &call->solve.history : NULL,
                            .kappa = call->solve.kappa};
   double start = s2_lua_clock();
   s2_mlcp_solve(&call->problem, &options, arena, &call->solution);
-  call->time = s2_lua_clock() - start;
+  double time = s2_lua_clock() - start;
+  call->answer = (S2LuaAnswer){found->status, found->iterations, found->residual, time, NULL};
 }
-
-static void push_info(lua_State *L, const Call *call) {
-  const S2MlcpSolution *solution = &call->solution;
-  s2_lua_solve_info(L, &call->solve, solution->status, solution->iterations, solution->residual,
-                    call->time);
-  s2_lua_set_number(L, "r_vio", solution->r_vio);
-  s2_lua_set_number(L, "b_vio", solution->b_vio);
-  if (solution->status == S2_SOLVED) {
-    s2_lua_set_numbers(L, "w", solution->w, call->problem.m);
-  } else if (solution->status == S2_INFEASIBLE) {
-    lua_createtable(L, 0, 2);
-    s2_lua_set_numbers(L, "a", solution->proof_free, call->problem.n);
-    s2_lua_set_numbers(L, "b", solution->proof_row, call->problem.m);
-    lua_setfield(L, -2, "certificate");
-  }
-}
-
-static const char *const problem_names[] = {"A", "B", "C", "D", "a", "b", "lo", "hi", NULL};
 
 static int mlcp_solve(lua_State *L) {
+  static const S2LuaReturns returns = {result_fields, info_fields, certificate_fields};
   Call call = {0};
   int results = s2_lua_solve_tracked(L, "mlcp");
   if (results >= 0) {
     return results;
   }
   lua_settop(L, 1);
-  luaL_checkstack(L, 3 * LUA_MINSTACK, NULL);
-  S2Keys keys = s2_keys_open(L, 1, false, problem_names, s2_lua_solve_names, 0);
-  read_problem(&keys, &call.problem);
+  S2Keys keys = mlcp_read_problem(L, &call);
   s2_lua_solve_read(&keys, &call.solve);
   size_t n = (size_t)call.problem.n, m = (size_t)call.problem.m;
-  double *memory = lua_newuserdatauv(L, sizeof(double) * (2 * n + 3 * m + 1), 0);
-  call.solution = (S2MlcpSolution){
-      .u = memory,
-      .v = memory + n,
-      .w = memory + n + m,
-      .proof_free = memory + n + 2 * m,
-      .proof_row = memory + 2 * n + 2 * m,
-  };
-  s2_lua_with_arena(L, solve, &call);
-  if (call.solution.status == S2_SOLVED) {
-    s2_lua_push_numbers(L, call.solution.u, call.problem.n);
-    s2_lua_push_numbers(L, call.solution.v, call.problem.m);
-  } else {
-    lua_pushnil(L);
-    lua_pushstring(L, s2_solve_status_name(call.solution.status));
-  }
-  push_info(L, &call);
-  return 3;
+  // Room for the answer stays on the stack.
+  call.solution = (S2MlcpSolution){.u = s2_lua_take_numbers(L, n),
+                                   .v = s2_lua_take_numbers(L, m),
+                                   .w = s2_lua_take_numbers(L, m),
+                                   .proof_free = s2_lua_take_numbers(L, n),
+                                   .proof_row = s2_lua_take_numbers(L, m)};
+  s2_lua_with_arena(L, mlcp_run, &call);
+  return s2_lua_solve_return(L, &call.solve, &call.answer, &returns, &call);
 }
 
 // ---- Derivatives ------------------------------------------------------------------------------
 
-// No call into Lua between the arena's beginning and its end.
-static bool pull_back(const S2Mlcp *problem, const S2MlcpSolution *solution, const double *dl_du,
-                      const double *dl_dv, const S2MlcpGradient *to) {
-  S2Arena arena;
-  s2_arena_init(&arena);
-  bool regular = s2_mlcp_vjp(problem, solution, dl_du, dl_dv, to, &arena);
-  s2_arena_free(&arena);
-  return regular;
-}
-
 // Arguments: problem, u, v, info, dl.
 static int mlcp_vjp(lua_State *L) {
-  static const char *const names[] = {"u", "v", NULL};
-  S2Mlcp problem = {0};
+  Call call = {0};
+  int count;
   lua_settop(L, 5);
-  luaL_checkstack(L, 3 * LUA_MINSTACK, NULL);
-  S2Keys keys = s2_keys_open(L, 1, false, problem_names, s2_lua_solve_names, 0);
-  read_problem(&keys, &problem);
-  int n = problem.n, m = problem.m, count;
-  S2MlcpSolution solution = {.u = s2_lua_check_vector(L, 2, "u", n, &count),
-                             .v = s2_lua_check_vector(L, 3, "v", m, &count)};
-  S2Keys info = s2_lua_solved_open(L, 4), loss = s2_lua_loss_open(L, 5, names);
-  solution.kappa = s2_lua_solved_kappa(&info);
-  const double *dl_du = s2_lua_loss_vector(&loss, "u", n);
-  const double *dl_dv = s2_lua_loss_vector(&loss, "v", m);
-  S2MlcpGradient to = {.a_uu = s2_lua_take_like(L, problem.a_uu, (size_t)n * (size_t)n),
-                       .c_uv = s2_lua_take_like(L, problem.c_uv, (size_t)n * (size_t)m),
-                       .d_vu = s2_lua_take_like(L, problem.d_vu, (size_t)m * (size_t)n),
-                       .b_vv = s2_lua_take_like(L, problem.b_vv, (size_t)m * (size_t)m),
-                       .a_free = s2_lua_take_like(L, problem.a_free, (size_t)n),
-                       .b_row = s2_lua_take_like(L, problem.b_row, (size_t)m),
-                       .lo = s2_lua_take_like(L, problem.lo, (size_t)m),
-                       .hi = s2_lua_take_like(L, problem.hi, (size_t)m)};
-  bool regular = pull_back(&problem, &solution, dl_du, dl_dv, &to);
-  lua_createtable(L, 0, 9);
-  s2_lua_set_matrix(L, "A", to.a_uu, n, n);
-  s2_lua_set_matrix(L, "C", to.c_uv, n, m);
-  s2_lua_set_matrix(L, "D", to.d_vu, m, n);
-  s2_lua_set_matrix(L, "B", to.b_vv, m, m);
-  s2_lua_set_numbers(L, "a", to.a_free, n);
-  s2_lua_set_numbers(L, "b", to.b_row, m);
-  s2_lua_set_numbers(L, "lo", to.lo, m);
-  s2_lua_set_numbers(L, "hi", to.hi, m);
-  lua_pushboolean(L, regular);
-  lua_setfield(L, -2, "regular");
-  return 1;
+  mlcp_read_problem(L, &call);
+  S2MlcpSolution *at = &call.solution;
+  // The solution from the arguments and its info, the loss from the last one.
+  at->u = s2_lua_check_vector(L, 2, "u", call.problem.n, &count);
+  at->v = s2_lua_check_vector(L, 3, "v", call.problem.m, &count);
+  S2Keys info = s2_lua_solved_open(L, 4);
+  S2Keys loss = s2_lua_loss_open(L, 5, loss_fields);
+  at->kappa = s2_lua_solved_kappa(&info);
+  s2_lua_fields_read(&loss, loss_fields, &call);
+  // A derivative for each block that was given.
+  S2MlcpGradient to;
+  s2_lua_gradient_take(L, problem_fields, &call, &to);
+  S2Arena arena; // no call into Lua before its end
+  s2_arena_init(&arena);
+  bool regular = s2_mlcp_vjp(&call.problem, at, call.dl_du, call.dl_dv, &to, &arena);
+  s2_arena_free(&arena);
+  s2_lua_gradient_push(L, problem_fields, &call, &to);
+  return s2_lua_set_regular(L, regular);
 }
 
 void s2_lua_open_mlcp(lua_State *L) {

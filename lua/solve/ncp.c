@@ -5,6 +5,7 @@
 // at the end. All memory belongs to userdata.
 #include "lua/diff/solve_tracked.h"
 #include "lua/solve/matrix.h"
+#include "lua/solve/solve_info.h"
 #include "lua/world/binding.h"
 
 #include "mcp/cone/ncp.h"
@@ -41,15 +42,17 @@ typedef struct Request {
 } Request;
 
 // Arguments: the request, the function.
-static int answer(lua_State *L) {
+static int ncp_answer(lua_State *L) {
   const Request *request = lua_touserdata(L, 1);
   const Call *call = request->call;
   const S2Ncp *ncp = &call->ncp;
   int cone = s2_cones_size(&ncp->cones), rows, columns;
+  // residual(x, y, z, theta), and the others alike.
   s2_lua_push_numbers(L, request->x, ncp->x.size);
   s2_lua_push_numbers(L, request->y, cone);
   s2_lua_push_numbers(L, request->z, cone);
   s2_lua_push_numbers(L, request->theta, ncp->parameters);
+  // The function's answer must have the size that its name says.
   lua_call(L, 4, 1);
   const double *numbers;
   if (request->which == RESIDUAL) {
@@ -66,10 +69,10 @@ static int answer(lua_State *L) {
   return 0;
 }
 
-static bool ask(Request request) {
+static bool ncp_ask(Request request) {
   const Call *call = request.call;
   lua_State *L = call->L;
-  lua_pushcfunction(L, answer);
+  lua_pushcfunction(L, ncp_answer);
   lua_pushlightuserdata(L, &request);
   lua_pushvalue(L, call->function[request.which]);
   return lua_pcall(L, 2, 0, call->handler) == LUA_OK;
@@ -77,21 +80,21 @@ static bool ask(Request request) {
 
 static bool ask_residual(void *user, const double *x, const double *y, const double *z,
                          const double *theta, double *out) {
-  return ask((Request){user, RESIDUAL, x, y, z, theta, out});
+  return ncp_ask((Request){user, RESIDUAL, x, y, z, theta, out});
 }
 
-static bool ask_jacobian(void *user, const double *x, const double *y, const double *z,
-                         const double *theta, double *out) {
-  return ask((Request){user, JACOBIAN, x, y, z, theta, out});
+static bool ncp_ask_jacobian(void *user, const double *x, const double *y, const double *z,
+                             const double *theta, double *out) {
+  return ncp_ask((Request){user, JACOBIAN, x, y, z, theta, out});
 }
 
 static bool ask_theta_jacobian(void *user, const double *x, const double *y, const double *z,
                                const double *theta, double *out) {
-  return ask((Request){user, THETA_JACOBIAN, x, y, z, theta, out});
+  return ncp_ask((Request){user, THETA_JACOBIAN, x, y, z, theta, out});
 }
 
 // Raises when the solver could not do its work; a script's own error as it was.
-static void check(lua_State *L, S2Status status) {
+static void ncp_check(lua_State *L, S2Status status) {
   if (status.code == S2_ABORTED) {
     lua_error(L);
   }
@@ -109,13 +112,14 @@ static int scratch_free(lua_State *L) {
 static S2Arena *push_scratch(lua_State *L) {
   S2Arena *arena = lua_newuserdatauv(L, sizeof *arena, 0);
   s2_arena_init(arena);
+  // Closed with the stack, so also when an error leaves the function.
   luaL_setmetatable(L, SCRATCH);
   lua_toclose(L, -1);
   return arena;
 }
 
 // A list of numbers; empty when the key is absent. The memory stays on the stack.
-static const double *read_numbers(const S2Keys *keys, const char *key, int wanted, int *count) {
+static const double *ncp_read_numbers(const S2Keys *keys, const char *key, int wanted, int *count) {
   char what[S2_KEYS_SCOPE + S2_LUA_TEXT];
   snprintf(what, sizeof what, "%s%s", keys->scope, key);
   if (s2_keys_push(keys, key) == LUA_TNIL) {
@@ -128,8 +132,9 @@ static const double *read_numbers(const S2Keys *keys, const char *key, int wante
 // A list of whole numbers from 1 to `highest`, less `base`, in ascending order if asked.
 static const int *read_integers(const S2Keys *keys, const char *key, int highest, int base,
                                 bool sorted, int *count, S2Arena *arena) {
-  const double *numbers = read_numbers(keys, key, -1, count);
+  const double *numbers = ncp_read_numbers(keys, key, -1, count);
   int *integers = S2_TAKE(arena, int, *count);
+  // Checked one by one, and put into their place where the order is to ascend.
   for (int i = 0; i < *count; i++) {
     if (!(numbers[i] >= 1 && numbers[i] <= highest && numbers[i] == floor(numbers[i]))) {
       s2_keys_fail(keys, key, "[%d]: an integer from 1 to %d expected, got %g", i + 1, highest,
@@ -162,6 +167,7 @@ static S2Cones read_cones(const S2Keys *keys, S2Arena *arena) {
   static const char *const names[] = {"orthant", "soc", NULL};
   S2Cones cones = {0};
   int64_t orthant = 0;
+  // No cones: equations alone.
   if (push_table(keys, "cones")) {
     S2Keys inner = s2_keys_inner(keys, "cones.", names, NULL);
     s2_keys_integer(&inner, "orthant", 0, S2_NCP_MAX_SIZE, &orthant);
@@ -171,13 +177,24 @@ static S2Cones read_cones(const S2Keys *keys, S2Arena *arena) {
   return cones;
 }
 
-static void read_integer(const S2Keys *keys, const char *key, int lowest, int *value) {
-  int64_t integer = *value;
-  s2_keys_integer(keys, key, lowest, MAX_ITER, &integer);
-  *value = (int)integer;
-}
+#define OPTION(name) offsetof(S2NcpOptions, name)
 
-static S2NcpOptions read_options(const S2Keys *keys) {
+// As in ncp.h, where they are explained; `undercut` apart, which may be infinite.
+static const S2LuaField option_fields[] = {
+    {"r_tol", S2_LUA_NUMBER, OPTION(r_tol), .domain = S2_POSITIVE},
+    {"b_tol", S2_LUA_NUMBER, OPTION(b_tol), .domain = S2_POSITIVE},
+    {"kappa", S2_LUA_NUMBER, OPTION(kappa), .domain = S2_NON_NEGATIVE},
+    {"ls_scale", S2_LUA_NUMBER, OPTION(ls_scale), .domain = S2_POSITIVE},
+    {"no_progress_undercut", S2_LUA_NUMBER, OPTION(no_progress_undercut), .domain = S2_POSITIVE},
+    {"reg", S2_LUA_NUMBER, OPTION(reg), .domain = S2_NON_NEGATIVE},
+    {"corrector", S2_LUA_BOOLEAN, .at = OPTION(corrector)},
+    {"centering", S2_LUA_NUMBER, OPTION(centering), .domain = S2_NON_NEGATIVE},
+    {"max_iter", S2_LUA_INTEGER, OPTION(max_iter), .least = 0, .most = MAX_ITER},
+    {"max_ls", S2_LUA_INTEGER, OPTION(max_ls), .least = 1, .most = MAX_ITER},
+    {"no_progress_max", S2_LUA_INTEGER, OPTION(no_progress_max), .least = 1, .most = MAX_ITER},
+    {0}};
+
+static S2NcpOptions ncp_read_options(const S2Keys *keys) {
   static const char *const names[] = {"r_tol",    "b_tol",           "kappa",
                                       "max_iter", "ls_scale",        "max_ls",
                                       "undercut", "no_progress_max", "no_progress_undercut",
@@ -187,18 +204,9 @@ static S2NcpOptions read_options(const S2Keys *keys) {
   if (!push_table(keys, "options")) {
     return options;
   }
+  // What is not given stays as the solver has it.
   S2Keys inner = s2_keys_inner(keys, "options.", names, NULL);
-  s2_keys_number(&inner, "r_tol", S2_POSITIVE, &options.r_tol);
-  s2_keys_number(&inner, "b_tol", S2_POSITIVE, &options.b_tol);
-  s2_keys_number(&inner, "kappa", S2_NON_NEGATIVE, &options.kappa);
-  s2_keys_number(&inner, "ls_scale", S2_POSITIVE, &options.ls_scale);
-  s2_keys_number(&inner, "no_progress_undercut", S2_POSITIVE, &options.no_progress_undercut);
-  s2_keys_number(&inner, "reg", S2_NON_NEGATIVE, &options.reg);
-  s2_keys_boolean(&inner, "corrector", &options.corrector);
-  s2_keys_number(&inner, "centering", S2_NON_NEGATIVE, &options.centering);
-  read_integer(&inner, "max_iter", 0, &options.max_iter);
-  read_integer(&inner, "max_ls", 1, &options.max_ls);
-  read_integer(&inner, "no_progress_max", 1, &options.no_progress_max);
+  s2_lua_fields_read(&inner, option_fields, &options);
   if (s2_keys_push(&inner, "undercut") == LUA_TNUMBER && lua_tonumber(keys->L, -1) == INFINITY) {
     options.undercut = INFINITY; // which the reader of keys takes for a slip
   } else {
@@ -208,12 +216,13 @@ static S2NcpOptions read_options(const S2Keys *keys) {
 }
 
 // Leaves what belongs to the call on the stack.
-static void read_problem(const S2Keys *keys, Call *call, S2Arena *arena) {
-  static S2NcpFunction *const asks[] = {ask_residual, ask_jacobian, ask_theta_jacobian};
+static void ncp_read_problem(const S2Keys *keys, Call *call, S2Arena *arena) {
+  static S2NcpFunction *const asks[] = {ask_residual, ncp_ask_jacobian, ask_theta_jacobian};
   lua_State *L = keys->L;
   S2Ncp *ncp = &call->ncp;
   char text[S2_LUA_TEXT];
   s2_keys_require(keys, "residual");
+  // The functions stay on the stack, where calls find them.
   for (int i = 0; i < FUNCTIONS; i++) {
     int type = s2_keys_push(keys, function_keys[i]);
     if (type != LUA_TNIL && type != LUA_TFUNCTION) {
@@ -224,9 +233,10 @@ static void read_problem(const S2Keys *keys, Call *call, S2Arena *arena) {
   }
   ncp->residual = asks[RESIDUAL];
   ncp->jacobian = call->function[JACOBIAN] != 0 ? asks[JACOBIAN] : NULL;
+  // Parameters, cones and the parts of x that are no plain numbers.
   ncp->theta_jacobian = call->function[THETA_JACOBIAN] != 0 ? asks[THETA_JACOBIAN] : NULL;
   ncp->user = call;
-  ncp->theta = read_numbers(keys, "theta", -1, &ncp->parameters);
+  ncp->theta = ncp_read_numbers(keys, "theta", -1, &ncp->parameters);
   ncp->cones = read_cones(keys, arena);
   ncp->x.rotation =
       read_integers(keys, "rotations", ncp->x.size, 1, true, &ncp->x.rotations, arena);
@@ -240,22 +250,6 @@ static void read_problem(const S2Keys *keys, Call *call, S2Arena *arena) {
 
 // ---- Results ----------------------------------------------------------------------------------
 
-static void set_number(lua_State *L, const char *key, double value) {
-  lua_pushnumber(L, value);
-  lua_setfield(L, -2, key);
-}
-
-static void push_history(lua_State *L, const S2History *history) {
-  lua_createtable(L, history->count, 0);
-  for (int i = 0; i < history->count; i++) {
-    lua_createtable(L, 0, 3);
-    set_number(L, "residual", history->at[i].residual);
-    set_number(L, "step", history->at[i].step);
-    set_number(L, "mu", history->at[i].mu);
-    lua_rawseti(L, -2, i + 1);
-  }
-}
-
 // info.dw_dtheta and info.dl_dtheta, for which an absent derivative is nil.
 static void set_derivatives(lua_State *L, const S2Keys *keys, const Call *call, int info,
                             const double *w, S2Arena *arena) {
@@ -266,24 +260,26 @@ static void set_derivatives(lua_State *L, const S2Keys *keys, const Call *call, 
   const double *y = w + ncp->x.size, *z = y + cone;
   bool wanted = false, regular = false;
   s2_keys_boolean(keys, "dw_dtheta", &wanted);
+  // dw/dtheta as a matrix ...
   if (wanted) {
     size_t count = (size_t)call->stored * (size_t)ncp->parameters;
     double *dw = s2_arena_take(arena, sizeof(double) * count);
-    check(L, s2_ncp_derivative(ncp, w, y, z, dw, &regular, arena));
+    ncp_check(L, s2_ncp_derivative(ncp, w, y, z, dw, &regular, arena));
     if (regular) {
       s2_lua_push_matrix(L, dw, call->stored, ncp->parameters);
       lua_setfield(L, info, "dw_dtheta");
     }
   }
+  // ... and the product dl/dw dw/dtheta, each where it was asked for.
   if (push_table(keys, "dl_dw")) {
     S2Keys inner = s2_keys_inner(keys, "dl_dw.", names, NULL);
     double *dl_dw = S2_TAKE_ZEROED(arena, double, call->stored), *at = dl_dw;
     double *dl_dtheta = S2_TAKE(arena, double, ncp->parameters);
     for (int i = 0, count; i < 3; at += sizes[i], i++) {
-      const double *part = read_numbers(&inner, names[i], sizes[i], &count);
-      memcpy(at, part, sizeof(double) * (size_t)count);
+      const double *numbers = ncp_read_numbers(&inner, names[i], sizes[i], &count);
+      memcpy(at, numbers, sizeof(double) * (size_t)count);
     }
-    check(L, s2_ncp_pull_back(ncp, w, y, z, dl_dw, dl_dtheta, &regular, arena));
+    ncp_check(L, s2_ncp_pull_back(ncp, w, y, z, dl_dw, dl_dtheta, &regular, arena));
     if (regular) {
       s2_lua_push_numbers(L, dl_dtheta, ncp->parameters);
       lua_setfield(L, info, "dl_dtheta");
@@ -291,7 +287,7 @@ static void set_derivatives(lua_State *L, const S2Keys *keys, const Call *call, 
   }
 }
 
-static void push_point(lua_State *L, const Call *call, const double *w) {
+static void ncp_push_point(lua_State *L, const Call *call, const double *w) {
   int cone = s2_cones_size(&call->ncp.cones);
   s2_lua_push_numbers(L, w, call->ncp.x.size);
   s2_lua_push_numbers(L, w + call->ncp.x.size, cone);
@@ -311,47 +307,52 @@ static int ncp_solve(lua_State *L) {
   luaL_checkstack(L, 4 * SLOTS, "out of stack");
   S2Keys keys = s2_keys_open(L, 1, false, names, NULL, 0);
   lua_settop(L, 1);
+  // What the solver needs while the script's functions may raise: freed with the stack.
   S2Arena *arena = push_scratch(L);
   lua_pushcfunction(L, s2_lua_keep_traceback);
   Call call = {.L = L, .handler = lua_gettop(L)};
-  const double *x0 = read_numbers(&keys, "x0", -1, &call.ncp.x.size);
-  read_problem(&keys, &call, arena);
-  S2NcpOptions options = read_options(&keys);
+  const double *x0 = ncp_read_numbers(&keys, "x0", -1, &call.ncp.x.size);
+  ncp_read_problem(&keys, &call, arena);
+  // The history is as long as the solve may be.
+  S2NcpOptions options = ncp_read_options(&keys);
   bool recorded = false;
   s2_keys_boolean(&keys, "history", &recorded);
   S2History history = {.capacity = recorded ? options.max_iter : 0};
   history.at = S2_TAKE(arena, S2Iterate, history.capacity);
 
+  // w = (x, y, z), x from x0.
   double *w = S2_TAKE_ZEROED(arena, double, call.stored), *y = w + call.ncp.x.size;
   memcpy(w, x0, sizeof(double) * (size_t)call.ncp.x.size);
   S2NcpInfo result;
   double start = s2_lua_clock();
-  check(L, s2_ncp_solve(&call.ncp, &options, w, y, y + s2_cones_size(&call.ncp.cones),
-                        recorded ? &history : NULL, arena, &result));
+  ncp_check(L, s2_ncp_solve(&call.ncp, &options, w, y, y + s2_cones_size(&call.ncp.cones),
+                            recorded ? &history : NULL, arena, &result));
   double time = s2_lua_clock() - start;
 
+  // The info of both outcomes.
   lua_createtable(L, 0, 10);
   int info = lua_gettop(L);
   lua_pushstring(L, s2_solve_status_name(result.status));
   lua_setfield(L, info, "status");
   lua_pushinteger(L, result.iterations);
   lua_setfield(L, info, "iterations");
-  set_number(L, "residual", result.b_vio > result.r_vio ? result.b_vio : result.r_vio);
-  set_number(L, "r_vio", result.r_vio);
-  set_number(L, "b_vio", result.b_vio);
-  set_number(L, "time", time);
+  s2_lua_set_number(L, "residual", result.b_vio > result.r_vio ? result.b_vio : result.r_vio);
+  s2_lua_set_number(L, "r_vio", result.r_vio);
+  s2_lua_set_number(L, "b_vio", result.b_vio);
+  s2_lua_set_number(L, "time", time);
   if (recorded) {
-    push_history(L, &history);
+    s2_lua_push_history(L, &history);
     lua_setfield(L, info, "history");
   }
+  // Solved: x, y, z, info. Else nil, why, and the last point in the info.
   if (result.status == S2_SOLVED) {
     set_derivatives(L, &keys, &call, info, w, arena);
-    push_point(L, &call, w);
+    ncp_push_point(L, &call, w);
     lua_pushvalue(L, info);
     return 4;
   }
   lua_settop(L, info);
-  push_point(L, &call, w);
+  ncp_push_point(L, &call, w);
   lua_setfield(L, info, "z");
   lua_setfield(L, info, "y");
   lua_setfield(L, info, "x");
@@ -359,11 +360,6 @@ static int ncp_solve(lua_State *L) {
   lua_pushstring(L, s2_solve_status_name(result.status));
   lua_pushvalue(L, info);
   return 3;
-}
-
-// Upvalue 1: the functions there are.
-static int no_field(lua_State *L) {
-  return s2_lua_no_field(L, "sim.ncp", 2, lua_upvalueindex(1));
 }
 
 void s2_lua_open_ncp(lua_State *L) {
@@ -374,11 +370,5 @@ void s2_lua_open_ncp(lua_State *L) {
   lua_pushcfunction(L, scratch_free);
   lua_setfield(L, -2, "__close");
   lua_pop(L, 1);
-  lua_newtable(L);
-  s2_lua_functions(L, functions, 0);
-  lua_createtable(L, 0, 1);
-  lua_pushvalue(L, -2);
-  lua_pushcclosure(L, no_field, 1);
-  lua_setfield(L, -2, "__index");
-  lua_setmetatable(L, -2);
+  s2_lua_push_library(L, "sim.ncp", functions);
 }

@@ -3,54 +3,33 @@
 // With n bodies that move, m bilateral rows (joints) and c contacts, R = m + 2c rows, the fields
 // are
 //   bodies    n Body objects (false: a node of a gear); body i has the columns 3i-2 .. 3i (angle,
-//   x, y) of v M         3n x 3n mass matrix, diagonal              (kg m^2, kg, kg) rhs       3n,
-//   M v + dt f: momentum without impulses   (N m s, N s) J         R x 3n Jacobian: the m joint
-//   rows, then a normal and a tangent row for each contact C         R compliances (diagonal) bias
-//   R: row velocity u = J v + C lambda + bias lo, hi    R bounds of the impulses lambda; rows of
-//   friction: -mu and mu times the normal impulse mu        c friction coefficients E         2c x
-//   c: which contact the two opposite directions of friction belong to W, q      R x R Delassus
-//   matrix J inv(M) J' + C and R: u = W lambda + q joints    m, contacts: c (counts)
+//             x, y) of v
+//   M         3n x 3n mass matrix, diagonal              (kg m^2, kg, kg)
+//   rhs       3n, M v + dt f: momentum without impulses  (N m s, N s)
+//   J         R x 3n Jacobian: the m joint rows, then a normal and a tangent row for each contact
+//   C         R compliances (diagonal)
+//   bias      R: row velocity u = J v + C lambda + bias
+//   lo, hi    R bounds of the impulses lambda; rows of friction: -mu, mu times the normal one
+//   mu        c friction coefficients
+//   E         2c x c: which contact the two opposite directions of friction belong to
+//   W, q      R x R Delassus matrix J inv(M) J' + C and R: u = W lambda + q
+//   joints    m, contacts: c (counts)
+#include "lua/solve/matrix.h"
+#include "lua/solve/solve_info.h"
 #include "lua/world/binding.h"
 
 #include <math.h>
 
-// ---- Tables -----------------------------------------------------------------------------------
-
-static void set_item(lua_State *L, lua_Integer i, double value) {
-  lua_pushnumber(L, value);
-  lua_rawseti(L, -2, i + 1);
-}
-
-// `values` holds rows x columns numbers, row by row.
-static void set_matrix(lua_State *L, const char *key, const double *values, int rows, int columns) {
-  lua_createtable(L, rows, 0);
-  for (int i = 0; i < rows; i++) {
-    lua_createtable(L, columns, 0);
-    for (int k = 0; k < columns; k++) {
-      set_item(L, k, values[(size_t)i * (size_t)columns + (size_t)k]);
-    }
-    lua_rawseti(L, -2, i + 1);
-  }
-  lua_setfield(L, -2, key);
-}
-
-static void set_vector(lua_State *L, const char *key, const double *values, int count) {
-  lua_createtable(L, count, 0);
-  for (int i = 0; i < count; i++) {
-    set_item(L, i, values[i]);
-  }
-  lua_setfield(L, -2, key);
-}
-
 // ---- Problem ----------------------------------------------------------------------------------
 
-static double *take_matrix(S2Arena *arena, int rows, int columns) {
+static double *problem_take_matrix(S2Arena *arena, int rows, int columns) {
   return s2_arena_take_zeroed(arena, sizeof(double) * ((size_t)rows * (size_t)columns + 1));
 }
 
-static double *jacobian(const S2Problem *problem, S2Arena *arena) {
+static double *problem_jacobian(const S2Problem *problem, S2Arena *arena) {
   int columns = 3 * problem->nodes;
-  double *J = take_matrix(arena, problem->rows, columns);
+  double *J = problem_take_matrix(arena, problem->rows, columns);
+  // The ground has no columns.
   for (int i = 0; i < problem->rows; i++) {
     const S2Row *row = &problem->row[i];
     double *at = J + (size_t)i * (size_t)columns;
@@ -69,7 +48,8 @@ static double *jacobian(const S2Problem *problem, S2Arena *arena) {
 // W = J inv(M) J' + C and q = J inv(M) rhs + bias.
 static void set_delassus(lua_State *L, const S2Problem *problem, const double *J, S2Arena *arena) {
   int rows = problem->rows, columns = 3 * problem->nodes;
-  double *W = take_matrix(arena, rows, rows), *q = take_matrix(arena, rows, 1);
+  double *W = problem_take_matrix(arena, rows, rows), *q = problem_take_matrix(arena, rows, 1);
+  // W_ik = sum_c J_ic J_kc / m_c, q_i = bias_i + sum_c J_ic rhs_c / m_c
   for (int i = 0; i < rows; i++) {
     const double *ji = J + (size_t)i * (size_t)columns;
     for (int k = 0; k < rows; k++) {
@@ -85,15 +65,17 @@ static void set_delassus(lua_State *L, const S2Problem *problem, const double *J
       q[i] += ji[c] * problem->rhs[c] / problem->mass[c];
     }
   }
-  set_matrix(L, "W", W, rows, rows);
-  set_vector(L, "q", q, rows);
+  s2_lua_set_matrix(L, "W", W, rows, rows);
+  s2_lua_set_numbers(L, "q", q, rows);
 }
 
 static void set_rows(lua_State *L, const S2Problem *problem, int contacts, S2Arena *arena) {
   int rows = problem->rows, at = 0;
-  double *C = take_matrix(arena, rows, 1), *bias = take_matrix(arena, rows, 1);
-  double *lo = take_matrix(arena, rows, 1), *hi = take_matrix(arena, rows, 1);
-  double *mu = take_matrix(arena, contacts, 1), *E = take_matrix(arena, 2 * contacts, contacts);
+  double *C = problem_take_matrix(arena, rows, 1), *bias = problem_take_matrix(arena, rows, 1);
+  double *lo = problem_take_matrix(arena, rows, 1), *hi = problem_take_matrix(arena, rows, 1);
+  double *mu = problem_take_matrix(arena, contacts, 1),
+         *E = problem_take_matrix(arena, 2 * contacts, contacts);
+  // The bounds of friction are those of one newton second of normal impulse.
   for (int i = 0; i < rows; i++) {
     const S2Row *row = &problem->row[i];
     C[i] = row->compliance;
@@ -104,16 +86,17 @@ static void set_rows(lua_State *L, const S2Problem *problem, int contacts, S2Are
       mu[at++] = row->mu;
     }
   }
+  // E adds up the two directions of a contact.
   for (int i = 0; i < contacts; i++) {
     E[(size_t)(2 * i) * (size_t)contacts + (size_t)i] = 1;
     E[(size_t)(2 * i + 1) * (size_t)contacts + (size_t)i] = 1;
   }
-  set_vector(L, "C", C, rows);
-  set_vector(L, "bias", bias, rows);
-  set_vector(L, "lo", lo, rows);
-  set_vector(L, "hi", hi, rows);
-  set_vector(L, "mu", mu, contacts);
-  set_matrix(L, "E", E, 2 * contacts, contacts);
+  s2_lua_set_numbers(L, "C", C, rows);
+  s2_lua_set_numbers(L, "bias", bias, rows);
+  s2_lua_set_numbers(L, "lo", lo, rows);
+  s2_lua_set_numbers(L, "hi", hi, rows);
+  s2_lua_set_numbers(L, "mu", mu, contacts);
+  s2_lua_set_matrix(L, "E", E, 2 * contacts, contacts);
 }
 
 // Everything that can raise happens in here, so that the problem can be freed afterwards.
@@ -127,6 +110,7 @@ static int build_tables(lua_State *L) {
     contacts += problem->row[i].coupled_to >= 0;
   }
   lua_createtable(L, 0, 14);
+  // Bodies by nodes.
   lua_createtable(L, problem->nodes, 0);
   for (int i = 0; i < problem->nodes; i++) {
     if (bodies[i].index == 0) {
@@ -137,14 +121,15 @@ static int build_tables(lua_State *L) {
     lua_rawseti(L, -2, i + 1);
   }
   lua_setfield(L, -2, "bodies");
-  double *M = take_matrix(arena, columns, columns);
+  // Matrices in full, as they are small and meant for reading.
+  double *M = problem_take_matrix(arena, columns, columns);
   for (int i = 0; i < columns; i++) {
     M[(size_t)i * (size_t)columns + (size_t)i] = problem->mass[i];
   }
-  set_matrix(L, "M", M, columns, columns);
-  set_vector(L, "rhs", problem->rhs, columns);
-  double *J = jacobian(problem, arena);
-  set_matrix(L, "J", J, problem->rows, columns);
+  s2_lua_set_matrix(L, "M", M, columns, columns);
+  s2_lua_set_numbers(L, "rhs", problem->rhs, columns);
+  double *J = problem_jacobian(problem, arena);
+  s2_lua_set_matrix(L, "J", J, problem->rows, columns);
   set_delassus(L, problem, J, arena);
   set_rows(L, problem, contacts, arena);
   lua_pushinteger(L, problem->rows - 2 * contacts);
@@ -159,12 +144,14 @@ static int world_problem(lua_State *L) {
   s2_lua_step_open(L, lw, "world:problem()"); // force laws and filters are asked
   s2_arena_reset(&lw->scratch);
   int capacity = s2_world_bodies(lw->world, NULL, 0) + s2_world_joints(lw->world, NULL, 0);
+  // A node is a body or, for gears, a joint.
   S2BodyId *bodies = S2_TAKE(&lw->scratch, S2BodyId, capacity + 1);
   S2Problem *problem = NULL;
   S2Status status = s2_world_problem(lw->world, &problem, bodies, capacity);
   if (status.code != S2_OK) {
     s2_lua_step_failed(L, lw, status);
   }
+  // The problem is freed whatever building the tables does.
   lua_pushcfunction(L, build_tables);
   lua_pushvalue(L, 1);
   lua_pushlightuserdata(L, problem);
@@ -183,7 +170,8 @@ static int world_mass_matrix(lua_State *L) {
   int count, columns = 0;
   const S2BodyId *bodies = s2_lua_bodies(lw, &count);
   s2_arena_reset(&lw->scratch);
-  double *mass = take_matrix(&lw->scratch, 3 * count, 1);
+  double *mass = problem_take_matrix(&lw->scratch, 3 * count, 1);
+  // Bodies that do not move have no columns.
   for (int i = 0; i < count; i++) {
     double type, m, inertia;
     s2_lua_try(L, s2_body_get(lw->world, bodies[i], S2_BODY_TYPE, &type));
@@ -195,14 +183,11 @@ static int world_mass_matrix(lua_State *L) {
       mass[columns++] = m;
     }
   }
-  lua_createtable(L, columns, 0);
+  double *matrix = problem_take_matrix(&lw->scratch, columns, columns);
   for (int i = 0; i < columns; i++) {
-    lua_createtable(L, columns, 0);
-    for (int k = 0; k < columns; k++) {
-      set_item(L, k, i == k ? mass[i] : 0);
-    }
-    lua_rawseti(L, -2, i + 1);
+    matrix[(size_t)i * (size_t)columns + (size_t)i] = mass[i];
   }
+  s2_lua_push_matrix(L, matrix, columns, columns);
   return 1;
 }
 
@@ -213,15 +198,8 @@ static int world_jacobian(lua_State *L) {
   S2Vec2 point = s2_argument_vec2(L, 3);
   double q[3];
   s2_lua_try(L, s2_body_q(lw->world, body->id, q));
-  const double rows[2][3] = {{-(point.y - q[2]), 1, 0}, {point.x - q[1], 0, 1}};
-  lua_createtable(L, 2, 0);
-  for (int i = 0; i < 2; i++) {
-    lua_createtable(L, 3, 0);
-    for (int k = 0; k < 3; k++) {
-      set_item(L, k, rows[i][k]);
-    }
-    lua_rawseti(L, -2, i + 1);
-  }
+  const double rows[] = {-(point.y - q[2]), 1, 0, point.x - q[1], 0, 1};
+  s2_lua_push_matrix(L, rows, 2, 3);
   return 1;
 }
 

@@ -1,5 +1,4 @@
 // sim.problem: step problems that were dumped to files, solved again by any solver.
-#include "lua/solve/matrix.h"
 #include "lua/solve/solve_info.h"
 #include "lua/world/binding.h"
 
@@ -12,10 +11,26 @@ typedef struct Call {
   S2LuaSolve solve;
   S2SolverOptions options;
   S2Solution solution;
-  double time; // s
+  int velocities, rows, nodes;
+  S2LuaAnswer answer;
 } Call;
 
-static void read_options(lua_State *L, int argument, Call *call) {
+#define FOUND(name) offsetof(Call, solution.name)
+
+static const S2LuaField result_fields[] = {
+    {"lambda", S2_LUA_VECTOR, FOUND(lambda), .rows = offsetof(Call, rows)},
+    {"v", S2_LUA_VECTOR, FOUND(v), .rows = offsetof(Call, velocities)},
+    {0}};
+static const S2LuaField info_fields[] = {
+    {"dynamics", S2_LUA_NUMBER, .at = FOUND(residual.dynamics)},
+    {"complementarity", S2_LUA_NUMBER, .at = FOUND(residual.complementarity)},
+    {"cone", S2_LUA_NUMBER, .at = FOUND(residual.cone)},
+    {"joint", S2_LUA_NUMBER, .at = FOUND(residual.joint)},
+    {"nodes", S2_LUA_INTEGER, .at = offsetof(Call, nodes)},
+    {"rows", S2_LUA_INTEGER, .at = offsetof(Call, rows)},
+    {0}};
+
+static void problem_file_read_options(lua_State *L, int argument, Call *call) {
   static const char *const names[] = {"solver", "omega", NULL};
   S2Keys keys = s2_keys_open(L, argument, true, names, s2_lua_solve_names, 0);
   call->options = s2_lua_step_options(&keys, &call->solve, MAX_ITERATIONS);
@@ -25,55 +40,42 @@ static void read_options(lua_State *L, int argument, Call *call) {
   }
 }
 
-static void solve(Call *call, S2Arena *arena) {
+static void problem_file_solve(Call *call, S2Arena *arena) {
   const S2Problem *problem = call->problem;
   call->solution = (S2Solution){.v = S2_TAKE_ZEROED(arena, double, 3 * problem->nodes),
                                 .lambda = S2_TAKE_ZEROED(arena, double, problem->rows)};
+  // The clock runs for the solver alone.
   double start = s2_lua_clock();
   s2_mcp_solve(problem, &call->options, arena, &call->solution);
-  call->time = s2_lua_clock() - start;
+  double time = s2_lua_clock() - start;
+  const S2Solution *found = &call->solution;
+  call->nodes = problem->nodes;
+  call->velocities = 3 * problem->nodes;
+  call->rows = problem->rows;
+  call->answer = (S2LuaAnswer){found->status, found->iterations, found->residual.scaled, time,
+                               s2_solver_name(found->used)};
 }
 
 // Argument: the call. Everything that can raise happens in here, so that all can be freed after.
 static int push_answer(lua_State *L) {
+  static const S2LuaReturns returns = {result_fields, info_fields, NULL};
   const Call *call = lua_touserdata(L, 1);
-  const S2Solution *solution = &call->solution;
-  if (solution->status == S2_SOLVED) {
-    s2_lua_push_numbers(L, solution->lambda, call->problem->rows);
-    s2_lua_push_numbers(L, solution->v, 3 * call->problem->nodes);
-  } else {
-    lua_pushnil(L);
-    lua_pushstring(L, s2_solve_status_name(solution->status));
-  }
-  s2_lua_solve_info(L, &call->solve, solution->status, solution->iterations,
-                    solution->residual.scaled, call->time);
-  lua_pushstring(L, s2_solver_name(solution->used));
-  lua_setfield(L, -2, "solver");
-  s2_lua_set_number(L, "dynamics", solution->residual.dynamics);
-  s2_lua_set_number(L, "complementarity", solution->residual.complementarity);
-  s2_lua_set_number(L, "cone", solution->residual.cone);
-  s2_lua_set_number(L, "joint", solution->residual.joint);
-  lua_pushinteger(L, call->problem->nodes);
-  lua_setfield(L, -2, "nodes");
-  lua_pushinteger(L, call->problem->rows);
-  lua_setfield(L, -2, "rows");
-  return 3;
+  return s2_lua_solve_return(L, &call->solve, &call->answer, &returns, call);
 }
 
 static int problem_solve(lua_State *L) {
   const char *path = s2_lua_check_path(L, 1);
   Call call = {0};
   lua_settop(L, 2);
-  read_options(L, 2, &call);
+  problem_file_read_options(L, 2, &call);
   S2Status status = s2_problem_read(path, &call.problem);
-  if (status.code != S2_OK) { // what a file holds is not the script's fault
-    lua_pushnil(L);
-    lua_pushstring(L, status.message);
-    return 2;
+  if (status.code != S2_OK) {
+    return s2_lua_file_failed(L, status);
   }
+  // The answer lives in the arena and the problem on the heap: both outlive the pushing.
   S2Arena arena;
   s2_arena_init(&arena);
-  solve(&call, &arena);
+  problem_file_solve(&call, &arena);
   lua_pushcfunction(L, push_answer);
   lua_pushlightuserdata(L, &call);
   int failed = lua_pcall(L, 1, 3, 0);

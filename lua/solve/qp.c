@@ -17,42 +17,76 @@ typedef struct Call {
   S2Lp lp;
   int n, equalities, inequalities; // of either
   S2LpSolution solution;           // of either; without `linear` it has no bounds
-  double time;                     // s
+  S2LpLoss loss;
+  double r_vio; // of the solution: the larger of primal and dual
+  S2LuaAnswer answer;
 } Call;
 
+// ---- What is read and returned ----------------------------------------------------------------
+
+#define QP(name)    offsetof(Call, qp.name)
+#define LP(name)    offsetof(Call, lp.name)
+#define FOUND(name) offsetof(Call, solution.name)
+#define LOSS(name)  offsetof(Call, loss.name)
+#define OF_QP(name) .gradient = offsetof(S2QpGradient, name)
+#define OF_LP(name) .gradient = offsetof(S2LpGradient, name)
+enum { N = offsetof(Call, n), E = offsetof(Call, equalities), M = offsetof(Call, inequalities) };
+
+// Quadratic programs (qp.h).
+static const S2LuaField qp_fields[] = {
+    {"q", S2_LUA_VECTOR, QP(q), N, 0, S2_LUA_SIZES | S2_LUA_REQUIRED, OF_QP(q)},
+    {"P", S2_LUA_MATRIX, QP(p), N, N, OF_QP(p)},
+    {"b", S2_LUA_VECTOR, QP(b), E, 0, S2_LUA_SIZES, .partner = "A", OF_QP(b)},
+    {"A", S2_LUA_MATRIX, QP(a), E, N, OF_QP(a)},
+    {"h", S2_LUA_VECTOR, QP(h), M, 0, S2_LUA_SIZES, .partner = "G", OF_QP(h)},
+    {"G", S2_LUA_MATRIX, QP(g), M, N, OF_QP(g)},
+    {0}};
+
+// Linear programs (lp.h), and `bounds`, for which there is a function below.
+static const S2LuaField lp_fields[] = {
+    {"c", S2_LUA_VECTOR, LP(c), N, 0, S2_LUA_SIZES | S2_LUA_REQUIRED, OF_LP(c)},
+    {"b_ub", S2_LUA_VECTOR, LP(b_ub), M, 0, S2_LUA_SIZES, .partner = "A_ub", OF_LP(b_ub)},
+    {"A_ub", S2_LUA_MATRIX, LP(a_ub), M, N, OF_LP(a_ub)},
+    {"b_eq", S2_LUA_VECTOR, LP(b_eq), E, 0, S2_LUA_SIZES, .partner = "A_eq", OF_LP(b_eq)},
+    {"A_eq", S2_LUA_MATRIX, LP(a_eq), E, N, OF_LP(a_eq)},
+    {0}};
+
+static const S2LuaField result_fields[] = {{"x", S2_LUA_VECTOR, FOUND(x), .rows = N}, {0}};
+
+static const S2LuaField info_fields[] = {
+    {"primal", S2_LUA_NUMBER, .at = FOUND(primal)},
+    {"dual", S2_LUA_NUMBER, .at = FOUND(dual)},
+    {"complementarity", S2_LUA_NUMBER, .at = FOUND(complementarity)},
+    {"r_vio", S2_LUA_NUMBER, .at = offsetof(Call, r_vio)},
+    {"b_vio", S2_LUA_NUMBER, .at = FOUND(complementarity)},
+    {"objective", S2_LUA_NUMBER, FOUND(objective), .flags = S2_LUA_IF_SOLVED},
+    {"y", S2_LUA_VECTOR, FOUND(y), E, .flags = S2_LUA_IF_SOLVED},
+    {"z", S2_LUA_VECTOR, FOUND(z), M, .flags = S2_LUA_IF_SOLVED},
+    {"lower", S2_LUA_VECTOR, FOUND(lower), N, .flags = S2_LUA_IF_SOLVED}, // of linear programs
+    {"upper", S2_LUA_VECTOR, FOUND(upper), N, .flags = S2_LUA_IF_SOLVED},
+    {"unbounded", S2_LUA_BOOLEAN, FOUND(unbounded), .flags = S2_LUA_IF_INFEASIBLE},
+    {"direction", S2_LUA_VECTOR, FOUND(direction), N, .flags = S2_LUA_IF_INFEASIBLE},
+    {0}};
+
+static const S2LuaField certificate_fields[] = {
+    {"y", S2_LUA_VECTOR, FOUND(proof_y), .rows = E},
+    {"z", S2_LUA_VECTOR, FOUND(proof_z), .rows = M},
+    {"lower", S2_LUA_VECTOR, FOUND(proof_lower), .rows = N},
+    {"upper", S2_LUA_VECTOR, FOUND(proof_upper), .rows = N},
+    {0}};
+
+static const S2LuaField qp_loss_fields[] = {{"x", S2_LUA_VECTOR, LOSS(x), .rows = N},
+                                            {"y", S2_LUA_VECTOR, LOSS(y), .rows = E},
+                                            {"z", S2_LUA_VECTOR, LOSS(z), .rows = M},
+                                            {0}};
+static const S2LuaField lp_loss_fields[] = {{"x", S2_LUA_VECTOR, LOSS(x), .rows = N},
+                                            {"y", S2_LUA_VECTOR, LOSS(y), .rows = E},
+                                            {"z", S2_LUA_VECTOR, LOSS(z), .rows = M},
+                                            {"lower", S2_LUA_VECTOR, LOSS(lower), .rows = N},
+                                            {"upper", S2_LUA_VECTOR, LOSS(upper), .rows = N},
+                                            {0}};
+
 // ---- Reading ----------------------------------------------------------------------------------
-
-// A matrix and its right side, of which neither goes without the other.
-static int read_rows(const S2Keys *keys, const char *left, const char *right, int n,
-                     const double **matrix, const double **vector) {
-  int rows = -1, columns = n;
-  if (s2_keys_has(keys, left) != s2_keys_has(keys, right)) {
-    s2_keys_require(keys, left);
-    s2_keys_require(keys, right);
-  }
-  *vector = s2_lua_problem_vector(keys, right, &rows);
-  *matrix = s2_lua_problem_matrix(keys, left, &rows, &columns);
-  return rows < 0 ? 0 : rows;
-}
-
-static void check_size(lua_State *L, int size) {
-  if (size > S2_MLCP_MAX) {
-    s2_lua_fail(L, "at most %d unknowns and constraints together expected, got %d", S2_MLCP_MAX,
-                size);
-  }
-}
-
-static void read_qp(const S2Keys *keys, Call *call) {
-  S2Qp *qp = &call->qp;
-  int n = -1;
-  s2_keys_require(keys, "q");
-  qp->q = s2_lua_problem_vector(keys, "q", &n);
-  int rows = n, columns = n;
-  call->n = qp->n = n;
-  qp->p = s2_lua_problem_matrix(keys, "P", &rows, &columns);
-  call->equalities = qp->equalities = read_rows(keys, "A", "b", n, &qp->a, &qp->b);
-  call->inequalities = qp->inequalities = read_rows(keys, "G", "h", n, &qp->g, &qp->h);
-}
 
 // One of {lo, hi}; nil is infinite.
 static double read_bound(lua_State *L, int i, int side) {
@@ -76,12 +110,14 @@ static void read_bounds(const S2Keys *keys, S2Lp *lp) {
   size_t n = (size_t)lp->n;
   double *lo = lua_newuserdatauv(L, sizeof(double) * (2 * n + 1), 0), *hi = lo + n;
   bool given = s2_keys_push(keys, "bounds") != LUA_TNIL;
+  // Named by the key, as it is read by hand.
   if (given && lua_type(L, -1) != LUA_TTABLE) {
     s2_lua_fail(L, "bounds: list of {lo, hi} expected, got %s", s2_lua_describe(L, -1, text));
   }
   if (given && lua_rawlen(L, -1) != n) {
     s2_lua_fail(L, "bounds: %d pairs {lo, hi} expected, got %d", lp->n, (int)lua_rawlen(L, -1));
   }
+  // A pair an unknown, either side of which may be nil.
   for (int i = 0; i < lp->n; i++) {
     lo[i] = 0;
     hi[i] = INFINITY;
@@ -99,30 +135,27 @@ static void read_bounds(const S2Keys *keys, S2Lp *lp) {
   lp->hi = hi;
 }
 
-static void read_lp(const S2Keys *keys, Call *call) {
-  S2Lp *lp = &call->lp;
-  int n = -1;
-  s2_keys_require(keys, "c");
-  lp->c = s2_lua_problem_vector(keys, "c", &n);
-  call->n = lp->n = n;
-  call->inequalities = lp->inequalities = read_rows(keys, "A_ub", "b_ub", n, &lp->a_ub, &lp->b_ub);
-  call->equalities = lp->equalities = read_rows(keys, "A_eq", "b_eq", n, &lp->a_eq, &lp->b_eq);
-  read_bounds(keys, lp);
-}
-
 // The program in argument 1; returns its keys.
 static S2Keys read_program(lua_State *L, Call *call) {
   static const char *const qp_names[] = {"P", "q", "A", "b", "G", "h", NULL};
   static const char *const lp_names[] = {"c", "A_ub", "b_ub", "A_eq", "b_eq", "bounds", NULL};
+  const char *const *names = call->linear ? lp_names : qp_names;
+  const S2LuaField *fields = call->linear ? lp_fields : qp_fields;
   luaL_checkstack(L, 3 * LUA_MINSTACK, NULL);
-  S2Keys keys =
-      s2_keys_open(L, 1, false, call->linear ? lp_names : qp_names, s2_lua_solve_names, 0);
+  S2Keys keys = s2_keys_open(L, 1, false, names, s2_lua_solve_names, 0);
+  s2_lua_fields_read(&keys, fields, call);
+  call->qp.n = call->lp.n = call->n;
+  call->qp.equalities = call->lp.equalities = call->equalities;
+  call->qp.inequalities = call->lp.inequalities = call->inequalities;
   if (call->linear) {
-    read_lp(&keys, call);
-  } else {
-    read_qp(&keys, call);
+    read_bounds(&keys, &call->lp);
   }
-  check_size(L, call->n + call->equalities + call->inequalities);
+  // The limit is on the rows of the mixed problem behind it.
+  int size = call->n + call->equalities + call->inequalities;
+  if (size > S2_MLCP_MAX) {
+    s2_lua_fail(L, "at most %d unknowns and constraints together expected, got %d", S2_MLCP_MAX,
+                size);
+  }
   return keys;
 }
 
@@ -137,6 +170,7 @@ static void solve_qp(Call *call, const S2QpOptions *options, S2Arena *arena) {
                     .proof_z = to->proof_z,
                     .direction = to->direction};
   s2_qp_solve(&call->qp, options, arena, &s);
+  // The answer in the form that both kinds of program share.
   to->status = s.status;
   to->unbounded = s.unbounded;
   to->iterations = s.iterations;
@@ -148,7 +182,7 @@ static void solve_qp(Call *call, const S2QpOptions *options, S2Arena *arena) {
 }
 
 // For s2_lua_with_arena.
-static void solve(void *user, S2Arena *arena) {
+static void qp_run(void *user, S2Arena *arena) {
   Call *call = user;
   S2QpOptions options = {.tolerance = call->solve.tolerance,
                          .max_iterations = call->solve.max_iterations,
@@ -160,39 +194,10 @@ static void solve(void *user, S2Arena *arena) {
   } else {
     solve_qp(call, &options, arena);
   }
-  call->time = s2_lua_clock() - start;
-}
-
-static void set_multipliers(lua_State *L, const Call *call, const double *y, const double *z,
-                            const double *lower, const double *upper) {
-  s2_lua_set_numbers(L, "y", y, call->equalities);
-  s2_lua_set_numbers(L, "z", z, call->inequalities);
-  s2_lua_set_numbers(L, "lower", lower, call->n);
-  s2_lua_set_numbers(L, "upper", upper, call->n);
-}
-
-static void push_info(lua_State *L, const Call *call) {
-  const S2LpSolution *s = &call->solution;
-  s2_lua_solve_info(L, &call->solve, s->status, s->iterations, s->residual, call->time);
-  s2_lua_set_number(L, "primal", s->primal);
-  s2_lua_set_number(L, "dual", s->dual);
-  s2_lua_set_number(L, "complementarity", s->complementarity);
-  s2_lua_set_number(L, "r_vio", fmax(s->primal, s->dual));
-  s2_lua_set_number(L, "b_vio", s->complementarity);
-  if (s->status == S2_SOLVED) {
-    s2_lua_set_number(L, "objective", s->objective);
-    set_multipliers(L, call, s->y, s->z, s->lower, s->upper);
-  } else if (s->status == S2_INFEASIBLE) {
-    lua_pushboolean(L, s->unbounded);
-    lua_setfield(L, -2, "unbounded");
-    if (s->unbounded) {
-      s2_lua_set_numbers(L, "direction", s->direction, call->n);
-    } else {
-      lua_createtable(L, 0, 4);
-      set_multipliers(L, call, s->proof_y, s->proof_z, s->proof_lower, s->proof_upper);
-      lua_setfield(L, -2, "certificate");
-    }
-  }
+  const S2LpSolution *found = &call->solution;
+  double time = s2_lua_clock() - start;
+  call->answer = (S2LuaAnswer){found->status, found->iterations, found->residual, time, NULL};
+  call->r_vio = fmax(found->primal, found->dual);
 }
 
 // x, info or nil, status, info.
@@ -203,6 +208,7 @@ static int solve_program(lua_State *L, bool linear) {
     return results;
   }
   lua_settop(L, 1);
+  // Memory for everything that may be returned.
   S2Keys keys = read_program(L, &call);
   s2_lua_solve_read(&keys, &call.solve);
   size_t n = (size_t)call.n, e = (size_t)call.equalities, m = (size_t)call.inequalities;
@@ -218,16 +224,11 @@ static int solve_program(lua_State *L, bool linear) {
     call.solution.proof_lower = s2_lua_take_numbers(L, n);
     call.solution.proof_upper = s2_lua_take_numbers(L, n);
   }
-  s2_lua_with_arena(L, solve, &call);
-  if (call.solution.status == S2_SOLVED) {
-    s2_lua_push_numbers(L, call.solution.x, call.n);
-    push_info(L, &call);
-    return 2;
-  }
-  lua_pushnil(L);
-  lua_pushstring(L, s2_solve_status_name(call.solution.status));
-  push_info(L, &call);
-  return 3;
+  s2_lua_with_arena(L, qp_run, &call);
+  bool unbounded = call.solution.unbounded; // what proves that is a direction
+  call.solution.direction = unbounded ? call.solution.direction : NULL;
+  const S2LuaReturns returns = {result_fields, info_fields, unbounded ? NULL : certificate_fields};
+  return s2_lua_solve_return(L, &call.solve, &call.answer, &returns, &call);
 }
 
 static int qp_solve(lua_State *L) {
@@ -241,9 +242,10 @@ static int lp_solve(lua_State *L) {
 // ---- Derivatives ------------------------------------------------------------------------------
 
 // x and the multipliers, from argument 2 and the info in argument 3.
-static void read_solution(lua_State *L, Call *call) {
+static void qp_read_solution(lua_State *L, Call *call) {
   S2LpSolution *at = &call->solution;
   int count;
+  // Multipliers come back in the info of the solve.
   S2Keys info = s2_lua_solved_open(L, 3);
   at->x = s2_lua_check_vector(L, 2, "x", call->n, &count);
   at->y = s2_lua_solved_vector(&info, "y", call->equalities);
@@ -255,59 +257,35 @@ static void read_solution(lua_State *L, Call *call) {
   }
 }
 
-// From argument 4.
-static S2LpLoss read_loss(lua_State *L, const Call *call) {
-  static const char *const names[] = {"x", "y", "z", NULL};
-  static const char *const more[] = {"x", "y", "z", "lower", "upper", NULL};
-  S2Keys keys = s2_lua_loss_open(L, 4, call->linear ? more : names);
-  return (S2LpLoss){.x = s2_lua_loss_vector(&keys, "x", call->n),
-                    .y = s2_lua_loss_vector(&keys, "y", call->equalities),
-                    .z = s2_lua_loss_vector(&keys, "z", call->inequalities),
-                    .lower = s2_lua_loss_vector(&keys, "lower", call->n),
-                    .upper = s2_lua_loss_vector(&keys, "upper", call->n)};
-}
-
-// The table on top of the stack gets the key that says whether the gradient is one.
-static int finish(lua_State *L, bool regular) {
-  lua_pushboolean(L, regular);
-  lua_setfield(L, -2, "regular");
-  return 1;
+// The program, the solution and the loss of a derivative: arguments 1 to 4.
+static S2Keys read_derivative(lua_State *L, Call *call) {
+  lua_settop(L, 4);
+  S2Keys keys = read_program(L, call);
+  qp_read_solution(L, call);
+  const S2LuaField *fields = call->linear ? lp_loss_fields : qp_loss_fields;
+  S2Keys loss = s2_lua_loss_open(L, 4, fields);
+  s2_lua_fields_read(&loss, fields, call);
+  return keys;
 }
 
 // Arguments: program, x, info, dl.
 static int qp_vjp(lua_State *L) {
   Call call = {0};
-  lua_settop(L, 4);
-  read_program(L, &call);
-  read_solution(L, &call);
-  S2LpLoss loss = read_loss(L, &call);
-  const S2Qp *qp = &call.qp;
-  int n = call.n, e = call.equalities, m = call.inequalities;
-  size_t width = (size_t)n;
-  S2QpGradient to = {.p = s2_lua_take_like(L, qp->p, width * width),
-                     .q = s2_lua_take_like(L, qp->q, width),
-                     .a = s2_lua_take_like(L, qp->a, (size_t)e * width),
-                     .b = s2_lua_take_like(L, qp->b, (size_t)e),
-                     .g = s2_lua_take_like(L, qp->g, (size_t)m * width),
-                     .h = s2_lua_take_like(L, qp->h, (size_t)m)};
+  read_derivative(L, &call);
   const S2LpSolution *at = &call.solution;
   S2QpSolution solution = {.x = at->x, .y = at->y, .z = at->z, .kappa = at->kappa};
+  S2QpGradient to;
+  s2_lua_gradient_take(L, qp_fields, &call, &to);
   S2Arena arena; // no call into Lua before its end
   s2_arena_init(&arena);
-  bool regular = s2_qp_vjp(qp, &solution, loss.x, loss.y, loss.z, &to, &arena);
+  bool regular = s2_qp_vjp(&call.qp, &solution, call.loss.x, call.loss.y, call.loss.z, &to, &arena);
   s2_arena_free(&arena);
-  lua_createtable(L, 0, 7);
-  s2_lua_set_matrix(L, "P", to.p, n, n);
-  s2_lua_set_numbers(L, "q", to.q, n);
-  s2_lua_set_matrix(L, "A", to.a, e, n);
-  s2_lua_set_numbers(L, "b", to.b, e);
-  s2_lua_set_matrix(L, "G", to.g, m, n);
-  s2_lua_set_numbers(L, "h", to.h, m);
-  return finish(L, regular);
+  s2_lua_gradient_push(L, qp_fields, &call, &to);
+  return s2_lua_set_regular(L, regular);
 }
 
 // bounds = {{lo, hi}, ...}
-static void set_bounds(lua_State *L, const S2LpGradient *from, int n) {
+static void qp_set_bounds(lua_State *L, const S2LpGradient *from, int n) {
   lua_createtable(L, n, 0);
   for (int i = 0; i < n; i++) {
     double pair[2] = {from->lo[i], from->hi[i]};
@@ -320,35 +298,21 @@ static void set_bounds(lua_State *L, const S2LpGradient *from, int n) {
 // Arguments: program, x, info, dl.
 static int lp_vjp(lua_State *L) {
   Call call = {.linear = true};
-  lua_settop(L, 4);
-  S2Keys keys = read_program(L, &call);
+  S2Keys keys = read_derivative(L, &call);
   bool bounded = s2_keys_has(&keys, "bounds");
-  read_solution(L, &call);
-  S2LpLoss loss = read_loss(L, &call);
-  const S2Lp *lp = &call.lp;
-  int n = call.n, e = call.equalities, m = call.inequalities;
-  size_t width = (size_t)n;
-  S2LpGradient to = {.c = s2_lua_take_like(L, lp->c, width),
-                     .a_ub = s2_lua_take_like(L, lp->a_ub, (size_t)m * width),
-                     .b_ub = s2_lua_take_like(L, lp->b_ub, (size_t)m),
-                     .a_eq = s2_lua_take_like(L, lp->a_eq, (size_t)e * width),
-                     .b_eq = s2_lua_take_like(L, lp->b_eq, (size_t)e),
-                     .lo = s2_lua_take_numbers(L, width),
-                     .hi = s2_lua_take_numbers(L, width)};
+  S2LpGradient to;
+  s2_lua_gradient_take(L, lp_fields, &call, &to);
+  to.lo = s2_lua_take_numbers(L, (size_t)call.n);
+  to.hi = s2_lua_take_numbers(L, (size_t)call.n);
   S2Arena arena; // no call into Lua before its end
   s2_arena_init(&arena);
-  bool regular = s2_lp_vjp(lp, &call.solution, &loss, &to, &arena);
+  bool regular = s2_lp_vjp(&call.lp, &call.solution, &call.loss, &to, &arena);
   s2_arena_free(&arena);
-  lua_createtable(L, 0, 7);
-  s2_lua_set_numbers(L, "c", to.c, n);
-  s2_lua_set_matrix(L, "A_ub", to.a_ub, m, n);
-  s2_lua_set_numbers(L, "b_ub", to.b_ub, m);
-  s2_lua_set_matrix(L, "A_eq", to.a_eq, e, n);
-  s2_lua_set_numbers(L, "b_eq", to.b_eq, e);
+  s2_lua_gradient_push(L, lp_fields, &call, &to);
   if (bounded) {
-    set_bounds(L, &to, n);
+    qp_set_bounds(L, &to, call.n);
   }
-  return finish(L, regular);
+  return s2_lua_set_regular(L, regular);
 }
 
 void s2_lua_open_qp(lua_State *L) {

@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 
+enum { SOLVERS_MOST = 16 };   // names of solvers of one library
 enum { HISTORY_MAX = 10000 }; // iterations kept, 240 kB; nobody plots more
 
 static const double STEP_TOLERANCE = 1e-9; // scaled, as a world's default
@@ -12,32 +13,48 @@ static const double OMEGA_END = 2;         // over-relaxation diverges from here
 
 const char *const s2_lua_solve_names[] = {"tolerance", "max_iterations", "history", "kappa", NULL};
 
+static const S2LuaField options[] = {
+    {"tolerance", S2_LUA_NUMBER, offsetof(S2LuaSolve, tolerance), .domain = S2_POSITIVE},
+    {"max_iterations", S2_LUA_INTEGER, offsetof(S2LuaSolve, max_iterations), .least = 1,
+     .most = INT_MAX},
+    {"history", S2_LUA_BOOLEAN, .at = offsetof(S2LuaSolve, record)},
+    {"kappa", S2_LUA_NUMBER, offsetof(S2LuaSolve, kappa), .domain = S2_NON_NEGATIVE},
+    {0}};
+
 void s2_lua_solve_read(const S2Keys *keys, S2LuaSolve *solve) {
-  int64_t iterations = 0;
   *solve = (S2LuaSolve){0};
-  s2_keys_number(keys, "tolerance", S2_POSITIVE, &solve->tolerance);
-  s2_keys_integer(keys, "max_iterations", 1, INT32_MAX, &iterations);
-  s2_keys_boolean(keys, "history", &solve->record);
-  s2_keys_number(keys, "kappa", S2_NON_NEGATIVE, &solve->kappa);
-  solve->max_iterations = (int)iterations;
+  s2_lua_fields_read(keys, options, solve);
+  // Room for the record stays on the stack.
   if (solve->record) {
     solve->history.capacity = HISTORY_MAX;
     solve->history.at = lua_newuserdatauv(keys->L, sizeof(S2Iterate) * HISTORY_MAX, 0);
   }
 }
 
-S2SolverOptions s2_lua_step_options(const S2Keys *keys, S2LuaSolve *solve, int max_iterations) {
-  const char *solvers[S2_SOLVER_COUNT + 1] = {NULL};
-  for (int i = 0; i < S2_SOLVER_COUNT; i++) {
-    solvers[i] = s2_solver_name((S2Solver)i);
+void s2_lua_read_solver(const S2Keys *keys, const char *(*name)(int), int count, int *solver) {
+  const char *names[SOLVERS_MOST + 1] = {NULL};
+  for (int i = 0; i < count; i++) {
+    names[i] = name(i);
   }
+  s2_keys_choice(keys, "solver", names, solver);
+}
+
+void s2_lua_read_omega(const S2Keys *keys, double *omega) {
+  if (s2_keys_number(keys, "omega", S2_POSITIVE, omega) && *omega >= OMEGA_END) {
+    s2_keys_fail(keys, "omega", "number below 2 expected, got %g", *omega);
+  }
+}
+
+static const char *step_solver_name(int solver) {
+  return s2_solver_name((S2Solver)solver);
+}
+
+S2SolverOptions s2_lua_step_options(const S2Keys *keys, S2LuaSolve *solve, int max_iterations) {
   int solver = S2_SOLVER_AUTO;
   double omega = 0;
   s2_lua_solve_read(keys, solve);
-  s2_keys_choice(keys, "solver", solvers, &solver);
-  if (s2_keys_number(keys, "omega", S2_POSITIVE, &omega) && omega >= OMEGA_END) {
-    s2_keys_fail(keys, "omega", "number below 2 expected, got %g", omega);
-  }
+  s2_lua_read_solver(keys, step_solver_name, S2_SOLVER_COUNT, &solver);
+  s2_lua_read_omega(keys, &omega);
   return (S2SolverOptions){
       .solver = (S2Solver)solver,
       .tolerance = solve->tolerance > 0 ? solve->tolerance : STEP_TOLERANCE,
@@ -82,7 +99,8 @@ double *s2_lua_take_like(lua_State *L, const double *data, size_t count) {
   return data != NULL ? s2_lua_take_numbers(L, count) : NULL;
 }
 
-static void push_history(lua_State *L, const S2History *history) {
+void s2_lua_push_history(lua_State *L, const S2History *history) {
+  // The record may have seen more iterations than it keeps.
   int kept = history->count < history->capacity ? history->count : history->capacity;
   lua_createtable(L, kept, 0);
   for (int i = 0; i < kept; i++) {
@@ -94,22 +112,78 @@ static void push_history(lua_State *L, const S2History *history) {
   }
 }
 
-void s2_lua_solve_info(lua_State *L, const S2LuaSolve *solve, S2SolveStatus status, int iterations,
-                       double residual, double time) {
+static const S2LuaField answer_fields[] = {
+    {"iterations", S2_LUA_INTEGER, .at = offsetof(S2LuaAnswer, iterations)},
+    {"residual", S2_LUA_NUMBER, .at = offsetof(S2LuaAnswer, residual)},
+    {"time", S2_LUA_NUMBER, .at = offsetof(S2LuaAnswer, time)},
+    {"solver", S2_LUA_WORD, .at = offsetof(S2LuaAnswer, solver)},
+    {0}};
+
+static void push_info(lua_State *L, const S2LuaSolve *solve, const S2LuaAnswer *answer,
+                      const S2LuaReturns *returns, const void *call) {
+  // What is said depends on how it ended.
+  unsigned state = answer->status == S2_SOLVED       ? S2_LUA_IF_SOLVED
+                   : answer->status == S2_INFEASIBLE ? S2_LUA_IF_INFEASIBLE
+                                                     : 0;
   lua_createtable(L, 0, 16);
-  lua_pushstring(L, s2_solve_status_name(status));
+  lua_pushstring(L, s2_solve_status_name(answer->status));
   lua_setfield(L, -2, "status");
-  lua_pushinteger(L, iterations);
-  lua_setfield(L, -2, "iterations");
-  s2_lua_set_number(L, "residual", residual);
-  s2_lua_set_number(L, "time", time);
+  s2_lua_fields_write(L, answer_fields, answer, 0);
   if (solve->kappa > 0) {
     s2_lua_set_number(L, "kappa", solve->kappa);
   }
   if (solve->record) {
-    push_history(L, &solve->history);
+    s2_lua_push_history(L, &solve->history);
     lua_setfield(L, -2, "history");
   }
+  if (returns->info != NULL) {
+    s2_lua_fields_write(L, returns->info, call, state);
+  }
+  // A proof is a table of its own.
+  if (returns->certificate != NULL && answer->status == S2_INFEASIBLE) {
+    lua_createtable(L, 0, 4);
+    s2_lua_fields_write(L, returns->certificate, call, state);
+    lua_setfield(L, -2, "certificate");
+  }
+}
+
+int s2_lua_solve_return(lua_State *L, const S2LuaSolve *solve, const S2LuaAnswer *answer,
+                        const S2LuaReturns *returns, const void *call) {
+  int count = 0;
+  // Vectors of a solution, or nil and why there is none.
+  if (answer->status == S2_SOLVED) {
+    for (const S2LuaField *field = returns->results; field->key != NULL; field++, count++) {
+      const char *from = call;
+      s2_lua_push_numbers(L, *(const double *const *)(const void *)(from + field->at),
+                          *(const int *)(const void *)(from + field->rows));
+    }
+  } else {
+    lua_pushnil(L);
+    lua_pushstring(L, s2_solve_status_name(answer->status));
+    count = 2;
+  }
+  push_info(L, solve, answer, returns, call);
+  return count + 1;
+}
+
+int s2_lua_file_failed(lua_State *L, S2Status status) {
+  lua_pushnil(L);
+  lua_pushstring(L, status.message);
+  return 2;
+}
+
+int s2_lua_push_solvers(lua_State *L, const char *(*name)(int), const char *(*summary)(int),
+                        int count) {
+  lua_createtable(L, count, 0);
+  for (int i = 0; i < count; i++) {
+    lua_createtable(L, 0, 2);
+    lua_pushstring(L, name(i));
+    lua_setfield(L, -2, "name");
+    lua_pushstring(L, summary(i));
+    lua_setfield(L, -2, "summary");
+    lua_rawseti(L, -2, i + 1);
+  }
+  return 1;
 }
 
 double *s2_lua_problem_matrix(const S2Keys *keys, const char *key, int *rows, int *columns) {
@@ -132,7 +206,9 @@ double *s2_lua_problem_vector(const S2Keys *keys, const char *key, int *count) {
 
 // ---- Derivatives ------------------------------------------------------------------------------
 
-S2Keys s2_lua_loss_open(lua_State *L, int argument, const char *const *names) {
+S2Keys s2_lua_loss_open(lua_State *L, int argument, const S2LuaField *fields) {
+  const char *names[S2_LUA_FIELDS_MOST + 1];
+  s2_lua_field_names(fields, names);
   S2Keys keys = s2_keys_open(L, argument, false, names, NULL, 0);
   snprintf(keys.scope, sizeof keys.scope, "dl.");
   return keys;
@@ -144,6 +220,7 @@ S2Keys s2_lua_solved_open(lua_State *L, int argument) {
     s2_lua_bad_argument(L, argument, "the info of the solve expected, got %s",
                         s2_lua_describe(L, argument, text));
   }
+  // Any other keys are allowed: the info holds more than is read.
   return (S2Keys){.L = L, .table = argument, .argument = argument, .scope = "info."};
 }
 
@@ -161,8 +238,10 @@ double s2_lua_solved_kappa(const S2Keys *info) {
   return kappa;
 }
 
-double *s2_lua_loss_vector(const S2Keys *loss, const char *key, int count) {
-  return s2_lua_problem_vector(loss, key, &count);
+int s2_lua_set_regular(lua_State *L, bool regular) {
+  lua_pushboolean(L, regular);
+  lua_setfield(L, -2, "regular");
+  return 1;
 }
 
 // ---- Libraries --------------------------------------------------------------------------------

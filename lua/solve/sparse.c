@@ -40,9 +40,11 @@ static S2LuaSparse read_triplets(const S2Keys *inner) {
   }
   s2_keys_integer(inner, "rows", 0, INT_MAX, &rows);
   s2_keys_integer(inner, "columns", 0, INT_MAX, &columns);
+  // The values say how many entries there are.
   const double *v = s2_lua_problem_vector(inner, "v", &count);
   const double *i = s2_lua_problem_vector(inner, "i", &count);
   const double *j = s2_lua_problem_vector(inner, "j", &count);
+  // Checked entry by entry, and counted from 0.
   S2Triplet *triplet = take_triplets(inner->L, (size_t)count);
   for (int k = 0; k < count; k++) {
     triplet[k].row = index_at(inner, "i", i, k, (int)rows);
@@ -86,6 +88,7 @@ static S2LuaSparse read_dense(const S2Keys *keys, const char *key, bool zeros) {
   }
   S2Triplet *triplet = take_triplets(keys->L, (size_t)count);
   S2LuaSparse matrix = {rows, columns, 0, triplet, S2_LUA_ROWS};
+  // Zeros are entries only where their derivatives are asked for.
   for (int i = 0; i < rows; i++) {
     for (int j = 0; j < columns; j++) {
       double value = values[(size_t)i * (size_t)columns + (size_t)j];
@@ -107,6 +110,7 @@ S2LuaSparse s2_lua_problem_sparse(const S2Keys *keys, const char *key, int rows,
   if (type != LUA_TTABLE && array == NULL) {
     s2_keys_fail(keys, key, "matrix expected, got %s", s2_lua_describe(L, -1, text));
   }
+  // Triplets, a list of numbers (the diagonal), or a list of rows.
   bool sparse = s2_lua_is_sparse(L, lua_gettop(L)), diagonal;
   if (array != NULL) {
     diagonal = array->shape.axes == 1;
@@ -153,6 +157,7 @@ void s2_lua_push_like(lua_State *L, const S2LuaSparse *like, const double *numbe
     s2_lua_push_matrix(L, numbers, like->rows, like->columns);
     return;
   }
+  // Triplets: where entries are is as it was, the values are new.
   push_size(L, like->rows, like->columns);
   lua_createtable(L, like->count, 0);
   lua_createtable(L, like->count, 0);
@@ -173,6 +178,7 @@ void s2_lua_push_sparse(lua_State *L, const S2Csr *matrix) {
   lua_createtable(L, count, 0);
   lua_createtable(L, count, 0);
   lua_createtable(L, count, 0);
+  // The three lists grow together.
   for (int i = 0; i < matrix->rows; i++) {
     for (int32_t p = matrix->start[i]; p < matrix->start[i + 1]; p++) {
       lua_pushinteger(L, i + 1);

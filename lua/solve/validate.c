@@ -56,6 +56,7 @@ static void find_difference(S2Validator *validator, const S2Moment *was) {
                       was->step, was->time);
   char *rest = text + used;
   size_t left = S2_MESSAGE_SIZE - (size_t)used;
+  // Another time, another number of bodies, or the first body that is elsewhere.
   if (is->step != was->step || is->time != was->time) {
     snprintf(rest, left, "the new run is at step %" PRIu64 ", t = %.9g s", is->step, is->time);
     return;
@@ -86,6 +87,7 @@ S2Status s2_validator_frame(S2Validator *validator, S2World *world) {
     return s2_ok();
   }
   uint64_t count = s2_replay_frame_count(validator->replay);
+  // The run goes on beyond the recording: a difference, unless that was cut short.
   if (validator->next >= count) {
     validator->ended = true;
     if (s2_replay_complete(validator->replay)) {
@@ -96,6 +98,7 @@ S2Status s2_validator_frame(S2Validator *validator, S2World *world) {
     return s2_error(S2_INVALID, "the recording that is validated ends here");
   }
   const S2Moment *was = NULL;
+  // Hashes tell whether anything differs; what it is, is looked for only then.
   S2_TRY(s2_moment_capture(&validator->moment, world));
   S2_TRY(s2_replay_frame(validator->replay, validator->next, &was));
   if (was->hash != validator->moment.hash || was->step != validator->moment.step) {

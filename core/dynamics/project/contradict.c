@@ -1,6 +1,6 @@
 // Contacts and joints that contradict each other: which ones, for warnings.
 #include "dynamics/step/step.h"
-#include "mcp/chain/conflict.h"
+#include "mcp/problem/conflict.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 // Phase 5: an island's problem is solved and its answer handed out.
 #include "dynamics/trace/notes.h"
-#include "mcp/chain/conflict.h"
+#include "mcp/problem/conflict.h"
 
 #include <stdio.h>
 #include <string.h>

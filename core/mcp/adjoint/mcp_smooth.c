@@ -1,4 +1,5 @@
 // Points of the central path of a step problem: the interior point, aimed at kappa instead of 0.
+#include "linalg/numbers.h"
 #include "mcp/adjoint/mcp_vjp.h"
 #include "mcp/chain/pdipm_step.h"
 
@@ -16,36 +17,34 @@ enum { JOINT_REFINEMENTS = 5 };
 // z and s to begin with, one after the other until one leads to the path.
 static const double STARTS[][2] = {{1, 1}, {10, 10}, {0.1, 10}};
 
-static double larger(double a, double b) {
-  return b > a || isnan(b) ? b : a;
-}
-
 // What S2SmoothSolution.residual says; u = J v and the imbalance are up to date.
 static double residual_of(const S2Interior *ip, double kappa) {
   const S2System *system = ip->system;
   double worst = 0;
+  // Nodes and equations as of a solution; pairs by how far z s is from kappa, s as z and v define
+  // it.
   for (int i = 0; i < system->nodes; i++) {
     S2Quad error = ip->imbalance[i];
-    worst = larger(worst, fabs(error[0]) * system->problem->length);
-    worst = larger(worst, fabs(error[1]));
-    worst = larger(worst, fabs(error[2]));
+    worst = s2_larger(worst, fabs(error[0]) * system->problem->length);
+    worst = s2_larger(worst, fabs(error[1]));
+    worst = s2_larger(worst, fabs(error[2]));
   }
   for (int k = 0; k < system->units; k++) {
     const S2Unit *unit = &system->unit[k];
     const double *z = ip->z + 4 * k, *s = ip->s + 4 * k, *gap = ip->gap + 4 * k;
     if (unit->kind == S2_UNIT_BILATERAL) {
-      worst = larger(worst, fabs(ip->e[4 * k]) * unit->arm[0]);
-      worst = larger(worst, fabs(ip->e[4 * k + 1]) * unit->arm[1]);
+      worst = s2_larger(worst, fabs(ip->e[4 * k]) * unit->arm[0]);
+      worst = s2_larger(worst, fabs(ip->e[4 * k + 1]) * unit->arm[1]);
     }
     for (int i = 0; i < s2_unit_pairs(unit); i++) {
-      worst = larger(worst, fabs(z[i] * (s[i] + gap[i]) - kappa));
+      worst = s2_larger(worst, fabs(z[i] * (s[i] + gap[i]) - kappa));
     }
   }
   return worst;
 }
 
 // Units of SI; the pairs as the vjp wants them.
-static void write(const S2Interior *ip, S2SmoothSolution *solution) {
+static void smooth_write(const S2Interior *ip, S2SmoothSolution *solution) {
   const S2System *system = ip->system;
   double scale = system->problem->velocity_scale;
   s2_system_write(system, ip->v, ip->lambda, solution->v, solution->lambda);
@@ -59,7 +58,7 @@ static void write(const S2Interior *ip, S2SmoothSolution *solution) {
   }
 }
 
-static void start(S2Interior *ip, const double *from) {
+static void smooth_start(S2Interior *ip, const double *from) {
   const S2System *system = ip->system;
   memset(ip->v, 0, sizeof(S2Quad) * (size_t)(system->nodes + 1));
   memset(ip->lambda, 0, sizeof(double) * 2 * (size_t)system->units);
@@ -80,6 +79,7 @@ S2SolveStatus s2_mcp_smooth_solve(const S2Problem *problem, double kappa,
   double tolerance = options != NULL ? options->tolerance : DEFAULT_TOLERANCE;
   int most = options != NULL ? options->max_iterations : DEFAULT_ITERATIONS;
   S2ArenaMark mark = s2_arena_mark(arena);
+  // Joints are softer than for a solution, and refined more often.
   S2System system;
   s2_system_init(&system, problem, arena);
   s2_system_prepare(&system, arena);
@@ -87,8 +87,9 @@ S2SolveStatus s2_mcp_smooth_solve(const S2Problem *problem, double kappa,
   ip.joint_proximal = PROXIMAL_JOINT;
   ip.joint_refinements = JOINT_REFINEMENTS;
   const int starts = (int)(sizeof STARTS / sizeof *STARTS);
+  // From each start until one leads to the path; the best point of all is kept.
   for (int i = 0; i < starts && !(solution->residual <= tolerance); i++) {
-    start(&ip, STARTS[i]);
+    smooth_start(&ip, STARTS[i]);
     for (int iteration = 0;; iteration++) {
       s2_system_row_velocity(&system, ip.v, ip.u);
       s2_interior_measure(&ip);
@@ -96,7 +97,7 @@ S2SolveStatus s2_mcp_smooth_solve(const S2Problem *problem, double kappa,
       double residual = residual_of(&ip, kappa);
       if (!(residual >= solution->residual)) {
         solution->residual = residual;
-        write(&ip, solution);
+        smooth_write(&ip, solution);
       }
       if (residual <= tolerance || iteration == most || !s2_interior_step(&ip, kappa)) {
         break;

@@ -67,17 +67,17 @@ static const double TIES = 1e-2, OTHER = 1e-3;
 
 // ---- The adjoint system -----------------------------------------------------------------------
 
-static S2VjpPair take(const S2System *system, S2Arena *arena) {
+static S2VjpPair vjp_take(const S2System *system, S2Arena *arena) {
   return (S2VjpPair){S2_TAKE_ZEROED(arena, S2Quad, system->nodes + 1),
                      S2_TAKE_ZEROED(arena, double, 2 * system->units)};
 }
 
-static void clear(const S2McpLinear *l, S2VjpPair *x) {
+static void vjp_clear(const S2McpLinear *l, S2VjpPair *x) {
   memset(x->node, 0, sizeof(S2Quad) * (size_t)(l->system.nodes + 1));
   memset(x->unit, 0, sizeof(double) * 2 * (size_t)l->system.units);
 }
 
-static void add(const S2McpLinear *l, double factor, const S2VjpPair *x, S2VjpPair *y) {
+static void vjp_add(const S2McpLinear *l, double factor, const S2VjpPair *x, S2VjpPair *y) {
   for (int i = 0; i < l->system.nodes; i++) {
     y->node[i] += factor * x->node[i];
   }
@@ -87,7 +87,7 @@ static void add(const S2McpLinear *l, double factor, const S2VjpPair *x, S2VjpPa
 }
 
 // Of what equations miss: an energy, W^-1 (1 / diag A) and g making nodes and rows one unit.
-static double dot(const S2McpLinear *l, const S2VjpPair *x, const S2VjpPair *y) {
+static double vjp_dot(const S2McpLinear *l, const S2VjpPair *x, const S2VjpPair *y) {
   double sum = 0;
   for (int i = 0; i < l->system.nodes; i++) {
     S2Quad energy = x->node[i] * y->node[i] * l->energy[i];
@@ -100,8 +100,9 @@ static double dot(const S2McpLinear *l, const S2VjpPair *x, const S2VjpPair *y) 
 }
 
 // r = data - K' x, data = NULL being 0. Leaves J p in u.
-static void miss(S2McpLinear *l, const S2VjpPair *data, const S2VjpPair *x, S2VjpPair *r) {
+static void vjp_miss(S2McpLinear *l, const S2VjpPair *data, const S2VjpPair *x, S2VjpPair *r) {
   const S2System *system = &l->system;
+  // Nodes: dl/dv - W p + J' eta, in the local form with A' for both.
   for (int i = 0; i <= system->nodes; i++) {
     r->node[i] = l->mobility == NULL ? -system->mass[i] * x->node[i] : -x->node[i];
   }
@@ -110,16 +111,18 @@ static void miss(S2McpLinear *l, const S2VjpPair *data, const S2VjpPair *x, S2Vj
   } else {
     s2_system_push_all(system, x->unit, 1, r->node);
   }
+  // Rows: dl/dlambda + J p, then C eta or D'^-1 eta of those that hold.
   s2_system_row_velocity(system, x->node, l->u);
   memcpy(r->unit, l->u, sizeof(double) * 2 * (size_t)system->units);
   if (data != NULL) {
-    add(l, 1, data, r);
+    vjp_add(l, 1, data, r);
   }
   for (int k = 0; k < system->units; k++) {
     const S2Unit *unit = &system->unit[k];
     const S2Response *d = &l->response[k], *soft = &l->soft[k];
     const double *eta = x->unit + 2 * k;
     double n = r->unit[2 * k], t = r->unit[2 * k + 1];
+    // On the path the tangent's adjoint acts on the normal as well.
     if (s2_vjp_is_smooth(l, k)) {
       n += soft->nn * eta[0] + soft->nt * eta[1];
       t += soft->tt * eta[1];
@@ -141,6 +144,7 @@ static void solve_nodes(S2McpLinear *l, S2Quad *x) {
     memcpy(l->right, x, size);
   }
   s2_system_solve(system, x, x);
+  // Local form only: what (1 + A' J' D' J) x misses, solved again.
   for (int pass = 0; pass < REFINEMENTS && l->mobility != NULL; pass++) {
     s2_system_row_velocity(system, x, l->u);
     for (int k = 0; k < system->units; k++) {
@@ -161,9 +165,10 @@ static void solve_nodes(S2McpLinear *l, S2Quad *x) {
 }
 
 // x = M^-1 r
-static void approximate(S2McpLinear *l, const S2VjpPair *r, S2VjpPair *x) {
+static void vjp_approximate(S2McpLinear *l, const S2VjpPair *r, S2VjpPair *x) {
   const S2System *system = &l->system;
   memcpy(x->node, r->node, sizeof(S2Quad) * (size_t)(system->nodes + 1));
+  // Multipliers while p stands still, p with those, and what p adds to them.
   for (int k = 0; k < system->units; k++) {
     const S2Response *d = &l->response[k];
     x->unit[2 * k] = -d->nn * r->unit[2 * k] - (d->tt > 0 ? d->nt * r->unit[2 * k + 1] : 0);
@@ -187,63 +192,67 @@ static void approximate(S2McpLinear *l, const S2VjpPair *r, S2VjpPair *x) {
 }
 
 // Conjugate residuals until r has shrunk to `enough` or no direction is left.
-static void descend(S2McpLinear *l, double enough) {
+static void vjp_descend(S2McpLinear *l, double enough) {
   for (int i = 0; i < DIRECTIONS; i++) {
     S2VjpPair *step = &l->step[i], *change = &l->change[i];
-    double size = sqrt(dot(l, &l->r, &l->r));
+    double size = sqrt(vjp_dot(l, &l->r, &l->r));
     if (!(size > enough)) {
       return;
     }
-    approximate(l, &l->r, step);
-    miss(l, NULL, step, change);
+    // A direction: M^-1 r, whose effect on r is made orthogonal to all before.
+    vjp_approximate(l, &l->r, step);
+    vjp_miss(l, NULL, step, change);
     for (int j = 0; j < i; j++) {
-      double part = -dot(l, &l->change[j], change);
-      add(l, part, &l->step[j], step);
-      add(l, part, &l->change[j], change);
+      double along = -vjp_dot(l, &l->change[j], change);
+      vjp_add(l, along, &l->step[j], step);
+      vjp_add(l, along, &l->change[j], change);
     }
-    double norm = sqrt(dot(l, change, change));
+    // Made of length 1; one that does next to nothing is the end.
+    double norm = sqrt(vjp_dot(l, change, change));
     if (!(norm > NOTHING * size)) {
       return;
     }
-    add(l, 1 / norm - 1, step, step);
-    add(l, 1 / norm - 1, change, change);
-    double way = -dot(l, &l->r, change);
-    add(l, way, step, &l->x);
-    add(l, way, change, &l->r);
+    vjp_add(l, 1 / norm - 1, step, step);
+    vjp_add(l, 1 / norm - 1, change, change);
+    // The step along it that takes most off r.
+    double way = -vjp_dot(l, &l->r, change);
+    vjp_add(l, way, step, &l->x);
+    vjp_add(l, way, change, &l->r);
   }
 }
 
-static void copy(const S2McpLinear *l, S2VjpPair *to, const S2VjpPair *from) {
+static void vjp_copy(const S2McpLinear *l, S2VjpPair *to, const S2VjpPair *from) {
   memcpy(to->node, from->node, sizeof(S2Quad) * (size_t)(l->system.nodes + 1));
   memcpy(to->unit, from->unit, sizeof(double) * 2 * (size_t)l->system.units);
 }
 
 // p and eta from nothing; returns the size of what they miss.
-static double solve(S2McpLinear *l, double size) {
-  clear(l, &l->x);
+static double vjp_solve(S2McpLinear *l, double size) {
+  vjp_clear(l, &l->x);
   double missed = size, last = INFINITY;
+  // A round of directions, then what is really missed; until that is rounding.
   for (int round = 0; round < ROUNDS && missed > ENOUGH * size && missed < GAIN * last; round++) {
     last = missed;
-    copy(l, &l->kept, &l->x);
-    miss(l, &l->data, &l->x, &l->r);
-    descend(l, fmax(REDUCE * missed, ENOUGH * size));
-    miss(l, &l->data, &l->x, &l->r);
-    missed = sqrt(dot(l, &l->r, &l->r));
+    vjp_copy(l, &l->kept, &l->x);
+    vjp_miss(l, &l->data, &l->x, &l->r);
+    vjp_descend(l, fmax(REDUCE * missed, ENOUGH * size));
+    vjp_miss(l, &l->data, &l->x, &l->r);
+    missed = sqrt(vjp_dot(l, &l->r, &l->r));
   }
   if (missed > last) { // rounding, or directions along which nothing holds
-    copy(l, &l->x, &l->kept);
+    vjp_copy(l, &l->x, &l->kept);
     missed = last;
   }
-  miss(l, &l->data, &l->x, &l->r);
+  vjp_miss(l, &l->data, &l->x, &l->r);
   return missed;
 }
 
 // What rows still miss after one more step of x += M^-1 r if only they do: the change of eta over
 // the weight. Only parts that no x can make up for pass unchanged.
-static void sieve(S2McpLinear *l) {
-  approximate(l, &l->r, &l->step[0]);
-  clear(l, &l->r);
-  add(l, -1 / WEIGHT, &l->step[0], &l->r);
+static void vjp_sieve(S2McpLinear *l) {
+  vjp_approximate(l, &l->r, &l->step[0]);
+  vjp_clear(l, &l->r);
+  vjp_add(l, -1 / WEIGHT, &l->step[0], &l->r);
   memset(l->r.node, 0, sizeof(S2Quad) * (size_t)(l->system.nodes + 1));
 }
 
@@ -259,27 +268,29 @@ static double size_of_eta(const S2McpLinear *l) {
 // over.
 static void leave_out_undetermined(S2McpLinear *l) {
   for (int i = 0; i < SIEVE; i++) {
-    sieve(l);
+    vjp_sieve(l);
   }
-  add(l, -1, &l->r, &l->data);
+  vjp_add(l, -1, &l->r, &l->data);
 }
 
 // Whether rows that hold repeat each other: then a part of any residual passes the sieve. A random
 // one may happen to have little of it, so that it takes another to settle what is in doubt.
-static bool redundant(S2McpLinear *l) {
+static bool vjp_redundant(S2McpLinear *l) {
   S2Rng rng = s2_rng_seeded(1);
   for (int probe = 0; probe < PROBES; probe++) {
-    clear(l, &l->r);
+    vjp_clear(l, &l->r);
+    // A random residual in rows that hold, of size 1 each.
     for (int k = 0; k < 2 * l->system.units; k++) {
       const S2Response *d = &l->response[k / 2];
       bool holds = (k % 2 == 0 ? d->nn : d->tt) > 0;
       l->r.unit[k] = holds ? s2_rng_normal(&rng) / sqrt(l->system.unit[k / 2].g[k % 2]) : 0;
     }
-    double size = dot(l, &l->r, &l->r);
+    double size = vjp_dot(l, &l->r, &l->r);
     for (int i = 0; i < SIEVE; i++) {
-      sieve(l);
+      vjp_sieve(l);
     }
-    double left = dot(l, &l->r, &l->r);
+    // Next to nothing passes five sieves unless rows repeat each other.
+    double left = vjp_dot(l, &l->r, &l->r);
     if (!(left > DOUBT * DOUBT * size)) {
       return false;
     }
@@ -338,6 +349,7 @@ static Tie tie_of(const S2McpLinear *l, int *pair) {
   double least = TIES * largest_impulse(l, false);
   bool alone = largest_impulse(l, true) > least;
   *pair = NO_UNIT;
+  // A contact whose normal takes part, and is not the limit of a joint, holds.
   for (int k = 0; k < system->units; k++) {
     const S2Unit *unit = &system->unit[k];
     bool rough = unit->kind == S2_UNIT_CONTACT;
@@ -346,6 +358,7 @@ static Tie tie_of(const S2McpLinear *l, int *pair) {
         (rough || !of_joint(system, unit))) {
       return TIE_HOLDS;
     }
+    // Friction that takes part: of one pair of bodies alone, or of several?
     if (rough && fabs(pull_of(system, l->r.unit, k)) > least) {
       const S2Unit *first = *pair == NO_UNIT ? unit : &system->unit[*pair];
       alone &= first->a == unit->a && first->b == unit->b;
@@ -392,8 +405,8 @@ static void take_directions(S2McpLinear *l, S2Arena *arena) {
   }
 }
 
-static S2McpLinear *make(const S2Problem *problem, const double *v, const double *lambda,
-                         S2Arena *arena) {
+static S2McpLinear *vjp_make(const S2Problem *problem, const double *v, const double *lambda,
+                             S2Arena *arena) {
   S2McpLinear *l = S2_TAKE(arena, S2McpLinear, 1);
   *l = (S2McpLinear){.v = v,
                      .lambda = lambda,
@@ -401,20 +414,22 @@ static S2McpLinear *make(const S2Problem *problem, const double *v, const double
                      .mobility = problem->mobility,
                      .yields = NO_UNIT};
   S2System *system = &l->system;
+  // The adjoint's system is that of A'.
   if (l->mobility != NULL) {
     l->problem.mobility = s2_mobility_transpose(l->mobility, problem->nodes, arena);
   }
   s2_system_init(system, &l->problem, arena);
   s2_system_prepare(system, arena);
+  // Responses, vectors of the adjoint system, and its results by rows and nodes.
   l->energy =
       l->mobility != NULL ? energy_of(l->mobility, problem->nodes, arena) : system->inverse_mass;
   l->soft = S2_TAKE_ZEROED(arena, S2Response, system->units);
   l->response = S2_TAKE_ZEROED(arena, S2Response, system->units);
   l->coupled = S2_TAKE(arena, S2Response, system->units);
-  l->data = take(system, arena);
-  l->x = take(system, arena);
-  l->r = take(system, arena);
-  l->kept = take(system, arena);
+  l->data = vjp_take(system, arena);
+  l->x = vjp_take(system, arena);
+  l->r = vjp_take(system, arena);
+  l->kept = vjp_take(system, arena);
   take_directions(l, arena);
   l->u = S2_TAKE_ZEROED(arena, double, 2 * system->units);
   l->tie = S2_TAKE(arena, double, 2 * system->units);
@@ -430,24 +445,25 @@ static S2McpLinear *make(const S2Problem *problem, const double *v, const double
   return l;
 }
 
-static S2Response transposed(const S2Unit *unit, const S2Response *d) {
+static S2Response vjp_transposed(const S2Unit *unit, const S2Response *d) {
   const double *g = unit->g;
   return (S2Response){d->nn, d->tn * g[1] / g[0], d->nt * g[0] / g[1], d->tt};
 }
 
-static void transpose(S2McpLinear *l) {
+static void vjp_transpose(S2McpLinear *l) {
   for (int k = 0; k < l->system.units; k++) {
-    l->response[k] = transposed(&l->system.unit[k], &l->response[k]);
+    l->response[k] = vjp_transposed(&l->system.unit[k], &l->response[k]);
   }
 }
 
-// A contact on the path: its normal responds to the tangent (transposed), never the other way
+// A contact on the path: its normal responds to the tangent (vjp_transposed), never the other way
 // round.
-static void soften(S2McpLinear *l, int k) {
+static void vjp_soften(S2McpLinear *l, int k) {
   const S2Unit *unit = &l->system.unit[k];
-  S2Response forward = s2_pairs_respond(unit, l->w + 4 * k, 0), d = transposed(unit, &forward);
+  S2Response forward = s2_pairs_respond(unit, l->w + 4 * k, 0), d = vjp_transposed(unit, &forward);
   S2Response *soft = &l->soft[k];
   *soft = (S2Response){.nn = 1 / d.nn};
+  // (D'^-1 + 1 / WEIGHT)^-1, which is triangular as D' is.
   double normal = soft->nn + 1 / WEIGHT;
   l->response[k] = (S2Response){.nn = 1 / normal};
   if (unit->kind == S2_UNIT_CONTACT) {
@@ -459,18 +475,20 @@ static void soften(S2McpLinear *l, int k) {
   }
 }
 
-static void factor(S2McpLinear *l) {
+static void vjp_factor(S2McpLinear *l) {
+  // Sliding makes the matrix nonsymmetric.
   for (int k = 0; k < l->system.units; k++) {
     l->slides |= l->response[k].nt != 0;
   }
+  // Redundant rows: is what repeats itself something that contacts hold, or yield?
   if (l->system.nodes > 0 && !s2_system_factor(&l->system, l->response, l->slides)) {
     l->flags |= S2_VJP_SINGULAR;
-  } else if (l->system.units > 0 && redundant(l)) {
+  } else if (l->system.units > 0 && vjp_redundant(l)) {
     l->flags |= S2_VJP_REDUNDANT;
     int pair = NO_UNIT;
     Tie tie = l->kappa == 0 ? tie_of(l, &pair) : TIE_NONE;
     for (int i = 0; i < PURE && tie != TIE_NONE; i++) {
-      sieve(l);
+      vjp_sieve(l);
     }
     tie = tie != TIE_NONE ? tie_of(l, &pair) : TIE_NONE;
     l->flags |= tie == TIE_HOLDS ? S2_VJP_TIED : 0;
@@ -482,14 +500,16 @@ static void factor(S2McpLinear *l) {
 }
 
 // `beyond`: what is on an edge counts as on its other side.
-static S2McpLinear *linearise(const S2Problem *problem, const double *v, const double *lambda,
-                              bool beyond, S2Arena *arena) {
-  S2McpLinear *l = make(problem, v, lambda, arena);
+static S2McpLinear *vjp_linearise(const S2Problem *problem, const double *v, const double *lambda,
+                                  bool beyond, S2Arena *arena) {
+  S2McpLinear *l = vjp_make(problem, v, lambda, arena);
   S2System *system = &l->system;
-  if (!s2_all_finite(v, 3 * problem->nodes) || !s2_all_finite(lambda, problem->rows)) {
+  if (!s2_all_finite(v, (size_t)(3 * problem->nodes)) ||
+      !s2_all_finite(lambda, (size_t)problem->rows)) {
     l->flags = S2_VJP_SINGULAR;
     return l;
   }
+  // The modes of the solution, whose responses (vjp_transposed) make M.
   S2Mode *mode = S2_TAKE(arena, S2Mode, system->units);
   s2_system_read(system, v, lambda, l->x.node, l->x.unit);
   s2_system_row_velocity(system, l->x.node, l->u);
@@ -497,16 +517,17 @@ static S2McpLinear *linearise(const S2Problem *problem, const double *v, const d
   S2VjpPoint at = {system, l->u, l->x.unit, l->u_row};
   l->flags |= s2_vjp_modes(&at, beyond, &(S2VjpModes){mode, l->bound, l->sign});
   s2_refine_respond(system, mode, WEIGHT, l->response);
-  transpose(l);
-  factor(l);
+  vjp_transpose(l);
+  vjp_factor(l);
   return l;
 }
 
 S2McpLinear *s2_mcp_linearise(const S2Problem *problem, const double *v, const double *lambda,
                               S2Arena *arena) {
-  S2McpLinear *l = linearise(problem, v, lambda, false, arena);
+  S2McpLinear *l = vjp_linearise(problem, v, lambda, false, arena);
+  // On an edge: the other side's derivative, too, as both may be the same.
   if ((l->flags & S2_VJP_WEAK) != 0) {
-    l->beyond = linearise(problem, v, lambda, true, arena);
+    l->beyond = vjp_linearise(problem, v, lambda, true, arena);
     if ((l->beyond->flags & S2_VJP_TIED) != 0) { // with contacts that only touch
       l->flags |= S2_VJP_TIED;
       l->tie = l->beyond->tie;
@@ -518,15 +539,16 @@ S2McpLinear *s2_mcp_linearise(const S2Problem *problem, const double *v, const d
 
 S2McpLinear *s2_mcp_smooth_linearise(const S2Problem *problem, double kappa,
                                      const S2SmoothSolution *solution, S2Arena *arena) {
-  S2McpLinear *l = make(problem, solution->v, solution->lambda, arena);
+  S2McpLinear *l = vjp_make(problem, solution->v, solution->lambda, arena);
   S2System *system = &l->system;
   l->kappa = kappa;
   l->w = S2_TAKE(arena, double, 4 * system->units);
   l->z = S2_TAKE(arena, double, 4 * system->units);
-  bool good = kappa > 0 && s2_all_finite(solution->v, 3 * problem->nodes) &&
-              s2_all_finite(solution->lambda, problem->rows);
+  bool good = kappa > 0 && s2_all_finite(solution->v, (size_t)(3 * problem->nodes)) &&
+              s2_all_finite(solution->lambda, (size_t)problem->rows);
   double scale = problem->velocity_scale;
   S2Mode *mode = S2_TAKE_ZEROED(arena, S2Mode, system->units);
+  // The pairs, scaled, with w = s / z = kappa / z^2.
   for (int k = 0; k < system->units; k++) {
     const S2Unit *unit = &system->unit[k];
     double unscale[4] = {unit->g[0] * scale, unit->g[1] * scale, unit->g[1] * scale, scale};
@@ -542,21 +564,22 @@ S2McpLinear *s2_mcp_smooth_linearise(const S2Problem *problem, double kappa,
     l->flags = S2_VJP_SINGULAR;
     return l;
   }
+  // Joints as ever; contacts respond by their pairs.
   s2_refine_respond(system, mode, WEIGHT, l->response);
-  transpose(l);
+  vjp_transpose(l);
   for (int k = 0; k < system->units; k++) {
     if (s2_vjp_is_smooth(l, k)) {
-      soften(l, k);
+      vjp_soften(l, k);
     }
   }
-  factor(l);
+  vjp_factor(l);
   return l;
 }
 
 // ---- Gradients --------------------------------------------------------------------------------
 
 // Brings dl/d(v, lambda) in; returns its size.
-static double read(S2McpLinear *l, const double *dl_dv, const double *dl_dlambda) {
+static double vjp_read(S2McpLinear *l, const double *dl_dv, const double *dl_dlambda) {
   const S2System *system = &l->system;
   double sum = 0;
   for (int i = 0; i < system->nodes; i++) {
@@ -564,9 +587,11 @@ static double read(S2McpLinear *l, const double *dl_dv, const double *dl_dlambda
     l->data.node[i] = (S2Quad){d[0], d[1], d[2], 0};
     memcpy(l->rhs + 3 * (size_t)i, d, 3 * sizeof(double));
   }
+  // Local form: A' dl/dv.
   if (l->mobility != NULL) {
     mobility_times(l->problem.mobility, system->nodes, l->rhs, l->data.node);
   }
+  // Its size, as an energy.
   for (int i = 0; i < system->nodes; i++) {
     S2Quad energy = l->data.node[i] * l->data.node[i] * l->energy[i];
     sum += energy[0] + energy[1] + energy[2];
@@ -583,11 +608,12 @@ static double read(S2McpLinear *l, const double *dl_dv, const double *dl_dlambda
 }
 
 // The adjoint as the problem numbers nodes and rows.
-static void unpack(S2McpLinear *l) {
+static void vjp_unpack(S2McpLinear *l) {
   const S2System *system = &l->system;
   for (int i = 0; i < 3 * system->nodes; i++) {
     l->p_node[i] = l->x.node[i / 3][i % 3];
   }
+  // J p of all rows, eta by rows and in the caller's units.
   s2_mcp_row_velocity(system->problem, l->p_node, l->u_row);
   memset(l->eta_row, 0, sizeof(double) * (size_t)system->problem->rows);
   for (int k = 0; k < system->units; k++) {
@@ -601,6 +627,7 @@ static void unpack(S2McpLinear *l) {
     return;
   }
   memset(l->force, 0, sizeof(double) * 3 * (size_t)system->nodes);
+  // Local form: dl/dc = dl/dv + J' eta, and J' lambda for dl/dA.
   for (int i = 0; i < l->problem.rows; i++) { // rhs holds dl/dv
     const S2Row *row = &l->problem.row[i];
     for (int k = 0; k < 3; k++) {
@@ -610,12 +637,12 @@ static void unpack(S2McpLinear *l) {
   }
 }
 
-static bool solved(const S2McpLinear *l, double missed, double size) {
+static bool vjp_solved(const S2McpLinear *l, double missed, double size) {
   return missed <= ACCEPT * size && size_of_eta(l) <= GROWN * size;
 }
 
 // The size of p, as that of dl/dv.
-static double reach(const S2McpLinear *l) {
+static double vjp_reach(const S2McpLinear *l) {
   double sum = 0;
   for (int i = 0; i < l->system.nodes; i++) {
     S2Quad x = l->x.node[i], w = l->mobility == NULL ? 1 / l->energy[i] : l->energy[i];
@@ -628,11 +655,11 @@ static double reach(const S2McpLinear *l) {
 
 // Without what is not determined, p and eta from nothing; returns what they miss.
 static double solve_determined(S2McpLinear *l, double missed, double size) {
-  clear(l, &l->x);
-  miss(l, &l->data, &l->x, &l->r);
+  vjp_clear(l, &l->x);
+  vjp_miss(l, &l->data, &l->x, &l->r);
   for (int pass = 0; pass == 0 || (pass < PASSES && !(missed <= ACCEPT * size)); pass++) {
     leave_out_undetermined(l);
-    missed = solve(l, size);
+    missed = vjp_solve(l, size);
   }
   return missed;
 }
@@ -647,12 +674,13 @@ static void solve_yielding(S2McpLinear *l) {
   for (int k = 0; k < system->units; k++) {
     l->response[k].nt = 0;
   }
-  clear(l, &l->x);
+  vjp_clear(l, &l->x);
+  // Friction as a given force: the symmetric system, once.
   if (s2_system_factor(system, l->response, false)) {
-    miss(l, &l->data, &l->x, &l->r);
+    vjp_miss(l, &l->data, &l->x, &l->r);
     leave_out_undetermined(l);
-    approximate(l, &l->data, &l->x);
-    miss(l, &l->data, &l->x, &l->r);
+    vjp_approximate(l, &l->data, &l->x);
+    vjp_miss(l, &l->data, &l->x, &l->r);
   } else {
     l->flags |= S2_VJP_SINGULAR;
   }
@@ -665,19 +693,21 @@ static void solve_yielding(S2McpLinear *l) {
 // p and eta, and what they are worth; false: something is not finite.
 static bool solve_flagged(S2McpLinear *l, const double *dl_dv, const double *dl_dlambda,
                           unsigned *flags) {
-  double size = read(l, dl_dv, dl_dlambda), missed = solve(l, size);
-  if (!isfinite(missed) || solved(l, missed, size)) {
+  double size = vjp_read(l, dl_dv, dl_dlambda), missed = vjp_solve(l, size);
+  if (!isfinite(missed) || vjp_solved(l, missed, size)) {
     return isfinite(missed);
   }
+  // Not solved: what is asked for may not be determined.
   missed = solve_determined(l, missed, size);
-  bool good = solved(l, missed, size);
-  if (l->kappa == 0 && l->slides && !(good && reach(l) <= FAR * size)) {
-    read(l, dl_dv, dl_dlambda);
+  bool good = vjp_solved(l, missed, size);
+  // Far larger than dl/dv: the bounded approximation.
+  if (l->kappa == 0 && l->slides && !(good && vjp_reach(l) <= FAR * size)) {
+    vjp_read(l, dl_dv, dl_dlambda);
     solve_yielding(l);
     good = (l->flags & S2_VJP_SINGULAR) == 0;
   }
   *flags |= S2_VJP_UNDETERMINED | (good ? 0 : S2_VJP_SINGULAR);
-  return isfinite(dot(l, &l->x, &l->x)) && isfinite(dot(l, &l->r, &l->r));
+  return isfinite(vjp_dot(l, &l->x, &l->x)) && isfinite(vjp_dot(l, &l->r, &l->r));
 }
 
 // Is the derivative of both sides of all edges the same? Then they are none.
@@ -688,25 +718,25 @@ static bool same_beyond(S2McpLinear *l, const double *dl_dv, const double *dl_dl
       (flags & (S2_VJP_UNDETERMINED | S2_VJP_SINGULAR)) != 0) {
     return false;
   }
-  double size = reach(l);
-  add(l, -1, &l->x, &beyond->x);
-  return reach(beyond) <= SAME * size;
+  double size = vjp_reach(l);
+  vjp_add(l, -1, &l->x, &beyond->x);
+  return vjp_reach(beyond) <= SAME * size;
 }
 
 // Another derivative where rows are tied: with impulses that together do nothing.
 static void add_tie(S2McpLinear *l, double size) {
   S2VjpPair tie = {l->r.node, l->tie};
-  clear(l, &l->r); // a tie has no nodes
-  double own = sqrt(dot(l, &tie, &tie));
-  add(l, OTHER * size / own, &tie, &l->x);
+  vjp_clear(l, &l->r); // a tie has no nodes
+  double own = sqrt(vjp_dot(l, &tie, &tie));
+  vjp_add(l, OTHER * size / own, &tie, &l->x);
 }
 
 // Friction that yields to joints takes no part: with what of the tie leaves it nothing.
 static void let_yield(S2McpLinear *l) {
   S2VjpPair tie = {l->r.node, l->tie};
   double pull = pull_of(&l->system, l->x.unit, l->yields);
-  clear(l, &l->r); // a tie has no nodes
-  add(l, -pull / pull_of(&l->system, l->tie, l->yields), &tie, &l->x);
+  vjp_clear(l, &l->r); // a tie has no nodes
+  vjp_add(l, -pull / pull_of(&l->system, l->tie, l->yields), &tie, &l->x);
 }
 
 unsigned s2_mcp_linear_vjp(S2McpLinear *l, const double *dl_dv, const double *dl_dlambda,
@@ -717,20 +747,23 @@ unsigned s2_mcp_linear_vjp(S2McpLinear *l, const double *dl_dv, const double *dl
   if (flags & S2_VJP_SINGULAR || problem->nodes == 0) {
     return flags;
   }
+  // p and eta, with flags; nothing that is not finite is handed out.
   if (!solve_flagged(l, dl_dv, dl_dlambda, &flags)) {
     s2_vjp_fill(problem, gradient, NAN);
     return flags | S2_VJP_SINGULAR;
   }
+  // Both sides of all edges agree: no edge.
   if (l->beyond != NULL && same_beyond(l, dl_dv, dl_dlambda)) {
     flags &= ~(unsigned)S2_VJP_WEAK;
   }
+  // Multipliers of redundant rows: friction that yields, or another share of a tie.
   if (l->yields != NO_UNIT) {
     let_yield(l);
   }
   if (l->other && (flags & S2_VJP_TIED) != 0) {
-    add_tie(l, read(l, dl_dv, dl_dlambda));
+    add_tie(l, vjp_read(l, dl_dv, dl_dlambda));
   }
-  unpack(l);
+  vjp_unpack(l);
   s2_vjp_write(l, dl_dlambda, gradient);
   return flags;
 }
@@ -745,6 +778,7 @@ unsigned s2_mcp_vjp(const S2Problem *problem, const double *v, const double *lam
   if (s2_mcp_vjp_small(problem, v, lambda, dl_dv, dl_dlambda, gradient, arena, &small)) {
     return small;
   }
+  // The ways for joints alone and for few rows first: they cost a tenth.
   S2ArenaMark mark = s2_arena_mark(arena);
   S2McpLinear *l = s2_mcp_linearise(problem, v, lambda, arena);
   unsigned flags = s2_mcp_linear_vjp(l, dl_dv, dl_dlambda, gradient);
@@ -764,7 +798,7 @@ unsigned s2_mcp_vjp_other(const S2Problem *problem, unsigned other, const double
     return small;
   }
   S2ArenaMark mark = s2_arena_mark(arena);
-  S2McpLinear *l = beyond ? linearise(problem, v, lambda, true, arena)
+  S2McpLinear *l = beyond ? vjp_linearise(problem, v, lambda, true, arena)
                           : s2_mcp_linearise(problem, v, lambda, arena);
   l->other = (other & S2_VJP_OTHER_SHARE) != 0;
   unsigned flags = s2_mcp_linear_vjp(l, dl_dv, dl_dlambda, gradient);

@@ -5,6 +5,7 @@
 //
 // (mcp_vjp.c has the meaning of p and eta). Rows that repeat each other, or nearly, are left to the
 // general way.
+#include "linalg/numbers.h"
 #include "mcp/adjoint/mcp_vjp_stages.h"
 #include "mcp/chain/bilateral.h"
 #include "mcp/solvers.h"
@@ -34,6 +35,7 @@ static void find_p(const Adjoint *a) {
   } else {
     memset(a->p, 0, size);
   }
+  // p = W^-1 (dl/dv + J' eta)
   for (int r = 0; r < problem->rows; r++) {
     const S2Row *row = &problem->row[r];
     for (int c = 0; c < 3; c++) {
@@ -52,7 +54,7 @@ static void find_p(const Adjoint *a) {
 
 // What the rows miss with this p, into `change`; the largest of it, and of what it is made of, as
 // velocities that are alike for all rows: times 1/sqrt of their diagonal.
-static double miss(const Adjoint *a, const double *diagonal, double *whole) {
+static double vjp_bilateral_miss(const Adjoint *a, const double *diagonal, double *whole) {
   double worst = 0;
   *whole = 0;
   for (int r = 0; r < a->problem->rows; r++) {
@@ -62,6 +64,7 @@ static double miss(const Adjoint *a, const double *diagonal, double *whole) {
       terms[1 + c] = row->a >= 0 ? row->ja[c] * a->p[3 * row->a + c] : 0;
       terms[4 + c] = row->b >= 0 ? row->jb[c] * a->p[3 * row->b + c] : 0;
     }
+    // Each term and its size, which says what rounding leaves of the sum.
     sum = row->compliance * a->eta[r];
     size = fabs(sum);
     for (int k = 0; k < 7; k++) {
@@ -76,11 +79,12 @@ static double miss(const Adjoint *a, const double *diagonal, double *whole) {
   return worst;
 }
 
-static bool solve(const Adjoint *a, const S2Bilateral *matrix) {
+static bool vjp_bilateral_solve(const Adjoint *a, const S2Bilateral *matrix) {
   double last = INFINITY, missed, whole;
   memset(a->eta, 0, sizeof(double) * (size_t)a->problem->rows);
   find_p(a);
-  missed = miss(a, matrix->diagonal, &whole);
+  missed = vjp_bilateral_miss(a, matrix->diagonal, &whole);
+  // eta -= S^-1 (J p + C eta + dl/dlambda)
   for (int i = 0; i < CORRECTIONS && missed > ROUNDING * whole && missed < GAIN * last; i++) {
     last = missed;
     s2_bilateral_apply(matrix, a->change);
@@ -88,60 +92,32 @@ static bool solve(const Adjoint *a, const S2Bilateral *matrix) {
       a->eta[r] -= a->change[r];
     }
     find_p(a);
-    missed = miss(a, matrix->diagonal, &whole);
+    missed = vjp_bilateral_miss(a, matrix->diagonal, &whole);
   }
   return missed <= ACCEPT * whole;
 }
 
-static void clear(double *to, int count) {
-  if (to != NULL) {
-    memset(to, 0, sizeof(double) * (size_t)count);
-  }
-}
-
-static void write(const Adjoint *a, const double *v, const double *lambda,
-                  const S2McpGradient *to) {
+static void vjp_bilateral_write(const Adjoint *a, const double *v, const double *lambda,
+                                const S2McpGradient *to) {
   const S2Problem *problem = a->problem;
-  for (int i = 0; i < 3 * problem->nodes; i++) {
-    if (to->rhs != NULL) {
-      to->rhs[i] = a->p[i];
-    }
-    if (to->mass != NULL) {
-      to->mass[i] = -a->p[i] * v[i];
-    }
-  }
+  s2_vjp_write_bodies(problem, a->p, v, to);
   for (int r = 0; r < problem->rows; r++) {
-    const S2Row *row = &problem->row[r];
-    double eta = a->eta[r];
-    for (int c = 0; c < 3; c++) {
-      int at_a = 3 * row->a + c, at_b = 3 * row->b + c;
-      if (to->ja != NULL) {
-        to->ja[3 * r + c] = row->a >= 0 ? lambda[r] * a->p[at_a] + eta * v[at_a] : 0;
-      }
-      if (to->jb != NULL) {
-        to->jb[3 * r + c] = row->b >= 0 ? lambda[r] * a->p[at_b] + eta * v[at_b] : 0;
-      }
-    }
-    if (to->bias != NULL) {
-      to->bias[r] = eta;
-    }
-    if (to->compliance != NULL) {
-      to->compliance[r] = eta * lambda[r];
-    }
+    s2_vjp_write_products(problem, r, a->p, v, a->eta[r], lambda[r], to);
   }
-  clear(to->mu, problem->rows);
-  clear(to->lo, problem->rows);
-  clear(to->hi, problem->rows);
-  clear(to->w, problem->rows);
+  s2_fill_numbers(to->mu, problem->rows, 0);
+  s2_fill_numbers(to->lo, problem->rows, 0);
+  s2_fill_numbers(to->hi, problem->rows, 0);
+  s2_fill_numbers(to->w, problem->rows, 0);
 }
 
 bool s2_mcp_vjp_bilateral(const S2Problem *problem, const double *v, const double *lambda,
                           const double *dl_dv, const double *dl_dlambda,
                           const S2McpGradient *gradient, S2Arena *arena) {
-  if (problem->rows < LEAST || !s2_all_finite(v, 3 * problem->nodes) ||
-      !s2_all_finite(lambda, problem->rows)) {
+  if (problem->rows < LEAST || !s2_all_finite(v, (size_t)(3 * problem->nodes)) ||
+      !s2_all_finite(lambda, (size_t)problem->rows)) {
     return false;
   }
+  // Only where elimination leaves a clear part of each row's diagonal.
   S2ArenaMark mark = s2_arena_mark(arena);
   S2Bilateral matrix;
   bool good = s2_bilateral_init(&matrix, problem, arena) && s2_bilateral_factor(&matrix, NULL) &&
@@ -153,9 +129,9 @@ bool s2_mcp_vjp_bilateral(const S2Problem *problem, const double *v, const doubl
                  .p = S2_TAKE(arena, double, 3 * problem->nodes),
                  .eta = S2_TAKE(arena, double, problem->rows),
                  .change = S2_TAKE(arena, double, problem->rows)};
-    good = solve(&a, &matrix);
+    good = vjp_bilateral_solve(&a, &matrix);
     if (good) {
-      write(&a, v, lambda, gradient);
+      vjp_bilateral_write(&a, v, lambda, gradient);
     }
   }
   s2_arena_rewind(arena, mark);

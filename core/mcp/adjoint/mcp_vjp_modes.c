@@ -15,10 +15,11 @@ typedef struct Sides { // of the pairs of a unit, scaled
   double x, y;         // normal less gap, friction less slip: the modes are told by their signs
 } Sides;
 
-static Sides sides_of(const S2VjpPoint *at, int k) {
+static Sides vjp_modes_sides_of(const S2VjpPoint *at, int k) {
   const S2Unit *unit = &at->system->unit[k];
   const double *u = at->u + 2 * k;
   double n = at->lambda[2 * k], t = at->lambda[2 * k + 1];
+  // The normal pair, of a box against its nearer bound; then friction's.
   double gap = u[0] + unit->c[0] * n + unit->b0[0];
   Sides sides = {.normal = n, .gap = gap, .x = n - gap};
   if (unit->kind == S2_UNIT_BOX) {
@@ -32,18 +33,18 @@ static Sides sides_of(const S2VjpPoint *at, int k) {
   return sides;
 }
 
-static double smaller(double a, double b) {
+static double vjp_modes_smaller(double a, double b) {
   return fmin(fabs(a), fabs(b));
 }
 
 // The side of a pair below which it is an edge.
-static double edge_of(const S2VjpPoint *at) {
+static double vjp_modes_edge_of(const S2VjpPoint *at) {
   double worst = 0;
   for (int k = 0; k < at->system->units; k++) {
     if (at->system->unit[k].kind != S2_UNIT_BILATERAL) {
-      Sides sides = sides_of(at, k);
-      worst = fmax(worst, smaller(sides.normal, sides.gap));
-      worst = fmax(worst, smaller(sides.slack, sides.slip));
+      Sides sides = vjp_modes_sides_of(at, k);
+      worst = fmax(worst, vjp_modes_smaller(sides.normal, sides.gap));
+      worst = fmax(worst, vjp_modes_smaller(sides.slack, sides.slip));
     }
   }
   return fmin(S2_VJP_EDGE, fmax(ROUNDING, STANDS_OUT * worst));
@@ -67,7 +68,7 @@ static unsigned friction_without_cone(const S2VjpPoint *at, int k, const S2VjpMo
 static unsigned box_mode(const S2VjpPoint *at, int k, double edge, bool beyond,
                          const S2VjpModes *to) {
   const S2Unit *unit = &at->system->unit[k];
-  double x = sides_of(at, k).x;
+  double x = vjp_modes_sides_of(at, k).x;
   bool low = fabs(x - unit->lo) <= edge, high = fabs(x - unit->hi) <= edge;
   if (low || high) {
     to->mode[k] = !beyond ? S2_STICK : low ? S2_SLIDE_MINUS : S2_SLIDE_PLUS;
@@ -100,7 +101,8 @@ static bool holds_with_other(const S2VjpPoint *at, int k, double edge) {
     if (j < 0 || j == at->system->units || !same_tangents(unit, other)) {
       continue;
     }
-    Sides here = sides_of(at, k), there = sides_of(at, j);
+    // The two as one: neither slips, and their sum is inside of both cones together.
+    Sides here = vjp_modes_sides_of(at, k), there = vjp_modes_sides_of(at, j);
     double pull = unit->g[1] * at->lambda[2 * k + 1] + other->g[1] * at->lambda[2 * j + 1];
     double most = unit->g[1] * unit->mu * here.normal + other->g[1] * other->mu * there.normal;
     if (there.x > edge && fmax(fabs(here.slip), fabs(there.slip)) <= edge &&
@@ -115,9 +117,10 @@ static unsigned contact_mode(const S2VjpPoint *at, int k, double edge, bool beyo
                              const S2VjpModes *to) {
   const S2Unit *unit = &at->system->unit[k];
   bool rough = unit->kind == S2_UNIT_CONTACT;
-  Sides sides = sides_of(at, k);
+  Sides sides = vjp_modes_sides_of(at, k);
   S2Mode slide = sides.y > 0 ? S2_SLIDE_PLUS : S2_SLIDE_MINUS, *mode = &to->mode[k];
   unsigned flags = 0;
+  // Between parting and touching, or between sticking and sliding.
   if (fabs(sides.x) <= edge) {
     flags = S2_VJP_WEAK;
     *mode = !beyond ? S2_SEPARATE : rough && fabs(sides.slip) > edge ? slide : S2_STICK;
@@ -136,7 +139,7 @@ static unsigned contact_mode(const S2VjpPoint *at, int k, double edge, bool beyo
 unsigned s2_vjp_modes(const S2VjpPoint *at, bool beyond, const S2VjpModes *to) {
   unsigned flags = 0;
   s2_refine_modes(at->system, at->u, at->lambda, to->mode);
-  double edge = edge_of(at);
+  double edge = vjp_modes_edge_of(at);
   for (int k = 0; k < at->system->units; k++) {
     S2UnitKind kind = at->system->unit[k].kind;
     if (kind == S2_UNIT_BOX) {

@@ -40,7 +40,7 @@ static double velocity_of(const S2Row *row, const double *v) {
   return u;
 }
 
-static bool hold(Small *s, int row, double w) {
+static bool vjp_small_hold(Small *s, int row, double w) {
   if (s->count == MOST) {
     return false;
   }
@@ -49,14 +49,14 @@ static bool hold(Small *s, int row, double w) {
   return true;
 }
 
-static double diagonal(const Small *s, int row) {
+static double vjp_small_diagonal(const Small *s, int row) {
   const S2Row *of = &s->problem->row[row];
   double w = s2_mcp_delassus(s->problem, of, of) + of->compliance;
   return w > 0 ? w : 1;
 }
 
 // lambda - u, both scaled: above 0 where the row holds.
-static double lead(Small *s, int row, double w) {
+static double vjp_small_lead(Small *s, int row, double w) {
   const S2Row *of = &s->problem->row[row];
   double u = velocity_of(of, s->v) + of->compliance * s->lambda[row] + of->bias;
   double x = (s->lambda[row] * w - u) / s->problem->velocity_scale;
@@ -64,29 +64,32 @@ static double lead(Small *s, int row, double w) {
   return x;
 }
 
-static bool read_box(Small *s, int row) {
+static bool vjp_small_read_box(Small *s, int row) {
   const S2Row *of = &s->problem->row[row];
-  double w = diagonal(s, row), x = lead(s, row, w), scale = w / s->problem->velocity_scale;
+  double w = vjp_small_diagonal(s, row), x = vjp_small_lead(s, row, w),
+         scale = w / s->problem->velocity_scale;
   bool edge = fabs(x - of->lo * scale) <= S2_VJP_EDGE || fabs(x - of->hi * scale) <= S2_VJP_EDGE;
   s->bound[row] = x > of->hi * scale ? 1 : x < of->lo * scale ? -1 : 0;
-  return !edge && (s->bound[row] != 0 || hold(s, row, w));
+  return !edge && (s->bound[row] != 0 || vjp_small_hold(s, row, w));
 }
 
 // A contact with its friction row, if it has one; sigma as in s2_mcp_linearise.
 static bool read_contact(Small *s, int row, bool rough) {
   const S2Row *friction = &s->problem->row[row + 1];
-  double w = diagonal(s, row), x = lead(s, row, w);
+  double w = vjp_small_diagonal(s, row), x = vjp_small_lead(s, row, w);
+  // Parts, clearly; or is too near to the edge for this way.
   if (!(x > S2_VJP_EDGE)) {
     return x < -S2_VJP_EDGE;
   }
-  if (!hold(s, row, w) || !rough) {
+  if (!vjp_small_hold(s, row, w) || !rough) {
     return s->held[s->count - 1].row == row;
   }
-  double w_t = diagonal(s, row + 1);
+  // Sticks (a row of its own) or slides (its tangent follows the normal).
+  double w_t = vjp_small_diagonal(s, row + 1);
   if (friction->mu > 0) {
-    double y = lead(s, row + 1, w_t), bound = friction->mu * w_t / w * x;
+    double y = vjp_small_lead(s, row + 1, w_t), bound = friction->mu * w_t / w * x;
     if (fabs(y) <= bound + S2_VJP_EDGE) {
-      return fabs(y) < bound - S2_VJP_EDGE && hold(s, row + 1, w_t);
+      return fabs(y) < bound - S2_VJP_EDGE && vjp_small_hold(s, row + 1, w_t);
     }
     s->sign[row + 1] = y > 0 ? 1 : -1;
   } else {
@@ -95,6 +98,7 @@ static bool read_contact(Small *s, int row, bool rough) {
     s->flags |= slow ? S2_VJP_WEAK : 0;
     s->sign[row + 1] = slow ? 0 : slip > 0 ? -1 : 1;
   }
+  // Jn + sigma mu Jt
   Held *held = &s->held[s->count - 1];
   held->friction = row + 1;
   held->slope = s->sign[row + 1] * friction->mu;
@@ -106,16 +110,16 @@ static bool read_contact(Small *s, int row, bool rough) {
 }
 
 // Which rows hold; false: too many, or that is not clear.
-static bool read(Small *s) {
+static bool vjp_small_read(Small *s) {
   const S2Problem *problem = s->problem;
   for (int r = 0; r < problem->rows; r++) {
     const S2Row *row = &problem->row[r];
     if (row->lo == -INFINITY) {
-      if (!hold(s, r, diagonal(s, r))) {
+      if (!vjp_small_hold(s, r, vjp_small_diagonal(s, r))) {
         return false;
       }
     } else if (isfinite(row->hi)) {
-      if (!read_box(s, r)) {
+      if (!vjp_small_read_box(s, r)) {
         return false;
       }
     } else {
@@ -130,7 +134,8 @@ static bool read(Small *s) {
 }
 
 // Elimination with row pivots; x in place of b. False: the rows are not independent.
-static bool eliminate(int n, double a[MOST * MOST], double *b) {
+static bool vjp_small_eliminate(int n, double a[MOST * MOST], double *b) {
+  // Rows change places by their pointers.
   double *row[MOST];
   for (int k = 0; k < MOST; k++) {
     row[k] = a + (size_t)k * MOST;
@@ -143,11 +148,13 @@ static bool eliminate(int n, double a[MOST * MOST], double *b) {
     if (!(fabs(row[pivot][k]) > S2_VJP_INDEPENDENT)) {
       return false;
     }
+    // The largest of the column, below which the rows are not independent.
     double *chosen = row[pivot], kept = b[pivot];
     row[pivot] = row[k];
     row[k] = chosen;
     b[pivot] = b[k];
     b[k] = kept;
+    // Below it, with the right side at once.
     for (int i = k + 1; i < n; i++) {
       double factor = row[i][k] / chosen[k];
       if (factor != 0) {
@@ -158,6 +165,7 @@ static bool eliminate(int n, double a[MOST * MOST], double *b) {
       }
     }
   }
+  // Back substitution.
   for (int k = n - 1; k >= 0; k--) {
     for (int j = k + 1; j < n; j++) {
       b[k] -= row[k][j] * b[j];
@@ -167,24 +175,27 @@ static bool eliminate(int n, double a[MOST * MOST], double *b) {
   return true;
 }
 
-static bool meet(const S2Row *x, const S2Row *y) {
+static bool vjp_small_meet(const S2Row *x, const S2Row *y) {
   return (x->a >= 0 && (x->a == y->a || x->a == y->b)) ||
          (x->b >= 0 && (x->b == y->a || x->b == y->b));
 }
 
 // p (3 a node) and eta (a row that holds).
-static bool solve(const Small *s, const double *dl_dv, const double *dl_dlambda, double *p,
-                  double *eta) {
+static bool vjp_small_solve(const Small *s, const double *dl_dv, const double *dl_dlambda,
+                            double *p, double *eta) {
   const S2Problem *problem = s->problem;
   double a[MOST * MOST];
+  // p = W^-1 dl/dv
   for (int i = 0; i < 3 * problem->nodes; i++) {
     p[i] = (dl_dv != NULL ? dl_dv[i] : 0) / problem->mass[i];
   }
+  // E W^-1 N' + C, scaled, and -(dl/dlambda_E + E p).
   for (int i = 0; i < s->count; i++) {
     const Held *of = &s->held[i];
     for (int j = 0; j < s->count; j++) {
       const S2Row *normal = &problem->row[s->held[j].row];
-      double w = meet(&of->along, normal) ? s2_mcp_delassus(problem, &of->along, normal) : 0;
+      double w =
+          vjp_small_meet(&of->along, normal) ? s2_mcp_delassus(problem, &of->along, normal) : 0;
       a[i * MOST + j] = (i == j ? w + normal->compliance : w) * of->scale * s->held[j].scale;
     }
     double pull = velocity_of(&of->along, p);
@@ -193,9 +204,10 @@ static bool solve(const Small *s, const double *dl_dv, const double *dl_dlambda,
     }
     eta[i] = -pull * of->scale;
   }
-  if (!eliminate(s->count, a, eta)) {
+  if (!vjp_small_eliminate(s->count, a, eta)) {
     return false;
   }
+  // p += W^-1 N' eta
   for (int i = 0; i < s->count; i++) {
     const S2Row *row = &problem->row[s->held[i].row];
     eta[i] *= s->held[i].scale;
@@ -211,28 +223,16 @@ static bool solve(const Small *s, const double *dl_dv, const double *dl_dlambda,
   return true;
 }
 
-static void write_row(const Small *s, int r, double eta, const double *p, const double *dl_dlambda,
-                      const S2McpGradient *to) {
+static void vjp_small_write_row(const Small *s, int r, double eta, const double *p,
+                                const double *dl_dlambda, const S2McpGradient *to) {
   const S2Row *row = &s->problem->row[r];
-  double pull = dl_dlambda != NULL ? dl_dlambda[r] : 0, lambda = s->lambda[r];
-  for (int c = 0; c < 3; c++) {
-    int at_a = 3 * row->a + c, at_b = 3 * row->b + c;
-    if (to->ja != NULL) {
-      to->ja[3 * r + c] = row->a >= 0 ? lambda * p[at_a] + eta * s->v[at_a] : 0;
-    }
-    if (to->jb != NULL) {
-      to->jb[3 * r + c] = row->b >= 0 ? lambda * p[at_b] + eta * s->v[at_b] : 0;
-    }
-  }
-  double along = pull + velocity_of(row, p);
-  double values[6] = {eta,
-                      eta * lambda,
-                      s->sign[r] != 0 ? s->sign[r] * s->lambda[row->coupled_to] * along : 0,
-                      s->bound[r] < 0 ? along : 0,
-                      s->bound[r] > 0 ? along : 0,
-                      0};
-  double *const fields[6] = {to->bias, to->compliance, to->mu, to->lo, to->hi, to->w};
-  for (int k = 0; k < 6; k++) {
+  s2_vjp_write_products(s->problem, r, p, s->v, eta, s->lambda[r], to);
+  // dl/dmu = sigma lambda_n (dl/dlambda_t + Jt p); dl/d(lo or hi) where the impulse is at it.
+  double along = (dl_dlambda != NULL ? dl_dlambda[r] : 0) + velocity_of(row, p);
+  double values[4] = {s->sign[r] != 0 ? s->sign[r] * s->lambda[row->coupled_to] * along : 0,
+                      s->bound[r] < 0 ? along : 0, s->bound[r] > 0 ? along : 0, 0};
+  double *const fields[4] = {to->mu, to->lo, to->hi, to->w};
+  for (int k = 0; k < 4; k++) {
     if (fields[k] != NULL) {
       fields[k][r] = values[k];
     }
@@ -243,14 +243,16 @@ bool s2_mcp_vjp_small(const S2Problem *problem, const double *v, const double *l
                       const double *dl_dv, const double *dl_dlambda, const S2McpGradient *gradient,
                       S2Arena *arena, unsigned *flags) {
   bool tried = problem->mobility == NULL && problem->rows <= MOST * 4 &&
-               s2_all_finite(problem->mass, 3 * problem->nodes) &&
-               s2_all_finite(v, 3 * problem->nodes) && s2_all_finite(lambda, problem->rows) &&
-               (dl_dv == NULL || s2_all_finite(dl_dv, 3 * problem->nodes)) &&
-               (dl_dlambda == NULL || s2_all_finite(dl_dlambda, problem->rows));
+               s2_all_finite(problem->mass, (size_t)(3 * problem->nodes)) &&
+               s2_all_finite(v, (size_t)(3 * problem->nodes)) &&
+               s2_all_finite(lambda, (size_t)problem->rows) &&
+               (dl_dv == NULL || s2_all_finite(dl_dv, (size_t)(3 * problem->nodes))) &&
+               (dl_dlambda == NULL || s2_all_finite(dl_dlambda, (size_t)problem->rows));
   if (!tried) {
     return false;
   }
   S2ArenaMark mark = s2_arena_mark(arena);
+  // Not set to 0 as a whole: its arrays are larger than most problems.
   Small s;
   s.problem = problem;
   s.v = v;
@@ -260,23 +262,19 @@ bool s2_mcp_vjp_small(const S2Problem *problem, const double *v, const double *l
   memset(s.bound, 0, (size_t)problem->rows);
   memset(s.sign, 0, sizeof(double) * (size_t)problem->rows);
   double *p = S2_TAKE(arena, double, 3 * problem->nodes), held[MOST], eta[MOST * 4];
-  bool solved = read(&s) && solve(&s, dl_dv, dl_dlambda, p, held) &&
-                s2_all_finite(p, 3 * problem->nodes) && s2_all_finite(held, s.count);
+  // Which rows hold, and the equations of those.
+  bool solved = vjp_small_read(&s) && vjp_small_solve(&s, dl_dv, dl_dlambda, p, held) &&
+                s2_all_finite(p, (size_t)(3 * problem->nodes)) &&
+                s2_all_finite(held, (size_t)s.count);
   if (solved) {
+    // eta of all rows, then the products of mcp_vjp.c's head.
     memset(eta, 0, sizeof(double) * (size_t)problem->rows);
     for (int i = 0; i < s.count; i++) {
       eta[s.held[i].row] = held[i];
     }
-    for (int i = 0; i < 3 * problem->nodes; i++) {
-      if (gradient->rhs != NULL) {
-        gradient->rhs[i] = p[i];
-      }
-      if (gradient->mass != NULL) {
-        gradient->mass[i] = -p[i] * v[i];
-      }
-    }
+    s2_vjp_write_bodies(problem, p, v, gradient);
     for (int r = 0; r < problem->rows; r++) {
-      write_row(&s, r, eta[r], p, dl_dlambda, gradient);
+      vjp_small_write_row(&s, r, eta[r], p, dl_dlambda, gradient);
     }
     *flags = s.flags;
   }

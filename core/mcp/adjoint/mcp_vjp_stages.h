@@ -82,6 +82,12 @@ static inline bool s2_vjp_is_smooth(const S2McpLinear *l, int k) {
 
 // mcp_vjp_write.c: all of the gradient.
 void s2_vjp_fill(const S2Problem *problem, const S2McpGradient *gradient, double value);
+// The products that all ways share: dl/dc = p and dl/dW = -p v of bodies; dl/dJ = lambda p' + eta
+// v', dl/db = eta and dl/dC = eta lambda of row r.
+void s2_vjp_write_bodies(const S2Problem *problem, const double *p, const double *v,
+                         const S2McpGradient *gradient);
+void s2_vjp_write_products(const S2Problem *problem, int r, const double *p, const double *v,
+                           double eta, double lambda, const S2McpGradient *gradient);
 // From x, p_node, rhs, eta_row, u_row, u and data.
 void s2_vjp_write(const S2McpLinear *l, const double *dl_dlambda, const S2McpGradient *gradient);
 

@@ -1,29 +1,26 @@
 // From the adjoint of a step problem to that of its data: the products of mcp_vjp.c's head.
+#include "linalg/numbers.h"
 #include "mcp/adjoint/mcp_vjp_stages.h"
 #include "mcp/chain/pdipm_step.h"
 #include "mcp/solvers.h"
 
-static void fill(double *to, int count, double value) {
-  for (int i = 0; to != NULL && i < count; i++) {
-    to[i] = value;
-  }
-}
+#include <string.h>
 
 void s2_vjp_fill(const S2Problem *problem, const S2McpGradient *gradient, double value) {
   if (problem->mobility != NULL) {
-    fill(gradient->mobility, 9 * problem->mobility->start[problem->nodes], value);
+    s2_fill_numbers(gradient->mobility, 9 * problem->mobility->start[problem->nodes], value);
   } else {
-    fill(gradient->mass, 3 * problem->nodes, value);
+    s2_fill_numbers(gradient->mass, 3 * problem->nodes, value);
   }
-  fill(gradient->rhs, 3 * problem->nodes, value);
-  fill(gradient->ja, 3 * problem->rows, value);
-  fill(gradient->jb, 3 * problem->rows, value);
-  fill(gradient->bias, problem->rows, value);
-  fill(gradient->compliance, problem->rows, value);
-  fill(gradient->mu, problem->rows, value);
-  fill(gradient->lo, problem->rows, value);
-  fill(gradient->hi, problem->rows, value);
-  fill(gradient->w, problem->rows, value);
+  s2_fill_numbers(gradient->rhs, 3 * problem->nodes, value);
+  s2_fill_numbers(gradient->ja, 3 * problem->rows, value);
+  s2_fill_numbers(gradient->jb, 3 * problem->rows, value);
+  s2_fill_numbers(gradient->bias, problem->rows, value);
+  s2_fill_numbers(gradient->compliance, problem->rows, value);
+  s2_fill_numbers(gradient->mu, problem->rows, value);
+  s2_fill_numbers(gradient->lo, problem->rows, value);
+  s2_fill_numbers(gradient->hi, problem->rows, value);
+  s2_fill_numbers(gradient->w, problem->rows, value);
 }
 
 static void write_mobility(const S2McpLinear *l, double *to) {
@@ -37,26 +34,44 @@ static void write_mobility(const S2McpLinear *l, double *to) {
   }
 }
 
-static void write_row(const S2McpLinear *l, int i, const double *dl_dlambda,
-                      const S2McpGradient *gradient) {
-  const S2Row *row = &l->system.problem->row[i];
-  double eta = l->eta_row[i], lambda = l->lambda[i];
-  for (int k = 0; k < 3; k++) {
-    if (gradient->ja != NULL && row->a >= 0) {
-      int at = 3 * row->a + k;
-      gradient->ja[3 * i + k] = lambda * l->p_node[at] + eta * l->v[at];
+void s2_vjp_write_bodies(const S2Problem *problem, const double *p, const double *v,
+                         const S2McpGradient *gradient) {
+  for (int i = 0; i < 3 * problem->nodes; i++) {
+    if (gradient->rhs != NULL) {
+      gradient->rhs[i] = p[i];
     }
-    if (gradient->jb != NULL && row->b >= 0) {
-      int at = 3 * row->b + k;
-      gradient->jb[3 * i + k] = lambda * l->p_node[at] + eta * l->v[at];
+    if (gradient->mass != NULL) {
+      gradient->mass[i] = -p[i] * v[i];
+    }
+  }
+}
+
+void s2_vjp_write_products(const S2Problem *problem, int r, const double *p, const double *v,
+                           double eta, double lambda, const S2McpGradient *gradient) {
+  const S2Row *row = &problem->row[r];
+  for (int c = 0; c < 3; c++) {
+    int at_a = 3 * row->a + c, at_b = 3 * row->b + c;
+    if (gradient->ja != NULL) {
+      gradient->ja[3 * r + c] = row->a >= 0 ? lambda * p[at_a] + eta * v[at_a] : 0;
+    }
+    if (gradient->jb != NULL) {
+      gradient->jb[3 * r + c] = row->b >= 0 ? lambda * p[at_b] + eta * v[at_b] : 0;
     }
   }
   if (gradient->bias != NULL) {
-    gradient->bias[i] = eta;
+    gradient->bias[r] = eta;
   }
   if (gradient->compliance != NULL) {
-    gradient->compliance[i] = eta * lambda;
+    gradient->compliance[r] = eta * lambda;
   }
+}
+
+static void vjp_write_row(const S2McpLinear *l, int i, const double *dl_dlambda,
+                          const S2McpGradient *gradient) {
+  const S2Row *row = &l->system.problem->row[i];
+  s2_vjp_write_products(l->system.problem, i, l->p_node, l->v, l->eta_row[i], l->lambda[i],
+                        gradient);
+  // A boxed row at a bound, and a contact that slides: dl/dlambda + J p of their rows.
   double *bound = l->bound[i] < 0 ? gradient->lo : l->bound[i] > 0 ? gradient->hi : NULL;
   if (bound != NULL) {
     bound[i] = (dl_dlambda != NULL ? dl_dlambda[i] : 0) + l->u_row[i];
@@ -72,6 +87,7 @@ static void add_local_slope(const S2McpLinear *l, int i, double slope,
   const S2Row *row = &l->problem.row[i];
   const double *block = s2_mobility_block(l->mobility, row->a, row->a), *j = row->ja;
   ptrdiff_t at = block - l->mobility->block;
+  // w = j' A j: dw/dA = j j', dw/dj = (A + A') j
   for (int k = 0; k < 9; k++) {
     if (gradient->mobility != NULL) {
       gradient->mobility[at + k] += slope * j[k / 3] * j[k % 3];
@@ -91,6 +107,7 @@ static void add_body_slope(const S2McpLinear *l, int i, double slope,
     int node = side == 0 ? row->a : row->b;
     const double *j = side == 0 ? row->ja : row->jb;
     double *dj = side == 0 ? gradient->ja : gradient->jb;
+    // w = sum j^2 / m: dw/dj = 2 j / m, dw/dm = -(j / m)^2
     for (int k = 0; k < 3 && node >= 0; k++) {
       double over = j[k] / problem->mass[3 * node + k];
       if (dj != NULL) {
@@ -120,12 +137,13 @@ static void add_scale_slope(const S2McpLinear *l, int i, double slope,
 }
 
 // What the data of a contact do on the path beside entering its rows.
-static void add_path(const S2McpLinear *l, int k, const S2McpGradient *gradient) {
+static void vjp_write_add_path(const S2McpLinear *l, int k, const S2McpGradient *gradient) {
   const S2Unit *unit = &l->system.unit[k];
   const double *w = l->w + 4 * k, *z = l->z + 4 * k, *g = unit->g;
   double scale = l->kappa * l->system.problem->velocity_scale;
   double h[2] = {g[0] * (l->data.unit[2 * k] + l->u[2 * k]),
                  g[1] * (l->data.unit[2 * k + 1] + l->u[2 * k + 1])};
+  // The pairs' own adjoint; kappa over each z is what they are held to.
   double y[4];
   s2_pairs_adjoint(unit, w, h, y);
   add_scale_slope(l, unit->row, -scale * g[0] * y[0] / z[0], gradient);
@@ -141,23 +159,21 @@ static void add_path(const S2McpLinear *l, int k, const S2McpGradient *gradient)
 void s2_vjp_write(const S2McpLinear *l, const double *dl_dlambda, const S2McpGradient *gradient) {
   const S2System *system = &l->system;
   const S2Problem *problem = system->problem;
-  for (int i = 0; i < 3 * problem->nodes; i++) {
-    if (gradient->rhs != NULL) {
-      gradient->rhs[i] = l->rhs[i];
-    }
-    if (gradient->mass != NULL && l->mobility == NULL) {
-      gradient->mass[i] = -l->p_node[i] * l->v[i];
-    }
+  if (l->mobility == NULL) {
+    s2_vjp_write_bodies(problem, l->p_node, l->v, gradient);
+  } else if (gradient->rhs != NULL) {
+    memcpy(gradient->rhs, l->rhs, sizeof(double) * 3 * (size_t)problem->nodes);
   }
   if (gradient->mobility != NULL && l->mobility != NULL) {
     write_mobility(l, gradient->mobility);
   }
+  // By rows, and on the path by what kappa is measured in.
   for (int i = 0; i < problem->rows; i++) {
-    write_row(l, i, dl_dlambda, gradient);
+    vjp_write_row(l, i, dl_dlambda, gradient);
   }
   for (int k = 0; k < system->units; k++) {
     if (s2_vjp_is_smooth(l, k)) {
-      add_path(l, k, gradient);
+      vjp_write_add_path(l, k, gradient);
     }
   }
 }

@@ -20,7 +20,8 @@ static const double ROUNDING = 1e-14; // a scaled residual this good is not impr
 // ---- Assembly ---------------------------------------------------------------------------------
 
 // Rows of one joint, between the same nodes, share a group: at most three.
-static bool find_groups(S2Bilateral *bilateral, const S2Problem *problem, S2Arena *arena) {
+static bool bilateral_find_groups(S2Bilateral *bilateral, const S2Problem *problem,
+                                  S2Arena *arena) {
   int groups = 0, rigid = 0;
   bilateral->first = S2_TAKE(arena, int32_t, problem->rows + 1);
   for (int i = 0; i < problem->rows; i++) {
@@ -29,6 +30,7 @@ static bool find_groups(S2Bilateral *bilateral, const S2Problem *problem, S2Aren
       return false;
     }
     rigid += row->compliance == 0;
+    // A group ends with its joint, or after three rows.
     bool same = i > 0 && row[-1].group == row->group && row[-1].a == row->a && row[-1].b == row->b;
     if (!same || i - bilateral->first[groups - 1] == 3) {
       bilateral->first[groups++] = i;
@@ -40,12 +42,13 @@ static bool find_groups(S2Bilateral *bilateral, const S2Problem *problem, S2Aren
 }
 
 // The links by nodes: those of node i are link[start[i]] ..
-static void find_links(S2Bilateral *bilateral, S2Arena *arena) {
+static void bilateral_find_links(S2Bilateral *bilateral, S2Arena *arena) {
   const S2Problem *problem = bilateral->problem;
   int32_t *start = S2_TAKE_ZEROED(arena, int32_t, problem->nodes + 1);
   int32_t *next = S2_TAKE(arena, int32_t, problem->nodes);
   bilateral->start = start;
   bilateral->link = S2_TAKE(arena, int32_t, 2 * bilateral->groups);
+  // Count, add up, fill.
   for (int g = 0; g < bilateral->groups; g++) {
     const S2Row *row = &problem->row[bilateral->first[g]];
     start[row->a + 1] += row->a >= 0;
@@ -72,7 +75,8 @@ typedef struct Side {
   int stride, rows;
 } Side;
 
-S2_INLINE Side side_of(const S2Bilateral *bilateral, const S2RowSides *left, int32_t link) {
+S2_INLINE Side bilateral_side_of(const S2Bilateral *bilateral, const S2RowSides *left,
+                                 int32_t link) {
   int first = bilateral->first[link / 2], rows = bilateral->first[link / 2 + 1] - first;
   if (left != NULL) {
     const S2RowSides *sides = &left[first];
@@ -83,7 +87,8 @@ S2_INLINE Side side_of(const S2Bilateral *bilateral, const S2RowSides *left, int
 }
 
 // block += G W^-1 H', by columns: what rows g see of impulses along h; with `turned` its transpose.
-S2_INLINE void couple(Side g, Side h, const double inverse[3], bool turned, S2Quad *block) {
+S2_INLINE void bilateral_couple(Side g, Side h, const double inverse[3], bool turned,
+                                S2Quad *block) {
   for (int c = 0; c < h.rows; c++) {
     const double *j = h.at + (ptrdiff_t)c * h.stride;
     double x = j[0] * inverse[0], y = j[1] * inverse[1], z = j[2] * inverse[2];
@@ -99,36 +104,42 @@ S2_INLINE void couple(Side g, Side h, const double inverse[3], bool turned, S2Qu
   }
 }
 
-static void fill(S2Bilateral *bilateral, const S2RowSides *left) {
+static void bilateral_fill(S2Bilateral *bilateral, const S2RowSides *left) {
   const S2Problem *problem = bilateral->problem;
   const int32_t *start = bilateral->start, *slot = bilateral->slot;
   S2BlockSparse *matrix = &bilateral->matrix;
   s2_blocksparse_clear(matrix, left != NULL);
+  // S = sum over nodes of G W_i^-1 H' for all pairs of links G, H of that node.
   for (int i = 0; i < problem->nodes; i++) {
     const double *mass = problem->mass + 3 * i;
     const double inverse[3] = {1 / mass[0], 1 / mass[1], 1 / mass[2]};
     for (int32_t p = start[i]; p < start[i + 1]; p++) {
       int32_t x = bilateral->link[p], place = matrix->place[x / 2];
-      Side pushed = side_of(bilateral, NULL, x), sees = side_of(bilateral, left, x);
-      couple(sees, pushed, inverse, false, matrix->diagonal + 3 * place);
+      Side pushed = bilateral_side_of(bilateral, NULL, x),
+           sees = bilateral_side_of(bilateral, left, x);
+      bilateral_couple(sees, pushed, inverse, false, matrix->diagonal + 3 * place);
+      // Pairs of two groups: the block below the diagonal in the order of elimination ...
       for (int32_t q = start[i]; q < p; q++, slot++) {
         int32_t y = bilateral->link[q];
-        Side other = side_of(bilateral, NULL, y), other_sees = side_of(bilateral, left, y);
+        Side other = bilateral_side_of(bilateral, NULL, y),
+             other_sees = bilateral_side_of(bilateral, left, y);
         S2Quad *lower = matrix->lower + 3 * (size_t)*slot;
         S2Quad *upper = matrix->upper + 3 * (size_t)*slot;
         if (place > matrix->place[y / 2]) {
-          couple(sees, other, inverse, false, lower);
+          bilateral_couple(sees, other, inverse, false, lower);
         } else {
-          couple(other_sees, pushed, inverse, false, lower);
+          bilateral_couple(other_sees, pushed, inverse, false, lower);
         }
+        // ... and, where rows see otherwise than they are pushed, the one above.
         if (left != NULL && place > matrix->place[y / 2]) {
-          couple(other_sees, pushed, inverse, true, upper);
+          bilateral_couple(other_sees, pushed, inverse, true, upper);
         } else if (left != NULL) {
-          couple(sees, other, inverse, true, upper);
+          bilateral_couple(sees, other, inverse, true, upper);
         }
       }
     }
   }
+  // Compliances on the diagonal; 1 where a group has fewer than three rows.
   for (int g = 0; g < bilateral->groups; g++) {
     int first = bilateral->first[g], rows = bilateral->first[g + 1] - first;
     S2Quad *diagonal = matrix->diagonal + 3 * matrix->place[g];
@@ -152,6 +163,7 @@ double s2_bilateral_least_pivot(const S2Bilateral *bilateral) {
   for (int g = 0; g < bilateral->groups; g++) {
     const S2Quad *block = bilateral->matrix.diagonal + 3 * bilateral->matrix.place[g];
     S2Quad d[3] = {block[0], block[1], block[2]};
+    // The block of a group, eliminated by scalars: each pivot in parts of what the row had before.
     for (int i = bilateral->first[g], r = 0; i < bilateral->first[g + 1]; i++, r++) {
       double left = d[r][r] / bilateral->diagonal[i];
       least = left > 0 ? fmin(least, left) : -INFINITY; // which a NaN is, too
@@ -165,13 +177,14 @@ double s2_bilateral_least_pivot(const S2Bilateral *bilateral) {
 
 bool s2_bilateral_init(S2Bilateral *bilateral, const S2Problem *problem, S2Arena *arena) {
   *bilateral = (S2Bilateral){.problem = problem};
-  if (problem->mobility != NULL || !find_groups(bilateral, problem, arena)) {
+  if (problem->mobility != NULL || !bilateral_find_groups(bilateral, problem, arena)) {
     return false;
   }
-  find_links(bilateral, arena);
+  bilateral_find_links(bilateral, arena);
   const int32_t *start = bilateral->start;
   int groups = bilateral->groups, edges = 0;
   int64_t pairs = 0;
+  // Nodes with many joints make a dense graph: not by this way.
   for (int i = 0; i < problem->nodes; i++) {
     int64_t links = start[i + 1] - start[i];
     pairs += links * (links - 1) / 2;
@@ -179,6 +192,7 @@ bool s2_bilateral_init(S2Bilateral *bilateral, const S2Problem *problem, S2Arena
   if (pairs > (int64_t)PAIRS_MOST * groups) {
     return false;
   }
+  // An edge for each pair of links on a node, in the order in which bilateral_fill() meets them.
   int32_t *edge = S2_TAKE(arena, int32_t, 2 * pairs);
   bilateral->slot = S2_TAKE(arena, int32_t, pairs);
   for (int i = 0; i < problem->nodes; i++) {
@@ -197,7 +211,7 @@ bool s2_bilateral_init(S2Bilateral *bilateral, const S2Problem *problem, S2Arena
 }
 
 bool s2_bilateral_factor(S2Bilateral *bilateral, const S2RowSides *left) {
-  fill(bilateral, left);
+  bilateral_fill(bilateral, left);
   keep_diagonal(bilateral);
   // Elimination that leaves next to nothing of a row's diagonal met a row that repeats others.
   return s2_blocksparse_factor(&bilateral->matrix) &&
@@ -224,7 +238,7 @@ void s2_bilateral_apply(const S2Bilateral *bilateral, double *x) {
 
 // What the rows miss, into x; the velocities of the impulses into v. Returns the residual as
 // s2_mcp_residual has it: balance is exact here.
-static double miss(const S2Problem *problem, const double *lambda, double *v, double *x) {
+static double bilateral_miss(const S2Problem *problem, const double *lambda, double *v, double *x) {
   double worst = 0;
   s2_mcp_velocity(problem, lambda, v);
   s2_mcp_row_velocity(problem, v, x);
@@ -238,27 +252,30 @@ static double miss(const S2Problem *problem, const double *lambda, double *v, do
 }
 
 // Correction after correction; the best point met goes to `lambda`, its velocities to v.
-static double correct(const S2Bilateral *bilateral, const S2Problem *problem,
-                      const S2SolverOptions *options, double *lambda, double *v, S2Arena *arena) {
+static double bilateral_correct(const S2Bilateral *bilateral, const S2Problem *problem,
+                                const S2SolverOptions *options, double *lambda, double *v,
+                                S2Arena *arena) {
   size_t rows = sizeof(double) * (size_t)problem->rows;
   size_t nodes = sizeof(double) * (size_t)(3 * problem->nodes);
   double *x = S2_TAKE(arena, double, problem->rows), *now = S2_TAKE(arena, double, problem->rows);
   double *v_now = S2_TAKE(arena, double, 3 * problem->nodes);
   memcpy(now, lambda, rows);
-  miss(problem, now, v_now, x);
+  bilateral_miss(problem, now, v_now, x);
   double best = INFINITY;
+  // lambda -= S^-1 (J v + C lambda + b), the velocities being those of the impulses exactly.
   for (int pass = 0; pass < CORRECTIONS; pass++) {
     s2_bilateral_apply(bilateral, x);
     for (int i = 0; i < problem->rows; i++) {
       now[i] -= x[i];
     }
-    double residual = miss(problem, now, v_now, x);
+    double residual = bilateral_miss(problem, now, v_now, x);
     s2_history_add(options->history, residual, 1, 0);
     if (!(residual < best)) {
       break;
     }
     memcpy(lambda, now, rows);
     memcpy(v, v_now, nodes);
+    // Stops at the tolerance of rounding, or when a correction has met it.
     bool slow = residual > GAIN * best;
     best = residual;
     if (slow || best <= ROUNDING) {
@@ -274,13 +291,14 @@ bool s2_bilateral_solve(const S2Problem *problem, const S2SolverOptions *options
   S2Bilateral bilateral;
   bool good =
       s2_bilateral_init(&bilateral, problem, arena) && s2_bilateral_factor(&bilateral, NULL);
+  // A guess saves nothing but keeps digits: corrections start from it.
   if (good) {
     double *lambda = S2_TAKE(arena, double, problem->rows);
     for (int i = 0; i < problem->rows; i++) { // a guess may be anything
       lambda[i] = isfinite(solution->lambda[i]) ? solution->lambda[i] : 0;
     }
     double *v = S2_TAKE(arena, double, 3 * problem->nodes);
-    good = correct(&bilateral, problem, options, lambda, v, arena) <= options->tolerance;
+    good = bilateral_correct(&bilateral, problem, options, lambda, v, arena) <= options->tolerance;
     if (good) {
       memcpy(solution->lambda, lambda, sizeof(double) * (size_t)problem->rows);
       memcpy(solution->v, v, sizeof(double) * (size_t)(3 * problem->nodes));
@@ -290,6 +308,7 @@ bool s2_bilateral_solve(const S2Problem *problem, const S2SolverOptions *options
       solution->iterations = 1;
     }
   }
+  // The factor stays for who asked for it, and with it its memory.
   if (good && options->keep != NULL) {
     *options->keep = bilateral;
     options->keep->problem = NULL;

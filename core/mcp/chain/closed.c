@@ -37,7 +37,7 @@ typedef struct Impulse {
   double n, t;
 } Impulse;
 
-static Contact contact_of(const S2Problem *problem) {
+static Contact closed_contact_of(const S2Problem *problem) {
   const S2Row *row = problem->row;
   Contact contact = {.a = s2_mcp_delassus(problem, row, row) + row[0].compliance, .d = 1};
   if (problem->rows == 2 && row[1].mu > 0) {
@@ -54,6 +54,7 @@ static Contact contact_of(const S2Problem *problem) {
 static bool solve_mode(const Contact *c, Mode mode, double un, double ut, Impulse *change) {
   double slope = mode == SLIDE_AHEAD ? -c->mu : mode == SLIDE_BACK ? c->mu : 0;
   double normal = c->a + slope * c->b, determinant = c->a * c->d - c->b * c->b;
+  // The equations of the mode: none, u = 0, or u_n = 0 with t = slope n.
   switch (mode) {
   case SEPARATE:
     *change = (Impulse){0, 0};
@@ -75,7 +76,7 @@ static bool solve_mode(const Contact *c, Mode mode, double un, double ut, Impuls
 
 // How far a mode's solution is outside its inequalities, in units of velocity (impulses times the
 // diagonal of G).
-static double violation(const Contact *c, Mode mode, Impulse p, double un, double ut) {
+static double closed_violation(const Contact *c, Mode mode, Impulse p, double un, double ut) {
   double excess = mode == SEPARATE ? -un : -p.n * c->a;
   if (mode == STICK && c->friction) {
     excess = fmax(excess, (fabs(p.t) - c->mu * p.n) * c->d);
@@ -89,22 +90,24 @@ static double violation(const Contact *c, Mode mode, Impulse p, double un, doubl
 
 // The mode chosen for the free velocities (qn, qt), with its impulse. When none holds (a singular
 // G), the one that misses least.
-static Mode choose(const Contact *c, double qn, double qt, Impulse *impulse) {
+static Mode closed_choose(const Contact *c, double qn, double qt, Impulse *impulse) {
   double scale = fmax(fabs(qn), c->friction ? fabs(qt) : 0);
   Mode best = SEPARATE, nearest = SEPARATE;
   double best_n = INFINITY, least = INFINITY;
   Impulse found[MODES] = {{0, 0}};
+  // What parts by itself parts.
   if (qn >= 0) {
     *impulse = (Impulse){0, 0};
     return SEPARATE;
   }
+  // The mode that holds, sticking before sliding, then the least impulse; the nearest one if none.
   for (Mode mode = SEPARATE; mode < MODES; ++mode) {
     if (!solve_mode(c, mode, qn, qt, &found[mode])) {
       continue;
     }
     Impulse p = found[mode];
     double un = qn + c->a * p.n + c->b * p.t, ut = qt + c->b * p.n + c->d * p.t;
-    double miss = violation(c, mode, p, un, ut);
+    double miss = closed_violation(c, mode, p, un, ut);
     if (miss < least) {
       least = miss;
       nearest = mode;
@@ -127,7 +130,7 @@ static void free_velocity(const S2Problem *problem, const double *lambda, double
   }
 }
 
-static bool supported(const S2Problem *problem) {
+static bool closed_supported(const S2Problem *problem) {
   const S2Row *row = problem->row;
   if (problem->rows == 0) {
     return true;
@@ -136,7 +139,7 @@ static bool supported(const S2Problem *problem) {
   return normal && (problem->rows == 1 || (problem->rows == 2 && row[1].coupled_to == 0));
 }
 
-static void clip(const Contact *c, double *lambda, int rows) {
+static void closed_clip(const Contact *c, double *lambda, int rows) {
   lambda[0] = fmax(0, lambda[0]);
   if (rows == 2) {
     double bound = c->mu * lambda[0];
@@ -148,23 +151,24 @@ S2SolveStatus s2_closed_solve(const S2Problem *problem, const S2SolverOptions *o
                               S2Arena *arena, S2Solution *solution) {
   double *v = solution->v, *lambda = solution->lambda;
   solution->iterations = 0;
-  if (!supported(problem)) {
-    solution->residual = s2_mcp_residual(problem, v, lambda, arena);
-    return solution->status = S2_UNSUPPORTED;
+  if (!closed_supported(problem)) {
+    return s2_solver_refuse(problem, arena, solution);
   }
   if (problem->rows > 0) {
-    Contact contact = contact_of(problem);
+    // The mode by the free velocities, then its equations again with what they miss: the last
+    // digits.
+    Contact contact = closed_contact_of(problem);
     double u[2] = {0, 0};
     Impulse impulse = {0, 0};
     memset(lambda, 0, sizeof(double) * (size_t)problem->rows);
     free_velocity(problem, lambda, v, u);
-    Mode mode = choose(&contact, u[0], u[1], &impulse);
+    Mode mode = closed_choose(&contact, u[0], u[1], &impulse);
     for (int pass = 0; pass <= REFINEMENTS; ++pass) {
       lambda[0] += impulse.n;
       if (problem->rows == 2) {
         lambda[1] += impulse.t;
       }
-      clip(&contact, lambda, problem->rows);
+      closed_clip(&contact, lambda, problem->rows);
       free_velocity(problem, lambda, v, u);
       solve_mode(&contact, mode, u[0], u[1], &impulse);
     }

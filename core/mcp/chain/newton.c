@@ -34,9 +34,9 @@ static const double INNER_ACCURACY = 0.05;
 enum { STIR_AFTER = 2, STIR_SWEEPS = 20 };
 
 // What is not solved within so many outers has inner problems with local minima that are not
-// solutions. From there on path following, at most so many pieces long, takes over where Newton
+// solutions. From there on path following, at most so many segments long, takes over where Newton
 // fails; paths that arrive seldom are longer.
-enum { FOLLOW_AFTER = 50, FOLLOW_PIECES = 400 };
+enum { FOLLOW_AFTER = 50, FOLLOW_SEGMENTS = 400 };
 
 // A run that has not come to its end by then is less likely to than one from another start.
 enum { MOST_FACTORIZATIONS = 12000 };
@@ -52,7 +52,7 @@ typedef struct Newton {
   int failures;      // of the inner problem, in a row
 } Newton;
 
-static Newton make(S2System *system, S2Arena *arena) {
+static Newton newton_make(S2System *system, S2Arena *arena) {
   int n = system->nodes + 1, units = system->units;
   return (Newton){
       .system = system,
@@ -71,8 +71,8 @@ static Newton make(S2System *system, S2Arena *arena) {
   };
 }
 
-static void copy_point(const S2System *system, S2Quad *v, double *lambda, const S2Quad *v_from,
-                       const double *lambda_from) {
+static void newton_copy_point(const S2System *system, S2Quad *v, double *lambda,
+                              const S2Quad *v_from, const double *lambda_from) {
   memcpy(v, v_from, sizeof(S2Quad) * (size_t)(system->nodes + 1));
   memcpy(lambda, lambda_from, sizeof(double) * (size_t)(2 * system->units));
 }
@@ -80,19 +80,22 @@ static void copy_point(const S2System *system, S2Quad *v, double *lambda, const 
 // ---- The law ----------------------------------------------------------------------------------
 
 // Impulses, mode and response of one unit at row velocities u = J v.
-static S2Mode apply_law(const S2Unit *unit, double sigma, const double *u, const double *anchor,
-                        double *lambda, S2Response *d) {
+static S2Mode newton_apply_law(const S2Unit *unit, double sigma, const double *u,
+                               const double *anchor, double *lambda, S2Response *d) {
+  // The impulse for these velocities if nothing bounded it, its own compliance included.
   double kn = sigma / (1 + sigma * unit->c[0]), kt = sigma / (1 + sigma * unit->c[1]);
   double x = (anchor[0] - sigma * (u[0] + unit->b0[0])) / (1 + sigma * unit->c[0]);
   double y = (anchor[1] - sigma * (u[1] + unit->b0[1])) / (1 + sigma * unit->c[1]);
   S2Mode mode = S2_STICK;
   *d = (S2Response){.nn = kn, .tt = unit->rows == 2 ? kt : 0};
+  // Boxes: between their bounds.
   if (unit->kind == S2_UNIT_BOX) {
     double free = x;
     x = s2_unit_clip(unit, free);
     mode = x < free ? S2_SLIDE_PLUS : x > free ? S2_SLIDE_MINUS : S2_STICK;
     d->nn = mode == S2_STICK ? kn : 0;
   } else if (unit->kind != S2_UNIT_BILATERAL) {
+    // Contacts: none below 0, and the tangent within the cone of the new normal impulse.
     double bound = unit->mu * x;
     if (!(x > 0)) {
       x = y = 0;
@@ -117,14 +120,16 @@ static S2Mode apply_law(const S2Unit *unit, double sigma, const double *u, const
 
 // Evaluates the law everywhere at v + step dv (u and du are their row velocities); returns the
 // merit |v - A (c + J' lambda)|^2 in the norm of W. Imbalance, lambda, mode, response are left.
-static double evaluate(Newton *newton, double sigma, const S2Quad *v, double step) {
+static double newton_evaluate(Newton *newton, double sigma, const S2Quad *v, double step) {
   S2System *system = newton->system;
+  // Impulses by the law at v + step dv.
   for (int k = 0; k < system->units; k++) {
     double u[2] = {newton->u[2 * k] + step * newton->du[2 * k],
                    newton->u[2 * k + 1] + step * newton->du[2 * k + 1]};
-    newton->mode[k] = apply_law(&system->unit[k], sigma, u, newton->anchor + 2 * k,
-                                newton->lambda + 2 * k, &newton->response[k]);
+    newton->mode[k] = newton_apply_law(&system->unit[k], sigma, u, newton->anchor + 2 * k,
+                                       newton->lambda + 2 * k, &newton->response[k]);
   }
+  // What they leave of the balance, as an energy.
   double merit = 0;
   for (int i = 0; i <= system->nodes; i++) {
     newton->v[i] = v[i] + step * newton->dv[i];
@@ -146,7 +151,7 @@ static bool any_sliding(const Newton *newton) {
   return false;
 }
 
-static double largest_imbalance(const Newton *newton) {
+static double newton_largest_imbalance(const Newton *newton) {
   double worst = 0;
   for (int i = 0; i < newton->system->nodes; i++) {
     S2Quad f = newton->imbalance[i];
@@ -157,10 +162,11 @@ static double largest_imbalance(const Newton *newton) {
 }
 
 // Halves the step until the merit falls enough, else takes the step that made it least.
-static double search(Newton *newton, double sigma, const S2Quad *v, double merit, double *taken) {
+static double newton_search(Newton *newton, double sigma, const S2Quad *v, double merit,
+                            double *taken) {
   double step = 1, best = 1, least = INFINITY;
   for (int halvings = 0; halvings < HALVINGS; halvings++, step /= 2) {
-    double now = evaluate(newton, sigma, v, step);
+    double now = newton_evaluate(newton, sigma, v, step);
     if (now < merit * (1 - SUFFICIENT * step)) {
       *taken = step;
       return now;
@@ -171,21 +177,23 @@ static double search(Newton *newton, double sigma, const S2Quad *v, double merit
     }
   }
   *taken = best;
-  return evaluate(newton, sigma, v, best);
+  return newton_evaluate(newton, sigma, v, best);
 }
 
 // ---- Newton -----------------------------------------------------------------------------------
 
 // Newton steps at the given anchor from `v` until nothing is out of balance by more than
 // `enough`; false when that does not come about. Leaves the impulses of the law in `lambda`.
-static bool solve_inner(Newton *newton, double sigma, int inners, double enough, S2Quad *v,
-                        int *factorizations) {
+static bool newton_solve_inner(Newton *newton, double sigma, int inners, double enough, S2Quad *v,
+                               int *factorizations) {
   S2System *system = newton->system;
+  // At the start no step: the law at v itself.
   memset(newton->dv, 0, sizeof(S2Quad) * (size_t)(system->nodes + 1));
   memset(newton->du, 0, sizeof(double) * (size_t)(2 * system->units));
   s2_system_row_velocity(system, v, newton->u);
-  double merit = evaluate(newton, sigma, v, 0);
-  for (int i = 0; i < inners && !(largest_imbalance(newton) <= enough); i++) {
+  double merit = newton_evaluate(newton, sigma, v, 0);
+  // K dv = -(v - A (c + J' lambda(v))) and a line search on the merit.
+  for (int i = 0; i < inners && !(newton_largest_imbalance(newton) <= enough); i++) {
     (*factorizations)++;
     if (!s2_system_factor(system, newton->response, any_sliding(newton))) {
       return false;
@@ -195,8 +203,9 @@ static bool solve_inner(Newton *newton, double sigma, int inners, double enough,
       newton->dv[k] = -newton->dv[k];
     }
     s2_system_row_velocity(system, newton->dv, newton->du);
-    double step, now = search(newton, sigma, v, merit, &step);
+    double step, now = newton_search(newton, sigma, v, merit, &step);
     memcpy(v, newton->v, sizeof(S2Quad) * (size_t)(system->nodes + 1));
+    // The record wants the residual of the whole problem, which nothing else here does.
     if (system->history != NULL) {
       s2_history_add(system->history, s2_system_residual(system, v, newton->lambda, newton->u),
                      step, 0);
@@ -207,7 +216,7 @@ static bool solve_inner(Newton *newton, double sigma, int inners, double enough,
     }
     merit = now;
   }
-  return largest_imbalance(newton) <= enough;
+  return newton_largest_imbalance(newton) <= enough;
 }
 
 // Solves the modes of the anchor exactly, once for each set of modes that two outers agree on.
@@ -215,6 +224,7 @@ static double try_modes(Newton *newton, double best, S2Quad *v, double *lambda, 
                         S2Arena *arena) {
   S2System *system = newton->system;
   s2_refine_modes(system, newton->u, newton->anchor, newton->mode);
+  // Modes that two outers agree on, once.
   size_t size = sizeof(S2Mode) * (size_t)system->units;
   if (memcmp(newton->mode, newton->mode_before, size) != 0) {
     memcpy(newton->mode_before, newton->mode, size);
@@ -225,55 +235,61 @@ static double try_modes(Newton *newton, double best, S2Quad *v, double *lambda, 
     return best;
   }
   newton->tried = true;
-  copy_point(system, newton->v, newton->lambda, newton->at, newton->anchor);
+  // Solved in the memory of the inner problem, kept if better than all before.
+  newton_copy_point(system, newton->v, newton->lambda, newton->at, newton->anchor);
   double residual =
       s2_refine_solve(system, newton->mode, newton->v, newton->lambda, factorizations, arena);
   if (!(residual < best)) {
     return best;
   }
-  copy_point(system, v, lambda, newton->v, newton->lambda);
+  newton_copy_point(system, v, lambda, newton->v, newton->lambda);
   return residual;
 }
 
 // One outer step; false when its inner problem is not solved.
-static bool step(Newton *newton, double sigma, int inners, double enough, bool follow,
-                 int *factorizations, S2Arena *arena) {
+static bool newton_step(Newton *newton, double sigma, int inners, double enough, bool follow,
+                        int *factorizations, S2Arena *arena) {
   S2System *system = newton->system;
   memcpy(newton->next, newton->at, sizeof(S2Quad) * (size_t)(system->nodes + 1));
-  if (solve_inner(newton, sigma, inners, enough, newton->next, factorizations)) {
-    copy_point(system, newton->at, newton->anchor, newton->next, newton->lambda);
+  if (newton_solve_inner(newton, sigma, inners, enough, newton->next, factorizations)) {
+    newton_copy_point(system, newton->at, newton->anchor, newton->next, newton->lambda);
     return true;
   }
-  return follow && s2_follow_solve(system, sigma, FOLLOW_PIECES, newton->at, newton->anchor,
+  return follow && s2_follow_solve(system, sigma, FOLLOW_SEGMENTS, newton->at, newton->anchor,
                                    factorizations, arena);
 }
 
 double s2_newton_solve(S2System *system, double sigma, int outers, int inners, double tolerance,
                        S2Quad *v, double *lambda, int *factorizations, S2Arena *arena) {
+  // The anchor starts at the guess.
   S2ArenaMark mark = s2_arena_mark(arena);
-  Newton newton = make(system, arena);
+  Newton newton = newton_make(system, arena);
   double best = s2_system_residual(system, v, lambda, newton.u), now = best;
-  copy_point(system, newton.at, newton.anchor, v, lambda);
+  newton_copy_point(system, newton.at, newton.anchor, v, lambda);
   s2_refine_modes(system, newton.u, lambda, newton.mode_before);
   int last = *factorizations + MOST_FACTORIZATIONS;
+  // An outer step: solve at the anchor, move it there, adapt the weight.
   for (int outer = 0; outer < outers && *factorizations < last && !(best <= tolerance); outer++) {
     int before = *factorizations;
     double enough = fmax(tolerance / 5, INNER_ACCURACY * fmin(now, 1));
     bool follow = outer >= FOLLOW_AFTER;
-    if (step(&newton, sigma, inners, enough, follow, factorizations, arena)) {
+    // Solved: judge, and try the modes it shows.
+    if (newton_step(&newton, sigma, inners, enough, follow, factorizations, arena)) {
       now = s2_system_residual(system, newton.at, newton.anchor, newton.u);
       if (now < best) {
         best = now;
-        copy_point(system, v, lambda, newton.at, newton.anchor);
+        newton_copy_point(system, v, lambda, newton.at, newton.anchor);
       }
       if (best > tolerance) {
         best = try_modes(&newton, best, v, lambda, factorizations, arena);
       }
+      // Few factorisations: a larger weight asks for fewer outers.
       int steps = *factorizations - before;
       double growth = steps <= FEW_STEPS ? GROW * GROW : steps <= SOME_STEPS ? GROW : 1;
       sigma = fmin(SIGMA_MOST, sigma * growth);
       newton.failures = 0;
     } else {
+      // Not solved: nearer to W, and out of the neighbourhood by sweeps when that happens again.
       sigma = fmax(SIGMA_LEAST, sigma / SHRINK);
       if (++newton.failures >= STIR_AFTER) {
         now = s2_pgs_solve(system, STIR_SWEEPS, newton.at, newton.anchor, arena);

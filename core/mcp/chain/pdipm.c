@@ -2,8 +2,8 @@
 // scene need nothing else; the interior point does the work and hands over to an exact solution on
 // the active set it finds; where it stalls, proximal Newton from a Gauss-Seidel start feels its
 // way. The best point met is kept, judged by one residual.
-#include "mcp/chain/conflict.h"
 #include "mcp/chain/solve_run.h"
+#include "mcp/problem/conflict.h"
 #include "mcp/solvers.h"
 
 #include <stddef.h>
@@ -16,13 +16,13 @@ static const double WARM_FLOOR = 0.01; // distance from the boundary where the i
 enum { COLD_INNERS = 8, OUTERS_PER_ITERATION = 12 };
 enum { POLISH_SWEEPS = 100 };
 
-static void newton(S2SolveRun *chain, double sigma, int outers, int inners) {
+static void pdipm_newton(S2SolveRun *chain, double sigma, int outers, int inners) {
   double residual = s2_newton_solve(&chain->system, sigma, outers, inners, chain->tolerance,
                                     chain->v, chain->lambda, &chain->iterations, chain->arena);
   s2_run_keep(chain, residual);
 }
 
-static void refine(S2SolveRun *chain) {
+static void pdipm_refine(S2SolveRun *chain) {
   S2System *system = &chain->system;
   S2ArenaMark mark = s2_arena_mark(chain->arena);
   s2_run_back(chain);
@@ -36,16 +36,16 @@ static void refine(S2SolveRun *chain) {
   s2_run_keep(chain, residual);
 }
 
-static void interior(S2SolveRun *chain, const S2InteriorStart *start, int iterations) {
+static void pdipm_interior(S2SolveRun *chain, const S2InteriorStart *start, int iterations) {
   double residual = s2_interior_solve(&chain->system, start, chain->tolerance, iterations, chain->v,
                                       chain->lambda, &chain->iterations, chain->arena);
   s2_run_keep(chain, residual);
   if (chain->best > S2_REFINED) {
-    refine(chain);
+    pdipm_refine(chain);
   }
 }
 
-static void sweep(S2SolveRun *chain, int sweeps) {
+static void pdipm_sweep(S2SolveRun *chain, int sweeps) {
   double residual = s2_pgs_solve(&chain->system, sweeps, chain->v, chain->lambda, chain->arena);
   s2_run_keep(chain, residual);
 }
@@ -54,24 +54,26 @@ static void sweep(S2SolveRun *chain, int sweeps) {
 // warm interior point.
 static void solve_warm(S2SolveRun *chain, const double *lambda_guess) {
   const S2System *system = &chain->system;
+  // A body at rest: the guess is the solution.
   if (s2_run_solved(chain)) {
     return;
   }
   s2_system_prepare(&chain->system, chain->arena);
   if (system->contacts == 0) {
-    refine(chain);
+    pdipm_refine(chain);
     return;
   }
+  // The active set of the last step is nearly right: Newton goes for it, then the interior point.
   bool warm = false;
   for (int i = 0; i < system->problem->rows; i++) {
     warm |= lambda_guess[i] != 0;
   }
   if (warm) {
-    newton(chain, SIGMA_WARM, WARM_OUTERS, WARM_INNERS);
+    pdipm_newton(chain, SIGMA_WARM, WARM_OUTERS, WARM_INNERS);
   }
   if (warm && !s2_run_solved(chain)) {
     s2_run_back(chain);
-    interior(chain, &(S2InteriorStart){.warm = true, .floor = WARM_FLOOR}, WARM_ITERATIONS);
+    pdipm_interior(chain, &(S2InteriorStart){.warm = true, .floor = WARM_FLOOR}, WARM_ITERATIONS);
   }
 }
 
@@ -86,8 +88,9 @@ static bool solve_cold(S2SolveRun *chain, const S2SolverOptions *options, bool t
   // Of Gauss-Seidel from nothing before Newton; 0: POLISH_SWEEPS from the best point. Newton has
   // failed from the best point when another start is needed, so from nothing now and then.
   static const int fresh_sweeps[] = {0, 20, 0, 40};
+  // Start after start: interior point, then proof of conflict (once), then Newton from sweeps.
   for (int i = 0; i < (int)(sizeof starts / sizeof *starts) && !s2_run_solved(chain); i++) {
-    interior(chain, &starts[i], options->max_iterations);
+    pdipm_interior(chain, &starts[i], options->max_iterations);
     if (!thorough) {
       return false;
     }
@@ -96,25 +99,27 @@ static bool solve_cold(S2SolveRun *chain, const S2SolverOptions *options, bool t
         return true;
       }
       s2_run_back(chain);
+      // Sweeps from nothing leave where Newton was caught.
       if (fresh_sweeps[i] > 0) {
         memset(chain->lambda, 0, sizeof(double) * (size_t)(2 * chain->system.units));
       }
-      sweep(chain, fresh_sweeps[i] > 0 ? fresh_sweeps[i] : POLISH_SWEEPS);
-      newton(chain, SIGMA_COLD, options->max_iterations * OUTERS_PER_ITERATION, COLD_INNERS);
+      pdipm_sweep(chain, fresh_sweeps[i] > 0 ? fresh_sweeps[i] : POLISH_SWEEPS);
+      pdipm_newton(chain, SIGMA_COLD, options->max_iterations * OUTERS_PER_ITERATION, COLD_INNERS);
     }
   }
   return false;
 }
 
-static S2SolveStatus solve(const S2Problem *problem, const S2SolverOptions *options, bool thorough,
-                           S2Arena *arena, S2Solution *solution) {
+static S2SolveStatus pdipm_solve(const S2Problem *problem, const S2SolverOptions *options,
+                                 bool thorough, S2Arena *arena, S2Solution *solution) {
   S2ArenaMark mark = s2_arena_mark(arena);
   S2SolveRun chain = s2_run_begin(problem, options, solution, arena);
   solve_warm(&chain, solution->lambda);
   if (s2_run_solved(&chain) && chain.best > S2_REFINED && chain.iterations > 0 &&
       chain.system.contacts > 0) {
-    refine(&chain);
+    pdipm_refine(&chain);
   }
+  // Only where contacts are: equations alone are solved by the warm part to the last digits.
   bool proved =
       !s2_run_solved(&chain) && chain.system.contacts > 0 && solve_cold(&chain, options, thorough);
   s2_run_end(&chain, solution);
@@ -127,10 +132,15 @@ static S2SolveStatus solve(const S2Problem *problem, const S2SolverOptions *opti
 
 S2SolveStatus s2_pdipm_solve(const S2Problem *problem, const S2SolverOptions *options,
                              S2Arena *arena, S2Solution *solution) {
-  return solve(problem, options, true, arena, solution);
+  return pdipm_solve(problem, options, true, arena, solution);
 }
 
 S2SolveStatus s2_pdipm_quick_solve(const S2Problem *problem, const S2SolverOptions *options,
                                    S2Arena *arena, S2Solution *solution) {
-  return solve(problem, options, false, arena, solution);
+  return pdipm_solve(problem, options, false, arena, solution);
+}
+
+bool s2_mcp_conflict_quick(const S2Problem *problem, const S2SolverOptions *options, double *proof,
+                           S2Arena *arena) {
+  return s2_mcp_conflict_by(s2_pdipm_quick_solve, problem, options, proof, arena);
 }

@@ -4,15 +4,15 @@
 //
 //     G(x) = t G(x0)
 //
-// form a path that starts at t = 1 and consists of straight pieces, one a set of modes. It is
+// form a path that starts at t = 1 and consists of straight segments, one a set of modes. It is
 // followed through its turns, which may lead away from the solution for a while, to t = 0. Where a
-// piece ends one contact changes its mode. (Lemke's method is the same from another start; PATH of
-// Dirkse & Ferris 1995 follows such paths, after Ralph 1994.) No residual need fall on the way: it
-// arrives where line searches are caught in a local minimum.
+// segment ends one contact changes its mode. (Lemke's method is the same from another start; PATH
+// of Dirkse & Ferris 1995 follows such paths, after Ralph 1994.) No residual need fall on the way:
+// it arrives where line searches are caught in a local minimum.
 //
-// A compliance 1 / weight against the impulses of the start makes pieces unambiguous where contacts
-// hold more than the nodes can move. The softer it is the fewer the turns, so this is a step of the
-// proximal method of newton.c, not all of it.
+// A compliance 1 / weight against the impulses of the start makes segments unambiguous where
+// contacts hold more than the nodes can move. The softer it is the fewer the turns, so this is a
+// step of the proximal method of newton.c, not all of it.
 #include "mcp/chain/pdipm_stages.h"
 
 #include <math.h>
@@ -31,14 +31,14 @@ typedef struct Follow {
   S2Response *response;
 } Follow;
 
-// The end of a piece: where unit `unit` (-1: none) leaves its mode.
+// The end of a segment: where unit `unit` (-1: none) leaves its mode.
 typedef struct Crossing {
   int unit;
   S2Mode from, to;
   double step;
 } Crossing;
 
-static Follow make(S2System *system, double weight, S2Arena *arena) {
+static Follow follow_make(S2System *system, double weight, S2Arena *arena) {
   int two = 2 * system->units, n = system->nodes + 1;
   return (Follow){
       .system = system,
@@ -80,7 +80,7 @@ static void row_speeds(Follow *follow, const double *lambda) {
   }
 }
 
-static S2Mode mode_of(const S2Unit *unit, const double *x) {
+static S2Mode follow_mode_of(const S2Unit *unit, const double *x) {
   if (unit->kind == S2_UNIT_BILATERAL) {
     return S2_STICK;
   }
@@ -97,8 +97,9 @@ static S2Mode mode_of(const S2Unit *unit, const double *x) {
 }
 
 // x0 = lambda - u(lambda), its modes, its impulses by the law, and G there.
-static void begin(Follow *follow, const double *lambda) {
+static void follow_begin(Follow *follow, const double *lambda) {
   const S2System *system = follow->system;
+  // x = lambda - u tells the mode, the mode the impulses.
   row_speeds(follow, lambda);
   for (int k = 0; k < system->units; k++) {
     const S2Unit *unit = &system->unit[k];
@@ -106,7 +107,7 @@ static void begin(Follow *follow, const double *lambda) {
     bool bilateral = unit->kind == S2_UNIT_BILATERAL;
     x[0] = lambda[2 * k] - (bilateral ? 0 : follow->u[2 * k]);
     x[1] = lambda[2 * k + 1] - (bilateral ? 0 : follow->u[2 * k + 1]);
-    S2Mode mode = follow->mode[k] = mode_of(unit, x);
+    S2Mode mode = follow->mode[k] = follow_mode_of(unit, x);
     l[0] = mode == S2_SEPARATE ? 0 : x[0];
     l[1] = mode == S2_SEPARATE || unit->rows < 2 ? 0
            : mode == S2_STICK                    ? x[1]
@@ -115,6 +116,7 @@ static void begin(Follow *follow, const double *lambda) {
       l[0] = s2_unit_clip(unit, x[0]);
     }
   }
+  // G(x) = u(lambda(x)) - lambda(x) + x.
   row_speeds(follow, follow->lambda);
   for (int k = 0; k < 2 * system->units; k++) {
     follow->r[k] = follow->u[k] - follow->lambda[k] + follow->x[k];
@@ -122,7 +124,7 @@ static void begin(Follow *follow, const double *lambda) {
 }
 
 // Fills the responses; returns whether the matrix is nonsymmetric.
-static bool respond(Follow *follow) {
+static bool follow_respond(Follow *follow) {
   bool sliding = false;
   for (int k = 0; k < follow->system->units; k++) {
     const S2Unit *unit = &follow->system->unit[k];
@@ -143,13 +145,15 @@ static bool respond(Follow *follow) {
   return sliding;
 }
 
-// The rates of everything along the piece as t falls; false when the matrix is singular.
+// The rates of everything along the segment as t falls; false when the matrix is singular.
 static bool find_rates(Follow *follow) {
   S2System *system = follow->system;
-  bool nonsymmetric = respond(follow);
+  // K = 1 + A J' D J with the responses of the present modes, one factorisation a segment.
+  bool nonsymmetric = follow_respond(follow);
   if (!s2_system_factor(system, follow->response, nonsymmetric)) {
     return false;
   }
+  // Impulses while the nodes stand still, and what those make the nodes do: K dv = A J' base.
   for (int k = 0; k < system->units; k++) {
     const S2Response *d = &follow->response[k];
     const double *r = follow->r + 2 * k;
@@ -160,6 +164,7 @@ static bool find_rates(Follow *follow) {
   s2_system_push_all(system, follow->base, 1, follow->dv);
   s2_system_solve(system, follow->dv, follow->dv);
   s2_system_row_velocity(system, follow->dv, follow->du);
+  // Impulses and x = lambda - u change with the rows' velocities: dlambda = base - D du.
   for (int k = 0; k < system->units; k++) {
     const S2Response *d = &follow->response[k];
     const double *du = follow->du + 2 * k, *r = follow->r + 2 * k;
@@ -174,7 +179,7 @@ static bool find_rates(Follow *follow) {
   return true;
 }
 
-static void turn(Follow *follow) {
+static void follow_turn(Follow *follow) {
   for (int k = 0; k < 2 * follow->system->units; k++) {
     follow->dx[k] = -follow->dx[k];
     follow->dlambda[k] = -follow->dlambda[k];
@@ -185,7 +190,8 @@ static void turn(Follow *follow) {
 
 // How far x is inside `mode`, measured from its border with `other`; with `edges` = 0 and dx for x,
 // the rate of that.
-static double inside(const S2Unit *unit, S2Mode mode, S2Mode other, const double *x, double edges) {
+static double follow_inside(const S2Unit *unit, S2Mode mode, S2Mode other, const double *x,
+                            double edges) {
   if (unit->kind == S2_UNIT_BOX) {
     S2Mode end = mode == S2_STICK ? other : mode;
     double past = end == S2_SLIDE_PLUS ? x[0] - edges * unit->hi : edges * unit->lo - x[0];
@@ -205,9 +211,9 @@ static double inside(const S2Unit *unit, S2Mode mode, S2Mode other, const double
 static void try_border(const Follow *follow, int k, S2Mode other, Crossing *first) {
   const S2Unit *unit = &follow->system->unit[k];
   S2Mode mode = follow->mode[k];
-  double rate = inside(unit, mode, other, follow->dx + 2 * k, 0);
+  double rate = follow_inside(unit, mode, other, follow->dx + 2 * k, 0);
   if (rate < 0) {
-    double step = fmax(0, inside(unit, mode, other, follow->x + 2 * k, 1)) / -rate;
+    double step = fmax(0, follow_inside(unit, mode, other, follow->x + 2 * k, 1)) / -rate;
     if (step < first->step) {
       *first = (Crossing){k, mode, other, step};
     }
@@ -217,6 +223,7 @@ static void try_border(const Follow *follow, int k, S2Mode other, Crossing *firs
 // The first border met within a step of `most`.
 static Crossing find_crossing(const Follow *follow, double most) {
   Crossing first = {.unit = -1, .step = most};
+  // Each mode has borders with those it can turn into only.
   for (int k = 0; k < follow->system->units; k++) {
     const S2Unit *unit = &follow->system->unit[k];
     S2Mode mode = follow->mode[k];
@@ -247,28 +254,31 @@ static Crossing find_crossing(const Follow *follow, double most) {
   return first;
 }
 
-bool s2_follow_solve(S2System *system, double weight, int pieces, S2Quad *v, double *lambda,
+bool s2_follow_solve(S2System *system, double weight, int segments, S2Quad *v, double *lambda,
                      int *factorizations, S2Arena *arena) {
   S2ArenaMark mark = s2_arena_mark(arena);
-  Follow follow = make(system, weight, arena);
-  begin(&follow, lambda);
+  Follow follow = follow_make(system, weight, arena);
+  follow_begin(&follow, lambda);
   double t = 1;
   Crossing crossing = {.unit = -1};
-  for (int i = 0; i < pieces && t > 0 && t < FARTHEST; i++) {
+  // A segment of the path a turn: its direction, then its end.
+  for (int i = 0; i < segments && t > 0 && t < FARTHEST; i++) {
     (*factorizations)++;
     if (!find_rates(&follow)) {
       break;
     }
     // The path enters the new mode; t may have to rise for that.
-    bool rises = crossing.unit >= 0 && inside(&system->unit[crossing.unit], crossing.to,
-                                              crossing.from, follow.dx + 2 * crossing.unit, 0) < 0;
+    bool rises =
+        crossing.unit >= 0 && follow_inside(&system->unit[crossing.unit], crossing.to,
+                                            crossing.from, follow.dx + 2 * crossing.unit, 0) < 0;
     if (rises) {
-      turn(&follow);
+      follow_turn(&follow);
     }
     crossing = find_crossing(&follow, rises ? INFINITY : t);
     if (!isfinite(crossing.step)) {
       break;
     }
+    // To the end of the segment, where one contact takes its new mode.
     for (int k = 0; k < 2 * system->units; k++) {
       follow.x[k] += crossing.step * follow.dx[k];
       follow.lambda[k] += crossing.step * follow.dlambda[k];
@@ -278,6 +288,7 @@ bool s2_follow_solve(S2System *system, double weight, int pieces, S2Quad *v, dou
       follow.mode[crossing.unit] = crossing.to;
     }
   }
+  // Velocities afresh, as the path has added up many steps.
   bool arrived = t <= 0;
   if (arrived) {
     memcpy(lambda, follow.lambda, sizeof(double) * (size_t)(2 * system->units));

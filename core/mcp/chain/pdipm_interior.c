@@ -16,6 +16,7 @@ static const double EXHAUSTED = 1e-14; // mean complementarity: round-off rules 
 
 static void start_cold(S2Interior *ip, const S2InteriorStart *start) {
   S2Rng rng = s2_rng_seeded(start->seed);
+  // The same for all pairs, spread at random where a start has failed before.
   for (int k = 0; k < 4 * ip->system->units; k++) {
     double a = 1, b = 1;
     if (start->spread > 0) {
@@ -39,6 +40,7 @@ static void start_warm(S2Interior *ip, const S2InteriorStart *start, const S2Qua
   memcpy(ip->v, v, sizeof(S2Quad) * (size_t)system->nodes);
   memcpy(ip->lambda, lambda, sizeof(double) * (size_t)(2 * system->units));
   s2_system_row_velocity(system, v, ip->u);
+  // The pairs as impulses and velocities of the guess have them, none nearer to 0 than the floor.
   for (int k = 0; k < system->units; k++) {
     const S2Unit *unit = &system->unit[k];
     double n = lambda[2 * k], t = lambda[2 * k + 1];
@@ -52,6 +54,7 @@ static void start_warm(S2Interior *ip, const S2InteriorStart *start, const S2Qua
       ip->z[4 * k + i] = fmax(z[i], start->floor);
       ip->s[4 * k + i] = fmax(s[i], start->floor);
     }
+    // Both distances of a box add up to its width, so the floor may be no more than a part of it.
     if (unit->kind == S2_UNIT_BOX) {
       double width = unit->hi - unit->lo, least = fmin(start->floor, width / 4);
       double inside = fmax(least, fmin(width - least, n - unit->lo));
@@ -83,11 +86,13 @@ static void keep_if_better(const S2Interior *ip, Progress *progress, double resi
 // Modes that two iterations agree on are most likely those of the solution, which then is found
 // exactly at the price of one more factorisation: this saves the last iterations, and the end game
 // is where the interior point fails when rows are weakly active.
-static void cross_over(S2Interior *ip, Progress *progress, int *factorizations, S2Arena *arena) {
+static void interior_cross_over(S2Interior *ip, Progress *progress, int *factorizations,
+                                S2Arena *arena) {
   S2System *system = ip->system;
   s2_refine_modes(system, ip->u, ip->lambda, progress->mode);
   bool same =
       memcmp(progress->mode, progress->mode_before, sizeof(S2Mode) * (size_t)system->units) == 0;
+  // Another set than before: it has not been tried.
   if (!same) {
     progress->tried = false;
     S2Mode *other = progress->mode_before;
@@ -95,6 +100,7 @@ static void cross_over(S2Interior *ip, Progress *progress, int *factorizations, 
     progress->mode = other;
   } else if (!progress->tried) {
     progress->tried = true;
+    // The same twice: its equations are solved in a copy, which is kept if it is the best point.
     S2ArenaMark mark = s2_arena_mark(arena);
     S2Quad *v = S2_TAKE(arena, S2Quad, system->nodes + 1);
     double *lambda = S2_TAKE(arena, double, 2 * system->units);
@@ -113,6 +119,7 @@ static void cross_over(S2Interior *ip, Progress *progress, int *factorizations, 
 double s2_interior_solve(S2System *system, const S2InteriorStart *start, double tolerance,
                          int max_iterations, S2Quad *v, double *lambda, int *factorizations,
                          S2Arena *arena) {
+  // The guess is the best point until something is better.
   S2ArenaMark mark = s2_arena_mark(arena);
   S2Interior ip = s2_interior_make(system, arena);
   Progress progress = {
@@ -128,6 +135,7 @@ double s2_interior_solve(S2System *system, const S2InteriorStart *start, double 
     start_cold(&ip, start);
   }
   double milestone = INFINITY;
+  // An iteration: judge, try the modes, see whether it still gets on, step towards z o s = 0.
   for (int i = 0, since = 0;; i++, since++) {
     s2_system_row_velocity(system, ip.v, ip.u);
     s2_interior_measure(&ip);
@@ -137,8 +145,9 @@ double s2_interior_solve(S2System *system, const S2InteriorStart *start, double 
       s2_history_add(system->history, residual, ip.taken, ip.mean);
     }
     if (progress.best > tolerance) {
-      cross_over(&ip, &progress, factorizations, arena);
+      interior_cross_over(&ip, &progress, factorizations, arena);
     }
+    // Progress is a halved mean of z o s; without it for a while, rounding rules.
     if (ip.mean < milestone / 2) {
       milestone = ip.mean;
       since = 0;
@@ -147,6 +156,7 @@ double s2_interior_solve(S2System *system, const S2InteriorStart *start, double 
         !(ip.mean > EXHAUSTED)) {
       break;
     }
+    // Predictor and corrector with one factorisation.
     s2_system_imbalance(system, ip.v, ip.lambda, ip.imbalance);
     (*factorizations)++;
     if (!s2_interior_step(&ip, 0)) {

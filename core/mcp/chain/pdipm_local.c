@@ -21,6 +21,7 @@ static void fill_columns(S2LocalMobility *local, int nodes, S2Arena *arena) {
   for (int i = 0; i < nodes; i++) {
     local->column_start[i + 1] += local->column_start[i];
   }
+  // The blocks of A by columns: counts became starts, rows come in ascending order.
   S2ArenaMark mark = s2_arena_mark(arena);
   int32_t *next = S2_TAKE(arena, int32_t, nodes + 1);
   memcpy(next, local->column_start, sizeof(int32_t) * (size_t)(nodes + 1));
@@ -50,6 +51,7 @@ static void fill_edges(S2LocalMobility *local, int nodes, S2Arena *arena) {
   local->edge_block = S2_TAKE(arena, int32_t, 2 * blocks);
   local->slot = S2_TAKE(arena, int32_t, blocks);
   local->diagonal = S2_TAKE(arena, int32_t, nodes);
+  // A pair has an edge where either of its blocks is there.
   for (int32_t i = 0; i < nodes; i++) {
     int32_t p = a->start[i], q = local->column_start[i];
     int32_t p_end = a->start[i + 1], q_end = local->column_start[i + 1];
@@ -164,6 +166,7 @@ bool s2_local_factor(S2System *system, const S2Response *response) {
   S2BlockSparse *matrix = &system->sparse;
   fill_response(system, response);
   s2_blocksparse_clear(matrix, true);
+  // Diagonal blocks of K = 1 + A D: 1 + A_ii D_i.
   for (int i = 0; i < system->nodes; i++) {
     S2Quad *diagonal = matrix->diagonal + 3 * (size_t)matrix->place[i];
     const S2Quad *block = local->block + 3 * (size_t)local->diagonal[i];
@@ -172,6 +175,7 @@ bool s2_local_factor(S2System *system, const S2Response *response) {
       diagonal[c][c] += 1;
     }
   }
+  // The others, K_ij = A_ij D_j, below and (transposed) above by the order of elimination.
   for (int32_t e = 0; e < local->edges; e++) {
     int32_t i = local->edge[2 * e], j = local->edge[2 * e + 1];
     int32_t ij = local->edge_block[2 * e], ji = local->edge_block[2 * e + 1];
@@ -185,6 +189,7 @@ bool s2_local_factor(S2System *system, const S2Response *response) {
     for (int c = 0; c < 3 && ij >= 0; c++) {
       add_times(&lower[c], local->block + 3 * (size_t)ij, &local->response[3 * j + c]);
     }
+    // The upper one is kept as its transpose.
     for (int c = 0; c < 3 && ji >= 0; c++) {
       S2Quad column = {0};
       add_times(&column, local->block + 3 * (size_t)ji, &local->response[3 * i + c]);

@@ -33,6 +33,7 @@ void s2_refine_modes(const S2System *system, const double *u, const double *lamb
     if (unit->kind == S2_UNIT_BILATERAL) {
       continue;
     }
+    // As the normal map has it: x = lambda - u tells normal and box, y the tangent against mu x.
     double x = n - (u[2 * k] + unit->c[0] * n + unit->b0[0]);
     if (unit->kind == S2_UNIT_BOX) {
       mode[k] = x > unit->hi ? S2_SLIDE_PLUS : x < unit->lo ? S2_SLIDE_MINUS : S2_STICK;
@@ -53,6 +54,7 @@ bool s2_refine_respond(const S2System *system, const S2Mode *mode, double weight
   for (int k = 0; k < system->units; k++) {
     const S2Unit *unit = &system->unit[k];
     S2Response *d = &response[k];
+    // A row that holds yields by 1 / weight: -d lambda / d u = weight / (1 + weight C).
     double normal = weight / (1 + weight * unit->c[0]);
     *d = (S2Response){0};
     switch (mode[k]) {
@@ -100,9 +102,10 @@ static void stand_still(const Refinement *refinement, int k) {
 
 // One correction: d lambda = base - D J dv, and the nodes balanced with it. Takes J v and the
 // imbalance from the last s2_system_residual.
-static void pass(Refinement *refinement) {
+static void refine_pass(Refinement *refinement) {
   S2System *system = refinement->system;
   S2Quad *q = refinement->q;
+  // Impulses while the nodes stand still, and the nodes' answer: K q = imbalance - A J' base.
   for (int k = 0; k < system->units; k++) {
     stand_still(refinement, k);
   }
@@ -110,6 +113,7 @@ static void pass(Refinement *refinement) {
   s2_system_push_all(system, refinement->base, -1, q);
   s2_system_solve(system, q, q);
   s2_system_row_velocity(system, q, refinement->du);
+  // dv = -q, and d lambda = base + D J q.
   for (int i = 0; i < system->nodes; i++) {
     refinement->v[i] -= q[i];
   }
@@ -129,14 +133,16 @@ static double run_passes(Refinement *refinement, double weight, bool careful, do
   size_t nodes = sizeof(S2Quad) * (size_t)(system->nodes + 1);
   size_t units = sizeof(double) * (size_t)(2 * system->units);
   double last = INFINITY;
+  // One factorisation for these modes and this weight.
   memcpy(refinement->v, v, nodes);
   memcpy(refinement->lambda, lambda, units);
   system->sparse.careful = careful;
   bool nonsymmetric = s2_refine_respond(system, refinement->mode, weight, refinement->response);
   bool regular = s2_system_factor(system, refinement->response, nonsymmetric);
   s2_system_residual(system, refinement->v, refinement->lambda, refinement->u);
+  // Each pass shrinks what rows miss by 1 / weight over their stiffness, until rounding is met.
   for (int i = 0; i < PASSES && regular; i++) {
-    pass(refinement);
+    refine_pass(refinement);
     double residual = s2_system_residual(system, refinement->v, refinement->lambda, refinement->u);
     if (residual < best) {
       best = residual;
@@ -167,6 +173,7 @@ double s2_refine_solve(S2System *system, const S2Mode *mode, S2Quad *v, double *
       .q = S2_TAKE(arena, S2Quad, system->nodes + 1),
   };
   double best = s2_system_residual(system, v, lambda, refinement.u);
+  // Joints alone bear a weight nearer to rigid, if the factorisation is careful.
   if (system->contacts == 0) {
     (*factorizations)++;
     best = run_passes(&refinement, STIFF_WEIGHT, true, best, v, lambda);

@@ -47,9 +47,9 @@ double s2_refine_solve(S2System *system, const S2Mode *mode, S2Quad *v, double *
                        int *factorizations, S2Arena *arena);
 
 // One proximal step from `lambda`: follows the path to the solution with compliance 1 / weight
-// against it (scaled: 1 is a lone row's own), at most `pieces` long, a factorisation each. False,
+// against it (scaled: 1 is a lone row's own), at most `segments` long, a factorisation each. False,
 // and nothing changed, when it does not arrive.
-bool s2_follow_solve(S2System *system, double weight, int pieces, S2Quad *v, double *lambda,
+bool s2_follow_solve(S2System *system, double weight, int segments, S2Quad *v, double *lambda,
                      int *factorizations, S2Arena *arena);
 
 // Projected Gauss-Seidel, `sweeps` times over all rows in alternating order.

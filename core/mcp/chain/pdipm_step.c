@@ -45,6 +45,7 @@ S2Interior s2_interior_make(S2System *system, S2Arena *arena) {
       .target = S2_TAKE_ZEROED(arena, double, four),
       .response = S2_TAKE(arena, S2Response, system->units),
   };
+  // The mean of z o s is taken over all pairs; joints have none.
   for (int k = 0; k < system->units; k++) {
     ip.pairs += s2_unit_pairs(&system->unit[k]);
     ip.joints |= system->unit[k].kind == S2_UNIT_BILATERAL;
@@ -89,12 +90,13 @@ void s2_pairs_adjoint(const S2Unit *unit, const double *w, const double h[2], do
     y[0] = h[0] / (w[0] + w[1] + unit->c[0]);
     y[1] = -y[0];
   }
+  // The friction pairs by their eliminated form (tangent_of), then the normal with its share of mu.
   if (unit->kind == S2_UNIT_CONTACT) {
     Tangent t = tangent_of(unit, w);
-    double part = h[1] * t.damp / t.total;
-    y[1] = part * t.p * (2 * t.q + w[3]);
-    y[2] = -part * t.q * (2 * t.p + w[3]);
-    y[3] = part * (t.q - t.p);
+    double share = h[1] * t.damp / t.total;
+    y[1] = share * t.p * (2 * t.q + w[3]);
+    y[2] = -share * t.q * (2 * t.p + w[3]);
+    y[3] = share * (t.q - t.p);
     y[0] = (h[0] - unit->mu * y[3]) / (w[0] + unit->c[0]);
   }
 }
@@ -103,6 +105,7 @@ void s2_pairs_adjoint(const S2Unit *unit, const double *w, const double h[2], do
 //     (w + F) dz = e - G du,  F the constant coupling of the four pairs.
 static void contact_change(double dz[4], const S2Unit *unit, const double *w, const double *e,
                            double un, double ut) {
+  // Both ends of a box: z0 and z1 change by the same, the other way round.
   if (unit->kind == S2_UNIT_BOX) {
     dz[0] = (e[0] - e[1] - un) / (w[0] + w[1] + unit->c[0]);
     dz[1] = -dz[0];
@@ -112,6 +115,7 @@ static void contact_change(double dz[4], const S2Unit *unit, const double *w, co
   if (unit->kind != S2_UNIT_CONTACT) {
     return;
   }
+  // The pairs of friction: z3 from both sides' sum, z1 and z2 from what z3 leaves.
   Tangent t = tangent_of(unit, w);
   double e3 = e[3] - unit->mu * dz[0];
   // A compliant tangent row moves by its own impulse, which the first pass finds.
@@ -129,6 +133,7 @@ static void contact_change(double dz[4], const S2Unit *unit, const double *w, co
 void s2_interior_measure(S2Interior *ip) {
   const S2System *system = ip->system;
   double sum = 0;
+  // Impulses as the pairs say them, and the velocities of the rows with those.
   for (int k = 0; k < system->units; k++) {
     const S2Unit *unit = &system->unit[k];
     double *z = ip->z + 4 * k, *s = ip->s + 4 * k, *gap = ip->gap + 4 * k;
@@ -144,6 +149,7 @@ void s2_interior_measure(S2Interior *ip) {
       ip->e[4 * k + 1] = -ut;
       continue;
     }
+    // gap: what s is off from its definition, (u_n, u_t + z3, -u_t + z3, mu z0 - z1 - z2) - s.
     gap[0] = un - s[0];
     gap[1] = ut + z[3] - s[1];
     gap[2] = -ut + z[3] - s[2];
@@ -168,9 +174,10 @@ static void subtract_response(const S2Interior *ip, double *lambda, const double
 }
 
 // dv and the changes of impulse for the right side e, the linear system refined on its way.
-static void solve_linear(S2Interior *ip, int refinements) {
+static void interior_solve_linear(S2Interior *ip, int refinements) {
   S2System *system = ip->system;
   int n = system->nodes, units = system->units;
+  // Impulses while the nodes stand still.
   for (int k = 0; k < units; k++) {
     const S2Unit *unit = &system->unit[k];
     double dz[4] = {0}, *base = ip->base + 2 * k;
@@ -183,11 +190,13 @@ static void solve_linear(S2Interior *ip, int refinements) {
       base[1] = unit->kind == S2_UNIT_CONTACT ? dz[1] - dz[2] : 0;
     }
   }
+  // dv = K^-1 (A J' base - imbalance), change = base - D J dv; then what that misses, again.
   for (int i = 0; i <= n; i++) {
     ip->dv[i] = (S2Quad){0};
     ip->q[i] = -ip->imbalance[i];
   }
   memset(ip->change, 0, sizeof(double) * (size_t)(2 * units));
+  // Only joints are softened by the proximal term, so they alone leave something for a next pass.
   for (int pass = 0;; pass++) {
     s2_system_push_all(system, ip->base, 1, ip->q);
     s2_system_solve(system, ip->q, ip->q);
@@ -219,14 +228,16 @@ static void solve_linear(S2Interior *ip, int refinements) {
 }
 
 // All changes for z o s -> target; returns the longest step that keeps z, s >= 0, at most 1.
-static double find_direction(S2Interior *ip, int refinements) {
+static double interior_find_direction(S2Interior *ip, int refinements) {
   const S2System *system = ip->system;
+  // Newton for z o s -> target with s eliminated: (w + F) dz = e - G du, e = -gap - target / z.
   for (int k = 0; k < system->units; k++) {
     for (int i = 4 * k; i < 4 * k + s2_unit_pairs(&system->unit[k]); i++) {
       ip->e[i] = -ip->gap[i] - ip->target[i] / ip->z[i];
     }
   }
-  solve_linear(ip, refinements);
+  // Pairs by the velocities found, and the longest step that keeps both sides of all >= 0.
+  interior_solve_linear(ip, refinements);
   double step = 1;
   for (int k = 0; k < system->units; k++) {
     const S2Unit *unit = &system->unit[k];
@@ -260,7 +271,7 @@ static double aim_at(const S2Interior *ip, double ahead, double kappa) {
 }
 
 // The part of the way to go when the boundary is `step` away (1: a full step stays inside).
-static double shorten(const S2Interior *ip, double step, double kappa) {
+static double interior_shorten(const S2Interior *ip, double step, double kappa) {
   if (kappa > 0 && step == 1) { // Newton on the path itself converges quadratically
     return 1;
   }
@@ -270,6 +281,7 @@ static double shorten(const S2Interior *ip, double step, double kappa) {
 bool s2_interior_step(S2Interior *ip, double kappa) {
   S2System *system = ip->system;
   int four = 4 * system->units;
+  // The matrix of this iteration: w = s / z of each pair, condensed to K.
   for (int k = 0; k < four; k++) {
     ip->w[k] = ip->s[k] / ip->z[k] + PROXIMAL_CONTACT;
     ip->target[k] = ip->z[k] * ip->s[k] - kappa;
@@ -280,30 +292,34 @@ bool s2_interior_step(S2Interior *ip, double kappa) {
   if (!s2_system_factor(system, ip->response, true)) {
     return false;
   }
-  double step = find_direction(ip, ip->joints ? 1 : 0), ahead = 0;
+  // Predictor: straight for kappa. How far it gets says how much centring is needed.
+  double step = interior_find_direction(ip, ip->joints ? 1 : 0), ahead = 0;
   for (int k = 0; k < system->units; k++) {
     for (int i = 4 * k; i < 4 * k + s2_unit_pairs(&system->unit[k]); i++) {
       ahead += (ip->z[i] + step * ip->dz[i]) * (ip->s[i] + step * ip->ds[i]);
     }
   }
+  // Corrector: with the product dz o ds that the predictor neglects.
   double aim = aim_at(ip, ahead, kappa);
   for (int k = 0; k < four; k++) {
     ip->target[k] = ip->z[k] * ip->s[k] + ip->dz[k] * ip->ds[k] - aim;
   }
   int refinements = ip->joints ? ip->joint_refinements : ip->mean < REFINE_BELOW ? 1 : 0;
-  step = find_direction(ip, refinements);
+  step = interior_find_direction(ip, refinements);
   if (step < CROWDED) {
     // Some pairs are far below the mean: the way out is back to the middle.
     for (int k = 0; k < four; k++) {
       ip->target[k] = ip->z[k] * ip->s[k] - fmax(kappa, CENTRING * ip->mean);
     }
-    step = find_direction(ip, refinements);
+    step = interior_find_direction(ip, refinements);
   }
-  step = shorten(ip, step, kappa);
+  // Not quite to the boundary.
+  step = interior_shorten(ip, step, kappa);
   if (!isfinite(step)) {
     return false;
   }
   ip->taken = step;
+  // Impulses of joints and velocities are unknowns of their own; those of contacts follow from z.
   for (int k = 0; k < system->units; k++) {
     const S2Unit *unit = &system->unit[k];
     for (int i = 4 * k; i < 4 * k + s2_unit_pairs(unit); i++) {

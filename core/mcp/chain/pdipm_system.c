@@ -1,5 +1,6 @@
 #include "mcp/chain/pdipm_system.h"
 
+#include "linalg/numbers.h"
 #include "mcp/chain/pdipm_local.h"
 #include "mcp/solvers.h"
 
@@ -14,7 +15,8 @@ enum { DENSE_NODES = 1 };
 
 // ---- Building ---------------------------------------------------------------------------------
 
-static void fill_row(S2Unit *unit, int r, const S2Row *row, double w, const S2Problem *problem) {
+static void system_fill_row(S2Unit *unit, int r, const S2Row *row, double w,
+                            const S2Problem *problem) {
   const double *ja = row->a >= 0 ? row->ja : row->jb;
   bool two = row->a >= 0 && row->b >= 0;
   unit->ja[r] = (S2Quad){ja[0], ja[1], ja[2], 0};
@@ -29,11 +31,13 @@ static void fill_row(S2Unit *unit, int r, const S2Row *row, double w, const S2Pr
 // Packs the rows from `i` on into one unit; returns how many rows of the problem it stands for.
 static int fill_unit(S2Unit *unit, const S2Problem *problem, int i, const double *w) {
   const S2Row *row = &problem->row[i], *next = i + 1 < problem->rows ? row + 1 : NULL;
+  // One node may be the ground; the other then comes first.
   *unit = (S2Unit){.row = i, .rows = 1, .slot = -1, .g = {1, 1}, .arm = {1, 1}};
   assert(row->coupled_to < 0 && row->a != row->b);
   unit->a = row->a >= 0 ? row->a : row->b;
   unit->b = row->a >= 0 && row->b >= 0 ? row->b : problem->nodes;
-  fill_row(unit, 0, row, w[i], problem);
+  system_fill_row(unit, 0, row, w[i], problem);
+  // Two neighbouring rows of one joint make one unit of two equations.
   if (row->lo == -INFINITY) {
     assert(row->hi == INFINITY);
     unit->kind = S2_UNIT_BILATERAL;
@@ -41,10 +45,11 @@ static int fill_unit(S2Unit *unit, const S2Problem *problem, int i, const double
                 next->lo == -INFINITY && next->a == row->a && next->b == row->b;
     if (pair) {
       unit->rows = 2;
-      fill_row(unit, 1, next, w[i + 1], problem);
+      system_fill_row(unit, 1, next, w[i + 1], problem);
     }
     return unit->rows;
   }
+  // A box, its bounds scaled as its impulse.
   if (isfinite(row->hi)) {
     double scale = w[i] > 0 ? w[i] / problem->velocity_scale : 1 / problem->velocity_scale;
     assert(row->lo < row->hi && isfinite(row->lo));
@@ -53,6 +58,7 @@ static int fill_unit(S2Unit *unit, const S2Problem *problem, int i, const double
     unit->hi = row->hi * scale;
     return 1;
   }
+  // A contact, with its friction row where that has a coefficient.
   assert(row->lo == 0 && row->hi == INFINITY);
   unit->kind = S2_UNIT_NORMAL;
   if (next == NULL || next->coupled_to != i) {
@@ -62,7 +68,7 @@ static int fill_unit(S2Unit *unit, const S2Problem *problem, int i, const double
   if (next->mu > 0) {
     unit->kind = S2_UNIT_CONTACT;
     unit->rows = 2;
-    fill_row(unit, 1, next, w[i + 1], problem);
+    system_fill_row(unit, 1, next, w[i + 1], problem);
     unit->mu = next->mu * unit->g[0] / unit->g[1];
   }
   return 2;
@@ -74,6 +80,7 @@ void s2_system_prepare(S2System *system, S2Arena *arena) {
     return;
   }
   system->prepared = true;
+  // The local form has a pattern of its own; a single node is dense.
   if (system->local != NULL) {
     s2_local_prepare(system, arena);
     return;
@@ -88,6 +95,7 @@ void s2_system_prepare(S2System *system, S2Arena *arena) {
     };
     return;
   }
+  // Otherwise the graph of the nodes: an edge for each unit between two of them.
   int32_t *edge = S2_TAKE(arena, int32_t, 2 * system->units);
   int32_t *slot = S2_TAKE(arena, int32_t, system->units);
   int edges = 0;
@@ -100,6 +108,7 @@ void s2_system_prepare(S2System *system, S2Arena *arena) {
     }
   }
   s2_blocksparse_init(&system->sparse, n, edges, edge, slot, arena);
+  // Slots of the edges back to their units.
   for (int k = system->units - 1; k >= 0; k--) {
     if (system->unit[k].b < n) {
       system->unit[k].slot = slot[--edges];
@@ -125,6 +134,7 @@ void s2_system_init(S2System *system, const S2Problem *problem, S2Arena *arena) 
   system->rhs = S2_TAKE_ZEROED(arena, S2Quad, n + 1);
   system->scratch = S2_TAKE(arena, S2Quad, n + 1);
   double scale = problem->velocity_scale;
+  // Velocities over V, and so the right side; nodes weigh 1 where there are no masses.
   for (int i = 0; i < n; i++) {
     const double *c = problem->rhs + 3 * i;
     system->rhs[i] = (S2Quad){c[0] / scale, c[1] / scale, c[2] / scale, 0};
@@ -134,6 +144,7 @@ void s2_system_init(S2System *system, const S2Problem *problem, S2Arena *arena) 
   if (problem->mobility == NULL) {
     init_masses(system, arena);
   }
+  // Rows become units, scaled by their Delassus diagonals w.
   system->unit = S2_TAKE(arena, S2Unit, problem->rows);
   double *w = S2_TAKE(arena, double, problem->rows);
   s2_mcp_delassus_diagonal(problem, w);
@@ -154,6 +165,7 @@ void s2_system_read(const S2System *system, const double *v, const double *lambd
     v_scaled[i] = (S2Quad){v[3 * i] / scale, v[3 * i + 1] / scale, v[3 * i + 2] / scale, 0};
   }
   v_scaled[system->nodes] = (S2Quad){0};
+  // Impulses times w / V, which is over (g V).
   for (int k = 0; k < system->units; k++) {
     const S2Unit *unit = &system->unit[k];
     for (int r = 0; r < 2; r++) {
@@ -182,6 +194,18 @@ void s2_system_write(const S2System *system, const S2Quad *v_scaled, const doubl
   }
 }
 
+void s2_system_clip(const S2System *system, double *lambda) {
+  for (int k = 0; k < system->units; k++) {
+    const S2Unit *unit = &system->unit[k];
+    if (unit->kind == S2_UNIT_BOX) {
+      lambda[2 * k] = s2_unit_clip(unit, lambda[2 * k]);
+    } else if (unit->kind != S2_UNIT_BILATERAL) {
+      double n = lambda[2 * k] = fmax(lambda[2 * k], 0), bound = unit->mu * n;
+      lambda[2 * k + 1] = fmax(-bound, fmin(bound, lambda[2 * k + 1]));
+    }
+  }
+}
+
 // ---- Products ---------------------------------------------------------------------------------
 
 S2_WIDE void s2_system_row_velocity(const S2System *system, const S2Quad *v, double *u) {
@@ -195,8 +219,8 @@ S2_WIDE void s2_system_row_velocity(const S2System *system, const S2Quad *v, dou
   }
 }
 
-S2_INLINE void add_impulses(const S2System *system, const double *lambda, double factor,
-                            S2Quad *y) {
+S2_INLINE void system_add_impulses(const S2System *system, const double *lambda, double factor,
+                                   S2Quad *y) {
   for (int k = 0; k < system->units; k++) {
     const S2Unit *unit = &system->unit[k];
     double n = factor * unit->g[0] * lambda[2 * k], t = factor * unit->g[1] * lambda[2 * k + 1];
@@ -207,7 +231,7 @@ S2_INLINE void add_impulses(const S2System *system, const double *lambda, double
 
 S2_WIDE void s2_system_add_impulses(const S2System *system, const double *lambda, double factor,
                                     S2Quad *y) {
-  add_impulses(system, lambda, factor, y);
+  system_add_impulses(system, lambda, factor, y);
 }
 
 S2_WIDE void s2_system_push_all(const S2System *system, const double *lambda, double factor,
@@ -218,7 +242,7 @@ S2_WIDE void s2_system_push_all(const S2System *system, const double *lambda, do
   }
   S2Quad *momentum = system->scratch;
   memset(momentum, 0, sizeof(S2Quad) * (size_t)(system->nodes + 1));
-  add_impulses(system, lambda, factor, momentum);
+  system_add_impulses(system, lambda, factor, momentum);
   for (int i = 0; i < system->nodes; i++) {
     y[i] += momentum[i] * system->inverse_mass[i];
   }
@@ -230,7 +254,7 @@ S2_WIDE void s2_system_velocity(const S2System *system, const double *lambda, S2
     s2_local_push_all(system, lambda, 1, v);
     return;
   }
-  add_impulses(system, lambda, 1, v);
+  system_add_impulses(system, lambda, 1, v);
   for (int i = 0; i <= system->nodes; i++) {
     v[i] *= system->inverse_mass[i];
   }
@@ -244,20 +268,18 @@ S2_WIDE void s2_system_imbalance(const S2System *system, const S2Quad *v, const 
   }
 }
 
-S2_INLINE double larger(double a, double b) {
-  return b > a || isnan(b) ? b : a;
-}
-
 S2_WIDE double s2_system_residual(const S2System *system, const S2Quad *v, const double *lambda,
                                   double *u) {
   double worst = 0, length = system->problem->length;
+  // Nodes: v - A (c + J' (g o lambda)), angular parts times L.
   s2_system_imbalance(system, v, lambda, system->scratch);
   for (int i = 0; i < system->nodes; i++) {
     S2Quad error = system->scratch[i];
-    worst = larger(worst, fabs(error[0]) * length);
-    worst = larger(worst, fabs(error[1]));
-    worst = larger(worst, fabs(error[2]));
+    worst = s2_larger(worst, fabs(error[0]) * length);
+    worst = s2_larger(worst, fabs(error[1]));
+    worst = s2_larger(worst, fabs(error[2]));
   }
+  // Rows: the laws of residual.c, which in scaled units have w = 1.
   s2_system_row_velocity(system, v, u);
   for (int k = 0; k < system->units; k++) {
     const S2Unit *unit = &system->unit[k];
@@ -265,19 +287,18 @@ S2_WIDE double s2_system_residual(const S2System *system, const S2Quad *v, const
     double un = u[2 * k] + unit->c[0] * n + unit->b0[0];
     double ut = u[2 * k + 1] + unit->c[1] * t + unit->b0[1];
     if (unit->kind == S2_UNIT_BILATERAL) {
-      worst = larger(worst, fabs(un) * unit->arm[0]);
-      worst = larger(worst, fabs(ut) * unit->arm[1]);
+      worst = s2_larger(worst, fabs(un) * unit->arm[0]);
+      worst = s2_larger(worst, fabs(ut) * unit->arm[1]);
       continue;
     }
     if (unit->kind == S2_UNIT_BOX) {
-      worst = larger(worst, fabs(n - s2_unit_clip(unit, n - un)) * unit->arm[0]);
+      worst = s2_larger(worst, fabs(n - s2_unit_clip(unit, n - un)) * unit->arm[0]);
       continue;
     }
-    worst = larger(worst, fabs(un > n ? n : un) * unit->arm[0]);
+    worst = s2_larger(worst, fabs(un > n ? n : un) * unit->arm[0]);
     if (unit->kind == S2_UNIT_CONTACT) {
-      double bound = unit->mu * (n > 0 ? n : 0), aim = t - ut;
-      aim = aim > bound ? bound : aim < -bound ? -bound : aim;
-      worst = larger(worst, fabs(t - aim) * unit->arm[1]);
+      double aim = s2_clip(t - ut, unit->mu * (n > 0 ? n : 0));
+      worst = s2_larger(worst, fabs(t - aim) * unit->arm[1]);
     }
   }
   return worst;
@@ -301,7 +322,7 @@ S2_INLINE void add_dense(double *block, int stride, const S2Quad *left, double r
   }
 }
 
-S2_INLINE void times(double out[2][3], const S2Response *d, const S2Quad *j) {
+S2_INLINE void system_times(double out[2][3], const S2Response *d, const S2Quad *j) {
   for (int c = 0; c < 3; c++) {
     out[0][c] = d->nn * j[0][c] + d->nt * j[1][c];
     out[1][c] = d->tn * j[0][c] + d->tt * j[1][c];
@@ -310,19 +331,22 @@ S2_INLINE void times(double out[2][3], const S2Response *d, const S2Quad *j) {
 
 S2_INLINE void fill_sparse_unit(S2BlockSparse *matrix, const S2Unit *unit, const S2Response *d) {
   double da[2][3], db[2][3];
-  times(da, d, unit->ja);
+  // ja' D ja, and with a second node jb' D jb and the block between them.
+  system_times(da, d, unit->ja);
   add_sparse(matrix->diagonal + 3 * matrix->place[unit->a], unit->ja, da);
   if (unit->slot < 0) {
     return;
   }
-  times(db, d, unit->jb);
+  system_times(db, d, unit->jb);
   add_sparse(matrix->diagonal + 3 * matrix->place[unit->b], unit->jb, db);
+  // The block belongs below the diagonal in the order of elimination.
   bool a_below = matrix->place[unit->a] > matrix->place[unit->b];
   const S2Quad *below = a_below ? unit->ja : unit->jb, *above = a_below ? unit->jb : unit->ja;
   add_sparse(matrix->lower + 3 * (size_t)unit->slot, below, a_below ? db : da);
+  // Above the diagonal stands the transpose, with D'.
   if (matrix->nonsymmetric) {
     S2Response transposed = {d->nn, d->tn, d->nt, d->tt};
-    times(da, &transposed, above);
+    system_times(da, &transposed, above);
     add_sparse(matrix->upper + 3 * (size_t)unit->slot, below, da);
   }
 }
@@ -331,10 +355,10 @@ S2_INLINE void fill_dense_unit(S2Dense *matrix, int nodes, const S2Unit *unit,
                                const S2Response *d) {
   double da[2][3], db[2][3], *k = matrix->a;
   int stride = matrix->size, a = 3 * unit->a, b = 3 * unit->b;
-  times(da, d, unit->ja);
+  system_times(da, d, unit->ja);
   add_dense(k + a + a * stride, stride, unit->ja, da);
   if (unit->b < nodes) {
-    times(db, d, unit->jb);
+    system_times(db, d, unit->jb);
     add_dense(k + b + b * stride, stride, unit->jb, db);
     add_dense(k + a + b * stride, stride, unit->ja, db);
     add_dense(k + b + a * stride, stride, unit->jb, da);
@@ -346,6 +370,7 @@ S2_WIDE bool s2_system_factor(S2System *system, const S2Response *response, bool
   if (system->local != NULL) {
     return s2_local_factor(system, response);
   }
+  // K = W + J' D J, which is W (1 + W^-1 J' D J): the masses first.
   int n = system->nodes;
   if (system->dense) {
     S2Dense *matrix = &system->dense_matrix;
@@ -363,6 +388,7 @@ S2_WIDE bool s2_system_factor(S2System *system, const S2Response *response, bool
       }
     }
   }
+  // J' (g o D) J, unit after unit; what does not respond adds nothing.
   for (int k = 0; k < system->units; k++) {
     const S2Unit *unit = &system->unit[k];
     const S2Response *r = &response[k];
@@ -382,6 +408,7 @@ S2_WIDE bool s2_system_factor(S2System *system, const S2Response *response, bool
 
 void s2_system_solve(const S2System *system, const S2Quad *b, S2Quad *x) {
   int n = system->nodes;
+  // K x = W b for bodies; the local form has no masses.
   if (system->local != NULL) {
     s2_blocksparse_solve(&system->sparse, b, x);
   } else if (!system->dense) {

@@ -85,6 +85,8 @@ void s2_system_add_impulses(const S2System *system, const double *lambda, double
 void s2_system_push_all(const S2System *system, const double *lambda, double factor, S2Quad *y);
 // v = A (c + J' (g o lambda))
 void s2_system_velocity(const S2System *system, const double *lambda, S2Quad *v);
+// Impulses into their bounds, tangents into those of the normal impulse then.
+void s2_system_clip(const S2System *system, double *lambda);
 // f = v - A (c + J' (g o lambda)); f is not `scratch`
 void s2_system_imbalance(const S2System *system, const S2Quad *v, const double *lambda, S2Quad *f);
 

@@ -14,6 +14,7 @@ S2SolveRun s2_run_begin(const S2Problem *problem, const S2SolverOptions *options
   run.lambda = S2_TAKE_ZEROED(arena, double, rows);
   run.lambda_best = S2_TAKE_ZEROED(arena, double, rows);
   run.u = S2_TAKE(arena, double, rows);
+  // The guess of impulses, with the velocities that belong to them and not those given.
   s2_system_read(&run.system, guess->v, guess->lambda, run.v, run.lambda);
   s2_system_velocity(&run.system, run.lambda, run.v);
   s2_run_measure(&run);

@@ -32,6 +32,7 @@ void s2_cones_product(const S2Cones *cones, const double *a, const double *b, do
   int at = cones->orthant;
   for (int i = 0; i < cones->soc_count; at += cones->soc[i], ++i) {
     const double *u = a + at, *v = b + at;
+    // (a'b, a0 b1 + b0 a1) of each second-order cone.
     double dot = u[0] * v[0];
     for (int k = 1; k < cones->soc[i]; ++k) {
       dot += u[k] * v[k];
@@ -50,6 +51,7 @@ void s2_cones_add_product_matrix(const S2Cones *cones, const double *a, double s
   int at = cones->orthant;
   for (int i = 0; i < cones->soc_count; at += cones->soc[i], ++i) {
     double *block = matrix + (size_t)at * diagonal;
+    // [a0 a1'; a1 a0] + shift on its diagonal.
     block[0] += a[at] + shift;
     for (int k = 1; k < cones->soc[i]; ++k) {
       block[k] += a[at + k];
@@ -60,7 +62,7 @@ void s2_cones_add_product_matrix(const S2Cones *cones, const double *a, double s
 }
 
 // |v| over the largest |v_k| would overflow for none but the largest numbers; scaled it never does.
-static double length(const double *v, int count) {
+static double cone_length(const double *v, int count) {
   double largest = 0, sum = 0;
   for (int k = 0; k < count; ++k) {
     largest = fmax(largest, fabs(v[k]));
@@ -81,7 +83,7 @@ double s2_cones_margin(const S2Cones *cones, const double *a) {
   }
   a += cones->orthant;
   for (int i = 0; i < cones->soc_count; a += cones->soc[i], ++i) {
-    margin = fmin(margin, a[0] - length(a + 1, cones->soc[i] - 1));
+    margin = fmin(margin, a[0] - cone_length(a + 1, cones->soc[i] - 1));
   }
   return margin;
 }
@@ -90,17 +92,19 @@ double s2_cones_margin(const S2Cones *cones, const double *a) {
 // A s^2 + 2 B s + C with the Lorentz products A = <d, d>, B = <a, d>, C = <a, a> > 0, written so
 // that nothing cancels. B^2 >= A C, as a is inside the cone.
 static double soc_boundary(const double *a, const double *d, int size) {
-  double d_length = length(d + 1, size - 1), a_length = length(a + 1, size - 1);
+  double d_length = cone_length(d + 1, size - 1), a_length = cone_length(a + 1, size - 1);
   double d_scale = fmax(fabs(d[0]), d_length), a_scale = a[0];
   if (!(d_scale > 0)) {
     return INFINITY;
   }
+  // <d, d>, <a, a> and <a, d> of vectors scaled to 1.
   double dd = (d[0] - d_length) / d_scale * ((d[0] + d_length) / d_scale);
   double aa = (a[0] - a_length) / a_scale * ((a[0] + a_length) / a_scale);
   double ad = d[0] / d_scale;
   for (int k = 1; k < size; ++k) {
     ad -= a[k] / a_scale * (d[k] / d_scale);
   }
+  // The root that is above 0, in the form that does not cancel.
   double root = sqrt(fmax(0, ad * ad - dd * aa)), s = INFINITY;
   if (ad <= 0 && root - ad > 0) {
     s = aa / (root - ad);

@@ -11,7 +11,7 @@ typedef struct Walk {
   int rotation, quaternion; // how many have been met
 } Walk;
 
-static bool next_part(const S2Manifold *m, Walk *walk) {
+static bool manifold_next_factor(const S2Manifold *m, Walk *walk) {
   walk->at += walk->size;
   walk->tangent += walk->size == QUATERNION_SIZE ? QUATERNION_DIMENSION : walk->size > 0;
   walk->size = 1;
@@ -34,7 +34,7 @@ bool s2_manifold_valid(const S2Manifold *m) {
   if (m->size < 0 || m->rotations < 0 || m->quaternions < 0) {
     return false;
   }
-  while (next_part(m, &walk)) {
+  while (manifold_next_factor(m, &walk)) {
   }
   return walk.at == m->size && walk.rotation == m->rotations && walk.quaternion == m->quaternions;
 }
@@ -53,7 +53,7 @@ void s2_manifold_origin(const S2Manifold *m, double *x) {
 
 // Scaled by the largest number first, so that squares neither overflow nor vanish. False for length
 // 0; a NaN spreads.
-static bool normalise(double *v, int size) {
+static bool manifold_normalise(double *v, int size) {
   double largest = 0, sum = 0;
   for (int k = 0; k < size; ++k) {
     largest = fabs(v[k]) <= largest ? largest : fabs(v[k]);
@@ -72,8 +72,8 @@ static bool normalise(double *v, int size) {
 }
 
 int s2_manifold_normalise(const S2Manifold *m, double *x) {
-  for (Walk walk = {0}; next_part(m, &walk);) {
-    if (walk.size > 1 && !normalise(x + walk.at, walk.size)) {
+  for (Walk walk = {0}; manifold_next_factor(m, &walk);) {
+    if (walk.size > 1 && !manifold_normalise(x + walk.at, walk.size)) {
       return walk.at;
     }
   }
@@ -81,7 +81,7 @@ int s2_manifold_normalise(const S2Manifold *m, double *x) {
 }
 
 // p = q r
-static void multiply(const double *q, const double *r, double *p) {
+static void manifold_multiply(const double *q, const double *r, double *p) {
   double w = q[0] * r[0] - q[1] * r[1] - q[2] * r[2] - q[3] * r[3];
   double x = q[0] * r[1] + q[1] * r[0] + q[2] * r[3] - q[3] * r[2];
   double y = q[0] * r[2] - q[1] * r[3] + q[2] * r[0] + q[3] * r[1];
@@ -93,18 +93,20 @@ static void multiply(const double *q, const double *r, double *p) {
 }
 
 static void move_quaternion(const double *q, const double *d, double step, double *moved) {
+  // exp of half the rotation vector.
   double half[3] = {d[0] * step / 2, d[1] * step / 2, d[2] * step / 2};
   double angle = hypot(hypot(half[0], half[1]), half[2]);
   double ratio = angle > 0 ? sin(angle) / angle : 1;
   double turn[QUATERNION_SIZE] = {cos(angle), ratio * half[0], ratio * half[1], ratio * half[2]};
-  multiply(q, turn, moved);
+  manifold_multiply(q, turn, moved);
 }
 
 void s2_manifold_move(const S2Manifold *m, const double *x, const double *d, double step,
                       double *moved) {
-  for (Walk walk = {0}; next_part(m, &walk);) {
+  for (Walk walk = {0}; manifold_next_factor(m, &walk);) {
     const double *from = x + walk.at, *along = d + walk.tangent;
     double *to = moved + walk.at;
+    // q exp(d / 2), a turn of the plane, or a sum.
     if (walk.size == QUATERNION_SIZE) {
       move_quaternion(from, along, step, to);
     } else if (walk.size == ROTATION_SIZE) {
@@ -116,7 +118,7 @@ void s2_manifold_move(const S2Manifold *m, const double *x, const double *d, dou
       to[0] = from[0] + step * along[0];
     }
     if (walk.size > 1) {
-      normalise(to, walk.size); // rounding must not add up over the moves
+      manifold_normalise(to, walk.size); // rounding must not add up over the moves
     }
   }
 }
@@ -125,14 +127,15 @@ void s2_manifold_move(const S2Manifold *m, const double *x, const double *d, dou
 static void quaternion_column(const double *q, int k, double *column) {
   double axis[QUATERNION_SIZE] = {0};
   axis[k + 1] = 0.5;
-  multiply(q, axis, column);
+  manifold_multiply(q, axis, column);
 }
 
 void s2_manifold_pull(const S2Manifold *m, const double *x, const double *row, double *tangent) {
-  for (Walk walk = {0}; next_part(m, &walk);) {
+  for (Walk walk = {0}; manifold_next_factor(m, &walk);) {
     const double *at = x + walk.at, *from = row + walk.at;
     double *to = tangent + walk.tangent, column[QUATERNION_SIZE];
     if (walk.size == QUATERNION_SIZE) {
+      // row times the three columns of dq / dd.
       for (int k = 0; k < QUATERNION_DIMENSION; ++k) {
         quaternion_column(at, k, column);
         to[k] =
@@ -147,7 +150,7 @@ void s2_manifold_pull(const S2Manifold *m, const double *x, const double *row, d
 }
 
 void s2_manifold_push(const S2Manifold *m, const double *x, const double *d, double *ambient) {
-  for (Walk walk = {0}; next_part(m, &walk);) {
+  for (Walk walk = {0}; manifold_next_factor(m, &walk);) {
     const double *at = x + walk.at, *from = d + walk.tangent;
     double *to = ambient + walk.at, turn[QUATERNION_SIZE];
     if (walk.size == QUATERNION_SIZE) {
@@ -155,7 +158,7 @@ void s2_manifold_push(const S2Manifold *m, const double *x, const double *d, dou
       for (int k = 0; k < QUATERNION_DIMENSION; ++k) {
         turn[k + 1] = from[k] / 2;
       }
-      multiply(at, turn, to);
+      manifold_multiply(at, turn, to);
     } else if (walk.size == ROTATION_SIZE) {
       to[0] = -from[0] * at[1];
       to[1] = from[0] * at[0];
@@ -166,7 +169,7 @@ void s2_manifold_push(const S2Manifold *m, const double *x, const double *d, dou
 }
 
 void s2_manifold_magnitude(const S2Manifold *m, const double *x, double *magnitude) {
-  for (Walk walk = {0}; next_part(m, &walk);) {
+  for (Walk walk = {0}; manifold_next_factor(m, &walk);) {
     int dimensions = walk.size == QUATERNION_SIZE ? QUATERNION_DIMENSION : 1;
     for (int k = 0; k < dimensions; ++k) {
       magnitude[walk.tangent + k] = walk.size == 1 ? fabs(x[walk.at]) : 1;

@@ -1,5 +1,6 @@
 #include "mcp/cone/ncp.h"
 
+#include "linalg/numbers.h"
 #include "mcp/cone/ncp_system.h"
 
 #include <math.h>
@@ -71,6 +72,7 @@ S2Status s2_ncp_check(const S2Ncp *ncp) {
                     "from each other and within the %d numbers of x",
                     ncp->x.size);
   }
+  // All sizes, which together must stay within the matrix's limit.
   int64_t numbers = (int64_t)ncp->x.size + 2 * (int64_t)ncp->cones.orthant;
   if (ncp->cones.orthant < 0 || ncp->cones.soc_count < 0 || ncp->parameters < 0) {
     return s2_error(S2_INVALID, "sizes must not be negative");
@@ -93,7 +95,7 @@ static S2Status check_option(bool good, const char *name, const char *domain, do
   return good ? s2_ok() : s2_error(S2_INVALID, "%s must be %s, not %g", name, domain, value);
 }
 
-static S2Status check_options(const S2NcpOptions *o) {
+static S2Status ncp_check_options(const S2NcpOptions *o) {
   S2_TRY(check_option(o->r_tol > 0, "r_tol", "above 0", o->r_tol));
   S2_TRY(check_option(o->b_tol > 0, "b_tol", "above 0", o->b_tol));
   S2_TRY(check_option(o->kappa >= 0 && isfinite(o->kappa), "kappa", "at least 0", o->kappa));
@@ -124,17 +126,9 @@ static double max_norm(const double *v, int count) {
   return norm;
 }
 
-static double dot(const double *a, const double *b, int count) {
-  double sum = 0;
-  for (int i = 0; i < count; ++i) {
-    sum += a[i] * b[i];
-  }
-  return sum;
-}
-
 // product := y o z - kappa e
-static void miss(const Solver *solver, const double *y, const double *z, double kappa,
-                 double *product) {
+static void ncp_miss(const Solver *solver, const double *y, const double *z, double kappa,
+                     double *product) {
   const S2Cones *cones = &solver->ncp->cones;
   s2_cones_product(cones, y, z, product);
   s2_cones_add_neutral(cones, -kappa, product);
@@ -145,19 +139,19 @@ static void set_neutral(const S2Cones *cones, double *v) {
   s2_cones_add_neutral(cones, 1, v);
 }
 
-static void measure(Solver *solver, Point *point) {
+static void ncp_measure(Solver *solver, Point *point) {
   const S2Ncp *ncp = solver->ncp;
   point->r = point->b = NAN;
   if (!ncp->residual(ncp->user, point->x, point->y, point->z, ncp->theta, solver->c)) {
     solver->stop = true;
     return;
   }
-  miss(solver, point->y, point->z, solver->options->kappa, solver->product);
+  ncp_miss(solver, point->y, point->z, solver->options->kappa, solver->product);
   point->r = max_norm(solver->c, solver->system.equations);
   point->b = max_norm(solver->product, solver->system.cone);
 }
 
-static bool solved(const Solver *solver) {
+static bool ncp_solved(const Solver *solver) {
   return solver->now.r <= solver->options->r_tol && solver->now.b <= solver->options->b_tol;
 }
 
@@ -172,12 +166,12 @@ static double cone_step(const Solver *solver, const double *direction, double ta
 }
 
 static double mean_product(const Solver *solver) {
-  return dot(solver->now.y, solver->now.z, solver->system.cone) / solver->degree;
+  return s2_numbers_dot(solver->now.y, solver->now.z, solver->system.cone) / solver->degree;
 }
 
 // The central path's kappa to aim at next, from how far the affine direction gets if nothing else
 // is asked for.
-static double next_kappa(const Solver *solver) {
+static double ncp_next_kappa(const Solver *solver) {
   const S2NcpOptions *options = solver->options;
   int cone = solver->system.cone;
   const Point *now = &solver->now;
@@ -190,10 +184,13 @@ static double next_kappa(const Solver *solver) {
   if (options->centering >= 0) {
     return fmax(options->centering * nu, lowest);
   }
+  // The mean of y o z where the affine direction meets the boundary.
   double step = cone_step(solver, solver->affine, TAU);
-  double change = dot(now->y, dz, cone) + dot(dy, now->z, cone) + step * dot(dy, dz, cone);
+  double change = s2_numbers_dot(now->y, dz, cone) + s2_numbers_dot(dy, now->z, cone) +
+                  step * s2_numbers_dot(dy, dz, cone);
   double nu_affine = nu + step * change / solver->degree;
   // From below a final kappa above 0 there is nothing to reduce.
+  // Mehrotra: the cube of what would be left is aimed at.
   double ratio = nu > options->kappa ? (nu_affine - options->kappa) / (nu - options->kappa) : 0;
   double sigma = fmin(1, fmax(0, ratio));
   return fmax(sigma * sigma * sigma * nu, lowest);
@@ -201,25 +198,26 @@ static double next_kappa(const Solver *solver) {
 
 // b := the direction towards kappa from the factors, with the correction for what the affine one
 // neglects or without.
-static void find_direction(const Solver *solver, double kappa, bool corrected, double *b) {
+static void ncp_find_direction(const Solver *solver, double kappa, bool corrected, double *b) {
   const S2NcpSystem *system = &solver->system;
   const double *dy = solver->affine + system->dimension, *dz = dy + system->cone;
   double *second = b + system->equations;
-  miss(solver, solver->now.y, solver->now.z, kappa, second);
+  // Right side: -(c, y o z - kappa e + dy o dz).
+  ncp_miss(solver, solver->now.y, solver->now.z, kappa, second);
   if (corrected) {
     s2_cones_product(&solver->ncp->cones, dy, dz, solver->product);
     for (int i = 0; i < system->cone; ++i) {
       second[i] += solver->product[i];
     }
   }
-  s2_ncp_copy(b, solver->c, system->equations);
+  s2_copy_numbers(b, solver->c, (size_t)system->equations);
   for (int i = 0; i < system->size; ++i) {
     b[i] = -b[i];
   }
   s2_ncp_system_solve(system, b);
 }
 
-static void move(Solver *solver, double step) {
+static void ncp_move(Solver *solver, double step) {
   const Point *now = &solver->now;
   int cone = solver->system.cone;
   const double *dy = solver->direction + solver->system.dimension, *dz = dy + cone;
@@ -230,13 +228,13 @@ static void move(Solver *solver, double step) {
   }
 }
 
-static void copy_point(const Solver *solver, Point *to, const Point *from) {
-  s2_ncp_copy(to->x, from->x, solver->ncp->x.size);
-  s2_ncp_copy(to->y, from->y, solver->system.cone);
-  s2_ncp_copy(to->z, from->z, solver->system.cone);
+static void ncp_copy_point(const Solver *solver, Point *to, const Point *from) {
+  s2_copy_numbers(to->x, from->x, (size_t)solver->ncp->x.size);
+  s2_copy_numbers(to->y, from->y, (size_t)solver->system.cone);
+  s2_copy_numbers(to->z, from->z, (size_t)solver->system.cone);
 }
 
-static bool is_inside(const Solver *solver, const Point *point) {
+static bool ncp_is_inside(const Solver *solver, const Point *point) {
   const S2Cones *cones = &solver->ncp->cones;
   return s2_cones_margin(cones, point->y) > 0 && s2_cones_margin(cones, point->z) > 0;
 }
@@ -254,14 +252,15 @@ static bool is_better(const Solver *solver) {
 
 // Goes along the direction as far as one of the violations allows; returns the step taken, 0 when
 // none was good.
-static double search(Solver *solver, double step) {
+static double ncp_search(Solver *solver, double step) {
   const S2NcpOptions *options = solver->options;
   for (int i = 0; i < options->max_ls; ++i, step *= options->ls_scale) {
-    move(solver, step);
-    if (!is_inside(solver, &solver->trial)) {
+    // A step that leaves the cones or makes nothing smaller is shortened.
+    ncp_move(solver, step);
+    if (!ncp_is_inside(solver, &solver->trial)) {
       continue; // by rounding: long vectors next to a second-order cone
     }
-    measure(solver, &solver->trial);
+    ncp_measure(solver, &solver->trial);
     if (solver->stop) {
       return 0;
     }
@@ -273,7 +272,7 @@ static double search(Solver *solver, double step) {
 }
 
 // A floor of kappa that keeps the violations from falling is lowered.
-static void watch_progress(Solver *solver) {
+static void ncp_watch_progress(Solver *solver) {
   const S2NcpOptions *options = solver->options;
   const Point *now = &solver->now, *trial = &solver->trial;
   bool r_fell = trial->r >= options->r_tol && trial->r < PROGRESS * now->r;
@@ -284,7 +283,7 @@ static void watch_progress(Solver *solver) {
   }
 }
 
-static void accept(Solver *solver) {
+static void ncp_accept(Solver *solver) {
   Point t = solver->now;
   solver->now = solver->trial;
   solver->trial = t;
@@ -292,32 +291,34 @@ static void accept(Solver *solver) {
 
 // Makes the trial point one with y and z moved inside, by the size they have on the central path.
 // False when that may not be.
-static bool lift(Solver *solver) {
+static bool ncp_lift(Solver *solver) {
   const S2Cones *cones = &solver->ncp->cones;
   if (solver->system.cone == 0 || solver->lifts == MAX_LIFTS || solver->stop) {
     return false;
   }
+  // The size that y and z have where all products are alike.
   double height = sqrt(mean_product(solver));
-  copy_point(solver, &solver->trial, &solver->now);
+  ncp_copy_point(solver, &solver->trial, &solver->now);
   s2_cones_add_neutral(cones, height, solver->trial.y);
   s2_cones_add_neutral(cones, height, solver->trial.z);
-  measure(solver, &solver->trial);
+  ncp_measure(solver, &solver->trial);
   solver->lifts += 1;
   return isfinite(solver->trial.r) && isfinite(solver->trial.b);
 }
 
 // The direction to go, and how far the boundary allows. The correction belongs to a full affine
 // step; where it brings the boundary too near, it is left out if that helps.
-static double aim(Solver *solver, double kappa) {
+static double ncp_aim(Solver *solver, double kappa) {
   double tau = fmin(fmax(TAU, 1 - pow(fmax(solver->now.r, solver->now.b), 2)), TAU_MAX);
   bool corrected = solver->options->corrector;
-  find_direction(solver, kappa, corrected, solver->direction);
+  // The corrected direction; where it is short, the plain one if that is longer.
+  ncp_find_direction(solver, kappa, corrected, solver->direction);
   double reach = cone_step(solver, solver->direction, tau);
   if (corrected && reach < SHORT) {
-    find_direction(solver, kappa, false, solver->affine);
+    ncp_find_direction(solver, kappa, false, solver->affine);
     double plain = cone_step(solver, solver->affine, tau);
     if (plain > reach) {
-      s2_ncp_copy(solver->direction, solver->affine, solver->system.size);
+      s2_copy_numbers(solver->direction, solver->affine, (size_t)solver->system.size);
       reach = plain;
     }
   }
@@ -326,20 +327,22 @@ static double aim(Solver *solver, double kappa) {
 
 // Makes the trial point the next one, from the factors. Returns how far it went: a step of the
 // direction, 0 for a lift, below 0 for nothing that helps.
-static double advance(Solver *solver, double *kappa) {
-  find_direction(solver, solver->options->kappa, false, solver->affine);
-  *kappa = next_kappa(solver);
-  double reach = aim(solver, *kappa);
-  double step = reach < JAMMED ? 0 : search(solver, reach);
-  if (step > 0 || lift(solver)) {
+static double ncp_advance(Solver *solver, double *kappa) {
+  // Predictor, the kappa it suggests, and the direction there.
+  ncp_find_direction(solver, solver->options->kappa, false, solver->affine);
+  *kappa = ncp_next_kappa(solver);
+  double reach = ncp_aim(solver, *kappa);
+  double step = reach < JAMMED ? 0 : ncp_search(solver, reach);
+  // Neither a step nor a lift: the short step after all.
+  if (step > 0 || ncp_lift(solver)) {
     return step;
   }
-  step = reach > 0 && reach < JAMMED ? search(solver, reach) : 0;
+  step = reach > 0 && reach < JAMMED ? ncp_search(solver, reach) : 0;
   return step > 0 ? step : -1;
 }
 
 // One step with a matrix regularised by `reg`: what advance returns.
-static double attempt(Solver *solver, double reg, double *kappa, S2Arena *arena) {
+static double ncp_attempt(Solver *solver, double reg, double *kappa, S2Arena *arena) {
   S2NcpSystem *system = &solver->system;
   const Point *now = &solver->now;
   S2ArenaMark mark = s2_arena_mark(arena);
@@ -348,7 +351,7 @@ static double attempt(Solver *solver, double reg, double *kappa, S2Arena *arena)
   if (!s2_ncp_system_assemble(system, now->x, now->y, now->z, reg)) {
     solver->stop = true;
   } else if (s2_ncp_system_factor(system, false, arena)) {
-    step = advance(solver, kappa);
+    step = ncp_advance(solver, kappa);
   }
   s2_arena_rewind(arena, mark);
   return step;
@@ -356,35 +359,36 @@ static double attempt(Solver *solver, double reg, double *kappa, S2Arena *arena)
 
 // One iteration; S2_SOLVED means: go on. The regularised matrix is the last resort: it is not that
 // of Newton's method, which shows where y is large and z no larger than `reg`.
-static S2SolveStatus iterate(Solver *solver, S2History *history, S2Arena *arena) {
+static S2SolveStatus ncp_iterate(Solver *solver, S2History *history, S2Arena *arena) {
   const S2NcpSystem *system = &solver->system;
-  double kappa = 0, reg = solver->options->reg, step = attempt(solver, 0, &kappa, arena);
+  double kappa = 0, reg = solver->options->reg, step = ncp_attempt(solver, 0, &kappa, arena);
   bool full = system->lu.rank == system->size;
+  // No way with a matrix that lacks rank: regularised, once.
   if (step < 0 && !full && reg > 0 && !solver->stop) {
-    measure(solver, &solver->now); // c is that of the last trial
-    step = solver->stop ? step : attempt(solver, reg, &kappa, arena);
+    ncp_measure(solver, &solver->now); // c is that of the last trial
+    step = solver->stop ? step : ncp_attempt(solver, reg, &kappa, arena);
   }
   if (step < 0) {
     return full ? S2_MAX_ITERATIONS : S2_SINGULAR;
   }
-  watch_progress(solver);
+  ncp_watch_progress(solver);
   s2_history_add(history, fmax(solver->trial.r, solver->trial.b), step, kappa);
-  accept(solver);
+  ncp_accept(solver);
   return S2_SOLVED;
 }
 
 // ---- The solve --------------------------------------------------------------------------------
 
-static S2SolveStatus run(Solver *solver, S2History *history, S2Arena *arena, int *iterations) {
-  measure(solver, &solver->now);
-  while (!solver->stop && !solved(solver)) {
+static S2SolveStatus ncp_run(Solver *solver, S2History *history, S2Arena *arena, int *iterations) {
+  ncp_measure(solver, &solver->now);
+  while (!solver->stop && !ncp_solved(solver)) {
     if (!isfinite(solver->now.r) || !isfinite(solver->now.b)) {
       return S2_SINGULAR;
     }
     if (*iterations == solver->options->max_iter) {
       return S2_MAX_ITERATIONS;
     }
-    S2SolveStatus status = iterate(solver, history, arena);
+    S2SolveStatus status = ncp_iterate(solver, history, arena);
     if (status != S2_SOLVED) {
       return status;
     }
@@ -410,7 +414,7 @@ static void set_up(Solver *solver, const double *x, S2Arena *arena) {
   solver->direction = S2_TAKE(arena, double, solver->system.size);
   solver->affine = S2_TAKE(arena, double, solver->system.size);
   solver->undercut = solver->options->undercut;
-  s2_ncp_copy(solver->now.x, x, ncp->x.size);
+  s2_copy_numbers(solver->now.x, x, (size_t)ncp->x.size);
   set_neutral(&ncp->cones, solver->now.y);
   set_neutral(&ncp->cones, solver->now.z);
 }
@@ -419,7 +423,7 @@ S2Status s2_ncp_solve(const S2Ncp *ncp, const S2NcpOptions *options, double *x, 
                       double *z, S2History *history, S2Arena *arena, S2NcpInfo *info) {
   *info = (S2NcpInfo){.status = S2_SINGULAR, .r_vio = NAN, .b_vio = NAN};
   S2_TRY(s2_ncp_check(ncp));
-  S2_TRY(check_options(options));
+  S2_TRY(ncp_check_options(options));
   int flat = s2_manifold_normalise(&ncp->x, x);
   if (flat >= 0) {
     return s2_error(S2_INVALID, "the rotation or quaternion at number %d of x has length 0",
@@ -428,10 +432,10 @@ S2Status s2_ncp_solve(const S2Ncp *ncp, const S2NcpOptions *options, double *x, 
   S2ArenaMark mark = s2_arena_mark(arena);
   Solver solver = {.ncp = ncp, .options = options};
   set_up(&solver, x, arena);
-  info->status = run(&solver, history, arena, &info->iterations);
+  info->status = ncp_run(&solver, history, arena, &info->iterations);
   info->r_vio = solver.now.r;
   info->b_vio = solver.now.b;
-  copy_point(&solver, &(Point){.x = x, .y = y, .z = z}, &solver.now);
+  ncp_copy_point(&solver, &(Point){.x = x, .y = y, .z = z}, &solver.now);
   s2_arena_rewind(arena, mark);
   return solver.stop ? s2_ncp_aborted() : s2_ok();
 }

@@ -8,10 +8,13 @@
 #ifndef S2_NCP_SYSTEM_H
 #define S2_NCP_SYSTEM_H
 
+#include "linalg/numbers.h"
 #include "mcp/cone/ncp.h"
 #include "mcp/pivot/dense_lu.h"
 
-#include <string.h>
+// Cube root of the rounding unit: where the errors of central differences by truncation and by
+// rounding balance.
+static const double S2_NCP_DIFFERENCE = 6.0554544523933429e-6;
 
 typedef struct S2NcpSystem {
   const S2Ncp *ncp;
@@ -40,11 +43,13 @@ bool s2_ncp_system_factor(S2NcpSystem *system, bool transposed, S2Arena *arena);
 // In place; the basic solution when the rank is not full.
 void s2_ncp_system_solve(const S2NcpSystem *system, double *b);
 
-// Copies numbers; of none, from anywhere.
-static inline void s2_ncp_copy(double *to, const double *from, int count) {
-  if (count > 0) {
-    memcpy(to, from, sizeof(double) * (size_t)count);
-  }
+// Of a row in a row-major matrix, and room for one.
+static inline size_t s2_ncp_offset(int row, int stride) {
+  return (size_t)row * (size_t)stride;
+}
+
+static inline double *s2_ncp_take_matrix(S2Arena *arena, int rows, int columns) {
+  return s2_arena_take(arena, sizeof(double) * s2_ncp_offset(rows, columns));
 }
 
 S2Status s2_ncp_aborted(void); // the error when a function returned false

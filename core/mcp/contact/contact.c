@@ -8,8 +8,8 @@
 
 static const double PATH = 1e-3; // of kappa: how near to it products must come
 
-static S2SolveStatus refuse(S2ContactSolution *solution, const S2SolverOptions *options,
-                            int contacts, S2SolveStatus status) {
+static S2SolveStatus contact_refuse(S2ContactSolution *solution, const S2SolverOptions *options,
+                                    int contacts, S2SolveStatus status) {
   if (contacts > 0) {
     memset(solution->r, 0, sizeof(double) * 2 * (size_t)contacts);
     memset(solution->u, 0, sizeof(double) * 2 * (size_t)contacts);
@@ -32,6 +32,7 @@ static void run_exact(const S2Problem *step, const S2SolverOptions *options, S2S
 
 static void run_smooth(S2Problem *step, const S2SolverOptions *options, double *v, S2Arena *arena,
                        S2ContactSolution *solution) {
+  // V no smaller than the root of kappa, in which velocities on the path are measured.
   step->velocity_scale = fmax(step->velocity_scale, sqrt(solution->kappa));
   double kappa = solution->kappa / (step->velocity_scale * step->velocity_scale);
   S2SolverOptions aim = *options;
@@ -39,6 +40,7 @@ static void run_smooth(S2Problem *step, const S2SolverOptions *options, double *
   S2SmoothSolution found = {
       .v = v, .lambda = solution->r, .z = S2_TAKE(arena, double, 4 * step->rows)};
   s2_mcp_smooth_solve(step, kappa, &aim, arena, &found);
+  // The pairs, 4 a contact, from where its normal row has them.
   for (int k = 0; k < step->rows / 2; k++) {
     memcpy(solution->z + 4 * (size_t)k, found.z + 8 * (size_t)k, 4 * sizeof(double));
   }
@@ -50,37 +52,40 @@ static void run_smooth(S2Problem *step, const S2SolverOptions *options, double *
 }
 
 // v has 3 numbers a node, in: a guess.
-static void run(S2Problem *step, const S2SolverOptions *options, double *v, S2Arena *arena,
-                S2ContactSolution *solution) {
+static void contact_run(S2Problem *step, const S2SolverOptions *options, double *v, S2Arena *arena,
+                        S2ContactSolution *solution) {
   if (solution->kappa > 0) {
     run_smooth(step, options, v, arena, solution);
   } else {
     run_exact(step, options, (S2Solution){.v = v, .lambda = solution->r}, arena, solution);
   }
+  // u = J v + b of what was found.
   s2_mcp_row_velocity(step, v, solution->u);
   for (int i = 0; i < step->rows; i++) {
     solution->u[i] += step->row[i].bias;
   }
-  bool fits = s2_all_finite(solution->r, step->rows) && s2_all_finite(solution->u, step->rows) &&
-              s2_all_finite(v, 3 * step->nodes) && !isnan(solution->residual.scaled);
+  bool fits = s2_all_finite(solution->r, (size_t)step->rows) &&
+              s2_all_finite(solution->u, (size_t)step->rows) &&
+              s2_all_finite(v, (size_t)(3 * step->nodes)) && !isnan(solution->residual.scaled);
   if (!fits && solution->status != S2_UNSUPPORTED) { // numbers no double holds
-    refuse(solution, options, step->rows / 2, S2_SINGULAR);
+    contact_refuse(solution, options, step->rows / 2, S2_SINGULAR);
   }
 }
 
 // ---- Local form -------------------------------------------------------------------------------
 
-static S2SolveStatus solve_local(const S2ContactProblem *problem, const S2SolverOptions *options,
-                                 S2Arena *arena, S2ContactSolution *solution) {
+static S2SolveStatus contact_solve_local(const S2ContactProblem *problem,
+                                         const S2SolverOptions *options, S2Arena *arena,
+                                         S2ContactSolution *solution) {
   int n = problem->contacts;
   if (!s2_contact_finite(problem)) {
-    return refuse(solution, options, n, S2_SINGULAR);
+    return contact_refuse(solution, options, n, S2_SINGULAR);
   }
   S2ArenaMark mark = s2_arena_mark(arena);
   S2Problem step = s2_contact_step_problem(problem, arena);
   double *v = S2_TAKE(arena, double, 3 * n);
   memcpy(v, step.rhs, sizeof(double) * 3 * (size_t)n);
-  run(&step, options, v, arena, solution);
+  contact_run(&step, options, v, arena, solution);
   s2_arena_rewind(arena, mark);
   return solution->status;
 }
@@ -88,7 +93,7 @@ static S2SolveStatus solve_local(const S2ContactProblem *problem, const S2Solver
 S2SolveStatus s2_contact_solve(const S2ContactProblem *problem, const S2SolverOptions *options,
                                S2Arena *arena, S2ContactSolution *solution) {
   solution->kappa = 0;
-  return solve_local(problem, options, arena, solution);
+  return contact_solve_local(problem, options, arena, solution);
 }
 
 S2SolveStatus s2_contact_smooth_solve(const S2ContactProblem *problem, double kappa,
@@ -96,16 +101,16 @@ S2SolveStatus s2_contact_smooth_solve(const S2ContactProblem *problem, double ka
                                       S2ContactSolution *solution) {
   solution->kappa = kappa;
   if (!(kappa > 0 && isfinite(kappa))) {
-    return refuse(solution, options, problem->contacts, S2_UNSUPPORTED);
+    return contact_refuse(solution, options, problem->contacts, S2_UNSUPPORTED);
   }
-  return solve_local(problem, options, arena, solution);
+  return contact_solve_local(problem, options, arena, solution);
 }
 
 // ---- Global form ------------------------------------------------------------------------------
 
-static S2SolveStatus solve_global(const S2GlobalContactProblem *problem,
-                                  const S2SolverOptions *options, S2Arena *arena,
-                                  S2ContactSolution *solution) {
+static S2SolveStatus contact_solve_global(const S2GlobalContactProblem *problem,
+                                          const S2SolverOptions *options, S2Arena *arena,
+                                          S2ContactSolution *solution) {
   size_t size = sizeof(double) * (size_t)problem->freedoms;
   S2ArenaMark mark = s2_arena_mark(arena);
   S2GlobalForm form;
@@ -113,9 +118,10 @@ static S2SolveStatus solve_global(const S2GlobalContactProblem *problem,
   S2SolveStatus status = s2_contact_global_form(problem, &form, arena);
   if (status != S2_SOLVED) {
     s2_arena_rewind(arena, mark);
-    return refuse(solution, options, problem->contacts, status);
+    return contact_refuse(solution, options, problem->contacts, status);
   }
-  run(&form.step, options, form.v, arena, solution);
+  // v is that of the bodies, or M^-1 (H r + q).
+  contact_run(&form.step, options, form.v, arena, solution);
   if (form.bodies) {
     memcpy(solution->v, form.v, size);
   } else {
@@ -124,9 +130,9 @@ static S2SolveStatus solve_global(const S2GlobalContactProblem *problem,
     s2_global_form_respond(&form, problem->freedoms, solution->v);
   }
   s2_arena_rewind(arena, mark);
-  if (!s2_all_finite(solution->v, problem->freedoms)) {
+  if (!s2_all_finite(solution->v, (size_t)problem->freedoms)) {
     memset(solution->v, 0, size);
-    refuse(solution, options, problem->contacts, S2_SINGULAR);
+    contact_refuse(solution, options, problem->contacts, S2_SINGULAR);
   }
   return solution->status;
 }
@@ -135,7 +141,7 @@ S2SolveStatus s2_contact_solve_global(const S2GlobalContactProblem *problem,
                                       const S2SolverOptions *options, S2Arena *arena,
                                       S2ContactSolution *solution) {
   solution->kappa = 0;
-  return solve_global(problem, options, arena, solution);
+  return contact_solve_global(problem, options, arena, solution);
 }
 
 S2SolveStatus s2_contact_smooth_solve_global(const S2GlobalContactProblem *problem, double kappa,
@@ -144,7 +150,7 @@ S2SolveStatus s2_contact_smooth_solve_global(const S2GlobalContactProblem *probl
   solution->kappa = kappa;
   if (!(kappa > 0 && isfinite(kappa))) {
     memset(solution->v, 0, sizeof(double) * (size_t)problem->freedoms);
-    return refuse(solution, options, problem->contacts, S2_UNSUPPORTED);
+    return contact_refuse(solution, options, problem->contacts, S2_UNSUPPORTED);
   }
-  return solve_global(problem, options, arena, solution);
+  return contact_solve_global(problem, options, arena, solution);
 }

@@ -6,15 +6,7 @@
 #include <string.h>
 
 static bool csr_finite(const S2Csr *matrix) {
-  return s2_all_finite(matrix->value, matrix->start[matrix->rows]);
-}
-
-static double largest(const double *x, int count) {
-  double most = 0;
-  for (int i = 0; i < count; i++) {
-    most = fmax(most, fabs(x[i]));
-  }
-  return most;
+  return s2_all_finite(matrix->value, (size_t)matrix->start[matrix->rows]);
 }
 
 // A normal row and the friction row that follows it.
@@ -34,8 +26,9 @@ static void fill_rows(S2Row *row, int contact, double mu) {
 
 S2Problem s2_contact_local_form(const S2ContactProblem *problem, int32_t *place, S2Arena *arena) {
   int n = problem->contacts;
-  double *rhs = S2_TAKE(arena, double, 3 * n), scale = largest(problem->q, 2 * n);
+  double *rhs = S2_TAKE(arena, double, 3 * n), scale = s2_largest(problem->q, 2 * (size_t)n);
   S2Row *row = S2_TAKE(arena, S2Row, 2 * n);
+  // Node k is the velocity (0, u_n, u_t) of contact k, and A its blocks of W.
   for (int k = 0; k < n; k++) {
     fill_rows(row + 2 * k, k, problem->mu[k]);
     row[2 * k].a = row[2 * k + 1].a = k;
@@ -61,8 +54,8 @@ S2Problem s2_contact_step_problem(const S2ContactProblem *problem, S2Arena *aren
 
 bool s2_contact_finite(const S2ContactProblem *problem) {
   int n = problem->contacts;
-  return csr_finite(problem->w) && s2_all_finite(problem->q, 2 * n) &&
-         s2_all_finite(problem->mu, n);
+  return csr_finite(problem->w) && s2_all_finite(problem->q, (size_t)(2 * n)) &&
+         s2_all_finite(problem->mu, (size_t)n);
 }
 
 // ---- Global form ------------------------------------------------------------------------------
@@ -94,6 +87,7 @@ static bool fill_jacobian(S2Row *row, int which, const S2Csr *columns, int colum
     if (columns->value[p] == 0) {
       continue;
     }
+    // The first body met, the second; a third makes it no step problem.
     if (row->a < 0 || row->a == body) {
       row[0].a = row[1].a = body;
       row[which].ja[lane] = columns->value[p];
@@ -126,10 +120,12 @@ static bool body_problem(const S2GlobalContactProblem *problem, S2Problem *step,
   for (int i = problem->freedoms; i < 3 * bodies; i++) {
     mass[i] = 1; // fills up the last body
   }
+  // Bodies of three freedoms each, the last filled up.
   diagonal_of(problem->m, mass);
   memcpy(rhs, problem->q, sizeof(double) * (size_t)problem->freedoms);
   S2Row *row = S2_TAKE(arena, S2Row, 2 * n);
   S2Csr columns = s2_csr_transpose(problem->h, arena);
+  // A contact's rows from its columns of H.
   for (int k = 0; k < n; k++) {
     S2Row *rows = row + 2 * k;
     fill_rows(rows, k, problem->mu[k]);
@@ -166,12 +162,13 @@ static bool pivots_positive(const S2BlockSparse *matrix) {
   return true;
 }
 
-static bool factor(const S2Csr *m, S2ContactMass *f, S2Arena *arena) {
+static bool form_factor(const S2Csr *m, S2ContactMass *f, S2Arena *arena) {
   int entries = m->start[m->rows], edges = 0;
   f->rows = m->rows;
   f->blocks = (m->rows + 2) / 3;
   f->x = S2_TAKE(arena, S2Quad, f->blocks + 1);
   int32_t *edge = S2_TAKE(arena, int32_t, 2 * entries), *slot = S2_TAKE(arena, int32_t, entries);
+  // Blocks of M below the diagonal are edges.
   for (int i = 0; i < m->rows; i++) {
     for (int32_t p = m->start[i]; p < m->start[i + 1]; p++) {
       if (m->column[p] / 3 < i / 3) {
@@ -183,6 +180,7 @@ static bool factor(const S2Csr *m, S2ContactMass *f, S2Arena *arena) {
   }
   s2_blocksparse_init(&f->matrix, f->blocks, edges, edge, slot, arena);
   s2_blocksparse_clear(&f->matrix, false);
+  // The same walk fills them in.
   edges = 0;
   for (int i = 0; i < 3 * f->blocks; i++) {
     S2Quad *diagonal = f->matrix.diagonal + 3 * (size_t)f->matrix.place[i / 3];
@@ -205,7 +203,7 @@ static bool factor(const S2Csr *m, S2ContactMass *f, S2Arena *arena) {
   return s2_blocksparse_factor(&f->matrix) && pivots_positive(&f->matrix);
 }
 
-static void solve(const S2ContactMass *f, double *x) {
+static void form_solve(const S2ContactMass *f, double *x) {
   for (int i = 0; i < f->blocks; i++) {
     f->x[i] = (S2Quad){0};
   }
@@ -219,8 +217,8 @@ static void solve(const S2ContactMass *f, double *x) {
 }
 
 // W = H' M^-1 H, entries that are exactly 0 left out.
-static S2Csr condense(const S2GlobalContactProblem *problem, const S2ContactMass *f,
-                      S2Arena *arena) {
+static S2Csr form_condense(const S2GlobalContactProblem *problem, const S2ContactMass *f,
+                           S2Arena *arena) {
   int rows = 2 * problem->contacts, freedoms = problem->freedoms;
   S2Csr columns = s2_csr_transpose(problem->h, arena);
   double *x = S2_TAKE(arena, double, freedoms);
@@ -229,12 +227,13 @@ static S2Csr condense(const S2GlobalContactProblem *problem, const S2ContactMass
              .start = S2_TAKE_ZEROED(arena, int32_t, rows + 1),
              .column = S2_TAKE(arena, int32_t, (size_t)rows * (size_t)rows),
              .value = S2_TAKE(arena, double, (size_t)rows *(size_t)rows)};
+  // x = M^-1 h_j, w_ij = h_i' x
   for (int j = 0; j < rows; j++) { // row j, which is column j too
     memset(x, 0, sizeof(double) * (size_t)freedoms);
     for (int32_t p = columns.start[j]; p < columns.start[j + 1]; p++) {
       x[columns.column[p]] = columns.value[p];
     }
-    solve(f, x);
+    form_solve(f, x);
     int32_t at = w.start[j];
     for (int i = 0; i < rows; i++) {
       double sum = 0;
@@ -257,15 +256,16 @@ static S2SolveStatus condensed_form(const S2GlobalContactProblem *problem, S2Glo
   if (problem->contacts > S2_CONTACT_CONDENSE_MAX) {
     return S2_UNSUPPORTED;
   }
-  if (!factor(problem->m, &form->mass, arena)) {
+  if (!form_factor(problem->m, &form->mass, arena)) {
     return S2_SINGULAR;
   }
+  // q = H' M^-1 q + b
   double *v = S2_TAKE(arena, double, freedoms), *q = S2_TAKE(arena, double, rows);
   memcpy(v, problem->q, sizeof(double) * (size_t)freedoms);
-  solve(&form->mass, v);
+  form_solve(&form->mass, v);
   memcpy(q, problem->b, sizeof(double) * (size_t)rows);
   s2_csr_add_transposed_times(problem->h, 1, v, q);
-  S2Csr w = condense(problem, &form->mass, arena);
+  S2Csr w = form_condense(problem, &form->mass, arena);
   S2ContactProblem local = {problem->contacts, &w, q, problem->mu};
   form->step = s2_contact_step_problem(&local, arena);
   form->v = S2_TAKE(arena, double, 3 * problem->contacts);
@@ -281,6 +281,7 @@ static S2SolveStatus finish_bodies(S2GlobalForm *form, S2Arena *arena) {
     }
   }
   form->v = S2_TAKE(arena, double, 3 * step->nodes);
+  // V: the largest velocity of a row without impulses.
   S2ArenaMark mark = s2_arena_mark(arena);
   double *none = S2_TAKE_ZEROED(arena, double, step->rows);
   double *u = S2_TAKE(arena, double, step->rows), scale = 0;
@@ -298,8 +299,8 @@ S2SolveStatus s2_contact_global_form(const S2GlobalContactProblem *problem, S2Gl
                                      S2Arena *arena) {
   int n = problem->contacts;
   bool finite = csr_finite(problem->m) && csr_finite(problem->h) &&
-                s2_all_finite(problem->q, problem->freedoms) && s2_all_finite(problem->b, 2 * n) &&
-                s2_all_finite(problem->mu, n);
+                s2_all_finite(problem->q, (size_t)problem->freedoms) &&
+                s2_all_finite(problem->b, (size_t)(2 * n)) && s2_all_finite(problem->mu, (size_t)n);
   *form = (S2GlobalForm){0};
   if (!finite) {
     return S2_SINGULAR;
@@ -310,7 +311,7 @@ S2SolveStatus s2_contact_global_form(const S2GlobalContactProblem *problem, S2Gl
 
 void s2_global_form_respond(const S2GlobalForm *form, int freedoms, double *x) {
   if (!form->bodies) {
-    solve(&form->mass, x);
+    form_solve(&form->mass, x);
     return;
   }
   for (int i = 0; i < freedoms; i++) {

@@ -3,107 +3,92 @@
 #include "mcp/contact/contact.h"
 
 #include "base/memory.h"
-#include "base/number.h"
-#include "base/token.h"
+#include "mcp/files/text_file.h"
 
-#include <errno.h>
 #include <stdio.h>
-#include <string.h>
-
-enum { LEAST_WORD = 2 }; // bytes of a number and a blank
 
 // ---- Writing ----------------------------------------------------------------------------------
 
-static void write_vector(FILE *file, const char *name, const double *x, int count) {
+static void contact_write_vector(FILE *file, const char *name, const double *x, int count) {
   fprintf(file, "%s\n", name);
-  for (int i = 0; i < count; i++) {
-    fputs(i > 0 ? " " : "", file);
-    s2_number_put(file, x[i]);
-  }
-  fputc('\n', file);
+  s2_text_line(file, x, count);
 }
 
-static void write_matrix(FILE *file, const char *name, const S2Csr *matrix) {
+static void contact_write_matrix(FILE *file, const char *name, const S2Csr *matrix) {
   fprintf(file, "%s %d %d %d\n", name, matrix->rows, matrix->columns,
           (int)matrix->start[matrix->rows]);
   for (int i = 0; i < matrix->rows; i++) {
     for (int32_t p = matrix->start[i]; p < matrix->start[i + 1]; p++) {
       fprintf(file, "%d %d ", i, (int)matrix->column[p]);
-      s2_number_put(file, matrix->value[p]);
-      fputc('\n', file);
+      s2_text_line(file, &matrix->value[p], 1);
     }
   }
 }
 
-static S2Status finish(FILE *file, const char *path) {
-  bool failed = ferror(file) != 0;
-  failed = fclose(file) != 0 || failed;
-  return failed ? s2_error(S2_IO, "cannot write '%s': %s", path, strerror(errno)) : s2_ok();
-}
-
-S2Status s2_contact_write(const S2ContactProblem *problem, const char *path) {
-  FILE *file = fopen(path, "w");
-  if (file == NULL) {
-    return s2_error(S2_IO, "cannot write '%s': %s", path, strerror(errno));
-  }
+static void contact_write_local(FILE *file, const void *user) {
+  const S2ContactProblem *problem = user;
   fprintf(file, "# frictional contact: u = W r + q; per contact (normal, tangent)\n");
   fprintf(file, "nc %d\n", problem->contacts);
-  write_matrix(file, "W", problem->w);
-  write_vector(file, "q", problem->q, 2 * problem->contacts);
-  write_vector(file, "mu", problem->mu, problem->contacts);
-  return finish(file, path);
+  contact_write_matrix(file, "W", problem->w);
+  contact_write_vector(file, "q", problem->q, 2 * problem->contacts);
+  contact_write_vector(file, "mu", problem->mu, problem->contacts);
 }
 
-S2Status s2_contact_write_global(const S2GlobalContactProblem *problem, const char *path) {
-  FILE *file = fopen(path, "w");
-  if (file == NULL) {
-    return s2_error(S2_IO, "cannot write '%s': %s", path, strerror(errno));
-  }
+static void contact_write_global(FILE *file, const void *user) {
+  const S2GlobalContactProblem *problem = user;
   fprintf(file,
           "# frictional contact: M v = H r + q, u = H' v + b; per contact (normal, tangent)\n");
   fprintf(file, "nc %d\n", problem->contacts);
-  write_matrix(file, "M", problem->m);
-  write_matrix(file, "H", problem->h);
-  write_vector(file, "q", problem->q, problem->freedoms);
-  write_vector(file, "b", problem->b, 2 * problem->contacts);
-  write_vector(file, "mu", problem->mu, problem->contacts);
-  return finish(file, path);
+  contact_write_matrix(file, "M", problem->m);
+  contact_write_matrix(file, "H", problem->h);
+  contact_write_vector(file, "q", problem->q, problem->freedoms);
+  contact_write_vector(file, "b", problem->b, 2 * problem->contacts);
+  contact_write_vector(file, "mu", problem->mu, problem->contacts);
+}
+
+S2Status s2_contact_write(const S2ContactProblem *problem, const char *path) {
+  return s2_text_write(path, contact_write_local, problem);
+}
+
+S2Status s2_contact_write_global(const S2GlobalContactProblem *problem, const char *path) {
+  return s2_text_write(path, contact_write_global, problem);
 }
 
 // ---- Reading ----------------------------------------------------------------------------------
 
-static S2Status read_real(S2Tokens *reader, const char *what, double *value) {
+static S2Status contact_read_real(S2Tokens *reader, const char *what, double *value) {
   S2_TRY(s2_tokens_seek(reader, what));
   return s2_tokens_real(reader, what, S2_ANY_REAL, value);
 }
 
-static S2Status read_integer(S2Tokens *reader, const char *what, int most, int *value) {
+static S2Status contact_read_integer(S2Tokens *reader, const char *what, int most, int *value) {
   S2_TRY(s2_tokens_seek(reader, what));
   return s2_tokens_integer(reader, what, 0, most, value);
 }
 
 // What a file announces beyond the numbers it can hold is a mistake.
-static int most_numbers(const S2Tokens *reader) {
-  size_t most = reader->size / LEAST_WORD;
+static int contact_most_numbers(const S2Tokens *reader) {
+  size_t most = reader->size / S2_TEXT_LEAST_WORD;
   return most < INT32_MAX ? (int)most : INT32_MAX;
 }
 
-static S2Status read_vector(S2Tokens *reader, const char *name, int count, S2Arena *arena,
-                            const double **vector) {
+static S2Status contact_read_vector(S2Tokens *reader, const char *name, int count, S2Arena *arena,
+                                    const double **vector) {
   double *x = S2_TAKE(arena, double, count);
   S2_TRY(s2_tokens_expect(reader, name));
   for (int i = 0; i < count; i++) {
-    S2_TRY(read_real(reader, name, &x[i]));
+    S2_TRY(contact_read_real(reader, name, &x[i]));
   }
   *vector = x;
   return s2_ok();
 }
 
-static S2Status read_friction(S2Tokens *reader, int contacts, S2Arena *arena, const double **mu) {
+static S2Status contact_read_friction(S2Tokens *reader, int contacts, S2Arena *arena,
+                                      const double **mu) {
   double *x = S2_TAKE(arena, double, contacts);
   S2_TRY(s2_tokens_expect(reader, "mu"));
   for (int i = 0; i < contacts; i++) {
-    S2_TRY(read_real(reader, "mu", &x[i]));
+    S2_TRY(contact_read_real(reader, "mu", &x[i]));
     if (x[i] < 0) {
       return s2_tokens_complain(reader, "mu[%d] is %g; it must not be negative", i, x[i]);
     }
@@ -112,13 +97,13 @@ static S2Status read_friction(S2Tokens *reader, int contacts, S2Arena *arena, co
   return s2_ok();
 }
 
-static S2Status read_triplets(S2Tokens *reader, int rows, int columns, int entries,
-                              S2Triplet *triplet) {
+static S2Status contact_read_triplets(S2Tokens *reader, int rows, int columns, int entries,
+                                      S2Triplet *triplet) {
   for (int k = 0; k < entries; k++) {
     int row = 0, column = 0;
-    S2_TRY(read_integer(reader, "row", rows - 1, &row));
-    S2_TRY(read_integer(reader, "column", columns - 1, &column));
-    S2_TRY(read_real(reader, "entry", &triplet[k].value));
+    S2_TRY(contact_read_integer(reader, "row", rows - 1, &row));
+    S2_TRY(contact_read_integer(reader, "column", columns - 1, &column));
+    S2_TRY(contact_read_real(reader, "entry", &triplet[k].value));
     triplet[k].row = row;
     triplet[k].column = column;
   }
@@ -126,18 +111,19 @@ static S2Status read_triplets(S2Tokens *reader, int rows, int columns, int entri
 }
 
 // What follows the name of a matrix. rows, columns < 0: any.
-static S2Status read_matrix(S2Tokens *reader, int rows, int columns, S2Arena *arena,
-                            S2Csr *matrix) {
-  int height = 0, width = 0, entries = 0, most = most_numbers(reader);
-  S2_TRY(read_integer(reader, "rows", most, &height));
-  S2_TRY(read_integer(reader, "columns", most, &width));
-  S2_TRY(read_integer(reader, "entries", most, &entries));
+static S2Status contact_read_matrix(S2Tokens *reader, int rows, int columns, S2Arena *arena,
+                                    S2Csr *matrix) {
+  int height = 0, width = 0, entries = 0, most = contact_most_numbers(reader);
+  S2_TRY(contact_read_integer(reader, "rows", most, &height));
+  S2_TRY(contact_read_integer(reader, "columns", most, &width));
+  S2_TRY(contact_read_integer(reader, "entries", most, &entries));
   if ((rows >= 0 && height != rows) || (columns >= 0 && width != columns)) {
     return s2_tokens_complain(reader, "the matrix is %d x %d; %d x %d was expected", height, width,
                               rows >= 0 ? rows : height, columns >= 0 ? columns : width);
   }
+  // On the heap, since they are gone when the matrix stands in the arena.
   S2Triplet *triplet = s2_memory_take(sizeof *triplet * ((size_t)entries + 1));
-  S2Status status = read_triplets(reader, height, width, entries, triplet);
+  S2Status status = contact_read_triplets(reader, height, width, entries, triplet);
   if (status.code == S2_OK) {
     *matrix = s2_csr_from_triplets(height, width, entries, triplet, arena);
   }
@@ -145,60 +131,54 @@ static S2Status read_matrix(S2Tokens *reader, int rows, int columns, S2Arena *ar
   return status;
 }
 
-static S2Status read_global(S2Tokens *reader, int n, S2ContactFile *file) {
+static S2Status contact_read_global(S2Tokens *reader, int n, S2ContactFile *file) {
   S2Arena *arena = &file->memory;
   S2Csr *m = &file->matrix[0], *h = &file->matrix[1];
   const double *q, *b, *mu;
   S2_TRY(s2_tokens_expect(reader, "M"));
-  S2_TRY(read_matrix(reader, -1, -1, arena, m));
+  S2_TRY(contact_read_matrix(reader, -1, -1, arena, m));
   if (m->rows != m->columns) {
     return s2_tokens_complain(reader, "M is %d x %d; it must be square", m->rows, m->columns);
   }
   S2_TRY(s2_tokens_expect(reader, "H"));
-  S2_TRY(read_matrix(reader, m->rows, 2 * n, arena, h));
-  S2_TRY(read_vector(reader, "q", m->rows, arena, &q));
-  S2_TRY(read_vector(reader, "b", 2 * n, arena, &b));
-  S2_TRY(read_friction(reader, n, arena, &mu));
+  S2_TRY(contact_read_matrix(reader, m->rows, 2 * n, arena, h));
+  S2_TRY(contact_read_vector(reader, "q", m->rows, arena, &q));
+  S2_TRY(contact_read_vector(reader, "b", 2 * n, arena, &b));
+  S2_TRY(contact_read_friction(reader, n, arena, &mu));
   file->global_form = (S2GlobalContactProblem){m->rows, n, m, h, q, b, mu};
   return s2_tokens_end_file(reader);
 }
 
-static S2Status read_local(S2Tokens *reader, int n, S2ContactFile *file) {
+static S2Status contact_read_local(S2Tokens *reader, int n, S2ContactFile *file) {
   S2Arena *arena = &file->memory;
   const double *q, *mu;
   S2_TRY(s2_tokens_expect(reader, "W"));
-  S2_TRY(read_matrix(reader, 2 * n, 2 * n, arena, &file->matrix[0]));
-  S2_TRY(read_vector(reader, "q", 2 * n, arena, &q));
-  S2_TRY(read_friction(reader, n, arena, &mu));
+  S2_TRY(contact_read_matrix(reader, 2 * n, 2 * n, arena, &file->matrix[0]));
+  S2_TRY(contact_read_vector(reader, "q", 2 * n, arena, &q));
+  S2_TRY(contact_read_friction(reader, n, arena, &mu));
   file->local_form = (S2ContactProblem){n, &file->matrix[0], q, mu};
   return s2_tokens_end_file(reader);
 }
 
-static S2Status read_file(S2Tokens *reader, S2ContactFile *file) {
+static S2Status contact_read_file(S2Tokens *reader, S2ContactFile *file) {
   int n = 0;
   S2_TRY(s2_tokens_expect(reader, "nc"));
-  S2_TRY(read_integer(reader, "nc", most_numbers(reader) / 2, &n));
+  S2_TRY(contact_read_integer(reader, "nc", contact_most_numbers(reader) / 2, &n));
   S2_TRY(s2_tokens_seek(reader, "'W' or 'M'"));
   file->global = *reader->at == 'M';
   if (!file->global && *reader->at != 'W') {
     return s2_tokens_complain(reader, "expected 'W' or 'M'");
   }
-  return file->global ? read_global(reader, n, file) : read_local(reader, n, file);
+  return file->global ? contact_read_global(reader, n, file) : contact_read_local(reader, n, file);
 }
 
-typedef struct Reading {
-  S2Tokens tokens;
-  S2ContactFile *file;
-} Reading;
-
-static S2Status read_tokens(void *user) {
-  Reading *reading = user;
+static S2Status contact_read_text(S2Tokens *reader, void **file) {
   S2ContactFile *result = s2_memory_take(sizeof *result);
   *result = (S2ContactFile){0};
   s2_arena_init(&result->memory);
-  S2Status status = read_file(&reading->tokens, result);
+  S2Status status = contact_read_file(reader, result);
   if (status.code == S2_OK) {
-    reading->file = result;
+    *file = result;
   } else {
     s2_contact_free(result);
   }
@@ -206,13 +186,9 @@ static S2Status read_tokens(void *user) {
 }
 
 S2Status s2_contact_read(const char *path, S2ContactFile **file) {
-  Reading reading = {.file = NULL};
-  S2Status status = s2_tokens_open(&reading.tokens, path);
-  if (status.code == S2_OK) {
-    status = s2_memory_building(read_tokens, &reading);
-  }
-  s2_tokens_close(&reading.tokens);
-  *file = status.code == S2_OK ? reading.file : NULL;
+  void *read = NULL;
+  S2Status status = s2_text_read(path, contact_read_text, &read);
+  *file = read;
   return status;
 }
 

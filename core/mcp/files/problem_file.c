@@ -1,16 +1,13 @@
 // Problems as text (docs/problem-format.md): one word and its numbers per line, so that a dumped
 // problem can be read, cut down and kept as a test.
 #include "base/memory.h"
-#include "base/number.h"
-#include "base/token.h"
+#include "mcp/files/text_file.h"
 #include "mcp/mcp.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <string.h>
 
 enum {
   VERSION = 1,
@@ -20,37 +17,31 @@ enum {
 
 // ---- writing
 
-static void write_numbers(FILE *file, const double *x, int count) {
-  for (int i = 0; i < count; ++i) {
-    fputc(' ', file);
-    s2_number_put(file, x[i]);
-  }
-}
-
-static void write_problem(FILE *file, const S2Problem *problem) {
+static void problem_write_text(FILE *file, const void *user) {
+  const S2Problem *problem = user;
   fprintf(file, "sim2d-problem %d\n", VERSION);
-  fprintf(file, "velocity_scale");
-  write_numbers(file, &problem->velocity_scale, 1);
-  fprintf(file, "\nlength");
-  write_numbers(file, &problem->length, 1);
-  fprintf(file, "\nnodes %d\nrows %d\n", problem->nodes, problem->rows);
+  // What counts as one, then a line a node and a line a row.
+  fprintf(file, "velocity_scale ");
+  s2_text_line(file, &problem->velocity_scale, 1);
+  fprintf(file, "length ");
+  s2_text_line(file, &problem->length, 1);
+  fprintf(file, "nodes %d\nrows %d\n", problem->nodes, problem->rows);
   fprintf(file, "# node: mass (I m m), right side (3)\n");
   for (int i = 0; i < problem->nodes; ++i) {
-    fprintf(file, "node");
-    write_numbers(file, problem->mass + 3 * i, 3);
-    write_numbers(file, problem->rhs + 3 * i, 3);
-    fprintf(file, "\n");
+    fprintf(file, "node ");
+    s2_text_numbers(file, problem->mass + 3 * i, 3);
+    fputc(' ', file);
+    s2_text_line(file, problem->rhs + 3 * i, 3);
   }
   fprintf(file, "# row: a b coupled_to group, lo hi mu compliance bias, Jacobian of a, of b\n");
   for (int i = 0; i < problem->rows; ++i) {
     const S2Row *row = &problem->row[i];
-    const double numbers[5] = {row->lo, row->hi, row->mu, row->compliance, row->bias};
-    fprintf(file, "row %d %d %d %d", (int)row->a, (int)row->b, (int)row->coupled_to,
+    const double numbers[11] = {row->lo,    row->hi,    row->mu,    row->compliance,
+                                row->bias,  row->ja[0], row->ja[1], row->ja[2],
+                                row->jb[0], row->jb[1], row->jb[2]};
+    fprintf(file, "row %d %d %d %d ", (int)row->a, (int)row->b, (int)row->coupled_to,
             (int)row->group);
-    write_numbers(file, numbers, 5);
-    write_numbers(file, row->ja, 3);
-    write_numbers(file, row->jb, 3);
-    fprintf(file, "\n");
+    s2_text_line(file, numbers, 11);
   }
   fprintf(file, "end\n");
 }
@@ -59,27 +50,21 @@ S2Status s2_problem_write(const S2Problem *problem, const char *path) {
   if (problem->mobility != NULL) {
     return s2_error(S2_INVALID, "%s: a problem in local form is not a step problem", path);
   }
-  FILE *file = fopen(path, "w");
-  if (file == NULL) {
-    return s2_error(S2_IO, "cannot write '%s': %s", path, strerror(errno));
-  }
-  write_problem(file, problem);
-  bool failed = ferror(file) != 0;
-  failed = fclose(file) != 0 || failed;
-  return failed ? s2_error(S2_IO, "cannot write '%s': %s", path, strerror(errno)) : s2_ok();
+  return s2_text_write(path, problem_write_text, problem);
 }
 
 // ---- reading
 
-static S2Status read_finite(S2Tokens *reader, const char *name, double *values, int count) {
+static S2Status problem_read_finite(S2Tokens *reader, const char *name, double *values, int count) {
   for (int i = 0; i < count; ++i) {
     S2_TRY(s2_tokens_real(reader, name, S2_FINITE_REALS, &values[i]));
   }
   return s2_ok();
 }
 
-static S2Status read_positive(S2Tokens *reader, const char *name, double *values, int count) {
-  S2_TRY(read_finite(reader, name, values, count));
+static S2Status problem_read_positive(S2Tokens *reader, const char *name, double *values,
+                                      int count) {
+  S2_TRY(problem_read_finite(reader, name, values, count));
   for (int i = 0; i < count; ++i) {
     if (!(values[i] > 0)) {
       return s2_tokens_complain(reader, "%s is %g; it must be above 0", name, values[i]);
@@ -88,18 +73,19 @@ static S2Status read_positive(S2Tokens *reader, const char *name, double *values
   return s2_ok();
 }
 
-static S2Status read_node(S2Tokens *reader, double *mass, double *rhs) {
+static S2Status problem_read_node(S2Tokens *reader, double *mass, double *rhs) {
   S2_TRY(s2_tokens_expect(reader, "node"));
-  S2_TRY(read_positive(reader, "mass", mass, 3));
-  S2_TRY(read_finite(reader, "right side", rhs, 3));
+  S2_TRY(problem_read_positive(reader, "mass", mass, 3));
+  S2_TRY(problem_read_finite(reader, "right side", rhs, 3));
   return s2_tokens_end_line(reader);
 }
 
-static S2Status check_row(const S2Tokens *reader, const S2Row *rows, int index) {
+static S2Status problem_check_row(const S2Tokens *reader, const S2Row *rows, int index) {
   const S2Row *row = &rows[index];
   if (row->a == S2_GROUND && row->b == S2_GROUND) {
     return s2_tokens_complain(reader, "a row needs a node: both are %d (ground)", S2_GROUND);
   }
+  // Friction directly follows its normal row; other rows have bounds.
   if (row->coupled_to >= 0) {
     bool follows =
         row->coupled_to == index - 1 && rows[index - 1].coupled_to < 0 && rows[index - 1].lo == 0;
@@ -125,7 +111,7 @@ static S2Status check_row(const S2Tokens *reader, const S2Row *rows, int index) 
   return s2_ok();
 }
 
-static S2Status read_row(S2Tokens *reader, S2Row *rows, int index, int nodes) {
+static S2Status problem_read_row(S2Tokens *reader, S2Row *rows, int index, int nodes) {
   int a, b, coupled_to, group;
   S2Row *row = &rows[index];
   S2_TRY(s2_tokens_expect(reader, "row"));
@@ -136,26 +122,26 @@ static S2Status read_row(S2Tokens *reader, S2Row *rows, int index, int nodes) {
   *row = (S2Row){.a = a, .b = b, .coupled_to = coupled_to, .group = group};
   S2_TRY(s2_tokens_real(reader, "lo", S2_NO_NAN, &row->lo));
   S2_TRY(s2_tokens_real(reader, "hi", S2_NO_NAN, &row->hi));
-  S2_TRY(read_finite(reader, "mu", &row->mu, 1));
-  S2_TRY(read_finite(reader, "compliance", &row->compliance, 1));
-  S2_TRY(read_finite(reader, "bias", &row->bias, 1));
-  S2_TRY(read_finite(reader, "Jacobian of a", row->ja, 3));
-  S2_TRY(read_finite(reader, "Jacobian of b", row->jb, 3));
+  S2_TRY(problem_read_finite(reader, "mu", &row->mu, 1));
+  S2_TRY(problem_read_finite(reader, "compliance", &row->compliance, 1));
+  S2_TRY(problem_read_finite(reader, "bias", &row->bias, 1));
+  S2_TRY(problem_read_finite(reader, "Jacobian of a", row->ja, 3));
+  S2_TRY(problem_read_finite(reader, "Jacobian of b", row->jb, 3));
   S2_TRY(s2_tokens_end_line(reader));
-  return check_row(reader, rows, index);
+  return problem_check_row(reader, rows, index);
 }
 
 // The lines before the first node.
-static S2Status read_header(S2Tokens *reader, S2Problem *header) {
+static S2Status problem_read_header(S2Tokens *reader, S2Problem *header) {
   int version;
   S2_TRY(s2_tokens_expect(reader, "sim2d-problem"));
   S2_TRY(s2_tokens_integer(reader, "version", VERSION, VERSION, &version));
   S2_TRY(s2_tokens_end_line(reader));
   S2_TRY(s2_tokens_expect(reader, "velocity_scale"));
-  S2_TRY(read_positive(reader, "velocity_scale", &header->velocity_scale, 1));
+  S2_TRY(problem_read_positive(reader, "velocity_scale", &header->velocity_scale, 1));
   S2_TRY(s2_tokens_end_line(reader));
   S2_TRY(s2_tokens_expect(reader, "length"));
-  S2_TRY(read_positive(reader, "length", &header->length, 1));
+  S2_TRY(problem_read_positive(reader, "length", &header->length, 1));
   S2_TRY(s2_tokens_end_line(reader));
   S2_TRY(s2_tokens_expect(reader, "nodes"));
   S2_TRY(s2_tokens_integer(reader, "nodes", 0, INT_MAX, &header->nodes));
@@ -172,13 +158,13 @@ static S2Status read_header(S2Tokens *reader, S2Problem *header) {
   return s2_tokens_end_line(reader);
 }
 
-static S2Status read_body(S2Tokens *reader, const S2Problem *problem, double *mass, double *rhs,
-                          S2Row *row) {
+static S2Status problem_read_body(S2Tokens *reader, const S2Problem *problem, double *mass,
+                                  double *rhs, S2Row *row) {
   for (int i = 0; i < problem->nodes; ++i) {
-    S2_TRY(read_node(reader, mass + 3 * i, rhs + 3 * i));
+    S2_TRY(problem_read_node(reader, mass + 3 * i, rhs + 3 * i));
   }
   for (int i = 0; i < problem->rows; ++i) {
-    S2_TRY(read_row(reader, row, i, problem->nodes));
+    S2_TRY(problem_read_row(reader, row, i, problem->nodes));
   }
   S2_TRY(s2_tokens_expect(reader, "end"));
   return s2_tokens_end_line(reader);
@@ -190,9 +176,10 @@ typedef struct Block {
   S2Row row[];
 } Block;
 
-static S2Status read_problem(S2Tokens *reader, S2Problem **problem) {
+static S2Status problem_read_text(S2Tokens *reader, void **problem) {
   S2Problem header = {0};
-  S2_TRY(read_header(reader, &header));
+  S2_TRY(problem_read_header(reader, &header));
+  // One block for all, freed at once.
   size_t nodes = (size_t)header.nodes, rows = (size_t)header.rows;
   Block *block =
       s2_memory_take_zeroed(sizeof(Block) + rows * sizeof(S2Row) + 6 * nodes * sizeof(double));
@@ -201,7 +188,7 @@ static S2Status read_problem(S2Tokens *reader, S2Problem **problem) {
   block->problem.mass = mass;
   block->problem.rhs = rhs;
   block->problem.row = block->row;
-  S2Status status = read_body(reader, &header, mass, rhs, block->row);
+  S2Status status = problem_read_body(reader, &header, mass, rhs, block->row);
   if (status.code != S2_OK) {
     s2_memory_free(block);
     return status;
@@ -210,25 +197,10 @@ static S2Status read_problem(S2Tokens *reader, S2Problem **problem) {
   return status;
 }
 
-typedef struct Reading {
-  S2Tokens tokens;
-  S2Problem *problem;
-} Reading;
-
-static S2Status read_tokens(void *user) {
-  Reading *reading = user;
-  return read_problem(&reading->tokens, &reading->problem);
-}
-
 S2Status s2_problem_read(const char *path, S2Problem **problem) {
-  *problem = NULL;
-  Reading reading = {.problem = NULL};
-  S2Status status = s2_tokens_open(&reading.tokens, path);
-  if (status.code == S2_OK) {
-    status = s2_memory_building(read_tokens, &reading);
-  }
-  s2_tokens_close(&reading.tokens);
-  *problem = status.code == S2_OK ? reading.problem : NULL;
+  void *read = NULL;
+  S2Status status = s2_text_read(path, problem_read_text, &read);
+  *problem = read;
   return status;
 }
 

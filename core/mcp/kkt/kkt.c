@@ -1,6 +1,6 @@
 #include "mcp/kkt/kkt.h"
 
-#include "mcp/chain/double2.h"
+#include "linalg/numbers.h"
 #include "mcp/kkt/kkt_stages.h"
 
 #include <math.h>
@@ -22,138 +22,18 @@ static const double ASYMMETRY = 1e-12;
 // part of b' y: a solution would be larger than the data by its inverse.
 static const double CONTRADICTION = 1e-8;
 
-static double larger(double a, double b) {
-  return b > a || isnan(b) ? b : a;
-}
+// ---- Scaling ----------------------------------------------------------------------------------
 
-static bool finite(const double *x, int count) {
-  for (int i = 0; i < count; i++) {
-    if (!isfinite(x[i])) {
-      return false;
-    }
-  }
-  return true;
-}
-
-// ---- The residual -----------------------------------------------------------------------------
-
-static double weight(const double *weights, int i) {
-  return weights != NULL ? weights[i] : 1;
-}
-
-static double compliance(const S2Kkt *kkt, int i) {
+static double kkt_compliance(const S2Kkt *kkt, int i) {
   return kkt->compliance != NULL ? kkt->compliance[i] : 0;
 }
 
-static double diagonal(const S2Csr *w, int i) {
-  for (int32_t p = w->start[i]; p < w->start[i + 1]; p++) {
-    if (w->column[p] == i) {
-      return w->value[p];
-    }
-  }
-  return 0;
-}
-
-static double velocity_scale(const S2Kkt *kkt) {
-  double scale = 0;
-  if (kkt->velocity_scale > 0) {
-    return kkt->velocity_scale;
-  }
-  for (int i = 0; i < kkt->n; i++) {
-    scale = larger(scale, fabs(kkt->c[i] / diagonal(&kkt->w, i)) * weight(kkt->v_weight, i));
-  }
-  for (int i = 0; i < kkt->m; i++) {
-    scale = larger(scale, fabs(kkt->b[i]) * weight(kkt->row_weight, i));
-  }
-  return scale == 0 ? 1 : scale;
-}
-
-static void add_product(S2Double2 *sum, double a, double b) {
-  *sum = s2_double2_add(*sum, s2_double2_product(a, b));
-}
-
-static double rounded(S2Double2 x) {
-  double sum = x.hi + x.lo;
-  return isnan(x.lo) && !isnan(x.hi) ? x.hi : sum; // an infinity has no low part
-}
-
-// f = W v - J' lambda - c and u = J v + C lambda + b, summed with twice the digits: large terms
-// that cancel must not pass for a solution, nor keep refinement from one.
-static void find_misses(const S2Csr *w, const S2Csr *j, const double *c, const double *b,
-                        const double *compliances, const double *v, const double *lambda, double *f,
-                        double *u, S2Arena *arena) {
-  S2ArenaMark mark = s2_arena_mark(arena);
-  S2Double2 *sum = S2_TAKE(arena, S2Double2, w->rows);
-  for (int i = 0; i < w->rows; i++) {
-    sum[i] = (S2Double2){-c[i], 0};
-    for (int32_t p = w->start[i]; p < w->start[i + 1]; p++) {
-      add_product(&sum[i], w->value[p], v[w->column[p]]);
-    }
-  }
-  for (int k = 0; k < j->rows; k++) {
-    S2Double2 row = {b[k], 0};
-    add_product(&row, compliances != NULL ? compliances[k] : 0, lambda[k]);
-    for (int32_t p = j->start[k]; p < j->start[k + 1]; p++) {
-      add_product(&row, j->value[p], v[j->column[p]]);
-      add_product(&sum[j->column[p]], j->value[p], -lambda[k]);
-    }
-    u[k] = rounded(row);
-  }
-  for (int i = 0; i < w->rows; i++) {
-    f[i] = rounded(sum[i]);
-  }
-  s2_arena_rewind(arena, mark);
-}
-
-double s2_kkt_residual(const S2Kkt *kkt, const double *v, const double *lambda, S2Arena *arena) {
-  S2ArenaMark mark = s2_arena_mark(arena);
-  double *f = S2_TAKE(arena, double, kkt->n), *u = S2_TAKE(arena, double, kkt->m);
-  double worst = 0;
-  find_misses(&kkt->w, &kkt->j, kkt->c, kkt->b, kkt->compliance, v, lambda, f, u, arena);
-  for (int i = 0; i < kkt->n; i++) {
-    double error = fabs(f[i] / diagonal(&kkt->w, i));
-    worst = larger(worst, error * weight(kkt->v_weight, i));
-  }
-  for (int i = 0; i < kkt->m; i++) {
-    worst = larger(worst, fabs(u[i]) * weight(kkt->row_weight, i));
-  }
-  s2_arena_rewind(arena, mark);
-  return worst / velocity_scale(kkt);
-}
-
-double s2_kkt_offer(S2KktRun *run, const double *v, const double *lambda) {
-  const S2KktScaled *kkt = run->kkt;
-  double worst = 0;
-  find_misses(&kkt->w, &kkt->j, kkt->c, kkt->b, kkt->compliance, v, lambda, run->r_v, run->r_row,
-              run->arena);
-  for (int i = 0; i < kkt->n; i++) {
-    worst = larger(worst, fabs(run->r_v[i]) * kkt->v_part[i]);
-  }
-  for (int i = 0; i < kkt->m; i++) {
-    worst = larger(worst, fabs(run->r_row[i]) * kkt->row_part[i]);
-  }
-  if (worst < run->best) {
-    run->best = worst;
-    memmove(run->v, v, sizeof(double) * (size_t)kkt->n);
-    memmove(run->lambda, lambda, sizeof(double) * (size_t)kkt->m);
-  }
-  return worst;
-}
-
-// ---- Scaling ----------------------------------------------------------------------------------
-
-// The power of two next to 1 / sqrt(x).
-static double unit(double x) {
-  int exponent;
-  frexp(x, &exponent);
-  return ldexp(1, -exponent / 2);
-}
-
-static bool is_symmetric(const S2Csr *w, S2Arena *arena) {
+static bool kkt_is_symmetric(const S2Csr *w, S2Arena *arena) {
   S2ArenaMark mark = s2_arena_mark(arena);
   S2Csr other = s2_csr_transpose(w, arena);
   double *row = S2_TAKE_ZEROED(arena, double, w->rows);
   bool symmetric = true;
+  // Row i of W less row i of W', scattered, and swept up again.
   for (int i = 0; i < w->rows; i++) {
     for (int32_t p = w->start[i]; p < w->start[i + 1]; p++) {
       row[w->column[p]] += w->value[p];
@@ -188,22 +68,22 @@ static S2Csr scaled_copy(const S2Csr *matrix, const double *row, const double *c
 
 static void scale_rows(const S2Kkt *from, S2KktScaled *kkt, double scale) {
   for (int i = 0; i < kkt->m; i++) {
-    double sum = compliance(from, i);
+    double sum = kkt_compliance(from, i);
     for (int32_t p = from->j.start[i]; p < from->j.start[i + 1]; p++) {
       double entry = from->j.value[p] * kkt->v_unit[from->j.column[p]];
       sum += entry * entry;
     }
-    kkt->row_unit[i] = sum > 0 ? unit(sum) : 1; // 0: a row nothing can move
-    kkt->compliance[i] = compliance(from, i) * kkt->row_unit[i] * kkt->row_unit[i];
+    kkt->row_unit[i] = sum > 0 ? s2_half_inverse(sum) : 1; // 0: a row nothing can move
+    kkt->compliance[i] = kkt_compliance(from, i) * kkt->row_unit[i] * kkt->row_unit[i];
     kkt->b[i] = from->b[i] * kkt->row_unit[i];
-    kkt->row_part[i] = weight(from->row_weight, i) / kkt->row_unit[i] / scale;
+    kkt->row_measure[i] = s2_kkt_weight(from->row_weight, i) / kkt->row_unit[i] / scale;
   }
 }
 
 // S2_SOLVED when the scaled system is a sound one.
-static S2SolveStatus scale(const S2Kkt *from, S2KktScaled *kkt, S2Arena *arena) {
+static S2SolveStatus kkt_scale(const S2Kkt *from, S2KktScaled *kkt, S2Arena *arena) {
   int n = from->n, m = from->m;
-  double size = velocity_scale(from);
+  double size = s2_kkt_velocity_scale(from);
   *kkt = (S2KktScaled){
       .n = n,
       .m = m,
@@ -212,26 +92,31 @@ static S2SolveStatus scale(const S2Kkt *from, S2KktScaled *kkt, S2Arena *arena) 
       .b = S2_TAKE(arena, double, m),
       .v_unit = S2_TAKE(arena, double, n),
       .row_unit = S2_TAKE(arena, double, m),
-      .v_part = S2_TAKE(arena, double, n),
-      .row_part = S2_TAKE(arena, double, m),
+      .v_measure = S2_TAKE(arena, double, n),
+      .row_measure = S2_TAKE(arena, double, m),
   };
+  // Unknowns by their diagonal of W ...
   for (int i = 0; i < n; i++) {
-    double d = diagonal(&from->w, i);
+    double d = s2_kkt_diagonal(&from->w, i);
     if (!(d > 0) && !isnan(d)) {
       return S2_UNSUPPORTED;
     }
-    kkt->v_unit[i] = unit(d);
+    kkt->v_unit[i] = s2_half_inverse(d);
     kkt->c[i] = from->c[i] * kkt->v_unit[i];
-    kkt->v_part[i] = weight(from->v_weight, i) / (d * kkt->v_unit[i]) / size;
+    kkt->v_measure[i] = s2_kkt_weight(from->v_weight, i) / (d * kkt->v_unit[i]) / size;
   }
+  // ... then rows by what those make of their length.
   scale_rows(from, kkt, size);
   S2Csr w = scaled_copy(&from->w, kkt->v_unit, kkt->v_unit, arena);
   S2Csr j = scaled_copy(&from->j, kkt->row_unit, kkt->v_unit, arena);
   kkt->w = w;
   kkt->j = j;
-  bool sound = finite(w.value, w.start[n]) && finite(j.value, j.start[m]) &&
-               finite(kkt->compliance, m) && finite(kkt->c, n) && finite(kkt->b, m) &&
-               finite(kkt->v_part, n) && finite(kkt->row_part, m);
+  // What does not fit into a double, and what the methods do not take.
+  bool sound = s2_all_finite(w.value, (size_t)w.start[n]) &&
+               s2_all_finite(j.value, (size_t)j.start[m]) &&
+               s2_all_finite(kkt->compliance, (size_t)m) && s2_all_finite(kkt->c, (size_t)n) &&
+               s2_all_finite(kkt->b, (size_t)m) && s2_all_finite(kkt->v_measure, (size_t)n) &&
+               s2_all_finite(kkt->row_measure, (size_t)m);
   if (!sound) {
     return S2_SINGULAR;
   }
@@ -240,7 +125,7 @@ static S2SolveStatus scale(const S2Kkt *from, S2KktScaled *kkt, S2Arena *arena) 
       return S2_UNSUPPORTED;
     }
   }
-  return is_symmetric(&kkt->w, arena) ? S2_SOLVED : S2_UNSUPPORTED;
+  return kkt_is_symmetric(&kkt->w, arena) ? S2_SOLVED : S2_UNSUPPORTED;
 }
 
 // ---- Solving ----------------------------------------------------------------------------------
@@ -268,9 +153,10 @@ const char *s2_kkt_solver_summary(S2KktSolver solver) {
 // Rows that nothing satisfies leave, at the best compromise, speeds u that no impulse lessens:
 // J' u = 0, C u = 0 and b' u = u' u. With y = u they are the proof. A direct method says what these
 // are; others are taken by their word, the speeds at the best point.
-static bool contradictory(S2KktRun *run, double *proof) {
+static bool kkt_contradictory(S2KktRun *run, double *proof) {
   const S2KktScaled *kkt = run->kkt;
   s2_kkt_offer(run, run->v, run->lambda);
+  // The witness of a direct method, or the speeds at the best point, made of length 1.
   double *y = run->r_row, *pull = run->r_v, length = 0, along = 0, most = 0, largest = 0;
   if (run->witness != NULL) {
     memcpy(y, run->witness, sizeof(double) * (size_t)kkt->m);
@@ -282,6 +168,7 @@ static bool contradictory(S2KktRun *run, double *proof) {
   if (!(length > 0)) {
     return false;
   }
+  // |J' y| and |C y| against b' y, in parts of the size of c and b.
   memset(pull, 0, sizeof(double) * (size_t)kkt->n);
   for (int i = 0; i < kkt->m; i++) {
     y[i] /= length;
@@ -294,6 +181,7 @@ static bool contradictory(S2KktRun *run, double *proof) {
   for (int i = 0; i < kkt->n; i++) {
     most = fmax(most, fabs(pull[i]));
   }
+  // A solution x would have b' y = -(J' y)' v - (C y)' lambda: larger than the data by the inverse.
   double size = 0;
   for (int i = 0; i < kkt->n; i++) {
     size = fmax(size, fabs(kkt->c[i]));
@@ -305,14 +193,15 @@ static bool contradictory(S2KktRun *run, double *proof) {
   if (!(along > 0 && most * size <= CONTRADICTION * along)) {
     return false;
   }
+  // In the caller's units, with b' y > 0.
   for (int i = 0; i < kkt->m && proof != NULL; i++) {
     proof[i] = side * y[i] * kkt->row_unit[i] / largest;
   }
   return true;
 }
 
-static S2SolveStatus run_method(const S2KktScaled *kkt, const S2KktOptions *options, S2Arena *arena,
-                                S2KktSolution *solution) {
+static S2SolveStatus kkt_run_method(const S2KktScaled *kkt, const S2KktOptions *options,
+                                    S2Arena *arena, S2KktSolution *solution) {
   int n = kkt->n, m = kkt->m;
   S2KktRun run = {
       .kkt = kkt,
@@ -327,10 +216,12 @@ static S2SolveStatus run_method(const S2KktScaled *kkt, const S2KktOptions *opti
       .status = S2_MAX_ITERATIONS,
       .arena = arena,
   };
+  // Passes of refinement are dear, steps of iterative methods many.
   if (run.max_iterations == 0) {
     bool direct = options->solver == S2_KKT_LDL || options->solver == S2_KKT_SCHUR;
     run.max_iterations = direct ? PASSES : STEPS_LEAST + STEPS_PER_UNKNOWN * (n + m);
   }
+  // lambda = 0 is the first point.
   s2_kkt_velocity(kkt, run.lambda, run.v, arena);
   s2_kkt_offer(&run, run.v, run.lambda);
   if (!s2_kkt_done(&run)) {
@@ -340,6 +231,7 @@ static S2SolveStatus run_method(const S2KktScaled *kkt, const S2KktOptions *opti
     s2_kkt_velocity(kkt, run.lambda, balanced, arena);
     s2_kkt_offer(&run, balanced, run.lambda);
   }
+  // Back to the caller's units.
   for (int i = 0; i < n; i++) {
     solution->v[i] = run.v[i] * kkt->v_unit[i];
   }
@@ -347,7 +239,7 @@ static S2SolveStatus run_method(const S2KktScaled *kkt, const S2KktOptions *opti
     solution->lambda[i] = run.lambda[i] * kkt->row_unit[i];
   }
   solution->iterations = run.iterations;
-  if (!s2_kkt_done(&run) && contradictory(&run, solution->proof)) {
+  if (!s2_kkt_done(&run) && kkt_contradictory(&run, solution->proof)) {
     return S2_INFEASIBLE;
   }
   return run.status;
@@ -362,19 +254,22 @@ S2SolveStatus s2_kkt_solve(const S2Kkt *kkt, const S2KktOptions *options, S2Aren
   memset(solution->v, 0, sizeof(double) * (size_t)kkt->n);
   memset(solution->lambda, 0, sizeof(double) * (size_t)kkt->m);
   solution->iterations = 0;
-  solution->status = scale(kkt, &scaled, arena);
+  // Scaled, put into blocks, solved by the method; numbers that are not finite become zeros.
+  solution->status = kkt_scale(kkt, &scaled, arena);
   if (solution->status == S2_SOLVED) {
     solution->status = s2_kkt_prepare(&scaled, arena);
   }
   bool taken = solution->status == S2_SOLVED;
   if (taken) {
-    solution->status = run_method(&scaled, options, arena, solution);
-    if (!finite(solution->v, kkt->n) || !finite(solution->lambda, kkt->m)) {
+    solution->status = kkt_run_method(&scaled, options, arena, solution);
+    if (!s2_all_finite(solution->v, (size_t)kkt->n) ||
+        !s2_all_finite(solution->lambda, (size_t)kkt->m)) {
       memset(solution->v, 0, sizeof(double) * (size_t)kkt->n);
       memset(solution->lambda, 0, sizeof(double) * (size_t)kkt->m);
       solution->status = S2_SINGULAR;
     }
   }
+  // The residual in the caller's units decides.
   s2_arena_rewind(arena, mark);
   solution->residual = s2_kkt_residual(kkt, solution->v, solution->lambda, arena);
   double tolerance = options->tolerance > 0 ? options->tolerance : TOLERANCE;

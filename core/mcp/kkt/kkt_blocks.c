@@ -18,7 +18,7 @@ static int row_bodies(const S2Csr *j, int i, int32_t *body) {
 }
 
 // Neighbouring rows on the same bodies share a group: such are the rows of a joint or a contact.
-static void find_groups(S2KktScaled *kkt, S2Arena *arena) {
+static void kkt_blocks_find_groups(S2KktScaled *kkt, S2Arena *arena) {
   kkt->group_start = S2_TAKE(arena, int32_t, kkt->m + 1);
   S2ArenaMark mark = s2_arena_mark(arena);
   int32_t *first = S2_TAKE(arena, int32_t, kkt->bodies),
@@ -26,6 +26,7 @@ static void find_groups(S2KktScaled *kkt, S2Arena *arena) {
   int count = 0;
   for (int i = 0; i < kkt->m; i++) {
     int bodies = row_bodies(&kkt->j, i, now);
+    // At most three neighbours with the same bodies.
     bool joins = kkt->groups > 0 && i - kkt->group_start[kkt->groups - 1] < GROUP &&
                  bodies == count && memcmp(now, first, sizeof(int32_t) * (size_t)bodies) == 0;
     if (!joins) {
@@ -48,6 +49,7 @@ static int add_links(const S2Csr *matrix, int node, int first_row, int end, int 
       if (body >= columns_end) {
         continue;
       }
+      // The first entry between this node and that body makes the block.
       if (last[body] < begin) {
         last[body] = count;
         links[count++] = (S2KktLink){.row = node, .column = body};
@@ -58,7 +60,7 @@ static int add_links(const S2Csr *matrix, int node, int first_row, int end, int 
   return count;
 }
 
-static void find_links(S2KktScaled *kkt, S2Arena *arena) {
+static void kkt_blocks_find_links(S2KktScaled *kkt, S2Arena *arena) {
   int n = kkt->n;
   kkt->link = S2_TAKE(arena, S2KktLink, kkt->j.start[kkt->m]);
   kkt->coupling = S2_TAKE(arena, S2KktLink, kkt->w.start[n]);
@@ -66,11 +68,13 @@ static void find_links(S2KktScaled *kkt, S2Arena *arena) {
   S2ArenaMark mark = s2_arena_mark(arena);
   int32_t *last = S2_TAKE(arena, int32_t, kkt->bodies);
   memset(last, -1, sizeof(int32_t) * (size_t)kkt->bodies);
+  // Blocks of J between groups and bodies.
   for (int g = 0; g < kkt->groups; g++) {
     kkt->links = add_links(&kkt->j, g, kkt->group_start[g], kkt->group_start[g + 1], kkt->bodies,
                            kkt->link, kkt->links, kkt->links, last);
   }
   memset(last, -1, sizeof(int32_t) * (size_t)kkt->bodies);
+  // Blocks of W: below the diagonal as couplings, on it in w_block, filled up to full bodies.
   for (int k = 0; k < kkt->bodies; k++) {
     int first = BODY * k, end = first + BODY < n ? first + BODY : n;
     kkt->couplings =
@@ -98,6 +102,7 @@ static bool factor_mass(S2KktScaled *kkt, S2Arena *arena) {
     edge[2 * k] = kkt->coupling[k].row;
     edge[2 * k + 1] = kkt->coupling[k].column;
   }
+  // W = L D L' in blocks; definite when all pivots are.
   s2_blocksparse_init(&kkt->mass, kkt->bodies, kkt->couplings, edge, slot, arena);
   s2_blocksparse_clear(&kkt->mass, false);
   for (int k = 0; k < kkt->bodies; k++) {
@@ -112,8 +117,8 @@ static bool factor_mass(S2KktScaled *kkt, S2Arena *arena) {
 
 S2SolveStatus s2_kkt_prepare(S2KktScaled *kkt, S2Arena *arena) {
   kkt->bodies = (kkt->n + BODY - 1) / BODY;
-  find_groups(kkt, arena);
-  find_links(kkt, arena);
+  kkt_blocks_find_groups(kkt, arena);
+  kkt_blocks_find_links(kkt, arena);
   return factor_mass(kkt, arena) ? S2_SOLVED : S2_UNSUPPORTED;
 }
 
@@ -145,7 +150,8 @@ void s2_kkt_velocity(const S2KktScaled *kkt, const double *lambda, double *v, S2
 static const double PRECONDITIONER_FLOOR = 1e-6;
 
 // Inverse of a symmetric positive definite 3 x 3 matrix by Gauss-Jordan elimination, in place.
-static void invert(double a[9]) {
+static void kkt_blocks_invert(double a[9]) {
+  // One column a turn, in place.
   for (int k = 0; k < 3; k++) {
     double pivot = a[4 * k];
     a[4 * k] = 1;
@@ -167,11 +173,12 @@ static void invert(double a[9]) {
 
 double *s2_kkt_group_inverse(const S2KktScaled *kkt, S2Arena *arena) {
   double *inverse = S2_TAKE_ZEROED(arena, double, 9 * kkt->groups);
+  // sum of G W_k^-1 G' over the bodies of each group ...
   for (int k = 0; k < kkt->links; k++) {
     const S2KktLink *link = &kkt->link[k];
     double mass[9], *to = inverse + 9 * link->row;
     memcpy(mass, kkt->w_block + 9 * link->column, sizeof mass);
-    invert(mass);
+    kkt_blocks_invert(mass);
     for (int r = 0; r < 3; r++) {
       for (int c = 0; c < 3; c++) {
         for (int i = 0; i < 9; i++) {
@@ -180,13 +187,14 @@ double *s2_kkt_group_inverse(const S2KktScaled *kkt, S2Arena *arena) {
       }
     }
   }
+  // ... with compliance, inverted; 1 where a group has fewer rows.
   for (int g = 0; g < kkt->groups; g++) {
     int rows = kkt->group_start[g + 1] - kkt->group_start[g];
     for (int r = 0; r < 3; r++) {
       inverse[9 * g + 4 * r] +=
           r < rows ? kkt->compliance[kkt->group_start[g] + r] + PRECONDITIONER_FLOOR : 1;
     }
-    invert(inverse + 9 * g);
+    kkt_blocks_invert(inverse + 9 * g);
   }
   return inverse;
 }

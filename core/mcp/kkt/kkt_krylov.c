@@ -2,19 +2,13 @@
 // are the diagonal blocks of J blockdiag(W)^-1 J' + C.
 #include "mcp/kkt/kkt_stages.h"
 
+#include "linalg/numbers.h"
+
 #include <math.h>
 #include <string.h>
 
 // Rounding makes the recurrences drift; they are started afresh from the best point this often.
 enum { RESTARTS = 10 };
-
-static double dot(const double *a, const double *b, int count) {
-  double sum = 0;
-  for (int i = 0; i < count; i++) {
-    sum += a[i] * b[i];
-  }
-  return sum;
-}
 
 // ---- Conjugate gradients (Hestenes & Stiefel 1952) --------------------------------------------
 
@@ -26,16 +20,17 @@ typedef struct Gradients {
 static double measure_rows(const S2KktScaled *kkt, const double *u) {
   double worst = 0;
   for (int i = 0; i < kkt->m; i++) {
-    worst = fmax(worst, fabs(u[i]) * kkt->row_part[i]);
+    worst = fmax(worst, fabs(u[i]) * kkt->row_measure[i]);
   }
   return worst;
 }
 
 // From run->lambda on, as far as the recurrence is to be believed.
-static void descend(S2KktRun *run, Gradients *g, const double *inverse) {
+static void krylov_descend(S2KktRun *run, Gradients *g, const double *inverse) {
   const S2KktScaled *kkt = run->kkt;
   int m = kkt->m;
   size_t rows = sizeof(double) * (size_t)m;
+  // From the best point: u = J v + C lambda + b, p = -P u.
   memcpy(g->lambda, run->lambda, rows);
   memcpy(g->lambda_best, run->lambda, rows);
   s2_kkt_velocity(kkt, g->lambda, g->v, run->arena);
@@ -45,8 +40,9 @@ static void descend(S2KktRun *run, Gradients *g, const double *inverse) {
   for (int i = 0; i < m; i++) {
     g->p[i] = -g->z[i];
   }
-  double rho = dot(g->u, g->z, m);
+  double rho = s2_numbers_dot(g->u, g->z, m);
   g->best = measure_rows(kkt, g->u);
+  // q = (J W^-1 J' + C) p
   while (g->best > run->tolerance && run->iterations < run->max_iterations) {
     memset(g->dv, 0, sizeof(double) * (size_t)kkt->n);
     s2_csr_add_transposed_times(&kkt->j, 1, g->p, g->dv);
@@ -55,7 +51,8 @@ static void descend(S2KktRun *run, Gradients *g, const double *inverse) {
       g->q[i] = kkt->compliance[i] * g->p[i];
     }
     s2_csr_add_times(&kkt->j, 1, g->dv, g->q);
-    double step = rho / dot(g->p, g->q, m);
+    // lambda += rho / (p' q) p, and u with it.
+    double step = rho / s2_numbers_dot(g->p, g->q, m);
     if (!(step > 0 && isfinite(step))) {
       break;
     }
@@ -63,8 +60,9 @@ static void descend(S2KktRun *run, Gradients *g, const double *inverse) {
       g->lambda[i] += step * g->p[i];
       g->u[i] += step * g->q[i];
     }
+    // p = -P u + (rho' / rho) p
     s2_kkt_group_times(kkt, inverse, g->u, g->z);
-    double next = dot(g->u, g->z, m), residual = measure_rows(kkt, g->u);
+    double next = s2_numbers_dot(g->u, g->z, m), residual = measure_rows(kkt, g->u);
     run->iterations++;
     s2_history_add(run->history, residual, 1, 0);
     for (int i = 0; i < m; i++) {
@@ -76,6 +74,7 @@ static void descend(S2KktRun *run, Gradients *g, const double *inverse) {
       memcpy(g->lambda_best, g->lambda, rows);
     }
   }
+  // What the recurrence promised is measured.
   s2_kkt_velocity(kkt, g->lambda_best, g->v, run->arena);
   s2_kkt_offer(run, g->v, g->lambda_best);
 }
@@ -98,7 +97,7 @@ void s2_kkt_solve_cg(S2KktRun *run) {
                   run->iterations < run->max_iterations;
        i++) {
     before = run->best;
-    descend(run, &g, inverse);
+    krylov_descend(run, &g, inverse);
   }
 }
 
@@ -113,7 +112,7 @@ typedef struct Minres {
   double *w, *w_old, *w_new; // directions
 } Minres;
 
-static void operate(const S2KktScaled *kkt, const double *x, double *y) {
+static void krylov_operate(const S2KktScaled *kkt, const double *x, double *y) {
   int n = kkt->n, m = kkt->m;
   memset(y, 0, sizeof(double) * (size_t)n);
   s2_csr_add_times(&kkt->w, 1, x, y);
@@ -124,13 +123,14 @@ static void operate(const S2KktScaled *kkt, const double *x, double *y) {
   s2_csr_add_times(&kkt->j, -1, x, y + n);
 }
 
-static void precondition(const S2KktRun *run, const double *inverse, const double *b, double *x) {
+static void krylov_precondition(const S2KktRun *run, const double *inverse, const double *b,
+                                double *x) {
   int n = run->kkt->n;
   s2_kkt_mass_solve(run->kkt, b, x, run->arena);
   s2_kkt_group_times(run->kkt, inverse, b + n, x + n);
 }
 
-static void rotate(double **a, double **b, double **c) {
+static void krylov_rotate(double **a, double **b, double **c) {
   double *first = *a;
   *a = *b;
   *b = *c;
@@ -138,10 +138,11 @@ static void rotate(double **a, double **b, double **c) {
 }
 
 // Steps from the best point until solved, or until nothing of the residual seems left.
-static void minimise(S2KktRun *run, Minres *r, const double *inverse) {
+static void krylov_minimise(S2KktRun *run, Minres *r, const double *inverse) {
   const S2KktScaled *kkt = run->kkt;
   int n = kkt->n, size = kkt->n + kkt->m;
   size_t bytes = sizeof(double) * (size_t)size;
+  // r = right side - K x of the best point, preconditioned.
   memcpy(r->x, run->v, sizeof(double) * (size_t)n);
   memcpy(r->x + n, run->lambda, sizeof(double) * (size_t)kkt->m);
   s2_kkt_offer(run, r->x, r->x + n);
@@ -149,28 +150,32 @@ static void minimise(S2KktRun *run, Minres *r, const double *inverse) {
     r->v[i] = i < n ? -run->r_v[i] : run->r_row[i - n];
     r->v_old[i] = r->w[i] = r->w_old[i] = 0;
   }
-  precondition(run, inverse, r->v, r->z);
-  double gamma = sqrt(dot(r->z, r->v, size)), gamma_old = 1, eta = gamma;
+  krylov_precondition(run, inverse, r->v, r->z);
+  double gamma = sqrt(s2_numbers_dot(r->z, r->v, size)), gamma_old = 1, eta = gamma;
   double c = 1, c_old = 1, s = 0, s_old = 0, enough = 1e-16 * gamma;
+  // A Lanczos step: v' = K z - (delta / gamma) v - (gamma / gamma_old) v_old.
   while (fabs(eta) > enough && run->iterations < run->max_iterations && !s2_kkt_done(run)) {
     for (int i = 0; i < size; i++) {
       r->z[i] /= gamma;
     }
-    operate(kkt, r->z, r->v_new);
-    double delta = dot(r->v_new, r->z, size);
+    krylov_operate(kkt, r->z, r->v_new);
+    double delta = s2_numbers_dot(r->v_new, r->z, size);
     for (int i = 0; i < size; i++) {
       r->v_new[i] -= delta / gamma * r->v[i] + gamma / gamma_old * r->v_old[i];
     }
-    precondition(run, inverse, r->v_new, r->z_new);
-    double gamma_new = sqrt(fmax(dot(r->z_new, r->v_new, size), 0));
+    // The rotation that makes the new column of the tridiagonal matrix triangular.
+    krylov_precondition(run, inverse, r->v_new, r->z_new);
+    double gamma_new = sqrt(fmax(s2_numbers_dot(r->z_new, r->v_new, size), 0));
     double a0 = c * delta - c_old * s * gamma, a1 = hypot(a0, gamma_new);
     double a2 = s * delta + c_old * c * gamma, a3 = s_old * gamma;
     if (!(a1 > 0)) {
       break;
     }
+    // The direction that belongs to it, from the two before.
     for (int i = 0; i < size; i++) {
       r->w_new[i] = (r->z[i] - a3 * r->w_old[i] - a2 * r->w[i]) / a1;
     }
+    // The step along it, and what is left of the residual.
     c_old = c;
     s_old = s;
     c = a0 / a1;
@@ -184,10 +189,11 @@ static void minimise(S2KktRun *run, Minres *r, const double *inverse) {
     if (!(gamma_new > 0)) {
       break;
     }
+    // The oldest vectors make room for the next.
     gamma_old = gamma;
     gamma = gamma_new;
-    rotate(&r->v_old, &r->v, &r->v_new);
-    rotate(&r->w_old, &r->w, &r->w_new);
+    krylov_rotate(&r->v_old, &r->v, &r->v_new);
+    krylov_rotate(&r->w_old, &r->w, &r->w_new);
     memcpy(r->z, r->z_new, bytes);
   }
 }
@@ -206,6 +212,6 @@ void s2_kkt_solve_minres(S2KktRun *run) {
                   run->iterations < run->max_iterations;
        i++) {
     before = run->best;
-    minimise(run, &r, inverse);
+    krylov_minimise(run, &r, inverse);
   }
 }

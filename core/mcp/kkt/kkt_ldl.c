@@ -14,13 +14,15 @@ typedef struct Ldl {
   S2Quad *x;
 } Ldl;
 
-static bool factor(void *method, double delta) {
+static bool ldl_factor(void *method, double delta) {
   Ldl *ldl = method;
   const S2KktScaled *kkt = ldl->kkt;
   s2_blocksparse_clear(&ldl->matrix, false);
+  // [W -J'; -J -C - delta]: bodies,
   for (int k = 0; k < kkt->bodies; k++) {
     s2_blocksparse_add(&ldl->matrix, -1, k, k, kkt->w_block + 9 * k);
   }
+  // groups, -1 where one has fewer than three rows,
   for (int g = 0; g < kkt->groups; g++) {
     int first = kkt->group_start[g], rows = kkt->group_start[g + 1] - first;
     double block[9] = {0};
@@ -29,6 +31,7 @@ static bool factor(void *method, double delta) {
     }
     s2_blocksparse_add(&ldl->matrix, -1, kkt->bodies + g, kkt->bodies + g, block);
   }
+  // and what couples them: -J, then W off its diagonal.
   for (int k = 0; k < kkt->links; k++) {
     const S2KktLink *link = &kkt->link[k];
     double block[9];
@@ -45,10 +48,11 @@ static bool factor(void *method, double delta) {
   return s2_blocksparse_factor(&ldl->matrix);
 }
 
-static void solve(void *method, double *x, double *y) {
+static void ldl_solve(void *method, double *x, double *y) {
   Ldl *ldl = method;
   const S2KktScaled *kkt = ldl->kkt;
   memset(ldl->x, 0, sizeof(S2Quad) * (size_t)ldl->matrix.nodes);
+  // The rows of the matrix have the other sign.
   for (int i = 0; i < kkt->n; i++) {
     ldl->x[i / 3][i % 3] = x[i];
   }
@@ -87,5 +91,5 @@ void s2_kkt_solve_ldl(S2KktRun *run) {
   }
   s2_blocksparse_init(&ldl.matrix, nodes, edges, edge, ldl.slot, run->arena);
   ldl.matrix.careful = true;
-  s2_kkt_refine(run, &(S2KktDirect){&ldl, factor, solve});
+  s2_kkt_refine(run, &(S2KktDirect){&ldl, ldl_factor, ldl_solve});
 }

@@ -4,6 +4,7 @@
 // nearest to the start. What is too soft for that is left to generalised minimal residuals (Saad &
 // Schultz 1986; flexible, Saad 1993) with the same factors: soft rows are few, and each takes it
 // about one step.
+#include "linalg/numbers.h"
 #include "mcp/kkt/kkt_stages.h"
 
 #include <math.h>
@@ -38,7 +39,7 @@ static bool may_go_on(const S2KktRun *run) {
   return !s2_kkt_done(run) && run->iterations < run->max_iterations;
 }
 
-static double offer(Refinement *r) {
+static double kkt_refine_offer(Refinement *r) {
   return s2_kkt_offer(r->run, r->x, r->x + r->run->kkt->n);
 }
 
@@ -48,25 +49,26 @@ static void back_to_best(Refinement *r) {
   memcpy(r->x + kkt->n, r->run->lambda, sizeof(double) * (size_t)kkt->m);
 }
 
-static void solve(Refinement *r, double *x) {
+static void kkt_refine_solve(Refinement *r, double *x) {
   r->direct->solve(r->direct->method, x, x + r->run->kkt->n);
   r->run->iterations++;
 }
 
 // Plain passes while they gain; also beyond the tolerance, for the last digits.
-static void passes(Refinement *r) {
+static void kkt_refine_passes(Refinement *r) {
   S2KktRun *run = r->run;
   const S2KktScaled *kkt = run->kkt;
-  double *x = r->basis[0], last = offer(r), before;
+  double *x = r->basis[0], last = kkt_refine_offer(r), before;
   do {
+    // x -= (K + delta)^-1 (K x - right side)
     memcpy(x, run->r_v, sizeof(double) * (size_t)kkt->n);
     memcpy(x + kkt->n, run->r_row, sizeof(double) * (size_t)kkt->m);
-    solve(r, x);
+    kkt_refine_solve(r, x);
     for (int i = 0; i < kkt->n + kkt->m; i++) {
       r->x[i] -= x[i];
     }
     before = last;
-    last = offer(r);
+    last = kkt_refine_offer(r);
     s2_history_add(run->history, last, 1, 0);
   } while (last < GAIN * before && run->iterations < run->max_iterations);
 }
@@ -74,7 +76,7 @@ static void passes(Refinement *r) {
 // ---- Minimal residuals ------------------------------------------------------------------------
 
 // y = [W -J'; J C] x
-static void operate(const S2KktScaled *kkt, const double *x, double *y) {
+static void kkt_refine_operate(const S2KktScaled *kkt, const double *x, double *y) {
   memset(y, 0, sizeof(double) * (size_t)kkt->n);
   s2_csr_add_times(&kkt->w, 1, x, y);
   s2_csr_add_transposed_times(&kkt->j, -1, x + kkt->n, y);
@@ -84,19 +86,12 @@ static void operate(const S2KktScaled *kkt, const double *x, double *y) {
   s2_csr_add_times(&kkt->j, 1, x, y + kkt->n);
 }
 
-static double norm(const double *x, int count) {
-  double sum = 0;
-  for (int i = 0; i < count; i++) {
-    sum += x[i] * x[i];
-  }
-  return sqrt(sum);
-}
-
 // Makes w orthogonal to the basis, twice as once leaves too much (the coefficients go to column k),
 // then turns the column by the rotations so far and one more. Returns the length of what was left.
-static double orthogonalise(Refinement *r, int k, double *w, int size) {
+static double kkt_refine_orthogonalise(Refinement *r, int k, double *w, int size) {
   double *h = r->h[k];
   memset(h, 0, sizeof r->h[k]);
+  // Gram and Schmidt, twice over.
   for (int i = 0; i < 2 * (k + 1); i++) {
     const double *v = r->basis[i % (k + 1)];
     double along = 0;
@@ -108,7 +103,8 @@ static double orthogonalise(Refinement *r, int k, double *w, int size) {
       w[j] -= along * v[j];
     }
   }
-  double left = h[k + 1] = norm(w, size);
+  // The rotations so far, on the new column; one more makes it triangular.
+  double left = h[k + 1] = sqrt(s2_numbers_dot(w, w, size));
   for (int i = 0; i < k; i++) {
     double upper = r->cosine[i] * h[i] + r->sine[i] * h[i + 1];
     h[i + 1] = r->cosine[i] * h[i + 1] - r->sine[i] * h[i];
@@ -118,14 +114,16 @@ static double orthogonalise(Refinement *r, int k, double *w, int size) {
   r->cosine[k] = length > 0 ? h[k] / length : 1;
   r->sine[k] = length > 0 ? h[k + 1] / length : 0;
   h[k] = length;
+  // And on the right side, whose last number is what the residual will be.
   r->g[k + 1] = -r->sine[k] * r->g[k];
   r->g[k] *= r->cosine[k];
   return left;
 }
 
 // x -= step R^-1 g
-static void descend(Refinement *r, int count, int size) {
+static void kkt_refine_descend(Refinement *r, int count, int size) {
   double y[BASIS] = {0};
+  // R y = g by back substitution.
   for (int k = count - 1; k >= 0; k--) {
     double sum = r->g[k];
     for (int i = k + 1; i < count; i++) {
@@ -141,25 +139,27 @@ static void descend(Refinement *r, int count, int size) {
 }
 
 // One start from the best point; returns the residual reached.
-static double cycle(Refinement *r) {
+static double kkt_refine_cycle(Refinement *r) {
   S2KktRun *run = r->run;
   const S2KktScaled *kkt = run->kkt;
   int size = kkt->n + kkt->m, count = 0;
   size_t bytes = sizeof(double) * (size_t)size;
   back_to_best(r);
-  double residual = offer(r), *v = r->basis[0];
+  // The first vector: what the best point misses.
+  double residual = kkt_refine_offer(r), *v = r->basis[0];
   memcpy(v, run->r_v, sizeof(double) * (size_t)kkt->n);
   memcpy(v + kkt->n, run->r_row, sizeof(double) * (size_t)kkt->m);
-  double length = r->g[0] = norm(v, size);
+  double length = r->g[0] = sqrt(s2_numbers_dot(v, v, size));
+  // The next one: K (K + delta)^-1 v, orthogonal to all before.
   while (count < BASIS && length > 0 && isfinite(length)) {
     v = r->basis[count];
     for (int i = 0; i < size; i++) {
       v[i] /= length;
     }
     memcpy(r->step[count], v, bytes);
-    solve(r, r->step[count]);
-    operate(kkt, r->step[count], r->basis[count + 1]);
-    length = orthogonalise(r, count, r->basis[count + 1], size);
+    kkt_refine_solve(r, r->step[count]);
+    kkt_refine_operate(kkt, r->step[count], r->basis[count + 1]);
+    length = kkt_refine_orthogonalise(r, count, r->basis[count + 1], size);
     count++;
     // What is promised in the 2-norm, in parts of where this start was, of the measure there.
     double promised = residual * fabs(r->g[count]) / fmax(fabs(r->g[0]), fabs(r->g[count]));
@@ -168,8 +168,8 @@ static double cycle(Refinement *r) {
       break;
     }
   }
-  descend(r, count, size);
-  return offer(r);
+  kkt_refine_descend(r, count, size);
+  return kkt_refine_offer(r);
 }
 
 // What of the rows' speeds no impulse lessens: (S + delta)^-1 enlarges that 1 / delta times, the
@@ -180,11 +180,12 @@ static void find_witness(Refinement *r) {
     return;
   }
   back_to_best(r);
-  offer(r);
+  kkt_refine_offer(r);
   double *x = r->basis[0], *y = r->basis[0] + kkt->n;
   memcpy(y, r->run->r_row, sizeof(double) * (size_t)kkt->m);
+  // Powers of (S + delta)^-1.
   for (int i = 0; i < WITNESS_STEPS; i++) {
-    double length = norm(y, kkt->m);
+    double length = sqrt(s2_numbers_dot(y, y, kkt->m));
     for (int k = 0; k < kkt->m; k++) {
       y[k] /= length;
     }
@@ -204,20 +205,22 @@ void s2_kkt_refine(S2KktRun *run, const S2KktDirect *direct) {
     r.step[i] = S2_TAKE(run->arena, double, size);
   }
   run->status = S2_SINGULAR;
+  // One regularisation after the other, until one's passes and cycles arrive.
   for (int k = 0; k < COUNT && may_go_on(run); k++) {
     if (!direct->factor(direct->method, DELTAS[k])) {
       continue;
     }
     run->status = S2_MAX_ITERATIONS;
     back_to_best(&r);
-    passes(&r);
+    kkt_refine_passes(&r);
     for (int i = 0; i < CYCLES && may_go_on(run); i++) {
       double before = run->best;
-      if (!(cycle(&r) < CYCLE_GAIN * before)) {
+      if (!(kkt_refine_cycle(&r) < CYCLE_GAIN * before)) {
         break;
       }
     }
   }
+  // Perhaps nothing can: what would show that.
   if (!s2_kkt_done(run)) {
     find_witness(&r);
   }

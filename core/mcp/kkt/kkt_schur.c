@@ -33,6 +33,7 @@ static void assemble_dense(Schur *schur) {
   memset(schur->s, 0, sizeof(double) * size * size);
   S2ArenaMark mark = s2_arena_mark(schur->arena);
   double *x = S2_TAKE(schur->arena, double, n);
+  // Row i of S: J (W^-1 J_i') + C, one solution with W each.
   for (int i = 0; i < m; i++) {
     memset(x, 0, sizeof(double) * (size_t)n);
     for (int32_t p = kkt->j.start[i]; p < kkt->j.start[i + 1]; p++) {
@@ -52,6 +53,7 @@ static int32_t *sort_links(const S2KktScaled *kkt, int32_t *start, S2Arena *aren
   int32_t *by_body = S2_TAKE(arena, int32_t, kkt->links);
   int32_t *next = S2_TAKE(arena, int32_t, kkt->bodies);
   memset(start, 0, sizeof(int32_t) * (size_t)(kkt->bodies + 1));
+  // Count, add up, fill.
   for (int k = 0; k < kkt->links; k++) {
     start[kkt->link[k].column + 1]++;
   }
@@ -84,6 +86,7 @@ static bool assemble_blocks(Schur *schur) {
   S2Arena *arena = schur->arena;
   int32_t *start = S2_TAKE(arena, int32_t, kkt->bodies + 1);
   int32_t *by_body = sort_links(kkt, start, arena);
+  // Rows that meet on one body make a pair each; so many only as memory bears.
   int64_t pairs = 0;
   for (int k = 0; k < kkt->bodies; k++) {
     int64_t rows = start[k + 1] - start[k];
@@ -95,6 +98,7 @@ static bool assemble_blocks(Schur *schur) {
   schur->pair = S2_TAKE(arena, S2KktLink, pairs);
   schur->slot = S2_TAKE(arena, int32_t, pairs);
   schur->x = S2_TAKE(arena, S2Quad, kkt->groups);
+  // The block of each pair, G W_k^-1 H', and an edge where it is between two groups.
   int32_t *edge = S2_TAKE(arena, int32_t, 2 * pairs), edges = 0;
   for (int k = 0; k < kkt->bodies; k++) {
     for (int32_t p = start[k]; p < start[k + 1]; p++) {
@@ -126,6 +130,7 @@ static void fill_blocks(Schur *schur, double delta) {
     int32_t slot = pair->row != pair->column ? schur->slot[edges++] : -1;
     s2_blocksparse_add(&schur->matrix, slot, pair->row, pair->column, pair->block);
   }
+  // C + delta on the diagonal; 1 where a group has fewer than three rows.
   for (int g = 0; g < kkt->groups; g++) {
     int first = kkt->group_start[g], rows = kkt->group_start[g + 1] - first;
     double block[9] = {0};
@@ -138,7 +143,7 @@ static void fill_blocks(Schur *schur, double delta) {
 
 // ---- Both -------------------------------------------------------------------------------------
 
-static bool factor(void *method, double delta) {
+static bool kkt_schur_factor(void *method, double delta) {
   Schur *schur = method;
   size_t size = (size_t)schur->kkt->m;
   if (!schur->dense) {
@@ -173,10 +178,11 @@ static void solve_schur(Schur *schur, double *y) {
   }
 }
 
-static void solve(void *method, double *x, double *y) {
+static void kkt_schur_solve(void *method, double *x, double *y) {
   Schur *schur = method;
   const S2KktScaled *kkt = schur->kkt;
   S2ArenaMark mark = s2_arena_mark(schur->arena);
+  // y := (S + delta)^-1 (y - J W^-1 x), x := W^-1 (x + J' y)
   double *free_motion = S2_TAKE(schur->arena, double, kkt->n);
   s2_kkt_mass_solve(kkt, x, free_motion, schur->arena);
   s2_csr_add_times(&kkt->j, -1, free_motion, y);
@@ -198,5 +204,5 @@ void s2_kkt_solve_schur(S2KktRun *run) {
     s2_dense_single_threaded();
     assemble_dense(&schur);
   }
-  s2_kkt_refine(run, &(S2KktDirect){&schur, factor, solve});
+  s2_kkt_refine(run, &(S2KktDirect){&schur, kkt_schur_factor, kkt_schur_solve});
 }

@@ -10,6 +10,8 @@
 #include "linalg/blocksparse.h"
 #include "mcp/kkt/kkt.h"
 
+#include <stddef.h>
+
 // A block between two nodes, row-major: of J between a group of rows and a body, or of W.
 typedef struct S2KktLink {
   int32_t row, column; // group or body; body
@@ -20,8 +22,8 @@ typedef struct S2KktScaled {
   int n, m;
   S2Csr w, j;
   double *compliance, *c, *b;
-  double *v_unit, *row_unit; // v = v_unit o scaled v, lambda = row_unit o scaled lambda
-  double *v_part, *row_part; // of the scaled equations in the measure
+  double *v_unit, *row_unit;       // v = v_unit o scaled v, lambda = row_unit o scaled lambda
+  double *v_measure, *row_measure; // of the scaled equations in the measure
   int bodies, groups;
   int32_t *group_start; // groups + 1: rows of a group
   int links, couplings;
@@ -45,6 +47,13 @@ typedef struct S2KktRun {
   const double *witness; // m, or NULL: where rows may contradict each other (scaled)
   S2Arena *arena;
 } S2KktRun;
+
+// What one unit of an unknown or row counts; W_ii; what counts as one (kkt_residual.c).
+static inline double s2_kkt_weight(const double *weights, int i) {
+  return weights != NULL ? weights[i] : 1;
+}
+double s2_kkt_diagonal(const S2Csr *w, int i);
+double s2_kkt_velocity_scale(const S2Kkt *kkt);
 
 // Measures a point (r_v, r_row are left), keeps it if it is the best, returns its residual.
 double s2_kkt_offer(S2KktRun *run, const double *v, const double *lambda);

@@ -1,6 +1,7 @@
 #include "mcp/lcp/lcp.h"
 
 #include "mcp/lcp/lcp_stages.h"
+#include "mcp/pivot/lcp_pivot.h"
 
 #include <math.h>
 #include <string.h>
@@ -17,6 +18,7 @@ static const double RAY_CLEAR = 1e-9;
 // Farkas: ray >= 0, M' ray <= 0 and q' ray < 0 leave no z >= 0 with M z + q >= 0.
 static bool proves_infeasible(const S2LcpScaled *s, const double *ray) {
   double along_q = 0, largest = 0;
+  // M' ray <= 0 and q' ray < 0.
   for (int j = 0; j < s->n; ++j) {
     double sum = 0;
     for (int i = 0; i < s->n; ++i) {
@@ -29,9 +31,10 @@ static bool proves_infeasible(const S2LcpScaled *s, const double *ray) {
 }
 
 // Back to the caller's units.
-static void deliver(const S2LcpScaled *s, const double *m, const double *q, double *z, double *w,
-                    double *ray, S2LcpInfo *info) {
+static void lcp_deliver(const S2LcpScaled *s, const double *m, const double *q, double *z,
+                        double *w, double *ray, S2LcpInfo *info) {
   double largest = 0;
+  // z = C z' unit; the ray's largest entry is 1 again.
   for (int i = 0; i < s->n; ++i) {
     z[i] *= s->column[i] * s->unit;
     ray[i] *= s->column[i];
@@ -54,12 +57,13 @@ S2SolveStatus s2_lcp_lemke(int n, const double *m, const double *q, double *z, d
   if (n == 0) {
     return S2_SOLVED;
   }
+  // Numbers that are not finite, and covering vectors that are not positive.
   S2ArenaMark mark = s2_arena_mark(arena);
   size_t size = (size_t)n;
   memset(z, 0, sizeof(double) * size);
   memset(w, 0, sizeof(double) * size);
   double *cover = S2_TAKE(arena, double, size), *direction = S2_TAKE_ZEROED(arena, double, size);
-  bool valid = s2_lcp_finite(m, size * size) && s2_lcp_finite(q, size);
+  bool valid = s2_all_finite(m, size * size) && s2_all_finite(q, size);
   for (int i = 0; i < n; ++i) {
     cover[i] = options != NULL && options->cover != NULL ? options->cover[i] : 1;
     valid = valid && isfinite(cover[i]) && cover[i] > 0;
@@ -69,12 +73,14 @@ S2SolveStatus s2_lcp_lemke(int n, const double *m, const double *q, double *z, d
     s2_arena_rewind(arena, mark);
     return S2_SINGULAR;
   }
+  // In units in which the largest entries of all rows and columns are about 1.
   S2LcpScaled s = s2_lcp_equilibrate(n, m, q, arena);
-  if (!s2_lcp_finite(s.m, size * size) || !s2_lcp_finite(s.q, size)) {
+  if (!s2_all_finite(s.m, size * size) || !s2_all_finite(s.q, size)) {
     info->residual = s2_lcp_residual(n, m, q, z, INFINITY);
     s2_arena_rewind(arena, mark);
     return S2_SINGULAR; // no scaling of these numbers fits into a double
   }
+  // A ray or a failure may be rounding: a second attempt refreshes its dictionary often.
   bool *basic = S2_TAKE(arena, bool, size);
   S2LcpPivoting pivoting = s2_lcp_pivoting_default(n, cover);
   if (options != NULL && options->max_pivots > 0) {
@@ -92,9 +98,10 @@ S2SolveStatus s2_lcp_lemke(int n, const double *m, const double *q, double *z, d
     }
     s2_lcp_pivoting_careful(&pivoting);
   }
+  // A ray proves something only if its numbers do.
   info->infeasible = status == S2_RAY && proves_infeasible(&s, direction);
-  deliver(&s, m, q, z, w, direction, info);
-  if (!s2_lcp_finite(z, size) || !s2_lcp_finite(w, size)) {
+  lcp_deliver(&s, m, q, z, w, direction, info);
+  if (!s2_all_finite(z, size) || !s2_all_finite(w, size)) {
     memset(z, 0, sizeof(double) * size);
     memcpy(w, q, sizeof(double) * size);
     status = S2_SINGULAR;

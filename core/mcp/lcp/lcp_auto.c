@@ -1,6 +1,6 @@
 // Lemke's method as a stage, and the chain that `auto` stands for (lcp.h says which).
 #include "mcp/lcp/lcp_stages.h"
-#include "mcp/mlcp/mlcp_stages.h"
+#include "mcp/mixed/mixed.h"
 
 #include <math.h>
 #include <string.h>
@@ -11,12 +11,13 @@ enum {
 
 // Pivoting compares all rows with the largest -q_i (scaled), and takes for 0 what is 1e-16 of it. A
 // walk from where it ended looks at each row by itself.
-static void mend(S2LcpRun *run) {
+static void lcp_auto_polish(S2LcpRun *run) {
   const S2LcpProblem *problem = run->problem;
   int n = problem->n;
   if (s2_lcp_residual(n, problem->m, problem->q, run->z, run->allowed) <= run->allowed) {
     return;
   }
+  // Another point than pivoting's, so in a copy.
   S2ArenaMark mark = s2_arena_mark(run->arena);
   S2Mixed p = s2_mixed_pairs(n, problem->m, problem->q, run->arena);
   double *x = S2_TAKE(run->arena, double, n);
@@ -43,15 +44,16 @@ S2SolveStatus s2_lcp_lemke_stage(S2LcpRun *run) {
   run->has_ray = status == S2_RAY;
   run->proved = info.infeasible;
   if (status == S2_SOLVED) {
-    mend(run);
+    lcp_auto_polish(run);
   }
   return status;
 }
 
 // Runs a method from the chain; true when it solved the problem. Keeps the best point.
-static bool attempt(S2LcpRun *run, S2LcpSolver solver, S2LcpStage *stage, int max_iterations,
-                    double *least, S2SolveStatus *claim) {
+static bool lcp_auto_attempt(S2LcpRun *run, S2LcpSolver solver, S2LcpStage *stage,
+                             int max_iterations, double *least, S2SolveStatus *claim) {
   int n = run->problem->n;
+  // A run of its own from z = 0, with the caller's limit or the one given.
   S2ArenaMark mark = s2_arena_mark(run->arena);
   S2LcpSolverOptions options = *run->options;
   options.max_iterations = options.max_iterations > 0 ? options.max_iterations : max_iterations;
@@ -65,6 +67,7 @@ static bool attempt(S2LcpRun *run, S2LcpSolver solver, S2LcpStage *stage, int ma
   if (inner.has_ray) {
     run->has_ray = true;
   }
+  // Its point without negative z, judged as all are.
   for (int i = 0; i < n; ++i) {
     inner.z[i] = fmax(0, inner.z[i]);
   }
@@ -90,19 +93,22 @@ static bool positive_diagonal(const S2LcpProblem *problem) {
 S2SolveStatus s2_lcp_auto_stage(S2LcpRun *run) {
   double least = INFINITY;
   S2SolveStatus claim, ended;
+  // Few iterations where M is a P matrix.
   if (positive_diagonal(run->problem) &&
-      attempt(run, S2_LCP_BPP, s2_lcp_bpp_stage, QUICK_BLOCKS, &least, &claim)) {
+      lcp_auto_attempt(run, S2_LCP_BPP, s2_lcp_bpp_stage, QUICK_BLOCKS, &least, &claim)) {
     return S2_SOLVED;
   }
-  if (attempt(run, S2_LCP_LEMKE, s2_lcp_lemke_stage, 0, &least, &ended)) {
+  // Lemke's method, whose ray may prove that there is no solution.
+  if (lcp_auto_attempt(run, S2_LCP_LEMKE, s2_lcp_lemke_stage, 0, &least, &ended)) {
     return S2_SOLVED;
   }
   if (run->proved) {
     run->used = S2_LCP_LEMKE;
     return S2_INFEASIBLE;
   }
+  // Small problems are settled by trying every set.
   if (run->problem->n <= S2_LCP_ENUMERATE_MAX) {
-    if (attempt(run, S2_LCP_ENUMERATE, s2_lcp_enumerate_stage, 0, &least, &claim)) {
+    if (lcp_auto_attempt(run, S2_LCP_ENUMERATE, s2_lcp_enumerate_stage, 0, &least, &claim)) {
       return S2_SOLVED;
     }
     if (claim == S2_INFEASIBLE) {
@@ -110,10 +116,11 @@ S2SolveStatus s2_lcp_auto_stage(S2LcpRun *run) {
       return claim;
     }
   }
-  if (attempt(run, S2_LCP_LEMKE, s2_lcp_restart_stage, 0, &least, &claim) ||
-      attempt(run, S2_LCP_NEWTON, s2_lcp_newton_stage, 0, &least, &claim) ||
-      attempt(run, S2_LCP_PDIPM, s2_lcp_pdipm_stage, 0, &least, &claim) ||
-      attempt(run, S2_LCP_BPP, s2_lcp_bpp_stage, 0, &least, &claim)) {
+  // What else may help, the likeliest first.
+  if (lcp_auto_attempt(run, S2_LCP_LEMKE, s2_lcp_restart_stage, 0, &least, &claim) ||
+      lcp_auto_attempt(run, S2_LCP_NEWTON, s2_lcp_newton_stage, 0, &least, &claim) ||
+      lcp_auto_attempt(run, S2_LCP_PDIPM, s2_lcp_pdipm_stage, 0, &least, &claim) ||
+      lcp_auto_attempt(run, S2_LCP_BPP, s2_lcp_bpp_stage, 0, &least, &claim)) {
     return S2_SOLVED;
   }
   return ended;

@@ -31,7 +31,7 @@ typedef struct Blocks {
 } Blocks;
 
 // Four sums at a time: the same result on every machine, and not one long chain of additions.
-static double dot(int n, const double *x, const double *y) {
+static double bpp_dot(int n, const double *x, const double *y) {
   double sum[4] = {0};
   int i = 0;
   for (; i + 4 <= n; i += 4) {
@@ -45,9 +45,10 @@ static double dot(int n, const double *x, const double *y) {
   return (sum[0] + sum[2]) + (sum[1] + sum[3]);
 }
 
-static void survey(Blocks *blocks) {
+static void bpp_survey(Blocks *blocks) {
   int n = blocks->n;
   blocks->symmetric = true;
+  // The largest entry of each row, for what rounding may leave; and is M symmetric?
   for (int i = 0; i < n; ++i) {
     const double *row = blocks->m + (size_t)i * (size_t)n;
     double largest = 0;
@@ -61,7 +62,8 @@ static void survey(Blocks *blocks) {
   }
 }
 
-static void gather(Blocks *blocks, int count, bool symmetric) {
+static void bpp_gather(Blocks *blocks, int count, bool symmetric) {
+  // M_BB by columns; only its lower half when it is symmetric.
   for (int j = 0; j < count; ++j) {
     double *column = blocks->a + (size_t)j * (size_t)count;
     size_t at = (size_t)blocks->index[j];
@@ -73,10 +75,10 @@ static void gather(Blocks *blocks, int count, bool symmetric) {
   }
 }
 
-static void product(Blocks *blocks) {
+static void bpp_product(Blocks *blocks) {
   for (int i = 0; i < blocks->n; ++i) {
     blocks->w[i] =
-        blocks->q[i] + dot(blocks->n, blocks->m + (size_t)i * (size_t)blocks->n, blocks->z);
+        blocks->q[i] + bpp_dot(blocks->n, blocks->m + (size_t)i * (size_t)blocks->n, blocks->z);
   }
 }
 
@@ -89,14 +91,15 @@ static bool solve_block(Blocks *blocks) {
     }
   }
   memset(blocks->z, 0, sizeof(double) * (size_t)blocks->n);
+  // M_BB z_B = -q_B: Cholesky where that may go through, L U where not.
   S2Dense dense = {.size = count, .a = blocks->a, .pivot = blocks->pivot};
   bool regular = true;
   if (count > 0) {
-    gather(blocks, count, blocks->symmetric);
+    bpp_gather(blocks, count, blocks->symmetric);
     regular = blocks->symmetric && s2_dense_factor(&dense);
     if (!regular) {
       dense.nonsymmetric = true;
-      gather(blocks, count, false);
+      bpp_gather(blocks, count, false);
       regular = s2_dense_factor(&dense);
     }
     for (int i = 0; i < count; ++i) {
@@ -106,10 +109,11 @@ static bool solve_block(Blocks *blocks) {
       s2_dense_solve(&dense, blocks->b);
     }
   }
+  // w = M z + q, and one step of refinement by what the basic w miss.
   for (int i = 0; i < count && regular; ++i) {
     blocks->z[blocks->index[i]] = blocks->b[i];
   }
-  product(blocks);
+  bpp_product(blocks);
   for (int i = 0; i < count && regular; ++i) {
     blocks->b[i] = -blocks->w[blocks->index[i]];
   }
@@ -126,6 +130,7 @@ static bool solve_block(Blocks *blocks) {
 // How many are on the wrong side; the last of them.
 static int count_wrong(const Blocks *blocks, bool *wrong, int *last) {
   double largest = 0, sum = 0;
+  // Negative beyond the rounding of what it is a sum of.
   for (int i = 0; i < blocks->n; ++i) {
     largest = fmax(largest, fabs(blocks->z[i]));
     sum += fabs(blocks->z[i]);
@@ -142,7 +147,7 @@ static int count_wrong(const Blocks *blocks, bool *wrong, int *last) {
   return count;
 }
 
-static double measure(const Blocks *blocks) {
+static double bpp_measure(const Blocks *blocks) {
   double residual = 0;
   for (int i = 0; i < blocks->n; ++i) {
     residual = fmax(residual, fabs(fmin(blocks->z[i], blocks->w[i])));
@@ -168,7 +173,8 @@ S2SolveStatus s2_lcp_bpp_stage(S2LcpRun *run) {
       .pivot = S2_TAKE(run->arena, int32_t, size),
   };
   bool *wrong = S2_TAKE(run->arena, bool, size);
-  survey(&blocks);
+  // z_i is guessed to be positive where q_i is negative.
+  bpp_survey(&blocks);
   int limit = run->options->max_iterations > 0 ? run->options->max_iterations
                                                : ITERATIONS_LEAST + ITERATIONS_PER_ROW * n;
   int best = n + 1, patience = PATIENCE, last = 0;
@@ -177,6 +183,7 @@ S2SolveStatus s2_lcp_bpp_stage(S2LcpRun *run) {
   for (int i = 0; i < n; ++i) {
     blocks.in[i] = blocks.q[i] < 0;
   }
+  // Solve, count what is on the wrong side, move it.
   while (run->iterations < limit) {
     run->iterations += 1;
     if (!solve_block(&blocks)) {
@@ -184,7 +191,7 @@ S2SolveStatus s2_lcp_bpp_stage(S2LcpRun *run) {
       break;
     }
     int count = count_wrong(&blocks, wrong, &last);
-    double residual = measure(&blocks);
+    double residual = bpp_measure(&blocks);
     s2_history_add(run->options->history, residual, 1, 0);
     if (count == 0 || residual < least) {
       least = residual;
@@ -194,6 +201,7 @@ S2SolveStatus s2_lcp_bpp_stage(S2LcpRun *run) {
       status = S2_SOLVED;
       break;
     }
+    // Fewer wrong ones are progress; without it for long, only the last one moves.
     if (count < best) {
       best = count;
       patience = PATIENCE;

@@ -42,7 +42,7 @@ static double factor_of(const Tableau *t, bool of_row, int i) {
 }
 
 // Makes the largest entries of rows and columns about 1, whatever units they had.
-static void scale(Tableau *t, const S2LcpProblem *problem) {
+static void enumerate_scale(Tableau *t, const S2LcpProblem *problem) {
   int n = problem->n;
   double row[N], column[N];
   t->n = n;
@@ -54,7 +54,9 @@ static void scale(Tableau *t, const S2LcpProblem *problem) {
       t->m[i][j] = problem->m[i * n + j];
     }
   }
+  // Roots of the largest entries of rows and columns, several times.
   for (int pass = 0; pass < PASSES; ++pass) {
+    // A right side of size 1.
     for (int i = 0; i < n; ++i) {
       row[i] = factor_of(t, true, i);
       column[i] = factor_of(t, false, i);
@@ -76,11 +78,12 @@ static void scale(Tableau *t, const S2LcpProblem *problem) {
 }
 
 // M_iA z_A - w_i = -q_i with the sign that makes the right side >= 0; w_i is basic where it can.
-static void fill(Tableau *t, unsigned set) {
+static void enumerate_fill(Tableau *t, unsigned set) {
   int n = t->n;
   for (int j = 0; j <= n; ++j) {
     t->cost[j] = 0;
   }
+  // Column j is z_j where j is in the set, else w_j.
   for (int i = 0; i < n; ++i) {
     bool inside = (set >> i & 1) != 0, turned = t->q[i] >= 0;
     double sign = turned ? -1 : 1;
@@ -90,6 +93,7 @@ static void fill(Tableau *t, unsigned set) {
     if (!inside) {
       t->a[i][i] = -sign;
     }
+    // w_i can be the first basic variable where q_i >= 0; other rows get an artificial one.
     t->a[i][n] = fabs(t->q[i]);
     t->basic[i] = !inside && turned ? i : ARTIFICIAL + i;
     for (int j = 0; j <= n && t->basic[i] >= ARTIFICIAL; ++j) {
@@ -98,12 +102,13 @@ static void fill(Tableau *t, unsigned set) {
   }
 }
 
-static void pivot(Tableau *t, int row, int column) {
+static void enumerate_pivot(Tableau *t, int row, int column) {
   double inverse = 1 / t->a[row][column];
   for (int j = 0; j <= t->n; ++j) {
     t->a[row][j] *= inverse;
   }
   t->a[row][column] = 1;
+  // The column becomes a unit vector.
   for (int i = 0; i < t->n; ++i) {
     double factor = t->a[i][column];
     if (i == row || factor == 0) {
@@ -114,6 +119,7 @@ static void pivot(Tableau *t, int row, int column) {
     }
     t->a[i][column] = 0;
   }
+  // The cost is the sum of the rows whose artificial variable is still there.
   t->basic[row] = column;
   for (int j = 0; j <= t->n; ++j) {
     t->cost[j] = 0;
@@ -124,7 +130,7 @@ static void pivot(Tableau *t, int row, int column) {
 }
 
 // Row with the least ratio; of equal ones that of the first variable, as Bland's rule asks.
-static int leaving_row(Tableau *t, int column) {
+static int enumerate_leaving_row(Tableau *t, int column) {
   int best = -1;
   double least = INFINITY;
   for (int i = 0; i < t->n; ++i) {
@@ -144,21 +150,22 @@ static int leaving_row(Tableau *t, int column) {
 // Sum of infeasibilities that is left over.
 static double first_phase(Tableau *t) {
   for (int count = 0; count < PIVOTS_MAX; ++count) {
+    // Bland: the first column that lowers the cost, the first row among the least ratios.
     int entering = 0;
     while (entering < t->n && !(t->cost[entering] > ZERO)) {
       t->doubtful = t->doubtful || t->cost[entering] > NOISE;
       ++entering;
     }
-    int row = entering < t->n ? leaving_row(t, entering) : -1;
+    int row = entering < t->n ? enumerate_leaving_row(t, entering) : -1;
     if (row < 0) {
       return t->cost[t->n];
     }
-    pivot(t, row, entering);
+    enumerate_pivot(t, row, entering);
   }
   return DOUBT;
 }
 
-static void read_point(const Tableau *t, unsigned set, double *z) {
+static void enumerate_read_point(const Tableau *t, unsigned set, double *z) {
   for (int j = 0; j < t->n; ++j) {
     z[j] = 0;
   }
@@ -189,19 +196,21 @@ S2SolveStatus s2_lcp_enumerate_stage(S2LcpRun *run) {
     return S2_UNSUPPORTED;
   }
   Tableau t = {0};
-  scale(&t, problem);
+  enumerate_scale(&t, problem);
   double z[N] = {0}, best = INFINITY;
   int limit = run->options->max_iterations;
+  // Every set A: is there a z_A >= 0 with w >= 0?
   for (unsigned set = 0; set < 1u << problem->n; ++set) {
     if (limit > 0 && run->iterations == limit) {
       return S2_MAX_ITERATIONS;
     }
     run->iterations += 1;
-    fill(&t, set);
+    enumerate_fill(&t, set);
     double left = first_phase(&t);
     t.doubtful = t.doubtful || !(left > DOUBT);
+    // By the tableau there is; the numbers of the problem decide.
     if (left <= FEASIBLE) {
-      read_point(&t, set, z);
+      enumerate_read_point(&t, set, z);
       double residual = min_map(problem, z);
       if (residual < best) {
         best = residual;

@@ -32,33 +32,35 @@ typedef struct Newton {
   int32_t *pivot;
 } Newton;
 
-static void product(const S2LcpScaled *s, const double *z, double *w) {
+static void lcp_newton_product(const S2LcpScaled *s, const double *z, double *w) {
   for (int i = 0; i < s->n; ++i) {
     w[i] = s2_lcp_row(s->n, s->m, s->q, z, i);
   }
 }
 
 // z + w - sqrt(z^2 + w^2) without cancellation.
-static double fischer(double z, double w) {
+static double lcp_newton_fischer(double z, double w) {
   double r = hypot(z, w), sum = z + w;
   return sum > 0 ? 2 * z * (w / (sum + r)) : sum - r;
 }
 
-static double merit(int n, const double *z, const double *w) {
+static double lcp_newton_merit(int n, const double *z, const double *w) {
   double sum = 0;
   for (int i = 0; i < n; ++i) {
-    double phi = fischer(z[i], w[i]);
+    double phi = lcp_newton_fischer(z[i], w[i]);
     sum += phi * phi;
   }
   return sum / 2;
 }
 
 // An element of the generalised Jacobian diag(a) + diag(b) M, and the merit's gradient.
-static void linearise(Newton *t, const double *z) {
+static void lcp_newton_linearise(Newton *t, const double *z) {
   int n = t->s.n;
+  // At the kink (z_i = w_i = 0) a direction of z stands for both.
   for (int i = 0; i < n; ++i) {
     t->trial[i] = hypot(z[i], t->w[i]) <= ORIGIN ? 1 : 0;
   }
+  // a = 1 - z / r, b = 1 - w / r with r = |(z, w)|.
   for (int i = 0; i < n; ++i) {
     double x = z[i], y = t->w[i];
     if (t->trial[i] != 0) {
@@ -66,11 +68,12 @@ static void linearise(Newton *t, const double *z) {
       y = s2_lcp_row(n, t->s.m, t->trial, t->trial, i) - 1; // the row adds its second argument
     }
     double r = hypot(x, y);
-    t->phi[i] = fischer(z[i], t->w[i]);
+    t->phi[i] = lcp_newton_fischer(z[i], t->w[i]);
     t->a[i] = 1 - x / r;
     t->b[i] = 1 - y / r;
     t->gradient[i] = t->a[i] * t->phi[i];
   }
+  // grad = (diag(a) + M' diag(b)) phi
   for (int i = 0; i < n; ++i) {
     double factor = t->b[i] * t->phi[i];
     for (int j = 0; j < n; ++j) {
@@ -82,6 +85,7 @@ static void linearise(Newton *t, const double *z) {
 // Newton's direction; false when there is none that descends.
 static bool newton_direction(Newton *t, double *slope) {
   int n = t->s.n;
+  // (diag(a) + diag(b) M) d = -phi
   for (int j = 0; j < n; ++j) {
     for (int i = 0; i < n; ++i) {
       t->matrix[(size_t)j * (size_t)n + (size_t)i] =
@@ -94,6 +98,7 @@ static bool newton_direction(Newton *t, double *slope) {
     return false;
   }
   s2_dense_solve(&dense, t->direction);
+  // It must descend: grad' d <= -DESCENT |d|^2.
   double size = 0;
   *slope = 0;
   for (int i = 0; i < n; ++i) {
@@ -104,16 +109,16 @@ static bool newton_direction(Newton *t, double *slope) {
 }
 
 // Steps along the direction; false when no step descends. The step is left in *step.
-static bool search(Newton *t, double *z, double slope, double *step) {
+static bool lcp_newton_search(Newton *t, double *z, double slope, double *step) {
   int n = t->s.n;
-  double here = merit(n, z, t->w);
+  double here = lcp_newton_merit(n, z, t->w);
   *step = 1;
   for (int k = 0; k < HALVINGS; ++k) {
     for (int i = 0; i < n; ++i) {
       t->trial[i] = z[i] + *step * t->direction[i];
     }
-    product(&t->s, t->trial, t->trial_w);
-    if (merit(n, t->trial, t->trial_w) <= here + ARMIJO * *step * slope) {
+    lcp_newton_product(&t->s, t->trial, t->trial_w);
+    if (lcp_newton_merit(n, t->trial, t->trial_w) <= here + ARMIJO * *step * slope) {
       memcpy(z, t->trial, sizeof(double) * (size_t)n);
       memcpy(t->w, t->trial_w, sizeof(double) * (size_t)n);
       return true;
@@ -124,28 +129,30 @@ static bool search(Newton *t, double *z, double slope, double *step) {
 }
 
 // What is delivered has no z below 0: moves there, and returns the residual of that.
-static double clip(Newton *t, double *z) {
+static double lcp_newton_clip(Newton *t, double *z) {
   for (int i = 0; i < t->s.n; ++i) {
     z[i] = fmax(0, z[i]);
   }
-  product(&t->s, z, t->w);
+  lcp_newton_product(&t->s, z, t->w);
   return s2_lcp_unscaled_residual(&t->s, z, t->w);
 }
 
 // From z until it is good enough or nothing descends any more; returns the residual.
-static double descend(Newton *t, double *z, int limit, S2LcpRun *run) {
+static double lcp_newton_descend(Newton *t, double *z, int limit, S2LcpRun *run) {
   int n = t->s.n;
-  product(&t->s, z, t->w);
+  lcp_newton_product(&t->s, z, t->w);
   double residual = INFINITY, before = INFINITY;
   for (int k = 0; k < limit; ++k) {
+    // A merit that hardly falls is that of a local minimum.
     if (k % WINDOW == 0) {
-      double now = merit(t->s.n, z, t->w);
+      double now = lcp_newton_merit(t->s.n, z, t->w);
       if (now > HARDLY * before) {
         break;
       }
       before = now;
     }
-    linearise(t, z);
+    lcp_newton_linearise(t, z);
+    // Newton's direction, or straight down.
     double slope, step;
     if (!newton_direction(t, &slope)) {
       slope = 0;
@@ -155,18 +162,19 @@ static double descend(Newton *t, double *z, int limit, S2LcpRun *run) {
       }
     }
     run->iterations += 1;
-    if (!(slope < 0) || !search(t, z, slope, &step)) {
+    if (!(slope < 0) || !lcp_newton_search(t, z, slope, &step)) {
       break;
     }
+    // Good enough only when it is so without the negative z.
     residual = s2_lcp_unscaled_residual(&t->s, z, t->w);
     s2_history_add(run->options->history, residual, step, 0);
-    if (residual <= run->allowed && clip(t, z) <= run->allowed) {
+    if (residual <= run->allowed && lcp_newton_clip(t, z) <= run->allowed) {
       return run->allowed;
     }
   }
   // Near a solution the signs are right before the digits are.
   s2_lcp_finish(&t->s, z, t->w, run->arena);
-  return clip(t, z);
+  return lcp_newton_clip(t, z);
 }
 
 S2SolveStatus s2_lcp_newton_stage(S2LcpRun *run) {
@@ -188,13 +196,14 @@ S2SolveStatus s2_lcp_newton_stage(S2LcpRun *run) {
   };
   double *z = S2_TAKE(run->arena, double, size), least = INFINITY;
   int limit = run->options->max_iterations > 0 ? run->options->max_iterations : ITERATIONS;
-  bool usable = s2_lcp_finite(t.s.m, size * size) && s2_lcp_finite(t.s.q, size);
+  bool usable = s2_all_finite(t.s.m, size * size) && s2_all_finite(t.s.q, size);
   S2Rng rng = s2_rng_seeded(SEED);
+  // From 0, from ones, then at random; the best end counts.
   for (int start = 0; start < STARTS && usable && !(least <= run->allowed); ++start) {
     for (int i = 0; i < n; ++i) {
       z[i] = start == 0 ? 0 : start == 1 ? 1 : exp(SPREAD * (2 * s2_rng_uniform(&rng) - 1));
     }
-    double residual = descend(&t, z, limit, run);
+    double residual = lcp_newton_descend(&t, z, limit, run);
     if (residual < least) {
       least = residual;
       memcpy(run->z, z, sizeof(double) * size);

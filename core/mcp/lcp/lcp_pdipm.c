@@ -26,7 +26,7 @@ typedef struct Interior {
   S2Dense dense;
 } Interior;
 
-static bool is_symmetric(const S2LcpScaled *s) {
+static bool lcp_pdipm_is_symmetric(const S2LcpScaled *s) {
   for (int i = 0; i < s->n; ++i) {
     for (int j = 0; j < i; ++j) {
       if (s->m[i * s->n + j] != s->m[j * s->n + i]) {
@@ -38,8 +38,9 @@ static bool is_symmetric(const S2LcpScaled *s) {
 }
 
 // Factors M + diag(d), or M + 1 without d.
-static bool factor(Interior *t, const double *z, const double *w) {
+static bool lcp_pdipm_factor(Interior *t, const double *z, const double *w) {
   int n = t->s.n;
+  // Cholesky where M is symmetric; where that fails, or it is not, L U.
   for (int attempt = t->symmetric ? 0 : 1; attempt < 2; ++attempt) {
     t->dense =
         (S2Dense){.size = n, .nonsymmetric = attempt == 1, .a = t->matrix, .pivot = t->pivot};
@@ -59,9 +60,10 @@ static bool factor(Interior *t, const double *z, const double *w) {
 // z with w = -z, each then moved as far as makes it positive: the point of least norm that
 // Mattingley and Boyd (2012) start quadratic programmes from, for this kind of problem. Ones where
 // M + 1 is singular, which it never is for monotone problems.
-static bool start(Interior *t) {
+static bool lcp_pdipm_start(Interior *t) {
   int n = t->s.n;
-  if (!factor(t, NULL, NULL)) {
+  // (M + 1) z = -q, w = -z
+  if (!lcp_pdipm_factor(t, NULL, NULL)) {
     for (int i = 0; i < n; ++i) {
       t->z[i] = t->w[i] = 1;
     }
@@ -71,6 +73,7 @@ static bool start(Interior *t) {
     t->z[i] = -t->s.q[i];
   }
   s2_dense_solve(&t->dense, t->z);
+  // Each moved as a whole until all of it is positive.
   double least = INFINITY, largest = -INFINITY;
   for (int i = 0; i < n; ++i) {
     least = fmin(least, t->z[i]);
@@ -81,11 +84,11 @@ static bool start(Interior *t) {
     t->z[i] += least <= 0 ? 1 - least : 0;
     t->w[i] += largest >= 0 ? 1 + largest : 0;
   }
-  return s2_lcp_finite(t->z, (size_t)n) && s2_lcp_finite(t->w, (size_t)n);
+  return s2_all_finite(t->z, (size_t)n) && s2_all_finite(t->w, (size_t)n);
 }
 
 // dz and dw for the right side c.
-static void direction(Interior *t) {
+static void lcp_pdipm_direction(Interior *t) {
   int n = t->s.n;
   for (int i = 0; i < n; ++i) {
     t->dz[i] = t->c[i] / t->z[i] + t->r[i];
@@ -96,7 +99,7 @@ static void direction(Interior *t) {
   }
 }
 
-static double longest_step(const Interior *t) {
+static double lcp_pdipm_longest_step(const Interior *t) {
   double step = INFINITY;
   for (int i = 0; i < t->s.n; ++i) {
     if (t->dz[i] < 0) {
@@ -109,7 +112,7 @@ static double longest_step(const Interior *t) {
   return step;
 }
 
-static double gap(const Interior *t, double step) {
+static double lcp_pdipm_gap(const Interior *t, double step) {
   double sum = 0;
   for (int i = 0; i < t->s.n; ++i) {
     sum += (t->z[i] + step * t->dz[i]) * (t->w[i] + step * t->dw[i]);
@@ -118,7 +121,7 @@ static double gap(const Interior *t, double step) {
 }
 
 // The true w of the present z in dw, and how far it is off in r; returns the residual.
-static double measure(Interior *t) {
+static double lcp_pdipm_measure(Interior *t) {
   int n = t->s.n;
   for (int i = 0; i < n; ++i) {
     t->dw[i] = s2_lcp_row(n, t->s.m, t->s.q, t->z, i);
@@ -127,19 +130,22 @@ static double measure(Interior *t) {
   return s2_lcp_unscaled_residual(&t->s, t->z, t->dw);
 }
 
-static double advance(Interior *t, double mu) {
+static double lcp_pdipm_advance(Interior *t, double mu) {
   int n = t->s.n;
+  // Predictor: c = -z o w. Its gap says how far the corrector aims down.
   for (int i = 0; i < n; ++i) {
     t->c[i] = -t->z[i] * t->w[i];
   }
-  direction(t);
-  double affine = fmin(1, longest_step(t)), ratio = gap(t, affine) / mu;
+  lcp_pdipm_direction(t);
+  double affine = fmin(1, lcp_pdipm_longest_step(t)), ratio = lcp_pdipm_gap(t, affine) / mu;
   double target = mu * ratio * ratio * ratio;
+  // Corrector: c += sigma mu - dz o dw
   for (int i = 0; i < n; ++i) {
     t->c[i] += target - t->dz[i] * t->dw[i];
   }
-  direction(t);
-  double step = fmin(1, BACK_OFF * longest_step(t));
+  lcp_pdipm_direction(t);
+  // Not quite to the boundary.
+  double step = fmin(1, BACK_OFF * lcp_pdipm_longest_step(t));
   for (int i = 0; i < n; ++i) {
     t->z[i] += step * t->dz[i];
     t->w[i] += step * t->dw[i];
@@ -162,33 +168,35 @@ S2SolveStatus s2_lcp_pdipm_stage(S2LcpRun *run) {
       .matrix = S2_TAKE(run->arena, double, size *size),
       .pivot = S2_TAKE(run->arena, int32_t, size),
   };
-  t.symmetric = is_symmetric(&t.s);
+  t.symmetric = lcp_pdipm_is_symmetric(&t.s);
   int limit = run->options->max_iterations > 0 ? run->options->max_iterations : ITERATIONS;
   S2SolveStatus status = S2_SINGULAR;
-  if (s2_lcp_finite(t.s.m, size * size) && s2_lcp_finite(t.s.q, size) && start(&t)) {
+  if (s2_all_finite(t.s.m, size * size) && s2_all_finite(t.s.q, size) && lcp_pdipm_start(&t)) {
     status = S2_MAX_ITERATIONS;
-    double residual = measure(&t), step = 1;
+    // Until it is good enough, nothing moves any more, or mu has no digits left.
+    double residual = lcp_pdipm_measure(&t), step = 1;
     while (!(residual <= run->allowed) && run->iterations < limit) {
-      double mu = gap(&t, 0);
+      double mu = lcp_pdipm_gap(&t, 0);
       if (!(mu > LEAST_MU) || !(step > STALLED)) {
         break;
       }
-      if (!factor(&t, t.z, t.w)) {
+      if (!lcp_pdipm_factor(&t, t.z, t.w)) {
         status = S2_SINGULAR;
         break;
       }
-      step = advance(&t, mu);
+      step = lcp_pdipm_advance(&t, mu);
       run->iterations += 1;
-      residual = measure(&t);
+      residual = lcp_pdipm_measure(&t);
       s2_history_add(run->options->history, residual, step, mu);
       if (!isfinite(residual)) {
         status = S2_SINGULAR;
         break;
       }
     }
+    // The signs may be right before the digits are.
     if (residual > run->allowed && isfinite(residual)) {
       s2_lcp_finish(&t.s, t.z, t.dw, run->arena);
-      residual = measure(&t);
+      residual = lcp_pdipm_measure(&t);
     }
     status = residual <= run->allowed ? S2_SOLVED : status;
   } else {

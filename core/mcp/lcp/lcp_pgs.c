@@ -20,6 +20,7 @@ S2SolveStatus s2_lcp_pgs_stage(S2LcpRun *run) {
   double *z = run->z;
   memset(z, 0, sizeof(double) * (size_t)n);
   while (run->iterations < limit) {
+    // A sweep: z_i := max(0, z_i - omega w_i / M_ii), each with the z before it.
     double seen = 0; // of the row just before it is changed: the residual when nothing changes
     for (int i = 0; i < n; ++i) {
       double w = s2_lcp_row(n, m, q, z, i);
@@ -27,6 +28,7 @@ S2SolveStatus s2_lcp_pgs_stage(S2LcpRun *run) {
       z[i] = fmax(0, z[i] - omega * w / m[(size_t)i * (size_t)n + (size_t)i]);
     }
     run->iterations += 1;
+    // The residual itself costs as much as a sweep, so it is measured when that looks worth it.
     double residual = seen;
     if (run->options->history != NULL || seen <= run->allowed) {
       residual = s2_lcp_residual(n, m, q, z, run->allowed);
@@ -35,7 +37,7 @@ S2SolveStatus s2_lcp_pgs_stage(S2LcpRun *run) {
     if (seen <= run->allowed && residual <= run->allowed) {
       return S2_SOLVED;
     }
-    if (!isfinite(seen) || !s2_lcp_finite(z, (size_t)n)) {
+    if (!isfinite(seen) || !s2_all_finite(z, (size_t)n)) {
       return S2_SINGULAR; // it diverged out of the range of a double
     }
   }

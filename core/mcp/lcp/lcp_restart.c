@@ -6,6 +6,7 @@
 // original basis ends on a ray at once, whatever the covering vector; a path that starts from a
 // pair of pure strategies is Lemke and Howson's.
 #include "mcp/lcp/lcp_stages.h"
+#include "mcp/pivot/lcp_pivot.h"
 
 #include "base/rng.h"
 
@@ -34,14 +35,16 @@ typedef struct Start {
 } Start;
 
 // Row `row` of w = M z + q is solved for z_column, and put into the other rows.
-static void exchange(Start *start, int row, int column) {
+static void restart_exchange(Start *start, int row, int column) {
   int n = start->n;
   double *pivot_row = start->m + row * n, inverse = 1 / pivot_row[column];
+  // z_column = (w_row - q - the others) / pivot ...
   for (int j = 0; j < n; ++j) {
     pivot_row[j] *= -inverse;
   }
   pivot_row[column] = inverse;
   start->q[row] *= -inverse;
+  // ... put into all other rows.
   for (int i = 0; i < n; ++i) {
     double factor = start->m[i * n + column];
     if (i == row || factor == 0) {
@@ -55,36 +58,31 @@ static void exchange(Start *start, int row, int column) {
   }
 }
 
-static void swap(double *x, double *y) {
-  double t = *x;
-  *x = *y;
-  *y = t;
-}
-
 // Exchanges both rows i and k against both columns; m[i][k] must be usable as the first pivot.
 static void exchange_pair(Start *start, int i, int k) {
   int n = start->n;
-  exchange(start, i, k);
-  exchange(start, k, i);
+  restart_exchange(start, i, k);
+  restart_exchange(start, k, i);
   // Row i now holds z_k and column k stands for w_i: back into their places.
   for (int j = 0; j < n; ++j) {
-    swap(&start->m[i * n + j], &start->m[k * n + j]);
+    s2_swap_numbers(&start->m[i * n + j], &start->m[k * n + j]);
   }
-  swap(&start->q[i], &start->q[k]);
+  s2_swap_numbers(&start->q[i], &start->q[k]);
   for (int j = 0; j < n; ++j) {
-    swap(&start->m[j * n + i], &start->m[j * n + k]);
+    s2_swap_numbers(&start->m[j * n + i], &start->m[j * n + k]);
   }
 }
 
 // Turns row i: alone, or where its diagonal is too small together with a random partner.
-static void move(Start *start, int i, S2Rng *rng) {
+static void restart_move(Start *start, int i, S2Rng *rng) {
   int n = start->n;
   const double *m = start->m;
   if (fabs(m[i * n + i]) > REGULAR) {
-    exchange(start, i, i);
+    restart_exchange(start, i, i);
     start->turned[i] = !start->turned[i];
     return;
   }
+  // From a random place on, the first partner whose 2 x 2 block is regular.
   int first = (int)s2_rng_integer(rng, 0, n - 1);
   for (int step = 0; step < n; ++step) {
     int k = (first + step) % n;
@@ -98,22 +96,23 @@ static void move(Start *start, int i, S2Rng *rng) {
   }
 }
 
-static void prepare(Start *start, const S2LcpScaled *s, int moves, S2Rng *rng) {
+static void restart_prepare(Start *start, const S2LcpScaled *s, int moves, S2Rng *rng) {
   size_t n = (size_t)s->n;
   memcpy(start->m, s->m, sizeof(double) * n * n);
   memcpy(start->q, s->q, sizeof(double) * n);
   memset(start->turned, 0, sizeof(bool) * n);
   for (int k = 0; k < moves; ++k) {
-    move(start, (int)s2_rng_integer(rng, 0, s->n - 1), rng);
+    restart_move(start, (int)s2_rng_integer(rng, 0, s->n - 1), rng);
   }
 }
 
 S2SolveStatus s2_lcp_restart_stage(S2LcpRun *run) {
   int n = run->problem->n;
   size_t size = (size_t)n;
+  // Equilibrated once, for all starts.
   S2ArenaMark mark = s2_arena_mark(run->arena);
   S2LcpScaled s = s2_lcp_equilibrate(n, run->problem->m, run->problem->q, run->arena);
-  if (!s2_lcp_finite(s.m, size * size) || !s2_lcp_finite(s.q, size)) {
+  if (!s2_all_finite(s.m, size * size) || !s2_all_finite(s.q, size)) {
     s2_arena_rewind(run->arena, mark);
     return S2_SINGULAR;
   }
@@ -129,11 +128,12 @@ S2SolveStatus s2_lcp_restart_stage(S2LcpRun *run) {
   if (run->options->max_iterations > 0) {
     pivoting.max_pivots = run->options->max_iterations;
   }
+  // A start: some random exchanges, a random covering vector, Lemke's method.
   S2Rng rng = s2_rng_seeded(SEED);
   double least = INFINITY, work = 0;
   for (int k = 0; k < STARTS && work < WORK && !(least <= run->allowed); ++k) {
     int moves = k % (MOVES_MAX + 1);
-    prepare(&start, &s, moves, &rng);
+    restart_prepare(&start, &s, moves, &rng);
     for (int i = 0; i < n; ++i) {
       cover[i] = exp(SPREAD * (2 * s2_rng_uniform(&rng) - 1));
     }
@@ -146,6 +146,7 @@ S2SolveStatus s2_lcp_restart_stage(S2LcpRun *run) {
       basic[i] = basic[i] != start.turned[i];
       z[i] = 0;
     }
+    // Which z_i are positive is all that counts: the problem itself is solved for them.
     if (status != S2_SOLVED) {
       continue;
     }

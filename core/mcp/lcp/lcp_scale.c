@@ -1,7 +1,7 @@
 #include "mcp/lcp/lcp_stages.h"
 
+#include "linalg/double2.h"
 #include "linalg/quad.h"
-#include "mcp/chain/double2.h"
 #include "mcp/pivot/dense_lu.h"
 
 #include <float.h>
@@ -19,17 +19,8 @@ static const double RANK_TOLERANCE = 1e-15;
 // Share of the allowed residual that the rounding of w may have.
 static const double SURE = 0.1;
 
-bool s2_lcp_finite(const double *x, size_t count) {
-  for (size_t i = 0; i < count; ++i) {
-    if (!isfinite(x[i])) {
-      return false;
-    }
-  }
-  return true;
-}
-
 // Of several numbers side by side; a plain comparison, unlike fmax, is one instruction.
-S2_INLINE double larger(double a, double b) {
+S2_INLINE double lcp_scale_larger(double a, double b) {
   return b > a ? b : a;
 }
 
@@ -66,6 +57,7 @@ S2_WIDE double s2_lcp_sure_row(int n, const double *m, const double *q, const do
   const double *row = m + (size_t)i * (size_t)n;
   double sum[LANES] = {q[i], 0, 0, 0}, size[LANES] = {fabs(q[i]), 0, 0, 0};
   int j = 0;
+  // The sum and, beside it, the sum of sizes, which says what rounding may do.
   for (; j + LANES <= n; j += LANES) {
     for (int k = 0; k < LANES; ++k) {
       double term = row[j + k] * z[j + k];
@@ -94,16 +86,6 @@ double s2_lcp_residual(int n, const double *m, const double *q, const double *z,
   return residual;
 }
 
-// The power of two next to 1 / sqrt(size): scaling by it rounds nothing.
-static double half_inverse(double size) {
-  if (!(size > 0)) {
-    return 1;
-  }
-  int exponent;
-  frexp(size, &exponent);
-  return ldexp(1, -exponent / 2);
-}
-
 // Largest entries by rows and columns.
 S2_WIDE static void find_largest(int n, const double *m, double *rows, double *columns) {
   memset(columns, 0, sizeof(double) * (size_t)n);
@@ -112,8 +94,8 @@ S2_WIDE static void find_largest(int n, const double *m, double *rows, double *c
     double most = 0;
     for (int j = 0; j < n; ++j) {
       double entry = fabs(row[j]);
-      most = larger(most, entry);
-      columns[j] = larger(columns[j], entry);
+      most = lcp_scale_larger(most, entry);
+      columns[j] = lcp_scale_larger(columns[j], entry);
     }
     rows[i] = most;
   }
@@ -134,12 +116,13 @@ S2LcpScaled s2_lcp_equilibrate(int n, const double *m, const double *q, S2Arena 
   for (int i = 0; i < n; ++i) {
     s.row[i] = s.column[i] = 1;
   }
+  // By powers of two, until no scale changes any more.
   for (int pass = 0; pass < EQUILIBRATION_PASSES; ++pass) {
     find_largest(n, s.m, row_max, column_max);
     bool changed = false;
     for (int i = 0; i < n; ++i) {
-      row_max[i] = half_inverse(row_max[i]);
-      column_max[i] = half_inverse(column_max[i]);
+      row_max[i] = s2_half_inverse(row_max[i]);
+      column_max[i] = s2_half_inverse(column_max[i]);
       s.row[i] *= row_max[i];
       s.column[i] *= column_max[i];
       changed = changed || row_max[i] != 1 || column_max[i] != 1;
@@ -181,6 +164,7 @@ double s2_lcp_clean_up(const S2LcpScaled *s, double *z, const bool *basic, S2Are
       index[count++] = i;
     }
   }
+  // M_BB of the scaled problem, which may be singular.
   double *block = S2_TAKE(arena, double, (size_t)count *(size_t)count);
   double *step = S2_TAKE(arena, double, count);
   double *trial = S2_TAKE_ZEROED(arena, double, n);
@@ -191,6 +175,7 @@ double s2_lcp_clean_up(const S2LcpScaled *s, double *z, const bool *basic, S2Are
   }
   S2DenseLu lu = s2_dense_lu_factor(count, block, RANK_TOLERANCE, arena);
   double best = scaled_residual(s, z);
+  // Steps by what the basic rows miss; each point is judged clipped.
   for (int pass = 0; pass <= REFINEMENTS; ++pass) {
     for (int i = 0; i < count; ++i) {
       step[i] = -s2_lcp_row(n, s->m, s->q, trial, index[i]);

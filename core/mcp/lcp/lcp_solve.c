@@ -3,6 +3,7 @@
 
 #include "linalg/dense.h"
 #include "mcp/lcp/lcp_stages.h"
+#include "mcp/mixed/mixed.h"
 
 #include <math.h>
 #include <string.h>
@@ -43,11 +44,13 @@ S2LcpSolver s2_lcp_solver_from_name(const char *name) {
 }
 
 // Clips z and measures it; what does not fit into a double gives way to z = 0.
-static void deliver(const S2LcpProblem *problem, double allowed, S2LcpSolution *solution) {
+static void lcp_solve_deliver(const S2LcpProblem *problem, double allowed,
+                              S2LcpSolution *solution) {
   int n = problem->n;
   for (int i = 0; i < n; ++i) {
     solution->z[i] = solution->z[i] > 0 ? solution->z[i] : 0;
   }
+  // No z of a double solves it: the point 0.
   solution->residual = s2_lcp_residual(n, problem->m, problem->q, solution->z, allowed);
   if (!isfinite(solution->residual)) {
     memset(solution->z, 0, sizeof(double) * (size_t)n);
@@ -58,8 +61,9 @@ static void deliver(const S2LcpProblem *problem, double allowed, S2LcpSolution *
   }
 }
 
-static S2SolveStatus run_method(const S2LcpProblem *problem, const S2LcpSolverOptions *options,
-                                double allowed, S2Arena *arena, S2LcpSolution *solution) {
+static S2SolveStatus lcp_solve_run_method(const S2LcpProblem *problem,
+                                          const S2LcpSolverOptions *options, double allowed,
+                                          S2Arena *arena, S2LcpSolution *solution) {
   S2ArenaMark mark = s2_arena_mark(arena);
   size_t size = sizeof(double) * (size_t)problem->n;
   S2LcpRun run = {
@@ -71,6 +75,7 @@ static S2SolveStatus run_method(const S2LcpProblem *problem, const S2LcpSolverOp
       .ray = S2_TAKE_ZEROED(arena, double, problem->n),
       .used = options->solver,
   };
+  // A second thread costs more than these systems take.
   s2_dense_single_threaded();
   S2SolveStatus claim = METHODS[options->solver].stage(&run);
   solution->used = run.used;
@@ -82,6 +87,51 @@ static S2SolveStatus run_method(const S2LcpProblem *problem, const S2LcpSolverOp
   s2_arena_rewind(arena, mark);
   return claim;
 }
+
+// ---- Central path -----------------------------------------------------------------------------
+// Points with z o w = kappa, by the interior point of mixed problems: from its own start, then from
+// next to a solution, which helps where the problem is not monotone.
+
+enum { PATH_ITERATIONS = 100 };
+
+static bool lcp_path_judge(const S2Mixed *p, const S2LcpSolverOptions *options,
+                           S2LcpSolution *solution) {
+  s2_mixed_apply(p, solution->z, solution->w);
+  solution->residual = s2_mixed_off_path(p, solution->z, solution->w, options->kappa);
+  return solution->residual <= s2_mixed_path_tolerance(options->tolerance, options->kappa);
+}
+
+static S2SolveStatus lcp_path(const S2LcpProblem *problem, const S2LcpSolverOptions *options,
+                              S2Arena *arena, S2LcpSolution *solution) {
+  solution->residual = INFINITY;
+  if (options->solver != S2_LCP_AUTO && options->solver != S2_LCP_PDIPM) {
+    return S2_UNSUPPORTED;
+  }
+  S2ArenaMark mark = s2_arena_mark(arena);
+  S2Mixed p = s2_mixed_pairs(problem->n, problem->m, problem->q, arena);
+  int most = options->max_iterations > 0 ? options->max_iterations : PATH_ITERATIONS;
+  // The interior point, aimed at kappa from its own start.
+  solution->used = S2_LCP_PDIPM;
+  solution->iterations =
+      s2_mixed_interior(&p, options->kappa, most, options->history, solution->z, arena);
+  bool solved = lcp_path_judge(&p, options, solution);
+  // From next to a solution, where a path with small kappa ends.
+  if (!solved) {
+    double *w = S2_TAKE(arena, double, problem->n);
+    S2LcpSolution end = {.z = S2_TAKE(arena, double, problem->n), .w = w};
+    if (s2_lcp_solve(problem, NULL, arena, &end) == S2_SOLVED) {
+      s2_copy_numbers(solution->z, end.z, (size_t)problem->n);
+      solution->iterations += end.iterations;
+      solution->iterations +=
+          s2_mixed_path_near(&p, options->kappa, most, options->history, solution->z, arena);
+      solved = lcp_path_judge(&p, options, solution);
+    }
+  }
+  s2_arena_rewind(arena, mark);
+  return solved ? S2_SOLVED : S2_MAX_ITERATIONS;
+}
+
+// ---- The entry --------------------------------------------------------------------------------
 
 S2SolveStatus s2_lcp_solve(const S2LcpProblem *problem, const S2LcpSolverOptions *options,
                            S2Arena *arena, S2LcpSolution *solution) {
@@ -95,19 +145,21 @@ S2SolveStatus s2_lcp_solve(const S2LcpProblem *problem, const S2LcpSolverOptions
   if (n == 0) {
     return solution->status;
   }
+  // z = 0 until something is found; what is too large or not finite ends here.
   memset(solution->z, 0, sizeof(double) * (size_t)n);
   memcpy(solution->w, problem->q, sizeof(double) * (size_t)n);
   if (n > S2_LCP_MAX) {
     solution->residual = NAN;
     return solution->status = S2_UNSUPPORTED;
   }
-  if (!s2_lcp_finite(problem->m, (size_t)n * (size_t)n) || !s2_lcp_finite(problem->q, (size_t)n)) {
+  if (!s2_all_finite(problem->m, (size_t)n * (size_t)n) || !s2_all_finite(problem->q, (size_t)n)) {
     solution->residual = NAN;
     return solution->status = S2_SINGULAR;
   }
   if (solution->kappa > 0) {
-    return solution->status = s2_lcp_path(problem, &chosen, arena, solution);
+    return solution->status = lcp_path(problem, &chosen, arena, solution);
   }
+  // z = 0 is a solution when no q is negative.
   double largest = 0;
   bool trivial = true;
   for (int i = 0; i < n; ++i) {
@@ -117,9 +169,10 @@ S2SolveStatus s2_lcp_solve(const S2LcpProblem *problem, const S2LcpSolverOptions
   double allowed = chosen.tolerance * fmax(1, largest);
   S2SolveStatus claim = S2_SOLVED;
   if (!trivial) {
-    claim = run_method(problem, &chosen, allowed, arena, solution);
+    claim = lcp_solve_run_method(problem, &chosen, allowed, arena, solution);
   }
-  deliver(problem, allowed, solution);
+  // The residual decides.
+  lcp_solve_deliver(problem, allowed, solution);
   if (solution->residual <= allowed) {
     solution->status = S2_SOLVED;
     solution->has_ray = false; // a ray on the way to a solution is of no interest

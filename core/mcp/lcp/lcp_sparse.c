@@ -1,6 +1,6 @@
 // Sparse problems: the step problem's stages on nodes of three unknowns, whose mobility is M
 // itself.
-#include "mcp/chain/double2.h"
+#include "linalg/double2.h"
 #include "mcp/lcp/lcp.h"
 #include "mcp/solvers.h"
 
@@ -28,7 +28,7 @@ static double sure_row(const S2Csr *m, const double *q, const double *z, int i) 
 }
 
 // Clips z, finds w; infinite where a number is not finite.
-static double deliver(const S2Csr *m, const double *q, double *z, double *w) {
+static double lcp_sparse_deliver(const S2Csr *m, const double *q, double *z, double *w) {
   double worst = 0;
   for (int i = 0; i < m->rows; i++) {
     z[i] = z[i] > 0 ? z[i] : 0;
@@ -46,6 +46,7 @@ static S2Problem step_problem(const S2Csr *m, const double *q, double scale, S2A
   double *rhs = S2_TAKE_ZEROED(arena, double, 3 * nodes);
   S2Row *row = S2_TAKE(arena, S2Row, n);
   memcpy(rhs, q, sizeof(double) * (size_t)n);
+  // Unknown i is the impulse of a normal row on lane i % 3 of node i / 3; A = M.
   for (int i = 0; i < n; i++) {
     row[i] = (S2Row){.a = i / 3, .b = S2_GROUND, .coupled_to = -1, .group = i, .hi = INFINITY};
     row[i].ja[i % 3] = 1;
@@ -113,28 +114,32 @@ S2SolveStatus s2_lcp_sparse_solve(const S2Csr *m, const double *q,
   if (n == 0) {
     return solution->status = S2_SOLVED;
   }
+  // z = 0 until something is found; numbers that are not finite end here.
   memset(solution->z, 0, sizeof(double) * (size_t)n);
-  if (!s2_all_finite(m->value, m->start[n]) || !s2_all_finite(q, n)) {
+  if (!s2_all_finite(m->value, (size_t)m->start[n]) || !s2_all_finite(q, (size_t)n)) {
     memcpy(solution->w, q, sizeof(double) * (size_t)n);
     solution->residual = NAN;
     return solution->status = S2_SINGULAR;
   }
+  // Solved means what it means for dense problems.
   double largest = 0;
   for (int i = 0; i < n; i++) {
     largest = fmax(largest, fabs(q[i]));
   }
   double allowed = chosen.tolerance * fmax(1, largest);
   S2ArenaMark mark = s2_arena_mark(arena);
+  // The sparse chain first, judged in the caller's units.
   bool sparse = chosen.solver == S2_LCP_AUTO || chosen.solver == S2_LCP_PDIPM;
   if (sparse && largest > 0) {
     solve_sparse(m, q, &chosen, largest, allowed, arena, solution);
   }
-  solution->residual = deliver(m, q, solution->z, solution->w);
+  solution->residual = lcp_sparse_deliver(m, q, solution->z, solution->w);
   if (!isfinite(solution->residual)) { // does not fit into a double
     memset(solution->z, 0, sizeof(double) * (size_t)n);
-    solution->residual = deliver(m, q, solution->z, solution->w);
+    solution->residual = lcp_sparse_deliver(m, q, solution->z, solution->w);
     solution->status = S2_SINGULAR;
   }
+  // Methods for dense matrices where that failed or was not asked for.
   bool solved = solution->residual <= allowed;
   if (solved) {
     solution->status = S2_SOLVED;

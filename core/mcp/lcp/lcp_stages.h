@@ -2,6 +2,7 @@
 #ifndef S2_LCP_STAGES_H
 #define S2_LCP_STAGES_H
 
+#include "linalg/numbers.h"
 #include "mcp/lcp/lcp.h"
 
 // ---- Methods ----------------------------------------------------------------------------------
@@ -31,15 +32,8 @@ S2LcpStage s2_lcp_pgs_stage;       // lcp_pgs.c
 S2LcpStage s2_lcp_newton_stage;    // lcp_newton.c
 S2LcpStage s2_lcp_pdipm_stage;     // lcp_pdipm.c
 
-// ---- Central path -----------------------------------------------------------------------------
-
-// lcp_path.c: s2_lcp_solve for kappa > 0 and finite numbers, n > 0.
-S2SolveStatus s2_lcp_path(const S2LcpProblem *problem, const S2LcpSolverOptions *options,
-                          S2Arena *arena, S2LcpSolution *solution);
-
 // ---- Scaling ----------------------------------------------------------------------------------
 
-bool s2_lcp_finite(const double *x, size_t count);
 double s2_lcp_row(int n, const double *m, const double *q, const double *z, int i); // (M z + q)_i
 // The same, with twice the digits where rounding could decide whether a residual is `allowed`.
 // Along a direction with M d = 0 a point far out hides q behind the rounding of M z, and looks like

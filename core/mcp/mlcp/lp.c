@@ -1,15 +1,15 @@
 #include "mcp/mlcp/lp.h"
 
+#include "mcp/mixed/mixed.h"
 #include "mcp/mlcp/mlcp.h"
-#include "mcp/mlcp/mlcp_stages.h"
 
 #include <math.h>
 
-static double lower(const S2Lp *lp, int i) {
+static double lp_lower(const S2Lp *lp, int i) {
   return lp->lo != NULL ? lp->lo[i] : -INFINITY;
 }
 
-static double upper(const S2Lp *lp, int i) {
+static double lp_upper(const S2Lp *lp, int i) {
   return lp->hi != NULL ? lp->hi[i] : INFINITY;
 }
 
@@ -17,7 +17,7 @@ static double upper(const S2Lp *lp, int i) {
 static void add_bound(double *matrix, double *right, int *count, int n, int i, double sign,
                       double value) {
   double *row = matrix + (size_t)*count * (size_t)n;
-  s2_mixed_clear(row, (size_t)n);
+  s2_clear_numbers(row, (size_t)n);
   row[i] = sign;
   right[*count] = sign * value;
   *count += 1;
@@ -25,7 +25,7 @@ static void add_bound(double *matrix, double *right, int *count, int n, int i, d
 
 // Rows of the program followed by those of its bounds, variable after variable: one equation, or up
 // to two inequalities, the lower bound first.
-static S2Qp make(const S2Lp *lp, S2Arena *arena) {
+static S2Qp lp_make(const S2Lp *lp, S2Arena *arena) {
   int n = lp->n;
   size_t e = (size_t)lp->equalities + (size_t)n;
   size_t m = (size_t)lp->inequalities + 2 * (size_t)n;
@@ -39,12 +39,14 @@ static S2Qp make(const S2Lp *lp, S2Arena *arena) {
              .b = b,
              .g = g,
              .h = h};
-  s2_mixed_copy(a, lp->a_eq, (size_t)lp->equalities * (size_t)n);
-  s2_mixed_copy(b, lp->b_eq, (size_t)lp->equalities);
-  s2_mixed_copy(g, lp->a_ub, (size_t)lp->inequalities * (size_t)n);
-  s2_mixed_copy(h, lp->b_ub, (size_t)lp->inequalities);
+  // The program's own rows first.
+  s2_copy_numbers(a, lp->a_eq, (size_t)lp->equalities * (size_t)n);
+  s2_copy_numbers(b, lp->b_eq, (size_t)lp->equalities);
+  s2_copy_numbers(g, lp->a_ub, (size_t)lp->inequalities * (size_t)n);
+  s2_copy_numbers(h, lp->b_ub, (size_t)lp->inequalities);
+  // Then those of its bounds, variable after variable.
   for (int i = 0; i < n; i++) {
-    double lo = lower(lp, i), hi = upper(lp, i);
+    double lo = lp_lower(lp, i), hi = lp_upper(lp, i);
     if (lo == hi) {
       add_bound(a, b, &qp.equalities, n, i, 1, lo);
       continue;
@@ -60,18 +62,19 @@ static S2Qp make(const S2Lp *lp, S2Arena *arena) {
 }
 
 // The multipliers (y, z) of all rows become those of the program and of its bounds.
-static void share(const S2Lp *lp, const double *y, const double *z, double *to_y, double *to_z,
-                  double *to_lower, double *to_upper) {
+static void lp_share(const S2Lp *lp, const double *y, const double *z, double *to_y, double *to_z,
+                     double *to_lower, double *to_upper) {
   if (to_y != NULL) {
-    s2_mixed_copy(to_y, y, (size_t)lp->equalities);
+    s2_copy_numbers(to_y, y, (size_t)lp->equalities);
   }
   if (to_z != NULL) {
-    s2_mixed_copy(to_z, z, (size_t)lp->inequalities);
+    s2_copy_numbers(to_z, z, (size_t)lp->inequalities);
   }
+  // A fixed unknown's one multiplier is that of its upper bound where positive, of the lower else.
   y += lp->equalities;
   z += lp->inequalities;
   for (int i = 0; i < lp->n; i++) {
-    double lo = lower(lp, i), hi = upper(lp, i), at_lo = 0, at_hi = 0;
+    double lo = lp_lower(lp, i), hi = lp_upper(lp, i), at_lo = 0, at_hi = 0;
     if (lo == hi) {
       at_lo = fmax(-*y, 0);
       at_hi = fmax(*y++, 0);
@@ -88,12 +91,12 @@ static void share(const S2Lp *lp, const double *y, const double *z, double *to_y
   }
 }
 
-static S2SolveStatus refuse(const S2Lp *lp, S2LpSolution *solution) {
-  s2_mixed_clear(solution->x, (size_t)lp->n);
-  s2_mixed_clear(solution->y, (size_t)lp->equalities);
-  s2_mixed_clear(solution->z, (size_t)lp->inequalities);
-  s2_mixed_clear(solution->lower, (size_t)lp->n);
-  s2_mixed_clear(solution->upper, (size_t)lp->n);
+static S2SolveStatus lp_refuse(const S2Lp *lp, S2LpSolution *solution) {
+  s2_clear_numbers(solution->x, (size_t)lp->n);
+  s2_clear_numbers(solution->y, (size_t)lp->equalities);
+  s2_clear_numbers(solution->z, (size_t)lp->inequalities);
+  s2_clear_numbers(solution->lower, (size_t)lp->n);
+  s2_clear_numbers(solution->upper, (size_t)lp->n);
   solution->iterations = 0;
   solution->unbounded = false;
   solution->kappa = 0;
@@ -107,10 +110,11 @@ S2SolveStatus s2_lp_solve(const S2Lp *problem, const S2QpOptions *options, S2Are
   int rows =
       problem->equalities > problem->inequalities ? problem->equalities : problem->inequalities;
   if (problem->n > S2_MLCP_MAX || rows > S2_MLCP_MAX) {
-    return refuse(problem, solution); // the rows of its bounds need not be written first
+    return lp_refuse(problem, solution); // the rows of its bounds need not be written first
   }
+  // As a quadratic program without curvature whose bounds are rows.
   S2ArenaMark mark = s2_arena_mark(arena);
-  S2Qp qp = make(problem, arena);
+  S2Qp qp = lp_make(problem, arena);
   size_t e = (size_t)qp.equalities, m = (size_t)qp.inequalities;
   double *proof_y = S2_TAKE_ZEROED(arena, double, e + 1);
   double *proof_z = S2_TAKE_ZEROED(arena, double, m + 1);
@@ -123,9 +127,10 @@ S2SolveStatus s2_lp_solve(const S2Lp *problem, const S2QpOptions *options, S2Are
       .direction = solution->direction,
   };
   solution->status = s2_qp_solve(&qp, options, arena, &qs);
-  share(problem, qs.y, qs.z, solution->y, solution->z, solution->lower, solution->upper);
-  share(problem, proof_y, proof_z, solution->proof_y, solution->proof_z, solution->proof_lower,
-        solution->proof_upper);
+  // Multipliers and proofs back to rows and bounds.
+  lp_share(problem, qs.y, qs.z, solution->y, solution->z, solution->lower, solution->upper);
+  lp_share(problem, proof_y, proof_z, solution->proof_y, solution->proof_z, solution->proof_lower,
+           solution->proof_upper);
   solution->kappa = qs.kappa;
   solution->unbounded = qs.unbounded;
   solution->iterations = qs.iterations;
@@ -140,28 +145,30 @@ S2SolveStatus s2_lp_solve(const S2Lp *problem, const S2QpOptions *options, S2Are
 
 // ---- Derivatives ------------------------------------------------------------------------------
 
-static double entry(const double *list, int i) {
+static double lp_entry(const double *list, int i) {
   return list != NULL ? list[i] : 0;
 }
 
 // Multipliers of the program's own rows and of its bounds, or what a loss says of them, in the
 // order of `make`. Of a fixed unknown's two, the one that is not 0 at the solution is the
 // equation's.
-static void gather(const S2Lp *lp, const S2LpLoss *from, const S2LpSolution *side, double *y,
-                   double *z) {
+static void lp_gather(const S2Lp *lp, const S2LpLoss *from, const S2LpSolution *side, double *y,
+                      double *z) {
   if (from->y != NULL) {
-    s2_mixed_copy(y, from->y, (size_t)lp->equalities);
+    s2_copy_numbers(y, from->y, (size_t)lp->equalities);
   }
   if (from->z != NULL) {
-    s2_mixed_copy(z, from->z, (size_t)lp->inequalities);
+    s2_copy_numbers(z, from->z, (size_t)lp->inequalities);
   }
   y += lp->equalities;
   z += lp->inequalities;
+  // The rows of bounds in the order of lp_make.
   for (int i = 0; i < lp->n; i++) {
-    double lo = lower(lp, i), hi = upper(lp, i);
-    double at_lo = entry(from->lower, i), at_hi = entry(from->upper, i);
+    double lo = lp_lower(lp, i), hi = lp_upper(lp, i);
+    double at_lo = lp_entry(from->lower, i), at_hi = lp_entry(from->upper, i);
     if (lo == hi) {
-      *y++ = (entry(side->upper, i) > 0 ? at_hi : 0) - (entry(side->lower, i) > 0 ? at_lo : 0);
+      *y++ =
+          (lp_entry(side->upper, i) > 0 ? at_hi : 0) - (lp_entry(side->lower, i) > 0 ? at_lo : 0);
       continue;
     }
     if (lo != -INFINITY) {
@@ -178,7 +185,7 @@ static void share_bounds(const S2Lp *lp, const double *b, const double *h,
   b += lp->equalities;
   h += lp->inequalities;
   for (int i = 0; i < lp->n; i++) {
-    double lo = lower(lp, i), hi = upper(lp, i), to_lo = 0, to_hi = 0;
+    double lo = lp_lower(lp, i), hi = lp_upper(lp, i), to_lo = 0, to_hi = 0;
     if (lo == hi) {
       to_lo = to_hi = *b++ / 2;
     } else {
@@ -197,8 +204,8 @@ static void share_bounds(const S2Lp *lp, const double *b, const double *h,
 // A loss may depend on a multiplier of a fixed unknown only where one of the two is not 0.
 static bool has_sides(const S2Lp *lp, const S2LpLoss *loss, const S2LpSolution *solution) {
   for (int i = 0; i < lp->n; i++) {
-    bool asked = entry(loss->lower, i) != 0 || entry(loss->upper, i) != 0;
-    if (asked && lower(lp, i) == upper(lp, i) && solution->lower[i] == 0 &&
+    bool asked = lp_entry(loss->lower, i) != 0 || lp_entry(loss->upper, i) != 0;
+    if (asked && lp_lower(lp, i) == lp_upper(lp, i) && solution->lower[i] == 0 &&
         solution->upper[i] == 0) {
       return false;
     }
@@ -208,18 +215,19 @@ static bool has_sides(const S2Lp *lp, const S2LpLoss *loss, const S2LpSolution *
 
 static void copy_if(double *to, const double *from, int count) {
   if (to != NULL) {
-    s2_mixed_copy(to, from, (size_t)count);
+    s2_copy_numbers(to, from, (size_t)count);
   }
 }
 
 bool s2_lp_vjp(const S2Lp *problem, const S2LpSolution *solution, const S2LpLoss *loss,
                const S2LpGradient *gradient, S2Arena *arena) {
   S2ArenaMark mark = s2_arena_mark(arena);
-  S2Qp qp = make(problem, arena);
+  S2Qp qp = lp_make(problem, arena);
   size_t n = (size_t)qp.n, e = (size_t)qp.equalities, m = (size_t)qp.inequalities;
   double *y = S2_TAKE(arena, double, e + 1), *z = S2_TAKE(arena, double, m + 1);
   double *dl_dy = S2_TAKE_ZEROED(arena, double, e + 1);
   double *dl_dz = S2_TAKE_ZEROED(arena, double, m + 1);
+  // By the quadratic program that stands for it.
   S2QpGradient all = {.q = gradient->c,
                       .a = S2_TAKE(arena, double, e *n + 1),
                       .b = S2_TAKE(arena, double, e + 1),
@@ -227,10 +235,11 @@ bool s2_lp_vjp(const S2Lp *problem, const S2LpSolution *solution, const S2LpLoss
                       .h = S2_TAKE(arena, double, m + 1)};
   S2LpLoss multipliers = {
       .y = solution->y, .z = solution->z, .lower = solution->lower, .upper = solution->upper};
-  gather(problem, &multipliers, solution, y, z);
-  gather(problem, loss, solution, dl_dy, dl_dz);
+  lp_gather(problem, &multipliers, solution, y, z);
+  lp_gather(problem, loss, solution, dl_dy, dl_dz);
   S2QpSolution at = {.x = solution->x, .y = y, .z = z, .kappa = solution->kappa};
   bool regular = s2_qp_vjp(&qp, &at, loss->x, dl_dy, dl_dz, &all, arena);
+  // Of its rows the program's own; those of bounds give dl/d(lo, hi).
   copy_if(gradient->a_eq, all.a, problem->equalities * problem->n);
   copy_if(gradient->b_eq, all.b, problem->equalities);
   copy_if(gradient->a_ub, all.g, problem->inequalities * problem->n);

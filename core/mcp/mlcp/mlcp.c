@@ -1,6 +1,7 @@
 #include "mcp/mlcp/mlcp.h"
 
-#include "mcp/mlcp/mlcp_stages.h"
+#include "mcp/mixed/mixed.h"
+#include "mcp/mlcp/mlcp_pivot.h"
 
 #include <math.h>
 #include <string.h>
@@ -11,10 +12,11 @@ enum { MAX_ITERATIONS = 100 };
 
 // ---- The problem as one matrix ----------------------------------------------------------------
 
-static S2Mixed make(const S2Mlcp *problem, S2Arena *arena) {
+static S2Mixed mlcp_make(const S2Mlcp *problem, S2Arena *arena) {
   size_t n = (size_t)problem->n, m = (size_t)problem->m, size = n + m;
   S2Mixed p = {problem->n, problem->m, S2_TAKE(arena, double, size *size + 1),
                S2_TAKE(arena, double, size + 1)};
+  // K = [A C; D B], r = (a, b).
   for (size_t i = 0; i < size; i++) {
     bool is_free = i < n;
     size_t row = is_free ? i : i - n;
@@ -50,13 +52,14 @@ typedef struct Run {
 
 // Of each row by itself, in parts of its unit; of each pair what is smaller, that or the way to the
 // bound.
-static double measure(const Run *run, const double *x, const double *f) {
+static double mlcp_measure(const Run *run, const double *x, const double *f) {
   const S2Mixed *p = &run->p;
   int n = p->n, size = s2_mixed_size(p);
-  if (!s2_mixed_finite(x, (size_t)size) || !s2_mixed_finite(f, (size_t)size)) {
+  if (!s2_all_finite(x, (size_t)size) || !s2_all_finite(f, (size_t)size)) {
     return NAN;
   }
   double residual = 0;
+  // Equations by their rows; pairs by what is nearer, w = 0 or the bound.
   for (int i = 0; i < size; i++) {
     double unit = s2_mixed_row_unit(p, x, i, run->scale), miss = f[i] == 0 ? 0 : fabs(f[i]) / unit;
     if (i >= n) {
@@ -70,56 +73,61 @@ static double measure(const Run *run, const double *x, const double *f) {
 }
 
 // max |w_i| times the distance of v_i from the bound it should be at
-static double products(const Run *run, const double *x, const double *f) {
+static double mlcp_products(const Run *run, const double *x, const double *f) {
   double largest = 0;
   for (int i = 0; i < run->p.m; i++) {
     double w = f[run->p.n + i], v = x[run->p.n + i];
     double below = v - s2_bounds_lo(&run->bounds, i), above = s2_bounds_hi(&run->bounds, i) - v;
+    // The distance to the bound that the sign of w asks for, or to the other where that is
+    // infinite.
     double right = w > 0 ? below : above, distance = isfinite(right) ? right : fmin(below, above);
     largest = fmax(largest, isfinite(distance) ? fabs(distance * w) : fabs(w));
   }
   return largest;
 }
 
-static void offer(Run *run, double residual, double r_vio, double b_vio) {
+static void mlcp_offer(Run *run, double residual, double r_vio, double b_vio) {
   if (residual < run->residual || isnan(run->residual)) {
     run->residual = residual;
     run->r_vio = r_vio;
     run->b_vio = b_vio;
-    s2_mixed_copy(run->x, run->trial, (size_t)s2_mixed_size(&run->p));
+    s2_copy_numbers(run->x, run->trial, (size_t)s2_mixed_size(&run->p));
   }
 }
 
 // Keeps what `inner` stands for if that is better than what there is.
-static void consider(Run *run, S2Arena *arena) {
+static void mlcp_consider(Run *run, S2Arena *arena) {
   S2ArenaMark mark = s2_arena_mark(arena);
   const S2Mixed *p = &run->p, *q = &run->box.p;
+  // The point in the caller's unknowns, judged there.
   s2_box_point(&run->box, &run->bounds, run->inner, run->trial);
   s2_mixed_apply(p, run->trial, run->f);
-  double residual = measure(run, run->trial, run->f), b_vio = products(run, run->trial, run->f);
-  double r_vio = s2_mixed_largest(run->f, (size_t)p->n);
+  double residual = mlcp_measure(run, run->trial, run->f),
+         b_vio = mlcp_products(run, run->trial, run->f);
+  double r_vio = s2_largest(run->f, (size_t)p->n);
+  // On a path the products count, and those are the inner problem's.
   if (run->kappa > 0 && isfinite(residual)) {
     double *f = S2_TAKE(arena, double, s2_mixed_size(q) + 1);
     s2_mixed_apply(q, run->inner, f);
     b_vio = s2_mixed_off_path(q, run->inner, f, run->kappa);
-    r_vio = s2_mixed_largest(f, (size_t)q->n);
+    r_vio = s2_largest(f, (size_t)q->n);
     residual = fmax(r_vio, b_vio);
   }
-  offer(run, residual, r_vio, b_vio);
+  mlcp_offer(run, residual, r_vio, b_vio);
   s2_arena_rewind(arena, mark);
 }
 
 // The walk from the best point, on the problem as it was given.
 static void consider_walk(Run *run, S2Arena *arena) {
-  s2_mixed_copy(run->trial, run->x, (size_t)s2_mixed_size(&run->p));
+  s2_copy_numbers(run->trial, run->x, (size_t)s2_mixed_size(&run->p));
   if (run->kappa == 0 && s2_mixed_walk(&run->p, &run->bounds, run->trial, arena)) {
     s2_mixed_apply(&run->p, run->trial, run->f);
-    offer(run, measure(run, run->trial, run->f), s2_mixed_largest(run->f, (size_t)run->p.n),
-          products(run, run->trial, run->f));
+    mlcp_offer(run, mlcp_measure(run, run->trial, run->f), s2_largest(run->f, (size_t)run->p.n),
+               mlcp_products(run, run->trial, run->f));
   }
 }
 
-static bool accepts(const Run *run, double tolerance) {
+static bool mlcp_accepts(const Run *run, double tolerance) {
   if (run->kappa > 0) {
     return run->r_vio <= tolerance * run->scale &&
            run->b_vio <= s2_mixed_path_tolerance(tolerance, run->kappa);
@@ -129,16 +137,17 @@ static bool accepts(const Run *run, double tolerance) {
 
 static void copy_block(double *to, const S2Mixed *p, int row, int rows, int column, int columns) {
   for (int i = 0; i < rows; i++) {
-    s2_mixed_copy(to + (size_t)i * (size_t)columns,
-                  p->k + (size_t)(row + i) * (size_t)s2_mixed_size(p) + column, (size_t)columns);
+    s2_copy_numbers(to + (size_t)i * (size_t)columns,
+                    p->k + (size_t)(row + i) * (size_t)s2_mixed_size(p) + column, (size_t)columns);
   }
 }
 
-static bool prove(const Run *run, S2MlcpSolution *solution, S2Arena *arena) {
+static bool mlcp_prove(const Run *run, S2MlcpSolution *solution, S2Arena *arena) {
   const S2Mixed *p = &run->box.p;
   int n = p->n, m = p->m, size = n + m;
   double *left = S2_TAKE(arena, double, (size_t)size *(size_t)n + 1);
   double *right = S2_TAKE(arena, double, (size_t)size *(size_t)m + 1);
+  // The inner problem's rows as linear conditions on (u, v >= 0).
   copy_block(left, p, 0, size, 0, n);
   copy_block(right, p, 0, size, n, m);
   S2Conditions conditions = {
@@ -157,58 +166,62 @@ static bool prove(const Run *run, S2MlcpSolution *solution, S2Arena *arena) {
   if (!s2_conditions_conflict(&conditions, e, t, arena)) {
     return false;
   }
+  // As multipliers of the caller's rows.
   double *proof = S2_TAKE(arena, double, s2_mixed_size(&run->p) + 1);
   s2_box_proof(&run->box, &run->bounds, e, t, proof);
   if (solution->proof_free != NULL) {
-    s2_mixed_copy(solution->proof_free, proof, (size_t)run->p.n);
+    s2_copy_numbers(solution->proof_free, proof, (size_t)run->p.n);
   }
   if (solution->proof_row != NULL) {
-    s2_mixed_copy(solution->proof_row, proof + run->p.n, (size_t)run->p.m);
+    s2_copy_numbers(solution->proof_row, proof + run->p.n, (size_t)run->p.m);
   }
   return true;
 }
 
-static S2SolveStatus solve(Run *run, const S2MlcpOptions *options, S2MlcpSolution *solution,
-                           S2Arena *arena) {
+static S2SolveStatus mlcp_solve(Run *run, const S2MlcpOptions *options, S2MlcpSolution *solution,
+                                S2Arena *arena) {
   const S2Mixed *p = &run->box.p;
   int most = options->max_iterations > 0 ? options->max_iterations : MAX_ITERATIONS;
   double tolerance = options->tolerance > 0 ? options->tolerance : TOLERANCE;
+  // Interior point, then a walk through active sets from what it left.
   solution->iterations =
       s2_mixed_interior(p, run->kappa, most, options->history, run->inner, arena);
-  consider(run, arena);
-  if (!accepts(run, tolerance)) {
+  mlcp_consider(run, arena);
+  if (!mlcp_accepts(run, tolerance)) {
     consider_walk(run, arena);
   }
-  if (accepts(run, tolerance)) {
+  if (mlcp_accepts(run, tolerance)) {
     return S2_SOLVED;
   }
-  if (prove(run, solution, arena)) {
+  // No: perhaps there is none. Otherwise pivoting, which needs no monotone problem.
+  if (mlcp_prove(run, solution, arena)) {
     return S2_INFEASIBLE;
   }
   S2SolveStatus status = s2_mixed_pivot(p, run->inner, arena);
-  if (s2_mixed_finite(run->inner, (size_t)s2_mixed_size(p))) {
+  // Judged as it is, and once its active set is solved afresh.
+  if (s2_all_finite(run->inner, (size_t)s2_mixed_size(p))) {
     if (run->kappa == 0) {
-      consider(run, arena);
+      mlcp_consider(run, arena);
     }
     s2_mixed_finish(p, run->inner, arena);
     if (run->kappa > 0) {
       solution->iterations +=
           s2_mixed_path_near(p, run->kappa, most, options->history, run->inner, arena);
     }
-    consider(run, arena);
+    mlcp_consider(run, arena);
   }
-  if (accepts(run, tolerance)) {
+  if (mlcp_accepts(run, tolerance)) {
     return S2_SOLVED;
   }
   return status == S2_RAY && run->kappa == 0 ? S2_RAY : S2_MAX_ITERATIONS;
 }
 
-static void deliver(Run *run, S2MlcpSolution *solution) {
+static void mlcp_deliver(Run *run, S2MlcpSolution *solution) {
   int n = run->p.n, m = run->p.m;
   s2_mixed_apply(&run->p, run->x, run->f);
-  s2_mixed_copy(solution->u, run->x, (size_t)n);
-  s2_mixed_copy(solution->v, run->x + n, (size_t)m);
-  s2_mixed_copy(solution->w, run->f + n, (size_t)m);
+  s2_copy_numbers(solution->u, run->x, (size_t)n);
+  s2_copy_numbers(solution->v, run->x + n, (size_t)m);
+  s2_copy_numbers(solution->w, run->f + n, (size_t)m);
   solution->residual = run->residual;
   solution->r_vio = run->r_vio;
   solution->b_vio = run->b_vio;
@@ -228,16 +241,16 @@ static S2SolveStatus check_bounds(const S2Mlcp *problem) {
   return status;
 }
 
-static void clear(const S2Mlcp *problem, S2MlcpSolution *solution) {
+static void mlcp_clear(const S2Mlcp *problem, S2MlcpSolution *solution) {
   size_t n = (size_t)problem->n, m = (size_t)problem->m;
-  s2_mixed_clear(solution->u, n);
-  s2_mixed_clear(solution->v, m);
-  s2_mixed_clear(solution->w, m);
+  s2_clear_numbers(solution->u, n);
+  s2_clear_numbers(solution->v, m);
+  s2_clear_numbers(solution->w, m);
   if (solution->proof_free != NULL) {
-    s2_mixed_clear(solution->proof_free, n);
+    s2_clear_numbers(solution->proof_free, n);
   }
   if (solution->proof_row != NULL) {
-    s2_mixed_clear(solution->proof_row, m);
+    s2_clear_numbers(solution->proof_row, m);
   }
   solution->iterations = 0;
   solution->kappa = 0;
@@ -249,7 +262,8 @@ S2SolveStatus s2_mlcp_solve(const S2Mlcp *problem, const S2MlcpOptions *options,
   static const S2MlcpOptions defaults = {0};
   options = options != NULL ? options : &defaults;
   int n = problem->n, m = problem->m;
-  clear(problem, solution);
+  // What is too large, has no point by its bounds, or is not finite ends here.
+  mlcp_clear(problem, solution);
   if (n > S2_MLCP_MAX - m) {
     return solution->status = S2_UNSUPPORTED;
   }
@@ -259,21 +273,22 @@ S2SolveStatus s2_mlcp_solve(const S2Mlcp *problem, const S2MlcpOptions *options,
   }
   S2ArenaMark mark = s2_arena_mark(arena);
   size_t size = (size_t)n + (size_t)m;
-  Run run = {.p = make(problem, arena), .bounds = bounds_of(problem), .residual = NAN};
-  if (!s2_mixed_finite(run.p.k, size * size) || !s2_mixed_finite(run.p.r, size)) {
+  Run run = {.p = mlcp_make(problem, arena), .bounds = bounds_of(problem), .residual = NAN};
+  if (!s2_all_finite(run.p.k, size * size) || !s2_all_finite(run.p.r, size)) {
     s2_arena_rewind(arena, mark);
     return solution->status = S2_SINGULAR;
   }
-  run.scale = fmax(1, s2_mixed_largest(run.p.r, size));
+  // With all bounds at 0 (mixed_box.c), and from the point without pairs as the best so far.
+  run.scale = fmax(1, s2_largest(run.p.r, size));
   run.box = s2_box_make(&run.p, &run.bounds, arena);
   run.kappa = solution->kappa = fmax(0, options->kappa);
   run.x = S2_TAKE_ZEROED(arena, double, size + 1);
   run.f = S2_TAKE(arena, double, size + 1);
   run.trial = S2_TAKE(arena, double, size + 1);
   run.inner = S2_TAKE_ZEROED(arena, double, s2_mixed_size(&run.box.p) + 1);
-  consider(&run, arena);
-  solution->status = solve(&run, options, solution, arena);
-  deliver(&run, solution);
+  mlcp_consider(&run, arena);
+  solution->status = mlcp_solve(&run, options, solution, arena);
+  mlcp_deliver(&run, solution);
   s2_arena_rewind(arena, mark);
   return solution->status;
 }
@@ -282,7 +297,7 @@ S2SolveStatus s2_mlcp_solve(const S2Mlcp *problem, const S2MlcpOptions *options,
 
 // With l = K^-T (dl/du, dl/dv) on the active set, a change dK, dr of the data changes the loss by
 // -l' (dK x + dr).
-static void outer(double *to, const double *l, int rows, const double *x, int columns) {
+static void mlcp_outer(double *to, const double *l, int rows, const double *x, int columns) {
   for (int i = 0; to != NULL && i < rows; i++) {
     for (int j = 0; j < columns; j++) {
       to[(size_t)i * (size_t)columns + (size_t)j] = 0 - l[i] * x[j]; // no -0
@@ -290,7 +305,7 @@ static void outer(double *to, const double *l, int rows, const double *x, int co
   }
 }
 
-static void negate(double *to, const double *l, int count) {
+static void mlcp_negate(double *to, const double *l, int count) {
   for (int i = 0; to != NULL && i < count; i++) {
     to[i] = 0 - l[i];
   }
@@ -300,26 +315,28 @@ bool s2_mlcp_vjp(const S2Mlcp *problem, const S2MlcpSolution *solution, const do
                  const double *dl_dv, const S2MlcpGradient *gradient, S2Arena *arena) {
   S2ArenaMark mark = s2_arena_mark(arena);
   int n = problem->n, m = problem->m;
-  S2Mixed p = make(problem, arena);
+  S2Mixed p = mlcp_make(problem, arena);
   S2Bounds bounds = bounds_of(problem);
+  // l = K^-T dl/dx on the active set, or along the path.
   double *x = S2_TAKE(arena, double, n + m + 1), *l = S2_TAKE(arena, double, n + m + 1);
   double *g = S2_TAKE_ZEROED(arena, double, n + m + 1);
-  s2_mixed_copy(x, solution->u, (size_t)n);
-  s2_mixed_copy(x + n, solution->v, (size_t)m);
+  s2_copy_numbers(x, solution->u, (size_t)n);
+  s2_copy_numbers(x + n, solution->v, (size_t)m);
   if (dl_du != NULL) {
-    s2_mixed_copy(g, dl_du, (size_t)n);
+    s2_copy_numbers(g, dl_du, (size_t)n);
   }
   if (dl_dv != NULL) {
-    s2_mixed_copy(g + n, dl_dv, (size_t)m);
+    s2_copy_numbers(g + n, dl_dv, (size_t)m);
   }
   bool regular =
       s2_mixed_adjoint(&p, &bounds, x, solution->kappa, g, l, gradient->lo, gradient->hi, arena);
-  outer(gradient->a_uu, l, n, solution->u, n);
-  outer(gradient->c_uv, l, n, solution->v, m);
-  outer(gradient->d_vu, l + n, m, solution->u, n);
-  outer(gradient->b_vv, l + n, m, solution->v, m);
-  negate(gradient->a_free, l, n);
-  negate(gradient->b_row, l + n, m);
+  // dl/dK = -l x', dl/dr = -l, block by block.
+  mlcp_outer(gradient->a_uu, l, n, solution->u, n);
+  mlcp_outer(gradient->c_uv, l, n, solution->v, m);
+  mlcp_outer(gradient->d_vu, l + n, m, solution->u, n);
+  mlcp_outer(gradient->b_vv, l + n, m, solution->v, m);
+  mlcp_negate(gradient->a_free, l, n);
+  mlcp_negate(gradient->b_row, l + n, m);
   s2_arena_rewind(arena, mark);
   return regular;
 }

@@ -2,7 +2,7 @@
 // pivoting, and Lemke's method solves what is left, or what else there is for problems of pairs.
 // Equations without a pivot are kept as two opposite inequalities, whose multipliers are the two
 // parts of the unknown that has none.
-#include "mcp/mlcp/mlcp_stages.h"
+#include "mcp/mlcp/mlcp_pivot.h"
 
 #include "mcp/lcp/lcp.h"
 
@@ -18,23 +18,18 @@ typedef struct Tableau {
   int *column; // of the free unknowns
 } Tableau;
 
-static double *row_of(const Tableau *t, int i) {
+static double *mlcp_pivot_row_of(const Tableau *t, int i) {
   return t->at + (size_t)i * (size_t)t->width;
 }
 
-static void swap(double *x, double *y) {
-  double kept = *x;
-  *x = *y;
-  *y = kept;
-}
-
-static Tableau make(const S2Mixed *p, S2Arena *arena) {
+static Tableau mlcp_pivot_make(const S2Mixed *p, S2Arena *arena) {
   int size = s2_mixed_size(p);
   Tableau t = {p->n, size, size + 1, NULL, S2_TAKE(arena, int, p->n + 1)};
   t.at = S2_TAKE(arena, double, (size_t)size *(size_t)t.width + 1);
   for (int i = 0; i < size; i++) {
-    memcpy(row_of(&t, i), p->k + (size_t)i * (size_t)size, sizeof(double) * (size_t)size);
-    row_of(&t, i)[size] = p->r[i];
+    memcpy(mlcp_pivot_row_of(&t, i), p->k + (size_t)i * (size_t)size,
+           sizeof(double) * (size_t)size);
+    mlcp_pivot_row_of(&t, i)[size] = p->r[i];
   }
   for (int i = 0; i < p->n; i++) {
     t.column[i] = i;
@@ -42,40 +37,43 @@ static Tableau make(const S2Mixed *p, S2Arena *arena) {
   return t;
 }
 
-static double bring_pivot(Tableau *t, int k) {
+static double mlcp_pivot_bring_pivot(Tableau *t, int k) {
   int best_row = k, best_column = k;
+  // The largest entry of what is left of A.
   for (int i = k; i < t->n; i++) {
     for (int j = k; j < t->n; j++) {
-      if (fabs(row_of(t, i)[j]) > fabs(row_of(t, best_row)[best_column])) {
+      if (fabs(mlcp_pivot_row_of(t, i)[j]) > fabs(mlcp_pivot_row_of(t, best_row)[best_column])) {
         best_row = i;
         best_column = j;
       }
     }
   }
+  // Whole rows and columns change places: C, D and the right side go with them.
   for (int j = 0; j < t->width; j++) {
-    swap(&row_of(t, k)[j], &row_of(t, best_row)[j]);
+    s2_swap_numbers(&mlcp_pivot_row_of(t, k)[j], &mlcp_pivot_row_of(t, best_row)[j]);
   }
   for (int i = 0; i < t->size; i++) {
-    swap(&row_of(t, i)[k], &row_of(t, i)[best_column]);
+    s2_swap_numbers(&mlcp_pivot_row_of(t, i)[k], &mlcp_pivot_row_of(t, i)[best_column]);
   }
   int kept = t->column[k];
   t->column[k] = t->column[best_column];
   t->column[best_column] = kept;
-  return fabs(row_of(t, k)[k]);
+  return fabs(mlcp_pivot_row_of(t, k)[k]);
 }
 
 // Returns how many free unknowns were eliminated.
-static int eliminate(Tableau *t) {
+static int mlcp_pivot_eliminate(Tableau *t) {
   double largest = 0;
   for (int k = 0; k < t->n; k++) {
-    double pivot = bring_pivot(t, k);
+    double pivot = mlcp_pivot_bring_pivot(t, k);
     largest = fmax(largest, pivot);
     if (!(pivot > RANK * largest)) {
       return k;
     }
-    const double *from = row_of(t, k);
+    // From all rows below, those of the pairs included.
+    const double *from = mlcp_pivot_row_of(t, k);
     for (int i = k + 1; i < t->size; i++) {
-      double *row = row_of(t, i), factor = row[k] / from[k];
+      double *row = mlcp_pivot_row_of(t, i), factor = row[k] / from[k];
       for (int j = k; j < t->width && factor != 0; j++) {
         row[j] -= factor * from[j];
       }
@@ -86,8 +84,8 @@ static int eliminate(Tableau *t) {
 
 S2SolveStatus s2_mixed_pivot(const S2Mixed *p, double *x, S2Arena *arena) {
   S2ArenaMark mark = s2_arena_mark(arena);
-  Tableau t = make(p, arena);
-  int rank = eliminate(&t), left = p->n - rank, pairs = 2 * left + p->m;
+  Tableau t = mlcp_pivot_make(p, arena);
+  int rank = mlcp_pivot_eliminate(&t), left = p->n - rank, pairs = 2 * left + p->m;
   size_t width = (size_t)pairs;
   double *m = S2_TAKE(arena, double, width *width + 1), *q = S2_TAKE(arena, double, width + 1);
   double *z = S2_TAKE_ZEROED(arena, double, width + 1);
@@ -96,7 +94,7 @@ S2SolveStatus s2_mixed_pivot(const S2Mixed *p, double *x, S2Arena *arena) {
   for (int i = 0; i < pairs; i++) {
     int from = i < left ? rank + i : i < 2 * left ? rank + i - left : i - 2 * left + p->n;
     double sign = i >= left && i < 2 * left ? -1 : 1, *to = m + (size_t)i * width;
-    const double *row = row_of(&t, from);
+    const double *row = mlcp_pivot_row_of(&t, from);
     for (int j = 0; j < left; j++) {
       double entry = i < 2 * left ? 0 : row[rank + j]; // below the rank only rounding is left
       to[j] = entry;
@@ -107,6 +105,7 @@ S2SolveStatus s2_mixed_pivot(const S2Mixed *p, double *x, S2Arena *arena) {
     }
     q[i] = sign * row[t.size];
   }
+  // Lemke's method, else whatever solves problems of pairs.
   S2LcpInfo info;
   S2SolveStatus status = s2_lcp_lemke(pairs, m, q, z, w, NULL, NULL, arena, &info);
   if (status != S2_SOLVED) { // a ray need not mean that there is no solution
@@ -116,12 +115,13 @@ S2SolveStatus s2_mixed_pivot(const S2Mixed *p, double *x, S2Arena *arena) {
                  : status;
     z = status == S2_SOLVED ? other.z : z;
   }
+  // Unknowns without a pivot from their two parts, v as it is, and the others by back substitution.
   for (int j = 0; j < left; j++) {
     x[t.column[rank + j]] = z[j] - z[left + j];
   }
   memcpy(x + p->n, z + 2 * left, sizeof(double) * (size_t)p->m);
   for (int i = rank - 1; i >= 0; i--) {
-    const double *row = row_of(&t, i);
+    const double *row = mlcp_pivot_row_of(&t, i);
     double sum = row[t.size];
     for (int j = i + 1; j < t.size; j++) {
       sum += row[j] * x[j < p->n ? t.column[j] : j];

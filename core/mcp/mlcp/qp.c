@@ -1,7 +1,8 @@
 #include "mcp/mlcp/qp.h"
 
+#include "mcp/mixed/mixed.h"
 #include "mcp/mlcp/mlcp.h"
-#include "mcp/mlcp/mlcp_stages.h"
+#include "mcp/mlcp/mlcp_pivot.h"
 
 #include <lapacke.h>
 #include <math.h>
@@ -18,7 +19,7 @@ enum { MAX_ITERATIONS = 100 };
 // ---- The optimality conditions ----------------------------------------------------------------
 
 // (P + P')_ij / 2
-static double curvature(const S2Qp *qp, int i, int j) {
+static double qp_curvature(const S2Qp *qp, int i, int j) {
   size_t n = (size_t)qp->n;
   return qp->p == NULL
              ? 0
@@ -26,8 +27,9 @@ static double curvature(const S2Qp *qp, int i, int j) {
 }
 
 // Unknowns (x, y, z of rows with finite h). row[k]: which inequality pair k is.
-static S2Mixed make(const S2Qp *qp, int *row, S2Arena *arena) {
+static S2Mixed qp_make(const S2Qp *qp, int *row, S2Arena *arena) {
   int n = qp->n, e = qp->equalities, m = 0;
+  // Rows with an infinite right side are no conditions.
   for (int i = 0; i < qp->inequalities; i++) {
     if (qp->h[i] != INFINITY) {
       row[m++] = i;
@@ -36,12 +38,14 @@ static S2Mixed make(const S2Qp *qp, int *row, S2Arena *arena) {
   size_t size = (size_t)n + (size_t)e + (size_t)m;
   S2Mixed p = {n + e, m, S2_TAKE_ZEROED(arena, double, size *size + 1),
                S2_TAKE(arena, double, size + 1)};
+  // Stationarity: (P + P') / 2 x + A' y + G' z + q = 0.
   for (int i = 0; i < n; i++) {
     p.r[i] = qp->q[i];
     for (int j = 0; j < n; j++) {
-      p.k[(size_t)i * size + (size_t)j] = curvature(qp, i, j);
+      p.k[(size_t)i * size + (size_t)j] = qp_curvature(qp, i, j);
     }
   }
+  // b - A x = 0 and 0 <= z _|_ h - G x >= 0.
   for (int i = 0; i < e + m; i++) {
     const double *from =
         i < e ? qp->a + (size_t)i * (size_t)n : qp->g + (size_t)row[i - e] * (size_t)n;
@@ -54,7 +58,7 @@ static S2Mixed make(const S2Qp *qp, int *row, S2Arena *arena) {
   return p;
 }
 
-static bool convex(const S2Qp *qp, S2Arena *arena) {
+static bool qp_convex(const S2Qp *qp, S2Arena *arena) {
   int n = qp->n;
   if (qp->p == NULL || n == 0) {
     return true;
@@ -62,20 +66,22 @@ static bool convex(const S2Qp *qp, S2Arena *arena) {
   S2ArenaMark mark = s2_arena_mark(arena);
   double *a = S2_TAKE(arena, double, (size_t)n *(size_t)n), *s = S2_TAKE(arena, double, n);
   bool good = true;
+  // A unit diagonal, so that CONVEX is rounding for every row.
   for (int i = 0; i < n; i++) {
-    double d = curvature(qp, i, i);
+    double d = qp_curvature(qp, i, i);
     good = good && d >= 0;
     s[i] = d > 0 ? 1 / sqrt(d) : 0;
   }
   for (int i = 0; i < n; i++) {
     for (int j = 0; j < n; j++) {
       // A zero on the diagonal needs zeros beside it.
-      double entry = curvature(qp, i, j);
+      double entry = qp_curvature(qp, i, j);
       good = good && (entry == 0 || (s[i] > 0 && s[j] > 0));
       a[(size_t)i * (size_t)n + (size_t)j] = entry * s[i] * s[j] + (i == j ? CONVEX : 0);
     }
     a[(size_t)i * ((size_t)n + 1)] += s[i] > 0 ? 0 : 1;
   }
+  // Cholesky goes through: positive semidefinite, but for rounding.
   good = good && LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'L', n, a, n) == 0;
   s2_arena_rewind(arena, mark);
   return good;
@@ -85,10 +91,11 @@ static bool convex(const S2Qp *qp, S2Arena *arena) {
 
 // Measures x = (x, y, z) of the mixed problem, f = K x + r. Rows by themselves: one bound of 1e9
 // must not excuse what happens at the others.
-static void judge(const S2Mixed *p, int n, const double *x, const double *f, S2QpSolution *to) {
+static void qp_judge(const S2Mixed *p, int n, const double *x, const double *f, S2QpSolution *to) {
   int size = s2_mixed_size(p);
-  double slope = fmax(1, s2_mixed_largest(p->r, (size_t)n));
+  double slope = fmax(1, s2_largest(p->r, (size_t)n));
   to->dual = to->primal = to->complementarity = 0;
+  // The first n rows are stationarity, then equations, then conditions with their pairs.
   for (int i = 0; i < size; i++) {
     double unit = s2_mixed_row_unit(p, x, i, i < n ? slope : fmax(1, fabs(p->r[i])));
     double miss = f[i] == 0 ? 0 : f[i] / unit;
@@ -106,7 +113,7 @@ static void judge(const S2Mixed *p, int n, const double *x, const double *f, S2Q
     to->complementarity = s2_mixed_off_path(p, x, f, to->kappa);
   }
   to->residual = fmax(to->dual, fmax(to->primal, to->complementarity));
-  if (!s2_mixed_finite(x, (size_t)size) || !s2_mixed_finite(f, (size_t)size)) {
+  if (!s2_all_finite(x, (size_t)size) || !s2_all_finite(f, (size_t)size)) {
     to->residual = NAN;
   }
 }
@@ -120,9 +127,10 @@ static bool constraints_conflict(const S2Qp *qp, const S2Mixed *p, const int *ro
   double *conditions = S2_TAKE(arena, double, (size_t)e + (size_t)p->m * (size_t)n + 1);
   double *proof = S2_TAKE(arena, double, e + 1), *proof_z = S2_TAKE(arena, double, p->m + 1);
   for (int i = 0; i < e + p->m; i++) {
-    s2_mixed_copy(conditions + (size_t)i * (size_t)n, p->k + (size_t)(n + i) * (size_t)size,
-                  (size_t)n);
+    s2_copy_numbers(conditions + (size_t)i * (size_t)n, p->k + (size_t)(n + i) * (size_t)size,
+                    (size_t)n);
   }
+  // b - A x = 0, h - G x >= 0 with no sign on x.
   S2Conditions rows = {
       .free = n,
       .equations = e,
@@ -137,10 +145,10 @@ static bool constraints_conflict(const S2Qp *qp, const S2Mixed *p, const int *ro
   }
   // The rows are -A and -G.
   if (solution->proof_y != NULL) {
-    s2_mixed_copy(solution->proof_y, proof, (size_t)e);
+    s2_copy_numbers(solution->proof_y, proof, (size_t)e);
   }
   if (solution->proof_z != NULL) {
-    s2_mixed_clear(solution->proof_z, (size_t)qp->inequalities);
+    s2_clear_numbers(solution->proof_z, (size_t)qp->inequalities);
     for (int i = 0; i < p->m; i++) {
       solution->proof_z[row[i]] = proof_z[i];
     }
@@ -155,10 +163,11 @@ static bool multipliers_conflict(const S2Qp *qp, const S2Mixed *p, S2QpSolution 
   double *left = S2_TAKE(arena, double, (size_t)n *(size_t)p->n + 1);
   double *right = S2_TAKE(arena, double, (size_t)n *(size_t)m + 1);
   double *d = S2_TAKE(arena, double, n + 1);
+  // Rows of stationarity, (x, y) free and z >= 0.
   for (int i = 0; i < n; i++) {
     const double *from = p->k + (size_t)i * (size_t)size;
-    s2_mixed_copy(left + (size_t)i * (size_t)p->n, from, (size_t)p->n);
-    s2_mixed_copy(right + (size_t)i * (size_t)m, from + p->n, (size_t)m);
+    s2_copy_numbers(left + (size_t)i * (size_t)p->n, from, (size_t)p->n);
+    s2_copy_numbers(right + (size_t)i * (size_t)m, from + p->n, (size_t)m);
   }
   S2Conditions rows = {
       .free = p->n,
@@ -171,53 +180,54 @@ static bool multipliers_conflict(const S2Qp *qp, const S2Mixed *p, S2QpSolution 
   if (!s2_conditions_conflict(&rows, d, NULL, arena)) {
     return false;
   }
+  // The multipliers of these rows are the direction d: P d = 0, A d = 0, G d <= 0, q' d < 0.
   if (solution->direction != NULL) {
-    s2_mixed_copy(solution->direction, d, (size_t)n);
+    s2_copy_numbers(solution->direction, d, (size_t)n);
   }
   return true;
 }
 
 // ---- The whole --------------------------------------------------------------------------------
 
-static bool finite(const S2Qp *qp) {
+static bool qp_finite(const S2Qp *qp) {
   size_t n = (size_t)qp->n, e = (size_t)qp->equalities, m = (size_t)qp->inequalities;
-  bool good = (qp->p == NULL || s2_mixed_finite(qp->p, n * n)) && s2_mixed_finite(qp->q, n) &&
-              s2_mixed_finite(qp->a, e * n) && s2_mixed_finite(qp->b, e) &&
-              s2_mixed_finite(qp->g, m * n);
+  bool good = (qp->p == NULL || s2_all_finite(qp->p, n * n)) && s2_all_finite(qp->q, n) &&
+              s2_all_finite(qp->a, e * n) && s2_all_finite(qp->b, e) && s2_all_finite(qp->g, m * n);
   for (size_t i = 0; i < m; i++) {
     good = good && (isfinite(qp->h[i]) || qp->h[i] == INFINITY);
   }
   return good;
 }
 
-static void deliver(const S2Qp *qp, const S2Mixed *p, const int *row, const double *x, double *f,
-                    S2QpSolution *solution) {
+static void qp_deliver(const S2Qp *qp, const S2Mixed *p, const int *row, const double *x, double *f,
+                       S2QpSolution *solution) {
   int n = qp->n;
   s2_mixed_apply(p, x, f);
-  judge(p, n, x, f, solution);
-  s2_mixed_copy(solution->x, x, (size_t)n);
-  s2_mixed_copy(solution->y, x + n, (size_t)qp->equalities);
+  qp_judge(p, n, x, f, solution);
+  s2_copy_numbers(solution->x, x, (size_t)n);
+  s2_copy_numbers(solution->y, x + n, (size_t)qp->equalities);
   for (int i = 0; i < p->m; i++) {
     solution->z[row[i]] = x[p->n + i];
   }
+  // 1/2 x' P x + q' x.
   solution->objective = 0;
   for (int i = 0; i < n; i++) {
     double slope = qp->q[i];
     for (int j = 0; j < n; j++) {
-      slope += curvature(qp, i, j) * x[j] / 2;
+      slope += qp_curvature(qp, i, j) * x[j] / 2;
     }
     solution->objective += slope * x[i];
   }
 }
 
-static bool accepts(const S2QpSolution *solution, double tolerance) {
+static bool qp_accepts(const S2QpSolution *solution, double tolerance) {
   return solution->residual <= tolerance &&
          (!(solution->kappa > 0) ||
           solution->complementarity <= s2_mixed_path_tolerance(tolerance, solution->kappa));
 }
 
-static S2SolveStatus solve(const S2Qp *qp, const S2Mixed *p, const int *row,
-                           const S2QpOptions *options, S2QpSolution *solution, S2Arena *arena) {
+static S2SolveStatus qp_solve(const S2Qp *qp, const S2Mixed *p, const int *row,
+                              const S2QpOptions *options, S2QpSolution *solution, S2Arena *arena) {
   int size = s2_mixed_size(p), most = options->max_iterations;
   double tolerance = options->tolerance > 0 ? options->tolerance : TOLERANCE;
   double *x = S2_TAKE(arena, double, size + 1), *f = S2_TAKE(arena, double, size + 1);
@@ -225,11 +235,12 @@ static S2SolveStatus solve(const S2Qp *qp, const S2Mixed *p, const int *row,
   S2QpSolution tried = {0};
   solution->iterations = s2_mixed_interior(p, solution->kappa, most > 0 ? most : MAX_ITERATIONS,
                                            options->history, x, arena);
-  if (!s2_mixed_finite(x, (size_t)size)) { // does not fit into a double
-    s2_mixed_clear(x, (size_t)size);
+  if (!s2_all_finite(x, (size_t)size)) { // does not fit into a double
+    s2_clear_numbers(x, (size_t)size);
   }
-  deliver(qp, p, row, x, f, solution);
-  if (accepts(solution, tolerance)) {
+  // The interior point's answer, or a proof that there is none, or that it runs away.
+  qp_deliver(qp, p, row, x, f, solution);
+  if (qp_accepts(solution, tolerance)) {
     return S2_SOLVED;
   }
   if (constraints_conflict(qp, p, row, solution, arena)) {
@@ -242,13 +253,14 @@ static S2SolveStatus solve(const S2Qp *qp, const S2Mixed *p, const int *row,
   if (solution->kappa > 0) {
     return S2_MAX_ITERATIONS;
   }
+  // Else pivoting; what has the smaller residual stays.
   s2_mixed_pivot(p, other, arena);
-  if (s2_mixed_finite(other, (size_t)size)) {
+  if (s2_all_finite(other, (size_t)size)) {
     s2_mixed_finish(p, other, arena);
     s2_mixed_apply(p, other, f);
-    judge(p, qp->n, other, f, &tried);
+    qp_judge(p, qp->n, other, f, &tried);
     if (tried.residual < solution->residual) {
-      deliver(qp, p, row, other, f, solution);
+      qp_deliver(qp, p, row, other, f, solution);
     }
   }
   return solution->residual <= tolerance ? S2_SOLVED : S2_MAX_ITERATIONS;
@@ -259,9 +271,9 @@ S2SolveStatus s2_qp_solve(const S2Qp *problem, const S2QpOptions *options, S2Are
   static const S2QpOptions defaults = {0};
   options = options != NULL ? options : &defaults;
   int n = problem->n, e = problem->equalities, m = problem->inequalities;
-  s2_mixed_clear(solution->x, (size_t)n);
-  s2_mixed_clear(solution->y, (size_t)e);
-  s2_mixed_clear(solution->z, (size_t)m);
+  s2_clear_numbers(solution->x, (size_t)n);
+  s2_clear_numbers(solution->y, (size_t)e);
+  s2_clear_numbers(solution->z, (size_t)m);
   solution->iterations = 0;
   solution->unbounded = false;
   solution->kappa = fmax(0, options->kappa);
@@ -270,16 +282,17 @@ S2SolveStatus s2_qp_solve(const S2Qp *problem, const S2QpOptions *options, S2Are
   if ((int64_t)n + e + m > S2_MLCP_MAX) {
     return solution->status = S2_UNSUPPORTED;
   }
-  if (!finite(problem)) {
+  if (!qp_finite(problem)) {
     return solution->status = S2_SINGULAR;
   }
+  // Not convex: no method here looks for the best of such a program.
   S2ArenaMark mark = s2_arena_mark(arena);
-  if (!convex(problem, arena)) {
+  if (!qp_convex(problem, arena)) {
     solution->status = S2_UNSUPPORTED;
   } else {
     int *row = S2_TAKE(arena, int, m + 1);
-    S2Mixed p = make(problem, row, arena);
-    solution->status = solve(problem, &p, row, options, solution, arena);
+    S2Mixed p = qp_make(problem, row, arena);
+    solution->status = qp_solve(problem, &p, row, options, solution, arena);
   }
   s2_arena_rewind(arena, mark);
   return solution->status;
@@ -290,9 +303,9 @@ S2SolveStatus s2_qp_solve(const S2Qp *problem, const S2QpOptions *options, S2Are
 // l = K^-T (dl/dx, dl/dy, dl/dz) on the active set. The data change the conditions by
 //   dP x + dq + dA' y + dG' z  and  db - dA x  and  dh - dG x,
 // and the loss by minus that times l.
-static void pull_back(const S2Qp *qp, const double *x, const double *y, const double *z,
-                      const double *lx, const double *ly, const double *lz,
-                      const S2QpGradient *to) {
+static void qp_pull_back(const S2Qp *qp, const double *x, const double *y, const double *z,
+                         const double *lx, const double *ly, const double *lz,
+                         const S2QpGradient *to) {
   size_t n = (size_t)qp->n, e = (size_t)qp->equalities, m = (size_t)qp->inequalities;
   for (size_t j = 0; j < n; j++) {
     for (size_t i = 0; to->p != NULL && i < n; i++) {
@@ -322,13 +335,14 @@ bool s2_qp_vjp(const S2Qp *problem, const S2QpSolution *solution, const double *
   S2ArenaMark mark = s2_arena_mark(arena);
   int n = problem->n, e = problem->equalities, m = problem->inequalities;
   int *row = S2_TAKE(arena, int, m + 1);
-  S2Mixed p = make(problem, row, arena);
+  S2Mixed p = qp_make(problem, row, arena);
   int size = s2_mixed_size(&p);
   double *x = S2_TAKE(arena, double, size + 1), *l = S2_TAKE(arena, double, size + 1);
   double *g = S2_TAKE_ZEROED(arena, double, size + 1);
   double *lz = S2_TAKE_ZEROED(arena, double, m + 1);
-  s2_mixed_copy(x, solution->x, (size_t)n);
-  s2_mixed_copy(x + n, solution->y, (size_t)e);
+  // (x, y, z) of the mixed problem, and the loss by them.
+  s2_copy_numbers(x, solution->x, (size_t)n);
+  s2_copy_numbers(x + n, solution->y, (size_t)e);
   for (int i = 0; i < n && dl_dx != NULL; i++) {
     g[i] = dl_dx[i];
   }
@@ -339,11 +353,12 @@ bool s2_qp_vjp(const S2Qp *problem, const S2QpSolution *solution, const double *
     x[p.n + i] = solution->z[row[i]];
     g[p.n + i] = dl_dz != NULL ? dl_dz[row[i]] : 0;
   }
+  // l = K^-T g; rows that are no conditions have none.
   bool regular = s2_mixed_adjoint(&p, &(S2Bounds){0}, x, solution->kappa, g, l, NULL, NULL, arena);
   for (int i = 0; i < p.m; i++) {
     lz[row[i]] = l[p.n + i];
   }
-  pull_back(problem, solution->x, solution->y, solution->z, l, l + n, lz, gradient);
+  qp_pull_back(problem, solution->x, solution->y, solution->z, l, l + n, lz, gradient);
   s2_arena_rewind(arena, mark);
   return regular;
 }

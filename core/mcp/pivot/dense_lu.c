@@ -1,4 +1,5 @@
 #include "mcp/pivot/dense_lu.h"
+#include "linalg/numbers.h"
 
 #include <math.h>
 
@@ -9,7 +10,7 @@ static void swap_ints(int *x, int *y) {
 }
 
 // Brings the largest entry of the trailing block to (k, k) and returns its size.
-static double bring_pivot(S2DenseLu *lu, int k) {
+static double lu_bring_pivot(S2DenseLu *lu, int k) {
   int n = lu->n, best_row = k, best_column = k;
   double best = 0;
   for (int i = k; i < n; ++i) {
@@ -22,19 +23,16 @@ static double bring_pivot(S2DenseLu *lu, int k) {
       }
     }
   }
+  // Rows and columns change places in the matrix and in the lists that remember them.
   if (best_row != k) {
     for (int j = 0; j < n; ++j) {
-      double t = lu->a[k * n + j];
-      lu->a[k * n + j] = lu->a[best_row * n + j];
-      lu->a[best_row * n + j] = t;
+      s2_swap_numbers(&lu->a[k * n + j], &lu->a[best_row * n + j]);
     }
     swap_ints(&lu->row[k], &lu->row[best_row]);
   }
   if (best_column != k) {
     for (int i = 0; i < n; ++i) {
-      double t = lu->a[i * n + k];
-      lu->a[i * n + k] = lu->a[i * n + best_column];
-      lu->a[i * n + best_column] = t;
+      s2_swap_numbers(&lu->a[i * n + k], &lu->a[i * n + best_column]);
     }
     swap_ints(&lu->column[k], &lu->column[best_column]);
   }
@@ -52,14 +50,16 @@ S2DenseLu s2_dense_lu_factor(int n, double *a, double rank_tolerance, S2Arena *a
   for (int i = 0; i < n; ++i) {
     lu.row[i] = lu.column[i] = i;
   }
+  // Gauss with the largest entry left as the pivot: when that is rounding, so is all that remains.
   double largest = 0;
   for (int k = 0; k < n; ++k) {
-    double pivot = bring_pivot(&lu, k);
+    double pivot = lu_bring_pivot(&lu, k);
     largest = k == 0 ? pivot : largest;
     if (!(pivot > rank_tolerance * largest)) {
       break;
     }
     lu.rank = k + 1;
+    // a_ij -= l_ik u_kj below and right of the pivot; l_ik is kept in place of the zero.
     const double *restrict pivot_row = a + k * n;
     for (int i = k + 1; i < n; ++i) {
       double *restrict row = a + i * n;
@@ -79,6 +79,7 @@ S2DenseLu s2_dense_lu_factor(int n, double *a, double rank_tolerance, S2Arena *a
 void s2_dense_lu_solve(const S2DenseLu *lu, double *x) {
   int n = lu->n, rank = lu->rank;
   double *y = lu->work;
+  // L y = P b, then U x = y; unknowns beyond the rank are 0.
   for (int i = 0; i < rank; ++i) {
     double sum = x[lu->row[i]];
     for (int j = 0; j < i; ++j) {

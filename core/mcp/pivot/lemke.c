@@ -18,8 +18,8 @@
 //    is solved afresh, bilateral rows included, with residuals taken through the velocities.
 #include "mcp/pivot/lemke.h"
 
-#include "mcp/lcp/lcp.h"
 #include "mcp/pivot/dense_lu.h"
+#include "mcp/pivot/lcp_pivot.h"
 #include "mcp/pivot/schur.h"
 #include "mcp/solvers.h"
 
@@ -74,10 +74,11 @@ typedef struct Work {
   double tolerance; // on best.scaled
 } Work;
 
-static bool supported(const S2Problem *problem) {
+static bool lemke_supported(const S2Problem *problem) {
   int contacts = 0, bilateral = 0;
   for (int i = 0; i < problem->rows; ++i) {
     const S2Row *row = &problem->row[i];
+    // Friction rows count with their contact.
     if (row->coupled_to >= 0) {
       assert(row->coupled_to == i - 1);
       continue;
@@ -98,11 +99,13 @@ static bool supported(const S2Problem *problem) {
 static void drop_noise(Work *work, double redundant) {
   int rows = work->schur.rows;
   double *s = work->schur.s, *left = work->schur.left;
+  // The largest velocity before elimination is what rounding is measured by.
   double free = 0;
   for (int i = 0; i < rows; ++i) {
     free = fmax(free, fabs(work->schur.q[i]));
   }
   for (int i = 0; i < rows; ++i) {
+    // A row without a freedom gets zeros in place of rounding.
     bool empty = s[i * rows + i] <= redundant;
     for (int j = 0; j < rows && empty; ++j) {
       s[i * rows + j] = s[j * rows + i] = 0;
@@ -112,6 +115,7 @@ static void drop_noise(Work *work, double redundant) {
     }
     work->lcp_scale[i] = empty ? 1 : 1 / sqrt(s[i * rows + i]);
   }
+  // A unit diagonal again, for what elimination has left.
   for (int i = 0; i < rows; ++i) {
     left[i] *= work->lcp_scale[i];
     for (int j = 0; j < rows; ++j) {
@@ -128,6 +132,7 @@ static void shift_boxes(Work *work) {
   int rows = work->schur.rows;
   memcpy(work->left, work->schur.left, sizeof(double) * (size_t)rows);
   for (int c = 0; c < work->contacts; ++c) {
+    // lambda = lo + z: what lo does to all rows goes to the right side.
     if (work->box[c]) {
       int j = work->normal[c];
       double lo = work->problem->row[j].lo / work->lcp_scale[j];
@@ -162,16 +167,19 @@ static void build_lcp(Work *work) {
   const double *s = work->schur.s, *left = work->left;
   memset(work->m, 0, sizeof(double) * (size_t)n * (size_t)n);
   memset(work->q, 0, sizeof(double) * (size_t)n);
+  // Rows of contact c against columns of contact d: those of G between their normals and tangents.
   for (int c = 0; c < work->contacts; ++c) {
     int i = work->normal[c], at = work->first[c];
     for (int d = 0; d < work->contacts; ++d) {
       int j = work->normal[d];
       double *m = work->m + at * n + work->first[d];
       m[0] = s[i * rows + j];
+      // beta+ and beta- push the tangent both ways.
       if (work->friction[d]) {
         m[1] = s[i * rows + j + 1];
         m[2] = -m[1];
       }
+      // u_t + s and -u_t + s see every push both ways, too.
       if (work->friction[c]) {
         m[n] = s[(i + 1) * rows + j];
         m[2 * n] = -m[n];
@@ -183,12 +191,14 @@ static void build_lcp(Work *work) {
       }
     }
     work->q[at] = left[i] / work->unit;
+    // A box: u + p >= 0, and hi - lo - z >= 0.
     if (work->box[c]) {
       const S2Row *row = &work->problem->row[i];
       work->m[at * n + at + 1] = 1;
       work->m[(at + 1) * n + at] = -1;
       work->q[at + 1] = (row->hi - row->lo) / (work->lcp_scale[i] * work->unit);
     }
+    // The sliding speed s in both tangent rows, and mu lambda_n - beta+ - beta-.
     if (work->friction[c]) {
       double *m = work->m + at * n + at;
       m[n + 3] = m[2 * n + 3] = 1;
@@ -202,7 +212,7 @@ static void build_lcp(Work *work) {
 
 // Reads the mode of a contact off the final basis. Of beta+, beta- and s, two are basic at most
 // when the contact presses; a basic s with one of the others is sliding.
-static Mode mode_of(const Work *work, int contact) {
+static Mode lemke_mode_of(const Work *work, int contact) {
   const bool *basic = work->basic + work->first[contact];
   if (!basic[0]) {
     return SEPARATE;
@@ -220,7 +230,7 @@ static Mode mode_of(const Work *work, int contact) {
 }
 
 // Puts lambda into its bounds exactly.
-static void clip(const S2Problem *problem, double *lambda) {
+static void lemke_clip(const S2Problem *problem, double *lambda) {
   for (int i = 0; i < problem->rows; ++i) {
     const S2Row *row = &problem->row[i];
     if (row->coupled_to >= 0) {
@@ -233,12 +243,13 @@ static void clip(const S2Problem *problem, double *lambda) {
 }
 
 // Judges work->lambda (clipped in a copy) and keeps it when it is the best so far.
-static double judge(Work *work) {
+static double lemke_judge(Work *work) {
   S2ArenaMark mark = s2_arena_mark(work->arena);
   size_t bytes = sizeof(double) * (size_t)work->problem->rows;
   double *lambda = s2_arena_take(work->arena, bytes);
+  // Clipped into the bounds, for that is what would be delivered.
   memcpy(lambda, work->lambda, bytes);
-  clip(work->problem, lambda);
+  lemke_clip(work->problem, lambda);
   s2_mcp_velocity(work->problem, lambda, work->v);
   S2Residual residual = s2_mcp_residual(work->problem, work->v, lambda, work->arena);
   if (residual.scaled < work->best.scaled) {
@@ -263,13 +274,15 @@ static Active collect_active(const Work *work) {
       .slope = S2_TAKE_ZEROED(work->arena, double, rows),
       .fixed = S2_TAKE_ZEROED(work->arena, double, rows),
   };
+  // Joints that were not found redundant hold.
   for (int i = 0; i < rows; ++i) {
     if (work->schur.pivoted[i]) {
       active.row[active.count++] = i;
     }
   }
+  // A contact by its mode: nothing, its normal (the tangent following by a slope), or both rows.
   for (int c = 0; c < work->contacts; ++c) {
-    Mode mode = mode_of(work, c);
+    Mode mode = lemke_mode_of(work, c);
     if (mode == SEPARATE || mode == AT_TOP) {
       const S2Row *row = &work->problem->row[work->normal[c]];
       active.fixed[work->normal[c]] = mode == AT_TOP ? row->hi : row->lo;
@@ -290,6 +303,7 @@ static Active collect_active(const Work *work) {
 static S2DenseLu factor_active(const Work *work, const Active *active, double rank_tolerance) {
   int count = active->count, rows = work->schur.rows;
   double *a = S2_TAKE(work->arena, double, (size_t)count *(size_t)count);
+  // A sliding contact's column is that of its normal and slope times its tangent.
   for (int k = 0; k < count; ++k) {
     const double *g = work->schur.g + active->row[k] * rows;
     for (int l = 0; l < count; ++l) {
@@ -320,8 +334,11 @@ static void solve_active(Work *work, double rank_tolerance) {
   S2DenseLu lu = factor_active(work, &active, rank_tolerance);
   double *step = S2_TAKE(work->arena, double, active.count);
   double *u = S2_TAKE(work->arena, double, work->schur.rows);
+  // lambda = 0 but for boxes at a bound; then steps by what the rows miss, taken through
+  // velocities.
   memcpy(work->lambda, active.fixed, sizeof(double) * (size_t)work->schur.rows);
   double last = INFINITY;
+  // Each pass gains the digits that the factor has.
   for (int pass = 0; pass <= REFINEMENTS; ++pass) {
     active_velocities(work, &active, u, step);
     s2_dense_lu_solve(&lu, step);
@@ -332,7 +349,7 @@ static void solve_active(Work *work, double rank_tolerance) {
         work->lambda[i + 1] = active.slope[k] * work->lambda[i] * scale[i + 1] / scale[i];
       }
     }
-    double now = judge(work);
+    double now = lemke_judge(work);
     // As far as rounding lets it go; just above the tolerance another throw of its dice may do.
     bool close = now > work->tolerance && now <= CLOSE * work->tolerance;
     if (!(now < last / 2) && !close) {
@@ -344,7 +361,7 @@ static void solve_active(Work *work, double rank_tolerance) {
 }
 
 // Step 5.
-static void polish(Work *work) {
+static void lemke_polish(Work *work) {
   solve_active(work, ACTIVE_RANK[0]);
   if (!(work->best.scaled <= work->tolerance)) {
     solve_active(work, ACTIVE_RANK[1]);
@@ -359,6 +376,7 @@ static bool at_rounding(const Work *work) {
     return false; // what its entries came from, and their rounding, is not known
   }
   S2ArenaMark mark = s2_arena_mark(work->arena);
+  // The size of all momenta that meet at a node, before they cancel.
   double *size = S2_TAKE(work->arena, double, 3 * problem->nodes);
   for (int i = 0; i < 3 * problem->nodes; ++i) {
     size[i] = fabs(problem->rhs[i]);
@@ -374,6 +392,7 @@ static bool at_rounding(const Work *work) {
       }
     }
   }
+  // As a velocity, times the rounding of a double: less cannot be asked for.
   double largest = 0;
   for (int i = 0; i < 3 * problem->nodes; ++i) {
     double speed = size[i] / problem->mass[i];
@@ -406,10 +425,11 @@ static void read_dictionary(Work *work) {
 }
 
 // Step 4 and 5 with several treatments of rounding, until the residual is below the tolerance.
-static S2SolveStatus pivot(Work *work, int attempts, int *pivots) {
+static S2SolveStatus lemke_pivot(Work *work, int attempts, int *pivots) {
   int n = work->n;
+  // The problem of step 4; numbers that do not fit into a double end it.
   build_lcp(work);
-  if (!s2_all_finite(work->m, n * n) || !s2_all_finite(work->q, n)) {
+  if (!s2_all_finite(work->m, (size_t)(n * n)) || !s2_all_finite(work->q, (size_t)n)) {
     return S2_SINGULAR;
   }
   double *cover = S2_TAKE(work->arena, double, n);
@@ -420,6 +440,7 @@ static S2SolveStatus pivot(Work *work, int attempts, int *pivots) {
   pivoting.history = work->history;
   pivoting.max_pivots = PIVOTS_BASE + PIVOTS_PER_VARIABLE * n;
   S2SolveStatus status = S2_SINGULAR;
+  // Plain, then careful, then by another covering vector.
   for (int attempt = 0; attempt < attempts; ++attempt) {
     if (attempt == 1) {
       s2_lcp_pivoting_careful(&pivoting);
@@ -434,10 +455,10 @@ static S2SolveStatus pivot(Work *work, int attempts, int *pivots) {
     // rows that rounding makes contradictory by 1e-16, and many touching contacts that neither
     // press nor slide leave nothing but rounding to pivot on. The vertex may then be a solution all
     // the same.
-    polish(work);
+    lemke_polish(work);
     if (!(work->best.scaled <= work->tolerance)) {
       read_dictionary(work);
-      judge(work);
+      lemke_judge(work);
     }
     if (work->best.scaled <= work->tolerance) {
       return S2_SOLVED;
@@ -468,6 +489,7 @@ static Work work_take(const S2Problem *problem, double tolerance, S2Arena *arena
       .best = {.scaled = INFINITY},
       .tolerance = tolerance,
   };
+  // Contacts and their variables: 4 with friction, 2 of a box, else 1.
   for (int i = 0; i < rows; ++i) {
     const S2Row *row = &problem->row[i];
     if (row->coupled_to < 0 && !s2_schur_is_bilateral(row)) {
@@ -490,9 +512,8 @@ static Work work_take(const S2Problem *problem, double tolerance, S2Arena *arena
 S2SolveStatus s2_lemke_solve(const S2Problem *problem, const S2SolverOptions *options,
                              S2Arena *arena, S2Solution *solution) {
   solution->iterations = 0;
-  if (!supported(problem)) {
-    solution->residual = s2_mcp_residual(problem, solution->v, solution->lambda, arena);
-    return solution->status = S2_UNSUPPORTED;
+  if (!lemke_supported(problem)) {
+    return s2_solver_refuse(problem, arena, solution);
   }
   S2ArenaMark mark = s2_arena_mark(arena);
   Work work = work_take(problem, options->tolerance, arena);
@@ -500,21 +521,24 @@ S2SolveStatus s2_lemke_solve(const S2Problem *problem, const S2SolverOptions *op
   S2SolveStatus status = S2_SINGULAR;
   bool finished = false;
   bool joints = problem->rows > 0 && s2_schur_is_bilateral(&problem->row[0]);
+  // First with joints eliminated in double precision, then with twice the digits.
   for (int precise = 0; precise <= (joints ? 1 : 0) && !finished; ++precise) {
     s2_schur_eliminate(&work.schur, problem, precise, arena);
     drop_noise(&work, s2_schur_redundant(precise));
     shift_boxes(&work);
+    // Without a row that presses no impulse of contacts is needed, and there is nothing to pivot.
     if (is_pressing(&work)) {
       // With joints, imprecise elimination is the likeliest reason of a failure: one attempt.
       int attempts = joints && !precise ? 1 : ATTEMPTS;
-      status = pivot(&work, attempts, &solution->iterations);
+      status = lemke_pivot(&work, attempts, &solution->iterations);
     } else {
       memset(work.basic, 0, sizeof(bool) * (size_t)work.n);
-      polish(&work);
+      lemke_polish(&work);
       status = work.best.scaled <= options->tolerance ? S2_SOLVED : S2_SINGULAR;
     }
     finished = status == S2_SOLVED || at_rounding(&work);
   }
+  // The best impulses of all attempts, with their velocities.
   memcpy(solution->lambda, work.best_lambda, sizeof(double) * (size_t)problem->rows);
   s2_mcp_velocity(problem, solution->lambda, solution->v);
   solution->residual = s2_mcp_residual(problem, solution->v, solution->lambda, arena);

@@ -1,6 +1,6 @@
 #include "mcp/pivot/schur.h"
 
-#include "mcp/chain/double2.h"
+#include "linalg/double2.h"
 #include "mcp/solvers.h"
 
 #include <math.h>
@@ -32,6 +32,7 @@ S2Schur s2_schur_assemble(const S2Problem *problem, S2Arena *arena) {
       .left = S2_TAKE(arena, double, rows),
       .pivoted = S2_TAKE_ZEROED(arena, bool, rows),
   };
+  // G = J W^-1 J' + C; symmetric but in the local form.
   for (int i = 0; i < rows; ++i) {
     for (int j = i; j < rows; ++j) {
       const S2Row *x = &problem->row[i], *y = &problem->row[j];
@@ -42,12 +43,14 @@ S2Schur s2_schur_assemble(const S2Problem *problem, S2Arena *arena) {
       }
     }
   }
+  // q = J W^-1 c + b, the velocities of the rows without impulses.
   S2ArenaMark mark = s2_arena_mark(arena);
   double *v = S2_TAKE(arena, double, 3 * problem->nodes);
   double *none = S2_TAKE_ZEROED(arena, double, rows);
   s2_mcp_velocity(problem, none, v);
   s2_mcp_row_velocity(problem, v, schur.q);
   s2_arena_rewind(arena, mark);
+  // Scaled to a unit diagonal.
   for (int i = 0; i < rows; ++i) {
     double diagonal = schur.g[i * rows + i];
     schur.scale[i] = diagonal > 0 ? 1 / sqrt(diagonal) : 1;
@@ -76,11 +79,12 @@ static int find_pivot(const S2Schur *schur, const S2Problem *problem, const doub
   return pivot;
 }
 
-static void eliminate(S2Schur *schur, const S2Problem *problem, S2Arena *arena) {
+static void schur_eliminate(S2Schur *schur, const S2Problem *problem, S2Arena *arena) {
   int rows = schur->rows;
   double *diagonal = S2_TAKE(arena, double, rows);
   memcpy(schur->s, schur->g, sizeof(double) * (size_t)rows * (size_t)rows);
   memcpy(schur->left, schur->q, sizeof(double) * (size_t)rows);
+  // Each turn the open joint row with the most freedom left is eliminated from all others.
   for (int done = 0; done < rows; ++done) {
     for (int i = 0; i < rows; ++i) {
       diagonal[i] = schur->s[i * rows + i];
@@ -90,6 +94,7 @@ static void eliminate(S2Schur *schur, const S2Problem *problem, S2Arena *arena) 
       break;
     }
     schur->pivoted[pivot] = true;
+    // s_i -= (s_ip / s_pp) s_p, with the right side.
     const double *restrict pivot_row = schur->s + pivot * rows;
     for (int i = 0; i < rows; ++i) {
       double *restrict row = schur->s + i * rows;
@@ -143,6 +148,7 @@ static void eliminate_precisely(S2Schur *schur, const S2Problem *problem, S2Aren
   int rows = schur->rows, width = rows + 1;
   double *diagonal = S2_TAKE(arena, double, rows);
   S2Double2 *s = S2_TAKE(arena, S2Double2, (size_t)rows * (size_t)width); // last column: q
+  // G and q afresh, with twice the digits from their first product on.
   for (int i = 0; i < rows; ++i) {
     for (int j = i; j < rows; ++j) {
       S2Double2 entry = precise_delassus(problem, &problem->row[i], &problem->row[j]);
@@ -153,7 +159,9 @@ static void eliminate_precisely(S2Schur *schur, const S2Problem *problem, S2Aren
     }
     s[i * width + rows] = precise_free_velocity(problem, &problem->row[i]);
   }
+  // The same elimination; the sizes of pivots are judged scaled.
   for (int done = 0; done < rows; ++done) {
+    // Back to doubles, scaled.
     for (int i = 0; i < rows; ++i) {
       diagonal[i] = s[i * width + i].hi * schur->scale[i] * schur->scale[i];
     }
@@ -188,7 +196,7 @@ void s2_schur_eliminate(S2Schur *schur, const S2Problem *problem, bool precise, 
   if (precise && problem->mobility == NULL) {
     eliminate_precisely(schur, problem, arena);
   } else {
-    eliminate(schur, problem, arena);
+    schur_eliminate(schur, problem, arena);
   }
   s2_arena_rewind(arena, mark);
 }

@@ -1,5 +1,5 @@
 // Blows nobody can return: contradicting restitution targets, and targets no solver met.
-#include "mcp/chain/conflict.h"
+#include "mcp/problem/conflict.h"
 #include "mcp/lcp/lcp.h"
 #include "worlds.h"
 

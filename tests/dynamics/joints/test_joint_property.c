@@ -2,7 +2,7 @@
 // damping, between bodies of all masses. Steps are solved, numbers stay finite, momentum is kept.
 #include "worlds.h"
 
-#include "mcp/chain/conflict.h"
+#include "mcp/problem/conflict.h"
 
 enum { LIMITS = 1, MOTOR = 2, FRICTION = 4, SOFT = 8, DAMPED = 16, ALL = 32 };
 

@@ -24,6 +24,7 @@ static void local_velocity(const S2Problem *problem, const double *lambda, doubl
   const S2Mobility *a = problem->mobility;
   for (int i = 0; i < problem->nodes; i++) {
     double sum[3] = {0, 0, 0};
+    // v_i = rhs_i + sum_k A_ik (J' lambda)_k, the impulses of a node gathered from its rows.
     for (int32_t p = a->start[i]; p < a->start[i + 1]; p++) {
       const double *block = a->block + 9 * (size_t)p;
       double impulse[3] = {0, 0, 0};
@@ -83,11 +84,11 @@ const double *s2_mobility_block(const S2Mobility *mobility, int row, int column)
   return found ? mobility->block + 9 * (size_t)low : NULL;
 }
 
-static double weighted(const double *j, const double *mass, const double *k) {
+static double products_weighted(const double *j, const double *mass, const double *k) {
   return j[0] * k[0] / mass[0] + j[1] * k[1] / mass[1] + j[2] * k[2] / mass[2];
 }
 
-static double through(const double *j, const double *block, const double *k) {
+static double products_through(const double *j, const double *block, const double *k) {
   double sum = 0;
   for (int r = 0; r < 3 && block != NULL; r++) {
     sum += j[r] * (block[3 * r] * k[0] + block[3 * r + 1] * k[1] + block[3 * r + 2] * k[2]);
@@ -97,17 +98,17 @@ static double through(const double *j, const double *block, const double *k) {
 
 double s2_mcp_delassus(const S2Problem *problem, const S2Row *x, const S2Row *y) {
   if (problem->mobility != NULL) {
-    return through(x->ja, s2_mobility_block(problem->mobility, x->a, y->a), y->ja);
+    return products_through(x->ja, s2_mobility_block(problem->mobility, x->a, y->a), y->ja);
   }
   double sum = 0;
   const double *mass = problem->mass;
   if (x->a >= 0) {
-    sum += x->a == y->a ? weighted(x->ja, mass + 3 * x->a, y->ja) : 0;
-    sum += x->a == y->b ? weighted(x->ja, mass + 3 * x->a, y->jb) : 0;
+    sum += x->a == y->a ? products_weighted(x->ja, mass + 3 * x->a, y->ja) : 0;
+    sum += x->a == y->b ? products_weighted(x->ja, mass + 3 * x->a, y->jb) : 0;
   }
   if (x->b >= 0) {
-    sum += x->b == y->a ? weighted(x->jb, mass + 3 * x->b, y->ja) : 0;
-    sum += x->b == y->b ? weighted(x->jb, mass + 3 * x->b, y->jb) : 0;
+    sum += x->b == y->a ? products_weighted(x->jb, mass + 3 * x->b, y->ja) : 0;
+    sum += x->b == y->b ? products_weighted(x->jb, mass + 3 * x->b, y->jb) : 0;
   }
   return sum;
 }
@@ -117,13 +118,4 @@ void s2_mcp_delassus_diagonal(const S2Problem *problem, double *d) {
     const S2Row *row = &problem->row[i];
     d[i] = s2_mcp_delassus(problem, row, row) + row->compliance;
   }
-}
-
-bool s2_all_finite(const double *x, int count) {
-  for (int i = 0; i < count; i++) {
-    if (!isfinite(x[i])) {
-      return false;
-    }
-  }
-  return true;
 }

@@ -8,18 +8,19 @@
 // they leave the box, and a step along the chopped gradient where the bounds held are the larger
 // part of the error. Around it the bounds are set to mu lambda_n and all is repeated (the fixed
 // point of Haslinger), which contracts for small friction only.
-#include "mcp/sweeps/relaxation.h"
+#include "mcp/compare/relaxation.h"
 
 #include "base/rng.h"
+#include "linalg/numbers.h"
 
 #include <math.h>
 #include <string.h>
 
 // The inner problem is solved to this part of the residual before, as its bounds are no better.
-static const double INNER_PART = 0.1;
+static const double INNER_FRACTION = 0.1;
 // Of the tolerance, and then it is good enough. Asking for more is lost on contacts that bear next
 // to nothing: of 200 steps of the pyramid of base 10, 7 miss with 0.5, 29 with 0.25.
-static const double FINAL_PART = 0.5;
+static const double FINAL_FRACTION = 0.5;
 enum { INNER_SWEEPS = 200 }; // then the bounds are set anew in any case
 
 // Length of the projected gradient steps times the norm of A; less than 2 is needed and the norm is
@@ -38,18 +39,11 @@ typedef struct Box {
   double step;
 } Box;
 
-static double dot(const Box *box, const double *x, const double *y) {
-  double sum = 0;
-  for (int i = 0; i < box->size; i++) {
-    sum += x[i] * y[i];
-  }
-  return sum;
-}
-
 // y = A x
-S2_WIDE static void apply(Box *box, const double *x, double *y) {
+S2_WIDE static void pcg_apply(Box *box, const double *x, double *y) {
   const S2System *system = &box->run->system;
   memset(box->response, 0, sizeof(S2Quad) * (size_t)(system->nodes + 1));
+  // x = g^1/2 lambda: impulses, the velocities they bring, back to the units of x.
   for (int k = 0; k < system->units; k++) {
     double change[2] = {x[2 * k] / box->root[2 * k], x[2 * k + 1] / box->root[2 * k + 1]};
     box->scaled[2 * k] = change[0];
@@ -82,10 +76,11 @@ static void find_gradient(Box *box) {
 }
 
 // Free and chopped gradients; the largest velocity error among them is returned.
-static double split(Box *box) {
+static double pcg_split(Box *box) {
   double worst = 0;
   for (int i = 0; i < box->size; i++) {
     double x = box->x[i], g = box->gradient[i];
+    // Free: no bound is met. Chopped: the gradient leads away from a bound that is.
     bool low = x <= box->lo[i], high = x >= box->hi[i];
     box->freed[i] = low || high ? 0 : g;
     box->chopped[i] = low && high ? 0 : low ? fmin(g, 0) : high ? fmax(g, 0) : 0;
@@ -96,18 +91,18 @@ static double split(Box *box) {
 }
 
 // Whether the free part of the error, shortened where a bound is near, is the larger one.
-static bool proportional(const Box *box) {
+static bool pcg_proportional(const Box *box) {
   double sum = 0;
   for (int i = 0; i < box->size; i++) {
     double f = box->freed[i], x = box->x[i];
     double room = (f > 0 ? x - box->lo[i] : x - box->hi[i]) / box->step;
     sum += f * (f > 0 ? fmin(f, room) : fmax(f, room));
   }
-  return dot(box, box->chopped, box->chopped) <= sum;
+  return s2_numbers_dot(box->chopped, box->chopped, box->size) <= sum;
 }
 
 // The longest step along -d within the box.
-static double longest_step(const Box *box, const double *d) {
+static double pcg_longest_step(const Box *box, const double *d) {
   double length = INFINITY;
   for (int i = 0; i < box->size; i++) {
     if (d[i] != 0) {
@@ -117,63 +112,68 @@ static double longest_step(const Box *box, const double *d) {
   return fmax(length, 0);
 }
 
-static void advance(Box *box, double length, const double *d) {
+static void pcg_advance(Box *box, double length, const double *d) {
   for (int i = 0; i < box->size; i++) {
     box->x[i] = fmin(box->hi[i], fmax(box->lo[i], box->x[i] - length * d[i]));
     box->gradient[i] -= length * box->image[i];
   }
 }
 
-static void restart(Box *box) {
+static void pcg_restart(Box *box) {
   memcpy(box->direction, box->freed, sizeof(double) * (size_t)box->size);
 }
 
 // One step of MPRGP. False: A is not positive along the direction (or by rounding no more).
-static bool step(Box *box) {
-  bool by_free = proportional(box);
+static bool pcg_step(Box *box) {
+  // Along the conjugate direction, or the chopped gradient where bounds are most of the error.
+  bool by_free = pcg_proportional(box);
   const double *d = by_free ? box->direction : box->chopped;
-  apply(box, d, box->image);
-  double curvature = dot(box, d, box->image), slope = dot(box, box->gradient, d);
+  pcg_apply(box, d, box->image);
+  double curvature = s2_numbers_dot(d, box->image, box->size),
+         slope = s2_numbers_dot(box->gradient, d, box->size);
   if (!(curvature > 0 && slope > 0)) {
     return false;
   }
-  double longest = longest_step(box, d), length = slope / curvature;
-  advance(box, fmin(length, longest), d);
-  split(box);
+  double longest = pcg_longest_step(box, d), length = slope / curvature;
+  pcg_advance(box, fmin(length, longest), d);
+  pcg_split(box);
+  // The box ends the step: a projected gradient step beyond, and a new start.
   if (by_free && length > longest) { // expansion
     for (int i = 0; i < box->size; i++) {
       double x = box->x[i] - box->step * box->freed[i];
       box->x[i] = fmin(box->hi[i], fmax(box->lo[i], x));
     }
     find_gradient(box);
-    split(box);
-    restart(box);
+    pcg_split(box);
+    pcg_restart(box);
   } else if (by_free) {
-    double gamma = dot(box, box->freed, box->image) / curvature;
+    // The next direction, conjugate to this one.
+    double gamma = s2_numbers_dot(box->freed, box->image, box->size) / curvature;
     for (int i = 0; i < box->size; i++) {
       box->direction[i] = box->freed[i] - gamma * box->direction[i];
     }
   } else {
-    restart(box);
+    pcg_restart(box);
   }
   return true;
 }
 
-static void minimise(Box *box, double tolerance, int limit) {
+static void pcg_minimise(Box *box, double tolerance, int limit) {
   find_gradient(box);
-  double error = split(box);
-  restart(box);
+  double error = pcg_split(box);
+  pcg_restart(box);
   while (error > tolerance && box->run->sweeps < limit) {
-    if (!step(box)) {
+    if (!pcg_step(box)) {
       return;
     }
-    error = split(box);
+    error = pcg_split(box);
   }
 }
 
 // Bounds for the normal impulses of x; x is brought within.
-static void set_bounds(Box *box) {
+static void pcg_set_bounds(Box *box) {
   const S2System *system = &box->run->system;
+  // Normals from 0 on, tangents within mu lambda_n of now, joints free.
   for (int k = 0; k < system->units; k++) {
     const S2Unit *unit = &system->unit[k];
     bool bilateral = unit->kind == S2_UNIT_BILATERAL;
@@ -199,13 +199,14 @@ static double estimate_norm(Box *box) {
   for (int i = 0; i < box->size; i++) {
     x[i] = i % 2 < box->run->system.unit[i / 2].rows ? s2_rng_normal(&rng) : 0;
   }
+  // Powers of A.
   for (int k = 0; k < POWER_STEPS; k++) {
-    double length = sqrt(dot(box, x, x));
+    double length = sqrt(s2_numbers_dot(x, x, box->size));
     for (int i = 0; i < box->size && length > 0; i++) {
       x[i] /= length;
     }
-    apply(box, x, box->image);
-    norm = fmax(norm, sqrt(dot(box, box->image, box->image)));
+    pcg_apply(box, x, box->image);
+    norm = fmax(norm, sqrt(s2_numbers_dot(box->image, box->image, box->size)));
     memcpy(x, box->image, sizeof(double) * (size_t)box->size);
   }
   return norm > 0 ? norm : 1;
@@ -236,11 +237,12 @@ S2SolveStatus s2_contact_pcg_solve(const S2Problem *problem, const S2SolverOptio
       friction |= run.system.unit[k].kind == S2_UNIT_CONTACT;
     }
     Box box = make_box(&run);
-    double final = FINAL_PART * options->tolerance;
+    double final = FINAL_FRACTION * options->tolerance;
+    // The bounds of now, the box problem (some sweeps of it), and bounds again.
     do {
-      set_bounds(&box);
+      pcg_set_bounds(&box);
       int limit = friction ? (int)fmin(run.limit, run.sweeps + INNER_SWEEPS) : run.limit;
-      minimise(&box, friction ? fmax(final, INNER_PART * run.residual) : final, limit);
+      pcg_minimise(&box, friction ? fmax(final, INNER_FRACTION * run.residual) : final, limit);
       for (int i = 0; i < box.size; i++) {
         run.lambda[i] = box.x[i] / box.root[i];
       }

@@ -1,4 +1,4 @@
-#include "mcp/sweeps/relaxation.h"
+#include "mcp/compare/relaxation.h"
 
 #include <math.h>
 #include <string.h>
@@ -11,19 +11,7 @@ enum { STALL_SWEEPS = 2000 };
 // Of the tolerance: the judge's units round otherwise, and must not see more than the tolerance.
 static const double AIM = 0.99999;
 
-static void clip(const S2System *system, double *lambda) {
-  for (int k = 0; k < system->units; k++) {
-    const S2Unit *unit = &system->unit[k];
-    if (unit->kind == S2_UNIT_BOX) {
-      lambda[2 * k] = s2_unit_clip(unit, lambda[2 * k]);
-    } else if (unit->kind != S2_UNIT_BILATERAL) {
-      double n = lambda[2 * k] = fmax(lambda[2 * k], 0), bound = unit->mu * n;
-      lambda[2 * k + 1] = fmax(-bound, fmin(bound, lambda[2 * k + 1]));
-    }
-  }
-}
-
-static double measure(S2Relaxation *run) {
+static double relaxation_measure(S2Relaxation *run) {
   s2_system_velocity(&run->system, run->lambda, run->v);
   return s2_system_residual(&run->system, run->v, run->lambda, run->u);
 }
@@ -38,6 +26,7 @@ bool s2_relaxation_begin(S2Relaxation *run, const S2Problem *problem,
                         .limit = (int)fmin(sweeps, INT32_MAX / 2)};
   S2System *system = &run->system;
   s2_system_init(system, problem, arena);
+  // Impulses and velocities of now and of the best point, couplings of all units.
   size_t size = sizeof(double) * (size_t)(2 * system->units);
   run->v = S2_TAKE_ZEROED(arena, S2Quad, system->nodes + 1);
   run->lambda = s2_arena_take_zeroed(arena, size);
@@ -47,10 +36,11 @@ bool s2_relaxation_begin(S2Relaxation *run, const S2Problem *problem,
   for (int k = 0; k < system->units; k++) {
     run->coupling[k] = s2_system_coupling(system, k);
   }
-  run->best = measure(run);
+  // The point without impulses, then the guess within its bounds; the better one is the start.
+  run->best = relaxation_measure(run);
   s2_system_read(system, solution->v, solution->lambda, run->v, run->lambda);
-  clip(system, run->lambda);
-  run->residual = measure(run);
+  s2_system_clip(system, run->lambda);
+  run->residual = relaxation_measure(run);
   if (run->residual <= run->best) {
     run->best = run->residual;
     memcpy(run->lambda_best, run->lambda, size);
@@ -64,11 +54,12 @@ bool s2_relaxation_begin(S2Relaxation *run, const S2Problem *problem,
 }
 
 bool s2_relaxation_check(S2Relaxation *run) {
-  run->residual = measure(run);
+  run->residual = relaxation_measure(run);
   s2_history_add(run->options->history, run->residual, 1, 0);
   if (!isfinite(run->residual)) {
     return false;
   }
+  // Noticeable progress is remembered; without it for long, the run ends.
   if (run->residual < PROGRESS * run->milestone) {
     run->milestone = run->residual;
     run->progress = run->sweeps;

@@ -11,7 +11,7 @@ enum { WARM_OUTERS = 3, WARM_INNERS = 6, COLD_INNERS = 8 };
 enum { OUTERS_PER_ITERATION = 6 }; // of each start, for one of the caller's iterations
 enum { STARTS = 3, SWEEPS = 100 }; // Gauss-Seidel sweeps before each start but the first
 
-static void newton(S2SolveRun *run, double sigma, int outers, int inners) {
+static void contact_newton_run(S2SolveRun *run, double sigma, int outers, int inners) {
   double residual = s2_newton_solve(&run->system, sigma, outers, inners, run->tolerance, run->v,
                                     run->lambda, &run->iterations, run->arena);
   s2_run_keep(run, residual);
@@ -25,13 +25,14 @@ S2SolveStatus s2_contact_newton_solve(const S2Problem *problem, const S2SolverOp
   if (!s2_run_solved(&run)) {
     s2_run_start(&run);
     s2_system_prepare(&run.system, arena);
-    newton(&run, SIGMA_WARM, WARM_OUTERS, WARM_INNERS);
+    contact_newton_run(&run, SIGMA_WARM, WARM_OUTERS, WARM_INNERS);
   }
   for (int start = 0; start < STARTS && !s2_run_solved(&run); start++) {
     if (start > 0) {
       s2_run_keep(&run, s2_pgs_solve(&run.system, SWEEPS, run.v, run.lambda, arena));
     }
-    newton(&run, SIGMA_COLD, OUTERS_PER_ITERATION * options->max_iterations, COLD_INNERS);
+    contact_newton_run(&run, SIGMA_COLD, OUTERS_PER_ITERATION * options->max_iterations,
+                       COLD_INNERS);
   }
   s2_run_end(&run, solution);
   s2_arena_rewind(arena, mark);

@@ -18,8 +18,11 @@ enum { S2_CONFLICT_MAX = 512 };
 // a row, where d goes (0 on rows that take no part; left alone where nothing is proved).
 bool s2_mcp_conflict(const S2Problem *problem, double *proof, S2Arena *arena);
 
-// The same for problems with masses of any size, by one interior point on sparse matrices. What it
-// proves is as sure; it misses a few that the other proves.
+// The same for problems with masses of any size, by one run of a solver on rows that all give way a
+// little. What it proves is as sure; it misses a few that the other proves.
+bool s2_mcp_conflict_by(S2SolverFn *solve, const S2Problem *problem, const S2SolverOptions *options,
+                        double *proof, S2Arena *arena);
+// By the interior point on sparse matrices (pdipm.c).
 bool s2_mcp_conflict_quick(const S2Problem *problem, const S2SolverOptions *options, double *proof,
                            S2Arena *arena);
 

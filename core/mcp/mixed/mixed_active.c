@@ -1,10 +1,9 @@
 // Mixed problems once it is known which side of each pair is zero: linear systems on the active
 // set. Redundant rows make them singular but consistent; those are solved by complete orthogonal
 // factorisation, which gives the solution of least norm.
-#include "mcp/mlcp/mlcp_stages.h"
+#include "mcp/mixed/mixed.h"
 
 #include "linalg/dense.h"
-#include "mcp/chain/double2.h"
 
 #include <lapacke.h>
 #include <math.h>
@@ -20,85 +19,6 @@ enum {
   CORRECTIONS = 30
 };
 
-// ---- Shared -----------------------------------------------------------------------------------
-
-bool s2_mixed_finite(const double *x, size_t count) {
-  for (size_t i = 0; i < count; i++) {
-    if (!isfinite(x[i])) {
-      return false;
-    }
-  }
-  return true;
-}
-
-double s2_mixed_largest(const double *x, size_t count) {
-  double largest = 0;
-  for (size_t i = 0; i < count; i++) {
-    largest = fmax(largest, fabs(x[i]));
-  }
-  return largest;
-}
-
-S2Mixed s2_mixed_pairs(int count, const double *matrix, const double *right, S2Arena *arena) {
-  size_t m = (size_t)count;
-  S2Mixed p = {0, count, S2_TAKE(arena, double, m *m + 1), S2_TAKE(arena, double, m + 1)};
-  s2_mixed_copy(p.k, matrix, m * m);
-  s2_mixed_copy(p.r, right, m);
-  return p;
-}
-
-// Summed with twice the digits: far from the origin of a flat valley, rounding alone may make the
-// sum zero where no solution is.
-static double row_at(const double *row, const double *x, double r, int size) {
-  double sum = r, lost = 0;
-  for (int j = 0; j < size; j++) {
-    S2Double2 product = s2_double2_product(row[j], x[j]), next = s2_double2_sum(sum, product.hi);
-    sum = next.hi;
-    lost += product.lo + next.lo;
-  }
-  if (isfinite(sum + lost)) {
-    return sum + lost;
-  }
-  for (int j = 0; j < size; j++) { // too large to be split
-    r += row[j] * x[j];
-  }
-  return r;
-}
-
-void s2_mixed_apply(const S2Mixed *p, const double *x, double *f) {
-  int size = s2_mixed_size(p);
-  for (int i = 0; i < size; i++) {
-    f[i] = row_at(p->k + (size_t)i * (size_t)size, x, p->r[i], size);
-  }
-}
-
-double s2_mixed_row_unit(const S2Mixed *p, const double *x, int i, double most) {
-  int size = s2_mixed_size(p);
-  const double *row = p->k + (size_t)i * (size_t)size;
-  double unit = fabs(p->r[i]);
-  for (int j = 0; j < size; j++) {
-    unit = fmax(unit, fabs(row[j]) * fmax(1, fabs(x[j])));
-  }
-  return fmin(unit, most);
-}
-
-double s2_mixed_pair_miss(double x, double w, double lo, double hi, double x_unit, double w_unit) {
-  double aim = w == 0 ? 0 : w / w_unit; // a row of zeros has no unit
-  return fabs(fmax((x - hi) / x_unit, fmin((x - lo) / x_unit, aim)));
-}
-
-double s2_mixed_residual(const S2Mixed *p, const double *x, const double *f) {
-  int size = s2_mixed_size(p);
-  if (!s2_mixed_finite(x, (size_t)size) || !s2_mixed_finite(f, (size_t)size)) {
-    return NAN;
-  }
-  double residual = s2_mixed_largest(f, (size_t)p->n);
-  for (int i = p->n; i < size; i++) {
-    residual = fmax(residual, fabs(fmin(x[i], f[i])));
-  }
-  return residual;
-}
-
 // ---- Active set -------------------------------------------------------------------------------
 
 typedef struct Active {
@@ -113,7 +33,7 @@ typedef struct Active {
   S2Arena *arena;
 } Active;
 
-static Active make(const S2Mixed *p, S2Arena *arena) {
+static Active active_make(const S2Mixed *p, S2Arena *arena) {
   size_t size = (size_t)s2_mixed_size(p);
   Active active = {
       .index = S2_TAKE(arena, int, size + 1),
@@ -130,12 +50,13 @@ static Active make(const S2Mixed *p, S2Arena *arena) {
 }
 
 // LU with an estimate of the condition: far cheaper than the least-norm solution.
-static bool factor(Active *active) {
+static bool active_factor(Active *active) {
   int count = active->count;
   size_t bytes = sizeof(double) * (size_t)count * (size_t)count;
   if (count == 0) {
     return true;
   }
+  // L U, and LAPACK's estimate of 1 / condition from it.
   S2ArenaMark mark = s2_arena_mark(active->arena);
   double *work = S2_TAKE(active->arena, double, 4 * count), condition = 0;
   lapack_int *counts = S2_TAKE(active->arena, lapack_int, count);
@@ -152,25 +73,27 @@ static bool factor(Active *active) {
 }
 
 // The active matrix of the pairs marked, or its transpose, ready to be solved with.
-static void prepare(Active *active, const S2Mixed *p, const bool *in, bool transposed) {
+static void active_prepare(Active *active, const S2Mixed *p, const bool *in, bool transposed) {
   size_t size = (size_t)s2_mixed_size(p), count = 0;
+  // All free unknowns, and the pairs that are in.
   for (int i = 0; i < (int)size; i++) {
     if (i < p->n || in[i]) {
       active->index[count++] = i;
     }
   }
   active->count = (int)count;
+  // Their rows and columns of K, by columns as LAPACK wants them.
   for (size_t i = 0; i < count; i++) {
     const double *row = p->k + (size_t)active->index[i] * size;
     for (size_t j = 0; j < count; j++) {
       active->full[transposed ? i * count + j : j * count + i] = row[active->index[j]];
     }
   }
-  active->regular = factor(active);
+  active->regular = active_factor(active);
 }
 
 // change := the solution, or the least-squares solution of least norm.
-static void solve(Active *active) {
+static void active_solve(Active *active) {
   int count = active->count;
   if (active->regular) {
     if (count > 0) {
@@ -178,6 +101,7 @@ static void solve(Active *active) {
     }
     return;
   }
+  // Singular: dgelsy gives the shortest of all best answers.
   S2ArenaMark mark = s2_arena_mark(active->arena);
   lapack_int rank = 0, length = 5 * count + 1; // what the unblocked method asks for
   lapack_int *order = S2_TAKE_ZEROED(active->arena, lapack_int, count);
@@ -192,15 +116,16 @@ static void solve(Active *active) {
 
 // Newton's correction of x on the active set, repeated while any equation gains from it: where
 // sizes differ much, some need many. f: K x + r at the end.
-static void correct(Active *active, const S2Mixed *p, double *x, double *f) {
+static void active_correct(Active *active, const S2Mixed *p, double *x, double *f) {
   s2_mixed_apply(p, x, f);
+  // dx = -K_AA^-1 (K x + r)_A, again while an equation is halved by it.
   bool gained = true;
   for (int pass = 0; pass < CORRECTIONS && gained; pass++) {
     for (int i = 0; i < active->count; i++) {
       active->change[i] = -f[active->index[i]];
       active->before[i] = fabs(f[active->index[i]]);
     }
-    solve(active);
+    active_solve(active);
     for (int i = 0; i < active->count; i++) {
       x[active->index[i]] += active->change[i];
     }
@@ -213,21 +138,23 @@ static void correct(Active *active, const S2Mixed *p, double *x, double *f) {
 }
 
 // Walks from x through active sets; keeps the best point in x, whose residual it returns.
-static double walk(Active *active, const S2Mixed *p, double *x, double best, bool *in,
-                   double *trial, double *f) {
+static double active_walk(Active *active, const S2Mixed *p, double *x, double best, bool *in,
+                          double *trial, double *f) {
   int n = p->n, size = s2_mixed_size(p);
   bool moved = true;
   s2_mixed_apply(p, x, f);
+  // Pairs belong to w = 0 where x is the larger side.
   for (int i = n; i < size; i++) {
     in[i] = x[i] > f[i];
   }
   memcpy(trial, x, sizeof(double) * (size_t)size);
+  // Solve on the set, move all pairs that came out negative, keep the best point.
   for (int move = 0; move < MOVES && moved; move++) {
     for (int i = n; i < size; i++) {
       trial[i] = in[i] ? trial[i] : 0;
     }
-    prepare(active, p, in, false);
-    correct(active, p, trial, f);
+    active_prepare(active, p, in, false);
+    active_correct(active, p, trial, f);
     moved = false;
     for (int i = n; i < size; i++) {
       bool wrong = in[i] ? trial[i] < 0 : f[i] < 0;
@@ -251,15 +178,15 @@ static double walk(Active *active, const S2Mixed *p, double *x, double best, boo
 void s2_mixed_finish(const S2Mixed *p, double *x, S2Arena *arena) {
   S2ArenaMark mark = s2_arena_mark(arena);
   int size = s2_mixed_size(p);
-  Active active = make(p, arena);
+  Active active = active_make(p, arena);
   double *f = S2_TAKE(arena, double, size + 1), *trial = S2_TAKE(arena, double, size + 1);
   bool *in = S2_TAKE_ZEROED(arena, bool, size + 1);
   s2_mixed_apply(p, x, f);
-  double best = walk(&active, p, x, s2_mixed_residual(p, x, f), in, trial, f);
-  if (!(best <= GOOD * fmax(1, s2_mixed_largest(p->r, (size_t)size)))) {
+  double best = active_walk(&active, p, x, s2_mixed_residual(p, x, f), in, trial, f);
+  if (!(best <= GOOD * fmax(1, s2_largest(p->r, (size_t)size)))) {
     // What was taken for rank missing may be a bad condition that LU can bear.
     active.worst = 0;
-    walk(&active, p, x, best, in, trial, f);
+    active_walk(&active, p, x, best, in, trial, f);
   }
   s2_arena_rewind(arena, mark);
 }
@@ -267,7 +194,7 @@ void s2_mixed_finish(const S2Mixed *p, double *x, S2Arena *arena) {
 // ---- Between bounds ---------------------------------------------------------------------------
 
 // The side a pair is on that shows, or should be moved to: -1 at lo, 0 between, 1 at hi.
-static int side_of(double x, double w, double lo, double hi) {
+static int active_side_of(double x, double w, double lo, double hi) {
   return lo < hi && x - lo > w && hi - x > -w ? 0 : lo == hi || x - lo <= w ? -1 : 1;
 }
 
@@ -280,6 +207,7 @@ static bool change_sides(const S2Mixed *p, const S2Bounds *bounds, bool one, int
     double lo = s2_bounds_lo(bounds, i), hi = s2_bounds_hi(bounds, i), v = x[p->n + i];
     double w = f[p->n + i];
     int now = side[i];
+    // Between: out of the bounds is at a bound. At a bound: w of the wrong sign is between.
     if (now == 0) {
       side[i] = v < lo ? -1 : v > hi ? 1 : 0;
     } else if (lo < hi && (now < 0 ? w < 0 : w > 0)) {
@@ -297,11 +225,13 @@ bool s2_mixed_walk(const S2Mixed *original, const S2Bounds *bounds, double *x, S
                S2_TAKE(arena, double, size + 1)};
   double *s = S2_TAKE(arena, double, size + 1), *f = S2_TAKE(arena, double, size + 1);
   double *lo = S2_TAKE(arena, double, m + 1), *hi = S2_TAKE(arena, double, m + 1);
+  // Equilibrated: a small row is not lost beside large ones.
   double unit = s2_mixed_equilibrate(&p, s, original, 0);
   bool *in = S2_TAKE_ZEROED(arena, bool, size + 1);
   int *side = S2_TAKE(arena, int, m + 1);
   S2Bounds scaled = {lo, hi};
-  Active active = make(&p, arena);
+  Active active = active_make(&p, arena);
+  // The point and the bounds in those units, and the side each pair seems to be on.
   for (int i = 0; i < size; i++) {
     x[i] = x[i] / unit / s[i];
   }
@@ -309,19 +239,20 @@ bool s2_mixed_walk(const S2Mixed *original, const S2Bounds *bounds, double *x, S
   for (int i = 0; i < m; i++) {
     lo[i] = s2_bounds_lo(bounds, i) / unit / s[n + i];
     hi[i] = s2_bounds_hi(bounds, i) / unit / s[n + i];
-    side[i] = side_of(x[n + i], f[n + i], lo[i], hi[i]);
+    side[i] = active_side_of(x[n + i], f[n + i], lo[i], hi[i]);
   }
-  bool moved =
-      s2_mixed_finite(p.k, (size_t)size * (size_t)size) && s2_mixed_finite(f, (size_t)size);
+  // Until no pair asks for another side: solve between the bounds, the others exactly at them.
+  bool moved = s2_all_finite(p.k, (size_t)size * (size_t)size) && s2_all_finite(f, (size_t)size);
   for (int move = 0; move < MOST_MOVES && moved; move++) {
     for (int i = 0; i < m; i++) {
       in[n + i] = side[i] == 0;
       x[n + i] = side[i] < 0 ? lo[i] : side[i] > 0 ? hi[i] : x[n + i];
     }
-    prepare(&active, &p, in, false);
-    correct(&active, &p, x, f);
+    active_prepare(&active, &p, in, false);
+    active_correct(&active, &p, x, f);
     moved = change_sides(&p, &scaled, move >= MOVES, side, x, f);
   }
+  // Back in the caller's units; what is at a bound is there to the bit.
   for (int i = 0; i < size; i++) {
     int at = i < n ? 0 : side[i - n];
     x[i] = at < 0   ? s2_bounds_lo(bounds, i - n)
@@ -329,7 +260,7 @@ bool s2_mixed_walk(const S2Mixed *original, const S2Bounds *bounds, double *x, S
                     : unit * s[i] * x[i];
   }
   s2_arena_rewind(arena, mark);
-  return !moved && s2_mixed_finite(x, (size_t)size);
+  return !moved && s2_all_finite(x, (size_t)size);
 }
 
 // ---- Adjoint ----------------------------------------------------------------------------------
@@ -340,19 +271,21 @@ bool s2_mixed_transposed(const S2Mixed *p, double *l, S2Arena *arena) {
   double *scale = S2_TAKE(arena, double, size + 1);
   S2Mixed scaled = {p->n, 0, S2_TAKE(arena, double, size *size + 1),
                     S2_TAKE(arena, double, size + 1)};
-  Active active = make(p, arena);
+  Active active = active_make(p, arena);
   s2_dense_single_threaded();
   const bool *no_pairs = S2_TAKE_ZEROED(arena, bool, size + 1);
+  // First equilibrated, where a sound matrix is told from a singular one ...
   double unit = s2_mixed_equilibrate(&scaled, scale, p, 0);
-  prepare(&active, &scaled, no_pairs, true);
+  active_prepare(&active, &scaled, no_pairs, true);
   bool regular = active.regular;
   memcpy(active.change, scaled.r, bytes);
+  // ... else as it was, since which answer is the shortest depends on the units.
   if (!regular) { // of least norm in the caller's units
-    prepare(&active, p, no_pairs, true);
+    active_prepare(&active, p, no_pairs, true);
     active.regular = false;
     memcpy(active.change, p->r, bytes);
   }
-  solve(&active);
+  active_solve(&active);
   for (size_t i = 0; i < size; i++) {
     l[i] = regular ? unit * scale[i] * active.change[i] : active.change[i];
   }

@@ -1,6 +1,6 @@
 // Derivatives of solutions: those of a mixed problem without free unknowns.
 #include "mcp/lcp/lcp.h"
-#include "mcp/mlcp/mlcp_stages.h"
+#include "mcp/mixed/mixed.h"
 
 bool s2_lcp_vjp(const S2LcpProblem *problem, const S2LcpSolution *solution, const double *dl_dz,
                 const S2LcpGradient *gradient, S2Arena *arena) {
@@ -10,6 +10,7 @@ bool s2_lcp_vjp(const S2LcpProblem *problem, const S2LcpSolution *solution, cons
   double *l = S2_TAKE(arena, double, n + 1);
   bool regular = s2_mixed_adjoint(&p, &(S2Bounds){0}, solution->z, solution->kappa, dl_dz, l, NULL,
                                   NULL, arena);
+  // dl/dM = -l z', dl/dq = -l
   for (int i = 0; i < n; i++) {
     for (int j = 0; gradient->m != NULL && j < n; j++) {
       gradient->m[(size_t)i * (size_t)n + (size_t)j] = 0 - l[i] * solution->z[j]; // no -0

@@ -4,7 +4,8 @@
 //     K dx + dK x + dr = dw,   w_i = kappa / (x_i - lo_i) - kappa / (hi_i - x_i)
 //
 // so (K + D) dx = -(dK x + dr) + ... with D_ii = kappa / (x_i - lo_i)^2 + kappa / (hi_i - x_i)^2.
-#include "mcp/mlcp/mlcp_stages.h"
+#include "linalg/numbers.h"
+#include "mcp/mixed/mixed.h"
 
 // A pair is on the edge of two sides when both its numbers are no further from zero than this,
 // which is what solutions are good to (the constraint's in parts of its right side above 1).
@@ -45,6 +46,7 @@ static Sides find_sides(const S2Mixed *p, const S2Bounds *bounds, const double *
                  .lower = S2_TAKE_ZEROED(arena, double, size + 1),
                  .upper = S2_TAKE_ZEROED(arena, double, size + 1),
                  .clear = true};
+  // A pair is at a bound, or on the path between both; free unknowns are inside.
   for (int i = 0; i < size; i++) {
     double lo = i < p->n ? -INFINITY : s2_bounds_lo(bounds, i - p->n);
     double hi = i < p->n ? INFINITY : s2_bounds_hi(bounds, i - p->n);
@@ -59,7 +61,7 @@ static Sides find_sides(const S2Mixed *p, const S2Bounds *bounds, const double *
 }
 
 // dl/dx_i beyond what the unknowns inside take up: the worth of a bound that x_i sits on.
-static double worth(const S2Mixed *p, const double *g, const double *l, int i) {
+static double mixed_adjoint_worth(const S2Mixed *p, const double *g, const double *l, int i) {
   int size = s2_mixed_size(p);
   double sum = g[i];
   for (int k = 0; k < size; k++) {
@@ -70,22 +72,23 @@ static double worth(const S2Mixed *p, const double *g, const double *l, int i) {
 
 static void find_bounds(const S2Mixed *p, const Sides *sides, const double *g, const double *l,
                         double *to_lo, double *to_hi) {
+  // At a bound its worth; on the path what w's part of that bound hands on; half each when fixed.
   for (int i = 0; i < p->m; i++) {
     int at = p->n + i;
     Side side = sides->side[at];
-    double value = side != INSIDE ? worth(p, g, l, at) : 0;
-    double part = side == FIXED ? 0.5 : 1;
+    double value = side != INSIDE ? mixed_adjoint_worth(p, g, l, at) : 0;
+    double share = side == FIXED ? 0.5 : 1;
     if (to_lo != NULL) {
-      to_lo[i] = side == INSIDE ? l[at] * sides->lower[at] : side != AT_HI ? part * value : 0;
+      to_lo[i] = side == INSIDE ? l[at] * sides->lower[at] : side != AT_HI ? share * value : 0;
     }
     if (to_hi != NULL) {
-      to_hi[i] = side == INSIDE ? l[at] * sides->upper[at] : side != AT_LO ? part * value : 0;
+      to_hi[i] = side == INSIDE ? l[at] * sides->upper[at] : side != AT_LO ? share * value : 0;
     }
   }
 }
 
-static bool solve(const S2Mixed *p, const Sides *sides, const double *g, double *l,
-                  S2Arena *arena) {
+static bool mixed_adjoint_solve(const S2Mixed *p, const Sides *sides, const double *g, double *l,
+                                S2Arena *arena) {
   size_t size = (size_t)s2_mixed_size(p), count = 0;
   size_t *index = S2_TAKE(arena, size_t, size + 1);
   for (size_t i = 0; i < size; i++) {
@@ -93,9 +96,11 @@ static bool solve(const S2Mixed *p, const Sides *sides, const double *g, double 
       index[count++] = i;
     }
   }
+  // (K + D)' of the unknowns inside, D from the path (0 on an active set).
   S2Mixed inside = {(int)count, 0, S2_TAKE(arena, double, count *count + 1),
                     S2_TAKE(arena, double, count + 1)};
   double *solution = S2_TAKE(arena, double, count + 1);
+  // K_FF and g_F.
   for (size_t i = 0; i < count; i++) {
     for (size_t j = 0; j < count; j++) {
       inside.k[i * count + j] = p->k[index[i] * size + index[j]];
@@ -103,11 +108,12 @@ static bool solve(const S2Mixed *p, const Sides *sides, const double *g, double 
     inside.k[i * (count + 1)] += sides->lower[index[i]] + sides->upper[index[i]];
     inside.r[i] = g[index[i]];
   }
-  s2_mixed_clear(l, size);
-  if (!s2_mixed_finite(inside.k, count * count)) {
+  s2_clear_numbers(l, size);
+  if (!s2_all_finite(inside.k, count * count)) {
     l[0] = NAN;
     return false;
   }
+  // The others do not change: 0.
   bool regular = s2_mixed_transposed(&inside, solution, arena);
   for (size_t i = 0; i < count; i++) {
     l[index[i]] = solution[i];
@@ -115,31 +121,25 @@ static bool solve(const S2Mixed *p, const Sides *sides, const double *g, double 
   return regular;
 }
 
-static void fill(double *to, int count, double value) {
-  for (int i = 0; to != NULL && i < count; i++) {
-    to[i] = value;
-  }
-}
-
 bool s2_mixed_adjoint(const S2Mixed *p, const S2Bounds *bounds, const double *x, double kappa,
                       const double *g, double *l, double *to_lo, double *to_hi, S2Arena *arena) {
   S2ArenaMark mark = s2_arena_mark(arena);
   size_t size = (size_t)s2_mixed_size(p);
-  bool finite = s2_mixed_finite(p->k, size * size) && s2_mixed_finite(p->r, size) &&
-                s2_mixed_finite(x, size) && s2_mixed_finite(g, size);
+  bool finite = s2_all_finite(p->k, size * size) && s2_all_finite(p->r, size) &&
+                s2_all_finite(x, size) && s2_all_finite(g, size);
   bool regular = false;
   if (finite) {
     double *f = S2_TAKE(arena, double, size + 1);
     s2_mixed_apply(p, x, f);
     Sides sides = find_sides(p, bounds, x, f, kappa, arena);
-    regular = solve(p, &sides, g, l, arena) && sides.clear;
+    regular = mixed_adjoint_solve(p, &sides, g, l, arena) && sides.clear;
     find_bounds(p, &sides, g, l, to_lo, to_hi);
-    finite = s2_mixed_finite(l, size);
+    finite = s2_all_finite(l, size);
   }
   if (!finite) {
-    fill(l, (int)size, NAN);
-    fill(to_lo, p->m, NAN);
-    fill(to_hi, p->m, NAN);
+    s2_fill_numbers(l, (int)size, NAN);
+    s2_fill_numbers(to_lo, p->m, NAN);
+    s2_fill_numbers(to_hi, p->m, NAN);
   }
   s2_arena_rewind(arena, mark);
   return regular && finite;

@@ -7,7 +7,7 @@
 // Lexicographic rule: perturb q by (e, e^2, ..., e^n), e -> 0. Then w_k acts as w_k - e^k, so the
 // perturbed value of row i has the coefficient -t_ij of e^k where w_k is the nonbasic column j, and
 // 1 where w_k is the basic variable of row i. No copy of the inverse basis is needed.
-#include "mcp/lcp/lcp.h"
+#include "mcp/pivot/lcp_pivot.h"
 
 #include <assert.h>
 #include <math.h>
@@ -40,12 +40,12 @@ typedef struct Dictionary {
   int *tied;     // n, likewise
 } Dictionary;
 
-static double *row_of(const Dictionary *d, int row) {
+static double *lemke_row_of(const Dictionary *d, int row) {
   return d->t + (size_t)row * (size_t)d->stride;
 }
 
 static double *value_of(const Dictionary *d, int row) {
-  return row_of(d, row) + d->n + 1;
+  return lemke_row_of(d, row) + d->n + 1;
 }
 
 static bool is_basic(const Dictionary *d, int variable) {
@@ -76,8 +76,9 @@ static Dictionary dictionary_take(int n, S2Arena *arena) {
 
 static void dictionary_start(Dictionary *d, const double *m, const double *q, const double *cover) {
   int n = d->n;
+  // w = q + M z + d z_0: the w are basic, z and z_0 are not.
   for (int i = 0; i < n; ++i) {
-    double *row = row_of(d, i);
+    double *row = lemke_row_of(d, i);
     memcpy(row, m + (size_t)i * (size_t)n, sizeof(double) * (size_t)n);
     row[n] = cover[i];
     row[n + 1] = q[i];
@@ -90,16 +91,18 @@ static void dictionary_start(Dictionary *d, const double *m, const double *q, co
   d->place[2 * n] = 2 * n;
 }
 
-static void exchange(Dictionary *d, int r, int s) {
+static void lemke_exchange(Dictionary *d, int r, int s) {
+  // The pivot row solved for the entering variable ...
   int width = d->n + 2;
-  double *restrict pivot_row = row_of(d, r);
+  double *restrict pivot_row = lemke_row_of(d, r);
   double inverse = 1 / pivot_row[s];
   for (int j = 0; j < width; ++j) {
     pivot_row[j] *= -inverse;
   }
   pivot_row[s] = inverse;
+  // ... and put into all others: t_ij += t_is t_rj.
   for (int i = 0; i < d->n; ++i) {
-    double *restrict row = row_of(d, i);
+    double *restrict row = lemke_row_of(d, i);
     double factor = row[s];
     if (i == r || factor == 0) {
       continue;
@@ -109,6 +112,7 @@ static void exchange(Dictionary *d, int r, int s) {
       row[j] += factor * pivot_row[j];
     }
   }
+  // The two variables change places.
   int leaving = d->basic[r], entering = d->nonbasic[s];
   d->basic[r] = entering;
   d->place[entering] = r;
@@ -119,8 +123,9 @@ static void exchange(Dictionary *d, int r, int s) {
 // Recomputes the dictionary of the current basis from M: the variables that entered are exchanged
 // for those that left in the order of the largest pivot. Returns false when the basis is singular
 // to working precision (the dictionary is then useless).
-static bool refresh(Dictionary *d, const double *m, const double *q, const double *cover,
-                    double zero, S2Arena *arena) {
+static bool lemke_refresh(Dictionary *d, const double *m, const double *q, const double *cover,
+                          double zero, S2Arena *arena) {
+  // Which of z and z_0 are basic now, and which w are not: as many.
   S2ArenaMark mark = s2_arena_mark(arena);
   int n = d->n, entering_count = 0, leaving_count = 0;
   int *entering = S2_TAKE(arena, int, n + 1), *leaving = S2_TAKE(arena, int, n + 1);
@@ -136,13 +141,15 @@ static bool refresh(Dictionary *d, const double *m, const double *q, const doubl
     entering[entering_count++] = 2 * n;
   }
   assert(entering_count == leaving_count);
+  // From M itself, so that rounding of all exchanges so far is forgotten.
   dictionary_start(d, m, q, cover);
   bool regular = true;
+  // The largest entry between what has still to enter and what has to leave, again and again.
   for (int count = entering_count; count > 0 && regular; --count) {
     int best_in = 0, best_out = 0;
     double best = 0;
     for (int o = 0; o < count; ++o) {
-      const double *row = row_of(d, d->place[leaving[o]]);
+      const double *row = lemke_row_of(d, d->place[leaving[o]]);
       for (int e = 0; e < count; ++e) {
         double size = fabs(row[column_of(d, entering[e])]);
         if (size > best) {
@@ -154,7 +161,7 @@ static bool refresh(Dictionary *d, const double *m, const double *q, const doubl
     }
     regular = best > zero;
     if (regular) {
-      exchange(d, d->place[leaving[best_out]], column_of(d, entering[best_in]));
+      lemke_exchange(d, d->place[leaving[best_out]], column_of(d, entering[best_in]));
       entering[best_in] = entering[count - 1];
       leaving[best_out] = leaving[count - 1];
     }
@@ -164,23 +171,25 @@ static bool refresh(Dictionary *d, const double *m, const double *q, const doubl
 }
 
 // Coefficient of e^(k+1) in the perturbed value of a row.
-static double perturbation(const Dictionary *d, int row, int k) {
+static double lemke_perturbation(const Dictionary *d, int row, int k) {
   int w = d->n + k;
   if (is_basic(d, w)) {
     return d->place[w] == row ? 1 : 0;
   }
-  return -row_of(d, row)[column_of(d, w)];
+  return -lemke_row_of(d, row)[column_of(d, w)];
 }
 
 // Keeps, of the tied rows, those with the least e^(k+1) coefficient over their rate of descent.
 static int thin_ties(Dictionary *d, int tied, int s, double sign, int k) {
   double least = INFINITY, largest = 0;
+  // Coefficients of e^(k+1), over the rate at which the row falls.
   for (int c = 0; c < tied; ++c) {
     int i = d->tied[c];
-    d->ratio[c] = perturbation(d, i, k) / (-sign * row_of(d, i)[s]);
+    d->ratio[c] = lemke_perturbation(d, i, k) / (-sign * lemke_row_of(d, i)[s]);
     least = fmin(least, d->ratio[c]);
     largest = fmax(largest, fabs(d->ratio[c]));
   }
+  // Those within rounding of the least stay for the next power of e.
   int kept = 0;
   for (int c = 0; c < tied; ++c) {
     if (d->ratio[c] <= least + TIE * largest) {
@@ -193,16 +202,18 @@ static int thin_ties(Dictionary *d, int tied, int s, double sign, int k) {
 // The row whose variable leaves when column s enters, or -1 on a ray. With sign = 1 the entering
 // variable grows until the first basic one reaches 0. With sign = -1 the roles are turned round for
 // the very first pivot: z_0 falls from infinity until the first row would become negative.
-static int leaving_row(Dictionary *d, int s, double sign, double zero) {
+static int lemke_leaving_row(Dictionary *d, int s, double sign, double zero) {
   int n = d->n;
   double largest = 0;
   for (int i = 0; i < n; ++i) {
-    largest = fmax(largest, fabs(row_of(d, i)[s]));
+    largest = fmax(largest, fabs(lemke_row_of(d, i)[s]));
   }
+  // Entries of an entering column below this are zeros with rounding.
   double threshold = zero * fmax(1, largest);
+  // How far the variable may move: the least value over slope.
   double least = INFINITY;
   for (int i = 0; i < n; ++i) {
-    double slope = sign * row_of(d, i)[s];
+    double slope = sign * lemke_row_of(d, i)[s];
     if (slope < -threshold) {
       // Below zero only by rounding, unless this is the first pivot, where it is meant.
       double value = sign > 0 ? fmax(0, *value_of(d, i)) : *value_of(d, i);
@@ -212,9 +223,10 @@ static int leaving_row(Dictionary *d, int s, double sign, double zero) {
   if (least == INFINITY) {
     return -1;
   }
+  // All rows that end there, up to rounding.
   int tied = 0;
   for (int i = 0; i < n; ++i) {
-    double slope = sign * row_of(d, i)[s], value = *value_of(d, i);
+    double slope = sign * lemke_row_of(d, i)[s], value = *value_of(d, i);
     if (slope < -threshold && value + slope * least <= TIE * (1 + fabs(value))) {
       if (d->basic[i] == 2 * n) {
         return i; // z_0 may reach 0: a solution, whatever else ties with it
@@ -222,13 +234,14 @@ static int leaving_row(Dictionary *d, int s, double sign, double zero) {
       d->tied[tied++] = i;
     }
   }
+  // One of them by the powers of e, one after the other: no cycle.
   for (int k = 0; k < n && tied > 1; ++k) {
     tied = thin_ties(d, tied, s, sign, k);
   }
   return d->tied[0];
 }
 
-static void read_point(const Dictionary *d, double *z, bool *basic) {
+static void lemke_read_point(const Dictionary *d, double *z, bool *basic) {
   for (int i = 0; i < d->n; ++i) {
     basic[i] = is_basic(d, i);
     z[i] = basic[i] ? fmax(0, *value_of(d, d->place[i])) : 0;
@@ -236,10 +249,11 @@ static void read_point(const Dictionary *d, double *z, bool *basic) {
 }
 
 // Costs as much as a pivot, and is worth it only to who wants to see the path.
-static void record(S2History *history, const Dictionary *d, const double *m, const double *q,
-                   double cover) {
+static void lemke_record(S2History *history, const Dictionary *d, const double *m, const double *q,
+                         double cover) {
   int n = d->n;
   double residual = 0;
+  // min(z, w) with w = M z + q of the basic z.
   for (int i = 0; i < n; ++i) {
     double w = q[i], z = is_basic(d, i) ? fmax(0, *value_of(d, d->place[i])) : 0;
     for (int j = 0; j < n; ++j) {
@@ -255,8 +269,10 @@ static void record(S2History *history, const Dictionary *d, const double *m, con
 static void read_ray(const Dictionary *d, int s, double *ray, double *ray_cover) {
   int n = d->n;
   double cover = 0, largest = 0;
+  // Basic variables change by column s; the entering one by 1.
   for (int i = 0; i <= 2 * n; ++i) {
-    double rate = is_basic(d, i) ? fmax(0, row_of(d, d->place[i])[s]) : (column_of(d, i) == s);
+    double rate =
+        is_basic(d, i) ? fmax(0, lemke_row_of(d, d->place[i])[s]) : (column_of(d, i) == s);
     if (i < n && ray != NULL) {
       ray[i] = rate;
     }
@@ -267,6 +283,7 @@ static void read_ray(const Dictionary *d, int s, double *ray, double *ray_cover)
       cover = rate;
     }
   }
+  // Its largest z is 1.
   double scale = largest > 0 ? 1 / largest : 1;
   for (int i = 0; i < n && ray != NULL; ++i) {
     ray[i] *= scale;
@@ -294,6 +311,7 @@ void s2_lcp_pivoting_careful(S2LcpPivoting *pivoting) {
 S2SolveStatus s2_lcp_pivot(int n, const double *m, const double *q, double *z, bool *basic,
                            double *ray, double *ray_cover, const S2LcpPivoting *pivoting,
                            S2Arena *arena, int *pivots) {
+  // z = 0 is a solution when no q is negative.
   bool solved = true;
   for (int i = 0; i < n; ++i) {
     solved = solved && q[i] >= 0;
@@ -304,42 +322,47 @@ S2SolveStatus s2_lcp_pivot(int n, const double *m, const double *q, double *z, b
   if (solved) {
     return S2_SOLVED;
   }
+  // z_0 enters first, as large as makes all w >= 0.
   S2ArenaMark mark = s2_arena_mark(arena);
   Dictionary d = dictionary_take(n, arena);
   dictionary_start(&d, m, q, pivoting->cover);
   S2SolveStatus status = S2_MAX_ITERATIONS;
   double least = INFINITY; // of z_0
   int entering = 2 * n;
-  int row = leaving_row(&d, n, -1, 0);
+  int row = lemke_leaving_row(&d, n, -1, 0);
   while (*pivots < pivoting->max_pivots) {
+    // No row stops the entering variable: a ray.
     int s = column_of(&d, entering);
     if (row < 0) {
       status = S2_RAY;
       read_ray(&d, s, ray, ray_cover);
       break;
     }
+    // The exchange; z_0 is what is still missing.
     int leaving = d.basic[row];
-    exchange(&d, row, s);
+    lemke_exchange(&d, row, s);
     *pivots += 1;
     double cover = is_basic(&d, 2 * n) ? fmax(0, *value_of(&d, d.place[2 * n])) : 0;
     if (pivoting->history != NULL) {
-      record(pivoting->history, &d, m, q, cover);
+      lemke_record(pivoting->history, &d, m, q, cover);
     }
+    // The best vertex: the one with the least z_0.
     if (leaving == 2 * n || cover < least) {
       least = cover;
-      read_point(&d, z, basic);
+      lemke_read_point(&d, z, basic);
     }
     if (leaving == 2 * n) {
       status = S2_SOLVED;
       break;
     }
     if (*pivots % pivoting->refresh == 0 &&
-        !refresh(&d, m, q, pivoting->cover, pivoting->zero, arena)) {
+        !lemke_refresh(&d, m, q, pivoting->cover, pivoting->zero, arena)) {
       status = S2_SINGULAR;
       break;
     }
+    // The complement of what left enters next: z and w of a pair are never both basic.
     entering = complement_of(&d, leaving);
-    row = leaving_row(&d, column_of(&d, entering), 1, pivoting->zero);
+    row = lemke_leaving_row(&d, column_of(&d, entering), 1, pivoting->zero);
   }
   s2_arena_rewind(arena, mark);
   return status;

@@ -1,6 +1,6 @@
 // Bounds of mixed problems, by reformulation: see S2Box. All of it keeps monotone problems
 // monotone.
-#include "mcp/mlcp/mlcp_stages.h"
+#include "mcp/mixed/mixed.h"
 
 static bool is_fixed(double lo, double hi) {
   return lo == hi;
@@ -11,7 +11,7 @@ static bool has_both(double lo, double hi) {
 }
 
 // Where each unknown goes, and the sizes.
-static S2Box plan(const S2Mixed *p, const S2Bounds *bounds, S2Arena *arena) {
+static S2Box box_plan(const S2Mixed *p, const S2Bounds *bounds, S2Arena *arena) {
   int m = p->m, pairs = 0;
   S2Box box = {.p = {.n = p->n},
                .n = p->n,
@@ -19,6 +19,7 @@ static S2Box plan(const S2Mixed *p, const S2Bounds *bounds, S2Arena *arena) {
                .at = S2_TAKE(arena, int, m + 1),
                .from = S2_TAKE_ZEROED(arena, double, m + 1),
                .sign = S2_TAKE(arena, double, m + 1)};
+  // What becomes of each pair: a constant, another free unknown, or a pair from its one bound.
   for (int i = 0; i < m; i++) {
     double lo = s2_bounds_lo(bounds, i), hi = s2_bounds_hi(bounds, i);
     bool is_free = lo == -INFINITY && hi == INFINITY;
@@ -26,6 +27,7 @@ static S2Box plan(const S2Mixed *p, const S2Bounds *bounds, S2Arena *arena) {
     box.from[i] = isfinite(lo) ? lo : isfinite(hi) ? hi : 0;
     box.sign[i] = !isfinite(lo) && isfinite(hi) ? -1 : 1;
   }
+  // Pairs come after all free unknowns, the second pairs of those with two bounds last.
   for (int i = 0; i < m; i++) {
     bool is_free = s2_bounds_lo(bounds, i) == -INFINITY && s2_bounds_hi(bounds, i) == INFINITY;
     if (box.at[i] >= 0 && !is_free) {
@@ -39,7 +41,7 @@ static S2Box plan(const S2Mixed *p, const S2Bounds *bounds, S2Arena *arena) {
   return box;
 }
 
-static int place(const S2Box *box, int i) {
+static int box_place(const S2Box *box, int i) {
   return i < box->n ? i : box->at[i - box->n];
 }
 
@@ -48,17 +50,18 @@ static double sign_of(const S2Box *box, int i) {
 }
 
 S2Box s2_box_make(const S2Mixed *p, const S2Bounds *bounds, S2Arena *arena) {
-  S2Box box = plan(p, bounds, arena);
+  S2Box box = box_plan(p, bounds, arena);
   size_t size = (size_t)s2_mixed_size(p), wide = (size_t)s2_mixed_size(&box.p);
   box.p.k = S2_TAKE_ZEROED(arena, double, wide *wide + 1);
   box.p.r = S2_TAKE_ZEROED(arena, double, wide + 1);
+  // r' = K at the bounds that pairs are counted from, and signs on rows and columns.
   double *origin = S2_TAKE_ZEROED(arena, double, size + 1), *f = S2_TAKE(arena, double, size + 1);
-  s2_mixed_copy(origin + p->n, box.from, (size_t)p->m);
+  s2_copy_numbers(origin + p->n, box.from, (size_t)p->m);
   s2_mixed_apply(p, origin, f);
   for (int i = 0; i < (int)size; i++) {
-    int row = place(&box, i);
+    int row = box_place(&box, i);
     for (int j = 0; row >= 0 && j < (int)size; j++) {
-      int column = place(&box, j);
+      int column = box_place(&box, j);
       if (column >= 0) {
         box.p.k[(size_t)row * wide + (size_t)column] =
             sign_of(&box, i) * sign_of(&box, j) * p->k[(size_t)i * size + (size_t)j];
@@ -68,6 +71,7 @@ S2Box s2_box_make(const S2Mixed *p, const S2Bounds *bounds, S2Arena *arena) {
       box.p.r[row] = sign_of(&box, i) * f[i];
     }
   }
+  // A second bound: w + s on the row of x, and hi - lo - x for s.
   size_t slack = wide;
   for (int i = p->m - 1; i >= 0; i--) {
     double lo = s2_bounds_lo(bounds, i), hi = s2_bounds_hi(bounds, i);
@@ -82,7 +86,7 @@ S2Box s2_box_make(const S2Mixed *p, const S2Bounds *bounds, S2Arena *arena) {
 }
 
 void s2_box_point(const S2Box *box, const S2Bounds *bounds, const double *x, double *to) {
-  s2_mixed_copy(to, x, (size_t)box->n);
+  s2_copy_numbers(to, x, (size_t)box->n);
   for (int i = 0; i < box->m; i++) {
     double value = box->from[i] + (box->at[i] >= 0 ? box->sign[i] * x[box->at[i]] : 0);
     double lo = s2_bounds_lo(bounds, i), hi = s2_bounds_hi(bounds, i);
@@ -94,13 +98,13 @@ void s2_box_proof(const S2Box *box, const S2Bounds *bounds, const double *free_r
                   const double *pair_rows, double *to) {
   int size = box->n + box->m;
   for (int i = 0; i < size; i++) {
-    int at = place(box, i);
+    int at = box_place(box, i);
     bool both =
         i >= box->n && has_both(s2_bounds_lo(bounds, i - box->n), s2_bounds_hi(bounds, i - box->n));
     double value = at < 0 || both ? 0 : at < box->p.n ? free_rows[at] : pair_rows[at - box->p.n];
     to[i] = sign_of(box, i) * value;
   }
-  double largest = s2_mixed_largest(to, (size_t)size);
+  double largest = s2_largest(to, (size_t)size);
   for (int i = 0; i < size; i++) {
     to[i] = to[i] / (largest > 0 ? largest : 1) + 0.0; // no -0
   }

@@ -52,7 +52,7 @@ typedef struct Al {
   bool ready;                      // it was
 } Al;
 
-static Al make(S2SolveRun *run) {
+static Al al_make(S2SolveRun *run) {
   S2Arena *arena = run->arena;
   int units = run->system.units, nodes = run->system.nodes + 1;
   return (Al){
@@ -89,8 +89,9 @@ static double row_law(const Al *al, int k, int r, double u, double *stiffness) {
 }
 
 // lambda and response of all rows at u + step du.
-static void apply_law(Al *al, double step) {
+static void al_apply_law(Al *al, double step) {
   S2SolveRun *run = al->run;
+  // Row by row: the bounds are given, so no row waits for another.
   for (int k = 0; k < run->system.units; k++) {
     S2Response *d = &al->response[k];
     *d = (S2Response){0};
@@ -104,7 +105,7 @@ static void apply_law(Al *al, double step) {
 
 // Slope of the convex function along (dv, d_eta) at `step`, in rows alone:
 // dv' W (v + step dv - A (c + J' lambda)) = du' g o (eta + step d_eta - lambda).
-static double slope(const Al *al, double step, double *curvature) {
+static double al_slope(const Al *al, double step, double *curvature) {
   const S2SolveRun *run = al->run;
   double sum = 0;
   *curvature = 0;
@@ -122,11 +123,12 @@ static double slope(const Al *al, double step, double *curvature) {
 
 // Where the slope vanishes: it is piecewise linear and rises, so Newton ends at the root of a
 // piece, and a bracket keeps it from going back and forth.
-static double search(const Al *al) {
+static double al_search(const Al *al) {
   double curvature, low = 0, high = INFINITY, step = 1;
-  double first = fabs(slope(al, 0, &curvature));
+  double first = fabs(al_slope(al, 0, &curvature));
+  // Newton on the slope; outside of the bracket the middle of it, or twice the step.
   for (int i = 0; i < SEARCHES; i++) {
-    double now = slope(al, step, &curvature);
+    double now = al_slope(al, step, &curvature);
     if (!(fabs(now) > FLAT * first)) {
       break;
     }
@@ -144,7 +146,7 @@ static double search(const Al *al) {
   return step;
 }
 
-static double largest_imbalance(Al *al) {
+static double al_largest_imbalance(Al *al) {
   const S2SolveRun *run = al->run;
   double worst = 0, length = run->system.problem->length;
   s2_system_imbalance(&run->system, run->v, run->lambda, al->imbalance);
@@ -156,9 +158,10 @@ static double largest_imbalance(Al *al) {
 }
 
 // The same responses need no new factors.
-static bool factor(Al *al) {
+static bool al_factor(Al *al) {
   S2SolveRun *run = al->run;
   size_t size = sizeof(S2Response) * (size_t)run->system.units;
+  // Another set of rows that respond needs another factorisation.
   if (!al->ready || memcmp(al->response, al->factored, size) != 0) {
     memcpy(al->factored, al->response, size);
     run->iterations++;
@@ -172,9 +175,10 @@ static bool factor(Al *al) {
 static bool step_inner(Al *al, bool *done) {
   S2SolveRun *run = al->run;
   S2System *system = &run->system;
-  if (!factor(al)) {
+  if (!al_factor(al)) {
     return false;
   }
+  // dv = -K^-1 imbalance, and the impulses that go with it: d eta = lambda - D du - eta.
   s2_system_solve(system, al->imbalance, al->imbalance);
   s2_system_row_velocity(system, al->imbalance, al->du);
   for (int k = 0; k < system->units; k++) {
@@ -184,10 +188,12 @@ static bool step_inner(Al *al, bool *done) {
       al->d_eta[i] = run->lambda[i] - (r == 0 ? d->nn : d->tt) * al->du[i] - al->eta[i];
     }
   }
-  apply_law(al, 1);
+  // No row has left its piece: the full step is the minimum of it.
+  al_apply_law(al, 1);
   size_t size = sizeof(S2Response) * (size_t)system->units;
   *done = memcmp(al->response, al->factored, size) == 0;
-  double step = *done ? 1 : search(al);
+  double step = *done ? 1 : al_search(al);
+  // Velocities belong to eta exactly, so the search is in rows alone.
   for (int i = 0; i < 2 * system->units; i++) {
     al->eta[i] += step * al->d_eta[i];
   }
@@ -201,18 +207,20 @@ static bool step_inner(Al *al, bool *done) {
 
 // Ends at the minimum, or when the balance is good enough. The impulses are then eta: lambda(u) has
 // the round-off of u times sigma.
-static void solve_inner(Al *al, double enough) {
+static void al_solve_inner(Al *al, double enough) {
   S2SolveRun *run = al->run;
   S2System *system = &run->system;
   bool done = false;
   memset(al->du, 0, sizeof(double) * (size_t)(2 * system->units));
+  // Newton steps; at least one, for the law at its anchor is balanced by itself.
   for (int i = 0; i < INNERS && !done; i++) {
     s2_system_row_velocity(system, run->v, run->u);
-    apply_law(al, 0);
-    if ((largest_imbalance(al) <= enough && i > 0) || !step_inner(al, &done)) {
+    al_apply_law(al, 0);
+    if ((al_largest_imbalance(al) <= enough && i > 0) || !step_inner(al, &done)) {
       break;
     }
   }
+  // eta within the bounds that were held.
   for (int k = 0; k < system->units; k++) {
     bool box = system->unit[k].kind == S2_UNIT_BOX;
     bool contact = system->unit[k].kind != S2_UNIT_BILATERAL && !box;
@@ -228,7 +236,7 @@ static double coulomb_bound(const Al *al, int k) {
   return al->run->system.unit[k].mu * fmax(0, al->run->lambda[2 * k]);
 }
 
-static void restart(Al *al, double share) {
+static void al_restart(Al *al, double share) {
   for (int k = 0; k < al->run->system.units; k++) {
     al->bound[k] = coulomb_bound(al, k);
   }
@@ -241,10 +249,12 @@ static void set_anchor(Al *al) {
   size_t size = sizeof(double) * (size_t)(2 * run->system.units);
   memcpy(al->anchor, run->lambda, size);
   memcpy(al->eta, run->lambda, size);
+  // How far friction bounds are from mu times the normal impulses.
   double mismatch = 0;
   for (int k = 0; k < run->system.units; k++) {
     mismatch = fmax(mismatch, fabs(coulomb_bound(al, k) - al->bound[k]));
   }
+  // Bounds that run away from the fixed point are followed in shorter steps.
   bool worse = mismatch > al->mismatch;
   al->share = worse ? fmax(SHARE_LEAST, al->share / 2) : fmin(1, al->share * SHARE_GROWTH);
   al->mismatch = mismatch;
@@ -253,28 +263,31 @@ static void set_anchor(Al *al) {
   }
 }
 
-static void solve(S2SolveRun *run, int outers) {
-  Al al = make(run);
+static void al_solve(S2SolveRun *run, int outers) {
+  Al al = al_make(run);
   double residual = run->best, milestone = INFINITY;
-  restart(&al, 1);
+  al_restart(&al, 1);
+  // An outer step: anchor, inner problem, judge.
   for (int i = 0, since = 0; i < outers && since < STALL && !s2_run_solved(run); i++, since++) {
     set_anchor(&al);
-    solve_inner(&al, fmax(run->tolerance / 5, INNER_ACCURACY * fmin(residual, 1)));
+    al_solve_inner(&al, fmax(run->tolerance / 5, INNER_ACCURACY * fmin(residual, 1)));
     s2_system_velocity(&run->system, run->lambda, run->v);
     double last = residual;
     residual = s2_run_measure(run);
     if (isnan(residual)) {
       break;
     }
+    // A larger weight while that helps, a smaller one to calm bounds that do not settle.
     al.sigma = residual < last ? fmin(SIGMA_MOST, al.sigma * SIGMA_GROWTH)
                                : fmax(SIGMA_LEAST, al.sigma / SIGMA_SHRINK);
     if (run->best < milestone / 2) {
       milestone = run->best;
       since = 0;
     }
+    // Squeezed bodies: back to the best point, with shorter steps of the bounds.
     if (residual > RUNAWAY * fmax(run->best, RUNAWAY_LEAST)) {
       s2_run_back(run);
-      restart(&al, al.share / 4);
+      al_restart(&al, al.share / 4);
     }
   }
 }
@@ -286,7 +299,7 @@ S2SolveStatus s2_contact_al_solve(const S2Problem *problem, const S2SolverOption
   if (!s2_run_solved(&run)) {
     s2_run_start(&run);
     s2_system_prepare(&run.system, arena);
-    solve(&run, OUTERS_PER_ITERATION * options->max_iterations);
+    al_solve(&run, OUTERS_PER_ITERATION * options->max_iterations);
   }
   s2_run_end(&run, solution);
   s2_arena_rewind(arena, mark);

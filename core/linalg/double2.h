@@ -1,4 +1,4 @@
-// Private to core/mcp: numbers of twice the working precision, as unevaluated sums of two doubles
+// Numbers of twice the working precision, as unevaluated sums of two doubles
 // (Dekker 1971). Only for the few places where cancellation eats more digits than a double has.
 // Needs arithmetic that is not contracted (-ffp-contract=off).
 #ifndef S2_DOUBLE2_H

@@ -4,16 +4,15 @@
 //          there and back
 //   pgs    row by row, there and back, over-relaxed by omega
 //   si     sequential impulses (Catto 2005): row by row, tangents first, always forward
-#include "mcp/sweeps/relaxation.h"
+#include "mcp/compare/relaxation.h"
 
-static S2SolveStatus solve(const S2Problem *problem, const S2SolverOptions *options, S2Arena *arena,
-                           S2Solution *solution, S2SweepRule rule, bool both_ways) {
+static S2SolveStatus sweeps_solve(const S2Problem *problem, const S2SolverOptions *options,
+                                  S2Arena *arena, S2Solution *solution, S2SweepRule rule,
+                                  bool both_ways) {
   S2Relaxation run;
   double omega = options->omega == 0 ? 1 : options->omega;
   if (!(omega > 0 && omega < 2)) { // over-relaxation diverges outside
-    solution->iterations = 0;
-    solution->residual = s2_mcp_residual(problem, solution->v, solution->lambda, arena);
-    return solution->status = S2_UNSUPPORTED;
+    return s2_solver_refuse(problem, arena, solution);
   }
   if (s2_relaxation_begin(&run, problem, options, arena, solution)) {
     do {
@@ -29,15 +28,15 @@ S2SolveStatus s2_contact_nsgs_solve(const S2Problem *problem, const S2SolverOpti
                                     S2Arena *arena, S2Solution *solution) {
   S2SolverOptions plain = *options;
   plain.omega = 1;
-  return solve(problem, &plain, arena, solution, S2_SWEEP_BLOCKS, true);
+  return sweeps_solve(problem, &plain, arena, solution, S2_SWEEP_BLOCKS, true);
 }
 
 S2SolveStatus s2_contact_pgs_solve(const S2Problem *problem, const S2SolverOptions *options,
                                    S2Arena *arena, S2Solution *solution) {
-  return solve(problem, options, arena, solution, S2_SWEEP_ROWS, true);
+  return sweeps_solve(problem, options, arena, solution, S2_SWEEP_ROWS, true);
 }
 
 S2SolveStatus s2_contact_si_solve(const S2Problem *problem, const S2SolverOptions *options,
                                   S2Arena *arena, S2Solution *solution) {
-  return solve(problem, options, arena, solution, S2_SWEEP_IMPULSES, false);
+  return sweeps_solve(problem, options, arena, solution, S2_SWEEP_IMPULSES, false);
 }

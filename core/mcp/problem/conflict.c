@@ -1,7 +1,6 @@
-#include "mcp/chain/conflict.h"
+#include "mcp/problem/conflict.h"
 
-#include "mcp/chain/pdipm_stages.h"
-#include "mcp/mlcp/mlcp_stages.h"
+#include "mcp/mixed/mixed.h"
 
 #include <math.h>
 
@@ -19,11 +18,11 @@ static bool is_hard(const S2Row *row) {
   return row->coupled_to < 0 && row->hi == INFINITY && !(row->compliance > 0);
 }
 
-static bool is_bilateral(const S2Row *row) {
+static bool conflict_is_bilateral(const S2Row *row) {
   return row->lo == -INFINITY && row->hi == INFINITY;
 }
 
-static void fill_row(const S2Row *row, double *to) {
+static void conflict_fill_row(const S2Row *row, double *to) {
   for (int k = 0; k < 3; k++) {
     if (row->a != S2_GROUND) {
       to[3 * row->a + k] += row->ja[k];
@@ -34,7 +33,7 @@ static void fill_row(const S2Row *row, double *to) {
   }
 }
 
-static double diagonal(const S2Problem *problem, const S2Row *row) {
+static double conflict_diagonal(const S2Problem *problem, const S2Row *row) {
   double sum = 0;
   for (int k = 0; k < 3; k++) {
     sum += row->a == S2_GROUND ? 0 : row->ja[k] * row->ja[k] / problem->mass[3 * row->a + k];
@@ -44,15 +43,16 @@ static double diagonal(const S2Problem *problem, const S2Row *row) {
 }
 
 // Do multipliers of hard rows prove it, in units in which rows and masses have size 1?
-static bool proves(const S2Problem *problem, const double *lambda, S2Arena *arena) {
+static bool conflict_proves(const S2Problem *problem, const double *lambda, S2Arena *arena) {
   double *push = S2_TAKE_ZEROED(arena, double, 3 * problem->nodes);
   double largest = 0, bias = 0, gain = 0, miss = 0;
+  // gain = -b' lambda and push = J' lambda, beside the sizes of what they are sums of.
   for (int i = 0; i < problem->rows; i++) {
     const S2Row *row = &problem->row[i];
     if (!isfinite(lambda[i]) || (row->lo == 0 && lambda[i] < 0)) {
       return false;
     }
-    double scale = sqrt(diagonal(problem, row));
+    double scale = sqrt(conflict_diagonal(problem, row));
     largest = fmax(largest, scale * fabs(lambda[i]));
     bias = scale > 0 ? fmax(bias, fabs(row->bias) / scale) : bias;
     gain -= row->bias * lambda[i];
@@ -65,6 +65,7 @@ static bool proves(const S2Problem *problem, const double *lambda, S2Arena *aren
       }
     }
   }
+  // Farkas: b' lambda < 0 clearly, J' lambda = 0 but for what no velocity could make up for.
   for (int i = 0; i < 3 * problem->nodes; i++) {
     miss = fmax(miss, fabs(push[i]) / sqrt(problem->mass[i]));
   }
@@ -73,41 +74,44 @@ static bool proves(const S2Problem *problem, const double *lambda, S2Arena *aren
 
 // Where rows give way a little, the forces of the best compromise are in the ratio of what is
 // missed: in the limit the proof of Farkas.
-bool s2_mcp_conflict_quick(const S2Problem *problem, const S2SolverOptions *options, double *proof,
-                           S2Arena *arena) {
+bool s2_mcp_conflict_by(S2SolverFn *solve, const S2Problem *problem, const S2SolverOptions *options,
+                        double *proof, S2Arena *arena) {
   if (problem->mass == NULL) {
     return false;
   }
-  S2SolverOptions untold = *options;
-  untold.history = NULL;
-  untold.keep = NULL;
+  S2SolverOptions plain = *options;
+  plain.history = NULL;
+  plain.keep = NULL;
   S2ArenaMark mark = s2_arena_mark(arena);
+  // The hard rows, each with a compliance of this part of its own Delassus diagonal.
   S2Row *row = S2_TAKE(arena, S2Row, problem->rows);
   int kept = 0, impossible = -1; // a row that nothing can move and that asks for motion
   for (int i = 0; i < problem->rows; i++) {
     if (is_hard(&problem->row[i])) {
       row[kept] = problem->row[i];
-      row[kept].compliance = SOFTENING * diagonal(problem, &row[kept]);
+      row[kept].compliance = SOFTENING * conflict_diagonal(problem, &row[kept]);
       if (row[kept].compliance > 0) {
         kept++;
       } else { // asks for 0 + b >= 0, or = 0
-        bool asks = is_bilateral(&row[kept]) ? row[kept].bias != 0 : row[kept].bias < 0;
+        bool asks = conflict_is_bilateral(&row[kept]) ? row[kept].bias != 0 : row[kept].bias < 0;
         impossible = asks ? i : impossible;
       }
     }
   }
   bool proved = impossible >= 0;
+  // One solve: forces of rows that cannot be met together grow as 1 / compliance.
   S2Problem soft = *problem;
   soft.row = row;
   soft.rows = kept;
   S2Solution solution = {.v = S2_TAKE_ZEROED(arena, double, 3 * problem->nodes),
                          .lambda = S2_TAKE_ZEROED(arena, double, kept)};
   if (!proved && kept > 0) {
-    s2_pdipm_quick_solve(&soft, &untold, arena, &solution);
-    proved = proves(&soft, solution.lambda, arena);
+    solve(&soft, &plain, arena, &solution);
+    proved = conflict_proves(&soft, solution.lambda, arena);
   }
+  // The multipliers back to the places of their rows.
   for (int i = 0, k = 0; i < problem->rows && proved && proof != NULL; i++) {
-    bool in = is_hard(&problem->row[i]) && diagonal(problem, &problem->row[i]) > 0;
+    bool in = is_hard(&problem->row[i]) && conflict_diagonal(problem, &problem->row[i]) > 0;
     proof[i] = i == impossible ? 1 : impossible < 0 && in ? solution.lambda[k] : 0;
     k += in;
   }
@@ -119,12 +123,13 @@ bool s2_mcp_conflict(const S2Problem *problem, double *proof, S2Arena *arena) {
   int free = 3 * problem->nodes, equations = 0, inequalities = 0;
   for (int i = 0; i < problem->rows; i++) {
     const S2Row *row = &problem->row[i];
-    equations += is_hard(row) && is_bilateral(row);
-    inequalities += is_hard(row) && !is_bilateral(row);
+    equations += is_hard(row) && conflict_is_bilateral(row);
+    inequalities += is_hard(row) && !conflict_is_bilateral(row);
   }
   if (free + equations + inequalities > S2_CONFLICT_MAX) {
     return false;
   }
+  // The hard rows as linear conditions on v: E v + a = 0 and D v + b >= 0.
   S2ArenaMark mark = s2_arena_mark(arena);
   size_t width = (size_t)free;
   double *e = S2_TAKE_ZEROED(arena, double, (size_t)equations *width + 1);
@@ -136,11 +141,11 @@ bool s2_mcp_conflict(const S2Problem *problem, double *proof, S2Arena *arena) {
   int equation = 0, inequality = 0;
   for (int i = 0; i < problem->rows; i++) {
     const S2Row *row = &problem->row[i];
-    if (is_hard(row) && is_bilateral(row)) {
-      fill_row(row, e + (size_t)equation * width);
+    if (is_hard(row) && conflict_is_bilateral(row)) {
+      conflict_fill_row(row, e + (size_t)equation * width);
       a[equation++] = row->bias;
     } else if (is_hard(row)) {
-      fill_row(row, d + (size_t)inequality * width);
+      conflict_fill_row(row, d + (size_t)inequality * width);
       b[inequality++] = row->bias;
     }
   }
@@ -153,11 +158,12 @@ bool s2_mcp_conflict(const S2Problem *problem, double *proof, S2Arena *arena) {
       .e_constant = a,
       .d_constant = b,
   };
+  // The proof back to the places of the rows.
   bool proved = s2_conditions_conflict(&conditions, p, t, arena);
   equation = inequality = 0;
   for (int i = 0; i < problem->rows && proved && proof != NULL; i++) {
     const S2Row *row = &problem->row[i];
-    proof[i] = !is_hard(row) ? 0 : is_bilateral(row) ? p[equation++] : t[inequality++];
+    proof[i] = !is_hard(row) ? 0 : conflict_is_bilateral(row) ? p[equation++] : t[inequality++];
   }
   s2_arena_rewind(arena, mark);
   return proved;

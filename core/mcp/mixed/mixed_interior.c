@@ -5,7 +5,7 @@
 //
 // are solved as they stand, by LU: condensing v away would square the spread of W / V, which loses
 // the directions in which a linear program has no curvature of its own.
-#include "mcp/mlcp/mlcp_stages.h"
+#include "mcp/mixed/mixed.h"
 
 #include "linalg/dense.h"
 
@@ -16,7 +16,7 @@
 // problem, redundant rows or not. Refinement takes its effect out again.
 static const double PROXIMAL = 1e-10;
 
-enum { REFINEMENTS = 2, STALL = 15, SETTLED = 2, EQUILIBRATIONS = 12 };
+enum { REFINEMENTS = 2, STALL = 15, SETTLED = 2 };
 
 static const double STEP_MARGIN = 0.99; // of the way to the boundary
 static const double CROWDED = 0.1;      // a step shorter than this is spent on centring instead,
@@ -35,49 +35,9 @@ typedef struct Interior {
   S2Dense lu;
 } Interior;
 
-// ---- Scaling ----------------------------------------------------------------------------------
-
-double s2_mixed_equilibrate(S2Mixed *scaled, double *s, const S2Mixed *p, double kappa) {
-  int size = s2_mixed_size(p);
-  for (int i = 0; i < size; i++) {
-    s[i] = 1;
-  }
-  for (int pass = 0; pass < EQUILIBRATIONS; pass++) {
-    double *next = scaled->r;
-    for (int i = 0; i < size; i++) {
-      double largest = 0;
-      for (int j = 0; j < size; j++) {
-        double across = fabs(p->k[(size_t)i * (size_t)size + (size_t)j]) * s[j];
-        double down = fabs(p->k[(size_t)j * (size_t)size + (size_t)i]) * s[j];
-        largest = fmax(largest, fmax(across, down));
-      }
-      largest *= s[i];
-      int exponent = 0;
-      if (largest > 0 && isfinite(largest)) {
-        frexp(largest, &exponent);
-      }
-      next[i] = ldexp(s[i], -exponent / 2);
-    }
-    memcpy(s, next, sizeof(double) * (size_t)size);
-  }
-  for (int i = 0; i < size; i++) {
-    for (int j = 0; j < size; j++) {
-      size_t at = (size_t)i * (size_t)size + (size_t)j;
-      scaled->k[at] = p->k[at] * s[i] * s[j];
-    }
-    scaled->r[i] = p->r[i] * s[i];
-  }
-  int exponent = 0;
-  frexp(fmax(s2_mixed_largest(scaled->r, (size_t)size), sqrt(kappa)), &exponent);
-  for (int i = 0; i < size; i++) {
-    scaled->r[i] = ldexp(scaled->r[i], -exponent);
-  }
-  return ldexp(1, exponent);
-}
-
 // ---- One iteration ----------------------------------------------------------------------------
 
-static Interior make(const S2Mixed *scaled, S2Arena *arena) {
+static Interior mixed_interior_make(const S2Mixed *scaled, S2Arena *arena) {
   int size = s2_mixed_size(scaled), m = scaled->m;
   Interior ip = {
       .p = *scaled,
@@ -99,7 +59,7 @@ static Interior make(const S2Mixed *scaled, S2Arena *arena) {
   return ip;
 }
 
-static bool factor(Interior *ip) {
+static bool mixed_interior_factor(Interior *ip) {
   int size = s2_mixed_size(&ip->p), n = ip->p.n;
   for (int i = 0; i < size; i++) {
     for (int j = 0; j < size; j++) {
@@ -112,10 +72,11 @@ static bool factor(Interior *ip) {
 }
 
 // dx := (K + ratio)^-1 rhs
-static void solve(Interior *ip) {
+static void mixed_interior_solve(Interior *ip) {
   int size = s2_mixed_size(&ip->p), n = ip->p.n;
   memcpy(ip->dx, ip->rhs, sizeof(double) * (size_t)size);
   s2_dense_solve(&ip->lu, ip->dx);
+  // Refined: rhs - (K + ratio) dx without the proximal term.
   for (int pass = 0; pass < REFINEMENTS; pass++) {
     for (int i = 0; i < size; i++) {
       const double *row = ip->p.k + (size_t)i * (size_t)size;
@@ -133,15 +94,17 @@ static void solve(Interior *ip) {
 }
 
 // The change for v o w -> v o w - target; returns the longest step that keeps v, w >= 0, at most 1.
-static double find_direction(Interior *ip) {
+static double mixed_interior_find_direction(Interior *ip) {
   int n = ip->p.n, m = ip->p.m;
+  // Right side of the head's equations: -r1, and -r2 - t / v.
   for (int i = 0; i < n; i++) {
     ip->rhs[i] = -ip->f[i];
   }
   for (int i = 0; i < m; i++) {
     ip->rhs[n + i] = ip->w[i] - ip->f[n + i] - ip->target[i] / ip->x[n + i];
   }
-  solve(ip);
+  mixed_interior_solve(ip);
+  // dw by v dw + w dv = -t, and the longest step that keeps v, w >= 0.
   double step = 1;
   for (int i = 0; i < m; i++) {
     double v = ip->x[n + i], dv = ip->dx[n + i];
@@ -157,37 +120,42 @@ static double find_direction(Interior *ip) {
 }
 
 // One predictor-corrector step of the length returned; 0 when there is none.
-static double iterate(Interior *ip) {
+static double mixed_interior_iterate(Interior *ip) {
   int n = ip->p.n, m = ip->p.m;
+  // Predictor: all the way to kappa.
   for (int i = 0; i < m; i++) {
     ip->ratio[i] = ip->w[i] / ip->x[n + i];
     ip->target[i] = ip->w[i] * ip->x[n + i] - ip->kappa;
   }
-  if (!factor(ip)) {
+  if (!mixed_interior_factor(ip)) {
     return 0;
   }
-  double step = find_direction(ip), ahead = 0;
+  // What of the mean would be left by it says how far the corrector aims down.
+  double step = mixed_interior_find_direction(ip), ahead = 0;
   for (int i = 0; i < m; i++) {
     ahead += (ip->x[n + i] + step * ip->dx[n + i]) * (ip->w[i] + step * ip->dw[i]);
   }
   double excess = ip->mean - ip->kappa;
-  double part = excess > 0 ? fmax(0, ahead / m - ip->kappa) / excess : 0;
-  double aim = fmax(part * part * part * ip->mean, ip->kappa);
+  double fraction = excess > 0 ? fmax(0, ahead / m - ip->kappa) / excess : 0;
+  double aim = fmax(fraction * fraction * fraction * ip->mean, ip->kappa);
   for (int i = 0; i < m; i++) {
+    // With the product dv o dw that the predictor neglects.
     ip->target[i] = ip->x[n + i] * ip->w[i] + ip->dx[n + i] * ip->dw[i] - aim;
   }
-  step = find_direction(ip);
+  step = mixed_interior_find_direction(ip);
+  // Some pair is far below the others: back to the middle first.
   if (step < CROWDED) {
     for (int i = 0; i < m; i++) {
       ip->target[i] = ip->x[n + i] * ip->w[i] - fmax(CENTRING * ip->mean, ip->kappa);
     }
-    step = find_direction(ip);
+    step = mixed_interior_find_direction(ip);
   }
+  // Equations alone need one full step.
   step = fmin(1, STEP_MARGIN * step);
   if (m == 0) {
     step = 1;
   }
-  if (!s2_mixed_finite(ip->dx, (size_t)n + (size_t)m) || !s2_mixed_finite(ip->dw, (size_t)m)) {
+  if (!s2_all_finite(ip->dx, (size_t)n + (size_t)m) || !s2_all_finite(ip->dw, (size_t)m)) {
     return 0;
   }
   for (int i = 0; i < n + m; i++) {
@@ -200,10 +168,11 @@ static double iterate(Interior *ip) {
 }
 
 // f, the mean and how far the point is from a solution; remembers the best.
-static double measure(Interior *ip) {
+static double mixed_interior_measure(Interior *ip) {
   int n = ip->p.n, m = ip->p.m, size = n + m;
   s2_mixed_apply(&ip->p, ip->x, ip->f);
-  double merit = s2_mixed_largest(ip->f, (size_t)n), sum = 0;
+  double merit = s2_largest(ip->f, (size_t)n), sum = 0;
+  // The equations, what w is off from K x + r, and the smaller side of each pair.
   for (int i = 0; i < m; i++) {
     sum += ip->x[n + i] * ip->w[i];
     merit = fmax(merit, fabs(ip->f[n + i] - ip->w[i]));
@@ -211,7 +180,7 @@ static double measure(Interior *ip) {
     merit = fmax(merit, ip->kappa > 0 ? fabs(smaller - ip->kappa / larger) : smaller);
   }
   ip->mean = m > 0 ? sum / m : 0;
-  if (merit < ip->best_merit && s2_mixed_finite(ip->x, (size_t)size)) {
+  if (merit < ip->best_merit && s2_all_finite(ip->x, (size_t)size)) {
     ip->best_merit = merit;
     memcpy(ip->best, ip->x, sizeof(double) * (size_t)size);
   }
@@ -221,19 +190,21 @@ static double measure(Interior *ip) {
 // ---- The whole --------------------------------------------------------------------------------
 
 // Where v + w = 0 would be the solution, both moved until they are positive.
-static bool start(Interior *ip) {
+static bool mixed_interior_start(Interior *ip) {
   int n = ip->p.n, m = ip->p.m;
+  // K with 1 added to the pairs: (K + 1) x = -r has w = -v.
   for (int i = 0; i < m; i++) {
     ip->ratio[i] = 1;
   }
-  if (!factor(ip)) {
+  if (!mixed_interior_factor(ip)) {
     return false;
   }
   for (int i = 0; i < n + m; i++) {
     ip->rhs[i] = -ip->p.r[i];
   }
-  solve(ip);
+  mixed_interior_solve(ip);
   memcpy(ip->x, ip->dx, sizeof(double) * ((size_t)n + (size_t)m));
+  // Each side moved as a whole until all of it is above 0.
   double lowest_v = INFINITY, lowest_w = INFINITY;
   for (int i = 0; i < m; i++) {
     ip->w[i] = -ip->x[n + i];
@@ -244,14 +215,14 @@ static bool start(Interior *ip) {
     ip->x[n + i] += lowest_v > 0 ? 0 : 1 - lowest_v;
     ip->w[i] += lowest_w > 0 ? 0 : 1 - lowest_w;
   }
-  return s2_mixed_finite(ip->x, (size_t)n + (size_t)m);
+  return s2_all_finite(ip->x, (size_t)n + (size_t)m);
 }
 
 // x, with both sides of every pair moved to the size they have at least on the central path.
 static void start_near(Interior *ip, const double *x) {
   int n = ip->p.n, m = ip->p.m;
   double least = sqrt(ip->kappa);
-  s2_mixed_copy(ip->x, x, (size_t)n + (size_t)m);
+  s2_copy_numbers(ip->x, x, (size_t)n + (size_t)m);
   s2_mixed_apply(&ip->p, ip->x, ip->f);
   for (int i = 0; i < m; i++) {
     bool is_v = ip->x[n + i] > ip->f[n + i];
@@ -261,18 +232,18 @@ static void start_near(Interior *ip, const double *x) {
   }
 }
 
-static int run(Interior *ip, int max_iterations, S2History *history) {
-  double merit = measure(ip), halved = merit;
+static int mixed_interior_run(Interior *ip, int max_iterations, S2History *history) {
+  double merit = mixed_interior_measure(ip), halved = merit;
   int iterations = 0, since = 0;
   // Nothing finishes a point of the central path but the last steps themselves.
   while (iterations < max_iterations && since < STALL &&
          (merit > DONE || (ip->kappa > 0 && since < SETTLED))) {
-    double step = iterate(ip);
+    double step = mixed_interior_iterate(ip);
     if (!(step > 0)) {
       break;
     }
     iterations += 1;
-    merit = measure(ip);
+    merit = mixed_interior_measure(ip);
     s2_history_add(history, merit, step, ip->mean);
     since += 1;
     if (merit < halved / 2) {
@@ -285,6 +256,7 @@ static int run(Interior *ip, int max_iterations, S2History *history) {
 
 static int solve_from(const S2Mixed *p, bool near, double kappa, int max_iterations,
                       S2History *history, double *x, S2Arena *arena) {
+  // In units in which matrix and right side have size 1.
   S2ArenaMark mark = s2_arena_mark(arena);
   int size = s2_mixed_size(p), iterations = 0;
   S2Mixed scaled = {p->n, p->m, S2_TAKE(arena, double, (size_t)size *(size_t)size + 1),
@@ -293,15 +265,17 @@ static int solve_from(const S2Mixed *p, bool near, double kappa, int max_iterati
   for (int i = 0; i < size; i++) {
     x[i] = near ? x[i] / unit / s[i] : 0;
   }
-  if (size > 0 && s2_mixed_finite(scaled.k, (size_t)size * (size_t)size) &&
-      s2_mixed_finite(scaled.r, (size_t)size)) {
+  // From its own start or from next to x; the active set of a solution is then solved exactly.
+  if (size > 0 && s2_all_finite(scaled.k, (size_t)size * (size_t)size) &&
+      s2_all_finite(scaled.r, (size_t)size)) {
     s2_dense_single_threaded();
-    Interior ip = make(&scaled, arena);
+    Interior ip = mixed_interior_make(&scaled, arena);
     ip.kappa = kappa / unit / unit;
     if (near) {
       start_near(&ip, x);
     }
-    iterations = near || start(&ip) ? run(&ip, max_iterations, history) : 0;
+    iterations =
+        near || mixed_interior_start(&ip) ? mixed_interior_run(&ip, max_iterations, history) : 0;
     if (kappa == 0) {
       s2_mixed_finish(&scaled, ip.best, arena);
     }
@@ -321,23 +295,4 @@ int s2_mixed_interior(const S2Mixed *p, double kappa, int max_iterations, S2Hist
 int s2_mixed_path_near(const S2Mixed *p, double kappa, int max_iterations, S2History *history,
                        double *x, S2Arena *arena) {
   return solve_from(p, true, kappa, max_iterations, history, x, arena);
-}
-
-// ---- Judging ----------------------------------------------------------------------------------
-
-static const double PATH_PART = 1e-3;
-
-double s2_mixed_path_tolerance(double tolerance, double kappa) {
-  return fmin(tolerance, PATH_PART * kappa);
-}
-
-double s2_mixed_off_path(const S2Mixed *p, const double *x, const double *f, double kappa) {
-  double most = 0;
-  for (int i = p->n; i < s2_mixed_size(p); i++) {
-    if (!(x[i] > 0 && f[i] > 0)) {
-      return INFINITY;
-    }
-    most = fmax(most, fabs(x[i] * f[i] - kappa));
-  }
-  return most;
 }

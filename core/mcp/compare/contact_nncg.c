@@ -2,12 +2,12 @@
 // projected Gauss-Seidel changes is taken as the negative gradient of a function that is minimal at
 // the solution, and Fletcher-Reeves directions are added after each sweep. Norms weigh impulses by
 // their row's g, which makes them energies whatever the masses are.
-#include "mcp/sweeps/relaxation.h"
+#include "mcp/compare/relaxation.h"
 
 #include <string.h>
 
-S2_WIDE static double difference(const S2System *system, const double *lambda, const double *before,
-                                 double *r) {
+S2_WIDE static double nncg_difference(const S2System *system, const double *lambda,
+                                      const double *before, double *r) {
   double sum = 0;
   for (int k = 0; k < system->units; k++) {
     const S2Unit *unit = &system->unit[k];
@@ -28,14 +28,16 @@ S2SolveStatus s2_contact_nncg_solve(const S2Problem *problem, const S2SolverOpti
   int size = 2 * run.system.units;
   double *before = S2_TAKE(arena, double, size), *r = S2_TAKE(arena, double, size);
   double *p = S2_TAKE_ZEROED(arena, double, size), last = 0; // |r|^2 of the sweep before
+  // A sweep is a gradient step: r = -gradient.
   for (;;) {
     memcpy(before, run.lambda, sizeof(double) * (size_t)size);
     s2_relaxation_sweep(&run, S2_SWEEP_ROWS, 1, false);
-    double now = difference(&run.system, run.lambda, before, r);
+    double now = nncg_difference(&run.system, run.lambda, before, r);
     // Judged here, where no direction has been added: never a point outside the cone.
     if (run.sweeps % S2_SWEEPS_PER_CHECK == 0 && !s2_relaxation_check(&run)) {
       break;
     }
+    // Fletcher and Reeves: beta = |r|^2 / |last r|^2.
     if (last > 0 && now <= last) {
       double beta = now / last;
       for (int i = 0; i < size; i++) {

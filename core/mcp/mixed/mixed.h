@@ -1,15 +1,15 @@
-// Private to core/mcp: what the solvers of mixed problems and of quadratic programs share.
-#ifndef S2_MLCP_STAGES_H
-#define S2_MLCP_STAGES_H
+// Private to core/mcp: mixed problems as one matrix, which linear, mixed and quadratic problems,
+// and proofs that conditions contradict each other, are brought to.
+#ifndef S2_MIXED_H
+#define S2_MIXED_H
 
 #include "base/arena.h"
+#include "linalg/numbers.h"
 #include "mcp/history.h"
 #include "mcp/mcp.h"
 
 #include <math.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <string.h>
 
 // K x + r = 0 for the first n rows; 0 <= x _|_ w = K x + r >= 0 for the last m.
 typedef struct S2Mixed {
@@ -19,19 +19,6 @@ typedef struct S2Mixed {
 
 static inline int s2_mixed_size(const S2Mixed *p) {
   return p->n + p->m;
-}
-
-// Empty arrays of callers may be NULL.
-static inline void s2_mixed_copy(double *to, const double *from, size_t count) {
-  if (count > 0) {
-    memcpy(to, from, sizeof(double) * count);
-  }
-}
-
-static inline void s2_mixed_clear(double *to, size_t count) {
-  if (count > 0) {
-    memset(to, 0, sizeof(double) * count);
-  }
 }
 
 // Bounds of the pairs; NULL: all 0, all infinite. w_i >= 0 at lo_i, <= 0 at hi_i, 0 between.
@@ -50,9 +37,6 @@ static inline double s2_bounds_hi(const S2Bounds *bounds, int i) {
 // Pairs only; a copy.
 S2Mixed s2_mixed_pairs(int count, const double *matrix, const double *right, S2Arena *arena);
 
-bool s2_mixed_finite(const double *x, size_t count);
-double s2_mixed_largest(const double *x, size_t count); // max |x_i|, at least 0
-
 // f := K x + r, rounded once
 void s2_mixed_apply(const S2Mixed *p, const double *x, double *f);
 // What counts as one in row i: the largest of its numbers |r_i| and |K_ij| max(1, |x_j|), but at
@@ -69,13 +53,13 @@ double s2_mixed_path_tolerance(double tolerance, double kappa);
 // max |x_i f_i - kappa| of the pairs; infinite where x_i or f_i is not positive.
 double s2_mixed_off_path(const S2Mixed *p, const double *x, const double *f, double kappa);
 
-// mlcp_interior.c. K' = S K S, which keeps the problem monotone, with rows and columns of size 1
+// K' = S K S, which keeps the problem monotone, with rows and columns of size 1
 // and a right side r' of size 1: x = unit S x', w = unit w' / S, so that all x o w shrink by
 // unit^2. Powers of two: exact. s: one a row; returns unit. kappa counts as a right side of its
 // root.
 double s2_mixed_equilibrate(S2Mixed *scaled, double *s, const S2Mixed *p, double kappa);
 
-// mlcp_interior.c. Leaves the best point found in x (pairs >= 0); returns the iterations spent.
+// mixed_interior.c. Leaves the best point found in x (pairs >= 0); returns the iterations spent.
 // With kappa > 0 the point sought is that of the central path, x_i w_i = kappa.
 int s2_mixed_interior(const S2Mixed *p, double kappa, int max_iterations, S2History *history,
                       double *x, S2Arena *arena);
@@ -84,21 +68,21 @@ int s2_mixed_interior(const S2Mixed *p, double kappa, int max_iterations, S2Hist
 int s2_mixed_path_near(const S2Mixed *p, double kappa, int max_iterations, S2History *history,
                        double *x, S2Arena *arena);
 
-// mlcp_active.c. Takes pairs with x_i > w_i for w_i = 0, solves that afresh, with the least change
+// mixed_active.c. Takes pairs with x_i > w_i for w_i = 0, solves that afresh, with the least change
 // where it is singular, moves pairs that came out negative, and keeps what has a smaller residual.
 void s2_mixed_finish(const S2Mixed *p, double *x, S2Arena *arena);
 
-// mlcp_active.c. From x through sets of pairs that are at a bound until no pair asks for another,
+// mixed_active.c. From x through sets of pairs that are at a bound until no pair asks for another,
 // each set solved by itself, so that small rows are not lost beside large ones. x is at its bounds
 // exactly. False when the walk does not end, or ends in numbers that do not fit into a double.
 bool s2_mixed_walk(const S2Mixed *p, const S2Bounds *bounds, double *x, S2Arena *arena);
 
-// mlcp_active.c. Solves K' l = r for a p of equations only; of least norm, and false, where K is
+// mixed_active.c. Solves K' l = r for a p of equations only; of least norm, and false, where K is
 // singular to rounding.
 bool s2_mixed_transposed(const S2Mixed *p, double *l, S2Arena *arena);
 
-// mlcp_adjoint.c. From g = dl/dx at a solution x to l: a change dK, dr of the data changes the loss
-// by -l' (dK x + dr). Pairs stay on the side they are on; with kappa > 0, on the central path
+// mixed_adjoint.c. From g = dl/dx at a solution x to l: a change dK, dr of the data changes the
+// loss by -l' (dK x + dr). Pairs stay on the side they are on; with kappa > 0, on the central path
 // w_i = kappa / (x_i - lo_i) - kappa / (hi_i - x_i). to_lo, to_hi: dl/d(bounds), m each, or NULL;
 // each gets half of what an x_i with lo_i = hi_i is worth. False where there is no such derivative:
 // a pair on the edge between two sides (taken as at the bound), a singular system (least norm), or
@@ -106,7 +90,7 @@ bool s2_mixed_transposed(const S2Mixed *p, double *l, S2Arena *arena);
 bool s2_mixed_adjoint(const S2Mixed *p, const S2Bounds *bounds, const double *x, double kappa,
                       const double *g, double *l, double *to_lo, double *to_hi, S2Arena *arena);
 
-// mlcp_box.c. The same problem with lower bounds of 0 only: unknowns without bounds join the
+// mixed_box.c. The same problem with lower bounds of 0 only: unknowns without bounds join the
 // equations, those with an upper bound only change their sign, one with both has a second pair
 // (s, hi - x) whose s is the negative part of its w, and one with lo = hi is a constant.
 typedef struct S2Box {
@@ -122,9 +106,6 @@ void s2_box_point(const S2Box *box, const S2Bounds *bounds, const double *x, dou
 void s2_box_proof(const S2Box *box, const S2Bounds *bounds, const double *free_rows,
                   const double *pair_rows, double *to);
 
-// mlcp_pivot.c. Eliminates the free unknowns and solves the rest as a problem of pairs.
-S2SolveStatus s2_mixed_pivot(const S2Mixed *p, double *x, S2Arena *arena);
-
 // Linear conditions  E u + C v + a = 0,  D u + B v + b >= 0,  v >= 0, any shape.
 typedef struct S2Conditions {
   int free, bounded, equations, inequalities; // sizes of u and v, rows of E, rows of D
@@ -132,7 +113,7 @@ typedef struct S2Conditions {
   const double *e_constant, *d_constant;      // a, b
 } S2Conditions;
 
-// mlcp_conflict.c. True when they were proved to have no point:
+// mixed_conflict.c. True when they were proved to have no point:
 // E' p + D' t = 0, C' p + B' t <= 0, t >= 0, a' p + b' t < 0, the largest of |p|, |t| being 1.
 bool s2_conditions_conflict(const S2Conditions *conditions, double *p, double *t, S2Arena *arena);
 

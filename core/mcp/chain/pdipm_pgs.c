@@ -1,17 +1,19 @@
 // Projected Gauss-Seidel, normal row then tangent row of a contact: scalar steps with the current
 // cone converge to Coulomb's law where a projection on the cone as a whole would not.
+#include "linalg/numbers.h"
 #include "mcp/chain/pdipm_stages.h"
 
 #include <math.h>
 
 // In scaled units the diagonal of the Delassus matrix is 1: a row's own step is its velocity. The
 // nodes hear of both rows at once, the tangent of the normal through the coupling g.
-S2_INLINE void relax(const S2System *system, int k, const S2Response *g, S2Quad *v,
-                     double *lambda) {
+S2_INLINE void pgs_relax(const S2System *system, int k, const S2Response *g, S2Quad *v,
+                         double *lambda) {
   const S2Unit *unit = &system->unit[k];
   bool bilateral = unit->kind == S2_UNIT_BILATERAL;
   double u[2], change[2] = {0, 0};
   s2_system_unit_velocity(system, k, v, u);
+  // The normal row: one step of its own velocity, into its bounds.
   double n = lambda[0] - (u[0] + unit->c[0] * lambda[0] + unit->b0[0]);
   if (unit->kind == S2_UNIT_BOX) {
     n = s2_unit_clip(unit, n);
@@ -20,11 +22,12 @@ S2_INLINE void relax(const S2System *system, int k, const S2Response *g, S2Quad 
   }
   change[0] = n - lambda[0];
   lambda[0] = n;
+  // The tangent feels the change of the normal through g, and the bound of the new normal impulse.
   if (unit->rows == 2) {
     double bound = unit->mu * n;
     double t = lambda[1] - (u[1] + g->tn * change[0] + unit->c[1] * lambda[1] + unit->b0[1]);
     if (!bilateral) {
-      t = t > bound ? bound : t < -bound ? -bound : t;
+      t = s2_clip(t, bound);
     }
     change[1] = t - lambda[1];
     lambda[1] = t;
@@ -36,24 +39,20 @@ S2_INLINE void relax(const S2System *system, int k, const S2Response *g, S2Quad 
 
 S2_WIDE double s2_pgs_solve(const S2System *system, int sweeps, S2Quad *v, double *lambda,
                             S2Arena *arena) {
+  // Impulses within their bounds, and the velocities that belong to them.
   S2ArenaMark mark = s2_arena_mark(arena);
   double *u = S2_TAKE(arena, double, 2 * system->units);
   S2Response *coupling = S2_TAKE(arena, S2Response, system->units);
   for (int k = 0; k < system->units; k++) {
-    const S2Unit *unit = &system->unit[k];
     coupling[k] = s2_system_coupling(system, k);
-    if (unit->kind == S2_UNIT_BOX) {
-      lambda[2 * k] = s2_unit_clip(unit, lambda[2 * k]);
-    } else if (unit->kind != S2_UNIT_BILATERAL) {
-      double n = lambda[2 * k] = fmax(lambda[2 * k], 0), t = lambda[2 * k + 1];
-      lambda[2 * k + 1] = fmax(-unit->mu * n, fmin(unit->mu * n, t));
-    }
   }
+  s2_system_clip(system, lambda);
   s2_system_velocity(system, lambda, v);
+  // There and back again, so that neither end of a stack is favoured.
   for (int sweep = 0; sweep < sweeps; sweep++) {
     for (int i = 0; i < system->units; i++) {
       int k = sweep % 2 == 0 ? i : system->units - 1 - i;
-      relax(system, k, &coupling[k], v, lambda + 2 * k);
+      pgs_relax(system, k, &coupling[k], v, lambda + 2 * k);
     }
   }
   s2_system_velocity(system, lambda, v); // the updates above have rounded many times

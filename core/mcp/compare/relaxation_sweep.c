@@ -1,7 +1,9 @@
 // The three ways to relax a unit. With u the velocities of its rows before and G = [nn nt; tn tt]
 // its coupling, a change d of its impulses makes them u + G d, so both rows are dealt with before
 // the nodes hear of it. In scaled units the diagonal of G is 1: a row's own step is its velocity.
-#include "mcp/sweeps/relaxation.h"
+#include "mcp/compare/relaxation.h"
+
+#include "linalg/numbers.h"
 
 #include <math.h>
 
@@ -12,10 +14,6 @@ static const double SLACK = 1e-13;
 // Determinant, or nn +- mu nt, relative to its terms, below which a mode has no solution.
 static const double DEGENERATE = 1e-14;
 
-S2_INLINE double clip(double x, double bound) {
-  return x > bound ? bound : x < -bound ? -bound : x;
-}
-
 S2_INLINE void relax_bilateral(const S2Response *g, const double *u, double omega, double *d) {
   d[0] = -omega * u[0];
   d[1] = -omega * (u[1] + g->tn * d[0]);
@@ -25,17 +23,17 @@ S2_INLINE void relax_rows(const S2Response *g, double mu, const double *u, doubl
                           const double *lambda, double *d) {
   double n = fmax(0, lambda[0] - omega * u[0]);
   d[0] = n - lambda[0];
-  d[1] = clip(lambda[1] - omega * (u[1] + g->tn * d[0]), mu * n) - lambda[1];
+  d[1] = s2_clip(lambda[1] - omega * (u[1] + g->tn * d[0]), mu * n) - lambda[1];
 }
 
 S2_INLINE void relax_impulses(const S2Response *g, double mu, const double *u, double omega,
                               const double *lambda, double *d) {
-  d[1] = clip(lambda[1] - omega * u[1], mu * lambda[0]) - lambda[1];
+  d[1] = s2_clip(lambda[1] - omega * u[1], mu * lambda[0]) - lambda[1];
   d[0] = fmax(0, lambda[0] - omega * (u[0] + g->nt * d[1])) - lambda[0];
 }
 
 // Both rows at rest. False where G is singular.
-S2_INLINE bool stick(const S2Response *g, double qn, double qt, double *n, double *t) {
+S2_INLINE bool relax_stick(const S2Response *g, double qn, double qt, double *n, double *t) {
   double diagonal = g->nn * g->tt, determinant = diagonal - g->nt * g->tn;
   *n = (g->nt * qt - g->tt * qn) / determinant;
   *t = (g->tn * qn - g->nn * qt) / determinant;
@@ -50,11 +48,12 @@ S2_INLINE void solve_contact(const S2Response *g, double mu, double qn, double q
     *n = *t = 0;
     return;
   }
-  bool stuck = stick(g, qn, qt, &sn, &st);
+  // Parts by itself, or sticks, or slides.
+  bool stuck = relax_stick(g, qn, qt, &sn, &st);
   double missed = fmax(-sn * g->nn, (fabs(st) - mu * sn) * g->tt);
   if (stuck && missed <= slack) {
     *n = fmax(sn, 0);
-    *t = clip(st, mu * *n);
+    *t = s2_clip(st, mu * *n);
     return;
   }
   // Sliding ahead and back. Both can hold (Painleve): the least impulse; or, by rounding, none: the
@@ -76,14 +75,14 @@ S2_INLINE void solve_contact(const S2Response *g, double mu, double qn, double q
     best_t = st;
   }
   *n = isfinite(best_n) ? fmax(best_n, 0) : 0;
-  *t = clip(best_t, mu * *n);
+  *t = s2_clip(best_t, mu * *n);
 }
 
 S2_INLINE void relax_block(const S2Unit *unit, const S2Response *g, const double *u,
                            const double *lambda, double *d) {
   double n = lambda[0], t = lambda[1];
   if (unit->kind == S2_UNIT_BILATERAL) {
-    if (!stick(g, u[0], u[1], &d[0], &d[1])) {
+    if (!relax_stick(g, u[0], u[1], &d[0], &d[1])) {
       relax_bilateral(g, u, 1, d);
     }
     return;
@@ -97,9 +96,11 @@ S2_INLINE void relax(S2Relaxation *run, int k, S2SweepRule rule, double omega) {
   const S2Unit *unit = &run->system.unit[k];
   const S2Response *g = &run->coupling[k];
   double *lambda = run->lambda + 2 * k, u[2], d[2];
+  // u = J v + C lambda + b of the unit.
   s2_system_unit_velocity(&run->system, k, run->v, u);
   u[0] += unit->c[0] * lambda[0] + unit->b0[0];
   u[1] += unit->c[1] * lambda[1] + unit->b0[1];
+  // Lone rows first, then two rows by the rule, which the compiler knows.
   if (unit->rows == 1) {
     double n = lambda[0] - (rule == S2_SWEEP_BLOCKS ? 1 : omega) * u[0];
     bool bilateral = unit->kind == S2_UNIT_BILATERAL, box = unit->kind == S2_UNIT_BOX;
@@ -121,7 +122,7 @@ S2_INLINE void relax(S2Relaxation *run, int k, S2SweepRule rule, double omega) {
   }
 }
 
-S2_INLINE void sweep(S2Relaxation *run, S2SweepRule rule, double omega, bool backward) {
+S2_INLINE void relax_sweep(S2Relaxation *run, S2SweepRule rule, double omega, bool backward) {
   int units = run->system.units;
   for (int i = 0; i < units; i++) {
     relax(run, backward ? units - 1 - i : i, rule, omega);
@@ -132,10 +133,10 @@ S2_INLINE void sweep(S2Relaxation *run, S2SweepRule rule, double omega, bool bac
 // One compiled loop for each rule.
 S2_WIDE void s2_relaxation_sweep(S2Relaxation *run, S2SweepRule rule, double omega, bool backward) {
   if (rule == S2_SWEEP_ROWS) {
-    sweep(run, S2_SWEEP_ROWS, omega, backward);
+    relax_sweep(run, S2_SWEEP_ROWS, omega, backward);
   } else if (rule == S2_SWEEP_IMPULSES) {
-    sweep(run, S2_SWEEP_IMPULSES, omega, backward);
+    relax_sweep(run, S2_SWEEP_IMPULSES, omega, backward);
   } else {
-    sweep(run, S2_SWEEP_BLOCKS, omega, backward);
+    relax_sweep(run, S2_SWEEP_BLOCKS, omega, backward);
   }
 }

@@ -10,7 +10,7 @@
 //
 // a monotone mixed problem, solved by the interior point. With -p for p these are the conditions of
 // the theorem of Farkas.
-#include "mcp/mlcp/mlcp_stages.h"
+#include "mcp/mixed/mixed.h"
 
 #include <math.h>
 #include <string.h>
@@ -29,7 +29,7 @@ typedef struct Work {
   double *row;                        // k = row original column
 } Work;
 
-static double original(const S2Conditions *s, int i, int j) {
+static double conditions_original(const S2Conditions *s, int i, int j) {
   bool equation = i < s->equations, is_free = j < s->free;
   const double *block = equation ? (is_free ? s->e : s->c) : (is_free ? s->d : s->b);
   int at_row = equation ? i : i - s->equations, at_column = is_free ? j : j - s->free;
@@ -37,15 +37,7 @@ static double original(const S2Conditions *s, int i, int j) {
   return block[(size_t)at_row * width + (size_t)at_column];
 }
 
-static void scale_by(double *scale, double largest) {
-  int exponent = 0;
-  if (largest > 0 && isfinite(largest)) {
-    frexp(largest, &exponent);
-  }
-  *scale = ldexp(1, -exponent / 2);
-}
-
-static Work make(const S2Conditions *s, S2Arena *arena) {
+static Work conditions_make(const S2Conditions *s, S2Arena *arena) {
   Work w = {s->free, s->free + s->bounded, s->equations, s->equations + s->inequalities, NULL, NULL,
             NULL};
   size_t rows = (size_t)w.rows, columns = (size_t)w.columns;
@@ -54,22 +46,24 @@ static Work make(const S2Conditions *s, S2Arena *arena) {
   w.row = S2_TAKE(arena, double, rows + 1);
   double *by_row = S2_TAKE(arena, double, rows + 1);
   double *by_column = S2_TAKE(arena, double, columns + 1);
+  // All conditions as one matrix.
   for (int i = 0; i < w.rows; i++) {
     w.row[i] = 1;
     for (int j = 0; j < w.columns; j++) {
-      w.k[(size_t)i * columns + (size_t)j] = original(s, i, j);
+      w.k[(size_t)i * columns + (size_t)j] = conditions_original(s, i, j);
     }
   }
+  // Rows and columns towards a largest entry of 1, by powers of two.
   for (int pass = 0; pass < EQUILIBRATIONS; pass++) {
     for (size_t i = 0; i < rows; i++) {
-      scale_by(&by_row[i], s2_mixed_largest(w.k + i * columns, columns));
+      by_row[i] = s2_half_inverse(s2_largest(w.k + i * columns, columns));
     }
     for (size_t j = 0; j < columns; j++) {
       double largest = 0;
       for (size_t i = 0; i < rows; i++) {
         largest = fmax(largest, fabs(w.k[i * columns + j]));
       }
-      scale_by(&by_column[j], largest);
+      by_column[j] = s2_half_inverse(largest);
     }
     for (size_t i = 0; i < rows; i++) {
       w.row[i] *= by_row[i];
@@ -78,11 +72,12 @@ static Work make(const S2Conditions *s, S2Arena *arena) {
       }
     }
   }
+  // The right side, too: what is small then is small beside the data.
   int exponent = 0;
   for (int i = 0; i < w.rows; i++) {
     w.r[i] = w.row[i] * (i < w.equations ? s->e_constant[i] : s->d_constant[i - w.equations]);
   }
-  frexp(s2_mixed_largest(w.r, rows), &exponent);
+  frexp(s2_largest(w.r, rows), &exponent);
   for (int i = 0; i < w.rows; i++) {
     w.r[i] = ldexp(w.r[i], -exponent);
   }
@@ -96,6 +91,8 @@ static S2Mixed least_violation(const Work *w, S2Arena *arena) {
   size_t size = (size_t)s2_mixed_size(&p), columns = (size_t)w->columns;
   p.k = S2_TAKE_ZEROED(arena, double, size *size + 1);
   p.r = S2_TAKE_ZEROED(arena, double, size + 1);
+  // A row p (or t) is its own diagonal and stands against the columns it is made of: K is skew but
+  // for that.
   for (int i = 0; i < w->rows; i++) {
     bool equation = i < w->equations;
     size_t at = (size_t)(equation ? w->free + i : p.n + bounded + i - w->equations);
@@ -113,8 +110,9 @@ static S2Mixed least_violation(const Work *w, S2Arena *arena) {
 }
 
 // y: (-p, t) of the rows, largest 1. Does it prove the conflict?
-static bool proves(const Work *w, const double *y) {
+static bool conditions_proves(const Work *w, const double *y) {
   double gain = 0, miss = 0;
+  // gain = -r' y; miss = K' y, of bounded unknowns only what is above 0.
   for (int i = 0; i < w->rows; i++) {
     gain -= w->r[i] * y[i];
   }
@@ -130,27 +128,31 @@ static bool proves(const Work *w, const double *y) {
 
 bool s2_conditions_conflict(const S2Conditions *conditions, double *p, double *t, S2Arena *arena) {
   S2ArenaMark mark = s2_arena_mark(arena);
-  Work w = make(conditions, arena);
+  Work w = conditions_make(conditions, arena);
   bool proved = false;
-  if (s2_mixed_finite(w.k, (size_t)w.rows * (size_t)w.columns) &&
-      s2_mixed_finite(w.r, (size_t)w.rows)) {
+  if (s2_all_finite(w.k, (size_t)w.rows * (size_t)w.columns) &&
+      s2_all_finite(w.r, (size_t)w.rows)) {
+    // The point that violates them least.
     S2Mixed least = least_violation(&w, arena);
     double *x = S2_TAKE(arena, double, s2_mixed_size(&least) + 1);
     double *y = S2_TAKE(arena, double, w.rows + 1);
     s2_mixed_interior(&least, 0, MAX_ITERATIONS, NULL, x, arena);
     const double *violated = x + least.n + w.columns - w.free;
+    // Its violations as a proof, the largest 1 for judging ...
     for (int i = 0; i < w.rows; i++) {
       y[i] = i < w.equations ? -x[w.free + i] : violated[i - w.equations];
     }
-    double largest = s2_mixed_largest(y, (size_t)w.rows);
+    double largest = s2_largest(y, (size_t)w.rows);
     for (int i = 0; i < w.rows; i++) {
       y[i] /= largest > 0 ? largest : 1;
     }
-    proved = s2_mixed_finite(y, (size_t)w.rows) && proves(&w, y);
+    // Judged in equilibrated units, where sizes compare.
+    proved = s2_all_finite(y, (size_t)w.rows) && conditions_proves(&w, y);
     for (int i = 0; i < w.rows; i++) {
       y[i] *= w.row[i];
     }
-    largest = s2_mixed_largest(y, (size_t)w.rows);
+    // ... and again in the caller's units.
+    largest = s2_largest(y, (size_t)w.rows);
     for (int i = 0; i < w.rows && proved; i++) {
       *(i < w.equations ? &p[i] : &t[i - w.equations]) = y[i] / largest + 0.0; // no -0
     }

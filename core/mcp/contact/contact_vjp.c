@@ -7,24 +7,20 @@
 // whatever form it was solved in; of M only the lower half is read, which stands for both.
 #include "mcp/contact/contact.h"
 
+#include "linalg/numbers.h"
 #include "mcp/contact/contact_form.h"
 
 #include <math.h>
 #include <string.h>
 
-static void fill(double *to, int count, double value) {
-  for (int i = 0; to != NULL && i < count; i++) {
-    to[i] = value;
-  }
-}
-
 // The derivative of the step problem at r, given 3 numbers a node of velocities.
-static unsigned pull(S2Problem *step, const S2ContactSolution *solution, const double *v,
-                     const double *dl_dv, const double *dl_dr, const S2McpGradient *gradient,
-                     S2Arena *arena) {
+static unsigned contact_vjp_pull(S2Problem *step, const S2ContactSolution *solution,
+                                 const double *v, const double *dl_dv, const double *dl_dr,
+                                 const S2McpGradient *gradient, S2Arena *arena) {
   if (!(solution->kappa > 0)) {
     return s2_mcp_vjp(step, v, solution->r, dl_dv, dl_dr, gradient, arena);
   }
+  // The path's pairs, as the step problem numbers its rows.
   double *z = S2_TAKE_ZEROED(arena, double, 4 * step->rows);
   double *nodes = S2_TAKE(arena, double, 3 * step->nodes);
   for (int k = 0; k < step->rows / 2; k++) {
@@ -46,7 +42,7 @@ static void write_mu(const double *from, int contacts, double *to) {
 // ---- Local form -------------------------------------------------------------------------------
 
 // Two numbers a contact on the lanes of its node.
-static double *spread(const double *from, int contacts, S2Arena *arena) {
+static double *contact_vjp_spread(const double *from, int contacts, S2Arena *arena) {
   double *to = S2_TAKE_ZEROED(arena, double, 3 * contacts);
   for (int i = 0; i < 2 * contacts && from != NULL; i++) {
     to[3 * (i / 2) + 1 + i % 2] = from[i];
@@ -55,12 +51,14 @@ static double *spread(const double *from, int contacts, S2Arena *arena) {
 }
 
 // y, and what else `to` asks for but rhs.
-static unsigned pull_local(S2Problem *step, const S2ContactSolution *solution,
-                           const S2ContactLoss *loss, double *y, S2McpGradient to, S2Arena *arena) {
+static unsigned contact_vjp_pull_local(S2Problem *step, const S2ContactSolution *solution,
+                                       const S2ContactLoss *loss, double *y, S2McpGradient to,
+                                       S2Arena *arena) {
   int n = step->nodes;
   to.rhs = S2_TAKE(arena, double, 3 * n);
-  unsigned flags = pull(step, solution, spread(solution->u, n, arena), spread(loss->u, n, arena),
-                        loss->r, &to, arena);
+  // y = dl/dq, which is dl/d(rhs) on the lanes of the velocities.
+  unsigned flags = contact_vjp_pull(step, solution, contact_vjp_spread(solution->u, n, arena),
+                                    contact_vjp_spread(loss->u, n, arena), loss->r, &to, arena);
   for (int i = 0; i < 2 * n; i++) {
     y[i] = to.rhs[3 * (i / 2) + 1 + i % 2];
   }
@@ -72,18 +70,19 @@ unsigned s2_contact_vjp(const S2ContactProblem *problem, const S2ContactSolution
                         S2Arena *arena) {
   int n = problem->contacts, entries = problem->w->start[2 * n];
   if (!s2_contact_finite(problem)) {
-    fill(gradient->w, entries, NAN);
-    fill(gradient->q, 2 * n, NAN);
-    fill(gradient->mu, n, NAN);
+    s2_fill_numbers(gradient->w, entries, NAN);
+    s2_fill_numbers(gradient->q, 2 * n, NAN);
+    s2_fill_numbers(gradient->mu, n, NAN);
     return S2_VJP_SINGULAR;
   }
+  // The step problem of the local form; its blocks' derivatives are those of W's entries.
   S2ArenaMark mark = s2_arena_mark(arena);
   int32_t *place = S2_TAKE(arena, int32_t, entries);
   S2Problem step = s2_contact_local_form(problem, place, arena);
   double *mobility = S2_TAKE(arena, double, 9 * (size_t)step.mobility->start[n]);
   double *y = S2_TAKE(arena, double, 2 * n), *mu = S2_TAKE(arena, double, 2 * n);
-  unsigned flags =
-      pull_local(&step, solution, loss, y, (S2McpGradient){.mu = mu, .mobility = mobility}, arena);
+  unsigned flags = contact_vjp_pull_local(&step, solution, loss, y,
+                                          (S2McpGradient){.mu = mu, .mobility = mobility}, arena);
   for (int p = 0; p < entries && gradient->w != NULL; p++) {
     gradient->w[p] = mobility[place[p]];
   }
@@ -113,11 +112,12 @@ static unsigned pull_bodies(S2GlobalForm *form, const S2GlobalContactProblem *pr
   if (loss->v != NULL) {
     memcpy(dl_dv, loss->v, sizeof(double) * (size_t)freedoms);
   }
+  // u = H' v + b: what the loss says of u it says of v and b.
   if (loss->u != NULL) {
     s2_csr_add_times(problem->h, 1, loss->u, dl_dv);
   }
   S2McpGradient gradient = {.rhs = rhs, .bias = to->y, .mu = to->mu, .w = to->slope};
-  unsigned flags = pull(&form->step, solution, v, dl_dv, loss->r, &gradient, arena);
+  unsigned flags = contact_vjp_pull(&form->step, solution, v, dl_dv, loss->r, &gradient, arena);
   for (int i = 0; i < rows && loss->u != NULL; i++) {
     to->y[i] += loss->u[i];
   }
@@ -141,17 +141,20 @@ static unsigned pull_condensed(S2GlobalForm *form, const S2GlobalContactProblem 
     memcpy(to->p, loss->v, sizeof(double) * (size_t)freedoms);
   }
   S2ContactLoss local = {.r = dl_dr, .u = loss->u};
-  unsigned flags = pull_local(&form->step, solution, &local, to->y,
-                              (S2McpGradient){.mu = to->mu, .w = to->slope}, arena);
+  unsigned flags = contact_vjp_pull_local(&form->step, solution, &local, to->y,
+                                          (S2McpGradient){.mu = to->mu, .w = to->slope}, arena);
+  // p = M^-1 (dl/dv + H y)
   s2_csr_add_times(problem->h, 1, to->y, to->p);
   s2_global_form_respond(form, freedoms, to->p);
   return flags;
 }
 
-static void write(const S2GlobalContactProblem *problem, const S2ContactSolution *solution,
-                  const Adjoint *from, const S2GlobalContactGradient *to) {
+static void contact_vjp_write(const S2GlobalContactProblem *problem,
+                              const S2ContactSolution *solution, const Adjoint *from,
+                              const S2GlobalContactGradient *to) {
   const double *p = from->p, *v = solution->v, *y = from->y;
   const S2Csr *m = problem->m, *h = problem->h;
+  // dl/dM = -p v', folded onto the lower half; dl/dH = p r' + v y'.
   for (int i = 0; i < problem->freedoms; i++) {
     for (int32_t e = m->start[i]; e < m->start[i + 1] && to->m != NULL; e++) {
       int32_t j = m->column[e];
@@ -181,6 +184,7 @@ static void add_slopes(const S2GlobalForm *form, const S2GlobalContactProblem *p
   for (int32_t e = 0; e < numbers.start[freedoms]; e++) {
     numbers.value[e] = e;
   }
+  // One column h of H a turn: x = M^-1 h.
   S2Csr columns = s2_csr_transpose(&numbers, arena);
   for (int k = 0; k < columns.rows; k++) {
     memset(x, 0, sizeof(double) * (size_t)freedoms);
@@ -191,6 +195,7 @@ static void add_slopes(const S2GlobalForm *form, const S2GlobalContactProblem *p
     for (int32_t e = columns.start[k]; e < columns.start[k + 1] && to->h != NULL; e++) {
       to->h[(int32_t)columns.value[e]] += 2 * slope[k] * x[columns.column[e]];
     }
+    // -x x', folded onto the lower half.
     for (int i = 0; i < freedoms && to->m != NULL; i++) {
       for (int32_t e = m->start[i]; e < m->start[i + 1] && m->column[e] <= i; e++) {
         to->m[e] -= (m->column[e] < i ? 2 : 1) * slope[k] * x[i] * x[m->column[e]];
@@ -207,20 +212,21 @@ unsigned s2_contact_vjp_global(const S2GlobalContactProblem *problem,
   S2GlobalForm form;
   if (s2_contact_global_form(problem, &form, arena) != S2_SOLVED) {
     s2_arena_rewind(arena, mark);
-    fill(gradient->m, problem->m->start[freedoms], NAN);
-    fill(gradient->h, problem->h->start[freedoms], NAN);
-    fill(gradient->q, freedoms, NAN);
-    fill(gradient->b, rows, NAN);
-    fill(gradient->mu, problem->contacts, NAN);
+    s2_fill_numbers(gradient->m, problem->m->start[freedoms], NAN);
+    s2_fill_numbers(gradient->h, problem->h->start[freedoms], NAN);
+    s2_fill_numbers(gradient->q, freedoms, NAN);
+    s2_fill_numbers(gradient->b, rows, NAN);
+    s2_fill_numbers(gradient->mu, problem->contacts, NAN);
     return S2_VJP_SINGULAR;
   }
+  // By bodies or by the local form, whichever solved it.
   Adjoint adjoint = {.p = S2_TAKE(arena, double, freedoms),
                      .y = S2_TAKE(arena, double, rows),
                      .slope = S2_TAKE(arena, double, rows),
                      .mu = S2_TAKE(arena, double, rows)};
   unsigned flags = form.bodies ? pull_bodies(&form, problem, solution, loss, &adjoint, arena)
                                : pull_condensed(&form, problem, solution, loss, &adjoint, arena);
-  write(problem, solution, &adjoint, gradient);
+  contact_vjp_write(problem, solution, &adjoint, gradient);
   if (solution->kappa > 0) {
     add_slopes(&form, problem, adjoint.slope, gradient, arena);
   }

@@ -14,6 +14,7 @@
 //
 // All equations but the products are linear, so any step of length a leaves 1 - a of what they
 // miss: Dojo's line search, which wants one of the two violations to fall, has nothing to do here.
+#include "linalg/numbers.h"
 #include "mcp/chain/solve_run.h"
 #include "mcp/solvers.h"
 
@@ -60,7 +61,7 @@ typedef struct Cone {
   int no_progress, lifts;
 } Cone;
 
-static Cone make(S2SolveRun *run) {
+static Cone contact_ncp_make(S2SolveRun *run) {
   S2Arena *arena = run->arena;
   int units = run->system.units, nodes = run->system.nodes + 1;
   Cone cone = {
@@ -84,6 +85,7 @@ static Cone make(S2SolveRun *run) {
       .mode_before = S2_TAKE_ZEROED(arena, S2Mode, units),
       .undercut = UNDERCUT,
   };
+  // p = q = 1: in the middle of the cones.
   for (int i = 0; i < 3 * units; i++) {
     cone.p[i] = cone.q[i] = 1; // the neutral elements
   }
@@ -95,10 +97,6 @@ static int pairs_of(const S2Unit *unit) {
 }
 
 // ---- Measures ---------------------------------------------------------------------------------
-
-static double larger(double a, double b) {
-  return b > a || isnan(b) ? b : a;
-}
 
 static void read_impulses(Cone *cone) {
   const S2System *system = &cone->run->system;
@@ -117,38 +115,41 @@ static void measure_unit(Cone *cone, int k) {
   const double *p = cone->p + 3 * k, *q = cone->q + 3 * k;
   double un = u[0] + unit->c[0] * lambda[0] + unit->b0[0];
   double ut = u[1] + unit->c[1] * lambda[1] + unit->b0[1], *gap = cone->gap + 3 * k;
+  // Equations count with the violations of the linear kind.
   if (unit->kind == S2_UNIT_BILATERAL) {
     cone->e[3 * k] = -un;
     cone->e[3 * k + 1] = -ut;
-    cone->r = larger(cone->r, fmax(fabs(un), fabs(ut)));
+    cone->r = s2_larger(cone->r, fmax(fabs(un), fabs(ut)));
     return;
   }
+  // What s_n is off, its product, and those of the cone with friction.
   gap[0] = un - q[0];
-  cone->r = larger(cone->r, fabs(gap[0]));
-  cone->b = larger(cone->b, p[0] * q[0]);
+  cone->r = s2_larger(cone->r, fabs(gap[0]));
+  cone->b = s2_larger(cone->b, p[0] * q[0]);
   cone->mean += p[0] * q[0];
   if (unit->kind == S2_UNIT_CONTACT) {
     gap[1] = ut - (q[1] - q[2]) / 2;
     gap[2] = unit->mu * p[0] - (p[1] + p[2]) / 2;
     double product = (p[1] * q[1] + p[2] * q[2]) / 2;
-    cone->r = larger(cone->r, fmax(fabs(gap[1]), fabs(gap[2])));
-    cone->b = larger(cone->b, product);
+    cone->r = s2_larger(cone->r, fmax(fabs(gap[1]), fabs(gap[2])));
+    cone->b = s2_larger(cone->b, product);
     cone->mean += product;
   }
 }
 
 // Everything that depends on the point; judges it too.
-static void measure(Cone *cone) {
+static void contact_ncp_measure(Cone *cone) {
   S2SolveRun *run = cone->run;
   S2System *system = &run->system;
   read_impulses(cone);
   s2_run_measure(run);
   s2_system_imbalance(system, run->v, run->lambda, cone->imbalance);
+  // r: the largest of what linear equations miss, nodes and rows; b: of the products.
   cone->r = cone->b = cone->mean = 0;
   for (int i = 0; i < system->nodes; i++) {
     S2Quad f = cone->imbalance[i];
-    cone->r = larger(cone->r, fabs(f[0]) * system->problem->length);
-    cone->r = larger(cone->r, fmax(fabs(f[1]), fabs(f[2])));
+    cone->r = s2_larger(cone->r, fabs(f[0]) * system->problem->length);
+    cone->r = s2_larger(cone->r, fmax(fabs(f[1]), fabs(f[2])));
   }
   int degree = 0;
   for (int k = 0; k < system->units; k++) {
@@ -160,7 +161,7 @@ static void measure(Cone *cone) {
 
 // ---- One contact ------------------------------------------------------------------------------
 
-static S2Response respond(const S2Unit *unit, const double *w) {
+static S2Response contact_ncp_respond(const S2Unit *unit, const double *w) {
   S2Response d = {0};
   if (unit->kind == S2_UNIT_BILATERAL) {
     d.nn = 1 / (unit->c[0] + PROXIMAL_JOINT);
@@ -181,8 +182,10 @@ static void contact_base(const Cone *cone, int k, double *change) {
   const double *p = cone->p + 3 * k, *w = cone->w + 3 * k, *e = cone->e + 3 * k;
   const double *gap = cone->gap + 3 * k;
   const S2Response *d = &cone->response[k];
+  // d lambda_n of e0 = p0 dq0 + q0 dp0 while the row stands still.
   change[0] = (e[0] / p[0] - gap[0]) * d->nn;
   change[1] = 0;
+  // The cone's two products, with the bound moving by mu d lambda_n.
   if (unit->kind == S2_UNIT_CONTACT) {
     double bound = gap[2] + unit->mu * change[0]; // of y0
     double push = (e[1] / p[1] - e[2] / p[2] - (w[1] - w[2]) * bound) / 2;
@@ -194,6 +197,7 @@ static void contact_base(const Cone *cone, int k, double *change) {
 
 static void start_linear(Cone *cone) {
   const S2System *system = &cone->run->system;
+  // Impulses while the nodes stand still, and the nodes out of balance.
   for (int k = 0; k < system->units; k++) {
     const S2Response *d = &cone->response[k];
     double *base = cone->base + 2 * k;
@@ -213,17 +217,19 @@ static void start_linear(Cone *cone) {
 
 // What (dv, change) misses of the linear system: of the balance to x, of bilateral rows times their
 // response to base. Returns the largest.
-static double miss(Cone *cone) {
+static double contact_ncp_miss(Cone *cone) {
   S2System *system = &cone->run->system;
   double worst = 0;
   for (int i = 0; i <= system->nodes; i++) {
     cone->x[i] = -cone->imbalance[i] - cone->dv[i];
   }
+  // Nodes: -imbalance - dv + A J' change.
   s2_system_push_all(system, cone->change, 1, cone->x);
   for (int i = 0; i < system->nodes; i++) {
     worst = fmax(worst, fmax(fabs(cone->x[i][1]), fabs(cone->x[i][2])));
     worst = fmax(worst, fabs(cone->x[i][0]) * system->problem->length);
   }
+  // Equations: e - J dv - C change, as impulses.
   memset(cone->base, 0, sizeof(double) * (size_t)(2 * system->units));
   s2_system_row_velocity(system, cone->dv, cone->du);
   for (int k = 0; k < system->units; k++) {
@@ -240,10 +246,11 @@ static double miss(Cone *cone) {
 }
 
 // dv and the changes of impulse, refined on the way: bilateral rows are only nearly eliminated.
-static void solve_linear(Cone *cone) {
+static void contact_ncp_solve_linear(Cone *cone) {
   S2System *system = &cone->run->system;
   start_linear(cone);
   double last = INFINITY;
+  // dv += K^-1 x, change += base - D J (K^-1 x), and what that leaves over again.
   for (int pass = 0; pass < PASSES; pass++) {
     s2_system_push_all(system, cone->base, 1, cone->x);
     s2_system_solve(system, cone->x, cone->x);
@@ -257,7 +264,7 @@ static void solve_linear(Cone *cone) {
       cone->change[2 * k] += base[0] - d->nn * du[0];
       cone->change[2 * k + 1] += base[1] - d->tn * du[0] - d->tt * du[1];
     }
-    double error = miss(cone);
+    double error = contact_ncp_miss(cone);
     if (error <= PASS_ENOUGH || !(error < PASS_GAIN * last)) {
       break;
     }
@@ -266,14 +273,16 @@ static void solve_linear(Cone *cone) {
 }
 
 // The direction to p q = kappa, with the correction for what the last one neglects or without.
-static void find_direction(Cone *cone, double kappa, bool corrected) {
+static void contact_ncp_find_direction(Cone *cone, double kappa, bool corrected) {
   const S2System *system = &cone->run->system;
+  // Right sides: kappa - p q, less the product dp dq of the last direction.
   for (int k = 0; k < system->units; k++) {
     for (int i = 3 * k; i < 3 * k + pairs_of(&system->unit[k]); i++) {
       cone->e[i] = kappa - cone->p[i] * cone->q[i] - (corrected ? cone->dp[i] * cone->dq[i] : 0);
     }
   }
-  solve_linear(cone);
+  contact_ncp_solve_linear(cone);
+  // dp from the impulses' changes, dq = e / p - w dp.
   for (int k = 0; k < system->units; k++) {
     int pairs = pairs_of(&system->unit[k]);
     const double *change = cone->change + 2 * k;
@@ -288,24 +297,25 @@ static void find_direction(Cone *cone, double kappa, bool corrected) {
 }
 
 // The longest step, at most 1, that stays the fraction `tau` of the way to the boundary.
-static double reach(const Cone *cone, double tau) {
+static double contact_ncp_reach(const Cone *cone, double tau) {
   const S2System *system = &cone->run->system;
   double step = 1;
   for (int k = 0; k < system->units; k++) {
     for (int i = 3 * k; i < 3 * k + pairs_of(&system->unit[k]); i++) {
-      double part = i == 3 * k ? tau : fmin(tau, TAU_CONE_MAX);
-      step = cone->dp[i] < 0 ? fmin(step, part * cone->p[i] / -cone->dp[i]) : step;
-      step = cone->dq[i] < 0 ? fmin(step, part * cone->q[i] / -cone->dq[i]) : step;
+      double limit = i == 3 * k ? tau : fmin(tau, TAU_CONE_MAX);
+      step = cone->dp[i] < 0 ? fmin(step, limit * cone->p[i] / -cone->dp[i]) : step;
+      step = cone->dq[i] < 0 ? fmin(step, limit * cone->q[i] / -cone->dq[i]) : step;
     }
   }
   return step;
 }
 
 // The central path's kappa to aim at, from how far the affine direction gets.
-static double next_kappa(const Cone *cone) {
+static double contact_ncp_next_kappa(const Cone *cone) {
   const S2System *system = &cone->run->system;
-  double step = reach(cone, TAU), ahead = 0;
+  double step = contact_ncp_reach(cone, TAU), ahead = 0;
   int degree = 0;
+  // The mean product where the affine direction meets the boundary.
   for (int k = 0; k < system->units; k++) {
     int pairs = pairs_of(&system->unit[k]);
     for (int i = 3 * k; i < 3 * k + pairs; i++) {
@@ -320,7 +330,7 @@ static double next_kappa(const Cone *cone) {
 
 // ---- Steps ------------------------------------------------------------------------------------
 
-static void lift(Cone *cone) {
+static void contact_ncp_lift(Cone *cone) {
   const S2System *system = &cone->run->system;
   double height = sqrt(cone->mean);
   cone->lifts++;
@@ -332,7 +342,7 @@ static void lift(Cone *cone) {
   }
 }
 
-static void move(Cone *cone, double step) {
+static void contact_ncp_move(Cone *cone, double step) {
   S2SolveRun *run = cone->run;
   for (int i = 0; i < 3 * run->system.units; i++) {
     cone->p[i] += step * cone->dp[i];
@@ -347,7 +357,7 @@ static void move(Cone *cone, double step) {
 }
 
 // A floor of kappa that keeps the violations from falling is lowered.
-static void watch_progress(Cone *cone, double r, double b) {
+static void contact_ncp_watch_progress(Cone *cone, double r, double b) {
   double tolerance = cone->run->tolerance;
   bool fell = (cone->r >= tolerance && cone->r < PROGRESS * r) ||
               (cone->b >= tolerance && cone->b < PROGRESS * b);
@@ -358,48 +368,52 @@ static void watch_progress(Cone *cone, double r, double b) {
 }
 
 // False when the matrix is singular or the direction not finite.
-static bool iterate(Cone *cone, double *kappa, double *step) {
+static bool contact_ncp_iterate(Cone *cone, double *kappa, double *step) {
   S2SolveRun *run = cone->run;
+  // One factorisation for all directions of this iteration.
   for (int k = 0; k < run->system.units; k++) {
     for (int i = 3 * k; i < 3 * k + 3; i++) {
       cone->w[i] = cone->q[i] / cone->p[i] + PROXIMAL_CONTACT;
     }
-    cone->response[k] = respond(&run->system.unit[k], cone->w + 3 * k);
+    cone->response[k] = contact_ncp_respond(&run->system.unit[k], cone->w + 3 * k);
   }
   run->iterations++;
   if (!s2_system_factor(&run->system, cone->response, true)) {
     return false;
   }
-  find_direction(cone, 0, false);
-  *kappa = next_kappa(cone);
+  // Predictor, then corrector towards the kappa it suggests.
+  contact_ncp_find_direction(cone, 0, false);
+  *kappa = contact_ncp_next_kappa(cone);
   double tau = fmin(fmax(TAU, 1 - pow(fmax(cone->r, cone->b), 2)), TAU_MAX);
-  find_direction(cone, *kappa, true);
-  *step = reach(cone, tau);
+  contact_ncp_find_direction(cone, *kappa, true);
+  *step = contact_ncp_reach(cone, tau);
+  // Too short: without the correction, if that gets further.
   if (*step < SHORT) {
     double corrected = *step;
-    find_direction(cone, *kappa, false);
-    *step = reach(cone, tau);
+    contact_ncp_find_direction(cone, *kappa, false);
+    *step = contact_ncp_reach(cone, tau);
     if (*step < corrected) { // the correction again; it needs the affine direction
-      find_direction(cone, 0, false);
-      find_direction(cone, *kappa, true);
+      contact_ncp_find_direction(cone, 0, false);
+      contact_ncp_find_direction(cone, *kappa, true);
       *step = corrected;
     }
   }
   if (!isfinite(*step)) {
     return false;
   }
+  // Still jammed against the boundary: off it.
   if (*step < JAMMED && cone->lifts < MAX_LIFTS) {
-    lift(cone);
+    contact_ncp_lift(cone);
     *step = 0;
   } else {
-    move(cone, *step);
+    contact_ncp_move(cone, *step);
   }
   return true;
 }
 
 // Modes that two iterations agree on are most likely those of the solution, which then is found
 // exactly at the price of one more factorisation.
-static void cross_over(Cone *cone) {
+static void contact_ncp_cross_over(Cone *cone) {
   S2SolveRun *run = cone->run;
   S2System *system = &run->system;
   S2Mode *before = cone->mode_before;
@@ -408,11 +422,13 @@ static void cross_over(Cone *cone) {
   s2_refine_modes(system, run->u, run->lambda, cone->mode);
   size_t size = sizeof(S2Mode) * (size_t)system->units;
   bool same = memcmp(cone->mode, cone->mode_before, size) == 0;
+  // Each set of modes once, when it has come twice.
   if (!same || cone->tried) {
     cone->tried = same;
     return;
   }
   cone->tried = true;
+  // Solved in the run's own point, which is put back afterwards.
   S2ArenaMark mark = s2_arena_mark(run->arena);
   S2Quad *v = S2_TAKE(run->arena, S2Quad, system->nodes + 1);
   memcpy(v, run->v, sizeof(S2Quad) * (size_t)(system->nodes + 1));
@@ -425,20 +441,21 @@ static void cross_over(Cone *cone) {
 }
 
 // From y and z at their neutral elements, velocities of the best point.
-static void solve(S2SolveRun *run, int max_iterations) {
+static void contact_ncp_solve(S2SolveRun *run, int max_iterations) {
   S2ArenaMark mark = s2_arena_mark(run->arena);
   s2_run_back(run);
-  Cone cone = make(run);
-  measure(&cone);
+  Cone cone = contact_ncp_make(run);
+  contact_ncp_measure(&cone);
   double milestone = INFINITY, step = 1;
+  // Step, judge, lower the floor of kappa when nothing falls, try the modes.
   for (int i = 0, since = 0; i < max_iterations && since < STALL && !s2_run_solved(run);
        i++, since++) {
     double r = cone.r, b = cone.b, kappa;
-    if (!iterate(&cone, &kappa, &step)) {
+    if (!contact_ncp_iterate(&cone, &kappa, &step)) {
       break;
     }
-    measure(&cone);
-    watch_progress(&cone, r, b);
+    contact_ncp_measure(&cone);
+    contact_ncp_watch_progress(&cone, r, b);
     if (fmax(cone.r, cone.b) < milestone / 2) {
       milestone = fmax(cone.r, cone.b);
       since = 0;
@@ -448,7 +465,7 @@ static void solve(S2SolveRun *run, int max_iterations) {
                      s2_system_residual(&run->system, run->v, run->lambda, run->u), step, kappa);
     }
     if (!s2_run_solved(run)) {
-      cross_over(&cone);
+      contact_ncp_cross_over(&cone);
     }
   }
   s2_arena_rewind(run->arena, mark);
@@ -456,10 +473,11 @@ static void solve(S2SolveRun *run, int max_iterations) {
 
 // Where the end game fails, the modes of the best point, solved exactly, tell what was wrong with
 // them.
-static void finish(S2SolveRun *run) {
+static void contact_ncp_finish(S2SolveRun *run) {
   S2System *system = &run->system;
   S2ArenaMark mark = s2_arena_mark(run->arena);
   S2Mode *mode = S2_TAKE(run->arena, S2Mode, system->units);
+  // The exact solution of some modes shows other modes; again while that gets better.
   for (int i = 0; i < FINISHES && !s2_run_solved(run); i++) {
     double before = run->best;
     s2_run_back(run);
@@ -488,17 +506,15 @@ static bool has_boxes(const S2Problem *problem) {
 S2SolveStatus s2_contact_ncp_solve(const S2Problem *problem, const S2SolverOptions *options,
                                    S2Arena *arena, S2Solution *solution) {
   if (has_boxes(problem)) { // a cone has one end
-    solution->iterations = 0;
-    solution->residual = s2_mcp_residual(problem, solution->v, solution->lambda, arena);
-    return solution->status = S2_UNSUPPORTED;
+    return s2_solver_refuse(problem, arena, solution);
   }
   S2ArenaMark mark = s2_arena_mark(arena);
   S2SolveRun run = s2_run_begin(problem, options, solution, arena);
   if (!s2_run_solved(&run)) {
     s2_run_start(&run);
     s2_system_prepare(&run.system, arena);
-    solve(&run, ITERATIONS * options->max_iterations);
-    finish(&run);
+    contact_ncp_solve(&run, ITERATIONS * options->max_iterations);
+    contact_ncp_finish(&run);
   }
   s2_run_end(&run, solution);
   s2_arena_rewind(arena, mark);

@@ -1,0 +1,84 @@
+// Small things done to numbers and arrays of them, for whoever computes with plain arrays.
+#ifndef S2_NUMBERS_H
+#define S2_NUMBERS_H
+
+#include "linalg/quad.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+// The larger one; a NaN stays, unlike with fmax.
+S2_INLINE double s2_larger(double a, double b) {
+  return b > a || isnan(b) ? b : a;
+}
+
+// The number of -bound .. bound that is nearest to x.
+S2_INLINE double s2_clip(double x, double bound) {
+  return x > bound ? bound : x < -bound ? -bound : x;
+}
+
+// The power of two next to 1 / sqrt(size), 1 where there is none: scaling by it rounds nothing.
+static inline double s2_half_inverse(double size) {
+  int exponent = 0;
+  if (size > 0 && isfinite(size)) {
+    frexp(size, &exponent);
+  }
+  return ldexp(1, -exponent / 2);
+}
+
+static inline bool s2_all_finite(const double *x, size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    if (!isfinite(x[i])) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// max |x_i|, at least 0
+static inline double s2_largest(const double *x, size_t count) {
+  double largest = 0;
+  for (size_t i = 0; i < count; i++) {
+    largest = fmax(largest, fabs(x[i]));
+  }
+  return largest;
+}
+
+// Summed from the first to the last.
+static inline double s2_numbers_dot(const double *x, const double *y, int count) {
+  double sum = 0;
+  for (int i = 0; i < count; i++) {
+    sum += x[i] * y[i];
+  }
+  return sum;
+}
+
+// Of none, from anywhere: empty arrays of callers may be NULL.
+static inline void s2_copy_numbers(double *to, const double *from, size_t count) {
+  if (count > 0) {
+    memcpy(to, from, sizeof(double) * count);
+  }
+}
+
+static inline void s2_clear_numbers(double *to, size_t count) {
+  if (count > 0) {
+    memset(to, 0, sizeof(double) * count);
+  }
+}
+
+// Arrays that nobody asked for may be NULL.
+static inline void s2_fill_numbers(double *to, int count, double value) {
+  for (int i = 0; to != NULL && i < count; i++) {
+    to[i] = value;
+  }
+}
+
+static inline void s2_swap_numbers(double *x, double *y) {
+  double kept = *x;
+  *x = *y;
+  *y = kept;
+}
+
+#endif
