@@ -49,6 +49,7 @@ void s2_lua_wrote_from(lua_State *L, S2LuaWorld *lw, int begin, const double *ba
     return;
   }
   for (int r = 0; r < reads; r++) {
+    // Where it was read to says which number it became.
     ptrdiff_t which = list[r].where - base;
     int before = used;
     for (int i = 0; i < count && which >= 0 && which < numbers; i++) {
@@ -56,6 +57,7 @@ void s2_lua_wrote_from(lua_State *L, S2LuaWorld *lw, int begin, const double *ba
         terms[used++] = (S2Term){.to = i, .from = list[r].var, .factor = 1};
       }
     }
+    // One that went elsewhere would be lost without a word.
     if (used == before) {
       s2_lua_fail(L, "this number has no derivative yet: give a plain one, x:value() of a tracked "
                      "one");
@@ -90,6 +92,7 @@ void s2_lua_made(lua_State *L, S2LuaWorld *lw, int begin, bool joint, int32_t sl
     return;
   }
   S2WorldTape *tape = s2_lua_put_on_tape(lw);
+  // What was read, for as long as the tape: it is made again from these.
   S2Var *vars = s2_tape_take(lw->diff->tape, sizeof *vars * (size_t)(count + 1));
   double *values = s2_tape_take(lw->diff->tape, sizeof *values * (size_t)(count + 1));
   for (int i = 0; i < count; i++) {
@@ -122,6 +125,7 @@ void s2_lua_push_place(lua_State *L, S2LuaWorld *lw, S2Place place) {
 
 void s2_lua_push_places(lua_State *L, S2LuaWorld *lw, int count, const S2Place *places) {
   enum { FEW = 16 };
+  // Mostly few: no memory for them.
   double few[FEW], *values = count <= FEW ? few : NULL;
   if (values == NULL) {
     s2_arena_reset(&lw->scratch);

@@ -17,14 +17,14 @@ typedef struct SidesBar {
   double length;
 } SidesBar;
 
-static const double *pose_of(const double *q, int32_t slot) {
+static const double *measure_pose_of(const double *q, int32_t slot) {
   static const double world[3] = {0, 0, 0};
   return slot == S2_NONE ? world : q + 3 * slot;
 }
 
 static Sides measure_sides_at(const S2JointAt *at, const double *q) {
   const S2Joint *joint = at->joint;
-  const double *qa = pose_of(q, joint->a), *qb = pose_of(q, joint->b);
+  const double *qa = measure_pose_of(q, joint->a), *qb = measure_pose_of(q, joint->b);
   Sides sides = {.turn_a = {1, 0}, .turn_b = {1, 0}};
   bool known = at->turn != NULL && q == at->q;
   if (joint->a != S2_NONE) {
@@ -41,7 +41,7 @@ static Sides measure_sides_at(const S2JointAt *at, const double *q) {
   return sides;
 }
 
-static S2Vec2 mean(S2Vec2 a, S2Vec2 b) {
+static S2Vec2 measure_mean(S2Vec2 a, S2Vec2 b) {
   return s2_vec2((a.x + b.x) / 2, (a.y + b.y) / 2);
 }
 
@@ -51,9 +51,9 @@ static Sides measure_sides_of(const S2JointAt *at) {
     Sides end = measure_sides_at(at, at->to);
     sides.turn_b.c = (sides.turn_b.c + end.turn_b.c) / 2;
     sides.turn_b.s = (sides.turn_b.s + end.turn_b.s) / 2;
-    sides.ra = mean(sides.ra, end.ra);
-    sides.rb = mean(sides.rb, end.rb);
-    sides.apart = mean(sides.apart, end.apart);
+    sides.ra = measure_mean(sides.ra, end.ra);
+    sides.rb = measure_mean(sides.rb, end.rb);
+    sides.apart = measure_mean(sides.apart, end.apart);
     sides.length = (sides.length + end.length) / 2;
   }
   return sides;
@@ -116,7 +116,7 @@ static void measure_cross_vjp(S2Vec2 arm, S2Vec2 along, double bar, S2Vec2 *arm_
   *along_bar = s2_add_scaled(*along_bar, bar, s2_left(arm));
 }
 
-static double both(const S2JointHessian *bar, int i, int j) {
+static double measure_both(const S2JointHessian *bar, int i, int j) {
   return i == j ? bar->at[i][j] : bar->at[i][j] + bar->at[j][i];
 }
 
@@ -124,7 +124,7 @@ static double both(const S2JointHessian *bar, int i, int j) {
 
 static double measure_turned(const S2JointAt *at, int side) { // half of it
   int32_t slot = side == 0 ? at->joint->a : at->joint->b;
-  return (pose_of(at->to, slot)[0] - pose_of(at->q, slot)[0]) / 2;
+  return (measure_pose_of(at->to, slot)[0] - measure_pose_of(at->q, slot)[0]) / 2;
 }
 
 // s2_measure_turn: bend cos A cos B with bend = (A - B)/sin(A - B).
@@ -176,12 +176,13 @@ static S2Vec2 measure_along_direction_vjp(const S2JointAt *at, S2Vec2 direction,
   // Second derivatives: -+ u'ra, -u'w, and left(u) across the turn of b.
   if (bar->bent) {
     const S2JointHessian *bent = &bar->hessian;
-    double arm = both(bent, 0, 3) - both(bent, 0, 0), far = -both(bent, 3, 3);
+    double arm = measure_both(bent, 0, 3) - measure_both(bent, 0, 0),
+           far = -measure_both(bent, 3, 3);
     u_bar = s2_add_scaled(s2_add_scaled(u_bar, arm, sides.ra), far, w);
     sum.ra = s2_add_scaled(sum.ra, arm, u);
     w_bar = s2_add_scaled(w_bar, far, u);
-    S2Vec2 turned_bar =
-        s2_vec2(both(bent, 1, 3) - both(bent, 3, 4), both(bent, 2, 3) - both(bent, 3, 5));
+    S2Vec2 turned_bar = s2_vec2(measure_both(bent, 1, 3) - measure_both(bent, 3, 4),
+                                measure_both(bent, 2, 3) - measure_both(bent, 3, 5));
     measure_add_to(&u_bar, s2_right(turned_bar));
   }
   // w is the sum of both, u turns with b.

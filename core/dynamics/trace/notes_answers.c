@@ -11,7 +11,7 @@ static const S2Answer **answers_of(const S2Notes *notes, S2Asked asked, int32_t 
   return &notes->answers[asked == S2_ASKED_BODY ? notes->joint_slots + slot : slot];
 }
 
-static const char *no_slope(S2Asked asked) {
+static const char *answer_no_slope(S2Asked asked) {
   switch (asked) {
   case S2_ASKED_PULL:
     return "a spring with a law of the program's own";
@@ -37,7 +37,7 @@ void s2_note_answer(S2World *world, const S2Answer *answer) {
   }
   // Without slopes the step has no derivative.
   if (answer->slope == NULL) {
-    notes->reason = no_slope(answer->asked);
+    notes->reason = answer_no_slope(answer->asked);
     return;
   }
   if (notes->answers == NULL) {
