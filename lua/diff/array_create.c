@@ -70,6 +70,7 @@ static void create_fill_list(Filling *filling, int index, size_t at, int count, 
   lua_State *L = filling->L;
   char where[WHERE] = "";
   for (int i = 0; i < count; i++) {
+    // The place is written down only for what will be complained about.
     if (lua_geti(L, index, i + 1) != LUA_TNUMBER || !isfinite(lua_tonumber(L, -1))) {
       if (row < 0) {
         snprintf(where, sizeof where, "[%d]", i + 1);
@@ -85,6 +86,7 @@ static void create_fill_list(Filling *filling, int index, size_t at, int count, 
 // Length of what can be a row or the whole: a table, a vector, an array of one axis; else -1.
 static int create_list_length(lua_State *L, int index) {
   const S2LuaArray *array = s2_lua_array_test(L, index);
+  // Of arrays only lists can be rows.
   if (array != NULL) {
     return array->shape.axes == 1 ? array->shape.columns : -1;
   }

@@ -44,6 +44,7 @@ static bool array_has_tracked(lua_State *L, int index) {
   double value;
   S2Var var;
   bool found = s2_lua_tracked_test(L, index, &value, &var);
+  // In a table that stands for a vector, one of its numbers.
   for (int i = 1; lua_type(L, index) == LUA_TTABLE && i <= 3 && !found; i++) {
     lua_rawgeti(L, index, i);
     found = s2_lua_tracked_test(L, -1, &value, &var);

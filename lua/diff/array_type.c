@@ -44,6 +44,7 @@ static int array_index_by_integer(lua_State *L, const S2LuaArray *array, lua_Int
     return s2_lua_fail(L, "index %lld of an array of shape %s", (long long)index,
                        s2_size_text(array->shape, text));
   }
+  // Rows are copies that cannot be assigned to: it would be lost.
   if (array->shape.axes == 2) {
     array_push_row(L, array, (int)index - 1);
     s2_lua_array_test(L, -1)->frozen = true;
@@ -263,6 +264,7 @@ enum {
 static const char *array_number_text(const S2LuaArray *array, double value,
                                      char text[NUMBER_TEXT]) {
   int digits = array->shape.axes == 2 ? MATRIX_DIGITS : LIST_DIGITS;
+  // nan has no sign here.
   snprintf(text, NUMBER_TEXT, "%.*g", digits, isnan(value) ? fabs(value) : value);
   if (text[strspn(text, "-0123456789")] == '\0') {
     size_t length = strlen(text);
@@ -280,6 +282,7 @@ static int array_column_width(const S2LuaArray *array, int column) {
   char text[NUMBER_TEXT];
   int widest = 0;
   for (int i = 0; i < array->shape.rows; i++) {
+    // Of the rows that are shown.
     if (!array_left_out(array, i, array->shape.rows)) {
       double value = array->data[(size_t)i * (size_t)array->shape.columns + (size_t)column];
       int width = (int)strlen(array_number_text(array, value, text));
@@ -295,12 +298,14 @@ static void array_add_row(luaL_Buffer *out, const S2LuaArray *array, int row) {
   luaL_addstring(out, "{");
   for (int j = 0; j < columns; j++) {
     luaL_addstring(out, j == 0 ? "" : ", ");
+    // From the first that is left out to the last.
     if (array_left_out(array, j, columns)) {
       luaL_addstring(out, "...");
       j = columns - EDGE - 1;
       continue;
     }
     array_number_text(array, array->data[(size_t)row * (size_t)columns + (size_t)j], text);
+    // Columns of a matrix stand below each other.
     int width = array->shape.axes == 2 ? array_column_width(array, j) : 0;
     snprintf(padded, sizeof padded, "%*s", width, text);
     luaL_addstring(out, padded);

@@ -80,6 +80,7 @@ static S2Status custom_backward(S2Tape *tape, S2Var node, void *data) {
     return s2_error(S2_MEMORY, "no stack left for a backward function");
   }
   int top = lua_gettop(L);
+  // Protected, as the sweep runs through C that an error may not leave.
   lua_pushcfunction(L, s2_lua_keep_traceback);
   lua_pushcfunction(L, custom_call_backward);
   lua_pushlightuserdata(L, tape);
@@ -98,6 +99,7 @@ static S2Var custom_push_input(lua_State *L, int index) {
   double value = 0;
   S2Var var = 0;
   const S2LuaArray *array = s2_lua_array_test(L, index);
+  // A copy without its node: forward is not recorded.
   if (array != NULL) {
     S2Array view = s2_lua_array_view(L, array);
     S2LuaArray *plain = s2_lua_array_push(L, view.shape);

@@ -33,6 +33,7 @@ static void gradient_start_tape(lua_State *L, S2LuaDiff *diff) {
   }
   diff->busy = true;
   diff->flags = 0;
+  // 0 is no generation: what kept that belongs to no tape.
   diff->last = diff->last == UINT32_MAX ? 1 : diff->last + 1;
   diff->generation = diff->last;
   diff->L = L;
@@ -112,6 +113,7 @@ S2Status s2_lua_sweep_raised(lua_State *L) {
 }
 
 void s2_lua_check_sweep(lua_State *L, S2Status status) {
+  // An error of a backward function is raised as it was.
   if (status.code == S2_ABORTED) {
     s2_lua_tape_kept(L, 0);
     lua_error(L);
@@ -425,6 +427,7 @@ static void gradient_push_plain(lua_State *L, int index, int depth) {
     gradient_make_plain(L, lua_gettop(L));
     return;
   }
+  // Tables are copied, as their fields are replaced.
   lua_newtable(L);
   int copy = lua_gettop(L);
   for (lua_pushnil(L); lua_next(L, index) != 0; lua_pop(L, 1)) {
@@ -470,6 +473,7 @@ static void gradient_push_flags(lua_State *L, unsigned flags) {
 
 static int sim_tape_stats(lua_State *L) {
   const S2LuaDiff *diff = s2_lua_diff(L);
+  // Of the tape that records, else of the last one.
   int64_t nodes = diff->busy ? s2_tape_nodes(diff->tape) : diff->nodes;
   size_t bytes = diff->busy ? s2_tape_bytes(diff->tape) : diff->bytes;
   lua_createtable(L, 0, 4);

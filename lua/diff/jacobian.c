@@ -76,6 +76,7 @@ static Number jacobian_read_output(lua_State *L, int index, int position) {
   } else if (!s2_lua_tracked_test(L, index, &number.value, &number.var)) {
     char text[S2_LUA_TEXT];
     s2_lua_describe(L, index, text);
+    // Position 0: it is all that was returned.
     if (position == 0) {
       s2_lua_fail(L,
                   "the function has to return a number, a list of numbers or an array; it "
@@ -131,6 +132,7 @@ static void jacobian_sweep_outputs(lua_State *L, S2Tape *tape, Numbers in, Numbe
                                    double *matrix) {
   for (int i = 0; i < out.count; i++) {
     int size = s2_tape_count(tape, out.at[i].var);
+    // A node of many numbers is asked for one of them.
     double *seed = size > 1 ? lua_newuserdatauv(L, sizeof *seed * (size_t)size, 0) : NULL;
     if (seed != NULL) {
       memset(seed, 0, sizeof *seed * (size_t)size);
@@ -150,6 +152,7 @@ static bool jacobian_push_inputs(lua_State *L, S2Tape *tape, Numbers in, Numbers
                                  double *matrix) {
   for (int j = 0; j < in.count; j++) {
     S2Status status = s2_tape_push(tape, in.at[j].var, in.at[j].index);
+    // A node that knows no forward way: worlds, functions in Lua.
     if (status.code == S2_UNAVAILABLE) {
       return false;
     }

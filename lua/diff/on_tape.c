@@ -7,6 +7,7 @@
 
 S2WorldTape *s2_lua_put_on_tape(S2LuaWorld *lw) {
   S2WorldTape *tape = s2_lua_on_tape(lw);
+  // From here on what happens to the world is noted.
   if (tape == NULL) {
     tape = s2_world_tape_new(lw->diff->tape, &lw->diff->flags);
     lw->on_tape = tape;
@@ -29,6 +30,7 @@ int s2_lua_writes(lua_State *L, const S2LuaWorld *lw) {
 
 S2WorldTape *s2_lua_written(lua_State *L, S2LuaWorld *lw, int begin, int *count,
                             const S2LuaRead **list) {
+  // A world that is on the tape notes plain numbers, too: they end what was there.
   *count = 0;
   *list = NULL;
   if (begin == 0) {

@@ -136,6 +136,7 @@ static int tracked_refuse(lua_State *L, const char *what) {
 
 // A tracked number and something else: arrays and vectors know what to do.
 static int tracked_elsewhere(lua_State *L, const S2LuaDiff *diff, S2ArrayBinary op) {
+  // Vectors become arrays.
   bool takes = false;
   for (int i = 1; i <= 2; i++) {
     takes |= s2_lua_test(L, i, s2_type_array) != NULL || s2_lua_test(L, i, s2_type_vector) != NULL;

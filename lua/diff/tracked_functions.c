@@ -30,6 +30,7 @@ static int sim_unary(lua_State *L, S2ArrayUnary op) {
     return 1;
   }
   sim_check_number(L, 1, &a, &var);
+  // As an array of one number.
   s2_array_unary(op, 1, &a, &value);
   if (var == 0) {
     lua_pushnumber(L, value);
@@ -180,6 +181,7 @@ static void sim_check_arguments(lua_State *L, int count) {
 }
 
 static int sim_extreme(lua_State *L, S2ArrayBinary op, const char *method) {
+  // Of one array the method.
   if (lua_gettop(L) == 1 && s2_lua_test(L, 1, s2_type_array) != NULL) {
     lua_getfield(L, 1, method);
     lua_insert(L, 1);
@@ -187,6 +189,7 @@ static int sim_extreme(lua_State *L, S2ArrayBinary op, const char *method) {
     return 1;
   }
   sim_check_arguments(L, lua_gettop(L) > 0 ? lua_gettop(L) : 1);
+  // From the left, two at a time.
   while (lua_gettop(L) > 1) {
     sim_choose(L, op);
   }

@@ -59,7 +59,9 @@ const S2Answer *s2_notes_answer(const S2Notes *notes, const S2Answer *like) {
   // Times that are the same by other sums; those that matter are parts of a step away.
   static const double SAME = 1e-12;
   const S2Answer *at = notes->answers == NULL ? NULL : *answers_of(notes, like->asked, like->slot);
+  // Newest first: what was asked last is mostly what is asked for.
   while (at != NULL) {
+    // Poses are the same to the bit, times to rounding.
     bool same = at->asked == like->asked && fabs(at->t - like->t) <= SAME * (1 + fabs(like->t));
     for (int i = 0; i < 6; i++) {
       same = same && at->q[i] == like->q[i];

@@ -28,6 +28,7 @@ static bool fixed_equal(const void *a, const void *b, size_t bytes) {
 static bool fixed_same_joint(const S2Joint *a, const S2Joint *b) {
   size_t goal = offsetof(S2Joint, goal), stiffness = offsetof(S2Joint, stiffness);
   size_t last = offsetof(S2Joint, last), bound = offsetof(S2Joint, max_force);
+  // Three runs of bytes, with what is left out between them.
   const unsigned char *x = (const unsigned char *)a, *y = (const unsigned char *)b;
   return fixed_equal(x, y, goal) && fixed_equal(x + stiffness, y + stiffness, last - stiffness) &&
          fixed_equal(x + bound, y + bound, offsetof(S2Joint, pushed) - bound);
@@ -66,6 +67,7 @@ static void *fixed_put(unsigned char **at, const void *from, size_t bytes) {
 
 // Arrays in the order of falling alignment, so that none needs filling up.
 static S2Fixed *fixed_make(const S2World *world) {
+  // One block of memory: the structure, and behind it the arrays.
   size_t head = (sizeof(S2Fixed) + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
   size_t bytes = head + fixed_bytes(world);
   unsigned char *memory = s2_memory_take(bytes), *at = memory + head;
@@ -90,6 +92,7 @@ static S2Fixed *fixed_make(const S2World *world) {
 }
 
 S2Fixed *s2_fixed_of(S2World *world) {
+  // The world keeps the last one itself, as one of its users.
   if (!fixed_still_holds(world->fixed, world)) {
     s2_fixed_release(world->fixed);
     world->fixed = fixed_make(world);

@@ -43,6 +43,7 @@ static size_t notes_rounded(size_t bytes) {
 void *s2_notes_take(S2Notes *notes, S2NoteBlock **blocks, size_t size, size_t bytes) {
   S2NoteBlock *block = *blocks;
   bytes = notes_rounded(bytes);
+  // What does not fit begins a new block, of its own size where that is larger.
   if (block == NULL || block->size - block->at < bytes) {
     size = size < bytes ? bytes : size;
     S2NoteBlock *fresh = s2_memory_take(HEAD + size);
@@ -97,6 +98,7 @@ void s2_notes_rewind(const S2Step *step, int mark) {
 
 void s2_notes_end(S2Notes *notes) {
   s2_array_free(notes->latest);
+  // The next trace of such a world begins with a block of this size.
   if (notes->fixed != NULL) {
     notes->fixed->expected = notes->used;
   }
